@@ -1,0 +1,129 @@
+// The rule by which a generator moves from one tick to the next, and the rule for waiting when it
+// cannot. Pure: every caller reads its clock itself and passes what it read.
+#include "core_only.hpp"
+
+#pragma once
+
+#include <cstdint>
+
+#include "layout.hpp"
+
+namespace shardid {
+
+enum class Verdict {
+    draw,   // take `tick`
+    wait,   // every sequence number of the last time is used: wait, then ask again
+    ended,  // the time field has no value left
+};
+
+struct Advance {
+    Verdict verdict;
+    std::uint64_t tick;
+};
+
+// How many sequence numbers a new time may begin at: it goes on from the last number, modulo a
+// quarter of the range. From 0 every time, `id % n` would be skewed at low rates; through the whole
+// range, a bulk insert would have to wait at every wrap.
+constexpr std::uint64_t first_sequence_range(Layout layout) {
+    return layout.sequence_bits < 2 ? 1 : std::uint64_t{1} << (layout.sequence_bits - 2);
+}
+
+constexpr std::uint64_t first_sequence_after(Layout layout, std::uint64_t last_tick) {
+    return (last_tick + 1) & (first_sequence_range(layout) - 1);
+}
+
+// The tick after `last`, which is strictly greater, at clock time `now`. `step_to` is the earliest
+// time that the caller may use although the clock is behind it, earned by waiting (see may_step);
+// 0 when nothing was earned.
+constexpr Advance advance(Layout layout, std::uint64_t last, std::uint64_t now,
+                          std::uint64_t step_to = 0) {
+    const std::uint64_t time = now > step_to ? now : step_to;
+    if (time > tick_time(layout, last)) {
+        if (time > max_drawn_time(layout))
+            return {Verdict::ended, 0};
+        return {Verdict::draw, make_tick(layout, time, first_sequence_after(layout, last))};
+    }
+    if (last >= max_tick(layout))
+        return {Verdict::ended, 0};
+    if (tick_sequence(layout, last) == max_sequence(layout))
+        return {Verdict::wait, 0};
+    return {Verdict::draw, last + 1};
+}
+
+// What a waiting caller remembers: the time it found used up, and the clock at its first and at its
+// latest look.
+struct Vigil {
+    std::uint64_t used_up_time;
+    std::int64_t first_clock_us;
+    std::int64_t latest_clock_us;
+};
+
+// Whether the caller may now step past the time it found used up, even if the clock has not. One
+// millisecond must really have passed (waited_us, by a clock that cannot be set); and if the wall
+// clock runs at all, a millisecond of it too, so that a slow clock is not overtaken. A clock that
+// has not moved forward since the latest look stands still or was set back: no use waiting for it.
+constexpr bool may_step(const Vigil &vigil, std::int64_t clock_us, std::int64_t waited_us) {
+    return waited_us >= us_per_ms &&
+           (clock_us <= vigil.latest_clock_us || clock_us - vigil.first_clock_us >= us_per_ms);
+}
+
+// How long to sleep before the next look, in (0, 1000] us: to the next boundary of a millisecond
+// when the clock is in the time that is used up (or past it), else a millisecond less what the
+// clock has moved during this vigil. REQUIRED: epoch_us <= clock_us.
+constexpr std::int64_t sleep_us(const Vigil &vigil, std::int64_t epoch_us, std::int64_t clock_us) {
+    const std::uint64_t now = time_at(epoch_us, clock_us);
+    if (now >= vigil.used_up_time)
+        return clock_at(epoch_us, now) + us_per_ms - clock_us;
+    const std::int64_t moved = clock_us - vigil.first_clock_us;
+    return moved > 0 && moved < us_per_ms ? us_per_ms - moved : us_per_ms;
+}
+
+namespace advance_proof {
+
+constexpr Layout l = instagram_layout;
+
+constexpr std::uint64_t tick(std::uint64_t time, std::uint64_t sequence) {
+    return make_tick(l, time, sequence);
+}
+
+constexpr bool draws(Advance a, std::uint64_t tick) {
+    return a.verdict == Verdict::draw && a.tick == tick;
+}
+
+static_assert(first_sequence_range(l) == 256 && first_sequence_range({10, 2}) == 1 &&
+              first_sequence_range({10, 1}) == 1 && first_sequence_range({10, 0}) == 1);
+// A later clock: the clock's time, the next number modulo 256.
+static_assert(draws(advance(l, tick(5, 7), 6), tick(6, 8)));
+static_assert(draws(advance(l, tick(5, 255), 6), tick(6, 0)));
+static_assert(draws(advance(l, tick(5, 1023), 900), tick(900, 0)));
+// The same or an earlier clock: the same time, the next number.
+static_assert(draws(advance(l, tick(5, 7), 5), tick(5, 8)));
+static_assert(draws(advance(l, tick(5, 7), 4), tick(5, 8)));
+static_assert(draws(advance(l, tick(5, 255), 5), tick(5, 256)));
+// Used up: wait, and after waiting step one time on, or to the clock if that is later.
+static_assert(advance(l, tick(5, 1023), 5).verdict == Verdict::wait);
+static_assert(draws(advance(l, tick(5, 1023), 5, 6), tick(6, 0)));
+static_assert(draws(advance(l, tick(5, 1023), 9, 6), tick(9, 0)));
+// Another caller stepped first: what was earned by waiting is worth nothing any more.
+static_assert(draws(advance(l, tick(6, 3), 5, 6), tick(6, 4)));
+// The end of the field.
+static_assert(draws(advance(l, tick(5, 7), max_time(l)), tick(max_time(l), 8)));
+static_assert(advance(l, tick(5, 7), max_time(l) + 1).verdict == Verdict::ended);
+static_assert(advance(l, max_tick(l), 5).verdict == Verdict::ended);
+static_assert(advance({0, 10}, INT64_MAX, 5).verdict == Verdict::ended);
+// One number a millisecond.
+static_assert(draws(advance({10, 0}, 5, 6), 6));
+static_assert(advance({10, 0}, 5, 5).verdict == Verdict::wait);
+
+constexpr Vigil v{5, 5400, 5400};
+static_assert(!may_step(v, 5400, 999) && may_step(v, 5400, 1000));
+static_assert(may_step(v, 4000, 1000) && may_step(v, 6400, 1000));
+static_assert(!may_step(v, 5900, 1000) && !may_step(v, 5900, 50000));
+static_assert(sleep_us(v, 0, 5400) == 600 && sleep_us(v, 0, 5000) == 1000);
+static_assert(sleep_us({9, 5400, 5400}, 0, 5400) == 1000);
+static_assert(sleep_us({9, 5400, 5400}, 0, 5900) == 500);
+static_assert(sleep_us({9, 5400, 5400}, 0, 2000) == 1000);
+
+}  // namespace advance_proof
+
+}  // namespace shardid

@@ -1,0 +1,135 @@
+// PostgreSQL's headers for C++, and everything in which the supported versions (15 to 18) differ.
+#pragma once
+
+extern "C" {
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "access/xloginsert.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_sequence.h"
+#include "commands/sequence.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "portability/instr_time.h"
+#include "storage/bufmgr.h"
+#include "storage/lmgr.h"
+#include "storage/proc.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/guc.h"
+#include "utils/hsearch.h"
+#include "utils/inet.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/resowner.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+#include "utils/uuid.h"
+#include "utils/wait_event.h"
+}
+
+#if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 190000
+#error "shardid supports PostgreSQL 15 to 18"
+#endif
+
+namespace shardid {
+
+// RelFileNode became RelFileLocator in 16, and its fields and users were renamed.
+#if PG_VERSION_NUM >= 160000
+using Locator = RelFileLocator;
+using StorageNumber = RelFileNumber;
+
+inline Locator locator_of(Relation relation) {
+    return relation->rd_locator;
+}
+
+inline Oid database_of(const Locator &locator) {
+    return locator.dbOid;
+}
+
+inline StorageNumber storage_number_of(const Locator &locator) {
+    return locator.relNumber;
+}
+
+inline void set_storage_number(Locator &locator, StorageNumber number) {
+    locator.relNumber = number;
+}
+
+inline xl_seq_rec sequence_record(const Locator &locator) {
+    xl_seq_rec record;
+    record.locator = locator;
+    return record;
+}
+
+inline SubTransactionId storage_changed_in(Relation relation) {
+    return relation->rd_firstRelfilelocatorSubid;
+}
+#else
+using Locator = RelFileNode;
+using StorageNumber = Oid;
+
+inline Locator locator_of(Relation relation) {
+    return relation->rd_node;
+}
+
+inline Oid database_of(const Locator &locator) {
+    return locator.dbNode;
+}
+
+inline StorageNumber storage_number_of(const Locator &locator) {
+    return locator.relNode;
+}
+
+inline void set_storage_number(Locator &locator, StorageNumber number) {
+    locator.relNode = number;
+}
+
+inline xl_seq_rec sequence_record(const Locator &locator) {
+    xl_seq_rec record;
+    record.node = locator;
+    return record;
+}
+
+inline SubTransactionId storage_changed_in(Relation relation) {
+    return relation->rd_firstRelfilenodeSubid;
+}
+#endif
+
+// Whether the transaction gave an older relation new storage, and a rollback would bring back the
+// old one.
+inline bool has_replaced_storage(Relation relation) {
+    return relation->rd_createSubid == InvalidSubTransactionId &&
+           storage_changed_in(relation) != InvalidSubTransactionId;
+}
+
+// Whether the relation's storage was made in this transaction.
+inline bool has_new_storage(Relation relation) {
+    return relation->rd_createSubid != InvalidSubTransactionId ||
+           storage_changed_in(relation) != InvalidSubTransactionId;
+}
+
+// MyProc->lxid moved in 17.
+inline LocalTransactionId current_local_xid() {
+#if PG_VERSION_NUM >= 170000
+    return MyProc->vxid.lxid;
+#else
+    return MyProc->lxid;
+#endif
+}
+
+// Private to sequence.c before 19.
+inline constexpr uint32 sequence_page_magic = 0x1717;
+
+}  // namespace shardid

@@ -1,0 +1,202 @@
+#include "generator.h"
+
+#include "page_pin.h"
+
+namespace shardid {
+
+namespace {
+
+HTAB *generators = nullptr;
+
+// The last generator used; most sessions have one only.
+Generator *last_used = nullptr;
+
+// Counts the catalogue changes that may make a check obsolete. A check belongs to the version seen
+// before it began, so that a change that arrives while it is under way makes it obsolete too.
+uint64 catalogue_version = 1;
+
+void note_relation_change(Datum, Oid relid) {
+    if (relid == InvalidOid || hash_search(generators, &relid, HASH_FIND, nullptr) != nullptr)
+        ++catalogue_version;
+}
+
+void note_catalogue_change(Datum, int, uint32) {
+    ++catalogue_version;
+}
+
+// Privileges hang on the roles, their memberships and (for pg_database_owner) the database's owner,
+// as in acl.c's initialize_acl; the limits of a sequence on its row in pg_sequence.
+void start_following_changes() {
+    CacheRegisterRelcacheCallback(note_relation_change, Datum{0});
+    CacheRegisterSyscacheCallback(AUTHOID, note_catalogue_change, Datum{0});
+    CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, note_catalogue_change, Datum{0});
+    CacheRegisterSyscacheCallback(DATABASEOID, note_catalogue_change, Datum{0});
+    CacheRegisterSyscacheCallback(SEQRELID, note_catalogue_change, Datum{0});
+}
+
+void create_table() {
+    HASHCTL control{};
+    control.keysize = sizeof(Oid);
+    control.entrysize = sizeof(Generator);
+    generators = hash_create("shardid generators", 16, &control, HASH_ELEM | HASH_BLOBS);
+    start_following_changes();
+}
+
+Generator *find_or_add(Oid relid) {
+    if (generators == nullptr)
+        create_table();
+
+    bool found;
+    auto *generator = static_cast<Generator *>(hash_search(generators, &relid, HASH_ENTER, &found));
+    if (!found) {
+        *generator = Generator{};
+        generator->relid = relid;
+    }
+    return generator;
+}
+
+// As sequence.c's lock_and_open_sequence: RowExclusiveLock keeps ALTER SEQUENCE, TRUNCATE ...
+// RESTART IDENTITY and DROP away until the transaction ends, also if a subtransaction rolls back.
+void lock(Generator &generator) {
+    ResourceOwner owner = CurrentResourceOwner;
+    CurrentResourceOwner = TopTransactionResourceOwner;
+    LockRelationOid(generator.relid, RowExclusiveLock);
+    CurrentResourceOwner = owner;
+    generator.locked_in = current_local_xid();
+
+    // What the check found can silently change where a transaction ends only if the storage is its
+    // own: then it becomes like any other, and has to be logged under wal_level = minimal too. And
+    // relation_open has to note each transaction that uses a temporary sequence.
+    if (generator.has_own_storage)
+        generator.checked_at = 0;
+}
+
+const char *qualified_name(Relation relation) {
+    return quote_qualified_identifier(get_namespace_name(RelationGetNamespace(relation)),
+                                      RelationGetRelationName(relation));
+}
+
+Relation open_sequence(Oid relid) {
+    Relation relation = try_relation_open(relid, NoLock);
+    if (relation == nullptr)
+        ereport(
+            ERROR,
+            (errcode(ERRCODE_UNDEFINED_TABLE), errmsg("sequence with OID %u does not exist", relid),
+             errhint("Pass the name of a sequence; a shard of type bigint has to be cast "
+                     "to integer.")));
+    if (relation->rd_rel->relkind != RELKIND_SEQUENCE)
+        ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+                        errmsg("\"%s\" is not a sequence", RelationGetRelationName(relation)),
+                        errdetail("Ids are drawn from a sequence made by CREATE SEQUENCE."),
+                        errhint("Pass the name of a sequence.")));
+    return relation;
+}
+
+void check_privilege(Relation relation) {
+    if (pg_class_aclcheck(RelationGetRelid(relation), GetUserId(), ACL_USAGE | ACL_UPDATE) ==
+        ACLCHECK_OK)
+        return;
+    const char *user = GetUserNameFromId(GetUserId(), false);
+    ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                    errmsg("permission denied for sequence %s", RelationGetRelationName(relation)),
+                    errdetail("Role \"%s\" has neither USAGE nor UPDATE on it.", user),
+                    errhint("Run GRANT USAGE ON SEQUENCE %s TO %s.", qualified_name(relation),
+                            quote_identifier(user))));
+}
+
+void check_storage(Relation relation) {
+    if (RELATION_IS_OTHER_TEMP(relation))
+        ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                        errmsg("cannot access temporary sequences of other sessions"),
+                        errdetail("Sequence \"%s\" belongs to another session.",
+                                  RelationGetRelationName(relation))));
+    if (relation->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED)
+        ereport(ERROR,
+                (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+                 errmsg("cannot draw ids from unlogged sequence \"%s\"",
+                        RelationGetRelationName(relation)),
+                 errdetail("An unlogged sequence starts anew after a crash, and would repeat ids."),
+                 errhint("Run ALTER SEQUENCE %s SET LOGGED.", qualified_name(relation))));
+}
+
+void read_limits(Generator &generator) {
+    HeapTuple tuple = SearchSysCache1(SEQRELID, ObjectIdGetDatum(generator.relid));
+    if (!HeapTupleIsValid(tuple))
+        elog(ERROR, "cache lookup failed for sequence %u", generator.relid);
+    auto *sequence = static_cast<Form_pg_sequence>(static_cast<void *>(GETSTRUCT(tuple)));
+    generator.max_value = sequence->seqmax;
+    generator.increment = sequence->seqincrement;
+    ReleaseSysCache(tuple);
+}
+
+// nextval on a descending sequence would give back what next_id has drawn.
+void check_direction(const Generator &generator, Relation relation) {
+    if (generator.increment > 0)
+        return;
+    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                    errmsg("sequence \"%s\" counts downwards", RelationGetRelationName(relation)),
+                    errdetail("Its INCREMENT is %lld, and ids increase.",
+                              static_cast<long long>(generator.increment)),
+                    errhint("Run ALTER SEQUENCE %s INCREMENT BY 1 NO MINVALUE NO MAXVALUE "
+                            "START WITH 1 RESTART.",
+                            qualified_name(relation))));
+}
+
+void check(Generator &generator) {
+    const uint64 version = catalogue_version;
+
+    Relation relation = open_sequence(generator.relid);
+    check_privilege(relation);
+    check_storage(relation);
+    read_limits(generator);
+    check_direction(generator, relation);
+
+    generator.is_temporary = relation->rd_islocaltemp;
+    generator.needs_wal = RelationNeedsWAL(relation);
+    generator.has_own_storage = relation->rd_islocaltemp || has_new_storage(relation);
+    generator.has_replaced_storage = has_replaced_storage(relation);
+    generator.replaced_covers_to = 0;
+    drop_kept_pin(generator);
+    generator.locator = locator_of(relation);
+    generator.stamp = stamp_of(generator.locator);
+    relation_close(relation, NoLock);
+
+    generator.checked_for = GetUserId();
+    generator.checked_at = version;
+}
+
+bool is_checked(const Generator &generator) {
+    return generator.checked_at == catalogue_version && generator.checked_for == GetUserId();
+}
+
+}  // namespace
+
+uint32 stamp_of(const Locator &locator) {
+    // An odd factor is a bijection of uint32, so neither part hides a difference in the other.
+    constexpr uint32 odd_factor = 0x9E3779B1;
+    return database_of(locator) * odd_factor ^ storage_number_of(locator);
+}
+
+Generator &use_generator(Oid relid, const char *caller) {
+    if (unlikely(last_used == nullptr || last_used->relid != relid))
+        last_used = find_or_add(relid);
+    Generator &generator = *last_used;
+
+    if (unlikely(generator.locked_in != current_local_xid()))
+        lock(generator);
+    if (unlikely(!is_checked(generator)))
+        check(generator);
+
+    if (unlikely(XactReadOnly && !generator.is_temporary))
+        PreventCommandIfReadOnly(caller);
+    if (unlikely(IsInParallelMode()))
+        PreventCommandIfParallelMode(caller);
+    return generator;
+}
+
+char *generator_name(const Generator &generator) {
+    return quote_qualified_identifier(get_namespace_name(get_rel_namespace(generator.relid)),
+                                      get_rel_name(generator.relid));
+}
+
+}  // namespace shardid

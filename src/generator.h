@@ -1,0 +1,49 @@
+// A generator as one session knows it: which sequence it is, whether the current user may draw
+// from it, and whether it is fit for it. All catalogue work of drawing an id is done here, before
+// the page is touched.
+#pragma once
+
+#include "compat.h"
+
+namespace shardid {
+
+struct Generator {
+    Oid relid;  // hash key
+
+    LocalTransactionId locked_in;  // the transaction in which its lock was last taken
+    uint64 checked_at;             // catalogue version of the last check; 0: never
+    Oid checked_for;               // the user it was checked for
+
+    // What the check found.
+    int64 max_value;
+    int64 increment;
+    bool is_temporary;
+    bool needs_wal;
+    bool has_own_storage;       // temporary, or made in this very transaction
+    bool has_replaced_storage;  // made in this transaction instead of an older one
+    Locator locator;
+    uint32 stamp;  // stamp_of(locator)
+
+    // For page_pin.cpp.
+    Buffer recent_buffer;          // where its page was last seen
+    LocalTransactionId pinned_in;  // the transaction to whose end it is pinned there
+    LocalTransactionId listed_in;
+    Generator *next_listed;
+
+    uint64 replaced_covers_to;  // for replaced_storage.cpp: the tick remembered there
+};
+
+// Tells the storage of one sequence from that of every other with the same number in another
+// database, and of every other in the same database.
+uint32 stamp_of(const Locator &locator);
+
+// The generator, locked until the end of the transaction and checked for the current user. Raises
+// 42809 if it is not a sequence or an unlogged one, 42501 without USAGE or UPDATE, 55000 if it
+// counts downwards, 42P01 if there is none, 25006 and 25000 as nextval does; `caller` is the name
+// of the SQL function for these messages. The pointer stays valid for the session.
+Generator &use_generator(Oid relid, const char *caller);
+
+// The generator's schema-qualified name, quoted where it needs it; palloc'd.
+char *generator_name(const Generator &generator);
+
+}  // namespace shardid

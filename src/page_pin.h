@@ -1,0 +1,20 @@
+// Pinning a generator's page. Pinning and unpinning cost as much as all the rest of drawing an id,
+// so the pin is kept to the end of the transaction, as the lock on the sequence is.
+#pragma once
+
+#include "generator.h"
+
+namespace shardid {
+
+// The buffer of the generator's page, pinned.
+Buffer pin_page(Generator &generator);
+
+// Whether the pin outlives the call that took it. REQUIRED: pin_page was called.
+inline bool is_pin_kept(const Generator &generator) {
+    return generator.pinned_in == current_local_xid();
+}
+
+// Gives a kept pin back, for a page that is no longer the generator's. No kept pin: nothing to do.
+void drop_kept_pin(Generator &generator);
+
+}  // namespace shardid

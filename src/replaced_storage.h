@@ -1,0 +1,17 @@
+// ALTER SEQUENCE and TRUNCATE ... RESTART IDENTITY give a sequence new storage, and rolling them
+// back gives the old storage back, which knows nothing of the ids drawn in between. So these ids
+// are remembered there too.
+#pragma once
+
+#include "layout.hpp"
+
+#include "generator.h"
+
+namespace shardid {
+
+// Makes every storage that a rollback of this transaction, or of a part of it, could bring back
+// remember that `tick` was drawn, durably; about once a second of ticks.
+// REQUIRED: generator.has_replaced_storage.
+void remember_in_replaced_storage(Generator &generator, Layout layout, uint64 tick);
+
+}  // namespace shardid

@@ -1,0 +1,158 @@
+#include "sequence_page.h"
+
+#include "page_pin.h"
+
+namespace shardid {
+
+// WAL is written this far ahead of the ticks drawn: a busy generator then logs once a second, and
+// a crash moves it ahead of the clock by no more than that.
+static constexpr uint64 logged_ahead_ms = 1000;
+
+uint64 logged_ahead_of(Layout layout, uint64 tick) {
+    const uint64 room = max_tick(layout) - tick;
+    const uint64 ahead = logged_ahead_ms << layout.sequence_bits;
+    return tick + (room < ahead ? room : ahead);
+}
+
+namespace {
+
+// A page and its remainder of logged values can be copied into another file: CREATE DATABASE ...
+// TEMPLATE does. The remainder was logged for the original only, so it must not be trusted there.
+// A stamp (Generator::stamp) tells for which file the page was last logged by us. It stands in the
+// tuple header's t_cid, which nothing reads in a frozen tuple, which travels in XLOG_SEQ_LOG, and
+// which sequence.c sets to zero when it gives a sequence new storage (fill_seq_fork_with_data).
+bool is_copy(const OpenPage &page, uint32 stamp) {
+    return HeapTupleHeaderGetRawCommandId(page.tuple) != stamp || stamp == FirstCommandId;
+}
+
+// See sequence.c's read_seq_tuple.
+pg_attribute_always_inline OpenPage lock_page(Buffer buffer) {
+    LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+    Page page = BufferGetPage(buffer);
+    const uint32 magic = *static_cast<uint32 *>(static_cast<void *>(PageGetSpecialPointer(page)));
+    if (unlikely(magic != sequence_page_magic))
+        ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+                        errmsg("bad magic number in sequence page: %08X", magic)));
+
+    auto *tuple = static_cast<HeapTupleHeader>(
+        static_cast<void *>(PageGetItem(page, PageGetItemId(page, FirstOffsetNumber))));
+    auto *data = static_cast<FormData_pg_sequence_data *>(
+        static_cast<void *>(reinterpret_cast<char *>(tuple) + tuple->t_hoff));
+    return {buffer, page, tuple, data};
+}
+
+// How far beyond last_value WAL has been written. log_cnt counts values of nextval, each one
+// increment from the next.
+uint64 logged_remainder(const OpenPage &page, int64 increment) {
+    int64 remainder = page.data->log_cnt;
+    if (unlikely(increment != 1) &&
+        __builtin_mul_overflow(page.data->log_cnt, increment, &remainder))
+        return 0;
+    return remainder < 0 || page.data->last_value < 0 ? 0 : static_cast<uint64>(remainder);
+}
+
+int64 log_cnt_of(uint64 remainder, int64 increment) {
+    const auto count = static_cast<int64>(remainder);
+    return likely(increment == 1) ? count : count / increment;
+}
+
+// Whether WAL that will be replayed covers the tick. The buffer is already dirty here, so that a
+// checkpoint whose redo pointer we do not see yet is bound to write the page after we are done.
+bool is_logged(const OpenPage &page, const Generator &generator, uint64 tick) {
+    return page.data->is_called && !is_copy(page, generator.stamp) &&
+           tick - last_tick_of(page) <= logged_remainder(page, generator.increment) &&
+           PageGetLSN(page.page) > GetRedoRecPtr();
+}
+
+void set_state(const OpenPage &page, uint64 last_value, int64 log_cnt) {
+    page.data->last_value = static_cast<int64>(last_value);
+    page.data->is_called = true;
+    page.data->log_cnt = log_cnt;
+}
+
+// Logs the page as it will be when every tick up to `logged_to` is drawn, as nextval_internal does
+// with its 32 values. REQUIRED: in a critical section, buffer dirty.
+void log_state(const OpenPage &page, const Locator &locator, uint64 logged_to) {
+    set_state(page, logged_to, 0);
+    HeapTupleHeaderSetCmin(page.tuple, stamp_of(locator));
+
+    xl_seq_rec record = sequence_record(locator);
+    XLogBeginInsert();
+    XLogRegisterBuffer(0, page.buffer, REGBUF_WILL_INIT);
+    XLogRegisterData(reinterpret_cast<char *>(&record), sizeof(record));
+    XLogRegisterData(reinterpret_cast<char *>(page.tuple),
+                     ItemIdGetLength(PageGetItemId(page.page, FirstOffsetNumber)));
+    const XLogRecPtr end = XLogInsert(RM_SEQ_ID, XLOG_SEQ_LOG);
+    PageSetLSN(page.page, end);
+}
+
+// The xid makes the commit wait for synchronous standbys; it is taken before the critical section,
+// as nextval_internal does.
+pg_noinline void record_and_log(const OpenPage &page, const Generator &generator, Layout layout,
+                                uint64 tick) {
+    const uint64 log_to = logged_ahead_of(layout, tick);
+    GetTopTransactionId();
+    START_CRIT_SECTION();
+    log_state(page, generator.locator, log_to);
+    set_state(page, tick, log_cnt_of(log_to - tick, generator.increment));
+    END_CRIT_SECTION();
+}
+
+}  // namespace
+
+OpenPage open_page(Generator &generator) {
+    return lock_page(pin_page(generator));
+}
+
+void close_page(const Generator &generator, const OpenPage &page) {
+    if (likely(is_pin_kept(generator)))
+        LockBuffer(page.buffer, BUFFER_LOCK_UNLOCK);
+    else
+        UnlockReleaseBuffer(page.buffer);
+}
+
+XLogRecPtr record_tick(const OpenPage &page, const Generator &generator, Layout layout,
+                       uint64 tick) {
+    MarkBufferDirty(page.buffer);
+
+    if (unlikely(!generator.needs_wal)) {
+        set_state(page, tick, 0);
+        return InvalidXLogRecPtr;
+    }
+    if (likely(is_logged(page, generator, tick))) {
+        const uint64 left =
+            logged_remainder(page, generator.increment) - (tick - last_tick_of(page));
+        set_state(page, tick, log_cnt_of(left, generator.increment));
+    } else
+        record_and_log(page, generator, layout, tick);
+    return PageGetLSN(page.page);
+}
+
+// XLogFlush finds out by itself that there is nothing to do, but that takes it longer.
+void flush_wal(XLogRecPtr up_to) {
+    static XLogRecPtr known_flushed = InvalidXLogRecPtr;
+    if (likely(up_to <= known_flushed))
+        return;
+    XLogFlush(up_to);
+    known_flushed = up_to;
+}
+
+void remember_tick(const Locator &locator, bool needs_wal, uint64 tick) {
+    const OpenPage page =
+        lock_page(ReadBufferWithoutRelcache(locator, MAIN_FORKNUM, 0, RBM_NORMAL, nullptr, true));
+    if (!is_called(page) || last_tick_of(page) < tick) {
+        MarkBufferDirty(page.buffer);
+        if (needs_wal) {
+            GetTopTransactionId();
+            START_CRIT_SECTION();
+            log_state(page, locator, tick);
+            END_CRIT_SECTION();
+        } else
+            set_state(page, tick, 0);
+    }
+    const XLogRecPtr covered_by = needs_wal ? PageGetLSN(page.page) : InvalidXLogRecPtr;
+    UnlockReleaseBuffer(page.buffer);
+    flush_wal(covered_by);
+}
+
+}  // namespace shardid

@@ -1,0 +1,51 @@
+// The one page of a sequence, where a generator keeps its last tick. Nothing else in the extension
+// touches buffers or WAL.
+#pragma once
+
+#include "layout.hpp"
+
+#include "generator.h"
+
+namespace shardid {
+
+// A page that is pinned and locked exclusively.
+struct OpenPage {
+    Buffer buffer;
+    Page page;
+    HeapTupleHeader tuple;
+    FormData_pg_sequence_data *data;
+};
+
+// Pins and locks the generator's page. Between this and close_page nothing may wait, and nothing
+// but the page may be looked at.
+OpenPage open_page(Generator &generator);
+
+void close_page(const Generator &generator, const OpenPage &page);
+
+// Whether a value was taken since the sequence was made, restarted or set with is_called = false.
+inline bool is_called(const OpenPage &page) {
+    return page.data->is_called;
+}
+
+// The last tick drawn. A sequence that counts from below zero starts, for us, at zero.
+inline uint64 last_tick_of(const OpenPage &page) {
+    return page.data->last_value < 0 ? 0 : static_cast<uint64>(page.data->last_value);
+}
+
+// Puts a tick on the page that was just drawn, and writes WAL ahead of it where that is due.
+// Returns how far WAL has to be flushed before the tick may be shown to anyone. REQUIRED: tick >
+// last_tick_of(page), tick <= max_tick(layout) <= generator.max_value.
+XLogRecPtr record_tick(const OpenPage &page, const Generator &generator, Layout layout,
+                       uint64 tick);
+
+// Flushes WAL at least up to there. REQUIRED: no page is open.
+void flush_wal(XLogRecPtr up_to);
+
+// How far WAL is written ahead when `tick` is not covered yet: one second, within the layout.
+uint64 logged_ahead_of(Layout layout, uint64 tick);
+
+// Moves the sequence in another storage on to `tick`, durably, unless it is there already.
+// REQUIRED: the storage exists and is permanent, and its sequence may hold the value.
+void remember_tick(const Locator &locator, bool needs_wal, uint64 tick);
+
+}  // namespace shardid

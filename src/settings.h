@@ -1,0 +1,14 @@
+// The extension's settings, defined in module.cpp.
+#pragma once
+
+namespace shardid {
+
+inline constexpr int unset_shard_id = -1;
+
+// shardid.shard_id: the shard of next_id() without a shard argument; unset_shard_id when not set.
+extern int shard_id;
+
+// shardid.max_lead, in milliseconds: how far a generator may be ahead of the clock.
+extern int max_lead_ms;
+
+}  // namespace shardid

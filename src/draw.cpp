@@ -1,0 +1,129 @@
+#include "advance.hpp"
+
+#include "draw.h"
+#include "replaced_storage.h"
+#include "sequence_page.h"
+#include "settings.h"
+#include "wait.h"
+
+namespace shardid {
+
+namespace {
+
+enum class Outcome { drawn, wait, before_epoch, ended, too_far_ahead };
+
+struct Attempt {
+    Outcome outcome;
+    uint64 tick;  // drawn; or the last one, after which none could be drawn
+    TimestampTz clock;
+    XLogRecPtr covered_by;  // how far WAL has to be flushed before the tick is shown
+};
+
+// What `advance` is to go on from. A fresh or restarted sequence knows nothing of the ids that may
+// have been drawn in this millisecond before it was made, so it starts after the millisecond in
+// which the caller first saw it.
+uint64 last_tick(const OpenPage &page, Layout layout, const Wait &wait, uint64 now) {
+    const uint64 last = last_tick_of(page);
+    if (likely(is_called(page)))
+        return last;
+    const uint64 first_seen = wait.began ? wait.vigil.used_up_time : now;
+    return Max(last, make_tick(layout, first_seen, max_sequence(layout)));
+}
+
+bool is_too_far_ahead(uint64 time, uint64 now) {
+    return time > now && time - now > static_cast<uint64>(max_lead_ms);
+}
+
+Outcome outcome_of(Verdict verdict) {
+    switch (verdict) {
+        case Verdict::draw:
+            return Outcome::drawn;
+        case Verdict::wait:
+            return Outcome::wait;
+        default:
+            return Outcome::ended;
+    }
+}
+
+Attempt decide(const OpenPage &page, const Scheme &scheme, const Wait &wait) {
+    const TimestampTz clock = GetCurrentTimestamp();
+    if (unlikely(clock < scheme.epoch))
+        return {Outcome::before_epoch, 0, clock, InvalidXLogRecPtr};
+
+    const Layout layout = scheme.layout;
+    const uint64 now = time_at(scheme.epoch, clock);
+    const uint64 last = last_tick(page, layout, wait, now);
+    const uint64 step_to =
+        unlikely(wait.began) ? earned_time(wait, tick_time(layout, last), clock) : 0;
+
+    const Advance next = advance(layout, last, now, step_to);
+    const uint64 reached = likely(next.verdict == Verdict::draw) ? next.tick : last;
+    if (unlikely(is_too_far_ahead(tick_time(layout, reached), now)))
+        return {Outcome::too_far_ahead, reached, clock, InvalidXLogRecPtr};
+    return {outcome_of(next.verdict), reached, clock, InvalidXLogRecPtr};
+}
+
+Attempt try_draw(Generator &generator, const Scheme &scheme, const Wait &wait) {
+    const OpenPage page = open_page(generator);
+    Attempt attempt = decide(page, scheme, wait);
+    if (likely(attempt.outcome == Outcome::drawn))
+        attempt.covered_by = record_tick(page, generator, scheme.layout, attempt.tick);
+    close_page(generator, page);
+    return attempt;
+}
+
+const char *as_text(TimestampTz ts) {
+    return pstrdup(timestamptz_to_str(ts));
+}
+
+[[noreturn]] void refuse(const Generator &generator, const Scheme &scheme, const Attempt &attempt) {
+    switch (attempt.outcome) {
+        case Outcome::before_epoch:
+            ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+                            errmsg("clock is before the epoch of the ids"),
+                            errdetail("The clock is at %s, the epoch is %s.",
+                                      as_text(attempt.clock), as_text(scheme.epoch)),
+                            errhint("Set the server's clock right, or pass an earlier epoch.")));
+        case Outcome::too_far_ahead: {
+            const uint64 time = tick_time(scheme.layout, attempt.tick);
+            const uint64 lead = time - time_at(scheme.epoch, attempt.clock);
+            ereport(
+                ERROR,
+                (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                 errmsg("generator %s is too far ahead of the clock", generator_name(generator)),
+                 errdetail("It is %llu ms ahead, and shardid.max_lead is %d ms.",
+                           static_cast<unsigned long long>(lead), max_lead_ms),
+                 errhint("Set the server's clock right, pass the epoch and sequence_bits that "
+                         "the generator was used with, or raise shardid.max_lead.")));
+        }
+        default:
+            ereport(ERROR, (errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
+                            errmsg("time field of the ids is exhausted"),
+                            errdetail("The clock is at %s, and %d bits of milliseconds since %s "
+                                      "hold no later time.",
+                                      as_text(attempt.clock), time_bits(scheme.layout),
+                                      as_text(scheme.epoch)),
+                            errhint("Use a layout with a later epoch or fewer shard_bits and "
+                                    "sequence_bits, and a generator of its own.")));
+    }
+}
+
+}  // namespace
+
+uint64 draw_tick(Generator &generator, const Scheme &scheme) {
+    Wait wait{};
+    for (;;) {
+        const Attempt attempt = try_draw(generator, scheme, wait);
+        if (likely(attempt.outcome == Outcome::drawn)) {
+            if (unlikely(generator.has_replaced_storage))
+                remember_in_replaced_storage(generator, scheme.layout, attempt.tick);
+            flush_wal(attempt.covered_by);
+            return attempt.tick;
+        }
+        if (attempt.outcome != Outcome::wait)
+            refuse(generator, scheme, attempt);
+        wait_for_next(wait, scheme.epoch, tick_time(scheme.layout, attempt.tick), attempt.clock);
+    }
+}
+
+}  // namespace shardid

@@ -1,0 +1,70 @@
+// The SQL functions that draw ids: next_id, with the shard given or set.
+#include "arguments.h"
+#include "draw.h"
+#include "settings.h"
+
+namespace shardid {
+
+namespace {
+
+constexpr const char *function_name = "next_id()";
+
+// A tick above MAXVALUE would stay behind as a state that pg_dump's setval cannot restore.
+void check_max_value(const Generator &generator, Layout layout) {
+    const uint64 needed = max_tick(layout);
+    if (likely(needed <= static_cast<uint64>(generator.max_value)))
+        return;
+    const char *name = generator_name(generator);
+    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                    errmsg("MAXVALUE of sequence %s is too small for the layout", name),
+                    errdetail("MAXVALUE is %lld, and the layout needs %llu.",
+                              static_cast<long long>(generator.max_value),
+                              static_cast<unsigned long long>(needed)),
+                    errhint("Run ALTER SEQUENCE %s AS bigint NO MAXVALUE.", name)));
+}
+
+Datum next_id(Generator &generator, int32 shard_argument, const Scheme &scheme) {
+    const uint64 shard = checked_shard(shard_argument, scheme.layout);
+    check_max_value(generator, scheme.layout);
+    const uint64 tick = draw_tick(generator, scheme);
+    return Int64GetDatum(static_cast<int64>(pack_id(scheme.layout, shard, tick)));
+}
+
+int32 configured_shard() {
+    if (unlikely(shard_id == unset_shard_id))
+        ereport(ERROR,
+                (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("no shard is set"),
+                 errdetail("shardid.shard_id is %d.", unset_shard_id),
+                 errhint("Run ALTER DATABASE ... SET shardid.shard_id = ..., or pass the "
+                         "shard to next_id().")));
+    return shard_id;
+}
+
+}  // namespace
+
+}  // namespace shardid
+
+extern "C" {
+
+PG_FUNCTION_INFO_V1(shardid_next_id);
+PG_FUNCTION_INFO_V1(shardid_next_id_of_set_shard);
+
+Datum shardid_next_id(PG_FUNCTION_ARGS) {
+    const shardid::Scheme scheme =
+        shardid::checked_scheme(PG_GETARG_TIMESTAMPTZ(2), PG_GETARG_INT32(3), PG_GETARG_INT32(4));
+    shardid::Generator &generator =
+        shardid::use_generator(PG_GETARG_OID(1), shardid::function_name);
+    return shardid::next_id(generator, PG_GETARG_INT32(0), scheme);
+}
+
+// The generator is looked at before the setting: a shard of type bigint, which SQL takes for a
+// regclass, then gets the error that says so.
+Datum shardid_next_id_of_set_shard(PG_FUNCTION_ARGS) {
+    const shardid::Scheme scheme =
+        shardid::checked_scheme(PG_GETARG_TIMESTAMPTZ(1), PG_GETARG_INT32(2), PG_GETARG_INT32(3));
+    shardid::Generator &generator =
+        shardid::use_generator(PG_GETARG_OID(0), shardid::function_name);
+    return shardid::next_id(generator, shardid::configured_shard(), scheme);
+}
+
+}  // extern "C"

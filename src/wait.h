@@ -1,0 +1,24 @@
+// Waiting for the next millisecond, outside every lock.
+#pragma once
+
+#include "advance.hpp"
+#include "scheme.h"
+
+namespace shardid {
+
+// One wait of one caller. How much time really passed is measured by a clock that cannot be set.
+struct Wait {
+    bool began;
+    Vigil vigil;
+    instr_time since;
+    int64 waited_us;
+};
+
+// Sleeps until it makes sense to try again, a millisecond at most, having found `used_up_time` used
+// up when the clock was at `clock`. Can be cancelled.
+void wait_for_next(Wait &wait, TimestampTz epoch, uint64 used_up_time, TimestampTz clock);
+
+// The time that the caller has earned by waiting for the end of `last_time`; 0 if none.
+uint64 earned_time(const Wait &wait, uint64 last_time, TimestampTz clock);
+
+}  // namespace shardid

@@ -1,0 +1,28 @@
+EXTENSION = shardid
+MODULE_big = shardid
+DATA = shardid--1.0.sql
+OBJS = src/module.o src/generate.o src/inspect.o src/uuid.o src/arguments.o \
+       src/generator.o src/draw.o src/wait.o src/sequence_page.o src/page_pin.o src/replaced_storage.o
+
+REGRESS = ids layouts inspection uuid_v1 errors privileges interplay extension
+REGRESS_OPTS = --load-extension=shardid
+TAP_TESTS = 1
+
+PG_CONFIG ?= pg_config
+PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
+
+# PostgreSQL's headers do not pass our warnings, nor clang's errors; so they are system headers.
+PG_CPPFLAGS = -isystem $(shell $(PG_CONFIG) --includedir-server 2>/dev/null)
+PG_CXXFLAGS = -std=c++20 -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wall -Wextra
+
+ifneq ($(wildcard $(PGXS)),)
+include $(PGXS)
+# PGXS passes PG_CXXFLAGS to neither the bitcode compiler nor, on Debian, knows our headers.
+COMPILE.cxx.bc += $(PG_CXXFLAGS) -Wno-deprecated-volatile
+$(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.h src/*.hpp)
+else
+all install installcheck clean:
+	@echo 'PostgreSQL server headers not found: set PG_CONFIG, or run "make demo" or "make test",' >&2
+	@echo 'which install what is missing.' >&2
+	@false
+endif

@@ -1,0 +1,148 @@
+\echo Use "CREATE EXTENSION shardid" to load this file. \quit
+
+-- The default generator.
+
+CREATE SEQUENCE shardid_seq AS bigint;
+
+COMMENT ON SEQUENCE shardid_seq IS
+'default generator of next_id(): its last_value holds the time and sequence of the last id drawn';
+
+-- pg_dump then carries its position, so that ids go on increasing in a restored copy.
+SELECT pg_extension_config_dump('shardid_seq', '');
+
+-- A trusted extension's objects belong to the bootstrap superuser, whoever installs it.
+GRANT USAGE ON SEQUENCE shardid_seq TO @extowner@ WITH GRANT OPTION;
+
+-- Drawing ids.
+
+CREATE FUNCTION next_id(
+    shard int,
+    generator regclass DEFAULT 'shardid_seq',
+    epoch timestamptz DEFAULT '2011-08-24 21:07:01.721+00',
+    shard_bits int DEFAULT 13,
+    sequence_bits int DEFAULT 10)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'shardid_next_id'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION next_id(int, regclass, timestamptz, int, int) IS
+'draws a new id for the shard: unique and increasing for this generator, made of time, shard and sequence';
+
+CREATE FUNCTION next_id(
+    generator regclass DEFAULT 'shardid_seq',
+    epoch timestamptz DEFAULT '2011-08-24 21:07:01.721+00',
+    shard_bits int DEFAULT 13,
+    sequence_bits int DEFAULT 10)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'shardid_next_id_of_set_shard'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION next_id(regclass, timestamptz, int, int) IS
+'draws a new id for the shard that the setting shardid.shard_id names';
+
+-- Taking ids apart.
+
+CREATE FUNCTION id_timestamp(
+    id bigint,
+    epoch timestamptz DEFAULT '2011-08-24 21:07:01.721+00',
+    shard_bits int DEFAULT 13,
+    sequence_bits int DEFAULT 10)
+RETURNS timestamptz
+AS 'MODULE_PATHNAME', 'shardid_id_timestamp'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION id_timestamp(bigint, timestamptz, int, int) IS
+'the time at which the id was made, in whole milliseconds';
+
+CREATE FUNCTION id_shard(
+    id bigint,
+    shard_bits int DEFAULT 13,
+    sequence_bits int DEFAULT 10)
+RETURNS int
+AS 'MODULE_PATHNAME', 'shardid_id_shard'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION id_shard(bigint, int, int) IS
+'the shard for which the id was made';
+
+CREATE FUNCTION id_sequence(
+    id bigint,
+    sequence_bits int DEFAULT 10)
+RETURNS int
+AS 'MODULE_PATHNAME', 'shardid_id_sequence'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION id_sequence(bigint, int) IS
+'the number that tells the id from the others of its generator and millisecond';
+
+CREATE FUNCTION id_parts(
+    id bigint,
+    epoch timestamptz DEFAULT '2011-08-24 21:07:01.721+00',
+    shard_bits int DEFAULT 13,
+    sequence_bits int DEFAULT 10,
+    OUT ts timestamptz,
+    OUT shard int,
+    OUT sequence int)
+AS 'MODULE_PATHNAME', 'shardid_id_parts'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION id_parts(bigint, timestamptz, int, int) IS
+'the time, shard and sequence of which the id is made';
+
+CREATE FUNCTION id_lower_bound(
+    ts timestamptz,
+    epoch timestamptz DEFAULT '2011-08-24 21:07:01.721+00',
+    shard_bits int DEFAULT 13,
+    sequence_bits int DEFAULT 10)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'shardid_id_lower_bound'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION id_lower_bound(timestamptz, timestamptz, int, int) IS
+'the smallest id made at this time or later, for range conditions and partition bounds on ids';
+
+-- UUID version 1.
+
+CREATE FUNCTION uuid_v1_from(
+    ts timestamptz,
+    clkseq int,
+    mac macaddr,
+    hundred_ns int DEFAULT 0)
+RETURNS uuid
+AS 'MODULE_PATHNAME', 'shardid_uuid_v1_from'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION uuid_v1_from(timestamptz, int, macaddr, int) IS
+'builds the UUID of version 1 with this time, clock sequence and node';
+
+CREATE FUNCTION uuid_v1_timestamp(uuid)
+RETURNS timestamptz
+AS 'MODULE_PATHNAME', 'shardid_uuid_v1_timestamp'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION uuid_v1_timestamp(uuid) IS
+'the time in a UUID of version 1, in whole microseconds; NULL for any other UUID';
+
+CREATE FUNCTION uuid_v1_hundred_ns(uuid)
+RETURNS int
+AS 'MODULE_PATHNAME', 'shardid_uuid_v1_hundred_ns'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION uuid_v1_hundred_ns(uuid) IS
+'how many times 100 ns the time in a UUID of version 1 is past its microsecond; NULL for any other UUID';
+
+CREATE FUNCTION uuid_v1_clock_seq(uuid)
+RETURNS int
+AS 'MODULE_PATHNAME', 'shardid_uuid_v1_clock_seq'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION uuid_v1_clock_seq(uuid) IS
+'the clock sequence in a UUID of version 1; NULL for any other UUID';
+
+CREATE FUNCTION uuid_v1_node(uuid)
+RETURNS macaddr
+AS 'MODULE_PATHNAME', 'shardid_uuid_v1_node'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION uuid_v1_node(uuid) IS
+'the node, usually a MAC address, in a UUID of version 1; NULL for any other UUID';

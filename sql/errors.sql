@@ -1,0 +1,162 @@
+-- Every error: SQLSTATE, message, DETAIL with the value, HINT with the action. Nothing is lost.
+SET timezone = 'UTC';
+
+CREATE FUNCTION try(statement text) RETURNS TABLE (error text) LANGUAGE plpgsql AS $$
+DECLARE
+    state text; message text; detail text; hint text;
+BEGIN
+    EXECUTE statement;
+    error := 'no error';
+    RETURN NEXT;
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT,
+        detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+    FOREACH error IN ARRAY ARRAY[state || ': ' || message, 'DETAIL: ' || detail, 'HINT: ' || hint] LOOP
+        RETURN NEXT;
+    END LOOP;
+END
+$$;
+\pset tuples_only on
+\pset format unaligned
+
+-- 22003: shard
+SELECT try('SELECT next_id(-1)');
+SELECT try('SELECT next_id(8192)');
+SELECT try('SELECT next_id(16, shard_bits => 4)');
+SELECT try('SELECT next_id(2147483647, shard_bits => 0)');
+SET shardid.shard_id = 8192;
+SELECT try('SELECT next_id()');
+RESET shardid.shard_id;
+
+-- 22003: widths
+SELECT try('SELECT next_id(1, shard_bits => 32)');
+SELECT try('SELECT next_id(1, shard_bits => -1)');
+SELECT try('SELECT next_id(1, sequence_bits => 32)');
+SELECT try('SELECT next_id(1, sequence_bits => -2147483648)');
+SELECT try('SELECT next_id(1, shard_bits => 20, sequence_bits => 13)');
+SELECT try('SELECT id_timestamp(1, shard_bits => 2147483647)');
+SELECT try('SELECT id_shard(1, 32, 0)');
+SELECT try('SELECT id_sequence(1, 32)');
+SELECT try('SELECT id_parts(1, sequence_bits => -1)');
+SELECT try('SELECT id_lower_bound(now(), shard_bits => 31, sequence_bits => 31)');
+
+-- 22008: epoch
+SELECT try('SELECT next_id(1, epoch => ''2011-08-24 21:07:01.721001+00'')');
+SELECT try('SELECT next_id(1, epoch => ''infinity'')');
+SELECT try('SELECT id_timestamp(1, ''-infinity'')');
+SELECT try('SELECT id_lower_bound(now(), ''1969-12-31 23:59:59.9999+00'')');
+SELECT regexp_replace(e, 'clock is at \S+ \S+?,', 'clock is at NOW,')
+FROM try('SELECT next_id(1, epoch => ''9999-01-01 00:00:00+00'')') e;
+
+-- 22008: timestamps outside the field
+SELECT try('SELECT id_lower_bound(''2011-08-24 21:07:01.720999+00'')');
+SELECT try('SELECT id_lower_bound(''2081-04-30 12:54:37.273+00'')');
+SELECT try('SELECT id_lower_bound(''2081-04-30 12:54:37.272001+00'')');
+SELECT try('SELECT id_lower_bound(''2081-04-30 12:54:37.272+00'')');
+SELECT try('SELECT id_lower_bound(''infinity'')');
+SELECT try('SELECT id_lower_bound(''-infinity'')');
+SELECT try('SELECT id_lower_bound(''294276-12-31 23:59:59.999001+00'', shard_bits => 0, sequence_bits => 0)');
+SELECT try('SELECT id_timestamp(-1, shard_bits => 0, sequence_bits => 0)');
+SELECT try('SELECT id_parts(-1, ''4713-01-01 00:00:00+00 BC'', 0, 0)');
+
+-- 2200H: the time field is exhausted; the sequence stays as it was
+CREATE SEQUENCE g;
+SELECT regexp_replace(e, 'clock is at \S+ \S+?,', 'clock is at NOW,')
+FROM try('SELECT next_id(1, ''g'', ''2020-01-01 00:00:00+00'', 16, 16)') e;
+SELECT last_value, is_called FROM g;
+
+-- 55000: no shard set
+SELECT try('SELECT next_id()');
+
+-- 55000: ahead by more than max_lead, by a stray setval, another layout, another epoch
+SELECT setval('g', 9223372036854775807) IS NOT NULL;
+SELECT regexp_replace(e, '\d+ ms ahead', 'MANY ms ahead') FROM try('SELECT next_id(1, ''g'')') e;
+SELECT last_value FROM g;
+DROP SEQUENCE g;
+CREATE SEQUENCE g;
+SELECT next_id(1, 'g', sequence_bits => 12) IS NOT NULL;
+SELECT regexp_replace(e, '\d+ ms ahead', 'MANY ms ahead') FROM try('SELECT next_id(1, ''g'')') e;
+SELECT setval('g', 1) IS NOT NULL;
+SELECT next_id(1, 'g') IS NOT NULL;
+SELECT regexp_replace(e, '\d+ ms ahead', 'MANY ms ahead')
+FROM try('SELECT next_id(1, ''g'', ''2020-01-01 00:00:00+00'')') e;
+-- a lead within max_lead is no error, and the setting decides
+SELECT setval('g', ((extract(epoch FROM clock_timestamp()) * 1000)::bigint - 1314220021721 + 100000) << 10) > 0;
+SELECT try('SELECT next_id(1, ''g'')');
+SET shardid.max_lead = '50s';
+SELECT regexp_replace(e, '\d+ ms ahead', 'MANY ms ahead') FROM try('SELECT next_id(1, ''g'')') e;
+SET shardid.max_lead = '100s';
+SELECT try('SELECT next_id(1, ''g'')');
+RESET shardid.max_lead;
+
+-- 42809: not a sequence, unlogged; 42P01: nothing there
+CREATE TABLE a_table ();
+CREATE VIEW "A view" AS SELECT 1;
+SELECT try('SELECT next_id(1, ''a_table'')');
+SELECT try('SELECT next_id(1, ''"A view"'')');
+SELECT try('SELECT next_id(1, ''pg_class_oid_index'')');
+SELECT try('SELECT next_id(1, 0)');
+SELECT try('SELECT next_id(5::bigint)');
+SELECT try('SELECT next_id(1, 4294967295)');
+SELECT try('SELECT next_id(1, ''no_such_sequence'')');
+CREATE UNLOGGED SEQUENCE "un logged";
+SELECT try('SELECT next_id(1, ''"un logged"'')');
+ALTER SEQUENCE "un logged" SET LOGGED;
+SELECT try('SELECT next_id(1, ''"un logged"'')');
+
+-- 55000: MAXVALUE too small, also by one
+CREATE SEQUENCE small AS integer;
+SELECT try('SELECT next_id(1, ''small'')');
+SELECT last_value, is_called FROM small;
+ALTER SEQUENCE small AS bigint NO MAXVALUE;
+SELECT try('SELECT next_id(1, ''small'')');
+CREATE SEQUENCE by_one MAXVALUE 2251799813685246;
+SELECT try('SELECT next_id(1, ''by_one'')');
+ALTER SEQUENCE by_one MAXVALUE 2251799813685247;
+SELECT try('SELECT next_id(1, ''by_one'')');
+
+-- 55000: counting downwards
+CREATE SEQUENCE down INCREMENT -1;
+SELECT try('SELECT next_id(1, ''down'')');
+ALTER SEQUENCE down INCREMENT BY 1 NO MINVALUE NO MAXVALUE START WITH 1 RESTART;
+SELECT try('SELECT next_id(1, ''down'')');
+
+-- 25006: read-only transaction
+BEGIN READ ONLY;
+SELECT next_id(1);
+ROLLBACK;
+-- 25000: parallel mode
+CREATE FUNCTION parallel_next_id() RETURNS bigint LANGUAGE sql PARALLEL SAFE AS 'SELECT next_id(1)';
+CREATE TABLE many AS SELECT generate_series(1, 1000) AS n;
+BEGIN;
+SET LOCAL parallel_setup_cost = 0;
+SET LOCAL parallel_tuple_cost = 0;
+SET LOCAL min_parallel_table_scan_size = 0;
+SET LOCAL max_parallel_workers_per_gather = 2;
+\set VERBOSITY sqlstate
+SELECT count(parallel_next_id()) FROM many;
+\set VERBOSITY default
+ROLLBACK;
+
+-- UUID version 1
+SELECT try('SELECT uuid_v1_from(now(), -1, ''08:00:2b:01:02:03'')');
+SELECT try('SELECT uuid_v1_from(now(), 16384, ''08:00:2b:01:02:03'')');
+SELECT try('SELECT uuid_v1_from(now(), 0, ''08:00:2b:01:02:03'', 10)');
+SELECT try('SELECT uuid_v1_from(now(), 0, ''08:00:2b:01:02:03'', -1)');
+SELECT try('SELECT uuid_v1_from(''1582-10-14 23:59:59.999999+00'', 0, ''08:00:2b:01:02:03'', 9)');
+SELECT try('SELECT uuid_v1_from(''5236-03-31 21:21:00.684698+00'', 0, ''08:00:2b:01:02:03'')');
+SELECT try('SELECT uuid_v1_from(''5236-03-31 21:21:00.684697+00'', 0, ''08:00:2b:01:02:03'', 6)');
+SELECT try('SELECT uuid_v1_from(''5236-03-31 21:21:00.684697+00'', 0, ''08:00:2b:01:02:03'', 5)');
+SELECT try('SELECT uuid_v1_from(''4713-01-01 00:00:00+00 BC'', 0, ''08:00:2b:01:02:03'')');
+SELECT try('SELECT uuid_v1_from(''infinity'', 0, ''08:00:2b:01:02:03'')');
+SELECT try('SELECT uuid_v1_from(''-infinity'', 0, ''08:00:2b:01:02:03'')');
+
+-- After all that the default generator goes on.
+\pset tuples_only off
+\pset format aligned
+SELECT next_id(1) < next_id(1) AS goes_on;
+
+DROP VIEW "A view";
+DROP TABLE a_table, many;
+DROP SEQUENCE g, "un logged", small, by_one, down;
+DROP FUNCTION try, parallel_next_id;

@@ -1,0 +1,87 @@
+-- The extension as an object: schemas, owners, DROP, re-create, dump settings.
+
+-- What it consists of, and that each function has a comment.
+SELECT count(*) AS uncommented
+FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid AND extname = 'shardid'
+WHERE d.deptype = 'e' AND obj_description(d.objid, d.classid::regclass::name) IS NULL;
+SELECT extversion, extrelocatable, extconfig = ARRAY['shardid_seq'::regclass::oid] AS position_is_dumped
+FROM pg_extension WHERE extname = 'shardid';
+
+-- In use by a default: not dropped without CASCADE.
+CREATE TABLE photos (id bigint DEFAULT next_id(5));
+\set VERBOSITY terse
+DROP EXTENSION shardid;
+DROP SEQUENCE shardid_seq;
+\set VERBOSITY default
+
+-- Moved to another schema, the default follows.
+CREATE SCHEMA "Odd schema";
+ALTER EXTENSION shardid SET SCHEMA "Odd schema";
+INSERT INTO photos DEFAULT VALUES RETURNING "Odd schema".id_shard(id);
+SELECT "Odd schema".next_id(1) < "Odd schema".next_id(1) AS increasing;
+SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'photos'::regclass;
+SET search_path = pg_catalog;
+INSERT INTO public.photos DEFAULT VALUES RETURNING "Odd schema".id_shard(id);
+RESET search_path;
+DROP TABLE photos;
+DROP EXTENSION shardid;
+
+-- Made in another schema from the start, and made anew.
+CREATE EXTENSION shardid SCHEMA "Odd schema";
+SELECT "Odd schema".id_shard("Odd schema".next_id(8191));
+DROP EXTENSION shardid;
+CREATE EXTENSION shardid WITH SCHEMA "Odd schema" VERSION '1.0';
+SELECT "Odd schema".id_shard("Odd schema".next_id(8191));
+DROP SCHEMA "Odd schema" CASCADE;
+SELECT count(*) AS left_over FROM pg_extension WHERE extname = 'shardid';
+
+-- Installed by a role that may create objects in the database, without being superuser.
+CREATE ROLE regress_shardid_installer;
+CREATE ROLE regress_shardid_grantee;
+SELECT format('GRANT CREATE ON DATABASE %I TO regress_shardid_installer', current_database()) \gexec
+CREATE SCHEMA app AUTHORIZATION regress_shardid_installer;
+SET ROLE regress_shardid_installer;
+CREATE EXTENSION shardid SCHEMA app;
+SELECT app.id_shard(app.next_id(5));
+GRANT USAGE ON SCHEMA app TO regress_shardid_grantee;
+SET ROLE regress_shardid_grantee;
+SELECT app.next_id(5);
+SET ROLE regress_shardid_installer;
+GRANT USAGE ON SEQUENCE app.shardid_seq TO regress_shardid_grantee;
+SET ROLE regress_shardid_grantee;
+SELECT app.id_shard(app.next_id(5));
+SET ROLE regress_shardid_installer;
+ALTER SEQUENCE app.shardid_seq RESTART;
+DROP EXTENSION shardid;
+RESET ROLE;
+
+-- A temporary sequence of the same name does not slip in.
+CREATE TEMPORARY SEQUENCE shardid_seq;
+CREATE EXTENSION shardid SCHEMA app;
+SELECT objid::regclass AS member FROM pg_depend
+WHERE refclassid = 'pg_extension'::regclass AND classid = 'pg_class'::regclass AND deptype = 'e'
+  AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'shardid');
+SELECT app.next_id(5) > 0 AS drawn;
+SELECT is_called AS temporary_is_called FROM pg_temp.shardid_seq;
+SELECT is_called FROM app.shardid_seq;
+DROP SEQUENCE pg_temp.shardid_seq;
+DROP EXTENSION shardid;
+
+-- DROP OWNED takes it away with its owner.
+SET ROLE regress_shardid_installer;
+CREATE EXTENSION shardid SCHEMA app;
+RESET ROLE;
+DROP OWNED BY regress_shardid_installer CASCADE;
+SELECT count(*) AS left_over FROM pg_extension WHERE extname = 'shardid';
+DROP ROLE regress_shardid_installer, regress_shardid_grantee;
+
+-- Dropped and made again in one session and one transaction, ids go on.
+CREATE EXTENSION shardid;
+SELECT next_id(5) AS first \gset
+BEGIN;
+DROP EXTENSION shardid;
+CREATE EXTENSION shardid;
+SELECT next_id(5) AS second \gset
+ROLLBACK;
+SELECT next_id(5) AS third \gset
+SELECT :first < :second AS second, :first < :third AS third;

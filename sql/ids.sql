@@ -1,0 +1,95 @@
+-- Drawing ids: formula, defaults, column DEFAULT, setting, NULL, order.
+
+-- The formula: milliseconds since Instagram's epoch << 23 | shard << 10 | sequence.
+SELECT clock_timestamp() AS before \gset
+SELECT next_id(5) AS id \gset
+SELECT clock_timestamp() AS after \gset
+SELECT pg_typeof(:id) AS type,
+       (:id >> 10) & 8191 AS shard,
+       (:id >> 23) + 1314220021721 BETWEEN floor(extract(epoch FROM :'before'::timestamptz) * 1000)
+                                       AND floor(extract(epoch FROM :'after'::timestamptz) * 1000)
+           AS time_is_the_clocks;
+
+-- The generator remembers the id without its shard bits.
+SELECT last_value = ((:id >> 23) << 10 | (:id & 1023)) AS remembered, is_called FROM shardid_seq;
+
+-- Every argument, by position and by name.
+CREATE SEQUENCE photos_id_seq;
+SELECT id_shard(next_id(0)) AS lowest, id_shard(next_id(8191)) AS highest;
+SELECT id_shard(next_id(7, 'photos_id_seq')) AS other_generator;
+SELECT id_shard(next_id(3, 'photos_id_seq', '2011-08-24 21:07:01.721+00', 13, 10)) AS all_given;
+SELECT id_shard(next_id(shard => 4, generator => 'photos_id_seq', epoch => '2011-08-24 21:07:01.721+00',
+                        shard_bits => 13, sequence_bits => 10)) AS all_named;
+
+-- Two generators do not know of each other.
+SELECT (SELECT last_value FROM photos_id_seq) < (SELECT last_value FROM shardid_seq) AS photos_behind
+FROM (SELECT next_id(1)) s;
+
+-- As a column default.
+CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT next_id(5), name text);
+INSERT INTO photos (name) SELECT 'photo ' || g FROM generate_series(1, 5000) g;
+INSERT INTO photos VALUES (DEFAULT, 'last') RETURNING id_shard(id);
+SELECT count(*), count(DISTINCT id), min(id_shard(id)), max(id_shard(id)) FROM photos;
+SELECT max(id) = (SELECT id FROM photos WHERE name = 'last') AS last_is_largest FROM photos;
+SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'photos'::regclass;
+
+-- The layout shows in the default.
+CREATE TABLE tweets (id bigint PRIMARY KEY DEFAULT
+    next_id(5, shard_bits => 10, sequence_bits => 12, epoch => '2010-11-04 01:42:54.657+00'));
+SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'tweets'::regclass;
+
+-- In the order of the calls, ids increase; each millisecond goes on from the last number.
+SELECT count(*) FILTER (WHERE id <= previous) AS not_increasing,
+       count(*) FILTER (WHERE id_timestamp(id) > id_timestamp(previous)
+                          AND id_sequence(id) <> (id_sequence(previous) + 1) % 256)
+           AS not_going_on,
+       count(*) FILTER (WHERE id_timestamp(id) = id_timestamp(previous)
+                          AND id_sequence(id) <> id_sequence(previous) + 1) AS not_by_one
+FROM (SELECT id, lag(id) OVER (ORDER BY n) AS previous
+      FROM (SELECT next_id(5) AS id, generate_series(1, 20000) AS n) s) s;
+
+-- Never more than a millisecond holds.
+SELECT max(count) <= 1024 AS within_capacity
+FROM (SELECT count(*) FROM (SELECT next_id(5) AS id FROM generate_series(1, 20000)) s
+      GROUP BY id >> 23) s;
+
+-- The shard from the setting.
+SHOW shardid.shard_id;
+SELECT next_id();
+SET shardid.shard_id = 42;
+SELECT id_shard(next_id()) AS from_setting, id_shard(next_id(generator => 'photos_id_seq')) AS with_generator;
+SELECT id_shard(next_id('photos_id_seq'::regclass, '2011-08-24 21:07:01.721+00', 13, 10)) AS all_given;
+SELECT id_shard(next_id(7)) AS argument_wins;
+CREATE TABLE settings_default (id bigint DEFAULT next_id());
+INSERT INTO settings_default DEFAULT VALUES;
+SET shardid.shard_id = 43;
+INSERT INTO settings_default DEFAULT VALUES;
+SELECT id_shard(id) FROM settings_default ORDER BY id;
+RESET shardid.shard_id;
+SELECT next_id();
+ALTER DATABASE :DBNAME SET shardid.shard_id = 44;
+\c
+SELECT id_shard(next_id()) AS from_database;
+ALTER DATABASE :DBNAME RESET shardid.shard_id;
+\c
+SELECT id_shard(0) AS loads_the_library;
+SHOW shardid.max_lead;
+SET shardid.shard_id = -2;
+SET shardid.shard = 5;
+
+-- NULL in, NULL out; a NULL shard then meets the column's NOT NULL.
+SELECT next_id(NULL::int) IS NULL AS shard, next_id(5, NULL) IS NULL AS generator,
+       next_id(5, epoch => NULL) IS NULL AS epoch, next_id(5, shard_bits => NULL) IS NULL AS shard_bits,
+       next_id(5, sequence_bits => NULL) IS NULL AS sequence_bits;
+CREATE TABLE not_null (shard int, id bigint NOT NULL);
+INSERT INTO not_null VALUES (NULL, next_id(NULL::int));
+
+-- What the functions are declared as.
+SELECT p.oid::regprocedure AS function, provolatile AS v, proisstrict AS strict, proparallel AS p,
+       obj_description(p.oid, 'pg_proc') <> '' AS commented
+FROM pg_proc p JOIN pg_depend d ON d.objid = p.oid AND d.classid = 'pg_proc'::regclass
+JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'shardid' AND d.deptype = 'e'
+ORDER BY p.oid::regprocedure::text COLLATE "C";
+
+DROP TABLE photos, tweets, settings_default, not_null;
+DROP SEQUENCE photos_id_seq;

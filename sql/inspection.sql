@@ -1,0 +1,78 @@
+-- Taking ids apart, and id_lower_bound.
+
+SELECT setseed(0.5);
+CREATE TABLE samples AS
+SELECT ((random() * 4294967295)::bigint << 32) | (random() * 4294967295)::bigint AS id
+FROM generate_series(1, 20000);
+
+-- The parts are what shifts and masks say.
+SELECT count(*) FILTER (WHERE id_shard(id) <> ((id >> 10) & 8191)) AS shard,
+       count(*) FILTER (WHERE id_sequence(id) <> (id & 1023)) AS sequence,
+       count(*) FILTER (WHERE id_timestamp(id) <> '2011-08-24 21:07:01.721+00'::timestamptz
+                              + interval '1 ms' * ((id >> 23) & ((1::bigint << 41) - 1))) AS ts,
+       count(*) FILTER (WHERE id_parts(id) <> ROW(id_timestamp(id), id_shard(id), id_sequence(id)))
+           AS parts
+FROM samples;
+
+-- Put together again, they are the id.
+SELECT count(*) AS lost FROM samples, id_parts(id) p
+WHERE id <> id_lower_bound(p.ts) | (p.shard::bigint << 10) | p.sequence;
+
+-- id_lower_bound(ts) is the smallest id whose time is ts or later: for all ids on one side of the
+-- sign flip, id >= id_lower_bound(ts) exactly when id_timestamp(id) >= ts.
+CREATE TABLE moments AS
+SELECT id_timestamp(id) + us * interval '1 us' AS ts
+FROM samples, (VALUES (0), (1), (-1), (500), (-500), (999), (1000), (-1000)) v (us)
+WHERE id > 0 AND id_timestamp(id) BETWEEN '2012-01-01' AND '2046-01-01';
+SELECT count(*) > 10000 AS enough FROM moments;
+SELECT count(*) AS wrong
+FROM (SELECT ts, id FROM moments m,
+             LATERAL (VALUES (id_lower_bound(ts)), (id_lower_bound(ts) - 1), (id_lower_bound(ts) + 1),
+                             (id_lower_bound(ts) + 8388607), (id_lower_bound(ts) + 8388608)) v (id)
+      UNION ALL
+      SELECT ts, id FROM (SELECT ts, row_number() OVER () FROM moments) m
+      JOIN (SELECT id, row_number() OVER () FROM samples WHERE id > 0) s USING (row_number)) c
+WHERE (id >= id_lower_bound(ts)) <> (id_timestamp(id) >= ts);
+-- The same with Twitter's layout and with one that has no shard.
+SELECT count(*) AS wrong
+FROM moments m, (VALUES (10, 12), (0, 10), (4, 8), (0, 0)) l (shard_bits, sequence_bits),
+     LATERAL (VALUES (-1), (0), (1), ((1::bigint << shard_bits + sequence_bits) - 1)) v (step),
+     LATERAL (SELECT id_lower_bound(ts, '2010-11-04 01:42:54.657+00', shard_bits, sequence_bits) + step) i (id)
+WHERE (step >= 0)
+      <> (id_timestamp(id, '2010-11-04 01:42:54.657+00', shard_bits, sequence_bits) >= ts);
+
+-- The epoch itself, and between two milliseconds.
+SELECT id_lower_bound('2011-08-24 21:07:01.721+00') AS epoch,
+       id_lower_bound('2011-08-24 21:07:01.721001+00') >> 23 AS after_it,
+       id_lower_bound('2011-08-24 21:07:01.722+00') >> 23 AS one;
+
+-- A table partitioned by time on the id itself, pruned by id_lower_bound.
+CREATE TABLE events (id bigint PRIMARY KEY, what text) PARTITION BY RANGE (id);
+SELECT format('CREATE TABLE events_%s PARTITION OF events FOR VALUES FROM (%s) TO (%s)',
+              to_char(month, 'YYYYMM'), id_lower_bound(month), id_lower_bound(month + interval '1 month'))
+FROM generate_series('2026-01-01'::timestamptz, '2026-06-01', interval '1 month') month \gexec
+INSERT INTO events
+SELECT id_lower_bound(ts) | (5 << 10), ts::text
+FROM generate_series('2026-01-01'::timestamptz, '2026-06-30 23:00', interval '1 hour') ts;
+SELECT tableoid::regclass AS partition, count(*),
+       bool_and(to_char(id_timestamp(id), '"events_"YYYYMM') = tableoid::regclass::text) AS right
+FROM events GROUP BY 1 ORDER BY 1;
+EXPLAIN (COSTS off) SELECT * FROM events
+WHERE id >= id_lower_bound('2026-03-10 00:00+00') AND id < id_lower_bound('2026-03-11 00:00+00');
+SELECT count(*) FROM events
+WHERE id >= id_lower_bound('2026-03-10 00:00+00') AND id < id_lower_bound('2026-03-11 00:00+00');
+-- At run time too, with a bound that the plan does not know.
+PREPARE day (timestamptz) AS SELECT count(*) FROM events
+WHERE id >= id_lower_bound($1) AND id < id_lower_bound($1 + interval '1 day');
+SET plan_cache_mode = force_generic_plan;
+EXPLAIN (COSTS off) EXECUTE day('2026-05-10 00:00+00');
+EXECUTE day('2026-05-10 00:00+00');
+RESET plan_cache_mode;
+
+-- In an index expression.
+CREATE INDEX ON samples (id_shard(id));
+SET enable_seqscan = off;
+EXPLAIN (COSTS off) SELECT * FROM samples WHERE id_shard(id) = 5;
+RESET enable_seqscan;
+
+DROP TABLE samples, moments, events;

@@ -1,0 +1,119 @@
+-- Who may draw: USAGE or UPDATE on the sequence, as for nextval, and as it is at the moment.
+CREATE ROLE regress_shardid_owner;
+CREATE ROLE regress_shardid_user;
+CREATE ROLE regress_shardid_group;
+CREATE SCHEMA shop AUTHORIZATION regress_shardid_owner;
+SET ROLE regress_shardid_owner;
+CREATE SEQUENCE shop.ids;
+GRANT USAGE ON SCHEMA shop TO PUBLIC;
+SELECT next_id(1, 'shop.ids') IS NOT NULL AS owner;
+RESET ROLE;
+
+-- Without, with USAGE, with UPDATE, with SELECT only; granted and revoked inside one session.
+SET ROLE regress_shardid_user;
+SELECT next_id(1, 'shop.ids');
+SELECT nextval('shop.ids');
+RESET ROLE;
+GRANT USAGE ON SEQUENCE shop.ids TO regress_shardid_user;
+SET ROLE regress_shardid_user;
+SELECT next_id(1, 'shop.ids') IS NOT NULL AS with_usage;
+RESET ROLE;
+REVOKE USAGE ON SEQUENCE shop.ids FROM regress_shardid_user;
+SET ROLE regress_shardid_user;
+SELECT next_id(1, 'shop.ids');
+RESET ROLE;
+GRANT UPDATE ON SEQUENCE shop.ids TO regress_shardid_user;
+SET ROLE regress_shardid_user;
+SELECT next_id(1, 'shop.ids') IS NOT NULL AS with_update;
+RESET ROLE;
+REVOKE UPDATE ON SEQUENCE shop.ids FROM regress_shardid_user;
+GRANT SELECT ON SEQUENCE shop.ids TO regress_shardid_user;
+SET ROLE regress_shardid_user;
+SELECT next_id(1, 'shop.ids');
+RESET ROLE;
+REVOKE SELECT ON SEQUENCE shop.ids FROM regress_shardid_user;
+
+-- Through a group, while the membership lasts.
+GRANT USAGE ON SEQUENCE shop.ids TO regress_shardid_group;
+GRANT regress_shardid_group TO regress_shardid_user;
+SET ROLE regress_shardid_user;
+SELECT next_id(1, 'shop.ids') IS NOT NULL AS as_member;
+RESET ROLE;
+REVOKE regress_shardid_group FROM regress_shardid_user;
+SET ROLE regress_shardid_user;
+SELECT next_id(1, 'shop.ids');
+RESET ROLE;
+
+-- A superuser that stops being one.
+ALTER ROLE regress_shardid_user SUPERUSER;
+SET ROLE regress_shardid_user;
+SELECT next_id(1, 'shop.ids') IS NOT NULL AS as_superuser;
+RESET ROLE;
+ALTER ROLE regress_shardid_user NOSUPERUSER;
+SET ROLE regress_shardid_user;
+SELECT next_id(1, 'shop.ids');
+RESET ROLE;
+
+-- Each call is checked for its own user: SET ROLE to and fro, also inside one transaction.
+BEGIN;
+SELECT next_id(1, 'shop.ids') IS NOT NULL AS as_superuser;
+SET LOCAL ROLE regress_shardid_user;
+SAVEPOINT s;
+SELECT next_id(1, 'shop.ids');
+ROLLBACK TO s;
+SET LOCAL ROLE regress_shardid_owner;
+SELECT next_id(1, 'shop.ids') IS NOT NULL AS as_owner;
+COMMIT;
+
+-- SECURITY DEFINER lends the owner's right, and only inside.
+CREATE FUNCTION shop.next() RETURNS bigint LANGUAGE sql SECURITY DEFINER AS $$ SELECT next_id(1, 'shop.ids') $$;
+ALTER FUNCTION shop.next() OWNER TO regress_shardid_owner;
+SET ROLE regress_shardid_user;
+SELECT shop.next() IS NOT NULL AS lent;
+SELECT next_id(1, 'shop.ids');
+SELECT shop.next() IS NOT NULL AS lent;
+RESET ROLE;
+
+-- In a read-only or failed attempt nothing was drawn.
+SELECT last_value AS before FROM shop.ids \gset
+SET ROLE regress_shardid_user;
+SELECT next_id(1, 'shop.ids');
+RESET ROLE;
+SELECT last_value = :before AS nothing_drawn FROM shop.ids;
+
+-- The default generator is not for everyone, until it is granted.
+SET ROLE regress_shardid_user;
+SELECT next_id(1);
+RESET ROLE;
+GRANT USAGE ON SEQUENCE shardid_seq TO regress_shardid_user;
+SET ROLE regress_shardid_user;
+SELECT next_id(1) IS NOT NULL AS granted;
+
+-- max_lead is the superuser's.
+SET shardid.max_lead = '1h';
+SET shardid.shard_id = 9;
+SELECT id_shard(next_id()) AS own_setting;
+RESET shardid.shard_id;
+RESET ROLE;
+
+-- A temporary sequence is its session's alone, whoever asks.
+CREATE TEMPORARY SEQUENCE mine;
+SELECT next_id(1, 'mine') < next_id(1, 'mine') AS own_temporary;
+BEGIN READ ONLY;
+SELECT next_id(1, 'mine') IS NOT NULL AS read_only_may_use_it;
+COMMIT;
+CREATE EXTENSION dblink;
+SELECT dblink_connect('other', format('host=%s port=%s dbname=%s', split_part(current_setting('unix_socket_directories'), ',', 1),
+                                      current_setting('port'), current_database()));
+SELECT dblink_exec('other', 'CREATE TEMPORARY SEQUENCE theirs');
+SELECT oid AS theirs FROM pg_class WHERE relname = 'theirs' \gset
+SELECT next_id(1, :theirs);
+SELECT next_id(1, :theirs);
+SELECT nextval(:theirs);
+SELECT id > 0 AS theirs_works_there FROM dblink('other', 'SELECT next_id(1, ''theirs'')') AS t (id bigint);
+SELECT dblink_disconnect('other');
+DROP EXTENSION dblink;
+
+DROP SCHEMA shop CASCADE;
+REVOKE USAGE ON SEQUENCE shardid_seq FROM regress_shardid_user;
+DROP ROLE regress_shardid_owner, regress_shardid_user, regress_shardid_group;

@@ -1,0 +1,165 @@
+# The clock set back and forth, standing still and running slowly: unique and increasing ids, honest
+# time while it runs forward, at most a time step a millisecond while the generator is ahead.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
+use ShardidTest;
+
+my $clock = PostgreSQL::Test::Utils::tempdir() . '/clock';
+set_fake_clock($clock, '+0');
+my $node;
+with_fake_clock($clock, sub { $node = new_node('clock', "autovacuum = off\nmax_connections = 40"); });
+sub query { return $node->safe_psql('postgres', $_[0]) }
+
+my @told;    # every id, in the order of the calls
+
+# Draws ids in one statement; returns how long that took, in milliseconds that really passed.
+sub draw
+{
+	my ($count) = @_;
+	my $start = clock_gettime(CLOCK_MONOTONIC);
+	push @told, split /\n/, query("SELECT next_id(5) FROM generate_series(1, $count)");
+	return 1000 * (clock_gettime(CLOCK_MONOTONIC) - $start);
+}
+
+sub time_of { return $_[0] >> 23 }
+
+# How many ids say a later time than a clock read after them.
+sub ids_ahead
+{
+	my ($count) = @_;
+	return query(<<SQL);
+SELECT count(*) FROM (SELECT next_id(5) AS id, clock_timestamp() AS clock FROM generate_series(1, $count)) s
+WHERE id_timestamp(id) > clock
+SQL
+}
+
+draw(5000);
+is(ids_ahead(5000), 0, 'a clock that runs forward: no id ahead of it');
+
+# Back by a millisecond, a second, an hour; each time all goes on, no faster than real time.
+for my $back ('-0.001', '-1', '-3600')
+{
+	set_fake_clock($clock, '+0');
+	draw(1000);
+	set_fake_clock($clock, $back);
+	my $before = $told[-1];
+	my $took = draw(20000);
+	my $steps = time_of($told[-1]) - time_of($before);
+	cmp_ok($told[-20000], '>', $before, "$back s: ids go on increasing");
+	cmp_ok($steps, '>=', 18, "$back s: a millisecond is not overfilled ($steps steps)");
+	cmp_ok($steps, '<=', $took + 1, "$back s: $steps steps in $took ms") if $back <= -1;
+}
+
+# While it is behind, at a low rate: the lead shrinks as real time passes.
+my $lead = lead_ms($node, 'shardid_seq');
+cmp_ok($lead, '>', 3_500_000, "behind by an hour, the generator is $lead ms ahead");
+draw(1);
+select undef, undef, undef, 0.5;
+draw(1);
+my $later = lead_ms($node, 'shardid_seq');
+cmp_ok($later, '<', $lead - 400, "half a second later, $later ms");
+
+# Many sessions at once do not make it run away either.
+my $start = clock_gettime(CLOCK_MONOTONIC);
+my $before = query('SELECT last_value >> 10 FROM shardid_seq');
+$node->pgbench('-n -c 16 -j 2 -t 2 -M prepared', 0, [qr/processed: 32\/32/], [qr/^$/],
+	'16 sessions while behind',
+	{ '003_behind' => 'SELECT count(next_id(5)) FROM generate_series(1, 20000);' });
+my $elapsed = 1000 * (clock_gettime(CLOCK_MONOTONIC) - $start);
+my $steps = query('SELECT last_value >> 10 FROM shardid_seq') - $before;
+cmp_ok($steps, '>=', 640_000 / 1024 - 1, "640,000 ids in $steps steps");
+cmp_ok($steps, '<=', $elapsed + 1, "$steps steps in $elapsed ms");
+cmp_ok(lead_ms($node, 'shardid_seq'), '<=', $later + 1, 'the lead has not grown');
+
+# The clock catches up: honest time again.
+set_fake_clock($clock, '+0');
+draw(1000);
+is(ids_ahead(5000), 0, 'after it has caught up: no id ahead of it');
+
+# An hour forward and back.
+set_fake_clock($clock, '+3600');
+draw(1000);
+set_fake_clock($clock, '+0');
+draw(3000);
+
+# Too far: refused, with the reason, until the setting or the clock is changed.
+set_fake_clock($clock, '-90000');
+my ($code, $stdout, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\nSELECT next_id(5)");
+like($stderr, qr/ERROR:  55000: generator public\.shardid_seq is too far ahead of the clock/, 'refused');
+like($stderr, qr/DETAIL:  It is \d{8} ms ahead, and shardid\.max_lead is 86400000 ms\./, 'by how much');
+like($stderr, qr/HINT:  Set the server's clock right/, 'and what to do');
+my ($more) = (split /\n/, query("SET shardid.max_lead = '2d'; SELECT next_id(5)"))[-1];
+cmp_ok($more, '>', $told[-1], 'a larger max_lead lets it go on');
+push @told, $more;
+set_fake_clock($clock, '+0');
+draw(1000);
+
+# Before the epoch: refused, and nothing lost.
+set_fake_clock($clock, '-' . 20 * 365 * 86400);
+($code, $stdout, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\nSELECT next_id(5)");
+like($stderr, qr/ERROR:  22008: clock is before the epoch of the ids/, 'before the epoch');
+# Beyond the field's end.
+set_fake_clock($clock, '+' . 60 * 365 * 86400);
+($code, $stdout, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\nSELECT next_id(5)");
+like($stderr, qr/ERROR:  2200H: time field of the ids is exhausted/, 'after the end');
+# Beyond the sign bit, in a generator of its own.
+set_fake_clock($clock, '+' . 30 * 365 * 86400);
+query('CREATE SEQUENCE future');
+my @future = split /\n/, query(q(SELECT next_id(5, 'future') FROM generate_series(1, 3000)));
+is(scalar(grep { $_ < 0 } @future), 3000, 'beyond 2046 ids are negative');
+is(scalar(grep { $future[$_] <= $future[ $_ - 1 ] } 1 .. $#future), 0, 'and increase');
+set_fake_clock($clock, '+0');
+
+# How far the server's clock moves while half a second really passes, in milliseconds.
+sub clock_speed
+{
+	my $now = 'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)';
+	my $first = query($now);
+	select undef, undef, undef, 0.5;
+	return query($now) - $first;
+}
+
+# A clock at half speed is never overtaken, and one that stands still does not stop anybody.
+query('CREATE SEQUENCE slow');
+set_fake_clock($clock, '+0 x0.5');
+my $speed = clock_speed();
+cmp_ok($speed, '<', 400, "a slow clock moves $speed ms in half a second");
+my $slow = query(<<'SQL');
+SELECT count(*) FILTER (WHERE id_timestamp(id) > clock), count(DISTINCT id)
+FROM (SELECT next_id(5, 'slow') AS id, clock_timestamp() AS clock FROM generate_series(1, 50000)) s
+SQL
+is($slow, '0|50000', 'a slow clock: no id ahead of it');
+query('CREATE SEQUENCE still');
+set_fake_clock($clock, '2030-01-01 00:00:00');
+is(clock_speed(), 0, 'a clock stands still');
+$start = clock_gettime(CLOCK_MONOTONIC);
+my @still = split /\n/, query(q(SELECT next_id(5, 'still') FROM generate_series(1, 20000)));
+$elapsed = 1000 * (clock_gettime(CLOCK_MONOTONIC) - $start);
+$steps = time_of($still[-1]) - time_of($still[0]);
+is(scalar(grep { $still[$_] <= $still[ $_ - 1 ] } 1 .. $#still), 0, 'a clock that stands still: ids increase');
+cmp_ok($steps, '<=', $elapsed + 1, "$steps steps in $elapsed ms");
+set_fake_clock($clock, '+0');
+
+my $verdict = judge([ \@told ]);
+is($verdict->{twice}, 0, "of all $verdict->{ids} ids none came twice");
+is($verdict->{decreases}, 0, 'and all increase');
+cmp_ok($verdict->{most_in_a_millisecond}, '<=', 1024, 'at most 1024 in a millisecond');
+
+# A wait can be cancelled, by a timeout and by another session.
+query('CREATE SEQUENCE narrow');
+($code, $stdout, $stderr) = $node->psql('postgres', <<'SQL');
+SET statement_timeout = '200ms';
+SELECT count(next_id(5, 'narrow', shard_bits => 22, sequence_bits => 0)) FROM generate_series(1, 100000);
+SQL
+like($stderr, qr/canceling statement due to statement timeout/, 'statement_timeout ends a wait');
+is(query("SELECT next_id(5, 'narrow', shard_bits => 22, sequence_bits => 0) IS NOT NULL"),
+	't', 'and leaves the generator usable');
+
+$node->stop;
+done_testing();

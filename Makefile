@@ -21,8 +21,31 @@ include $(PGXS)
 COMPILE.cxx.bc += $(PG_CXXFLAGS) -Wno-deprecated-volatile
 $(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.h src/*.hpp)
 else
+.PHONY: all install installcheck clean
 all install installcheck clean:
 	@echo 'PostgreSQL server headers not found: set PG_CONFIG, or run "make demo" or "make test",' >&2
 	@echo 'which install what is missing.' >&2
 	@false
 endif
+
+# The project's own commands, which install what is missing and leave nothing behind.
+# PGXS has a target "check" of its own, which only says that it is not supported.
+.PHONY: demo test bench bench-instructions
+
+demo:
+	@tools/install-packages.sh build
+	@tools/sandbox.sh tools/demo.sh
+
+# TEST="ids t/003_clock.pl" picks some; see tools/test.sh.
+test:
+	@tools/install-packages.sh build test
+	@tools/sandbox.sh tools/test.sh
+
+# ROUNDS and SECONDS are settable; results go to bench/results.
+bench:
+	@tools/install-packages.sh build bench
+	@SECONDS_EACH="$(SECONDS)" tools/sandbox.sh bench/run.sh
+
+bench-instructions:
+	@tools/install-packages.sh build bench
+	@tools/sandbox.sh bench/instructions.sh

@@ -50,13 +50,24 @@ constexpr Advance advance(Layout layout, std::uint64_t last, std::uint64_t now,
     return {Verdict::draw, last + 1};
 }
 
-// What a waiting caller remembers: the time it found used up, and the clock at its first and at its
-// latest look.
+// What a waiting caller remembers: the time it found used up, the clock from which it waits for a
+// millisecond to pass, and the clock at its latest look.
 struct Vigil {
     std::uint64_t used_up_time;
-    std::int64_t first_clock_us;
+    std::int64_t start_clock_us;
     std::int64_t latest_clock_us;
 };
+
+constexpr Vigil begin_vigil(std::uint64_t used_up_time, std::int64_t clock_us) {
+    return {used_up_time, clock_us, clock_us};
+}
+
+// The vigil after a further look. If the clock was set back, the wait starts again from there: it
+// may be hours before the clock comes by its old start.
+constexpr Vigil look_again(const Vigil &vigil, std::int64_t clock_us) {
+    return {vigil.used_up_time, clock_us < vigil.start_clock_us ? clock_us : vigil.start_clock_us,
+            clock_us};
+}
 
 // Whether the caller may now step past the time it found used up, even if the clock has not. One
 // millisecond must really have passed (waited_us, by a clock that cannot be set); and if the wall
@@ -64,7 +75,7 @@ struct Vigil {
 // has not moved forward since the latest look stands still or was set back: no use waiting for it.
 constexpr bool may_step(const Vigil &vigil, std::int64_t clock_us, std::int64_t waited_us) {
     return waited_us >= us_per_ms &&
-           (clock_us <= vigil.latest_clock_us || clock_us - vigil.first_clock_us >= us_per_ms);
+           (clock_us <= vigil.latest_clock_us || clock_us - vigil.start_clock_us >= us_per_ms);
 }
 
 // How long to sleep before the next look, in (0, 1000] us: to the next boundary of a millisecond
@@ -74,7 +85,7 @@ constexpr std::int64_t sleep_us(const Vigil &vigil, std::int64_t epoch_us, std::
     const std::uint64_t now = time_at(epoch_us, clock_us);
     if (now >= vigil.used_up_time)
         return clock_at(epoch_us, now) + us_per_ms - clock_us;
-    const std::int64_t moved = clock_us - vigil.first_clock_us;
+    const std::int64_t moved = clock_us - vigil.start_clock_us;
     return moved > 0 && moved < us_per_ms ? us_per_ms - moved : us_per_ms;
 }
 
@@ -115,14 +126,17 @@ static_assert(advance({0, 10}, INT64_MAX, 5).verdict == Verdict::ended);
 static_assert(draws(advance({10, 0}, 5, 6), 6));
 static_assert(advance({10, 0}, 5, 5).verdict == Verdict::wait);
 
-constexpr Vigil v{5, 5400, 5400};
+constexpr Vigil v = begin_vigil(5, 5400);
 static_assert(!may_step(v, 5400, 999) && may_step(v, 5400, 1000));
 static_assert(may_step(v, 4000, 1000) && may_step(v, 6400, 1000));
 static_assert(!may_step(v, 5900, 1000) && !may_step(v, 5900, 50000));
 static_assert(sleep_us(v, 0, 5400) == 600 && sleep_us(v, 0, 5000) == 1000);
-static_assert(sleep_us({9, 5400, 5400}, 0, 5400) == 1000);
-static_assert(sleep_us({9, 5400, 5400}, 0, 5900) == 500);
-static_assert(sleep_us({9, 5400, 5400}, 0, 2000) == 1000);
+constexpr Vigil ahead = begin_vigil(9, 5400);
+static_assert(sleep_us(ahead, 0, 5400) == 1000 && sleep_us(ahead, 0, 5900) == 500 &&
+              sleep_us(ahead, 0, 2000) == 1000);
+// Set back in the middle of a wait: a millisecond from there is enough.
+constexpr Vigil set_back = look_again(ahead, 2000);
+static_assert(!may_step(set_back, 2900, 1900) && may_step(set_back, 3000, 2000));
 
 }  // namespace advance_proof
 

@@ -76,36 +76,44 @@ const char *as_text(TimestampTz ts) {
     return pstrdup(timestamptz_to_str(ts));
 }
 
+[[noreturn]] void refuse_before_epoch(const Scheme &scheme, TimestampTz clock) {
+    ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+                    errmsg("clock is before the epoch of the ids"),
+                    errdetail("The clock is at %s, the epoch is %s.", as_text(clock),
+                              as_text(scheme.epoch)),
+                    errhint("Set the server's clock right, or pass an earlier epoch.")));
+}
+
+[[noreturn]] void refuse_too_far_ahead(const Generator &generator, const Scheme &scheme,
+                                       const Attempt &attempt) {
+    const uint64 time = tick_time(scheme.layout, attempt.tick);
+    const uint64 lead = time - time_at(scheme.epoch, attempt.clock);
+    ereport(ERROR,
+            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+             errmsg("generator %s is too far ahead of the clock", generator_name(generator)),
+             errdetail("It is %llu ms ahead, and shardid.max_lead is %d ms.",
+                       static_cast<unsigned long long>(lead), max_lead_ms),
+             errhint("Set the server's clock right, pass the epoch and sequence_bits that the "
+                     "generator was used with, or raise shardid.max_lead.")));
+}
+
+[[noreturn]] void refuse_ended(const Scheme &scheme, TimestampTz clock) {
+    ereport(ERROR,
+            (errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
+             errmsg("time field of the ids is exhausted"),
+             errdetail("The clock is at %s, and %d bits of milliseconds since %s hold no later "
+                       "time.",
+                       as_text(clock), time_bits(scheme.layout), as_text(scheme.epoch)),
+             errhint("Use a layout with a later epoch or fewer shard_bits and sequence_bits, and "
+                     "a generator of its own.")));
+}
+
 [[noreturn]] void refuse(const Generator &generator, const Scheme &scheme, const Attempt &attempt) {
-    switch (attempt.outcome) {
-        case Outcome::before_epoch:
-            ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-                            errmsg("clock is before the epoch of the ids"),
-                            errdetail("The clock is at %s, the epoch is %s.",
-                                      as_text(attempt.clock), as_text(scheme.epoch)),
-                            errhint("Set the server's clock right, or pass an earlier epoch.")));
-        case Outcome::too_far_ahead: {
-            const uint64 time = tick_time(scheme.layout, attempt.tick);
-            const uint64 lead = time - time_at(scheme.epoch, attempt.clock);
-            ereport(
-                ERROR,
-                (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                 errmsg("generator %s is too far ahead of the clock", generator_name(generator)),
-                 errdetail("It is %llu ms ahead, and shardid.max_lead is %d ms.",
-                           static_cast<unsigned long long>(lead), max_lead_ms),
-                 errhint("Set the server's clock right, pass the epoch and sequence_bits that "
-                         "the generator was used with, or raise shardid.max_lead.")));
-        }
-        default:
-            ereport(ERROR, (errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
-                            errmsg("time field of the ids is exhausted"),
-                            errdetail("The clock is at %s, and %d bits of milliseconds since %s "
-                                      "hold no later time.",
-                                      as_text(attempt.clock), time_bits(scheme.layout),
-                                      as_text(scheme.epoch)),
-                            errhint("Use a layout with a later epoch or fewer shard_bits and "
-                                    "sequence_bits, and a generator of its own.")));
-    }
+    if (attempt.outcome == Outcome::before_epoch)
+        refuse_before_epoch(scheme, attempt.clock);
+    if (attempt.outcome == Outcome::too_far_ahead)
+        refuse_too_far_ahead(generator, scheme, attempt);
+    refuse_ended(scheme, attempt.clock);
 }
 
 }  // namespace

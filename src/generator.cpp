@@ -15,12 +15,12 @@ Generator *last_used = nullptr;
 // before it began, so that a change that arrives while it is under way makes it obsolete too.
 uint64 catalogue_version = 1;
 
-void note_relation_change(Datum, Oid relid) {
+void note_relation_change(Datum /*argument*/, Oid relid) {
     if (relid == InvalidOid || hash_search(generators, &relid, HASH_FIND, nullptr) != nullptr)
         ++catalogue_version;
 }
 
-void note_catalogue_change(Datum, int, uint32) {
+void note_catalogue_change(Datum /*argument*/, int /*cache*/, uint32 /*hash*/) {
     ++catalogue_version;
 }
 

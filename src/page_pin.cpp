@@ -13,7 +13,7 @@ LocalTransactionId listed_in = InvalidLocalTransactionId;
 LocalTransactionId committing = InvalidLocalTransactionId;
 
 // A pin that is still there when the transaction's resources are released counts as a leak.
-void unpin_all_before_commit(XactEvent event, void *) {
+void unpin_all_before_commit(XactEvent event, void * /*argument*/) {
     if (event != XACT_EVENT_PRE_COMMIT && event != XACT_EVENT_PRE_PREPARE)
         return;
     committing = current_local_xid();

@@ -21,12 +21,13 @@ int64 us_since(instr_time start) {
 }  // namespace
 
 void wait_for_next(Wait &wait, TimestampTz epoch, uint64 used_up_time, TimestampTz clock) {
-    if (!wait.began || wait.vigil.used_up_time != used_up_time) {
+    if (wait.began && wait.vigil.used_up_time == used_up_time)
+        wait.vigil = look_again(wait.vigil, clock);
+    else {
         wait.began = true;
-        wait.vigil = {used_up_time, clock, clock};
+        wait.vigil = begin_vigil(used_up_time, clock);
         INSTR_TIME_SET_CURRENT(wait.since);
     }
-    wait.vigil.latest_clock_us = clock;
     sleep_for(sleep_us(wait.vigil, epoch, clock));
     wait.waited_us = us_since(wait.since);
 }

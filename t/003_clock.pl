@@ -6,6 +6,7 @@ use FindBin;
 use lib "$FindBin::RealBin/lib";
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use IPC::Run;
 use Test::More;
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 use ShardidTest;
@@ -76,6 +77,21 @@ my $steps = query('SELECT last_value >> 10 FROM shardid_seq') - $before;
 cmp_ok($steps, '>=', 640_000 / 1024 - 1, "640,000 ids in $steps steps");
 cmp_ok($steps, '<=', $elapsed + 1, "$steps steps in $elapsed ms");
 cmp_ok(lead_ms($node, 'shardid_seq'), '<=', $later + 1, 'the lead has not grown');
+
+# Set back in the middle of the waits of many, it holds nobody up.
+set_fake_clock($clock, '+0');
+my $run = IPC::Run::start(
+	[
+		'pgbench', '-n', '-c', '8', '-j', '2', '-t', '4',
+		'-f', $node->basedir . '/003_behind', $node->connstr('postgres')
+	],
+	'>', \my $output, '2>&1', IPC::Run::timer(60));
+for my $offset ('-1', '-3600', '-1800', '-7200', '-0.3', '-3600')
+{
+	select undef, undef, undef, 0.15;
+	set_fake_clock($clock, $offset);
+}
+ok($run->finish, 'loads go on when the clock is set back under them') or diag $output;
 
 # The clock catches up: honest time again.
 set_fake_clock($clock, '+0');

@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""Checks META.json against the required keys of the PGXN meta specification 1.0.0."""
+import json
+import re
+import sys
+
+SEMVER = re.compile(r"^\d+\.\d+\.\d+(-[A-Za-z][A-Za-z0-9-]*)?$")
+TERM = re.compile(r"^[^\s/\\\x00-\x1f\x7f]{2,}$")
+
+
+def faults(meta):
+    for key in ("name", "version", "abstract", "maintainer", "license", "provides", "meta-spec"):
+        if not meta.get(key):
+            yield f"required key {key} is missing"
+    if not TERM.match(meta.get("name", "")):
+        yield "name is not a term"
+    if not SEMVER.match(meta.get("version", "")):
+        yield "version is not a semantic version"
+    if meta.get("meta-spec", {}).get("version") != "1.0.0":
+        yield "meta-spec is not 1.0.0"
+    for name, extension in meta.get("provides", {}).items():
+        for key in ("file", "version"):
+            if not extension.get(key):
+                yield f"provides {name}: {key} is missing"
+        if not SEMVER.match(extension.get("version", "")):
+            yield f"provides {name}: version is not a semantic version"
+        for key in ("file", "docfile"):
+            try:
+                open(extension[key]).close()
+            except (KeyError, OSError) as error:
+                yield f"provides {name}: {key}: {error}"
+    for tag in meta.get("tags", []):
+        if not 0 < len(tag) < 256 or re.search(r"[/\\\x00-\x1f\x7f]", tag):
+            yield f"tag {tag!r} is not a tag"
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as file:
+        found = list(faults(json.load(file)))
+    print("\n".join(found) or "valid")
+    sys.exit(1 if found else 0)
+
+
+main()

@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that are missing for the given purposes, as tools/packages.txt lists
+# them: install-packages.sh build test. Does nothing, and needs no right, when none is missing.
+set -euo pipefail
+tools=$(cd "$(dirname "$0")" && pwd)
+
+is_installed() {
+    [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]
+}
+
+# The version of the pg_config in use if it can build extensions, else the distribution's.
+postgresql_version() {
+    local pg_config=${PG_CONFIG:-pg_config} pgxs
+    if pgxs=$("$pg_config" --pgxs 2>/dev/null) && [[ -e $pgxs ]]; then
+        "$pg_config" --version | sed -E 's/^PostgreSQL ([0-9]+).*/\1/'
+    else
+        apt-cache show postgresql | sed -nE 's/^Version: ([0-9]+).*/\1/p' | sort -n | tail -n 1
+    fi
+}
+
+packages_for() {
+    local version=$1 purpose
+    shift
+    for purpose in "$@"; do
+        sed -nE "s/^$purpose +(.*)/\\1/p" "$tools/packages.txt"
+    done | sed "s/%v/$version/" | sort -u
+}
+
+missing_of() {
+    local package
+    for package in "$@"; do
+        is_installed "$package" || echo "$package"
+    done
+}
+
+as_root() {
+    if [[ $(id -u) == 0 ]]; then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        sudo "$@"
+    else
+        echo "cannot install packages: neither root nor sudo; please install: ${missing[*]}" >&2
+        exit 1
+    fi
+}
+
+install() {
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@"
+}
+
+# postgresql-NN would make a cluster of its own and start it. Nobody asked for that.
+install_without_cluster() {
+    local no_cluster=/etc/postgresql-common/createcluster.d/shardid-none.conf
+    install postgresql-common
+    as_root mkdir -p "${no_cluster%/*}"
+    as_root sh -c "echo 'create_main_cluster = false' > $no_cluster"
+    install "$@"
+    as_root rm -f "$no_cluster"
+}
+
+version=$(postgresql_version || true)
+missing=()
+if [[ -z $version ]]; then
+    missing=(postgresql)
+    as_root apt-get update -q
+    version=$(postgresql_version)
+fi
+mapfile -t packages < <(packages_for "$version" "$@")
+mapfile -t missing < <(missing_of "${packages[@]}")
+if [[ ${#missing[@]} -gt 0 ]]; then
+    echo "installing: ${missing[*]}"
+    as_root apt-get update -q
+    if is_installed "postgresql-$version"; then
+        install "${missing[@]}"
+    else
+        install_without_cluster "${missing[@]}"
+    fi
+fi

@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# Runs a script of this tree in a throwaway copy of it, as an ordinary user, with the extension built
+# and installed inside the copy: sandbox.sh SCRIPT [ARGUMENT...]. Nothing is left behind but what the
+# script puts into $SANDBOX/out, which comes back as ./bench/results.
+#
+# The script finds: its working folder, the copy; SANDBOX, a short path for sockets and clusters;
+# TEMP_CONFIG, settings by which a server finds the extension; PostgreSQL's programs in PATH.
+set -euo pipefail
+top=$(cd "$(dirname "$0")/.." && pwd)
+
+# initdb, pg_regress and PostgreSQL::Test::Cluster refuse to run as root.
+ordinary_user() {
+    if [[ $(id -u) != 0 ]]; then
+        id -un
+    elif id -u postgres >/dev/null 2>&1; then
+        echo postgres
+    else
+        echo nobody
+    fi
+}
+
+as_ordinary_user() {
+    if [[ $(id -u) == 0 ]]; then
+        runuser -u "$user" -- "$@"
+    else
+        "$@"
+    fi
+}
+
+# shellcheck disable=SC2317 # called by a trap
+stop_servers() {
+    local pid_file
+    while read -r pid_file; do
+        kill -QUIT "$(head -n 1 "$pid_file")" 2>/dev/null || true
+    done < <(find "$sandbox" -name postmaster.pid 2>/dev/null)
+}
+
+# shellcheck disable=SC2317 # called by a trap
+clean_up() {
+    stop_servers
+    rm -rf "$sandbox" || { sleep 1 && rm -rf "$sandbox"; }
+}
+
+copy_tree() {
+    mkdir "$sandbox/tree" "$sandbox/out"
+    tar -C "$top" --exclude=./.git --exclude=./bench/results --exclude='*.o' --exclude='*.bc' \
+        --exclude='*.so' -cf - . | tar -C "$sandbox/tree" -xf -
+    if [[ $(id -u) == 0 ]]; then
+        chown -R "$user" "$sandbox"
+    fi
+}
+
+# How a server finds an extension that is not in its own folders: a Debian patch up to 17, a setting
+# of PostgreSQL's own from 18 on.
+write_config() {
+    local version
+    version=$("$pg_config" --version | sed -E 's/^PostgreSQL ([0-9]+).*/\1/')
+    {
+        echo "dynamic_library_path = '$sandbox/inst$("$pg_config" --pkglibdir):\$libdir'"
+        if ((version >= 18)); then
+            echo "extension_control_path = '$sandbox/inst$("$pg_config" --sharedir):\$system'"
+        else
+            echo "extension_destdir = '$sandbox/inst'"
+        fi
+    } >"$sandbox/temp.conf"
+    chmod a+r "$sandbox/temp.conf"
+}
+
+pg_config=$(command -v "${PG_CONFIG:-pg_config}")
+user=$(ordinary_user)
+sandbox=$(mktemp -d /tmp/shardid.XXXXXX)
+trap clean_up EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+copy_tree
+write_config
+
+# Only what is listed comes through: PG* variables would lead the tests to another server.
+clean_environment=(env -i
+    HOME="$sandbox" TMPDIR=/tmp LANG=C.UTF-8 TERM="${TERM:-dumb}" CI="${CI:-}"
+    PATH="$("$pg_config" --bindir):/usr/local/bin:/usr/bin:/bin" PG_CONFIG="$pg_config"
+    SANDBOX="$sandbox" TEMP_CONFIG="$sandbox/temp.conf" MAKEFLAGS=
+    ROUNDS="${ROUNDS:-}" SECONDS_EACH="${SECONDS_EACH:-}" TEST="${TEST:-}")
+
+cd "$sandbox/tree"
+if ! as_ordinary_user "${clean_environment[@]}" \
+    make -s install DESTDIR="$sandbox/inst" >"$sandbox/build.log" 2>&1; then
+    cat "$sandbox/build.log" >&2
+    exit 1
+fi
+status=0
+as_ordinary_user "${clean_environment[@]}" "$@" || status=$?
+
+if [[ -n $(ls -A "$sandbox/out") ]]; then
+    mkdir -p "$top/bench/results"
+    cp "$sandbox/out/"* "$top/bench/results/"
+fi
+exit "$status"

@@ -33,19 +33,25 @@ struct UuidV1 {
 
 namespace uuid_detail {
 
-inline constexpr int bits_per_byte = 8;
 inline constexpr int half_size = uuid_size / 2;
 
+// Written out because compilers make a single instruction of this, and not of a loop.
 constexpr void store_big_endian(std::uint8_t *to, std::uint64_t value) {
-    for (int i = half_size - 1; i >= 0; --i, value >>= bits_per_byte)
-        to[i] = static_cast<std::uint8_t>(value);
+    to[0] = static_cast<std::uint8_t>(value >> 56);
+    to[1] = static_cast<std::uint8_t>(value >> 48);
+    to[2] = static_cast<std::uint8_t>(value >> 40);
+    to[3] = static_cast<std::uint8_t>(value >> 32);
+    to[4] = static_cast<std::uint8_t>(value >> 24);
+    to[5] = static_cast<std::uint8_t>(value >> 16);
+    to[6] = static_cast<std::uint8_t>(value >> 8);
+    to[7] = static_cast<std::uint8_t>(value);
 }
 
 constexpr std::uint64_t load_big_endian(const std::uint8_t *from) {
-    std::uint64_t value = 0;
-    for (int i = 0; i < half_size; ++i)
-        value = value << bits_per_byte | from[i];
-    return value;
+    return std::uint64_t{from[0]} << 56 | std::uint64_t{from[1]} << 48 |
+           std::uint64_t{from[2]} << 40 | std::uint64_t{from[3]} << 32 |
+           std::uint64_t{from[4]} << 24 | std::uint64_t{from[5]} << 16 |
+           std::uint64_t{from[6]} << 8 | std::uint64_t{from[7]};
 }
 
 // Section 5.1's fields of the first half, from its low end: time_high 12, ver 4, time_mid 16,

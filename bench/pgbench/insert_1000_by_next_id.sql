@@ -1,0 +1,1 @@
+INSERT INTO by_next_id (n) SELECT generate_series(1, 1000);

@@ -1,0 +1,1 @@
+INSERT INTO by_nextval_cache_100 (n) VALUES (1);

@@ -1,0 +1,1 @@
+INSERT INTO by_recipe (n) VALUES (1);

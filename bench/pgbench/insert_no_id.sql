@@ -1,0 +1,1 @@
+INSERT INTO no_id (n) VALUES (1);

@@ -1,0 +1,1 @@
+SELECT uuid_generate_v1();

@@ -1,0 +1,285 @@
+#!/usr/bin/env python3
+"""Runs all contenders in alternating rounds, prints one table, writes it with a chart.
+
+pgbench contenders are measured in transactions a second with 16 clients, loops inside the server in
+nanoseconds a call, less the same loop around pg_backend_pid(). Ratios are taken round by round, so
+that what the machine does besides weighs on both sides, and their median is shown.
+"""
+import argparse
+import datetime
+import os
+import re
+import statistics
+import subprocess
+import sys
+
+CLIENTS = ["-n", "-M", "prepared", "-c", "16", "-j", "2"]
+
+# Group: title, floor, {contender: (what it is, the recipe it replaces or stands beside)}.
+PGBENCH = [
+    ("One call a transaction", "select_1", {
+        "select_1": ("`SELECT 1`", None),
+        "nextval": ("`nextval`", "recipe"),
+        "nextval_cache_100": ("`nextval`, CACHE 100", "recipe"),
+        "recipe": ("PL/pgSQL recipe", "recipe"),
+        "next_id": ("**`next_id`**", "recipe"),
+        "gen_random_uuid": ("`gen_random_uuid`", "uuid_v1_from_recipe"),
+        "uuid_generate_v1": ("uuid-ossp `uuid_generate_v1`", "uuid_v1_from_recipe"),
+        "uuid_v1_from_recipe": ("PL/pgSQL `form_uuid_v1`", "uuid_v1_from_recipe"),
+        "uuid_v1_from": ("**`uuid_v1_from`**", "uuid_v1_from_recipe"),
+        "uuid_v1_timestamp_recipe": ("SQL `uuid_v1_timestamp`", "uuid_v1_timestamp_recipe"),
+        "uuid_v1_timestamp": ("**`uuid_v1_timestamp`**", "uuid_v1_timestamp_recipe"),
+    }),
+    ("One row a transaction, the id by DEFAULT", "insert_no_id", {
+        "insert_no_id": ("no id", None),
+        "insert_by_nextval": ("`nextval`", "insert_by_recipe"),
+        "insert_by_nextval_cache_100": ("`nextval`, CACHE 100", "insert_by_recipe"),
+        "insert_by_recipe": ("PL/pgSQL recipe", "insert_by_recipe"),
+        "insert_by_next_id": ("**`next_id`**", "insert_by_recipe"),
+    }),
+    ("1,000 rows a transaction, the id by DEFAULT", "insert_1000_no_id", {
+        "insert_1000_no_id": ("no id", None),
+        "insert_1000_by_nextval": ("`nextval`", "insert_1000_by_recipe"),
+        "insert_1000_by_nextval_cache_100": ("`nextval`, CACHE 100", "insert_1000_by_recipe"),
+        "insert_1000_by_recipe": ("PL/pgSQL recipe", "insert_1000_by_recipe"),
+        "insert_1000_by_next_id": ("**`next_id`**", "insert_1000_by_recipe"),
+    }),
+]
+
+# Contender: (what it is, call, calls a loop, recipe).
+LOOP_FLOOR = "pg_backend_pid()"
+LOOPS = {
+    "nextval": ("`nextval`", "nextval('plain')", 1000000, "recipe"),
+    "nextval_cache_100": ("`nextval`, CACHE 100", "nextval('cached')", 1000000, "recipe"),
+    "recipe": ("PL/pgSQL recipe", "baseline.next_id()", 100000, "recipe"),
+    "next_id": ("**`next_id`**, room in the layout (20 bits of sequence)",
+                "next_id(5, 'roomy', shard_bits => 3, sequence_bits => 20)", 1000000, "recipe"),
+    "next_id_default": ("**`next_id`**, default layout (1,024,000/s at most)", "next_id(5)", 1000000,
+                        "recipe"),
+    "gen_random_uuid": ("`gen_random_uuid`", "gen_random_uuid()", 200000, "uuid_v1_from_recipe"),
+    "uuid_generate_v1": ("uuid-ossp `uuid_generate_v1`", "uuid_generate_v1()", 50000,
+                         "uuid_v1_from_recipe"),
+    "uuid_v1_from_recipe": ("PL/pgSQL `form_uuid_v1`", "baseline.form_uuid_v1(ts, 666, mac)", 100000,
+                            "uuid_v1_from_recipe"),
+    "uuid_v1_from": ("**`uuid_v1_from`**", "uuid_v1_from(ts, 666, mac)", 1000000,
+                     "uuid_v1_from_recipe"),
+    "uuid_v1_timestamp_recipe": ("SQL `uuid_v1_timestamp`", "baseline.uuid_v1_timestamp(u)", 100000,
+                                 "uuid_v1_timestamp_recipe"),
+    "uuid_v1_timestamp": ("**`uuid_v1_timestamp`**", "uuid_v1_timestamp(u)", 1000000,
+                          "uuid_v1_timestamp_recipe"),
+}
+
+CEILING = 1024000
+
+COPY_ROWS = 500000
+COPY_TABLES = {"by_nextval": "`nextval`", "by_recipe": "PL/pgSQL recipe", "by_next_id": "**`next_id`**"}
+
+
+def psql(sql):
+    command = ["psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-f", "-"]
+    return subprocess.run(command, input=sql, capture_output=True, text=True, check=True).stdout
+
+
+def run_pgbench(script, seconds):
+    command = ["pgbench", *CLIENTS, "-T", str(seconds), "-f", f"bench/pgbench/{script}.sql"]
+    out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return float(re.search(r"tps = ([\d.]+)", out)[1])
+
+
+def milliseconds(statements):
+    out = psql("\\timing on\n" + ";\n".join(statements) + ";\n")
+    return [float(t) for t in re.findall(r"^Time: ([\d.]+) ms", out, re.M)]
+
+
+def loop(call, count):
+    """ns a call, net of the floor, both in one session one after the other."""
+    rows = f"(SELECT u, ts, mac, generate_series(1, {count}) FROM one_uuid) s"
+    floor, own = milliseconds([f"SELECT count({f}) FROM {rows}" for f in (LOOP_FLOOR, call)])
+    return (own - floor) * 1e6 / count, own * 1e6 / count
+
+
+def wal_of_a_million(call):
+    return int(psql(f"""
+CREATE TEMPORARY TABLE start AS SELECT pg_current_wal_insert_lsn() AS lsn;
+SELECT {call} FROM (SELECT generate_series(1, 1000000)) s \\g /dev/null
+SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), lsn) FROM start;
+""").split()[-1])
+
+
+def copy_rows(table):
+    """ns a row of COPY with the id by DEFAULT."""
+    return milliseconds([f"COPY {table} (n) FROM PROGRAM 'seq {COPY_ROWS}'"])[0] * 1e6 / COPY_ROWS
+
+
+class Results:
+    def __init__(self):
+        self.values = {}
+
+    def add(self, key, value):
+        self.values.setdefault(key, []).append(value)
+
+    def median(self, key):
+        return statistics.median(self.values[key])
+
+    def spread(self, key):
+        """The range of all rounds as a share of the median."""
+        values = self.values[key]
+        return (max(values) - min(values)) / statistics.median(values)
+
+    def ratio(self, key, other):
+        pairs = zip(self.values[key], self.values[other])
+        return statistics.median(a / b for a, b in pairs)
+
+
+def rotated(names, by):
+    names = list(names)
+    by %= len(names)
+    return names[by:] + names[:by]
+
+
+def measure(rounds, seconds):
+    results = Results()
+    for number in range(rounds):
+        for title, _, contenders in PGBENCH:
+            for name in rotated(contenders, number):
+                tps = run_pgbench(name, seconds)
+                results.add(("pgbench", name), tps)
+                progress(number, rounds, f"{name}: {tps:.0f}/s")
+            psql("TRUNCATE no_id; CHECKPOINT")
+        for name in rotated(LOOPS, number):
+            net, gross = loop(LOOPS[name][1], LOOPS[name][2])
+            results.add(("loop", name), net)
+            results.add(("gross", name), gross)
+            progress(number, rounds, f"{name}: {net:.1f} ns")
+        for table in rotated(COPY_TABLES, number):
+            results.add(("copy", table), copy_rows(table))
+        progress(number, rounds, "COPY")
+        results.add(("wal", "nextval"), wal_of_a_million("nextval('plain')"))
+        results.add(("wal", "next_id"), wal_of_a_million("next_id(5)"))
+    return results
+
+
+def progress(number, rounds, text):
+    print(f"round {number + 1} of {rounds}: {text}", file=sys.stderr, flush=True)
+
+
+def duplicates(contender):
+    """Of all rows that a table has got by now, by single rows, bulk and COPY."""
+    table = re.sub(r"^insert_(1000_)?", "", contender)
+    if table == "no_id":
+        return "", 0
+    rows, ids = psql(f"SELECT count(*), count(DISTINCT id) FROM {table}").strip().split("|")
+    return f"{int(rows) - int(ids):,} of {int(rows):,}", int(rows) - int(ids)
+
+
+def table(headings, rows):
+    lines = ["| " + " | ".join(headings) + " |", "| --- |" + " ---: |" * (len(headings) - 1)]
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    return lines
+
+
+def report(results, rounds, seconds):
+    lines = []
+    for title, floor, contenders in PGBENCH:
+        inserts = floor.startswith("insert_1000")
+        rows = []
+        for name, (label, recipe) in contenders.items():
+            key = ("pgbench", name)
+            row = [label, f"{results.median(key):,.0f}", f"{results.spread(key):.0%}",
+                   f"{results.ratio(key, ('pgbench', floor)):.2f}",
+                   f"{results.ratio(key, ('pgbench', recipe)):.2f}" if recipe else ""]
+            rows.append(row + [duplicates(name)[0]] if inserts else row)
+        headings = [title, "tps", "spread", "to the floor", "to the recipe"]
+        lines += table(headings + (["duplicates"] if inserts else []), rows) + [""]
+
+    rows = []
+    for name, (label, _, _, recipe) in LOOPS.items():
+        key = ("loop", name)
+        rows.append([label, f"{results.median(key):,.1f}", f"{results.spread(key):.0%}",
+                     f"{results.ratio(key, ('loop', 'nextval')):.2f}",
+                     f"{1 / results.ratio(key, ('loop', recipe)):,.1f} times faster"])
+    lines += table(["In a loop, one session", "ns a call, net", "spread", "to `nextval`",
+                    "than the recipe"], rows) + [""]
+
+    rows = [[label, f"{results.median(('copy', name)):,.0f}", f"{results.spread(('copy', name)):.0%}",
+             f"{results.ratio(('copy', name), ('copy', 'by_nextval')):.2f}"]
+            for name, label in COPY_TABLES.items()]
+    lines += table([f"COPY of {COPY_ROWS:,} rows, the id by DEFAULT", "ns a row", "spread",
+                    "to `nextval`"], rows) + [""]
+
+    rate = 1e9 / results.median(("gross", "next_id_default"))
+    lines += [
+        f"One generator in one session: {rate:,.0f} ids/s, {rate / CEILING:.1%} of the layout's "
+        f"{CEILING:,}/s.",
+        f"WAL of a million ids in one statement: `next_id` {results.median(('wal', 'next_id')):,.0f} "
+        f"bytes, `nextval` {results.median(('wal', 'nextval')):,.0f} bytes.",
+        "",
+        f"{rounds} rounds, {seconds} s for each pgbench run (`pgbench {' '.join(CLIENTS)}`); "
+        f"{machine()}; {psql('SHOW server_version').strip().split(' ')[0]}, default durability; "
+        f"{datetime.date.today().isoformat()}; "
+        f"`make bench ROUNDS={rounds} SECONDS={seconds}`.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def machine():
+    with open("/proc/cpuinfo", encoding="ascii") as file:
+        model = re.search(r"model name\s*: (.*)", file.read())
+    return f"{os.cpu_count()} cores of {model[1] if model else 'an unknown processor'}"
+
+
+def chart(results, out):
+    calls = [(PGBENCH[0][2][n][0], results.median(("pgbench", n)) / 1000)
+             for n in ("select_1", "nextval", "nextval_cache_100", "recipe", "next_id")]
+    loops = [(LOOPS[n][0], results.median(("loop", n)))
+             for n in ("nextval", "nextval_cache_100", "recipe", "next_id", "uuid_v1_from_recipe",
+                       "uuid_v1_from", "uuid_v1_timestamp_recipe", "uuid_v1_timestamp")]
+
+    def data(rows):
+        clean = [(re.sub(r"[`*]|, room.*", "", label), value) for label, value in rows]
+        return "".join(f'"{label}" {value:.2f}\n' for label, value in clean)
+
+    script = f"""
+set terminal svg size 960,420 font 'sans-serif,12' background 'white'
+set output '{out}/bench.svg'
+set multiplot layout 1,2
+set style fill solid 0.8 border -1
+set boxwidth 0.6
+set xtics rotate by -35 nomirror
+set grid ytics
+unset key
+$calls << EOD
+{data(calls)}EOD
+$loops << EOD
+{data(loops)}EOD
+set title 'One call a transaction, 16 clients: thousand a second (more is better)'
+set yrange [0:*]
+plot $calls using 0:2:xtic(1) with boxes lc rgb '#3b6ea5'
+set title 'In a loop: ns a call, net (less is better)'
+set logscale y
+set yrange [1:*]
+plot $loops using 0:2:xtic(1) with boxes lc rgb '#a55b3b'
+unset multiplot
+"""
+    subprocess.run(["gnuplot", "-"], input=script, text=True, check=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=int, default=3)
+    parser.add_argument("--out", required=True, help="folder for bench.md and bench.svg")
+    arguments = parser.parse_args()
+
+    results = measure(arguments.rounds, arguments.seconds)
+    text = report(results, arguments.rounds, arguments.seconds)
+    with open(f"{arguments.out}/bench.md", "w", encoding="utf-8") as file:
+        file.write(text)
+    chart(results, arguments.out)
+    print(text)
+
+    wrong = [name for name in ("by_next_id", "by_nextval") if duplicates(name)[1]]
+    sys.exit(f"duplicates in {', '.join(wrong)}" if wrong else 0)
+
+
+main()

@@ -1,0 +1,26 @@
+-- What the contenders need: generators, and a table for each way to fill its id.
+CREATE EXTENSION shardid;
+CREATE EXTENSION "uuid-ossp";
+\ir baseline.sql
+
+CREATE SEQUENCE plain;
+CREATE SEQUENCE cached CACHE 100;
+CREATE SEQUENCE roomy;
+
+-- The index is not unique, so that duplicates can be counted afterwards.
+CREATE TABLE no_id (id bigint DEFAULT 0, n int);
+CREATE TABLE by_nextval (id bigint DEFAULT nextval('plain'), n int);
+CREATE TABLE by_nextval_cache_100 (id bigint DEFAULT nextval('cached'), n int);
+CREATE TABLE by_recipe (id bigint DEFAULT baseline.next_id(), n int);
+CREATE TABLE by_next_id (id bigint DEFAULT next_id(5), n int);
+CREATE INDEX ON by_nextval (id);
+CREATE INDEX ON by_nextval_cache_100 (id);
+CREATE INDEX ON by_recipe (id);
+CREATE INDEX ON by_next_id (id);
+CREATE INDEX ON no_id (n);
+
+-- Arguments that the planner cannot see through: a function of constants would be computed once.
+CREATE TABLE one_uuid (u uuid, ts timestamptz, mac macaddr);
+INSERT INTO one_uuid VALUES
+    ('6b54058a-a413-11e6-b501-a0999b048337', '2026-11-21 12:00:00.123456+00', '44:88:99:36:57:32');
+VACUUM ANALYZE one_uuid;

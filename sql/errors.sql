@@ -85,7 +85,7 @@ SELECT setval('g', ((extract(epoch FROM clock_timestamp()) * 1000)::bigint - 131
 SELECT try('SELECT next_id(1, ''g'')');
 SET shardid.max_lead = '50s';
 SELECT regexp_replace(e, '\d+ ms ahead', 'MANY ms ahead') FROM try('SELECT next_id(1, ''g'')') e;
-SET shardid.max_lead = '100s';
+SET shardid.max_lead = '200s';
 SELECT try('SELECT next_id(1, ''g'')');
 RESET shardid.max_lead;
 
@@ -114,6 +114,9 @@ CREATE SEQUENCE by_one MAXVALUE 2251799813685246;
 SELECT try('SELECT next_id(1, ''by_one'')');
 ALTER SEQUENCE by_one MAXVALUE 2251799813685247;
 SELECT try('SELECT next_id(1, ''by_one'')');
+
+CREATE SEQUENCE below MINVALUE -1000 MAXVALUE -1 START -1000;
+SELECT try('SELECT next_id(1, ''below'')');
 
 -- 55000: counting downwards
 CREATE SEQUENCE down INCREMENT -1;
@@ -158,5 +161,5 @@ SELECT next_id(1) < next_id(1) AS goes_on;
 
 DROP VIEW "A view";
 DROP TABLE a_table, many;
-DROP SEQUENCE g, "un logged", small, by_one, down;
+DROP SEQUENCE g, "un logged", small, by_one, below, down;
 DROP FUNCTION try, parallel_next_id;

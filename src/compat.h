@@ -107,17 +107,15 @@ inline SubTransactionId storage_changed_in(Relation relation) {
 }
 #endif
 
-// Whether the transaction gave an older relation new storage, and a rollback would bring back the
-// old one.
+// Whether this transaction gave the relation new storage in place of other storage, which a
+// rollback to some point would bring back.
 inline bool has_replaced_storage(Relation relation) {
-    return relation->rd_createSubid == InvalidSubTransactionId &&
-           storage_changed_in(relation) != InvalidSubTransactionId;
+    return storage_changed_in(relation) != InvalidSubTransactionId;
 }
 
 // Whether the relation's storage was made in this transaction.
 inline bool has_new_storage(Relation relation) {
-    return relation->rd_createSubid != InvalidSubTransactionId ||
-           storage_changed_in(relation) != InvalidSubTransactionId;
+    return relation->rd_createSubid != InvalidSubTransactionId || has_replaced_storage(relation);
 }
 
 // MyProc->lxid moved in 17.

@@ -19,12 +19,14 @@ struct Attempt {
     XLogRecPtr covered_by;  // how far WAL has to be flushed before the tick is shown
 };
 
-// What `advance` is to go on from. A fresh or restarted sequence knows nothing of the ids that may
-// have been drawn in this millisecond before it was made, so it starts after the millisecond in
-// which the caller first saw it.
-uint64 last_tick(const OpenPage &page, Layout layout, const Wait &wait, uint64 now) {
-    const uint64 last = last_tick_of(page);
-    if (likely(is_called(page)))
+// What `advance` is to go on from. A generator whose page knows nothing - new, restarted, altered -
+// has perhaps drawn ids in this very millisecond, which are forgotten or rolled back. So it goes on
+// after the millisecond in which the caller first saw it.
+uint64 last_tick(const OpenPage &page, const Generator &generator, Layout layout, const Wait &wait,
+                 uint64 now) {
+    const uint64 last =
+        generator.is_temporary ? Max(last_tick_of(page), generator.remembered) : last_tick_of(page);
+    if (likely(was_drawn_from(page, generator)))
         return last;
     const uint64 first_seen = wait.began ? wait.vigil.used_up_time : now;
     return Max(last, make_tick(layout, first_seen, max_sequence(layout)));
@@ -45,14 +47,15 @@ Outcome outcome_of(Verdict verdict) {
     }
 }
 
-Attempt decide(const OpenPage &page, const Scheme &scheme, const Wait &wait) {
+Attempt decide(const OpenPage &page, const Generator &generator, const Scheme &scheme,
+               const Wait &wait) {
     const TimestampTz clock = GetCurrentTimestamp();
     if (unlikely(clock < scheme.epoch))
         return {Outcome::before_epoch, 0, clock, InvalidXLogRecPtr};
 
     const Layout layout = scheme.layout;
     const uint64 now = time_at(scheme.epoch, clock);
-    const uint64 last = last_tick(page, layout, wait, now);
+    const uint64 last = last_tick(page, generator, layout, wait, now);
     const uint64 step_to =
         unlikely(wait.began) ? earned_time(wait, tick_time(layout, last), clock) : 0;
 
@@ -65,7 +68,7 @@ Attempt decide(const OpenPage &page, const Scheme &scheme, const Wait &wait) {
 
 Attempt try_draw(Generator &generator, const Scheme &scheme, const Wait &wait) {
     const OpenPage page = open_page(generator);
-    Attempt attempt = decide(page, scheme, wait);
+    Attempt attempt = decide(page, generator, scheme, wait);
     if (likely(attempt.outcome == Outcome::drawn))
         attempt.covered_by = record_tick(page, generator, scheme.layout, attempt.tick);
     close_page(generator, page);

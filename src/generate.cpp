@@ -11,16 +11,16 @@ constexpr const char *function_name = "next_id()";
 
 // A tick above MAXVALUE would stay behind as a state that pg_dump's setval cannot restore.
 void check_max_value(const Generator &generator, Layout layout) {
-    const uint64 needed = max_tick(layout);
-    if (likely(needed <= static_cast<uint64>(generator.max_value)))
+    const auto needed = static_cast<int64>(max_tick(layout));
+    if (likely(needed <= generator.max_value))
         return;
     const char *name = generator_name(generator);
-    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                    errmsg("MAXVALUE of sequence %s is too small for the layout", name),
-                    errdetail("MAXVALUE is %lld, and the layout needs %llu.",
-                              static_cast<long long>(generator.max_value),
-                              static_cast<unsigned long long>(needed)),
-                    errhint("Run ALTER SEQUENCE %s AS bigint NO MAXVALUE.", name)));
+    ereport(ERROR,
+            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+             errmsg("MAXVALUE of sequence %s is too small for the layout", name),
+             errdetail("MAXVALUE is %lld, and the layout needs %lld.",
+                       static_cast<long long>(generator.max_value), static_cast<long long>(needed)),
+             errhint("Run ALTER SEQUENCE %s AS bigint NO MAXVALUE.", name)));
 }
 
 Datum next_id(Generator &generator, int32 shard_argument, const Scheme &scheme) {

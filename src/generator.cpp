@@ -155,7 +155,8 @@ void check(Generator &generator) {
     generator.needs_wal = RelationNeedsWAL(relation);
     generator.has_own_storage = relation->rd_islocaltemp || has_new_storage(relation);
     generator.has_replaced_storage = has_replaced_storage(relation);
-    generator.replaced_covers_to = 0;
+    if (!generator.is_temporary)
+        generator.remembered = 0;
     drop_kept_pin(generator);
     generator.locator = locator_of(relation);
     generator.stamp = stamp_of(generator.locator);
@@ -174,7 +175,8 @@ bool is_checked(const Generator &generator) {
 uint32 stamp_of(const Locator &locator) {
     // An odd factor is a bijection of uint32, so neither part hides a difference in the other.
     constexpr uint32 odd_factor = 0x9E3779B1;
-    return database_of(locator) * odd_factor ^ storage_number_of(locator);
+    const uint32 stamp = database_of(locator) * odd_factor ^ storage_number_of(locator);
+    return stamp == FirstCommandId ? odd_factor : stamp;
 }
 
 Generator &use_generator(Oid relid, const char *caller) {

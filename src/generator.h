@@ -20,7 +20,7 @@ struct Generator {
     bool is_temporary;
     bool needs_wal;
     bool has_own_storage;       // temporary, or made in this very transaction
-    bool has_replaced_storage;  // made in this transaction instead of an older one
+    bool has_replaced_storage;  // made in this transaction in place of another
     Locator locator;
     uint32 stamp;  // stamp_of(locator)
 
@@ -30,11 +30,13 @@ struct Generator {
     LocalTransactionId listed_in;
     Generator *next_listed;
 
-    uint64 replaced_covers_to;  // for replaced_storage.cpp: the tick remembered there
+    // For replaced_storage.cpp: the tick that is remembered in storage that a rollback would bring
+    // back; if the sequence is temporary, here alone.
+    uint64 remembered;
 };
 
-// Tells the storage of one sequence from that of every other with the same number in another
-// database, and of every other in the same database.
+// Tells storage from that with the same number in any other database, and from any other in the
+// same database. Never zero.
 uint32 stamp_of(const Locator &locator);
 
 // The generator, locked until the end of the transaction and checked for the current user. Raises

@@ -1,7 +1,7 @@
 // The shared library as PostgreSQL sees it: its magic block and its settings.
 #include <climits>
 
-#include "compat.h"
+#include "page_pin.h"
 #include "settings.h"
 
 namespace shardid {
@@ -40,6 +40,7 @@ PGDLLEXPORT void _PG_init(void);
 
 void _PG_init(void) {
     shardid::define_settings();
+    shardid::start_unpinning_at_commit();
 }
 
 }  // extern "C"

@@ -9,6 +9,11 @@ namespace {
 Generator *listed = nullptr;
 LocalTransactionId listed_in = InvalidLocalTransactionId;
 
+int listed_count = 0;
+
+// Enough for one transaction's tables, and too few to be missed in the smallest buffer pool.
+constexpr int max_kept_pins = 8;
+
 // The last transaction that came to its commit. No pin is kept in it any more.
 LocalTransactionId committing = InvalidLocalTransactionId;
 
@@ -24,24 +29,30 @@ void unpin_all_before_commit(XactEvent event, void * /*argument*/) {
 }
 
 void list(Generator &generator) {
-    static bool is_registered = false;
-    if (!is_registered)
-        RegisterXactCallback(unpin_all_before_commit, nullptr);
-    is_registered = true;
-
     const LocalTransactionId current = current_local_xid();
     if (generator.listed_in == current)
         return;
-    generator.next_listed = listed_in == current ? listed : nullptr;
+    if (listed_in != current) {
+        listed = nullptr;
+        listed_count = 0;
+    }
+    generator.next_listed = listed;
     generator.listed_in = current;
     listed = &generator;
     listed_in = current;
+    ++listed_count;
+}
+
+bool has_room_for(const Generator &generator) {
+    const LocalTransactionId current = current_local_xid();
+    return listed_in != current || listed_count < max_kept_pins || generator.listed_in == current;
 }
 
 // Rolling back a part of the transaction drops the storage that was made in that part, which must
 // then not be pinned.
 bool may_keep_pin(const Generator &generator) {
-    return !generator.has_own_storage && committing != current_local_xid();
+    return !generator.has_own_storage && committing != current_local_xid() &&
+           has_room_for(generator);
 }
 
 // Opening the relation and looking the page up is done only when the page has left the buffer in
@@ -57,23 +68,32 @@ Buffer find_and_pin(Generator &generator) {
     return buffer;
 }
 
+// The page is read under the current resource owner, so that a read that fails is cleaned up with
+// the subtransaction in which it failed.
+void move_pin_to_transaction(Generator &generator) {
+    ResourceOwner owner = CurrentResourceOwner;
+    CurrentResourceOwner = TopTransactionResourceOwner;
+    IncrBufferRefCount(generator.recent_buffer);
+    CurrentResourceOwner = owner;
+    ReleaseBuffer(generator.recent_buffer);
+    generator.pinned_in = current_local_xid();
+}
+
 }  // namespace
+
+void start_unpinning_at_commit() {
+    RegisterXactCallback(unpin_all_before_commit, nullptr);
+}
 
 Buffer pin_page(Generator &generator) {
     if (likely(is_pin_kept(generator)))
         return generator.recent_buffer;
 
-    if (!may_keep_pin(generator)) {
-        generator.recent_buffer = find_and_pin(generator);
-        return generator.recent_buffer;
-    }
-
-    list(generator);
-    ResourceOwner owner = CurrentResourceOwner;
-    CurrentResourceOwner = TopTransactionResourceOwner;
     generator.recent_buffer = find_and_pin(generator);
-    CurrentResourceOwner = owner;
-    generator.pinned_in = current_local_xid();
+    if (may_keep_pin(generator)) {
+        list(generator);
+        move_pin_to_transaction(generator);
+    }
     return generator.recent_buffer;
 }
 

@@ -6,6 +6,9 @@
 
 namespace shardid {
 
+// To be called once, when the library is loaded.
+void start_unpinning_at_commit();
+
 // The buffer of the generator's page, pinned.
 Buffer pin_page(Generator &generator);
 

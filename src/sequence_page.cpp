@@ -16,15 +16,6 @@ uint64 logged_ahead_of(Layout layout, uint64 tick) {
 
 namespace {
 
-// A page and its remainder of logged values can be copied into another file: CREATE DATABASE ...
-// TEMPLATE does. The remainder was logged for the original only, so it must not be trusted there.
-// A stamp (Generator::stamp) tells for which file the page was last logged by us. It stands in the
-// tuple header's t_cid, which nothing reads in a frozen tuple, which travels in XLOG_SEQ_LOG, and
-// which sequence.c sets to zero when it gives a sequence new storage (fill_seq_fork_with_data).
-bool is_copy(const OpenPage &page, uint32 stamp) {
-    return HeapTupleHeaderGetRawCommandId(page.tuple) != stamp || stamp == FirstCommandId;
-}
-
 // See sequence.c's read_seq_tuple.
 pg_attribute_always_inline OpenPage lock_page(Buffer buffer) {
     LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
@@ -56,12 +47,24 @@ int64 log_cnt_of(uint64 remainder, int64 increment) {
     return likely(increment == 1) ? count : count / increment;
 }
 
-// Whether WAL that will be replayed covers the tick. The buffer is already dirty here, so that a
+// Whether WAL that will be replayed covers the tick.
+//
+// A page and its remainder of logged values can be copied into another file: CREATE DATABASE ...
+// TEMPLATE does. The remainder was logged for the original only and must not be trusted in the
+// copy. The stamp tells them apart. It stands in the tuple header's t_cid, which nothing reads in a
+// frozen tuple, which travels in XLOG_SEQ_LOG, and which sequence.c sets to zero when it gives a
+// sequence new storage (fill_seq_fork_with_data).
+//
+// The buffer is already dirty here, so that a
 // checkpoint whose redo pointer we do not see yet is bound to write the page after we are done.
 bool is_logged(const OpenPage &page, const Generator &generator, uint64 tick) {
-    return page.data->is_called && !is_copy(page, generator.stamp) &&
+    return was_drawn_from(page, generator) &&
            tick - last_tick_of(page) <= logged_remainder(page, generator.increment) &&
            PageGetLSN(page.page) > GetRedoRecPtr();
+}
+
+void set_stamp(const OpenPage &page, const Locator &locator) {
+    HeapTupleHeaderSetCmin(page.tuple, stamp_of(locator));
 }
 
 void set_state(const OpenPage &page, uint64 last_value, int64 log_cnt) {
@@ -74,7 +77,7 @@ void set_state(const OpenPage &page, uint64 last_value, int64 log_cnt) {
 // with its 32 values. REQUIRED: in a critical section, buffer dirty.
 void log_state(const OpenPage &page, const Locator &locator, uint64 logged_to) {
     set_state(page, logged_to, 0);
-    HeapTupleHeaderSetCmin(page.tuple, stamp_of(locator));
+    set_stamp(page, locator);
 
     xl_seq_rec record = sequence_record(locator);
     XLogBeginInsert();
@@ -117,6 +120,7 @@ XLogRecPtr record_tick(const OpenPage &page, const Generator &generator, Layout 
 
     if (unlikely(!generator.needs_wal)) {
         set_state(page, tick, 0);
+        set_stamp(page, generator.locator);
         return InvalidXLogRecPtr;
     }
     if (likely(is_logged(page, generator, tick))) {
@@ -137,18 +141,20 @@ void flush_wal(XLogRecPtr up_to) {
     known_flushed = up_to;
 }
 
-void remember_tick(const Locator &locator, bool needs_wal, uint64 tick) {
-    const OpenPage page =
-        lock_page(ReadBufferWithoutRelcache(locator, MAIN_FORKNUM, 0, RBM_NORMAL, nullptr, true));
-    if (!is_called(page) || last_tick_of(page) < tick) {
+void remember_tick(const Locator &locator, bool is_permanent, bool needs_wal, uint64 tick) {
+    const OpenPage page = lock_page(
+        ReadBufferWithoutRelcache(locator, MAIN_FORKNUM, 0, RBM_NORMAL, nullptr, is_permanent));
+    if (!page.data->is_called || last_tick_of(page) < tick) {
         MarkBufferDirty(page.buffer);
         if (needs_wal) {
             GetTopTransactionId();
             START_CRIT_SECTION();
             log_state(page, locator, tick);
             END_CRIT_SECTION();
-        } else
+        } else {
             set_state(page, tick, 0);
+            set_stamp(page, locator);
+        }
     }
     const XLogRecPtr covered_by = needs_wal ? PageGetLSN(page.page) : InvalidXLogRecPtr;
     UnlockReleaseBuffer(page.buffer);

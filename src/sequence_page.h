@@ -22,12 +22,13 @@ OpenPage open_page(Generator &generator);
 
 void close_page(const Generator &generator, const OpenPage &page);
 
-// Whether a value was taken since the sequence was made, restarted or set with is_called = false.
-inline bool is_called(const OpenPage &page) {
-    return page.data->is_called;
+// Whether next_id has drawn from this very storage since it was made, and no setval has taken the
+// is_called mark away. If not, the page knows nothing of ids that were drawn a moment ago.
+inline bool was_drawn_from(const OpenPage &page, const Generator &generator) {
+    return page.data->is_called && HeapTupleHeaderGetRawCommandId(page.tuple) == generator.stamp;
 }
 
-// The last tick drawn. A sequence that counts from below zero starts, for us, at zero.
+// The sequence's last value as a tick. One that counts from below zero starts, for us, at zero.
 inline uint64 last_tick_of(const OpenPage &page) {
     return page.data->last_value < 0 ? 0 : static_cast<uint64>(page.data->last_value);
 }
@@ -44,8 +45,8 @@ void flush_wal(XLogRecPtr up_to);
 // How far WAL is written ahead when `tick` is not covered yet: one second, within the layout.
 uint64 logged_ahead_of(Layout layout, uint64 tick);
 
-// Moves the sequence in another storage on to `tick`, durably, unless it is there already.
-// REQUIRED: the storage exists and is permanent, and its sequence may hold the value.
-void remember_tick(const Locator &locator, bool needs_wal, uint64 tick);
+// Moves the sequence in another storage on to `tick`, durably if needs_wal, unless it is there
+// already. REQUIRED: the storage exists, is not temporary, and its sequence may hold the value.
+void remember_tick(const Locator &locator, bool is_permanent, bool needs_wal, uint64 tick);
 
 }  // namespace shardid

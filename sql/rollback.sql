@@ -1,0 +1,200 @@
+-- Storage that a rollback brings back knows what was drawn from the storage that is rolled back: a
+-- generator that is ahead of the clock shows it at once, and loops show it by the real clock.
+
+-- Sets a generator an hour ahead of the clock; it can then go on from its memory only.
+CREATE FUNCTION set_ahead(generator text) RETURNS void LANGUAGE sql AS $$
+    SELECT setval(generator, ((extract(epoch FROM clock_timestamp()) * 1000)::bigint
+                              - 1314220021721 + 3600000) << 10)
+$$;
+
+-- A sequence made in the same transaction, altered in a part of it.
+BEGIN;
+CREATE SEQUENCE g;
+SELECT set_ahead('g');
+SELECT next_id(1, 'g') AS first \gset
+SAVEPOINT a;
+ALTER SEQUENCE g CACHE 5;
+SELECT max(next_id(1, 'g')) AS second FROM generate_series(1, 3) \gset
+ROLLBACK TO a;
+SELECT next_id(1, 'g') AS third \gset
+COMMIT;
+SELECT next_id(1, 'g') AS fourth \gset
+SELECT :first < :second AND :second < :third AND :third < :fourth AS increasing;
+
+-- A plain sequence made a generator, then altered again: the plain storage stays as it was, that of
+-- the generator remembers.
+CREATE SEQUENCE plain AS integer;
+SELECT nextval('plain');
+BEGIN;
+ALTER SEQUENCE plain AS bigint NO MAXVALUE;
+SELECT set_ahead('plain');
+SAVEPOINT a;
+ALTER SEQUENCE plain CACHE 5;
+SELECT max(next_id(1, 'plain')) AS first FROM generate_series(1, 3) \gset
+ROLLBACK TO a;
+SELECT next_id(1, 'plain') AS second \gset
+SELECT :first < :second AS increasing;
+ROLLBACK;
+SELECT last_value, is_called FROM plain;
+
+-- Its storage can stand in a row of pg_class that this transaction made.
+CREATE ROLE regress_shardid_reader;
+BEGIN;
+GRANT SELECT ON SEQUENCE plain TO regress_shardid_reader;
+ALTER SEQUENCE plain AS bigint NO MAXVALUE;
+SELECT next_id(1, 'plain') > 0 AS drawn;
+ROLLBACK;
+SELECT last_value, is_called FROM plain;
+-- Or be new while its definition is old.
+CREATE TABLE items (id serial);
+INSERT INTO items SELECT FROM generate_series(1, 3);
+BEGIN;
+TRUNCATE items RESTART IDENTITY;
+SAVEPOINT a;
+ALTER SEQUENCE items_id_seq AS bigint NO MAXVALUE;
+SELECT next_id(1, 'items_id_seq') > 0 AS drawn;
+ROLLBACK TO a;
+INSERT INTO items DEFAULT VALUES RETURNING id;
+COMMIT;
+INSERT INTO items DEFAULT VALUES RETURNING id;
+-- A definition that is new in the transaction and comes back with storage of its own.
+BEGIN;
+ALTER SEQUENCE items_id_seq AS bigint NO MAXVALUE;
+SELECT next_id(1, 'items_id_seq') AS first \gset
+SAVEPOINT a;
+TRUNCATE items RESTART IDENTITY;
+SELECT next_id(1, 'items_id_seq') AS second \gset
+SAVEPOINT b;
+ALTER SEQUENCE items_id_seq MAXVALUE 4503599627370495;
+SELECT next_id(1, 'items_id_seq') > 0 AS drawn;
+ROLLBACK TO b;
+SELECT next_id(1, 'items_id_seq') AS third \gset
+ROLLBACK TO a;
+SELECT next_id(1, 'items_id_seq') AS fourth \gset
+SELECT :first < :second AND :second < :third AND :third < :fourth AS increasing;
+ROLLBACK;
+SELECT last_value, is_called FROM items_id_seq;
+
+-- A temporary sequence.
+CREATE TEMPORARY SEQUENCE temporary;
+SELECT set_ahead('temporary');
+SELECT next_id(1, 'temporary') AS first \gset
+BEGIN;
+ALTER SEQUENCE temporary CACHE 5;
+SELECT max(next_id(1, 'temporary')) AS second FROM generate_series(1, 3) \gset
+ROLLBACK;
+SELECT next_id(1, 'temporary') AS third \gset
+SELECT :first < :second AND :second < :third AS increasing;
+DROP SEQUENCE temporary;
+
+-- An unlogged sequence that was to become a generator.
+CREATE UNLOGGED SEQUENCE unlogged;
+BEGIN;
+ALTER SEQUENCE unlogged SET LOGGED;
+SELECT next_id(1, 'unlogged') AS first \gset
+ROLLBACK;
+ALTER SEQUENCE unlogged SET LOGGED;
+SELECT next_id(1, 'unlogged') > :first AS increasing;
+
+-- By the real clock, over and over: within a millisecond of the rollback.
+CREATE SEQUENCE h;
+CREATE FUNCTION draw_and_fail(generator text, INOUT ids bigint[], VARIADIC statements text[])
+LANGUAGE plpgsql AS $$
+DECLARE
+    statement text;
+BEGIN
+    FOREACH statement IN ARRAY statements LOOP
+        EXECUTE statement;
+        ids := ids || ARRAY(SELECT next_id(1, generator::regclass) FROM generate_series(1, 20));
+    END LOOP;
+    RAISE division_by_zero;
+EXCEPTION WHEN division_by_zero THEN
+    ids := ids || ARRAY(SELECT next_id(1, generator::regclass) FROM generate_series(1, 20));
+END
+$$;
+CREATE FUNCTION repeated(generator text, VARIADIC statements text[]) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    ids bigint[];
+BEGIN
+    FOR i IN 1 .. 50 LOOP
+        ids := draw_and_fail(generator, ids, VARIADIC statements);
+    END LOOP;
+    RETURN (SELECT count(*) - count(DISTINCT id) FROM unnest(ids) id);
+END
+$$;
+SELECT repeated('h', 'ALTER SEQUENCE h CACHE 5');
+SELECT repeated('h', 'ALTER SEQUENCE h RESTART');
+SELECT repeated('h', 'SELECT 1', 'ALTER SEQUENCE h RESTART', 'SELECT 1', 'ALTER SEQUENCE h CACHE 3');
+ALTER TABLE items ALTER id TYPE bigint;
+ALTER SEQUENCE items_id_seq AS bigint;
+SELECT repeated('items_id_seq', 'TRUNCATE items RESTART IDENTITY');
+CREATE TEMPORARY SEQUENCE temporary;
+SELECT repeated('temporary', 'ALTER SEQUENCE temporary CACHE 5');
+BEGIN;
+CREATE SEQUENCE new_one;
+SELECT repeated('new_one', 'ALTER SEQUENCE new_one RESTART');
+ROLLBACK;
+
+-- A plain sequence that becomes a generator, rolled back and again.
+CREATE FUNCTION become_a_generator(INOUT ids bigint[]) LANGUAGE plpgsql AS $$
+BEGIN
+    ALTER SEQUENCE plain AS bigint NO MAXVALUE;
+    ids := ids || next_id(1, 'plain');
+    RAISE division_by_zero;
+EXCEPTION WHEN division_by_zero THEN
+    NULL;
+END
+$$;
+DO $$
+DECLARE
+    ids bigint[];
+BEGIN
+    FOR i IN 1 .. 100 LOOP
+        ids := become_a_generator(ids);
+    END LOOP;
+    IF (SELECT count(DISTINCT id) FROM unnest(ids) id) <> 100 THEN RAISE 'repeated: %', ids; END IF;
+END
+$$;
+SELECT last_value, is_called FROM plain;
+
+-- Pages stay pinned to the end of the transaction, but no more of them than a small pool can spare.
+CREATE EXTENSION pg_buffercache;
+CREATE FUNCTION pinned() RETURNS bigint LANGUAGE sql AS $$
+    SELECT count(*) FROM pg_buffercache b JOIN pg_class c ON b.relfilenode = pg_relation_filenode(c.oid)
+    WHERE c.relkind = 'S' AND b.pinning_backends > 0
+      AND b.reldatabase = (SELECT oid FROM pg_database WHERE datname = current_database())
+$$;
+DO $$
+BEGIN
+    FOR i IN 1 .. 30 LOOP EXECUTE format('CREATE SEQUENCE many_%s', i); END LOOP;
+END
+$$;
+BEGIN;
+SELECT count(DISTINCT next_id(1, format('many_%s', i % 30 + 1)::regclass) + i) FROM generate_series(1, 90) i;
+SELECT pinned();
+SAVEPOINT a;
+ALTER SEQUENCE many_2 CACHE 5;
+DROP SEQUENCE many_3;
+SELECT next_id(1, 'many_2') > 0 AS drawn;
+ROLLBACK TO a;
+SELECT next_id(1, 'many_2') > 0 AND next_id(1, 'many_3') > 0 AS drawn;
+SELECT pinned();
+COMMIT;
+SELECT pinned();
+BEGIN;
+SELECT next_id(1, 'many_4') > 0 AS drawn;
+SELECT pinned();
+ROLLBACK;
+SELECT pinned();
+DROP EXTENSION pg_buffercache CASCADE;
+DO $$
+BEGIN
+    FOR i IN 1 .. 30 LOOP EXECUTE format('DROP SEQUENCE many_%s', i); END LOOP;
+END
+$$;
+
+DROP TABLE items;
+DROP SEQUENCE g, h, plain, unlogged;
+DROP ROLE regress_shardid_reader;
+DROP FUNCTION set_ahead, draw_and_fail, repeated, become_a_generator, pinned;

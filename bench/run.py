@@ -240,7 +240,7 @@ def chart(results, out):
         return "".join(f'"{label}" {value:.2f}\n' for label, value in clean)
 
     script = f"""
-set terminal svg size 960,420 font 'sans-serif,12' background 'white'
+set terminal svg size 1000,440 noenhanced font 'sans-serif,12' background 'white'
 set output '{out}/bench.svg'
 set multiplot layout 1,2
 set style fill solid 0.8 border -1

@@ -38,28 +38,17 @@ WHERE u IS DISTINCT FROM
       uuid_v1_from(uuid_v1_timestamp(u), uuid_v1_clock_seq(u), uuid_v1_node(u), uuid_v1_hundred_ns(u));
 
 -- The PL/pgSQL recipe gives the same UUIDs (its time is exact to the microsecond: numeric).
-CREATE FUNCTION recipe_uuid_v1(ts timestamptz, clock_seq int, mac macaddr) RETURNS uuid
-LANGUAGE plpgsql AS $$
-DECLARE
-    t bit(60) := (extract(epoch FROM ts) * 10000000 + 122192928000000000)::bigint::bit(60);
-BEGIN
-    RETURN lpad(to_hex((substring(t FROM 29 FOR 32) || substring(t FROM 13 FOR 16) || b'0001'
-                        || substring(t FROM 1 FOR 12))::bit(64)::bigint), 16, '0')
-           || to_hex((b'10' || clock_seq::bit(14))::bit(16)::int) || replace(mac::text, ':', '');
-END
-$$;
+\getenv source PG_ABS_SRCDIR
+\set baseline :source '/bench/baseline.sql'
+\set ECHO none
+\i :baseline
+\set ECHO all
 SELECT count(*) AS different FROM samples
-WHERE uuid_v1_from(ts, clock_seq, mac) IS DISTINCT FROM recipe_uuid_v1(ts, clock_seq, mac);
+WHERE uuid_v1_from(ts, clock_seq, mac) IS DISTINCT FROM baseline.form_uuid_v1(ts, clock_seq, mac);
 
 -- The SQL recipe reads the time back through a double; ours is what went in, the recipe's is near.
-CREATE FUNCTION recipe_timestamp(u uuid) RETURNS timestamptz LANGUAGE sql AS $$
-    SELECT to_timestamp((('x' || lpad(substring(t FROM 16 FOR 3) || substring(t FROM 10 FOR 4)
-                                      || substring(t FROM 1 FOR 8), 16, '0'))::bit(64)::bigint::float8
-                         - 122192928000000000) / 10000000)
-    FROM (VALUES (u::text)) v (t)
-$$;
-SELECT max(abs(extract(epoch FROM recipe_timestamp(u) - uuid_v1_timestamp(u)))) < 0.00001 AS near,
-       count(*) FILTER (WHERE recipe_timestamp(u) <> uuid_v1_timestamp(u)) > 0 AS recipe_is_off
+SELECT max(abs(extract(epoch FROM baseline.uuid_v1_timestamp(u) - uuid_v1_timestamp(u)))) < 0.00001 AS near,
+       count(*) FILTER (WHERE baseline.uuid_v1_timestamp(u) <> uuid_v1_timestamp(u)) > 0 AS recipe_is_off
 FROM (SELECT uuid_v1_from(ts, clock_seq, mac) AS u FROM samples
       WHERE ts BETWEEN '1990-01-01' AND '2100-01-01'
       UNION ALL
@@ -84,4 +73,5 @@ SELECT uuid_v1_from(NULL, 0, '00:00:00:00:00:00') IS NULL AND uuid_v1_timestamp(
 CREATE INDEX ON uuids (uuid_v1_timestamp(u));
 
 DROP TABLE samples, uuids;
-DROP FUNCTION recipe_uuid_v1, recipe_timestamp;
+\set VERBOSITY terse
+DROP SCHEMA baseline CASCADE;

@@ -46,71 +46,51 @@ extern "C" {
 
 namespace shardid {
 
-// RelFileNode became RelFileLocator in 16, and its fields and users were renamed.
+// RelFileNode became RelFileLocator in 16, and what has one was renamed with it.
 #if PG_VERSION_NUM >= 160000
 using Locator = RelFileLocator;
 using StorageNumber = RelFileNumber;
-
-inline Locator locator_of(Relation relation) {
-    return relation->rd_locator;
-}
-
-inline Oid database_of(const Locator &locator) {
-    return locator.dbOid;
-}
-
-inline StorageNumber storage_number_of(const Locator &locator) {
-    return locator.relNumber;
-}
-
-inline void set_storage_number(Locator &locator, StorageNumber number) {
-    locator.relNumber = number;
-}
-
-inline xl_seq_rec sequence_record(const Locator &locator) {
-    xl_seq_rec record;
-    record.locator = locator;
-    return record;
-}
-
-inline SubTransactionId storage_changed_in(Relation relation) {
-    return relation->rd_firstRelfilelocatorSubid;
-}
+inline constexpr auto relation_locator = &RelationData::rd_locator;
+inline constexpr auto relation_changed_in = &RelationData::rd_firstRelfilelocatorSubid;
+inline constexpr auto locator_database = &RelFileLocator::dbOid;
+inline constexpr auto locator_number = &RelFileLocator::relNumber;
+inline constexpr auto record_locator = &xl_seq_rec::locator;
 #else
 using Locator = RelFileNode;
 using StorageNumber = Oid;
+inline constexpr auto relation_locator = &RelationData::rd_node;
+inline constexpr auto relation_changed_in = &RelationData::rd_firstRelfilenodeSubid;
+inline constexpr auto locator_database = &RelFileNode::dbNode;
+inline constexpr auto locator_number = &RelFileNode::relNode;
+inline constexpr auto record_locator = &xl_seq_rec::node;
+#endif
 
 inline Locator locator_of(Relation relation) {
-    return relation->rd_node;
+    return relation->*relation_locator;
 }
 
 inline Oid database_of(const Locator &locator) {
-    return locator.dbNode;
+    return locator.*locator_database;
 }
 
 inline StorageNumber storage_number_of(const Locator &locator) {
-    return locator.relNode;
+    return locator.*locator_number;
 }
 
 inline void set_storage_number(Locator &locator, StorageNumber number) {
-    locator.relNode = number;
+    locator.*locator_number = number;
 }
 
 inline xl_seq_rec sequence_record(const Locator &locator) {
     xl_seq_rec record;
-    record.node = locator;
+    record.*record_locator = locator;
     return record;
 }
-
-inline SubTransactionId storage_changed_in(Relation relation) {
-    return relation->rd_firstRelfilenodeSubid;
-}
-#endif
 
 // Whether this transaction gave the relation new storage in place of other storage, which a
 // rollback to some point would bring back.
 inline bool has_replaced_storage(Relation relation) {
-    return storage_changed_in(relation) != InvalidSubTransactionId;
+    return relation->*relation_changed_in != InvalidSubTransactionId;
 }
 
 // Whether the relation's storage was made in this transaction.

@@ -25,7 +25,7 @@ CREATE TABLE one (
 CREATE TABLE two (LIKE one INCLUDING DEFAULTS);
 ALTER TABLE two ALTER id SET DEFAULT next_id(6, 'second_generator'), ADD PRIMARY KEY (id);
 CREATE TABLE of_recipe (LIKE one INCLUDING DEFAULTS);
-ALTER TABLE of_recipe ALTER id SET DEFAULT recipe.next_id();
+ALTER TABLE of_recipe ALTER id SET DEFAULT baseline.next_id();
 SQL
 
 sub single { return "INSERT INTO $_[0] (n) VALUES (1);" }

@@ -121,25 +121,11 @@ sub set_fake_clock
 	return;
 }
 
-# The PL/pgSQL recipe, under the name recipe.next_id().
+# The PL/pgSQL recipe, baseline.next_id().
 sub create_recipe
 {
 	my ($node) = @_;
-	$node->safe_psql('postgres', <<'SQL');
-CREATE SCHEMA recipe;
-CREATE SEQUENCE recipe.ids;
-CREATE FUNCTION recipe.next_id(OUT result bigint) LANGUAGE plpgsql AS $$
-DECLARE
-    epoch_ms bigint := 1314220021721;
-    seq_id bigint;
-    now_ms bigint;
-BEGIN
-    SELECT nextval('recipe.ids') % 1024 INTO seq_id;
-    SELECT floor(extract(epoch FROM clock_timestamp()) * 1000) INTO now_ms;
-    result := (now_ms - epoch_ms) << 23 | (5 << 10) | seq_id;
-END
-$$;
-SQL
+	$node->safe_psql('postgres', slurp_file('bench/baseline.sql'));
 	return;
 }
 

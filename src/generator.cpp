@@ -123,7 +123,7 @@ void read_limits(Generator &generator) {
     HeapTuple tuple = SearchSysCache1(SEQRELID, ObjectIdGetDatum(generator.relid));
     if (!HeapTupleIsValid(tuple))
         elog(ERROR, "cache lookup failed for sequence %u", generator.relid);
-    auto *sequence = static_cast<Form_pg_sequence>(static_cast<void *>(GETSTRUCT(tuple)));
+    auto *sequence = reinterpret_cast<Form_pg_sequence>(GETSTRUCT(tuple));
     generator.max_value = sequence->seqmax;
     generator.increment = sequence->seqincrement;
     ReleaseSysCache(tuple);

@@ -45,7 +45,7 @@ bool belong_together(Lifetime definition, Lifetime storage) {
 
 template <typename Form>
 Form *row_of(HeapTuple version) {
-    return static_cast<Form *>(static_cast<void *>(GETSTRUCT(version)));
+    return reinterpret_cast<Form *>(GETSTRUCT(version));
 }
 
 // Calls visit(version) for each row of the catalogue that belongs to the sequence and was replaced

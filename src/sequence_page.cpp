@@ -20,15 +20,15 @@ namespace {
 pg_attribute_always_inline OpenPage lock_page(Buffer buffer) {
     LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
     Page page = BufferGetPage(buffer);
-    const uint32 magic = *static_cast<uint32 *>(static_cast<void *>(PageGetSpecialPointer(page)));
+    const uint32 magic = *reinterpret_cast<uint32 *>(PageGetSpecialPointer(page));
     if (unlikely(magic != sequence_page_magic))
         ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
                         errmsg("bad magic number in sequence page: %08X", magic)));
 
-    auto *tuple = static_cast<HeapTupleHeader>(
-        static_cast<void *>(PageGetItem(page, PageGetItemId(page, FirstOffsetNumber))));
-    auto *data = static_cast<FormData_pg_sequence_data *>(
-        static_cast<void *>(reinterpret_cast<char *>(tuple) + tuple->t_hoff));
+    auto *tuple = reinterpret_cast<HeapTupleHeader>(
+        PageGetItem(page, PageGetItemId(page, FirstOffsetNumber)));
+    auto *data = reinterpret_cast<FormData_pg_sequence_data *>(reinterpret_cast<char *>(tuple) +
+                                                               tuple->t_hoff);
     return {buffer, page, tuple, data};
 }
 

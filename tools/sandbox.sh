@@ -27,7 +27,7 @@ as_ordinary_user() {
     fi
 }
 
-# shellcheck disable=SC2317 # called by a trap
+# shellcheck disable=SC2317,SC2329 # called by a trap
 stop_servers() {
     local pid_file
     while read -r pid_file; do
@@ -35,7 +35,7 @@ stop_servers() {
     done < <(find "$sandbox" -name postmaster.pid 2>/dev/null)
 }
 
-# shellcheck disable=SC2317 # called by a trap
+# shellcheck disable=SC2317,SC2329 # called by a trap
 clean_up() {
     stop_servers
     rm -rf "$sandbox" || { sleep 1 && rm -rf "$sandbox"; }

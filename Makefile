@@ -4,7 +4,7 @@ DATA = shardid--1.0.sql
 OBJS = src/module.o src/generate.o src/inspect.o src/uuid.o src/arguments.o \
        src/generator.o src/draw.o src/wait.o src/sequence_page.o src/page_pin.o src/replaced_storage.o
 
-REGRESS = ids layouts inspection uuid_v1 errors privileges interplay rollback extension
+REGRESS = ids layouts inspection uuid_v1 errors privileges interplay rollback two_phase extension
 REGRESS_OPTS = --load-extension=shardid
 TAP_TESTS = 1
 

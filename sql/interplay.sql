@@ -281,14 +281,6 @@ COMMIT;
 FETCH ALL FROM held;
 CLOSE held;
 
--- A prepared transaction.
-BEGIN;
-SELECT draw('g');
-PREPARE TRANSACTION 'with a generator';
-SELECT draw('g');
-COMMIT PREPARED 'with a generator';
-SELECT draw('g');
-
 -- COPY, INSERT ... SELECT, MERGE and UPDATE take the default row by row.
 CREATE TABLE rows (id bigint PRIMARY KEY DEFAULT next_id(5, 'g'), n int);
 COPY rows (n) FROM stdin;

@@ -109,4 +109,7 @@ unlike(slurp_file($standby->logfile), qr/inconsistent page found/, 'WAL and page
 like($standby->safe_psql('postgres', "SELECT next_id(5, '$_')"), qr/^\d+$/, "$_ works after promotion")
   for 'late', 'items_id_seq', 'shardid_seq';
 $standby->stop;
+# A killed server leaves its shared memory behind until it is started once more.
+start_again($primary);
+$primary->stop;
 done_testing();

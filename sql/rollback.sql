@@ -158,7 +158,7 @@ END
 $$;
 SELECT last_value, is_called FROM plain;
 
--- Pages stay pinned to the end of the transaction, but no more of them than a small pool can spare.
+-- Pages stay pinned to the end of the transaction from its second id on, but no more of them than a small pool can spare.
 CREATE EXTENSION pg_buffercache;
 CREATE FUNCTION pinned() RETURNS bigint LANGUAGE sql AS $$
     SELECT count(*) FROM pg_buffercache b JOIN pg_class c ON b.relfilenode = pg_relation_filenode(c.oid)
@@ -183,6 +183,8 @@ SELECT pinned();
 COMMIT;
 SELECT pinned();
 BEGIN;
+SELECT next_id(1, 'many_4') > 0 AS drawn;
+SELECT pinned();
 SELECT next_id(1, 'many_4') > 0 AS drawn;
 SELECT pinned();
 ROLLBACK;

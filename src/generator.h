@@ -25,8 +25,9 @@ struct Generator {
     uint32 stamp;  // stamp_of(locator)
 
     // For page_pin.cpp.
-    Buffer recent_buffer;          // where its page was last seen
-    LocalTransactionId pinned_in;  // the transaction to whose end it is pinned there
+    Buffer recent_buffer;              // where its page was last seen
+    LocalTransactionId drawn_from_in;  // the last transaction that has pinned it
+    LocalTransactionId pinned_in;      // the transaction to whose end it is pinned there
     LocalTransactionId listed_in;
     Generator *next_listed;
 

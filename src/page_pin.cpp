@@ -90,10 +90,11 @@ Buffer pin_page(Generator &generator) {
         return generator.recent_buffer;
 
     generator.recent_buffer = find_and_pin(generator);
-    if (may_keep_pin(generator)) {
+    if (generator.drawn_from_in == current_local_xid() && may_keep_pin(generator)) {
         list(generator);
         move_pin_to_transaction(generator);
     }
+    generator.drawn_from_in = current_local_xid();
     return generator.recent_buffer;
 }
 

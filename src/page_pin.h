@@ -1,5 +1,6 @@
 // Pinning a generator's page. Pinning and unpinning cost as much as all the rest of drawing an id,
-// so the pin is kept to the end of the transaction, as the lock on the sequence is.
+// so from a transaction's second id on the pin is kept to the end of the transaction, as the lock
+// on the sequence is.
 #pragma once
 
 #include "generator.h"

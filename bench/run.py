@@ -215,7 +215,7 @@ def report(results, rounds, seconds):
         f"bytes, `nextval` {results.median(('wal', 'nextval')):,.0f} bytes.",
         "",
         f"{rounds} rounds, {seconds} s for each pgbench run (`pgbench {' '.join(CLIENTS)}`); "
-        f"{machine()}; {psql('SHOW server_version').strip().split(' ')[0]}, default durability; "
+        f"{machine()}; PostgreSQL {psql('SHOW server_version').strip().split(' ')[0]}, default durability; "
         f"{datetime.date.today().isoformat()}; "
         f"`make bench ROUNDS={rounds} SECONDS={seconds}`.",
     ]

@@ -55,8 +55,8 @@ int64 log_cnt_of(uint64 remainder, int64 increment) {
 // frozen tuple, which travels in XLOG_SEQ_LOG, and which sequence.c sets to zero when it gives a
 // sequence new storage (fill_seq_fork_with_data).
 //
-// The buffer is already dirty here, so that a
-// checkpoint whose redo pointer we do not see yet is bound to write the page after we are done.
+// The buffer is already dirty here, so that a checkpoint whose redo pointer we do not see yet is
+// bound to write the page after we are done.
 bool is_logged(const OpenPage &page, const Generator &generator, uint64 tick) {
     return was_drawn_from(page, generator) &&
            tick - last_tick_of(page) <= logged_remainder(page, generator.increment) &&

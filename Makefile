@@ -2,7 +2,8 @@ EXTENSION = shardid
 MODULE_big = shardid
 DATA = shardid--1.0.sql
 OBJS = src/module.o src/generate.o src/inspect.o src/uuid.o src/arguments.o \
-       src/generator.o src/draw.o src/wait.o src/sequence_page.o src/page_pin.o src/replaced_storage.o
+       src/generator.o src/draw.o src/wait.o src/sequence_page.o src/page_pin.o \
+       src/durable.o src/replaced_storage.o
 
 REGRESS = ids layouts inspection uuid_v1 errors privileges interplay rollback two_phase extension
 REGRESS_OPTS = --load-extension=shardid
@@ -30,7 +31,7 @@ endif
 
 # The project's own commands, which install what is missing and leave nothing behind.
 # PGXS has a target "check" of its own, which only says that it is not supported.
-.PHONY: demo test bench bench-instructions
+.PHONY: demo test test-full bench bench-instructions
 
 demo:
 	@tools/install-packages.sh build
@@ -40,6 +41,12 @@ demo:
 test:
 	@tools/install-packages.sh build test
 	@tools/sandbox.sh tools/test.sh
+
+# The same with every fault met in more rounds, and what takes long besides; ends with a table of the
+# faults.
+test-full:
+	@tools/install-packages.sh build test full
+	@FULL=1 tools/sandbox.sh tools/test.sh
 
 # ROUNDS and SECONDS are settable; results go to bench/results.
 bench:

@@ -1,6 +1,7 @@
 #include "advance.hpp"
 
 #include "draw.h"
+#include "durable.h"
 #include "replaced_storage.h"
 #include "sequence_page.h"
 #include "settings.h"
@@ -16,7 +17,7 @@ struct Attempt {
     Outcome outcome;
     uint64 tick;  // drawn; or the last one, after which none could be drawn
     TimestampTz clock;
-    XLogRecPtr covered_by;  // how far WAL has to be flushed before the tick is shown
+    XLogRecPtr covered_by;  // how far WAL has to be durable before the tick is shown
 };
 
 // What `advance` is to go on from. A generator whose page knows nothing - new, restarted, altered -
@@ -128,7 +129,7 @@ uint64 draw_tick(Generator &generator, const Scheme &scheme) {
         if (likely(attempt.outcome == Outcome::drawn)) {
             if (unlikely(generator.has_replaced_storage))
                 remember_in_replaced_storage(generator, scheme.layout, attempt.tick);
-            flush_wal(attempt.covered_by);
+            make_durable(attempt.covered_by);
             return attempt.tick;
         }
         if (attempt.outcome != Outcome::wait)

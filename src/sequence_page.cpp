@@ -1,12 +1,9 @@
 #include "sequence_page.h"
 
+#include "durable.h"
 #include "page_pin.h"
 
 namespace shardid {
-
-// WAL is written this far ahead of the ticks drawn: a busy generator then logs once a second, and
-// a crash moves it ahead of the clock by no more than that.
-static constexpr uint64 logged_ahead_ms = 1000;
 
 uint64 logged_ahead_of(Layout layout, uint64 tick) {
     const uint64 room = max_tick(layout) - tick;
@@ -132,15 +129,6 @@ XLogRecPtr record_tick(const OpenPage &page, const Generator &generator, Layout 
     return PageGetLSN(page.page);
 }
 
-// XLogFlush finds out by itself that there is nothing to do, but that takes it longer.
-void flush_wal(XLogRecPtr up_to) {
-    static XLogRecPtr known_flushed = InvalidXLogRecPtr;
-    if (likely(up_to <= known_flushed))
-        return;
-    XLogFlush(up_to);
-    known_flushed = up_to;
-}
-
 void remember_tick(const Locator &locator, bool is_permanent, bool needs_wal, uint64 tick) {
     const OpenPage page = lock_page(
         ReadBufferWithoutRelcache(locator, MAIN_FORKNUM, 0, RBM_NORMAL, nullptr, is_permanent));
@@ -158,7 +146,7 @@ void remember_tick(const Locator &locator, bool is_permanent, bool needs_wal, ui
     }
     const XLogRecPtr covered_by = needs_wal ? PageGetLSN(page.page) : InvalidXLogRecPtr;
     UnlockReleaseBuffer(page.buffer);
-    flush_wal(covered_by);
+    make_durable(covered_by);
 }
 
 }  // namespace shardid

@@ -34,13 +34,14 @@ inline uint64 last_tick_of(const OpenPage &page) {
 }
 
 // Puts a tick on the page that was just drawn, and writes WAL ahead of it where that is due.
-// Returns how far WAL has to be flushed before the tick may be shown to anyone. REQUIRED: tick >
+// Returns how far WAL has to be durable before the tick may be shown to anyone. REQUIRED: tick >
 // last_tick_of(page), tick <= max_tick(layout) <= generator.max_value.
 XLogRecPtr record_tick(const OpenPage &page, const Generator &generator, Layout layout,
                        uint64 tick);
 
-// Flushes WAL at least up to there. REQUIRED: no page is open.
-void flush_wal(XLogRecPtr up_to);
+// WAL is written this far ahead of the ticks drawn: a busy generator then logs once a second, and
+// a crash moves it ahead of the clock by no more than that.
+inline constexpr uint64 logged_ahead_ms = 1000;
 
 // How far WAL is written ahead when `tick` is not covered yet: one second, within the layout.
 uint64 logged_ahead_of(Layout layout, uint64 tick);

@@ -1,0 +1,13 @@
+// Waiting until WAL is safe, before anyone is shown what it covers.
+#pragma once
+
+#include "compat.h"
+
+namespace shardid {
+
+// Flushes WAL at least up to there, and waits for synchronous standbys as a commit would (settings
+// synchronous_standby_names and synchronous_commit). REQUIRED: no page is open. Raises 57014 when
+// the wait for a standby is canceled.
+void make_durable(XLogRecPtr up_to);
+
+}  // namespace shardid

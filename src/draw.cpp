@@ -15,7 +15,8 @@ enum class Outcome { drawn, wait, before_epoch, ended, too_far_ahead };
 
 struct Attempt {
     Outcome outcome;
-    uint64 tick;  // drawn; or the last one, after which none could be drawn
+    bool is_ahead;  // of the clock, by more than a crash can account for
+    uint64 tick;    // drawn; or the last one, after which none could be drawn
     TimestampTz clock;
     XLogRecPtr covered_by;  // how far WAL has to be durable before the tick is shown
 };
@@ -33,8 +34,8 @@ uint64 last_tick(const OpenPage &page, const Generator &generator, Layout layout
     return Max(last, make_tick(layout, first_seen, max_sequence(layout)));
 }
 
-bool is_too_far_ahead(uint64 time, uint64 now) {
-    return time > now && time - now > static_cast<uint64>(max_lead_ms);
+uint64 lead_of(uint64 time, uint64 now) {
+    return time > now ? time - now : 0;
 }
 
 Outcome outcome_of(Verdict verdict) {
@@ -52,7 +53,7 @@ Attempt decide(const OpenPage &page, const Generator &generator, const Scheme &s
                const Wait &wait) {
     const TimestampTz clock = GetCurrentTimestamp();
     if (unlikely(clock < scheme.epoch))
-        return {Outcome::before_epoch, 0, clock, InvalidXLogRecPtr};
+        return {Outcome::before_epoch, false, 0, clock, InvalidXLogRecPtr};
 
     const Layout layout = scheme.layout;
     const uint64 now = time_at(scheme.epoch, clock);
@@ -62,9 +63,11 @@ Attempt decide(const OpenPage &page, const Generator &generator, const Scheme &s
 
     const Advance next = advance(layout, last, now, step_to);
     const uint64 reached = likely(next.verdict == Verdict::draw) ? next.tick : last;
-    if (unlikely(is_too_far_ahead(tick_time(layout, reached), now)))
-        return {Outcome::too_far_ahead, reached, clock, InvalidXLogRecPtr};
-    return {outcome_of(next.verdict), reached, clock, InvalidXLogRecPtr};
+    const uint64 lead_ms = lead_of(tick_time(layout, reached), now);
+    const bool is_ahead = lead_ms > logged_ahead_ms;
+    if (unlikely(lead_ms > static_cast<uint64>(max_lead_ms)))
+        return {Outcome::too_far_ahead, is_ahead, reached, clock, InvalidXLogRecPtr};
+    return {outcome_of(next.verdict), is_ahead, reached, clock, InvalidXLogRecPtr};
 }
 
 Attempt try_draw(Generator &generator, const Scheme &scheme, const Wait &wait) {
@@ -88,15 +91,35 @@ const char *as_text(TimestampTz ts) {
                     errhint("Set the server's clock right, or pass an earlier epoch.")));
 }
 
+unsigned long long lead_ms_of(const Attempt &attempt, const Scheme &scheme) {
+    return lead_of(tick_time(scheme.layout, attempt.tick), time_at(scheme.epoch, attempt.clock));
+}
+
+// At most once a minute per session, by a clock that cannot be set.
+void mention_lead(const Generator &generator, const Scheme &scheme, const Attempt &attempt) {
+    constexpr double pause_ms = 60 * 1000;
+    static instr_time mentioned;
+    instr_time now;
+    INSTR_TIME_SET_CURRENT(now);
+    instr_time since = now;
+    INSTR_TIME_SUBTRACT(since, mentioned);
+    if (!INSTR_TIME_IS_ZERO(mentioned) && INSTR_TIME_GET_MILLISEC(since) < pause_ms)
+        return;
+    mentioned = now;
+    ereport(LOG, (errmsg("generator %s is %llu ms ahead of the clock", generator_name(generator),
+                         lead_ms_of(attempt, scheme)),
+                  errdetail("Its ids say a later time than the clock, which has perhaps been set "
+                            "back, until the clock has caught up."),
+                  errhint("Check the server's clock.")));
+}
+
 [[noreturn]] void refuse_too_far_ahead(const Generator &generator, const Scheme &scheme,
                                        const Attempt &attempt) {
-    const uint64 time = tick_time(scheme.layout, attempt.tick);
-    const uint64 lead = time - time_at(scheme.epoch, attempt.clock);
     ereport(ERROR,
             (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
              errmsg("generator %s is too far ahead of the clock", generator_name(generator)),
              errdetail("It is %llu ms ahead, and shardid.max_lead is %d ms.",
-                       static_cast<unsigned long long>(lead), max_lead_ms),
+                       lead_ms_of(attempt, scheme), max_lead_ms),
              errhint("Set the server's clock right, pass the epoch and sequence_bits that the "
                      "generator was used with, or raise shardid.max_lead.")));
 }
@@ -130,6 +153,8 @@ uint64 draw_tick(Generator &generator, const Scheme &scheme) {
             if (unlikely(generator.has_replaced_storage))
                 remember_in_replaced_storage(generator, scheme.layout, attempt.tick);
             make_durable(attempt.covered_by);
+            if (unlikely(attempt.is_ahead))
+                mention_lead(generator, scheme, attempt);
             return attempt.tick;
         }
         if (attempt.outcome != Outcome::wait)

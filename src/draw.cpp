@@ -148,10 +148,12 @@ void mention_lead(const Generator &generator, const Scheme &scheme, const Attemp
 uint64 draw_tick(Generator &generator, const Scheme &scheme) {
     Wait wait{};
     for (;;) {
-        const Attempt attempt = try_draw(generator, scheme, wait);
+        Attempt attempt = try_draw(generator, scheme, wait);
         if (likely(attempt.outcome == Outcome::drawn)) {
             if (unlikely(generator.has_replaced_storage))
-                remember_in_replaced_storage(generator, scheme.layout, attempt.tick);
+                attempt.covered_by =
+                    Max(attempt.covered_by,
+                        remember_in_replaced_storage(generator, scheme.layout, attempt.tick));
             make_durable(attempt.covered_by);
             if (unlikely(attempt.is_ahead))
                 mention_lead(generator, scheme, attempt);

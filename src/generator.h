@@ -31,8 +31,8 @@ struct Generator {
     LocalTransactionId listed_in;
     Generator *next_listed;
 
-    // For replaced_storage.cpp: the tick that is remembered in storage that a rollback would bring
-    // back; if the sequence is temporary, here alone.
+    // For replaced_storage.cpp: the last tick drawn from storage of a temporary sequence that a
+    // rollback may have taken away.
     uint64 remembered;
 };
 

@@ -31,6 +31,12 @@ bool was_made_here(HeapTupleHeader version) {
     return TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(version));
 }
 
+// A version that was made and replaced in one and the same part of the transaction goes with it.
+// REQUIRED: was_replaced_here(version).
+bool can_come_back(HeapTupleHeader version) {
+    return HeapTupleHeaderGetXmin(version) != HeapTupleHeaderGetUpdateXid(version);
+}
+
 // REQUIRED: was_replaced_here(version).
 Lifetime lifetime_of(HeapTupleHeader version) {
     return {was_made_here(version) ? int64{HeapTupleHeaderGetCmin(version)} : before_transaction,
@@ -84,44 +90,86 @@ uint64 max_value_in(const Generator &generator, Lifetime storage) {
     return smallest < 0 ? 0 : static_cast<uint64>(smallest);
 }
 
-// Remembers in the storages of the versions that this transaction made, or of those that it did
-// not.
-void remember_in_versions(const Generator &generator, bool made_here, uint64 tick, uint64 ahead) {
-    for_each_replaced_version(
-        RelationRelationId, ClassOidIndexId, Anum_pg_class_oid, generator.relid,
-        [&](HeapTuple version) {
-            const auto *row = row_of<FormData_pg_class>(version);
-            if (was_made_here(version->t_data) != made_here ||
-                row->relfilenode == storage_number_of(generator.locator))
-                return;
-            const uint64 limit = max_value_in(generator, lifetime_of(version->t_data));
-            if (tick > limit)
-                return;
-            Locator locator = generator.locator;
-            set_storage_number(locator, row->relfilenode);
-            const bool is_permanent = row->relpersistence == RELPERSISTENCE_PERMANENT;
-            const bool needs_wal = is_permanent && (!made_here || XLogIsNeeded());
-            remember_tick(locator, is_permanent, needs_wal, Min(ahead, limit));
-        });
+// What a rollback can bring back of one generator, as found when its check was made. Every change
+// of the catalogue in this transaction, and every rollback of a part of it, makes a new check.
+struct ReplacedStorages {
+    Oid relid;
+    LocalTransactionId found_in;
+    uint64 checked_at;
+    int count;
+    int room;
+    ReplacedStorage *storage;
+};
+
+ReplacedStorages replaced;
+
+bool is_found(const Generator &generator) {
+    return replaced.relid == generator.relid && replaced.checked_at == generator.checked_at &&
+           replaced.found_in == current_local_xid();
+}
+
+void make_room() {
+    const int room = Max(4, 2 * replaced.room);
+    const Size size = sizeof(ReplacedStorage) * static_cast<Size>(room);
+    replaced.storage = static_cast<ReplacedStorage *>(
+        replaced.storage == nullptr ? MemoryContextAlloc(TopMemoryContext, size)
+                                    : repalloc(replaced.storage, size));
+    replaced.room = room;
+}
+
+ReplacedStorage &find_or_add(const Generator &generator, StorageNumber number) {
+    for (int i = 0; i < replaced.count; ++i)
+        if (storage_number_of(replaced.storage[i].locator) == number)
+            return replaced.storage[i];
+    if (replaced.count == replaced.room)
+        make_room();
+    ReplacedStorage &added = replaced.storage[replaced.count++];
+    added = ReplacedStorage{};
+    added.locator = generator.locator;
+    set_storage_number(added.locator, number);
+    return added;
+}
+
+// One storage can stand in several versions. Storage made in this transaction goes without WAL
+// under wal_level = minimal, but not if it also stands in a version that is older.
+void add_version(const Generator &generator, HeapTuple version) {
+    const auto *row = row_of<FormData_pg_class>(version);
+    if (row->relfilenode == storage_number_of(generator.locator) || !can_come_back(version->t_data))
+        return;
+    ReplacedStorage &storage = find_or_add(generator, row->relfilenode);
+    storage.is_permanent = row->relpersistence == RELPERSISTENCE_PERMANENT;
+    storage.needs_wal = storage.needs_wal || (storage.is_permanent &&
+                                              (!was_made_here(version->t_data) || XLogIsNeeded()));
+    storage.max_value =
+        Max(storage.max_value, max_value_in(generator, lifetime_of(version->t_data)));
+}
+
+void find_replaced_storages(const Generator &generator) {
+    replaced.relid = InvalidOid;
+    replaced.count = 0;
+    for_each_replaced_version(RelationRelationId, ClassOidIndexId, Anum_pg_class_oid,
+                              generator.relid,
+                              [&](HeapTuple version) { add_version(generator, version); });
+    replaced.relid = generator.relid;
+    replaced.found_in = current_local_xid();
+    replaced.checked_at = generator.checked_at;
 }
 
 }  // namespace
 
-void remember_in_replaced_storage(Generator &generator, Layout layout, uint64 tick) {
-    if (tick <= generator.remembered)
-        return;
+XLogRecPtr remember_in_replaced_storage(Generator &generator, Layout layout, uint64 tick) {
     // Nobody else draws from a temporary sequence: it is enough to remember it here.
     if (generator.is_temporary) {
-        generator.remembered = tick;
-        return;
+        generator.remembered = Max(generator.remembered, tick);
+        return InvalidXLogRecPtr;
     }
-    const uint64 ahead = logged_ahead_of(layout, tick);
-    // Storage made in this transaction goes without WAL under wal_level = minimal. One storage can
-    // stand in several versions, and needs WAL if it stands in one that is older than the
-    // transaction; so those come first, and leave nothing to do for the others.
-    remember_in_versions(generator, false, tick, ahead);
-    remember_in_versions(generator, true, tick, ahead);
-    generator.remembered = ahead;
+    if (unlikely(!is_found(generator)))
+        find_replaced_storages(generator);
+    XLogRecPtr covered_by = InvalidXLogRecPtr;
+    for (int i = 0; i < replaced.count; ++i)
+        if (tick <= replaced.storage[i].max_value)
+            covered_by = Max(covered_by, remember_tick(replaced.storage[i], layout, tick));
+    return covered_by;
 }
 
 }  // namespace shardid

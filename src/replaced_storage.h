@@ -10,8 +10,8 @@
 namespace shardid {
 
 // Makes every storage that a rollback of this transaction, or of a part of it, could bring back
-// remember that `tick` was drawn, durably; work is done about once a second of ticks.
+// remember that `tick` was drawn. Returns how far WAL has to be durable before the tick is shown.
 // REQUIRED: generator.has_replaced_storage.
-void remember_in_replaced_storage(Generator &generator, Layout layout, uint64 tick);
+XLogRecPtr remember_in_replaced_storage(Generator &generator, Layout layout, uint64 tick);
 
 }  // namespace shardid

@@ -1,6 +1,5 @@
 #include "sequence_page.h"
 
-#include "durable.h"
 #include "page_pin.h"
 
 namespace shardid {
@@ -98,6 +97,32 @@ pg_noinline void record_and_log(const OpenPage &page, const Generator &generator
     END_CRIT_SECTION();
 }
 
+Buffer pin_replaced(ReplacedStorage &storage) {
+    if (!BufferIsValid(storage.recent_buffer) ||
+        !ReadRecentBuffer(storage.locator, MAIN_FORKNUM, 0, storage.recent_buffer))
+        storage.recent_buffer = ReadBufferWithoutRelcache(
+            storage.locator, MAIN_FORKNUM, 0, RBM_NORMAL, nullptr, storage.is_permanent);
+    return storage.recent_buffer;
+}
+
+// What WAL covers is kept in the session, not in log_cnt: that counts in the increments of a
+// definition which may be another one than the rollback brings back.
+void set_on(const OpenPage &page, ReplacedStorage &storage, Layout layout, uint64 tick) {
+    MarkBufferDirty(page.buffer);
+    if (!storage.needs_wal)
+        set_stamp(page, storage.locator);
+    else if (tick > storage.logged_to || PageGetLSN(page.page) <= GetRedoRecPtr()) {
+        storage.logged_to = Min(logged_ahead_of(layout, tick), storage.max_value);
+        GetTopTransactionId();
+        START_CRIT_SECTION();
+        log_state(page, storage.locator, storage.logged_to);
+        set_state(page, tick, 0);
+        END_CRIT_SECTION();
+        return;
+    }
+    set_state(page, tick, 0);
+}
+
 }  // namespace
 
 OpenPage open_page(Generator &generator) {
@@ -129,24 +154,13 @@ XLogRecPtr record_tick(const OpenPage &page, const Generator &generator, Layout 
     return PageGetLSN(page.page);
 }
 
-void remember_tick(const Locator &locator, bool is_permanent, bool needs_wal, uint64 tick) {
-    const OpenPage page = lock_page(
-        ReadBufferWithoutRelcache(locator, MAIN_FORKNUM, 0, RBM_NORMAL, nullptr, is_permanent));
-    if (!page.data->is_called || last_tick_of(page) < tick) {
-        MarkBufferDirty(page.buffer);
-        if (needs_wal) {
-            GetTopTransactionId();
-            START_CRIT_SECTION();
-            log_state(page, locator, tick);
-            END_CRIT_SECTION();
-        } else {
-            set_state(page, tick, 0);
-            set_stamp(page, locator);
-        }
-    }
-    const XLogRecPtr covered_by = needs_wal ? PageGetLSN(page.page) : InvalidXLogRecPtr;
+XLogRecPtr remember_tick(ReplacedStorage &storage, Layout layout, uint64 tick) {
+    const OpenPage page = lock_page(pin_replaced(storage));
+    if (!page.data->is_called || last_tick_of(page) < tick)
+        set_on(page, storage, layout, tick);
+    const XLogRecPtr covered_by = storage.needs_wal ? PageGetLSN(page.page) : InvalidXLogRecPtr;
     UnlockReleaseBuffer(page.buffer);
-    make_durable(covered_by);
+    return covered_by;
 }
 
 }  // namespace shardid

@@ -46,8 +46,20 @@ inline constexpr uint64 logged_ahead_ms = 1000;
 // How far WAL is written ahead when `tick` is not covered yet: one second, within the layout.
 uint64 logged_ahead_of(Layout layout, uint64 tick);
 
-// Moves the sequence in another storage on to `tick`, durably if needs_wal, unless it is there
-// already. REQUIRED: the storage exists, is not temporary, and its sequence may hold the value.
-void remember_tick(const Locator &locator, bool is_permanent, bool needs_wal, uint64 tick);
+// Other storage of a generator, which is not in use now, and which only this transaction can touch.
+struct ReplacedStorage {
+    Locator locator;
+    bool is_permanent;
+    bool needs_wal;
+    uint64 max_value;  // the largest value that its sequence may hold
+    uint64 logged_to;  // how far this transaction has written WAL for it
+    Buffer recent_buffer;
+};
+
+// Moves the sequence in that storage on to `tick`, unless it is there already. Returns how far WAL
+// has to be durable before the tick may be shown. REQUIRED: the storage exists and is not
+// temporary, tick
+// <= storage.max_value.
+XLogRecPtr remember_tick(ReplacedStorage &storage, Layout layout, uint64 tick);
 
 }  // namespace shardid

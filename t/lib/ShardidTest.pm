@@ -5,12 +5,15 @@ package ShardidTest;
 use strict;
 use warnings;
 use Exporter 'import';
+use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Test::More ();
 use Time::HiRes qw(usleep);
 
-our @EXPORT = qw(new_node start_clients finish_clients read_told kill_node start_again
-  with_fake_clock set_fake_clock create_recipe judge lead_ms);
+our @EXPORT = qw(new_node start_clients finish_clients read_told judge_clients judge is_innocent
+  note_fault rounds kill_node start_again with_fake_clock set_fake_clock with_wal_gate create_recipe
+  lead_ms);
 
 # A started cluster with the extension in database postgres. $conf is added to postgresql.conf.
 sub new_node
@@ -18,55 +21,123 @@ sub new_node
 	my ($name, $conf, %params) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
 	$node->init(%params);
-	$node->append_conf('postgresql.conf', $conf // '');
+	$node->append_conf('postgresql.conf', "max_connections = 40\n" . ($conf // ''));
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION shardid');
 	return $node;
 }
 
-# Starts psql clients that run the statement over and over until their server is gone. What they are
-# told, a line an id, goes to one file each, outside the server.
-sub start_clients
+# The programs of judge/, which tools/test.sh builds.
+sub judge_program
 {
-	my ($node, $count, $statement, $dbname) = @_;
-	my $dir = PostgreSQL::Test::Utils::tempdir();
-	my $connection = $node->connstr($dbname // 'postgres');
-	my @clients;
-	for my $i (1 .. $count)
-	{
-		my $told = "$dir/told.$i";
-		my $pid = fork // die "fork: $!";
-		if ($pid == 0)
-		{
-			exec 'sh', '-c', 'yes "$1" | psql -XAtq -v ON_ERROR_STOP=1 -d "$2" -f - >"$3" 2>/dev/null',
-			  'sh', $statement, $connection, $told;
-			die "exec: $!";
-		}
-		push @clients, { pid => $pid, told => $told };
-	}
-	return \@clients;
+	my ($name) = @_;
+	my $path = "$ENV{SANDBOX}/judge/$name";
+	die "$path is missing: run this test by make test" unless -e $path;
+	return $path;
 }
 
-# Waits until the clients have ended. Their server must be gone.
+# Starts clients of a node, or of a connection string without a database, that run the statements in
+# turn, over and over, each sent by itself, until their server is gone or as %params says (seconds,
+# rounds, reconnect: see judge/record.cpp). What they are told goes to files outside the server.
+sub start_clients
+{
+	my ($node, $count, $statements, %params) = @_;
+	my $dir = PostgreSQL::Test::Utils::tempdir();
+	my @command = (judge_program('record'), '--sessions', $count);
+	push @command, '--reconnect' if delete $params{reconnect};
+	my $dbname = delete $params{dbname} // 'postgres';
+	my $connection = ref $node ? $node->connstr($dbname) : "$node dbname=$dbname";
+	my $options = delete $params{options};
+	$connection .= " options='$options'" if $options;
+	push @command, "--$_", $params{$_} for sort keys %params;
+	my $pid = fork // die "fork: $!";
+	if ($pid == 0)
+	{
+		open STDOUT, '>', "$dir/count" or die;
+		exec @command, "$dir/told", $connection, ref $statements ? @$statements : $statements;
+		die "exec: $!";
+	}
+	return { pid => $pid, files => [ map { "$dir/told.$_" } 1 .. $count ] };
+}
+
+# Waits until the clients have ended; those that go on for ever are told to, unless their server is
+# gone. Dies if a statement of theirs failed.
 sub finish_clients
 {
-	my ($clients) = @_;
-	waitpid $_->{pid}, 0 for @$clients;
+	my ($clients, $stop) = @_;
+	kill 'TERM', $clients->{pid} if $stop;
+	waitpid $clients->{pid}, 0;
+	die "a statement of the clients failed" if $?;
 	return;
 }
 
-# The ids each client was told, in order; an incomplete last line is none.
+# The ids that each client was told so far, in order; an incomplete last line is none.
 sub read_told
 {
 	my ($clients) = @_;
 	my @told;
-	for my $client (@$clients)
+	for my $file (@{ $clients->{files} })
 	{
-		my $text = slurp_file($client->{told});
+		my $text = slurp_file($file);
 		$text =~ s/[^\n]*\z//;
-		push @told, [ grep { /^-?\d+$/ } split /\n/, $text ];
+		push @told, [ $text =~ /^(-?\d+)/mg ];
 	}
 	return \@told;
+}
+
+# Runs the judge over the histories of clients of one generator. %params are its options (shard_bits,
+# sequence_bits, epoch_ms, lead_ms, clock_percent); returns its counts, see judge/check.cpp.
+sub judge_clients
+{
+	my ($clients, %params) = @_;
+	my @command = judge_program('check');
+	push @command, '--' . tr/_/-/r, $params{$_} for sort keys %params;
+	my $output = '';
+	my $error = '';
+	IPC::Run::run([ @command, map { @{ $_->{files} } } @$clients ], '>', \$output, '2>', \$error);
+	die $error if $error;
+	return { $output =~ /^(\w+) (-?\d+)$/mg };
+}
+
+# The same for lists of ids, each in the order in which one client was told them.
+sub judge
+{
+	my ($lists, %params) = @_;
+	my $dir = PostgreSQL::Test::Utils::tempdir();
+	my @files = map { "$dir/list.$_" } 0 .. $#$lists;
+	for my $i (0 .. $#$lists)
+	{
+		open my $file, '>', $files[$i] or die;
+		print $file map { "$_\n" } @{ $lists->[$i] };
+		close $file;
+	}
+	return judge_clients([ { files => \@files } ], %params);
+}
+
+# One assertion that the judge finds nothing wrong, with what it counted, and a line in the table of
+# faults.
+sub is_innocent
+{
+	my ($verdict, $fault, $rounds) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	note_fault($fault, $rounds, $verdict->{ids}, $verdict->{violations});
+	return Test::More::is($verdict->{violations}, 0, "$fault: none of $verdict->{ids} ids is wrong")
+	  || Test::More::diag(join ', ', map { "$_ $verdict->{$_}" } sort keys %$verdict);
+}
+
+# For the table that tools/test.sh prints at its end.
+sub note_fault
+{
+	my ($fault, $rounds, $ids, $violations) = @_;
+	append_to_file("$ENV{SANDBOX}/faults", "$fault\t$rounds\t$ids\t$violations\n");
+	return;
+}
+
+# How many rounds of a fault: few in make test, many in make test-full.
+sub rounds
+{
+	my ($few, $many) = @_;
+	return $ENV{FULL} ? $many : $few;
 }
 
 # SIGKILL for the postmaster and all its children at once.
@@ -101,12 +172,24 @@ sub with_fake_clock
 	die 'libfaketime is not installed' unless $library;
 	local %ENV = (
 		%ENV,
-		LD_PRELOAD => $library,
+		LD_PRELOAD => join(' ', grep { $_ } $ENV{LD_PRELOAD}, $library),
 		FAKETIME_TIMESTAMP_FILE => $file,
 		FAKETIME_NO_CACHE => 1,
 		FAKETIME_DONT_FAKE_MONOTONIC => 1,
 		DONT_FAKE_MONOTONIC => 1,
 		FAKETIME_DONT_RESET => 1);
+	return $code->();
+}
+
+# Runs the code with the environment in which a server started writes no WAL while the file $gate
+# exists.
+sub with_wal_gate
+{
+	my ($gate, $code) = @_;
+	local %ENV = (
+		%ENV,
+		LD_PRELOAD => join(' ', grep { $_ } $ENV{LD_PRELOAD}, judge_program('wal_gate.so')),
+		WAL_GATE => $gate);
 	return $code->();
 }
 
@@ -127,29 +210,6 @@ sub create_recipe
 	my ($node) = @_;
 	$node->safe_psql('postgres', slurp_file('bench/baseline.sql'));
 	return;
-}
-
-# Counts over lists of ids, each in the order in which one client was told them: all ids, those told
-# more than once, decreases within a list, and the most in one millisecond.
-sub judge
-{
-	my ($lists) = @_;
-	my (%seen, %in_millisecond);
-	my %verdict = (ids => 0, twice => 0, decreases => 0, most_in_a_millisecond => 0);
-	for my $list (@$lists)
-	{
-		my $last;
-		for my $id (@$list)
-		{
-			$verdict{ids}++;
-			$verdict{twice}++ if $seen{$id}++;
-			$verdict{decreases}++ if defined $last && $id <= $last;
-			my $count = ++$in_millisecond{ $id >> 23 };
-			$verdict{most_in_a_millisecond} = $count if $count > $verdict{most_in_a_millisecond};
-			$last = $id;
-		}
-	}
-	return \%verdict;
 }
 
 # How far the generator is ahead of the server's clock, in milliseconds.

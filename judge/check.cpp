@@ -1,0 +1,234 @@
+// Judges ids by what clients received, and by nothing else:
+//
+//     check [--shard-bits N] [--sequence-bits N] [--epoch-ms N] [--lead-ms N] [--clock-percent N]
+//           FILE...
+//
+// The files are histories of one generator, a session each (see history.hpp); the layout is
+// Instagram's unless given. Prints, a line each, how many there were of
+//
+//     ids, sessions
+//     duplicates     ids whose time and sequence were received before, whatever their shard
+//     decreases      ids not above the one before them in their session
+//     crossings      ids not above one whose call had returned before theirs began, in any session
+//     over_capacity  ids of one millisecond beyond what its sequence can number
+//     too_fast       ids that came sooner than the layout's rate allows, by real time (or a clock
+//                    that runs at --clock-percent of it)
+//     ahead          ids later than the wall clock by more than --lead-ms (0); none if it is
+//     negative
+//
+// and most_in_a_ms and max_lead_ms, the extremes met. Exit status: 0 if all counts of violations
+// are 0, 1 if not, 2 if a file cannot be read or has an incomplete line.
+#include "history.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+#include <string>
+#include <vector>
+
+using judge::Receipt;
+
+namespace {
+
+struct Options {
+    int shard_bits = 13;
+    int sequence_bits = 10;
+    std::int64_t epoch_ms = 1314220021721;
+    std::int64_t lead_ms = 0;
+    int clock_percent = 100;
+    std::vector<std::string> files;
+};
+
+// A receipt with the two fields that matter of its id: the time, and the time with the sequence.
+struct Id {
+    std::uint64_t time;
+    std::uint64_t tick;
+    Receipt receipt;
+};
+
+struct Verdict {
+    long ids = 0;
+    long duplicates = 0;
+    long decreases = 0;
+    long crossings = 0;
+    long over_capacity = 0;
+    long too_fast = 0;
+    long ahead = 0;
+    long most_in_a_ms = 0;
+    std::int64_t max_lead_ms = INT64_MIN;
+};
+
+Id take_apart(const Receipt &receipt, const Options &options) {
+    const auto id = static_cast<std::uint64_t>(receipt.id);
+    const std::uint64_t time = id >> (options.shard_bits + options.sequence_bits);
+    const std::uint64_t sequence = id & ((std::uint64_t{1} << options.sequence_bits) - 1);
+    return {time, time << options.sequence_bits | sequence, receipt};
+}
+
+std::vector<Id> read_session(const std::string &name, const Options &options) {
+    std::FILE *file = std::fopen(name.c_str(), "r");
+    if (file == nullptr) {
+        std::perror(name.c_str());
+        std::exit(2);
+    }
+    std::vector<Id> session;
+    char line[256];
+    Receipt receipt;
+    while (std::fgets(line, sizeof line, file) != nullptr) {
+        if (!judge::read_receipt(line, receipt)) {
+            std::fprintf(stderr, "%s: not a receipt: %s\n", name.c_str(), line);
+            std::exit(2);
+        }
+        session.push_back(take_apart(receipt, options));
+    }
+    std::fclose(file);
+    return session;
+}
+
+long decreases_in(const std::vector<Id> &session) {
+    long count = 0;
+    for (std::size_t i = 1; i < session.size(); ++i)
+        count += session[i].tick <= session[i - 1].tick;
+    return count;
+}
+
+std::vector<Id> only_timed(const std::vector<Id> &ids) {
+    std::vector<Id> timed;
+    std::copy_if(ids.begin(), ids.end(), std::back_inserter(timed),
+                 [](const Id &id) { return id.receipt.is_timed; });
+    return timed;
+}
+
+// For each call in the order in which they began: is its id above all that were told before?
+long count_crossings(const std::vector<Id> &timed) {
+    std::vector<Id> by_begin = timed;
+    std::vector<Id> by_end = timed;
+    std::sort(by_begin.begin(), by_begin.end(),
+              [](const Id &a, const Id &b) { return a.receipt.begin_ns < b.receipt.begin_ns; });
+    std::sort(by_end.begin(), by_end.end(),
+              [](const Id &a, const Id &b) { return a.receipt.end_ns < b.receipt.end_ns; });
+    long count = 0;
+    std::size_t told = 0;
+    std::uint64_t highest_told = 0;
+    for (const Id &id : by_begin) {
+        for (; told < by_end.size() && by_end[told].receipt.end_ns < id.receipt.begin_ns; ++told)
+            highest_told = std::max(highest_told, by_end[told].tick);
+        count += told > 0 && id.tick <= highest_told;
+    }
+    return count;
+}
+
+// By ticks, equal ones together.
+void count_repetitions(const std::vector<Id> &by_tick, const Options &options, Verdict &verdict) {
+    const long capacity = 1L << options.sequence_bits;
+    long in_this_ms = 0;
+    for (std::size_t i = 0; i < by_tick.size(); ++i) {
+        verdict.duplicates += i > 0 && by_tick[i].tick == by_tick[i - 1].tick;
+        in_this_ms = i > 0 && by_tick[i].time == by_tick[i - 1].time ? in_this_ms + 1 : 1;
+        verdict.over_capacity += in_this_ms > capacity;
+        verdict.most_in_a_ms = std::max(verdict.most_in_a_ms, in_this_ms);
+    }
+}
+
+// Ids i to j of a generator were drawn in this order, not before call i began and not after call j
+// ended. That time, and the two milliseconds that it may only touch, must have had room for them.
+// It is enough to look, for each j, at the i that leaves it the least room.
+long count_too_fast(const std::vector<Id> &by_tick, const Options &options) {
+    const double ns_an_id =
+        1e8 / options.clock_percent / static_cast<double>(1L << options.sequence_bits);
+    const double slack_ns = 2e6;
+    long count = 0;
+    double least_room = 0;
+    for (std::size_t i = 0; i < by_tick.size(); ++i) {
+        const double full_until = static_cast<double>(i) * ns_an_id;
+        const double room = static_cast<double>(by_tick[i].receipt.begin_ns) - full_until;
+        least_room = i == 0 ? room : std::max(least_room, room);
+        const double end = static_cast<double>(by_tick[i].receipt.end_ns);
+        count += end - (full_until + ns_an_id) + slack_ns < least_room;
+    }
+    return count;
+}
+
+void look_at_clock(const std::vector<Id> &timed, const Options &options, Verdict &verdict) {
+    for (const Id &id : timed) {
+        const std::int64_t time_ms = static_cast<std::int64_t>(id.time) + options.epoch_ms;
+        const std::int64_t lead_ms = time_ms - id.receipt.clock_us / 1000;
+        verdict.max_lead_ms = std::max(verdict.max_lead_ms, lead_ms);
+        verdict.ahead += options.lead_ms >= 0 && lead_ms > options.lead_ms;
+    }
+}
+
+Verdict judge_all(const Options &options) {
+    Verdict verdict;
+    std::vector<Id> ids;
+    for (const std::string &file : options.files) {
+        const std::vector<Id> session = read_session(file, options);
+        verdict.decreases += decreases_in(session);
+        ids.insert(ids.end(), session.begin(), session.end());
+    }
+    verdict.ids = static_cast<long>(ids.size());
+    std::sort(ids.begin(), ids.end(), [](const Id &a, const Id &b) { return a.tick < b.tick; });
+    count_repetitions(ids, options, verdict);
+
+    const std::vector<Id> timed = only_timed(ids);
+    verdict.crossings = count_crossings(timed);
+    verdict.too_fast = count_too_fast(timed, options);
+    look_at_clock(timed, options, verdict);
+    return verdict;
+}
+
+long violations(const Verdict &v) {
+    return v.duplicates + v.decreases + v.crossings + v.over_capacity + v.too_fast + v.ahead;
+}
+
+void print(const Verdict &v, std::size_t sessions) {
+    std::printf(
+        "ids %ld\nsessions %zu\nduplicates %ld\ndecreases %ld\ncrossings %ld\n"
+        "over_capacity %ld\ntoo_fast %ld\nahead %ld\nmost_in_a_ms %ld\n",
+        v.ids, sessions, v.duplicates, v.decreases, v.crossings, v.over_capacity, v.too_fast,
+        v.ahead, v.most_in_a_ms);
+    if (v.max_lead_ms != INT64_MIN)
+        std::printf("max_lead_ms %" PRId64 "\n", v.max_lead_ms);
+    std::printf("violations %ld\n", violations(v));
+}
+
+[[noreturn]] void explain() {
+    std::fprintf(stderr,
+                 "usage: check [--shard-bits N] [--sequence-bits N] [--epoch-ms N] "
+                 "[--lead-ms N] [--clock-percent N] FILE...\n");
+    std::exit(2);
+}
+
+Options read_options(int argc, char **argv) {
+    Options options;
+    int at = 1;
+    for (; at + 1 < argc && argv[at][0] == '-'; at += 2) {
+        const std::string name = argv[at];
+        const long long value = std::atoll(argv[at + 1]);
+        if (name == "--shard-bits")
+            options.shard_bits = static_cast<int>(value);
+        else if (name == "--sequence-bits")
+            options.sequence_bits = static_cast<int>(value);
+        else if (name == "--epoch-ms")
+            options.epoch_ms = value;
+        else if (name == "--lead-ms")
+            options.lead_ms = value;
+        else if (name == "--clock-percent")
+            options.clock_percent = static_cast<int>(value);
+        else
+            explain();
+    }
+    options.files.assign(argv + at, argv + argc);
+    if (options.files.empty())
+        explain();
+    return options;
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    const Options options = read_options(argc, argv);
+    const Verdict verdict = judge_all(options);
+    print(verdict, options.files.size());
+    return violations(verdict) == 0 ? 0 : 1;
+}

@@ -50,22 +50,6 @@ copy_tree() {
     fi
 }
 
-# How a server finds an extension that is not in its own folders: a Debian patch up to 17, a setting
-# of PostgreSQL's own from 18 on.
-write_config() {
-    local version
-    version=$("$pg_config" --version | sed -E 's/^PostgreSQL ([0-9]+).*/\1/')
-    {
-        echo "dynamic_library_path = '$sandbox/inst$("$pg_config" --pkglibdir):\$libdir'"
-        if ((version >= 18)); then
-            echo "extension_control_path = '$sandbox/inst$("$pg_config" --sharedir):\$system'"
-        else
-            echo "extension_destdir = '$sandbox/inst'"
-        fi
-    } >"$sandbox/temp.conf"
-    chmod a+r "$sandbox/temp.conf"
-}
-
 pg_config=$(command -v "${PG_CONFIG:-pg_config}")
 user=$(ordinary_user)
 sandbox=$(mktemp -d /tmp/shardid.XXXXXX)
@@ -73,14 +57,16 @@ trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 copy_tree
-write_config
+PG_CONFIG=$pg_config "$top/tools/extension_config.sh" "$sandbox/inst" >"$sandbox/temp.conf"
+chmod a+r "$sandbox/temp.conf"
 
 # Only what is listed comes through: PG* variables would lead the tests to another server.
 clean_environment=(env -i
     HOME="$sandbox" TMPDIR=/tmp LANG=C.UTF-8 TERM="${TERM:-dumb}" CI="${CI:-}"
     PATH="$("$pg_config" --bindir):/usr/local/bin:/usr/bin:/bin" PG_CONFIG="$pg_config"
     SANDBOX="$sandbox" TEMP_CONFIG="$sandbox/temp.conf" MAKEFLAGS=
-    ROUNDS="${ROUNDS:-}" SECONDS_EACH="${SECONDS_EACH:-}" TEST="${TEST:-}")
+    ROUNDS="${ROUNDS:-}" SECONDS_EACH="${SECONDS_EACH:-}" TEST="${TEST:-}" FULL="${FULL:-}"
+    UPGRADE_FROM="${UPGRADE_FROM:-}" SQLSMITH_SECONDS="${SQLSMITH_SECONDS:-}" SHARDID_SEED="${SHARDID_SEED:-}")
 
 cd "$sandbox/tree"
 if ! as_ordinary_user "${clean_environment[@]}" \

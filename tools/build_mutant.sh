@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Builds the deliberately broken extension mutants/NAME.patch: build_mutant.sh NAME FOLDER. FOLDER/tree is
+# its source and FOLDER/temp.conf the settings by which a server finds it.
+set -euo pipefail
+# shellcheck source=tools/variant.sh
+source tools/variant.sh
+name=$1 folder=$2
+
+copy_variant "$folder"
+patch -s -p1 -d "$folder/tree" <"mutants/$name.patch"
+# What the compiler would refuse, the tests have to see as well.
+perl -0pi -e 's/^static_assert\(.*?\);\n//msg' "$folder/tree"/src/*.hpp
+install_variant "$folder"

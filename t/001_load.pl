@@ -8,7 +8,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use ShardidTest;
 
-my $node = new_node('load', 'max_connections = 40');
+my $node = new_node('load');
 create_recipe($node);
 
 # Each row keeps its id, which session drew it, in which order, and a clock read after it: defaults

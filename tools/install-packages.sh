@@ -58,6 +58,11 @@ install_without_cluster() {
     as_root rm -f "$no_cluster"
 }
 
+# Nor for the pooler that the package pgbouncer starts and enables.
+disable_pgbouncer() {
+    as_root systemctl disable --now pgbouncer >/dev/null 2>&1 || true
+}
+
 version=$(postgresql_version || true)
 missing=()
 if [[ -z $version ]]; then
@@ -74,5 +79,8 @@ if [[ ${#missing[@]} -gt 0 ]]; then
         install "${missing[@]}"
     else
         install_without_cluster "${missing[@]}"
+    fi
+    if [[ " ${missing[*]} " == *" pgbouncer "* ]]; then
+        disable_pgbouncer
     fi
 fi

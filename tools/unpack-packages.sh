@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Unpacks packages of other Debian releases below a folder, beside what is installed:
+# unpack-packages.sh FOLDER "RELEASE..." PACKAGE... MIRROR says where from.
+# Ends with 3 if these releases have no such package.
+set -euo pipefail
+folder=$1
+releases=$2
+shift 2
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$work/lists/partial" "$work/packages" "$folder"
+for release in $releases; do
+    echo "deb $MIRROR $release main"
+done >"$work/sources.list"
+apt=(-q -o Dir::Etc::SourceList="$work/sources.list" -o Dir::Etc::SourceParts=-
+    -o Dir::State::Lists="$work/lists" -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache=
+    -o APT::Sandbox::User=root -o APT::Update::Error-Mode=any)
+
+apt-get "${apt[@]}" update
+apt-cache "${apt[@]}" show "$@" >/dev/null || exit 3
+cd "$work/packages"
+apt-get "${apt[@]}" download "$@"
+for package in *.deb; do
+    dpkg-deb -x "$package" "$folder"
+done

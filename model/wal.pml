@@ -1,0 +1,482 @@
+/* One generator on one server: sessions that draw, WAL, the buffer and the file of the page, a
+ * checkpointer and a background writer; crashes, promotion of a standby, a copied database.
+ *
+ * Checked: P1 (no tick is told twice; none is drawn that is not above all told before), P2 (a tick
+ * is told only when flushed WAL covers it), no deadlock. The clock may show anything at any time: a
+ * draw may take any tick above the last one. README.md lists what can be left out or put wrong by
+ * -D, and what that leads to.
+ *
+ * Each process does one step at a time, and where it stands is global, so that a crash can take it
+ * away from all of them at once. */
+
+#ifndef SESSIONS
+#define SESSIONS 2
+#endif
+#ifndef TICKS /* the last one there is; no more than 14 */
+#define TICKS 4
+#endif
+#ifndef AHEAD /* how many WAL is written ahead */
+#define AHEAD 1
+#endif
+#ifndef CRASHES
+#define CRASHES 2
+#endif
+
+/* What is on a page, or what a WAL record makes of it. */
+typedef Content {
+    byte last;  /* last_value */
+    byte bound; /* last_value + log_cnt */
+    bit ours    /* the stamp is this storage's */
+};
+
+Content page; /* in its buffer */
+byte page_lsn;
+bit dirty;
+bit locked; /* the lock on the buffer's content */
+
+Content file; /* as the operating system has it */
+Content disk; /* as it outlives a loss of power */
+
+/* A record's LSN is its index. Those that no recovery will read are dropped and the rest numbered
+ * anew from 1, so the redo pointer of the last complete checkpoint is always 0. */
+Content wal[TICKS + 2];
+byte inserted; /* LSN of the last record */
+byte flushed;
+byte redo;      /* Insert->RedoRecPtr, which insertions go by */
+byte redo_seen; /* XLogCtl->RedoRecPtr, its copy, which GetRedoRecPtr reads */
+
+/* The next step of a session, and what it has in its hands. */
+mtype:draw = { open_page, mark_dirty, ask_redo, log_state, close_page, flush_wal, wait_standby,
+    give, core_mark_dirty };
+mtype:draw at[SESSIONS];
+byte tick[SESSIONS];
+byte up_to[SESSIONS];
+bit logged[SESSIONS]; /* nothing to be logged */
+bit core[SESSIONS];   /* it is core's nextval */
+
+/* The next steps of the two that write the page. */
+mtype:write = { idle, publish_redo, scan, take_lock, flush_first, write_file, sync_file, complete };
+mtype:write checkpointer_at;
+mtype:write writer_at;
+
+/* What the world knows. */
+short told;   /* a bit for each tick */
+byte covered; /* the largest value in flushed WAL */
+byte crashes;
+
+#ifdef PROMOTE
+bit promoted;
+Content base;      /* the page in the standby's base backup */
+byte acknowledged; /* the LSN up to which a session has waited for the standby */
+#define is_one_server promoted
+#else
+#define is_one_server true
+#endif
+
+#ifdef NO_LOCK
+#define may_lock true
+#else
+#define may_lock (!locked)
+#endif
+
+#ifdef NO_STAMP_RULE
+#define is_ours true
+#else
+#define is_ours page.ours
+#endif
+
+#ifdef NO_REDO_RULE
+#define is_after(pointer) true
+#else
+#define is_after(pointer) (page_lsn > pointer)
+#endif
+
+#ifdef DIRTY_AFTER_REDO_READ
+#define after_opening ask_redo
+#define after_marking (logged[me] -> close_page : log_state)
+#define after_asking mark_dirty
+#else
+#define after_opening mark_dirty
+#define after_marking ask_redo
+#define after_asking (logged[me] -> close_page : log_state)
+#endif
+
+inline copy(to, from) {
+    to.last = from.last;
+    to.bound = from.bound;
+    to.ours = from.ours
+}
+
+inline clear(content) {
+    content.last = 0;
+    content.bound = 0;
+    content.ours = 0
+}
+
+inline raise(what, to) {
+    if
+    :: what < to -> what = to
+    :: else
+    fi
+}
+
+inline flush(lsn) {
+    raise(flushed, lsn);
+    if
+    :: flushed > 0 -> raise(covered, wal[flushed].last)
+    :: else
+    fi
+}
+
+/* Numbers an LSN anew. */
+inline count_from_redo(lsn) {
+    if
+    :: lsn > redo -> lsn = lsn - redo
+    :: else -> lsn = 0
+    fi
+}
+
+inline forget(me) {
+    tick[me] = 0;
+    up_to[me] = 0;
+    logged[me] = 0;
+    core[me] = 0;
+    at[me] = open_page
+}
+
+/* Any tick after the last: what `advance` makes of a clock that may show anything. */
+inline choose_tick(me) {
+    tick[me] = page.last + 1;
+    do
+    :: tick[me] < TICKS -> tick[me]++
+    :: break
+    od
+}
+
+/* XLogInsert and PageSetLSN: the page as it will be when all that is logged ahead is drawn. */
+inline insert_record(me) {
+    page.bound = tick[me] + AHEAD;
+    if
+    :: page.bound > TICKS -> page.bound = TICKS
+    :: else
+    fi;
+    inserted++;
+    wal[inserted].last = page.bound;
+    wal[inserted].bound = page.bound;
+    wal[inserted].ours = page.ours;
+    page_lsn = inserted
+}
+
+/* draw_tick(). A wait for the clock changes nothing that others see; clock.pml is about it. */
+inline take_step(me) {
+    if
+    :: at[me] == open_page && may_lock && page.last < TICKS ->
+       locked = 1;
+       choose_tick(me);
+       at[me] = after_opening;
+#ifndef ONLY_UNIQUE
+       assert((told >> tick[me]) == 0) /* P1, in order */
+#endif
+    :: at[me] == mark_dirty ->
+       dirty = 1;
+       at[me] = after_marking
+    /* A session's own copy of the redo pointer, at which GetRedoRecPtr looks too, is newer than the
+     * shared copy if an insertion of its own has seen the authoritative one. */
+    :: at[me] == ask_redo ->
+       if
+       :: logged[me] = is_ours && tick[me] <= page.bound && is_after(redo_seen)
+       :: logged[me] = is_ours && tick[me] <= page.bound && is_after(redo)
+       fi;
+       at[me] = after_asking
+    :: at[me] == log_state ->
+       page.ours = (core[me] -> page.ours : 1);
+       insert_record(me);
+       at[me] = close_page
+    :: at[me] == close_page ->
+       page.last = tick[me];
+       up_to[me] = page_lsn;
+#ifndef KEEP_LOCK
+       locked = 0;
+#endif
+       if
+       :: core[me] -> forget(me)
+       :: else -> at[me] = flush_wal
+       fi
+    :: at[me] == flush_wal ->
+#ifdef NO_FLUSH
+       skip;
+#elif defined(FLUSH_OWN_ONLY)
+       if
+       :: !logged[me] -> flush(up_to[me])
+       :: else
+       fi;
+#else
+       flush(up_to[me]);
+#endif
+       at[me] = (is_one_server -> give : wait_standby)
+    :: at[me] == wait_standby ->
+#ifdef SYNC
+       raise(acknowledged, up_to[me]);
+#elif defined(SYNC_OF_LOGGERS)
+       if
+       :: !logged[me] -> raise(acknowledged, up_to[me])
+       :: else
+       fi;
+#endif
+       at[me] = give
+    :: at[me] == give ->
+#ifndef ONLY_UNIQUE
+       assert(covered >= tick[me]); /* P2 */
+#endif
+       assert((told & (1 << tick[me])) == 0); /* P1, no tick twice */
+       told = told | (1 << tick[me]);
+       forget(me)
+    /* It fails or is cancelled after the draw. */
+    :: at[me] == flush_wal || at[me] == give || at[me] == wait_standby -> forget(me)
+#ifdef NEXTVAL
+    /* Core's nextval_internal asks for the redo pointer before it marks the buffer, and nobody is
+     * promised anything about its value. */
+    :: at[me] == open_page && may_lock && page.last < TICKS ->
+       locked = 1;
+       core[me] = 1;
+       tick[me] = page.last + 1;
+       logged[me] = tick[me] <= page.bound && page_lsn > redo_seen;
+       at[me] = core_mark_dirty
+    :: at[me] == core_mark_dirty ->
+       dirty = 1;
+       at[me] = (logged[me] -> close_page : log_state)
+#endif
+    fi
+}
+
+/* SyncOneBuffer and FlushBuffer: WAL first, then the page. Of the versions written before, any may
+ * be the last to have reached the disk. */
+inline take_write_step(who_at, after) {
+    if
+    :: who_at == take_lock && may_lock ->
+       locked = 1;
+       who_at = flush_first
+    :: who_at == flush_first ->
+       flush(page_lsn);
+       who_at = write_file
+    :: who_at == write_file ->
+       if
+       :: dirty ->
+          if
+          :: copy(disk, file)
+          :: true
+          fi;
+          copy(file, page);
+          dirty = 0
+       :: else
+       fi;
+       locked = 0;
+       who_at = after
+    fi
+}
+
+/* Drops the records up to the redo pointer. */
+inline drop_old_wal() {
+    k = 1;
+    do
+    :: k + redo <= inserted -> copy(wal[k], wal[k + redo]); k++
+    :: k + redo > inserted && k <= inserted -> clear(wal[k]); k++
+    :: k > inserted -> break
+    od;
+    k = 0;
+    do
+    :: k < SESSIONS -> count_from_redo(up_to[k]); k++
+    :: else -> break
+    od;
+    k = 0;
+    count_from_redo(page_lsn);
+    flushed = flushed - redo;
+    inserted = inserted - redo;
+    redo = 0;
+    redo_seen = 0
+}
+
+/* CreateCheckPoint and BufferSync. Without anything new there is no checkpoint. */
+inline take_checkpoint_step() {
+    if
+    :: checkpointer_at == idle && is_one_server && (dirty || inserted > 0) ->
+       redo = inserted;
+       checkpointer_at = publish_redo
+    :: checkpointer_at == publish_redo ->
+       redo_seen = redo;
+       checkpointer_at = scan
+    :: checkpointer_at == scan ->
+       checkpointer_at = (dirty -> take_lock : sync_file)
+    :: take_write_step(checkpointer_at, sync_file)
+    :: checkpointer_at == sync_file ->
+       copy(disk, file);
+       checkpointer_at = complete
+    /* Its own record, flushed, and the control file. */
+    :: checkpointer_at == complete ->
+       flush(inserted);
+       drop_old_wal();
+       checkpointer_at = idle
+    fi
+}
+
+inline stop_all() {
+    k = 0;
+    do
+    :: k < SESSIONS -> forget(k); k++
+    :: else -> break
+    od;
+    k = 0;
+    checkpointer_at = idle;
+    writer_at = idle;
+    locked = 0
+}
+
+inline empty_wal() {
+    do
+    :: inserted > 0 -> clear(wal[inserted]); inserted--
+    :: else -> break
+    od;
+    flushed = 0;
+    redo = 0;
+    redo_seen = 0;
+    page_lsn = 0;
+    covered = 0;
+    dirty = 0
+}
+
+inline choose_between(what, least, most) {
+    what = least;
+    do
+    :: what < most -> what++
+    :: break
+    od
+}
+
+/* The file is as the operating system has it, or as the disk has it; of the WAL that was not
+ * flushed a part may be there. Each record overwrites the page, so the last one counts. The
+ * checkpoint at the end of recovery leaves nothing to replay. */
+inline crash() {
+    stop_all();
+    if
+    :: copy(page, file)
+    :: copy(page, disk)
+    fi;
+    choose_between(k, flushed, inserted);
+    if
+    :: k > 0 -> copy(page, wal[k])
+    :: else
+    fi;
+    k = 0;
+    empty_wal();
+    copy(file, page);
+    copy(disk, page)
+}
+
+/* The standby has its base backup and a part of the flushed WAL, and no checkpoint of its own. It
+ * goes on from there, also without one. */
+inline promote() {
+    stop_all();
+    choose_between(k, acknowledged, flushed);
+    if
+    :: k > 0 -> copy(page, wal[k])
+    :: else -> copy(page, base)
+    fi;
+    empty_wal();
+    copy(file, base);
+    copy(disk, base);
+    if
+    :: k > 0 ->
+       inserted = 1;
+       copy(wal[1], page);
+       flush(1);
+       page_lsn = 1;
+       dirty = 1
+    :: else
+    fi;
+    k = 0;
+    acknowledged = 0;
+    promoted = 1;
+#ifdef LOSSY
+    /* Given up: the ids above what the standby has, and no other. */
+    told = told & ((1 << (page.last + 1)) - 1)
+#endif
+}
+
+proctype session(byte me) {
+end:
+    do
+    :: atomic { take_step(me) }
+    od
+}
+
+proctype checkpointer() {
+    byte k;
+end:
+    do
+    :: atomic { take_checkpoint_step() }
+    od
+}
+
+proctype writer() {
+end:
+    do
+    :: atomic { writer_at == idle && dirty -> writer_at = take_lock }
+    :: atomic { take_write_step(writer_at, idle) }
+    od
+}
+
+proctype fault() {
+    byte k;
+end:
+    do
+    :: atomic { crashes < CRASHES && is_one_server -> crashes++; crash() }
+#ifdef PROMOTE
+    :: atomic { !promoted -> promote() }
+#endif
+    od
+}
+
+/* When nothing can move any more, it is because every tick is drawn. */
+proctype watch() {
+end:
+    timeout;
+    assert(page.last == TICKS && !locked && checkpointer_at == idle && writer_at == idle)
+}
+
+init {
+    byte n;
+    atomic {
+        page.ours = 1;
+#ifdef PROMOTE
+        copy(base, page);
+#ifdef COPY
+        acknowledged = 1;
+#endif
+#endif
+#ifdef COPY
+        /* CREATE DATABASE ... TEMPLATE: a record of the whole page, with the original's stamp and
+         * its remainder. What the original has told is told. */
+        page.last = 1;
+        page.bound = 1 + AHEAD;
+        page.ours = 0;
+        inserted = 1;
+        copy(wal[1], page);
+        page_lsn = 1;
+        dirty = 1;
+        told = 1 << 1;
+#endif
+        copy(file, page);
+        copy(disk, page);
+        checkpointer_at = idle;
+        writer_at = idle;
+        do
+        :: n < SESSIONS -> forget(n); run session(n); n++
+        :: else -> break
+        od;
+        n = 0;
+        run checkpointer();
+        run writer();
+        run fault();
+        run watch()
+    }
+}

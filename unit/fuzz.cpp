@@ -1,0 +1,57 @@
+// The pure headers under libFuzzer, ASan and UBSan: the first byte of an input picks the check, the
+// others are what it is fed with. Run by tools/fuzz.sh.
+#include "invariants.hpp"
+
+#include <cstddef>
+#include <iterator>
+
+using namespace shardid::invariants;
+
+namespace {
+
+// Numbers made of the input's bytes; zeros when it has run out.
+class Bytes {
+  public:
+    Bytes(const std::uint8_t *data, std::size_t size) : next_(data), end_(data + size) {}
+
+    // As few bytes as hold the limit, so that each of them matters.
+    std::uint64_t below(std::uint64_t limit) { return take(limit - 1) % limit; }
+
+    std::uint64_t up_to(std::uint64_t max) {
+        const std::uint64_t value = take(max);
+        return max == UINT64_MAX ? value : value % (max + 1);
+    }
+
+    bool is_empty() const { return next_ == end_; }
+
+  private:
+    std::uint64_t take(std::uint64_t max) {
+        std::uint64_t value = 0;
+        for (std::uint64_t rest = max; rest > 0 && !is_empty(); rest >>= 8)
+            value = value << 8 | *next_++;
+        return value;
+    }
+
+    const std::uint8_t *next_;
+    const std::uint8_t *end_;
+};
+
+using Check = void (*)(Bytes &);
+
+constexpr Check all_checks[] = {
+    check_layout<Bytes>,   check_validity<Bytes>, check_clock<Bytes>,
+    check_advance<Bytes>,  check_vigil<Bytes>,    check_uuid<Bytes>,
+    check_any_uuid<Bytes>, simulate<Bytes>,       simulate_steady<Bytes>};
+
+}  // namespace
+
+// libFuzzer's entry point.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size);
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
+    if (size == 0)
+        return 0;
+    Bytes bytes(data + 1, size - 1);
+    all_checks[data[0] % std::size(all_checks)](bytes);
+    return 0;
+}

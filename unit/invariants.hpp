@@ -1,0 +1,354 @@
+// What holds of the pure headers for every input, against slower arithmetic that is written another
+// way, and of simulated callers around one generator with every kind of clock. Inputs come from a
+// Source: random numbers (brute_force.cpp) or a fuzzer's bytes (fuzz.cpp). It has
+//     below(limit)   a number less than limit
+//     up_to(max)     a number of any size up to max, often close to 0 or max
+//     is_empty()     whether it has run out
+#pragma once
+
+#include "advance.hpp"
+#include "layout.hpp"
+#include "uuid_v1.hpp"
+
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <unordered_map>
+#include <vector>
+
+namespace shardid::invariants {
+
+using Wide = __int128;
+
+inline std::uint64_t checks = 0;
+
+inline void require(bool holds, const char *what, int line) {
+    ++checks;
+    if (holds)
+        return;
+    std::fprintf(stderr, "%s:%d: %s\n", __FILE__, line, what);
+    std::abort();
+}
+
+#define REQUIRE(condition) require((condition), #condition, __LINE__)
+
+inline Wide power_of_two(int exponent) {
+    return Wide{1} << exponent;
+}
+
+template <typename Source>
+int int_below(Source &source, int limit) {
+    return static_cast<int>(source.below(static_cast<std::uint64_t>(limit)));
+}
+
+template <typename Source>
+std::int64_t us_below(Source &source, std::uint64_t limit) {
+    return static_cast<std::int64_t>(source.below(limit));
+}
+
+template <typename Source>
+Layout any_layout(Source &source) {
+    const int shard_bits = int_below(source, max_field_bits + 1);
+    const int room = max_shard_and_sequence_bits - shard_bits;
+    const Layout layout{shard_bits,
+                        int_below(source, (room < max_field_bits ? room : max_field_bits) + 1)};
+    REQUIRE(is_valid(layout));
+    return layout;
+}
+
+template <typename Source>
+void check_layout(Source &source) {
+    const Layout l = any_layout(source);
+    const std::uint64_t time = source.up_to(max_time(l));
+    const std::uint64_t shard = source.up_to(max_shard(l));
+    const std::uint64_t sequence = source.up_to(max_sequence(l));
+
+    REQUIRE(Wide{max_time(l)} == power_of_two(64 - l.shard_bits - l.sequence_bits) - 1);
+    REQUIRE(Wide{max_shard(l)} == power_of_two(l.shard_bits) - 1);
+    REQUIRE(Wide{max_sequence(l)} == power_of_two(l.sequence_bits) - 1);
+    REQUIRE(max_tick(l) <= INT64_MAX);
+
+    const std::uint64_t tick = make_tick(l, time, sequence);
+    REQUIRE(Wide{tick} == time * power_of_two(l.sequence_bits) + sequence);
+    REQUIRE(tick_time(l, tick) == time && tick_sequence(l, tick) == sequence);
+
+    const std::uint64_t id = pack_id(l, shard, tick);
+    REQUIRE(Wide{id} ==
+            (time * power_of_two(l.shard_bits) + shard) * power_of_two(l.sequence_bits) + sequence);
+    REQUIRE(id_time(l, id) == time && id_shard(l, id) == shard && id_sequence(l, id) == sequence);
+
+    const std::uint64_t other = source.up_to(UINT64_MAX);
+    REQUIRE((other >= first_id_of(l, time)) == (id_time(l, other) >= time));
+    REQUIRE(pack_id(l, id_shard(l, other),
+                    make_tick(l, id_time(l, other), id_sequence(l, other))) == other);
+}
+
+// Any bits are a layout or none, and arithmetic does not overflow on finding out.
+template <typename Source>
+void check_validity(Source &source) {
+    const auto shard_bits = static_cast<int>(source.up_to(UINT32_MAX));
+    const auto sequence_bits = static_cast<int>(source.up_to(UINT32_MAX));
+    REQUIRE(is_valid({shard_bits, sequence_bits}) ==
+            (shard_bits >= 0 && shard_bits <= 31 && sequence_bits >= 0 && sequence_bits <= 31 &&
+             Wide{shard_bits} + sequence_bits <= 32));
+}
+
+// Any time that timestamptz can show, in its microseconds: from 4714-11-24 BC to the end of 294276.
+template <typename Source>
+std::int64_t any_timestamp(Source &source) {
+    constexpr std::int64_t first = INT64_C(-211813488000000000);
+    constexpr std::int64_t last = INT64_C(9223371331199999999);
+    constexpr std::uint64_t range =
+        static_cast<std::uint64_t>(last) - static_cast<std::uint64_t>(first);
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(first) + source.up_to(range));
+}
+
+template <typename Source>
+void check_clock(Source &source) {
+    const std::int64_t epoch = any_timestamp(source) / us_per_ms * us_per_ms;
+    const std::int64_t clock = any_timestamp(source);
+    if (clock < epoch)
+        return;
+    const Wide past = Wide{clock} - epoch;
+    REQUIRE(Wide{time_at(epoch, clock)} == past / 1000);
+    REQUIRE(Wide{time_not_before(epoch, clock)} == (past + 999) / 1000);
+    REQUIRE(Wide{clock_at(epoch, time_at(epoch, clock))} == epoch + past / 1000 * 1000);
+}
+
+template <typename Source>
+void check_advance(Source &source) {
+    const Layout l = any_layout(source);
+    const std::uint64_t last = source.up_to(source.below(8) == 0 ? INT64_MAX : max_tick(l));
+    const std::uint64_t last_time = last >> l.sequence_bits;
+    const std::uint64_t now = source.below(3) == 0 ? last_time + source.below(3) - source.below(2)
+                                                   : source.up_to(max_time(l));
+    const std::uint64_t step_to = source.below(4) == 0 ? last_time + 1 : 0;
+    const Advance next = advance(l, last, now, step_to);
+    const std::uint64_t clock = now > step_to ? now : step_to;
+
+    switch (next.verdict) {
+        case Verdict::draw:
+            REQUIRE(next.tick > last && next.tick <= max_tick(l));
+            REQUIRE(tick_time(l, next.tick) == (clock > last_time ? clock : last_time));
+            if (clock > last_time)
+                REQUIRE(tick_sequence(l, next.tick) * 4 <= max_sequence(l) + 1);
+            else
+                REQUIRE(next.tick == last + 1);
+            break;
+        case Verdict::wait:
+            REQUIRE(clock <= last_time && tick_sequence(l, last) == max_sequence(l));
+            REQUIRE(advance(l, last, last_time + 1).verdict == Verdict::draw);
+            break;
+        case Verdict::ended:
+            REQUIRE(clock > max_drawn_time(l) || last >= max_tick(l));
+            break;
+    }
+}
+
+// A sleep ends, and no wait is given up before its millisecond has passed, whatever was remembered.
+template <typename Source>
+void check_vigil(Source &source) {
+    constexpr std::uint64_t latest = INT64_MAX / 4;
+    const auto epoch = static_cast<std::int64_t>(source.up_to(latest)) / us_per_ms * us_per_ms;
+    std::int64_t shown = epoch + static_cast<std::int64_t>(source.up_to(latest));
+    Vigil vigil = begin_vigil(source.up_to(UINT64_MAX), shown);
+    for (int look = 0; look < 4; ++look) {
+        // A moment later, or anywhen.
+        shown = source.below(2) == 0 ? shown + us_below(source, 1500)
+                                     : epoch + static_cast<std::int64_t>(source.up_to(latest));
+        const std::int64_t waited_us = us_below(source, 3000);
+        const std::int64_t sleep = sleep_us(vigil, epoch, shown);
+        REQUIRE(sleep > 0 && sleep <= us_per_ms);
+        if (may_step(vigil, shown, waited_us))
+            REQUIRE(waited_us >= us_per_ms);
+        else
+            REQUIRE(waited_us < us_per_ms || (shown > vigil.latest_clock_us &&
+                                              Wide{shown} - vigil.start_clock_us < us_per_ms));
+        vigil = look_again(vigil, shown);
+        REQUIRE(vigil.start_clock_us <= shown && vigil.latest_clock_us == shown);
+    }
+}
+
+template <typename Source>
+void check_uuid(Source &source) {
+    const UuidV1 parts{source.up_to(max_uuid_timestamp), source.up_to(max_uuid_clock_seq),
+                       source.up_to(max_uuid_node)};
+    const UuidBytes bytes = pack_uuid_v1(parts);
+
+    // As RFC 9562 section 5.1 draws it, in hexadecimal digits.
+    char expected[64];
+    char actual[33];
+    std::snprintf(expected, sizeof expected,
+                  "%08" PRIx64 "%04" PRIx64 "1%03" PRIx64 "%04" PRIx64 "%012" PRIx64,
+                  parts.timestamp % 0x100000000, parts.timestamp / 0x100000000 % 0x10000,
+                  parts.timestamp / 0x1000000000000, parts.clock_seq + 0x8000, parts.node);
+    char *digits = actual;
+    for (const std::uint8_t byte : bytes.byte)
+        digits += std::snprintf(digits, 3, "%02x", byte);
+    REQUIRE(std::strcmp(expected, actual) == 0);
+    REQUIRE(is_uuid_v1(bytes) && unpack_uuid_v1(bytes) == parts);
+
+    const std::int64_t us = us_of_uuid_timestamp(parts.timestamp);
+    const int hundred_ns = hundred_ns_of_uuid_timestamp(parts.timestamp);
+    REQUIRE(fits_uuid_timestamp(us, hundred_ns));
+    REQUIRE(uuid_timestamp_from_us(us, hundred_ns) == parts.timestamp);
+}
+
+template <typename Source>
+void check_any_uuid(Source &source) {
+    UuidBytes any;
+    for (std::uint8_t &byte : any.byte)
+        byte = static_cast<std::uint8_t>(source.below(256));
+    const bool is_v1 = any.byte[6] / 16 == 1 && any.byte[8] / 64 == 2;
+    REQUIRE(is_uuid_v1(any) == is_v1);
+    if (is_v1)
+        REQUIRE(pack_uuid_v1(unpack_uuid_v1(any)) == any);
+
+    const auto us = static_cast<std::int64_t>(source.up_to(UINT64_MAX));
+    const int hundred_ns = int_below(source, 10);
+    const Wide counted = (Wide{us} + Wide{152384} * 24 * 60 * 60 * 1000000) * 10 + hundred_ns;
+    REQUIRE(fits_uuid_timestamp(us, hundred_ns) == (counted >= 0 && counted < power_of_two(60)));
+    if (fits_uuid_timestamp(us, hundred_ns))
+        REQUIRE(Wide{uuid_timestamp_from_us(us, hundred_ns)} == counted);
+}
+
+// A wall clock over real microseconds: it runs at some speed, and is set now and then.
+class Clock {
+  public:
+    template <typename Source>
+    std::int64_t read(Source &source, std::int64_t real_us) {
+        shown_ += static_cast<std::int64_t>(static_cast<double>(real_us - read_at_) * speed_);
+        read_at_ = real_us;
+        if (source.below(3000) == 0)
+            set(source);
+        return shown_;
+    }
+
+    int times_set() const { return times_set_; }
+
+  private:
+    template <typename Source>
+    void set(Source &source) {
+        constexpr double speeds[] = {0, 0.5, 0.999, 1, 1, 1.001, 3};
+        ++times_set_;
+        speed_ = speeds[source.below(7)];
+        if (source.below(2) == 0)
+            shown_ += us_below(source, 20000);
+        else if (source.below(2) == 0)
+            shown_ -= us_below(source, 20000);
+        if (shown_ < 0)
+            shown_ = 0;
+    }
+
+    double speed_ = 1;
+    std::int64_t shown_ = 1000000;
+    std::int64_t read_at_ = 0;
+    int times_set_ = 0;
+};
+
+struct Caller {
+    std::int64_t wakes_at;
+    bool waits;
+    Vigil vigil;
+    std::int64_t since;
+};
+
+// As draw.cpp and wait.cpp do: what the caller may try for, and how it waits.
+inline Advance try_to_advance(const Caller &caller, Layout l, std::uint64_t last,
+                              std::int64_t shown, std::int64_t real) {
+    const std::uint64_t last_time = tick_time(l, last);
+    const bool earned = caller.waits && last_time == caller.vigil.used_up_time &&
+                        may_step(caller.vigil, shown, real - caller.since);
+    return advance(l, last, time_at(0, shown), earned ? last_time + 1 : 0);
+}
+
+inline std::int64_t begin_to_wait(Caller &caller, std::uint64_t last_time, std::int64_t shown,
+                                  std::int64_t real) {
+    if (caller.waits && caller.vigil.used_up_time == last_time)
+        caller.vigil = look_again(caller.vigil, shown);
+    else {
+        caller.waits = true;
+        caller.vigil = begin_vigil(last_time, shown);
+        caller.since = real;
+    }
+    const std::int64_t sleep = sleep_us(caller.vigil, 0, shown);
+    REQUIRE(sleep > 0 && sleep <= us_per_ms);
+    return sleep;
+}
+
+// Some callers draw from one generator as fast as they can.
+template <typename Source>
+void simulate(Source &source) {
+    const Layout l{13, int_below(source, 5)};
+    Clock clock;
+    std::vector<Caller> callers(1 + source.below(6));
+    std::unordered_map<std::uint64_t, std::uint64_t> drawn_in;
+    std::uint64_t last = 0;
+    std::int64_t drawn_at = 0;     // real time of the last draw
+    int times_set = 0;             // how often the clock had been set by then
+    std::int64_t stepped_at = -1;  // real time of the last step ahead of the clock
+    std::int64_t real = 0;
+
+    for (int look = 0; look < 4000 && !source.is_empty(); ++look) {
+        Caller *caller = callers.data();
+        for (Caller &other : callers)
+            if (other.wakes_at < caller->wakes_at)
+                caller = &other;
+        real = caller->wakes_at > real ? caller->wakes_at : real;
+
+        const std::int64_t shown = clock.read(source, real);
+        const std::uint64_t last_time = tick_time(l, last);
+        const Advance next = try_to_advance(*caller, l, last, shown, real);
+
+        if (next.verdict == Verdict::wait) {
+            const std::int64_t sleep = begin_to_wait(*caller, last_time, shown, real);
+            caller->wakes_at = real + sleep + us_below(source, 60);
+            // Whatever the clock does, somebody draws within some milliseconds, and some more for
+            // each time it is set.
+            REQUIRE(real - drawn_at < (20 + 5 * (clock.times_set() - times_set)) * us_per_ms);
+            continue;
+        }
+
+        REQUIRE(next.verdict == Verdict::draw && next.tick > last);
+        const std::uint64_t time = tick_time(l, next.tick);
+        REQUIRE(++drawn_in[time] <= max_sequence(l) + 1);
+        if (time > last_time && time > time_at(0, shown)) {
+            // Ahead of the clock: a step at most for each millisecond that really passes.
+            REQUIRE(stepped_at < 0 || real - stepped_at >= us_per_ms);
+            stepped_at = real;
+        }
+        last = next.tick;
+        drawn_at = real;
+        times_set = clock.times_set();
+        caller->waits = false;
+        caller->wakes_at = real + us_below(source, 40);
+    }
+}
+
+// A clock that runs forward, at any constant speed but zero, is never overtaken.
+template <typename Source>
+void simulate_steady(Source &source) {
+    const Layout l{13, int_below(source, 5)};
+    const double speed = 0.05 + static_cast<double>(source.below(300)) / 100;
+    std::uint64_t last = 0;
+    std::int64_t real = 0;
+    Caller caller{};
+    for (int look = 0; look < 500 && !source.is_empty(); ++look) {
+        const auto shown = static_cast<std::int64_t>(static_cast<double>(real) * speed) + 5000;
+        const Advance next = try_to_advance(caller, l, last, shown, real);
+        if (next.verdict == Verdict::draw) {
+            REQUIRE(tick_time(l, next.tick) <= time_at(0, shown));
+            last = next.tick;
+            caller.waits = false;
+            real += us_below(source, 100);
+            continue;
+        }
+        // The clock shows microseconds; a sleep of some of them lets even a slow one move.
+        real += begin_to_wait(caller, tick_time(l, last), shown, real) + 25;
+    }
+}
+
+#undef REQUIRE
+
+}  // namespace shardid::invariants

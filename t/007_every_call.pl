@@ -1,0 +1,453 @@
+# Every function that the extension has, called with every boundary of every argument type: a result,
+# or an SQLSTATE that README.md's reference lists for the function. The functions come from pg_proc,
+# so that a new one is covered as it is.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IPC::Run;
+use List::Util qw(all product);
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Boundaries;
+use ShardidTest;
+
+# Which values meet is random where there are too many to call all: the seed brings them again.
+my $seed = $ENV{SHARDID_SEED} || int rand 2**31;
+srand $seed;
+my $rounds = $ENV{FULL} ? 10 : 1;
+my $max_product = 4000;
+
+my $node = new_node('every_call');
+sub query { return $node->safe_psql('postgres', $_[0]) }
+
+# --- What README.md says.
+
+# For each function, its part of the reference: a title and the SQLSTATEs that stand in the table of
+# errors or in the sentences after "Errors:".
+sub parts_of_reference
+{
+	my ($reference) = slurp_file('README.md') =~ /^## Reference\n(.*?)^## /ms;
+	my %part_of;
+	for my $text (split /^### /m, $reference)
+	{
+		my $errors = join ' ', $text =~ /Errors: (.*?)(?:\n\n|\z)/sg;
+		my ($table) = $text =~ /^\| error \|[^\n]*\n(.*?)(?:\n\n|\z)/ms;
+		$errors .= " $_" for map { /^\| ([^|]*) \|/ } split /\n/, $table // '';
+		my %listed = map { $_ => 1 } $errors =~ /\b([0-9][0-9A-Z]{4})\b/g;
+		my ($title) = $text =~ /^([^\n:]*)/;
+		my $part = { title => $title, listed => \%listed, met => {} };
+		$part_of{$_} = $part for $text =~ /^\| `(\w+)\(/mg;
+	}
+	return \%part_of;
+}
+
+# --- What there is to call.
+
+# A function has a name, kind (i, s, v: its volatility) and arguments; an argument has a name, a type
+# and perhaps a default.
+sub functions
+{
+	my %functions;
+	for (split /\n/, query(<<'SQL'))
+SELECT p.oid, format('%I.%I', n.nspname, p.proname), p.provolatile, a.position, a.name, format_type(a.type, NULL),
+       a.position > p.pronargs - p.pronargdefaults
+FROM pg_depend d
+JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
+JOIN pg_namespace n ON n.oid = p.pronamespace
+LEFT JOIN LATERAL (
+    SELECT row_number() OVER (ORDER BY n) AS position, p.proargnames[n] AS name, type
+    FROM unnest(coalesce(p.proallargtypes, p.proargtypes::oid[])) WITH ORDINALITY u (type, n)
+    WHERE coalesce(p.proargmodes[n], 'i') IN ('i', 'b', 'v')) a ON true
+WHERE d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass AND p.prokind = 'f'
+  AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'shardid')
+ORDER BY 1, 4
+SQL
+	{
+		my ($oid, $name, $kind, $position, $argument, $type, $has_default) = split /\|/;
+		my $function = $functions{$oid} //= { name => $name, kind => $kind, arguments => [] };
+		next if $position eq '';
+		push @{ $function->{arguments} },
+		  { name => $argument, type => $type, has_default => $has_default eq 't' };
+	}
+	return map { $functions{$_} } sort { $a <=> $b } keys %functions;
+}
+
+# Relations of every kind, and sequences in every state. A call that names one of those is made after
+# the statement given here, in most cases: what calls with other layouts leave behind is a state too.
+my %state = (
+	generator => 'SELECT setval(%s, 1)',
+	fresh => 'SELECT setval(%s, 1, false)',
+	near_its_end => 'SELECT setval(%s, 9223372036854775806)',
+	at_its_end => 'SELECT setval(%s, 9223372036854775807)',
+	near_the_end_of_the_layout => 'SELECT setval(%s, (1::bigint << 51) - 2)',
+	below_zero => 'SELECT setval(%s, -5)',
+	of_int => 'SELECT setval(%s, 1)',
+	exact => 'SELECT setval(%s, 1)',
+	by_ten => 'SELECT setval(%s, 7)',
+	by_far => 'SELECT setval(%s, 7)',
+	cycle => 'SELECT setval(%s, 9223372036854775807)',
+	downwards => 'SELECT setval(%s, -1)',
+	shardid_seq => 'SELECT setval(%s, 1)',
+	'pg_temp.temporary' => 'SELECT setval(%s, 1)',);
+
+sub create_relations
+{
+	query(<<'SQL');
+CREATE SEQUENCE generator;
+CREATE SEQUENCE fresh;
+CREATE SEQUENCE near_its_end;
+CREATE SEQUENCE at_its_end;
+CREATE SEQUENCE near_the_end_of_the_layout;
+CREATE SEQUENCE below_zero MINVALUE -9223372036854775808;
+CREATE SEQUENCE of_int AS int;
+CREATE SEQUENCE exact MAXVALUE 2251799813685247;
+CREATE SEQUENCE by_ten INCREMENT 10 CACHE 100;
+CREATE SEQUENCE by_far INCREMENT 9223372036854775807;
+CREATE SEQUENCE cycle CYCLE;
+CREATE SEQUENCE downwards INCREMENT -1;
+CREATE UNLOGGED SEQUENCE unlogged;
+CREATE TABLE plain (id int PRIMARY KEY, t text);
+CREATE TABLE parted (id int) PARTITION BY RANGE (id);
+CREATE VIEW seen AS SELECT 1 AS one;
+CREATE MATERIALIZED VIEW kept AS SELECT 1 AS one;
+CREATE TYPE pair AS (a int, b int);
+CREATE ROLE of_few_rights;
+GRANT USAGE ON SEQUENCE generator, exact TO of_few_rights;
+GRANT UPDATE ON SEQUENCE by_ten TO of_few_rights;
+GRANT SELECT ON SEQUENCE fresh TO of_few_rights;
+SQL
+	return;
+}
+
+# Another session, with a temporary sequence, that stays until finish.
+sub start_other_session
+{
+	my ($in, $out) = ("CREATE TEMP SEQUENCE others; SELECT 'others'::regclass::oid;\n", '');
+	my $session = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres') ],
+		'<', \$in, '>', \$out, IPC::Run::timeout(180));
+	$session->pump until $out =~ /\n/;
+	chomp $out;
+	return ($session, $out);
+}
+
+sub regclass_values
+{
+	my ($others) = @_;
+	return [
+		'generator', sort(grep { $_ ne 'generator' } keys %state), 'unlogged', 'plain', 'plain_pkey',
+		'parted', 'seen', 'kept', 'pair', 'pg_class', 'pg_catalog.pg_toast_1255', $others, '0', '1',
+		'4294967295', undef
+	];
+}
+
+# --- The calls.
+
+# A value of an argument that is left out; its default applies.
+my $left_out = \'left out';
+my %unknown_types;
+my $others_sequence;
+
+sub values_of
+{
+	my ($argument) = @_;
+	my $values =
+	  $argument->{type} eq 'regclass' ? regclass_values($others_sequence) : boundaries($argument->{type});
+	unless ($values)
+	{
+		$unknown_types{ $argument->{type} } = 1;
+		$values = [undef];
+	}
+	return $argument->{has_default} ? [ $left_out, @$values ] : $values;
+}
+
+# Lists of values, one for each argument: all there are, or, if that is too many, each value of each
+# argument with each of every other while the rest have usual values or random ones.
+sub combinations
+{
+	my (@values) = @_;
+	return product_of(@values) if product(1, map { scalar @$_ } @values) <= $max_product;
+	my @combinations;
+	for my $i (0 .. $#values)
+	{
+		for my $j ($i + 1 .. $#values)
+		{
+			for my $pair (product_of($values[$i], $values[$j]))
+			{
+				my $usual = rand() < 0.75;
+				my @row = map { $_->[ $usual ? 0 : rand @$_ ] } @values;
+				@row[ $i, $j ] = @$pair;
+				push @combinations, \@row;
+			}
+		}
+	}
+	return @combinations;
+}
+
+sub product_of
+{
+	my ($first, @rest) = @_;
+	return [] unless $first;
+	my @tails = product_of(@rest);
+	return map { my $value = $_; map { [ $value, @$_ ] } @tails } @$first;
+}
+
+sub literal
+{
+	my ($value, $type) = @_;
+	return "NULL::$type" unless defined $value;
+	return "'" . $value =~ s/'/''/gr . "'::$type";
+}
+
+# By name where there are names, so that any argument with a default can be left out.
+sub argument_list
+{
+	my ($function, $texts) = @_;
+	my @arguments = @{ $function->{arguments} };
+	return join ', ', map {
+		!defined $texts->[$_] ? () : $arguments[$_]{name} eq '' ? $texts->[$_] : "$arguments[$_]{name} => $texts->[$_]"
+	} 0 .. $#arguments;
+}
+
+# What has to be true of a result %1$s, by the functions that take it apart again.
+my %inverse = (
+	next_id => sub {
+		my ($of) = @_;
+		return unless $of->{shard};
+		return "id_shard(%1\$s::bigint" . layout($of, qw(shard_bits sequence_bits)) . ") = $of->{shard}";
+	},
+	id_parts => sub {
+		my ($of) = @_;
+		return
+		    "(id_timestamp($of->{id}"
+		  . layout($of, qw(epoch shard_bits sequence_bits))
+		  . "), id_shard($of->{id}"
+		  . layout($of, qw(shard_bits sequence_bits))
+		  . "), id_sequence($of->{id}"
+		  . layout($of, 'sequence_bits')
+		  . '))::text = %1$s';
+	},
+	# No id shows a time after the last millisecond of timestamptz.
+	id_lower_bound => sub {
+		my ($of) = @_;
+		return if $of->{ts} =~ /294276-12-31 23:59:59.999999/;
+		my $timestamp = sub { "id_timestamp($_[0]" . layout($of, qw(epoch shard_bits sequence_bits)) . ')' };
+		my $previous = q((CASE %1$s WHEN '-9223372036854775808' THEN 9223372036854775807 ELSE %1$s::bigint - 1 END));
+		return $timestamp->('%1$s::bigint') . " >= $of->{ts} AND (%1\$s = '0' OR "
+		  . $timestamp->($previous)
+		  . " < $of->{ts})";
+	},
+	uuid_v1_from => sub {
+		my ($of) = @_;
+		my $hundred_ns = $of->{hundred_ns} // 0;
+		return "uuid_v1_timestamp(%1\$s) = $of->{ts} AND uuid_v1_clock_seq(%1\$s) = $of->{clkseq}"
+		  . " AND uuid_v1_node(%1\$s) = $of->{mac} AND uuid_v1_hundred_ns(%1\$s) = $hundred_ns";
+	},
+	uuid_v1_timestamp => \&uuid_round_trip,
+	uuid_v1_hundred_ns => \&uuid_round_trip,
+	uuid_v1_clock_seq => \&uuid_round_trip,
+	uuid_v1_node => \&uuid_round_trip,);
+
+sub uuid_round_trip
+{
+	my ($of) = @_;
+	my $uuid = $of->{1};
+	return "%1\$s IS NOT NULL AND uuid_v1_from(uuid_v1_timestamp($uuid), uuid_v1_clock_seq($uuid),"
+	  . " uuid_v1_node($uuid), uuid_v1_hundred_ns($uuid)) = $uuid";
+}
+
+# Those of the arguments that the call has, to be passed on.
+sub layout
+{
+	my ($of, @names) = @_;
+	return join '', map { defined $of->{$_} ? ", $_ => $of->{$_}" : () } @names;
+}
+
+# A call: its text; the same with its arguments from columns, which is not computed by the planner; a
+# condition on its result; statements that come before it.
+sub call
+{
+	my ($function, $values) = @_;
+	my @arguments = @{ $function->{arguments} };
+	my (@texts, @columns, @selected, %of, @before);
+	for my $n (0 .. $#arguments)
+	{
+		my ($value, $type) = ($values->[$n], $arguments[$n]{type});
+		if ($type eq 'regclass')
+		{
+			my $relation = ref $value ? 'shardid_seq' : $value;
+			push @before, sprintf $state{$relation}, literal($relation, 'regclass')
+			  if defined $relation && $state{$relation} && rand() < 0.8;
+		}
+		next if ref $value;
+		$texts[$n] = literal($value, $type);
+		$columns[$n] = "c.a$n";
+		push @selected, "$texts[$n] AS a$n";
+		$of{ $arguments[$n]{name} || $n + 1 } = $texts[$n];
+	}
+	my $name = $function->{name} =~ s/.*\.//r;
+	my $inverse = all { defined || ref } @$values;
+	return {
+		text => "$function->{name}(" . argument_list($function, \@texts) . ')',
+		by_column => "$function->{name}("
+		  . argument_list($function, \@columns)
+		  . ') FROM (SELECT '
+		  . join(', ', @selected)
+		  . ' OFFSET 0) c',
+		inverse => $inverse && $inverse{$name} ? $inverse{$name}->(\%of) // '' : '',
+		before => join('; ', @before) };
+}
+
+# --- Calling them.
+
+# attempt() says "result: ...", "error: SQLSTATE", or what is wrong. A function that always gives the
+# same result is called three times, first without its result being made text: that may raise errors
+# of its own.
+sub create_attempt
+{
+	query(<<'SQL');
+CREATE TABLE calls (n int, circumstance int, before text, text text, by_column text, inverse text, is_stable bool);
+GRANT SELECT ON calls TO public;
+CREATE FUNCTION bring_about(statements text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+    EXECUTE statements;
+EXCEPTION WHEN read_only_sql_transaction THEN
+    NULL;
+END $$;
+CREATE FUNCTION attempt(call calls) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    result text;
+    again text;
+    holds bool;
+BEGIN
+    IF call.before <> '' THEN
+        PERFORM bring_about(call.before);
+    END IF;
+    BEGIN
+        IF call.is_stable THEN
+            EXECUTE 'SELECT ' || call.text;
+        ELSE
+            EXECUTE 'SELECT ' || call.text INTO result;
+        END IF;
+    EXCEPTION WHEN OTHERS OR query_canceled OR assert_failure THEN
+        RETURN 'error: ' || SQLSTATE;
+    END;
+    IF call.is_stable THEN
+        EXECUTE 'SELECT ' || call.text INTO result;
+        EXECUTE 'SELECT ' || call.by_column INTO again;
+        IF result IS DISTINCT FROM again THEN
+            RETURN format('first %L, then %L', result, again);
+        END IF;
+    END IF;
+    IF call.inverse <> '' AND result IS NOT NULL THEN
+        EXECUTE 'SELECT ' || format(call.inverse, quote_literal(result)) INTO holds;
+        IF holds IS NOT TRUE THEN
+            RETURN format('%L is not true', format(call.inverse, quote_literal(result)));
+        END IF;
+    END IF;
+    RETURN 'result: ' || coalesce(result, 'NULL');
+EXCEPTION WHEN OTHERS OR query_canceled OR assert_failure THEN
+    RETURN format('%s: %s: after the call', SQLSTATE, SQLERRM);
+END $$;
+SQL
+	return;
+}
+
+# Functions that draw depend on more than their arguments.
+my $each_alone = q(SELECT format('SELECT %s, attempt(c) FROM calls c WHERE n = %s', n, n) FROM calls ORDER BY n \gexec);
+my $all_at_once = q(SELECT n, attempt(calls) FROM calls ORDER BY n;);
+my @circumstances = (
+	[ 'each call a transaction' => $each_alone ],
+	[ 'one transaction, a shard set' => "SET shardid.shard_id = 5;\n$all_at_once" ],
+	[
+		'one transaction, too large a shard set, no lead allowed' =>
+		  "SET shardid.shard_id = 2147483647; SET shardid.max_lead = 0; $all_at_once"
+	],
+	[ 'a role of few rights' => "SET ROLE of_few_rights; $all_at_once" ],
+	[ 'read-only' => "BEGIN READ ONLY; SET LOCAL shardid.shard_id = 5; $all_at_once COMMIT;" ],);
+
+# The answers, a line a call: number|answer.
+sub answers
+{
+	my ($calls, $is_stable, $script) = @_;
+	my @rows = map {
+		join("\t", $_, 0, map({ s/\\/\\\\/gr } @{ $calls->[$_] }{qw(before text by_column inverse)}), $is_stable)
+		  . "\n"
+	} 0 .. $#$calls;
+	query(join '', "TRUNCATE calls;\nCOPY calls FROM STDIN;\n", @rows, "\\.\n;CREATE INDEX ON calls (n)");
+	my ($code, $out, $err) = $node->psql('postgres', <<SQL, on_error_stop => 0, timeout => 900);
+SET statement_timeout = '300s';
+SET timezone = 'UTC';
+CREATE TEMP SEQUENCE temporary;
+GRANT ALL ON SEQUENCE temporary TO public;
+$script
+SQL
+	diag $err if $err;
+	return split /\n/, $out;
+}
+
+my ($calls, $violations) = (0, 0);
+
+# Calls the function in every circumstance, and notes in its part of the reference what came up.
+sub check_function
+{
+	my ($function, $part_of) = @_;
+	my ($name) = $function->{name} =~ /(\w+)$/;
+	my $signature = "$name(" . join(', ', map { $_->{type} } @{ $function->{arguments} }) . ')';
+	my $part = $part_of->{$name};
+	ok($part, "$signature stands in README.md's reference") or return;
+	my $is_stable = $function->{kind} eq 'v' ? 0 : 1;
+	for my $circumstance ($is_stable ? [ 'not volatile' => $all_at_once ] : @circumstances)
+	{
+		my ($when, $script) = @$circumstance;
+		my @calls;
+		push @calls, map { call($function, $_) } combinations(map { values_of($_) } @{ $function->{arguments} })
+		  for 1 .. $rounds;
+		my ($answered, $results, @bad) = (0, 0);
+		for (answers(\@calls, $is_stable, $script))
+		{
+			my ($n, $answer) = split /\|/, $_, 2;
+			my ($sqlstate) = $answer =~ /^error: (.*)/;
+			$answered++;
+			$results++ if $answer =~ /^result: (?!NULL)/;
+			$part->{met}{$sqlstate} = 1 if $sqlstate;
+			push @bad, "SELECT $calls[$n]{text}; -- after $calls[$n]{before}: $answer"
+			  unless $sqlstate ? $part->{listed}{$sqlstate} : $answer =~ /^result: /;
+		}
+		$calls += @calls;
+		$violations += @bad;
+		is($answered, scalar @calls, "$signature, $when: " . @calls . " calls, $results results");
+		is(scalar @bad, 0, 'every other one was NULL or an SQLSTATE that is listed')
+		  or diag join "\n", @bad[ 0 .. ($#bad < 19 ? $#bad : 19) ];
+	}
+	return;
+}
+
+create_relations();
+create_attempt();
+(my $other_session, $others_sequence) = start_other_session();
+my $part_of = parts_of_reference();
+check_function($_, $part_of) for functions();
+is(query("SELECT count(*) FROM pg_proc p JOIN pg_depend d ON classid = 'pg_proc'::regclass AND objid = p.oid
+	WHERE deptype = 'e' AND prokind <> 'f' AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'shardid')"),
+	0, 'there is no procedure or aggregate, which have to be called another way');
+is(join(', ', sort keys %unknown_types), '', 'every argument type has its boundaries in Boundaries.pm');
+
+# A list that says more than what can happen would be no list. That no function comes into a parallel
+# worker, which would be 25000, is what PARALLEL UNSAFE is for; nothing is cancelled here, 57014.
+my %parts = map { $_->{title} => $_ } values %$part_of;
+for my $part (@parts{ sort keys %parts })
+{
+	my @never = grep { !/^(25000|57014)$/ && !$part->{met}{$_} } sort keys %{ $part->{listed} };
+	is("@never", '', "$part->{title}: every SQLSTATE listed has come up");
+}
+
+$other_session->finish;
+unlike(slurp_file($node->logfile), qr/PANIC|TRAP:|terminated by signal|runtime error:/,
+	'nothing worse in the log');
+diag "to repeat these calls: SHARDID_SEED=$seed" if $violations;
+append_to_file("$ENV{SANDBOX}/faults", "every boundary of every argument\t$rounds\t$calls calls\t$violations\n")
+  if $ENV{SANDBOX};
+$node->stop;
+done_testing();

@@ -1,0 +1,97 @@
+# The values at which the types of SQL arguments end, and those around the limits of the layouts and
+# of UUID version 1. A type that a function of the extension takes has to stand here.
+package Boundaries;
+
+use strict;
+use warnings;
+use Exporter 'import';
+
+our @EXPORT = qw(boundaries);
+
+# One below, at and one above.
+sub around { return map { ($_ - 1, $_, $_ + 1) } @_ }
+
+sub unique { my %seen; return grep { !$seen{$_}++ } @_ }
+
+# The first of each list is a usual one, with which a call of any function can succeed.
+my %boundaries = (
+	integer => [
+		unique(5, around(0, 10, 13, 16, 22, 31, 32, 64, 1024, 8192, 16384, 65536),
+			-2147483648, -2147483647, 2147483646, 2147483647)
+	],
+	bigint => [
+		unique('4000000000000000000', map { @$_ } [ around(0) ],
+			[ map { around(1 << $_) } 9, 10, 22, 23, 31, 32, 52, 53, 61 ],
+			[ map { -(1 << $_) } 9, 10, 22, 23, 31, 32, 52, 53, 61 ],
+			[qw(9223372036854775806 9223372036854775807 -9223372036854775807 -9223372036854775808)])
+	],
+	'timestamp with time zone' => [
+		'2015-06-07 08:09:10.123+00',
+		'-infinity',
+		'infinity',
+		'4714-11-24 00:00:00+00 BC',
+		'4714-11-24 00:00:00.000001+00 BC',
+		'4714-11-24 00:00:00.001+00 BC',
+		'0001-01-01 00:00:00+00',
+		'1582-10-14 23:59:59.999999+00',
+		'1582-10-15 00:00:00+00',
+		'1582-10-15 00:00:00.000001+00',
+		'1969-12-31 23:59:59.999+00',
+		'1970-01-01 00:00:00+00',
+		'1999-12-31 23:59:59.999999+00',
+		'2000-01-01 00:00:00+00',
+		'2000-01-01 00:00:00.000001+00',
+		'2011-08-24 21:07:01.720999+00',
+		'2011-08-24 21:07:01.721+00',
+		'2011-08-24 21:07:01.721001+00',
+		'2046-06-27 17:00:49.273+00',
+		'2081-04-30 12:54:37.272+00',
+		'2081-04-30 12:54:37.272001+00',
+		'2081-04-30 12:54:37.273+00',
+		'5236-03-31 21:21:00.684696+00',
+		'5236-03-31 21:21:00.684697+00',
+		'5236-03-31 21:21:00.684698+00',
+		'294276-12-31 23:59:59.998999+00',
+		'294276-12-31 23:59:59.999+00',
+		'294276-12-31 23:59:59.999999+00'
+	],
+	macaddr => [
+		qw(44:88:99:36:57:32 00:00:00:00:00:00 00:00:00:00:00:01 01:00:00:00:00:00 7f:ff:ff:ff:ff:ff
+		  80:00:00:00:00:00 ff:ff:ff:ff:ff:fe ff:ff:ff:ff:ff:ff)
+	],
+	uuid => [
+		# RFC 9562, appendix A.1; nil, max and all that is between; version 1 at its ends.
+		'c232ab00-9414-11ec-b3c8-9f6bdeced846',
+		'00000000-0000-0000-0000-000000000000',
+		'ffffffff-ffff-ffff-ffff-ffffffffffff',
+		(map { "c232ab00-9414-${_}1ec-b3c8-9f6bdeced846" } 0, 2 .. 9, 'a' .. 'f'),
+		(map { "c232ab00-9414-11ec-${_}3c8-9f6bdeced846" } 0 .. 9, 'a' .. 'f'),
+		'00000000-0000-1000-8000-000000000000',
+		'00000009-0000-1000-8000-000000000000',
+		'0000000a-0000-1000-8000-000000000000',
+		'ffffffff-ffff-1fff-bfff-ffffffffffff'
+	],
+	boolean => [qw(true false)],
+	smallint => [ 5, -32768, -32767, -1, 0, 1, 32766, 32767 ],
+	'double precision' => [
+		5, qw(0 -0 1 -1 0.5 1e-307 1.7976931348623157e308 -1.7976931348623157e308 infinity -infinity
+		  nan)
+	],
+	numeric => [ 5, qw(0 -1 0.5 1e-1000 9223372036854775807 9223372036854775808 1e1000 infinity nan) ],
+	text => [ 'abc', '', ' ', "\x{e4}\x{1f418}", '0', '-1', "'", '%s%n', 'x' x 10000 ],
+	bytea => [ '\xc232ab00', '\x', '\x00', '\xff', '\x' . '00' x 16, '\x' . 'ff' x 10000 ],
+	interval => [
+		'1 day', '0', '1 us', '-1 us', '178000000 years', '-178000000 years', '2147483647 months',
+		'-2147483648 days'
+	],);
+
+# The boundaries of a type, NULL (undef) among them; nothing for a type that is not known. regclass
+# has none here: what there is to name depends on the database.
+sub boundaries
+{
+	my ($type) = @_;
+	return unless $boundaries{$type};
+	return [ @{ $boundaries{$type} }, undef ];
+}
+
+1;

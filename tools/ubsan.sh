@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# pg_regress and every call with every boundary, with the extension built under UBSan and with
+# PostgreSQL's assertions on: those in its headers, as the server has none. To be run by sandbox.sh.
+set -euo pipefail
+# shellcheck source=tools/variant.sh
+source tools/variant.sh
+folder=$SANDBOX/ubsan
+
+# A session that meets undefined behaviour says so in the server's log, which $1 names, and ends.
+runs_clean() {
+    local logs=$1 status=0
+    shift
+    "$@" >"$folder/output" 2>&1 || status=$?
+    [[ $status == 0 ]] || cat "$folder/output"
+    # shellcheck disable=SC2086 # a pattern
+    cat $logs >"$folder/log" || status=1
+    ! grep -E 'runtime error:|TRAP:|PANIC|terminated by signal' "$folder/log" || status=1
+    return "$status"
+}
+
+build_variant "$folder" '-O1 -g -fsanitize=undefined -fno-sanitize-recover=undefined -DUSE_ASSERT_CHECKING' \
+    SHLIB_LINK=-lubsan
+cd "$folder/tree"
+runs_clean log/postmaster.log make -s installcheck ISOLATION= TAP_TESTS= \
+    EXTRA_REGRESS_OPTS="--temp-instance=$folder/ti --temp-config=$folder/temp.conf" ||
+    { cat regression.diffs; exit 1; }
+runs_clean 'tmp_check/log/*' env -u SANDBOX TEMP_CONFIG="$folder/temp.conf" \
+    make -s installcheck REGRESS= REGRESS_OPTS= ISOLATION= PROVE_TESTS=t/007_every_call.pl

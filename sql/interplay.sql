@@ -92,12 +92,13 @@ BEGIN
 END
 $$;
 -- RESTART WITH a position ahead of the clock is gone on from.
-DO $$ BEGIN EXECUTE format('ALTER SEQUENCE g RESTART WITH %s', (SELECT last_value + 10240 FROM g)); END $$;
-SELECT last_value AS last FROM g \gset
-SELECT draw('g');
-SELECT last_value - :last BETWEEN 1 AND 1024 AS goes_on FROM g;
-
-SELECT forget('g');
+CREATE SEQUENCE ahead;
+SELECT draw('ahead');
+DO $$ BEGIN EXECUTE format('ALTER SEQUENCE ahead RESTART WITH %s', (SELECT last_value + 10240000 FROM ahead)); END $$;
+SELECT last_value AS last FROM ahead \gset
+SELECT draw('ahead');
+SELECT last_value - :last BETWEEN 1 AND 1024 AS goes_on FROM ahead;
+DROP SEQUENCE ahead;
 
 -- DROP and re-create under the same name; the plan of a prepared statement follows.
 PREPARE by_name AS SELECT draw('g');

@@ -5,8 +5,10 @@ OBJS = src/module.o src/generate.o src/inspect.o src/uuid.o src/arguments.o \
        src/generator.o src/draw.o src/wait.o src/sequence_page.o src/page_pin.o \
        src/durable.o src/replaced_storage.o
 
-REGRESS = ids layouts inspection uuid_v1 errors privileges interplay rollback two_phase extension
+REGRESS = ids layouts inspection uuid_v1 errors privileges interplay rollback two_phase usage extension
 REGRESS_OPTS = --load-extension=shardid
+ISOLATION = ddl_waits draw_waits together revoked prepared
+ISOLATION_OPTS = --load-extension=shardid
 TAP_TESTS = 1
 
 PG_CONFIG ?= pg_config
@@ -31,7 +33,7 @@ endif
 
 # The project's own commands, which install what is missing and leave nothing behind.
 # PGXS has a target "check" of its own, which only says that it is not supported.
-.PHONY: demo test test-full bench bench-instructions
+.PHONY: demo test test-full matrix bench bench-instructions
 
 demo:
 	@tools/install-packages.sh build
@@ -47,6 +49,12 @@ test:
 test-full:
 	@tools/install-packages.sh build test full
 	@FULL=1 tools/sandbox.sh tools/test.sh
+
+# make test on every PostgreSQL that Debian has, and pg_upgrade between them; needs root or sudo.
+# RELEASES, TEST, FULL and CACHE are settable, see tools/matrix.sh.
+matrix:
+	@tools/install-packages.sh matrix
+	@tools/matrix.sh
 
 # ROUNDS and SECONDS are settable; results go to bench/results.
 bench:

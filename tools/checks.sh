@@ -1,0 +1,69 @@
+# shellcheck shell=bash
+# Checks of the tree that need no server, each a step of test.sh. To be sourced.
+
+versions_agree() {
+    local control meta
+    control=$(sed -nE "s/^default_version = '(.*)'/\1/p" shardid.control)
+    meta=$(python3 -c 'import json; print(json.load(open("META.json"))["version"])')
+    [[ -f shardid--$control.sql && $meta == "$control.0" ]] ||
+        { echo "shardid.control says $control, META.json says $meta, scripts: $(echo shardid--*.sql)"; false; }
+}
+
+meta_is_valid() {
+    python3 tools/check_meta.py META.json
+}
+
+# Warnings are errors here, and only here: a user's newer compiler may know more of them.
+compiles_with() {
+    local compiler=$1 includes source
+    shift
+    includes=$("$PG_CONFIG" --includedir-server)
+    for source in src/*.cpp; do
+        "$compiler" -std=c++20 -fno-exceptions -fno-rtti -fno-threadsafe-statics -O2 -fPIC \
+            -Wall -Wextra -Werror "$@" -isystem "$includes" \
+            -c "$source" -o "$SANDBOX/werror.o" || return 1
+    done
+}
+
+# What the library asks of others must be in the server or libc: nothing of libstdc++. Every object
+# name it gives must be an entry point or PostgreSQL's own.
+symbols_are_clean() {
+    local library stray
+    library=$(find "$SANDBOX/inst" -name shardid.so)
+    stray=$(nm -D -u "$library" | grep -E ' (_Z|__cxa_)' | grep -v ' w __cxa_finalize')
+    [[ -z $stray ]] || { echo "$stray"; false; }
+}
+
+# The tripwire of the pure headers: each compiles alone, none after PostgreSQL's.
+headers_are_pure() {
+    local header
+    for header in src/*.hpp; do
+        [[ $header == src/core_only.hpp ]] && continue
+        echo "#include \"$header\"" |
+            g++ -std=c++20 -Wall -Wextra -Werror -I. -x c++ -fsyntax-only - || return 1
+        if echo "#define POSTGRES_H
+                 #include \"$header\"" | g++ -std=c++20 -I. -x c++ -fsyntax-only - 2>/dev/null; then
+            echo "$header compiles after postgres.h"
+            return 1
+        fi
+    done
+}
+
+brute_force() {
+    g++ -std=c++20 -O1 -g -Wall -Wextra -Werror -fsanitize=undefined -fno-sanitize-recover=all \
+        -Isrc unit/brute_force.cpp -o "$SANDBOX/brute_force" && "$SANDBOX/brute_force" | tee "$SANDBOX/unit.log"
+}
+
+is_formatted() {
+    clang-format --dry-run -Werror src/*.h src/*.hpp src/*.cpp unit/*.hpp unit/*.cpp judge/*.hpp judge/*.cpp
+}
+
+# The configuration, with its reasons, is .clang-tidy.
+is_tidy() {
+    clang-tidy --quiet src/*.cpp unit/*.cpp judge/*.cpp -- -std=c++20 -fno-exceptions -fno-rtti -Isrc \
+        -isystem "$("$PG_CONFIG" --includedir-server)" -isystem "$("$PG_CONFIG" --includedir)" -Wno-deprecated-volatile
+}
+
+shell_is_clean() {
+    shellcheck -x tools/*.sh bench/*.sh model/*.sh .ci/run
+}

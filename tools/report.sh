@@ -1,0 +1,56 @@
+# shellcheck shell=bash
+# What a test run prints and counts, and which part of it is wanted. To be sourced.
+passed=0
+failed=0
+
+# Everything of which a test run consists has to pass through here or through count.
+step() {
+    local name=$1 log
+    shift
+    log=$SANDBOX/step.log
+    if "$@" >"$log" 2>&1; then
+        echo "ok      $name"
+        passed=$((passed + 1))
+    else
+        echo "FAILED  $name"
+        sed 's/^/        /' "$log"
+        failed=$((failed + 1))
+    fi
+}
+
+# What takes minutes.
+long_step() {
+    if [[ -n ${FULL:-} ]]; then
+        step "$@"
+    else
+        echo "skipped $1: takes long, see make test-full"
+    fi
+}
+
+count() {
+    passed=$((passed + $1))
+    failed=$((failed + $2))
+}
+
+wanted() {
+    [[ -z ${TEST:-} || " $TEST " == *" $1 "* ]]
+}
+
+# The files that TEST names, without folder and suffix.
+named() {
+    local file name
+    for file in "$@"; do
+        name=$(basename "${file%.*}")
+        [[ -n ${TEST:-} ]] && wanted "$name" && printf ' %s' "$name"
+    done
+}
+
+# What the tests wrote into $SANDBOX/faults: a line for each fault, tabs between name, rounds, ids
+# received and violations.
+fault_table() {
+    [[ -s $SANDBOX/faults ]] || return 0
+    awk -F '\t' '
+        BEGIN { print "\n| fault | rounds | ids received | violations |\n| --- | ---: | ---: | ---: |" }
+        { printf "| %s | %s | %s | %s |\n", $1, $2, $3, $4 }' "$SANDBOX/faults"
+    echo
+}

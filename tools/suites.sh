@@ -1,0 +1,96 @@
+# shellcheck shell=bash
+# The suites of tests that print and count lines of their own. To be sourced, after report.sh.
+
+# pg_regress and pg_isolation_regress print a line a topic; each makes and removes a cluster of its
+# own. What make is told says which of them runs.
+topics_of() {
+    local name=$1 diffs=$2 log=$SANDBOX/$1.log
+    shift 2
+    make -s installcheck TAP_TESTS= "$@" \
+        EXTRA_REGRESS_OPTS="--temp-instance=$SANDBOX/ti --temp-config=$TEMP_CONFIG" >"$log" 2>&1
+    local ok not_ok
+    ok=$(grep -cE '^(test .*\.\.\. ok|ok [0-9]+)' "$log")
+    not_ok=$(grep -cE '^(test .*\.\.\. FAILED|not ok [0-9]+)' "$log")
+    grep -E '^(test .*\.\.\.|ok [0-9]+|not ok [0-9]+)' "$log" |
+        sed -E "s/^(not )?ok [0-9]+ +- +/\1ok /; s/ +[0-9]+ ms\$//; s/^/$name  /"
+    [[ $((ok + not_ok)) -gt 0 ]] || { cat "$log"; not_ok=1; }
+    [[ $not_ok == 0 || ! -f $diffs ]] || cat "$diffs"
+    count "$ok" "$not_ok"
+}
+
+regress() {
+    topics_of regress regression.diffs ISOLATION= ${1:+REGRESS="$1"}
+}
+
+isolation() {
+    topics_of isolation output_iso/regression.diffs REGRESS= ${1:+ISOLATION="$1"}
+}
+
+# What the TAP tests run beside a server.
+compile_judge() {
+    local program
+    mkdir -p "$SANDBOX/judge"
+    for program in record check; do
+        g++ -std=c++20 -O2 -Wall -Wextra -Werror -isystem "$("$PG_CONFIG" --includedir)" \
+            "judge/$program.cpp" -o "$SANDBOX/judge/$program" \
+            -L"$("$PG_CONFIG" --libdir)" -lpq -pthread || return 1
+    done
+    gcc -O2 -Wall -Wextra -Werror -shared -fPIC t/lib/wal_gate.c -o "$SANDBOX/judge/wal_gate.so"
+}
+
+build_judge() {
+    [[ -e $SANDBOX/judge/wal_gate.so ]] || step 'the judge builds' compile_judge
+}
+
+# prove prints a line an assertion; on failure the logs say the rest.
+tap() {
+    local file=$1 log=$SANDBOX/tap.log
+    build_judge
+    make -s installcheck REGRESS= REGRESS_OPTS= ISOLATION= PROVE_TESTS="$file" PROVE_FLAGS=--verbose >"$log" 2>&1
+    local status=$? ok not_ok
+    ok=$(grep -E '^ok [0-9]+' "$log" | grep -vc '# skip')
+    not_ok=$(grep -cE '^not ok [0-9]+' "$log")
+    [[ $status == 0 || $not_ok -gt 0 ]] || not_ok=1
+    echo "tap      $file: $ok ok, $not_ok not ok"
+    sed -nE 's/^(ok [0-9]+|1\.\.0) # skip/         skipped:/ip' "$log" | sort -u
+    if [[ $not_ok -gt 0 ]]; then
+        grep -v '^ok ' "$log"
+        tail -n 30 tmp_check/log/*
+    fi
+    count "$ok" "$not_ok"
+}
+
+# UPGRADE_FROM is the pg_config of an older server, which make matrix has.
+upgrades() {
+    local mode
+    if [[ -z ${UPGRADE_FROM:-} ]]; then
+        echo 'skipped pg_upgrade: UPGRADE_FROM names no pg_config of an older server; make matrix has one'
+        return
+    fi
+    for mode in $(tools/upgrade.sh modes); do
+        step "pg_upgrade $mode from $("$UPGRADE_FROM" --version)" tools/upgrade.sh "$mode"
+    done
+}
+
+# spin prints a line a model.
+models() {
+    local log=$SANDBOX/model.log
+    model/run.sh 2>&1 | tee "$log"
+    local status=${PIPESTATUS[0]} not_ok
+    not_ok=$(grep -c '^FAILED' "$log")
+    [[ $status == 0 || $not_ok -gt 0 ]] || not_ok=1
+    count "$(grep -c '^ok' "$log")" "$not_ok"
+}
+
+# Each deliberately broken build has to fail the test that its patch names.
+mutants() {
+    local patch
+    if [[ -z ${FULL:-} ]]; then
+        echo "skipped $(find mutants -name '*.patch' | wc -l) mutants: take long, see make test-full"
+        return
+    fi
+    build_judge
+    for patch in mutants/*.patch; do
+        step "convicted: $(basename "$patch" .patch)" tools/convict.sh "$(basename "$patch" .patch)"
+    done
+}

@@ -64,7 +64,8 @@ is(on($all, 'SELECT is_called FROM shardid_seq'), 'f', 'none was drawn for a col
 
 # An update and a second wave, after the apply workers and the server have been restarted.
 my $last = on($all, 'SELECT max(arrival) FROM photos');
-$all->restart('immediate');
+$all->stop('immediate');
+$all->start;
 on($shard{1}, 'UPDATE photos SET call = -call WHERE call <= 10; INSERT INTO photos SELECT FROM generate_series(1, 100)');
 $shard{1}->wait_for_catchup('from_1');
 is(on($all, "SELECT count(*), count(DISTINCT arrival) FROM photos WHERE arrival > $last"), '100|100', 'after a crash arrivals go on above the last');

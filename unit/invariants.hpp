@@ -10,6 +10,7 @@
 #include "layout.hpp"
 #include "uuid_v1.hpp"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
@@ -237,8 +238,7 @@ class Clock {
             shown_ += us_below(source, 20000);
         else if (source.below(2) == 0)
             shown_ -= us_below(source, 20000);
-        if (shown_ < 0)
-            shown_ = 0;
+        shown_ = std::max<std::int64_t>(shown_, 0);
     }
 
     double speed_ = 1;

@@ -146,3 +146,63 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION uuid_v1_node(uuid) IS
 'the node, usually a MAC address, in a UUID of version 1; NULL for any other UUID';
+
+-- Scattering ids.
+
+CREATE FUNCTION scatter_digits(
+    id bigint,
+    digits int DEFAULT 1)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'shardid_scatter_digits'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION scatter_digits(bigint, int) IS
+'the id with its last decimal digits moved behind the first, so that consecutive ids lie far apart';
+
+CREATE FUNCTION gather_digits(
+    scattered bigint,
+    digits int DEFAULT 1)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'shardid_gather_digits'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION gather_digits(bigint, int) IS
+'the id of which scatter_digits made this number';
+
+CREATE FUNCTION scatter_bits(
+    id bigint,
+    bits int)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'shardid_scatter_bits'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION scatter_bits(bigint, int) IS
+'the id with its low bits moved to below the sign, so that consecutive ids lie far apart';
+
+CREATE FUNCTION gather_bits(
+    scattered bigint,
+    bits int)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'shardid_gather_bits'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION gather_bits(bigint, int) IS
+'the id of which scatter_bits made this number';
+
+-- Ids as short text.
+
+CREATE FUNCTION id_to_text(id bigint)
+RETURNS text
+AS 'MODULE_PATHNAME', 'shardid_id_to_text'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION id_to_text(bigint) IS
+'the id as 13 characters of Crockford''s base 32, which sort as the ids do under COLLATE "C"';
+
+CREATE FUNCTION id_from_text(text)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'shardid_id_from_text'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION id_from_text(text) IS
+'the id of which id_to_text made this text, in either case, with O for 0 and I or L for 1';

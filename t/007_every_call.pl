@@ -247,7 +247,13 @@ my %inverse = (
 	uuid_v1_timestamp => \&uuid_round_trip,
 	uuid_v1_hundred_ns => \&uuid_round_trip,
 	uuid_v1_clock_seq => \&uuid_round_trip,
-	uuid_v1_node => \&uuid_round_trip,);
+	uuid_v1_node => \&uuid_round_trip,
+	scatter_digits => sub { "gather_digits(%1\$s" . layout($_[0], 'digits') . ") = $_[0]{id}" },
+	gather_digits => sub { "scatter_digits(%1\$s" . layout($_[0], 'digits') . ") = $_[0]{scattered}" },
+	scatter_bits => sub { "gather_bits(%1\$s, $_[0]{bits}) = $_[0]{id} AND %1\$s::bigint >= 0" },
+	gather_bits => sub { "scatter_bits(%1\$s, $_[0]{bits}) = $_[0]{scattered} AND %1\$s::bigint >= 0" },
+	id_to_text => sub { "id_from_text(%1\$s) = $_[0]{id}" },
+	id_from_text => sub { "id_to_text(%1\$s) = translate(upper($_[0]{1}), 'OIL', '011')" },);
 
 sub uuid_round_trip
 {

@@ -58,6 +58,10 @@ int main(int argc, char **argv) {
     repeat("vigil", 1000000, random, check_vigil<Random>);
     repeat("uuid_v1.hpp", 1000000, random, check_uuid<Random>);
     repeat("any UUID", 1000000, random, check_any_uuid<Random>);
+    repeat("scattered digits", 1000000, random, check_scattered_digits<Random>);
+    repeat("scattered bits", 1000000, random, check_scattered_bits<Random>);
+    repeat("base32.hpp", 1000000, random, check_base32<Random>);
+    repeat("any base 32", 1000000, random, check_any_base32<Random>);
     repeat("any clock", 1000, random, simulate<Random>);
     repeat("steady clock", 5000, random, simulate_steady<Random>);
     return 0;

@@ -38,10 +38,13 @@ class Bytes {
 
 using Check = void (*)(Bytes &);
 
-constexpr Check all_checks[] = {
-    check_layout<Bytes>,   check_validity<Bytes>, check_clock<Bytes>,
-    check_advance<Bytes>,  check_vigil<Bytes>,    check_uuid<Bytes>,
-    check_any_uuid<Bytes>, simulate<Bytes>,       simulate_steady<Bytes>};
+constexpr Check all_checks[] = {check_layout<Bytes>,         check_validity<Bytes>,
+                                check_clock<Bytes>,          check_advance<Bytes>,
+                                check_vigil<Bytes>,          check_uuid<Bytes>,
+                                check_any_uuid<Bytes>,       simulate<Bytes>,
+                                simulate_steady<Bytes>,      check_scattered_digits<Bytes>,
+                                check_scattered_bits<Bytes>, check_base32<Bytes>,
+                                check_any_base32<Bytes>};
 
 }  // namespace
 

@@ -7,14 +7,18 @@
 #pragma once
 
 #include "advance.hpp"
+#include "base32.hpp"
 #include "layout.hpp"
+#include "scatter.hpp"
 #include "uuid_v1.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -212,6 +216,103 @@ void check_any_uuid(Source &source) {
     REQUIRE(fits_uuid_timestamp(us, hundred_ns) == (counted >= 0 && counted < power_of_two(60)));
     if (fits_uuid_timestamp(us, hundred_ns))
         REQUIRE(Wide{uuid_timestamp_from_us(us, hundred_ns)} == counted);
+}
+
+// As the article does it: in text.
+inline Wide number_of(const std::string &digits) {
+    Wide number = 0;
+    for (const char digit : digits)
+        number = number * 10 + (digit - '0');
+    return number;
+}
+
+template <typename Source>
+void check_scattered_digits(Source &source) {
+    const std::uint64_t id = source.up_to(max_scattered);
+    const int digits = 1 + int_below(source, max_moved_digits);
+    const auto moved = static_cast<std::size_t>(digits);
+    const std::string text = std::to_string(id);
+    REQUIRE(static_cast<std::size_t>(decimal_digits(id)) == text.size());
+    REQUIRE(has_digits_to_move(id, digits) == (text.size() > moved));
+    if (text.size() <= moved)
+        return;
+    const std::string first = text.substr(0, 1);
+    const std::size_t kept = text.size() - moved;
+
+    const std::uint64_t scattered = scatter_digits(id, digits);
+    REQUIRE(Wide{scattered} == number_of(first + text.substr(kept) + text.substr(1, kept - 1)));
+    if (scattered <= max_scattered)
+        REQUIRE(gather_digits(scattered, digits) == id);
+
+    const std::uint64_t gathered = gather_digits(id, digits);
+    REQUIRE(Wide{gathered} == number_of(first + text.substr(1 + moved) + text.substr(1, moved)));
+    if (gathered <= max_scattered)
+        REQUIRE(scatter_digits(gathered, digits) == id);
+}
+
+template <typename Source>
+void check_scattered_bits(Source &source) {
+    const std::uint64_t id = source.up_to(max_scattered);
+    const int bits = 1 + int_below(source, max_moved_bits);
+    const auto moved = static_cast<std::uint64_t>(power_of_two(bits));
+    const std::uint64_t scattered = scatter_bits(id, bits);
+    REQUIRE(Wide{scattered} == id % moved * power_of_two(63 - bits) + id / moved);
+    REQUIRE(scattered <= max_scattered);
+    REQUIRE(gather_bits(scattered, bits) == id);
+    REQUIRE(scatter_bits(gather_bits(id, bits), bits) == id);
+}
+
+// Digit by digit, the last first.
+inline std::string slow_base32(std::uint64_t number) {
+    std::string text;
+    for (int i = 0; i < 13; ++i, number /= 32)
+        text.insert(text.begin(), "0123456789ABCDEFGHJKMNPQRSTVWXYZ"[number % 32]);
+    return text;
+}
+
+template <typename Source>
+void check_base32(Source &source) {
+    const std::uint64_t number = source.up_to(UINT64_MAX);
+    const std::uint64_t other =
+        source.below(2) == 0 ? number ^ (std::uint64_t{1} << source.below(64)) : number + 1;
+    const Base32Text text = base32_of(number);
+    const Base32Text other_text = base32_of(other);
+    REQUIRE(std::string(text.character, base32_size) == slow_base32(number));
+    REQUIRE((std::memcmp(text.character, other_text.character, base32_size) < 0) ==
+            (number < other));
+
+    const Base32Reading reading = read_base32(text.character, base32_size);
+    REQUIRE(reading.fault == Base32Fault::none && reading.number == number);
+}
+
+// What a text reads as once O, I and L are replaced is the number that is written so, or none.
+template <typename Source>
+void check_any_base32(Source &source) {
+    const std::size_t size = source.below(4) == 0 ? source.below(30) : 13;
+    std::string text;
+    std::string upper;
+    for (std::size_t i = 0; i < size; ++i) {
+        const auto any = static_cast<char>(source.below(256));
+        const bool is_usual = source.below(16) != 0;
+        text += is_usual ? "0123456789ABCDEFGHIJKLMNOPQRSTVWXYZabcdefghijklmnopqrstvwxyz"
+                               [static_cast<unsigned char>(any) % 61]
+                         : any;
+        const auto character = static_cast<char>(std::toupper(static_cast<unsigned char>(text[i])));
+        upper += character == 'O' ? '0' : character == 'I' || character == 'L' ? '1' : character;
+    }
+    if (size > 0 && source.below(4) != 0)
+        text[0] = upper[0] = "0123456789ABCDEFGH"[source.below(18)];
+
+    const Base32Reading reading = read_base32(text.data(), text.size());
+    const std::size_t bad = upper.find_first_not_of("0123456789ABCDEFGHJKMNPQRSTVWXYZ");
+    if (bad != std::string::npos)
+        REQUIRE(reading.fault == Base32Fault::character && reading.good == bad);
+    else if (size != 13)
+        REQUIRE(reading.fault == Base32Fault::size);
+    else if (upper[0] > 'F')
+        REQUIRE(reading.fault == Base32Fault::range);
+    else
+        REQUIRE(reading.fault == Base32Fault::none && slow_base32(reading.number) == upper);
 }
 
 // A wall clock over real microseconds: it runs at some speed, and is set now and then.

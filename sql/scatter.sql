@@ -1,0 +1,152 @@
+-- Scattering: the low digits or bits of an id moved up, and back.
+
+-- The TiDB article's table, in its order.
+SELECT id, scatter_digits(id) AS scattered, scatter_digits(id) = published AS as_published,
+       gather_digits(published) = id AS gathered
+FROM (VALUES (561632371724517376, 566163237172451737),
+             (561632371728711680, 506163237172871168),
+             (561632371728711681, 516163237172871168),
+             (561632371728711682, 526163237172871168),
+             (561632371732905984, 546163237173290598),
+             (561632371732905985, 556163237173290598),
+             (561632371732905986, 566163237173290598),
+             (561632371732905987, 576163237173290598),
+             (561632371732905988, 586163237173290598),
+             (561632371737100288, 586163237173710028)) v (id, published);
+-- The article tries two and three digits as well.
+SELECT digits, scatter_digits(561632371724517376, digits) AS scattered
+FROM generate_series(1, 3) digits;
+-- The most, with which the largest id stays as it is.
+SELECT scatter_digits(9223372036854775807, 18), scatter_digits(1234567890123456789, 17);
+
+-- Zeros stay where they count: the first digit is never moved, so lengths never change.
+SELECT id, scatter_digits(id) AS by_one, gather_digits(scatter_digits(id)) AS back, scatter_digits(id, 2) AS by_two,
+       gather_digits(scatter_digits(id, 2), 2) AS back
+FROM (VALUES (100), (101), (110), (120), (1000), (1002), (1020), (90000), (100001)) v (id);
+
+-- All numbers up to 99999: each to another of its length, and back.
+SELECT digits, count(*) AS numbers, count(DISTINCT s) AS scattered,
+       count(*) FILTER (WHERE length(s::text) <> length(id::text)) AS other_length,
+       count(*) FILTER (WHERE gather_digits(s, digits) <> id) AS lost
+FROM (SELECT digits, id, scatter_digits(id, digits) AS s
+      FROM generate_series(1, 4) digits, generate_series(1, 99999) id
+      WHERE length(id::text) > digits) all_numbers
+GROUP BY digits ORDER BY digits;
+
+-- Random ids of every length, against the same by text. 19 digits that begin with 9 may not fit.
+CREATE FUNCTION scatter_text(id bigint, digits int) RETURNS numeric LANGUAGE sql IMMUTABLE AS $$
+    SELECT (left(t, 1) || right(t, digits) || substr(t, 2, length(t) - 1 - digits))::numeric FROM (VALUES (id::text)) v (t)
+$$;
+CREATE FUNCTION gather_text(id bigint, digits int) RETURNS numeric LANGUAGE sql IMMUTABLE AS $$
+    SELECT (left(t, 1) || substr(t, 2 + digits) || substr(t, 2, digits))::numeric FROM (VALUES (id::text)) v (t)
+$$;
+SELECT setseed(0.5);
+CREATE TABLE random_ids AS
+SELECT id, 1 + (random() * 16.99)::int AS digits, 1 + (random() * 14)::int AS bits
+FROM (SELECT (9223372036854775807 * random()::numeric)::bigint >> (random() * 62)::int AS id
+      FROM generate_series(1, 200000)) s
+UNION ALL
+SELECT 9000000000000000000 + (223372036854775807 * random()::numeric)::bigint, 1 + (random() * 16.99)::int, 1
+FROM generate_series(1, 20000);
+CREATE TABLE long_enough AS
+SELECT *, scatter_text(id, digits) AS s, gather_text(id, digits) AS g FROM random_ids WHERE length(id::text) > digits;
+SELECT count(*) > 100000 AS many, count(DISTINCT length(id::text)) AS lengths, count(DISTINCT digits) AS digits,
+       count(*) FILTER (WHERE s > 9223372036854775807) > 1000 AS some_too_large
+FROM long_enough;
+SELECT count(*) AS wrong FROM long_enough
+WHERE s <= 9223372036854775807
+  AND (scatter_digits(id, digits) <> s OR gather_digits(scatter_digits(id, digits), digits) <> id);
+SELECT count(*) AS wrong FROM long_enough
+WHERE g <= 9223372036854775807
+  AND (gather_digits(id, digits) <> g OR scatter_digits(gather_digits(id, digits), digits) <> id);
+
+-- Each of the others is refused, and nothing else is.
+CREATE FUNCTION state_of(call text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE call;
+    RETURN 'no error';
+EXCEPTION WHEN OTHERS THEN
+    RETURN SQLSTATE;
+END
+$$;
+SELECT state_of(format('SELECT scatter_digits(%s, %s)', id, digits)) AS state,
+       state_of(format('SELECT gather_digits(%s, %s)', id, digits)) AS state_of_gather,
+       length(id::text) > digits AS long_enough, coalesce(s > 9223372036854775807, false) AS too_large,
+       coalesce(g > 9223372036854775807, false) AS too_large_to_gather, count(*) > 0 AS some
+FROM (SELECT * FROM random_ids LEFT JOIN long_enough USING (id, digits) ORDER BY id DESC LIMIT 20000) r
+GROUP BY 1, 2, 3, 4, 5 ORDER BY 3, 4, 5;
+
+-- Bits, against bit strings.
+SELECT bits, scatter_bits(1, bits) = 1::bigint << (63 - bits) AS of_1,
+       to_hex(scatter_bits(x'123456789abcdef'::bigint, bits)) AS scattered,
+       to_hex(gather_bits(scatter_bits(x'123456789abcdef'::bigint, bits), bits)) AS gathered
+FROM generate_series(1, 15) bits;
+SELECT count(*) AS ids, count(*) FILTER (WHERE scatter_bits(id, bits) < 0) AS negative,
+       count(*) FILTER (WHERE scatter_bits(id, bits)::bit(64)
+                              <> b'0' || substring(id::bit(64) FROM 65 - bits) || substring(id::bit(64) FROM 2 FOR 63 - bits)) AS wrong,
+       count(*) FILTER (WHERE gather_bits(scatter_bits(id, bits), bits) <> id
+                           OR scatter_bits(gather_bits(id, bits), bits) <> id) AS lost
+FROM random_ids;
+SELECT scatter_bits(id, bits) AS scattered, gather_bits(id, bits) AS gathered
+FROM (VALUES (0), (9223372036854775807)) v (id), (VALUES (1), (15)) w (bits);
+
+-- Consecutive ids: of ten ranges they fill one; scattered, each gets a tenth.
+CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT scatter_digits(next_id(5)), n int);
+INSERT INTO photos (n) SELECT generate_series(1, 10000);
+SELECT count(*) AS ranges, min(n) > 800 AND max(n) < 1200 AS even
+FROM (SELECT count(*) AS n FROM photos GROUP BY id / 100000000000000000) s;
+SELECT count(*) AS ranges
+FROM (SELECT count(*) AS n FROM photos GROUP BY gather_digits(id) / 100000000000000000) s;
+SELECT count(*) AS wrong FROM photos WHERE id_shard(gather_digits(id)) <> 5;
+-- Their time, indexed.
+CREATE INDEX ON photos (gather_digits(id));
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+EXPLAIN (COSTS OFF) SELECT * FROM photos WHERE gather_digits(id) >= id_lower_bound('2026-01-01 00:00:00+00');
+RESET enable_seqscan;
+RESET enable_bitmapscan;
+DROP TABLE photos;
+
+-- How long digits of the default layout's ids can be scattered: from here on some last digits do not fit.
+SELECT id_timestamp(9000000000000000000) AT TIME ZONE 'UTC' AS until;
+
+-- Errors.
+SELECT scatter_digits(-1);
+\echo :SQLSTATE
+SELECT gather_digits(-9223372036854775808);
+\echo :SQLSTATE
+SELECT scatter_digits(7);
+\echo :SQLSTATE
+SELECT scatter_digits(0);
+\echo :SQLSTATE
+SELECT scatter_digits(123, 3);
+\echo :SQLSTATE
+SELECT gather_digits(123, 3);
+\echo :SQLSTATE
+SELECT scatter_digits(123456, 0);
+\echo :SQLSTATE
+SELECT scatter_digits(123456, 19);
+\echo :SQLSTATE
+SELECT gather_digits(123456, -2147483648);
+\echo :SQLSTATE
+SELECT scatter_digits(9223372036854775807);
+\echo :SQLSTATE
+SELECT gather_digits(9198765432109876543);
+\echo :SQLSTATE
+SELECT scatter_bits(-1, 5);
+\echo :SQLSTATE
+SELECT gather_bits(-9223372036854775808, 5);
+\echo :SQLSTATE
+SELECT scatter_bits(1, 0);
+\echo :SQLSTATE
+SELECT scatter_bits(1, 16);
+\echo :SQLSTATE
+SELECT gather_bits(1, -1);
+\echo :SQLSTATE
+SELECT gather_bits(1, 2147483647);
+\echo :SQLSTATE
+SELECT scatter_digits(NULL) IS NULL AND gather_digits(12, NULL) IS NULL AND scatter_bits(NULL, 99) IS NULL
+       AND gather_bits(1, NULL) IS NULL AS strict;
+
+DROP TABLE random_ids, long_enough;
+DROP FUNCTION scatter_text, gather_text, state_of;

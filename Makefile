@@ -35,7 +35,7 @@ endif
 
 # The project's own commands, which install what is missing and leave nothing behind.
 # PGXS has a target "check" of its own, which only says that it is not supported.
-.PHONY: demo test test-full matrix bench bench-instructions
+.PHONY: demo test test-full matrix bench bench-instructions bench-scatter
 
 demo:
 	@tools/install-packages.sh build
@@ -66,3 +66,8 @@ bench:
 bench-instructions:
 	@tools/install-packages.sh build bench
 	@tools/sandbox.sh bench/instructions.sh
+
+# ROUNDS is settable.
+bench-scatter:
+	@tools/install-packages.sh build bench
+	@tools/sandbox.sh bench/scatter.sh

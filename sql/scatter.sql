@@ -107,6 +107,20 @@ RESET enable_seqscan;
 RESET enable_bitmapscan;
 DROP TABLE photos;
 
+-- docs/scattering.md: 16 ranges by four bits, rows and time conditions.
+CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT scatter_bits(next_id(5), 4), name text)
+    PARTITION BY RANGE (id);
+SELECT format('CREATE TABLE photos_%s PARTITION OF photos FOR VALUES FROM (%s) TO (%s)',
+              n, n::bigint << 59, CASE n WHEN 15 THEN 'MAXVALUE' ELSE ((n + 1)::bigint << 59)::text END)
+FROM generate_series(0, 15) n \gexec
+INSERT INTO photos (name) SELECT 'photo' FROM generate_series(1, 1600);
+SELECT count(*) AS partitions, min(n) > 80 AND max(n) < 120 AS even
+FROM (SELECT count(*) AS n FROM photos GROUP BY tableoid) s;
+CREATE INDEX ON photos (gather_bits(id, 4));
+SELECT count(*) AS all_of_them FROM photos
+WHERE gather_bits(id, 4) >= id_lower_bound(now() - interval '1 hour') AND id_shard(gather_bits(id, 4)) = 5;
+DROP TABLE photos;
+
 -- How long digits of the default layout's ids can be scattered: from here on some last digits do not fit.
 SELECT id_timestamp(9000000000000000000) AT TIME ZONE 'UTC' AS until;
 

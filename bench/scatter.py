@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""Over how many of ten partitions inserts of consecutive ids go, as they are and scattered, and what
+scattering and short text cost beside the same by SQL. Prints tables and writes them.
+"""
+import argparse
+import statistics
+import subprocess
+
+# Ten ranges: of the ids that share a first digit, and of all numbers from 0 to 2^63.
+SAME_DIGIT = "trunc(id, -18) FROM (SELECT id::numeric FROM one_id) s), 1e17"
+ALL_NUMBERS = "0), 9223372036854775807 / 10.0"
+
+# Table: (what it is, id, partitions).
+SPREADS = {
+    "plain_ranges": ("`next_id(5)`, 10 ranges", "{}", SAME_DIGIT),
+    "digit_ranges": ("**`scatter_digits`**`(next_id(5))`, 10 ranges", "scatter_digits({})", SAME_DIGIT),
+    "bits_4_ranges": ("**`scatter_bits`**`(next_id(5), 4)`, 10 ranges", "scatter_bits({}, 4)", ALL_NUMBERS),
+    "bits_8_ranges": ("**`scatter_bits`**`(next_id(5), 8)`, 10 ranges", "scatter_bits({}, 8)", ALL_NUMBERS),
+    "plain_hashes": ("`next_id(5)`, 10 hash partitions", "{}", None),
+    "digit_hashes": ("**`scatter_digits`**`(next_id(5))`, 10 hash partitions", "scatter_digits({})", None),
+}
+IN_BULK = 100000
+ONE_BY_ONE = 1000
+WINDOW = 100
+
+# What it is, call, calls a loop, the row of SQL that it stands beside.
+FLOOR = "pg_backend_pid()"
+COSTS = {
+    "scatter_text": ("`scatter_digits` by text, inlined SQL", "baseline.scatter_digits(id)", 200000, "scatter_text"),
+    "scatter_digits": ("**`scatter_digits(id)`**", "scatter_digits(id)", 1000000, "scatter_text"),
+    "gather_text": ("`gather_digits` by text, inlined SQL", "baseline.gather_digits(id)", 200000, "gather_text"),
+    "gather_digits": ("**`gather_digits(id)`**", "gather_digits(id)", 1000000, "gather_text"),
+    "operators": ("`(id & 15) << 59 \\| id >> 4`", "baseline.scatter_bits(id)", 1000000, "operators"),
+    "scatter_bits": ("**`scatter_bits(id, 4)`**", "scatter_bits(id, 4)", 2000000, "operators"),
+    "gather_bits": ("**`gather_bits(id, 4)`**", "gather_bits(id, 4)", 2000000, "operators"),
+    "to_text_recipe": ("`id_to_text` by PL/pgSQL", "baseline.id_to_text(id)", 50000, "to_text_recipe"),
+    "id_to_text": ("**`id_to_text(id)`**", "id_to_text(id)", 1000000, "to_text_recipe"),
+    "decimal": ("`id::text`", "id::text", 1000000, "to_text_recipe"),
+    "from_text_recipe": ("`id_from_text` by PL/pgSQL", "baseline.id_from_text('3R2D9G4WA5001' || left(id::text, 0))",
+                         50000, "from_text_recipe"),
+    "id_from_text": ("**`id_from_text(text)`**", "id_from_text('3R2D9G4WA5001' || left(id::text, 0))", 500000,
+                     "from_text_recipe"),
+}
+# ns; what is less cannot be told from nothing.
+SMALLEST = 2
+# What the calls that read text need to get one that is not constant.
+TEXT_FLOOR = "'3R2D9G4WA5001' || left(id::text, 0)"
+
+
+def psql(sql):
+    command = ["psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-f", "-"]
+    return subprocess.run(command, input=sql, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def create_tables():
+    for name, (_, _, ranges) in SPREADS.items():
+        psql(f"SELECT baseline.create_ranges('{name}', (SELECT {ranges})" if ranges
+             else f"SELECT baseline.create_hashes('{name}')")
+
+
+# Partitions that got rows, the share of the one that got most, and of the one that got most of some
+# rows in succession: the median over all such lots.
+def shares(table):
+    return [float(value) for value in psql(f"""
+WITH lots AS (SELECT n / {WINDOW} AS lot, tableoid, count(*) AS rows FROM {table} GROUP BY 1, 2),
+     most AS (SELECT max(rows)::float8 / sum(rows) AS share FROM lots GROUP BY lot),
+     parts AS (SELECT count(*) AS rows FROM {table} GROUP BY tableoid)
+SELECT count(*), max(rows) / sum(rows), (SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY share) FROM most) FROM parts
+""").strip().split("|")]
+
+
+def spread(table, expression):
+    bulk = f"INSERT INTO {table} SELECT {expression}, n FROM (SELECT generate_series(0, {IN_BULK - 1}) AS n) s;"
+    slowly = f"""DO $$ BEGIN FOR n IN 0 .. {ONE_BY_ONE - 1} LOOP
+        INSERT INTO {table} VALUES ({expression}, n); COMMIT; PERFORM pg_sleep(0.001); END LOOP; END $$;"""
+    rows = []
+    for statement in (bulk, slowly):
+        psql(f"TRUNCATE {table};\n{statement}")
+        rows.append(shares(table))
+    return rows
+
+
+# Time on the processor, as the kernel counts it for the backend: a call of a nanosecond or two would
+# drown in what the machine does besides.
+def cpu_of(statements):
+    clock = "SELECT split_part(pg_read_file('/proc/self/schedstat'), ' ', 1);\n"
+    out = psql(clock + "".join(f"{statement} \\g /dev/null\n{clock}" for statement in statements))
+    read = [int(line) for line in out.split()]
+    return [after - before for before, after in zip(read, read[1:])]
+
+
+def loop(call, count):
+    """ns a call, net of the floor, both in one session one after the other."""
+    rows = f"(SELECT id + generate_series(1, {count}) AS id FROM one_id) s"
+    floor_call = TEXT_FLOOR if TEXT_FLOOR in call else FLOOR
+    floor, own = cpu_of([f"SELECT count({f}) FROM {rows}" for f in (floor_call, call)])
+    return (own - floor) / count
+
+
+def table(headings, rows):
+    lines = ["| " + " | ".join(headings) + " |", "| --- |" + " ---: |" * (len(headings) - 1)]
+    return lines + ["| " + " | ".join(row) + " |" for row in rows] + [""]
+
+
+def spread_table():
+    rows = []
+    for name, (label, expression, _) in SPREADS.items():
+        bulk, slow = spread(name, expression.format("next_id(5)"))
+        rows.append([label, f"{bulk[0]:.0f}", f"{bulk[1]:.1%}", f"{bulk[2]:.0%}", f"{slow[1]:.1%}", f"{slow[2]:.0%}"])
+    return table([f"{IN_BULK:,} rows in bulk, {ONE_BY_ONE:,} one by one", "partitions", "busiest, in bulk",
+                  f"of {WINDOW} in a row", "busiest, one by one", f"of {WINDOW} in a row"], rows)
+
+
+def cost_table(rounds):
+    results = {name: [] for name in COSTS}
+    names = list(COSTS)
+    for number in range(rounds):
+        by = number % len(names)
+        for name in names[by:] + names[:by]:
+            results[name].append(loop(COSTS[name][1], COSTS[name][2]))
+    net = {name: max(SMALLEST, statistics.median(times)) for name, times in results.items()}
+    rows = []
+    for name, (label, _, _, beside) in COSTS.items():
+        less, times = net[name] == SMALLEST, results[name]
+        rows.append([label, f"{'under ' if less else ''}{net[name]:,.0f}", f"{min(times):,.0f} to {max(times):,.0f}",
+                     f"{'over ' if less else ''}{net[beside] / net[name]:,.0f}"])
+    return table(["In a loop, one session", "ns of processor a call, net", "range", "times that SQL's speed"], rows)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--out", required=True, help="folder for scatter.md")
+    arguments = parser.parse_args()
+
+    create_tables()
+    lines = spread_table() + cost_table(arguments.rounds)
+    lines.append(f"{arguments.rounds} rounds; PostgreSQL {psql('SHOW server_version').split(' ')[0].strip()}; "
+                 f"`make bench-scatter ROUNDS={arguments.rounds}`.")
+    text = "\n".join(lines) + "\n"
+    with open(f"{arguments.out}/scatter.md", "w", encoding="utf-8") as file:
+        file.write(text)
+    print(text)
+
+
+main()

@@ -7,8 +7,7 @@ OBJS = src/module.o src/generate.o src/inspect.o src/uuid.o src/arguments.o \
        src/scatter.o src/short_text.o
 
 REGRESS = ids layouts inspection uuid_v1 errors privileges interplay rollback two_phase usage extension \
-          scatter short_text
-REGRESS += layouts_of_others
+          scatter short_text layouts_of_others partitioning
 REGRESS_OPTS = --load-extension=shardid
 ISOLATION = ddl_waits draw_waits together revoked prepared
 ISOLATION_OPTS = --load-extension=shardid

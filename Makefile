@@ -35,7 +35,7 @@ endif
 
 # The project's own commands, which install what is missing and leave nothing behind.
 # PGXS has a target "check" of its own, which only says that it is not supported.
-.PHONY: demo test test-full matrix bench bench-instructions bench-scatter
+.PHONY: demo test test-full matrix bench bench-instructions bench-scatter bench-index
 
 demo:
 	@tools/install-packages.sh build
@@ -71,3 +71,8 @@ bench-instructions:
 bench-scatter:
 	@tools/install-packages.sh build bench
 	@tools/sandbox.sh bench/scatter.sh
+
+# ROUNDS and ROWS are settable.
+bench-index:
+	@tools/install-packages.sh build bench
+	@tools/sandbox.sh bench/index.sh

@@ -14,6 +14,7 @@ source tools/suites.sh
 
 wanted version && step 'versions agree' versions_agree
 wanted version && step 'META.json is valid' meta_is_valid
+wanted version && step 'pages show what is run' tools/check_pages.py
 wanted build && step 'builds without a warning: g++' compiles_with g++
 # PostgreSQL's START_CRIT_SECTION, and PG_MODULE_MAGIC of 18, of which older clangs do not know the name.
 wanted build && step 'builds without a warning: clang++' compiles_with clang++ \

@@ -52,6 +52,27 @@ sub draw
 	return [ split /\n/, query($number, "SELECT $expression FROM generate_series(1, $count)") ];
 }
 
+# How many ids the clients have got so far; those that have just been started have no files yet.
+sub told_so_far
+{
+	my ($clients) = @_;
+	return 0 if grep { !-e } @{ $clients->{files} };
+	return scalar map { @$_ } @{ read_told($clients) };
+}
+
+# Waits until the clients have got some more.
+sub wait_for_more
+{
+	my ($clients) = @_;
+	my $before = told_so_far($clients);
+	for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		return if told_so_far($clients) >= $before + 100;
+		usleep 100_000;
+	}
+	die 'the clients get no more';
+}
+
 # --- Tickets from two servers, of which one is killed and comes back. Its own clients have ended before:
 # what nextval told a moment before a crash is another matter, see below.
 
@@ -60,7 +81,7 @@ is_deeply(draw(1, "nextval('tickets')", 3), [ 1, 3, 5 ], 'server 1 gives the odd
 is_deeply(draw(2, "nextval('tickets')", 3), [ 2, 4, 6 ], 'server 2 gives the even ones');
 
 my @ticket_clients = map { start_clients($servers[$_], 4, "SELECT nextval('tickets')") } 0, 1;
-usleep 300_000;
+wait_for_more($_) for @ticket_clients;
 finish_clients($ticket_clients[0], 1);
 kill_node($servers[0]);
 is(query(2, "SELECT nextval('tickets') % 2"), 0, 'server 2 goes on without server 1');
@@ -68,15 +89,6 @@ start_again($servers[0]);
 push @ticket_clients, start_clients($servers[0], 4, "SELECT nextval('tickets')");
 
 # --- The two, under that load, become three.
-
-# Waits until the clients that were started last for the server have got some more.
-sub wait_for_more
-{
-	my ($clients) = @_;
-	my $before = map { @$_ } @{ read_told($clients) };
-	usleep 10_000 while $before + 100 > map { @$_ } @{ read_told($clients) };
-	return;
-}
 
 wait_for_more($ticket_clients[$_]) for 1, 2;
 my ($highest) = sort { $b <=> $a } map { run_block($_, 'On each old server: where it is.') } 1, 2;

@@ -5,7 +5,13 @@ set -euo pipefail
 tools=$(cd "$(dirname "$0")" && pwd)
 
 is_installed() {
-    [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]
+    [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]] || is_provided "$1"
+}
+
+# By a package of another name: some builds of nodejs bring npm, and exclude the package npm.
+is_provided() {
+    dpkg-query -W -f '${db:Status-Status}, ${Provides},\n' | grep '^installed,' |
+        grep -F -e ", $1," -e ", $1 (" >/dev/null
 }
 
 # The version of the pg_config in use if it can build extensions, else the distribution's.

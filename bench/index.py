@@ -132,8 +132,8 @@ def main():
         names = list(CONTENDERS)
         for name in names[number % len(names):] + names[:number % len(names)]:
             results[name].append(measure(name, arguments.rows))
-            print(f"round {number + 1} of {arguments.rounds}: {name}: "
-                  f"{results[name][-1]['index us']:.2f} us a row", flush=True)
+            print(f"round {number + 1} of {arguments.rounds}: {name}: " +
+                  ", ".join(f"{key} {value:.2f}" for key, value in results[name][-1].items()), flush=True)
     text = report(results, arguments.rounds, arguments.rows, v7)
     with open(f"{arguments.out}/index.md", "w", encoding="utf-8") as file:
         file.write(text)

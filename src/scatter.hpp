@@ -114,8 +114,9 @@ constexpr bool digits_are_counted() {
 }
 static_assert(digits_are_counted());
 
-// The TiDB article's first row, its row of a last digit 0, and two digits.
+// The TiDB article's first row, two digits of it, its row of a last digit 0, and two zeros.
 static_assert(scatter_digits(561632371724517376, 1) == 566163237172451737);
+static_assert(scatter_digits(561632371724517376, 2) == 576616323717245173);
 static_assert(scatter_digits(561632371728711680, 1) == 506163237172871168);
 static_assert(scatter_digits(561632371728711600, 2) == 500616323717287116);
 static_assert(gather_digits(500616323717287116, 2) == 561632371728711600);

@@ -126,7 +126,7 @@ sub start_other_session
 {
 	my ($in, $out) = ("CREATE TEMP SEQUENCE others; SELECT 'others'::regclass::oid;\n", '');
 	my $session = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres') ],
-		'<', \$in, '>', \$out, IPC::Run::timeout(180));
+		'<', \$in, '>', \$out, IPC::Run::timeout(3600));
 	$session->pump until $out =~ /\n/;
 	chomp $out;
 	return ($session, $out);

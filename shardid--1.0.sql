@@ -146,3 +146,19 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION uuid_v1_node(uuid) IS
 'the node, usually a MAC address, in a UUID of version 1; NULL for any other UUID';
+
+-- Drawing many ids.
+
+CREATE FUNCTION next_ids(
+    shard int,
+    count int,
+    generator regclass DEFAULT 'shardid_seq',
+    epoch timestamptz DEFAULT '2011-08-24 21:07:01.721+00',
+    shard_bits int DEFAULT 13,
+    sequence_bits int DEFAULT 10)
+RETURNS SETOF bigint
+AS 'MODULE_PATHNAME', 'shardid_next_ids'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE ROWS 1000;
+
+COMMENT ON FUNCTION next_ids(int, int, regclass, timestamptz, int, int) IS
+'draws so many new ids for the shard, each greater than the one before';

@@ -116,6 +116,17 @@ void check_clock(Source &source) {
     REQUIRE(Wide{clock_at(epoch, time_at(epoch, clock))} == epoch + past / 1000 * 1000);
 }
 
+// As many together as are wanted, or up to the end of their time.
+template <typename Source>
+void check_further_ticks(Source &source, Layout l, std::uint64_t tick) {
+    const std::uint64_t wanted = source.up_to(UINT64_MAX);
+    const std::uint64_t further = further_ticks(l, tick, wanted);
+    const std::uint64_t time = tick_time(l, tick);
+    REQUIRE(further <= wanted && tick + further >= tick && tick_time(l, tick + further) == time);
+    if (further < wanted)
+        REQUIRE(advance(l, tick + further, time).verdict != Verdict::draw);
+}
+
 template <typename Source>
 void check_advance(Source &source) {
     const Layout l = any_layout(source);
@@ -135,6 +146,7 @@ void check_advance(Source &source) {
                 REQUIRE(tick_sequence(l, next.tick) * 4 <= max_sequence(l) + 1);
             else
                 REQUIRE(next.tick == last + 1);
+            check_further_ticks(source, l, next.tick);
             break;
         case Verdict::wait:
             REQUIRE(clock <= last_time && tick_sequence(l, last) == max_sequence(l));

@@ -39,6 +39,17 @@ inline uint64 last_tick_of(const OpenPage &page) {
 XLogRecPtr record_tick(const OpenPage &page, const Generator &generator, Layout layout,
                        uint64 tick);
 
+// Where a sequence stood when its page was read.
+struct Position {
+    uint64 last_tick;
+    uint64 logged_to;  // the tick from which it would go on after a crash now
+    bool is_called;
+};
+
+// Reads it under a shared lock. REQUIRED: the relation is locked, a sequence, and none of another
+// session's temporary ones.
+Position read_position(Relation relation, int64 increment);
+
 // WAL is written this far ahead of the ticks drawn: a busy generator then logs once a second, and
 // a crash moves it ahead of the clock by no more than that.
 inline constexpr uint64 logged_ahead_ms = 1000;

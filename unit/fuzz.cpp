@@ -39,9 +39,9 @@ class Bytes {
 using Check = void (*)(Bytes &);
 
 constexpr Check all_checks[] = {
-    check_layout<Bytes>,   check_validity<Bytes>, check_clock<Bytes>,
-    check_advance<Bytes>,  check_vigil<Bytes>,    check_uuid<Bytes>,
-    check_any_uuid<Bytes>, simulate<Bytes>,       simulate_steady<Bytes>};
+    check_layout<Bytes>,    check_validity<Bytes>, check_clock<Bytes>,    check_advance<Bytes>,
+    check_vigil<Bytes>,     check_uuid<Bytes>,     check_any_uuid<Bytes>, simulate<Bytes>,
+    simulate_steady<Bytes>, check_outlook<Bytes>};
 
 }  // namespace
 

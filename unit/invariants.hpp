@@ -8,6 +8,7 @@
 
 #include "advance.hpp"
 #include "layout.hpp"
+#include "outlook.hpp"
 #include "uuid_v1.hpp"
 
 #include <cinttypes>
@@ -156,6 +157,27 @@ void check_advance(Source &source) {
             REQUIRE(clock > max_drawn_time(l) || last >= max_tick(l));
             break;
     }
+}
+
+// The last positive id, and how many ticks are left, counted one by one where they are few.
+template <typename Source>
+void check_outlook(Source &source) {
+    const Layout l = any_layout(source);
+    const std::uint64_t positive = last_positive_tick(l);
+    REQUIRE(pack_id(l, max_shard(l), positive) <= INT64_MAX);
+    REQUIRE(positive == max_tick(l) || pack_id(l, 0, positive + 1) > INT64_MAX);
+
+    const std::uint64_t end = source.below(2) == 0 ? positive : max_tick(l);
+    const std::uint64_t back = source.up_to(end);
+    const std::uint64_t last = end - back;
+    const std::uint64_t now = tick_time(l, last) + source.below(3) - source.below(2);
+    const std::uint64_t left = ticks_left(l, last, now, end);
+    REQUIRE(left <= INT64_MAX || last == 0);
+    std::uint64_t drawable = 0;
+    for (std::uint64_t tick = last + 1; back <= 4096 && tick <= end; ++tick)
+        drawable += tick_time(l, tick) >= now || now == UINT64_MAX ? 1 : 0;
+    REQUIRE(back > 4096 || now == UINT64_MAX || left == drawable);
+    REQUIRE(ticks_left(l, last, tick_time(l, last), end) == back);
 }
 
 // A sleep ends, and no wait is given up before its millisecond has passed, whatever was remembered.

@@ -183,3 +183,16 @@ LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION id_generator_status(regclass, timestamptz, int, int) IS
 'where the generator stands: its last id, its lead over the clock, and how far it can still go';
+
+-- Many values of a plain sequence.
+
+CREATE FUNCTION nextval_range(
+    seq regclass,
+    count bigint,
+    OUT first bigint,
+    OUT last bigint)
+AS 'MODULE_PATHNAME', 'shardid_nextval_range'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION nextval_range(regclass, bigint) IS
+'takes so many values of the sequence in one step, as if nextval were called as often';

@@ -128,6 +128,27 @@ void set_on(const OpenPage &page, ReplacedStorage &storage, Layout layout, uint6
     set_state(page, tick, 0);
 }
 
+// Another mark than next_id's: a page that has it knows nothing of ids that were drawn a moment
+// ago. Two storages of one number in two databases could only be taken for each other if the OIDs
+// of the databases differed by 2^31.
+uint32 range_stamp_of(uint32 stamp) {
+    constexpr uint32 highest_bit = uint32{1} << 31;
+    return stamp == highest_bit ? stamp + 1 : stamp ^ highest_bit;
+}
+
+// Ids that next_id drew from this storage stay known to it.
+uint32 stamp_after_move(const OpenPage &page, uint32 stamp) {
+    const bool was_drawn_from =
+        page.data->is_called && HeapTupleHeaderGetRawCommandId(page.tuple) == stamp;
+    return was_drawn_from ? stamp : range_stamp_of(stamp);
+}
+
+// As is_logged, for values of any sequence.
+bool is_move_logged(const OpenPage &page, uint32 stamp, int64 steps) {
+    return page.data->is_called && HeapTupleHeaderGetRawCommandId(page.tuple) == stamp &&
+           steps <= page.data->log_cnt && PageGetLSN(page.page) > GetRedoRecPtr();
+}
+
 }  // namespace
 
 OpenPage open_page(Generator &generator) {
@@ -139,6 +160,14 @@ void close_page(const Generator &generator, const OpenPage &page) {
         LockBuffer(page.buffer, BUFFER_LOCK_UNLOCK);
     else
         UnlockReleaseBuffer(page.buffer);
+}
+
+OpenPage open_page(Relation relation) {
+    return lock_page(ReadBuffer(relation, 0));
+}
+
+void close_page(const OpenPage &page) {
+    UnlockReleaseBuffer(page.buffer);
 }
 
 XLogRecPtr record_tick(const OpenPage &page, const Generator &generator, Layout layout,
@@ -166,6 +195,28 @@ XLogRecPtr remember_tick(ReplacedStorage &storage, Layout layout, uint64 tick) {
     const XLogRecPtr covered_by = storage.needs_wal ? PageGetLSN(page.page) : InvalidXLogRecPtr;
     UnlockReleaseBuffer(page.buffer);
     return covered_by;
+}
+
+XLogRecPtr record_move(const OpenPage &page, Relation relation, const Move &move) {
+    const Locator locator = locator_of(relation);
+    const uint32 stamp = stamp_after_move(page, stamp_of(locator));
+    MarkBufferDirty(page.buffer);
+
+    if (!RelationNeedsWAL(relation)) {
+        set_values(page, move.to, 0);
+        set_stamp(page, stamp);
+        return InvalidXLogRecPtr;
+    }
+    if (is_move_logged(page, stamp, move.steps))
+        set_values(page, move.to, page.data->log_cnt - move.steps);
+    else {
+        GetTopTransactionId();
+        START_CRIT_SECTION();
+        log_state(page, locator, stamp, move.logged_to);
+        set_values(page, move.to, move.logged_ahead);
+        END_CRIT_SECTION();
+    }
+    return PageGetLSN(page.page);
 }
 
 // Nothing has been logged since the last checkpoint if the page is older; it then has its own last

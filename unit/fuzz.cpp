@@ -41,7 +41,7 @@ using Check = void (*)(Bytes &);
 constexpr Check all_checks[] = {
     check_layout<Bytes>,    check_validity<Bytes>, check_clock<Bytes>,    check_advance<Bytes>,
     check_vigil<Bytes>,     check_uuid<Bytes>,     check_any_uuid<Bytes>, simulate<Bytes>,
-    simulate_steady<Bytes>, check_outlook<Bytes>};
+    simulate_steady<Bytes>, check_outlook<Bytes>,  check_range<Bytes>};
 
 }  // namespace
 

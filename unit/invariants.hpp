@@ -9,6 +9,7 @@
 #include "advance.hpp"
 #include "layout.hpp"
 #include "outlook.hpp"
+#include "range.hpp"
 #include "uuid_v1.hpp"
 
 #include <cinttypes>
@@ -178,6 +179,35 @@ void check_outlook(Source &source) {
         drawable += tick_time(l, tick) >= now || now == UINT64_MAX ? 1 : 0;
     REQUIRE(back > 4096 || now == UINT64_MAX || left == drawable);
     REQUIRE(ticks_left(l, last, tick_time(l, last), end) == back);
+}
+
+// Ranges of any sequence: in its bounds, and one value more would not be.
+template <typename Source>
+void check_range(Source &source) {
+    Limits limits{static_cast<std::int64_t>(source.up_to(UINT64_MAX)),
+                  static_cast<std::int64_t>(source.up_to(UINT64_MAX)),
+                  static_cast<std::int64_t>(source.up_to(UINT64_MAX))};
+    if (limits.min >= limits.max || limits.increment == 0)
+        return;
+    const std::uint64_t width =
+        static_cast<std::uint64_t>(limits.max) - static_cast<std::uint64_t>(limits.min);
+    const auto last_value =
+        static_cast<std::int64_t>(static_cast<std::uint64_t>(limits.min) + source.up_to(width));
+    const bool is_called = source.below(2) == 0;
+    const Wide bound = limits.increment > 0 ? limits.max : limits.min;
+    const Wide steps = (bound - last_value) / limits.increment;
+    REQUIRE(steps_left(limits, last_value) == steps);
+
+    const std::uint64_t left = values_left(limits, last_value, is_called);
+    REQUIRE(left == steps + (is_called ? 0 : 1) || left == UINT64_MAX);
+    const std::uint64_t count = source.up_to(left < INT64_MAX ? left : INT64_MAX);
+    if (count == 0)
+        return;
+    const Range range = next_range(limits, last_value, is_called, count);
+    REQUIRE(range.first == Wide{last_value} + (is_called ? limits.increment : 0));
+    REQUIRE(range.last == range.first + Wide{limits.increment} * (Wide{count} - 1));
+    REQUIRE(range.last >= limits.min && range.last <= limits.max);
+    REQUIRE(range.last == last_value + Wide{limits.increment} * Wide{range.steps});
 }
 
 // A sleep ends, and no wait is given up before its millisecond has passed, whatever was remembered.

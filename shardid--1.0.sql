@@ -11,7 +11,7 @@ COMMENT ON SEQUENCE shardid_seq IS
 SELECT pg_extension_config_dump('shardid_seq', '');
 
 -- A trusted extension's objects belong to the bootstrap superuser, whoever installs it.
-GRANT USAGE ON SEQUENCE shardid_seq TO @extowner@ WITH GRANT OPTION;
+GRANT SELECT, USAGE ON SEQUENCE shardid_seq TO @extowner@ WITH GRANT OPTION;
 
 -- Drawing ids.
 
@@ -146,6 +146,56 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION uuid_v1_node(uuid) IS
 'the node, usually a MAC address, in a UUID of version 1; NULL for any other UUID';
+
+-- Drawing many ids.
+
+CREATE FUNCTION next_ids(
+    shard int,
+    count int,
+    generator regclass DEFAULT 'shardid_seq',
+    epoch timestamptz DEFAULT '2011-08-24 21:07:01.721+00',
+    shard_bits int DEFAULT 13,
+    sequence_bits int DEFAULT 10)
+RETURNS SETOF bigint
+AS 'MODULE_PATHNAME', 'shardid_next_ids'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE ROWS 1000;
+
+COMMENT ON FUNCTION next_ids(int, int, regclass, timestamptz, int, int) IS
+'draws so many new ids for the shard, each greater than the one before';
+
+-- Watching a generator.
+
+CREATE FUNCTION id_generator_status(
+    generator regclass DEFAULT 'shardid_seq',
+    epoch timestamptz DEFAULT '2011-08-24 21:07:01.721+00',
+    shard_bits int DEFAULT 13,
+    sequence_bits int DEFAULT 10,
+    OUT last_ts timestamptz,
+    OUT last_sequence int,
+    OUT lead interval,
+    OUT logged_to timestamptz,
+    OUT ids_until_negative bigint,
+    OUT negative_at timestamptz,
+    OUT ids_until_end bigint,
+    OUT end_at timestamptz)
+AS 'MODULE_PATHNAME', 'shardid_id_generator_status'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION id_generator_status(regclass, timestamptz, int, int) IS
+'where the generator stands: its last id, its lead over the clock, and how far it can still go';
+
+-- Many values of a plain sequence.
+
+CREATE FUNCTION nextval_range(
+    seq regclass,
+    count bigint,
+    OUT first bigint,
+    OUT last bigint)
+AS 'MODULE_PATHNAME', 'shardid_nextval_range'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION nextval_range(regclass, bigint) IS
+'takes so many values of the sequence in one step, as if nextval were called as often';
 
 -- UUID version 6.
 

@@ -1,17 +1,19 @@
 #!/usr/bin/env bash
 # make bench-instructions: instructions of one call, by valgrind in a single-user server. Counts are
 # the same from run to run where times are not. Each call is counted in a loop of 10,000 and one of
-# 30,000; the difference is that of 20,000 calls. To be run by sandbox.sh.
+# 30,000; the difference is that of 20,000 calls. A function that gives a set takes the place of
+# generate_series, which makes the loop of all others, and is compared with it. To be run by sandbox.sh.
 set -euo pipefail
 # shellcheck source=tools/cluster.sh
 source tools/cluster.sh
 
 readonly few=10000 many=30000
 
+# COUNT in the set stands for the number of its rows.
 collected() {
-    local call=$1 count=$2 profile
+    local call=$1 set=$2 count=$3 profile
     profile=$(mktemp "$SANDBOX/callgrind.XXXXXX")
-    echo "SELECT count($call) FROM (SELECT u, ts, mac, generate_series(1, $count) FROM one_uuid) s" |
+    echo "SELECT count($call) FROM (SELECT u, ts, mac, ${set/COUNT/$count} AS n FROM one_uuid) s" |
         valgrind --tool=callgrind --callgrind-out-file="$profile" \
             postgres --single -D "$SANDBOX/data" -c jit=off postgres 2>&1 >"$SANDBOX/out.log" |
         sed -nE 's/.*Collected : ([0-9]+).*/\1/p'
@@ -19,7 +21,8 @@ collected() {
 }
 
 per_call() {
-    echo $((($(collected "$1" $many) - $(collected "$1" $few)) / (many - few)))
+    local call=$1 set=${2:-generate_series(1, COUNT)}
+    echo $((($(collected "$call" "$set" $many) - $(collected "$call" "$set" $few)) / (many - few)))
 }
 
 start_cluster </dev/null
@@ -27,11 +30,12 @@ psql -X -q -v ON_ERROR_STOP=1 -f bench/setup.sql
 stop_cluster
 
 floor=$(per_call 'pg_backend_pid()')
+floor_of_sets=$(per_call n)
 nextval=$(per_call "nextval('plain')")
 report() {
-    local label=$1 gross=$2
-    awk -v l="$label" -v g="$gross" -v f="$floor" -v n="$nextval" 'BEGIN {
-        printf "| %s | %d | %d | %.2f |\n", l, g, g - f, (g - f) / (n - f) }'
+    local label=$1 gross=$2 own_floor=${3:-$floor}
+    awk -v l="$label" -v g="$gross" -v f="$own_floor" -v n="$((nextval - floor))" 'BEGIN {
+        printf "| %s | %d | %d | %.2f |\n", l, g, g - f, (g - f) / n }'
 }
 # shellcheck disable=SC2016 # backquotes are Markdown here
 {
@@ -41,6 +45,9 @@ report() {
     report '`nextval`' "$nextval"
     report '`nextval`, CACHE 100' "$(per_call "nextval('cached')")"
     report '**`next_id`**' "$(per_call "next_id(5, 'roomy', shard_bits => 3, sequence_bits => 20)")"
+    report '`generate_series(1, n)`, the floor of sets' "$floor_of_sets" "$floor_of_sets"
+    report '**`next_ids`**, an id' \
+        "$(per_call n "next_ids(5, COUNT, 'roomy', shard_bits => 3, sequence_bits => 20)")" "$floor_of_sets"
     report 'PL/pgSQL recipe' "$(per_call 'baseline.next_id()')"
     report '**`uuid_v1_from`**' "$(per_call 'uuid_v1_from(ts, 666, mac)')"
     report 'PL/pgSQL `form_uuid_v1`' "$(per_call 'baseline.form_uuid_v1(ts, 666, mac)')"

@@ -50,6 +50,12 @@ constexpr Advance advance(Layout layout, std::uint64_t last, std::uint64_t now,
     return {Verdict::draw, last + 1};
 }
 
+// How many of the `wanted` ticks after this one are of the same time, and can be drawn with it.
+constexpr std::uint64_t further_ticks(Layout layout, std::uint64_t tick, std::uint64_t wanted) {
+    const std::uint64_t rest = max_sequence(layout) - tick_sequence(layout, tick);
+    return wanted < rest ? wanted : rest;
+}
+
 // What a waiting caller remembers: the time it found used up, the clock from which it waits for a
 // millisecond to pass, and the clock at its latest look.
 struct Vigil {
@@ -125,6 +131,17 @@ static_assert(advance({0, 10}, INT64_MAX, 5).verdict == Verdict::ended);
 // One number a millisecond.
 static_assert(draws(advance({10, 0}, 5, 6), 6));
 static_assert(advance({10, 0}, 5, 5).verdict == Verdict::wait);
+
+// Many at once: never into the next time, whatever is wanted.
+static_assert(further_ticks(l, tick(5, 7), 0) == 0 && further_ticks(l, tick(5, 7), 9) == 9);
+static_assert(further_ticks(l, tick(5, 7), 1016) == 1016 &&
+              further_ticks(l, tick(5, 7), 1017) == 1016 &&
+              further_ticks(l, tick(5, 0), UINT64_MAX) == 1023);
+static_assert(further_ticks(l, tick(5, 1023), 9) == 0 && further_ticks({10, 0}, 5, 9) == 0);
+static_assert(tick_time(l, tick(5, 7) + further_ticks(l, tick(5, 7), UINT64_MAX)) == 5);
+static_assert(advance(l, tick(5, 7) + further_ticks(l, tick(5, 7), UINT64_MAX), 5).verdict ==
+              Verdict::wait);
+static_assert(further_ticks(l, max_tick(l), 9) == 0);
 
 constexpr Vigil v = begin_vigil(5, 5400);
 static_assert(!may_step(v, 5400, 999) && may_step(v, 5400, 1000));

@@ -16,16 +16,16 @@ enum class Outcome { drawn, wait, before_epoch, ended, too_far_ahead };
 struct Attempt {
     Outcome outcome;
     bool is_ahead;  // of the clock, by more than a crash can account for
-    uint64 tick;    // drawn; or the last one, after which none could be drawn
+    uint64 tick;    // the first one drawn; or the last one, after which none could be drawn
     TimestampTz clock;
-    XLogRecPtr covered_by;  // how far WAL has to be durable before the tick is shown
+    XLogRecPtr covered_by;  // how far WAL has to be durable before the ticks are shown
 };
 
 // What `advance` is to go on from. A generator whose page knows nothing - new, restarted, altered -
 // has perhaps drawn ids in this very millisecond, which are forgotten or rolled back. So it goes on
 // after the millisecond in which the caller first saw it.
-uint64 last_tick(const OpenPage &page, const Generator &generator, Layout layout, const Wait &wait,
-                 uint64 now) {
+pg_attribute_always_inline uint64 last_tick(const OpenPage &page, const Generator &generator,
+                                            Layout layout, const Wait &wait, uint64 now) {
     const uint64 last =
         generator.is_temporary ? Max(last_tick_of(page), generator.remembered) : last_tick_of(page);
     if (likely(was_drawn_from(page, generator)))
@@ -49,8 +49,8 @@ Outcome outcome_of(Verdict verdict) {
     }
 }
 
-Attempt decide(const OpenPage &page, const Generator &generator, const Scheme &scheme,
-               const Wait &wait) {
+pg_attribute_always_inline Attempt decide(const OpenPage &page, const Generator &generator,
+                                          const Scheme &scheme, const Wait &wait) {
     const TimestampTz clock = GetCurrentTimestamp();
     if (unlikely(clock < scheme.epoch))
         return {Outcome::before_epoch, false, 0, clock, InvalidXLogRecPtr};
@@ -70,11 +70,18 @@ Attempt decide(const OpenPage &page, const Generator &generator, const Scheme &s
     return {outcome_of(next.verdict), is_ahead, reached, clock, InvalidXLogRecPtr};
 }
 
-Attempt try_draw(Generator &generator, const Scheme &scheme, const Wait &wait) {
+// The last tick that is drawn together with this one.
+uint64 last_drawn(Layout layout, uint64 tick, uint64 max_count) {
+    return tick + further_ticks(layout, tick, max_count - 1);
+}
+
+pg_attribute_always_inline Attempt try_draw(Generator &generator, const Scheme &scheme,
+                                            const Wait &wait, uint64 max_count) {
     const OpenPage page = open_page(generator);
     Attempt attempt = decide(page, generator, scheme, wait);
     if (likely(attempt.outcome == Outcome::drawn))
-        attempt.covered_by = record_tick(page, generator, scheme.layout, attempt.tick);
+        attempt.covered_by = record_tick(page, generator, scheme.layout,
+                                         last_drawn(scheme.layout, attempt.tick, max_count));
     close_page(generator, page);
     return attempt;
 }
@@ -143,26 +150,46 @@ void mention_lead(const Generator &generator, const Scheme &scheme, const Attemp
     refuse_ended(scheme, attempt.clock);
 }
 
-}  // namespace
-
-uint64 draw_tick(Generator &generator, const Scheme &scheme) {
+// Inlined, so that drawing a single tick does not pay for the choice.
+pg_attribute_always_inline Ticks draw(Generator &generator, const Scheme &scheme,
+                                      uint64 max_count) {
     Wait wait{};
     for (;;) {
-        Attempt attempt = try_draw(generator, scheme, wait);
+        Attempt attempt = try_draw(generator, scheme, wait, max_count);
         if (likely(attempt.outcome == Outcome::drawn)) {
+            const uint64 last = last_drawn(scheme.layout, attempt.tick, max_count);
             if (unlikely(generator.has_replaced_storage))
-                attempt.covered_by =
-                    Max(attempt.covered_by,
-                        remember_in_replaced_storage(generator, scheme.layout, attempt.tick));
+                attempt.covered_by = Max(attempt.covered_by, remember_in_replaced_storage(
+                                                                 generator, scheme.layout, last));
             make_durable(attempt.covered_by);
             if (unlikely(attempt.is_ahead))
                 mention_lead(generator, scheme, attempt);
-            return attempt.tick;
+            return {attempt.tick, last - attempt.tick + 1};
         }
         if (attempt.outcome != Outcome::wait)
             refuse(generator, scheme, attempt);
         wait_for_next(wait, scheme.epoch, tick_time(scheme.layout, attempt.tick), attempt.clock);
     }
+}
+
+}  // namespace
+
+void refuse_max_value(const Generator &generator, Layout layout) {
+    const char *name = generator_name(generator);
+    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                    errmsg("MAXVALUE of sequence %s is too small for the layout", name),
+                    errdetail("MAXVALUE is %lld, and the layout needs %llu.",
+                              static_cast<long long>(generator.max_value),
+                              static_cast<unsigned long long>(max_tick(layout))),
+                    errhint("Run ALTER SEQUENCE %s AS bigint NO MAXVALUE.", name)));
+}
+
+uint64 draw_tick(Generator &generator, const Scheme &scheme) {
+    return draw(generator, scheme, 1).first;
+}
+
+Ticks draw_ticks(Generator &generator, const Scheme &scheme, uint64 max_count) {
+    return draw(generator, scheme, max_count);
 }
 
 }  // namespace shardid

@@ -1,6 +1,7 @@
 #include "generator.h"
 
 #include "page_pin.h"
+#include "sequence.h"
 
 namespace shardid {
 
@@ -55,13 +56,8 @@ Generator *find_or_add(Oid relid) {
     return generator;
 }
 
-// As sequence.c's lock_and_open_sequence: RowExclusiveLock keeps ALTER SEQUENCE, TRUNCATE ...
-// RESTART IDENTITY and DROP away until the transaction ends, also if a subtransaction rolls back.
 void lock(Generator &generator) {
-    ResourceOwner owner = CurrentResourceOwner;
-    CurrentResourceOwner = TopTransactionResourceOwner;
-    LockRelationOid(generator.relid, RowExclusiveLock);
-    CurrentResourceOwner = owner;
+    lock_sequence(generator.relid);
     generator.locked_in = current_local_xid();
 
     // What the check found can silently change where a transaction ends only if the storage is its
@@ -71,45 +67,8 @@ void lock(Generator &generator) {
         generator.checked_at = 0;
 }
 
-const char *qualified_name(Relation relation) {
-    return quote_qualified_identifier(get_namespace_name(RelationGetNamespace(relation)),
-                                      RelationGetRelationName(relation));
-}
-
-Relation open_sequence(Oid relid) {
-    Relation relation = try_relation_open(relid, NoLock);
-    if (relation == nullptr)
-        ereport(
-            ERROR,
-            (errcode(ERRCODE_UNDEFINED_TABLE), errmsg("sequence with OID %u does not exist", relid),
-             errhint("Pass the name of a sequence; a shard of type bigint has to be cast "
-                     "to integer.")));
-    if (relation->rd_rel->relkind != RELKIND_SEQUENCE)
-        ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
-                        errmsg("\"%s\" is not a sequence", RelationGetRelationName(relation)),
-                        errdetail("Ids are drawn from a sequence made by CREATE SEQUENCE."),
-                        errhint("Pass the name of a sequence.")));
-    return relation;
-}
-
-void check_privilege(Relation relation) {
-    if (pg_class_aclcheck(RelationGetRelid(relation), GetUserId(), ACL_USAGE | ACL_UPDATE) ==
-        ACLCHECK_OK)
-        return;
-    const char *user = GetUserNameFromId(GetUserId(), false);
-    ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-                    errmsg("permission denied for sequence %s", RelationGetRelationName(relation)),
-                    errdetail("Role \"%s\" has neither USAGE nor UPDATE on it.", user),
-                    errhint("Run GRANT USAGE ON SEQUENCE %s TO %s.", qualified_name(relation),
-                            quote_identifier(user))));
-}
-
 void check_storage(Relation relation) {
-    if (RELATION_IS_OTHER_TEMP(relation))
-        ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                        errmsg("cannot access temporary sequences of other sessions"),
-                        errdetail("Sequence \"%s\" belongs to another session.",
-                                  RelationGetRelationName(relation))));
+    check_session(relation);
     if (relation->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED)
         ereport(ERROR,
                 (errcode(ERRCODE_WRONG_OBJECT_TYPE),
@@ -120,13 +79,9 @@ void check_storage(Relation relation) {
 }
 
 void read_limits(Generator &generator) {
-    HeapTuple tuple = SearchSysCache1(SEQRELID, ObjectIdGetDatum(generator.relid));
-    if (!HeapTupleIsValid(tuple))
-        elog(ERROR, "cache lookup failed for sequence %u", generator.relid);
-    auto *sequence = reinterpret_cast<Form_pg_sequence>(GETSTRUCT(tuple));
-    generator.max_value = sequence->seqmax;
-    generator.increment = sequence->seqincrement;
-    ReleaseSysCache(tuple);
+    const FormData_pg_sequence definition = definition_of(generator.relid);
+    generator.max_value = definition.seqmax;
+    generator.increment = definition.seqincrement;
 }
 
 // nextval on a descending sequence would give back what next_id has drawn.
@@ -145,8 +100,10 @@ void check_direction(const Generator &generator, Relation relation) {
 void check(Generator &generator) {
     const uint64 version = catalogue_version;
 
-    Relation relation = open_sequence(generator.relid);
-    check_privilege(relation);
+    Relation relation = open_sequence(generator.relid, NoLock,
+                                      "Pass the name of a sequence; a shard of type bigint has to "
+                                      "be cast to integer.");
+    check_privilege(relation, ACL_USAGE | ACL_UPDATE, "neither USAGE nor UPDATE", "USAGE");
     check_storage(relation);
     read_limits(generator);
     check_direction(generator, relation);

@@ -1,16 +1,12 @@
 // The SQL functions that take ids apart, and the one that finds where a time begins among them.
 #include "arguments.h"
+#include "row.h"
 
 namespace shardid {
 
 namespace {
 
 constexpr int id_parts_columns = 3;
-
-// The last time that timestamptz can show in milliseconds since the epoch.
-uint64 last_shown_time(TimestampTz epoch) {
-    return time_at(epoch, END_TIMESTAMP - 1);
-}
 
 TimestampTz timestamp_of(uint64 id, const Scheme &scheme) {
     const uint64 time = id_time(scheme.layout, id);
@@ -42,20 +38,6 @@ uint64 lower_bound(TimestampTz ts, const Scheme &scheme) {
         time_not_before(scheme.epoch, ts) > max_time(scheme.layout))
         refuse_timestamp(ts, scheme);
     return first_id_of(scheme.layout, time_not_before(scheme.epoch, ts));
-}
-
-// The row type of the call, looked up once for the call site.
-TupleDesc row_type(FunctionCallInfo fcinfo) {
-    FmgrInfo *site = fcinfo->flinfo;
-    if (site->fn_extra == nullptr) {
-        MemoryContext caller = MemoryContextSwitchTo(site->fn_mcxt);
-        TupleDesc type;
-        if (get_call_result_type(fcinfo, nullptr, &type) != TYPEFUNC_COMPOSITE)
-            elog(ERROR, "return type must be a row type");
-        site->fn_extra = BlessTupleDesc(type);
-        MemoryContextSwitchTo(caller);
-    }
-    return static_cast<TupleDesc>(site->fn_extra);
 }
 
 uint64 id_argument(FunctionCallInfo fcinfo) {
@@ -99,8 +81,7 @@ Datum shardid_id_parts(PG_FUNCTION_ARGS) {
         Int32GetDatum(static_cast<int32>(shardid::id_shard(scheme.layout, id))),
         Int32GetDatum(static_cast<int32>(shardid::id_sequence(scheme.layout, id)))};
     bool nulls[shardid::id_parts_columns] = {};
-    HeapTuple row = heap_form_tuple(shardid::row_type(fcinfo), values, nulls);
-    PG_RETURN_DATUM(HeapTupleGetDatum(row));
+    PG_RETURN_DATUM(shardid::make_row(fcinfo, values, nulls));
 }
 
 Datum shardid_id_lower_bound(PG_FUNCTION_ARGS) {

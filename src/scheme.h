@@ -12,4 +12,9 @@ struct Scheme {
     TimestampTz epoch;  // a whole millisecond, finite
 };
 
+// The last time that timestamptz can show in milliseconds since the epoch.
+inline uint64 last_shown_time(TimestampTz epoch) {
+    return time_at(epoch, END_TIMESTAMP - 1);
+}
+
 }  // namespace shardid

@@ -13,8 +13,8 @@ uint64 logged_ahead_of(Layout layout, uint64 tick) {
 namespace {
 
 // See sequence.c's read_seq_tuple.
-pg_attribute_always_inline OpenPage lock_page(Buffer buffer) {
-    LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+pg_attribute_always_inline OpenPage lock_page(Buffer buffer, int mode = BUFFER_LOCK_EXCLUSIVE) {
+    LockBuffer(buffer, mode);
     Page page = BufferGetPage(buffer);
     const uint32 magic = *reinterpret_cast<uint32 *>(PageGetSpecialPointer(page));
     if (unlikely(magic != sequence_page_magic))
@@ -59,21 +59,25 @@ bool is_logged(const OpenPage &page, const Generator &generator, uint64 tick) {
            PageGetLSN(page.page) > GetRedoRecPtr();
 }
 
-void set_stamp(const OpenPage &page, const Locator &locator) {
-    HeapTupleHeaderSetCmin(page.tuple, stamp_of(locator));
+void set_stamp(const OpenPage &page, uint32 stamp) {
+    HeapTupleHeaderSetCmin(page.tuple, stamp);
 }
 
-void set_state(const OpenPage &page, uint64 last_value, int64 log_cnt) {
-    page.data->last_value = static_cast<int64>(last_value);
+void set_values(const OpenPage &page, int64 last_value, int64 log_cnt) {
+    page.data->last_value = last_value;
     page.data->is_called = true;
     page.data->log_cnt = log_cnt;
 }
 
-// Logs the page as it will be when every tick up to `logged_to` is drawn, as nextval_internal does
+void set_state(const OpenPage &page, uint64 last_tick, int64 log_cnt) {
+    set_values(page, static_cast<int64>(last_tick), log_cnt);
+}
+
+// Logs the page as it will be when every value up to `logged_to` is drawn, as nextval_internal does
 // with its 32 values. REQUIRED: in a critical section, buffer dirty.
-void log_state(const OpenPage &page, const Locator &locator, uint64 logged_to) {
-    set_state(page, logged_to, 0);
-    set_stamp(page, locator);
+void log_state(const OpenPage &page, const Locator &locator, uint32 stamp, int64 logged_to) {
+    set_values(page, logged_to, 0);
+    set_stamp(page, stamp);
 
     xl_seq_rec record = sequence_record(locator);
     XLogBeginInsert();
@@ -92,7 +96,7 @@ pg_noinline void record_and_log(const OpenPage &page, const Generator &generator
     const uint64 log_to = logged_ahead_of(layout, tick);
     GetTopTransactionId();
     START_CRIT_SECTION();
-    log_state(page, generator.locator, log_to);
+    log_state(page, generator.locator, generator.stamp, static_cast<int64>(log_to));
     set_state(page, tick, log_cnt_of(log_to - tick, generator.increment));
     END_CRIT_SECTION();
 }
@@ -110,17 +114,39 @@ Buffer pin_replaced(ReplacedStorage &storage) {
 void set_on(const OpenPage &page, ReplacedStorage &storage, Layout layout, uint64 tick) {
     MarkBufferDirty(page.buffer);
     if (!storage.needs_wal)
-        set_stamp(page, storage.locator);
+        set_stamp(page, stamp_of(storage.locator));
     else if (tick > storage.logged_to || PageGetLSN(page.page) <= GetRedoRecPtr()) {
         storage.logged_to = Min(logged_ahead_of(layout, tick), storage.max_value);
         GetTopTransactionId();
         START_CRIT_SECTION();
-        log_state(page, storage.locator, storage.logged_to);
+        log_state(page, storage.locator, stamp_of(storage.locator),
+                  static_cast<int64>(storage.logged_to));
         set_state(page, tick, 0);
         END_CRIT_SECTION();
         return;
     }
     set_state(page, tick, 0);
+}
+
+// Another mark than next_id's: a page that has it knows nothing of ids that were drawn a moment
+// ago. Two storages of one number in two databases could only be taken for each other if the OIDs
+// of the databases differed by 2^31.
+uint32 range_stamp_of(uint32 stamp) {
+    constexpr uint32 highest_bit = uint32{1} << 31;
+    return stamp == highest_bit ? stamp + 1 : stamp ^ highest_bit;
+}
+
+// Ids that next_id drew from this storage stay known to it.
+uint32 stamp_after_move(const OpenPage &page, uint32 stamp) {
+    const bool was_drawn_from =
+        page.data->is_called && HeapTupleHeaderGetRawCommandId(page.tuple) == stamp;
+    return was_drawn_from ? stamp : range_stamp_of(stamp);
+}
+
+// As is_logged, for values of any sequence.
+bool is_move_logged(const OpenPage &page, uint32 stamp, int64 steps) {
+    return page.data->is_called && HeapTupleHeaderGetRawCommandId(page.tuple) == stamp &&
+           steps <= page.data->log_cnt && PageGetLSN(page.page) > GetRedoRecPtr();
 }
 
 }  // namespace
@@ -136,13 +162,21 @@ void close_page(const Generator &generator, const OpenPage &page) {
         UnlockReleaseBuffer(page.buffer);
 }
 
+OpenPage open_page(Relation relation) {
+    return lock_page(ReadBuffer(relation, 0));
+}
+
+void close_page(const OpenPage &page) {
+    UnlockReleaseBuffer(page.buffer);
+}
+
 XLogRecPtr record_tick(const OpenPage &page, const Generator &generator, Layout layout,
                        uint64 tick) {
     MarkBufferDirty(page.buffer);
 
     if (unlikely(!generator.needs_wal)) {
         set_state(page, tick, 0);
-        set_stamp(page, generator.locator);
+        set_stamp(page, generator.stamp);
         return InvalidXLogRecPtr;
     }
     if (likely(is_logged(page, generator, tick))) {
@@ -161,6 +195,43 @@ XLogRecPtr remember_tick(ReplacedStorage &storage, Layout layout, uint64 tick) {
     const XLogRecPtr covered_by = storage.needs_wal ? PageGetLSN(page.page) : InvalidXLogRecPtr;
     UnlockReleaseBuffer(page.buffer);
     return covered_by;
+}
+
+XLogRecPtr record_move(const OpenPage &page, Relation relation, const Move &move) {
+    const Locator locator = locator_of(relation);
+    const uint32 stamp = stamp_after_move(page, stamp_of(locator));
+    MarkBufferDirty(page.buffer);
+
+    if (!RelationNeedsWAL(relation)) {
+        set_values(page, move.to, 0);
+        set_stamp(page, stamp);
+        return InvalidXLogRecPtr;
+    }
+    if (is_move_logged(page, stamp, move.steps))
+        set_values(page, move.to, page.data->log_cnt - move.steps);
+    else {
+        GetTopTransactionId();
+        START_CRIT_SECTION();
+        log_state(page, locator, stamp, move.logged_to);
+        set_values(page, move.to, move.logged_ahead);
+        END_CRIT_SECTION();
+    }
+    return PageGetLSN(page.page);
+}
+
+// Nothing has been logged since the last checkpoint if the page is older; it then has its own last
+// value on disk.
+Position read_position(Relation relation, int64 increment) {
+    const OpenPage page = lock_page(ReadBuffer(relation, 0), BUFFER_LOCK_SHARE);
+    const bool is_logged_ahead =
+        HeapTupleHeaderGetRawCommandId(page.tuple) == stamp_of(locator_of(relation)) &&
+        BufferGetLSNAtomic(page.buffer) > GetRedoRecPtr();
+    const uint64 last = last_tick_of(page);
+    const Position position = {last,
+                               last + (is_logged_ahead ? logged_remainder(page, increment) : 0),
+                               page.data->is_called};
+    UnlockReleaseBuffer(page.buffer);
+    return position;
 }
 
 }  // namespace shardid

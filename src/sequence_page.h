@@ -22,6 +22,12 @@ OpenPage open_page(Generator &generator);
 
 void close_page(const Generator &generator, const OpenPage &page);
 
+// The same for any sequence, pinned for this once. REQUIRED: the relation is locked, a sequence,
+// and none of another session's temporary ones.
+OpenPage open_page(Relation relation);
+
+void close_page(const OpenPage &page);
+
 // Whether next_id has drawn from this very storage since it was made, and no setval has taken the
 // is_called mark away. If not, the page knows nothing of ids that were drawn a moment ago.
 inline bool was_drawn_from(const OpenPage &page, const Generator &generator) {
@@ -38,6 +44,27 @@ inline uint64 last_tick_of(const OpenPage &page) {
 // last_tick_of(page), tick <= max_tick(layout) <= generator.max_value.
 XLogRecPtr record_tick(const OpenPage &page, const Generator &generator, Layout layout,
                        uint64 tick);
+
+// A move of a sequence by some of its steps, and how far to log it where WAL is due.
+struct Move {
+    int64 to;
+    int64 steps;
+    int64 logged_to;
+    int64 logged_ahead;  // the steps from `to`
+};
+
+// Moves the sequence on, and returns how far WAL has to be durable before its values may be shown.
+XLogRecPtr record_move(const OpenPage &page, Relation relation, const Move &move);
+
+// Where a sequence stood when its page was read.
+struct Position {
+    uint64 last_tick;
+    uint64 logged_to;  // the tick from which it would go on after a crash now
+    bool is_called;
+};
+
+// Reads it under a shared lock. REQUIRED: as of open_page.
+Position read_position(Relation relation, int64 increment);
 
 // WAL is written this far ahead of the ticks drawn: a busy generator then logs once a second, and
 // a crash moves it ahead of the clock by no more than that.

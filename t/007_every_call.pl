@@ -45,13 +45,13 @@ sub parts_of_reference
 
 # --- What there is to call.
 
-# A function has a name, kind (i, s, v: its volatility) and arguments; an argument has a name, a type
-# and perhaps a default.
+# A function has a name, kind (i, s, v: its volatility) and arguments, and may give a set; an argument
+# has a name, a type and perhaps a default.
 sub functions
 {
 	my %functions;
 	for (split /\n/, query(<<'SQL'))
-SELECT p.oid, format('%I.%I', n.nspname, p.proname), p.provolatile, a.position, a.name, format_type(a.type, NULL),
+SELECT p.oid, format('%I.%I', n.nspname, p.proname), p.provolatile, p.proretset, a.position, a.name, format_type(a.type, NULL),
        a.position > p.pronargs - p.pronargdefaults
 FROM pg_depend d
 JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
@@ -62,11 +62,11 @@ LEFT JOIN LATERAL (
     WHERE coalesce(p.proargmodes[n], 'i') IN ('i', 'b', 'v')) a ON true
 WHERE d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass AND p.prokind = 'f'
   AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'shardid')
-ORDER BY 1, 4
+ORDER BY 1, 5
 SQL
 	{
-		my ($oid, $name, $kind, $position, $argument, $type, $has_default) = split /\|/;
-		my $function = $functions{$oid} //= { name => $name, kind => $kind, arguments => [] };
+		my ($oid, $name, $kind, $gives_set, $position, $argument, $type, $has_default) = split /\|/;
+		my $function = $functions{$oid} //= { name => $name, kind => $kind, gives_set => $gives_set eq 't', arguments => [] };
 		next if $position eq '';
 		push @{ $function->{arguments} },
 		  { name => $argument, type => $type, has_default => $has_default eq 't' };
@@ -212,11 +212,8 @@ sub argument_list
 
 # What has to be true of a result %1$s, by the functions that take it apart again.
 my %inverse = (
-	next_id => sub {
-		my ($of) = @_;
-		return unless $of->{shard};
-		return "id_shard(%1\$s::bigint" . layout($of, qw(shard_bits sequence_bits)) . ") = $of->{shard}";
-	},
+	next_id => \&is_of_shard,
+	next_ids => \&is_of_shard,
 	id_parts => sub {
 		my ($of) = @_;
 		return
@@ -257,6 +254,13 @@ sub uuid_is_of
 	my $hundred_ns = $of->{hundred_ns} // 0;
 	return "${functions}_timestamp(%1\$s) = $of->{ts} AND ${functions}_clock_seq(%1\$s) = $of->{clkseq}"
 	  . " AND ${functions}_node(%1\$s) = $of->{mac} AND ${functions}_hundred_ns(%1\$s) = $hundred_ns";
+}
+
+sub is_of_shard
+{
+	my ($of) = @_;
+	return unless $of->{shard};
+	return "id_shard(%1\$s::bigint" . layout($of, qw(shard_bits sequence_bits)) . ") = $of->{shard}";
 }
 
 sub uuid_round_trip
@@ -301,7 +305,8 @@ sub call
 	my $name = $function->{name} =~ s/.*\.//r;
 	my $inverse = all { defined || ref } @$values;
 	return {
-		text => "$function->{name}(" . argument_list($function, \@texts) . ')',
+		# Of a set, its first row will do: others are asked for two thousand million.
+		text => "$function->{name}(" . argument_list($function, \@texts) . ')' . ($function->{gives_set} ? ' LIMIT 1' : ''),
 		by_column => "$function->{name}("
 		  . argument_list($function, \@columns)
 		  . ') FROM (SELECT '

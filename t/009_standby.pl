@@ -53,6 +53,19 @@ unlike(slurp_file($standby->logfile), qr/inconsistent page found|FATAL|PANIC/, '
 my ($code, $stdout, $stderr) = $standby->psql('postgres', "\\set VERBOSITY verbose\nSELECT next_id(5)");
 like($stderr, qr/ERROR:  25006: cannot execute next_id\(\) in a read-only transaction/, 'refused on a standby');
 
+# But it can be watched there: a standby stands where the primary has logged to.
+$primary->safe_psql('postgres', 'CREATE SEQUENCE watched; CREATE UNLOGGED SEQUENCE unlogged; SELECT next_id(5, \'watched\')');
+$primary->wait_for_catchup($standby);
+my $status = q(SELECT last_ts, last_sequence, logged_to - last_ts FROM id_generator_status('watched'));
+is( $standby->safe_psql('postgres', $status),
+	$primary->safe_psql('postgres', q(SELECT logged_to, last_sequence, '00:00:00' FROM id_generator_status('watched'))),
+	'a generator is watched on a standby');
+($code, $stdout, $stderr) =
+  $standby->psql('postgres', "\\set VERBOSITY verbose\nSELECT id_generator_status('unlogged')");
+like($stderr, qr/ERROR:  0A000: cannot access temporary or unlogged relations during recovery/,
+	'an unlogged one is not');
+$primary->safe_psql('postgres', 'DROP SEQUENCE watched, unlogged');
+
 # Holds back what would be sent to the standby; returns what can be told to go on.
 sub hold_back_wal
 {

@@ -55,6 +55,8 @@ int main(int argc, char **argv) {
     repeat("valid layouts", 1000000, random, check_validity<Random>);
     repeat("clock", 3000000, random, check_clock<Random>);
     repeat("advance.hpp", 3000000, random, check_advance<Random>);
+    repeat("outlook.hpp", 300000, random, check_outlook<Random>);
+    repeat("range.hpp", 3000000, random, check_range<Random>);
     repeat("vigil", 1000000, random, check_vigil<Random>);
     repeat("uuid_v1.hpp", 1000000, random, check_uuid<Random>);
     repeat("any UUID", 1000000, random, check_any_uuid<Random>);

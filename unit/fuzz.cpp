@@ -44,7 +44,8 @@ constexpr Check all_checks[] = {check_layout<Bytes>,         check_validity<Byte
                                 check_any_uuid<Bytes>,       simulate<Bytes>,
                                 simulate_steady<Bytes>,      check_scattered_digits<Bytes>,
                                 check_scattered_bits<Bytes>, check_base32<Bytes>,
-                                check_any_base32<Bytes>};
+                                check_any_base32<Bytes>,     check_outlook<Bytes>,
+                                check_range<Bytes>};
 
 }  // namespace
 

@@ -9,6 +9,8 @@
 #include "advance.hpp"
 #include "base32.hpp"
 #include "layout.hpp"
+#include "outlook.hpp"
+#include "range.hpp"
 #include "scatter.hpp"
 #include "uuid_v1.hpp"
 #include "uuid_v6.hpp"
@@ -122,6 +124,17 @@ void check_clock(Source &source) {
     REQUIRE(Wide{clock_at(epoch, time_at(epoch, clock))} == epoch + past / 1000 * 1000);
 }
 
+// As many together as are wanted, or up to the end of their time.
+template <typename Source>
+void check_further_ticks(Source &source, Layout l, std::uint64_t tick) {
+    const std::uint64_t wanted = source.up_to(UINT64_MAX);
+    const std::uint64_t further = further_ticks(l, tick, wanted);
+    const std::uint64_t time = tick_time(l, tick);
+    REQUIRE(further <= wanted && tick + further >= tick && tick_time(l, tick + further) == time);
+    if (further < wanted)
+        REQUIRE(advance(l, tick + further, time).verdict != Verdict::draw);
+}
+
 template <typename Source>
 void check_advance(Source &source) {
     const Layout l = any_layout(source);
@@ -141,6 +154,7 @@ void check_advance(Source &source) {
                 REQUIRE(tick_sequence(l, next.tick) * 4 <= max_sequence(l) + 1);
             else
                 REQUIRE(next.tick == last + 1);
+            check_further_ticks(source, l, next.tick);
             break;
         case Verdict::wait:
             REQUIRE(clock <= last_time && tick_sequence(l, last) == max_sequence(l));
@@ -150,6 +164,56 @@ void check_advance(Source &source) {
             REQUIRE(clock > max_drawn_time(l) || last >= max_tick(l));
             break;
     }
+}
+
+// The last positive id, and how many ticks are left, counted one by one where they are few.
+template <typename Source>
+void check_outlook(Source &source) {
+    const Layout l = any_layout(source);
+    const std::uint64_t positive = last_positive_tick(l);
+    REQUIRE(pack_id(l, max_shard(l), positive) <= INT64_MAX);
+    REQUIRE(positive == max_tick(l) || pack_id(l, 0, positive + 1) > INT64_MAX);
+
+    const std::uint64_t end = source.below(2) == 0 ? positive : max_tick(l);
+    const std::uint64_t back = source.up_to(end);
+    const std::uint64_t last = end - back;
+    const std::uint64_t now = tick_time(l, last) + source.below(3) - source.below(2);
+    const std::uint64_t left = ticks_left(l, last, now, end);
+    REQUIRE(left <= INT64_MAX || last == 0);
+    std::uint64_t drawable = 0;
+    for (std::uint64_t tick = last + 1; back <= 4096 && tick <= end; ++tick)
+        drawable += tick_time(l, tick) >= now || now == UINT64_MAX ? 1 : 0;
+    REQUIRE(back > 4096 || now == UINT64_MAX || left == drawable);
+    REQUIRE(ticks_left(l, last, tick_time(l, last), end) == back);
+}
+
+// Ranges of any sequence: in its bounds, and one value more would not be.
+template <typename Source>
+void check_range(Source &source) {
+    Limits limits{static_cast<std::int64_t>(source.up_to(UINT64_MAX)),
+                  static_cast<std::int64_t>(source.up_to(UINT64_MAX)),
+                  static_cast<std::int64_t>(source.up_to(UINT64_MAX))};
+    if (limits.min >= limits.max || limits.increment == 0)
+        return;
+    const std::uint64_t width =
+        static_cast<std::uint64_t>(limits.max) - static_cast<std::uint64_t>(limits.min);
+    const auto last_value =
+        static_cast<std::int64_t>(static_cast<std::uint64_t>(limits.min) + source.up_to(width));
+    const bool is_called = source.below(2) == 0;
+    const Wide bound = limits.increment > 0 ? limits.max : limits.min;
+    const Wide steps = (bound - last_value) / limits.increment;
+    REQUIRE(steps_left(limits, last_value) == steps);
+
+    const std::uint64_t left = values_left(limits, last_value, is_called);
+    REQUIRE(left == steps + (is_called ? 0 : 1) || left == UINT64_MAX);
+    const std::uint64_t count = source.up_to(left < INT64_MAX ? left : INT64_MAX);
+    if (count == 0)
+        return;
+    const Range range = next_range(limits, last_value, is_called, count);
+    REQUIRE(range.first == Wide{last_value} + (is_called ? limits.increment : 0));
+    REQUIRE(range.last == range.first + Wide{limits.increment} * (Wide{count} - 1));
+    REQUIRE(range.last >= limits.min && range.last <= limits.max);
+    REQUIRE(range.last == last_value + Wide{limits.increment} * Wide{range.steps});
 }
 
 // A sleep ends, and no wait is given up before its millisecond has passed, whatever was remembered.

@@ -1,0 +1,180 @@
+-- next_ids: many ids in one call.
+SELECT id_shard(id) FROM next_ids(5, 3) AS id;
+CREATE SEQUENCE g;
+
+-- As many as asked for, none twice, each greater than the one before, over many milliseconds; at
+-- most 1024 in one.
+SELECT count(*), count(DISTINCT id), bool_and(id > previous) AS increasing, bool_and(id_shard(id) = 7) AS of_shard
+FROM (SELECT id, lag(id, 1, 0::bigint) OVER (ORDER BY n) AS previous
+      FROM next_ids(7, 10000, 'g') WITH ORDINALITY AS i (id, n)) s;
+SELECT max(n) <= 1024 AS within_capacity
+FROM (SELECT count(*) AS n FROM next_ids(5, 10000, 'g') AS id GROUP BY id_timestamp(id)) s;
+
+-- Beside next_id on the same generator.
+SELECT next_id(1, 'g') AS first \gset
+SELECT min(id) AS second, max(id) AS third FROM next_ids(1, 3000, 'g') AS id \gset
+SELECT next_id(1, 'g') AS fourth \gset
+SELECT :first < :second AND :third < :fourth AS increasing;
+
+-- No id is later than the clock, none earlier than the call.
+SELECT clock_timestamp() AS before \gset
+SELECT min(id_timestamp(id)) >= date_trunc('milliseconds', :'before'::timestamptz) AS not_earlier,
+       max(id_timestamp(id)) <= clock_timestamp() AS not_later
+FROM next_ids(1, 5000, 'g') AS id;
+
+-- Other layouts: one id a millisecond, a million, no shard.
+CREATE SEQUENCE other;
+SELECT count(*), count(DISTINCT id), count(DISTINCT id_timestamp(id, sequence_bits => 0)) AS milliseconds
+FROM next_ids(5, 5, 'other', sequence_bits => 0) AS id;
+ALTER SEQUENCE other RESTART;
+SELECT count(*), count(DISTINCT id) FROM next_ids(5, 100000, 'other', shard_bits => 3, sequence_bits => 20) AS id;
+ALTER SEQUENCE other RESTART;
+SELECT count(*), count(DISTINCT id) FROM next_ids(0, 5000, 'other', '2010-11-04 01:42:54.657+00', 0, 12) AS id;
+DROP SEQUENCE other;
+
+-- None; NULL arguments.
+SELECT next_ids(5, 0);
+SELECT next_ids(NULL, 3);
+SELECT next_ids(5, NULL);
+SELECT next_ids(5, 3, NULL);
+
+-- In the select list it streams: LIMIT stops the drawing, and what is lost is of the last id's
+-- millisecond. In FROM all are drawn before the first is seen.
+SELECT max(id) AS last FROM (SELECT next_ids(5, 2147483647, 'g') AS id LIMIT 3000) s \gset
+SELECT last_value >> 10 = (:last)::bigint >> 23 AS no_later_millisecond FROM g;
+SELECT id AS last FROM next_ids(5, 3000, 'g') AS id LIMIT 1 \gset
+SELECT last_value >> 10 > (:last)::bigint >> 23 AS later_milliseconds FROM g;
+-- Used by other set-returning functions' side, in INSERT, and by a caller that stops early.
+SELECT n, id > 0 AS drawn FROM (SELECT generate_series(1, 3) AS n, next_ids(5, 2, 'g') AS id) s;
+CREATE TABLE rows (id bigint PRIMARY KEY, n int);
+INSERT INTO rows SELECT next_ids(5, 3000, 'g'), generate_series(1, 3000);
+SELECT count(*), array_agg(n ORDER BY id) = array_agg(n ORDER BY n) AS in_order FROM rows;
+SELECT EXISTS (SELECT next_ids(5, 1000, 'g'));
+SELECT count(*) FROM generate_series(1, 3) n, LATERAL next_ids(5, n, 'g');
+DO $$
+DECLARE
+    drawn bigint;
+BEGIN
+    FOR drawn IN SELECT next_ids(5, 2147483647, 'g') LOOP
+        EXIT;
+    END LOOP;
+    -- A commit keeps what is left of the loop's query: all of it is drawn then.
+    FOR drawn IN SELECT next_ids(5, 100, 'g') LOOP
+        COMMIT;
+    END LOOP;
+END
+$$;
+
+-- A wait is cancelled, and so is the drawing.
+SET statement_timeout = '50ms';
+SELECT count(id) FROM (SELECT next_ids(5, 2147483647, 'g') AS id) s;
+SELECT count(*) FROM next_ids(5, 2147483647, 'g');
+CREATE SEQUENCE slow;
+SELECT count(*) FROM next_ids(5, 2147483647, 'slow', sequence_bits => 0);
+RESET statement_timeout;
+DROP SEQUENCE slow;
+
+-- Between two ids of a cursor: other draws, savepoints, ALTER, a rollback of it.
+CREATE FUNCTION is_increasing(VARIADIC ids bigint[]) RETURNS boolean LANGUAGE sql AS $$
+    SELECT bool_and(id > previous) FROM (SELECT id, lag(id, 1, 0::bigint) OVER (ORDER BY n) AS previous
+                                         FROM unnest(ids) WITH ORDINALITY AS i (id, n)) s
+$$;
+BEGIN;
+DECLARE c CURSOR FOR SELECT next_ids(5, 100000, 'g') AS id;
+FETCH c \gset a_
+SAVEPOINT s;
+FETCH c \gset b_
+ROLLBACK TO s;
+MOVE 3000 FROM c;
+FETCH c \gset c_
+SELECT next_id(5, 'g') AS d \gset
+ALTER SEQUENCE g CACHE 2;
+MOVE 3000 FROM c;
+FETCH c \gset e_
+SAVEPOINT s;
+ALTER SEQUENCE g RESTART;
+MOVE 3000 FROM c;
+FETCH c \gset f_
+ROLLBACK TO s;
+MOVE 3000 FROM c;
+FETCH c \gset g_
+COMMIT;
+SELECT is_increasing(:a_id, :b_id, :c_id, :d, :e_id, :f_id, :g_id, next_id(5, 'g'));
+-- A held cursor draws all at the commit.
+BEGIN;
+DECLARE held CURSOR WITH HOLD FOR SELECT next_ids(5, 3000, 'g') AS id;
+FETCH held \gset a_
+COMMIT;
+SELECT next_id(5, 'g') AS b \gset
+MOVE 2998 FROM held;
+FETCH held \gset c_
+SELECT is_increasing(:a_id, :c_id, :b);
+CLOSE held;
+-- Another role, and none left.
+CREATE ROLE regress_shardid_reader;
+GRANT SELECT ON SEQUENCE g TO regress_shardid_reader;
+BEGIN;
+DECLARE c CURSOR FOR SELECT next_ids(5, 100, 'g') > 0 AS drawn;
+FETCH c;
+SET LOCAL ROLE regress_shardid_reader;
+FETCH c;
+ROLLBACK;
+BEGIN;
+DECLARE c CURSOR FOR SELECT next_ids(5, 100, 'g') > 0 AS drawn;
+FETCH c;
+DROP SEQUENCE g;
+\set VERBOSITY sqlstate
+FETCH c;
+\set VERBOSITY default
+ROLLBACK;
+-- SECURITY DEFINER lends its owner's right for all ids.
+CREATE FUNCTION lent() RETURNS SETOF bigint LANGUAGE sql SECURITY DEFINER AS $$ SELECT next_ids(5, 2000, 'g') $$;
+SET ROLE regress_shardid_reader;
+SELECT count(*) FROM lent();
+SELECT next_ids(5, 2000, 'g');
+RESET ROLE;
+
+-- Rolled back with its storage, as next_id.
+BEGIN;
+ALTER SEQUENCE g RESTART;
+SELECT max(id) AS last FROM next_ids(5, 3000, 'g') AS id \gset
+ROLLBACK;
+SELECT next_id(5, 'g') > :last AS increasing;
+-- An hour ahead of the clock it goes on from its memory only: the last of many is remembered.
+SELECT setval('g', ((extract(epoch FROM clock_timestamp()) * 1000)::bigint - 1314220021721 + 3600000) << 10) > 0 AS set;
+SELECT max(id) AS last FROM next_ids(5, 3000, 'g') AS id \gset
+SELECT is_increasing(:last, next_id(5, 'g'));
+BEGIN;
+ALTER SEQUENCE g CACHE 1;
+SELECT max(id) AS last FROM next_ids(5, 600, 'g') AS id \gset
+ROLLBACK;
+SELECT is_increasing(:last, next_id(5, 'g'));
+CREATE TEMPORARY SEQUENCE temporary;
+SELECT setval('temporary', last_value) > 0 AS set FROM g;
+BEGIN;
+ALTER SEQUENCE temporary CACHE 1;
+SELECT max(id) AS last FROM next_ids(5, 600, 'temporary') AS id \gset
+ROLLBACK;
+SELECT is_increasing(:last, next_id(5, 'temporary'));
+DROP SEQUENCE temporary;
+
+-- Errors: those of next_id under its own name, and a negative count.
+SELECT next_ids(5, -1);
+SELECT next_ids(5, -2147483648);
+SELECT next_ids(8192, 1);
+SELECT next_ids(5, 1, epoch => '2011-08-24 21:07:01.721001+00');
+SELECT next_ids(5, 1, shard_bits => 32);
+SELECT next_ids(5, 1, 'rows');
+CREATE SEQUENCE small AS int;
+SELECT next_ids(5, 1, 'small');
+SELECT last_value, is_called FROM small;
+DROP SEQUENCE small;
+BEGIN READ ONLY;
+SELECT next_ids(5, 1);
+ROLLBACK;
+SELECT 1 WHERE next_ids(5, 1) > 0;
+
+DROP FUNCTION lent, is_increasing;
+DROP TABLE rows;
+DROP SEQUENCE g;
+DROP ROLE regress_shardid_reader;

@@ -1,0 +1,212 @@
+-- nextval_range: many values of a plain sequence in one step.
+CREATE SEQUENCE s;
+SELECT * FROM nextval_range('s', 10);
+SELECT nextval('s');
+SELECT * FROM nextval_range('s', 1);
+SELECT * FROM nextval_range('s', 1000000);
+SELECT nextval('s'), last_value, is_called FROM s;
+
+-- It gives what nextval gives when called as often, also downwards, in steps and around zero; where
+-- nextval would end or go round, it takes nothing.
+CREATE FUNCTION by_nextval(seq regclass, count int) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    ascends bool := (SELECT seqincrement > 0 FROM pg_sequence WHERE seqrelid = seq);
+    first bigint;
+    previous bigint := (SELECT last_value FROM ours WHERE is_called);
+    next bigint;
+BEGIN
+    FOR i IN 1 .. count LOOP
+        next := nextval(seq);
+        IF (next > previous) <> ascends THEN RAISE sequence_generator_limit_exceeded; END IF;
+        first := coalesce(first, next);
+        previous := next;
+    END LOOP;
+    RETURN format('%s..%s', first, next);
+EXCEPTION WHEN sequence_generator_limit_exceeded THEN
+    RETURN 'none';
+END
+$$;
+CREATE FUNCTION by_range(seq regclass, count int) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN (SELECT format('%s..%s', first, last) FROM nextval_range(seq, count));
+EXCEPTION WHEN sequence_generator_limit_exceeded THEN
+    RETURN 'none';
+END
+$$;
+CREATE FUNCTION same_as_nextval(definition text, VARIADIC counts int[]) RETURNS TABLE (gave text)
+LANGUAGE plpgsql AS $$
+DECLARE
+    n int;
+    expected text;
+    given text;
+BEGIN
+    EXECUTE 'CREATE SEQUENCE ours ' || definition;
+    EXECUTE 'CREATE SEQUENCE cores ' || definition;
+    FOREACH n IN ARRAY counts LOOP
+        -- What nextval has taken in vain, it gives back.
+        PERFORM setval('cores', last_value, is_called) FROM ours;
+        expected := by_nextval('cores', n);
+        given := by_range('ours', n);
+        IF given <> expected THEN
+            RAISE '% of %: % by nextval, % by nextval_range', n, definition, expected, given;
+        END IF;
+        gave := concat_ws(' ', gave, given);
+    END LOOP;
+    DROP SEQUENCE ours, cores;
+    RETURN NEXT;
+END
+$$;
+SELECT d AS definition, gave
+FROM (VALUES ('MAXVALUE 10'), ('MAXVALUE 10 CYCLE'), ('START 5 MAXVALUE 10'), ('INCREMENT 3 MAXVALUE 30'),
+             ('INCREMENT -1'), ('INCREMENT -1 MINVALUE -10'), ('INCREMENT -1 MINVALUE -10 CYCLE'),
+             ('INCREMENT -7 MINVALUE -20 MAXVALUE 20 START 20'), ('MINVALUE -5 MAXVALUE 5 START -5'),
+             ('MINVALUE 9223372036854775800 START 9223372036854775800'),
+             ('INCREMENT -1 MINVALUE -9223372036854775808 MAXVALUE -9223372036854775800 START -9223372036854775800'),
+             ('INCREMENT 9223372036854775807'),
+             ('INCREMENT 9223372036854775807 MINVALUE -9223372036854775808 START -9223372036854775808'),
+             ('INCREMENT -9223372036854775808 MAXVALUE 9223372036854775807 MINVALUE -9223372036854775808 START 9223372036854775807'),
+             ('AS smallint START 32760'), ('CACHE 5 MAXVALUE 20')) v (d),
+     LATERAL same_as_nextval(d, 1, 3, 2, 6, 1, 4, 1, 1, 1);
+DO $$
+DECLARE
+    bottom int;
+    top int;
+BEGIN
+    PERFORM setseed(0.5);
+    FOR i IN 1 .. 300 LOOP
+        bottom := (random() * 200)::int - 150;
+        top := bottom + (random() * 100)::int + 1;
+        PERFORM same_as_nextval(
+            format('INCREMENT %s MINVALUE %s MAXVALUE %s START %s %s', (ARRAY[-9, -2, -1, 1, 2, 13])[1 + floor(random() * 6)],
+                   bottom, top, bottom + floor(random() * (top - bottom + 1)), CASE WHEN random() < 0.3 THEN 'CYCLE' END),
+            1 + (random() * 4)::int, 1 + (random() * 40)::int, 1, 1 + (random() * 90)::int, 1 + (random() * 9)::int);
+    END LOOP;
+END
+$$;
+-- The whole of int8 at once.
+CREATE SEQUENCE whole MINVALUE -9223372036854775808 START -9223372036854775808;
+SELECT * FROM nextval_range('whole', 9223372036854775807);
+SELECT * FROM nextval_range('whole', 9223372036854775807);
+SELECT * FROM nextval_range('whole', 2);
+SELECT * FROM nextval_range('whole', 1);
+DROP SEQUENCE whole;
+
+-- Beside nextval with a cache, setval, currval, ALTER SEQUENCE.
+CREATE SEQUENCE cached CACHE 5;
+SELECT nextval('cached');
+SELECT * FROM nextval_range('cached', 3);
+SELECT nextval('cached'), nextval('cached'), nextval('cached'), nextval('cached'), nextval('cached');
+SELECT currval('cached'), lastval();
+SELECT setval('cached', 100, false);
+SELECT * FROM nextval_range('cached', 3);
+SELECT setval('cached', 200);
+SELECT * FROM nextval_range('cached', 3);
+ALTER SEQUENCE cached RESTART INCREMENT 10;
+SELECT * FROM nextval_range('cached', 3);
+ALTER SEQUENCE cached INCREMENT -10 MINVALUE -1000;
+SELECT * FROM nextval_range('cached', 3);
+DROP SEQUENCE cached;
+
+-- Beside next_id on one sequence, to and fro: none of their ticks meet.
+CREATE SEQUENCE g;
+CREATE TABLE ticks (tick bigint PRIMARY KEY);
+DO $$
+BEGIN
+    FOR i IN 1 .. 200 LOOP
+        INSERT INTO ticks SELECT ((id >> 23) << 10) | (id & 1023) FROM next_id(1, 'g') id;
+        INSERT INTO ticks SELECT generate_series(first, last) FROM nextval_range('g', i % 7 + 1);
+        INSERT INTO ticks SELECT ((id >> 23) << 10) | (id & 1023) FROM next_ids(1, 3, 'g') id;
+        IF i % 3 = 0 THEN INSERT INTO ticks SELECT nextval('g'); END IF;
+    END LOOP;
+END
+$$;
+SELECT count(*) FROM ticks;
+-- A range from a sequence that is started anew does not make next_id believe that it remembers this
+-- millisecond's ids.
+DO $$
+BEGIN
+    FOR i IN 1 .. 100 LOOP
+        ALTER SEQUENCE g RESTART;
+        PERFORM nextval_range('g', 1);
+        INSERT INTO ticks SELECT ((id >> 23) << 10) | (id & 1023) FROM next_id(1, 'g') id;
+    END LOOP;
+END
+$$;
+DROP TABLE ticks;
+DROP SEQUENCE g;
+
+-- As nextval, it is not rolled back, but for a sequence made, altered or restarted in the transaction.
+BEGIN;
+SELECT first FROM nextval_range('s', 5) \gset
+ROLLBACK;
+SELECT first - :first AS taken FROM nextval_range('s', 5);
+BEGIN;
+ALTER SEQUENCE s RESTART 7;
+SELECT * FROM nextval_range('s', 5);
+ROLLBACK;
+SELECT first - :first AS taken FROM nextval_range('s', 5);
+BEGIN;
+CREATE SEQUENCE new_one;
+SELECT * FROM nextval_range('new_one', 5);
+SAVEPOINT a;
+ALTER SEQUENCE new_one RESTART;
+SELECT * FROM nextval_range('new_one', 5);
+ROLLBACK TO a;
+SELECT * FROM nextval_range('new_one', 5);
+COMMIT;
+SELECT * FROM nextval_range('new_one', 5);
+DROP SEQUENCE new_one;
+
+-- Unlogged and temporary ones; a temporary one in a read-only transaction.
+CREATE UNLOGGED SEQUENCE unlogged;
+SELECT * FROM nextval_range('unlogged', 5);
+SELECT nextval('unlogged');
+ALTER SEQUENCE unlogged SET LOGGED;
+SELECT * FROM nextval_range('unlogged', 5);
+DROP SEQUENCE unlogged;
+CREATE TEMPORARY SEQUENCE temporary;
+BEGIN READ ONLY;
+SELECT * FROM nextval_range('temporary', 5);
+COMMIT;
+SELECT nextval('temporary');
+
+-- Identity columns and privileges: USAGE or UPDATE.
+CREATE ROLE regress_shardid_user;
+CREATE TABLE items (id bigint GENERATED ALWAYS AS IDENTITY);
+INSERT INTO items DEFAULT VALUES;
+SELECT * FROM nextval_range(pg_get_serial_sequence('items', 'id'), 5);
+INSERT INTO items DEFAULT VALUES RETURNING id;
+GRANT USAGE ON SEQUENCE items_id_seq TO regress_shardid_user;
+GRANT SELECT ON SEQUENCE s TO regress_shardid_user;
+SET ROLE regress_shardid_user;
+SELECT * FROM nextval_range('items_id_seq', 5);
+SELECT * FROM nextval_range('s', 5);
+RESET ROLE;
+REVOKE USAGE ON SEQUENCE items_id_seq FROM regress_shardid_user;
+GRANT UPDATE ON SEQUENCE items_id_seq TO regress_shardid_user;
+SET ROLE regress_shardid_user;
+SELECT * FROM nextval_range('items_id_seq', 5);
+RESET ROLE;
+
+-- Errors.
+SELECT nextval_range('s', 0);
+SELECT nextval_range('s', -9223372036854775808);
+ALTER SEQUENCE s RESTART MAXVALUE 100 CYCLE;
+SELECT nextval_range('s', 101);
+SELECT last_value, is_called FROM s;
+SELECT * FROM nextval_range('s', 100);
+SELECT nextval_range('s', 1);
+SELECT nextval('s');
+CREATE SEQUENCE down INCREMENT -1 MINVALUE -3;
+SELECT nextval_range('down', 4);
+SELECT nextval_range('items', 1);
+SELECT nextval_range(0, 1);
+BEGIN READ ONLY;
+SELECT nextval_range('s', 1);
+ROLLBACK;
+SELECT nextval_range(NULL, 1) IS NULL AND nextval_range('s', NULL) IS NULL AS is_null;
+
+DROP TABLE items;
+DROP SEQUENCE s, down, temporary;
+DROP FUNCTION same_as_nextval, by_nextval, by_range;
+DROP ROLE regress_shardid_user;

@@ -1,0 +1,112 @@
+-- id_generator_status: where a generator stands.
+SET timezone = 'UTC';
+CREATE SEQUENCE g;
+
+-- Nothing drawn yet: there is no last id. The dates are those of the layout.
+SELECT last_ts, last_sequence, lead, logged_to, negative_at, end_at FROM id_generator_status('g');
+
+-- The last id, its time and sequence; its time is past by now; a second is logged ahead.
+SELECT next_id(5, 'g') AS id \gset
+SELECT last_ts = id_timestamp(:id) AS same_ts, last_sequence = id_sequence(:id) AS same_sequence,
+       lead BETWEEN '-1 hour' AND '0' AS behind, logged_to - last_ts AS logged_ahead
+FROM id_generator_status('g');
+-- What was logged before a checkpoint counts no more.
+CHECKPOINT;
+SELECT logged_to - last_ts AS logged_ahead FROM id_generator_status('g');
+SELECT max(id) AS id FROM next_ids(5, 3000, 'g') AS id \gset
+SELECT last_ts = id_timestamp(:id) AS same_ts, last_sequence = id_sequence(:id) AS same_sequence,
+       logged_to BETWEEN last_ts AND last_ts + interval '1 s' AS logged_ahead
+FROM id_generator_status('g');
+-- nextval's own remainder is not relied on, as a copy of the page would have it, too.
+ALTER SEQUENCE g RESTART;
+SELECT nextval('g');
+SELECT last_ts, last_sequence, lead < '-15 years' AS behind, logged_to FROM id_generator_status('g');
+
+-- How many ids are possible from now on: 1024 a millisecond.
+CREATE FUNCTION ms_since_epoch() RETURNS bigint LANGUAGE sql AS $$
+    SELECT (extract(epoch FROM clock_timestamp()) * 1000 - 0.4)::bigint - 1314220021721
+$$;
+SELECT ((1::bigint << 40) - ms_since_epoch()) * 1024 AS negative, ((1::bigint << 41) - ms_since_epoch()) * 1024 AS until_end \gset
+SELECT ids_until_negative BETWEEN :negative - 1024 * 60000 AND :negative + 1024 AS until_negative,
+       ids_until_end BETWEEN :until_end - 1024 * 60000 AND :until_end + 1024 AS until_end
+FROM id_generator_status('g');
+-- From the last id, where that is ahead of the clock: 2^50 is the first tick of negative ids.
+SELECT setval('g', (1::bigint << 50) - 3);
+SELECT last_ts, last_sequence, ids_until_negative, ids_until_end = (1::bigint << 51) - 1 - last_value AS until_end,
+       lead - (last_ts - clock_timestamp()) BETWEEN '-1 ms' AND '1 minute' AS lead
+FROM id_generator_status('g'), g;
+SELECT setval('g', (1::bigint << 50) - 1);
+SELECT last_ts, ids_until_negative, ids_until_end = 1::bigint << 50 AS until_end FROM id_generator_status('g');
+SELECT setval('g', (1::bigint << 51) - 1);
+SELECT last_ts, last_sequence, ids_until_negative, ids_until_end FROM id_generator_status('g');
+-- It was set there and not yet drawn from: it has a lead, and no last id.
+SELECT setval('g', (1::bigint << 51) - 4, false);
+SELECT last_ts, lead > '54 years' AS ahead, logged_to, ids_until_end FROM id_generator_status('g');
+
+-- As many as it says can be drawn, and no more: a field that ends in a minute.
+CREATE SEQUENCE near_its_end;
+SELECT date_trunc('milliseconds', clock_timestamp()) - ((1::bigint << 32) - 60000) * interval '1 ms' AS epoch \gset
+SELECT setval('near_its_end', (1::bigint << 48) - 4);
+SELECT ids_until_end FROM id_generator_status('near_its_end', :'epoch', 16, 16);
+SELECT count(next_id(1, 'near_its_end', :'epoch', 16, 16)) FROM generate_series(1, 3);
+SELECT ids_until_end FROM id_generator_status('near_its_end', :'epoch', 16, 16);
+\set VERBOSITY sqlstate
+SELECT next_id(1, 'near_its_end', :'epoch', 16, 16);
+\set VERBOSITY default
+DROP SEQUENCE near_its_end;
+
+-- The dates are those of the first negative id, and of the millisecond after the last of all.
+SELECT shard_bits, sequence_bits, negative_at = id_timestamp('-9223372036854775808', epoch, shard_bits, sequence_bits) AS negative,
+       end_at = id_timestamp(-1, epoch, shard_bits, sequence_bits) + interval '1 ms' AS ended
+FROM (VALUES ('2011-08-24 21:07:01.721+00'::timestamptz, 13, 10), ('2010-11-04 01:42:54.657+00', 10, 12),
+             ('2000-01-01 00:00:00+00', 16, 16), ('1970-01-01 00:00:00+00', 13, 7)) l (epoch, shard_bits, sequence_bits),
+     LATERAL id_generator_status('g', epoch, shard_bits, sequence_bits);
+-- Without shard bits a generator ends before its ids turn negative; what no timestamp shows is infinity.
+SELECT negative_at = end_at AS together, ids_until_negative = ids_until_end AS same
+FROM id_generator_status('g', shard_bits => 0, sequence_bits => 16);
+SELECT setval('g', 9223372036854775807);
+SELECT last_ts, lead, logged_to, ids_until_negative, negative_at, ids_until_end, end_at
+FROM id_generator_status('g', shard_bits => 0, sequence_bits => 0);
+CREATE SEQUENCE late;
+SELECT lead > '290000 years' AS ahead, end_at FROM id_generator_status('late', '294276-12-31 23:59:59.999+00');
+DROP SEQUENCE late;
+
+-- Other sequences: below zero, unlogged, temporary; in a read-only transaction.
+CREATE SEQUENCE below MINVALUE -10 START -10;
+SELECT nextval('below');
+SELECT last_ts, last_sequence FROM id_generator_status('below');
+CREATE UNLOGGED SEQUENCE unlogged;
+CREATE TEMPORARY SEQUENCE temporary;
+SELECT nextval('unlogged'), nextval('temporary');
+SELECT last_ts, last_sequence, logged_to FROM id_generator_status('unlogged');
+BEGIN READ ONLY;
+SELECT last_ts, last_sequence, logged_to FROM id_generator_status('temporary');
+-- It takes the lock of a reader, and leaves the sequence as it is.
+SELECT end_at FROM id_generator_status('g');
+SELECT mode FROM pg_locks WHERE relation = 'g'::regclass;
+COMMIT;
+
+-- Needs SELECT, and that is enough.
+CREATE ROLE regress_shardid_reader;
+GRANT USAGE ON SEQUENCE g TO regress_shardid_reader;
+SET ROLE regress_shardid_reader;
+SELECT end_at FROM id_generator_status('g');
+RESET ROLE;
+REVOKE USAGE ON SEQUENCE g FROM regress_shardid_reader;
+GRANT SELECT ON SEQUENCE g TO regress_shardid_reader;
+SET ROLE regress_shardid_reader;
+SELECT end_at FROM id_generator_status('g');
+RESET ROLE;
+
+-- Errors.
+CREATE TABLE a_table ();
+SELECT id_generator_status('a_table');
+SELECT id_generator_status(0);
+SELECT id_generator_status('g', shard_bits => 32);
+SELECT id_generator_status('g', epoch => 'infinity');
+SELECT id_generator_status(NULL) IS NULL AS is_null;
+
+DROP TABLE a_table;
+DROP SEQUENCE g, below, unlogged, temporary;
+DROP FUNCTION ms_since_epoch;
+DROP ROLE regress_shardid_reader;

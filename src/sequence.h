@@ -1,0 +1,29 @@
+// A sequence as the catalogue knows it, and the checks that everything that uses one has in common.
+#pragma once
+
+#include "compat.h"
+
+namespace shardid {
+
+// Takes RowExclusiveLock to the end of the transaction, also if a part of it rolls back: it keeps
+// ALTER SEQUENCE, TRUNCATE ... RESTART IDENTITY and DROP away.
+void lock_sequence(Oid relid);
+
+// Opens it. Raises 42P01, with this hint, if there is no relation, 42809 if it is not a sequence.
+// REQUIRED of NoLock: it is locked.
+Relation open_sequence(Oid relid, LOCKMODE lock, const char *hint);
+
+// Raises 42501 unless the current user has one of these privileges; `lacks` and `grant` are what
+// the message says is lacking and to be granted.
+void check_privilege(Relation relation, AclMode any_of, const char *lacks, const char *grant);
+
+// Raises 0A000 for a temporary sequence of another session.
+void check_session(Relation relation);
+
+// Its row in pg_sequence.
+FormData_pg_sequence definition_of(Oid relid);
+
+// Its schema-qualified name, quoted where it needs it; palloc'd.
+char *qualified_name(Relation relation);
+
+}  // namespace shardid

@@ -9,6 +9,7 @@
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 
 namespace judge {
 
@@ -28,14 +29,15 @@ inline void write_receipt(std::FILE *file, const Receipt &receipt) {
 // False if the line is none of the two kinds.
 inline bool read_receipt(const char *line, Receipt &receipt) {
     receipt = {};
-    int read = 0;
-    if (std::sscanf(line, "%" SCNd64 "%n", &receipt.id, &read) != 1)
+    char *rest;
+    receipt.id = std::strtoll(line, &rest, 10);
+    if (rest == line)
         return false;
-    if (line[read] == '\n')
+    if (*rest == '\n')
         return true;
     receipt.is_timed = true;
-    return std::sscanf(line + read, " %" SCNd64 " %" SCNd64 " %" SCNd64 "%n", &receipt.begin_ns,
-                       &receipt.end_ns, &receipt.clock_us, &read) == 3;
+    return std::sscanf(rest, " %" SCNd64 " %" SCNd64 " %" SCNd64, &receipt.begin_ns,
+                       &receipt.end_ns, &receipt.clock_us) == 3;
 }
 
 }  // namespace judge

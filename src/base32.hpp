@@ -33,8 +33,8 @@ constexpr Base32Text base32_of(std::uint64_t number) {
 namespace base32_detail {
 
 inline constexpr std::int8_t no_digit = -1;
-inline constexpr std::uint64_t max_first_digit = UINT64_MAX >>
-                                                 (base32_size - 1) * base32_digit_bits;
+inline constexpr int first_digit_shift = (base32_size - 1) * base32_digit_bits;
+inline constexpr std::uint64_t max_first_digit = UINT64_MAX >> first_digit_shift;
 
 struct Digits {
     std::int8_t of[256];

@@ -9,6 +9,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <limits>
 
 namespace shardid {
 
@@ -60,7 +61,8 @@ constexpr int whole_digits(int bits) {
 constexpr int decimal_digits(std::uint64_t number) {
     using namespace scatter_detail;
     const std::uint64_t odd = number | 1;  // no power of ten above 1 lies between the two
-    const int at_least = whole_digits(static_cast<int>(std::bit_width(odd)));
+    const int at_least =
+        whole_digits(std::numeric_limits<std::uint64_t>::digits - std::countl_zero(odd));
     return odd >= ten_to.of[at_least] ? at_least + 1 : at_least;
 }
 

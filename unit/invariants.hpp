@@ -379,6 +379,13 @@ void check_base32(Source &source) {
     REQUIRE(reading.fault == Base32Fault::none && reading.number == number);
 }
 
+// What may stand for a digit of Crockford's base 32.
+inline char read_alike(char character) {
+    if (character == 'O')
+        return '0';
+    return character == 'I' || character == 'L' ? '1' : character;
+}
+
 // What a text reads as once O, I and L are replaced is the number that is written so, or none.
 template <typename Source>
 void check_any_base32(Source &source) {
@@ -392,7 +399,7 @@ void check_any_base32(Source &source) {
                                [static_cast<unsigned char>(any) % 61]
                          : any;
         const auto character = static_cast<char>(std::toupper(static_cast<unsigned char>(text[i])));
-        upper += character == 'O' ? '0' : character == 'I' || character == 'L' ? '1' : character;
+        upper += read_alike(character);
     }
     if (size > 0 && source.below(4) != 0)
         text[0] = upper[0] = "0123456789ABCDEFGH"[source.below(18)];

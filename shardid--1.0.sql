@@ -146,3 +146,65 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION uuid_v1_node(uuid) IS
 'the node, usually a MAC address, in a UUID of version 1; NULL for any other UUID';
+
+-- UUID version 6.
+
+CREATE FUNCTION uuid_v6_from(
+    ts timestamptz,
+    clkseq int,
+    mac macaddr,
+    hundred_ns int DEFAULT 0)
+RETURNS uuid
+AS 'MODULE_PATHNAME', 'shardid_uuid_v6_from'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION uuid_v6_from(timestamptz, int, macaddr, int) IS
+'builds the UUID of version 6, which sorts by time, with this time, clock sequence and node';
+
+CREATE FUNCTION uuid_v6_timestamp(uuid)
+RETURNS timestamptz
+AS 'MODULE_PATHNAME', 'shardid_uuid_v6_timestamp'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION uuid_v6_timestamp(uuid) IS
+'the time in a UUID of version 6, in whole microseconds; NULL for any other UUID';
+
+CREATE FUNCTION uuid_v6_hundred_ns(uuid)
+RETURNS int
+AS 'MODULE_PATHNAME', 'shardid_uuid_v6_hundred_ns'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION uuid_v6_hundred_ns(uuid) IS
+'how many times 100 ns the time in a UUID of version 6 is past its microsecond; NULL for any other UUID';
+
+CREATE FUNCTION uuid_v6_clock_seq(uuid)
+RETURNS int
+AS 'MODULE_PATHNAME', 'shardid_uuid_v6_clock_seq'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION uuid_v6_clock_seq(uuid) IS
+'the clock sequence in a UUID of version 6; NULL for any other UUID';
+
+CREATE FUNCTION uuid_v6_node(uuid)
+RETURNS macaddr
+AS 'MODULE_PATHNAME', 'shardid_uuid_v6_node'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION uuid_v6_node(uuid) IS
+'the node in a UUID of version 6; NULL for any other UUID';
+
+CREATE FUNCTION uuid_v1_to_v6(uuid)
+RETURNS uuid
+AS 'MODULE_PATHNAME', 'shardid_uuid_v1_to_v6'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION uuid_v1_to_v6(uuid) IS
+'a UUID of version 1 as version 6, which sorts by time; NULL for any other UUID';
+
+CREATE FUNCTION uuid_v6_to_v1(uuid)
+RETURNS uuid
+AS 'MODULE_PATHNAME', 'shardid_uuid_v6_to_v1'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION uuid_v6_to_v1(uuid) IS
+'a UUID of version 6 as version 1; NULL for any other UUID';

@@ -23,12 +23,13 @@ struct UuidBytes {
     friend constexpr bool operator==(const UuidBytes &, const UuidBytes &) = default;
 };
 
-struct UuidV1 {
+// Of version 1, and of version 6.
+struct UuidParts {
     std::uint64_t timestamp;
     std::uint64_t clock_seq;
     std::uint64_t node;
 
-    friend constexpr bool operator==(const UuidV1 &, const UuidV1 &) = default;
+    friend constexpr bool operator==(const UuidParts &, const UuidParts &) = default;
 };
 
 namespace uuid_detail {
@@ -72,39 +73,62 @@ constexpr std::uint64_t low(std::uint64_t value, int bits) {
     return value & ((std::uint64_t{1} << bits) - 1);
 }
 
+constexpr UuidBytes join_halves(std::uint64_t first, std::uint64_t second) {
+    UuidBytes bytes{};
+    store_big_endian(bytes.byte, first);
+    store_big_endian(bytes.byte + half_size, second);
+    return bytes;
+}
+
+constexpr std::uint64_t first_half(const UuidBytes &bytes) {
+    return load_big_endian(bytes.byte);
+}
+
+constexpr std::uint64_t second_half(const UuidBytes &bytes) {
+    return load_big_endian(bytes.byte + half_size);
+}
+
+constexpr std::uint64_t second_half_of(const UuidParts &parts) {
+    return variant_rfc << variant_shift | parts.clock_seq << clock_seq_shift | parts.node;
+}
+
+constexpr UuidParts with_second_half(std::uint64_t timestamp, const UuidBytes &bytes) {
+    const std::uint64_t second = second_half(bytes);
+    return {timestamp, low(second >> clock_seq_shift, uuid_clock_seq_bits),
+            low(second, uuid_node_bits)};
+}
+
+constexpr bool is_of_version(const UuidBytes &bytes, std::uint64_t version) {
+    return low(first_half(bytes) >> version_shift, version_bits) == version &&
+           second_half(bytes) >> variant_shift == variant_rfc;
+}
+
 }  // namespace uuid_detail
 
 // REQUIRED: each field at most its max_uuid_*.
-constexpr UuidBytes pack_uuid_v1(const UuidV1 &uuid) {
+constexpr UuidBytes pack_uuid_v1(const UuidParts &parts) {
     using namespace uuid_detail;
-    const std::uint64_t time_low = low(uuid.timestamp, time_low_bits);
-    const std::uint64_t time_mid = low(uuid.timestamp >> time_low_bits, time_mid_bits);
-    const std::uint64_t time_high = uuid.timestamp >> (time_low_bits + time_mid_bits);
-
-    UuidBytes bytes{};
-    store_big_endian(bytes.byte, time_low << time_low_shift | time_mid << time_mid_shift |
-                                     version_1 << version_shift | time_high);
-    store_big_endian(bytes.byte + half_size,
-                     variant_rfc << variant_shift | uuid.clock_seq << clock_seq_shift | uuid.node);
-    return bytes;
+    const std::uint64_t time_low = low(parts.timestamp, time_low_bits);
+    const std::uint64_t time_mid = low(parts.timestamp >> time_low_bits, time_mid_bits);
+    const std::uint64_t time_high = parts.timestamp >> (time_low_bits + time_mid_bits);
+    return join_halves(time_low << time_low_shift | time_mid << time_mid_shift |
+                           version_1 << version_shift | time_high,
+                       second_half_of(parts));
 }
 
 // Whether the bytes are a UUID of the RFC's variant and of version 1.
 constexpr bool is_uuid_v1(const UuidBytes &bytes) {
-    using namespace uuid_detail;
-    return low(load_big_endian(bytes.byte) >> version_shift, version_bits) == version_1 &&
-           load_big_endian(bytes.byte + half_size) >> variant_shift == variant_rfc;
+    return uuid_detail::is_of_version(bytes, uuid_detail::version_1);
 }
 
 // REQUIRED: is_uuid_v1(bytes).
-constexpr UuidV1 unpack_uuid_v1(const UuidBytes &bytes) {
+constexpr UuidParts unpack_uuid_v1(const UuidBytes &bytes) {
     using namespace uuid_detail;
-    const std::uint64_t first = load_big_endian(bytes.byte);
-    const std::uint64_t second = load_big_endian(bytes.byte + half_size);
-    return {low(first, time_high_bits) << (time_low_bits + time_mid_bits) |
-                low(first >> time_mid_shift, time_mid_bits) << time_low_bits |
-                first >> time_low_shift,
-            low(second >> clock_seq_shift, uuid_clock_seq_bits), low(second, uuid_node_bits)};
+    const std::uint64_t first = first_half(bytes);
+    return with_second_half(low(first, time_high_bits) << (time_low_bits + time_mid_bits) |
+                                low(first >> time_mid_shift, time_mid_bits) << time_low_bits |
+                                first >> time_low_shift,
+                            bytes);
 }
 
 // Timestamps as PostgreSQL counts them: microseconds since 2000-01-01 00:00 UTC.
@@ -144,18 +168,18 @@ namespace uuid_proof {
 // RFC 9562 appendix A.1.
 constexpr UuidBytes rfc_bytes{{0xC2, 0x32, 0xAB, 0x00, 0x94, 0x14, 0x11, 0xEC, 0xB3, 0xC8, 0x9F,
                                0x6B, 0xDE, 0xCE, 0xD8, 0x46}};
-constexpr UuidV1 rfc_fields{0x1EC9414C232AB00, 0x33C8, 0x9F6BDECED846};
+constexpr UuidParts rfc_parts{0x1EC9414C232AB00, 0x33C8, 0x9F6BDECED846};
 static_assert(is_uuid_v1(rfc_bytes));
-static_assert(pack_uuid_v1(rfc_fields) == rfc_bytes && unpack_uuid_v1(rfc_bytes) == rfc_fields);
+static_assert(pack_uuid_v1(rfc_parts) == rfc_bytes && unpack_uuid_v1(rfc_bytes) == rfc_parts);
 // 2022-02-22 19:22:22 UTC, as the appendix has it, is 8088 days and 69742 s after 2000-01-01.
-static_assert(us_of_uuid_timestamp(rfc_fields.timestamp) ==
+static_assert(us_of_uuid_timestamp(rfc_parts.timestamp) ==
               8088 * us_per_day + INT64_C(69742000000));
 // Section 5.1's offset to the Unix epoch, 0x01B21DD213814000.
 static_assert(uuid_timestamp_from_us(-10957 * us_per_day, 0) == 0x01B21DD213814000);
 
-constexpr UuidV1 all_set{max_uuid_timestamp, max_uuid_clock_seq, max_uuid_node};
+constexpr UuidParts all_set{max_uuid_timestamp, max_uuid_clock_seq, max_uuid_node};
 static_assert(unpack_uuid_v1(pack_uuid_v1(all_set)) == all_set);
-static_assert(unpack_uuid_v1(pack_uuid_v1({})) == UuidV1{});
+static_assert(unpack_uuid_v1(pack_uuid_v1({})) == UuidParts{});
 static_assert(!is_uuid_v1(UuidBytes{}));
 static_assert(fits_uuid_timestamp(uuid_epoch_us, 0) && !fits_uuid_timestamp(uuid_epoch_us - 1, 9));
 static_assert(fits_uuid_timestamp(max_uuid_us, 5) && !fits_uuid_timestamp(max_uuid_us, 6) &&

@@ -238,24 +238,30 @@ my %inverse = (
 		  . $timestamp->($previous)
 		  . " < $of->{ts})";
 	},
-	uuid_v1_from => sub {
-		my ($of) = @_;
-		my $hundred_ns = $of->{hundred_ns} // 0;
-		return "uuid_v1_timestamp(%1\$s) = $of->{ts} AND uuid_v1_clock_seq(%1\$s) = $of->{clkseq}"
-		  . " AND uuid_v1_node(%1\$s) = $of->{mac} AND uuid_v1_hundred_ns(%1\$s) = $hundred_ns";
-	},
-	uuid_v1_timestamp => \&uuid_round_trip,
-	uuid_v1_hundred_ns => \&uuid_round_trip,
-	uuid_v1_clock_seq => \&uuid_round_trip,
-	uuid_v1_node => \&uuid_round_trip,);
+	uuid_v1_from => sub { return uuid_is_of('uuid_v1', @_) },
+	uuid_v6_from => sub { return uuid_is_of('uuid_v6', @_) },
+	(map { ("uuid_v1_$_" => \&uuid_v1_round_trip, "uuid_v6_$_" => \&uuid_v6_round_trip) }
+		  qw(timestamp hundred_ns clock_seq node)),
+	uuid_v1_to_v6 => sub { return "uuid_v6_to_v1(%1\$s) = $_[0]{1}" },
+	uuid_v6_to_v1 => sub { return "uuid_v1_to_v6(%1\$s) = $_[0]{1}" },);
+
+sub uuid_is_of
+{
+	my ($functions, $of) = @_;
+	my $hundred_ns = $of->{hundred_ns} // 0;
+	return "${functions}_timestamp(%1\$s) = $of->{ts} AND ${functions}_clock_seq(%1\$s) = $of->{clkseq}"
+	  . " AND ${functions}_node(%1\$s) = $of->{mac} AND ${functions}_hundred_ns(%1\$s) = $hundred_ns";
+}
 
 sub uuid_round_trip
 {
-	my ($of) = @_;
-	my $uuid = $of->{1};
-	return "%1\$s IS NOT NULL AND uuid_v1_from(uuid_v1_timestamp($uuid), uuid_v1_clock_seq($uuid),"
-	  . " uuid_v1_node($uuid), uuid_v1_hundred_ns($uuid)) = $uuid";
+	my ($functions, $of) = @_;
+	my $parts = join ', ', map { "${functions}_$_($of->{1})" } qw(timestamp clock_seq node hundred_ns);
+	return "%1\$s IS NOT NULL AND ${functions}_from($parts) = $of->{1}";
 }
+
+sub uuid_v1_round_trip { return uuid_round_trip('uuid_v1', @_) }
+sub uuid_v6_round_trip { return uuid_round_trip('uuid_v6', @_) }
 
 # Those of the arguments that the call has, to be passed on.
 sub layout

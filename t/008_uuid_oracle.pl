@@ -1,4 +1,4 @@
-# UUIDs of version 1, against others who read them: Python's uuid module, and from PostgreSQL 17 on
+# UUIDs of version 1 and 6, against others who read them: Python, and from PostgreSQL 17 on
 # uuid_extract_timestamp. Both cut off what is below a microsecond, counted from 1582, as we do: so each
 # value has to be the same, with no allowance for rounding and whatever the century.
 use strict;
@@ -18,29 +18,48 @@ sub query { return $node->safe_psql('postgres', $_[0]) }
 my $seed = int rand 1 << 31;
 note "seed $seed";
 
-# Python, 100,000 UUIDs: nine of ten of version 1, the others whatever comes.
-my $file = PostgreSQL::Test::Utils::tempdir() . '/uuids';
-system("python3 t/uuid_oracle.py 100000 $seed >$file") == 0 or die 'python3 failed';
-query('CREATE TABLE of_python (u uuid, ts timestamptz, hundred_ns int, clock_seq int, node macaddr)');
-query("COPY of_python FROM '$file'");
-is(query('SELECT count(*), count(ts) > 90000, count(ts) < 100000, min(ts) < \'1583-01-01\', max(ts) > \'5230-01-01\' FROM of_python'),
-	'100000|t|t|t|t', 'Python read 100,000 UUIDs, of all centuries');
-my %ours = (
-	ts => 'uuid_v1_timestamp(u)',
-	hundred_ns => 'uuid_v1_hundred_ns(u)',
-	clock_seq => 'uuid_v1_clock_seq(u)',
-	node => 'uuid_v1_node(u)');
-for my $theirs (sort keys %ours)
+# Python, 100,000 UUIDs of each version: nine of ten are of it, the others whatever comes.
+my $dir = PostgreSQL::Test::Utils::tempdir();
+for my $version (1, 6)
 {
-	is(query("SELECT count(*) FROM of_python WHERE $ours{$theirs} IS DISTINCT FROM $theirs"),
-		0, "$ours{$theirs} is Python's $theirs");
+	my $table = "version_$version";
+	system("python3 t/uuid_oracle.py $version 100000 $seed >$dir/$table") == 0 or die 'python3 failed';
+	query("CREATE TABLE $table (u uuid, ts timestamptz, hundred_ns int, clock_seq int, node macaddr)");
+	query("COPY $table FROM '$dir/$table'");
+	is(query("SELECT count(*), count(ts) > 90000, count(ts) < 100000, min(ts) < '1583-01-01', max(ts) > '5230-01-01' FROM $table"),
+		'100000|t|t|t|t', "Python read 100,000 UUIDs of version $version, of all centuries");
+	my %ours = (
+		ts => 'timestamp(u)',
+		hundred_ns => 'hundred_ns(u)',
+		clock_seq => 'clock_seq(u)',
+		node => 'node(u)');
+	for my $theirs (sort keys %ours)
+	{
+		my $ours = "uuid_v${version}_$ours{$theirs}";
+		is(query("SELECT count(*) FROM $table WHERE $ours IS DISTINCT FROM $theirs"), 0, "$ours is Python's $theirs");
+	}
+	is( query("SELECT count(*) FROM $table WHERE uuid_v${version}_from(ts, clock_seq, node, hundred_ns) <> u"),
+		0,
+		"and of Python's parts uuid_v${version}_from makes each again");
 }
-is( query('SELECT count(*) FROM of_python WHERE uuid_v1_from(ts, clock_seq, node, hundred_ns) <> u'),
-	0,
-	"and of Python's parts uuid_v1_from makes each again");
+
+# One into the other and back, and version 6 in the order of time.
+for my $pair ([ 1, 6 ], [ 6, 1 ])
+{
+	my ($from, $to) = @$pair;
+	is( query(<<SQL), 0, "version $from as $to is what Python's parts make, and back the same; NULL for what is neither");
+SELECT count(*) FROM version_$from, uuid_v${from}_to_v$to(u) other
+WHERE other IS DISTINCT FROM uuid_v${to}_from(ts, clock_seq, node, hundred_ns)
+   OR uuid_v${to}_to_v$from(other) IS DISTINCT FROM CASE WHEN ts IS NOT NULL THEN u END
+SQL
+}
+my $out_of_order = 'SELECT count(*) FROM (SELECT %s > lead(%1$s) OVER (ORDER BY ts, hundred_ns) AS later FROM version_%d WHERE ts IS NOT NULL) s WHERE later';
+is(query(sprintf $out_of_order, 'u', 6), 0, 'version 6 sorts by time');
+is(query(sprintf $out_of_order, 'uuid_v1_to_v6(u)', 1), 0, 'and so does version 1 made 6');
+cmp_ok(query(sprintf $out_of_order, 'u', 1), '>', 10000, 'version 1 does not: the test can see it');
 
 # That the comparison can see a microsecond: the recipe reads the time through a double.
-cmp_ok(query('SELECT count(*) FROM of_python WHERE baseline.uuid_v1_timestamp(u) <> ts'),
+cmp_ok(query('SELECT count(*) FROM version_1 WHERE baseline.uuid_v1_timestamp(u) <> ts'),
 	'>', 1000, 'the recipe is found wrong');
 
 # The server's own function, a million of version 1 and 100,000 of any version and variant.

@@ -1,6 +1,8 @@
-# Random UUIDs and what Python's uuid module reads in them, as lines for COPY: UUID, time to the microsecond,
-# the 100 ns within it, clock sequence, node; all NULL for what is not version 1 of the RFC's variant.
-#     uuid_oracle.py COUNT SEED
+# Random UUIDs and what Python reads in them, as lines for COPY: UUID, time to the microsecond, the 100 ns
+# within it, clock sequence, node; all NULL for what is not of this version and the RFC's variant. Version 1 is
+# read by Python's uuid module; of version 6, which it does not read before Python 3.14, the time is the digits
+# of the text, which stand in order.
+#     uuid_oracle.py VERSION COUNT SEED
 import datetime
 import random
 import sys
@@ -9,19 +11,26 @@ import uuid
 GREGORIAN = datetime.datetime(1582, 10, 15)
 
 
-def row(value):
-    if value.variant != uuid.RFC_4122 or value.version != 1:
+def time_of(value):
+    return value.time if value.version == 1 else int(value.hex[:12] + value.hex[13:16], 16)
+
+
+def row(value, version):
+    if value.variant != uuid.RFC_4122 or value.version != version:
         return [str(value), r"\N", r"\N", r"\N", r"\N"]
-    time = GREGORIAN + datetime.timedelta(microseconds=value.time // 10)
-    return [str(value), time.isoformat(" "), value.time % 10, value.clock_seq,
-            value.node.to_bytes(6, "big").hex()]
+    time = time_of(value)
+    moment = GREGORIAN + datetime.timedelta(microseconds=time // 10)
+    return [str(value), moment.isoformat(" "), time % 10, value.clock_seq, value.node.to_bytes(6, "big").hex()]
 
 
-def random_uuid(source, of_version_1):
-    bits = source.getrandbits(128)
-    return uuid.UUID(int=bits, version=1) if of_version_1 else uuid.UUID(int=bits)
+def random_uuid(source, version):
+    digits = f"{source.getrandbits(128):032x}"
+    if version:
+        digits = digits[:12] + str(version) + digits[13:16] + source.choice("89ab") + digits[17:]
+    return uuid.UUID(digits)
 
 
-source = random.Random(int(sys.argv[2]))
-for n in range(int(sys.argv[1])):
-    print(*row(random_uuid(source, n % 10 != 0)), sep="\t")
+version = int(sys.argv[1])
+source = random.Random(int(sys.argv[3]))
+for n in range(int(sys.argv[2])):
+    print(*row(random_uuid(source, version if n % 10 else None), version), sep="\t")

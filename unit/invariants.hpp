@@ -9,6 +9,7 @@
 #include "advance.hpp"
 #include "layout.hpp"
 #include "uuid_v1.hpp"
+#include "uuid_v6.hpp"
 
 #include <cinttypes>
 #include <cstdio>
@@ -170,24 +171,49 @@ void check_vigil(Source &source) {
     }
 }
 
+struct Digits {
+    char text[2 * uuid_size + 1];
+};
+
+inline Digits digits_of(const UuidBytes &bytes) {
+    Digits digits{};
+    char *end = digits.text;
+    for (const std::uint8_t byte : bytes.byte)
+        end += std::snprintf(end, 3, "%02x", byte);
+    return digits;
+}
+
+// As section 5.6 draws it: the digits of the timestamp in order, with the version before the last
+// three. Of two UUIDs the one with the later timestamp sorts later.
+inline void check_uuid_v6(const UuidParts &parts) {
+    const UuidBytes bytes = pack_uuid_v6(parts);
+    char expected[64];
+    std::snprintf(expected, sizeof expected, "%012" PRIx64 "6%03" PRIx64 "%04" PRIx64 "%012" PRIx64,
+                  parts.timestamp / 0x1000, parts.timestamp % 0x1000, parts.clock_seq + 0x8000,
+                  parts.node);
+    REQUIRE(std::strcmp(expected, digits_of(bytes).text) == 0);
+    REQUIRE(is_uuid_v6(bytes) && !is_uuid_v1(bytes) && unpack_uuid_v6(bytes) == parts);
+    if (parts.timestamp == max_uuid_timestamp)
+        return;
+    const UuidBytes later = pack_uuid_v6({parts.timestamp + 1, 0, 0});
+    REQUIRE(std::memcmp(later.byte, bytes.byte, uuid_size) > 0);
+}
+
 template <typename Source>
 void check_uuid(Source &source) {
-    const UuidV1 parts{source.up_to(max_uuid_timestamp), source.up_to(max_uuid_clock_seq),
-                       source.up_to(max_uuid_node)};
+    const UuidParts parts{source.up_to(max_uuid_timestamp), source.up_to(max_uuid_clock_seq),
+                          source.up_to(max_uuid_node)};
     const UuidBytes bytes = pack_uuid_v1(parts);
 
     // As RFC 9562 section 5.1 draws it, in hexadecimal digits.
     char expected[64];
-    char actual[33];
     std::snprintf(expected, sizeof expected,
                   "%08" PRIx64 "%04" PRIx64 "1%03" PRIx64 "%04" PRIx64 "%012" PRIx64,
                   parts.timestamp % 0x100000000, parts.timestamp / 0x100000000 % 0x10000,
                   parts.timestamp / 0x1000000000000, parts.clock_seq + 0x8000, parts.node);
-    char *digits = actual;
-    for (const std::uint8_t byte : bytes.byte)
-        digits += std::snprintf(digits, 3, "%02x", byte);
-    REQUIRE(std::strcmp(expected, actual) == 0);
-    REQUIRE(is_uuid_v1(bytes) && unpack_uuid_v1(bytes) == parts);
+    REQUIRE(std::strcmp(expected, digits_of(bytes).text) == 0);
+    REQUIRE(is_uuid_v1(bytes) && !is_uuid_v6(bytes) && unpack_uuid_v1(bytes) == parts);
+    check_uuid_v6(parts);
 
     const std::int64_t us = us_of_uuid_timestamp(parts.timestamp);
     const int hundred_ns = hundred_ns_of_uuid_timestamp(parts.timestamp);
@@ -204,6 +230,10 @@ void check_any_uuid(Source &source) {
     REQUIRE(is_uuid_v1(any) == is_v1);
     if (is_v1)
         REQUIRE(pack_uuid_v1(unpack_uuid_v1(any)) == any);
+    const bool is_v6 = any.byte[6] / 16 == 6 && any.byte[8] / 64 == 2;
+    REQUIRE(is_uuid_v6(any) == is_v6);
+    if (is_v6)
+        REQUIRE(pack_uuid_v6(unpack_uuid_v6(any)) == any);
 
     const auto us = static_cast<std::int64_t>(source.up_to(UINT64_MAX));
     const int hundred_ns = int_below(source, 10);

@@ -69,7 +69,13 @@ my %boundaries = (
 		'00000000-0000-1000-8000-000000000000',
 		'00000009-0000-1000-8000-000000000000',
 		'0000000a-0000-1000-8000-000000000000',
-		'ffffffff-ffff-1fff-bfff-ffffffffffff'
+		'ffffffff-ffff-1fff-bfff-ffffffffffff',
+		# Appendix A.5; version 6 at its ends.
+		'1ec9414c-232a-6b00-b3c8-9f6bdeced846',
+		'00000000-0000-6000-8000-000000000000',
+		'00000000-0000-6009-8000-000000000000',
+		'00000000-0000-600a-8000-000000000000',
+		'ffffffff-ffff-6fff-bfff-ffffffffffff'
 	],
 	boolean => [qw(true false)],
 	smallint => [ 5, -32768, -32767, -1, 0, 1, 32766, 32767 ],

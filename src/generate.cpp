@@ -9,23 +9,9 @@ namespace {
 
 constexpr const char *function_name = "next_id()";
 
-// A tick above MAXVALUE would stay behind as a state that pg_dump's setval cannot restore.
-void check_max_value(const Generator &generator, Layout layout) {
-    const auto needed = static_cast<int64>(max_tick(layout));
-    if (likely(needed <= generator.max_value))
-        return;
-    const char *name = generator_name(generator);
-    ereport(ERROR,
-            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-             errmsg("MAXVALUE of sequence %s is too small for the layout", name),
-             errdetail("MAXVALUE is %lld, and the layout needs %lld.",
-                       static_cast<long long>(generator.max_value), static_cast<long long>(needed)),
-             errhint("Run ALTER SEQUENCE %s AS bigint NO MAXVALUE.", name)));
-}
-
 Datum next_id(Generator &generator, int32 shard_argument, const Scheme &scheme) {
     const uint64 shard = checked_shard(shard_argument, scheme.layout);
-    check_max_value(generator, scheme.layout);
+    check_max_value(generator, max_tick(scheme.layout));
     const uint64 tick = draw_tick(generator, scheme);
     return Int64GetDatum(static_cast<int64>(pack_id(scheme.layout, shard, tick)));
 }

@@ -124,6 +124,7 @@ void read_limits(Generator &generator) {
     if (!HeapTupleIsValid(tuple))
         elog(ERROR, "cache lookup failed for sequence %u", generator.relid);
     auto *sequence = reinterpret_cast<Form_pg_sequence>(GETSTRUCT(tuple));
+    generator.min_value = sequence->seqmin;
     generator.max_value = sequence->seqmax;
     generator.increment = sequence->seqincrement;
     ReleaseSysCache(tuple);
@@ -194,6 +195,16 @@ Generator &use_generator(Oid relid, const char *caller) {
     if (unlikely(IsInParallelMode()))
         PreventCommandIfParallelMode(caller);
     return generator;
+}
+
+void refuse_max_value(const Generator &generator, uint64 needed) {
+    const char *name = generator_name(generator);
+    ereport(ERROR,
+            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+             errmsg("MAXVALUE of sequence %s is too small for the layout", name),
+             errdetail("MAXVALUE is %lld, and the layout needs %lld.",
+                       static_cast<long long>(generator.max_value), static_cast<long long>(needed)),
+             errhint("Run ALTER SEQUENCE %s AS bigint NO MAXVALUE.", name)));
 }
 
 char *generator_name(const Generator &generator) {

@@ -58,7 +58,13 @@ int main(int argc, char **argv) {
     repeat("vigil", 1000000, random, check_vigil<Random>);
     repeat("uuid_v1.hpp", 1000000, random, check_uuid<Random>);
     repeat("any UUID", 1000000, random, check_any_uuid<Random>);
+    repeat("count of UUIDs", 1000000, random, check_count<Random, shardid::UuidTicks>);
+    repeat("of ObjectIds", 1000000, random, check_count<Random, shardid::ObjectIdTicks>);
+    repeat("objectid.hpp", 1000000, random, check_objectid<Random>);
+    repeat("identity.hpp", 1000000, random, check_identity<Random>);
     repeat("any clock", 1000, random, simulate<Random>);
     repeat("steady clock", 5000, random, simulate_steady<Random>);
+    repeat("UUIDs, any clock", 1000, random, simulate_uuids<Random>);
+    repeat("UUIDs, steady", 5000, random, simulate_steady_uuids<Random>);
     return 0;
 }

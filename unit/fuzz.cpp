@@ -38,10 +38,21 @@ class Bytes {
 
 using Check = void (*)(Bytes &);
 
-constexpr Check all_checks[] = {
-    check_layout<Bytes>,   check_validity<Bytes>, check_clock<Bytes>,
-    check_advance<Bytes>,  check_vigil<Bytes>,    check_uuid<Bytes>,
-    check_any_uuid<Bytes>, simulate<Bytes>,       simulate_steady<Bytes>};
+constexpr Check all_checks[] = {check_layout<Bytes>,
+                                check_validity<Bytes>,
+                                check_clock<Bytes>,
+                                check_advance<Bytes>,
+                                check_vigil<Bytes>,
+                                check_uuid<Bytes>,
+                                check_any_uuid<Bytes>,
+                                simulate<Bytes>,
+                                simulate_steady<Bytes>,
+                                check_count<Bytes, shardid::UuidTicks>,
+                                check_count<Bytes, shardid::ObjectIdTicks>,
+                                check_objectid<Bytes>,
+                                check_identity<Bytes>,
+                                simulate_uuids<Bytes>,
+                                simulate_steady_uuids<Bytes>};
 
 }  // namespace
 

@@ -318,3 +318,66 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION id_from_text(text) IS
 'the id of which id_to_text made this text, in either case, with O for 0 and I or L for 1';
+
+-- Making UUIDs of version 1, and ObjectIds, each from a sequence of its own.
+
+CREATE SEQUENCE shardid_uuid_seq AS bigint;
+
+COMMENT ON SEQUENCE shardid_uuid_seq IS
+'generator of uuid_v1(): last_value is the time of the last UUID in 100 ns since 1582-10-15, MINVALUE holds random bits of its node';
+
+CREATE SEQUENCE shardid_objectid_seq AS bigint;
+
+COMMENT ON SEQUENCE shardid_objectid_seq IS
+'generator of objectid(): last_value holds time and counter of the last ObjectId, MINVALUE random bits of its machine and process';
+
+SELECT pg_extension_config_dump('shardid_uuid_seq', '');
+SELECT pg_extension_config_dump('shardid_objectid_seq', '');
+GRANT USAGE ON SEQUENCE shardid_uuid_seq, shardid_objectid_seq TO @extowner@ WITH GRANT OPTION;
+
+CREATE FUNCTION uuid_v1()
+RETURNS uuid
+AS 'MODULE_PATHNAME', 'shardid_uuid_v1'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION uuid_v1() IS
+'makes a new UUID of version 1: unique, and later than all that this database has made';
+
+CREATE FUNCTION objectid_from(
+    ts timestamptz,
+    machine int,
+    pid int,
+    counter int)
+RETURNS bytea
+AS 'MODULE_PATHNAME', 'shardid_objectid_from'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION objectid_from(timestamptz, int, int, int) IS
+'builds MongoDB''s ObjectId of this second, machine, process and counter';
+
+CREATE FUNCTION objectid_timestamp(bytea)
+RETURNS timestamptz
+AS 'MODULE_PATHNAME', 'shardid_objectid_timestamp'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION objectid_timestamp(bytea) IS
+'the time in an ObjectId, in whole seconds';
+
+CREATE FUNCTION objectid()
+RETURNS bytea
+AS 'MODULE_PATHNAME', 'shardid_objectid'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION objectid() IS
+'makes a new ObjectId: unique, and above all that this database has made';
+
+CREATE FUNCTION renew_identity()
+RETURNS void
+AS 'MODULE_PATHNAME', 'shardid_renew_identity'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION renew_identity() IS
+'gives the database another node for uuid_v1() and other bytes for objectid(): for a copy of a server that goes on beside the original';
+
+-- A dump leaves the definitions of these sequences out: so a restored copy draws random bits of its own.
+SELECT renew_identity();

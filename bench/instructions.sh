@@ -49,6 +49,8 @@ report() {
     report '**`next_ids`**, an id' \
         "$(per_call n "next_ids(5, COUNT, 'roomy', shard_bits => 3, sequence_bits => 20)")" "$floor_of_sets"
     report 'PL/pgSQL recipe' "$(per_call 'baseline.next_id()')"
+    report '**`uuid_v1`**' "$(per_call 'uuid_v1()')"
+    report '**`objectid`**' "$(per_call 'objectid()')"
     report '**`uuid_v1_from`**' "$(per_call 'uuid_v1_from(ts, 666, mac)')"
     report 'PL/pgSQL `form_uuid_v1`' "$(per_call 'baseline.form_uuid_v1(ts, 666, mac)')"
     report '**`uuid_v1_timestamp`**' "$(per_call 'uuid_v1_timestamp(u)')"

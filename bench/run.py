@@ -25,6 +25,7 @@ PGBENCH = [
         "next_id": ("**`next_id`**", "recipe"),
         "gen_random_uuid": ("`gen_random_uuid`", "uuid_v1_from_recipe"),
         "uuid_generate_v1": ("uuid-ossp `uuid_generate_v1`", "uuid_v1_from_recipe"),
+        "uuid_v1": ("**`uuid_v1`**", "uuid_generate_v1"),
         "uuid_v1_from_recipe": ("PL/pgSQL `form_uuid_v1`", "uuid_v1_from_recipe"),
         "uuid_v1_from": ("**`uuid_v1_from`**", "uuid_v1_from_recipe"),
         "uuid_v1_timestamp_recipe": ("SQL `uuid_v1_timestamp`", "uuid_v1_timestamp_recipe"),
@@ -59,6 +60,8 @@ LOOPS = {
     "gen_random_uuid": ("`gen_random_uuid`", "gen_random_uuid()", 200000, "uuid_v1_from_recipe"),
     "uuid_generate_v1": ("uuid-ossp `uuid_generate_v1`", "uuid_generate_v1()", 50000,
                          "uuid_v1_from_recipe"),
+    "uuid_v1": ("**`uuid_v1`**, to `uuid_generate_v1`", "uuid_v1()", 1000000, "uuid_generate_v1"),
+    "objectid": ("**`objectid`**", "objectid()", 1000000, "recipe"),
     "uuid_v1_from_recipe": ("PL/pgSQL `form_uuid_v1`", "baseline.form_uuid_v1(ts, 666, mac)", 100000,
                             "uuid_v1_from_recipe"),
     "uuid_v1_from": ("**`uuid_v1_from`**", "uuid_v1_from(ts, 666, mac)", 1000000,
@@ -67,6 +70,7 @@ LOOPS = {
                                  "uuid_v1_timestamp_recipe"),
     "uuid_v1_timestamp": ("**`uuid_v1_timestamp`**", "uuid_v1_timestamp(u)", 1000000,
                           "uuid_v1_timestamp_recipe"),
+    "uuid_v1_to_v6": ("**`uuid_v1_to_v6`**", "uuid_v1_to_v6(u)", 1000000, "uuid_v1_from_recipe"),
 }
 
 CEILING = 1024000

@@ -4,7 +4,7 @@
 SELECT count(*) AS uncommented
 FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid AND extname = 'shardid'
 WHERE d.deptype = 'e' AND obj_description(d.objid, d.classid::regclass::name) IS NULL;
-SELECT extversion, extrelocatable, extconfig = ARRAY['shardid_seq'::regclass::oid] AS position_is_dumped
+SELECT extversion, extrelocatable, extconfig = ARRAY['shardid_seq', 'shardid_uuid_seq', 'shardid_objectid_seq']::regclass[]::oid[] AS position_is_dumped
 FROM pg_extension WHERE extname = 'shardid';
 
 -- In use by a default: not dropped without CASCADE.
@@ -60,7 +60,8 @@ CREATE TEMPORARY SEQUENCE shardid_seq;
 CREATE EXTENSION shardid SCHEMA app;
 SELECT objid::regclass AS member FROM pg_depend
 WHERE refclassid = 'pg_extension'::regclass AND classid = 'pg_class'::regclass AND deptype = 'e'
-  AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'shardid');
+  AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'shardid')
+ORDER BY objid;
 SELECT app.next_id(5) > 0 AS drawn;
 SELECT is_called AS temporary_is_called FROM pg_temp.shardid_seq;
 SELECT is_called FROM app.shardid_seq;

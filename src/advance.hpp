@@ -1,5 +1,6 @@
 // The rule by which a generator moves from one tick to the next, and the rule for waiting when it
-// cannot. Pure: every caller reads its clock itself and passes what it read.
+// cannot. Pure: every caller reads its clock itself and passes what it read. L is a Layout, or a
+// Count (count.hpp).
 #include "core_only.hpp"
 
 #pragma once
@@ -35,7 +36,8 @@ constexpr std::uint64_t first_sequence_after(Layout layout, std::uint64_t last_t
 // The tick after `last`, which is strictly greater, at clock time `now`. `step_to` is the earliest
 // time that the caller may use although the clock is behind it, earned by waiting (see may_step);
 // 0 when nothing was earned.
-constexpr Advance advance(Layout layout, std::uint64_t last, std::uint64_t now,
+template <typename L = Layout>
+constexpr Advance advance(L layout, std::uint64_t last, std::uint64_t now,
                           std::uint64_t step_to = 0) {
     const std::uint64_t time = now > step_to ? now : step_to;
     if (time > tick_time(layout, last)) {
@@ -51,48 +53,65 @@ constexpr Advance advance(Layout layout, std::uint64_t last, std::uint64_t now,
 }
 
 // How many of the `wanted` ticks after this one are of the same time, and can be drawn with it.
-constexpr std::uint64_t further_ticks(Layout layout, std::uint64_t tick, std::uint64_t wanted) {
+template <typename L = Layout>
+constexpr std::uint64_t further_ticks(L layout, std::uint64_t tick, std::uint64_t wanted) {
     const std::uint64_t rest = max_sequence(layout) - tick_sequence(layout, tick);
     return wanted < rest ? wanted : rest;
 }
 
-// What a waiting caller remembers: the time it found used up, the clock from which it waits for a
-// millisecond to pass, and the clock at its latest look.
+// So many times, in whole milliseconds.
+template <typename L = Layout>
+constexpr std::uint64_t ms_of_times(L layout, std::uint64_t times) {
+    return step_us(layout) >= us_per_ms ? times * (step_us(layout) / us_per_ms)
+                                        : times / (us_per_ms / step_us(layout));
+}
+
+// The ticks of so many milliseconds.
+template <typename L = Layout>
+constexpr std::uint64_t ticks_of_ms(L layout, std::uint64_t ms) {
+    return make_tick(layout, ms * us_per_ms / static_cast<std::uint64_t>(step_us(layout)), 0);
+}
+
+// What a waiting caller remembers: the time it found used up, how long a time lasts, the clock from
+// which it waits for that long, and the clock at its latest look.
 struct Vigil {
     std::uint64_t used_up_time;
+    std::int64_t step_us;
     std::int64_t start_clock_us;
     std::int64_t latest_clock_us;
 };
 
-constexpr Vigil begin_vigil(std::uint64_t used_up_time, std::int64_t clock_us) {
-    return {used_up_time, clock_us, clock_us};
+constexpr Vigil begin_vigil(std::uint64_t used_up_time, std::int64_t clock_us,
+                            std::int64_t step_us = us_per_ms) {
+    return {used_up_time, step_us, clock_us, clock_us};
 }
 
 // The vigil after a further look. If the clock was set back, the wait starts again from there: it
 // may be hours before the clock comes by its old start.
 constexpr Vigil look_again(const Vigil &vigil, std::int64_t clock_us) {
-    return {vigil.used_up_time, clock_us < vigil.start_clock_us ? clock_us : vigil.start_clock_us,
-            clock_us};
+    return {vigil.used_up_time, vigil.step_us,
+            clock_us < vigil.start_clock_us ? clock_us : vigil.start_clock_us, clock_us};
 }
 
-// Whether the caller may now step past the time it found used up, even if the clock has not. One
-// millisecond must really have passed (waited_us, by a clock that cannot be set); and if the wall
-// clock runs at all, a millisecond of it too, so that a slow clock is not overtaken. A clock that
-// has not moved forward since the latest look stands still or was set back: no use waiting for it.
+// Whether the caller may now step past the time it found used up, even if the clock has not. A step
+// must really have passed (waited_us, by a clock that cannot be set); and if the wall clock runs at
+// all, a step of it too, so that a slow clock is not overtaken. A clock that has not moved forward
+// since the latest look stands still or was set back: no use waiting for it.
 constexpr bool may_step(const Vigil &vigil, std::int64_t clock_us, std::int64_t waited_us) {
-    return waited_us >= us_per_ms &&
-           (clock_us <= vigil.latest_clock_us || clock_us - vigil.start_clock_us >= us_per_ms);
+    return waited_us >= vigil.step_us &&
+           (clock_us <= vigil.latest_clock_us || clock_us - vigil.start_clock_us >= vigil.step_us);
 }
 
-// How long to sleep before the next look, in (0, 1000] us: to the next boundary of a millisecond
-// when the clock is in the time that is used up (or past it), else a millisecond less what the
-// clock has moved during this vigil. REQUIRED: epoch_us <= clock_us.
+// How long to sleep before the next look, in (0, step_us]: to the next boundary of a step when the
+// clock is in the time that is used up (or past it), else a step less what the clock has moved
+// during this vigil. REQUIRED: epoch_us <= clock_us.
 constexpr std::int64_t sleep_us(const Vigil &vigil, std::int64_t epoch_us, std::int64_t clock_us) {
-    const std::uint64_t now = time_at(epoch_us, clock_us);
+    const std::int64_t step = vigil.step_us;
+    const std::uint64_t now = time_at(epoch_us, clock_us, step);
     if (now >= vigil.used_up_time)
-        return clock_at(epoch_us, now) + us_per_ms - clock_us;
+        return clock_at(epoch_us, now, step) + step - clock_us;
     const std::int64_t moved = clock_us - vigil.start_clock_us;
-    return moved > 0 && moved < us_per_ms ? us_per_ms - moved : us_per_ms;
+    return moved > 0 && moved < step ? step - moved : step;
 }
 
 namespace advance_proof {
@@ -154,6 +173,11 @@ static_assert(sleep_us(ahead, 0, 5400) == 1000 && sleep_us(ahead, 0, 5900) == 50
 // Set back in the middle of a wait: a millisecond from there is enough.
 constexpr Vigil set_back = look_again(ahead, 2000);
 static_assert(!may_step(set_back, 2900, 1900) && may_step(set_back, 3000, 2000));
+// Steps of another length.
+constexpr Vigil short_one = begin_vigil(5, 5, 1);
+static_assert(sleep_us(short_one, 0, 5) == 1 && sleep_us(short_one, 0, 2) == 1);
+static_assert(!may_step(short_one, 5, 0) && may_step(short_one, 5, 1));
+static_assert(ms_of_times(l, 7) == 7 && ticks_of_ms(l, 1000) == 1024000);
 
 }  // namespace advance_proof
 

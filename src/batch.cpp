@@ -37,7 +37,7 @@ Run *begin_run(FunctionCallInfo fcinfo, MemoryContext context) {
 }
 
 void draw_more(Run &run, Generator &generator) {
-    check_max_value(generator, run.scheme.layout);
+    check_max_value(generator, max_tick(run.scheme.layout));
     run.drawn = draw_ticks(generator, run.scheme, run.undrawn);
     run.undrawn -= run.drawn.count;
 }

@@ -1,4 +1,6 @@
 #include "advance.hpp"
+#include "objectid.hpp"
+#include "uuid_ticks.hpp"
 
 #include "draw.h"
 #include "durable.h"
@@ -24,8 +26,9 @@ struct Attempt {
 // What `advance` is to go on from. A generator whose page knows nothing - new, restarted, altered -
 // has perhaps drawn ids in this very millisecond, which are forgotten or rolled back. So it goes on
 // after the millisecond in which the caller first saw it.
+template <typename L>
 pg_attribute_always_inline uint64 last_tick(const OpenPage &page, const Generator &generator,
-                                            Layout layout, const Wait &wait, uint64 now) {
+                                            L layout, const Wait &wait, uint64 now) {
     const uint64 last =
         generator.is_temporary ? Max(last_tick_of(page), generator.remembered) : last_tick_of(page);
     if (likely(was_drawn_from(page, generator)))
@@ -49,21 +52,22 @@ Outcome outcome_of(Verdict verdict) {
     }
 }
 
+template <typename L>
 pg_attribute_always_inline Attempt decide(const OpenPage &page, const Generator &generator,
-                                          const Scheme &scheme, const Wait &wait) {
+                                          const SchemeOf<L> &scheme, const Wait &wait) {
     const TimestampTz clock = GetCurrentTimestamp();
     if (unlikely(clock < scheme.epoch))
         return {Outcome::before_epoch, false, 0, clock, InvalidXLogRecPtr};
 
-    const Layout layout = scheme.layout;
-    const uint64 now = time_at(scheme.epoch, clock);
+    const L layout = scheme.layout;
+    const uint64 now = time_at(scheme.epoch, clock, step_us(layout));
     const uint64 last = last_tick(page, generator, layout, wait, now);
     const uint64 step_to =
         unlikely(wait.began) ? earned_time(wait, tick_time(layout, last), clock) : 0;
 
     const Advance next = advance(layout, last, now, step_to);
     const uint64 reached = likely(next.verdict == Verdict::draw) ? next.tick : last;
-    const uint64 lead_ms = lead_of(tick_time(layout, reached), now);
+    const uint64 lead_ms = ms_of_times(layout, lead_of(tick_time(layout, reached), now));
     const bool is_ahead = lead_ms > logged_ahead_ms;
     if (unlikely(lead_ms > static_cast<uint64>(max_lead_ms)))
         return {Outcome::too_far_ahead, is_ahead, reached, clock, InvalidXLogRecPtr};
@@ -71,11 +75,13 @@ pg_attribute_always_inline Attempt decide(const OpenPage &page, const Generator 
 }
 
 // The last tick that is drawn together with this one.
-uint64 last_drawn(Layout layout, uint64 tick, uint64 max_count) {
+template <typename L>
+uint64 last_drawn(L layout, uint64 tick, uint64 max_count) {
     return tick + further_ticks(layout, tick, max_count - 1);
 }
 
-pg_attribute_always_inline Attempt try_draw(Generator &generator, const Scheme &scheme,
+template <typename L>
+pg_attribute_always_inline Attempt try_draw(Generator &generator, const SchemeOf<L> &scheme,
                                             const Wait &wait, uint64 max_count) {
     const OpenPage page = open_page(generator);
     Attempt attempt = decide(page, generator, scheme, wait);
@@ -90,7 +96,8 @@ const char *as_text(TimestampTz ts) {
     return pstrdup(timestamptz_to_str(ts));
 }
 
-[[noreturn]] void refuse_before_epoch(const Scheme &scheme, TimestampTz clock) {
+template <typename L>
+[[noreturn]] void refuse_before_epoch(const SchemeOf<L> &scheme, TimestampTz clock) {
     ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
                     errmsg("clock is before the epoch of the ids"),
                     errdetail("The clock is at %s, the epoch is %s.", as_text(clock),
@@ -98,12 +105,15 @@ const char *as_text(TimestampTz ts) {
                     errhint("Set the server's clock right, or pass an earlier epoch.")));
 }
 
-unsigned long long lead_ms_of(const Attempt &attempt, const Scheme &scheme) {
-    return lead_of(tick_time(scheme.layout, attempt.tick), time_at(scheme.epoch, attempt.clock));
+template <typename L>
+unsigned long long lead_ms_of(const Attempt &attempt, const SchemeOf<L> &scheme) {
+    const L layout = scheme.layout;
+    return ms_of_times(layout, lead_of(tick_time(layout, attempt.tick),
+                                       time_at(scheme.epoch, attempt.clock, step_us(layout))));
 }
 
 // At most once a minute per session, by a clock that cannot be set.
-void mention_lead(const Generator &generator, const Scheme &scheme, const Attempt &attempt) {
+void mention_lead(const Generator &generator, unsigned long long lead_ms) {
     constexpr double pause_ms = 60 * 1000;
     static instr_time mentioned;
     instr_time now;
@@ -114,21 +124,31 @@ void mention_lead(const Generator &generator, const Scheme &scheme, const Attemp
         return;
     mentioned = now;
     ereport(LOG, (errmsg("generator %s is %llu ms ahead of the clock", generator_name(generator),
-                         lead_ms_of(attempt, scheme)),
+                         lead_ms),
                   errdetail("Its ids say a later time than the clock, which has perhaps been set "
                             "back, until the clock has caught up."),
                   errhint("Check the server's clock.")));
 }
 
-[[noreturn]] void refuse_too_far_ahead(const Generator &generator, const Scheme &scheme,
+// What else than the clock can be wrong.
+const char *advice_of(Layout /*layout*/) {
+    return ", pass the epoch and sequence_bits that the generator was used with,";
+}
+
+template <std::int64_t step, std::uint64_t numbers, std::uint64_t last>
+const char *advice_of(Count<step, numbers, last> /*count*/) {
+    return "";
+}
+
+template <typename L>
+[[noreturn]] void refuse_too_far_ahead(const Generator &generator, const SchemeOf<L> &scheme,
                                        const Attempt &attempt) {
-    ereport(ERROR,
-            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-             errmsg("generator %s is too far ahead of the clock", generator_name(generator)),
-             errdetail("It is %llu ms ahead, and shardid.max_lead is %d ms.",
-                       lead_ms_of(attempt, scheme), max_lead_ms),
-             errhint("Set the server's clock right, pass the epoch and sequence_bits that the "
-                     "generator was used with, or raise shardid.max_lead.")));
+    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                    errmsg("generator %s is too far ahead of the clock", generator_name(generator)),
+                    errdetail("It is %llu ms ahead, and shardid.max_lead is %d ms.",
+                              lead_ms_of(attempt, scheme), max_lead_ms),
+                    errhint("Set the server's clock right%s or raise shardid.max_lead.",
+                            advice_of(scheme.layout))));
 }
 
 [[noreturn]] void refuse_ended(const Scheme &scheme, TimestampTz clock) {
@@ -142,7 +162,20 @@ void mention_lead(const Generator &generator, const Scheme &scheme, const Attemp
                      "a generator of its own.")));
 }
 
-[[noreturn]] void refuse(const Generator &generator, const Scheme &scheme, const Attempt &attempt) {
+template <std::int64_t step, std::uint64_t numbers, std::uint64_t last>
+[[noreturn]] void refuse_ended(const SchemeOf<Count<step, numbers, last>> &scheme,
+                               TimestampTz clock) {
+    const uint64 last_time = max_drawn_time(scheme.layout);
+    ereport(ERROR, (errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
+                    errmsg("time field of the ids is exhausted"),
+                    errdetail("The clock is at %s, and the last time that they hold is %s.",
+                              as_text(clock), as_text(clock_at(scheme.epoch, last_time, step))),
+                    errhint("Set the server's clock right.")));
+}
+
+template <typename L>
+[[noreturn]] void refuse(const Generator &generator, const SchemeOf<L> &scheme,
+                         const Attempt &attempt) {
     if (attempt.outcome == Outcome::before_epoch)
         refuse_before_epoch(scheme, attempt.clock);
     if (attempt.outcome == Outcome::too_far_ahead)
@@ -151,45 +184,44 @@ void mention_lead(const Generator &generator, const Scheme &scheme, const Attemp
 }
 
 // Inlined, so that drawing a single tick does not pay for the choice.
-pg_attribute_always_inline Ticks draw(Generator &generator, const Scheme &scheme,
+template <typename L>
+pg_attribute_always_inline Ticks draw(Generator &generator, const SchemeOf<L> &scheme,
                                       uint64 max_count) {
     Wait wait{};
     for (;;) {
         Attempt attempt = try_draw(generator, scheme, wait, max_count);
         if (likely(attempt.outcome == Outcome::drawn)) {
             const uint64 last = last_drawn(scheme.layout, attempt.tick, max_count);
-            if (unlikely(generator.has_replaced_storage))
-                attempt.covered_by = Max(attempt.covered_by, remember_in_replaced_storage(
-                                                                 generator, scheme.layout, last));
+            if (unlikely(generator.has_replaced_storage)) {
+                const XLogRecPtr remembered = remember_in_replaced_storage(
+                    generator, last, logged_ahead_of(scheme.layout, last));
+                attempt.covered_by = Max(attempt.covered_by, remembered);
+            }
             make_durable(attempt.covered_by);
             if (unlikely(attempt.is_ahead))
-                mention_lead(generator, scheme, attempt);
+                mention_lead(generator, lead_ms_of(attempt, scheme));
             return {attempt.tick, last - attempt.tick + 1};
         }
         if (attempt.outcome != Outcome::wait)
             refuse(generator, scheme, attempt);
-        wait_for_next(wait, scheme.epoch, tick_time(scheme.layout, attempt.tick), attempt.clock);
+        wait_for_next(wait, scheme.epoch, tick_time(scheme.layout, attempt.tick), attempt.clock,
+                      step_us(scheme.layout));
     }
 }
 
 }  // namespace
 
-void refuse_max_value(const Generator &generator, Layout layout) {
-    const char *name = generator_name(generator);
-    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                    errmsg("MAXVALUE of sequence %s is too small for the layout", name),
-                    errdetail("MAXVALUE is %lld, and the layout needs %llu.",
-                              static_cast<long long>(generator.max_value),
-                              static_cast<unsigned long long>(max_tick(layout))),
-                    errhint("Run ALTER SEQUENCE %s AS bigint NO MAXVALUE.", name)));
-}
-
-uint64 draw_tick(Generator &generator, const Scheme &scheme) {
+template <typename L>
+uint64 draw_tick(Generator &generator, const SchemeOf<L> &scheme) {
     return draw(generator, scheme, 1).first;
 }
 
 Ticks draw_ticks(Generator &generator, const Scheme &scheme, uint64 max_count) {
     return draw(generator, scheme, max_count);
 }
+
+template uint64 draw_tick(Generator &, const SchemeOf<Layout> &);
+template uint64 draw_tick(Generator &, const SchemeOf<UuidTicks> &);
+template uint64 draw_tick(Generator &, const SchemeOf<ObjectIdTicks> &);
 
 }  // namespace shardid

@@ -7,21 +7,15 @@
 
 namespace shardid {
 
-// What drawing requires of the generator: raises 55000 unless max_tick of the layout is at most its
-// MAXVALUE. A tick above it would stay behind as a state that pg_dump's setval cannot restore.
-[[noreturn]] void refuse_max_value(const Generator &generator, Layout layout);
-inline void check_max_value(const Generator &generator, Layout layout) {
-    if (unlikely(static_cast<int64>(max_tick(layout)) > generator.max_value))
-        refuse_max_value(generator, layout);
-}
-
 // The next tick: greater than every tick drawn from this generator before, not later than the clock
 // unless the clock was set back, durable when returned. Waits, outside every lock and open to
 // cancellation, where the layout's rate demands it.
 // REQUIRED: scheme is valid, check_max_value.
 // Raises 22008 when the clock is before the epoch, 2200H when the time field is exhausted, 55000
-// when the generator is further ahead of the clock than shardid.max_lead.
-uint64 draw_tick(Generator &generator, const Scheme &scheme);
+// when the generator is further ahead of the clock than shardid.max_lead. Instantiated for what
+// draw.cpp lists.
+template <typename L>
+uint64 draw_tick(Generator &generator, const SchemeOf<L> &scheme);
 
 // Ticks that follow each other and have the same time.
 struct Ticks {

@@ -11,7 +11,7 @@ constexpr const char *function_name = "next_id()";
 
 Datum next_id(Generator &generator, int32 shard_argument, const Scheme &scheme) {
     const uint64 shard = checked_shard(shard_argument, scheme.layout);
-    check_max_value(generator, scheme.layout);
+    check_max_value(generator, max_tick(scheme.layout));
     const uint64 tick = draw_tick(generator, scheme);
     return Int64GetDatum(static_cast<int64>(pack_id(scheme.layout, shard, tick)));
 }

@@ -80,6 +80,7 @@ void check_storage(Relation relation) {
 
 void read_limits(Generator &generator) {
     const FormData_pg_sequence definition = definition_of(generator.relid);
+    generator.min_value = definition.seqmin;
     generator.max_value = definition.seqmax;
     generator.increment = definition.seqincrement;
 }
@@ -151,6 +152,16 @@ Generator &use_generator(Oid relid, const char *caller) {
     if (unlikely(IsInParallelMode()))
         PreventCommandIfParallelMode(caller);
     return generator;
+}
+
+void refuse_max_value(const Generator &generator, uint64 needed) {
+    const char *name = generator_name(generator);
+    ereport(ERROR,
+            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+             errmsg("MAXVALUE of sequence %s is too small for the layout", name),
+             errdetail("MAXVALUE is %lld, and the layout needs %lld.",
+                       static_cast<long long>(generator.max_value), static_cast<long long>(needed)),
+             errhint("Run ALTER SEQUENCE %s AS bigint NO MAXVALUE.", name)));
 }
 
 char *generator_name(const Generator &generator) {

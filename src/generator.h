@@ -15,6 +15,7 @@ struct Generator {
     Oid checked_for;               // the user it was checked for
 
     // What the check found.
+    int64 min_value;
     int64 max_value;
     int64 increment;
     bool is_temporary;
@@ -45,6 +46,15 @@ uint32 stamp_of(const Locator &locator);
 // counts downwards, 42P01 if there is none, 25006 and 25000 as nextval does; `caller` is the name
 // of the SQL function for these messages. The pointer stays valid for the session.
 Generator &use_generator(Oid relid, const char *caller);
+
+[[noreturn]] void refuse_max_value(const Generator &generator, uint64 needed);
+
+// Raises 55000 if the generator's sequence cannot hold a tick that may be drawn: a tick above
+// MAXVALUE would stay behind as a state that pg_dump's setval cannot restore.
+inline void check_max_value(const Generator &generator, uint64 needed) {
+    if (unlikely(static_cast<int64>(needed) > generator.max_value))
+        refuse_max_value(generator, needed);
+}
 
 // The generator's schema-qualified name, quoted where it needs it; palloc'd.
 char *generator_name(const Generator &generator);

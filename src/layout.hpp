@@ -110,11 +110,17 @@ constexpr std::uint64_t first_id_of(Layout layout, std::uint64_t time) {
 // Clock readings and epochs are microseconds on one common scale, whichever it is.
 inline constexpr std::int64_t us_per_ms = 1000;
 
-// Whole milliseconds from epoch to a clock reading. REQUIRED: epoch_us <= clock_us. The difference
-// is taken unsigned because it may exceed int64 where each of the two does not.
-constexpr std::uint64_t time_at(std::int64_t epoch_us, std::int64_t clock_us) {
+// How long a time lasts, a step of the clock.
+constexpr std::int64_t step_us(Layout /*layout*/) {
+    return us_per_ms;
+}
+
+// Whole steps from epoch to a clock reading. REQUIRED: epoch_us <= clock_us. The difference is
+// taken unsigned because it may exceed int64 where each of the two does not.
+constexpr std::uint64_t time_at(std::int64_t epoch_us, std::int64_t clock_us,
+                                std::int64_t step_us = us_per_ms) {
     return (static_cast<std::uint64_t>(clock_us) - static_cast<std::uint64_t>(epoch_us)) /
-           us_per_ms;
+           static_cast<std::uint64_t>(step_us);
 }
 
 // The first time that is not before a clock reading. REQUIRED: epoch_us <= clock_us.
@@ -125,8 +131,10 @@ constexpr std::uint64_t time_not_before(std::int64_t epoch_us, std::int64_t cloc
 }
 
 // The clock reading at which a time begins. REQUIRED: time <= time_at(epoch_us, some reading).
-constexpr std::int64_t clock_at(std::int64_t epoch_us, std::uint64_t time) {
-    return static_cast<std::int64_t>(static_cast<std::uint64_t>(epoch_us) + time * us_per_ms);
+constexpr std::int64_t clock_at(std::int64_t epoch_us, std::uint64_t time,
+                                std::int64_t step_us = us_per_ms) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(epoch_us) +
+                                     time * static_cast<std::uint64_t>(step_us));
 }
 
 inline constexpr Layout instagram_layout{13, 10};

@@ -1,3 +1,5 @@
+#include "advance.hpp"
+
 #include "replaced_storage.h"
 
 #include "sequence_page.h"
@@ -157,7 +159,7 @@ void find_replaced_storages(const Generator &generator) {
 
 }  // namespace
 
-XLogRecPtr remember_in_replaced_storage(Generator &generator, Layout layout, uint64 tick) {
+XLogRecPtr remember_in_replaced_storage(Generator &generator, uint64 tick, uint64 log_to) {
     // Nobody else draws from a temporary sequence: it is enough to remember it here.
     if (generator.is_temporary) {
         generator.remembered = Max(generator.remembered, tick);
@@ -168,7 +170,7 @@ XLogRecPtr remember_in_replaced_storage(Generator &generator, Layout layout, uin
     XLogRecPtr covered_by = InvalidXLogRecPtr;
     for (int i = 0; i < replaced.count; ++i)
         if (tick <= replaced.storage[i].max_value)
-            covered_by = Max(covered_by, remember_tick(replaced.storage[i], layout, tick));
+            covered_by = Max(covered_by, remember_tick(replaced.storage[i], tick, log_to));
     return covered_by;
 }
 

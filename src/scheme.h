@@ -1,4 +1,5 @@
-// How the ids of one call are made: the layout of their bits and the epoch their time counts from.
+// How the ids of one call are made: the layout of their bits, or what is counted in place of bits,
+// and the epoch their time counts from.
 #pragma once
 
 #include "layout.hpp"
@@ -7,10 +8,13 @@
 
 namespace shardid {
 
-struct Scheme {
-    Layout layout;
-    TimestampTz epoch;  // a whole millisecond, finite
+template <typename L>
+struct SchemeOf {
+    L layout;
+    TimestampTz epoch;  // finite; of a Layout, a whole millisecond
 };
+
+using Scheme = SchemeOf<Layout>;
 
 // The last time that timestamptz can show in milliseconds since the epoch.
 inline uint64 last_shown_time(TimestampTz epoch) {

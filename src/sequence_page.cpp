@@ -1,14 +1,11 @@
+#include "objectid.hpp"
+#include "uuid_ticks.hpp"
+
 #include "sequence_page.h"
 
 #include "page_pin.h"
 
 namespace shardid {
-
-uint64 logged_ahead_of(Layout layout, uint64 tick) {
-    const uint64 room = max_tick(layout) - tick;
-    const uint64 ahead = logged_ahead_ms << layout.sequence_bits;
-    return tick + (room < ahead ? room : ahead);
-}
 
 namespace {
 
@@ -53,7 +50,8 @@ int64 log_cnt_of(uint64 remainder, int64 increment) {
 //
 // The buffer is already dirty here, so that a checkpoint whose redo pointer we do not see yet is
 // bound to write the page after we are done.
-bool is_logged(const OpenPage &page, const Generator &generator, uint64 tick) {
+pg_attribute_always_inline bool is_logged(const OpenPage &page, const Generator &generator,
+                                          uint64 tick) {
     return was_drawn_from(page, generator) &&
            tick - last_tick_of(page) <= logged_remainder(page, generator.increment) &&
            PageGetLSN(page.page) > GetRedoRecPtr();
@@ -91,7 +89,8 @@ void log_state(const OpenPage &page, const Locator &locator, uint32 stamp, int64
 
 // The xid makes the commit wait for synchronous standbys; it is taken before the critical section,
 // as nextval_internal does.
-pg_noinline void record_and_log(const OpenPage &page, const Generator &generator, Layout layout,
+template <typename L>
+pg_noinline void record_and_log(const OpenPage &page, const Generator &generator, L layout,
                                 uint64 tick) {
     const uint64 log_to = logged_ahead_of(layout, tick);
     GetTopTransactionId();
@@ -111,12 +110,12 @@ Buffer pin_replaced(ReplacedStorage &storage) {
 
 // What WAL covers is kept in the session, not in log_cnt: that counts in the increments of a
 // definition which may be another one than the rollback brings back.
-void set_on(const OpenPage &page, ReplacedStorage &storage, Layout layout, uint64 tick) {
+void set_on(const OpenPage &page, ReplacedStorage &storage, uint64 tick, uint64 log_to) {
     MarkBufferDirty(page.buffer);
     if (!storage.needs_wal)
         set_stamp(page, stamp_of(storage.locator));
     else if (tick > storage.logged_to || PageGetLSN(page.page) <= GetRedoRecPtr()) {
-        storage.logged_to = Min(logged_ahead_of(layout, tick), storage.max_value);
+        storage.logged_to = Min(log_to, storage.max_value);
         GetTopTransactionId();
         START_CRIT_SECTION();
         log_state(page, storage.locator, stamp_of(storage.locator),
@@ -170,8 +169,8 @@ void close_page(const OpenPage &page) {
     UnlockReleaseBuffer(page.buffer);
 }
 
-XLogRecPtr record_tick(const OpenPage &page, const Generator &generator, Layout layout,
-                       uint64 tick) {
+template <typename L>
+XLogRecPtr record_tick(const OpenPage &page, const Generator &generator, L layout, uint64 tick) {
     MarkBufferDirty(page.buffer);
 
     if (unlikely(!generator.needs_wal)) {
@@ -188,10 +187,14 @@ XLogRecPtr record_tick(const OpenPage &page, const Generator &generator, Layout 
     return PageGetLSN(page.page);
 }
 
-XLogRecPtr remember_tick(ReplacedStorage &storage, Layout layout, uint64 tick) {
+template XLogRecPtr record_tick(const OpenPage &, const Generator &, Layout, uint64);
+template XLogRecPtr record_tick(const OpenPage &, const Generator &, UuidTicks, uint64);
+template XLogRecPtr record_tick(const OpenPage &, const Generator &, ObjectIdTicks, uint64);
+
+XLogRecPtr remember_tick(ReplacedStorage &storage, uint64 tick, uint64 log_to) {
     const OpenPage page = lock_page(pin_replaced(storage));
     if (!page.data->is_called || last_tick_of(page) < tick)
-        set_on(page, storage, layout, tick);
+        set_on(page, storage, tick, log_to);
     const XLogRecPtr covered_by = storage.needs_wal ? PageGetLSN(page.page) : InvalidXLogRecPtr;
     UnlockReleaseBuffer(page.buffer);
     return covered_by;

@@ -2,7 +2,7 @@
 // touches buffers or WAL.
 #pragma once
 
-#include "layout.hpp"
+#include "advance.hpp"
 
 #include "generator.h"
 
@@ -42,8 +42,8 @@ inline uint64 last_tick_of(const OpenPage &page) {
 // Puts a tick on the page that was just drawn, and writes WAL ahead of it where that is due.
 // Returns how far WAL has to be durable before the tick may be shown to anyone. REQUIRED: tick >
 // last_tick_of(page), tick <= max_tick(layout) <= generator.max_value.
-XLogRecPtr record_tick(const OpenPage &page, const Generator &generator, Layout layout,
-                       uint64 tick);
+template <typename L>
+XLogRecPtr record_tick(const OpenPage &page, const Generator &generator, L layout, uint64 tick);
 
 // A move of a sequence by some of its steps, and how far to log it where WAL is due.
 struct Move {
@@ -71,7 +71,12 @@ Position read_position(Relation relation, int64 increment);
 inline constexpr uint64 logged_ahead_ms = 1000;
 
 // How far WAL is written ahead when `tick` is not covered yet: one second, within the layout.
-uint64 logged_ahead_of(Layout layout, uint64 tick);
+template <typename L>
+uint64 logged_ahead_of(L layout, uint64 tick) {
+    const uint64 room = max_tick(layout) - tick;
+    const uint64 ahead = ticks_of_ms(layout, logged_ahead_ms);
+    return tick + (room < ahead ? room : ahead);
+}
 
 // Other storage of a generator, which is not in use now, and which only this transaction can touch.
 struct ReplacedStorage {
@@ -83,10 +88,9 @@ struct ReplacedStorage {
     Buffer recent_buffer;
 };
 
-// Moves the sequence in that storage on to `tick`, unless it is there already. Returns how far WAL
-// has to be durable before the tick may be shown. REQUIRED: the storage exists and is not
-// temporary, tick
-// <= storage.max_value.
-XLogRecPtr remember_tick(ReplacedStorage &storage, Layout layout, uint64 tick);
+// Moves the sequence in that storage on to `tick`, unless it is there already, and writes WAL up to
+// `log_to` where that is due. Returns how far WAL has to be durable before the tick may be shown.
+// REQUIRED: the storage exists and is not temporary, tick <= log_to, tick <= storage.max_value.
+XLogRecPtr remember_tick(ReplacedStorage &storage, uint64 tick, uint64 log_to);
 
 }  // namespace shardid

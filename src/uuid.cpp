@@ -82,7 +82,7 @@ PG_FUNCTION_INFO_V1(shardid_uuid_v6_node);
 PG_FUNCTION_INFO_V1(shardid_uuid_v6_to_v1);
 
 Datum shardid_uuid_v1_from(PG_FUNCTION_ARGS) {
-    return shardid::v1_datum(shardid::checked_parts(fcinfo, 1));
+    return shardid::uuid_datum(shardid::pack_uuid_v1(shardid::checked_parts(fcinfo, 1)));
 }
 
 Datum shardid_uuid_v1_timestamp(PG_FUNCTION_ARGS) {
@@ -106,7 +106,7 @@ Datum shardid_uuid_v1_to_v6(PG_FUNCTION_ARGS) {
 }
 
 Datum shardid_uuid_v6_from(PG_FUNCTION_ARGS) {
-    return shardid::v6_datum(shardid::checked_parts(fcinfo, 6));
+    return shardid::uuid_datum(shardid::pack_uuid_v6(shardid::checked_parts(fcinfo, 6)));
 }
 
 Datum shardid_uuid_v6_timestamp(PG_FUNCTION_ARGS) {

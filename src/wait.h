@@ -1,4 +1,4 @@
-// Waiting for the next millisecond, outside every lock.
+// Waiting for the next millisecond, or another step of time, outside every lock.
 #pragma once
 
 #include "advance.hpp"
@@ -14,9 +14,10 @@ struct Wait {
     int64 waited_us;
 };
 
-// Sleeps until it makes sense to try again, a millisecond at most, having found `used_up_time` used
-// up when the clock was at `clock`. Can be cancelled.
-void wait_for_next(Wait &wait, TimestampTz epoch, uint64 used_up_time, TimestampTz clock);
+// Sleeps until it makes sense to try again, a step of time at most, having found `used_up_time`
+// used up when the clock was at `clock`. Can be cancelled.
+void wait_for_next(Wait &wait, TimestampTz epoch, uint64 used_up_time, TimestampTz clock,
+                   int64 step_us);
 
 // The time that the caller has earned by waiting for the end of `last_time`; 0 if none.
 uint64 earned_time(const Wait &wait, uint64 last_time, TimestampTz clock);

@@ -34,7 +34,7 @@ local $ENV{TEMP_CONFIG} = "$dir/temp.conf";
 my $node = new_node('update', '');
 my $databases = 0;
 
-# Everything that the extension consists of, in text.
+# Everything that the extension consists of, in text, but for the random bits in a MINVALUE below zero.
 sub objects
 {
 	my ($database) = @_;
@@ -51,7 +51,7 @@ FROM (SELECT d.objid, d.classid::regclass::text AS catalogue, o.type, o.identity
       WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'
         AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'shardid')) s
 ORDER BY 1;
-SELECT seqtypid::regtype, seqstart, seqincrement, seqmax, seqmin, seqcache, seqcycle FROM pg_sequence ORDER BY seqrelid;
+SELECT seqtypid::regtype, seqstart, seqincrement, seqmax, greatest(seqmin, -1), seqcache, seqcycle FROM pg_sequence ORDER BY seqrelid;
 SELECT extrelocatable, extconfig::regclass[], extcondition FROM pg_extension WHERE extname = 'shardid';
 SQL
 }

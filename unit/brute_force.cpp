@@ -64,7 +64,13 @@ int main(int argc, char **argv) {
     repeat("scattered bits", 1000000, random, check_scattered_bits<Random>);
     repeat("base32.hpp", 1000000, random, check_base32<Random>);
     repeat("any base 32", 1000000, random, check_any_base32<Random>);
+    repeat("count of UUIDs", 1000000, random, check_count<Random, shardid::UuidTicks>);
+    repeat("of ObjectIds", 1000000, random, check_count<Random, shardid::ObjectIdTicks>);
+    repeat("objectid.hpp", 1000000, random, check_objectid<Random>);
+    repeat("identity.hpp", 1000000, random, check_identity<Random>);
     repeat("any clock", 1000, random, simulate<Random>);
     repeat("steady clock", 5000, random, simulate_steady<Random>);
+    repeat("UUIDs, any clock", 1000, random, simulate_uuids<Random>);
+    repeat("UUIDs, steady", 5000, random, simulate_steady_uuids<Random>);
     return 0;
 }

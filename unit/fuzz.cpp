@@ -38,14 +38,27 @@ class Bytes {
 
 using Check = void (*)(Bytes &);
 
-constexpr Check all_checks[] = {check_layout<Bytes>,         check_validity<Bytes>,
-                                check_clock<Bytes>,          check_advance<Bytes>,
-                                check_vigil<Bytes>,          check_uuid<Bytes>,
-                                check_any_uuid<Bytes>,       simulate<Bytes>,
-                                simulate_steady<Bytes>,      check_scattered_digits<Bytes>,
-                                check_scattered_bits<Bytes>, check_base32<Bytes>,
-                                check_any_base32<Bytes>,     check_outlook<Bytes>,
-                                check_range<Bytes>};
+constexpr Check all_checks[] = {check_layout<Bytes>,
+                                check_validity<Bytes>,
+                                check_clock<Bytes>,
+                                check_advance<Bytes>,
+                                check_vigil<Bytes>,
+                                check_uuid<Bytes>,
+                                check_any_uuid<Bytes>,
+                                simulate<Bytes>,
+                                simulate_steady<Bytes>,
+                                check_scattered_digits<Bytes>,
+                                check_scattered_bits<Bytes>,
+                                check_base32<Bytes>,
+                                check_any_base32<Bytes>,
+                                check_outlook<Bytes>,
+                                check_range<Bytes>,
+                                check_count<Bytes, shardid::UuidTicks>,
+                                check_count<Bytes, shardid::ObjectIdTicks>,
+                                check_objectid<Bytes>,
+                                check_identity<Bytes>,
+                                simulate_uuids<Bytes>,
+                                simulate_steady_uuids<Bytes>};
 
 }  // namespace
 

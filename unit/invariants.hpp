@@ -8,10 +8,13 @@
 
 #include "advance.hpp"
 #include "base32.hpp"
+#include "identity.hpp"
 #include "layout.hpp"
+#include "objectid.hpp"
 #include "outlook.hpp"
 #include "range.hpp"
 #include "scatter.hpp"
+#include "uuid_ticks.hpp"
 #include "uuid_v1.hpp"
 #include "uuid_v6.hpp"
 
@@ -214,6 +217,85 @@ void check_range(Source &source) {
     REQUIRE(range.last == range.first + Wide{limits.increment} * (Wide{count} - 1));
     REQUIRE(range.last >= limits.min && range.last <= limits.max);
     REQUIRE(range.last == last_value + Wide{limits.increment} * Wide{range.steps});
+}
+
+// The same rule for ticks that are a plain count.
+template <typename Source, typename Ticks>
+void check_count(Source &source) {
+    constexpr Ticks ticks;
+    const std::uint64_t numbers = max_sequence(ticks) + 1;
+    const std::uint64_t last_of_all = max_tick(ticks);
+    const std::uint64_t time = source.up_to(max_drawn_time(ticks));
+    const std::uint64_t number = source.below(numbers);
+    REQUIRE(Wide{make_tick(ticks, time, number)} == Wide{time} * numbers + number);
+    REQUIRE(tick_time(ticks, make_tick(ticks, time, number)) == time);
+    REQUIRE(tick_sequence(ticks, make_tick(ticks, time, number)) == number);
+
+    const std::uint64_t last = source.up_to(source.below(8) == 0 ? INT64_MAX : last_of_all);
+    const std::uint64_t now = source.below(3) == 0 ? last / numbers + source.below(3)
+                                                   : source.up_to(2 * max_drawn_time(ticks));
+    const std::uint64_t step_to = source.below(4) == 0 ? last / numbers + 1 : 0;
+    const std::uint64_t clock = now > step_to ? now : step_to;
+    const Advance next = advance(ticks, last, now, step_to);
+    const bool is_later = clock > last / numbers;
+    const bool has_ended =
+        is_later ? Wide{clock} * numbers > Wide{last_of_all} : last >= last_of_all;
+    const bool is_used_up = !is_later && !has_ended && last % numbers == numbers - 1;
+    REQUIRE((next.verdict == Verdict::ended) == has_ended);
+    REQUIRE((next.verdict == Verdict::wait) == is_used_up);
+    if (next.verdict == Verdict::draw)
+        REQUIRE(next.tick == (is_later ? clock * numbers : last + 1) && next.tick > last &&
+                next.tick <= last_of_all);
+}
+
+// Packed as printed in hexadecimal; in the order of ticks; and no two ticks make one ObjectId.
+template <typename Source>
+void check_objectid(Source &source) {
+    const ObjectIdParts parts{source.up_to(max_of(32)), source.up_to(max_of(40)),
+                              source.up_to(max_of(24))};
+    const ObjectIdBytes bytes = pack_objectid(parts);
+    REQUIRE(unpack_objectid(bytes) == parts);
+    char expected[32];
+    char actual[32];
+    std::snprintf(expected, sizeof expected, "%08" PRIx64 "%010" PRIx64 "%06" PRIx64, parts.seconds,
+                  parts.process, parts.counter);
+    char *end = actual;
+    for (const std::uint8_t byte : bytes.byte)
+        end += std::snprintf(end, 3, "%02x", byte);
+    REQUIRE(std::strcmp(expected, actual) == 0);
+
+    constexpr ObjectIdTicks ticks;
+    const std::uint64_t tick = source.up_to(max_tick(ticks));
+    const ObjectIdParts drawn = objectid_of_tick(tick, parts.process);
+    REQUIRE(drawn.seconds == tick_time(ticks, tick) / 1000 && drawn.seconds <= max_of(32));
+    REQUIRE(drawn.process == parts.process && drawn.counter <= max_of(24));
+    REQUIRE(drawn.seconds * 16777000 + drawn.counter == tick);
+    if (tick < max_tick(ticks))
+        REQUIRE(std::memcmp(pack_objectid(objectid_of_tick(tick + 1, parts.process)).byte,
+                            pack_objectid(drawn).byte, objectid_size) > 0);
+}
+
+// Databases of one cluster never share a node or an ObjectId's process, whatever the seed.
+template <typename Source>
+void check_identity(Source &source) {
+    const std::uint64_t seed = source.up_to(max_of(seed_bits));
+    const std::uint64_t system = source.up_to(UINT64_MAX);
+    const auto database = static_cast<std::uint32_t>(source.up_to(UINT32_MAX));
+    const auto other = static_cast<std::uint32_t>(source.up_to(UINT32_MAX));
+    REQUIRE(seed_of_min_value(min_value_of_seed(seed)) == seed && min_value_of_seed(seed) < 0);
+
+    const std::uint64_t node = uuid_node_of(seed, system, database);
+    REQUIRE(node <= max_uuid_node && (node / power_of_two(40)) % 2 == 1);
+    REQUIRE((node == uuid_node_of(seed, system, other)) == (database == other));
+    REQUIRE((own_bits(seed, system, database, 40) == own_bits(seed, system, other, 40)) ==
+            (database == other));
+    REQUIRE(own_bits(seed, system, database, 40) <= max_of(40));
+    REQUIRE(uuid_clock_seq_of(seed) <= max_uuid_clock_seq);
+
+    // Each seed has a node of its own, up to those bits that make the clock sequence.
+    const std::uint64_t other_seed = source.up_to(max_of(seed_bits));
+    REQUIRE((node == uuid_node_of(other_seed, system, database)) ==
+            ((seed ^ other_seed) % power_of_two(47) == 0));
 }
 
 // A sleep ends, and no wait is given up before its millisecond has passed, whatever was remembered.
@@ -449,6 +531,11 @@ class Clock {
     int times_set_ = 0;
 };
 
+// So many microseconds where a step is a millisecond, and accordingly fewer.
+inline std::uint64_t part_of(std::int64_t step, std::int64_t us) {
+    return static_cast<std::uint64_t>(us * step / us_per_ms + 1);
+}
+
 struct Caller {
     std::int64_t wakes_at;
     bool waits;
@@ -457,32 +544,33 @@ struct Caller {
 };
 
 // As draw.cpp and wait.cpp do: what the caller may try for, and how it waits.
-inline Advance try_to_advance(const Caller &caller, Layout l, std::uint64_t last,
-                              std::int64_t shown, std::int64_t real) {
+template <typename L>
+Advance try_to_advance(const Caller &caller, L l, std::uint64_t last, std::int64_t shown,
+                       std::int64_t real) {
     const std::uint64_t last_time = tick_time(l, last);
     const bool earned = caller.waits && last_time == caller.vigil.used_up_time &&
                         may_step(caller.vigil, shown, real - caller.since);
-    return advance(l, last, time_at(0, shown), earned ? last_time + 1 : 0);
+    return advance(l, last, time_at(0, shown, step_us(l)), earned ? last_time + 1 : 0);
 }
 
 inline std::int64_t begin_to_wait(Caller &caller, std::uint64_t last_time, std::int64_t shown,
-                                  std::int64_t real) {
+                                  std::int64_t real, std::int64_t step) {
     if (caller.waits && caller.vigil.used_up_time == last_time)
         caller.vigil = look_again(caller.vigil, shown);
     else {
         caller.waits = true;
-        caller.vigil = begin_vigil(last_time, shown);
+        caller.vigil = begin_vigil(last_time, shown, step);
         caller.since = real;
     }
     const std::int64_t sleep = sleep_us(caller.vigil, 0, shown);
-    REQUIRE(sleep > 0 && sleep <= us_per_ms);
+    REQUIRE(sleep > 0 && sleep <= step);
     return sleep;
 }
 
 // Some callers draw from one generator as fast as they can.
-template <typename Source>
-void simulate(Source &source) {
-    const Layout l{13, int_below(source, 5)};
+template <typename Source, typename L>
+void simulate_callers(Source &source, L l) {
+    const std::int64_t step = step_us(l);
     Clock clock;
     std::vector<Caller> callers(1 + source.below(6));
     std::unordered_map<std::uint64_t, std::uint64_t> drawn_in;
@@ -504,27 +592,65 @@ void simulate(Source &source) {
         const Advance next = try_to_advance(*caller, l, last, shown, real);
 
         if (next.verdict == Verdict::wait) {
-            const std::int64_t sleep = begin_to_wait(*caller, last_time, shown, real);
-            caller->wakes_at = real + sleep + us_below(source, 60);
+            const std::int64_t sleep = begin_to_wait(*caller, last_time, shown, real, step);
+            caller->wakes_at = real + sleep + us_below(source, part_of(step, 60));
             // Whatever the clock does, somebody draws within some milliseconds, and some more for
             // each time it is set.
-            REQUIRE(real - drawn_at < (20 + 5 * (clock.times_set() - times_set)) * us_per_ms);
+            REQUIRE(real - drawn_at < (20 + 5 * (clock.times_set() - times_set)) * step);
             continue;
         }
 
         REQUIRE(next.verdict == Verdict::draw && next.tick > last);
         const std::uint64_t time = tick_time(l, next.tick);
         REQUIRE(++drawn_in[time] <= max_sequence(l) + 1);
-        if (time > last_time && time > time_at(0, shown)) {
-            // Ahead of the clock: a step at most for each millisecond that really passes.
-            REQUIRE(stepped_at < 0 || real - stepped_at >= us_per_ms);
+        if (time > last_time && time > time_at(0, shown, step)) {
+            // Ahead of the clock: a step at most for each that really passes.
+            REQUIRE(stepped_at < 0 || real - stepped_at >= step);
             stepped_at = real;
         }
         last = next.tick;
         drawn_at = real;
         times_set = clock.times_set();
         caller->waits = false;
-        caller->wakes_at = real + us_below(source, 40);
+        caller->wakes_at = real + us_below(source, part_of(step, 40));
+    }
+}
+
+template <typename Source>
+void simulate(Source &source) {
+    simulate_callers(source, Layout{13, int_below(source, 5)});
+}
+
+template <typename Source>
+void simulate_uuids(Source &source) {
+    simulate_callers(source, UuidTicks{});
+}
+
+// One caller, by nanoseconds, and a clock of microseconds that runs as real time does: no UUID is
+// of a later microsecond than the clock's.
+template <typename Source>
+void simulate_steady_uuids(Source &source) {
+    constexpr UuidTicks ticks;
+    const std::uint64_t phase = source.below(1000);
+    std::uint64_t last = 0;
+    std::uint64_t real_ns = 0;
+    Caller caller{};
+    for (int look = 0; look < 500 && !source.is_empty(); ++look) {
+        const auto shown = static_cast<std::int64_t>((real_ns + phase) / 1000) + 5000;
+        const auto real = static_cast<std::int64_t>(real_ns);
+        const bool earned = caller.waits && tick_time(ticks, last) == caller.vigil.used_up_time &&
+                            may_step(caller.vigil, shown, (real - caller.since) / 1000);
+        const std::uint64_t now = time_at(0, shown, 1);
+        const Advance next = advance(ticks, last, now, earned ? tick_time(ticks, last) + 1 : 0);
+        if (next.verdict == Verdict::draw) {
+            REQUIRE(next.tick > last && tick_time(ticks, next.tick) <= now);
+            last = next.tick;
+            caller.waits = false;
+            real_ns += source.below(60);
+            continue;
+        }
+        begin_to_wait(caller, tick_time(ticks, last), shown, real, 1);
+        real_ns += source.below(1200);
     }
 }
 
@@ -547,7 +673,7 @@ void simulate_steady(Source &source) {
             continue;
         }
         // The clock shows microseconds; a sleep of some of them lets even a slow one move.
-        real += begin_to_wait(caller, tick_time(l, last), shown, real) + 25;
+        real += begin_to_wait(caller, tick_time(l, last), shown, real, us_per_ms) + 25;
     }
 }
 

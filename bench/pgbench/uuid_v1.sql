@@ -1,0 +1,1 @@
+SELECT uuid_v1();

@@ -1,0 +1,113 @@
+-- UUIDs of version 1 made here.
+
+-- Version 1 of the RFC's variant, a multicast node, the time of now.
+SELECT substr(u::text, 15, 1) AS version, substr(u::text, 20, 1) IN ('8', '9', 'a', 'b') AS variant,
+       get_bit(decode(replace(uuid_v1_node(u)::text, ':', ''), 'hex'), 0) AS multicast,
+       uuid_v1_timestamp(u) BETWEEN statement_timestamp() AND clock_timestamp() AS now
+FROM (SELECT uuid_v1() AS u OFFSET 0) s;
+
+-- Distinct, of one node and clock sequence, each later than the one before; as version 6 in this order.
+CREATE TABLE made (n int GENERATED ALWAYS AS IDENTITY, u uuid DEFAULT uuid_v1());
+INSERT INTO made SELECT FROM generate_series(1, 100000);
+SELECT count(DISTINCT u), count(DISTINCT (uuid_v1_node(u), uuid_v1_clock_seq(u))) AS nodes FROM made;
+SELECT count(*) AS not_later
+FROM (SELECT (uuid_v1_timestamp(u), uuid_v1_hundred_ns(u))
+             <= lag((uuid_v1_timestamp(u), uuid_v1_hundred_ns(u))) OVER (ORDER BY n) AS back,
+             uuid_v1_to_v6(u) <= lag(uuid_v1_to_v6(u)) OVER (ORDER BY n) AS back_as_v6
+      FROM made) s
+WHERE back OR back_as_v6;
+
+-- The sequence's last value is the timestamp of the last.
+SELECT last_value - (SELECT max((extract(epoch FROM uuid_v1_timestamp(u)) * 1000000)::bigint * 10
+                                + uuid_v1_hundred_ns(u)) FROM made) AS since_1582_to_1970
+FROM shardid_uuid_seq;
+
+-- Found whatever the search path, also where another sequence has its name.
+CREATE SCHEMA elsewhere;
+CREATE SEQUENCE elsewhere.shardid_uuid_seq;
+CREATE TEMPORARY SEQUENCE shardid_uuid_seq;
+SET search_path = elsewhere;
+SELECT public.uuid_v1_timestamp(public.uuid_v1()) >= statement_timestamp() AS now;
+RESET search_path;
+SELECT (SELECT is_called FROM pg_temp.shardid_uuid_seq), (SELECT is_called FROM elsewhere.shardid_uuid_seq);
+DROP SCHEMA elsewhere CASCADE;
+DROP SEQUENCE pg_temp.shardid_uuid_seq;
+
+-- It moves with the extension.
+CREATE SCHEMA ids;
+ALTER EXTENSION shardid SET SCHEMA ids;
+SELECT ids.uuid_v1_node(ids.uuid_v1()) = (SELECT ids.uuid_v1_node(u) FROM made LIMIT 1) AS same_node;
+INSERT INTO made DEFAULT VALUES;
+ALTER EXTENSION shardid SET SCHEMA public;
+DROP SCHEMA ids;
+
+-- Rolled back, they do not come again.
+SELECT u AS last FROM made ORDER BY n DESC LIMIT 1 \gset
+BEGIN;
+SELECT uuid_v1() AS rolled_back \gset
+ROLLBACK;
+SELECT uuid_v1_to_v6(:'last') < uuid_v1_to_v6(:'rolled_back') AS later,
+       uuid_v1_to_v6(:'rolled_back') < uuid_v1_to_v6(uuid_v1()) AS and_later;
+
+-- Nor does a restart repeat any.
+SELECT uuid_v1() AS before \gset
+ALTER SEQUENCE shardid_uuid_seq RESTART;
+SELECT uuid_v1_to_v6(:'before') < uuid_v1_to_v6(uuid_v1()) AS later;
+
+-- Another node: the times go on. Made anew, the extension has another, too.
+SELECT uuid_v1() AS before \gset
+SELECT renew_identity();
+SELECT uuid_v1() AS after \gset
+SELECT uuid_v1_node(:'before') <> uuid_v1_node(:'after') AS another_node,
+       uuid_v1_timestamp(:'before') < uuid_v1_timestamp(:'after') AS later;
+DROP TABLE made;
+DROP EXTENSION shardid;
+CREATE EXTENSION shardid;
+SELECT uuid_v1_node(uuid_v1()) <> uuid_v1_node(:'after') AS another_node;
+
+-- Refused, with what to do.
+\set SHOW_CONTEXT never
+CREATE ROLE regress_shardid_uuid;
+SET ROLE regress_shardid_uuid;
+SELECT uuid_v1();
+\echo :LAST_ERROR_SQLSTATE
+SELECT renew_identity();
+\echo :LAST_ERROR_SQLSTATE
+RESET ROLE;
+GRANT USAGE ON SEQUENCE shardid_uuid_seq TO regress_shardid_uuid;
+SET ROLE regress_shardid_uuid;
+SELECT uuid_v1() IS NOT NULL AS made;
+RESET ROLE;
+REVOKE ALL ON SEQUENCE shardid_uuid_seq FROM regress_shardid_uuid;
+DROP ROLE regress_shardid_uuid;
+BEGIN READ ONLY;
+SELECT uuid_v1();
+\echo :LAST_ERROR_SQLSTATE
+ROLLBACK;
+BEGIN READ ONLY;
+SELECT renew_identity();
+\echo :LAST_ERROR_SQLSTATE
+ROLLBACK;
+ALTER SEQUENCE shardid_uuid_seq MAXVALUE 1000000 RESTART;
+SELECT uuid_v1();
+\echo :LAST_ERROR_SQLSTATE
+ALTER SEQUENCE shardid_uuid_seq MAXVALUE 9223372036854775807 INCREMENT -1;
+SELECT uuid_v1();
+\echo :LAST_ERROR_SQLSTATE
+ALTER SEQUENCE shardid_uuid_seq NO MAXVALUE INCREMENT 1;
+ALTER SEQUENCE shardid_uuid_seq SET UNLOGGED;
+SELECT uuid_v1();
+\echo :LAST_ERROR_SQLSTATE
+ALTER SEQUENCE shardid_uuid_seq SET LOGGED;
+ALTER SEQUENCE shardid_uuid_seq RENAME TO renamed;
+SELECT uuid_v1();
+\echo :LAST_ERROR_SQLSTATE
+ALTER SEQUENCE renamed RENAME TO shardid_uuid_seq;
+SELECT setval('shardid_uuid_seq', 1152921504606846975);
+\set VERBOSITY terse
+SELECT uuid_v1();
+\echo :LAST_ERROR_SQLSTATE
+ALTER SEQUENCE shardid_uuid_seq RESTART;
+SELECT uuid_v1() IS NOT NULL AS goes_on;
+DROP EXTENSION shardid;
+CREATE EXTENSION shardid;

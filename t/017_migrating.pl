@@ -425,6 +425,15 @@ like(
 	on(q(SET enable_seqscan = off; EXPLAIN (COSTS off) SELECT * FROM documents WHERE uuid_v1_timestamp(uuid) >= now())),
 	qr/documents_uuid_v1_timestamp_idx.*Index Cond: \(uuid_v1_timestamp\(uuid\) >= now\(\)\)/s,
 	'uuid: kept, and found by time on an index');
+is( on(<<'SQL'), '100|t', 'uuid: new ones are made here, of another node');
+GRANT INSERT, SELECT ON documents TO app;
+GRANT USAGE ON SEQUENCE documents_n_seq TO app;
+SET ROLE app;
+WITH made AS (INSERT INTO documents SELECT FROM generate_series(1, 100) RETURNING uuid)
+SELECT count(DISTINCT made.uuid), bool_and(uuid_v1_node(made.uuid) <> uuid_v1_node(old.uuid))
+FROM made, (SELECT uuid FROM documents LIMIT 1) old;
+SQL
+on('DELETE FROM documents WHERE n > 2000');
 clock('-10s');
 on(block('uuid-add-id'));
 is(answer('documents', 'documents_id_seq'), 'yes', 'uuid: after');

@@ -6,6 +6,10 @@ SELECT * FROM nextval_range('s', 1);
 SELECT * FROM nextval_range('s', 1000000);
 SELECT nextval('s'), last_value, is_called FROM s;
 
+-- currval and lastval do not see it.
+SELECT * FROM nextval_range('s', 10);
+SELECT currval('s') = last_value - 10 AS is_of_nextval, lastval() = last_value - 10 AS also FROM s;
+
 -- It gives what nextval gives when called as often, also downwards, in steps and around zero; where
 -- nextval would end or go round, it takes nothing.
 CREATE FUNCTION by_nextval(seq regclass, count int) RETURNS text LANGUAGE plpgsql AS $$

@@ -194,6 +194,20 @@ BEGIN READ ONLY;
 SELECT next_ids(5, 1);
 ROLLBACK;
 SELECT 1 WHERE next_ids(5, 1) > 0;
+-- Not in a parallel worker.
+CREATE FUNCTION in_parallel(int) RETURNS bigint LANGUAGE sql PARALLEL SAFE AS $$ SELECT max(id) FROM next_ids(5, 3) id $$;
+CREATE TABLE many AS SELECT generate_series(1, 1000) AS n;
+BEGIN;
+SET LOCAL parallel_setup_cost = 0;
+SET LOCAL parallel_tuple_cost = 0;
+SET LOCAL min_parallel_table_scan_size = 0;
+SET LOCAL max_parallel_workers_per_gather = 2;
+\set VERBOSITY sqlstate
+SELECT count(in_parallel(n)) FROM many;
+\set VERBOSITY default
+ROLLBACK;
+DROP TABLE many;
+DROP FUNCTION in_parallel;
 
 DROP FUNCTION lent, is_increasing;
 DROP TABLE rows;

@@ -137,7 +137,9 @@ is_innocent(judge_clients(\@stopped, lead_ms => -1), 'crash between WAL insert a
 set_fake_clock($clock, '+0');
 sleep 1;
 query('SELECT next_id(5)');
+my $logged_to = query('SELECT logged_to FROM id_generator_status()');
 crash('+0');
+is(query('SELECT last_ts FROM id_generator_status()'), $logged_to, 'a crash takes a generator to where its status said');
 my $after_crash = start_clients($node, 2, 'SELECT next_id(5)', rounds => 100);
 finish_clients($after_crash);
 my $lead = judge_clients([$after_crash], lead_ms => 1000);

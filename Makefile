@@ -10,7 +10,7 @@ OBJS = src/module.o src/generate.o src/inspect.o src/uuid.o src/uuid_parts.o src
 REGRESS = ids layouts inspection uuid_v1 uuid_v6 uuid_v1_generated objectid errors privileges interplay \
           rollback two_phase usage extension batches status ranges scatter short_text layouts_of_others partitioning
 REGRESS_OPTS = --load-extension=shardid
-ISOLATION = ddl_waits draw_waits together revoked prepared
+ISOLATION = ddl_waits draw_waits together revoked prepared watched
 ISOLATION_OPTS = --load-extension=shardid
 TAP_TESTS = 1
 

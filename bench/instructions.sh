@@ -13,7 +13,7 @@ readonly few=10000 many=30000
 collected() {
     local call=$1 set=$2 count=$3 profile
     profile=$(mktemp "$SANDBOX/callgrind.XXXXXX")
-    echo "SELECT count($call) FROM (SELECT u, ts, mac, ${set/COUNT/$count} AS n FROM one_uuid) s" |
+    echo "SELECT count($call) FROM (SELECT u, ts, mac, ${set//COUNT/$count} AS n FROM one_uuid) s" |
         valgrind --tool=callgrind --callgrind-out-file="$profile" \
             postgres --single -D "$SANDBOX/data" -c jit=off postgres 2>&1 >"$SANDBOX/out.log" |
         sed -nE 's/.*Collected : ([0-9]+).*/\1/p'
@@ -32,6 +32,10 @@ stop_cluster
 floor=$(per_call 'pg_backend_pid()')
 floor_of_sets=$(per_call n)
 nextval=$(per_call "nextval('plain')")
+next_id=$(per_call "next_id(5, 'roomy', shard_bits => 3, sequence_bits => 20)")
+readonly ids="next_ids(5, COUNT, 'roomy', shard_bits => 3, sequence_bits => 20)"
+of_next_ids=$(per_call n "$ids")
+beside=$(per_call n "generate_series(1, COUNT) AS i, $ids")
 report() {
     local label=$1 gross=$2 own_floor=${3:-$floor}
     awk -v l="$label" -v g="$gross" -v f="$own_floor" -v n="$((nextval - floor))" 'BEGIN {
@@ -44,10 +48,12 @@ report() {
     report '`pg_backend_pid()`, the floor' "$floor"
     report '`nextval`' "$nextval"
     report '`nextval`, CACHE 100' "$(per_call "nextval('cached')")"
-    report '**`next_id`**' "$(per_call "next_id(5, 'roomy', shard_bits => 3, sequence_bits => 20)")"
+    report '**`next_id`**' "$next_id"
     report '`generate_series(1, n)`, the floor of sets' "$floor_of_sets" "$floor_of_sets"
-    report '**`next_ids`**, an id' \
-        "$(per_call n "next_ids(5, COUNT, 'roomy', shard_bits => 3, sequence_bits => 20)")" "$floor_of_sets"
+    report '**`next_ids`**, an id' "$of_next_ids" "$floor_of_sets"
+    report '**`next_ids`** beside `generate_series`, an id' "$beside" "$floor_of_sets"
+    report '`setval(s, nextval(s) + 999)`, which repeats values' "$(per_call "setval('set_on', nextval('set_on') + 999)")"
+    report '**`nextval_range`**, 1,000 values' "$(per_call "nextval_range('in_ranges', 1000)")"
     report 'PL/pgSQL recipe' "$(per_call 'baseline.next_id()')"
     report '**`uuid_v1`**' "$(per_call 'uuid_v1()')"
     report '**`objectid`**' "$(per_call 'objectid()')"
@@ -56,3 +62,8 @@ report() {
     report '**`uuid_v1_timestamp`**' "$(per_call 'uuid_v1_timestamp(u)')"
     report 'SQL `uuid_v1_timestamp`' "$(per_call 'baseline.uuid_v1_timestamp(u)')"
 } | tee "$SANDBOX/out/instructions.md"
+
+if (((of_next_ids - floor_of_sets) * 3 > next_id - floor)); then
+    echo 'an id of next_ids costs more than a third of one of next_id' >&2
+    exit 1
+fi

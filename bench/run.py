@@ -44,11 +44,20 @@ PGBENCH = [
         "insert_1000_by_nextval_cache_100": ("`nextval`, CACHE 100", "insert_1000_by_recipe"),
         "insert_1000_by_recipe": ("PL/pgSQL recipe", "insert_1000_by_recipe"),
         "insert_1000_by_next_id": ("**`next_id`**", "insert_1000_by_recipe"),
+        "insert_1000_by_next_ids": ("**`next_ids`**, in the select list", "insert_1000_by_recipe"),
+    }),
+    ("1,000 values a transaction; the recipe is `nextval`", "select_1", {
+        "values_1000_by_nextval": ("`nextval`, 1,000 times", "values_1000_by_nextval"),
+        "values_1000_by_setval": ("`setval(s, nextval(s) + 999)`, which repeats values",
+                                  "values_1000_by_nextval"),
+        "values_1000_by_nextval_range": ("**`nextval_range`**", "values_1000_by_nextval"),
     }),
 ]
 
-# Contender: (what it is, call, calls a loop, recipe).
+# Contender: (what it is, call, calls a loop, recipe). A call with COUNT gives a set of so many, and
+# takes the place of the loop's generate_series.
 LOOP_FLOOR = "pg_backend_pid()"
+SET_FLOOR = "generate_series(1, COUNT)"
 LOOPS = {
     "nextval": ("`nextval`", "nextval('plain')", 1000000, "recipe"),
     "nextval_cache_100": ("`nextval`, CACHE 100", "nextval('cached')", 1000000, "recipe"),
@@ -57,6 +66,9 @@ LOOPS = {
                 "next_id(5, 'roomy', shard_bits => 3, sequence_bits => 20)", 1000000, "recipe"),
     "next_id_default": ("**`next_id`**, default layout (1,024,000/s at most)", "next_id(5)", 1000000,
                         "recipe"),
+    "next_ids": ("**`next_ids`**, room in the layout",
+                 "next_ids(5, COUNT, 'roomy', shard_bits => 3, sequence_bits => 20)", 1000000, "recipe"),
+    "next_ids_default": ("**`next_ids`**, default layout", "next_ids(5, COUNT)", 1000000, "recipe"),
     "gen_random_uuid": ("`gen_random_uuid`", "gen_random_uuid()", 200000, "uuid_v1_from_recipe"),
     "uuid_generate_v1": ("uuid-ossp `uuid_generate_v1`", "uuid_generate_v1()", 50000,
                          "uuid_v1_from_recipe"),
@@ -74,6 +86,9 @@ LOOPS = {
 }
 
 CEILING = 1024000
+
+# Ways to take 1,000 values that 16 sessions use at once, each noting what it got.
+NOTED = {"setval": "`setval(s, nextval(s) + 999)`", "nextval_range": "`nextval_range`"}
 
 COPY_ROWS = 500000
 COPY_TABLES = {"by_nextval": "`nextval`", "by_recipe": "PL/pgSQL recipe", "by_next_id": "**`next_id`**"}
@@ -97,8 +112,14 @@ def milliseconds(statements):
 
 def loop(call, count):
     """ns a call, net of the floor, both in one session one after the other."""
-    rows = f"(SELECT u, ts, mac, generate_series(1, {count}) FROM one_uuid) s"
-    floor, own = milliseconds([f"SELECT count({f}) FROM {rows}" for f in (LOOP_FLOOR, call)])
+    is_set = "COUNT" in call
+
+    def statement(called):
+        result, rows = ("n", called) if is_set else (called, SET_FLOOR)
+        rows = rows.replace("COUNT", str(count))
+        return f"SELECT count({result}) FROM (SELECT u, ts, mac, {rows} AS n FROM one_uuid) s"
+
+    floor, own = milliseconds([statement(c) for c in (SET_FLOOR if is_set else LOOP_FLOOR, call)])
     return (own - floor) * 1e6 / count, own * 1e6 / count
 
 
@@ -158,6 +179,9 @@ def measure(rounds, seconds):
         for table in rotated(COPY_TABLES, number):
             results.add(("copy", table), copy_rows(table))
         progress(number, rounds, "COPY")
+        for way in NOTED:
+            run_pgbench(f"noted_1000_by_{way}", seconds)
+        progress(number, rounds, "noted ranges")
         results.add(("wal", "nextval"), wal_of_a_million("nextval('plain')"))
         results.add(("wal", "next_id"), wal_of_a_million("next_id(5)"))
     return results
@@ -174,6 +198,16 @@ def duplicates(contender):
         return "", 0
     rows, ids = psql(f"SELECT count(*), count(DISTINCT id) FROM {table}").strip().split("|")
     return f"{int(rows) - int(ids):,} of {int(rows):,}", int(rows) - int(ids)
+
+
+def given_twice(way):
+    """(how many values 16 sessions were given more than once, how many they were given)."""
+    given, different = psql(f"""
+SELECT (SELECT sum(last - first + 1) FROM taken_by_{way}),
+       (SELECT sum(upper(r) - lower(r))
+        FROM (SELECT unnest(range_agg(int8range(first, last, '[]'))) AS r FROM taken_by_{way}) s)
+""").strip().split("|")
+    return int(given) - int(different), int(given)
 
 
 def table(headings, rows):
@@ -215,6 +249,12 @@ def report(results, rounds, seconds):
     lines += [
         f"One generator in one session: {rate:,.0f} ids/s, {rate / CEILING:.1%} of the layout's "
         f"{CEILING:,}/s.",
+        "For an id of many, `next_ids` takes "
+        f"{results.ratio(('loop', 'next_ids'), ('loop', 'next_id')):.2f} of what `next_id` does, net, where "
+        "the layout has room; in the default layout it gives "
+        f"{1e9 / results.median(('gross', 'next_ids_default')):,.0f} ids/s.",
+        "Values that 16 sessions were given twice, taking 1,000 at a time: " + ", ".join(
+            "{} {:,} of {:,}".format(label, *given_twice(way)) for way, label in NOTED.items()) + ".",
         f"WAL of a million ids in one statement: `next_id` {results.median(('wal', 'next_id')):,.0f} "
         f"bytes, `nextval` {results.median(('wal', 'nextval')):,.0f} bytes.",
         "",
@@ -282,7 +322,8 @@ def main():
     chart(results, arguments.out)
     print(text)
 
-    wrong = [name for name in ("by_next_id", "by_nextval") if duplicates(name)[1]]
+    wrong = [name for name in ("by_next_id", "by_next_ids", "by_nextval") if duplicates(name)[1]]
+    wrong += [way for way in ("nextval_range",) if given_twice(way)[0]]
     sys.exit(f"duplicates in {', '.join(wrong)}" if wrong else 0)
 
 

@@ -6,6 +6,8 @@ CREATE EXTENSION "uuid-ossp";
 CREATE SEQUENCE plain;
 CREATE SEQUENCE cached CACHE 100;
 CREATE SEQUENCE roomy;
+CREATE SEQUENCE in_ranges;
+CREATE SEQUENCE set_on;
 
 -- The index is not unique, so that duplicates can be counted afterwards.
 CREATE TABLE no_id (id bigint DEFAULT 0, n int);
@@ -13,10 +15,14 @@ CREATE TABLE by_nextval (id bigint DEFAULT nextval('plain'), n int);
 CREATE TABLE by_nextval_cache_100 (id bigint DEFAULT nextval('cached'), n int);
 CREATE TABLE by_recipe (id bigint DEFAULT baseline.next_id(), n int);
 CREATE TABLE by_next_id (id bigint DEFAULT next_id(5), n int);
+CREATE TABLE by_next_ids (id bigint, n int);
+CREATE TABLE taken_by_setval (first bigint, last bigint);
+CREATE TABLE taken_by_nextval_range (first bigint, last bigint);
 CREATE INDEX ON by_nextval (id);
 CREATE INDEX ON by_nextval_cache_100 (id);
 CREATE INDEX ON by_recipe (id);
 CREATE INDEX ON by_next_id (id);
+CREATE INDEX ON by_next_ids (id);
 CREATE INDEX ON no_id (n);
 
 -- Arguments that the planner cannot see through: a function of constants would be computed once.

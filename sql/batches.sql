@@ -44,6 +44,11 @@ SELECT max(id) AS last FROM (SELECT next_ids(5, 2147483647, 'g') AS id LIMIT 300
 SELECT last_value >> 10 = (:last)::bigint >> 23 AS no_later_millisecond FROM g;
 SELECT id AS last FROM next_ids(5, 3000, 'g') AS id LIMIT 1 \gset
 SELECT last_value >> 10 > (:last)::bigint >> 23 AS later_milliseconds FROM g;
+-- With room in the millisecond, all are drawn in one step, for which the page is locked once.
+CREATE SEQUENCE roomy;
+SELECT next_ids(0, 1000, 'roomy', shard_bits => 3, sequence_bits => 20) AS first LIMIT 1 \gset
+SELECT last_value - id_sequence(:first, 20) - ((:first)::bigint >> 23 << 20) AS further FROM roomy;
+DROP SEQUENCE roomy;
 -- Used by other set-returning functions' side, in INSERT, and by a caller that stops early.
 SELECT n, id > 0 AS drawn FROM (SELECT generate_series(1, 3) AS n, next_ids(5, 2, 'g') AS id) s;
 CREATE TABLE rows (id bigint PRIMARY KEY, n int);
@@ -51,6 +56,9 @@ INSERT INTO rows SELECT next_ids(5, 3000, 'g'), generate_series(1, 3000);
 SELECT count(*), array_agg(n ORDER BY id) = array_agg(n ORDER BY n) AS in_order FROM rows;
 SELECT EXISTS (SELECT next_ids(5, 1000, 'g'));
 SELECT count(*) FROM generate_series(1, 3) n, LATERAL next_ids(5, n, 'g');
+-- Started again before it is at its end, it draws anew.
+SELECT cardinality(ids) AS n, count(*), (SELECT count(DISTINCT id) FROM unnest(array_agg(ids)) AS id) AS different
+FROM (SELECT ARRAY(SELECT next_ids(5, 3, 'g') + 0 * n LIMIT 2) AS ids FROM generate_series(1, 4) n) s GROUP BY 1;
 DO $$
 DECLARE
     drawn bigint;
@@ -71,8 +79,13 @@ SELECT count(id) FROM (SELECT next_ids(5, 2147483647, 'g') AS id) s;
 SELECT count(*) FROM next_ids(5, 2147483647, 'g');
 CREATE SEQUENCE slow;
 SELECT count(*) FROM next_ids(5, 2147483647, 'slow', sequence_bits => 0);
+-- Where a millisecond has more room than that, nothing waits.
+CREATE SEQUENCE wide;
+SELECT date_trunc('day', clock_timestamp()) AS today \gset
+SELECT count(id) FROM (SELECT next_ids(0, 2147483647, 'wide', :'today', 1, 31) AS id) s;
+SELECT count(*) FROM next_ids(0, 2147483647, 'wide', :'today', 1, 31);
 RESET statement_timeout;
-DROP SEQUENCE slow;
+DROP SEQUENCE slow, wide;
 
 -- Between two ids of a cursor: other draws, savepoints, ALTER, a rollback of it.
 CREATE FUNCTION is_increasing(VARIADIC ids bigint[]) RETURNS boolean LANGUAGE sql AS $$
@@ -110,6 +123,14 @@ MOVE 2998 FROM held;
 FETCH held \gset c_
 SELECT is_increasing(:a_id, :c_id, :b);
 CLOSE held;
+-- A cursor that scrolls shows the same again.
+BEGIN;
+DECLARE c SCROLL CURSOR FOR SELECT next_ids(5, 3, 'g') AS id;
+FETCH c \gset a_
+FETCH c \gset b_
+FETCH PRIOR FROM c \gset c_
+SELECT :a_id = :c_id AND :b_id > :a_id AS same;
+COMMIT;
 -- Another role, and none left.
 CREATE ROLE regress_shardid_reader;
 GRANT SELECT ON SEQUENCE g TO regress_shardid_reader;
@@ -173,6 +194,20 @@ BEGIN READ ONLY;
 SELECT next_ids(5, 1);
 ROLLBACK;
 SELECT 1 WHERE next_ids(5, 1) > 0;
+-- Not in a parallel worker.
+CREATE FUNCTION in_parallel(int) RETURNS bigint LANGUAGE sql PARALLEL SAFE AS $$ SELECT max(id) FROM next_ids(5, 3) id $$;
+CREATE TABLE many AS SELECT generate_series(1, 1000) AS n;
+BEGIN;
+SET LOCAL parallel_setup_cost = 0;
+SET LOCAL parallel_tuple_cost = 0;
+SET LOCAL min_parallel_table_scan_size = 0;
+SET LOCAL max_parallel_workers_per_gather = 2;
+\set VERBOSITY sqlstate
+SELECT count(in_parallel(n)) FROM many;
+\set VERBOSITY default
+ROLLBACK;
+DROP TABLE many;
+DROP FUNCTION in_parallel;
 
 DROP FUNCTION lent, is_increasing;
 DROP TABLE rows;

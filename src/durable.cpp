@@ -52,10 +52,10 @@ pg_noinline void wait_for_standbys(XLogRecPtr up_to) {
     RESUME_INTERRUPTS();
     CHECK_FOR_INTERRUPTS();
     if (!has_reached_standbys(up_to, mode))
-        ereport(ERROR, (errcode(ERRCODE_QUERY_CANCELED),
-                        errmsg("canceling statement while it waits for a synchronous standby"),
-                        errdetail("An id was drawn, but may not have reached the standby, and is "
-                                  "withheld.")));
+        ereport(ERROR,
+                (errcode(ERRCODE_QUERY_CANCELED),
+                 errmsg("canceling statement while it waits for a synchronous standby"),
+                 errdetail("What was drawn may not have reached the standby, and is withheld.")));
     known_replicated[mode] = up_to;
 }
 

@@ -37,7 +37,10 @@ void check_readable(Relation relation) {
                  errhint("Ask the primary server.")));
 }
 
+// A reader's lock keeps no ALTER SEQUENCE away, and taken again it brings no news: of the storage
+// that another session has put in the old one's place we learn only if we ask.
 Position read_position_of(Oid relid, bool *is_permanent) {
+    AcceptInvalidationMessages();
     Relation relation = open_sequence(relid, AccessShareLock, "Pass the name of a sequence.");
     check_readable(relation);
     const Position position = read_position(relation, definition_of(relid).seqincrement);

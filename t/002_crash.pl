@@ -67,7 +67,8 @@ my @modes = (
 		draw => 'INSERT INTO photos DEFAULT VALUES RETURNING id',
 		options => '-c synchronous_commit=off'
 	},
-	{ name => 'rolled back', draw => [ 'BEGIN', 'SELECT next_id(5)', 'ROLLBACK' ] });
+	{ name => 'rolled back', draw => [ 'BEGIN', 'SELECT next_id(5)', 'ROLLBACK' ] },
+	{ name => 'many at once, rolled back', draw => [ 'BEGIN', 'SELECT next_ids(5, 40)', 'ROLLBACK' ] });
 
 sub checkpoint_at_some_moment
 {
@@ -110,12 +111,13 @@ cmp_ok($nextval->{duplicates}, '>', 0, "nextval rolled back: $nextval->{duplicat
 # sessions wait for it. What the crash then takes nobody may have been told.
 my $gate = PostgreSQL::Test::Utils::tempdir() . '/gate';
 my @stopped;
-my $rounds = rounds(2, 20);
+my $rounds = rounds(3, 21);
+my @unflushed = @modes[ 0, 3, 4 ];
 for my $round (1 .. $rounds)
 {
 	$node->stop;
 	with_wal_gate($gate, sub { restart_at('+0') });
-	my $clients = start_clients($node, 16, $modes[ $round % 2 ? 3 : 0 ]{draw});
+	my $clients = start_clients($node, 16, $unflushed[ $round % 3 ]{draw});
 	usleep 200_000 + rand 300_000;
 	append_to_file($gate, 'closed');
 	$node->poll_query_until('postgres',
@@ -135,7 +137,9 @@ is_innocent(judge_clients(\@stopped, lead_ms => -1), 'crash between WAL insert a
 set_fake_clock($clock, '+0');
 sleep 1;
 query('SELECT next_id(5)');
+my $logged_to = query('SELECT logged_to FROM id_generator_status()');
 crash('+0');
+is(query('SELECT last_ts FROM id_generator_status()'), $logged_to, 'a crash takes a generator to where its status said');
 my $after_crash = start_clients($node, 2, 'SELECT next_id(5)', rounds => 100);
 finish_clients($after_crash);
 my $lead = judge_clients([$after_crash], lead_ms => 1000);

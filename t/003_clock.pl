@@ -237,6 +237,7 @@ is(judge([ \@told ])->{violations}, 0, 'all ids of these steps are right');
 # again, to the next of the offsets. With one id a millisecond everybody waits all the time.
 my %layouts = (
 	'next_id(5, \'%s\') FROM generate_series(1, 50)' => {},
+	'next_ids(5, 50, \'%s\')' => {},
 	'next_id(5, \'%s\', shard_bits => 22, sequence_bits => 0)' => { shard_bits => 22, sequence_bits => 0 });
 my %steps = (
 	'clock back 1 ms' => ['-0.001'],
@@ -272,11 +273,15 @@ for my $fault (sort keys %steps)
 	is_innocent(\%sum, $fault, $rounds * keys %layouts);
 }
 
-# A server whose generator is ahead says so, once a minute in a session.
+# A server whose generator is ahead by more than a second says so, once a minute in a session.
 set_fake_clock($clock, '+0');
 query('CREATE SEQUENCE noted; SELECT next_id(5, \'noted\')');
-set_fake_clock($clock, '-3600');
 my $log_start = -s $node->logfile;
+set_fake_clock($clock, '-0.9');
+query('SELECT next_id(5, \'noted\')');
+unlike(slurp_file($node->logfile, $log_start), qr/ahead of the clock/, 'less than a second ahead, it says nothing');
+set_fake_clock($clock, '-3600');
+$log_start = -s $node->logfile;
 my $draw_for = rounds(2, 65);
 query(join ' ', ('SELECT next_id(5, \'noted\'); SELECT 1;') x 100);
 query(<<SQL);

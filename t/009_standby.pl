@@ -52,6 +52,12 @@ unlike(slurp_file($standby->logfile), qr/inconsistent page found|FATAL|PANIC/, '
 # Nothing is drawn on a standby.
 my ($code, $stdout, $stderr) = $standby->psql('postgres', "\\set VERBOSITY verbose\nSELECT next_id(5)");
 like($stderr, qr/ERROR:  25006: cannot execute next_id\(\) in a read-only transaction/, 'refused on a standby');
+for my $call ('nextval(\'shardid_seq\')', 'next_ids(5, 3)', 'nextval_range(\'shardid_seq\', 3)')
+{
+	my ($function) = $call =~ /^(\w+)/;
+	($code, $stdout, $stderr) = $standby->psql('postgres', "\\set VERBOSITY verbose\nSELECT $call");
+	like($stderr, qr/ERROR:  25006: cannot execute $function\(\) in a read-only transaction/, "$function: likewise");
+}
 
 # But it can be watched there: a standby stands where the primary has logged to.
 $primary->safe_psql('postgres', 'CREATE SEQUENCE watched; CREATE UNLOGGED SEQUENCE unlogged; SELECT next_id(5, \'watched\')');
@@ -118,10 +124,11 @@ sub be_synchronous
 # Synchronous: nobody was told what the standby does not have, also where the transaction leaves
 # nothing to replicate.
 my %draws = (
-	'SELECT' => 'SELECT next_id(5)',
-	'rolled back' => [ 'BEGIN', 'SELECT next_id(5)', 'ROLLBACK' ],
+	'SELECT' => [ 'SELECT next_id(5)', 'SELECT next_ids(5, 40)' ],
+	'rolled back' => [ 'BEGIN', 'SELECT next_id(5)', 'SELECT next_ids(5, 40)', 'ROLLBACK' ],
 	'INSERT' => 'INSERT INTO photos DEFAULT VALUES RETURNING id');
-$primary->safe_psql('postgres', 'CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT next_id(5))');
+$primary->safe_psql('postgres',
+	'CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT next_id(5)); CREATE SEQUENCE of_ranges');
 my ($rounds, @histories) = (0);
 for my $draw ((sort keys %draws) x rounds(1, 5))
 {
@@ -145,6 +152,13 @@ SELECT next_id(5) FROM generate_series(1, 3000000);
 SQL
 like($stderr, qr/ERROR:  57014/, 'a wait for a standby is ended by statement_timeout');
 is($stdout, '', 'and the id withheld');
+for my $many ('next_ids(5, 3000000)', 'nextval_range(\'of_ranges\', 1000)')
+{
+	$primary->psql('postgres', "SET statement_timeout = '300ms'; SELECT $many LIMIT 1",
+		stderr => \$stderr, stdout => \$stdout);
+	like($stderr, qr/ERROR:  canceling statement while it waits for a synchronous standby/, "$many waits for it, too");
+	is($stdout, '', 'and shows nothing');
+}
 $primary->psql('postgres', "SET synchronous_commit = local; SELECT next_id(5) > 0", stdout => \$stdout);
 is($stdout, 't', 'synchronous_commit = local waits for no standby');
 kill 'CONT', $walsender;

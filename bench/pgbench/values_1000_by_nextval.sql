@@ -1,0 +1,1 @@
+SELECT count(nextval('plain')) FROM generate_series(1, 1000);

@@ -1,0 +1,1 @@
+SELECT first, last FROM nextval_range('in_ranges', 1000);

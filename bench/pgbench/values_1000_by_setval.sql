@@ -1,0 +1,1 @@
+SELECT setval('set_on', nextval('set_on') + 999);

@@ -13,7 +13,7 @@ readonly few=10000 many=30000
 collected() {
     local call=$1 set=$2 count=$3 profile
     profile=$(mktemp "$SANDBOX/callgrind.XXXXXX")
-    echo "SELECT count($call) FROM (SELECT u, ts, mac, ${set//COUNT/$count} AS n FROM one_uuid) s" |
+    echo "SELECT count($call) FROM (SELECT o.*, ${set//COUNT/$count} AS n FROM one_of_each o) s" |
         valgrind --tool=callgrind --callgrind-out-file="$profile" \
             postgres --single -D "$SANDBOX/data" -c jit=off postgres 2>&1 >"$SANDBOX/out.log" |
         sed -nE 's/.*Collected : ([0-9]+).*/\1/p'
@@ -36,6 +36,14 @@ next_id=$(per_call "next_id(5, 'roomy', shard_bits => 3, sequence_bits => 20)")
 readonly ids="next_ids(5, COUNT, 'roomy', shard_bits => 3, sequence_bits => 20)"
 of_next_ids=$(per_call n "$ids")
 beside=$(per_call n "generate_series(1, COUNT) AS i, $ids")
+# Every other function, in the order of the README.
+readonly others=(
+    'id_generator_status()' 'id_timestamp(id)' 'id_shard(id)' 'id_sequence(id)' 'id_parts(id)' 'id_lower_bound(ts)'
+    'uuid_v1_hundred_ns(u)' 'uuid_v1_clock_seq(u)' 'uuid_v1_node(u)'
+    'uuid_v6_from(ts, 666, mac)' 'uuid_v6_timestamp(u6)' 'uuid_v6_hundred_ns(u6)' 'uuid_v6_clock_seq(u6)'
+    'uuid_v6_node(u6)' 'uuid_v1_to_v6(u)' 'uuid_v6_to_v1(u6)'
+    'scatter_digits(id)' 'gather_digits(digits)' 'scatter_bits(id, 5)' 'gather_bits(bits, 5)'
+    'id_to_text(id)' 'id_from_text(short)' 'objectid_from(ts, 1, 2, 3)' 'objectid_timestamp(oid)')
 report() {
     local label=$1 gross=$2 own_floor=${3:-$floor}
     awk -v l="$label" -v g="$gross" -v f="$own_floor" -v n="$((nextval - floor))" 'BEGIN {
@@ -61,6 +69,9 @@ report() {
     report 'PL/pgSQL `form_uuid_v1`' "$(per_call 'baseline.form_uuid_v1(ts, 666, mac)')"
     report '**`uuid_v1_timestamp`**' "$(per_call 'uuid_v1_timestamp(u)')"
     report 'SQL `uuid_v1_timestamp`' "$(per_call 'baseline.uuid_v1_timestamp(u)')"
+    for call in "${others[@]}"; do
+        report "**\`${call%%(*}\`**" "$(per_call "$call")"
+    done
 } | tee "$SANDBOX/out/instructions.md"
 
 if (((of_next_ids - floor_of_sets) * 3 > next_id - floor)); then

@@ -117,7 +117,7 @@ def loop(call, count):
     def statement(called):
         result, rows = ("n", called) if is_set else (called, SET_FLOOR)
         rows = rows.replace("COUNT", str(count))
-        return f"SELECT count({result}) FROM (SELECT u, ts, mac, {rows} AS n FROM one_uuid) s"
+        return f"SELECT count({result}) FROM (SELECT o.*, {rows} AS n FROM one_of_each o) s"
 
     floor, own = milliseconds([statement(c) for c in (SET_FLOOR if is_set else LOOP_FLOOR, call)])
     return (own - floor) * 1e6 / count, own * 1e6 / count

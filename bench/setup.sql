@@ -26,7 +26,10 @@ CREATE INDEX ON by_next_ids (id);
 CREATE INDEX ON no_id (n);
 
 -- Arguments that the planner cannot see through: a function of constants would be computed once.
-CREATE TABLE one_uuid (u uuid, ts timestamptz, mac macaddr);
-INSERT INTO one_uuid VALUES
-    ('6b54058a-a413-11e6-b501-a0999b048337', '2026-11-21 12:00:00.123456+00', '44:88:99:36:57:32');
-VACUUM ANALYZE one_uuid;
+CREATE TABLE one_of_each (u uuid, u6 uuid, ts timestamptz, mac macaddr, id bigint, digits bigint, bits bigint,
+                       short text, oid bytea);
+INSERT INTO one_of_each
+SELECT u, uuid_v1_to_v6(u), '2026-11-21 12:00:00.123456+00', '44:88:99:36:57:32', id, scatter_digits(id),
+       scatter_bits(id, 5), id_to_text(id), '\x507f1f77bcf86cd799439011'
+FROM (VALUES ('6b54058a-a413-11e6-b501-a0999b048337'::uuid, 4030000000000005127)) v (u, id);
+VACUUM ANALYZE one_of_each;

@@ -1,1 +1,1 @@
-SELECT uuid_v1_timestamp(u) FROM one_uuid;
+SELECT uuid_v1_timestamp(u) FROM one_of_each;

@@ -10,7 +10,7 @@ tools/build_mutant.sh "$name" "$folder"
 ln -s "$SANDBOX/judge" "$folder/judge"
 cd "$folder/tree"
 if SANDBOX=$folder TEMP_CONFIG=$folder/temp.conf TEST=$test FULL='' PG_TEST_TIMEOUT_DEFAULT=60 \
-    timeout 600 tools/test.sh >"$folder/log" 2>&1; then
+    timeout --foreground 600 tools/test.sh >"$folder/log" 2>&1; then
     echo "$test passes with this build:"
     cat "$folder/log"
     exit 1

@@ -7,7 +7,7 @@ failed=0
 step() {
     local name=$1 log
     shift
-    log=$SANDBOX/step.log
+    log=$(mktemp "$SANDBOX/step.XXXXXX")
     if "$@" >"$log" 2>&1; then
         echo "ok      $name"
         passed=$((passed + 1))
@@ -16,6 +16,7 @@ step() {
         sed 's/^/        /' "$log"
         failed=$((failed + 1))
     fi
+    rm "$log"
 }
 
 # What takes minutes.
@@ -46,11 +47,11 @@ named() {
 }
 
 # What the tests wrote into $SANDBOX/faults: a line for each fault, tabs between name, rounds, ids
-# received and violations.
+# received and violations. Sorted, as the tests run beside each other.
 fault_table() {
     [[ -s $SANDBOX/faults ]] || return 0
-    awk -F '\t' '
+    LC_ALL=C sort "$SANDBOX/faults" | awk -F '\t' '
         BEGIN { print "\n| fault | rounds | ids received | violations |\n| --- | ---: | ---: | ---: |" }
-        { printf "| %s | %s | %s | %s |\n", $1, $2, $3, $4 }' "$SANDBOX/faults"
+        { printf "| %s | %s | %s | %s |\n", $1, $2, $3, $4 }'
     echo
 }

@@ -64,7 +64,7 @@ chmod a+r "$sandbox/temp.conf"
 clean_environment=(env -i
     HOME="$sandbox" TMPDIR=/tmp LANG=C.UTF-8 TERM="${TERM:-dumb}" CI="${CI:-}"
     PATH="$("$pg_config" --bindir):/usr/local/bin:/usr/bin:/bin" PG_CONFIG="$pg_config"
-    SANDBOX="$sandbox" TEMP_CONFIG="$sandbox/temp.conf" MAKEFLAGS=
+    SANDBOX="$sandbox" TEMP_CONFIG="$sandbox/temp.conf" MAKEFLAGS= PYTHONDONTWRITEBYTECODE=1
     ROUNDS="${ROUNDS:-}" ROWS="${ROWS:-}" SECONDS_EACH="${SECONDS_EACH:-}" TEST="${TEST:-}" FULL="${FULL:-}"
     UPGRADE_FROM="${UPGRADE_FROM:-}" SQLSMITH_SECONDS="${SQLSMITH_SECONDS:-}" SHARDID_SEED="${SHARDID_SEED:-}")
 

@@ -1,13 +1,21 @@
 # shellcheck shell=bash
 # The suites of tests that print and count lines of their own. To be sourced, after report.sh.
 
+# make installcheck in a new folder, where all goes that the tests write: others run beside it.
+installcheck_in() {
+    local folder=$1 tree=$PWD
+    shift
+    mkdir -p "$folder"
+    (cd "$folder" && make -s -f "$tree/Makefile" installcheck "$@") >"$folder/make.log" 2>&1
+}
+
 # pg_regress and pg_isolation_regress print a line a topic; each makes and removes a cluster of its
 # own. What make is told says which of them runs.
 topics_of() {
-    local name=$1 diffs=$2 log=$SANDBOX/$1.log
+    local name=$1 folder=$SANDBOX/$1 diffs=$SANDBOX/$1/$2 log=$SANDBOX/$1/make.log
     shift 2
-    make -s installcheck TAP_TESTS= "$@" \
-        EXTRA_REGRESS_OPTS="--temp-instance=$SANDBOX/ti --temp-config=$TEMP_CONFIG" >"$log" 2>&1
+    installcheck_in "$folder" TAP_TESTS= "$@" \
+        EXTRA_REGRESS_OPTS="--temp-instance=$folder/ti --temp-config=$TEMP_CONFIG"
     local ok not_ok
     ok=$(grep -cE '^(test .*\.\.\. ok|ok [0-9]+)' "$log")
     not_ok=$(grep -cE '^(test .*\.\.\. FAILED|not ok [0-9]+)' "$log")
@@ -38,15 +46,15 @@ compile_judge() {
     gcc -O2 -Wall -Wextra -Werror -shared -fPIC t/lib/wal_gate.c -o "$SANDBOX/judge/wal_gate.so"
 }
 
+# Before any of them: TAP files run beside each other.
 build_judge() {
     [[ -e $SANDBOX/judge/wal_gate.so ]] || step 'the judge builds' compile_judge
 }
 
 # prove prints a line an assertion; on failure the logs say the rest.
 tap() {
-    local file=$1 log=$SANDBOX/tap.log
-    build_judge
-    make -s installcheck REGRESS= REGRESS_OPTS= ISOLATION= PROVE_TESTS="$file" PROVE_FLAGS=--verbose >"$log" 2>&1
+    local file=$1 folder=$SANDBOX/${1%.pl} log=$SANDBOX/${1%.pl}/make.log
+    installcheck_in "$folder" REGRESS= REGRESS_OPTS= ISOLATION= PROVE_TESTS="$file" PROVE_FLAGS=--verbose
     local status=$? ok not_ok
     ok=$(grep -E '^ok [0-9]+' "$log" | grep -vc '# skip')
     not_ok=$(grep -cE '^not ok [0-9]+' "$log")
@@ -55,7 +63,7 @@ tap() {
     sed -nE 's/^(ok [0-9]+|1\.\.0) # skip/         skipped:/ip' "$log" | sort -u
     if [[ $not_ok -gt 0 ]]; then
         grep -v '^ok ' "$log"
-        tail -n 30 tmp_check/log/*
+        tail -n 30 "$folder"/tmp_check/log/*
     fi
     count "$ok" "$not_ok"
 }
@@ -72,6 +80,12 @@ upgrades() {
     done
 }
 
+# One after the other, as both use the sandbox's one cluster.
+long_steps() {
+    wanted memcheck && long_step 'no memory error, by valgrind' tools/memcheck.sh
+    wanted sqlsmith && long_step 'random SQL, by sqlsmith' tools/sqlsmith.sh
+}
+
 # spin prints a line a model.
 models() {
     local log=$SANDBOX/model.log
@@ -86,11 +100,11 @@ models() {
 mutants() {
     local patch
     if [[ -z ${FULL:-} ]]; then
-        echo "skipped $(find mutants -name '*.patch' | wc -l) mutants: take long, see make test-full"
+        part echo "skipped $(find mutants -name '*.patch' | wc -l) mutants: take long, see make test-full"
         return
     fi
     build_judge
     for patch in mutants/*.patch; do
-        step "convicted: $(basename "$patch" .patch)" tools/convict.sh "$(basename "$patch" .patch)"
+        part step "convicted: $(basename "$patch" .patch)" tools/convict.sh "$(basename "$patch" .patch)"
     done
 }

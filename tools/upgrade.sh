@@ -14,7 +14,7 @@ new_version=$("$PG_CONFIG" --version | sed -E 's/^PostgreSQL ([0-9]+).*/\1/')
 old_programs=$SANDBOX/servers/usr/lib/postgresql/$old_version/bin
 new_programs=$SANDBOX/servers/usr/lib/postgresql/$new_version/bin
 work=$SANDBOX/upgrade$mode
-export PGHOST=$SANDBOX PGPORT=5432 PGDATABASE=shop PGUSER=postgres
+export PGHOST=$work PGPORT=5432 PGDATABASE=shop PGUSER=postgres
 
 # Generator, then how a client draws from it: by a column default where the generator has one.
 declare -A draw=(
@@ -79,7 +79,7 @@ make_cluster() {
     "$programs/initdb" -D "$data" "${options[@]}"
     {
         echo "listen_addresses = ''"
-        echo "unix_socket_directories = '$SANDBOX'"
+        echo "unix_socket_directories = '$work'"
         echo "jit = off"
     } >>"$data/postgresql.conf"
 }
@@ -181,7 +181,7 @@ old_identity=$(identity)
 "$old_programs/pg_ctl" -D "$work/old" -m fast -w stop
 
 make_cluster "$new_programs" "$new_version" "$work/new"
-(cd "$work" && "$new_programs/pg_upgrade" "$mode" -U postgres -s "$SANDBOX" \
+(cd "$work" && "$new_programs/pg_upgrade" "$mode" -U postgres -s "$work" \
     -b "$old_programs" -B "$new_programs" -d "$work/old" -D "$work/new")
 
 start_an_hour_behind

@@ -5,7 +5,7 @@
 copy_variant() {
     local folder=$1
     mkdir -p "$folder/tree"
-    tar --exclude='*.o' --exclude='*.bc' --exclude='*.so' --exclude=./tmp_check -cf - . |
+    tar --exclude='*.o' --exclude='*.bc' --exclude='*.so' -cf - . |
         tar -C "$folder/tree" -xf -
 }
 

@@ -42,7 +42,7 @@ clean_up() {
 }
 
 copy_tree() {
-    mkdir "$sandbox/tree" "$sandbox/out"
+    mkdir "$sandbox/tree" "$sandbox/out" "$sandbox/tmp"
     tar -C "$top" --exclude=./.git --exclude=./bench/results --exclude='*.o' --exclude='*.bc' \
         --exclude='*.so' -cf - . | tar -C "$sandbox/tree" -xf -
     if [[ $(id -u) == 0 ]]; then
@@ -62,7 +62,7 @@ chmod a+r "$sandbox/temp.conf"
 
 # Only what is listed comes through: PG* variables would lead the tests to another server.
 clean_environment=(env -i
-    HOME="$sandbox" TMPDIR=/tmp LANG=C.UTF-8 TERM="${TERM:-dumb}" CI="${CI:-}"
+    HOME="$sandbox" TMPDIR="$sandbox/tmp" LANG=C.UTF-8 TERM="${TERM:-dumb}" CI="${CI:-}"
     PATH="$("$pg_config" --bindir):/usr/local/bin:/usr/bin:/bin" PG_CONFIG="$pg_config"
     SANDBOX="$sandbox" TEMP_CONFIG="$sandbox/temp.conf" MAKEFLAGS= PYTHONDONTWRITEBYTECODE=1
     ROUNDS="${ROUNDS:-}" ROWS="${ROWS:-}" SECONDS_EACH="${SECONDS_EACH:-}" TEST="${TEST:-}" FULL="${FULL:-}"

@@ -31,7 +31,7 @@ pg_attribute_always_inline uint64 last_tick(const OpenPage &page, const Generato
                                             L layout, const Wait &wait, uint64 now) {
     const uint64 last =
         generator.is_temporary ? Max(last_tick_of(page), generator.remembered) : last_tick_of(page);
-    if (likely(was_drawn_from(page, generator)))
+    if (likely(was_drawn_from(page, generator.stamp)))
         return last;
     const uint64 first_seen = wait.began ? wait.vigil.used_up_time : now;
     return Max(last, make_tick(layout, first_seen, max_sequence(layout)));

@@ -41,6 +41,22 @@ struct Generator {
 // same database. Never zero.
 uint32 stamp_of(const Locator &locator);
 
+// Another mark for the same storage, with another bit; never zero. Two storages of one number in
+// two databases could only be taken for each other if the OIDs of the databases differed by a
+// multiple of 2^30. REQUIRED: bit is 30 or 31.
+inline uint32 other_stamp(uint32 stamp, int bit) {
+    const uint32 other = stamp ^ uint32 { 1 } << bit;
+    return other == 0 ? 1 : other;
+}
+
+// The mark of a page that was changed without WAL: of temporary storage, or of storage made in the
+// same transaction under wal_level = minimal. The commit logs that page as it is, and with it a
+// remainder that nextval may have left there, which no WAL covers.
+inline uint32 stamp_without_wal(uint32 stamp) {
+    constexpr int bit = 30;
+    return other_stamp(stamp, bit);
+}
+
 // The generator, locked until the end of the transaction and checked for the current user. Raises
 // 42809 if it is not a sequence or an unlogged one, 42501 without USAGE or UPDATE, 55000 if it
 // counts downwards, 42P01 if there is none, 25006 and 25000 as nextval does; `caller` is the name

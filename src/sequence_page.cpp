@@ -46,13 +46,13 @@ int64 log_cnt_of(uint64 remainder, int64 increment) {
 // TEMPLATE does. The remainder was logged for the original only and must not be trusted in the
 // copy. The stamp tells them apart. It stands in the tuple header's t_cid, which nothing reads in a
 // frozen tuple, which travels in XLOG_SEQ_LOG, and which sequence.c sets to zero when it gives a
-// sequence new storage (fill_seq_fork_with_data).
+// sequence new storage (fill_seq_fork_with_data). A page changed without WAL has another one.
 //
 // The buffer is already dirty here, so that a checkpoint whose redo pointer we do not see yet is
 // bound to write the page after we are done.
 pg_attribute_always_inline bool is_logged(const OpenPage &page, const Generator &generator,
                                           uint64 tick) {
-    return was_drawn_from(page, generator) &&
+    return has_stamp(page, generator.stamp) &&
            tick - last_tick_of(page) <= logged_remainder(page, generator.increment) &&
            PageGetLSN(page.page) > GetRedoRecPtr();
 }
@@ -113,7 +113,7 @@ Buffer pin_replaced(ReplacedStorage &storage) {
 void set_on(const OpenPage &page, ReplacedStorage &storage, uint64 tick, uint64 log_to) {
     MarkBufferDirty(page.buffer);
     if (!storage.needs_wal)
-        set_stamp(page, stamp_of(storage.locator));
+        set_stamp(page, stamp_without_wal(stamp_of(storage.locator)));
     else if (tick > storage.logged_to || PageGetLSN(page.page) <= GetRedoRecPtr()) {
         storage.logged_to = Min(log_to, storage.max_value);
         GetTopTransactionId();
@@ -128,24 +128,21 @@ void set_on(const OpenPage &page, ReplacedStorage &storage, uint64 tick, uint64 
 }
 
 // Another mark than next_id's: a page that has it knows nothing of ids that were drawn a moment
-// ago. Two storages of one number in two databases could only be taken for each other if the OIDs
-// of the databases differed by 2^31.
+// ago.
 uint32 range_stamp_of(uint32 stamp) {
-    constexpr uint32 highest_bit = uint32{1} << 31;
-    return stamp == highest_bit ? stamp + 1 : stamp ^ highest_bit;
+    constexpr int bit = 31;
+    return other_stamp(stamp, bit);
 }
 
 // Ids that next_id drew from this storage stay known to it.
 uint32 stamp_after_move(const OpenPage &page, uint32 stamp) {
-    const bool was_drawn_from =
-        page.data->is_called && HeapTupleHeaderGetRawCommandId(page.tuple) == stamp;
-    return was_drawn_from ? stamp : range_stamp_of(stamp);
+    return was_drawn_from(page, stamp) ? stamp : range_stamp_of(stamp);
 }
 
 // As is_logged, for values of any sequence.
 bool is_move_logged(const OpenPage &page, uint32 stamp, int64 steps) {
-    return page.data->is_called && HeapTupleHeaderGetRawCommandId(page.tuple) == stamp &&
-           steps <= page.data->log_cnt && PageGetLSN(page.page) > GetRedoRecPtr();
+    return has_stamp(page, stamp) && steps <= page.data->log_cnt &&
+           PageGetLSN(page.page) > GetRedoRecPtr();
 }
 
 }  // namespace
@@ -175,7 +172,7 @@ XLogRecPtr record_tick(const OpenPage &page, const Generator &generator, L layou
 
     if (unlikely(!generator.needs_wal)) {
         set_state(page, tick, 0);
-        set_stamp(page, generator.stamp);
+        set_stamp(page, stamp_without_wal(generator.stamp));
         return InvalidXLogRecPtr;
     }
     if (likely(is_logged(page, generator, tick))) {
@@ -207,7 +204,7 @@ XLogRecPtr record_move(const OpenPage &page, Relation relation, const Move &move
 
     if (!RelationNeedsWAL(relation)) {
         set_values(page, move.to, 0);
-        set_stamp(page, stamp);
+        set_stamp(page, stamp_without_wal(stamp));
         return InvalidXLogRecPtr;
     }
     if (is_move_logged(page, stamp, move.steps))
@@ -226,9 +223,8 @@ XLogRecPtr record_move(const OpenPage &page, Relation relation, const Move &move
 // value on disk.
 Position read_position(Relation relation, int64 increment) {
     const OpenPage page = lock_page(ReadBuffer(relation, 0), BUFFER_LOCK_SHARE);
-    const bool is_logged_ahead =
-        HeapTupleHeaderGetRawCommandId(page.tuple) == stamp_of(locator_of(relation)) &&
-        BufferGetLSNAtomic(page.buffer) > GetRedoRecPtr();
+    const bool is_logged_ahead = has_stamp(page, stamp_of(locator_of(relation))) &&
+                                 BufferGetLSNAtomic(page.buffer) > GetRedoRecPtr();
     const uint64 last = last_tick_of(page);
     const Position position = {last,
                                last + (is_logged_ahead ? logged_remainder(page, increment) : 0),

@@ -28,10 +28,15 @@ OpenPage open_page(Relation relation);
 
 void close_page(const OpenPage &page);
 
-// Whether next_id has drawn from this very storage since it was made, and no setval has taken the
-// is_called mark away. If not, the page knows nothing of ids that were drawn a moment ago.
-inline bool was_drawn_from(const OpenPage &page, const Generator &generator) {
-    return page.data->is_called && HeapTupleHeaderGetRawCommandId(page.tuple) == generator.stamp;
+inline bool has_stamp(const OpenPage &page, uint32 stamp) {
+    return page.data->is_called && HeapTupleHeaderGetRawCommandId(page.tuple) == stamp;
+}
+
+// Whether next_id has drawn from this very storage, whose stamp_of this is, since it was made, and
+// no setval has taken the is_called mark away. If not, the page knows nothing of ids that were
+// drawn a moment ago.
+inline bool was_drawn_from(const OpenPage &page, uint32 stamp) {
+    return likely(has_stamp(page, stamp)) || has_stamp(page, stamp_without_wal(stamp));
 }
 
 // The sequence's last value as a tick. One that counts from below zero starts, for us, at zero.

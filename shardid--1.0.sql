@@ -10,8 +10,9 @@ COMMENT ON SEQUENCE shardid_seq IS
 -- pg_dump then carries its position, so that ids go on increasing in a restored copy.
 SELECT pg_extension_config_dump('shardid_seq', '');
 
--- A trusted extension's objects belong to the bootstrap superuser, whoever installs it.
-GRANT SELECT, USAGE ON SEQUENCE shardid_seq TO @extowner@ WITH GRANT OPTION;
+-- A trusted extension's objects belong to the bootstrap superuser, whoever installs it. Who installs it
+-- here, and who owns the database that a superuser restores it into, can draw, dump and restore.
+GRANT SELECT, USAGE, UPDATE ON SEQUENCE shardid_seq TO @extowner@, pg_database_owner WITH GRANT OPTION;
 
 -- Drawing ids.
 
@@ -333,7 +334,8 @@ COMMENT ON SEQUENCE shardid_objectid_seq IS
 
 SELECT pg_extension_config_dump('shardid_uuid_seq', '');
 SELECT pg_extension_config_dump('shardid_objectid_seq', '');
-GRANT USAGE ON SEQUENCE shardid_uuid_seq, shardid_objectid_seq TO @extowner@ WITH GRANT OPTION;
+GRANT SELECT, USAGE, UPDATE ON SEQUENCE shardid_uuid_seq, shardid_objectid_seq
+    TO @extowner@, pg_database_owner WITH GRANT OPTION;
 
 CREATE FUNCTION uuid_v1()
 RETURNS uuid

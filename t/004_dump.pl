@@ -126,6 +126,35 @@ my ($highest) = sort { $b <=> $a } map { @$_ } @{ read_told($told{'the default g
 $restored->safe_psql('schema_only', "SELECT setval('shardid_seq', (($highest >> 23) << 10) | ($highest & 1023))");
 is(first_ids('schema_only')->{violations}, 0, 'schema only: set on with setval, all are above');
 
+# Trusted: installed, dumped and restored by a database's owner who is no superuser; and restored by a superuser.
+$_->safe_psql('postgres', 'CREATE ROLE alice LOGIN; CREATE ROLE app LOGIN') for $original, $restored;
+$original->safe_psql('postgres', 'CREATE DATABASE shop OWNER alice');
+$original->safe_psql('shop', <<'SQL', extra_params => [ '-U', 'alice' ]);
+CREATE EXTENSION shardid;
+CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT next_id(6), document uuid DEFAULT uuid_v1());
+GRANT USAGE ON SEQUENCE shardid_seq, shardid_uuid_seq TO app;
+GRANT INSERT, SELECT ON orders TO app;
+INSERT INTO orders SELECT FROM generate_series(1, 1000);
+SQL
+$told{'the default generator'} = start_clients($original, 2, $draw{'the default generator'}, rounds => 200, dbname => 'shop');
+finish_clients($told{'the default generator'});
+$original->command_ok([ 'pg_dump', '-U', 'alice', '-Fc', '-f', "$dir/shop", $original->connstr('shop') ], 'trusted: dump by the owner');
+for my $user ('alice', scalar getpwuid($<))
+{
+	my $database = $user eq 'alice' ? 'trusted_by_owner' : 'trusted_by_superuser';
+	$restored->safe_psql('postgres', "CREATE DATABASE $database OWNER alice");
+	$restored->command_ok([ 'pg_restore', '-U', $user, '--exit-on-error', '-d', $database, "$dir/shop" ], "$database: restore");
+	goes_on($database, 'the default generator');
+	for my $role ('alice', 'app')
+	{
+		is( $restored->safe_psql($database, 'INSERT INTO orders DEFAULT VALUES RETURNING id_shard(id)', extra_params => [ '-U', $role ]),
+			6, "$database: $role inserts");
+	}
+	is( $restored->safe_psql($database, "SELECT setval('shardid_seq', last_value + 1) > 0, has_sequence_privilege('app', 'shardid_seq', 'UPDATE') FROM shardid_seq", extra_params => [ '-U', 'alice' ]),
+		't|f', "$database: the owner can set it on, others cannot");
+	is($restored->safe_psql($database, 'SELECT count(*) FROM orders', extra_params => [ '-U', 'app' ]), 1002, "$database: rows");
+}
+
 $original->stop;
 $restored->stop;
 done_testing();

@@ -61,10 +61,10 @@ Datum shardid_uuid_v1(PG_FUNCTION_ARGS) {
     shardid::Generator &generator = shardid::use_generator(
         shardid::own_sequence(fcinfo, shardid::uuid_sequence_name), "uuid_v1()");
     const uint64 timestamp = shardid::draw<shardid::UuidTicks>(generator, shardid::uuid_epoch_us);
-    const uint64 seed = shardid::seed_of_min_value(generator.min_value);
+    const shardid::UuidIdentity identity = shardid::uuid_identity_of(
+        shardid::seed_of_min_value(generator.min_value), GetSystemIdentifier(), MyDatabaseId);
     return shardid::uuid_datum(
-        shardid::pack_uuid_v1({timestamp, shardid::uuid_clock_seq_of(seed),
-                               shardid::uuid_node_of(seed, GetSystemIdentifier(), MyDatabaseId)}));
+        shardid::pack_uuid_v1({timestamp, identity.clock_seq, identity.node}));
 }
 
 Datum shardid_objectid(PG_FUNCTION_ARGS) {

@@ -44,15 +44,19 @@ constexpr std::uint64_t node_of_random_bits(std::uint64_t bits) {
            (bits & max_of(multicast_bit));
 }
 
-constexpr std::uint64_t uuid_node_of(std::uint64_t seed, std::uint64_t system_identifier,
-                                     std::uint32_t database) {
-    return node_of_random_bits(own_bits(seed, system_identifier, database, node_random_bits));
-}
+// What a UUID has of its database.
+struct UuidIdentity {
+    std::uint64_t clock_seq;
+    std::uint64_t node;
+};
 
-// Section 5.1: random at first, and changed when the clock may have been set back or the node has
-// changed. Here the timestamps of a node never go back, and a new node has a new clock sequence.
-constexpr std::uint64_t uuid_clock_seq_of(std::uint64_t seed) {
-    return seed >> node_random_bits & max_uuid_clock_seq;
+// The clock sequence, by section 5.1: random at first, and changed when the clock may have been set
+// back or the node has changed. Here the timestamps of a node never go back, and another node has
+// another clock sequence, but for one in 16384.
+constexpr UuidIdentity uuid_identity_of(std::uint64_t seed, std::uint64_t system_identifier,
+                                        std::uint32_t database) {
+    const std::uint64_t own = own_bits(seed, system_identifier, database, seed_bits);
+    return {own >> node_random_bits, node_of_random_bits(own & max_of(node_random_bits))};
 }
 
 namespace identity_proof {
@@ -66,7 +70,8 @@ static_assert(node_of_random_bits(max_of(40)) == 0x01FFFFFFFFFF);
 static_assert(own_bits(0, 0, 0, 47) == 0 && own_bits(5, 0, 0, 47) == 5);
 static_assert(own_bits(5, 7, 16384, 47) != own_bits(5, 7, 16385, 47));
 static_assert(own_bits(5, 7, 16384, 47) != own_bits(5, 8, 16384, 47));
-static_assert(uuid_clock_seq_of(max_of(seed_bits)) == max_uuid_clock_seq);
+static_assert(uuid_identity_of(max_of(seed_bits), 0, 0).clock_seq == max_uuid_clock_seq);
+static_assert(uuid_identity_of(max_of(seed_bits), 0, 0).node == max_uuid_node);
 
 }  // namespace identity_proof
 

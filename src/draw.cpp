@@ -96,13 +96,30 @@ const char *as_text(TimestampTz ts) {
     return pstrdup(timestamptz_to_str(ts));
 }
 
+// What else than the clock can be wrong.
+struct Advice {
+    const char *before_epoch;
+    const char *too_far_ahead;
+};
+
+Advice advice_of(Layout /*layout*/) {
+    return {", or pass an earlier epoch",
+            ", pass the epoch and sequence_bits that the generator was used with,"};
+}
+
+template <std::int64_t step, std::uint64_t numbers, std::uint64_t last>
+Advice advice_of(Count<step, numbers, last> /*count*/) {
+    return {"", ""};
+}
+
 template <typename L>
 [[noreturn]] void refuse_before_epoch(const SchemeOf<L> &scheme, TimestampTz clock) {
-    ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-                    errmsg("clock is before the epoch of the ids"),
-                    errdetail("The clock is at %s, the epoch is %s.", as_text(clock),
-                              as_text(scheme.epoch)),
-                    errhint("Set the server's clock right, or pass an earlier epoch.")));
+    ereport(
+        ERROR,
+        (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+         errmsg("clock is before the epoch of the ids"),
+         errdetail("The clock is at %s, the epoch is %s.", as_text(clock), as_text(scheme.epoch)),
+         errhint("Set the server's clock right%s.", advice_of(scheme.layout).before_epoch)));
 }
 
 template <typename L>
@@ -130,16 +147,6 @@ void mention_lead(const Generator &generator, unsigned long long lead_ms) {
                   errhint("Check the server's clock.")));
 }
 
-// What else than the clock can be wrong.
-const char *advice_of(Layout /*layout*/) {
-    return ", pass the epoch and sequence_bits that the generator was used with,";
-}
-
-template <std::int64_t step, std::uint64_t numbers, std::uint64_t last>
-const char *advice_of(Count<step, numbers, last> /*count*/) {
-    return "";
-}
-
 template <typename L>
 [[noreturn]] void refuse_too_far_ahead(const Generator &generator, const SchemeOf<L> &scheme,
                                        const Attempt &attempt) {
@@ -148,7 +155,7 @@ template <typename L>
                     errdetail("It is %llu ms ahead, and shardid.max_lead is %d ms.",
                               lead_ms_of(attempt, scheme), max_lead_ms),
                     errhint("Set the server's clock right%s or raise shardid.max_lead.",
-                            advice_of(scheme.layout))));
+                            advice_of(scheme.layout).too_far_ahead)));
 }
 
 [[noreturn]] void refuse_ended(const Scheme &scheme, TimestampTz clock) {

@@ -85,17 +85,19 @@ void read_limits(Generator &generator) {
     generator.increment = definition.seqincrement;
 }
 
-// nextval on a descending sequence would give back what next_id has drawn.
+// nextval on a descending sequence would give back what next_id has drawn. One that was made so has
+// to be made anew; one that has room above keeps what it knows.
 void check_direction(const Generator &generator, Relation relation) {
     if (generator.increment > 0)
         return;
-    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                    errmsg("sequence \"%s\" counts downwards", RelationGetRelationName(relation)),
-                    errdetail("Its INCREMENT is %lld, and ids increase.",
-                              static_cast<long long>(generator.increment)),
-                    errhint("Run ALTER SEQUENCE %s INCREMENT BY 1 NO MINVALUE NO MAXVALUE "
-                            "START WITH 1 RESTART.",
-                            qualified_name(relation))));
+    const char *anew =
+        generator.max_value > 0 ? "" : " NO MINVALUE NO MAXVALUE START WITH 1 RESTART";
+    ereport(ERROR,
+            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+             errmsg("sequence \"%s\" counts downwards", RelationGetRelationName(relation)),
+             errdetail("Its INCREMENT is %lld, and ids increase.",
+                       static_cast<long long>(generator.increment)),
+             errhint("Run ALTER SEQUENCE %s INCREMENT BY 1%s.", qualified_name(relation), anew)));
 }
 
 void check(Generator &generator) {
@@ -158,8 +160,8 @@ void refuse_max_value(const Generator &generator, uint64 needed) {
     const char *name = generator_name(generator);
     ereport(ERROR,
             (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-             errmsg("MAXVALUE of sequence %s is too small for the layout", name),
-             errdetail("MAXVALUE is %lld, and the layout needs %lld.",
+             errmsg("MAXVALUE of sequence %s is too small for ids", name),
+             errdetail("MAXVALUE is %lld, and these ids need %lld.",
                        static_cast<long long>(generator.max_value), static_cast<long long>(needed)),
              errhint("Run ALTER SEQUENCE %s AS bigint NO MAXVALUE.", name)));
 }

@@ -20,8 +20,8 @@ void define_settings() {
                             "-1 means that no shard is set.", &shard_id, unset_shard_id,
                             unset_shard_id, INT_MAX, PGC_USERSET, 0, nullptr, nullptr, nullptr);
     DefineCustomIntVariable("shardid.max_lead",
-                            "Sets how far a generator may be ahead of the clock before next_id() "
-                            "refuses to go on.",
+                            "Sets how far a generator may be ahead of the clock before drawing "
+                            "from it is refused.",
                             nullptr, &max_lead_ms, ms_per_day, 0, INT_MAX, PGC_SUSET, GUC_UNIT_MS,
                             nullptr, nullptr, nullptr);
     MarkGUCPrefixReserved("shardid");

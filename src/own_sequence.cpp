@@ -3,7 +3,10 @@
 namespace shardid {
 
 Oid find_own_sequence(FunctionCallInfo fcinfo, const char *name) {
-    const Oid schema = get_func_namespace(fcinfo->flinfo->fn_oid);
+    const Oid function = fcinfo->flinfo->fn_oid;
+    const Oid schema = get_func_namespace(function);
+    if (!OidIsValid(schema))
+        elog(ERROR, "cache lookup failed for function %u", function);
     const Oid sequence = get_relname_relid(name, schema);
     if (!OidIsValid(sequence))
         ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),

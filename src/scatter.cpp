@@ -40,7 +40,7 @@ uint64 checked_id_to_move(int64 number, int digits) {
                 (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("number has too few digits"),
                  errdetail("The number is %lld and digits is %d.", static_cast<long long>(number),
                            digits),
-                 errhint("Pass a number that has more than %d digits, or move fewer.", digits)));
+                 errhint("Pass a number with more digits than are moved, or move fewer.")));
     return id;
 }
 

@@ -18,7 +18,7 @@ Relation open_sequence(Oid relid, LOCKMODE lock, const char *hint) {
     if (relation->rd_rel->relkind != RELKIND_SEQUENCE)
         ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
                         errmsg("\"%s\" is not a sequence", RelationGetRelationName(relation)),
-                        errdetail("Ids are drawn from a sequence made by CREATE SEQUENCE."),
+                        errdetail_relkind_not_supported(relation->rd_rel->relkind),
                         errhint("Pass the name of a sequence.")));
     return relation;
 }

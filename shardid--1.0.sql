@@ -371,7 +371,7 @@ AS 'MODULE_PATHNAME', 'shardid_objectid'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION objectid() IS
-'makes a new ObjectId: unique, and above all that this database has made';
+'makes a new ObjectId: unique, and above all that this database has made, until renew_identity() changes its bytes';
 
 CREATE FUNCTION renew_identity()
 RETURNS void

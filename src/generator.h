@@ -45,8 +45,8 @@ uint32 stamp_of(const Locator &locator);
 // two databases could only be taken for each other if the OIDs of the databases differed by a
 // multiple of 2^30. REQUIRED: bit is 30 or 31.
 inline uint32 other_stamp(uint32 stamp, int bit) {
-    const uint32 other = stamp ^ uint32 { 1 } << bit;
-    return other == 0 ? 1 : other;
+    const uint32 mask = uint32{1} << bit;
+    return stamp == mask ? 1 : stamp ^ mask;
 }
 
 // The mark of a page that was changed without WAL: of temporary storage, or of storage made in the

@@ -72,6 +72,7 @@ static_assert(own_bits(5, 7, 16384, 47) != own_bits(5, 7, 16385, 47));
 static_assert(own_bits(5, 7, 16384, 47) != own_bits(5, 8, 16384, 47));
 static_assert(uuid_identity_of(max_of(seed_bits), 0, 0).clock_seq == max_uuid_clock_seq);
 static_assert(uuid_identity_of(max_of(seed_bits), 0, 0).node == max_uuid_node);
+static_assert(uuid_identity_of(5, 7, 16384).clock_seq != uuid_identity_of(5, 7, 16385).clock_seq);
 
 }  // namespace identity_proof
 

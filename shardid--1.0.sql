@@ -1,5 +1,10 @@
 \echo Use "CREATE EXTENSION shardid" to load this file. \quit
 
+-- This runs as superuser, in a schema into which somebody else may have put functions, operators and types of
+-- any name. So all that is not made here is named with its schema, and every literal has its type; int, bigint and
+-- interval are the grammar's own. What is made here has no schema, since a relocatable extension's script is not told
+-- it: making it fails where the name is taken, and only pg_catalog is searched before.
+
 -- The default generator.
 
 CREATE SEQUENCE shardid_seq AS bigint;
@@ -8,7 +13,7 @@ COMMENT ON SEQUENCE shardid_seq IS
 'default generator of next_id(): its last_value holds the time and sequence of the last id drawn';
 
 -- pg_dump then carries its position, so that ids go on increasing in a restored copy.
-SELECT pg_extension_config_dump('shardid_seq', '');
+SELECT pg_catalog.pg_extension_config_dump('shardid_seq'::pg_catalog.regclass, ''::pg_catalog.text);
 
 -- A trusted extension's objects belong to the bootstrap superuser, whoever installs it. Who installs it
 -- here, and who owns the database that a superuser restores it into, can draw, dump and restore.
@@ -18,41 +23,41 @@ GRANT SELECT, USAGE, UPDATE ON SEQUENCE shardid_seq TO @extowner@, pg_database_o
 
 CREATE FUNCTION next_id(
     shard int,
-    generator regclass DEFAULT 'shardid_seq',
-    epoch timestamptz DEFAULT '2011-08-24 21:07:01.721+00',
+    generator pg_catalog.regclass DEFAULT 'shardid_seq'::pg_catalog.regclass,
+    epoch pg_catalog.timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::pg_catalog.timestamptz,
     shard_bits int DEFAULT 13,
     sequence_bits int DEFAULT 10)
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'shardid_next_id'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION next_id(int, regclass, timestamptz, int, int) IS
+COMMENT ON FUNCTION next_id(int, pg_catalog.regclass, pg_catalog.timestamptz, int, int) IS
 'draws a new id for the shard: unique and increasing for this generator, made of time, shard and sequence';
 
 CREATE FUNCTION next_id(
-    generator regclass DEFAULT 'shardid_seq',
-    epoch timestamptz DEFAULT '2011-08-24 21:07:01.721+00',
+    generator pg_catalog.regclass DEFAULT 'shardid_seq'::pg_catalog.regclass,
+    epoch pg_catalog.timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::pg_catalog.timestamptz,
     shard_bits int DEFAULT 13,
     sequence_bits int DEFAULT 10)
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'shardid_next_id_of_set_shard'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION next_id(regclass, timestamptz, int, int) IS
+COMMENT ON FUNCTION next_id(pg_catalog.regclass, pg_catalog.timestamptz, int, int) IS
 'draws a new id for the shard that the setting shardid.shard_id names';
 
 -- Taking ids apart.
 
 CREATE FUNCTION id_timestamp(
     id bigint,
-    epoch timestamptz DEFAULT '2011-08-24 21:07:01.721+00',
+    epoch pg_catalog.timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::pg_catalog.timestamptz,
     shard_bits int DEFAULT 13,
     sequence_bits int DEFAULT 10)
-RETURNS timestamptz
+RETURNS pg_catalog.timestamptz
 AS 'MODULE_PATHNAME', 'shardid_id_timestamp'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION id_timestamp(bigint, timestamptz, int, int) IS
+COMMENT ON FUNCTION id_timestamp(bigint, pg_catalog.timestamptz, int, int) IS
 'the time at which the id was made, in whole milliseconds';
 
 CREATE FUNCTION id_shard(
@@ -78,74 +83,74 @@ COMMENT ON FUNCTION id_sequence(bigint, int) IS
 
 CREATE FUNCTION id_parts(
     id bigint,
-    epoch timestamptz DEFAULT '2011-08-24 21:07:01.721+00',
+    epoch pg_catalog.timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::pg_catalog.timestamptz,
     shard_bits int DEFAULT 13,
     sequence_bits int DEFAULT 10,
-    OUT ts timestamptz,
+    OUT ts pg_catalog.timestamptz,
     OUT shard int,
     OUT sequence int)
 AS 'MODULE_PATHNAME', 'shardid_id_parts'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION id_parts(bigint, timestamptz, int, int) IS
+COMMENT ON FUNCTION id_parts(bigint, pg_catalog.timestamptz, int, int) IS
 'the time, shard and sequence of which the id is made';
 
 CREATE FUNCTION id_lower_bound(
-    ts timestamptz,
-    epoch timestamptz DEFAULT '2011-08-24 21:07:01.721+00',
+    ts pg_catalog.timestamptz,
+    epoch pg_catalog.timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::pg_catalog.timestamptz,
     shard_bits int DEFAULT 13,
     sequence_bits int DEFAULT 10)
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'shardid_id_lower_bound'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION id_lower_bound(timestamptz, timestamptz, int, int) IS
+COMMENT ON FUNCTION id_lower_bound(pg_catalog.timestamptz, pg_catalog.timestamptz, int, int) IS
 'the smallest id made at this time or later, for range conditions and partition bounds on ids';
 
 -- UUID version 1.
 
 CREATE FUNCTION uuid_v1_from(
-    ts timestamptz,
+    ts pg_catalog.timestamptz,
     clkseq int,
-    mac macaddr,
+    mac pg_catalog.macaddr,
     hundred_ns int DEFAULT 0)
-RETURNS uuid
+RETURNS pg_catalog.uuid
 AS 'MODULE_PATHNAME', 'shardid_uuid_v1_from'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION uuid_v1_from(timestamptz, int, macaddr, int) IS
+COMMENT ON FUNCTION uuid_v1_from(pg_catalog.timestamptz, int, pg_catalog.macaddr, int) IS
 'builds the UUID of version 1 with this time, clock sequence and node';
 
-CREATE FUNCTION uuid_v1_timestamp(uuid)
-RETURNS timestamptz
+CREATE FUNCTION uuid_v1_timestamp(pg_catalog.uuid)
+RETURNS pg_catalog.timestamptz
 AS 'MODULE_PATHNAME', 'shardid_uuid_v1_timestamp'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION uuid_v1_timestamp(uuid) IS
+COMMENT ON FUNCTION uuid_v1_timestamp(pg_catalog.uuid) IS
 'the time in a UUID of version 1, in whole microseconds; NULL for any other UUID';
 
-CREATE FUNCTION uuid_v1_hundred_ns(uuid)
+CREATE FUNCTION uuid_v1_hundred_ns(pg_catalog.uuid)
 RETURNS int
 AS 'MODULE_PATHNAME', 'shardid_uuid_v1_hundred_ns'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION uuid_v1_hundred_ns(uuid) IS
+COMMENT ON FUNCTION uuid_v1_hundred_ns(pg_catalog.uuid) IS
 'how many times 100 ns the time in a UUID of version 1 is past its microsecond; NULL for any other UUID';
 
-CREATE FUNCTION uuid_v1_clock_seq(uuid)
+CREATE FUNCTION uuid_v1_clock_seq(pg_catalog.uuid)
 RETURNS int
 AS 'MODULE_PATHNAME', 'shardid_uuid_v1_clock_seq'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION uuid_v1_clock_seq(uuid) IS
+COMMENT ON FUNCTION uuid_v1_clock_seq(pg_catalog.uuid) IS
 'the clock sequence in a UUID of version 1; NULL for any other UUID';
 
-CREATE FUNCTION uuid_v1_node(uuid)
-RETURNS macaddr
+CREATE FUNCTION uuid_v1_node(pg_catalog.uuid)
+RETURNS pg_catalog.macaddr
 AS 'MODULE_PATHNAME', 'shardid_uuid_v1_node'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION uuid_v1_node(uuid) IS
+COMMENT ON FUNCTION uuid_v1_node(pg_catalog.uuid) IS
 'the node, usually a MAC address, in a UUID of version 1; NULL for any other UUID';
 
 -- Drawing many ids.
@@ -153,111 +158,111 @@ COMMENT ON FUNCTION uuid_v1_node(uuid) IS
 CREATE FUNCTION next_ids(
     shard int,
     count int,
-    generator regclass DEFAULT 'shardid_seq',
-    epoch timestamptz DEFAULT '2011-08-24 21:07:01.721+00',
+    generator pg_catalog.regclass DEFAULT 'shardid_seq'::pg_catalog.regclass,
+    epoch pg_catalog.timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::pg_catalog.timestamptz,
     shard_bits int DEFAULT 13,
     sequence_bits int DEFAULT 10)
 RETURNS SETOF bigint
 AS 'MODULE_PATHNAME', 'shardid_next_ids'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE ROWS 1000;
 
-COMMENT ON FUNCTION next_ids(int, int, regclass, timestamptz, int, int) IS
+COMMENT ON FUNCTION next_ids(int, int, pg_catalog.regclass, pg_catalog.timestamptz, int, int) IS
 'draws so many new ids for the shard, each greater than the one before';
 
 -- Watching a generator.
 
 CREATE FUNCTION id_generator_status(
-    generator regclass DEFAULT 'shardid_seq',
-    epoch timestamptz DEFAULT '2011-08-24 21:07:01.721+00',
+    generator pg_catalog.regclass DEFAULT 'shardid_seq'::pg_catalog.regclass,
+    epoch pg_catalog.timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::pg_catalog.timestamptz,
     shard_bits int DEFAULT 13,
     sequence_bits int DEFAULT 10,
-    OUT last_ts timestamptz,
+    OUT last_ts pg_catalog.timestamptz,
     OUT last_sequence int,
     OUT lead interval,
-    OUT logged_to timestamptz,
+    OUT logged_to pg_catalog.timestamptz,
     OUT ids_until_negative bigint,
-    OUT negative_at timestamptz,
+    OUT negative_at pg_catalog.timestamptz,
     OUT ids_until_end bigint,
-    OUT end_at timestamptz)
+    OUT end_at pg_catalog.timestamptz)
 AS 'MODULE_PATHNAME', 'shardid_id_generator_status'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
-COMMENT ON FUNCTION id_generator_status(regclass, timestamptz, int, int) IS
+COMMENT ON FUNCTION id_generator_status(pg_catalog.regclass, pg_catalog.timestamptz, int, int) IS
 'where the generator stands: its last id, its lead over the clock, and how far it can still go';
 
 -- Many values of a plain sequence.
 
 CREATE FUNCTION nextval_range(
-    seq regclass,
+    seq pg_catalog.regclass,
     count bigint,
     OUT first bigint,
     OUT last bigint)
 AS 'MODULE_PATHNAME', 'shardid_nextval_range'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION nextval_range(regclass, bigint) IS
+COMMENT ON FUNCTION nextval_range(pg_catalog.regclass, bigint) IS
 'takes so many values of the sequence in one step, as if nextval were called as often';
 
 -- UUID version 6.
 
 CREATE FUNCTION uuid_v6_from(
-    ts timestamptz,
+    ts pg_catalog.timestamptz,
     clkseq int,
-    mac macaddr,
+    mac pg_catalog.macaddr,
     hundred_ns int DEFAULT 0)
-RETURNS uuid
+RETURNS pg_catalog.uuid
 AS 'MODULE_PATHNAME', 'shardid_uuid_v6_from'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION uuid_v6_from(timestamptz, int, macaddr, int) IS
+COMMENT ON FUNCTION uuid_v6_from(pg_catalog.timestamptz, int, pg_catalog.macaddr, int) IS
 'builds the UUID of version 6, which sorts by time, with this time, clock sequence and node';
 
-CREATE FUNCTION uuid_v6_timestamp(uuid)
-RETURNS timestamptz
+CREATE FUNCTION uuid_v6_timestamp(pg_catalog.uuid)
+RETURNS pg_catalog.timestamptz
 AS 'MODULE_PATHNAME', 'shardid_uuid_v6_timestamp'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION uuid_v6_timestamp(uuid) IS
+COMMENT ON FUNCTION uuid_v6_timestamp(pg_catalog.uuid) IS
 'the time in a UUID of version 6, in whole microseconds; NULL for any other UUID';
 
-CREATE FUNCTION uuid_v6_hundred_ns(uuid)
+CREATE FUNCTION uuid_v6_hundred_ns(pg_catalog.uuid)
 RETURNS int
 AS 'MODULE_PATHNAME', 'shardid_uuid_v6_hundred_ns'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION uuid_v6_hundred_ns(uuid) IS
+COMMENT ON FUNCTION uuid_v6_hundred_ns(pg_catalog.uuid) IS
 'how many times 100 ns the time in a UUID of version 6 is past its microsecond; NULL for any other UUID';
 
-CREATE FUNCTION uuid_v6_clock_seq(uuid)
+CREATE FUNCTION uuid_v6_clock_seq(pg_catalog.uuid)
 RETURNS int
 AS 'MODULE_PATHNAME', 'shardid_uuid_v6_clock_seq'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION uuid_v6_clock_seq(uuid) IS
+COMMENT ON FUNCTION uuid_v6_clock_seq(pg_catalog.uuid) IS
 'the clock sequence in a UUID of version 6; NULL for any other UUID';
 
-CREATE FUNCTION uuid_v6_node(uuid)
-RETURNS macaddr
+CREATE FUNCTION uuid_v6_node(pg_catalog.uuid)
+RETURNS pg_catalog.macaddr
 AS 'MODULE_PATHNAME', 'shardid_uuid_v6_node'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION uuid_v6_node(uuid) IS
+COMMENT ON FUNCTION uuid_v6_node(pg_catalog.uuid) IS
 'the node in a UUID of version 6; NULL for any other UUID';
 
-CREATE FUNCTION uuid_v1_to_v6(uuid)
-RETURNS uuid
+CREATE FUNCTION uuid_v1_to_v6(pg_catalog.uuid)
+RETURNS pg_catalog.uuid
 AS 'MODULE_PATHNAME', 'shardid_uuid_v1_to_v6'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION uuid_v1_to_v6(uuid) IS
+COMMENT ON FUNCTION uuid_v1_to_v6(pg_catalog.uuid) IS
 'a UUID of version 1 as version 6, which sorts by time; NULL for any other UUID';
 
-CREATE FUNCTION uuid_v6_to_v1(uuid)
-RETURNS uuid
+CREATE FUNCTION uuid_v6_to_v1(pg_catalog.uuid)
+RETURNS pg_catalog.uuid
 AS 'MODULE_PATHNAME', 'shardid_uuid_v6_to_v1'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION uuid_v6_to_v1(uuid) IS
+COMMENT ON FUNCTION uuid_v6_to_v1(pg_catalog.uuid) IS
 'a UUID of version 6 as version 1; NULL for any other UUID';
 
 -- Scattering ids.
@@ -305,19 +310,19 @@ COMMENT ON FUNCTION gather_bits(bigint, int) IS
 -- Ids as short text.
 
 CREATE FUNCTION id_to_text(id bigint)
-RETURNS text
+RETURNS pg_catalog.text
 AS 'MODULE_PATHNAME', 'shardid_id_to_text'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION id_to_text(bigint) IS
 'the id as 13 characters of Crockford''s base 32, which sort as the ids do under COLLATE "C"';
 
-CREATE FUNCTION id_from_text(text)
+CREATE FUNCTION id_from_text(pg_catalog.text)
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'shardid_id_from_text'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION id_from_text(text) IS
+COMMENT ON FUNCTION id_from_text(pg_catalog.text) IS
 'the id of which id_to_text made this text, in either case, with O for 0 and I or L for 1';
 
 -- Making UUIDs of version 1, and ObjectIds, each from a sequence of its own.
@@ -332,13 +337,13 @@ CREATE SEQUENCE shardid_objectid_seq AS bigint;
 COMMENT ON SEQUENCE shardid_objectid_seq IS
 'generator of objectid(): last_value holds time and counter of the last ObjectId, MINVALUE random bits of its machine and process';
 
-SELECT pg_extension_config_dump('shardid_uuid_seq', '');
-SELECT pg_extension_config_dump('shardid_objectid_seq', '');
+SELECT pg_catalog.pg_extension_config_dump('shardid_uuid_seq'::pg_catalog.regclass, ''::pg_catalog.text);
+SELECT pg_catalog.pg_extension_config_dump('shardid_objectid_seq'::pg_catalog.regclass, ''::pg_catalog.text);
 GRANT SELECT, USAGE, UPDATE ON SEQUENCE shardid_uuid_seq, shardid_objectid_seq
     TO @extowner@, pg_database_owner WITH GRANT OPTION;
 
 CREATE FUNCTION uuid_v1()
-RETURNS uuid
+RETURNS pg_catalog.uuid
 AS 'MODULE_PATHNAME', 'shardid_uuid_v1'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
@@ -346,27 +351,27 @@ COMMENT ON FUNCTION uuid_v1() IS
 'makes a new UUID of version 1: unique, and later than all that this database has made';
 
 CREATE FUNCTION objectid_from(
-    ts timestamptz,
+    ts pg_catalog.timestamptz,
     machine int,
     pid int,
     counter int)
-RETURNS bytea
+RETURNS pg_catalog.bytea
 AS 'MODULE_PATHNAME', 'shardid_objectid_from'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION objectid_from(timestamptz, int, int, int) IS
+COMMENT ON FUNCTION objectid_from(pg_catalog.timestamptz, int, int, int) IS
 'builds MongoDB''s ObjectId of this second, machine, process and counter';
 
-CREATE FUNCTION objectid_timestamp(bytea)
-RETURNS timestamptz
+CREATE FUNCTION objectid_timestamp(pg_catalog.bytea)
+RETURNS pg_catalog.timestamptz
 AS 'MODULE_PATHNAME', 'shardid_objectid_timestamp'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION objectid_timestamp(bytea) IS
+COMMENT ON FUNCTION objectid_timestamp(pg_catalog.bytea) IS
 'the time in an ObjectId, in whole seconds';
 
 CREATE FUNCTION objectid()
-RETURNS bytea
+RETURNS pg_catalog.bytea
 AS 'MODULE_PATHNAME', 'shardid_objectid'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
@@ -374,12 +379,13 @@ COMMENT ON FUNCTION objectid() IS
 'makes a new ObjectId: unique, and above all that this database has made, until renew_identity() changes its bytes';
 
 CREATE FUNCTION renew_identity()
-RETURNS void
+RETURNS pg_catalog.void
 AS 'MODULE_PATHNAME', 'shardid_renew_identity'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION renew_identity() IS
 'gives the database another node for uuid_v1() and other bytes for objectid(): for a copy of a server that goes on beside the original';
 
--- A dump leaves the definitions of these sequences out: so a restored copy draws random bits of its own.
+-- A dump leaves the definitions of these sequences out: so a restored copy draws random bits of its own. Without
+-- arguments the call means this function or, beside one whose arguments all have defaults, is ambiguous.
 SELECT renew_identity();

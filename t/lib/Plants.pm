@@ -1,0 +1,151 @@
+# What a hostile role puts where a script of an extension might find it instead of what it means: a
+# list of plants, each a label and the statements of the role mallory. Planted code that runs as
+# anybody else says so in a warning, which no rollback takes back, and makes mallory superuser.
+package Plants;
+
+use strict;
+use warnings;
+use Exporter 'import';
+
+our @EXPORT = qw(all_plants called_plants);
+
+sub body
+{
+	my ($label, $result) = @_;
+	return <<"SQL";
+LANGUAGE plpgsql AS \$body\$
+BEGIN
+    IF current_user <> 'mallory' THEN
+        RAISE WARNING 'planted $label ran as %', current_user;
+        ALTER ROLE mallory SUPERUSER;
+    END IF;
+    RETURN$result;
+END
+\$body\$
+SQL
+}
+
+# Functions that a call could mean instead of the right one: they fit as well, or better, or with the help
+# of defaults.
+my @signatures = (
+	'', 'text', 'anyelement', 'text, text', 'varchar, varchar', 'regclass, text', 'oid, text', 'anyelement, text',
+	'anyelement, anyelement', 'VARIADIC text[]', 'VARIADIC anyarray', 'text, VARIADIC text[]', 'text, text, int DEFAULT 0',
+	'int DEFAULT 0', 'VARIADIC int[] DEFAULT NULL', q(text DEFAULT '', text DEFAULT '', text DEFAULT ''));
+
+sub function_plants
+{
+	my ($schema, $name, @of_signatures) = @_;
+	my @plants;
+	for my $signature (@of_signatures ? @of_signatures : @signatures)
+	{
+		my $label = "function $schema.$name($signature)" =~ tr/'/"/r;
+		push @plants, [ $label, "CREATE FUNCTION $schema.\"$name\"($signature) RETURNS void " . body($label, '') ];
+	}
+	return @plants;
+}
+
+# What is no function, but called like one.
+sub routine_plants
+{
+	my ($schema, $name) = @_;
+	my $full = "$schema.\"$name\"(text, text)";
+	my ($procedure, $aggregate) = ("procedure $schema.$name", "aggregate $schema.$name");
+	return (
+		[ $procedure, "CREATE PROCEDURE $full " . body($procedure, '') ],
+		[ $aggregate, "CREATE FUNCTION $schema.step(int, text, text) RETURNS int " . body($aggregate, ' 1') . ";
+			CREATE AGGREGATE $full (SFUNC = $schema.step, STYPE = int, INITCOND = 0)" ]);
+}
+
+sub domain_plants
+{
+	my ($schema, $name) = @_;
+	my $label = "domain $schema.$name";
+	return [ $label, "CREATE FUNCTION $schema.\"check\"(text) RETURNS boolean " . body($label, ' true') . ";
+			CREATE DOMAIN $schema.\"$name\" AS text CHECK ($schema.\"check\"(VALUE))" ];
+}
+
+sub type_plants
+{
+	my ($schema, $name) = @_;
+	my $full = "$schema.\"$name\"";
+	my $label = "type $schema.$name";
+	return [ $label, "CREATE TYPE $full AS (a int);
+			CREATE FUNCTION $schema.\"cast\"($full) RETURNS text " . body("cast from $label", q( '')) . ";
+			CREATE FUNCTION $schema.\"cast\"(text) RETURNS $full " . body("cast to $label", ' NULL') . ";
+			CREATE CAST ($full AS text) WITH FUNCTION $schema.\"cast\"($full) AS IMPLICIT;
+			CREATE CAST (text AS $full) WITH FUNCTION $schema.\"cast\"(text) AS IMPLICIT" ];
+}
+
+my @operands = ([ 'text', 'text' ], [ 'int', 'int' ], [ 'int', 'text' ], [ 'bigint', 'bigint' ], [ 'anyelement', 'anyelement' ], [ 'regclass', 'text' ]);
+
+sub operator_plants
+{
+	my ($schema, $name) = @_;
+	my @plants;
+	for my $operands (@operands)
+	{
+		my ($left, $right) = @$operands;
+		my $label = "operator $schema.$name ($left, $right)";
+		push @plants, [ $label, "CREATE FUNCTION $schema.operate($left, $right) RETURNS boolean " . body($label, ' true') . ";
+			CREATE OPERATOR $schema.$name (FUNCTION = $schema.operate, LEFTARG = $left, RIGHTARG = $right)" ];
+	}
+	return @plants;
+}
+
+sub relation_plants
+{
+	my ($schema, $name) = @_;
+	my $full = "$schema.\"$name\"";
+	return (
+		[ "sequence $schema.$name", "CREATE SEQUENCE $full" ],
+		[ "table $schema.$name", "CREATE TABLE $full (last_value bigint, log_cnt bigint, is_called boolean)" ],
+		[ "view $schema.$name", "CREATE VIEW $full AS SELECT 1 AS last_value" ]);
+}
+
+# The names that a script uses, by what they could be.
+sub names_of
+{
+	my ($script) = @_;
+	$script =~ s/^\\echo.*|--.*//mg;
+	$script =~ s/COMMENT ON[^;']* IS\s*'(?:[^']|'')*'//g;
+	my %relations = map { $_ => 1 } $script =~ /\b(\w+_seq)\b/g;
+	$script =~ s/'(?:[^']|'')*'/''/g;
+	my %words = map { $_ => 1 } $script =~ /\b[a-z_]\w*\b/g;
+	my %operators = map { $_ => 1 } grep { !/^(=>|::|@|\*)$/ } $script =~ /[-+*\/<>=~!@#%^&|`?:]+/g;
+	my %qualified = map { $_ => 1 } $script =~ /\bpg_catalog\.(\w+)/g;
+	my %made = map { $_ => 1 } $script =~ /\bFUNCTION\s+(\w+)\s*\(/g;
+	$script =~ s/\bFUNCTION\s+\w+\s*\(/(/g;
+	my %called = map { $_ => 1 } $script =~ /\b([a-z_]\w*)\s*\(/g, keys %qualified;
+	delete @made{ keys %called };
+	return (
+		called => [ sort keys %called ], made => [ sort keys %made ], types => [ sort keys %qualified ], words => [ sort keys %words ],
+		operators => [ sort keys %operators ], relations => [ sort keys %relations ]);
+}
+
+# Functions of every name that a script calls.
+sub called_plants
+{
+	my ($schema, $script) = @_;
+	my %names = names_of($script);
+	return map { function_plants($schema, $_), routine_plants($schema, $_) } @{ $names{called} };
+}
+
+# Plants of every name of a script. Functions that it only makes, and those behind its types, which it
+# calls without a name, come in fewer signatures.
+sub all_plants
+{
+	my ($schema, $script, @behind) = @_;
+	my %names = names_of($script);
+	my @few = ('text, text', 'anyelement', 'VARIADIC anyarray', q(text DEFAULT '', text DEFAULT ''));
+	my %fewer = map { $_ => 1 } @{ $names{made} }, @behind;
+	delete @fewer{ @{ $names{called} } };
+	return (
+		called_plants($schema, $script),
+		(map { function_plants($schema, $_, @few) } sort keys %fewer),
+		(map { domain_plants($schema, $_) } @{ $names{words} }),
+		(map { type_plants($schema, $_) } @{ $names{types} }),
+		(map { operator_plants($schema, $_) } @{ $names{operators} }, qw(= <> || ~~ +)),
+		(map { relation_plants($schema, $_) } @{ $names{relations} }));
+}
+
+1;

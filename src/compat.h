@@ -1,4 +1,4 @@
-// PostgreSQL's headers for C++, and everything in which the supported versions (15 to 18) differ.
+// PostgreSQL's headers for C++, and everything in which the supported versions (15 to 19) differ.
 #pragma once
 
 extern "C" {
@@ -38,11 +38,16 @@ extern "C" {
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
 #include "utils/wait_event.h"
-}
 
-#if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 190000
-#error "shardid supports PostgreSQL 15 to 18"
+#if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 200000
+#error "shardid supports PostgreSQL 15 to 19"
 #endif
+
+// Out of commands/sequence.h in 19.
+#if PG_VERSION_NUM >= 190000
+#include "commands/sequence_xlog.h"
+#endif
+}
 
 namespace shardid {
 
@@ -107,7 +112,15 @@ inline LocalTransactionId current_local_xid() {
 #endif
 }
 
-// Private to sequence.c before 19.
+// What was an int became an enum in 19, and SEQ_MAGIC was private to sequence.c before.
+#if PG_VERSION_NUM >= 190000
+using SyscacheNumber = SysCacheIdentifier;
+using BufferLock = BufferLockMode;
+inline constexpr uint32 sequence_page_magic = SEQ_MAGIC;
+#else
+using SyscacheNumber = int;
+using BufferLock = int;
 inline constexpr uint32 sequence_page_magic = 0x1717;
+#endif
 
 }  // namespace shardid

@@ -21,7 +21,7 @@ void note_relation_change(Datum /*argument*/, Oid relid) {
         ++catalogue_version;
 }
 
-void note_catalogue_change(Datum /*argument*/, int /*cache*/, uint32 /*hash*/) {
+void note_catalogue_change(Datum /*argument*/, SyscacheNumber /*cache*/, uint32 /*hash*/) {
     ++catalogue_version;
 }
 

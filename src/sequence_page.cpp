@@ -10,7 +10,8 @@ namespace shardid {
 namespace {
 
 // See sequence.c's read_seq_tuple.
-pg_attribute_always_inline OpenPage lock_page(Buffer buffer, int mode = BUFFER_LOCK_EXCLUSIVE) {
+pg_attribute_always_inline OpenPage lock_page(Buffer buffer,
+                                              BufferLock mode = BUFFER_LOCK_EXCLUSIVE) {
     LockBuffer(buffer, mode);
     Page page = BufferGetPage(buffer);
     const uint32 magic = *reinterpret_cast<uint32 *>(PageGetSpecialPointer(page));

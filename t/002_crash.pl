@@ -121,7 +121,7 @@ for my $round (1 .. $rounds)
 	usleep 200_000 + rand 300_000;
 	append_to_file($gate, 'closed');
 	$node->poll_query_until('postgres',
-		q(SELECT count(*) = 16 FROM pg_stat_activity WHERE lower(wait_event) = 'walwrite'))
+		q(SELECT count(*) = 16 FROM pg_stat_activity WHERE backend_type = 'client backend' AND lower(wait_event) = 'walwrite'))
 	  or die 'not all sessions wait for WAL';
 	kill_node($node);
 	unlink $gate;

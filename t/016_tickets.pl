@@ -139,7 +139,7 @@ $servers[1]->stop;
 with_wal_gate($gate, sub { $servers[1]->start });
 append_to_file($gate, 'closed');
 my $first = start_clients($servers[1], 1, "SELECT nextval('soon_told')", rounds => 1);
-$servers[1]->poll_query_until('postgres', q(SELECT count(*) = 1 FROM pg_stat_activity WHERE lower(wait_event) = 'walwrite'))
+$servers[1]->poll_query_until('postgres', q(SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'client backend' AND lower(wait_event) = 'walwrite'))
   or die 'the session does not wait for WAL';
 is(query(2, "SELECT nextval('soon_told')"), 2, 'the second session is told 2 while the first one waits');
 kill_node($servers[1]);

@@ -330,12 +330,12 @@ COMMENT ON FUNCTION id_from_text(pg_catalog.text) IS
 CREATE SEQUENCE shardid_uuid_seq AS bigint;
 
 COMMENT ON SEQUENCE shardid_uuid_seq IS
-'generator of uuid_v1(): last_value is the time of the last UUID in 100 ns since 1582-10-15, MINVALUE holds random bits of its node';
+'generator of uuid_v1(): last_value is the time of the last UUID in 100 ns since 1582-10-15';
 
 CREATE SEQUENCE shardid_objectid_seq AS bigint;
 
 COMMENT ON SEQUENCE shardid_objectid_seq IS
-'generator of objectid(): last_value holds time and counter of the last ObjectId, MINVALUE random bits of its machine and process';
+'generator of objectid(): last_value holds time and counter of the last ObjectId';
 
 SELECT pg_catalog.pg_extension_config_dump('shardid_uuid_seq'::pg_catalog.regclass, ''::pg_catalog.text);
 SELECT pg_catalog.pg_extension_config_dump('shardid_objectid_seq'::pg_catalog.regclass, ''::pg_catalog.text);
@@ -386,6 +386,7 @@ LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION renew_identity() IS
 'gives the database another node for uuid_v1() and other bytes for objectid(): for a copy of a server that goes on beside the original';
 
--- A dump leaves the definitions of these sequences out: so a restored copy draws random bits of its own. Without
--- arguments the call means this function or, beside one whose arguments all have defaults, is ambiguous.
+-- The random bits are kept in the storage of the two sequences, which a dump leaves out: so a restored copy
+-- draws its own. Without arguments the call means this function or, beside one whose arguments all have
+-- defaults, is ambiguous.
 SELECT renew_identity();

@@ -82,8 +82,10 @@ SELECT count(*) FROM next_ids(5, 2147483647, 'slow', sequence_bits => 0);
 -- Where a millisecond has more room than that, nothing waits.
 CREATE SEQUENCE wide;
 SELECT date_trunc('day', clock_timestamp()) AS today \gset
+\set VERBOSITY terse
 SELECT count(id) FROM (SELECT next_ids(0, 2147483647, 'wide', :'today', 1, 31) AS id) s;
 SELECT count(*) FROM next_ids(0, 2147483647, 'wide', :'today', 1, 31);
+\set VERBOSITY default
 RESET statement_timeout;
 DROP SEQUENCE slow, wide;
 

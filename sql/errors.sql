@@ -45,8 +45,9 @@ SELECT try('SELECT next_id(1, epoch => ''2011-08-24 21:07:01.721001+00'')');
 SELECT try('SELECT next_id(1, epoch => ''infinity'')');
 SELECT try('SELECT id_timestamp(1, ''-infinity'')');
 SELECT try('SELECT id_lower_bound(now(), ''1969-12-31 23:59:59.9999+00'')');
+CREATE SEQUENCE early;
 SELECT regexp_replace(e, 'clock is at \S+ \S+?,', 'clock is at NOW,')
-FROM try('SELECT next_id(1, epoch => ''9999-01-01 00:00:00+00'')') e;
+FROM try('SELECT next_id(1, ''early'', ''9999-01-01 00:00:00+00'')') e;
 
 -- 22008: timestamps outside the field
 SELECT try('SELECT id_lower_bound(''2011-08-24 21:07:01.720999+00'')');
@@ -68,18 +69,13 @@ SELECT last_value, is_called FROM g;
 -- 55000: no shard set
 SELECT try('SELECT next_id()');
 
--- 55000: ahead by more than max_lead, by a stray setval, another layout, another epoch
+-- 55000: ahead by more than max_lead, by a stray setval
 SELECT setval('g', 9223372036854775807) IS NOT NULL;
 SELECT regexp_replace(e, '\d+ ms ahead', 'MANY ms ahead') FROM try('SELECT next_id(1, ''g'')') e;
 SELECT last_value FROM g;
 DROP SEQUENCE g;
 CREATE SEQUENCE g;
-SELECT next_id(1, 'g', sequence_bits => 12) IS NOT NULL;
-SELECT regexp_replace(e, '\d+ ms ahead', 'MANY ms ahead') FROM try('SELECT next_id(1, ''g'')') e;
-SELECT setval('g', 1) IS NOT NULL;
 SELECT next_id(1, 'g') IS NOT NULL;
-SELECT regexp_replace(e, '\d+ ms ahead', 'MANY ms ahead')
-FROM try('SELECT next_id(1, ''g'', ''2020-01-01 00:00:00+00'')') e;
 -- a lead within max_lead is no error, and the setting decides
 SELECT setval('g', ((extract(epoch FROM clock_timestamp()) * 1000)::bigint - 1314220021721 + 100000) << 10) > 0;
 SELECT try('SELECT next_id(1, ''g'')');

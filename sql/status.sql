@@ -48,6 +48,7 @@ CREATE SEQUENCE near_its_end;
 SELECT date_trunc('milliseconds', clock_timestamp()) - ((1::bigint << 32) - 60000) * interval '1 ms' AS epoch \gset
 SELECT setval('near_its_end', (1::bigint << 48) - 4);
 SELECT ids_until_end FROM id_generator_status('near_its_end', :'epoch', 16, 16);
+\set VERBOSITY terse
 SELECT count(next_id(1, 'near_its_end', :'epoch', 16, 16)) FROM generate_series(1, 3);
 SELECT ids_until_end FROM id_generator_status('near_its_end', :'epoch', 16, 16);
 \set VERBOSITY sqlstate

@@ -72,6 +72,15 @@ constexpr std::uint64_t ticks_of_ms(L layout, std::uint64_t ms) {
     return make_tick(layout, ms * us_per_ms / static_cast<std::uint64_t>(step_us(layout)), 0);
 }
 
+// Whether the first tick of a used sequence, which its storage does not know for a generator, would
+// be a jump that its last value does not account for: to more than twice as far, or by an epoch so
+// young that the last value could double within a day.
+template <typename L = Layout>
+constexpr bool is_jump(L layout, std::uint64_t last, std::uint64_t tick) {
+    constexpr std::uint64_t day_ms = std::uint64_t{24} * 60 * 60 * 1000;
+    return tick / 2 > last || tick < ticks_of_ms(layout, day_ms);
+}
+
 // What a waiting caller remembers: the time it found used up, how long a time lasts, the clock from
 // which it waits for that long, and the clock at its latest look.
 struct Vigil {
@@ -150,6 +159,12 @@ static_assert(advance({0, 10}, INT64_MAX, 5).verdict == Verdict::ended);
 // One number a millisecond.
 static_assert(draws(advance({10, 0}, 5, 6), 6));
 static_assert(advance({10, 0}, 5, 5).verdict == Verdict::wait);
+
+// A recipe's small last value, and a young epoch that would fit any; a generator that was restored.
+static_assert(is_jump(l, 5001, tick(480000000000, 0)) && is_jump(l, tick(900, 0), tick(1000, 0)));
+static_assert(!is_jump(l, tick(470000000000, 9), tick(480000000000, 0)));
+static_assert(is_jump(l, tick(86399999, 0), tick(86399999, 1)) &&
+              !is_jump(l, tick(86399999, 0), tick(86400000, 0)));
 
 // Many at once: never into the next time, whatever is wanted.
 static_assert(further_ticks(l, tick(5, 7), 0) == 0 && further_ticks(l, tick(5, 7), 9) == 9);

@@ -1,9 +1,12 @@
 #include "advance.hpp"
+#include "binding.hpp"
 #include "objectid.hpp"
+#include "outlook.hpp"
 #include "uuid_ticks.hpp"
 
 #include "draw.h"
 #include "durable.h"
+#include "refusals.h"
 #include "replaced_storage.h"
 #include "sequence_page.h"
 #include "settings.h"
@@ -13,27 +16,95 @@ namespace shardid {
 
 namespace {
 
-enum class Outcome { drawn, wait, before_epoch, ended, too_far_ahead };
+enum class Outcome { drawn, wait, before_epoch, ended, too_far_ahead, other_binding, jump };
 
 struct Attempt {
     Outcome outcome;
     bool is_ahead;  // of the clock, by more than a crash can account for
-    uint64 tick;    // the first one drawn; or the last one, after which none could be drawn
+    bool is_mention_due;
+    uint64 tick;  // the first one drawn; or the last one, after which none could be drawn
     TimestampTz clock;
+    XLogRecPtr moved_at;    // the move_of a page that is not ours
     XLogRecPtr covered_by;  // how far WAL has to be durable before the ticks are shown
 };
 
-// What `advance` is to go on from. A generator whose page knows nothing - new, restarted, altered -
-// has perhaps drawn ids in this very millisecond, which are forgotten or rolled back. So it goes on
-// after the millisecond in which the caller first saw it.
+pg_attribute_always_inline bool is_known(const Generator &generator, const Scheme &scheme) {
+    return generator.known.epoch == scheme.epoch &&
+           generator.known.layout.shard_bits == scheme.layout.shard_bits &&
+           generator.known.layout.sequence_bits == scheme.layout.sequence_bits;
+}
+
+template <std::int64_t step, std::uint64_t numbers, std::uint64_t last>
+bool is_known(const Generator &generator, const SchemeOf<Count<step, numbers, last>> &scheme) {
+    return generator.known.kind == drawn_kind(scheme.layout);
+}
+
+Kind drawn_kind(Layout /*layout*/) {
+    return Kind::ids;
+}
+
+// What storage that is not bound yet is to be bound to.
+uint64 new_binding(const Scheme &scheme) {
+    return binding_of(scheme.layout, scheme.epoch);
+}
+
+template <std::int64_t step, std::uint64_t numbers, std::uint64_t last>
+pg_noinline uint64 new_binding(const SchemeOf<Count<step, numbers, last>> &scheme) {
+    uint64 random;
+    if (!pg_strong_random(&random, sizeof(random)))
+        ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not get random bits")));
+    return binding_of(drawn_kind(scheme.layout), random & max_of(seed_bits));
+}
+
+// Whether the storage is what the call takes it for, or can become it. Ids have exactly the layout
+// that they ask for; what else is drawn takes the seed that is there.
+pg_noinline bool is_right(const OpenPage &page, Generator &generator) {
+    const uint64 wanted = generator.known.binding;
+    const uint64 found = binding_of(page);
+    if (found == unbound || found == wanted)
+        return true;
+    generator.known.binding = found;
+    return kind_of(wanted) != Kind::ids && kind_of(found) == kind_of(wanted);
+}
+
+// Core asks for UPDATE to let a sequence jump (setval). So does a draw that makes a generator of a
+// plain sequence; but not one that goes on with a generator whose storage has forgotten its layout,
+// in a dump or pg_upgrade, nor one from a sequence that is as it was made.
+template <typename L>
+pg_noinline bool may_not_jump(const OpenPage &page, const Generator &generator, L layout,
+                              uint64 tick) {
+    const bool is_used = page.data->is_called || page.data->last_value != generator.start_value;
+    return binding_of(page) == unbound && is_used && !generator.may_update &&
+           is_jump(layout, last_tick_of(page), tick);
+}
+
+// REQUIRED: the storage is bound to generator.known.binding.
+pg_noinline void learn(Generator &generator) {
+    Known &known = generator.known;
+    known.kind = kind_of(known.binding);
+    known.negative_soon = UINT64_MAX;
+    if (known.kind != Kind::ids)
+        return;
+    const BoundLayout bound = layout_of(known.binding);
+    known.layout = bound.layout;
+    known.epoch = bound.epoch_us;
+    if (!generator.has_warned)
+        known.negative_soon = negative_soon_from(bound.layout);
+}
+
+// What `advance` is to go on from. A page that is not ours knows nothing of this very millisecond:
+// ids were perhaps drawn in it that are forgotten or rolled back. So it goes on after the
+// millisecond in which the caller first saw this move of it.
 template <typename L>
 pg_attribute_always_inline uint64 last_tick(const OpenPage &page, const Generator &generator,
-                                            L layout, const Wait &wait, uint64 now) {
+                                            L layout, const Wait &wait, uint64 now,
+                                            XLogRecPtr *moved_at) {
     const uint64 last =
         generator.is_temporary ? Max(last_tick_of(page), generator.remembered) : last_tick_of(page);
-    if (likely(was_drawn_from(page, generator.stamp)))
+    if (likely(is_ours(page, generator.stamp)))
         return last;
-    const uint64 first_seen = wait.began ? wait.vigil.used_up_time : now;
+    *moved_at = move_of(page);
+    const uint64 first_seen = wait.moved_at == *moved_at ? wait.vigil.used_up_time : now;
     return Max(last, make_tick(layout, first_seen, max_sequence(layout)));
 }
 
@@ -56,22 +127,25 @@ template <typename L>
 pg_attribute_always_inline Attempt decide(const OpenPage &page, const Generator &generator,
                                           const SchemeOf<L> &scheme, const Wait &wait) {
     const TimestampTz clock = GetCurrentTimestamp();
+    Attempt attempt{Outcome::before_epoch, false, false, 0, clock, InvalidXLogRecPtr,
+                    InvalidXLogRecPtr};
     if (unlikely(clock < scheme.epoch))
-        return {Outcome::before_epoch, false, 0, clock, InvalidXLogRecPtr};
+        return attempt;
 
     const L layout = scheme.layout;
     const uint64 now = time_at(scheme.epoch, clock, step_us(layout));
-    const uint64 last = last_tick(page, generator, layout, wait, now);
+    const uint64 last = last_tick(page, generator, layout, wait, now, &attempt.moved_at);
     const uint64 step_to =
         unlikely(wait.began) ? earned_time(wait, tick_time(layout, last), clock) : 0;
 
     const Advance next = advance(layout, last, now, step_to);
-    const uint64 reached = likely(next.verdict == Verdict::draw) ? next.tick : last;
-    const uint64 lead_ms = ms_of_times(layout, lead_of(tick_time(layout, reached), now));
-    const bool is_ahead = lead_ms > logged_ahead_ms;
-    if (unlikely(lead_ms > static_cast<uint64>(max_lead_ms)))
-        return {Outcome::too_far_ahead, is_ahead, reached, clock, InvalidXLogRecPtr};
-    return {outcome_of(next.verdict), is_ahead, reached, clock, InvalidXLogRecPtr};
+    attempt.tick = likely(next.verdict == Verdict::draw) ? next.tick : last;
+    const uint64 lead_ms = ms_of_times(layout, lead_of(tick_time(layout, attempt.tick), now));
+    attempt.is_ahead = lead_ms > logged_ahead_ms;
+    attempt.outcome = unlikely(lead_ms > static_cast<uint64>(max_lead_ms))
+                          ? Outcome::too_far_ahead
+                          : outcome_of(next.verdict);
+    return attempt;
 }
 
 // The last tick that is drawn together with this one.
@@ -82,122 +156,83 @@ uint64 last_drawn(L layout, uint64 tick, uint64 max_count) {
 
 template <typename L>
 pg_attribute_always_inline Attempt try_draw(Generator &generator, const SchemeOf<L> &scheme,
-                                            const Wait &wait, uint64 max_count) {
+                                            const Wait &wait, uint64 max_count, bool known) {
     const OpenPage page = open_page(generator);
     Attempt attempt = decide(page, generator, scheme, wait);
-    if (likely(attempt.outcome == Outcome::drawn))
+    if (unlikely(!known)) {
+        if (!is_right(page, generator))
+            attempt.outcome = Outcome::other_binding;
+        else if (may_not_jump(page, generator, scheme.layout, attempt.tick))
+            attempt.outcome = Outcome::jump;
+    }
+    if (likely(attempt.outcome == Outcome::drawn)) {
         attempt.covered_by = record_tick(page, generator, scheme.layout,
                                          last_drawn(scheme.layout, attempt.tick, max_count));
+        attempt.is_mention_due = unlikely(attempt.is_ahead) && note_mention(page, attempt.clock);
+    }
     close_page(generator, page);
     return attempt;
 }
 
-const char *as_text(TimestampTz ts) {
-    return pstrdup(timestamptz_to_str(ts));
-}
-
-// What else than the clock can be wrong.
-struct Advice {
-    const char *before_epoch;
-    const char *too_far_ahead;
-};
-
-Advice advice_of(Layout /*layout*/) {
-    return {", or pass an earlier epoch",
-            ", pass the epoch and sequence_bits that the generator was used with,"};
-}
-
-template <std::int64_t step, std::uint64_t numbers, std::uint64_t last>
-Advice advice_of(Count<step, numbers, last> /*count*/) {
-    return {"", ""};
-}
-
 template <typename L>
-[[noreturn]] void refuse_before_epoch(const SchemeOf<L> &scheme, TimestampTz clock) {
-    ereport(
-        ERROR,
-        (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-         errmsg("clock is before the epoch of the ids"),
-         errdetail("The clock is at %s, the epoch is %s.", as_text(clock), as_text(scheme.epoch)),
-         errhint("Set the server's clock right%s.", advice_of(scheme.layout).before_epoch)));
-}
-
-template <typename L>
-unsigned long long lead_ms_of(const Attempt &attempt, const SchemeOf<L> &scheme) {
+uint64 lead_ms_of(const Attempt &attempt, const SchemeOf<L> &scheme) {
     const L layout = scheme.layout;
     return ms_of_times(layout, lead_of(tick_time(layout, attempt.tick),
                                        time_at(scheme.epoch, attempt.clock, step_us(layout))));
 }
 
-// At most once a minute per session, by a clock that cannot be set.
-void mention_lead(const Generator &generator, unsigned long long lead_ms) {
-    constexpr double pause_ms = 60 * 1000;
-    static instr_time mentioned;
-    instr_time now;
-    INSTR_TIME_SET_CURRENT(now);
-    instr_time since = now;
-    INSTR_TIME_SUBTRACT(since, mentioned);
-    if (!INSTR_TIME_IS_ZERO(mentioned) && INSTR_TIME_GET_MILLISEC(since) < pause_ms)
-        return;
-    mentioned = now;
-    ereport(LOG, (errmsg("generator %s is %llu ms ahead of the clock", generator_name(generator),
-                         lead_ms),
-                  errdetail("Its ids say a later time than the clock, which has perhaps been set "
-                            "back, until the clock has caught up."),
-                  errhint("Check the server's clock.")));
-}
-
-template <typename L>
-[[noreturn]] void refuse_too_far_ahead(const Generator &generator, const SchemeOf<L> &scheme,
-                                       const Attempt &attempt) {
-    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                    errmsg("generator %s is too far ahead of the clock", generator_name(generator)),
-                    errdetail("It is %llu ms ahead, and shardid.max_lead is %d ms.",
-                              lead_ms_of(attempt, scheme), max_lead_ms),
-                    errhint("Set the server's clock right%s or raise shardid.max_lead.",
-                            advice_of(scheme.layout).too_far_ahead)));
-}
-
-[[noreturn]] void refuse_ended(const Scheme &scheme, TimestampTz clock) {
-    ereport(ERROR,
-            (errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
-             errmsg("time field of the ids is exhausted"),
-             errdetail("The clock is at %s, and %d bits of milliseconds since %s hold no later "
-                       "time.",
-                       as_text(clock), time_bits(scheme.layout), as_text(scheme.epoch)),
-             errhint("Use a layout with a later epoch or fewer shard_bits and sequence_bits, and "
-                     "a generator of its own.")));
+[[noreturn]] void refuse_end(const Scheme &scheme, TimestampTz clock) {
+    refuse_ended(scheme, clock);
 }
 
 template <std::int64_t step, std::uint64_t numbers, std::uint64_t last>
-[[noreturn]] void refuse_ended(const SchemeOf<Count<step, numbers, last>> &scheme,
-                               TimestampTz clock) {
-    const uint64 last_time = max_drawn_time(scheme.layout);
-    ereport(ERROR, (errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
-                    errmsg("time field of the ids is exhausted"),
-                    errdetail("The clock is at %s, and the last time that they hold is %s.",
-                              as_text(clock), as_text(clock_at(scheme.epoch, last_time, step))),
-                    errhint("Set the server's clock right.")));
+[[noreturn]] void refuse_end(const SchemeOf<Count<step, numbers, last>> &scheme,
+                             TimestampTz clock) {
+    refuse_ended(clock_at(scheme.epoch, max_drawn_time(scheme.layout), step), clock);
 }
 
 template <typename L>
-[[noreturn]] void refuse(const Generator &generator, const SchemeOf<L> &scheme,
-                         const Attempt &attempt) {
-    if (attempt.outcome == Outcome::before_epoch)
-        refuse_before_epoch(scheme, attempt.clock);
-    if (attempt.outcome == Outcome::too_far_ahead)
-        refuse_too_far_ahead(generator, scheme, attempt);
-    refuse_ended(scheme, attempt.clock);
+[[noreturn]] pg_noinline void refuse(const Generator &generator, const SchemeOf<L> &scheme,
+                                     const Attempt &attempt) {
+    const Kind kind = drawn_kind(scheme.layout);
+    switch (attempt.outcome) {
+        case Outcome::other_binding:
+            refuse_binding(generator, new_binding(scheme), generator.known.binding);
+        case Outcome::jump:
+            refuse_jump(generator, attempt.tick);
+        case Outcome::before_epoch:
+            refuse_before_epoch(kind, scheme.epoch, attempt.clock);
+        case Outcome::too_far_ahead:
+            refuse_too_far_ahead(generator, kind, lead_ms_of(attempt, scheme));
+        default:
+            refuse_end(scheme, attempt.clock);
+    }
 }
+
+// Only ids can be negative.
+pg_noinline void warn_once(Generator &generator, const Scheme &scheme, TimestampTz clock) {
+    generator.has_warned = true;
+    generator.known.negative_soon = UINT64_MAX;
+    warn_of_negative_ids(generator, scheme, clock);
+}
+
+template <std::int64_t step, std::uint64_t numbers, std::uint64_t last>
+void warn_once(Generator & /*generator*/, const SchemeOf<Count<step, numbers, last>> & /*scheme*/,
+               TimestampTz /*clock*/) {}
 
 // Inlined, so that drawing a single tick does not pay for the choice.
 template <typename L>
 pg_attribute_always_inline Ticks draw(Generator &generator, const SchemeOf<L> &scheme,
                                       uint64 max_count) {
+    const bool known = likely(is_known(generator, scheme));
+    if (unlikely(!known))
+        generator.known = {new_binding(scheme), Kind::none, {}, DT_NOBEGIN, UINT64_MAX};
     Wait wait{};
     for (;;) {
-        Attempt attempt = try_draw(generator, scheme, wait, max_count);
+        Attempt attempt = try_draw(generator, scheme, wait, max_count, known);
         if (likely(attempt.outcome == Outcome::drawn)) {
+            if (unlikely(!known))
+                learn(generator);
             const uint64 last = last_drawn(scheme.layout, attempt.tick, max_count);
             if (unlikely(generator.has_replaced_storage)) {
                 const XLogRecPtr remembered = remember_in_replaced_storage(
@@ -205,14 +240,17 @@ pg_attribute_always_inline Ticks draw(Generator &generator, const SchemeOf<L> &s
                 attempt.covered_by = Max(attempt.covered_by, remembered);
             }
             make_durable(attempt.covered_by);
-            if (unlikely(attempt.is_ahead))
+            if (unlikely(attempt.is_mention_due))
                 mention_lead(generator, lead_ms_of(attempt, scheme));
+            if (unlikely(last >= generator.known.negative_soon))
+                warn_once(generator, scheme, attempt.clock);
             return {attempt.tick, last - attempt.tick + 1};
         }
         if (attempt.outcome != Outcome::wait)
             refuse(generator, scheme, attempt);
         wait_for_next(wait, scheme.epoch, tick_time(scheme.layout, attempt.tick), attempt.clock,
                       step_us(scheme.layout));
+        wait.moved_at = attempt.moved_at;
     }
 }
 
@@ -225,6 +263,24 @@ uint64 draw_tick(Generator &generator, const SchemeOf<L> &scheme) {
 
 Ticks draw_ticks(Generator &generator, const Scheme &scheme, uint64 max_count) {
     return draw(generator, scheme, max_count);
+}
+
+uint64 raise(Generator &generator, const Scheme &scheme, uint64 tick) {
+    generator.known = {new_binding(scheme), Kind::none, {}, DT_NOBEGIN, UINT64_MAX};
+    const OpenPage page = open_page(generator);
+    if (!is_right(page, generator)) {
+        close_page(generator, page);
+        refuse_binding(generator, new_binding(scheme), generator.known.binding);
+    }
+    XLogRecPtr covered_by = record_raise(page, generator, tick);
+    const uint64 last = last_tick_of(page);
+    close_page(generator, page);
+
+    learn(generator);
+    if (generator.has_replaced_storage)
+        covered_by = Max(covered_by, remember_in_replaced_storage(generator, last, last));
+    make_durable(covered_by);
+    return last;
 }
 
 template uint64 draw_tick(Generator &, const SchemeOf<Layout> &);

@@ -12,7 +12,9 @@ namespace shardid {
 // cancellation, where the layout's rate demands it.
 // REQUIRED: scheme is valid, check_max_value.
 // Raises 22008 when the clock is before the epoch, 2200H when the time field is exhausted, 55000
-// when the generator is further ahead of the clock than shardid.max_lead. Instantiated for what
+// when the generator is further ahead of the clock than shardid.max_lead or its storage is bound to
+// another layout, 42501 when it would make a generator of a plain sequence without UPDATE. Warns
+// once a session of ids that are negative, or will be within a year. Instantiated for what
 // draw.cpp lists.
 template <typename L>
 uint64 draw_tick(Generator &generator, const SchemeOf<L> &scheme);
@@ -26,5 +28,11 @@ struct Ticks {
 // The next ticks, as many as the millisecond still has, but no more than max_count: at least one.
 // In all else like draw_tick. REQUIRED: max_count > 0.
 Ticks draw_ticks(Generator &generator, const Scheme &scheme, uint64 max_count);
+
+// Moves the generator on to `tick` unless it is further on, and binds its storage to the scheme.
+// Returns its last tick, above which all later ones are; durable when returned. REQUIRED: scheme is
+// valid, check_max_value, tick <= max_tick(layout). Raises 55000 when the storage is bound to
+// another layout.
+uint64 raise(Generator &generator, const Scheme &scheme, uint64 tick);
 
 }  // namespace shardid

@@ -17,6 +17,8 @@ namespace shardid {
 
 namespace {
 
+constexpr const char *renewing = "renew_identity()";
+
 // The next tick of a generator whose sequence comes with the extension.
 template <typename Ticks>
 uint64 draw(Generator &generator, TimestampTz epoch) {
@@ -25,26 +27,24 @@ uint64 draw(Generator &generator, TimestampTz epoch) {
     return draw_tick(generator, SchemeOf<Ticks>{ticks, epoch});
 }
 
-uint64 random_seed() {
-    uint64 bits;
-    if (!pg_strong_random(&bits, sizeof(bits)))
-        ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not get random bits")));
-    return bits & max_of(seed_bits);
-}
-
-// ALTER SEQUENCE checks that the sequence is the user's, waits for transactions that draw, and
-// makes all sessions look at it again.
-void reseed(Oid sequence) {
+// New storage, which has forgotten the seed and keeps the last value. ALTER SEQUENCE checks that
+// the sequence is the user's, waits for transactions that draw, and makes all sessions look at it
+// again. Any option does; this one changes nothing.
+void forget_seed(Oid sequence) {
     const char *name = quote_qualified_identifier(get_namespace_name(get_rel_namespace(sequence)),
                                                   get_rel_name(sequence));
-    const int64 min_value = min_value_of_seed(random_seed());
     SPI_connect();
-    const int result = SPI_execute(
-        psprintf("ALTER SEQUENCE %s MINVALUE %lld", name, static_cast<long long>(min_value)), false,
-        0);
+    const int result = SPI_execute(psprintf("ALTER SEQUENCE %s INCREMENT BY 1", name), false, 0);
     if (result != SPI_OK_UTILITY)
         elog(ERROR, "could not alter sequence: %s", SPI_result_code_string(result));
     SPI_finish();
+}
+
+// Draws a new one at once, and with it one UUID or ObjectId that nobody sees.
+template <typename Ticks>
+void renew(Oid sequence, TimestampTz epoch) {
+    forget_seed(sequence);
+    draw<Ticks>(use_generator(sequence, renewing), epoch);
 }
 
 }  // namespace
@@ -62,7 +62,7 @@ Datum shardid_uuid_v1(PG_FUNCTION_ARGS) {
         shardid::own_sequence(fcinfo, shardid::uuid_sequence_name), "uuid_v1()");
     const uint64 timestamp = shardid::draw<shardid::UuidTicks>(generator, shardid::uuid_epoch_us);
     const shardid::UuidIdentity identity = shardid::uuid_identity_of(
-        shardid::seed_of_min_value(generator.min_value), GetSystemIdentifier(), MyDatabaseId);
+        shardid::seed_of(generator.known.binding), GetSystemIdentifier(), MyDatabaseId);
     return shardid::uuid_datum(
         shardid::pack_uuid_v1({timestamp, identity.clock_seq, identity.node}));
 }
@@ -72,14 +72,17 @@ Datum shardid_objectid(PG_FUNCTION_ARGS) {
         shardid::own_sequence(fcinfo, shardid::objectid_sequence_name), "objectid()");
     const uint64 tick = shardid::draw<shardid::ObjectIdTicks>(generator, shardid::unix_epoch_us);
     const uint64 process =
-        shardid::own_bits(shardid::seed_of_min_value(generator.min_value), GetSystemIdentifier(),
+        shardid::own_bits(shardid::seed_of(generator.known.binding), GetSystemIdentifier(),
                           MyDatabaseId, shardid::objectid_process_bits);
     return shardid::objectid_datum(shardid::objectid_of_tick(tick, process));
 }
 
 Datum shardid_renew_identity(PG_FUNCTION_ARGS) {
-    shardid::reseed(shardid::find_own_sequence(fcinfo, shardid::uuid_sequence_name));
-    shardid::reseed(shardid::find_own_sequence(fcinfo, shardid::objectid_sequence_name));
+    shardid::renew<shardid::UuidTicks>(
+        shardid::find_own_sequence(fcinfo, shardid::uuid_sequence_name), shardid::uuid_epoch_us);
+    shardid::renew<shardid::ObjectIdTicks>(
+        shardid::find_own_sequence(fcinfo, shardid::objectid_sequence_name),
+        shardid::unix_epoch_us);
     PG_RETURN_VOID();
 }
 

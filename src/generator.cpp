@@ -80,7 +80,7 @@ void check_storage(Relation relation) {
 
 void read_limits(Generator &generator) {
     const FormData_pg_sequence definition = definition_of(generator.relid);
-    generator.min_value = definition.seqmin;
+    generator.start_value = definition.seqstart;
     generator.max_value = definition.seqmax;
     generator.increment = definition.seqincrement;
 }
@@ -111,6 +111,9 @@ void check(Generator &generator) {
     read_limits(generator);
     check_direction(generator, relation);
 
+    generator.may_update =
+        pg_class_aclcheck(generator.relid, GetUserId(), ACL_UPDATE) == ACLCHECK_OK;
+    generator.known = {unbound, Kind::none, {}, DT_NOBEGIN, UINT64_MAX};
     generator.is_temporary = relation->rd_islocaltemp;
     generator.needs_wal = RelationNeedsWAL(relation);
     generator.has_own_storage = relation->rd_islocaltemp || has_new_storage(relation);

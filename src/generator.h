@@ -3,9 +3,21 @@
 // the page is touched.
 #pragma once
 
+#include "binding.hpp"
+
 #include "compat.h"
 
 namespace shardid {
+
+// What this session has seen the storage bound to. Storage stays what it was bound to, so what is
+// known stays true until the next check finds other storage.
+struct Known {
+    uint64 binding;  // see binding.hpp; what it is to be bound to, while nothing is known
+    Kind kind;
+    Layout layout;         // of ids, as in the binding
+    TimestampTz epoch;     // infinite unless ids are drawn, which no valid epoch is
+    uint64 negative_soon;  // from this tick on there is a warning to give
+};
 
 struct Generator {
     Oid relid;  // hash key
@@ -15,7 +27,8 @@ struct Generator {
     Oid checked_for;               // the user it was checked for
 
     // What the check found.
-    int64 min_value;
+    bool may_update;  // the user has UPDATE
+    int64 start_value;
     int64 max_value;
     int64 increment;
     bool is_temporary;
@@ -24,6 +37,10 @@ struct Generator {
     bool has_replaced_storage;  // made in this transaction in place of another
     Locator locator;
     uint32 stamp;  // stamp_of(locator)
+
+    // For draw.cpp.
+    Known known;
+    bool has_warned;  // of negative ids, in this session
 
     // For page_pin.cpp.
     Buffer recent_buffer;              // where its page was last seen
@@ -41,20 +58,14 @@ struct Generator {
 // same database. Never zero.
 uint32 stamp_of(const Locator &locator);
 
-// Another mark for the same storage, with another bit; never zero. Two storages of one number in
-// two databases could only be taken for each other if the OIDs of the databases differed by a
-// multiple of 2^30. REQUIRED: bit is 30 or 31.
-inline uint32 other_stamp(uint32 stamp, int bit) {
-    const uint32 mask = uint32{1} << bit;
-    return stamp == mask ? 1 : stamp ^ mask;
-}
-
 // The mark of a page that was changed without WAL: of temporary storage, or of storage made in the
 // same transaction under wal_level = minimal. The commit logs that page as it is, and with it a
-// remainder that nextval may have left there, which no WAL covers.
+// remainder that nextval may have left there, which no WAL covers. Never zero. Two storages of one
+// number in two databases could only be taken for each other if the OIDs of the databases differed
+// by 2^30 or a multiple of it.
 inline uint32 stamp_without_wal(uint32 stamp) {
-    constexpr int bit = 30;
-    return other_stamp(stamp, bit);
+    constexpr uint32 mask = uint32{1} << 30;
+    return stamp == mask ? 1 : stamp ^ mask;
 }
 
 // The generator, locked until the end of the transaction and checked for the current user. Raises

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "advance.hpp"
+#include "binding.hpp"
 #include "count.hpp"
 #include "layout.hpp"
 
@@ -104,6 +105,10 @@ inline constexpr std::uint64_t objectids_per_ms =
 using ObjectIdTicks =
     Count<us_per_ms, objectids_per_ms,
           (std::uint64_t{1} << objectid_seconds_bits) * ms_per_s * objectids_per_ms - 1>;
+
+constexpr Kind drawn_kind(ObjectIdTicks /*ticks*/) {
+    return Kind::objectids;
+}
 
 // A tick counts on within a second from 0, so the counter is what is left of it.
 constexpr ObjectIdParts objectid_of_tick(std::uint64_t tick, std::uint64_t process) {

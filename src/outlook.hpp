@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include "layout.hpp"
@@ -12,6 +13,27 @@ namespace shardid {
 // The last tick whose ids are positive as int8.
 constexpr std::uint64_t last_positive_tick(Layout layout) {
     return UINT64_MAX >> 1 >> layout.shard_bits;
+}
+
+// Two spans of milliseconds: how long before ids turn negative there is a warning, and how long a
+// layout that is proposed instead shall last.
+inline constexpr std::uint64_t warning_ms = std::uint64_t{365} * 24 * 60 * 60 * 1000;
+inline constexpr std::uint64_t proposed_ms = 10 * warning_ms;
+
+// The first tick after which ids turn negative within a year, if they do at all: without shard bits
+// the ticks end first.
+constexpr std::uint64_t negative_soon_from(Layout layout) {
+    if (layout.shard_bits == 0)
+        return UINT64_MAX;
+    const std::uint64_t first_negative = last_positive_tick(layout) + 1;
+    const std::uint64_t year = make_tick(layout, warning_ms, 0);
+    return first_negative > year ? first_negative - year : 0;
+}
+
+// How many bits shard and sequence can have together so that ids stay positive for another ten
+// years, if the epoch was so many milliseconds ago; less than 0 if there are none.
+constexpr int most_positive_bits(std::uint64_t now) {
+    return id_bits - 1 - static_cast<int>(std::bit_width(now + proposed_ms));
 }
 
 // How many ticks up to `end`, itself among them, can at most be drawn after `last`, at clock time
@@ -33,6 +55,12 @@ static_assert(pack_id(l, 0, last_positive_tick(l) + 1) == std::uint64_t{1} << 63
 // Without shard bits the ticks end where the ids would turn negative.
 static_assert(last_positive_tick({0, 10}) == max_tick({0, 10}));
 static_assert(last_positive_tick({1, 0}) == max_of(62));
+
+// 25 bits: negative 8.7 years after the epoch, and so 7.7 years after it there is a warning.
+static_assert(tick_time({13, 12}, negative_soon_from({13, 12})) ==
+              (std::uint64_t{1} << 38) - warning_ms);
+static_assert(negative_soon_from({16, 16}) == 0 && negative_soon_from({0, 10}) == UINT64_MAX);
+static_assert(most_positive_bits(0) == 24 && most_positive_bits(max_of(40)) == 22);
 
 // Three left in the last millisecond; none; all of two.
 static_assert(ticks_left(l, max_tick(l) - 3, max_time(l), max_tick(l)) == 3);

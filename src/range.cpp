@@ -1,4 +1,5 @@
 // The SQL function that takes many values of a plain sequence in one step: nextval_range.
+#include "binding.hpp"
 #include "range.hpp"
 
 #include "sequence_page.h"

@@ -1,4 +1,5 @@
 #include "advance.hpp"
+#include "binding.hpp"
 
 #include "replaced_storage.h"
 
@@ -170,7 +171,8 @@ XLogRecPtr remember_in_replaced_storage(Generator &generator, uint64 tick, uint6
     XLogRecPtr covered_by = InvalidXLogRecPtr;
     for (int i = 0; i < replaced.count; ++i)
         if (tick <= replaced.storage[i].max_value)
-            covered_by = Max(covered_by, remember_tick(replaced.storage[i], tick, log_to));
+            covered_by = Max(covered_by, remember_tick(replaced.storage[i], tick, log_to,
+                                                       generator.known.binding));
     return covered_by;
 }
 

@@ -2,7 +2,7 @@
 // and the epoch their time counts from.
 #pragma once
 
-#include "layout.hpp"
+#include "binding.hpp"
 
 #include "compat.h"
 

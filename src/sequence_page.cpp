@@ -1,3 +1,4 @@
+#include "mention.hpp"
 #include "objectid.hpp"
 #include "uuid_ticks.hpp"
 
@@ -26,19 +27,19 @@ pg_attribute_always_inline OpenPage lock_page(Buffer buffer,
     return {buffer, page, tuple, data};
 }
 
-// How far beyond last_value WAL has been written. log_cnt counts values of nextval, each one
+// How far beyond last_value WAL has been written. nextval's log_cnt counts its values, each one
 // increment from the next.
 uint64 logged_remainder(const OpenPage &page, int64 increment) {
-    int64 remainder = page.data->log_cnt;
-    if (unlikely(increment != 1) &&
-        __builtin_mul_overflow(page.data->log_cnt, increment, &remainder))
+    if (has_our_remainder(page))
+        return our_remainder(page);
+    int64 remainder;
+    if (__builtin_mul_overflow(page.data->log_cnt, increment, &remainder))
         return 0;
     return remainder < 0 || page.data->last_value < 0 ? 0 : static_cast<uint64>(remainder);
 }
 
-int64 log_cnt_of(uint64 remainder, int64 increment) {
-    const auto count = static_cast<int64>(remainder);
-    return likely(increment == 1) ? count : count / increment;
+int64 log_cnt_of(uint64 remainder) {
+    return static_cast<int64>(~remainder);
 }
 
 // Whether WAL that will be replayed covers the tick.
@@ -47,15 +48,22 @@ int64 log_cnt_of(uint64 remainder, int64 increment) {
 // TEMPLATE does. The remainder was logged for the original only and must not be trusted in the
 // copy. The stamp tells them apart. It stands in the tuple header's t_cid, which nothing reads in a
 // frozen tuple, which travels in XLOG_SEQ_LOG, and which sequence.c sets to zero when it gives a
-// sequence new storage (fill_seq_fork_with_data). A page changed without WAL has another one.
+// sequence new storage (fill_seq_fork_with_data). A page changed without WAL has another one. And a
+// remainder that nextval has left covers nextval's values only: compared signed, its complement is
+// below every distance.
 //
 // The buffer is already dirty here, so that a checkpoint whose redo pointer we do not see yet is
 // bound to write the page after we are done.
 pg_attribute_always_inline bool is_logged(const OpenPage &page, const Generator &generator,
                                           uint64 tick) {
     return has_stamp(page, generator.stamp) &&
-           tick - last_tick_of(page) <= logged_remainder(page, generator.increment) &&
+           static_cast<int64>(tick - last_tick_of(page)) <= ~page.data->log_cnt &&
            PageGetLSN(page.page) > GetRedoRecPtr();
+}
+
+void bind(const OpenPage &page, uint64 binding) {
+    HeapTupleHeaderSetXmin(page.tuple, static_cast<TransactionId>(binding >> 32));
+    BlockIdSet(&page.tuple->t_ctid.ip_blkid, static_cast<BlockNumber>(binding));
 }
 
 void set_stamp(const OpenPage &page, uint32 stamp) {
@@ -68,14 +76,13 @@ void set_values(const OpenPage &page, int64 last_value, int64 log_cnt) {
     page.data->log_cnt = log_cnt;
 }
 
-void set_state(const OpenPage &page, uint64 last_tick, int64 log_cnt) {
-    set_values(page, static_cast<int64>(last_tick), log_cnt);
+// As we leave a page that we have drawn from, WAL covering `remainder` more ticks.
+void set_state(const OpenPage &page, uint64 last_tick, uint64 remainder) {
+    set_values(page, static_cast<int64>(last_tick), log_cnt_of(remainder));
 }
 
-// Logs the page as it will be when every value up to `logged_to` is drawn, as nextval_internal does
-// with its 32 values. REQUIRED: in a critical section, buffer dirty.
-void log_state(const OpenPage &page, const Locator &locator, uint32 stamp, int64 logged_to) {
-    set_values(page, logged_to, 0);
+// Logs the page with the values that it has now. REQUIRED: in a critical section, buffer dirty.
+void log_page(const OpenPage &page, const Locator &locator, uint32 stamp) {
     set_stamp(page, stamp);
 
     xl_seq_rec record = sequence_record(locator);
@@ -88,17 +95,31 @@ void log_state(const OpenPage &page, const Locator &locator, uint32 stamp, int64
     PageSetLSN(page.page, end);
 }
 
-// The xid makes the commit wait for synchronous standbys; it is taken before the critical section,
-// as nextval_internal does.
+// Logs the page as it will be when every tick up to `log_to` is drawn, as nextval_internal does
+// with its 32 values. The xid makes the commit wait for synchronous standbys; it is taken before
+// the critical section, as nextval_internal does.
+void log_ticks(const OpenPage &page, const Locator &locator, uint64 tick, uint64 log_to,
+               uint64 binding) {
+    GetTopTransactionId();
+    START_CRIT_SECTION();
+    bind(page, binding);
+    set_state(page, log_to, 0);
+    log_page(page, locator, stamp_of(locator));
+    set_state(page, tick, log_to - tick);
+    END_CRIT_SECTION();
+}
+
 template <typename L>
 pg_noinline void record_and_log(const OpenPage &page, const Generator &generator, L layout,
                                 uint64 tick) {
-    const uint64 log_to = logged_ahead_of(layout, tick);
-    GetTopTransactionId();
-    START_CRIT_SECTION();
-    log_state(page, generator.locator, generator.stamp, static_cast<int64>(log_to));
-    set_state(page, tick, log_cnt_of(log_to - tick, generator.increment));
-    END_CRIT_SECTION();
+    log_ticks(page, generator.locator, tick, logged_ahead_of(layout, tick),
+              generator.known.binding);
+}
+
+void record_without_wal(const OpenPage &page, uint32 stamp, uint64 tick, uint64 binding) {
+    bind(page, binding);
+    set_state(page, tick, 0);
+    set_stamp(page, stamp_without_wal(stamp));
 }
 
 Buffer pin_replaced(ReplacedStorage &storage) {
@@ -109,40 +130,24 @@ Buffer pin_replaced(ReplacedStorage &storage) {
     return storage.recent_buffer;
 }
 
-// What WAL covers is kept in the session, not in log_cnt: that counts in the increments of a
-// definition which may be another one than the rollback brings back.
-void set_on(const OpenPage &page, ReplacedStorage &storage, uint64 tick, uint64 log_to) {
+// What WAL covers is kept in the session: the page is left as if WAL covered nothing, which is true
+// of any definition of the sequence that the rollback may bring back.
+void set_on(const OpenPage &page, ReplacedStorage &storage, uint64 tick, uint64 log_to,
+            uint64 binding) {
+    const uint64 kept = binding_of(page) == unbound ? binding : binding_of(page);
     MarkBufferDirty(page.buffer);
     if (!storage.needs_wal)
-        set_stamp(page, stamp_without_wal(stamp_of(storage.locator)));
+        record_without_wal(page, stamp_of(storage.locator), tick, kept);
     else if (tick > storage.logged_to || PageGetLSN(page.page) <= GetRedoRecPtr()) {
         storage.logged_to = Min(log_to, storage.max_value);
-        GetTopTransactionId();
-        START_CRIT_SECTION();
-        log_state(page, storage.locator, stamp_of(storage.locator),
-                  static_cast<int64>(storage.logged_to));
-        set_state(page, tick, 0);
-        END_CRIT_SECTION();
-        return;
+        log_ticks(page, storage.locator, tick, storage.logged_to, kept);
     }
     set_state(page, tick, 0);
 }
 
-// Another mark than next_id's: a page that has it knows nothing of ids that were drawn a moment
-// ago.
-uint32 range_stamp_of(uint32 stamp) {
-    constexpr int bit = 31;
-    return other_stamp(stamp, bit);
-}
-
-// Ids that next_id drew from this storage stay known to it.
-uint32 stamp_after_move(const OpenPage &page, uint32 stamp) {
-    return was_drawn_from(page, stamp) ? stamp : range_stamp_of(stamp);
-}
-
 // As is_logged, for values of any sequence.
 bool is_move_logged(const OpenPage &page, uint32 stamp, int64 steps) {
-    return has_stamp(page, stamp) && steps <= page.data->log_cnt &&
+    return page.data->is_called && has_stamp(page, stamp) && steps <= page.data->log_cnt &&
            PageGetLSN(page.page) > GetRedoRecPtr();
 }
 
@@ -172,15 +177,12 @@ XLogRecPtr record_tick(const OpenPage &page, const Generator &generator, L layou
     MarkBufferDirty(page.buffer);
 
     if (unlikely(!generator.needs_wal)) {
-        set_state(page, tick, 0);
-        set_stamp(page, stamp_without_wal(generator.stamp));
+        record_without_wal(page, generator.stamp, tick, generator.known.binding);
         return InvalidXLogRecPtr;
     }
-    if (likely(is_logged(page, generator, tick))) {
-        const uint64 left =
-            logged_remainder(page, generator.increment) - (tick - last_tick_of(page));
-        set_state(page, tick, log_cnt_of(left, generator.increment));
-    } else
+    if (likely(is_logged(page, generator, tick)))
+        set_state(page, tick, our_remainder(page) - (tick - last_tick_of(page)));
+    else
         record_and_log(page, generator, layout, tick);
     return PageGetLSN(page.page);
 }
@@ -189,10 +191,43 @@ template XLogRecPtr record_tick(const OpenPage &, const Generator &, Layout, uin
 template XLogRecPtr record_tick(const OpenPage &, const Generator &, UuidTicks, uint64);
 template XLogRecPtr record_tick(const OpenPage &, const Generator &, ObjectIdTicks, uint64);
 
-XLogRecPtr remember_tick(ReplacedStorage &storage, uint64 tick, uint64 log_to) {
+XLogRecPtr record_raise(const OpenPage &page, const Generator &generator, uint64 tick) {
+    const uint64 binding = generator.known.binding;
+    const uint64 last = Max(last_tick_of(page), tick);
+    const bool is_there = page.data->is_called && last_tick_of(page) == last;
+    const int64 log_cnt = is_ours(page, generator.stamp) ? log_cnt_of(0) : 0;
+    if (is_there && binding_of(page) == binding)
+        return generator.needs_wal ? PageGetLSN(page.page) : InvalidXLogRecPtr;
+
+    MarkBufferDirty(page.buffer);
+    if (!generator.needs_wal) {
+        bind(page, binding);
+        set_values(page, static_cast<int64>(last), log_cnt);
+        set_stamp(page, stamp_without_wal(generator.stamp));
+        return InvalidXLogRecPtr;
+    }
+    GetTopTransactionId();
+    START_CRIT_SECTION();
+    bind(page, binding);
+    set_values(page, static_cast<int64>(last), log_cnt);
+    log_page(page, generator.locator, generator.stamp);
+    END_CRIT_SECTION();
+    return PageGetLSN(page.page);
+}
+
+bool note_mention(const OpenPage &page, TimestampTz clock) {
+    const OffsetNumber noted = ItemPointerGetOffsetNumberNoCheck(&page.tuple->t_ctid);
+    const uint64 second = time_at(DT_NOBEGIN, clock, USECS_PER_SEC);
+    if (!is_mention_due(noted, second))
+        return false;
+    ItemPointerSetOffsetNumber(&page.tuple->t_ctid, mention_of(second));
+    return true;
+}
+
+XLogRecPtr remember_tick(ReplacedStorage &storage, uint64 tick, uint64 log_to, uint64 binding) {
     const OpenPage page = lock_page(pin_replaced(storage));
     if (!page.data->is_called || last_tick_of(page) < tick)
-        set_on(page, storage, tick, log_to);
+        set_on(page, storage, Max(tick, last_tick_of(page)), log_to, binding);
     const XLogRecPtr covered_by = storage.needs_wal ? PageGetLSN(page.page) : InvalidXLogRecPtr;
     UnlockReleaseBuffer(page.buffer);
     return covered_by;
@@ -200,7 +235,7 @@ XLogRecPtr remember_tick(ReplacedStorage &storage, uint64 tick, uint64 log_to) {
 
 XLogRecPtr record_move(const OpenPage &page, Relation relation, const Move &move) {
     const Locator locator = locator_of(relation);
-    const uint32 stamp = stamp_after_move(page, stamp_of(locator));
+    const uint32 stamp = stamp_of(locator);
     MarkBufferDirty(page.buffer);
 
     if (!RelationNeedsWAL(relation)) {
@@ -213,7 +248,8 @@ XLogRecPtr record_move(const OpenPage &page, Relation relation, const Move &move
     else {
         GetTopTransactionId();
         START_CRIT_SECTION();
-        log_state(page, locator, stamp, move.logged_to);
+        set_values(page, move.logged_to, 0);
+        log_page(page, locator, stamp);
         set_values(page, move.to, move.logged_ahead);
         END_CRIT_SECTION();
     }

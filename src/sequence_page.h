@@ -3,6 +3,7 @@
 #pragma once
 
 #include "advance.hpp"
+#include "binding.hpp"
 
 #include "generator.h"
 
@@ -29,14 +30,43 @@ OpenPage open_page(Relation relation);
 void close_page(const OpenPage &page);
 
 inline bool has_stamp(const OpenPage &page, uint32 stamp) {
-    return page.data->is_called && HeapTupleHeaderGetRawCommandId(page.tuple) == stamp;
+    return HeapTupleHeaderGetRawCommandId(page.tuple) == stamp;
 }
 
-// Whether next_id has drawn from this very storage, whose stamp_of this is, since it was made, and
-// no setval has taken the is_called mark away. If not, the page knows nothing of ids that were
-// drawn a moment ago.
-inline bool was_drawn_from(const OpenPage &page, uint32 stamp) {
-    return likely(has_stamp(page, stamp)) || has_stamp(page, stamp_without_wal(stamp));
+// How many of the ticks after the last one WAL covers. Where we have drawn, log_cnt holds it as its
+// complement, which is negative: core's nextval takes that for none, and neither it nor setval ever
+// leaves a negative one behind.
+inline bool has_our_remainder(const OpenPage &page) {
+    return page.data->log_cnt < 0;
+}
+
+inline uint64 our_remainder(const OpenPage &page) {
+    return ~static_cast<uint64>(page.data->log_cnt);
+}
+
+// Whether the page is as we left it when we last drew from this very storage, whose stamp_of this
+// is. If not, it is new, or somebody else has moved it (setval, nextval, a subscription that
+// synchronizes its sequences), and it knows nothing of ids that were drawn a moment ago.
+inline bool is_ours(const OpenPage &page, uint32 stamp) {
+    return likely(has_our_remainder(page)) &&
+           (likely(has_stamp(page, stamp)) || has_stamp(page, stamp_without_wal(stamp)));
+}
+
+// Tells a move of a page that is not ours from any other move of it, and is never
+// InvalidXLogRecPtr. What moves a page without WAL is this session alone, which does nothing else
+// while it draws; or nextval, which then only moves it on.
+inline XLogRecPtr move_of(const OpenPage &page) {
+    constexpr XLogRecPtr without_wal = 1;
+    return Max(PageGetLSN(page.page), without_wal);
+}
+
+// What the storage is bound to (binding.hpp), or `unbound`: in the tuple's raw xmin, and in the
+// block of its t_ctid. Nothing reads the one where HEAP_XMIN_FROZEN is set and the other where
+// HEAP_XMAX_INVALID is, both travel in XLOG_SEQ_LOG, and sequence.c sets both when it gives a
+// sequence new storage (fill_seq_fork_with_data).
+inline uint64 binding_of(const OpenPage &page) {
+    return uint64{HeapTupleHeaderGetRawXmin(page.tuple)} << 32 |
+           ItemPointerGetBlockNumberNoCheck(&page.tuple->t_ctid);
 }
 
 // The sequence's last value as a tick. One that counts from below zero starts, for us, at zero.
@@ -44,11 +74,21 @@ inline uint64 last_tick_of(const OpenPage &page) {
     return page.data->last_value < 0 ? 0 : static_cast<uint64>(page.data->last_value);
 }
 
-// Puts a tick on the page that was just drawn, and writes WAL ahead of it where that is due.
-// Returns how far WAL has to be durable before the tick may be shown to anyone. REQUIRED: tick >
-// last_tick_of(page), tick <= max_tick(layout) <= generator.max_value.
+// Puts a tick on the page that was just drawn, and writes WAL ahead of it where that is due. A page
+// that is not ours is then bound to generator.known.binding. Returns how far WAL has to be durable
+// before the tick may be shown to anyone. REQUIRED: tick > last_tick_of(page), tick <=
+// max_tick(layout) <= generator.max_value; the page is unbound or bound to this.
 template <typename L>
 XLogRecPtr record_tick(const OpenPage &page, const Generator &generator, L layout, uint64 tick);
+
+// Moves the page on to `tick`, unless it is there already, and binds it. A page that is not ours is
+// not ours after it. Returns how far WAL has to be durable before anyone may rely on it. REQUIRED:
+// tick <= generator.max_value; the page is unbound or bound to this.
+XLogRecPtr record_raise(const OpenPage &page, const Generator &generator, uint64 tick);
+
+// Notes on a page that was just drawn from that its lead over the clock is mentioned now, and
+// returns whether that is due: at most once a minute over all sessions.
+bool note_mention(const OpenPage &page, TimestampTz clock);
 
 // A move of a sequence by some of its steps, and how far to log it where WAL is due.
 struct Move {
@@ -94,8 +134,9 @@ struct ReplacedStorage {
 };
 
 // Moves the sequence in that storage on to `tick`, unless it is there already, and writes WAL up to
-// `log_to` where that is due. Returns how far WAL has to be durable before the tick may be shown.
-// REQUIRED: the storage exists and is not temporary, tick <= log_to, tick <= storage.max_value.
-XLogRecPtr remember_tick(ReplacedStorage &storage, uint64 tick, uint64 log_to);
+// `log_to` where that is due; storage that is unbound is bound to `binding`. Returns how far WAL
+// has to be durable before the tick may be shown. REQUIRED: the storage exists and is not
+// temporary, tick <= log_to, tick <= storage.max_value.
+XLogRecPtr remember_tick(ReplacedStorage &storage, uint64 tick, uint64 log_to, uint64 binding);
 
 }  // namespace shardid

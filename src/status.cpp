@@ -1,6 +1,7 @@
 // The SQL function that says where a generator stands: id_generator_status. It reads the page
 // beside those who draw, and needs no more than SELECT.
 #include "advance.hpp"
+#include "binding.hpp"
 #include "outlook.hpp"
 
 #include "arguments.h"

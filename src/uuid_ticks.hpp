@@ -5,12 +5,17 @@
 #pragma once
 
 #include "advance.hpp"
+#include "binding.hpp"
 #include "count.hpp"
 #include "uuid_v1.hpp"
 
 namespace shardid {
 
 using UuidTicks = Count<1, hundred_ns_per_us, max_uuid_timestamp>;
+
+constexpr Kind drawn_kind(UuidTicks /*ticks*/) {
+    return Kind::uuids;
+}
 
 namespace uuid_ticks_proof {
 

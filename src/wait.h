@@ -12,6 +12,7 @@ struct Wait {
     Vigil vigil;
     instr_time since;
     int64 waited_us;
+    XLogRecPtr moved_at;  // the move of the page that the time was found used up for, if any
 };
 
 // Sleeps until it makes sense to try again, a step of time at most, having found `used_up_time`

@@ -67,6 +67,7 @@ int main(int argc, char **argv) {
     repeat("count of UUIDs", 1000000, random, check_count<Random, shardid::UuidTicks>);
     repeat("of ObjectIds", 1000000, random, check_count<Random, shardid::ObjectIdTicks>);
     repeat("objectid.hpp", 1000000, random, check_objectid<Random>);
+    repeat("binding.hpp", 1000000, random, check_binding<Random>);
     repeat("identity.hpp", 1000000, random, check_identity<Random>);
     repeat("any clock", 1000, random, simulate<Random>);
     repeat("steady clock", 5000, random, simulate_steady<Random>);

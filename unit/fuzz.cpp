@@ -56,6 +56,7 @@ constexpr Check all_checks[] = {check_layout<Bytes>,
                                 check_count<Bytes, shardid::UuidTicks>,
                                 check_count<Bytes, shardid::ObjectIdTicks>,
                                 check_objectid<Bytes>,
+                                check_binding<Bytes>,
                                 check_identity<Bytes>,
                                 simulate_uuids<Bytes>,
                                 simulate_steady_uuids<Bytes>};

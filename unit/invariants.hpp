@@ -8,6 +8,7 @@
 
 #include "advance.hpp"
 #include "base32.hpp"
+#include "binding.hpp"
 #include "identity.hpp"
 #include "layout.hpp"
 #include "objectid.hpp"
@@ -275,6 +276,28 @@ void check_objectid(Source &source) {
                             pack_objectid(drawn).byte, objectid_size) > 0);
 }
 
+// A binding gives back all of its layout, and is never taken for none or for another kind.
+template <typename Source>
+void check_binding(Source &source) {
+    Layout layout;
+    layout.shard_bits = int_below(source, 32);
+    layout.sequence_bits = int_below(source, std::min(32, 33 - layout.shard_bits));
+    const std::uint64_t span = UINT64_C(9435184819688000);
+    const std::int64_t epoch_ms = static_cast<std::int64_t>(source.up_to(span)) - 211813488000000;
+    const std::uint64_t binding = binding_of(layout, epoch_ms * 1000);
+    const BoundLayout found = layout_of(binding);
+    REQUIRE(found.layout.shard_bits == layout.shard_bits &&
+            found.layout.sequence_bits == layout.sequence_bits &&
+            found.epoch_us == epoch_ms * 1000);
+    REQUIRE(kind_of(binding) == Kind::ids && binding / power_of_two(32) >= 3);
+
+    const std::uint64_t seed = source.up_to(max_of(seed_bits));
+    for (const Kind kind : {Kind::uuids, Kind::objectids}) {
+        const std::uint64_t other = binding_of(kind, seed);
+        REQUIRE(kind_of(other) == kind && seed_of(other) == seed && other / power_of_two(32) >= 3);
+    }
+}
+
 // Databases of one cluster never share a node or an ObjectId's process, whatever the seed.
 template <typename Source>
 void check_identity(Source &source) {
@@ -282,7 +305,6 @@ void check_identity(Source &source) {
     const std::uint64_t system = source.up_to(UINT64_MAX);
     const auto database = static_cast<std::uint32_t>(source.up_to(UINT32_MAX));
     const auto other = static_cast<std::uint32_t>(source.up_to(UINT32_MAX));
-    REQUIRE(seed_of_min_value(min_value_of_seed(seed)) == seed && min_value_of_seed(seed) < 0);
 
     const auto [clock_seq, node] = uuid_identity_of(seed, system, database);
     REQUIRE(node <= max_uuid_node && (node / power_of_two(40)) % 2 == 1);

@@ -1,0 +1,77 @@
+-- What others move - setval, nextval, nextval_range - knows nothing of the present millisecond: next_id goes on
+-- after it. So none of them repeats an id while the clock is right.
+CREATE SEQUENCE g;
+CREATE TABLE ids (id bigint);
+
+-- Back to where it was a few ids ago, in the same millisecond.
+CREATE FUNCTION draw_and_move(move text) RETURNS TABLE (drawn bigint, twice bigint, decreases bigint)
+LANGUAGE plpgsql AS $$
+DECLARE
+    before bigint;
+BEGIN
+    PERFORM next_id(1, 'g');
+    FOR n IN 1 .. 100 LOOP
+        SELECT last_value INTO before FROM g;
+        INSERT INTO ids SELECT next_ids(1, 20, 'g');
+        EXECUTE move USING before;
+    END LOOP;
+    RETURN QUERY SELECT count(*), count(*) - count(DISTINCT id), count(*) FILTER (WHERE id <= previous)
+                 FROM (SELECT id, lag(id) OVER (ORDER BY ctid) AS previous FROM ids) s;
+    TRUNCATE ids;
+END
+$$;
+SELECT * FROM draw_and_move('SELECT setval(''g'', $1)');
+SELECT * FROM draw_and_move('SELECT setval(''g'', $1, false)');
+-- setval and then nextval or nextval_range, which leave another log_cnt behind.
+SELECT * FROM draw_and_move('SELECT setval(''g'', $1), nextval(''g'')');
+SELECT * FROM draw_and_move('SELECT setval(''g'', $1), nextval(''g''), nextval(''g'')');
+SELECT * FROM draw_and_move('SELECT setval(''g'', $1), nextval_range(''g'', 3)');
+SELECT * FROM draw_and_move('SELECT setval(''g'', $1), raise_generator(''g'', 5)');
+SELECT * FROM draw_and_move('SELECT nextval_range(''g'', 1), setval(''g'', $1)');
+-- To the first value, and to the value it has.
+SELECT * FROM draw_and_move('SELECT setval(''g'', 1)');
+SELECT * FROM draw_and_move('SELECT setval(''g'', (SELECT last_value FROM g))');
+-- New storage, with the same value or anew.
+SELECT * FROM draw_and_move('ALTER SEQUENCE g RESTART');
+SELECT * FROM draw_and_move('ALTER SEQUENCE g CACHE 1');
+-- Also where nothing is logged.
+ALTER SEQUENCE g RENAME TO logged;
+CREATE TEMPORARY SEQUENCE g;
+SELECT * FROM draw_and_move('SELECT setval(''g'', $1)');
+SELECT * FROM draw_and_move('SELECT setval(''g'', $1), nextval(''g'')');
+DROP SEQUENCE g;
+ALTER SEQUENCE logged RENAME TO g;
+
+-- Our own state is never mistaken for theirs: log_cnt is negative where next_id has drawn, and neither
+-- the end of what was logged ahead nor another INCREMENT changes that.
+CREATE TABLE log_cnts (state text, negative boolean);
+DO $$
+BEGIN
+    FOR n IN 1 .. 3000 LOOP
+        PERFORM next_id(1, 'g');
+        INSERT INTO log_cnts SELECT 'drawn', log_cnt < 0 FROM g;
+    END LOOP;
+END
+$$;
+ALTER SEQUENCE g INCREMENT BY 1000000000;
+SELECT next_id(1, 'g') IS NOT NULL;
+INSERT INTO log_cnts SELECT 'increment', log_cnt < 0 FROM g;
+ALTER SEQUENCE g INCREMENT BY 1;
+SELECT next_id(1, 'g') IS NOT NULL;
+SELECT nextval('g') IS NOT NULL;
+INSERT INTO log_cnts SELECT 'nextval', log_cnt < 0 FROM g;
+SELECT nextval_range('g', 5) IS NOT NULL;
+INSERT INTO log_cnts SELECT 'nextval_range', log_cnt < 0 FROM g;
+SELECT setval('g', last_value) IS NOT NULL FROM g;
+INSERT INTO log_cnts SELECT 'setval', log_cnt < 0 FROM g;
+SELECT state, negative, count(*) FROM log_cnts GROUP BY state, negative ORDER BY state;
+
+-- Core's nextval takes a negative log_cnt for nothing logged, and gives the value after the last id.
+SELECT next_id(1, 'g') IS NOT NULL;
+SELECT last_value FROM g \gset
+SELECT nextval('g') - :last_value AS step;
+SELECT log_cnt FROM g;
+
+DROP SEQUENCE g;
+DROP TABLE ids, log_cnts;
+DROP FUNCTION draw_and_move;

@@ -1,0 +1,122 @@
+-- A generator has one layout, which its storage remembers from the first id on.
+CREATE FUNCTION try(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    detail text;
+    hint text;
+BEGIN
+    EXECUTE query;
+    RETURN 'no error';
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+    RETURN concat_ws(E'\n', sqlstate || ': ' || sqlerrm, 'DETAIL: ' || nullif(detail, ''),
+                     'HINT: ' || nullif(hint, ''));
+END
+$$;
+\pset format unaligned
+\pset tuples_only on
+SET timezone = 'UTC';
+
+-- Each of epoch, shard_bits and sequence_bits matters, in every function that draws or raises.
+CREATE SEQUENCE g;
+SELECT next_id(1, 'g') IS NOT NULL;
+SELECT try('SELECT next_id(1, ''g'', shard_bits => 12)');
+SELECT try('SELECT next_id(1, ''g'', sequence_bits => 9)');
+SELECT try('SELECT next_id(1, ''g'', epoch => ''2011-08-24 21:07:01.722+00'')');
+SELECT left(try('SELECT next_ids(1, 10, ''g'', shard_bits => 12)'), 50);
+SELECT left(try('SELECT count(*) FROM next_ids(1, 10, ''g'', shard_bits => 12)'), 50);
+SELECT left(try('SELECT raise_generator(''g'', 1, shard_bits => 12)'), 50);
+SET shardid.shard_id = 5;
+SELECT left(try('SELECT next_id(''g''::regclass, shard_bits => 12)'), 50);
+RESET shardid.shard_id;
+-- Nothing was drawn, and the generator goes on.
+SELECT last_value AS before FROM g \gset
+SELECT try('SELECT next_id(1, ''g'', shard_bits => 12)') LIKE '55000%';
+SELECT last_value = :before FROM g;
+SELECT next_id(1, 'g') IS NOT NULL;
+
+-- In the middle of a batch another layout changes nothing either.
+SELECT count(*) FROM (SELECT next_ids(1, 5000, 'g') AS id) s;
+
+-- By going from 13 to 12 shard bits with an epoch two seconds old, ids were given twice.
+CREATE SEQUENCE young;
+SELECT date_trunc('milliseconds', clock_timestamp()) - interval '2 s' AS epoch \gset
+CREATE TABLE ids AS SELECT next_ids(1, 20000, 'young', :'epoch') AS id;
+SELECT regexp_replace(try(format('INSERT INTO ids SELECT next_ids(1, 20000, ''young'', %L, 12)', :'epoch')),
+                      '\d{4}-\d\d-\d\d \S+', 'THEN', 'g');
+SELECT count(*) - count(DISTINCT id) AS twice FROM ids;
+DROP TABLE ids;
+
+-- What else there is to be remembered: nothing of it shows that a sequence is not like any other.
+SELECT (xmin::text::bigint >= 3) AS bound, is_called FROM g;
+SELECT setval('g', last_value) = last_value FROM g;
+SELECT try('SELECT next_id(1, ''g'', shard_bits => 12)') LIKE '55000%';
+SELECT nextval('g') IS NOT NULL;
+SELECT try('SELECT next_id(1, ''g'', shard_bits => 12)') LIKE '55000%';
+SELECT next_id(1, 'g') IS NOT NULL;
+
+-- On purpose: new storage forgets. A rollback brings the old storage and its layout back.
+BEGIN;
+ALTER SEQUENCE g RESTART;
+SELECT next_id(1, 'g', shard_bits => 12) IS NOT NULL;
+SAVEPOINT s;
+SELECT next_id(1, 'g');
+ROLLBACK TO s;
+SELECT next_id(1, 'g', shard_bits => 12) IS NOT NULL;
+ROLLBACK;
+SELECT try('SELECT next_id(1, ''g'', shard_bits => 12)') LIKE '55000%';
+SELECT next_id(1, 'g') IS NOT NULL;
+ALTER SEQUENCE g RESTART;
+SELECT next_id(1, 'g', shard_bits => 12) IS NOT NULL;
+SELECT try('SELECT next_id(1, ''g'')') LIKE '55000%';
+CREATE TABLE t (id bigint DEFAULT next_id(1, 'g'));
+ALTER SEQUENCE g OWNED BY t.id;
+TRUNCATE t RESTART IDENTITY;
+INSERT INTO t DEFAULT VALUES;
+SELECT try('SELECT next_id(1, ''g'', shard_bits => 12)') LIKE '55000%';
+-- What is rolled back and was never bound, is bound by what was drawn meanwhile.
+CREATE SEQUENCE unbound;
+BEGIN;
+ALTER SEQUENCE unbound INCREMENT BY 1;
+SELECT next_id(1, 'unbound', shard_bits => 12) IS NOT NULL;
+ROLLBACK;
+SELECT try('SELECT next_id(1, ''unbound'')') LIKE '55000%';
+SELECT next_id(1, 'unbound', shard_bits => 12) IS NOT NULL;
+
+-- Temporary sequences are no exception.
+CREATE TEMPORARY SEQUENCE temporary;
+SELECT next_id(0, 'temporary', shard_bits => 0) IS NOT NULL;
+SELECT try('SELECT next_id(1, ''temporary'')') LIKE '55000%';
+
+-- A copy of the sequence's row knows nothing; the sequences of UUIDs and ObjectIds make nothing else.
+SELECT try('SELECT next_id(1, ''shardid_uuid_seq'')');
+SELECT try('SELECT raise_generator(''shardid_objectid_seq'', next_id(1))');
+SELECT uuid_v1() IS NOT NULL, objectid() IS NOT NULL;
+BEGIN;
+ALTER SEQUENCE shardid_uuid_seq RENAME TO was_uuid;
+ALTER SEQUENCE shardid_seq RENAME TO shardid_uuid_seq;
+SELECT next_id(1, 'shardid_uuid_seq') IS NOT NULL;
+SELECT try('SELECT uuid_v1()');
+ROLLBACK;
+
+-- Negative ids, and those that will be within a year: a warning once a session and generator.
+CREATE SEQUENCE negative;
+SELECT next_id(1, 'negative', sequence_bits => 25 - 13) < 0;
+SELECT next_id(1, 'negative', sequence_bits => 25 - 13) < 0;
+SELECT count(*) FROM next_ids(1, 10, 'negative', sequence_bits => 25 - 13);
+ALTER SEQUENCE negative OWNED BY NONE;
+SELECT next_id(1, 'negative', sequence_bits => 25 - 13) < 0;
+\c -
+\pset format unaligned
+\pset tuples_only on
+\set VERBOSITY terse
+SELECT count(*) FROM next_ids(1, 10, 'negative', sequence_bits => 25 - 13);
+-- An epoch with which they turn negative in 364 days, and in 366.
+CREATE SEQUENCE soon;
+CREATE SEQUENCE later;
+SELECT clock_timestamp() - interval '1 ms' * (1::bigint << 40) AS then \gset
+SELECT next_id(1, 'soon', date_trunc('second', :'then'::timestamptz + interval '364 days')) > 0;
+SELECT next_id(1, 'later', date_trunc('second', :'then'::timestamptz + interval '366 days')) > 0;
+
+DROP FUNCTION try;
+DROP SEQUENCE unbound, young, negative, soon, later;
+DROP TABLE t;

@@ -190,6 +190,19 @@ LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION id_generator_status(pg_catalog.regclass, pg_catalog.timestamptz, int, int) IS
 'where the generator stands: its last id, its lead over the clock, and how far it can still go';
 
+CREATE FUNCTION raise_generator(
+    generator pg_catalog.regclass,
+    id bigint,
+    epoch pg_catalog.timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::pg_catalog.timestamptz,
+    shard_bits int DEFAULT 13,
+    sequence_bits int DEFAULT 10)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'shardid_raise_generator'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION raise_generator(pg_catalog.regclass, bigint, pg_catalog.timestamptz, int, int) IS
+'moves the generator on past the millisecond of the id, never back, and returns the smallest id that it can draw next';
+
 -- Many values of a plain sequence.
 
 CREATE FUNCTION nextval_range(

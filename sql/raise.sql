@@ -1,0 +1,117 @@
+-- raise_generator moves a generator on past the millisecond of an id, and never back.
+CREATE ROLE regress_shardid_app;
+SET timezone = 'UTC';
+CREATE FUNCTION try(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    detail text;
+    hint text;
+BEGIN
+    EXECUTE query;
+    RETURN 'no error';
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+    RETURN concat_ws(E'\n', sqlstate || ': ' || sqlerrm, 'DETAIL: ' || nullif(detail, ''),
+                     'HINT: ' || nullif(hint, ''));
+END
+$$;
+\pset format unaligned
+\pset tuples_only on
+
+-- Ids of the highest one's millisecond, of several shards: none comes again, and all later are above.
+CREATE SEQUENCE original;
+CREATE SEQUENCE copy;
+CREATE TABLE ids AS SELECT 1 + n % 5 AS shard, next_id(1 + n % 5, 'original') AS id
+FROM generate_series(1, 3000) n;
+SELECT max(id) AS highest FROM ids \gset
+SELECT raise_generator('copy', :highest) AS first \gset
+SELECT id_timestamp(:first) - id_timestamp(:highest), id_shard(:first), id_sequence(:first);
+INSERT INTO ids SELECT 1 + n % 5, next_id(1 + n % 5, 'copy') FROM generate_series(1, 3000) n;
+SELECT count(*) - count(DISTINCT id) AS twice FROM ids;
+SELECT count(*) FILTER (WHERE id < :first), count(*) FILTER (WHERE id = :first) <= 1
+FROM (SELECT id FROM ids OFFSET 3000) s;
+
+-- Never back: neither to an older id, nor one of this very generator.
+SELECT last_value FROM copy \gset
+SELECT raise_generator('copy', id_lower_bound('2020-01-01 00:00:00+00')) > :highest;
+SELECT raise_generator('copy', 0) > :highest;
+SELECT last_value = :last_value FROM copy;
+-- The id returned is the smallest that can come.
+SELECT raise_generator('copy', 0) <= next_id(0, 'copy');
+-- A generator that setval has put ahead, without a value drawn.
+SELECT setval('copy', last_value + 100000, false) - last_value FROM copy;
+SELECT last_value AS ahead FROM copy \gset
+SELECT raise_generator('copy', :highest) IS NOT NULL;
+SELECT last_value = :ahead FROM copy;
+
+-- Ahead of the clock, within max_lead: ids go on from there.
+CREATE SEQUENCE ahead;
+SELECT id_lower_bound(clock_timestamp() + interval '1 minute') AS future \gset
+SELECT raise_generator('ahead', :future) = :future + (1 << 23);
+SELECT next_id(7, 'ahead') > :future + (1 << 23) - 1, next_id(0, 'ahead') > :future + (1 << 23);
+SELECT lead BETWEEN '50 s' AND '61 s' FROM id_generator_status('ahead');
+SELECT regexp_replace(try('SELECT raise_generator(''ahead'', id_lower_bound(clock_timestamp() + interval ''2 days''))'),
+                      '\d+ ms ahead', 'MANY ms ahead');
+SELECT lead BETWEEN '50 s' AND '61 s' FROM id_generator_status('ahead');
+SET shardid.max_lead = '30 s';
+SELECT left(try('SELECT raise_generator(''ahead'', 5)'), 8), left(try('SELECT next_id(1, ''ahead'')'), 5);
+RESET shardid.max_lead;
+
+-- Negative ids are later than all positive ones.
+CREATE SEQUENCE negative;
+SELECT date_trunc('second', clock_timestamp()) - interval '1 ms' * (1::bigint << 40) AS epoch \gset
+SET client_min_messages = error;
+SELECT raise_generator('negative', -9223372036854775808, :'epoch') = -9223372036854775808 + (1 << 23);
+SELECT next_id(0, 'negative', :'epoch') < 0;
+SELECT raise_generator('negative', 9223372036854775807, :'epoch') < 0;
+RESET client_min_messages;
+
+-- It binds the layout, and asks for the one that there is.
+CREATE SEQUENCE bound;
+SELECT raise_generator('bound', 5, shard_bits => 12) = (1 << 22);
+SELECT left(try('SELECT next_id(1, ''bound'')'), 5);
+SELECT left(try('SELECT raise_generator(''bound'', 5)'), 5);
+SELECT next_id(1, 'bound', shard_bits => 12) IS NOT NULL;
+
+-- A plain sequence that is in use, as the recipe's, keeps what it is above.
+CREATE SEQUENCE plain;
+SELECT setval('plain', 9000000000000);
+SELECT raise_generator('plain', 5) = ((9000000000001 >> 10) << 23) + (9000000000001 & 1023);
+SELECT last_value FROM plain;
+
+-- The last millisecond of the layout has none after it.
+SELECT try('SELECT raise_generator(''plain'', -1)');
+SELECT try('SELECT raise_generator(''plain'', 5, shard_bits => 40)');
+SELECT left(try('SELECT raise_generator(''ids'', 5)'), 5);
+SELECT raise_generator('plain', NULL) IS NULL;
+
+-- UPDATE, not USAGE; no read-only transaction.
+GRANT USAGE ON SEQUENCE original TO regress_shardid_app;
+SET ROLE regress_shardid_app;
+SELECT try('SELECT raise_generator(''original'', 5)');
+RESET ROLE;
+GRANT UPDATE ON SEQUENCE original TO regress_shardid_app;
+SET ROLE regress_shardid_app;
+SELECT try('SELECT raise_generator(''original'', 5)');
+RESET ROLE;
+BEGIN READ ONLY;
+SELECT raise_generator('original', 5);
+ROLLBACK;
+
+-- As setval, it is no part of the transaction; and what a rollback brings back knows it as well.
+BEGIN;
+SELECT raise_generator('original', :future) IS NOT NULL;
+ROLLBACK;
+SELECT next_id(1, 'original') > :future;
+CREATE SEQUENCE rolled_back;
+BEGIN;
+ALTER SEQUENCE rolled_back RESTART;
+SELECT raise_generator('rolled_back', :future) IS NOT NULL;
+ROLLBACK;
+SELECT next_id(1, 'rolled_back') > :future;
+CREATE TEMPORARY SEQUENCE temporary;
+SELECT raise_generator('temporary', :future) IS NOT NULL, next_id(1, 'temporary') > :future;
+
+DROP TABLE ids;
+DROP SEQUENCE original, copy, ahead, negative, bound, plain, rolled_back;
+DROP FUNCTION try;
+DROP ROLE regress_shardid_app;

@@ -1,0 +1,169 @@
+# The layout that a generator's storage remembers, through all that takes memory away; and what
+# raise_generator has moved, through a crash.
+use strict;
+use warnings;
+use lib 't/lib';
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use ShardidTest;
+use Test::More;
+
+# WAL reaches the disk only where somebody flushes it.
+my $node = new_node('layouts', <<'CONF', allows_streaming => 1);
+wal_writer_delay = 10s
+autovacuum = off
+checkpoint_timeout = 1h
+CONF
+
+sub query { return $node->safe_psql($_[1] // 'postgres', $_[0]) }
+
+# The SQLSTATE with which a draw in a layout ends, or "drawn".
+sub drawing
+{
+	my ($generator, $bits, $dbname) = @_;
+	my ($code, $stdout, $stderr) = $node->psql($dbname // 'postgres',
+		"\\set VERBOSITY sqlstate\nSELECT next_id(1, '$generator', shard_bits => $bits)");
+	return $code == 0 ? 'drawn' : $stderr =~ /ERROR:\s+(\w+)/ ? $1 : $stderr;
+}
+
+# Session 1 has drawn its first id, and is still in its transaction, when the server is killed.
+sub crash_after
+{
+	my ($sql) = @_;
+	my $session = $node->background_psql('postgres', on_error_die => 1);
+	$session->query_safe("BEGIN; $sql");
+	$node->stop('immediate');
+	eval { $session->quit };
+	$node->start;
+	return;
+}
+
+for my $checkpoint ('', 'CHECKPOINT;')
+{
+	my $when = $checkpoint ? 'after a checkpoint' : 'after its creation';
+	query("DROP SEQUENCE IF EXISTS g; CREATE SEQUENCE g; $checkpoint");
+	crash_after("SELECT next_id(1, 'g', shard_bits => 12)");
+	is(drawing('g', 13), '55000', "crash $when: another layout is refused");
+	is(drawing('g', 12), 'drawn', 'and its own goes on');
+}
+
+# Bound in one session, asked for in another that knows it for a fresh one; and after a checkpoint.
+query('CREATE SEQUENCE seen');
+my $other = $node->background_psql('postgres', on_error_stop => 0);
+$other->query("SELECT last_value FROM seen; SELECT nextval('seen'); ALTER SEQUENCE seen RESTART");
+is(drawing('seen', 12), 'drawn', 'bound by one session');
+$other->query("SELECT next_id(1, 'seen') AS drawn");
+is(query('SELECT count(*) FROM seen WHERE log_cnt < 0'), '1', 'and left alone by the other');
+$other->quit;
+query('CHECKPOINT');
+is(drawing('seen', 13), '55000', 'nor by a third one after a checkpoint');
+
+# Two sessions at once, each with a layout of its own: every generator takes one of the two.
+query(<<'SQL');
+DO $$ BEGIN FOR n IN 1 .. 300 LOOP EXECUTE format('CREATE SEQUENCE both_%s', n); END LOOP; END $$;
+CREATE TABLE won (generator int, bits int);
+SQL
+my @rivals;
+for my $bits (12, 13)
+{
+	push @rivals, IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', <<SQL ]);
+DO \$\$
+BEGIN
+    FOR n IN 1 .. 300 LOOP
+        BEGIN
+            PERFORM next_id(1, ('both_' || n)::regclass, shard_bits => $bits);
+            INSERT INTO won VALUES (n, $bits);
+        EXCEPTION WHEN object_not_in_prerequisite_state THEN
+        END;
+    END LOOP;
+END
+\$\$
+SQL
+}
+$_->finish for @rivals;
+is(query('SELECT count(*), count(DISTINCT generator) FROM won'), '300|300',
+	'of two sessions that bind one generator each time one wins');
+
+# A copy of the database, by either strategy.
+for my $strategy (qw(wal_log file_copy))
+{
+	query("CREATE DATABASE copy_$strategy TEMPLATE postgres STRATEGY $strategy");
+	is(drawing('g', 13, "copy_$strategy"), '55000', "a copy by $strategy has the layout");
+	is(drawing('g', 12, "copy_$strategy"), 'drawn', 'and goes on with it');
+}
+
+# A promoted standby.
+$node->backup('base');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($node, 'base', has_streaming => 1);
+$standby->start;
+query("CREATE SEQUENCE on_standby");
+is(drawing('on_standby', 12), 'drawn', 'bound on the primary');
+$node->wait_for_catchup($standby);
+$node->stop('immediate');
+$standby->promote;
+$node = $standby;
+is(drawing('on_standby', 13), '55000', 'and known to the promoted standby');
+is(drawing('on_standby', 12), 'drawn', 'which goes on with it');
+
+# A dump forgets it; who has USAGE only goes on with the restored generator.
+my $dir = PostgreSQL::Test::Utils::tempdir();
+query("CREATE ROLE app LOGIN; GRANT USAGE ON SEQUENCE g TO app; GRANT USAGE ON SEQUENCE shardid_seq TO app; SELECT next_id(1)");
+$node->command_ok([ 'pg_dump', '-Fc', '-f', "$dir/dump", $node->connstr('postgres') ], 'dump');
+query('CREATE DATABASE restored');
+$node->command_ok([ 'pg_restore', '--exit-on-error', '-d', $node->connstr('restored'), "$dir/dump" ], 'restore');
+is(query("SET ROLE app; SELECT next_id(1, 'g', shard_bits => 12) IS NOT NULL, next_id(1) IS NOT NULL", 'restored'),
+	't|t', 'a role with USAGE goes on with restored generators');
+is(drawing('g', 13, 'restored'), '55000', 'which have a layout again');
+
+# raise_generator has moved the generator for good when it returns.
+query('CREATE SEQUENCE raised; SELECT next_id(1, \'raised\'); CHECKPOINT');
+my $future = query("SELECT id_lower_bound(clock_timestamp() + interval '10 minutes')");
+crash_after("SELECT raise_generator('raised', $future)");
+cmp_ok(query("SELECT next_id(0, 'raised')"), '>', $future, 'a crash does not undo raise_generator');
+crash_after("SELECT raise_generator('raised', $future + (1::bigint << 40), shard_bits => 13)");
+cmp_ok(query("SELECT next_id(0, 'raised')"), '>', $future + 2**40, 'nor a second one');
+query('CREATE SEQUENCE fresh');
+crash_after("SELECT raise_generator('fresh', $future, shard_bits => 13)");
+cmp_ok(query("SELECT next_id(0, 'fresh')"), '>', $future, 'also not of a fresh sequence');
+
+# raise_generator beside those who draw: all that is drawn after it is above.
+query('CREATE SEQUENCE busy');
+my $clients = start_clients($node, 3, q{SELECT next_id(1, 'busy') FROM (SELECT generate_series(1, 100)) s}, seconds => 3);
+my @raised = split /\n/, query(<<'SQL');
+CREATE TABLE steps (raised bigint, drawn bigint);
+DO $$
+BEGIN
+    FOR n IN 1 .. 200 LOOP
+        INSERT INTO steps SELECT id, next_id(0, 'busy')
+        FROM (SELECT raise_generator('busy', id_lower_bound(clock_timestamp()) + (2 << 23)) AS id OFFSET 0) s;
+        PERFORM pg_sleep(0.005);
+    END LOOP;
+END
+$$;
+SELECT count(*) FILTER (WHERE drawn < raised) FROM steps;
+SQL
+finish_clients($clients);
+is($raised[-1], '0', 'no id below what raise_generator returned is drawn after it');
+is_innocent(judge_clients([$clients], lead_ms => 1000), 'raise_generator beside draws', 200);
+
+$node->stop;
+
+# Storage made in the very transaction is not logged, and written at its commit.
+my $minimal = PostgreSQL::Test::Cluster->new('minimal');
+$minimal->init;
+$minimal->append_conf('postgresql.conf', "wal_level = minimal\nmax_wal_senders = 0\nwal_writer_delay = 10s");
+$minimal->start;
+$node = $minimal;
+query('CREATE EXTENSION shardid');
+my $node_before = query('SELECT uuid_v1_node(uuid_v1())');
+query("BEGIN; CREATE SEQUENCE g; SELECT next_id(1, 'g', shard_bits => 12); COMMIT");
+$node->stop('immediate');
+$node->start;
+is(drawing('g', 13), '55000', 'wal_level = minimal: the layout survives a crash');
+is(drawing('g', 12), 'drawn', 'and is gone on with');
+is(query('SELECT uuid_v1_node(uuid_v1())'), $node_before, 'as does the node of uuid_v1()');
+$node->stop;
+
+done_testing();

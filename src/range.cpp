@@ -20,6 +20,8 @@ constexpr int range_columns = 2;
 constexpr uint64 logged_ahead_by_nextval = 32;
 constexpr uint64 most_logged_ahead = 1024;
 
+constexpr uint64 most_with_usage = 10000;
+
 uint64 logged_ahead_of(uint64 count) {
     return count > most_logged_ahead ? logged_ahead_by_nextval
                                      : Max(count, logged_ahead_by_nextval);
@@ -33,11 +35,17 @@ uint64 checked_count(int64 count) {
     return static_cast<uint64>(count);
 }
 
-// Locked, and checked as nextval does: the user, then the transaction.
-Relation open_for_nextval(Oid relid) {
+// Locked, and checked as nextval does: the user, then the transaction. As many values as nobody
+// could take unnoticed by nextval are a jump, for which core asks UPDATE.
+Relation open_for_nextval(Oid relid, uint64 count) {
     lock_sequence(relid);
     Relation relation = open_sequence(relid, NoLock, "Pass the name of a sequence.");
     check_privilege(relation, ACL_USAGE | ACL_UPDATE, "neither USAGE nor UPDATE", "USAGE");
+    if (count > most_with_usage)
+        check_privilege(relation, ACL_UPDATE,
+                        psprintf("no UPDATE, which a count of more than %llu takes,",
+                                 static_cast<unsigned long long>(most_with_usage)),
+                        "UPDATE");
     check_session(relation);
     if (!relation->rd_islocaltemp)
         PreventCommandIfReadOnly(function_name);
@@ -97,7 +105,7 @@ PG_FUNCTION_INFO_V1(shardid_nextval_range);
 
 Datum shardid_nextval_range(PG_FUNCTION_ARGS) {
     const uint64 count = shardid::checked_count(PG_GETARG_INT64(1));
-    Relation relation = shardid::open_for_nextval(PG_GETARG_OID(0));
+    Relation relation = shardid::open_for_nextval(PG_GETARG_OID(0), count);
     const shardid::Range range = shardid::take(relation, count);
     relation_close(relation, NoLock);
 

@@ -1,0 +1,128 @@
+-- USAGE is not UPDATE: what would make a generator of a plain sequence takes UPDATE, as setval does.
+CREATE ROLE regress_shardid_app;
+CREATE ROLE regress_shardid_owner;
+SET timezone = 'UTC';
+CREATE FUNCTION try(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    detail text;
+    hint text;
+BEGIN
+    EXECUTE query;
+    RETURN 'no error';
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+    RETURN concat_ws(E'\n', sqlstate || ': ' || sqlerrm, 'DETAIL: ' || nullif(detail, ''),
+                     'HINT: ' || nullif(hint, ''));
+END
+$$;
+\pset format unaligned
+\pset tuples_only on
+
+-- A plain sequence that is in use.
+CREATE TABLE orders (id bigserial PRIMARY KEY, item text);
+INSERT INTO orders (item) SELECT 'one' FROM generate_series(1, 100);
+GRANT USAGE ON SEQUENCE orders_id_seq TO regress_shardid_app;
+GRANT SELECT, INSERT ON orders TO regress_shardid_app;
+SET ROLE regress_shardid_app;
+SELECT regexp_replace(try('SELECT next_id(1, ''orders_id_seq'')'), 'to \d+', 'to MANY');
+SELECT left(try('SELECT count(*) FROM next_ids(1, 1000, ''orders_id_seq'')'), 6);
+SELECT left(try('SELECT next_ids(1, 1000, ''orders_id_seq'')'), 6);
+-- Nor in small steps, each with an epoch of its own.
+CREATE TEMPORARY TABLE tries AS
+SELECT n, left(try(format('SELECT count(*) FROM next_ids(0, 100, ''orders_id_seq'', %L, 1, %s)',
+                          date_trunc('milliseconds', clock_timestamp()), 31 - n % 32)), 5) AS sqlstate
+FROM generate_series(1, 160) n;
+SELECT sqlstate, count(*) FROM tries GROUP BY sqlstate;
+RESET ROLE;
+SELECT last_value <= 200 AS not_far FROM orders_id_seq;
+DROP TABLE tries;
+-- Nor a large one, for which a young epoch with few sequence_bits would be no jump by its value.
+SELECT setval('orders_id_seq', 1000000000);
+SET ROLE regress_shardid_app;
+SELECT left(try(format('SELECT next_id(0, ''orders_id_seq'', %L, 1, 29)',
+                       date_trunc('milliseconds', clock_timestamp()) - interval '1 ms')), 6);
+RESET ROLE;
+SELECT setval('orders_id_seq', 200);
+SET ROLE regress_shardid_app;
+INSERT INTO orders (item) VALUES ('two') RETURNING id <= 201;
+RESET ROLE;
+
+-- Also one that setval has put somewhere, is_called or not.
+CREATE SEQUENCE put;
+GRANT USAGE ON SEQUENCE put TO regress_shardid_app;
+SELECT setval('put', 1000, false);
+SET ROLE regress_shardid_app;
+SELECT left(try('SELECT next_id(1, ''put'')'), 6);
+RESET ROLE;
+
+-- A fresh sequence, also one that starts elsewhere, and one that was restarted.
+CREATE SEQUENCE fresh;
+CREATE SEQUENCE elsewhere START 1000;
+GRANT USAGE ON SEQUENCE fresh, elsewhere TO regress_shardid_app;
+SET ROLE regress_shardid_app;
+SELECT next_id(1, 'fresh') IS NOT NULL, next_id(1, 'elsewhere') IS NOT NULL;
+RESET ROLE;
+ALTER SEQUENCE fresh RESTART;
+ALTER SEQUENCE orders_id_seq RESTART;
+SET ROLE regress_shardid_app;
+SELECT next_id(1, 'fresh') IS NOT NULL, next_id(1, 'orders_id_seq') IS NOT NULL;
+
+-- A generator, also after setval and nextval. An older value is no way around it.
+SELECT next_id(1, 'fresh') IS NOT NULL, nextval('fresh') IS NOT NULL, next_id(1, 'fresh') IS NOT NULL;
+RESET ROLE;
+SELECT setval('fresh', 1);
+SET ROLE regress_shardid_app;
+SELECT next_id(1, 'fresh') IS NOT NULL;
+RESET ROLE;
+
+-- What a dump leaves: a sequence made anew, and its last value.
+SELECT last_value FROM fresh \gset
+DROP SEQUENCE fresh;
+CREATE SEQUENCE fresh;
+SELECT setval('fresh', :last_value, true) IS NOT NULL;
+GRANT USAGE ON SEQUENCE fresh TO regress_shardid_app;
+SET ROLE regress_shardid_app;
+SELECT next_id(1, 'fresh') IS NOT NULL;
+RESET ROLE;
+-- Storage made anew with the old last value, by ALTER SEQUENCE, TRUNCATE, ALTER TABLE.
+ALTER SEQUENCE fresh MAXVALUE 9223372036854775806;
+SET ROLE regress_shardid_app;
+SELECT next_id(1, 'fresh') IS NOT NULL;
+RESET ROLE;
+
+-- With UPDATE, by the owner and by a superuser: once, then USAGE is enough.
+CREATE SEQUENCE used;
+SELECT nextval('used');
+ALTER SEQUENCE used OWNER TO regress_shardid_owner;
+GRANT USAGE ON SEQUENCE used TO regress_shardid_app;
+SET ROLE regress_shardid_app;
+SELECT left(try('SELECT next_id(1, ''used'')'), 6);
+SET ROLE regress_shardid_owner;
+SELECT next_id(1, 'used') IS NOT NULL;
+SET ROLE regress_shardid_app;
+SELECT next_id(1, 'used') IS NOT NULL;
+RESET ROLE;
+CREATE SEQUENCE granted;
+SELECT nextval('granted');
+GRANT USAGE ON SEQUENCE granted TO regress_shardid_app;
+SET ROLE regress_shardid_app;
+SELECT left(try('SELECT next_id(1, ''granted'')'), 6);
+RESET ROLE;
+GRANT UPDATE ON SEQUENCE granted TO regress_shardid_app;
+SET ROLE regress_shardid_app;
+SELECT next_id(1, 'granted') IS NOT NULL;
+RESET ROLE;
+REVOKE UPDATE ON SEQUENCE granted FROM regress_shardid_app;
+SET ROLE regress_shardid_app;
+SELECT next_id(1, 'granted') IS NOT NULL;
+
+-- nextval_range: more than 10,000 values at a time.
+SELECT last - first FROM nextval_range('orders_id_seq', 10000);
+SELECT try('SELECT nextval_range(''orders_id_seq'', 10001)');
+RESET ROLE;
+SELECT last - first FROM nextval_range('orders_id_seq', 10001);
+
+DROP TABLE orders;
+DROP SEQUENCE put, fresh, elsewhere, used, granted;
+DROP FUNCTION try;
+DROP ROLE regress_shardid_app, regress_shardid_owner;

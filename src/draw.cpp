@@ -2,6 +2,7 @@
 #include "binding.hpp"
 #include "objectid.hpp"
 #include "outlook.hpp"
+#include "page_notes.hpp"
 #include "uuid_ticks.hpp"
 
 #include "draw.h"
@@ -24,7 +25,7 @@ struct Attempt {
     bool is_mention_due;
     uint64 tick;  // the first one drawn; or the last one, after which none could be drawn
     TimestampTz clock;
-    XLogRecPtr moved_at;    // the move_of a page that is not ours
+    int takings;            // of a page that is not ours; else not_moved
     XLogRecPtr covered_by;  // how far WAL has to be durable before the ticks are shown
 };
 
@@ -94,17 +95,18 @@ pg_noinline void learn(Generator &generator) {
 
 // What `advance` is to go on from. A page that is not ours knows nothing of this very millisecond:
 // ids were perhaps drawn in it that are forgotten or rolled back. So it goes on after the
-// millisecond in which the caller first saw this move of it.
+// millisecond in which the caller first saw it so. Between two looks others can draw, and somebody
+// can move the page again: then the wait begins anew. But moves alone do not keep anybody waiting.
 template <typename L>
 pg_attribute_always_inline uint64 last_tick(const OpenPage &page, const Generator &generator,
-                                            L layout, const Wait &wait, uint64 now,
-                                            XLogRecPtr *moved_at) {
+                                            L layout, const Wait &wait, uint64 now, int *takings) {
     const uint64 last =
         generator.is_temporary ? Max(last_tick_of(page), generator.remembered) : last_tick_of(page);
     if (likely(is_ours(page, generator.stamp)))
         return last;
-    *moved_at = move_of(page);
-    const uint64 first_seen = wait.moved_at == *moved_at ? wait.vigil.used_up_time : now;
+    *takings = notes_of(page).takings;
+    const bool none_drawn = wait.takings == *takings && wait.waited_us < takings_last_us;
+    const uint64 first_seen = none_drawn ? wait.vigil.used_up_time : now;
     return Max(last, make_tick(layout, first_seen, max_sequence(layout)));
 }
 
@@ -134,7 +136,7 @@ pg_attribute_always_inline Attempt decide(const OpenPage &page, const Generator 
 
     const L layout = scheme.layout;
     const uint64 now = time_at(scheme.epoch, clock, step_us(layout));
-    const uint64 last = last_tick(page, generator, layout, wait, now, &attempt.moved_at);
+    const uint64 last = last_tick(page, generator, layout, wait, now, &attempt.takings);
     const uint64 step_to =
         unlikely(wait.began) ? earned_time(wait, tick_time(layout, last), clock) : 0;
 
@@ -227,7 +229,7 @@ pg_attribute_always_inline Ticks draw(Generator &generator, const SchemeOf<L> &s
     const bool known = likely(is_known(generator, scheme));
     if (unlikely(!known))
         generator.known = {new_binding(scheme), Kind::none, {}, DT_NOBEGIN, UINT64_MAX};
-    Wait wait{};
+    Wait wait = no_wait;
     for (;;) {
         Attempt attempt = try_draw(generator, scheme, wait, max_count, known);
         if (likely(attempt.outcome == Outcome::drawn)) {
@@ -250,7 +252,7 @@ pg_attribute_always_inline Ticks draw(Generator &generator, const SchemeOf<L> &s
             refuse(generator, scheme, attempt);
         wait_for_next(wait, scheme.epoch, tick_time(scheme.layout, attempt.tick), attempt.clock,
                       step_us(scheme.layout));
-        wait.moved_at = attempt.moved_at;
+        wait.takings = attempt.takings;
     }
 }
 

@@ -1,5 +1,6 @@
 // The SQL function that takes many values of a plain sequence in one step: nextval_range.
 #include "binding.hpp"
+#include "page_notes.hpp"
 #include "range.hpp"
 
 #include "sequence_page.h"

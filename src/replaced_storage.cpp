@@ -1,5 +1,6 @@
 #include "advance.hpp"
 #include "binding.hpp"
+#include "page_notes.hpp"
 
 #include "replaced_storage.h"
 

@@ -1,4 +1,3 @@
-#include "mention.hpp"
 #include "objectid.hpp"
 #include "uuid_ticks.hpp"
 
@@ -66,6 +65,17 @@ void bind(const OpenPage &page, uint64 binding) {
     BlockIdSet(&page.tuple->t_ctid.ip_blkid, static_cast<BlockNumber>(binding));
 }
 
+void set_notes(const OpenPage &page, PageNotes notes) {
+    ItemPointerSetOffsetNumber(&page.tuple->t_ctid, offset_of(notes));
+}
+
+// Before a draw makes the page ours. Who waits for the end of a millisecond learns by it that
+// somebody has drawn meanwhile, even if the page was moved again since.
+void note_taking(const OpenPage &page, uint32 stamp) {
+    if (!is_ours(page, stamp))
+        set_notes(page, with_taking(notes_of(page)));
+}
+
 void set_stamp(const OpenPage &page, uint32 stamp) {
     HeapTupleHeaderSetCmin(page.tuple, stamp);
 }
@@ -100,11 +110,13 @@ void log_page(const OpenPage &page, const Locator &locator, uint32 stamp) {
 // the critical section, as nextval_internal does.
 void log_ticks(const OpenPage &page, const Locator &locator, uint64 tick, uint64 log_to,
                uint64 binding) {
+    const uint32 stamp = stamp_of(locator);
     GetTopTransactionId();
     START_CRIT_SECTION();
+    note_taking(page, stamp);
     bind(page, binding);
     set_state(page, log_to, 0);
-    log_page(page, locator, stamp_of(locator));
+    log_page(page, locator, stamp);
     set_state(page, tick, log_to - tick);
     END_CRIT_SECTION();
 }
@@ -117,6 +129,7 @@ pg_noinline void record_and_log(const OpenPage &page, const Generator &generator
 }
 
 void record_without_wal(const OpenPage &page, uint32 stamp, uint64 tick, uint64 binding) {
+    note_taking(page, stamp);
     bind(page, binding);
     set_state(page, tick, 0);
     set_stamp(page, stamp_without_wal(stamp));
@@ -216,11 +229,12 @@ XLogRecPtr record_raise(const OpenPage &page, const Generator &generator, uint64
 }
 
 bool note_mention(const OpenPage &page, TimestampTz clock) {
-    const OffsetNumber noted = ItemPointerGetOffsetNumberNoCheck(&page.tuple->t_ctid);
     const uint64 second = time_at(DT_NOBEGIN, clock, USECS_PER_SEC);
-    if (!is_mention_due(noted, second))
+    PageNotes notes = notes_of(page);
+    if (!is_mention_due(notes, second))
         return false;
-    ItemPointerSetOffsetNumber(&page.tuple->t_ctid, mention_of(second));
+    notes.mention = mention_at(second);
+    set_notes(page, notes);
     return true;
 }
 

@@ -4,6 +4,7 @@
 
 #include "advance.hpp"
 #include "binding.hpp"
+#include "page_notes.hpp"
 
 #include "generator.h"
 
@@ -52,12 +53,9 @@ inline bool is_ours(const OpenPage &page, uint32 stamp) {
            (likely(has_stamp(page, stamp)) || has_stamp(page, stamp_without_wal(stamp)));
 }
 
-// Tells a move of a page that is not ours from any other move of it, and is never
-// InvalidXLogRecPtr. What moves a page without WAL is this session alone, which does nothing else
-// while it draws; or nextval, which then only moves it on.
-inline XLogRecPtr move_of(const OpenPage &page) {
-    constexpr XLogRecPtr without_wal = 1;
-    return Max(PageGetLSN(page.page), without_wal);
+// The notes that we keep on the page (page_notes.hpp), in the offset of its tuple's t_ctid.
+inline PageNotes notes_of(const OpenPage &page) {
+    return notes_of(ItemPointerGetOffsetNumberNoCheck(&page.tuple->t_ctid));
 }
 
 // What the storage is bound to (binding.hpp), or `unbound`: in the tuple's raw xmin, and in the

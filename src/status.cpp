@@ -2,6 +2,7 @@
 // beside those who draw, and needs no more than SELECT.
 #include "advance.hpp"
 #include "binding.hpp"
+#include "page_notes.hpp"
 #include "outlook.hpp"
 
 #include "arguments.h"

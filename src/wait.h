@@ -12,8 +12,12 @@ struct Wait {
     Vigil vigil;
     instr_time since;
     int64 waited_us;
-    XLogRecPtr moved_at;  // the move of the page that the time was found used up for, if any
+    int takings;  // of the page, if it was not ours when the time was found used up
 };
+
+inline constexpr int not_moved = -1;
+inline constexpr Wait no_wait{
+    .began = false, .vigil = {}, .since = {}, .waited_us = 0, .takings = not_moved};
 
 // Sleeps until it makes sense to try again, a step of time at most, having found `used_up_time`
 // used up when the clock was at `clock`. Can be cancelled.

@@ -39,7 +39,7 @@ SQL
 	finish_clients($clients);
 	my $verdict = judge_clients([$clients]);
 	cmp_ok($moved, '>', 10, "$name: moved $moved times");
-	cmp_ok($verdict->{ids}, '>', 1000, "$name: $verdict->{ids} ids drawn beside");
+	cmp_ok($verdict->{ids}, '>', 100, "$name: $verdict->{ids} ids drawn beside");
 	is_innocent($verdict, $name, $moved);
 	$node->safe_psql('postgres', 'DROP SEQUENCE g');
 	return;
@@ -51,6 +51,8 @@ draw_beside('setval to the value read before, at once',
 	q{PERFORM setval('g', before);});
 draw_beside('setval to the value of some ids ago, and nextval',
 	q{PERFORM pg_sleep(0.0005); PERFORM setval('g', before); PERFORM nextval('g');});
+# Moves alone keep nobody waiting, however fast they follow each other.
+draw_beside('nextval in a loop', q{PERFORM nextval('g');});
 draw_beside('setval to 1', q{PERFORM setval('g', 1);});
 draw_beside('setval and raise_generator',
 	q{PERFORM pg_sleep(0.0005); PERFORM setval('g', before, false); PERFORM raise_generator('g', 5);});

@@ -13,6 +13,11 @@ meta_is_valid() {
     python3 tools/check_meta.py META.json
 }
 
+# What CREATE EXTENSION executes as superuser finds nothing planted.
+scripts_name_schemas() {
+    tools/check_scripts.py --itself && tools/check_scripts.py
+}
+
 # Warnings are errors here, and only here: a user's newer compiler may know more of them.
 compiles_with() {
     local compiler=$1 includes source

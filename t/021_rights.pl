@@ -210,6 +210,9 @@ for my $installer (sort keys %where)
 	}
 }
 
+# Into a schema that is not hers and in which she may not create, as PostgreSQL lets her: it gives nothing there.
+gives_nothing('mallory installs into a schema of others', try_plants('mallory', '', 'CREATE EXTENSION shardid SCHEMA information_schema'));
+
 # A schema of mallory's that has the administrator's name is the first of the default search_path.
 my $named = qq("$administrator");
 gives_nothing(

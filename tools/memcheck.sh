@@ -4,6 +4,8 @@
 set -euo pipefail
 # shellcheck source=tools/cluster.sh
 source tools/cluster.sh
+# shellcheck source=tools/server_logs.sh
+source tools/server_logs.sh
 # shellcheck source=tools/variant.sh
 source tools/variant.sh
 folder=$SANDBOX/memcheck
@@ -46,6 +48,7 @@ make -s -C "$folder/tree" installcheck ISOLATION= TAP_TESTS= \
     EXTRA_REGRESS_OPTS="--host=$SANDBOX --port=$PGPORT --user=$PGUSER" || status=1
 [[ $status == 0 ]] || cat "$folder/tree/regression.diffs" || true
 stop_cluster
+no_crash '' "$SANDBOX/server.log" || status=1
 
 processes=$(find "$reports" -type f | wc -l)
 ours=$(our_errors)

@@ -4,6 +4,8 @@
 set -euo pipefail
 # shellcheck source=tools/cluster.sh
 source tools/cluster.sh
+# shellcheck source=tools/server_logs.sh
+source tools/server_logs.sh
 seconds=${SQLSMITH_SECONDS:-600}
 round_seconds=60
 
@@ -33,7 +35,7 @@ internal_errors() {
 
 # A crash of whatever kind; an internal error that is raised in a file of ours.
 trouble() {
-    grep -E 'PANIC|TRAP:|terminated by signal|runtime error:' "$SANDBOX/server.log" || true
+    no_crash '' "$SANDBOX/server.log" || true
     internal_errors | grep -E '\.cpp:[0-9]+$' || true
 }
 

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# The suites of tests that print and count lines of their own. To be sourced, after report.sh.
+# The suites of tests that print and count lines of their own. To be sourced, after report.sh and
+# server_logs.sh.
 
 # make installcheck in a new folder, where all goes that the tests write: others run beside it.
 installcheck_in() {
@@ -9,29 +10,42 @@ installcheck_in() {
     (cd "$folder" && make -s -f "$tree/Makefile" installcheck "$@") >"$folder/make.log" 2>&1
 }
 
-# pg_regress and pg_isolation_regress print a line a topic; each makes and removes a cluster of its
-# own. What make is told says which of them runs.
+# pg_regress and pg_isolation_regress make and remove a cluster of their own for all topics. What make is
+# told says which of them runs.
 topics_of() {
-    local name=$1 folder=$SANDBOX/$1 diffs=$SANDBOX/$1/$2 log=$SANDBOX/$1/make.log
+    local name=$1 output=$2 folder=$SANDBOX/$1
     shift 2
     installcheck_in "$folder" TAP_TESTS= "$@" \
         EXTRA_REGRESS_OPTS="--temp-instance=$folder/ti --temp-config=$TEMP_CONFIG"
-    local ok not_ok
+    judge_topics "$name" "$folder/make.log" "$folder/$output"
+}
+
+# They print a line a topic.
+judge_topics() {
+    local name=$1 log=$2 output=$3 ok not_ok
     ok=$(grep -cE '^(test .*\.\.\. ok|ok [0-9]+)' "$log")
     not_ok=$(grep -cE '^(test .*\.\.\. FAILED|not ok [0-9]+)' "$log")
     grep -E '^(test .*\.\.\.|ok [0-9]+|not ok [0-9]+)' "$log" |
         sed -E "s/^(not )?ok [0-9]+ +- +/\1ok /; s/ +[0-9]+ ms\$//; s/^/$name  /"
     [[ $((ok + not_ok)) -gt 0 ]] || { cat "$log"; not_ok=1; }
-    [[ $not_ok == 0 || ! -f $diffs ]] || cat "$diffs"
+    [[ $not_ok == 0 || ! -f $output/regression.diffs ]] || cat "$output/regression.diffs"
     count "$ok" "$not_ok"
+    judge_logs "$name" '' "$output"/log/*.log
+}
+
+# judge_logs SUITE WANTED LOG...: counts a failure where no_crash finds one.
+judge_logs() {
+    local suite=$1
+    shift
+    no_crash "$@" || { echo "FAILED  $suite: the log of a server tells of a crash"; count 0 1; }
 }
 
 regress() {
-    topics_of regress regression.diffs ISOLATION= ${1:+REGRESS="$1"}
+    topics_of regress . ISOLATION= ${1:+REGRESS="$1"}
 }
 
 isolation() {
-    topics_of isolation output_iso/regression.diffs REGRESS= ${1:+ISOLATION="$1"}
+    topics_of isolation output_iso REGRESS= ${1:+ISOLATION="$1"}
 }
 
 # What the TAP tests run beside a server.
@@ -51,21 +65,33 @@ build_judge() {
     [[ -e $SANDBOX/judge/wal_gate.so ]] || step 'the judge builds' compile_judge
 }
 
-# prove prints a line an assertion; on failure the logs say the rest.
 tap() {
-    local file=$1 folder=$SANDBOX/${1%.pl} log=$SANDBOX/${1%.pl}/make.log
-    installcheck_in "$folder" REGRESS= REGRESS_OPTS= ISOLATION= PROVE_TESTS="$file" PROVE_FLAGS=--verbose
-    local status=$? ok not_ok
+    local file=$1 folder=$SANDBOX/${1%.pl} status=0
+    installcheck_in "$folder" REGRESS= REGRESS_OPTS= ISOLATION= PROVE_TESTS="$file" PROVE_FLAGS=--verbose || status=$?
+    judge_tap "$file" "$folder" "$status"
+}
+
+# prove prints a line an assertion; on failure the logs say the rest. A file that ran without an assertion
+# has not tested anything, unless it says why.
+judge_tap() {
+    local file=$1 folder=$2 status=$3 log=$2/make.log ok not_ok skipped
     ok=$(grep -E '^ok [0-9]+' "$log" | grep -vc '# skip')
     not_ok=$(grep -cE '^not ok [0-9]+' "$log")
-    [[ $status == 0 || $not_ok -gt 0 ]] || not_ok=1
+    skipped=$(sed -nE 's/^(ok [0-9]+|1\.\.0) # skip/         skipped:/ip' "$log" | sort -u)
+    [[ $status == 0 && ($ok -gt 0 || -n $skipped) || $not_ok -gt 0 ]] || not_ok=1
     echo "tap      $file: $ok ok, $not_ok not ok"
-    sed -nE 's/^(ok [0-9]+|1\.\.0) # skip/         skipped:/ip' "$log" | sort -u
+    [[ -z $skipped ]] || echo "$skipped"
     if [[ $not_ok -gt 0 ]]; then
         grep -v '^ok ' "$log"
         tail -n 30 "$folder"/tmp_check/log/*
     fi
     count "$ok" "$not_ok"
+    [[ $ok == 0 ]] || judge_logs "$file" "$(wanted_crashes_of "$file")" "$folder"/tmp_check/log/*.log
+}
+
+# A test that means a server to crash says so, by a line with a regular expression.
+wanted_crashes_of() {
+    sed -n 's/^# Wanted in the log of a server: //p' "$1"
 }
 
 # UPGRADE_FROM is the pg_config of an older server, which make matrix has.

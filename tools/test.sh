@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Every test, with a line each and the sum at the end; some run beside each other. To be run by
 # sandbox.sh. TEST picks some:
-# a step's name (version, build, symbols, unit, fuzz, ubsan, memcheck, sqlsmith, lint, model, upgrade,
+# a step's name (version, judges, build, symbols, unit, fuzz, ubsan, memcheck, sqlsmith, lint, model, upgrade,
 # mutants), a pg_regress topic (ids), an isolation spec (revoked) or a TAP file (t/001_load.pl). FULL=1
 # adds what takes long, and more rounds of the rest.
 set -uo pipefail
@@ -12,8 +12,12 @@ source tools/report.sh
 source tools/parts.sh
 # shellcheck source=tools/checks.sh
 source tools/checks.sh
+# shellcheck source=tools/server_logs.sh
+source tools/server_logs.sh
 # shellcheck source=tools/suites.sh
 source tools/suites.sh
+# shellcheck source=tools/self_test.sh
+source tools/self_test.sh
 
 trap stop_parts EXIT
 trap 'exit 130' INT
@@ -29,6 +33,7 @@ wanted version && part step 'versions agree' versions_agree
 wanted version && part step 'META.json is valid' meta_is_valid
 wanted version && part step 'scripts name every schema' scripts_name_schemas
 wanted version && part step 'pages show what is run' tools/check_pages.py
+wanted judges && part step 'the suites see what fails' judges_see_failures
 wanted build && part step 'builds without a warning: g++' compiles_with g++
 # PostgreSQL's START_CRIT_SECTION, and PG_MODULE_MAGIC of 18, of which older clangs do not know the name.
 wanted build && part step 'builds without a warning: clang++' compiles_with clang++ \

@@ -2,6 +2,8 @@
 # pg_regress and every call with every boundary, with the extension built under UBSan and with
 # PostgreSQL's assertions on: those in its headers, as the server has none. To be run by sandbox.sh.
 set -euo pipefail
+# shellcheck source=tools/server_logs.sh
+source tools/server_logs.sh
 # shellcheck source=tools/variant.sh
 source tools/variant.sh
 folder=$SANDBOX/ubsan
@@ -13,8 +15,7 @@ runs_clean() {
     "$@" >"$folder/output" 2>&1 || status=$?
     [[ $status == 0 ]] || cat "$folder/output"
     # shellcheck disable=SC2086 # a pattern
-    cat $logs >"$folder/log" || status=1
-    ! grep -E 'runtime error:|TRAP:|PANIC|terminated by signal' "$folder/log" || status=1
+    no_crash '' $logs || status=1
     return "$status"
 }
 

@@ -3,6 +3,8 @@
 # clock is then an hour behind: every generator goes on above all ids told before. To be run by sandbox.sh:
 # upgrade.sh --link. `upgrade.sh modes` says which ways this pg_upgrade knows.
 set -euo pipefail
+# shellcheck source=tools/server_logs.sh
+source tools/server_logs.sh
 
 if [[ $1 == modes ]]; then
     pg_upgrade --help | grep -oE -- '--(link|swap)\b' | sort -u
@@ -198,6 +200,7 @@ nextval_works
 none_told_twice
 ids=$(cat "$work/told "* | wc -l)
 set_back_is_seen
+no_crash '' "$work/old.log" "$work/new.log" || violation 'a server crashed'
 
 printf 'pg_upgrade %s, %s to %s\t1\t%s\t%s\n' "$mode" "$old_version" "$new_version" "$ids" "$violations" >>"$SANDBOX/faults"
 [[ $violations == 0 ]]

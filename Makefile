@@ -7,8 +7,9 @@ OBJS = src/module.o src/generate.o src/inspect.o src/uuid.o src/uuid_parts.o src
        src/durable.o src/replaced_storage.o src/batch.o src/sequence.o src/row.o src/status.o src/range.o \
        src/scatter.o src/short_text.o
 
-REGRESS = ids layouts inspection uuid_v1 uuid_v6 uuid_v1_generated objectid errors privileges one_layout jumps moved raise interplay \
-          rollback two_phase usage extension batches status ranges scatter short_text layouts_of_others partitioning
+REGRESS = ids layouts inspection uuid_v1 uuid_v6 uuid_v1_generated objectid errors privileges one_layout \
+          jumps moved raise interplay rollback cost two_phase usage extension batches status ranges scatter \
+          short_text layouts_of_others partitioning
 REGRESS_OPTS = --load-extension=shardid
 ISOLATION = ddl_waits draw_waits together revoked prepared watched
 ISOLATION_OPTS = --load-extension=shardid

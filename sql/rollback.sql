@@ -146,9 +146,60 @@ ALTER SEQUENCE exact CACHE 6;
 ALTER SEQUENCE exact CACHE 7;
 SELECT max(next_id(1, 'exact')) AS last FROM generate_series(1, 5000) \gset
 ROLLBACK TO a;
-SELECT last_value = ((:last >> 23) << 10 | (:last & 1023)) AS exact FROM exact;
 ROLLBACK;
 SELECT last_value = ((:last >> 23) << 10 | (:last & 1023)) AS exact FROM exact;
+-- Storage that was made in the transaction and comes back knows it at the latest at the commit.
+BEGIN;
+ALTER SEQUENCE exact CACHE 5;
+SAVEPOINT a;
+ALTER SEQUENCE exact CACHE 6;
+SAVEPOINT b;
+ALTER SEQUENCE exact CACHE 7;
+SELECT max(next_id(1, 'exact')) AS last FROM generate_series(1, 5000) \gset
+RELEASE b;
+ROLLBACK TO a;
+COMMIT;
+SELECT last_value = ((:last >> 23) << 10 | (:last & 1023)) AS exact FROM exact;
+-- A sequence made in the transaction, dropped in it, or made unlogged.
+BEGIN;
+CREATE SEQUENCE made;
+SELECT set_ahead('made');
+SAVEPOINT a;
+ALTER SEQUENCE made CACHE 5;
+SELECT next_id(1, 'made') AS last \gset
+ROLLBACK TO a;
+COMMIT;
+SELECT last_value = ((:last >> 23) << 10 | (:last & 1023)) AS exact FROM made;
+BEGIN;
+ALTER SEQUENCE made CACHE 6;
+SAVEPOINT a;
+ALTER SEQUENCE made CACHE 7;
+SELECT next_id(1, 'made') > :last AS increasing;
+ROLLBACK TO a;
+DROP SEQUENCE made;
+COMMIT;
+CREATE UNLOGGED SEQUENCE made;
+BEGIN;
+ALTER SEQUENCE made CACHE 5;
+SAVEPOINT a;
+ALTER SEQUENCE made SET LOGGED;
+SELECT set_ahead('made');
+SELECT next_id(1, 'made') AS last \gset
+ROLLBACK TO a;
+COMMIT;
+ALTER SEQUENCE made SET LOGGED;
+SELECT next_id(1, 'made') > :last AS increasing;
+-- A RESTART is not undone.
+BEGIN;
+ALTER SEQUENCE made CACHE 5;
+SAVEPOINT a;
+SELECT next_id(1, 'made') > :last AS increasing;
+ROLLBACK TO a;
+SELECT next_id(1, 'made') > :last AS increasing;
+ALTER SEQUENCE made RESTART;
+COMMIT;
+SELECT next_id(1, 'made') < :last AS forgotten;
+DROP SEQUENCE made;
 -- Again and again in one transaction, and in parts of it.
 BEGIN;
 DO $$

@@ -123,6 +123,7 @@ void check(Generator &generator) {
     drop_kept_pin(generator);
     generator.locator = locator_of(relation);
     generator.stamp = stamp_of(generator.locator);
+    tell_storage_in_use(generator, relation);
     relation_close(relation, NoLock);
 
     generator.checked_for = GetUserId();

@@ -6,6 +6,7 @@
 #include "binding.hpp"
 
 #include "compat.h"
+#include "replaced_storage.h"
 
 namespace shardid {
 
@@ -52,6 +53,8 @@ struct Generator {
     // For replaced_storage.cpp: the last tick drawn from storage of a temporary sequence that a
     // rollback may have taken away.
     uint64 remembered;
+
+    ReplacedStorages replaced;
 };
 
 // Tells storage from that with the same number in any other database, and from any other in the

@@ -2,6 +2,7 @@
 #include <climits>
 
 #include "page_pin.h"
+#include "replaced_storage.h"
 #include "settings.h"
 
 namespace shardid {
@@ -41,6 +42,7 @@ PGDLLEXPORT void _PG_init(void);
 void _PG_init(void) {
     shardid::define_settings();
     shardid::start_unpinning_at_commit();
+    shardid::start_following_rollbacks();
 }
 
 }  // extern "C"

@@ -4,6 +4,8 @@
 
 #include "replaced_storage.h"
 
+#include "generator.h"
+#include "sequence.h"
 #include "sequence_page.h"
 
 extern "C" {
@@ -14,43 +16,20 @@ namespace shardid {
 
 namespace {
 
-// When a version of a catalogue row was valid, in commands of this transaction.
-struct Lifetime {
-    int64 from;
-    int64 until;
-};
+// The generators of which something is noted, and the transaction in which.
+Generator *noted = nullptr;
+LocalTransactionId noted_in = InvalidLocalTransactionId;
 
-constexpr int64 before_transaction = -2;
-constexpr int64 for_ever = PG_INT64_MAX;
+bool is_noted(const Generator &generator) {
+    return generator.replaced.noted_in == current_local_xid();
+}
 
-// Whether a rollback of this transaction, or of a part of it, makes this version the valid one
-// again.
+// Whether this transaction has replaced this version of a catalogue row, which is from before it.
 bool was_replaced_here(HeapTupleHeader version) {
-    return (version->t_infomask & HEAP_XMAX_INVALID) == 0 &&
+    return !TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(version)) &&
+           (version->t_infomask & HEAP_XMAX_INVALID) == 0 &&
            !HEAP_XMAX_IS_LOCKED_ONLY(version->t_infomask) &&
            TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(version));
-}
-
-bool was_made_here(HeapTupleHeader version) {
-    return TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(version));
-}
-
-// A version that was made and replaced in one and the same part of the transaction goes with it.
-// REQUIRED: was_replaced_here(version).
-bool can_come_back(HeapTupleHeader version) {
-    return HeapTupleHeaderGetXmin(version) != HeapTupleHeaderGetUpdateXid(version);
-}
-
-// REQUIRED: was_replaced_here(version).
-Lifetime lifetime_of(HeapTupleHeader version) {
-    return {was_made_here(version) ? int64{HeapTupleHeaderGetCmin(version)} : before_transaction,
-            int64{HeapTupleHeaderGetCmax(version)}};
-}
-
-// Whether a rollback can bring both back. A statement that changes both rows changes that of the
-// definition one command after that of the storage (RelationSetNewRelfilenode counts one on).
-bool belong_together(Lifetime definition, Lifetime storage) {
-    return definition.from < storage.until && definition.until > storage.from + 1;
 }
 
 template <typename Form>
@@ -58,108 +37,117 @@ Form *row_of(HeapTuple version) {
     return reinterpret_cast<Form *>(GETSTRUCT(version));
 }
 
-// Calls visit(version) for each row of the catalogue that belongs to the sequence and was replaced
-// in this transaction.
-template <typename Visit>
-void for_each_replaced_version(Oid catalogue, Oid index, AttrNumber key_column, Oid relid,
-                               Visit visit) {
+// Calls visit(row) for the row of the catalogue that belongs to the sequence and comes back if this
+// transaction is rolled back; not if it is the valid one, or there is none.
+template <typename Form, typename Visit>
+void with_replaced_row(Oid catalogue, Oid index, AttrNumber key_column, Oid relid, Visit visit) {
     ScanKeyData key;
     ScanKeyInit(&key, key_column, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
     Relation relation = table_open(catalogue, AccessShareLock);
     SysScanDesc scan = systable_beginscan(relation, index, true, SnapshotAny, 1, &key);
     for (HeapTuple version = systable_getnext(scan); HeapTupleIsValid(version);
          version = systable_getnext(scan))
-        if (was_replaced_here(version->t_data))
-            visit(version);
+        if (was_replaced_here(version->t_data)) {
+            visit(*row_of<Form>(version));
+            break;
+        }
     systable_endscan(scan);
     table_close(relation, AccessShareLock);
 }
 
-// The largest value that a sequence may hold in this storage, by each of its definitions that can
-// come back with it. A larger one would leave a plain sequence, which was about to become a
-// generator, at its end.
-uint64 max_value_in(const Generator &generator, Lifetime storage) {
-    int64 smallest = PG_INT64_MAX;
-    Lifetime current{before_transaction, for_ever};
-    for_each_replaced_version(SequenceRelationId, SequenceRelidIndexId, Anum_pg_sequence_seqrelid,
-                              generator.relid, [&](HeapTuple version) {
-                                  const Lifetime definition = lifetime_of(version->t_data);
-                                  current.from = Max(current.from, definition.until);
-                                  if (belong_together(definition, storage))
-                                      smallest = Min(smallest,
-                                                     row_of<FormData_pg_sequence>(version)->seqmax);
-                              });
-    if (belong_together(current, storage))
-        smallest = Min(smallest, generator.max_value);
-    return smallest < 0 ? 0 : static_cast<uint64>(smallest);
+// A larger value would leave a plain sequence, which was about to become a generator, at its end.
+uint64 original_max_value(const Generator &generator) {
+    int64 max_value = generator.max_value;
+    with_replaced_row<FormData_pg_sequence>(
+        SequenceRelationId, SequenceRelidIndexId, Anum_pg_sequence_seqrelid, generator.relid,
+        [&](const FormData_pg_sequence &row) { max_value = row.seqmax; });
+    return max_value < 0 ? 0 : static_cast<uint64>(max_value);
 }
 
-// What a rollback can bring back of one generator, as found when its check was made. Every change
-// of the catalogue in this transaction, and every rollback of a part of it, makes a new check.
-struct ReplacedStorages {
-    Oid relid;
-    LocalTransactionId found_in;
-    uint64 checked_at;
-    int count;
-    int room;
-    ReplacedStorage *storage;
-};
-
-ReplacedStorages replaced;
-
-bool is_found(const Generator &generator) {
-    return replaced.relid == generator.relid && replaced.checked_at == generator.checked_at &&
-           replaced.found_in == current_local_xid();
+ReplacedStorage *original_storage(const Generator &generator) {
+    ReplacedStorage *original = nullptr;
+    with_replaced_row<FormData_pg_class>(
+        RelationRelationId, ClassOidIndexId, Anum_pg_class_oid, generator.relid,
+        [&](const FormData_pg_class &row) {
+            original = static_cast<ReplacedStorage *>(
+                MemoryContextAllocZero(TopTransactionContext, sizeof(ReplacedStorage)));
+            original->locator = generator.locator;
+            set_storage_number(original->locator, row.relfilenode);
+            original->is_permanent = row.relpersistence == RELPERSISTENCE_PERMANENT;
+            original->needs_wal = original->is_permanent;
+            original->max_value = original_max_value(generator);
+        });
+    return original;
 }
 
-void make_room() {
-    const int room = Max(4, 2 * replaced.room);
-    const Size size = sizeof(ReplacedStorage) * static_cast<Size>(room);
-    replaced.storage = static_cast<ReplacedStorage *>(
-        replaced.storage == nullptr ? MemoryContextAlloc(TopMemoryContext, size)
-                                    : repalloc(replaced.storage, size));
-    replaced.room = room;
+// The lock that is held since the first draw keeps others from replacing the original.
+void note(Generator &generator) {
+    ReplacedStorages replaced{};
+    replaced.original = original_storage(generator);
+    replaced.noted_in = current_local_xid();
+    replaced.next_noted = noted_in == replaced.noted_in ? noted : nullptr;
+    generator.replaced = replaced;
+    noted = &generator;
+    noted_in = replaced.noted_in;
 }
 
-ReplacedStorage &find_or_add(const Generator &generator, StorageNumber number) {
-    for (int i = 0; i < replaced.count; ++i)
-        if (storage_number_of(replaced.storage[i].locator) == number)
-            return replaced.storage[i];
-    if (replaced.count == replaced.room)
-        make_room();
-    ReplacedStorage &added = replaced.storage[replaced.count++];
-    added = ReplacedStorage{};
-    added.locator = generator.locator;
-    set_storage_number(added.locator, number);
-    return added;
+// If the transaction goes on with other storage, a rollback may have given the original back for a
+// while, and others may have used it.
+void note_draw(Generator &generator, uint64 tick) {
+    ReplacedStorages &replaced = generator.replaced;
+    const StorageNumber number = storage_number_of(generator.locator);
+    if (replaced.drawn_from != number && replaced.original != nullptr)
+        replaced.original->logged_to = 0;
+    replaced.drawn_from = number;
+    replaced.drawn_in = GetCurrentSubTransactionId();
+    replaced.last_drawn = Max(replaced.last_drawn, tick);
+    replaced.binding = generator.known.binding;
+    replaced.is_lost = false;
 }
 
-// One storage can stand in several versions. Storage made in this transaction goes without WAL
-// under wal_level = minimal, but not if it also stands in a version that is older.
-void add_version(const Generator &generator, HeapTuple version) {
-    const auto *row = row_of<FormData_pg_class>(version);
-    if (row->relfilenode == storage_number_of(generator.locator) || !can_come_back(version->t_data))
+template <typename Visit>
+void for_each_noted(Visit visit) {
+    if (noted_in != current_local_xid())
         return;
-    ReplacedStorage &storage = find_or_add(generator, row->relfilenode);
-    storage.is_permanent = row->relpersistence == RELPERSISTENCE_PERMANENT;
-    storage.needs_wal = storage.needs_wal || (storage.is_permanent &&
-                                              (!was_made_here(version->t_data) || XLogIsNeeded()));
-    storage.max_value =
-        Max(storage.max_value, max_value_in(generator, lifetime_of(version->t_data)));
+    for (Generator *generator = noted; generator != nullptr;
+         generator = generator->replaced.next_noted)
+        visit(*generator);
 }
 
-void find_replaced_storages(const Generator &generator) {
-    replaced.relid = InvalidOid;
-    replaced.count = 0;
-    for_each_replaced_version(RelationRelationId, ClassOidIndexId, Anum_pg_class_oid,
-                              generator.relid,
-                              [&](HeapTuple version) { add_version(generator, version); });
-    replaced.relid = generator.relid;
-    replaced.found_in = current_local_xid();
-    replaced.checked_at = generator.checked_at;
+void follow_part(SubXactEvent event, SubTransactionId part, SubTransactionId parent,
+                 void * /*argument*/) {
+    for_each_noted([&](Generator &generator) {
+        ReplacedStorages &replaced = generator.replaced;
+        if (replaced.drawn_in != part)
+            return;
+        if (event == SUBXACT_EVENT_COMMIT_SUB)
+            replaced.drawn_in = parent;
+        if (event == SUBXACT_EVENT_ABORT_SUB)
+            replaced.is_lost = true;
+    });
+}
+
+// After the commit others see the storage.
+void tell_all_before_commit(XactEvent event, void * /*argument*/) {
+    if (event != XACT_EVENT_PRE_COMMIT && event != XACT_EVENT_PRE_PREPARE)
+        return;
+    for_each_noted([](Generator &generator) {
+        if (!generator.replaced.is_lost)
+            return;
+        Relation relation = try_relation_open(generator.relid, NoLock);
+        if (relation == nullptr)
+            return;
+        tell_storage_in_use(generator, relation);
+        relation_close(relation, NoLock);
+    });
 }
 
 }  // namespace
+
+void start_following_rollbacks() {
+    RegisterSubXactCallback(follow_part, nullptr);
+    RegisterXactCallback(tell_all_before_commit, nullptr);
+}
 
 XLogRecPtr remember_in_replaced_storage(Generator &generator, uint64 tick, uint64 log_to) {
     // Nobody else draws from a temporary sequence: it is enough to remember it here.
@@ -167,14 +155,37 @@ XLogRecPtr remember_in_replaced_storage(Generator &generator, uint64 tick, uint6
         generator.remembered = Max(generator.remembered, tick);
         return InvalidXLogRecPtr;
     }
-    if (unlikely(!is_found(generator)))
-        find_replaced_storages(generator);
-    XLogRecPtr covered_by = InvalidXLogRecPtr;
-    for (int i = 0; i < replaced.count; ++i)
-        if (tick <= replaced.storage[i].max_value)
-            covered_by = Max(covered_by, remember_tick(replaced.storage[i], tick, log_to,
-                                                       generator.known.binding));
-    return covered_by;
+    if (unlikely(!is_noted(generator)))
+        note(generator);
+    note_draw(generator, tick);
+    ReplacedStorage *original = generator.replaced.original;
+    return original != nullptr && tick <= original->max_value
+               ? remember_tick(*original, tick, log_to, generator.known.binding)
+               : InvalidXLogRecPtr;
+}
+
+// The tick was durable in the original before it was shown, and WAL of storage that was made in
+// the transaction is of use only with the commit that follows it: so nothing is flushed here.
+void tell_storage_in_use(Generator &generator, Relation relation) {
+    ReplacedStorages &replaced = generator.replaced;
+    if (likely(!is_noted(generator) || !replaced.is_lost))
+        return;
+
+    const Locator locator = locator_of(relation);
+    const int64 max_value = definition_of(generator.relid).seqmax;
+    if (has_new_storage(relation) && storage_number_of(locator) != replaced.drawn_from) {
+        if (static_cast<int64>(replaced.last_drawn) > max_value)
+            return;
+        ReplacedStorage storage{};
+        storage.locator = locator;
+        storage.is_permanent = RelationIsPermanent(relation);
+        storage.needs_wal = RelationNeedsWAL(relation);
+        storage.max_value = static_cast<uint64>(max_value);
+        remember_tick(storage, replaced.last_drawn, replaced.last_drawn, replaced.binding);
+    }
+    replaced.drawn_from = storage_number_of(locator);
+    replaced.drawn_in = GetCurrentSubTransactionId();
+    replaced.is_lost = false;
 }
 
 }  // namespace shardid

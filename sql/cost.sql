@@ -1,0 +1,55 @@
+-- What a draw takes in a transaction that has altered its generator, by pages visited and WAL written.
+CREATE FUNCTION cost(statement text, VARIADIC counters text[]) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    plan json;
+BEGIN
+    EXECUTE 'EXPLAIN (ANALYZE, BUFFERS, WAL, TIMING OFF, FORMAT json) ' || statement INTO plan;
+    RETURN (SELECT sum((plan -> 0 -> 'Plan' ->> counter)::bigint) FROM unnest(counters) counter);
+END
+$$;
+CREATE FUNCTION pages(statement text) RETURNS bigint RETURN cost(statement, 'Shared Hit Blocks', 'Shared Read Blocks');
+CREATE FUNCTION wal_records(statement text) RETURNS bigint RETURN cost(statement, 'WAL Records');
+CREATE FUNCTION alter_in_parts(generator text, draw text, depth int) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('ALTER SEQUENCE %I CACHE %s', generator, depth + 1);
+    EXECUTE draw;
+    IF depth > 1 THEN PERFORM alter_in_parts(generator, draw, depth - 1); END IF;
+EXCEPTION WHEN division_by_zero THEN
+    NULL;
+END
+$$;
+
+-- Parts of a transaction in parts: each costs the same, beyond what ALTER SEQUENCE and nextval take.
+CREATE SEQUENCE one;
+CREATE SEQUENCE another;
+SELECT next_id(1, 'one') > 0 AND next_id(1, 'another') > 0 AS drawn;
+SELECT pages($$SELECT alter_in_parts('one', 'SELECT next_id(1, ''one'')', 60)$$)
+       - pages($$SELECT alter_in_parts('another', 'SELECT nextval(''another'')', 60)$$) < 60 * 10 AS linear;
+BEGIN;
+SELECT alter_in_parts('one', 'SELECT next_id(1, ''one'')', 60);
+SELECT pages($$SELECT next_id(1, 'one') FROM generate_series(1, 100)$$) < 100 * 4 AS few_pages;
+-- Generators that are drawn from in turn.
+ALTER SEQUENCE another CACHE 5;
+SELECT pages($$SELECT next_id(1, 'one') + next_id(1, 'another') FROM generate_series(1, 1000)$$) < 2000 * 4 AS few_pages,
+       wal_records($$SELECT next_id(1, 'one') + next_id(1, 'another') FROM generate_series(1, 1000)$$) < 100 AS little_wal;
+COMMIT;
+
+CREATE TABLE a (id bigint DEFAULT next_id(1, 'one'));
+CREATE TABLE b (id bigint DEFAULT next_id(1, 'another'));
+ALTER SEQUENCE one OWNED BY a.id;
+ALTER SEQUENCE another OWNED BY b.id;
+CREATE FUNCTION insert_in_turn() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    FOR i IN 1 .. 500 LOOP
+        INSERT INTO a DEFAULT VALUES;
+        INSERT INTO b DEFAULT VALUES;
+    END LOOP;
+END
+$$;
+BEGIN;
+TRUNCATE a, b RESTART IDENTITY;
+-- A record for each row.
+SELECT wal_records('SELECT insert_in_turn()') < 1100 AS little_wal;
+COMMIT;
+DROP TABLE a, b;
+DROP FUNCTION cost, pages, wal_records, alter_in_parts, insert_in_turn;

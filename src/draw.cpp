@@ -129,8 +129,7 @@ template <typename L>
 pg_attribute_always_inline Attempt decide(const OpenPage &page, const Generator &generator,
                                           const SchemeOf<L> &scheme, const Wait &wait) {
     const TimestampTz clock = GetCurrentTimestamp();
-    Attempt attempt{Outcome::before_epoch, false, false, 0, clock, InvalidXLogRecPtr,
-                    InvalidXLogRecPtr};
+    Attempt attempt{Outcome::before_epoch, false, false, 0, clock, not_moved, InvalidXLogRecPtr};
     if (unlikely(clock < scheme.epoch))
         return attempt;
 

@@ -47,8 +47,6 @@ struct Generator {
     Buffer recent_buffer;              // where its page was last seen
     LocalTransactionId drawn_from_in;  // the last transaction that has pinned it
     LocalTransactionId pinned_in;      // the transaction to whose end it is pinned there
-    LocalTransactionId listed_in;
-    Generator *next_listed;
 
     // For replaced_storage.cpp: the last tick drawn from storage of a temporary sequence that a
     // rollback may have taken away.

@@ -4,55 +4,52 @@ namespace shardid {
 
 namespace {
 
-// The generators that have kept a pin in a transaction, and which transaction it is. An abort
-// releases the pins by itself; the list is then known for an old one.
-Generator *listed = nullptr;
-LocalTransactionId listed_in = InvalidLocalTransactionId;
-
-int listed_count = 0;
-
-// Enough for one transaction's tables, and too few to be missed in the smallest buffer pool.
+// Enough for one transaction's tables.
 constexpr int max_kept_pins = 8;
+
+// The generators that keep a pin in a transaction, and which transaction it is. An abort releases
+// the pins by itself; what is here is then known for an old one's.
+Generator *keepers[max_kept_pins];
+int keeper_count = 0;
+LocalTransactionId kept_in = InvalidLocalTransactionId;
 
 // The last transaction that came to its commit. No pin is kept in it any more.
 LocalTransactionId committing = InvalidLocalTransactionId;
+
+// A session's share of the buffer pool, as bufmgr.c's MaxProportionalPins. In a small pool it is 0:
+// many sessions would else leave no buffer to read other pages into.
+int most_kept_pins() {
+    return Min(max_kept_pins, NBuffers / (MaxBackends + NUM_AUXILIARY_PROCS));
+}
+
+void release_kept_pin(Generator &generator) {
+    ResourceOwner owner = CurrentResourceOwner;
+    CurrentResourceOwner = TopTransactionResourceOwner;
+    ReleaseBuffer(generator.recent_buffer);
+    CurrentResourceOwner = owner;
+    generator.pinned_in = InvalidLocalTransactionId;
+}
 
 // A pin that is still there when the transaction's resources are released counts as a leak.
 void unpin_all_before_commit(XactEvent event, void * /*argument*/) {
     if (event != XACT_EVENT_PRE_COMMIT && event != XACT_EVENT_PRE_PREPARE)
         return;
     committing = current_local_xid();
-    if (listed_in != committing)
+    if (kept_in != committing)
         return;
-    for (Generator *generator = listed; generator != nullptr; generator = generator->next_listed)
-        drop_kept_pin(*generator);
+    while (keeper_count > 0)
+        release_kept_pin(*keepers[--keeper_count]);
 }
 
-void list(Generator &generator) {
-    const LocalTransactionId current = current_local_xid();
-    if (generator.listed_in == current)
-        return;
-    if (listed_in != current) {
-        listed = nullptr;
-        listed_count = 0;
-    }
-    generator.next_listed = listed;
-    generator.listed_in = current;
-    listed = &generator;
-    listed_in = current;
-    ++listed_count;
-}
-
-bool has_room_for(const Generator &generator) {
-    const LocalTransactionId current = current_local_xid();
-    return listed_in != current || listed_count < max_kept_pins || generator.listed_in == current;
+int kept_pins() {
+    return kept_in == current_local_xid() ? keeper_count : 0;
 }
 
 // Rolling back a part of the transaction drops the storage that was made in that part, which must
 // then not be pinned.
 bool may_keep_pin(const Generator &generator) {
     return !generator.has_own_storage && committing != current_local_xid() &&
-           has_room_for(generator);
+           kept_pins() < most_kept_pins();
 }
 
 // Opening the relation and looking the page up is done only when the page has left the buffer in
@@ -77,6 +74,10 @@ void move_pin_to_transaction(Generator &generator) {
     CurrentResourceOwner = owner;
     ReleaseBuffer(generator.recent_buffer);
     generator.pinned_in = current_local_xid();
+
+    keeper_count = kept_pins();
+    kept_in = generator.pinned_in;
+    keepers[keeper_count++] = &generator;
 }
 
 }  // namespace
@@ -90,10 +91,8 @@ Buffer pin_page(Generator &generator) {
         return generator.recent_buffer;
 
     generator.recent_buffer = find_and_pin(generator);
-    if (generator.drawn_from_in == current_local_xid() && may_keep_pin(generator)) {
-        list(generator);
+    if (generator.drawn_from_in == current_local_xid() && may_keep_pin(generator))
         move_pin_to_transaction(generator);
-    }
     generator.drawn_from_in = current_local_xid();
     return generator.recent_buffer;
 }
@@ -101,11 +100,10 @@ Buffer pin_page(Generator &generator) {
 void drop_kept_pin(Generator &generator) {
     if (!is_pin_kept(generator))
         return;
-    ResourceOwner owner = CurrentResourceOwner;
-    CurrentResourceOwner = TopTransactionResourceOwner;
-    ReleaseBuffer(generator.recent_buffer);
-    CurrentResourceOwner = owner;
-    generator.pinned_in = InvalidLocalTransactionId;
+    release_kept_pin(generator);
+    for (int i = 0; i < keeper_count; ++i)
+        if (keepers[i] == &generator)
+            keepers[i] = keepers[--keeper_count];
 }
 
 }  // namespace shardid

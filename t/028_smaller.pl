@@ -1,5 +1,5 @@
-# What needs a server of its own and fits nowhere else: storage that a rollback to a savepoint brings back,
-# and a crash.
+# What needs a server of its own and fits nowhere else: a crash after a rollback to a savepoint, and a buffer
+# pool that is small for its sessions.
 use strict;
 use warnings;
 use FindBin;
@@ -38,4 +38,34 @@ for my $end (sort keys %ends)
 }
 
 $node->stop;
+
+# Many sessions in a small buffer pool: what each keeps pinned is no more than its share, so that all find
+# room for what else they read.
+sub keep_pins
+{
+	my ($buffers, $sessions) = @_;
+	my $small = new_node("buffers_$buffers", "autovacuum = off\nshared_buffers = $buffers");
+	my $connection = $small->connstr('postgres');
+	my ($code, $stdout, $stderr) = $small->psql('postgres', <<SQL);
+CREATE EXTENSION dblink;
+CREATE EXTENSION pg_buffercache;
+SELECT format('CREATE SEQUENCE many_%s', i) FROM generate_series(0, 7) i \\gexec
+SELECT count(dblink_connect(format('s%s', i), \$\$$connection\$\$)), count(dblink_exec(format('s%s', i), 'BEGIN'))
+FROM generate_series(1, $sessions) i;
+SELECT count(*) FROM generate_series(1, $sessions) i, dblink(format('s%s', i),
+    'SELECT count(next_id(5, format(''many_%s'', i % 8)::regclass)) FROM generate_series(0, 23) i') AS drawn (count bigint);
+SELECT count(*) > 0 FROM pg_class, pg_attribute WHERE attrelid = pg_class.oid;
+SELECT coalesce(sum(pinning_backends), 0) FROM pg_buffercache b JOIN pg_class c ON b.relfilenode = pg_relation_filenode(c.oid)
+WHERE c.relkind = 'S';
+SQL
+	$small->stop;
+	return ($stderr, (split /\n/, $stdout)[-1]);
+}
+my ($complaints, $pins) = keep_pins('128kB', 6);
+is($complaints, '', 'six sessions with eight generators each in 16 buffers');
+is($pins, 0, 'keep no page pinned');
+($complaints, $pins) = keep_pins('2MB', 6);
+is($complaints, '', 'and in 256 buffers');
+cmp_ok($pins, '>=', 6, "keep $pins, some of each");
+cmp_ok($pins, '<=', 256 * 6 / 52, 'no more than their share of the pool');
 done_testing();

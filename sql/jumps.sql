@@ -116,13 +116,33 @@ REVOKE UPDATE ON SEQUENCE granted FROM regress_shardid_app;
 SET ROLE regress_shardid_app;
 SELECT next_id(1, 'granted') IS NOT NULL;
 
--- nextval_range: more than 10,000 values at a time.
-SELECT last - first FROM nextval_range('orders_id_seq', 10000);
-SELECT try('SELECT nextval_range(''orders_id_seq'', 10001)');
+-- A fresh one, but with an epoch by which it would end at once.
 RESET ROLE;
-SELECT last - first FROM nextval_range('orders_id_seq', 10001);
+CREATE SEQUENCE short_lived;
+GRANT USAGE ON SEQUENCE short_lived TO regress_shardid_app;
+SET ROLE regress_shardid_app;
+SELECT left(try(format('SELECT next_id(0, ''short_lived'', %L, 1, 31)', date_trunc('milliseconds', clock_timestamp())
+                       - (4294967295 - 1000) * interval '1 ms')), 6);
+SELECT nextval('short_lived');
+RESET ROLE;
+-- CYCLE, by which nextval would set a generator back.
+CREATE SEQUENCE round CYCLE;
+SELECT try('SELECT next_id(1, ''round'')');
+ALTER SEQUENCE round NO CYCLE;
+SELECT try('SELECT next_id(1, ''round'')');
+SET ROLE regress_shardid_app;
+
+-- nextval_range: more than 10,000 values at a time.
+SELECT last - first FROM nextval_range('short_lived', 10000);
+SELECT try('SELECT nextval_range(''short_lived'', 10001)');
+-- Of a generator, any: its values are the time of its ids, and a call could be worth seconds.
+SELECT try('SELECT nextval_range(''fresh'', 1)');
+SELECT nextval('fresh') IS NOT NULL;
+RESET ROLE;
+SELECT last - first FROM nextval_range('short_lived', 10001);
+SELECT last - first FROM nextval_range('fresh', 100);
 
 DROP TABLE orders;
-DROP SEQUENCE put, fresh, elsewhere, used, granted;
+DROP SEQUENCE short_lived, round, put, fresh, elsewhere, used, granted;
 DROP FUNCTION try;
 DROP ROLE regress_shardid_app, regress_shardid_owner;

@@ -28,6 +28,16 @@ SELECT * FROM draw_and_move('SELECT setval(''g'', $1), nextval(''g''), nextval('
 SELECT * FROM draw_and_move('SELECT setval(''g'', $1), nextval_range(''g'', 3)');
 SELECT * FROM draw_and_move('SELECT setval(''g'', $1), raise_generator(''g'', 5)');
 SELECT * FROM draw_and_move('SELECT nextval_range(''g'', 1), setval(''g'', $1)');
+-- setval, and a raise in a part of the transaction that is rolled back.
+CREATE FUNCTION raise_and_roll_back() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    ALTER SEQUENCE g RESTART;
+    PERFORM raise_generator('g', id_lower_bound('2020-01-01 00:00:00+00'));
+    RAISE division_by_zero;
+EXCEPTION WHEN division_by_zero THEN
+END
+$$;
+SELECT * FROM draw_and_move('SELECT setval(''g'', $1), raise_and_roll_back()');
 -- To the first value, and to the value it has.
 SELECT * FROM draw_and_move('SELECT setval(''g'', 1)');
 SELECT * FROM draw_and_move('SELECT setval(''g'', (SELECT last_value FROM g))');
@@ -74,4 +84,4 @@ SELECT log_cnt FROM g;
 
 DROP SEQUENCE g;
 DROP TABLE ids, log_cnts;
-DROP FUNCTION draw_and_move;
+DROP FUNCTION draw_and_move, raise_and_roll_back;

@@ -78,6 +78,15 @@ SELECT setval('plain', 9000000000000);
 SELECT raise_generator('plain', 5) = ((9000000000001 >> 10) << 23) + (9000000000001 & 1023);
 SELECT last_value FROM plain;
 
+-- A generator whose layout is not known, as a dump leaves it, is bound to none in which it has ended or is
+-- too far ahead.
+CREATE SEQUENCE restored;
+SELECT last_value FROM original \gset
+SELECT setval('restored', :last_value) IS NOT NULL;
+SELECT left(try('SELECT raise_generator(''restored'', 1, shard_bits => 31, sequence_bits => 0)'), 6);
+SELECT left(try('SELECT raise_generator(''restored'', 1, shard_bits => 13, sequence_bits => 8)'), 6);
+SELECT next_id(1, 'restored') IS NOT NULL;
+
 -- The last millisecond of the layout has none after it.
 SELECT try('SELECT raise_generator(''plain'', -1)');
 SELECT try('SELECT raise_generator(''plain'', 5, shard_bits => 40)');
@@ -112,6 +121,6 @@ CREATE TEMPORARY SEQUENCE temporary;
 SELECT raise_generator('temporary', :future) IS NOT NULL, next_id(1, 'temporary') > :future;
 
 DROP TABLE ids;
-DROP SEQUENCE original, copy, ahead, negative, bound, plain, rolled_back;
+DROP SEQUENCE original, copy, ahead, negative, bound, plain, restored, rolled_back;
 DROP FUNCTION try;
 DROP ROLE regress_shardid_app;

@@ -81,6 +81,14 @@ constexpr bool is_jump(L layout, std::uint64_t last, std::uint64_t tick) {
     return tick / 2 > last || tick < ticks_of_ms(layout, day_ms);
 }
 
+// Whether the ticks end within a year of this one, and with them the sequence.
+template <typename L = Layout>
+constexpr bool ends_soon(L layout, std::uint64_t tick) {
+    constexpr std::uint64_t year_ms = std::uint64_t{365} * 24 * 60 * 60 * 1000;
+    const std::uint64_t left = max_drawn_time(layout) - tick_time(layout, tick);
+    return ms_of_times(layout, left) < year_ms;
+}
+
 // What a waiting caller remembers: the time it found used up, how long a time lasts, the clock from
 // which it waits for that long, and the clock at its latest look.
 struct Vigil {
@@ -165,6 +173,9 @@ static_assert(is_jump(l, 5001, tick(480000000000, 0)) && is_jump(l, tick(900, 0)
 static_assert(!is_jump(l, tick(470000000000, 9), tick(480000000000, 0)));
 static_assert(is_jump(l, tick(86399999, 0), tick(86399999, 1)) &&
               !is_jump(l, tick(86399999, 0), tick(86400000, 0)));
+
+static_assert(!ends_soon(l, tick(max_time(l) - 31536000000, 0)) &&
+              ends_soon(l, tick(max_time(l) - 31535999999, 0)) && ends_soon(l, max_tick(l)));
 
 // Many at once: never into the next time, whatever is wanted.
 static_assert(further_ticks(l, tick(5, 7), 0) == 0 && further_ticks(l, tick(5, 7), 9) == 9);

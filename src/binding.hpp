@@ -55,6 +55,11 @@ constexpr Kind kind_of(std::uint64_t binding) {
     return static_cast<Kind>(binding >> epoch_bits != 0 ? 0 : binding >> seed_bits);
 }
 
+// Whether a tick of the one storage means the same in the other. REQUIRED: neither is unbound.
+constexpr bool have_one_scale(std::uint64_t one, std::uint64_t other) {
+    return one == other || (kind_of(one) != Kind::ids && kind_of(one) == kind_of(other));
+}
+
 // REQUIRED: kind_of(binding) == Kind::ids, binding != unbound.
 constexpr BoundLayout layout_of(std::uint64_t binding) {
     const auto width = [binding](int shift) {
@@ -87,6 +92,14 @@ static_assert(survives(twitter_layout, 0) && survives({0, 0}, -1000));
 static_assert(survives({31, 1}, first_epoch_ms *us_per_ms) && survives({1, 31}, last_epoch_us));
 static_assert(survives({31, 0}, last_epoch_us) && survives({0, 31}, last_epoch_us));
 static_assert(survives({16, 16}, first_epoch_ms *us_per_ms));
+
+constexpr std::uint64_t bound_ids = binding_of(instagram_layout, 0);
+constexpr std::uint64_t bound_uuids = binding_of(Kind::uuids, 5);
+
+static_assert(have_one_scale(bound_ids, bound_ids) && !have_one_scale(bound_ids, bound_uuids));
+static_assert(!have_one_scale(bound_ids, binding_of(twitter_layout, 0)));
+static_assert(have_one_scale(bound_uuids, binding_of(Kind::uuids, 6)) &&
+              !have_one_scale(bound_uuids, binding_of(Kind::objectids, 5)));
 
 static_assert(kind_of(binding_of(Kind::uuids, max_of(seed_bits))) == Kind::uuids);
 static_assert(kind_of(binding_of(Kind::objectids, 0)) == Kind::objectids);

@@ -62,21 +62,22 @@ pg_noinline uint64 new_binding(const SchemeOf<Count<step, numbers, last>> &schem
 pg_noinline bool is_right(const OpenPage &page, Generator &generator) {
     const uint64 wanted = generator.known.binding;
     const uint64 found = binding_of(page);
-    if (found == unbound || found == wanted)
+    if (found == unbound)
         return true;
     generator.known.binding = found;
-    return kind_of(wanted) != Kind::ids && kind_of(found) == kind_of(wanted);
+    return have_one_scale(found, wanted);
 }
 
 // Core asks for UPDATE to let a sequence jump (setval). So does a draw that makes a generator of a
 // plain sequence; but not one that goes on with a generator whose storage has forgotten its layout,
-// in a dump or pg_upgrade, nor one from a sequence that is as it was made.
+// in a dump or pg_upgrade, nor one from a sequence that is as it was made, if it stays of use.
 template <typename L>
 pg_noinline bool may_not_jump(const OpenPage &page, const Generator &generator, L layout,
                               uint64 tick) {
+    if (generator.may_update || binding_of(page) != unbound)
+        return false;
     const bool is_used = page.data->is_called || page.data->last_value != generator.start_value;
-    return binding_of(page) == unbound && is_used && !generator.may_update &&
-           is_jump(layout, last_tick_of(page), tick);
+    return ends_soon(layout, tick) || (is_used && is_jump(layout, last_tick_of(page), tick));
 }
 
 // REQUIRED: the storage is bound to generator.known.binding.
@@ -178,8 +179,9 @@ pg_attribute_always_inline Attempt try_draw(Generator &generator, const SchemeOf
 template <typename L>
 uint64 lead_ms_of(const Attempt &attempt, const SchemeOf<L> &scheme) {
     const L layout = scheme.layout;
-    return ms_of_times(layout, lead_of(tick_time(layout, attempt.tick),
-                                       time_at(scheme.epoch, attempt.clock, step_us(layout))));
+    const uint64 now =
+        attempt.clock < scheme.epoch ? 0 : time_at(scheme.epoch, attempt.clock, step_us(layout));
+    return ms_of_times(layout, lead_of(tick_time(layout, attempt.tick), now));
 }
 
 [[noreturn]] void refuse_end(const Scheme &scheme, TimestampTz clock) {
@@ -255,6 +257,24 @@ pg_attribute_always_inline Ticks draw(Generator &generator, const SchemeOf<L> &s
     }
 }
 
+// A sequence that would bind a layout in which it has ended, or is further ahead than may be drawn
+// from, is left alone: it is another layout's.
+Attempt try_raise(const OpenPage &page, Generator &generator, const Scheme &scheme, uint64 tick) {
+    const TimestampTz clock = GetCurrentTimestamp();
+    Attempt attempt{Outcome::drawn,   false, false, Max(tick, last_tick_of(page)), clock, not_moved,
+                    InvalidXLogRecPtr};
+    const bool is_unbound = binding_of(page) == unbound;
+    if (!is_right(page, generator))
+        attempt.outcome = Outcome::other_binding;
+    else if (attempt.tick >= max_tick(scheme.layout))
+        attempt.outcome = Outcome::ended;
+    else if (is_unbound && lead_ms_of(attempt, scheme) > static_cast<uint64>(max_lead_ms))
+        attempt.outcome = Outcome::too_far_ahead;
+    else
+        attempt.covered_by = record_raise(page, generator, tick);
+    return attempt;
+}
+
 }  // namespace
 
 template <typename L>
@@ -266,22 +286,18 @@ Ticks draw_ticks(Generator &generator, const Scheme &scheme, uint64 max_count) {
     return draw(generator, scheme, max_count);
 }
 
+// What a rollback may bring back knows of draws only: so one is drawn there, which nobody sees.
 uint64 raise(Generator &generator, const Scheme &scheme, uint64 tick) {
     generator.known = {new_binding(scheme), Kind::none, {}, DT_NOBEGIN, UINT64_MAX};
     const OpenPage page = open_page(generator);
-    if (!is_right(page, generator)) {
-        close_page(generator, page);
-        refuse_binding(generator, new_binding(scheme), generator.known.binding);
-    }
-    XLogRecPtr covered_by = record_raise(page, generator, tick);
-    const uint64 last = last_tick_of(page);
+    const Attempt attempt = try_raise(page, generator, scheme, tick);
     close_page(generator, page);
+    if (attempt.outcome != Outcome::drawn)
+        refuse(generator, scheme, attempt);
 
     learn(generator);
-    if (generator.has_replaced_storage)
-        covered_by = Max(covered_by, remember_in_replaced_storage(generator, last, last));
-    make_durable(covered_by);
-    return last;
+    make_durable(attempt.covered_by);
+    return generator.has_replaced_storage ? draw_tick(generator, scheme) : attempt.tick;
 }
 
 template uint64 draw_tick(Generator &, const SchemeOf<Layout> &);

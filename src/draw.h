@@ -30,9 +30,10 @@ struct Ticks {
 Ticks draw_ticks(Generator &generator, const Scheme &scheme, uint64 max_count);
 
 // Moves the generator on to `tick` unless it is further on, and binds its storage to the scheme.
-// Returns its last tick, above which all later ones are; durable when returned. REQUIRED: scheme is
-// valid, check_max_value, tick <= max_tick(layout). Raises 55000 when the storage is bound to
-// another layout.
+// Returns its last tick, which has one after it and above which all later ones are; durable when
+// returned. REQUIRED: scheme is valid, check_max_value, tick <= max_tick(layout). Raises 55000 when
+// the storage is bound to another layout, or is not bound and too far ahead in this one; 2200H when
+// no tick is left.
 uint64 raise(Generator &generator, const Scheme &scheme, uint64 tick);
 
 }  // namespace shardid

@@ -100,6 +100,17 @@ void check_direction(const Generator &generator, Relation relation) {
              errhint("Run ALTER SEQUENCE %s INCREMENT BY 1%s.", qualified_name(relation), anew)));
 }
 
+// Past its end nextval would go round, and give back what next_id has drawn.
+void check_cycle(Oid relid, Relation relation) {
+    if (!definition_of(relid).seqcycle)
+        return;
+    ereport(ERROR,
+            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+             errmsg("sequence \"%s\" has CYCLE", RelationGetRelationName(relation)),
+             errdetail("After its MAXVALUE nextval goes back to its MINVALUE, and ids increase."),
+             errhint("Run ALTER SEQUENCE %s NO CYCLE.", qualified_name(relation))));
+}
+
 void check(Generator &generator) {
     const uint64 version = catalogue_version;
 
@@ -110,6 +121,7 @@ void check(Generator &generator) {
     check_storage(relation);
     read_limits(generator);
     check_direction(generator, relation);
+    check_cycle(generator.relid, relation);
 
     generator.may_update =
         pg_class_aclcheck(generator.relid, GetUserId(), ACL_UPDATE) == ACLCHECK_OK;

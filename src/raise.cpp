@@ -69,8 +69,6 @@ Datum shardid_raise_generator(PG_FUNCTION_ARGS) {
     shardid::check_lead(scheme, tick);
 
     const uint64 last = shardid::raise(generator, scheme, tick);
-    if (last >= shardid::max_tick(scheme.layout))
-        shardid::refuse_id(PG_GETARG_INT64(1));
     return Int64GetDatum(static_cast<int64>(shardid::pack_id(scheme.layout, 0, last + 1)));
 }
 

@@ -36,6 +36,10 @@ uint64 checked_count(int64 count) {
     return static_cast<uint64>(count);
 }
 
+void check_update(Relation relation, const char *what) {
+    check_privilege(relation, ACL_UPDATE, psprintf("no UPDATE, which %s takes,", what), "UPDATE");
+}
+
 // Locked, and checked as nextval does: the user, then the transaction. As many values as nobody
 // could take unnoticed by nextval are a jump, for which core asks UPDATE.
 Relation open_for_nextval(Oid relid, uint64 count) {
@@ -43,10 +47,8 @@ Relation open_for_nextval(Oid relid, uint64 count) {
     Relation relation = open_sequence(relid, NoLock, "Pass the name of a sequence.");
     check_privilege(relation, ACL_USAGE | ACL_UPDATE, "neither USAGE nor UPDATE", "USAGE");
     if (count > most_with_usage)
-        check_privilege(relation, ACL_UPDATE,
-                        psprintf("no UPDATE, which a count of more than %llu takes,",
-                                 static_cast<unsigned long long>(most_with_usage)),
-                        "UPDATE");
+        check_update(relation, psprintf("a count of more than %llu",
+                                        static_cast<unsigned long long>(most_with_usage)));
     check_session(relation);
     if (!relation->rd_islocaltemp)
         PreventCommandIfReadOnly(function_name);
@@ -81,10 +83,18 @@ Range take(Relation relation, uint64 count) {
     const FormData_pg_sequence definition = definition_of(RelationGetRelid(relation));
     const Limits limits{definition.seqmin, definition.seqmax, definition.seqincrement};
 
+    // Ranges of a generator are the time of its ids.
+    const bool may_move_generators =
+        pg_class_aclcheck(RelationGetRelid(relation), GetUserId(), ACL_UPDATE) == ACLCHECK_OK;
+
     const OpenPage page = open_page(relation);
     const int64 last_value = page.data->last_value;
     const bool is_called = page.data->is_called;
     const uint64 left = values_left(limits, last_value, is_called);
+    if (!may_move_generators && binding_of(page) != unbound) {
+        close_page(page);
+        check_update(relation, "a range of a generator");
+    }
     if (left < count) {
         close_page(page);
         refuse_count(relation, limits, count, left);

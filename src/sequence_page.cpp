@@ -147,13 +147,12 @@ Buffer pin_replaced(ReplacedStorage &storage) {
 // of any definition of the sequence that the rollback may bring back.
 void set_on(const OpenPage &page, ReplacedStorage &storage, uint64 tick, uint64 log_to,
             uint64 binding) {
-    const uint64 kept = binding_of(page) == unbound ? binding : binding_of(page);
     MarkBufferDirty(page.buffer);
     if (!storage.needs_wal)
-        record_without_wal(page, stamp_of(storage.locator), tick, kept);
+        record_without_wal(page, stamp_of(storage.locator), tick, binding);
     else if (tick > storage.logged_to || PageGetLSN(page.page) <= GetRedoRecPtr()) {
         storage.logged_to = Min(log_to, storage.max_value);
-        log_ticks(page, storage.locator, tick, storage.logged_to, kept);
+        log_ticks(page, storage.locator, tick, storage.logged_to, binding);
     }
     set_state(page, tick, 0);
 }
@@ -238,10 +237,13 @@ bool note_mention(const OpenPage &page, TimestampTz clock) {
     return true;
 }
 
+// A tick of another layout says nothing to a storage: it may well be a time in its far future. Its
+// own ids do not come again by it.
 XLogRecPtr remember_tick(ReplacedStorage &storage, uint64 tick, uint64 log_to, uint64 binding) {
     const OpenPage page = lock_page(pin_replaced(storage));
-    if (!page.data->is_called || last_tick_of(page) < tick)
-        set_on(page, storage, Max(tick, last_tick_of(page)), log_to, binding);
+    const uint64 kept = binding_of(page) == unbound ? binding : binding_of(page);
+    if (have_one_scale(kept, binding) && (!page.data->is_called || last_tick_of(page) < tick))
+        set_on(page, storage, Max(tick, last_tick_of(page)), log_to, kept);
     const XLogRecPtr covered_by = storage.needs_wal ? PageGetLSN(page.page) : InvalidXLogRecPtr;
     UnlockReleaseBuffer(page.buffer);
     return covered_by;

@@ -132,7 +132,8 @@ struct ReplacedStorage {
 };
 
 // Moves the sequence in that storage on to `tick`, unless it is there already, and writes WAL up to
-// `log_to` where that is due; storage that is unbound is bound to `binding`. Returns how far WAL
+// `log_to` where that is due; storage that is unbound is bound to `binding`, storage that is bound
+// to another layout left alone. Returns how far WAL
 // has to be durable before the tick may be shown. REQUIRED: the storage exists and is not
 // temporary, tick <= log_to, tick <= storage.max_value.
 XLogRecPtr remember_tick(ReplacedStorage &storage, uint64 tick, uint64 log_to, uint64 binding);

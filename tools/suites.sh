@@ -77,7 +77,7 @@ judge_tap() {
     local file=$1 folder=$2 status=$3 log=$2/make.log ok not_ok skipped
     ok=$(grep -E '^ok [0-9]+' "$log" | grep -vc '# skip')
     not_ok=$(grep -cE '^not ok [0-9]+' "$log")
-    skipped=$(sed -nE 's/^(ok [0-9]+|1\.\.0) # skip/         skipped:/ip' "$log" | sort -u)
+    skipped=$(sed -nE 's/^(ok [0-9]+ # skip|.* \.+ skipped:)/         skipped:/ip' "$log" | sort -u)
     [[ $status == 0 && ($ok -gt 0 || -n $skipped) || $not_ok -gt 0 ]] || not_ok=1
     echo "tap      $file: $ok ok, $not_ok not ok"
     [[ -z $skipped ]] || echo "$skipped"

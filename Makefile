@@ -51,11 +51,11 @@ test:
 # The same with every fault met in more rounds, and what takes long besides; ends with a table of the
 # faults.
 test-full:
-	@tools/install-packages.sh build test full
+	@tools/install-packages.sh build test full source
 	@FULL=1 tools/sandbox.sh tools/test.sh
 
 # make test on every PostgreSQL that Debian has, and pg_upgrade between them; needs root or sudo.
-# RELEASES, TEST, FULL and CACHE are settable, see tools/matrix.sh.
+# RELEASES, SOURCE, TEST, FULL and CACHE are settable, see tools/matrix.sh.
 matrix:
 	@tools/install-packages.sh matrix
 	@tools/matrix.sh

@@ -66,7 +66,8 @@ clean_environment=(env -i
     PATH="$("$pg_config" --bindir):/usr/local/bin:/usr/bin:/bin" PG_CONFIG="$pg_config"
     SANDBOX="$sandbox" TEMP_CONFIG="$sandbox/temp.conf" MAKEFLAGS= PYTHONDONTWRITEBYTECODE=1
     ROUNDS="${ROUNDS:-}" ROWS="${ROWS:-}" SECONDS_EACH="${SECONDS_EACH:-}" TEST="${TEST:-}" FULL="${FULL:-}"
-    UPGRADE_FROM="${UPGRADE_FROM:-}" SQLSMITH_SECONDS="${SQLSMITH_SECONDS:-}" SHARDID_SEED="${SHARDID_SEED:-}")
+    UPGRADE_FROM="${UPGRADE_FROM:-}" SQLSMITH_SECONDS="${SQLSMITH_SECONDS:-}" SHARDID_SEED="${SHARDID_SEED:-}"
+    ASSERTIONS="${ASSERTIONS:-}" ASAN_OPTIONS="${ASAN_OPTIONS:-}")
 
 cd "$sandbox/tree"
 if ! as_ordinary_user "${clean_environment[@]}" \

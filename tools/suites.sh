@@ -122,6 +122,29 @@ models() {
     count "$(grep -c '^ok' "$log")" "$not_ok"
 }
 
+# ASSERTIONS is the pg_config of a server with assertions, for who has one already.
+assertions() {
+    local prefix=$SANDBOX/pgsql version built=0 run
+    if [[ -z ${FULL:-} ]]; then
+        part echo 'skipped a server with assertions: takes long, see make test-full'
+        return
+    fi
+    if [[ -z ${ASSERTIONS:-} ]]; then
+        version=$("$PG_CONFIG" --version | sed -E 's/^PostgreSQL ([0-9]+).*/\1/')
+        tools/build-source.sh assertions "$version" "$prefix" >"$SANDBOX/build-source.log" 2>&1 || built=$?
+        if [[ $built == 3 ]]; then
+            part echo "skipped a server with assertions: $(tail -n 1 "$SANDBOX/build-source.log")"
+            return
+        fi
+    fi
+    build_judge
+    run=(tools/assertions.sh "${ASSERTIONS:-$prefix/bin/pg_config}")
+    part step 'a server with assertions' "${run[@]}" '' \
+        regress isolation t/007_every_call.pl t/009_standby.pl t/012_ended_waits.pl
+    part step 'a server with assertions that throws its caches away' "${run[@]}" 'debug_discard_caches = 1' \
+        rollback two_phase status ids interplay
+}
+
 # Each deliberately broken build has to fail the test that its patch names.
 mutants() {
     local patch

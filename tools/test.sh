@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Every test, with a line each and the sum at the end; some run beside each other. To be run by
 # sandbox.sh. TEST picks some:
-# a step's name (version, judges, build, symbols, unit, fuzz, ubsan, memcheck, sqlsmith, lint, model, upgrade,
-# mutants), a pg_regress topic (ids), an isolation spec (revoked) or a TAP file (t/001_load.pl). FULL=1
-# adds what takes long, and more rounds of the rest.
+# a step's name (version, judges, build, symbols, unit, fuzz, ubsan, memcheck, sqlsmith, lint, model,
+# regress, isolation, upgrade, assertions, mutants), a pg_regress topic (ids), an isolation spec (revoked) or
+# a TAP file (t/001_load.pl). FULL=1 adds what takes long, and more rounds of the rest.
 set -uo pipefail
 
 # shellcheck source=tools/report.sh
@@ -51,17 +51,18 @@ wanted lint && part step 'shellcheck' shell_is_clean
 wanted model && part models
 
 topics=$(named sql/*.sql)
-if [[ -z ${TEST:-} || -n $topics ]]; then
+if wanted regress || [[ -n $topics ]]; then
     part regress "$topics"
 fi
 topics=$(named specs/*.spec)
-if [[ -z ${TEST:-} || -n $topics ]]; then
+if wanted isolation || [[ -n $topics ]]; then
     part isolation "$topics"
 fi
 for file in "${tap_files[@]}"; do
     part tap "$file"
 done
 wanted upgrade && part upgrades
+wanted assertions && assertions
 wanted mutants && mutants
 finish_parts
 

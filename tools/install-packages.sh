@@ -14,10 +14,13 @@ is_provided() {
         grep -F -e ", $1," -e ", $1 (" >/dev/null
 }
 
-# The version of the pg_config in use if it can build extensions, else the distribution's.
+# POSTGRESQL_VERSION if set, else that of the pg_config in use if it can build extensions, else the
+# distribution's.
 postgresql_version() {
     local pg_config=${PG_CONFIG:-pg_config} pgxs
-    if pgxs=$("$pg_config" --pgxs 2>/dev/null) && [[ -e $pgxs ]]; then
+    if [[ -n ${POSTGRESQL_VERSION:-} ]]; then
+        echo "$POSTGRESQL_VERSION"
+    elif pgxs=$("$pg_config" --pgxs 2>/dev/null) && [[ -e $pgxs ]]; then
         "$pg_config" --version | sed -E 's/^PostgreSQL ([0-9]+).*/\1/'
     else
         apt-cache show postgresql | sed -nE 's/^Version: ([0-9]+).*/\1/p' | sort -n | tail -n 1

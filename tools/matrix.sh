@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Runs `make test` in a folder of each Debian release, on its PostgreSQL, with pg_upgrade from 15 to the
-# newer ones; compiles against the headers of any other; ends with a line a version. Settings:
-#   RELEASES="trixie"   only these (bookworm trixie sid)
+# newer ones; compiles against the headers of any other; ends with a line a server. Settings:
+#   RELEASES="trixie"   only these (bookworm trixie sid experimental, which have 15, 17, 18 and 19)
+#   SOURCE=1            on servers built from source as well, where their source is served: with assertions
+#                       in each release, with ASan in bookworm
 #   TEST, FULL          as for make test; FULL=1 runs make test-full
 #   CACHE=FOLDER        keeps the releases there, so that the next run is fast; remove it to have newer ones
 #   MIRROR=URL          where Debian packages come from; default: this machine's own mirror
@@ -9,14 +11,17 @@
 # shellcheck disable=SC2317,SC2329 # functions are called by a trap and by logged
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# shellcheck source=tools/debian_folder.sh
+source tools/debian_folder.sh
 
 if [[ $(id -u) != 0 ]]; then
     command -v sudo >/dev/null ||
         { echo 'make matrix needs root or sudo, for debootstrap and chroot' >&2; exit 1; }
-    exec sudo --preserve-env=RELEASES,TEST,FULL,ROUNDS,CACHE,MIRROR tools/matrix.sh
+    exec sudo --preserve-env=RELEASES,SOURCE,TEST,FULL,ROUNDS,CACHE,MIRROR tools/matrix.sh
 fi
 
-releases=${RELEASES:-bookworm trixie sid}
+releases=${RELEASES:-bookworm trixie sid experimental}
+purposes=(build test ${FULL:+full source} ${SOURCE:+source})
 # Not /tmp: device files are made there, which some machines do not allow.
 work=$(mktemp -d /var/tmp/shardid-matrix.XXXXXX)
 folders=${CACHE:-$work}
@@ -33,71 +38,22 @@ trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# Debian's own archive as apt on this machine knows it, not that of its security updates.
-debian_mirror() {
-    # shellcheck disable=SC2016 # expanded by apt
-    apt-get indextargets --format '$(REPO_URI) $(ORIGIN) $(LABEL)' 'Created-By: Packages' |
-        sed -n 's/ Debian Debian$//p' | sort -u | head -n 1
-}
-
-find_mirror() {
-    MIRROR=${MIRROR:-$(debian_mirror)}
-    if [[ -z $MIRROR ]]; then
-        apt-get update -q
-        MIRROR=$(debian_mirror)
-    fi
-    [[ -n $MIRROR ]] || { echo 'apt knows no mirror of Debian: set MIRROR' >&2; exit 1; }
-    export MIRROR
-}
-
-# How this machine reaches the mirror. Not the whole of apt.conf.d: the hooks of packages that the folder
-# has not would fail there.
-copy_network_settings() {
-    local folder=$1
-    cp -L /etc/resolv.conf /etc/hosts "$folder/etc/"
-    apt-config dump | grep -E '^Acquire::(Check|Retries|http|https|ftp|ForceIPv|Languages|AllowInsecure)' \
-        >"$folder/etc/apt/apt.conf.d/90shardid-matrix" || true
-}
-
-# debootstrap mounts /proc for itself, here where nobody else sees it.
-make_folder() {
-    local release=$1 folder=$2
-    [[ ! -d $folder ]] || return 0
-    mkdir -p "${folder%/*}"
-    rm -rf --one-file-system "$folder.new"
-    unshare --mount debootstrap --variant=minbase --include=make "$release" "$folder.new" "$MIRROR"
-    mv "$folder.new" "$folder"
-}
-
-copy_tree() {
-    local folder=$1
-    rm -rf "$folder/shardid"
-    mkdir "$folder/shardid"
-    tar --exclude=./.git --exclude=./bench/results --exclude='*.o' --exclude='*.bc' --exclude='*.so' -cf - . |
-        tar -C "$folder/shardid" --no-same-owner -xf -
-}
-
+# Of the folder's own server, or of that whose pg_config is named.
 server_version() {
-    tools/chroot.sh "$1" pg_config --version | sed -E 's/^PostgreSQL ([^ ]+).*/\1/'
-}
-
-# Everything that `make test` needs, in one release's folder, and an older server.
-prepare() {
-    local release=$1 folder=$2 purposes='build test' version
-    [[ -z ${FULL:-} ]] || purposes+=' full'
-    make_folder "$release" "$folder"
-    copy_network_settings "$folder"
-    copy_tree "$folder"
-    # shellcheck disable=SC2086 # words
-    tools/chroot.sh "$folder" tools/install-packages.sh $purposes
-    version=$(server_version "$folder")
-    [[ ${version%%.*} -le 15 ]] || tools/chroot.sh "$folder" tools/old-server.sh
+    tools/chroot.sh "$1" "${2:-pg_config}" --version | sed -E 's/^PostgreSQL ([^ ]+).*/\1/'
 }
 
 test_in() {
     local folder=$1 old=/opt/old/usr/lib/postgresql/15/bin/pg_config
     [[ -e $folder$old ]] || old=
     UPGRADE_FROM=$old tools/chroot.sh "$folder" make "test${FULL:+-full}"
+}
+
+# A library that a test preloads comes before ASan's; a server frees little when it ends.
+test_built() {
+    local folder=$1
+    FULL='' PG_CONFIG=$2 ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:verify_asan_link_order=0 \
+        tools/chroot.sh "$folder" make test
 }
 
 # Runs a function into the log and shows the log's end if it fails. In a subshell of its own: what is called
@@ -116,27 +72,56 @@ status=0
 lines=()
 tested=()
 
+# A line for the server that this was, and what its tests have counted since then.
 report() {
-    local release=$1 folder=$2 log=$3 version result
-    version=$(server_version "$folder" 2>/dev/null) || version='?'
+    local server=$1 log=$2 since=$3 result
     result=$(grep -E '^[0-9]+ passed, [0-9]+ failed$' "$log" | tail -n 1) || true
-    tested+=("${version%%.*}")
-    lines+=("PostgreSQL $version ($release): ${result:-did not run to its end}")
-    sed -nE "s/^(ok|FAILED) +(pg_upgrade .*)/PostgreSQL $version ($release): \2: \1/p" "$log" >"$work/upgrades"
+    lines+=("$server: ${result:-did not run to its end}, $(((SECONDS - since + 30) / 60)) min")
+    sed -nE "s/^(ok|FAILED) +(pg_upgrade .*)/$server: \2: \1/p" "$log" >"$work/upgrades"
     mapfile -t -O "${#lines[@]}" lines <"$work/upgrades"
     # The table of the faults.
     sed -n '/^| /p' "$log"
 }
 
-find_mirror
-for release in $releases; do
+run_release() {
+    local release=$1 folder=$2 since=$SECONDS version
     echo "== $release"
-    folder=$folders/$release
     : >"$work/log"
-    if logged "$work/prepare.log" 40 prepare "$release" "$folder"; then
+    if logged "$work/prepare.log" 40 prepare "$release" "$folder" "${purposes[@]}"; then
         logged "$work/log" +1 test_in "$folder" || true
     fi
-    report "$release" "$folder" "$work/log"
+    version=$(server_version "$folder" 2>/dev/null) || version='?'
+    tested+=("${version%%.*}")
+    report "PostgreSQL $version ($release)" "$work/log" "$since"
+}
+
+# In a folder that run_release has prepared.
+run_built() {
+    local release=$1 folder=$2 how=$3 since=$SECONDS major=${version_in[$1]} prefix built=0
+    local server="PostgreSQL $major ($release, from source, $how)"
+    prefix=/opt/pgsql-$major-$how
+    echo "== $release, from source, $how"
+    tools/chroot.sh "$folder" tools/build-source.sh "$how" "$major" "$prefix" >"$work/log" 2>&1 </dev/null || built=$?
+    if [[ $built == 3 ]]; then
+        lines+=("$server: skipped, $(tail -n 1 "$work/log")")
+        return
+    elif [[ $built != 0 ]]; then
+        tail -n 40 "$work/log"
+        status=1
+    else
+        logged "$work/log" +1 test_built "$folder" "$prefix/bin/pg_config" || true
+        server=${server/$major/$(server_version "$folder" "$prefix/bin/pg_config")}
+    fi
+    report "$server" "$work/log" "$since"
+}
+
+find_mirror
+for release in $releases; do
+    folder=$folders/$release
+    run_release "$release" "$folder"
+    [[ -n ${SOURCE:-} ]] || continue
+    run_built "$release" "$folder" assertions
+    [[ $release != bookworm ]] || run_built "$release" "$folder" asan
 done
 
 if [[ -e $folder/shardid/tools ]]; then

@@ -1,0 +1,70 @@
+# shellcheck shell=bash
+# Folders that hold a Debian release with a PostgreSQL and all that `make test` needs, for chroot.sh. To be
+# sourced; needs root.
+
+# Experimental is no release of its own: it adds to sid.
+declare -A version_in=([bookworm]=15 [trixie]=17 [sid]=18 [experimental]=19)
+
+# Debian's own archive as apt on this machine knows it, not that of its security updates.
+debian_mirror() {
+    # shellcheck disable=SC2016 # expanded by apt
+    apt-get indextargets --format '$(REPO_URI) $(ORIGIN) $(LABEL)' 'Created-By: Packages' |
+        sed -n 's/ Debian Debian$//p' | sort -u | head -n 1
+}
+
+find_mirror() {
+    MIRROR=${MIRROR:-$(debian_mirror)}
+    if [[ -z $MIRROR ]]; then
+        apt-get update -q
+        MIRROR=$(debian_mirror)
+    fi
+    [[ -n $MIRROR ]] || { echo 'apt knows no mirror of Debian: set MIRROR' >&2; exit 1; }
+    export MIRROR
+}
+
+# How this machine reaches the mirror. Not the whole of apt.conf.d: the hooks of packages that the folder
+# has not would fail there.
+copy_network_settings() {
+    local folder=$1
+    cp -L /etc/resolv.conf /etc/hosts "$folder/etc/"
+    apt-config dump | grep -E '^Acquire::(Check|Retries|http|https|ftp|ForceIPv|Languages|AllowInsecure)' \
+        >"$folder/etc/apt/apt.conf.d/90shardid-matrix" || true
+}
+
+# debootstrap mounts /proc for itself, here where nobody else sees it.
+make_folder() {
+    local release=${1/experimental/sid} folder=$2
+    [[ ! -d $folder ]] || return 0
+    mkdir -p "${folder%/*}"
+    rm -rf --one-file-system "$folder.new"
+    unshare --mount debootstrap --variant=minbase --include=make "$release" "$folder.new" "$MIRROR"
+    mv "$folder.new" "$folder"
+}
+
+# The server of that version and what belongs to it, nothing else of experimental.
+add_experimental() {
+    local folder=$1 version=$2
+    echo "deb $MIRROR experimental main" >"$folder/etc/apt/sources.list.d/experimental.list"
+    printf '%s\n' "Package: src:postgresql-$version" 'Pin: release a=experimental' 'Pin-Priority: 900' \
+        >"$folder/etc/apt/preferences.d/shardid-matrix"
+}
+
+copy_tree() {
+    local folder=$1
+    rm -rf "$folder/shardid"
+    mkdir "$folder/shardid"
+    tar --exclude=./.git --exclude=./bench/results --exclude='*.o' --exclude='*.bc' --exclude='*.so' -cf - . |
+        tar -C "$folder/shardid" --no-same-owner -xf -
+}
+
+# prepare RELEASE FOLDER PURPOSE...: with the packages for these purposes, and an older server for pg_upgrade.
+prepare() {
+    local release=$1 folder=$2 version=${version_in[$1]}
+    shift 2
+    make_folder "$release" "$folder"
+    copy_network_settings "$folder"
+    [[ $release != experimental ]] || add_experimental "$folder" "$version"
+    copy_tree "$folder"
+    POSTGRESQL_VERSION=$version tools/chroot.sh "$folder" tools/install-packages.sh "$@"
+    ((version <= 15)) || tools/chroot.sh "$folder" tools/old-server.sh
+}

@@ -19,8 +19,12 @@ extern "C" {
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "portability/instr_time.h"
+#include "replication/syncrep.h"
+#include "replication/walsender.h"
+#include "replication/walsender_private.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
+#include "storage/lwlock.h"
 #include "storage/proc.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -110,6 +114,37 @@ inline LocalTransactionId current_local_xid() {
 #else
     return MyProc->lxid;
 #endif
+}
+
+// Where the checkpointer says whether there are synchronous standbys to wait for: a bool
+// before 15.13, 16.9 and 17.5; from then on, under another name, two flags.
+template <typename Control>
+const volatile uint8 &standby_status(const Control &control) {
+    if constexpr (requires { control.sync_standbys_status; })
+        return reinterpret_cast<const volatile uint8 &>(control.sync_standbys_status);
+    else
+        return reinterpret_cast<const volatile uint8 &>(control.sync_standbys_defined);
+}
+
+// What it says. Anything else: the checkpointer has not read the setting yet.
+struct StandbyStatusCodes {
+    uint8 none;
+    uint8 some;
+};
+
+constexpr StandbyStatusCodes standby_status_codes(int server_version) {
+    const int major = server_version / 10000;
+    const int minor = server_version % 10000;
+    const int first_with_flags = major == 15 ? 13 : major == 16 ? 9 : major == 17 ? 5 : 0;
+    return minor < first_with_flags ? StandbyStatusCodes{0, 1} : StandbyStatusCodes{1, 3};
+}
+
+static_assert(standby_status_codes(150012).some == 1 && standby_status_codes(150013).none == 1);
+static_assert(standby_status_codes(170004).none == 0 && standby_status_codes(180000).some == 3);
+
+// The server may be another minor version than the headers.
+inline int server_version() {
+    return pg_strtoint32(GetConfigOption("server_version_num", false, false));
 }
 
 // What was an int became an enum in 19, and SEQ_MAGIC was private to sequence.c before.

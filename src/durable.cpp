@@ -1,12 +1,5 @@
 #include "durable.h"
 
-extern "C" {
-#include "replication/syncrep.h"
-#include "replication/walsender.h"
-#include "replication/walsender_private.h"
-#include "storage/lwlock.h"
-}
-
 namespace shardid {
 
 namespace {
@@ -20,10 +13,20 @@ void flush(XLogRecPtr up_to) {
     known_flushed = up_to;
 }
 
-// As syncrep.c's own macro. The session's setting may be older than the server's until the
-// statement ends; core's wait goes by the server's.
-bool has_synchronous_standbys() {
+StandbyStatusCodes status_codes;
+
+// The session's own copy of the setting, which may be older than the server's. It counts only until
+// the checkpointer has read it: just after a start, and in a single-user server, which has none.
+bool are_standbys_named() {
     return SyncRepStandbyNames != nullptr && SyncRepStandbyNames[0] != '\0';
+}
+
+// As SyncRepWaitForLSN asks, first without the lock and then with it.
+bool are_standbys_wanted() {
+    const uint8 status = standby_status(*WalSndCtl);
+    if (likely(status == status_codes.none))
+        return false;
+    return status == status_codes.some || are_standbys_named();
 }
 
 // What SyncRepWaitForLSN waits for when it is no commit.
@@ -32,38 +35,68 @@ int wait_mode() {
                                                                  : SYNC_REP_WAIT_FLUSH;
 }
 
-bool has_reached_standbys(XLogRecPtr up_to, int mode) {
+// How far the standbys have what is waited for in each mode, at least.
+XLogRecPtr known_replicated[NUM_SYNC_REP_WAIT_MODE];
+
+bool is_standby_missing(XLogRecPtr up_to, int mode) {
     LWLockAcquire(SyncRepLock, LW_SHARED);
-    const bool has_reached = up_to <= WalSndCtl->lsn[mode];
+    known_replicated[mode] = WalSndCtl->lsn[mode];
+    const bool is_wanted = are_standbys_wanted();
     LWLockRelease(SyncRepLock);
-    return has_reached;
+    return is_wanted && known_replicated[mode] < up_to;
 }
 
-// A transaction that only draws ids writes nothing, so its commit would wait for nobody. Core's
-// wait was made for commits: when it is canceled it warns and returns, and leaves it to us to find
-// out.
+void note_warning(void *is_warned) {
+    *static_cast<bool *>(is_warned) = true;
+    // Core's own speaks of a commit.
+    errdetail("What was drawn may not have reached the standby, and is withheld.");
+}
+
+// Waits like a commit, for which core's wait was made: when it is canceled it warns, takes the
+// cancel for dealt with, and returns as ever. Where nobody is to see the warning, what is left of a
+// cancel is that something was to interrupt the wait. Returns whether it was canceled.
+bool wait_is_canceled(XLogRecPtr lsn, int mode) {
+    bool is_warned = false;
+    ErrorContextCallback callback{error_context_stack, note_warning, &is_warned};
+    error_context_stack = &callback;
+    HOLD_INTERRUPTS();
+    SyncRepWaitForLSN(lsn, false);
+    RESUME_INTERRUPTS();
+    error_context_stack = callback.previous;
+    // Set without an interrupt when the postmaster has died.
+    if (is_warned || ProcDiePending)
+        return true;
+    return !message_level_is_interesting(WARNING) && InterruptPending &&
+           is_standby_missing(lsn, mode);
+}
+
+// A transaction that only draws ids writes nothing, so its commit would wait for nobody. Who is
+// woken because no standby is wanted any more looks again: by now one may be.
 pg_noinline void wait_for_standbys(XLogRecPtr up_to) {
-    static XLogRecPtr known_replicated[NUM_SYNC_REP_WAIT_MODE];
     const int mode = wait_mode();
     if (up_to <= known_replicated[mode])
         return;
-    HOLD_INTERRUPTS();
-    SyncRepWaitForLSN(up_to, false);
-    RESUME_INTERRUPTS();
-    CHECK_FOR_INTERRUPTS();
-    if (!has_reached_standbys(up_to, mode))
-        ereport(ERROR,
+    while (is_standby_missing(up_to, mode)) {
+        const bool is_canceled = wait_is_canceled(up_to, mode);
+        CHECK_FOR_INTERRUPTS();
+        if (is_canceled)
+            ereport(
+                ERROR,
                 (errcode(ERRCODE_QUERY_CANCELED),
                  errmsg("canceling statement while it waits for a synchronous standby"),
                  errdetail("What was drawn may not have reached the standby, and is withheld.")));
-    known_replicated[mode] = up_to;
+    }
 }
 
 }  // namespace
 
+void ask_server_version() {
+    status_codes = standby_status_codes(server_version());
+}
+
 void make_durable(XLogRecPtr up_to) {
     flush(up_to);
-    if (unlikely(has_synchronous_standbys()) && SyncRepRequested() && up_to != InvalidXLogRecPtr)
+    if (unlikely(are_standbys_wanted()) && SyncRepRequested() && up_to != InvalidXLogRecPtr)
         wait_for_standbys(up_to);
 }
 

@@ -1,6 +1,7 @@
 // The shared library as PostgreSQL sees it: its magic block and its settings.
 #include <climits>
 
+#include "durable.h"
 #include "page_pin.h"
 #include "replaced_storage.h"
 #include "settings.h"
@@ -41,6 +42,7 @@ PGDLLEXPORT void _PG_init(void);
 
 void _PG_init(void) {
     shardid::define_settings();
+    shardid::ask_server_version();
     shardid::start_unpinning_at_commit();
     shardid::start_following_rollbacks();
 }

@@ -12,6 +12,7 @@ extern "C" {
 #include "access/xlog.h"
 #include "access/xloginsert.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_control.h"
 #include "catalog/pg_sequence.h"
 #include "commands/sequence.h"
 #include "fmgr.h"

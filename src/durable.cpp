@@ -46,6 +46,22 @@ bool is_standby_missing(XLogRecPtr up_to, int mode) {
     return is_wanted && known_replicated[mode] < up_to;
 }
 
+// Core's queue takes an LSN from one waiter only (SyncRepQueueIsOrderedByLSN), and that of a page
+// is everybody's who draws from it. So this is the end of a record of the transaction's own: of its
+// last one, or where that does not cover what is waited for, of a new one that does nothing.
+// XLogInsert sets XactLastRecEnd, and asserts that a record has data.
+XLogRecPtr own_lsn(XLogRecPtr up_to) {
+    if (XactLastRecEnd < up_to) {
+        char nothing = 0;
+        XLogBeginInsert();
+        XLogSetRecordFlags(XLOG_MARK_UNIMPORTANT);
+        XLogRegisterData(&nothing, sizeof(nothing));
+        XLogInsert(RM_XLOG_ID, XLOG_NOOP);
+    }
+    flush(XactLastRecEnd);
+    return XactLastRecEnd;
+}
+
 void note_warning(void *is_warned) {
     *static_cast<bool *>(is_warned) = true;
     // Core's own speaks of a commit.
@@ -77,7 +93,7 @@ pg_noinline void wait_for_standbys(XLogRecPtr up_to) {
     if (up_to <= known_replicated[mode])
         return;
     while (is_standby_missing(up_to, mode)) {
-        const bool is_canceled = wait_is_canceled(up_to, mode);
+        const bool is_canceled = wait_is_canceled(own_lsn(up_to), mode);
         CHECK_FOR_INTERRUPTS();
         if (is_canceled)
             ereport(

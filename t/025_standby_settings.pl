@@ -1,5 +1,6 @@
-# Synchronous standbys are waited for as the server is set, not as the session has read it; a wait ends by
-# what ends a commit's, and by a cancel, which withholds the id.
+# Synchronous standbys are waited for as the server is set, not as the session has read it; each who
+# waits has an LSN of its own; a wait ends by what ends a commit's, and by a cancel, which withholds the
+# id.
 use strict;
 use warnings;
 use FindBin;
@@ -11,13 +12,15 @@ use Test::More;
 use Time::HiRes qw(usleep);
 use ShardidTest;
 
-my $node = new_node('standby_settings', "autovacuum = off\n", allows_streaming => 1);
+my $node = new_node('standby_settings', "wal_level = logical\nautovacuum = off\ncheckpoint_timeout = 1h\n", allows_streaming => 1);
 
 # What is asked while nothing gets through must write nothing.
 sub query { return $node->safe_psql('postgres', $_[0]) }
 
 query(<<'SQL');
 CREATE TABLE notes (note text);
+CREATE PUBLICATION notes FOR TABLE notes;
+SELECT pg_create_logical_replication_slot('notes', 'pgoutput');
 SELECT next_id(5);
 SQL
 
@@ -215,17 +218,43 @@ SET synchronous_commit = local;
 CREATE SEQUENCE shared;
 SELECT setval('shared', ((extract(epoch FROM now()) * 1000)::bigint - 1314220021721 + 3600000) << 10);
 SQL
+my $from = query('SELECT pg_current_wal_insert_lsn()');
 my @waiting = map { start_session("SELECT next_id(5, 'shared')") } 1 .. 8;
 waits_for_standby($_, 'next_id waits for a standby that does not answer') for @waiting;
+
+# In a transaction that has written since, and in a subtransaction whose first record it is.
+query('SET synchronous_commit = local; CREATE SEQUENCE written; CREATE SEQUENCE of_another');
+push @waiting, start_session("INSERT INTO notes VALUES (next_id(5, 'written')) RETURNING note");
+push @waiting, start_session("BEGIN; SAVEPOINT sub; SELECT next_id(5, 'of_another'); COMMIT");
+waits_for_standby($_, 'likewise in a transaction that writes') for @waiting[ -2, -1 ];
+
+# Where core shows which LSN is waited for.
+SKIP:
+{
+	my @pids = map { activity($_, 'pid') } @waiting;
+	skip 'no /proc here, where the title of a process shows what it waits for', 1
+	  unless -r "/proc/$pids[0]/cmdline";
+	my %lsns = map { slurp_file("/proc/$_/cmdline") =~ m{waiting for ([0-9A-F]+/[0-9A-F]+)} ? ($1 => 1) : () } @pids;
+	is(scalar keys %lsns, scalar @waiting, 'each of them for an LSN of its own');
+}
+
+# Who wrote the record waits for that, and each of the seven others for one that does nothing.
+my $to = query('SELECT pg_current_wal_insert_lsn()');
+my ($records) = run_command([ 'pg_waldump', '-p', $node->data_dir . '/pg_wal', '-s', $from, '-e', $to ]);
+my $empty = () = $records =~ /rmgr: XLOG .* desc: NOOP/g;
+is($empty, 7, 'a record for each who wrote none, and no other');
 
 kill 'CONT', $walsender;
 is_told_an_id($_, 'the standby answers: an id is told') for @waiting;
 my %ids = map { $_->{said} => 1 } @waiting[ 0 .. 7 ];
 is(scalar keys %ids, 8, 'of one generator each another');
 $node->wait_for_catchup($standby);
+query(q(SELECT pg_logical_slot_get_binary_changes('notes', NULL, NULL, 'proto_version', '1', 'publication_names', 'notes')));
+pass('logical decoding reads such records');
+
 my $before = query('SELECT next_id(5)');
 $standby->promote;
-cmp_ok($standby->safe_psql('postgres', 'SELECT next_id(5)'), '>', $before, 'likewise of the standby, promoted');
+cmp_ok($standby->safe_psql('postgres', 'SELECT next_id(5)'), '>', $before, 'so does a standby, which is promoted');
 
 $standby->stop;
 want_standbys('');

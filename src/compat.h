@@ -148,6 +148,15 @@ inline int server_version() {
     return pg_strtoint32(GetConfigOption("server_version_num", false, false));
 }
 
+// From 17 on a wait has a name of its own in pg_stat_activity. REQUIRED: there is shared memory.
+inline uint32 wait_event_named([[maybe_unused]] const char *name) {
+#if PG_VERSION_NUM >= 170000
+    return WaitEventExtensionNew(name);
+#else
+    return PG_WAIT_EXTENSION;
+#endif
+}
+
 // What was an int became an enum in 19, and SEQ_MAGIC was private to sequence.c before.
 #if PG_VERSION_NUM >= 190000
 using SyscacheNumber = SysCacheIdentifier;

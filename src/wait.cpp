@@ -22,7 +22,8 @@ void spin_for(int64 us) {
 }
 
 void sleep_for(int64 us) {
-    pgstat_report_wait_start(PG_WAIT_EXTENSION);
+    static const uint32 event = wait_event_named("ShardidNextMillisecond");
+    pgstat_report_wait_start(event);
     pg_usleep(static_cast<long>(us));
     pgstat_report_wait_end();
 }

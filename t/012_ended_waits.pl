@@ -132,6 +132,10 @@ for my $generator ('by_clock', 'ahead')
 
 # Among others who take most of the milliseconds: of which none is told an id twice.
 my $others = start_clients($node, 3, "SELECT next_id(5, 'busy', shard_bits => 22, sequence_bits => 0)");
+my $event = query('SHOW server_version_num') < 170000 ? 'Extension' : 'ShardidNextMillisecond';
+ok( $node->poll_query_until('postgres', <<"SQL"), "pg_stat_activity shows that they wait: $event");
+SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = '$event' AND backend_type = 'client backend'
+SQL
 ends_by_signals('busy', expression('busy'), 'Extension');
 ends_by_timeout('busy', expression('busy'));
 query("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE query LIKE '%busy%' AND pid <> pg_backend_pid()");

@@ -86,3 +86,35 @@ SELECT next_id(5) AS second \gset
 ROLLBACK;
 SELECT next_id(5) AS third \gset
 SELECT :first < :second AS second, :first < :third AS third;
+
+-- Dropped and made again while a cursor and a function go on: they find the new sequences.
+BEGIN;
+DECLARE made CURSOR FOR SELECT uuid_v1() <> uuid_v1() AND objectid() < objectid() AS made FROM generate_series(1, 9);
+FETCH made;
+DROP EXTENSION shardid;
+CREATE EXTENSION shardid;
+FETCH made;
+SELECT u.is_called AS uuid_is_called, o.is_called AS objectid_is_called FROM shardid_uuid_seq u, shardid_objectid_seq o;
+DROP EXTENSION shardid;
+\set VERBOSITY sqlstate
+FETCH made;
+\set VERBOSITY default
+ROLLBACK;
+DO $$
+DECLARE
+    first uuid;
+    second uuid;
+BEGIN
+    FOR i IN 1 .. 2 LOOP
+        first := second;
+        second := uuid_v1();
+        ALTER EXTENSION shardid DROP SEQUENCE shardid_uuid_seq;
+        DROP SEQUENCE shardid_uuid_seq;
+        CREATE SEQUENCE shardid_uuid_seq;
+        ALTER EXTENSION shardid ADD SEQUENCE shardid_uuid_seq;
+    END LOOP;
+    IF first IS NULL OR first = second THEN RAISE 'first %, second %', first, second; END IF;
+END
+$$;
+DROP EXTENSION shardid;
+CREATE EXTENSION shardid;

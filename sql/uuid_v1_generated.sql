@@ -106,7 +106,20 @@ ALTER SEQUENCE shardid_uuid_seq SET LOGGED;
 ALTER SEQUENCE shardid_uuid_seq RENAME TO renamed;
 SELECT uuid_v1();
 \echo :LAST_ERROR_SQLSTATE
-ALTER SEQUENCE renamed RENAME TO shardid_uuid_seq;
+-- Nor does another sequence of the name slip in, be it renamed or moved.
+CREATE SEQUENCE shardid_uuid_seq;
+SELECT uuid_v1();
+SELECT is_called FROM shardid_uuid_seq;
+CREATE SCHEMA elsewhere;
+ALTER SEQUENCE renamed SET SCHEMA elsewhere;
+ALTER SEQUENCE elsewhere.renamed RENAME TO shardid_uuid_seq;
+SELECT uuid_v1() IS NOT NULL AS goes_on;
+SELECT is_called FROM shardid_uuid_seq;
+DROP SEQUENCE shardid_uuid_seq;
+SELECT uuid_v1() IS NOT NULL AS goes_on;
+ALTER SEQUENCE elsewhere.shardid_uuid_seq SET SCHEMA public;
+DROP SCHEMA elsewhere;
+SELECT uuid_v1() IS NOT NULL AS goes_on;
 SELECT setval('shardid_uuid_seq', 1152921504606846975);
 \set VERBOSITY terse
 SELECT uuid_v1();

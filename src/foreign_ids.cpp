@@ -57,9 +57,9 @@ PG_FUNCTION_INFO_V1(shardid_uuid_v1);
 PG_FUNCTION_INFO_V1(shardid_objectid);
 PG_FUNCTION_INFO_V1(shardid_renew_identity);
 
-Datum shardid_uuid_v1(PG_FUNCTION_ARGS) {
-    shardid::Generator &generator = shardid::use_generator(
-        shardid::own_sequence(fcinfo, shardid::uuid_sequence_name), "uuid_v1()");
+Datum shardid_uuid_v1(FunctionCallInfo /*fcinfo*/) {
+    shardid::Generator &generator =
+        shardid::use_generator(shardid::own_sequence(shardid::uuid_sequence), "uuid_v1()");
     const uint64 timestamp = shardid::draw<shardid::UuidTicks>(generator, shardid::uuid_epoch_us);
     const shardid::UuidIdentity identity = shardid::uuid_identity_of(
         shardid::seed_of(generator.known.binding), GetSystemIdentifier(), MyDatabaseId);
@@ -67,9 +67,9 @@ Datum shardid_uuid_v1(PG_FUNCTION_ARGS) {
         shardid::pack_uuid_v1({timestamp, identity.clock_seq, identity.node}));
 }
 
-Datum shardid_objectid(PG_FUNCTION_ARGS) {
-    shardid::Generator &generator = shardid::use_generator(
-        shardid::own_sequence(fcinfo, shardid::objectid_sequence_name), "objectid()");
+Datum shardid_objectid(FunctionCallInfo /*fcinfo*/) {
+    shardid::Generator &generator =
+        shardid::use_generator(shardid::own_sequence(shardid::objectid_sequence), "objectid()");
     const uint64 tick = shardid::draw<shardid::ObjectIdTicks>(generator, shardid::unix_epoch_us);
     const uint64 process =
         shardid::own_bits(shardid::seed_of(generator.known.binding), GetSystemIdentifier(),
@@ -77,12 +77,11 @@ Datum shardid_objectid(PG_FUNCTION_ARGS) {
     return shardid::objectid_datum(shardid::objectid_of_tick(tick, process));
 }
 
-Datum shardid_renew_identity(PG_FUNCTION_ARGS) {
-    shardid::renew<shardid::UuidTicks>(
-        shardid::find_own_sequence(fcinfo, shardid::uuid_sequence_name), shardid::uuid_epoch_us);
-    shardid::renew<shardid::ObjectIdTicks>(
-        shardid::find_own_sequence(fcinfo, shardid::objectid_sequence_name),
-        shardid::unix_epoch_us);
+Datum shardid_renew_identity(FunctionCallInfo /*fcinfo*/) {
+    shardid::renew<shardid::UuidTicks>(shardid::own_sequence(shardid::uuid_sequence),
+                                       shardid::uuid_epoch_us);
+    shardid::renew<shardid::ObjectIdTicks>(shardid::own_sequence(shardid::objectid_sequence),
+                                           shardid::unix_epoch_us);
     PG_RETURN_VOID();
 }
 

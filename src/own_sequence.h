@@ -5,19 +5,24 @@
 
 namespace shardid {
 
-inline constexpr const char *uuid_sequence_name = "shardid_uuid_seq";
-inline constexpr const char *objectid_sequence_name = "shardid_objectid_seq";
+// Its OID is known until the catalogue says that the sequence has changed, been dropped or perhaps
+// been made anew.
+struct OwnSequence {
+    const char *name;
+    Oid relid;  // InvalidOid: not known
+};
 
-// The OID of the sequence of this name in the schema of the function that is called. Raises 42P01
-// if there is none.
-Oid find_own_sequence(FunctionCallInfo fcinfo, const char *name);
+extern OwnSequence uuid_sequence;
+extern OwnSequence objectid_sequence;
 
-// The same, remembered for the call site, which always asks for the same name.
-inline Oid own_sequence(FunctionCallInfo fcinfo, const char *name) {
-    void *&remembered = fcinfo->flinfo->fn_extra;
-    if (unlikely(remembered == nullptr))
-        remembered = reinterpret_cast<void *>(uintptr_t{find_own_sequence(fcinfo, name)});
-    return static_cast<Oid>(reinterpret_cast<uintptr_t>(remembered));
+// Looks it up among the extension's members, so that no other sequence of this name is taken for
+// it, and sets its OID. Raises 42P01 if there is none.
+void find_own_sequence(OwnSequence &sequence);
+
+inline Oid own_sequence(OwnSequence &sequence) {
+    if (unlikely(!OidIsValid(sequence.relid)))
+        find_own_sequence(sequence);
+    return sequence.relid;
 }
 
 }  // namespace shardid

@@ -1,10 +1,12 @@
 /* One generator and its clock: callers that wait for the next millisecond; fresh storage by ALTER
- * SEQUENCE ... RESTART, committed or rolled back. Every draw is durable here: wal.pml is about that.
+ * SEQUENCE ... RESTART, committed or rolled back; setval and nextval at any moment; raise_generator.
+ * Every draw is durable here: wal.pml is about that.
  *
  * The clock shows anything at every look (default), or runs forward at any speed (-DHONEST).
  * Checked: P1; P3, with an honest clock; P5, at most one step ahead of the clock for a millisecond
- * that really passes; and that no caller waits for ever: it looks at the same used up time a
- * limited number of times, whatever the clock does. README.md lists what can be put wrong by -D. */
+ * that really passes; that no caller waits for ever: it looks at the same used up time a limited
+ * number of times, whatever the clock does; and that whatever is drawn after raise_generator is of a
+ * later time than its id. README.md lists what can be put wrong by -D. */
 
 #ifndef SESSIONS
 #define SESSIONS 2
@@ -16,16 +18,24 @@
 #define END 3
 #endif
 #define NUMBERS 2 /* of a time: one bit of sequence, so a new time begins at 0 */
+#define LAST_TICK ((END + 1) * NUMBERS - 1)
 #define LAST_CLOCK ((END + 1) * MICROS)
 #define MOST_LOOKS (2 * MICROS + 1)
 
-byte last;     /* the page's tick */
-bit drawn; /* was_drawn_from */
-short told;    /* a bit for each tick */
-byte passed;   /* real microseconds since the generator's time last changed, MICROS at most */
+/* The page. Our draws leave a negative log_cnt, setval leaves zero, nextval zero or more. */
+mtype:count = { minus, zero, plus };
+byte last;
+bit stamped;
+mtype:count log_cnt;
+/* The page's LSN, by what is asked about it: a bit for each caller that has seen this very LSN, on a
+ * page that others moved, at its latest look. An LSN that was left never comes again. */
+byte lsn_seen;
 
-mtype = { look, doze, sleep, stop };
-mtype at[SESSIONS];
+short told;  /* a bit for each tick */
+byte passed; /* real microseconds since the generator's time last changed, MICROS at most */
+
+mtype:step = { look, doze, sleep, stop };
+mtype:step at[SESSIONS];
 byte seen[SESSIONS];  /* the clock at the latest look */
 byte found[SESSIONS]; /* the time that this look found used up */
 /* Wait and Vigil. Real time is counted to MICROS, which is all that matters. */
@@ -46,10 +56,38 @@ byte lead; /* of the last tick's time over the clock */
 bit altering; /* session 0 is in the transaction of an ALTER SEQUENCE */
 bit altered;
 byte old_last;
-bit old_drawn;
+bit old_stamped;
+mtype:count old_log_cnt;
+#endif
+#if defined(RAISE) || defined(ELSEWHERE)
+byte raised_to; /* the first time that may still be drawn */
+#endif
+#ifdef ELSEWHERE
+short told_by[SESSIONS]; /* each draws for the shard that has its number */
 #endif
 
+/* Whether the page is as our own latest draw left it. */
+#ifdef NO_MOVED_RULE
+#define is_ours stamped
+#elif defined(MOVED_BY_LOG_CNT_ZERO)
+#define is_ours (stamped && log_cnt != zero)
+#else
+#define is_ours (stamped && log_cnt == minus)
+#endif
+
+#define has_seen_lsn(me) ((lsn_seen & (1 << me)) != 0)
+
+/* Left out: a page that is not ours at two looks is taken for moved once. */
+inline new_lsn() {
+#ifndef NO_LSN_RULE
+    lsn_seen = 0
+#else
+    skip
+#endif
+}
+
 inline forget(me) {
+    lsn_seen = lsn_seen & ~(1 << me);
     began[me] = 0;
     used_up[me] = 0;
     start[me] = 0;
@@ -61,6 +99,15 @@ inline forget(me) {
     seen[me] = 0;
     found[me] = 0;
     at[me] = look
+}
+
+#define last_of(time) ((time) * NUMBERS + NUMBERS - 1)
+
+inline raise(what, to) {
+    if
+    :: what < to -> what = to
+    :: else
+    fi
 }
 
 inline read_clock() {
@@ -75,20 +122,25 @@ inline read_clock() {
 #endif
 }
 
-/* last_tick(): fresh storage goes on after the time in which the caller first saw it. */
+/* last_tick(): a page that knows nothing of the present time - fresh storage, or moved by others -
+ * goes on after the time in which the caller first saw this very move. */
 inline find_last(me) {
     from = last;
-#ifndef NO_FRESH_WAIT
     if
-    :: !drawn ->
-       first_seen = (began[me] -> used_up[me] : now);
-       if
-       :: first_seen * NUMBERS + NUMBERS - 1 > from -> from = first_seen * NUMBERS + NUMBERS - 1
-       :: else
-       fi
-    :: else
-    fi
+    :: is_ours -> lsn_seen = lsn_seen & ~(1 << me)
+#ifdef NO_FRESH_WAIT
+    :: !is_ours && !stamped
+    :: !is_ours && stamped ->
+#else
+    :: !is_ours ->
 #endif
+       if
+       :: began[me] && has_seen_lsn(me) -> first_seen = used_up[me]
+       :: else -> first_seen = now; began[me] = 0
+       fi;
+       lsn_seen = lsn_seen | (1 << me);
+       raise(from, last_of(first_seen))
+    fi
 }
 
 #ifdef NO_REAL_WAIT
@@ -142,7 +194,10 @@ inline check_time(time) {
 inline remember() {
 #if defined(RESTART) && !defined(NO_REMEMBER)
     if
-    :: altering && old_last < last -> old_last = last + NUMBERS; old_drawn = 1
+    :: altering && old_last < last ->
+       old_last = last + NUMBERS;
+       old_stamped = 1;
+       old_log_cnt = minus
     :: else
     fi
 #else
@@ -150,15 +205,35 @@ inline remember() {
 #endif
 }
 
-inline give(me) {
+inline check_tick(me) {
+#ifdef ELSEWHERE
+    assert((told_by[me] & (1 << tick)) == 0); /* P1, no id twice */
+    told_by[me] = told_by[me] | (1 << tick);
+#else
     assert((told & (1 << tick)) == 0); /* P1, no tick twice */
+#endif
 #ifndef ONLY_UNIQUE
     assert((told >> tick) == 0); /* P1, in order */
+#if defined(RAISE) || defined(ELSEWHERE)
+    assert(raised_to <= tick / NUMBERS);
 #endif
-    told = told | (1 << tick);
+#endif
+    told = told | (1 << tick)
+}
+
+inline give(me) {
+#ifndef ONLY_WAITS
+    check_tick(me);
     check_time(tick / NUMBERS);
+#endif
     last = tick;
-    drawn = 1;
+    /* WAL is written at the first draw from a page that is not ours, and now and then. */
+    if
+    :: !is_ours -> new_lsn()
+    :: else
+    fi;
+    stamped = 1;
+    log_cnt = minus;
     remember();
     forget(me)
 }
@@ -276,13 +351,12 @@ end:
     od
 }
 
-#ifdef RESTART
-#ifdef RESTART_AHEAD
-#define is_behind_clock true
+#ifdef MOVE_AHEAD
+#define may_move true
 #elif defined(HONEST)
-#define is_behind_clock (last / NUMBERS <= clock / MICROS)
+#define may_move (last / NUMBERS <= clock / MICROS)
 #else
-#define is_behind_clock true
+#define may_move true
 #endif
 #define is_unused(me) (at[me] == stop || at[me] == look && !began[me])
 #if SESSIONS == 2
@@ -291,31 +365,180 @@ end:
 #define are_others_unused (is_unused(1) && is_unused(2))
 #endif
 
+inline measure_lead() {
+#ifdef HONEST
+    lead = (last / NUMBERS > clock / MICROS -> last / NUMBERS - clock / MICROS : 0)
+#else
+    skip
+#endif
+}
+
+#ifdef MOVE
+#ifdef RESTART
+#define may_touch (!altering || is_unused(0))
+#else
+#define may_touch true
+#endif
+
+/* setval and nextval. No lock of theirs excludes a caller that waits. */
+proctype mover() {
+    byte to;
+end:
+    do
+    /* do_setval: always WAL, log_cnt = 0. */
+    :: atomic {
+           may_move && may_touch ->
+           do
+           :: to < LAST_TICK -> to++
+           :: break
+           od;
+           last = to;
+           log_cnt = zero;
+           new_lsn();
+           measure_lead();
+           to = 0
+       }
+    /* nextval_internal: no WAL within what it has logged ahead, unless a checkpoint came between. */
+    :: atomic {
+           last < LAST_TICK && may_touch ->
+           if
+           :: new_lsn(); log_cnt = plus
+           :: log_cnt == plus
+           :: log_cnt == plus -> log_cnt = zero
+           fi;
+           last++;
+           measure_lead()
+       }
+    od
+}
+#endif
+
+#if defined(RAISE) || defined(ELSEWHERE)
+#ifdef RAISE_MAY_LOWER
+#define may_lower true
+#else
+#define may_lower false
+#endif
+
+/* raise_generator(): the page stays ours, or not ours, and that is logged each time. */
+inline raise_to(time) {
+    if
+    :: last < last_of(time) || may_lower -> last = last_of(time)
+    :: else
+    fi;
+#ifdef RAISE_MAKES_OURS
+    stamped = 1;
+    log_cnt = minus;
+#else
+    log_cnt = (log_cnt == minus -> minus : zero);
+#endif
+    new_lsn();
+    measure_lead();
+    raise(raised_to, time + 1)
+}
+#endif
+
+#ifdef RAISE
+proctype raiser() {
+    byte time;
+end:
+    do
+    :: atomic {
+           true;
+           do
+           :: time < END -> time++
+           :: break
+           od;
+           raise_to(time);
+           time = 0
+       }
+    od
+}
+#endif
+
+#ifdef ELSEWHERE
+/* Of those of one time the highest id is the last one of the highest shard. */
+inline find_highest(id, shard) {
+    id = LAST_TICK;
+    do
+    :: id > 0 && (told & (1 << id)) == 0 -> id--
+    :: else -> break
+    od;
+    shard = SESSIONS - 1;
+    do
+    :: (told_by[shard] >> (id / NUMBERS * NUMBERS)) == 0 -> shard--
+    :: else -> break
+    od;
+    do
+    :: (told_by[shard] & (1 << id)) == 0 -> id--
+    :: else -> break
+    od
+}
+
+/* The rows go to another server, with another clock and a generator that knows nothing of them. It
+ * is raised to the highest id before anybody draws. */
+proctype migration() {
+    byte k, id;
+end:
+    atomic {
+        told != 0 ->
+        do
+        :: k < SESSIONS -> forget(k); k++
+        :: else -> break
+        od;
+        last = 0;
+        stamped = 0;
+        log_cnt = zero;
+        passed = 0;
+        clock = 0;
+        do
+        :: clock < LAST_CLOCK -> clock++
+        :: break
+        od;
+        measure_lead();
+        find_highest(id, k);
+#ifdef RAISE_TO_OWN_TICK
+        last = id;
+#else
+        raise_to(id / NUMBERS);
+#endif
+        k = 0;
+        id = 0
+    }
+}
+#endif
+
+#ifdef RESTART
+inline forget_old() {
+    old_last = 0;
+    old_stamped = 0;
+    old_log_cnt = 0
+}
+
 /* New storage; no caller is in a transaction with a lock on the sequence. */
 proctype ddl() {
 end:
     do
     :: atomic {
-           !altered && is_unused(0) && are_others_unused && is_behind_clock ->
+           !altered && is_unused(0) && are_others_unused && may_move ->
            old_last = last;
-           old_drawn = drawn;
+           old_stamped = stamped;
+           old_log_cnt = log_cnt;
            last = 0;
-           drawn = 0;
+           stamped = 0;
+           log_cnt = zero;
            altered = 1;
            altering = 1
        }
-    :: atomic { altering && is_unused(0) -> altering = 0; old_last = 0; old_drawn = 0 } /* commit */
+    :: atomic { altering && is_unused(0) -> altering = 0; forget_old() } /* commit */
     :: atomic { /* roll back */
            altering && is_unused(0) ->
            last = old_last;
-           drawn = old_drawn;
-#ifdef HONEST
-           /* What is remembered is ahead of the clock. */
-           lead = (last / NUMBERS > clock / MICROS -> last / NUMBERS - clock / MICROS : 0);
-#endif
+           stamped = old_stamped;
+           log_cnt = old_log_cnt;
+           measure_lead(); /* what is remembered is ahead of the clock */
            altering = 0;
-           old_last = 0;
-           old_drawn = 0
+           forget_old()
        }
     od
 }
@@ -324,8 +547,11 @@ end:
 init {
     byte n;
     atomic {
-#ifndef FRESH
-        drawn = 1;
+#ifdef FRESH
+        log_cnt = zero;
+#else
+        stamped = 1;
+        log_cnt = minus;
 #endif
 #ifdef AHEAD_AT_START
         /* As after a crash: WAL was written ahead. */
@@ -341,7 +567,17 @@ init {
         n = 0;
         run real_time();
 #ifdef RESTART
-        run ddl()
+        run ddl();
 #endif
+#ifdef MOVE
+        run mover();
+#endif
+#ifdef RAISE
+        run raiser();
+#endif
+#ifdef ELSEWHERE
+        run migration();
+#endif
+        skip
     }
 }

@@ -70,7 +70,7 @@ breaks() {
     shift 2
     [[ $name == *"$only"* ]] || return 0
     SECONDS=0
-    search "$@"
+    optimize=-O0 search "$@" # most of these are found sooner than they are compiled
     if grep -F 'assertion violated' search.log | grep -qF -- "${sign[$how]}"; then
         report ok "$name: $how" "$(states)"
     else
@@ -83,11 +83,15 @@ small=(-DTICKS=3 -DCRASHES=1)
 middle=(-DTICKS=4 -DCRASHES=1)
 large=("${middle[@]}")
 exact=()
+sooner=(-DEND=2)
+moved=(-DMOVE -DMICROS=1 -DEND=2)
 optimize=-O1
 if [[ -n ${FULL:-} ]]; then
     middle=(-DTICKS=4 -DCRASHES=2)
     large=(-DTICKS=5 -DCRASHES=2)
     exact=(-DMICROS=3 -DEND=2)
+    sooner=("${exact[@]}")
+    moved=(-DMOVE -DEND=2)
     optimize=-O2
 fi
 
@@ -104,6 +108,13 @@ holds 'any clock, fresh storage' clock.pml -DFRESH -DONLY_P1 "${exact[@]}"
 holds 'honest clock' clock.pml -DHONEST "${exact[@]}"
 holds 'honest clock, generator ahead' clock.pml -DHONEST -DAHEAD_AT_START=1 "${exact[@]}"
 holds 'honest clock, RESTART' clock.pml -DHONEST -DRESTART "${exact[@]}"
+holds 'any clock, moved: nobody waits for ever' clock.pml -DONLY_WAITS -DMOVE -DEND=1
+holds 'honest clock, moved' clock.pml -DHONEST "${moved[@]}"
+holds 'honest clock, moved, three callers' clock.pml -DHONEST -DMOVE -DSESSIONS=3 -DMICROS=1 -DEND=1
+holds 'honest clock, moved, RESTART' clock.pml -DHONEST -DRESTART -DMOVE -DEND=1
+holds 'honest clock, moved, raise_generator' clock.pml -DHONEST -DRAISE -DMOVE -DEND=1
+holds 'any clock, raise_generator' clock.pml -DRAISE "${sooner[@]}"
+holds 'honest clocks, raise_generator on another server' clock.pml -DHONEST -DELSEWHERE "${sooner[@]}"
 
 breaks 'without the flush' twice wal.pml -DONLY_UNIQUE -DNO_FLUSH "${small[@]}"
 breaks 'without the flush' uncovered wal.pml -DNO_FLUSH "${small[@]}"
@@ -122,12 +133,24 @@ breaks 'wait for a clock that stands still' waits clock.pml -DNO_STILL_RULE
 breaks 'wait for a clock set back to come again' waits clock.pml -DNO_START_RESET
 breaks 'without the wait on fresh storage' twice clock.pml -DONLY_UNIQUE -DHONEST -DRESTART -DNO_FRESH_WAIT
 breaks 'without a memory in replaced storage' twice clock.pml -DONLY_UNIQUE -DHONEST -DRESTART -DNO_REMEMBER
+breaks 'moved page taken for ours' twice clock.pml -DONLY_UNIQUE -DHONEST -DMOVE -DNO_MOVED_RULE
+breaks 'moved again, not noticed' twice clock.pml -DONLY_UNIQUE -DHONEST -DMOVE -DNO_LSN_RULE
+breaks 'setval, nextval, and taken for ours' twice \
+    clock.pml -DONLY_UNIQUE -DHONEST -DMOVE -DMOVED_BY_LOG_CNT_ZERO
+breaks 'moved page ours once raised' twice \
+    clock.pml -DONLY_UNIQUE -DHONEST -DMOVE -DRAISE -DRAISE_MAKES_OURS
+breaks 'raise_generator lowers' twice clock.pml -DONLY_UNIQUE -DHONEST -DRAISE -DRAISE_MAY_LOWER
+breaks 'raised to the highest id itself' twice \
+    clock.pml -DONLY_UNIQUE -DHONEST -DELSEWHERE -DRAISE_TO_OWN_TICK
 
 # What is not promised: the models see these as well.
 breaks 'limit, asynchronous standby' twice wal.pml -DONLY_UNIQUE -DPROMOTE "${small[@]}"
 breaks 'limit, RESTART when ahead of the clock' twice \
-    clock.pml -DONLY_UNIQUE -DHONEST -DRESTART -DAHEAD_AT_START=1 -DRESTART_AHEAD
+    clock.pml -DONLY_UNIQUE -DHONEST -DRESTART -DAHEAD_AT_START=1 -DMOVE_AHEAD
 breaks 'limit, clock set back after RESTART' twice clock.pml -DONLY_UNIQUE -DRESTART
+breaks 'limit, setval when ahead of the clock' twice \
+    clock.pml -DONLY_UNIQUE -DHONEST -DMOVE -DMOVE_AHEAD
+breaks 'limit, clock set back after setval' twice clock.pml -DONLY_UNIQUE -DMOVE
 breaks 'limit, clock set back over a fresh page' pace clock.pml -DFRESH
 
 exit "$failed"

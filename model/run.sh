@@ -21,6 +21,9 @@ declare -A sign=(
     [ahead]='<=lead'
     [pace]='(passed>='
     [waits]='looks[me]<='
+    [layouts]='(told_layout=='
+    [raised]='>raised)'
+    [queue]='!=up_to[me]'
 )
 
 report() {
@@ -79,6 +82,8 @@ breaks() {
     fi
 }
 
+smallest=(-DTICKS=2 -DCRASHES=1)
+raises=(-DRAISE -DNEXTVAL "${smallest[@]}")
 small=(-DTICKS=3 -DCRASHES=1)
 middle=(-DTICKS=4 -DCRASHES=1)
 large=("${middle[@]}")
@@ -87,6 +92,7 @@ sooner=(-DEND=2)
 moved=(-DMOVE -DMICROS=1 -DEND=2)
 optimize=-O1
 if [[ -n ${FULL:-} ]]; then
+    raises+=(-DRAISE_AGAIN)
     middle=(-DTICKS=4 -DCRASHES=2)
     large=(-DTICKS=5 -DCRASHES=2)
     exact=(-DMICROS=3 -DEND=2)
@@ -102,7 +108,12 @@ holds 'nextval in between' wal.pml -DNEXTVAL "${small[@]}"
 holds 'copied database' wal.pml -DCOPY "${middle[@]}"
 holds 'synchronous standby' wal.pml -DPROMOTE -DSYNC "${small[@]}"
 holds 'synchronous standby, copied database' wal.pml -DPROMOTE -DSYNC -DCOPY "${middle[@]}"
+holds 'synchronous standby, set up meanwhile' wal.pml -DPROMOTE -DSYNC -DSWITCH "${small[@]}"
 holds 'asynchronous standby, but for what it did not get' wal.pml -DPROMOTE -DLOSSY "${small[@]}"
+holds 'one layout' wal.pml -DLAYOUTS "${small[@]}"
+holds 'one layout, copied database' wal.pml -DLAYOUTS -DCOPY "${small[@]}"
+holds 'one layout, synchronous standby' wal.pml -DLAYOUTS -DPROMOTE -DSYNC "${smallest[@]}"
+holds 'raise_generator' wal.pml "${raises[@]}"
 holds 'any clock' clock.pml "${exact[@]}"
 holds 'any clock, fresh storage' clock.pml -DFRESH -DONLY_P1 "${exact[@]}"
 holds 'honest clock' clock.pml -DHONEST "${exact[@]}"
@@ -125,7 +136,15 @@ breaks 'without the stamp' twice wal.pml -DONLY_UNIQUE -DNO_STAMP_RULE -DCOPY "$
 breaks 'without the lock' twice wal.pml -DONLY_UNIQUE -DNO_LOCK "${small[@]}"
 breaks 'synchronous standby, who draws without WAL does not wait' twice \
     wal.pml -DONLY_UNIQUE -DPROMOTE -DSYNC_OF_LOGGERS "${small[@]}"
+breaks 'synchronous standby, setting as the session knows it' twice \
+    wal.pml -DONLY_UNIQUE -DPROMOTE -DSYNC -DSWITCH -DSYNC_BY_SESSION "${small[@]}"
+breaks 'synchronous standby, waits without an LSN of their own' queue \
+    wal.pml -DPROMOTE -DSYNC -DQUEUE_BY_PAGE_LSN "${smallest[@]}"
 breaks 'lock kept' stuck wal.pml -DKEEP_LOCK "${small[@]}"
+breaks 'any layout' layouts wal.pml -DLAYOUTS -DNO_LAYOUT_RULE "${small[@]}"
+breaks 'layout not in WAL' layouts wal.pml -DLAYOUTS -DBIND_WITHOUT_LOG "${small[@]}"
+breaks 'nothing to raise and no flush' raised wal.pml -DRAISE_NO_FLUSH "${raises[@]}"
+breaks 'nothing to raise and only a flush' raised wal.pml -DRAISE_FLUSH_ONLY "${raises[@]}"
 breaks 'step without a real wait' pace clock.pml -DNO_REAL_WAIT
 breaks 'step earned by another wait' pace clock.pml -DKEEP_EARNED
 breaks 'step past a running clock' ahead clock.pml -DHONEST -DOVERTAKE

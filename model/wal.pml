@@ -2,9 +2,10 @@
  * checkpointer and a background writer; crashes, promotion of a standby, a copied database.
  *
  * Checked: P1 (no tick is told twice; none is drawn that is not above all told before), P2 (a tick
- * is told only when flushed WAL covers it), no deadlock. The clock may show anything at any time: a
- * draw may take any tick above the last one. README.md lists what can be left out or put wrong by
- * -D, and what that leads to.
+ * is told only when flushed WAL covers it), no deadlock; with -DLAYOUTS, that one storage tells ticks
+ * of one layout only; with -DRAISE, that what is drawn after raise_generator has returned is above
+ * what it was told. The clock may show anything at any time: a draw may take any tick above the last
+ * one. README.md lists what can be left out or put wrong by -D, and what that leads to.
  *
  * Each process does one step at a time, and where it stands is global, so that a crash can take it
  * away from all of them at once. */
@@ -24,9 +25,11 @@
 
 /* What is on a page, or what a WAL record makes of it. */
 typedef Content {
-    byte last;  /* last_value */
-    byte bound; /* last_value + log_cnt */
-    bit ours    /* the stamp is this storage's */
+    byte last;        /* last_value */
+    byte bound;       /* how far beyond it log_cnt says that WAL has been written */
+    bit stamped;      /* the stamp is this storage's */
+    bit ours;         /* log_cnt is negative: it was we who counted */
+    unsigned layout:2 /* 0: none */
 };
 
 Content page; /* in its buffer */
@@ -39,7 +42,14 @@ Content disk; /* as it outlives a loss of power */
 
 /* A record's LSN is its index. Those that no recovery will read are dropped and the rest numbered
  * anew from 1, so the redo pointer of the last complete checkpoint is always 0. */
-Content wal[TICKS + 2];
+#ifdef SYNC
+#define MOST_RECORDS (2 * TICKS + 1)
+#elif defined(RAISE)
+#define MOST_RECORDS (TICKS + 2)
+#else
+#define MOST_RECORDS (TICKS + 1)
+#endif
+Content wal[MOST_RECORDS + 1];
 byte inserted; /* LSN of the last record */
 byte flushed;
 byte redo;      /* Insert->RedoRecPtr, which insertions go by */
@@ -47,12 +57,20 @@ byte redo_seen; /* XLogCtl->RedoRecPtr, its copy, which GetRedoRecPtr reads */
 
 /* The next step of a session, and what it has in its hands. */
 mtype:draw = { open_page, mark_dirty, ask_redo, log_state, close_page, flush_wal, wait_standby,
-    give, core_mark_dirty };
+    in_queue, give, core_mark_dirty };
 mtype:draw at[SESSIONS];
 byte tick[SESSIONS];
 byte up_to[SESSIONS];
 bit logged[SESSIONS]; /* nothing to be logged */
 bit core[SESSIONS];   /* it is core's nextval */
+#ifdef LAYOUTS
+byte layout[SESSIONS];
+byte told_layout; /* of what this storage was told to have drawn */
+#endif
+#ifdef RAISE
+bit raises[SESSIONS]; /* it is raise_generator, to the tick */
+byte raised;          /* the largest one that it has returned for: what comes is above */
+#endif
 
 /* The next steps of the two that write the page. */
 mtype:write = { idle, publish_redo, scan, take_lock, flush_first, write_file, sync_file, complete };
@@ -69,6 +87,12 @@ bit promoted;
 Content base;      /* the page in the standby's base backup */
 byte acknowledged; /* the LSN up to which a session has waited for the standby */
 #define is_one_server promoted
+#ifdef SWITCH
+bit must_wait;        /* WalSndCtl->sync_standbys_defined */
+bit exempt[SESSIONS]; /* nothing is promised: it came before the setting was made */
+#else
+#define must_wait true
+#endif
 #else
 #define is_one_server true
 #endif
@@ -80,9 +104,9 @@ byte acknowledged; /* the LSN up to which a session has waited for the standby *
 #endif
 
 #ifdef NO_STAMP_RULE
-#define is_ours true
+#define has_stamp true
 #else
-#define is_ours page.ours
+#define has_stamp page.stamped
 #endif
 
 #ifdef NO_REDO_RULE
@@ -101,16 +125,28 @@ byte acknowledged; /* the LSN up to which a session has waited for the standby *
 #define after_asking (logged[me] -> close_page : log_state)
 #endif
 
+inline choose_between(what, least, most) {
+    what = least;
+    do
+    :: what < most -> what++
+    :: break
+    od
+}
+
 inline copy(to, from) {
     to.last = from.last;
     to.bound = from.bound;
-    to.ours = from.ours
+    to.stamped = from.stamped;
+    to.ours = from.ours;
+    to.layout = from.layout
 }
 
 inline clear(content) {
     content.last = 0;
     content.bound = 0;
-    content.ours = 0
+    content.stamped = 0;
+    content.ours = 0;
+    content.layout = 0
 }
 
 inline raise(what, to) {
@@ -141,6 +177,15 @@ inline forget(me) {
     up_to[me] = 0;
     logged[me] = 0;
     core[me] = 0;
+#ifdef LAYOUTS
+    layout[me] = 0;
+#endif
+#ifdef RAISE
+    raises[me] = 0;
+#endif
+#ifdef SWITCH
+    exempt[me] = 0;
+#endif
     at[me] = open_page
 }
 
@@ -153,18 +198,139 @@ inline choose_tick(me) {
     od
 }
 
+/* A draw with another layout than the page's is refused and leaves nothing behind. */
+inline choose_layout(me) {
+#ifdef LAYOUTS
+    if
+    :: page.layout != 2 -> layout[me] = 1
+    :: page.layout != 1 -> layout[me] = 2
+#ifdef NO_LAYOUT_RULE
+    :: layout[me] = 1
+    :: layout[me] = 2
+#endif
+    fi
+#else
+    skip
+#endif
+}
+
+inline bind_layout(me) {
+#ifdef LAYOUTS
+    if
+    :: !core[me] -> page.layout = layout[me]
+    :: else
+    fi
+#else
+    skip
+#endif
+}
+
 /* XLogInsert and PageSetLSN: the page as it will be when all that is logged ahead is drawn. */
 inline insert_record(me) {
-    page.bound = tick[me] + AHEAD;
+    page.bound = tick[me] + (page.ours || core[me] -> AHEAD : 0);
     if
     :: page.bound > TICKS -> page.bound = TICKS
     :: else
     fi;
     inserted++;
+    copy(wal[inserted], page);
     wal[inserted].last = page.bound;
-    wal[inserted].bound = page.bound;
-    wal[inserted].ours = page.ours;
     page_lsn = inserted
+}
+
+#ifdef SYNC
+/* An XLOG_NOOP of the session's own, flushed: replay makes nothing of it. Core's queue of waiters
+ * must hold no LSN twice. */
+inline join_queue(me) {
+#ifndef QUEUE_BY_PAGE_LSN
+    inserted++;
+    copy(wal[inserted], wal[inserted - 1]);
+    up_to[me] = inserted;
+    flush(inserted);
+#endif
+    k = 0;
+    do
+    :: k < SESSIONS ->
+       assert(at[k] != in_queue || up_to[k] != up_to[me]);
+       k++
+    :: else -> break
+    od;
+    k = 0;
+    at[me] = in_queue
+}
+#endif
+
+#define is_counted(me) (has_stamp && page.ours && tick[me] <= page.bound)
+
+inline leave_page(me) {
+    up_to[me] = page_lsn;
+#ifndef KEEP_LOCK
+    locked = 0;
+#endif
+    if
+    :: core[me] -> forget(me)
+    :: else -> at[me] = flush_wal
+    fi
+}
+
+/* Nothing to raise: without any of what makes a draw durable, or with the flush alone. */
+#ifdef RAISE_NO_FLUSH
+#define after_finding give
+#elif defined(RAISE_FLUSH_ONLY)
+#define after_finding flush_wal
+#endif
+
+/* It may come again and again, and log each time: bounded, so that there is an end. */
+#ifdef RAISE_AGAIN
+#define is_enough false
+#else
+#define is_enough (raised > 0)
+#endif
+#define may_raise(me) (me == 1 && !is_enough && inserted + TICKS - page.last < MOST_RECORDS)
+
+#ifdef RAISE
+/* raise_generator(): made durable as a draw is, also if the page is there already. A page that is
+ * not ours is logged each time. */
+inline open_to_raise(me) {
+    locked = 1;
+    raises[me] = 1;
+    choose_between(tick[me], 1, TICKS);
+    choose_layout(me);
+    at[me] = after_opening;
+    if
+    :: tick[me] <= page.last ->
+       tick[me] = page.last;
+#ifdef after_finding
+       leave_page(me);
+       at[me] = after_finding
+#endif
+    :: else
+    fi
+}
+#endif
+
+inline tell_tick(me) {
+#ifndef ONLY_UNIQUE
+    assert(covered >= tick[me]); /* P2 */
+#endif
+    assert((told & (1 << tick[me])) == 0); /* P1, no tick twice */
+    told = told | (1 << tick[me]);
+#ifdef LAYOUTS
+    assert(told_layout == 0 || told_layout == layout[me]);
+    told_layout = layout[me]
+#endif
+}
+
+inline tell(me) {
+    if
+#ifdef RAISE
+    :: raises[me] -> raise(raised, tick[me])
+#endif
+#ifdef SWITCH
+    :: exempt[me]
+#endif
+    :: else -> tell_tick(me)
+    fi
 }
 
 /* draw_tick(). A wait for the clock changes nothing that others see; clock.pml is about it. */
@@ -173,9 +339,13 @@ inline take_step(me) {
     :: at[me] == open_page && may_lock && page.last < TICKS ->
        locked = 1;
        choose_tick(me);
+       choose_layout(me);
        at[me] = after_opening;
 #ifndef ONLY_UNIQUE
-       assert((told >> tick[me]) == 0) /* P1, in order */
+       assert((told >> tick[me]) == 0); /* P1, in order */
+#ifdef RAISE
+       assert(tick[me] > raised)
+#endif
 #endif
     :: at[me] == mark_dirty ->
        dirty = 1;
@@ -184,24 +354,29 @@ inline take_step(me) {
      * shared copy if an insertion of its own has seen the authoritative one. */
     :: at[me] == ask_redo ->
        if
-       :: logged[me] = is_ours && tick[me] <= page.bound && is_after(redo_seen)
-       :: logged[me] = is_ours && tick[me] <= page.bound && is_after(redo)
+       :: logged[me] = is_counted(me) && is_after(redo_seen)
+       :: logged[me] = is_counted(me) && is_after(redo)
        fi;
        at[me] = after_asking
     :: at[me] == log_state ->
-       page.ours = (core[me] -> page.ours : 1);
+       if
+       :: core[me] -> page.ours = 0
+#ifdef RAISE
+       :: raises[me] /* ours or not, as it was */
+#endif
+       :: else -> page.stamped = 1; page.ours = 1
+       fi;
+#ifdef BIND_WITHOUT_LOG
        insert_record(me);
+       bind_layout(me);
+#else
+       bind_layout(me);
+       insert_record(me);
+#endif
        at[me] = close_page
     :: at[me] == close_page ->
        page.last = tick[me];
-       up_to[me] = page_lsn;
-#ifndef KEEP_LOCK
-       locked = 0;
-#endif
-       if
-       :: core[me] -> forget(me)
-       :: else -> at[me] = flush_wal
-       fi
+       leave_page(me)
     :: at[me] == flush_wal ->
 #ifdef NO_FLUSH
        skip;
@@ -214,37 +389,52 @@ inline take_step(me) {
        flush(up_to[me]);
 #endif
        at[me] = (is_one_server -> give : wait_standby)
-    :: at[me] == wait_standby ->
 #ifdef SYNC
+    :: at[me] == wait_standby ->
+       if
+#ifdef SWITCH
+       :: !must_wait -> exempt[me] = 1; at[me] = give
+#endif
+       :: must_wait && acknowledged >= up_to[me] -> at[me] = give
+       :: must_wait && acknowledged < up_to[me] -> join_queue(me)
+#ifdef SYNC_BY_SESSION
+       :: must_wait -> at[me] = give /* the session's copy of the setting is an older one */
+#endif
+       fi
+    :: at[me] == in_queue ->
        raise(acknowledged, up_to[me]);
-#elif defined(SYNC_OF_LOGGERS)
+       at[me] = give
+#else
+    :: at[me] == wait_standby ->
+#ifdef SYNC_OF_LOGGERS
        if
        :: !logged[me] -> raise(acknowledged, up_to[me])
        :: else
        fi;
 #endif
        at[me] = give
-    :: at[me] == give ->
-#ifndef ONLY_UNIQUE
-       assert(covered >= tick[me]); /* P2 */
 #endif
-       assert((told & (1 << tick[me])) == 0); /* P1, no tick twice */
-       told = told | (1 << tick[me]);
+    :: at[me] == give ->
+       tell(me);
        forget(me)
     /* It fails or is cancelled after the draw. */
-    :: at[me] == flush_wal || at[me] == give || at[me] == wait_standby -> forget(me)
+    :: at[me] == flush_wal || at[me] == give || at[me] == wait_standby || at[me] == in_queue ->
+       forget(me)
 #ifdef NEXTVAL
     /* Core's nextval_internal asks for the redo pointer before it marks the buffer, and nobody is
-     * promised anything about its value. */
+     * promised anything about its value. It trusts no negative log_cnt. */
     :: at[me] == open_page && may_lock && page.last < TICKS ->
        locked = 1;
        core[me] = 1;
        tick[me] = page.last + 1;
-       logged[me] = tick[me] <= page.bound && page_lsn > redo_seen;
+       logged[me] = !page.ours && tick[me] <= page.bound && page_lsn > redo_seen;
        at[me] = core_mark_dirty
     :: at[me] == core_mark_dirty ->
        dirty = 1;
        at[me] = (logged[me] -> close_page : log_state)
+#endif
+#ifdef RAISE
+    :: at[me] == open_page && may_lock && may_raise(me) -> open_to_raise(me)
 #endif
     fi
 }
@@ -344,14 +534,6 @@ inline empty_wal() {
     dirty = 0
 }
 
-inline choose_between(what, least, most) {
-    what = least;
-    do
-    :: what < most -> what++
-    :: break
-    od
-}
-
 /* The file is as the operating system has it, or as the disk has it; of the WAL that was not
  * flushed a part may be there. Each record overwrites the page, so the last one counts. The
  * checkpoint at the end of recovery leaves nothing to replay. */
@@ -403,6 +585,9 @@ inline promote() {
 }
 
 proctype session(byte me) {
+#ifdef SYNC
+    byte k;
+#endif
 end:
     do
     :: atomic { take_step(me) }
@@ -436,6 +621,14 @@ end:
     od
 }
 
+#ifdef SWITCH
+/* synchronous_standby_names is set and read again. */
+proctype setting() {
+end:
+    atomic { !must_wait -> must_wait = 1 }
+}
+#endif
+
 /* When nothing can move any more, it is because every tick is drawn. */
 proctype watch() {
 end:
@@ -446,7 +639,7 @@ end:
 init {
     byte n;
     atomic {
-        page.ours = 1;
+        page.stamped = 1;
 #ifdef PROMOTE
         copy(base, page);
 #ifdef COPY
@@ -454,11 +647,16 @@ init {
 #endif
 #endif
 #ifdef COPY
-        /* CREATE DATABASE ... TEMPLATE: a record of the whole page, with the original's stamp and
-         * its remainder. What the original has told is told. */
+        /* CREATE DATABASE ... TEMPLATE: a record of the whole page, with the original's stamp,
+         * remainder and layout. What the original has told is told. */
         page.last = 1;
         page.bound = 1 + AHEAD;
-        page.ours = 0;
+        page.stamped = 0;
+        page.ours = 1;
+#ifdef LAYOUTS
+        page.layout = 1;
+        told_layout = 1;
+#endif
         inserted = 1;
         copy(wal[1], page);
         page_lsn = 1;
@@ -474,6 +672,9 @@ init {
         :: else -> break
         od;
         n = 0;
+#ifdef SWITCH
+        run setting();
+#endif
         run checkpointer();
         run writer();
         run fault();

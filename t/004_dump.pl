@@ -4,6 +4,7 @@ use strict;
 use warnings;
 use FindBin;
 use lib "$FindBin::RealBin/lib";
+use Docs;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -123,8 +124,8 @@ restore(
 	[ 'pg_restore', '--exit-on-error', "$dir/schema" ]);
 cmp_ok(first_ids('schema_only')->{crossings}, '>', 0, 'schema only: the ids of an hour ago');
 my ($highest) = sort { $b <=> $a } map { @$_ } @{ read_told($told{'the default generator'}) };
-$restored->safe_psql('schema_only', "SELECT setval('shardid_seq', (($highest >> 23) << 10) | ($highest & 1023))");
-is(first_ids('schema_only')->{violations}, 0, 'schema only: set on with setval, all are above');
+$restored->safe_psql('schema_only', "\\set highest_id $highest\n" . block_of('operations.md', 'raise'));
+is(first_ids('schema_only')->{violations}, 0, 'schema only: the generator raised, all are above');
 
 # Trusted: installed, dumped and restored by a database's owner who is no superuser; and restored by a superuser.
 $_->safe_psql('postgres', 'CREATE ROLE alice LOGIN; CREATE ROLE app LOGIN') for $original, $restored;
@@ -144,14 +145,20 @@ for my $user ('alice', scalar getpwuid($<))
 	my $database = $user eq 'alice' ? 'trusted_by_owner' : 'trusted_by_superuser';
 	$restored->safe_psql('postgres', "CREATE DATABASE $database OWNER alice");
 	$restored->command_ok([ 'pg_restore', '-U', $user, '--exit-on-error', '-d', $database, "$dir/shop" ], "$database: restore");
+	my $another_layout = "\\set VERBOSITY sqlstate\nBEGIN; SELECT next_id(6, shard_bits => 12) IS NOT NULL; ROLLBACK";
+	my @as_app = ($database, $another_layout, extra_params => [ '-U', 'app' ]);
+	$restored->safe_psql($database, block_of('operations.md', 'bind'), extra_params => [ '-U', 'alice' ]);
+	like(($restored->psql(@as_app))[2], qr/ERROR:  55000/, "$database: bound by the owner before anybody draws");
 	goes_on($database, 'the default generator');
 	for my $role ('alice', 'app')
 	{
 		is( $restored->safe_psql($database, 'INSERT INTO orders DEFAULT VALUES RETURNING id_shard(id)', extra_params => [ '-U', $role ]),
 			6, "$database: $role inserts");
 	}
-	is( $restored->safe_psql($database, "SELECT setval('shardid_seq', last_value + 1) > 0, has_sequence_privilege('app', 'shardid_seq', 'UPDATE') FROM shardid_seq", extra_params => [ '-U', 'alice' ]),
-		't|f', "$database: the owner can set it on, others cannot");
+	my $raise = "\\set highest_id 0\n" . block_of('operations.md', 'raise');
+	cmp_ok($restored->safe_psql($database, $raise, extra_params => [ '-U', 'alice' ]), '>', 0, "$database: the owner can raise it");
+	like(($restored->psql($database, "\\set VERBOSITY sqlstate\n$raise", extra_params => [ '-U', 'app' ]))[2],
+		qr/ERROR:  42501/, "$database: others cannot");
 	is($restored->safe_psql($database, 'SELECT count(*) FROM orders', extra_params => [ '-U', 'app' ]), 1002, "$database: rows");
 }
 

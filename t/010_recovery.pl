@@ -1,9 +1,10 @@
 # Recovery to a past time and pg_rewind: where the WAL of ids is left behind on purpose, the clock
-# alone keeps them from coming again, or the setval of docs/operations.md does.
+# alone keeps them from coming again, or the command of docs/operations.md does.
 use strict;
 use warnings;
 use FindBin;
 use lib "$FindBin::RealBin/lib";
+use Docs;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -27,14 +28,10 @@ sub highest
 	return $highest;
 }
 
-# The command of docs/operations.md, for the default layout.
-sub set_on
+sub raise
 {
 	my ($node, $highest_id) = @_;
-	my ($command) = slurp_file('docs/operations.md') =~ /^(SELECT setval\('shardid_seq'.*?;)$/ms
-	  or die 'docs/operations.md has no setval';
-	$node->safe_psql('postgres', $command =~ s/:highest_id/$highest_id/gr);
-	return;
+	return $node->safe_psql('postgres', "\\set highest_id $highest_id\n" . block_of('operations.md', 'raise'));
 }
 
 # Point-in-time recovery. What was told before the point is known; what was told after is not.
@@ -70,9 +67,9 @@ is(judge_clients([ $before, $repeats ], lead_ms => -1)->{violations},
 	0, 'the clock an hour behind: what was told before the point does not come again');
 cmp_ok(judge_clients([ $after, $repeats ], lead_ms => -1)->{crossings},
 	'>', 0, 'but ids do that were told after it');
-set_on($node, highest($before, $after, $repeats));
+raise($node, highest($before, $after, $repeats));
 is_innocent(judge_clients([ $before, $after, draw($node, 100) ], lead_ms => -1),
-	'recovery to a past time, the clock an hour behind, set on by setval', 1);
+	'recovery to a past time, the clock an hour behind, the generator raised', 1);
 $node->stop;
 
 # pg_rewind: the old primary, which went on by itself for a while, becomes the standby of the new one

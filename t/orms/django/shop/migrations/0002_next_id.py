@@ -9,10 +9,10 @@ class Migration(migrations.Migration):
             sql='''
                 CREATE SEQUENCE shop_photo_ids;
                 ALTER TABLE shop_photo ALTER id DROP IDENTITY IF EXISTS;
-                SELECT setval('shop_photo_ids',
-                              ((greatest(max(id), id_lower_bound(clock_timestamp())) >> 23) + 1000) << 10)
-                FROM shop_photo;
                 ALTER TABLE shop_photo ALTER id SET DEFAULT next_id(5, 'shop_photo_ids');
+                SELECT raise_generator('shop_photo_ids', id_lower_bound(
+                    greatest(id_timestamp(max(id)), clock_timestamp()) + interval '1 second'))
+                FROM shop_photo;
             ''',
             reverse_sql=migrations.RunSQL.noop),
     ]

@@ -28,7 +28,8 @@ SELECT lead BETWEEN '-1 minute' AND '0' AS behind
 FROM (SELECT to_timestamp(last_value / 16777000.0) - clock_timestamp() AS lead FROM shardid_objectid_seq) s;
 SELECT id AS last FROM made ORDER BY n DESC LIMIT 1 \gset
 ALTER SEQUENCE shardid_objectid_seq RESTART;
-SELECT objectid() > :'last' AS above;
+-- Restarted, it has other bytes between time and counter.
+SELECT substr(id, 1, 4) || substr(id, 10) > substr(:'last'::bytea, 1, 4) || substr(:'last'::bytea, 10) AS above FROM objectid() id;
 
 -- A second's counter is shared out over its milliseconds: its last value, and the first of the next second.
 SELECT (extract(epoch FROM date_trunc('second', clock_timestamp())) + 3)::bigint AS soon \gset

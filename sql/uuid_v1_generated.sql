@@ -53,10 +53,21 @@ ROLLBACK;
 SELECT uuid_v1_to_v6(:'last') < uuid_v1_to_v6(:'rolled_back') AS later,
        uuid_v1_to_v6(:'rolled_back') < uuid_v1_to_v6(uuid_v1()) AS and_later;
 
--- Nor does a restart repeat any.
+-- Nor does a restart repeat any; it gives another node, as every ALTER SEQUENCE with new storage does.
 SELECT uuid_v1() AS before \gset
 ALTER SEQUENCE shardid_uuid_seq RESTART;
-SELECT uuid_v1_to_v6(:'before') < uuid_v1_to_v6(uuid_v1()) AS later;
+SELECT uuid_v1() AS after \gset
+SELECT uuid_v1_to_v6(:'before') < uuid_v1_to_v6(:'after') AS later,
+       uuid_v1_node(:'before') <> uuid_v1_node(:'after') AS another_node;
+BEGIN;
+ALTER SEQUENCE shardid_uuid_seq CACHE 1;
+SELECT uuid_v1_node(:'after') <> uuid_v1_node(uuid_v1()) AS another_node;
+ROLLBACK;
+-- What moves or renames the sequence leaves the node.
+SELECT setval('shardid_uuid_seq', last_value) IS NOT NULL AS set, nextval('shardid_uuid_seq') IS NOT NULL AS drawn
+FROM shardid_uuid_seq;
+ALTER SEQUENCE shardid_uuid_seq OWNER TO CURRENT_USER;
+SELECT uuid_v1_node(:'after') = uuid_v1_node(uuid_v1()) AS same_node;
 
 -- Another node: the times go on. Made anew, the extension has another, too.
 SELECT uuid_v1() AS before \gset

@@ -1,6 +1,8 @@
 // The shared library as PostgreSQL sees it: its magic block and its settings.
 #include <climits>
 
+#include "binding.hpp"
+
 #include "durable.h"
 #include "page_pin.h"
 #include "replaced_storage.h"

@@ -108,6 +108,13 @@ SELECT try('SELECT next_id(1, ''temporary'')') LIKE '55000%';
 SELECT try('SELECT next_id(1, ''shardid_uuid_seq'')');
 SELECT try('SELECT raise_generator(''shardid_objectid_seq'', next_id(1))');
 SELECT uuid_v1() IS NOT NULL, objectid() IS NOT NULL;
+-- Nor if their storage has forgotten it, as after pg_upgrade.
+BEGIN;
+ALTER SEQUENCE shardid_uuid_seq INCREMENT BY 1;
+SELECT left(try('SELECT next_id(1, ''shardid_uuid_seq'', ''1980-01-01 00:00:00+00'', 1, 17)'), 50);
+SELECT left(try('SELECT raise_generator(''shardid_uuid_seq'', 5)'), 50);
+SELECT uuid_v1() IS NOT NULL;
+ROLLBACK;
 BEGIN;
 ALTER SEQUENCE shardid_uuid_seq RENAME TO was_uuid;
 ALTER SEQUENCE shardid_seq RENAME TO shardid_uuid_seq;

@@ -57,6 +57,16 @@ pg_noinline uint64 new_binding(const SchemeOf<Count<step, numbers, last>> &schem
     return binding_of(drawn_kind(scheme.layout), random & max_of(seed_bits));
 }
 
+// To be called where nothing is known of the storage. What the extension makes from a sequence of
+// its own is not only what its storage remembers, which a dump or pg_upgrade forgets.
+template <typename L>
+pg_noinline void begin_to_know(Generator &generator, const SchemeOf<L> &scheme) {
+    const uint64 wanted = new_binding(scheme);
+    if (drawn_kind(scheme.layout) == Kind::ids && generator.makes != Kind::ids)
+        refuse_binding(generator, wanted, binding_of(generator.makes, 0));
+    generator.known = {wanted, Kind::none, {}, DT_NOBEGIN, UINT64_MAX};
+}
+
 // Whether the storage is what the call takes it for, or can become it. Ids have exactly the layout
 // that they ask for; what else is drawn takes the seed that is there.
 pg_noinline bool is_right(const OpenPage &page, Generator &generator) {
@@ -229,7 +239,7 @@ pg_attribute_always_inline Ticks draw(Generator &generator, const SchemeOf<L> &s
                                       uint64 max_count) {
     const bool known = likely(is_known(generator, scheme));
     if (unlikely(!known))
-        generator.known = {new_binding(scheme), Kind::none, {}, DT_NOBEGIN, UINT64_MAX};
+        begin_to_know(generator, scheme);
     Wait wait = no_wait;
     for (;;) {
         Attempt attempt = try_draw(generator, scheme, wait, max_count, known);
@@ -288,7 +298,7 @@ Ticks draw_ticks(Generator &generator, const Scheme &scheme, uint64 max_count) {
 
 // What a rollback may bring back knows of draws only: so one is drawn there, which nobody sees.
 uint64 raise(Generator &generator, const Scheme &scheme, uint64 tick) {
-    generator.known = {new_binding(scheme), Kind::none, {}, DT_NOBEGIN, UINT64_MAX};
+    begin_to_know(generator, scheme);
     const OpenPage page = open_page(generator);
     const Attempt attempt = try_raise(page, generator, scheme, tick);
     close_page(generator, page);

@@ -1,6 +1,7 @@
 #include "generator.h"
 
 #include "page_pin.h"
+#include "own_sequence.h"
 #include "sequence.h"
 
 namespace shardid {
@@ -125,6 +126,7 @@ void check(Generator &generator) {
 
     generator.may_update =
         pg_class_aclcheck(generator.relid, GetUserId(), ACL_UPDATE) == ACLCHECK_OK;
+    generator.makes = made_from(relation);
     generator.known = {unbound, Kind::none, {}, DT_NOBEGIN, UINT64_MAX};
     generator.is_temporary = relation->rd_islocaltemp;
     generator.needs_wal = RelationNeedsWAL(relation);

@@ -29,6 +29,7 @@ struct Generator {
 
     // What the check found.
     bool may_update;  // the user has UPDATE
+    Kind makes;       // made_from its relation
     int64 start_value;
     int64 max_value;
     int64 increment;

@@ -71,4 +71,15 @@ void find_own_sequence(OwnSequence &sequence) {
     sequence.relid = found;
 }
 
+Kind made_from(Relation relation) {
+    const char *name = RelationGetRelationName(relation);
+    const bool makes_uuids = strcmp(name, uuid_sequence.name) == 0;
+    if (!makes_uuids && strcmp(name, objectid_sequence.name) != 0)
+        return Kind::ids;
+    const Oid extension = getExtensionOfObject(RelationRelationId, RelationGetRelid(relation));
+    if (!OidIsValid(extension) || extension != get_extension_oid(extension_name, true))
+        return Kind::ids;
+    return makes_uuids ? Kind::uuids : Kind::objectids;
+}
+
 }  // namespace shardid

@@ -1,6 +1,8 @@
 // The sequences that the extension brings, as its functions find them.
 #pragma once
 
+#include "binding.hpp"
+
 #include "compat.h"
 
 namespace shardid {
@@ -18,6 +20,9 @@ extern OwnSequence objectid_sequence;
 // Looks it up among the extension's members, so that no other sequence of this name is taken for
 // it, and sets its OID. Raises 42P01 if there is none.
 void find_own_sequence(OwnSequence &sequence);
+
+// What the extension makes from this sequence: ids, unless it is one of those above.
+Kind made_from(Relation relation);
 
 inline Oid own_sequence(OwnSequence &sequence) {
     if (unlikely(!OidIsValid(sequence.relid)))

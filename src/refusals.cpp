@@ -76,9 +76,9 @@ void refuse_binding(const Generator &generator, uint64 wanted, uint64 found) {
                         errmsg("generator %s makes other things", name),
                         errdetail("It makes %s, and this call would draw %s.", described(found),
                                   described(wanted)),
-                        errhint("Use another sequence. To use this one for something else on "
-                                "purpose, run ALTER SEQUENCE %s RESTART first.",
-                                name)));
+                        kind_of(wanted) == Kind::ids
+                            ? errhint("Use another sequence.")
+                            : errhint("Run ALTER SEQUENCE %s RESTART, which forgets it.", name)));
     ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                     errmsg("generator %s has another layout", name),
                     errdetail("It makes %s, and this call would draw %s.", described(found),

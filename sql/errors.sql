@@ -83,6 +83,12 @@ SET shardid.max_lead = '50s';
 SELECT regexp_replace(e, '\d+ ms ahead', 'MANY ms ahead') FROM try('SELECT next_id(1, ''g'')') e;
 SET shardid.max_lead = '200s';
 SELECT try('SELECT next_id(1, ''g'')');
+-- also where it is years
+SELECT setval('g', ((extract(epoch FROM clock_timestamp()) * 1000)::bigint - 1314220021721 + 400 * 86400000::bigint) << 10) > 0;
+SET shardid.max_lead = '399d';
+SELECT regexp_replace(e, '\d+ ms ahead', 'MANY ms ahead') FROM try('SELECT next_id(1, ''g'')') e;
+SET shardid.max_lead = '401d';
+SELECT try('SELECT next_id(1, ''g'')');
 RESET shardid.max_lead;
 
 -- 42809: not a sequence, unlogged; 42P01: nothing there

@@ -74,6 +74,16 @@ ALTER DATABASE :DBNAME RESET shardid.shard_id;
 \c
 SELECT id_shard(0) AS loads_the_library;
 SHOW shardid.max_lead;
+SET shardid.max_lead = '730d';
+SHOW shardid.max_lead;
+-- as the message says it, in milliseconds
+SET shardid.max_lead = 3456000000;
+SHOW shardid.max_lead;
+\set VERBOSITY sqlstate
+SET shardid.max_lead = '100000001d';
+SET shardid.max_lead = -1;
+\set VERBOSITY default
+RESET shardid.max_lead;
 SET shardid.shard_id = -2;
 SET shardid.shard = 5;
 

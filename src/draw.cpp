@@ -154,9 +154,8 @@ pg_attribute_always_inline Attempt decide(const OpenPage &page, const Generator 
     attempt.tick = likely(next.verdict == Verdict::draw) ? next.tick : last;
     const uint64 lead_ms = ms_of_times(layout, lead_of(tick_time(layout, attempt.tick), now));
     attempt.is_ahead = lead_ms > logged_ahead_ms;
-    attempt.outcome = unlikely(lead_ms > static_cast<uint64>(max_lead_ms))
-                          ? Outcome::too_far_ahead
-                          : outcome_of(next.verdict);
+    attempt.outcome =
+        unlikely(lead_ms > max_lead_ms) ? Outcome::too_far_ahead : outcome_of(next.verdict);
     return attempt;
 }
 

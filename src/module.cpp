@@ -11,11 +11,21 @@
 namespace shardid {
 
 int shard_id = unset_shard_id;
-int max_lead_ms;
+uint64 max_lead_ms;
 
 namespace {
 
-constexpr int ms_per_day = 24 * 60 * 60 * 1000;
+constexpr double ms_per_day = 24 * 60 * 60 * 1000;
+
+// 273,790 years: a double still tells every millisecond of them.
+constexpr double longest_lead = 1e8 * ms_per_day;
+
+// As the server keeps it: an integer of milliseconds would end at 24.8 days.
+double max_lead = ms_per_day;
+
+void assign_max_lead(double new_value, void * /*extra*/) {
+    max_lead_ms = static_cast<uint64>(new_value);
+}
 
 void define_settings() {
     DefineCustomIntVariable("shardid.shard_id",
@@ -23,11 +33,11 @@ void define_settings() {
                             "argument.",
                             "-1 means that no shard is set.", &shard_id, unset_shard_id,
                             unset_shard_id, INT_MAX, PGC_USERSET, 0, nullptr, nullptr, nullptr);
-    DefineCustomIntVariable("shardid.max_lead",
-                            "Sets how far a generator may be ahead of the clock before drawing "
-                            "from it is refused.",
-                            nullptr, &max_lead_ms, ms_per_day, 0, INT_MAX, PGC_SUSET, GUC_UNIT_MS,
-                            nullptr, nullptr, nullptr);
+    DefineCustomRealVariable("shardid.max_lead",
+                             "Sets how far a generator may be ahead of the clock before drawing "
+                             "from it is refused.",
+                             nullptr, &max_lead, ms_per_day, 0, longest_lead, PGC_SUSET,
+                             GUC_UNIT_MS, nullptr, assign_max_lead, nullptr);
     MarkGUCPrefixReserved("shardid");
 }
 

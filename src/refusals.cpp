@@ -42,8 +42,9 @@ void refuse_too_far_ahead(const Generator &generator, Kind kind, uint64 lead_ms)
     ereport(ERROR,
             (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
              errmsg("generator %s is too far ahead of the clock", generator_name(generator)),
-             errdetail("It is %llu ms ahead, and shardid.max_lead is %d ms.",
-                       static_cast<unsigned long long>(lead_ms), max_lead_ms),
+             errdetail("It is %llu ms ahead, and shardid.max_lead is %llu ms.",
+                       static_cast<unsigned long long>(lead_ms),
+                       static_cast<unsigned long long>(max_lead_ms)),
              errhint("Set the server's clock right%s or raise shardid.max_lead.",
                      kind == Kind::ids
                          ? ", pass the epoch and sequence_bits that the generator was used with,"

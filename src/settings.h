@@ -1,6 +1,8 @@
 // The extension's settings, defined in module.cpp.
 #pragma once
 
+#include "compat.h"
+
 namespace shardid {
 
 inline constexpr int unset_shard_id = -1;
@@ -9,6 +11,6 @@ inline constexpr int unset_shard_id = -1;
 extern int shard_id;
 
 // shardid.max_lead, in milliseconds: how far a generator may be ahead of the clock.
-extern int max_lead_ms;
+extern uint64 max_lead_ms;
 
 }  // namespace shardid

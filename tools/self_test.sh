@@ -14,7 +14,8 @@ crash_lines=(
     'LOG:  server process (PID 42) was terminated by signal 6: Aborted'
     'LOG:  startup process (PID 42) was terminated by signal 11: Segmentation fault'
     '==42==ERROR: AddressSanitizer: heap-use-after-free on address 0x602000000010'
-    'advance.hpp:12:3: runtime error: shift exponent 64 is too large')
+    'advance.hpp:12:3: runtime error: shift exponent 64 is too large'
+    'WARNING:  problem in alloc set ExprContext: detected write past chunk end in block 0x5581, chunk 0x5590')
 
 # make_up FOLDER OUTPUT [LOG]: what a suite leaves behind.
 make_up() {

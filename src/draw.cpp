@@ -277,7 +277,7 @@ Attempt try_raise(const OpenPage &page, Generator &generator, const Scheme &sche
         attempt.outcome = Outcome::other_binding;
     else if (attempt.tick >= max_tick(scheme.layout))
         attempt.outcome = Outcome::ended;
-    else if (is_unbound && lead_ms_of(attempt, scheme) > static_cast<uint64>(max_lead_ms))
+    else if (is_unbound && lead_ms_of(attempt, scheme) > max_lead_ms)
         attempt.outcome = Outcome::too_far_ahead;
     else
         attempt.covered_by = record_raise(page, generator, tick);

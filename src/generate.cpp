@@ -3,6 +3,10 @@
 #include "draw.h"
 #include "settings.h"
 
+extern "C" {
+#include "commands/dbcommands.h"
+}
+
 namespace shardid {
 
 namespace {
@@ -18,11 +22,14 @@ Datum next_id(Generator &generator, int32 shard_argument, const Scheme &scheme) 
 
 int32 configured_shard() {
     if (unlikely(shard_id == unset_shard_id))
-        ereport(ERROR,
-                (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("no shard is set"),
-                 errdetail("shardid.shard_id is %d.", unset_shard_id),
-                 errhint("Run ALTER DATABASE ... SET shardid.shard_id = ..., or pass the "
-                         "shard to next_id().")));
+        ereport(
+            ERROR,
+            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("no shard is set"),
+             errdetail("shardid.shard_id is %d.", unset_shard_id),
+             errhint("Run SET shardid.shard_id = ... for this session, and ALTER DATABASE %s SET "
+                     "shardid.shard_id = ... for those that connect from now on; or pass the "
+                     "shard to next_id().",
+                     quote_identifier(get_database_name(MyDatabaseId)))));
     return shard_id;
 }
 

@@ -42,13 +42,16 @@ void check_lead(const Scheme &scheme, uint64 tick) {
     const uint64 time = tick_time(scheme.layout, tick);
     if (time <= now || time - now <= max_lead_ms)
         return;
-    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                    errmsg("id is too far ahead of the clock"),
-                    errdetail("It is %llu ms ahead, and shardid.max_lead is %llu ms.",
-                              static_cast<unsigned long long>(time - now),
-                              static_cast<unsigned long long>(max_lead_ms)),
-                    errhint("Set the server's clock right, pass the layout that the id was made "
-                            "with, or raise shardid.max_lead.")));
+    ereport(
+        ERROR,
+        (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+         errmsg("id is too far ahead of the clock"),
+         errdetail("It is %llu ms ahead, and shardid.max_lead is %llu ms.",
+                   static_cast<unsigned long long>(time - now),
+                   static_cast<unsigned long long>(max_lead_ms)),
+         errhint(
+             "Set the server's clock right, pass the layout that the id was made "
+             "with, or raise shardid.max_lead, as a superuser or with SET on this parameter.")));
 }
 
 }  // namespace

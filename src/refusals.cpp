@@ -45,7 +45,8 @@ void refuse_too_far_ahead(const Generator &generator, Kind kind, uint64 lead_ms)
              errdetail("It is %llu ms ahead, and shardid.max_lead is %llu ms.",
                        static_cast<unsigned long long>(lead_ms),
                        static_cast<unsigned long long>(max_lead_ms)),
-             errhint("Set the server's clock right%s or raise shardid.max_lead.",
+             errhint("Set the server's clock right%s or raise shardid.max_lead, as a superuser or "
+                     "with SET on this parameter.",
                      kind == Kind::ids
                          ? ", pass the epoch and sequence_bits that the generator was used with,"
                          : "")));

@@ -1,5 +1,6 @@
 # What needs a server of its own and fits nowhere else: a crash after a rollback to a savepoint, a buffer
-# pool that is small for its sessions, and the remedies of docs/operations.md for a clock that was set forward.
+# pool that is small for its sessions, and what docs/operations.md says of a clock
+# that was set forward and of settings.
 use strict;
 use warnings;
 use FindBin;
@@ -174,5 +175,37 @@ set_fake_clock($clock, '+' . (40 * $days - 3600));
 remedy('leave_out', [ '-v', "highest_id=$future[-1]" ]);
 shop(sprintf $insert, 'met');
 cmp_ok(shop("SELECT min(id) FROM photos WHERE name = 'met'"), '>', $future[-1], 'an hour before, it is raised above them');
+$node->stop;
+
+# Settings: what next_id() without a shard says to do, and what the page says of who may do what, works.
+$node = new_node('settings');
+query('CREATE ROLE shop_owner LOGIN; CREATE DATABASE shop OWNER shop_owner');
+shop('CREATE EXTENSION shardid');
+sub as_owner { return $node->psql('shop', $_[0], extra_params => [ '-U', 'shop_owner' ]) }
+
+my $drawn = 'SELECT id_shard(next_id());';
+my ($hint) = (as_owner($drawn))[2] =~ /HINT:  (.*)/;
+my ($for_session, $for_database) = $hint =~ /\b(SET shardid\.shard_id = )\.\.\..*\b(ALTER DATABASE shop SET shardid\.shard_id = )\.\.\./;
+is((as_owner("$for_session 7; $drawn"))[1], 7, "the hint's SET works: $hint");
+my @answer = as_owner("\\set ON_ERROR_STOP 0\n$drawn\n$for_database 8; $for_session 7; $drawn");
+is($answer[1], 7, 'and its ALTER DATABASE, beside it in a session that next_id() has refused');
+is((as_owner($drawn))[1], 8, 'which shows in the next one');
+query('ALTER DATABASE shop RESET ALL');
+
+# In a session that has not used the extension.
+my $shard_id = 'ALTER DATABASE shop SET shardid.shard_id = 5';
+my $max_lead = "ALTER DATABASE shop SET shardid.max_lead = '40d'";
+like((as_owner($shard_id))[2], qr/permission denied to set parameter/, 'the owner is refused');
+is((as_owner(block_of('operations.md', 'owner')))[0], 0, 'unless the session has used the extension');
+is((as_owner($drawn))[1], 5, 'which shows');
+like((as_owner("SELECT id_shard(0); $max_lead"))[2], qr/permission denied to set parameter "shardid.max_lead"/, 'max_lead is the superuser\'s');
+query(block_of('operations.md', 'grant'));
+is((as_owner("$shard_id; $max_lead"))[0], 0, 'with GRANT SET the owner may set both in any session');
+is((as_owner("$drawn SHOW shardid.max_lead"))[1], "5\n40d", 'which shows');
+query('ALTER DATABASE shop RESET ALL');
+is((as_owner($drawn))[0], 3, 'no shard is set again');
+query(block_of('operations.md', 'system'));
+$node->poll_query_until('shop', 'SELECT id_shard(next_id())', '5');
+is((as_owner($drawn))[1], 5, 'ALTER SYSTEM by a superuser, who loads the extension, holds for all');
 $node->stop;
 done_testing();

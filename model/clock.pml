@@ -27,9 +27,11 @@ mtype:count = { minus, zero, plus };
 byte last;
 bit stamped;
 mtype:count log_cnt;
-/* The page's LSN, by what is asked about it: a bit for each caller that has seen this very LSN, on a
- * page that others moved, at its latest look. An LSN that was left never comes again. */
-byte lsn_seen;
+/* How often a draw has made the page ours, by what is asked about it: a bit for each caller that has
+ * seen this very count, on a page that was not ours, at its latest look. */
+byte count_seen;
+bit moved_ahead; /* of the clock, by others */
+byte first[SESSIONS]; /* the time of the first of these looks */
 
 short told;  /* a bit for each tick */
 byte passed; /* real microseconds since the generator's time last changed, MICROS at most */
@@ -75,19 +77,20 @@ short told_by[SESSIONS]; /* each draws for the shard that has its number */
 #define is_ours (stamped && log_cnt == minus)
 #endif
 
-#define has_seen_lsn(me) ((lsn_seen & (1 << me)) != 0)
+#define has_seen_count(me) ((count_seen & (1 << me)) != 0)
 
 /* Left out: a page that is not ours at two looks is taken for moved once. */
-inline new_lsn() {
-#ifndef NO_LSN_RULE
-    lsn_seen = 0
+inline count_taking() {
+#ifndef NO_COUNT_RULE
+    count_seen = 0
 #else
     skip
 #endif
 }
 
 inline forget(me) {
-    lsn_seen = lsn_seen & ~(1 << me);
+    count_seen = count_seen & ~(1 << me);
+    first[me] = 0;
     began[me] = 0;
     used_up[me] = 0;
     start[me] = 0;
@@ -123,11 +126,11 @@ inline read_clock() {
 }
 
 /* last_tick(): a page that knows nothing of the present time - fresh storage, or moved by others -
- * goes on after the time in which the caller first saw this very move. */
+ * goes on after the time in which the caller first saw it so. */
 inline find_last(me) {
     from = last;
     if
-    :: is_ours -> lsn_seen = lsn_seen & ~(1 << me)
+    :: is_ours -> count_seen = count_seen & ~(1 << me); first[me] = 0
 #ifdef NO_FRESH_WAIT
     :: !is_ours && !stamped
     :: !is_ours && stamped ->
@@ -135,10 +138,11 @@ inline find_last(me) {
     :: !is_ours ->
 #endif
        if
-       :: began[me] && has_seen_lsn(me) -> first_seen = used_up[me]
+       :: began[me] && has_seen_count(me) -> first_seen = first[me]
        :: else -> first_seen = now; began[me] = 0
        fi;
-       lsn_seen = lsn_seen | (1 << me);
+       count_seen = count_seen | (1 << me);
+       first[me] = first_seen;
        raise(from, last_of(first_seen))
     fi
 }
@@ -176,11 +180,11 @@ inline find_earned(me) {
 
 inline check_time(time) {
 #if !defined(ONLY_UNIQUE) && !defined(ONLY_P1)
-    /* P5 */
-    assert(time <= now || time == last / NUMBERS || passed >= MICROS);
+    /* P5; a page that others have moved ahead can have been waited for before */
+    assert(time <= now || time == last / NUMBERS || passed >= MICROS || moved_ahead);
 #ifdef HONEST
-    /* P3: never ahead of the clock, or no further than before */
-    assert(time <= now || time - now <= lead);
+    /* P3: never ahead of the clock, or no further than before; unless others have moved it ahead */
+    assert(time <= now || time - now <= lead || moved_ahead);
     lead = (time > now -> time - now : 0);
 #endif
 #endif
@@ -227,9 +231,8 @@ inline give(me) {
     check_time(tick / NUMBERS);
 #endif
     last = tick;
-    /* WAL is written at the first draw from a page that is not ours, and now and then. */
     if
-    :: !is_ours -> new_lsn()
+    :: !is_ours -> count_taking()
     :: else
     fi;
     stamped = 1;
@@ -365,9 +368,19 @@ end:
 #define are_others_unused (is_unused(1) && is_unused(2))
 #endif
 
+/* setval undoes what was raised: all that is promised is that no tick comes twice. */
+inline forget_raise() {
+#ifdef RAISE
+    raised_to = 0
+#else
+    skip
+#endif
+}
+
 inline measure_lead() {
 #ifdef HONEST
-    lead = (last / NUMBERS > clock / MICROS -> last / NUMBERS - clock / MICROS : 0)
+    lead = (last / NUMBERS > clock / MICROS -> last / NUMBERS - clock / MICROS : 0);
+    moved_ahead = moved_ahead || lead > 0
 #else
     skip
 #endif
@@ -385,7 +398,7 @@ proctype mover() {
     byte to;
 end:
     do
-    /* do_setval: always WAL, log_cnt = 0. */
+    /* do_setval: log_cnt = 0. */
     :: atomic {
            may_move && may_touch ->
            do
@@ -394,15 +407,15 @@ end:
            od;
            last = to;
            log_cnt = zero;
-           new_lsn();
+           forget_raise();
            measure_lead();
            to = 0
        }
-    /* nextval_internal: no WAL within what it has logged ahead, unless a checkpoint came between. */
+    /* nextval_internal */
     :: atomic {
            last < LAST_TICK && may_touch ->
            if
-           :: new_lsn(); log_cnt = plus
+           :: log_cnt = plus
            :: log_cnt == plus
            :: log_cnt == plus -> log_cnt = zero
            fi;
@@ -432,7 +445,6 @@ inline raise_to(time) {
 #else
     log_cnt = (log_cnt == minus -> minus : zero);
 #endif
-    new_lsn();
     measure_lead();
     raise(raised_to, time + 1)
 }

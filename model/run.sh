@@ -176,7 +176,7 @@ breaks 'wait for a clock set back to come again' waits clock.pml -DNO_START_RESE
 breaks 'without the wait on fresh storage' twice clock.pml -DONLY_UNIQUE -DHONEST -DRESTART -DNO_FRESH_WAIT
 breaks 'without a memory in replaced storage' twice clock.pml -DONLY_UNIQUE -DHONEST -DRESTART -DNO_REMEMBER
 breaks 'moved page taken for ours' twice clock.pml -DONLY_UNIQUE -DHONEST -DMOVE -DNO_MOVED_RULE
-breaks 'moved again, not noticed' twice clock.pml -DONLY_UNIQUE -DHONEST -DMOVE -DNO_LSN_RULE
+breaks 'moved again, not noticed' twice clock.pml -DONLY_UNIQUE -DHONEST -DMOVE -DNO_COUNT_RULE
 breaks 'setval, nextval, and taken for ours' twice \
     clock.pml -DONLY_UNIQUE -DHONEST -DMOVE -DMOVED_BY_LOG_CNT_ZERO
 breaks 'moved page ours once raised' twice \

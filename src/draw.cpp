@@ -25,7 +25,7 @@ struct Attempt {
     bool is_mention_due;
     uint64 tick;  // the first one drawn; or the last one, after which none could be drawn
     TimestampTz clock;
-    int takings;            // of a page that is not ours; else not_moved
+    FirstLook look;         // at the page, if it is not ours
     XLogRecPtr covered_by;  // how far WAL has to be durable before the ticks are shown
 };
 
@@ -110,15 +110,16 @@ pg_noinline void learn(Generator &generator) {
 // can move the page again: then the wait begins anew. But moves alone do not keep anybody waiting.
 template <typename L>
 pg_attribute_always_inline uint64 last_tick(const OpenPage &page, const Generator &generator,
-                                            L layout, const Wait &wait, uint64 now, int *takings) {
+                                            L layout, const Wait &wait, uint64 now,
+                                            FirstLook *look) {
     const uint64 last =
         generator.is_temporary ? Max(last_tick_of(page), generator.remembered) : last_tick_of(page);
     if (likely(is_ours(page, generator.stamp)))
         return last;
-    *takings = notes_of(page).takings;
-    const bool none_drawn = wait.takings == *takings && wait.waited_us < takings_last_us;
-    const uint64 first_seen = none_drawn ? wait.vigil.used_up_time : now;
-    return Max(last, make_tick(layout, first_seen, max_sequence(layout)));
+    look->takings = notes_of(page).takings;
+    const bool none_drawn = wait.look.takings == look->takings && wait.waited_us < takings_last_us;
+    look->time = none_drawn ? wait.look.time : now;
+    return Max(last, make_tick(layout, look->time, max_sequence(layout)));
 }
 
 uint64 lead_of(uint64 time, uint64 now) {
@@ -140,13 +141,13 @@ template <typename L>
 pg_attribute_always_inline Attempt decide(const OpenPage &page, const Generator &generator,
                                           const SchemeOf<L> &scheme, const Wait &wait) {
     const TimestampTz clock = GetCurrentTimestamp();
-    Attempt attempt{Outcome::before_epoch, false, false, 0, clock, not_moved, InvalidXLogRecPtr};
+    Attempt attempt{Outcome::before_epoch, false, false, 0, clock, no_look, InvalidXLogRecPtr};
     if (unlikely(clock < scheme.epoch))
         return attempt;
 
     const L layout = scheme.layout;
     const uint64 now = time_at(scheme.epoch, clock, step_us(layout));
-    const uint64 last = last_tick(page, generator, layout, wait, now, &attempt.takings);
+    const uint64 last = last_tick(page, generator, layout, wait, now, &attempt.look);
     const uint64 step_to =
         unlikely(wait.began) ? earned_time(wait, tick_time(layout, last), clock) : 0;
 
@@ -262,7 +263,7 @@ pg_attribute_always_inline Ticks draw(Generator &generator, const SchemeOf<L> &s
             refuse(generator, scheme, attempt);
         wait_for_next(wait, scheme.epoch, tick_time(scheme.layout, attempt.tick), attempt.clock,
                       step_us(scheme.layout));
-        wait.takings = attempt.takings;
+        wait.look = attempt.look;
     }
 }
 
@@ -270,7 +271,7 @@ pg_attribute_always_inline Ticks draw(Generator &generator, const SchemeOf<L> &s
 // from, is left alone: it is another layout's.
 Attempt try_raise(const OpenPage &page, Generator &generator, const Scheme &scheme, uint64 tick) {
     const TimestampTz clock = GetCurrentTimestamp();
-    Attempt attempt{Outcome::drawn,   false, false, Max(tick, last_tick_of(page)), clock, not_moved,
+    Attempt attempt{Outcome::drawn,   false, false, Max(tick, last_tick_of(page)), clock, no_look,
                     InvalidXLogRecPtr};
     const bool is_unbound = binding_of(page) == unbound;
     if (!is_right(page, generator))

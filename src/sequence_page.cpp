@@ -207,8 +207,10 @@ XLogRecPtr record_raise(const OpenPage &page, const Generator &generator, uint64
     const uint64 binding = generator.known.binding;
     const uint64 last = Max(last_tick_of(page), tick);
     const bool is_there = page.data->is_called && last_tick_of(page) == last;
-    const int64 log_cnt = is_ours(page, generator.stamp) ? log_cnt_of(0) : 0;
-    if (is_there && binding_of(page) == binding)
+    const bool ours = is_ours(page, generator.stamp);
+    const int64 log_cnt = ours ? log_cnt_of(0) : 0;
+    // Who has moved a page that is not ours may have left it in no WAL that will be replayed.
+    if (is_there && ours)
         return generator.needs_wal ? PageGetLSN(page.page) : InvalidXLogRecPtr;
 
     MarkBufferDirty(page.buffer);

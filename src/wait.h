@@ -6,18 +6,25 @@
 
 namespace shardid {
 
+// The first look of a wait at a page that was not ours: its takings (page_notes.hpp), and the time.
+struct FirstLook {
+    int takings;
+    uint64 time;
+};
+
+inline constexpr FirstLook no_look{.takings = -1, .time = 0};
+
 // One wait of one caller. How much time really passed is measured by a clock that cannot be set.
 struct Wait {
     bool began;
     Vigil vigil;
     instr_time since;
     int64 waited_us;
-    int takings;  // of the page, if it was not ours when the time was found used up
+    FirstLook look;
 };
 
-inline constexpr int not_moved = -1;
 inline constexpr Wait no_wait{
-    .began = false, .vigil = {}, .since = {}, .waited_us = 0, .takings = not_moved};
+    .began = false, .vigil = {}, .since = {}, .waited_us = 0, .look = no_look};
 
 // Sleeps until it makes sense to try again, a step of time at most, having found `used_up_time`
 // used up when the clock was at `clock`. Can be cancelled.

@@ -7,6 +7,7 @@
 #include "draw.h"
 #include "objectid_datum.h"
 #include "own_sequence.h"
+#include "sequence.h"
 #include "uuid_parts.h"
 
 extern "C" {
@@ -31,8 +32,11 @@ uint64 draw(Generator &generator, TimestampTz epoch) {
 // the sequence is the user's, waits for transactions that draw, and makes all sessions look at it
 // again. Any option does; this one changes nothing.
 void forget_seed(Oid sequence) {
-    const char *name = quote_qualified_identifier(get_namespace_name(get_rel_namespace(sequence)),
-                                                  get_rel_name(sequence));
+    Relation relation =
+        open_sequence(sequence, AccessShareLock, "It was dropped just now: call again.");
+    const char *name = qualified_name(relation);
+    relation_close(relation, NoLock);
+
     SPI_connect();
     const int result = SPI_execute(psprintf("ALTER SEQUENCE %s INCREMENT BY 1", name), false, 0);
     if (result != SPI_OK_UTILITY)

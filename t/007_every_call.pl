@@ -78,7 +78,8 @@ SQL
 # the statement given here, in most cases: what calls with other layouts leave behind is a state too.
 my %state = (
 	generator => 'SELECT setval(%s, 1)',
-	fresh => 'SELECT setval(%s, 1, false)',
+	fresh => '/* %s */ ALTER SEQUENCE fresh RESTART',
+	not_called => 'SELECT setval(%s, 1, false)',
 	near_its_end => 'SELECT setval(%s, 9223372036854775806)',
 	at_its_end => 'SELECT setval(%s, 9223372036854775807)',
 	near_the_end_of_the_layout => 'SELECT setval(%s, (1::bigint << 51) - 2)',
@@ -137,6 +138,7 @@ sub create_relations
 CREATE SEQUENCE generator;
 CREATE SEQUENCE fresh;
 CREATE SEQUENCE near_its_end;
+CREATE SEQUENCE not_called;
 CREATE SEQUENCE at_its_end;
 CREATE SEQUENCE near_the_end_of_the_layout;
 CREATE SEQUENCE below_zero MINVALUE -9223372036854775808;

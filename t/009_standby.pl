@@ -35,6 +35,7 @@ my $primary = new_node('primary', <<'CONF', allows_streaming => 1);
 wal_consistency_checking = 'sequence'
 max_prepared_transactions = 10
 autovacuum = off
+shared_buffers = 32MB # of which a session may keep eight pages pinned
 CONF
 my $standby = new_standby($primary);
 my @topics = map { /(\w+)\.sql$/ } sort glob 'sql/*.sql';

@@ -12,7 +12,7 @@ my $node = new_node('moved');
 # Three sessions in bulk, and beside them one that moves their generator, for some seconds.
 sub draw_beside
 {
-	my ($name, $moves) = @_;
+	my ($name, $moves, %allowed) = @_;
 	$node->safe_psql('postgres', 'CREATE SEQUENCE g');
 	my $seconds = rounds(3, 30);
 	my $clients = start_clients($node, 3,
@@ -37,7 +37,7 @@ END
 SELECT count FROM moved;
 SQL
 	finish_clients($clients);
-	my $verdict = judge_clients([$clients]);
+	my $verdict = judge_clients([$clients], %allowed);
 	cmp_ok($moved, '>', 10, "$name: moved $moved times");
 	cmp_ok($verdict->{ids}, '>', 100, "$name: $verdict->{ids} ids drawn beside");
 	is_innocent($verdict, $name, $moved);
@@ -52,7 +52,8 @@ draw_beside('setval to the value read before, at once',
 draw_beside('setval to the value of some ids ago, and nextval',
 	q{PERFORM pg_sleep(0.0005); PERFORM setval('g', before); PERFORM nextval('g');});
 # Moves alone keep nobody waiting, however fast they follow each other.
-draw_beside('nextval in a loop', q{PERFORM nextval('g');});
+# (nextval may step out of the millisecond into the next one.)
+draw_beside('nextval in a loop', q{PERFORM nextval('g');}, lead_ms => 1000);
 draw_beside('setval to 1', q{PERFORM setval('g', 1);});
 draw_beside('setval and raise_generator',
 	q{PERFORM pg_sleep(0.0005); PERFORM setval('g', before, false); PERFORM raise_generator('g', 5);});

@@ -52,8 +52,8 @@ draw_beside('setval to the value read before, at once',
 draw_beside('setval to the value of some ids ago, and nextval',
 	q{PERFORM pg_sleep(0.0005); PERFORM setval('g', before); PERFORM nextval('g');});
 # Moves alone keep nobody waiting, however fast they follow each other.
-# (nextval may step out of the millisecond into the next one.)
-draw_beside('nextval in a loop', q{PERFORM nextval('g');}, lead_ms => 1000);
+# (nextval waits for no millisecond, and carries the generator some of them ahead.)
+draw_beside('nextval in a loop', q{PERFORM nextval('g');}, lead_ms => 1000, clock_percent => 10000);
 draw_beside('setval to 1', q{PERFORM setval('g', 1);});
 draw_beside('setval and raise_generator',
 	q{PERFORM pg_sleep(0.0005); PERFORM setval('g', before, false); PERFORM raise_generator('g', 5);});

@@ -22,6 +22,8 @@ fi
 
 releases=${RELEASES:-bookworm trixie sid experimental}
 purposes=(build test ${FULL:+full source} ${SOURCE:+source})
+# A program frees little when it ends; a library that a test preloads comes before ASan's.
+export ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:verify_asan_link_order=0
 # Not /tmp: device files are made there, which some machines do not allow.
 work=$(mktemp -d /var/tmp/shardid-matrix.XXXXXX)
 folders=${CACHE:-$work}
@@ -38,9 +40,9 @@ trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# Of the folder's own server, or of that whose pg_config is named.
+# Of the folder's own server, or of that whose pg_config is named; ? where there is none.
 server_version() {
-    tools/chroot.sh "$1" "${2:-pg_config}" --version | sed -E 's/^PostgreSQL ([^ ]+).*/\1/'
+    tools/chroot.sh "$1" "${2:-pg_config}" --version 2>/dev/null | sed -E 's/^PostgreSQL ([^ ]+).*/\1/' || echo '?'
 }
 
 test_in() {
@@ -49,11 +51,8 @@ test_in() {
     UPGRADE_FROM=$old tools/chroot.sh "$folder" make "test${FULL:+-full}"
 }
 
-# A library that a test preloads comes before ASan's; a server frees little when it ends.
 test_built() {
-    local folder=$1
-    FULL='' PG_CONFIG=$2 ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:verify_asan_link_order=0 \
-        tools/chroot.sh "$folder" make test
+    FULL='' PG_CONFIG=$2 tools/chroot.sh "$1" make test
 }
 
 # Runs a function into the log and shows the log's end if it fails. In a subshell of its own: what is called
@@ -90,7 +89,7 @@ run_release() {
     if logged "$work/prepare.log" 40 prepare "$release" "$folder" "${purposes[@]}"; then
         logged "$work/log" +1 test_in "$folder" || true
     fi
-    version=$(server_version "$folder" 2>/dev/null) || version='?'
+    version=$(server_version "$folder")
     tested+=("${version%%.*}")
     report "PostgreSQL $version ($release)" "$work/log" "$since"
 }

@@ -2,7 +2,7 @@ EXTENSION = shardid
 MODULE_big = shardid
 DATA = shardid--1.0.sql
 OBJS = src/module.o src/generate.o src/inspect.o src/uuid.o src/uuid_parts.o src/objectid.o src/foreign_ids.o \
-       src/own_sequence.o src/arguments.o \
+       src/own_sequence.o src/arguments.o src/bulk_defaults.o \
        src/generator.o src/draw.o src/refusals.o src/raise.o src/wait.o src/sequence_page.o src/page_pin.o \
        src/durable.o src/replaced_storage.o src/batch.o src/sequence.o src/row.o src/status.o src/range.o \
        src/scatter.o src/short_text.o

@@ -20,6 +20,17 @@ SELECT pg_catalog.pg_extension_config_dump('shardid_seq'::pg_catalog.regclass, '
 -- here, and who owns the database that a superuser restores it into, can draw, dump and restore.
 GRANT SELECT, USAGE, UPDATE ON SEQUENCE shardid_seq TO @extowner@, pg_database_owner WITH GRANT OPTION;
 
+-- Called by the planner, for the functions that draw. Nobody else can, nor make one of this name: an argument of
+-- type internal is for superusers to declare, and for nobody to pass.
+
+CREATE FUNCTION shardid_support(pg_catalog.internal)
+RETURNS pg_catalog.internal
+AS 'MODULE_PATHNAME', 'shardid_support'
+LANGUAGE C STABLE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION shardid_support(pg_catalog.internal) IS
+'helps the planner, so that COPY inserts rows with ids by DEFAULT in batches; not to be called';
+
 -- Drawing ids.
 
 CREATE FUNCTION next_id(
@@ -30,7 +41,8 @@ CREATE FUNCTION next_id(
     sequence_bits int DEFAULT 10)
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'shardid_next_id'
-LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+SUPPORT shardid_support;
 
 COMMENT ON FUNCTION next_id(int, pg_catalog.regclass, pg_catalog.timestamptz, int, int) IS
 'draws a new id for the shard: unique and increasing for this generator, made of time, shard and sequence';
@@ -42,7 +54,8 @@ CREATE FUNCTION next_id(
     sequence_bits int DEFAULT 10)
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'shardid_next_id_of_set_shard'
-LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+SUPPORT shardid_support;
 
 COMMENT ON FUNCTION next_id(pg_catalog.regclass, pg_catalog.timestamptz, int, int) IS
 'draws a new id for the shard that the setting shardid.shard_id names';
@@ -359,7 +372,8 @@ GRANT SELECT, USAGE, UPDATE ON SEQUENCE shardid_uuid_seq, shardid_objectid_seq
 CREATE FUNCTION uuid_v1()
 RETURNS pg_catalog.uuid
 AS 'MODULE_PATHNAME', 'shardid_uuid_v1'
-LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+SUPPORT shardid_support;
 
 COMMENT ON FUNCTION uuid_v1() IS
 'makes a new UUID of version 1: unique, and later than all that this database has made';
@@ -387,7 +401,8 @@ COMMENT ON FUNCTION objectid_timestamp(pg_catalog.bytea) IS
 CREATE FUNCTION objectid()
 RETURNS pg_catalog.bytea
 AS 'MODULE_PATHNAME', 'shardid_objectid'
-LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+SUPPORT shardid_support;
 
 COMMENT ON FUNCTION objectid() IS
 'makes a new ObjectId: unique, and above all that this database has made, until renew_identity() changes its bytes';

@@ -13,6 +13,7 @@ extern "C" {
 #include "access/xloginsert.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_control.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_sequence.h"
 #include "commands/sequence.h"
 #include "fmgr.h"
@@ -155,6 +156,17 @@ inline uint32 wait_event_named([[maybe_unused]] const char *name) {
 #else
     return PG_WAIT_EXTENSION;
 #endif
+}
+
+// Whether the current user may call the function. Privileges got one function for all in 16.
+inline bool may_execute(Oid function) {
+#if PG_VERSION_NUM >= 160000
+    const AclResult result =
+        object_aclcheck(ProcedureRelationId, function, GetUserId(), ACL_EXECUTE);
+#else
+    const AclResult result = pg_proc_aclcheck(function, GetUserId(), ACL_EXECUTE);
+#endif
+    return result == ACLCHECK_OK;
 }
 
 // What was an int became an enum in 19, and SEQ_MAGIC was private to sequence.c before.

@@ -173,6 +173,8 @@ class Statement(TypesOfStatement):
         elif word == "EXECUTE" and self.at(i + 1, "FUNCTION") and not self.has_schema(i + 2) and (
                 self.text(i + 2) not in self.script.made_functions):
             self.complain(i, f"function {self.text(i + 2)} has no schema")
+        elif word == "SUPPORT" and not self.has_schema(i + 1) and self.text(i + 1) not in self.script.made_functions:
+            self.complain(i, f"function {self.text(i + 1)} has no schema")
         elif word == "NULL" and self.is_argument(i) and self.text(i + 1) != "::":
             self.complain(i, "NULL without a type")
 

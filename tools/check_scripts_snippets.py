@@ -1,7 +1,8 @@
 """What tools/check_scripts.py has to refuse, each with a part of what it then says, and what it has to
 let pass."""
 
-MADE = ["CREATE SEQUENCE own_sequence;", "CREATE TABLE own_table ();", "CREATE FUNCTION own_trigger() ..."]
+MADE = ["CREATE SEQUENCE own_sequence;", "CREATE TABLE own_table ();", "CREATE FUNCTION own_trigger() ...",
+        "CREATE FUNCTION own_support(pg_catalog.internal) ..."]
 
 REFUSED = [
     # Calls.
@@ -94,6 +95,7 @@ REFUSED = [
     ("DO $$ BEGIN PERFORM f(1); END $$;", "does not know"),
     ("CREATE FUNCTION a() RETURNS int AS 'LANGUAGE C' LANGUAGE plpgsql;", "body between quotes"),
     ("CREATE TRIGGER t BEFORE INSERT ON own_table FOR EACH ROW EXECUTE FUNCTION f();", "function f has no schema"),
+    ("CREATE FUNCTION a() RETURNS int AS 'MODULE_PATHNAME' LANGUAGE C SUPPORT f;", "function f has no schema"),
     # Statements.
     ("CREATE OR REPLACE FUNCTION a() RETURNS int AS 'MODULE_PATHNAME' LANGUAGE C;", "OR REPLACE"),
     ("CREATE SEQUENCE IF NOT EXISTS a;", "IF NOT EXISTS"),
@@ -131,6 +133,7 @@ PASSED = [
     "UPDATE own_table SET b = 1, c = NULL WHERE b OPERATOR(pg_catalog.=) 2;",
     "ALTER TABLE own_table ADD COLUMN d pg_catalog.text, ALTER COLUMN b TYPE bigint;",
     "CREATE TRIGGER t BEFORE INSERT ON own_table FOR EACH ROW EXECUTE FUNCTION own_trigger();",
+    "CREATE FUNCTION a() RETURNS int AS 'MODULE_PATHNAME' LANGUAGE C SUPPORT own_support;",
 ]
 
 # In an extension that is not relocatable.

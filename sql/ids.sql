@@ -79,11 +79,17 @@ SHOW shardid.max_lead;
 -- as the message says it, in milliseconds
 SET shardid.max_lead = 3456000000;
 SHOW shardid.max_lead;
+SHOW shardid.max_borrow;
+SET shardid.max_borrow = 90000;
+SHOW shardid.max_borrow;
 \set VERBOSITY sqlstate
 SET shardid.max_lead = '100000001d';
 SET shardid.max_lead = -1;
+SET shardid.max_borrow = '25d';
+SET shardid.max_borrow = -1;
 \set VERBOSITY default
 RESET shardid.max_lead;
+RESET shardid.max_borrow;
 SET shardid.shard_id = -2;
 SET shardid.shard = 5;
 

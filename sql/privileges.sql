@@ -89,8 +89,20 @@ GRANT USAGE ON SEQUENCE shardid_seq TO regress_shardid_user;
 SET ROLE regress_shardid_user;
 SELECT next_id(1) IS NOT NULL AS granted;
 
--- max_lead is the superuser's.
+-- max_lead and max_borrow are the superuser's, and whom it lets set them.
 SET shardid.max_lead = '1h';
+SET shardid.max_borrow = '1h';
+RESET ROLE;
+GRANT SET ON PARAMETER shardid.max_borrow TO regress_shardid_user;
+SET ROLE regress_shardid_user;
+SET shardid.max_borrow = '1h';
+SHOW shardid.max_borrow;
+SELECT next_id(1) IS NOT NULL AS may_borrow;
+RESET shardid.max_borrow;
+RESET ROLE;
+REVOKE SET ON PARAMETER shardid.max_borrow FROM regress_shardid_user;
+SET ROLE regress_shardid_user;
+SET shardid.max_borrow = '1h';
 SET shardid.shard_id = 9;
 SELECT id_shard(next_id()) AS own_setting;
 RESET shardid.shard_id;

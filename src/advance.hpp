@@ -52,6 +52,18 @@ constexpr Advance advance(L layout, std::uint64_t last, std::uint64_t now,
     return {Verdict::draw, last + 1};
 }
 
+// As advance, for a caller that may borrow time: where every number of the last time is used up, it
+// steps on at once, if that takes it no further ahead of the clock than `borrow` times.
+template <typename L = Layout>
+constexpr Advance advance_or_borrow(L layout, std::uint64_t last, std::uint64_t now,
+                                    std::uint64_t borrow) {
+    const Advance next = advance(layout, last, now);
+    const std::uint64_t step_to = tick_time(layout, last) + 1;
+    if (next.verdict != Verdict::wait || step_to - now > borrow)
+        return next;
+    return advance(layout, last, now, step_to);
+}
+
 // How many of the `wanted` ticks after this one are of the same time, and can be drawn with it.
 template <typename L = Layout>
 constexpr std::uint64_t further_ticks(L layout, std::uint64_t tick, std::uint64_t wanted) {
@@ -159,10 +171,21 @@ static_assert(draws(advance(l, tick(5, 1023), 5, 6), tick(6, 0)));
 static_assert(draws(advance(l, tick(5, 1023), 9, 6), tick(9, 0)));
 // Another caller stepped first: what was earned by waiting is worth nothing any more.
 static_assert(draws(advance(l, tick(6, 3), 5, 6), tick(6, 4)));
+// Borrowed: only where the time is used up, one time at once, and no further than allowed.
+static_assert(draws(advance_or_borrow(l, tick(5, 1022), 5, 9), tick(5, 1023)) &&
+              draws(advance_or_borrow(l, tick(5, 1023), 5, 9), tick(6, 0)) &&
+              draws(advance_or_borrow(l, tick(5, 1023), 9, 9), tick(9, 0)));
+static_assert(draws(advance_or_borrow(l, tick(13, 1023), 5, 9), tick(14, 0)) &&
+              advance_or_borrow(l, tick(14, 1023), 5, 9).verdict == Verdict::wait &&
+              draws(advance_or_borrow(l, tick(14, 1023), 6, 9), tick(15, 0)));
+static_assert(advance_or_borrow(l, tick(5, 1023), 5, 0).verdict == Verdict::wait &&
+              draws(advance_or_borrow(l, tick(5, 1023), 5, 1), tick(6, 0)) &&
+              draws(advance_or_borrow(l, tick(5, 1023), 0, UINT64_MAX), tick(6, 0)));
 // The end of the field.
 static_assert(draws(advance(l, tick(5, 7), max_time(l)), tick(max_time(l), 8)));
 static_assert(advance(l, tick(5, 7), max_time(l) + 1).verdict == Verdict::ended);
 static_assert(advance(l, max_tick(l), 5).verdict == Verdict::ended);
+static_assert(advance_or_borrow(l, max_tick(l), max_time(l), UINT64_MAX).verdict == Verdict::ended);
 static_assert(advance({0, 10}, INT64_MAX, 5).verdict == Verdict::ended);
 // One number a millisecond.
 static_assert(draws(advance({10, 0}, 5, 6), 6));

@@ -122,6 +122,45 @@ pg_attribute_always_inline uint64 last_tick(const OpenPage &page, const Generato
     return Max(last, make_tick(layout, look->time, max_sequence(layout)));
 }
 
+// How far ahead of the clock this session may step instead of waiting. A crash takes the generator
+// a second further: from there it must still be drawn from.
+uint64 most_borrowed_ms() {
+    const uint64 drawable = max_lead_ms > logged_ahead_ms ? max_lead_ms - logged_ahead_ms : 0;
+    return Min(static_cast<uint64>(max_borrow_ms), drawable);
+}
+
+// Instead of a wait. On a page that is not ours there is none: it may not go on before the clock
+// does (see last_tick).
+pg_noinline Advance borrow(const OpenPage &page, const Generator &generator, Layout layout,
+                           uint64 last, uint64 now) {
+    const bool may_borrow = generator.borrows && is_ours(page, generator.stamp);
+    return advance_or_borrow(layout, last, now, may_borrow ? most_borrowed_ms() : 0);
+}
+
+// Whether this is the first time that the session may borrow from the generator: it says so in the
+// log, outside every lock, before it does.
+pg_noinline bool begins_to_borrow(Generator &generator, Layout /*layout*/, const FirstLook &look) {
+    const bool is_page_ours = look.takings == no_look.takings;
+    if (generator.borrows || !is_page_ours || most_borrowed_ms() == 0)
+        return false;
+    generator.borrows = true;
+    mention_borrowing(generator, most_borrowed_ms());
+    return true;
+}
+
+// Only ids are borrowed.
+template <std::int64_t step, std::uint64_t numbers, std::uint64_t last>
+Advance borrow(const OpenPage & /*page*/, const Generator & /*generator*/,
+               Count<step, numbers, last> /*count*/, uint64 /*last*/, uint64 /*now*/) {
+    return {Verdict::wait, 0};
+}
+
+template <std::int64_t step, std::uint64_t numbers, std::uint64_t last>
+bool begins_to_borrow(Generator & /*generator*/, Count<step, numbers, last> /*count*/,
+                      const FirstLook & /*look*/) {
+    return false;
+}
+
 uint64 lead_of(uint64 time, uint64 now) {
     return time > now ? time - now : 0;
 }
@@ -151,7 +190,9 @@ pg_attribute_always_inline Attempt decide(const OpenPage &page, const Generator 
     const uint64 step_to =
         unlikely(wait.began) ? earned_time(wait, tick_time(layout, last), clock) : 0;
 
-    const Advance next = advance(layout, last, now, step_to);
+    Advance next = advance(layout, last, now, step_to);
+    if (unlikely(next.verdict == Verdict::wait))
+        next = borrow(page, generator, layout, last, now);
     attempt.tick = likely(next.verdict == Verdict::draw) ? next.tick : last;
     const uint64 lead_ms = ms_of_times(layout, lead_of(tick_time(layout, attempt.tick), now));
     attempt.is_ahead = lead_ms > logged_ahead_ms;
@@ -261,6 +302,8 @@ pg_attribute_always_inline Ticks draw(Generator &generator, const SchemeOf<L> &s
         }
         if (attempt.outcome != Outcome::wait)
             refuse(generator, scheme, attempt);
+        if (begins_to_borrow(generator, scheme.layout, attempt.look))
+            continue;
         wait_for_next(wait, scheme.epoch, tick_time(scheme.layout, attempt.tick), attempt.clock,
                       step_us(scheme.layout));
         wait.look = attempt.look;

@@ -8,8 +8,9 @@
 namespace shardid {
 
 // The next tick: greater than every tick drawn from this generator before, not later than the clock
-// unless the clock was set back, durable when returned. Waits, outside every lock and open to
-// cancellation, where the layout's rate demands it.
+// unless the clock was set back or a session has borrowed time, durable when returned. Waits,
+// outside every lock and open to cancellation, where the layout's rate demands it; of ids, only
+// where shardid.max_borrow lets it step no further ahead of the clock.
 // REQUIRED: scheme is valid, check_max_value.
 // Raises 22008 when the clock is before the epoch, 2200H when the time field is exhausted, 55000
 // when the generator is further ahead of the clock than shardid.max_lead or its storage is bound to

@@ -43,6 +43,7 @@ struct Generator {
     // For draw.cpp.
     Known known;
     bool has_warned;  // of negative ids, in this session
+    bool borrows;     // has said in the log that this session may step ahead of the clock
 
     // For page_pin.cpp.
     Buffer recent_buffer;              // where its page was last seen

@@ -12,6 +12,7 @@ namespace shardid {
 
 int shard_id = unset_shard_id;
 uint64 max_lead_ms;
+int max_borrow_ms;
 
 namespace {
 
@@ -38,6 +39,13 @@ void define_settings() {
                              "from it is refused.",
                              nullptr, &max_lead, ms_per_day, 0, longest_lead, PGC_SUSET,
                              GUC_UNIT_MS, nullptr, assign_max_lead, nullptr);
+    DefineCustomIntVariable("shardid.max_borrow",
+                            "Sets how far ahead of the clock drawing ids may step on, when those "
+                            "of a millisecond are used up, instead of waiting.",
+                            "0 means to wait. Ids that others draw from the generator meanwhile "
+                            "are as far ahead.",
+                            &max_borrow_ms, 0, 0, INT_MAX, PGC_SUSET, GUC_UNIT_MS, nullptr, nullptr,
+                            nullptr);
     MarkGUCPrefixReserved("shardid");
 }
 

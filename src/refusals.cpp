@@ -107,9 +107,18 @@ void refuse_jump(const Generator &generator, uint64 tick) {
 void mention_lead(const Generator &generator, uint64 lead_ms) {
     ereport(LOG, (errmsg("generator %s is %llu ms ahead of the clock", generator_name(generator),
                          static_cast<unsigned long long>(lead_ms)),
-                  errdetail("Its ids say a later time than the clock, which has perhaps been set "
-                            "back, until the clock has caught up."),
+                  errdetail("Its ids say a later time than the clock until that has caught up. The "
+                            "clock has perhaps been set back, or a session draws with "
+                            "shardid.max_borrow."),
                   errhint("Check the server's clock.")));
+}
+
+void mention_borrowing(const Generator &generator, uint64 most_ms) {
+    ereport(LOG,
+            (errmsg("generator %s may step up to %llu ms ahead of the clock",
+                    generator_name(generator), static_cast<unsigned long long>(most_ms)),
+             errdetail("This session draws with shardid.max_borrow. Until the clock has caught up, "
+                       "ids that other sessions draw from the generator are as far ahead.")));
 }
 
 void warn_of_negative_ids(const Generator &generator, const Scheme &scheme, TimestampTz clock) {

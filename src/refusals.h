@@ -23,6 +23,7 @@ namespace shardid {
 
 // To the server's log.
 void mention_lead(const Generator &generator, uint64 lead_ms);
+void mention_borrowing(const Generator &generator, uint64 most_ms);
 
 // To the client, as a warning.
 void warn_of_negative_ids(const Generator &generator, const Scheme &scheme, TimestampTz clock);

@@ -13,4 +13,8 @@ extern int shard_id;
 // shardid.max_lead, in milliseconds: how far a generator may be ahead of the clock.
 extern uint64 max_lead_ms;
 
+// shardid.max_borrow, in milliseconds: how far ahead of the clock a draw may step instead of
+// waiting.
+extern int max_borrow_ms;
+
 }  // namespace shardid

@@ -139,6 +139,21 @@ void check_further_ticks(Source &source, Layout l, std::uint64_t tick) {
         REQUIRE(advance(l, tick + further, time).verdict != Verdict::draw);
 }
 
+// Time is borrowed only where the last one is used up, one at once, and no further than allowed.
+template <typename Source>
+void check_borrowing(Source &source, Layout l, std::uint64_t last, std::uint64_t now) {
+    const std::uint64_t borrow = source.below(2) == 0 ? source.below(4) : source.up_to(UINT64_MAX);
+    const std::uint64_t last_time = tick_time(l, last);
+    const Advance next = advance(l, last, now);
+    const Advance borrowed = advance_or_borrow(l, last, now, borrow);
+    if (next.verdict != Verdict::wait)
+        REQUIRE(borrowed.verdict == next.verdict && borrowed.tick == next.tick);
+    else if (borrowed.verdict == Verdict::draw)
+        REQUIRE(borrowed.tick == make_tick(l, last_time + 1, 0) && last_time + 1 - now <= borrow);
+    else
+        REQUIRE(borrowed.verdict == Verdict::wait && last_time + 1 - now > borrow);
+}
+
 template <typename Source>
 void check_advance(Source &source) {
     const Layout l = any_layout(source);
@@ -149,6 +164,7 @@ void check_advance(Source &source) {
     const std::uint64_t step_to = source.below(4) == 0 ? last_time + 1 : 0;
     const Advance next = advance(l, last, now, step_to);
     const std::uint64_t clock = now > step_to ? now : step_to;
+    check_borrowing(source, l, last, now);
 
     switch (next.verdict) {
         case Verdict::draw:
@@ -559,6 +575,7 @@ inline std::uint64_t part_of(std::int64_t step, std::int64_t us) {
 }
 
 struct Caller {
+    std::uint64_t borrow;
     std::int64_t wakes_at;
     bool waits;
     Vigil vigil;
@@ -572,7 +589,9 @@ Advance try_to_advance(const Caller &caller, L l, std::uint64_t last, std::int64
     const std::uint64_t last_time = tick_time(l, last);
     const bool earned = caller.waits && last_time == caller.vigil.used_up_time &&
                         may_step(caller.vigil, shown, real - caller.since);
-    return advance(l, last, time_at(0, shown, step_us(l)), earned ? last_time + 1 : 0);
+    const std::uint64_t now = time_at(0, shown, step_us(l));
+    const Advance next = advance(l, last, now, earned ? last_time + 1 : 0);
+    return next.verdict == Verdict::wait ? advance_or_borrow(l, last, now, caller.borrow) : next;
 }
 
 inline std::int64_t begin_to_wait(Caller &caller, std::uint64_t last_time, std::int64_t shown,
@@ -589,12 +608,14 @@ inline std::int64_t begin_to_wait(Caller &caller, std::uint64_t last_time, std::
     return sleep;
 }
 
-// Some callers draw from one generator as fast as they can.
+// Some callers draw from one generator as fast as they can; some of them may borrow time.
 template <typename Source, typename L>
 void simulate_callers(Source &source, L l) {
     const std::int64_t step = step_us(l);
     Clock clock;
     std::vector<Caller> callers(1 + source.below(6));
+    for (Caller &caller : callers)
+        caller.borrow = source.below(4) == 0 ? source.below(30) : 0;
     std::unordered_map<std::uint64_t, std::uint64_t> drawn_in;
     std::uint64_t last = 0;
     std::int64_t drawn_at = 0;     // real time of the last draw
@@ -625,9 +646,10 @@ void simulate_callers(Source &source, L l) {
         REQUIRE(next.verdict == Verdict::draw && next.tick > last);
         const std::uint64_t time = tick_time(l, next.tick);
         REQUIRE(++drawn_in[time] <= max_sequence(l) + 1);
-        if (time > last_time && time > time_at(0, shown, step)) {
-            // Ahead of the clock: a step at most for each that really passes.
-            REQUIRE(stepped_at < 0 || real - stepped_at >= step);
+        const std::uint64_t now = time_at(0, shown, step);
+        if (time > last_time && time > now) {
+            // Ahead of the clock: borrowed, or a step at most for each that really passes.
+            REQUIRE(stepped_at < 0 || real - stepped_at >= step || time - now <= caller->borrow);
             stepped_at = real;
         }
         last = next.tick;

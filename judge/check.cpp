@@ -1,7 +1,7 @@
 // Judges ids by what clients received, and by nothing else:
 //
-//     check [--shard-bits N] [--sequence-bits N] [--epoch-ms N] [--lead-ms N] [--clock-percent N]
-//           FILE...
+//     check [--shard-bits N] [--sequence-bits N] [--epoch-ms N] [--lead-ms N] [--borrow-ms N]
+//           [--clock-percent N] FILE...
 //
 // The files are histories of one generator, a session each (see history.hpp); the layout is
 // Instagram's unless given. Prints, a line each, how many there were of
@@ -12,9 +12,10 @@
 //     crossings      ids not above one whose call had returned before theirs began, in any session
 //     over_capacity  ids of one millisecond beyond what its sequence can number
 //     too_fast       ids that came sooner than the layout's rate allows, by real time (or a clock
-//                    that runs at --clock-percent of it)
-//     ahead          ids later than the wall clock by more than --lead-ms (0); none if it is
-//     negative
+//                    that runs at --clock-percent of it), and the --borrow-ms (0) of sessions that
+//                    may borrow time
+//     ahead          ids later than the wall clock by more than --lead-ms (0) and what was
+//                    borrowed; none if it is negative
 //
 // and most_in_a_ms and max_lead_ms, the extremes met. Exit status: 0 if all counts of violations
 // are 0, 1 if not, 2 if a file cannot be read or has an incomplete line.
@@ -35,6 +36,7 @@ struct Options {
     int sequence_bits = 10;
     std::int64_t epoch_ms = 1314220021721;
     std::int64_t lead_ms = 0;
+    std::int64_t borrow_ms = 0;
     int clock_percent = 100;
     std::vector<std::string> files;
 };
@@ -131,12 +133,13 @@ void count_repetitions(const std::vector<Id> &by_tick, const Options &options, V
 }
 
 // Ids i to j of a generator were drawn in this order, not before call i began and not after call j
-// ended. That time, and the two milliseconds that it may only touch, must have had room for them.
+// ended. That time, the two milliseconds that it may only touch and what was borrowed must have had
+// room for them.
 // It is enough to look, for each j, at the i that leaves it the least room.
 long count_too_fast(const std::vector<Id> &by_tick, const Options &options) {
     const double ns_an_id =
         1e8 / options.clock_percent / static_cast<double>(1L << options.sequence_bits);
-    const double slack_ns = 2e6;
+    const double slack_ns = 2e6 + 1e6 * static_cast<double>(options.borrow_ms);
     long count = 0;
     double least_room = 0;
     for (std::size_t i = 0; i < by_tick.size(); ++i) {
@@ -150,11 +153,12 @@ long count_too_fast(const std::vector<Id> &by_tick, const Options &options) {
 }
 
 void look_at_clock(const std::vector<Id> &timed, const Options &options, Verdict &verdict) {
+    const std::int64_t most_ms = options.lead_ms + options.borrow_ms;
     for (const Id &id : timed) {
         const std::int64_t time_ms = static_cast<std::int64_t>(id.time) + options.epoch_ms;
         const std::int64_t lead_ms = time_ms - id.receipt.clock_us / 1000;
         verdict.max_lead_ms = std::max(verdict.max_lead_ms, lead_ms);
-        verdict.ahead += options.lead_ms >= 0 && lead_ms > options.lead_ms;
+        verdict.ahead += options.lead_ms >= 0 && lead_ms > most_ms;
     }
 }
 
@@ -195,7 +199,7 @@ void print(const Verdict &v, std::size_t sessions) {
 [[noreturn]] void explain() {
     std::fprintf(stderr,
                  "usage: check [--shard-bits N] [--sequence-bits N] [--epoch-ms N] "
-                 "[--lead-ms N] [--clock-percent N] FILE...\n");
+                 "[--lead-ms N] [--borrow-ms N] [--clock-percent N] FILE...\n");
     std::exit(2);
 }
 
@@ -213,6 +217,8 @@ Options read_options(int argc, char **argv) {
             options.epoch_ms = value;
         else if (name == "--lead-ms")
             options.lead_ms = value;
+        else if (name == "--borrow-ms")
+            options.borrow_ms = value;
         else if (name == "--clock-percent")
             options.clock_percent = static_cast<int>(value);
         else

@@ -54,6 +54,10 @@ is( counts([ [ map { [ 1000 + int($_ / 4), $_ % 4, 1000, 1002 ] } 0 .. 15 ] ], l
 	'', 'four milliseconds of ids in two that passed and two that were touched');
 is( counts([ [ map { [ 1000 + int($_ / 4), $_ % 4, 1000, 1002 ] } 0 .. 17 ] ], lead_ms => 5),
 	'too_fast 2', 'two more are too many');
+my @borrowed = map { [ 1000 + int($_ / 4), $_ % 4, 1000, 1002 ] } 0 .. 31;
+is(counts([ \@borrowed ], borrow_ms => 5), '', 'as many more, and as far ahead, as may be borrowed');
+is(counts([ \@borrowed ], borrow_ms => 4), 'ahead 4', 'with less to borrow, too far ahead');
+is(counts([ \@borrowed ], lead_ms => 5), 'too_fast 16', 'with nothing to borrow, too many');
 
 # Contenders.
 my $node = new_node('contenders');

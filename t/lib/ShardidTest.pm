@@ -86,7 +86,7 @@ sub read_told
 }
 
 # Runs the judge over the histories of clients of one generator. %params are its options (shard_bits,
-# sequence_bits, epoch_ms, lead_ms, clock_percent); returns its counts, see judge/check.cpp.
+# sequence_bits, epoch_ms, lead_ms, borrow_ms, clock_percent); returns its counts, see judge/check.cpp.
 sub judge_clients
 {
 	my ($clients, %params) = @_;

@@ -1,5 +1,7 @@
 // The SQL function that draws many ids: next_ids, which gives one id a call and draws a
 // millisecond's worth at a time.
+#include "worked_layout.hpp"
+
 #include "arguments.h"
 #include "draw.h"
 

@@ -4,6 +4,7 @@
 #include "outlook.hpp"
 #include "page_notes.hpp"
 #include "uuid_ticks.hpp"
+#include "worked_layout.hpp"
 
 #include "draw.h"
 #include "durable.h"
@@ -28,12 +29,6 @@ struct Attempt {
     FirstLook look;         // at the page, if it is not ours
     XLogRecPtr covered_by;  // how far WAL has to be durable before the ticks are shown
 };
-
-pg_attribute_always_inline bool is_known(const Generator &generator, const Scheme &scheme) {
-    return generator.known.epoch == scheme.epoch &&
-           generator.known.layout.shard_bits == scheme.layout.shard_bits &&
-           generator.known.layout.sequence_bits == scheme.layout.sequence_bits;
-}
 
 template <std::int64_t step, std::uint64_t numbers, std::uint64_t last>
 bool is_known(const Generator &generator, const SchemeOf<Count<step, numbers, last>> &scheme) {
@@ -64,7 +59,7 @@ pg_noinline void begin_to_know(Generator &generator, const SchemeOf<L> &scheme) 
     const uint64 wanted = new_binding(scheme);
     if (drawn_kind(scheme.layout) == Kind::ids && generator.makes != Kind::ids)
         refuse_binding(generator, wanted, binding_of(generator.makes, 0));
-    generator.known = {wanted, Kind::none, {}, DT_NOBEGIN, UINT64_MAX};
+    generator.known = nothing_known(wanted);
 }
 
 // Whether the storage is what the call takes it for, or can become it. Ids have exactly the layout
@@ -99,6 +94,7 @@ pg_noinline void learn(Generator &generator) {
         return;
     const BoundLayout bound = layout_of(known.binding);
     known.layout = bound.layout;
+    known.worked = worked_out(bound.layout);
     known.epoch = bound.epoch_us;
     if (!generator.has_warned)
         known.negative_soon = negative_soon_from(bound.layout);
@@ -219,8 +215,9 @@ pg_attribute_always_inline Attempt try_draw(Generator &generator, const SchemeOf
             attempt.outcome = Outcome::jump;
     }
     if (likely(attempt.outcome == Outcome::drawn)) {
-        attempt.covered_by = record_tick(page, generator, scheme.layout,
-                                         last_drawn(scheme.layout, attempt.tick, max_count));
+        const uint64 last = last_drawn(scheme.layout, attempt.tick, max_count);
+        attempt.covered_by =
+            record_tick(page, generator, last, logged_ahead_of(scheme.layout, last));
         attempt.is_mention_due = unlikely(attempt.is_ahead) && note_mention(page, attempt.clock);
     }
     close_page(generator, page);
@@ -274,29 +271,29 @@ template <std::int64_t step, std::uint64_t numbers, std::uint64_t last>
 void warn_once(Generator & /*generator*/, const SchemeOf<Count<step, numbers, last>> & /*scheme*/,
                TimestampTz /*clock*/) {}
 
-// Inlined, so that drawing a single tick does not pay for the choice.
+// Everything that a draw may meet.
 template <typename L>
-pg_attribute_always_inline Ticks draw(Generator &generator, const SchemeOf<L> &scheme,
-                                      uint64 max_count) {
-    const bool known = likely(is_known(generator, scheme));
-    if (unlikely(!known))
+pg_noinline Ticks draw_in_any_case(Generator &generator, const SchemeOf<L> &scheme,
+                                   uint64 max_count) {
+    const bool known = is_known(generator, scheme);
+    if (!known)
         begin_to_know(generator, scheme);
     Wait wait = no_wait;
     for (;;) {
         Attempt attempt = try_draw(generator, scheme, wait, max_count, known);
-        if (likely(attempt.outcome == Outcome::drawn)) {
-            if (unlikely(!known))
+        if (attempt.outcome == Outcome::drawn) {
+            if (!known)
                 learn(generator);
             const uint64 last = last_drawn(scheme.layout, attempt.tick, max_count);
-            if (unlikely(generator.has_replaced_storage)) {
+            if (generator.has_replaced_storage) {
                 const XLogRecPtr remembered = remember_in_replaced_storage(
                     generator, last, logged_ahead_of(scheme.layout, last));
                 attempt.covered_by = Max(attempt.covered_by, remembered);
             }
             make_durable(attempt.covered_by);
-            if (unlikely(attempt.is_mention_due))
+            if (attempt.is_mention_due)
                 mention_lead(generator, lead_ms_of(attempt, scheme));
-            if (unlikely(last >= generator.known.negative_soon))
+            if (last >= generator.known.negative_soon)
                 warn_once(generator, scheme, attempt.clock);
             return {attempt.tick, last - attempt.tick + 1};
         }
@@ -308,6 +305,61 @@ pg_attribute_always_inline Ticks draw(Generator &generator, const SchemeOf<L> &s
                       step_us(scheme.layout));
         wait.look = attempt.look;
     }
+}
+
+const WorkedLayout &worked_layout(const Generator &generator, const Scheme & /*scheme*/) {
+    return generator.known.worked;
+}
+
+template <std::int64_t step, std::uint64_t numbers, std::uint64_t last>
+Count<step, numbers, last> worked_layout(const Generator & /*generator*/,
+                                         const SchemeOf<Count<step, numbers, last>> &scheme) {
+    return scheme.layout;
+}
+
+// What nearly every draw meets: a page of ours with a tick that is left and that WAL covers, and
+// nothing to wait for, to say or to remember elsewhere. Else returns false, and has drawn nothing.
+// REQUIRED: is_known.
+template <typename L>
+pg_attribute_always_inline bool draw_at_once(Generator &generator, const SchemeOf<L> &scheme,
+                                             uint64 max_count, Ticks *drawn) {
+    const auto &layout = worked_layout(generator, scheme);
+    const OpenPage page = open_page(generator);
+    const TimestampTz clock = GetCurrentTimestamp();
+    const uint64 now = time_at(scheme.epoch, clock, step_us(layout));
+    const Advance next = advance(layout, last_tick_of(page), now);
+    const uint64 last = last_drawn(layout, next.tick, max_count);
+    const uint64 lead_ms = ms_of_times(layout, lead_of(tick_time(layout, next.tick), now));
+    const bool is_drawn = likely(clock >= scheme.epoch) && likely(next.verdict == Verdict::draw) &&
+                          likely(lead_ms <= Min(max_lead_ms, logged_ahead_ms)) &&
+                          likely(last < generator.known.negative_soon) &&
+                          likely(record_logged_tick(page, generator, last));
+    const XLogRecPtr covered_by = PageGetLSN(page.page);
+    close_page(generator, page);
+    if (unlikely(!is_drawn))
+        return false;
+
+    make_durable(covered_by);
+    *drawn = {next.tick, last - next.tick + 1};
+    return true;
+}
+
+// Inlined, so that drawing a single tick does not pay for the choice.
+template <typename L>
+pg_attribute_always_inline Ticks draw_known(Generator &generator, const SchemeOf<L> &scheme,
+                                            uint64 max_count) {
+    Ticks drawn;
+    if (likely(!generator.has_replaced_storage) &&
+        likely(draw_at_once(generator, scheme, max_count, &drawn)))
+        return drawn;
+    return draw_in_any_case(generator, scheme, max_count);
+}
+
+template <typename L>
+pg_attribute_always_inline Ticks draw(Generator &generator, const SchemeOf<L> &scheme,
+                                      uint64 max_count) {
+    return likely(is_known(generator, scheme)) ? draw_known(generator, scheme, max_count)
+                                               : draw_in_any_case(generator, scheme, max_count);
 }
 
 // A sequence that would bind a layout in which it has ended, or is further ahead than may be drawn
@@ -333,6 +385,10 @@ Attempt try_raise(const OpenPage &page, Generator &generator, const Scheme &sche
 template <typename L>
 uint64 draw_tick(Generator &generator, const SchemeOf<L> &scheme) {
     return draw(generator, scheme, 1).first;
+}
+
+uint64 draw_known_tick(Generator &generator, const Scheme &scheme) {
+    return draw_known(generator, scheme, 1).first;
 }
 
 Ticks draw_ticks(Generator &generator, const Scheme &scheme, uint64 max_count) {

@@ -7,6 +7,14 @@
 
 namespace shardid {
 
+// Whether this session has drawn ids of the scheme from the generator as it is now. Then the scheme
+// is valid, and its ids fit the sequence.
+inline bool is_known(const Generator &generator, const Scheme &scheme) {
+    return generator.known.epoch == scheme.epoch &&
+           generator.known.layout.shard_bits == scheme.layout.shard_bits &&
+           generator.known.layout.sequence_bits == scheme.layout.sequence_bits;
+}
+
 // The next tick: greater than every tick drawn from this generator before, not later than the clock
 // unless the clock was set back or a session has borrowed time, durable when returned. Waits,
 // outside every lock and open to cancellation, where the layout's rate demands it; of ids, only
@@ -19,6 +27,9 @@ namespace shardid {
 // draw.cpp lists.
 template <typename L>
 uint64 draw_tick(Generator &generator, const SchemeOf<L> &scheme);
+
+// The same. REQUIRED: is_known.
+uint64 draw_known_tick(Generator &generator, const Scheme &scheme);
 
 // Ticks that follow each other and have the same time.
 struct Ticks {

@@ -6,14 +6,11 @@ namespace {
 
 // XLogFlush finds out by itself that there is nothing to do, but that takes it longer.
 void flush(XLogRecPtr up_to) {
-    static XLogRecPtr known_flushed = InvalidXLogRecPtr;
-    if (likely(up_to <= known_flushed))
+    if (up_to <= known_durability.flushed)
         return;
     XLogFlush(up_to);
-    known_flushed = up_to;
+    known_durability.flushed = up_to;
 }
-
-StandbyStatusCodes status_codes;
 
 // The session's own copy of the setting, which may be older than the server's. It counts only until
 // the checkpointer has read it: just after a start, and in a single-user server, which has none.
@@ -24,9 +21,9 @@ bool are_standbys_named() {
 // As SyncRepWaitForLSN asks, first without the lock and then with it.
 bool are_standbys_wanted() {
     const uint8 status = standby_status(*WalSndCtl);
-    if (likely(status == status_codes.none))
+    if (status == known_durability.status_codes.none)
         return false;
-    return status == status_codes.some || are_standbys_named();
+    return status == known_durability.status_codes.some || are_standbys_named();
 }
 
 // What SyncRepWaitForLSN waits for when it is no commit.
@@ -106,13 +103,15 @@ pg_noinline void wait_for_standbys(XLogRecPtr up_to) {
 
 }  // namespace
 
+Durability known_durability;
+
 void ask_server_version() {
-    status_codes = standby_status_codes(server_version());
+    known_durability.status_codes = standby_status_codes(server_version());
 }
 
-void make_durable(XLogRecPtr up_to) {
+void wait_until_durable(XLogRecPtr up_to) {
     flush(up_to);
-    if (unlikely(are_standbys_wanted()) && SyncRepRequested() && up_to != InvalidXLogRecPtr)
+    if (are_standbys_wanted() && SyncRepRequested() && up_to != InvalidXLogRecPtr)
         wait_for_standbys(up_to);
 }
 

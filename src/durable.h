@@ -8,9 +8,25 @@ namespace shardid {
 // Learns how this server says that standbys are waited for. REQUIRED: once, before the other.
 void ask_server_version();
 
+// For make_durable: what is known of this server and session.
+struct Durability {
+    XLogRecPtr flushed;               // WAL, at least up to there
+    StandbyStatusCodes status_codes;  // see standby_status
+};
+
+extern Durability known_durability;
+
+// For make_durable, where not both is known: that WAL is flushed, and that no standby is waited
+// for.
+void wait_until_durable(XLogRecPtr up_to);
+
 // Flushes WAL at least up to there, and waits for synchronous standbys as a commit would (settings
 // synchronous_standby_names, as the server has it, and synchronous_commit). REQUIRED: no page is
 // open. Raises 57014 when the wait for a standby is canceled.
-void make_durable(XLogRecPtr up_to);
+inline void make_durable(XLogRecPtr up_to) {
+    if (unlikely(up_to > known_durability.flushed ||
+                 standby_status(*WalSndCtl) != known_durability.status_codes.none))
+        wait_until_durable(up_to);
+}
 
 }  // namespace shardid

@@ -3,6 +3,7 @@
 #include "identity.hpp"
 #include "objectid.hpp"
 #include "uuid_ticks.hpp"
+#include "worked_layout.hpp"
 
 #include "draw.h"
 #include "objectid_datum.h"

@@ -1,4 +1,6 @@
 // The SQL functions that draw ids: next_id, with the shard given or set.
+#include "worked_layout.hpp"
+
 #include "arguments.h"
 #include "draw.h"
 #include "settings.h"
@@ -13,10 +15,19 @@ namespace {
 
 constexpr const char *function_name = "next_id()";
 
-Datum next_id(Generator &generator, int32 shard_argument, const Scheme &scheme) {
-    const uint64 shard = checked_shard(shard_argument, scheme.layout);
+pg_noinline void check_scheme(const Generator &generator, const Scheme &scheme) {
+    checked_scheme(scheme.epoch, scheme.layout.shard_bits, scheme.layout.sequence_bits);
     check_max_value(generator, max_tick(scheme.layout));
-    const uint64 tick = draw_tick(generator, scheme);
+}
+
+pg_attribute_always_inline Datum next_id(Generator &generator, int32 shard_argument,
+                                         const Scheme &scheme) {
+    const bool known = likely(is_known(generator, scheme));
+    if (unlikely(!known))
+        check_scheme(generator, scheme);
+    const uint64 shard = checked_shard(shard_argument, scheme.layout);
+    const uint64 tick =
+        likely(known) ? draw_known_tick(generator, scheme) : draw_tick(generator, scheme);
     return Int64GetDatum(static_cast<int64>(pack_id(scheme.layout, shard, tick)));
 }
 
@@ -43,8 +54,8 @@ PG_FUNCTION_INFO_V1(shardid_next_id);
 PG_FUNCTION_INFO_V1(shardid_next_id_of_set_shard);
 
 Datum shardid_next_id(PG_FUNCTION_ARGS) {
-    const shardid::Scheme scheme =
-        shardid::checked_scheme(PG_GETARG_TIMESTAMPTZ(2), PG_GETARG_INT32(3), PG_GETARG_INT32(4));
+    const shardid::Scheme scheme{{PG_GETARG_INT32(3), PG_GETARG_INT32(4)},
+                                 PG_GETARG_TIMESTAMPTZ(2)};
     shardid::Generator &generator =
         shardid::use_generator(PG_GETARG_OID(1), shardid::function_name);
     return shardid::next_id(generator, PG_GETARG_INT32(0), scheme);
@@ -53,8 +64,8 @@ Datum shardid_next_id(PG_FUNCTION_ARGS) {
 // The generator is looked at before the setting: a shard of type bigint, which SQL takes for a
 // regclass, then gets the error that says so.
 Datum shardid_next_id_of_set_shard(PG_FUNCTION_ARGS) {
-    const shardid::Scheme scheme =
-        shardid::checked_scheme(PG_GETARG_TIMESTAMPTZ(1), PG_GETARG_INT32(2), PG_GETARG_INT32(3));
+    const shardid::Scheme scheme{{PG_GETARG_INT32(2), PG_GETARG_INT32(3)},
+                                 PG_GETARG_TIMESTAMPTZ(1)};
     shardid::Generator &generator =
         shardid::use_generator(PG_GETARG_OID(0), shardid::function_name);
     return shardid::next_id(generator, shardid::configured_shard(), scheme);

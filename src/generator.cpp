@@ -127,7 +127,7 @@ void check(Generator &generator) {
     generator.may_update =
         pg_class_aclcheck(generator.relid, GetUserId(), ACL_UPDATE) == ACLCHECK_OK;
     generator.makes = made_from(relation);
-    generator.known = {unbound, Kind::none, {}, DT_NOBEGIN, UINT64_MAX};
+    generator.known = nothing_known(unbound);
     generator.is_temporary = relation->rd_islocaltemp;
     generator.needs_wal = RelationNeedsWAL(relation);
     generator.has_own_storage = relation->rd_islocaltemp || has_new_storage(relation);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "binding.hpp"
+#include "worked_layout.hpp"
 
 #include "compat.h"
 #include "replaced_storage.h"
@@ -16,9 +17,14 @@ struct Known {
     uint64 binding;  // see binding.hpp; what it is to be bound to, while nothing is known
     Kind kind;
     Layout layout;         // of ids, as in the binding
+    WorkedLayout worked;   // the same
     TimestampTz epoch;     // infinite unless ids are drawn, which no valid epoch is
     uint64 negative_soon;  // from this tick on there is a warning to give
 };
+
+inline Known nothing_known(uint64 binding) {
+    return {binding, Kind::none, {}, {}, DT_NOBEGIN, UINT64_MAX};
+}
 
 struct Generator {
     Oid relid;  // hash key

@@ -2,6 +2,7 @@
 #include <climits>
 
 #include "binding.hpp"
+#include "worked_layout.hpp"
 
 #include "durable.h"
 #include "page_pin.h"

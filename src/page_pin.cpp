@@ -86,10 +86,7 @@ void start_unpinning_at_commit() {
     RegisterXactCallback(unpin_all_before_commit, nullptr);
 }
 
-Buffer pin_page(Generator &generator) {
-    if (likely(is_pin_kept(generator)))
-        return generator.recent_buffer;
-
+Buffer find_and_pin_page(Generator &generator) {
     generator.recent_buffer = find_and_pin(generator);
     if (generator.drawn_from_in == current_local_xid() && may_keep_pin(generator))
         move_pin_to_transaction(generator);

@@ -10,12 +10,17 @@ namespace shardid {
 // To be called once, when the library is loaded.
 void start_unpinning_at_commit();
 
-// The buffer of the generator's page, pinned.
-Buffer pin_page(Generator &generator);
-
 // Whether the pin outlives the call that took it. REQUIRED: pin_page was called.
 inline bool is_pin_kept(const Generator &generator) {
     return generator.pinned_in == current_local_xid();
+}
+
+// For pin_page, where no pin is kept.
+Buffer find_and_pin_page(Generator &generator);
+
+// The buffer of the generator's page, pinned.
+inline Buffer pin_page(Generator &generator) {
+    return likely(is_pin_kept(generator)) ? generator.recent_buffer : find_and_pin_page(generator);
 }
 
 // Gives a kept pin back, for a page that is no longer the generator's. No kept pin: nothing to do.

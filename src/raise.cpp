@@ -2,6 +2,7 @@
 // raise_generator, which unlike setval never moves it back.
 #include "advance.hpp"
 #include "binding.hpp"
+#include "worked_layout.hpp"
 
 #include "arguments.h"
 #include "draw.h"

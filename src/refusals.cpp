@@ -1,5 +1,6 @@
 #include "binding.hpp"
 #include "outlook.hpp"
+#include "worked_layout.hpp"
 
 #include "refusals.h"
 #include "settings.h"

@@ -1,6 +1,7 @@
 #include "advance.hpp"
 #include "binding.hpp"
 #include "page_notes.hpp"
+#include "worked_layout.hpp"
 
 #include "replaced_storage.h"
 

@@ -1,6 +1,3 @@
-#include "objectid.hpp"
-#include "uuid_ticks.hpp"
-
 #include "sequence_page.h"
 
 #include "page_pin.h"
@@ -8,23 +5,6 @@
 namespace shardid {
 
 namespace {
-
-// See sequence.c's read_seq_tuple.
-pg_attribute_always_inline OpenPage lock_page(Buffer buffer,
-                                              BufferLock mode = BUFFER_LOCK_EXCLUSIVE) {
-    LockBuffer(buffer, mode);
-    Page page = BufferGetPage(buffer);
-    const uint32 magic = *reinterpret_cast<uint32 *>(PageGetSpecialPointer(page));
-    if (unlikely(magic != sequence_page_magic))
-        ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
-                        errmsg("bad magic number in sequence page: %08X", magic)));
-
-    auto *tuple = reinterpret_cast<HeapTupleHeader>(
-        PageGetItem(page, PageGetItemId(page, FirstOffsetNumber)));
-    auto *data = reinterpret_cast<FormData_pg_sequence_data *>(reinterpret_cast<char *>(tuple) +
-                                                               tuple->t_hoff);
-    return {buffer, page, tuple, data};
-}
 
 // How far beyond last_value WAL has been written. nextval's log_cnt counts its values, each one
 // increment from the next.
@@ -35,29 +15,6 @@ uint64 logged_remainder(const OpenPage &page, int64 increment) {
     if (__builtin_mul_overflow(page.data->log_cnt, increment, &remainder))
         return 0;
     return remainder < 0 || page.data->last_value < 0 ? 0 : static_cast<uint64>(remainder);
-}
-
-int64 log_cnt_of(uint64 remainder) {
-    return static_cast<int64>(~remainder);
-}
-
-// Whether WAL that will be replayed covers the tick.
-//
-// A page and its remainder of logged values can be copied into another file: CREATE DATABASE ...
-// TEMPLATE does. The remainder was logged for the original only and must not be trusted in the
-// copy. The stamp tells them apart. It stands in the tuple header's t_cid, which nothing reads in a
-// frozen tuple, which travels in XLOG_SEQ_LOG, and which sequence.c sets to zero when it gives a
-// sequence new storage (fill_seq_fork_with_data). A page changed without WAL has another one. And a
-// remainder that nextval has left covers nextval's values only: compared signed, its complement is
-// below every distance.
-//
-// The buffer is already dirty here, so that a checkpoint whose redo pointer we do not see yet is
-// bound to write the page after we are done.
-pg_attribute_always_inline bool is_logged(const OpenPage &page, const Generator &generator,
-                                          uint64 tick) {
-    return has_stamp(page, generator.stamp) &&
-           static_cast<int64>(tick - last_tick_of(page)) <= ~page.data->log_cnt &&
-           PageGetLSN(page.page) > GetRedoRecPtr();
 }
 
 void bind(const OpenPage &page, uint64 binding) {
@@ -78,17 +35,6 @@ void note_taking(const OpenPage &page, uint32 stamp) {
 
 void set_stamp(const OpenPage &page, uint32 stamp) {
     HeapTupleHeaderSetCmin(page.tuple, stamp);
-}
-
-void set_values(const OpenPage &page, int64 last_value, int64 log_cnt) {
-    page.data->last_value = last_value;
-    page.data->is_called = true;
-    page.data->log_cnt = log_cnt;
-}
-
-// As we leave a page that we have drawn from, WAL covering `remainder` more ticks.
-void set_state(const OpenPage &page, uint64 last_tick, uint64 remainder) {
-    set_values(page, static_cast<int64>(last_tick), log_cnt_of(remainder));
 }
 
 // Logs the page with the values that it has now. REQUIRED: in a critical section, buffer dirty.
@@ -119,13 +65,6 @@ void log_ticks(const OpenPage &page, const Locator &locator, uint64 tick, uint64
     log_page(page, locator, stamp);
     set_state(page, tick, log_to - tick);
     END_CRIT_SECTION();
-}
-
-template <typename L>
-pg_noinline void record_and_log(const OpenPage &page, const Generator &generator, L layout,
-                                uint64 tick) {
-    log_ticks(page, generator.locator, tick, logged_ahead_of(layout, tick),
-              generator.known.binding);
 }
 
 void record_without_wal(const OpenPage &page, uint32 stamp, uint64 tick, uint64 binding) {
@@ -165,15 +104,9 @@ bool is_move_logged(const OpenPage &page, uint32 stamp, int64 steps) {
 
 }  // namespace
 
-OpenPage open_page(Generator &generator) {
-    return lock_page(pin_page(generator));
-}
-
-void close_page(const Generator &generator, const OpenPage &page) {
-    if (likely(is_pin_kept(generator)))
-        LockBuffer(page.buffer, BUFFER_LOCK_UNLOCK);
-    else
-        UnlockReleaseBuffer(page.buffer);
+void refuse_magic(uint32 magic) {
+    ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+                    errmsg("bad magic number in sequence page: %08X", magic)));
 }
 
 OpenPage open_page(Relation relation) {
@@ -184,24 +117,17 @@ void close_page(const OpenPage &page) {
     UnlockReleaseBuffer(page.buffer);
 }
 
-template <typename L>
-XLogRecPtr record_tick(const OpenPage &page, const Generator &generator, L layout, uint64 tick) {
-    MarkBufferDirty(page.buffer);
-
-    if (unlikely(!generator.needs_wal)) {
+XLogRecPtr record_tick(const OpenPage &page, const Generator &generator, uint64 tick,
+                       uint64 log_to) {
+    if (record_logged_tick(page, generator, tick))
+        return PageGetLSN(page.page);
+    if (!generator.needs_wal) {
         record_without_wal(page, generator.stamp, tick, generator.known.binding);
         return InvalidXLogRecPtr;
     }
-    if (likely(is_logged(page, generator, tick)))
-        set_state(page, tick, our_remainder(page) - (tick - last_tick_of(page)));
-    else
-        record_and_log(page, generator, layout, tick);
+    log_ticks(page, generator.locator, tick, log_to, generator.known.binding);
     return PageGetLSN(page.page);
 }
-
-template XLogRecPtr record_tick(const OpenPage &, const Generator &, Layout, uint64);
-template XLogRecPtr record_tick(const OpenPage &, const Generator &, UuidTicks, uint64);
-template XLogRecPtr record_tick(const OpenPage &, const Generator &, ObjectIdTicks, uint64);
 
 XLogRecPtr record_raise(const OpenPage &page, const Generator &generator, uint64 tick) {
     const uint64 binding = generator.known.binding;

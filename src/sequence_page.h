@@ -7,6 +7,7 @@
 #include "page_notes.hpp"
 
 #include "generator.h"
+#include "page_pin.h"
 
 namespace shardid {
 
@@ -18,11 +19,36 @@ struct OpenPage {
     FormData_pg_sequence_data *data;
 };
 
+[[noreturn]] void refuse_magic(uint32 magic);
+
+// See sequence.c's read_seq_tuple.
+pg_attribute_always_inline OpenPage lock_page(Buffer buffer,
+                                              BufferLock mode = BUFFER_LOCK_EXCLUSIVE) {
+    LockBuffer(buffer, mode);
+    Page page = BufferGetPage(buffer);
+    const uint32 magic = *reinterpret_cast<uint32 *>(PageGetSpecialPointer(page));
+    if (unlikely(magic != sequence_page_magic))
+        refuse_magic(magic);
+
+    auto *tuple = reinterpret_cast<HeapTupleHeader>(
+        PageGetItem(page, PageGetItemId(page, FirstOffsetNumber)));
+    auto *data = reinterpret_cast<FormData_pg_sequence_data *>(reinterpret_cast<char *>(tuple) +
+                                                               tuple->t_hoff);
+    return {buffer, page, tuple, data};
+}
+
 // Pins and locks the generator's page. Between this and close_page nothing may wait, and nothing
 // but the page may be looked at.
-OpenPage open_page(Generator &generator);
+inline OpenPage open_page(Generator &generator) {
+    return lock_page(pin_page(generator));
+}
 
-void close_page(const Generator &generator, const OpenPage &page);
+inline void close_page(const Generator &generator, const OpenPage &page) {
+    if (likely(is_pin_kept(generator)))
+        LockBuffer(page.buffer, BUFFER_LOCK_UNLOCK);
+    else
+        UnlockReleaseBuffer(page.buffer);
+}
 
 // The same for any sequence, pinned for this once. REQUIRED: the relation is locked, a sequence,
 // and none of another session's temporary ones.
@@ -72,12 +98,57 @@ inline uint64 last_tick_of(const OpenPage &page) {
     return page.data->last_value < 0 ? 0 : static_cast<uint64>(page.data->last_value);
 }
 
-// Puts a tick on the page that was just drawn, and writes WAL ahead of it where that is due. A page
-// that is not ours is then bound to generator.known.binding. Returns how far WAL has to be durable
-// before the tick may be shown to anyone. REQUIRED: tick > last_tick_of(page), tick <=
-// max_tick(layout) <= generator.max_value; the page is unbound or bound to this.
-template <typename L>
-XLogRecPtr record_tick(const OpenPage &page, const Generator &generator, L layout, uint64 tick);
+inline int64 log_cnt_of(uint64 remainder) {
+    return static_cast<int64>(~remainder);
+}
+
+inline void set_values(const OpenPage &page, int64 last_value, int64 log_cnt) {
+    page.data->last_value = last_value;
+    page.data->is_called = true;
+    page.data->log_cnt = log_cnt;
+}
+
+// As we leave a page that we have drawn from, WAL covering `remainder` more ticks.
+inline void set_state(const OpenPage &page, uint64 last_tick, uint64 remainder) {
+    set_values(page, static_cast<int64>(last_tick), log_cnt_of(remainder));
+}
+
+// Whether WAL that will be replayed covers the tick.
+//
+// A page and its remainder of logged values can be copied into another file: CREATE DATABASE ...
+// TEMPLATE does. The remainder was logged for the original only and must not be trusted in the
+// copy. The stamp tells them apart. It stands in the tuple header's t_cid, which nothing reads in a
+// frozen tuple, which travels in XLOG_SEQ_LOG, and which sequence.c sets to zero when it gives a
+// sequence new storage (fill_seq_fork_with_data). A page changed without WAL has another one. And a
+// remainder that nextval has left covers nextval's values only: compared signed, its complement is
+// below every distance.
+//
+// The buffer is already dirty here, so that a checkpoint whose redo pointer we do not see yet is
+// bound to write the page after we are done.
+pg_attribute_always_inline bool is_logged(const OpenPage &page, const Generator &generator,
+                                          uint64 tick) {
+    return has_stamp(page, generator.stamp) &&
+           static_cast<int64>(tick - last_tick_of(page)) <= ~page.data->log_cnt &&
+           PageGetLSN(page.page) > GetRedoRecPtr();
+}
+
+// Puts a tick on the page that was just drawn, if WAL covers it; else returns false. REQUIRED: as
+// of record_tick.
+pg_attribute_always_inline bool record_logged_tick(const OpenPage &page, const Generator &generator,
+                                                   uint64 tick) {
+    MarkBufferDirty(page.buffer);
+    if (unlikely(!is_logged(page, generator, tick)))
+        return false;
+    set_state(page, tick, our_remainder(page) - (tick - last_tick_of(page)));
+    return true;
+}
+
+// Puts a tick on the page that was just drawn, and writes WAL up to `log_to` where it does not
+// cover the tick. A page that is not ours is then bound to generator.known.binding. Returns how far
+// WAL has to be durable before the tick may be shown to anyone. REQUIRED: tick >
+// last_tick_of(page), tick <= log_to <= generator.max_value; the page is unbound or bound to this.
+XLogRecPtr record_tick(const OpenPage &page, const Generator &generator, uint64 tick,
+                       uint64 log_to);
 
 // Moves the page on to `tick`, unless it is there already, and binds it. A page that is not ours is
 // not ours after it. Returns how far WAL has to be durable before anyone may rely on it. REQUIRED:

@@ -4,6 +4,7 @@
 #include "binding.hpp"
 #include "page_notes.hpp"
 #include "outlook.hpp"
+#include "worked_layout.hpp"
 
 #include "arguments.h"
 #include "row.h"

@@ -37,7 +37,7 @@ endif
 
 # The project's own commands, which install what is missing and leave nothing behind.
 # PGXS has a target "check" of its own, which only says that it is not supported.
-.PHONY: demo test test-full matrix bench bench-instructions bench-scatter bench-index
+.PHONY: demo test test-full matrix bench bench-instructions bench-scatter bench-index bench-copy
 
 demo:
 	@tools/install-packages.sh build
@@ -78,3 +78,8 @@ bench-scatter:
 bench-index:
 	@tools/install-packages.sh build bench
 	@tools/sandbox.sh bench/index.sh
+
+# ROUNDS and ROWS are settable.
+bench-copy:
+	@tools/install-packages.sh build bench
+	@tools/sandbox.sh bench/copy.sh

@@ -1,0 +1,81 @@
+"""What the measuring scripts have in common: psql, times, rounds, tables."""
+import os
+import re
+import statistics
+import subprocess
+import sys
+
+
+def psql(sql):
+    command = ["psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-f", "-"]
+    return subprocess.run(command, input=sql, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def milliseconds(statements):
+    out = psql("\\timing on\n" + ";\n".join(statements) + ";\n")
+    return [float(t) for t in re.findall(r"^Time: ([\d.]+) ms", out, re.M)]
+
+
+def has_uuidv7():
+    """PostgreSQL's own, since 18."""
+    return psql("SELECT count(*) FROM pg_proc WHERE proname = 'uuidv7'").strip() != "0"
+
+
+class Results:
+    """Values by a key, one a round."""
+
+    def __init__(self):
+        self.values = {}
+
+    def add(self, key, value):
+        self.values.setdefault(key, []).append(value)
+
+    def median(self, key):
+        return statistics.median(self.values[key])
+
+    def spread(self, key):
+        """The range of all rounds as a share of the median."""
+        values = self.values[key]
+        return (max(values) - min(values)) / statistics.median(values)
+
+    def ratio(self, key, other):
+        pairs = zip(self.values[key], self.values[other])
+        return statistics.median(a / b for a, b in pairs)
+
+
+def rotated(names, by):
+    names = list(names)
+    by %= len(names)
+    return names[by:] + names[:by]
+
+
+def quantile(values, share):
+    """The smallest value that is not below this share of them."""
+    values = sorted(values)
+    return values[min(len(values) - 1, int(share * len(values)))]
+
+
+def progress(number, rounds, text):
+    print(f"round {number + 1} of {rounds}: {text}", file=sys.stderr, flush=True)
+
+
+def table(headings, rows):
+    lines = ["| " + " | ".join(headings) + " |", "| --- |" + " ---: |" * (len(headings) - 1)]
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    return lines
+
+
+def machine():
+    with open("/proc/cpuinfo", encoding="ascii") as file:
+        model = re.search(r"model name\s*: (.*)", file.read())
+    return f"{os.cpu_count()} cores of {model[1] if model else 'an unknown processor'}"
+
+
+def server_version():
+    return psql("SHOW server_version").strip().split(" ")[0]
+
+
+def command(target, **settings):
+    """That runs the same again."""
+    settings = {"PG": os.environ.get("PG"), **settings}
+    return " ".join(["make", target] + [f"{name}={value}" for name, value in settings.items() if value])

@@ -37,7 +37,8 @@ endif
 
 # The project's own commands, which install what is missing and leave nothing behind.
 # PGXS has a target "check" of its own, which only says that it is not supported.
-.PHONY: demo test test-full matrix bench bench-instructions bench-scatter bench-index bench-copy
+.PHONY: demo test test-full matrix bench bench-instructions bench-scatter bench-index bench-copy \
+        bench-contention bench-all
 
 demo:
 	@tools/install-packages.sh build
@@ -60,26 +61,27 @@ matrix:
 	@tools/install-packages.sh matrix
 	@tools/matrix.sh
 
-# ROUNDS and SECONDS are settable; results go to bench/results.
+# ROUNDS, ROWS and SECONDS are settable; results go to bench/results. PG=18 measures the server of the Debian
+# release that has it, in a folder as make matrix does; see tools/bench.sh.
 bench:
-	@tools/install-packages.sh build bench
-	@SECONDS_EACH="$(SECONDS)" tools/sandbox.sh bench/run.sh
+	@SECONDS_EACH="$(SECONDS)" tools/bench.sh bench/run.sh
 
 bench-instructions:
-	@tools/install-packages.sh build bench
-	@tools/sandbox.sh bench/instructions.sh
+	@tools/bench.sh bench/instructions.sh
 
-# ROUNDS is settable.
 bench-scatter:
-	@tools/install-packages.sh build bench
-	@tools/sandbox.sh bench/scatter.sh
+	@tools/bench.sh bench/scatter.sh
 
-# ROUNDS and ROWS are settable.
 bench-index:
-	@tools/install-packages.sh build bench
-	@tools/sandbox.sh bench/index.sh
+	@tools/bench.sh bench/index.sh
 
-# ROUNDS and ROWS are settable.
 bench-copy:
-	@tools/install-packages.sh build bench
-	@tools/sandbox.sh bench/copy.sh
+	@tools/bench.sh bench/copy_rows.sh
+
+bench-contention:
+	@SECONDS_EACH="$(SECONDS)" tools/bench.sh bench/contention.sh
+
+# What docs/benchmark.md shows of a server.
+bench-all:
+	@SECONDS_EACH="$(SECONDS)" tools/bench.sh bench/run.sh bench/index.sh bench/copy_rows.sh bench/contention.sh \
+	    bench/instructions.sh

@@ -20,6 +20,7 @@ status=0
 # shellcheck disable=SC2016 # expanded inside
 env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
     TERM="${TERM:-dumb}" MIRROR="${MIRROR:-}" TEST="${TEST:-}" FULL="${FULL:-}" ROUNDS="${ROUNDS:-}" \
+    ROWS="${ROWS:-}" SECONDS_EACH="${SECONDS_EACH:-}" PG="${PG:-}" \
     UPGRADE_FROM="${UPGRADE_FROM:-}" POSTGRESQL_VERSION="${POSTGRESQL_VERSION:-}" \
     PG_CONFIG="${PG_CONFIG:-pg_config}" ASAN_OPTIONS="${ASAN_OPTIONS:-}" \
     chroot "$folder" sh -c 'cd /shardid && exec "$@"' sh "$@" || status=$?

@@ -5,6 +5,25 @@
 # Experimental is no release of its own: it adds to sid.
 declare -A version_in=([bookworm]=15 [trixie]=17 [sid]=18 [experimental]=19)
 
+# The folder $work, which is gone when the command ends.
+make_work() {
+    # Not /tmp: device files are made there, which some machines do not allow.
+    work=$(mktemp -d /var/tmp/shardid-matrix.XXXXXX)
+    trap remove_work EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
+}
+
+# shellcheck disable=SC2317,SC2329 # called by a trap
+remove_work() {
+    # chroot.sh's mounts are not seen here; what is, is not ours to lose.
+    if grep -q " $work/" /proc/self/mountinfo; then
+        echo "not removed, something is mounted in it: $work" >&2
+    else
+        rm -rf --one-file-system "$work"
+    fi
+}
+
 # Debian's own archive as apt on this machine knows it, not that of its security updates.
 debian_mirror() {
     # shellcheck disable=SC2016 # expanded by apt
@@ -57,7 +76,8 @@ copy_tree() {
         tar -C "$folder/shardid" --no-same-owner -xf -
 }
 
-# prepare RELEASE FOLDER PURPOSE...: with the packages for these purposes, and an older server for pg_upgrade.
+# prepare RELEASE FOLDER PURPOSE...: with the packages for these purposes; for tests, with an older server for
+# pg_upgrade.
 prepare() {
     local release=$1 folder=$2 version=${version_in[$1]}
     shift 2
@@ -66,5 +86,5 @@ prepare() {
     [[ $release != experimental ]] || add_experimental "$folder" "$version"
     copy_tree "$folder"
     POSTGRESQL_VERSION=$version tools/chroot.sh "$folder" tools/install-packages.sh "$@"
-    ((version <= 15)) || tools/chroot.sh "$folder" tools/old-server.sh
+    [[ $version -le 15 || " $* " != *" test "* ]] || tools/chroot.sh "$folder" tools/old-server.sh
 }

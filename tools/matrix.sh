@@ -8,7 +8,7 @@
 #   CACHE=FOLDER        keeps the releases there, so that the next run is fast; remove it to have newer ones
 #   MIRROR=URL          where Debian packages come from; default: this machine's own mirror
 # Needs root: debootstrap and chroot do.
-# shellcheck disable=SC2317,SC2329 # functions are called by a trap and by logged
+# shellcheck disable=SC2317,SC2329 # functions are called by logged
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=tools/debian_folder.sh
@@ -24,21 +24,8 @@ releases=${RELEASES:-bookworm trixie sid experimental}
 purposes=(build test ${FULL:+full source} ${SOURCE:+source})
 # A program frees little when it ends; a library that a test preloads comes before ASan's.
 export ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:verify_asan_link_order=0
-# Not /tmp: device files are made there, which some machines do not allow.
-work=$(mktemp -d /var/tmp/shardid-matrix.XXXXXX)
+make_work
 folders=${CACHE:-$work}
-
-clean_up() {
-    # chroot.sh's mounts are not seen here; what is, is not ours to lose.
-    if grep -q " $work/" /proc/self/mountinfo; then
-        echo "not removed, something is mounted in it: $work" >&2
-    else
-        rm -rf --one-file-system "$work"
-    fi
-}
-trap clean_up EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
 
 # Of the folder's own server, or of that whose pg_config is named; ? where there is none.
 server_version() {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs a script of this tree in a throwaway copy of it, as an ordinary user, with the extension built
 # and installed inside the copy: sandbox.sh SCRIPT [ARGUMENT...]. Nothing is left behind but what the
-# script puts into $SANDBOX/out, which comes back as ./bench/results.
+# script puts into $SANDBOX/out, which comes back as ./bench/results, or as the folder RESULTS.
 #
 # The script finds: its working folder, the copy; SANDBOX, a short path for sockets and clusters;
 # TEMP_CONFIG, settings by which a server finds the extension; PostgreSQL's programs in PATH.
@@ -67,7 +67,7 @@ clean_environment=(env -i
     SANDBOX="$sandbox" TEMP_CONFIG="$sandbox/temp.conf" MAKEFLAGS= PYTHONDONTWRITEBYTECODE=1
     ROUNDS="${ROUNDS:-}" ROWS="${ROWS:-}" SECONDS_EACH="${SECONDS_EACH:-}" TEST="${TEST:-}" FULL="${FULL:-}"
     UPGRADE_FROM="${UPGRADE_FROM:-}" SQLSMITH_SECONDS="${SQLSMITH_SECONDS:-}" SHARDID_SEED="${SHARDID_SEED:-}"
-    ASSERTIONS="${ASSERTIONS:-}" ASAN_OPTIONS="${ASAN_OPTIONS:-}")
+    PG="${PG:-}" ASSERTIONS="${ASSERTIONS:-}" ASAN_OPTIONS="${ASAN_OPTIONS:-}")
 
 cd "$sandbox/tree"
 if ! as_ordinary_user "${clean_environment[@]}" \
@@ -79,7 +79,7 @@ status=0
 as_ordinary_user "${clean_environment[@]}" "$@" || status=$?
 
 if [[ -n $(ls -A "$sandbox/out") ]]; then
-    mkdir -p "$top/bench/results"
-    cp "$sandbox/out/"* "$top/bench/results/"
+    mkdir -p "${RESULTS:-$top/bench/results}"
+    cp "$sandbox/out/"* "${RESULTS:-$top/bench/results}/"
 fi
 exit "$status"

@@ -5,7 +5,7 @@ set -euo pipefail
 # shellcheck source=tools/cluster.sh
 source tools/cluster.sh
 
-# Checkpoints come only where copy.py asks for them, and leave WAL files enough for the next COPY.
+# Checkpoints come only where copy_rows.py asks for them, and leave WAL files enough for the next COPY.
 start_cluster <<'CONF'
 jit = off
 autovacuum = off
@@ -13,5 +13,5 @@ checkpoint_timeout = 1h
 max_wal_size = 8GB
 min_wal_size = 1GB
 CONF
-python3 bench/copy.py --rounds "${ROUNDS:-7}" --rows "${ROWS:-500000}" --out "$SANDBOX/out"
+python3 bench/copy_rows.py --rounds "${ROUNDS:-7}" --rows "${ROWS:-500000}" --out "$SANDBOX/out"
 stop_cluster

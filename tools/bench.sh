@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# Runs benchmarks, each in a sandbox of its own: bench.sh SCRIPT... on the server of pg_config. Settings:
+#   PG_CONFIG=FILE   on this installed server
+#   PG=18            on that of the Debian release which has it, in a folder as make matrix makes them;
+#                    needs root or sudo, for debootstrap and chroot
+#   CACHE, MIRROR    as for tools/matrix.sh
+# Results go to bench/results. Of another major version than this machine's own they have it in their names.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+# shellcheck source=tools/debian_folder.sh
+source tools/debian_folder.sh
+
+release_with() {
+    local release
+    for release in "${!version_in[@]}"; do
+        [[ ${version_in[$release]} != "$1" ]] || echo "$release"
+    done
+}
+
+major_version() {
+    "$1" --version 2>/dev/null | sed -E 's/^PostgreSQL ([0-9]+).*/\1/' || true
+}
+
+# From a folder, as bench-18.md what is bench.md there.
+keep_results() {
+    local folder=$1 suffix=$2 file name
+    mkdir -p bench/results
+    for file in "$folder"/*; do
+        [[ -f $file ]] || continue
+        name=${file##*/}
+        cp "$file" "bench/results/${name%.*}$suffix.${name##*.}"
+    done
+}
+
+suffix_of() {
+    [[ $1 == "$(major_version pg_config)" ]] || echo "-$1"
+}
+
+run_here() {
+    local results script status=0
+    tools/install-packages.sh build bench
+    results=$(mktemp -d)
+    for script in "$@"; do
+        RESULTS=$results tools/sandbox.sh "$script" || status=$?
+    done
+    keep_results "$results" "$(suffix_of "$(major_version "${PG_CONFIG:-pg_config}")")"
+    rm -rf "$results"
+    return "$status"
+}
+
+run_in_folder() {
+    local release folder script status=0
+    release=$(release_with "$PG")
+    [[ -n $release ]] || { echo "no release in tools/debian_folder.sh has PostgreSQL $PG" >&2; return 1; }
+    tools/install-packages.sh matrix
+    make_work
+    folder=${CACHE:-$work}/$release
+    find_mirror
+    if ! prepare "$release" "$folder" build bench >"$work/prepare.log" 2>&1 </dev/null; then
+        cat "$work/prepare.log" >&2
+        return 1
+    fi
+    for script in "$@"; do
+        PG_CONFIG='' tools/chroot.sh "$folder" tools/sandbox.sh "$script" || status=$?
+    done
+    keep_results "$folder/shardid/bench/results" "$(suffix_of "$PG")"
+    return "$status"
+}
+
+if [[ -z ${PG:-} ]]; then
+    run_here "$@"
+elif [[ $(id -u) == 0 ]]; then
+    run_in_folder "$@"
+elif command -v sudo >/dev/null; then
+    exec sudo --preserve-env=PG,ROUNDS,ROWS,SECONDS_EACH,CACHE,MIRROR tools/bench.sh "$@"
+else
+    echo 'PG=... needs root or sudo, for debootstrap and chroot' >&2
+    exit 1
+fi

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""Measures sessions that draw from one generator and from one each, and how long a single call takes beside
+others that draw in bulk. Prints tables and writes them.
+
+The layout has room, so that nobody waits for the next millisecond.
+"""
+import argparse
+import datetime
+import glob
+import os
+import re
+import statistics
+import subprocess
+import time
+
+from common import Results, command, machine, progress, psql, quantile, rotated, server_version, table
+
+SESSIONS = (4, 16, 64)
+IDS = 1000
+
+LAYOUT = "shard_bits => 3, sequence_bits => 20"
+OWN = "WITH own AS MATERIALIZED (SELECT ('g_' || :each::int * :client_id::int + :first::int)::regclass AS g)"
+
+# Contender: (what it is, a statement of so many ids). The sequence is the session's own where each is 1.
+BULK = {
+    "next_id": ("**`next_id`**", f"{OWN} SELECT count(next_id(5, g, {LAYOUT})) FROM own, generate_series(1, :ids::int);"),
+    "next_ids": ("**`next_ids`**", f"{OWN} SELECT count(i) FROM own, next_ids(5, :ids, g, {LAYOUT}) AS i;"),
+    "nextval": ("`nextval`", f"{OWN} SELECT count(nextval(g)) FROM own, generate_series(1, :ids::int);"),
+}
+
+SINGLE = {
+    "next_id": f"SELECT next_id(5, 'g_0', {LAYOUT});",
+    "nextval": "SELECT nextval('g_0');",
+    "select_1": "SELECT 1;",
+}
+DRAWERS = 4
+MANY = 1000000
+# Contender: (what it is, what the session does, what the drawers beside it do, how many a statement, the first of
+# their sequences).
+BESIDE = {
+    "alone": ("**`next_id`**, alone", "next_id", None, 0, 0),
+    "next_id": (f"**`next_id`**, {DRAWERS} drawing {IDS:,} a statement", "next_id", "next_id", IDS, 0),
+    "next_id_many": (f"**`next_id`**, {DRAWERS} drawing {MANY:,}", "next_id", "next_id", MANY, 0),
+    "next_ids_many": (f"**`next_id`**, {DRAWERS} drawing {MANY:,} by `next_ids`", "next_id", "next_ids", MANY, 0),
+    "next_id_others": (f"**`next_id`**, {DRAWERS} drawing {MANY:,} from another generator", "next_id", "next_id", MANY, 1),
+    "nextval_alone": ("`nextval`, alone", "nextval", None, 0, 0),
+    "nextval": (f"`nextval`, {DRAWERS} drawing {IDS:,} a statement", "nextval", "nextval", IDS, 0),
+    "nextval_many": (f"`nextval`, {DRAWERS} drawing {MANY:,}", "nextval", "nextval", MANY, 0),
+    "nextval_others": (f"`nextval`, {DRAWERS} drawing {MANY:,} from another sequence", "nextval", "nextval", MANY, 1),
+    "select_1": (f"`SELECT 1`, {DRAWERS} drawing {MANY:,} by `next_id`", "select_1", "next_id", MANY, 0),
+}
+
+
+class Pgbench:
+    """Runs the statements by pgbench, each from a file in the folder."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        os.makedirs(folder, exist_ok=True)
+        for kind, statements in (("bulk", {name: sql for name, (_, sql) in BULK.items()}), ("single", SINGLE)):
+            for name, sql in statements.items():
+                with open(self.file(kind, name), "w", encoding="ascii") as script:
+                    script.write(sql + "\n")
+
+    def file(self, kind, name):
+        return f"{self.folder}/{kind}_{name}.sql"
+
+    def bulk(self, name, sessions, each, ids, first, seconds):
+        return subprocess.Popen(
+            ["pgbench", "-n", "-M", "prepared", "-c", str(sessions), "-j", "2" if sessions > 1 else "1", "-T", str(seconds),
+             "-D", f"each={int(each)}", "-D", f"first={first}", "-D", f"ids={ids}", "-f", self.file("bulk", name)],
+            stdout=subprocess.PIPE, text=True)
+
+    def rate(self, name, sessions, each, seconds):
+        """Ids a second."""
+        out, _ = self.bulk(name, sessions, each, IDS, 0, seconds).communicate()
+        return float(re.search(r"tps = ([\d.]+)", out)[1]) * IDS
+
+    def latencies(self, name, seconds):
+        """us of each transaction of one session."""
+        log = f"{self.folder}/log"
+        subprocess.run(["pgbench", "-n", "-M", "prepared", "-c", "1", "-T", str(seconds), "-l", f"--log-prefix={log}",
+                        "-f", self.file("single", name)], stdout=subprocess.DEVNULL, check=True)
+        found = []
+        for path in glob.glob(f"{log}.*"):
+            with open(path, encoding="ascii") as lines:
+                found += [int(line.split()[2]) for line in lines]
+            os.remove(path)
+        return found
+
+
+def measure_rates(pgbench, rounds, seconds):
+    results = Results()
+    for number in range(rounds):
+        for sessions in SESSIONS:
+            for name in rotated(BULK, number):
+                for each in (False, True):
+                    rate = pgbench.rate(name, sessions, each, seconds)
+                    results.add((name, sessions, each), rate)
+                    progress(number, rounds, f"{sessions} sessions, {name}, {'one each' if each else 'one'}: {rate:,.0f}/s")
+    return results
+
+
+def measure_calls(pgbench, rounds, seconds):
+    """(us of all calls by contender, what the drawers reached meanwhile by contender and round)."""
+    calls, drawn = {name: [] for name in BESIDE}, Results()
+    for number in range(rounds):
+        for name in rotated(BESIDE, number):
+            _, single, bulk, ids, first = BESIDE[name]
+            drawers = bulk and pgbench.bulk(bulk, DRAWERS, False, ids, first, seconds + 1)
+            time.sleep(0.5 if drawers else 0)
+            found = pgbench.latencies(single, seconds)
+            calls[name] += found
+            if drawers:
+                out, _ = drawers.communicate()
+                drawn.add(name, float(re.search(r"tps = ([\d.]+)", out)[1]) * ids)
+            progress(number, rounds, f"{name}: {quantile(found, 0.5)} us, p99 {quantile(found, 0.99)} us")
+    return calls, drawn
+
+
+def rate_table(results):
+    rows = []
+    for sessions in SESSIONS:
+        for name, (label, _) in BULK.items():
+            one, each = (name, sessions, False), (name, sessions, True)
+            rows.append([f"{label}, {sessions} sessions", f"{results.median(one):,.0f}", f"{results.spread(one):.0%}",
+                         f"{results.ratio(one, ('nextval', sessions, False)):.2f}",
+                         f"{results.median(each):,.0f}", f"{results.spread(each):.0%}",
+                         f"{results.ratio(each, ('nextval', sessions, True)):.2f}"])
+    return table([f"Ids a second, {IDS:,} a statement", "one generator", "spread", "to `nextval`", "one each", "spread",
+                  "to `nextval`"], rows)
+
+
+def call_table(calls, drawn):
+    rows = []
+    for name, (label, _, bulk, _, _) in BESIDE.items():
+        values = calls[name]
+        rows.append([label, f"{len(values):,}"] +
+                    [f"{v:,.0f}" for v in (quantile(values, 0.5), statistics.mean(values), quantile(values, 0.99),
+                                           quantile(values, 0.999), max(values))] +
+                    [f"{drawn.median(name):,.0f}" if bulk else ""])
+    return table(["A single call, us as its client sees it", "calls", "p50", "mean", "p99", "p99.9", "max",
+                  "ids a second of those beside it"], rows)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=int, default=2)
+    parser.add_argument("--out", required=True, help="folder for contention.md")
+    arguments = parser.parse_args()
+
+    psql("CREATE EXTENSION shardid;\n" + "".join(f"CREATE SEQUENCE g_{n};\n" for n in range(max(SESSIONS))))
+    pgbench = Pgbench(f"{arguments.out}/../scripts")
+    lines = rate_table(measure_rates(pgbench, arguments.rounds, arguments.seconds)) + [""]
+    lines += call_table(*measure_calls(pgbench, arguments.rounds, arguments.seconds))
+    lines += ["", f"{arguments.rounds} rounds, {arguments.seconds} s for each run of pgbench; {machine()}; PostgreSQL "
+              f"{server_version()}, default durability; {datetime.date.today().isoformat()}; "
+              f"`{command('bench-contention', ROUNDS=arguments.rounds, SECONDS=arguments.seconds)}`."]
+    text = "\n".join(lines) + "\n"
+    with open(f"{arguments.out}/contention.md", "w", encoding="utf-8") as file:
+        file.write(text)
+    print(text)
+
+
+main()

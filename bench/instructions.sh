@@ -27,6 +27,8 @@ per_call() {
 
 start_cluster </dev/null
 psql -X -q -v ON_ERROR_STOP=1 -f bench/setup.sql
+# PostgreSQL's own version 7, since 18.
+has_uuidv7=$(psql -XAtq -c "SELECT count(*) FROM pg_proc WHERE proname = 'uuidv7'")
 stop_cluster
 
 floor=$(per_call 'pg_backend_pid()')
@@ -63,6 +65,8 @@ report() {
     report '`setval(s, nextval(s) + 999)`, which repeats values' "$(per_call "setval('set_on', nextval('set_on') + 999)")"
     report '**`nextval_range`**, 1,000 values' "$(per_call "nextval_range('in_ranges', 1000)")"
     report 'PL/pgSQL recipe' "$(per_call 'baseline.next_id()')"
+    report '`gen_random_uuid`' "$(per_call 'gen_random_uuid()')"
+    [[ $has_uuidv7 == 0 ]] || report '`uuidv7`' "$(per_call 'uuidv7()')"
     report '**`uuid_v1`**' "$(per_call 'uuid_v1()')"
     report '**`objectid`**' "$(per_call 'objectid()')"
     report '**`uuid_v1_from`**' "$(per_call 'uuid_v1_from(ts, 666, mac)')"

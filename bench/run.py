@@ -7,11 +7,11 @@ that what the machine does besides weighs on both sides, and their median is sho
 """
 import argparse
 import datetime
-import os
 import re
-import statistics
 import subprocess
 import sys
+
+from common import Results, command, has_uuidv7, machine, milliseconds, progress, psql, rotated, server_version, table
 
 CLIENTS = ["-n", "-M", "prepared", "-c", "16", "-j", "2"]
 
@@ -24,6 +24,7 @@ PGBENCH = [
         "recipe": ("PL/pgSQL recipe", "recipe"),
         "next_id": ("**`next_id`**", "recipe"),
         "gen_random_uuid": ("`gen_random_uuid`", "uuid_v1_from_recipe"),
+        "uuidv7": ("`uuidv7`", "uuid_v1_from_recipe"),
         "uuid_generate_v1": ("uuid-ossp `uuid_generate_v1`", "uuid_v1_from_recipe"),
         "uuid_v1": ("**`uuid_v1`**", "uuid_generate_v1"),
         "uuid_v1_from_recipe": ("PL/pgSQL `form_uuid_v1`", "uuid_v1_from_recipe"),
@@ -45,6 +46,18 @@ PGBENCH = [
         "insert_1000_by_recipe": ("PL/pgSQL recipe", "insert_1000_by_recipe"),
         "insert_1000_by_next_id": ("**`next_id`**", "insert_1000_by_recipe"),
         "insert_1000_by_next_ids": ("**`next_ids`**, in the select list", "insert_1000_by_recipe"),
+    }),
+    ("One row a transaction, primary key; the recipe is `nextval`", "insert_no_id", {
+        "insert_key_by_nextval": ("`nextval`", "insert_key_by_nextval"),
+        "insert_key_by_next_id": ("**`next_id`**", "insert_key_by_nextval"),
+        "insert_key_by_gen_random_uuid": ("`gen_random_uuid`", "insert_key_by_nextval"),
+        "insert_key_by_uuidv7": ("`uuidv7`", "insert_key_by_nextval"),
+    }),
+    ("1,000 rows a transaction, primary key; the recipe is `nextval`", "insert_1000_no_id", {
+        "insert_1000_key_by_nextval": ("`nextval`", "insert_1000_key_by_nextval"),
+        "insert_1000_key_by_next_id": ("**`next_id`**", "insert_1000_key_by_nextval"),
+        "insert_1000_key_by_gen_random_uuid": ("`gen_random_uuid`", "insert_1000_key_by_nextval"),
+        "insert_1000_key_by_uuidv7": ("`uuidv7`", "insert_1000_key_by_nextval"),
     }),
     ("1,000 values a transaction; the recipe is `nextval`", "select_1", {
         "values_1000_by_nextval": ("`nextval`, 1,000 times", "values_1000_by_nextval"),
@@ -70,6 +83,7 @@ LOOPS = {
                  "next_ids(5, COUNT, 'roomy', shard_bits => 3, sequence_bits => 20)", 1000000, "recipe"),
     "next_ids_default": ("**`next_ids`**, default layout", "next_ids(5, COUNT)", 1000000, "recipe"),
     "gen_random_uuid": ("`gen_random_uuid`", "gen_random_uuid()", 200000, "uuid_v1_from_recipe"),
+    "uuidv7": ("`uuidv7`", "uuidv7()", 200000, "uuid_v1_from_recipe"),
     "uuid_generate_v1": ("uuid-ossp `uuid_generate_v1`", "uuid_generate_v1()", 50000,
                          "uuid_v1_from_recipe"),
     "uuid_v1": ("**`uuid_v1`**, to `uuid_generate_v1`", "uuid_v1()", 1000000, "uuid_generate_v1"),
@@ -91,23 +105,31 @@ CEILING = 1024000
 NOTED = {"setval": "`setval(s, nextval(s) + 999)`", "nextval_range": "`nextval_range`"}
 
 COPY_ROWS = 500000
-COPY_TABLES = {"by_nextval": "`nextval`", "by_recipe": "PL/pgSQL recipe", "by_next_id": "**`next_id`**"}
+COPY_TABLES = {"by_nextval": "`nextval`", "by_recipe": "PL/pgSQL recipe", "by_next_id": "**`next_id`**",
+               "by_gen_random_uuid": "`gen_random_uuid`", "by_uuidv7": "`uuidv7`"}
+
+# PostgreSQL's own version 7, which not every server has.
+UUIDV7 = "uuidv7"
 
 
-def psql(sql):
-    command = ["psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-f", "-"]
-    return subprocess.run(command, input=sql, capture_output=True, text=True, check=True).stdout
+def leave_out_uuidv7():
+    for contenders in [group[2] for group in PGBENCH] + [LOOPS, COPY_TABLES]:
+        for name in [name for name in contenders if name.endswith(UUIDV7)]:
+            del contenders[name]
+
+
+def empty_tables():
+    """But those whose duplicates are counted at the end."""
+    psql("TRUNCATE no_id, key_by_nextval, key_by_next_id, key_by_gen_random_uuid, by_gen_random_uuid")
+    if has_uuidv7():
+        psql("TRUNCATE key_by_uuidv7, by_uuidv7")
+    psql("CHECKPOINT")
 
 
 def run_pgbench(script, seconds):
     command = ["pgbench", *CLIENTS, "-T", str(seconds), "-f", f"bench/pgbench/{script}.sql"]
     out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return float(re.search(r"tps = ([\d.]+)", out)[1])
-
-
-def milliseconds(statements):
-    out = psql("\\timing on\n" + ";\n".join(statements) + ";\n")
-    return [float(t) for t in re.findall(r"^Time: ([\d.]+) ms", out, re.M)]
 
 
 def loop(call, count):
@@ -136,32 +158,6 @@ def copy_rows(table):
     return milliseconds([f"COPY {table} (n) FROM PROGRAM 'seq {COPY_ROWS}'"])[0] * 1e6 / COPY_ROWS
 
 
-class Results:
-    def __init__(self):
-        self.values = {}
-
-    def add(self, key, value):
-        self.values.setdefault(key, []).append(value)
-
-    def median(self, key):
-        return statistics.median(self.values[key])
-
-    def spread(self, key):
-        """The range of all rounds as a share of the median."""
-        values = self.values[key]
-        return (max(values) - min(values)) / statistics.median(values)
-
-    def ratio(self, key, other):
-        pairs = zip(self.values[key], self.values[other])
-        return statistics.median(a / b for a, b in pairs)
-
-
-def rotated(names, by):
-    names = list(names)
-    by %= len(names)
-    return names[by:] + names[:by]
-
-
 def measure(rounds, seconds):
     results = Results()
     for number in range(rounds):
@@ -170,7 +166,7 @@ def measure(rounds, seconds):
                 tps = run_pgbench(name, seconds)
                 results.add(("pgbench", name), tps)
                 progress(number, rounds, f"{name}: {tps:.0f}/s")
-            psql("TRUNCATE no_id; CHECKPOINT")
+            empty_tables()
         for name in rotated(LOOPS, number):
             net, gross = loop(LOOPS[name][1], LOOPS[name][2])
             results.add(("loop", name), net)
@@ -185,10 +181,6 @@ def measure(rounds, seconds):
         results.add(("wal", "nextval"), wal_of_a_million("nextval('plain')"))
         results.add(("wal", "next_id"), wal_of_a_million("next_id(5)"))
     return results
-
-
-def progress(number, rounds, text):
-    print(f"round {number + 1} of {rounds}: {text}", file=sys.stderr, flush=True)
 
 
 def duplicates(contender):
@@ -210,16 +202,10 @@ SELECT (SELECT sum(last - first + 1) FROM taken_by_{way}),
     return int(given) - int(different), int(given)
 
 
-def table(headings, rows):
-    lines = ["| " + " | ".join(headings) + " |", "| --- |" + " ---: |" * (len(headings) - 1)]
-    lines += ["| " + " | ".join(row) + " |" for row in rows]
-    return lines
-
-
 def report(results, rounds, seconds):
     lines = []
     for title, floor, contenders in PGBENCH:
-        inserts = floor.startswith("insert_1000")
+        inserts = "insert_1000_by_recipe" in contenders
         rows = []
         for name, (label, recipe) in contenders.items():
             key = ("pgbench", name)
@@ -259,17 +245,10 @@ def report(results, rounds, seconds):
         f"bytes, `nextval` {results.median(('wal', 'nextval')):,.0f} bytes.",
         "",
         f"{rounds} rounds, {seconds} s for each pgbench run (`pgbench {' '.join(CLIENTS)}`); "
-        f"{machine()}; PostgreSQL {psql('SHOW server_version').strip().split(' ')[0]}, default durability; "
-        f"{datetime.date.today().isoformat()}; "
-        f"`make bench ROUNDS={rounds} SECONDS={seconds}`.",
+        f"{machine()}; PostgreSQL {server_version()}, default durability; {datetime.date.today().isoformat()}; "
+        f"`{command('bench', ROUNDS=rounds, SECONDS=seconds)}`.",
     ]
     return "\n".join(lines) + "\n"
-
-
-def machine():
-    with open("/proc/cpuinfo", encoding="ascii") as file:
-        model = re.search(r"model name\s*: (.*)", file.read())
-    return f"{os.cpu_count()} cores of {model[1] if model else 'an unknown processor'}"
 
 
 def chart(results, out):
@@ -315,6 +294,8 @@ def main():
     parser.add_argument("--out", required=True, help="folder for bench.md and bench.svg")
     arguments = parser.parse_args()
 
+    if not has_uuidv7():
+        leave_out_uuidv7()
     results = measure(arguments.rounds, arguments.seconds)
     text = report(results, arguments.rounds, arguments.seconds)
     with open(f"{arguments.out}/bench.md", "w", encoding="utf-8") as file:

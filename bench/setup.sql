@@ -16,6 +16,7 @@ CREATE TABLE by_nextval_cache_100 (id bigint DEFAULT nextval('cached'), n int);
 CREATE TABLE by_recipe (id bigint DEFAULT baseline.next_id(), n int);
 CREATE TABLE by_next_id (id bigint DEFAULT next_id(5), n int);
 CREATE TABLE by_next_ids (id bigint, n int);
+CREATE TABLE by_gen_random_uuid (id uuid DEFAULT gen_random_uuid(), n int);
 CREATE TABLE taken_by_setval (first bigint, last bigint);
 CREATE TABLE taken_by_nextval_range (first bigint, last bigint);
 CREATE INDEX ON by_nextval (id);
@@ -23,7 +24,21 @@ CREATE INDEX ON by_nextval_cache_100 (id);
 CREATE INDEX ON by_recipe (id);
 CREATE INDEX ON by_next_id (id);
 CREATE INDEX ON by_next_ids (id);
+CREATE INDEX ON by_gen_random_uuid (id);
 CREATE INDEX ON no_id (n);
+
+-- And the same as it is used.
+CREATE TABLE key_by_nextval (id bigint DEFAULT nextval('plain') PRIMARY KEY, n int);
+CREATE TABLE key_by_next_id (id bigint DEFAULT next_id(5) PRIMARY KEY, n int);
+CREATE TABLE key_by_gen_random_uuid (id uuid DEFAULT gen_random_uuid() PRIMARY KEY, n int);
+
+-- PostgreSQL's own version 7, since 18.
+SELECT count(*) > 0 AS has_uuidv7 FROM pg_proc WHERE proname = 'uuidv7' \gset
+\if :has_uuidv7
+CREATE TABLE by_uuidv7 (id uuid DEFAULT uuidv7(), n int);
+CREATE INDEX ON by_uuidv7 (id);
+CREATE TABLE key_by_uuidv7 (id uuid DEFAULT uuidv7() PRIMARY KEY, n int);
+\endif
 
 -- Arguments that the planner cannot see through: a function of constants would be computed once.
 CREATE TABLE one_of_each (u uuid, u6 uuid, ts timestamptz, mac macaddr, id bigint, digits bigint, bits bigint,

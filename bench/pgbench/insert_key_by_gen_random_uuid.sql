@@ -1,0 +1,1 @@
+INSERT INTO key_by_gen_random_uuid (n) VALUES (1);

@@ -1,0 +1,1 @@
+INSERT INTO key_by_nextval (n) VALUES (1);

@@ -12,5 +12,5 @@ autovacuum = off
 checkpoint_timeout = 1h
 max_wal_size = 32GB
 CONF
-python3 bench/index.py --rounds "${ROUNDS:-3}" --rows "${ROWS:-2000000}" --out "$SANDBOX/out"
+python3 bench/index.py --rounds "${ROUNDS:-3}" --rows "${ROWS:-5000000}" --out "$SANDBOX/out"
 stop_cluster

@@ -13,7 +13,7 @@ import statistics
 import subprocess
 import time
 
-from common import Results, command, machine, progress, psql, quantile, rotated, server_version, table
+from common import Results, command, machine, progress, psql, quantile, rotated, server_version, slower, table
 
 SESSIONS = (4, 16, 64)
 IDS = 1000
@@ -118,6 +118,22 @@ def measure_calls(pgbench, rounds, seconds):
     return calls, drawn
 
 
+def rates_behind(results):
+    for sessions in SESSIONS:
+        for name in ("next_id", "next_ids"):
+            for each in (False, True):
+                yield (f"{BULK[name][0]} ({sessions} sessions, {'one each' if each else 'one generator'})", BULK["nextval"][0],
+                       1 / results.ratio((name, sessions, each), ("nextval", sessions, each)))
+
+
+def calls_behind(calls):
+    for own, rival in (("alone", "nextval_alone"), ("next_id", "nextval"), ("next_id_many", "nextval_many"),
+                       ("next_id_others", "nextval_others")):
+        for share in (0.5, 0.99):
+            yield (f"p{share * 100:.0f} of {BESIDE[own][0]}", BESIDE[rival][0],
+                   quantile(calls[own], share) / quantile(calls[rival], share))
+
+
 def rate_table(results):
     rows = []
     for sessions in SESSIONS:
@@ -152,8 +168,10 @@ def main():
 
     psql("CREATE EXTENSION shardid;\n" + "".join(f"CREATE SEQUENCE g_{n};\n" for n in range(max(SESSIONS))))
     pgbench = Pgbench(f"{arguments.out}/../scripts")
-    lines = rate_table(measure_rates(pgbench, arguments.rounds, arguments.seconds)) + [""]
-    lines += call_table(*measure_calls(pgbench, arguments.rounds, arguments.seconds))
+    rates = measure_rates(pgbench, arguments.rounds, arguments.seconds)
+    calls, drawn = measure_calls(pgbench, arguments.rounds, arguments.seconds)
+    lines = rate_table(rates) + ["", slower(rates_behind(rates)), ""]
+    lines += call_table(calls, drawn) + ["", slower(calls_behind(calls))]
     lines += ["", f"{arguments.rounds} rounds, {arguments.seconds} s for each run of pgbench; {machine()}; PostgreSQL "
               f"{server_version()}, default durability; {datetime.date.today().isoformat()}; "
               f"`{command('bench-contention', ROUNDS=arguments.rounds, SECONDS=arguments.seconds)}`."]

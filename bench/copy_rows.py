@@ -14,7 +14,7 @@ import sys
 import time
 
 from common import (Results, command, has_uuidv7, machine, milliseconds, progress, psql, quantile, rotated,
-                    server_version, table)
+                    server_version, slower, table)
 
 CEILING = 1024  # ids a millisecond in the default layout
 
@@ -101,16 +101,17 @@ def measure(pairs, rounds, rows, file):
 
 def pair_table(pairs, results, rows):
     ceiling = rows / CEILING
-    lines = []
+    lines, behind = [], []
     for index, (label, _, _, beside, _, is_bounded, target) in enumerate(pairs):
         own, rival = results.values[index, 0], results.values[index, 1]
         floors = [max(r, ceiling) if is_bounded else r for r in rival]
         ratios = [a / b for a, b in zip(own, floors)]
+        behind.append((label, beside.replace(" or the ceiling", ""), results.ratio((index, 0), (index, 1))))
         lines.append([f"**{label}**", f"{statistics.median(own):,.0f}", beside, f"{statistics.median(rival):,.0f}",
                       f"{statistics.median(ratios):.2f}", f"{min(ratios):.2f} to {max(ratios):.2f}",
                       "" if target is None else f"{target:.2f}"])
     return table([f"COPY of {rows:,} rows, the id by DEFAULT", "ms", "beside", "ms", "ratio", "of all rounds", "target"],
-                 lines)
+                 lines) + ["", slower(behind)]
 
 
 def account(name, rows, took_ms):

@@ -15,7 +15,7 @@ import re
 import statistics
 import subprocess
 
-from common import Results, command, has_uuidv7, machine, milliseconds, progress, psql, rotated, server_version, table
+from common import Results, command, has_uuidv7, machine, milliseconds, progress, psql, rotated, server_version, slower, table
 
 # RFC 9562, section 6.2, method 3, as PostgreSQL 18's uuidv7() has it: 48 bits of milliseconds, 12 bits of
 # their fraction, the rest random. Of a number of microseconds.
@@ -181,6 +181,20 @@ def measure(rounds, rows, script):
     return results
 
 
+# What of the two tables is compared for the sentence below them.
+COMPARED = [("one", "size", "size of the index"), ("one", "us", "time of an insert"), ("one", "wal", "WAL"),
+            ("one", "more us", "index's time after a checkpoint"), ("one", "more wal", "index's WAL after a checkpoint"),
+            ("together", "size", "size of the index, 16 sessions"), ("together", "us", "time of an insert, 16 sessions"),
+            ("together", "wal", "WAL, 16 sessions"), ("together", "read us", "read by time")]
+
+
+def behind(results):
+    for way, key, what in COMPARED:
+        for rival in ("nextval", "uuid_v7", "uuid_v4"):
+            yield (f"{CONTENDERS['next_id'].label} ({what})", CONTENDERS[rival].label,
+                   results.ratio((way, "next_id", key), (way, rival, key)))
+
+
 def report(results, rounds, rows):
     one, together = [], []
     for name, contender in CONTENDERS.items():
@@ -200,6 +214,8 @@ def report(results, rounds, rows):
          "full-page images, 1,000 rows"], one) + [""] + table(
              [f"{rows:,} rows by {SESSIONS} sessions at once", "index, bytes a row", "insert, us a row", "spread",
               "WAL bytes a row", "second index for the time, bytes a row", "read by time, us a row"], together) + [
+        "",
+        slower(behind(results)),
         "",
         f"Medians of {rounds} rounds; after the checkpoint {MORE_ROWS:,} rows more; {ROWS_A_STATEMENT} rows a statement of the "
         f"{SESSIONS}, with a column of the time; {machine()}; PostgreSQL {server_version()}, shared_buffers "

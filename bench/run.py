@@ -11,7 +11,8 @@ import re
 import subprocess
 import sys
 
-from common import Results, command, has_uuidv7, machine, milliseconds, progress, psql, rotated, server_version, table
+from common import (Results, command, has_uuidv7, machine, milliseconds, progress, psql, rotated, server_version, slower,
+                    table)
 
 CLIENTS = ["-n", "-M", "prepared", "-c", "16", "-j", "2"]
 
@@ -111,6 +112,25 @@ COPY_TABLES = {"by_nextval": "`nextval`", "by_recipe": "PL/pgSQL recipe", "by_ne
 # PostgreSQL's own version 7, which not every server has.
 UUIDV7 = "uuidv7"
 
+# Whose medians are compared for the sentence below the tables, where both are there: kind, what is ours, its rivals.
+RIVALS = [
+    ("pgbench", "next_id", ["nextval", "nextval_cache_100"]),
+    ("pgbench", "uuid_v1", ["gen_random_uuid", "uuidv7", "uuid_generate_v1"]),
+    ("pgbench", "insert_by_next_id", ["insert_by_nextval", "insert_by_nextval_cache_100"]),
+    ("pgbench", "insert_1000_by_next_id", ["insert_1000_by_nextval", "insert_1000_by_nextval_cache_100"]),
+    ("pgbench", "insert_key_by_next_id", ["insert_key_by_nextval", "insert_key_by_gen_random_uuid", "insert_key_by_uuidv7"]),
+    ("pgbench", "insert_1000_key_by_next_id",
+     ["insert_1000_key_by_nextval", "insert_1000_key_by_gen_random_uuid", "insert_1000_key_by_uuidv7"]),
+    ("pgbench", "values_1000_by_nextval_range", ["values_1000_by_nextval", "values_1000_by_setval"]),
+    ("loop", "next_id", ["nextval", "nextval_cache_100"]),
+    ("loop", "next_id_default", ["nextval", "nextval_cache_100"]),
+    ("loop", "next_ids", ["nextval", "nextval_cache_100"]),
+    ("loop", "next_ids_default", ["nextval", "nextval_cache_100"]),
+    ("loop", "uuid_v1", ["gen_random_uuid", "uuidv7", "uuid_generate_v1"]),
+    ("loop", "objectid", ["gen_random_uuid", "uuidv7"]),
+    ("copy", "by_next_id", ["by_nextval", "by_gen_random_uuid", "by_uuidv7"]),
+]
+
 
 def leave_out_uuidv7():
     for contenders in [group[2] for group in PGBENCH] + [LOOPS, COPY_TABLES]:
@@ -202,6 +222,22 @@ SELECT (SELECT sum(last - first + 1) FROM taken_by_{way}),
     return int(given) - int(different), int(given)
 
 
+def titled(kind, name):
+    """What it is, with the table where it stands."""
+    if kind == "pgbench":
+        title, contenders = next((group[0], group[2]) for group in PGBENCH if name in group[2])
+        return f"{contenders[name][0]} ({title.split(';')[0].lower()})"
+    return f"{LOOPS[name][0]} (in a loop)" if kind == "loop" else f"{COPY_TABLES[name]} (COPY)"
+
+
+def behind(results):
+    for kind, own, rivals in RIVALS:
+        for rival in rivals:
+            if (kind, rival) in results.values:
+                times = results.ratio((kind, own), (kind, rival))
+                yield titled(kind, own), titled(kind, rival).split(" (")[0], 1 / times if kind == "pgbench" else times
+
+
 def report(results, rounds, seconds):
     lines = []
     for title, floor, contenders in PGBENCH:
@@ -243,6 +279,7 @@ def report(results, rounds, seconds):
             "{} {:,} of {:,}".format(label, *given_twice(way)) for way, label in NOTED.items()) + ".",
         f"WAL of a million ids in one statement: `next_id` {results.median(('wal', 'next_id')):,.0f} "
         f"bytes, `nextval` {results.median(('wal', 'nextval')):,.0f} bytes.",
+        slower(behind(results)),
         "",
         f"{rounds} rounds, {seconds} s for each pgbench run (`pgbench {' '.join(CLIENTS)}`); "
         f"{machine()}; PostgreSQL {server_version()}, default durability; {datetime.date.today().isoformat()}; "

@@ -6,7 +6,8 @@
 
 namespace shardid {
 
-// The first look of a wait at a page that was not ours: its takings (page_notes.hpp), and the time.
+// The first look of a wait at a page that was not ours: its takings (page_notes.hpp), and the time,
+// or the page's where that was later.
 struct FirstLook {
     int takings;
     uint64 time;

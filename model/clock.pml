@@ -1,10 +1,12 @@
 /* One generator and its clock: callers that wait for the next millisecond; fresh storage by ALTER
- * SEQUENCE ... RESTART, committed or rolled back; setval and nextval at any moment; raise_generator.
+ * SEQUENCE ... RESTART, committed or rolled back; setval and nextval at any moment; raise_generator;
+ * callers that borrow time, as far ahead of the clock as -DBORROW says.
  * Every draw is durable here: wal.pml is about that.
  *
  * The clock shows anything at every look (default), or runs forward at any speed (-DHONEST).
  * Checked: P1; P3, with an honest clock; P5, at most one step ahead of the clock for a millisecond
- * that really passes; that no caller waits for ever: it looks at the same used up time a limited
+ * that really passes; that who steps further has borrowed, from a time all of whose ids are told and
+ * no further ahead than allowed; that no caller waits for ever: it looks at the same used up time a limited
  * number of times, whatever the clock does; and that whatever is drawn after raise_generator is of a
  * later time than its id. README.md lists what can be put wrong by -D. */
 
@@ -126,7 +128,8 @@ inline read_clock() {
 }
 
 /* last_tick(): a page that knows nothing of the present time - fresh storage, or moved by others -
- * goes on after the time in which the caller first saw it so. */
+ * goes on after the time in which the caller first saw it so. If it was ahead of the clock then, it
+ * may be moved back before the next look, which therefore remembers the later one. */
 inline find_last(me) {
     from = last;
     if
@@ -142,8 +145,14 @@ inline find_last(me) {
        :: else -> first_seen = now; began[me] = 0
        fi;
        count_seen = count_seen | (1 << me);
-       first[me] = first_seen;
-       raise(from, last_of(first_seen))
+       raise(from, last_of(first_seen));
+#ifndef NO_AHEAD_RULE
+       if
+       :: !began[me] -> raise(first_seen, last / NUMBERS)
+       :: else
+       fi;
+#endif
+       first[me] = first_seen
     fi
 }
 
@@ -178,13 +187,37 @@ inline find_earned(me) {
     fi
 }
 
+/* advance_or_borrow(). */
+#ifdef BORROW
+#ifdef BORROW_EARLY
+#define is_used_up true
+#else
+#define is_used_up (from % NUMBERS == NUMBERS - 1)
+#endif
+#ifdef BORROW_WITHOUT_LIMIT
+#define is_near true
+#else
+#define is_near (from / NUMBERS + 1 <= now + BORROW)
+#endif
+#ifdef BORROW_WHEN_MOVED
+#define knows_present true
+#else
+#define knows_present is_ours
+#endif
+#define may_borrow (is_used_up && is_near && knows_present)
+#define has_borrowed(time) (time <= now + BORROW && (told & (1 << last_of(time - 1))) != 0)
+#else
+#define has_borrowed(time) false
+#endif
+
 inline check_time(time) {
 #if !defined(ONLY_UNIQUE) && !defined(ONLY_P1)
     /* P5; a page that others have moved ahead can have been waited for before */
-    assert(time <= now || time == last / NUMBERS || passed >= MICROS || moved_ahead);
+    assert(time <= now || time == last / NUMBERS || passed >= MICROS || moved_ahead ||
+           has_borrowed(time));
 #ifdef HONEST
     /* P3: never ahead of the clock, or no further than before; unless others have moved it ahead */
-    assert(time <= now || time - now <= lead || moved_ahead);
+    assert(time <= now || time - now <= lead || moved_ahead || has_borrowed(time));
     lead = (time > now -> time - now : 0);
 #endif
 #endif
@@ -257,6 +290,10 @@ inline look_at_page(me) {
        seen[me] = reading;
        found[me] = from / NUMBERS;
        at[me] = doze
+#ifdef BORROW
+    :: time <= from / NUMBERS && from / NUMBERS < END && may_borrow ->
+       tick = (from / NUMBERS + 1) * NUMBERS; give(me)
+#endif
     :: else -> forget(me); at[me] = stop
     fi;
     reading = 0; now = 0; from = 0; first_seen = 0; earned = 0; time = 0; tick = 0

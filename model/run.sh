@@ -149,6 +149,10 @@ holds 'honest clock, moved, RESTART' clock.pml -DHONEST -DRESTART -DMOVE -DEND=1
 holds 'honest clock, moved, raise_generator' clock.pml -DHONEST -DRAISE -DMOVE -DEND=1
 holds 'any clock, raise_generator' clock.pml -DRAISE "${sooner[@]}"
 holds 'honest clocks, raise_generator on another server' clock.pml -DHONEST -DELSEWHERE "${sooner[@]}"
+holds 'any clock, borrowed time' clock.pml -DBORROW=2 "${sooner[@]}"
+holds 'honest clock, borrowed time' clock.pml -DHONEST -DBORROW=2 "${exact[@]}"
+holds 'honest clock, borrowed time, RESTART' clock.pml -DHONEST -DBORROW=1 -DRESTART "${sooner[@]}"
+holds 'honest clock, borrowed time, moved' clock.pml -DHONEST -DBORROW=1 "${moved[@]}"
 
 breaks 'without the flush' twice wal.pml -DONLY_UNIQUE -DNO_FLUSH "${small[@]}"
 breaks 'without the flush' uncovered wal.pml -DNO_FLUSH "${small[@]}"
@@ -184,11 +188,18 @@ breaks 'moved page ours once raised' twice \
 breaks 'raise_generator lowers' twice clock.pml -DONLY_UNIQUE -DHONEST -DRAISE -DRAISE_MAY_LOWER
 breaks 'raised to the highest id itself' twice \
     clock.pml -DONLY_UNIQUE -DHONEST -DELSEWHERE -DRAISE_TO_OWN_TICK
+breaks 'borrowed without a limit' ahead clock.pml -DHONEST -DBORROW=1 -DBORROW_WITHOUT_LIMIT
+breaks 'borrowed before the time is used up' ahead clock.pml -DHONEST -DBORROW=2 -DBORROW_EARLY
+breaks 'borrowed on fresh storage' ahead clock.pml -DHONEST -DBORROW=1 -DRESTART -DBORROW_WHEN_MOVED
+breaks 'moved back when the clock has caught up' twice \
+    clock.pml -DONLY_UNIQUE -DHONEST -DBORROW=1 -DMOVE -DMICROS=1 -DEND=2 -DNO_AHEAD_RULE
 
 # What is not promised: the models see these as well.
 breaks 'limit, asynchronous standby' twice wal.pml -DONLY_UNIQUE -DPROMOTE "${small[@]}"
 breaks 'limit, RESTART when ahead of the clock' twice \
     clock.pml -DONLY_UNIQUE -DHONEST -DRESTART -DAHEAD_AT_START=1 -DMOVE_AHEAD
+breaks 'limit, RESTART when time is borrowed' twice \
+    clock.pml -DONLY_UNIQUE -DHONEST -DBORROW=1 -DRESTART -DEND=2 -DMOVE_AHEAD
 breaks 'limit, clock set back after RESTART' twice clock.pml -DONLY_UNIQUE -DRESTART
 breaks 'limit, setval when ahead of the clock' twice \
     clock.pml -DONLY_UNIQUE -DHONEST -DMOVE -DMOVE_AHEAD

@@ -34,6 +34,7 @@ mtype:count log_cnt;
 byte count_seen;
 bit moved_ahead; /* of the clock, by others */
 byte first[SESSIONS]; /* the time of the first of these looks */
+byte page_first[SESSIONS]; /* and the page's then, if it was ahead */
 
 short told;  /* a bit for each tick */
 byte passed; /* real microseconds since the generator's time last changed, MICROS at most */
@@ -93,6 +94,7 @@ inline count_taking() {
 inline forget(me) {
     count_seen = count_seen & ~(1 << me);
     first[me] = 0;
+    page_first[me] = 0;
     began[me] = 0;
     used_up[me] = 0;
     start[me] = 0;
@@ -129,11 +131,11 @@ inline read_clock() {
 
 /* last_tick(): a page that knows nothing of the present time - fresh storage, or moved by others -
  * goes on after the time in which the caller first saw it so. If it was ahead of the clock then, it
- * may be moved back before the next look, which therefore remembers the later one. */
+ * may be moved back before the next look, once the clock has caught up: then that time is over, too. */
 inline find_last(me) {
     from = last;
     if
-    :: is_ours -> count_seen = count_seen & ~(1 << me); first[me] = 0
+    :: is_ours -> count_seen = count_seen & ~(1 << me); first[me] = 0; page_first[me] = 0
 #ifdef NO_FRESH_WAIT
     :: !is_ours && !stamped
     :: !is_ours && stamped ->
@@ -141,18 +143,20 @@ inline find_last(me) {
     :: !is_ours ->
 #endif
        if
-       :: began[me] && has_seen_count(me) -> first_seen = first[me]
-       :: else -> first_seen = now; began[me] = 0
+       :: began[me] && has_seen_count(me) ->
+          first_seen = first[me];
+#ifndef NO_AHEAD_RULE
+          if
+          :: page_first[me] <= now -> raise(first_seen, page_first[me])
+          :: else
+          fi
+#endif
+       :: else ->
+          first_seen = now; first[me] = now; began[me] = 0;
+          page_first[me] = (last / NUMBERS > now -> last / NUMBERS : 0)
        fi;
        count_seen = count_seen | (1 << me);
-       raise(from, last_of(first_seen));
-#ifndef NO_AHEAD_RULE
-       if
-       :: !began[me] -> raise(first_seen, last / NUMBERS)
-       :: else
-       fi;
-#endif
-       first[me] = first_seen
+       raise(from, last_of(first_seen))
     fi
 }
 

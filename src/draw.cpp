@@ -104,8 +104,8 @@ pg_noinline void learn(Generator &generator) {
 // ids were perhaps drawn in it that are forgotten or rolled back. So it goes on after the
 // millisecond in which the caller first saw it so. Between two looks others can draw, and somebody
 // can move the page again: then the wait begins anew. But moves alone do not keep anybody waiting.
-// A generator that was ahead of the clock at the first look may be moved back before the next one,
-// once the clock has caught up: the later time of the two is the one to remember.
+// A page that was ahead of the clock at the first look may be moved back before the next one, once
+// the clock has caught up: then it is the page's time that must be over.
 template <typename L>
 pg_attribute_always_inline uint64 last_tick(const OpenPage &page, const Generator &generator,
                                             L layout, const Wait &wait, uint64 now,
@@ -116,9 +116,10 @@ pg_attribute_always_inline uint64 last_tick(const OpenPage &page, const Generato
         return last;
     look->takings = notes_of(page).takings;
     const bool none_drawn = wait.look.takings == look->takings && wait.waited_us < takings_last_us;
-    const uint64 seen_in = none_drawn ? wait.look.time : now;
-    look->time = none_drawn ? seen_in : Max(now, tick_time(layout, last));
-    return Max(last, make_tick(layout, seen_in, max_sequence(layout)));
+    look->time = none_drawn ? wait.look.time : now;
+    look->page_time = none_drawn ? wait.look.page_time : tick_time(layout, last);
+    const uint64 used_up = look->page_time > now ? look->time : Max(look->time, look->page_time);
+    return Max(last, make_tick(layout, used_up, max_sequence(layout)));
 }
 
 // How far ahead of the clock this session may step instead of waiting. A crash takes the generator

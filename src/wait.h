@@ -6,14 +6,15 @@
 
 namespace shardid {
 
-// The first look of a wait at a page that was not ours: its takings (page_notes.hpp), and the time,
-// or the page's where that was later.
+// The first look of a wait at a page that was not ours: its takings (page_notes.hpp), the time, and
+// that of the page's last tick.
 struct FirstLook {
     int takings;
     uint64 time;
+    uint64 page_time;
 };
 
-inline constexpr FirstLook no_look{.takings = -1, .time = 0};
+inline constexpr FirstLook no_look{.takings = -1, .time = 0, .page_time = 0};
 
 // One wait of one caller. How much time really passed is measured by a clock that cannot be set.
 struct Wait {

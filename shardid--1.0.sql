@@ -202,7 +202,7 @@ AS 'MODULE_PATHNAME', 'shardid_id_generator_status'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION id_generator_status(pg_catalog.regclass, pg_catalog.timestamptz, int, int) IS
-'where the generator stands: its last id, its lead over the clock, and how far it can still go';
+'where the generator stands: its last id, its lead over the clock (that of all next ids, too), and how far it can still go';
 
 CREATE FUNCTION raise_generator(
     generator pg_catalog.regclass,

@@ -28,7 +28,10 @@ keep_results() {
     for file in "$folder"/*; do
         [[ -f $file ]] || continue
         name=${file##*/}
-        cp "$file" "bench/results/${name%.*}$suffix.${name##*.}"
+        name=bench/results/${name%.*}$suffix.${name##*.}
+        cp "$file" "$name"
+        # Not root's, where sudo was needed.
+        chown --reference=bench "$name"
     done
 }
 
@@ -37,14 +40,16 @@ suffix_of() {
 }
 
 run_here() {
-    local results script status=0
+    local script status=0
     tools/install-packages.sh build bench
     results=$(mktemp -d)
+    trap 'rm -rf "$results"' EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
     for script in "$@"; do
         RESULTS=$results tools/sandbox.sh "$script" || status=$?
     done
     keep_results "$results" "$(suffix_of "$(major_version "${PG_CONFIG:-pg_config}")")"
-    rm -rf "$results"
     return "$status"
 }
 

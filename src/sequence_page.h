@@ -19,12 +19,18 @@ struct OpenPage {
     FormData_pg_sequence_data *data;
 };
 
+// For lock_page: exclusively, where somebody else has it.
+void lock_taken_page(Buffer buffer);
+
 [[noreturn]] void refuse_magic(uint32 magic);
 
 // See sequence.c's read_seq_tuple.
 pg_attribute_always_inline OpenPage lock_page(Buffer buffer,
                                               BufferLock mode = BUFFER_LOCK_EXCLUSIVE) {
-    LockBuffer(buffer, mode);
+    if (mode != BUFFER_LOCK_EXCLUSIVE)
+        LockBuffer(buffer, mode);
+    else if (unlikely(!ConditionalLockBuffer(buffer)))
+        lock_taken_page(buffer);
     Page page = BufferGetPage(buffer);
     const uint32 magic = *reinterpret_cast<uint32 *>(PageGetSpecialPointer(page));
     if (unlikely(magic != sequence_page_magic))

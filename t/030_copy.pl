@@ -208,10 +208,8 @@ is(copied('t'), $row_by_row, 'next_id with a setting of its own');
 query("ALTER $next_id RESET work_mem");
 
 # The one function for all this is for the planner only.
-is(error_of("SELECT shardid_support($_)"), '42883: function shardid_support(unknown) does not exist', "shardid_support($_)")
-  for 'NULL', q('1');
-like(error_of("SELECT shardid_support($_)"), qr/^(42846|0A000): /, "shardid_support($_)")
-  for 'NULL::internal', q('1'::internal), q(internal_in('1'));
+like(error_of("SELECT shardid_support($_)"), qr/^(42883|42846|0A000): /, "shardid_support($_)")
+  for 'NULL', q('1'), 'NULL::internal', q('1'::internal), q(internal_in('1'));
 is(query(<<'SQL'), 'shardid_support', 'and no other was added');
 SELECT proname FROM pg_proc, pg_depend WHERE pg_proc.oid = objid AND classid = 'pg_proc'::regclass AND deptype = 'e'
 AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'shardid') AND 'internal'::regtype = ANY (proargtypes)

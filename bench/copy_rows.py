@@ -48,6 +48,8 @@ PAIRS = [
     ("`uuid_v1`", "copy", "uuid_v1", "`uuidv7`", "uuid_v7", False, None),
     ("`objectid`", "copy", "objectid", "`gen_random_uuid` as bytea", "random_bytes", False, None),
     ("`next_id`, default layout, `max_borrow`", "copy", "default", "`nextval`", "nextval", False, 1.05),
+    ("`next_id`, default layout, primary key, `max_borrow`", "copy", "default_pk", "`nextval`, primary key", "nextval_pk",
+     False, 1.0),
     ("`next_id`, default layout, `max_borrow`, INSERT ... SELECT", "insert", "default",
      "`nextval`, INSERT ... SELECT", "nextval", False, 1.05),
 ]

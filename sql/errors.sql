@@ -156,6 +156,22 @@ SELECT try('SELECT uuid_v1_from(''4713-01-01 00:00:00+00 BC'', 0, ''08:00:2b:01:
 SELECT try('SELECT uuid_v1_from(''infinity'', 0, ''08:00:2b:01:02:03'')');
 SELECT try('SELECT uuid_v1_from(''-infinity'', 0, ''08:00:2b:01:02:03'')');
 
+-- The first call of a session that knows no layout yet: no argument stands for that.
+CREATE SEQUENCE plain AS int;
+SELECT next_id(1) > 0;
+SELECT last_value > 0 AS last_is_there FROM shardid_seq;
+SELECT last_value AS before FROM shardid_seq \gset
+\c -
+SET timezone = 'UTC';
+SET shardid.shard_id = 0;
+SELECT try('SELECT next_id(0, ''shardid_seq'', ''-infinity'', 0, 0)');
+SELECT try('SELECT next_id(generator => ''shardid_seq'', epoch => ''-infinity'', shard_bits => 0, sequence_bits => 0)');
+SELECT try('SELECT next_id(0, ''plain'', ''-infinity'', 0, 0)');
+SELECT try('SELECT next_id(0, ''shardid_uuid_seq'', ''-infinity'', 0, 0)');
+SELECT try('SELECT next_id(0, ''shardid_objectid_seq'', ''infinity'', 0, 0)');
+SELECT last_value = :before AS nothing_drawn FROM shardid_seq;
+SELECT last_value, is_called FROM plain;
+
 -- After all that the default generator goes on.
 \pset tuples_only off
 \pset format aligned
@@ -163,5 +179,5 @@ SELECT next_id(1) < next_id(1) AS goes_on;
 
 DROP VIEW "A view";
 DROP TABLE a_table, many;
-DROP SEQUENCE g, "un logged", small, by_one, below, down;
+DROP SEQUENCE plain, g, "un logged", small, by_one, below, down;
 DROP FUNCTION try, parallel_next_id;

@@ -8,9 +8,10 @@
 namespace shardid {
 
 // Whether this session has drawn ids of the scheme from the generator as it is now. Then the scheme
-// is valid, and its ids fit the sequence.
+// is valid, and its ids fit the sequence. The kind says whether anything is known: the scheme is as
+// somebody has passed it, and any value may stand in it.
 inline bool is_known(const Generator &generator, const Scheme &scheme) {
-    return generator.known.epoch == scheme.epoch &&
+    return generator.known.kind == Kind::ids && generator.known.epoch == scheme.epoch &&
            generator.known.layout.shard_bits == scheme.layout.shard_bits &&
            generator.known.layout.sequence_bits == scheme.layout.sequence_bits;
 }

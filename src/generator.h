@@ -18,7 +18,7 @@ struct Known {
     Kind kind;
     Layout layout;         // of ids, as in the binding
     WorkedLayout worked;   // the same
-    TimestampTz epoch;     // infinite unless ids are drawn, which no valid epoch is
+    TimestampTz epoch;     // the same
     uint64 negative_soon;  // from this tick on there is a warning to give
 };
 

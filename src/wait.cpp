@@ -29,7 +29,8 @@ void spin_for(int64 us) {
 // for that default. Elsewhere than on Linux it is not known.
 unsigned long timer_slack_ns() {
 #ifdef __linux__
-    return Max(prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0), 0);
+    const int ns = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
+    return Max(ns, 0);
 #else
     return 0;
 #endif

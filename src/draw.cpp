@@ -133,18 +133,19 @@ uint64 most_borrowed_ms() {
 // does (see last_tick).
 pg_noinline Advance borrow(const OpenPage &page, const Generator &generator, Layout layout,
                            uint64 last, uint64 now) {
-    const bool may_borrow = generator.borrows && is_ours(page, generator.stamp);
-    return advance_or_borrow(layout, last, now, may_borrow ? most_borrowed_ms() : 0);
+    const uint64 said = is_ours(page, generator.stamp) ? generator.said_borrow_ms : 0;
+    return advance_or_borrow(layout, last, now, Min(said, most_borrowed_ms()));
 }
 
-// Whether this is the first time that the session may borrow from the generator: it says so in the
-// log, outside every lock, before it does.
+// Whether this is the first time that the session may borrow so much from the generator: it says so
+// in the log, outside every lock, before it does.
 pg_noinline bool begins_to_borrow(Generator &generator, Layout /*layout*/, const FirstLook &look) {
     const bool is_page_ours = look.takings == no_look.takings;
-    if (generator.borrows || !is_page_ours || most_borrowed_ms() == 0)
+    const uint64 most = most_borrowed_ms();
+    if (most <= generator.said_borrow_ms || !is_page_ours)
         return false;
-    generator.borrows = true;
-    mention_borrowing(generator, most_borrowed_ms());
+    generator.said_borrow_ms = most;
+    mention_borrowing(generator, most);
     return true;
 }
 

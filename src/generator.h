@@ -48,8 +48,8 @@ struct Generator {
 
     // For draw.cpp.
     Known known;
-    bool has_warned;  // of negative ids, in this session
-    bool borrows;     // has said in the log that this session may step ahead of the clock
+    bool has_warned;        // of negative ids, in this session
+    uint64 said_borrow_ms;  // to the log: how far this session may step ahead of the clock
 
     // For page_pin.cpp.
     Buffer recent_buffer;              // where its page was last seen

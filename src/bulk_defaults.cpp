@@ -15,7 +15,8 @@
 // would give all rows one id.
 //
 // One function of SQL is both, what simplifies and what stands in the place of the call, so that
-// nobody finds another by name, or can call one: the type of its argument is internal.
+// nobody finds another by name, or can call one: the type of its argument is internal. In the
+// place of a call it has that call's arguments, and after them the function's OID.
 #include "compat.h"
 
 extern "C" {
@@ -23,45 +24,40 @@ extern "C" {
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/supportnodes.h"
-
-Datum shardid_next_id(PG_FUNCTION_ARGS);
-Datum shardid_next_id_of_set_shard(PG_FUNCTION_ARGS);
-Datum shardid_uuid_v1(PG_FUNCTION_ARGS);
-Datum shardid_objectid(PG_FUNCTION_ARGS);
 }
 
 namespace shardid {
 
 namespace {
 
-// A call in another's place has the position of its function here as its last argument.
-constexpr PGFunction drawing_functions[] = {shardid_next_id, shardid_next_id_of_set_shard,
-                                            shardid_uuid_v1, shardid_objectid};
-constexpr int no_drawing_function = -1;
-
-// By its address: a function with settings of its own, or SECURITY DEFINER, has another, and is
-// called in its own way.
-int drawing_function(Oid function) {
-    FmgrInfo info;
-    fmgr_info(function, &info);
-    for (int i = 0; i < static_cast<int>(lengthof(drawing_functions)); ++i)
-        if (info.fn_addr == drawing_functions[i])
-            return i;
-    return no_drawing_function;
+// The function in whose place the call stands, which is its last argument: looked up with the first
+// row, in the way of ExecInitFunc. Such an expression may outlive the user for whom it was planned,
+// as a domain's CHECK does in the type cache.
+FmgrInfo *function_called(FmgrInfo *own, Oid function, int last) {
+    if (own->fn_extra == nullptr) {
+        if (get_fn_expr_argtype(own, last) != OIDOID)
+            elog(ERROR, "the last argument is no function");
+        if (!may_execute(function))
+            aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_FUNCTION, get_func_name(function));
+        InvokeFunctionExecuteHook(function);
+        auto *info = static_cast<FmgrInfo *>(MemoryContextAlloc(own->fn_mcxt, sizeof(FmgrInfo)));
+        fmgr_info_cxt(function, info, own->fn_mcxt);
+        own->fn_extra = info;
+    }
+    return static_cast<FmgrInfo *>(own->fn_extra);
 }
 
-PGFunction drawing_function_at(int32 position) {
-    if (unlikely(position < 0 || position >= static_cast<int32>(lengthof(drawing_functions))))
-        elog(ERROR, "no function that draws at position %d", position);
-    return drawing_functions[position];
-}
-
-// As ExecInitFunc, which will only look at the function in its place.
-bool may_replace(Oid function, Oid in_its_place) {
-    if (!may_execute(function) || !may_execute(in_its_place))
-        return false;
-    InvokeFunctionExecuteHook(function);
-    return true;
+// Calls it with the arguments before the last.
+Datum call_function(FunctionCallInfo fcinfo) {
+    const int last = PG_NARGS() - 1;
+    LOCAL_FCINFO(call, FUNC_MAX_ARGS);
+    InitFunctionCallInfoData(*call, function_called(fcinfo->flinfo, PG_GETARG_OID(last), last),
+                             static_cast<short>(last), fcinfo->fncollation, nullptr, nullptr);
+    for (int i = 0; i < last; ++i)
+        call->args[i] = fcinfo->args[i];
+    const Datum result = FunctionCallInvoke(call);
+    fcinfo->isnull = call->isnull;
+    return result;
 }
 
 Expr *is_null(Expr *argument) {
@@ -104,9 +100,9 @@ Expr *null_and_nextval_in_sight(Oid type) {
     return reinterpret_cast<Expr *>(expression);
 }
 
-Expr *call_by_way_of(Oid function, const FuncExpr &call, int32 position) {
+Expr *call_by_way_of(Oid function, const FuncExpr &call) {
     Const *last =
-        makeConst(INT4OID, -1, InvalidOid, sizeof(int32), Int32GetDatum(position), false, true);
+        makeConst(OIDOID, -1, InvalidOid, sizeof(Oid), ObjectIdGetDatum(call.funcid), false, true);
     return reinterpret_cast<Expr *>(
         makeFuncExpr(function, call.funcresulttype, lappend(list_copy(call.args), last),
                      call.funccollid, call.inputcollid, COERCE_EXPLICIT_CALL));
@@ -115,16 +111,13 @@ Expr *call_by_way_of(Oid function, const FuncExpr &call, int32 position) {
 // The call in other words; nullptr: it stays as it is.
 Node *simplified(const SupportRequestSimplify &request, Oid own_oid) {
     const FuncExpr &call = *request.fcall;
-    if (request.root != nullptr)
-        return nullptr;
-    const int position = drawing_function(call.funcid);
-    if (position == no_drawing_function || !may_replace(call.funcid, own_oid))
+    if (request.root != nullptr || !may_execute(own_oid))
         return nullptr;
 
     auto *expression = makeNode(CoalesceExpr);
     expression->coalescetype = call.funcresulttype;
-    expression->args = list_make2(call_by_way_of(own_oid, call, position),
-                                  null_and_nextval_in_sight(call.funcresulttype));
+    expression->args =
+        list_make2(call_by_way_of(own_oid, call), null_and_nextval_in_sight(call.funcresulttype));
     expression->location = -1;
     return reinterpret_cast<Node *>(expression);
 }
@@ -140,7 +133,7 @@ PG_FUNCTION_INFO_V1(shardid_support);
 // The planner calls it without an expression, the executor with that of the call.
 Datum shardid_support(PG_FUNCTION_ARGS) {
     if (fcinfo->flinfo->fn_expr != nullptr)
-        return shardid::drawing_function_at(PG_GETARG_INT32(PG_NARGS() - 1))(fcinfo);
+        return shardid::call_function(fcinfo);
 
     auto *request = reinterpret_cast<Node *>(PG_GETARG_POINTER(0));
     Node *result = nullptr;

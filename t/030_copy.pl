@@ -204,8 +204,16 @@ query("GRANT EXECUTE ON $next_id TO loader; REVOKE EXECUTE ON FUNCTION shardid_s
 is(brought('t', "$as_loader; RESET ROLE"), $row_by_row, 'without EXECUTE on shardid_support');
 query('GRANT EXECUTE ON FUNCTION shardid_support TO public');
 query("ALTER $next_id SET work_mem = '1MB'");
-is(copied('t'), $row_by_row, 'next_id with a setting of its own');
+is(copied('t'), $batches, 'next_id with a setting of its own');
 query("ALTER $next_id RESET work_mem");
+
+# A domain's CHECK is planned once in a session, and run for whoever the session is then.
+query("GRANT EXECUTE ON $next_id TO loader; CREATE DOMAIN for_loader AS bigint CHECK (value < next_id(5))");
+my $as_both = 'SELECT 1::text::for_loader; SET ROLE loader; SELECT 2::text::for_loader';
+is(query($as_both), "1\n2", 'a CHECK of a domain, by two roles');
+query("REVOKE EXECUTE ON $next_id FROM loader");
+is(error_of($as_both), '42501: permission denied for function next_id', 'the second without EXECUTE');
+query("GRANT EXECUTE ON $next_id TO loader");
 
 # The one function for all this is for the planner only.
 like(error_of("SELECT shardid_support($_)"), qr/^(42883|42846|0A000): /, "shardid_support($_)")

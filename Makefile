@@ -38,7 +38,7 @@ endif
 # The project's own commands, which install what is missing and leave nothing behind.
 # PGXS has a target "check" of its own, which only says that it is not supported.
 .PHONY: demo test test-full matrix bench bench-instructions bench-scatter bench-index bench-copy \
-        bench-contention bench-all
+        bench-contention bench-account bench-all
 
 demo:
 	@tools/install-packages.sh build
@@ -81,7 +81,10 @@ bench-copy:
 bench-contention:
 	@SECONDS_EACH="$(SECONDS)" tools/bench.sh bench/contention.sh
 
-# What docs/benchmark.md shows of a server.
+bench-account:
+	@tools/bench.sh bench/account.sh
+
+# What docs/benchmark.md shows of a server, but for bench-account.
 bench-all:
 	@SECONDS_EACH="$(SECONDS)" tools/bench.sh bench/run.sh bench/index.sh bench/copy_rows.sh bench/contention.sh \
 	    bench/instructions.sh

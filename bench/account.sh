@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# make bench-account: what the instructions of one next_id are for, beside nextval's. To be run by
+# sandbox.sh.
+set -euo pipefail
+# shellcheck source=tools/cluster.sh
+source tools/cluster.sh
+
+start_cluster </dev/null
+psql -X -q -v ON_ERROR_STOP=1 -f bench/setup.sql
+stop_cluster
+python3 bench/account.py --folder "$SANDBOX"

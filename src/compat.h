@@ -135,11 +135,24 @@ struct StandbyStatusCodes {
     uint8 some;
 };
 
+constexpr int first_minor_with_flags(int major) {
+    switch (major) {
+        case 15:
+            return 13;
+        case 16:
+            return 9;
+        case 17:
+            return 5;
+        default:
+            return 0;
+    }
+}
+
 constexpr StandbyStatusCodes standby_status_codes(int server_version) {
     const int major = server_version / 10000;
     const int minor = server_version % 10000;
-    const int first_with_flags = major == 15 ? 13 : major == 16 ? 9 : major == 17 ? 5 : 0;
-    return minor < first_with_flags ? StandbyStatusCodes{0, 1} : StandbyStatusCodes{1, 3};
+    return minor < first_minor_with_flags(major) ? StandbyStatusCodes{0, 1}
+                                                 : StandbyStatusCodes{1, 3};
 }
 
 static_assert(standby_status_codes(150012).some == 1 && standby_status_codes(150013).none == 1);

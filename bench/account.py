@@ -7,7 +7,6 @@ itself (static functions, of which a server without debug symbols does not tell 
 is named in its place.
 """
 import argparse
-import os
 import re
 import subprocess
 
@@ -72,10 +71,6 @@ def main():
         counts = per_call(call, arguments.folder)
         net = {function: counts.get(function, 0) - floor.get(function, 0) for function in {*counts, *floor}}
         accounts[name] = by_purpose(net)
-        if os.environ.get("CI") == "show":
-            for function in sorted(net, key=net.get, reverse=True):
-                if abs(net[function]) >= 1:
-                    print(f"{name} {net[function]:8.1f} {function}")
 
     lines = ["| Net instructions of a call | " + " | ".join(f"`{name}`" for name in CALLS) + " |",
              "| --- |" + " ---: |" * len(CALLS)]

@@ -1,11 +1,12 @@
 EXTENSION = shardid
 MODULE_big = shardid
 DATA = shardid--1.0.sql
-OBJS = src/module.o src/generate.o src/inspect.o src/uuid.o src/uuid_parts.o src/objectid.o src/foreign_ids.o \
-       src/own_sequence.o src/arguments.o src/bulk_defaults.o \
-       src/generator.o src/draw.o src/refusals.o src/raise.o src/wait.o src/sequence_page.o src/page_pin.o \
-       src/durable.o src/replaced_storage.o src/batch.o src/sequence.o src/row.o src/status.o src/range.o \
-       src/scatter.o src/short_text.o
+OBJS = src/module.o \
+       $(addprefix src/engine/, draw.o durable.o generator.o own_sequence.o page_pin.o refusals.o \
+           replaced_storage.o sequence.o sequence_page.o wait.o) \
+       $(addprefix src/functions/, arguments.o bulk_defaults.o id_generator_status.o id_parts.o id_to_text.o \
+           made_uuids.o next_id.o next_ids.o nextval_range.o objectid.o raise_generator.o row.o scatter.o uuid.o \
+           uuid_parts.o)
 
 REGRESS = ids layouts inspection uuid_v1 uuid_v6 uuid_v1_generated objectid errors privileges one_layout \
           jumps moved raise interplay rollback cost two_phase usage extension batches status ranges scatter \
@@ -19,14 +20,14 @@ PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
 
 # PostgreSQL's headers do not pass our warnings, nor clang's errors; so they are system headers.
-PG_CPPFLAGS = -isystem $(shell $(PG_CONFIG) --includedir-server 2>/dev/null)
+PG_CPPFLAGS = -I$(srcdir)/src -isystem $(shell $(PG_CONFIG) --includedir-server 2>/dev/null)
 PG_CXXFLAGS = -std=c++20 -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wall -Wextra
 
 ifneq ($(wildcard $(PGXS)),)
 include $(PGXS)
 # PGXS passes PG_CXXFLAGS to neither the bitcode compiler nor, on Debian, knows our headers.
 COMPILE.cxx.bc += $(PG_CXXFLAGS) -Wno-deprecated-volatile
-$(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.h src/*.hpp)
+$(OBJS) $(OBJS:.o=.bc): $(wildcard $(srcdir)/src/*.h $(srcdir)/src/*/*.h $(srcdir)/src/*/*.hpp)
 else
 .PHONY: all install installcheck clean
 all install installcheck clean:

@@ -1,13 +1,13 @@
 // The shared library as PostgreSQL sees it: its magic block and its settings.
 #include <climits>
 
-#include "binding.hpp"
-#include "worked_layout.hpp"
+#include "core/binding.hpp"
+#include "core/worked_layout.hpp"
 
-#include "durable.h"
-#include "page_pin.h"
-#include "replaced_storage.h"
-#include "settings.h"
+#include "engine/durable.h"
+#include "engine/page_pin.h"
+#include "engine/replaced_storage.h"
+#include "engine/settings.h"
 
 namespace shardid {
 

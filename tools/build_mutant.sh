@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the deliberately broken extension mutants/NAME.patch: build_mutant.sh NAME FOLDER. FOLDER/tree is
+# Builds the deliberately broken extension test/mutants/NAME.patch: build_mutant.sh NAME FOLDER. FOLDER/tree is
 # its source and FOLDER/temp.conf the settings by which a server finds it.
 set -euo pipefail
 # shellcheck source=tools/variant.sh
@@ -7,7 +7,7 @@ source tools/variant.sh
 name=$1 folder=$2
 
 copy_variant "$folder"
-patch -s -p1 -d "$folder/tree" <"mutants/$name.patch"
+patch -s -p1 -d "$folder/tree" <"test/mutants/$name.patch"
 # What the compiler would refuse, the tests have to see as well.
-perl -0pi -e 's/^static_assert\(.*?\);\n//msg' "$folder/tree"/src/*.hpp
+perl -0pi -e 's/^static_assert\(.*?\);\n//msg' "$folder/tree"/src/core/*.hpp
 install_variant "$folder"

@@ -23,9 +23,9 @@ compiles_with() {
     local compiler=$1 includes source
     shift
     includes=$("$PG_CONFIG" --includedir-server)
-    for source in src/*.cpp; do
+    for source in src/*.cpp src/*/*.cpp; do
         "$compiler" -std=c++20 -fno-exceptions -fno-rtti -fno-threadsafe-statics -O2 -fPIC \
-            -Wall -Wextra -Werror "$@" -isystem "$includes" \
+            -Wall -Wextra -Werror -Isrc "$@" -isystem "$includes" \
             -S "$source" -o /dev/null || return 1
     done
 }
@@ -42,12 +42,12 @@ symbols_are_clean() {
 # The tripwire of the pure headers: each compiles alone, none after PostgreSQL's.
 headers_are_pure() {
     local header
-    for header in src/*.hpp; do
-        [[ $header == src/core_only.hpp ]] && continue
+    for header in src/core/*.hpp; do
+        [[ $header == src/core/core_only.hpp ]] && continue
         echo "#include \"$header\"" |
-            g++ -std=c++20 -Wall -Wextra -Werror -I. -x c++ -fsyntax-only - || return 1
+            g++ -std=c++20 -Wall -Wextra -Werror -I. -Isrc -x c++ -fsyntax-only - || return 1
         if echo "#define POSTGRES_H
-                 #include \"$header\"" | g++ -std=c++20 -I. -x c++ -fsyntax-only - 2>/dev/null; then
+                 #include \"$header\"" | g++ -std=c++20 -I. -Isrc -x c++ -fsyntax-only - 2>/dev/null; then
             echo "$header compiles after postgres.h"
             return 1
         fi
@@ -56,19 +56,19 @@ headers_are_pure() {
 
 brute_force() {
     g++ -std=c++20 -O1 -g -Wall -Wextra -Werror -fsanitize=undefined -fno-sanitize-recover=all \
-        -Isrc unit/brute_force.cpp -o "$SANDBOX/brute_force" && "$SANDBOX/brute_force"
+        -Isrc test/unit/brute_force.cpp -o "$SANDBOX/brute_force" && "$SANDBOX/brute_force"
 }
 
 is_formatted() {
-    clang-format --dry-run -Werror src/*.h src/*.hpp src/*.cpp unit/*.hpp unit/*.cpp judge/*.hpp judge/*.cpp
+    clang-format --dry-run -Werror src/*.{h,cpp} src/core/*.hpp src/{engine,functions}/*.{h,cpp} test/*/*.{hpp,cpp}
 }
 
 # The configuration, with its reasons, is .clang-tidy.
 is_tidy() {
-    clang-tidy --quiet src/*.cpp unit/*.cpp judge/*.cpp -- -std=c++20 -fno-exceptions -fno-rtti -Isrc \
+    clang-tidy --quiet src/*.cpp src/*/*.cpp test/*/*.cpp -- -std=c++20 -fno-exceptions -fno-rtti -Isrc \
         -isystem "$("$PG_CONFIG" --includedir-server)" -isystem "$("$PG_CONFIG" --includedir)" -Wno-deprecated-volatile
 }
 
 shell_is_clean() {
-    shellcheck -x tools/*.sh bench/*.sh model/*.sh .ci/run
+    shellcheck -x tools/*.sh bench/*.sh test/model/*.sh .ci/run
 }

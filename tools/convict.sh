@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Builds the deliberately broken extension mutants/NAME.patch and runs the test that its patch names,
+# Builds the deliberately broken extension test/mutants/NAME.patch and runs the test that its patch names,
 # which has to fail: convict.sh NAME. To be run in a sandbox.
 set -euo pipefail
 name=$1
 folder=$SANDBOX/mutants/$name
-test=$(sed -n 's/^Convicted by: //p' "mutants/$name.patch")
+test=$(sed -n 's/^Convicted by: //p' "test/mutants/$name.patch")
 
 tools/build_mutant.sh "$name" "$folder"
 ln -s "$SANDBOX/judge" "$folder/judge"

@@ -8,7 +8,7 @@ folder=$SANDBOX/fuzz
 mkdir "$folder"
 
 clang++ -std=c++20 -O1 -g -Wall -Wextra -Werror -fsanitize=fuzzer,address,undefined \
-    -fno-sanitize-recover=undefined -Isrc unit/fuzz.cpp -o "$folder/fuzz"
+    -fno-sanitize-recover=undefined -Isrc test/unit/fuzz.cpp -o "$folder/fuzz"
 if ! "$folder/fuzz" -max_total_time="$seconds" -max_len=512 -verbosity=0 -print_final_stats=1 \
     -artifact_prefix="$folder/" >"$folder/log" 2>&1; then
     cat "$folder/log"

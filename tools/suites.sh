@@ -54,7 +54,7 @@ compile_judge() {
     mkdir -p "$SANDBOX/judge"
     for program in record check; do
         g++ -std=c++20 -O2 -Wall -Wextra -Werror -isystem "$("$PG_CONFIG" --includedir)" \
-            "judge/$program.cpp" -o "$SANDBOX/judge/$program" \
+            "test/judge/$program.cpp" -o "$SANDBOX/judge/$program" \
             -L"$("$PG_CONFIG" --libdir)" -lpq -pthread || return 1
     done
     gcc -O2 -Wall -Wextra -Werror -shared -fPIC t/lib/wal_gate.c -o "$SANDBOX/judge/wal_gate.so"
@@ -115,7 +115,7 @@ long_steps() {
 # spin prints a line a model.
 models() {
     local log=$SANDBOX/model.log
-    model/run.sh 2>&1 | tee "$log"
+    test/model/run.sh 2>&1 | tee "$log"
     local status=${PIPESTATUS[0]} not_ok
     not_ok=$(grep -c '^FAILED' "$log")
     [[ $status == 0 || $not_ok -gt 0 ]] || not_ok=1
@@ -153,7 +153,7 @@ mutants() {
         return
     fi
     build_judge
-    for patch in mutants/*.patch; do
+    for patch in test/mutants/*.patch; do
         part step "convicted: $(basename "$patch" .patch)" tools/convict.sh "$(basename "$patch" .patch)"
     done
 }

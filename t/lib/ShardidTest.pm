@@ -27,7 +27,7 @@ sub new_node
 	return $node;
 }
 
-# The programs of judge/, which tools/test.sh builds.
+# The programs of test/judge/, which tools/test.sh builds.
 sub judge_program
 {
 	my ($name) = @_;
@@ -38,7 +38,7 @@ sub judge_program
 
 # Starts clients of a node, or of a connection string without a database, that run the statements in
 # turn, over and over, each sent by itself, until their server is gone or as %params says (seconds,
-# rounds, reconnect: see judge/record.cpp). What they are told goes to files outside the server.
+# rounds, reconnect: see test/judge/record.cpp). What they are told goes to files outside the server.
 sub start_clients
 {
 	my ($node, $count, $statements, %params) = @_;
@@ -86,7 +86,7 @@ sub read_told
 }
 
 # Runs the judge over the histories of clients of one generator. %params are its options (shard_bits,
-# sequence_bits, epoch_ms, lead_ms, borrow_ms, clock_percent); returns its counts, see judge/check.cpp.
+# sequence_bits, epoch_ms, lead_ms, borrow_ms, clock_percent); returns its counts, see test/judge/check.cpp.
 sub judge_clients
 {
 	my ($clients, %params) = @_;

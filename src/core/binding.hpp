@@ -1,0 +1,111 @@
+// What a generator's storage is bound to with its first draw: the layout of its ids, or what the
+// database's UUIDs or ObjectIds have in common. 64 bits, all of which matter: no two layouts have
+// one binding, so that none can be passed off as another. Pure arithmetic.
+//
+//     ids:                 31 - shard_bits (5) | 31 - sequence_bits (5) | epoch in ms (54)
+//     UUIDs, ObjectIds:    0 (10)              | kind (2)               | random seed (52)
+//
+// The first ten bits are never all zero for a layout, whose fields have 32 bits at most together.
+// The upper half of a binding stands where a frozen tuple has its xmin, and is above every special
+// transaction id.
+#include "core/core_only.hpp"
+
+#pragma once
+
+#include <cstdint>
+
+#include "core/layout.hpp"
+
+namespace shardid {
+
+// What a fresh sequence has in the place of a binding: FrozenTransactionId, and block 0.
+inline constexpr std::uint64_t unbound = std::uint64_t{2} << 32;
+
+inline constexpr int bits_of_a_width = 5;
+inline constexpr int epoch_bits = id_bits - 2 * bits_of_a_width;
+inline constexpr int kind_bits = 2;
+inline constexpr int seed_bits = epoch_bits - kind_bits;
+
+// PostgreSQL's first timestamp, in milliseconds since its own epoch.
+inline constexpr std::int64_t first_epoch_ms = INT64_C(-211813488000000);
+
+// An epoch and the widths of the fields. The epoch is in microseconds on PostgreSQL's scale.
+struct BoundLayout {
+    Layout layout;
+    std::int64_t epoch_us;
+};
+
+// REQUIRED: the layout is valid; the epoch a whole millisecond that a timestamp can show.
+constexpr std::uint64_t binding_of(Layout layout, std::int64_t epoch_us) {
+    const auto shard = static_cast<std::uint64_t>(max_field_bits - layout.shard_bits);
+    const auto sequence = static_cast<std::uint64_t>(max_field_bits - layout.sequence_bits);
+    const auto epoch = static_cast<std::uint64_t>(epoch_us / us_per_ms - first_epoch_ms);
+    return (shard << bits_of_a_width | sequence) << epoch_bits | epoch;
+}
+
+// What is drawn: ids, what the extension's own sequences make beside them, or nothing yet.
+enum class Kind : std::uint8_t { ids, uuids, objectids, none };
+
+// REQUIRED: kind is uuids or objectids, seed < 2^seed_bits.
+constexpr std::uint64_t binding_of(Kind kind, std::uint64_t seed) {
+    return static_cast<std::uint64_t>(kind) << seed_bits | seed;
+}
+
+constexpr Kind kind_of(std::uint64_t binding) {
+    return static_cast<Kind>(binding >> epoch_bits != 0 ? 0 : binding >> seed_bits);
+}
+
+// Whether a tick of the one storage means the same in the other. REQUIRED: neither is unbound.
+constexpr bool have_one_scale(std::uint64_t one, std::uint64_t other) {
+    return one == other || (kind_of(one) != Kind::ids && kind_of(one) == kind_of(other));
+}
+
+// REQUIRED: kind_of(binding) == Kind::ids, binding != unbound.
+constexpr BoundLayout layout_of(std::uint64_t binding) {
+    const auto width = [binding](int shift) {
+        return max_field_bits - static_cast<int>(binding >> shift & max_of(bits_of_a_width));
+    };
+    const auto epoch_ms = static_cast<std::int64_t>(binding & max_of(epoch_bits)) + first_epoch_ms;
+    return {{width(epoch_bits + bits_of_a_width), width(epoch_bits)}, epoch_ms * us_per_ms};
+}
+
+// REQUIRED: kind_of(binding) != Kind::ids.
+constexpr std::uint64_t seed_of(std::uint64_t binding) {
+    return binding & max_of(seed_bits);
+}
+
+namespace binding_proof {
+
+constexpr std::int64_t last_epoch_us = INT64_C(9223371331199999000);
+
+constexpr bool survives(Layout layout, std::int64_t epoch_us) {
+    const std::uint64_t binding = binding_of(layout, epoch_us);
+    const BoundLayout found = layout_of(binding);
+    constexpr std::uint64_t first_normal_xid = 3;
+    return found.layout.shard_bits == layout.shard_bits &&
+           found.layout.sequence_bits == layout.sequence_bits && found.epoch_us == epoch_us &&
+           kind_of(binding) == Kind::ids && binding >> 32 >= first_normal_xid;
+}
+
+static_assert(survives(instagram_layout, INT64_C(367535221721000)));
+static_assert(survives(twitter_layout, 0) && survives({0, 0}, -1000));
+static_assert(survives({31, 1}, first_epoch_ms *us_per_ms) && survives({1, 31}, last_epoch_us));
+static_assert(survives({31, 0}, last_epoch_us) && survives({0, 31}, last_epoch_us));
+static_assert(survives({16, 16}, first_epoch_ms *us_per_ms));
+
+constexpr std::uint64_t bound_ids = binding_of(instagram_layout, 0);
+constexpr std::uint64_t bound_uuids = binding_of(Kind::uuids, 5);
+
+static_assert(have_one_scale(bound_ids, bound_ids) && !have_one_scale(bound_ids, bound_uuids));
+static_assert(!have_one_scale(bound_ids, binding_of(twitter_layout, 0)));
+static_assert(have_one_scale(bound_uuids, binding_of(Kind::uuids, 6)) &&
+              !have_one_scale(bound_uuids, binding_of(Kind::objectids, 5)));
+
+static_assert(kind_of(binding_of(Kind::uuids, max_of(seed_bits))) == Kind::uuids);
+static_assert(kind_of(binding_of(Kind::objectids, 0)) == Kind::objectids);
+static_assert(seed_of(binding_of(Kind::uuids, 5)) == 5);
+static_assert(binding_of(Kind::uuids, 0) >> 32 > unbound >> 32);
+
+}  // namespace binding_proof
+
+}  // namespace shardid

@@ -1,0 +1,143 @@
+// MongoDB's ObjectId, 12 bytes: big-endian seconds since 1970 (unsigned), five bytes for the
+// machine and process, a counter of three. And what the generator of ObjectIds counts. Pure
+// arithmetic.
+#include "core/core_only.hpp"
+
+#pragma once
+
+#include <cstdint>
+
+#include "core/advance.hpp"
+#include "core/binding.hpp"
+#include "core/count.hpp"
+#include "core/layout.hpp"
+
+namespace shardid {
+
+inline constexpr int objectid_size = 12;
+inline constexpr int objectid_seconds_bits = 32;
+inline constexpr int objectid_process_bits = 40;
+inline constexpr int objectid_counter_bits = 24;
+
+// Of the process's five bytes, as they were first defined.
+inline constexpr int objectid_machine_bits = 24;
+inline constexpr int objectid_pid_bits = 16;
+static_assert(objectid_machine_bits + objectid_pid_bits == objectid_process_bits);
+
+struct ObjectIdBytes {
+    std::uint8_t byte[objectid_size];
+
+    friend constexpr bool operator==(const ObjectIdBytes &, const ObjectIdBytes &) = default;
+};
+
+struct ObjectIdParts {
+    std::uint64_t seconds;
+    std::uint64_t process;
+    std::uint64_t counter;
+
+    friend constexpr bool operator==(const ObjectIdParts &, const ObjectIdParts &) = default;
+};
+
+namespace objectid_detail {
+
+constexpr int bits_per_byte = 8;
+
+constexpr void store(std::uint8_t *to, int bits, std::uint64_t value) {
+    for (int shift = bits - bits_per_byte; shift >= 0; shift -= bits_per_byte)
+        *to++ = static_cast<std::uint8_t>(value >> shift);
+}
+
+constexpr std::uint64_t load(const std::uint8_t *from, int bits) {
+    std::uint64_t value = 0;
+    for (int i = 0; i < bits / bits_per_byte; ++i)
+        value = value << bits_per_byte | from[i];
+    return value;
+}
+
+inline constexpr int process_offset = objectid_seconds_bits / bits_per_byte;
+inline constexpr int counter_offset = process_offset + objectid_process_bits / bits_per_byte;
+static_assert(counter_offset + objectid_counter_bits / bits_per_byte == objectid_size);
+
+}  // namespace objectid_detail
+
+// REQUIRED: each part fits its bits.
+constexpr ObjectIdBytes pack_objectid(const ObjectIdParts &parts) {
+    using namespace objectid_detail;
+    ObjectIdBytes bytes{};
+    store(bytes.byte, objectid_seconds_bits, parts.seconds);
+    store(bytes.byte + process_offset, objectid_process_bits, parts.process);
+    store(bytes.byte + counter_offset, objectid_counter_bits, parts.counter);
+    return bytes;
+}
+
+constexpr ObjectIdParts unpack_objectid(const ObjectIdBytes &bytes) {
+    using namespace objectid_detail;
+    return {load(bytes.byte, objectid_seconds_bits),
+            load(bytes.byte + process_offset, objectid_process_bits),
+            load(bytes.byte + counter_offset, objectid_counter_bits)};
+}
+
+// Timestamps as PostgreSQL counts them: microseconds since 2000-01-01 00:00 UTC.
+inline constexpr std::int64_t us_per_s = 1000 * us_per_ms;
+inline constexpr std::int64_t unix_epoch_us = INT64_C(-946684800) * us_per_s;
+inline constexpr std::int64_t objectid_end_us =
+    unix_epoch_us + (INT64_C(1) << objectid_seconds_bits) * us_per_s;
+
+// Whether an ObjectId can carry the second in which this microsecond lies.
+constexpr bool fits_objectid(std::int64_t us) {
+    return us >= unix_epoch_us && us < objectid_end_us;
+}
+
+// REQUIRED: fits_objectid(us).
+constexpr std::uint64_t objectid_seconds_at(std::int64_t us) {
+    return time_at(unix_epoch_us, us, us_per_s);
+}
+
+constexpr std::int64_t us_of_objectid(std::uint64_t seconds) {
+    return clock_at(unix_epoch_us, seconds, us_per_s);
+}
+
+// The counter's values are shared out over the milliseconds of a second, 16777 to each: so the
+// generator's step is a millisecond, as for ids, and ObjectIds of one second do not meet.
+inline constexpr std::uint64_t ms_per_s = us_per_s / us_per_ms;
+inline constexpr std::uint64_t objectids_per_ms =
+    (std::uint64_t{1} << objectid_counter_bits) / ms_per_s;
+using ObjectIdTicks =
+    Count<us_per_ms, objectids_per_ms,
+          (std::uint64_t{1} << objectid_seconds_bits) * ms_per_s * objectids_per_ms - 1>;
+
+constexpr Kind drawn_kind(ObjectIdTicks /*ticks*/) {
+    return Kind::objectids;
+}
+
+// A tick counts on within a second from 0, so the counter is what is left of it.
+constexpr ObjectIdParts objectid_of_tick(std::uint64_t tick, std::uint64_t process) {
+    constexpr std::uint64_t per_s = ms_per_s * objectids_per_ms;
+    return {tick / per_s, process, tick % per_s};
+}
+
+namespace objectid_proof {
+
+// 507f1f77bcf86cd799439011 is of 2012-10-17 21:13:27 UTC: 4673 days and 76407 s after 2000-01-01.
+constexpr ObjectIdBytes published{
+    {0x50, 0x7f, 0x1f, 0x77, 0xbc, 0xf8, 0x6c, 0xd7, 0x99, 0x43, 0x90, 0x11}};
+constexpr ObjectIdParts its_parts{0x507f1f77, 0xbcf86cd799, 0x439011};
+static_assert(unpack_objectid(published) == its_parts && pack_objectid(its_parts) == published);
+static_assert(us_of_objectid(its_parts.seconds) == (INT64_C(4673) * 86400 + 76407) * us_per_s);
+static_assert(objectid_seconds_at(us_of_objectid(0x507f1f77) + 999999) == 0x507f1f77);
+static_assert(fits_objectid(unix_epoch_us) && !fits_objectid(unix_epoch_us - 1) &&
+              fits_objectid(objectid_end_us - 1) && !fits_objectid(objectid_end_us));
+
+constexpr ObjectIdTicks t;
+static_assert(objectids_per_ms == 16777);
+static_assert(objectid_of_tick(make_tick(t, 5999, 16776), 7) ==
+              ObjectIdParts{5, 7, 999 * 16777 + 16776});
+static_assert(objectid_of_tick(make_tick(t, 6000, 0), 7) == ObjectIdParts{6, 7, 0});
+static_assert(objectid_of_tick(make_tick(t, 5999, 16776), 0).counter < 1 << 24);
+static_assert(objectid_of_tick(max_tick(t), 0).seconds == 0xFFFFFFFF);
+static_assert(make_tick(t, max_drawn_time(t), 16776) == max_tick(t));
+static_assert(ticks_of_ms(t, 1000) == 16777000);
+
+}  // namespace objectid_proof
+
+}  // namespace shardid

@@ -1,0 +1,89 @@
+// Many values of a plain sequence in one step: which they are, and whether there are so many left.
+#include "core/core_only.hpp"
+
+#pragma once
+
+#include <cstdint>
+
+namespace shardid {
+
+// What pg_sequence says. A sequence moves by `increment`, which is not 0, towards one of the
+// bounds.
+struct Limits {
+    std::int64_t min;
+    std::int64_t max;
+    std::int64_t increment;
+};
+
+// How many steps there are from this value to the bound. Differences are taken unsigned: they may
+// exceed int64.
+constexpr std::uint64_t steps_left(const Limits &limits, std::int64_t value) {
+    const auto from = static_cast<std::uint64_t>(value);
+    const auto step = static_cast<std::uint64_t>(limits.increment);
+    if (limits.increment > 0)
+        return value >= limits.max ? 0 : (static_cast<std::uint64_t>(limits.max) - from) / step;
+    return value <= limits.min ? 0 : (from - static_cast<std::uint64_t>(limits.min)) / -step;
+}
+
+// The value so many steps on. REQUIRED: steps <= steps_left(limits, value).
+constexpr std::int64_t value_after(const Limits &limits, std::int64_t value, std::uint64_t steps) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(value) +
+                                     steps * static_cast<std::uint64_t>(limits.increment));
+}
+
+// How many values nextval() could still give without going round; of 2^64, one less.
+constexpr std::uint64_t values_left(const Limits &limits, std::int64_t last_value, bool is_called) {
+    const std::uint64_t steps = steps_left(limits, last_value);
+    return is_called || steps == UINT64_MAX ? steps : steps + 1;
+}
+
+struct Range {
+    std::int64_t first;
+    std::int64_t last;
+    std::uint64_t steps;  // from last_value to last
+};
+
+// The next `count` values. REQUIRED: 0 < count <= values_left(limits, last_value, is_called).
+constexpr Range next_range(const Limits &limits, std::int64_t last_value, bool is_called,
+                           std::uint64_t count) {
+    const std::uint64_t to_first = is_called ? 1 : 0;
+    const std::uint64_t steps = to_first + count - 1;
+    return {value_after(limits, last_value, to_first), value_after(limits, last_value, steps),
+            steps};
+}
+
+namespace range_proof {
+
+constexpr bool is(Range range, std::int64_t first, std::int64_t last, std::uint64_t steps) {
+    return range.first == first && range.last == last && range.steps == steps;
+}
+
+constexpr Limits up{1, INT64_MAX, 1};
+constexpr Limits tens{1, 100, 10};
+constexpr Limits down{-100, -1, -1};
+constexpr Limits all_up{INT64_MIN, INT64_MAX, 1};
+constexpr Limits all_down{INT64_MIN, INT64_MAX, -1};
+
+static_assert(is(next_range(up, 1, false, 1), 1, 1, 0));
+static_assert(is(next_range(up, 1, false, 1000), 1, 1000, 999));
+static_assert(is(next_range(up, 1, true, 1000), 2, 1001, 1000));
+// 1, 11, ... 91: ten values.
+static_assert(values_left(tens, 1, false) == 10 && values_left(tens, 91, true) == 0);
+static_assert(is(next_range(tens, 1, false, 10), 1, 91, 9));
+static_assert(values_left(down, -1, false) == 100 && values_left(down, -98, true) == 2);
+static_assert(is(next_range(down, -98, true, 2), -99, -100, 2));
+// The whole of int8.
+static_assert(steps_left(all_up, INT64_MIN) == UINT64_MAX);
+static_assert(steps_left(all_down, INT64_MAX) == UINT64_MAX);
+static_assert(value_after(all_up, INT64_MIN, UINT64_MAX) == INT64_MAX);
+static_assert(value_after(all_down, INT64_MAX, UINT64_MAX) == INT64_MIN);
+static_assert(values_left(all_up, INT64_MIN, false) == UINT64_MAX);
+static_assert(is(next_range(all_up, INT64_MIN, false, INT64_MAX), INT64_MIN, -2, INT64_MAX - 1));
+static_assert(steps_left({INT64_MIN, INT64_MAX, INT64_MIN}, INT64_MAX) == 1);
+static_assert(value_after({INT64_MIN, INT64_MAX, INT64_MIN}, INT64_MAX, 1) == -1);
+static_assert(steps_left({1, INT64_MAX, INT64_MAX}, 1) == 0);
+static_assert(steps_left({1, 5, 1}, 7) == 0);
+
+}  // namespace range_proof
+
+}  // namespace shardid

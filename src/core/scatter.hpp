@@ -1,0 +1,139 @@
+// Scattering: an id's low digits or bits moved up, so that consecutive ids lie far apart, and back.
+// Pure arithmetic; ids and results are 0 .. 2^63-1.
+//
+//     digits   561632371724517376 -> 566163237172451737    the last behind the first
+//     bits     abc...xyz -> xyzabc...                      63 bits rotated
+#include "core/core_only.hpp"
+
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <limits>
+
+namespace shardid {
+
+// What an int8 that is not negative has.
+inline constexpr std::uint64_t max_scattered = INT64_MAX;
+inline constexpr int scattered_bits = 63;
+inline constexpr int scattered_digits = 19;
+
+// The first digit stays.
+inline constexpr int max_moved_digits = scattered_digits - 1;
+
+// As many as TiDB's AUTO_RANDOM and SHARD_ROW_ID_BITS take.
+inline constexpr int max_moved_bits = 15;
+
+constexpr bool is_moved_digits(int digits) {
+    return digits >= 1 && digits <= max_moved_digits;
+}
+
+constexpr bool is_moved_bits(int bits) {
+    return bits >= 1 && bits <= max_moved_bits;
+}
+
+namespace scatter_detail {
+
+struct PowersOfTen {
+    std::uint64_t of[scattered_digits];
+};
+
+constexpr PowersOfTen powers_of_ten() {
+    PowersOfTen powers{};
+    std::uint64_t power = 1;
+    for (std::uint64_t &entry : powers.of) {
+        entry = power;
+        power *= 10;
+    }
+    return powers;
+}
+
+inline constexpr PowersOfTen ten_to = powers_of_ten();
+
+// floor(bits * log10(2)) for up to 63 bits.
+constexpr int whole_digits(int bits) {
+    return bits * 1233 >> 12;
+}
+
+}  // namespace scatter_detail
+
+// How many decimal digits the number has; 0 has one, as 1 has. REQUIRED: number <= max_scattered.
+constexpr int decimal_digits(std::uint64_t number) {
+    using namespace scatter_detail;
+    const std::uint64_t odd = number | 1;  // no power of ten above 1 lies between the two
+    const int at_least =
+        whole_digits(std::numeric_limits<std::uint64_t>::digits - std::countl_zero(odd));
+    return odd >= ten_to.of[at_least] ? at_least + 1 : at_least;
+}
+
+// Whether there is a first digit and, behind it, as many as are to be moved.
+constexpr bool has_digits_to_move(std::uint64_t id, int digits) {
+    return decimal_digits(id) > digits;
+}
+
+// The last digits moved, in their order, to behind the first digit; the number of digits stays. May
+// exceed max_scattered, which an id of 19 digits that begins with 9 can.
+// REQUIRED: id <= max_scattered, is_moved_digits(digits), has_digits_to_move(id, digits).
+constexpr std::uint64_t scatter_digits(std::uint64_t id, int digits) {
+    using namespace scatter_detail;
+    const int behind_first = decimal_digits(id) - 1;
+    const std::uint64_t rest = id % ten_to.of[behind_first];
+    return id - rest + rest % ten_to.of[digits] * ten_to.of[behind_first - digits] +
+           rest / ten_to.of[digits];
+}
+
+// The inverse. May exceed max_scattered as well: then no id scatters to this number.
+// REQUIRED: as above.
+constexpr std::uint64_t gather_digits(std::uint64_t scattered, int digits) {
+    using namespace scatter_detail;
+    const int behind_first = decimal_digits(scattered) - 1;
+    const std::uint64_t rest = scattered % ten_to.of[behind_first];
+    const std::uint64_t below_moved = ten_to.of[behind_first - digits];
+    return scattered - rest + rest % below_moved * ten_to.of[digits] + rest / below_moved;
+}
+
+// The low bits moved to below the sign. REQUIRED: id <= max_scattered, is_moved_bits(bits).
+constexpr std::uint64_t scatter_bits(std::uint64_t id, int bits) {
+    return (id << (scattered_bits - bits) & max_scattered) | id >> bits;
+}
+
+// The inverse. REQUIRED: as above.
+constexpr std::uint64_t gather_bits(std::uint64_t scattered, int bits) {
+    return (scattered << bits & max_scattered) | scattered >> (scattered_bits - bits);
+}
+
+namespace scatter_proof {
+
+static_assert(decimal_digits(0) == 1 && decimal_digits(9) == 1 && decimal_digits(10) == 2);
+static_assert(decimal_digits(max_scattered) == scattered_digits);
+
+constexpr bool digits_are_counted() {
+    for (int n = 1; n < scattered_digits; ++n)
+        if (decimal_digits(scatter_detail::ten_to.of[n] - 1) != n ||
+            decimal_digits(scatter_detail::ten_to.of[n]) != n + 1)
+            return false;
+    return true;
+}
+static_assert(digits_are_counted());
+
+// The TiDB article's first row, two digits of it, its row of a last digit 0, and two zeros.
+static_assert(scatter_digits(561632371724517376, 1) == 566163237172451737);
+static_assert(scatter_digits(561632371724517376, 2) == 576616323717245173);
+static_assert(scatter_digits(561632371728711680, 1) == 506163237172871168);
+static_assert(scatter_digits(561632371728711600, 2) == 500616323717287116);
+static_assert(gather_digits(500616323717287116, 2) == 561632371728711600);
+static_assert(scatter_digits(100, 1) == 100 && scatter_digits(120, 1) == 102 &&
+              gather_digits(102, 1) == 120);
+
+// The largest that fits, one that does not, and one to which nothing scatters.
+static_assert(scatter_digits(9223372036854775772, 1) == 9222337203685477577);
+static_assert(scatter_digits(max_scattered, 1) == 9722337203685477580U);
+static_assert(gather_digits(9198765432109876543U, 1) > max_scattered);
+
+static_assert(scatter_bits(1, 1) == std::uint64_t{1} << 62 && scatter_bits(2, 1) == 1);
+static_assert(scatter_bits(max_scattered, 15) == max_scattered);
+static_assert(gather_bits(scatter_bits(0x123456789ABCDEF, 5), 5) == 0x123456789ABCDEF);
+
+}  // namespace scatter_proof
+
+}  // namespace shardid

@@ -1,0 +1,191 @@
+// UUID version 1, RFC 9562 section 5.1: packing and unpacking. Pure arithmetic.
+#include "core/core_only.hpp"
+
+#pragma once
+
+#include <cstdint>
+
+namespace shardid {
+
+// A timestamp counts intervals of 100 ns since 1582-10-15 00:00 UTC.
+inline constexpr int uuid_timestamp_bits = 60;
+inline constexpr int uuid_clock_seq_bits = 14;
+inline constexpr int uuid_node_bits = 48;
+inline constexpr std::uint64_t max_uuid_timestamp = (std::uint64_t{1} << uuid_timestamp_bits) - 1;
+inline constexpr std::uint64_t max_uuid_clock_seq = (std::uint64_t{1} << uuid_clock_seq_bits) - 1;
+inline constexpr std::uint64_t max_uuid_node = (std::uint64_t{1} << uuid_node_bits) - 1;
+
+inline constexpr int uuid_size = 16;
+
+struct UuidBytes {
+    std::uint8_t byte[uuid_size];
+
+    friend constexpr bool operator==(const UuidBytes &, const UuidBytes &) = default;
+};
+
+// Of version 1, and of version 6.
+struct UuidParts {
+    std::uint64_t timestamp;
+    std::uint64_t clock_seq;
+    std::uint64_t node;
+
+    friend constexpr bool operator==(const UuidParts &, const UuidParts &) = default;
+};
+
+namespace uuid_detail {
+
+inline constexpr int half_size = uuid_size / 2;
+
+// Written out because compilers make a single instruction of this, and not of a loop.
+constexpr void store_big_endian(std::uint8_t *to, std::uint64_t value) {
+    to[0] = static_cast<std::uint8_t>(value >> 56);
+    to[1] = static_cast<std::uint8_t>(value >> 48);
+    to[2] = static_cast<std::uint8_t>(value >> 40);
+    to[3] = static_cast<std::uint8_t>(value >> 32);
+    to[4] = static_cast<std::uint8_t>(value >> 24);
+    to[5] = static_cast<std::uint8_t>(value >> 16);
+    to[6] = static_cast<std::uint8_t>(value >> 8);
+    to[7] = static_cast<std::uint8_t>(value);
+}
+
+constexpr std::uint64_t load_big_endian(const std::uint8_t *from) {
+    return std::uint64_t{from[0]} << 56 | std::uint64_t{from[1]} << 48 |
+           std::uint64_t{from[2]} << 40 | std::uint64_t{from[3]} << 32 |
+           std::uint64_t{from[4]} << 24 | std::uint64_t{from[5]} << 16 |
+           std::uint64_t{from[6]} << 8 | std::uint64_t{from[7]};
+}
+
+// Section 5.1's fields of the first half, from its low end: time_high 12, ver 4, time_mid 16,
+// time_low 32; of the second half: node 48, clock_seq 14, var 2.
+inline constexpr int time_low_bits = 32;
+inline constexpr int time_mid_bits = 16;
+inline constexpr int time_high_bits = uuid_timestamp_bits - time_low_bits - time_mid_bits;
+inline constexpr int version_bits = 4;
+inline constexpr int version_shift = time_high_bits;
+inline constexpr int time_mid_shift = version_shift + version_bits;
+inline constexpr int time_low_shift = time_mid_shift + time_mid_bits;
+inline constexpr int clock_seq_shift = uuid_node_bits;
+inline constexpr int variant_shift = clock_seq_shift + uuid_clock_seq_bits;
+inline constexpr std::uint64_t version_1 = 1;    // section 4.2
+inline constexpr std::uint64_t variant_rfc = 2;  // section 4.1: binary 10
+
+constexpr std::uint64_t low(std::uint64_t value, int bits) {
+    return value & ((std::uint64_t{1} << bits) - 1);
+}
+
+constexpr UuidBytes join_halves(std::uint64_t first, std::uint64_t second) {
+    UuidBytes bytes{};
+    store_big_endian(bytes.byte, first);
+    store_big_endian(bytes.byte + half_size, second);
+    return bytes;
+}
+
+constexpr std::uint64_t first_half(const UuidBytes &bytes) {
+    return load_big_endian(bytes.byte);
+}
+
+constexpr std::uint64_t second_half(const UuidBytes &bytes) {
+    return load_big_endian(bytes.byte + half_size);
+}
+
+constexpr std::uint64_t second_half_of(const UuidParts &parts) {
+    return variant_rfc << variant_shift | parts.clock_seq << clock_seq_shift | parts.node;
+}
+
+constexpr UuidParts with_second_half(std::uint64_t timestamp, const UuidBytes &bytes) {
+    const std::uint64_t second = second_half(bytes);
+    return {timestamp, low(second >> clock_seq_shift, uuid_clock_seq_bits),
+            low(second, uuid_node_bits)};
+}
+
+constexpr bool is_of_version(const UuidBytes &bytes, std::uint64_t version) {
+    return low(first_half(bytes) >> version_shift, version_bits) == version &&
+           second_half(bytes) >> variant_shift == variant_rfc;
+}
+
+}  // namespace uuid_detail
+
+// REQUIRED: each field at most its max_uuid_*.
+constexpr UuidBytes pack_uuid_v1(const UuidParts &parts) {
+    using namespace uuid_detail;
+    const std::uint64_t time_low = low(parts.timestamp, time_low_bits);
+    const std::uint64_t time_mid = low(parts.timestamp >> time_low_bits, time_mid_bits);
+    const std::uint64_t time_high = parts.timestamp >> (time_low_bits + time_mid_bits);
+    return join_halves(time_low << time_low_shift | time_mid << time_mid_shift |
+                           version_1 << version_shift | time_high,
+                       second_half_of(parts));
+}
+
+// Whether the bytes are a UUID of the RFC's variant and of version 1.
+constexpr bool is_uuid_v1(const UuidBytes &bytes) {
+    return uuid_detail::is_of_version(bytes, uuid_detail::version_1);
+}
+
+// REQUIRED: is_uuid_v1(bytes).
+constexpr UuidParts unpack_uuid_v1(const UuidBytes &bytes) {
+    using namespace uuid_detail;
+    const std::uint64_t first = first_half(bytes);
+    return with_second_half(low(first, time_high_bits) << (time_low_bits + time_mid_bits) |
+                                low(first >> time_mid_shift, time_mid_bits) << time_low_bits |
+                                first >> time_low_shift,
+                            bytes);
+}
+
+// Timestamps as PostgreSQL counts them: microseconds since 2000-01-01 00:00 UTC.
+inline constexpr std::int64_t hundred_ns_per_us = 10;
+inline constexpr std::int64_t us_per_day = INT64_C(86400000000);
+inline constexpr std::int64_t days_1582_to_2000 = 152384;
+inline constexpr std::int64_t uuid_epoch_us = -days_1582_to_2000 * us_per_day;
+inline constexpr std::int64_t max_uuid_us =
+    uuid_epoch_us + static_cast<std::int64_t>(max_uuid_timestamp / hundred_ns_per_us);
+
+// Whether a UUID v1 can carry this microsecond and the 100 ns counted within it.
+// REQUIRED: 0 <= hundred_ns <= 9.
+constexpr bool fits_uuid_timestamp(std::int64_t us, int hundred_ns) {
+    return us >= uuid_epoch_us &&
+           (us < max_uuid_us ||
+            (us == max_uuid_us &&
+             hundred_ns <= static_cast<int>(max_uuid_timestamp % hundred_ns_per_us)));
+}
+
+// REQUIRED: fits_uuid_timestamp(us, hundred_ns).
+constexpr std::uint64_t uuid_timestamp_from_us(std::int64_t us, int hundred_ns) {
+    return static_cast<std::uint64_t>((us - uuid_epoch_us) * hundred_ns_per_us + hundred_ns);
+}
+
+// The microsecond in which the timestamp lies; exact, whatever its size.
+constexpr std::int64_t us_of_uuid_timestamp(std::uint64_t timestamp) {
+    return uuid_epoch_us + static_cast<std::int64_t>(timestamp / hundred_ns_per_us);
+}
+
+// The 100 ns within that microsecond, 0 .. 9.
+constexpr int hundred_ns_of_uuid_timestamp(std::uint64_t timestamp) {
+    return static_cast<int>(timestamp % hundred_ns_per_us);
+}
+
+namespace uuid_proof {
+
+// RFC 9562 appendix A.1.
+constexpr UuidBytes rfc_bytes{{0xC2, 0x32, 0xAB, 0x00, 0x94, 0x14, 0x11, 0xEC, 0xB3, 0xC8, 0x9F,
+                               0x6B, 0xDE, 0xCE, 0xD8, 0x46}};
+constexpr UuidParts rfc_parts{0x1EC9414C232AB00, 0x33C8, 0x9F6BDECED846};
+static_assert(is_uuid_v1(rfc_bytes));
+static_assert(pack_uuid_v1(rfc_parts) == rfc_bytes && unpack_uuid_v1(rfc_bytes) == rfc_parts);
+// 2022-02-22 19:22:22 UTC, as the appendix has it, is 8088 days and 69742 s after 2000-01-01.
+static_assert(us_of_uuid_timestamp(rfc_parts.timestamp) ==
+              8088 * us_per_day + INT64_C(69742000000));
+// Section 5.1's offset to the Unix epoch, 0x01B21DD213814000.
+static_assert(uuid_timestamp_from_us(-10957 * us_per_day, 0) == 0x01B21DD213814000);
+
+constexpr UuidParts all_set{max_uuid_timestamp, max_uuid_clock_seq, max_uuid_node};
+static_assert(unpack_uuid_v1(pack_uuid_v1(all_set)) == all_set);
+static_assert(unpack_uuid_v1(pack_uuid_v1({})) == UuidParts{});
+static_assert(!is_uuid_v1(UuidBytes{}));
+static_assert(fits_uuid_timestamp(uuid_epoch_us, 0) && !fits_uuid_timestamp(uuid_epoch_us - 1, 9));
+static_assert(fits_uuid_timestamp(max_uuid_us, 5) && !fits_uuid_timestamp(max_uuid_us, 6) &&
+              !fits_uuid_timestamp(max_uuid_us + 1, 0));
+static_assert(uuid_timestamp_from_us(max_uuid_us, 5) == max_uuid_timestamp);
+
+}  // namespace uuid_proof
+
+}  // namespace shardid

@@ -1,0 +1,192 @@
+#include "engine/generator.h"
+
+#include "engine/page_pin.h"
+#include "engine/own_sequence.h"
+#include "engine/sequence.h"
+
+namespace shardid {
+
+namespace {
+
+HTAB *generators = nullptr;
+
+// The last generator used; most sessions have one only.
+Generator *last_used = nullptr;
+
+// Counts the catalogue changes that may make a check obsolete. A check belongs to the version seen
+// before it began, so that a change that arrives while it is under way makes it obsolete too.
+uint64 catalogue_version = 1;
+
+void note_relation_change(Datum /*argument*/, Oid relid) {
+    if (relid == InvalidOid || hash_search(generators, &relid, HASH_FIND, nullptr) != nullptr)
+        ++catalogue_version;
+}
+
+void note_catalogue_change(Datum /*argument*/, SyscacheNumber /*cache*/, uint32 /*hash*/) {
+    ++catalogue_version;
+}
+
+// Privileges hang on the roles, their memberships and (for pg_database_owner) the database's owner,
+// as in acl.c's initialize_acl; the limits of a sequence on its row in pg_sequence.
+void start_following_changes() {
+    CacheRegisterRelcacheCallback(note_relation_change, Datum{0});
+    CacheRegisterSyscacheCallback(AUTHOID, note_catalogue_change, Datum{0});
+    CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, note_catalogue_change, Datum{0});
+    CacheRegisterSyscacheCallback(DATABASEOID, note_catalogue_change, Datum{0});
+    CacheRegisterSyscacheCallback(SEQRELID, note_catalogue_change, Datum{0});
+}
+
+void create_table() {
+    HASHCTL control{};
+    control.keysize = sizeof(Oid);
+    control.entrysize = sizeof(Generator);
+    generators = hash_create("shardid generators", 16, &control, HASH_ELEM | HASH_BLOBS);
+    start_following_changes();
+}
+
+Generator *find_or_add(Oid relid) {
+    if (generators == nullptr)
+        create_table();
+
+    bool found;
+    auto *generator = static_cast<Generator *>(hash_search(generators, &relid, HASH_ENTER, &found));
+    if (!found) {
+        *generator = Generator{};
+        generator->relid = relid;
+    }
+    return generator;
+}
+
+void lock(Generator &generator) {
+    lock_sequence(generator.relid);
+    generator.locked_in = current_local_xid();
+
+    // What the check found can silently change where a transaction ends only if the storage is its
+    // own: then it becomes like any other, and has to be logged under wal_level = minimal too. And
+    // relation_open has to note each transaction that uses a temporary sequence.
+    if (generator.has_own_storage)
+        generator.checked_at = 0;
+}
+
+void check_storage(Relation relation) {
+    check_session(relation);
+    if (relation->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED)
+        ereport(ERROR,
+                (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+                 errmsg("cannot draw ids from unlogged sequence \"%s\"",
+                        RelationGetRelationName(relation)),
+                 errdetail("An unlogged sequence starts anew after a crash, and would repeat ids."),
+                 errhint("Run ALTER SEQUENCE %s SET LOGGED.", qualified_name(relation))));
+}
+
+void read_limits(Generator &generator) {
+    const FormData_pg_sequence definition = definition_of(generator.relid);
+    generator.start_value = definition.seqstart;
+    generator.max_value = definition.seqmax;
+    generator.increment = definition.seqincrement;
+}
+
+// nextval on a descending sequence would give back what next_id has drawn. One that was made so has
+// to be made anew; one that has room above keeps what it knows.
+void check_direction(const Generator &generator, Relation relation) {
+    if (generator.increment > 0)
+        return;
+    const char *anew =
+        generator.max_value > 0 ? "" : " NO MINVALUE NO MAXVALUE START WITH 1 RESTART";
+    ereport(ERROR,
+            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+             errmsg("sequence \"%s\" counts downwards", RelationGetRelationName(relation)),
+             errdetail("Its INCREMENT is %lld, and ids increase.",
+                       static_cast<long long>(generator.increment)),
+             errhint("Run ALTER SEQUENCE %s INCREMENT BY 1%s.", qualified_name(relation), anew)));
+}
+
+// Past its end nextval would go round, and give back what next_id has drawn.
+void check_cycle(Oid relid, Relation relation) {
+    if (!definition_of(relid).seqcycle)
+        return;
+    ereport(ERROR,
+            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+             errmsg("sequence \"%s\" has CYCLE", RelationGetRelationName(relation)),
+             errdetail("After its MAXVALUE nextval goes back to its MINVALUE, and ids increase."),
+             errhint("Run ALTER SEQUENCE %s NO CYCLE.", qualified_name(relation))));
+}
+
+void check(Generator &generator) {
+    const uint64 version = catalogue_version;
+
+    Relation relation = open_sequence(generator.relid, NoLock,
+                                      "Pass the name of a sequence; a shard of type bigint has to "
+                                      "be cast to integer.");
+    check_privilege(relation, ACL_USAGE | ACL_UPDATE, "neither USAGE nor UPDATE", "USAGE");
+    check_storage(relation);
+    read_limits(generator);
+    check_direction(generator, relation);
+    check_cycle(generator.relid, relation);
+
+    generator.may_update =
+        pg_class_aclcheck(generator.relid, GetUserId(), ACL_UPDATE) == ACLCHECK_OK;
+    generator.makes = made_from(relation);
+    generator.known = nothing_known(unbound);
+    generator.is_temporary = relation->rd_islocaltemp;
+    generator.needs_wal = RelationNeedsWAL(relation);
+    generator.has_own_storage = relation->rd_islocaltemp || has_new_storage(relation);
+    generator.has_replaced_storage = has_replaced_storage(relation);
+    if (!generator.is_temporary)
+        generator.remembered = 0;
+    drop_kept_pin(generator);
+    generator.locator = locator_of(relation);
+    generator.stamp = stamp_of(generator.locator);
+    tell_storage_in_use(generator, relation);
+    relation_close(relation, NoLock);
+
+    generator.checked_for = GetUserId();
+    generator.checked_at = version;
+}
+
+bool is_checked(const Generator &generator) {
+    return generator.checked_at == catalogue_version && generator.checked_for == GetUserId();
+}
+
+}  // namespace
+
+uint32 stamp_of(const Locator &locator) {
+    // An odd factor is a bijection of uint32, so neither part hides a difference in the other.
+    constexpr uint32 odd_factor = 0x9E3779B1;
+    const uint32 stamp = database_of(locator) * odd_factor ^ storage_number_of(locator);
+    return stamp == FirstCommandId ? odd_factor : stamp;
+}
+
+Generator &use_generator(Oid relid, const char *caller) {
+    if (unlikely(last_used == nullptr || last_used->relid != relid))
+        last_used = find_or_add(relid);
+    Generator &generator = *last_used;
+
+    if (unlikely(generator.locked_in != current_local_xid()))
+        lock(generator);
+    if (unlikely(!is_checked(generator)))
+        check(generator);
+
+    if (unlikely(XactReadOnly && !generator.is_temporary))
+        PreventCommandIfReadOnly(caller);
+    if (unlikely(IsInParallelMode()))
+        PreventCommandIfParallelMode(caller);
+    return generator;
+}
+
+void refuse_max_value(const Generator &generator, uint64 needed) {
+    const char *name = generator_name(generator);
+    ereport(ERROR,
+            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+             errmsg("MAXVALUE of sequence %s is too small for ids", name),
+             errdetail("MAXVALUE is %lld, and these ids need %lld.",
+                       static_cast<long long>(generator.max_value), static_cast<long long>(needed)),
+             errhint("Run ALTER SEQUENCE %s AS bigint NO MAXVALUE.", name)));
+}
+
+char *generator_name(const Generator &generator) {
+    return quote_qualified_identifier(get_namespace_name(get_rel_namespace(generator.relid)),
+                                      get_rel_name(generator.relid));
+}
+
+}  // namespace shardid

@@ -1,0 +1,98 @@
+// A generator as one session knows it: which sequence it is, whether the current user may draw
+// from it, and whether it is fit for it. All catalogue work of drawing an id is done here, before
+// the page is touched.
+#pragma once
+
+#include "core/binding.hpp"
+#include "core/worked_layout.hpp"
+
+#include "compat.h"
+#include "engine/replaced_storage.h"
+
+namespace shardid {
+
+// What this session has seen the storage bound to. Storage stays what it was bound to, so what is
+// known stays true until the next check finds other storage.
+struct Known {
+    uint64 binding;  // see binding.hpp; what it is to be bound to, while nothing is known
+    Kind kind;
+    Layout layout;         // of ids, as in the binding
+    WorkedLayout worked;   // the same
+    TimestampTz epoch;     // the same
+    uint64 negative_soon;  // from this tick on there is a warning to give
+};
+
+inline Known nothing_known(uint64 binding) {
+    return {binding, Kind::none, {}, {}, DT_NOBEGIN, UINT64_MAX};
+}
+
+struct Generator {
+    Oid relid;  // hash key
+
+    LocalTransactionId locked_in;  // the transaction in which its lock was last taken
+    uint64 checked_at;             // catalogue version of the last check; 0: never
+    Oid checked_for;               // the user it was checked for
+
+    // What the check found.
+    bool may_update;  // the user has UPDATE
+    Kind makes;       // made_from its relation
+    int64 start_value;
+    int64 max_value;
+    int64 increment;
+    bool is_temporary;
+    bool needs_wal;
+    bool has_own_storage;       // temporary, or made in this very transaction
+    bool has_replaced_storage;  // made in this transaction in place of another
+    Locator locator;
+    uint32 stamp;  // stamp_of(locator)
+
+    // For draw.cpp.
+    Known known;
+    bool has_warned;        // of negative ids, in this session
+    uint64 said_borrow_ms;  // to the log: how far this session may step ahead of the clock
+
+    // For page_pin.cpp.
+    Buffer recent_buffer;              // where its page was last seen
+    LocalTransactionId drawn_from_in;  // the last transaction that has pinned it
+    LocalTransactionId pinned_in;      // the transaction to whose end it is pinned there
+
+    // For replaced_storage.cpp: the last tick drawn from storage of a temporary sequence that a
+    // rollback may have taken away.
+    uint64 remembered;
+
+    ReplacedStorages replaced;
+};
+
+// Tells storage from that with the same number in any other database, and from any other in the
+// same database. Never zero.
+uint32 stamp_of(const Locator &locator);
+
+// The mark of a page that was changed without WAL: of temporary storage, or of storage made in the
+// same transaction under wal_level = minimal. The commit logs that page as it is, and with it a
+// remainder that nextval may have left there, which no WAL covers. Never zero. Two storages of one
+// number in two databases could only be taken for each other if the OIDs of the databases differed
+// by 2^30 or a multiple of it.
+inline uint32 stamp_without_wal(uint32 stamp) {
+    constexpr uint32 mask = uint32{1} << 30;
+    return stamp == mask ? 1 : stamp ^ mask;
+}
+
+// The generator, locked until the end of the transaction and checked for the current user. Raises
+// 42809 if it is not a sequence or an unlogged one, 42501 without USAGE or UPDATE, 55000 if it
+// counts downwards, 42P01 if there is none, 25006 and 25000 as nextval does; `caller` is the name
+// of the SQL function for these messages. The pointer stays valid for the session.
+Generator &use_generator(Oid relid, const char *caller);
+
+[[noreturn]] void refuse_max_value(const Generator &generator, uint64 needed);
+
+// Raises 55000 if the generator's sequence cannot hold a tick that may be drawn: a tick above
+// MAXVALUE would stay behind as a state that pg_dump's setval cannot restore.
+inline void check_max_value(const Generator &generator, uint64 needed) {
+    if (unlikely(static_cast<int64>(needed) > generator.max_value))
+        refuse_max_value(generator, needed);
+}
+
+// The generator's schema-qualified name, quoted where it needs it; palloc'd.
+char *generator_name(const Generator &generator);
+
+}  // namespace shardid

@@ -1,0 +1,33 @@
+// The sequences that the extension brings, as its functions find them.
+#pragma once
+
+#include "core/binding.hpp"
+
+#include "compat.h"
+
+namespace shardid {
+
+// Its OID is known until the catalogue says that the sequence has changed, been dropped or perhaps
+// been made anew.
+struct OwnSequence {
+    const char *name;
+    Oid relid;  // InvalidOid: not known
+};
+
+extern OwnSequence uuid_sequence;
+extern OwnSequence objectid_sequence;
+
+// Looks it up among the extension's members, so that no other sequence of this name is taken for
+// it, and sets its OID. Raises 42P01 if there is none.
+void find_own_sequence(OwnSequence &sequence);
+
+// What the extension makes from this sequence: ids, unless it is one of those above.
+Kind made_from(Relation relation);
+
+inline Oid own_sequence(OwnSequence &sequence) {
+    if (unlikely(!OidIsValid(sequence.relid)))
+        find_own_sequence(sequence);
+    return sequence.relid;
+}
+
+}  // namespace shardid

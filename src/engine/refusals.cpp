@@ -1,0 +1,145 @@
+#include "core/binding.hpp"
+#include "core/outlook.hpp"
+#include "core/worked_layout.hpp"
+
+#include "engine/refusals.h"
+#include "engine/settings.h"
+
+namespace shardid {
+
+namespace {
+
+const char *as_text(TimestampTz ts) {
+    return pstrdup(timestamptz_to_str(ts));
+}
+
+const char *described(uint64 binding) {
+    if (kind_of(binding) == Kind::uuids)
+        return "UUIDs";
+    if (kind_of(binding) == Kind::objectids)
+        return "ObjectIds";
+    const BoundLayout bound = layout_of(binding);
+    return psprintf("ids with epoch => '%s', shard_bits => %d, sequence_bits => %d",
+                    as_text(bound.epoch_us), bound.layout.shard_bits, bound.layout.sequence_bits);
+}
+
+// Where ids of the layout turn negative.
+TimestampTz negative_at(const Scheme &scheme) {
+    return clock_at(scheme.epoch, tick_time(scheme.layout, last_positive_tick(scheme.layout)) + 1);
+}
+
+}  // namespace
+
+void refuse_before_epoch(Kind kind, TimestampTz epoch, TimestampTz clock) {
+    ereport(ERROR,
+            (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+             errmsg("clock is before the epoch of the ids"),
+             errdetail("The clock is at %s, the epoch is %s.", as_text(clock), as_text(epoch)),
+             errhint("Set the server's clock right%s.",
+                     kind == Kind::ids ? ", or pass an earlier epoch" : "")));
+}
+
+void refuse_too_far_ahead(const Generator &generator, Kind kind, uint64 lead_ms) {
+    ereport(ERROR,
+            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+             errmsg("generator %s is too far ahead of the clock", generator_name(generator)),
+             errdetail("It is %llu ms ahead, and shardid.max_lead is %llu ms.",
+                       static_cast<unsigned long long>(lead_ms),
+                       static_cast<unsigned long long>(max_lead_ms)),
+             errhint("Set the server's clock right%s or raise shardid.max_lead, as a superuser or "
+                     "with SET on this parameter.",
+                     kind == Kind::ids
+                         ? ", pass the epoch and sequence_bits that the generator was used with,"
+                         : "")));
+}
+
+void refuse_ended(const Scheme &scheme, TimestampTz clock) {
+    ereport(ERROR,
+            (errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
+             errmsg("time field of the ids is exhausted"),
+             errdetail("The clock is at %s, and %d bits of milliseconds since %s hold no later "
+                       "time.",
+                       as_text(clock), time_bits(scheme.layout), as_text(scheme.epoch)),
+             errhint("Use a layout with a later epoch or fewer shard_bits and sequence_bits, and "
+                     "a generator of its own.")));
+}
+
+void refuse_ended(TimestampTz last, TimestampTz clock) {
+    ereport(ERROR, (errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
+                    errmsg("time field of the ids is exhausted"),
+                    errdetail("The clock is at %s, and the last time that they hold is %s.",
+                              as_text(clock), as_text(last)),
+                    errhint("Set the server's clock right.")));
+}
+
+void refuse_binding(const Generator &generator, uint64 wanted, uint64 found) {
+    const char *name = generator_name(generator);
+    if (kind_of(wanted) != Kind::ids || kind_of(found) != Kind::ids)
+        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                        errmsg("generator %s makes other things", name),
+                        errdetail("It makes %s, and this call would draw %s.", described(found),
+                                  described(wanted)),
+                        kind_of(wanted) == Kind::ids
+                            ? errhint("Use another sequence.")
+                            : errhint("Run ALTER SEQUENCE %s RESTART, which forgets it.", name)));
+    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                    errmsg("generator %s has another layout", name),
+                    errdetail("It makes %s, and this call would draw %s.", described(found),
+                              described(wanted)),
+                    errhint("Pass the generator's own layout, or use another generator. To change "
+                            "the layout on purpose, although the new ids can then be equal to "
+                            "earlier ones, run ALTER SEQUENCE %s RESTART first.",
+                            name)));
+}
+
+void refuse_jump(const Generator &generator, uint64 tick) {
+    const char *name = generator_name(generator);
+    const char *user = GetUserNameFromId(GetUserId(), false);
+    ereport(ERROR,
+            (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+             errmsg("permission denied to make a generator of sequence %s", name),
+             errdetail("The first id would move it on to %llu, and role \"%s\" has no UPDATE on "
+                       "it.",
+                       static_cast<unsigned long long>(tick), user),
+             errhint("Have its owner, or a role with UPDATE on it, draw the first id in the same "
+                     "way; from then on USAGE is enough.")));
+}
+
+void mention_lead(const Generator &generator, uint64 lead_ms) {
+    ereport(LOG, (errmsg("generator %s is %llu ms ahead of the clock", generator_name(generator),
+                         static_cast<unsigned long long>(lead_ms)),
+                  errdetail("Its ids say a later time than the clock until that has caught up. The "
+                            "clock has perhaps been set back, or a session draws with "
+                            "shardid.max_borrow."),
+                  errhint("Check the server's clock.")));
+}
+
+void mention_borrowing(const Generator &generator, uint64 most_ms) {
+    ereport(LOG,
+            (errmsg("generator %s may step up to %llu ms ahead of the clock",
+                    generator_name(generator), static_cast<unsigned long long>(most_ms)),
+             errdetail("This session draws with shardid.max_borrow. Until the clock has caught up, "
+                       "ids that other sessions draw from the generator are as far ahead.")));
+}
+
+void warn_of_negative_ids(const Generator &generator, const Scheme &scheme, TimestampTz clock) {
+    const TimestampTz since = negative_at(scheme);
+    const int bits = most_positive_bits(time_at(scheme.epoch, clock));
+    const char *epoch =
+        scheme.layout.shard_bits + scheme.layout.sequence_bits > most_positive_bits(0)
+            ? ""
+            : psprintf(", or a later epoch such as '%s'", as_text(clock - clock % USECS_PER_DAY));
+    ereport(WARNING,
+            (errmsg(since <= clock ? "ids of generator %s are negative"
+                                   : "ids of generator %s will be negative within a year",
+                    generator_name(generator)),
+             errdetail("With epoch '%s' and %d bits for shard and sequence, ids are negative from "
+                       "%s on, and sort below earlier ones.",
+                       as_text(scheme.epoch),
+                       scheme.layout.shard_bits + scheme.layout.sequence_bits, as_text(since)),
+             errhint("Use shard_bits and sequence_bits of at most %d together%s, with another "
+                     "generator.",
+                     bits, epoch)));
+}
+
+}  // namespace shardid

@@ -1,0 +1,192 @@
+#include "core/advance.hpp"
+#include "core/binding.hpp"
+#include "core/page_notes.hpp"
+#include "core/worked_layout.hpp"
+
+#include "engine/replaced_storage.h"
+
+#include "engine/generator.h"
+#include "engine/sequence.h"
+#include "engine/sequence_page.h"
+
+extern "C" {
+#include "catalog/indexing.h"
+}
+
+namespace shardid {
+
+namespace {
+
+// The generators of which something is noted, and the transaction in which.
+Generator *noted = nullptr;
+LocalTransactionId noted_in = InvalidLocalTransactionId;
+
+bool is_noted(const Generator &generator) {
+    return generator.replaced.noted_in == current_local_xid();
+}
+
+// Whether this transaction has replaced this version of a catalogue row, which is from before it.
+bool was_replaced_here(HeapTupleHeader version) {
+    return !TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(version)) &&
+           (version->t_infomask & HEAP_XMAX_INVALID) == 0 &&
+           !HEAP_XMAX_IS_LOCKED_ONLY(version->t_infomask) &&
+           TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(version));
+}
+
+template <typename Form>
+Form *row_of(HeapTuple version) {
+    return reinterpret_cast<Form *>(GETSTRUCT(version));
+}
+
+// Calls visit(row) for the row of the catalogue that belongs to the sequence and comes back if this
+// transaction is rolled back; not if it is the valid one, or there is none.
+template <typename Form, typename Visit>
+void with_replaced_row(Oid catalogue, Oid index, AttrNumber key_column, Oid relid, Visit visit) {
+    ScanKeyData key;
+    ScanKeyInit(&key, key_column, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
+    Relation relation = table_open(catalogue, AccessShareLock);
+    SysScanDesc scan = systable_beginscan(relation, index, true, SnapshotAny, 1, &key);
+    for (HeapTuple version = systable_getnext(scan); HeapTupleIsValid(version);
+         version = systable_getnext(scan))
+        if (was_replaced_here(version->t_data)) {
+            visit(*row_of<Form>(version));
+            break;
+        }
+    systable_endscan(scan);
+    table_close(relation, AccessShareLock);
+}
+
+// A larger value would leave a plain sequence, which was about to become a generator, at its end.
+uint64 original_max_value(const Generator &generator) {
+    int64 max_value = generator.max_value;
+    with_replaced_row<FormData_pg_sequence>(
+        SequenceRelationId, SequenceRelidIndexId, Anum_pg_sequence_seqrelid, generator.relid,
+        [&](const FormData_pg_sequence &row) { max_value = row.seqmax; });
+    return max_value < 0 ? 0 : static_cast<uint64>(max_value);
+}
+
+ReplacedStorage *original_storage(const Generator &generator) {
+    ReplacedStorage *original = nullptr;
+    with_replaced_row<FormData_pg_class>(
+        RelationRelationId, ClassOidIndexId, Anum_pg_class_oid, generator.relid,
+        [&](const FormData_pg_class &row) {
+            original = static_cast<ReplacedStorage *>(
+                MemoryContextAllocZero(TopTransactionContext, sizeof(ReplacedStorage)));
+            original->locator = generator.locator;
+            set_storage_number(original->locator, row.relfilenode);
+            original->is_permanent = row.relpersistence == RELPERSISTENCE_PERMANENT;
+            original->needs_wal = original->is_permanent;
+            original->max_value = original_max_value(generator);
+        });
+    return original;
+}
+
+// The lock that is held since the first draw keeps others from replacing the original.
+void note(Generator &generator) {
+    ReplacedStorages replaced{};
+    replaced.original = original_storage(generator);
+    replaced.noted_in = current_local_xid();
+    replaced.next_noted = noted_in == replaced.noted_in ? noted : nullptr;
+    generator.replaced = replaced;
+    noted = &generator;
+    noted_in = replaced.noted_in;
+}
+
+// If the transaction goes on with other storage, a rollback may have given the original back for a
+// while, and others may have used it.
+void note_draw(Generator &generator, uint64 tick) {
+    ReplacedStorages &replaced = generator.replaced;
+    const StorageNumber number = storage_number_of(generator.locator);
+    if (replaced.drawn_from != number && replaced.original != nullptr)
+        replaced.original->logged_to = 0;
+    replaced.drawn_from = number;
+    replaced.drawn_in = GetCurrentSubTransactionId();
+    replaced.last_drawn = Max(replaced.last_drawn, tick);
+    replaced.binding = generator.known.binding;
+    replaced.is_lost = false;
+}
+
+template <typename Visit>
+void for_each_noted(Visit visit) {
+    if (noted_in != current_local_xid())
+        return;
+    for (Generator *generator = noted; generator != nullptr;
+         generator = generator->replaced.next_noted)
+        visit(*generator);
+}
+
+void follow_part(SubXactEvent event, SubTransactionId part, SubTransactionId parent,
+                 void * /*argument*/) {
+    for_each_noted([&](Generator &generator) {
+        ReplacedStorages &replaced = generator.replaced;
+        if (replaced.drawn_in != part)
+            return;
+        if (event == SUBXACT_EVENT_COMMIT_SUB)
+            replaced.drawn_in = parent;
+        if (event == SUBXACT_EVENT_ABORT_SUB)
+            replaced.is_lost = true;
+    });
+}
+
+// After the commit others see the storage.
+void tell_all_before_commit(XactEvent event, void * /*argument*/) {
+    if (event != XACT_EVENT_PRE_COMMIT && event != XACT_EVENT_PRE_PREPARE)
+        return;
+    for_each_noted([](Generator &generator) {
+        if (!generator.replaced.is_lost)
+            return;
+        Relation relation = try_relation_open(generator.relid, NoLock);
+        if (relation == nullptr)
+            return;
+        tell_storage_in_use(generator, relation);
+        relation_close(relation, NoLock);
+    });
+}
+
+}  // namespace
+
+void start_following_rollbacks() {
+    RegisterSubXactCallback(follow_part, nullptr);
+    RegisterXactCallback(tell_all_before_commit, nullptr);
+}
+
+XLogRecPtr remember_in_replaced_storage(Generator &generator, uint64 tick, uint64 log_to) {
+    // Nobody else draws from a temporary sequence: it is enough to remember it here.
+    if (generator.is_temporary) {
+        generator.remembered = Max(generator.remembered, tick);
+        return InvalidXLogRecPtr;
+    }
+    if (unlikely(!is_noted(generator)))
+        note(generator);
+    note_draw(generator, tick);
+    ReplacedStorage *original = generator.replaced.original;
+    return original != nullptr && tick <= original->max_value
+               ? remember_tick(*original, tick, log_to, generator.known.binding)
+               : InvalidXLogRecPtr;
+}
+
+// The tick was durable in the original before it was shown, and WAL of storage that was made in
+// the transaction is of use only with the commit that follows it: so nothing is flushed here.
+void tell_storage_in_use(Generator &generator, Relation relation) {
+    ReplacedStorages &replaced = generator.replaced;
+    if (likely(!is_noted(generator) || !replaced.is_lost))
+        return;
+
+    const Locator locator = locator_of(relation);
+    const int64 max_value = definition_of(generator.relid).seqmax;
+    if (has_new_storage(relation) && storage_number_of(locator) != replaced.drawn_from) {
+        if (static_cast<int64>(replaced.last_drawn) > max_value)
+            return;
+        ReplacedStorage storage{};
+        storage.locator = locator;
+        storage.is_permanent = RelationIsPermanent(relation);
+        storage.needs_wal = RelationNeedsWAL(relation);
+        storage.max_value = static_cast<uint64>(max_value);
+        remember_tick(storage, replaced.last_drawn, replaced.last_drawn, replaced.binding);
+    }
+    replaced.drawn_from = storage_number_of(locator);
+    replaced.drawn_in = GetCurrentSubTransactionId();
+    replaced.is_lost = false;
+}
+
+}  // namespace shardid

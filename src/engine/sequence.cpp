@@ -1,0 +1,60 @@
+#include "engine/sequence.h"
+
+namespace shardid {
+
+// As sequence.c's lock_and_open_sequence.
+void lock_sequence(Oid relid) {
+    ResourceOwner owner = CurrentResourceOwner;
+    CurrentResourceOwner = TopTransactionResourceOwner;
+    LockRelationOid(relid, RowExclusiveLock);
+    CurrentResourceOwner = owner;
+}
+
+Relation open_sequence(Oid relid, LOCKMODE lock, const char *hint) {
+    Relation relation = try_relation_open(relid, lock);
+    if (relation == nullptr)
+        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+                        errmsg("sequence with OID %u does not exist", relid), errhint("%s", hint)));
+    if (relation->rd_rel->relkind != RELKIND_SEQUENCE)
+        ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+                        errmsg("\"%s\" is not a sequence", RelationGetRelationName(relation)),
+                        errdetail_relkind_not_supported(relation->rd_rel->relkind),
+                        errhint("Pass the name of a sequence.")));
+    return relation;
+}
+
+void check_privilege(Relation relation, AclMode any_of, const char *lacks, const char *grant) {
+    if (pg_class_aclcheck(RelationGetRelid(relation), GetUserId(), any_of) == ACLCHECK_OK)
+        return;
+    const char *user = GetUserNameFromId(GetUserId(), false);
+    ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                    errmsg("permission denied for sequence %s", RelationGetRelationName(relation)),
+                    errdetail("Role \"%s\" has %s on it.", user, lacks),
+                    errhint("Run GRANT %s ON SEQUENCE %s TO %s.", grant, qualified_name(relation),
+                            quote_identifier(user))));
+}
+
+void check_session(Relation relation) {
+    if (!RELATION_IS_OTHER_TEMP(relation))
+        return;
+    ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                    errmsg("cannot access temporary sequences of other sessions"),
+                    errdetail("Sequence \"%s\" belongs to another session.",
+                              RelationGetRelationName(relation))));
+}
+
+FormData_pg_sequence definition_of(Oid relid) {
+    HeapTuple tuple = SearchSysCache1(SEQRELID, ObjectIdGetDatum(relid));
+    if (!HeapTupleIsValid(tuple))
+        elog(ERROR, "cache lookup failed for sequence %u", relid);
+    const FormData_pg_sequence definition = *reinterpret_cast<Form_pg_sequence>(GETSTRUCT(tuple));
+    ReleaseSysCache(tuple);
+    return definition;
+}
+
+char *qualified_name(Relation relation) {
+    return quote_qualified_identifier(get_namespace_name(RelationGetNamespace(relation)),
+                                      RelationGetRelationName(relation));
+}
+
+}  // namespace shardid

@@ -1,0 +1,232 @@
+#include "engine/sequence_page.h"
+
+#include "engine/page_pin.h"
+
+namespace shardid {
+
+namespace {
+
+// How far beyond last_value WAL has been written. nextval's log_cnt counts its values, each one
+// increment from the next.
+uint64 logged_remainder(const OpenPage &page, int64 increment) {
+    if (has_our_remainder(page))
+        return our_remainder(page);
+    int64 remainder;
+    if (__builtin_mul_overflow(page.data->log_cnt, increment, &remainder))
+        return 0;
+    return remainder < 0 || page.data->last_value < 0 ? 0 : static_cast<uint64>(remainder);
+}
+
+void bind(const OpenPage &page, uint64 binding) {
+    HeapTupleHeaderSetXmin(page.tuple, static_cast<TransactionId>(binding >> 32));
+    BlockIdSet(&page.tuple->t_ctid.ip_blkid, static_cast<BlockNumber>(binding));
+}
+
+void set_notes(const OpenPage &page, PageNotes notes) {
+    ItemPointerSetOffsetNumber(&page.tuple->t_ctid, offset_of(notes));
+}
+
+// Before a draw makes the page ours. Who waits for the end of a millisecond learns by it that
+// somebody has drawn meanwhile, even if the page was moved again since.
+void note_taking(const OpenPage &page, uint32 stamp) {
+    if (!is_ours(page, stamp))
+        set_notes(page, with_taking(notes_of(page)));
+}
+
+void set_stamp(const OpenPage &page, uint32 stamp) {
+    HeapTupleHeaderSetCmin(page.tuple, stamp);
+}
+
+// Logs the page with the values that it has now. REQUIRED: in a critical section, buffer dirty.
+void log_page(const OpenPage &page, const Locator &locator, uint32 stamp) {
+    set_stamp(page, stamp);
+
+    xl_seq_rec record = sequence_record(locator);
+    XLogBeginInsert();
+    XLogRegisterBuffer(0, page.buffer, REGBUF_WILL_INIT);
+    XLogRegisterData(reinterpret_cast<char *>(&record), sizeof(record));
+    XLogRegisterData(reinterpret_cast<char *>(page.tuple),
+                     ItemIdGetLength(PageGetItemId(page.page, FirstOffsetNumber)));
+    const XLogRecPtr end = XLogInsert(RM_SEQ_ID, XLOG_SEQ_LOG);
+    PageSetLSN(page.page, end);
+}
+
+// Logs the page as it will be when every tick up to `log_to` is drawn, as nextval_internal does
+// with its 32 values. The xid makes the commit wait for synchronous standbys; it is taken before
+// the critical section, as nextval_internal does.
+void log_ticks(const OpenPage &page, const Locator &locator, uint64 tick, uint64 log_to,
+               uint64 binding) {
+    const uint32 stamp = stamp_of(locator);
+    GetTopTransactionId();
+    START_CRIT_SECTION();
+    note_taking(page, stamp);
+    bind(page, binding);
+    set_state(page, log_to, 0);
+    log_page(page, locator, stamp);
+    set_state(page, tick, log_to - tick);
+    END_CRIT_SECTION();
+}
+
+void record_without_wal(const OpenPage &page, uint32 stamp, uint64 tick, uint64 binding) {
+    note_taking(page, stamp);
+    bind(page, binding);
+    set_state(page, tick, 0);
+    set_stamp(page, stamp_without_wal(stamp));
+}
+
+Buffer pin_replaced(ReplacedStorage &storage) {
+    if (!BufferIsValid(storage.recent_buffer) ||
+        !ReadRecentBuffer(storage.locator, MAIN_FORKNUM, 0, storage.recent_buffer))
+        storage.recent_buffer = ReadBufferWithoutRelcache(
+            storage.locator, MAIN_FORKNUM, 0, RBM_NORMAL, nullptr, storage.is_permanent);
+    return storage.recent_buffer;
+}
+
+// What WAL covers is kept in the session: the page is left as if WAL covered nothing, which is true
+// of any definition of the sequence that the rollback may bring back.
+void set_on(const OpenPage &page, ReplacedStorage &storage, uint64 tick, uint64 log_to,
+            uint64 binding) {
+    MarkBufferDirty(page.buffer);
+    if (!storage.needs_wal)
+        record_without_wal(page, stamp_of(storage.locator), tick, binding);
+    else if (tick > storage.logged_to || PageGetLSN(page.page) <= GetRedoRecPtr()) {
+        storage.logged_to = Min(log_to, storage.max_value);
+        log_ticks(page, storage.locator, tick, storage.logged_to, binding);
+    }
+    set_state(page, tick, 0);
+}
+
+// As is_logged, for values of any sequence.
+bool is_move_logged(const OpenPage &page, uint32 stamp, int64 steps) {
+    return page.data->is_called && has_stamp(page, stamp) && steps <= page.data->log_cnt &&
+           PageGetLSN(page.page) > GetRedoRecPtr();
+}
+
+}  // namespace
+
+// A page is held for some tens of nanoseconds, but who queues for it sleeps until it is woken and
+// the scheduler lets it run, and so does everybody behind it. So it looks again for some two
+// microseconds before.
+void lock_taken_page(Buffer buffer) {
+    constexpr int looks = 20;
+    constexpr int delays_a_look = 8;
+    for (int look = 0; look < looks; ++look) {
+        for (int delay = 0; delay < delays_a_look; ++delay)
+            SPIN_DELAY();
+        if (ConditionalLockBuffer(buffer))
+            return;
+    }
+    LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+}
+
+void refuse_magic(uint32 magic) {
+    ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+                    errmsg("bad magic number in sequence page: %08X", magic)));
+}
+
+OpenPage open_page(Relation relation) {
+    return lock_page(ReadBuffer(relation, 0));
+}
+
+void close_page(const OpenPage &page) {
+    UnlockReleaseBuffer(page.buffer);
+}
+
+XLogRecPtr record_tick(const OpenPage &page, const Generator &generator, uint64 tick,
+                       uint64 log_to) {
+    if (record_logged_tick(page, generator, tick))
+        return PageGetLSN(page.page);
+    if (!generator.needs_wal) {
+        record_without_wal(page, generator.stamp, tick, generator.known.binding);
+        return InvalidXLogRecPtr;
+    }
+    log_ticks(page, generator.locator, tick, log_to, generator.known.binding);
+    return PageGetLSN(page.page);
+}
+
+XLogRecPtr record_raise(const OpenPage &page, const Generator &generator, uint64 tick) {
+    const uint64 binding = generator.known.binding;
+    const uint64 last = Max(last_tick_of(page), tick);
+    const bool is_there = page.data->is_called && last_tick_of(page) == last;
+    const bool ours = is_ours(page, generator.stamp);
+    const int64 log_cnt = ours ? log_cnt_of(0) : 0;
+    // Who has moved a page that is not ours may have left it in no WAL that will be replayed.
+    if (is_there && ours)
+        return generator.needs_wal ? PageGetLSN(page.page) : InvalidXLogRecPtr;
+
+    MarkBufferDirty(page.buffer);
+    if (!generator.needs_wal) {
+        bind(page, binding);
+        set_values(page, static_cast<int64>(last), log_cnt);
+        set_stamp(page, stamp_without_wal(generator.stamp));
+        return InvalidXLogRecPtr;
+    }
+    GetTopTransactionId();
+    START_CRIT_SECTION();
+    bind(page, binding);
+    set_values(page, static_cast<int64>(last), log_cnt);
+    log_page(page, generator.locator, generator.stamp);
+    END_CRIT_SECTION();
+    return PageGetLSN(page.page);
+}
+
+bool note_mention(const OpenPage &page, TimestampTz clock) {
+    const uint64 second = time_at(DT_NOBEGIN, clock, USECS_PER_SEC);
+    PageNotes notes = notes_of(page);
+    if (!is_mention_due(notes, second))
+        return false;
+    notes.mention = mention_at(second);
+    set_notes(page, notes);
+    return true;
+}
+
+// A tick of another layout says nothing to a storage: it may well be a time in its far future. Its
+// own ids do not come again by it.
+XLogRecPtr remember_tick(ReplacedStorage &storage, uint64 tick, uint64 log_to, uint64 binding) {
+    const OpenPage page = lock_page(pin_replaced(storage));
+    const uint64 kept = binding_of(page) == unbound ? binding : binding_of(page);
+    if (have_one_scale(kept, binding) && (!page.data->is_called || last_tick_of(page) < tick))
+        set_on(page, storage, Max(tick, last_tick_of(page)), log_to, kept);
+    const XLogRecPtr covered_by = storage.needs_wal ? PageGetLSN(page.page) : InvalidXLogRecPtr;
+    UnlockReleaseBuffer(page.buffer);
+    return covered_by;
+}
+
+XLogRecPtr record_move(const OpenPage &page, Relation relation, const Move &move) {
+    const Locator locator = locator_of(relation);
+    const uint32 stamp = stamp_of(locator);
+    MarkBufferDirty(page.buffer);
+
+    if (!RelationNeedsWAL(relation)) {
+        set_values(page, move.to, 0);
+        set_stamp(page, stamp_without_wal(stamp));
+        return InvalidXLogRecPtr;
+    }
+    if (is_move_logged(page, stamp, move.steps))
+        set_values(page, move.to, page.data->log_cnt - move.steps);
+    else {
+        GetTopTransactionId();
+        START_CRIT_SECTION();
+        set_values(page, move.logged_to, 0);
+        log_page(page, locator, stamp);
+        set_values(page, move.to, move.logged_ahead);
+        END_CRIT_SECTION();
+    }
+    return PageGetLSN(page.page);
+}
+
+// Nothing has been logged since the last checkpoint if the page is older; it then has its own last
+// value on disk.
+Position read_position(Relation relation, int64 increment) {
+    const OpenPage page = lock_page(ReadBuffer(relation, 0), BUFFER_LOCK_SHARE);
+    const bool is_logged_ahead = has_stamp(page, stamp_of(locator_of(relation))) &&
+                                 BufferGetLSNAtomic(page.buffer) > GetRedoRecPtr();
+    const uint64 last = last_tick_of(page);
+    const Position position = {last,
+                               last + (is_logged_ahead ? logged_remainder(page, increment) : 0),
+                               page.data->is_called};
+    UnlockReleaseBuffer(page.buffer);
+    return position;
+}
+
+}  // namespace shardid

@@ -1,0 +1,82 @@
+#include "engine/wait.h"
+
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+namespace shardid {
+
+namespace {
+
+// What a sleep takes longer than asked for, at best.
+constexpr int64 too_short_to_sleep_us = 20;
+
+int64 us_since(instr_time start) {
+    instr_time now;
+    INSTR_TIME_SET_CURRENT(now);
+    INSTR_TIME_SUBTRACT(now, start);
+    return static_cast<int64>(INSTR_TIME_GET_MICROSEC(now));
+}
+
+void spin_for(int64 us) {
+    instr_time start;
+    INSTR_TIME_SET_CURRENT(start);
+    while (us_since(start) < us) {
+    }
+}
+
+// How late the kernel may end this process's sleeps to save on timers, 50 us by default; it takes 0
+// for that default. Elsewhere than on Linux it is not known.
+unsigned long timer_slack_ns() {
+#ifdef __linux__
+    const int ns = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
+    return Max(ns, 0);
+#else
+    return 0;
+#endif
+}
+
+void set_timer_slack([[maybe_unused]] unsigned long ns) {
+#ifdef __linux__
+    prctl(PR_SET_TIMERSLACK, ns, 0, 0, 0);
+#endif
+}
+
+// A loader waits for each millisecond: being late in all of them is what it would lose.
+void sleep_for(int64 us) {
+    static const uint32 event = wait_event_named("ShardidNextMillisecond");
+    const unsigned long slack = timer_slack_ns();
+    pgstat_report_wait_start(event);
+    set_timer_slack(1);
+    pg_usleep(static_cast<long>(us));
+    set_timer_slack(slack);
+    pgstat_report_wait_end();
+}
+
+}  // namespace
+
+void wait_for_next(Wait &wait, TimestampTz epoch, uint64 used_up_time, TimestampTz clock,
+                   int64 step_us) {
+    if (wait.began && wait.vigil.used_up_time == used_up_time)
+        wait.vigil = look_again(wait.vigil, clock);
+    else {
+        wait.began = true;
+        wait.vigil = begin_vigil(used_up_time, clock, step_us);
+        INSTR_TIME_SET_CURRENT(wait.since);
+    }
+    const int64 us = sleep_us(wait.vigil, epoch, clock);
+    if (us <= too_short_to_sleep_us)
+        spin_for(us);
+    else
+        sleep_for(us);
+    CHECK_FOR_INTERRUPTS();
+    wait.waited_us = us_since(wait.since);
+}
+
+uint64 earned_time(const Wait &wait, uint64 last_time, TimestampTz clock) {
+    const bool earned = wait.began && last_time == wait.vigil.used_up_time &&
+                        may_step(wait.vigil, clock, wait.waited_us);
+    return earned ? last_time + 1 : 0;
+}
+
+}  // namespace shardid

@@ -1,0 +1,37 @@
+#include "functions/arguments.h"
+
+namespace shardid {
+
+void refuse_layout(Layout layout) {
+    if (fits_a_field(layout.shard_bits) && fits_a_field(layout.sequence_bits))
+        ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+                        errmsg("shard_bits and sequence_bits leave too few bits for the time"),
+                        errdetail("shard_bits is %d and sequence_bits is %d.", layout.shard_bits,
+                                  layout.sequence_bits),
+                        errhint("Pass numbers of bits whose sum is at most %d.",
+                                max_shard_and_sequence_bits)));
+
+    const bool is_shard = !fits_a_field(layout.shard_bits);
+    const char *name = is_shard ? "shard_bits" : "sequence_bits";
+    ereport(ERROR,
+            (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("%s is out of range", name),
+             errdetail("%s is %d.", name, is_shard ? layout.shard_bits : layout.sequence_bits),
+             errhint("Pass a number of bits from 0 to %d.", max_field_bits)));
+}
+
+void refuse_epoch(TimestampTz epoch) {
+    ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+                    errmsg("epoch is not a whole millisecond"),
+                    errdetail("The epoch is %s.", timestamptz_to_str(epoch)),
+                    errhint("Pass a finite epoch without microseconds.")));
+}
+
+void refuse_shard(int32 shard, Layout layout) {
+    ereport(ERROR,
+            (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("shard is out of range"),
+             errdetail("The shard is %d, and %d bits hold shards from 0 to %llu.", shard,
+                       layout.shard_bits, static_cast<unsigned long long>(max_shard(layout))),
+             errhint("Pass a shard in that range, or more shard_bits.")));
+}
+
+}  // namespace shardid

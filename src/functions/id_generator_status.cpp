@@ -1,0 +1,128 @@
+// The SQL function that says where a generator stands: id_generator_status. It reads the page
+// beside those who draw, and needs no more than SELECT.
+#include "core/advance.hpp"
+#include "core/binding.hpp"
+#include "core/page_notes.hpp"
+#include "core/outlook.hpp"
+#include "core/worked_layout.hpp"
+
+#include "functions/arguments.h"
+#include "functions/row.h"
+#include "engine/sequence.h"
+#include "engine/sequence_page.h"
+
+namespace shardid {
+
+namespace {
+
+// In the order of the function's columns.
+enum Column {
+    last_ts,
+    last_sequence,
+    lead,
+    logged_to,
+    ids_until_negative,
+    negative_at,
+    ids_until_end,
+    end_at,
+    columns
+};
+
+// As relcache and planner do, which this function goes around.
+void check_readable(Relation relation) {
+    check_privilege(relation, ACL_SELECT, "no SELECT", "SELECT");
+    check_session(relation);
+    if (RecoveryInProgress() && !RelationIsPermanent(relation))
+        ereport(ERROR,
+                (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                 errmsg("cannot access temporary or unlogged relations during recovery"),
+                 errdetail("Sequence \"%s\" is unlogged.", RelationGetRelationName(relation)),
+                 errhint("Ask the primary server.")));
+}
+
+// A reader's lock keeps no ALTER SEQUENCE away, and taken again it brings no news: of the storage
+// that another session has put in the old one's place we learn only if we ask.
+Position read_position_of(Oid relid, bool *is_permanent) {
+    AcceptInvalidationMessages();
+    Relation relation = open_sequence(relid, AccessShareLock, "Pass the name of a sequence.");
+    check_readable(relation);
+    const Position position = read_position(relation, definition_of(relid).seqincrement);
+    *is_permanent = RelationIsPermanent(relation);
+    relation_close(relation, NoLock);
+    return position;
+}
+
+// 'infinity' for what no timestamp can show.
+TimestampTz start_of(TimestampTz epoch, uint64 time) {
+    return time > last_shown_time(epoch) ? DT_NOEND : clock_at(epoch, time);
+}
+
+// In whole milliseconds, as ids count them: 0 in the millisecond of the last id.
+bool lead_us(TimestampTz last, TimestampTz clock, int64 *us) {
+    const int64 past = clock % us_per_ms;
+    const TimestampTz now = clock - (past < 0 ? past + us_per_ms : past);
+    return !TIMESTAMP_NOT_FINITE(last) && !__builtin_sub_overflow(last, now, us);
+}
+
+Interval *interval_of(int64 us) {
+    auto *interval = static_cast<Interval *>(palloc0(sizeof(Interval)));
+    interval->day = static_cast<int32>(us / USECS_PER_DAY);
+    interval->time = us % USECS_PER_DAY;
+    return interval;
+}
+
+void describe_last(const Position &position, const Scheme &scheme, TimestampTz clock, Datum *values,
+                   bool *nulls) {
+    const TimestampTz last = start_of(scheme.epoch, tick_time(scheme.layout, position.last_tick));
+    values[last_ts] = TimestampTzGetDatum(last);
+    values[last_sequence] =
+        Int32GetDatum(static_cast<int32>(tick_sequence(scheme.layout, position.last_tick)));
+    nulls[last_ts] = nulls[last_sequence] = !position.is_called;
+
+    // A generator that was set ahead before its first id goes on from there.
+    int64 us = 0;
+    nulls[lead] = !lead_us(last, clock, &us) || (!position.is_called && us <= 0);
+    values[lead] = IntervalPGetDatum(interval_of(us));
+}
+
+void describe_outlook(uint64 last, const Scheme &scheme, TimestampTz clock, Datum *values) {
+    const Layout layout = scheme.layout;
+    const uint64 now = clock < scheme.epoch ? 0 : time_at(scheme.epoch, clock);
+    const auto left = [&](uint64 end) {
+        return Int64GetDatum(static_cast<int64>(ticks_left(layout, last, now, end)));
+    };
+    const auto after = [&](uint64 end) {
+        return TimestampTzGetDatum(start_of(scheme.epoch, tick_time(layout, end) + 1));
+    };
+    values[ids_until_negative] = left(last_positive_tick(layout));
+    values[negative_at] = after(last_positive_tick(layout));
+    values[ids_until_end] = left(max_tick(layout));
+    values[end_at] = after(max_tick(layout));
+}
+
+}  // namespace
+
+}  // namespace shardid
+
+extern "C" {
+
+PG_FUNCTION_INFO_V1(shardid_id_generator_status);
+
+Datum shardid_id_generator_status(PG_FUNCTION_ARGS) {
+    const shardid::Scheme scheme =
+        shardid::checked_scheme(PG_GETARG_TIMESTAMPTZ(1), PG_GETARG_INT32(2), PG_GETARG_INT32(3));
+    bool is_permanent;
+    const shardid::Position position = shardid::read_position_of(PG_GETARG_OID(0), &is_permanent);
+    const TimestampTz clock = GetCurrentTimestamp();
+
+    Datum values[shardid::columns] = {};
+    bool nulls[shardid::columns] = {};
+    shardid::describe_last(position, scheme, clock, values, nulls);
+    values[shardid::logged_to] = TimestampTzGetDatum(
+        shardid::start_of(scheme.epoch, shardid::tick_time(scheme.layout, position.logged_to)));
+    nulls[shardid::logged_to] = !is_permanent || !position.is_called;
+    shardid::describe_outlook(position.last_tick, scheme, clock, values);
+    PG_RETURN_DATUM(shardid::make_row(fcinfo, values, nulls));
+}
+
+}  // extern "C"

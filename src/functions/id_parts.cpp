@@ -1,0 +1,93 @@
+// The SQL functions that take ids apart, and the one that finds where a time begins among them.
+#include "functions/arguments.h"
+#include "functions/row.h"
+
+namespace shardid {
+
+namespace {
+
+constexpr int id_parts_columns = 3;
+
+TimestampTz timestamp_of(uint64 id, const Scheme &scheme) {
+    const uint64 time = id_time(scheme.layout, id);
+    if (unlikely(time > last_shown_time(scheme.epoch)))
+        ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+                        errmsg("timestamp of the id is out of range"),
+                        errdetail("Id %lld is %llu ms after the epoch.", static_cast<long long>(id),
+                                  static_cast<unsigned long long>(time)),
+                        errhint("Pass the epoch, shard_bits and sequence_bits that the id was made "
+                                "with.")));
+    return clock_at(scheme.epoch, time);
+}
+
+[[noreturn]] void refuse_timestamp(TimestampTz ts, const Scheme &scheme) {
+    const uint64 last = max_time(scheme.layout) < last_shown_time(scheme.epoch)
+                            ? max_time(scheme.layout)
+                            : last_shown_time(scheme.epoch);
+    ereport(ERROR,
+            (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+             errmsg("timestamp is outside the range of the ids"),
+             errdetail("The timestamp is %s, and the time field reaches from %s to %s.",
+                       pstrdup(timestamptz_to_str(ts)), pstrdup(timestamptz_to_str(scheme.epoch)),
+                       pstrdup(timestamptz_to_str(clock_at(scheme.epoch, last)))),
+             errhint("Pass a timestamp in that range, or another layout.")));
+}
+
+uint64 lower_bound(TimestampTz ts, const Scheme &scheme) {
+    if (TIMESTAMP_NOT_FINITE(ts) || ts < scheme.epoch ||
+        time_not_before(scheme.epoch, ts) > max_time(scheme.layout))
+        refuse_timestamp(ts, scheme);
+    return first_id_of(scheme.layout, time_not_before(scheme.epoch, ts));
+}
+
+uint64 id_argument(FunctionCallInfo fcinfo) {
+    return static_cast<uint64>(PG_GETARG_INT64(0));
+}
+
+}  // namespace
+
+}  // namespace shardid
+
+extern "C" {
+
+PG_FUNCTION_INFO_V1(shardid_id_timestamp);
+PG_FUNCTION_INFO_V1(shardid_id_shard);
+PG_FUNCTION_INFO_V1(shardid_id_sequence);
+PG_FUNCTION_INFO_V1(shardid_id_parts);
+PG_FUNCTION_INFO_V1(shardid_id_lower_bound);
+
+Datum shardid_id_timestamp(PG_FUNCTION_ARGS) {
+    const shardid::Scheme scheme =
+        shardid::checked_scheme(PG_GETARG_TIMESTAMPTZ(1), PG_GETARG_INT32(2), PG_GETARG_INT32(3));
+    PG_RETURN_TIMESTAMPTZ(shardid::timestamp_of(shardid::id_argument(fcinfo), scheme));
+}
+
+Datum shardid_id_shard(PG_FUNCTION_ARGS) {
+    const shardid::Layout layout = shardid::checked_layout(PG_GETARG_INT32(1), PG_GETARG_INT32(2));
+    PG_RETURN_INT32(static_cast<int32>(shardid::id_shard(layout, shardid::id_argument(fcinfo))));
+}
+
+Datum shardid_id_sequence(PG_FUNCTION_ARGS) {
+    const shardid::Layout layout = shardid::checked_layout(0, PG_GETARG_INT32(1));
+    PG_RETURN_INT32(static_cast<int32>(shardid::id_sequence(layout, shardid::id_argument(fcinfo))));
+}
+
+Datum shardid_id_parts(PG_FUNCTION_ARGS) {
+    const shardid::Scheme scheme =
+        shardid::checked_scheme(PG_GETARG_TIMESTAMPTZ(1), PG_GETARG_INT32(2), PG_GETARG_INT32(3));
+    const uint64 id = shardid::id_argument(fcinfo);
+    Datum values[shardid::id_parts_columns] = {
+        TimestampTzGetDatum(shardid::timestamp_of(id, scheme)),
+        Int32GetDatum(static_cast<int32>(shardid::id_shard(scheme.layout, id))),
+        Int32GetDatum(static_cast<int32>(shardid::id_sequence(scheme.layout, id)))};
+    bool nulls[shardid::id_parts_columns] = {};
+    PG_RETURN_DATUM(shardid::make_row(fcinfo, values, nulls));
+}
+
+Datum shardid_id_lower_bound(PG_FUNCTION_ARGS) {
+    const shardid::Scheme scheme =
+        shardid::checked_scheme(PG_GETARG_TIMESTAMPTZ(1), PG_GETARG_INT32(2), PG_GETARG_INT32(3));
+    PG_RETURN_INT64(static_cast<int64>(shardid::lower_bound(PG_GETARG_TIMESTAMPTZ(0), scheme)));
+}
+
+}  // extern "C"

@@ -1,0 +1,93 @@
+// The SQL functions that draw ids of others' kinds: uuid_v1 and objectid, and the one that gives
+// the database another identity among those that make them.
+#include "core/identity.hpp"
+#include "core/objectid.hpp"
+#include "core/uuid_ticks.hpp"
+#include "core/worked_layout.hpp"
+
+#include "engine/draw.h"
+#include "functions/objectid_datum.h"
+#include "engine/own_sequence.h"
+#include "engine/sequence.h"
+#include "functions/uuid_parts.h"
+
+extern "C" {
+#include "executor/spi.h"
+}
+
+namespace shardid {
+
+namespace {
+
+constexpr const char *renewing = "renew_identity()";
+
+// The next tick of a generator whose sequence comes with the extension.
+template <typename Ticks>
+uint64 draw(Generator &generator, TimestampTz epoch) {
+    constexpr Ticks ticks;
+    check_max_value(generator, max_tick(ticks));
+    return draw_tick(generator, SchemeOf<Ticks>{ticks, epoch});
+}
+
+// New storage, which has forgotten the seed and keeps the last value. ALTER SEQUENCE checks that
+// the sequence is the user's, waits for transactions that draw, and makes all sessions look at it
+// again. Any option does; this one changes nothing.
+void forget_seed(Oid sequence) {
+    Relation relation =
+        open_sequence(sequence, AccessShareLock, "It was dropped just now: call again.");
+    const char *name = qualified_name(relation);
+    relation_close(relation, NoLock);
+
+    SPI_connect();
+    const int result = SPI_execute(psprintf("ALTER SEQUENCE %s INCREMENT BY 1", name), false, 0);
+    if (result != SPI_OK_UTILITY)
+        elog(ERROR, "could not alter sequence: %s", SPI_result_code_string(result));
+    SPI_finish();
+}
+
+// Draws a new one at once, and with it one UUID or ObjectId that nobody sees.
+template <typename Ticks>
+void renew(Oid sequence, TimestampTz epoch) {
+    forget_seed(sequence);
+    draw<Ticks>(use_generator(sequence, renewing), epoch);
+}
+
+}  // namespace
+
+}  // namespace shardid
+
+extern "C" {
+
+PG_FUNCTION_INFO_V1(shardid_uuid_v1);
+PG_FUNCTION_INFO_V1(shardid_objectid);
+PG_FUNCTION_INFO_V1(shardid_renew_identity);
+
+Datum shardid_uuid_v1(FunctionCallInfo /*fcinfo*/) {
+    shardid::Generator &generator =
+        shardid::use_generator(shardid::own_sequence(shardid::uuid_sequence), "uuid_v1()");
+    const uint64 timestamp = shardid::draw<shardid::UuidTicks>(generator, shardid::uuid_epoch_us);
+    const shardid::UuidIdentity identity = shardid::uuid_identity_of(
+        shardid::seed_of(generator.known.binding), GetSystemIdentifier(), MyDatabaseId);
+    return shardid::uuid_datum(
+        shardid::pack_uuid_v1({timestamp, identity.clock_seq, identity.node}));
+}
+
+Datum shardid_objectid(FunctionCallInfo /*fcinfo*/) {
+    shardid::Generator &generator =
+        shardid::use_generator(shardid::own_sequence(shardid::objectid_sequence), "objectid()");
+    const uint64 tick = shardid::draw<shardid::ObjectIdTicks>(generator, shardid::unix_epoch_us);
+    const uint64 process =
+        shardid::own_bits(shardid::seed_of(generator.known.binding), GetSystemIdentifier(),
+                          MyDatabaseId, shardid::objectid_process_bits);
+    return shardid::objectid_datum(shardid::objectid_of_tick(tick, process));
+}
+
+Datum shardid_renew_identity(FunctionCallInfo /*fcinfo*/) {
+    shardid::renew<shardid::UuidTicks>(shardid::own_sequence(shardid::uuid_sequence),
+                                       shardid::uuid_epoch_us);
+    shardid::renew<shardid::ObjectIdTicks>(shardid::own_sequence(shardid::objectid_sequence),
+                                           shardid::unix_epoch_us);
+    PG_RETURN_VOID();
+}
+
+}  // extern "C"

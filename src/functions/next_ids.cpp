@@ -1,0 +1,80 @@
+// The SQL function that draws many ids: next_ids, which gives one id a call and draws a
+// millisecond's worth at a time.
+#include "core/worked_layout.hpp"
+
+#include "functions/arguments.h"
+#include "engine/draw.h"
+
+namespace shardid {
+
+namespace {
+
+constexpr const char *function_name = "next_ids()";
+
+// One run of the function, from its first id to its last.
+struct Run {
+    Scheme scheme;
+    uint64 shard;
+    uint64 undrawn;  // how many ids are yet to be drawn
+    Ticks drawn;     // what is drawn and not yet given
+};
+
+uint64 checked_count(int32 count) {
+    if (unlikely(count < 0))
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                        errmsg("count must not be negative"), errdetail("The count is %d.", count),
+                        errhint("Pass how many ids to draw, 0 or more.")));
+    return static_cast<uint64>(count);
+}
+
+Run *begin_run(FunctionCallInfo fcinfo, MemoryContext context) {
+    const Scheme scheme =
+        checked_scheme(PG_GETARG_TIMESTAMPTZ(3), PG_GETARG_INT32(4), PG_GETARG_INT32(5));
+    auto *run = static_cast<Run *>(MemoryContextAlloc(context, sizeof(Run)));
+    *run = {scheme,
+            checked_shard(PG_GETARG_INT32(0), scheme.layout),
+            checked_count(PG_GETARG_INT32(1)),
+            {0, 0}};
+    return run;
+}
+
+void draw_more(Run &run, Generator &generator) {
+    check_max_value(generator, max_tick(run.scheme.layout));
+    run.drawn = draw_ticks(generator, run.scheme, run.undrawn);
+    run.undrawn -= run.drawn.count;
+}
+
+int64 give_one(Run &run) {
+    --run.drawn.count;
+    return static_cast<int64>(pack_id(run.scheme.layout, run.shard, run.drawn.first++));
+}
+
+}  // namespace
+
+}  // namespace shardid
+
+extern "C" {
+
+PG_FUNCTION_INFO_V1(shardid_next_ids);
+
+// Between two calls the caller can do anything: change the role, alter or drop the sequence. So
+// each call looks the generator up, as next_id does.
+Datum shardid_next_ids(PG_FUNCTION_ARGS) {
+    if (SRF_IS_FIRSTCALL()) {
+        FuncCallContext *first = SRF_FIRSTCALL_INIT();
+        first->user_fctx = shardid::begin_run(fcinfo, first->multi_call_memory_ctx);
+    }
+    FuncCallContext *context = SRF_PERCALL_SETUP();
+    auto &run = *static_cast<shardid::Run *>(context->user_fctx);
+    shardid::Generator &generator =
+        shardid::use_generator(PG_GETARG_OID(2), shardid::function_name);
+
+    if (run.drawn.count == 0) {
+        if (run.undrawn == 0)
+            SRF_RETURN_DONE(context);
+        shardid::draw_more(run, generator);
+    }
+    SRF_RETURN_NEXT(context, Int64GetDatum(shardid::give_one(run)));
+}
+
+}  // extern "C"

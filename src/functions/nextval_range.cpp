@@ -1,0 +1,128 @@
+// The SQL function that takes many values of a plain sequence in one step: nextval_range.
+#include "core/binding.hpp"
+#include "core/page_notes.hpp"
+#include "core/range.hpp"
+
+#include "engine/sequence_page.h"
+
+#include "engine/durable.h"
+#include "functions/row.h"
+#include "engine/sequence.h"
+
+namespace shardid {
+
+namespace {
+
+constexpr const char *function_name = "nextval_range()";
+constexpr int range_columns = 2;
+
+// WAL is written ahead for as many values as nextval does it for, or for another range of this
+// size, unless that is so large that it would be missed after a crash.
+constexpr uint64 logged_ahead_by_nextval = 32;
+constexpr uint64 most_logged_ahead = 1024;
+
+constexpr uint64 most_with_usage = 10000;
+
+uint64 logged_ahead_of(uint64 count) {
+    return count > most_logged_ahead ? logged_ahead_by_nextval
+                                     : Max(count, logged_ahead_by_nextval);
+}
+
+uint64 checked_count(int64 count) {
+    if (count < 1)
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("count must be positive"),
+                        errdetail("The count is %lld.", static_cast<long long>(count)),
+                        errhint("Pass how many values to take, 1 or more.")));
+    return static_cast<uint64>(count);
+}
+
+void check_update(Relation relation, const char *what) {
+    check_privilege(relation, ACL_UPDATE, psprintf("no UPDATE, which %s takes,", what), "UPDATE");
+}
+
+// Locked, and checked as nextval does: the user, then the transaction. As many values as nobody
+// could take unnoticed by nextval are a jump, for which core asks UPDATE.
+Relation open_for_nextval(Oid relid, uint64 count) {
+    lock_sequence(relid);
+    Relation relation = open_sequence(relid, NoLock, "Pass the name of a sequence.");
+    check_privilege(relation, ACL_USAGE | ACL_UPDATE, "neither USAGE nor UPDATE", "USAGE");
+    if (count > most_with_usage)
+        check_update(relation, psprintf("a count of more than %llu",
+                                        static_cast<unsigned long long>(most_with_usage)));
+    check_session(relation);
+    if (!relation->rd_islocaltemp)
+        PreventCommandIfReadOnly(function_name);
+    PreventCommandIfParallelMode(function_name);
+    return relation;
+}
+
+[[noreturn]] void refuse_count(Relation relation, const Limits &limits, uint64 count, uint64 left) {
+    const bool is_ascending = limits.increment > 0;
+    const char *name = qualified_name(relation);
+    ereport(
+        ERROR,
+        (errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
+         errmsg("sequence %s has too few values left", name),
+         errdetail("The count is %llu, and %llu are left up to %s %lld.",
+                   static_cast<unsigned long long>(count), static_cast<unsigned long long>(left),
+                   is_ascending ? "MAXVALUE" : "MINVALUE",
+                   static_cast<long long>(is_ascending ? limits.max : limits.min)),
+         errhint("Pass a smaller count, or move that limit by ALTER SEQUENCE %s; a range never "
+                 "goes round, also where the sequence has CYCLE.",
+                 name)));
+}
+
+Move move_to(const Range &range, const Limits &limits, uint64 count) {
+    const uint64 ahead = Min(logged_ahead_of(count), steps_left(limits, range.last));
+    return {range.last, static_cast<int64>(range.steps), value_after(limits, range.last, ahead),
+            static_cast<int64>(ahead)};
+}
+
+// Nothing is taken if there are too few.
+Range take(Relation relation, uint64 count) {
+    const FormData_pg_sequence definition = definition_of(RelationGetRelid(relation));
+    const Limits limits{definition.seqmin, definition.seqmax, definition.seqincrement};
+
+    // Ranges of a generator are the time of its ids.
+    const bool may_move_generators =
+        pg_class_aclcheck(RelationGetRelid(relation), GetUserId(), ACL_UPDATE) == ACLCHECK_OK;
+
+    const OpenPage page = open_page(relation);
+    const int64 last_value = page.data->last_value;
+    const bool is_called = page.data->is_called;
+    const uint64 left = values_left(limits, last_value, is_called);
+    if (!may_move_generators && binding_of(page) != unbound) {
+        close_page(page);
+        check_update(relation, "a range of a generator");
+    }
+    if (left < count) {
+        close_page(page);
+        refuse_count(relation, limits, count, left);
+    }
+    const Range range = next_range(limits, last_value, is_called, count);
+    const XLogRecPtr covered_by = record_move(page, relation, move_to(range, limits, count));
+    close_page(page);
+    make_durable(covered_by);
+    return range;
+}
+
+}  // namespace
+
+}  // namespace shardid
+
+extern "C" {
+
+PG_FUNCTION_INFO_V1(shardid_nextval_range);
+
+Datum shardid_nextval_range(PG_FUNCTION_ARGS) {
+    const uint64 count = shardid::checked_count(PG_GETARG_INT64(1));
+    Relation relation = shardid::open_for_nextval(PG_GETARG_OID(0), count);
+    const shardid::Range range = shardid::take(relation, count);
+    relation_close(relation, NoLock);
+
+    Datum values[shardid::range_columns] = {Int64GetDatum(range.first), Int64GetDatum(range.last)};
+    bool nulls[shardid::range_columns] = {};
+    PG_RETURN_DATUM(shardid::make_row(fcinfo, values, nulls));
+}
+
+}  // extern "C"

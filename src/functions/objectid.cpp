@@ -1,0 +1,66 @@
+// The SQL functions that build and read ObjectIds.
+#include "core/objectid.hpp"
+
+#include "functions/objectid_datum.h"
+
+namespace shardid {
+
+namespace {
+
+// Raises 22003 unless the argument of this name fits the bits.
+uint64 checked_part(int32 value, int bits, const char *name) {
+    if (unlikely(value < 0 || static_cast<uint64>(value) > max_of(bits)))
+        ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+                        errmsg("%s is out of range", name), errdetail("%s is %d.", name, value),
+                        errhint("Pass a number from 0 to %d.", static_cast<int>(max_of(bits)))));
+    return static_cast<uint64>(value);
+}
+
+uint64 checked_seconds(TimestampTz ts) {
+    if (unlikely(TIMESTAMP_NOT_FINITE(ts) || !fits_objectid(ts)))
+        ereport(ERROR,
+                (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+                 errmsg("timestamp is outside the range of ObjectIds"),
+                 errdetail("The timestamp is %s.", timestamptz_to_str(ts)),
+                 errhint("Pass a timestamp from 1970-01-01 00:00:00 to 2106-02-07 06:28:15 UTC.")));
+    return objectid_seconds_at(ts);
+}
+
+ObjectIdBytes checked_objectid(const bytea *value) {
+    const auto length = static_cast<int>(VARSIZE_ANY_EXHDR(value));
+    if (unlikely(length != objectid_size))
+        ereport(ERROR,
+                (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("not an ObjectId"),
+                 errdetail("An ObjectId has %d bytes, and this value %d.", objectid_size, length),
+                 errhint("Pass its bytes, not its hexadecimal digits as text.")));
+    ObjectIdBytes bytes;
+    memcpy(bytes.byte, VARDATA_ANY(value), objectid_size);
+    return bytes;
+}
+
+}  // namespace
+
+}  // namespace shardid
+
+extern "C" {
+
+PG_FUNCTION_INFO_V1(shardid_objectid_from);
+PG_FUNCTION_INFO_V1(shardid_objectid_timestamp);
+
+Datum shardid_objectid_from(PG_FUNCTION_ARGS) {
+    const uint64 machine =
+        shardid::checked_part(PG_GETARG_INT32(1), shardid::objectid_machine_bits, "machine");
+    const uint64 pid = shardid::checked_part(PG_GETARG_INT32(2), shardid::objectid_pid_bits, "pid");
+    const uint64 counter =
+        shardid::checked_part(PG_GETARG_INT32(3), shardid::objectid_counter_bits, "counter");
+    return shardid::objectid_datum({shardid::checked_seconds(PG_GETARG_TIMESTAMPTZ(0)),
+                                    machine << shardid::objectid_pid_bits | pid, counter});
+}
+
+Datum shardid_objectid_timestamp(PG_FUNCTION_ARGS) {
+    const bytea *value = PG_GETARG_BYTEA_PP(0);
+    PG_RETURN_TIMESTAMPTZ(shardid::us_of_objectid(
+        shardid::unpack_objectid(shardid::checked_objectid(value)).seconds));
+}
+
+}  // extern "C"

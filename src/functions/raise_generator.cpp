@@ -1,0 +1,80 @@
+// The SQL function that moves a generator on past an id that is known from elsewhere:
+// raise_generator, which unlike setval never moves it back.
+#include "core/advance.hpp"
+#include "core/binding.hpp"
+#include "core/worked_layout.hpp"
+
+#include "functions/arguments.h"
+#include "engine/draw.h"
+#include "engine/sequence.h"
+#include "engine/settings.h"
+
+namespace shardid {
+
+namespace {
+
+constexpr const char *function_name = "raise_generator()";
+
+void check_update(const Generator &generator) {
+    Relation relation = relation_open(generator.relid, NoLock);
+    check_privilege(relation, ACL_UPDATE, "no UPDATE", "UPDATE");
+    relation_close(relation, NoLock);
+}
+
+[[noreturn]] void refuse_id(int64 id) {
+    ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+                    errmsg("no id can be drawn after this one"),
+                    errdetail("The id is %lld.", static_cast<long long>(id)),
+                    errhint("Pass an id of the layout, before the end of its time.")));
+}
+
+// All shards of the generator share its milliseconds, so it has to leave the id's own behind.
+uint64 last_tick_of_ms(Layout layout, int64 id) {
+    const uint64 time = id_time(layout, static_cast<uint64>(id));
+    if (time >= max_drawn_time(layout))
+        refuse_id(id);
+    return make_tick(layout, time, max_sequence(layout));
+}
+
+// Else nobody could draw from the generator afterwards.
+void check_lead(const Scheme &scheme, uint64 tick) {
+    const TimestampTz clock = GetCurrentTimestamp();
+    const uint64 now = clock < scheme.epoch ? 0 : time_at(scheme.epoch, clock);
+    const uint64 time = tick_time(scheme.layout, tick);
+    if (time <= now || time - now <= max_lead_ms)
+        return;
+    ereport(
+        ERROR,
+        (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+         errmsg("id is too far ahead of the clock"),
+         errdetail("It is %llu ms ahead, and shardid.max_lead is %llu ms.",
+                   static_cast<unsigned long long>(time - now),
+                   static_cast<unsigned long long>(max_lead_ms)),
+         errhint(
+             "Set the server's clock right, pass the layout that the id was made "
+             "with, or raise shardid.max_lead, as a superuser or with SET on this parameter.")));
+}
+
+}  // namespace
+
+}  // namespace shardid
+
+extern "C" {
+
+PG_FUNCTION_INFO_V1(shardid_raise_generator);
+
+Datum shardid_raise_generator(PG_FUNCTION_ARGS) {
+    const shardid::Scheme scheme =
+        shardid::checked_scheme(PG_GETARG_TIMESTAMPTZ(2), PG_GETARG_INT32(3), PG_GETARG_INT32(4));
+    const uint64 tick = shardid::last_tick_of_ms(scheme.layout, PG_GETARG_INT64(1));
+    shardid::Generator &generator =
+        shardid::use_generator(PG_GETARG_OID(0), shardid::function_name);
+    shardid::check_update(generator);
+    shardid::check_max_value(generator, shardid::max_tick(scheme.layout));
+    shardid::check_lead(scheme, tick);
+
+    const uint64 last = shardid::raise(generator, scheme, tick);
+    return Int64GetDatum(static_cast<int64>(shardid::pack_id(scheme.layout, 0, last + 1)));
+}
+
+}  // extern "C"

@@ -1,0 +1,106 @@
+// The SQL functions that scatter ids and gather them again.
+#include "core/scatter.hpp"
+
+#include "compat.h"
+
+namespace shardid {
+
+namespace {
+
+int checked_digits(int32 digits) {
+    if (unlikely(!is_moved_digits(digits)))
+        ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+                        errmsg("digits is out of range"), errdetail("digits is %d.", digits),
+                        errhint("Pass a number of digits from 1 to %d.", max_moved_digits)));
+    return digits;
+}
+
+int checked_bits(int32 bits) {
+    if (unlikely(!is_moved_bits(bits)))
+        ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("bits is out of range"),
+                        errdetail("bits is %d.", bits),
+                        errhint("Pass a number of bits, not of partitions, from 1 to %d.",
+                                max_moved_bits)));
+    return bits;
+}
+
+uint64 checked_id(int64 id) {
+    if (unlikely(id < 0))
+        ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("number is negative"),
+                        errdetail("The number is %lld.", static_cast<long long>(id)),
+                        errhint("Pass a number from 0 to %llu.",
+                                static_cast<unsigned long long>(max_scattered))));
+    return static_cast<uint64>(id);
+}
+
+uint64 checked_id_to_move(int64 number, int digits) {
+    const uint64 id = checked_id(number);
+    if (unlikely(!has_digits_to_move(id, digits)))
+        ereport(ERROR,
+                (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("number has too few digits"),
+                 errdetail("The number is %lld and digits is %d.", static_cast<long long>(number),
+                           digits),
+                 errhint("Pass a number with more digits than are moved, or move fewer.")));
+    return id;
+}
+
+int64 scattered(uint64 id, int digits) {
+    const uint64 result = scatter_digits(id, digits);
+    if (unlikely(result > max_scattered))
+        ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+                        errmsg("scattered id is out of range"),
+                        errdetail("Id %llu becomes %llu, which no bigint holds.",
+                                  static_cast<unsigned long long>(id),
+                                  static_cast<unsigned long long>(result)),
+                        errhint("Use scatter_bits, which has a result for every id.")));
+    return static_cast<int64>(result);
+}
+
+int64 gathered(uint64 number, int digits) {
+    const uint64 result = gather_digits(number, digits);
+    if (unlikely(result > max_scattered))
+        ereport(ERROR,
+                (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("number is no scattered id"),
+                 errdetail("The number %llu would come from %llu, which no bigint holds.",
+                           static_cast<unsigned long long>(number),
+                           static_cast<unsigned long long>(result)),
+                 errhint("Pass a result of scatter_digits, and the same number of digits.")));
+    return static_cast<int64>(result);
+}
+
+}  // namespace
+
+}  // namespace shardid
+
+extern "C" {
+
+PG_FUNCTION_INFO_V1(shardid_scatter_digits);
+PG_FUNCTION_INFO_V1(shardid_gather_digits);
+PG_FUNCTION_INFO_V1(shardid_scatter_bits);
+PG_FUNCTION_INFO_V1(shardid_gather_bits);
+
+Datum shardid_scatter_digits(PG_FUNCTION_ARGS) {
+    const int digits = shardid::checked_digits(PG_GETARG_INT32(1));
+    PG_RETURN_INT64(
+        shardid::scattered(shardid::checked_id_to_move(PG_GETARG_INT64(0), digits), digits));
+}
+
+Datum shardid_gather_digits(PG_FUNCTION_ARGS) {
+    const int digits = shardid::checked_digits(PG_GETARG_INT32(1));
+    PG_RETURN_INT64(
+        shardid::gathered(shardid::checked_id_to_move(PG_GETARG_INT64(0), digits), digits));
+}
+
+Datum shardid_scatter_bits(PG_FUNCTION_ARGS) {
+    const int bits = shardid::checked_bits(PG_GETARG_INT32(1));
+    const uint64 id = shardid::checked_id(PG_GETARG_INT64(0));
+    PG_RETURN_INT64(static_cast<int64>(shardid::scatter_bits(id, bits)));
+}
+
+Datum shardid_gather_bits(PG_FUNCTION_ARGS) {
+    const int bits = shardid::checked_bits(PG_GETARG_INT32(1));
+    const uint64 id = shardid::checked_id(PG_GETARG_INT64(0));
+    PG_RETURN_INT64(static_cast<int64>(shardid::gather_bits(id, bits)));
+}
+
+}  // extern "C"

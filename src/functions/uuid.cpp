@@ -1,0 +1,132 @@
+// The SQL functions that build and read UUIDs of version 1 and 6, RFC 9562. Of a UUID of another
+// version or variant the readers and converters make NULL.
+#include "core/uuid_v1.hpp"
+#include "core/uuid_v6.hpp"
+
+#include "functions/uuid_parts.h"
+
+namespace shardid {
+
+namespace {
+
+// Sets *parts and returns true if the function's first argument is a UUID of version 1.
+bool read_v1(FunctionCallInfo fcinfo, UuidParts *parts) {
+    const UuidBytes bytes = uuid_argument(fcinfo);
+    if (!is_uuid_v1(bytes))
+        return false;
+    *parts = unpack_uuid_v1(bytes);
+    return true;
+}
+
+// The same for version 6.
+bool read_v6(FunctionCallInfo fcinfo, UuidParts *parts) {
+    const UuidBytes bytes = uuid_argument(fcinfo);
+    if (!is_uuid_v6(bytes))
+        return false;
+    *parts = unpack_uuid_v6(bytes);
+    return true;
+}
+
+using Read = bool (*)(FunctionCallInfo, UuidParts *);
+
+// What read gives, made a result by `show`.
+template <Read read, Datum (*show)(const UuidParts &)>
+Datum show_uuid(FunctionCallInfo fcinfo) {
+    UuidParts parts;
+    if (!read(fcinfo, &parts))
+        PG_RETURN_NULL();
+    return show(parts);
+}
+
+Datum timestamp_datum(const UuidParts &parts) {
+    return TimestampTzGetDatum(us_of_uuid_timestamp(parts.timestamp));
+}
+
+Datum hundred_ns_datum(const UuidParts &parts) {
+    return Int32GetDatum(hundred_ns_of_uuid_timestamp(parts.timestamp));
+}
+
+Datum clock_seq_datum(const UuidParts &parts) {
+    return Int32GetDatum(static_cast<int32>(parts.clock_seq));
+}
+
+Datum node_datum(const UuidParts &parts) {
+    return mac_datum(parts.node);
+}
+
+Datum v1_datum(const UuidParts &parts) {
+    return uuid_datum(pack_uuid_v1(parts));
+}
+
+Datum v6_datum(const UuidParts &parts) {
+    return uuid_datum(pack_uuid_v6(parts));
+}
+
+}  // namespace
+
+}  // namespace shardid
+
+extern "C" {
+
+PG_FUNCTION_INFO_V1(shardid_uuid_v1_from);
+PG_FUNCTION_INFO_V1(shardid_uuid_v1_timestamp);
+PG_FUNCTION_INFO_V1(shardid_uuid_v1_hundred_ns);
+PG_FUNCTION_INFO_V1(shardid_uuid_v1_clock_seq);
+PG_FUNCTION_INFO_V1(shardid_uuid_v1_node);
+PG_FUNCTION_INFO_V1(shardid_uuid_v1_to_v6);
+PG_FUNCTION_INFO_V1(shardid_uuid_v6_from);
+PG_FUNCTION_INFO_V1(shardid_uuid_v6_timestamp);
+PG_FUNCTION_INFO_V1(shardid_uuid_v6_hundred_ns);
+PG_FUNCTION_INFO_V1(shardid_uuid_v6_clock_seq);
+PG_FUNCTION_INFO_V1(shardid_uuid_v6_node);
+PG_FUNCTION_INFO_V1(shardid_uuid_v6_to_v1);
+
+Datum shardid_uuid_v1_from(PG_FUNCTION_ARGS) {
+    return shardid::uuid_datum(shardid::pack_uuid_v1(shardid::checked_parts(fcinfo, 1)));
+}
+
+Datum shardid_uuid_v1_timestamp(PG_FUNCTION_ARGS) {
+    return shardid::show_uuid<shardid::read_v1, shardid::timestamp_datum>(fcinfo);
+}
+
+Datum shardid_uuid_v1_hundred_ns(PG_FUNCTION_ARGS) {
+    return shardid::show_uuid<shardid::read_v1, shardid::hundred_ns_datum>(fcinfo);
+}
+
+Datum shardid_uuid_v1_clock_seq(PG_FUNCTION_ARGS) {
+    return shardid::show_uuid<shardid::read_v1, shardid::clock_seq_datum>(fcinfo);
+}
+
+Datum shardid_uuid_v1_node(PG_FUNCTION_ARGS) {
+    return shardid::show_uuid<shardid::read_v1, shardid::node_datum>(fcinfo);
+}
+
+Datum shardid_uuid_v1_to_v6(PG_FUNCTION_ARGS) {
+    return shardid::show_uuid<shardid::read_v1, shardid::v6_datum>(fcinfo);
+}
+
+Datum shardid_uuid_v6_from(PG_FUNCTION_ARGS) {
+    return shardid::uuid_datum(shardid::pack_uuid_v6(shardid::checked_parts(fcinfo, 6)));
+}
+
+Datum shardid_uuid_v6_timestamp(PG_FUNCTION_ARGS) {
+    return shardid::show_uuid<shardid::read_v6, shardid::timestamp_datum>(fcinfo);
+}
+
+Datum shardid_uuid_v6_hundred_ns(PG_FUNCTION_ARGS) {
+    return shardid::show_uuid<shardid::read_v6, shardid::hundred_ns_datum>(fcinfo);
+}
+
+Datum shardid_uuid_v6_clock_seq(PG_FUNCTION_ARGS) {
+    return shardid::show_uuid<shardid::read_v6, shardid::clock_seq_datum>(fcinfo);
+}
+
+Datum shardid_uuid_v6_node(PG_FUNCTION_ARGS) {
+    return shardid::show_uuid<shardid::read_v6, shardid::node_datum>(fcinfo);
+}
+
+Datum shardid_uuid_v6_to_v1(PG_FUNCTION_ARGS) {
+    return shardid::show_uuid<shardid::read_v6, shardid::v1_datum>(fcinfo);
+}
+
+}  // extern "C"

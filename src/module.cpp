@@ -2,7 +2,7 @@
 #include <climits>
 
 #include "core/binding.hpp"
-#include "core/worked_layout.hpp"
+#include "core/worked_widths.hpp"
 
 #include "engine/durable.h"
 #include "engine/page_pin.h"

@@ -1,5 +1,5 @@
 // The rule by which a generator moves from one tick to the next, and the rule for waiting when it
-// cannot. Pure: every caller reads its clock itself and passes what it read. L is a Layout, or a
+// cannot. Pure: every caller reads its clock itself and passes what it read. L is a Widths, or a
 // Count (count.hpp).
 #include "core/core_only.hpp"
 
@@ -25,80 +25,80 @@ struct Advance {
 // How many sequence numbers a new time may begin at: it goes on from the last number, modulo a
 // quarter of the range. From 0 every time, `id % n` would be skewed at low rates; through the whole
 // range, a bulk insert would have to wait at every wrap.
-constexpr std::uint64_t first_sequence_range(Layout layout) {
-    return layout.sequence_bits < 2 ? 1 : std::uint64_t{1} << (layout.sequence_bits - 2);
+constexpr std::uint64_t first_sequence_range(Widths widths) {
+    return widths.sequence_bits < 2 ? 1 : std::uint64_t{1} << (widths.sequence_bits - 2);
 }
 
-constexpr std::uint64_t first_sequence_after(Layout layout, std::uint64_t last_tick) {
-    return (last_tick + 1) & (first_sequence_range(layout) - 1);
+constexpr std::uint64_t first_sequence_after(Widths widths, std::uint64_t last_tick) {
+    return (last_tick + 1) & (first_sequence_range(widths) - 1);
 }
 
 // The tick after `last`, which is strictly greater, at clock time `now`. `step_to` is the earliest
 // time that the caller may use although the clock is behind it, earned by waiting (see may_step);
 // 0 when nothing was earned.
-template <typename L = Layout>
-constexpr Advance advance(L layout, std::uint64_t last, std::uint64_t now,
+template <typename W = Widths>
+constexpr Advance advance(W widths, std::uint64_t last, std::uint64_t now,
                           std::uint64_t step_to = 0) {
     const std::uint64_t time = now > step_to ? now : step_to;
-    if (time > tick_time(layout, last)) {
-        if (time > max_drawn_time(layout))
+    if (time > tick_time(widths, last)) {
+        if (time > max_drawn_time(widths))
             return {Verdict::ended, 0};
-        return {Verdict::draw, make_tick(layout, time, first_sequence_after(layout, last))};
+        return {Verdict::draw, make_tick(widths, time, first_sequence_after(widths, last))};
     }
-    if (last >= max_tick(layout))
+    if (last >= max_tick(widths))
         return {Verdict::ended, 0};
-    if (tick_sequence(layout, last) == max_sequence(layout))
+    if (tick_sequence(widths, last) == max_sequence(widths))
         return {Verdict::wait, 0};
     return {Verdict::draw, last + 1};
 }
 
 // As advance, for a caller that may borrow time: where every number of the last time is used up, it
 // steps on at once, if that takes it no further ahead of the clock than `borrow` times.
-template <typename L = Layout>
-constexpr Advance advance_or_borrow(L layout, std::uint64_t last, std::uint64_t now,
+template <typename W = Widths>
+constexpr Advance advance_or_borrow(W widths, std::uint64_t last, std::uint64_t now,
                                     std::uint64_t borrow) {
-    const Advance next = advance(layout, last, now);
-    const std::uint64_t step_to = tick_time(layout, last) + 1;
+    const Advance next = advance(widths, last, now);
+    const std::uint64_t step_to = tick_time(widths, last) + 1;
     if (next.verdict != Verdict::wait || step_to - now > borrow)
         return next;
-    return advance(layout, last, now, step_to);
+    return advance(widths, last, now, step_to);
 }
 
 // How many of the `wanted` ticks after this one are of the same time, and can be drawn with it.
-template <typename L = Layout>
-constexpr std::uint64_t further_ticks(L layout, std::uint64_t tick, std::uint64_t wanted) {
-    const std::uint64_t rest = max_sequence(layout) - tick_sequence(layout, tick);
+template <typename W = Widths>
+constexpr std::uint64_t further_ticks(W widths, std::uint64_t tick, std::uint64_t wanted) {
+    const std::uint64_t rest = max_sequence(widths) - tick_sequence(widths, tick);
     return wanted < rest ? wanted : rest;
 }
 
 // So many times, in whole milliseconds.
-template <typename L = Layout>
-constexpr std::uint64_t ms_of_times(L layout, std::uint64_t times) {
-    return step_us(layout) >= us_per_ms ? times * (step_us(layout) / us_per_ms)
-                                        : times / (us_per_ms / step_us(layout));
+template <typename W = Widths>
+constexpr std::uint64_t ms_of_times(W widths, std::uint64_t times) {
+    return step_us(widths) >= us_per_ms ? times * (step_us(widths) / us_per_ms)
+                                        : times / (us_per_ms / step_us(widths));
 }
 
 // The ticks of so many milliseconds.
-template <typename L = Layout>
-constexpr std::uint64_t ticks_of_ms(L layout, std::uint64_t ms) {
-    return make_tick(layout, ms * us_per_ms / static_cast<std::uint64_t>(step_us(layout)), 0);
+template <typename W = Widths>
+constexpr std::uint64_t ticks_of_ms(W widths, std::uint64_t ms) {
+    return make_tick(widths, ms * us_per_ms / static_cast<std::uint64_t>(step_us(widths)), 0);
 }
 
 // Whether the first tick of a used sequence, which its storage does not know for a generator, would
 // be a jump that its last value does not account for: to more than twice as far, or by an epoch so
 // young that the last value could double within a day.
-template <typename L = Layout>
-constexpr bool is_jump(L layout, std::uint64_t last, std::uint64_t tick) {
+template <typename W = Widths>
+constexpr bool is_jump(W widths, std::uint64_t last, std::uint64_t tick) {
     constexpr std::uint64_t day_ms = std::uint64_t{24} * 60 * 60 * 1000;
-    return tick / 2 > last || tick < ticks_of_ms(layout, day_ms);
+    return tick / 2 > last || tick < ticks_of_ms(widths, day_ms);
 }
 
 // Whether the ticks end within a year of this one, and with them the sequence.
-template <typename L = Layout>
-constexpr bool ends_soon(L layout, std::uint64_t tick) {
+template <typename W = Widths>
+constexpr bool ends_soon(W widths, std::uint64_t tick) {
     constexpr std::uint64_t year_ms = std::uint64_t{365} * 24 * 60 * 60 * 1000;
-    const std::uint64_t left = max_drawn_time(layout) - tick_time(layout, tick);
-    return ms_of_times(layout, left) < year_ms;
+    const std::uint64_t left = max_drawn_time(widths) - tick_time(widths, tick);
+    return ms_of_times(widths, left) < year_ms;
 }
 
 // What a waiting caller remembers: the time it found used up, how long a time lasts, the clock from
@@ -145,7 +145,7 @@ constexpr std::int64_t sleep_us(const Vigil &vigil, std::int64_t epoch_us, std::
 
 namespace advance_proof {
 
-constexpr Layout l = instagram_layout;
+constexpr Widths l = instagram_widths;
 
 constexpr std::uint64_t tick(std::uint64_t time, std::uint64_t sequence) {
     return make_tick(l, time, sequence);

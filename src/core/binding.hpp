@@ -29,17 +29,11 @@ inline constexpr int seed_bits = epoch_bits - kind_bits;
 // PostgreSQL's first timestamp, in milliseconds since its own epoch.
 inline constexpr std::int64_t first_epoch_ms = INT64_C(-211813488000000);
 
-// An epoch and the widths of the fields. The epoch is in microseconds on PostgreSQL's scale.
-struct BoundLayout {
-    Layout layout;
-    std::int64_t epoch_us;
-};
-
-// REQUIRED: the layout is valid; the epoch a whole millisecond that a timestamp can show.
-constexpr std::uint64_t binding_of(Layout layout, std::int64_t epoch_us) {
-    const auto shard = static_cast<std::uint64_t>(max_field_bits - layout.shard_bits);
-    const auto sequence = static_cast<std::uint64_t>(max_field_bits - layout.sequence_bits);
-    const auto epoch = static_cast<std::uint64_t>(epoch_us / us_per_ms - first_epoch_ms);
+// REQUIRED: the widths are valid; the epoch a whole millisecond that a timestamp can show.
+constexpr std::uint64_t binding_of(const Layout &layout) {
+    const auto shard = static_cast<std::uint64_t>(max_field_bits - layout.widths.shard_bits);
+    const auto sequence = static_cast<std::uint64_t>(max_field_bits - layout.widths.sequence_bits);
+    const auto epoch = static_cast<std::uint64_t>(layout.epoch_us / us_per_ms - first_epoch_ms);
     return (shard << bits_of_a_width | sequence) << epoch_bits | epoch;
 }
 
@@ -61,7 +55,7 @@ constexpr bool have_one_scale(std::uint64_t one, std::uint64_t other) {
 }
 
 // REQUIRED: kind_of(binding) == Kind::ids, binding != unbound.
-constexpr BoundLayout layout_of(std::uint64_t binding) {
+constexpr Layout layout_of(std::uint64_t binding) {
     const auto width = [binding](int shift) {
         return max_field_bits - static_cast<int>(binding >> shift & max_of(bits_of_a_width));
     };
@@ -78,26 +72,25 @@ namespace binding_proof {
 
 constexpr std::int64_t last_epoch_us = INT64_C(9223371331199999000);
 
-constexpr bool survives(Layout layout, std::int64_t epoch_us) {
-    const std::uint64_t binding = binding_of(layout, epoch_us);
-    const BoundLayout found = layout_of(binding);
+constexpr bool survives(Widths widths, std::int64_t epoch_us) {
     constexpr std::uint64_t first_normal_xid = 3;
-    return found.layout.shard_bits == layout.shard_bits &&
-           found.layout.sequence_bits == layout.sequence_bits && found.epoch_us == epoch_us &&
-           kind_of(binding) == Kind::ids && binding >> 32 >= first_normal_xid;
+    const Layout layout{widths, epoch_us};
+    const std::uint64_t binding = binding_of(layout);
+    return layout_of(binding) == layout && kind_of(binding) == Kind::ids &&
+           binding >> 32 >= first_normal_xid;
 }
 
-static_assert(survives(instagram_layout, INT64_C(367535221721000)));
-static_assert(survives(twitter_layout, 0) && survives({0, 0}, -1000));
+static_assert(survives(instagram_widths, INT64_C(367535221721000)));
+static_assert(survives(twitter_widths, 0) && survives({0, 0}, -1000));
 static_assert(survives({31, 1}, first_epoch_ms *us_per_ms) && survives({1, 31}, last_epoch_us));
 static_assert(survives({31, 0}, last_epoch_us) && survives({0, 31}, last_epoch_us));
 static_assert(survives({16, 16}, first_epoch_ms *us_per_ms));
 
-constexpr std::uint64_t bound_ids = binding_of(instagram_layout, 0);
+constexpr std::uint64_t bound_ids = binding_of({instagram_widths, 0});
 constexpr std::uint64_t bound_uuids = binding_of(Kind::uuids, 5);
 
 static_assert(have_one_scale(bound_ids, bound_ids) && !have_one_scale(bound_ids, bound_uuids));
-static_assert(!have_one_scale(bound_ids, binding_of(twitter_layout, 0)));
+static_assert(!have_one_scale(bound_ids, binding_of({twitter_widths, 0})));
 static_assert(have_one_scale(bound_uuids, binding_of(Kind::uuids, 6)) &&
               !have_one_scale(bound_uuids, binding_of(Kind::objectids, 5)));
 

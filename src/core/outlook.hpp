@@ -11,8 +11,8 @@
 namespace shardid {
 
 // The last tick whose ids are positive as int8.
-constexpr std::uint64_t last_positive_tick(Layout layout) {
-    return UINT64_MAX >> 1 >> layout.shard_bits;
+constexpr std::uint64_t last_positive_tick(Widths widths) {
+    return UINT64_MAX >> 1 >> widths.shard_bits;
 }
 
 // Two spans of milliseconds: how long before ids turn negative there is a warning, and how long a
@@ -22,11 +22,11 @@ inline constexpr std::uint64_t proposed_ms = 10 * warning_ms;
 
 // The first tick after which ids turn negative within a year, if they do at all: without shard bits
 // the ticks end first.
-constexpr std::uint64_t negative_soon_from(Layout layout) {
-    if (layout.shard_bits == 0)
+constexpr std::uint64_t negative_soon_from(Widths widths) {
+    if (widths.shard_bits == 0)
         return UINT64_MAX;
-    const std::uint64_t first_negative = last_positive_tick(layout) + 1;
-    const std::uint64_t year = make_tick(layout, warning_ms, 0);
+    const std::uint64_t first_negative = last_positive_tick(widths) + 1;
+    const std::uint64_t year = make_tick(widths, warning_ms, 0);
     return first_negative > year ? first_negative - year : 0;
 }
 
@@ -38,17 +38,17 @@ constexpr int most_positive_bits(std::uint64_t now) {
 
 // How many ticks up to `end`, itself among them, can at most be drawn after `last`, at clock time
 // `now`: those of times that have passed are lost.
-constexpr std::uint64_t ticks_left(Layout layout, std::uint64_t last, std::uint64_t now,
+constexpr std::uint64_t ticks_left(Widths widths, std::uint64_t last, std::uint64_t now,
                                    std::uint64_t end) {
-    if (now > tick_time(layout, end))
+    if (now > tick_time(widths, end))
         return 0;
-    const std::uint64_t next = now > tick_time(layout, last) ? make_tick(layout, now, 0) : last + 1;
+    const std::uint64_t next = now > tick_time(widths, last) ? make_tick(widths, now, 0) : last + 1;
     return next > end ? 0 : end - next + 1;
 }
 
 namespace outlook_proof {
 
-constexpr Layout l = instagram_layout;
+constexpr Widths l = instagram_widths;
 
 static_assert(pack_id(l, max_shard(l), last_positive_tick(l)) == INT64_MAX);
 static_assert(pack_id(l, 0, last_positive_tick(l) + 1) == std::uint64_t{1} << 63);

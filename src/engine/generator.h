@@ -4,7 +4,7 @@
 #pragma once
 
 #include "core/binding.hpp"
-#include "core/worked_layout.hpp"
+#include "core/worked_widths.hpp"
 
 #include "compat.h"
 #include "engine/replaced_storage.h"
@@ -17,13 +17,12 @@ struct Known {
     uint64 binding;  // see binding.hpp; what it is to be bound to, while nothing is known
     Kind kind;
     Layout layout;         // of ids, as in the binding
-    WorkedLayout worked;   // the same
-    TimestampTz epoch;     // the same
+    WorkedWidths worked;   // the same widths
     uint64 negative_soon;  // from this tick on there is a warning to give
 };
 
 inline Known nothing_known(uint64 binding) {
-    return {binding, Kind::none, {}, {}, DT_NOBEGIN, UINT64_MAX};
+    return {binding, Kind::none, {{}, DT_NOBEGIN}, {}, UINT64_MAX};
 }
 
 struct Generator {

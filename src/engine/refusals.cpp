@@ -1,6 +1,6 @@
 #include "core/binding.hpp"
 #include "core/outlook.hpp"
-#include "core/worked_layout.hpp"
+#include "core/worked_widths.hpp"
 
 #include "engine/refusals.h"
 #include "engine/settings.h"
@@ -18,14 +18,15 @@ const char *described(uint64 binding) {
         return "UUIDs";
     if (kind_of(binding) == Kind::objectids)
         return "ObjectIds";
-    const BoundLayout bound = layout_of(binding);
+    const Layout bound = layout_of(binding);
     return psprintf("ids with epoch => '%s', shard_bits => %d, sequence_bits => %d",
-                    as_text(bound.epoch_us), bound.layout.shard_bits, bound.layout.sequence_bits);
+                    as_text(bound.epoch_us), bound.widths.shard_bits, bound.widths.sequence_bits);
 }
 
 // Where ids of the layout turn negative.
-TimestampTz negative_at(const Scheme &scheme) {
-    return clock_at(scheme.epoch, tick_time(scheme.layout, last_positive_tick(scheme.layout)) + 1);
+TimestampTz negative_at(const Layout &layout) {
+    return clock_at(layout.epoch_us,
+                    tick_time(layout.widths, last_positive_tick(layout.widths)) + 1);
 }
 
 }  // namespace
@@ -53,13 +54,13 @@ void refuse_too_far_ahead(const Generator &generator, Kind kind, uint64 lead_ms)
                          : "")));
 }
 
-void refuse_ended(const Scheme &scheme, TimestampTz clock) {
+void refuse_ended(const Layout &layout, TimestampTz clock) {
     ereport(ERROR,
             (errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
              errmsg("time field of the ids is exhausted"),
              errdetail("The clock is at %s, and %d bits of milliseconds since %s hold no later "
                        "time.",
-                       as_text(clock), time_bits(scheme.layout), as_text(scheme.epoch)),
+                       as_text(clock), time_bits(layout.widths), as_text(layout.epoch_us)),
              errhint("Use a layout with a later epoch or fewer shard_bits and sequence_bits, and "
                      "a generator of its own.")));
 }
@@ -122,11 +123,11 @@ void mention_borrowing(const Generator &generator, uint64 most_ms) {
                        "ids that other sessions draw from the generator are as far ahead.")));
 }
 
-void warn_of_negative_ids(const Generator &generator, const Scheme &scheme, TimestampTz clock) {
-    const TimestampTz since = negative_at(scheme);
-    const int bits = most_positive_bits(time_at(scheme.epoch, clock));
+void warn_of_negative_ids(const Generator &generator, const Layout &layout, TimestampTz clock) {
+    const TimestampTz since = negative_at(layout);
+    const int bits = most_positive_bits(time_at(layout.epoch_us, clock));
     const char *epoch =
-        scheme.layout.shard_bits + scheme.layout.sequence_bits > most_positive_bits(0)
+        layout.widths.shard_bits + layout.widths.sequence_bits > most_positive_bits(0)
             ? ""
             : psprintf(", or a later epoch such as '%s'", as_text(clock - clock % USECS_PER_DAY));
     ereport(WARNING,
@@ -135,8 +136,8 @@ void warn_of_negative_ids(const Generator &generator, const Scheme &scheme, Time
                     generator_name(generator)),
              errdetail("With epoch '%s' and %d bits for shard and sequence, ids are negative from "
                        "%s on, and sort below earlier ones.",
-                       as_text(scheme.epoch),
-                       scheme.layout.shard_bits + scheme.layout.sequence_bits, as_text(since)),
+                       as_text(layout.epoch_us),
+                       layout.widths.shard_bits + layout.widths.sequence_bits, as_text(since)),
              errhint("Use shard_bits and sequence_bits of at most %d together%s, with another "
                      "generator.",
                      bits, epoch)));

@@ -2,15 +2,13 @@
 #pragma once
 
 #include "core/binding.hpp"
-#include "engine/scheme.h"
-
 #include "engine/generator.h"
 
 namespace shardid {
 
 [[noreturn]] void refuse_before_epoch(Kind kind, TimestampTz epoch, TimestampTz clock);
 [[noreturn]] void refuse_too_far_ahead(const Generator &generator, Kind kind, uint64 lead_ms);
-[[noreturn]] void refuse_ended(const Scheme &scheme, TimestampTz clock);
+[[noreturn]] void refuse_ended(const Layout &layout, TimestampTz clock);
 
 // For what is not ids, whose last time it is.
 [[noreturn]] void refuse_ended(TimestampTz last, TimestampTz clock);
@@ -26,6 +24,6 @@ void mention_lead(const Generator &generator, uint64 lead_ms);
 void mention_borrowing(const Generator &generator, uint64 most_ms);
 
 // To the client, as a warning.
-void warn_of_negative_ids(const Generator &generator, const Scheme &scheme, TimestampTz clock);
+void warn_of_negative_ids(const Generator &generator, const Layout &layout, TimestampTz clock);
 
 }  // namespace shardid

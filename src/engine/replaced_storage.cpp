@@ -1,7 +1,7 @@
 #include "core/advance.hpp"
 #include "core/binding.hpp"
 #include "core/page_notes.hpp"
-#include "core/worked_layout.hpp"
+#include "core/worked_widths.hpp"
 
 #include "engine/replaced_storage.h"
 

@@ -191,10 +191,10 @@ Position read_position(Relation relation, int64 increment);
 inline constexpr uint64 logged_ahead_ms = 1000;
 
 // How far WAL is written ahead when `tick` is not covered yet: one second, within the layout.
-template <typename L>
-uint64 logged_ahead_of(L layout, uint64 tick) {
-    const uint64 room = max_tick(layout) - tick;
-    const uint64 ahead = ticks_of_ms(layout, logged_ahead_ms);
+template <typename W>
+uint64 logged_ahead_of(W widths, uint64 tick) {
+    const uint64 room = max_tick(widths) - tick;
+    const uint64 ahead = ticks_of_ms(widths, logged_ahead_ms);
     return tick + (room < ahead ? room : ahead);
 }
 

@@ -2,7 +2,8 @@
 #pragma once
 
 #include "core/advance.hpp"
-#include "engine/scheme.h"
+
+#include "compat.h"
 
 namespace shardid {
 

@@ -2,20 +2,20 @@
 
 namespace shardid {
 
-void refuse_layout(Layout layout) {
-    if (fits_a_field(layout.shard_bits) && fits_a_field(layout.sequence_bits))
+void refuse_widths(Widths widths) {
+    if (fits_a_field(widths.shard_bits) && fits_a_field(widths.sequence_bits))
         ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
                         errmsg("shard_bits and sequence_bits leave too few bits for the time"),
-                        errdetail("shard_bits is %d and sequence_bits is %d.", layout.shard_bits,
-                                  layout.sequence_bits),
+                        errdetail("shard_bits is %d and sequence_bits is %d.", widths.shard_bits,
+                                  widths.sequence_bits),
                         errhint("Pass numbers of bits whose sum is at most %d.",
                                 max_shard_and_sequence_bits)));
 
-    const bool is_shard = !fits_a_field(layout.shard_bits);
+    const bool is_shard = !fits_a_field(widths.shard_bits);
     const char *name = is_shard ? "shard_bits" : "sequence_bits";
     ereport(ERROR,
             (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("%s is out of range", name),
-             errdetail("%s is %d.", name, is_shard ? layout.shard_bits : layout.sequence_bits),
+             errdetail("%s is %d.", name, is_shard ? widths.shard_bits : widths.sequence_bits),
              errhint("Pass a number of bits from 0 to %d.", max_field_bits)));
 }
 
@@ -26,11 +26,11 @@ void refuse_epoch(TimestampTz epoch) {
                     errhint("Pass a finite epoch without microseconds.")));
 }
 
-void refuse_shard(int32 shard, Layout layout) {
+void refuse_shard(int32 shard, Widths widths) {
     ereport(ERROR,
             (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("shard is out of range"),
              errdetail("The shard is %d, and %d bits hold shards from 0 to %llu.", shard,
-                       layout.shard_bits, static_cast<unsigned long long>(max_shard(layout))),
+                       widths.shard_bits, static_cast<unsigned long long>(max_shard(widths))),
              errhint("Pass a shard in that range, or more shard_bits.")));
 }
 

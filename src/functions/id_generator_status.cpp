@@ -4,7 +4,7 @@
 #include "core/binding.hpp"
 #include "core/page_notes.hpp"
 #include "core/outlook.hpp"
-#include "core/worked_layout.hpp"
+#include "core/worked_widths.hpp"
 
 #include "functions/arguments.h"
 #include "functions/row.h"
@@ -71,12 +71,13 @@ Interval *interval_of(int64 us) {
     return interval;
 }
 
-void describe_last(const Position &position, const Scheme &scheme, TimestampTz clock, Datum *values,
+void describe_last(const Position &position, const Layout &layout, TimestampTz clock, Datum *values,
                    bool *nulls) {
-    const TimestampTz last = start_of(scheme.epoch, tick_time(scheme.layout, position.last_tick));
+    const TimestampTz last =
+        start_of(layout.epoch_us, tick_time(layout.widths, position.last_tick));
     values[last_ts] = TimestampTzGetDatum(last);
     values[last_sequence] =
-        Int32GetDatum(static_cast<int32>(tick_sequence(scheme.layout, position.last_tick)));
+        Int32GetDatum(static_cast<int32>(tick_sequence(layout.widths, position.last_tick)));
     nulls[last_ts] = nulls[last_sequence] = !position.is_called;
 
     // A generator that was set ahead before its first id goes on from there.
@@ -85,19 +86,19 @@ void describe_last(const Position &position, const Scheme &scheme, TimestampTz c
     values[lead] = IntervalPGetDatum(interval_of(us));
 }
 
-void describe_outlook(uint64 last, const Scheme &scheme, TimestampTz clock, Datum *values) {
-    const Layout layout = scheme.layout;
-    const uint64 now = clock < scheme.epoch ? 0 : time_at(scheme.epoch, clock);
+void describe_outlook(uint64 last, const Layout &layout, TimestampTz clock, Datum *values) {
+    const Widths widths = layout.widths;
+    const uint64 now = clock < layout.epoch_us ? 0 : time_at(layout.epoch_us, clock);
     const auto left = [&](uint64 end) {
-        return Int64GetDatum(static_cast<int64>(ticks_left(layout, last, now, end)));
+        return Int64GetDatum(static_cast<int64>(ticks_left(widths, last, now, end)));
     };
     const auto after = [&](uint64 end) {
-        return TimestampTzGetDatum(start_of(scheme.epoch, tick_time(layout, end) + 1));
+        return TimestampTzGetDatum(start_of(layout.epoch_us, tick_time(widths, end) + 1));
     };
-    values[ids_until_negative] = left(last_positive_tick(layout));
-    values[negative_at] = after(last_positive_tick(layout));
-    values[ids_until_end] = left(max_tick(layout));
-    values[end_at] = after(max_tick(layout));
+    values[ids_until_negative] = left(last_positive_tick(widths));
+    values[negative_at] = after(last_positive_tick(widths));
+    values[ids_until_end] = left(max_tick(widths));
+    values[end_at] = after(max_tick(widths));
 }
 
 }  // namespace
@@ -109,19 +110,19 @@ extern "C" {
 PG_FUNCTION_INFO_V1(shardid_id_generator_status);
 
 Datum shardid_id_generator_status(PG_FUNCTION_ARGS) {
-    const shardid::Scheme scheme =
-        shardid::checked_scheme(PG_GETARG_TIMESTAMPTZ(1), PG_GETARG_INT32(2), PG_GETARG_INT32(3));
+    const shardid::Layout layout =
+        shardid::checked_layout(PG_GETARG_TIMESTAMPTZ(1), PG_GETARG_INT32(2), PG_GETARG_INT32(3));
     bool is_permanent;
     const shardid::Position position = shardid::read_position_of(PG_GETARG_OID(0), &is_permanent);
     const TimestampTz clock = GetCurrentTimestamp();
 
     Datum values[shardid::columns] = {};
     bool nulls[shardid::columns] = {};
-    shardid::describe_last(position, scheme, clock, values, nulls);
+    shardid::describe_last(position, layout, clock, values, nulls);
     values[shardid::logged_to] = TimestampTzGetDatum(
-        shardid::start_of(scheme.epoch, shardid::tick_time(scheme.layout, position.logged_to)));
+        shardid::start_of(layout.epoch_us, shardid::tick_time(layout.widths, position.logged_to)));
     nulls[shardid::logged_to] = !is_permanent || !position.is_called;
-    shardid::describe_outlook(position.last_tick, scheme, clock, values);
+    shardid::describe_outlook(position.last_tick, layout, clock, values);
     PG_RETURN_DATUM(shardid::make_row(fcinfo, values, nulls));
 }
 

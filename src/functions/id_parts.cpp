@@ -8,36 +8,36 @@ namespace {
 
 constexpr int id_parts_columns = 3;
 
-TimestampTz timestamp_of(uint64 id, const Scheme &scheme) {
-    const uint64 time = id_time(scheme.layout, id);
-    if (unlikely(time > last_shown_time(scheme.epoch)))
+TimestampTz timestamp_of(uint64 id, const Layout &layout) {
+    const uint64 time = id_time(layout.widths, id);
+    if (unlikely(time > last_shown_time(layout.epoch_us)))
         ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
                         errmsg("timestamp of the id is out of range"),
                         errdetail("Id %lld is %llu ms after the epoch.", static_cast<long long>(id),
                                   static_cast<unsigned long long>(time)),
                         errhint("Pass the epoch, shard_bits and sequence_bits that the id was made "
                                 "with.")));
-    return clock_at(scheme.epoch, time);
+    return clock_at(layout.epoch_us, time);
 }
 
-[[noreturn]] void refuse_timestamp(TimestampTz ts, const Scheme &scheme) {
-    const uint64 last = max_time(scheme.layout) < last_shown_time(scheme.epoch)
-                            ? max_time(scheme.layout)
-                            : last_shown_time(scheme.epoch);
-    ereport(ERROR,
-            (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-             errmsg("timestamp is outside the range of the ids"),
-             errdetail("The timestamp is %s, and the time field reaches from %s to %s.",
-                       pstrdup(timestamptz_to_str(ts)), pstrdup(timestamptz_to_str(scheme.epoch)),
-                       pstrdup(timestamptz_to_str(clock_at(scheme.epoch, last)))),
-             errhint("Pass a timestamp in that range, or another layout.")));
+[[noreturn]] void refuse_timestamp(TimestampTz ts, const Layout &layout) {
+    const uint64 last = max_time(layout.widths) < last_shown_time(layout.epoch_us)
+                            ? max_time(layout.widths)
+                            : last_shown_time(layout.epoch_us);
+    ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+                    errmsg("timestamp is outside the range of the ids"),
+                    errdetail("The timestamp is %s, and the time field reaches from %s to %s.",
+                              pstrdup(timestamptz_to_str(ts)),
+                              pstrdup(timestamptz_to_str(layout.epoch_us)),
+                              pstrdup(timestamptz_to_str(clock_at(layout.epoch_us, last)))),
+                    errhint("Pass a timestamp in that range, or another layout.")));
 }
 
-uint64 lower_bound(TimestampTz ts, const Scheme &scheme) {
-    if (TIMESTAMP_NOT_FINITE(ts) || ts < scheme.epoch ||
-        time_not_before(scheme.epoch, ts) > max_time(scheme.layout))
-        refuse_timestamp(ts, scheme);
-    return first_id_of(scheme.layout, time_not_before(scheme.epoch, ts));
+uint64 lower_bound(TimestampTz ts, const Layout &layout) {
+    if (TIMESTAMP_NOT_FINITE(ts) || ts < layout.epoch_us ||
+        time_not_before(layout.epoch_us, ts) > max_time(layout.widths))
+        refuse_timestamp(ts, layout);
+    return first_id_of(layout.widths, time_not_before(layout.epoch_us, ts));
 }
 
 uint64 id_argument(FunctionCallInfo fcinfo) {
@@ -57,37 +57,37 @@ PG_FUNCTION_INFO_V1(shardid_id_parts);
 PG_FUNCTION_INFO_V1(shardid_id_lower_bound);
 
 Datum shardid_id_timestamp(PG_FUNCTION_ARGS) {
-    const shardid::Scheme scheme =
-        shardid::checked_scheme(PG_GETARG_TIMESTAMPTZ(1), PG_GETARG_INT32(2), PG_GETARG_INT32(3));
-    PG_RETURN_TIMESTAMPTZ(shardid::timestamp_of(shardid::id_argument(fcinfo), scheme));
+    const shardid::Layout layout =
+        shardid::checked_layout(PG_GETARG_TIMESTAMPTZ(1), PG_GETARG_INT32(2), PG_GETARG_INT32(3));
+    PG_RETURN_TIMESTAMPTZ(shardid::timestamp_of(shardid::id_argument(fcinfo), layout));
 }
 
 Datum shardid_id_shard(PG_FUNCTION_ARGS) {
-    const shardid::Layout layout = shardid::checked_layout(PG_GETARG_INT32(1), PG_GETARG_INT32(2));
-    PG_RETURN_INT32(static_cast<int32>(shardid::id_shard(layout, shardid::id_argument(fcinfo))));
+    const shardid::Widths widths = shardid::checked_widths(PG_GETARG_INT32(1), PG_GETARG_INT32(2));
+    PG_RETURN_INT32(static_cast<int32>(shardid::id_shard(widths, shardid::id_argument(fcinfo))));
 }
 
 Datum shardid_id_sequence(PG_FUNCTION_ARGS) {
-    const shardid::Layout layout = shardid::checked_layout(0, PG_GETARG_INT32(1));
-    PG_RETURN_INT32(static_cast<int32>(shardid::id_sequence(layout, shardid::id_argument(fcinfo))));
+    const shardid::Widths widths = shardid::checked_widths(0, PG_GETARG_INT32(1));
+    PG_RETURN_INT32(static_cast<int32>(shardid::id_sequence(widths, shardid::id_argument(fcinfo))));
 }
 
 Datum shardid_id_parts(PG_FUNCTION_ARGS) {
-    const shardid::Scheme scheme =
-        shardid::checked_scheme(PG_GETARG_TIMESTAMPTZ(1), PG_GETARG_INT32(2), PG_GETARG_INT32(3));
+    const shardid::Layout layout =
+        shardid::checked_layout(PG_GETARG_TIMESTAMPTZ(1), PG_GETARG_INT32(2), PG_GETARG_INT32(3));
     const uint64 id = shardid::id_argument(fcinfo);
     Datum values[shardid::id_parts_columns] = {
-        TimestampTzGetDatum(shardid::timestamp_of(id, scheme)),
-        Int32GetDatum(static_cast<int32>(shardid::id_shard(scheme.layout, id))),
-        Int32GetDatum(static_cast<int32>(shardid::id_sequence(scheme.layout, id)))};
+        TimestampTzGetDatum(shardid::timestamp_of(id, layout)),
+        Int32GetDatum(static_cast<int32>(shardid::id_shard(layout.widths, id))),
+        Int32GetDatum(static_cast<int32>(shardid::id_sequence(layout.widths, id)))};
     bool nulls[shardid::id_parts_columns] = {};
     PG_RETURN_DATUM(shardid::make_row(fcinfo, values, nulls));
 }
 
 Datum shardid_id_lower_bound(PG_FUNCTION_ARGS) {
-    const shardid::Scheme scheme =
-        shardid::checked_scheme(PG_GETARG_TIMESTAMPTZ(1), PG_GETARG_INT32(2), PG_GETARG_INT32(3));
-    PG_RETURN_INT64(static_cast<int64>(shardid::lower_bound(PG_GETARG_TIMESTAMPTZ(0), scheme)));
+    const shardid::Layout layout =
+        shardid::checked_layout(PG_GETARG_TIMESTAMPTZ(1), PG_GETARG_INT32(2), PG_GETARG_INT32(3));
+    PG_RETURN_INT64(static_cast<int64>(shardid::lower_bound(PG_GETARG_TIMESTAMPTZ(0), layout)));
 }
 
 }  // extern "C"

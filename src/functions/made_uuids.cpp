@@ -3,7 +3,7 @@
 #include "core/identity.hpp"
 #include "core/objectid.hpp"
 #include "core/uuid_ticks.hpp"
-#include "core/worked_layout.hpp"
+#include "core/worked_widths.hpp"
 
 #include "engine/draw.h"
 #include "functions/objectid_datum.h"
@@ -26,7 +26,7 @@ template <typename Ticks>
 uint64 draw(Generator &generator, TimestampTz epoch) {
     constexpr Ticks ticks;
     check_max_value(generator, max_tick(ticks));
-    return draw_tick(generator, SchemeOf<Ticks>{ticks, epoch});
+    return draw_tick(generator, LayoutOf<Ticks>{ticks, epoch});
 }
 
 // New storage, which has forgotten the seed and keeps the last value. ALTER SEQUENCE checks that

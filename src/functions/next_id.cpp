@@ -1,5 +1,6 @@
 // The SQL functions that draw ids: next_id, with the shard given or set.
-#include "core/worked_layout.hpp"
+#include "core/binding.hpp"
+#include "core/worked_widths.hpp"
 
 #include "functions/arguments.h"
 #include "engine/draw.h"
@@ -15,20 +16,20 @@ namespace {
 
 constexpr const char *function_name = "next_id()";
 
-pg_noinline void check_scheme(const Generator &generator, const Scheme &scheme) {
-    checked_scheme(scheme.epoch, scheme.layout.shard_bits, scheme.layout.sequence_bits);
-    check_max_value(generator, max_tick(scheme.layout));
+pg_noinline void check_layout(const Generator &generator, const Layout &layout) {
+    checked_layout(layout.epoch_us, layout.widths.shard_bits, layout.widths.sequence_bits);
+    check_max_value(generator, max_tick(layout.widths));
 }
 
 pg_attribute_always_inline Datum next_id(Generator &generator, int32 shard_argument,
-                                         const Scheme &scheme) {
-    const bool known = likely(is_known(generator, scheme));
+                                         const Layout &layout) {
+    const bool known = likely(is_known(generator, layout));
     if (unlikely(!known))
-        check_scheme(generator, scheme);
-    const uint64 shard = checked_shard(shard_argument, scheme.layout);
+        check_layout(generator, layout);
+    const uint64 shard = checked_shard(shard_argument, layout.widths);
     const uint64 tick =
-        likely(known) ? draw_known_tick(generator, scheme) : draw_tick(generator, scheme);
-    return Int64GetDatum(static_cast<int64>(pack_id(scheme.layout, shard, tick)));
+        likely(known) ? draw_known_tick(generator, layout) : draw_tick(generator, layout);
+    return Int64GetDatum(static_cast<int64>(pack_id(layout.widths, shard, tick)));
 }
 
 int32 configured_shard() {
@@ -54,21 +55,21 @@ PG_FUNCTION_INFO_V1(shardid_next_id);
 PG_FUNCTION_INFO_V1(shardid_next_id_of_set_shard);
 
 Datum shardid_next_id(PG_FUNCTION_ARGS) {
-    const shardid::Scheme scheme{{PG_GETARG_INT32(3), PG_GETARG_INT32(4)},
+    const shardid::Layout layout{{PG_GETARG_INT32(3), PG_GETARG_INT32(4)},
                                  PG_GETARG_TIMESTAMPTZ(2)};
     shardid::Generator &generator =
         shardid::use_generator(PG_GETARG_OID(1), shardid::function_name);
-    return shardid::next_id(generator, PG_GETARG_INT32(0), scheme);
+    return shardid::next_id(generator, PG_GETARG_INT32(0), layout);
 }
 
 // The generator is looked at before the setting: a shard of type bigint, which SQL takes for a
 // regclass, then gets the error that says so.
 Datum shardid_next_id_of_set_shard(PG_FUNCTION_ARGS) {
-    const shardid::Scheme scheme{{PG_GETARG_INT32(2), PG_GETARG_INT32(3)},
+    const shardid::Layout layout{{PG_GETARG_INT32(2), PG_GETARG_INT32(3)},
                                  PG_GETARG_TIMESTAMPTZ(1)};
     shardid::Generator &generator =
         shardid::use_generator(PG_GETARG_OID(0), shardid::function_name);
-    return shardid::next_id(generator, shardid::configured_shard(), scheme);
+    return shardid::next_id(generator, shardid::configured_shard(), layout);
 }
 
 }  // extern "C"

@@ -1,6 +1,7 @@
 // The SQL function that draws many ids: next_ids, which gives one id a call and draws a
 // millisecond's worth at a time.
-#include "core/worked_layout.hpp"
+#include "core/binding.hpp"
+#include "core/worked_widths.hpp"
 
 #include "functions/arguments.h"
 #include "engine/draw.h"
@@ -13,7 +14,7 @@ constexpr const char *function_name = "next_ids()";
 
 // One run of the function, from its first id to its last.
 struct Run {
-    Scheme scheme;
+    Layout layout;
     uint64 shard;
     uint64 undrawn;  // how many ids are yet to be drawn
     Ticks drawn;     // what is drawn and not yet given
@@ -28,25 +29,25 @@ uint64 checked_count(int32 count) {
 }
 
 Run *begin_run(FunctionCallInfo fcinfo, MemoryContext context) {
-    const Scheme scheme =
-        checked_scheme(PG_GETARG_TIMESTAMPTZ(3), PG_GETARG_INT32(4), PG_GETARG_INT32(5));
+    const Layout layout =
+        checked_layout(PG_GETARG_TIMESTAMPTZ(3), PG_GETARG_INT32(4), PG_GETARG_INT32(5));
     auto *run = static_cast<Run *>(MemoryContextAlloc(context, sizeof(Run)));
-    *run = {scheme,
-            checked_shard(PG_GETARG_INT32(0), scheme.layout),
+    *run = {layout,
+            checked_shard(PG_GETARG_INT32(0), layout.widths),
             checked_count(PG_GETARG_INT32(1)),
             {0, 0}};
     return run;
 }
 
 void draw_more(Run &run, Generator &generator) {
-    check_max_value(generator, max_tick(run.scheme.layout));
-    run.drawn = draw_ticks(generator, run.scheme, run.undrawn);
+    check_max_value(generator, max_tick(run.layout.widths));
+    run.drawn = draw_ticks(generator, run.layout, run.undrawn);
     run.undrawn -= run.drawn.count;
 }
 
 int64 give_one(Run &run) {
     --run.drawn.count;
-    return static_cast<int64>(pack_id(run.scheme.layout, run.shard, run.drawn.first++));
+    return static_cast<int64>(pack_id(run.layout.widths, run.shard, run.drawn.first++));
 }
 
 }  // namespace

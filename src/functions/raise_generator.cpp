@@ -2,7 +2,7 @@
 // raise_generator, which unlike setval never moves it back.
 #include "core/advance.hpp"
 #include "core/binding.hpp"
-#include "core/worked_layout.hpp"
+#include "core/worked_widths.hpp"
 
 #include "functions/arguments.h"
 #include "engine/draw.h"
@@ -29,18 +29,18 @@ void check_update(const Generator &generator) {
 }
 
 // All shards of the generator share its milliseconds, so it has to leave the id's own behind.
-uint64 last_tick_of_ms(Layout layout, int64 id) {
-    const uint64 time = id_time(layout, static_cast<uint64>(id));
-    if (time >= max_drawn_time(layout))
+uint64 last_tick_of_ms(Widths widths, int64 id) {
+    const uint64 time = id_time(widths, static_cast<uint64>(id));
+    if (time >= max_drawn_time(widths))
         refuse_id(id);
-    return make_tick(layout, time, max_sequence(layout));
+    return make_tick(widths, time, max_sequence(widths));
 }
 
 // Else nobody could draw from the generator afterwards.
-void check_lead(const Scheme &scheme, uint64 tick) {
+void check_lead(const Layout &layout, uint64 tick) {
     const TimestampTz clock = GetCurrentTimestamp();
-    const uint64 now = clock < scheme.epoch ? 0 : time_at(scheme.epoch, clock);
-    const uint64 time = tick_time(scheme.layout, tick);
+    const uint64 now = clock < layout.epoch_us ? 0 : time_at(layout.epoch_us, clock);
+    const uint64 time = tick_time(layout.widths, tick);
     if (time <= now || time - now <= max_lead_ms)
         return;
     ereport(
@@ -64,17 +64,17 @@ extern "C" {
 PG_FUNCTION_INFO_V1(shardid_raise_generator);
 
 Datum shardid_raise_generator(PG_FUNCTION_ARGS) {
-    const shardid::Scheme scheme =
-        shardid::checked_scheme(PG_GETARG_TIMESTAMPTZ(2), PG_GETARG_INT32(3), PG_GETARG_INT32(4));
-    const uint64 tick = shardid::last_tick_of_ms(scheme.layout, PG_GETARG_INT64(1));
+    const shardid::Layout layout =
+        shardid::checked_layout(PG_GETARG_TIMESTAMPTZ(2), PG_GETARG_INT32(3), PG_GETARG_INT32(4));
+    const uint64 tick = shardid::last_tick_of_ms(layout.widths, PG_GETARG_INT64(1));
     shardid::Generator &generator =
         shardid::use_generator(PG_GETARG_OID(0), shardid::function_name);
     shardid::check_update(generator);
-    shardid::check_max_value(generator, shardid::max_tick(scheme.layout));
-    shardid::check_lead(scheme, tick);
+    shardid::check_max_value(generator, shardid::max_tick(layout.widths));
+    shardid::check_lead(layout, tick);
 
-    const uint64 last = shardid::raise(generator, scheme, tick);
-    return Int64GetDatum(static_cast<int64>(shardid::pack_id(scheme.layout, 0, last + 1)));
+    const uint64 last = shardid::raise(generator, layout, tick);
+    return Int64GetDatum(static_cast<int64>(shardid::pack_id(layout.widths, 0, last + 1)));
 }
 
 }  // extern "C"

@@ -51,7 +51,7 @@ int main(int argc, char **argv) {
     std::fflush(stdout);
     Random random(seed);
 
-    repeat("layout.hpp", 3000000, random, check_layout<Random>);
+    repeat("layout.hpp", 3000000, random, check_widths<Random>);
     repeat("valid layouts", 1000000, random, check_validity<Random>);
     repeat("clock", 3000000, random, check_clock<Random>);
     repeat("advance.hpp", 3000000, random, check_advance<Random>);

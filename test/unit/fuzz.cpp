@@ -38,7 +38,7 @@ class Bytes {
 
 using Check = void (*)(Bytes &);
 
-constexpr Check all_checks[] = {check_layout<Bytes>,
+constexpr Check all_checks[] = {check_widths<Bytes>,
                                 check_validity<Bytes>,
                                 check_clock<Bytes>,
                                 check_advance<Bytes>,

@@ -60,18 +60,18 @@ std::int64_t us_below(Source &source, std::uint64_t limit) {
 }
 
 template <typename Source>
-Layout any_layout(Source &source) {
+Widths any_widths(Source &source) {
     const int shard_bits = int_below(source, max_field_bits + 1);
     const int room = max_shard_and_sequence_bits - shard_bits;
-    const Layout layout{shard_bits,
+    const Widths widths{shard_bits,
                         int_below(source, (room < max_field_bits ? room : max_field_bits) + 1)};
-    REQUIRE(is_valid(layout));
-    return layout;
+    REQUIRE(is_valid(widths));
+    return widths;
 }
 
 template <typename Source>
-void check_layout(Source &source) {
-    const Layout l = any_layout(source);
+void check_widths(Source &source) {
+    const Widths l = any_widths(source);
     const std::uint64_t time = source.up_to(max_time(l));
     const std::uint64_t shard = source.up_to(max_shard(l));
     const std::uint64_t sequence = source.up_to(max_sequence(l));
@@ -130,7 +130,7 @@ void check_clock(Source &source) {
 
 // As many together as are wanted, or up to the end of their time.
 template <typename Source>
-void check_further_ticks(Source &source, Layout l, std::uint64_t tick) {
+void check_further_ticks(Source &source, Widths l, std::uint64_t tick) {
     const std::uint64_t wanted = source.up_to(UINT64_MAX);
     const std::uint64_t further = further_ticks(l, tick, wanted);
     const std::uint64_t time = tick_time(l, tick);
@@ -141,7 +141,7 @@ void check_further_ticks(Source &source, Layout l, std::uint64_t tick) {
 
 // Time is borrowed only where the last one is used up, one at once, and no further than allowed.
 template <typename Source>
-void check_borrowing(Source &source, Layout l, std::uint64_t last, std::uint64_t now) {
+void check_borrowing(Source &source, Widths l, std::uint64_t last, std::uint64_t now) {
     const std::uint64_t borrow = source.below(2) == 0 ? source.below(4) : source.up_to(UINT64_MAX);
     const std::uint64_t last_time = tick_time(l, last);
     const Advance next = advance(l, last, now);
@@ -156,7 +156,7 @@ void check_borrowing(Source &source, Layout l, std::uint64_t last, std::uint64_t
 
 template <typename Source>
 void check_advance(Source &source) {
-    const Layout l = any_layout(source);
+    const Widths l = any_widths(source);
     const std::uint64_t last = source.up_to(source.below(8) == 0 ? INT64_MAX : max_tick(l));
     const std::uint64_t last_time = last >> l.sequence_bits;
     const std::uint64_t now = source.below(3) == 0 ? last_time + source.below(3) - source.below(2)
@@ -189,7 +189,7 @@ void check_advance(Source &source) {
 // The last positive id, and how many ticks are left, counted one by one where they are few.
 template <typename Source>
 void check_outlook(Source &source) {
-    const Layout l = any_layout(source);
+    const Widths l = any_widths(source);
     const std::uint64_t positive = last_positive_tick(l);
     REQUIRE(pack_id(l, max_shard(l), positive) <= INT64_MAX);
     REQUIRE(positive == max_tick(l) || pack_id(l, 0, positive + 1) > INT64_MAX);
@@ -295,16 +295,14 @@ void check_objectid(Source &source) {
 // A binding gives back all of its layout, and is never taken for none or for another kind.
 template <typename Source>
 void check_binding(Source &source) {
-    Layout layout;
-    layout.shard_bits = int_below(source, 32);
-    layout.sequence_bits = int_below(source, std::min(32, 33 - layout.shard_bits));
+    Widths widths;
+    widths.shard_bits = int_below(source, 32);
+    widths.sequence_bits = int_below(source, std::min(32, 33 - widths.shard_bits));
     const std::uint64_t span = UINT64_C(9435184819688000);
     const std::int64_t epoch_ms = static_cast<std::int64_t>(source.up_to(span)) - 211813488000000;
-    const std::uint64_t binding = binding_of(layout, epoch_ms * 1000);
-    const BoundLayout found = layout_of(binding);
-    REQUIRE(found.layout.shard_bits == layout.shard_bits &&
-            found.layout.sequence_bits == layout.sequence_bits &&
-            found.epoch_us == epoch_ms * 1000);
+    const Layout layout{widths, epoch_ms * 1000};
+    const std::uint64_t binding = binding_of(layout);
+    REQUIRE(layout_of(binding) == layout);
     REQUIRE(kind_of(binding) == Kind::ids && binding / power_of_two(32) >= 3);
 
     const std::uint64_t seed = source.up_to(max_of(seed_bits));
@@ -583,8 +581,8 @@ struct Caller {
 };
 
 // As draw.cpp and wait.cpp do: what the caller may try for, and how it waits.
-template <typename L>
-Advance try_to_advance(const Caller &caller, L l, std::uint64_t last, std::int64_t shown,
+template <typename W>
+Advance try_to_advance(const Caller &caller, W l, std::uint64_t last, std::int64_t shown,
                        std::int64_t real) {
     const std::uint64_t last_time = tick_time(l, last);
     const bool earned = caller.waits && last_time == caller.vigil.used_up_time &&
@@ -609,8 +607,8 @@ inline std::int64_t begin_to_wait(Caller &caller, std::uint64_t last_time, std::
 }
 
 // Some callers draw from one generator as fast as they can; some of them may borrow time.
-template <typename Source, typename L>
-void simulate_callers(Source &source, L l) {
+template <typename Source, typename W>
+void simulate_callers(Source &source, W l) {
     const std::int64_t step = step_us(l);
     Clock clock;
     std::vector<Caller> callers(1 + source.below(6));
@@ -662,7 +660,7 @@ void simulate_callers(Source &source, L l) {
 
 template <typename Source>
 void simulate(Source &source) {
-    simulate_callers(source, Layout{13, int_below(source, 5)});
+    simulate_callers(source, Widths{13, int_below(source, 5)});
 }
 
 template <typename Source>
@@ -701,7 +699,7 @@ void simulate_steady_uuids(Source &source) {
 // A clock that runs forward, at any constant speed but zero, is never overtaken.
 template <typename Source>
 void simulate_steady(Source &source) {
-    const Layout l{13, int_below(source, 5)};
+    const Widths l{13, int_below(source, 5)};
     const double speed = 0.05 + static_cast<double>(source.below(300)) / 100;
     std::uint64_t last = 0;
     std::int64_t real = 0;

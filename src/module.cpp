@@ -52,8 +52,6 @@ void define_settings() {
 
 }  // namespace
 
-}  // namespace shardid
-
 extern "C" {
 
 PG_MODULE_MAGIC;
@@ -62,10 +60,12 @@ PG_MODULE_MAGIC;
 PGDLLEXPORT void _PG_init(void);
 
 void _PG_init(void) {
-    shardid::define_settings();
-    shardid::ask_server_version();
-    shardid::start_unpinning_at_commit();
-    shardid::start_following_rollbacks();
+    define_settings();
+    ask_server_version();
+    start_unpinning_at_commit();
+    start_following_rollbacks();
 }
 
 }  // extern "C"
+
+}  // namespace shardid

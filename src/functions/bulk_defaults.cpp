@@ -124,8 +124,6 @@ Node *simplified(const SupportRequestSimplify &request, Oid own_oid) {
 
 }  // namespace
 
-}  // namespace shardid
-
 extern "C" {
 
 PG_FUNCTION_INFO_V1(shardid_support);
@@ -133,14 +131,16 @@ PG_FUNCTION_INFO_V1(shardid_support);
 // The planner calls it without an expression, the executor with that of the call.
 Datum shardid_support(PG_FUNCTION_ARGS) {
     if (fcinfo->flinfo->fn_expr != nullptr)
-        return shardid::call_function(fcinfo);
+        return call_function(fcinfo);
 
     auto *request = reinterpret_cast<Node *>(PG_GETARG_POINTER(0));
     Node *result = nullptr;
     if (IsA(request, SupportRequestSimplify))
-        result = shardid::simplified(*reinterpret_cast<SupportRequestSimplify *>(request),
-                                     fcinfo->flinfo->fn_oid);
+        result = simplified(*reinterpret_cast<SupportRequestSimplify *>(request),
+                            fcinfo->flinfo->fn_oid);
     PG_RETURN_POINTER(result);
 }
 
 }  // extern "C"
+
+}  // namespace shardid

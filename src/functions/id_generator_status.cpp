@@ -103,27 +103,27 @@ void describe_outlook(uint64 last, const Layout &layout, TimestampTz clock, Datu
 
 }  // namespace
 
-}  // namespace shardid
-
 extern "C" {
 
 PG_FUNCTION_INFO_V1(shardid_id_generator_status);
 
 Datum shardid_id_generator_status(PG_FUNCTION_ARGS) {
-    const shardid::Layout layout =
-        shardid::checked_layout(PG_GETARG_TIMESTAMPTZ(1), PG_GETARG_INT32(2), PG_GETARG_INT32(3));
+    const Layout layout =
+        checked_layout(PG_GETARG_TIMESTAMPTZ(1), PG_GETARG_INT32(2), PG_GETARG_INT32(3));
     bool is_permanent;
-    const shardid::Position position = shardid::read_position_of(PG_GETARG_OID(0), &is_permanent);
+    const Position position = read_position_of(PG_GETARG_OID(0), &is_permanent);
     const TimestampTz clock = GetCurrentTimestamp();
 
-    Datum values[shardid::columns] = {};
-    bool nulls[shardid::columns] = {};
-    shardid::describe_last(position, layout, clock, values, nulls);
-    values[shardid::logged_to] = TimestampTzGetDatum(
-        shardid::start_of(layout.epoch_us, shardid::tick_time(layout.widths, position.logged_to)));
-    nulls[shardid::logged_to] = !is_permanent || !position.is_called;
-    shardid::describe_outlook(position.last_tick, layout, clock, values);
-    PG_RETURN_DATUM(shardid::make_row(fcinfo, values, nulls));
+    Datum values[columns] = {};
+    bool nulls[columns] = {};
+    describe_last(position, layout, clock, values, nulls);
+    values[logged_to] = TimestampTzGetDatum(
+        start_of(layout.epoch_us, tick_time(layout.widths, position.logged_to)));
+    nulls[logged_to] = !is_permanent || !position.is_called;
+    describe_outlook(position.last_tick, layout, clock, values);
+    PG_RETURN_DATUM(make_row(fcinfo, values, nulls));
 }
 
 }  // extern "C"
+
+}  // namespace shardid

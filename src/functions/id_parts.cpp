@@ -46,8 +46,6 @@ uint64 id_argument(FunctionCallInfo fcinfo) {
 
 }  // namespace
 
-}  // namespace shardid
-
 extern "C" {
 
 PG_FUNCTION_INFO_V1(shardid_id_timestamp);
@@ -57,37 +55,39 @@ PG_FUNCTION_INFO_V1(shardid_id_parts);
 PG_FUNCTION_INFO_V1(shardid_id_lower_bound);
 
 Datum shardid_id_timestamp(PG_FUNCTION_ARGS) {
-    const shardid::Layout layout =
-        shardid::checked_layout(PG_GETARG_TIMESTAMPTZ(1), PG_GETARG_INT32(2), PG_GETARG_INT32(3));
-    PG_RETURN_TIMESTAMPTZ(shardid::timestamp_of(shardid::id_argument(fcinfo), layout));
+    const Layout layout =
+        checked_layout(PG_GETARG_TIMESTAMPTZ(1), PG_GETARG_INT32(2), PG_GETARG_INT32(3));
+    PG_RETURN_TIMESTAMPTZ(timestamp_of(id_argument(fcinfo), layout));
 }
 
 Datum shardid_id_shard(PG_FUNCTION_ARGS) {
-    const shardid::Widths widths = shardid::checked_widths(PG_GETARG_INT32(1), PG_GETARG_INT32(2));
-    PG_RETURN_INT32(static_cast<int32>(shardid::id_shard(widths, shardid::id_argument(fcinfo))));
+    const Widths widths = checked_widths(PG_GETARG_INT32(1), PG_GETARG_INT32(2));
+    PG_RETURN_INT32(static_cast<int32>(id_shard(widths, id_argument(fcinfo))));
 }
 
 Datum shardid_id_sequence(PG_FUNCTION_ARGS) {
-    const shardid::Widths widths = shardid::checked_widths(0, PG_GETARG_INT32(1));
-    PG_RETURN_INT32(static_cast<int32>(shardid::id_sequence(widths, shardid::id_argument(fcinfo))));
+    const Widths widths = checked_widths(0, PG_GETARG_INT32(1));
+    PG_RETURN_INT32(static_cast<int32>(id_sequence(widths, id_argument(fcinfo))));
 }
 
 Datum shardid_id_parts(PG_FUNCTION_ARGS) {
-    const shardid::Layout layout =
-        shardid::checked_layout(PG_GETARG_TIMESTAMPTZ(1), PG_GETARG_INT32(2), PG_GETARG_INT32(3));
-    const uint64 id = shardid::id_argument(fcinfo);
-    Datum values[shardid::id_parts_columns] = {
-        TimestampTzGetDatum(shardid::timestamp_of(id, layout)),
-        Int32GetDatum(static_cast<int32>(shardid::id_shard(layout.widths, id))),
-        Int32GetDatum(static_cast<int32>(shardid::id_sequence(layout.widths, id)))};
-    bool nulls[shardid::id_parts_columns] = {};
-    PG_RETURN_DATUM(shardid::make_row(fcinfo, values, nulls));
+    const Layout layout =
+        checked_layout(PG_GETARG_TIMESTAMPTZ(1), PG_GETARG_INT32(2), PG_GETARG_INT32(3));
+    const uint64 id = id_argument(fcinfo);
+    Datum values[id_parts_columns] = {
+        TimestampTzGetDatum(timestamp_of(id, layout)),
+        Int32GetDatum(static_cast<int32>(id_shard(layout.widths, id))),
+        Int32GetDatum(static_cast<int32>(id_sequence(layout.widths, id)))};
+    bool nulls[id_parts_columns] = {};
+    PG_RETURN_DATUM(make_row(fcinfo, values, nulls));
 }
 
 Datum shardid_id_lower_bound(PG_FUNCTION_ARGS) {
-    const shardid::Layout layout =
-        shardid::checked_layout(PG_GETARG_TIMESTAMPTZ(1), PG_GETARG_INT32(2), PG_GETARG_INT32(3));
-    PG_RETURN_INT64(static_cast<int64>(shardid::lower_bound(PG_GETARG_TIMESTAMPTZ(0), layout)));
+    const Layout layout =
+        checked_layout(PG_GETARG_TIMESTAMPTZ(1), PG_GETARG_INT32(2), PG_GETARG_INT32(3));
+    PG_RETURN_INT64(static_cast<int64>(lower_bound(PG_GETARG_TIMESTAMPTZ(0), layout)));
 }
 
 }  // extern "C"
+
+}  // namespace shardid

@@ -36,8 +36,6 @@ namespace {
 
 }  // namespace
 
-}  // namespace shardid
-
 extern "C" {
 
 PG_FUNCTION_INFO_V1(shardid_id_to_text);
@@ -45,17 +43,18 @@ PG_FUNCTION_INFO_V1(shardid_id_from_text);
 
 // ASCII is the same in every server encoding.
 Datum shardid_id_to_text(PG_FUNCTION_ARGS) {
-    const shardid::Base32Text text = shardid::base32_of(static_cast<uint64>(PG_GETARG_INT64(0)));
-    PG_RETURN_TEXT_P(cstring_to_text_with_len(text.character, shardid::base32_size));
+    const Base32Text text = base32_of(static_cast<uint64>(PG_GETARG_INT64(0)));
+    PG_RETURN_TEXT_P(cstring_to_text_with_len(text.character, base32_size));
 }
 
 Datum shardid_id_from_text(PG_FUNCTION_ARGS) {
     const text *argument = PG_GETARG_TEXT_PP(0);
-    const shardid::Base32Reading reading =
-        shardid::read_base32(VARDATA_ANY(argument), VARSIZE_ANY_EXHDR(argument));
-    if (unlikely(reading.fault != shardid::Base32Fault::none))
-        shardid::refuse_text(argument, reading);
+    const Base32Reading reading = read_base32(VARDATA_ANY(argument), VARSIZE_ANY_EXHDR(argument));
+    if (unlikely(reading.fault != Base32Fault::none))
+        refuse_text(argument, reading);
     PG_RETURN_INT64(static_cast<int64>(reading.number));
 }
 
 }  // extern "C"
+
+}  // namespace shardid

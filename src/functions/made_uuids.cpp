@@ -54,8 +54,6 @@ void renew(Oid sequence, TimestampTz epoch) {
 
 }  // namespace
 
-}  // namespace shardid
-
 extern "C" {
 
 PG_FUNCTION_INFO_V1(shardid_uuid_v1);
@@ -63,31 +61,27 @@ PG_FUNCTION_INFO_V1(shardid_objectid);
 PG_FUNCTION_INFO_V1(shardid_renew_identity);
 
 Datum shardid_uuid_v1(FunctionCallInfo /*fcinfo*/) {
-    shardid::Generator &generator =
-        shardid::use_generator(shardid::own_sequence(shardid::uuid_sequence), "uuid_v1()");
-    const uint64 timestamp = shardid::draw<shardid::UuidTicks>(generator, shardid::uuid_epoch_us);
-    const shardid::UuidIdentity identity = shardid::uuid_identity_of(
-        shardid::seed_of(generator.known.binding), GetSystemIdentifier(), MyDatabaseId);
-    return shardid::uuid_datum(
-        shardid::pack_uuid_v1({timestamp, identity.clock_seq, identity.node}));
+    Generator &generator = use_generator(own_sequence(uuid_sequence), "uuid_v1()");
+    const uint64 timestamp = draw<UuidTicks>(generator, uuid_epoch_us);
+    const UuidIdentity identity =
+        uuid_identity_of(seed_of(generator.known.binding), GetSystemIdentifier(), MyDatabaseId);
+    return uuid_datum(pack_uuid_v1({timestamp, identity.clock_seq, identity.node}));
 }
 
 Datum shardid_objectid(FunctionCallInfo /*fcinfo*/) {
-    shardid::Generator &generator =
-        shardid::use_generator(shardid::own_sequence(shardid::objectid_sequence), "objectid()");
-    const uint64 tick = shardid::draw<shardid::ObjectIdTicks>(generator, shardid::unix_epoch_us);
-    const uint64 process =
-        shardid::own_bits(shardid::seed_of(generator.known.binding), GetSystemIdentifier(),
-                          MyDatabaseId, shardid::objectid_process_bits);
-    return shardid::objectid_datum(shardid::objectid_of_tick(tick, process));
+    Generator &generator = use_generator(own_sequence(objectid_sequence), "objectid()");
+    const uint64 tick = draw<ObjectIdTicks>(generator, unix_epoch_us);
+    const uint64 process = own_bits(seed_of(generator.known.binding), GetSystemIdentifier(),
+                                    MyDatabaseId, objectid_process_bits);
+    return objectid_datum(objectid_of_tick(tick, process));
 }
 
 Datum shardid_renew_identity(FunctionCallInfo /*fcinfo*/) {
-    shardid::renew<shardid::UuidTicks>(shardid::own_sequence(shardid::uuid_sequence),
-                                       shardid::uuid_epoch_us);
-    shardid::renew<shardid::ObjectIdTicks>(shardid::own_sequence(shardid::objectid_sequence),
-                                           shardid::unix_epoch_us);
+    renew<UuidTicks>(own_sequence(uuid_sequence), uuid_epoch_us);
+    renew<ObjectIdTicks>(own_sequence(objectid_sequence), unix_epoch_us);
     PG_RETURN_VOID();
 }
 
 }  // extern "C"
+
+}  // namespace shardid

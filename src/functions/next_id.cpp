@@ -47,29 +47,25 @@ int32 configured_shard() {
 
 }  // namespace
 
-}  // namespace shardid
-
 extern "C" {
 
 PG_FUNCTION_INFO_V1(shardid_next_id);
 PG_FUNCTION_INFO_V1(shardid_next_id_of_set_shard);
 
 Datum shardid_next_id(PG_FUNCTION_ARGS) {
-    const shardid::Layout layout{{PG_GETARG_INT32(3), PG_GETARG_INT32(4)},
-                                 PG_GETARG_TIMESTAMPTZ(2)};
-    shardid::Generator &generator =
-        shardid::use_generator(PG_GETARG_OID(1), shardid::function_name);
-    return shardid::next_id(generator, PG_GETARG_INT32(0), layout);
+    const Layout layout{{PG_GETARG_INT32(3), PG_GETARG_INT32(4)}, PG_GETARG_TIMESTAMPTZ(2)};
+    Generator &generator = use_generator(PG_GETARG_OID(1), function_name);
+    return next_id(generator, PG_GETARG_INT32(0), layout);
 }
 
 // The generator is looked at before the setting: a shard of type bigint, which SQL takes for a
 // regclass, then gets the error that says so.
 Datum shardid_next_id_of_set_shard(PG_FUNCTION_ARGS) {
-    const shardid::Layout layout{{PG_GETARG_INT32(2), PG_GETARG_INT32(3)},
-                                 PG_GETARG_TIMESTAMPTZ(1)};
-    shardid::Generator &generator =
-        shardid::use_generator(PG_GETARG_OID(0), shardid::function_name);
-    return shardid::next_id(generator, shardid::configured_shard(), layout);
+    const Layout layout{{PG_GETARG_INT32(2), PG_GETARG_INT32(3)}, PG_GETARG_TIMESTAMPTZ(1)};
+    Generator &generator = use_generator(PG_GETARG_OID(0), function_name);
+    return next_id(generator, configured_shard(), layout);
 }
 
 }  // extern "C"
+
+}  // namespace shardid

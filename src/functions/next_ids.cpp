@@ -52,8 +52,6 @@ int64 give_one(Run &run) {
 
 }  // namespace
 
-}  // namespace shardid
-
 extern "C" {
 
 PG_FUNCTION_INFO_V1(shardid_next_ids);
@@ -63,19 +61,20 @@ PG_FUNCTION_INFO_V1(shardid_next_ids);
 Datum shardid_next_ids(PG_FUNCTION_ARGS) {
     if (SRF_IS_FIRSTCALL()) {
         FuncCallContext *first = SRF_FIRSTCALL_INIT();
-        first->user_fctx = shardid::begin_run(fcinfo, first->multi_call_memory_ctx);
+        first->user_fctx = begin_run(fcinfo, first->multi_call_memory_ctx);
     }
     FuncCallContext *context = SRF_PERCALL_SETUP();
-    auto &run = *static_cast<shardid::Run *>(context->user_fctx);
-    shardid::Generator &generator =
-        shardid::use_generator(PG_GETARG_OID(2), shardid::function_name);
+    auto &run = *static_cast<Run *>(context->user_fctx);
+    Generator &generator = use_generator(PG_GETARG_OID(2), function_name);
 
     if (run.drawn.count == 0) {
         if (run.undrawn == 0)
             SRF_RETURN_DONE(context);
-        shardid::draw_more(run, generator);
+        draw_more(run, generator);
     }
-    SRF_RETURN_NEXT(context, Int64GetDatum(shardid::give_one(run)));
+    SRF_RETURN_NEXT(context, Int64GetDatum(give_one(run)));
 }
 
 }  // extern "C"
+
+}  // namespace shardid

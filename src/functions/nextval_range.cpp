@@ -108,21 +108,21 @@ Range take(Relation relation, uint64 count) {
 
 }  // namespace
 
-}  // namespace shardid
-
 extern "C" {
 
 PG_FUNCTION_INFO_V1(shardid_nextval_range);
 
 Datum shardid_nextval_range(PG_FUNCTION_ARGS) {
-    const uint64 count = shardid::checked_count(PG_GETARG_INT64(1));
-    Relation relation = shardid::open_for_nextval(PG_GETARG_OID(0), count);
-    const shardid::Range range = shardid::take(relation, count);
+    const uint64 count = checked_count(PG_GETARG_INT64(1));
+    Relation relation = open_for_nextval(PG_GETARG_OID(0), count);
+    const Range range = take(relation, count);
     relation_close(relation, NoLock);
 
-    Datum values[shardid::range_columns] = {Int64GetDatum(range.first), Int64GetDatum(range.last)};
-    bool nulls[shardid::range_columns] = {};
-    PG_RETURN_DATUM(shardid::make_row(fcinfo, values, nulls));
+    Datum values[range_columns] = {Int64GetDatum(range.first), Int64GetDatum(range.last)};
+    bool nulls[range_columns] = {};
+    PG_RETURN_DATUM(make_row(fcinfo, values, nulls));
 }
 
 }  // extern "C"
+
+}  // namespace shardid

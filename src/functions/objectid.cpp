@@ -40,27 +40,24 @@ ObjectIdBytes checked_objectid(const bytea *value) {
 
 }  // namespace
 
-}  // namespace shardid
-
 extern "C" {
 
 PG_FUNCTION_INFO_V1(shardid_objectid_from);
 PG_FUNCTION_INFO_V1(shardid_objectid_timestamp);
 
 Datum shardid_objectid_from(PG_FUNCTION_ARGS) {
-    const uint64 machine =
-        shardid::checked_part(PG_GETARG_INT32(1), shardid::objectid_machine_bits, "machine");
-    const uint64 pid = shardid::checked_part(PG_GETARG_INT32(2), shardid::objectid_pid_bits, "pid");
-    const uint64 counter =
-        shardid::checked_part(PG_GETARG_INT32(3), shardid::objectid_counter_bits, "counter");
-    return shardid::objectid_datum({shardid::checked_seconds(PG_GETARG_TIMESTAMPTZ(0)),
-                                    machine << shardid::objectid_pid_bits | pid, counter});
+    const uint64 machine = checked_part(PG_GETARG_INT32(1), objectid_machine_bits, "machine");
+    const uint64 pid = checked_part(PG_GETARG_INT32(2), objectid_pid_bits, "pid");
+    const uint64 counter = checked_part(PG_GETARG_INT32(3), objectid_counter_bits, "counter");
+    return objectid_datum(
+        {checked_seconds(PG_GETARG_TIMESTAMPTZ(0)), machine << objectid_pid_bits | pid, counter});
 }
 
 Datum shardid_objectid_timestamp(PG_FUNCTION_ARGS) {
     const bytea *value = PG_GETARG_BYTEA_PP(0);
-    PG_RETURN_TIMESTAMPTZ(shardid::us_of_objectid(
-        shardid::unpack_objectid(shardid::checked_objectid(value)).seconds));
+    PG_RETURN_TIMESTAMPTZ(us_of_objectid(unpack_objectid(checked_objectid(value)).seconds));
 }
 
 }  // extern "C"
+
+}  // namespace shardid

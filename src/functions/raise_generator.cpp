@@ -57,24 +57,23 @@ void check_lead(const Layout &layout, uint64 tick) {
 
 }  // namespace
 
-}  // namespace shardid
-
 extern "C" {
 
 PG_FUNCTION_INFO_V1(shardid_raise_generator);
 
 Datum shardid_raise_generator(PG_FUNCTION_ARGS) {
-    const shardid::Layout layout =
-        shardid::checked_layout(PG_GETARG_TIMESTAMPTZ(2), PG_GETARG_INT32(3), PG_GETARG_INT32(4));
-    const uint64 tick = shardid::last_tick_of_ms(layout.widths, PG_GETARG_INT64(1));
-    shardid::Generator &generator =
-        shardid::use_generator(PG_GETARG_OID(0), shardid::function_name);
-    shardid::check_update(generator);
-    shardid::check_max_value(generator, shardid::max_tick(layout.widths));
-    shardid::check_lead(layout, tick);
+    const Layout layout =
+        checked_layout(PG_GETARG_TIMESTAMPTZ(2), PG_GETARG_INT32(3), PG_GETARG_INT32(4));
+    const uint64 tick = last_tick_of_ms(layout.widths, PG_GETARG_INT64(1));
+    Generator &generator = use_generator(PG_GETARG_OID(0), function_name);
+    check_update(generator);
+    check_max_value(generator, max_tick(layout.widths));
+    check_lead(layout, tick);
 
-    const uint64 last = shardid::raise(generator, layout, tick);
-    return Int64GetDatum(static_cast<int64>(shardid::pack_id(layout.widths, 0, last + 1)));
+    const uint64 last = raise(generator, layout, tick);
+    return Int64GetDatum(static_cast<int64>(pack_id(layout.widths, 0, last + 1)));
 }
 
 }  // extern "C"
+
+}  // namespace shardid

@@ -70,8 +70,6 @@ int64 gathered(uint64 number, int digits) {
 
 }  // namespace
 
-}  // namespace shardid
-
 extern "C" {
 
 PG_FUNCTION_INFO_V1(shardid_scatter_digits);
@@ -80,27 +78,27 @@ PG_FUNCTION_INFO_V1(shardid_scatter_bits);
 PG_FUNCTION_INFO_V1(shardid_gather_bits);
 
 Datum shardid_scatter_digits(PG_FUNCTION_ARGS) {
-    const int digits = shardid::checked_digits(PG_GETARG_INT32(1));
-    PG_RETURN_INT64(
-        shardid::scattered(shardid::checked_id_to_move(PG_GETARG_INT64(0), digits), digits));
+    const int digits = checked_digits(PG_GETARG_INT32(1));
+    PG_RETURN_INT64(scattered(checked_id_to_move(PG_GETARG_INT64(0), digits), digits));
 }
 
 Datum shardid_gather_digits(PG_FUNCTION_ARGS) {
-    const int digits = shardid::checked_digits(PG_GETARG_INT32(1));
-    PG_RETURN_INT64(
-        shardid::gathered(shardid::checked_id_to_move(PG_GETARG_INT64(0), digits), digits));
+    const int digits = checked_digits(PG_GETARG_INT32(1));
+    PG_RETURN_INT64(gathered(checked_id_to_move(PG_GETARG_INT64(0), digits), digits));
 }
 
 Datum shardid_scatter_bits(PG_FUNCTION_ARGS) {
-    const int bits = shardid::checked_bits(PG_GETARG_INT32(1));
-    const uint64 id = shardid::checked_id(PG_GETARG_INT64(0));
-    PG_RETURN_INT64(static_cast<int64>(shardid::scatter_bits(id, bits)));
+    const int bits = checked_bits(PG_GETARG_INT32(1));
+    const uint64 id = checked_id(PG_GETARG_INT64(0));
+    PG_RETURN_INT64(static_cast<int64>(scatter_bits(id, bits)));
 }
 
 Datum shardid_gather_bits(PG_FUNCTION_ARGS) {
-    const int bits = shardid::checked_bits(PG_GETARG_INT32(1));
-    const uint64 id = shardid::checked_id(PG_GETARG_INT64(0));
-    PG_RETURN_INT64(static_cast<int64>(shardid::gather_bits(id, bits)));
+    const int bits = checked_bits(PG_GETARG_INT32(1));
+    const uint64 id = checked_id(PG_GETARG_INT64(0));
+    PG_RETURN_INT64(static_cast<int64>(gather_bits(id, bits)));
 }
 
 }  // extern "C"
+
+}  // namespace shardid

@@ -64,8 +64,6 @@ Datum v6_datum(const UuidParts &parts) {
 
 }  // namespace
 
-}  // namespace shardid
-
 extern "C" {
 
 PG_FUNCTION_INFO_V1(shardid_uuid_v1_from);
@@ -82,51 +80,53 @@ PG_FUNCTION_INFO_V1(shardid_uuid_v6_node);
 PG_FUNCTION_INFO_V1(shardid_uuid_v6_to_v1);
 
 Datum shardid_uuid_v1_from(PG_FUNCTION_ARGS) {
-    return shardid::uuid_datum(shardid::pack_uuid_v1(shardid::checked_parts(fcinfo, 1)));
+    return uuid_datum(pack_uuid_v1(checked_parts(fcinfo, 1)));
 }
 
 Datum shardid_uuid_v1_timestamp(PG_FUNCTION_ARGS) {
-    return shardid::show_uuid<shardid::read_v1, shardid::timestamp_datum>(fcinfo);
+    return show_uuid<read_v1, timestamp_datum>(fcinfo);
 }
 
 Datum shardid_uuid_v1_hundred_ns(PG_FUNCTION_ARGS) {
-    return shardid::show_uuid<shardid::read_v1, shardid::hundred_ns_datum>(fcinfo);
+    return show_uuid<read_v1, hundred_ns_datum>(fcinfo);
 }
 
 Datum shardid_uuid_v1_clock_seq(PG_FUNCTION_ARGS) {
-    return shardid::show_uuid<shardid::read_v1, shardid::clock_seq_datum>(fcinfo);
+    return show_uuid<read_v1, clock_seq_datum>(fcinfo);
 }
 
 Datum shardid_uuid_v1_node(PG_FUNCTION_ARGS) {
-    return shardid::show_uuid<shardid::read_v1, shardid::node_datum>(fcinfo);
+    return show_uuid<read_v1, node_datum>(fcinfo);
 }
 
 Datum shardid_uuid_v1_to_v6(PG_FUNCTION_ARGS) {
-    return shardid::show_uuid<shardid::read_v1, shardid::v6_datum>(fcinfo);
+    return show_uuid<read_v1, v6_datum>(fcinfo);
 }
 
 Datum shardid_uuid_v6_from(PG_FUNCTION_ARGS) {
-    return shardid::uuid_datum(shardid::pack_uuid_v6(shardid::checked_parts(fcinfo, 6)));
+    return uuid_datum(pack_uuid_v6(checked_parts(fcinfo, 6)));
 }
 
 Datum shardid_uuid_v6_timestamp(PG_FUNCTION_ARGS) {
-    return shardid::show_uuid<shardid::read_v6, shardid::timestamp_datum>(fcinfo);
+    return show_uuid<read_v6, timestamp_datum>(fcinfo);
 }
 
 Datum shardid_uuid_v6_hundred_ns(PG_FUNCTION_ARGS) {
-    return shardid::show_uuid<shardid::read_v6, shardid::hundred_ns_datum>(fcinfo);
+    return show_uuid<read_v6, hundred_ns_datum>(fcinfo);
 }
 
 Datum shardid_uuid_v6_clock_seq(PG_FUNCTION_ARGS) {
-    return shardid::show_uuid<shardid::read_v6, shardid::clock_seq_datum>(fcinfo);
+    return show_uuid<read_v6, clock_seq_datum>(fcinfo);
 }
 
 Datum shardid_uuid_v6_node(PG_FUNCTION_ARGS) {
-    return shardid::show_uuid<shardid::read_v6, shardid::node_datum>(fcinfo);
+    return show_uuid<read_v6, node_datum>(fcinfo);
 }
 
 Datum shardid_uuid_v6_to_v1(PG_FUNCTION_ARGS) {
-    return shardid::show_uuid<shardid::read_v6, shardid::v1_datum>(fcinfo);
+    return show_uuid<read_v6, v1_datum>(fcinfo);
 }
 
 }  // extern "C"
+
+}  // namespace shardid

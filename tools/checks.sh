@@ -30,13 +30,20 @@ compiles_with() {
     done
 }
 
-# What the library asks of others must be in the server or libc: nothing of libstdc++. Every object
-# name it gives must be an entry point or PostgreSQL's own.
+# The C functions that the SQL script names.
+entry_points() {
+    sed -nE "s/.*'MODULE_PATHNAME', '([a-z0-9_]+)'.*/\1/p" shardid--*.sql
+}
+
+# What the library asks of others must be in the server or libc: nothing of libstdc++. What it gives under
+# a name of C is what SQL calls, and what PostgreSQL looks for.
 symbols_are_clean() {
     local library stray
     library=$(find "$SANDBOX/inst" -name shardid.so)
     stray=$(nm -D -u "$library" | grep -E ' (_Z|__cxa_)' | grep -v ' w __cxa_finalize')
-    [[ -z $stray ]] || { echo "$stray"; false; }
+    [[ -z $stray ]] || { echo "$stray"; return 1; }
+    diff <(nm -D --defined-only "$library" | awk '$3 !~ /^_Z/ { print $3 }' | sort) \
+        <({ entry_points; entry_points | sed 's/^/pg_finfo_/'; echo Pg_magic_func; echo _PG_init; } | sort -u)
 }
 
 # The tripwire of the pure headers: each compiles alone, none after PostgreSQL's.

@@ -23,7 +23,7 @@ compiles_with() {
     local compiler=$1 includes source
     shift
     includes=$("$PG_CONFIG" --includedir-server)
-    for source in src/*.cpp src/*/*.cpp; do
+    for source in src/*.cpp src/*/*.cpp test/unit/*_proof.cpp; do
         "$compiler" -std=c++20 -fno-exceptions -fno-rtti -fno-threadsafe-statics -O2 -fPIC \
             -Wall -Wextra -Werror -Isrc "$@" -isystem "$includes" \
             -S "$source" -o /dev/null || return 1

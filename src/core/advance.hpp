@@ -143,91 +143,13 @@ constexpr std::int64_t sleep_us(const Vigil &vigil, std::int64_t epoch_us, std::
     return moved > 0 && moved < step ? step - moved : step;
 }
 
-namespace advance_proof {
-
-constexpr Widths l = instagram_widths;
-
-constexpr std::uint64_t tick(std::uint64_t time, std::uint64_t sequence) {
-    return make_tick(l, time, sequence);
-}
-
-constexpr bool draws(Advance a, std::uint64_t tick) {
-    return a.verdict == Verdict::draw && a.tick == tick;
-}
-
-static_assert(first_sequence_range(l) == 256 && first_sequence_range({10, 2}) == 1 &&
-              first_sequence_range({10, 1}) == 1 && first_sequence_range({10, 0}) == 1);
-// A later clock: the clock's time, the next number modulo 256.
-static_assert(draws(advance(l, tick(5, 7), 6), tick(6, 8)));
-static_assert(draws(advance(l, tick(5, 255), 6), tick(6, 0)));
-static_assert(draws(advance(l, tick(5, 1023), 900), tick(900, 0)));
-// The same or an earlier clock: the same time, the next number.
-static_assert(draws(advance(l, tick(5, 7), 5), tick(5, 8)));
-static_assert(draws(advance(l, tick(5, 7), 4), tick(5, 8)));
-static_assert(draws(advance(l, tick(5, 255), 5), tick(5, 256)));
-// Used up: wait, and after waiting step one time on, or to the clock if that is later.
-static_assert(advance(l, tick(5, 1023), 5).verdict == Verdict::wait);
-static_assert(draws(advance(l, tick(5, 1023), 5, 6), tick(6, 0)));
-static_assert(draws(advance(l, tick(5, 1023), 9, 6), tick(9, 0)));
-// Another caller stepped first: what was earned by waiting is worth nothing any more.
-static_assert(draws(advance(l, tick(6, 3), 5, 6), tick(6, 4)));
-// Borrowed: only where the time is used up, one time at once, and no further than allowed.
-static_assert(draws(advance_or_borrow(l, tick(5, 1022), 5, 9), tick(5, 1023)) &&
-              draws(advance_or_borrow(l, tick(5, 1023), 5, 9), tick(6, 0)) &&
-              draws(advance_or_borrow(l, tick(5, 1023), 9, 9), tick(9, 0)));
-static_assert(draws(advance_or_borrow(l, tick(13, 1023), 5, 9), tick(14, 0)) &&
-              advance_or_borrow(l, tick(14, 1023), 5, 9).verdict == Verdict::wait &&
-              draws(advance_or_borrow(l, tick(14, 1023), 6, 9), tick(15, 0)));
-static_assert(advance_or_borrow(l, tick(5, 1023), 5, 0).verdict == Verdict::wait &&
-              draws(advance_or_borrow(l, tick(5, 1023), 5, 1), tick(6, 0)) &&
-              draws(advance_or_borrow(l, tick(5, 1023), 0, UINT64_MAX), tick(6, 0)));
-// The end of the field.
-static_assert(draws(advance(l, tick(5, 7), max_time(l)), tick(max_time(l), 8)));
-static_assert(advance(l, tick(5, 7), max_time(l) + 1).verdict == Verdict::ended);
-static_assert(advance(l, max_tick(l), 5).verdict == Verdict::ended);
-static_assert(advance_or_borrow(l, max_tick(l), max_time(l), UINT64_MAX).verdict == Verdict::ended);
-static_assert(advance({0, 10}, INT64_MAX, 5).verdict == Verdict::ended);
-// One number a millisecond.
-static_assert(draws(advance({10, 0}, 5, 6), 6));
-static_assert(advance({10, 0}, 5, 5).verdict == Verdict::wait);
-
-// A recipe's small last value, and a young epoch that would fit any; a generator that was restored.
-static_assert(is_jump(l, 5001, tick(480000000000, 0)) && is_jump(l, tick(900, 0), tick(1000, 0)));
-static_assert(!is_jump(l, tick(470000000000, 9), tick(480000000000, 0)));
-static_assert(is_jump(l, tick(86399999, 0), tick(86399999, 1)) &&
-              !is_jump(l, tick(86399999, 0), tick(86400000, 0)));
-
-static_assert(!ends_soon(l, tick(max_time(l) - 31536000000, 0)) &&
-              ends_soon(l, tick(max_time(l) - 31535999999, 0)) && ends_soon(l, max_tick(l)));
-
-// Many at once: never into the next time, whatever is wanted.
-static_assert(further_ticks(l, tick(5, 7), 0) == 0 && further_ticks(l, tick(5, 7), 9) == 9);
-static_assert(further_ticks(l, tick(5, 7), 1016) == 1016 &&
-              further_ticks(l, tick(5, 7), 1017) == 1016 &&
-              further_ticks(l, tick(5, 0), UINT64_MAX) == 1023);
-static_assert(further_ticks(l, tick(5, 1023), 9) == 0 && further_ticks({10, 0}, 5, 9) == 0);
-static_assert(tick_time(l, tick(5, 7) + further_ticks(l, tick(5, 7), UINT64_MAX)) == 5);
-static_assert(advance(l, tick(5, 7) + further_ticks(l, tick(5, 7), UINT64_MAX), 5).verdict ==
+// A later clock: its time, and the next number modulo 256. The same or an earlier clock: the same
+// time and the next number, until they are used up.
+static_assert(advance(instagram_widths, make_tick(instagram_widths, 5, 1023), 6).tick ==
+              make_tick(instagram_widths, 6, 0));
+static_assert(advance(instagram_widths, make_tick(instagram_widths, 5, 7), 4).tick ==
+              make_tick(instagram_widths, 5, 8));
+static_assert(advance(instagram_widths, make_tick(instagram_widths, 5, 1023), 5).verdict ==
               Verdict::wait);
-static_assert(further_ticks(l, max_tick(l), 9) == 0);
-
-constexpr Vigil v = begin_vigil(5, 5400);
-static_assert(!may_step(v, 5400, 999) && may_step(v, 5400, 1000));
-static_assert(may_step(v, 4000, 1000) && may_step(v, 6400, 1000));
-static_assert(!may_step(v, 5900, 1000) && !may_step(v, 5900, 50000));
-static_assert(sleep_us(v, 0, 5400) == 600 && sleep_us(v, 0, 5000) == 1000);
-constexpr Vigil ahead = begin_vigil(9, 5400);
-static_assert(sleep_us(ahead, 0, 5400) == 1000 && sleep_us(ahead, 0, 5900) == 500 &&
-              sleep_us(ahead, 0, 2000) == 1000);
-// Set back in the middle of a wait: a millisecond from there is enough.
-constexpr Vigil set_back = look_again(ahead, 2000);
-static_assert(!may_step(set_back, 2900, 1900) && may_step(set_back, 3000, 2000));
-// Steps of another length.
-constexpr Vigil short_one = begin_vigil(5, 5, 1);
-static_assert(sleep_us(short_one, 0, 5) == 1 && sleep_us(short_one, 0, 2) == 1);
-static_assert(!may_step(short_one, 5, 0) && may_step(short_one, 5, 1));
-static_assert(ms_of_times(l, 7) == 7 && ticks_of_ms(l, 1000) == 1024000);
-
-}  // namespace advance_proof
 
 }  // namespace shardid

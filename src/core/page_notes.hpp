@@ -57,30 +57,9 @@ constexpr bool is_mention_due(PageNotes notes, std::uint64_t second) {
 // round in less than this.
 inline constexpr std::int64_t takings_last_us = INT64_C(200) * 1000;
 
-namespace page_notes_proof {
-
-constexpr bool survives(PageNotes notes) {
-    return notes_of(offset_of(notes)) == notes;
-}
-
 static_assert(notes_of(offset_without_notes) == PageNotes{0, 0});
-static_assert(survives({0, 0}) && survives({511, 63}) && survives({511, 0}) && survives({0, 63}));
+static_assert(notes_of(offset_of({511, 63})) == PageNotes{511, 63});
 // Below the offsets that mean something to the heap: SpecTokenOffsetNumber and its like.
 static_assert(offset_of({511, 63}) == 1 << 15);
-static_assert(with_taking({511, 7}) == PageNotes{0, 7} && with_taking({3, 0}) == PageNotes{4, 0});
-
-constexpr std::uint64_t now = 700000000;
-
-constexpr bool is_due_after(std::uint64_t since, std::uint64_t second) {
-    return is_mention_due({5, mention_at(since)}, second);
-}
-
-static_assert(is_mention_due({5, 0}, now));
-static_assert(!is_due_after(now, now) && !is_due_after(now, now + 79) &&
-              !is_due_after(now + 15, now + 79));
-static_assert(is_due_after(now, now + 80) && is_due_after(now + 15, now + 80) &&
-              is_due_after(now, now - 1));
-
-}  // namespace page_notes_proof
 
 }  // namespace shardid

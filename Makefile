@@ -2,8 +2,8 @@ EXTENSION = shardid
 MODULE_big = shardid
 DATA = shardid--1.0.sql
 OBJS = src/module.o \
-       $(addprefix src/engine/, draw.o durable.o generator.o own_sequence.o page_pin.o refusals.o \
-           replaced_storage.o sequence.o sequence_page.o wait.o) \
+       $(addprefix src/engine/, borrow.o draw.o durable.o generator.o known.o own_sequence.o page_pin.o raise.o \
+           refusals.o replaced_storage.o sequence.o sequence_page.o wait.o) \
        $(addprefix src/functions/, arguments.o bulk_defaults.o id_generator_status.o id_parts.o id_to_text.o \
            made_uuids.o next_id.o next_ids.o nextval_range.o objectid.o raise_generator.o row.o scatter.o uuid.o \
            uuid_parts.o)

@@ -1,6 +1,6 @@
-// The rule by which a generator moves from one tick to the next, and the rule for waiting when it
-// cannot. Pure: every caller reads its clock itself and passes what it read. L is a Widths, or a
-// Count (count.hpp).
+// The rule by which a generator advances from one tick to the next. Pure: every caller reads its
+// clock itself and passes what it read. W is what gives a tick its fields: Widths, WorkedWidths, or
+// a Count.
 #include "core/core_only.hpp"
 
 #pragma once
@@ -34,7 +34,7 @@ constexpr std::uint64_t first_sequence_after(Widths widths, std::uint64_t last_t
 }
 
 // The tick after `last`, which is strictly greater, at clock time `now`. `step_to` is the earliest
-// time that the caller may use although the clock is behind it, earned by waiting (see may_step);
+// time that the caller may use although the clock is behind it, earned by waiting (wait.hpp);
 // 0 when nothing was earned.
 template <typename W = Widths>
 constexpr Advance advance(W widths, std::uint64_t last, std::uint64_t now,
@@ -84,6 +84,21 @@ constexpr std::uint64_t ticks_of_ms(W widths, std::uint64_t ms) {
     return make_tick(widths, ms * us_per_ms / static_cast<std::uint64_t>(step_us(widths)), 0);
 }
 
+// The tick so many milliseconds after this one, or the last of all. REQUIRED: tick <= max_tick.
+template <typename W = Widths>
+constexpr std::uint64_t tick_after_ms(W widths, std::uint64_t tick, std::uint64_t ms) {
+    const std::uint64_t room = max_tick(widths) - tick;
+    const std::uint64_t ahead = ticks_of_ms(widths, ms);
+    return tick + (room < ahead ? room : ahead);
+}
+
+// How far the tick's time is ahead of clock time `now`, in whole milliseconds; 0 if it is not.
+template <typename W = Widths>
+constexpr std::uint64_t lead_ms_of(W widths, std::uint64_t tick, std::uint64_t now) {
+    const std::uint64_t time = tick_time(widths, tick);
+    return ms_of_times(widths, time > now ? time - now : 0);
+}
+
 // Whether the first tick of a used sequence, which its storage does not know for a generator, would
 // be a jump that its last value does not account for: to more than twice as far, or by an epoch so
 // young that the last value could double within a day.
@@ -99,48 +114,6 @@ constexpr bool ends_soon(W widths, std::uint64_t tick) {
     constexpr std::uint64_t year_ms = std::uint64_t{365} * 24 * 60 * 60 * 1000;
     const std::uint64_t left = max_drawn_time(widths) - tick_time(widths, tick);
     return ms_of_times(widths, left) < year_ms;
-}
-
-// What a waiting caller remembers: the time it found used up, how long a time lasts, the clock from
-// which it waits for that long, and the clock at its latest look.
-struct Vigil {
-    std::uint64_t used_up_time;
-    std::int64_t step_us;
-    std::int64_t start_clock_us;
-    std::int64_t latest_clock_us;
-};
-
-constexpr Vigil begin_vigil(std::uint64_t used_up_time, std::int64_t clock_us,
-                            std::int64_t step_us = us_per_ms) {
-    return {used_up_time, step_us, clock_us, clock_us};
-}
-
-// The vigil after a further look. If the clock was set back, the wait starts again from there: it
-// may be hours before the clock comes by its old start.
-constexpr Vigil look_again(const Vigil &vigil, std::int64_t clock_us) {
-    return {vigil.used_up_time, vigil.step_us,
-            clock_us < vigil.start_clock_us ? clock_us : vigil.start_clock_us, clock_us};
-}
-
-// Whether the caller may now step past the time it found used up, even if the clock has not. A step
-// must really have passed (waited_us, by a clock that cannot be set); and if the wall clock runs at
-// all, a step of it too, so that a slow clock is not overtaken. A clock that has not moved forward
-// since the latest look stands still or was set back: no use waiting for it.
-constexpr bool may_step(const Vigil &vigil, std::int64_t clock_us, std::int64_t waited_us) {
-    return waited_us >= vigil.step_us &&
-           (clock_us <= vigil.latest_clock_us || clock_us - vigil.start_clock_us >= vigil.step_us);
-}
-
-// How long to sleep before the next look, in (0, step_us]: to the next boundary of a step when the
-// clock is in the time that is used up (or past it), else a step less what the clock has moved
-// during this vigil. REQUIRED: epoch_us <= clock_us.
-constexpr std::int64_t sleep_us(const Vigil &vigil, std::int64_t epoch_us, std::int64_t clock_us) {
-    const std::int64_t step = vigil.step_us;
-    const std::uint64_t now = time_at(epoch_us, clock_us, step);
-    if (now >= vigil.used_up_time)
-        return clock_at(epoch_us, now, step) + step - clock_us;
-    const std::int64_t moved = clock_us - vigil.start_clock_us;
-    return moved > 0 && moved < step ? step - moved : step;
 }
 
 // A later clock: its time, and the next number modulo 256. The same or an earlier clock: the same

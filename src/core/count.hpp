@@ -1,59 +1,59 @@
 // Ticks that are a plain count, without fields of bits: so many numbers in each step of time, one
-// after the other. It is to the rule of advance.hpp what layout.hpp is for ids. Pure arithmetic.
+// after the other. To the rule of advance.hpp a Count is what Widths are for ids. Pure arithmetic.
 #include "core/core_only.hpp"
 
 #pragma once
 
 #include <cstdint>
 
+#include "core/binding.hpp"
+
 namespace shardid {
 
-// tick = time * numbers + number
-template <std::int64_t step, std::uint64_t numbers, std::uint64_t last>
+// tick = time * numbers + number. REQUIRED: step_us > 0, numbers > 0, last_tick <= INT64_MAX.
 struct Count {
-    static_assert(step > 0 && numbers > 0 && last <= INT64_MAX);
+    std::int64_t step_us;
+    std::uint64_t numbers;
+    std::uint64_t last_tick;
 };
 
-template <std::int64_t step, std::uint64_t numbers, std::uint64_t last>
-constexpr std::int64_t step_us(Count<step, numbers, last> /*count*/) {
-    return step;
+// What one of the extension's own sequences counts, since when, and what is made of it.
+struct OwnLayout {
+    Count widths;
+    std::int64_t epoch_us;
+    Kind kind;
+};
+
+constexpr std::int64_t step_us(const Count &count) {
+    return count.step_us;
 }
 
-template <std::int64_t step, std::uint64_t numbers, std::uint64_t last>
-constexpr std::uint64_t max_sequence(Count<step, numbers, last> /*count*/) {
-    return numbers - 1;
+constexpr std::uint64_t max_sequence(const Count &count) {
+    return count.numbers - 1;
 }
 
-template <std::int64_t step, std::uint64_t numbers, std::uint64_t last>
-constexpr std::uint64_t max_tick(Count<step, numbers, last> /*count*/) {
-    return last;
+constexpr std::uint64_t max_tick(const Count &count) {
+    return count.last_tick;
 }
 
-template <std::int64_t step, std::uint64_t numbers, std::uint64_t last>
-constexpr std::uint64_t max_drawn_time(Count<step, numbers, last> /*count*/) {
-    return last / numbers;
+constexpr std::uint64_t max_drawn_time(const Count &count) {
+    return count.last_tick / count.numbers;
 }
 
-template <std::int64_t step, std::uint64_t numbers, std::uint64_t last>
-constexpr std::uint64_t make_tick(Count<step, numbers, last> /*count*/, std::uint64_t time,
-                                  std::uint64_t number) {
-    return time * numbers + number;
+constexpr std::uint64_t make_tick(const Count &count, std::uint64_t time, std::uint64_t number) {
+    return time * count.numbers + number;
 }
 
-template <std::int64_t step, std::uint64_t numbers, std::uint64_t last>
-constexpr std::uint64_t tick_time(Count<step, numbers, last> /*count*/, std::uint64_t tick) {
-    return tick / numbers;
+constexpr std::uint64_t tick_time(const Count &count, std::uint64_t tick) {
+    return tick / count.numbers;
 }
 
-template <std::int64_t step, std::uint64_t numbers, std::uint64_t last>
-constexpr std::uint64_t tick_sequence(Count<step, numbers, last> /*count*/, std::uint64_t tick) {
-    return tick % numbers;
+constexpr std::uint64_t tick_sequence(const Count &count, std::uint64_t tick) {
+    return tick % count.numbers;
 }
 
 // A new time begins at 0: the tick is then the time itself, in the finer unit.
-template <std::int64_t step, std::uint64_t numbers, std::uint64_t last>
-constexpr std::uint64_t first_sequence_after(Count<step, numbers, last> /*count*/,
-                                             std::uint64_t /*last_tick*/) {
+constexpr std::uint64_t first_sequence_after(const Count & /*count*/, std::uint64_t /*last_tick*/) {
     return 0;
 }
 

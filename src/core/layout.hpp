@@ -28,17 +28,14 @@ struct Widths {
     friend constexpr bool operator==(const Widths &, const Widths &) = default;
 };
 
-// What SQL calls a layout. W is Widths, or a Count (count.hpp) in their place. The epoch is in
-// microseconds on PostgreSQL's scale; with Widths it is finite and a whole millisecond.
-template <typename W>
-struct LayoutOf {
-    W widths;
+// What SQL calls a layout. The epoch is in microseconds on PostgreSQL's scale, finite and a whole
+// millisecond.
+struct Layout {
+    Widths widths;
     std::int64_t epoch_us;
 
-    friend constexpr bool operator==(const LayoutOf &, const LayoutOf &) = default;
+    friend constexpr bool operator==(const Layout &, const Layout &) = default;
 };
-
-using Layout = LayoutOf<Widths>;
 
 constexpr bool fits_a_field(int bits) {
     return bits >= 0 && bits <= max_field_bits;

@@ -102,13 +102,12 @@ constexpr std::int64_t us_of_objectid(std::uint64_t seconds) {
 inline constexpr std::uint64_t ms_per_s = us_per_s / us_per_ms;
 inline constexpr std::uint64_t objectids_per_ms =
     (std::uint64_t{1} << objectid_counter_bits) / ms_per_s;
-using ObjectIdTicks =
-    Count<us_per_ms, objectids_per_ms,
-          (std::uint64_t{1} << objectid_seconds_bits) * ms_per_s * objectids_per_ms - 1>;
+inline constexpr Count objectid_ticks{
+    .step_us = us_per_ms,
+    .numbers = objectids_per_ms,
+    .last_tick = (std::uint64_t{1} << objectid_seconds_bits) * ms_per_s * objectids_per_ms - 1};
 
-constexpr Kind drawn_kind(ObjectIdTicks /*ticks*/) {
-    return Kind::objectids;
-}
+inline constexpr OwnLayout objectid_layout{objectid_ticks, unix_epoch_us, Kind::objectids};
 
 // A tick counts on within a second from 0, so the counter is what is left of it.
 constexpr ObjectIdParts objectid_of_tick(std::uint64_t tick, std::uint64_t process) {

@@ -11,10 +11,9 @@
 
 namespace shardid {
 
-using UuidTicks = Count<1, hundred_ns_per_us, max_uuid_timestamp>;
+inline constexpr Count uuid_ticks{
+    .step_us = 1, .numbers = hundred_ns_per_us, .last_tick = max_uuid_timestamp};
 
-constexpr Kind drawn_kind(UuidTicks /*ticks*/) {
-    return Kind::uuids;
-}
+inline constexpr OwnLayout uuid_layout{uuid_ticks, uuid_epoch_us, Kind::uuids};
 
 }  // namespace shardid

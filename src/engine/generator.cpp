@@ -1,6 +1,5 @@
 #include "engine/generator.h"
 
-#include "engine/page_pin.h"
 #include "engine/own_sequence.h"
 #include "engine/sequence.h"
 
@@ -133,8 +132,8 @@ void check(Generator &generator) {
     generator.has_own_storage = relation->rd_islocaltemp || has_new_storage(relation);
     generator.has_replaced_storage = has_replaced_storage(relation);
     if (!generator.is_temporary)
-        generator.remembered = 0;
-    drop_kept_pin(generator);
+        generator.replaced.temporary_tick = 0;
+    drop_kept_pin(generator.pin);
     generator.locator = locator_of(relation);
     generator.stamp = stamp_of(generator.locator);
     tell_storage_in_use(generator, relation);

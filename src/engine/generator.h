@@ -4,26 +4,12 @@
 #pragma once
 
 #include "core/binding.hpp"
-#include "core/worked_widths.hpp"
 
-#include "compat.h"
+#include "engine/known.h"
+#include "engine/page_pin.h"
 #include "engine/replaced_storage.h"
 
 namespace shardid {
-
-// What this session has seen the storage bound to. Storage stays what it was bound to, so what is
-// known stays true until the next check finds other storage.
-struct Known {
-    uint64 binding;  // see binding.hpp; what it is to be bound to, while nothing is known
-    Kind kind;
-    Layout layout;         // of ids, as in the binding
-    WorkedWidths worked;   // the same widths
-    uint64 negative_soon;  // from this tick on there is a warning to give
-};
-
-inline Known nothing_known(uint64 binding) {
-    return {binding, Kind::none, {{}, DT_NOBEGIN}, {}, UINT64_MAX};
-}
 
 struct Generator {
     Oid relid;  // hash key
@@ -45,20 +31,11 @@ struct Generator {
     Locator locator;
     uint32 stamp;  // stamp_of(locator)
 
-    // For draw.cpp.
     Known known;
     bool has_warned;        // of negative ids, in this session
-    uint64 said_borrow_ms;  // to the log: how far this session may step ahead of the clock
+    uint64 said_borrow_ms;  // to the log: how far this session may advance ahead of the clock
 
-    // For page_pin.cpp.
-    Buffer recent_buffer;              // where its page was last seen
-    LocalTransactionId drawn_from_in;  // the last transaction that has pinned it
-    LocalTransactionId pinned_in;      // the transaction to whose end it is pinned there
-
-    // For replaced_storage.cpp: the last tick drawn from storage of a temporary sequence that a
-    // rollback may have taken away.
-    uint64 remembered;
-
+    PagePin pin;
     ReplacedStorages replaced;
 };
 

@@ -3,27 +3,30 @@
 // on the sequence is.
 #pragma once
 
-#include "engine/generator.h"
+#include "compat.h"
 
 namespace shardid {
+
+struct Generator;
+
+struct PagePin {
+    Buffer buffer;                    // where the page was last seen
+    LocalTransactionId last_used_in;  // the last transaction that has pinned it
+    LocalTransactionId kept_in;       // the transaction to whose end it is pinned there
+};
 
 // To be called once, when the library is loaded.
 void start_unpinning_at_commit();
 
-// Whether the pin outlives the call that took it. REQUIRED: pin_page was called.
-inline bool is_pin_kept(const Generator &generator) {
-    return generator.pinned_in == current_local_xid();
+// Whether the pin outlives the call that took it.
+inline bool is_kept(const PagePin &pin) {
+    return pin.kept_in == current_local_xid();
 }
 
-// For pin_page, where no pin is kept.
-Buffer find_and_pin_page(Generator &generator);
-
-// The buffer of the generator's page, pinned.
-inline Buffer pin_page(Generator &generator) {
-    return likely(is_pin_kept(generator)) ? generator.recent_buffer : find_and_pin_page(generator);
-}
+// The buffer of the generator's page, pinned. REQUIRED: the pin is not kept.
+Buffer pin_page(Generator &generator);
 
 // Gives a kept pin back, for a page that is no longer the generator's. No kept pin: nothing to do.
-void drop_kept_pin(Generator &generator);
+void drop_kept_pin(PagePin &pin);
 
 }  // namespace shardid

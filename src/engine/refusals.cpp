@@ -29,9 +29,7 @@ TimestampTz negative_at(const Layout &layout) {
                     tick_time(layout.widths, last_positive_tick(layout.widths)) + 1);
 }
 
-}  // namespace
-
-void refuse_before_epoch(Kind kind, TimestampTz epoch, TimestampTz clock) {
+[[noreturn]] void refuse_before_epoch(Kind kind, TimestampTz epoch, TimestampTz clock) {
     ereport(ERROR,
             (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
              errmsg("clock is before the epoch of the ids"),
@@ -40,7 +38,7 @@ void refuse_before_epoch(Kind kind, TimestampTz epoch, TimestampTz clock) {
                      kind == Kind::ids ? ", or pass an earlier epoch" : "")));
 }
 
-void refuse_too_far_ahead(const Generator &generator, Kind kind, uint64 lead_ms) {
+[[noreturn]] void refuse_too_far_ahead(const Generator &generator, Kind kind, uint64 lead_ms) {
     ereport(ERROR,
             (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
              errmsg("generator %s is too far ahead of the clock", generator_name(generator)),
@@ -54,7 +52,7 @@ void refuse_too_far_ahead(const Generator &generator, Kind kind, uint64 lead_ms)
                          : "")));
 }
 
-void refuse_ended(const Layout &layout, TimestampTz clock) {
+[[noreturn]] void refuse_ended(const Layout &layout, TimestampTz clock) {
     ereport(ERROR,
             (errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
              errmsg("time field of the ids is exhausted"),
@@ -65,12 +63,54 @@ void refuse_ended(const Layout &layout, TimestampTz clock) {
                      "a generator of its own.")));
 }
 
-void refuse_ended(TimestampTz last, TimestampTz clock) {
+[[noreturn]] void refuse_ended(const OwnLayout &layout, TimestampTz clock) {
+    const TimestampTz last =
+        clock_at(layout.epoch_us, max_drawn_time(layout.widths), step_us(layout.widths));
     ereport(ERROR, (errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
                     errmsg("time field of the ids is exhausted"),
                     errdetail("The clock is at %s, and the last time that they hold is %s.",
                               as_text(clock), as_text(last)),
                     errhint("Set the server's clock right.")));
+}
+
+[[noreturn]] void refuse_jump(const Generator &generator, uint64 tick) {
+    const char *name = generator_name(generator);
+    const char *user = GetUserNameFromId(GetUserId(), false);
+    ereport(ERROR,
+            (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+             errmsg("permission denied to make a generator of sequence %s", name),
+             errdetail("The first id would move it on to %llu, and role \"%s\" has no UPDATE on "
+                       "it.",
+                       static_cast<unsigned long long>(tick), user),
+             errhint("Have its owner, or a role with UPDATE on it, draw the first id in the same "
+                     "way; from then on USAGE is enough.")));
+}
+
+template <typename L>
+[[noreturn]] void refuse_in(const Generator &generator, const L &layout, Kind kind, uint64 wanted,
+                            const Attempt &attempt) {
+    switch (attempt.outcome) {
+        case Outcome::other_binding:
+            refuse_binding(generator, wanted, generator.known.binding);
+        case Outcome::jump:
+            refuse_jump(generator, attempt.tick);
+        case Outcome::before_epoch:
+            refuse_before_epoch(kind, layout.epoch_us, attempt.clock);
+        case Outcome::too_far_ahead:
+            refuse_too_far_ahead(generator, kind, attempt.lead_ms);
+        default:
+            refuse_ended(layout, attempt.clock);
+    }
+}
+
+}  // namespace
+
+void refuse(const Generator &generator, const Layout &layout, const Attempt &attempt) {
+    refuse_in(generator, layout, Kind::ids, binding_of(layout), attempt);
+}
+
+void refuse(const Generator &generator, const OwnLayout &layout, const Attempt &attempt) {
+    refuse_in(generator, layout, layout.kind, binding_of(layout.kind, 0), attempt);
 }
 
 void refuse_binding(const Generator &generator, uint64 wanted, uint64 found) {
@@ -93,19 +133,6 @@ void refuse_binding(const Generator &generator, uint64 wanted, uint64 found) {
                             name)));
 }
 
-void refuse_jump(const Generator &generator, uint64 tick) {
-    const char *name = generator_name(generator);
-    const char *user = GetUserNameFromId(GetUserId(), false);
-    ereport(ERROR,
-            (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-             errmsg("permission denied to make a generator of sequence %s", name),
-             errdetail("The first id would move it on to %llu, and role \"%s\" has no UPDATE on "
-                       "it.",
-                       static_cast<unsigned long long>(tick), user),
-             errhint("Have its owner, or a role with UPDATE on it, draw the first id in the same "
-                     "way; from then on USAGE is enough.")));
-}
-
 void mention_lead(const Generator &generator, uint64 lead_ms) {
     ereport(LOG, (errmsg("generator %s is %llu ms ahead of the clock", generator_name(generator),
                          static_cast<unsigned long long>(lead_ms)),
@@ -123,7 +150,10 @@ void mention_borrowing(const Generator &generator, uint64 most_ms) {
                        "ids that other sessions draw from the generator are as far ahead.")));
 }
 
-void warn_of_negative_ids(const Generator &generator, const Layout &layout, TimestampTz clock) {
+void warn_once(Generator &generator, const Layout &layout, TimestampTz clock) {
+    generator.has_warned = true;
+    generator.known.negative_soon = UINT64_MAX;
+
     const TimestampTz since = negative_at(layout);
     const int bits = most_positive_bits(time_at(layout.epoch_us, clock));
     const char *epoch =

@@ -1,5 +1,7 @@
+
 #include "core/advance.hpp"
 #include "core/binding.hpp"
+#include "core/count.hpp"
 #include "core/page_notes.hpp"
 #include "core/worked_widths.hpp"
 
@@ -153,7 +155,7 @@ void start_following_rollbacks() {
 XLogRecPtr remember_in_replaced_storage(Generator &generator, uint64 tick, uint64 log_to) {
     // Nobody else draws from a temporary sequence: it is enough to remember it here.
     if (generator.is_temporary) {
-        generator.remembered = Max(generator.remembered, tick);
+        generator.replaced.temporary_tick = Max(generator.replaced.temporary_tick, tick);
         return InvalidXLogRecPtr;
     }
     if (unlikely(!is_noted(generator)))

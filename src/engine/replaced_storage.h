@@ -23,6 +23,7 @@ struct ReplacedStorages {
     uint64 last_drawn;            // the largest tick
     uint64 binding;               // what it was drawn as (binding.hpp)
     bool is_lost;                 // the part that drew last was rolled back
+    uint64 temporary_tick;        // the last tick drawn from a temporary sequence
     Generator *next_noted;
 };
 

@@ -2,12 +2,10 @@
 // touches buffers or WAL.
 #pragma once
 
-#include "core/advance.hpp"
 #include "core/binding.hpp"
 #include "core/page_notes.hpp"
 
 #include "engine/generator.h"
-#include "engine/page_pin.h"
 
 namespace shardid {
 
@@ -46,11 +44,11 @@ pg_attribute_always_inline OpenPage lock_page(Buffer buffer,
 // Pins and locks the generator's page. Between this and close_page nothing may wait, and nothing
 // but the page may be looked at.
 inline OpenPage open_page(Generator &generator) {
-    return lock_page(pin_page(generator));
+    return lock_page(likely(is_kept(generator.pin)) ? generator.pin.buffer : pin_page(generator));
 }
 
 inline void close_page(const Generator &generator, const OpenPage &page) {
-    if (likely(is_pin_kept(generator)))
+    if (likely(is_kept(generator.pin)))
         LockBuffer(page.buffer, BUFFER_LOCK_UNLOCK);
     else
         UnlockReleaseBuffer(page.buffer);
@@ -189,14 +187,6 @@ Position read_position(Relation relation, int64 increment);
 // WAL is written this far ahead of the ticks drawn: a busy generator then logs once a second, and
 // a crash moves it ahead of the clock by no more than that.
 inline constexpr uint64 logged_ahead_ms = 1000;
-
-// How far WAL is written ahead when `tick` is not covered yet: one second, within the layout.
-template <typename W>
-uint64 logged_ahead_of(W widths, uint64 tick) {
-    const uint64 room = max_tick(widths) - tick;
-    const uint64 ahead = ticks_of_ms(widths, logged_ahead_ms);
-    return tick + (room < ahead ? room : ahead);
-}
 
 // Other storage of a generator, which is not in use now, and which only this transaction can touch.
 struct ReplacedStorage {

@@ -55,27 +55,27 @@ void sleep_for(int64 us) {
 
 }  // namespace
 
-void wait_for_next(Wait &wait, TimestampTz epoch, uint64 used_up_time, TimestampTz clock,
+void wait_for_next(Waiter &waiter, TimestampTz epoch, uint64 used_up_time, TimestampTz clock,
                    int64 step_us) {
-    if (wait.began && wait.vigil.used_up_time == used_up_time)
-        wait.vigil = look_again(wait.vigil, clock);
+    if (waiter.has_waited && waiter.wait.used_up_time == used_up_time)
+        waiter.wait = look_again(waiter.wait, clock);
     else {
-        wait.began = true;
-        wait.vigil = begin_vigil(used_up_time, clock, step_us);
-        INSTR_TIME_SET_CURRENT(wait.since);
+        waiter.has_waited = true;
+        waiter.wait = begin_wait(used_up_time, clock, step_us);
+        INSTR_TIME_SET_CURRENT(waiter.since);
     }
-    const int64 us = sleep_us(wait.vigil, epoch, clock);
+    const int64 us = sleep_us(waiter.wait, epoch, clock);
     if (us <= too_short_to_sleep_us)
         spin_for(us);
     else
         sleep_for(us);
     CHECK_FOR_INTERRUPTS();
-    wait.waited_us = us_since(wait.since);
+    waiter.waited_us = us_since(waiter.since);
 }
 
-uint64 earned_time(const Wait &wait, uint64 last_time, TimestampTz clock) {
-    const bool earned = wait.began && last_time == wait.vigil.used_up_time &&
-                        may_step(wait.vigil, clock, wait.waited_us);
+uint64 earned_time(const Waiter &waiter, uint64 last_time, TimestampTz clock) {
+    const bool earned = waiter.has_waited && last_time == waiter.wait.used_up_time &&
+                        may_step(waiter.wait, clock, waiter.waited_us);
     return earned ? last_time + 1 : 0;
 }
 

@@ -1,7 +1,8 @@
-// Waiting for the next millisecond, or another step of time, outside every lock.
+// Waiting for the next millisecond, or another step of time, while no page is locked. (The
+// sequence's RowExclusiveLock is held to the end of the transaction, as after nextval.)
 #pragma once
 
-#include "core/advance.hpp"
+#include "core/wait.hpp"
 
 #include "compat.h"
 
@@ -17,24 +18,25 @@ struct FirstLook {
 
 inline constexpr FirstLook no_look{.takings = -1, .time = 0, .page_time = 0};
 
-// One wait of one caller. How much time really passed is measured by a clock that cannot be set.
-struct Wait {
-    bool began;
-    Vigil vigil;
+// One caller, who may have to wait. How much time really passed is measured by a clock that cannot
+// be set.
+struct Waiter {
+    bool has_waited;
+    Wait wait;
     instr_time since;
     int64 waited_us;
     FirstLook look;
 };
 
-inline constexpr Wait no_wait{
-    .began = false, .vigil = {}, .since = {}, .waited_us = 0, .look = no_look};
+inline constexpr Waiter no_wait{
+    .has_waited = false, .wait = {}, .since = {}, .waited_us = 0, .look = no_look};
 
 // Sleeps until it makes sense to try again, a step of time at most, having found `used_up_time`
-// used up when the clock was at `clock`. Can be cancelled.
-void wait_for_next(Wait &wait, TimestampTz epoch, uint64 used_up_time, TimestampTz clock,
+// used up when the clock was at `clock`. Can be cancelled. REQUIRED: no page is locked.
+void wait_for_next(Waiter &waiter, TimestampTz epoch, uint64 used_up_time, TimestampTz clock,
                    int64 step_us);
 
 // The time that the caller has earned by waiting for the end of `last_time`; 0 if none.
-uint64 earned_time(const Wait &wait, uint64 last_time, TimestampTz clock);
+uint64 earned_time(const Waiter &waiter, uint64 last_time, TimestampTz clock);
 
 }  // namespace shardid

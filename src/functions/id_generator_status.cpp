@@ -2,8 +2,9 @@
 // beside those who draw, and needs no more than SELECT.
 #include "core/advance.hpp"
 #include "core/binding.hpp"
-#include "core/page_notes.hpp"
+#include "core/count.hpp"
 #include "core/outlook.hpp"
+#include "core/page_notes.hpp"
 #include "core/worked_widths.hpp"
 
 #include "functions/arguments.h"

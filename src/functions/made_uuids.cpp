@@ -21,12 +21,15 @@ namespace {
 
 constexpr const char *renewing = "renew_identity()";
 
-// The next tick of a generator whose sequence comes with the extension.
-template <typename Ticks>
-uint64 draw(Generator &generator, TimestampTz epoch) {
-    constexpr Ticks ticks;
-    check_max_value(generator, max_tick(ticks));
-    return draw_tick(generator, LayoutOf<Ticks>{ticks, epoch});
+// The next tick of the generator of UUIDs, or of ObjectIds.
+uint64 next_uuid_tick(Generator &generator) {
+    check_max_value(generator, max_tick(uuid_ticks));
+    return draw_uuid_tick(generator);
+}
+
+uint64 next_objectid_tick(Generator &generator) {
+    check_max_value(generator, max_tick(objectid_ticks));
+    return draw_objectid_tick(generator);
 }
 
 // New storage, which has forgotten the seed and keeps the last value. ALTER SEQUENCE checks that
@@ -45,13 +48,6 @@ void forget_seed(Oid sequence) {
     SPI_finish();
 }
 
-// Draws a new one at once, and with it one UUID or ObjectId that nobody sees.
-template <typename Ticks>
-void renew(Oid sequence, TimestampTz epoch) {
-    forget_seed(sequence);
-    draw<Ticks>(use_generator(sequence, renewing), epoch);
-}
-
 }  // namespace
 
 extern "C" {
@@ -62,7 +58,7 @@ PG_FUNCTION_INFO_V1(shardid_renew_identity);
 
 Datum shardid_uuid_v1(FunctionCallInfo /*fcinfo*/) {
     Generator &generator = use_generator(own_sequence(uuid_sequence), "uuid_v1()");
-    const uint64 timestamp = draw<UuidTicks>(generator, uuid_epoch_us);
+    const uint64 timestamp = next_uuid_tick(generator);
     const UuidIdentity identity =
         uuid_identity_of(seed_of(generator.known.binding), GetSystemIdentifier(), MyDatabaseId);
     return uuid_datum(pack_uuid_v1({timestamp, identity.clock_seq, identity.node}));
@@ -70,15 +66,18 @@ Datum shardid_uuid_v1(FunctionCallInfo /*fcinfo*/) {
 
 Datum shardid_objectid(FunctionCallInfo /*fcinfo*/) {
     Generator &generator = use_generator(own_sequence(objectid_sequence), "objectid()");
-    const uint64 tick = draw<ObjectIdTicks>(generator, unix_epoch_us);
+    const uint64 tick = next_objectid_tick(generator);
     const uint64 process = own_bits(seed_of(generator.known.binding), GetSystemIdentifier(),
                                     MyDatabaseId, objectid_process_bits);
     return objectid_datum(objectid_of_tick(tick, process));
 }
 
+// A new seed is drawn at once, and with it one UUID or ObjectId that nobody sees.
 Datum shardid_renew_identity(FunctionCallInfo /*fcinfo*/) {
-    renew<UuidTicks>(own_sequence(uuid_sequence), uuid_epoch_us);
-    renew<ObjectIdTicks>(own_sequence(objectid_sequence), unix_epoch_us);
+    forget_seed(own_sequence(uuid_sequence));
+    next_uuid_tick(use_generator(own_sequence(uuid_sequence), renewing));
+    forget_seed(own_sequence(objectid_sequence));
+    next_objectid_tick(use_generator(own_sequence(objectid_sequence), renewing));
     PG_RETURN_VOID();
 }
 

@@ -1,5 +1,6 @@
 // The SQL functions that draw ids: next_id, with the shard given or set.
 #include "core/binding.hpp"
+#include "core/count.hpp"
 #include "core/worked_widths.hpp"
 
 #include "functions/arguments.h"
@@ -23,7 +24,7 @@ pg_noinline void check_layout(const Generator &generator, const Layout &layout) 
 
 pg_attribute_always_inline Datum next_id(Generator &generator, int32 shard_argument,
                                          const Layout &layout) {
-    const bool known = likely(is_known(generator, layout));
+    const bool known = likely(is_known(generator.known, layout));
     if (unlikely(!known))
         check_layout(generator, layout);
     const uint64 shard = checked_shard(shard_argument, layout.widths);

@@ -1,6 +1,7 @@
 // The SQL function that draws many ids: next_ids, which gives one id a call and draws a
 // millisecond's worth at a time.
 #include "core/binding.hpp"
+#include "core/count.hpp"
 #include "core/worked_widths.hpp"
 
 #include "functions/arguments.h"

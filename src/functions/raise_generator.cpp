@@ -2,10 +2,11 @@
 // raise_generator, which unlike setval never moves it back.
 #include "core/advance.hpp"
 #include "core/binding.hpp"
+#include "core/count.hpp"
 #include "core/worked_widths.hpp"
 
 #include "functions/arguments.h"
-#include "engine/draw.h"
+#include "engine/raise.h"
 #include "engine/sequence.h"
 #include "engine/settings.h"
 

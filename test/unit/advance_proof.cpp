@@ -71,21 +71,9 @@ static_assert(advance(l, tick(5, 7) + further_ticks(l, tick(5, 7), UINT64_MAX), 
               Verdict::wait);
 static_assert(further_ticks(l, max_tick(l), 9) == 0);
 
-constexpr Vigil v = begin_vigil(5, 5400);
-static_assert(!may_step(v, 5400, 999) && may_step(v, 5400, 1000));
-static_assert(may_step(v, 4000, 1000) && may_step(v, 6400, 1000));
-static_assert(!may_step(v, 5900, 1000) && !may_step(v, 5900, 50000));
-static_assert(sleep_us(v, 0, 5400) == 600 && sleep_us(v, 0, 5000) == 1000);
-constexpr Vigil ahead = begin_vigil(9, 5400);
-static_assert(sleep_us(ahead, 0, 5400) == 1000 && sleep_us(ahead, 0, 5900) == 500 &&
-              sleep_us(ahead, 0, 2000) == 1000);
-// Set back in the middle of a wait: a millisecond from there is enough.
-constexpr Vigil set_back = look_again(ahead, 2000);
-static_assert(!may_step(set_back, 2900, 1900) && may_step(set_back, 3000, 2000));
-// Steps of another length.
-constexpr Vigil short_one = begin_vigil(5, 5, 1);
-static_assert(sleep_us(short_one, 0, 5) == 1 && sleep_us(short_one, 0, 2) == 1);
-static_assert(!may_step(short_one, 5, 0) && may_step(short_one, 5, 1));
+static_assert(tick_after_ms(l, tick(5, 7), 2) == tick(7, 7) &&
+              tick_after_ms(l, max_tick(l) - 5, 1) == max_tick(l));
+static_assert(lead_ms_of(l, tick(7, 1023), 5) == 2 && lead_ms_of(l, tick(5, 0), 7) == 0);
 static_assert(ms_of_times(l, 7) == 7 && ticks_of_ms(l, 1000) == 1024000);
 
 }  // namespace

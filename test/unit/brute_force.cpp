@@ -57,15 +57,15 @@ int main(int argc, char **argv) {
     repeat("advance.hpp", 3000000, random, check_advance<Random>);
     repeat("outlook.hpp", 300000, random, check_outlook<Random>);
     repeat("range.hpp", 3000000, random, check_range<Random>);
-    repeat("vigil", 1000000, random, check_vigil<Random>);
+    repeat("wait.hpp", 1000000, random, check_wait<Random>);
     repeat("uuid_v1.hpp", 1000000, random, check_uuid<Random>);
     repeat("any UUID", 1000000, random, check_any_uuid<Random>);
     repeat("scattered digits", 1000000, random, check_scattered_digits<Random>);
     repeat("scattered bits", 1000000, random, check_scattered_bits<Random>);
     repeat("base32.hpp", 1000000, random, check_base32<Random>);
     repeat("any base 32", 1000000, random, check_any_base32<Random>);
-    repeat("count of UUIDs", 1000000, random, check_count<Random, shardid::UuidTicks>);
-    repeat("of ObjectIds", 1000000, random, check_count<Random, shardid::ObjectIdTicks>);
+    repeat("count of UUIDs", 1000000, random, check_count<Random, shardid::uuid_ticks>);
+    repeat("of ObjectIds", 1000000, random, check_count<Random, shardid::objectid_ticks>);
     repeat("objectid.hpp", 1000000, random, check_objectid<Random>);
     repeat("binding.hpp", 1000000, random, check_binding<Random>);
     repeat("identity.hpp", 1000000, random, check_identity<Random>);

@@ -18,6 +18,7 @@
 #include "core/uuid_ticks.hpp"
 #include "core/uuid_v1.hpp"
 #include "core/uuid_v6.hpp"
+#include "core/wait.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -237,9 +238,8 @@ void check_range(Source &source) {
 }
 
 // The same rule for ticks that are a plain count.
-template <typename Source, typename Ticks>
+template <typename Source, Count ticks>
 void check_count(Source &source) {
-    constexpr Ticks ticks;
     const std::uint64_t numbers = max_sequence(ticks) + 1;
     const std::uint64_t last_of_all = max_tick(ticks);
     const std::uint64_t time = source.up_to(max_drawn_time(ticks));
@@ -281,7 +281,7 @@ void check_objectid(Source &source) {
         end += std::snprintf(end, 3, "%02x", byte);
     REQUIRE(std::strcmp(expected, actual) == 0);
 
-    constexpr ObjectIdTicks ticks;
+    constexpr Count ticks = objectid_ticks;
     const std::uint64_t tick = source.up_to(max_tick(ticks));
     const ObjectIdParts drawn = objectid_of_tick(tick, parts.process);
     REQUIRE(drawn.seconds == tick_time(ticks, tick) / 1000 && drawn.seconds <= max_of(32));
@@ -336,25 +336,25 @@ void check_identity(Source &source) {
 
 // A sleep ends, and no wait is given up before its millisecond has passed, whatever was remembered.
 template <typename Source>
-void check_vigil(Source &source) {
+void check_wait(Source &source) {
     constexpr std::uint64_t latest = INT64_MAX / 4;
     const auto epoch = static_cast<std::int64_t>(source.up_to(latest)) / us_per_ms * us_per_ms;
     std::int64_t shown = epoch + static_cast<std::int64_t>(source.up_to(latest));
-    Vigil vigil = begin_vigil(source.up_to(UINT64_MAX), shown);
+    Wait wait = begin_wait(source.up_to(UINT64_MAX), shown);
     for (int look = 0; look < 4; ++look) {
         // A moment later, or anywhen.
         shown = source.below(2) == 0 ? shown + us_below(source, 1500)
                                      : epoch + static_cast<std::int64_t>(source.up_to(latest));
         const std::int64_t waited_us = us_below(source, 3000);
-        const std::int64_t sleep = sleep_us(vigil, epoch, shown);
+        const std::int64_t sleep = sleep_us(wait, epoch, shown);
         REQUIRE(sleep > 0 && sleep <= us_per_ms);
-        if (may_step(vigil, shown, waited_us))
+        if (may_step(wait, shown, waited_us))
             REQUIRE(waited_us >= us_per_ms);
         else
-            REQUIRE(waited_us < us_per_ms || (shown > vigil.latest_clock_us &&
-                                              Wide{shown} - vigil.start_clock_us < us_per_ms));
-        vigil = look_again(vigil, shown);
-        REQUIRE(vigil.start_clock_us <= shown && vigil.latest_clock_us == shown);
+            REQUIRE(waited_us < us_per_ms || (shown > wait.latest_clock_us &&
+                                              Wide{shown} - wait.start_clock_us < us_per_ms));
+        wait = look_again(wait, shown);
+        REQUIRE(wait.start_clock_us <= shown && wait.latest_clock_us == shown);
     }
 }
 
@@ -576,7 +576,7 @@ struct Caller {
     std::uint64_t borrow;
     std::int64_t wakes_at;
     bool waits;
-    Vigil vigil;
+    Wait wait;
     std::int64_t since;
 };
 
@@ -585,8 +585,8 @@ template <typename W>
 Advance try_to_advance(const Caller &caller, W l, std::uint64_t last, std::int64_t shown,
                        std::int64_t real) {
     const std::uint64_t last_time = tick_time(l, last);
-    const bool earned = caller.waits && last_time == caller.vigil.used_up_time &&
-                        may_step(caller.vigil, shown, real - caller.since);
+    const bool earned = caller.waits && last_time == caller.wait.used_up_time &&
+                        may_step(caller.wait, shown, real - caller.since);
     const std::uint64_t now = time_at(0, shown, step_us(l));
     const Advance next = advance(l, last, now, earned ? last_time + 1 : 0);
     return next.verdict == Verdict::wait ? advance_or_borrow(l, last, now, caller.borrow) : next;
@@ -594,14 +594,14 @@ Advance try_to_advance(const Caller &caller, W l, std::uint64_t last, std::int64
 
 inline std::int64_t begin_to_wait(Caller &caller, std::uint64_t last_time, std::int64_t shown,
                                   std::int64_t real, std::int64_t step) {
-    if (caller.waits && caller.vigil.used_up_time == last_time)
-        caller.vigil = look_again(caller.vigil, shown);
+    if (caller.waits && caller.wait.used_up_time == last_time)
+        caller.wait = look_again(caller.wait, shown);
     else {
         caller.waits = true;
-        caller.vigil = begin_vigil(last_time, shown, step);
+        caller.wait = begin_wait(last_time, shown, step);
         caller.since = real;
     }
-    const std::int64_t sleep = sleep_us(caller.vigil, 0, shown);
+    const std::int64_t sleep = sleep_us(caller.wait, 0, shown);
     REQUIRE(sleep > 0 && sleep <= step);
     return sleep;
 }
@@ -665,14 +665,14 @@ void simulate(Source &source) {
 
 template <typename Source>
 void simulate_uuids(Source &source) {
-    simulate_callers(source, UuidTicks{});
+    simulate_callers(source, uuid_ticks);
 }
 
 // One caller, by nanoseconds, and a clock of microseconds that runs as real time does: no UUID is
 // of a later microsecond than the clock's.
 template <typename Source>
 void simulate_steady_uuids(Source &source) {
-    constexpr UuidTicks ticks;
+    constexpr Count ticks = uuid_ticks;
     const std::uint64_t phase = source.below(1000);
     std::uint64_t last = 0;
     std::uint64_t real_ns = 0;
@@ -680,8 +680,8 @@ void simulate_steady_uuids(Source &source) {
     for (int look = 0; look < 500 && !source.is_empty(); ++look) {
         const auto shown = static_cast<std::int64_t>((real_ns + phase) / 1000) + 5000;
         const auto real = static_cast<std::int64_t>(real_ns);
-        const bool earned = caller.waits && tick_time(ticks, last) == caller.vigil.used_up_time &&
-                            may_step(caller.vigil, shown, (real - caller.since) / 1000);
+        const bool earned = caller.waits && tick_time(ticks, last) == caller.wait.used_up_time &&
+                            may_step(caller.wait, shown, (real - caller.since) / 1000);
         const std::uint64_t now = time_at(0, shown, 1);
         const Advance next = advance(ticks, last, now, earned ? tick_time(ticks, last) + 1 : 0);
         if (next.verdict == Verdict::draw) {

@@ -15,7 +15,7 @@ static_assert(objectid_seconds_at(us_of_objectid(0x507f1f77) + 999999) == 0x507f
 static_assert(fits_objectid(unix_epoch_us) && !fits_objectid(unix_epoch_us - 1) &&
               fits_objectid(objectid_end_us - 1) && !fits_objectid(objectid_end_us));
 
-constexpr ObjectIdTicks t;
+constexpr Count t = objectid_ticks;
 static_assert(objectids_per_ms == 16777);
 static_assert(objectid_of_tick(make_tick(t, 5999, 16776), 7) ==
               ObjectIdParts{5, 7, 999 * 16777 + 16776});

@@ -5,7 +5,7 @@ namespace shardid {
 
 namespace {
 
-constexpr UuidTicks t;
+constexpr Count t = uuid_ticks;
 constexpr std::int64_t clock = INT64_C(700000000123456);
 constexpr std::uint64_t now = time_at(uuid_epoch_us, clock, step_us(t));
 

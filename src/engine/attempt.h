@@ -1,0 +1,24 @@
+// One look at a generator's page, and what came of it.
+#pragma once
+
+#include "engine/wait.h"
+
+namespace shardid {
+
+enum class Outcome { drawn, wait, before_epoch, ended, too_far_ahead, other_binding, jump };
+
+struct Attempt {
+    Outcome outcome;
+    bool is_mention_due;
+    uint64 lead_ms;  // how far the tick is ahead of the clock
+    uint64 tick;     // the first one drawn; or the last one, after which none could be drawn
+    TimestampTz clock;
+    FirstLook look;         // at the page, if it is not ours
+    XLogRecPtr covered_by;  // how far WAL has to be durable before the ticks are returned
+};
+
+inline Attempt attempt_at(TimestampTz clock) {
+    return {Outcome::before_epoch, false, 0, 0, clock, no_look, InvalidXLogRecPtr};
+}
+
+}  // namespace shardid

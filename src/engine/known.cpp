@@ -1,0 +1,58 @@
+
+#include "core/count.hpp"
+#include "core/outlook.hpp"
+#include "core/page_notes.hpp"
+#include "core/wait.hpp"
+#include "core/worked_widths.hpp"
+
+#include "engine/generator.h"
+#include "engine/known.h"
+#include "engine/refusals.h"
+#include "engine/sequence_page.h"
+
+namespace shardid {
+
+namespace {
+
+uint64 random_seed() {
+    uint64 random;
+    if (!pg_strong_random(&random, sizeof(random)))
+        ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not get random bits")));
+    return random & max_of(seed_bits);
+}
+
+}  // namespace
+
+void begin_to_know(Generator &generator, const Layout &layout) {
+    const uint64 wanted = binding_of(layout);
+    if (generator.makes != Kind::ids)
+        refuse_binding(generator, wanted, binding_of(generator.makes, 0));
+    generator.known = nothing_known(wanted);
+}
+
+void begin_to_know(Generator &generator, const OwnLayout &layout) {
+    generator.known = nothing_known(binding_of(layout.kind, random_seed()));
+}
+
+bool fits_binding(const OpenPage &page, Generator &generator) {
+    const uint64 wanted = generator.known.binding;
+    const uint64 found = binding_of(page);
+    if (found == unbound)
+        return true;
+    generator.known.binding = found;
+    return have_one_scale(found, wanted);
+}
+
+void learn(Generator &generator) {
+    Known &known = generator.known;
+    known.kind = kind_of(known.binding);
+    known.negative_soon = UINT64_MAX;
+    if (known.kind != Kind::ids)
+        return;
+    known.layout = layout_of(known.binding);
+    known.worked = worked_out(known.layout.widths);
+    if (!generator.has_warned)
+        known.negative_soon = negative_soon_from(known.layout.widths);
+}
+
+}  // namespace shardid

@@ -1,0 +1,52 @@
+// What a session knows of a generator's storage (its relfilenode): what it is bound to. Storage
+// stays what it was bound to, so what is known stays true until a check finds other storage.
+#pragma once
+
+#include "core/binding.hpp"
+#include "core/count.hpp"
+#include "core/worked_widths.hpp"
+
+#include "compat.h"
+
+namespace shardid {
+
+struct Generator;
+struct OpenPage;
+
+struct Known {
+    uint64 binding;  // see binding.hpp; what it is to be bound to, while nothing is known
+    Kind kind;
+    Layout layout;         // of ids, as in the binding
+    WorkedWidths worked;   // the same widths
+    uint64 negative_soon;  // from this tick on there is a warning to give
+};
+
+inline Known nothing_known(uint64 binding) {
+    return {binding, Kind::none, {{}, DT_NOBEGIN}, {}, UINT64_MAX};
+}
+
+// Whether this session has drawn ids of the layout from the generator as it is now. Then the layout
+// is valid, and its ids fit the sequence. The kind says whether anything is known: the layout is as
+// somebody has passed it, and any value may stand in it.
+inline bool is_known(const Known &known, const Layout &layout) {
+    return known.kind == Kind::ids && known.layout == layout;
+}
+
+inline bool is_known(const Known &known, const OwnLayout &layout) {
+    return known.kind == layout.kind;
+}
+
+// Before a page is looked at of which nothing is known: notes what the call would bind it to.
+// Raises 55000 for ids from a sequence that the extension makes something else from, whatever its
+// storage says: a dump or pg_upgrade has forgotten that.
+void begin_to_know(Generator &generator, const Layout &layout);
+void begin_to_know(Generator &generator, const OwnLayout &layout);
+
+// Whether the storage is bound to what the call draws, or to nothing. Ids have exactly the layout
+// that the call asks for; what else is drawn takes the seed that is there. REQUIRED: begin_to_know.
+bool fits_binding(const OpenPage &page, Generator &generator);
+
+// REQUIRED: the storage is bound to generator.known.binding.
+void learn(Generator &generator);
+
+}  // namespace shardid

@@ -1,0 +1,60 @@
+
+#include "core/advance.hpp"
+#include "core/binding.hpp"
+#include "core/count.hpp"
+#include "core/page_notes.hpp"
+#include "core/wait.hpp"
+#include "core/worked_widths.hpp"
+
+#include "engine/attempt.h"
+#include "engine/draw.h"
+#include "engine/durable.h"
+#include "engine/raise.h"
+#include "engine/refusals.h"
+#include "engine/sequence_page.h"
+#include "engine/settings.h"
+
+namespace shardid {
+
+namespace {
+
+// An unbound page whose last value has ended in this layout, or is further ahead than may be drawn
+// from, is left alone: its values are of another layout.
+Attempt try_raise(const OpenPage &page, Generator &generator, const Layout &layout, uint64 tick) {
+    Attempt attempt = attempt_at(GetCurrentTimestamp());
+    const uint64 now =
+        attempt.clock < layout.epoch_us ? 0 : time_at(layout.epoch_us, attempt.clock);
+    attempt.tick = Max(tick, last_tick_of(page));
+    attempt.lead_ms = lead_ms_of(layout.widths, attempt.tick, now);
+    const bool is_unbound = binding_of(page) == unbound;
+    if (!fits_binding(page, generator))
+        attempt.outcome = Outcome::other_binding;
+    else if (attempt.tick >= max_tick(layout.widths))
+        attempt.outcome = Outcome::ended;
+    else if (is_unbound && attempt.lead_ms > max_lead_ms)
+        attempt.outcome = Outcome::too_far_ahead;
+    else {
+        attempt.outcome = Outcome::drawn;
+        attempt.covered_by = record_raise(page, generator, tick);
+    }
+    return attempt;
+}
+
+}  // namespace
+
+// Storage that a rollback may bring back remembers draws only: so one tick is drawn there, which
+// nobody sees.
+uint64 raise(Generator &generator, const Layout &layout, uint64 tick) {
+    begin_to_know(generator, layout);
+    const OpenPage page = open_page(generator);
+    const Attempt attempt = try_raise(page, generator, layout, tick);
+    close_page(generator, page);
+    if (attempt.outcome != Outcome::drawn)
+        refuse(generator, layout, attempt);
+
+    learn(generator);
+    make_durable(attempt.covered_by);
+    return generator.has_replaced_storage ? draw_tick(generator, layout) : attempt.tick;
+}
+
+}  // namespace shardid

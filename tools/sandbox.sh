@@ -71,7 +71,7 @@ clean_environment=(env -i
 
 cd "$sandbox/tree"
 if ! as_ordinary_user "${clean_environment[@]}" \
-    make -s install DESTDIR="$sandbox/inst" >"$sandbox/build.log" 2>&1; then
+    make -s -j "$(nproc)" install DESTDIR="$sandbox/inst" >"$sandbox/build.log" 2>&1; then
     cat "$sandbox/build.log" >&2
     exit 1
 fi

@@ -41,7 +41,7 @@ endif
         bench-contention bench-account bench-all
 
 demo:
-	@tools/install-packages.sh build
+	@tools/install-packages.sh --quiet build demo
 	@tools/sandbox.sh tools/demo.sh
 
 # TEST="ids t/003_clock.pl" picks some; see tools/test.sh.

@@ -15,6 +15,7 @@ import re
 import statistics
 import subprocess
 
+from chart import draw
 from common import Results, command, has_uuidv7, machine, milliseconds, progress, psql, rotated, server_version, slower, table
 
 # RFC 9562, section 6.2, method 3, as PostgreSQL 18's uuidv7() has it: 48 bits of milliseconds, 12 bits of
@@ -228,7 +229,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--rows", type=int, default=5000000)
-    parser.add_argument("--out", required=True, help="folder for index.md")
+    parser.add_argument("--out", required=True, help="folder for index.md and index.svg")
     arguments = parser.parse_args()
 
     psql("CREATE EXTENSION shardid; CREATE SEQUENCE plain;")
@@ -238,6 +239,7 @@ def main():
     text = report(measure(arguments.rounds, arguments.rows, f"{arguments.out}/../together.sql"), arguments.rounds, arguments.rows)
     with open(f"{arguments.out}/index.md", "w", encoding="utf-8") as file:
         file.write(text)
+    draw(f"{arguments.out}/index.md")
     print(text)
 
 

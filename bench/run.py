@@ -5,15 +5,13 @@ pgbench contenders are measured in transactions a second with 16 clients, loops 
 nanoseconds a call, less the same loop around pg_backend_pid(). Ratios are taken round by round, so
 that what the machine does besides weighs on both sides, and their median is shown.
 """
-import argparse
-import datetime
 import re
 import subprocess
 import sys
 
 from chart import draw
-from common import (Results, command, has_uuidv7, machine, milliseconds, progress, psql, rotated, server_version, slower,
-                    table)
+from common import (Results, conditions, has_uuidv7, milliseconds, options, progress, psql, rotated, slower, table,
+                    write_report)
 
 CLIENTS = ["-n", "-M", "prepared", "-c", "16", "-j", "2"]
 
@@ -283,27 +281,19 @@ def report(results, rounds, seconds):
         slower(behind(results)),
         "",
         f"{rounds} rounds, {seconds} s for each pgbench run (`pgbench {' '.join(CLIENTS)}`); "
-        f"{machine()}; PostgreSQL {server_version()}, default durability; {datetime.date.today().isoformat()}; "
-        f"`{command('bench', ROUNDS=rounds, SECONDS=seconds)}`.",
+        f"{conditions('bench', ROUNDS=rounds, SECONDS=seconds)}",
     ]
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=int, default=3)
-    parser.add_argument("--out", required=True, help="folder for bench.md and bench.svg")
-    arguments = parser.parse_args()
+    arguments = options(__doc__, rounds=5, seconds=3)
 
     if not has_uuidv7():
         leave_out_uuidv7()
     results = measure(arguments.rounds, arguments.seconds)
-    text = report(results, arguments.rounds, arguments.seconds)
-    with open(f"{arguments.out}/bench.md", "w", encoding="utf-8") as file:
-        file.write(text)
+    write_report(f"{arguments.out}/bench.md", report(results, arguments.rounds, arguments.seconds))
     draw(f"{arguments.out}/bench.md")
-    print(text)
 
     wrong = [name for name in ("by_next_id", "by_next_ids", "by_nextval") if duplicates(name)[1]]
     wrong += [way for way in ("nextval_range",) if given_twice(way)[0]]

@@ -62,7 +62,7 @@ quietly() {
         return
     fi
     log=$(mktemp)
-    "$@" >"$log" 2>&1 || status=$?
+    ("$@") >"$log" 2>&1 || status=$? # as_root may exit
     [[ $status == 0 ]] || cat "$log" >&2
     rm "$log"
     return "$status"

@@ -2,7 +2,7 @@
 # The PL/pgSQL recipe and next_id side by side, under load and with faults: what clients receive is noted
 # outside of the server, and counted afterwards, by the programs of the tests. To be sourced, after cluster.sh.
 
-# How many ids of each there are at least before a fault, and after it; the load alone has ten times as many.
+# How many ids of each there are at least before a fault, and after it; the load alone has twenty times as many.
 demo_ids=${DEMO_IDS:-25000}
 # A call of next_id, which the test of the demo replaces by one that repeats ids.
 our_call=${DEMO_CALL:-'next_id(5)'}
@@ -129,7 +129,7 @@ side_by_side() {
 }
 
 load_alone() {
-    wait_for_ids "$((10 * demo_ids))"
+    wait_for_ids "$((20 * demo_ids))"
 }
 
 # For a second, so that there is one to meet again.

@@ -39,10 +39,10 @@ endif
 # The project's own commands, which install what is missing and leave nothing behind.
 # PGXS has a target "check" of its own, which only says that it is not supported.
 .PHONY: demo test test-full matrix bench bench-instructions bench-scatter bench-index bench-copy \
-        bench-contention bench-account bench-all
+        bench-contention bench-account bench-all charts
 
 demo:
-	@tools/install-packages.sh build
+	@tools/install-packages.sh --quiet build demo
 	@tools/sandbox.sh tools/demo.sh
 
 # TEST="ids t/003_clock.pl" picks some; see tools/test.sh.
@@ -84,6 +84,10 @@ bench-contention:
 
 bench-account:
 	@tools/bench.sh bench/account.sh
+
+# The charts of the results that are there, without measuring anew.
+charts:
+	@bench/chart.py bench/results/bench.md bench/results/index.md
 
 # What docs/benchmark.md shows of a server, but for bench-account.
 bench-all:

@@ -10,6 +10,8 @@ import argparse
 import re
 import subprocess
 
+from common import table, write_report
+
 FEW, MANY = 10000, 30000
 FLOOR = "pg_backend_pid()"
 CALLS = {"next_id": "next_id(5, 'roomy', shard_bits => 3, sequence_bits => 20)", "nextval": "nextval('plain')"}
@@ -72,19 +74,16 @@ def main():
         net = {function: counts.get(function, 0) - floor.get(function, 0) for function in {*counts, *floor}}
         accounts[name] = by_purpose(net)
 
-    lines = ["| Net instructions of a call | " + " | ".join(f"`{name}`" for name in CALLS) + " |",
-             "| --- |" + " ---: |" * len(CALLS)]
+    rows = []
     for purpose in [p for p, _ in PURPOSES] + [REST]:
         numbers = [round(accounts[name].get(purpose, 0)) for name in CALLS]
         if any(numbers):
-            lines.append(f"| {purpose} | " + " | ".join(str(n) if n else "" for n in numbers) + " |")
+            rows.append([purpose] + [str(n) if n else "" for n in numbers])
     totals = [round(sum(accounts[name].values())) for name in CALLS]
-    lines.append("| together | " + " | ".join(str(t) for t in totals) + " |")
+    rows.append(["together"] + [str(t) for t in totals])
+    lines = table(["Net instructions of a call"] + [f"`{name}`" for name in CALLS], rows)
     lines += ["", f"`next_id` takes {totals[0] / totals[1]:.3f} of what `nextval` does."]
-    text = "\n".join(lines) + "\n"
-    with open(f"{arguments.folder}/out/account.md", "w", encoding="utf-8") as file:
-        file.write(text)
-    print(text)
+    write_report(f"{arguments.folder}/out/account.md", lines)
 
 
 main()

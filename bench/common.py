@@ -1,9 +1,20 @@
-"""What the measuring scripts have in common: psql, times, rounds, tables."""
+"""What the measuring scripts have in common: options, psql, times, rounds, tables, reports."""
+import argparse
+import datetime
 import os
 import re
 import statistics
 import subprocess
 import sys
+
+
+def options(doc, **defaults):
+    """Whole numbers by their defaults, and the folder for what is written."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+    for name, default in defaults.items():
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--out", required=True, help="folder for results")
+    return parser.parse_args()
 
 
 def psql(sql):
@@ -79,6 +90,19 @@ def command(target, **settings):
     """That runs the same again."""
     settings = {"PG": os.environ.get("PG"), **settings}
     return " ".join(["make", target] + [f"{name}={value}" for name, value in settings.items() if value])
+
+
+def conditions(target, settings="default durability", **arguments):
+    """The end of a report: of what is measured where, and how to do it again."""
+    return (f"{machine()}; PostgreSQL {server_version()}, {settings}; {datetime.date.today().isoformat()}; "
+            f"`{command(target, **arguments)}`.")
+
+
+def write_report(path, lines):
+    text = "\n".join(lines) + "\n"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    print(text)
 
 
 # Of a ratio; less is noise.

@@ -4,8 +4,6 @@ others that draw in bulk. Prints tables and writes them.
 
 The layout has room, so that nobody waits for the next millisecond.
 """
-import argparse
-import datetime
 import glob
 import os
 import re
@@ -13,7 +11,7 @@ import statistics
 import subprocess
 import time
 
-from common import Results, command, machine, progress, psql, quantile, rotated, server_version, slower, table
+from common import Results, conditions, options, progress, psql, quantile, rotated, slower, table, write_report
 
 SESSIONS = (4, 16, 64)
 IDS = 1000
@@ -160,11 +158,7 @@ def call_table(calls, drawn):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=int, default=2)
-    parser.add_argument("--out", required=True, help="folder for contention.md")
-    arguments = parser.parse_args()
+    arguments = options(__doc__, rounds=3, seconds=2)
 
     psql("CREATE EXTENSION shardid;\n" + "".join(f"CREATE SEQUENCE g_{n};\n" for n in range(max(SESSIONS))))
     pgbench = Pgbench(f"{arguments.out}/../scripts")
@@ -172,13 +166,9 @@ def main():
     calls, drawn = measure_calls(pgbench, arguments.rounds, arguments.seconds)
     lines = rate_table(rates) + ["", slower(rates_behind(rates)), ""]
     lines += call_table(calls, drawn) + ["", slower(calls_behind(calls))]
-    lines += ["", f"{arguments.rounds} rounds, {arguments.seconds} s for each run of pgbench; {machine()}; PostgreSQL "
-              f"{server_version()}, default durability; {datetime.date.today().isoformat()}; "
-              f"`{command('bench-contention', ROUNDS=arguments.rounds, SECONDS=arguments.seconds)}`."]
-    text = "\n".join(lines) + "\n"
-    with open(f"{arguments.out}/contention.md", "w", encoding="utf-8") as file:
-        file.write(text)
-    print(text)
+    lines += ["", f"{arguments.rounds} rounds, {arguments.seconds} s for each run of pgbench; "
+              f"{conditions('bench-contention', ROUNDS=arguments.rounds, SECONDS=arguments.seconds)}"]
+    write_report(f"{arguments.out}/contention.md", lines)
 
 
 main()

@@ -4,17 +4,15 @@ goes that a COPY takes beyond the layout's ceiling. Prints tables and writes the
 
 Rows go from a file of the server's into a logged table, emptied and checkpointed before each time.
 """
-import argparse
 import ctypes
-import datetime
 import os
 import statistics
 import subprocess
 import sys
 import time
 
-from common import (Results, command, has_uuidv7, machine, milliseconds, progress, psql, quantile, rotated,
-                    server_version, slower, table)
+from common import (Results, conditions, has_uuidv7, milliseconds, options, progress, psql, quantile, rotated,
+                    slower, table, write_report)
 
 CEILING = 1024  # ids a millisecond in the default layout
 
@@ -199,11 +197,7 @@ def waits(rounds, rows, file):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--rows", type=int, default=500000)
-    parser.add_argument("--out", required=True, help="folder for copy.md")
-    arguments = parser.parse_args()
+    arguments = options(__doc__, rounds=7, rows=500000)
 
     file = f"{arguments.out}/../numbers"
     psql("CREATE EXTENSION shardid; CREATE SEQUENCE plain; CREATE SEQUENCE roomy;")
@@ -211,13 +205,9 @@ def main():
     create_tables(pairs, arguments.rows, file)
     results = measure(pairs, arguments.rounds, arguments.rows, file)
     lines = pair_table(pairs, results, arguments.rows) + [""] + waits(max(1, arguments.rounds // 2), arguments.rows, file)
-    lines += ["", f"{arguments.rounds} rounds, medians of times and of the rounds' ratios; {machine()}; PostgreSQL "
-              f"{server_version()}, default durability; {datetime.date.today().isoformat()}; "
-              f"`{command('bench-copy', ROUNDS=arguments.rounds, ROWS=arguments.rows)}`."]
-    text = "\n".join(lines) + "\n"
-    with open(f"{arguments.out}/copy.md", "w", encoding="utf-8") as out:
-        out.write(text)
-    print(text)
+    lines += ["", f"{arguments.rounds} rounds, medians of times and of the rounds' ratios; "
+              f"{conditions('bench-copy', ROUNDS=arguments.rounds, ROWS=arguments.rows)}"]
+    write_report(f"{arguments.out}/copy.md", lines)
 
 
 main()

@@ -9,13 +9,12 @@ change of a page writes the whole page into WAL, and some more rows.
 By 16 sessions at once: the keys are drawn by DEFAULT. Then the rows of a time in the midst are read, which is a
 hundredth of them: by the key where it has a time, else by a second column that has one, and its own index.
 """
-import argparse
-import datetime
 import re
 import statistics
 import subprocess
 
-from common import Results, command, has_uuidv7, machine, milliseconds, progress, psql, rotated, server_version, slower, table
+from chart import draw
+from common import Results, conditions, has_uuidv7, options, progress, psql, rotated, slower, table, write_report
 
 # RFC 9562, section 6.2, method 3, as PostgreSQL 18's uuidv7() has it: 48 bits of milliseconds, 12 bits of
 # their fraction, the rest random. Of a number of microseconds.
@@ -208,37 +207,33 @@ def report(results, rounds, rows):
         together.append([contender.label, of("together", "size", ".1f"), of("together", "us"),
                          f"{results.spread(('together', name, 'us')):.0%}", of("together", "wal", ".0f"), second,
                          of("together", "read us", ".3f")])
-    return "\n".join(table(
+    lines = table(
         [f"Primary key, {rows:,} rows", "index, bytes a row", "insert, us a row", "of it the index", "spread",
          "WAL bytes a row", "of them the index", "after a checkpoint: index, us a row", "WAL bytes a row",
-         "full-page images, 1,000 rows"], one) + [""] + table(
-             [f"{rows:,} rows by {SESSIONS} sessions at once", "index, bytes a row", "insert, us a row", "spread",
-              "WAL bytes a row", "second index for the time, bytes a row", "read by time, us a row"], together) + [
-        "",
+         "full-page images, 1,000 rows"], one) + [""]
+    lines += table(
+        [f"{rows:,} rows by {SESSIONS} sessions at once", "index, bytes a row", "insert, us a row", "spread",
+         "WAL bytes a row", "second index for the time, bytes a row", "read by time, us a row"], together) + [""]
+    memory = psql("SHOW shared_buffers").strip()
+    return lines + [
         slower(behind(results)),
         "",
         f"Medians of {rounds} rounds; after the checkpoint {MORE_ROWS:,} rows more; {ROWS_A_STATEMENT} rows a statement of the "
-        f"{SESSIONS}, with a column of the time; {machine()}; PostgreSQL {server_version()}, shared_buffers "
-        f"{psql('SHOW shared_buffers').strip()}, no autovacuum; {datetime.date.today().isoformat()}; "
-        f"`{command('bench-index', ROUNDS=rounds, ROWS=rows)}`.",
-    ]) + "\n"
+        f"{SESSIONS}, with a column of the time; "
+        f"{conditions('bench-index', f'shared_buffers {memory}, no autovacuum', ROUNDS=rounds, ROWS=rows)}",
+    ]
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--rows", type=int, default=5000000)
-    parser.add_argument("--out", required=True, help="folder for index.md")
-    arguments = parser.parse_args()
+    arguments = options(__doc__, rounds=3, rows=5000000)
 
     psql("CREATE EXTENSION shardid; CREATE SEQUENCE plain;")
     if not has_uuidv7():
         make_uuidv7()
     make_keys(arguments.rows)
-    text = report(measure(arguments.rounds, arguments.rows, f"{arguments.out}/../together.sql"), arguments.rounds, arguments.rows)
-    with open(f"{arguments.out}/index.md", "w", encoding="utf-8") as file:
-        file.write(text)
-    print(text)
+    results = measure(arguments.rounds, arguments.rows, f"{arguments.out}/../together.sql")
+    write_report(f"{arguments.out}/index.md", report(results, arguments.rounds, arguments.rows))
+    draw(f"{arguments.out}/index.md")
 
 
 main()

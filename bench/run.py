@@ -5,14 +5,13 @@ pgbench contenders are measured in transactions a second with 16 clients, loops 
 nanoseconds a call, less the same loop around pg_backend_pid(). Ratios are taken round by round, so
 that what the machine does besides weighs on both sides, and their median is shown.
 """
-import argparse
-import datetime
 import re
 import subprocess
 import sys
 
-from common import (Results, command, has_uuidv7, machine, milliseconds, progress, psql, rotated, server_version, slower,
-                    table)
+from chart import draw
+from common import (Results, conditions, has_uuidv7, milliseconds, options, progress, psql, rotated, slower, table,
+                    write_report)
 
 CLIENTS = ["-n", "-M", "prepared", "-c", "16", "-j", "2"]
 
@@ -282,63 +281,19 @@ def report(results, rounds, seconds):
         slower(behind(results)),
         "",
         f"{rounds} rounds, {seconds} s for each pgbench run (`pgbench {' '.join(CLIENTS)}`); "
-        f"{machine()}; PostgreSQL {server_version()}, default durability; {datetime.date.today().isoformat()}; "
-        f"`{command('bench', ROUNDS=rounds, SECONDS=seconds)}`.",
+        f"{conditions('bench', ROUNDS=rounds, SECONDS=seconds)}",
     ]
-    return "\n".join(lines) + "\n"
-
-
-def chart(results, out):
-    calls = [(PGBENCH[0][2][n][0], results.median(("pgbench", n)) / 1000)
-             for n in ("select_1", "nextval", "nextval_cache_100", "recipe", "next_id")]
-    loops = [(LOOPS[n][0], results.median(("loop", n)))
-             for n in ("nextval", "nextval_cache_100", "recipe", "next_id", "uuid_v1_from_recipe",
-                       "uuid_v1_from", "uuid_v1_timestamp_recipe", "uuid_v1_timestamp")]
-
-    def data(rows):
-        clean = [(re.sub(r"[`*]|, room.*", "", label), value) for label, value in rows]
-        return "".join(f'"{label}" {value:.2f}\n' for label, value in clean)
-
-    script = f"""
-set terminal svg size 1000,440 noenhanced font 'sans-serif,12' background 'white'
-set output '{out}/bench.svg'
-set multiplot layout 1,2
-set style fill solid 0.8 border -1
-set boxwidth 0.6
-set xtics rotate by -35 nomirror
-set grid ytics
-unset key
-$calls << EOD
-{data(calls)}EOD
-$loops << EOD
-{data(loops)}EOD
-set title 'One call a transaction, 16 clients: thousand a second (more is better)'
-set yrange [0:*]
-plot $calls using 0:2:xtic(1) with boxes lc rgb '#3b6ea5'
-set title 'In a loop: ns a call, net (less is better)'
-set logscale y
-set yrange [1:*]
-plot $loops using 0:2:xtic(1) with boxes lc rgb '#a55b3b'
-unset multiplot
-"""
-    subprocess.run(["gnuplot", "-"], input=script, text=True, check=True)
+    return lines
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=int, default=3)
-    parser.add_argument("--out", required=True, help="folder for bench.md and bench.svg")
-    arguments = parser.parse_args()
+    arguments = options(__doc__, rounds=5, seconds=3)
 
     if not has_uuidv7():
         leave_out_uuidv7()
     results = measure(arguments.rounds, arguments.seconds)
-    text = report(results, arguments.rounds, arguments.seconds)
-    with open(f"{arguments.out}/bench.md", "w", encoding="utf-8") as file:
-        file.write(text)
-    chart(results, arguments.out)
-    print(text)
+    write_report(f"{arguments.out}/bench.md", report(results, arguments.rounds, arguments.seconds))
+    draw(f"{arguments.out}/bench.md")
 
     wrong = [name for name in ("by_next_id", "by_next_ids", "by_nextval") if duplicates(name)[1]]
     wrong += [way for way in ("nextval_range",) if given_twice(way)[0]]

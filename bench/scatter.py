@@ -2,9 +2,9 @@
 """Over how many of ten partitions inserts of consecutive ids go, as they are and scattered, and what
 scattering and short text cost beside the same by SQL. Prints tables and writes them.
 """
-import argparse
 import statistics
-import subprocess
+
+from common import conditions, options, psql, rotated, table, write_report
 
 # Ten ranges: of the ids that share a first digit, and of all numbers from 0 to 2^63.
 SAME_DIGIT = "trunc(id, -18) FROM (SELECT id::numeric FROM one_id) s), 1e17"
@@ -45,11 +45,6 @@ COSTS = {
 SMALLEST = 2
 # What the calls that read text need to get one that is not constant.
 TEXT_FLOOR = "'3R2D9G4WA5001' || left(id::text, 0)"
-
-
-def psql(sql):
-    command = ["psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-f", "-"]
-    return subprocess.run(command, input=sql, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
 def create_tables():
@@ -97,11 +92,6 @@ def loop(call, count):
     return (own - floor) / count
 
 
-def table(headings, rows):
-    lines = ["| " + " | ".join(headings) + " |", "| --- |" + " ---: |" * (len(headings) - 1)]
-    return lines + ["| " + " | ".join(row) + " |" for row in rows] + [""]
-
-
 def spread_table():
     rows = []
     for name, (label, expression, _) in SPREADS.items():
@@ -113,10 +103,8 @@ def spread_table():
 
 def cost_table(rounds):
     results = {name: [] for name in COSTS}
-    names = list(COSTS)
     for number in range(rounds):
-        by = number % len(names)
-        for name in names[by:] + names[:by]:
+        for name in rotated(COSTS, number):
             results[name].append(loop(COSTS[name][1], COSTS[name][2]))
     net = {name: max(SMALLEST, statistics.median(times)) for name, times in results.items()}
     rows = []
@@ -128,19 +116,12 @@ def cost_table(rounds):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--out", required=True, help="folder for scatter.md")
-    arguments = parser.parse_args()
+    arguments = options(__doc__, rounds=5)
 
     create_tables()
-    lines = spread_table() + cost_table(arguments.rounds)
-    lines.append(f"{arguments.rounds} rounds; PostgreSQL {psql('SHOW server_version').split(' ')[0].strip()}; "
-                 f"`make bench-scatter ROUNDS={arguments.rounds}`.")
-    text = "\n".join(lines) + "\n"
-    with open(f"{arguments.out}/scatter.md", "w", encoding="utf-8") as file:
-        file.write(text)
-    print(text)
+    lines = spread_table() + [""] + cost_table(arguments.rounds)
+    lines += ["", f"{arguments.rounds} rounds; {conditions('bench-scatter', ROUNDS=arguments.rounds)}"]
+    write_report(f"{arguments.out}/scatter.md", lines)
 
 
 main()

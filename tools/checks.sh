@@ -18,6 +18,17 @@ scripts_name_schemas() {
     tools/check_scripts.py --itself && tools/check_scripts.py
 }
 
+# The charts that a page shows are those of the results beside them.
+charts_are_drawn() {
+    local copy=$SANDBOX/charts
+    bench/chart.py --check bench/results/bench.md bench/results/index.md || return 1
+    python3 -c 'import sys, xml.dom.minidom as dom; [dom.parse(name) for name in sys.argv[1:]]' bench/results/*.svg || return 1
+    # That a result which is not the chart's is seen.
+    cp -r bench/results "$copy"
+    sed -i '0,/next_id.\*\* | /s//&9/' "$copy"/*.md
+    ! bench/chart.py --check "$copy/bench.md" && ! bench/chart.py --check "$copy/index.md"
+}
+
 # Warnings are errors here, and only here: a user's newer compiler may know more of them.
 compiles_with() {
     local compiler=$1 includes source

@@ -1,39 +1,60 @@
 #!/usr/bin/env bash
-# The main job, on a throwaway cluster: the extension, a table with DEFAULT next_id(5), rows, and
-# their ids taken apart. To be run by sandbox.sh.
+# make demo, on a throwaway cluster: ids taken apart; next_id beside the PL/pgSQL recipe under load and with
+# faults, their duplicates counted; a UUID of version 1 built and read. Fails if next_id repeats an id, or a
+# UUID's time is read wrong. To be run by sandbox.sh.
 set -euo pipefail
 # shellcheck source=tools/cluster.sh
 source tools/cluster.sh
+# shellcheck source=tools/demo_faults.sh
+source tools/demo_faults.sh
 
-start_cluster </dev/null
-psql -X -q -v ON_ERROR_STOP=1 --echo-queries <<'SQL'
-\pset footer off
-SET timezone = 'UTC';
+trap stop_clients EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
 
-CREATE EXTENSION shardid;
+indented() {
+    sed -E 's/^(.*[^ ]) *$/    \1/'
+}
 
-CREATE TABLE photos (
-    id bigint PRIMARY KEY DEFAULT next_id(5),
-    name text);
+run_sql() {
+    psql -X -q -v ON_ERROR_STOP=1 -P footer=off "$@"
+}
 
-INSERT INTO photos (name) VALUES ('lighthouse'), ('harbour'), ('ferry');
+build_judge_programs &
+judge_build=$!
+start_cluster <<<"timezone = 'UTC'"
+run_sql -c 'CREATE EXTENSION shardid' -f bench/baseline.sql
 
-INSERT INTO photos (name) SELECT 'frame ' || n FROM generate_series(1, 100000) n;
+echo '1. Ids of 64 bits, made by the default of a column, and taken apart'
+echo
+run_sql --echo-queries -f tools/demo_ids.sql | indented
 
-SELECT name, id, ts, shard, sequence
-FROM photos, id_parts(id)
-ORDER BY id
-LIMIT 5;
-
-SELECT count(*) AS rows, count(DISTINCT id) AS ids, bool_and(id_shard(id) = 5) AS all_of_shard_5,
-       max(id_timestamp(id)) - min(id_timestamp(id)) AS time_between
-FROM photos;
-
-SELECT count(*) AS rows_of_the_last_minute
-FROM photos
-WHERE id >= id_lower_bound(now() - interval '1 minute');
-
-SELECT u AS uuid_v1, uuid_v1_timestamp(u), uuid_v1_clock_seq(u), uuid_v1_node(u)
-FROM uuid_v1_from('2026-11-21 12:00:00.123456+00', 666, '44:88:99:36:57:32') u;
-SQL
+echo '2. Beside the PL/pgSQL recipe: 16 sessions of each at the same time, 1,000 ids a statement'
+echo
+printf '    %-38s%24s%24s\n' '' 'PL/pgSQL recipe' 'next_id'
+printf '    %-38s%14s%10s%14s%10s\n' '' ids repeated ids repeated
+wait "$judge_build"
+side_by_side 'the load alone' load_alone
 stop_cluster
+set_clock +0
+start_with_clock
+side_by_side 'the clock steps back by 1 s' clock_steps_back
+set_clock +0
+side_by_side 'kill -9, and a clock behind after it' crash_and_clock_back
+echo '    (The clock is set by libfaketime, under which each look at it takes some microseconds.)'
+echo
+
+echo '3. The other recipe: a UUID of version 1, built and read'
+echo
+run_sql --echo-queries -x -t -f tools/demo_uuids.sql | indented
+IFS='|' read -r times recipe_wrong our_wrong < <(run_sql -At -f tools/demo_uuid_times.sql)
+stop_cluster
+echo "    Of $times times, a microsecond apart, the recipe reads $recipe_wrong wrong, uuid_v1_timestamp $our_wrong."
+echo
+
+summary() {
+    echo "$1 repeated $(with_commas "${repeated[$1]}") of $(with_commas "${received[$1]}") ids"
+}
+
+echo "The $(summary recipe); $(summary next_id)."
+[[ ${repeated[next_id]} == 0 && $times == 1000 && $our_wrong == 0 ]]

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that are missing for the given purposes, as tools/packages.txt lists
-# them: install-packages.sh build test. Does nothing, and needs no right, when none is missing.
+# them: install-packages.sh build test. Does nothing, and needs no right, when none is missing. With --quiet
+# before the purposes, what apt says is shown only if it fails.
 set -euo pipefail
 tools=$(cd "$(dirname "$0")" && pwd)
 
@@ -53,8 +54,26 @@ as_root() {
     fi
 }
 
+# What apt says is no news as long as it succeeds.
+quietly() {
+    local log status=0
+    if [[ -z $quiet ]]; then
+        "$@"
+        return
+    fi
+    log=$(mktemp)
+    ("$@") >"$log" 2>&1 || status=$? # as_root may exit
+    [[ $status == 0 ]] || cat "$log" >&2
+    rm "$log"
+    return "$status"
+}
+
+update() {
+    quietly as_root apt-get update -q
+}
+
 install() {
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@"
+    quietly as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@"
 }
 
 # postgresql-NN would make a cluster of its own and start it. Nobody asked for that.
@@ -72,18 +91,23 @@ disable_pgbouncer() {
     as_root systemctl disable --now pgbouncer >/dev/null 2>&1 || true
 }
 
+quiet=
+if [[ ${1:-} == --quiet ]]; then
+    quiet=1
+    shift
+fi
 version=$(postgresql_version || true)
 missing=()
 if [[ -z $version ]]; then
     missing=(postgresql)
-    as_root apt-get update -q
+    update
     version=$(postgresql_version)
 fi
 mapfile -t packages < <(packages_for "$version" "$@")
 mapfile -t missing < <(missing_of "${packages[@]}")
 if [[ ${#missing[@]} -gt 0 ]]; then
     echo "installing: ${missing[*]}"
-    as_root apt-get update -q
+    update
     if is_installed "postgresql-$version"; then
         install "${missing[@]}"
     else

@@ -43,7 +43,7 @@ clean_up() {
 
 copy_tree() {
     mkdir "$sandbox/tree" "$sandbox/out" "$sandbox/tmp"
-    tar -C "$top" --exclude=./.git --exclude=./bench/results --exclude='*.o' --exclude='*.bc' \
+    tar -C "$top" --exclude=./.git --exclude='*.o' --exclude='*.bc' \
         --exclude='*.so' -cf - . | tar -C "$sandbox/tree" -xf -
     if [[ $(id -u) == 0 ]]; then
         chown -R "$user" "$sandbox"
@@ -71,7 +71,7 @@ clean_environment=(env -i
 
 cd "$sandbox/tree"
 if ! as_ordinary_user "${clean_environment[@]}" \
-    make -s install DESTDIR="$sandbox/inst" >"$sandbox/build.log" 2>&1; then
+    make -s -j "$(nproc)" install DESTDIR="$sandbox/inst" >"$sandbox/build.log" 2>&1; then
     cat "$sandbox/build.log" >&2
     exit 1
 fi

@@ -1,0 +1,157 @@
+# shellcheck shell=bash
+# The PL/pgSQL recipe and next_id side by side, under load and with faults: what clients receive is noted
+# outside of the server, and counted afterwards, by the programs of the tests. To be sourced, after cluster.sh.
+
+# How many ids of each there are at least before a fault, and after it; the load alone has twenty times as many.
+demo_ids=${DEMO_IDS:-25000}
+# A call of next_id, which the test of the demo replaces by one that repeats ids.
+our_call=${DEMO_CALL:-'next_id(5)'}
+
+contenders=(recipe next_id)
+declare -A call=([recipe]='baseline.next_id()' [next_id]=$our_call) received=() repeated=() recorder=()
+
+judge_sources=test/judge
+[[ -d $judge_sources ]] || judge_sources=judge
+
+build_judge_programs() {
+    local program
+    mkdir -p "$SANDBOX/judge"
+    for program in record check; do
+        g++ -std=c++20 -O2 -isystem "$("$PG_CONFIG" --includedir)" "$judge_sources/$program.cpp" \
+            -o "$SANDBOX/judge/$program" -L"$("$PG_CONFIG" --libdir)" -lpq -pthread
+    done
+}
+
+# --- A server that follows the clock in a file, as t/lib/ShardidTest.pm has one.
+
+set_clock() {
+    echo "$1" >"$SANDBOX/clock.new"
+    mv "$SANDBOX/clock.new" "$SANDBOX/clock"
+}
+
+start_with_clock() {
+    local library=(/usr/lib/*/faketime/libfaketime.so.1)
+    [[ -e ${library[0]} ]] || { echo 'libfaketime is not installed' >&2; return 1; }
+    env LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD }${library[0]}" FAKETIME_TIMESTAMP_FILE="$SANDBOX/clock" FAKETIME_NO_CACHE=1 \
+        FAKETIME_DONT_FAKE_MONOTONIC=1 DONT_FAKE_MONOTONIC=1 FAKETIME_DONT_RESET=1 \
+        pg_ctl -D "$SANDBOX/data" -l "$SANDBOX/server.log" -w start >>"$SANDBOX/start.log" 2>&1
+}
+
+# Postmaster and all its processes at once, some of which may just have ended by themselves.
+kill_server() {
+    local postmaster processes
+    postmaster=$(head -n 1 "$SANDBOX/data/postmaster.pid")
+    mapfile -t processes < <(ps -o pid= --ppid "$postmaster" | tr -d ' ')
+    kill -KILL "$postmaster" "${processes[@]}" 2>/dev/null || true
+    while kill -0 "${processes[@]}" 2>/dev/null; do
+        sleep 0.02
+    done
+}
+
+# What was killed may take a moment to let go.
+start_again() {
+    local tries
+    for ((tries = 0; tries < 100; tries++)); do
+        ! start_with_clock || return 0
+        sleep 0.1
+    done
+    tail -n 20 "$SANDBOX/server.log" >&2
+    return 1
+}
+
+# --- Clients of both contenders, at the same time.
+
+# The limit of seconds is for clients whose demo was killed.
+start_clients() {
+    local name folder
+    for name in "${contenders[@]}"; do
+        folder=$SANDBOX/received/$name
+        rm -rf "$folder"
+        mkdir -p "$folder"
+        "$SANDBOX/judge/record" --sessions 16 --reconnect --seconds 120 "$folder/session" "host=$PGHOST" \
+            "SELECT ${call[$name]} FROM generate_series(1, 1000)" >/dev/null &
+        recorder[$name]=$!
+    done
+}
+
+# wait_for_ids IDS: so many more of each contender. A receipt has 60 bytes or more.
+wait_for_ids() {
+    local name
+    declare -A size
+    for name in "${contenders[@]}"; do
+        size[$name]=$(du -sb "$SANDBOX/received/$name" | cut -f 1)
+    done
+    for name in "${contenders[@]}"; do
+        while (($(du -sb "$SANDBOX/received/$name" | cut -f 1) < size[$name] + 60 * $1)); do
+            kill -0 "${recorder[$name]}" 2>/dev/null || { echo "no ids of $name any more" >&2; return 1; }
+            sleep 0.05
+        done
+    done
+}
+
+stop_clients() {
+    local name
+    for name in "${!recorder[@]}"; do
+        kill -TERM "${recorder[$name]}" 2>/dev/null || true
+        wait "${recorder[$name]}" || { echo "the clients of $name failed" >&2; return 1; }
+    done
+    recorder=()
+}
+
+# count_repeated FILE...: "IDS REPEATED" of what clients received. Fails if a file cannot be read.
+count_repeated() {
+    local status=0
+    "$SANDBOX/judge/check" --lead-ms -1 "$@" >"$SANDBOX/verdict" || status=$?
+    ((status <= 1)) || return "$status"
+    awk '$1 == "ids" { ids = $2 } $1 == "duplicates" { duplicates = $2 } END { print ids, duplicates }' "$SANDBOX/verdict"
+}
+
+with_commas() {
+    sed -E ':again; s/\B[0-9]{3}\b/,&/; t again' <<<"$1"
+}
+
+# side_by_side FAULT COMMAND...: a line of the table. The command returns when the fault is over.
+side_by_side() {
+    local fault=$1 name counts ids duplicates
+    shift
+    start_clients
+    "$@"
+    stop_clients
+    printf '    %-38s' "$fault"
+    for name in "${contenders[@]}"; do
+        counts=$(count_repeated "$SANDBOX/received/$name"/*)
+        read -r ids duplicates <<<"$counts"
+        received[$name]=$((${received[$name]:-0} + ids))
+        repeated[$name]=$((${repeated[$name]:-0} + duplicates))
+        printf '%14s%10s' "$(with_commas "$ids")" "$(with_commas "$duplicates")"
+    done
+    echo
+}
+
+load_alone() {
+    wait_for_ids "$((20 * demo_ids))"
+}
+
+# For a second, so that there is one to meet again.
+load_before() {
+    sleep 1.2
+    wait_for_ids "$demo_ids"
+}
+
+clock_steps_back() {
+    load_before
+    set_clock -1
+    sleep 1
+    wait_for_ids "$demo_ids"
+}
+
+# The server starts again with a clock two seconds before the load began, and meets that time again.
+crash_and_clock_back() {
+    local began=${EPOCHREALTIME/[.,]/}
+    load_before
+    kill_server
+    set_clock "-$(((${EPOCHREALTIME/[.,]/} - began) / 1000000 + 2))"
+    start_again
+    sleep 3
+    wait_for_ids "$demo_ids"
+}

@@ -1,6 +1,6 @@
 # What needs a server of its own and fits nowhere else: a crash after a rollback to a savepoint, a buffer
 # pool that is small for its sessions, and what docs/operations.md says of a clock
-# that was set forward and of settings, and the casts that README.md shows.
+# that was set forward and of settings, and the casts that docs/reference.md shows.
 use strict;
 use warnings;
 use FindBin;
@@ -208,7 +208,7 @@ query(block_of('operations.md', 'system'));
 $node->poll_query_until('shop', 'SELECT id_shard(next_id())', '5');
 is((as_owner($drawn))[1], 5, 'ALTER SYSTEM by a superuser, who loads the extension, holds for all');
 
-# What README.md says to write where the two next_id() are not told apart.
+# What docs/reference.md says to write where the two next_id() are not told apart.
 shop('CREATE SEQUENCE photos_id_seq; CREATE TABLE users AS SELECT 4005::bigint AS user_id');
 for my $unclear ("SELECT next_id('photos_id_seq')", 'SELECT next_id(NULL)', 'PREPARE draw AS SELECT next_id($1)')
 {
@@ -216,7 +216,7 @@ for my $unclear ("SELECT next_id('photos_id_seq')", 'SELECT next_id(NULL)', 'PRE
 }
 like(($node->psql('shop', 'SELECT next_id(user_id % 2000) FROM users'))[2],
 	qr/ERROR:  sequence with OID 5 does not exist\nHINT:  .*cast to integer/, 'a bigint is taken for a generator');
-my $overloads = block_of('../README.md', 'overloads');
+my $overloads = block_of('reference.md', 'overloads');
 my @ids = split /\n/, shop("$overloads; EXECUTE draw(7)"), -1;
 is(shop('SELECT is_called FROM photos_id_seq'), 't', 'the generator that is named is drawn from');
 is(shop('SELECT ' . join ', ', map { $_ ? "id_shard($_)" : "'NULL'" } @ids), '5|5|NULL|5|7', 'and the shards are right');

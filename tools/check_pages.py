@@ -1,16 +1,23 @@
 #!/usr/bin/env python3
-"""Checks that the pages of docs/ show what the tests run: each block of SQL on a page stands, line for
-line, in its regress topic, and each block of text in what that topic is expected to answer.
+"""Checks that the pages show what the tests run: that somebody runs each block of SQL, that commands, links and
+files that a page names are there, and that its numbers are those of bench/results.
+
+t/033_pages.pl runs the blocks of SQL without a name. Those with one are asked for by a test. Of the pages below
+each block stands, line for line, in a regress topic, and each block of text in what that is expected to answer.
 """
 import glob
+import os
 import re
+import subprocess
 import sys
 
-# Page: regress topic. docs/tickets.md is run as it stands, by t/016_tickets.pl.
-PAGES = {
+TOPICS = {
     "docs/layouts.md": "layouts_of_others",
     "docs/partitioning.md": "partitioning",
 }
+PAGES = sorted(glob.glob("*.md") + glob.glob("docs/*.md"))
+# Words behind ```sql that are no name, see t/033_pages.pl.
+NO_NAME = {"", "fails", "superuser"}
 
 
 def read(path):
@@ -22,19 +29,72 @@ def blocks(page, kind):
     return re.findall(rf"^```{kind}\n(.*?)^```$", page, re.M | re.S)
 
 
-def missing(path, topic):
+def missing_in_topic(path, topic):
     """What the page shows and the topic has not."""
     page = read(path)
     ran = "\n" + read(f"sql/{topic}.sql")
     answers = ["\n" + read(name) for name in glob.glob(f"expected/{topic}*.out")]
     sql, text = blocks(page, "sql"), blocks(page, "text")
     if not sql or not text:
-        return [f"{path}: no SQL or no answers on it"]
-    return ([f"{path}: not in sql/{topic}.sql:\n{block}" for block in sql if "\n" + block not in ran] +
-            [f"{path}: not in expected/{topic}.out:\n{block}" for block in text
+        return ["no SQL or no answers on it"]
+    return ([f"not in sql/{topic}.sql:\n{block}" for block in sql if "\n" + block not in ran] +
+            [f"not in expected/{topic}.out:\n{block}" for block in text
              if not any("\n" + block in answer for answer in answers)])
 
 
-complaints = [line for path, topic in PAGES.items() for line in missing(path, topic)]
-print("\n".join(complaints))
-sys.exit(1 if complaints else 0)
+def run_by_nobody(page, tests):
+    """The named blocks for which no test asks."""
+    names = re.findall(r"^```\w+ (.+)$", page, re.M)
+    return [f"no test names the block {name!r}" for name in names
+            if not set(name.split(" ")) <= NO_NAME and not re.search(rf"\b{re.escape(name)}\b", tests)]
+
+
+def unknown_commands(page, targets, tests):
+    """Targets of make, and what TEST= picks, that are not there."""
+    for line in re.findall(r"(?:^    |`)(make [^`\n#]*)", page, re.M):
+        words = re.sub(r'"[^"]*"', '""', line).split()[1:]
+        for word in words:
+            if re.fullmatch(r"[a-z-]+", word) and word not in targets:
+                yield f"no target {word}: {line}"
+        for picked in re.findall(r'TEST="?([^"`\n#]*)', line):
+            yield from (f"TEST does not know {word}: {line}" for word in picked.split()
+                        if not re.search(rf"\bwanted {word}\b", tests) and not os.path.exists(word) and
+                        not os.path.exists(f"sql/{word}.sql") and not os.path.exists(f"specs/{word}.spec"))
+
+
+def anchors(path):
+    titles = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", read(path), flags=re.M | re.S), re.M)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def broken_links(path, page):
+    for target in re.findall(r"\]\(([^)\s]+)\)", page):
+        name, _, anchor = target.partition("#")
+        if re.match(r"\w+:", target):
+            continue
+        file = os.path.normpath(os.path.join(os.path.dirname(path), name)) if name else path
+        if not os.path.exists(file):
+            yield f"no file {target}"
+        elif anchor and anchor not in anchors(file):
+            yield f"no section {target}"
+    for file in re.findall(r"`((?:t|sql|specs|tools|bench|test|docs)/[\w./-]+\w)`", page):
+        if not os.path.exists(file):
+            yield f"no file {file}"
+
+
+def complaints():
+    tests = "".join(read(name) for name in glob.glob("t/*.pl"))
+    steps = "".join(read(name) for name in glob.glob("tools/*.sh"))
+    targets = set(re.findall(r"^([a-z-]+):", read("Makefile"), re.M)) | {"all", "install", "installcheck", "clean"}
+    for path in PAGES:
+        page = read(path)
+        found = [*run_by_nobody(page, tests), *unknown_commands(page, targets, steps), *broken_links(path, page)]
+        if path in TOPICS:
+            found += missing_in_topic(path, TOPICS[path])
+        yield from (f"{path}: {line}" for line in found)
+
+
+problems = list(complaints())
+print("\n".join(problems))
+numbers = subprocess.run(["bench/publish.py", "--check"], check=False)
+sys.exit(1 if problems or numbers.returncode else 0)

@@ -55,7 +55,6 @@ sub parts_of_reference
 		my $errors = join ' ', $text =~ /Errors: (.*?)(?:\n\n|\z)/sg;
 		my ($table) = $text =~ /^\| error \|[^\n]*\n(.*?)(?:\n\n|\z)/ms;
 		$errors .= " $_" for map { /^\| ([^|]*) \|/ } split /\n/, $table // '';
-		$errors .= " $1" if $text =~ /^The time fields end .*: (\w+)\.$/m;
 		my %listed = map { $_ => 1 } $errors =~ /\b([0-9][0-9A-Z]{4})\b/g;
 		my ($title) = $text =~ /^(.*)/;
 		my $part = { title => $title, listed => \%listed, met => {} };

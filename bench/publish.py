@@ -5,7 +5,8 @@
 - tables of it: the same with <!-- tables of bench/results/FILE: FIRST CELL; ... -->, each by what the first
   cell of its header begins with;
 - a number: between <!-- FILE :: TABLE :: ROW :: COLUMN --> and <!-- end -->, where TABLE is what the first cell
-  of the header begins with, or <!-- FILE :: regular expression with one group -->.
+  of the header begins with and "COLUMN (2)" the second of this name;
+- words: between <!-- FILE :: regular expression with one group --> and <!-- end -->.
 
 With --check it writes nothing, and says which pages differ.
 """
@@ -60,6 +61,17 @@ def table(name, begin):
     return found[0]
 
 
+def place(header, column):
+    """Of the only column with this name, or the n-th for "name (n)"."""
+    name, _, nth = re.fullmatch(r"(.*?)( \((\d)\))?", column).groups()
+    places = [n for n, cell in enumerate(header) if cell == plain(name)]
+    if nth and int(nth) <= len(places):
+        return places[int(nth) - 1]
+    if len(places) != 1:
+        raise Wrong(f"{len(places)} columns {column!r} in {header}")
+    return places[0]
+
+
 def number(name, where):
     parts = where.split(" :: ")
     if len(parts) == 1:
@@ -67,9 +79,7 @@ def number(name, where):
     else:
         begin, row, column = parts
         header, _, *rows = [cells(line) for line in table(name, begin)]
-        if column not in header:
-            raise Wrong(f"no column {column!r} in {name}, {begin}")
-        found = [line[header.index(column)] for line in rows if line[0] == plain(row)]
+        found = [line[place(header, column)] for line in rows if line[0] == plain(row)]
     if len(found) != 1:
         raise Wrong(f"{len(found)} values in {name} for {where}")
     return found[0]

@@ -196,6 +196,22 @@ query('ALTER DATABASE shop RESET ALL');
 my $shard_id = 'ALTER DATABASE shop SET shardid.shard_id = 5';
 my $max_lead = "ALTER DATABASE shop SET shardid.max_lead = '40d'";
 like((as_owner($shard_id))[2], qr/permission denied to set parameter/, 'the owner is refused');
+my $system = 'ALTER SYSTEM SET shardid.shard_id = 5';
+sub sqlstate_of { return $_[0] =~ /ERROR:\s+(\w+)/ ? $1 : 'works' }
+my %before_loading = map { my ($as, $sql) = @$_; ("$as->[0]: $sql" => sqlstate_of(($as->[1]->("\\set VERBOSITY sqlstate\n$sql"))[2])) }
+  map { my $as = $_; map { [ $as, $_ ] } $system, 'SHOW shardid.shard_id', $shard_id, 'ALTER ROLE shop_owner SET shardid.shard_id = 5' }
+  [ owner => \&as_owner ], [ superuser => sub { $node->psql('shop', $_[0]) } ];
+my $unknown = query('SHOW server_version_num') < 170000 ? '42704' : 'works';
+is_deeply(
+	\%before_loading,
+	{
+		"owner: $shard_id" => '42501', 'owner: ALTER ROLE shop_owner SET shardid.shard_id = 5' => '42501',
+		"owner: $system" => '42501', 'owner: SHOW shardid.shard_id' => '42704',
+		"superuser: $shard_id" => 'works', 'superuser: ALTER ROLE shop_owner SET shardid.shard_id = 5' => 'works',
+		"superuser: $system" => $unknown, 'superuser: SHOW shardid.shard_id' => 'works' },
+	'before the library is loaded, as the page says');
+query('ALTER DATABASE shop RESET ALL; ALTER ROLE shop_owner RESET ALL');
+query('ALTER SYSTEM RESET ALL');
 is((as_owner(block_of('operations.md', 'owner')))[0], 0, 'unless the session has used the extension');
 is((as_owner($drawn))[1], 5, 'which shows');
 like((as_owner("SELECT id_shard(0); $max_lead"))[2], qr/permission denied to set parameter "shardid.max_lead"/, 'max_lead is the superuser\'s');

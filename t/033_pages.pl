@@ -15,6 +15,7 @@ use ShardidTest;
 
 # These are run by the tests in which they stand, line by line.
 my %run_elsewhere = (
+	'docs/clients.md' => 't/clients',
 	'docs/layouts.md' => 'sql/layouts_of_others.sql',
 	'docs/partitioning.md' => 'sql/partitioning.sql',
 	'docs/tickets.md' => 't/016_tickets.pl');

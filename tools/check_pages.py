@@ -3,7 +3,8 @@
 files that a page names are there, and that its numbers are those of bench/results.
 
 t/033_pages.pl runs the blocks of SQL without a name. Those with one are asked for by a test. Of the pages below
-each block stands, line for line, in a regress topic, and each block of text in what that is expected to answer.
+each block stands, line for line, in a regress topic, and each block of text in what that is expected to answer; of
+docs/clients.md in a program of t/clients.
 """
 import glob
 import os
@@ -15,6 +16,7 @@ TOPICS = {
     "docs/layouts.md": "layouts_of_others",
     "docs/partitioning.md": "partitioning",
 }
+CLIENTS = "docs/clients.md"
 PAGES = sorted(glob.glob("*.md") + glob.glob("docs/*.md"))
 # Words behind ```sql that are no name, see t/033_pages.pl.
 NO_NAME = {"", "fails", "superuser"}
@@ -49,17 +51,42 @@ def run_by_nobody(page, tests):
             if not set(name.split(" ")) <= NO_NAME and not re.search(rf"\b{re.escape(name)}\b", tests)]
 
 
+def code_of(page):
+    """Its blocks of shell, lines that are indented, and code within lines."""
+    fenced = re.compile(r"^```(?:sh|console)?(?: \w+)?\n(.*?)^```$|^```.*?^```$", re.M | re.S)
+    yield from (found[1] for found in fenced.finditer(page) if found[1])
+    yield from re.findall(r"^    \S.*\n|`[^`\n]+`", fenced.sub("", page), re.M)
+
+
 def unknown_commands(page, targets, tests):
     """Targets of make, and what TEST= picks, that are not there."""
-    for line in re.findall(r"(?:^    |`)(make [^`\n#]*)", page, re.M):
+    for line in re.findall(r"(?:^ {0,4}|`)(make [^`\n#]*)", "".join(code_of(page)), re.M):
         words = re.sub(r'"[^"]*"', '""', line).split()[1:]
         for word in words:
-            if re.fullmatch(r"[a-z-]+", word) and word not in targets:
+            if re.fullmatch(r"[a-z][a-z-]+", word) and word not in targets:
                 yield f"no target {word}: {line}"
         for picked in re.findall(r'TEST="?([^"`\n#]*)', line):
             yield from (f"TEST does not know {word}: {line}" for word in picked.split()
                         if not re.search(rf"\bwanted {word}\b", tests) and not os.path.exists(word) and
                         not os.path.exists(f"sql/{word}.sql") and not os.path.exists(f"specs/{word}.spec"))
+
+
+def unindented(text):
+    return "".join(f"{line.strip()}\n" for line in text.splitlines())
+
+
+def missing_of_clients(page):
+    """What the page shows and no program has, and the clients in its table that no test asks."""
+    programs = ["\n" + unindented(read(name)) for name in glob.glob("t/clients/**", recursive=True) if os.path.isfile(name)]
+    tests = "".join(read(name) for name in glob.glob("t/*_clients.pl"))
+    shown = re.findall(r"^```\w+\n(.*?)^```$", page, re.M | re.S)
+    clients = re.findall(r"^\| \[(.+?)\]\(#", page, re.M)
+    if not shown or not clients or page.count("\n```") != 2 * len(shown):
+        return ["no blocks or no clients on it, or a block without a language"]
+    return ([f"in no file of t/clients:\n{block}" for block in shown
+             if not any("\n" + unindented(block) in program for program in programs)] +
+            [f"asked by no test: {client}" for client in clients
+             if f"'{client}'" not in tests and f"q({client})" not in tests])
 
 
 def anchors(path):
@@ -83,7 +110,7 @@ def broken_links(path, page):
 
 
 def complaints():
-    tests = "".join(read(name) for name in glob.glob("t/*.pl"))
+    tests = "".join(read(name) for name in glob.glob("t/*.pl") + glob.glob("tools/*.*"))
     steps = "".join(read(name) for name in glob.glob("tools/*.sh"))
     targets = set(re.findall(r"^([a-z-]+):", read("Makefile"), re.M)) | {"all", "install", "installcheck", "clean"}
     for path in PAGES:
@@ -91,6 +118,8 @@ def complaints():
         found = [*run_by_nobody(page, tests), *unknown_commands(page, targets, steps), *broken_links(path, page)]
         if path in TOPICS:
             found += missing_in_topic(path, TOPICS[path])
+        if path == CLIENTS:
+            found += missing_of_clients(page)
         yield from (f"{path}: {line}" for line in found)
 
 

@@ -58,8 +58,9 @@ sub try_page
 	my @blocks = grep { $_->{language} eq 'sql' && $_->{words} =~ /^(?:(?:fails|superuser) ?)*$/ } @all;
 	return unless @blocks;
 	query('CREATE DATABASE shop OWNER shop_owner');
+	my ($first) = map { $_->{text} =~ /\b(CREATE|DROP) EXTENSION/ } @blocks;
 	$node->safe_psql('shop', 'CREATE EXTENSION shardid', extra_params => [ '-U', 'shop_owner' ])
-	  unless $blocks[0]{text} =~ /CREATE EXTENSION/;
+	  unless ($first // '') eq 'CREATE';
 	my ($out, $err) = run_blocks(@blocks);
 	for my $n (0 .. $#blocks)
 	{

@@ -65,6 +65,7 @@ run_in_folder() {
         cat "$work/prepare.log" >&2
         return 1
     fi
+    rm -rf "$folder/shardid/bench/results"
     for script in "$@"; do
         PG_CONFIG='' tools/chroot.sh "$folder" tools/sandbox.sh "$script" || status=$?
     done

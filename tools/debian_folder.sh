@@ -72,7 +72,7 @@ copy_tree() {
     local folder=$1
     rm -rf "$folder/shardid"
     mkdir "$folder/shardid"
-    tar --exclude=./.git --exclude=./bench/results --exclude='*.o' --exclude='*.bc' --exclude='*.so' -cf - . |
+    tar --exclude=./.git --exclude='*.o' --exclude='*.bc' --exclude='*.so' -cf - . |
         tar -C "$folder/shardid" --no-same-owner -xf -
 }
 

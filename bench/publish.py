@@ -8,6 +8,8 @@
   of the header begins with and "COLUMN (2)" the second of this name;
 - words: between <!-- FILE :: regular expression with one group --> and <!-- end -->.
 
+A number or words may not begin a line: Markdown would take that line for HTML.
+
 With --check it writes nothing, and says which pages differ.
 """
 import glob
@@ -22,6 +24,7 @@ NUMBER = re.compile(r"<!-- (\S+\.md) :: ((?:(?!-->).)*?) -->(.*?)<!-- end -->")
 # What looks measured: a page may show it only as above. 100 ns are the unit of UUIDs; what PostgreSQL
 # or a setting fixes is code.
 MEASURED = re.compile(r"(?!100 ns)\b\d(?:[\d.,]*\d)? ?(?:ns|us|µs|tps|kB|instructions|bytes a row|times as fast|of what)\b")
+BEGINS_LINE = re.compile(r"^ *<!-- \S+\.md :: .*", re.M)
 
 
 class Wrong(Exception):
@@ -115,13 +118,15 @@ def main():
             complaints.append(f"{page}: {error}")
             continue
         complaints += [f"{page}: {found!r} has no marker: see bench/publish.py" for found in unmarked(old)]
+        complaints += [f"{page}: begins a line: {found}" for found in BEGINS_LINE.findall(old)]
         if new != old and check:
             lines = set(old.splitlines())
             complaints += [f"{page}: bench/results say: {line}" for line in new.splitlines() if line not in lines]
         elif new != old:
             with open(page, "w", encoding="utf-8") as file:
                 file.write(new)
-    print("\n".join(complaints))
+    if complaints:
+        print("\n".join(complaints))
     sys.exit(1 if complaints else 0)
 
 

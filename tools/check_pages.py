@@ -124,6 +124,7 @@ def complaints():
 
 
 problems = list(complaints())
-print("\n".join(problems))
+if problems:
+    print("\n".join(problems))
 numbers = subprocess.run(["bench/publish.py", "--check"], check=False)
 sys.exit(1 if problems or numbers.returncode else 0)

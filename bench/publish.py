@@ -23,7 +23,7 @@ TABLES = re.compile(r"<!-- tables of bench/results/(\S+): (.*?) -->\n(.*?)<!-- e
 NUMBER = re.compile(r"<!-- (\S+\.md) :: ((?:(?!-->).)*?) -->(.*?)<!-- end -->")
 # What looks measured: a page may show it only as above. 100 ns are the unit of UUIDs; what PostgreSQL
 # or a setting fixes is code.
-MEASURED = re.compile(r"(?!100 ns)\b\d(?:[\d.,]*\d)? ?(?:ns|us|µs|tps|kB|instructions|bytes a row|times as fast|of what)\b")
+MEASURED = re.compile(r"(?!100 ns)\b\d(?:[\d.,]*\d)? ?(?:ns|us|µs|tps|kB|MB|instructions|bytes a row|times as fast|of what)\b")
 BEGINS_LINE = re.compile(r"^ *<!-- \S+\.md :: .*", re.M)
 
 
@@ -102,7 +102,8 @@ def unmarked(text):
     """What looks measured and stands there by itself."""
     for pattern in (WHOLE, TABLES, NUMBER):
         text = pattern.sub("", text)
-    text = re.sub(r"^```.*?^```$|`[^`\n]*`|^    .*$", "", text, flags=re.M | re.S)
+    text = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
+    text = re.sub(r"`[^`\n]*`|^    .*$", "", text, flags=re.M)
     return [found[0] for found in MEASURED.finditer(text)]
 
 

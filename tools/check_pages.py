@@ -18,6 +18,7 @@ TOPICS = {
 }
 CLIENTS = "docs/clients.md"
 PAGES = sorted(glob.glob("*.md") + glob.glob("docs/*.md"))
+README_LINES = 200
 # Words behind ```sql that are no name, see t/033_pages.pl.
 NO_NAME = {"", "fails", "superuser"}
 
@@ -116,6 +117,8 @@ def complaints():
     for path in PAGES:
         page = read(path)
         found = [*run_by_nobody(page, tests), *unknown_commands(page, targets, steps), *broken_links(path, page)]
+        if path == "README.md" and page.count("\n") > README_LINES:
+            found.append(f"more than {README_LINES} lines")
         if path in TOPICS:
             found += missing_in_topic(path, TOPICS[path])
         if path == CLIENTS:

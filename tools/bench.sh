@@ -65,7 +65,7 @@ run_in_folder() {
         cat "$work/prepare.log" >&2
         return 1
     fi
-    rm -rf "$folder/shardid/bench/results"
+    rm -rf "$folder/shardid/bench/results" # this machine's
     for script in "$@"; do
         PG_CONFIG='' tools/chroot.sh "$folder" tools/sandbox.sh "$script" || status=$?
     done

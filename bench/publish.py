@@ -107,28 +107,33 @@ def unmarked(text):
     return [found[0] for found in MEASURED.finditer(text)]
 
 
+def checked(page, old):
+    """The page as it has to be, and what is wrong with it."""
+    wrong = [f"{page}: {found!r} has no marker: see bench/publish.py" for found in unmarked(old)]
+    wrong += [f"{page}: begins a line: {found}" for found in BEGINS_LINE.findall(old)]
+    try:
+        new = published(old)
+    except Wrong as error:
+        return old, [*wrong, f"{page}: {error}"]
+    lines = set(old.splitlines())
+    return new, wrong + [f"{page}: {RESULTS} say: {line}" for line in new.splitlines() if line not in lines]
+
+
 def main():
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-    check = sys.argv[1:] == ["--check"]
-    complaints = []
+    found = []
     for page in ["README.md", *sorted(glob.glob("docs/*.md"))]:
         old = read(page)
-        try:
-            new = published(old)
-        except Wrong as error:
-            complaints.append(f"{page}: {error}")
-            continue
-        complaints += [f"{page}: {found!r} has no marker: see bench/publish.py" for found in unmarked(old)]
-        complaints += [f"{page}: begins a line: {found}" for found in BEGINS_LINE.findall(old)]
-        if new != old and check:
-            lines = set(old.splitlines())
-            complaints += [f"{page}: bench/results say: {line}" for line in new.splitlines() if line not in lines]
+        new, wrong = checked(page, old)
+        if sys.argv[1:] == ["--check"]:
+            found += wrong
         elif new != old:
             with open(page, "w", encoding="utf-8") as file:
                 file.write(new)
-    if complaints:
-        print("\n".join(complaints))
-    sys.exit(1 if complaints else 0)
+    if found:
+        print("\n".join(found))
+    sys.exit(1 if found else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -29,7 +29,7 @@ AS 'MODULE_PATHNAME', 'shardid_support'
 LANGUAGE C STABLE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION shardid_support(pg_catalog.internal) IS
-'helps the planner, so that COPY inserts rows with ids by DEFAULT in batches; not to be called';
+'lets the planner insert rows with ids by DEFAULT in batches in COPY; not to be called';
 
 -- Drawing ids.
 
@@ -45,7 +45,7 @@ LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 SUPPORT shardid_support;
 
 COMMENT ON FUNCTION next_id(int, pg_catalog.regclass, pg_catalog.timestamptz, int, int) IS
-'draws a new id for the shard: unique and increasing for this generator, made of time, shard and sequence';
+'draws a new id for the shard, greater than all that this generator has drawn for it';
 
 CREATE FUNCTION next_id(
     generator pg_catalog.regclass DEFAULT 'shardid_seq'::pg_catalog.regclass,
@@ -93,7 +93,7 @@ AS 'MODULE_PATHNAME', 'shardid_id_sequence'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION id_sequence(bigint, int) IS
-'the number that tells the id from the others of its generator and millisecond';
+'the sequence number of the id, which differs from those of its generator''s other ids of the same millisecond';
 
 CREATE FUNCTION id_parts(
     id bigint,
@@ -107,7 +107,7 @@ AS 'MODULE_PATHNAME', 'shardid_id_parts'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION id_parts(bigint, pg_catalog.timestamptz, int, int) IS
-'the time, shard and sequence of which the id is made';
+'the time, shard and sequence number of the id';
 
 CREATE FUNCTION id_lower_bound(
     ts pg_catalog.timestamptz,
@@ -149,7 +149,7 @@ AS 'MODULE_PATHNAME', 'shardid_uuid_v1_hundred_ns'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION uuid_v1_hundred_ns(pg_catalog.uuid) IS
-'how many times 100 ns the time in a UUID of version 1 is past its microsecond; NULL for any other UUID';
+'the units of 100 ns after the whole microsecond in a UUID of version 1; NULL for any other UUID';
 
 CREATE FUNCTION uuid_v1_clock_seq(pg_catalog.uuid)
 RETURNS int
@@ -181,7 +181,7 @@ AS 'MODULE_PATHNAME', 'shardid_next_ids'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE ROWS 1000;
 
 COMMENT ON FUNCTION next_ids(int, int, pg_catalog.regclass, pg_catalog.timestamptz, int, int) IS
-'draws so many new ids for the shard, each greater than the one before';
+'draws count new ids for the shard, each greater than the one before';
 
 -- Watching a generator.
 
@@ -202,7 +202,7 @@ AS 'MODULE_PATHNAME', 'shardid_id_generator_status'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION id_generator_status(pg_catalog.regclass, pg_catalog.timestamptz, int, int) IS
-'where the generator stands: its last id, its lead over the clock (that of all next ids, too), and how far it can still go';
+'shows the generator''s last id, its lead over the clock and how many ids are left';
 
 CREATE FUNCTION raise_generator(
     generator pg_catalog.regclass,
@@ -215,7 +215,7 @@ AS 'MODULE_PATHNAME', 'shardid_raise_generator'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION raise_generator(pg_catalog.regclass, bigint, pg_catalog.timestamptz, int, int) IS
-'moves the generator on past the millisecond of the id, never back, and returns the smallest id that it can draw next';
+'advances the generator past the millisecond of the id, never back, and returns the smallest id it can draw next';
 
 -- Many values of a plain sequence.
 
@@ -228,7 +228,7 @@ AS 'MODULE_PATHNAME', 'shardid_nextval_range'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION nextval_range(pg_catalog.regclass, bigint) IS
-'takes so many values of the sequence in one step, as if nextval were called as often';
+'takes count values of the sequence in one step, as if nextval were called as often';
 
 -- UUID version 6.
 
@@ -258,7 +258,7 @@ AS 'MODULE_PATHNAME', 'shardid_uuid_v6_hundred_ns'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION uuid_v6_hundred_ns(pg_catalog.uuid) IS
-'how many times 100 ns the time in a UUID of version 6 is past its microsecond; NULL for any other UUID';
+'the units of 100 ns after the whole microsecond in a UUID of version 6; NULL for any other UUID';
 
 CREATE FUNCTION uuid_v6_clock_seq(pg_catalog.uuid)
 RETURNS int
@@ -312,7 +312,7 @@ AS 'MODULE_PATHNAME', 'shardid_gather_digits'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION gather_digits(bigint, int) IS
-'the id of which scatter_digits made this number';
+'the id that scatter_digits has scattered';
 
 CREATE FUNCTION scatter_bits(
     id bigint,
@@ -332,7 +332,7 @@ AS 'MODULE_PATHNAME', 'shardid_gather_bits'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION gather_bits(bigint, int) IS
-'the id of which scatter_bits made this number';
+'the id that scatter_bits has scattered';
 
 -- Ids as short text.
 
@@ -350,7 +350,7 @@ AS 'MODULE_PATHNAME', 'shardid_id_from_text'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION id_from_text(pg_catalog.text) IS
-'the id of which id_to_text made this text, in either case, with O for 0 and I or L for 1';
+'the id that id_to_text has written so; reads upper and lower case, O for 0 and I or L for 1';
 
 -- Making UUIDs of version 1, and ObjectIds, each from a sequence of its own.
 
@@ -405,7 +405,7 @@ LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 SUPPORT shardid_support;
 
 COMMENT ON FUNCTION objectid() IS
-'makes a new ObjectId: unique, and above all that this database has made, until renew_identity() changes its bytes';
+'makes a new ObjectId: unique, and greater than all that this database has made since the last renew_identity()';
 
 CREATE FUNCTION renew_identity()
 RETURNS pg_catalog.void
@@ -413,7 +413,7 @@ AS 'MODULE_PATHNAME', 'shardid_renew_identity'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION renew_identity() IS
-'gives the database another node for uuid_v1() and other bytes for objectid(): for a copy of a server that goes on beside the original';
+'gives the database another node for uuid_v1() and other bytes for objectid(); run it in a copy of a server that stays beside the original';
 
 -- The random bits are kept in the storage of the two sequences, which a dump leaves out: so a restored copy
 -- draws its own. Without arguments the call means this function or, beside one whose arguments all have

@@ -2,7 +2,7 @@
 CREATE SCHEMA baseline;
 CREATE SEQUENCE baseline.ids;
 
--- Instagram, 2012: 41 bits of milliseconds, 13 of shard, 10 of a sequence.
+-- Instagram, 2011: 41 bits of milliseconds, 13 of shard, 10 of a sequence.
 CREATE FUNCTION baseline.next_id(OUT id bigint) LANGUAGE plpgsql AS $$
 DECLARE
     epoch_ms bigint := 1314220021721;

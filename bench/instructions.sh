@@ -38,7 +38,7 @@ next_id=$(per_call "next_id(5, 'roomy', shard_bits => 3, sequence_bits => 20)")
 readonly ids="next_ids(5, COUNT, 'roomy', shard_bits => 3, sequence_bits => 20)"
 of_next_ids=$(per_call n "$ids")
 beside=$(per_call n "generate_series(1, COUNT) AS i, $ids")
-# Every other function, in the order of the README.
+# Every other function, in the order of docs/reference.md.
 readonly others=(
     'id_generator_status()' 'id_timestamp(id)' 'id_shard(id)' 'id_sequence(id)' 'id_parts(id)' 'id_lower_bound(ts)'
     'uuid_v1_hundred_ns(u)' 'uuid_v1_clock_seq(u)' 'uuid_v1_node(u)'

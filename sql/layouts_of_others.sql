@@ -10,7 +10,7 @@ INSERT INTO layouts VALUES
     ('digoal', '2012-01-01 00:00:00+00', 13, 10),
     ('Twitter', '2010-11-04 01:42:54.657+00', 10, 12),
     ('Discord', '2015-01-01 00:00:00+00', 10, 12),
-    ('pgEdge', '2023-01-01 00:00:00+00', 10, 12),
+    ('pgEdge, from 1.2 on', '2023-01-01 00:00:00+00', 10, 12),
     ('redis-id-generator', '1970-01-01 00:00:00+00', 12, 10),
     ('several servers a shard', '2024-01-01 00:00:00+00', 12, 10),
     ('as wide as Sonyflake', '2014-09-01 00:00:00+00', 16, 5),
@@ -68,16 +68,19 @@ FROM (VALUES (175928847299117063), (105484726235607040), (90339695967350784)) pu
 -- pgEdge.
 SELECT id_timestamp(id, '2023-01-01 00:00:00+00', 10, 12) AS ts, id & 1023 AS node, id >> 10 & 4095 AS counter
 FROM (VALUES (136169504773242881)) published (id);
-SELECT ts, shard AS node, sequence AS counter
-FROM id_parts(136169504773242881, '2023-01-01 00:00:00+00', 10, 12);
+SELECT id, id & 1023 = 0 AS surely_new, id >> 12 & 1023 = 0 AS surely_old
+FROM (VALUES (514953126957023239), (514953133449834496), (514953126958329863), (514953133449834728)) drawn (id);
+SELECT count(*) FILTER (WHERE id & 1023 = 0) AS surely_new, count(*) FILTER (WHERE id >> 12 & 1023 = 0) AS surely_old
+FROM (VALUES (514953126957023239), (514953126958329863), (136169504773242881)) orders (id);
 SELECT id_timestamp(id & 4398046511103, '2020-01-01 00:00:00+00', 0, 0) AS ts, id >> 54 & 1023 AS node,
        id >> 42 & 4095 AS counter
 FROM (VALUES (18014518154714241)) published (id);
 
 -- Sonyflake: its ids are read, not made.
-SELECT '2014-09-01 00:00:00+00'::timestamptz + (id >> 24) * interval '10 ms' AS ts,
+SELECT epoch::date, epoch + (id >> 24) * interval '10 ms' AS ts,
        id_shard(id, 8, 16) AS sequence, id_sequence(id, 16) AS machine
-FROM (VALUES ((38654705664 << 24) | (255 << 16) | 40000)) made_by_hand (id);
+FROM (VALUES ((6000000000 << 24) | (255 << 16) | 40000)) made_by_hand (id),
+     (VALUES ('2014-09-01 00:00:00+00'::timestamptz), ('2025-01-01 00:00:00+00')) versions (epoch);
 SELECT ts, shard AS sequence, sequence AS machine
 FROM id_parts(1211144891006978, '2020-05-18 00:00:00+00', 8, 16);
 CREATE SEQUENCE sensors_id_seq;

@@ -108,6 +108,25 @@ $restored->safe_psql('one_schema', 'CREATE EXTENSION shardid');
 $restored->command_ok([ 'pg_restore', '--exit-on-error', '-d', 'one_schema', "$dir/one" ], 'one schema: restore');
 goes_on('one_schema', grep { !/default/ } sort keys %draw);
 
+# A dump that names the extension's schema or its sequence carries the position, and sets that of another
+# database back; leaving out the sequences' data does not. docs/operations.md warns of it.
+$restored->safe_psql('postgres', 'CREATE DATABASE later');
+$restored->safe_psql('later', 'CREATE EXTENSION shardid');
+my $position = 'SELECT last_value FROM shardid_seq';
+for my $part ([ 'is set back', qw(-n public) ], [ 'is set back', qw(-t shardid_seq) ],
+	[ 'stays', qw(-n public --exclude-table-data=shardid_*seq) ], [ 'stays', qw(-n insta5) ])
+{
+	my ($expected, @options) = @$part;
+	$restored->safe_psql('later', "SELECT raise_generator('shardid_seq', id_lower_bound(clock_timestamp() + interval '2 hours'))");
+	my $before = $restored->safe_psql('later', $position);
+	$original->command_ok([ 'pg_dump', '-f', "$dir/part", @options, $connection ], "pg_dump @options");
+	my ($status, $out, $err) = $restored->psql('later', slurp_file("$dir/part"), on_error_stop => 0);
+	unlike($err, qr/WARNING/, 'no warning');
+	my $after = $restored->safe_psql('later', $position);
+	is($after < $before ? 'is set back' : $after == $before ? 'stays' : 'goes on', $expected,
+		"restored over a database whose generator is later, which $expected");
+}
+
 # What carries no state gives the generators none: these ids are safe by the clock only, and here it
 # is an hour behind. docs/operations.md says what to run.
 sub first_ids

@@ -1,5 +1,5 @@
 # Every function that the extension has, called with every boundary of every argument type: a result,
-# or an SQLSTATE that README.md's reference lists for the function. The functions come from pg_proc,
+# or an SQLSTATE that docs/reference.md lists for the function. The functions come from pg_proc,
 # so that a new one is covered as it is.
 use strict;
 use warnings;
@@ -11,6 +11,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Boundaries;
+use Docs;
 use ShardidTest;
 
 # Which values meet is random where there are too many to call all: the seed brings them again.
@@ -21,27 +22,6 @@ my $max_product = 4000;
 
 my $node = new_node('every_call');
 sub query { return $node->safe_psql('postgres', $_[0]) }
-
-# --- What README.md says.
-
-# For each function, its part of the reference: a title and the SQLSTATEs that stand in the table of
-# errors or in the sentences after "Errors:".
-sub parts_of_reference
-{
-	my ($reference) = slurp_file('README.md') =~ /^## Reference\n(.*?)^## /ms;
-	my %part_of;
-	for my $text (split /^### /m, $reference)
-	{
-		my $errors = join ' ', $text =~ /Errors: (.*?)(?:\n\n|\z)/sg;
-		my ($table) = $text =~ /^\| error \|[^\n]*\n(.*?)(?:\n\n|\z)/ms;
-		$errors .= " $_" for map { /^\| ([^|]*) \|/ } split /\n/, $table // '';
-		my %listed = map { $_ => 1 } $errors =~ /\b([0-9][0-9A-Z]{4})\b/g;
-		my ($title) = $text =~ /^([^\n:]*)/;
-		my $part = { title => $title, listed => \%listed, met => {} };
-		$part_of{$_} = $part for $text =~ /^\| `(\w+)\(/mg;
-	}
-	return \%part_of;
-}
 
 # --- What there is to call.
 
@@ -467,7 +447,7 @@ sub check_function
 	my ($name) = $function->{name} =~ /(\w+)$/;
 	my $signature = "$name(" . join(', ', map { $_->{type} } @{ $function->{arguments} }) . ')';
 	my $part = $part_of->{$name};
-	ok($part, "$signature stands in README.md's reference") or return;
+	ok($part, "$signature stands in docs/reference.md") or return;
 	my $is_stable = $function->{kind} eq 'v' ? 0 : 1;
 	for my $circumstance ($is_stable ? [ 'not volatile' => $all_at_once ] : @circumstances)
 	{

@@ -1,6 +1,6 @@
 # What needs a server of its own and fits nowhere else: a crash after a rollback to a savepoint, a buffer
 # pool that is small for its sessions, and what docs/operations.md says of a clock
-# that was set forward and of settings, and the casts that README.md shows.
+# that was set forward and of settings, and the casts that docs/reference.md shows.
 use strict;
 use warnings;
 use FindBin;
@@ -196,6 +196,22 @@ query('ALTER DATABASE shop RESET ALL');
 my $shard_id = 'ALTER DATABASE shop SET shardid.shard_id = 5';
 my $max_lead = "ALTER DATABASE shop SET shardid.max_lead = '40d'";
 like((as_owner($shard_id))[2], qr/permission denied to set parameter/, 'the owner is refused');
+my $system = 'ALTER SYSTEM SET shardid.shard_id = 5';
+sub sqlstate_of { return $_[0] =~ /ERROR:\s+(\w+)/ ? $1 : 'works' }
+my %before_loading = map { my ($as, $sql) = @$_; ("$as->[0]: $sql" => sqlstate_of(($as->[1]->("\\set VERBOSITY sqlstate\n$sql"))[2])) }
+  map { my $as = $_; map { [ $as, $_ ] } $system, 'SHOW shardid.shard_id', $shard_id, 'ALTER ROLE shop_owner SET shardid.shard_id = 5' }
+  [ owner => \&as_owner ], [ superuser => sub { $node->psql('shop', $_[0]) } ];
+my $unknown = query('SHOW server_version_num') < 170000 ? '42704' : 'works';
+is_deeply(
+	\%before_loading,
+	{
+		"owner: $shard_id" => '42501', 'owner: ALTER ROLE shop_owner SET shardid.shard_id = 5' => '42501',
+		"owner: $system" => '42501', 'owner: SHOW shardid.shard_id' => '42704',
+		"superuser: $shard_id" => 'works', 'superuser: ALTER ROLE shop_owner SET shardid.shard_id = 5' => 'works',
+		"superuser: $system" => $unknown, 'superuser: SHOW shardid.shard_id' => '42704' },
+	'before the library is loaded, as the page says');
+query('ALTER DATABASE shop RESET ALL; ALTER ROLE shop_owner RESET ALL');
+query('ALTER SYSTEM RESET ALL');
 is((as_owner(block_of('operations.md', 'owner')))[0], 0, 'unless the session has used the extension');
 is((as_owner($drawn))[1], 5, 'which shows');
 like((as_owner("SELECT id_shard(0); $max_lead"))[2], qr/permission denied to set parameter "shardid.max_lead"/, 'max_lead is the superuser\'s');
@@ -208,7 +224,7 @@ query(block_of('operations.md', 'system'));
 $node->poll_query_until('shop', 'SELECT id_shard(next_id())', '5');
 is((as_owner($drawn))[1], 5, 'ALTER SYSTEM by a superuser, who loads the extension, holds for all');
 
-# What README.md says to write where the two next_id() are not told apart.
+# What docs/reference.md says to write where the two next_id() are not told apart.
 shop('CREATE SEQUENCE photos_id_seq; CREATE TABLE users AS SELECT 4005::bigint AS user_id');
 for my $unclear ("SELECT next_id('photos_id_seq')", 'SELECT next_id(NULL)', 'PREPARE draw AS SELECT next_id($1)')
 {
@@ -216,7 +232,7 @@ for my $unclear ("SELECT next_id('photos_id_seq')", 'SELECT next_id(NULL)', 'PRE
 }
 like(($node->psql('shop', 'SELECT next_id(user_id % 2000) FROM users'))[2],
 	qr/ERROR:  sequence with OID 5 does not exist\nHINT:  .*cast to integer/, 'a bigint is taken for a generator');
-my $overloads = block_of('../README.md', 'overloads');
+my $overloads = block_of('reference.md', 'overloads');
 my @ids = split /\n/, shop("$overloads; EXECUTE draw(7)"), -1;
 is(shop('SELECT is_called FROM photos_id_seq'), 't', 'the generator that is named is drawn from');
 is(shop('SELECT ' . join ', ', map { $_ ? "id_shard($_)" : "'NULL'" } @ids), '5|5|NULL|5|7', 'and the shards are right');

@@ -1,5 +1,5 @@
-# The named code blocks of the pages in docs/, so that what is written there is what is tested: a block
-# begins with ``` and its language and name.
+# The pages as the tests read them, so that what is written there is what is tested: their code blocks, and
+# the functions of docs/reference.md.
 package Docs;
 
 use strict;
@@ -7,14 +7,77 @@ use warnings;
 use Exporter 'import';
 use PostgreSQL::Test::Utils;
 
-our @EXPORT = qw(block_of);
+our @EXPORT = qw(block_of blocks_of parts_of_reference signatures_of_reference);
 
-# The text of the block; dies if there is none.
+# The code blocks of a page in their order: each with the language and the words after it, its text, and the
+# line on which it begins.
+sub blocks_of
+{
+	my ($path) = @_;
+	my ($line, $block, @blocks) = (0);
+	for (split /^/m, slurp_file($path))
+	{
+		$line++;
+		if ($block && /^```$/)
+		{
+			push @blocks, $block;
+			$block = undef;
+		}
+		elsif ($block)
+		{
+			$block->{text} .= $_;
+		}
+		elsif (/^```(\w*) ?(.*)$/)
+		{
+			$block = { language => $1, words => $2, text => '', line => $line };
+		}
+	}
+	die "$path: a block has no end" if $block;
+	return @blocks;
+}
+
+# The text of the block with this name, of a page in docs/; dies if there is none.
 sub block_of
 {
 	my ($page, $name) = @_;
-	slurp_file("docs/$page") =~ /^```\w+ \Q$name\E\n(.*?)^```$/ms or die "docs/$page has no block $name";
-	return $1;
+	my ($block) = grep { $_->{words} eq $name } blocks_of("docs/$page");
+	die "docs/$page has no block $name" unless $block;
+	return $block->{text};
+}
+
+# For each function of docs/reference.md, its section: a title and the SQLSTATEs that stand in the table of
+# errors or in the sentences after "Errors:".
+sub parts_of_reference
+{
+	my %part_of;
+	for my $text (split /^### /m, slurp_file('docs/reference.md'))
+	{
+		my $errors = join ' ', $text =~ /Errors: (.*?)(?:\n\n|\z)/sg;
+		my ($table) = $text =~ /^\| error \|[^\n]*\n(.*?)(?:\n\n|\z)/ms;
+		$errors .= " $_" for map { /^\| ([^|]*) \|/ } split /\n/, $table // '';
+		my %listed = map { $_ => 1 } $errors =~ /\b([0-9][0-9A-Z]{4})\b/g;
+		my ($title) = $text =~ /^(.*)/;
+		my $part = { title => $title, listed => \%listed, met => {} };
+		$part_of{$_} = $part for $text =~ /^```signature\n(\w+)\(/mg;
+	}
+	return \%part_of;
+}
+
+# The signatures of docs/reference.md in one line each, with the layout's three arguments in the place of its
+# name: "name(arguments) → result: labels".
+sub signatures_of_reference
+{
+	my @blocks = blocks_of('docs/reference.md');
+	my ($layout) = map { $_->{text} =~ s/\n//r } grep { $_->{language} eq 'layout' } @blocks;
+	my @signatures;
+	for my $block (grep { $_->{language} eq 'signature' } @blocks)
+	{
+		my ($signature, $labels) = $block->{text} =~ /^(.*)\n(.*)\n\z/s or die "line $block->{line}: no labels";
+		$signature =~ s/\s+/ /g;
+		$signature =~ s/\blayout\b/$layout/;
+		push @signatures, "$signature: $labels";
+	}
+	return @signatures;
 }
 
 1;

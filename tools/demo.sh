@@ -5,6 +5,8 @@
 set -euo pipefail
 # shellcheck source=tools/cluster.sh
 source tools/cluster.sh
+# shellcheck source=tools/judge.sh
+source tools/judge.sh
 # shellcheck source=tools/demo_faults.sh
 source tools/demo_faults.sh
 
@@ -20,7 +22,7 @@ run_sql() {
     psql -X -q -v ON_ERROR_STOP=1 -P footer=off "$@"
 }
 
-build_judge_programs &
+compile_judge -Wall &
 judge_build=$!
 start_cluster <<<"timezone = 'UTC'"
 run_sql -c 'CREATE EXTENSION shardid' -f bench/baseline.sql

@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # The PL/pgSQL recipe and next_id side by side, under load and with faults: what clients receive is noted
-# outside of the server, and counted afterwards, by the programs of the tests. To be sourced, after cluster.sh.
+# outside of the server, and counted afterwards, by the programs of the tests. To be sourced, after cluster.sh and
+# judge.sh.
 
 # How many ids of each there are at least before a fault, and after it; the load alone has twenty times as many.
 demo_ids=${DEMO_IDS:-25000}
@@ -9,18 +10,6 @@ our_call=${DEMO_CALL:-'next_id(5)'}
 
 contenders=(recipe next_id)
 declare -A call=([recipe]='baseline.next_id()' [next_id]=$our_call) received=() repeated=() recorder=()
-
-judge_sources=test/judge
-[[ -d $judge_sources ]] || judge_sources=judge
-
-build_judge_programs() {
-    local program
-    mkdir -p "$SANDBOX/judge"
-    for program in record check; do
-        g++ -std=c++20 -O2 -isystem "$("$PG_CONFIG" --includedir)" "$judge_sources/$program.cpp" \
-            -o "$SANDBOX/judge/$program" -L"$("$PG_CONFIG" --libdir)" -lpq -pthread
-    done
-}
 
 # --- A server that follows the clock in a file, as t/lib/ShardidTest.pm has one.
 

@@ -49,20 +49,14 @@ isolation() {
 }
 
 # What the TAP tests run beside a server.
-compile_judge() {
-    local program
-    mkdir -p "$SANDBOX/judge"
-    for program in record check; do
-        g++ -std=c++20 -O2 -Wall -Wextra -Werror -isystem "$("$PG_CONFIG" --includedir)" \
-            "test/judge/$program.cpp" -o "$SANDBOX/judge/$program" \
-            -L"$("$PG_CONFIG" --libdir)" -lpq -pthread || return 1
-    done
-    gcc -O2 -Wall -Wextra -Werror -shared -fPIC t/lib/wal_gate.c -o "$SANDBOX/judge/wal_gate.so"
+compile_tap_programs() {
+    compile_judge -Wall -Wextra -Werror &&
+        gcc -O2 -Wall -Wextra -Werror -shared -fPIC t/lib/wal_gate.c -o "$SANDBOX/judge/wal_gate.so"
 }
 
 # Before any of them: TAP files run beside each other.
 build_judge() {
-    [[ -e $SANDBOX/judge/wal_gate.so ]] || step 'the judge builds' compile_judge
+    [[ -e $SANDBOX/judge/wal_gate.so ]] || step 'the judge builds' compile_tap_programs
 }
 
 tap() {

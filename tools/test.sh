@@ -14,6 +14,8 @@ source tools/parts.sh
 source tools/checks.sh
 # shellcheck source=tools/server_logs.sh
 source tools/server_logs.sh
+# shellcheck source=tools/judge.sh
+source tools/judge.sh
 # shellcheck source=tools/suites.sh
 source tools/suites.sh
 # shellcheck source=tools/self_test.sh

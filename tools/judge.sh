@@ -1,0 +1,13 @@
+# shellcheck shell=bash
+# The programs that note what clients receive, and judge it (test/judge). To be sourced.
+
+# compile_judge [FLAG...]: into $SANDBOX/judge.
+compile_judge() {
+    local program
+    mkdir -p "$SANDBOX/judge"
+    for program in record check; do
+        g++ -std=c++20 -O2 "$@" -isystem "$("$PG_CONFIG" --includedir)" \
+            "test/judge/$program.cpp" -o "$SANDBOX/judge/$program" \
+            -L"$("$PG_CONFIG" --libdir)" -lpq -pthread || return 1
+    done
+}

@@ -399,7 +399,7 @@ SQL
 			: 'SELECT DISTINCT id_sequence(id, 10), max(id_shard(id, 12, 10)) OVER () FROM orders WHERE customer IS NULL AND id > 140000000000000000'),
 		'5|1000', "$database: nodes and counters of the others");
 	like(answer('orders', 'orders_id_seq', %of_snowflake), qr/^no: .* ahead/, "$database: before");
-	like(fails("SELECT next_id(5, 'orders_id_seq', $arguments)"), qr/^ERROR:  generator public.orders_id_seq is too far ahead/m,
+	like(fails("SELECT next_id(5, 'orders_id_seq', $arguments)"), qr/^ERROR:  generator "public.orders_id_seq" is too far ahead/m,
 		"$database: its sequence is refused as it is");
 	on('CREATE SEQUENCE another');
 	is(answer('orders', 'another'), 'yes, if the clock is right', "$database: the default layout is above as well");

@@ -56,7 +56,7 @@ Generator *find_or_add(Oid relid) {
     return generator;
 }
 
-void lock(Generator &generator) {
+pg_noinline void lock(Generator &generator) {
     lock_sequence(generator.relid);
     generator.locked_in = current_local_xid();
 
@@ -69,13 +69,14 @@ void lock(Generator &generator) {
 
 void check_storage(Relation relation) {
     check_session(relation);
-    if (relation->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED)
-        ereport(ERROR,
-                (errcode(ERRCODE_WRONG_OBJECT_TYPE),
-                 errmsg("cannot draw ids from unlogged sequence \"%s\"",
-                        RelationGetRelationName(relation)),
-                 errdetail("An unlogged sequence starts anew after a crash, and would repeat ids."),
-                 errhint("Run ALTER SEQUENCE %s SET LOGGED.", qualified_name(relation))));
+    if (relation->rd_rel->relpersistence != RELPERSISTENCE_UNLOGGED)
+        return;
+    const char *name = qualified_name(RelationGetRelid(relation));
+    ereport(ERROR,
+            (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+             errmsg("cannot draw ids from unlogged sequence \"%s\"", name),
+             errdetail("An unlogged sequence starts anew after a crash, and would repeat ids."),
+             errhint("Run ALTER SEQUENCE %s SET LOGGED.", name)));
 }
 
 void read_limits(Generator &generator) {
@@ -85,33 +86,34 @@ void read_limits(Generator &generator) {
     generator.increment = definition.seqincrement;
 }
 
-// nextval on a descending sequence would give back what next_id has drawn. One that was made so has
-// to be made anew; one that has room above keeps what it knows.
-void check_direction(const Generator &generator, Relation relation) {
+// nextval on a descending sequence would return what next_id has drawn. One that was made so has to
+// be made anew; one that has room above keeps what it knows.
+void check_direction(const Generator &generator) {
     if (generator.increment > 0)
         return;
+    const char *name = qualified_name(generator.relid);
     const char *anew =
         generator.max_value > 0 ? "" : " NO MINVALUE NO MAXVALUE START WITH 1 RESTART";
-    ereport(ERROR,
-            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-             errmsg("sequence \"%s\" counts downwards", RelationGetRelationName(relation)),
-             errdetail("Its INCREMENT is %lld, and ids increase.",
-                       static_cast<long long>(generator.increment)),
-             errhint("Run ALTER SEQUENCE %s INCREMENT BY 1%s.", qualified_name(relation), anew)));
+    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                    errmsg("sequence \"%s\" counts downwards", name),
+                    errdetail("Its INCREMENT is %lld, and ids increase.",
+                              static_cast<long long>(generator.increment)),
+                    errhint("Run ALTER SEQUENCE %s INCREMENT BY 1%s.", name, anew)));
 }
 
-// Past its end nextval would go round, and give back what next_id has drawn.
-void check_cycle(Oid relid, Relation relation) {
+// Past its end nextval would start over, and return what next_id has drawn.
+void check_cycle(Oid relid) {
     if (!definition_of(relid).seqcycle)
         return;
+    const char *name = qualified_name(relid);
     ereport(ERROR,
             (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-             errmsg("sequence \"%s\" has CYCLE", RelationGetRelationName(relation)),
+             errmsg("sequence \"%s\" has CYCLE", name),
              errdetail("After its MAXVALUE nextval goes back to its MINVALUE, and ids increase."),
-             errhint("Run ALTER SEQUENCE %s NO CYCLE.", qualified_name(relation))));
+             errhint("Run ALTER SEQUENCE %s NO CYCLE.", name)));
 }
 
-void check(Generator &generator) {
+pg_noinline void check(Generator &generator) {
     const uint64 version = catalogue_version;
 
     Relation relation = open_sequence(generator.relid, NoLock,
@@ -120,8 +122,8 @@ void check(Generator &generator) {
     check_privilege(relation, ACL_USAGE | ACL_UPDATE, "neither USAGE nor UPDATE", "USAGE");
     check_storage(relation);
     read_limits(generator);
-    check_direction(generator, relation);
-    check_cycle(generator.relid, relation);
+    check_direction(generator);
+    check_cycle(generator.relid);
 
     generator.may_update =
         pg_class_aclcheck(generator.relid, GetUserId(), ACL_UPDATE) == ACLCHECK_OK;
@@ -174,18 +176,13 @@ Generator &use_generator(Oid relid, const char *caller) {
 }
 
 void refuse_max_value(const Generator &generator, uint64 needed) {
-    const char *name = generator_name(generator);
+    const char *name = qualified_name(generator.relid);
     ereport(ERROR,
             (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-             errmsg("MAXVALUE of sequence %s is too small for ids", name),
+             errmsg("MAXVALUE of sequence \"%s\" is too small for ids", name),
              errdetail("MAXVALUE is %lld, and these ids need %lld.",
                        static_cast<long long>(generator.max_value), static_cast<long long>(needed)),
              errhint("Run ALTER SEQUENCE %s AS bigint NO MAXVALUE.", name)));
-}
-
-char *generator_name(const Generator &generator) {
-    return quote_qualified_identifier(get_namespace_name(get_rel_namespace(generator.relid)),
-                                      get_rel_name(generator.relid));
 }
 
 }  // namespace shardid

@@ -68,7 +68,4 @@ inline void check_max_value(const Generator &generator, uint64 needed) {
         refuse_max_value(generator, needed);
 }
 
-// The generator's schema-qualified name, quoted where it needs it; palloc'd.
-char *generator_name(const Generator &generator);
-
 }  // namespace shardid

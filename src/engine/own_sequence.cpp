@@ -65,8 +65,8 @@ void find_own_sequence(OwnSequence &sequence) {
     const Oid found = OidIsValid(extension) ? find_member(extension, sequence.name) : InvalidOid;
     if (!OidIsValid(found))
         ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
-                        errmsg("sequence %s of the extension does not exist", sequence.name),
-                        errdetail("Extension %s has no relation of this name.", extension_name),
+                        errmsg("sequence \"%s\" of the extension does not exist", sequence.name),
+                        errdetail("Extension \"%s\" has no relation of this name.", extension_name),
                         errhint("If it was renamed, give it back its name.")));
     sequence.relid = found;
 }

@@ -158,7 +158,7 @@ XLogRecPtr remember_in_replaced_storage(Generator &generator, uint64 tick, uint6
         generator.replaced.temporary_tick = Max(generator.replaced.temporary_tick, tick);
         return InvalidXLogRecPtr;
     }
-    if (unlikely(!is_noted(generator)))
+    if (!is_noted(generator))
         note(generator);
     note_draw(generator, tick);
     ReplacedStorage *original = generator.replaced.original;
@@ -171,7 +171,7 @@ XLogRecPtr remember_in_replaced_storage(Generator &generator, uint64 tick, uint6
 // the transaction is of use only with the commit that follows it: so nothing is flushed here.
 void tell_storage_in_use(Generator &generator, Relation relation) {
     ReplacedStorages &replaced = generator.replaced;
-    if (likely(!is_noted(generator) || !replaced.is_lost))
+    if (!is_noted(generator) || !replaced.is_lost)
         return;
 
     const Locator locator = locator_of(relation);

@@ -30,8 +30,8 @@ void check_privilege(Relation relation, AclMode any_of, const char *lacks, const
     ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
                     errmsg("permission denied for sequence %s", RelationGetRelationName(relation)),
                     errdetail("Role \"%s\" has %s on it.", user, lacks),
-                    errhint("Run GRANT %s ON SEQUENCE %s TO %s.", grant, qualified_name(relation),
-                            quote_identifier(user))));
+                    errhint("Run GRANT %s ON SEQUENCE %s TO %s.", grant,
+                            qualified_name(RelationGetRelid(relation)), quote_identifier(user))));
 }
 
 void check_session(Relation relation) {
@@ -52,9 +52,9 @@ FormData_pg_sequence definition_of(Oid relid) {
     return definition;
 }
 
-char *qualified_name(Relation relation) {
-    return quote_qualified_identifier(get_namespace_name(RelationGetNamespace(relation)),
-                                      RelationGetRelationName(relation));
+char *qualified_name(Oid relid) {
+    return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
+                                      get_rel_name(relid));
 }
 
 }  // namespace shardid

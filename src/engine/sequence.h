@@ -23,7 +23,7 @@ void check_session(Relation relation);
 // Its row in pg_sequence.
 FormData_pg_sequence definition_of(Oid relid);
 
-// Its schema-qualified name, quoted where it needs it; palloc'd.
-char *qualified_name(Relation relation);
+// Its schema-qualified name, quoted where it needs it; palloc'd. REQUIRED: it is locked.
+char *qualified_name(Oid relid);
 
 }  // namespace shardid

@@ -13,21 +13,21 @@ inline uint64 last_shown_time(TimestampTz epoch) {
 }
 
 // What the functions below raise.
-[[noreturn]] void refuse_widths(Widths widths);
-[[noreturn]] void refuse_epoch(TimestampTz epoch);
-[[noreturn]] void refuse_shard(int32 shard, Widths widths);
+[[noreturn]] pg_attribute_cold void refuse_widths(Widths widths);
+[[noreturn]] pg_attribute_cold void refuse_epoch(TimestampTz epoch);
+[[noreturn]] pg_attribute_cold void refuse_shard(int32 shard, Widths widths);
 
 // Raises 22003 unless both are 0 .. 31 and together at most 32.
 inline Widths checked_widths(int32 shard_bits, int32 sequence_bits) {
     const Widths widths{shard_bits, sequence_bits};
-    if (unlikely(!is_valid(widths)))
+    if (!is_valid(widths))
         refuse_widths(widths);
     return widths;
 }
 
 // Raises 22008 unless the epoch is finite and a whole millisecond; 22003 as checked_widths.
 inline Layout checked_layout(TimestampTz epoch, int32 shard_bits, int32 sequence_bits) {
-    if (unlikely(TIMESTAMP_NOT_FINITE(epoch) || epoch % us_per_ms != 0))
+    if (TIMESTAMP_NOT_FINITE(epoch) || epoch % us_per_ms != 0)
         refuse_epoch(epoch);
     return {checked_widths(shard_bits, sequence_bits), epoch};
 }

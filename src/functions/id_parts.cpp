@@ -8,19 +8,23 @@ namespace {
 
 constexpr int id_parts_columns = 3;
 
+[[noreturn]] pg_attribute_cold void refuse_id(uint64 id, uint64 time) {
+    ereport(ERROR,
+            (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+             errmsg("timestamp of the id is out of range"),
+             errdetail("Id %lld is %llu ms after the epoch.", static_cast<long long>(id),
+                       static_cast<unsigned long long>(time)),
+             errhint("Pass the epoch, shard_bits and sequence_bits that the id was made with.")));
+}
+
 TimestampTz timestamp_of(uint64 id, const Layout &layout) {
     const uint64 time = id_time(layout.widths, id);
-    if (unlikely(time > last_shown_time(layout.epoch_us)))
-        ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-                        errmsg("timestamp of the id is out of range"),
-                        errdetail("Id %lld is %llu ms after the epoch.", static_cast<long long>(id),
-                                  static_cast<unsigned long long>(time)),
-                        errhint("Pass the epoch, shard_bits and sequence_bits that the id was made "
-                                "with.")));
+    if (time > last_shown_time(layout.epoch_us))
+        refuse_id(id, time);
     return clock_at(layout.epoch_us, time);
 }
 
-[[noreturn]] void refuse_timestamp(TimestampTz ts, const Layout &layout) {
+[[noreturn]] pg_attribute_cold void refuse_timestamp(TimestampTz ts, const Layout &layout) {
     const uint64 last = max_time(layout.widths) < last_shown_time(layout.epoch_us)
                             ? max_time(layout.widths)
                             : last_shown_time(layout.epoch_us);

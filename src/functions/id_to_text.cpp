@@ -9,7 +9,8 @@ namespace {
 
 // The text is shown whole: a part of it might end within a character, which a server whose encoding
 // is SQL_ASCII cannot tell and a client's encoding then refuses.
-[[noreturn]] void refuse_text(const text *argument, const Base32Reading &reading) {
+[[noreturn]] pg_attribute_cold void refuse_text(const text *argument,
+                                                const Base32Reading &reading) {
     const char *shown = text_to_cstring(argument);
     const int good = static_cast<int>(reading.good);
     switch (reading.fault) {
@@ -50,7 +51,7 @@ Datum shardid_id_to_text(PG_FUNCTION_ARGS) {
 Datum shardid_id_from_text(PG_FUNCTION_ARGS) {
     const text *argument = PG_GETARG_TEXT_PP(0);
     const Base32Reading reading = read_base32(VARDATA_ANY(argument), VARSIZE_ANY_EXHDR(argument));
-    if (unlikely(reading.fault != Base32Fault::none))
+    if (reading.fault != Base32Fault::none)
         refuse_text(argument, reading);
     PG_RETURN_INT64(static_cast<int64>(reading.number));
 }

@@ -38,7 +38,7 @@ uint64 next_objectid_tick(Generator &generator) {
 void forget_seed(Oid sequence) {
     Relation relation =
         open_sequence(sequence, AccessShareLock, "It was dropped just now: call again.");
-    const char *name = qualified_name(relation);
+    const char *name = qualified_name(sequence);
     relation_close(relation, NoLock);
 
     SPI_connect();

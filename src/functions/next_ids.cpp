@@ -21,8 +21,8 @@ struct Run {
     Ticks drawn;     // what is drawn and not yet given
 };
 
-uint64 checked_count(int32 count) {
-    if (unlikely(count < 0))
+uint64 checked_number_of_ids(int32 count) {
+    if (count < 0)
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                         errmsg("count must not be negative"), errdetail("The count is %d.", count),
                         errhint("Pass how many ids to draw, 0 or more.")));
@@ -35,7 +35,7 @@ Run *begin_run(FunctionCallInfo fcinfo, MemoryContext context) {
     auto *run = static_cast<Run *>(MemoryContextAlloc(context, sizeof(Run)));
     *run = {layout,
             checked_shard(PG_GETARG_INT32(0), layout.widths),
-            checked_count(PG_GETARG_INT32(1)),
+            checked_number_of_ids(PG_GETARG_INT32(1)),
             {0, 0}};
     return run;
 }

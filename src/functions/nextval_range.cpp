@@ -23,12 +23,12 @@ constexpr uint64 most_logged_ahead = 1024;
 
 constexpr uint64 most_with_usage = 10000;
 
-uint64 logged_ahead_of(uint64 count) {
+uint64 values_logged_ahead(uint64 count) {
     return count > most_logged_ahead ? logged_ahead_by_nextval
                                      : Max(count, logged_ahead_by_nextval);
 }
 
-uint64 checked_count(int64 count) {
+uint64 checked_number_of_values(int64 count) {
     if (count < 1)
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("count must be positive"),
                         errdetail("The count is %lld.", static_cast<long long>(count)),
@@ -36,7 +36,7 @@ uint64 checked_count(int64 count) {
     return static_cast<uint64>(count);
 }
 
-void check_update(Relation relation, const char *what) {
+void check_update_for(Relation relation, const char *what) {
     check_privilege(relation, ACL_UPDATE, psprintf("no UPDATE, which %s takes,", what), "UPDATE");
 }
 
@@ -47,8 +47,8 @@ Relation open_for_nextval(Oid relid, uint64 count) {
     Relation relation = open_sequence(relid, NoLock, "Pass the name of a sequence.");
     check_privilege(relation, ACL_USAGE | ACL_UPDATE, "neither USAGE nor UPDATE", "USAGE");
     if (count > most_with_usage)
-        check_update(relation, psprintf("a count of more than %llu",
-                                        static_cast<unsigned long long>(most_with_usage)));
+        check_update_for(relation, psprintf("a count of more than %llu",
+                                            static_cast<unsigned long long>(most_with_usage)));
     check_session(relation);
     if (!relation->rd_islocaltemp)
         PreventCommandIfReadOnly(function_name);
@@ -58,11 +58,11 @@ Relation open_for_nextval(Oid relid, uint64 count) {
 
 [[noreturn]] void refuse_count(Relation relation, const Limits &limits, uint64 count, uint64 left) {
     const bool is_ascending = limits.increment > 0;
-    const char *name = qualified_name(relation);
+    const char *name = qualified_name(RelationGetRelid(relation));
     ereport(
         ERROR,
         (errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
-         errmsg("sequence %s has too few values left", name),
+         errmsg("sequence \"%s\" has too few values left", name),
          errdetail("The count is %llu, and %llu are left up to %s %lld.",
                    static_cast<unsigned long long>(count), static_cast<unsigned long long>(left),
                    is_ascending ? "MAXVALUE" : "MINVALUE",
@@ -73,7 +73,7 @@ Relation open_for_nextval(Oid relid, uint64 count) {
 }
 
 Move move_to(const Range &range, const Limits &limits, uint64 count) {
-    const uint64 ahead = Min(logged_ahead_of(count), steps_left(limits, range.last));
+    const uint64 ahead = Min(values_logged_ahead(count), steps_left(limits, range.last));
     return {range.last, static_cast<int64>(range.steps), value_after(limits, range.last, ahead),
             static_cast<int64>(ahead)};
 }
@@ -93,7 +93,7 @@ Range take(Relation relation, uint64 count) {
     const uint64 left = values_left(limits, last_value, is_called);
     if (!may_move_generators && binding_of(page) != unbound) {
         close_page(page);
-        check_update(relation, "a range of a generator");
+        check_update_for(relation, "a range of a generator");
     }
     if (left < count) {
         close_page(page);
@@ -113,7 +113,7 @@ extern "C" {
 PG_FUNCTION_INFO_V1(shardid_nextval_range);
 
 Datum shardid_nextval_range(PG_FUNCTION_ARGS) {
-    const uint64 count = checked_count(PG_GETARG_INT64(1));
+    const uint64 count = checked_number_of_values(PG_GETARG_INT64(1));
     Relation relation = open_for_nextval(PG_GETARG_OID(0), count);
     const Range range = take(relation, count);
     relation_close(relation, NoLock);

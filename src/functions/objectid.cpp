@@ -7,28 +7,38 @@ namespace shardid {
 
 namespace {
 
+[[noreturn]] pg_attribute_cold void refuse_part(int32 value, int bits, const char *name) {
+    ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("%s is out of range", name),
+                    errdetail("%s is %d.", name, value),
+                    errhint("Pass a number from 0 to %d.", static_cast<int>(max_of(bits)))));
+}
+
 // Raises 22003 unless the argument of this name fits the bits.
 uint64 checked_part(int32 value, int bits, const char *name) {
-    if (unlikely(value < 0 || static_cast<uint64>(value) > max_of(bits)))
-        ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-                        errmsg("%s is out of range", name), errdetail("%s is %d.", name, value),
-                        errhint("Pass a number from 0 to %d.", static_cast<int>(max_of(bits)))));
-    return static_cast<uint64>(value);
+    // Unsigned, a negative number is too large.
+    const uint64 part = static_cast<uint32>(value);
+    if (part > max_of(bits))
+        refuse_part(value, bits, name);
+    return part;
+}
+
+[[noreturn]] pg_attribute_cold void refuse_timestamp(TimestampTz ts) {
+    ereport(ERROR,
+            (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+             errmsg("timestamp is outside the range of ObjectIds"),
+             errdetail("The timestamp is %s.", timestamptz_to_str(ts)),
+             errhint("Pass a timestamp from 1970-01-01 00:00:00 to 2106-02-07 06:28:15 UTC.")));
 }
 
 uint64 checked_seconds(TimestampTz ts) {
-    if (unlikely(TIMESTAMP_NOT_FINITE(ts) || !fits_objectid(ts)))
-        ereport(ERROR,
-                (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-                 errmsg("timestamp is outside the range of ObjectIds"),
-                 errdetail("The timestamp is %s.", timestamptz_to_str(ts)),
-                 errhint("Pass a timestamp from 1970-01-01 00:00:00 to 2106-02-07 06:28:15 UTC.")));
+    if (TIMESTAMP_NOT_FINITE(ts) || !fits_objectid(ts))
+        refuse_timestamp(ts);
     return objectid_seconds_at(ts);
 }
 
 ObjectIdBytes checked_objectid(const bytea *value) {
     const auto length = static_cast<int>(VARSIZE_ANY_EXHDR(value));
-    if (unlikely(length != objectid_size))
+    if (length != objectid_size)
         ereport(ERROR,
                 (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("not an ObjectId"),
                  errdetail("An ObjectId has %d bytes, and this value %d.", objectid_size, length),

@@ -8,7 +8,7 @@ namespace shardid {
 namespace {
 
 int checked_digits(int32 digits) {
-    if (unlikely(!is_moved_digits(digits)))
+    if (!is_moved_digits(digits))
         ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
                         errmsg("digits is out of range"), errdetail("digits is %d.", digits),
                         errhint("Pass a number of digits from 1 to %d.", max_moved_digits)));
@@ -16,7 +16,7 @@ int checked_digits(int32 digits) {
 }
 
 int checked_bits(int32 bits) {
-    if (unlikely(!is_moved_bits(bits)))
+    if (!is_moved_bits(bits))
         ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("bits is out of range"),
                         errdetail("bits is %d.", bits),
                         errhint("Pass a number of bits, not of partitions, from 1 to %d.",
@@ -25,7 +25,7 @@ int checked_bits(int32 bits) {
 }
 
 uint64 checked_id(int64 id) {
-    if (unlikely(id < 0))
+    if (id < 0)
         ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("number is negative"),
                         errdetail("The number is %lld.", static_cast<long long>(id)),
                         errhint("Pass a number from 0 to %llu.",
@@ -35,7 +35,7 @@ uint64 checked_id(int64 id) {
 
 uint64 checked_id_to_move(int64 number, int digits) {
     const uint64 id = checked_id(number);
-    if (unlikely(!has_digits_to_move(id, digits)))
+    if (!has_digits_to_move(id, digits))
         ereport(ERROR,
                 (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("number has too few digits"),
                  errdetail("The number is %lld and digits is %d.", static_cast<long long>(number),
@@ -46,7 +46,7 @@ uint64 checked_id_to_move(int64 number, int digits) {
 
 int64 scattered(uint64 id, int digits) {
     const uint64 result = scatter_digits(id, digits);
-    if (unlikely(result > max_scattered))
+    if (result > max_scattered)
         ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
                         errmsg("scattered id is out of range"),
                         errdetail("Id %llu becomes %llu, which no bigint holds.",
@@ -58,7 +58,7 @@ int64 scattered(uint64 id, int digits) {
 
 int64 gathered(uint64 number, int digits) {
     const uint64 result = gather_digits(number, digits);
-    if (unlikely(result > max_scattered))
+    if (result > max_scattered)
         ereport(ERROR,
                 (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("number is no scattered id"),
                  errdetail("The number %llu would come from %llu, which no bigint holds.",

@@ -8,8 +8,8 @@
 namespace shardid {
 
 // What checked_parts raises.
-[[noreturn]] void refuse_clock_seq(int32 clock_seq);
-[[noreturn]] void refuse_time(TimestampTz ts, int32 hundred_ns, int version);
+[[noreturn]] pg_attribute_cold void refuse_clock_seq(int32 clock_seq);
+[[noreturn]] pg_attribute_cold void refuse_time(TimestampTz ts, int32 hundred_ns, int version);
 
 inline uint64 node_of(const macaddr *mac) {
     return uint64{mac->a} << 40 | uint64{mac->b} << 32 | uint64{mac->c} << 24 |
@@ -22,10 +22,10 @@ inline UuidParts checked_parts(FunctionCallInfo fcinfo, int version) {
     const TimestampTz ts = PG_GETARG_TIMESTAMPTZ(0);
     const int32 clock_seq = PG_GETARG_INT32(1);
     const int32 hundred_ns = PG_GETARG_INT32(3);
-    if (unlikely(clock_seq < 0 || static_cast<uint64>(clock_seq) > max_uuid_clock_seq))
+    if (clock_seq < 0 || static_cast<uint64>(clock_seq) > max_uuid_clock_seq)
         refuse_clock_seq(clock_seq);
-    if (unlikely(hundred_ns < 0 || hundred_ns >= hundred_ns_per_us || TIMESTAMP_NOT_FINITE(ts) ||
-                 !fits_uuid_timestamp(ts, hundred_ns)))
+    if (hundred_ns < 0 || hundred_ns >= hundred_ns_per_us || TIMESTAMP_NOT_FINITE(ts) ||
+        !fits_uuid_timestamp(ts, hundred_ns))
         refuse_time(ts, hundred_ns, version);
     return {uuid_timestamp_from_us(ts, hundred_ns), static_cast<uint64>(clock_seq),
             node_of(PG_GETARG_MACADDR_P(2))};

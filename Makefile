@@ -38,7 +38,7 @@ endif
 # The project's own commands, which install what is missing and leave nothing behind.
 # PGXS has a target "check" of its own, which only says that it is not supported.
 .PHONY: demo test test-full matrix bench bench-instructions bench-scatter bench-index bench-copy \
-        bench-contention bench-account bench-all
+        bench-contention bench-account bench-wrapper bench-all
 
 demo:
 	@tools/install-packages.sh build
@@ -83,6 +83,9 @@ bench-contention:
 
 bench-account:
 	@tools/bench.sh bench/account.sh
+
+bench-wrapper:
+	@tools/bench.sh bench/wrapper.sh
 
 # What docs/benchmark.md shows of a server, but for bench-account.
 bench-all:

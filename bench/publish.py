@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Puts what is in bench/results into pages: each file between the two lines that name it."""
+"""Puts what is in bench/results into docs/benchmark.md: each file between the two lines that name it."""
 import os
 import re
 import sys
 
-PAGES = ["docs/benchmark.md", "docs/clients.md"]
+PAGE = "docs/benchmark.md"
 BLOCK = re.compile(r"^<!-- (bench/results/\S+) -->\n(.*?)^<!-- end -->$", re.M | re.S)
 
 
@@ -20,11 +20,10 @@ def published(block):
 
 def main():
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-    for path in PAGES:
-        with open(path, encoding="utf-8") as file:
-            page = file.read()
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(BLOCK.sub(published, page))
+    with open(PAGE, encoding="utf-8") as file:
+        page = file.read()
+    with open(PAGE, "w", encoding="utf-8") as file:
+        file.write(BLOCK.sub(published, page))
 
 
 main()

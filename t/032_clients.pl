@@ -111,7 +111,6 @@ is($php->{last_insert_id_of_other}[0], 1, 'PHP: or returns what another sequence
 sub active_record
 {
 	$node->safe_psql('postgres', "CREATE DATABASE $_") for qw(of_schema_rb of_structure_sql);
-	$node->safe_psql('of_schema_rb', 'CREATE SCHEMA ids');
 	new_database('active_record');
 	on('CREATE SCHEMA ids; CREATE EXTENSION shardid SCHEMA ids');
 	local @ENV{qw(PGDATABASE_OF_SCHEMA_RB PGDATABASE_OF_STRUCTURE_SQL)} = qw(of_schema_rb of_structure_sql);
@@ -172,7 +171,7 @@ sub fetched_for_node
 		init => sub { chdir $folder or die }, '>', \$out, '2>', \$err);
 	die "npm ci: $err" if $err =~ /EINTEGRITY|EUSAGE/;
 	my ($code) = $err =~ /(?:error|ERR!) code (\w+)/;
-	return (undef, 'the npm registry does not give them: ' . ($code // 'npm ci failed'));
+	return (undef, 'npm ci does not get them: ' . ($code // (split /\n/, $err)[0] // 'it says nothing'));
 }
 
 # A program in a database of its own, with the assertions that are alike for all.

@@ -1,7 +1,6 @@
-# What t/032_clients.pl runs: a migration and rows by Active Record, and its two ways to dump the schema. The server
-# is named by PGHOST, PGPORT and PGDATABASE; another database, which has nothing but the schema ids, by
-# PGDATABASE_OF_SCHEMA_RB, and a third, which is empty, by PGDATABASE_OF_STRUCTURE_SQL. The argument is a folder for
-# the dumps.
+# What t/032_clients.pl runs: a migration and rows by Active Record, and its two ways to dump the schema. The server is
+# named by PGHOST, PGPORT and PGDATABASE; empty databases to load the dumps by PGDATABASE_OF_SCHEMA_RB and
+# PGDATABASE_OF_STRUCTURE_SQL. The argument is a folder for the dumps.
 require 'logger'
 require 'stringio'
 require 'active_record'

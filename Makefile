@@ -39,7 +39,7 @@ endif
 # The project's own commands, which install what is missing and leave nothing behind.
 # PGXS has a target "check" of its own, which only says that it is not supported.
 .PHONY: demo test test-full matrix bench bench-instructions bench-scatter bench-index bench-copy \
-        bench-contention bench-account bench-all charts
+        bench-contention bench-account bench-wrapper bench-all charts
 
 demo:
 	@tools/install-packages.sh --quiet build demo
@@ -84,6 +84,9 @@ bench-contention:
 
 bench-account:
 	@tools/bench.sh bench/account.sh
+
+bench-wrapper:
+	@tools/bench.sh bench/wrapper.sh
 
 # The charts of the results that are there, without measuring anew.
 charts:

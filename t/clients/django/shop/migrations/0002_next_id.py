@@ -7,11 +7,11 @@ class Migration(migrations.Migration):
     operations = [
         migrations.RunSQL(
             sql='''
-                CREATE SEQUENCE shop_photo_ids;
+                CREATE SEQUENCE ids.shop_photo_ids;
                 ALTER TABLE shop_photo ALTER id DROP IDENTITY IF EXISTS;
-                ALTER TABLE shop_photo ALTER id SET DEFAULT next_id(5, 'shop_photo_ids');
-                SELECT raise_generator('shop_photo_ids', id_lower_bound(
-                    greatest(id_timestamp(max(id)), clock_timestamp()) + interval '1 second'))
+                ALTER TABLE shop_photo ALTER id SET DEFAULT ids.next_id(5, 'ids.shop_photo_ids');
+                SELECT ids.raise_generator('ids.shop_photo_ids', ids.id_lower_bound(
+                    greatest(ids.id_timestamp(max(id)), clock_timestamp()) + interval '1 second'))
                 FROM shop_photo;
             ''',
             reverse_sql=migrations.RunSQL.noop),

@@ -1,6 +1,8 @@
-# What t/018_orms.pl runs: rows by Django, before and after the migration that brings next_id. Prints a
-# line a result, its name first.
+# What t/018_python_clients.pl runs: rows by Django, before and after the migration that brings next_id, and in a table
+# that it did not make. The argument is a folder for a dump.
+import io
 import os
+import re
 import sys
 
 os.environ['DJANGO_SETTINGS_MODULE'] = 'settings'
@@ -10,17 +12,28 @@ from django.db import connection, utils
 from django.test.utils import CaptureQueriesContext
 
 django.setup()
+from said import say
 from shop.models import Like, Photo
+from shop.orders import Orders
 
 
-def say(name, *values):
-    print(name, *values, sep='\t')
+def sqlstate(error):
+    """By psycopg 3, or 2."""
+    cause = error.__cause__
+    return cause.sqlstate if hasattr(cause, 'sqlstate') else cause.pgcode
 
 
 def load_dump():
     fixture = os.path.join(sys.argv[1], 'photos.json')
     call_command('dumpdata', 'shop', output=fixture, verbosity=0)
     call_command('loaddata', fixture, verbosity=0)
+
+
+def inspected():
+    """The table orders, as inspectdb writes it; under another name, since there is one of this name."""
+    out = io.StringIO()
+    call_command('inspectdb', 'orders', stdout=out)
+    return out.getvalue().replace('class Orders(', 'class AsInspected(')
 
 
 say('version', django.get_version())
@@ -32,6 +45,7 @@ with CaptureQueriesContext(connection) as queries:
     photo = Photo.objects.create(name='lighthouse')
 say('sql', queries[-1]['sql'])
 say('created', photo.id)
+say('type', type(photo.id).__name__)
 say('found', Photo.objects.get(id=photo.id).name)
 say('bulk', *[p.id for p in Photo.objects.bulk_create([Photo(name='bulk') for _ in range(100)])])
 say('referenced', Like.objects.create(photo=photo).photo_id)
@@ -39,12 +53,24 @@ say('referenced', Like.objects.create(photo=photo).photo_id)
 load_dump()
 say('after_loaddata', Photo.objects.create(name='after loaddata').id)
 
+code = inspected()
+say('inspected', re.search(r'id = models\.(\w+)', code)[1])
+module = {'__name__': 'shop.inspected'}
+exec(code, module)
+try:
+    module['AsInspected'].objects.create(customer='refused')
+except utils.IntegrityError as error:
+    say('as_inspected', sqlstate(error))
+say('as_big_auto_field', Orders.objects.create(customer='Ada').id)
+say('exact', Orders.objects.get(customer='exact').id)
+
 # What the page warns of: a generator that belongs to the column.
 with connection.cursor() as cursor:
     cursor.execute('DROP SEQUENCE IF EXISTS shop_photo_id_seq')
+    cursor.execute('ALTER SEQUENCE ids.shop_photo_ids SET SCHEMA public')
     cursor.execute('ALTER SEQUENCE shop_photo_ids OWNED BY shop_photo.id')
 load_dump()
 try:
     Photo.objects.create(name='refused')
 except utils.DatabaseError as error:
-    say('owned', error.__cause__.pgcode)
+    say('owned', sqlstate(error))

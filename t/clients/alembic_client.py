@@ -1,0 +1,55 @@
+# What t/018_python_clients.pl runs: a table made by a migration of Alembic, and what its autogenerate finds then.
+import alembic
+import psycopg2
+import sqlalchemy as sa
+from alembic import op
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.operations import Operations
+from said import say
+
+
+# As psql's \d prints it.
+DEFAULT = "ids.next_id(5, 'ids.invoice_ids'::regclass)"
+
+
+def upgrade():
+    op.execute('CREATE SEQUENCE ids.invoice_ids')
+    op.create_table(
+        'invoices',
+        sa.Column('id', sa.BigInteger, primary_key=True, server_default=sa.text(DEFAULT)),
+        sa.Column('customer', sa.Text))
+
+
+def differences(connection, default):
+    """What autogenerate would write for this table, the default written so in the model."""
+    metadata = sa.MetaData()
+    sa.Table(
+        'invoices', metadata,
+        sa.Column('id', sa.BigInteger, primary_key=True, server_default=sa.text(default)),
+        sa.Column('customer', sa.Text))
+    context = MigrationContext.configure(connection, opts={
+        'compare_server_default': True,
+        'include_name': lambda name, kind, _parents: kind != 'table' or name == 'invoices'})
+    found = compare_metadata(context, metadata)
+    return [entry[0] for change in found for entry in (change if isinstance(change, list) else [change])]
+
+
+def drawn(connection):
+    return connection.execute(sa.text('SELECT last_value FROM ids.invoice_ids')).scalar()
+
+
+say('version', alembic.__version__)
+say('default', DEFAULT)
+engine = sa.create_engine('postgresql+psycopg2://', creator=lambda: psycopg2.connect(''))
+with engine.begin() as connection:
+    with Operations.context(MigrationContext.configure(connection)):
+        upgrade()
+    say('created', connection.execute(sa.text("INSERT INTO invoices (customer) VALUES ('Ada') RETURNING id")).scalar())
+
+with engine.begin() as connection:
+    before = drawn(connection)
+    say('as_printed', *differences(connection, DEFAULT))
+    say('nothing_drawn', drawn(connection) == before)
+    say('otherwise', *differences(connection, "ids.next_id(5, 'ids.invoice_ids')"))
+    say('drawn', drawn(connection) > before)

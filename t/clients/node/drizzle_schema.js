@@ -1,0 +1,9 @@
+'use strict';
+
+const { sql } = require('drizzle-orm');
+const { bigint, pgTable, text } = require('drizzle-orm/pg-core');
+
+exports.orders = pgTable('orders', {
+    id: bigint({ mode: 'bigint' }).primaryKey().default(sql`next_order_id()`),
+    customer: text(),
+});

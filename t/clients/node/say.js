@@ -1,0 +1,14 @@
+// What the programs here share: a line of a result, its name first, for t/lib/Clients.pm.
+'use strict';
+
+exports.say = (...values) => console.log(values.join('\t'));
+
+// By the name of a client's package.
+exports.versionOf = (name) => JSON.parse(
+    require('fs').readFileSync(`${__dirname}/node_modules/${name}/package.json`, 'utf8')).version;
+
+// Runs a program's main function, which says what it finds.
+exports.run = (main) => main().catch((error) => {
+    console.error(error);
+    process.exit(1);
+});

@@ -1,0 +1,6 @@
+"""What the Python programs here share."""
+
+
+def say(name, *values):
+    """A line of a result, its name first, for t/lib/Clients.pm."""
+    print(name, *values, sep='\t')

@@ -1,0 +1,50 @@
+# What t/018_python_clients.pl runs: rows by SQLAlchemy.
+import psycopg2
+import sqlalchemy
+from sqlalchemy import BigInteger, Column, String, create_engine, event, insert, select, text
+from sqlalchemy.orm import Session, declarative_base
+from said import say
+
+Base = declarative_base()
+
+
+class Order(Base):
+    __tablename__ = 'shop_orders'
+    id = Column(BigInteger, primary_key=True, server_default=text('ids.next_id(5)'))
+    customer = Column(String)
+
+
+statements = []
+
+
+def note(_connection, _cursor, statement, *_rest):
+    statements.append(' '.join(statement.split()))
+
+
+# The server is named by PGHOST, PGPORT and PGDATABASE.
+engine = create_engine('postgresql+psycopg2://', creator=lambda: psycopg2.connect(''))
+event.listen(engine, 'before_cursor_execute', note)
+say('version', sqlalchemy.__version__)
+Base.metadata.create_all(engine)
+say('ddl', *[s for s in statements if s.startswith('CREATE TABLE')])
+
+with Session(engine) as session:
+    order = Order(customer='Ada')
+    session.add(order)
+    session.flush()
+    order.id  # int, as the database has it
+    say('sql', statements[-1])
+    say('created', order.id)
+    say('type', type(order.id).__name__)
+    several = [Order(customer='several') for _ in range(100)]
+    session.add_all(several)
+    session.commit()
+    say('found', session.get(Order, order.id).customer)
+    say('several', *sorted(o.id for o in several))
+
+    session.add(Order(id=4032112536055714817, customer='exact'))
+    session.commit()
+    say('exact', session.execute(select(Order.id).where(Order.customer == 'exact')).scalar())
+
+with engine.begin() as connection:
+    say('core', connection.execute(insert(Order).values(customer='core').returning(Order.id)).scalar())

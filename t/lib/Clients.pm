@@ -1,0 +1,81 @@
+# What the tests of client programs share: databases for them, what they say, and what docs/clients.md says they get.
+package Clients;
+
+use strict;
+use warnings;
+use Exporter 'import';
+use IPC::Run;
+use PostgreSQL::Test::Utils;
+use Test::More ();
+use ShardidTest;
+
+our @EXPORT = qw(clients_node new_database on said_by gets_as_page_says are_stored);
+
+my $exact = '4032112536055714817';
+my $node;
+
+# The server, by which all programs started from now on find their database.
+sub clients_node
+{
+	my ($name, $conf) = @_;
+	$node = new_node($name, "autovacuum = off\n" . ($conf // ''));
+	%ENV = (
+		%ENV,
+		PGHOST => $node->host,
+		PGPORT => $node->port,
+		PGUSER => scalar getpwuid($<),
+		PYTHONPATH => 't/clients',
+		PYTHONDONTWRITEBYTECODE => 1);
+	return $node;
+}
+
+# In the database that the programs find.
+sub on { return $node->safe_psql($ENV{PGDATABASE}, $_[0]) }
+
+# The database that programs find from now on, by the files of t/clients.
+sub new_database
+{
+	my ($database, @files) = @_;
+	$node->safe_psql('postgres', "CREATE DATABASE $database");
+	$ENV{PGDATABASE} = $database;
+	on(slurp_file("t/clients/$_")) for @files;
+	return;
+}
+
+# What a program said: the lists after the names.
+sub said_by
+{
+	my (@command) = @_;
+	my ($out, $err) = ('', '');
+	IPC::Run::run(\@command, '>', \$out, '2>', \$err) or die "@command: $err";
+	return { map { my ($name, @values) = split /\t/; $name => \@values } split /\n/, $out };
+}
+
+# That the row of this client in the table of the page says what type a program got, and what became of the id that
+# has digits in all places.
+sub gets_as_page_says
+{
+	my ($client, $type, $got) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my ($row) = slurp_file('docs/clients.md') =~ /^\| \[?\Q$client\E(?:\]\(\S+\))? \| (.*) \|$/m;
+	my $as_got = $got eq $exact ? 'exact' : "**$got**";
+	return Test::More::is($row, "`$type` | $as_got", "$client: the page says that $exact is the $type $got");
+}
+
+# Ids that a program was told: of shard 5, increasing, above what was there, and the ones that are stored.
+sub are_stored
+{
+	my ($name, $table, $above, @ids) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my @all = ($above, @ids);
+	Test::More::is(scalar(grep { $all[$_] <= $all[ $_ - 1 ] } 1 .. $#all), 0, "$name: each id is above the one before");
+	my $list = join ', ', @ids;
+	return Test::More::is(
+		on(<<SQL), scalar(@ids) . '|5|5|t', "$name: " . @ids . ' ids that came back are those stored, of shard 5 and now');
+SELECT count(*), min(ids.id_shard(id)), max(ids.id_shard(id)),
+       bool_and(ids.id_timestamp(id) BETWEEN now() - interval '1 hour' AND now() + interval '2 s')
+FROM $table WHERE id IN ($list)
+SQL
+}
+
+1;

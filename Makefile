@@ -26,13 +26,25 @@ PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
 
 # PostgreSQL's headers do not pass our warnings, nor clang's errors; so they are system headers.
 PG_CPPFLAGS = -isystem $(shell $(PG_CONFIG) --includedir-server 2>/dev/null)
-PG_CXXFLAGS = -std=c++20 -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wall -Wextra
+# The library does not depend on the folder that it was built in.
+PG_CXXFLAGS = -std=c++20 -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wall -Wextra \
+              -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(abspath $(srcdir))=. $(clang_flags)
+# PGXS has g++'s warnings in its flags; START_CRIT_SECTION and, from 18 on, PG_MODULE_MAGIC are PostgreSQL's.
+clang_flags = $(if $(findstring clang,$(shell $(CXX) --version)), \
+              -Wno-unknown-warning-option -Wno-deprecated-volatile -Wno-missing-designated-field-initializers)
 
 ifneq ($(wildcard $(PGXS)),)
 include $(PGXS)
 # PGXS passes PG_CXXFLAGS to neither the bitcode compiler nor, on Debian, knows our headers.
 COMPILE.cxx.bc += $(PG_CXXFLAGS) -Wno-deprecated-volatile
-$(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.h src/*.hpp)
+$(OBJS) $(OBJS:.o=.bc): $(shell find $(srcdir)/src -name '*.h' -o -name '*.hpp')
+
+# A build in another folder (make -f .../Makefile, or VPATH) finds no src there.
+# Absolute, or VPATH finds those of the sources.
+object_folders = $(sort $(dir $(OBJS:%=$(CURDIR)/%)))
+$(OBJS) $(OBJS:.o=.bc): | $(object_folders)
+$(object_folders):
+	mkdir -p $@
 else
 .PHONY: all install installcheck clean
 all install installcheck clean:

@@ -42,16 +42,19 @@ test_built() {
     FULL='' PG_CONFIG=$2 tools/chroot.sh "$1" make test
 }
 
-# Runs a function into the log and shows the log's end if it fails. In a subshell of its own: what is called
-# as a condition loses its set -e.
+# logged LOG LINES COMMAND...: shows the log's end, sets failed and, for good, status, if the command fails. Not to be
+# called as a condition, where bash takes no notice of set -e, nor of a subshell's own.
 logged() {
-    local log=$1 lines=$2 failed
+    local log=$1 lines=$2
     shift 2
     set +e
     (set -e; "$@") >"$log" 2>&1 </dev/null
     failed=$?
     set -e
-    [[ $failed == 0 ]] || { tail -n "$lines" "$log"; status=1; return 1; }
+    if [[ $failed != 0 ]]; then
+        tail -n "$lines" "$log"
+        status=1
+    fi
 }
 
 status=0
@@ -73,8 +76,9 @@ run_release() {
     local release=$1 folder=$2 since=$SECONDS version
     echo "== $release"
     : >"$work/log"
-    if logged "$work/prepare.log" 40 prepare "$release" "$folder" "${purposes[@]}"; then
-        logged "$work/log" +1 test_in "$folder" || true
+    logged "$work/prepare.log" 40 prepare "$release" "$folder" "${purposes[@]}"
+    if [[ $failed == 0 ]]; then
+        logged "$work/log" +1 test_in "$folder"
     fi
     version=$(server_version "$folder")
     tested+=("${version%%.*}")
@@ -95,7 +99,7 @@ run_built() {
         tail -n 40 "$work/log"
         status=1
     else
-        logged "$work/log" +1 test_built "$folder" "$prefix/bin/pg_config" || true
+        logged "$work/log" +1 test_built "$folder" "$prefix/bin/pg_config"
         server=${server/$major/$(server_version "$folder" "$prefix/bin/pg_config")}
     fi
     report "$server" "$work/log" "$since"
@@ -112,7 +116,7 @@ done
 
 if [[ -e $folder/shardid/tools ]]; then
     echo '== other versions: headers only'
-    logged "$work/log" +1 tools/chroot.sh "$folder" tools/compile-only.sh "${tested[@]}" || true
+    logged "$work/log" +1 tools/chroot.sh "$folder" tools/compile-only.sh "${tested[@]}"
     mapfile -t -O "${#lines[@]}" lines < <(grep '^PostgreSQL ' "$work/log")
 fi
 

@@ -30,7 +30,7 @@ PG_CPPFLAGS = -isystem $(shell $(PG_CONFIG) --includedir-server 2>/dev/null)
 PG_CXXFLAGS = -std=c++20 -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wall -Wextra \
               -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(abspath $(srcdir))=. $(clang_flags)
 # PGXS has g++'s warnings in its flags; START_CRIT_SECTION and, from 18 on, PG_MODULE_MAGIC are PostgreSQL's.
-clang_flags = $(if $(findstring clang,$(shell $(CXX) --version)), \
+clang_flags = $(if $(findstring clang,$(shell $(CXX) --version 2>/dev/null)), \
               -Wno-unknown-warning-option -Wno-deprecated-volatile -Wno-missing-designated-field-initializers)
 
 ifneq ($(wildcard $(PGXS)),)
@@ -55,7 +55,7 @@ endif
 
 # The project's own commands, which install what is missing and leave nothing behind.
 # PGXS has a target "check" of its own, which only says that it is not supported.
-.PHONY: demo test test-full matrix bench bench-instructions bench-scatter bench-index bench-copy \
+.PHONY: demo test test-full matrix deb dist bench bench-instructions bench-scatter bench-index bench-copy \
         bench-contention bench-account bench-all
 
 demo:
@@ -78,6 +78,15 @@ test-full:
 matrix:
 	@tools/install-packages.sh matrix
 	@tools/matrix.sh
+
+# Debian packages for each of these PostgreSQLs, in deb/RELEASE; RELEASES as for make matrix. See tools/deb.sh.
+deb:
+	@tools/install-packages.sh matrix
+	@tools/deb.sh
+
+# The zip for PGXN.
+dist:
+	@tools/dist.py
 
 # ROUNDS, ROWS and SECONDS are settable; results go to bench/results. PG=18 measures the server of the Debian
 # release that has it, in a folder as make matrix does; see tools/bench.sh.

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs `make test` in a folder of each Debian release, on its PostgreSQL, with pg_upgrade from 15 to the
-# newer ones; compiles against the headers of any other; ends with a line a server. Settings:
+# newer ones; makes its packages and tries them, by tools/deb.sh, unless TEST names something; compiles against
+# the headers of any other; ends with a line a server. Settings:
 #   RELEASES="trixie"   only these (bookworm trixie sid experimental, which have 15, 17, 18 and 19)
 #   SOURCE=1            on servers built from source as well, where their source is served: with assertions
 #                       in each release, with ASan in bookworm
@@ -42,21 +43,6 @@ test_built() {
     FULL='' PG_CONFIG=$2 tools/chroot.sh "$1" make test
 }
 
-# logged LOG LINES COMMAND...: shows the log's end, sets failed and, for good, status, if the command fails. Not to be
-# called as a condition, where bash takes no notice of set -e, nor of a subshell's own.
-logged() {
-    local log=$1 lines=$2
-    shift 2
-    set +e
-    (set -e; "$@") >"$log" 2>&1 </dev/null
-    failed=$?
-    set -e
-    if [[ $failed != 0 ]]; then
-        tail -n "$lines" "$log"
-        status=1
-    fi
-}
-
 status=0
 lines=()
 tested=()
@@ -85,6 +71,12 @@ run_release() {
     report "PostgreSQL $version ($release)" "$work/log" "$since"
 }
 
+package_release() {
+    echo "== packages for $1"
+    logged "$work/log" 100 env RELEASES="$1" CACHE="$folders" tools/deb.sh
+    mapfile -t -O "${#lines[@]}" lines < <(grep '^packages ' "$work/log")
+}
+
 # In a folder that run_release has prepared.
 run_built() {
     local release=$1 folder=$2 how=$3 since=$SECONDS major=${version_in[$1]} prefix built=0
@@ -109,6 +101,7 @@ find_mirror
 for release in $releases; do
     folder=$folders/$release
     run_release "$release" "$folder"
+    [[ -n ${TEST:-} ]] || package_release "$release"
     [[ -n ${SOURCE:-} ]] || continue
     run_built "$release" "$folder" assertions
     [[ $release != bookworm ]] || run_built "$release" "$folder" asan

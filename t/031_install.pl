@@ -121,9 +121,10 @@ SKIP:
 		$from =~ s{/18/}{/$major/};
 		run_in($dir, "mkdir -p $image$to && cp -a $dir/inst$from. $image$to", "COPY $copy");
 	}
-	$node->stop;
 	$node->append_conf('postgresql.conf', block_of($page, 'settings') =~ s{/extensions/shardid}{$image}gr);
-	$node->start;
+	$node->reload;
+	$node->poll_query_until('postgres', "SELECT current_setting('extension_control_path') LIKE '%$image/share'")
+	  or die 'no reload';
 	my $loaded = "SELECT pg_read_file('/proc/self/maps') LIKE '%$image/lib/shardid.so%'";
 	is($node->safe_psql('postgres', "DROP EXTENSION shardid; CREATE EXTENSION shardid; $shard; $loaded"),
 		"5\nt", 'an id from the folder of an extension image');

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the package for a PostgreSQL version out of what make dist packs, into /packages, and asks lintian:
-# deb_build.sh VERSION. To be run by chroot.sh in a folder that holds no more than a Debian
-# release; what the build needs is installed here.
+# deb_build.sh VERSION. To be run by chroot.sh in a folder that holds no more than a Debian release; what the build
+# needs is installed here.
 set -euo pipefail
 # shellcheck source=tools/installed.sh
 source tools/installed.sh

@@ -14,20 +14,38 @@ REGRESS = ids layouts inspection uuid_v1 uuid_v6 uuid_v1_generated objectid erro
 REGRESS_OPTS = --load-extension=shardid
 ISOLATION = ddl_waits draw_waits together revoked prepared watched
 ISOLATION_OPTS = --load-extension=shardid
-TAP_TESTS = 1
+
+# Who names topics, as in "make installcheck REGRESS=ids", wants these and no others.
+named_topics = $(if $(filter command,$(origin $(1))),$($(1)))
+ifneq ($(call named_topics,REGRESS)$(call named_topics,ISOLATION),)
+REGRESS =
+ISOLATION =
+endif
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
 
 # PostgreSQL's headers do not pass our warnings, nor clang's errors; so they are system headers.
 PG_CPPFLAGS = -I$(srcdir)/src -isystem $(shell $(PG_CONFIG) --includedir-server 2>/dev/null)
-PG_CXXFLAGS = -std=c++20 -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wall -Wextra
+# The library does not depend on the folder that it was built in.
+PG_CXXFLAGS = -std=c++20 -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wall -Wextra \
+              -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(abspath $(srcdir))=. $(clang_flags)
+# PGXS has g++'s warnings in its flags; START_CRIT_SECTION and, from 18 on, PG_MODULE_MAGIC are PostgreSQL's.
+clang_flags = $(if $(findstring clang,$(shell $(CXX) --version 2>/dev/null)), \
+              -Wno-unknown-warning-option -Wno-deprecated-volatile -Wno-missing-designated-field-initializers)
 
 ifneq ($(wildcard $(PGXS)),)
 include $(PGXS)
 # PGXS passes PG_CXXFLAGS to neither the bitcode compiler nor, on Debian, knows our headers.
 COMPILE.cxx.bc += $(PG_CXXFLAGS) -Wno-deprecated-volatile
-$(OBJS) $(OBJS:.o=.bc): $(wildcard $(srcdir)/src/*.h $(srcdir)/src/*/*.h $(srcdir)/src/*/*.hpp)
+$(OBJS) $(OBJS:.o=.bc): $(shell find $(srcdir)/src -name '*.h' -o -name '*.hpp')
+
+# A build in another folder (make -f .../Makefile, or VPATH) finds no src there.
+# Absolute, or VPATH finds those of the sources.
+object_folders = $(sort $(dir $(OBJS:%=$(CURDIR)/%)))
+$(OBJS) $(OBJS:.o=.bc): | $(object_folders)
+$(object_folders):
+	mkdir -p $@
 else
 .PHONY: all install installcheck clean
 all install installcheck clean:
@@ -38,7 +56,7 @@ endif
 
 # The project's own commands, which install what is missing and leave nothing behind.
 # PGXS has a target "check" of its own, which only says that it is not supported.
-.PHONY: demo test test-full matrix bench bench-instructions bench-scatter bench-index bench-copy \
+.PHONY: demo test test-full matrix deb dist bench bench-instructions bench-scatter bench-index bench-copy \
         bench-contention bench-account bench-wrapper bench-all charts
 
 demo:
@@ -61,6 +79,15 @@ test-full:
 matrix:
 	@tools/install-packages.sh matrix
 	@tools/matrix.sh
+
+# Debian packages for each of these PostgreSQLs, in deb/RELEASE; RELEASES as for make matrix. See tools/deb.sh.
+deb:
+	@tools/install-packages.sh matrix
+	@tools/deb.sh
+
+# The zip for PGXN.
+dist:
+	@tools/dist.py
 
 # ROUNDS, ROWS and SECONDS are settable; results go to bench/results. PG=18 measures the server of the Debian
 # release that has it, in a folder as make matrix does; see tools/bench.sh.

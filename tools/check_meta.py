@@ -5,6 +5,7 @@ import re
 import sys
 
 SEMVER = re.compile(r"^\d+\.\d+\.\d+(-[A-Za-z][A-Za-z0-9-]*)?$")
+URI = re.compile(r"^(https?|git)://[^\s/]+(/\S*)?$")
 TERM = re.compile(r"^[^\s/\\\x00-\x1f\x7f]{2,}$")
 
 
@@ -29,6 +30,10 @@ def faults(meta):
                 open(extension[key]).close()
             except (KeyError, OSError) as error:
                 yield f"provides {name}: {key}: {error}"
+    for name, resource in meta.get("resources", {}).items():
+        for key, value in resource.items() if isinstance(resource, dict) else [(name, resource)]:
+            if key not in ("mailto", "type") and not URI.match(value):
+                yield f"resource {name}: {key} is not a URI"
     for tag in meta.get("tags", []):
         if not 0 < len(tag) < 256 or re.search(r"[/\\\x00-\x1f\x7f]", tag):
             yield f"tag {tag!r} is not a tag"

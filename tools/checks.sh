@@ -2,11 +2,14 @@
 # Checks of the tree that need no server, each a step of test.sh. To be sourced.
 
 versions_agree() {
-    local control meta
+    local control meta package
     control=$(sed -nE "s/^default_version = '(.*)'/\1/p" shardid.control)
     meta=$(python3 -c 'import json; print(json.load(open("META.json"))["version"])')
-    [[ -f shardid--$control.sql && $meta == "$control.0" ]] ||
-        { echo "shardid.control says $control, META.json says $meta, scripts: $(echo shardid--*.sql)"; false; }
+    package=$(sed -nE '1s/.*\((.*)-[^-]*\).*/\1/p' debian/changelog)
+    [[ -f shardid--$control.sql && $meta == "$control.0" && $package == "$control" ]] || {
+        echo "shardid.control says $control, META.json $meta, debian/changelog $package, scripts: $(echo shardid--*.sql)"
+        false
+    }
 }
 
 meta_is_valid() {
@@ -89,4 +92,14 @@ is_tidy() {
 
 shell_is_clean() {
     shellcheck -x tools/*.sh bench/*.sh test/model/*.sh .ci/run
+}
+
+# They are YAML, and do no more than what anybody can do at home.
+workflows_are_plain() {
+    local workflows=(.github/workflows/*.yml)
+    # shellcheck disable=SC2016 # the workflows' own ${{ }}
+    yamllint -d '{extends: relaxed, rules: {line-length: {max: 120}}}' --strict "${workflows[@]}" &&
+        tools/page_block.sh docs/install.md cluster | yamllint -d relaxed --strict - &&
+        ! sed -nE 's/^ *-? *run: *//p' "${workflows[@]}" |
+            grep -vE '^(apt-get update && apt-get install [a-z -]*make|make [a-z-]+( RELEASES=[a-z${{}}. ]+)?)$'
 }

@@ -50,13 +50,13 @@ copy_network_settings() {
         >"$folder/etc/apt/apt.conf.d/90shardid-matrix" || true
 }
 
-# debootstrap mounts /proc for itself, here where nobody else sees it.
+# debootstrap mounts /proc for itself, here where nobody else sees it. make_folder RELEASE FOLDER [PACKAGE]
 make_folder() {
-    local release=${1/experimental/sid} folder=$2
+    local release=${1/experimental/sid} folder=$2 package=${3-}
     [[ ! -d $folder ]] || return 0
     mkdir -p "${folder%/*}"
     rm -rf --one-file-system "$folder.new"
-    unshare --mount debootstrap --variant=minbase --include=make "$release" "$folder.new" "$MIRROR"
+    unshare --mount debootstrap --variant=minbase ${package:+--include="$package"} "$release" "$folder.new" "$MIRROR"
     mv "$folder.new" "$folder"
 }
 
@@ -68,11 +68,24 @@ add_experimental() {
         >"$folder/etc/apt/preferences.d/shardid-matrix"
 }
 
+# clean_folder RELEASE BASE FOLDER: no more than the release, of which BASE keeps a copy, and this tree.
+clean_folder() {
+    local release=$1 base=$2 folder=$3
+    make_folder "$release" "$base"
+    rm -rf --one-file-system "$folder"
+    cp -a "$base" "$folder"
+    # What a power failure would lose is made again.
+    echo force-unsafe-io >"$folder/etc/dpkg/dpkg.cfg.d/shardid"
+    copy_network_settings "$folder"
+    [[ $release != experimental ]] || add_experimental "$folder" "${version_in[$release]}"
+    copy_tree "$folder"
+}
+
 copy_tree() {
     local folder=$1
     rm -rf "$folder/shardid"
     mkdir "$folder/shardid"
-    tar --exclude=./.git --exclude='*.o' --exclude='*.bc' --exclude='*.so' -cf - . |
+    tar --exclude=./.git --exclude=./deb --exclude='*.o' --exclude='*.bc' --exclude='*.so' -cf - . |
         tar -C "$folder/shardid" --no-same-owner -xf -
 }
 
@@ -81,10 +94,26 @@ copy_tree() {
 prepare() {
     local release=$1 folder=$2 version=${version_in[$1]}
     shift 2
-    make_folder "$release" "$folder"
+    make_folder "$release" "$folder" make
     copy_network_settings "$folder"
     [[ $release != experimental ]] || add_experimental "$folder" "$version"
     copy_tree "$folder"
     POSTGRESQL_VERSION=$version tools/chroot.sh "$folder" tools/install-packages.sh "$@"
     [[ $version -le 15 || " $* " != *" test "* ]] || tools/chroot.sh "$folder" tools/old-server.sh
+}
+
+# logged LOG LINES COMMAND...: shows the log's end, sets failed and, for good, status, if the command fails. Not to be
+# called as a condition, where bash takes no notice of set -e, nor of a subshell's own.
+logged() {
+    local log=$1 lines=$2
+    shift 2
+    set +e
+    (set -e; "$@") >"$log" 2>&1 </dev/null
+    failed=$?
+    set -e
+    if [[ $failed != 0 ]]; then
+        tail -n "$lines" "$log"
+        # shellcheck disable=SC2034 # the caller's
+        status=1
+    fi
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs `make test` in a folder of each Debian release, on its PostgreSQL, with pg_upgrade from 15 to the
-# newer ones; compiles against the headers of any other; ends with a line a server. Settings:
+# newer ones; makes its packages and tries them, by tools/deb.sh, unless TEST names something; compiles against
+# the headers of any other; ends with a line a server. Settings:
 #   RELEASES="trixie"   only these (bookworm trixie sid experimental, which have 15, 17, 18 and 19)
 #   SOURCE=1            on servers built from source as well, where their source is served: with assertions
 #                       in each release, with ASan in bookworm
@@ -42,18 +43,6 @@ test_built() {
     FULL='' PG_CONFIG=$2 tools/chroot.sh "$1" make test
 }
 
-# Runs a function into the log and shows the log's end if it fails. In a subshell of its own: what is called
-# as a condition loses its set -e.
-logged() {
-    local log=$1 lines=$2 failed
-    shift 2
-    set +e
-    (set -e; "$@") >"$log" 2>&1 </dev/null
-    failed=$?
-    set -e
-    [[ $failed == 0 ]] || { tail -n "$lines" "$log"; status=1; return 1; }
-}
-
 status=0
 lines=()
 tested=()
@@ -73,12 +62,19 @@ run_release() {
     local release=$1 folder=$2 since=$SECONDS version
     echo "== $release"
     : >"$work/log"
-    if logged "$work/prepare.log" 40 prepare "$release" "$folder" "${purposes[@]}"; then
-        logged "$work/log" +1 test_in "$folder" || true
+    logged "$work/prepare.log" 40 prepare "$release" "$folder" "${purposes[@]}"
+    if [[ $failed == 0 ]]; then
+        logged "$work/log" +1 test_in "$folder"
     fi
     version=$(server_version "$folder")
     tested+=("${version%%.*}")
     report "PostgreSQL $version ($release)" "$work/log" "$since"
+}
+
+package_release() {
+    echo "== packages for $1"
+    logged "$work/log" 100 env RELEASES="$1" CACHE="$folders" tools/deb.sh
+    mapfile -t -O "${#lines[@]}" lines < <(grep '^packages ' "$work/log")
 }
 
 # In a folder that run_release has prepared.
@@ -95,7 +91,7 @@ run_built() {
         tail -n 40 "$work/log"
         status=1
     else
-        logged "$work/log" +1 test_built "$folder" "$prefix/bin/pg_config" || true
+        logged "$work/log" +1 test_built "$folder" "$prefix/bin/pg_config"
         server=${server/$major/$(server_version "$folder" "$prefix/bin/pg_config")}
     fi
     report "$server" "$work/log" "$since"
@@ -105,6 +101,7 @@ find_mirror
 for release in $releases; do
     folder=$folders/$release
     run_release "$release" "$folder"
+    [[ -n ${TEST:-} ]] || package_release "$release"
     [[ -n ${SOURCE:-} ]] || continue
     run_built "$release" "$folder" assertions
     [[ $release != bookworm ]] || run_built "$release" "$folder" asan
@@ -112,7 +109,7 @@ done
 
 if [[ -e $folder/shardid/tools ]]; then
     echo '== other versions: headers only'
-    logged "$work/log" +1 tools/chroot.sh "$folder" tools/compile-only.sh "${tested[@]}" || true
+    logged "$work/log" +1 tools/chroot.sh "$folder" tools/compile-only.sh "${tested[@]}"
     mapfile -t -O "${#lines[@]}" lines < <(grep '^PostgreSQL ' "$work/log")
 fi
 

@@ -44,7 +44,7 @@ autovacuum = off
 jit = off
 CONF
 status=0
-make -s -C "$folder/tree" installcheck ISOLATION= TAP_TESTS= \
+make -s -C "$folder/tree" installcheck ISOLATION= \
     EXTRA_REGRESS_OPTS="--host=$SANDBOX --port=$PGPORT --user=$PGUSER" || status=1
 [[ $status == 0 ]] || cat "$folder/tree/regression.diffs" || true
 stop_cluster

@@ -43,7 +43,7 @@ clean_up() {
 
 copy_tree() {
     mkdir "$sandbox/tree" "$sandbox/out" "$sandbox/tmp"
-    tar -C "$top" --exclude=./.git --exclude='*.o' --exclude='*.bc' \
+    tar -C "$top" --exclude=./.git --exclude=./deb --exclude='*.o' --exclude='*.bc' \
         --exclude='*.so' -cf - . | tar -C "$sandbox/tree" -xf -
     if [[ $(id -u) == 0 ]]; then
         chown -R "$user" "$sandbox"

@@ -15,7 +15,7 @@ installcheck_in() {
 topics_of() {
     local name=$1 output=$2 folder=$SANDBOX/$1
     shift 2
-    installcheck_in "$folder" TAP_TESTS= "$@" \
+    installcheck_in "$folder" "$@" \
         EXTRA_REGRESS_OPTS="--temp-instance=$folder/ti --temp-config=$TEMP_CONFIG"
     judge_topics "$name" "$folder/make.log" "$folder/$output"
 }
@@ -61,7 +61,8 @@ build_judge() {
 
 tap() {
     local file=$1 folder=$SANDBOX/${1%.pl} status=0
-    installcheck_in "$folder" REGRESS= REGRESS_OPTS= ISOLATION= PROVE_TESTS="$file" PROVE_FLAGS=--verbose || status=$?
+    installcheck_in "$folder" REGRESS= REGRESS_OPTS= ISOLATION= TAP_TESTS=1 PROVE_TESTS="$file" \
+        PROVE_FLAGS=--verbose || status=$?
     judge_tap "$file" "$folder" "$status"
 }
 

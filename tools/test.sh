@@ -51,6 +51,7 @@ part long_steps
 wanted lint && part step 'clang-format' is_formatted
 wanted lint && part step 'clang-tidy' is_tidy
 wanted lint && part step 'shellcheck' shell_is_clean
+wanted lint && part step 'workflows are YAML and call make' workflows_are_plain
 
 wanted model && part models
 

@@ -22,8 +22,8 @@ runs_clean() {
 build_variant "$folder" '-O1 -g -fsanitize=undefined -fno-sanitize-recover=undefined -DUSE_ASSERT_CHECKING' \
     SHLIB_LINK=-lubsan
 cd "$folder/tree"
-runs_clean log/postmaster.log make -s installcheck ISOLATION= TAP_TESTS= \
+runs_clean log/postmaster.log make -s installcheck ISOLATION= \
     EXTRA_REGRESS_OPTS="--temp-instance=$folder/ti --temp-config=$folder/temp.conf" ||
     { cat regression.diffs; exit 1; }
 runs_clean 'tmp_check/log/*' env -u SANDBOX TEMP_CONFIG="$folder/temp.conf" \
-    make -s installcheck REGRESS= REGRESS_OPTS= ISOLATION= PROVE_TESTS=t/007_every_call.pl
+    make -s installcheck REGRESS= REGRESS_OPTS= ISOLATION= TAP_TESTS=1 PROVE_TESTS=t/007_every_call.pl

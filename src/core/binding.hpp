@@ -1,6 +1,7 @@
-// What a generator's storage is bound to with its first draw: the layout of its ids, or what the
-// database's UUIDs or ObjectIds have in common. 64 bits, all of which matter: no two layouts have
-// one binding, so that none can be passed off as another. Pure arithmetic.
+// What a generator's storage (its relfilenode) is bound to at its first draw: the layout of its
+// ids, or the seed that the database's UUIDs or ObjectIds have in common. 64 bits, all of which
+// matter: no two layouts have one binding, so that none can be passed off as another. Pure
+// arithmetic.
 //
 //     ids:                 31 - shard_bits (5) | 31 - sequence_bits (5) | epoch in ms (54)
 //     UUIDs, ObjectIds:    0 (10)              | kind (2)               | random seed (52)

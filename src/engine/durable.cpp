@@ -65,9 +65,10 @@ void note_warning(void *is_warned) {
     errdetail("What was drawn may not have reached the standby, and is withheld.");
 }
 
-// Waits like a commit, for which core's wait was made: when it is canceled it warns, takes the
-// cancel for dealt with, and returns as ever. Where nobody is to see the warning, what is left of a
-// cancel is that something was to interrupt the wait. Returns whether it was canceled.
+// Returns whether the wait was canceled. SyncRepWaitForLSN is made for a commit, which can no
+// longer fail: canceled, it raises a WARNING, clears the interrupt flags and returns. So the
+// warning is what tells. Where client_min_messages and log_min_messages suppress it, note_warning
+// is not called; then a pending interrupt and a standby that still lacks the LSN tell.
 bool wait_is_canceled(XLogRecPtr lsn, int mode) {
     bool is_warned = false;
     ErrorContextCallback callback{error_context_stack, note_warning, &is_warned};
@@ -83,8 +84,8 @@ bool wait_is_canceled(XLogRecPtr lsn, int mode) {
            is_standby_missing(lsn, mode);
 }
 
-// A transaction that only draws ids writes nothing, so its commit would wait for nobody. Who is
-// woken because no standby is wanted any more looks again: by now one may be.
+// A transaction that only draws ids writes no WAL, so its commit would not wait for standbys. When
+// the wait ends because the setting no longer names any, it is looked at again: by now it may.
 pg_noinline void wait_for_standbys(XLogRecPtr up_to) {
     const int mode = wait_mode();
     if (up_to <= known_replicated[mode])

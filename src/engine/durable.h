@@ -1,4 +1,4 @@
-// Waiting until WAL is safe, before anyone is shown what it covers.
+// Waiting until WAL is durable, before what it covers is returned to anyone.
 #pragma once
 
 #include "compat.h"

@@ -12,8 +12,8 @@ HTAB *generators = nullptr;
 // The last generator used; most sessions have one only.
 Generator *last_used = nullptr;
 
-// Counts the catalogue changes that may make a check obsolete. A check belongs to the version seen
-// before it began, so that a change that arrives while it is under way makes it obsolete too.
+// Counts the invalidations after which a generator has to be checked again. A check keeps the
+// number from before it began, so that one that arrives while it is under way counts, too.
 uint64 catalogue_version = 1;
 
 void note_relation_change(Datum /*argument*/, Oid relid) {
@@ -25,8 +25,8 @@ void note_catalogue_change(Datum /*argument*/, SyscacheNumber /*cache*/, uint32 
     ++catalogue_version;
 }
 
-// Privileges hang on the roles, their memberships and (for pg_database_owner) the database's owner,
-// as in acl.c's initialize_acl; the limits of a sequence on its row in pg_sequence.
+// Privileges depend on the roles, their memberships and (for pg_database_owner) the database's
+// owner, as in acl.c's initialize_acl; the limits of a sequence on its row in pg_sequence.
 void start_following_changes() {
     CacheRegisterRelcacheCallback(note_relation_change, Datum{0});
     CacheRegisterSyscacheCallback(AUTHOID, note_catalogue_change, Datum{0});
@@ -60,9 +60,9 @@ pg_noinline void lock(Generator &generator) {
     lock_sequence(generator.relid);
     generator.locked_in = current_local_xid();
 
-    // What the check found can silently change where a transaction ends only if the storage is its
-    // own: then it becomes like any other, and has to be logged under wal_level = minimal too. And
-    // relation_open has to note each transaction that uses a temporary sequence.
+    // A relfilenode that the last transaction had made is like any other after its commit, and
+    // needs WAL under wal_level = minimal too; no invalidation says so. And relation_open has to
+    // note each transaction that uses a temporary sequence (XACT_FLAGS_ACCESSEDTEMPNAMESPACE).
     if (generator.has_own_storage)
         generator.checked_at = 0;
 }
@@ -138,7 +138,7 @@ pg_noinline void check(Generator &generator) {
     drop_kept_pin(generator.pin);
     generator.locator = locator_of(relation);
     generator.stamp = stamp_of(generator.locator);
-    tell_storage_in_use(generator, relation);
+    raise_storage_in_use(generator, relation);
     relation_close(relation, NoLock);
 
     generator.checked_for = GetUserId();

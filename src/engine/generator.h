@@ -26,8 +26,8 @@ struct Generator {
     int64 increment;
     bool is_temporary;
     bool needs_wal;
-    bool has_own_storage;       // temporary, or made in this very transaction
-    bool has_replaced_storage;  // made in this transaction in place of another
+    bool has_own_storage;       // temporary, or its relfilenode made in this transaction
+    bool has_replaced_storage;  // its relfilenode made in this transaction in place of another
     Locator locator;
     uint32 stamp;  // stamp_of(locator)
 
@@ -39,15 +39,15 @@ struct Generator {
     ReplacedStorages replaced;
 };
 
-// Tells storage from that with the same number in any other database, and from any other in the
-// same database. Never zero.
+// Another value for every relfilenode of a database, and for the same relfilenode number of every
+// other database. Never zero.
 uint32 stamp_of(const Locator &locator);
 
-// The mark of a page that was changed without WAL: of temporary storage, or of storage made in the
-// same transaction under wal_level = minimal. The commit logs that page as it is, and with it a
-// remainder that nextval may have left there, which no WAL covers. Never zero. Two storages of one
-// number in two databases could only be taken for each other if the OIDs of the databases differed
-// by 2^30 or a multiple of it.
+// The stamp of a page that was changed without WAL: of a temporary sequence, or of a relfilenode
+// made in the same transaction under wal_level = minimal. There the commit logs the page as it is,
+// with a log_cnt that nextval may have left and that no WAL covers: so it must not pass for
+// stamp_of. Never zero. Equal to another database's stamp_of the same relfilenode number only if
+// the OIDs of the two databases differ by a multiple of 2^30.
 inline uint32 stamp_without_wal(uint32 stamp) {
     constexpr uint32 mask = uint32{1} << 30;
     return stamp == mask ? 1 : stamp ^ mask;

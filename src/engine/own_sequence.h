@@ -7,8 +7,8 @@
 
 namespace shardid {
 
-// Its OID is known until the catalogue says that the sequence has changed, been dropped or perhaps
-// been made anew.
+// Its OID is known until a relcache invalidation says that the relation has changed or been
+// dropped.
 struct OwnSequence {
     const char *name;
     Oid relid;  // InvalidOid: not known

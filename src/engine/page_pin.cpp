@@ -12,8 +12,8 @@ namespace {
 // Enough for one transaction's tables.
 constexpr int max_kept_pins = 8;
 
-// The pins that are kept, and in which transaction. An abort releases them by itself; the number of
-// the transaction then tells that these are an old one's.
+// The pins that are kept, and the transaction that keeps them. An abort releases them by the
+// resource owner; what stands here is then an older transaction's, and counts as none.
 PagePin *kept[max_kept_pins];
 int kept_count = 0;
 LocalTransactionId all_kept_in = InvalidLocalTransactionId;

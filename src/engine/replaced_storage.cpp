@@ -27,7 +27,7 @@ bool is_noted(const Generator &generator) {
     return generator.replaced.noted_in == current_local_xid();
 }
 
-// Whether this transaction has replaced this version of a catalogue row, which is from before it.
+// Whether this row version of a catalogue is from before this transaction, which has updated it.
 bool was_replaced_here(HeapTupleHeader version) {
     return !TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(version)) &&
            (version->t_infomask & HEAP_XMAX_INVALID) == 0 &&
@@ -40,8 +40,8 @@ Form *row_of(HeapTuple version) {
     return reinterpret_cast<Form *>(GETSTRUCT(version));
 }
 
-// Calls visit(row) for the row of the catalogue that belongs to the sequence and comes back if this
-// transaction is rolled back; not if it is the valid one, or there is none.
+// Calls visit(row) for the sequence's row as it will be again if this transaction is rolled back;
+// not if the transaction has not updated it.
 template <typename Form, typename Visit>
 void with_replaced_row(Oid catalogue, Oid index, AttrNumber key_column, Oid relid, Visit visit) {
     ScanKeyData key;
@@ -58,7 +58,8 @@ void with_replaced_row(Oid catalogue, Oid index, AttrNumber key_column, Oid reli
     table_close(relation, AccessShareLock);
 }
 
-// A larger value would leave a plain sequence, which was about to become a generator, at its end.
+// The MAXVALUE from before this transaction. A tick above it would leave what was a plain sequence
+// at its end.
 uint64 original_max_value(const Generator &generator) {
     int64 max_value = generator.max_value;
     with_replaced_row<FormData_pg_sequence>(
@@ -83,7 +84,8 @@ ReplacedStorage *original_storage(const Generator &generator) {
     return original;
 }
 
-// The lock that is held since the first draw keeps others from replacing the original.
+// The RowExclusiveLock held since the first draw keeps others from ALTER SEQUENCE, so the original
+// stays what it is to the end of the transaction.
 void note(Generator &generator) {
     ReplacedStorages replaced{};
     replaced.original = original_storage(generator);
@@ -94,8 +96,9 @@ void note(Generator &generator) {
     noted_in = replaced.noted_in;
 }
 
-// If the transaction goes on with other storage, a rollback may have given the original back for a
-// while, and others may have used it.
+// If the transaction draws from another relfilenode than before, a ROLLBACK TO SAVEPOINT may have
+// made the original the one in use for a while, and its page may have been drawn from: what was
+// logged for it no longer counts.
 void note_draw(Generator &generator, uint64 tick) {
     ReplacedStorages &replaced = generator.replaced;
     const StorageNumber number = storage_number_of(generator.locator);
@@ -117,11 +120,11 @@ void for_each_noted(Visit visit) {
         visit(*generator);
 }
 
-void follow_part(SubXactEvent event, SubTransactionId part, SubTransactionId parent,
-                 void * /*argument*/) {
+void follow_subtransaction(SubXactEvent event, SubTransactionId own, SubTransactionId parent,
+                           void * /*argument*/) {
     for_each_noted([&](Generator &generator) {
         ReplacedStorages &replaced = generator.replaced;
-        if (replaced.drawn_in != part)
+        if (replaced.drawn_in != own)
             return;
         if (event == SUBXACT_EVENT_COMMIT_SUB)
             replaced.drawn_in = parent;
@@ -130,8 +133,8 @@ void follow_part(SubXactEvent event, SubTransactionId part, SubTransactionId par
     });
 }
 
-// After the commit others see the storage.
-void tell_all_before_commit(XactEvent event, void * /*argument*/) {
+// After the commit other sessions draw from the relfilenode in use.
+void raise_all_before_commit(XactEvent event, void * /*argument*/) {
     if (event != XACT_EVENT_PRE_COMMIT && event != XACT_EVENT_PRE_PREPARE)
         return;
     for_each_noted([](Generator &generator) {
@@ -140,7 +143,7 @@ void tell_all_before_commit(XactEvent event, void * /*argument*/) {
         Relation relation = try_relation_open(generator.relid, NoLock);
         if (relation == nullptr)
             return;
-        tell_storage_in_use(generator, relation);
+        raise_storage_in_use(generator, relation);
         relation_close(relation, NoLock);
     });
 }
@@ -148,12 +151,12 @@ void tell_all_before_commit(XactEvent event, void * /*argument*/) {
 }  // namespace
 
 void start_following_rollbacks() {
-    RegisterSubXactCallback(follow_part, nullptr);
-    RegisterXactCallback(tell_all_before_commit, nullptr);
+    RegisterSubXactCallback(follow_subtransaction, nullptr);
+    RegisterXactCallback(raise_all_before_commit, nullptr);
 }
 
 XLogRecPtr remember_in_replaced_storage(Generator &generator, uint64 tick, uint64 log_to) {
-    // Nobody else draws from a temporary sequence: it is enough to remember it here.
+    // Nobody else draws from a temporary sequence: this session's memory is enough.
     if (generator.is_temporary) {
         generator.replaced.temporary_tick = Max(generator.replaced.temporary_tick, tick);
         return InvalidXLogRecPtr;
@@ -167,9 +170,10 @@ XLogRecPtr remember_in_replaced_storage(Generator &generator, uint64 tick, uint6
                : InvalidXLogRecPtr;
 }
 
-// The tick was durable in the original before it was shown, and WAL of storage that was made in
-// the transaction is of use only with the commit that follows it: so nothing is flushed here.
-void tell_storage_in_use(Generator &generator, Relation relation) {
+// Nothing is flushed here. A crash before the commit brings the original back, which was raised,
+// and flushed, at each draw; the WAL of this relfilenode counts from the commit on, which flushes
+// it.
+void raise_storage_in_use(Generator &generator, Relation relation) {
     ReplacedStorages &replaced = generator.replaced;
     if (!is_noted(generator) || !replaced.is_lost)
         return;

@@ -5,8 +5,8 @@
 
 namespace shardid {
 
-// Takes RowExclusiveLock to the end of the transaction, also if a part of it rolls back: it keeps
-// ALTER SEQUENCE, TRUNCATE ... RESTART IDENTITY and DROP away.
+// Takes RowExclusiveLock to the end of the transaction, also if the subtransaction rolls back. It
+// conflicts with ALTER SEQUENCE, TRUNCATE ... RESTART IDENTITY and DROP.
 void lock_sequence(Oid relid);
 
 // Opens it. Raises 42P01, with this hint, if there is no relation, 42809 if it is not a sequence.

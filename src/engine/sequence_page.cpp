@@ -6,8 +6,8 @@ namespace shardid {
 
 namespace {
 
-// How far beyond last_value WAL has been written. nextval's log_cnt counts its values, each one
-// increment from the next.
+// How far beyond last_value WAL has been written. nextval's log_cnt counts its values, each an
+// INCREMENT from the next.
 uint64 logged_remainder(const OpenPage &page, int64 increment) {
     if (has_our_remainder(page))
         return our_remainder(page);
@@ -26,8 +26,8 @@ void set_notes(const OpenPage &page, PageNotes notes) {
     ItemPointerSetOffsetNumber(&page.tuple->t_ctid, offset_of(notes));
 }
 
-// Before a draw makes the page ours. Who waits for the end of a millisecond learns by it that
-// somebody has drawn meanwhile, even if the page was moved again since.
+// Before a draw makes the page ours. By the number of these a session that waits for the end of a
+// millisecond sees that another has drawn meanwhile, even if the page was moved again since.
 void note_taking(const OpenPage &page, uint32 stamp) {
     if (!is_ours(page, stamp))
         set_notes(page, with_taking(notes_of(page)));
@@ -52,8 +52,8 @@ void log_page(const OpenPage &page, const Locator &locator, uint32 stamp) {
 }
 
 // Logs the page as it will be when every tick up to `log_to` is drawn, as nextval_internal does
-// with its 32 values. The xid makes the commit wait for synchronous standbys; it is taken before
-// the critical section, as nextval_internal does.
+// with its 32 values. As there, an xid is taken before the critical section, so that the commit
+// waits for synchronous standbys.
 void log_ticks(const OpenPage &page, const Locator &locator, uint64 tick, uint64 log_to,
                uint64 binding) {
     const uint32 stamp = stamp_of(locator);
@@ -82,10 +82,10 @@ Buffer pin_replaced(ReplacedStorage &storage) {
     return storage.recent_buffer;
 }
 
-// What WAL covers is kept in the session: the page is left as if WAL covered nothing, which is true
-// of any definition of the sequence that the rollback may bring back.
-void set_on(const OpenPage &page, ReplacedStorage &storage, uint64 tick, uint64 log_to,
-            uint64 binding) {
+// How far WAL covers is kept in storage.logged_to. The page itself says that WAL covers nothing,
+// which is right whatever INCREMENT the rollback brings back.
+void raise_page(const OpenPage &page, ReplacedStorage &storage, uint64 tick, uint64 log_to,
+                uint64 binding) {
     MarkBufferDirty(page.buffer);
     if (!storage.needs_wal)
         record_without_wal(page, stamp_of(storage.locator), tick, binding);
@@ -96,7 +96,7 @@ void set_on(const OpenPage &page, ReplacedStorage &storage, uint64 tick, uint64 
     set_state(page, tick, 0);
 }
 
-// As is_logged, for values of any sequence.
+// As is_logged, for the values of a plain sequence.
 bool is_move_logged(const OpenPage &page, uint32 stamp, int64 steps) {
     return page.data->is_called && has_stamp(page, stamp) && steps <= page.data->log_cnt &&
            PageGetLSN(page.page) > GetRedoRecPtr();
@@ -104,9 +104,9 @@ bool is_move_logged(const OpenPage &page, uint32 stamp, int64 steps) {
 
 }  // namespace
 
-// A page is held for some tens of nanoseconds, but who queues for it sleeps until it is woken and
-// the scheduler lets it run, and so does everybody behind it. So it looks again for some two
-// microseconds before.
+// A draw holds the page for some tens of nanoseconds, but a session that queues for its lock sleeps
+// until it is woken and scheduled, and so does every session behind it. So it looks again for some
+// two microseconds before it queues.
 void lock_taken_page(Buffer buffer) {
     constexpr int looks = 20;
     constexpr int delays_a_look = 8;
@@ -150,7 +150,8 @@ XLogRecPtr record_raise(const OpenPage &page, const Generator &generator, uint64
     const bool is_there = page.data->is_called && last_tick_of(page) == last;
     const bool ours = is_ours(page, generator.stamp);
     const int64 log_cnt = ours ? log_cnt_of(0) : 0;
-    // Who has moved a page that is not ours may have left it in no WAL that will be replayed.
+    // What moved a page that is not ours may not be in WAL that will be replayed: so it is logged
+    // anew.
     if (is_there && ours)
         return generator.needs_wal ? PageGetLSN(page.page) : InvalidXLogRecPtr;
 
@@ -180,13 +181,13 @@ bool note_mention(const OpenPage &page, TimestampTz clock) {
     return true;
 }
 
-// A tick of another layout says nothing to a storage: it may well be a time in its far future. Its
-// own ids do not come again by it.
+// A relfilenode that is bound to another layout is left alone: there the tick would be another
+// time, perhaps far in the future.
 XLogRecPtr remember_tick(ReplacedStorage &storage, uint64 tick, uint64 log_to, uint64 binding) {
     const OpenPage page = lock_page(pin_replaced(storage));
     const uint64 kept = binding_of(page) == unbound ? binding : binding_of(page);
     if (have_one_scale(kept, binding) && (!page.data->is_called || last_tick_of(page) < tick))
-        set_on(page, storage, Max(tick, last_tick_of(page)), log_to, kept);
+        raise_page(page, storage, Max(tick, last_tick_of(page)), log_to, kept);
     const XLogRecPtr covered_by = storage.needs_wal ? PageGetLSN(page.page) : InvalidXLogRecPtr;
     UnlockReleaseBuffer(page.buffer);
     return covered_by;
@@ -215,8 +216,8 @@ XLogRecPtr record_move(const OpenPage &page, Relation relation, const Move &move
     return PageGetLSN(page.page);
 }
 
-// Nothing has been logged since the last checkpoint if the page is older; it then has its own last
-// value on disk.
+// If the page is older than the redo pointer, nothing was logged since, and the last value on disk
+// is the page's own.
 Position read_position(Relation relation, int64 increment) {
     const OpenPage page = lock_page(ReadBuffer(relation, 0), BUFFER_LOCK_SHARE);
     const bool is_logged_ahead = has_stamp(page, stamp_of(locator_of(relation))) &&

@@ -1,5 +1,5 @@
-// The one page of a sequence, where a generator keeps its last tick. Nothing else in the extension
-// touches buffers or WAL.
+// The one page of a sequence, where a generator keeps its last tick. But for pins (page_pin.h),
+// nothing else in the extension touches buffers or writes WAL of sequences.
 #pragma once
 
 #include "core/binding.hpp"
@@ -64,9 +64,9 @@ inline bool has_stamp(const OpenPage &page, uint32 stamp) {
     return HeapTupleHeaderGetRawCommandId(page.tuple) == stamp;
 }
 
-// How many of the ticks after the last one WAL covers. Where we have drawn, log_cnt holds it as its
-// complement, which is negative: core's nextval takes that for none, and neither it nor setval ever
-// leaves a negative one behind.
+// How many ticks after last_value WAL covers is kept in log_cnt, as its complement: the sign says
+// that next_id has left it there. Core's nextval takes a negative log_cnt for 0, and neither it nor
+// setval ever leaves one behind.
 inline bool has_our_remainder(const OpenPage &page) {
     return page.data->log_cnt < 0;
 }
@@ -75,9 +75,9 @@ inline uint64 our_remainder(const OpenPage &page) {
     return ~static_cast<uint64>(page.data->log_cnt);
 }
 
-// Whether the page is as we left it when we last drew from this very storage, whose stamp_of this
-// is. If not, it is new, or somebody else has moved it (setval, nextval, a subscription that
-// synchronizes its sequences), and it knows nothing of ids that were drawn a moment ago.
+// Whether a draw, of any session, was the last to change this page, and in this relfilenode, whose
+// stamp_of this is. If not, the page is new, a copy, or was moved (setval, nextval, a subscription
+// that synchronizes sequences), and its last value says nothing of ids drawn a moment ago.
 inline bool is_ours(const OpenPage &page, uint32 stamp) {
     return likely(has_our_remainder(page)) &&
            (likely(has_stamp(page, stamp)) || has_stamp(page, stamp_without_wal(stamp)));
@@ -88,16 +88,16 @@ inline PageNotes notes_of(const OpenPage &page) {
     return notes_of(ItemPointerGetOffsetNumberNoCheck(&page.tuple->t_ctid));
 }
 
-// What the storage is bound to (binding.hpp), or `unbound`: in the tuple's raw xmin, and in the
-// block of its t_ctid. Nothing reads the one where HEAP_XMIN_FROZEN is set and the other where
-// HEAP_XMAX_INVALID is, both travel in XLOG_SEQ_LOG, and sequence.c sets both when it gives a
-// sequence new storage (fill_seq_fork_with_data).
+// What the relfilenode is bound to (binding.hpp), or `unbound`: in the tuple's raw xmin, which
+// nothing reads where HEAP_XMIN_FROZEN is set, and in the block number of its t_ctid, which nothing
+// reads where HEAP_XMAX_INVALID is. XLOG_SEQ_LOG has the whole tuple, and fill_seq_fork_with_data
+// (sequence.c) resets both in a new relfilenode.
 inline uint64 binding_of(const OpenPage &page) {
     return uint64{HeapTupleHeaderGetRawXmin(page.tuple)} << 32 |
            ItemPointerGetBlockNumberNoCheck(&page.tuple->t_ctid);
 }
 
-// The sequence's last value as a tick. One that counts from below zero starts, for us, at zero.
+// last_value as a tick. A negative one, of a sequence that started below zero, counts as 0.
 inline uint64 last_tick_of(const OpenPage &page) {
     return page.data->last_value < 0 ? 0 : static_cast<uint64>(page.data->last_value);
 }
@@ -112,23 +112,23 @@ inline void set_values(const OpenPage &page, int64 last_value, int64 log_cnt) {
     page.data->log_cnt = log_cnt;
 }
 
-// As we leave a page that we have drawn from, WAL covering `remainder` more ticks.
+// The state in which a draw leaves the page; WAL covers `remainder` more ticks.
 inline void set_state(const OpenPage &page, uint64 last_tick, uint64 remainder) {
     set_values(page, static_cast<int64>(last_tick), log_cnt_of(remainder));
 }
 
 // Whether WAL that will be replayed covers the tick.
 //
-// A page and its remainder of logged values can be copied into another file: CREATE DATABASE ...
-// TEMPLATE does. The remainder was logged for the original only and must not be trusted in the
-// copy. The stamp tells them apart. It stands in the tuple header's t_cid, which nothing reads in a
-// frozen tuple, which travels in XLOG_SEQ_LOG, and which sequence.c sets to zero when it gives a
-// sequence new storage (fill_seq_fork_with_data). A page changed without WAL has another one. And a
-// remainder that nextval has left covers nextval's values only: compared signed, its complement is
-// below every distance.
+// CREATE DATABASE ... TEMPLATE copies a page, with its log_cnt, into another relfilenode. WAL
+// covers those values in the original only. The stamp tells the two apart. It is kept in the tuple
+// header's t_cid: nothing reads it in a frozen tuple, XLOG_SEQ_LOG has it, and
+// fill_seq_fork_with_data (sequence.c) sets it to zero in a new relfilenode. A page changed without
+// WAL has another stamp. And a log_cnt of nextval's counts nextval's values: it is not negative, so
+// its complement, compared as a signed number, is less than every distance.
 //
-// The buffer is already dirty here, so that a checkpoint whose redo pointer we do not see yet is
-// bound to write the page after we are done.
+// REQUIRED: the buffer is dirty already. Then a checkpoint whose redo pointer is not seen here yet
+// writes the page after this draw. (nextval_internal marks it dirty later; with that order the
+// model in test/model finds a duplicate.)
 pg_attribute_always_inline bool is_logged(const OpenPage &page, const Generator &generator,
                                           uint64 tick) {
     return has_stamp(page, generator.stamp) &&
@@ -136,8 +136,7 @@ pg_attribute_always_inline bool is_logged(const OpenPage &page, const Generator 
            PageGetLSN(page.page) > GetRedoRecPtr();
 }
 
-// Puts a tick on the page that was just drawn, if WAL covers it; else returns false. REQUIRED: as
-// of record_tick.
+// Sets last_value to a tick, if WAL covers it; else returns false. REQUIRED: as of record_tick.
 pg_attribute_always_inline bool record_logged_tick(const OpenPage &page, const Generator &generator,
                                                    uint64 tick) {
     MarkBufferDirty(page.buffer);
@@ -147,23 +146,23 @@ pg_attribute_always_inline bool record_logged_tick(const OpenPage &page, const G
     return true;
 }
 
-// Puts a tick on the page that was just drawn, and writes WAL up to `log_to` where it does not
-// cover the tick. A page that is not ours is then bound to generator.known.binding. Returns how far
-// WAL has to be durable before the tick may be shown to anyone. REQUIRED: tick >
-// last_tick_of(page), tick <= log_to <= generator.max_value; the page is unbound or bound to this.
+// Sets last_value to a tick, and writes WAL up to `log_to` where WAL does not cover the tick. A
+// page that is not ours becomes ours, bound to generator.known.binding. Returns how far WAL has to
+// be durable before the tick may be returned. REQUIRED: tick > last_tick_of(page), tick <= log_to
+// <= generator.max_value; the page is unbound or bound to this.
 XLogRecPtr record_tick(const OpenPage &page, const Generator &generator, uint64 tick,
                        uint64 log_to);
 
-// Moves the page on to `tick`, unless it is there already, and binds it. A page that is not ours is
-// not ours after it. Returns how far WAL has to be durable before anyone may rely on it. REQUIRED:
-// tick <= generator.max_value; the page is unbound or bound to this.
+// Raises last_value to `tick`, unless it is there or further already, and binds the page. A page
+// that is not ours does not become ours by it. Returns how far WAL has to be durable before anyone
+// may rely on it. REQUIRED: tick <= generator.max_value; the page is unbound or bound to this.
 XLogRecPtr record_raise(const OpenPage &page, const Generator &generator, uint64 tick);
 
-// Notes on a page that was just drawn from that its lead over the clock is mentioned now, and
-// returns whether that is due: at most once a minute over all sessions.
+// Whether the log has to mention the generator's lead over the clock: at most once a minute over
+// all sessions. Notes on the page that it does so now. REQUIRED: the page was just drawn from.
 bool note_mention(const OpenPage &page, TimestampTz clock);
 
-// A move of a sequence by some of its steps, and how far to log it where WAL is due.
+// An advance of a plain sequence by some of its steps, and how far to log it where WAL is due.
 struct Move {
     int64 to;
     int64 steps;
@@ -171,7 +170,7 @@ struct Move {
     int64 logged_ahead;  // the steps from `to`
 };
 
-// Moves the sequence on, and returns how far WAL has to be durable before its values may be shown.
+// Advances the sequence, and returns how far WAL has to be durable before its values are returned.
 XLogRecPtr record_move(const OpenPage &page, Relation relation, const Move &move);
 
 // Where a sequence stood when its page was read.
@@ -184,11 +183,11 @@ struct Position {
 // Reads it under a shared lock. REQUIRED: as of open_page.
 Position read_position(Relation relation, int64 increment);
 
-// WAL is written this far ahead of the ticks drawn: a busy generator then logs once a second, and
-// a crash moves it ahead of the clock by no more than that.
+// WAL is written this far ahead of the ticks drawn: a busy generator then writes a record a second,
+// and after a crash it is ahead of the clock by no more than that.
 inline constexpr uint64 logged_ahead_ms = 1000;
 
-// Other storage of a generator, which is not in use now, and which only this transaction can touch.
+// A relfilenode of a generator that is not in use now, and that only this transaction can touch.
 struct ReplacedStorage {
     Locator locator;
     bool is_permanent;
@@ -198,11 +197,10 @@ struct ReplacedStorage {
     Buffer recent_buffer;
 };
 
-// Moves the sequence in that storage on to `tick`, unless it is there already, and writes WAL up to
-// `log_to` where that is due; storage that is unbound is bound to `binding`, storage that is bound
-// to another layout left alone. Returns how far WAL
-// has to be durable before the tick may be shown. REQUIRED: the storage exists and is not
-// temporary, tick <= log_to, tick <= storage.max_value.
+// Raises its last_value to `tick`, unless it is there or further already, and writes WAL up to
+// `log_to` where that is due. An unbound one is bound to `binding`; one that is bound to another
+// layout is left alone. Returns how far WAL has to be durable before the tick may be returned.
+// REQUIRED: it exists and is not temporary, tick <= log_to, tick <= storage.max_value.
 XLogRecPtr remember_tick(ReplacedStorage &storage, uint64 tick, uint64 log_to, uint64 binding);
 
 }  // namespace shardid

@@ -1,22 +1,23 @@
-// The planner support function of the functions that draw: it lets COPY insert rows in batches.
+// The planner support function of next_id, uuid_v1 and objectid: it lets COPY insert rows in
+// batches.
 //
-// COPY goes row by row if a default is volatile, but not for nextval, since that reads no table
-// that is loaded (copyfrom.c, contain_volatile_functions_not_nextval). Nor do our functions. COPY
-// asks after expression_planner, which prepares an expression that belongs to no query, and has no
-// root then. Such a call we put into words in which COPY finds nextval, and everybody else
-// something volatile as before:
+// COPY inserts row by row if a default is volatile, because it might read the table that is loaded;
+// nextval is excepted (copyfrom.c, contain_volatile_functions_not_nextval). Our functions read no
+// table either. So where a call is planned by expression_planner, which COPY uses and which has no
+// PlannerInfo (root), SupportRequestSimplify replaces it by
 //
 //     COALESCE(<the call by way of this function>,
 //              CASE WHEN CURRENT_TIMESTAMP IS NULL AND nextval(0) IS NULL THEN NULL ELSE NULL END)
 //
-// The call is evaluated as often as ever. Without a result, an argument being null, NULL is the
-// result; nextval is there to be seen, and never runs. No constant decides that: of one, a second
-// pass of the planner (inline_function) would leave what is not volatile to anybody, and ADD COLUMN
-// would give all rows one id.
+// The only volatile function that COPY finds in it is nextval; everybody else finds a volatile
+// expression, as before. The call is evaluated once, as ever; where it returns NULL, because an
+// argument is NULL, the result is NULL, and nextval is never run. The condition is no constant: a
+// second pass of the planner (inline_function) would fold that, nextval would be gone, and ADD
+// COLUMN would give all rows one id.
 //
-// One function of SQL is both, what simplifies and what stands in the place of the call, so that
-// nobody finds another by name, or can call one: the type of its argument is internal. In the
-// place of a call it has that call's arguments, and after them the function's OID.
+// The function that simplifies is also the one that stands in for the call, so that there is one
+// function in pg_proc, which nobody can call, since its argument is of type internal. As a stand-in
+// it has the call's arguments, and after them the OID of the function that was called.
 #include "compat.h"
 
 extern "C" {
@@ -30,9 +31,9 @@ namespace shardid {
 
 namespace {
 
-// The function in whose place the call stands, which is its last argument: looked up with the first
-// row, in the way of ExecInitFunc. Such an expression may outlive the user for whom it was planned,
-// as a domain's CHECK does in the type cache.
+// The function that was called, the last argument: looked up at the first row, with the checks of
+// ExecInitFunc. A planned expression may be run for another user than it was planned for, as a
+// domain's CHECK in the type cache is.
 FmgrInfo *function_called(FmgrInfo *own, Oid function, int last) {
     if (own->fn_extra == nullptr) {
         if (get_fn_expr_argtype(own, last) != OIDOID)
@@ -108,7 +109,7 @@ Expr *call_by_way_of(Oid function, const FuncExpr &call) {
                      call.funccollid, call.inputcollid, COERCE_EXPLICIT_CALL));
 }
 
-// The call in other words; nullptr: it stays as it is.
+// What the call is replaced by; nullptr: it stays as it is.
 Node *simplified(const SupportRequestSimplify &request, Oid own_oid) {
     const FuncExpr &call = *request.fcall;
     if (request.root != nullptr || !may_execute(own_oid))

@@ -29,7 +29,7 @@ enum Column {
     columns
 };
 
-// As relcache and planner do, which this function goes around.
+// What the planner and the relcache check for a SELECT, which this function bypasses.
 void check_readable(Relation relation) {
     check_privilege(relation, ACL_SELECT, "no SELECT", "SELECT");
     check_session(relation);
@@ -41,8 +41,9 @@ void check_readable(Relation relation) {
                  errhint("Ask the primary server.")));
 }
 
-// A reader's lock keeps no ALTER SEQUENCE away, and taken again it brings no news: of the storage
-// that another session has put in the old one's place we learn only if we ask.
+// AccessShareLock does not conflict with ALTER SEQUENCE, and a lock that the transaction holds
+// already brings no invalidation messages: so they are asked for, or the relfilenode may be an old
+// one.
 Position read_position_of(Oid relid, bool *is_permanent) {
     AcceptInvalidationMessages();
     Relation relation = open_sequence(relid, AccessShareLock, "Pass the name of a sequence.");
@@ -81,7 +82,7 @@ void describe_last(const Position &position, const Layout &layout, TimestampTz c
         Int32GetDatum(static_cast<int32>(tick_sequence(layout.widths, position.last_tick)));
     nulls[last_ts] = nulls[last_sequence] = !position.is_called;
 
-    // A generator that was set ahead before its first id goes on from there.
+    // A generator that was set ahead before its first id starts there.
     int64 us = 0;
     nulls[lead] = !lead_us(last, clock, &us) || (!position.is_called && us <= 0);
     values[lead] = IntervalPGetDatum(interval_of(us));

@@ -32,9 +32,9 @@ uint64 next_objectid_tick(Generator &generator) {
     return draw_objectid_tick(generator);
 }
 
-// New storage, which has forgotten the seed and keeps the last value. ALTER SEQUENCE checks that
-// the sequence is the user's, waits for transactions that draw, and makes all sessions look at it
-// again. Any option does; this one changes nothing.
+// Gives the sequence a new relfilenode, which has the last value but not the seed. ALTER SEQUENCE
+// checks that the sequence is the user's, waits for transactions that draw, and invalidates all
+// sessions' relcache entries. Any option does; this one changes nothing.
 void forget_seed(Oid sequence) {
     Relation relation =
         open_sequence(sequence, AccessShareLock, "It was dropped just now: call again.");

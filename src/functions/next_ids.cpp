@@ -1,5 +1,5 @@
-// The SQL function that draws many ids: next_ids, which gives one id a call and draws a
-// millisecond's worth at a time.
+// The SQL function that draws many ids: next_ids, which returns an id a call (SFRM_ValuePerCall)
+// and draws as many at a time as the millisecond has left.
 #include "core/binding.hpp"
 #include "core/count.hpp"
 #include "core/worked_widths.hpp"

@@ -40,8 +40,8 @@ void check_update_for(Relation relation, const char *what) {
     check_privilege(relation, ACL_UPDATE, psprintf("no UPDATE, which %s takes,", what), "UPDATE");
 }
 
-// Locked, and checked as nextval does: the user, then the transaction. As many values as nobody
-// could take unnoticed by nextval are a jump, for which core asks UPDATE.
+// Locked, and checked as nextval does: the user, then the transaction. More than most_with_usage
+// values at once are a jump, for which core asks UPDATE (setval).
 Relation open_for_nextval(Oid relid, uint64 count) {
     lock_sequence(relid);
     Relation relation = open_sequence(relid, NoLock, "Pass the name of a sequence.");
@@ -83,7 +83,7 @@ Range take(Relation relation, uint64 count) {
     const FormData_pg_sequence definition = definition_of(RelationGetRelid(relation));
     const Limits limits{definition.seqmin, definition.seqmax, definition.seqincrement};
 
-    // Ranges of a generator are the time of its ids.
+    // The values of a generator are times: a range of them moves it into the future.
     const bool may_move_generators =
         pg_class_aclcheck(RelationGetRelid(relation), GetUserId(), ACL_UPDATE) == ACLCHECK_OK;
 

@@ -1,5 +1,5 @@
-// The SQL function that moves a generator on past an id that is known from elsewhere:
-// raise_generator, which unlike setval never moves it back.
+// The SQL function that raises a generator past an id that is known from elsewhere:
+// raise_generator, which unlike setval never lowers it.
 #include "core/advance.hpp"
 #include "core/binding.hpp"
 #include "core/count.hpp"

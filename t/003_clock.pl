@@ -162,7 +162,7 @@ draw(3000);
 # Too far: refused, with the reason, until the setting or the clock is changed.
 set_fake_clock($clock, '-90000');
 my ($code, $stdout, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\nSELECT next_id(5)");
-like($stderr, qr/ERROR:  55000: generator public\.shardid_seq is too far ahead of the clock/, 'refused');
+like($stderr, qr/ERROR:  55000: generator "public\.shardid_seq" is too far ahead of the clock/, 'refused');
 like($stderr, qr/DETAIL:  It is \d{8} ms ahead, and shardid\.max_lead is 86400000 ms\./, 'by how much');
 like($stderr, qr/HINT:  Set the server's clock right/, 'and what to do');
 my ($more) = (split /\n/, query("SET shardid.max_lead = '2d'; SELECT next_id(5)"))[-1];
@@ -292,7 +292,7 @@ BEGIN
 END
 \$\$
 SQL
-my @mentioned = slurp_file($node->logfile, $log_start) =~ /LOG:  (generator public\.noted is \d{7} ms ahead of the clock)/g;
+my @mentioned = slurp_file($node->logfile, $log_start) =~ /LOG:  (generator "public\.noted" is \d{7} ms ahead of the clock)/g;
 is(scalar @mentioned, $draw_for > 60 ? 2 : 1, "in $draw_for s and 21 sessions, the log says: $mentioned[0]");
 set_fake_clock($clock, '+0');
 

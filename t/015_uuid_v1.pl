@@ -122,7 +122,7 @@ set_fake_clock($clock, '-90000');
 for my $function ('uuid_v1()', 'objectid()')
 {
 	my ($code, $stdout, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\nSELECT $function");
-	like($stderr, qr/ERROR:  55000: generator public\.\w+ is too far ahead of the clock/, "$function: too far ahead, refused");
+	like($stderr, qr/ERROR:  55000: generator "public\.\w+" is too far ahead of the clock/, "$function: too far ahead, refused");
 	like($stderr, qr/DETAIL:  It is \d{8} ms ahead, and shardid\.max_lead is 86400000 ms\.\nHINT:  Set the server's clock right or raise/,
 		'by how much, and what to do');
 }

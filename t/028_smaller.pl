@@ -115,7 +115,7 @@ sub days_ahead
 
 jump();
 my $refused = ($node->psql('shop', sprintf $insert, 'refused'))[2];
-like($refused, qr/generator public\.shardid_seq is too far ahead of the clock\nDETAIL:  It is 345\d{7} ms ahead, and shardid\.max_lead is 86400000 ms\./,
+like($refused, qr/generator "public\.shardid_seq" is too far ahead of the clock\nDETAIL:  It is 345\d{7} ms ahead, and shardid\.max_lead is 86400000 ms\./,
 	'after a jump of 40 days: refused');
 my @future = map { (split /\|/)[0] } split /\n/, remedy('future_rows');
 is(scalar @future, 2000, 'the rows of the future');

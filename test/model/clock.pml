@@ -43,7 +43,7 @@ mtype:step = { look, doze, sleep, stop };
 mtype:step at[SESSIONS];
 byte seen[SESSIONS];  /* the clock at the latest look */
 byte found[SESSIONS]; /* the time that this look found used up */
-/* Wait and Vigil. Real time is counted to MICROS, which is all that matters. */
+/* A Waiter and its Wait. Real time is counted to MICROS, which is all that matters. */
 bit began[SESSIONS];
 byte used_up[SESSIONS];
 byte start[SESSIONS];
@@ -303,7 +303,7 @@ inline look_at_page(me) {
     reading = 0; now = 0; from = 0; first_seen = 0; earned = 0; time = 0; tick = 0
 }
 
-/* wait_for_next(): begin_vigil or look_again, sleep_us. */
+/* wait_for_next(): begin_wait or look_again, sleep_us. */
 inline fall_asleep(me) {
     if
     :: began[me] && used_up[me] == found[me] ->

@@ -29,7 +29,7 @@ AS 'MODULE_PATHNAME', 'shardid_support'
 LANGUAGE C STABLE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION shardid_support(pg_catalog.internal) IS
-'lets the planner insert rows with ids by DEFAULT in batches in COPY; not to be called';
+'lets COPY insert rows with ids by DEFAULT in batches; not to be called';
 
 -- Drawing ids.
 

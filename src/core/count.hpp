@@ -10,12 +10,17 @@
 
 namespace shardid {
 
-// tick = time * numbers + number. REQUIRED: step_us > 0, numbers > 0, last_tick <= INT64_MAX.
+// tick = time * numbers + number
 struct Count {
     std::int64_t step_us;
     std::uint64_t numbers;
     std::uint64_t last_tick;
 };
+
+// REQUIRED of every Count that is drawn.
+constexpr bool is_drawable(const Count &count) {
+    return count.step_us > 0 && count.numbers > 0 && count.last_tick <= INT64_MAX;
+}
 
 // What one of the extension's own sequences counts, since when, and what is made of it.
 struct OwnLayout {

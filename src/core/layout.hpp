@@ -96,7 +96,7 @@ constexpr std::uint64_t max_drawn_time(Widths widths) {
     return tick_time(widths, max_tick(widths));
 }
 
-// REQUIRED: shard <= max_shard(layout), the tick's fields fit theirs.
+// REQUIRED: shard <= max_shard(widths), the tick's fields fit theirs.
 constexpr std::uint64_t pack_id(Widths widths, std::uint64_t shard, std::uint64_t tick) {
     return tick_time(widths, tick) << time_shift(widths) | shard << widths.sequence_bits |
            tick_sequence(widths, tick);
@@ -114,7 +114,7 @@ constexpr std::uint64_t id_sequence(Widths widths, std::uint64_t id) {
     return id & max_sequence(widths);
 }
 
-// The smallest id of a time: shard 0, sequence 0. REQUIRED: time <= max_time(layout).
+// The smallest id of a time: shard 0, sequence 0. REQUIRED: time <= max_time(widths).
 constexpr std::uint64_t first_id_of(Widths widths, std::uint64_t time) {
     return time << time_shift(widths);
 }

@@ -106,6 +106,7 @@ inline constexpr Count objectid_ticks{
     .step_us = us_per_ms,
     .numbers = objectids_per_ms,
     .last_tick = (std::uint64_t{1} << objectid_seconds_bits) * ms_per_s * objectids_per_ms - 1};
+static_assert(is_drawable(objectid_ticks));
 
 inline constexpr OwnLayout objectid_layout{objectid_ticks, unix_epoch_us, Kind::objectids};
 

@@ -13,6 +13,7 @@ namespace shardid {
 
 inline constexpr Count uuid_ticks{
     .step_us = 1, .numbers = hundred_ns_per_us, .last_tick = max_uuid_timestamp};
+static_assert(is_drawable(uuid_ticks));
 
 inline constexpr OwnLayout uuid_layout{uuid_ticks, uuid_epoch_us, Kind::uuids};
 

@@ -18,7 +18,7 @@ Advance borrow(const OpenPage &page, const Generator &generator, const Layout &l
                uint64 now);
 
 // Whether this is the first time that the session may borrow so much from the generator. Then the
-// log says so, while no page is locked, before the session does.
+// log says so, before the session does. REQUIRED: no page is locked.
 bool begins_to_borrow(Generator &generator, const Layout &layout, const FirstLook &look);
 
 inline Advance borrow(const OpenPage & /*page*/, const Generator & /*generator*/,

@@ -66,9 +66,10 @@ void note_warning(void *is_warned) {
 }
 
 // Returns whether the wait was canceled. SyncRepWaitForLSN is made for a commit, which can no
-// longer fail: canceled, it raises a WARNING, clears the interrupt flags and returns. So the
-// warning is what tells. Where client_min_messages and log_min_messages suppress it, note_warning
-// is not called; then a pending interrupt and a standby that still lacks the LSN tell.
+// longer fail: canceled, it clears QueryCancelPending (neither InterruptPending nor
+// ProcDiePending), raises a WARNING and returns. So the warning tells, which note_warning sees.
+// Where client_min_messages and log_min_messages suppress it, a pending interrupt and a standby
+// that still lacks the LSN tell.
 bool wait_is_canceled(XLogRecPtr lsn, int mode) {
     bool is_warned = false;
     ErrorContextCallback callback{error_context_stack, note_warning, &is_warned};
@@ -84,8 +85,8 @@ bool wait_is_canceled(XLogRecPtr lsn, int mode) {
            is_standby_missing(lsn, mode);
 }
 
-// A transaction that only draws ids writes no WAL, so its commit would not wait for standbys. When
-// the wait ends because the setting no longer names any, it is looked at again: by now it may.
+// A transaction that only draws ids mostly writes no WAL, and its commit then waits for no standby.
+// When the wait ends because the setting no longer names any, it is looked at again: by now it may.
 pg_noinline void wait_for_standbys(XLogRecPtr up_to) {
     const int mode = wait_mode();
     if (up_to <= known_replicated[mode])

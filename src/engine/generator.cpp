@@ -74,7 +74,8 @@ void check_storage(Relation relation) {
     const char *name = qualified_name(RelationGetRelid(relation));
     ereport(ERROR,
             (errcode(ERRCODE_WRONG_OBJECT_TYPE),
-             errmsg("cannot draw ids from unlogged sequence \"%s\"", name),
+             errmsg("cannot draw ids from unlogged sequence \"%s\"",
+                    shown_name(RelationGetRelid(relation))),
              errdetail("An unlogged sequence starts anew after a crash, and would repeat ids."),
              errhint("Run ALTER SEQUENCE %s SET LOGGED.", name)));
 }
@@ -95,7 +96,7 @@ void check_direction(const Generator &generator) {
     const char *anew =
         generator.max_value > 0 ? "" : " NO MINVALUE NO MAXVALUE START WITH 1 RESTART";
     ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                    errmsg("sequence \"%s\" counts downwards", name),
+                    errmsg("sequence \"%s\" counts downwards", shown_name(generator.relid)),
                     errdetail("Its INCREMENT is %lld, and ids increase.",
                               static_cast<long long>(generator.increment)),
                     errhint("Run ALTER SEQUENCE %s INCREMENT BY 1%s.", name, anew)));
@@ -108,7 +109,7 @@ void check_cycle(Oid relid) {
     const char *name = qualified_name(relid);
     ereport(ERROR,
             (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-             errmsg("sequence \"%s\" has CYCLE", name),
+             errmsg("sequence \"%s\" has CYCLE", shown_name(relid)),
              errdetail("After its MAXVALUE nextval goes back to its MINVALUE, and ids increase."),
              errhint("Run ALTER SEQUENCE %s NO CYCLE.", name)));
 }
@@ -134,7 +135,7 @@ pg_noinline void check(Generator &generator) {
     generator.has_own_storage = relation->rd_islocaltemp || has_new_storage(relation);
     generator.has_replaced_storage = has_replaced_storage(relation);
     if (!generator.is_temporary)
-        generator.replaced.temporary_tick = 0;
+        generator.temporary_tick = 0;
     drop_kept_pin(generator.pin);
     generator.locator = locator_of(relation);
     generator.stamp = stamp_of(generator.locator);
@@ -177,12 +178,13 @@ Generator &use_generator(Oid relid, const char *caller) {
 
 void refuse_max_value(const Generator &generator, uint64 needed) {
     const char *name = qualified_name(generator.relid);
-    ereport(ERROR,
-            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-             errmsg("MAXVALUE of sequence \"%s\" is too small for ids", name),
-             errdetail("MAXVALUE is %lld, and these ids need %lld.",
-                       static_cast<long long>(generator.max_value), static_cast<long long>(needed)),
-             errhint("Run ALTER SEQUENCE %s AS bigint NO MAXVALUE.", name)));
+    ereport(
+        ERROR,
+        (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+         errmsg("MAXVALUE of sequence \"%s\" is too small for ids", shown_name(generator.relid)),
+         errdetail("MAXVALUE is %lld, and these ids need %lld.",
+                   static_cast<long long>(generator.max_value), static_cast<long long>(needed)),
+         errhint("Run ALTER SEQUENCE %s AS bigint NO MAXVALUE.", name)));
 }
 
 }  // namespace shardid

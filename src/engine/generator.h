@@ -35,6 +35,10 @@ struct Generator {
     bool has_warned;        // of negative ids, in this session
     uint64 said_borrow_ms;  // to the log: how far this session may advance ahead of the clock
 
+    // Of a temporary sequence: the last tick drawn from a relfilenode that a rollback, in any
+    // transaction, may have taken away.
+    uint64 temporary_tick;
+
     PagePin pin;
     ReplacedStorages replaced;
 };
@@ -55,8 +59,9 @@ inline uint32 stamp_without_wal(uint32 stamp) {
 
 // The generator, locked until the end of the transaction and checked for the current user. Raises
 // 42809 if it is not a sequence or an unlogged one, 42501 without USAGE or UPDATE, 55000 if it
-// counts downwards, 42P01 if there is none, 25006 and 25000 as nextval does; `caller` is the name
-// of the SQL function for these messages. The pointer stays valid for the session.
+// counts downwards or has CYCLE, 0A000 if it is another session's temporary one, 42P01 if there is
+// none, 25006 and 25000 as nextval does; `caller` is the name of the SQL function for these
+// messages. The pointer stays valid for the session.
 Generator &use_generator(Oid relid, const char *caller);
 
 [[noreturn]] void refuse_max_value(const Generator &generator, uint64 needed);

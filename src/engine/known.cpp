@@ -1,4 +1,3 @@
-
 #include "core/count.hpp"
 #include "core/outlook.hpp"
 #include "core/page_notes.hpp"

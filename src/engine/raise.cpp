@@ -1,4 +1,3 @@
-
 #include "core/advance.hpp"
 #include "core/binding.hpp"
 #include "core/count.hpp"

@@ -40,18 +40,17 @@ TimestampTz negative_at(const Layout &layout) {
 }
 
 [[noreturn]] void refuse_too_far_ahead(const Generator &generator, Kind kind, uint64 lead_ms) {
-    ereport(
-        ERROR,
-        (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-         errmsg("generator \"%s\" is too far ahead of the clock", qualified_name(generator.relid)),
-         errdetail("It is %llu ms ahead, and shardid.max_lead is %llu ms.",
-                   static_cast<unsigned long long>(lead_ms),
-                   static_cast<unsigned long long>(max_lead_ms)),
-         errhint("Set the server's clock right%s or raise shardid.max_lead, as a superuser or "
-                 "with SET on this parameter.",
-                 kind == Kind::ids
-                     ? ", pass the epoch and sequence_bits that the generator was used with,"
-                     : "")));
+    ereport(ERROR,
+            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+             errmsg("generator \"%s\" is too far ahead of the clock", shown_name(generator.relid)),
+             errdetail("It is %llu ms ahead, and shardid.max_lead is %llu ms.",
+                       static_cast<unsigned long long>(lead_ms),
+                       static_cast<unsigned long long>(max_lead_ms)),
+             errhint("Set the server's clock right%s or raise shardid.max_lead, as a superuser or "
+                     "with SET on this parameter.",
+                     kind == Kind::ids
+                         ? ", pass the epoch and sequence_bits that the generator was used with,"
+                         : "")));
 }
 
 [[noreturn]] void refuse_ended(const Layout &layout, TimestampTz clock) {
@@ -76,11 +75,11 @@ TimestampTz negative_at(const Layout &layout) {
 }
 
 [[noreturn]] void refuse_jump(const Generator &generator, uint64 tick) {
-    const char *name = qualified_name(generator.relid);
     const char *user = GetUserNameFromId(GetUserId(), false);
     ereport(ERROR,
             (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-             errmsg("permission denied to make a generator of sequence \"%s\"", name),
+             errmsg("permission denied to make a generator of sequence \"%s\"",
+                    shown_name(generator.relid)),
              errdetail("The first id would move it on to %llu, and role \"%s\" has no UPDATE on "
                        "it.",
                        static_cast<unsigned long long>(tick), user),
@@ -119,14 +118,14 @@ void refuse_binding(const Generator &generator, uint64 wanted, uint64 found) {
     const char *name = qualified_name(generator.relid);
     if (kind_of(wanted) != Kind::ids || kind_of(found) != Kind::ids)
         ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                        errmsg("generator \"%s\" makes other things", name),
+                        errmsg("generator \"%s\" makes other things", shown_name(generator.relid)),
                         errdetail("It makes %s, and this call would draw %s.", described(found),
                                   described(wanted)),
                         kind_of(wanted) == Kind::ids
                             ? errhint("Use another sequence.")
                             : errhint("Run ALTER SEQUENCE %s RESTART, which forgets it.", name)));
     ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                    errmsg("generator \"%s\" has another layout", name),
+                    errmsg("generator \"%s\" has another layout", shown_name(generator.relid)),
                     errdetail("It makes %s, and this call would draw %s.", described(found),
                               described(wanted)),
                     errhint("Pass the generator's own layout, or use another generator. To change "
@@ -137,7 +136,7 @@ void refuse_binding(const Generator &generator, uint64 wanted, uint64 found) {
 
 void mention_lead(const Generator &generator, uint64 lead_ms) {
     ereport(LOG, (errmsg("generator \"%s\" is %llu ms ahead of the clock",
-                         qualified_name(generator.relid), static_cast<unsigned long long>(lead_ms)),
+                         shown_name(generator.relid), static_cast<unsigned long long>(lead_ms)),
                   errdetail("Its ids say a later time than the clock until that has caught up. The "
                             "clock has perhaps been set back, or a session draws with "
                             "shardid.max_borrow."),
@@ -147,7 +146,7 @@ void mention_lead(const Generator &generator, uint64 lead_ms) {
 void mention_borrowing(const Generator &generator, uint64 most_ms) {
     ereport(LOG,
             (errmsg("generator \"%s\" may step up to %llu ms ahead of the clock",
-                    qualified_name(generator.relid), static_cast<unsigned long long>(most_ms)),
+                    shown_name(generator.relid), static_cast<unsigned long long>(most_ms)),
              errdetail("This session draws with shardid.max_borrow. Until the clock has caught up, "
                        "ids that other sessions draw from the generator are as far ahead.")));
 }
@@ -165,7 +164,7 @@ void warn_once(Generator &generator, const Layout &layout, TimestampTz clock) {
     ereport(WARNING,
             (errmsg(since <= clock ? "ids of generator \"%s\" are negative"
                                    : "ids of generator \"%s\" will be negative within a year",
-                    qualified_name(generator.relid)),
+                    shown_name(generator.relid)),
              errdetail("With epoch '%s' and %d bits for shard and sequence, ids are negative from "
                        "%s on, and sort below earlier ones.",
                        as_text(layout.epoch_us),

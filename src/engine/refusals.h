@@ -1,4 +1,5 @@
-// What drawing from a generator says when it refuses, and what it says beside an id.
+// What drawing from a generator says when it refuses, and what it says beside an id. REQUIRED of
+// all: the sequence is locked, and no page is.
 #pragma once
 
 #include "core/count.hpp"

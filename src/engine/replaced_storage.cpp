@@ -1,4 +1,3 @@
-
 #include "core/advance.hpp"
 #include "core/binding.hpp"
 #include "core/count.hpp"
@@ -158,7 +157,7 @@ void start_following_rollbacks() {
 XLogRecPtr remember_in_replaced_storage(Generator &generator, uint64 tick, uint64 log_to) {
     // Nobody else draws from a temporary sequence: this session's memory is enough.
     if (generator.is_temporary) {
-        generator.replaced.temporary_tick = Max(generator.replaced.temporary_tick, tick);
+        generator.temporary_tick = Max(generator.temporary_tick, tick);
         return InvalidXLogRecPtr;
     }
     if (!is_noted(generator))

@@ -19,20 +19,21 @@ struct ReplacedStorages {
     LocalTransactionId noted_in;  // the transaction of which the rest is known
     ReplacedStorage *original;    // the relfilenode from before it; null if there is none
     StorageNumber drawn_from;     // the relfilenode of the last draw
-    SubTransactionId drawn_in;    // the subtransaction of the last draw
+    SubTransactionId drawn_in;    // the subtransaction whose rollback loses the last draw
     uint64 last_drawn;            // the largest tick
     uint64 binding;               // what it was drawn as (binding.hpp)
     bool is_lost;                 // that subtransaction was rolled back
-    uint64 temporary_tick;        // the last tick drawn from a temporary sequence
     Generator *next_noted;
 };
 
 // To be called once, when the library is loaded.
 void start_following_rollbacks();
 
-// Raises what a ROLLBACK could bring back to `tick`, which was just drawn; where that takes WAL, it
-// is written up to `log_to`. Returns how far WAL has to be durable before the tick is returned.
-// REQUIRED: generator.has_replaced_storage, generator.known is what the tick was drawn as.
+// To be called for each draw. Raises the relfilenode from before the transaction to `tick`, if its
+// MAXVALUE allows; where that takes WAL, it is written up to `log_to`. Notes the draw for the
+// others, and for a temporary sequence in generator.temporary_tick. Returns how far WAL has to be
+// durable before the tick is returned. REQUIRED: generator.has_replaced_storage, generator.known is
+// what the tick was drawn as.
 XLogRecPtr remember_in_replaced_storage(Generator &generator, uint64 tick, uint64 log_to);
 
 // If a ROLLBACK TO SAVEPOINT has brought the present relfilenode back, raises it to what was drawn

@@ -57,4 +57,8 @@ char *qualified_name(Oid relid) {
                                       get_rel_name(relid));
 }
 
+char *shown_name(Oid relid) {
+    return psprintf("%s.%s", get_namespace_name(get_rel_namespace(relid)), get_rel_name(relid));
+}
+
 }  // namespace shardid

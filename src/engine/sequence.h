@@ -23,7 +23,11 @@ void check_session(Relation relation);
 // Its row in pg_sequence.
 FormData_pg_sequence definition_of(Oid relid);
 
-// Its schema-qualified name, quoted where it needs it; palloc'd. REQUIRED: it is locked.
+// Its schema-qualified name for a command, quoted where it needs it; palloc'd. REQUIRED: it is
+// locked.
 char *qualified_name(Oid relid);
+
+// The same without those quotes, for a message that has the name in quotes.
+char *shown_name(Oid relid);
 
 }  // namespace shardid

@@ -65,7 +65,7 @@ inline bool has_stamp(const OpenPage &page, uint32 stamp) {
 }
 
 // How many ticks after last_value WAL covers is kept in log_cnt, as its complement: the sign says
-// that next_id has left it there. Core's nextval takes a negative log_cnt for 0, and neither it nor
+// that a draw has left it there. Core's nextval takes a negative log_cnt for 0, and neither it nor
 // setval ever leaves one behind.
 inline bool has_our_remainder(const OpenPage &page) {
     return page.data->log_cnt < 0;
@@ -75,9 +75,10 @@ inline uint64 our_remainder(const OpenPage &page) {
     return ~static_cast<uint64>(page.data->log_cnt);
 }
 
-// Whether a draw, of any session, was the last to change this page, and in this relfilenode, whose
-// stamp_of this is. If not, the page is new, a copy, or was moved (setval, nextval, a subscription
-// that synchronizes sequences), and its last value says nothing of ids drawn a moment ago.
+// Whether a draw, of any session, made the page what it is, in this very storage, whose stamp_of
+// this is, and nobody but a draw or a raise has changed it since. If not, the page is new, a copy,
+// or was moved (setval, nextval, a subscription that synchronizes sequences), and its last value
+// says nothing of ids drawn a moment ago.
 inline bool is_ours(const OpenPage &page, uint32 stamp) {
     return likely(has_our_remainder(page)) &&
            (likely(has_stamp(page, stamp)) || has_stamp(page, stamp_without_wal(stamp)));
@@ -119,12 +120,12 @@ inline void set_state(const OpenPage &page, uint64 last_tick, uint64 remainder) 
 
 // Whether WAL that will be replayed covers the tick.
 //
-// CREATE DATABASE ... TEMPLATE copies a page, with its log_cnt, into another relfilenode. WAL
-// covers those values in the original only. The stamp tells the two apart. It is kept in the tuple
-// header's t_cid: nothing reads it in a frozen tuple, XLOG_SEQ_LOG has it, and
-// fill_seq_fork_with_data (sequence.c) sets it to zero in a new relfilenode. A page changed without
-// WAL has another stamp. And a log_cnt of nextval's counts nextval's values: it is not negative, so
-// its complement, compared as a signed number, is less than every distance.
+// CREATE DATABASE ... TEMPLATE copies a page, with its log_cnt, into a file of the same relfilenode
+// number in another database. WAL covers those values in the original only. The stamp tells the two
+// apart. It is kept in the tuple header's t_cid: nothing reads it in a frozen tuple, XLOG_SEQ_LOG
+// has it, and fill_seq_fork_with_data (sequence.c) sets it to zero in a new relfilenode. A page
+// changed without WAL has another stamp. And a log_cnt of nextval's counts nextval's values: it is
+// not negative, so its complement, compared as a signed number, is less than every distance.
 //
 // REQUIRED: the buffer is dirty already. Then a checkpoint whose redo pointer is not seen here yet
 // writes the page after this draw. (nextval_internal marks it dirty later; with that order the

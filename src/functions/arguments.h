@@ -32,7 +32,7 @@ inline Layout checked_layout(TimestampTz epoch, int32 shard_bits, int32 sequence
     return {checked_widths(shard_bits, sequence_bits), epoch};
 }
 
-// Raises 22003 unless 0 <= shard <= max_shard(layout).
+// Raises 22003 unless 0 <= shard <= max_shard(widths).
 inline uint64 checked_shard(int32 shard, Widths widths) {
     if (unlikely(shard < 0 || static_cast<uint64>(shard) > max_shard(widths)))
         refuse_shard(shard, widths);

@@ -29,7 +29,8 @@ enum Column {
     columns
 };
 
-// What the planner and the relcache check for a SELECT, which this function bypasses.
+// What the executor, the buffer manager and the planner check for a SELECT, which this function
+// bypasses.
 void check_readable(Relation relation) {
     check_privilege(relation, ACL_SELECT, "no SELECT", "SELECT");
     check_session(relation);

@@ -34,7 +34,7 @@ uint64 next_objectid_tick(Generator &generator) {
 
 // Gives the sequence a new relfilenode, which has the last value but not the seed. ALTER SEQUENCE
 // checks that the sequence is the user's, waits for transactions that draw, and invalidates all
-// sessions' relcache entries. Any option does; this one changes nothing.
+// sessions' relcache entries. This option changes nothing.
 void forget_seed(Oid sequence) {
     Relation relation =
         open_sequence(sequence, AccessShareLock, "It was dropped just now: call again.");
@@ -74,10 +74,13 @@ Datum shardid_objectid(FunctionCallInfo /*fcinfo*/) {
 
 // A new seed is drawn at once, and with it one UUID or ObjectId that nobody sees.
 Datum shardid_renew_identity(FunctionCallInfo /*fcinfo*/) {
-    forget_seed(own_sequence(uuid_sequence));
-    next_uuid_tick(use_generator(own_sequence(uuid_sequence), renewing));
-    forget_seed(own_sequence(objectid_sequence));
-    next_objectid_tick(use_generator(own_sequence(objectid_sequence), renewing));
+    const Oid of_uuids = own_sequence(uuid_sequence);
+    forget_seed(of_uuids);
+    next_uuid_tick(use_generator(of_uuids, renewing));
+
+    const Oid of_objectids = own_sequence(objectid_sequence);
+    forget_seed(of_objectids);
+    next_objectid_tick(use_generator(of_objectids, renewing));
     PG_RETURN_VOID();
 }
 

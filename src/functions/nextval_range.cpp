@@ -62,7 +62,7 @@ Relation open_for_nextval(Oid relid, uint64 count) {
     ereport(
         ERROR,
         (errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
-         errmsg("sequence \"%s\" has too few values left", name),
+         errmsg("sequence \"%s\" has too few values left", shown_name(RelationGetRelid(relation))),
          errdetail("The count is %llu, and %llu are left up to %s %lld.",
                    static_cast<unsigned long long>(count), static_cast<unsigned long long>(left),
                    is_ascending ? "MAXVALUE" : "MINVALUE",

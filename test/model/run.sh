@@ -23,6 +23,8 @@ declare -A sign=(
     [layouts]='(told_layout=='
     [raised]='>raised)'
     [queue]='!=up_to[me]'
+    [again]='(drawn&(1<<time))'
+    [displaced]='(at[asks]==at[holder])'
 )
 
 report() {
@@ -112,6 +114,7 @@ large=("${middle[@]}")
 exact=()
 sooner=(-DEND=2)
 moved=(-DMOVE -DMICROS=1 -DEND=2)
+leases=(-DEND=1)
 optimize=-O1
 if [[ -n ${FULL:-} ]]; then
     raises+=(-DRAISE_AGAIN)
@@ -120,6 +123,7 @@ if [[ -n ${FULL:-} ]]; then
     exact=(-DMICROS=3 -DEND=2)
     sooner=("${exact[@]}")
     moved=(-DMOVE -DEND=2)
+    leases=()
     optimize=-O2
     at_once=1
 fi
@@ -153,6 +157,8 @@ holds 'any clock, borrowed time' clock.pml -DBORROW=2 "${sooner[@]}"
 holds 'honest clock, borrowed time' clock.pml -DHONEST -DBORROW=2 "${exact[@]}"
 holds 'honest clock, borrowed time, RESTART' clock.pml -DHONEST -DBORROW=1 -DRESTART "${sooner[@]}"
 holds 'honest clock, borrowed time, moved' clock.pml -DHONEST -DBORROW=1 "${moved[@]}"
+holds 'leased shard' lease.pml "${leases[@]}"
+holds 'leased shard, two sessions of one server' lease.pml -DONE_SERVER "${leases[@]}"
 
 breaks 'without the flush' twice wal.pml -DONLY_UNIQUE -DNO_FLUSH "${small[@]}"
 breaks 'without the flush' uncovered wal.pml -DNO_FLUSH "${small[@]}"
@@ -193,6 +199,14 @@ breaks 'borrowed before the time is used up' ahead clock.pml -DHONEST -DBORROW=2
 breaks 'borrowed on fresh storage' ahead clock.pml -DHONEST -DBORROW=1 -DRESTART -DBORROW_WHEN_MOVED
 breaks 'moved back when the clock has caught up' twice \
     clock.pml -DONLY_UNIQUE -DHONEST -DBORROW=1 -DMOVE -DMICROS=1 -DEND=2 -DNO_AHEAD_RULE
+breaks 'window that begins as it is wanted' again lease.pml -DNO_FROM_RULE
+breaks 'window of the origin, not of the incarnation' again lease.pml -DNO_INCARNATION_RULE
+breaks 'holder displaced by its copy' displaced lease.pml -DNO_HOLDER_RULE
+breaks 'window not looked at again at its end' again lease.pml -DNO_UNTIL
+breaks 'window kept for a moved page' again lease.pml -DMOVED_KEEPS_WINDOW
+breaks 'window as the row says, in a copy too' again lease.pml -DTRUST_ROW
+breaks 'released to before its window' again lease.pml -DRELEASE_BELOW_FROM
+breaks 'released beside the worker' again lease.pml -DRELEASE_BESIDE_WORKER
 
 # What is not promised: the models see these as well.
 breaks 'limit, asynchronous standby' twice wal.pml -DONLY_UNIQUE -DPROMOTE "${small[@]}"

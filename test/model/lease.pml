@@ -1,0 +1,349 @@
+/* One leased shard of an id space: its registry, a member, and what becomes the member's copy or is a
+ * stranger. Messages to the registry and back are lost and come late. Clocks show anything at every look. That
+ * what is drawn is durable, and follows the clock by steps, is for wal.pml and clock.pml.
+ *
+ * An id is its time, one a time. Checked: L1, no time is drawn twice, by whomever; L2, a lease that has
+ * neither expired nor been given up is given to nobody but its holder, or the same place; no deadlock.
+ * README.md lists what can be put wrong by -D. */
+
+#ifndef END /* the last time that is drawn */
+#define END 2
+#endif
+#ifndef INCARNATIONS
+#define INCARNATIONS 3
+#endif
+#ifndef LEASE
+#define LEASE 1
+#endif
+#define NONE 0
+#define NEVER (END + 1) /* stands for all times that are too late to be drawn */
+
+/* Incarnations are numbered in the order of their beginning. One that begins with a server's start, or with
+ * new storage, is the first of its family; one that begins with a move of the page is of that of its storage. */
+byte begun;
+byte family[INCARNATIONS + 1];
+bit at[INCARNATIONS + 1]; /* the server, which is its place */
+
+/* Server 0 is the original. Server 1 is not there until it is copied. */
+#define SERVERS 2
+bit runs[SERVERS];
+bit is_stranger;     /* server 1 is of another origin */
+byte base[SERVERS];  /* the first incarnation of what runs now */
+byte moved[SERVERS]; /* by others since the last draw: the incarnation whose window the page asks for */
+byte next[SERVERS];  /* the first time after the last one drawn */
+byte row[SERVERS];   /* the lease row: whose window, and which */
+byte row_from[SERVERS];
+byte row_until[SERVERS];
+
+/* Two sessions, with the window that each keeps. */
+#define SESSIONS 2
+#ifdef ONE_SERVER
+#define server_of(session) 0
+#else
+#define server_of(session) session
+#endif
+byte kept[SESSIONS];
+byte kept_from[SESSIONS];
+byte kept_until[SESSIONS];
+
+/* The registry. */
+byte holder;
+byte from;
+byte until;
+bit given_up; /* released or evicted */
+
+/* A request on its way, and the answer that each server's worker waits for or has. */
+byte asks;
+byte wanted;
+bit is_takeover;
+bit is_heard; /* the worker waits for the answer */
+byte told[SERVERS];
+byte told_from[SERVERS];
+byte told_until[SERVERS];
+
+byte drawn; /* a bit for each time */
+byte time;
+
+#ifdef TRUST_ROW
+#define is_current(incarnation, s) (incarnation != NONE)
+#else
+#define is_current(incarnation, s) (incarnation != NONE && family[incarnation] == base[s])
+#endif
+
+/* Whether a window of this incarnation may be used on the page as it is now. */
+#ifdef MOVED_KEEPS_WINDOW
+#define fits(incarnation, s) is_current(incarnation, s)
+#else
+#define fits(incarnation, s) (is_current(incarnation, s) && (moved[s] == NONE || moved[s] == incarnation))
+#endif
+
+#ifdef NO_UNTIL
+#define is_in(time, k) (time <= END)
+#else
+#define is_in(time, k) (time < kept_until[k])
+#endif
+
+inline raise(what, to) {
+    if
+    :: what < to -> what = to
+    :: else
+    fi
+}
+
+inline any_time() {
+    if
+    :: time = 0
+    :: time = 1
+#if END > 1
+    :: time = 2
+#endif
+#if END > 2
+    :: time = END
+#endif
+    fi
+}
+
+inline clear(who, what, to) {
+    who = NONE;
+    what = 0;
+    to = 0
+}
+
+inline forget_sessions(s) {
+    if
+    :: server_of(0) == s -> clear(kept[0], kept_from[0], kept_until[0])
+    :: else
+    fi;
+    if
+    :: server_of(1) == s -> clear(kept[1], kept_from[1], kept_until[1])
+    :: else
+    fi
+}
+
+inline end_worker(s) {
+    clear(told[s], told_from[s], told_until[s]);
+    if
+    :: asks != NONE && at[asks] == s -> is_heard = 0
+    :: else
+    fi
+}
+
+inline begin_incarnation(s, kin) {
+    begun++;
+    at[begun] = s;
+    family[begun] = kin
+}
+
+/* What the row has is of an older family from now on. */
+inline begin_family(s) {
+    begin_incarnation(s, begun); /* the new one */
+    base[s] = begun;
+    forget_sessions(s);
+    end_worker(s);
+#ifndef TRUST_ROW
+    clear(row[s], row_from[s], row_until[s])
+#endif
+}
+
+/* Under the page's lock. The clock shows any time. */
+inline draw(k, s) {
+    raise(time, next[s]);
+    raise(time, kept_from[k]);
+    if
+    :: time <= END && is_in(time, k) ->
+        assert(!(drawn & (1 << time)));
+        drawn = drawn | (1 << time);
+        next[s] = time + 1;
+        moved[s] = NONE
+    :: else
+    fi;
+    time = 0
+}
+
+/* By a snapshot of its own. */
+inline read_row(k, s) {
+    if
+    :: is_current(row[s], s) ->
+        kept[k] = row[s];
+        kept_from[k] = row_from[s];
+        kept_until[k] = row_until[s]
+    :: else -> clear(kept[k], kept_from[k], kept_until[k])
+    fi
+}
+
+/* For the page as a session has seen it. */
+inline ask(s, forced) {
+    if
+    :: moved[s] != NONE -> asks = moved[s]
+    :: moved[s] == NONE && row[s] != NONE && family[row[s]] == base[s] -> asks = row[s]
+    :: else -> asks = base[s]
+    fi;
+    wanted = time;
+    is_takeover = forced;
+    is_heard = 1;
+    time = 0
+}
+
+#define same_origin(one, other) (!is_stranger || at[one] == at[other])
+
+#ifdef NO_INCARNATION_RULE
+#define is_holder (holder != NONE && same_origin(asks, holder) && !given_up)
+#else
+#define is_holder (holder == asks && !given_up)
+#endif
+
+#ifdef NO_HOLDER_RULE
+#define is_free (holder == NONE || given_up || same_origin(asks, holder))
+#else
+#define is_free (holder == NONE || given_up || at[asks] == at[holder])
+#endif
+
+#define may_take(expired) (is_free || expired || is_takeover)
+
+inline limit(what) {
+    if
+    :: what > NEVER -> what = NEVER
+    :: else
+    fi
+}
+
+inline forget_request() {
+    clear(asks, wanted, is_takeover);
+    is_heard = 0
+}
+
+inline reply() {
+    if
+    :: is_heard ->
+        told[at[asks]] = asks;
+        told_from[at[asks]] = from;
+        told_until[at[asks]] = until
+    :: else
+    fi;
+    forget_request()
+}
+
+/* Rules 2 to 4. Expired: by the registry's clock, for the holder's origin; or, long since, for anyone. Rule 1
+ * refuses what this may grant. */
+inline grant(expired) {
+    if
+    :: is_holder ->
+        raise(until, wanted + LEASE);
+        limit(until);
+        reply()
+    :: else ->
+        if
+        :: may_take(expired) ->
+            assert(holder == NONE || given_up || expired || is_takeover || at[asks] == at[holder]);
+#ifdef NO_FROM_RULE
+            from = wanted;
+#else
+            from = (until > wanted -> until : wanted);
+#endif
+            until = from + LEASE;
+            limit(until);
+            holder = asks;
+            given_up = 0;
+            reply()
+        :: else -> forget_request()
+        fi
+    fi
+}
+
+inline write_row(s) {
+    row[s] = told[s];
+    row_from[s] = told_from[s];
+    row_until[s] = told_until[s];
+    clear(told[s], told_from[s], told_until[s])
+}
+
+/* Of the worker that could still write a row that it asked for before. */
+#ifdef RELEASE_BESIDE_WORKER
+#define is_idle(s) 1
+#else
+#define is_idle(s) (told[s] == NONE && !(asks != NONE && at[asks] == s && is_heard))
+#endif
+
+/* Waits for transactions that draw, and for the worker. */
+inline release(s, reaches) {
+    if
+    :: reaches && holder == row[s] && !given_up ->
+        given_up = 1;
+        if
+        :: moved[s] == NONE ->
+            until = next[s];
+#ifndef RELEASE_BELOW_FROM
+            raise(until, from)
+#endif
+        :: else
+        fi
+    :: else
+    fi;
+    clear(row[s], row_from[s], row_until[s]);
+    forget_sessions(s)
+}
+
+inline set_back(s) {
+    if
+    :: time < next[s] -> next[s] = time
+    :: else
+    fi;
+    time = 0
+}
+
+#define is_member(s) (runs[s] && row[s] != NONE && family[row[s]] == base[s])
+
+init {
+    d_step {
+        runs[0] = 1;
+        begin_family(0);
+        moved[0] = base[0] /* fresh storage */
+    }
+    do
+    :: atomic { fits(kept[0], server_of(0)) -> any_time(); d_step { draw(0, server_of(0)) } }
+    :: atomic { fits(kept[1], server_of(1)) -> any_time(); d_step { draw(1, server_of(1)) } }
+    :: d_step { runs[server_of(0)] -> read_row(0, server_of(0)) }
+    :: d_step { runs[server_of(1)] -> read_row(1, server_of(1)) }
+
+    :: atomic { asks == NONE && told[0] == NONE -> any_time(); d_step { ask(0, 0) } }
+    :: atomic { asks == NONE && told[1] == NONE && runs[1] -> any_time(); d_step { ask(1, 0) } }
+    :: atomic { asks == NONE && told[1] == NONE && runs[1] -> any_time(); d_step { ask(1, 1) } }
+    :: d_step { asks != NONE -> grant(0) }
+    :: d_step { asks != NONE -> grant(1) }
+    :: d_step { asks != NONE -> forget_request() }
+    :: d_step { asks != NONE && is_heard -> is_heard = 0 }
+    :: d_step { told[0] != NONE -> write_row(0) }
+    :: d_step { told[1] != NONE -> write_row(1) }
+    :: d_step { told[0] != NONE -> clear(told[0], told_from[0], told_until[0]) }
+    :: d_step { told[1] != NONE -> clear(told[1], told_from[1], told_until[1]) }
+
+    /* release_shard, whose message may be lost; evict_shard */
+    :: d_step { is_member(0) && is_idle(0) -> release(0, 1) }
+    :: d_step { is_member(0) && is_idle(0) -> release(0, 0) }
+    :: d_step { is_member(1) && is_idle(1) -> release(1, 1) }
+    :: d_step { holder != NONE && !given_up -> given_up = 1 }
+
+    /* setval; RESTART; a restart of the server, perhaps with an older page: recovery to a past time, in place */
+    :: atomic { begun < INCARNATIONS -> any_time();
+        d_step { begin_incarnation(0, base[0]); moved[0] = begun; next[0] = time; time = 0 } }
+    :: d_step { begun < INCARNATIONS -> begin_family(0); moved[0] = base[0]; next[0] = 0 }
+    :: atomic { begun < INCARNATIONS -> any_time();
+        d_step { begin_family(0); moved[0] = (moved[0] != NONE -> base[0] : NONE); set_back(0) } }
+
+    /* A copy, perhaps of an older state; or a stranger with a page of its own. */
+    :: atomic { begun < INCARNATIONS && !runs[1] -> any_time();
+        d_step {
+            runs[1] = 1;
+            begin_family(1);
+            moved[1] = (moved[0] != NONE -> base[1] : NONE);
+            next[1] = next[0];
+            set_back(1);
+#ifdef TRUST_ROW
+            row[1] = row[0];
+            row_from[1] = row_from[0];
+            row_until[1] = row_until[0]
+#endif
+        } }
+    :: d_step { begun < INCARNATIONS && !runs[1] -> runs[1] = 1; is_stranger = 1; begin_family(1); moved[1] = base[1] }
+    od
+}

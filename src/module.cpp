@@ -14,6 +14,7 @@ namespace shardid {
 int shard_id = unset_shard_id;
 uint64 max_lead_ms;
 int max_borrow_ms;
+int lease_timeout_ms;
 
 namespace {
 
@@ -47,6 +48,11 @@ void define_settings() {
                             "are as far ahead.",
                             &max_borrow_ms, 0, 0, INT_MAX, PGC_SUSET, GUC_UNIT_MS, nullptr, nullptr,
                             nullptr);
+    DefineCustomIntVariable("shardid.lease_timeout",
+                            "Sets how long drawing an id waits for the generator's lease to be "
+                            "renewed before it is refused.",
+                            "0 means not to wait.", &lease_timeout_ms, 5000, 0, INT_MAX,
+                            PGC_USERSET, GUC_UNIT_MS, nullptr, nullptr, nullptr);
     MarkGUCPrefixReserved("shardid");
 }
 

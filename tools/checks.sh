@@ -81,7 +81,7 @@ brute_force() {
 }
 
 is_formatted() {
-    clang-format --dry-run -Werror src/*.{h,cpp} src/core/*.hpp src/{engine,functions}/*.{h,cpp} test/*/*.{hpp,cpp}
+    clang-format --dry-run -Werror src/*.{h,cpp} src/core/*.hpp src/{engine,functions,lease}/*.{h,cpp} test/*/*.{hpp,cpp}
 }
 
 # The configuration, with its reasons, is .clang-tidy.

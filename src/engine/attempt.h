@@ -5,7 +5,7 @@
 
 namespace shardid {
 
-enum class Outcome { drawn, wait, before_epoch, ended, too_far_ahead, other_binding, jump };
+enum class Outcome { drawn, wait, before_epoch, ended, too_far_ahead, other_binding, jump, ask };
 
 struct Attempt {
     Outcome outcome;
@@ -14,11 +14,13 @@ struct Attempt {
     uint64 tick;     // the first one drawn; or the last one, after which none could be drawn
     TimestampTz clock;
     FirstLook look;         // at the page, if it is not ours
+    XLogRecPtr moved_at;    // where the page is that a window is to be asked for; 0: it is ours
     XLogRecPtr covered_by;  // how far WAL has to be durable before the ticks are returned
 };
 
 inline Attempt attempt_at(TimestampTz clock) {
-    return {Outcome::before_epoch, false, 0, 0, clock, no_look, InvalidXLogRecPtr};
+    return {Outcome::before_epoch, false, 0, 0, clock, no_look, InvalidXLogRecPtr,
+            InvalidXLogRecPtr};
 }
 
 }  // namespace shardid

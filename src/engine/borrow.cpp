@@ -1,6 +1,8 @@
+
 #include "core/count.hpp"
 #include "core/page_notes.hpp"
 #include "core/wait.hpp"
+#include "core/window.hpp"
 #include "core/worked_widths.hpp"
 
 #include "engine/borrow.h"

@@ -1,8 +1,11 @@
+
 #include "core/advance.hpp"
 #include "core/binding.hpp"
 #include "core/objectid.hpp"
 #include "core/page_notes.hpp"
 #include "core/uuid_ticks.hpp"
+#include "core/wait.hpp"
+#include "core/window.hpp"
 #include "core/worked_widths.hpp"
 
 #include "engine/attempt.h"
@@ -10,6 +13,7 @@
 #include "engine/draw.h"
 #include "engine/durable.h"
 #include "engine/refusals.h"
+#include "engine/renewal.h"
 #include "engine/replaced_storage.h"
 #include "engine/sequence_page.h"
 #include "engine/settings.h"
@@ -57,6 +61,23 @@ pg_attribute_always_inline uint64 last_tick(const OpenPage &page, const Generato
     return Max(last, make_tick(layout.widths, used_up, max_sequence(layout.widths)));
 }
 
+const Window &window_of(const Generator &generator, const Layout & /*layout*/) {
+    return generator.lease.window;
+}
+
+constexpr Window window_of(const Generator & /*generator*/, const OwnLayout & /*layout*/) {
+    return any_time;
+}
+
+bool can_use_window(const OpenPage &page, const Generator &generator, const Layout & /*layout*/) {
+    return has_window_for(page, generator);
+}
+
+constexpr bool can_use_window(const OpenPage & /*page*/, const Generator & /*generator*/,
+                              const OwnLayout & /*layout*/) {
+    return true;
+}
+
 Outcome outcome_of(Verdict verdict) {
     switch (verdict) {
         case Verdict::draw:
@@ -80,13 +101,21 @@ pg_attribute_always_inline Attempt decide(const OpenPage &page, const Generator 
     const uint64 last = last_tick(page, generator, layout, waiter, now, &attempt.look);
     const uint64 step_to = earned_time(waiter, tick_time(layout.widths, last), attempt.clock);
 
-    Advance next = advance(layout.widths, last, now, step_to);
+    const Window window = window_of(generator, layout);
+    Advance next = advance(layout.widths, last, clock_in(window, now), step_to);
     if (next.verdict == Verdict::wait)
         next = borrow(page, generator, layout, last, now);
     attempt.tick = next.verdict == Verdict::draw ? next.tick : last;
     attempt.lead_ms = lead_ms_of(layout.widths, attempt.tick, now);
     attempt.outcome =
         attempt.lead_ms > max_lead_ms ? Outcome::too_far_ahead : outcome_of(next.verdict);
+    if (attempt.outcome == Outcome::drawn &&
+        !(is_in(window, tick_time(layout.widths, attempt.tick)) &&
+          can_use_window(page, generator, layout))) {
+        attempt.outcome = Outcome::ask;
+        attempt.moved_at =
+            is_ours(page, generator.stamp) ? InvalidXLogRecPtr : PageGetLSN(page.page);
+    }
     return attempt;
 }
 
@@ -124,6 +153,17 @@ pg_attribute_always_inline Attempt try_draw(Generator &generator, const L &layou
     return attempt;
 }
 
+void look_after_lease(Generator &generator, const Layout &layout, uint64 last) {
+    Lease &lease = generator.lease;
+    if (!is_limited(lease))
+        return;
+    if (tick_time(layout.widths, last) >= lease.look_at)
+        renew_ahead(generator, last);
+    limit_draws_at_once(generator, last);
+}
+
+void look_after_lease(Generator & /*generator*/, const OwnLayout & /*layout*/, uint64 /*last*/) {}
+
 // What is left to do for ticks that are on the page, before anyone is shown them.
 template <typename L>
 Ticks finish(Generator &generator, const L &layout, const Attempt &attempt, uint64 max_count) {
@@ -137,6 +177,7 @@ Ticks finish(Generator &generator, const L &layout, const Attempt &attempt, uint
     make_durable(covered_by);
     if (attempt.is_mention_due)
         mention_lead(generator, attempt.lead_ms);
+    look_after_lease(generator, layout, last);
     if (last >= generator.known.negative_soon)
         warn_once(generator, layout, attempt.clock);
     return {attempt.tick, last - attempt.tick + 1};
@@ -153,8 +194,13 @@ pg_noinline Ticks draw_in_any_case(Generator &generator, const L &layout, uint64
         const Attempt attempt = try_draw(generator, layout, waiter, max_count, known);
         if (attempt.outcome == Outcome::drawn) {
             if (!known)
-                learn(generator);
+                learn(generator, attempt.tick);
             return finish(generator, layout, attempt, max_count);
+        }
+        if (attempt.outcome == Outcome::ask) {
+            wait_for_window(generator, attempt);
+            waiter = no_wait;
+            continue;
         }
         if (attempt.outcome != Outcome::wait)
             refuse(generator, layout, attempt);
@@ -190,7 +236,7 @@ pg_attribute_always_inline bool draw_at_once(Generator &generator, const L &layo
     const bool is_drawn = likely(clock >= layout.epoch_us) &&
                           likely(next.verdict == Verdict::draw) &&
                           likely(lead_ms <= Min(max_lead_ms, logged_ahead_ms)) &&
-                          likely(last < generator.known.negative_soon) &&
+                          likely(last < generator.known.at_once_below) &&
                           likely(record_logged_tick(page, generator, last));
     const XLogRecPtr covered_by = PageGetLSN(page.page);
     close_page(generator, page);

@@ -1,3 +1,7 @@
+#include "core/count.hpp"
+#include "core/window.hpp"
+#include "core/worked_widths.hpp"
+
 #include "engine/generator.h"
 
 #include "engine/own_sequence.h"
@@ -17,7 +21,8 @@ Generator *last_used = nullptr;
 uint64 catalogue_version = 1;
 
 void note_relation_change(Datum /*argument*/, Oid relid) {
-    if (relid == InvalidOid || hash_search(generators, &relid, HASH_FIND, nullptr) != nullptr)
+    if (relid == InvalidOid || is_lease_table(relid) ||
+        hash_search(generators, &relid, HASH_FIND, nullptr) != nullptr)
         ++catalogue_version;
 }
 
@@ -130,6 +135,7 @@ pg_noinline void check(Generator &generator) {
         pg_class_aclcheck(generator.relid, GetUserId(), ACL_UPDATE) == ACLCHECK_OK;
     generator.makes = made_from(relation);
     generator.known = nothing_known(unbound);
+    generator.lease.state = LeaseState::unknown;
     generator.is_temporary = relation->rd_islocaltemp;
     generator.needs_wal = RelationNeedsWAL(relation);
     generator.has_own_storage = relation->rd_islocaltemp || has_new_storage(relation);

@@ -6,6 +6,7 @@
 #include "core/binding.hpp"
 
 #include "engine/known.h"
+#include "engine/lease.h"
 #include "engine/page_pin.h"
 #include "engine/replaced_storage.h"
 
@@ -31,6 +32,8 @@ struct Generator {
     Locator locator;
     uint32 stamp;  // stamp_of(locator)
 
+    Lease lease;
+    Shards shards;  // see allow_shards; of the layout that is known
     Known known;
     bool has_warned;        // of negative ids, in this session
     uint64 said_borrow_ms;  // to the log: how far this session may advance ahead of the clock

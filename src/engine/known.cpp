@@ -1,7 +1,9 @@
+
 #include "core/count.hpp"
 #include "core/outlook.hpp"
 #include "core/page_notes.hpp"
 #include "core/wait.hpp"
+#include "core/window.hpp"
 #include "core/worked_widths.hpp"
 
 #include "engine/generator.h"
@@ -26,6 +28,7 @@ void begin_to_know(Generator &generator, const Layout &layout) {
     const uint64 wanted = binding_of(layout);
     if (generator.makes != Kind::ids)
         refuse_binding(generator, wanted, binding_of(generator.makes, 0));
+    allow_shards(generator, layout);
     generator.known = nothing_known(wanted);
 }
 
@@ -42,16 +45,23 @@ bool fits_binding(const OpenPage &page, Generator &generator) {
     return have_one_scale(found, wanted);
 }
 
-void learn(Generator &generator) {
+void learn(Generator &generator, uint64 last) {
     Known &known = generator.known;
     known.kind = kind_of(known.binding);
     known.negative_soon = UINT64_MAX;
+    known.at_once_below = UINT64_MAX;
     if (known.kind != Kind::ids)
         return;
     known.layout = layout_of(known.binding);
     known.worked = worked_out(known.layout.widths);
     if (!generator.has_warned)
         known.negative_soon = negative_soon_from(known.layout.widths);
+    limit_draws_at_once(generator, last);
+}
+
+void limit_draws_at_once(Generator &generator, uint64 last) {
+    generator.known.at_once_below =
+        Min(generator.known.negative_soon, at_once_limit(generator, last));
 }
 
 }  // namespace shardid

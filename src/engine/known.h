@@ -19,10 +19,11 @@ struct Known {
     Layout layout;         // of ids, as in the binding
     WorkedWidths worked;   // the same widths
     uint64 negative_soon;  // from this tick on there is a warning to give
+    uint64 at_once_below;  // from this tick on there is something to look after
 };
 
 inline Known nothing_known(uint64 binding) {
-    return {binding, Kind::none, {{}, DT_NOBEGIN}, {}, UINT64_MAX};
+    return {binding, Kind::none, {{}, DT_NOBEGIN}, {}, UINT64_MAX, 0};
 }
 
 // Whether this session has drawn ids of the layout from the generator as it is now. Then the layout
@@ -46,7 +47,10 @@ void begin_to_know(Generator &generator, const OwnLayout &layout);
 // that the call asks for; what else is drawn takes the seed that is there. REQUIRED: begin_to_know.
 bool fits_binding(const OpenPage &page, Generator &generator);
 
-// REQUIRED: the storage is bound to generator.known.binding.
-void learn(Generator &generator);
+// REQUIRED: the storage is bound to generator.known.binding, and `last` was drawn from it.
+void learn(Generator &generator, uint64 last);
+
+// Sets known.at_once_below. REQUIRED: as of learn, whose other work is done.
+void limit_draws_at_once(Generator &generator, uint64 last);
 
 }  // namespace shardid

@@ -1,9 +1,9 @@
 #include "engine/own_sequence.h"
 
+#include "engine/extension_member.h"
+
 extern "C" {
 #include "catalog/dependency.h"
-#include "catalog/pg_depend.h"
-#include "catalog/pg_extension.h"
 #include "commands/extension.h"
 }
 
@@ -30,39 +30,11 @@ void start_following_changes() {
     is_following = true;
 }
 
-bool is_relation_named(const FormData_pg_depend &member, const char *name) {
-    if (member.classid != RelationRelationId || member.deptype != DEPENDENCY_EXTENSION)
-        return false;
-    const char *its_name = get_rel_name(member.objid);
-    return its_name != nullptr && strcmp(its_name, name) == 0;
-}
-
-Oid find_member(Oid extension, const char *name) {
-    ScanKeyData keys[2];
-    ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ,
-                ObjectIdGetDatum(ExtensionRelationId));
-    ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ,
-                ObjectIdGetDatum(extension));
-    Relation depend = table_open(DependRelationId, AccessShareLock);
-    SysScanDesc scan = systable_beginscan(depend, DependReferenceIndexId, true, nullptr, 2, keys);
-    Oid found = InvalidOid;
-    for (HeapTuple row = systable_getnext(scan); HeapTupleIsValid(row) && !OidIsValid(found);
-         row = systable_getnext(scan)) {
-        const auto &member = *reinterpret_cast<FormData_pg_depend *>(GETSTRUCT(row));
-        if (is_relation_named(member, name))
-            found = member.objid;
-    }
-    systable_endscan(scan);
-    table_close(depend, AccessShareLock);
-    return found;
-}
-
 }  // namespace
 
 void find_own_sequence(OwnSequence &sequence) {
     start_following_changes();
-    const Oid extension = get_extension_oid(extension_name, true);
-    const Oid found = OidIsValid(extension) ? find_member(extension, sequence.name) : InvalidOid;
+    const Oid found = find_member(extension_name, sequence.name);
     if (!OidIsValid(found))
         ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
                         errmsg("sequence \"%s\" of the extension does not exist", sequence.name),

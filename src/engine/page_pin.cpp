@@ -1,5 +1,7 @@
+
 #include "core/binding.hpp"
 #include "core/count.hpp"
+#include "core/window.hpp"
 #include "core/worked_widths.hpp"
 
 #include "engine/generator.h"

@@ -1,8 +1,10 @@
+
 #include "core/advance.hpp"
 #include "core/binding.hpp"
 #include "core/count.hpp"
 #include "core/page_notes.hpp"
 #include "core/wait.hpp"
+#include "core/window.hpp"
 #include "core/worked_widths.hpp"
 
 #include "engine/attempt.h"
@@ -51,7 +53,7 @@ uint64 raise(Generator &generator, const Layout &layout, uint64 tick) {
     if (attempt.outcome != Outcome::drawn)
         refuse(generator, layout, attempt);
 
-    learn(generator);
+    learn(generator, attempt.tick);
     make_durable(attempt.covered_by);
     return generator.has_replaced_storage ? draw_tick(generator, layout) : attempt.tick;
 }

@@ -1,5 +1,9 @@
+
 #include "core/binding.hpp"
+#include "core/count.hpp"
 #include "core/outlook.hpp"
+#include "core/wait.hpp"
+#include "core/window.hpp"
 #include "core/worked_widths.hpp"
 
 #include "engine/refusals.h"
@@ -134,13 +138,73 @@ void refuse_binding(const Generator &generator, uint64 wanted, uint64 found) {
                             name)));
 }
 
+void refuse_sealed(const Generator &generator) {
+    const char *name = qualified_name(generator.relid);
+    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                    errmsg("generator \"%s\" is sealed", shown_name(generator.relid)),
+                    errdetail("Its lease of shard %d was given back.", generator.lease.shard),
+                    errhint("Run SELECT shardid_lease.lease_shard(...) with generator => %s, or "
+                            "use another sequence.",
+                            quote_literal_cstr(name))));
+}
+
+void refuse_layout_of_lease(const Generator &generator, const Layout &layout) {
+    const Lease &lease = generator.lease;
+    ereport(ERROR,
+            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+             errmsg("generator \"%s\" has a lease for another layout", shown_name(generator.relid)),
+             errdetail("Its id space has %s, and this call would draw %s.",
+                       described(binding_of(lease.layout)), described(binding_of(layout))),
+             errhint("Pass the layout of the id space, or use another generator.")));
+}
+
+void refuse_shard_of_lease(const Generator &generator, int32 shard) {
+    ereport(ERROR,
+            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+             errmsg("generator \"%s\" has a lease for another shard", shown_name(generator.relid)),
+             errdetail("Its shard is %d, and this call would draw ids of shard %d.",
+                       generator.lease.shard, shard),
+             errhint("Pass shard %d or none, or use another generator.", generator.lease.shard)));
+}
+
+void refuse_without_window(const Generator &generator, const Attempt &attempt, bool has_slot) {
+    const Lease &lease = generator.lease;
+    const char *error = registry_error(generator);
+    const char *until =
+        lease.window == no_time
+            ? "It has no window of time"
+            : psprintf("Its window of time ends at %s",
+                       as_text(clock_at(lease.layout.epoch_us, lease.window.until)));
+    const char *clock = as_text(attempt.clock);
+    if (!has_slot)
+        ereport(
+            ERROR,
+            (errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+             errmsg("could not renew the lease of generator \"%s\"", shown_name(generator.relid)),
+             errdetail("%s, the clock is at %s, and there is no free slot for a background worker.",
+                       until, clock),
+             errhint("Increase max_worker_processes.")));
+    ereport(
+        ERROR,
+        (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+         errmsg("generator \"%s\" has no lease of shard %d at this time",
+                shown_name(generator.relid), lease.shard),
+         error == nullptr
+             ? errdetail("%s, the clock is at %s, and the registry has not answered within %d ms.",
+                         until, clock, lease_timeout_ms)
+             : errdetail("%s, the clock is at %s, and the registry says: %s.", until, clock, error),
+         errhint("See shardid_lease.shard_leases here and shardid_lease.id_space_shards on the "
+                 "registry.")));
+}
+
 void mention_lead(const Generator &generator, uint64 lead_ms) {
-    ereport(LOG, (errmsg("generator \"%s\" is %llu ms ahead of the clock",
-                         shown_name(generator.relid), static_cast<unsigned long long>(lead_ms)),
-                  errdetail("Its ids say a later time than the clock until that has caught up. The "
-                            "clock has perhaps been set back, or a session draws with "
-                            "shardid.max_borrow."),
-                  errhint("Check the server's clock.")));
+    ereport(LOG,
+            (errmsg("generator \"%s\" is %llu ms ahead of the clock", shown_name(generator.relid),
+                    static_cast<unsigned long long>(lead_ms)),
+             errdetail("Its ids say a later time than the clock until that has caught up. The "
+                       "clock has perhaps been set back, a session draws with shardid.max_borrow, "
+                       "or its lease begins later."),
+             errhint("Check the server's clock.")));
 }
 
 void mention_borrowing(const Generator &generator, uint64 most_ms) {

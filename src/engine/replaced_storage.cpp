@@ -1,7 +1,9 @@
+
 #include "core/advance.hpp"
 #include "core/binding.hpp"
 #include "core/count.hpp"
 #include "core/page_notes.hpp"
+#include "core/window.hpp"
 #include "core/worked_widths.hpp"
 
 #include "engine/replaced_storage.h"

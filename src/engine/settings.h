@@ -17,4 +17,7 @@ extern uint64 max_lead_ms;
 // waiting.
 extern int max_borrow_ms;
 
+// shardid.lease_timeout, in milliseconds: how long a draw waits for its lease to be renewed.
+extern int lease_timeout_ms;
+
 }  // namespace shardid

@@ -1,4 +1,13 @@
+
+#include "core/binding.hpp"
+#include "core/count.hpp"
+#include "core/wait.hpp"
+#include "core/window.hpp"
+#include "core/worked_widths.hpp"
+
 #include "functions/arguments.h"
+
+#include "engine/refusals.h"
 
 namespace shardid {
 
@@ -32,6 +41,11 @@ void refuse_shard(int32 shard, Widths widths) {
              errdetail("The shard is %d, and %d bits hold shards from 0 to %llu.", shard,
                        widths.shard_bits, static_cast<unsigned long long>(max_shard(widths))),
              errhint("Pass a shard in that range, or more shard_bits.")));
+}
+
+void refuse_shard(const Generator &generator, const Layout &layout, int32 shard) {
+    checked_shard(shard, layout.widths);
+    refuse_shard_of_lease(generator, shard);
 }
 
 }  // namespace shardid

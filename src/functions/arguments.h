@@ -3,7 +3,7 @@
 
 #include "core/layout.hpp"
 
-#include "compat.h"
+#include "engine/generator.h"
 
 namespace shardid {
 
@@ -30,6 +30,17 @@ inline Layout checked_layout(TimestampTz epoch, int32 shard_bits, int32 sequence
     if (TIMESTAMP_NOT_FINITE(epoch) || epoch % us_per_ms != 0)
         refuse_epoch(epoch);
     return {checked_widths(shard_bits, sequence_bits), epoch};
+}
+
+[[noreturn]] pg_attribute_cold void refuse_shard(const Generator &generator, const Layout &layout,
+                                                 int32 shard);
+
+// Raises 22003 as checked_shard; 55000 if the generator's lease is of another one. REQUIRED:
+// allow_shards for this layout.
+inline uint64 allowed_shard(const Generator &generator, const Layout &layout, int32 shard) {
+    if (unlikely(!is_among(generator.shards, shard)))
+        refuse_shard(generator, layout, shard);
+    return static_cast<uint64>(shard);
 }
 
 // Raises 22003 unless 0 <= shard <= max_shard(widths).

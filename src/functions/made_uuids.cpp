@@ -1,8 +1,10 @@
 // The SQL functions that draw ids of others' kinds: uuid_v1 and objectid, and the one that gives
 // the database another identity among those that make them.
+
 #include "core/identity.hpp"
 #include "core/objectid.hpp"
 #include "core/uuid_ticks.hpp"
+#include "core/window.hpp"
 #include "core/worked_widths.hpp"
 
 #include "engine/draw.h"

@@ -1,6 +1,8 @@
 // The SQL functions that draw ids: next_id, with the shard given or set.
+
 #include "core/binding.hpp"
 #include "core/count.hpp"
+#include "core/window.hpp"
 #include "core/worked_widths.hpp"
 
 #include "functions/arguments.h"
@@ -17,23 +19,28 @@ namespace {
 
 constexpr const char *function_name = "next_id()";
 
-pg_noinline void check_layout(const Generator &generator, const Layout &layout) {
+pg_noinline void check_layout(Generator &generator, const Layout &layout) {
     checked_layout(layout.epoch_us, layout.widths.shard_bits, layout.widths.sequence_bits);
     check_max_value(generator, max_tick(layout.widths));
+    allow_shards(generator, layout);
 }
 
-pg_attribute_always_inline Datum next_id(Generator &generator, int32 shard_argument,
-                                         const Layout &layout) {
+template <typename ShardOf>
+pg_attribute_always_inline Datum next_id(Generator &generator, const Layout &layout,
+                                         ShardOf shard_of) {
     const bool known = likely(is_known(generator.known, layout));
     if (unlikely(!known))
         check_layout(generator, layout);
-    const uint64 shard = checked_shard(shard_argument, layout.widths);
+    const uint64 shard = allowed_shard(generator, layout, shard_of());
     const uint64 tick =
         likely(known) ? draw_known_tick(generator, layout) : draw_tick(generator, layout);
     return Int64GetDatum(static_cast<int64>(pack_id(layout.widths, shard, tick)));
 }
 
-int32 configured_shard() {
+// A generator with a lease has one shard only.
+int32 shard_to_draw(const Generator &generator) {
+    if (unlikely(has_lease(generator.lease)))
+        return generator.lease.shard;
     if (unlikely(shard_id == unset_shard_id))
         ereport(
             ERROR,
@@ -56,7 +63,7 @@ PG_FUNCTION_INFO_V1(shardid_next_id_of_set_shard);
 Datum shardid_next_id(PG_FUNCTION_ARGS) {
     const Layout layout{{PG_GETARG_INT32(3), PG_GETARG_INT32(4)}, PG_GETARG_TIMESTAMPTZ(2)};
     Generator &generator = use_generator(PG_GETARG_OID(1), function_name);
-    return next_id(generator, PG_GETARG_INT32(0), layout);
+    return next_id(generator, layout, [&] { return PG_GETARG_INT32(0); });
 }
 
 // The generator is looked at before the setting: a shard of type bigint, which SQL takes for a
@@ -64,7 +71,7 @@ Datum shardid_next_id(PG_FUNCTION_ARGS) {
 Datum shardid_next_id_of_set_shard(PG_FUNCTION_ARGS) {
     const Layout layout{{PG_GETARG_INT32(2), PG_GETARG_INT32(3)}, PG_GETARG_TIMESTAMPTZ(1)};
     Generator &generator = use_generator(PG_GETARG_OID(0), function_name);
-    return next_id(generator, configured_shard(), layout);
+    return next_id(generator, layout, [&] { return shard_to_draw(generator); });
 }
 
 }  // extern "C"

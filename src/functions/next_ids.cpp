@@ -1,7 +1,9 @@
 // The SQL function that draws many ids: next_ids, which returns an id a call (SFRM_ValuePerCall)
 // and draws as many at a time as the millisecond has left.
+
 #include "core/binding.hpp"
 #include "core/count.hpp"
+#include "core/window.hpp"
 #include "core/worked_widths.hpp"
 
 #include "functions/arguments.h"
@@ -42,6 +44,9 @@ Run *begin_run(FunctionCallInfo fcinfo, MemoryContext context) {
 
 void draw_more(Run &run, Generator &generator) {
     check_max_value(generator, max_tick(run.layout.widths));
+    if (!is_known(generator.known, run.layout))
+        allow_shards(generator, run.layout);
+    allowed_shard(generator, run.layout, static_cast<int32>(run.shard));
     run.drawn = draw_ticks(generator, run.layout, run.undrawn);
     run.undrawn -= run.drawn.count;
 }

@@ -1,8 +1,10 @@
 // The SQL function that raises a generator past an id that is known from elsewhere:
 // raise_generator, which unlike setval never lowers it.
+
 #include "core/advance.hpp"
 #include "core/binding.hpp"
 #include "core/count.hpp"
+#include "core/window.hpp"
 #include "core/worked_widths.hpp"
 
 #include "functions/arguments.h"

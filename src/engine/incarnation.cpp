@@ -1,0 +1,72 @@
+#include "engine/incarnation.h"
+
+extern "C" {
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/sha2.h"
+#include "lib/stringinfo.h"
+#include "utils/varlena.h"
+}
+
+namespace shardid {
+
+namespace {
+
+constexpr int max_host_name = 256;
+
+Digest digest_of(const char *text) {
+    Datum bytes = DirectFunctionCall1(sha256_bytea, PointerGetDatum(cstring_to_text(text)));
+    const auto *digest = reinterpret_cast<const uint8 *>(VARDATA_ANY(DatumGetPointer(bytes)));
+    Digest result;
+    for (int i = 0; i < digest_length / 2; ++i)
+        snprintf(result.text + 2 * i, 3, "%02x", digest[i]);
+    return result;
+}
+
+// Where there is none, or it cannot be read, the data directory has to do.
+void append_machine_id(StringInfo text) {
+    char line[64] = "";
+    FILE *file = AllocateFile("/etc/machine-id", "r");
+    if (file == nullptr)
+        return;
+    if (fgets(line, sizeof(line), file) != nullptr)
+        appendStringInfo(text, "|%s", line);
+    FreeFile(file);
+}
+
+StringInfoData server_text() {
+    struct stat directory;
+    if (stat(DataDir, &directory) != 0)
+        ereport(ERROR, (errcode_for_file_access(),
+                        errmsg("could not stat data directory \"%s\": %m", DataDir)));
+    StringInfoData text;
+    initStringInfo(&text);
+    appendStringInfo(&text, UINT64_FORMAT "|%llu|%llu", GetSystemIdentifier(),
+                     static_cast<unsigned long long>(directory.st_dev),
+                     static_cast<unsigned long long>(directory.st_ino));
+    append_machine_id(&text);
+    return text;
+}
+
+}  // namespace
+
+Digest family_of(Oid relid, const Locator &locator) {
+    StringInfoData text = server_text();
+    appendStringInfo(&text, "|" INT64_FORMAT "|%u|%u|%u", static_cast<int64>(PgStartTime),
+                     MyDatabaseId, relid, storage_number_of(locator));
+    return digest_of(text.data);
+}
+
+char *place_of(Oid relid) {
+    StringInfoData text = server_text();
+    appendStringInfo(&text, "|%s", host_name());
+    return psprintf("%s/%u/%u", digest_of(text.data).text, MyDatabaseId, relid);
+}
+
+const char *host_name() {
+    char *name = static_cast<char *>(palloc0(max_host_name));
+    return gethostname(name, max_host_name - 1) == 0 ? name : "?";
+}
+
+}  // namespace shardid

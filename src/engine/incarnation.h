@@ -1,0 +1,28 @@
+// Who draws: the place where the server keeps its data, and which of its lives this is. A copy of a
+// server, or the same one started again, is another.
+#pragma once
+
+#include "compat.h"
+
+namespace shardid {
+
+// 128 bits of a digest, in hexadecimal digits.
+inline constexpr int digest_length = 32;
+
+struct Digest {
+    char text[digest_length + 1];
+};
+
+// What this server keeps for as long as it runs, and no copy of it has, nor the same one started
+// again: system identifier, data directory, machine, start of the postmaster; and the generator's
+// database, OID and relfilenode. Its incarnations differ by where others have moved its page.
+Digest family_of(Oid relid, const Locator &locator);
+
+// Where only one server at a time can run, as the postmaster's lock file says: system identifier,
+// data directory, machine and its name; and the database and the generator.
+char *place_of(Oid relid);
+
+// The machine's name, "?" if it has none.
+const char *host_name();
+
+}  // namespace shardid

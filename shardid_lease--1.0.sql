@@ -353,7 +353,7 @@ BEGIN
     now_ms := shardid_lease.ms_of(clock_timestamp()) - epoch_ms;
     horizon := greatest(now_ms, space.not_before) + space.max_ahead_ms;
     wanted := greatest((request->>'clock')::bigint - epoch_ms, (request->>'tick')::bigint >> space.sequence_bits);
-    is_own := held.origin = its_origin AND pg_has_role(caller, held.role, 'USAGE');
+    is_own := coalesce(held.origin = its_origin AND pg_has_role(caller, held.role, 'USAGE'), false);
 
     IF wanted > horizon THEN
         RETURN shardid_lease.refusal(request, format(
@@ -862,9 +862,10 @@ $body$;
 COMMENT ON FUNCTION return_request(pg_catalog.regclass) IS
 'what the registry is told of a generator that gives its shard back';
 
--- Returns what the log is to say.
+-- Believes of a registry what it says of the generators that it was asked for, and nothing of others: it may be
+-- anybody's. Returns what the log is to say.
 
-CREATE FUNCTION note_answers(answers jsonb)
+CREATE FUNCTION note_answers(requests jsonb, answers jsonb)
 RETURNS pg_catalog.text
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -873,26 +874,34 @@ DECLARE
     message text;
 BEGIN
     INSERT INTO shardid_lease.lease_window AS w
-    SELECT l.generator, split_part(a.incarnation, '@', 1), split_part(a.incarnation, '@', 2)::pg_lsn,
+    SELECT DISTINCT ON (l.generator)
+        l.generator, split_part(r.incarnation, '@', 1), split_part(r.incarnation, '@', 2)::pg_lsn,
         a."from", a.until, a.lease_ms, clock_timestamp()
     FROM jsonb_to_recordset(answers)
             AS a(generator oid, ok boolean, shard int, incarnation text, "from" bigint, until bigint, lease_ms bigint)
-        JOIN shardid_lease.leased_generator l ON l.generator = a.generator AND l.shard = a.shard AND l.state = 'leased'
+        JOIN jsonb_to_recordset(requests) AS r(generator oid, shard int, incarnation text)
+            ON r.generator = a.generator AND r.shard = a.shard AND r.incarnation = a.incarnation
+        JOIN shardid_lease.leased_generator l ON l.generator = r.generator AND l.shard = r.shard AND l.state = 'leased'
     WHERE a.ok
     ON CONFLICT (generator) DO UPDATE
     SET family = excluded.family, moved_at = excluded.moved_at, from_ms = excluded.from_ms, until_ms = excluded.until_ms,
         lease_ms = excluded.lease_ms, renewed_at = excluded.renewed_at, failed_at = NULL, error = NULL;
 
     INSERT INTO shardid_lease.lease_window AS w
-    SELECT l.generator, '', '0/0', 0, 0, 0, NULL, clock_timestamp(), NULL, a.error
+    SELECT DISTINCT ON (l.generator) l.generator, '', '0/0', 0, 0, 0, NULL, clock_timestamp(), NULL, left(a.error, 1000)
     FROM jsonb_to_recordset(answers) AS a(generator oid, ok boolean, error text)
-        JOIN shardid_lease.leased_generator l ON l.generator = a.generator AND l.state = 'leased'
+        JOIN jsonb_to_recordset(requests) AS r(generator oid) ON r.generator = a.generator
+        JOIN shardid_lease.leased_generator l ON l.generator = r.generator AND l.state = 'leased'
     WHERE NOT a.ok
     ON CONFLICT (generator) DO UPDATE SET failed_at = excluded.failed_at, error = excluded.error;
 
     WITH due AS (
         UPDATE shardid_lease.lease_window w SET logged_at = clock_timestamp()
-        WHERE w.generator IN (SELECT a.generator FROM jsonb_to_recordset(answers) AS a(generator oid, ok boolean) WHERE NOT a.ok)
+        WHERE w.generator IN (
+                SELECT a.generator
+                FROM jsonb_to_recordset(answers) AS a(generator oid, ok boolean)
+                    JOIN jsonb_to_recordset(requests) AS r(generator oid) ON r.generator = a.generator
+                WHERE NOT a.ok)
             AND (w.logged_at IS NULL OR NOT w.logged_at BETWEEN clock_timestamp() - interval '1 minute' AND clock_timestamp())
         RETURNING w.generator, w.error)
     SELECT string_agg(format('generator "%s": %s', d.generator, d.error), E'\n') INTO message
@@ -901,7 +910,7 @@ BEGIN
 END
 $body$;
 
-COMMENT ON FUNCTION note_answers(jsonb) IS
+COMMENT ON FUNCTION note_answers(jsonb, jsonb) IS
 'notes what the registry has answered, and returns what is to be logged';
 
 REVOKE ALL ON FUNCTION create_id_space(pg_catalog.text, interval, interval, interval, pg_catalog.timestamptz, int, int),
@@ -913,7 +922,7 @@ REVOKE ALL ON FUNCTION create_id_space_by(
     registry_was_restored_by(pg_catalog.regrole), grant_shards_by(pg_catalog.regrole, jsonb),
     return_shard_by(pg_catalog.regrole, jsonb), grant_one(pg_catalog.regrole, jsonb),
     free_shard(id_space, pg_catalog.regrole, pg_catalog.text, bigint), owned_space(pg_catalog.regrole, pg_catalog.text),
-    requests_of(pg_catalog.regclass, pg_catalog.text, pg_catalog.pg_lsn, bigint), return_request(pg_catalog.regclass), note_answers(jsonb) FROM PUBLIC;
+    requests_of(pg_catalog.regclass, pg_catalog.text, pg_catalog.pg_lsn, bigint), return_request(pg_catalog.regclass), note_answers(jsonb, jsonb) FROM PUBLIC;
 
 -- The schema has nobody's else objects in it: USAGE is all that others need.
 GRANT USAGE ON SCHEMA shardid_lease TO PUBLIC;

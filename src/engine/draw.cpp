@@ -153,16 +153,17 @@ pg_attribute_always_inline Attempt try_draw(Generator &generator, const L &layou
     return attempt;
 }
 
-void look_after_lease(Generator &generator, const Layout &layout, uint64 last) {
-    Lease &lease = generator.lease;
-    if (!is_limited(lease))
-        return;
-    if (tick_time(layout.widths, last) >= lease.look_at)
+// What known.at_once_below keeps from being drawn at once.
+void look_after(Generator &generator, const Layout &layout, uint64 last, TimestampTz clock) {
+    if (is_limited(generator.lease) && tick_time(layout.widths, last) >= generator.lease.look_at)
         renew_ahead(generator, last);
+    if (last >= generator.known.negative_soon)
+        warn_once(generator, layout, clock);
     limit_draws_at_once(generator, last);
 }
 
-void look_after_lease(Generator & /*generator*/, const OwnLayout & /*layout*/, uint64 /*last*/) {}
+void look_after(Generator & /*generator*/, const OwnLayout & /*layout*/, uint64 /*last*/,
+                TimestampTz /*clock*/) {}
 
 // What is left to do for ticks that are on the page, before anyone is shown them.
 template <typename L>
@@ -177,9 +178,7 @@ Ticks finish(Generator &generator, const L &layout, const Attempt &attempt, uint
     make_durable(covered_by);
     if (attempt.is_mention_due)
         mention_lead(generator, attempt.lead_ms);
-    look_after_lease(generator, layout, last);
-    if (last >= generator.known.negative_soon)
-        warn_once(generator, layout, attempt.clock);
+    look_after(generator, layout, last, attempt.clock);
     return {attempt.tick, last - attempt.tick + 1};
 }
 

@@ -48,9 +48,12 @@ void init_key(ScanKeyData *key, Oid generator) {
     ScanKeyInit(key, column, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(generator));
 }
 
-// The values stay valid in the caller's memory context.
+// The table may be gone since it was looked up, with the extension. The values stay valid in the
+// caller's memory context.
 bool read_row(Oid table_oid, Oid generator, Datum *values, bool *nulls) {
-    Relation table = table_open(table_oid, AccessShareLock);
+    Relation table = try_table_open(table_oid, AccessShareLock);
+    if (table == nullptr)
+        return false;
     ScanKeyData key;
     init_key(&key, generator);
     Snapshot now = RegisterSnapshot(GetLatestSnapshot());

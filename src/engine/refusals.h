@@ -24,9 +24,6 @@ void mention_borrowing(const Generator &generator, uint64 most_ms);
 // To the client, once a session and generator: that ids are negative, or will be soon.
 void warn_once(Generator &generator, const Layout &layout, TimestampTz clock);
 
-inline void warn_once(Generator & /*generator*/, const OwnLayout & /*layout*/,
-                      TimestampTz /*clock*/) {}
-
 // Of a generator with a lease: it was given back; the call is for another layout, or another shard;
 // the registry gave no window that holds the tick, and whether there was a worker to ask it.
 [[noreturn]] void refuse_sealed(const Generator &generator);

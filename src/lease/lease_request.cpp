@@ -97,6 +97,7 @@ PG_FUNCTION_INFO_V1(shardid_is_own_family);
 Datum shardid_lease_request(PG_FUNCTION_ARGS) {
     if (PG_ARGISNULL(0))
         PG_RETURN_NULL();
+    PreventCommandDuringRecovery("lease_request()");
     const Oid generator = PG_GETARG_OID(0);
     if (!PG_ARGISNULL(1)) {
         if (!superuser())

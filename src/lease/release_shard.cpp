@@ -55,6 +55,8 @@ Datum shardid_release_shard(PG_FUNCTION_ARGS) {
     const LeasedRow row = leased_row_of(generator);
 
     run(WorkerTask::Kind::release, generator, for_ever_ms);
+    // This session holds its lock already, and may draw next.
+    AcceptInvalidationMessages();
 
     LeasedRow after;
     if (!read_leased_row(lease_tables().generators, generator, &after) ||

@@ -32,7 +32,8 @@ WorkerTask task_of_this_worker() {
     return task;
 }
 
-// What the database, or the role, may have set differently.
+// What the database, or the role, may have set differently. A promoted standby is another
+// incarnation, so it does not matter which rows it has, and no standby is waited for.
 void set_defaults() {
     const struct {
         const char *name;
@@ -40,7 +41,7 @@ void set_defaults() {
     } settings[] = {{"search_path", "pg_catalog, pg_temp"},
                     {"default_transaction_read_only", "off"},
                     {"default_transaction_isolation", "read committed"},
-                    {"synchronous_commit", "on"},
+                    {"synchronous_commit", "local"},
                     {"statement_timeout", "0"},
                     {"lock_timeout", "0"},
                     {"idle_in_transaction_session_timeout", "0"}};
@@ -129,11 +130,11 @@ Datum refusals_of(Datum requests, const char *error) {
         lengthof(types), types, values, "  ");
 }
 
-void note(Datum answers) {
-    Oid types[] = {JSONBOID};
-    Datum values[] = {answers};
+void note(Datum requests, Datum answers) {
+    Oid types[] = {JSONBOID, JSONBOID};
+    Datum values[] = {requests, answers};
     const Datum message =
-        call("SELECT shardid_lease.note_answers($1)", lengthof(types), types, values, " ");
+        call("SELECT shardid_lease.note_answers($1, $2)", lengthof(types), types, values, "  ");
     if (message != 0)
         ereport(LOG,
                 (errmsg("could not renew a lease"), errdetail("%s", TextDatumGetCString(message)),
@@ -145,7 +146,7 @@ void renew(const WorkerTask &task, const LeasedRow &row) {
     if (requests == 0)
         return;
     const Answer answer = ask(row, "grant_shards", requests);
-    note(answer.error == nullptr ? answer.json : refusals_of(requests, answer.error));
+    note(requests, answer.error == nullptr ? answer.json : refusals_of(requests, answer.error));
 }
 
 void set_state(const WorkerTask &task, LeasedRow row, char *state) {
@@ -207,7 +208,7 @@ void shardid_lease_worker(Datum /*argument*/) {
     const WorkerTask task = task_of_this_worker();
     pqsignal(SIGTERM, die);
     BackgroundWorkerUnblockSignals();
-    BackgroundWorkerInitializeConnectionByOid(task.database, InvalidOid, 0);
+    BackgroundWorkerInitializeConnectionByOid(task.database, InvalidOid, BGWORKER_BYPASS_ALLOWCONN);
     set_defaults();
     pgstat_report_activity(STATE_RUNNING, "shardid lease");
 

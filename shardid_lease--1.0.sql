@@ -359,15 +359,17 @@ BEGIN
         RETURN shardid_lease.refusal(request, format(
             'its clock or its generator is %s ms ahead of the registry, and max_ahead of id space "%s" is %s ms',
             wanted - now_ms, space.name, space.max_ahead_ms));
-    ELSIF held.state = 'held' AND is_own AND held.incarnation = its_incarnation AND NOT wants_permanent THEN
+    ELSIF held.state = 'held' AND is_own AND held.incarnation = its_incarnation AND NOT wants_permanent
+            -- Else others may have had this window since the state to which the registry was restored.
+            AND held.from_ms >= space.not_before THEN
         new_from := held.from_ms;
         new_until := greatest(held.until_ms, wanted + space.lease_ms);
     ELSIF held.state = 'permanent' AND is_own AND held.place = its_place AND wants_permanent THEN
-        new_from := held.from_ms;
-        new_until := held.until_ms;
+        new_from := greatest(held.from_ms, space.not_before);
+        new_until := greatest(held.until_ms, space.not_before);
     ELSIF held.state = 'released'
             OR held.state = 'held' AND (
-                is_own AND (held.until_ms < now_ms OR held.place = its_place
+                is_own AND (held.until_ms < now_ms OR held.incarnation = its_incarnation OR held.place = its_place
                             OR coalesce((request->>'takes_over')::boolean, false))
                 OR held.until_ms + space.reclaim_after_ms < now_ms) THEN
         new_from := greatest(held.until_ms, wanted, space.not_before);

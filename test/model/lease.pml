@@ -45,12 +45,25 @@ byte row_until[SERVERS];
 byte kept[SESSIONS];
 byte kept_from[SESSIONS];
 byte kept_until[SESSIONS];
+bit entered[SESSIONS]; /* it has drawn in this window, and draws at once from now on */
 
 /* The registry. */
 byte holder;
 byte from;
 byte until;
 bit given_up; /* released or evicted */
+
+#ifdef RESTORE
+/* A backup of it; what it forgets when that is restored ends before `highest`, which the clock and max_ahead tell. */
+byte saved_holder;
+byte saved_from;
+byte saved_until;
+bit saved_given_up;
+bit has_saved;
+bit was_restored;
+byte highest;
+byte not_before;
+#endif
 
 /* A request on its way, and the answer that each server's worker waits for or has. */
 byte asks;
@@ -111,11 +124,11 @@ inline clear(who, what, to) {
 
 inline forget_sessions(s) {
     if
-    :: server_of(0) == s -> clear(kept[0], kept_from[0], kept_until[0])
+    :: server_of(0) == s -> clear(kept[0], kept_from[0], kept_until[0]); entered[0] = 0
     :: else
     fi;
     if
-    :: server_of(1) == s -> clear(kept[1], kept_from[1], kept_until[1])
+    :: server_of(1) == s -> clear(kept[1], kept_from[1], kept_until[1]); entered[1] = 0
     :: else
     fi
 }
@@ -154,20 +167,44 @@ inline draw(k, s) {
         assert(!(drawn & (1 << time)));
         drawn = drawn | (1 << time);
         next[s] = time + 1;
-        moved[s] = NONE
+        moved[s] = NONE;
+        entered[k] = 1
     :: else
     fi;
     time = 0
 }
 
+/* Without a look at where the window begins: what was drawn in it before is on the page, if that is still ours. */
+inline draw_at_once(k, s) {
+    raise(time, next[s]);
+    if
+    :: time <= END && is_in(time, k) ->
+        assert(!(drawn & (1 << time)));
+        drawn = drawn | (1 << time);
+        next[s] = time + 1
+    :: else
+    fi;
+    time = 0
+}
+
+#ifdef AT_ONCE_UNENTERED
+#define may_at_once(k, s) (is_current(kept[k], s) && moved[s] == NONE)
+#else
+#define may_at_once(k, s) (entered[k] && is_current(kept[k], s) && moved[s] == NONE)
+#endif
+
 /* By a snapshot of its own. */
 inline read_row(k, s) {
     if
     :: is_current(row[s], s) ->
+        if
+        :: kept[k] != row[s] || kept_from[k] != row_from[s] -> entered[k] = 0
+        :: else
+        fi;
         kept[k] = row[s];
         kept_from[k] = row_from[s];
         kept_until[k] = row_until[s]
-    :: else -> clear(kept[k], kept_from[k], kept_until[k])
+    :: else -> clear(kept[k], kept_from[k], kept_until[k]); entered[k] = 0
     fi
 }
 
@@ -189,7 +226,14 @@ inline ask(s, forced) {
 #ifdef NO_INCARNATION_RULE
 #define is_holder (holder != NONE && same_origin(asks, holder) && !given_up)
 #else
-#define is_holder (holder == asks && !given_up)
+#define is_holder (holder == asks && !given_up && !is_forgotten)
+#endif
+
+/* Whether others may have had the window since. */
+#if defined(RESTORE) && !defined(RESTORED_EXTENDS)
+#define is_forgotten (from < not_before)
+#else
+#define is_forgotten 0
 #endif
 
 #ifdef NO_HOLDER_RULE
@@ -213,6 +257,9 @@ inline forget_request() {
 }
 
 inline reply() {
+#ifdef RESTORE
+    raise(highest, until);
+#endif
     if
     :: is_heard ->
         told[at[asks]] = asks;
@@ -239,6 +286,9 @@ inline grant(expired) {
             from = wanted;
 #else
             from = (until > wanted -> until : wanted);
+#endif
+#ifdef RESTORE
+            raise(from, not_before);
 #endif
             until = from + LEASE;
             limit(until);
@@ -283,6 +333,27 @@ inline release(s, reaches) {
     forget_sessions(s)
 }
 
+#ifdef RESTORE
+inline save() {
+    has_saved = 1;
+    saved_holder = holder;
+    saved_from = from;
+    saved_until = until;
+    saved_given_up = given_up
+}
+
+inline restore() {
+    was_restored = 1;
+    holder = saved_holder;
+    from = saved_from;
+    until = saved_until;
+    given_up = saved_given_up;
+#ifndef RESTORE_UNTOLD
+    not_before = highest
+#endif
+}
+#endif
+
 inline set_back(s) {
     if
     :: time < next[s] -> next[s] = time
@@ -302,6 +373,8 @@ init {
     do
     :: atomic { fits(kept[0], server_of(0)) -> any_time(); d_step { draw(0, server_of(0)) } }
     :: atomic { fits(kept[1], server_of(1)) -> any_time(); d_step { draw(1, server_of(1)) } }
+    :: atomic { may_at_once(0, server_of(0)) -> any_time(); d_step { draw_at_once(0, server_of(0)) } }
+    :: atomic { may_at_once(1, server_of(1)) -> any_time(); d_step { draw_at_once(1, server_of(1)) } }
     :: d_step { runs[server_of(0)] -> read_row(0, server_of(0)) }
     :: d_step { runs[server_of(1)] -> read_row(1, server_of(1)) }
 
@@ -322,6 +395,11 @@ init {
     :: d_step { is_member(0) && is_idle(0) -> release(0, 0) }
     :: d_step { is_member(1) && is_idle(1) -> release(1, 1) }
     :: d_step { holder != NONE && !given_up -> given_up = 1 }
+
+#ifdef RESTORE
+    :: d_step { !has_saved -> save() }
+    :: d_step { has_saved && !was_restored -> restore() }
+#endif
 
     /* setval; RESTART; a restart of the server, perhaps with an older page: recovery to a past time, in place */
     :: atomic { begun < INCARNATIONS -> any_time();

@@ -20,6 +20,7 @@ extern "C" {
 #include "tcop/tcopprot.h"
 #include "utils/jsonb.h"
 #include "utils/pg_lsn.h"
+#include "utils/timeout.h"
 }
 
 namespace shardid {
@@ -103,6 +104,8 @@ Answer ask(const LeasedRow &row, const char *function, Datum argument) {
         MemoryContextSwitchTo(TopMemoryContext);
         ErrorData *error = CopyErrorData();
         FlushErrorState();
+        disable_all_timeouts(false);
+        QueryCancelPending = false;
         AbortCurrentTransaction();
         MemoryContextSwitchTo(TopMemoryContext);
         answer.error = error->detail == nullptr ? error->message

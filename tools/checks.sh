@@ -1,15 +1,20 @@
 # shellcheck shell=bash
 # Checks of the tree that need no server, each a step of test.sh. To be sourced.
 
+# The extensions of this tree have one version.
 versions_agree() {
-    local control meta package
-    control=$(sed -nE "s/^default_version = '(.*)'/\1/p" shardid.control)
-    meta=$(python3 -c 'import json; print(json.load(open("META.json"))["version"])')
+    local control extension version meta package
     package=$(sed -nE '1s/.*\((.*)-[^-]*\).*/\1/p' debian/changelog)
-    [[ -f shardid--$control.sql && $meta == "$control.0" && $package == "$control" ]] || {
-        echo "shardid.control says $control, META.json $meta, debian/changelog $package, scripts: $(echo shardid--*.sql)"
-        false
-    }
+    for control in *.control; do
+        extension=${control%.control}
+        version=$(sed -nE "s/^default_version = '(.*)'/\1/p" "$control")
+        meta=$(python3 -c 'import json, sys; meta = json.load(open("META.json"))
+print(meta["version"], meta["provides"].get(sys.argv[1], {}).get("version"))' "$extension")
+        [[ -f $extension--$version.sql && $meta == "$version.0 $version.0" && $package == "$version" ]] || {
+            echo "$control says $version, META.json $meta, debian/changelog $package, scripts: $(echo "$extension"--*.sql)"
+            return 1
+        }
+    done
 }
 
 meta_is_valid() {
@@ -44,20 +49,21 @@ compiles_with() {
     done
 }
 
-# The C functions that the SQL script names.
+# The C functions that the SQL scripts name.
 entry_points() {
-    sed -nE "s/.*'MODULE_PATHNAME', '([a-z0-9_]+)'.*/\1/p" shardid--*.sql
+    sed -nE "s/.*'MODULE_PATHNAME', '([a-z0-9_]+)'.*/\1/p" shardid--*.sql shardid_lease--*.sql
 }
 
 # What the library asks of others must be in the server or libc: nothing of libstdc++. What it gives under
-# a name of C is what SQL calls, and what PostgreSQL looks for.
+# a name of C is what SQL calls, and what PostgreSQL looks for: at loading, and to start the worker.
 symbols_are_clean() {
     local library stray
     library=$(find "$SANDBOX/inst" -name shardid.so)
     stray=$(nm -D -u "$library" | grep -E ' (_Z|__cxa_)' | grep -v ' w __cxa_finalize')
     [[ -z $stray ]] || { echo "$stray"; return 1; }
     diff <(nm -D --defined-only "$library" | awk '$3 !~ /^_Z/ { print $3 }' | sort) \
-        <({ entry_points; entry_points | sed 's/^/pg_finfo_/'; echo Pg_magic_func; echo _PG_init; } | sort -u)
+        <({ entry_points; entry_points | sed 's/^/pg_finfo_/'
+            printf '%s\n' Pg_magic_func _PG_init shardid_lease_worker; } | sort -u)
 }
 
 # The tripwire of the pure headers: each compiles alone, none after PostgreSQL's.

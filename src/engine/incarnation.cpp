@@ -19,7 +19,7 @@ Digest digest_of(const char *text) {
     Datum bytes = DirectFunctionCall1(sha256_bytea, PointerGetDatum(cstring_to_text(text)));
     const auto *digest = reinterpret_cast<const uint8 *>(VARDATA_ANY(DatumGetPointer(bytes)));
     Digest result;
-    for (int i = 0; i < digest_length / 2; ++i)
+    for (std::size_t i = 0; i < digest_length / 2; ++i)
         snprintf(result.text + 2 * i, 3, "%02x", digest[i]);
     return result;
 }

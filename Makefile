@@ -8,12 +8,12 @@ OBJS = src/module.o \
        $(addprefix src/functions/, arguments.o bulk_defaults.o id_generator_status.o id_parts.o id_to_text.o \
            made_uuids.o next_id.o next_ids.o nextval_range.o objectid.o raise_generator.o row.o scatter.o uuid.o \
            uuid_parts.o) \
-       $(addprefix src/lease/, as_owner.o join_id_space.o lease_request.o membership.o ping.o registry.o \
-           release_shard.o worker.o)
+       $(addprefix src/lease/, as_owner.o check_schema.o join_id_space.o lease_request.o membership.o ping.o \
+           registry.o release_shard.o worker.o)
 
 REGRESS = ids layouts inspection uuid_v1 uuid_v6 uuid_v1_generated objectid errors privileges one_layout \
           jumps moved raise interplay rollback cost two_phase usage extension batches status ranges scatter \
-          short_text layouts_of_others partitioning
+          short_text layouts_of_others partitioning lease_schema
 REGRESS_OPTS = --load-extension=shardid
 ISOLATION = ddl_waits draw_waits together revoked prepared watched
 ISOLATION_OPTS = --load-extension=shardid

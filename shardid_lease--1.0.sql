@@ -9,6 +9,16 @@
 -- shardid_as_owner, which calls the function of the same name with _by, as the extension's owner, and passes the
 -- caller's role first.
 
+-- What is found here by name is what this script makes.
+
+CREATE FUNCTION check_schema()
+RETURNS pg_catalog.void
+AS 'MODULE_PATHNAME', 'shardid_check_lease_schema'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+
+SELECT shardid_lease.check_schema();
+DROP FUNCTION shardid_lease.check_schema();
+
 -- The registry: id spaces, and who holds their shards. A time is in milliseconds since the space's epoch.
 
 CREATE TABLE id_space (
@@ -75,7 +85,7 @@ CREATE FUNCTION create_id_space_by(
     epoch pg_catalog.timestamptz,
     shard_bits int,
     sequence_bits int)
-RETURNS void
+RETURNS pg_catalog.void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $body$
@@ -118,7 +128,7 @@ COMMENT ON FUNCTION create_id_space_by(
 'what create_id_space() does for its caller';
 
 CREATE FUNCTION check_layout(epoch pg_catalog.timestamptz, shard_bits int, sequence_bits int)
-RETURNS void
+RETURNS pg_catalog.void
 AS 'MODULE_PATHNAME', 'shardid_check_layout'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
@@ -152,7 +162,7 @@ COMMENT ON FUNCTION owned_space(pg_catalog.regrole, pg_catalog.text) IS
 'the id space, locked, if the caller owns it';
 
 CREATE FUNCTION drop_id_space_by(caller pg_catalog.regrole, name pg_catalog.text)
-RETURNS void
+RETURNS pg_catalog.void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $body$
@@ -180,7 +190,7 @@ COMMENT ON FUNCTION drop_id_space_by(pg_catalog.regrole, pg_catalog.text) IS
 'what drop_id_space() does for its caller';
 
 CREATE FUNCTION evict_shard_by(caller pg_catalog.regrole, space pg_catalog.text, shard int)
-RETURNS void
+RETURNS pg_catalog.void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $body$
@@ -211,7 +221,7 @@ COMMENT ON FUNCTION evict_shard_by(pg_catalog.regrole, pg_catalog.text, int) IS
 -- never granted further ahead of the registry's clock.
 
 CREATE FUNCTION registry_was_restored_by(caller pg_catalog.regrole)
-RETURNS void
+RETURNS pg_catalog.void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $body$
@@ -236,7 +246,7 @@ COMMENT ON FUNCTION registry_was_restored_by(pg_catalog.regrole) IS
 -- What is granted has to outlive a crash of the registry, whatever the member's role has set.
 
 CREATE FUNCTION commit_durably()
-RETURNS void
+RETURNS pg_catalog.void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $body$
@@ -250,13 +260,13 @@ $body$;
 COMMENT ON FUNCTION commit_durably() IS
 'has the commit of this transaction wait for disk and synchronous standbys';
 
-CREATE FUNCTION refusal(request jsonb, error pg_catalog.text)
-RETURNS jsonb
+CREATE FUNCTION refusal(request pg_catalog.jsonb, error pg_catalog.text)
+RETURNS pg_catalog.jsonb
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN pg_catalog.jsonb_build_object('generator'::pg_catalog.text, request OPERATOR(pg_catalog.->) 'generator'::pg_catalog.text,
     'ok'::pg_catalog.text, false, 'error'::pg_catalog.text, error);
 
-COMMENT ON FUNCTION refusal(jsonb, pg_catalog.text) IS
+COMMENT ON FUNCTION refusal(pg_catalog.jsonb, pg_catalog.text) IS
 'the answer to a request that is refused';
 
 -- The lowest shard that the caller may have: one of its own, or one that nobody has.
@@ -300,8 +310,8 @@ COMMENT ON FUNCTION free_shard(id_space, pg_catalog.regrole, pg_catalog.text, bi
 
 -- The rule. Its steps are those of test/model/lease.pml.
 
-CREATE FUNCTION grant_one(caller pg_catalog.regrole, request jsonb)
-RETURNS jsonb
+CREATE FUNCTION grant_one(caller pg_catalog.regrole, request pg_catalog.jsonb)
+RETURNS pg_catalog.jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $body$
@@ -408,11 +418,11 @@ BEGIN
 END
 $body$;
 
-COMMENT ON FUNCTION grant_one(pg_catalog.regrole, jsonb) IS
+COMMENT ON FUNCTION grant_one(pg_catalog.regrole, pg_catalog.jsonb) IS
 'grants a shard and a window of time to who asks, or says why not';
 
-CREATE FUNCTION grant_shards_by(caller pg_catalog.regrole, requests jsonb)
-RETURNS jsonb
+CREATE FUNCTION grant_shards_by(caller pg_catalog.regrole, requests pg_catalog.jsonb)
+RETURNS pg_catalog.jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $body$
@@ -429,11 +439,11 @@ BEGIN
 END
 $body$;
 
-COMMENT ON FUNCTION grant_shards_by(pg_catalog.regrole, jsonb) IS
+COMMENT ON FUNCTION grant_shards_by(pg_catalog.regrole, pg_catalog.jsonb) IS
 'what grant_shards() does for its caller';
 
-CREATE FUNCTION return_shard_by(caller pg_catalog.regrole, request jsonb)
-RETURNS jsonb
+CREATE FUNCTION return_shard_by(caller pg_catalog.regrole, request pg_catalog.jsonb)
+RETURNS pg_catalog.jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $body$
@@ -456,7 +466,7 @@ BEGIN
 END
 $body$;
 
-COMMENT ON FUNCTION return_shard_by(pg_catalog.regrole, jsonb) IS
+COMMENT ON FUNCTION return_shard_by(pg_catalog.regrole, pg_catalog.jsonb) IS
 'what return_shard() does for its caller';
 
 -- What a registry offers.
@@ -469,7 +479,7 @@ CREATE FUNCTION create_id_space(
     epoch pg_catalog.timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::pg_catalog.timestamptz,
     shard_bits int DEFAULT 13,
     sequence_bits int DEFAULT 10)
-RETURNS void
+RETURNS pg_catalog.void
 AS 'MODULE_PATHNAME', 'shardid_as_owner'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
@@ -477,7 +487,7 @@ COMMENT ON FUNCTION create_id_space(pg_catalog.text, interval, interval, interva
 'makes an id space, of which members lease shards: ids of one space never meet';
 
 CREATE FUNCTION drop_id_space(name pg_catalog.text)
-RETURNS void
+RETURNS pg_catalog.void
 AS 'MODULE_PATHNAME', 'shardid_as_owner'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
@@ -485,7 +495,7 @@ COMMENT ON FUNCTION drop_id_space(pg_catalog.text) IS
 'drops an id space of which no shard is held';
 
 CREATE FUNCTION evict_shard(space pg_catalog.text, shard int)
-RETURNS void
+RETURNS pg_catalog.void
 AS 'MODULE_PATHNAME', 'shardid_as_owner'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
@@ -493,36 +503,36 @@ COMMENT ON FUNCTION evict_shard(pg_catalog.text, int) IS
 'takes a shard from a holder that is gone for good, so that anybody can lease it';
 
 CREATE FUNCTION registry_was_restored()
-RETURNS void
+RETURNS pg_catalog.void
 AS 'MODULE_PATHNAME', 'shardid_as_owner'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION registry_was_restored() IS
 'to be called after the registry has lost commits: no window that is granted from now on meets one that it has forgotten';
 
-CREATE FUNCTION grant_shards(requests jsonb)
-RETURNS jsonb
+CREATE FUNCTION grant_shards(requests pg_catalog.jsonb)
+RETURNS pg_catalog.jsonb
 AS 'MODULE_PATHNAME', 'shardid_as_owner'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION grant_shards(jsonb) IS
+COMMENT ON FUNCTION grant_shards(pg_catalog.jsonb) IS
 'called by members: grants or renews leases of shards';
 
-CREATE FUNCTION return_shard(request jsonb)
-RETURNS jsonb
+CREATE FUNCTION return_shard(request pg_catalog.jsonb)
+RETURNS pg_catalog.jsonb
 AS 'MODULE_PATHNAME', 'shardid_as_owner'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION return_shard(jsonb) IS
+COMMENT ON FUNCTION return_shard(pg_catalog.jsonb) IS
 'called by members: gives a leased shard back';
 
 CREATE VIEW id_space_shards AS
 SELECT g.space, g.shard,
     CASE WHEN g.state OPERATOR(pg_catalog.=) 'held'::pg_catalog.text AND g.until_ms OPERATOR(pg_catalog.<)
-            (ms_of(pg_catalog.clock_timestamp()) OPERATOR(pg_catalog.-) ms_of(s.epoch))
+            (shardid_lease.ms_of(pg_catalog.clock_timestamp()) OPERATOR(pg_catalog.-) shardid_lease.ms_of(s.epoch))
         THEN 'expired'::pg_catalog.text ELSE g.state END AS state,
     g.host, g.port, g.database, g.role, g.system_identifier, g.timeline, g.since,
-    CASE WHEN g.state OPERATOR(pg_catalog.<>) 'permanent'::pg_catalog.text THEN ts_of(g.until_ms, s.epoch) END AS until
+    CASE WHEN g.state OPERATOR(pg_catalog.<>) 'permanent'::pg_catalog.text THEN shardid_lease.ts_of(g.until_ms, s.epoch) END AS until
 FROM granted_shard g JOIN id_space s ON s.name OPERATOR(pg_catalog.=) g.space
 WHERE pg_catalog.pg_has_role(s.owner, 'USAGE'::pg_catalog.text)
     OR pg_catalog.pg_has_role(g.role, 'USAGE'::pg_catalog.text)
@@ -583,14 +593,14 @@ COMMENT ON FUNCTION is_own_family(pg_catalog.regclass, pg_catalog.text) IS
 CREATE VIEW shard_leases AS
 SELECT l.generator, l.space, l.shard, l.server, l.role,
     CASE WHEN l.state OPERATOR(pg_catalog.<>) 'leased'::pg_catalog.text THEN l.state
-        WHEN w.own AND ts_of(w.until_ms, l.epoch) OPERATOR(pg_catalog.>) pg_catalog.clock_timestamp()
+        WHEN w.own AND shardid_lease.ts_of(w.until_ms, l.epoch) OPERATOR(pg_catalog.>) pg_catalog.clock_timestamp()
         THEN 'held'::pg_catalog.text ELSE 'not held'::pg_catalog.text END AS state,
-    CASE WHEN w.own THEN ts_of(w.from_ms, l.epoch) END AS "from",
-    CASE WHEN w.own THEN ts_of(w.until_ms, l.epoch) END AS until,
+    CASE WHEN w.own THEN shardid_lease.ts_of(w.from_ms, l.epoch) END AS "from",
+    CASE WHEN w.own THEN shardid_lease.ts_of(w.until_ms, l.epoch) END AS until,
     w.renewed_at, w.failed_at, w.error
 FROM leased_generator l
     JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) l.generator
-    LEFT JOIN (SELECT *, is_own_family(v.generator, v.family) AS own FROM lease_window v) w
+    LEFT JOIN (SELECT *, shardid_lease.is_own_family(v.generator, v.family) AS own FROM lease_window v) w
         ON w.generator OPERATOR(pg_catalog.=) l.generator
 WHERE pg_catalog.pg_has_role(c.relowner, 'USAGE'::pg_catalog.text)
     OR pg_catalog.pg_has_role('pg_monitor'::pg_catalog.name, 'USAGE'::pg_catalog.text);
@@ -608,7 +618,7 @@ CREATE FUNCTION lease_request(
     family pg_catalog.text DEFAULT NULL::pg_catalog.text,
     moved_at pg_catalog.pg_lsn DEFAULT NULL::pg_catalog.pg_lsn,
     tick bigint DEFAULT NULL::bigint)
-RETURNS jsonb
+RETURNS pg_catalog.jsonb
 AS 'MODULE_PATHNAME', 'shardid_lease_request'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
@@ -616,7 +626,7 @@ COMMENT ON FUNCTION lease_request(pg_catalog.regclass, pg_catalog.text, pg_catal
 'what the registry is told of a generator that asks for a window of time';
 
 CREATE FUNCTION lock_for_lease(generator pg_catalog.regclass)
-RETURNS void
+RETURNS pg_catalog.void
 AS 'MODULE_PATHNAME', 'shardid_lock_for_lease'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
@@ -634,7 +644,7 @@ CREATE FUNCTION join_id_space(
     shard_bits int,
     sequence_bits int,
     from_ms bigint)
-RETURNS void
+RETURNS pg_catalog.void
 AS 'MODULE_PATHNAME', 'shardid_join_id_space'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
@@ -643,8 +653,8 @@ COMMENT ON FUNCTION join_id_space(
     bigint) IS
 'notes that the caller''s generator is leased';
 
-CREATE FUNCTION registry_call(server pg_catalog.text, function_name pg_catalog.text, argument jsonb)
-RETURNS jsonb
+CREATE FUNCTION registry_call(server pg_catalog.text, function_name pg_catalog.text, argument pg_catalog.jsonb)
+RETURNS pg_catalog.jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $body$
@@ -665,7 +675,7 @@ BEGIN
 END
 $body$;
 
-COMMENT ON FUNCTION registry_call(pg_catalog.text, pg_catalog.text, jsonb) IS
+COMMENT ON FUNCTION registry_call(pg_catalog.text, pg_catalog.text, pg_catalog.jsonb) IS
 'calls a function of the registry behind the foreign server, or of this database if that is NULL, as the caller';
 
 CREATE FUNCTION default_generator(generator pg_catalog.regclass)
@@ -771,7 +781,7 @@ COMMENT ON FUNCTION take_over_shard(pg_catalog.regclass) IS
 'gives a leased shard to this server at once, although another one that was the same before still has it';
 
 CREATE FUNCTION release_shard(generator pg_catalog.regclass DEFAULT NULL::pg_catalog.regclass)
-RETURNS void
+RETURNS pg_catalog.void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $body$
@@ -784,7 +794,7 @@ COMMENT ON FUNCTION release_shard(pg_catalog.regclass) IS
 'gives a leased shard back, once no transaction draws; its generator draws no more until it is leased again';
 
 CREATE FUNCTION release_now(generator pg_catalog.regclass)
-RETURNS void
+RETURNS pg_catalog.void
 AS 'MODULE_PATHNAME', 'shardid_release_shard'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
@@ -792,7 +802,7 @@ COMMENT ON FUNCTION release_now(pg_catalog.regclass) IS
 'what release_shard() does';
 
 CREATE FUNCTION renew_now(generator pg_catalog.regclass)
-RETURNS void
+RETURNS pg_catalog.void
 AS 'MODULE_PATHNAME', 'shardid_renew_now'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
@@ -827,7 +837,7 @@ COMMENT ON FUNCTION renew_leases() IS
 -- Called by the background worker.
 
 CREATE FUNCTION requests_of(asked pg_catalog.regclass, family pg_catalog.text, moved_at pg_catalog.pg_lsn, tick bigint)
-RETURNS jsonb
+RETURNS pg_catalog.jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $body$
@@ -852,7 +862,7 @@ COMMENT ON FUNCTION requests_of(pg_catalog.regclass, pg_catalog.text, pg_catalog
 'what the registry is asked for this generator and those that share its registry and role';
 
 CREATE FUNCTION return_request(generator pg_catalog.regclass)
-RETURNS jsonb
+RETURNS pg_catalog.jsonb
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $body$
@@ -867,7 +877,7 @@ COMMENT ON FUNCTION return_request(pg_catalog.regclass) IS
 -- Believes of a registry what it says of the generators that it was asked for, and nothing of others: it may be
 -- anybody's. Returns what the log is to say.
 
-CREATE FUNCTION note_answers(requests jsonb, answers jsonb)
+CREATE FUNCTION note_answers(requests pg_catalog.jsonb, answers pg_catalog.jsonb)
 RETURNS pg_catalog.text
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -912,19 +922,19 @@ BEGIN
 END
 $body$;
 
-COMMENT ON FUNCTION note_answers(jsonb, jsonb) IS
+COMMENT ON FUNCTION note_answers(pg_catalog.jsonb, pg_catalog.jsonb) IS
 'notes what the registry has answered, and returns what is to be logged';
 
 REVOKE ALL ON FUNCTION create_id_space(pg_catalog.text, interval, interval, interval, pg_catalog.timestamptz, int, int),
-    drop_id_space(pg_catalog.text), evict_shard(pg_catalog.text, int), registry_was_restored(), grant_shards(jsonb),
-    return_shard(jsonb) FROM PUBLIC;
+    drop_id_space(pg_catalog.text), evict_shard(pg_catalog.text, int), registry_was_restored(),
+    grant_shards(pg_catalog.jsonb), return_shard(pg_catalog.jsonb) FROM PUBLIC;
 REVOKE ALL ON FUNCTION create_id_space_by(
         pg_catalog.regrole, pg_catalog.text, interval, interval, interval, pg_catalog.timestamptz, int, int),
     drop_id_space_by(pg_catalog.regrole, pg_catalog.text), evict_shard_by(pg_catalog.regrole, pg_catalog.text, int),
-    registry_was_restored_by(pg_catalog.regrole), grant_shards_by(pg_catalog.regrole, jsonb),
-    return_shard_by(pg_catalog.regrole, jsonb), grant_one(pg_catalog.regrole, jsonb),
+    registry_was_restored_by(pg_catalog.regrole), grant_shards_by(pg_catalog.regrole, pg_catalog.jsonb),
+    return_shard_by(pg_catalog.regrole, pg_catalog.jsonb), grant_one(pg_catalog.regrole, pg_catalog.jsonb),
     free_shard(id_space, pg_catalog.regrole, pg_catalog.text, bigint), owned_space(pg_catalog.regrole, pg_catalog.text),
-    requests_of(pg_catalog.regclass, pg_catalog.text, pg_catalog.pg_lsn, bigint), return_request(pg_catalog.regclass), note_answers(jsonb, jsonb) FROM PUBLIC;
+    requests_of(pg_catalog.regclass, pg_catalog.text, pg_catalog.pg_lsn, bigint), return_request(pg_catalog.regclass), note_answers(pg_catalog.jsonb, pg_catalog.jsonb) FROM PUBLIC;
 
 -- The schema has nobody's else objects in it: USAGE is all that others need.
 GRANT USAGE ON SCHEMA shardid_lease TO PUBLIC;

@@ -4,7 +4,9 @@ name the schema of every function, operator and type that they use, and the type
 refuses what it cannot read, as DO. `check_scripts.py --itself` shows that it refuses what it should.
 
 Two things find nothing planted and need no schema: the types that the grammar has keywords for, and names
-of what the scripts make themselves, which fail where the name is taken.
+of what the scripts make themselves, which fail where the name is taken. A schema whose name the control file
+says is the extension's own, for what the scripts make: provided that the script, before all else, has the
+extension refuse one that others can put something into.
 """
 import glob
 import re
@@ -37,6 +39,10 @@ HIDDEN_OPERATORS = {"LIKE", "ILIKE", "SIMILAR", "BETWEEN", "NULLIF", "OVERLAPS",
 # others whose arguments all have defaults, is ambiguous.
 OWN_CALLS = {"shardid": {"renew_identity"}}
 
+# How a script begins whose extension has a schema of its own: with a function that refuses a schema which is not.
+GUARD = re.compile(r"CREATE FUNCTION (\w+) \( \) RETURNS PG_CATALOG \. VOID AS '' , '' LANGUAGE C [A-Z ]+"
+                   r"; SELECT (\w+) \. \1 \( \)$")
+
 
 def names_made(kinds, texts):
     return set(re.findall(rf"^CREATE (?:{kinds}) (\w+)", "\n".join(texts), re.M))
@@ -45,9 +51,10 @@ def names_made(kinds, texts):
 class Script:
     """One extension's scripts are told what it is and what they make."""
 
-    def __init__(self, extension, relocatable, texts):
+    def __init__(self, extension, relocatable, schema, texts):
         self.extension = extension
         self.relocatable = relocatable
+        self.schema = schema
         self.made_types = names_made("SEQUENCE|TABLE|TYPE|VIEW", texts)
         self.made_functions = names_made("FUNCTION|PROCEDURE", texts)
         self.own_calls_seen = set()
@@ -58,6 +65,15 @@ class Script:
                 yield from Statement(self, statement).complaints()
         except Unreadable as error:
             yield error.line, str(error)
+
+    def complaints_of_beginning(self, sql):
+        """Of a script that CREATE EXTENSION runs."""
+        if not self.schema:
+            return
+        first = [Statement(self, tokens).words for tokens in statements_of(tokens_of(sql))][:2]
+        guard = GUARD.match("; ".join(first))
+        if not guard or guard[2] != self.schema.upper():
+            yield 1, f"does not begin with a function that looks at schema {self.schema}, and the call of it"
 
 
 class Statement(TypesOfStatement):
@@ -107,7 +123,7 @@ class Statement(TypesOfStatement):
         if self.at(start - 1, *BEFORE_RELATION) or self.is_index_column_list(start):
             return
         if start < i:
-            if not self.has_schema(start):
+            if not self.has_schema(start) and not self.is_own(start, self.script.made_functions):
                 self.complain(i, f"call of {self.text(i)} in schema {self.text(start)}")
         elif self.at(i, "OPERATOR"):
             self.read_operator(parenthesis)
@@ -171,7 +187,7 @@ class Statement(TypesOfStatement):
         elif word == "USING" and self.text(i + 1) == "(" and "JOIN" in self.words:
             self.complain(i, "JOIN USING finds its operator by name")
         elif word == "EXECUTE" and self.at(i + 1, "FUNCTION") and not self.has_schema(i + 2) and (
-                self.text(i + 2) not in self.script.made_functions):
+                self.text(i + 2) not in self.script.made_functions) and not self.is_own(i + 2, self.script.made_functions):
             self.complain(i, f"function {self.text(i + 2)} has no schema")
         elif word == "SUPPORT" and not self.has_schema(i + 1) and self.text(i + 1) not in self.script.made_functions:
             self.complain(i, f"function {self.text(i + 1)} has no schema")
@@ -212,9 +228,12 @@ class Statement(TypesOfStatement):
                 self.words.startswith("CREATE FUNCTION ") and (self.at(i - 1, "TO") or self.text(i - 1) == "=" and self.at(i - 3, "SET")))
 
 
-def is_relocatable(extension):
+def control_of(extension):
+    """Whether it is relocatable, and its schema if that has a fixed name."""
     with open(f"{extension}.control", encoding="utf-8") as file:
-        return re.search(r"^relocatable\s*=\s*'?(true|on|yes|1)\b", file.read(), re.M) is not None
+        text = file.read()
+    schema = re.search(r"^schema\s*=\s*'?(\w+)", text, re.M)
+    return re.search(r"^relocatable\s*=\s*'?(true|on|yes|1)\b", text, re.M) is not None, schema[1] if schema else None
 
 
 def complaints_of_tree():
@@ -225,8 +244,10 @@ def complaints_of_tree():
     if not scripts:
         yield "there is no script"
     for extension, texts in scripts.items():
-        script = Script(extension, is_relocatable(extension), texts.values())
+        script = Script(extension, *control_of(extension), texts.values())
         for path, text in texts.items():
+            if path.count("--") == 1:
+                yield from (f"{path}:{line}: {complaint}" for line, complaint in script.complaints_of_beginning(text))
             yield from (f"{path}:{line}: {complaint}" for line, complaint in script.complaints(text))
         for name in OWN_CALLS.get(extension, set()) - script.own_calls_seen:
             yield f"{extension} does not call {name}() any more: take it out of OWN_CALLS"

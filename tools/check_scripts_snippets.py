@@ -148,13 +148,64 @@ PASSED_WITH_SCHEMA = [
 ]
 
 
+# In one whose control file says that its schema is lease.
+REFUSED_IN_LEASE = [
+    ("SELECT own_trigger();", "call of own_trigger"),
+    ("SELECT lease.f();", "call of f in schema lease"),
+    ("SELECT lease.own_table();", "call of own_table in schema lease"),
+    ("SELECT lease.own_trigger.f();", "call of f in schema lease"),
+    ("SELECT leases.own_trigger();", "call of own_trigger in schema leases"),
+    ("SELECT a OPERATOR(lease.=) 1 FROM own_table;", "OPERATOR without"),
+    ("SELECT 'a'::lease.t;", "type lease"),
+    ("SELECT 'a'::lease.own_table.t;", "type lease"),
+    ("CREATE VIEW v AS SELECT own_trigger();", "call of own_trigger"),
+    ("REVOKE ALL ON FUNCTION a(int), b(own_table), c(jsonb) FROM PUBLIC;", "type jsonb"),
+    ("REVOKE ALL ON FUNCTION a(jsonb), b(int) FROM PUBLIC;", "type jsonb"),
+    ("GRANT EXECUTE ON FUNCTION a(int), lease.b(uuid) TO PUBLIC;", "type uuid"),
+    ("CREATE FUNCTION a(b jsonb) RETURNS int AS $$ BEGIN END $$ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp;", "type jsonb"),
+    ("CREATE FUNCTION a() RETURNS int AS $b$ SELECT lease.own_trigger() $b$ LANGUAGE sql;", "body between quotes"),
+    ("CREATE FUNCTION a() RETURNS int AS $b$ SELECT lease.own_trigger() $b$ LANGUAGE sql SET search_path = lease, pg_catalog;", "body between quotes"),
+    ("CREATE FUNCTION a() RETURNS int AS $b$ SELECT 1 $b$ LANGUAGE sql SECURITY DEFINER;", "SECURITY DEFINER"),
+]
+PASSED_IN_LEASE = [
+    "SELECT lease.own_trigger(), NULL::lease.own_table;",
+    "CREATE VIEW v AS SELECT a.b, lease.own_trigger() AS c FROM own_table a;",
+    "CREATE TRIGGER t BEFORE INSERT ON own_table FOR EACH ROW EXECUTE FUNCTION lease.own_trigger();",
+    "CREATE FUNCTION a(b own_table, c lease.own_table) RETURNS lease.own_table LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp\n"
+    "AS $body$ DECLARE d lease.own_table := lease.own_trigger(); BEGIN RETURN d = 1 AND 'e' LIKE f(1); END $body$;",
+    "REVOKE ALL ON FUNCTION a(int), b(own_table, pg_catalog.jsonb), lease.c() FROM PUBLIC;",
+    "GRANT USAGE ON SCHEMA lease TO PUBLIC;",
+]
+
+# How such a script has to begin, and how not.
+GUARD = "CREATE FUNCTION look() RETURNS pg_catalog.void AS 'MODULE_PATHNAME', 'look' LANGUAGE C VOLATILE;"
+REFUSED_BEGINNINGS = [
+    "CREATE TABLE own_table (a int);",
+    GUARD,
+    GUARD + "CREATE TABLE own_table (a int); SELECT lease.look();",
+    GUARD + "SELECT lease.other();",
+    GUARD + "SELECT look();",
+    GUARD + "SELECT other.look();",
+    GUARD + "SELECT lease.look() WHERE false;",
+    GUARD.replace("'MODULE_PATHNAME', 'look' LANGUAGE C", "'SELECT' LANGUAGE sql") + "SELECT lease.look();",
+]
+
+
 def wrongly_judged(script_class):
-    for relocatable, refused, passed in ((True, REFUSED, PASSED), (False, REFUSED_WITH_SCHEMA, PASSED_WITH_SCHEMA)):
+    for relocatable, schema, refused, passed in (
+            (True, None, REFUSED, PASSED), (False, None, REFUSED_WITH_SCHEMA, PASSED_WITH_SCHEMA),
+            (False, "lease", REFUSED + REFUSED_IN_LEASE, PASSED + PASSED_IN_LEASE)):
         for sql, part in refused:
-            said = [text for _, text in script_class("shardid", relocatable, MADE).complaints(sql)]
+            if schema and "@extschema" in sql:
+                continue
+            said = [text for _, text in script_class("shardid", relocatable, schema, MADE).complaints(sql)]
             if not any(part in text for text in said):
                 yield f"not refused for {part!r} but {said}: {sql}"
         for sql in passed:
-            said = [text for _, text in script_class("shardid", relocatable, MADE).complaints(sql)]
+            said = [text for _, text in script_class("shardid", relocatable, schema, MADE).complaints(sql)]
             if said:
                 yield f"refused for {said}: {sql}"
+    lease = script_class("shardid", False, "lease", MADE)
+    yield from (f"not refused as a beginning: {sql}" for sql in REFUSED_BEGINNINGS if not list(lease.complaints_of_beginning(sql)))
+    if list(lease.complaints_of_beginning(GUARD + "SELECT lease.look(); CREATE TABLE own_table (a int);")):
+        yield "a beginning is refused that looks at the schema"

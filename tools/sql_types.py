@@ -60,10 +60,7 @@ class TypesOfStatement:
 
     def read_declared_types(self):
         for i in self.find("FUNCTION", "PROCEDURE", "ROUTINE", "AGGREGATE"):
-            name = self.end_of_name(i + 1)
-            if self.text(name) == "(":
-                self.read_parameters(name)
-                self.read.update(range(i + 1, name + 1))
+            self.read_signature(i + 1)
         for i in self.find("RETURNS"):
             if self.at(i + 1, "TABLE"):
                 self.read_columns(i + 2)
@@ -84,6 +81,17 @@ class TypesOfStatement:
             self.read_altered_columns()
         for i in self.find("COLLATE"):
             self.read_name(i + 1, "collation")
+
+    # Of GRANT, REVOKE and DROP a list.
+    def read_signature(self, start):
+        parenthesis = self.end_of_name(start)
+        if self.text(parenthesis) != "(":
+            return
+        self.read_parameters(parenthesis)
+        self.read.update(range(start, parenthesis + 1))
+        end = self.end_of_parenthesis(parenthesis)
+        if self.text(end + 1) == "," and re.match(r"(GRANT|REVOKE|DROP) ", self.words):
+            self.read_signature(end + 2)
 
     # Each is [mode] [name] type [DEFAULT value].
     def read_parameters(self, parenthesis):
@@ -160,7 +168,7 @@ class TypesOfStatement:
 
     def read_name(self, i, what):
         self.read.update(range(i, self.end_of_name(i)))
-        if not self.has_schema(i) and self.text(i) not in self.script.made_types:
+        if not self.has_schema(i) and self.text(i) not in self.script.made_types and not self.is_own(i, self.script.made_types):
             self.complain(i, f"{what} {self.text(i)} has no schema")
 
     def has_schema(self, i):
@@ -170,6 +178,11 @@ class TypesOfStatement:
         if self.text(i).startswith("@extschema"):
             return not self.script.relocatable
         return self.text(i) == "pg_catalog"
+
+    def is_own(self, i, made):
+        """Whether a name begins there of what the script makes, in the schema that the control file names."""
+        return (self.text(i) == self.script.schema and self.text(i + 1) == "." and self.text(i + 2) in made and
+                self.text(i + 3) != ".")
 
     def read_type_before(self, i):
         """type 'literal'"""

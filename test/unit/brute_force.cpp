@@ -42,6 +42,41 @@ void repeat(const char *name, int times, Random &random, Check check) {
     std::printf("%-16s %9d inputs, %9" PRIu64 " checks\n", name, times, checks - before);
 }
 
+// All windows of a few times, all ticks, clocks, steps and leases in and around them: at the
+// beginning of time, at the end of what can be drawn, and where no tick has the time any more.
+void every_small_window(shardid::Widths l, std::uint64_t base) {
+    constexpr std::uint64_t span = 6;
+    const std::uint64_t first_last = base < max_drawn_time(l) ? base : max_drawn_time(l) - 1;
+    for (std::uint64_t from = base; from <= base + span; ++from) {
+        for (std::uint64_t until = from; until <= base + span; ++until) {
+            for (std::uint64_t lease = 0; lease <= until - from; ++lease)
+                for (std::uint64_t session = 0; session <= shardid::ask_steps; ++session)
+                    check_ask_from({from, until}, lease, session);
+            for (std::uint64_t last = make_tick(l, first_last, 0);
+                 last <= max_tick(l) && tick_time(l, last) <= base + span; ++last)
+                for (std::uint64_t now = base; now <= base + span; ++now)
+                    for (std::uint64_t look_at = base; look_at <= base + span; ++look_at) {
+                        check_draw_in(l, {from, until}, last, now, 0, look_at);
+                        check_draw_in(l, {from, until}, last, now, tick_time(l, last) + 1, look_at);
+                    }
+        }
+    }
+}
+
+void every_small_window() {
+    const std::uint64_t before = checks;
+    int layouts = 0;
+    for (const shardid::Widths l : {shardid::Widths{0, 0}, shardid::Widths{31, 0},
+                                    shardid::Widths{31, 1}, shardid::Widths{13, 2}}) {
+        every_small_window(l, 0);
+        every_small_window(l, max_drawn_time(l) - 3);
+        every_small_window(l, UINT64_MAX - 7);
+        ++layouts;
+    }
+    std::printf("%-16s %9d layouts, %8" PRIu64 " checks\n", "small windows", layouts,
+                checks - before);
+}
+
 }  // namespace
 
 int main(int argc, char **argv) {
@@ -57,6 +92,8 @@ int main(int argc, char **argv) {
     repeat("advance.hpp", 3000000, random, check_advance<Random>);
     repeat("outlook.hpp", 300000, random, check_outlook<Random>);
     repeat("range.hpp", 3000000, random, check_range<Random>);
+    repeat("window.hpp", 3000000, random, check_window<Random>);
+    every_small_window();
     repeat("wait.hpp", 1000000, random, check_wait<Random>);
     repeat("uuid_v1.hpp", 1000000, random, check_uuid<Random>);
     repeat("any UUID", 1000000, random, check_any_uuid<Random>);
@@ -71,6 +108,7 @@ int main(int argc, char **argv) {
     repeat("identity.hpp", 1000000, random, check_identity<Random>);
     repeat("any clock", 1000, random, simulate<Random>);
     repeat("steady clock", 5000, random, simulate_steady<Random>);
+    repeat("any windows", 50000, random, simulate_windows<Random>);
     repeat("UUIDs, any clock", 1000, random, simulate_uuids<Random>);
     repeat("UUIDs, steady", 5000, random, simulate_steady_uuids<Random>);
     return 0;

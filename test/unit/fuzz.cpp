@@ -59,7 +59,9 @@ constexpr Check all_checks[] = {check_widths<Bytes>,
                                 check_binding<Bytes>,
                                 check_identity<Bytes>,
                                 simulate_uuids<Bytes>,
-                                simulate_steady_uuids<Bytes>};
+                                simulate_steady_uuids<Bytes>,
+                                check_window<Bytes>,
+                                simulate_windows<Bytes>};
 
 }  // namespace
 

@@ -19,6 +19,7 @@
 #include "core/uuid_v1.hpp"
 #include "core/uuid_v6.hpp"
 #include "core/wait.hpp"
+#include "core/window.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -184,6 +185,91 @@ void check_advance(Source &source) {
         case Verdict::ended:
             REQUIRE(clock > max_drawn_time(l) || last >= max_tick(l));
             break;
+    }
+}
+
+// Whatever the clock, the window and the last tick: what is drawn is not before the window, and
+// what is drawn at once is in it.
+inline void check_draw_in(Widths l, const Window &window, std::uint64_t last, std::uint64_t now,
+                          std::uint64_t step_to, std::uint64_t look_at) {
+    const bool begins_later = now < window.from;
+    const Advance next = advance(l, last, clock_in(window, now), step_to);
+    if (next.verdict == Verdict::draw) {
+        const std::uint64_t time = tick_time(l, next.tick);
+        REQUIRE(time >= window.from && next.tick > last);
+        REQUIRE(is_in(window, time) == (time < window.until));
+        REQUIRE(begins_later || next.tick == advance(l, last, now, step_to).tick);
+        if (begins_later && tick_time(l, last) < window.from && step_to <= window.from)
+            REQUIRE(time == window.from);
+    }
+
+    const std::uint64_t limit = drawn_at_once_below(l, window, look_at);
+    REQUIRE((last < limit) == (tick_time(l, last) < std::min(window.until, look_at)));
+    const Advance at_once = advance(l, last, now);
+    if (is_in(window, tick_time(l, last)) && at_once.verdict == Verdict::draw &&
+        at_once.tick < limit) {
+        const std::uint64_t further = further_ticks(l, at_once.tick, UINT64_MAX);
+        REQUIRE(is_in(window, tick_time(l, at_once.tick + further)));
+        REQUIRE(at_once.tick + further < limit);
+    }
+}
+
+// A session asks for the next window in this one, half a lease before its end, or a sixteenth
+// earlier.
+inline void check_ask_from(const Window &window, std::uint64_t lease, std::uint64_t session) {
+    const std::uint64_t at = ask_from(window, lease, session);
+    REQUIRE(at >= window.from && at <= window.until);
+    REQUIRE(lease < 2 || at < window.until);
+    const Wide ahead = Wide{window.until} - at;
+    REQUIRE(ahead >= lease / 2 && 16 * ahead <= 9 * Wide{lease});
+}
+
+template <typename Source>
+void check_window(Source &source) {
+    const Widths l = any_widths(source);
+    const std::uint64_t from = source.up_to(source.below(4) == 0 ? UINT64_MAX : max_time(l));
+    const std::uint64_t length = source.up_to(UINT64_MAX - from);
+    const Window window{from, from + length};
+    const std::uint64_t times[] = {from, from + length, from + length / 2,
+                                   source.up_to(UINT64_MAX)};
+    const std::uint64_t near = times[source.below(4)] + source.below(3) - 1;
+    const std::uint64_t last =
+        near <= max_drawn_time(l)
+            ? make_tick(l, near, source.up_to(max_sequence(l)) & max_sequence(l))
+            : source.up_to(max_tick(l));
+    if (last > max_tick(l))
+        return;
+    const std::uint64_t now = times[source.below(4)] + source.below(3) - 1;
+    const std::uint64_t step_to = source.below(2) == 0 ? 0 : tick_time(l, last) + 1;
+    check_draw_in(l, window, last, now, step_to, times[source.below(4)] + source.below(3) - 1);
+    check_ask_from(window, source.up_to(length), source.up_to(UINT64_MAX));
+}
+
+// Servers with clocks of their own draw in windows that follow each other, in any order, again and
+// again from any tick of their own: no tick twice.
+template <typename Source>
+void simulate_windows(Source &source) {
+    constexpr int servers = 4;
+    const Widths l{13, int_below(source, 4)};
+    Window windows[servers];
+    std::uint64_t lasts[servers];
+    std::uint64_t end = 0;
+    for (int i = 0; i < servers; ++i) {
+        const std::uint64_t from = end + source.below(3);
+        end = from + source.below(6);
+        windows[i] = {from, end};
+        lasts[i] = source.below(make_tick(l, end + 2, 0));
+    }
+    std::unordered_map<std::uint64_t, int> drawn;
+    for (int draw = 0; draw < 200 && !source.is_empty(); ++draw) {
+        const int i = int_below(source, servers);
+        const std::uint64_t now = source.below(end + 3);
+        const std::uint64_t step_to = source.below(2) == 0 ? 0 : tick_time(l, lasts[i]) + 1;
+        const Advance next = advance(l, lasts[i], clock_in(windows[i], now), step_to);
+        if (next.verdict != Verdict::draw || !is_in(windows[i], tick_time(l, next.tick)))
+            continue;
+        lasts[i] = next.tick;
+        REQUIRE(drawn.emplace(next.tick, i).second);
     }
 }
 

@@ -338,7 +338,12 @@ BEGIN
         RETURN shardid_lease.refusal(request, 'the request does not say who asks');
     END IF;
     epoch_ms := shardid_lease.ms_of(space.epoch);
-    IF chosen IS NULL THEN
+    IF (request->>'bound_epoch', request->>'bound_shard_bits', request->>'bound_sequence_bits') <>
+            (epoch_ms::text, space.shard_bits::text, space.sequence_bits::text) THEN
+        RETURN shardid_lease.refusal(request, format(
+            'its ids have another layout than those of id space "%s", which has epoch => ''%s'', shard_bits => %s, '
+            'sequence_bits => %s', space.name, space.epoch, space.shard_bits, space.sequence_bits));
+    ELSIF chosen IS NULL THEN
         chosen := shardid_lease.free_shard(space, caller, its_origin, shardid_lease.ms_of(clock_timestamp()) - epoch_ms);
         IF chosen IS NULL THEN
             RETURN shardid_lease.refusal(request, format('id space "%s" has no shard left', space.name));
@@ -455,9 +460,12 @@ BEGIN
     -- What drew in the window says where it stopped. If it cannot, the window is used up.
     UPDATE shardid_lease.granted_shard g
     SET state = 'released',
-        until_ms = greatest(g.from_ms, coalesce((request->>'tick')::bigint >> space.sequence_bits,
-            CASE g.state WHEN 'held' THEN g.until_ms
-            ELSE shardid_lease.ms_of(clock_timestamp()) - shardid_lease.ms_of(space.epoch) + space.max_ahead_ms END - 1) + 1)
+        until_ms = CASE g.state
+            -- raise_generator() can have moved it past the window.
+            WHEN 'held' THEN least(g.until_ms,
+                greatest(g.from_ms, coalesce(((request->>'tick')::bigint >> space.sequence_bits) + 1, g.until_ms)))
+            ELSE greatest(g.from_ms, coalesce(((request->>'tick')::bigint >> space.sequence_bits) + 1,
+                shardid_lease.ms_of(clock_timestamp()) - shardid_lease.ms_of(space.epoch) + space.max_ahead_ms)) END
     WHERE g.space = space.name AND g.shard = (request->>'shard')::int
         AND g.origin = request->>'origin' AND pg_has_role(caller, g.role, 'USAGE')
         AND (g.state = 'held' AND g.incarnation = request->>'incarnation'
@@ -625,12 +633,12 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION lease_request(pg_catalog.regclass, pg_catalog.text, pg_catalog.pg_lsn, bigint) IS
 'what the registry is told of a generator that asks for a window of time';
 
-CREATE FUNCTION lock_for_lease(generator pg_catalog.regclass)
+CREATE FUNCTION lock_for_lease(generator pg_catalog.regclass, calling pg_catalog.text)
 RETURNS pg_catalog.void
 AS 'MODULE_PATHNAME', 'shardid_lock_for_lease'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION lock_for_lease(pg_catalog.regclass) IS
+COMMENT ON FUNCTION lock_for_lease(pg_catalog.regclass, pg_catalog.text) IS
 'waits until no transaction draws from the caller''s generator, and keeps others from drawing until this one ends';
 
 CREATE FUNCTION join_id_space(
@@ -665,6 +673,11 @@ BEGIN
     IF server IS NULL THEN
         EXECUTE format('SELECT shardid_lease.%I($1)', function_name) INTO answer USING argument;
         RETURN answer;
+    ELSIF NOT EXISTS (SELECT FROM pg_foreign_server f WHERE f.srvname = server) THEN
+        -- dblink would take the name for a connection string.
+        RAISE EXCEPTION USING ERRCODE = 'undefined_object',
+            MESSAGE = format('server "%s" does not exist', server),
+            HINT = 'Run CREATE SERVER ... FOREIGN DATA WRAPPER dblink_fdw, and CREATE USER MAPPING.';
     END IF;
     SELECT n.nspname INTO dblink_schema
     FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
@@ -714,7 +727,12 @@ DECLARE
     request jsonb;
     answer jsonb;
 BEGIN
-    PERFORM shardid_lease.lock_for_lease(leased);
+    IF space IS NULL OR permanent IS NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed',
+            MESSAGE = format('%s of lease_shard() is null', CASE WHEN space IS NULL THEN 'space' ELSE 'permanent' END),
+            HINT = 'Pass the name of an id space; permanent is true or false.';
+    END IF;
+    PERFORM shardid_lease.lock_for_lease(leased, 'lease_shard()');
     request := shardid_lease.lease_request(leased);
     IF request->>'state' IN ('leased', 'permanent') AND (
             request->>'space' <> space OR (request->>'shard')::int <> shard OR request->>'server' IS DISTINCT FROM server OR
@@ -737,9 +755,17 @@ BEGIN
             HINT = 'Ask for another shard; or, on the registry and if its holder is gone, run shardid_lease.evict_shard().';
     END IF;
     shard := answer->>'shard';
-    PERFORM shardid_lease.join_id_space(leased, space, shard, server, request->>'origin', permanent,
-        (answer->>'epoch')::timestamptz, (answer->>'shard_bits')::int, (answer->>'sequence_bits')::int,
-        (answer->>'from')::bigint);
+    BEGIN
+        PERFORM shardid_lease.join_id_space(leased, space, shard, server, request->>'origin', permanent,
+            (answer->>'epoch')::timestamptz, (answer->>'shard_bits')::int, (answer->>'sequence_bits')::int,
+            (answer->>'from')::bigint);
+    EXCEPTION WHEN OTHERS THEN
+        -- Nobody else would give back what the registry has committed.
+        IF request->>'state' IS DISTINCT FROM 'leased' AND request->>'state' IS DISTINCT FROM 'permanent' THEN
+            PERFORM shardid_lease.registry_call(server, 'return_shard', request || jsonb_build_object('shard', shard));
+        END IF;
+        RAISE;
+    END;
     RETURN shard;
 END
 $body$;
@@ -757,7 +783,7 @@ DECLARE
     request jsonb;
     answer jsonb;
 BEGIN
-    PERFORM shardid_lease.lock_for_lease(taken);
+    PERFORM shardid_lease.lock_for_lease(taken, 'take_over_shard()');
     request := shardid_lease.lease_request(taken);
     IF request->>'state' IS DISTINCT FROM 'leased' THEN
         RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',

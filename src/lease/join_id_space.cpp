@@ -82,7 +82,7 @@ Datum shardid_check_layout(PG_FUNCTION_ARGS) {
 }
 
 Datum shardid_lock_for_lease(PG_FUNCTION_ARGS) {
-    PreventCommandIfReadOnly(function_name);
+    PreventCommandIfReadOnly(text_to_cstring(PG_GETARG_TEXT_PP(1)));
     lock_out_drawers(PG_GETARG_OID(0));
     PG_RETURN_VOID();
 }

@@ -27,11 +27,12 @@ namespace shardid {
 
 namespace {
 
+constexpr int64 epoch_difference_ms =
+    int64{POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE} * SECS_PER_DAY * 1000;
+
 // In milliseconds since 1970.
 int64 clock_ms() {
-    constexpr int64 epoch_difference_us =
-        int64{POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE} * USECS_PER_DAY;
-    return (GetCurrentTimestamp() + epoch_difference_us) / us_per_ms;
+    return GetCurrentTimestamp() / us_per_ms + epoch_difference_ms;
 }
 
 void append(StringInfo json, const char *name, const char *value) {
@@ -57,6 +58,16 @@ void append_lease(StringInfo json, Oid generator) {
     append(json, "state", row.state);
 }
 
+// Of a generator that has drawn: what its tick means.
+void append_layout(StringInfo json, uint64 binding) {
+    if (binding == unbound || kind_of(binding) != Kind::ids)
+        return;
+    const Layout layout = layout_of(binding);
+    append(json, "bound_epoch", layout.epoch_us / us_per_ms + epoch_difference_ms);
+    append(json, "bound_shard_bits", int64{layout.widths.shard_bits});
+    append(json, "bound_sequence_bits", int64{layout.widths.sequence_bits});
+}
+
 Datum described(Oid generator, const Standing &standing) {
     StringInfoData json;
     initStringInfo(&json);
@@ -67,6 +78,7 @@ Datum described(Oid generator, const Standing &standing) {
         append(&json, "moved", "true");
     append(&json, "place", place_of(generator));
     append(&json, "tick", static_cast<int64>(standing.tick));
+    append_layout(&json, standing.binding);
     append(&json, "clock", clock_ms());
     append(&json, "host", host_name());
     append(&json, "port", int64{PostPortNumber});
@@ -104,6 +116,7 @@ Datum shardid_lease_request(PG_FUNCTION_ARGS) {
             ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
                             errmsg("permission denied to ask for another incarnation")));
         Standing standing{};
+        standing.binding = unbound;
         text_to_cstring_buffer(PG_GETARG_TEXT_PP(1), standing.family.text,
                                sizeof(standing.family.text));
         standing.moved_at = PG_GETARG_LSN(2);

@@ -13,7 +13,7 @@ OBJS = src/module.o \
 
 REGRESS = ids layouts inspection uuid_v1 uuid_v6 uuid_v1_generated objectid errors privileges one_layout \
           jumps moved raise interplay rollback cost two_phase usage extension batches status ranges scatter \
-          short_text layouts_of_others partitioning lease_schema
+          short_text layouts_of_others partitioning leases lease_schema
 REGRESS_OPTS = --load-extension=shardid
 ISOLATION = ddl_waits draw_waits together revoked prepared watched
 ISOLATION_OPTS = --load-extension=shardid

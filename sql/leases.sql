@@ -1,0 +1,465 @@
+-- Leases of shards where registry and member are one database: what every function does and refuses, who may call it,
+-- and how ids are drawn across a renewal.
+SET client_min_messages = warning;
+CREATE EXTENSION dblink;
+CREATE EXTENSION shardid_lease;
+RESET client_min_messages;
+SET timezone = 'UTC';
+SET datestyle = 'ISO';
+SET intervalstyle = 'postgres';
+CREATE ROLE regress_shardid_app;
+CREATE ROLE regress_shardid_member;
+CREATE ROLE regress_shardid_other;
+CREATE ROLE regress_shardid_group;
+
+-- Times, hosts and the like are another each time.
+CREATE FUNCTION try(statement text) RETURNS TABLE (error text) LANGUAGE plpgsql AS $$
+DECLARE
+    state text; message text; detail text; hint text;
+BEGIN
+    EXECUTE statement;
+    error := 'no error';
+    RETURN NEXT;
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT,
+        detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+    FOREACH error IN ARRAY ARRAY[state || ': ' || message, 'DETAIL: ' || detail, 'HINT: ' || hint] LOOP
+        CONTINUE WHEN error ~ ': $';
+        error := regexp_replace(error, '\d{4}-\d\d-\d\d \d\d:\d\d:[\d.]+\+00', 'TIME', 'g');
+        error := regexp_replace(error, '(held by|reserved for) \S+, port \d+, database "\w+"', '\1 HOST, PORT, DATABASE');
+        error := regexp_replace(error, '\d+ ms ahead', 'N ms ahead');
+        RETURN NEXT;
+    END LOOP;
+END
+$$;
+GRANT EXECUTE ON FUNCTION try TO PUBLIC;
+\pset tuples_only on
+\pset format unaligned
+
+-- Id spaces, and what is refused.
+SELECT shardid_lease.create_id_space('shop');
+SELECT name, owner = current_user::regrole, epoch, shard_bits, sequence_bits, lease_ms, max_ahead_ms, reclaim_after_ms, not_before
+FROM shardid_lease.id_space;
+SELECT try($$SELECT shardid_lease.create_id_space('shop')$$);
+SELECT try($$SELECT shardid_lease.create_id_space(NULL)$$);
+SELECT try($$SELECT shardid_lease.create_id_space('s', lease => NULL)$$);
+SELECT try($$SELECT shardid_lease.create_id_space('s', epoch => NULL)$$);
+SELECT try($$SELECT shardid_lease.create_id_space('s', lease => '999 ms')$$);
+SELECT try($$SELECT shardid_lease.create_id_space('s', lease => '-1 s')$$);
+SELECT try($$SELECT shardid_lease.create_id_space('s', lease => '1 day 1 ms')$$);
+SELECT try($$SELECT shardid_lease.create_id_space('s', lease => '178000000 years')$$);
+SELECT try($$SELECT shardid_lease.create_id_space('s', max_ahead => '59 s')$$);
+SELECT try($$SELECT shardid_lease.create_id_space('s', max_ahead => '25 h')$$);
+SELECT try($$SELECT shardid_lease.create_id_space('s', reclaim_after => '59 s')$$);
+SELECT try($$SELECT shardid_lease.create_id_space('s', reclaim_after => '-178000000 years')$$);
+SELECT try($$SELECT shardid_lease.create_id_space('s', reclaim_after => '178000000 years')$$);
+SELECT try($$SELECT shardid_lease.drop_id_space('s')$$);
+SELECT try($$SELECT shardid_lease.create_id_space('s', shard_bits => 32)$$);
+SELECT try($$SELECT shardid_lease.create_id_space('s', sequence_bits => -1)$$);
+SELECT try($$SELECT shardid_lease.create_id_space('s', shard_bits => 20, sequence_bits => 13)$$);
+SELECT try($$SELECT shardid_lease.create_id_space('s', epoch => 'infinity')$$);
+SELECT try($$SELECT shardid_lease.create_id_space('s', epoch => '2020-01-01 00:00:00.0001+00')$$);
+SELECT shardid_lease.create_id_space('brief', lease => '1 s', max_ahead => '10 s', reclaim_after => '1 s');
+SELECT shardid_lease.create_id_space('tiny', epoch => '2020-01-01 00:00:00+00', shard_bits => 1, sequence_bits => 12);
+SELECT try($$SELECT shardid_lease.drop_id_space('none')$$);
+SELECT shardid_lease.drop_id_space(NULL) IS NULL, shardid_lease.evict_shard('shop', NULL) IS NULL,
+    shardid_lease.grant_shards(NULL) IS NULL, shardid_lease.return_shard(NULL) IS NULL;
+
+-- The first lease: shard 0 of the default generator; the lease's shard is drawn, whatever is set.
+SELECT shardid_lease.lease_shard('shop');
+SET shardid.shard_id = 77;
+SELECT next_id() AS first \gset
+SELECT id_shard(:first), id_shard(next_id(0)), id_shard(next_id(generator => 'shardid_seq'));
+RESET shardid.shard_id;
+SELECT try('SELECT next_id(1)');
+SELECT try('SELECT next_id(8192)');
+SELECT try('SELECT next_id(-1)');
+SELECT try('SELECT next_id(0, shard_bits => 12)');
+SELECT try($$SELECT next_id(0, epoch => '2020-01-01 00:00:00+00')$$);
+SELECT try('SELECT next_id(0, shard_bits => 40)');
+SELECT count(*), count(DISTINCT id), bool_and(id > :first) FROM next_ids(0, 3000) id;
+SELECT try('SELECT next_ids(1, 10)');
+SELECT try('SELECT count(*) FROM next_ids(1, 10)');
+SELECT try('SELECT next_ids(0, 10, sequence_bits => 11)');
+SELECT id_shard(next_id());
+SELECT raise_generator('shardid_seq', next_id()) > :first;
+-- What is beyond the window has to be granted first.
+SELECT raise_generator('shardid_seq', id_lower_bound(date_trunc('second', clock_timestamp()) + interval '90 s')) AS raised \gset
+SELECT next_id() >= :raised;
+SELECT until > clock_timestamp() + interval '90 s' FROM shardid_lease.shard_leases;
+SELECT generator, space, shard, server, role = current_user::regrole, state, "from" < until, renewed_at <= clock_timestamp(),
+    failed_at, error
+FROM shardid_lease.shard_leases;
+SELECT space, shard, state, host <> '', port > 0, database = current_database(), role = current_user::regrole,
+    system_identifier = (SELECT system_identifier::text FROM pg_control_system()), timeline, since <= clock_timestamp(),
+    until > clock_timestamp()
+FROM shardid_lease.id_space_shards;
+SELECT (SELECT until FROM shardid_lease.shard_leases) = (SELECT until FROM shardid_lease.id_space_shards) AS same_until;
+
+-- Again: nothing changes. Others: not before it is released.
+SELECT shardid_lease.lease_shard('shop'), shardid_lease.lease_shard('shop', shard => 0);
+SELECT try($$SELECT shardid_lease.lease_shard('shop', shard => 1)$$);
+SELECT try($$SELECT shardid_lease.lease_shard('tiny')$$);
+SELECT try($$SELECT shardid_lease.lease_shard('shop', permanent => true)$$);
+SELECT try($$SELECT shardid_lease.lease_shard('shop', server => 'elsewhere')$$);
+
+-- Other generators of the database get other shards; the lowest that is free.
+CREATE SEQUENCE a;
+CREATE SEQUENCE b;
+SELECT shardid_lease.lease_shard('shop', generator => 'a', shard => 5), shardid_lease.lease_shard('shop', generator => 'b');
+SELECT id_shard(next_id(generator => 'a')), id_shard(next_id(generator => 'b'));
+SELECT try($$SELECT next_id(0, 'b')$$);
+
+-- What cannot be leased.
+SELECT try($$SELECT shardid_lease.lease_shard('nowhere', generator => 'c')$$);
+CREATE SEQUENCE c;
+SELECT try($$SELECT shardid_lease.lease_shard('nowhere', generator => 'c')$$);
+SELECT try($$SELECT shardid_lease.lease_shard(NULL, generator => 'c')$$);
+SELECT try($$SELECT shardid_lease.lease_shard('shop', generator => 'c', permanent => NULL)$$);
+SELECT try($$SELECT shardid_lease.lease_shard('shop', generator => 'c', shard => -1)$$);
+SELECT try($$SELECT shardid_lease.lease_shard('shop', generator => 'c', shard => 8192)$$);
+SELECT try($$SELECT shardid_lease.lease_shard('shop', generator => 'c', shard => 5)$$);
+SELECT try($$SELECT shardid_lease.lease_shard('shop', generator => 'c', server => 'elsewhere')$$);
+CREATE UNLOGGED SEQUENCE unlogged;
+SELECT try($$SELECT shardid_lease.lease_shard('shop', generator => 'unlogged')$$);
+CREATE TEMP SEQUENCE temporary;
+SELECT try($$SELECT shardid_lease.lease_shard('shop', generator => 'temporary')$$);
+SELECT try($$SELECT shardid_lease.lease_shard('shop', generator => 'shardid_uuid_seq')$$);
+SELECT try($$SELECT shardid_lease.lease_shard('shop', generator => 'shardid_objectid_seq')$$);
+CREATE TABLE t (id bigint);
+SELECT try($$SELECT shardid_lease.lease_shard('shop', generator => 't')$$);
+SELECT try($$SELECT shardid_lease.lease_shard('shop', generator => 0)$$);
+CREATE SEQUENCE of_int AS int;
+SELECT try($$SELECT shardid_lease.lease_shard('shop', generator => 'of_int')$$);
+CREATE SEQUENCE downwards INCREMENT -1;
+SELECT try($$SELECT shardid_lease.lease_shard('shop', generator => 'downwards')$$);
+CREATE SEQUENCE bound;
+SELECT next_id(1, 'bound', shard_bits => 12, sequence_bits => 11) IS NOT NULL;
+SELECT try($$SELECT shardid_lease.lease_shard('shop', generator => 'bound')$$);
+BEGIN READ ONLY;
+SELECT try($$SELECT shardid_lease.lease_shard('shop', generator => 'c')$$);
+SELECT try($$SELECT shardid_lease.release_shard('a')$$);
+SELECT try($$SELECT shardid_lease.take_over_shard('a')$$);
+SELECT try($$SELECT shardid_lease.renew_leases()$$);
+COMMIT;
+-- None of these has left a lease, or a shard that is held; where the registry is another server, that has to be given back.
+CREATE SERVER registry FOREIGN DATA WRAPPER dblink_fdw;
+DO $$
+BEGIN
+    EXECUTE format('ALTER SERVER registry OPTIONS (host %L, port %L, dbname %L)',
+        split_part(current_setting('unix_socket_directories'), ',', 1), current_setting('port'), current_database());
+    EXECUTE format('CREATE USER MAPPING FOR CURRENT_USER SERVER registry OPTIONS (user %L)', current_user);
+END
+$$;
+SELECT try($$SELECT shardid_lease.lease_shard('shop', 'registry', 'of_int', shard => 300)$$);
+SELECT try($$SELECT shardid_lease.lease_shard('shop', 'registry', 'downwards', shard => 301, permanent => true)$$);
+SELECT shard, state FROM shardid_lease.id_space_shards WHERE shard >= 300 ORDER BY shard;
+SELECT generator, shard, state FROM shardid_lease.shard_leases ORDER BY shard;
+SELECT shard, state FROM shardid_lease.id_space_shards ORDER BY shard;
+SELECT next_id(3, 'c') IS NOT NULL;
+
+-- Two shards there are, and no third.
+CREATE SEQUENCE d;
+CREATE SEQUENCE e;
+SELECT shardid_lease.lease_shard('tiny', generator => 'd'), shardid_lease.lease_shard('tiny', generator => 'e');
+SELECT try($$SELECT shardid_lease.lease_shard('tiny', generator => 'c')$$);
+SELECT try($$SELECT next_id(generator => 'd')$$);
+SELECT id_shard(next_id(0, 'd', '2020-01-01 00:00:00+00', 1, 12), 1, 12), id_shard(next_id('e', '2020-01-01 00:00:00+00', 1, 12), 1, 12);
+
+-- Released: sealed, and free for others. The next holder begins where it stopped, or ids would meet.
+SELECT next_id('e', '2020-01-01 00:00:00+00', 1, 12) AS last_of_e \gset
+SELECT shardid_lease.release_shard('e');
+SELECT try($$SELECT next_id('e', '2020-01-01 00:00:00+00', 1, 12)$$);
+SELECT try($$SELECT next_ids(1, 5, 'e', '2020-01-01 00:00:00+00', 1, 12)$$);
+SELECT try($$SELECT shardid_lease.release_shard('e')$$);
+SELECT try($$SELECT shardid_lease.release_shard('bound')$$);
+SELECT try($$SELECT shardid_lease.release_shard('t')$$);
+SELECT try($$SELECT shardid_lease.release_shard(0)$$);
+SELECT generator, state FROM shardid_lease.shard_leases WHERE generator = 'e'::regclass;
+SELECT shard, state FROM shardid_lease.id_space_shards WHERE space = 'tiny' ORDER BY shard;
+CREATE SEQUENCE f;
+SELECT shardid_lease.lease_shard('tiny', generator => 'f');
+SELECT next_id('f', '2020-01-01 00:00:00+00', 1, 12) > :last_of_e;
+-- No lead: what is left of a window that was given back is not lost.
+SELECT lead < '1 s' FROM id_generator_status('f', '2020-01-01 00:00:00+00', 1, 12);
+-- Nor does what raise_generator() has skipped put off the next one's.
+SELECT raise_generator('f', id_lower_bound(date_trunc('second', clock_timestamp()) + interval '20 h', '2020-01-01 00:00:00+00', 1, 12),
+    '2020-01-01 00:00:00+00', 1, 12) IS NOT NULL;
+SELECT shardid_lease.release_shard('f');
+SELECT until < clock_timestamp() + interval '61 s' FROM shardid_lease.id_space_shards WHERE space = 'tiny' AND shard = 1;
+-- A sealed generator can be leased again; not to another layout.
+SELECT try($$SELECT shardid_lease.lease_shard('shop', generator => 'e')$$);
+SELECT shardid_lease.lease_shard('tiny', generator => 'e');
+SELECT next_id('e', '2020-01-01 00:00:00+00', 1, 12) > :last_of_e;
+-- A rollback does not bring the window back.
+BEGIN;
+SELECT shardid_lease.release_shard('e');
+ROLLBACK;
+SELECT try($$SELECT next_id('e', '2020-01-01 00:00:00+00', 1, 12)$$);
+SELECT state FROM shardid_lease.shard_leases WHERE generator = 'e'::regclass;
+
+-- Permanent: the number is reserved, and no window limits it.
+SELECT shardid_lease.lease_shard('shop', generator => 'c', shard => 8191, permanent => true);
+SELECT try($$SELECT shardid_lease.lease_shard('shop', generator => 'c')$$);
+SELECT shardid_lease.lease_shard('shop', generator => 'c', permanent => true);
+SELECT id_shard(next_id(generator => 'c')), id_shard(next_id(8191, 'c'));
+SELECT try($$SELECT next_id(3, 'c')$$);
+SELECT state, "from", until FROM shardid_lease.shard_leases WHERE generator = 'c'::regclass;
+SELECT state, until FROM shardid_lease.id_space_shards WHERE space = 'shop' AND shard = 8191;
+SELECT try($$SELECT shardid_lease.take_over_shard('c')$$);
+SELECT try($$SELECT shardid_lease.lease_shard('shop', generator => 'e', shard => 8191)$$);
+SELECT shardid_lease.release_shard('c');
+SELECT state FROM shardid_lease.shard_leases WHERE generator = 'c'::regclass;
+
+-- Taken over, by who has it already: no harm.
+SELECT shardid_lease.take_over_shard('a'), id_shard(next_id(generator => 'a'));
+SELECT try($$SELECT shardid_lease.take_over_shard('c')$$);
+SELECT try($$SELECT shardid_lease.take_over_shard('bound')$$);
+SELECT try($$SELECT shardid_lease.take_over_shard('t')$$);
+
+-- Evicted: the holder is told at its next renewal. Others begin after its window.
+SELECT try($$SELECT shardid_lease.evict_shard('shop', 4711)$$);
+SELECT try($$SELECT shardid_lease.evict_shard('none', 0)$$);
+SELECT try($$SELECT shardid_lease.drop_id_space('shop')$$);
+SELECT shardid_lease.evict_shard('shop', 5);
+SELECT try($$SELECT shardid_lease.evict_shard('shop', 5)$$);
+SELECT shard, state FROM shardid_lease.id_space_shards WHERE space = 'shop' ORDER BY shard;
+CREATE SEQUENCE g;
+SELECT shardid_lease.lease_shard('shop', generator => 'g', shard => 5);
+SELECT next_id(generator => 'a') < next_id(generator => 'g');
+SELECT lead BETWEEN '30 s' AND '60 s' FROM id_generator_status('g');
+SELECT try($$SELECT raise_generator('a', next_id(generator => 'g'))$$);
+SET shardid.lease_timeout = 1000;
+SELECT try($$SELECT next_id(generator => 'a')$$);
+RESET shardid.lease_timeout;
+SELECT generator, state, error ~ '^shard 5 of id space "shop" is held by .*, port .*, database .* \(role .*\), since .* until '
+FROM shardid_lease.shard_leases WHERE failed_at IS NOT NULL AND generator = 'a'::regclass;
+DROP SEQUENCE a;
+
+-- Renewed by hand: those of this role's generators that can be.
+SELECT shardid_lease.renew_leases() AS held, count(*) FROM shardid_lease.shard_leases WHERE state = 'held';
+
+-- In a transaction that sees no later commit, the window that is used is that of now. This one lasts a second.
+CREATE SEQUENCE j;
+CREATE TABLE drawn (id bigint);
+SELECT shardid_lease.lease_shard('brief', generator => 'j');
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+INSERT INTO drawn SELECT next_id(generator => 'j');
+SELECT count(pg_sleep(0.9));
+INSERT INTO drawn SELECT next_id(generator => 'j');
+COMMIT;
+SELECT count(pg_sleep(1.2));
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+INSERT INTO drawn SELECT next_id(generator => 'j');
+SELECT count(pg_sleep(1.2));
+INSERT INTO drawn SELECT next_id(generator => 'j');
+COMMIT;
+-- Waiting for a window within a statement, a function and a subtransaction, some of which are rolled back.
+INSERT INTO drawn SELECT next_id(generator => 'j') FROM generate_series(1, 3), pg_sleep(1.2);
+CREATE FUNCTION draw_and_fail() RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    drawn bigint;
+BEGIN
+    PERFORM pg_sleep(1.2);
+    BEGIN
+        drawn := next_id(generator => 'j');
+        RAISE EXCEPTION 'no';
+    EXCEPTION WHEN raise_exception THEN
+        RETURN drawn;
+    END;
+END
+$$;
+INSERT INTO drawn SELECT draw_and_fail();
+BEGIN;
+SELECT next_id(generator => 'j') AS lost \gset
+ROLLBACK;
+INSERT INTO drawn SELECT :lost UNION ALL SELECT next_id(generator => 'j');
+SELECT count(*), count(DISTINCT id), bool_and(is_later) IS TRUE FROM (SELECT id, id > lag(id, 1, 0::bigint) OVER (ORDER BY ctid) AS is_later FROM drawn) s;
+
+-- RESTART and setval: other storage, and a page that was moved, have no window; the next one begins after the last.
+SELECT next_id(generator => 'j') AS last \gset
+ALTER SEQUENCE j RESTART;
+SELECT next_id(generator => 'j') > :last;
+SELECT next_id(generator => 'j') AS last \gset
+SELECT setval('j', 1);
+SELECT next_id(generator => 'j') > :last;
+SELECT next_id(generator => 'j') AS last \gset
+SELECT shardid_lease.renew_leases() > 0, next_id(generator => 'j') > :last;
+BEGIN;
+ALTER SEQUENCE j RESTART;
+SELECT next_id(generator => 'j') AS inside \gset
+ROLLBACK;
+SELECT :inside > :last, next_id(generator => 'j') > :inside;
+
+-- Before its lease is committed a generator draws nothing, and says why.
+SET shardid.lease_timeout = 200;
+BEGIN;
+CREATE SEQUENCE k;
+SELECT shardid_lease.lease_shard('brief', generator => 'k');
+SELECT try($$SELECT next_id(generator => 'k')$$);
+COMMIT;
+RESET shardid.lease_timeout;
+SELECT id_shard(next_id(generator => 'k'));
+-- Nor is one left where the transaction has failed.
+BEGIN;
+CREATE SEQUENCE l;
+SELECT shardid_lease.lease_shard('brief', generator => 'l');
+ROLLBACK;
+SELECT count(*) FROM shardid_lease.id_space_shards WHERE space = 'brief';
+-- A timeout of 0: not to wait.
+SELECT count(pg_sleep(1.6));
+SET shardid.lease_timeout = 0;
+SELECT try($$SELECT next_id(generator => 'k')$$);
+RESET shardid.lease_timeout;
+SELECT id_shard(next_id(generator => 'k'));
+
+-- A role that owns its generator, and may be granted shards.
+GRANT CREATE ON SCHEMA public TO regress_shardid_member, regress_shardid_other;
+SET ROLE regress_shardid_member;
+CREATE SEQUENCE of_member;
+SELECT try($$SELECT shardid_lease.lease_shard('shop', generator => 'of_member')$$);
+RESET ROLE;
+GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards(jsonb), shardid_lease.return_shard(jsonb)
+    TO regress_shardid_member, regress_shardid_other;
+SET ROLE regress_shardid_member;
+SELECT shardid_lease.lease_shard('shop', generator => 'of_member', shard => 100);
+SELECT id_shard(next_id(generator => 'of_member'));
+SELECT generator, space, shard, role, state FROM shardid_lease.shard_leases;
+SELECT space, shard, role, state FROM shardid_lease.id_space_shards ORDER BY space, shard;
+SELECT shardid_lease.renew_leases();
+SELECT try($$SELECT shardid_lease.lease_shard('shop')$$);
+SELECT try($$SELECT shardid_lease.lease_shard('shop', generator => 'b')$$);
+SELECT try($$SELECT shardid_lease.release_shard()$$);
+SELECT try($$SELECT shardid_lease.release_shard('b')$$);
+SELECT try($$SELECT shardid_lease.take_over_shard('b')$$);
+SELECT try($$SELECT shardid_lease.renew_now('b')$$);
+SELECT try($$SELECT shardid_lease.lease_request('b')$$);
+SELECT try($$SELECT shardid_lease.lease_request('of_member', 'f', '0/0', 1)$$);
+SELECT try($$SELECT shardid_lease.join_id_space('b', 'shop', 1, NULL, 'o', false, '2020-01-01 00:00:00+00', 13, 10, 0)$$);
+SELECT try($$SELECT shardid_lease.lock_for_lease('b')$$);
+-- What is the space's owner's.
+SELECT try($$SELECT shardid_lease.create_id_space('mine')$$);
+SELECT try($$SELECT shardid_lease.drop_id_space('shop')$$);
+SELECT try($$SELECT shardid_lease.evict_shard('shop', 0)$$);
+SELECT try($$SELECT shardid_lease.registry_was_restored()$$);
+-- What nobody but a superuser reads or writes.
+SELECT try('SELECT shardid_lease.' || call)
+FROM unnest(ARRAY[
+    $$create_id_space_by(10, 'x', '1 s', '1 s', '1 s', '2020-01-01', 1, 1)$$, $$drop_id_space_by(10, 'shop')$$,
+    $$evict_shard_by(10, 'shop', 1)$$, 'registry_was_restored_by(10)', $$grant_shards_by(10, '[]')$$,
+    $$return_shard_by(10, '{}')$$, $$grant_one(10, '{}')$$, $$owned_space(10, 'shop')$$,
+    $$free_shard(NULL, 10, 'o', 1)$$, $$requests_of('of_member', NULL, NULL, NULL)$$, $$return_request('of_member')$$,
+    $$note_answers('[]')$$]) call;
+SELECT try(format(statement, relation))
+FROM unnest(ARRAY['granted_shard', 'leased_generator', 'lease_window', 'id_space']) relation,
+    unnest(ARRAY['SELECT FROM shardid_lease.%s', 'DELETE FROM shardid_lease.%s', 'INSERT INTO shardid_lease.%s DEFAULT VALUES',
+        'LOCK shardid_lease.%s IN EXCLUSIVE MODE']) statement;
+SELECT name, owner = 'regress_shardid_member'::regrole FROM shardid_lease.id_space ORDER BY name;
+RESET ROLE;
+-- All functions of the extension, whose EXECUTE is not PUBLIC's.
+SELECT string_agg(p.oid::regprocedure::text, E'\n' ORDER BY proname)
+FROM pg_proc p
+WHERE pronamespace = 'shardid_lease'::regnamespace AND NOT has_function_privilege('regress_shardid_app', p.oid, 'EXECUTE');
+
+-- Another role takes, renews, returns and evicts none of its shards, whatever it says of itself.
+SELECT shardid_lease.lease_request('of_member') AS of_member \gset
+SELECT until_ms FROM shardid_lease.granted_shard WHERE space = 'shop' AND shard = 100 \gset
+SET ROLE regress_shardid_other;
+SELECT (a->>'ok')::boolean, regexp_replace(a->>'error', ' by.*', '')
+FROM (SELECT shardid_lease.grant_shards(jsonb_build_array(:'of_member'::jsonb))->0 AS a) s;
+SELECT (shardid_lease.grant_shards(jsonb_build_array(:'of_member'::jsonb || '{"takes_over": true}'))->0->>'ok')::boolean;
+SELECT (shardid_lease.grant_shards(jsonb_build_array(:'of_member'::jsonb || '{"permanent": true}'))->0->>'ok')::boolean;
+SELECT shardid_lease.return_shard(:'of_member');
+SELECT count(*) FROM shardid_lease.id_space_shards;
+SELECT count(*) FROM shardid_lease.shard_leases;
+-- And does not put a shard's windows off by the day.
+SELECT a->>'error' ~ 'ahead of the registry' FROM (
+    SELECT shardid_lease.grant_shards(jsonb_build_array(jsonb_build_object('generator', 1, 'space', 'shop', 'shard', 200, 'origin', 'o',
+        'place', 'p', 'incarnation', 'i', 'clock', 7258118400000)))->0 AS a) s;
+SELECT a->>'error' FROM (SELECT shardid_lease.grant_shards('[{}]')->0 AS a) s;
+SELECT a->>'error' FROM (SELECT shardid_lease.grant_shards('[{"space": "shop"}]')->0 AS a) s;
+SELECT shardid_lease.grant_shards('[]');
+SELECT shardid_lease.return_shard('{}');
+SELECT try(format('SELECT shardid_lease.grant_shards(%L)', request))
+FROM unnest(ARRAY['{}', '1', '[1]', '[null]', '[{"shard": "x"}]', '[{"space": "shop", "shard": 99999999999}]', '"a"', '[[]]']) request;
+SELECT try(format('SELECT shardid_lease.return_shard(%L)', request))
+FROM unnest(ARRAY['[]', '1', '{"shard": "x"}', '{"space": "shop", "shard": 0, "tick": "x"}']) request;
+SELECT (shardid_lease.grant_shards(jsonb_build_array(jsonb_build_object('generator', 1, 'space', 'shop', 'shard', 201, 'origin', 'o',
+        'place', 'p', 'incarnation', 'i')))->0->>'error');
+RESET ROLE;
+SELECT until_ms = :until_ms FROM shardid_lease.granted_shard WHERE space = 'shop' AND shard = 100;
+
+-- A member of the role that holds it does.
+GRANT regress_shardid_member TO regress_shardid_group;
+GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards(jsonb) TO regress_shardid_group;
+SET ROLE regress_shardid_group;
+SELECT (shardid_lease.grant_shards(jsonb_build_array(:'of_member'::jsonb))->0->>'ok')::boolean;
+RESET ROLE;
+SELECT role FROM shardid_lease.granted_shard WHERE space = 'shop' AND shard = 100;
+
+-- Who has USAGE on the sequence draws; the worker asks for who leased it.
+SET ROLE regress_shardid_member;
+CREATE SEQUENCE brief_one;
+SELECT shardid_lease.lease_shard('brief', generator => 'brief_one', shard => 9);
+GRANT USAGE ON SEQUENCE brief_one TO regress_shardid_app;
+SET ROLE regress_shardid_app;
+SELECT id_shard(next_id(generator => 'brief_one')) FROM generate_series(1, 2), pg_sleep(1.2);
+SELECT try($$SELECT next_id(generator => 'of_member')$$);
+SELECT try($$SELECT shardid_lease.release_shard('brief_one')$$);
+SELECT count(*) FROM shardid_lease.shard_leases;
+RESET ROLE;
+SELECT role FROM shardid_lease.id_space_shards WHERE space = 'brief' AND shard = 9;
+-- pg_monitor sees all and does nothing.
+GRANT pg_monitor TO regress_shardid_app;
+SET ROLE regress_shardid_app;
+SELECT count(*) > 3 FROM shardid_lease.shard_leases;
+SELECT count(*) > 3 FROM shardid_lease.id_space_shards;
+RESET ROLE;
+
+-- An owner of an id space that is no superuser.
+GRANT EXECUTE ON FUNCTION shardid_lease.create_id_space, shardid_lease.drop_id_space, shardid_lease.evict_shard,
+    shardid_lease.registry_was_restored TO regress_shardid_other;
+SET ROLE regress_shardid_other;
+SELECT try($$SELECT shardid_lease.registry_was_restored()$$);
+SELECT shardid_lease.create_id_space('of_other');
+SELECT try($$SELECT shardid_lease.evict_shard('shop', 100)$$);
+SELECT try($$SELECT shardid_lease.drop_id_space('shop')$$);
+RESET ROLE;
+SET ROLE regress_shardid_member;
+CREATE SEQUENCE of_member_2;
+SELECT shardid_lease.lease_shard('of_other', generator => 'of_member_2');
+SET ROLE regress_shardid_other;
+SELECT space, shard, role, state FROM shardid_lease.id_space_shards ORDER BY space, shard;
+SELECT shardid_lease.registry_was_restored();
+SELECT shardid_lease.evict_shard('of_other', 0);
+SELECT shardid_lease.drop_id_space('of_other');
+RESET ROLE;
+SELECT name FROM shardid_lease.id_space WHERE not_before > 0;
+
+-- After a restore of the registry to a past time: all windows begin later than any that it may have forgotten.
+SELECT shardid_lease.create_id_space('restored', lease => '2 s', max_ahead => '1 min');
+CREATE SEQUENCE h;
+SELECT shardid_lease.lease_shard('restored', generator => 'h');
+SELECT next_id(generator => 'h') IS NOT NULL;
+SELECT shardid_lease.release_shard('h');
+SELECT shardid_lease.registry_was_restored();
+CREATE SEQUENCE i;
+SELECT shardid_lease.lease_shard('restored', generator => 'i', shard => 0);
+SELECT next_id(generator => 'i') IS NOT NULL;
+SELECT lead BETWEEN '60 s' AND '62 s' FROM id_generator_status('i');
+
+-- Dropped.
+SELECT shardid_lease.release_shard('i');
+SELECT shardid_lease.drop_id_space('restored');
+SELECT count(*) FROM shardid_lease.id_space_shards WHERE space = 'restored';
+
+-- Without the extension a generator is as before; its lease is gone with it.
+SELECT next_id() AS last \gset
+SET client_min_messages = warning;
+DROP EXTENSION shardid_lease CASCADE;
+DROP EXTENSION dblink CASCADE;
+RESET client_min_messages;
+SELECT id_shard(next_id(7)), next_id(7) >> 23 >= :last >> 23;
+REVOKE CREATE ON SCHEMA public FROM regress_shardid_member, regress_shardid_other;
+DROP OWNED BY regress_shardid_member, regress_shardid_other;
+DROP ROLE regress_shardid_app, regress_shardid_group, regress_shardid_member, regress_shardid_other;

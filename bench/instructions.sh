@@ -9,11 +9,21 @@ source tools/cluster.sh
 
 readonly few=10000 many=30000
 
-# COUNT in the set stands for the number of its rows.
+# A window of a day for a server that has just been started, as each is whose calls are counted; one for a single user
+# has no background worker that could ask for it.
+readonly give_window="INSERT INTO shardid_lease.lease_window
+    SELECT 'leased'::regclass, split_part(i, '@', 1), split_part(i, '@', 2)::pg_lsn, t - 1000, t + 86400000, 86400000, now()
+    FROM (SELECT shardid_lease.lease_request('leased')->>'incarnation' AS i,
+                 (SELECT shardid_lease.ms_of(now()) - shardid_lease.ms_of(epoch) FROM shardid_lease.id_space) AS t) asks
+    ON CONFLICT (generator) DO UPDATE
+    SET family = excluded.family, moved_at = excluded.moved_at, from_ms = excluded.from_ms, until_ms = excluded.until_ms"
+
+# COUNT in the set stands for the number of its rows. What is run before is counted, too, in both loops.
 collected() {
-    local call=$1 set=$2 count=$3 profile
+    local call=$1 set=$2 count=$3 before=$4 profile
     profile=$(mktemp "$SANDBOX/callgrind.XXXXXX")
-    echo "SELECT count($call) FROM (SELECT o.*, ${set//COUNT/$count} AS n FROM one_of_each o) s" |
+    printf '%s\n' ${before:+"${before//$'\n'/ }"} \
+        "SELECT count($call) FROM (SELECT o.*, ${set//COUNT/$count} AS n FROM one_of_each o) s" |
         valgrind --tool=callgrind --callgrind-out-file="$profile" \
             postgres --single -D "$SANDBOX/data" -c jit=off postgres 2>&1 >"$SANDBOX/out.log" |
         sed -nE 's/.*Collected : ([0-9]+).*/\1/p'
@@ -21,12 +31,18 @@ collected() {
 }
 
 per_call() {
-    local call=$1 set=${2:-generate_series(1, COUNT)}
-    echo $((($(collected "$call" "$set" $many) - $(collected "$call" "$set" $few)) / (many - few)))
+    local call=$1 set=${2:-generate_series(1, COUNT)} before=${3:-}
+    echo $((($(collected "$call" "$set" $many "$before") - $(collected "$call" "$set" $few "$before")) / (many - few)))
 }
 
 start_cluster </dev/null
 psql -X -q -v ON_ERROR_STOP=1 -f bench/setup.sql
+psql -X -q -v ON_ERROR_STOP=1 -o /dev/null <<'SQL'
+CREATE EXTENSION shardid_lease CASCADE;
+CREATE SEQUENCE leased;
+SELECT shardid_lease.create_id_space('bench', shard_bits => 3, sequence_bits => 20);
+SELECT shardid_lease.lease_shard('bench', generator => 'leased', shard => 5);
+SQL
 # PostgreSQL's own version 7, since 18.
 has_uuidv7=$(psql -XAtq -c "SELECT count(*) FROM pg_proc WHERE proname = 'uuidv7'")
 stop_cluster
@@ -35,6 +51,7 @@ floor=$(per_call 'pg_backend_pid()')
 floor_of_sets=$(per_call n)
 nextval=$(per_call "nextval('plain')")
 next_id=$(per_call "next_id(5, 'roomy', shard_bits => 3, sequence_bits => 20)")
+leased=$(per_call "next_id(5, 'leased', shard_bits => 3, sequence_bits => 20)" '' "$give_window")
 readonly ids="next_ids(5, COUNT, 'roomy', shard_bits => 3, sequence_bits => 20)"
 of_next_ids=$(per_call n "$ids")
 beside=$(per_call n "generate_series(1, COUNT) AS i, $ids")
@@ -59,6 +76,7 @@ report() {
     report '`nextval`' "$nextval"
     report '`nextval`, CACHE 100' "$(per_call "nextval('cached')")"
     report '**`next_id`**' "$next_id"
+    report '**`next_id`**, leased generator' "$leased"
     report '`generate_series(1, n)`, the floor of sets' "$floor_of_sets" "$floor_of_sets"
     report '**`next_ids`**, an id' "$of_next_ids" "$floor_of_sets"
     report '**`next_ids`** beside `generate_series`, an id' "$beside" "$floor_of_sets"
@@ -80,5 +98,13 @@ report() {
 
 if (((of_next_ids - floor_of_sets) * 3 > next_id - floor)); then
     echo 'an id of next_ids costs more than a third of one of next_id' >&2
+    exit 1
+fi
+if ((leased <= floor)); then
+    echo 'the leased generator draws nothing' >&2
+    exit 1
+fi
+if (((leased - floor) * 100 > (next_id - floor) * 102)); then
+    echo 'a leased next_id costs more than 2% above one that is not' >&2
     exit 1
 fi

@@ -30,7 +30,7 @@ scripts_name_schemas() {
 charts_are_drawn() {
     local copy=$SANDBOX/charts
     bench/chart.py --check bench/results/bench.md bench/results/index.md || return 1
-    python3 -c 'import sys, xml.dom.minidom as dom; [dom.parse(name) for name in sys.argv[1:]]' bench/results/*.svg || return 1
+    python3 -c 'import sys, xml.dom.minidom as dom; [dom.parse(name) for name in sys.argv[1:]]' bench/results/*.svg docs/*.svg || return 1
     # That a result which is not the chart's is seen.
     cp -r bench/results "$copy"
     sed -i '0,/next_id.\*\* | /s//&9/' "$copy"/*.md

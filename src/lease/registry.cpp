@@ -24,8 +24,6 @@ namespace shardid {
 
 namespace {
 
-constexpr const char *connection = "shardid_lease";
-
 // dblink_connect ends no sooner for who wants to drop the database.
 constexpr int connect_timeout_ms = 900;
 
@@ -64,7 +62,7 @@ const char *dblink_schema() {
     return quote_identifier(get_namespace_name(schema));
 }
 
-void connect(const char *schema, const char *server) {
+void connect(const char *schema, const char *connection, const char *server) {
     const char *const parameters[] = {connection, server};
     Datum ignored;
     if (!answers(server))
@@ -75,7 +73,7 @@ void connect(const char *schema, const char *server) {
     disable_timeout(STATEMENT_TIMEOUT, false);
 }
 
-void send(const char *schema, const char *sql) {
+void send(const char *schema, const char *connection, const char *sql) {
     const char *const parameters[] = {connection, sql};
     Datum sent;
     if (!query(psprintf("SELECT %s.dblink_send_query($1, $2)", schema), 2, parameters, &sent) ||
@@ -84,7 +82,7 @@ void send(const char *schema, const char *sql) {
                         errmsg("could not send a query to the registry")));
 }
 
-void wait_for_answer(const char *schema) {
+void wait_for_answer(const char *schema, const char *connection) {
     const char *is_busy = psprintf("SELECT %s.dblink_is_busy($1)", schema);
     const char *const parameters[] = {connection};
     instr_time start;
@@ -103,11 +101,13 @@ void wait_for_answer(const char *schema) {
     }
 }
 
-Datum ask_server(const char *server, const char *sql) {
+// A worker that calls a second function takes another connection: the first one's call may have
+// failed anywhere.
+Datum ask_server(const char *server, const char *connection, const char *sql) {
     const char *schema = dblink_schema();
-    connect(schema, server);
-    send(schema, sql);
-    wait_for_answer(schema);
+    connect(schema, connection, server);
+    send(schema, connection, sql);
+    wait_for_answer(schema, connection);
     const char *const parameters[] = {connection};
     Datum answer;
     if (!query(psprintf("SELECT answer FROM %s.dblink_get_result($1) AS t(answer pg_catalog.jsonb)",
@@ -138,7 +138,7 @@ Datum call_registry(const char *server, Oid role, const char *function, Datum ar
     GetUserIdAndSecContext(&self, &context);
     SetUserIdAndSecContext(role, context | SECURITY_LOCAL_USERID_CHANGE);
     SPI_connect();
-    Datum answer = server == nullptr ? ask_here(sql) : ask_server(server, sql);
+    Datum answer = server == nullptr ? ask_here(sql) : ask_server(server, function, sql);
     MemoryContext spi = MemoryContextSwitchTo(caller);
     answer = PointerGetDatum(PG_DETOAST_DATUM_COPY(answer));
     MemoryContextSwitchTo(spi);

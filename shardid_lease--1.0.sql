@@ -745,8 +745,9 @@ BEGIN
     IF shard IS NULL AND request->>'state' IN ('leased', 'permanent') THEN
         shard := request->>'shard';
     END IF;
+    -- Who has given its shard back begins anew: it can be a copy of one that has the shard still.
     request := request || jsonb_build_object('space', space, 'shard', shard, 'permanent', permanent,
-        'origin', coalesce(request->>'origin', gen_random_uuid()::text));
+        'origin', coalesce(CASE WHEN request->>'state' <> 'released' THEN request->>'origin' END, gen_random_uuid()::text));
     answer := shardid_lease.registry_call(server, 'grant_shards', jsonb_build_array(request))->0;
     IF NOT (answer->>'ok')::boolean THEN
         RAISE EXCEPTION USING ERRCODE = 'object_in_use',

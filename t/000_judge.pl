@@ -59,6 +59,19 @@ is(counts([ \@borrowed ], borrow_ms => 5), '', 'as many more, and as far ahead, 
 is(counts([ \@borrowed ], borrow_ms => 4), 'ahead 4', 'with less to borrow, too far ahead');
 is(counts([ \@borrowed ], lead_ms => 5), 'too_fast 16', 'with nothing to borrow, too many');
 
+# One id space of several generators: an id is another one where its shard is, and may not come twice anywhere.
+sub written
+{
+	my ($name, @lines) = @_;
+	append_to_file("$dir/$name", join '', map { "$_\n" } @lines);
+	return "$dir/$name";
+}
+my @servers = (written('one', '4096 1 2 3', 4097), written('other', 4098), written('copy', 4099, '4097 7 8 9'));
+is(judge_space([ @servers[ 0, 1 ] ])->{violations}, 0, 'two servers of one id space');
+my $space = judge_space(\@servers);
+is("$space->{ids} $space->{duplicates} $space->{violations}", '5 1 1', 'an id of one server that another gives again');
+is_deeply($space->{twice}, ["4097 $servers[0] $servers[2]"], 'and which one it is');
+
 # Contenders.
 my $node = new_node('contenders');
 create_recipe($node);

@@ -11,7 +11,7 @@ use PostgreSQL::Test::Utils;
 use Test::More ();
 use Time::HiRes qw(usleep);
 
-our @EXPORT = qw(new_node start_clients finish_clients read_told judge_clients judge is_innocent
+our @EXPORT = qw(new_node start_clients finish_clients read_told judge_clients judge judge_space is_innocent
   note_fault rounds kill_node start_again with_fake_clock set_fake_clock with_wal_gate create_recipe
   lead_ms);
 
@@ -38,7 +38,7 @@ sub judge_program
 
 # Starts clients of a node, or of a connection string without a database, that run the statements in
 # turn, over and over, each sent by itself, until their server is gone or as %params says (seconds,
-# rounds, reconnect: see test/judge/record.cpp). What they are told goes to files outside the server.
+# rounds, reconnect, tolerate, pause_ms: see test/judge/record.cpp). What they are told goes to files outside the server.
 sub start_clients
 {
 	my ($node, $count, $statements, %params) = @_;
@@ -49,7 +49,7 @@ sub start_clients
 	my $connection = ref $node ? $node->connstr($dbname) : "$node dbname=$dbname";
 	my $options = delete $params{options};
 	$connection .= " options='$options'" if $options;
-	push @command, "--$_", $params{$_} for sort keys %params;
+	push @command, '--' . tr/_/-/r, $params{$_} for sort keys %params;
 	my $pid = fork // die "fork: $!";
 	if ($pid == 0)
 	{
@@ -90,13 +90,26 @@ sub read_told
 sub judge_clients
 {
 	my ($clients, %params) = @_;
-	my @command = judge_program('check');
-	push @command, '--' . tr/_/-/r, $params{$_} for sort keys %params;
+	my $said = said_by_check((map { '--' . tr/_/-/r => $params{$_} } sort keys %params), map { @{ $_->{files} } } @$clients);
+	return { $said =~ /^(\w+) (-?\d+)$/mg };
+}
+
+# The same for files of any number of generators of one id space, whose ids must not meet anywhere;
+# {twice} lists ids that did, with their files.
+sub judge_space
+{
+	my ($files) = @_;
+	my $said = said_by_check('--one-space', @$files);
+	return { $said =~ /^(\w+) (-?\d+)$/mg, twice => [ $said =~ /^twice (.*)$/mg ] };
+}
+
+sub said_by_check
+{
 	my $output = '';
 	my $error = '';
-	IPC::Run::run([ @command, map { @{ $_->{files} } } @$clients ], '>', \$output, '2>', \$error);
+	IPC::Run::run([ judge_program('check'), @_ ], '>', \$output, '2>', \$error);
 	die $error if $error;
-	return { $output =~ /^(\w+) (-?\d+)$/mg };
+	return $output;
 }
 
 # The same for lists of ids, each in the order in which one client was told them.

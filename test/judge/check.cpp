@@ -2,9 +2,10 @@
 //
 //     check [--shard-bits N] [--sequence-bits N] [--epoch-ms N] [--lead-ms N] [--borrow-ms N]
 //           [--clock-percent N] FILE...
+//     check --one-space FILE...
 //
-// The files are histories of one generator, a session each (see history.hpp); the layout is
-// Instagram's unless given. Prints, a line each, how many there were of
+// The files of the first are histories of one generator, a session each (see history.hpp); the
+// layout is Instagram's unless given. Prints, a line each, how many there were of
 //
 //     ids, sessions
 //     duplicates     ids whose time and sequence were received before, whatever their shard
@@ -17,7 +18,13 @@
 //     ahead          ids later than the wall clock by more than --lead-ms (0) and what was
 //                    borrowed; none if it is negative
 //
-// and most_in_a_ms and max_lead_ms, the extremes met. Exit status: 0 if all counts of violations
+// and most_in_a_ms and max_lead_ms, the extremes met.
+//
+// The second reads histories of any number of generators of one id space: a duplicate is an id that
+// was received before, anywhere. Of the first ten it says in which files it is: "twice ID FILE
+// FILE".
+//
+// Exit status: 0 if all counts of violations
 // are 0, 1 if not, 2 if a file cannot be read or has an incomplete line.
 #include "history.hpp"
 
@@ -25,6 +32,7 @@
 #include <cstdlib>
 #include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 using judge::Receipt;
@@ -38,6 +46,7 @@ struct Options {
     std::int64_t lead_ms = 0;
     std::int64_t borrow_ms = 0;
     int clock_percent = 100;
+    bool one_space = false;
     std::vector<std::string> files;
 };
 
@@ -67,13 +76,13 @@ Id take_apart(const Receipt &receipt, const Options &options) {
     return {time, time << options.sequence_bits | sequence, receipt};
 }
 
-std::vector<Id> read_session(const std::string &name, const Options &options) {
+template <typename Use>
+void read_receipts(const std::string &name, Use use) {
     std::FILE *file = std::fopen(name.c_str(), "r");
     if (file == nullptr) {
         std::perror(name.c_str());
         std::exit(2);
     }
-    std::vector<Id> session;
     char line[256];
     Receipt receipt;
     while (std::fgets(line, sizeof line, file) != nullptr) {
@@ -81,9 +90,15 @@ std::vector<Id> read_session(const std::string &name, const Options &options) {
             std::fprintf(stderr, "%s: not a receipt: %s\n", name.c_str(), line);
             std::exit(2);
         }
-        session.push_back(take_apart(receipt, options));
+        use(receipt);
     }
     std::fclose(file);
+}
+
+std::vector<Id> read_session(const std::string &name, const Options &options) {
+    std::vector<Id> session;
+    read_receipts(name,
+                  [&](const Receipt &receipt) { session.push_back(take_apart(receipt, options)); });
     return session;
 }
 
@@ -181,6 +196,33 @@ Verdict judge_all(const Options &options) {
     return verdict;
 }
 
+// An id of a space, and the number of its file.
+using Found = std::pair<std::int64_t, std::uint32_t>;
+
+std::vector<Found> read_space(const std::vector<std::string> &files) {
+    std::vector<Found> ids;
+    for (std::uint32_t number = 0; number < files.size(); ++number)
+        read_receipts(files[number],
+                      [&](const Receipt &receipt) { ids.emplace_back(receipt.id, number); });
+    std::sort(ids.begin(), ids.end());
+    return ids;
+}
+
+// Prints what it finds, and returns how many ids there are twice.
+long judge_space(const Options &options) {
+    constexpr long most_shown = 10;
+    const std::vector<Found> ids = read_space(options.files);
+    long duplicates = 0;
+    for (std::size_t i = 1; i < ids.size(); ++i)
+        if (ids[i].first == ids[i - 1].first && ++duplicates <= most_shown)
+            std::printf("twice %" PRId64 " %s %s\n", ids[i].first,
+                        options.files[ids[i - 1].second].c_str(),
+                        options.files[ids[i].second].c_str());
+    std::printf("ids %zu\nfiles %zu\nduplicates %ld\nviolations %ld\n", ids.size(),
+                options.files.size(), duplicates, duplicates);
+    return duplicates;
+}
+
 long violations(const Verdict &v) {
     return v.duplicates + v.decreases + v.crossings + v.over_capacity + v.too_fast + v.ahead;
 }
@@ -199,13 +241,15 @@ void print(const Verdict &v, std::size_t sessions) {
 [[noreturn]] void explain() {
     std::fprintf(stderr,
                  "usage: check [--shard-bits N] [--sequence-bits N] [--epoch-ms N] "
-                 "[--lead-ms N] [--borrow-ms N] [--clock-percent N] FILE...\n");
+                 "[--lead-ms N] [--borrow-ms N] [--clock-percent N] FILE...\n"
+                 "       check --one-space FILE...\n");
     std::exit(2);
 }
 
 Options read_options(int argc, char **argv) {
     Options options;
-    int at = 1;
+    options.one_space = argc > 1 && std::string(argv[1]) == "--one-space";
+    int at = options.one_space ? 2 : 1;
     for (; at + 1 < argc && argv[at][0] == '-'; at += 2) {
         const std::string name = argv[at];
         const long long value = std::atoll(argv[at + 1]);
@@ -234,6 +278,8 @@ Options read_options(int argc, char **argv) {
 
 int main(int argc, char **argv) {
     const Options options = read_options(argc, argv);
+    if (options.one_space)
+        return judge_space(options) == 0 ? 0 : 1;
     const Verdict verdict = judge_all(options);
     print(verdict, options.files.size());
     return violations(verdict) == 0 ? 0 : 1;

@@ -1,13 +1,15 @@
 // Notes every id that clients of a server receive, outside the server, so that what they were told
 // outlives its crash:
 //
-//     record [--sessions N] [--seconds S] [--rounds N] [--reconnect] FILE CONNINFO STATEMENT...
+//     record [--sessions N] [--seconds S] [--rounds N] [--reconnect] [--tolerate SQLSTATE,...]
+//            [--pause-ms N] FILE CONNINFO STATEMENT...
 //
 // Each of N sessions (16) sends the statements in turn, each as a message of its own, over and
 // over, until S seconds or N rounds are over, its server is gone or SIGTERM comes; with --reconnect
 // a lost server is tried again. The first column of what comes back, where it is a number, is the
-// ids. The receipts of session I go to FILE.I (see history.hpp). Prints how many ids there were.
-// Fails if a statement does, unless because the connection was lost.
+// ids. The receipts of session I go to FILE.I (see history.hpp). After a turn a session sleeps for
+// the pause, if there is one. Prints how many ids there were. Fails if a statement does, unless
+// because the connection was lost or with an error that is tolerated: then the session goes on.
 #include "history.hpp"
 
 #include <libpq-fe.h>
@@ -29,6 +31,8 @@ struct Options {
     double seconds = 0;
     long rounds = 0;
     bool reconnect = false;
+    std::string tolerated;
+    int pause_ms = 0;
     std::string file;
     std::string conninfo;
     std::vector<std::string> statements;
@@ -66,35 +70,53 @@ bool is_lost(const PGconn *connection, const PGresult *result) {
            std::strcmp(severity, "ERROR") != 0;
 }
 
-// False if the connection is lost or the statement failed.
-bool run(PGconn *connection, const std::string &statement, std::FILE *file) {
+bool is_tolerated(const PGresult *result, const Options &options) {
+    const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    return state != nullptr && options.tolerated.find(state) != std::string::npos;
+}
+
+void sleep_ms(int ms) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+}
+
+void sleep_a_moment() {
+    sleep_ms(20);
+}
+
+// False if the connection is lost or the statement failed with an error that is not tolerated.
+bool run(PGconn *connection, const std::string &statement, const Options &options,
+         std::FILE *file) {
     const std::int64_t begin_ns = nanoseconds(CLOCK_MONOTONIC);
     PGresult *result = PQexec(connection, statement.c_str());
     const ExecStatusType status = PQresultStatus(result);
-    const bool succeeded = status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK;
-    if (succeeded)
+    bool goes_on = status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK;
+    if (goes_on)
         note(file, result, begin_ns);
     else if (!is_lost(connection, result)) {
-        std::fprintf(stderr, "%s: %s", statement.c_str(), PQerrorMessage(connection));
-        has_failed = true;
-        is_over = true;
+        goes_on = is_tolerated(result, options);
+        if (goes_on)
+            sleep_a_moment();
+        else {
+            std::fprintf(stderr, "%s: %s", statement.c_str(), PQresultErrorMessage(result));
+            has_failed = true;
+            is_over = true;
+        }
     }
     PQclear(result);
-    return succeeded;
+    return goes_on;
 }
 
 void talk(PGconn *connection, const Options &options, std::FILE *file) {
-    for (long round = 0; options.rounds == 0 || round < options.rounds; ++round)
+    for (long round = 0; options.rounds == 0 || round < options.rounds; ++round) {
         for (const std::string &statement : options.statements)
-            if (is_over || !run(connection, statement, file))
+            if (is_over || !run(connection, statement, options, file))
                 return;
+        if (options.pause_ms > 0)
+            sleep_ms(options.pause_ms);
+    }
 }
 
 void ignore_notice(void * /*argument*/, const char * /*message*/) {}
-
-void sleep_a_moment() {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-}
 
 void be_a_session(const Options &options, int number) {
     std::FILE *file = std::fopen((options.file + "." + std::to_string(number)).c_str(), "w");
@@ -127,7 +149,7 @@ void stop(int /*signal*/) {
 [[noreturn]] void explain() {
     std::fprintf(stderr,
                  "usage: record [--sessions N] [--seconds S] [--rounds N] [--reconnect] "
-                 "FILE CONNINFO STATEMENT...\n");
+                 "[--tolerate SQLSTATE,...] [--pause-ms N] FILE CONNINFO STATEMENT...\n");
     std::exit(2);
 }
 
@@ -148,6 +170,10 @@ Options read_options(int argc, char **argv) {
             options.seconds = std::atof(argv[at]);
         else if (name == "--rounds")
             options.rounds = std::atol(argv[at]);
+        else if (name == "--tolerate")
+            options.tolerated = argv[at];
+        else if (name == "--pause-ms")
+            options.pause_ms = std::atoi(argv[at]);
         else
             explain();
     }

@@ -1,0 +1,354 @@
+# A registry and servers whose databases lease shards of its one id space; load on them; copies of them; and notes
+# of every id that anybody received, which are judged as one space.
+#
+# A place is where ids are drawn: a server's node, a database and, where it is not the extension's own, a generator.
+package Fleet;
+
+use strict;
+use warnings;
+use File::Path qw(remove_tree);
+use IPC::Run;
+use POSIX ();
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Time::HiRes qw(usleep);
+use ShardidTest;
+
+# No window, no lease, a standby; and what follows in a transaction that has failed.
+my $tolerated = '55000,25006,25P02';
+
+my $conf = <<'CONF';
+autovacuum = off
+log_statement = none
+max_connections = 60
+max_worker_processes = 16
+wal_keep_size = 64MB
+shardid.lease_timeout = '500ms'
+shardid.max_lead = '10d'
+CONF
+
+# $params{databases}: how many members there are on each server. The rest is for create_id_space.
+sub new
+{
+	my ($class, %params) = @_;
+	my $self = bless {
+		dir => PostgreSQL::Test::Utils::tempdir(), number => $params{number}, load => [], copies => [], notes => [],
+		wrong => [], serial => 0, ids => 0
+	}, $class;
+	my @names = map { "$self->{number}_$_" } 'registry', map { "member_$_" } 1 .. @{ $params{databases} };
+	my @nodes = map { PostgreSQL::Test::Cluster->new($_) } @names;
+	side_by_side(map { my $node = $_; sub { init($node) } } @nodes);
+	$self->start($_) for @nodes;
+	($self->{registry}, @{ $self->{members} }) = @nodes;
+	$self->ask_registry(<<SQL);
+CREATE EXTENSION shardid_lease CASCADE;
+SELECT shardid_lease.create_id_space('ids', '2 s', max_ahead => '$params{max_ahead}', reclaim_after => '1 hour');
+SQL
+	my %places = map { my $i = $_; $i => [ map { sprintf 'd%02d', $_ } 1 .. $params{databases}[$i] ] } 0 .. $#{ $self->{members} };
+	side_by_side(map { my $i = $_; sub { $self->set_up($self->{members}[$i], @{ $places{$i} }) } } keys %places);
+	for my $i (sort keys %places)
+	{
+		my $node = $self->{members}[$i];
+		push @{ $self->{places} }, map { { node => $node, db => $_, shard => shard_of($node, $_) } } @{ $places{$i} };
+	}
+	return $self;
+}
+
+sub init
+{
+	my ($node) = @_;
+	$node->init(has_archiving => 1, allows_streaming => 1, extra => ['--wal-segsize=1']);
+	$node->append_conf('postgresql.conf', $conf);
+	return;
+}
+
+sub side_by_side
+{
+	my @pids;
+	for my $code (@_)
+	{
+		my $pid = fork // die "fork: $!";
+		if ($pid == 0)
+		{
+			my $done = eval { $code->(); 1 };
+			print STDERR $@ unless $done;
+			POSIX::_exit($done ? 0 : 1);
+		}
+		push @pids, $pid;
+	}
+	my $failed = grep { waitpid($_, 0); $? } @pids;
+	die 'a part of the fleet could not be set up' if $failed;
+	return;
+}
+
+sub set_up
+{
+	my ($self, $node, @databases) = @_;
+	my ($host, $port) = ($self->{registry}->host, $self->{registry}->port);
+	my $sql = <<SQL;
+CREATE DATABASE pattern;
+\\connect pattern
+CREATE EXTENSION shardid_lease CASCADE;
+CREATE SERVER registry FOREIGN DATA WRAPPER dblink_fdw OPTIONS (host '$host', port '$port', dbname 'postgres');
+CREATE USER MAPPING FOR CURRENT_USER SERVER registry;
+\\connect postgres
+SQL
+	$sql .= "CREATE DATABASE $_ TEMPLATE pattern STRATEGY file_copy;\n" for @databases;
+	$sql .= "\\connect $_\nSELECT shardid_lease.lease_shard('ids', 'registry');\n" for @databases;
+	$node->safe_psql('postgres', $sql);
+	return;
+}
+
+sub shard_of
+{
+	my ($node, $database) = @_;
+	return $node->safe_psql($database, 'SELECT shard FROM shardid_lease.shard_leases');
+}
+
+sub ask_registry { return $_[0]{registry}->safe_psql('postgres', $_[1]) }
+
+sub nap { usleep 1_000_000 * $_[1]; return; }
+
+# A server follows a clock of its own from its start on.
+sub clock_of
+{
+	my ($self, $node) = @_;
+	return "$self->{dir}/" . $node->name . '.clock';
+}
+
+sub set_clock
+{
+	my ($self, $node, $offset) = @_;
+	set_fake_clock($self->clock_of($node), $offset);
+	return;
+}
+
+sub start
+{
+	my ($self, $node, $offset) = @_;
+	$self->set_clock($node, $offset // '+0');
+	with_fake_clock($self->clock_of($node), sub { start_again($node) });
+	return;
+}
+
+sub on
+{
+	my ($self, $place, $sql) = @_;
+	return $place->{node}->safe_psql($place->{db}, $sql);
+}
+
+# A random one of all, or of those that the code wants.
+sub any_place
+{
+	my ($self, $wanted) = @_;
+	my @places = grep { !$wanted || $wanted->($_) } @{ $self->{places} };
+	return $places[ rand @places ];
+}
+
+sub any_elsewhere
+{
+	my ($self, $place) = @_;
+	return $self->any_place(sub { $_[0]{node} != $place->{node} });
+}
+
+# What is under load right now.
+sub load
+{
+	my ($self, $count, @places) = @_;
+	for my $place (@places)
+	{
+		my $next = $place->{generator} ? "next_id('$place->{generator}')" : 'next_id()';
+		my $clients = start_clients(
+			$place->{node}, $count,
+			[
+				"SELECT $next", "SELECT $next FROM generate_series(1, 5)",
+				'BEGIN ISOLATION LEVEL REPEATABLE READ', "SELECT $next", "SELECT $next", 'ROLLBACK'
+			],
+			dbname => $place->{db}, reconnect => 1, tolerate => $tolerated, pause_ms => 10);
+		push @{ $self->{load} }, { place => $place, clients => $clients };
+	}
+	return;
+}
+
+# Ends the load, on these places or everywhere, and keeps the ids. Those of one place have to be right as those of
+# any generator.
+sub end_load
+{
+	my ($self, @places) = @_;
+	my ($ended, $kept) = ([], []);
+	for my $load (@{ $self->{load} })
+	{
+		push @{ !@places || (grep { $_ == $load->{place} } @places) ? $ended : $kept }, $load;
+	}
+	$self->{load} = $kept;
+	kill 'TERM', $_->{clients}{pid} for @$ended;
+	$self->keep($_) for @$ended;
+	return;
+}
+
+sub keep
+{
+	my ($self, $load) = @_;
+	my ($place, $clients) = @$load{qw(place clients)};
+	my $label = join '-', ++$self->{serial}, $self->{round} // 'setup', $place->{node}->name, $place->{db},
+	  $place->{generator} // ();
+	finish_clients($clients);
+	my $verdict = judge_clients([$clients], lead_ms => -1);
+	$self->{ids} += $verdict->{ids};
+	push @{ $self->{wrong} }, "$label: " . join ', ', map { "$_ $verdict->{$_}" } sort keys %$verdict
+	  if $verdict->{violations};
+	my $file = "$self->{dir}/$label";
+	IPC::Run::run([ 'cut', '-d', ' ', '-f', '1', @{ $clients->{files} } ], '>', $file) or die 'cut';
+	push @{ $self->{notes} }, $file;
+	unlink @{ $clients->{files} };
+	return $verdict->{ids};
+}
+
+# A copy of a server's present state, or of the older one that it kept, as %params says: streams (a standby of it), old,
+# conf. It is not started.
+sub copy_of
+{
+	my ($self, $node, %params) = @_;
+	my $copy = PostgreSQL::Test::Cluster->new("$self->{number}_copy_" . ++$self->{serial});
+	if ($params{old})
+	{
+		system_or_bail('cp', '-a', old_of($node), $copy->data_dir);
+	}
+	else
+	{
+		backup_to($node, $copy->data_dir);
+	}
+	$copy->append_conf('postgresql.conf', 'port = ' . $copy->port . "\narchive_mode = off\n");
+	$copy->enable_streaming($node) if $params{streams};
+	push @{ $self->{copies} }, $copy;
+	return $copy;
+}
+
+sub backup_to
+{
+	my ($node, $folder) = @_;
+	remove_tree($folder);
+	system_or_bail('pg_basebackup', '-D', $folder, '-h', $node->host, '-p', $node->port, '--checkpoint', 'fast', '--no-sync');
+	return;
+}
+
+sub remove_copies
+{
+	my ($self) = @_;
+	for my $copy (splice @{ $self->{copies} })
+	{
+		$copy->stop('immediate');
+		remove_tree($copy->data_dir);
+		unlink $self->clock_of($copy);
+	}
+	return;
+}
+
+# Keeps a backup of the server, and of its WAL up to a point after it.
+sub keep_old
+{
+	my ($self, $node) = @_;
+	backup_to($node, old_of($node));
+	$node->safe_psql('postgres', q(SELECT pg_create_restore_point('old')));
+	my $last = $node->safe_psql('postgres', 'SELECT pg_walfile_name(pg_switch_wal())');
+	$node->poll_query_until('postgres', "SELECT last_archived_wal >= '$last' FROM pg_stat_archiver")
+	  or die 'WAL is not archived';
+	$node->{has_old} = 1;
+	return;
+}
+
+sub old_of { return $_[0]->backup_dir . '/old' }
+
+# Has a server whose data are the older ones recover to the point.
+sub recover_to_old
+{
+	my ($self, $folder, $archive) = @_;
+	append_to_file("$folder/recovery.signal", '');
+	append_to_file("$folder/postgresql.auto.conf", <<"CONF");
+restore_command = 'cp $archive/%f %p'
+recovery_target_name = 'old'
+recovery_target_action = 'promote'
+CONF
+	return;
+}
+
+# The older data in the place of the server's own, in the same directory or in another one of its name. The server is
+# not running.
+sub put_old_in_place
+{
+	my ($self, $node) = @_;
+	my $data = $node->data_dir;
+	rename $data, "$data.gone" or die;
+	if (rand() < 0.5)
+	{
+		system_or_bail('cp', '-a', old_of($node), $data);
+		remove_tree("$data.gone");
+	}
+	else
+	{
+		remove_tree("$data.gone", { keep_root => 1 });
+		rename "$data.gone", $data or die;
+		system_or_bail('cp', '-a', old_of($node) . '/.', $data);
+	}
+	$self->recover_to_old($data, $node->archive_dir);
+	return;
+}
+
+sub wait_for_end_of_recovery
+{
+	my ($self, $node) = @_;
+	$node->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()') or die 'not recovered';
+	$node->safe_psql('postgres', <<'SQL') unless grep { $_ == $node } @{ $self->{copies} };
+ALTER SYSTEM RESET restore_command;
+ALTER SYSTEM RESET recovery_target_name;
+ALTER SYSTEM RESET recovery_target_action;
+SQL
+	return;
+}
+
+# What all servers are to find at the end of a round.
+sub repair
+{
+	my ($self) = @_;
+	$self->end_load;
+	$self->remove_copies;
+	$self->set_clock($_, '+0') for $self->{registry}, @{ $self->{members} };
+	return;
+}
+
+# The places that draw no id within some seconds.
+sub places_that_do_not_draw
+{
+	my ($self, $seconds) = @_;
+	my @silent = @{ $self->{places} };
+	for (1 .. 2 * $seconds)
+	{
+		@silent = grep { !$self->draws($_) } @silent;
+		last unless @silent;
+		usleep 500_000;
+	}
+	return @silent;
+}
+
+sub draws
+{
+	my ($self, $place) = @_;
+	my ($code, $id) = $place->{node}->psql($place->{db}, 'SELECT next_id()', stderr => \my $error);
+	$place->{error} = $error;
+	return 0 if $code != 0 || $id !~ /^-?\d+$/;
+	my $file = "$self->{dir}/end";
+	append_to_file($file, "$id\n");
+	push @{ $self->{notes} }, $file unless grep { $_ eq $file } @{ $self->{notes} };
+	return 1;
+}
+
+sub stop
+{
+	my ($self) = @_;
+	$self->repair;
+	$_->stop for @{ $self->{members} }, $self->{registry};
+	remove_tree(map { ($_->data_dir, $_->backup_dir, $_->archive_dir) } @{ $self->{members} }, $self->{registry});
+	return;
+}
+
+1;

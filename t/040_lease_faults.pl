@@ -357,7 +357,7 @@ my %kinds = (
 	'registry restored and told' => { do => \&registry_restored, slow => 1, seldom => 1 });
 
 # All kinds first, in any order; then any.
-sub plan
+sub planned
 {
 	my ($rounds) = @_;
 	my @all = grep { $ENV{FULL} || !$kinds{$_}{slow} } sort keys %kinds;
@@ -396,7 +396,7 @@ for my $number (1 .. $fleets)
 	srand($seed + $number);
 	my $max_ahead = $number % 2 ? '1 hour' : '1 day';
 	my $fleet = Fleet->new(number => "f$number", databases => [ 8, 28, 28 ], max_ahead => $max_ahead);
-	my @plan = plan($rounds);
+	my @plan = planned($rounds);
 	$fleet->keep_old($_) for $ENV{FULL} ? ($fleet->{registry}, $fleet->{members}[0]) : ();
 
 	for my $round (1 .. @plan)

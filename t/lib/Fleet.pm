@@ -157,7 +157,7 @@ sub load
 	my ($self, $count, @places) = @_;
 	for my $place (@places)
 	{
-		my $next = $place->{generator} ? "next_id('$place->{generator}')" : 'next_id()';
+		my $next = $place->{generator} ? "next_id('$place->{generator}'::regclass)" : 'next_id()';
 		my $clients = start_clients(
 			$place->{node}, $count,
 			[

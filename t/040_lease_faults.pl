@@ -339,7 +339,7 @@ my %kinds = (
 	'member killed' => { do => \&member_killed },
 	'registry killed' => { do => \&registry_killed },
 	'registry stopped past the lease' => { do => \&registry_stopped, slow => 1 },
-	'copy started beside' => { do => \&copy_beside, small => 1 },
+	'copy started beside' => { do => \&copy_beside, small => 1, slow => 1 },
 	'copy promoted' => { do => \&copy_promoted, small => 1, slow => 1 },
 	'standby promoted' => { do => sub { promoted(@_) }, small => 1, slow => 1 },
 	'standby promoted, taken over' => { do => sub { promoted(@_, taken_over => 1) }, small => 1 },
@@ -389,7 +389,7 @@ sub run_round
 }
 
 my $fleets = $ENV{ROUNDS} ? 1 : rounds(1, 4);
-my $rounds = $ENV{ROUNDS} || rounds(12, 250);
+my $rounds = $ENV{ROUNDS} || rounds(10, 250);
 my %sum;    # of each kind: rounds, ids and violations
 for my $number (1 .. $fleets)
 {

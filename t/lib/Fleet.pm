@@ -323,30 +323,33 @@ sub places_that_do_not_draw
 	my @silent = @{ $self->{places} };
 	for (1 .. 2 * $seconds)
 	{
-		@silent = grep { !$self->draws($_) } @silent;
+		@silent = map { $self->silent_on($_, @silent) } @{ $self->{members} };
 		last unless @silent;
 		usleep 500_000;
 	}
 	return @silent;
 }
 
-sub draws
+# One session a server asks all its databases.
+sub silent_on
 {
-	my ($self, $place) = @_;
-	my ($code, $id) = $place->{node}->psql($place->{db}, 'SELECT next_id()', stderr => \my $error);
-	$place->{error} = $error;
-	return 0 if $code != 0 || $id !~ /^-?\d+$/;
-	my $file = "$self->{dir}/end";
-	append_to_file($file, "$id\n");
+	my ($self, $node, @places) = @_;
+	@places = grep { $_->{node} == $node } @places;
+	my $sql = join '', map { "\\connect $_->{db}\nSELECT '$_->{db} ' || next_id();\n" } @places;
+	$node->psql('postgres', $sql, on_error_stop => 0, stdout => \my $told, stderr => \my $error);
+	my %told = map { split / / } split /\n/, $told;
+	my $file = "$self->{dir}/end-" . $node->name;
+	append_to_file($file, join '', map { "$_\n" } values %told);
 	push @{ $self->{notes} }, $file unless grep { $_ eq $file } @{ $self->{notes} };
-	return 1;
+	$_->{error} = $error for @places;
+	return grep { !$told{ $_->{db} } } @places;
 }
 
 sub stop
 {
 	my ($self) = @_;
 	$self->repair;
-	$_->stop for @{ $self->{members} }, $self->{registry};
+	$_->stop('immediate') for @{ $self->{members} }, $self->{registry};
 	remove_tree(map { ($_->data_dir, $_->backup_dir, $_->archive_dir) } @{ $self->{members} }, $self->{registry});
 	return;
 }

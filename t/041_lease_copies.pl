@@ -107,5 +107,32 @@ for my $move (
 }
 is(judge_space(\@notes)->{violations}, 0, 'none twice after moves');
 
+# A shard that comes back: what its holder had before it gave the shard away is no longer its own.
+$node->safe_psql('member', <<'SQL');
+CREATE SEQUENCE first;
+CREATE SEQUENCE second;
+SELECT shardid_lease.lease_shard('ids', 'registry', 'first', 7);
+SQL
+my @told;
+sub told_by
+{
+	push @told, split /\n/, $node->safe_psql('member', "SELECT next_id('$_[0]'::regclass) FROM generate_series(1, 3)");
+	return;
+}
+told_by('first');
+$node->restart;    # the windows are ahead of the clock from now on
+told_by('first');
+for my $hands ([qw(first second)], [qw(second first)], [qw(first second)])
+{
+	my ($from, $to) = @$hands;
+	$node->safe_psql('member', <<SQL);
+SELECT shardid_lease.release_shard('$from');
+SELECT shardid_lease.lease_shard('ids', 'registry', '$to', 7);
+SQL
+	told_by($to);
+}
+is(scalar(grep { $told[$_] <= $told[ $_ - 1 ] } 1 .. $#told), 0, 'a shard that goes to and fro: each id is above the one before')
+  or diag explain \@told;
+
 $_->stop for $copy, $standby, $node;
 done_testing();

@@ -159,6 +159,24 @@ void set_state(const WorkerTask &task, LeasedRow row, char *state) {
     commit();
 }
 
+// With its window: once the registry knows, others draw in what is left of that, and the generator
+// may get the shard back. Whose it was stays noted, for who has to tell the registry again.
+void seal(const WorkerTask &task, LeasedRow row) {
+    char sealed[] = "sealed";
+    Oid types[] = {REGCLASSOID};
+    Datum values[] = {ObjectIdGetDatum(task.generator)};
+    begin();
+    row.state = sealed;
+    write_leased_row(lease_tables(), task.generator, row);
+    SPI_connect();
+    if (SPI_execute_with_args("UPDATE shardid_lease.lease_window SET from_ms = 0, until_ms = 0"
+                              " WHERE generator OPERATOR(pg_catalog.=) $1",
+                              lengthof(types), types, values, nullptr, false, 0) != SPI_OK_UPDATE)
+        elog(ERROR, "could not end a window");
+    SPI_finish();
+    commit();
+}
+
 Datum request_to_return(const WorkerTask &task) {
     Oid types[] = {REGCLASSOID};
     Datum values[] = {ObjectIdGetDatum(task.generator)};
@@ -168,12 +186,11 @@ Datum request_to_return(const WorkerTask &task) {
 // The generator is sealed before the registry knows that its shard is free. A message that is lost
 // leaves the shard with who had it, until it expires.
 void release(const WorkerTask &task, const LeasedRow &row) {
-    char sealed[] = "sealed";
     char released[] = "released";
     if (strcmp(row.state, "leased") == 0)
         renew(task, row);
     const Datum request = request_to_return(task);
-    set_state(task, row, sealed);
+    seal(task, row);
     const Answer answer = request == 0 ? Answer{0, nullptr} : ask(row, "return_shard", request);
     if (answer.error == nullptr)
         set_state(task, row, released);

@@ -228,6 +228,9 @@ void shardid_lease_worker(Datum /*argument*/) {
     const WorkerTask task = task_of_this_worker();
     pqsignal(SIGTERM, die);
     BackgroundWorkerUnblockSignals();
+    // Seconds, the least that libpq takes: dblink of PostgreSQL 15 hears of nothing while it connects,
+    // be it that the server stops or that the database is to be dropped.
+    setenv("PGCONNECT_TIMEOUT", "2", 1);
     BackgroundWorkerInitializeConnectionByOid(task.database, InvalidOid, BGWORKER_BYPASS_ALLOWCONN);
     set_defaults();
     pgstat_report_activity(STATE_RUNNING, "shardid lease");

@@ -1,0 +1,218 @@
+# What the TAP tests of leases share: a registry, members that reach it by dblink as a role that is no
+# superuser, sessions that draw on and note ids and errors, and one account of all ids of all servers.
+package Leases;
+
+use strict;
+use warnings;
+use Exporter 'import';
+use POSIX ();
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More ();
+use Time::HiRes qw(time usleep);
+use ShardidTest;
+
+our @EXPORT = qw(new_registry connect_to_registry lease draw_one start_drawing finish_drawing ids_of all_ids
+  no_id_comes_twice worker_starts ms_of seconds_until wait_until);
+
+my @accounts;
+
+# A started server that grants shards to role "member", who has to give a password.
+sub new_registry
+{
+	my ($name) = @_;
+	my $registry = new_node($name);
+	$registry->safe_psql('postgres', <<'SQL');
+CREATE EXTENSION shardid_lease CASCADE;
+SET password_encryption = 'scram-sha-256';
+CREATE ROLE member LOGIN PASSWORD 'of the member';
+GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards, shardid_lease.return_shard TO member;
+SQL
+	my $hba = $registry->data_dir . '/pg_hba.conf';
+	my $rest = slurp_file($hba);
+	open my $file, '>', $hba or die;
+	print $file "local all member scram-sha-256\n$rest";
+	close $file;
+	$registry->reload;
+	return $registry;
+}
+
+# Makes a database a member: its role "app", which is no superuser, owns what it leases and knows the password.
+sub connect_to_registry
+{
+	my ($node, $registry, $dbname) = @_;
+	$dbname //= 'postgres';
+	my ($host, $port) = ($registry->host, $registry->port);
+	$node->safe_psql('postgres',
+		"DO \$\$ BEGIN IF to_regrole('app') IS NULL THEN CREATE ROLE app LOGIN; END IF; END \$\$");
+	$node->safe_psql($dbname, <<"SQL");
+CREATE EXTENSION IF NOT EXISTS shardid;
+CREATE EXTENSION shardid_lease CASCADE;
+CREATE SERVER registry FOREIGN DATA WRAPPER dblink_fdw OPTIONS (host '$host', port '$port', dbname 'postgres');
+CREATE USER MAPPING FOR app SERVER registry OPTIONS (user 'member', password 'of the member');
+GRANT USAGE ON FOREIGN SERVER registry TO app;
+GRANT CREATE ON SCHEMA public TO app;
+SQL
+	return;
+}
+
+# Leases a shard for a new sequence of the role "app"; returns the shard.
+sub lease
+{
+	my ($node, $space, $generator, %params) = @_;
+	my $more = join '', map { ", $_ => $params{$_}" } grep { $_ ne 'dbname' } sort keys %params;
+	return $node->safe_psql($params{dbname} // 'postgres', <<"SQL");
+SET ROLE app;
+CREATE SEQUENCE IF NOT EXISTS $generator;
+SELECT shardid_lease.lease_shard('$space', 'registry', '$generator'$more);
+SQL
+}
+
+# One id, which is put to the account, or the error that came.
+sub draw_one
+{
+	my ($node, $generator, %params) = @_;
+	my ($settings, $dbname) = ($params{settings} // '', $params{dbname} // 'postgres');
+	my ($status, $id, $error) = $node->psql($dbname, <<"SQL", on_error_stop => 1, timeout => 60);
+\\set VERBOSITY verbose
+$settings
+SELECT next_id(generator => '$generator');
+SQL
+	return $error =~ /ERROR/ ? $error : '?' . $error if $status;
+	push @accounts, [$id];
+	return $id;
+}
+
+# A session that draws an id every $params{ms} (10) for $params{seconds} (600) or until it is ended, whatever
+# error comes.
+sub start_drawing
+{
+	my ($node, $generator, %params) = @_;
+	my $dir = PostgreSQL::Test::Utils::tempdir();
+	my $ms = $params{ms} // 10;
+	my $rounds = 1000 * ($params{seconds} // 600) / $ms;
+	my $settings = $params{settings} // '';
+	append_to_file("$dir/told", '');
+	my $pid = fork // die "fork: $!";
+	if ($pid == 0)
+	{
+		open STDOUT, '>>', "$dir/told" or die;
+		open STDERR, '>&', \*STDOUT or die;
+		my $psql_pid = open my $psql, '|-', 'psql', '-XAtq', '-v', 'VERBOSITY=verbose', '-d',
+		  $node->connstr($params{dbname} // 'postgres')
+		  or die;
+		my $end = 0;
+		local $SIG{TERM} = sub { $end = 1 };
+		local $SIG{PIPE} = 'IGNORE';
+		$psql->autoflush;
+		print $psql "$settings\n";
+		for (1 .. $rounds)
+		{
+			last
+			  if $end
+			  || !print $psql "SELECT next_id(generator => '$generator'), extract(epoch FROM clock_timestamp());\n"
+			  . "\\echo done @{[ time ]}\n";
+			usleep 1000 * $ms;
+		}
+		# It has more statements than it had time for.
+		kill 'TERM', $psql_pid if $end;
+		close $psql;
+		POSIX::_exit(0);
+	}
+	return { pid => $pid, file => "$dir/told" };
+}
+
+# Ends it, and returns what it was told in order: [id, time] and [undef, time, SQLSTATE, all of the error].
+sub finish_drawing
+{
+	my ($session) = @_;
+	kill 'TERM', $session->{pid};
+	waitpid $session->{pid}, 0;
+	my @told = told($session);
+	push @accounts, [ map { $_->[0] // () } @told ];
+	return @told;
+}
+
+sub told
+{
+	my ($session) = @_;
+	my @told;
+	my $text = slurp_file($session->{file}) =~ s/^done [\d.]+\n\K(?:(?!^done ).)*\z//msr;
+	for (split /^done [\d.]+\n/m, $text)
+	{
+		my ($id, $time) = /^(-?\d+)\|([\d.]+)$/m;
+		my ($sqlstate) = /ERROR:  (\w+)/;
+		push @told, $id ? [ $id, $time ] : [ undef, undef, $sqlstate // 'lost', $_ ] if /\S/;
+	}
+	return @told;
+}
+
+# The ids of a session that goes on.
+sub ids_of
+{
+	my ($session) = @_;
+	return map { $_->[0] // () } told($session);
+}
+
+# Puts ids from elsewhere to the account.
+sub all_ids
+{
+	push @accounts, @_;
+	return;
+}
+
+# One assertion over all servers as one id space.
+sub no_id_comes_twice
+{
+	my ($fault) = @_;
+	my (%times, $decreases);
+	my $ids = 0;
+	for my $list (@accounts)
+	{
+		$ids += @$list;
+		$times{$_}++ for @$list;
+	}
+	my $twice = grep { $_ > 1 } values %times;
+	note_fault($fault, 1, $ids, $twice);
+	return Test::More::is($twice, 0, "$fault: none of $ids ids comes twice");
+}
+
+# How many lease workers the server has started so far; its log_min_messages is debug1.
+sub worker_starts
+{
+	my ($node) = @_;
+	my $log = slurp_file($node->logfile);
+	return scalar(() = $log =~ /starting background worker process "shardid lease/g);
+}
+
+# How many milliseconds the code took.
+sub ms_of
+{
+	my ($code) = @_;
+	my $start = time;
+	$code->();
+	return int(1000 * (time - $start));
+}
+
+# How long the window of a generator still runs.
+sub seconds_until
+{
+	my ($node, $generator, $dbname) = @_;
+	return $node->safe_psql($dbname // 'postgres',
+		"SELECT extract(epoch FROM until - clock_timestamp()) FROM shardid_lease.shard_leases WHERE generator = '$generator'::regclass");
+}
+
+# Waits for a condition at most so many seconds; returns whether it came true.
+sub wait_until
+{
+	my ($code, $seconds) = @_;
+	my $end = time + $seconds;
+	until ($code->())
+	{
+		return 0 if time > $end;
+		usleep 20_000;
+	}
+	return 1;
+}
+
+1;

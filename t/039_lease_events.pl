@@ -103,8 +103,18 @@ draws('which is drawn', 'new_ids');
 query(q(SET ROLE app; SELECT shardid_lease.release_shard('new_ids')));
 is($registry->safe_psql('postgres', q(SELECT state FROM shardid_lease.id_space_shards WHERE shard = 7)), 'released', 'and given back');
 
-# While the registry is away: sealed, and told later.
+# A transaction that has the row of the lease locked waits for a worker that wants it: not for ever.
 lease($member, 'quick', 'new_ids', shard => 1);
+my ($status, undef, $error) = $member->psql('postgres', <<'SQL', timeout => 30);
+SET ROLE app;
+BEGIN;
+SELECT shardid_lease.lease_shard('quick', 'registry', 'new_ids');
+SELECT shardid_lease.release_shard('new_ids');
+SQL
+like($error, qr/ERROR:  could not release the shard of generator "public.new_ids"/, 'leased and released in one transaction: refused');
+draws('and the lease goes on', 'new_ids');
+
+# While the registry is away: sealed, and told later.
 draws('leased again', 'new_ids');
 $registry->stop('immediate');
 my (undef, undef, $said) = $member->psql('postgres', q(SET ROLE app; SELECT shardid_lease.release_shard('new_ids')));

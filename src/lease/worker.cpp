@@ -33,6 +33,10 @@ WorkerTask task_of_this_worker() {
     return task;
 }
 
+// A session that waits for the worker can have rows locked that the worker wants, and no deadlock
+// shows: it leased the shard in this very transaction, and now gives it back.
+constexpr const char *lock_timeout_ms = "2000";
+
 // What the database, or the role, may have set differently. A promoted standby is another
 // incarnation, so it does not matter which rows it has, and no standby is waited for.
 void set_defaults() {
@@ -44,7 +48,7 @@ void set_defaults() {
                     {"default_transaction_isolation", "read committed"},
                     {"synchronous_commit", "local"},
                     {"statement_timeout", "0"},
-                    {"lock_timeout", "0"},
+                    {"lock_timeout", lock_timeout_ms},
                     {"idle_in_transaction_session_timeout", "0"}};
     for (const auto &setting : settings)
         SetConfigOption(setting.name, setting.value, PGC_SUSET, PGC_S_OVERRIDE);

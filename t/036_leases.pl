@@ -89,7 +89,7 @@ is_innocent(judge_clients([$load]), 'ten renewals under load', 1);
 is($held, $looks, "the lease was held at each of $looks looks");
 cmp_ok(scalar(keys %renewals), '>=', 8, 'it was renewed ' . keys(%renewals) . ' times in 10 s');
 $workers = worker_starts($first) - $workers;
-cmp_ok($workers, '<=', 5 * keys(%renewals), "by $workers workers");
+cmp_ok($workers, '<=', 8 * keys(%renewals), "by $workers workers, and not one a draw");
 is(of_registry("SELECT since FROM shardid_lease.id_space_shards WHERE space = 'quick'"), $since, 'in one incarnation');
 
 # One renewal brings all leases of the role with it.

@@ -269,6 +269,24 @@ RETURN pg_catalog.jsonb_build_object('generator'::pg_catalog.text, request OPERA
 COMMENT ON FUNCTION refusal(pg_catalog.jsonb, pg_catalog.text) IS
 'the answer to a request that is refused';
 
+CREATE FUNCTION refusal_of_held(request jsonb, space id_space, held granted_shard)
+RETURNS jsonb
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $body$
+BEGIN
+    RETURN shardid_lease.refusal(request, format(
+        CASE held.state
+            WHEN 'permanent' THEN 'shard %s of id space "%s" is reserved for %s, port %s, database "%s" (role %s), since %s'
+            ELSE 'shard %s of id space "%s" is held by %s, port %s, database "%s" (role %s), since %s until %s' END,
+        held.shard, space.name, held.host, held.port, held.database, held.role, date_trunc('second', held.since),
+        date_trunc('second', shardid_lease.ts_of(held.until_ms, space.epoch))));
+END
+$body$;
+
+COMMENT ON FUNCTION refusal_of_held(jsonb, id_space, granted_shard) IS
+'the answer to a request for a shard that somebody else holds';
+
 -- The lowest shard that the caller may have: one of its own, or one that nobody has.
 
 CREATE FUNCTION free_shard(space id_space, caller pg_catalog.regrole, its_origin pg_catalog.text, now_ms bigint)
@@ -353,6 +371,13 @@ BEGIN
             space.name, (1::bigint << space.shard_bits) - 1, chosen));
     END IF;
 
+    -- Only who may have the shard waits for its row, or keeps others waiting.
+    SELECT * INTO held FROM shardid_lease.granted_shard g WHERE g.space = space.name AND g.shard = chosen;
+    IF FOUND AND held.state <> 'released' AND NOT (held.origin = its_origin AND pg_has_role(caller, held.role, 'USAGE'))
+            AND (held.state = 'permanent' OR
+                 held.until_ms + space.reclaim_after_ms >= shardid_lease.ms_of(clock_timestamp()) - epoch_ms) THEN
+        RETURN shardid_lease.refusal_of_held(request, space, held);
+    END IF;
     SELECT * INTO held FROM shardid_lease.granted_shard g
     WHERE g.space = space.name AND g.shard = chosen FOR UPDATE;
     IF NOT FOUND THEN
@@ -395,11 +420,7 @@ BEGIN
                 'it, or one was started too often', chosen, space.name, new_from - now_ms));
         END IF;
     ELSE
-        RETURN shardid_lease.refusal(request, format(
-            CASE held.state WHEN 'permanent' THEN 'shard %s of id space "%s" is reserved for %s, port %s, database "%s" (role %s), since %s'
-            ELSE 'shard %s of id space "%s" is held by %s, port %s, database "%s" (role %s), since %s until %s' END,
-            chosen, space.name, held.host, held.port, held.database, held.role, date_trunc('second', held.since),
-            date_trunc('second', shardid_lease.ts_of(held.until_ms, space.epoch))));
+        RETURN shardid_lease.refusal_of_held(request, space, held);
     END IF;
 
     UPDATE shardid_lease.granted_shard g

@@ -22,9 +22,10 @@ namespace {
 constexpr int64 ping_timeout_ms = 2000;
 constexpr int64 look_again_ms = 100;
 
-// "SSLRequest" of the protocol: its length, and a code that is no version.
+// "GSSENCRequest" of the protocol: its length, and a code that is no version. Who leaves after the
+// answer leaves no line in the registry's log, as after "SSLRequest" where that has SSL.
 constexpr uint32 request_length = 8;
-constexpr uint32 request_code = 80877103;
+constexpr uint32 request_code = 80877104;
 
 struct Address {
     const char *host;

@@ -172,6 +172,13 @@ inline uint32 wait_event_named([[maybe_unused]] const char *name) {
 #endif
 }
 
+// The setting that bounds the longest part of a transaction: all of it, from 17 on.
+#if PG_VERSION_NUM >= 170000
+inline constexpr const char *longest_transaction_setting = "transaction_timeout";
+#else
+inline constexpr const char *longest_transaction_setting = "idle_in_transaction_session_timeout";
+#endif
+
 // Whether the current user may call the function. Privileges got one function for all in 16.
 inline bool may_execute(Oid function) {
 #if PG_VERSION_NUM >= 160000

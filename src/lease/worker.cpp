@@ -49,7 +49,9 @@ void set_defaults() {
                     {"synchronous_commit", "local"},
                     {"statement_timeout", "0"},
                     {"lock_timeout", lock_timeout_ms},
-                    {"idle_in_transaction_session_timeout", "0"}};
+                    {"idle_in_transaction_session_timeout", "0"},
+                    {longest_transaction_setting, "0"},
+                    {"role", "none"}};
     for (const auto &setting : settings)
         SetConfigOption(setting.name, setting.value, PGC_SUSET, PGC_S_OVERRIDE);
 }

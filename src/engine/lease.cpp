@@ -48,9 +48,9 @@ LeaseState state_named(const char *name) {
 enum class LockUse : uint16 { worker = 3, starter };
 
 // An advisory lock, as an error in the worker's transaction must not take it away.
-LOCKTAG lock_for(LockUse use, Oid generators, uint16 group) {
+LOCKTAG lock_for(LockUse use, const LeaseGroup &group) {
     LOCKTAG tag;
-    SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, generators, group, static_cast<uint16>(use));
+    SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, group.role, group.server, static_cast<uint16>(use));
     return tag;
 }
 
@@ -158,25 +158,24 @@ char *registry_error(const Generator &generator) {
                                                                                        : nullptr;
 }
 
-// The lock manager has 16 bits to tell them apart. Two groups that share a number wait for each
-// other.
-uint16 group_of(const char *server, Oid role) {
+// Two servers whose names have one hash wait for each other: no role can find one that keeps
+// another role's worker waiting.
+LeaseGroup group_of(const char *server, Oid role) {
     const char *name = server == nullptr ? "" : server;
-    const uint64 hash = hash_bytes_extended(reinterpret_cast<const unsigned char *>(name),
-                                            static_cast<int>(strlen(name)), role);
-    return static_cast<uint16>(hash % UINT16_MAX + 1);
+    return {role, hash_bytes(reinterpret_cast<const unsigned char *>(name),
+                             static_cast<int>(strlen(name)))};
 }
 
 LOCKTAG lock_of_worker(const Lease &lease) {
-    return worker_lock(generators_table, lease.group);
+    return worker_lock(lease.group);
 }
 
-LOCKTAG worker_lock(Oid generators, uint16 group) {
-    return lock_for(LockUse::worker, generators, group);
+LOCKTAG worker_lock(const LeaseGroup &group) {
+    return lock_for(LockUse::worker, group);
 }
 
 LOCKTAG lock_of_starter(const Lease &lease) {
-    return lock_for(LockUse::starter, generators_table, lease.group);
+    return lock_for(LockUse::starter, lease.group);
 }
 
 }  // namespace shardid

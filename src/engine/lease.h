@@ -14,9 +14,15 @@ struct OpenPage;
 
 enum class LeaseState : uint8 { unknown, none, leased, permanent, sealed };
 
+// Those that share a registry and a role.
+struct LeaseGroup {
+    Oid role;
+    uint32 server;  // a hash of its name
+};
+
 struct Lease {
     LeaseState state;
-    uint16 group;  // of those that share a registry and a role
+    LeaseGroup group;
     int32 shard;
     Layout layout;
     Digest family;  // the incarnations whose windows can be used
@@ -77,15 +83,14 @@ bool has_failed_lately(const Lease &lease);
 // What the registry said of a leased generator; null if it gave the window.
 char *registry_error(const Generator &generator);
 
-// The number of those that share a registry and a role: the server's name and the role's OID.
-uint16 group_of(const char *server, Oid role);
+LeaseGroup group_of(const char *server, Oid role);
 
 // The locks of those that share a registry and a role, in the lock manager's terms: who asks the
 // registry, and who has that done.
 LOCKTAG lock_of_worker(const Lease &lease);
 LOCKTAG lock_of_starter(const Lease &lease);
 
-// The first of the two, for who knows the group only. REQUIRED: the table is leased_generator.
-LOCKTAG worker_lock(Oid generators, uint16 group);
+// The first of the two, for who knows the group only.
+LOCKTAG worker_lock(const LeaseGroup &group);
 
 }  // namespace shardid

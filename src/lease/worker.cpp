@@ -216,10 +216,7 @@ bool read_row(const WorkerTask &task, LeasedRow *row) {
 
 // Who renews finds that another worker does already, and ends.
 bool lock(const WorkerTask &task, const LeasedRow &row) {
-    begin();
-    const LeaseTables tables = lease_tables();
-    commit();
-    const LOCKTAG tag = worker_lock(tables.generators, group_of(row.server, row.role));
+    const LOCKTAG tag = worker_lock(group_of(row.server, row.role));
     const bool waits = task.kind == WorkerTask::Kind::release;
     return LockAcquire(&tag, ExclusiveLock, true, !waits) != LOCKACQUIRE_NOT_AVAIL;
 }

@@ -50,7 +50,8 @@ void init_key(ScanKeyData *key, Oid generator) {
 
 // The table may be gone since it was looked up, with the extension. The values stay valid in the
 // caller's memory context.
-bool read_row(Oid table_oid, Oid generator, Datum *values, bool *nulls) {
+bool read_row(Oid table_oid, Oid generator, Datum *values, bool *nulls,
+              bool *is_uncommitted = nullptr) {
     Relation table = try_table_open(table_oid, AccessShareLock);
     if (table == nullptr)
         return false;
@@ -60,6 +61,9 @@ bool read_row(Oid table_oid, Oid generator, Datum *values, bool *nulls) {
     SysScanDesc scan = systable_beginscan(table, primary_key_of(table), true, now, 1, &key);
     HeapTuple row = systable_getnext(scan);
     const bool found = HeapTupleIsValid(row);
+    if (found && is_uncommitted != nullptr)
+        *is_uncommitted =
+            TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(row->t_data));
     if (found)
         heap_deform_tuple(heap_copytuple(row), RelationGetDescr(table), values, nulls);
     systable_endscan(scan);
@@ -81,7 +85,8 @@ uint64 time_of(Datum value) {
 bool read_leased_row(Oid table, Oid generator, LeasedRow *row) {
     Datum values[leased_columns];
     bool nulls[leased_columns];
-    if (!read_row(table, generator, values, nulls))
+    bool is_uncommitted;
+    if (!read_row(table, generator, values, nulls, &is_uncommitted))
         return false;
     *row = {TextDatumGetCString(values[space]),
             DatumGetInt32(values[shard]),
@@ -90,7 +95,8 @@ bool read_leased_row(Oid table, Oid generator, LeasedRow *row) {
             TextDatumGetCString(values[origin]),
             TextDatumGetCString(values[state]),
             {{DatumGetInt32(values[shard_bits]), DatumGetInt32(values[sequence_bits])},
-             DatumGetTimestampTz(values[epoch])}};
+             DatumGetTimestampTz(values[epoch])},
+            is_uncommitted};
     return true;
 }
 

@@ -17,6 +17,7 @@ struct LeasedRow {
     char *origin;
     char *state;
     Layout layout;
+    bool is_uncommitted = false;  // this transaction has written it: no other sees it yet
 };
 
 // Returns false if there is none.

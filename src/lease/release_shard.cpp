@@ -29,6 +29,15 @@ LeasedRow leased_row_of(Oid generator) {
     return row;
 }
 
+// The worker would wait for this transaction, which waits for the worker.
+void check_committed(Oid generator, const LeasedRow &row) {
+    if (row.is_uncommitted)
+        ereport(ERROR,
+                (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                 errmsg("generator \"%s\" was leased in this transaction", shown_name(generator)),
+                 errhint("Release its shard after the commit; or roll back.")));
+}
+
 void run(WorkerTask::Kind kind, Oid generator, int64 wait_ms) {
     const WorkerTask task{kind, MyDatabaseId, generator, {}, InvalidXLogRecPtr, 0};
     if (run_worker(task, wait_ms) == WorkerEnd::no_slot)
@@ -53,6 +62,7 @@ Datum shardid_release_shard(PG_FUNCTION_ARGS) {
     LockRelationOid(generator, ShareRowExclusiveLock);
     check_owner(generator);
     const LeasedRow row = leased_row_of(generator);
+    check_committed(generator, row);
 
     run(WorkerTask::Kind::release, generator, for_ever_ms);
     // This session holds its lock already, and may draw next.

@@ -94,6 +94,19 @@ struct Answer {
     char *error;  // else this
 };
 
+// For PG_CATCH: ends the transaction, and returns what went wrong, in TopMemoryContext.
+char *error_of_failed_transaction() {
+    MemoryContextSwitchTo(TopMemoryContext);
+    const ErrorData *error = CopyErrorData();
+    FlushErrorState();
+    disable_all_timeouts(false);
+    QueryCancelPending = false;
+    AbortCurrentTransaction();
+    MemoryContextSwitchTo(TopMemoryContext);
+    return error->detail == nullptr ? error->message
+                                    : psprintf("%s: %s", error->message, error->detail);
+}
+
 Answer ask(const LeasedRow &row, const char *function, Datum argument) {
     Answer answer{0, nullptr};
     begin();
@@ -107,15 +120,7 @@ Answer ask(const LeasedRow &row, const char *function, Datum argument) {
     }
     PG_CATCH();
     {
-        MemoryContextSwitchTo(TopMemoryContext);
-        ErrorData *error = CopyErrorData();
-        FlushErrorState();
-        disable_all_timeouts(false);
-        QueryCancelPending = false;
-        AbortCurrentTransaction();
-        MemoryContextSwitchTo(TopMemoryContext);
-        answer.error = error->detail == nullptr ? error->message
-                                                : psprintf("%s: %s", error->message, error->detail);
+        answer.error = error_of_failed_transaction();
     }
     PG_END_TRY();
     return answer;
@@ -150,12 +155,31 @@ void note(Datum requests, Datum answers) {
                  errhint("See shardid_lease.shard_leases.")));
 }
 
+// A registry that answers what it should not is one that fails.
+void note_anything(Datum requests, Datum answers) {
+    char *volatile error = nullptr;
+    PG_TRY();
+    {
+        note(requests, answers);
+    }
+    PG_CATCH();
+    {
+        error = error_of_failed_transaction();
+    }
+    PG_END_TRY();
+    if (error != nullptr)
+        note(requests, refusals_of(requests, error));
+}
+
 void renew(const WorkerTask &task, const LeasedRow &row) {
     const Datum requests = requests_for(task);
     if (requests == 0)
         return;
     const Answer answer = ask(row, "grant_shards", requests);
-    note(requests, answer.error == nullptr ? answer.json : refusals_of(requests, answer.error));
+    if (answer.error == nullptr)
+        note_anything(requests, answer.json);
+    else
+        note(requests, refusals_of(requests, answer.error));
 }
 
 void set_state(const WorkerTask &task, LeasedRow row, char *state) {

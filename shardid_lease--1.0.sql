@@ -933,6 +933,17 @@ AS $body$
 DECLARE
     message text;
 BEGIN
+    -- An id space that was dropped, and made again with another layout, is another one.
+    answers := (
+        SELECT jsonb_agg(CASE
+            WHEN (a->>'ok')::boolean AND NOT EXISTS (
+                SELECT FROM shardid_lease.leased_generator l
+                WHERE l.generator = (a->>'generator')::oid AND l.epoch = (a->>'epoch')::timestamptz
+                    AND l.shard_bits = (a->>'shard_bits')::int AND l.sequence_bits = (a->>'sequence_bits')::int)
+            THEN shardid_lease.refusal(a, 'the id space has another layout than the one that was leased from')
+            ELSE a END)
+        FROM jsonb_array_elements(answers) a);
+
     INSERT INTO shardid_lease.lease_window AS w
     SELECT DISTINCT ON (l.generator)
         l.generator, split_part(r.incarnation, '@', 1), split_part(r.incarnation, '@', 2)::pg_lsn,

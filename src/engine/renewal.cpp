@@ -11,6 +11,7 @@
 #include "engine/settings.h"
 
 extern "C" {
+#include "storage/ipc.h"
 #include "storage/latch.h"
 }
 
@@ -67,6 +68,40 @@ bool serves(const Lease &lease, const Attempt &attempt) {
            (attempt.moved_at == InvalidXLogRecPtr || attempt.moved_at == lease.moved_at);
 }
 
+WorkerEnd wait_for_end(BackgroundWorkerHandle *handle, instr_time start, int64 wait_ms) {
+    pid_t pid;
+    while (GetBackgroundWorkerPid(handle, &pid) != BGWH_STOPPED) {
+        const int64 left = wait_ms - ms_since(start);
+        if (left <= 0)
+            return WorkerEnd::too_late;
+        nap(Min(left, 10 * look_again_ms));
+    }
+    return WorkerEnd::done;
+}
+
+// In an error, or at the session's end: with no interrupt.
+void end_worker(int /*code*/, Datum handle_datum) {
+    auto *handle = reinterpret_cast<BackgroundWorkerHandle *>(DatumGetPointer(handle_datum));
+    TerminateBackgroundWorker(handle);
+    pid_t pid;
+    while (GetBackgroundWorkerPid(handle, &pid) != BGWH_STOPPED) {
+        WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+                  static_cast<long>(look_again_ms), PG_WAIT_EXTENSION);
+        ResetLatch(MyLatch);
+    }
+}
+
+// What the worker does relies on a lock of this transaction, which must not end before it.
+WorkerEnd end_together(BackgroundWorkerHandle *handle, instr_time start, int64 wait_ms) {
+    WorkerEnd end = WorkerEnd::too_late;
+    PG_ENSURE_ERROR_CLEANUP(end_worker, PointerGetDatum(handle));
+    {
+        end = wait_for_end(handle, start, wait_ms);
+    }
+    PG_END_ENSURE_ERROR_CLEANUP(end_worker, PointerGetDatum(handle));
+    return end;
+}
+
 enum class Asked { no, yes, no_slot };
 
 Asked ask_once(const Generator &generator, const Attempt &attempt, int64 wait_ms) {
@@ -93,14 +128,8 @@ WorkerEnd run_worker(const WorkerTask &task, int64 wait_ms) {
     BackgroundWorkerHandle *handle;
     if (!RegisterDynamicBackgroundWorker(&worker, &handle))
         return WorkerEnd::no_slot;
-    pid_t pid;
-    while (GetBackgroundWorkerPid(handle, &pid) != BGWH_STOPPED) {
-        const int64 left = wait_ms - ms_since(start);
-        if (left <= 0)
-            return WorkerEnd::too_late;
-        nap(Min(left, 10 * look_again_ms));
-    }
-    return WorkerEnd::done;
+    return task.kind == WorkerTask::Kind::release ? end_together(handle, start, wait_ms)
+                                                  : wait_for_end(handle, start, wait_ms);
 }
 
 void nap(int64 ms) {

@@ -31,7 +31,8 @@ enum class WorkerEnd { done, no_slot, too_late };
 
 WorkerTask renewal_of(const Generator &generator, XLogRecPtr moved_at, uint64 tick);
 
-// Starts the worker, and waits for its end for so long; not at all if that is 0. Can be cancelled.
+// Starts the worker, and waits for its end for so long; not at all if that is 0. Can be cancelled;
+// a worker that releases a shard is then ended.
 WorkerEnd run_worker(const WorkerTask &task, int64 wait_ms);
 
 // Sleeps so long at most, less if the session's latch is set. Can be cancelled.

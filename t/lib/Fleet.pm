@@ -33,7 +33,7 @@ sub new
 	my ($class, %params) = @_;
 	my $self = bless {
 		dir => PostgreSQL::Test::Utils::tempdir(), number => $params{number}, load => [], copies => [], notes => [],
-		wrong => [], serial => 0, ids => 0
+		wrong => [], serial => 0, ids => 0, error => ''
 	}, $class;
 	my @names = map { "$self->{number}_$_" } 'registry', map { "member_$_" } 1 .. @{ $params{databases} };
 	my @nodes = map { PostgreSQL::Test::Cluster->new($_) } @names;
@@ -135,6 +135,32 @@ sub on
 {
 	my ($self, $place, $sql) = @_;
 	return $place->{node}->safe_psql($place->{db}, $sql);
+}
+
+# What may be refused for some seconds: the windows of a shard whose holder's clock was far ahead are as far ahead as
+# they may be.
+sub insist
+{
+	my ($self, $place, $sql) = @_;
+	my $error;
+	for (1 .. 20)
+	{
+		return if $place->{node}->psql($place->{db}, $sql, stderr => \$error) == 0;
+		usleep 500_000;
+	}
+	die "$sql: $error";
+}
+
+# What an operator does when a copy that is gone has the shard: a copy whose clock was far ahead has it for as long.
+sub take_back
+{
+	my ($self, @places) = @_;
+	for my $place (@places)
+	{
+		next if $place->{node}->psql($place->{db}, 'SELECT next_id()', stderr => \my $error) == 0;
+		$self->insist($place, 'SELECT shardid_lease.take_over_shard()');
+	}
+	return;
 }
 
 # A random one of all, or of those that the code wants.
@@ -321,28 +347,38 @@ sub places_that_do_not_draw
 {
 	my ($self, $seconds) = @_;
 	my @silent = @{ $self->{places} };
-	for (1 .. 2 * $seconds)
+	my $end = time + $seconds;
+	while (@silent && time < $end)
 	{
-		@silent = map { $self->silent_on($_, @silent) } @{ $self->{members} };
-		last unless @silent;
-		usleep 500_000;
+		my @asked = map { ask_for_ids($_, @silent) } @{ $self->{members} };
+		my %told = map { $_ => 1 } map { $self->ids_told($_) } @asked;
+		@silent = grep { !$told{ $_->{node}->name . " $_->{db}" } } @silent;
+		usleep 200_000 if @silent;
 	}
 	return @silent;
 }
 
-# One session a server asks all its databases.
-sub silent_on
+# One session a server asks all its databases, beside those of the others.
+sub ask_for_ids
 {
-	my ($self, $node, @places) = @_;
-	@places = grep { $_->{node} == $node } @places;
-	my $sql = join '', map { "\\connect $_->{db}\nSELECT '$_->{db} ' || next_id();\n" } @places;
-	$node->psql('postgres', $sql, on_error_stop => 0, stdout => \my $told, stderr => \my $error);
-	my %told = map { split / / } split /\n/, $told;
-	my $file = "$self->{dir}/end-" . $node->name;
+	my ($node, @places) = @_;
+	my $sql = join '', map { "\\connect $_->{db}\nSELECT '$_->{db} ' || next_id();\n" } grep { $_->{node} == $node } @places;
+	my $asked = { name => $node->name };
+	$asked->{run} = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres') ],
+		'<', \$sql, '>', \$asked->{told}, '2>', \$asked->{error});
+	return $asked;
+}
+
+sub ids_told
+{
+	my ($self, $asked) = @_;
+	$asked->{run}->finish;
+	$self->{error} .= $asked->{error};
+	my %told = map { split / / } split /\n/, $asked->{told};
+	my $file = "$self->{dir}/end-$asked->{name}";
 	append_to_file($file, join '', map { "$_\n" } values %told);
 	push @{ $self->{notes} }, $file unless grep { $_ eq $file } @{ $self->{notes} };
-	$_->{error} = $error for @places;
-	return grep { !$told{ $_->{db} } } @places;
+	return map { "$asked->{name} $_" } keys %told;
 }
 
 sub stop

@@ -219,6 +219,8 @@ sub keep
 	my $label = join '-', ++$self->{serial}, $self->{round} // 'setup', $place->{node}->name, $place->{db},
 	  $place->{generator} // ();
 	finish_clients($clients);
+	$clients->{files} = [ grep { -e } @{ $clients->{files} } ];
+	return unless @{ $clients->{files} };
 	my $verdict = judge_clients([$clients], lead_ms => -1);
 	$self->{ids} += $verdict->{ids};
 	push @{ $self->{wrong} }, "$label: " . join ', ', map { "$_ $verdict->{$_}" } sort keys %$verdict
@@ -227,7 +229,7 @@ sub keep
 	IPC::Run::run([ 'cut', '-d', ' ', '-f', '1', @{ $clients->{files} } ], '>', $file) or die 'cut';
 	push @{ $self->{notes} }, $file;
 	unlink @{ $clients->{files} };
-	return $verdict->{ids};
+	return;
 }
 
 # A copy of a server's present state, or of the older one that it kept, as %params says: streams (a standby of it), old,

@@ -190,7 +190,7 @@ sub load
 				"SELECT $next", "SELECT $next FROM generate_series(1, 5)",
 				'BEGIN ISOLATION LEVEL REPEATABLE READ', "SELECT $next", "SELECT $next", 'ROLLBACK'
 			],
-			dbname => $place->{db}, reconnect => 1, tolerate => $tolerated, pause_ms => 10);
+			dbname => $place->{db}, reconnect => 1, tolerate => $tolerated, pause_ms => 20);
 		push @{ $self->{load} }, { place => $place, clients => $clients };
 	}
 	return;

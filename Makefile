@@ -60,7 +60,7 @@ endif
 # The project's own commands, which install what is missing and leave nothing behind.
 # PGXS has a target "check" of its own, which only says that it is not supported.
 .PHONY: demo test test-full matrix deb dist bench bench-instructions bench-scatter bench-index bench-copy \
-        bench-contention bench-account bench-wrapper bench-all charts
+        bench-contention bench-leases bench-account bench-wrapper bench-all charts
 
 demo:
 	@tools/install-packages.sh --quiet build demo
@@ -112,6 +112,9 @@ bench-copy:
 bench-contention:
 	@SECONDS_EACH="$(SECONDS)" tools/bench.sh bench/contention.sh
 
+bench-leases:
+	@SECONDS_EACH="$(SECONDS)" tools/bench.sh bench/leases.sh
+
 bench-account:
 	@tools/bench.sh bench/account.sh
 
@@ -125,4 +128,4 @@ charts:
 # What docs/benchmark.md shows of a server, but for bench-account.
 bench-all:
 	@SECONDS_EACH="$(SECONDS)" tools/bench.sh bench/run.sh bench/index.sh bench/copy_rows.sh bench/contention.sh \
-	    bench/instructions.sh
+	    bench/leases.sh bench/instructions.sh

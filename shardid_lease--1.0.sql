@@ -475,22 +475,27 @@ SET search_path = pg_catalog, pg_temp
 AS $body$
 DECLARE
     space shardid_lease.id_space;
+    now_ms bigint;
+    after_last bigint;
 BEGIN
     PERFORM shardid_lease.commit_durably();
     SELECT * INTO space FROM shardid_lease.id_space s WHERE s.name = request->>'space';
-    -- What drew in the window says where it stopped. If it cannot, the window is used up.
+    now_ms := shardid_lease.ms_of(clock_timestamp()) - shardid_lease.ms_of(space.epoch);
+    after_last := ((request->>'tick')::bigint >> space.sequence_bits) + 1;
+    -- What drew in the window says where it stopped. If it cannot, the window is used up. A reserved shard of which more
+    -- than any window is used up stays reserved: nobody could be granted it.
     UPDATE shardid_lease.granted_shard g
     SET state = 'released',
         until_ms = CASE g.state
             -- raise_generator() can have moved it past the window.
             WHEN 'held' THEN least(g.until_ms,
-                greatest(g.from_ms, coalesce(((request->>'tick')::bigint >> space.sequence_bits) + 1, g.until_ms)))
-            ELSE greatest(g.from_ms, coalesce(((request->>'tick')::bigint >> space.sequence_bits) + 1,
-                shardid_lease.ms_of(clock_timestamp()) - shardid_lease.ms_of(space.epoch) + space.max_ahead_ms)) END
+                greatest(g.from_ms, coalesce(after_last, g.until_ms)))
+            ELSE greatest(g.from_ms, coalesce(after_last, now_ms + space.max_ahead_ms)) END
     WHERE g.space = space.name AND g.shard = (request->>'shard')::int
         AND g.origin = request->>'origin' AND pg_has_role(caller, g.role, 'USAGE')
         AND (g.state = 'held' AND g.incarnation = request->>'incarnation'
-             OR g.state = 'permanent' AND g.place = request->>'place');
+             OR g.state = 'permanent' AND g.place = request->>'place'
+                AND coalesce(after_last <= greatest(now_ms, space.not_before) + space.max_ahead_ms, true));
     RETURN jsonb_build_object('ok', FOUND);
 END
 $body$;

@@ -62,8 +62,7 @@ bool read_row(Oid table_oid, Oid generator, Datum *values, bool *nulls,
     HeapTuple row = systable_getnext(scan);
     const bool found = HeapTupleIsValid(row);
     if (found && is_uncommitted != nullptr)
-        *is_uncommitted =
-            TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(row->t_data));
+        *is_uncommitted = TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(row->t_data));
     if (found)
         heap_deform_tuple(heap_copytuple(row), RelationGetDescr(table), values, nulls);
     systable_endscan(scan);

@@ -95,9 +95,7 @@ void end_worker(int /*code*/, Datum handle_datum) {
 WorkerEnd end_together(BackgroundWorkerHandle *handle, instr_time start, int64 wait_ms) {
     WorkerEnd end = WorkerEnd::too_late;
     PG_ENSURE_ERROR_CLEANUP(end_worker, PointerGetDatum(handle));
-    {
-        end = wait_for_end(handle, start, wait_ms);
-    }
+    { end = wait_for_end(handle, start, wait_ms); }
     PG_END_ENSURE_ERROR_CLEANUP(end_worker, PointerGetDatum(handle));
     return end;
 }

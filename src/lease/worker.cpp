@@ -119,9 +119,7 @@ Answer ask(const LeasedRow &row, const char *function, Datum argument) {
         commit();
     }
     PG_CATCH();
-    {
-        answer.error = error_of_failed_transaction();
-    }
+    { answer.error = error_of_failed_transaction(); }
     PG_END_TRY();
     return answer;
 }
@@ -159,13 +157,9 @@ void note(Datum requests, Datum answers) {
 void note_anything(Datum requests, Datum answers) {
     char *volatile error = nullptr;
     PG_TRY();
-    {
-        note(requests, answers);
-    }
+    { note(requests, answers); }
     PG_CATCH();
-    {
-        error = error_of_failed_transaction();
-    }
+    { error = error_of_failed_transaction(); }
     PG_END_TRY();
     if (error != nullptr)
         note(requests, refusals_of(requests, error));
@@ -255,8 +249,8 @@ void shardid_lease_worker(Datum /*argument*/) {
     const WorkerTask task = task_of_this_worker();
     pqsignal(SIGTERM, die);
     BackgroundWorkerUnblockSignals();
-    // Seconds, the least that libpq takes: dblink of PostgreSQL 15 hears of nothing while it connects,
-    // be it that the server stops or that the database is to be dropped.
+    // Seconds, the least that libpq takes: dblink of PostgreSQL 15 hears of nothing while it
+    // connects, be it that the server stops or that the database is to be dropped.
     setenv("PGCONNECT_TIMEOUT", "2", 1);
     BackgroundWorkerInitializeConnectionByOid(task.database, InvalidOid, BGWORKER_BYPASS_ALLOWCONN);
     set_defaults();

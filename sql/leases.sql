@@ -300,6 +300,12 @@ SELECT try($$SELECT next_id(generator => 'k')$$);
 COMMIT;
 RESET shardid.lease_timeout;
 SELECT id_shard(next_id(generator => 'k'));
+BEGIN;
+CREATE SEQUENCE forever;
+SELECT shardid_lease.lease_shard('brief', generator => 'forever', permanent => true);
+SELECT raise_generator('forever', 0) > 0 AS raised;
+SELECT try($$SELECT next_id(generator => 'forever')$$);
+ROLLBACK;
 -- Nor is one left where the transaction has failed.
 BEGIN;
 CREATE SEQUENCE l;

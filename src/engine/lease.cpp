@@ -91,6 +91,7 @@ void load_lease(Generator &generator) {
     lease.layout = row.layout;
     lease.group = group_of(row.server, row.role);
     lease.state = state_named(row.state);
+    lease.is_uncommitted = row.is_uncommitted;
     if (!is_limited(lease))
         return;
     lease.family = family_of(generator.relid, generator.locator);
@@ -113,6 +114,17 @@ void allow_shards(Generator &generator, const Layout &layout) {
     if (is_limited(lease))
         check_wal(generator);
     generator.shards = {static_cast<uint32>(lease.shard), 0};
+}
+
+void check_lease_is_committed(Generator &generator) {
+    if (!generator.lease.is_uncommitted)
+        return;
+    generator.lease.state = LeaseState::unknown;
+    ereport(ERROR,
+            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+             errmsg("generator \"%s\" was leased in this transaction", shown_name(generator.relid)),
+             errdetail("A rollback would give its shard away, with the ids that were drawn."),
+             errhint("Draw after the commit.")));
 }
 
 void read_window(Generator &generator) {

@@ -22,6 +22,7 @@ struct LeaseGroup {
 
 struct Lease {
     LeaseState state;
+    bool is_uncommitted;  // this transaction has leased it
     LeaseGroup group;
     int32 shard;
     Layout layout;
@@ -62,6 +63,10 @@ bool is_lease_table(Oid relid);
 // Raises 55000 unless the generator's lease, if it has one, is for ids of this layout; and sets
 // generator.shards. What was known of the generator is forgotten. REQUIRED: the layout is valid.
 void allow_shards(Generator &generator, const Layout &layout);
+
+// Raises 55000 in the transaction that has leased the generator: a rollback gives the shard, and
+// what the registry knows of it, away. REQUIRED: load_lease.
+void check_lease_is_committed(Generator &generator);
 
 // Reads a leased generator's window again, as it is committed now, whatever snapshot the
 // transaction has. What the session has stays where there is none that was granted to this server

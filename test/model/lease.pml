@@ -329,7 +329,9 @@ inline release(s, reaches) {
         fi
     :: else
     fi;
+#ifndef RELEASE_KEEPS_ROW
     clear(row[s], row_from[s], row_until[s]);
+#endif
     forget_sessions(s)
 }
 

@@ -208,6 +208,7 @@ breaks 'window kept for a moved page' again lease.pml -DMOVED_KEEPS_WINDOW
 breaks 'window as the row says, in a copy too' again lease.pml -DTRUST_ROW
 breaks 'released to before its window' again lease.pml -DRELEASE_BELOW_FROM
 breaks 'released beside the worker' again lease.pml -DRELEASE_BESIDE_WORKER
+breaks 'released with its window still noted' again lease.pml -DRELEASE_KEEPS_ROW
 breaks 'drawn at once before the window was entered' again lease.pml -DAT_ONCE_UNENTERED
 breaks 'registry restored and not told' again lease.pml -DRESTORE -DRESTORE_UNTOLD -DINCARNATIONS=2 -DEND=1
 breaks 'window from before the restore extended' again \

@@ -94,10 +94,10 @@ cmp_ok(query("SELECT until - now() < '1 min' FROM shardid_lease.id_space_shards 
 query('CREATE ROLE planter LOGIN; CREATE DATABASE planted OWNER planter; CREATE DATABASE shared');
 query('CREATE SCHEMA shardid_lease', db => 'planted', role => 'planter');
 like(error_of('CREATE EXTENSION shardid_lease CASCADE', db => 'planted'),
-	qr/^42501: .*not the extension's alone/, "somebody's schema is refused");
+	qr/^55000: schema "shardid_lease" is not the extension's own/, "somebody's schema is refused");
 query('CREATE SCHEMA shardid_lease; GRANT CREATE ON SCHEMA shardid_lease TO planter', db => 'shared');
 like(error_of('CREATE EXTENSION shardid_lease CASCADE', db => 'shared'),
-	qr/^42501: .*not the extension's alone/, 'so is one in which others can make functions');
+	qr/^55000: schema "shardid_lease" is not the extension's own/, 'so is one in which others can make functions');
 query('REVOKE CREATE ON SCHEMA shardid_lease FROM planter', db => 'shared');
 is(error_of('CREATE EXTENSION shardid_lease CASCADE', db => 'shared'), 'none', 'and an empty one of a superuser is not');
 

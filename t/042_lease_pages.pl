@@ -179,7 +179,21 @@ run_block($fresh, 'owned', 'owner', user => 'shop_owner');
 my ($shard) = $fresh->safe_psql('owned', 'SELECT id_shard(id) FROM orders');
 is(on_registry("SELECT database FROM shardid_lease.id_space_shards WHERE shard = $shard"), 'owned', 'the owner has a shard');
 is($fresh->safe_psql('owned', 'SELECT next_id(generator => \'orders_id_seq\') > max(id) FROM orders'), 't', 'and draws');
-like(run_block($registry, 'registry', 'watch_ends', rows => 1) . 'end', qr/end$/, 'leases that end can be watched');
+
+# --- Leases that end: of a generator that is drawn from until a moment before, and of one that is idle.
+
+is(run_block($registry, 'registry', 'watch_ends', rows => 1), '', 'no lease is about to end');
+is(run_block($fresh, 'shop', 'watch_member', rows => 1), '', 'nor does a member see one');
+on_registry("SELECT shardid_lease.create_id_space('brief', lease => '1 s')");
+$fresh->safe_psql('shop', <<SQL);
+CREATE SEQUENCE brief_seq;
+SELECT shardid_lease.lease_shard('brief', 'registry', 'brief_seq');
+SELECT next_id(generator => 'brief_seq');
+SQL
+like(run_block($registry, 'registry', 'watch_ends', rows => 1), qr/^brief\|0\|(held|expired)\|/, 'a lease that is about to end is seen');
+like(run_block($fresh, 'shop', 'watch_member', rows => 1), qr/^brief_seq\|0\|/, 'and on the member, as it is drawn from');
+$registry->poll_query_until('registry', "SELECT state = 'expired' FROM shardid_lease.id_space_shards WHERE space = 'brief'");
+like(run_block($registry, 'registry', 'watch_ends', rows => 1), qr/^brief\|0\|expired\|/, 'and when it has ended');
 
 # --- Without it.
 

@@ -35,7 +35,7 @@ void append_machine_id(StringInfo text) {
     FreeFile(file);
 }
 
-StringInfoData server_text() {
+const char *described_server() {
     struct stat directory;
     if (stat(DataDir, &directory) != 0)
         ereport(ERROR, (errcode_for_file_access(),
@@ -46,22 +46,28 @@ StringInfoData server_text() {
                      static_cast<unsigned long long>(directory.st_dev),
                      static_cast<unsigned long long>(directory.st_ino));
     append_machine_id(&text);
+    return text.data;
+}
+
+// None of it changes while the server runs.
+const char *server_text() {
+    static const char *text = nullptr;
+    if (text == nullptr)
+        text = MemoryContextStrdup(TopMemoryContext, described_server());
     return text;
 }
 
 }  // namespace
 
 Digest family_of(Oid relid, const Locator &locator) {
-    StringInfoData text = server_text();
-    appendStringInfo(&text, "|" INT64_FORMAT "|%u|%u|%u", static_cast<int64>(PgStartTime),
-                     MyDatabaseId, relid, storage_number_of(locator));
-    return digest_of(text.data);
+    return digest_of(psprintf("%s|" INT64_FORMAT "|%u|%u|%u", server_text(),
+                              static_cast<int64>(PgStartTime), MyDatabaseId, relid,
+                              storage_number_of(locator)));
 }
 
 char *place_of(Oid relid) {
-    StringInfoData text = server_text();
-    appendStringInfo(&text, "|%s", host_name());
-    return psprintf("%s/%u/%u", digest_of(text.data).text, MyDatabaseId, relid);
+    const Digest server = digest_of(psprintf("%s|%s", server_text(), host_name()));
+    return psprintf("%s/%u/%u", server.text, MyDatabaseId, relid);
 }
 
 const char *host_name() {

@@ -31,11 +31,19 @@ constexpr int64 pause_after_failure_ms = 500;
 Oid generators_table = InvalidOid;
 Oid windows_table = InvalidOid;
 
-bool find_tables() {
-    generators_table = find_member(lease_extension, "leased_generator");
-    windows_table =
-        OidIsValid(generators_table) ? find_member(lease_extension, "lease_window") : InvalidOid;
-    return OidIsValid(windows_table);
+// Whether these are the extension's tables still.
+bool are_tables_known = false;
+
+void note_relation_change(Datum /*argument*/, Oid relid) {
+    if (relid == InvalidOid || is_lease_table(relid))
+        are_tables_known = false;
+}
+
+void start_following_changes() {
+    static bool is_following = false;
+    if (!is_following)
+        CacheRegisterRelcacheCallback(note_relation_change, Datum{0});
+    is_following = true;
 }
 
 LeaseState state_named(const char *name) {
@@ -70,6 +78,19 @@ void check_wal(const Generator &generator) {
 
 }  // namespace
 
+bool find_lease_tables(Oid *generators, Oid *windows) {
+    if (!are_tables_known) {
+        start_following_changes();
+        generators_table = find_member(lease_extension, "leased_generator");
+        windows_table = OidIsValid(generators_table) ? find_member(lease_extension, "lease_window")
+                                                     : InvalidOid;
+        are_tables_known = OidIsValid(windows_table);
+    }
+    *generators = generators_table;
+    *windows = windows_table;
+    return are_tables_known;
+}
+
 bool is_lease_table(Oid relid) {
     return OidIsValid(relid) && (relid == generators_table || relid == windows_table);
 }
@@ -83,7 +104,10 @@ void load_lease(Generator &generator) {
     lease.look_at = UINT64_MAX;
 
     LeasedRow row;
-    if (!find_tables() || !read_leased_row(generators_table, generator.relid, &row)) {
+    Oid generators;
+    Oid windows;
+    if (!find_lease_tables(&generators, &windows) ||
+        !read_leased_row(generators, generator.relid, &row)) {
         lease.state = LeaseState::none;
         return;
     }

@@ -57,6 +57,9 @@ inline bool is_among(const Shards &shards, int32 shard) {
 // Reads whether the generator is leased, if that was not done since it was checked.
 void load_lease(Generator &generator);
 
+// The tables of the extension shardid_lease; returns false if there is none.
+bool find_lease_tables(Oid *generators, Oid *windows);
+
 // Whether the relation is one of those that load_lease reads.
 bool is_lease_table(Oid relid);
 

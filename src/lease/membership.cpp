@@ -7,8 +7,8 @@
 
 #include "lease/membership.h"
 
-#include "engine/extension_member.h"
 #include "engine/incarnation.h"
+#include "engine/lease.h"
 #include "engine/sequence.h"
 #include "engine/sequence_page.h"
 
@@ -20,16 +20,12 @@ extern "C" {
 namespace shardid {
 
 LeaseTables lease_tables() {
-    const Oid generators = find_member("shardid_lease", "leased_generator");
-    const Oid windows = find_member("shardid_lease", "lease_window");
-    HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(generators));
-    if (!OidIsValid(windows) || !HeapTupleIsValid(tuple))
+    LeaseTables tables;
+    if (!find_lease_tables(&tables.generators, &tables.windows))
         ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
                         errmsg("extension \"%s\" does not exist in this database", "shardid_lease"),
                         errhint("Run CREATE EXTENSION shardid_lease CASCADE.")));
-    const Oid owner = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple))->relowner;
-    ReleaseSysCache(tuple);
-    return {generators, windows, owner};
+    return tables;
 }
 
 void check_owner(Oid generator) {

@@ -7,11 +7,9 @@
 
 namespace shardid {
 
-// The tables of the extension, and who owns them.
 struct LeaseTables {
     Oid generators;
     Oid windows;
-    Oid owner;
 };
 
 // Raises 42704 if there is no extension shardid_lease.

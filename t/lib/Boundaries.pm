@@ -98,6 +98,21 @@ my %boundaries = (
 		'\x7fffffff' . 'ff' x 8, '\x80000000' . '00' x 8, '\x' . 'ff' x 12, '\x' . '00' x 13, '\x' . '00' x 16,
 		'\x' . 'ff' x 10000
 	],
+	name => [ 'nowhere', 'registry', '', ' ', "'", '%s%n', 'dbname=postgres', 'x' x 63, "\x{e4}\x{1f418}" ],
+	pg_lsn => [qw(0/1 0/0 FFFFFFFF/FFFFFFFF 0/FFFFFFFF 1/0)],
+	jsonb => [
+		'[{"space": "00001ARYZ6S41", "origin": "o", "place": "p", "incarnation": "i", "clock": 1800000000000, "generator": 1}]',
+		'{"space": "00001ARYZ6S41", "origin": "o", "place": "p", "incarnation": "i", "shard": 0, "tick": 1}',
+		'null', 'true', '1', '"a"', '{}', '[]', '[null]', '[[]]', '[{}]', '[1, "a", {}]', '{"space": {}}',
+		'[{"space": "00001ARYZ6S41", "origin": "o", "place": "p", "incarnation": "i"}]',
+		'[{"space": "00001ARYZ6S41", "shard": "x"}]',
+		'[{"space": "00001ARYZ6S41", "shard": 2147483648}]',
+		'[{"space": "00001ARYZ6S41", "shard": 7, "origin": "o", "place": "p", "incarnation": "i", "clock": 9223372036854775807, "tick": -1}]',
+		'[{"space": "00001ARYZ6S41", "shard": 8, "origin": "o", "place": "p", "incarnation": "i", "clock": -9223372036854775808, "tick": 9223372036854775807}]',
+		'{"space": "00001ARYZ6S41", "shard": 0, "tick": "x"}',
+		'{"space": "00001ARYZ6S41", "shard": 0, "tick": 9223372036854775807, "origin": "o", "place": "p", "incarnation": "i"}',
+		'{"space": "00001ARYZ6S41", "shard": 0, "tick": -9223372036854775808, "origin": "o", "place": "p", "incarnation": "i"}'
+	],
 	interval => [
 		'1 day', '0', '1 us', '-1 us', '178000000 years', '-178000000 years', '2147483647 months',
 		'-2147483648 days'

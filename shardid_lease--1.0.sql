@@ -269,8 +269,8 @@ RETURN pg_catalog.jsonb_build_object('generator'::pg_catalog.text, request OPERA
 COMMENT ON FUNCTION refusal(pg_catalog.jsonb, pg_catalog.text) IS
 'the answer to a request that is refused';
 
-CREATE FUNCTION refusal_of_held(request jsonb, space id_space, held granted_shard)
-RETURNS jsonb
+CREATE FUNCTION refusal_of_held(request pg_catalog.jsonb, space id_space, held granted_shard)
+RETURNS pg_catalog.jsonb
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $body$
@@ -284,7 +284,7 @@ BEGIN
 END
 $body$;
 
-COMMENT ON FUNCTION refusal_of_held(jsonb, id_space, granted_shard) IS
+COMMENT ON FUNCTION refusal_of_held(pg_catalog.jsonb, id_space, granted_shard) IS
 'the answer to a request for a shard that somebody else holds';
 
 -- The lowest shard that the caller may have: one of its own, or one that nobody has.

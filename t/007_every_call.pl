@@ -483,6 +483,8 @@ sub check_function
 	my ($function, $part_of) = @_;
 	my ($name) = $function->{name} =~ /(\w+)$/;
 	my $signature = "$name(" . join(', ', map { $_->{type} } @{ $function->{arguments} }) . ')';
+	# A row of the extension's own tables has no boundaries.
+	return if $is_internal{$name} && grep { $_->{type} =~ /^shardid_lease\./ } @{ $function->{arguments} };
 	my $part = $is_internal{$name} ? { any => 1 } : $part_of->{$name};
 	ok($part, "$signature stands in docs/reference.md") or return;
 	my $is_stable = $function->{kind} eq 'v' ? 0 : 1;

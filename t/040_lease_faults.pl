@@ -138,7 +138,8 @@ sub promoted
 		$old->safe_psql('postgres', 'ALTER SYSTEM RESET synchronous_standby_names');
 		$old->reload;
 	}
-	$fleet->nap(0.4);
+	# The new one was a second ahead, as after a crash; and the old one has a window yet.
+	$fleet->nap($params{taken_over} ? 1 : 0.4);
 	return;
 }
 

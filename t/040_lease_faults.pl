@@ -235,7 +235,7 @@ sub moved
 		q(SELECT setval('shardid_seq', last_value - 5000) FROM shardid_seq),
 		q(SELECT nextval('shardid_seq')),
 		'ALTER SEQUENCE shardid_seq RESTART',
-		q(BEGIN; ALTER SEQUENCE shardid_seq RESTART; SELECT next_id(); ROLLBACK));
+		'BEGIN; ALTER SEQUENCE shardid_seq RESTART; SELECT ' . Fleet::next_id() . '; ROLLBACK');
 	$fleet->load(8, $place);
 	for (1 .. 6)
 	{

@@ -17,6 +17,10 @@ use ShardidTest;
 # No window, no lease, a standby; and what follows in a transaction that has failed.
 my $tolerated = '55000,25006,25P02';
 
+# Four ids a millisecond, so that two who draw at one time hardly miss each other.
+my ($shard_bits, $sequence_bits) = (20, 2);
+my $layout = "shard_bits => $shard_bits, sequence_bits => $sequence_bits";
+
 my $conf = <<'CONF';
 autovacuum = off
 log_statement = none
@@ -42,7 +46,7 @@ sub new
 	($self->{registry}, @{ $self->{members} }) = @nodes;
 	$self->ask_registry(<<SQL);
 CREATE EXTENSION shardid_lease CASCADE;
-SELECT shardid_lease.create_id_space('ids', '2 s', max_ahead => '$params{max_ahead}', reclaim_after => '1 hour');
+SELECT shardid_lease.create_id_space('ids', '2 s', max_ahead => '$params{max_ahead}', reclaim_after => '1 hour', $layout);
 SQL
 	my %places = map { my $i = $_; $i => [ map { sprintf 'd%02d', $_ } 1 .. $params{databases}[$i] ] } 0 .. $#{ $self->{members} };
 	side_by_side(map { my $i = $_; sub { $self->set_up($self->{members}[$i], @{ $places{$i} }) } } keys %places);
@@ -157,7 +161,7 @@ sub take_back
 	my ($self, @places) = @_;
 	for my $place (@places)
 	{
-		next if $place->{node}->psql($place->{db}, 'SELECT next_id()', stderr => \my $error) == 0;
+		next if $place->{node}->psql($place->{db}, 'SELECT ' . next_id(), stderr => \my $error) == 0;
 		$self->insist($place, 'SELECT shardid_lease.take_over_shard()');
 	}
 	return;
@@ -177,17 +181,24 @@ sub any_elsewhere
 	return $self->any_place(sub { $_[0]{node} != $place->{node} });
 }
 
+# The call that draws, from the extension's own generator or another one.
+sub next_id
+{
+	my ($generator) = @_;
+	return 'next_id(' . ($generator ? "'$generator'::regclass, " : '') . "$layout)";
+}
+
 # What is under load right now.
 sub load
 {
 	my ($self, $count, @places) = @_;
 	for my $place (@places)
 	{
-		my $next = $place->{generator} ? "next_id('$place->{generator}'::regclass)" : 'next_id()';
+		my $next = next_id($place->{generator});
 		my $clients = start_clients(
 			$place->{node}, $count,
 			[
-				"SELECT $next", "SELECT $next FROM generate_series(1, 5)",
+				"SELECT $next", "SELECT $next FROM generate_series(1, 30)",
 				'BEGIN ISOLATION LEVEL REPEATABLE READ', "SELECT $next", "SELECT $next", 'ROLLBACK'
 			],
 			dbname => $place->{db}, reconnect => 1, tolerate => $tolerated, pause_ms => 20);
@@ -221,7 +232,7 @@ sub keep
 	finish_clients($clients);
 	$clients->{files} = [ grep { -e } @{ $clients->{files} } ];
 	return unless @{ $clients->{files} };
-	my $verdict = judge_clients([$clients], lead_ms => -1);
+	my $verdict = judge_clients([$clients], shard_bits => $shard_bits, sequence_bits => $sequence_bits, lead_ms => -1);
 	$self->{ids} += $verdict->{ids};
 	push @{ $self->{wrong} }, "$label: " . join ', ', map { "$_ $verdict->{$_}" } sort keys %$verdict
 	  if $verdict->{violations};
@@ -364,7 +375,7 @@ sub places_that_do_not_draw
 sub ask_for_ids
 {
 	my ($node, @places) = @_;
-	my $sql = join '', map { "\\connect $_->{db}\nSELECT '$_->{db} ' || next_id();\n" } grep { $_->{node} == $node } @places;
+	my $sql = join '', map { "\\connect $_->{db}\nSELECT '$_->{db} ' || " . next_id() . ";\n" } grep { $_->{node} == $node } @places;
 	my $asked = { name => $node->name };
 	$asked->{run} = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres') ],
 		'<', \$sql, '>', \$asked->{told}, '2>', \$asked->{error});

@@ -223,6 +223,15 @@ sub end_load
 	return;
 }
 
+# However the test ends.
+sub DESTROY
+{
+	my ($self) = @_;
+	local ($?, $@);
+	kill 'TERM', map { $_->{clients}{pid} } @{ $self->{load} };
+	return;
+}
+
 sub keep
 {
 	my ($self, $load) = @_;

@@ -13,6 +13,7 @@
 #include "history.hpp"
 
 #include <libpq-fe.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -37,6 +38,9 @@ struct Options {
     std::string conninfo;
     std::vector<std::string> statements;
 };
+
+// Whose end ends those that would reconnect for ever.
+const pid_t parent = getppid();
 
 std::atomic<bool> is_over = false;
 std::atomic<bool> has_failed = false;
@@ -137,7 +141,7 @@ void be_a_session(const Options &options, int number) {
             has_failed = true;
         }
         PQfinish(connection);
-    } while (options.reconnect && !is_over);
+    } while (options.reconnect && !is_over && getppid() == parent);
     if (std::fclose(file) != 0)
         has_failed = true;
 }

@@ -324,11 +324,14 @@ sub registry_restored
 		sub { system_or_bail(@pg_ctl, '-l', $registry->logfile, '-o', "-p $hidden", 'start') });
 	my $sql = 'SELECT shardid_lease.registry_was_restored()';
 	my @psql = ('psql', '-XAtq', '-d', 'postgres', '-h', $registry->host, '-p', $hidden);
+	my $told = 0;
 	for (1 .. 100)
 	{
-		last if IPC::Run::run([ @psql, '-v', 'ON_ERROR_STOP=1', '-c', $sql ], '>', \my $output, '2>', \my $error);
+		$told = IPC::Run::run([ @psql, '-v', 'ON_ERROR_STOP=1', '-c', $sql ], '>', \my $output, '2>', \my $error);
+		last if $told;
 		$fleet->nap(0.1);
 	}
+	die 'the registry is not told' unless $told;
 	system_or_bail(@pg_ctl, '-m', 'fast', 'stop');
 	$fleet->start($registry);
 	$fleet->wait_for_end_of_recovery($registry);

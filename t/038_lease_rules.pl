@@ -46,7 +46,7 @@ my $first = drawn();
 my $window = window('shardid_seq');
 cmp_ok($first, '>=', $window->{from}, 'an id is not before its window');
 cmp_ok($first, '<', $window->{until}, 'nor after it');
-is($window->{until} - $window->{from}, 60_000, 'of a lease');
+ok(abs($window->{until} - $window->{from} - 65_000) <= 5000, 'of a lease, of which little is gone');
 
 # One shard, one layout.
 is(query('SELECT id_shard(next_id()), id_shard(next_id(5))'), '5|5', 'its shard');
@@ -76,6 +76,8 @@ goes_on_later('set back', $set_back, \&drawn);
 goes_on_later('set back again', $set_back, \&drawn);
 goes_on_later('set back, and drawn by another session', $set_back, \&drawn_anew);
 goes_on_later('started anew', sub { query('ALTER SEQUENCE shardid_seq RESTART') }, \&drawn);
+is(sqlstate('BEGIN; ALTER SEQUENCE shardid_seq RESTART; SELECT next_id()'), '55000',
+	'not drawn from storage whose page leaves no mark in WAL: wal_level is minimal');
 $session->quit;
 goes_on_later('the server restarted', sub { $node->restart }, \&drawn_anew);
 goes_on_later('the server crashed', sub { $node->stop('immediate'); $node->start }, \&drawn_anew);
@@ -86,6 +88,7 @@ SELECT shardid_lease.create_id_space('short', lease => '1 s');
 CREATE SEQUENCE short_seq;
 SELECT shardid_lease.lease_shard('short', generator => 'short_seq');
 SQL
+is(sqlstate("SELECT next_id(0, 'short_seq', shard_bits => 12)"), '55000', 'no other layout, for its first id either');
 $session = $node->background_psql('postgres', on_error_stop => 0);
 $session->query_safe(q(SET shardid.lease_timeout = '100 ms'));
 $session->query_safe(q(\set VERBOSITY sqlstate));
@@ -112,6 +115,78 @@ my $refused = "SET shardid.lease_timeout = '100 ms'; SELECT next_id(0, 'short_se
 is(sqlstate($refused), '55000', 'then there are none');
 is(sqlstate("$refused FROM generate_series(1, 100)"), '55000', 'nor many');
 $session->quit;
+
+# Given back, and the transaction rolled back.
+query('BEGIN; SELECT shardid_lease.release_shard(); ROLLBACK');
+is(sqlstate('SELECT next_id()'), '55000', 'nothing is drawn after a release');
+is(sqlstate('SELECT next_id(5)'), '55000', 'of its shard neither');
+
+# The registry, asked for shard 100 by servers that are made up. Times are in milliseconds.
+my $lease = 60_000;
+my $clock = query(q(SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)));
+my $epoch = query(q(SELECT floor(extract(epoch FROM epoch) * 1000) FROM shardid_lease.id_space WHERE name = 'shop'));
+
+sub ask
+{
+	my (%request) = (space => 'shop', shard => 100, origin => 'o', tick => 0, clock => $clock, @_);
+	my $json = '{' . join(', ', map { qq("$_": "$request{$_}") } sort keys %request) . '}';
+	my ($from, $until) = split /\|/,
+	  query("SELECT a->>'from', a->>'until' FROM jsonb_array_elements(shardid_lease.grant_shards('[$json]')) a WHERE (a->>'ok')::boolean");
+	return defined $from ? { from => $from, until => $until } : undef;
+}
+
+sub give_back
+{
+	my (%request) = (space => 'shop', shard => 100, origin => 'o', @_);
+	my $json = '{' . join(', ', map { qq("$_": "$request{$_}") } sort keys %request) . '}';
+	return query("SELECT shardid_lease.return_shard('$json')->>'ok'");
+}
+
+# As if so much time had passed.
+sub pass
+{
+	my ($ms) = @_;
+	query("UPDATE shardid_lease.granted_shard SET from_ms = from_ms - $ms, until_ms = until_ms - $ms WHERE shard = 100");
+	return;
+}
+
+my @a = (place => 'a', incarnation => 'a1');
+my @a_again = (place => 'a', incarnation => 'a2');
+my @b = (place => 'b', incarnation => 'b1');
+my @stranger = (place => 'c', incarnation => 'c1', origin => 'other');
+
+my $held = ask(@a);
+is($held->{until} - $held->{from}, $lease, 'a shard that nobody had');
+is(ask(@b), undef, 'not granted to a copy of its holder');
+is(ask(@stranger), undef, 'nor to a stranger');
+my $more = ask(@a, clock => $clock + 40_000);
+is_deeply([ $more->{from}, $more->{until} - $held->{until} ], [ $held->{from}, 40_000 ], 'but to its holder for longer');
+is(ask(@a)->{until}, $more->{until}, 'never for less long');
+my $restarted = ask(@a_again);
+is($restarted->{from}, $more->{until}, 'restarted, it gets the next window');
+is(ask(@b, takes_over => 'true')->{from}, $restarted->{until}, 'who takes over gets the one after that');
+is(ask(@a_again), undef, 'the displaced holder none');
+is(give_back(@a_again, tick => 0), 'false', 'nor can it give back what it has not');
+my $later = ask(@b);
+is(give_back(@b, tick => 0), 'true', 'given back by who never drew');
+is(ask(@stranger)->{from}, $later->{from}, 'all of its window is left, and nothing before it');
+is(give_back(@stranger, tick => ($later->{from} + 10) << 10 | 1023), 'true', 'given back by who drew');
+$held = ask(@a);
+is($held->{from}, $later->{from} + 11, 'the next window begins after that');
+
+pass($held->{until} - ($clock - $epoch) + 1000);
+is(ask(@stranger), undef, 'expired: not granted to a stranger yet');
+ok(ask(@b), 'but to a copy');
+pass(31 * 86_400_000);
+ok(ask(@stranger), 'long expired: to a stranger');
+
+is(ask(@stranger, clock => $clock + 3_700_000), undef, 'not to who is further ahead than max_ahead');
+is(ask(@stranger, tick => ($clock - $epoch + 3_700_000) << 10), undef, 'nor by its generator');
+ok(ask(@stranger, clock => $clock + 3_500_000), 'less is allowed');
+
+query('SELECT shardid_lease.registry_was_restored()');
+cmp_ok(ask(@stranger)->{from}, '>=', $clock - $epoch + 3_600_000 + $lease, "after a restore a holder's next window is a later one")
+  for 1 .. 2;
 
 $node->stop;
 done_testing();

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # pg_upgrade in one way, from the server whose pg_config UPGRADE_FROM names to the one under test, whose
-# clock is then an hour behind: every generator goes on above all ids told before. To be run by sandbox.sh:
-# upgrade.sh --link. `upgrade.sh modes` says which ways this pg_upgrade knows.
+# clock is then an hour behind: every generator goes on above all ids told before, a leased one in a window that it is
+# granted anew, by a registry that is not upgraded. To be run by sandbox.sh: upgrade.sh --link. `upgrade.sh modes` says which ways this pg_upgrade knows.
 set -euo pipefail
 # shellcheck source=tools/server_logs.sh
 source tools/server_logs.sh
@@ -26,6 +26,7 @@ declare -A draw=(
     ['one owned by an identity']='INSERT INTO users SELECT FROM generate_series(1, :n) RETURNING new_id'
     ['one never drawn from']="SELECT next_id(5, 'untouched') FROM generate_series(1, :n)"
     ['one set back']="SELECT next_id(5, 'set_back') FROM generate_series(1, :n)"
+    ['a leased one']="SELECT next_id(generator => 'leased') FROM generate_series(1, :n)"
     ['that of UUIDs']='SELECT hundred_ns_of(uuid_v1()) FROM generate_series(1, :n)'
     ['that of ObjectIds']='SELECT second_and_counter_of(objectid()) FROM generate_series(1, :n)')
 declare -A sequence=(
@@ -35,12 +36,18 @@ declare -A sequence=(
     ['one owned by an identity']=users_id_seq
     ['one never drawn from']=untouched
     ['one set back']=set_back
+    ['a leased one']=leased
     ['that of UUIDs']=shardid_uuid_seq
     ['that of ObjectIds']=shardid_objectid_seq)
 
 create_schema() {
-    psql -Xq -v ON_ERROR_STOP=1 <<'SQL'
+    psql -Xq -v ON_ERROR_STOP=1 -v work="$work" <<'SQL'
 CREATE EXTENSION shardid;
+CREATE EXTENSION shardid_lease CASCADE;
+CREATE SERVER registry FOREIGN DATA WRAPPER dblink_fdw OPTIONS (host :'work', port '5433', dbname 'postgres');
+CREATE USER MAPPING FOR CURRENT_USER SERVER registry;
+CREATE SEQUENCE leased;
+SELECT shardid_lease.lease_shard('shop', 'registry', 'leased', shard => 9);
 CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT next_id(5));
 CREATE SCHEMA insta5;
 CREATE SEQUENCE insta5.photos_id_seq;
@@ -152,6 +159,31 @@ nextval_works() {
     done
 }
 
+# It runs on, with a clock that is right.
+start_registry() {
+    make_cluster "$old_programs" "$old_version" "$work/registry"
+    "$old_programs/pg_ctl" -D "$work/registry" -l "$work/registry.log" -w -o '-p 5433' start
+    PGPORT=5433 PGDATABASE=postgres query "CREATE EXTENSION shardid_lease CASCADE;
+        SELECT shardid_lease.create_id_space('shop', lease => '1 s')"
+}
+
+# Generators and their spaces, in any order of OIDs.
+membership() {
+    query 'SELECT * FROM shardid_lease.leased_generator ORDER BY origin'
+}
+
+# What was granted to the old server is not this one's, whose system identifier is another.
+window_is_not_kept() {
+    local state
+    state=$(query 'SELECT state, "from" FROM shardid_lease.shard_leases')
+    [[ $state == 'not held|' ]] || violation "the lease after the upgrade: $state"
+    draw_ids 'a leased one' 1
+    state=$(query 'SELECT state FROM shardid_lease.shard_leases')
+    [[ $state == held ]] || violation "the lease after the first id: $state"
+    [[ $(query "SELECT DISTINCT shard FROM id_parts(next_id(generator => 'leased'))") == 9 ]] ||
+        violation 'the leased generator has another shard'
+}
+
 identity() {
     query 'SELECT uuid_v1_node(uuid_v1()), substr(objectid(), 5, 5)'
 }
@@ -187,6 +219,8 @@ if [[ ! -d $SANDBOX/servers ]]; then
     copy_server "$PG_CONFIG" "$new_version"
 fi
 make_cluster "$old_programs" "$old_version" "$work/old"
+start_registry
+trap '"$old_programs/pg_ctl" -D "$work/registry" -m fast -w stop' EXIT
 "$old_programs/pg_ctl" -D "$work/old" -l "$work/old.log" -w start
 PGDATABASE=postgres query 'CREATE DATABASE shop'
 create_schema
@@ -195,6 +229,7 @@ for generator in "${!draw[@]}"; do
 done
 rows=$(query 'SELECT count(*) FROM orders')
 old_identity=$(identity)
+old_membership=$(membership)
 "$old_programs/pg_ctl" -D "$work/old" -m fast -w stop
 
 make_cluster "$new_programs" "$new_version" "$work/new"
@@ -202,10 +237,12 @@ make_cluster "$new_programs" "$new_version" "$work/new"
     -b "$old_programs" -B "$new_programs" -d "$work/old" -D "$work/new")
 
 start_an_hour_behind
-trap '"$new_programs/pg_ctl" -D "$work/new" -m fast -w stop' EXIT
+trap '"$new_programs/pg_ctl" -D "$work/new" -m fast -w stop; "$old_programs/pg_ctl" -D "$work/registry" -m fast -w stop' EXIT
 clock_is_behind
 [[ $(query 'SELECT count(*) FROM orders') == "$rows" ]] || violation 'rows are lost'
 layout_is_kept
+[[ -n $old_membership && $(membership) == "$old_membership" ]] || violation "the membership is now $(membership)"
+window_is_not_kept
 all_go_on 'after the upgrade'
 [[ $(identity) != "$old_identity" ]] || violation 'UUIDs and ObjectIds have the node and bytes of the old cluster'
 [[ $(query 'SELECT DISTINCT id_shard(id) FROM orders') == 5 ]] || violation 'the default has another shard'
@@ -216,7 +253,7 @@ nextval_works
 none_told_twice
 ids=$(cat "$work/told "* | wc -l)
 set_back_is_seen
-no_crash '' "$work/old.log" "$work/new.log" || violation 'a server crashed'
+no_crash '' "$work/old.log" "$work/new.log" "$work/registry.log" || violation 'a server crashed'
 
 printf 'pg_upgrade %s, %s to %s\t1\t%s\t%s\n' "$mode" "$old_version" "$new_version" "$ids" "$violations" >>"$SANDBOX/faults"
 [[ $violations == 0 ]]

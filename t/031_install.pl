@@ -44,7 +44,7 @@ run_in('.', "tools/dist.py $dir", 'the zip is made') or BAIL_OUT('no zip');
 my $names = names_in("$dir/$zip");
 unlike($names, qr/\.(o|bc|so|zip)$/m, 'no build output in it');
 is(scalar(grep { !m{^shardid-\Q$version\E/} } split /\n/, $names), 0, 'all of it is in a folder with its version');
-like($names, qr{/\Q$_\E$}m, "$_ is in it") for qw(META.json Makefile shardid.control debian/control.in docs/install.md);
+like($names, qr{/\Q$_\E$}m, "$_ is in it") for qw(META.json Makefile shardid.control shardid_lease.control debian/control.in docs/install.md);
 run_in($dir, "unzip -q $zip", 'unpacked');
 
 my $clean = files_of($source);
@@ -103,6 +103,16 @@ my $shard = 'SELECT shard FROM id_parts(next_id(5))';
 is($node->safe_psql('postgres', "LOAD '$dir/build/shardid.so'; SHOW shardid.max_lead"), '1d', 'the library of clang++ loads');
 $node->safe_psql('postgres', 'CREATE EXTENSION shardid');
 is($node->safe_psql('postgres', $shard), 5, 'the library of the zip makes an id');
+my $lease = <<'SQL';
+CREATE EXTENSION shardid_lease CASCADE;
+CREATE SEQUENCE leased;
+SELECT shardid_lease.create_id_space('shop');
+SELECT shardid_lease.lease_shard('shop', generator => 'leased', shard => 6);
+SELECT id_shard(next_id(generator => 'leased'));
+DROP EXTENSION shardid_lease;
+DROP SEQUENCE leased;
+SQL
+like($node->safe_psql('postgres', $lease), qr/^6\n6$/m, 'the second extension leases a shard');
 
 # The page's paths are those of Debian's PostgreSQL 18.
 SKIP:
@@ -128,6 +138,7 @@ SKIP:
 	my $loaded = "SELECT pg_read_file('/proc/self/maps') LIKE '%$image/lib/shardid.so%'";
 	is($node->safe_psql('postgres', "DROP EXTENSION shardid; CREATE EXTENSION shardid; $shard; $loaded"),
 		"5\nt", 'an id from the folder of an extension image');
+	like($node->safe_psql('postgres', $lease), qr/^6\n6$/m, 'and a lease');
 }
 
 $node->stop;

@@ -14,7 +14,8 @@ no_compiler() {
     done
 }
 
-# On a server of the version given, of its own: an id of shard 5 and of the clock's time.
+# On a server of the version given, of its own: an id of shard 5 and of the clock's time, and one of a leased shard,
+# for which the server starts a background worker.
 makes_id() {
     local made
     made=$(pg_virtualenv -v "$1" psql -XAt -v ON_ERROR_STOP=1 <<'SQL'
@@ -22,8 +23,13 @@ CREATE EXTENSION shardid;
 CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT next_id(5));
 INSERT INTO photos DEFAULT VALUES;
 SELECT shard, abs(extract(epoch FROM clock_timestamp() - ts)) < 60 FROM photos, id_parts(id);
+CREATE EXTENSION shardid_lease CASCADE;
+CREATE SEQUENCE leased;
+SELECT shardid_lease.create_id_space('shop');
+SELECT shardid_lease.lease_shard('shop', generator => 'leased', shard => 6);
+SELECT 'leased', id_shard(next_id(generator => 'leased'));
 SQL
     )
     echo "$made"
-    grep -qFx '5|t' <<<"$made"
+    grep -qFx '5|t' <<<"$made" && grep -qFx 'leased|6' <<<"$made"
 }

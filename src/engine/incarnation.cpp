@@ -6,6 +6,7 @@ extern "C" {
 
 #include "common/sha2.h"
 #include "lib/stringinfo.h"
+#include "storage/fd.h"
 #include "utils/varlena.h"
 }
 

@@ -1,5 +1,6 @@
 -- The schema of shardid_lease, which its script names: one that somebody else can put something into is refused.
 
+\set SHOW_CONTEXT never
 CREATE EXTENSION dblink;
 CREATE ROLE regress_shardid_mallory;
 CREATE ROLE regress_shardid_admin SUPERUSER;

@@ -148,7 +148,7 @@ void wait_for_window(Generator &generator, const Attempt &attempt) {
             return;
         const int64 left = lease_timeout_ms - ms_since(start);
         const Asked asked = ask_once(generator, attempt, Max(left, 0));
-        if (asked != Asked::no)
+        if (asked != Asked::no || has_failed_lately(generator.lease))
             has_slot = asked != Asked::no_slot;
         read_window(generator);
         if (serves(generator.lease, attempt))

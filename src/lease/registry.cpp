@@ -34,7 +34,7 @@ constexpr int64 look_again_ms = 3;
 // is one.
 bool query(const char *sql, int count, const char *const *parameters, Datum *result) {
     Oid types[2] = {TEXTOID, TEXTOID};
-    Datum values[2];
+    Datum values[2] = {};
     for (int i = 0; i < count; ++i)
         values[i] = CStringGetTextDatum(parameters[i]);
     if (SPI_execute_with_args(sql, count, types, values, nullptr, false, 0) < 0)

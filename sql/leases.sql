@@ -342,7 +342,7 @@ SELECT try($$SELECT shardid_lease.renew_now('b')$$);
 SELECT try($$SELECT shardid_lease.lease_request('b')$$);
 SELECT try($$SELECT shardid_lease.lease_request('of_member', 'f', '0/0', 1)$$);
 SELECT try($$SELECT shardid_lease.join_id_space('b', 'shop', 1, NULL, 'o', false, '2020-01-01 00:00:00+00', 13, 10, 0)$$);
-SELECT try($$SELECT shardid_lease.lock_for_lease('b')$$);
+SELECT try($$SELECT shardid_lease.lock_for_lease('b', 'lease_shard()')$$);
 -- What is the space's owner's.
 SELECT try($$SELECT shardid_lease.create_id_space('mine')$$);
 SELECT try($$SELECT shardid_lease.drop_id_space('shop')$$);
@@ -355,7 +355,7 @@ FROM unnest(ARRAY[
     $$evict_shard_by(10, 'shop', 1)$$, 'registry_was_restored_by(10)', $$grant_shards_by(10, '[]')$$,
     $$return_shard_by(10, '{}')$$, $$grant_one(10, '{}')$$, $$owned_space(10, 'shop')$$,
     $$free_shard(NULL, 10, 'o', 1)$$, $$requests_of('of_member', NULL, NULL, NULL)$$, $$return_request('of_member')$$,
-    $$note_answers('[]')$$]) call;
+    $$note_answers('[]', '[]')$$]) call;
 SELECT try(format(statement, relation))
 FROM unnest(ARRAY['granted_shard', 'leased_generator', 'lease_window', 'id_space']) relation,
     unnest(ARRAY['SELECT FROM shardid_lease.%s', 'DELETE FROM shardid_lease.%s', 'INSERT INTO shardid_lease.%s DEFAULT VALUES',

@@ -469,3 +469,9 @@ SELECT id_shard(next_id(7)), next_id(7) >> 23 >= :last >> 23;
 REVOKE CREATE ON SCHEMA public FROM regress_shardid_member, regress_shardid_other;
 DROP OWNED BY regress_shardid_member, regress_shardid_other;
 DROP ROLE regress_shardid_app, regress_shardid_group, regress_shardid_member, regress_shardid_other;
+-- What other topics find again.
+RESET ALL;
+DROP SEQUENCE b, c, unlogged, temporary, of_int, downwards, bound, d, e, f, g, j, k, h, i;
+DROP TABLE t, drawn;
+DROP FUNCTION draw_and_fail, try;
+ALTER SEQUENCE shardid_seq RESTART;

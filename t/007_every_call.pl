@@ -18,8 +18,8 @@ use ShardidTest;
 my $seed = $ENV{SHARDID_SEED} || int rand 2**31;
 srand $seed;
 my $rounds = $ENV{FULL} ? 10 : 1;
-my $max_product = 4000;
-my $max_of_leases = 600;
+my $max_product = $ENV{FULL} ? 4000 : 1000;
+my $max_of_leases = $ENV{FULL} ? 600 : 150;
 
 my $node = new_node('every_call');
 sub query { return $node->safe_psql('postgres', $_[0]) }

@@ -26,6 +26,11 @@ scripts_name_schemas() {
     tools/check_scripts.py --itself && tools/check_scripts.py
 }
 
+# Ten thousand leases, but small: with the registry's rules, and without each of them.
+leases_scale() {
+    python3 test/simulation/lease_scale.py --quick && python3 test/simulation/lease_charts.py --check
+}
+
 # The charts that a page shows are those of the results beside them.
 charts_are_drawn() {
     local copy=$SANDBOX/charts

@@ -462,7 +462,9 @@ sub answers
 		join("\t", $_, 0, map({ s/\\/\\\\/gr } @{ $calls->[$_] }{qw(before text by_column inverse)}), $is_stable)
 		  . "\n"
 	} 0 .. $#$calls;
-	query(join '', "TRUNCATE calls;\nCOPY calls FROM STDIN;\n", @rows, "\\.\n;CREATE INDEX ON calls (n)");
+	my $copy = join '', "TRUNCATE calls;\nCOPY calls FROM STDIN;\n", @rows, "\\.\n;CREATE INDEX ON calls (n)";
+	utf8::encode($copy);
+	query($copy);
 	my ($code, $out, $err) = $node->psql('postgres', <<SQL, on_error_stop => 0, timeout => 900);
 SET statement_timeout = '300s';
 SET client_min_messages = warning;

@@ -11,6 +11,8 @@ use Time::HiRes qw(time usleep);
 use Leases;
 use ShardidTest;
 
+plan skip_all => 'takes long, see make test-full' unless $ENV{FULL};
+
 my $registry = new_registry('registry');
 $registry->safe_psql('postgres', <<'SQL');
 SELECT shardid_lease.create_id_space('orders');

@@ -21,7 +21,8 @@ my $rounds = $ENV{FULL} ? 10 : 1;
 my $max_product = $ENV{FULL} ? 4000 : 1000;
 my $max_of_leases = $ENV{FULL} ? 600 : 150;
 
-my $node = new_node('every_call');
+# Who has no lease need not be waited for.
+my $node = new_node('every_call', "shardid.lease_timeout = 100ms\n");
 sub query { return $node->safe_psql('postgres', $_[0]) }
 
 # --- What there is to call.
@@ -490,7 +491,10 @@ sub check_function
 	my $part = $is_internal{$name} ? { any => 1 } : $part_of->{$name};
 	ok($part, "$signature stands in docs/reference.md") or return;
 	my $is_stable = $function->{kind} eq 'v' ? 0 : 1;
-	for my $circumstance ($is_stable ? [ 'not volatile' => $all_at_once ] : @circumstances)
+	my @when = $is_stable ? [ 'not volatile' => $all_at_once ] : @circumstances;
+	# What nobody is to call has to do no harm.
+	@when = grep { $_->[0] eq 'a role of few rights' } @when if $is_internal{$name} && !$is_stable && !$ENV{FULL};
+	for my $circumstance (@when)
 	{
 		my ($when, $script) = @$circumstance;
 		my @calls;

@@ -12,6 +12,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use ShardidTest;
 
+plan skip_all => 'takes long, see make test-full' unless $ENV{FULL} || $ENV{ROUNDS};
+
 my $seed = $ENV{SHARDID_SEED} || time;
 note "SHARDID_SEED=$seed";
 diag "SHARDID_SEED=$seed" if $ENV{FULL};

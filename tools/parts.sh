@@ -5,8 +5,8 @@
 # A part is stopped as a whole by its process group. Its folder in $SANDBOX/parts holds its output and,
 # if it came to its end, its counts.
 
-# Two more than there are processors, as most tests wait more than they compute.
-parts_at_once=$(($(nproc) + 2))
+# Three more than there are processors, as most tests wait more than they compute.
+parts_at_once=$(($(nproc) + 3))
 parts=() # the process group of each, in the order of their start
 parts_printed=0
 

@@ -50,10 +50,10 @@ draw_beside('setval to the value of 50 ms ago',
 	q{PERFORM pg_sleep(0.05); PERFORM setval('g', before);});
 draw_beside('setval to the value read before, at once',
 	q{PERFORM setval('g', before);});
+# nextval waits for no millisecond: from the last value of this one it carries the generator into the next.
 draw_beside('setval to the value of some ids ago, and nextval',
-	q{PERFORM pg_sleep(0.0005); PERFORM setval('g', before); PERFORM nextval('g');});
+	q{PERFORM pg_sleep(0.0005); PERFORM setval('g', before); PERFORM nextval('g');}, lead_ms => 1000);
 # Moves alone keep nobody waiting, however fast they follow each other.
-# (nextval waits for no millisecond, and carries the generator some of them ahead.)
 draw_beside('nextval in a loop', q{PERFORM nextval('g');}, lead_ms => 1000, clock_percent => 10000);
 draw_beside('setval to 1', q{PERFORM setval('g', 1);});
 draw_beside('setval and raise_generator',

@@ -287,6 +287,20 @@ $body$;
 COMMENT ON FUNCTION refusal_of_held(pg_catalog.jsonb, id_space, granted_shard) IS
 'the answer to a request for a shard that somebody else holds';
 
+-- By its origin, of which copies have the same; or by its place, where no other server runs: a lease that is made after a
+-- release has another origin, and either side may be restored to a time before it.
+
+CREATE FUNCTION is_same_member(
+    held granted_shard, caller pg_catalog.regrole, its_origin pg_catalog.text, its_place pg_catalog.text)
+RETURNS boolean
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN coalesce(
+    (held.origin OPERATOR(pg_catalog.=) its_origin OR held.place OPERATOR(pg_catalog.=) its_place)
+    AND pg_catalog.pg_has_role(caller, held.role, 'USAGE'::pg_catalog.text), false);
+
+COMMENT ON FUNCTION is_same_member(granted_shard, pg_catalog.regrole, pg_catalog.text, pg_catalog.text) IS
+'whether who asks is the member that was granted the shard last, or a copy of it';
+
 -- The lowest shard that the caller may have: one of its own, or one that nobody has.
 
 CREATE FUNCTION free_shard(space id_space, caller pg_catalog.regrole, its_origin pg_catalog.text, now_ms bigint)
@@ -373,7 +387,7 @@ BEGIN
 
     -- Only who may have the shard waits for its row, or keeps others waiting.
     SELECT * INTO held FROM shardid_lease.granted_shard g WHERE g.space = space.name AND g.shard = chosen;
-    IF FOUND AND held.state <> 'released' AND NOT (held.origin = its_origin AND pg_has_role(caller, held.role, 'USAGE'))
+    IF FOUND AND held.state <> 'released' AND NOT shardid_lease.is_same_member(held, caller, its_origin, its_place)
             AND (held.state = 'permanent' OR
                  held.until_ms + space.reclaim_after_ms >= shardid_lease.ms_of(clock_timestamp()) - epoch_ms) THEN
         RETURN shardid_lease.refusal_of_held(request, space, held);
@@ -393,7 +407,7 @@ BEGIN
     now_ms := shardid_lease.ms_of(clock_timestamp()) - epoch_ms;
     horizon := greatest(now_ms, space.not_before) + space.max_ahead_ms;
     wanted := greatest((request->>'clock')::bigint - epoch_ms, (request->>'tick')::bigint >> space.sequence_bits);
-    is_own := coalesce(held.origin = its_origin AND pg_has_role(caller, held.role, 'USAGE'), false);
+    is_own := shardid_lease.is_same_member(held, caller, its_origin, its_place);
 
     IF wanted > horizon THEN
         RETURN shardid_lease.refusal(request, format(

@@ -59,12 +59,18 @@ endif
 
 # The project's own commands, which install what is missing and leave nothing behind.
 # PGXS has a target "check" of its own, which only says that it is not supported.
-.PHONY: demo test test-full matrix deb dist bench bench-instructions bench-scatter bench-index bench-copy \
+.PHONY: demo example test test-full matrix deb dist bench bench-instructions bench-scatter bench-index bench-copy \
         bench-contention bench-leases bench-account bench-wrapper bench-all charts
 
 demo:
 	@tools/install-packages.sh --quiet build demo
 	@tools/sandbox.sh tools/demo.sh
+
+# NAME is that of a folder of examples/.
+example:
+	@test -x 'examples/$(NAME)/run.sh' || { echo "NAME is one of: $(patsubst examples/%/run.sh,%,$(wildcard examples/*/run.sh))" >&2; exit 1; }
+	@tools/install-packages.sh --quiet build 'example-$(NAME)'
+	@tools/sandbox.sh 'examples/$(NAME)/run.sh'
 
 # TEST="ids t/003_clock.pl" picks some; see tools/test.sh.
 test:

@@ -28,18 +28,27 @@ postgresql_version() {
     fi
 }
 
+# packages_for VERSION MARK PURPOSE...: those behind the mark, ? or none.
 packages_for() {
-    local version=$1 purpose
-    shift
+    local version=$1 mark=$2 purpose
+    shift 2
     for purpose in "$@"; do
-        sed -nE "s/^$purpose +(.*)/\\1/p" "$tools/packages.txt"
+        sed -nE "s/^$purpose$mark +(.*)/\\1/p" "$tools/packages.txt"
     done | sed "s/%v/$version/" | sort -u
 }
 
-missing_of() {
+has_archive() {
+    apt-cache show --no-all-versions "$1" >/dev/null 2>&1
+}
+
+# missing_for VERSION PURPOSE...: what is to be installed, as far as it is known where from.
+missing_for() {
     local package
-    for package in "$@"; do
+    for package in $(packages_for "$1" '' "${@:2}"); do
         is_installed "$package" || echo "$package"
+    done
+    for package in $(packages_for "$1" '[?]' "${@:2}"); do
+        is_installed "$package" || ! has_archive "$package" || echo "$package"
     done
 }
 
@@ -103,11 +112,11 @@ if [[ -z $version ]]; then
     update
     version=$(postgresql_version)
 fi
-mapfile -t packages < <(packages_for "$version" "$@")
-mapfile -t missing < <(missing_of "${packages[@]}")
+mapfile -t missing < <(missing_for "$version" "$@")
 if [[ ${#missing[@]} -gt 0 ]]; then
-    echo "installing: ${missing[*]}"
     update
+    mapfile -t missing < <(missing_for "$version" "$@")
+    echo "installing: ${missing[*]}"
     if is_installed "postgresql-$version"; then
         install "${missing[@]}"
     else

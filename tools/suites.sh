@@ -89,6 +89,37 @@ wanted_crashes_of() {
     sed -n 's/^# Wanted in the log of a server: //p' "$1"
 }
 
+# Those whose run.sh says "Takes long" in its first lines are run by make test-full.
+examples() {
+    local run name
+    for run in examples/*/run.sh; do
+        name=$(dirname "$run")
+        wanted "$name" || continue
+        if [[ -z ${FULL:-} ]] && head -n 5 "$run" | grep -q 'Takes long'; then
+            part echo "skipped $name: takes long, see make test-full"
+        else
+            part example "$name"
+        fi
+    done
+}
+
+example() {
+    local log=$SANDBOX/${1//\//-}.log
+    step "$1" keeping "$log" "$1/run.sh"
+    if grep -q '^skipped' "$log"; then
+        grep '^skipped' "$log"
+    else
+        judge_logs "$1" '' "$SANDBOX/${1//\//-}"/*/server.log
+    fi
+}
+
+# What a command says goes to a file, too.
+keeping() {
+    local log=$1
+    shift
+    "$@" 2>&1 | tee "$log"
+}
+
 # UPGRADE_FROM is the pg_config of an older server, which make matrix has.
 upgrades() {
     local mode

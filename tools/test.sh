@@ -2,8 +2,8 @@
 # Every test, with a line each and the sum at the end; some run beside each other. To be run by
 # sandbox.sh. TEST picks some:
 # a step's name (version, judges, build, symbols, unit, fuzz, ubsan, memcheck, sqlsmith, lint, model,
-# regress, isolation, upgrade, assertions, mutants), a pg_regress topic (ids), an isolation spec (revoked) or
-# a TAP file (t/001_load.pl). FULL=1 adds what takes long, and more rounds of the rest.
+# regress, isolation, upgrade, assertions, mutants), a pg_regress topic (ids), an isolation spec (revoked),
+# a TAP file (t/001_load.pl) or an example (examples/fdw). FULL=1 adds what takes long, and more rounds of the rest.
 set -uo pipefail
 
 # shellcheck source=tools/report.sh
@@ -67,6 +67,7 @@ fi
 for file in "${tap_files[@]}"; do
     part tap "$file"
 done
+examples
 wanted upgrade && part upgrades
 wanted assertions && assertions
 wanted mutants && mutants

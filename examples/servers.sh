@@ -1,0 +1,104 @@
+# shellcheck shell=bash
+# Throwaway servers for one example, each on a unix socket in a folder of its own, and a few words to show what it
+# does. To be sourced by an example's run.sh, which sandbox.sh runs; $here is the example's folder.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[1]}")" && pwd)
+example=$(basename "$here")
+folder=$SANDBOX/examples-$example
+mkdir "$folder"
+export PGUSER=postgres PGDATABASE=postgres PGTZ=UTC PGOPTIONS='-c client_min_messages=warning'
+
+# However the example ends.
+# shellcheck disable=SC2317,SC2329 # called by a trap
+stop_servers() {
+    local data
+    for data in "$folder"/*/data; do
+        [[ ! -e $data/postmaster.pid ]] || pg_ctl -D "$data" -m immediate stop >/dev/null 2>&1 || true
+    done
+}
+trap stop_servers EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# Where a server's socket is: what its clients call host. The port is 5432.
+host_of() {
+    echo "$folder/$1"
+}
+
+# make_server NAME: its data, not started. Settings beyond the defaults come on standard input.
+make_server() {
+    local name=$1
+    mkdir "$folder/$name"
+    initdb -D "$folder/$name/data" -U postgres -A trust --no-instructions >"$folder/$name/initdb.log"
+    {
+        cat "$TEMP_CONFIG"
+        echo "listen_addresses = ''"
+        echo "unix_socket_directories = '$folder/$name'"
+        echo "fsync = off" # what the example shows does not outlive the machine
+        cat
+    } >>"$folder/$name/data/postgresql.conf"
+}
+
+# run_server NAME [OPTION...]: starts one that was made.
+run_server() {
+    local name=$1
+    shift
+    pg_ctl -D "$folder/$name/data" -l "$folder/$name/server.log" -w "$@" start >>"$folder/$name/start.log" 2>&1 ||
+        { tail -n 20 "$folder/$name/server.log" >&2; return 1; }
+}
+
+# start_server NAME: made and started; standard input as of make_server.
+start_server() {
+    make_server "$1"
+    run_server "$1"
+}
+
+# on NAME[/DATABASE] [PSQL OPTION...]: runs SQL there, from -c or standard input; fails with the first error.
+on() {
+    local server=${1%%/*} database=postgres
+    [[ $1 != */* ]] || database=${1#*/}
+    shift
+    psql -X -q -v ON_ERROR_STOP=1 -P footer=off -h "$(host_of "$server")" -d "$database" "$@"
+}
+
+# The bare answer of a query: ask NAME[/DATABASE] SQL.
+ask() {
+    on "$1" -At -c "$2"
+}
+
+# say TEXT: what comes next, in a paragraph of its own.
+say() {
+    printf '\n%s\n\n' "$*"
+}
+
+# show NAME[/DATABASE] [PSQL OPTION...]: runs SQL there and prints it with its answers, indented.
+show() {
+    on "$@" --echo-queries | indented
+}
+
+indented() {
+    sed -E 's/^(.*[^ ]) *$/    \1/'
+}
+
+# expect WHAT GOT WANTED: the example is over if they differ.
+expect() {
+    [[ $2 == "$3" ]] || { printf 'FAILED  %s: %s, not %s\n' "$1" "$2" "$3" >&2; exit 1; }
+}
+
+# fails NAME[/DATABASE] SQL: prints the error that it has to raise, indented.
+fails() {
+    local error
+    if error=$(on "$1" -c "$2" 2>&1 >/dev/null); then
+        echo "FAILED  no error: $2" >&2
+        exit 1
+    fi
+    printf '%s\n' "$2" "$error" | indented
+}
+
+# needs NAME: ends the example, and says why, where the server has no such extension.
+needs() {
+    local control
+    control=$(pg_config --sharedir)/extension/$1.control
+    [[ -e $control ]] || { echo "skipped $example: $(pg_config --version) has no extension $1"; exit 0; }
+}

@@ -287,23 +287,10 @@ $body$;
 COMMENT ON FUNCTION refusal_of_held(pg_catalog.jsonb, id_space, granted_shard) IS
 'the answer to a request for a shard that somebody else holds';
 
--- By its origin, of which copies have the same; or by its place, where no other server runs: a lease that is made after a
--- release has another origin, and either side may be restored to a time before it.
-
-CREATE FUNCTION is_same_member(
-    held granted_shard, caller pg_catalog.regrole, its_origin pg_catalog.text, its_place pg_catalog.text)
-RETURNS boolean
-LANGUAGE sql STABLE PARALLEL SAFE
-RETURN coalesce(
-    (held.origin OPERATOR(pg_catalog.=) its_origin OR held.place OPERATOR(pg_catalog.=) its_place)
-    AND pg_catalog.pg_has_role(caller, held.role, 'USAGE'::pg_catalog.text), false);
-
-COMMENT ON FUNCTION is_same_member(granted_shard, pg_catalog.regrole, pg_catalog.text, pg_catalog.text) IS
-'whether who asks is the member that was granted the shard last, or a copy of it';
-
 -- The lowest shard that the caller may have: one of its own, or one that nobody has.
 
-CREATE FUNCTION free_shard(space id_space, caller pg_catalog.regrole, its_origin pg_catalog.text, now_ms bigint)
+CREATE FUNCTION free_shard(
+    space id_space, caller pg_catalog.regrole, its_origin pg_catalog.text, its_place pg_catalog.text, now_ms bigint)
 RETURNS int
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -315,7 +302,9 @@ BEGIN
     PERFORM FROM shardid_lease.id_space s WHERE s.name = space.name FOR NO KEY UPDATE;
     SELECT min(g.shard) INTO found_shard
     FROM shardid_lease.granted_shard g
-    WHERE g.space = space.name AND g.origin = its_origin AND g.role = caller;
+    WHERE g.space = space.name AND g.origin = its_origin AND g.role = caller
+        -- Not that of a copy, or of its original.
+        AND (g.state = 'released' OR g.place = its_place);
     IF found_shard IS NULL THEN
         SELECT min(choice) INTO found_shard
         FROM (SELECT 0 AS choice
@@ -337,7 +326,7 @@ BEGIN
 END
 $body$;
 
-COMMENT ON FUNCTION free_shard(id_space, pg_catalog.regrole, pg_catalog.text, bigint) IS
+COMMENT ON FUNCTION free_shard(id_space, pg_catalog.regrole, pg_catalog.text, pg_catalog.text, bigint) IS
 'the lowest shard of the id space that can be granted to the caller; NULL if there is none';
 
 -- The rule. Its steps are those of test/model/lease.pml.
@@ -376,7 +365,8 @@ BEGIN
             'its ids have another layout than those of id space "%s", which has epoch => ''%s'', shard_bits => %s, '
             'sequence_bits => %s', space.name, space.epoch, space.shard_bits, space.sequence_bits));
     ELSIF chosen IS NULL THEN
-        chosen := shardid_lease.free_shard(space, caller, its_origin, shardid_lease.ms_of(clock_timestamp()) - epoch_ms);
+        chosen := shardid_lease.free_shard(space, caller, its_origin, its_place,
+            shardid_lease.ms_of(clock_timestamp()) - epoch_ms);
         IF chosen IS NULL THEN
             RETURN shardid_lease.refusal(request, format('id space "%s" has no shard left', space.name));
         END IF;
@@ -387,7 +377,7 @@ BEGIN
 
     -- Only who may have the shard waits for its row, or keeps others waiting.
     SELECT * INTO held FROM shardid_lease.granted_shard g WHERE g.space = space.name AND g.shard = chosen;
-    IF FOUND AND held.state <> 'released' AND NOT shardid_lease.is_same_member(held, caller, its_origin, its_place)
+    IF FOUND AND held.state <> 'released' AND NOT (held.origin = its_origin AND pg_has_role(caller, held.role, 'USAGE'))
             AND (held.state = 'permanent' OR
                  held.until_ms + space.reclaim_after_ms >= shardid_lease.ms_of(clock_timestamp()) - epoch_ms) THEN
         RETURN shardid_lease.refusal_of_held(request, space, held);
@@ -407,7 +397,7 @@ BEGIN
     now_ms := shardid_lease.ms_of(clock_timestamp()) - epoch_ms;
     horizon := greatest(now_ms, space.not_before) + space.max_ahead_ms;
     wanted := greatest((request->>'clock')::bigint - epoch_ms, (request->>'tick')::bigint >> space.sequence_bits);
-    is_own := shardid_lease.is_same_member(held, caller, its_origin, its_place);
+    is_own := coalesce(held.origin = its_origin AND pg_has_role(caller, held.role, 'USAGE'), false);
 
     IF wanted > horizon THEN
         RETURN shardid_lease.refusal(request, format(
@@ -785,9 +775,9 @@ BEGIN
     IF shard IS NULL AND request->>'state' IN ('leased', 'permanent') THEN
         shard := request->>'shard';
     END IF;
-    -- Who has given its shard back begins anew: it can be a copy of one that has the shard still.
+    -- Who has given its shard back keeps its origin: it, or the registry, may be restored to a time before that.
     request := request || jsonb_build_object('space', space, 'shard', shard, 'permanent', permanent,
-        'origin', coalesce(CASE WHEN request->>'state' <> 'released' THEN request->>'origin' END, gen_random_uuid()::text));
+        'origin', coalesce(request->>'origin', gen_random_uuid()::text));
     answer := shardid_lease.registry_call(server, 'grant_shards', jsonb_build_array(request))->0;
     IF NOT (answer->>'ok')::boolean THEN
         RAISE EXCEPTION USING ERRCODE = 'object_in_use',
@@ -1011,7 +1001,7 @@ REVOKE ALL ON FUNCTION create_id_space_by(
     drop_id_space_by(pg_catalog.regrole, pg_catalog.text), evict_shard_by(pg_catalog.regrole, pg_catalog.text, int),
     registry_was_restored_by(pg_catalog.regrole), grant_shards_by(pg_catalog.regrole, pg_catalog.jsonb),
     return_shard_by(pg_catalog.regrole, pg_catalog.jsonb), grant_one(pg_catalog.regrole, pg_catalog.jsonb),
-    free_shard(id_space, pg_catalog.regrole, pg_catalog.text, bigint), owned_space(pg_catalog.regrole, pg_catalog.text),
+    free_shard(id_space, pg_catalog.regrole, pg_catalog.text, pg_catalog.text, bigint), owned_space(pg_catalog.regrole, pg_catalog.text),
     requests_of(pg_catalog.regclass, pg_catalog.text, pg_catalog.pg_lsn, bigint), return_request(pg_catalog.regclass), note_answers(pg_catalog.jsonb, pg_catalog.jsonb) FROM PUBLIC;
 
 -- The schema has nobody's else objects in it: USAGE is all that others need.

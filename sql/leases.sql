@@ -354,7 +354,7 @@ FROM unnest(ARRAY[
     $$create_id_space_by(10, 'x', '1 s', '1 s', '1 s', '2020-01-01', 1, 1)$$, $$drop_id_space_by(10, 'shop')$$,
     $$evict_shard_by(10, 'shop', 1)$$, 'registry_was_restored_by(10)', $$grant_shards_by(10, '[]')$$,
     $$return_shard_by(10, '{}')$$, $$grant_one(10, '{}')$$, $$owned_space(10, 'shop')$$,
-    $$free_shard(NULL, 10, 'o', 1)$$, $$requests_of('of_member', NULL, NULL, NULL)$$, $$return_request('of_member')$$,
+    $$free_shard(NULL, 10, 'o', 'p', 1)$$, $$requests_of('of_member', NULL, NULL, NULL)$$, $$return_request('of_member')$$,
     $$note_answers('[]', '[]')$$]) call;
 SELECT try(format(statement, relation))
 FROM unnest(ARRAY['granted_shard', 'leased_generator', 'lease_window', 'id_space']) relation,

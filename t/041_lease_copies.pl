@@ -122,6 +122,7 @@ sub told_by
 told_by('first');
 $node->restart;    # the windows are ahead of the clock from now on
 told_by('first');
+my $origin = $node->safe_psql('member', q(SELECT origin FROM shardid_lease.leased_generator WHERE generator = 'first'::regclass));
 for my $hands ([qw(first second)], [qw(second first)], [qw(first second)])
 {
 	my ($from, $to) = @$hands;
@@ -133,6 +134,11 @@ SQL
 }
 is(scalar(grep { $told[$_] <= $told[ $_ - 1 ] } 1 .. $#told), 0, 'a shard that goes to and fro: each id is above the one before')
   or diag explain \@told;
+
+# Else a member that is restored to a time before a release could not have its shard again.
+$node->safe_psql('member', q(SELECT shardid_lease.release_shard('second'); SELECT shardid_lease.lease_shard('ids', 'registry', 'first', 7)));
+is($node->safe_psql('member', q(SELECT origin FROM shardid_lease.leased_generator WHERE generator = 'first'::regclass)),
+	$origin, 'a holder that releases its shard and leases it again has the origin that it had');
 
 $_->stop for $copy, $standby, $node;
 done_testing();

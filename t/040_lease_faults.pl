@@ -133,7 +133,7 @@ sub promoted
 	$new->promote;
 	my $promoted = { %$place, node => $new };
 	$fleet->load(4, $promoted);
-	$fleet->on($promoted, 'SELECT shardid_lease.take_over_shard()') if $params{taken_over};
+	$fleet->insist($promoted, 'SELECT shardid_lease.take_over_shard()') if $params{taken_over};
 	$fleet->nap(0.4);
 	if ($params{sync})
 	{

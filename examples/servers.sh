@@ -86,14 +86,15 @@ expect() {
     [[ $2 == "$3" ]] || { printf 'FAILED  %s: %s, not %s\n' "$1" "$2" "$3" >&2; exit 1; }
 }
 
-# fails NAME[/DATABASE] SQL: prints the error that it has to raise, indented.
+# fails NAME[/DATABASE] SQL [TEXT]: prints the error that it has to raise, with this text in it, indented.
 fails() {
     local error
-    if error=$(on "$1" -c "$2" 2>&1 >/dev/null); then
+    if error=$(on "$1" -v SHOW_CONTEXT=never -c "$2" 2>&1 >/dev/null); then
         echo "FAILED  no error: $2" >&2
         exit 1
     fi
     printf '%s\n' "$2" "$error" | indented
+    [[ $error == *"${3:-}"* ]] || { echo "FAILED  another error than: $3" >&2; exit 1; }
 }
 
 # needs NAME: ends the example, and says why, where the server has no such extension.

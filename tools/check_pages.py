@@ -20,7 +20,7 @@ TOPICS = {
     "docs/partitioning.md": "partitioning",
 }
 CLIENTS = "docs/clients.md"
-PAGES = sorted(glob.glob("*.md") + glob.glob("docs/*.md"))
+PAGES = sorted(glob.glob("*.md") + glob.glob("docs/*.md") + glob.glob("examples/*/README.md"))
 README_LINES = 200
 # Words behind ```sql that are no name, see t/033_pages.pl.
 NO_NAME = {"", "fails", "superuser"}

@@ -28,6 +28,7 @@ EXCEPTION WHEN OTHERS THEN
         error := regexp_replace(error, '\d{4}-\d\d-\d\d \d\d:\d\d:[\d.]+\+00', 'TIME', 'g');
         error := regexp_replace(error, '(held by|reserved for) \S+, port \d+, database "\w+"', '\1 HOST, PORT, DATABASE');
         error := regexp_replace(error, '\d+ ms ahead', 'N ms ahead');
+        error := regexp_replace(error, '\m' || session_user || '\M', 'SUPERUSER', 'g');
         RETURN NEXT;
     END LOOP;
 END

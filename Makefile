@@ -6,14 +6,14 @@ OBJS = src/module.o \
            lease_row.o own_sequence.o page_pin.o raise.o refusals.o renewal.o replaced_storage.o sequence.o \
            sequence_page.o wait.o) \
        $(addprefix src/functions/, arguments.o bulk_defaults.o id_generator_status.o id_parts.o id_to_text.o \
-           made_uuids.o next_id.o next_ids.o nextval_range.o objectid.o raise_generator.o row.o scatter.o uuid.o \
-           uuid_parts.o) \
+           made_uuids.o next_id.o next_ids.o nextval_range.o objectid.o raise_generator.o row.o scatter.o \
+           shard_fingerprint.o uuid.o uuid_parts.o) \
        $(addprefix src/lease/, as_owner.o check_schema.o join_id_space.o lease_request.o membership.o ping.o \
            registry.o release_shard.o worker.o)
 
 REGRESS = ids layouts inspection uuid_v1 uuid_v6 uuid_v1_generated objectid errors privileges one_layout \
           jumps moved raise interplay rollback cost two_phase usage extension batches status ranges scatter \
-          short_text layouts_of_others partitioning leases lease_schema
+          fingerprint short_text layouts_of_others partitioning leases lease_schema
 REGRESS_OPTS = --load-extension=shardid
 ISOLATION = ddl_waits draw_waits together revoked prepared watched
 ISOLATION_OPTS = --load-extension=shardid

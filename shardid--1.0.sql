@@ -217,6 +217,23 @@ LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION raise_generator(pg_catalog.regclass, bigint, pg_catalog.timestamptz, int, int) IS
 'advances the generator past the millisecond of the id, never back, and returns the smallest id it can draw next';
 
+-- Which server and database this is. What identifies them to everybody is no secret; where they are is one.
+
+CREATE FUNCTION shard_fingerprint(
+    OUT system_identifier bigint,
+    OUT timeline int,
+    OUT database pg_catalog.oid,
+    OUT extension pg_catalog.oid,
+    OUT started pg_catalog.timestamptz,
+    OUT place pg_catalog.text,
+    OUT data_directory pg_catalog.text,
+    OUT machine pg_catalog.text)
+AS 'MODULE_PATHNAME', 'shardid_shard_fingerprint'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION shard_fingerprint() IS
+'tells which server and database this is, so that two that draw ids can be compared';
+
 -- Many values of a plain sequence.
 
 CREATE FUNCTION nextval_range(

@@ -71,6 +71,18 @@ char *place_of(Oid relid) {
     return psprintf("%s/%u/%u", server.text, MyDatabaseId, relid);
 }
 
+// Of what nobody sees and copies have in common, so that a machine's name and the number of a
+// folder cannot be found by trying.
+Digest public_place() {
+    const auto *nonce = reinterpret_cast<const uint8 *>(GetMockAuthenticationNonce());
+    StringInfoData text;
+    initStringInfo(&text);
+    for (int i = 0; i < MOCK_AUTH_NONCE_LEN; ++i)
+        appendStringInfo(&text, "%02x", nonce[i]);
+    appendStringInfo(&text, "|%s|%s", server_text(), host_name());
+    return digest_of(text.data);
+}
+
 const char *host_name() {
     char *name = static_cast<char *>(palloc0(max_host_name));
     return gethostname(name, max_host_name - 1) == 0 ? name : "?";

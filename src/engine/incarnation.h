@@ -22,6 +22,10 @@ Digest family_of(Oid relid, const Locator &locator);
 // data directory, machine and its name; and the database and the generator.
 char *place_of(Oid relid);
 
+// The same for everybody to see: equal for who has the same data directory on the same machine, and
+// telling nothing of either, nor of place_of.
+Digest public_place();
+
 // The machine's name, "?" if it has none.
 const char *host_name();
 

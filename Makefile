@@ -2,9 +2,9 @@ EXTENSION = shardid shardid_lease
 MODULE_big = shardid
 DATA = shardid--1.0.sql shardid_lease--1.0.sql
 OBJS = src/module.o \
-       $(addprefix src/engine/, borrow.o draw.o durable.o extension_member.o generator.o incarnation.o known.o lease.o \
-           lease_row.o own_sequence.o page_pin.o raise.o refusals.o renewal.o replaced_storage.o sequence.o \
-           sequence_page.o wait.o) \
+       $(addprefix src/engine/, borrow.o citus.o draw.o durable.o extension_member.o generator.o incarnation.o known.o \
+           lease.o lease_row.o own_sequence.o page_pin.o raise.o refusals.o renewal.o replaced_storage.o \
+           sequence.o sequence_page.o wait.o) \
        $(addprefix src/functions/, arguments.o bulk_defaults.o id_generator_status.o id_parts.o id_to_text.o \
            made_uuids.o next_id.o next_ids.o nextval_range.o objectid.o raise_generator.o row.o scatter.o \
            shard_fingerprint.o uuid.o uuid_parts.o) \

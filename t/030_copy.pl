@@ -207,6 +207,12 @@ query("ALTER $next_id SET work_mem = '1MB'");
 is(copied('t'), $batches, 'next_id with a setting of its own');
 query("ALTER $next_id RESET work_mem");
 
+# Citus evaluates the parts of what has been planned so, and sends the rest to other nodes: neither is possible with what
+# the call is replaced by. Its row in the catalogue is all that is looked at.
+my $as_citus = "INSERT INTO pg_extension SELECT 1, 'citus', extowner, extnamespace, extrelocatable, extversion FROM pg_extension WHERE extname = 'shardid'";
+is(brought('t', "$as_citus; COPY t (n) FROM PROGRAM 'seq $rows'; DELETE FROM pg_extension WHERE extname = 'citus'"),
+	$row_by_row, 'beside Citus the call stays as it is');
+
 # A domain's CHECK is planned once in a session, and run for whoever the session is then.
 query("GRANT EXECUTE ON $next_id TO loader; CREATE DOMAIN for_loader AS bigint CHECK (value < next_id(5))");
 my $as_both = 'SELECT 1::text::for_loader; SET ROLE loader; SELECT 2::text::for_loader';

@@ -18,7 +18,11 @@
 // The function that simplifies is also the one that stands in for the call, so that there is one
 // function in pg_proc, which nobody can call, since its argument is of type internal. As a stand-in
 // it has the call's arguments, and after them the OID of the function that was called.
-#include "compat.h"
+//
+// Citus has no PlannerInfo either, where it evaluates the defaults of an INSERT part by part,
+// nextval(0) among them, and where it sends what it has simplified to another node. So there it is
+// left alone.
+#include "engine/citus.h"
 
 extern "C" {
 #include "catalog/objectaccess.h"
@@ -112,7 +116,7 @@ Expr *call_by_way_of(Oid function, const FuncExpr &call) {
 // What the call is replaced by; nullptr: it stays as it is.
 Node *simplified(const SupportRequestSimplify &request, Oid own_oid) {
     const FuncExpr &call = *request.fcall;
-    if (request.root != nullptr || !may_execute(own_oid))
+    if (request.root != nullptr || !may_execute(own_oid) || has_citus())
         return nullptr;
 
     auto *expression = makeNode(CoalesceExpr);

@@ -120,6 +120,23 @@ SELECT try('SELECT next_id(1, ''by_one'')');
 CREATE SEQUENCE below MINVALUE -1000 MAXVALUE -1 START -1000;
 SELECT try('SELECT next_id(1, ''below'')');
 
+-- The same with the bounds that Citus gives on a worker, where ALTER SEQUENCE is refused; and where Citus is, by its
+-- row in the catalogue.
+CREATE SEQUENCE first_worker MINVALUE 281474976710657 MAXVALUE 562949953421313;
+SELECT try('SELECT next_id(1, ''first_worker'')');
+CREATE SEQUENCE third_worker AS bigint MINVALUE 844424930131969 MAXVALUE 1125899906842625;
+SELECT try('SELECT raise_generator(''third_worker'', 0)');
+CREATE SEQUENCE one_more MINVALUE 281474976710658 MAXVALUE 562949953421314;
+SELECT try('SELECT next_id(1, ''one_more'')');
+BEGIN;
+INSERT INTO pg_extension SELECT 1, 'citus', extowner, extnamespace, extrelocatable, extversion FROM pg_extension WHERE extname = 'shardid';
+SELECT try('SELECT next_id(1, ''one_more'')');
+SELECT try('SELECT next_id(1, ''first_worker'')');
+ROLLBACK;
+-- From the seventh worker on there is room above, and the part begins in the future.
+CREATE SEQUENCE seventh_worker MINVALUE 1970324836974593 MAXVALUE 2251799813685249;
+SELECT regexp_replace(try('SELECT next_id(1, ''seventh_worker'')'), 'is \d+ ms', 'is N ms');
+DROP SEQUENCE first_worker, third_worker, one_more, seventh_worker;
 -- 55000: counting downwards
 CREATE SEQUENCE down INCREMENT -1;
 SELECT try('SELECT next_id(1, ''down'')');

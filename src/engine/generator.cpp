@@ -4,6 +4,7 @@
 
 #include "engine/generator.h"
 
+#include "engine/citus.h"
 #include "engine/own_sequence.h"
 #include "engine/sequence.h"
 
@@ -183,14 +184,15 @@ Generator &use_generator(Oid relid, const char *caller) {
 }
 
 void refuse_max_value(const Generator &generator, uint64 needed) {
-    const char *name = qualified_name(generator.relid);
+    const char *command =
+        psprintf("ALTER SEQUENCE %s AS bigint NO MAXVALUE", qualified_name(generator.relid));
     ereport(
         ERROR,
         (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
          errmsg("MAXVALUE of sequence \"%s\" is too small for ids", shown_name(generator.relid)),
          errdetail("MAXVALUE is %lld, and these ids need %lld.",
                    static_cast<long long>(generator.max_value), static_cast<long long>(needed)),
-         errhint("Run ALTER SEQUENCE %s AS bigint NO MAXVALUE.", name)));
+         errhint("%s", hint_on_altering(generator.relid, command))));
 }
 
 }  // namespace shardid

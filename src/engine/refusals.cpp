@@ -6,6 +6,7 @@
 #include "core/window.hpp"
 #include "core/worked_widths.hpp"
 
+#include "engine/citus.h"
 #include "engine/refusals.h"
 #include "engine/sequence.h"
 #include "engine/settings.h"
@@ -43,18 +44,22 @@ TimestampTz negative_at(const Layout &layout) {
                      kind == Kind::ids ? ", or pass an earlier epoch" : "")));
 }
 
+// The part of a worker whose number is high begins in the future.
 [[noreturn]] void refuse_too_far_ahead(const Generator &generator, Kind kind, uint64 lead_ms) {
+    const char *narrowed = hint_on_narrowed(generator.relid);
     ereport(ERROR,
             (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
              errmsg("generator \"%s\" is too far ahead of the clock", shown_name(generator.relid)),
              errdetail("It is %llu ms ahead, and shardid.max_lead is %llu ms.",
                        static_cast<unsigned long long>(lead_ms),
                        static_cast<unsigned long long>(max_lead_ms)),
-             errhint("Set the server's clock right%s or raise shardid.max_lead, as a superuser or "
-                     "with SET on this parameter.",
-                     kind == Kind::ids
-                         ? ", pass the epoch and sequence_bits that the generator was used with,"
-                         : "")));
+             narrowed != nullptr
+                 ? errhint("%s", narrowed)
+                 : errhint("Set the server's clock right%s or raise shardid.max_lead, as a "
+                           "superuser or with SET on this parameter.",
+                           kind == Kind::ids ? ", pass the epoch and sequence_bits that the "
+                                               "generator was used with,"
+                                             : "")));
 }
 
 [[noreturn]] void refuse_ended(const Layout &layout, TimestampTz clock) {

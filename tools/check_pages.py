@@ -153,7 +153,7 @@ def blind_checks(known):
 
 
 def main():
-    known = ("".join(read(name) for name in glob.glob("t/*.pl") + glob.glob("tools/*.sh")),
+    known = ("".join(read(name) for name in glob.glob("t/*.pl") + glob.glob("tools/*.sh") + glob.glob("examples/*/run.sh")),
              "".join(read(name) for name in glob.glob("tools/*.sh")),
              set(re.findall(r"^([a-z-]+):", read("Makefile"), re.M)) | {"all", "install", "installcheck", "clean"})
     found = [*blind_checks(known), *(line for path in PAGES for line in wrong_with(path, read(path), known))]

@@ -1,0 +1,196 @@
+#!/usr/bin/env bash
+# A coordinator and two workers of Citus: one shard number a node, who draws, grants, own generators, leases. Runs the SQL of
+# docs/citus.md, on a server that has Citus: make example NAME=citus PG_CONFIG=/path/to/pg_config
+# shellcheck source=examples/servers.sh
+source "$(dirname "$0")/../servers.sh"
+needs citus
+
+# --- The servers.
+
+start_node() {
+    start_server "$1" <<END
+shared_preload_libraries = 'citus'
+wal_level = logical
+citus.node_conninfo = 'sslmode=disable' # the nodes talk by unix sockets
+citus.local_hostname = '$(host_of "$1")'
+END
+    on "$1" -c 'CREATE DATABASE shop'
+    on "$1/shop" -c 'CREATE EXTENSION citus'
+}
+
+add_worker() {
+    start_node "$1"
+    quietly "SELECT citus_add_node('$(host_of "$1")', 5432)"
+}
+
+quietly() {
+    on coordinator/shop -c "$1" >/dev/null
+}
+
+# --- The page's SQL.
+
+block() {
+    "$here/../../tools/page_block.sh" "$here/../../docs/$1" "$2"
+}
+
+# run NAME: a block of the page.
+run() {
+    block citus.md "$1" | sed "s#'registry.example'#'$(host_of registry)'#" | on coordinator/shop >"$folder/said"
+}
+
+# answers NAME ANSWER: the same, shown; at its end it says what that block has.
+answers() {
+    local said wanted
+    run "$1"
+    said=$(trimmed <"$folder/said")
+    wanted=$(block citus.md "$2" | trimmed)
+    said=$(tail -n "$(wc -l <<<"$wanted")" <<<"$said")
+    indented <<<"$said"
+    expect "$1" "$said" "$wanted"
+}
+
+trimmed() {
+    sed 's/ *$//; /^$/d'
+}
+
+# refused NAME ERROR: all of a block but its last statement, which raises the error in that block. Which node is the first to do
+# so shows in numbers.
+refused() {
+    local sql
+    sql=$(block citus.md "$1")
+    on coordinator/shop -c "$(sed '$d' <<<"$sql")" >/dev/null
+    fails coordinator/shop "$(tail -n 1 <<<"$sql")" >"$folder/said"
+    cut -c 1-120 "$folder/said"
+    expect "$1" "$(grep -vF "$(tail -n 1 <<<"$sql")" "$folder/said" | without_numbers)" \
+        "$(block citus.md "$2" | without_numbers)"
+}
+
+without_numbers() {
+    sed -E 's/^ *//; s/(MAXVALUE is|shard is|shard) [0-9]+/\1 N/'
+}
+
+by_function() {
+    block citus.md each_draws | on coordinator/shop -At -F ' ' | cut -d ' ' -f 3 | sort | paste -sd ' '
+}
+
+# --- A number a node.
+
+start_node coordinator
+quietly "SELECT citus_set_coordinator_host('$(host_of coordinator)', 5432)"
+add_worker worker1
+add_worker worker2
+
+say 'A coordinator and two workers. Each takes its shard from the number that Citus gave to it.'
+block citus.md extension | indented
+run extension
+answers each_draws each_draws_answer
+
+block citus.md tables | on coordinator/shop >/dev/null
+say 'The node that evaluates the default draws: where the client is, or the workers that hold the rows.'
+block citus.md inserts | indented
+answers inserts inserts_answer
+on coordinator/shop >/dev/null <<'SQL'
+PREPARE p AS INSERT INTO photos (user_id, name) VALUES ($1, 'prepared');
+EXECUTE p(1); EXECUTE p(1); EXECUTE p(1); EXECUTE p(1); EXECUTE p(1); EXECUTE p(1); EXECUTE p(1);
+CREATE TABLE by_id (id bigint PRIMARY KEY DEFAULT next_shop_id(), name text);
+SELECT create_distributed_table('by_id', 'id');
+INSERT INTO by_id (name) VALUES ('values');
+INSERT INTO by_id (name) SELECT name FROM photos;
+SQL
+on worker1/shop -c "INSERT INTO photos (user_id, name) VALUES (1, 'worker'), (2, 'worker')"
+expect 'ids that were drawn by a prepared statement' \
+    "$(ask coordinator/shop "SELECT count(DISTINCT id) FROM photos WHERE name = 'prepared'")" 7
+expect 'the shard of a client of worker1' \
+    "$(ask coordinator/shop "SELECT DISTINCT id_shard(id) FROM photos WHERE name = 'worker'")" 1
+expect 'rows of a table that is distributed by its id' \
+    "$(ask coordinator/shop 'SELECT count(DISTINCT id), array_agg(DISTINCT id_shard(id)) FROM by_id')" '1010|{0,1,2}'
+on coordinator/shop -c 'ALTER TABLE photos ADD COLUMN mark bigint DEFAULT next_shop_id()'
+expect 'a column that is added to a distributed table' \
+    "$(ask coordinator/shop 'SELECT count(*) = count(DISTINCT mark), array_agg(DISTINCT id_shard(mark)) FROM photos')" 't|{1,2}'
+on coordinator/shop -c 'ALTER TABLE photos DROP COLUMN mark'
+
+say 'Citus has each node fill its own copy of a reference table, when a column is added.'
+answers reference reference_answer
+
+# --- Grants, own generators.
+
+run grants
+for node in coordinator worker2; do
+    PGUSER=shop_app on $node/shop -c "INSERT INTO photos (user_id, name) VALUES (3, 'app')" \
+        -c "INSERT INTO photos (user_id, name) SELECT user_id, 'app' FROM photos"
+done
+
+on coordinator/shop -c 'ALTER FUNCTION next_shop_id SECURITY DEFINER' -c 'CREATE ROLE shop_guest LOGIN' \
+    -c 'GRANT SELECT, INSERT ON photos TO shop_guest'
+PGUSER=shop_guest on worker1/shop -c "INSERT INTO photos (user_id, name) SELECT user_id, 'guest' FROM photos WHERE user_id < 9"
+expect 'ids of all these' "$(ask coordinator/shop 'SELECT count(*) - count(DISTINCT id) FROM photos')" 0
+
+# --- Numbers by a setting, own generators, a new node.
+
+by_setting() {
+    ask coordinator/shop "SELECT string_agg(CASE WHEN success THEN result ELSE 'none' END, ' ' ORDER BY nodeid)
+        FROM run_command_on_all_nodes('SELECT id_shard(next_id())')"
+}
+
+block citus.md number_of_coordinator | on coordinator/shop >/dev/null
+run numbers
+expect 'settings that Citus copies' "$(block citus.md no_number_for_all | on coordinator/shop -At)" ''
+expect 'shards by the setting' "$(by_setting)" '0 1 2'
+
+say 'A generator that a default names is narrowed on the workers.'
+refused trap trap_error
+fails coordinator/shop 'ALTER SEQUENCE orders_id_seq NO MAXVALUE' >/dev/null
+
+say 'One that is named in a text is not.'
+answers own own_answer
+on coordinator/shop >/dev/null <<'SQL'
+CREATE TABLE more_items (user_id bigint, id bigint DEFAULT next_id(generator => 'public.items_id_seq'::text::regclass));
+SELECT create_distributed_table('more_items', 'user_id');
+INSERT INTO more_items (user_id) SELECT user_id FROM items;
+SQL
+expect 'ids of both' "$(ask coordinator/shop 'SELECT count(*) - count(DISTINCT id)
+    FROM (SELECT id FROM items UNION ALL SELECT id FROM more_items) s')" 0
+
+say 'A new worker has its number by the function, and none by the setting until that is made again:'
+add_worker worker3
+expect 'shards by the function, with a new node' "$(by_function)" '0 1 2 3'
+echo "    by the setting: $(by_setting)"
+expect 'shards by the setting, with a new node' "$(by_setting)" '0 1 2 none'
+quietly "$(block citus.md numbers)"
+echo "    by the setting: $(by_setting)"
+expect 'shards by the setting, made again' "$(by_setting)" '0 1 2 3'
+quietly "$(block citus.md own | sed '/^CREATE FUNCTION/,$d')"
+
+say 'A number that is set for the database of the coordinator, and one node more:'
+on coordinator/shop -c 'SET citus.enable_ddl_propagation = off' -c 'ALTER DATABASE shop SET shardid.shard_id = 0'
+add_worker worker4
+echo "    by the setting: $(by_setting)"
+expect 'shards by the setting, copied' "$(by_setting)" '0 1 2 3 0'
+on coordinator/shop -c 'SET citus.enable_ddl_propagation = off' -c 'ALTER DATABASE shop RESET shardid.shard_id'
+quietly "$(block citus.md numbers)"
+expect 'shards by the setting, made right' "$(by_setting)" '0 1 2 3 4'
+
+# --- What nothing notices, and what ends it.
+
+say 'A literal shard: two workers that come to one millisecond, as they do under load, repeat each other'"'"'s ids.'
+on coordinator/shop >/dev/null <<'SQL'
+CREATE TABLE literals (user_id bigint, id bigint DEFAULT next_id(5));
+SELECT create_distributed_table('literals', 'user_id');
+SELECT id_lower_bound(now() + interval '1 min') AS soon \gset
+SELECT run_command_on_workers(format('SELECT raise_generator(''shardid_seq'', %s)', :soon));
+INSERT INTO literals (user_id) SELECT user_id FROM photos;
+SQL
+show coordinator/shop -c 'SELECT count(*) - count(DISTINCT id) > 0 AS ids_twice FROM literals'
+expect 'ids are twice' "$(ask coordinator/shop 'SELECT count(*) > count(DISTINCT id) FROM literals')" t
+
+say 'With a lease a node a literal shard is refused.'
+start_server registry </dev/null
+on registry -c 'CREATE DATABASE registry'
+block leases.md registry | on registry/registry >/dev/null
+run leases
+refused literal literal_error
+quietly "INSERT INTO photos (user_id, name) SELECT user_id, 'leased' FROM photos"
+expect 'ids by leases' \
+    "$(ask coordinator/shop "SELECT count(*) - count(DISTINCT id) FROM photos")" 0
+expect 'shards that are held' \
+    "$(ask registry/registry "SELECT count(DISTINCT system_identifier) FROM shardid_lease.id_space_shards WHERE state = 'held'")" 5

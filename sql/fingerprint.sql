@@ -22,7 +22,9 @@ GRANT SELECT ON fingerprint TO PUBLIC;
 SELECT data_directory = current_setting('data_directory') AS data_directory, machine <> '' AS machine FROM fingerprint;
 SET ROLE regress_shardid_visitor;
 SELECT data_directory, machine FROM fingerprint;
+\set VERBOSITY sqlstate
 SELECT current_setting('data_directory');
+\set VERBOSITY default
 SET ROLE regress_shardid_reader;
 SELECT data_directory = current_setting('data_directory') AS data_directory, machine <> '' AS machine FROM fingerprint;
 SET ROLE regress_shardid_monitor;

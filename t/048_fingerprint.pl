@@ -125,6 +125,10 @@ is(told($_, 'system_identifier'), told($node, 'system_identifier'), 'the system 
   for $copy, $standby, $promoted;
 isnt(told($restored, 'system_identifier'), told($node, 'system_identifier'), 'but not with a dump');
 is(told($_, 'data_directory'), $_->data_dir, 'a superuser sees where it is: ' . $_->name) for $node, $copy, $standby;
+isnt(told($_, 'place'), told($node, 'place'), 'a server of its own is in a place of its own: ' . $_->name)
+  for $copy, $standby, $promoted, $restored;
+is(told($node, 'place', $_), told($node, 'place'), "a database of the server is in its place: $_")
+  for 'beside', 'by_wal_log', 'by_file_copy';
 is($node->safe_psql('shop', 'SELECT count(*) FROM shard_places WHERE data_directory IS NULL AND machine IS NULL'), 9,
 	'watcher, as whom the others are asked, does not');
 $node->safe_psql('postgres', 'GRANT pg_monitor TO watcher');

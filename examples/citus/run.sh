@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A coordinator and two workers of Citus: one shard number a node, who draws, grants, own generators, leases. Runs the SQL of
-# docs/citus.md, on a server that has Citus: make example NAME=citus PG_CONFIG=/path/to/pg_config
+# docs/citus.md, on a server that has Citus: make example NAME=citus
 # shellcheck source=examples/servers.sh
 source "$(dirname "$0")/../servers.sh"
 needs citus
@@ -121,7 +121,10 @@ for node in coordinator worker2; do
 done
 
 on coordinator/shop -c 'ALTER FUNCTION next_shop_id SECURITY DEFINER' -c 'CREATE ROLE shop_guest LOGIN' \
-    -c 'GRANT SELECT, INSERT ON photos TO shop_guest'
+    -c 'GRANT SELECT, INSERT ON photos TO shop_guest' \
+    -c 'REVOKE EXECUTE ON FUNCTION next_shop_id FROM PUBLIC' -c 'GRANT EXECUTE ON FUNCTION next_shop_id TO shop_guest'
+expect 'who may call it on a worker' "$(ask worker2/shop "SELECT has_function_privilege('shop_guest', 'next_shop_id()', 'EXECUTE'),
+    has_function_privilege('shop_app', 'next_shop_id()', 'EXECUTE')")" 't|f'
 PGUSER=shop_guest on worker1/shop -c "INSERT INTO photos (user_id, name) SELECT user_id, 'guest' FROM photos WHERE user_id < 9"
 expect 'ids of all these' "$(ask coordinator/shop 'SELECT count(*) - count(DISTINCT id) FROM photos')" 0
 
@@ -161,11 +164,12 @@ echo "    by the setting: $(by_setting)"
 expect 'shards by the setting, made again' "$(by_setting)" '0 1 2 3'
 quietly "$(block citus.md own | sed '/^CREATE FUNCTION/,$d')"
 
-say 'A number that is set for the database of the coordinator, and one node more:'
+say 'A number that is set for the database of the coordinator, one node more, and one that is activated again:'
 on coordinator/shop -c 'SET citus.enable_ddl_propagation = off' -c 'ALTER DATABASE shop SET shardid.shard_id = 0'
 add_worker worker4
+quietly "SELECT citus_activate_node('$(host_of worker1)', 5432)"
 echo "    by the setting: $(by_setting)"
-expect 'shards by the setting, copied' "$(by_setting)" '0 1 2 3 0'
+expect 'shards by the setting, copied' "$(by_setting)" '0 0 2 3 0'
 on coordinator/shop -c 'SET citus.enable_ddl_propagation = off' -c 'ALTER DATABASE shop RESET shardid.shard_id'
 quietly "$(block citus.md numbers)"
 expect 'shards by the setting, made right' "$(by_setting)" '0 1 2 3 4'

@@ -111,6 +111,9 @@ on coordinator/shop -c 'ALTER TABLE photos DROP COLUMN mark'
 
 say 'Citus has each node fill its own copy of a reference table, when a column is added.'
 answers reference reference_answer
+answers reference_filled reference_filled_answer
+expect 'ids in a column that was filled' \
+    "$(ask coordinator/shop 'SELECT count(*) - count(DISTINCT marked) FROM tags')" 0
 
 # --- Grants, own generators.
 

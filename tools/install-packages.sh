@@ -95,9 +95,15 @@ install_without_cluster() {
     as_root rm -f "$no_cluster"
 }
 
-# Nor for the pooler that the package pgbouncer starts and enables.
-disable_pgbouncer() {
-    as_root systemctl disable --now pgbouncer >/dev/null 2>&1 || true
+# Nor for the services that these packages start and enable. What was there before stays as it was.
+disable_new_services() {
+    local package
+    for package in "$@"; do
+        case $package in
+        pgbouncer | patroni) as_root systemctl disable --now "$package" >/dev/null 2>&1 || true ;;
+        etcd-server) as_root systemctl disable --now etcd >/dev/null 2>&1 || true ;;
+        esac
+    done
 }
 
 quiet=
@@ -122,7 +128,5 @@ if [[ ${#missing[@]} -gt 0 ]]; then
     else
         install_without_cluster "${missing[@]}"
     fi
-    if [[ " ${missing[*]} " == *" pgbouncer "* ]]; then
-        disable_pgbouncer
-    fi
+    disable_new_services "${missing[@]}"
 fi

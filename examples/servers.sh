@@ -30,7 +30,7 @@ host_of() {
 make_server() {
     local name=$1
     mkdir "$folder/$name"
-    initdb -D "$folder/$name/data" -U postgres -A trust --no-instructions >"$folder/$name/initdb.log"
+    initdb -N -D "$folder/$name/data" -U postgres -A trust --no-instructions >"$folder/$name/initdb.log"
     {
         cat "$TEMP_CONFIG"
         echo "listen_addresses = ''"

@@ -1,0 +1,6 @@
+-- A third database, which both nodes reach and no node replicates: docs/leases.md.
+CREATE ROLE lisbon LOGIN PASSWORD 'secret';
+CREATE ROLE oslo LOGIN PASSWORD 'secret';
+CREATE EXTENSION shardid_lease CASCADE;
+SELECT shardid_lease.create_id_space('shop');
+GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards, shardid_lease.return_shard TO lisbon, oslo;

@@ -1,0 +1,5 @@
+-- The same on both nodes. Which shard next_id() draws for is a setting of the database, and settings are not replicated.
+CREATE EXTENSION shardid;
+CREATE TABLE photos (
+    id bigint PRIMARY KEY DEFAULT next_id(),
+    taken_in text DEFAULT current_setting('cluster_name'));

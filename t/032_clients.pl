@@ -5,7 +5,6 @@ use warnings;
 use FindBin;
 use lib "$FindBin::RealBin/lib";
 use Clients;
-use File::Copy;
 use IPC::Run;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -157,23 +156,6 @@ sub jdbc
 
 # --- Node.js
 
-# The folder with the clients, fetched by npm ci: what package-lock.json says, by its checksums. Or nothing, and why.
-# npm is started there, since --prefix would also put another file in the place of the machine's npm settings.
-sub fetched_for_node
-{
-	my $folder = "$ENV{SANDBOX}/node_clients";
-	mkdir $folder or die "$folder: $!";
-	copy($_, $folder) or die "$_: $!" for grep { -f } glob 't/clients/node/*';
-	my ($out, $err) = ('', '');
-	return $folder
-	  if IPC::Run::run(
-		[ qw(npm ci --ignore-scripts --no-audit --no-fund --no-update-notifier --fetch-retries=1 --fetch-timeout=30000) ],
-		init => sub { chdir $folder or die }, '>', \$out, '2>', \$err);
-	die "npm ci: $err" if $err =~ /EINTEGRITY|EUSAGE/;
-	my ($code) = $err =~ /(?:error|ERR!) code (\w+)/;
-	return (undef, 'npm ci does not get them: ' . ($code // (split /\n/, $err)[0] // 'it says nothing'));
-}
-
 # A program in a database of its own, with the assertions that are alike for all.
 sub for_node
 {
@@ -258,7 +240,7 @@ if ($ENV{FULL})
 	jdbc();
   SKIP:
 	{
-		my ($folder, $why) = fetched_for_node();
+		my ($folder, $why) = fetched_by_npm('node');
 		skip "the clients for Node.js: $why", 1 unless $folder;
 		node_clients($folder);
 	}

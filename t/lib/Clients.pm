@@ -4,12 +4,13 @@ package Clients;
 use strict;
 use warnings;
 use Exporter 'import';
+use File::Copy;
 use IPC::Run;
 use PostgreSQL::Test::Utils;
 use Test::More ();
 use ShardidTest;
 
-our @EXPORT = qw(clients_node new_database on said_by gets_as_page_says are_stored);
+our @EXPORT = qw(clients_node new_database on said_by gets_as_page_says are_stored fetched_by_npm);
 
 my $exact = '4032112536055714817';
 my $node;
@@ -76,6 +77,25 @@ SELECT count(*), min(ids.id_shard(id)), max(ids.id_shard(id)),
        bool_and(ids.id_timestamp(id) BETWEEN now() - interval '1 hour' AND now() + interval '2 s')
 FROM $table WHERE id IN ($list)
 SQL
+}
+
+# A copy of a folder of t/clients with what it needs, fetched by npm ci: what package-lock.json says, by its
+# checksums. Or nothing, and why.
+# npm is started there, since --prefix would also put another file in the place of the machine's npm settings.
+sub fetched_by_npm
+{
+	my ($name) = @_;
+	my $folder = "$ENV{SANDBOX}/${name}_clients";
+	mkdir $folder or die "$folder: $!";
+	copy($_, $folder) or die "$_: $!" for grep { -f } glob "t/clients/$name/*";
+	my ($out, $err) = ('', '');
+	return $folder
+	  if IPC::Run::run(
+		[ qw(npm ci --ignore-scripts --no-audit --no-fund --no-update-notifier --fetch-retries=1 --fetch-timeout=30000) ],
+		init => sub { chdir $folder or die }, '>', \$out, '2>', \$err);
+	die "npm ci: $err" if $err =~ /EINTEGRITY|EUSAGE/;
+	my ($code) = $err =~ /(?:error|ERR!) code (\w+)/;
+	return (undef, 'npm ci does not get them: ' . ($code // (split /\n/, $err)[0] // 'it says nothing'));
 }
 
 1;

@@ -1,0 +1,156 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # folder and here are set by servers.sh
+# etcd, three nodes of Patroni on loopback addresses, and what can happen to them. To be sourced after servers.sh; the
+# processes end with the example.
+
+nodes=(n1 n2 n3)
+addresses=([1]=127.0.0.1 [2]=127.0.0.2 [3]=127.0.0.3)
+declare -A patroni=() # the process of each node
+etcd=()
+clients=()
+
+# shellcheck disable=SC2317,SC2329 # called by a trap
+stop_cluster() {
+    local running=("${clients[@]}" "${patroni[@]}" "${etcd[@]}")
+    ((${#running[@]} == 0)) || kill -KILL "${running[@]}" || true
+    wait || true
+    stop_servers
+}
+trap '{ stop_cluster; } 2>/dev/null' EXIT # bash would tell of each that was killed
+
+choose_ports() {
+    read -r PGPORT etcd_port peer_port rest_port < <(free_ports 4)
+    export PGPORT
+}
+
+# free_ports COUNT: that nobody listens at, on all of the addresses.
+free_ports() {
+    python3 - "$1" "${addresses[@]}" <<'END'
+import socket
+import sys
+
+
+def is_free(port):
+    for address in sys.argv[3:]:
+        with socket.socket() as other:
+            try:
+                other.bind((address, port))
+            except OSError:
+                return False
+    return True
+
+
+held, ports = [], []
+while len(ports) < int(sys.argv[1]):
+    held.append(socket.create_server((sys.argv[2], 0)))
+    port = held[-1].getsockname()[1]
+    if is_free(port):
+        ports.append(port)
+print(*ports)
+END
+}
+
+# wait_until WHAT SECONDS COMMAND...: until its exit status is 0.
+wait_until() {
+    local what=$1 end=$((SECONDS + $2))
+    shift 2
+    until "$@"; do
+        ((SECONDS < end)) || { echo "FAILED  waited in vain: $what" >&2; return 1; }
+        sleep 0.2
+    done
+}
+
+start_etcd() {
+    local client=http://127.0.0.1:$etcd_port peer=http://127.0.0.1:$peer_port
+    etcd --name etcd --data-dir "$folder/etcd" --listen-client-urls "$client" --advertise-client-urls "$client" \
+        --listen-peer-urls "$peer" --initial-advertise-peer-urls "$peer" --initial-cluster "etcd=$peer" \
+        >"$folder/etcd.log" 2>&1 &
+    etcd=($!)
+    wait_until 'etcd answers' 30 answers_at "$etcd_port"
+}
+
+answers_at() {
+    (: <"/dev/tcp/127.0.0.1/$1") 2>/dev/null
+}
+
+# make_node NAME [SECONDS]: PostgreSQL's programs for it, and a clock that is behind by so many.
+make_node() {
+    local node=$1 behind=${2:-0} bin
+    mkdir -p "$folder/$node/bin"
+    for bin in "$(pg_config --bindir)"/*; do
+        ln -s "$bin" "$folder/$node/bin/"
+    done
+    ((behind == 0)) || set_back "$node" "$behind"
+    { cat "$TEMP_CONFIG"; echo 'fsync = off'; } >"$folder/$node/custom.conf"
+    sed "s#@name@#$node#; s#@address@#${addresses[${node#n}]}#; s#@rest_port@#$rest_port#; s#@etcd_port@#$etcd_port#
+s#@port@#$PGPORT#; s#@folder@#$folder#g; s#@here@#$here#g" "$here/node.yml" |
+        sed "s#@name@#$node#g; s#@address@#${addresses[${node#n}]}#g; s#@rest_port@#$rest_port#g; s#@port@#$PGPORT#g" \
+            >"$folder/$node.yml"
+}
+
+# Of its server alone: Patroni keeps the clock of this machine.
+set_back() {
+    local library=(/usr/lib/*/faketime/libfaketime.so.1)
+    [[ -e ${library[0]} ]] || { echo 'libfaketime is not installed' >&2; return 1; }
+    rm "$folder/$1/bin/postgres"
+    cat >"$folder/$1/bin/postgres" <<END
+#!/bin/sh
+exec env LD_PRELOAD='${LD_PRELOAD:+$LD_PRELOAD }${library[0]}' FAKETIME=-$2 FAKETIME_DONT_FAKE_MONOTONIC=1 \\
+    DONT_FAKE_MONOTONIC=1 FAKETIME_DONT_RESET=1 '$(pg_config --bindir)/postgres' "\$@"
+END
+    chmod +x "$folder/$1/bin/postgres"
+}
+
+run_node() {
+    patroni "$folder/$1.yml" >>"$folder/$1.log" 2>&1 &
+    patroni[$1]=$!
+}
+
+is_primary() {
+    [[ $(ask "$1" 'SELECT pg_is_in_recovery()' 2>/dev/null) == f ]]
+}
+
+# Sets leader.
+find_leader() {
+    local node
+    for node in "${nodes[@]}"; do
+        if [[ -n ${patroni[$node]:-} ]] && is_primary "$node"; then
+            leader=$node
+            return
+        fi
+    done
+    return 1
+}
+
+# streams COUNT: so many standbys follow the leader, and have all.
+streams() {
+    [[ $(ask "$leader" "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming' AND replay_lsn > pg_current_wal_lsn() - 65536") == "$1" ]]
+}
+
+is_synchronous() {
+    [[ $(ask "$leader" "SELECT count(*) > 0 FROM pg_stat_replication WHERE sync_state = 'sync'") == t ]]
+}
+
+# What an operator says, on any node that lives.
+operator() {
+    patronictl -c "$folder/$leader.yml" "$@" >>"$folder/patronictl.log" 2>&1 || { tail -n 5 "$folder/patronictl.log" >&2; return 1; }
+}
+
+# The machine is gone: Patroni, the server, all at once.
+kill_leader() {
+    local postmaster processes
+    postmaster=$(head -n 1 "$folder/$leader/data/postmaster.pid")
+    mapfile -t processes < <(ps -o pid= --ppid "$postmaster" | tr -d ' ')
+    {
+        kill -KILL "${patroni[$leader]}" "$postmaster" "${processes[@]}"
+        wait "${patroni[$leader]}"
+    } 2>/dev/null || true
+    unset "patroni[$leader]"
+}
+
+# WAL stays on the leader from now on.
+stop_senders() {
+    local senders
+    mapfile -t senders < <(ask "$leader" 'SELECT pid FROM pg_stat_replication')
+    kill -STOP "${senders[@]}"
+}

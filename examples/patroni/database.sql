@@ -1,0 +1,13 @@
+-- Two tables side by side: one whose ids are told their shard, and one whose shard is leased.
+CREATE EXTENSION shardid;
+CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT next_id(5));
+
+CREATE EXTENSION shardid_lease CASCADE;
+CREATE SERVER registry FOREIGN DATA WRAPPER dblink_fdw OPTIONS (host :'registry', port :'port', dbname 'postgres');
+CREATE USER MAPPING FOR CURRENT_USER SERVER registry OPTIONS (user 'shop_member', password 'secret');
+CREATE SEQUENCE leased_seq;
+SELECT shardid_lease.lease_shard('shop', 'registry', 'leased_seq');
+CREATE TABLE leased_photos (id bigint PRIMARY KEY DEFAULT next_id(generator => 'leased_seq'));
+
+-- take_over_shard() waits for draws that have begun, and after a failover they wait for it: not for long.
+ALTER DATABASE shop SET shardid.lease_timeout = '1s';

@@ -1,0 +1,18 @@
+#!/bin/sh
+# on_role_change.sh ACTION ROLE CLUSTER
+case $2 in
+primary | master) ;;
+*) exit 0 ;;
+esac
+export PGDATABASE=shop
+# Patroni calls this when promotion has begun: the server may be a standby for some moments more.
+tries=60
+until psql -X -v ON_ERROR_STOP=1 <<'SQL'
+SELECT generator, shardid_lease.take_over_shard(generator)
+FROM shardid_lease.shard_leases WHERE state IN ('held', 'not held');
+SQL
+do
+    tries=$((tries - 1))
+    [ "$tries" -gt 0 ] || exit 1
+    sleep 1
+done

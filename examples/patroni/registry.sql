@@ -1,0 +1,5 @@
+-- The registry, which is no part of the cluster: docs/leases.md.
+CREATE ROLE shop_member LOGIN PASSWORD 'secret';
+CREATE EXTENSION shardid_lease CASCADE;
+SELECT shardid_lease.create_id_space('shop');
+GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards, shardid_lease.return_shard TO shop_member;

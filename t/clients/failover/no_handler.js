@@ -1,0 +1,11 @@
+// What t/047_failover_clients.pl runs: a connection without a handler of errors. no_handler.js HOST PORT
+'use strict';
+
+const { Client } = require('pg');
+
+const [host, port] = process.argv.slice(2);
+const client = new Client({ host, port: Number(port), database: 'postgres' });
+client.connect().then(() => {
+    console.log('connected');
+    setInterval(() => {}, 1000);
+});

@@ -129,6 +129,7 @@ like(refused($standby), qr/held by .*database "shop"/, 'a standby that was promo
 
 my $script = PostgreSQL::Test::Utils::tempdir() . '/on_role_change.sh';
 append_to_file($script, (block('on_role_change'))[0]{text});
+is(slurp_file($script), slurp_file('examples/patroni/on_role_change.sh'), 'it is the script of the example');
 sub on_role_change
 {
 	my ($role) = @_;
@@ -141,6 +142,27 @@ cmp_ok(draw($standby), '>', $after, 'it draws at once, above all ids of the old 
 
 start_again($member);
 like(refused($member), qr/held by .*port @{[ $standby->port ]}, database "shop"/, 'the old primary draws nothing and is told who does');
+
+# Patroni calls the script when it has asked for the promotion, and does not wait for its end.
+my $next = PostgreSQL::Test::Cluster->new('next');
+$standby->backup('next');
+$next->init_from_backup($standby, 'next', has_streaming => 1);
+$next->start;
+$after = draw($standby);
+$standby->wait_for_catchup($next);
+$standby->stop('immediate');
+$standby = $next;
+{
+	my ($out, $err) = ('', '');
+	local @ENV{qw(PGHOST PGPORT PGUSER)} = ($standby->host, $standby->port, $superuser);
+	my $called = IPC::Run::start([ 'sh', $script, 'on_role_change', 'primary', 'cluster' ],
+		'>', \$out, '2>', \$err, IPC::Run::timeout(60));
+	$called->pump until $err =~ /read-only transaction/;
+	$standby->promote;
+	$called->finish;
+	like($out, qr/shardid_seq *\| +0$/m, 'called before the promotion is over, the script takes the shard over after it');
+}
+cmp_ok(draw($standby), '>', $after, 'and it draws');
 
 # --- Moving, evicting, a number for good.
 

@@ -55,7 +55,7 @@ wait_until() {
     local what=$1 end=$((SECONDS + $2))
     shift 2
     until "$@"; do
-        ((SECONDS < end)) || { echo "FAILED  waited in vain: $what" >&2; return 1; }
+        ((SECONDS < end)) || { echo "FAILED  waited in vain: $what" >&2; tail -n 8 "$folder"/*.log >&2; return 1; }
         sleep 0.2
     done
 }

@@ -66,7 +66,7 @@ start_etcd() {
         --listen-peer-urls "$peer" --initial-advertise-peer-urls "$peer" --initial-cluster "etcd=$peer" \
         >"$folder/etcd.log" 2>&1 &
     etcd=($!)
-    wait_until 'etcd answers' 30 answers_at "$etcd_port"
+    wait_until 'etcd answers' 120 answers_at "$etcd_port"
 }
 
 answers_at() {

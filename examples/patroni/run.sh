@@ -21,7 +21,7 @@ start_clients() {
     clients=()
     for table in photos leased_photos; do
         [[ $table == photos ]] && call='next_id(5)' || call="next_id(generator => 'leased_seq')"
-        "$SANDBOX/judge/record" --sessions 4 --pause-ms 10 --seconds 100 --reconnect --tolerate 25006,55000 "$folder/told/$table" \
+        "$SANDBOX/judge/record" --sessions 4 --pause-ms 10 --seconds 400 --reconnect --tolerate 25006,55000 "$folder/told/$table" \
             "host=127.0.0.1,127.0.0.2,127.0.0.3 dbname=shop connect_timeout=2 target_session_attrs=read-write" \
             "INSERT INTO $table SELECT FROM generate_series(1, 10) RETURNING id" \
             "SELECT $call FROM generate_series(1, 200)" >/dev/null &
@@ -33,12 +33,12 @@ lines_told() {
     cat "$folder/told/$1".* 2>/dev/null | wc -l || true
 }
 
-# more_told: both tables' clients get ids again, for two seconds and more.
+# Both tables' clients get ids, for two seconds and more.
 wait_for_ids() {
     local table
     for table in photos leased_photos; do
         told_before=$(lines_told "$table")
-        wait_until "ids of $table" 60 more_of "$table"
+        wait_until "ids of $table" 120 more_of "$table"
     done
     sleep 2
 }
@@ -87,13 +87,13 @@ event() {
 fail_over() {
     local old=$leader
     kill_leader
-    wait_until 'a new leader' 60 find_leader
+    wait_until 'a new leader' 120 find_leader
     [[ $leader != "$old" ]]
 }
 
 switch_over_to_n1() {
     operator switchover --force --candidate n1
-    wait_until 'n1 leads' 60 is_primary n1
+    wait_until 'n1 leads' 120 is_primary n1
     leader=n1
 }
 
@@ -105,7 +105,7 @@ fail_over_unsent() {
 
 bring_back() {
     run_node n1
-    wait_until 'n1 is back' 60 streams 2
+    wait_until 'n1 is back' 120 streams 2
 }
 
 set_config() {
@@ -124,12 +124,12 @@ make_node n3 25
 run_node n1
 start_server registry </dev/null
 on registry -f "$here/registry.sql" >/dev/null
-wait_until 'n1 leads' 60 find_leader
+wait_until 'n1 leads' 120 find_leader
 run_node n2
 run_node n3
 on "$leader" -c 'CREATE DATABASE shop'
 on "$leader/shop" -v registry="$(host_of registry)" -v port="$PGPORT" -f "$here/database.sql" >/dev/null
-wait_until 'two standbys stream' 60 streams 2
+wait_until 'two standbys stream' 120 streams 2
 wait "$judge_build"
 
 echo "Three nodes of $(patroni --version) on $(pg_config --version). The clocks of n2 and n3 are 25 s behind."
@@ -142,12 +142,12 @@ bring_back
 event "switchover from $leader to n1" switch_over_to_n1
 expect 'ids twice' "$twice" 0
 set_config -s synchronous_mode=true
-wait_until 'a synchronous standby' 30 is_synchronous
+wait_until 'a synchronous standby' 120 is_synchronous
 event 'synchronous_mode, 3 s unsent, kill -9 of n1' fail_over_unsent
 expect 'ids twice' "$twice" 0
 set_config -s synchronous_mode=false -s maximum_lag_on_failover=1073741824
 bring_back
 switch_over_to_n1
-wait_until 'two standbys stream' 60 streams 2
+wait_until 'two standbys stream' 120 streams 2
 event 'asynchronous, 3 s unsent, kill -9 of n1' fail_over_unsent
 ((twice > 0)) || { echo 'FAILED  nothing that asynchronous failover repeats' >&2; exit 1; }

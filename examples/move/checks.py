@@ -1,0 +1,144 @@
+"""What the mover asks before it changes anything, and before it drops anything."""
+from psycopg2 import errors
+
+from server import Trouble
+from shard import LONGEST_NAME, SUFFIX
+
+# Of the relations of the schema, which the names "own" stand for.
+OWN = "WITH own AS (SELECT oid FROM pg_class WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = %s))"
+UNFIT = OWN + """
+SELECT format('%%s is not logged', oid::regclass) FROM pg_class
+WHERE oid IN (TABLE own) AND relkind IN ('r', 'p', 'S') AND relpersistence <> 'p'
+UNION ALL
+SELECT format('%%s has no replica identity, and its rows could not be changed during the move: give it a primary key',
+              oid::regclass)
+FROM pg_class c WHERE oid IN (TABLE own) AND relkind = 'r' AND (relreplident = 'n' OR relreplident = 'd' AND NOT EXISTS
+    (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary AND i.indimmediate))
+UNION ALL
+SELECT format('%%s is a foreign table', oid::regclass) FROM pg_class WHERE oid IN (TABLE own) AND relkind = 'f'
+UNION ALL
+SELECT format('%%s has a name that is too long for the seal, or that ends as those of sealed sequences',
+              oid::regclass)
+FROM pg_class WHERE oid IN (TABLE own) AND relkind = 'S' AND (octet_length(relname) > %s OR right(relname, %s) = %s)
+UNION ALL
+SELECT format('%%s gets rows by a subscription', srrelid::regclass)
+FROM pg_subscription_rel WHERE srrelid IN (TABLE own)
+UNION ALL
+SELECT format('%%s has a trigger %%I that fires for replicated rows, too', tgrelid::regclass, tgname)
+FROM pg_trigger WHERE tgrelid IN (TABLE own) AND tgenabled IN ('A', 'R')
+UNION ALL
+SELECT format('%%s is a child of %%s, which is elsewhere', inhrelid::regclass, inhparent::regclass)
+FROM pg_inherits WHERE inhrelid IN (TABLE own) AND inhparent NOT IN (TABLE own)"""
+# What the move would leave behind, or dropping the schema would take along.
+ELSEWHERE = OWN + """
+SELECT format('%%s, which is elsewhere, has a key that refers to %%s', conrelid::regclass, confrelid::regclass)
+FROM pg_constraint WHERE contype = 'f' AND confrelid IN (TABLE own) AND conrelid NOT IN (TABLE own)
+UNION ALL
+SELECT format('%%s, which is elsewhere, is a view of %%s', r.ev_class::regclass, d.refobjid::regclass)
+FROM pg_depend d JOIN pg_rewrite r ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
+WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid IN (TABLE own) AND r.ev_class NOT IN (TABLE own)
+UNION ALL
+SELECT format('%%s, which is elsewhere, has a default that uses %%s', a.adrelid::regclass, d.refobjid::regclass)
+FROM pg_depend d JOIN pg_attrdef a ON d.classid = 'pg_attrdef'::regclass AND d.objid = a.oid
+WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid IN (TABLE own) AND a.adrelid NOT IN (TABLE own)
+UNION ALL
+SELECT format('%%s, which is elsewhere, is a child of %%s', inhrelid::regclass, inhparent::regclass)
+FROM pg_inherits WHERE inhparent IN (TABLE own) AND inhrelid NOT IN (TABLE own)"""
+LONG_TRANSACTIONS = """
+SELECT format('pid %s (%s) has been in a transaction on the source for %s', pid, usename,
+              date_trunc('second', clock_timestamp() - xact_start))
+FROM pg_stat_activity WHERE xact_start < clock_timestamp() - interval '10 s' AND backend_type = 'client backend'
+UNION ALL
+SELECT format('prepared transaction %L of the source is %s old', gid, date_trunc('second', now() - prepared))
+FROM pg_prepared_xacts"""
+OTHER_PUBLICATIONS = """
+SELECT DISTINCT format('publication %%I of the source has tables of the shard, and the target will not have it', pubname)
+FROM pg_publication_tables WHERE schemaname = %s AND pubname <> %s"""
+SAME_SERVER = "SELECT pg_postmaster_start_time(), system_identifier FROM pg_control_system()"
+
+
+class Checks:
+    def __init__(self, shard, source, target):
+        self.shard, self.source, self.target = shard, source, target
+
+    def notes(self):
+        for name in self.source.names(LONG_TRANSACTIONS):
+            yield f"{name}: the copy waits for it to begin, and the switch if it writes to the shard"
+        yield from self.source.names(OTHER_PUBLICATIONS, self.shard.name, self.shard.publication)
+        behind = self.source.clock() - self.target.clock()
+        if behind > 1:
+            yield (f"the target's clock is {behind:.1f} s behind the source's: ids go on from the source's last one, "
+                   "ahead of that clock until it has caught up")
+        if behind < -1:
+            yield f"the target's clock is {-behind:.1f} s ahead of the source's: ids jump by that"
+
+    def all(self):
+        return [*self.of_servers(), *self.of_shard(), *self.of_generators(), *self.of_leases()]
+
+    def of_servers(self):
+        for server in (self.source, self.target):
+            if server.version < 15:
+                yield f"the {server.label} is older than PostgreSQL 15"
+            if server.one("SELECT pg_is_in_recovery()"):
+                yield f"the {server.label} is a standby"
+            if server.one("SHOW is_superuser") != "on":
+                yield f"the role on the {server.label} is no superuser"
+        # A subscription to its own server would wait for itself.
+        if self.source.rows(SAME_SERVER) == self.target.rows(SAME_SERVER):
+            yield "source and target are one server"
+        if self.source.one("SHOW wal_level") != "logical":
+            yield "the source's wal_level is not logical"
+        free = self.source.one("SELECT current_setting('max_replication_slots')::int - count(*) FROM pg_replication_slots")
+        if free < 3:
+            yield f"the source has {free} free replication slots, and 3 are needed (max_replication_slots)"
+        if self.source.one("SHOW server_encoding") != self.target.one("SHOW server_encoding"):
+            yield "the encodings of the databases differ"
+        here, there = self.source.extension_schema(), self.target.extension_schema()
+        if not here or here != there:
+            yield f"the extension shardid is in schema {here} of the source and {there} of the target"
+        if self.source.clock() - self.target.clock() > 12 * 3600:
+            yield "the target's clock is more than 12 hours behind the source's"
+
+    def of_shard(self):
+        yield from self.source.names(UNFIT, self.shard.name, LONGEST_NAME, len(SUFFIX), SUFFIX)
+        yield from self.elsewhere()
+        if not self.shard.tables(self.source):
+            yield "the schema has no tables"
+
+    def elsewhere(self):
+        return self.source.names(ELSEWHERE, self.shard.name)
+
+    def of_generators(self):
+        """A generator tells its layout by refusing others. Raised to 0, it is not changed."""
+        for sequence in self.shard.sequences(self.source):
+            name = self.shard.qualified(sequence)
+            if not self.shard.is_generator(self.source, name):
+                continue
+            try:
+                self.source.rows(f"SELECT {self.shard.raise_generator(self.source)}", name, 0)
+            except errors.ObjectNotInPrerequisiteState as error:
+                yield f"{name}: {error.diag.message_primary} ({error.diag.message_detail}); say its layout by --layout"
+
+    def of_leases(self):
+        for lease in self.shard.leases(self.source).values():
+            if not lease["server"]:
+                yield "the source is the registry of its own lease, which the target could not reach by the same name"
+            elif not self.target.has("shardid_lease.shard_leases"):
+                yield "the generator is leased, and the target has no extension shardid_lease"
+            elif not self.target.one("SELECT 1 FROM pg_user_mappings WHERE srvname = %s AND usename IN ('public', current_user)",
+                                     lease["server"]):
+                yield f"the target has no foreign server {lease['server']} with a user mapping of this role"
+
+    def definitions(self):
+        """Somebody can have changed tables on the source since they were copied."""
+        here, there = (server.one("SELECT shard_move.definition_of(%s)", self.shard.name)
+                       for server in (self.source, self.target))
+        if here != there:
+            lines = sorted(set(here.splitlines()) ^ set(there.splitlines()))
+            raise Trouble("the tables of source and target differ: change the target's as well, or undo and begin again:\n  "
+                          + "\n  ".join(lines))
+        published = self.source.names("SELECT tablename FROM pg_publication_tables WHERE pubname = %s AND schemaname = %s",
+                                      self.shard.publication, self.shard.name)
+        new = set(self.shard.tables(self.source, "r")) - set(published)
+        if new:
+            raise Trouble(f"tables that are not replicated: {', '.join(sorted(new))}")

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# A shard moves from one server to another and back, while four clients write to it.
+set -euo pipefail
+# shellcheck source=examples/servers.sh
+source "$(dirname "$0")/../servers.sh"
+
+told=$folder/told
+
+conninfo() {
+    echo "host=$(host_of "$1") user=postgres dbname=postgres"
+}
+
+make_place() {
+    start_server "$1" <<<'wal_level = logical'
+    on "$1" -c 'CREATE EXTENSION shardid'
+}
+
+start_writers() {
+    "$here/writer.py" "$told" "$(conninfo north)" "$(conninfo south)" &
+    writers=$!
+    sleep 0.5
+}
+
+stop_writers() {
+    kill "$writers"
+    wait "$writers"
+}
+
+# What it says of servers is theirs: shown without the sandbox's folders.
+move_shard() {
+    local command=$1 from=$2 to=$3
+    shift 3
+    "$here/move_shard.py" "$@" "$command" shard5 --from "$(conninfo "$from")" --to "$(conninfo "$to")" 2>&1 |
+        sed "s:$folder/::g" | indented
+}
+
+# What a move may leave on either server: nothing.
+leftovers() {
+    local name
+    for name in north south; do
+        ask "$name" "SELECT '$name', 'slot', slot_name FROM pg_replication_slots
+            UNION ALL SELECT '$name', 'publication', pubname FROM pg_publication
+            UNION ALL SELECT '$name', 'subscription', subname FROM pg_subscription
+            UNION ALL SELECT '$name', 'seal', shard FROM shard_move.sealed
+            UNION ALL SELECT '$name', 'marker', shard FROM shard_move.marker
+            UNION ALL SELECT '$name', 'trigger', tgrelid::regclass::text FROM pg_trigger WHERE NOT tgisinternal"
+    done
+}
+
+# Ids that a client was told and no row has, and rows of which nobody was told.
+lost_or_untold() {
+    diff <(cut -d ' ' -f 1 "$told".* | sort) <(ask "$1" 'SELECT id FROM shard5.photos' | sort) | grep -c '^[<>]' || true
+}
+
+make_place north
+make_place south
+on north -f "$here/shard.sql"
+start_writers
+
+say 'The shard is in the north. What a move to the south would do:'
+move_shard finish north south --dry-run
+
+say 'The copy, for as long as it takes:'
+move_shard copy north south
+
+say 'The switch, for which writers wait:'
+move_shard switch north south
+
+say 'Who still writes in the north is refused, and told where to go:'
+fails north "INSERT INTO shard5.photos (name) VALUES ('late')"
+fails north "SELECT next_id(5, 'shard5.ids')"
+
+say 'When all is well, the old rows are dropped:'
+move_shard finish north south
+
+say 'And back, in one go:'
+sleep 0.5
+move_shard finish south north
+
+stop_writers
+say "$(cat "$told".* | wc -l) photos were written meanwhile."
+expect 'ids that were lost, or stored untold' "$(lost_or_untold north)" 0
+expect 'ids twice' "$(cut -d ' ' -f 1 "$told".* | sort | uniq -d | wc -l)" 0
+expect 'servers that were written to' "$(cut -d ' ' -f 5 "$told".* | sort -u | wc -l)" 2
+expect 'photos, as tallied' "$(ask north 'SELECT sum(photos) = (SELECT count(*) FROM shard5.photos) FROM shard5.tallies')" t
+expect 'the shard in the south' "$(ask south "SELECT count(*) FROM pg_namespace WHERE nspname = 'shard5'")" 0
+expect 'left behind' "$(leftovers)" ''
+echo 'Each is in the shard once, with an id of its own, and nothing of the moves is left.'

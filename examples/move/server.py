@@ -1,0 +1,100 @@
+"""One of the two servers, as the mover speaks to it."""
+import time
+
+import psycopg2
+from psycopg2 import errors, extensions
+from psycopg2.extras import wait_select
+
+# Else a signal would wait for the end of the statement.
+extensions.set_wait_callback(wait_select)
+SETTINGS = "-c search_path= -c lock_timeout=0 -c statement_timeout=0 -c synchronous_commit=on"
+
+
+class Trouble(Exception):
+    """What a DBA has to see to. The servers are as the step before has left them."""
+
+
+class Interruption:
+    """Whether a signal has asked for an end; psycopg2 turns that into the end of the statement that runs."""
+    has_come = False
+
+
+class Server:
+    """One session for all that is done on a server. It holds the lock that keeps another mover away. Of a mover that
+    was killed it ends, with whatever it was doing, before the next one gets the lock."""
+
+    def __init__(self, label, conninfo, is_dry_run):
+        self.label, self.conninfo, self.is_dry_run = label, conninfo, is_dry_run
+        dsn = extensions.make_dsn(conninfo, application_name="move_shard", options=SETTINGS)
+        self.session = psycopg2.connect(dsn)
+        self.session.autocommit = True
+        self.version = self.session.server_version // 10000
+        self.identity = self.one("SELECT system_identifier || '/' || current_database() FROM pg_control_system()")
+
+    def rows(self, sql, *values):
+        with self.session.cursor() as cursor:
+            try:
+                cursor.execute(sql, values or None)
+            except errors.QueryCanceled:
+                if Interruption.has_come:
+                    raise KeyboardInterrupt from None
+                raise
+            return cursor.fetchall() if cursor.description else []
+
+    def one(self, sql, *values):
+        rows = self.rows(sql, *values)
+        return rows[0][0] if rows else None
+
+    def names(self, sql, *values):
+        return [row[0] for row in self.rows(sql, *values)]
+
+    def records(self, sql, *values):
+        with self.session.cursor() as cursor:
+            cursor.execute(sql, values or None)
+            columns = [column.name for column in cursor.description]
+            return [dict(zip(columns, row)) for row in cursor.fetchall()]
+
+    def do(self, sql, *values):
+        """What changes the server; a dry run shows it only."""
+        if self.is_dry_run:
+            print(f"          {self.label}: {self.as_text(sql, *values)}")
+        else:
+            self.rows(sql, *values)
+
+    def as_text(self, sql, *values):
+        with self.session.cursor() as cursor:
+            return cursor.mogrify(sql, values or None).decode()
+
+    def transaction(self, *statements):
+        """Each is SQL, or SQL with its values."""
+        try:
+            for statement in ["BEGIN", *statements, "COMMIT"]:
+                self.do(*([statement] if isinstance(statement, str) else statement))
+        except BaseException:
+            if not self.session.closed:
+                self.rows("ROLLBACK")
+            raise
+
+    def lock(self, shard, patience=30):
+        end = time.monotonic() + patience
+        while not self.one("SELECT pg_try_advisory_lock(hashtext('shard_move'), hashtext(%s))", shard):
+            if time.monotonic() > end:
+                raise Trouble(f"another mover of {shard} is at work on the {self.label}, or a statement of one that "
+                              "was killed still runs there (application_name move_shard)")
+            time.sleep(0.02)
+
+    def quoted(self, name):
+        return extensions.quote_ident(name, self.session)
+
+    def has(self, relation):
+        return self.one("SELECT to_regclass(%s) IS NOT NULL", relation)
+
+    def has_schema(self, name):
+        return self.one("SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = %s)", name)
+
+    def extension_schema(self, extension="shardid"):
+        return self.one("SELECT quote_ident(nspname) FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace "
+                        "WHERE extname = %s", extension)
+
+    def clock(self):
+        return float(self.one("SELECT extract(epoch FROM clock_timestamp())"))

@@ -1,0 +1,71 @@
+"""A shard: the names of what it consists of, and how its generators stand."""
+from server import Trouble
+
+# What seal.sql puts behind the name of a sequence.
+SUFFIX = "_sealed"
+LONGEST_NAME = 63 - len(SUFFIX)
+
+RELATIONS = """
+SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = %s AND c.relkind = ANY (%s) ORDER BY c.oid"""
+LEASES = """
+SELECT c.relname, l.space, l.server, l.shard, l.state
+FROM shardid_lease.shard_leases l JOIN pg_class c ON c.oid = l.generator JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = %s"""
+
+
+class Shard:
+    def __init__(self, name, layout):
+        if len(f"move_{name}_sequences".encode()) > 63:
+            raise Trouble(f"the name is too long: {name}")
+        self.name = name
+        self.layout = f", {layout}" if layout else ""
+        self.publication = f"move_{name}"
+        self.publication_of_sequences = f"move_{name}_sequences"
+        self.schema = self.quoted(name)
+
+    @staticmethod
+    def quoted(name):
+        return '"' + name.replace('"', '""') + '"'
+
+    def qualified(self, name):
+        return f"{self.schema}.{self.quoted(name)}"
+
+    def in_seal(self, sequence):
+        return self.qualified(sequence + SUFFIX)
+
+    def tables(self, server, kinds="rp"):
+        return server.names(RELATIONS, self.name, list(kinds))
+
+    def sequences(self, server):
+        """By the names that they have when they are not sealed."""
+        return [name.removesuffix(SUFFIX) for name in server.names(RELATIONS, self.name, ["S"])]
+
+    @staticmethod
+    def is_generator(server, name):
+        """Whether next_id has drawn from it: see "Terms" in docs/reference.md."""
+        return server.one(f"SELECT log_cnt < 0 FROM {name}")
+
+    def leases(self, server):
+        """What generators have leased, by their names."""
+        if not server.has("shardid_lease.shard_leases"):
+            return {}
+        return {row.pop("relname").removesuffix(SUFFIX): row for row in server.records(LEASES, self.name)
+                if row["state"] not in ("released", "sealed")}
+
+    def state_of_lease(self, server, sequence):
+        for row in server.records(LEASES, self.name):
+            if row["relname"].removesuffix(SUFFIX) == sequence:
+                return row["state"]
+        return None
+
+    # Calls of the extension's functions, with a place for each argument but the layout.
+
+    def raise_generator(self, server):
+        return f"{server.extension_schema()}.raise_generator(%s, %s{self.layout})"
+
+    def last_id(self, server):
+        """The smallest id of the millisecond of the last one that was drawn, whatever became of it."""
+        extension = server.extension_schema()
+        return (f"(SELECT {extension}.id_lower_bound(last_ts{self.layout}) "
+                f"FROM {extension}.id_generator_status(%s{self.layout}))")

@@ -60,6 +60,7 @@ FROM pg_locks l JOIN pg_class c ON c.oid = l.relation JOIN pg_namespace n ON n.o
 WHERE n.nspname = %s AND l.granted AND c.relkind IN ('r', 'p', 'S') AND l.pid IS DISTINCT FROM pg_backend_pid()
     AND l.mode NOT IN ('AccessShareLock', 'RowShareLock')
 ORDER BY a.xact_start NULLS FIRST LIMIT 3"""
+WITH_SEAL = "SELECT tgrelid::regclass::text FROM pg_trigger WHERE tgname = '!sealed' AND tgrelid IN (SELECT shard_move.tables_of(%s))"
 WITHOUT_SEAL = """
 SELECT t::text FROM shard_move.tables_of(%s) t
 WHERE NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = t AND tgname = '!sealed' AND tgenabled = 'A')"""
@@ -168,12 +169,12 @@ class Move:
         dump = "".join(line for line in dump.splitlines(True) if not line.startswith(("\\restrict ", "\\unrestrict ")))
         if self.options.dry_run:
             dump = f"-- the {dump.count(';')} statements of pg_dump --schema-only --schema {self.shard.schema}"
-        move = f"{self.shard.name} {time.strftime('%Y-%m-%dT%H:%M:%S%z')} {uuid.uuid4()}"
+        move, seal = f"{self.shard.name} {time.strftime('%Y-%m-%dT%H:%M:%S%z')}", str(uuid.uuid4())
         self.target.transaction(
             dump, "SET search_path = ''",
-            ("SELECT shard_move.seal(%s, %s, false)", self.shard.name, "It is being moved to this server. Try again soon."),
-            ("INSERT INTO shard_move.sealed (shard, move, role, peer, seal) VALUES (%s, %s, 'target', %s, '')",
-             self.shard.name, move, self.source.identity))
+            ("SELECT shard_move.seal(%s, %s, %s, false)", self.shard.name, seal, "It is being moved to this server: try again soon."),
+            ("INSERT INTO shard_move.sealed (shard, move, role, peer, seal) VALUES (%s, %s, 'target', %s, %s)",
+             self.shard.name, f"{move} {seal}", self.source.identity, seal))
         if not self.options.dry_run:
             self.target.rows("RESET ALL")
         self.has_done("made", "the schema on the target, sealed")
@@ -271,7 +272,7 @@ class Move:
                 self.source.transaction(
                     # An autovacuum that is waited for ends after this time, and of a deadlock this is the victim.
                     "SET LOCAL deadlock_timeout = '50ms'", f"SET LOCAL statement_timeout = '{self.options.lock_wait}ms'",
-                    ("SELECT shard_move.seal(%s, %s, true)", self.shard.name, f"It moves to {self.address}: try there."),
+                    ("SELECT shard_move.seal(%s, %s, %s, true)", self.shard.name, seal, f"It moves to {self.address}: try there."),
                     # The commit waits for standbys as long as it takes.
                     "SET LOCAL statement_timeout = 0",
                     ("INSERT INTO shard_move.sealed (shard, move, role, peer, seal, notes) VALUES (%s, %s, 'source', %s, %s, %s)",
@@ -354,7 +355,7 @@ class Move:
 
     def open_target(self):
         """With its commit the shard is the target's, and there is no way back but another move."""
-        self.target.transaction(("SELECT shard_move.open(%s)", self.shard.name),
+        self.target.transaction(("SELECT shard_move.open(%s, %s)", self.shard.name, self.sealed(self.target)["seal"]),
                                 ("DELETE FROM shard_move.sealed WHERE shard = %s", self.shard.name))
 
     def give_up(self):
@@ -372,7 +373,7 @@ class Move:
                 self.target.do("SELECT shardid_lease.release_shard(%s)", self.shard.in_seal(sequence))
             if self.shard.state_of_lease(self.source, sequence) in ("released", "sealed"):
                 self.lease(self.source, sequence, lease)
-        self.source.transaction(("SELECT shard_move.open(%s)", self.shard.name),
+        self.source.transaction(("SELECT shard_move.open(%s, %s)", self.shard.name, row["seal"]),
                                 ("DELETE FROM shard_move.sealed WHERE shard = %s", self.shard.name),
                                 ("DELETE FROM shard_move.marker WHERE move = %s", row["move"]))
         self.has_done("unsealed", "the source takes writes again; the target is not open")
@@ -444,8 +445,12 @@ class Move:
         raise Trouble(f"transactions that use the shard's tables on the {server.label} did not end: try again later")
 
     def tidy(self, server):
-        if server.has("shard_move.sealed"):
-            self.patiently(server, ("SELECT shard_move.tidy(%s)", self.shard.name))
+        """Where the shard is open, what its seal has left."""
+        if not server.has("shard_move.opened") or self.stands(server) != "open":
+            return
+        for table in server.names(WITH_SEAL, self.shard.name):
+            self.patiently(server, f'DROP TRIGGER "!sealed" ON {table}')
+        server.do("DELETE FROM shard_move.opened WHERE shard = %s", self.shard.name)
 
     def drop_shard(self, server):
         """What this move has sealed there, and nothing else."""
@@ -488,6 +493,7 @@ class Move:
         if self.state() == "open":
             self.check()
             self.install()
+            self.tidy(self.source)
             self.copy_schema()
         if self.options.dry_run or self.state() == "copying":
             self.publish()

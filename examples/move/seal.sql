@@ -21,13 +21,23 @@ CREATE TABLE IF NOT EXISTS shard_move.marker (
     seal text,
     PRIMARY KEY (move, seal));
 
--- SQLSTATE 25006 is what a standby answers to a write: clients that survive a failover know it.
-CREATE OR REPLACE FUNCTION shard_move.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+-- The seals that have been opened again.
+CREATE TABLE IF NOT EXISTS shard_move.opened (
+    seal text PRIMARY KEY,
+    shard name NOT NULL);
+
+-- SQLSTATE 25006 is what a standby answers to a write: clients that survive a failover know it. To open a seal takes
+-- no lock on the tables, which writers who try again and again would be in the way of. A transaction that does not
+-- see that the seal was opened, as its snapshot is older, is refused.
+CREATE OR REPLACE FUNCTION shard_move.refuse() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = '' AS $$
 BEGIN
-    RAISE EXCEPTION 'shard "%" is sealed here', TG_TABLE_SCHEMA
-        USING ERRCODE = 'read_only_sql_transaction',
-              DETAIL = format('%s of %I.%I was refused, and no row was changed.', TG_OP, TG_TABLE_SCHEMA, TG_TABLE_NAME),
-              HINT = TG_ARGV[0];
+    IF NOT EXISTS (SELECT FROM shard_move.opened WHERE seal = TG_ARGV[0]) THEN
+        RAISE EXCEPTION 'shard "%" is sealed on this server', TG_TABLE_SCHEMA
+            USING ERRCODE = 'read_only_sql_transaction',
+                  DETAIL = format('%s of %I.%I was refused, and no row was changed.', TG_OP, TG_TABLE_SCHEMA, TG_TABLE_NAME),
+                  HINT = TG_ARGV[1];
+    END IF;
+    RETURN NULL;
 END
 $$;
 
@@ -37,55 +47,44 @@ CREATE OR REPLACE FUNCTION shard_move.tables_of(shard name) RETURNS SETOF regcla
     ORDER BY oid
 $$;
 
+CREATE OR REPLACE FUNCTION shard_move.sequences_of(shard name, is_sealed boolean) RETURNS SETOF name LANGUAGE sql STABLE AS $$
+    SELECT relname FROM pg_catalog.pg_class
+    WHERE relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = shard) AND relkind = 'S'
+        AND (relname LIKE '%\_sealed') = is_sealed
+    ORDER BY oid
+$$;
+
 -- Waits for all who have written to the tables, or drawn from the sequences, and not ended; prepared transactions
--- too. From the commit on every write is refused, whoever writes and with whatever plan, and no draw finds its
--- sequence by its name. A seal that is "always" holds for sessions with session_replication_role = replica as well;
--- the target's must not, as its rows come by such sessions.
-CREATE OR REPLACE FUNCTION shard_move.seal(shard name, hint text, is_always boolean) RETURNS void LANGUAGE plpgsql AS $$
+-- too. From the commit on every write is refused, whoever writes and with whatever plan, and nobody finds a sequence by
+-- its name. A seal that is "always" holds for sessions with session_replication_role = replica as well; the target's
+-- must not, as its rows come by such sessions.
+CREATE OR REPLACE FUNCTION shard_move.seal(shard name, seal text, hint text, is_always boolean) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
+    tables regclass[] := ARRAY(SELECT shard_move.tables_of(shard));
     t regclass;
     s name;
-    tables text := (SELECT string_agg(of::text, ', ') FROM shard_move.tables_of(shard) of);
 BEGIN
-    IF tables IS NOT NULL THEN
-        EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', tables);
-    END IF;
-    FOR t IN SELECT shard_move.tables_of(shard) LOOP
+    EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', array_to_string(tables, ', '));
+    FOREACH t IN ARRAY tables LOOP
         -- A name before all others: no other trigger of the statement runs before it.
         EXECUTE format('CREATE OR REPLACE TRIGGER "!sealed" BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s'
-            ' FOR EACH STATEMENT EXECUTE FUNCTION shard_move.refuse(%L)', t, hint);
+            ' FOR EACH STATEMENT EXECUTE FUNCTION shard_move.refuse(%L, %L)', t, seal, hint);
         EXECUTE format('ALTER TABLE %s ENABLE %s TRIGGER "!sealed"', t, CASE WHEN is_always THEN 'ALWAYS' END);
     END LOOP;
-    FOR s IN SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-             WHERE n.nspname = shard AND c.relkind = 'S' AND c.relname NOT LIKE '%\_sealed' ORDER BY c.relname LOOP
+    FOR s IN SELECT shard_move.sequences_of(shard, false) LOOP
         EXECUTE format('ALTER SEQUENCE %I.%I RENAME TO %I', shard, s, s || '_sealed');
     END LOOP;
 END
 $$;
 
--- A trigger is switched off here, and dropped by tidy(): switching off does not wait for those who read.
-CREATE OR REPLACE FUNCTION shard_move.open(shard name) RETURNS void LANGUAGE plpgsql AS $$
+-- The triggers stay, and let pass; they are dropped later, as to drop one waits for those who read.
+CREATE OR REPLACE FUNCTION shard_move.open(shard name, seal text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    t regclass;
     s name;
 BEGIN
-    FOR t IN SELECT shard_move.tables_of(shard) LOOP
-        EXECUTE format('ALTER TABLE %s DISABLE TRIGGER "!sealed"', t);
-    END LOOP;
-    FOR s IN SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-             WHERE n.nspname = shard AND c.relkind = 'S' AND c.relname LIKE '%\_sealed' ORDER BY c.relname LOOP
+    INSERT INTO shard_move.opened VALUES (seal, shard);
+    FOR s IN SELECT shard_move.sequences_of(shard, true) LOOP
         EXECUTE format('ALTER SEQUENCE %I.%I RENAME TO %I', shard, s, left(s, -length('_sealed')));
-    END LOOP;
-END
-$$;
-
-CREATE OR REPLACE FUNCTION shard_move.tidy(shard name) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-    t regclass;
-BEGIN
-    FOR t IN SELECT tgrelid FROM pg_trigger
-             WHERE tgname = '!sealed' AND tgenabled = 'D' AND tgrelid IN (SELECT shard_move.tables_of(shard)) LOOP
-        EXECUTE format('DROP TRIGGER "!sealed" ON %s', t);
     END LOOP;
 END
 $$;

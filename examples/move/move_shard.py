@@ -24,7 +24,7 @@ import uuid
 
 import psycopg2
 from psycopg2 import errors
-from psycopg2.extensions import parse_dsn
+from psycopg2.extensions import make_dsn, parse_dsn
 
 from checks import Checks
 from server import Interruption, Server, Trouble
@@ -48,13 +48,16 @@ STATES = {
 TABLES_COPIED = """
 SELECT count(*) FILTER (WHERE srsubstate = 'r'), count(*)
 FROM pg_subscription_rel JOIN pg_subscription s ON s.oid = srsubid WHERE subname = %s"""
+SEQUENCES_REPLICATED = """
+SELECT bool_and(srsubstate = 'r') FROM pg_subscription_rel JOIN pg_subscription s ON s.oid = srsubid WHERE subname = %s"""
 ROWS_IN_COPY = "SELECT coalesce(sum(tuples_processed), 0) FROM pg_stat_progress_copy WHERE datname = current_database()"
 LAG = """
 SELECT greatest(pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn), 0)::bigint
 FROM pg_stat_replication WHERE application_name = %s AND state = 'streaming'"""
 WRITERS = """
-SELECT DISTINCT coalesce(format('pid %%s (%%s) for %%s: %%s', l.pid, a.usename, clock_timestamp() - a.xact_start, left(a.query, 60)),
-                         'a prepared transaction, see pg_prepared_xacts'), a.xact_start
+SELECT DISTINCT CASE WHEN l.pid IS NULL THEN 'a prepared transaction, see pg_prepared_xacts'
+    ELSE format('pid %%s (%%s) for %%s: %%s', l.pid, a.usename, statement_timestamp() - a.xact_start, left(a.query, 60)) END,
+    a.xact_start
 FROM pg_locks l JOIN pg_class c ON c.oid = l.relation JOIN pg_namespace n ON n.oid = c.relnamespace
     LEFT JOIN pg_stat_activity a ON a.pid = l.pid
 WHERE n.nspname = %s AND l.granted AND c.relkind IN ('r', 'p', 'S') AND l.pid IS DISTINCT FROM pg_backend_pid()
@@ -72,6 +75,17 @@ SELECT count(*) FROM pg_class c JOIN pg_depend d ON d.objid = c.oid AND d.deptyp
 WHERE c.relkind = 'S' AND pg_sequence_last_value(c.oid) IS NOT NULL"""
 
 
+def address_of(conninfo):
+    where = parse_dsn(conninfo)
+    return " ".join(f"{key}={where[key]}" for key in ("host", "port", "dbname") if key in where)
+
+
+def publisher_of(options):
+    """The source's server sees the subscription's name as the application's."""
+    return make_dsn(**{key: value for key, value in parse_dsn(options.publisher or options.source).items()
+                       if key != "application_name"})
+
+
 class Move:
     def __init__(self, options):
         self.options = options
@@ -79,9 +93,8 @@ class Move:
         self.source = Server("source", options.source, options.dry_run)
         self.target = Server("target", options.target, options.dry_run)
         self.checks = Checks(self.shard, self.source, self.target)
-        self.publisher = options.publisher or options.source
-        where = parse_dsn(options.target)
-        self.address = options.address or " ".join(f"{key}={where[key]}" for key in ("host", "port", "dbname") if key in where)
+        self.publisher = publisher_of(options)
+        self.address = options.address or address_of(options.target)
 
     def say(self, what, text):
         print(f"{time.strftime('%H:%M:%S')}  {what:10}{text}", flush=True)
@@ -158,13 +171,20 @@ class Move:
         with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "seal.sql"), encoding="utf-8") as file:
             sql = file.read()
         for server in (self.source, self.target):
-            server.transaction("\\i seal.sql" if self.options.dry_run else sql)
+            owner = server.one("SELECT rolname FROM pg_namespace n JOIN pg_roles r ON r.oid = nspowner "
+                               "WHERE nspname = 'shard_move' AND NOT rolsuper")
+            if owner:
+                raise Trouble(f"the schema shard_move on the {server.label} is {owner}'s, whose code a superuser would run: drop it")
+            server.transaction("SELECT pg_advisory_xact_lock(hashtext('shard_move'))", "\\i seal.sql" if self.options.dry_run else sql)
 
     def copy_schema(self):
         """The copy appears sealed, in one transaction: nobody writes to it, or draws from it, before the switch."""
+        where = parse_dsn(self.options.source)
+        # Other users of this machine see a command's arguments.
+        password = {"PGPASSWORD": where.pop("password")} if "password" in where else {}
         dump = subprocess.run(
             ["pg_dump", "--schema-only", "--no-publications", "--no-subscriptions", "--schema", self.shard.schema,
-             "-d", self.options.source], stdout=subprocess.PIPE, text=True, check=True).stdout
+             "-d", make_dsn(**where)], stdout=subprocess.PIPE, text=True, check=True, env={**os.environ, **password}).stdout
         # Words to psql.
         dump = "".join(line for line in dump.splitlines(True) if not line.startswith(("\\restrict ", "\\unrestrict ")))
         if self.options.dry_run:
@@ -190,6 +210,13 @@ class Move:
                        f"shard_move.marker WHERE (move = {self.source.as_text('%s', move)})")
         self.has_done("made", f"publication {name} on the source")
 
+    def check_publication(self):
+        """One of another move would not bring this one's seal."""
+        filters = self.source.names("SELECT rowfilter FROM pg_publication_tables WHERE pubname = %s AND schemaname = 'shard_move'",
+                                    self.shard.publication)
+        if not filters or self.sealed(self.target)["move"] not in filters[0]:
+            raise Trouble(f"publication {self.shard.publication} is none of this move: undo, and begin again")
+
     def subscribe(self):
         """Who was interrupted here has left a slot, or tables that are not empty."""
         name = self.shard.publication
@@ -214,6 +241,7 @@ class Move:
                 return
 
     def check_replication(self):
+        self.check_publication()
         name = self.shard.publication
         if not self.has_subscription(name) or not self.slot(name):
             raise Trouble(f"subscription {name} or its slot is gone: undo, and begin again")
@@ -406,8 +434,7 @@ class Move:
         else:
             self.target.do(f"CREATE SUBSCRIPTION {name} CONNECTION %s PUBLICATION {name}", self.publisher)
         end = time.monotonic() + self.options.patience
-        while self.target.rows(TABLES_COPIED, self.shard.publication_of_sequences)[0] in [(0, 0)] or \
-                len(set(self.target.rows(TABLES_COPIED, self.shard.publication_of_sequences)[0])) > 1:
+        while not self.target.one(SEQUENCES_REPLICATED, self.shard.publication_of_sequences):
             if time.monotonic() > end:
                 raise Trouble(f"the sequences have not come within {self.options.patience} s: see the target's log, or use --sequences raise")
             time.sleep(0.002)
@@ -482,7 +509,7 @@ class Move:
     def status(self):
         state = self.state()
         for server in (self.source, self.target):
-            print(f"{server.label}    {self.stands(server)}; PostgreSQL {server.version}, {server.conninfo}")
+            print(f"{server.label}    {self.stands(server)}; PostgreSQL {server.version}, {address_of(server.conninfo)}")
         if state in ("copying", "sealed"):
             lag = self.lag()
             print(f"copy      {'not streaming' if lag is None else f'{lag // 1024} kB behind'}; slot {self.slot(self.shard.publication)}; "

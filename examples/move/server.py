@@ -1,4 +1,5 @@
 """One of the two servers, as the mover speaks to it."""
+import re
 import time
 
 import psycopg2
@@ -57,7 +58,8 @@ class Server:
     def do(self, sql, *values):
         """What changes the server; a dry run shows it only."""
         if self.is_dry_run:
-            print(f"          {self.label}: {self.as_text(sql, *values)}")
+            text = re.sub(r"password=('(?:[^'\\]|\\.|'')*'|[^\s']*)", "password=...", self.as_text(sql, *values))
+            print(f"          {self.label}: {text}")
         else:
             self.rows(sql, *values)
 
@@ -67,9 +69,12 @@ class Server:
 
     def transaction(self, *statements):
         """Each is SQL, or SQL with its values."""
+        statements = [[each] if isinstance(each, str) else each for each in statements]
+        if len(statements) > 1:
+            statements = [["BEGIN"], *statements, ["COMMIT"]]
         try:
-            for statement in ["BEGIN", *statements, "COMMIT"]:
-                self.do(*([statement] if isinstance(statement, str) else statement))
+            for statement in statements:
+                self.do(*statement)
         except BaseException:
             if not self.session.closed:
                 self.rows("ROLLBACK")

@@ -180,6 +180,7 @@ moves('copy', 'north', 'south');
 let_through(kill_sealed('KILL'));
 state_is('sealed', 'north', 'south');
 moves('switch', 'north', 'south');
+like($said, qr/replicated +the sequences/, 'PostgreSQL replicates the sequences') if `postgres --version` =~ /(\d+)/ && $1 >= 19;
 state_is('switched', 'north', 'south');
 stops(qr/the target is open/, 'undo after the switch', 'undo', 'north', 'south');
 is(on('south', 'SELECT count(*) FROM shard5.photos WHERE name = ' . q('new')), on('north', 'SELECT count(*) FROM shard5.photos'), 'every row is there');

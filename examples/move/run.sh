@@ -26,7 +26,7 @@ stop_writers() {
     wait "$writers"
 }
 
-# What it says of servers is theirs: shown without the sandbox's folders.
+# Its words, without the sandbox's folders.
 move_shard() {
     local command=$1 from=$2 to=$3
     shift 3
@@ -57,8 +57,8 @@ make_place south
 on north -f "$here/shard.sql"
 start_writers
 
-say 'The shard is in the north. What a move to the south would do:'
-move_shard finish north south --dry-run
+say 'The shard is in the north. What a move to the south would do (each line to its 110th character):'
+move_shard switch north south --dry-run | cut -c -110
 
 say 'The copy, for as long as it takes:'
 move_shard copy north south

@@ -1,13 +1,11 @@
 """One of the two servers, as the mover speaks to it."""
 import re
+import select
 import time
 
 import psycopg2
 from psycopg2 import errors, extensions
-from psycopg2.extras import wait_select
 
-# Else a signal would wait for the end of the statement.
-extensions.set_wait_callback(wait_select)
 SETTINGS = "-c search_path= -c lock_timeout=0 -c statement_timeout=0 -c synchronous_commit=on"
 
 
@@ -16,8 +14,32 @@ class Trouble(Exception):
 
 
 class Interruption:
-    """Whether a signal has asked for an end; psycopg2 turns that into the end of the statement that runs."""
-    has_come = False
+    """That a signal has asked for an end: the statement that runs is cancelled, and rows() raises KeyboardInterrupt."""
+    is_asked_for = False
+
+    @classmethod
+    def ask(cls, *_):
+        cls.is_asked_for = True
+
+    @classmethod
+    def obey(cls):
+        if cls.is_asked_for:
+            cls.is_asked_for = False
+            raise KeyboardInterrupt
+
+
+def wait(connection):
+    """As psycopg2's wait_select, for statements that a signal ends."""
+    is_cancelled = False
+    while (state := connection.poll()) != extensions.POLL_OK:
+        files = [connection.fileno()]
+        select.select(files if state == extensions.POLL_READ else [], files if state == extensions.POLL_WRITE else [], [], 0.1)
+        if Interruption.is_asked_for and not is_cancelled:
+            connection.cancel()
+            is_cancelled = True
+
+
+extensions.set_wait_callback(wait)
 
 
 class Server:
@@ -32,15 +54,23 @@ class Server:
         self.version = self.session.server_version // 10000
         self.identity = self.one("SELECT system_identifier || '/' || current_database() FROM pg_control_system()")
 
-    def rows(self, sql, *values):
+    def query(self, sql, *values):
+        """Names of columns, and rows."""
         with self.session.cursor() as cursor:
             try:
                 cursor.execute(sql, values or None)
             except errors.QueryCanceled:
-                if Interruption.has_come:
-                    raise KeyboardInterrupt from None
+                Interruption.obey()
                 raise
-            return cursor.fetchall() if cursor.description else []
+            Interruption.obey()
+            return ([column.name for column in cursor.description], cursor.fetchall()) if cursor.description else ([], [])
+
+    def rows(self, sql, *values):
+        return self.query(sql, *values)[1]
+
+    def records(self, sql, *values):
+        columns, rows = self.query(sql, *values)
+        return [dict(zip(columns, row)) for row in rows]
 
     def one(self, sql, *values):
         rows = self.rows(sql, *values)
@@ -48,12 +78,6 @@ class Server:
 
     def names(self, sql, *values):
         return [row[0] for row in self.rows(sql, *values)]
-
-    def records(self, sql, *values):
-        with self.session.cursor() as cursor:
-            cursor.execute(sql, values or None)
-            columns = [column.name for column in cursor.description]
-            return [dict(zip(columns, row)) for row in cursor.fetchall()]
 
     def do(self, sql, *values):
         """What changes the server; a dry run shows it only."""

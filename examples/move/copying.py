@@ -1,0 +1,145 @@
+"""The copy on the target: its schema, its tables, and what keeps them up to date until the switch."""
+import os
+import subprocess
+import time
+import uuid
+
+from psycopg2 import errors
+from psycopg2.extensions import make_dsn, parse_dsn
+
+from server import Trouble
+from situation import Situation
+
+TABLES_COPIED = """
+SELECT count(*) FILTER (WHERE srsubstate = 'r'), count(*)
+FROM pg_subscription_rel JOIN pg_subscription s ON s.oid = srsubid WHERE subname = %s"""
+ROWS_IN_COPY = "SELECT coalesce(sum(tuples_processed), 0) FROM pg_stat_progress_copy WHERE datname = current_database()"
+
+
+class Copying(Situation):
+    # --- The copy.
+
+    def check(self):
+        for note in self.checks.notes():
+            self.say("note", note)
+        found = self.checks.all()
+        if found:
+            raise Trouble("the shard cannot be moved so:\n" + "\n".join(f"  - {each}" for each in found))
+        self.say("checked", f"{len(self.shard.tables(self.source))} tables, {len(self.shard.sequences(self.source))} sequences")
+
+    def install(self):
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "seal.sql"), encoding="utf-8") as file:
+            sql = file.read()
+        for server in (self.source, self.target):
+            owner = server.one("SELECT rolname FROM pg_namespace n JOIN pg_roles r ON r.oid = nspowner "
+                               "WHERE nspname = 'shard_move' AND NOT rolsuper")
+            if owner:
+                raise Trouble(f"the schema shard_move on the {server.label} is {owner}'s, whose code a superuser would run: drop it")
+            server.transaction("SELECT pg_advisory_xact_lock(hashtext('shard_move'))", "\\i seal.sql" if self.options.dry_run else sql)
+
+    def copy_schema(self):
+        """The copy appears sealed, in one transaction: nobody writes to it, or draws from it, before the switch."""
+        where = parse_dsn(self.options.source)
+        # Other users of this machine see a command's arguments.
+        password = {"PGPASSWORD": where.pop("password")} if "password" in where else {}
+        dump = subprocess.run(
+            ["pg_dump", "--schema-only", "--no-publications", "--no-subscriptions", "--schema", self.shard.schema,
+             "-d", make_dsn(**where)], stdout=subprocess.PIPE, text=True, check=True, env={**os.environ, **password}).stdout
+        # Words to psql.
+        dump = "".join(line for line in dump.splitlines(True) if not line.startswith(("\\restrict ", "\\unrestrict ")))
+        if self.options.dry_run:
+            dump = f"-- the {dump.count(';')} statements of pg_dump --schema-only --schema {self.shard.schema}"
+        move, seal = f"{self.shard.name} {time.strftime('%Y-%m-%dT%H:%M:%S%z')}", str(uuid.uuid4())
+        self.target.transaction(
+            dump, "SET search_path = ''",
+            ("SELECT shard_move.seal(%s, %s, %s, false)", self.shard.name, seal, "It is being moved to this server: try again soon."),
+            ("INSERT INTO shard_move.sealed (shard, move, role, peer, seal) VALUES (%s, %s, 'target', %s, %s)",
+             self.shard.name, f"{move} {seal}", self.source.identity, seal))
+        if not self.options.dry_run:
+            self.target.rows("RESET ALL")
+        self.has_done("made", "the schema on the target, sealed")
+
+    def publish(self):
+        """A list of tables: a new one of the schema would stop the subscription, which had no place for its rows."""
+        name = self.shard.publication
+        if self.has_publication(name):
+            return
+        move = (self.sealed(self.target) or {"move": "the move"})["move"]
+        tables = ", ".join(map(self.shard.qualified, self.shard.tables(self.source, "r")))
+        self.source.do(f"CREATE PUBLICATION {self.shard.quoted(name)} FOR TABLE {tables}, "
+                       f"shard_move.marker WHERE (move = {self.source.as_text('%s', move)})")
+        self.has_done("made", f"publication {name} on the source")
+
+    def check_publication(self):
+        """One of another move would not bring this one's seal."""
+        filters = self.source.names("SELECT rowfilter FROM pg_publication_tables WHERE pubname = %s AND schemaname = 'shard_move'",
+                                    self.shard.publication)
+        if not filters or self.sealed(self.target)["move"] not in filters[0]:
+            raise Trouble(f"publication {self.shard.publication} is none of this move: undo, and begin again")
+
+    def subscribe(self):
+        """Who was interrupted here has left a slot, or tables that are not empty."""
+        name = self.shard.publication
+        if self.has_subscription(name):
+            return
+        self.drop_slot(name)
+        tables = [self.shard.qualified(table) for table in self.shard.tables(self.source)]
+        if self.options.dry_run or any(self.target.one(f"SELECT EXISTS (SELECT FROM {table})") for table in tables):
+            self.target.transaction("SET LOCAL session_replication_role = replica", f"TRUNCATE {', '.join(tables)}")
+        self.target.do("DELETE FROM shard_move.marker WHERE shard = %s", self.shard.name)
+        self.target.do(f"CREATE SUBSCRIPTION {self.shard.quoted(name)} CONNECTION %s PUBLICATION {self.shard.quoted(name)}",
+                       self.publisher)
+        self.has_done("made", f"subscription {name} on the target, which copies the tables")
+
+    def drop_slot(self, name):
+        while self.slot(name):
+            try:
+                self.source.do("SELECT pg_drop_replication_slot(%s)", name)
+            except errors.ObjectInUse:
+                time.sleep(0.1)
+            if self.options.dry_run:
+                return
+
+    def check_replication(self):
+        self.check_publication()
+        name = self.shard.publication
+        if not self.has_subscription(name) or not self.slot(name):
+            raise Trouble(f"subscription {name} or its slot is gone: undo, and begin again")
+        if self.slot(name) == "lost":
+            raise Trouble("the source has thrown away WAL that the copy needs (max_slot_wal_keep_size): undo, and begin again")
+
+    def await_copy(self):
+        """Until all tables are copied, and what is written arrives at once."""
+        if self.options.dry_run:
+            print(f"          wait until all tables are copied and the target is {self.options.max_lag} bytes behind, or less")
+            return
+        told = time.monotonic()
+        while True:
+            self.check_replication()
+            ready, tables = self.target.rows(TABLES_COPIED, self.shard.publication)[0]
+            lag = self.lag()
+            if ready == tables and lag is not None and lag <= self.options.max_lag:
+                break
+            if time.monotonic() > told + 2:
+                told = time.monotonic()
+                self.say("copying", f"{ready} of {tables} tables are there, and {self.target.one(ROWS_IN_COPY)} rows of others; "
+                         f"{'?' if lag is None else lag // 1024} kB behind; {self.worker_errors()} errors")
+            time.sleep(0.02)
+        self.say("copied", f"all tables; the target is {lag // 1024} kB behind")
+
+    def unsubscribe(self):
+        for name in (self.shard.publication, self.shard.publication_of_sequences):
+            self.drop_subscription(name)
+            self.drop_slot(name)
+            if self.has_publication(name):
+                self.source.do(f"DROP PUBLICATION {self.shard.quoted(name)}")
+                self.has_done("dropped", f"publication, subscription and slot {name}")
+
+    def drop_subscription(self, name):
+        if not self.has_subscription(name):
+            return
+        if not self.slot(name):
+            # Who dropped it was interrupted.
+            self.target.do(f"ALTER SUBSCRIPTION {self.shard.quoted(name)} DISABLE")
+            self.target.do(f"ALTER SUBSCRIPTION {self.shard.quoted(name)} SET (slot_name = NONE)")
+        self.target.do(f"DROP SUBSCRIPTION {self.shard.quoted(name)}")

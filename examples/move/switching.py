@@ -1,0 +1,203 @@
+"""The switch: from the seal of the source to the opening of the target, or back."""
+import json
+import time
+import uuid
+
+import psycopg2
+from psycopg2 import errors
+
+from copying import Copying
+from server import Trouble
+
+WRITERS = """
+SELECT DISTINCT CASE WHEN l.pid IS NULL THEN 'a prepared transaction, see pg_prepared_xacts'
+    ELSE format('pid %%s (%%s) for %%s: %%s', l.pid, a.usename, statement_timestamp() - a.xact_start, left(a.query, 60)) END,
+    a.xact_start
+FROM pg_locks l JOIN pg_class c ON c.oid = l.relation JOIN pg_namespace n ON n.oid = c.relnamespace
+    LEFT JOIN pg_stat_activity a ON a.pid = l.pid
+WHERE n.nspname = %s AND l.granted AND c.relkind IN ('r', 'p', 'S') AND l.pid IS DISTINCT FROM pg_backend_pid()
+    AND l.mode NOT IN ('AccessShareLock', 'RowShareLock')
+ORDER BY a.xact_start NULLS FIRST LIMIT 3"""
+SEQUENCES_REPLICATED = """
+SELECT bool_and(srsubstate = 'r') FROM pg_subscription_rel JOIN pg_subscription s ON s.oid = srsubid WHERE subname = %s"""
+FOREIGN_SEQUENCES = """
+SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind = 'S' AND n.nspname <> %s AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = c.oid AND deptype = 'e')"""
+USED_OF_EXTENSION = """
+SELECT count(*) FROM pg_class c JOIN pg_depend d ON d.objid = c.oid AND d.deptype = 'e'
+WHERE CASE WHEN c.relkind = 'S' THEN pg_sequence_last_value(c.oid) END IS NOT NULL"""
+
+
+class Switching(Copying):
+    # --- The switch.
+
+    def switch(self):
+        if self.options.dry_run:
+            self.show_switch()
+            return
+        begun = time.monotonic()
+        try:
+            if self.state() == "copying":
+                self.check_replication()
+                self.checks.definitions()
+                begun = self.seal_source()
+            self.check_replication()
+            self.await_marker()
+            self.compare_tables()
+            self.hand_over_sequences()
+            self.open_target()
+        except BaseException:
+            self.give_up()
+            raise
+        self.say("switched", f"the target is open, {1000 * (time.monotonic() - begun):.0f} ms after the seal was asked for")
+
+    def seal_source(self):
+        """While it waits for those who write, those who come later wait for it: so not for long, but several times."""
+        seal = str(uuid.uuid4())
+        move = self.sealed(self.target)["move"]
+        notes = json.dumps({"leases": self.shard.leases(self.source)})
+        for attempt in range(self.options.tries):
+            begun = time.monotonic()
+            try:
+                self.source.transaction(
+                    # An autovacuum that is waited for ends after this time, and of a deadlock this is the victim.
+                    "SET LOCAL deadlock_timeout = '50ms'", f"SET LOCAL statement_timeout = '{self.options.lock_wait}ms'",
+                    ("SELECT shard_move.seal(%s, %s, %s, true)", self.shard.name, seal, f"It moves to {self.address}: try there."),
+                    # The commit waits for standbys as long as it takes.
+                    "SET LOCAL statement_timeout = 0",
+                    ("INSERT INTO shard_move.sealed (shard, move, role, peer, seal, notes) VALUES (%s, %s, 'source', %s, %s, %s)",
+                     self.shard.name, move, self.target.identity, seal, notes),
+                    ("INSERT INTO shard_move.marker VALUES (%s, %s, %s)", self.shard.name, move, seal))
+            except (errors.QueryCanceled, errors.DeadlockDetected):
+                self.say("waiting", "for who writes: " + self.who_writes())
+                time.sleep(min(0.2 * (attempt + 1), 2))
+                continue
+            self.say("sealed", "the source refuses writes and draws")
+            return begun
+        raise Trouble("transactions on the source did not end; the copy goes on, switch later: " + self.who_writes())
+
+    def who_writes(self):
+        return "; ".join(self.source.names(WRITERS, self.shard.name)) or "nobody at this moment"
+
+    def await_marker(self):
+        """The row that the source's seal has written is the last one that the subscription brings."""
+        seal = self.sealed(self.source)["seal"]
+        end = time.monotonic() + self.options.patience
+        while not self.target.one("SELECT EXISTS (SELECT FROM shard_move.marker WHERE seal = %s)", seal):
+            if time.monotonic() > end:
+                raise Trouble(f"the source's last write has not come within {self.options.patience} s; "
+                              f"the subscription has met {self.worker_errors()} errors, see the target's log")
+            time.sleep(0.002)
+        self.say("caught up", "the target has every write of the source")
+
+    def compare_tables(self):
+        what = {"count": "count(*)", "rows": "(count(*), sum(hashtextextended(t::text, 0)))::text", "none": None}[self.options.compare]
+        if not what:
+            return
+        for table in self.shard.tables(self.source, "r"):
+            here, there = (server.one(f"SELECT {what} FROM ONLY {self.shard.qualified(table)} t")
+                           for server in (self.source, self.target))
+            if here != there:
+                raise Trouble(f"{table} differs: {here} on the source, {there} on the target ({self.options.compare})")
+        self.say("compared", f"the {'number of ' if self.options.compare == 'count' else ''}rows of each table")
+
+    def hand_over_sequences(self):
+        """Each goes on where the source's stands, which counts what was drawn for rows that were rolled back, too."""
+        if self.replicates_sequences():
+            self.replicate_sequences()
+        leases = self.sealed(self.source)["notes"]["leases"]
+        for sequence in self.shard.sequences(self.source):
+            name = self.shard.in_seal(sequence)
+            if sequence not in leases or not self.is_leased_by_target(sequence):
+                self.raise_target(sequence, name)
+            if sequence in leases:
+                self.hand_over_lease(sequence, leases[sequence])
+
+    def raise_target(self, sequence, name):
+        if self.shard.is_generator(self.source, name):
+            last = self.source.one(f"SELECT {self.shard.last_id(self.source)}", name)
+            if last is not None:
+                first = self.target.one(f"SELECT {self.shard.raise_generator(self.target)}", name, last)
+                self.say("raised", f"{sequence}: no id of the target is below {first}")
+        else:
+            value, is_called = self.source.rows(f"SELECT last_value, is_called FROM {name}")[0]
+            self.target.one("SELECT setval(%s, %s, %s)", name, value, is_called)
+        here, there = (server.one(f"SELECT last_value FROM {name}") for server in (self.source, self.target))
+        if there < here:
+            raise Trouble(f"{sequence} stands at {there} on the target, below the source's {here}")
+
+    def is_leased_by_target(self, sequence):
+        return self.target.has("shardid_lease.shard_leases") and sequence in self.shard.leases(self.target)
+
+    def hand_over_lease(self, sequence, lease):
+        """The registry gives the target a window that begins after all that the source has drawn."""
+        name = self.shard.in_seal(sequence)
+        if self.shard.state_of_lease(self.source, sequence) != "released":
+            self.source.rows("SELECT shardid_lease.release_shard(%s)", name)
+            if self.shard.state_of_lease(self.source, sequence) != "released":
+                raise Trouble(f"the registry has not taken back the lease of {sequence}")
+        self.lease(self.target, sequence, lease)
+        self.say("leased", f"{sequence}: shard {lease['shard']} of {lease['space']} is the target's")
+
+    def lease(self, server, sequence, lease):
+        server.rows("SELECT shardid_lease.lease_shard(%s, %s, %s, %s, %s)", lease["space"], lease["server"],
+                    self.shard.in_seal(sequence), lease["shard"], lease["state"] == "permanent")
+
+    def open_target(self):
+        """With its commit the shard is the target's, and there is no way back but another move."""
+        self.target.transaction(("SELECT shard_move.open(%s, %s)", self.shard.name, self.sealed(self.target)["seal"]),
+                                ("DELETE FROM shard_move.sealed WHERE shard = %s", self.shard.name))
+
+    def give_up(self):
+        """The source is opened again where it is certain that the target is not open."""
+        try:
+            if self.state() == "sealed":
+                self.unseal()
+        except (Trouble, psycopg2.Error) as error:
+            self.say("trouble", f"the source could not be opened again: {error}")
+
+    def unseal(self):
+        row = self.sealed(self.source)
+        for sequence, lease in row["notes"]["leases"].items():
+            if self.is_leased_by_target(sequence):
+                self.target.do("SELECT shardid_lease.release_shard(%s)", self.shard.in_seal(sequence))
+            if self.shard.state_of_lease(self.source, sequence) in ("released", "sealed"):
+                self.lease(self.source, sequence, lease)
+        self.source.transaction(("SELECT shard_move.open(%s, %s)", self.shard.name, row["seal"]),
+                                ("DELETE FROM shard_move.sealed WHERE shard = %s", self.shard.name),
+                                ("DELETE FROM shard_move.marker WHERE move = %s", row["move"]))
+        self.has_done("unsealed", "the source takes writes again; the target is not open")
+
+    def show_switch(self):
+        print(f"          source: SELECT shard_move.seal('{self.shard.name}', ...) and a row into shard_move.marker, in one transaction")
+        print("          wait until the target has that row")
+        print(f"          compare the tables: {self.options.compare}")
+        for sequence in self.shard.sequences(self.source):
+            leased = sequence in self.shard.leases(self.source)
+            print(f"          {sequence}: set the target's to where the source's stands{', release its lease, take it for the target' if leased else ''}")
+        print(f"          target: SELECT shard_move.open('{self.shard.name}')")
+
+    # --- Replication of sequences, from PostgreSQL 19 on.
+
+    def replicates_sequences(self):
+        """It takes all sequences of a database: so not where the source has others, nor where the target draws from
+        those of the extension, which would be set to the source's values."""
+        if self.options.sequences != "auto":
+            return self.options.sequences == "replicate"
+        return (min(self.source.version, self.target.version) >= 19 and
+                not self.source.one(FOREIGN_SEQUENCES, self.shard.name) and not self.target.one(USED_OF_EXTENSION))
+
+    def replicate_sequences(self):
+        name = self.shard.quoted(self.shard.publication_of_sequences)
+        if not self.has_publication(self.shard.publication_of_sequences):
+            self.source.do(f"CREATE PUBLICATION {name} FOR ALL SEQUENCES")
+        if self.has_subscription(self.shard.publication_of_sequences):
+            self.target.do(f"ALTER SUBSCRIPTION {name} REFRESH SEQUENCES")
+        else:
+            self.target.do(f"CREATE SUBSCRIPTION {name} CONNECTION %s PUBLICATION {name}", self.publisher)
+        end = time.monotonic() + self.options.patience
+        while not self.target.one(SEQUENCES_REPLICATED, self.shard.publication_of_sequences):
+            if time.monotonic() > end:
+                raise Trouble(f"the sequences have not come within {self.options.patience} s: see the target's log, or use --sequences raise")
+            time.sleep(0.002)
+        self.say("replicated", "the sequences")

@@ -237,5 +237,20 @@ tell_pauses('movers interrupted, and the one that had to wait', @interrupted);
 cmp_ok(scalar @whole, '>=', 16 * (grep { !$_->{is_interrupted} } @moves), 'every writer has met every move');
 cmp_ok(quantile(0.99, @whole), '<', 1000, 'p99 of the pauses is under a second') if $ENV{FULL};
 
+# --- That the judge would see a generator that was not raised: one that forgets, behind a clock that is.
+
+set_fake_clock($clock, '-60s');
+run_mover('finish', 1, 0) if $at == 1;
+my $before = start_clients($north, 2, q(SELECT next_id(5, 'shard5.ids')), rounds => 20);
+finish_clients($before);
+is(run_mover('finish', 0, 1), 0, 'one move more');
+my $raised = start_clients($south, 2, q(SELECT next_id(5, 'shard5.ids')), rounds => 20);
+finish_clients($raised);
+is(judge_clients([ $before, $raised ], lead_ms => -1)->{violations}, 0, 'a generator that was raised goes on above');
+$south->safe_psql('postgres', 'ALTER SEQUENCE shard5.ids RESTART');
+my $forgetful = start_clients($south, 2, q(SELECT next_id(5, 'shard5.ids')), rounds => 20);
+finish_clients($forgetful);
+cmp_ok(judge_clients([ $before, $forgetful ], lead_ms => -1)->{crossings}, '>', 0, 'one that forgets is seen');
+
 $_->stop for @nodes;
 done_testing();

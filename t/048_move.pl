@@ -100,6 +100,15 @@ stops(qr/keyless has no replica identity/, 'a shard with much that is unfit', 's
 like($said, $_, "$_") for qr/unlogged is not logged/, qr/of_another has a trigger "?always"?/, qr/mine_sealed has a name/,
   qr/outside, which is elsewhere, has a key/, qr/looks, which is elsewhere, is a view/, qr/outside, which is elsewhere, has a default/;
 on('north', 'DROP TABLE outside; DROP VIEW looks; DROP TABLE shard5.keyless, shard5.unlogged, shard5.of_another; DROP SEQUENCE shard5.mine_sealed');
+on('north', <<'SQL');
+CREATE TABLE shard5."Odd ""one""" (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "select" text UNIQUE);
+INSERT INTO shard5."Odd ""one""" ("select") VALUES ('%s'), (NULL);
+CREATE TABLE shard5.parts (id bigint PRIMARY KEY DEFAULT next_id(5, 'shard5.ids'), n int) PARTITION BY RANGE (id);
+CREATE TABLE shard5.parts_past PARTITION OF shard5.parts FOR VALUES FROM (MINVALUE) TO (1000);
+CREATE TABLE shard5.parts_rest PARTITION OF shard5.parts DEFAULT;
+INSERT INTO shard5.parts (n) SELECT generate_series(1, 5);
+INSERT INTO shard5.parts VALUES (1, 1);
+SQL
 stops(qr/another layout/, 'another layout than that of the generator', 'switch', 'north', 'south', '--layout', 'shard_bits => 4, sequence_bits => 8');
 $node{north}->safe_psql('postgres', 'CREATE DATABASE other');
 stops(qr/one server/, 'to the same server', 'switch', 'north', address('north', 'other'));
@@ -182,6 +191,8 @@ state_is('sealed', 'north', 'south');
 moves('switch', 'north', 'south');
 like($said, qr/replicated +the sequences/, 'PostgreSQL replicates the sequences') if `postgres --version` =~ /(\d+)/ && $1 >= 19;
 state_is('switched', 'north', 'south');
+is(on('south', 'SELECT count(*), count(*) FILTER (WHERE tableoid = ' . q('shard5.parts_past'::regclass) . ') FROM shard5.parts'), '6|1', 'partitions have their rows');
+is(on('south', q(INSERT INTO shard5."Odd ""one""" ("select") VALUES ('three') RETURNING id)), 3, 'an identity goes on');
 stops(qr/the target is open/, 'undo after the switch', 'undo', 'north', 'south');
 is(on('south', 'SELECT count(*) FROM shard5.photos WHERE name = ' . q('new')), on('north', 'SELECT count(*) FROM shard5.photos'), 'every row is there');
 on('north', 'ALTER TABLE shard5.tallies DISABLE TRIGGER "!sealed"');

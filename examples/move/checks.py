@@ -65,6 +65,8 @@ class Checks:
         for name in self.source.names(LONG_TRANSACTIONS):
             yield f"{name}: the copy waits for it to begin, and the switch if it writes to the shard"
         yield from self.source.names(OTHER_PUBLICATIONS, self.shard.name, self.shard.publication)
+        if self.target.one("SHOW wal_level") != "logical":
+            yield "the target's wal_level is not logical, which a move back would need"
         behind = self.source.clock() - self.target.clock()
         if behind > 1:
             yield (f"the target's clock is {behind:.1f} s behind the source's: ids go on from the source's last one, "
@@ -102,12 +104,12 @@ class Checks:
 
     def of_shard(self):
         yield from self.source.names(UNFIT, self.shard.name, LONGEST_NAME, len(SUFFIX), SUFFIX)
-        yield from self.elsewhere()
+        yield from self.elsewhere(self.source)
         if not self.shard.tables(self.source):
             yield "the schema has no tables"
 
-    def elsewhere(self):
-        return self.source.names(ELSEWHERE, self.shard.name)
+    def elsewhere(self, server):
+        return server.names(ELSEWHERE, self.shard.name)
 
     def of_generators(self):
         """A generator tells its layout by refusing others. Raised to 0, it is not changed."""

@@ -123,9 +123,11 @@ class Copying(Situation):
             if time.monotonic() > told + 2:
                 told = time.monotonic()
                 self.say("copying", f"{ready} of {tables} tables are there, and {self.target.one(ROWS_IN_COPY)} rows of others; "
-                         f"{'?' if lag is None else lag // 1024} kB behind; {self.worker_errors()} errors")
+                         f"{self.lag_as_text(lag)}; {self.worker_errors()} errors")
             time.sleep(0.02)
         self.say("copied", f"all tables; the target is {lag // 1024} kB behind")
+        # Those who come with the switch want plans.
+        self.target.do(f"ANALYZE {', '.join(map(self.shard.qualified, self.shard.tables(self.target)))}")
 
     def unsubscribe(self):
         for name in (self.shard.publication, self.shard.publication_of_sequences):

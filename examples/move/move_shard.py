@@ -63,17 +63,20 @@ class Move(Switching):
         server.do("DELETE FROM shard_move.opened WHERE shard = %s", self.shard.name)
 
     def drop_shard(self, server):
-        """What this move has sealed there, and nothing else."""
+        """What this move has sealed there, and on which nothing else hangs."""
         row = self.sealed(server)
         if not self.options.dry_run and (not row or row["role"] != server.label):
             raise Trouble(f"{self.shard.name} on the {server.label} is not sealed by this move")
+        hanging = self.checks.elsewhere(server)
+        if hanging:
+            raise Trouble(f"dropping the shard on the {server.label} would drop more:\n" + "\n".join(f"  - {each}" for each in hanging))
         self.patiently(server, f"DROP SCHEMA {self.shard.schema} CASCADE",
                        ("DELETE FROM shard_move.sealed WHERE shard = %s", self.shard.name),
                        ("DELETE FROM shard_move.marker WHERE shard = %s", self.shard.name))
         self.has_done("dropped", f"{self.shard.name} on the {server.label}")
 
     def retire_source(self):
-        """Only what was sealed ever since, while the target is open, and with nothing else that hangs on it."""
+        """Only what was sealed ever since, and while the target is open."""
         if not self.options.dry_run:
             if self.state() != "switched":
                 raise Trouble("the shard is not open on the target")
@@ -81,9 +84,6 @@ class Move(Switching):
             if loose:
                 raise Trouble(f"somebody has taken the seal off {', '.join(loose)} on the source, and may have written there: "
                               "compare with the target, and drop the schema yourself")
-        hanging = self.checks.elsewhere()
-        if hanging:
-            raise Trouble("dropping the shard on the source would drop more:\n" + "\n".join(f"  - {each}" for each in hanging))
         self.drop_shard(self.source)
         self.target.do("DELETE FROM shard_move.marker WHERE shard = %s", self.shard.name)
 
@@ -96,9 +96,7 @@ class Move(Switching):
         for server in (self.source, self.target):
             print(f"{server.label}    {self.stands(server)}; PostgreSQL {server.version}, {address_of(server.conninfo)}")
         if state in ("copying", "sealed"):
-            lag = self.lag()
-            print(f"copy      {'not streaming' if lag is None else f'{lag // 1024} kB behind'}; slot {self.slot(self.shard.publication)}; "
-                  f"{self.worker_errors()} errors")
+            print(f"copy      {self.lag_as_text(self.lag())}; slot {self.slot(self.shard.publication)}; {self.worker_errors()} errors")
         print(f"state     {state}")
 
     def copy(self):

@@ -102,5 +102,9 @@ class Situation:
         """Bytes of the source's WAL that the target has not replayed; None while it does not read."""
         return self.source.one(LAG, self.shard.publication)
 
+    @staticmethod
+    def lag_as_text(lag):
+        return "not streaming, the target's log says why" if lag is None else f"{lag // 1024} kB behind"
+
     def worker_errors(self):
         return self.target.one(WORKER_ERRORS, self.shard.publication) or 0

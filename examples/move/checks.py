@@ -65,6 +65,8 @@ class Checks:
         for name in self.source.names(LONG_TRANSACTIONS):
             yield f"{name}: the copy waits for it to begin, and the switch if it writes to the shard"
         yield from self.source.names(OTHER_PUBLICATIONS, self.shard.name, self.shard.publication)
+        if self.target.version < self.source.version:
+            yield "the target is the older PostgreSQL, and may not understand the source's schema"
         if self.target.one("SHOW wal_level") != "logical":
             yield "the target's wal_level is not logical, which a move back would need"
         behind = self.source.clock() - self.target.clock()

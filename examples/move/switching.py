@@ -23,9 +23,10 @@ SELECT bool_and(srsubstate = 'r') FROM pg_subscription_rel JOIN pg_subscription 
 FOREIGN_SEQUENCES = """
 SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind = 'S' AND n.nspname <> %s AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = c.oid AND deptype = 'e')"""
+# Those of UUIDs and ObjectIds keep a node of their own, and may be set: see docs/operations.md.
 USED_OF_EXTENSION = """
 SELECT count(*) FROM pg_class c JOIN pg_depend d ON d.objid = c.oid AND d.deptype = 'e'
-WHERE CASE WHEN c.relkind = 'S' THEN pg_sequence_last_value(c.oid) END IS NOT NULL"""
+WHERE c.relname = 'shardid_seq' AND CASE WHEN c.relkind = 'S' THEN pg_sequence_last_value(c.oid) END IS NOT NULL"""
 
 
 class Switching(Copying):
@@ -181,7 +182,7 @@ class Switching(Copying):
 
     def replicates_sequences(self):
         """It takes all sequences of a database: so not where the source has others, nor where the target draws from
-        those of the extension, which would be set to the source's values."""
+        shardid_seq, which would be set to the source's value."""
         if self.options.sequences != "auto":
             return self.options.sequences == "replicate"
         return (min(self.source.version, self.target.version) >= 19 and

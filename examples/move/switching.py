@@ -201,4 +201,4 @@ class Switching(Copying):
             if time.monotonic() > end:
                 raise Trouble(f"the sequences have not come within {self.options.patience} s: see the target's log, or use --sequences raise")
             time.sleep(0.002)
-        self.say("replicated", "the sequences")
+        self.say("sequences", "have come by replication")

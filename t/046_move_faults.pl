@@ -51,6 +51,7 @@ sub start_writers
 	my $pid = fork // die "fork: $!";
 	if ($pid == 0)
 	{
+		open STDERR, '>', "$dir/$name.error" or die;
 		exec 'examples/move/writer.py', '--sessions', $sessions, '--pause-ms', $pause_ms, (map { ('--statement', $_) } @statements),
 		  "$dir/$name", @servers;
 		die "exec: $!";
@@ -161,7 +162,11 @@ $at = 1 - $at;
 is($nodes[$at]->safe_psql('postgres', "SELECT name FROM shard5.photos WHERE id = $prepared"), 'prepared', 'its row is there');
 
 usleep 300_000;
-is(finish_writers($running{$_}), 0, "writers: $_: no other error than those of a shard that is elsewhere") for sort keys %running;
+for my $name (sort keys %running)
+{
+	is(finish_writers($running{$name}), 0, "writers: $name: no other error than those of a shard that is elsewhere")
+	  or diag slurp_file("$dir/$name.error");
+}
 
 # --- No row lost, none twice, no id twice.
 

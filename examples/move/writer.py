@@ -92,7 +92,7 @@ def main():
         pass
     for session in sessions:
         session.join()
-    failures = [f"{session.failure}" for session in sessions if session.failure]
+    failures = [f"{getattr(session.failure, 'pgcode', None)} {session.failure}" for session in sessions if session.failure]
     if failures:
         sys.exit("\n".join(failures))
 

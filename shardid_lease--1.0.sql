@@ -404,6 +404,8 @@ BEGIN
             'its clock or its generator is %s ms ahead of the registry, and max_ahead of id space "%s" is %s ms',
             wanted - now_ms, space.name, space.max_ahead_ms));
     ELSIF held.state = 'held' AND is_own AND held.incarnation = its_incarnation AND NOT wants_permanent
+            -- Else a release whose message comes late would end this window, and tell what was drawn before it.
+            AND NOT coalesce((request->>'joins')::boolean, false)
             -- Else others may have had this window since the state to which the registry was restored.
             AND held.from_ms >= space.not_before THEN
         new_from := held.from_ms;
@@ -486,18 +488,19 @@ BEGIN
     SELECT * INTO space FROM shardid_lease.id_space s WHERE s.name = request->>'space';
     now_ms := shardid_lease.ms_of(clock_timestamp()) - shardid_lease.ms_of(space.epoch);
     after_last := ((request->>'tick')::bigint >> space.sequence_bits) + 1;
-    -- What drew in the window says where it stopped. If it cannot, the window is used up. A reserved shard of which more
+    -- What drew in the window says where it stopped, and which window it was. If it cannot, the window is used up. A reserved shard of which more
     -- than any window is used up stays reserved: nobody could be granted it.
     UPDATE shardid_lease.granted_shard g
     SET state = 'released',
         until_ms = CASE g.state
             -- raise_generator() can have moved it past the window.
-            WHEN 'held' THEN least(g.until_ms,
-                greatest(g.from_ms, coalesce(after_last, g.until_ms)))
+            WHEN 'held' THEN CASE WHEN g.from_ms = (request->>'from')::bigint
+                THEN least(g.until_ms, greatest(g.from_ms, coalesce(after_last, g.until_ms))) ELSE g.until_ms END
             ELSE greatest(g.from_ms, coalesce(after_last, now_ms + space.max_ahead_ms)) END
     WHERE g.space = space.name AND g.shard = (request->>'shard')::int
         AND g.origin = request->>'origin' AND pg_has_role(caller, g.role, 'USAGE')
         AND (g.state = 'held' AND g.incarnation = request->>'incarnation'
+                AND coalesce(g.from_ms = (request->>'from')::bigint, true)
              OR g.state = 'permanent' AND g.place = request->>'place'
                 AND coalesce(after_last <= greatest(now_ms, space.not_before) + space.max_ahead_ms, true));
     RETURN jsonb_build_object('ok', FOUND);
@@ -777,7 +780,8 @@ BEGIN
     END IF;
     -- Who has given its shard back keeps its origin: it, or the registry, may be restored to a time before that.
     request := request || jsonb_build_object('space', space, 'shard', shard, 'permanent', permanent,
-        'origin', coalesce(request->>'origin', gen_random_uuid()::text));
+        'origin', coalesce(request->>'origin', gen_random_uuid()::text),
+        'joins', coalesce(request->>'state', '') NOT IN ('leased', 'permanent'));
     answer := shardid_lease.registry_call(server, 'grant_shards', jsonb_build_array(request))->0;
     IF NOT (answer->>'ok')::boolean THEN
         RAISE EXCEPTION USING ERRCODE = 'object_in_use',
@@ -924,7 +928,11 @@ LANGUAGE sql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $body$
     -- A page that others have moved does not know what was drawn.
-    SELECT CASE WHEN r->>'moved' IS NULL THEN r ELSE r - 'tick' END
+    SELECT CASE WHEN r->>'moved' IS NULL THEN r ELSE r - 'tick' END || jsonb_build_object('from', (
+        SELECT w.from_ms
+        FROM shardid_lease.lease_window w
+        WHERE w.generator = return_request.generator AND w.until_ms > 0
+            AND w.family = split_part(r->>'incarnation', '@', 1) AND w.moved_at = split_part(r->>'incarnation', '@', 2)::pg_lsn))
     FROM shardid_lease.lease_request(generator) r
 $body$;
 

@@ -168,11 +168,18 @@ is(ask(@b, takes_over => 'true')->{from}, $restarted->{until}, 'who takes over g
 is(ask(@a_again), undef, 'the displaced holder none');
 is(give_back(@a_again, tick => 0), 'false', 'nor can it give back what it has not');
 my $later = ask(@b);
-is(give_back(@b, tick => 0), 'true', 'given back by who never drew');
+is(give_back(@b, from => $later->{from}, tick => 0), 'true', 'given back by who never drew');
 is(ask(@stranger)->{from}, $later->{from}, 'all of its window is left, and nothing before it');
-is(give_back(@stranger, tick => ($later->{from} + 10) << 10 | 1023), 'true', 'given back by who drew');
+is(give_back(@stranger, from => $later->{from}, tick => ($later->{from} + 10) << 10 | 1023), 'true', 'given back by who drew');
 $held = ask(@a);
 is($held->{from}, $later->{from} + 11, 'the next window begins after that');
+
+my $anew = ask(@a, joins => 'true');
+is($anew->{from}, $held->{until}, 'leased anew, it gets a window of its own');
+is(give_back(@a, from => $held->{from}, tick => ($held->{from} + 1) << 10), 'false', 'a release of the window before comes too late');
+is(ask(@b), undef, 'and frees nothing');
+$held = ask(@a);
+is($held->{from}, $anew->{from}, 'its holder goes on');
 
 pass($held->{until} - ($clock - $epoch) + 1000);
 is(ask(@stranger), undef, 'expired: not granted to a stranger yet');

@@ -140,5 +140,12 @@ $node->safe_psql('member', q(SELECT shardid_lease.release_shard('second'); SELEC
 is($node->safe_psql('member', q(SELECT origin FROM shardid_lease.leased_generator WHERE generator = 'first'::regclass)),
 	$origin, 'a holder that releases its shard and leases it again has the origin that it had');
 
+# A release of which the registry did not hear, and which knows the generator as it was before.
+$node->safe_psql('member', q(UPDATE shardid_lease.leased_generator SET state = 'sealed' WHERE generator = 'first'::regclass));
+$node->safe_psql('postgres', q(UPDATE shardid_lease.granted_shard SET incarnation = 'before' WHERE space = 'ids' AND shard = 7));
+$node->safe_psql('member', q(SELECT shardid_lease.release_shard('first')));
+is($node->safe_psql('postgres', q(SELECT state FROM shardid_lease.id_space_shards WHERE space = 'ids' AND shard = 7)),
+	'released', 'the registry takes a shard back from a later incarnation of its holder');
+
 $_->stop for $copy, $standby, $node;
 done_testing();

@@ -101,8 +101,13 @@ void wait_for_answer(const char *schema, const char *connection) {
     }
 }
 
-// A worker that calls a second function takes another connection: the first one's call may have
-// failed anywhere.
+// The name of one. A worker that calls again takes another: the first one's call may have failed
+// anywhere.
+const char *new_connection() {
+    static int number = 0;
+    return psprintf("shardid lease %d", ++number);
+}
+
 Datum ask_server(const char *server, const char *connection, const char *sql) {
     const char *schema = dblink_schema();
     connect(schema, connection, server);
@@ -138,7 +143,7 @@ Datum call_registry(const char *server, Oid role, const char *function, Datum ar
     GetUserIdAndSecContext(&self, &context);
     SetUserIdAndSecContext(role, context | SECURITY_LOCAL_USERID_CHANGE);
     SPI_connect();
-    Datum answer = server == nullptr ? ask_here(sql) : ask_server(server, function, sql);
+    Datum answer = server == nullptr ? ask_here(sql) : ask_server(server, new_connection(), sql);
     MemoryContext spi = MemoryContextSwitchTo(caller);
     answer = PointerGetDatum(PG_DETOAST_DATUM_COPY(answer));
     MemoryContextSwitchTo(spi);

@@ -207,6 +207,31 @@ Datum request_to_return(const WorkerTask &task) {
     return call("SELECT shardid_lease.return_request($1)", lengthof(types), types, values, " ");
 }
 
+bool is_refused(Answer answer) {
+    Oid types[] = {JSONBOID};
+    Datum values[] = {answer.json};
+    return answer.json != 0 &&
+           call("SELECT $1 WHERE NOT $1 OPERATOR(pg_catalog.@>) '{\"ok\": true}'::pg_catalog.jsonb",
+                lengthof(types), types, values, " ") != 0;
+}
+
+// As an array of one, which is what the registry is asked by.
+Datum list_of(Datum request) {
+    Oid types[] = {JSONBOID};
+    Datum values[] = {request};
+    return call("SELECT pg_catalog.jsonb_build_array($1)", lengthof(types), types, values, " ");
+}
+
+// The registry takes a shard back from the incarnation that it knows as the holder: from another
+// one of the same generator once it is granted a window, which nobody draws in.
+Answer give_back(const LeasedRow &row, Datum request) {
+    const Answer answer = ask(row, "return_shard", request);
+    if (!is_refused(answer))
+        return answer;
+    const Answer granted = ask(row, "grant_shards", list_of(request));
+    return granted.error != nullptr ? granted : ask(row, "return_shard", request);
+}
+
 // The generator is sealed before the registry knows that its shard is free. A message that is lost
 // leaves the shard with who had it, until it expires.
 void release(const WorkerTask &task, const LeasedRow &row) {
@@ -215,7 +240,7 @@ void release(const WorkerTask &task, const LeasedRow &row) {
         renew(task, row);
     const Datum request = request_to_return(task);
     seal(task, row);
-    const Answer answer = request == 0 ? Answer{0, nullptr} : ask(row, "return_shard", request);
+    const Answer answer = request == 0 ? Answer{0, nullptr} : give_back(row, request);
     if (answer.error == nullptr)
         set_state(task, row, released);
     else

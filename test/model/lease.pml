@@ -70,6 +70,14 @@ byte asks;
 byte wanted;
 bit is_takeover;
 bit is_heard; /* the worker waits for the answer */
+#ifdef LATE
+/* A release whose message is on its way: of which window, and what was drawn. And who has released, and leases anew. */
+byte back;
+byte back_from;
+byte back_next;
+bit back_knows;
+bit joins[SERVERS];
+#endif
 byte told[SERVERS];
 byte told_from[SERVERS];
 byte told_until[SERVERS];
@@ -226,7 +234,14 @@ inline ask(s, forced) {
 #ifdef NO_INCARNATION_RULE
 #define is_holder (holder != NONE && same_origin(asks, holder) && !given_up)
 #else
-#define is_holder (holder == asks && !given_up && !is_forgotten)
+#define is_holder (holder == asks && !given_up && !is_forgotten && !is_join)
+#endif
+
+/* Who has released and leases anew gets a window of its own: the message may come yet. */
+#if defined(LATE) && !defined(JOIN_EXTENDS)
+#define is_join joins[at[asks]]
+#else
+#define is_join 0
 #endif
 
 /* Whether others may have had the window since. */
@@ -264,7 +279,10 @@ inline reply() {
     :: is_heard ->
         told[at[asks]] = asks;
         told_from[at[asks]] = from;
-        told_until[at[asks]] = until
+        told_until[at[asks]] = until;
+#ifdef LATE
+        joins[at[asks]] = 0
+#endif
     :: else
     fi;
     forget_request()
@@ -329,11 +347,44 @@ inline release(s, reaches) {
         fi
     :: else
     fi;
+#ifdef LATE
+    joins[s] = 1;
+#endif
 #ifndef RELEASE_KEEPS_ROW
     clear(row[s], row_from[s], row_until[s]);
 #endif
     forget_sessions(s)
 }
+
+#ifdef LATE
+inline release_late(s) {
+    back = row[s];
+    back_from = row_from[s];
+    back_next = next[s];
+    back_knows = (moved[s] == NONE);
+    release(s, 0)
+}
+
+#ifdef ANY_WINDOW_RETURNED
+#define is_of_window 1
+#else
+#define is_of_window (from == back_from)
+#endif
+
+inline deliver() {
+    if
+    :: holder == back && !given_up && is_of_window ->
+        given_up = 1;
+        if
+        :: back_knows -> until = back_next; raise(until, from)
+        :: else
+        fi
+    :: else
+    fi;
+    clear(back, back_from, back_next);
+    back_knows = 0
+}
+#endif
 
 #ifdef RESTORE
 inline save() {
@@ -396,6 +447,11 @@ init {
     :: d_step { is_member(0) && is_idle(0) -> release(0, 1) }
     :: d_step { is_member(0) && is_idle(0) -> release(0, 0) }
     :: d_step { is_member(1) && is_idle(1) -> release(1, 1) }
+#ifdef LATE
+    :: d_step { is_member(0) && is_idle(0) && back == NONE -> release_late(0) }
+    :: d_step { is_member(1) && is_idle(1) && back == NONE -> release_late(1) }
+    :: d_step { back != NONE -> deliver() }
+#endif
     :: d_step { holder != NONE && !given_up -> given_up = 1 }
 
 #ifdef RESTORE

@@ -159,6 +159,7 @@ holds 'honest clock, borrowed time, RESTART' clock.pml -DHONEST -DBORROW=1 -DRES
 holds 'honest clock, borrowed time, moved' clock.pml -DHONEST -DBORROW=1 "${moved[@]}"
 holds 'leased shard' lease.pml "${leases[@]}"
 holds 'leased shard, two sessions of one server' lease.pml -DONE_SERVER "${leases[@]}"
+holds 'leased shard, release that comes late' lease.pml -DLATE -DONE_SERVER -DINCARNATIONS=2 "${leases[@]}"
 [[ -z ${FULL:-} ]] || holds 'leased shard, registry restored' lease.pml -DRESTORE -DINCARNATIONS=2
 
 breaks 'without the flush' twice wal.pml -DONLY_UNIQUE -DNO_FLUSH "${small[@]}"
@@ -208,6 +209,8 @@ breaks 'window kept for a moved page' again lease.pml -DMOVED_KEEPS_WINDOW
 breaks 'window as the row says, in a copy too' again lease.pml -DTRUST_ROW
 breaks 'released to before its window' again lease.pml -DRELEASE_BELOW_FROM
 breaks 'released beside the worker' again lease.pml -DRELEASE_BESIDE_WORKER
+breaks 'released late, and extended meanwhile' again lease.pml -DLATE -DJOIN_EXTENDS -DINCARNATIONS=2 -DEND=1
+breaks 'released late, whatever window is held' again lease.pml -DLATE -DANY_WINDOW_RETURNED -DINCARNATIONS=2 -DEND=1
 breaks 'released with its window still noted' again lease.pml -DRELEASE_KEEPS_ROW
 breaks 'drawn at once before the window was entered' again lease.pml -DAT_ONCE_UNENTERED
 breaks 'registry restored and not told' again lease.pml -DRESTORE -DRESTORE_UNTOLD -DINCARNATIONS=2 -DEND=1

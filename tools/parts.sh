@@ -5,8 +5,8 @@
 # A part is stopped as a whole by its process group. Its folder in $SANDBOX/parts holds its output and,
 # if it came to its end, its counts.
 
-# Three more than there are processors, as most tests wait more than they compute.
-parts_at_once=$(($(nproc) + 3))
+# Four more than there are processors, as most tests wait more than they compute.
+parts_at_once=$(($(nproc) + 4))
 parts=() # the process group of each, in the order of their start
 parts_printed=0
 
@@ -33,6 +33,12 @@ run_part() {
     failed=0
     "$@"
     echo "$passed $failed" >"$folder/counts"
+}
+
+# For parts that compute and watch no time, beside those that do.
+in_background() {
+    renice -n 10 "$BASHPID" >/dev/null
+    "$@"
 }
 
 # All up to the first that still runs.

@@ -45,16 +45,16 @@ wanted build && part step 'builds without a warning: clang++' compiles_with clan
     -Wno-deprecated-volatile -Wno-unknown-warning-option -Wno-missing-designated-field-initializers
 wanted build && part step 'pure headers are pure' headers_are_pure
 wanted symbols && part step 'no symbol too many' symbols_are_clean
-wanted unit && part step 'brute force over the pure headers' brute_force
-wanted fuzz && part step 'fuzzing of the pure headers' tools/fuzz.sh
-wanted ubsan && part step 'no undefined behaviour, by UBSan' tools/ubsan.sh
+wanted unit && part in_background step 'brute force over the pure headers' brute_force
+wanted fuzz && part in_background step 'fuzzing of the pure headers' tools/fuzz.sh
+wanted ubsan && part in_background step 'no undefined behaviour, by UBSan' tools/ubsan.sh
 part long_steps
 wanted lint && part step 'clang-format' is_formatted
-wanted lint && part step 'clang-tidy' is_tidy
+wanted lint && part in_background step 'clang-tidy' is_tidy
 wanted lint && part step 'shellcheck' shell_is_clean
 wanted lint && part step 'workflows are YAML and call make' workflows_are_plain
 
-wanted model && part models
+wanted model && part in_background models
 
 topics=$(named sql/*.sql)
 if wanted regress || [[ -n $topics ]]; then

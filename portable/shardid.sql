@@ -1,0 +1,1248 @@
+-- shardid where no library can be installed: the extension's functions in SQL and PL/pgSQL. See docs/portable.md.
+--
+--     psql -f portable/shardid.sql        into the schema that is first in search_path, as the role that owns it
+--
+-- What is parsed now (RETURN, BEGIN ATOMIC) is looked up now, with nothing but this schema and pg_catalog in sight.
+-- Text in dollars is looked up when it runs: it names pg_catalog for everything, or has search_path pinned.
+\set ON_ERROR_STOP on
+BEGIN;
+
+DO $$
+BEGIN
+    IF pg_catalog.current_schema() IS NULL THEN
+        RAISE invalid_schema_name USING MESSAGE = 'no schema has been selected to create in',
+            HINT = 'Set search_path to a schema of yours.';
+    END IF;
+    IF EXISTS (SELECT FROM pg_catalog.pg_namespace n, pg_catalog.aclexplode(n.nspacl) a
+               WHERE n.nspname OPERATOR(pg_catalog.=) pg_catalog.current_schema()
+                 AND a.grantee OPERATOR(pg_catalog.=) 0::pg_catalog.oid
+                 AND a.privilege_type OPERATOR(pg_catalog.=) 'CREATE'::pg_catalog.text) THEN
+        RAISE insufficient_privilege USING
+            MESSAGE = pg_catalog.format('everybody can create objects in schema "%s"', pg_catalog.current_schema()),
+            HINT = 'Use a schema of your own, or run REVOKE CREATE ON SCHEMA ... FROM PUBLIC.';
+    END IF;
+    PERFORM pg_catalog.set_config('search_path', pg_catalog.quote_ident(pg_catalog.current_schema()), true);
+END
+$$;
+
+-- What a generator remembers is its last_value, time << sequence_bits | sequence of the last id, as with the extension.
+-- Each draw also leaves a mark in one of 64 sequences, by which it is noticed when others move the generator. Generators
+-- that share one wait for each other at times, until a millisecond ends. Whoever changes a mark can make the next draw
+-- wait so long, and no more: so everybody may.
+
+CREATE SEQUENCE shardid_seq;
+
+COMMENT ON SEQUENCE shardid_seq IS
+'default generator of next_id(): last_value holds the time and sequence number of the last id';
+
+DO $$
+BEGIN
+    FOR n IN 0 .. 63 LOOP
+        EXECUTE pg_catalog.format('CREATE SEQUENCE shardid_mark_%s', n);
+        EXECUTE pg_catalog.format('GRANT USAGE, UPDATE ON SEQUENCE shardid_mark_%s TO PUBLIC', n);
+    END LOOP;
+END
+$$;
+
+CREATE FUNCTION shardid_mark_of(generator regclass) RETURNS regclass
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (ARRAY[
+    'shardid_mark_0'::regclass, 'shardid_mark_1'::regclass, 'shardid_mark_2'::regclass, 'shardid_mark_3'::regclass,
+    'shardid_mark_4'::regclass, 'shardid_mark_5'::regclass, 'shardid_mark_6'::regclass, 'shardid_mark_7'::regclass,
+    'shardid_mark_8'::regclass, 'shardid_mark_9'::regclass, 'shardid_mark_10'::regclass, 'shardid_mark_11'::regclass,
+    'shardid_mark_12'::regclass, 'shardid_mark_13'::regclass, 'shardid_mark_14'::regclass, 'shardid_mark_15'::regclass,
+    'shardid_mark_16'::regclass, 'shardid_mark_17'::regclass, 'shardid_mark_18'::regclass, 'shardid_mark_19'::regclass,
+    'shardid_mark_20'::regclass, 'shardid_mark_21'::regclass, 'shardid_mark_22'::regclass, 'shardid_mark_23'::regclass,
+    'shardid_mark_24'::regclass, 'shardid_mark_25'::regclass, 'shardid_mark_26'::regclass, 'shardid_mark_27'::regclass,
+    'shardid_mark_28'::regclass, 'shardid_mark_29'::regclass, 'shardid_mark_30'::regclass, 'shardid_mark_31'::regclass,
+    'shardid_mark_32'::regclass, 'shardid_mark_33'::regclass, 'shardid_mark_34'::regclass, 'shardid_mark_35'::regclass,
+    'shardid_mark_36'::regclass, 'shardid_mark_37'::regclass, 'shardid_mark_38'::regclass, 'shardid_mark_39'::regclass,
+    'shardid_mark_40'::regclass, 'shardid_mark_41'::regclass, 'shardid_mark_42'::regclass, 'shardid_mark_43'::regclass,
+    'shardid_mark_44'::regclass, 'shardid_mark_45'::regclass, 'shardid_mark_46'::regclass, 'shardid_mark_47'::regclass,
+    'shardid_mark_48'::regclass, 'shardid_mark_49'::regclass, 'shardid_mark_50'::regclass, 'shardid_mark_51'::regclass,
+    'shardid_mark_52'::regclass, 'shardid_mark_53'::regclass, 'shardid_mark_54'::regclass, 'shardid_mark_55'::regclass,
+    'shardid_mark_56'::regclass, 'shardid_mark_57'::regclass, 'shardid_mark_58'::regclass, 'shardid_mark_59'::regclass,
+    'shardid_mark_60'::regclass, 'shardid_mark_61'::regclass, 'shardid_mark_62'::regclass, 'shardid_mark_63'::regclass
+])[1 + (generator::oid::bigint & 63)];
+
+COMMENT ON FUNCTION shardid_mark_of(regclass) IS
+'the sequence in which the mark of this generator is';
+
+-- Arguments. What depends on constants is computed when a statement is planned. Functions that refuse return NULL
+-- where there is nothing to refuse.
+
+CREATE FUNCTION shardid_are_widths(shard_bits int, sequence_bits int) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (shard_bits | sequence_bits) >> 5 = 0 AND shard_bits + sequence_bits <= 32;
+
+COMMENT ON FUNCTION shardid_are_widths(int, int) IS
+'whether a layout can have these widths';
+
+CREATE FUNCTION shardid_is_layout(epoch timestamptz, shard_bits int, sequence_bits int) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN shardid_are_widths(shard_bits, sequence_bits)
+       AND extract(microseconds FROM epoch AT TIME ZONE 'UTC') % 1000 = 0;
+
+COMMENT ON FUNCTION shardid_is_layout(timestamptz, int, int) IS
+'whether this is a layout; NULL if the epoch is infinite';
+
+CREATE FUNCTION shardid_refuse_widths(shard_bits int, sequence_bits int) RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF shard_bits NOT BETWEEN 0 AND 31 THEN
+        RAISE numeric_value_out_of_range USING MESSAGE = 'shard_bits is out of range',
+            DETAIL = format('shard_bits is %s.', shard_bits), HINT = 'Pass a number of bits from 0 to 31.';
+    ELSIF sequence_bits NOT BETWEEN 0 AND 31 THEN
+        RAISE numeric_value_out_of_range USING MESSAGE = 'sequence_bits is out of range',
+            DETAIL = format('sequence_bits is %s.', sequence_bits), HINT = 'Pass a number of bits from 0 to 31.';
+    ELSIF shard_bits + sequence_bits > 32 THEN
+        RAISE numeric_value_out_of_range USING
+            MESSAGE = 'shard_bits and sequence_bits leave too few bits for the time',
+            DETAIL = format('shard_bits is %s and sequence_bits is %s.', shard_bits, sequence_bits),
+            HINT = 'Pass numbers of bits whose sum is at most 32.';
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+COMMENT ON FUNCTION shardid_refuse_widths(int, int) IS
+'raises 22003 for what no layout can have';
+
+CREATE FUNCTION shardid_refuse_epoch(epoch timestamptz) RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' AS $$
+BEGIN
+    IF NOT isfinite(epoch) OR extract(microseconds FROM epoch AT TIME ZONE 'UTC') % 1000 <> 0 THEN
+        RAISE datetime_field_overflow USING MESSAGE = 'epoch is not a whole millisecond',
+            DETAIL = format('The epoch is %s.', epoch), HINT = 'Pass a finite epoch without microseconds.';
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+COMMENT ON FUNCTION shardid_refuse_epoch(timestamptz) IS
+'raises 22008 for what no epoch can be';
+
+CREATE FUNCTION shardid_refuse_layout(epoch timestamptz, shard_bits int, sequence_bits int) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN COALESCE(shardid_refuse_epoch(epoch), shardid_refuse_widths(shard_bits, sequence_bits));
+
+COMMENT ON FUNCTION shardid_refuse_layout(timestamptz, int, int) IS
+'raises 22008 or 22003 for what is no layout';
+
+CREATE FUNCTION shardid_refuse_shard(shard int, shard_bits int) RETURNS int
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RAISE numeric_value_out_of_range USING MESSAGE = 'shard is out of range',
+        DETAIL = format('The shard is %s, and %s bits hold shards from 0 to %s.',
+                        shard, shard_bits, (1::bigint << shard_bits) - 1),
+        HINT = 'Pass a shard in that range, or more shard_bits.';
+END
+$$;
+
+COMMENT ON FUNCTION shardid_refuse_shard(int, int) IS
+'raises 22003';
+
+CREATE FUNCTION shardid_epoch_ms(epoch timestamptz, shard_bits int, sequence_bits int) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN shardid_is_layout(epoch, shard_bits, sequence_bits)
+            THEN (extract(epoch FROM epoch - '2000-01-01 00:00:00+00'::timestamptz) * 1000)::bigint + 946684800000
+            WHEN shardid_refuse_layout(epoch, shard_bits, sequence_bits) THEN 0 END;
+
+COMMENT ON FUNCTION shardid_epoch_ms(timestamptz, int, int) IS
+'the epoch of a layout in milliseconds since 1970; raises for what is no layout';
+
+CREATE FUNCTION shardid_checked_shard(shard int, shard_bits int) RETURNS int
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN shard::bigint >> shard_bits = 0 THEN shard
+            WHEN shardid_refuse_widths(shard_bits, 0) IS NULL THEN shardid_refuse_shard(shard, shard_bits) END;
+
+COMMENT ON FUNCTION shardid_checked_shard(int, int) IS
+'the shard, if so many bits hold it; else raises 22003';
+
+-- Marks. 53 bits: milliseconds since 1970 << sequence_bits | sequence number; above them 5 bits of sequence_bits, and 5 by
+-- which most generators that share a mark differ.
+
+CREATE FUNCTION shardid_mark_plus(epoch_ms bigint, sequence_bits int) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (epoch_ms << sequence_bits) & 9007199254740991;
+
+COMMENT ON FUNCTION shardid_mark_plus(bigint, int) IS
+'what a mark has more than its tick, modulo 2^53';
+
+CREATE FUNCTION shardid_mark_head(generator regclass, sequence_bits int) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ((((generator::oid::bigint >> 6) & 31) << 5) | sequence_bits) << 53;
+
+COMMENT ON FUNCTION shardid_mark_head(regclass, int) IS
+'the highest bits of a mark: whose it is';
+
+-- Drawing ids.
+
+-- All that reads and moves a generator: for next_id, next_ids and raise_generator. Returns the first of as many ids as
+-- are wanted and as its millisecond still has. If none is wanted it advances the generator to the tick raise_to, never
+-- back, and returns the smallest id that can come next.
+--
+-- The lock is one that no session can go on with: the subtransaction that takes it is rolled back, by an error on
+-- purpose or by whatever fails or cancels the draw, and what setval did stays. The generator's own lock, which setval
+-- takes until the transaction ends, is taken before: so nobody has the first in hand while waiting for ALTER SEQUENCE.
+CREATE FUNCTION shardid_draw(
+    shard int, generator regclass, mark regclass, epoch_ms bigint, shard_bits int, sequence_bits int,
+    wanted bigint, raise_to bigint, caller text)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' AS $$
+DECLARE
+    max_number bigint := (1::bigint << sequence_bits) - 1;
+    max_start bigint := max_number >> 2;
+    max_tick bigint := 9223372036854775807 >> GREATEST(shard_bits - 1, 0);
+    epoch timestamptz := to_timestamp(0) + make_interval(days => (epoch_ms / 86400000)::int,
+                                                         secs => (epoch_ms % 86400000) / 1000.0);
+    bits53 bigint := 9007199254740991;
+    mark_plus bigint := (epoch_ms << sequence_bits) & bits53;
+    mark_head bigint := ((((generator::oid::bigint >> 6) & 31) << 5) | sequence_bits) << 53;
+
+    clock bigint;               -- as times count: milliseconds since the epoch
+    last bigint;                -- the generator's tick
+    marked bigint;
+    is_marked boolean;          -- nobody has moved the generator since it was drawn from
+    used_up bigint;             -- the time of the last tick, or the one that counts as used up
+    step bigint;                -- the time that the draw may use
+    tick bigint;                -- what is drawn
+    has_ended boolean := false;
+    marked_bits int;
+    is_past boolean;            -- what the mark tells is of an earlier millisecond
+    setting text;
+    max_lead_ms bigint := 86400000;
+    lead_ms bigint;
+
+    -- What a session that waits keeps from one look to the next.
+    pause_s float8 := 0;
+    waited_for bigint;
+    looked_at bigint;           -- when it first saw the generator moved
+    looked_time bigint;         -- and to which time
+    looked_last bigint;
+    looked_mark bigint;
+
+    found record;
+    message text;
+    hint text;
+BEGIN
+    setting := btrim(current_setting('shardid.max_lead', true));
+    IF setting ~ '^[0-9]+$' THEN
+        max_lead_ms := setting;
+    ELSIF setting ~ '^[0-9]+ *(ms|s|min|h|d)$' THEN
+        max_lead_ms := date_part('epoch', setting::interval) * 1000;
+    ELSIF setting <> '' THEN
+        RAISE invalid_parameter_value USING
+            MESSAGE = format('invalid value for parameter "shardid.max_lead": "%s"', setting),
+            HINT = 'Valid units for this parameter are "ms", "s", "min", "h", and "d".';
+    END IF;
+
+    LOOP
+        BEGIN
+            last := pg_sequence_last_value(generator);
+            PERFORM pg_advisory_xact_lock(8316003854193786880 | generator::oid::bigint);
+            last := pg_sequence_last_value(generator);
+            marked := pg_sequence_last_value(mark);
+            is_marked := COALESCE(marked = (((last & bits53) + mark_plus) & bits53) + mark_head, false);
+            clock := floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - epoch_ms;
+
+            -- Whoever has moved the sequence may also have altered it.
+            IF NOT is_marked THEN
+                SELECT s.seqmax, s.seqincrement, s.seqcycle, c.relpersistence,
+                       format('%I.%I', n.nspname, c.relname) AS name, format('%s.%s', n.nspname, c.relname) AS shown
+                INTO found
+                FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_sequence s ON s.seqrelid = c.oid
+                WHERE c.oid = generator;
+                IF NOT has_sequence_privilege(generator, 'UPDATE')
+                   OR NOT has_sequence_privilege(generator, 'USAGE, SELECT') THEN
+                    RAISE insufficient_privilege;
+                ELSIF found.relpersistence = 'u' THEN
+                    RAISE wrong_object_type USING
+                        MESSAGE = format('cannot draw ids from unlogged sequence "%s"', found.shown),
+                        DETAIL = 'An unlogged sequence starts anew after a crash, and would repeat ids.',
+                        HINT = format('Run ALTER SEQUENCE %s SET LOGGED.', found.name);
+                ELSIF found.seqincrement < 0 THEN
+                    RAISE object_not_in_prerequisite_state USING
+                        MESSAGE = format('sequence "%s" counts downwards', found.shown),
+                        DETAIL = format('Its INCREMENT is %s, and ids increase.', found.seqincrement),
+                        HINT = format('Run ALTER SEQUENCE %s INCREMENT BY 1%s.', found.name,
+                                      CASE WHEN found.seqmax <= 0
+                                           THEN ' NO MINVALUE NO MAXVALUE START WITH 1 RESTART' END);
+                ELSIF found.seqcycle THEN
+                    RAISE object_not_in_prerequisite_state USING
+                        MESSAGE = format('sequence "%s" has CYCLE', found.shown),
+                        DETAIL = 'After its MAXVALUE nextval goes back to its MINVALUE, and ids increase.',
+                        HINT = format('Run ALTER SEQUENCE %s NO CYCLE.', found.name);
+                ELSIF found.seqmax < max_tick THEN
+                    RAISE numeric_value_out_of_range;
+                END IF;
+            END IF;
+
+            IF wanted > 0 AND clock < 0 THEN
+                RAISE datetime_field_overflow USING MESSAGE = 'clock is before the epoch of the ids',
+                    DETAIL = format('The clock is at %s, the epoch is %s.', clock_timestamp(), epoch),
+                    HINT = 'Set the server''s clock right, or pass an earlier epoch.';
+            END IF;
+            clock := GREATEST(clock, 0);
+            lead_ms := (raise_to >> sequence_bits) - clock;
+            IF wanted = 0 AND lead_ms > max_lead_ms THEN
+                RAISE object_not_in_prerequisite_state USING MESSAGE = 'id is too far ahead of the clock',
+                    DETAIL = format('It is %s ms ahead, and shardid.max_lead is %s ms.', lead_ms, max_lead_ms),
+                    HINT = 'Set the server''s clock right, pass the layout that the id was made with, '
+                           'or raise shardid.max_lead.';
+            END IF;
+
+            -- A sequence of which nothing was taken has a last_value that only nextval tells.
+            IF last IS NULL AND (wanted = 0 OR clock <= max_tick >> sequence_bits) THEN
+                PERFORM nextval(generator);
+                last := pg_sequence_last_value(generator);
+            END IF;
+
+            -- A generator that others have moved does not tell what was drawn in this millisecond: so all of it counts as
+            -- used up, unless its mark is of an earlier one. While a session waits for its end, others may draw, which the
+            -- mark tells, and somebody may move it again: then the wait starts anew. Where the mark is that of another
+            -- generator, the same last_value is taken for an answer. Moves alone keep nobody waiting.
+            marked_bits := (marked >> 53) & 31;
+            is_past := (clock + epoch_ms - ((marked & bits53) >> marked_bits)) & (bits53 >> marked_bits)
+                       BETWEEN 1 AND bits53 >> (marked_bits + 1);
+            IF wanted > 0 AND NOT is_marked AND is_past IS NOT TRUE THEN
+                IF looked_at IS NULL
+                   OR marked IS DISTINCT FROM looked_mark
+                      AND (marked >> 53 IS NOT DISTINCT FROM mark_head >> 53 OR last <> looked_last) THEN
+                    looked_at := clock;
+                    looked_time := last >> sequence_bits;
+                END IF;
+                looked_mark := marked;
+                looked_last := last;
+                used_up := CASE WHEN looked_time > clock THEN looked_at ELSE GREATEST(looked_at, looked_time) END;
+                last := GREATEST(last, (used_up << sequence_bits) | max_number);
+            END IF;
+
+            -- The next tick. Where the clock is behind, a time that is used up ends when a millisecond was waited for.
+            tick := NULL;
+            used_up := last >> sequence_bits;
+            step := GREATEST(clock, CASE WHEN waited_for = used_up AND pause_s >= 0.001 THEN used_up + 1 END);
+            IF wanted = 0 THEN
+                tick := GREATEST(last, raise_to);
+                has_ended := tick >= max_tick;
+            ELSIF last IS NULL OR step > used_up THEN
+                has_ended := step > max_tick >> sequence_bits;
+                tick := (step << sequence_bits) | (((last & max_start) + 1) & max_start);
+            ELSIF last & max_number < max_number THEN
+                tick := last + 1;
+            ELSE
+                has_ended := last >= max_tick;
+            END IF;
+
+            lead_ms := (CASE WHEN has_ended OR tick IS NULL THEN last ELSE tick END >> sequence_bits) - clock;
+            IF lead_ms > max_lead_ms AND (wanted > 0 OR NOT is_marked AND NOT has_ended) THEN
+                RAISE object_not_in_prerequisite_state USING
+                    MESSAGE = format('generator "%s.%s" is too far ahead of the clock',
+                                     (SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+                                      WHERE c.oid = generator), (SELECT c.relname FROM pg_class c WHERE c.oid = generator)),
+                    DETAIL = format('It is %s ms ahead, and shardid.max_lead is %s ms.', lead_ms, max_lead_ms),
+                    HINT = 'Set the server''s clock right, pass the epoch and sequence_bits that the generator was used with, '
+                           'or raise shardid.max_lead.';
+            ELSIF has_ended THEN
+                RAISE sequence_generator_limit_exceeded USING MESSAGE = 'time field of the ids is exhausted',
+                    DETAIL = format('The clock is at %s, and %s bits of milliseconds since %s hold no later time.',
+                                    clock_timestamp(), 64 - shard_bits - sequence_bits, epoch),
+                    HINT = 'Use a layout with a later epoch or fewer shard_bits and sequence_bits, and a generator of its own.';
+            END IF;
+
+            IF wanted = 0 THEN
+                IF tick > last THEN
+                    last := setval(generator, tick);
+                    IF is_marked THEN
+                        PERFORM setval(mark, (((last & bits53) + mark_plus) & bits53) + mark_head);
+                    END IF;
+                END IF;
+                tick := tick + 1;
+            ELSIF tick IS NOT NULL THEN
+                last := setval(generator, tick + LEAST(wanted - 1, max_number - (tick & max_number)));
+                PERFORM setval(mark, (((last & bits53) + mark_plus) & bits53) + mark_head);
+            ELSE
+                -- To the end of the clock's millisecond, if it is this one; else as long as one lasts.
+                pause_s := CASE WHEN clock < used_up THEN 0.001
+                                ELSE (1000 - extract(microseconds FROM clock_timestamp())::int % 1000) / 1000000.0 END;
+            END IF;
+            RAISE SQLSTATE 'SHID0';
+        EXCEPTION
+            WHEN SQLSTATE 'SHID0' THEN
+                NULL;
+            WHEN OTHERS THEN
+                GET STACKED DIAGNOSTICS message = MESSAGE_TEXT, hint = PG_EXCEPTION_HINT;
+                SELECT c.relname, c.relkind, s.seqmax,
+                       format('%I.%I', n.nspname, c.relname) AS name, format('%s.%s', n.nspname, c.relname) AS shown
+                INTO found
+                FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace LEFT JOIN pg_sequence s ON s.seqrelid = c.oid
+                WHERE c.oid = generator;
+                IF NOT FOUND THEN
+                    RAISE undefined_table USING MESSAGE = format('sequence with OID %s does not exist', generator::oid),
+                        HINT = 'Pass the name of a sequence; a shard of type bigint has to be cast to integer.';
+                ELSIF hint <> '' THEN
+                    RAISE;
+                ELSIF SQLSTATE = '42809' THEN
+                    RAISE wrong_object_type USING MESSAGE = message,
+                        DETAIL = format('This operation is not supported for %s.',
+                                        CASE found.relkind WHEN 'r' THEN 'tables' WHEN 'v' THEN 'views' WHEN 'i' THEN 'indexes'
+                                             WHEN 'm' THEN 'materialized views' WHEN 'f' THEN 'foreign tables'
+                                             WHEN 'p' THEN 'partitioned tables' WHEN 'I' THEN 'partitioned indexes'
+                                             WHEN 'c' THEN 'composite types' ELSE 'TOAST tables' END),
+                        HINT = 'Pass the name of a sequence.';
+                ELSIF SQLSTATE = '42501' THEN
+                    RAISE insufficient_privilege USING MESSAGE = format('permission denied for sequence %s', found.relname),
+                        DETAIL = format('Role "%s" has not both USAGE and UPDATE on it.', current_user),
+                        HINT = format('Run GRANT USAGE, UPDATE ON SEQUENCE %s TO %I.', found.name, current_user);
+                ELSIF SQLSTATE = '22003' THEN
+                    RAISE object_not_in_prerequisite_state USING
+                        MESSAGE = format('MAXVALUE of sequence "%s" is too small for ids', found.shown),
+                        DETAIL = format('MAXVALUE is %s, and these ids need %s.', found.seqmax, max_tick),
+                        HINT = format('Run ALTER SEQUENCE %s AS bigint NO MAXVALUE.', found.name);
+                ELSIF SQLSTATE = '25006' THEN
+                    RAISE read_only_sql_transaction USING
+                        MESSAGE = format('cannot execute %s in a read-only transaction', caller);
+                END IF;
+                RAISE;
+        END;
+
+        IF tick IS NOT NULL THEN
+            RETURN ((tick >> sequence_bits) << (shard_bits + sequence_bits)) | (shard::bigint << sequence_bits)
+                   | (tick & max_number);
+        END IF;
+        PERFORM pg_sleep(pause_s);
+        waited_for := used_up;
+    END LOOP;
+END
+$$;
+
+COMMENT ON FUNCTION shardid_draw(int, regclass, regclass, bigint, int, int, bigint, bigint, text) IS
+'what next_ids and raise_generator do, and next_id where shardid_draw_at_once returns NULL';
+
+-- The same for one id, where nothing is out of the usual; else NULL.
+CREATE FUNCTION shardid_draw_at_once(
+    shard int, generator regclass, mark regclass, epoch_ms bigint, shard_bits int, sequence_bits int,
+    max_number bigint, mark_plus bigint, mark_head bigint)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE AS $$
+DECLARE
+    last bigint;
+    clock bigint;
+    tick bigint;
+BEGIN
+    BEGIN
+        last := CASE WHEN COALESCE(pg_catalog.pg_sequence_last_value(generator), 0) IS NOT NULL
+                          AND pg_catalog.pg_advisory_xact_lock(
+                              8316003854193786880 OPERATOR(pg_catalog.|) generator::pg_catalog.oid::bigint) IS NOT NULL
+                     THEN pg_catalog.pg_sequence_last_value(generator) END;
+        -- NULL if others have moved the generator. A float8 of seconds since 1970 is exact to less than half a microsecond
+        -- until 2106.
+        clock := CASE WHEN pg_catalog.pg_sequence_last_value(mark) OPERATOR(pg_catalog.=)
+                           ((((last OPERATOR(pg_catalog.&) 9007199254740991) OPERATOR(pg_catalog.+) mark_plus)
+                             OPERATOR(pg_catalog.&) 9007199254740991) OPERATOR(pg_catalog.+) mark_head)
+                      THEN pg_catalog.floor(pg_catalog.date_part('epoch', pg_catalog.clock_timestamp())
+                                            OPERATOR(pg_catalog.*) 1000::float8
+                                            OPERATOR(pg_catalog.+) 0.0005::float8)::bigint
+                           OPERATOR(pg_catalog.-) epoch_ms END;
+        -- NULL if the clock is behind, the millisecond is used up, or the id would be negative.
+        tick := CASE
+            WHEN (last OPERATOR(pg_catalog.>>) sequence_bits) OPERATOR(pg_catalog.=) clock THEN
+                CASE WHEN (last OPERATOR(pg_catalog.&) max_number) OPERATOR(pg_catalog.<) max_number
+                     THEN last OPERATOR(pg_catalog.+) 1 END
+            WHEN (last OPERATOR(pg_catalog.>>) sequence_bits) OPERATOR(pg_catalog.<) clock
+                 AND (clock OPERATOR(pg_catalog.>>) (63 OPERATOR(pg_catalog.-) shard_bits OPERATOR(pg_catalog.-) sequence_bits))
+                     OPERATOR(pg_catalog.=) 0 THEN
+                (clock OPERATOR(pg_catalog.<<) sequence_bits)
+                OPERATOR(pg_catalog.|) ((last OPERATOR(pg_catalog.+) 1)
+                                        OPERATOR(pg_catalog.&) (max_number OPERATOR(pg_catalog.>>) 2))
+            END;
+        -- Of NULL setval makes NULL.
+        last := pg_catalog.setval(mark,
+            ((((pg_catalog.setval(generator, tick) OPERATOR(pg_catalog.&) 9007199254740991)
+               OPERATOR(pg_catalog.+) mark_plus) OPERATOR(pg_catalog.&) 9007199254740991) OPERATOR(pg_catalog.+) mark_head));
+        RAISE SQLSTATE 'SHID0';
+    EXCEPTION
+        WHEN SQLSTATE 'SHID0' THEN
+            NULL;
+        -- The other function says it better.
+        WHEN wrong_object_type OR insufficient_privilege OR internal_error OR read_only_sql_transaction
+             OR numeric_value_out_of_range THEN
+            RETURN NULL;
+    END;
+    RETURN ((tick OPERATOR(pg_catalog.>>) sequence_bits) OPERATOR(pg_catalog.<<)
+            (shard_bits OPERATOR(pg_catalog.+) sequence_bits))
+           OPERATOR(pg_catalog.|) (shard::bigint OPERATOR(pg_catalog.<<) sequence_bits)
+           OPERATOR(pg_catalog.|) (tick OPERATOR(pg_catalog.&) max_number);
+END
+$$;
+
+COMMENT ON FUNCTION shardid_draw_at_once(int, regclass, regclass, bigint, int, int, bigint, bigint, bigint) IS
+'draws an id where nothing is out of the usual; else returns NULL';
+
+CREATE FUNCTION shardid_set_shard(generator regclass, shard_bits int) RETURNS int
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    setting text := current_setting('shardid.shard_id', true);
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_class WHERE oid = generator) THEN
+        RAISE undefined_table USING MESSAGE = format('sequence with OID %s does not exist', generator::oid),
+            HINT = 'Pass the name of a sequence; a shard of type bigint has to be cast to integer.';
+    ELSIF COALESCE(setting, '') IN ('', '-1') THEN
+        RAISE object_not_in_prerequisite_state USING MESSAGE = 'no shard is set', DETAIL = 'shardid.shard_id is -1.',
+            HINT = format('Run SET shardid.shard_id = ... for this session, and ALTER DATABASE %I SET shardid.shard_id = ... '
+                          'for those that connect from now on; or pass the shard to next_id().', current_database());
+    ELSIF setting !~ '^[0-9]{1,9}$' THEN
+        RAISE invalid_parameter_value USING
+            MESSAGE = format('invalid value for parameter "shardid.shard_id": "%s"', setting);
+    ELSIF setting::bigint >> shard_bits <> 0 THEN
+        RAISE numeric_value_out_of_range USING MESSAGE = 'shard is out of range',
+            DETAIL = format('The shard is %s, and %s bits hold shards from 0 to %s.',
+                            setting, shard_bits, (1::bigint << shard_bits) - 1),
+            HINT = 'Pass a shard in that range, or more shard_bits.';
+    END IF;
+    RETURN setting;
+END
+$$;
+
+COMMENT ON FUNCTION shardid_set_shard(regclass, int) IS
+'the shard that the setting shardid.shard_id names';
+
+CREATE FUNCTION next_id(
+    shard int,
+    generator regclass DEFAULT 'shardid_seq'::regclass,
+    epoch timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::timestamptz,
+    shard_bits int DEFAULT 13,
+    sequence_bits int DEFAULT 10)
+RETURNS bigint
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+RETURN COALESCE(
+    shardid_draw_at_once(shardid_checked_shard(shard, shard_bits), generator, shardid_mark_of(generator),
+                         shardid_epoch_ms(epoch, shard_bits, sequence_bits), shard_bits, sequence_bits,
+                         (1::bigint << sequence_bits) - 1,
+                         shardid_mark_plus(shardid_epoch_ms(epoch, shard_bits, sequence_bits), sequence_bits),
+                         shardid_mark_head(generator, sequence_bits)),
+    shardid_draw(shardid_checked_shard(shard, shard_bits), generator, shardid_mark_of(generator),
+                 shardid_epoch_ms(epoch, shard_bits, sequence_bits), shard_bits, sequence_bits, 1, -1, 'next_id()'));
+
+COMMENT ON FUNCTION next_id(int, regclass, timestamptz, int, int) IS
+'draws a new id for the shard, greater than all that this generator has drawn for it';
+
+CREATE FUNCTION next_id(
+    generator regclass DEFAULT 'shardid_seq'::regclass,
+    epoch timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::timestamptz,
+    shard_bits int DEFAULT 13,
+    sequence_bits int DEFAULT 10)
+RETURNS bigint
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+RETURN COALESCE(
+    shardid_draw_at_once(shardid_set_shard(generator, shard_bits), generator, shardid_mark_of(generator),
+                         shardid_epoch_ms(epoch, shard_bits, sequence_bits), shard_bits, sequence_bits,
+                         (1::bigint << sequence_bits) - 1,
+                         shardid_mark_plus(shardid_epoch_ms(epoch, shard_bits, sequence_bits), sequence_bits),
+                         shardid_mark_head(generator, sequence_bits)),
+    shardid_draw(shardid_set_shard(generator, shard_bits), generator, shardid_mark_of(generator),
+                 shardid_epoch_ms(epoch, shard_bits, sequence_bits), shard_bits, sequence_bits, 1, -1, 'next_id()'));
+
+COMMENT ON FUNCTION next_id(regclass, timestamptz, int, int) IS
+'draws a new id for the shard that the setting shardid.shard_id names';
+
+CREATE FUNCTION shardid_refuse_count(count int) RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RAISE invalid_parameter_value USING MESSAGE = 'count must not be negative',
+        DETAIL = format('The count is %s.', count), HINT = 'Pass how many ids to draw, 0 or more.';
+END
+$$;
+
+COMMENT ON FUNCTION shardid_refuse_count(int) IS
+'raises 22023';
+
+-- Of each millisecond as many as it has left, in one step; no further than they are fetched.
+CREATE FUNCTION next_ids(
+    shard int,
+    count int,
+    generator regclass DEFAULT 'shardid_seq'::regclass,
+    epoch timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::timestamptz,
+    shard_bits int DEFAULT 13,
+    sequence_bits int DEFAULT 10)
+RETURNS SETOF bigint
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE ROWS 1000
+BEGIN ATOMIC
+    WITH RECURSIVE runs (first, length, undrawn) AS (
+        SELECT NULL::bigint, 0::bigint,
+               CASE WHEN count >= 0 THEN count::bigint WHEN shardid_refuse_count(count) THEN 0 END
+        WHERE shardid_checked_shard(shard, shard_bits) IS NOT NULL
+          AND shardid_epoch_ms(epoch, shard_bits, sequence_bits) IS NOT NULL
+        UNION ALL
+        SELECT d.first, l.length, r.undrawn - l.length
+        FROM runs r,
+             LATERAL shardid_draw(shard, generator, shardid_mark_of(generator),
+                                  shardid_epoch_ms(epoch, shard_bits, sequence_bits), shard_bits, sequence_bits,
+                                  r.undrawn, -1, 'next_ids()') d (first),
+             LATERAL (SELECT LEAST(r.undrawn, (1::bigint << sequence_bits)
+                                              - (d.first & ((1::bigint << sequence_bits) - 1))) AS length) l
+        WHERE r.undrawn > 0
+    )
+    SELECT g.id FROM runs r, LATERAL generate_series(r.first, r.first + r.length - 1) g (id);
+END;
+
+COMMENT ON FUNCTION next_ids(int, int, regclass, timestamptz, int, int) IS
+'draws count new ids for the shard, each greater than the one before';
+
+-- Watching and advancing a generator.
+
+-- So many milliseconds after the epoch, and some more; or infinity, if no timestamp shows that.
+CREATE FUNCTION shardid_ts(epoch timestamptz, epoch_ms bigint, ms bigint, more int) RETURNS timestamptz
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN ms <= 9223371331199999 + 946684800000 - epoch_ms - more
+            THEN (epoch AT TIME ZONE 'UTC' + make_interval(days => ((ms + more) / 86400000)::int,
+                                                           secs => (ms + more) % 86400000 / 1000.0::float8))
+                 AT TIME ZONE 'UTC'
+            WHEN ms IS NOT NULL THEN 'infinity'::timestamptz END;
+
+COMMENT ON FUNCTION shardid_ts(timestamptz, bigint, bigint, int) IS
+'the time so many milliseconds after the epoch, or infinity';
+
+CREATE FUNCTION shardid_refuse_id(id bigint) RETURNS bigint
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RAISE numeric_value_out_of_range USING MESSAGE = 'no id can be drawn after this one',
+        DETAIL = format('The id is %s.', id), HINT = 'Pass an id of the layout, before the end of its time.';
+END
+$$;
+
+COMMENT ON FUNCTION shardid_refuse_id(bigint) IS
+'raises 22003';
+
+-- Past the whole millisecond of the id, which all shards of the generator share.
+CREATE FUNCTION raise_generator(
+    generator regclass,
+    id bigint,
+    epoch timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::timestamptz,
+    shard_bits int DEFAULT 13,
+    sequence_bits int DEFAULT 10)
+RETURNS bigint
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
+BEGIN ATOMIC
+    SELECT shardid_draw(0, generator, shardid_mark_of(generator), l.epoch_ms, shard_bits, sequence_bits, 0,
+                        CASE WHEN t.time < l.max_time THEN (t.time << sequence_bits) | ((1::bigint << sequence_bits) - 1)
+                             ELSE shardid_refuse_id(id) END, 'raise_generator()')
+    FROM (SELECT shardid_epoch_ms(epoch, shard_bits, sequence_bits) AS epoch_ms,
+                 (9223372036854775807 >> GREATEST(shard_bits - 1, 0)) >> sequence_bits AS max_time) l,
+         LATERAL (SELECT CASE WHEN shard_bits + sequence_bits = 0 THEN CASE WHEN id < 0 THEN l.max_time ELSE id END
+                              ELSE (id >> (shard_bits + sequence_bits))
+                                   & ((1::bigint << (64 - shard_bits - sequence_bits)) - 1) END AS time) t;
+END;
+
+COMMENT ON FUNCTION raise_generator(regclass, bigint, timestamptz, int, int) IS
+'advances the generator past the millisecond of the id, never back, and returns the smallest id it can draw next';
+
+CREATE FUNCTION shardid_read(generator regclass) RETURNS bigint
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    found record;
+BEGIN
+    SELECT c.relname, c.relkind, format('%I.%I', n.nspname, c.relname) AS name INTO found
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = generator;
+    IF found.relkind IS NULL THEN
+        RAISE undefined_table USING MESSAGE = format('sequence with OID %s does not exist', generator::oid),
+            HINT = 'Pass the name of a sequence.';
+    ELSIF found.relkind <> 'S' THEN
+        RAISE wrong_object_type USING MESSAGE = format('"%s" is not a sequence', found.relname),
+            HINT = 'Pass the name of a sequence.';
+    ELSIF NOT has_sequence_privilege(generator, 'SELECT') THEN
+        RAISE insufficient_privilege USING MESSAGE = format('permission denied for sequence %s', found.relname),
+            DETAIL = format('Role "%s" has no SELECT on it.', current_user),
+            HINT = format('Run GRANT SELECT ON SEQUENCE %s TO %I.', found.name, current_user);
+    END IF;
+    RETURN pg_sequence_last_value(generator);
+END
+$$;
+
+COMMENT ON FUNCTION shardid_read(regclass) IS
+'the last value of a sequence, NULL while there is none; raises for what cannot be read';
+
+CREATE FUNCTION shardid_ticks_left(last bigint, clock bigint, last_of_all bigint, sequence_bits int) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN clock > last_of_all >> sequence_bits OR last >= last_of_all THEN 0
+            WHEN clock > last >> sequence_bits THEN last_of_all - (clock << sequence_bits) + 1
+            ELSE last_of_all - last END;
+
+COMMENT ON FUNCTION shardid_ticks_left(bigint, bigint, bigint, int) IS
+'how many ticks can at most be drawn after the last';
+
+CREATE FUNCTION id_generator_status(
+    generator regclass DEFAULT 'shardid_seq'::regclass,
+    epoch timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::timestamptz,
+    shard_bits int DEFAULT 13,
+    sequence_bits int DEFAULT 10,
+    OUT last_ts timestamptz,
+    OUT last_sequence int,
+    OUT lead interval,
+    OUT logged_to timestamptz,
+    OUT ids_until_negative bigint,
+    OUT negative_at timestamptz,
+    OUT ids_until_end bigint,
+    OUT end_at timestamptz)
+LANGUAGE sql VOLATILE STRICT PARALLEL RESTRICTED
+BEGIN ATOMIC
+    SELECT t.last_ts, (p.last & ((1::bigint << sequence_bits) - 1))::int,
+           CASE WHEN isfinite(t.last_ts) THEN t.last_ts - c.now END,
+           CASE WHEN (SELECT relpersistence FROM pg_class WHERE oid = generator) = 'p' THEN t.last_ts END,
+           shardid_ticks_left(COALESCE(p.last, 0), c.time, l.last_positive, sequence_bits),
+           shardid_ts(epoch, l.epoch_ms, l.last_positive >> sequence_bits, 1),
+           shardid_ticks_left(COALESCE(p.last, 0), c.time, l.last_of_all, sequence_bits),
+           shardid_ts(epoch, l.epoch_ms, l.last_of_all >> sequence_bits, 1)
+    FROM (SELECT shardid_epoch_ms(epoch, shard_bits, sequence_bits) AS epoch_ms,
+                 9223372036854775807 >> shard_bits AS last_positive,
+                 9223372036854775807 >> GREATEST(shard_bits - 1, 0) AS last_of_all OFFSET 0) l,
+         LATERAL (SELECT shardid_read(generator) AS last OFFSET 0) p,
+         LATERAL (SELECT now, GREATEST(0, floor(extract(epoch FROM now) * 1000)::bigint - l.epoch_ms) AS time
+                  FROM date_trunc('milliseconds', clock_timestamp()) now) c,
+         LATERAL (SELECT shardid_ts(epoch, l.epoch_ms, p.last >> sequence_bits, 0) AS last_ts) t;
+END;
+
+COMMENT ON FUNCTION id_generator_status(regclass, timestamptz, int, int) IS
+'shows the generator''s last id, its lead over the clock and how many ids are left';
+
+-- Taking ids apart. All are CASEs that inline: what fits is computed in place, what does not is left to a function.
+
+CREATE FUNCTION shardid_id_time(id bigint, shard_bits int, sequence_bits int) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (id >> (shard_bits + sequence_bits)) & ((1::bigint << (64 - shard_bits - sequence_bits)) - 1);
+
+COMMENT ON FUNCTION shardid_id_time(bigint, int, int) IS
+'the time field of an id, as milliseconds; REQUIRED: shard_bits + sequence_bits > 0';
+
+CREATE FUNCTION shardid_timestamp_of(id bigint, epoch timestamptz, shard_bits int, sequence_bits int) RETURNS timestamptz
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    id_ms numeric := div(CASE WHEN id < 0 THEN id + 18446744073709551616 ELSE id END,
+                         1::bigint << (shard_bits + sequence_bits));
+    epoch_ms numeric := extract(epoch FROM epoch - '2000-01-01 00:00:00+00'::timestamptz) * 1000;
+BEGIN
+    IF epoch_ms + id_ms > 9223371331199999 THEN
+        RAISE datetime_field_overflow USING MESSAGE = 'timestamp of the id is out of range',
+            DETAIL = format('Id %s is %s ms after the epoch.', id, id_ms),
+            HINT = 'Pass the epoch, shard_bits and sequence_bits that the id was made with.';
+    END IF;
+    RETURN (epoch AT TIME ZONE 'UTC' + make_interval(days => div(id_ms, 86400000)::int,
+                                                     secs => (mod(id_ms, 86400000) / 1000)::float8)) AT TIME ZONE 'UTC';
+END
+$$;
+
+COMMENT ON FUNCTION shardid_timestamp_of(bigint, timestamptz, int, int) IS
+'id_timestamp for any layout; raises 22008 for an id whose time no timestamp shows';
+
+-- A float8 is exact for milliseconds of 43 bits, in microseconds.
+CREATE FUNCTION id_timestamp(
+    id bigint,
+    epoch timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::timestamptz,
+    shard_bits int DEFAULT 13,
+    sequence_bits int DEFAULT 10)
+RETURNS timestamptz
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN shardid_is_layout(epoch, shard_bits, sequence_bits) AND shard_bits + sequence_bits >= 21
+                 AND epoch < '290000-01-01 00:00:00+00'::timestamptz
+            THEN (epoch AT TIME ZONE 'UTC' + shardid_id_time(id, shard_bits, sequence_bits)::float8 * '1 ms'::interval)
+                 AT TIME ZONE 'UTC'
+            WHEN shardid_refuse_layout(epoch, shard_bits, sequence_bits) IS NULL
+            THEN shardid_timestamp_of(id, epoch, shard_bits, sequence_bits) END;
+
+COMMENT ON FUNCTION id_timestamp(bigint, timestamptz, int, int) IS
+'the time at which the id was made, in whole milliseconds';
+
+CREATE FUNCTION id_shard(
+    id bigint,
+    shard_bits int DEFAULT 13,
+    sequence_bits int DEFAULT 10)
+RETURNS int
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN shardid_are_widths(shard_bits, sequence_bits)
+            THEN ((id >> sequence_bits) & ((1::bigint << shard_bits) - 1))::int
+            WHEN shardid_refuse_widths(shard_bits, sequence_bits) THEN 0 END;
+
+COMMENT ON FUNCTION id_shard(bigint, int, int) IS
+'the shard for which the id was made';
+
+CREATE FUNCTION id_sequence(
+    id bigint,
+    sequence_bits int DEFAULT 10)
+RETURNS int
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN shardid_are_widths(0, sequence_bits) THEN (id & ((1::bigint << sequence_bits) - 1))::int
+            WHEN shardid_refuse_widths(0, sequence_bits) THEN 0 END;
+
+COMMENT ON FUNCTION id_sequence(bigint, int) IS
+'the sequence number of the id, which differs from those of its generator''s other ids of the same millisecond';
+
+CREATE FUNCTION id_parts(
+    id bigint,
+    epoch timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::timestamptz,
+    shard_bits int DEFAULT 13,
+    sequence_bits int DEFAULT 10,
+    OUT ts timestamptz,
+    OUT shard int,
+    OUT sequence int)
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT id_timestamp(id, epoch, shard_bits, sequence_bits), id_shard(id, shard_bits, sequence_bits),
+           id_sequence(id, sequence_bits);
+END;
+
+COMMENT ON FUNCTION id_parts(bigint, timestamptz, int, int) IS
+'the time, shard and sequence number of the id';
+
+CREATE FUNCTION shardid_bound_of(ts timestamptz, epoch timestamptz, shard_bits int, sequence_bits int) RETURNS bigint
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' AS $$
+DECLARE
+    zero timestamptz := '2000-01-01 00:00:00+00';
+    epoch_ms numeric := extract(epoch FROM epoch - zero) * 1000;
+    max_ms numeric := div(18446744073709551615, 1::bigint << (shard_bits + sequence_bits));
+    last_ms numeric := LEAST(max_ms, 9223371331199999 - epoch_ms);
+    ts_ms numeric;
+    bound numeric;
+BEGIN
+    IF isfinite(ts) AND ts >= epoch THEN
+        ts_ms := ceil(extract(epoch FROM ts - zero) * 1000) - epoch_ms;
+    END IF;
+    IF ts_ms <= max_ms THEN
+        bound := ts_ms * (1::bigint << (shard_bits + sequence_bits));
+        RETURN CASE WHEN bound > 9223372036854775807 THEN bound - 18446744073709551616 ELSE bound END;
+    END IF;
+    RAISE datetime_field_overflow USING MESSAGE = 'timestamp is outside the range of the ids',
+        DETAIL = format('The timestamp is %s, and the time field reaches from %s to %s.', ts, epoch,
+                        (epoch AT TIME ZONE 'UTC' + make_interval(days => div(last_ms, 86400000)::int,
+                                                                  secs => (mod(last_ms, 86400000) / 1000)::float8))
+                        AT TIME ZONE 'UTC'),
+        HINT = 'Pass a timestamp in that range, or another layout.';
+END
+$$;
+
+COMMENT ON FUNCTION shardid_bound_of(timestamptz, timestamptz, int, int) IS
+'id_lower_bound for any layout; raises 22008 for a time that its ids cannot have';
+
+CREATE FUNCTION id_lower_bound(
+    ts timestamptz,
+    epoch timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::timestamptz,
+    shard_bits int DEFAULT 13,
+    sequence_bits int DEFAULT 10)
+RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN shardid_is_layout(epoch, shard_bits, sequence_bits) AND shard_bits + sequence_bits > 0
+                 AND ts >= epoch AND ts < '290000-01-01 00:00:00+00'::timestamptz
+                 AND epoch >= '0001-01-01 00:00:00+00'::timestamptz
+                 AND ceil(extract(epoch FROM ts - epoch) * 1000) < ((1::bigint << (64 - GREATEST(shard_bits + sequence_bits, 2))))
+            THEN ceil(extract(epoch FROM ts - epoch) * 1000)::bigint << (shard_bits + sequence_bits)
+            WHEN shardid_refuse_layout(epoch, shard_bits, sequence_bits) IS NULL
+            THEN shardid_bound_of(ts, epoch, shard_bits, sequence_bits) END;
+
+COMMENT ON FUNCTION id_lower_bound(timestamptz, timestamptz, int, int) IS
+'the smallest id made at this time or later, for range conditions and partition bounds on ids';
+
+-- UUIDs of version 1 and 6.
+
+CREATE FUNCTION shardid_is_uuid(u uuid, version text) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN substr(u::text, 15, 1) = version AND substr(u::text, 20, 1) IN ('8', '9', 'a', 'b');
+
+COMMENT ON FUNCTION shardid_is_uuid(uuid, text) IS
+'whether it is a UUID of this version and of the RFC''s variant';
+
+CREATE FUNCTION shardid_hex(hex text) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ('x' || lpad(hex, 16, '0'))::bit(64)::bigint;
+
+COMMENT ON FUNCTION shardid_hex(text) IS
+'the number of these hexadecimal digits';
+
+CREATE FUNCTION shardid_uuid_timestamp(hundred_ns bigint) RETURNS timestamptz
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ('1582-10-15 00:00:00'::timestamp
+        + make_interval(days => (hundred_ns / 864000000000)::int,
+                        secs => (hundred_ns % 864000000000 / 10)::float8 / 1000000)) AT TIME ZONE 'UTC';
+
+COMMENT ON FUNCTION shardid_uuid_timestamp(bigint) IS
+'the time so many 100 ns after 1582-10-15, in whole microseconds';
+
+CREATE FUNCTION shardid_refuse_uuid(ts timestamptz, clkseq int, hundred_ns int, version int) RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' AS $$
+BEGIN
+    IF clkseq NOT BETWEEN 0 AND 16383 THEN
+        RAISE numeric_value_out_of_range USING MESSAGE = 'clock sequence is out of range',
+            DETAIL = format('The clock sequence is %s.', clkseq), HINT = 'Pass a clock sequence from 0 to 16383.';
+    ELSIF hundred_ns NOT BETWEEN 0 AND 9 THEN
+        RAISE numeric_value_out_of_range USING MESSAGE = 'hundred_ns is out of range',
+            DETAIL = format('hundred_ns is %s.', hundred_ns),
+            HINT = 'Pass the number of 100 ns within the microsecond, 0 to 9.';
+    END IF;
+    RAISE datetime_field_overflow USING MESSAGE = format('timestamp is outside the range of UUID version %s', version),
+        DETAIL = format('The timestamp is %s, with %s times 100 ns more.', ts, hundred_ns),
+        HINT = 'Pass a timestamp from 1582-10-15 00:00:00 to 5236-03-31 21:21:00.684697 UTC.';
+END
+$$;
+
+COMMENT ON FUNCTION shardid_refuse_uuid(timestamptz, int, int, int) IS
+'raises 22003 or 22008 for what a UUID cannot hold';
+
+CREATE FUNCTION shardid_uuid_time(ts timestamptz, clkseq int, hundred_ns int, version int) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN clkseq BETWEEN 0 AND 16383 AND hundred_ns BETWEEN 0 AND 9
+                 AND ts >= '1582-10-15 00:00:00+00'::timestamptz
+                 AND (ts < '5236-03-31 21:21:00.684697+00'::timestamptz
+                      OR ts = '5236-03-31 21:21:00.684697+00'::timestamptz AND hundred_ns <= 5)
+            THEN (extract(epoch FROM ts - '1582-10-15 00:00:00+00'::timestamptz) * 10000000)::bigint + hundred_ns
+            WHEN shardid_refuse_uuid(ts, clkseq, hundred_ns, version) THEN 0 END;
+
+COMMENT ON FUNCTION shardid_uuid_time(timestamptz, int, int, int) IS
+'the timestamp of a UUID; raises for what it cannot hold';
+
+CREATE FUNCTION shardid_uuid_v1(hundred_ns bigint, rest text) RETURNS uuid
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (lpad(to_hex(((hundred_ns & 4294967295) << 32) | (((hundred_ns >> 32) & 65535) << 16) | 4096 | (hundred_ns >> 48)),
+             16, '0') || rest)::uuid;
+
+COMMENT ON FUNCTION shardid_uuid_v1(bigint, text) IS
+'the UUID of version 1 with this timestamp and, in hexadecimal, all behind it';
+
+CREATE FUNCTION shardid_uuid_v6(hundred_ns bigint, rest text) RETURNS uuid
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (lpad(to_hex(((hundred_ns >> 12) << 16) | 24576 | (hundred_ns & 4095)), 16, '0') || rest)::uuid;
+
+COMMENT ON FUNCTION shardid_uuid_v6(bigint, text) IS
+'the UUID of version 6 with this timestamp and, in hexadecimal, all behind it';
+
+CREATE FUNCTION shardid_uuid_rest(clkseq int, mac macaddr) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN to_hex(32768 | clkseq) || replace(mac::text, ':', '');
+
+COMMENT ON FUNCTION shardid_uuid_rest(int, macaddr) IS
+'the second half of a UUID, in hexadecimal';
+
+CREATE FUNCTION shardid_uuid_v1_time(u uuid) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN shardid_hex(substr(u::text, 16, 3) || substr(u::text, 10, 4) || substr(u::text, 1, 8));
+
+COMMENT ON FUNCTION shardid_uuid_v1_time(uuid) IS
+'the timestamp of a UUID of version 1';
+
+CREATE FUNCTION shardid_uuid_v6_time(u uuid) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN shardid_hex(substr(u::text, 1, 8) || substr(u::text, 10, 4) || substr(u::text, 16, 3));
+
+COMMENT ON FUNCTION shardid_uuid_v6_time(uuid) IS
+'the timestamp of a UUID of version 6';
+
+CREATE FUNCTION uuid_v1_from(ts timestamptz, clkseq int, mac macaddr, hundred_ns int DEFAULT 0) RETURNS uuid
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN shardid_uuid_v1(shardid_uuid_time(ts, clkseq, hundred_ns, 1), shardid_uuid_rest(clkseq, mac));
+
+COMMENT ON FUNCTION uuid_v1_from(timestamptz, int, macaddr, int) IS
+'builds the UUID of version 1 with this time, clock sequence and node';
+
+CREATE FUNCTION uuid_v1_timestamp(uuid) RETURNS timestamptz
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN shardid_is_uuid($1, '1') THEN shardid_uuid_timestamp(shardid_uuid_v1_time($1)) END;
+
+COMMENT ON FUNCTION uuid_v1_timestamp(uuid) IS
+'the time in a UUID of version 1, in whole microseconds; NULL for any other UUID';
+
+CREATE FUNCTION uuid_v1_hundred_ns(uuid) RETURNS int
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN shardid_is_uuid($1, '1') THEN (shardid_uuid_v1_time($1) % 10)::int END;
+
+COMMENT ON FUNCTION uuid_v1_hundred_ns(uuid) IS
+'the units of 100 ns after the whole microsecond in a UUID of version 1; NULL for any other UUID';
+
+CREATE FUNCTION uuid_v1_clock_seq(uuid) RETURNS int
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN shardid_is_uuid($1, '1') THEN (shardid_hex(substr($1::text, 20, 4)) & 16383)::int END;
+
+COMMENT ON FUNCTION uuid_v1_clock_seq(uuid) IS
+'the clock sequence in a UUID of version 1; NULL for any other UUID';
+
+CREATE FUNCTION uuid_v1_node(uuid) RETURNS macaddr
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN shardid_is_uuid($1, '1') THEN substr($1::text, 25)::macaddr END;
+
+COMMENT ON FUNCTION uuid_v1_node(uuid) IS
+'the node, usually a MAC address, in a UUID of version 1; NULL for any other UUID';
+
+CREATE FUNCTION uuid_v6_from(ts timestamptz, clkseq int, mac macaddr, hundred_ns int DEFAULT 0) RETURNS uuid
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN shardid_uuid_v6(shardid_uuid_time(ts, clkseq, hundred_ns, 6), shardid_uuid_rest(clkseq, mac));
+
+COMMENT ON FUNCTION uuid_v6_from(timestamptz, int, macaddr, int) IS
+'builds the UUID of version 6, which sorts by time, with this time, clock sequence and node';
+
+CREATE FUNCTION uuid_v6_timestamp(uuid) RETURNS timestamptz
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN shardid_is_uuid($1, '6') THEN shardid_uuid_timestamp(shardid_uuid_v6_time($1)) END;
+
+COMMENT ON FUNCTION uuid_v6_timestamp(uuid) IS
+'the time in a UUID of version 6, in whole microseconds; NULL for any other UUID';
+
+CREATE FUNCTION uuid_v6_hundred_ns(uuid) RETURNS int
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN shardid_is_uuid($1, '6') THEN (shardid_uuid_v6_time($1) % 10)::int END;
+
+COMMENT ON FUNCTION uuid_v6_hundred_ns(uuid) IS
+'the units of 100 ns after the whole microsecond in a UUID of version 6; NULL for any other UUID';
+
+CREATE FUNCTION uuid_v6_clock_seq(uuid) RETURNS int
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN shardid_is_uuid($1, '6') THEN (shardid_hex(substr($1::text, 20, 4)) & 16383)::int END;
+
+COMMENT ON FUNCTION uuid_v6_clock_seq(uuid) IS
+'the clock sequence in a UUID of version 6; NULL for any other UUID';
+
+CREATE FUNCTION uuid_v6_node(uuid) RETURNS macaddr
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN shardid_is_uuid($1, '6') THEN substr($1::text, 25)::macaddr END;
+
+COMMENT ON FUNCTION uuid_v6_node(uuid) IS
+'the node in a UUID of version 6; NULL for any other UUID';
+
+CREATE FUNCTION uuid_v1_to_v6(uuid) RETURNS uuid
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN shardid_is_uuid($1, '1')
+            THEN shardid_uuid_v6(shardid_uuid_v1_time($1), replace(substr($1::text, 20), '-', '')) END;
+
+COMMENT ON FUNCTION uuid_v1_to_v6(uuid) IS
+'a UUID of version 1 as version 6, which sorts by time; NULL for any other UUID';
+
+CREATE FUNCTION uuid_v6_to_v1(uuid) RETURNS uuid
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN shardid_is_uuid($1, '6')
+            THEN shardid_uuid_v1(shardid_uuid_v6_time($1), replace(substr($1::text, 20), '-', '')) END;
+
+COMMENT ON FUNCTION uuid_v6_to_v1(uuid) IS
+'a UUID of version 6 as version 1; NULL for any other UUID';
+
+-- Scattering ids.
+
+CREATE FUNCTION shardid_ten_to(n int) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (ARRAY[1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000, 10000000000, 100000000000,
+              1000000000000, 10000000000000, 100000000000000, 1000000000000000, 10000000000000000, 100000000000000000,
+              1000000000000000000])[1 + n];
+
+COMMENT ON FUNCTION shardid_ten_to(int) IS
+'10 to the power of 0 to 18';
+
+CREATE FUNCTION shardid_refuse_digits(number bigint, digits int, is_scattered boolean) RETURNS bigint
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    behind_first int := length(number::text) - 1;
+    shown numeric;
+BEGIN
+    IF digits NOT BETWEEN 1 AND 18 THEN
+        RAISE numeric_value_out_of_range USING MESSAGE = 'digits is out of range', DETAIL = format('digits is %s.', digits),
+            HINT = 'Pass a number of digits from 1 to 18.';
+    ELSIF number < 0 THEN
+        RAISE numeric_value_out_of_range USING MESSAGE = 'number is negative', DETAIL = format('The number is %s.', number),
+            HINT = 'Pass a number from 0 to 9223372036854775807.';
+    ELSIF behind_first < digits THEN
+        RAISE numeric_value_out_of_range USING MESSAGE = 'number has too few digits',
+            DETAIL = format('The number is %s and digits is %s.', number, digits),
+            HINT = 'Pass a number with more digits than are moved, or move fewer.';
+    ELSIF is_scattered THEN
+        shown := (left(number::text, 1) || substr(number::text, 2 + digits) || substr(number::text, 2, digits))::numeric;
+        IF shown > 9223372036854775807 THEN
+            RAISE numeric_value_out_of_range USING MESSAGE = 'number is no scattered id',
+                DETAIL = format('The number %s would come from %s, which no bigint holds.', number, shown),
+                HINT = 'Pass a result of scatter_digits, and the same number of digits.';
+        END IF;
+    ELSE
+        shown := (left(number::text, 1) || right(number::text, digits)
+                  || substr(number::text, 2, behind_first - digits))::numeric;
+        IF shown > 9223372036854775807 THEN
+            RAISE numeric_value_out_of_range USING MESSAGE = 'scattered id is out of range',
+                DETAIL = format('Id %s becomes %s, which no bigint holds.', number, shown),
+                HINT = 'Use scatter_bits, which has a result for every id.';
+        END IF;
+    END IF;
+    RETURN shown;
+END
+$$;
+
+COMMENT ON FUNCTION shardid_refuse_digits(bigint, int, boolean) IS
+'what scatter_digits or gather_digits make of the number; raises 22003 for what they refuse';
+
+CREATE FUNCTION scatter_digits(id bigint, digits int DEFAULT 1) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN digits BETWEEN 1 AND 18 AND id BETWEEN 0 AND 8999999999999999999 AND length(id::text) > digits
+            THEN id - id % shardid_ten_to(length(id::text) - 1)
+                 + id % shardid_ten_to(digits) * shardid_ten_to(length(id::text) - 1 - digits)
+                 + id % shardid_ten_to(length(id::text) - 1) / shardid_ten_to(digits)
+            ELSE shardid_refuse_digits(id, digits, false) END;
+
+COMMENT ON FUNCTION scatter_digits(bigint, int) IS
+'the id with its last decimal digits moved behind the first, so that consecutive ids lie far apart';
+
+CREATE FUNCTION gather_digits(scattered bigint, digits int DEFAULT 1) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN digits BETWEEN 1 AND 18 AND scattered BETWEEN 0 AND 8999999999999999999 AND length(scattered::text) > digits
+            THEN scattered - scattered % shardid_ten_to(length(scattered::text) - 1)
+                 + scattered % shardid_ten_to(length(scattered::text) - 1 - digits) * shardid_ten_to(digits)
+                 + scattered % shardid_ten_to(length(scattered::text) - 1)
+                   / shardid_ten_to(length(scattered::text) - 1 - digits)
+            ELSE shardid_refuse_digits(scattered, digits, true) END;
+
+COMMENT ON FUNCTION gather_digits(bigint, int) IS
+'the id that scatter_digits has scattered';
+
+CREATE FUNCTION shardid_refuse_bits(number bigint, bits int) RETURNS bigint
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF bits NOT BETWEEN 1 AND 15 THEN
+        RAISE numeric_value_out_of_range USING MESSAGE = 'bits is out of range', DETAIL = format('bits is %s.', bits),
+            HINT = 'Pass a number of bits, not of partitions, from 1 to 15.';
+    END IF;
+    RAISE numeric_value_out_of_range USING MESSAGE = 'number is negative', DETAIL = format('The number is %s.', number),
+        HINT = 'Pass a number from 0 to 9223372036854775807.';
+END
+$$;
+
+COMMENT ON FUNCTION shardid_refuse_bits(bigint, int) IS
+'raises 22003';
+
+CREATE FUNCTION scatter_bits(id bigint, bits int) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN bits BETWEEN 1 AND 15 AND id >= 0
+            THEN ((id << (63 - bits)) & 9223372036854775807) | (id >> bits)
+            ELSE shardid_refuse_bits(id, bits) END;
+
+COMMENT ON FUNCTION scatter_bits(bigint, int) IS
+'the id with its low bits moved to below the sign, so that consecutive ids lie far apart';
+
+CREATE FUNCTION gather_bits(scattered bigint, bits int) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN bits BETWEEN 1 AND 15 AND scattered >= 0
+            THEN ((scattered << bits) & 9223372036854775807) | (scattered >> (63 - bits))
+            ELSE shardid_refuse_bits(scattered, bits) END;
+
+COMMENT ON FUNCTION gather_bits(bigint, int) IS
+'the id that scatter_bits has scattered';
+
+-- Ids as short text.
+
+CREATE FUNCTION shardid_digit(number bigint) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN substr('0123456789ABCDEFGHJKMNPQRSTVWXYZ', (number & 31)::int + 1, 1);
+
+COMMENT ON FUNCTION shardid_digit(bigint) IS
+'the lowest digit of a number in Crockford''s base 32';
+
+CREATE FUNCTION id_to_text(id bigint) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN shardid_digit((id >> 60) & 15) || shardid_digit(id >> 55) || shardid_digit(id >> 50) || shardid_digit(id >> 45)
+       || shardid_digit(id >> 40) || shardid_digit(id >> 35) || shardid_digit(id >> 30) || shardid_digit(id >> 25)
+       || shardid_digit(id >> 20) || shardid_digit(id >> 15) || shardid_digit(id >> 10) || shardid_digit(id >> 5)
+       || shardid_digit(id);
+
+COMMENT ON FUNCTION id_to_text(bigint) IS
+'the id as 13 characters of Crockford''s base 32, which sort as the ids do under COLLATE "C"';
+
+-- Each character's place modulo 32. No text that is read has a *.
+CREATE FUNCTION shardid_value(text, place int, shift int) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZOI********abcdefghjkmnpqrstvwxyz'
+                'oL*******************************l*******************************i',
+                substr($1, place, 1)) - 1) & 31)::bigint << shift;
+
+COMMENT ON FUNCTION shardid_value(text, int, int) IS
+'the value of the digit in this place';
+
+CREATE FUNCTION shardid_refuse_text(text) RETURNS bigint
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    good int := length(substring($1 COLLATE "C" FROM '^[0-9A-TV-Za-tv-z]*'));
+BEGIN
+    IF good < length($1) THEN
+        RAISE invalid_text_representation USING MESSAGE = 'invalid text for an id',
+            DETAIL = format('The text is "%s", whose character %s is no digit of base 32.', $1, good + 1),
+            HINT = 'Pass a result of id_to_text: digits and Latin letters but U, without spaces or hyphens.';
+    ELSIF good <> 13 THEN
+        RAISE invalid_text_representation USING MESSAGE = 'invalid text for an id',
+            DETAIL = format('The text is "%s", whose length is %s.', $1, good),
+            HINT = 'Pass a result of id_to_text, which has 13 characters.';
+    END IF;
+    RAISE invalid_text_representation USING MESSAGE = 'invalid text for an id',
+        DETAIL = format('The text is "%s", which is more than 64 bits hold.', $1),
+        HINT = 'Pass a result of id_to_text, which begins with 0 to F.';
+END
+$$;
+
+COMMENT ON FUNCTION shardid_refuse_text(text) IS
+'raises 22P02';
+
+CREATE FUNCTION id_from_text(text) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN $1 COLLATE "C" ~ '^[0-9A-FOILa-foil][0-9A-TV-Za-tv-z]{12}$' AND length($1) = 13
+            THEN shardid_value($1, 1, 60) | shardid_value($1, 2, 55) | shardid_value($1, 3, 50) | shardid_value($1, 4, 45)
+                 | shardid_value($1, 5, 40) | shardid_value($1, 6, 35) | shardid_value($1, 7, 30) | shardid_value($1, 8, 25)
+                 | shardid_value($1, 9, 20) | shardid_value($1, 10, 15) | shardid_value($1, 11, 10) | shardid_value($1, 12, 5)
+                 | shardid_value($1, 13, 0)
+            ELSE shardid_refuse_text($1) END;
+
+COMMENT ON FUNCTION id_from_text(text) IS
+'the id that id_to_text has written so; reads upper and lower case, O for 0 and I or L for 1';
+
+-- ObjectIds.
+
+CREATE FUNCTION shardid_refuse_objectid(ts timestamptz, machine int, pid int, counter int) RETURNS text
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' AS $$
+BEGIN
+    IF machine NOT BETWEEN 0 AND 16777215 THEN
+        RAISE numeric_value_out_of_range USING MESSAGE = 'machine is out of range', DETAIL = format('machine is %s.', machine),
+            HINT = 'Pass a number from 0 to 16777215.';
+    ELSIF pid NOT BETWEEN 0 AND 65535 THEN
+        RAISE numeric_value_out_of_range USING MESSAGE = 'pid is out of range', DETAIL = format('pid is %s.', pid),
+            HINT = 'Pass a number from 0 to 65535.';
+    ELSIF counter NOT BETWEEN 0 AND 16777215 THEN
+        RAISE numeric_value_out_of_range USING MESSAGE = 'counter is out of range', DETAIL = format('counter is %s.', counter),
+            HINT = 'Pass a number from 0 to 16777215.';
+    END IF;
+    RAISE datetime_field_overflow USING MESSAGE = 'timestamp is outside the range of ObjectIds',
+        DETAIL = format('The timestamp is %s.', ts),
+        HINT = 'Pass a timestamp from 1970-01-01 00:00:00 to 2106-02-07 06:28:15 UTC.';
+END
+$$;
+
+COMMENT ON FUNCTION shardid_refuse_objectid(timestamptz, int, int, int) IS
+'raises 22003 or 22008';
+
+CREATE FUNCTION objectid_from(ts timestamptz, machine int, pid int, counter int) RETURNS bytea
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN decode(
+    CASE WHEN machine BETWEEN 0 AND 16777215 AND pid BETWEEN 0 AND 65535 AND counter BETWEEN 0 AND 16777215
+              AND ts >= '1970-01-01 00:00:00+00'::timestamptz AND ts < '2106-02-07 06:28:16+00'::timestamptz
+         THEN lpad(to_hex(floor(extract(epoch FROM ts - '1970-01-01 00:00:00+00'::timestamptz))::bigint), 8, '0')
+              || lpad(to_hex(machine), 6, '0') || lpad(to_hex(pid), 4, '0') || lpad(to_hex(counter), 6, '0')
+         ELSE shardid_refuse_objectid(ts, machine, pid, counter) END, 'hex');
+
+COMMENT ON FUNCTION objectid_from(timestamptz, int, int, int) IS
+'builds MongoDB''s ObjectId of this second, machine, process and counter';
+
+CREATE FUNCTION shardid_refuse_bytes(bytea) RETURNS timestamptz
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RAISE invalid_parameter_value USING MESSAGE = 'not an ObjectId',
+        DETAIL = format('An ObjectId has 12 bytes, and this value %s.', length($1)),
+        HINT = 'Pass its bytes, not its hexadecimal digits as text.';
+END
+$$;
+
+COMMENT ON FUNCTION shardid_refuse_bytes(bytea) IS
+'raises 22023';
+
+CREATE FUNCTION objectid_timestamp(bytea) RETURNS timestamptz
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN length($1) = 12 THEN to_timestamp(shardid_hex(encode(substr($1, 1, 4), 'hex'))::float8)
+            ELSE shardid_refuse_bytes($1) END;
+
+COMMENT ON FUNCTION objectid_timestamp(bytea) IS
+'the time in an ObjectId, in whole seconds';
+
+COMMIT;

@@ -71,21 +71,6 @@ COMMENT ON FUNCTION shardid_mark_of(regclass) IS
 -- Arguments. What depends on constants is computed when a statement is planned. Functions that refuse return NULL
 -- where there is nothing to refuse.
 
-CREATE FUNCTION shardid_are_widths(shard_bits int, sequence_bits int) RETURNS boolean
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN (shard_bits | sequence_bits) >> 5 = 0 AND shard_bits + sequence_bits <= 32;
-
-COMMENT ON FUNCTION shardid_are_widths(int, int) IS
-'whether a layout can have these widths';
-
-CREATE FUNCTION shardid_is_layout(epoch timestamptz, shard_bits int, sequence_bits int) RETURNS boolean
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN shardid_are_widths(shard_bits, sequence_bits)
-       AND extract(microseconds FROM epoch AT TIME ZONE 'UTC') % 1000 = 0;
-
-COMMENT ON FUNCTION shardid_is_layout(timestamptz, int, int) IS
-'whether this is a layout; NULL if the epoch is infinite';
-
 CREATE FUNCTION shardid_refuse_widths(shard_bits int, sequence_bits int) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -129,7 +114,7 @@ RETURN COALESCE(shardid_refuse_epoch(epoch), shardid_refuse_widths(shard_bits, s
 COMMENT ON FUNCTION shardid_refuse_layout(timestamptz, int, int) IS
 'raises 22008 or 22003 for what is no layout';
 
-CREATE FUNCTION shardid_refuse_shard(shard int, shard_bits int) RETURNS int
+CREATE FUNCTION shardid_refuse_shard(shard int, shard_bits int) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RAISE numeric_value_out_of_range USING MESSAGE = 'shard is out of range',
@@ -144,37 +129,12 @@ COMMENT ON FUNCTION shardid_refuse_shard(int, int) IS
 
 CREATE FUNCTION shardid_epoch_ms(epoch timestamptz, shard_bits int, sequence_bits int) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN shardid_is_layout(epoch, shard_bits, sequence_bits)
-            THEN (extract(epoch FROM epoch - '2000-01-01 00:00:00+00'::timestamptz) * 1000)::bigint + 946684800000
-            WHEN shardid_refuse_layout(epoch, shard_bits, sequence_bits) THEN 0 END;
+RETURN CASE WHEN (shard_bits | sequence_bits) >> 5 = 0 AND shard_bits + sequence_bits <= 32
+                 AND extract(microseconds FROM epoch AT TIME ZONE 'UTC') % 1000 = 0
+            THEN (extract(epoch FROM epoch - '2000-01-01 00:00:00+00'::timestamptz) * 1000)::bigint + 946684800000 END;
 
 COMMENT ON FUNCTION shardid_epoch_ms(timestamptz, int, int) IS
-'the epoch of a layout in milliseconds since 1970; raises for what is no layout';
-
-CREATE FUNCTION shardid_checked_shard(shard int, shard_bits int) RETURNS int
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN shard::bigint >> shard_bits = 0 THEN shard
-            WHEN shardid_refuse_widths(shard_bits, 0) IS NULL THEN shardid_refuse_shard(shard, shard_bits) END;
-
-COMMENT ON FUNCTION shardid_checked_shard(int, int) IS
-'the shard, if so many bits hold it; else raises 22003';
-
--- Marks. 53 bits: milliseconds since 1970 << sequence_bits | sequence number; above them 5 bits of sequence_bits, and 5 by
--- which most generators that share a mark differ.
-
-CREATE FUNCTION shardid_mark_plus(epoch_ms bigint, sequence_bits int) RETURNS bigint
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN (epoch_ms << sequence_bits) & 9007199254740991;
-
-COMMENT ON FUNCTION shardid_mark_plus(bigint, int) IS
-'what a mark has more than its tick, modulo 2^53';
-
-CREATE FUNCTION shardid_mark_head(generator regclass, sequence_bits int) RETURNS bigint
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN ((((generator::oid::bigint >> 6) & 31) << 5) | sequence_bits) << 53;
-
-COMMENT ON FUNCTION shardid_mark_head(regclass, int) IS
-'the highest bits of a mark: whose it is';
+'the epoch of a layout in milliseconds since 1970; NULL for what is no layout';
 
 -- Drawing ids.
 
@@ -198,11 +158,12 @@ DECLARE
                                                          secs => (epoch_ms % 86400000) / 1000.0);
     bits53 bigint := 9007199254740991;
     mark_plus bigint := (epoch_ms << sequence_bits) & bits53;
-    mark_head bigint := ((((generator::oid::bigint >> 6) & 31) << 5) | sequence_bits) << 53;
+    mark_head bigint := (((generator::oid::bigint & 1984) >> 1) | sequence_bits) << 53;
 
     clock bigint;               -- as times count: milliseconds since the epoch
     last bigint;                -- the generator's tick
     marked bigint;
+    is_fresh boolean;
     is_marked boolean;          -- nobody has moved the generator since it was drawn from
     used_up bigint;             -- the time of the last tick, or the one that counts as used up
     step bigint;                -- the time that the draw may use
@@ -222,7 +183,7 @@ DECLARE
     looked_last bigint;
     looked_mark bigint;
 
-    found record;
+    seq record;
     message text;
     hint text;
 BEGIN
@@ -250,30 +211,30 @@ BEGIN
             IF NOT is_marked THEN
                 SELECT s.seqmax, s.seqincrement, s.seqcycle, c.relpersistence,
                        format('%I.%I', n.nspname, c.relname) AS name, format('%s.%s', n.nspname, c.relname) AS shown
-                INTO found
+                INTO seq
                 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_sequence s ON s.seqrelid = c.oid
                 WHERE c.oid = generator;
                 IF NOT has_sequence_privilege(generator, 'UPDATE')
                    OR NOT has_sequence_privilege(generator, 'USAGE, SELECT') THEN
                     RAISE insufficient_privilege;
-                ELSIF found.relpersistence = 'u' THEN
+                ELSIF seq.relpersistence = 'u' THEN
                     RAISE wrong_object_type USING
-                        MESSAGE = format('cannot draw ids from unlogged sequence "%s"', found.shown),
+                        MESSAGE = format('cannot draw ids from unlogged sequence "%s"', seq.shown),
                         DETAIL = 'An unlogged sequence starts anew after a crash, and would repeat ids.',
-                        HINT = format('Run ALTER SEQUENCE %s SET LOGGED.', found.name);
-                ELSIF found.seqincrement < 0 THEN
+                        HINT = format('Run ALTER SEQUENCE %s SET LOGGED.', seq.name);
+                ELSIF seq.seqincrement < 0 THEN
                     RAISE object_not_in_prerequisite_state USING
-                        MESSAGE = format('sequence "%s" counts downwards', found.shown),
-                        DETAIL = format('Its INCREMENT is %s, and ids increase.', found.seqincrement),
-                        HINT = format('Run ALTER SEQUENCE %s INCREMENT BY 1%s.', found.name,
-                                      CASE WHEN found.seqmax <= 0
+                        MESSAGE = format('sequence "%s" counts downwards', seq.shown),
+                        DETAIL = format('Its INCREMENT is %s, and ids increase.', seq.seqincrement),
+                        HINT = format('Run ALTER SEQUENCE %s INCREMENT BY 1%s.', seq.name,
+                                      CASE WHEN seq.seqmax <= 0
                                            THEN ' NO MINVALUE NO MAXVALUE START WITH 1 RESTART' END);
-                ELSIF found.seqcycle THEN
+                ELSIF seq.seqcycle THEN
                     RAISE object_not_in_prerequisite_state USING
-                        MESSAGE = format('sequence "%s" has CYCLE', found.shown),
+                        MESSAGE = format('sequence "%s" has CYCLE', seq.shown),
                         DETAIL = 'After its MAXVALUE nextval goes back to its MINVALUE, and ids increase.',
-                        HINT = format('Run ALTER SEQUENCE %s NO CYCLE.', found.name);
-                ELSIF found.seqmax < max_tick THEN
+                        HINT = format('Run ALTER SEQUENCE %s NO CYCLE.', seq.name);
+                ELSIF seq.seqmax < max_tick THEN
                     RAISE numeric_value_out_of_range;
                 END IF;
             END IF;
@@ -293,10 +254,12 @@ BEGIN
             END IF;
 
             -- A sequence of which nothing was taken has a last_value that only nextval tells.
-            IF last IS NULL AND (wanted = 0 OR clock <= max_tick >> sequence_bits) THEN
+            is_fresh := last IS NULL;
+            IF is_fresh AND (wanted = 0 OR clock <= max_tick >> sequence_bits) THEN
                 PERFORM nextval(generator);
                 last := pg_sequence_last_value(generator);
             END IF;
+            last := GREATEST(last, 0);
 
             -- A generator that others have moved does not tell what was drawn in this millisecond: so all of it counts as
             -- used up, unless its mark is of an earlier one. While a session waits for its end, others may draw, which the
@@ -316,6 +279,8 @@ BEGIN
                 looked_last := last;
                 used_up := CASE WHEN looked_time > clock THEN looked_at ELSE GREATEST(looked_at, looked_time) END;
                 last := GREATEST(last, (used_up << sequence_bits) | max_number);
+            ELSIF wanted > 0 AND is_fresh AND clock > 0 THEN
+                last := GREATEST(last, ((clock - 1) << sequence_bits) | max_number);
             END IF;
 
             -- The next tick. Where the clock is behind, a time that is used up ends when a millisecond was waited for.
@@ -351,11 +316,9 @@ BEGIN
             END IF;
 
             IF wanted = 0 THEN
-                IF tick > last THEN
-                    last := setval(generator, tick);
-                    IF is_marked THEN
-                        PERFORM setval(mark, (((last & bits53) + mark_plus) & bits53) + mark_head);
-                    END IF;
+                last := setval(generator, tick);
+                IF is_marked THEN
+                    PERFORM setval(mark, (((last & bits53) + mark_plus) & bits53) + mark_head);
                 END IF;
                 tick := tick + 1;
             ELSIF tick IS NOT NULL THEN
@@ -374,7 +337,7 @@ BEGIN
                 GET STACKED DIAGNOSTICS message = MESSAGE_TEXT, hint = PG_EXCEPTION_HINT;
                 SELECT c.relname, c.relkind, s.seqmax,
                        format('%I.%I', n.nspname, c.relname) AS name, format('%s.%s', n.nspname, c.relname) AS shown
-                INTO found
+                INTO seq
                 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace LEFT JOIN pg_sequence s ON s.seqrelid = c.oid
                 WHERE c.oid = generator;
                 IF NOT FOUND THEN
@@ -385,20 +348,20 @@ BEGIN
                 ELSIF SQLSTATE = '42809' THEN
                     RAISE wrong_object_type USING MESSAGE = message,
                         DETAIL = format('This operation is not supported for %s.',
-                                        CASE found.relkind WHEN 'r' THEN 'tables' WHEN 'v' THEN 'views' WHEN 'i' THEN 'indexes'
+                                        CASE seq.relkind WHEN 'r' THEN 'tables' WHEN 'v' THEN 'views' WHEN 'i' THEN 'indexes'
                                              WHEN 'm' THEN 'materialized views' WHEN 'f' THEN 'foreign tables'
                                              WHEN 'p' THEN 'partitioned tables' WHEN 'I' THEN 'partitioned indexes'
                                              WHEN 'c' THEN 'composite types' ELSE 'TOAST tables' END),
                         HINT = 'Pass the name of a sequence.';
                 ELSIF SQLSTATE = '42501' THEN
-                    RAISE insufficient_privilege USING MESSAGE = format('permission denied for sequence %s', found.relname),
+                    RAISE insufficient_privilege USING MESSAGE = format('permission denied for sequence %s', seq.relname),
                         DETAIL = format('Role "%s" has not both USAGE and UPDATE on it.', current_user),
-                        HINT = format('Run GRANT USAGE, UPDATE ON SEQUENCE %s TO %I.', found.name, current_user);
+                        HINT = format('Run GRANT USAGE, UPDATE ON SEQUENCE %s TO %I.', seq.name, current_user);
                 ELSIF SQLSTATE = '22003' THEN
                     RAISE object_not_in_prerequisite_state USING
-                        MESSAGE = format('MAXVALUE of sequence "%s" is too small for ids', found.shown),
-                        DETAIL = format('MAXVALUE is %s, and these ids need %s.', found.seqmax, max_tick),
-                        HINT = format('Run ALTER SEQUENCE %s AS bigint NO MAXVALUE.', found.name);
+                        MESSAGE = format('MAXVALUE of sequence "%s" is too small for ids', seq.shown),
+                        DETAIL = format('MAXVALUE is %s, and these ids need %s.', seq.seqmax, max_tick),
+                        HINT = format('Run ALTER SEQUENCE %s AS bigint NO MAXVALUE.', seq.name);
                 ELSIF SQLSTATE = '25006' THEN
                     RAISE read_only_sql_transaction USING
                         MESSAGE = format('cannot execute %s in a read-only transaction', caller);
@@ -419,13 +382,30 @@ $$;
 COMMENT ON FUNCTION shardid_draw(int, regclass, regclass, bigint, int, int, bigint, bigint, text) IS
 'what next_ids and raise_generator do, and next_id where shardid_draw_at_once returns NULL';
 
+-- With its arguments checked. search_path keeps it from being planned where it is not needed.
+CREATE FUNCTION shardid_draw_any(
+    shard int, generator regclass, epoch timestamptz, shard_bits int, sequence_bits int,
+    wanted bigint, raise_to bigint, caller text)
+RETURNS bigint
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    SELECT shardid_draw(shard, generator, shardid_mark_of(generator), shardid_epoch_ms(epoch, shard_bits, sequence_bits),
+                        shard_bits, sequence_bits, wanted, raise_to, caller)
+    WHERE shardid_refuse_layout(epoch, shard_bits, sequence_bits) IS NULL
+      AND (shard::bigint >> shard_bits = 0 OR shardid_refuse_shard(shard, shard_bits));
+END;
+
+COMMENT ON FUNCTION shardid_draw_any(int, regclass, timestamptz, int, int, bigint, bigint, text) IS
+'shardid_draw with its arguments checked';
+
 -- The same for one id, where nothing is out of the usual; else NULL.
 CREATE FUNCTION shardid_draw_at_once(
-    shard int, generator regclass, mark regclass, epoch_ms bigint, shard_bits int, sequence_bits int,
-    max_number bigint, mark_plus bigint, mark_head bigint)
+    shard int, generator regclass, mark regclass, mark_head bigint, epoch_ms bigint, shard_bits int, sequence_bits int,
+    max_number bigint)
 RETURNS bigint
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE AS $$
 DECLARE
+    mark_plus bigint := (epoch_ms OPERATOR(pg_catalog.<<) sequence_bits) OPERATOR(pg_catalog.&) 9007199254740991;
     last bigint;
     clock bigint;
     tick bigint;
@@ -444,8 +424,10 @@ BEGIN
                                             OPERATOR(pg_catalog.*) 1000::float8
                                             OPERATOR(pg_catalog.+) 0.0005::float8)::bigint
                            OPERATOR(pg_catalog.-) epoch_ms END;
-        -- NULL if the clock is behind, the millisecond is used up, or the id would be negative.
+        -- NULL if the shard is none, the clock is behind, the millisecond is used up, or the id would be negative.
         tick := CASE
+            WHEN (shard::bigint OPERATOR(pg_catalog.>>) shard_bits) OPERATOR(pg_catalog.<>) 0 THEN
+                NULL
             WHEN (last OPERATOR(pg_catalog.>>) sequence_bits) OPERATOR(pg_catalog.=) clock THEN
                 CASE WHEN (last OPERATOR(pg_catalog.&) max_number) OPERATOR(pg_catalog.<) max_number
                      THEN last OPERATOR(pg_catalog.+) 1 END
@@ -476,10 +458,10 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_draw_at_once(int, regclass, regclass, bigint, int, int, bigint, bigint, bigint) IS
+COMMENT ON FUNCTION shardid_draw_at_once(int, regclass, regclass, bigint, bigint, int, int, bigint) IS
 'draws an id where nothing is out of the usual; else returns NULL';
 
-CREATE FUNCTION shardid_set_shard(generator regclass, shard_bits int) RETURNS int
+CREATE FUNCTION shardid_set_shard(generator regclass) RETURNS int
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     setting text := current_setting('shardid.shard_id', true);
@@ -494,17 +476,12 @@ BEGIN
     ELSIF setting !~ '^[0-9]{1,9}$' THEN
         RAISE invalid_parameter_value USING
             MESSAGE = format('invalid value for parameter "shardid.shard_id": "%s"', setting);
-    ELSIF setting::bigint >> shard_bits <> 0 THEN
-        RAISE numeric_value_out_of_range USING MESSAGE = 'shard is out of range',
-            DETAIL = format('The shard is %s, and %s bits hold shards from 0 to %s.',
-                            setting, shard_bits, (1::bigint << shard_bits) - 1),
-            HINT = 'Pass a shard in that range, or more shard_bits.';
     END IF;
     RETURN setting;
 END
 $$;
 
-COMMENT ON FUNCTION shardid_set_shard(regclass, int) IS
+COMMENT ON FUNCTION shardid_set_shard(regclass) IS
 'the shard that the setting shardid.shard_id names';
 
 CREATE FUNCTION next_id(
@@ -516,13 +493,11 @@ CREATE FUNCTION next_id(
 RETURNS bigint
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 RETURN COALESCE(
-    shardid_draw_at_once(shardid_checked_shard(shard, shard_bits), generator, shardid_mark_of(generator),
+    shardid_draw_at_once(shard, generator, shardid_mark_of(generator),
+                         (((generator::oid::bigint & 1984) >> 1) | sequence_bits) << 53,
                          shardid_epoch_ms(epoch, shard_bits, sequence_bits), shard_bits, sequence_bits,
-                         (1::bigint << sequence_bits) - 1,
-                         shardid_mark_plus(shardid_epoch_ms(epoch, shard_bits, sequence_bits), sequence_bits),
-                         shardid_mark_head(generator, sequence_bits)),
-    shardid_draw(shardid_checked_shard(shard, shard_bits), generator, shardid_mark_of(generator),
-                 shardid_epoch_ms(epoch, shard_bits, sequence_bits), shard_bits, sequence_bits, 1, -1, 'next_id()'));
+                         (1::bigint << sequence_bits) - 1),
+    shardid_draw_any(shard, generator, epoch, shard_bits, sequence_bits, 1, -1, 'next_id()'));
 
 COMMENT ON FUNCTION next_id(int, regclass, timestamptz, int, int) IS
 'draws a new id for the shard, greater than all that this generator has drawn for it';
@@ -535,13 +510,11 @@ CREATE FUNCTION next_id(
 RETURNS bigint
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 RETURN COALESCE(
-    shardid_draw_at_once(shardid_set_shard(generator, shard_bits), generator, shardid_mark_of(generator),
+    shardid_draw_at_once(shardid_set_shard(generator), generator, shardid_mark_of(generator),
+                         (((generator::oid::bigint & 1984) >> 1) | sequence_bits) << 53,
                          shardid_epoch_ms(epoch, shard_bits, sequence_bits), shard_bits, sequence_bits,
-                         (1::bigint << sequence_bits) - 1,
-                         shardid_mark_plus(shardid_epoch_ms(epoch, shard_bits, sequence_bits), sequence_bits),
-                         shardid_mark_head(generator, sequence_bits)),
-    shardid_draw(shardid_set_shard(generator, shard_bits), generator, shardid_mark_of(generator),
-                 shardid_epoch_ms(epoch, shard_bits, sequence_bits), shard_bits, sequence_bits, 1, -1, 'next_id()'));
+                         (1::bigint << sequence_bits) - 1),
+    shardid_draw_any(shardid_set_shard(generator), generator, epoch, shard_bits, sequence_bits, 1, -1, 'next_id()'));
 
 COMMENT ON FUNCTION next_id(regclass, timestamptz, int, int) IS
 'draws a new id for the shard that the setting shardid.shard_id names';
@@ -571,8 +544,8 @@ BEGIN ATOMIC
     WITH RECURSIVE runs (first, length, undrawn) AS (
         SELECT NULL::bigint, 0::bigint,
                CASE WHEN count >= 0 THEN count::bigint WHEN shardid_refuse_count(count) THEN 0 END
-        WHERE shardid_checked_shard(shard, shard_bits) IS NOT NULL
-          AND shardid_epoch_ms(epoch, shard_bits, sequence_bits) IS NOT NULL
+        WHERE shardid_refuse_layout(epoch, shard_bits, sequence_bits) IS NULL
+          AND (shard::bigint >> shard_bits = 0 OR shardid_refuse_shard(shard, shard_bits))
         UNION ALL
         SELECT d.first, l.length, r.undrawn - l.length
         FROM runs r,
@@ -624,14 +597,15 @@ CREATE FUNCTION raise_generator(
 RETURNS bigint
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
 BEGIN ATOMIC
-    SELECT shardid_draw(0, generator, shardid_mark_of(generator), l.epoch_ms, shard_bits, sequence_bits, 0,
-                        CASE WHEN t.time < l.max_time THEN (t.time << sequence_bits) | ((1::bigint << sequence_bits) - 1)
-                             ELSE shardid_refuse_id(id) END, 'raise_generator()')
-    FROM (SELECT shardid_epoch_ms(epoch, shard_bits, sequence_bits) AS epoch_ms,
-                 (9223372036854775807 >> GREATEST(shard_bits - 1, 0)) >> sequence_bits AS max_time) l,
-         LATERAL (SELECT CASE WHEN shard_bits + sequence_bits = 0 THEN CASE WHEN id < 0 THEN l.max_time ELSE id END
-                              ELSE (id >> (shard_bits + sequence_bits))
-                                   & ((1::bigint << (64 - shard_bits - sequence_bits)) - 1) END AS time) t;
+    SELECT shardid_draw_any(0, generator, epoch, shard_bits, sequence_bits, 0,
+                            CASE WHEN t.ms < l.last_ms THEN (t.ms << sequence_bits) | ((1::bigint << sequence_bits) - 1)
+                                 ELSE shardid_refuse_id(id) END, 'raise_generator()')
+    FROM (SELECT (9223372036854775807 >> GREATEST(shard_bits - 1, 0)) >> sequence_bits AS last_ms) l,
+         LATERAL (SELECT CASE WHEN shard_bits + sequence_bits > 0
+                              THEN (id >> (shard_bits + sequence_bits))
+                                   & (9223372036854775807 >> (shard_bits + sequence_bits - 1))
+                              WHEN id < 0 THEN l.last_ms ELSE id END AS ms) t
+    WHERE shardid_refuse_layout(epoch, shard_bits, sequence_bits) IS NULL;
 END;
 
 COMMENT ON FUNCTION raise_generator(regclass, bigint, timestamptz, int, int) IS
@@ -640,22 +614,26 @@ COMMENT ON FUNCTION raise_generator(regclass, bigint, timestamptz, int, int) IS
 CREATE FUNCTION shardid_read(generator regclass) RETURNS bigint
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    found record;
+    seq record;
 BEGIN
-    SELECT c.relname, c.relkind, format('%I.%I', n.nspname, c.relname) AS name INTO found
+    SELECT c.relname, c.relkind, format('%I.%I', n.nspname, c.relname) AS name INTO seq
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = generator;
-    IF found.relkind IS NULL THEN
+    IF seq.relkind IS NULL THEN
         RAISE undefined_table USING MESSAGE = format('sequence with OID %s does not exist', generator::oid),
             HINT = 'Pass the name of a sequence.';
-    ELSIF found.relkind <> 'S' THEN
-        RAISE wrong_object_type USING MESSAGE = format('"%s" is not a sequence', found.relname),
+    ELSIF seq.relkind <> 'S' THEN
+        RAISE wrong_object_type USING MESSAGE = format('"%s" is not a sequence', seq.relname),
+            DETAIL = format('This operation is not supported for %s.', CASE seq.relkind WHEN 'r' THEN 'tables' WHEN 'v' THEN 'views' WHEN 'i' THEN 'indexes'
+                            WHEN 'm' THEN 'materialized views' WHEN 'f' THEN 'foreign tables'
+                            WHEN 'p' THEN 'partitioned tables' WHEN 'I' THEN 'partitioned indexes'
+                            WHEN 'c' THEN 'composite types' ELSE 'TOAST tables' END),
             HINT = 'Pass the name of a sequence.';
     ELSIF NOT has_sequence_privilege(generator, 'SELECT') THEN
-        RAISE insufficient_privilege USING MESSAGE = format('permission denied for sequence %s', found.relname),
+        RAISE insufficient_privilege USING MESSAGE = format('permission denied for sequence %s', seq.relname),
             DETAIL = format('Role "%s" has no SELECT on it.', current_user),
-            HINT = format('Run GRANT SELECT ON SEQUENCE %s TO %I.', found.name, current_user);
+            HINT = format('Run GRANT SELECT ON SEQUENCE %s TO %I.', seq.name, current_user);
     END IF;
-    RETURN pg_sequence_last_value(generator);
+    RETURN CASE WHEN pg_sequence_last_value(generator) < 0 THEN 0 ELSE pg_sequence_last_value(generator) END;
 END
 $$;
 
@@ -699,20 +677,14 @@ BEGIN ATOMIC
          LATERAL (SELECT shardid_read(generator) AS last OFFSET 0) p,
          LATERAL (SELECT now, GREATEST(0, floor(extract(epoch FROM now) * 1000)::bigint - l.epoch_ms) AS time
                   FROM date_trunc('milliseconds', clock_timestamp()) now) c,
-         LATERAL (SELECT shardid_ts(epoch, l.epoch_ms, p.last >> sequence_bits, 0) AS last_ts) t;
+         LATERAL (SELECT shardid_ts(epoch, l.epoch_ms, p.last >> sequence_bits, 0) AS last_ts) t
+    WHERE shardid_refuse_layout(epoch, shard_bits, sequence_bits) IS NULL;
 END;
 
 COMMENT ON FUNCTION id_generator_status(regclass, timestamptz, int, int) IS
 'shows the generator''s last id, its lead over the clock and how many ids are left';
 
 -- Taking ids apart. All are CASEs that inline: what fits is computed in place, what does not is left to a function.
-
-CREATE FUNCTION shardid_id_time(id bigint, shard_bits int, sequence_bits int) RETURNS bigint
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN (id >> (shard_bits + sequence_bits)) & ((1::bigint << (64 - shard_bits - sequence_bits)) - 1);
-
-COMMENT ON FUNCTION shardid_id_time(bigint, int, int) IS
-'the time field of an id, as milliseconds; REQUIRED: shard_bits + sequence_bits > 0';
 
 CREATE FUNCTION shardid_timestamp_of(id bigint, epoch timestamptz, shard_bits int, sequence_bits int) RETURNS timestamptz
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -734,7 +706,7 @@ $$;
 COMMENT ON FUNCTION shardid_timestamp_of(bigint, timestamptz, int, int) IS
 'id_timestamp for any layout; raises 22008 for an id whose time no timestamp shows';
 
--- A float8 is exact for milliseconds of 43 bits, in microseconds.
+-- A float8 is exact for milliseconds of 43 bits, in microseconds. Later times are put together from days and seconds.
 CREATE FUNCTION id_timestamp(
     id bigint,
     epoch timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::timestamptz,
@@ -742,12 +714,24 @@ CREATE FUNCTION id_timestamp(
     sequence_bits int DEFAULT 10)
 RETURNS timestamptz
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN shardid_is_layout(epoch, shard_bits, sequence_bits) AND shard_bits + sequence_bits >= 21
-                 AND epoch < '290000-01-01 00:00:00+00'::timestamptz
-            THEN (epoch AT TIME ZONE 'UTC' + shardid_id_time(id, shard_bits, sequence_bits)::float8 * '1 ms'::interval)
-                 AT TIME ZONE 'UTC'
-            WHEN shardid_refuse_layout(epoch, shard_bits, sequence_bits) IS NULL
-            THEN shardid_timestamp_of(id, epoch, shard_bits, sequence_bits) END;
+RETURN CASE
+    WHEN (shard_bits | sequence_bits) >> 5 <> 0 OR shard_bits + sequence_bits NOT BETWEEN 1 AND 32
+         OR (extract(microseconds FROM epoch AT TIME ZONE 'UTC') % 1000 = 0) IS NOT TRUE
+         OR epoch > '100000-01-01 00:00:00+00'::timestamptz THEN
+        CASE WHEN shardid_refuse_layout(epoch, shard_bits, sequence_bits) IS NULL
+             THEN shardid_timestamp_of(id, epoch, shard_bits, sequence_bits) END
+    WHEN shard_bits + sequence_bits >= 21 THEN
+        (epoch AT TIME ZONE 'UTC'
+         + ((id >> (shard_bits + sequence_bits)) & (9223372036854775807 >> (shard_bits + sequence_bits - 1)))::float8
+           * '1 ms'::interval) AT TIME ZONE 'UTC'
+    WHEN (id >> (shard_bits + sequence_bits)) & (9223372036854775807 >> (shard_bits + sequence_bits - 1)) < 6000000000000000 THEN
+        (epoch AT TIME ZONE 'UTC'
+         + make_interval(days => (((id >> (shard_bits + sequence_bits)) & (9223372036854775807 >> (shard_bits + sequence_bits - 1)))
+                                  / 86400000)::int,
+                         secs => ((id >> (shard_bits + sequence_bits)) & (9223372036854775807 >> (shard_bits + sequence_bits - 1)))
+                                 % 86400000 / 1000::float8)) AT TIME ZONE 'UTC'
+    ELSE shardid_timestamp_of(id, epoch, shard_bits, sequence_bits)
+    END;
 
 COMMENT ON FUNCTION id_timestamp(bigint, timestamptz, int, int) IS
 'the time at which the id was made, in whole milliseconds';
@@ -758,7 +742,7 @@ CREATE FUNCTION id_shard(
     sequence_bits int DEFAULT 10)
 RETURNS int
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN shardid_are_widths(shard_bits, sequence_bits)
+RETURN CASE WHEN (shard_bits | sequence_bits) >> 5 = 0 AND shard_bits + sequence_bits <= 32
             THEN ((id >> sequence_bits) & ((1::bigint << shard_bits) - 1))::int
             WHEN shardid_refuse_widths(shard_bits, sequence_bits) THEN 0 END;
 
@@ -770,7 +754,7 @@ CREATE FUNCTION id_sequence(
     sequence_bits int DEFAULT 10)
 RETURNS int
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN shardid_are_widths(0, sequence_bits) THEN (id & ((1::bigint << sequence_bits) - 1))::int
+RETURN CASE WHEN sequence_bits >> 5 = 0 THEN (id & ((1::bigint << sequence_bits) - 1))::int
             WHEN shardid_refuse_widths(0, sequence_bits) THEN 0 END;
 
 COMMENT ON FUNCTION id_sequence(bigint, int) IS
@@ -829,10 +813,11 @@ CREATE FUNCTION id_lower_bound(
     sequence_bits int DEFAULT 10)
 RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN shardid_is_layout(epoch, shard_bits, sequence_bits) AND shard_bits + sequence_bits > 0
+RETURN CASE WHEN (shard_bits | sequence_bits) >> 5 = 0 AND shard_bits + sequence_bits <= 32
+                 AND extract(microseconds FROM epoch AT TIME ZONE 'UTC') % 1000 = 0
                  AND ts >= epoch AND ts < '290000-01-01 00:00:00+00'::timestamptz
                  AND epoch >= '0001-01-01 00:00:00+00'::timestamptz
-                 AND ceil(extract(epoch FROM ts - epoch) * 1000) < ((1::bigint << (64 - GREATEST(shard_bits + sequence_bits, 2))))
+                 AND ceil(extract(epoch FROM ts - epoch) * 1000) < 1::bigint << (64 - GREATEST(shard_bits + sequence_bits, 2))
             THEN ceil(extract(epoch FROM ts - epoch) * 1000)::bigint << (shard_bits + sequence_bits)
             WHEN shardid_refuse_layout(epoch, shard_bits, sequence_bits) IS NULL
             THEN shardid_bound_of(ts, epoch, shard_bits, sequence_bits) END;
@@ -1021,15 +1006,6 @@ COMMENT ON FUNCTION uuid_v6_to_v1(uuid) IS
 
 -- Scattering ids.
 
-CREATE FUNCTION shardid_ten_to(n int) RETURNS bigint
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN (ARRAY[1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000, 10000000000, 100000000000,
-              1000000000000, 10000000000000, 100000000000000, 1000000000000000, 10000000000000000, 100000000000000000,
-              1000000000000000000])[1 + n];
-
-COMMENT ON FUNCTION shardid_ten_to(int) IS
-'10 to the power of 0 to 18';
-
 CREATE FUNCTION shardid_refuse_digits(number bigint, digits int, is_scattered boolean) RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -1072,9 +1048,9 @@ COMMENT ON FUNCTION shardid_refuse_digits(bigint, int, boolean) IS
 CREATE FUNCTION scatter_digits(id bigint, digits int DEFAULT 1) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN digits BETWEEN 1 AND 18 AND id BETWEEN 0 AND 8999999999999999999 AND length(id::text) > digits
-            THEN id - id % shardid_ten_to(length(id::text) - 1)
-                 + id % shardid_ten_to(digits) * shardid_ten_to(length(id::text) - 1 - digits)
-                 + id % shardid_ten_to(length(id::text) - 1) / shardid_ten_to(digits)
+            THEN id - id % (10::float8 ^ (length(id::text) - 1))::bigint
+                 + id % (10::float8 ^ (digits))::bigint * (10::float8 ^ (length(id::text) - 1 - digits))::bigint
+                 + id % (10::float8 ^ (length(id::text) - 1))::bigint / (10::float8 ^ (digits))::bigint
             ELSE shardid_refuse_digits(id, digits, false) END;
 
 COMMENT ON FUNCTION scatter_digits(bigint, int) IS
@@ -1083,10 +1059,10 @@ COMMENT ON FUNCTION scatter_digits(bigint, int) IS
 CREATE FUNCTION gather_digits(scattered bigint, digits int DEFAULT 1) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN digits BETWEEN 1 AND 18 AND scattered BETWEEN 0 AND 8999999999999999999 AND length(scattered::text) > digits
-            THEN scattered - scattered % shardid_ten_to(length(scattered::text) - 1)
-                 + scattered % shardid_ten_to(length(scattered::text) - 1 - digits) * shardid_ten_to(digits)
-                 + scattered % shardid_ten_to(length(scattered::text) - 1)
-                   / shardid_ten_to(length(scattered::text) - 1 - digits)
+            THEN scattered - scattered % (10::float8 ^ (length(scattered::text) - 1))::bigint
+                 + scattered % (10::float8 ^ (length(scattered::text) - 1 - digits))::bigint * (10::float8 ^ (digits))::bigint
+                 + scattered % (10::float8 ^ (length(scattered::text) - 1))::bigint
+                   / (10::float8 ^ (length(scattered::text) - 1 - digits))::bigint
             ELSE shardid_refuse_digits(scattered, digits, true) END;
 
 COMMENT ON FUNCTION gather_digits(bigint, int) IS

@@ -41,7 +41,7 @@ SELECT setval('g', (1::bigint << 51) - 1);
 SELECT last_ts, last_sequence, ids_until_negative, ids_until_end FROM id_generator_status('g');
 -- It was set there and not yet drawn from: it has a lead, and no last id.
 SELECT setval('g', (1::bigint << 51) - 4, false);
-SELECT last_ts, lead > '54 years' AS ahead, logged_to, ids_until_end FROM id_generator_status('g');
+SELECT last_ts, lead > '54 years' AS ahead, logged_to, ids_until_end = 3 AS three_left FROM id_generator_status('g');
 
 -- As many as it says can be drawn, and no more: a field that ends in a minute.
 CREATE SEQUENCE near_its_end;

@@ -2,7 +2,7 @@
 # Every test, with a line each and the sum at the end; some run beside each other. To be run by
 # sandbox.sh. TEST picks some:
 # a step's name (version, judges, build, symbols, unit, fuzz, ubsan, memcheck, sqlsmith, lint, model,
-# regress, isolation, upgrade, assertions, mutants), a pg_regress topic (ids), an isolation spec (revoked),
+# regress, portable, isolation, upgrade, assertions, mutants), a pg_regress topic (ids), an isolation spec (revoked),
 # a TAP file (t/001_load.pl) or an example (examples/fdw). FULL=1 adds what takes long, and more rounds of the rest.
 set -uo pipefail
 
@@ -18,6 +18,8 @@ source tools/server_logs.sh
 source tools/judge.sh
 # shellcheck source=tools/suites.sh
 source tools/suites.sh
+# shellcheck source=tools/portable.sh
+source tools/portable.sh
 # shellcheck source=tools/self_test.sh
 source tools/self_test.sh
 
@@ -60,6 +62,7 @@ topics=$(named sql/*.sql)
 if wanted regress || [[ -n $topics ]]; then
     part regress "$topics"
 fi
+wanted portable && part portable
 topics=$(named specs/*.spec)
 if wanted isolation || [[ -n $topics ]]; then
     part isolation "$topics"

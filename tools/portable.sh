@@ -1,0 +1,44 @@
+# shellcheck shell=bash
+# The extension's own topics of pg_regress, run in a database without it, into which portable/shardid.sql was loaded. To be
+# sourced, after suites.sh.
+#
+# What is to come out is the extension's expected output, changed by test/portable/TOPIC.patch if there is one, whose first
+# lines give the reasons. CONTEXT is not shown: functions in PL/pgSQL have one, those in C not.
+
+# Not run: what the portable functions do not have.
+#   extension, leases, lease_schema, uuid_v1_generated, objectid   the extension itself, leases, uuid_v1() and objectid()
+#   ranges                             nextval_range
+#   interplay, rollback, cost, two_phase                           how the extension sees nextval's and a rollback's traces
+#                                      in a sequence's page, which SQL does not see
+#   one_layout, jumps, privileges      the layout in a page, and USAGE alone: here setval is called, which takes UPDATE
+portable_topics=(ids layouts uuid_v1 uuid_v6 errors moved raise batches status usage layouts_of_others partitioning)
+# In make test-full: many thousand calls of functions that are slower than C.
+portable_long_topics=(inspection scatter short_text)
+
+make_portable_topics() {
+    local folder=$1 topic
+    mkdir -p "$folder/sql" "$folder/expected"
+    cp -r portable bench "$folder/"
+    printf '%s\n' "\\getenv source PG_ABS_SRCDIR" "\\set file :source '/portable/shardid.sql'" '\set ECHO none' \
+        '\o /dev/null' '\i :file' | tee "$folder/sql/load.sql" | head -n 3 >"$folder/expected/load.out"
+    shift
+    for topic; do
+        { echo '\set SHOW_CONTEXT never' && cat "sql/$topic.sql"; } >"$folder/sql/$topic.sql" || return 1
+        { echo '\set SHOW_CONTEXT never' && cat "expected/$topic.out"; } >"$folder/expected/$topic.out" || return 1
+        [[ ! -e test/portable/$topic.patch ]] ||
+            patch --quiet --no-backup-if-mismatch "$folder/expected/$topic.out" "test/portable/$topic.patch" || return 1
+    done
+}
+
+portable() {
+    local folder=$SANDBOX/portable_topics chosen=("${portable_topics[@]}")
+    [[ -z ${FULL:-} ]] || chosen+=("${portable_long_topics[@]}")
+    if ! make_portable_topics "$folder/in" "${chosen[@]}"; then
+        echo 'FAILED  portable: a patch of test/portable does not fit'
+        count 0 1
+        return
+    fi
+    installcheck_in "$folder" ISOLATION= "REGRESS=load ${chosen[*]}" REGRESS_OPTS="--inputdir=$folder/in --dbname=contrib_regression" \
+        EXTRA_REGRESS_OPTS="--temp-instance=$folder/ti --temp-config=$TEMP_CONFIG"
+    judge_topics portable "$folder/make.log" "$folder"
+}

@@ -1,0 +1,47 @@
+# Databases in which ids are drawn by portable/shardid.sql, without the extension.
+package Portable;
+
+use strict;
+use warnings;
+use Exporter 'import';
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use ShardidTest;
+
+our @EXPORT = qw(new_portable_node make_portable load_portable);
+
+# A started cluster with a database "portable", to which sessions come with the schema of the functions in their path.
+sub new_portable_node
+{
+	my ($name, $conf, %params) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+	$node->init(%params);
+	$node->append_conf('postgresql.conf', "max_connections = 40\nautovacuum = off\n" . ($conf // ''));
+	$node->start;
+	make_portable($node, 'portable');
+	return $node;
+}
+
+# The database belongs to the superuser, the schema "ids" in it to an ordinary role, which loads the file.
+sub make_portable
+{
+	my ($node, $database) = @_;
+	$node->safe_psql('postgres', <<SQL);
+SELECT 'CREATE ROLE ids_owner LOGIN' WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'ids_owner') \\gexec
+CREATE DATABASE $database;
+ALTER DATABASE $database SET search_path = ids, public;
+SQL
+	$node->safe_psql($database, 'CREATE SCHEMA ids AUTHORIZATION ids_owner; GRANT USAGE ON SCHEMA ids TO PUBLIC');
+	load_portable($node, $database);
+	return;
+}
+
+sub load_portable
+{
+	my ($node, $database) = @_;
+	my $connection = $node->connstr($database) . ' user=ids_owner';
+	run_log([ 'psql', '-Xq', '-d', $connection, '-f', 'portable/shardid.sql' ]) or die 'portable/shardid.sql does not load';
+	return;
+}
+
+1;

@@ -2,6 +2,8 @@
 --
 --     psql -f portable/shardid.sql        into the schema that is first in search_path, as the role that owns it
 --
+-- Run again, it brings the functions of an older file up to date. Sequences stay as they are.
+--
 -- What is parsed now (RETURN, BEGIN ATOMIC) is looked up now, with nothing but this schema and pg_catalog in sight.
 -- Text in dollars is looked up when it runs: it names pg_catalog for everything, or has search_path pinned.
 \set ON_ERROR_STOP on
@@ -21,6 +23,13 @@ BEGIN
             MESSAGE = pg_catalog.format('everybody can create objects in schema "%s"', pg_catalog.current_schema()),
             HINT = 'Use a schema of your own, or run REVOKE CREATE ON SCHEMA ... FROM PUBLIC.';
     END IF;
+    IF EXISTS (SELECT FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) e.extnamespace
+               WHERE e.extname OPERATOR(pg_catalog.=) 'shardid' AND n.nspname OPERATOR(pg_catalog.=) pg_catalog.current_schema()) THEN
+        RAISE duplicate_object USING
+            MESSAGE = pg_catalog.format('the extension shardid is in schema "%s"', pg_catalog.current_schema()),
+            HINT = 'Use another schema.';
+    END IF;
+    PERFORM pg_catalog.set_config('client_min_messages', 'warning', true);
     PERFORM pg_catalog.set_config('search_path', pg_catalog.quote_ident(pg_catalog.current_schema()), true);
 END
 $$;
@@ -30,7 +39,7 @@ $$;
 -- that share one wait for each other at times, until a millisecond ends. Whoever changes a mark can make the next draw
 -- wait so long, and no more: so everybody may.
 
-CREATE SEQUENCE shardid_seq;
+CREATE SEQUENCE IF NOT EXISTS shardid_seq;
 
 COMMENT ON SEQUENCE shardid_seq IS
 'default generator of next_id(): last_value holds the time and sequence number of the last id';
@@ -38,13 +47,13 @@ COMMENT ON SEQUENCE shardid_seq IS
 DO $$
 BEGIN
     FOR n IN 0 .. 63 LOOP
-        EXECUTE pg_catalog.format('CREATE SEQUENCE shardid_mark_%s', n);
+        EXECUTE pg_catalog.format('CREATE SEQUENCE IF NOT EXISTS shardid_mark_%s', n);
         EXECUTE pg_catalog.format('GRANT USAGE, UPDATE ON SEQUENCE shardid_mark_%s TO PUBLIC', n);
     END LOOP;
 END
 $$;
 
-CREATE FUNCTION shardid_mark_of(generator regclass) RETURNS regclass
+CREATE OR REPLACE FUNCTION shardid_mark_of(generator regclass) RETURNS regclass
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (ARRAY[
     'shardid_mark_0'::regclass, 'shardid_mark_1'::regclass, 'shardid_mark_2'::regclass, 'shardid_mark_3'::regclass,
@@ -71,7 +80,7 @@ COMMENT ON FUNCTION shardid_mark_of(regclass) IS
 -- Arguments. What depends on constants is computed when a statement is planned. Functions that refuse return NULL
 -- where there is nothing to refuse.
 
-CREATE FUNCTION shardid_refuse_widths(shard_bits int, sequence_bits int) RETURNS boolean
+CREATE OR REPLACE FUNCTION shardid_refuse_widths(shard_bits int, sequence_bits int) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     IF shard_bits NOT BETWEEN 0 AND 31 THEN
@@ -93,7 +102,7 @@ $$;
 COMMENT ON FUNCTION shardid_refuse_widths(int, int) IS
 'raises 22003 for what no layout can have';
 
-CREATE FUNCTION shardid_refuse_epoch(epoch timestamptz) RETURNS boolean
+CREATE OR REPLACE FUNCTION shardid_refuse_epoch(epoch timestamptz) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' AS $$
 BEGIN
     IF NOT isfinite(epoch) OR extract(microseconds FROM epoch AT TIME ZONE 'UTC') % 1000 <> 0 THEN
@@ -107,14 +116,14 @@ $$;
 COMMENT ON FUNCTION shardid_refuse_epoch(timestamptz) IS
 'raises 22008 for what no epoch can be';
 
-CREATE FUNCTION shardid_refuse_layout(epoch timestamptz, shard_bits int, sequence_bits int) RETURNS boolean
+CREATE OR REPLACE FUNCTION shardid_refuse_layout(epoch timestamptz, shard_bits int, sequence_bits int) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN COALESCE(shardid_refuse_epoch(epoch), shardid_refuse_widths(shard_bits, sequence_bits));
 
 COMMENT ON FUNCTION shardid_refuse_layout(timestamptz, int, int) IS
 'raises 22008 or 22003 for what is no layout';
 
-CREATE FUNCTION shardid_refuse_shard(shard int, shard_bits int) RETURNS boolean
+CREATE OR REPLACE FUNCTION shardid_refuse_shard(shard int, shard_bits int) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RAISE numeric_value_out_of_range USING MESSAGE = 'shard is out of range',
@@ -127,7 +136,7 @@ $$;
 COMMENT ON FUNCTION shardid_refuse_shard(int, int) IS
 'raises 22003';
 
-CREATE FUNCTION shardid_epoch_ms(epoch timestamptz, shard_bits int, sequence_bits int) RETURNS bigint
+CREATE OR REPLACE FUNCTION shardid_epoch_ms(epoch timestamptz, shard_bits int, sequence_bits int) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN (shard_bits | sequence_bits) >> 5 = 0 AND shard_bits + sequence_bits <= 32
                  AND extract(microseconds FROM epoch AT TIME ZONE 'UTC') % 1000 = 0
@@ -143,9 +152,10 @@ COMMENT ON FUNCTION shardid_epoch_ms(timestamptz, int, int) IS
 -- back, and returns the smallest id that can come next.
 --
 -- The lock is one that no session can go on with: the subtransaction that takes it is rolled back, by an error on
--- purpose or by whatever fails or cancels the draw, and what setval did stays. The generator's own lock, which setval
--- takes until the transaction ends, is taken before: so nobody has the first in hand while waiting for ALTER SEQUENCE.
-CREATE FUNCTION shardid_draw(
+-- purpose or by whatever fails or cancels the draw, and what setval did stays. The locks of the sequences themselves, which
+-- setval takes until the transaction ends, are taken before: so nobody has the first in hand while waiting for ALTER or DROP
+-- SEQUENCE.
+CREATE OR REPLACE FUNCTION shardid_draw(
     shard int, generator regclass, mark regclass, epoch_ms bigint, shard_bits int, sequence_bits int,
     wanted bigint, raise_to bigint, caller text)
 RETURNS bigint
@@ -201,6 +211,7 @@ BEGIN
     LOOP
         BEGIN
             last := pg_sequence_last_value(generator);
+            marked := pg_sequence_last_value(mark);
             PERFORM pg_advisory_xact_lock(8316003854193786880 | generator::oid::bigint);
             last := pg_sequence_last_value(generator);
             marked := pg_sequence_last_value(mark);
@@ -383,7 +394,7 @@ COMMENT ON FUNCTION shardid_draw(int, regclass, regclass, bigint, int, int, bigi
 'what next_ids and raise_generator do, and next_id where shardid_draw_at_once returns NULL';
 
 -- With its arguments checked. search_path keeps it from being planned where it is not needed.
-CREATE FUNCTION shardid_draw_any(
+CREATE OR REPLACE FUNCTION shardid_draw_any(
     shard int, generator regclass, epoch timestamptz, shard_bits int, sequence_bits int,
     wanted bigint, raise_to bigint, caller text)
 RETURNS bigint
@@ -399,7 +410,7 @@ COMMENT ON FUNCTION shardid_draw_any(int, regclass, timestamptz, int, int, bigin
 'shardid_draw with its arguments checked';
 
 -- The same for one id, where nothing is out of the usual; else NULL.
-CREATE FUNCTION shardid_draw_at_once(
+CREATE OR REPLACE FUNCTION shardid_draw_at_once(
     shard int, generator regclass, mark regclass, mark_head bigint, epoch_ms bigint, shard_bits int, sequence_bits int,
     max_number bigint)
 RETURNS bigint
@@ -411,7 +422,8 @@ DECLARE
     tick bigint;
 BEGIN
     BEGIN
-        last := CASE WHEN COALESCE(pg_catalog.pg_sequence_last_value(generator), 0) IS NOT NULL
+        last := CASE WHEN COALESCE(pg_catalog.pg_sequence_last_value(generator)
+                                   OPERATOR(pg_catalog.#) pg_catalog.pg_sequence_last_value(mark), 0) IS NOT NULL
                           AND pg_catalog.pg_advisory_xact_lock(
                               8316003854193786880 OPERATOR(pg_catalog.|) generator::pg_catalog.oid::bigint) IS NOT NULL
                      THEN pg_catalog.pg_sequence_last_value(generator) END;
@@ -461,7 +473,7 @@ $$;
 COMMENT ON FUNCTION shardid_draw_at_once(int, regclass, regclass, bigint, bigint, int, int, bigint) IS
 'draws an id where nothing is out of the usual; else returns NULL';
 
-CREATE FUNCTION shardid_set_shard(generator regclass) RETURNS int
+CREATE OR REPLACE FUNCTION shardid_set_shard(generator regclass) RETURNS int
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     setting text := current_setting('shardid.shard_id', true);
@@ -484,7 +496,7 @@ $$;
 COMMENT ON FUNCTION shardid_set_shard(regclass) IS
 'the shard that the setting shardid.shard_id names';
 
-CREATE FUNCTION next_id(
+CREATE OR REPLACE FUNCTION next_id(
     shard int,
     generator regclass DEFAULT 'shardid_seq'::regclass,
     epoch timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::timestamptz,
@@ -502,7 +514,7 @@ RETURN COALESCE(
 COMMENT ON FUNCTION next_id(int, regclass, timestamptz, int, int) IS
 'draws a new id for the shard, greater than all that this generator has drawn for it';
 
-CREATE FUNCTION next_id(
+CREATE OR REPLACE FUNCTION next_id(
     generator regclass DEFAULT 'shardid_seq'::regclass,
     epoch timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::timestamptz,
     shard_bits int DEFAULT 13,
@@ -519,7 +531,7 @@ RETURN COALESCE(
 COMMENT ON FUNCTION next_id(regclass, timestamptz, int, int) IS
 'draws a new id for the shard that the setting shardid.shard_id names';
 
-CREATE FUNCTION shardid_refuse_count(count int) RETURNS boolean
+CREATE OR REPLACE FUNCTION shardid_refuse_count(count int) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RAISE invalid_parameter_value USING MESSAGE = 'count must not be negative',
@@ -531,7 +543,7 @@ COMMENT ON FUNCTION shardid_refuse_count(int) IS
 'raises 22023';
 
 -- Of each millisecond as many as it has left, in one step; no further than they are fetched.
-CREATE FUNCTION next_ids(
+CREATE OR REPLACE FUNCTION next_ids(
     shard int,
     count int,
     generator regclass DEFAULT 'shardid_seq'::regclass,
@@ -565,7 +577,7 @@ COMMENT ON FUNCTION next_ids(int, int, regclass, timestamptz, int, int) IS
 -- Watching and advancing a generator.
 
 -- So many milliseconds after the epoch, and some more; or infinity, if no timestamp shows that.
-CREATE FUNCTION shardid_ts(epoch timestamptz, epoch_ms bigint, ms bigint, more int) RETURNS timestamptz
+CREATE OR REPLACE FUNCTION shardid_ts(epoch timestamptz, epoch_ms bigint, ms bigint, more int) RETURNS timestamptz
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN ms <= 9223371331199999 + 946684800000 - epoch_ms - more
             THEN (epoch AT TIME ZONE 'UTC' + make_interval(days => ((ms + more) / 86400000)::int,
@@ -576,7 +588,7 @@ RETURN CASE WHEN ms <= 9223371331199999 + 946684800000 - epoch_ms - more
 COMMENT ON FUNCTION shardid_ts(timestamptz, bigint, bigint, int) IS
 'the time so many milliseconds after the epoch, or infinity';
 
-CREATE FUNCTION shardid_refuse_id(id bigint) RETURNS bigint
+CREATE OR REPLACE FUNCTION shardid_refuse_id(id bigint) RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RAISE numeric_value_out_of_range USING MESSAGE = 'no id can be drawn after this one',
@@ -588,7 +600,7 @@ COMMENT ON FUNCTION shardid_refuse_id(bigint) IS
 'raises 22003';
 
 -- Past the whole millisecond of the id, which all shards of the generator share.
-CREATE FUNCTION raise_generator(
+CREATE OR REPLACE FUNCTION raise_generator(
     generator regclass,
     id bigint,
     epoch timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::timestamptz,
@@ -611,7 +623,7 @@ END;
 COMMENT ON FUNCTION raise_generator(regclass, bigint, timestamptz, int, int) IS
 'advances the generator past the millisecond of the id, never back, and returns the smallest id it can draw next';
 
-CREATE FUNCTION shardid_read(generator regclass) RETURNS bigint
+CREATE OR REPLACE FUNCTION shardid_read(generator regclass) RETURNS bigint
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     seq record;
@@ -640,7 +652,7 @@ $$;
 COMMENT ON FUNCTION shardid_read(regclass) IS
 'the last value of a sequence, NULL while there is none; raises for what cannot be read';
 
-CREATE FUNCTION shardid_ticks_left(last bigint, clock bigint, last_of_all bigint, sequence_bits int) RETURNS bigint
+CREATE OR REPLACE FUNCTION shardid_ticks_left(last bigint, clock bigint, last_of_all bigint, sequence_bits int) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN clock > last_of_all >> sequence_bits OR last >= last_of_all THEN 0
             WHEN clock > last >> sequence_bits THEN last_of_all - (clock << sequence_bits) + 1
@@ -649,7 +661,7 @@ RETURN CASE WHEN clock > last_of_all >> sequence_bits OR last >= last_of_all THE
 COMMENT ON FUNCTION shardid_ticks_left(bigint, bigint, bigint, int) IS
 'how many ticks can at most be drawn after the last';
 
-CREATE FUNCTION id_generator_status(
+CREATE OR REPLACE FUNCTION id_generator_status(
     generator regclass DEFAULT 'shardid_seq'::regclass,
     epoch timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::timestamptz,
     shard_bits int DEFAULT 13,
@@ -686,7 +698,7 @@ COMMENT ON FUNCTION id_generator_status(regclass, timestamptz, int, int) IS
 
 -- Taking ids apart. All are CASEs that inline: what fits is computed in place, what does not is left to a function.
 
-CREATE FUNCTION shardid_timestamp_of(id bigint, epoch timestamptz, shard_bits int, sequence_bits int) RETURNS timestamptz
+CREATE OR REPLACE FUNCTION shardid_timestamp_of(id bigint, epoch timestamptz, shard_bits int, sequence_bits int) RETURNS timestamptz
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     id_ms numeric := div(CASE WHEN id < 0 THEN id + 18446744073709551616 ELSE id END,
@@ -707,7 +719,7 @@ COMMENT ON FUNCTION shardid_timestamp_of(bigint, timestamptz, int, int) IS
 'id_timestamp for any layout; raises 22008 for an id whose time no timestamp shows';
 
 -- A float8 is exact for milliseconds of 43 bits, in microseconds. Later times are put together from days and seconds.
-CREATE FUNCTION id_timestamp(
+CREATE OR REPLACE FUNCTION id_timestamp(
     id bigint,
     epoch timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::timestamptz,
     shard_bits int DEFAULT 13,
@@ -736,7 +748,7 @@ RETURN CASE
 COMMENT ON FUNCTION id_timestamp(bigint, timestamptz, int, int) IS
 'the time at which the id was made, in whole milliseconds';
 
-CREATE FUNCTION id_shard(
+CREATE OR REPLACE FUNCTION id_shard(
     id bigint,
     shard_bits int DEFAULT 13,
     sequence_bits int DEFAULT 10)
@@ -749,7 +761,7 @@ RETURN CASE WHEN (shard_bits | sequence_bits) >> 5 = 0 AND shard_bits + sequence
 COMMENT ON FUNCTION id_shard(bigint, int, int) IS
 'the shard for which the id was made';
 
-CREATE FUNCTION id_sequence(
+CREATE OR REPLACE FUNCTION id_sequence(
     id bigint,
     sequence_bits int DEFAULT 10)
 RETURNS int
@@ -760,7 +772,7 @@ RETURN CASE WHEN sequence_bits >> 5 = 0 THEN (id & ((1::bigint << sequence_bits)
 COMMENT ON FUNCTION id_sequence(bigint, int) IS
 'the sequence number of the id, which differs from those of its generator''s other ids of the same millisecond';
 
-CREATE FUNCTION id_parts(
+CREATE OR REPLACE FUNCTION id_parts(
     id bigint,
     epoch timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::timestamptz,
     shard_bits int DEFAULT 13,
@@ -777,7 +789,7 @@ END;
 COMMENT ON FUNCTION id_parts(bigint, timestamptz, int, int) IS
 'the time, shard and sequence number of the id';
 
-CREATE FUNCTION shardid_bound_of(ts timestamptz, epoch timestamptz, shard_bits int, sequence_bits int) RETURNS bigint
+CREATE OR REPLACE FUNCTION shardid_bound_of(ts timestamptz, epoch timestamptz, shard_bits int, sequence_bits int) RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' AS $$
 DECLARE
     zero timestamptz := '2000-01-01 00:00:00+00';
@@ -806,7 +818,7 @@ $$;
 COMMENT ON FUNCTION shardid_bound_of(timestamptz, timestamptz, int, int) IS
 'id_lower_bound for any layout; raises 22008 for a time that its ids cannot have';
 
-CREATE FUNCTION id_lower_bound(
+CREATE OR REPLACE FUNCTION id_lower_bound(
     ts timestamptz,
     epoch timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::timestamptz,
     shard_bits int DEFAULT 13,
@@ -827,21 +839,21 @@ COMMENT ON FUNCTION id_lower_bound(timestamptz, timestamptz, int, int) IS
 
 -- UUIDs of version 1 and 6.
 
-CREATE FUNCTION shardid_is_uuid(u uuid, version text) RETURNS boolean
+CREATE OR REPLACE FUNCTION shardid_is_uuid(u uuid, version text) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN substr(u::text, 15, 1) = version AND substr(u::text, 20, 1) IN ('8', '9', 'a', 'b');
 
 COMMENT ON FUNCTION shardid_is_uuid(uuid, text) IS
 'whether it is a UUID of this version and of the RFC''s variant';
 
-CREATE FUNCTION shardid_hex(hex text) RETURNS bigint
+CREATE OR REPLACE FUNCTION shardid_hex(hex text) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ('x' || lpad(hex, 16, '0'))::bit(64)::bigint;
 
 COMMENT ON FUNCTION shardid_hex(text) IS
 'the number of these hexadecimal digits';
 
-CREATE FUNCTION shardid_uuid_timestamp(hundred_ns bigint) RETURNS timestamptz
+CREATE OR REPLACE FUNCTION shardid_uuid_timestamp(hundred_ns bigint) RETURNS timestamptz
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ('1582-10-15 00:00:00'::timestamp
         + make_interval(days => (hundred_ns / 864000000000)::int,
@@ -850,7 +862,7 @@ RETURN ('1582-10-15 00:00:00'::timestamp
 COMMENT ON FUNCTION shardid_uuid_timestamp(bigint) IS
 'the time so many 100 ns after 1582-10-15, in whole microseconds';
 
-CREATE FUNCTION shardid_refuse_uuid(ts timestamptz, clkseq int, hundred_ns int, version int) RETURNS boolean
+CREATE OR REPLACE FUNCTION shardid_refuse_uuid(ts timestamptz, clkseq int, hundred_ns int, version int) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' AS $$
 BEGIN
     IF clkseq NOT BETWEEN 0 AND 16383 THEN
@@ -870,7 +882,7 @@ $$;
 COMMENT ON FUNCTION shardid_refuse_uuid(timestamptz, int, int, int) IS
 'raises 22003 or 22008 for what a UUID cannot hold';
 
-CREATE FUNCTION shardid_uuid_time(ts timestamptz, clkseq int, hundred_ns int, version int) RETURNS bigint
+CREATE OR REPLACE FUNCTION shardid_uuid_time(ts timestamptz, clkseq int, hundred_ns int, version int) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN clkseq BETWEEN 0 AND 16383 AND hundred_ns BETWEEN 0 AND 9
                  AND ts >= '1582-10-15 00:00:00+00'::timestamptz
@@ -882,7 +894,7 @@ RETURN CASE WHEN clkseq BETWEEN 0 AND 16383 AND hundred_ns BETWEEN 0 AND 9
 COMMENT ON FUNCTION shardid_uuid_time(timestamptz, int, int, int) IS
 'the timestamp of a UUID; raises for what it cannot hold';
 
-CREATE FUNCTION shardid_uuid_v1(hundred_ns bigint, rest text) RETURNS uuid
+CREATE OR REPLACE FUNCTION shardid_uuid_v1(hundred_ns bigint, rest text) RETURNS uuid
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (lpad(to_hex(((hundred_ns & 4294967295) << 32) | (((hundred_ns >> 32) & 65535) << 16) | 4096 | (hundred_ns >> 48)),
              16, '0') || rest)::uuid;
@@ -890,105 +902,105 @@ RETURN (lpad(to_hex(((hundred_ns & 4294967295) << 32) | (((hundred_ns >> 32) & 6
 COMMENT ON FUNCTION shardid_uuid_v1(bigint, text) IS
 'the UUID of version 1 with this timestamp and, in hexadecimal, all behind it';
 
-CREATE FUNCTION shardid_uuid_v6(hundred_ns bigint, rest text) RETURNS uuid
+CREATE OR REPLACE FUNCTION shardid_uuid_v6(hundred_ns bigint, rest text) RETURNS uuid
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (lpad(to_hex(((hundred_ns >> 12) << 16) | 24576 | (hundred_ns & 4095)), 16, '0') || rest)::uuid;
 
 COMMENT ON FUNCTION shardid_uuid_v6(bigint, text) IS
 'the UUID of version 6 with this timestamp and, in hexadecimal, all behind it';
 
-CREATE FUNCTION shardid_uuid_rest(clkseq int, mac macaddr) RETURNS text
+CREATE OR REPLACE FUNCTION shardid_uuid_rest(clkseq int, mac macaddr) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN to_hex(32768 | clkseq) || replace(mac::text, ':', '');
 
 COMMENT ON FUNCTION shardid_uuid_rest(int, macaddr) IS
 'the second half of a UUID, in hexadecimal';
 
-CREATE FUNCTION shardid_uuid_v1_time(u uuid) RETURNS bigint
+CREATE OR REPLACE FUNCTION shardid_uuid_v1_time(u uuid) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN shardid_hex(substr(u::text, 16, 3) || substr(u::text, 10, 4) || substr(u::text, 1, 8));
 
 COMMENT ON FUNCTION shardid_uuid_v1_time(uuid) IS
 'the timestamp of a UUID of version 1';
 
-CREATE FUNCTION shardid_uuid_v6_time(u uuid) RETURNS bigint
+CREATE OR REPLACE FUNCTION shardid_uuid_v6_time(u uuid) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN shardid_hex(substr(u::text, 1, 8) || substr(u::text, 10, 4) || substr(u::text, 16, 3));
 
 COMMENT ON FUNCTION shardid_uuid_v6_time(uuid) IS
 'the timestamp of a UUID of version 6';
 
-CREATE FUNCTION uuid_v1_from(ts timestamptz, clkseq int, mac macaddr, hundred_ns int DEFAULT 0) RETURNS uuid
+CREATE OR REPLACE FUNCTION uuid_v1_from(ts timestamptz, clkseq int, mac macaddr, hundred_ns int DEFAULT 0) RETURNS uuid
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN shardid_uuid_v1(shardid_uuid_time(ts, clkseq, hundred_ns, 1), shardid_uuid_rest(clkseq, mac));
 
 COMMENT ON FUNCTION uuid_v1_from(timestamptz, int, macaddr, int) IS
 'builds the UUID of version 1 with this time, clock sequence and node';
 
-CREATE FUNCTION uuid_v1_timestamp(uuid) RETURNS timestamptz
+CREATE OR REPLACE FUNCTION uuid_v1_timestamp(uuid) RETURNS timestamptz
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN shardid_is_uuid($1, '1') THEN shardid_uuid_timestamp(shardid_uuid_v1_time($1)) END;
 
 COMMENT ON FUNCTION uuid_v1_timestamp(uuid) IS
 'the time in a UUID of version 1, in whole microseconds; NULL for any other UUID';
 
-CREATE FUNCTION uuid_v1_hundred_ns(uuid) RETURNS int
+CREATE OR REPLACE FUNCTION uuid_v1_hundred_ns(uuid) RETURNS int
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN shardid_is_uuid($1, '1') THEN (shardid_uuid_v1_time($1) % 10)::int END;
 
 COMMENT ON FUNCTION uuid_v1_hundred_ns(uuid) IS
 'the units of 100 ns after the whole microsecond in a UUID of version 1; NULL for any other UUID';
 
-CREATE FUNCTION uuid_v1_clock_seq(uuid) RETURNS int
+CREATE OR REPLACE FUNCTION uuid_v1_clock_seq(uuid) RETURNS int
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN shardid_is_uuid($1, '1') THEN (shardid_hex(substr($1::text, 20, 4)) & 16383)::int END;
 
 COMMENT ON FUNCTION uuid_v1_clock_seq(uuid) IS
 'the clock sequence in a UUID of version 1; NULL for any other UUID';
 
-CREATE FUNCTION uuid_v1_node(uuid) RETURNS macaddr
+CREATE OR REPLACE FUNCTION uuid_v1_node(uuid) RETURNS macaddr
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN shardid_is_uuid($1, '1') THEN substr($1::text, 25)::macaddr END;
 
 COMMENT ON FUNCTION uuid_v1_node(uuid) IS
 'the node, usually a MAC address, in a UUID of version 1; NULL for any other UUID';
 
-CREATE FUNCTION uuid_v6_from(ts timestamptz, clkseq int, mac macaddr, hundred_ns int DEFAULT 0) RETURNS uuid
+CREATE OR REPLACE FUNCTION uuid_v6_from(ts timestamptz, clkseq int, mac macaddr, hundred_ns int DEFAULT 0) RETURNS uuid
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN shardid_uuid_v6(shardid_uuid_time(ts, clkseq, hundred_ns, 6), shardid_uuid_rest(clkseq, mac));
 
 COMMENT ON FUNCTION uuid_v6_from(timestamptz, int, macaddr, int) IS
 'builds the UUID of version 6, which sorts by time, with this time, clock sequence and node';
 
-CREATE FUNCTION uuid_v6_timestamp(uuid) RETURNS timestamptz
+CREATE OR REPLACE FUNCTION uuid_v6_timestamp(uuid) RETURNS timestamptz
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN shardid_is_uuid($1, '6') THEN shardid_uuid_timestamp(shardid_uuid_v6_time($1)) END;
 
 COMMENT ON FUNCTION uuid_v6_timestamp(uuid) IS
 'the time in a UUID of version 6, in whole microseconds; NULL for any other UUID';
 
-CREATE FUNCTION uuid_v6_hundred_ns(uuid) RETURNS int
+CREATE OR REPLACE FUNCTION uuid_v6_hundred_ns(uuid) RETURNS int
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN shardid_is_uuid($1, '6') THEN (shardid_uuid_v6_time($1) % 10)::int END;
 
 COMMENT ON FUNCTION uuid_v6_hundred_ns(uuid) IS
 'the units of 100 ns after the whole microsecond in a UUID of version 6; NULL for any other UUID';
 
-CREATE FUNCTION uuid_v6_clock_seq(uuid) RETURNS int
+CREATE OR REPLACE FUNCTION uuid_v6_clock_seq(uuid) RETURNS int
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN shardid_is_uuid($1, '6') THEN (shardid_hex(substr($1::text, 20, 4)) & 16383)::int END;
 
 COMMENT ON FUNCTION uuid_v6_clock_seq(uuid) IS
 'the clock sequence in a UUID of version 6; NULL for any other UUID';
 
-CREATE FUNCTION uuid_v6_node(uuid) RETURNS macaddr
+CREATE OR REPLACE FUNCTION uuid_v6_node(uuid) RETURNS macaddr
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN shardid_is_uuid($1, '6') THEN substr($1::text, 25)::macaddr END;
 
 COMMENT ON FUNCTION uuid_v6_node(uuid) IS
 'the node in a UUID of version 6; NULL for any other UUID';
 
-CREATE FUNCTION uuid_v1_to_v6(uuid) RETURNS uuid
+CREATE OR REPLACE FUNCTION uuid_v1_to_v6(uuid) RETURNS uuid
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN shardid_is_uuid($1, '1')
             THEN shardid_uuid_v6(shardid_uuid_v1_time($1), replace(substr($1::text, 20), '-', '')) END;
@@ -996,7 +1008,7 @@ RETURN CASE WHEN shardid_is_uuid($1, '1')
 COMMENT ON FUNCTION uuid_v1_to_v6(uuid) IS
 'a UUID of version 1 as version 6, which sorts by time; NULL for any other UUID';
 
-CREATE FUNCTION uuid_v6_to_v1(uuid) RETURNS uuid
+CREATE OR REPLACE FUNCTION uuid_v6_to_v1(uuid) RETURNS uuid
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN shardid_is_uuid($1, '6')
             THEN shardid_uuid_v1(shardid_uuid_v6_time($1), replace(substr($1::text, 20), '-', '')) END;
@@ -1006,7 +1018,7 @@ COMMENT ON FUNCTION uuid_v6_to_v1(uuid) IS
 
 -- Scattering ids.
 
-CREATE FUNCTION shardid_refuse_digits(number bigint, digits int, is_scattered boolean) RETURNS bigint
+CREATE OR REPLACE FUNCTION shardid_refuse_digits(number bigint, digits int, is_scattered boolean) RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     behind_first int := length(number::text) - 1;
@@ -1045,7 +1057,7 @@ $$;
 COMMENT ON FUNCTION shardid_refuse_digits(bigint, int, boolean) IS
 'what scatter_digits or gather_digits make of the number; raises 22003 for what they refuse';
 
-CREATE FUNCTION scatter_digits(id bigint, digits int DEFAULT 1) RETURNS bigint
+CREATE OR REPLACE FUNCTION scatter_digits(id bigint, digits int DEFAULT 1) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN digits BETWEEN 1 AND 18 AND id BETWEEN 0 AND 8999999999999999999 AND length(id::text) > digits
             THEN id - id % (10::float8 ^ (length(id::text) - 1))::bigint
@@ -1056,7 +1068,7 @@ RETURN CASE WHEN digits BETWEEN 1 AND 18 AND id BETWEEN 0 AND 899999999999999999
 COMMENT ON FUNCTION scatter_digits(bigint, int) IS
 'the id with its last decimal digits moved behind the first, so that consecutive ids lie far apart';
 
-CREATE FUNCTION gather_digits(scattered bigint, digits int DEFAULT 1) RETURNS bigint
+CREATE OR REPLACE FUNCTION gather_digits(scattered bigint, digits int DEFAULT 1) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN digits BETWEEN 1 AND 18 AND scattered BETWEEN 0 AND 8999999999999999999 AND length(scattered::text) > digits
             THEN scattered - scattered % (10::float8 ^ (length(scattered::text) - 1))::bigint
@@ -1068,7 +1080,7 @@ RETURN CASE WHEN digits BETWEEN 1 AND 18 AND scattered BETWEEN 0 AND 89999999999
 COMMENT ON FUNCTION gather_digits(bigint, int) IS
 'the id that scatter_digits has scattered';
 
-CREATE FUNCTION shardid_refuse_bits(number bigint, bits int) RETURNS bigint
+CREATE OR REPLACE FUNCTION shardid_refuse_bits(number bigint, bits int) RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     IF bits NOT BETWEEN 1 AND 15 THEN
@@ -1083,7 +1095,7 @@ $$;
 COMMENT ON FUNCTION shardid_refuse_bits(bigint, int) IS
 'raises 22003';
 
-CREATE FUNCTION scatter_bits(id bigint, bits int) RETURNS bigint
+CREATE OR REPLACE FUNCTION scatter_bits(id bigint, bits int) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN bits BETWEEN 1 AND 15 AND id >= 0
             THEN ((id << (63 - bits)) & 9223372036854775807) | (id >> bits)
@@ -1092,7 +1104,7 @@ RETURN CASE WHEN bits BETWEEN 1 AND 15 AND id >= 0
 COMMENT ON FUNCTION scatter_bits(bigint, int) IS
 'the id with its low bits moved to below the sign, so that consecutive ids lie far apart';
 
-CREATE FUNCTION gather_bits(scattered bigint, bits int) RETURNS bigint
+CREATE OR REPLACE FUNCTION gather_bits(scattered bigint, bits int) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN bits BETWEEN 1 AND 15 AND scattered >= 0
             THEN ((scattered << bits) & 9223372036854775807) | (scattered >> (63 - bits))
@@ -1103,14 +1115,14 @@ COMMENT ON FUNCTION gather_bits(bigint, int) IS
 
 -- Ids as short text.
 
-CREATE FUNCTION shardid_digit(number bigint) RETURNS text
+CREATE OR REPLACE FUNCTION shardid_digit(number bigint) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN substr('0123456789ABCDEFGHJKMNPQRSTVWXYZ', (number & 31)::int + 1, 1);
 
 COMMENT ON FUNCTION shardid_digit(bigint) IS
 'the lowest digit of a number in Crockford''s base 32';
 
-CREATE FUNCTION id_to_text(id bigint) RETURNS text
+CREATE OR REPLACE FUNCTION id_to_text(id bigint) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN shardid_digit((id >> 60) & 15) || shardid_digit(id >> 55) || shardid_digit(id >> 50) || shardid_digit(id >> 45)
        || shardid_digit(id >> 40) || shardid_digit(id >> 35) || shardid_digit(id >> 30) || shardid_digit(id >> 25)
@@ -1121,7 +1133,7 @@ COMMENT ON FUNCTION id_to_text(bigint) IS
 'the id as 13 characters of Crockford''s base 32, which sort as the ids do under COLLATE "C"';
 
 -- Each character's place modulo 32. No text that is read has a *.
-CREATE FUNCTION shardid_value(text, place int, shift int) RETURNS bigint
+CREATE OR REPLACE FUNCTION shardid_value(text, place int, shift int) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZOI********abcdefghjkmnpqrstvwxyz'
                 'oL*******************************l*******************************i',
@@ -1130,7 +1142,7 @@ RETURN ((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZOI********abcdefghjkmnpqrstvwxy
 COMMENT ON FUNCTION shardid_value(text, int, int) IS
 'the value of the digit in this place';
 
-CREATE FUNCTION shardid_refuse_text(text) RETURNS bigint
+CREATE OR REPLACE FUNCTION shardid_refuse_text(text) RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     good int := length(substring($1 COLLATE "C" FROM '^[0-9A-TV-Za-tv-z]*'));
@@ -1153,7 +1165,7 @@ $$;
 COMMENT ON FUNCTION shardid_refuse_text(text) IS
 'raises 22P02';
 
-CREATE FUNCTION id_from_text(text) RETURNS bigint
+CREATE OR REPLACE FUNCTION id_from_text(text) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN $1 COLLATE "C" ~ '^[0-9A-FOILa-foil][0-9A-TV-Za-tv-z]{12}$' AND length($1) = 13
             THEN shardid_value($1, 1, 60) | shardid_value($1, 2, 55) | shardid_value($1, 3, 50) | shardid_value($1, 4, 45)
@@ -1167,7 +1179,7 @@ COMMENT ON FUNCTION id_from_text(text) IS
 
 -- ObjectIds.
 
-CREATE FUNCTION shardid_refuse_objectid(ts timestamptz, machine int, pid int, counter int) RETURNS text
+CREATE OR REPLACE FUNCTION shardid_refuse_objectid(ts timestamptz, machine int, pid int, counter int) RETURNS text
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' AS $$
 BEGIN
     IF machine NOT BETWEEN 0 AND 16777215 THEN
@@ -1189,7 +1201,7 @@ $$;
 COMMENT ON FUNCTION shardid_refuse_objectid(timestamptz, int, int, int) IS
 'raises 22003 or 22008';
 
-CREATE FUNCTION objectid_from(ts timestamptz, machine int, pid int, counter int) RETURNS bytea
+CREATE OR REPLACE FUNCTION objectid_from(ts timestamptz, machine int, pid int, counter int) RETURNS bytea
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN decode(
     CASE WHEN machine BETWEEN 0 AND 16777215 AND pid BETWEEN 0 AND 65535 AND counter BETWEEN 0 AND 16777215
@@ -1201,7 +1213,7 @@ RETURN decode(
 COMMENT ON FUNCTION objectid_from(timestamptz, int, int, int) IS
 'builds MongoDB''s ObjectId of this second, machine, process and counter';
 
-CREATE FUNCTION shardid_refuse_bytes(bytea) RETURNS timestamptz
+CREATE OR REPLACE FUNCTION shardid_refuse_bytes(bytea) RETURNS timestamptz
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RAISE invalid_parameter_value USING MESSAGE = 'not an ObjectId',
@@ -1213,7 +1225,7 @@ $$;
 COMMENT ON FUNCTION shardid_refuse_bytes(bytea) IS
 'raises 22023';
 
-CREATE FUNCTION objectid_timestamp(bytea) RETURNS timestamptz
+CREATE OR REPLACE FUNCTION objectid_timestamp(bytea) RETURNS timestamptz
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN length($1) = 12 THEN to_timestamp(shardid_hex(encode(substr($1, 1, 4), 'hex'))::float8)
             ELSE shardid_refuse_bytes($1) END;

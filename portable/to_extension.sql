@@ -1,0 +1,76 @@
+-- From portable/shardid.sql to the extension, while sessions draw: see docs/portable.md.
+--
+--     psql -f portable/to_extension.sql       with the schema of the portable functions first in search_path, as its owner
+--
+-- The extension gets a schema of its own, "shardid", if it is not there. Each portable function stays what defaults, indexes
+-- and checks refer to, and becomes a call of the extension's, which is put in its place when a statement is planned. The
+-- generators stay the same, and so does the default one.
+--
+-- Dropping the marks waits for every transaction that has drawn by the portable functions. Sessions that come to draw
+-- meanwhile wait for a mark, find it gone, and draw by the extension.
+\set ON_ERROR_STOP on
+BEGIN;
+
+SELECT count(*) = 0 AS is_missing FROM pg_catalog.pg_extension WHERE extname = 'shardid' \gset
+\if :is_missing
+CREATE SCHEMA shardid;
+CREATE EXTENSION shardid SCHEMA shardid;
+\endif
+
+DO $$
+DECLARE
+    portable regnamespace := current_schema();
+    extension regnamespace := (SELECT extnamespace FROM pg_extension WHERE extname = 'shardid');
+    f record;
+BEGIN
+    IF to_regclass(format('%s.shardid_mark_0', portable)) IS NULL THEN
+        RAISE undefined_table USING MESSAGE = format('schema %s has no portable functions', portable),
+            HINT = 'Set search_path to their schema.';
+    END IF;
+    PERFORM set_config('search_path', 'pg_catalog, pg_temp', true);
+
+    -- What a session calls that has found a mark gone.
+    EXECUTE format($replace$
+        CREATE OR REPLACE FUNCTION %1$s.shardid_draw_any(
+            shard int, generator regclass, epoch timestamptz, shard_bits int, sequence_bits int,
+            wanted bigint, raise_to bigint, caller text)
+        RETURNS bigint LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+        BEGIN ATOMIC SELECT %2$s.next_id(shard, generator, epoch, shard_bits, sequence_bits); END$replace$, portable, extension);
+    EXECUTE format($replace$
+        CREATE OR REPLACE FUNCTION %1$s.shardid_draw_at_once(
+            shard int, generator regclass, mark regclass, mark_head bigint, epoch_ms bigint, shard_bits int, sequence_bits int,
+            max_number bigint)
+        RETURNS bigint LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE AS 'BEGIN RETURN NULL; END'$replace$, portable);
+
+    FOR f IN
+        SELECT p.oid, p.proname, p.proretset, p.proargmodes IS NOT NULL AS is_row,
+               CASE p.provolatile WHEN 'i' THEN 'IMMUTABLE' ELSE 'VOLATILE' END
+               || CASE p.proparallel WHEN 's' THEN ' PARALLEL SAFE' WHEN 'r' THEN ' PARALLEL RESTRICTED' ELSE ' PARALLEL UNSAFE' END
+               || CASE WHEN p.proretset THEN ' ROWS 1000' ELSE '' END AS labels,
+               (SELECT string_agg('$' || n, ', ' ORDER BY n) FROM generate_series(1, p.pronargs) n) AS arguments
+        FROM pg_proc p JOIN pg_proc e ON e.proname = p.proname AND e.proargtypes = p.proargtypes
+        WHERE p.pronamespace = portable AND e.pronamespace = extension
+          AND EXISTS (SELECT FROM pg_depend d JOIN pg_extension x ON x.oid = d.refobjid
+                      WHERE d.classid = 'pg_proc'::regclass AND d.objid = e.oid AND d.deptype = 'e' AND x.extname = 'shardid')
+    LOOP
+        EXECUTE format('CREATE OR REPLACE FUNCTION %s.%I(%s) RETURNS %s LANGUAGE sql %s %s',
+                       portable, f.proname, pg_get_function_arguments(f.oid), pg_get_function_result(f.oid), f.labels,
+                       format(CASE WHEN f.is_row THEN 'BEGIN ATOMIC SELECT * FROM %s.%I(%s); END'
+                                   WHEN f.proretset THEN 'BEGIN ATOMIC SELECT %s.%I(%s); END'
+                                   ELSE 'RETURN %s.%I(%s)' END, extension, f.proname, f.arguments));
+    END LOOP;
+
+    -- Nothing depends on the rest but itself, or this fails and says what does.
+    FOR f IN
+        SELECT p.oid::regprocedure AS name FROM pg_proc p
+        WHERE p.pronamespace = portable AND p.proname IN ('shardid_draw', 'shardid_mark_of')
+    LOOP
+        EXECUTE format('DROP FUNCTION %s', f.name);
+    END LOOP;
+    FOR n IN 0 .. 63 LOOP
+        EXECUTE format('DROP SEQUENCE %s.shardid_mark_%s', portable, n);
+    END LOOP;
+END
+$$;
+
+COMMIT;

@@ -11,7 +11,7 @@
 CREATE TEMPORARY TABLE generators AS
 SELECT DISTINCT s.oid::regclass AS generator
 FROM pg_class s
-WHERE s.relkind = 'S' AND s.relpersistence = 'p'
+WHERE s.relkind = 'S' AND s.relpersistence = 'p' AND s.relname !~ '^shardid_mark_[0-9]+$'
   AND (s.oid = to_regclass('shardid_seq')
        OR EXISTS (SELECT FROM pg_depend d WHERE d.refobjid = s.oid AND d.classid = 'pg_attrdef'::regclass)
        OR EXISTS (SELECT FROM pg_sequences q WHERE format('%I.%I', q.schemaname, q.sequencename)::regclass = s.oid

@@ -1133,11 +1133,11 @@ COMMENT ON FUNCTION id_to_text(bigint) IS
 'the id as 13 characters of Crockford''s base 32, which sort as the ids do under COLLATE "C"';
 
 -- Each character's place modulo 32. No text that is read has a *.
-CREATE OR REPLACE FUNCTION shardid_value(text, place int, shift int) RETURNS bigint
+CREATE OR REPLACE FUNCTION shardid_value(digits text, place int, shift int) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZOI********abcdefghjkmnpqrstvwxyz'
                 'oL*******************************l*******************************i',
-                substr($1, place, 1)) - 1) & 31)::bigint << shift;
+                substr(digits, place, 1)) - 1) & 31)::bigint << shift;
 
 COMMENT ON FUNCTION shardid_value(text, int, int) IS
 'the value of the digit in this place';

@@ -60,7 +60,7 @@ endif
 # The project's own commands, which install what is missing and leave nothing behind.
 # PGXS has a target "check" of its own, which only says that it is not supported.
 .PHONY: demo example test test-full matrix deb dist bench bench-instructions bench-scatter bench-index bench-copy \
-        bench-contention bench-leases bench-account bench-wrapper bench-all charts
+        bench-contention bench-leases bench-portable bench-account bench-wrapper bench-all charts
 
 demo:
 	@tools/install-packages.sh --quiet build demo
@@ -120,6 +120,9 @@ bench-contention:
 
 bench-leases:
 	@SECONDS_EACH="$(SECONDS)" tools/bench.sh bench/leases.sh
+
+bench-portable:
+	@SECONDS_EACH="$(SECONDS)" tools/bench.sh bench/portable.sh
 
 bench-account:
 	@tools/bench.sh bench/account.sh

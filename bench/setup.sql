@@ -2,6 +2,10 @@
 CREATE EXTENSION shardid;
 CREATE EXTENSION "uuid-ossp";
 \ir baseline.sql
+CREATE SCHEMA portable;
+SET search_path = portable;
+\ir ../portable/shardid.sql
+RESET search_path;
 
 CREATE SEQUENCE plain;
 CREATE SEQUENCE cached CACHE 100;

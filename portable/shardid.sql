@@ -194,7 +194,6 @@ DECLARE
     looked_mark bigint;
 
     seq record;
-    message text;
     hint text;
 BEGIN
     setting := btrim(current_setting('shardid.max_lead', true));
@@ -345,7 +344,7 @@ BEGIN
             WHEN SQLSTATE 'SHID0' THEN
                 NULL;
             WHEN OTHERS THEN
-                GET STACKED DIAGNOSTICS message = MESSAGE_TEXT, hint = PG_EXCEPTION_HINT;
+                GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
                 SELECT c.relname, c.relkind, s.seqmax,
                        format('%I.%I', n.nspname, c.relname) AS name, format('%s.%s', n.nspname, c.relname) AS shown
                 INTO seq
@@ -357,7 +356,7 @@ BEGIN
                 ELSIF hint <> '' THEN
                     RAISE;
                 ELSIF SQLSTATE = '42809' THEN
-                    RAISE wrong_object_type USING MESSAGE = message,
+                    RAISE wrong_object_type USING MESSAGE = format('"%s" is not a sequence', seq.relname),
                         DETAIL = format('This operation is not supported for %s.',
                                         CASE seq.relkind WHEN 'r' THEN 'tables' WHEN 'v' THEN 'views' WHEN 'i' THEN 'indexes'
                                              WHEN 'm' THEN 'materialized views' WHEN 'f' THEN 'foreign tables'

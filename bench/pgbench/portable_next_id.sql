@@ -1,0 +1,1 @@
+SELECT portable.next_id(5);

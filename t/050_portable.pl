@@ -10,6 +10,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(usleep);
 use Boundaries;
+use Docs;
 use Portable;
 use ShardidTest;
 
@@ -194,6 +195,20 @@ query('GRANT UPDATE ON SEQUENCE orders TO app');
 like(query(q(SET ROLE app; SELECT next_id(5, 'orders'))), qr/^\d+$/, 'USAGE and UPDATE do');
 like(refused(q(SET ROLE app; SELECT next_id(5))), qr/42501: permission denied for sequence shardid_seq/, 'not for another generator');
 like(refused(q(SET ROLE app; ALTER SEQUENCE ids.shardid_mark_0 RESTART)), qr/42501/, 'nobody else owns a mark');
+
+# What the page shows, and what pg_tle is to be told: it runs as CREATE EXTENSION runs it.
+make_portable($node, 'page');
+my $shown = $node->safe_psql('page', "SET search_path = public;\n" . block_of('portable.md', 'portable_first'));
+like($shown, qr/^\d+\n\d+\nlighthouse\|.*\|5\|\d+$/m, 'the page, as it stands');
+my $told_tle = qx(portable/pg_tle.sh);
+my ($call, $script) = $told_tle =~ /^(SELECT pgtle\.install_extension\('shardid_portable', '1\.0', '[^']+',)\n\$_pgtle_\$\n(.*)\$_pgtle_\$\);\n\z/s;
+ok($call, 'a call of pgtle.install_extension');
+ok($script =~ s/^SELECT pg_catalog\.pg_extension_config_dump\('shardid_seq', ''\);$//m, 'whose position a dump carries');
+unlike($script, qr/^\\|^(?:BEGIN|COMMIT);/m, 'without psql\'s commands and without a transaction');
+is( $node->safe_psql('page', "CREATE SCHEMA tle; BEGIN; SET LOCAL search_path = tle; $script COMMIT; SELECT tle.next_id(5) > 0 FROM tle.shardid_seq"),
+	't', 'it runs as CREATE EXTENSION runs a script');
+like($node->safe_psql('page', block_of('portable.md', 'portable_rights') =~ s/CREATE ROLE app;//r . 'SET ROLE app; SELECT ids.next_id(5)'),
+	qr/^\d+$/, 'the rights on the page are enough');
 
 # Whatever callers have in their search_path.
 query(<<'SQL');

@@ -20,19 +20,18 @@ SELECT format('ALTER SEQUENCE %s CYCLE', generator) FROM generators \gexec
 
 \ir shardid.sql
 
+-- pg_locks shows them to everybody, pg_stat_activity does not.
+CREATE TEMPORARY TABLE others AS
+SELECT l.pid, l.virtualxid FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+WHERE l.locktype = 'virtualxid' AND a.datname = current_database() AND l.pid <> pg_backend_pid();
+
 DO $$
-DECLARE
-    began timestamptz := clock_timestamp();
 BEGIN
-    COMMIT;
-    WHILE EXISTS (SELECT FROM pg_stat_activity
-                  WHERE xact_start < began AND datname = current_database() AND pid <> pg_backend_pid()) LOOP
+    WHILE EXISTS (SELECT FROM pg_locks l JOIN others USING (pid, virtualxid) WHERE l.locktype = 'virtualxid') LOOP
         PERFORM pg_sleep(0.05);
-        PERFORM pg_stat_clear_snapshot();
-        COMMIT;
     END LOOP;
 END
 $$;
 
 SELECT format('ALTER SEQUENCE %s NO CYCLE', generator) FROM generators \gexec
-DROP TABLE generators;
+DROP TABLE generators, others;

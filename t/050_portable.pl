@@ -193,6 +193,7 @@ like(refused(q(SET ROLE app; SELECT next_id(5, 'orders'))), qr/42501: permission
 	'USAGE alone does not do');
 query('GRANT UPDATE ON SEQUENCE orders TO app');
 like(query(q(SET ROLE app; SELECT next_id(5, 'orders'))), qr/^\d+$/, 'USAGE and UPDATE do');
+is(query(q{SELECT count(DISTINCT next_id((random() * 5)::int, 'orders')) FROM generate_series(1, 500)}), 500, 'a shard that is not inlined');
 like(refused(q(SET ROLE app; SELECT next_id(5))), qr/42501: permission denied for sequence shardid_seq/, 'not for another generator');
 like(refused(q(SET ROLE app; ALTER SEQUENCE ids.shardid_mark_0 RESTART)), qr/42501/, 'nobody else owns a mark');
 
@@ -347,6 +348,13 @@ draw(500);
 set_fake_clock($clock, '+0 x0.5');
 draw(500);
 my $found = judge([ \@told ], lead_ms => -1);
+query(q{CREATE SEQUENCE behind; CREATE SEQUENCE behind_narrow; SELECT next_id(5, 'behind'), next_id(5, 'behind_narrow', shard_bits => 22, sequence_bits => 0)});
+set_fake_clock($clock, '-3600');
+my @behind = map { start_clients($node, 4, $_, @portable, seconds => 1) } (
+	q{SELECT next_ids(5, 1500, 'behind')}, q{SELECT next_id(5, 'behind_narrow', shard_bits => 22, sequence_bits => 0)});
+finish_clients($_) for @behind;
+is_innocent(judge_clients([ $behind[0] ], lead_ms => -1), 'portable: an hour behind, under load', 1);
+is_innocent(judge_clients([ $behind[1] ], lead_ms => -1, shard_bits => 22, sequence_bits => 0), 'portable: an hour behind, each waits', 1);
 is_innocent($found, 'portable: clock steps', 5);
 set_fake_clock($clock, '-90000');
 like(refused('SELECT next_id(5)'), qr/55000: generator "ids.shardid_seq" is too far ahead of the clock/, 'a day behind, it refuses');

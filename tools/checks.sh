@@ -105,7 +105,7 @@ is_tidy() {
 }
 
 shell_is_clean() {
-    shellcheck -x tools/*.sh bench/*.sh test/model/*.sh examples/*.sh examples/*/*.sh .ci/run
+    shellcheck -x tools/*.sh bench/*.sh portable/*.sh test/model/*.sh examples/*.sh examples/*/*.sh .ci/run
 }
 
 # They are YAML, and do no more than what anybody can do at home.

@@ -209,8 +209,17 @@ BEGIN
 
     LOOP
         BEGIN
-            last := pg_sequence_last_value(generator);
-            marked := pg_sequence_last_value(mark);
+            -- For their locks. In a session that has not yet set them they raise, and the locks are taken.
+            BEGIN
+                PERFORM currval(generator);
+            EXCEPTION WHEN object_not_in_prerequisite_state THEN
+                NULL;
+            END;
+            BEGIN
+                PERFORM currval(mark);
+            EXCEPTION WHEN object_not_in_prerequisite_state THEN
+                NULL;
+            END;
             PERFORM pg_advisory_xact_lock(8316003854193786880 | generator::oid::bigint);
             last := pg_sequence_last_value(generator);
             marked := pg_sequence_last_value(mark);
@@ -421,8 +430,7 @@ DECLARE
     tick bigint;
 BEGIN
     BEGIN
-        last := CASE WHEN COALESCE(pg_catalog.pg_sequence_last_value(generator)
-                                   OPERATOR(pg_catalog.#) pg_catalog.pg_sequence_last_value(mark), 0) IS NOT NULL
+        last := CASE WHEN (pg_catalog.currval(generator) OPERATOR(pg_catalog.#) pg_catalog.currval(mark)) IS NOT NULL
                           AND pg_catalog.pg_advisory_xact_lock(
                               8316003854193786880 OPERATOR(pg_catalog.|) generator::pg_catalog.oid::bigint) IS NOT NULL
                      THEN pg_catalog.pg_sequence_last_value(generator) END;
@@ -457,9 +465,9 @@ BEGIN
     EXCEPTION
         WHEN SQLSTATE 'SHID0' THEN
             NULL;
-        -- The other function says it better.
-        WHEN wrong_object_type OR insufficient_privilege OR internal_error OR read_only_sql_transaction
-             OR numeric_value_out_of_range THEN
+        -- The session's first draw; or an error, which the other function says better.
+        WHEN object_not_in_prerequisite_state OR wrong_object_type OR insufficient_privilege OR internal_error
+             OR read_only_sql_transaction OR numeric_value_out_of_range THEN
             RETURN NULL;
     END;
     RETURN ((tick OPERATOR(pg_catalog.>>) sequence_bits) OPERATOR(pg_catalog.<<)

@@ -36,8 +36,8 @@ $$;
 
 -- What a generator remembers is its last_value, time << sequence_bits | sequence of the last id, as with the extension.
 -- Each draw also leaves a mark in one of 64 sequences, by which it is noticed when others move the generator. Generators
--- that share one wait for each other at times, until a millisecond ends. Whoever changes a mark can make the next draw
--- wait so long, and no more: so everybody may.
+-- that share one wait for each other at times, until a millisecond ends. Everybody may change a mark: it makes the next
+-- draw wait so long, or hides that the generator's owner has moved it in this millisecond.
 
 CREATE SEQUENCE IF NOT EXISTS shardid_seq;
 

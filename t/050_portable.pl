@@ -14,6 +14,8 @@ use Docs;
 use Portable;
 use ShardidTest;
 
+plan skip_all => 'takes long, see make test-full' unless $ENV{FULL} || $ENV{ROUNDS};
+
 # The WAL writer must not help.
 my $clock = PostgreSQL::Test::Utils::tempdir() . '/clock';
 set_fake_clock($clock, '+0');

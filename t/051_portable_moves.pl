@@ -11,6 +11,8 @@ use Time::HiRes qw(usleep);
 use Portable;
 use ShardidTest;
 
+plan skip_all => 'takes long, see make test-full' unless $ENV{FULL} || $ENV{ROUNDS};
+
 my $node = new_portable_node('moves');
 sub query { return $node->safe_psql('portable', $_[0]) }
 

@@ -175,7 +175,7 @@ assertions() {
 mutants() {
     local patch
     if [[ -z ${FULL:-} ]]; then
-        part echo "skipped $(find mutants -name '*.patch' | wc -l) mutants: take long, see make test-full"
+        part echo "skipped $(find test/mutants -name '*.patch' | wc -l) mutants: take long, see make test-full"
         return
     fi
     build_judge

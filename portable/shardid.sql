@@ -36,8 +36,8 @@ $$;
 
 -- What a generator remembers is its last_value, time << sequence_bits | sequence of the last id, as with the extension.
 -- Each draw also leaves a mark in one of 64 sequences, by which it is noticed when others move the generator. Generators
--- that share one wait for each other at times, until a millisecond ends. Everybody may change a mark: it makes the next
--- draw wait so long, or hides that the generator's owner has moved it in this millisecond.
+-- that share one wait for each other at times, until a millisecond ends. Who may change a mark, as all who draw must, can
+-- make the next draw wait so long, or hide that the generator's owner has moved it in this millisecond.
 
 CREATE SEQUENCE IF NOT EXISTS shardid_seq;
 
@@ -48,7 +48,6 @@ DO $$
 BEGIN
     FOR n IN 0 .. 63 LOOP
         EXECUTE pg_catalog.format('CREATE SEQUENCE IF NOT EXISTS shardid_mark_%s', n);
-        EXECUTE pg_catalog.format('GRANT USAGE, UPDATE ON SEQUENCE shardid_mark_%s TO PUBLIC', n);
     END LOOP;
 END
 $$;
@@ -76,6 +75,22 @@ RETURN (ARRAY[
 
 COMMENT ON FUNCTION shardid_mark_of(regclass) IS
 'the sequence in which the mark of this generator is';
+
+-- The default tells where the marks are, wherever search_path leads.
+CREATE OR REPLACE PROCEDURE shardid_grant_marks(grantee text, a_mark regclass DEFAULT 'shardid_mark_0'::regclass)
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    schema_name name := (SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = a_mark);
+BEGIN
+    FOR n IN 0 .. 63 LOOP
+        EXECUTE format('GRANT USAGE, UPDATE ON SEQUENCE %I.shardid_mark_%s TO %s', schema_name, n,
+                       CASE WHEN grantee = 'public' THEN 'PUBLIC' ELSE quote_ident(grantee) END);
+    END LOOP;
+END
+$$;
+
+COMMENT ON PROCEDURE shardid_grant_marks(text, regclass) IS
+'lets this role, or public, draw ids from the generators on which it has USAGE and UPDATE';
 
 -- Arguments. What depends on constants is computed when a statement is planned. Functions that refuse return NULL
 -- where there is nothing to refuse.
@@ -372,6 +387,13 @@ BEGIN
                                              WHEN 'p' THEN 'partitioned tables' WHEN 'I' THEN 'partitioned indexes'
                                              WHEN 'c' THEN 'composite types' ELSE 'TOAST tables' END),
                         HINT = 'Pass the name of a sequence.';
+                ELSIF SQLSTATE = '42501' AND has_sequence_privilege(generator, 'UPDATE')
+                      AND has_sequence_privilege(generator, 'USAGE, SELECT') THEN
+                    RAISE insufficient_privilege USING
+                        MESSAGE = format('permission denied for sequence %s', (SELECT m.relname FROM pg_class m WHERE m.oid = mark)),
+                        DETAIL = format('Role "%s" may not mark what it draws.', current_user),
+                        HINT = (SELECT format('Run CALL %I.shardid_grant_marks(%L).', n.nspname, current_user)
+                                FROM pg_class m JOIN pg_namespace n ON n.oid = m.relnamespace WHERE m.oid = mark);
                 ELSIF SQLSTATE = '42501' THEN
                     RAISE insufficient_privilege USING MESSAGE = format('permission denied for sequence %s', seq.relname),
                         DETAIL = format('Role "%s" has not both USAGE and UPDATE on it.', current_user),

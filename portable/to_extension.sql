@@ -63,9 +63,9 @@ BEGIN
     -- Nothing depends on the rest but itself, or this fails and says what does.
     FOR f IN
         SELECT p.oid::regprocedure AS name FROM pg_proc p
-        WHERE p.pronamespace = portable AND p.proname IN ('shardid_draw', 'shardid_mark_of')
+        WHERE p.pronamespace = portable AND p.proname IN ('shardid_draw', 'shardid_mark_of', 'shardid_grant_marks')
     LOOP
-        EXECUTE format('DROP FUNCTION %s', f.name);
+        EXECUTE format('DROP ROUTINE %s', f.name);
     END LOOP;
     FOR n IN 0 .. 63 LOOP
         EXECUTE format('DROP SEQUENCE %s.shardid_mark_%s', portable, n);

@@ -83,6 +83,22 @@ is(query('SELECT count(*) FROM photos WHERE id_shard(id) <> 5'), 0, 'the check h
 like(query('SET enable_seqscan = off; SET enable_bitmapscan = off; EXPLAIN SELECT * FROM photos WHERE id_timestamp(id) > now()'),
 	qr/photos_ts/, 'an index on a function is one still');
 
+# Rights: who draws by the extension with USAGE alone has to get UPDATE before the way back, and draws then as before.
+query(<<'SQL');
+CREATE ROLE app;
+CREATE TABLE notes (id serial, n int);
+GRANT USAGE ON SEQUENCE orders_id_seq, notes_id_seq TO app;
+SQL
+ok(run_script('to_extension'), 'to the extension');
+my $as_app = q(SET ROLE app; SELECT next_id(5, 'orders_id_seq'));
+like(query($as_app), qr/^\d+$/, 'USAGE does for the extension');
+$node->command_fails_like([ 'psql', '-Xq', '-d', $node->connstr('portable'), '-f', 'portable/from_extension.sql' ],
+	qr/HINT:  Run GRANT UPDATE ON SEQUENCE orders_id_seq TO app;$/m, 'not back before it may UPDATE, and no word of a serial column');
+like(query($as_app), qr/^\d+$/, 'nothing has changed');
+query('GRANT UPDATE ON SEQUENCE orders_id_seq TO app');
+ok(run_script('from_extension'), 'back');
+like(query($as_app), qr/^\d+$/, 'with USAGE and UPDATE it draws as before');
+
 # A dump carries the functions, the marks and where each generator stands.
 sub restored
 {

@@ -26,7 +26,7 @@ make_portable_topics() {
     mkdir -p "$folder/sql" "$folder/expected"
     cp -r portable bench "$folder/"
     printf '%s\n' "\\getenv source PG_ABS_SRCDIR" "\\set file :source '/portable/shardid.sql'" '\set ECHO none' \
-        '\o /dev/null' '\i :file' | tee "$folder/sql/load.sql" | head -n 3 >"$folder/expected/load.out"
+        '\o /dev/null' '\i :file' "CALL shardid_grant_marks('public');" | tee "$folder/sql/load.sql" | head -n 3 >"$folder/expected/load.out"
     shift
     for topic; do
         { settings_of "$topic" && cat "sql/$topic.sql"; } >"$folder/sql/$topic.sql" || return 1

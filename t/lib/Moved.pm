@@ -1,0 +1,50 @@
+# Sessions draw from a generator while another one moves it.
+package Moved;
+
+use strict;
+use warnings;
+use Exporter 'import';
+use Test::More;
+use ShardidTest;
+
+our @EXPORT = qw(draw_beside);
+
+# Three sessions draw in bulk from the generator g for so many seconds, and a fourth does $moves to it, in PL/pgSQL that knows
+# its last_value of a moment ago as "before". %params: dbname; seconds; others are allowances for the judge.
+sub draw_beside
+{
+	my ($node, $name, $moves, %params) = @_;
+	my $dbname = delete $params{dbname} // 'postgres';
+	my $seconds = delete $params{seconds};
+	$node->safe_psql($dbname, 'CREATE SEQUENCE g');
+	my $clients = start_clients($node, 3,
+		q{SELECT next_id(1, 'g') FROM (SELECT generate_series(1, 300)) s},
+		dbname => $dbname, seconds => $seconds);
+	my $moved = $node->safe_psql($dbname, <<SQL);
+CREATE TEMPORARY TABLE moved (count int);
+DO \$\$
+DECLARE
+    n int := 0;
+    before bigint;
+    till timestamptz := clock_timestamp() + interval '$seconds s';
+BEGIN
+    WHILE clock_timestamp() < till LOOP
+        before := pg_sequence_last_value('g');
+        $moves
+        n := n + 1;
+    END LOOP;
+    INSERT INTO moved VALUES (n);
+END
+\$\$;
+SELECT count FROM moved;
+SQL
+	finish_clients($clients);
+	my $verdict = judge_clients([$clients], %params);
+	cmp_ok($moved, '>', 10, "$name: moved $moved times");
+	cmp_ok($verdict->{ids}, '>', 100, "$name: $verdict->{ids} ids drawn beside");
+	is_innocent($verdict, $name, $moved);
+	$node->safe_psql($dbname, 'DROP SEQUENCE g');
+	return;
+}
+
+1;

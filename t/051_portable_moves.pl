@@ -4,6 +4,7 @@ use strict;
 use warnings;
 use FindBin;
 use lib "$FindBin::RealBin/lib";
+use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -98,6 +99,25 @@ like(query($as_app), qr/^\d+$/, 'nothing has changed');
 query('GRANT UPDATE ON SEQUENCE orders_id_seq TO app');
 ok(run_script('from_extension'), 'back');
 like(query($as_app), qr/^\d+$/, 'with USAGE and UPDATE it draws as before');
+
+# Nobody draws by both at once: a statement that is planned with the extension and draws later is waited for, and until then
+# all are refused.
+ok(run_script('to_extension'), 'to the extension');
+my $late = q(SELECT next_id(5, 'orders_id_seq') FROM generate_series(1, 1) WHERE pg_sleep(4) IS NOT NULL);
+my @psql = ('psql', '-XAtq', '-d', $node->connstr('portable'));
+my $drawing = IPC::Run::start([ @psql, '-c', $late ], '>', \my $drawn, '2>&1', IPC::Run::timer(60));
+my $sleeps = q(SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE 'SELECT next_id%');
+$node->poll_query_until('portable', $sleeps) or die 'the late statement does not start';
+my $going_back = IPC::Run::start([ @psql, '-f', 'portable/from_extension.sql' ], '>', \my $said, '2>&1', IPC::Run::timer(60));
+$node->poll_query_until('portable', q(SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE 'DO %JOIN others%'))
+  or die 'the way back does not begin';
+my (undef, undef, $refused) = $node->psql('portable', q(SELECT next_id(5, 'orders_id_seq')));
+like($refused, qr/sequence "ids.orders_id_seq" has CYCLE/, 'until the way back has ended, nobody draws');
+$going_back->finish;
+is(query($sleeps), 'f', 'which is not before all have ended that are planned with the extension');
+$drawing->finish;
+like($drawn, qr/sequence "ids.orders_id_seq" has CYCLE/, 'those are refused');
+like(query(q(SELECT next_id(5, 'orders_id_seq'))), qr/^\d+$/, 'then all draw again');
 
 # A dump carries the functions, the marks and where each generator stands.
 sub restored

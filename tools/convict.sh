@@ -9,7 +9,7 @@ test=$(sed -n 's/^Convicted by: //p' "test/mutants/$name.patch")
 tools/build_mutant.sh "$name" "$folder"
 ln -s "$SANDBOX/judge" "$folder/judge"
 cd "$folder/tree"
-if SANDBOX=$folder TEMP_CONFIG=$folder/temp.conf TEST=$test FULL='' PG_TEST_TIMEOUT_DEFAULT=60 \
+if SANDBOX=$folder TEMP_CONFIG=$folder/temp.conf TEST=$test FULL='' ROUNDS=1 PG_TEST_TIMEOUT_DEFAULT=60 \
     timeout --foreground 600 tools/test.sh >"$folder/log" 2>&1; then
     echo "$test passes with this build:"
     cat "$folder/log"

@@ -97,23 +97,42 @@ for my $round (1 .. 5)
 cmp_ok($lost, '>', 0, "rolled back, a crash, and a clock that is behind: $lost ids come again, as docs/portable.md says");
 $node->stop;
 
-# Failover to an asynchronous standby whose clock is right.
-my $primary = new_portable_node('primary', '', allows_streaming => 1);
-$primary->backup('base');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($primary, 'base', has_streaming => 1);
-$standby->start;
-my (undef, undef, $on_standby) = $standby->psql('portable', "\\set VERBOSITY verbose\nSELECT next_id(5)");
-like($on_standby, qr/25006: cannot execute next_id\(\) in a read-only transaction/, 'nothing is drawn on a standby');
-is($standby->safe_psql('portable', 'SELECT end_at IS NOT NULL FROM id_generator_status()'), 't', 'but a generator is watched there');
-my $before = start_clients($primary, 8, 'SELECT next_id(5)', @portable);
-usleep 500_000;
-kill_node($primary);
-finish_clients($before);
-$standby->promote;
-my $after = start_clients($standby, 8, 'SELECT next_id(5)', @portable, seconds => 1);
-finish_clients($after);
-is_innocent(judge_clients([ $before, $after ], lead_ms => -1), 'portable: failover', 1);
-$standby->stop;
+# Failover: to an asynchronous standby whose clock is right; to a synchronous one whose clock is an hour behind.
+for my $round (1 .. rounds(1, 5))
+{
+	for my $is_synchronous (0, 1)
+	{
+		my $primary = new_portable_node("primary_${round}_$is_synchronous", '', allows_streaming => 1);
+		$primary->backup('base');
+		my $standby = PostgreSQL::Test::Cluster->new("standby_${round}_$is_synchronous");
+		$standby->init_from_backup($primary, 'base', has_streaming => 1);
+		if ($is_synchronous)
+		{
+			set_fake_clock($clock, '-3600');
+			with_fake_clock($clock, sub { $standby->start });
+			$primary->append_conf('postgresql.conf', "synchronous_standby_names = '*'");
+			$primary->reload;
+		}
+		else
+		{
+			$standby->start;
+			my (undef, undef, $stderr) = $standby->psql('portable', "\\set VERBOSITY verbose\nSELECT next_id(5)");
+			like($stderr, qr/25006: cannot execute next_id\(\) in a read-only transaction/, 'nothing is drawn on a standby');
+			is($standby->safe_psql('portable', 'SELECT end_at IS NOT NULL FROM id_generator_status()'), 't', 'but a generator is watched there');
+		}
+		my $before = start_clients($primary, 8, 'SELECT next_id(5)', @portable);
+		usleep 500_000;
+		kill_node($primary);
+		finish_clients($before);
+		$standby->promote;
+		my $after = start_clients($standby, 8, 'SELECT next_id(5)', @portable, seconds => 1);
+		finish_clients($after);
+		is_innocent(judge_clients([ $before, $after ], lead_ms => -1),
+			'portable: failover, ' . ($is_synchronous ? 'synchronous, an hour behind' : 'asynchronous'), 1);
+		cmp_ok(lead_ms($standby, 'ids.shardid_seq', 'portable'), '>', 3_500_000, 'it is behind') if $is_synchronous;
+		restart_clock();
+		kill_node($standby);
+	}
+}
 
 done_testing();

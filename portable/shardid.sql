@@ -462,8 +462,8 @@ BEGIN
                            ((((last OPERATOR(pg_catalog.&) 9007199254740991) OPERATOR(pg_catalog.+) mark_plus)
                              OPERATOR(pg_catalog.&) 9007199254740991) OPERATOR(pg_catalog.+) mark_head)
                       THEN pg_catalog.floor(pg_catalog.date_part('epoch', pg_catalog.clock_timestamp())
-                                            OPERATOR(pg_catalog.*) 1000::float8
-                                            OPERATOR(pg_catalog.+) 0.0005::float8)::bigint
+                                            OPERATOR(pg_catalog.*) 1000::double precision
+                                            OPERATOR(pg_catalog.+) 0.0005::double precision)::bigint
                            OPERATOR(pg_catalog.-) epoch_ms END;
         -- NULL if the shard is none, the clock is behind, the millisecond is used up, or the id would be negative.
         tick := CASE

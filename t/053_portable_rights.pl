@@ -63,6 +63,9 @@ BEGIN
         EXECUTE format('CREATE FUNCTION planted.%s RETURNS bigint LANGUAGE plpgsql AS %L', made,
                        'BEGIN RAISE ''planted''; END');
     END LOOP;
+    FOREACH made IN ARRAY ARRAY['float8', 'oid', 'regclass', 'text', 'timestamptz'] LOOP
+        EXECUTE format('CREATE DOMAIN planted.%s AS pg_catalog.%1$s CHECK (VALUE IS NULL)', made);
+    END LOOP;
     CREATE FUNCTION planted.wrong(bigint, bigint) RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RAISE ''planted''; END';
     CREATE FUNCTION planted.wrong(bigint, int) RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RAISE ''planted''; END';
     FOREACH made IN ARRAY ARRAY['+', '-', '&', '|', '#', '<<', '>>', '*'] LOOP

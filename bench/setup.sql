@@ -6,6 +6,7 @@ CREATE SCHEMA portable;
 SET search_path = portable;
 \ir ../portable/shardid.sql
 RESET search_path;
+\ir portable_locks.sql
 
 CREATE SEQUENCE plain;
 CREATE SEQUENCE cached CACHE 100;

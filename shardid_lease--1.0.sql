@@ -411,7 +411,9 @@ BEGIN
         new_from := held.from_ms;
         new_until := greatest(held.until_ms, wanted + space.lease_ms);
     ELSIF held.state = 'permanent' AND is_own AND held.place = its_place AND wants_permanent THEN
-        new_from := greatest(held.from_ms, space.not_before);
+        -- Leased anew, it is another lease, which a release that comes late does not name.
+        new_from := greatest(
+            held.from_ms + CASE WHEN (request->>'joins')::boolean THEN 1 ELSE 0 END, space.not_before);
         new_until := greatest(held.until_ms, space.not_before);
     ELSIF held.state = 'released'
             OR held.state = 'held' AND (
@@ -502,6 +504,7 @@ BEGIN
         AND (g.state = 'held' AND g.incarnation = request->>'incarnation'
                 AND coalesce(g.from_ms = (request->>'from')::bigint, true)
              OR g.state = 'permanent' AND g.place = request->>'place'
+                AND coalesce(g.from_ms = (request->>'from')::bigint, true)
                 AND coalesce(after_last <= greatest(now_ms, space.not_before) + space.max_ahead_ms, true));
     RETURN jsonb_build_object('ok', FOUND);
 END
@@ -597,7 +600,8 @@ CREATE TABLE leased_generator (
     state pg_catalog.text NOT NULL,
     epoch pg_catalog.timestamptz NOT NULL,
     shard_bits int NOT NULL,
-    sequence_bits int NOT NULL);
+    sequence_bits int NOT NULL,
+    from_ms bigint NOT NULL);
 
 COMMENT ON TABLE leased_generator IS
 'the generators of this database that hold a lease, and of what';
@@ -797,7 +801,8 @@ BEGIN
     EXCEPTION WHEN OTHERS THEN
         -- Nobody else would give back what the registry has committed.
         IF request->>'state' IS DISTINCT FROM 'leased' AND request->>'state' IS DISTINCT FROM 'permanent' THEN
-            PERFORM shardid_lease.registry_call(server, 'return_shard', request || jsonb_build_object('shard', shard));
+            PERFORM shardid_lease.registry_call(server, 'return_shard', request ||
+                jsonb_build_object('shard', shard, 'from', answer->'from'));
         END IF;
         RAISE;
     END;
@@ -928,11 +933,13 @@ LANGUAGE sql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $body$
     -- A page that others have moved does not know what was drawn.
-    SELECT CASE WHEN r->>'moved' IS NULL THEN r ELSE r - 'tick' END || jsonb_build_object('from', (
-        SELECT w.from_ms
-        FROM shardid_lease.lease_window w
-        WHERE w.generator = return_request.generator AND w.until_ms > 0
-            AND w.family = split_part(r->>'incarnation', '@', 1) AND w.moved_at = split_part(r->>'incarnation', '@', 2)::pg_lsn))
+    SELECT CASE WHEN r->>'moved' IS NULL THEN r ELSE r - 'tick' END || jsonb_build_object('from', coalesce(
+        (r->>'from')::bigint,
+        (SELECT w.from_ms
+         FROM shardid_lease.lease_window w
+         WHERE w.generator = return_request.generator AND w.until_ms > 0
+             AND w.family = split_part(r->>'incarnation', '@', 1)
+             AND w.moved_at = split_part(r->>'incarnation', '@', 2)::pg_lsn)))
     FROM shardid_lease.lease_request(generator) r
 $body$;
 

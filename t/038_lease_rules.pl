@@ -191,6 +191,30 @@ is(ask(@stranger, clock => $clock + 3_700_000), undef, 'not to who is further ah
 is(ask(@stranger, tick => ($clock - $epoch + 3_700_000) << 10), undef, 'nor by its generator');
 ok(ask(@stranger, clock => $clock + 3_500_000), 'less is allowed');
 
+# A reserved shard, released by a message that the registry has not seen yet, and leased anew at the same place.
+my @reserved = (shard => 101, permanent => 'true', @a);
+$held = ask(@reserved);
+is(ask(@reserved)->{from}, $held->{from}, 'reserved for good');
+$anew = ask(@reserved, joins => 'true');
+cmp_ok($anew->{from}, '>', $held->{from}, 'leased anew, it is another lease');
+is(give_back(@reserved, from => $held->{from}, tick => ($held->{from} + 1) << 10), 'false', 'a release of the one before comes too late');
+is(give_back(@reserved, from => $held->{from}), 'false', 'of a generator that was moved, too');
+is(ask(@reserved, @b), undef, 'and frees nothing');
+is(give_back(@reserved, from => $anew->{from}, tick => ($anew->{from} + 1) << 10), 'true', 'its own release does');
+
+# A member tells which it had.
+query('CREATE SEQUENCE reserved');
+my $lease_reserved = q(SELECT shardid_lease.lease_shard('shop', generator => 'reserved', shard => 102, permanent => true));
+for my $times ('first', 'second')
+{
+	query($lease_reserved);
+	is( query(q(SELECT shardid_lease.return_request('reserved')->>'from')),
+		query(q(SELECT from_ms FROM shardid_lease.granted_shard WHERE shard = 102)),
+		"the $times time, the member's release names its lease");
+	query(q(SELECT shardid_lease.release_shard('reserved')));
+	is(query(q(SELECT state FROM shardid_lease.granted_shard WHERE shard = 102)), 'released', 'and is taken');
+}
+
 query('SELECT shardid_lease.registry_was_restored()');
 cmp_ok(ask(@stranger)->{from}, '>=', $clock - $epoch + 3_600_000 + $lease, "after a restore a holder's next window is a later one")
   for 1 .. 2;

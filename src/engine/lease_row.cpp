@@ -22,6 +22,7 @@ enum LeasedColumn {
     epoch,
     shard_bits,
     sequence_bits,
+    lease_from_ms,
     leased_columns
 };
 
@@ -95,6 +96,7 @@ bool read_leased_row(Oid table, Oid generator, LeasedRow *row) {
             TextDatumGetCString(values[state]),
             {{DatumGetInt32(values[shard_bits]), DatumGetInt32(values[sequence_bits])},
              DatumGetTimestampTz(values[epoch])},
+            DatumGetInt64(values[lease_from_ms]),
             is_uncommitted};
     return true;
 }
@@ -110,7 +112,8 @@ void put_leased_row(Relation table, Oid generator, const LeasedRow &row) {
         CStringGetTextDatum(row.state),
         TimestampTzGetDatum(row.layout.epoch_us),
         Int32GetDatum(row.layout.widths.shard_bits),
-        Int32GetDatum(row.layout.widths.sequence_bits)};
+        Int32GetDatum(row.layout.widths.sequence_bits),
+        Int64GetDatum(row.from_ms)};
     bool nulls[leased_columns] = {};
     nulls[server] = row.server == nullptr;
     HeapTuple tuple = heap_form_tuple(RelationGetDescr(table), values, nulls);

@@ -17,6 +17,7 @@ struct LeasedRow {
     char *origin;
     char *state;
     Layout layout;
+    int64 from_ms;  // where a permanent lease begins, by which the registry knows it; else 0
     bool is_uncommitted = false;  // this transaction has written it: no other sees it yet
 };
 

@@ -110,7 +110,8 @@ Datum shardid_join_id_space(PG_FUNCTION_ARGS) {
     char leased[] = "leased";
     write_leased_row(lease_tables(), relid,
                      {name_or_null(fcinfo, 1), shard, name_or_null(fcinfo, 3), GetUserId(),
-                      name_or_null(fcinfo, 4), is_permanent ? permanent : leased, layout});
+                      name_or_null(fcinfo, 4), is_permanent ? permanent : leased, layout,
+                      is_permanent ? PG_GETARG_INT64(9) : 0});
     if (is_permanent)
         start_after(use_generator(relid, function_name), layout, PG_GETARG_INT64(9));
     PG_RETURN_VOID();

@@ -56,6 +56,8 @@ void append_lease(StringInfo json, Oid generator) {
     append(json, "server", row.server);
     append(json, "origin", row.origin);
     append(json, "state", row.state);
+    if (row.from_ms > 0)
+        append(json, "from", row.from_ms);
 }
 
 // Of a generator that has drawn: what its tick means.

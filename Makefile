@@ -30,9 +30,10 @@ PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
 
 # PostgreSQL's headers do not pass our warnings, nor clang's errors; so they are system headers.
 PG_CPPFLAGS = -I$(srcdir)/src -isystem $(shell $(PG_CONFIG) --includedir-server 2>/dev/null)
-# The library does not depend on the folder that it was built in.
-PG_CXXFLAGS = -std=c++20 -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wall -Wextra \
-              -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(abspath $(srcdir))=. $(clang_flags)
+# The library does not depend on the folder that it was built in; where it is compiled as it is linked (LTO), neither.
+prefix_maps = -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(abspath $(srcdir))=.
+PG_CXXFLAGS = -std=c++20 -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wall -Wextra $(prefix_maps) $(clang_flags)
+PG_LDFLAGS = $(prefix_maps)
 # PGXS has g++'s warnings in its flags; START_CRIT_SECTION and, from 18 on, PG_MODULE_MAGIC are PostgreSQL's.
 clang_flags = $(if $(findstring clang,$(shell $(CXX) --version 2>/dev/null)), \
               -Wno-unknown-warning-option -Wno-deprecated-volatile -Wno-missing-designated-field-initializers)

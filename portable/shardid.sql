@@ -10,18 +10,48 @@
 BEGIN;
 
 DO $$
+DECLARE
+    of_schema pg_catalog.pg_namespace;
+    other pg_catalog.text;
 BEGIN
-    IF pg_catalog.current_schema() IS NULL THEN
+    SELECT n.* INTO of_schema FROM pg_catalog.pg_namespace n
+    WHERE n.nspname OPERATOR(pg_catalog.=) pg_catalog.current_schema();
+    IF NOT FOUND THEN
         RAISE invalid_schema_name USING MESSAGE = 'no schema has been selected to create in',
             HINT = 'Set search_path to a schema of yours.';
     END IF;
-    IF EXISTS (SELECT FROM pg_catalog.pg_namespace n, pg_catalog.aclexplode(n.nspacl) a
-               WHERE n.nspname OPERATOR(pg_catalog.=) pg_catalog.current_schema()
-                 AND a.grantee OPERATOR(pg_catalog.=) 0::pg_catalog.oid
-                 AND a.privilege_type OPERATOR(pg_catalog.=) 'CREATE'::pg_catalog.text) THEN
+    -- A superuser has all rights, but what runs as this role must be its own. That of schema "public" is the database's owner.
+    IF of_schema.nspowner OPERATOR(pg_catalog.<>) current_user::pg_catalog.regrole::pg_catalog.oid
+       AND NOT EXISTS (SELECT FROM pg_catalog.pg_database d
+                       WHERE d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
+                         AND d.datdba OPERATOR(pg_catalog.=) current_user::pg_catalog.regrole::pg_catalog.oid
+                         AND of_schema.nspowner OPERATOR(pg_catalog.=) 'pg_database_owner'::pg_catalog.regrole::pg_catalog.oid) THEN
         RAISE insufficient_privilege USING
-            MESSAGE = pg_catalog.format('everybody can create objects in schema "%s"', pg_catalog.current_schema()),
-            HINT = 'Use a schema of your own, or run REVOKE CREATE ON SCHEMA ... FROM PUBLIC.';
+            MESSAGE = pg_catalog.format('must be owner of schema "%s"', of_schema.nspname),
+            DETAIL = pg_catalog.format('Its owner is "%s", and the current user is "%s".',
+                                       of_schema.nspowner::pg_catalog.regrole, current_user),
+            HINT = 'Run this as its owner.';
+    END IF;
+    SELECT CASE a.grantee WHEN 0::pg_catalog.oid THEN 'PUBLIC' ELSE a.grantee::pg_catalog.regrole::pg_catalog.text END INTO other
+    FROM pg_catalog.aclexplode(of_schema.nspacl) a
+    WHERE a.grantee OPERATOR(pg_catalog.<>) of_schema.nspowner AND a.privilege_type OPERATOR(pg_catalog.=) 'CREATE'::pg_catalog.text
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE insufficient_privilege USING
+            MESSAGE = pg_catalog.format('others can create objects in schema "%s"', of_schema.nspname),
+            HINT = pg_catalog.format('Use a schema of your own, or run REVOKE CREATE ON SCHEMA %I FROM %s.', of_schema.nspname, other);
+    END IF;
+    SELECT o.name INTO other
+    FROM (SELECT c.relname, c.relowner FROM pg_catalog.pg_class c WHERE c.relnamespace OPERATOR(pg_catalog.=) of_schema.oid
+            AND c.relname OPERATOR(pg_catalog.~) '^shardid_(seq|mark_[0-9]+)$'
+          UNION ALL
+          SELECT p.proname, p.proowner FROM pg_catalog.pg_proc p WHERE p.pronamespace OPERATOR(pg_catalog.=) of_schema.oid
+            AND p.proname OPERATOR(pg_catalog.~) '^(shardid_|next_ids?$|raise_generator$|id_|scatter_|gather_|uuid_v|objectid_)') o (name, owner)
+    WHERE o.owner OPERATOR(pg_catalog.<>) current_user::pg_catalog.regrole::pg_catalog.oid LIMIT 1;
+    IF FOUND THEN
+        RAISE insufficient_privilege USING
+            MESSAGE = pg_catalog.format('another role owns "%s" in schema "%s"', other, of_schema.nspname),
+            HINT = 'Use another schema, or drop it.';
     END IF;
     IF EXISTS (SELECT FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) e.extnamespace
                WHERE e.extname OPERATOR(pg_catalog.=) 'shardid' AND n.nspname OPERATOR(pg_catalog.=) pg_catalog.current_schema()) THEN
@@ -36,7 +66,7 @@ $$;
 
 -- What a generator remembers is its last_value, time << sequence_bits | sequence of the last id, as with the extension.
 -- Each draw also leaves a mark in one of 64 sequences, by which it is noticed when others move the generator. Generators
--- that share one wait for each other at times, until a millisecond ends. Who may change a mark, as all who draw must, can
+-- that share one have one lock, and wait for each other at times, until a millisecond ends. Who may change a mark, as all who draw must, can
 -- make the next draw wait so long, or hide that the generator's owner has moved it in this millisecond.
 
 CREATE SEQUENCE IF NOT EXISTS shardid_seq;
@@ -203,18 +233,14 @@ DECLARE
     -- What a session that waits keeps from one look to the next.
     pause_s float8 := 0;
     waited_for bigint;
-    looked_at bigint;           -- when it first saw the generator moved
-    looked_time bigint;         -- and to which time
-    looked_last bigint;
-    looked_mark bigint;
 
     seq record;
     hint text;
 BEGIN
     setting := btrim(current_setting('shardid.max_lead', true));
-    IF setting ~ '^[0-9]+$' THEN
+    IF setting ~ '^[0-9]{1,15}$' THEN
         max_lead_ms := setting;
-    ELSIF setting ~ '^[0-9]+ *(ms|s|min|h|d)$' THEN
+    ELSIF setting ~ '^[0-9]{1,9} *(ms|s|min|h|d)$' THEN
         max_lead_ms := date_part('epoch', setting::interval) * 1000;
     ELSIF setting <> '' THEN
         RAISE invalid_parameter_value USING
@@ -235,7 +261,7 @@ BEGIN
             EXCEPTION WHEN object_not_in_prerequisite_state THEN
                 NULL;
             END;
-            PERFORM pg_advisory_xact_lock(8316003854193786880 | generator::oid::bigint);
+            PERFORM pg_advisory_xact_lock(8316003854193786880 | mark::oid::bigint);
             last := pg_sequence_last_value(generator);
             marked := pg_sequence_last_value(mark);
             is_marked := COALESCE(marked = (((last & bits53) + mark_plus) & bits53) + mark_head, false);
@@ -248,7 +274,12 @@ BEGIN
                 INTO seq
                 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_sequence s ON s.seqrelid = c.oid
                 WHERE c.oid = generator;
-                IF NOT has_sequence_privilege(generator, 'UPDATE')
+                -- By the snapshot of a transaction that began before.
+                IF NOT FOUND THEN
+                    RAISE object_not_in_prerequisite_state USING
+                        MESSAGE = format('sequence with OID %s is newer than this transaction''s snapshot', generator::oid),
+                        HINT = 'Draw from it in a new transaction.';
+                ELSIF NOT has_sequence_privilege(generator, 'UPDATE')
                    OR NOT has_sequence_privilege(generator, 'USAGE, SELECT') THEN
                     RAISE insufficient_privilege;
                 ELSIF seq.relpersistence = 'u' THEN
@@ -296,23 +327,17 @@ BEGIN
             last := GREATEST(last, 0);
 
             -- A generator that others have moved does not tell what was drawn in this millisecond: so all of it counts as
-            -- used up, unless its mark is of an earlier one. While a session waits for its end, others may draw, which the
-            -- mark tells, and somebody may move it again: then the wait starts anew. Where the mark is that of another
-            -- generator, the same last_value is taken for an answer. Moves alone keep nobody waiting.
+            -- used up, unless the mark is of an earlier one, whoever left it. To the end of the millisecond nobody else can draw
+            -- who has this mark. Where sequence numbers leave a mark little room for the time, it may be of a later one.
             marked_bits := (marked >> 53) & 31;
-            is_past := (clock + epoch_ms - ((marked & bits53) >> marked_bits)) & (bits53 >> marked_bits)
-                       BETWEEN 1 AND bits53 >> (marked_bits + 1);
-            IF wanted > 0 AND NOT is_marked AND is_past IS NOT TRUE THEN
-                IF looked_at IS NULL
-                   OR marked IS DISTINCT FROM looked_mark
-                      AND (marked >> 53 IS NOT DISTINCT FROM mark_head >> 53 OR last <> looked_last) THEN
-                    looked_at := clock;
-                    looked_time := last >> sequence_bits;
-                END IF;
-                looked_mark := marked;
-                looked_last := last;
-                used_up := CASE WHEN looked_time > clock THEN looked_at ELSE GREATEST(looked_at, looked_time) END;
-                last := GREATEST(last, (used_up << sequence_bits) | max_number);
+            is_past := marked_bits <= 12
+                       AND (clock + epoch_ms - ((marked & bits53) >> marked_bits)) & (bits53 >> marked_bits)
+                           BETWEEN 1 AND bits53 >> (marked_bits + 1);
+            used_up := (clock << sequence_bits) | max_number;
+            IF wanted > 0 AND NOT is_marked AND is_past IS NOT TRUE AND last < used_up THEN
+                PERFORM pg_sleep((1000 - extract(microseconds FROM clock_timestamp())::int % 1000) / 1000000.0);
+                last := GREATEST(last, pg_sequence_last_value(generator), used_up);
+                clock := floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - epoch_ms;
             ELSIF wanted > 0 AND is_fresh AND clock > 0 THEN
                 last := GREATEST(last, ((clock - 1) << sequence_bits) | max_number);
             END IF;
@@ -374,7 +399,7 @@ BEGIN
                 INTO seq
                 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace LEFT JOIN pg_sequence s ON s.seqrelid = c.oid
                 WHERE c.oid = generator;
-                IF NOT FOUND THEN
+                IF NOT FOUND AND hint = '' THEN
                     RAISE undefined_table USING MESSAGE = format('sequence with OID %s does not exist', generator::oid),
                         HINT = 'Pass the name of a sequence; a shard of type bigint has to be cast to integer.';
                 ELSIF hint <> '' THEN
@@ -454,7 +479,7 @@ BEGIN
     BEGIN
         last := CASE WHEN (pg_catalog.currval(generator) OPERATOR(pg_catalog.#) pg_catalog.currval(mark)) IS NOT NULL
                           AND pg_catalog.pg_advisory_xact_lock(
-                              8316003854193786880 OPERATOR(pg_catalog.|) generator::pg_catalog.oid::bigint) IS NOT NULL
+                              8316003854193786880 OPERATOR(pg_catalog.|) mark::pg_catalog.oid::bigint) IS NOT NULL
                      THEN pg_catalog.pg_sequence_last_value(generator) END;
         -- NULL if others have moved the generator. A float8 of seconds since 1970 is exact to less than half a microsecond
         -- until 2106.

@@ -54,5 +54,58 @@ else
 	fail('there are two generators with one mark');
 }
 
+# One of two generators with one mark is moved, while both are drawn from.
+if ($other)
+{
+	my $beside = start_clients($node, 1, "SELECT next_id(1, '$other')", @portable, seconds => rounds(3, 20));
+	my @moving = map { start_clients($node, $_->[0], $_->[1], @portable, seconds => rounds(3, 20)) } (
+		[ 2, "SELECT next_id(1, '$one') FROM generate_series(1, 20)" ],
+		[ 1, "WITH before (v) AS MATERIALIZED (SELECT pg_sequence_last_value('$one')), drawn (id) AS MATERIALIZED"
+			. " (SELECT next_id(1, '$one') FROM before WHERE v > 0) SELECT id FROM drawn, before WHERE setval('$one', v) > 0" ]);
+	finish_clients($_) for $beside, @moving;
+	is_innocent(judge_clients(\@moving), 'portable: moved, with the mark of another', 1);
+}
+
+# As many milliseconds ahead as its mark has room for: another's mark is of the past only where that cannot be mistaken.
+query(<<'SQL');
+DO $$
+BEGIN
+    FOR n IN 1 .. 64 LOOP
+        EXECUTE format('CREATE SEQUENCE far_%s', n);
+        EXIT WHEN shardid_mark_of(format('far_%s', n)::regclass) = shardid_mark_of('twin_1');
+    END LOOP;
+END
+$$
+SQL
+is(query(<<'SQL'), '0', 'a generator far ahead hides no move of the one whose mark it shares');
+CREATE TEMPORARY TABLE wrong (count int);
+DO $$
+DECLARE
+    far regclass := (SELECT oid FROM pg_class WHERE relname LIKE 'far_%' ORDER BY oid DESC LIMIT 1);
+    since timestamptz := date_trunc('day', now() - interval '5 days');
+    before bigint;
+    first bigint;
+    second bigint;
+    count int := 0;
+BEGIN
+    PERFORM next_id(0, far, since, 0, 31);
+    PERFORM raise_generator(far, id_lower_bound(now() + interval '50 minutes', since, 0, 31), since, 0, 31);
+    FOR i IN 1 .. 20 LOOP
+        PERFORM next_id(5, 'twin_1');
+        PERFORM pg_sleep(0.003);
+        before := pg_sequence_last_value('twin_1');
+        WHILE extract(microseconds FROM clock_timestamp())::int % 1000 > 50 LOOP END LOOP;
+        first := next_id(5, 'twin_1');
+        PERFORM next_id(0, far, since, 0, 31);
+        PERFORM setval('twin_1', before);
+        second := next_id(5, 'twin_1');
+        count := count + (second <= first)::int;
+    END LOOP;
+    INSERT INTO wrong VALUES (count);
+END
+$$;
+SELECT count FROM wrong;
+SQL
+
 $node->stop;
 done_testing();

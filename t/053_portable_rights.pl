@@ -36,6 +36,15 @@ is(query(q{SELECT count(DISTINCT next_id((random() * 5)::int, 'orders')) FROM ge
 like(refused(q(SET ROLE app; SELECT next_id(5))), qr/42501: permission denied for sequence shardid_seq/, 'not for another generator');
 like(refused(q(SET ROLE app; ALTER SEQUENCE ids.shardid_mark_0 RESTART)), qr/42501/, 'nobody else owns a mark');
 
+# A sequence that the transaction's snapshot does not see cannot be checked: an unlogged one would be drawn from.
+my $elsewhere = $node->connstr('portable');
+like(refused(<<"SQL"), qr/55000: sequence with OID \d+ is newer than this transaction's snapshot.*HINT/s, 'nothing from a sequence newer than the snapshot');
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT count(*) FROM orders;
+\\! psql -Xq -d "$elsewhere" -c 'CREATE UNLOGGED SEQUENCE late'
+SELECT next_id(5, 'late');
+SQL
+
 # What the page shows, and what pg_tle is to be told: it runs as CREATE EXTENSION runs it.
 make_portable($node, 'page');
 my $shown = $node->safe_psql('page', "SET search_path = public;\n" . block_of('portable.md', 'portable_first'));
@@ -97,11 +106,22 @@ sub loading
 	return $output;
 }
 $node->safe_psql('postgres', 'CREATE SCHEMA open; GRANT CREATE ON SCHEMA open TO PUBLIC; CREATE SCHEMA twice');
-like(loading('-csearch_path=open'), qr/everybody can create objects in schema "open"/, 'no schema in which everybody creates');
+like(loading('-csearch_path=open'), qr/others can create objects in schema "open"/, 'no schema in which others create');
 like(loading('-csearch_path=nowhere'), qr/no schema has been selected/, 'no schema, no functions');
+$node->safe_psql('postgres', <<'SQL');
+CREATE SCHEMA of_app AUTHORIZATION app;
+CREATE SCHEMA shared;
+GRANT CREATE ON SCHEMA shared TO app;
+CREATE SCHEMA taken;
+CREATE FUNCTION taken.shardid_draw(int) RETURNS int LANGUAGE sql AS 'SELECT $1';
+ALTER FUNCTION taken.shardid_draw OWNER TO app;
+SQL
+like(loading('-csearch_path=of_app'), qr/must be owner of schema "of_app"/, 'no schema of another role, not by a superuser either');
+like(loading('-csearch_path=shared'), qr/others can create objects.*REVOKE CREATE ON SCHEMA shared FROM app/s, 'nor one in which another creates');
+like(loading('-csearch_path=taken'), qr/another role owns "shardid_draw"/, 'nor over what another owns');
 is(loading('-csearch_path=twice'), '', 'a schema of its own');
 is(loading('-csearch_path=twice'), '', 'again');
-is($node->safe_psql('postgres', q(SELECT count(*) FROM pg_proc WHERE pronamespace IN ('open'::regnamespace, 'public'::regnamespace))),
+is($node->safe_psql('postgres', q(SELECT count(*) FROM pg_proc WHERE pronamespace IN ('open'::regnamespace, 'public'::regnamespace, 'of_app'::regnamespace, 'shared'::regnamespace))),
 	0, 'what was refused has left nothing');
 is( $node->safe_psql('postgres', q(ALTER SCHEMA twice RENAME TO renamed; SET search_path = public; SELECT renamed.next_id(5) > 0)),
 	't', 'the schema can be renamed');

@@ -1,65 +1,129 @@
 -- Back from the extension to portable/shardid.sql, after portable/to_extension.sql: see docs/portable.md.
 --
---     psql -f portable/from_extension.sql     with the schema of the portable functions first in search_path, as a role that
---                                             owns it and the generators
+--     psql -f portable/from_extension.sql     with the schema of the portable functions first in search_path, as its owner,
+--                                             with the rights of those who own the generators
+--     psql -v generators='a b' -f ...         with these, too
 --
 -- Nobody may draw by the extension while others draw by the portable functions, which have another lock. So the generators
 -- get CYCLE, with which both refuse to draw (55000), until all transactions that may yet draw by the extension have ended.
+-- They get it in the transaction that loads the portable functions: who fails there has changed nothing.
 \set ON_ERROR_STOP on
+\if :{?generators}
+\else
+\set generators ''
+\endif
+SELECT pg_catalog.current_setting('search_path') AS caller_path,
+       pg_catalog.quote_ident(pg_catalog.current_schema()) AS portable \gset
 
--- Those that defaults of columns pass to next_id, the default one, and what has the last_value of one. Waits for all who have drawn from them.
-CREATE TEMPORARY TABLE generators AS
-SELECT DISTINCT s.oid::regclass AS generator
-FROM pg_class s
-WHERE s.relkind = 'S' AND s.relpersistence = 'p' AND s.relname !~ '^shardid_mark_[0-9]+$'
-  AND (s.oid = to_regclass('shardid_seq')
+-- No name is looked up but in pg_catalog, whatever there is in that schema and in search_path.
+SET search_path = pg_catalog, pg_temp;
+BEGIN;
+SELECT set_config('shardid_portable.schema', :'portable', true), set_config('client_min_messages', 'error', true),
+       set_config('lock_timeout', '200ms', true) \g /dev/null
+
+-- Those that defaults of columns pass to next_id, the default one, and what is the owner's and has the last_value of one.
+CREATE TEMPORARY TABLE shardid_generators AS
+SELECT s.oid::regclass AS generator, s.relowner
+FROM pg_class s JOIN pg_sequence q ON q.seqrelid = s.oid
+WHERE s.relpersistence = 'p' AND NOT EXISTS (SELECT FROM pg_depend e WHERE e.classid = 'pg_class'::regclass
+                                             AND e.objid = s.oid AND e.deptype = 'e')
+  AND (s.oid = to_regclass(:'portable' || '.shardid_seq')
+       OR s.oid = ANY (regexp_split_to_array(nullif(btrim(:'generators'), ''), '\s+')::regclass[])
        OR EXISTS (SELECT FROM pg_depend d JOIN pg_depend f USING (classid, objid) JOIN pg_proc p ON p.oid = f.refobjid
                   WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = s.oid AND classid = 'pg_attrdef'::regclass
                     AND f.refclassid = 'pg_proc'::regclass AND p.proname = 'next_id'
-                    AND p.pronamespace = current_schema()::regnamespace)
-       OR EXISTS (SELECT FROM pg_sequences q WHERE format('%I.%I', q.schemaname, q.sequencename)::regclass = s.oid
-                  AND q.last_value > 1000000000000));
+                    AND p.pronamespace = :'portable'::regnamespace)
+       OR s.relowner = current_user::regrole AND NOT q.seqcycle AND pg_sequence_last_value(s.oid) > 1000000000000
+          AND s.relname !~ '^shardid_mark_[0-9]+$');
 
 -- Whoever may draw by the extension, with USAGE, is to draw afterwards; but to UPDATE is not this script's to give.
-CREATE TEMPORARY TABLE drawers AS
+CREATE TEMPORARY TABLE shardid_drawers AS
 SELECT generator, CASE a.grantee WHEN 0 THEN 'public' ELSE pg_get_userbyid(a.grantee) END AS grantee,
        bool_or(privilege_type = 'UPDATE') AS may_update
-FROM generators JOIN pg_class c ON c.oid = generator, aclexplode(COALESCE(relacl, acldefault('s', relowner))) a
+FROM shardid_generators JOIN pg_class c ON c.oid = generator, aclexplode(COALESCE(relacl, acldefault('s', c.relowner))) a
 WHERE privilege_type IN ('USAGE', 'UPDATE')
 GROUP BY 1, 2 HAVING bool_or(privilege_type = 'USAGE');
 
 DO $$
 DECLARE
-    missing text := string_agg(format('GRANT UPDATE ON SEQUENCE %s TO %s;', generator,
-                                      CASE grantee WHEN 'public' THEN 'PUBLIC' ELSE quote_ident(grantee) END), ' ' ORDER BY 1)
-                    FROM drawers WHERE NOT may_update;
+    portable text := current_setting('shardid_portable.schema');
+    owner oid := (SELECT proowner FROM pg_proc WHERE pronamespace = portable::regnamespace AND proname = 'shardid_draw_any');
+    those text;
+    generator regclass;
+    is_done boolean := false;
 BEGIN
-    IF missing <> '' THEN
+    IF owner IS NULL THEN
+        RAISE undefined_function USING MESSAGE = format('schema %s has no portable functions', portable),
+            HINT = 'Set search_path to their schema.';
+    ELSIF owner <> current_user::regrole THEN
+        RAISE insufficient_privilege USING MESSAGE = format('must be owner of the portable functions in schema %s', portable),
+            HINT = format('Run this as %s.', owner::regrole);
+    END IF;
+
+    those := string_agg(g.generator::text, ', ' ORDER BY g.generator::text)
+             FROM shardid_generators g WHERE NOT pg_has_role(current_user, g.relowner, 'USAGE');
+    IF those <> '' THEN
+        RAISE insufficient_privilege USING MESSAGE = 'generators belong to other roles', DETAIL = format('They are %s.', those),
+            HINT = format('Grant their owners'' roles to %I until this is done.', current_user);
+    END IF;
+
+    -- Who calls the extension itself would go on drawing by it.
+    those := string_agg(DISTINCT pg_describe_object(d.classid, d.objid, d.objsubid), ', ')
+             FROM pg_extension x JOIN pg_proc p ON p.pronamespace = x.extnamespace JOIN pg_depend d ON d.refobjid = p.oid
+             WHERE x.extname = 'shardid' AND p.proname IN ('next_id', 'next_ids') AND d.refclassid = 'pg_proc'::regclass
+               AND d.deptype = 'n' AND NOT (d.classid = 'pg_proc'::regclass AND d.objid IN (
+                   SELECT f.oid FROM pg_proc f WHERE f.pronamespace = portable::regnamespace));
+    IF those <> '' THEN
+        RAISE object_in_use USING MESSAGE = 'functions of the extension itself are called', DETAIL = format('By %s.', those),
+            HINT = format('Have them call those of schema %s first.', portable);
+    END IF;
+
+    those := string_agg(format('GRANT UPDATE ON SEQUENCE %s TO %s;', d.generator,
+                               CASE d.grantee WHEN 'public' THEN 'PUBLIC' ELSE quote_ident(d.grantee) END), ' ' ORDER BY 1)
+             FROM shardid_drawers d WHERE NOT d.may_update;
+    IF those <> '' THEN
         RAISE insufficient_privilege USING MESSAGE = 'roles that draw ids have no UPDATE on their generators',
             DETAIL = 'The extension asks for USAGE, the portable functions for USAGE and UPDATE.',
-            HINT = 'Run ' || missing;
+            HINT = 'Run ' || those;
+    END IF;
+
+    FOR try IN 1 .. 100 LOOP
+        BEGIN
+            FOR generator IN SELECT g.generator FROM shardid_generators g LOOP
+                EXECUTE format('ALTER SEQUENCE %s CYCLE', generator);
+            END LOOP;
+            is_done := true;
+            EXIT;
+        EXCEPTION WHEN lock_not_available THEN
+            PERFORM pg_sleep(0.05 + random() / 10);
+        END;
+    END LOOP;
+    IF NOT is_done THEN
+        RAISE lock_not_available USING MESSAGE = 'a transaction that has drawn ids does not end',
+            DETAIL = 'Nothing is changed.', HINT = 'Run this again later.';
     END IF;
 END
 $$;
 
-SELECT format('ALTER SEQUENCE %s CYCLE', generator) FROM generators \gexec
-
+-- Ends this transaction.
+SET LOCAL search_path = :portable;
 \ir shardid.sql
 
-SELECT DISTINCT format('CALL shardid_grant_marks(%L)', grantee) FROM drawers \gexec
+SELECT DISTINCT format('CALL %s.shardid_grant_marks(%L)', :'portable', grantee) FROM shardid_drawers \gexec
 
--- pg_locks shows them to everybody, pg_stat_activity does not.
-CREATE TEMPORARY TABLE others AS
+-- pg_locks shows them to everybody.
+CREATE TEMPORARY TABLE shardid_others AS
 SELECT l.pid, l.virtualxid FROM pg_locks l JOIN pg_stat_activity a USING (pid)
 WHERE l.locktype = 'virtualxid' AND a.datname = current_database() AND l.pid <> pg_backend_pid();
 
 DO $$
 BEGIN
-    WHILE EXISTS (SELECT FROM pg_locks l JOIN others USING (pid, virtualxid) WHERE l.locktype = 'virtualxid') LOOP
+    WHILE EXISTS (SELECT FROM pg_locks l JOIN shardid_others USING (pid, virtualxid) WHERE l.locktype = 'virtualxid') LOOP
         PERFORM pg_sleep(0.05);
     END LOOP;
 END
 $$;
 
-SELECT format('ALTER SEQUENCE %s NO CYCLE', generator) FROM generators \gexec
-DROP TABLE generators, drawers, others;
+SELECT format('ALTER SEQUENCE %s NO CYCLE', generator) FROM shardid_generators \gexec
+DROP TABLE shardid_generators, shardid_drawers, shardid_others;
+SELECT set_config('search_path', :'caller_path', false) \g /dev/null

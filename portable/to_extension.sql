@@ -8,10 +8,15 @@
 --
 -- Dropping the marks waits for every transaction that has drawn by the portable functions. Sessions that come to draw
 -- meanwhile wait for a mark, find it gone, and draw by the extension.
+-- Dropping is tried again and again: whoever draws from several generators in a transaction does not have to give way.
 \set ON_ERROR_STOP on
 BEGIN;
 
-SELECT count(*) = 0 AS is_missing FROM pg_catalog.pg_extension WHERE extname = 'shardid' \gset
+-- No name is looked up but in pg_catalog, whatever there is in that schema and in search_path.
+SELECT pg_catalog.set_config('shardid_portable.schema', pg_catalog.quote_ident(pg_catalog.current_schema()), true),
+       pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true) \g /dev/null
+
+SELECT count(*) = 0 AS is_missing FROM pg_extension WHERE extname = 'shardid' \gset
 \if :is_missing
 CREATE SCHEMA shardid;
 CREATE EXTENSION shardid SCHEMA shardid;
@@ -19,15 +24,19 @@ CREATE EXTENSION shardid SCHEMA shardid;
 
 DO $$
 DECLARE
-    portable regnamespace := current_schema();
-    extension regnamespace := (SELECT extnamespace FROM pg_extension WHERE extname = 'shardid');
+    portable text := current_setting('shardid_portable.schema');
+    extension text := (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'shardid');
+    owner oid := (SELECT relowner FROM pg_class WHERE oid = to_regclass(portable || '.shardid_mark_0'));
+    is_done boolean := false;
     f record;
 BEGIN
-    IF to_regclass(format('%s.shardid_mark_0', portable)) IS NULL THEN
+    IF owner IS NULL THEN
         RAISE undefined_table USING MESSAGE = format('schema %s has no portable functions', portable),
             HINT = 'Set search_path to their schema.';
+    ELSIF owner <> current_user::regrole THEN
+        RAISE insufficient_privilege USING MESSAGE = format('must be owner of the portable functions in schema %s', portable),
+            HINT = format('Run this as %s.', owner::regrole);
     END IF;
-    PERFORM set_config('search_path', 'pg_catalog, pg_temp', true);
 
     -- What a session calls that has found a mark gone.
     EXECUTE format($replace$
@@ -35,7 +44,11 @@ BEGIN
             shard int, generator regclass, epoch timestamptz, shard_bits int, sequence_bits int,
             wanted bigint, raise_to bigint, caller text)
         RETURNS bigint LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
-        BEGIN ATOMIC SELECT %2$s.next_id(shard, generator, epoch, shard_bits, sequence_bits); END$replace$, portable, extension);
+        BEGIN ATOMIC
+            SELECT CASE WHEN wanted > 0 THEN %2$s.next_id(shard, generator, epoch, shard_bits, sequence_bits)
+                        ELSE %2$s.raise_generator(generator, (raise_to >> sequence_bits) << (shard_bits + sequence_bits),
+                                                  epoch, shard_bits, sequence_bits) END;
+        END$replace$, portable, extension);
     EXECUTE format($replace$
         CREATE OR REPLACE FUNCTION %1$s.shardid_draw_at_once(
             shard int, generator regclass, mark regclass, mark_head bigint, epoch_ms bigint, shard_bits int, sequence_bits int,
@@ -49,7 +62,7 @@ BEGIN
                || CASE WHEN p.proretset THEN ' ROWS 1000' ELSE '' END AS labels,
                (SELECT string_agg('$' || n, ', ' ORDER BY n) FROM generate_series(1, p.pronargs) n) AS arguments
         FROM pg_proc p JOIN pg_proc e ON e.proname = p.proname AND e.proargtypes = p.proargtypes
-        WHERE p.pronamespace = portable AND e.pronamespace = extension
+        WHERE p.pronamespace = portable::regnamespace AND e.pronamespace = extension::regnamespace AND p.proowner = owner
           AND EXISTS (SELECT FROM pg_depend d JOIN pg_extension x ON x.oid = d.refobjid
                       WHERE d.classid = 'pg_proc'::regclass AND d.objid = e.oid AND d.deptype = 'e' AND x.extname = 'shardid')
     LOOP
@@ -63,13 +76,26 @@ BEGIN
     -- Nothing depends on the rest but itself, or this fails and says what does.
     FOR f IN
         SELECT p.oid::regprocedure AS name FROM pg_proc p
-        WHERE p.pronamespace = portable AND p.proname IN ('shardid_draw', 'shardid_mark_of', 'shardid_grant_marks')
+        WHERE p.pronamespace = portable::regnamespace AND p.proname IN ('shardid_draw', 'shardid_mark_of', 'shardid_grant_marks')
     LOOP
         EXECUTE format('DROP ROUTINE %s', f.name);
     END LOOP;
-    FOR n IN 0 .. 63 LOOP
-        EXECUTE format('DROP SEQUENCE %s.shardid_mark_%s', portable, n);
+    PERFORM set_config('lock_timeout', '200ms', true);
+    FOR try IN 1 .. 100 LOOP
+        BEGIN
+            FOR n IN 0 .. 63 LOOP
+                EXECUTE format('DROP SEQUENCE %s.shardid_mark_%s', portable, n);
+            END LOOP;
+            is_done := true;
+            EXIT;
+        EXCEPTION WHEN lock_not_available THEN
+            PERFORM pg_sleep(0.05 + random() / 10);
+        END;
     END LOOP;
+    IF NOT is_done THEN
+        RAISE lock_not_available USING MESSAGE = 'a transaction that has drawn ids does not end',
+            DETAIL = 'Nothing is changed.', HINT = 'Run this again later.';
+    END IF;
 END
 $$;
 

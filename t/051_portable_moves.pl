@@ -20,10 +20,12 @@ sub query { return $node->safe_psql('portable', $_[0]) }
 sub run_script
 {
 	my ($name) = @_;
-	return run_log([ 'psql', '-Xq', '-d', $node->connstr('portable'), '-f', "portable/$name.sql" ]);
+	return run_log([ 'psql', '-Xq', '-d', $node->connstr('portable') . ' user=ids_owner', '-f', "portable/$name.sql" ]);
 }
 
 query(<<'SQL');
+GRANT CREATE ON DATABASE portable TO ids_owner;
+SET ROLE ids_owner;
 CREATE SEQUENCE orders_id_seq;
 CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT next_id(5) CHECK (id_shard(id) = 5));
 CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT next_id(5, 'orders_id_seq'), made timestamptz GENERATED ALWAYS AS (id_timestamp(id)) STORED);
@@ -87,14 +89,15 @@ like(query('SET enable_seqscan = off; SET enable_bitmapscan = off; EXPLAIN SELEC
 # Rights: who draws by the extension with USAGE alone has to get UPDATE before the way back, and draws then as before.
 query(<<'SQL');
 CREATE ROLE app;
+SET ROLE ids_owner;
 CREATE TABLE notes (id serial, n int);
 GRANT USAGE ON SEQUENCE orders_id_seq, notes_id_seq TO app;
 SQL
 ok(run_script('to_extension'), 'to the extension');
 my $as_app = q(SET ROLE app; SELECT next_id(5, 'orders_id_seq'));
 like(query($as_app), qr/^\d+$/, 'USAGE does for the extension');
-$node->command_fails_like([ 'psql', '-Xq', '-d', $node->connstr('portable'), '-f', 'portable/from_extension.sql' ],
-	qr/HINT:  Run GRANT UPDATE ON SEQUENCE orders_id_seq TO app;$/m, 'not back before it may UPDATE, and no word of a serial column');
+$node->command_fails_like([ 'psql', '-Xq', '-d', $node->connstr('portable') . ' user=ids_owner', '-f', 'portable/from_extension.sql' ],
+	qr/HINT:  Run GRANT UPDATE ON SEQUENCE ids\.orders_id_seq TO app;$/m, 'not back before it may UPDATE, and no word of a serial column');
 like(query($as_app), qr/^\d+$/, 'nothing has changed');
 query('GRANT UPDATE ON SEQUENCE orders_id_seq TO app');
 ok(run_script('from_extension'), 'back');
@@ -108,8 +111,8 @@ my @psql = ('psql', '-XAtq', '-d', $node->connstr('portable'));
 my $drawing = IPC::Run::start([ @psql, '-c', $late ], '>', \my $drawn, '2>&1', IPC::Run::timer(60));
 my $sleeps = q(SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE 'SELECT next_id%');
 $node->poll_query_until('portable', $sleeps) or die 'the late statement does not start';
-my $going_back = IPC::Run::start([ @psql, '-f', 'portable/from_extension.sql' ], '>', \my $said, '2>&1', IPC::Run::timer(60));
-$node->poll_query_until('portable', q(SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE 'DO %JOIN others%'))
+my $going_back = IPC::Run::start([ @psql, '-U', 'ids_owner', '-f', 'portable/from_extension.sql' ], '>', \my $said, '2>&1', IPC::Run::timer(60));
+$node->poll_query_until('portable', q(SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE 'DO %JOIN shardid_others%'))
   or die 'the way back does not begin';
 my (undef, undef, $refused) = $node->psql('portable', q(SELECT next_id(5, 'orders_id_seq')));
 like($refused, qr/sequence "ids.orders_id_seq" has CYCLE/, 'until the way back has ended, nobody draws');

@@ -66,6 +66,18 @@ if ($other)
 	is_innocent(judge_clients(\@moving), 'portable: moved, with the mark of another', 1);
 }
 
+# Of both, none reads or sets anything while the other does.
+my $elsewhere = $node->connstr('portable');
+for my $generator ($other ? ($one, $other) : ())
+{
+	my (undef, $stdout) = $node->psql('portable', <<"SQL");
+BEGIN;
+SELECT pg_advisory_xact_lock(8316003854193786880 | shardid_mark_of('$one')::oid::bigint);
+\\! psql -XAtq -d "$elsewhere" -c "SET lock_timeout = '100ms'" -c "SELECT next_id(1, '$generator')" 2>&1
+SQL
+	like($stdout, qr/canceling statement due to lock timeout/, 'a draw takes the lock of its mark');
+}
+
 # As many milliseconds ahead as its mark has room for: another's mark is of the past only where that cannot be mistaken.
 query(<<'SQL');
 DO $$

@@ -130,7 +130,7 @@ cmp_ok(query("SELECT next_id(0, 'fresh')"), '>', $future, 'also not of a fresh s
 
 # raise_generator beside those who draw: all that is drawn after it is above.
 query('CREATE SEQUENCE busy');
-my $clients = start_clients($node, 3, q{SELECT next_id(1, 'busy') FROM (SELECT generate_series(1, 100)) s}, seconds => 3);
+my $clients = start_clients($node, 3, q{SELECT next_id(1, 'busy') FROM (SELECT generate_series(1, 100)) s}, seconds => 2);
 my @raised = split /\n/, query(<<'SQL');
 CREATE TABLE steps (raised bigint, drawn bigint);
 DO $$

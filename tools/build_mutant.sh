@@ -10,4 +10,4 @@ copy_variant "$folder"
 patch -s -p1 -d "$folder/tree" <"test/mutants/$name.patch"
 # What the compiler would refuse, the tests have to see as well.
 perl -0pi -e 's/^static_assert\(.*?\);\n//msg' "$folder/tree"/src/core/*.hpp
-install_variant "$folder"
+install_variant "$folder" with_llvm=no

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# make bench: a throwaway cluster with default durability, all contenders, one table and one chart.
-# To be run by sandbox.sh.
+# make bench: a throwaway cluster with default durability, all contenders, one table and one chart; or what another
+# program of bench/ measures of them: run.sh portable.py. To be run by sandbox.sh.
 set -euo pipefail
 # shellcheck source=tools/cluster.sh
 source tools/cluster.sh
@@ -11,5 +11,5 @@ jit = off
 max_connections = 50
 CONF
 psql -X -q -v ON_ERROR_STOP=1 -f bench/setup.sql
-python3 bench/run.py --rounds "${ROUNDS:-5}" --seconds "${SECONDS_EACH:-3}" --out "$SANDBOX/out"
+python3 "bench/${1:-run.py}" --rounds "${ROUNDS:-5}" --seconds "${SECONDS_EACH:-3}" --out "$SANDBOX/out"
 stop_cluster

@@ -16,6 +16,7 @@ my $registry = new_registry('registry');
 $registry->safe_psql('postgres', <<'SQL');
 SELECT shardid_lease.create_id_space('orders');
 SELECT shardid_lease.create_id_space('quick', lease => '2 s');
+SELECT shardid_lease.create_id_space('steady', lease => '4 s');
 SQL
 my @members = map { new_node($_, "log_min_messages = debug1\nshardid.lease_timeout = 1s\n") } 'first', 'second';
 connect_to_registry($_, $registry) for @members;
@@ -65,19 +66,20 @@ for my $n (0, 1)
 }
 no_id_comes_twice('two members');
 
-# A lease of 2 s is renewed while 16 sessions draw: it is held all the time, so nobody waits, and there are few
-# workers: one each half lease, and those that sessions start until the first one has begun.
-lease($first, 'quick', 'quick');
-draw_one($first, 'quick');
+# A lease of 4 s is renewed while 16 sessions draw: it is held all the time, so nobody waits, and there are few
+# workers: one each half lease, and those that sessions start until the first one has begun. (To start one takes a second
+# where all processors are busy: half of a lease of 2 s.)
+lease($first, 'steady', 'steady');
+draw_one($first, 'steady');
 my $workers = worker_starts($first);
-my $since = of_registry("SELECT since FROM shardid_lease.id_space_shards WHERE space = 'quick'");
-my $load = start_clients($first, 16, [ q(SELECT next_id(generator => 'quick')), 'SELECT pg_sleep(0.002)' ], seconds => 11);
+my $since = of_registry("SELECT since FROM shardid_lease.id_space_shards WHERE space = 'steady'");
+my $load = start_clients($first, 16, [ q(SELECT next_id(generator => 'steady')), 'SELECT pg_sleep(0.004)' ], seconds => 21);
 my ($looks, $held, %renewals) = (0, 0);
-my $end = time + 10;
+my $end = time + 20;
 while (time < $end)
 {
 	my ($state, $renewed_at) = split /\|/,
-	  $first->safe_psql('postgres', q(SELECT state, renewed_at FROM shardid_lease.shard_leases WHERE generator = 'quick'::regclass));
+	  $first->safe_psql('postgres', q(SELECT state, renewed_at FROM shardid_lease.shard_leases WHERE generator = 'steady'::regclass));
 	$looks++;
 	$held++ if $state eq 'held';
 	$renewals{$renewed_at} = 1;
@@ -87,10 +89,13 @@ finish_clients($load);
 all_ids(@{ read_told($load) });
 is_innocent(judge_clients([$load]), 'ten renewals under load', 1);
 is($held, $looks, "the lease was held at each of $looks looks");
-cmp_ok(scalar(keys %renewals), '>=', 8, 'it was renewed ' . keys(%renewals) . ' times in 10 s');
+cmp_ok(scalar(keys %renewals), '>=', 8, 'it was renewed ' . keys(%renewals) . ' times in 20 s');
 $workers = worker_starts($first) - $workers;
 cmp_ok($workers, '<=', 8 * keys(%renewals), "by $workers workers, and not one a draw");
-is(of_registry("SELECT since FROM shardid_lease.id_space_shards WHERE space = 'quick'"), $since, 'in one incarnation');
+is(of_registry("SELECT since FROM shardid_lease.id_space_shards WHERE space = 'steady'"), $since, 'in one incarnation');
+
+lease($first, 'quick', 'quick');
+draw_one($first, 'quick');
 
 # One renewal brings all leases of the role with it.
 draw_one($first, 'ids');

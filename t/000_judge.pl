@@ -71,6 +71,11 @@ is(judge_space([ @servers[ 0, 1 ] ])->{violations}, 0, 'two servers of one id sp
 my $space = judge_space(\@servers);
 is("$space->{ids} $space->{duplicates} $space->{violations}", '5 1 1', 'an id of one server that another gives again');
 is_deeply($space->{twice}, ["4097 $servers[0] $servers[2]"], 'and which one it is');
+my @incarnations = (written('a@1', 4096, 4097), written('a@2', 4098), written('b@1', 4100), written('b@2', 4099));
+is(judge_space([ @incarnations[ 0 .. 2 ] ], sequence_bits => 2)->{violations}, 0, 'two incarnations, each in its own milliseconds');
+$space = judge_space(\@incarnations, sequence_bits => 2);
+is("$space->{duplicates} $space->{shared_ms} $space->{violations}", '0 1 1', 'a millisecond of a shard that two incarnations use');
+is_deeply($space->{shared}, ["1024 $incarnations[0] $incarnations[3]"], 'and which one it is');
 
 # Contenders.
 my $node = new_node('contenders');

@@ -6,12 +6,13 @@ package Fleet;
 
 use strict;
 use warnings;
-use File::Path qw(remove_tree);
+use File::Path qw(make_path remove_tree);
 use IPC::Run;
 use POSIX ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use Time::HiRes qw(usleep);
+use Time::HiRes qw(time usleep);
+use Proxy;
 use ShardidTest;
 
 # No window, no lease, a standby; and what follows in a transaction that has failed.
@@ -31,19 +32,21 @@ shardid.lease_timeout = '500ms'
 shardid.max_lead = '10d'
 CONF
 
-# $params{databases}: how many members there are on each server. The rest is for create_id_space.
+# $params{databases}: how many members there are on each server; {by_proxy}: they reach the registry by {proxy}, on the
+# loopback. The rest is for create_id_space.
 sub new
 {
 	my ($class, %params) = @_;
 	my $self = bless {
 		dir => PostgreSQL::Test::Utils::tempdir(), number => $params{number}, load => [], copies => [], notes => [],
-		wrong => [], serial => 0, ids => 0, error => ''
+		wrong => [], serial => 0, ids => 0, error => '', sequence_bits => $sequence_bits
 	}, $class;
 	my @names = map { "$self->{number}_$_" } 'registry', map { "member_$_" } 1 .. @{ $params{databases} };
 	my @nodes = map { PostgreSQL::Test::Cluster->new($_) } @names;
 	side_by_side(map { my $node = $_; sub { init($node) } } @nodes);
 	$self->start($_) for @nodes;
 	($self->{registry}, @{ $self->{members} }) = @nodes;
+	$self->{proxy} = Proxy->new($self->{registry}->port) if $params{by_proxy};
 	$self->ask_registry(<<SQL);
 CREATE EXTENSION shardid_lease CASCADE;
 SELECT shardid_lease.create_id_space('ids', '2 s', max_ahead => '$params{max_ahead}', reclaim_after => '1 hour', $layout);
@@ -62,7 +65,7 @@ sub init
 {
 	my ($node) = @_;
 	$node->init(has_archiving => 1, allows_streaming => 1, extra => ['--wal-segsize=1']);
-	$node->append_conf('postgresql.conf', $conf);
+	$node->append_conf('postgresql.conf', "$conf\nlisten_addresses = '127.0.0.1'\n");
 	return;
 }
 
@@ -88,7 +91,7 @@ sub side_by_side
 sub set_up
 {
 	my ($self, $node, @databases) = @_;
-	my ($host, $port) = ($self->{registry}->host, $self->{registry}->port);
+	my ($host, $port) = $self->{proxy} ? ('127.0.0.1', $self->{proxy}->port) : ($self->{registry}->host, $self->{registry}->port);
 	my $sql = <<SQL;
 CREATE DATABASE pattern;
 \\connect pattern
@@ -195,10 +198,12 @@ sub load
 	for my $place (@places)
 	{
 		my $next = next_id($place->{generator});
+		# Whoever names the shard must not have it while it is another's.
+		my @named = $place->{generator} || !defined $place->{shard} ? () : "SELECT next_id($place->{shard}, $layout)";
 		my $clients = start_clients(
 			$place->{node}, $count,
 			[
-				"SELECT $next", "SELECT $next FROM generate_series(1, 30)",
+				"SELECT $next", "SELECT $next FROM generate_series(1, 30)", @named,
 				'BEGIN ISOLATION LEVEL REPEATABLE READ', "SELECT $next", "SELECT $next", 'ROLLBACK'
 			],
 			dbname => $place->{db}, reconnect => 1, tolerate => $tolerated, pause_ms => 20);
@@ -236,8 +241,9 @@ sub keep
 {
 	my ($self, $load) = @_;
 	my ($place, $clients) = @$load{qw(place clients)};
-	my $label = join '-', ++$self->{serial}, $self->{round} // 'setup', $place->{node}->name, $place->{db},
-	  $place->{generator} // ();
+	# A server whose data were put back is another one, as a copy is.
+	my $incarnation = join '-', $place->{node}->name, $place->{node}{life} // 0, $place->{db}, $place->{generator} // ();
+	my $label = "$incarnation@" . join '-', ++$self->{serial}, $self->{round} // 'setup';
 	finish_clients($clients);
 	$clients->{files} = [ grep { -e } @{ $clients->{files} } ];
 	return unless @{ $clients->{files} };
@@ -292,6 +298,29 @@ sub remove_copies
 	return;
 }
 
+# A copy of the registry that is the registry from now on; the one that was is not running.
+sub registry_is
+{
+	my ($self, $new) = @_;
+	$self->{copies} = [ grep { $_ != $new } @{ $self->{copies} } ];
+	$self->{registry} = $new;
+	return;
+}
+
+# Its data are removed; and who has taken its place keeps its own WAL, and a backup.
+sub forget
+{
+	my ($self, $old) = @_;
+	remove_tree($old->data_dir, $old->backup_dir, $old->archive_dir);
+	my $new = $self->{registry};
+	make_path($new->archive_dir, $new->backup_dir);
+	$new->enable_archiving;
+	$new->stop;
+	$self->start($new);
+	$self->keep_old($new);
+	return;
+}
+
 # Keeps a backup of the server, and of its WAL up to a point after it.
 sub keep_old
 {
@@ -321,7 +350,7 @@ CONF
 }
 
 # The older data in the place of the server's own, in the same directory or in another one of its name. The server is
-# not running.
+# not running, and nobody draws there.
 sub put_old_in_place
 {
 	my ($self, $node) = @_;
@@ -339,6 +368,7 @@ sub put_old_in_place
 		system_or_bail('cp', '-a', old_of($node) . '/.', $data);
 	}
 	$self->recover_to_old($data, $node->archive_dir);
+	$node->{life}++;
 	return;
 }
 
@@ -358,6 +388,7 @@ SQL
 sub repair
 {
 	my ($self) = @_;
+	$self->{proxy}->mode('pass') if $self->{proxy};
 	$self->end_load;
 	$self->remove_copies;
 	$self->set_clock($_, '+0') for $self->{registry}, @{ $self->{members} };
@@ -408,6 +439,7 @@ sub stop
 	my ($self) = @_;
 	$self->repair;
 	$_->stop('immediate') for @{ $self->{members} }, $self->{registry};
+	$self->{proxy}->stop if $self->{proxy};
 	remove_tree(map { ($_->data_dir, $_->backup_dir, $_->archive_dir) } @{ $self->{members} }, $self->{registry});
 	return;
 }

@@ -12,10 +12,12 @@ use Test::More ();
 use Time::HiRes qw(time usleep);
 use ShardidTest;
 
-our @EXPORT = qw(new_registry connect_to_registry lease draw_one start_drawing finish_drawing ids_of all_ids
-  no_id_comes_twice worker_starts ms_of seconds_until wait_until);
+our @EXPORT = qw(new_registry on_loopback connect_to_registry lease draw_one draw_at_once start_drawing finish_drawing
+  ids_of all_ids no_id_comes_twice worker_starts workers_of processes_of ms_of seconds_until wait_until wait_for_end
+  error_of);
 
-my @accounts;
+my @accounts;    # lists of ids, each from one session
+my @files;       # histories of clients
 
 # A started server that grants shards to role "member", who has to give a password.
 sub new_registry
@@ -31,24 +33,39 @@ SQL
 	my $hba = $registry->data_dir . '/pg_hba.conf';
 	my $rest = slurp_file($hba);
 	open my $file, '>', $hba or die;
-	print $file "local all member scram-sha-256\n$rest";
+	print $file "local all +member scram-sha-256\n$rest";
 	close $file;
 	$registry->reload;
 	return $registry;
 }
 
+# Has it listen on TCP, where members give their password, too; returns the port.
+sub on_loopback
+{
+	my ($registry, $conf) = @_;
+	my $hba = $registry->data_dir . '/pg_hba.conf';
+	my $rest = slurp_file($hba);
+	open my $file, '>', $hba or die;
+	print $file "hostssl all +member 127.0.0.1/32 scram-sha-256\nhostnossl all +member 127.0.0.1/32 scram-sha-256\n$rest";
+	close $file;
+	$registry->append_conf('postgresql.conf', "listen_addresses = '127.0.0.1'\n" . ($conf // ''));
+	$registry->restart;
+	return $registry->port;
+}
+
 # Makes a database a member: its role "app", which is no superuser, owns what it leases and knows the password.
 sub connect_to_registry
 {
-	my ($node, $registry, $dbname) = @_;
+	my ($node, $registry, $dbname, %options) = @_;
 	$dbname //= 'postgres';
-	my ($host, $port) = ($registry->host, $registry->port);
+	%options = (host => $registry->host, port => $registry->port, dbname => 'postgres', %options);
+	my $options = join ', ', map { "$_ '$options{$_}'" } sort keys %options;
 	$node->safe_psql('postgres',
 		"DO \$\$ BEGIN IF to_regrole('app') IS NULL THEN CREATE ROLE app LOGIN; END IF; END \$\$");
 	$node->safe_psql($dbname, <<"SQL");
 CREATE EXTENSION IF NOT EXISTS shardid;
 CREATE EXTENSION shardid_lease CASCADE;
-CREATE SERVER registry FOREIGN DATA WRAPPER dblink_fdw OPTIONS (host '$host', port '$port', dbname 'postgres');
+CREATE SERVER registry FOREIGN DATA WRAPPER dblink_fdw OPTIONS ($options);
 CREATE USER MAPPING FOR app SERVER registry OPTIONS (user 'member', password 'of the member');
 GRANT USAGE ON FOREIGN SERVER registry TO app;
 GRANT CREATE ON SCHEMA public TO app;
@@ -81,6 +98,21 @@ SQL
 	return $error =~ /ERROR/ ? $error : '?' . $error if $status;
 	push @accounts, [$id];
 	return $id;
+}
+
+# Several at the same time: [node, database, generator] each, by 4 sessions for some seconds; a refusal is no failure.
+# Returns how many ids each received.
+sub draw_at_once
+{
+	my ($seconds, @places) = @_;
+	my @clients = map {
+		my ($node, $dbname, $generator) = @$_;
+		start_clients($node, 4, "SELECT next_id(generator => '$generator') FROM generate_series(1, 100)",
+			dbname => $dbname, seconds => $seconds, pause_ms => 10, tolerate => '55000');
+	} @places;
+	finish_clients($_) for @clients;
+	push @files, map { @{ $_->{files} } } @clients;
+	return map { my $n = 0; $n += @$_ for @{ read_told($_) }; $n } @clients;
 }
 
 # A session that draws an id every $params{ms} (10) for $params{seconds} (600) or until it is ended, whatever
@@ -165,16 +197,13 @@ sub all_ids
 sub no_id_comes_twice
 {
 	my ($fault) = @_;
-	my (%times, $decreases);
-	my $ids = 0;
-	for my $list (@accounts)
-	{
-		$ids += @$list;
-		$times{$_}++ for @$list;
-	}
-	my $twice = grep { $_ > 1 } values %times;
-	note_fault($fault, 1, $ids, $twice);
-	return Test::More::is($twice, 0, "$fault: none of $ids ids comes twice");
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my $noted = PostgreSQL::Test::Utils::tempdir() . '/noted';
+	append_to_file($noted, join '', map { "$_\n" } map { @$_ } @accounts);
+	my $space = judge_space([ $noted, @files ]);
+	note_fault($fault, 1, @$space{qw(ids violations)});
+	return Test::More::is($space->{violations}, 0, "$fault: none of $space->{ids} ids comes twice")
+	  || Test::More::diag(join "\n", @{ $space->{twice} });
 }
 
 # How many lease workers the server has started so far; its log_min_messages is debug1.
@@ -183,6 +212,30 @@ sub worker_starts
 	my ($node) = @_;
 	my $log = slurp_file($node->logfile);
 	return scalar(() = $log =~ /starting background worker process "shardid lease/g);
+}
+
+# How many there are now.
+sub workers_of
+{
+	my ($node) = @_;
+	return $node->safe_psql('postgres', q(SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'shardid lease'));
+}
+
+# A server's, for those who stop it, and whose sockets the kernel still serves then.
+sub processes_of
+{
+	my ($node) = @_;
+	my $postmaster = (split /\n/, slurp_file($node->data_dir . '/postmaster.pid'))[0];
+	return ($postmaster, split ' ', `ps -o pid= --ppid $postmaster`);
+}
+
+# The error of statements, with its SQLSTATE, or "no error"; $params{role} is who runs them.
+sub error_of
+{
+	my ($node, $dbname, $sql, %params) = @_;
+	my (undef, undef, $error) = $node->psql($dbname, "\\set VERBOSITY verbose\n$sql", timeout => 120, on_error_stop => 1,
+		extra_params => [ map { ('-U', $_) } grep { defined } $params{role} ]);
+	return $error =~ /(?:ERROR|FATAL): / ? $error : 'no error';
 }
 
 # How many milliseconds the code took.
@@ -200,6 +253,17 @@ sub seconds_until
 	my ($node, $generator, $dbname) = @_;
 	return $node->safe_psql($dbname // 'postgres',
 		"SELECT extract(epoch FROM until - clock_timestamp()) FROM shardid_lease.shard_leases WHERE generator = '$generator'::regclass");
+}
+
+# Waits until the window that a registry has granted last is over: by the registry's row, so however often it is renewed
+# meanwhile it has to be idle.
+sub wait_for_end
+{
+	my ($node, $dbname, $space, $shard) = @_;
+	$node->poll_query_until($dbname,
+		"SELECT until < clock_timestamp() FROM shardid_lease.id_space_shards WHERE space = '$space' AND shard = $shard")
+	  or die "the lease of shard $shard does not end";
+	return;
 }
 
 # Waits for a condition at most so many seconds; returns whether it came true.

@@ -95,13 +95,13 @@ sub judge_clients
 	return { $said =~ /^(\w+) (-?\d+)$/mg };
 }
 
-# The same for files of any number of generators of one id space, whose ids must not meet anywhere;
-# {twice} lists ids that did, with their files.
+# The same for files of any number of generators of one id space, whose ids must not meet anywhere; {twice} lists ids that
+# did, with their files, and {shared} milliseconds that two incarnations used, which the files' names tell.
 sub judge_space
 {
-	my ($files) = @_;
-	my $said = said_by_check('--one-space', @$files);
-	return { $said =~ /^(\w+) (-?\d+)$/mg, twice => [ $said =~ /^twice (.*)$/mg ] };
+	my ($files, %params) = @_;
+	my $said = said_by_check('--one-space', (map { '--' . tr/_/-/r => $params{$_} } sort keys %params), @$files);
+	return { $said =~ /^(\w+) (-?\d+)$/mg, map { $_ => [ $said =~ /^$_ (.*)$/mg ] } qw(twice shared) };
 }
 
 sub said_by_check

@@ -2,7 +2,7 @@
 //
 //     check [--shard-bits N] [--sequence-bits N] [--epoch-ms N] [--lead-ms N] [--borrow-ms N]
 //           [--clock-percent N] FILE...
-//     check --one-space FILE...
+//     check --one-space [--sequence-bits N] FILE...
 //
 // The files of the first are histories of one generator, a session each (see history.hpp); the
 // layout is Instagram's unless given. Prints, a line each, how many there were of
@@ -22,7 +22,9 @@
 //
 // The second reads histories of any number of generators of one id space: a duplicate is an id that
 // was received before, anywhere. Of the first ten it says in which files it is: "twice ID FILE
-// FILE".
+// FILE". Files whose names are INCARNATION@ANYTHING tell who received their ids: shared_ms are the
+// milliseconds of a shard of which two incarnations have ids, which they may not even if these
+// differ. "shared ID FILE FILE" says where; its ID has no sequence.
 //
 // Exit status: 0 if all counts of violations
 // are 0, 1 if not, 2 if a file cannot be read or has an incomplete line.
@@ -208,19 +210,58 @@ std::vector<Found> read_space(const std::vector<std::string> &files) {
     return ids;
 }
 
-// Prints what it finds, and returns how many ids there are twice.
-long judge_space(const Options &options) {
-    constexpr long most_shown = 10;
-    const std::vector<Found> ids = read_space(options.files);
+// Empty if the file's name tells of none.
+std::string incarnation_of(const std::string &file) {
+    const std::string name = file.substr(file.rfind('/') + 1);
+    const std::size_t end = name.find('@');
+    return end == std::string::npos ? "" : name.substr(0, end);
+}
+
+constexpr long most_shown = 10;
+
+long count_duplicates(const std::vector<Found> &ids, const Options &options) {
     long duplicates = 0;
     for (std::size_t i = 1; i < ids.size(); ++i)
         if (ids[i].first == ids[i - 1].first && ++duplicates <= most_shown)
             std::printf("twice %" PRId64 " %s %s\n", ids[i].first,
                         options.files[ids[i - 1].second].c_str(),
                         options.files[ids[i].second].c_str());
-    std::printf("ids %zu\nfiles %zu\nduplicates %ld\nviolations %ld\n", ids.size(),
-                options.files.size(), duplicates, duplicates);
     return duplicates;
+}
+
+// Ids of one millisecond of a shard follow each other; what is left of an id tells both.
+long count_shared_ms(const std::vector<Found> &ids, const Options &options) {
+    std::vector<std::string> incarnations;
+    std::transform(options.files.begin(), options.files.end(), std::back_inserter(incarnations),
+                   incarnation_of);
+    long shared = 0;
+    std::int64_t last_shared = -1;
+    const Found *first = nullptr;  // of this millisecond, from an incarnation that is known
+    for (const Found &id : ids) {
+        const std::int64_t time_and_shard = id.first >> options.sequence_bits;
+        const std::string &incarnation = incarnations[id.second];
+        if (incarnation.empty())
+            continue;
+        if (first == nullptr || first->first >> options.sequence_bits != time_and_shard) {
+            first = &id;
+        } else if (incarnation != incarnations[first->second] && last_shared != time_and_shard) {
+            last_shared = time_and_shard;
+            if (++shared <= most_shown)
+                std::printf("shared %" PRId64 " %s %s\n", time_and_shard,
+                            options.files[first->second].c_str(), options.files[id.second].c_str());
+        }
+    }
+    return shared;
+}
+
+// Prints what it finds, and returns how much of that there should not be.
+long judge_space(const Options &options) {
+    const std::vector<Found> ids = read_space(options.files);
+    const long duplicates = count_duplicates(ids, options);
+    const long shared = count_shared_ms(ids, options);
+    std::printf("ids %zu\nfiles %zu\nduplicates %ld\nshared_ms %ld\nviolations %ld\n", ids.size(),
+                options.files.size(), duplicates, shared, duplicates + shared);
+    return duplicates + shared;
 }
 
 long violations(const Verdict &v) {
@@ -242,7 +283,7 @@ void print(const Verdict &v, std::size_t sessions) {
     std::fprintf(stderr,
                  "usage: check [--shard-bits N] [--sequence-bits N] [--epoch-ms N] "
                  "[--lead-ms N] [--borrow-ms N] [--clock-percent N] FILE...\n"
-                 "       check --one-space FILE...\n");
+                 "       check --one-space [--sequence-bits N] FILE...\n");
     std::exit(2);
 }
 

@@ -1,0 +1,226 @@
+# A TCP proxy on the loopback in front of a registry: what its mode says happens to each connection.
+#
+#     pass
+#     refuse           nobody listens, and connections are cut
+#     swallow          connections come about, and nothing arrives
+#     delay MS         every byte is late by so much, either way
+#     cut_before       the connection is cut when a request is sent, which does not arrive
+#     cut_after        the connection is cut when the request is answered, and the answer does not arrive
+#     late_request MS  a request arrives so much later, also from who has gone meanwhile
+#     late_answer MS   the answer does
+#
+# A request is a call of grant_shards() or return_shard(); within TLS there is none to be seen.
+package Proxy;
+
+use strict;
+use warnings;
+use IO::Select;
+use IO::Socket::INET;
+use POSIX ();
+use PostgreSQL::Test::Utils;
+use Time::HiRes qw(time usleep);
+
+# For the server that listens on this port of the loopback.
+sub new
+{
+	my ($class, $upstream) = @_;
+	my $self = bless { dir => PostgreSQL::Test::Utils::tempdir(), upstream => $upstream, mode => 'pass' }, $class;
+	my $listener = listen_on(0);
+	$self->{port} = $listener->sockport;
+	$self->write_state;
+	append_to_file("$self->{dir}/requests", '');
+	append_to_file("$self->{dir}/links", '0');
+	my $parent = $$;
+	$self->{parent} = $parent;
+	$self->{pid} = fork // die "fork: $!";
+	return $self if $self->{pid};
+	$SIG{$_} = 'DEFAULT' for qw(TERM INT);
+	$SIG{PIPE} = 'IGNORE';
+	my $served = eval { $self->serve($listener, $parent); 1 };
+	print STDERR "proxy: $@" unless $served;
+	POSIX::_exit(0);
+}
+
+sub port { return $_[0]{port} }
+
+# From now on, for the connections that there are as well.
+sub mode
+{
+	my ($self, $mode) = @_;
+	$self->{mode} = $mode;
+	$self->write_state;
+	usleep 50_000;    # it looks every 10 ms
+	return;
+}
+
+# New connections lead to this port from now on.
+sub lead_to
+{
+	my ($self, $upstream) = @_;
+	$self->{upstream} = $upstream;
+	$self->write_state;
+	usleep 50_000;
+	return;
+}
+
+# The requests that came so far, from members, whatever became of them: names of functions.
+sub requests
+{
+	my ($self) = @_;
+	return split /\n/, slurp_file("$self->{dir}/requests");
+}
+
+# How many connections there are, with those of who has gone and whose request is under way yet.
+sub links
+{
+	my ($self) = @_;
+	return slurp_file("$self->{dir}/links");
+}
+
+sub write_state
+{
+	my ($self) = @_;
+	$self->write_file('state', "$self->{upstream} $self->{mode}");
+	return;
+}
+
+sub write_file
+{
+	my ($self, $name, $text) = @_;
+	open my $file, '>', "$self->{dir}/$name.new" or die;
+	print $file $text;
+	close $file;
+	rename "$self->{dir}/$name.new", "$self->{dir}/$name" or die;
+	return;
+}
+
+sub stop
+{
+	my ($self) = @_;
+	kill 'TERM', $self->{pid};
+	waitpid $self->{pid}, 0;
+	return;
+}
+
+sub DESTROY
+{
+	my ($self) = @_;
+	local ($?, $@);
+	$self->stop if $$ == $self->{parent};
+	return;
+}
+
+# --- The process that serves.
+
+sub listen_on
+{
+	my ($port) = @_;
+	return IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $port, Listen => 64, ReuseAddr => 1)
+	  // die "cannot listen: $!";
+}
+
+sub serve
+{
+	my ($self, $listener, $parent) = @_;
+	my @links;    # client and server, the bytes that are under way to each, and what is known
+	my $written = 0;
+	while (getppid() == $parent)
+	{
+		my ($upstream, $mode, $ms) = split / /, slurp_file("$self->{dir}/state");
+		if ($mode eq 'refuse')
+		{
+			close $listener if $listener;
+			undef $listener;
+			close_link($_) for splice @links;
+		}
+		if ($mode eq 'refuse' || $mode eq 'swallow')
+		{
+			usleep 10_000;
+			next;
+		}
+		$listener //= listen_on($self->{port});
+		my %link_of = map { my $link = $_; map { $link->{$_} ? ($link->{$_} => [ $link, $_ ]) : () } qw(client server) } @links;
+		for my $socket (IO::Select->new($listener, map { @$_{qw(client server)} } @links)->can_read(0.01))
+		{
+			if ($socket == $listener)
+			{
+				my $link = new_link(scalar $listener->accept, $upstream);
+				push @links, $link if $link;
+				next;
+			}
+			my ($link, $side) = @{ $link_of{$socket} };
+			receive($self, $link, $side, $mode, ($ms // 0) / 1000) if $link->{$side};
+		}
+		deliver($_) for @links;
+		@links = grep { $_->{client} || $_->{server} } @links;
+		$self->write_file('links', $written = @links) if $written != @links;
+	}
+	return;
+}
+
+sub new_link
+{
+	my ($client, $upstream) = @_;
+	my $server = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $upstream);
+	return $client && $server ? { client => $client, server => $server, queue => [] } : undef;
+}
+
+sub close_link
+{
+	my ($link) = @_;
+	close $_ for grep { $_ } delete @$link{qw(client server)};
+	return;
+}
+
+# What one side has sent, or that it has gone: what is under way still arrives.
+sub receive
+{
+	my ($self, $link, $side, $mode, $late) = @_;
+	my $from_client = $side eq 'client';
+	my $bytes;
+	if (!sysread $link->{$side}, $bytes, 65536)
+	{
+		close delete $link->{$side};
+		return;
+	}
+	my ($request) = $from_client ? $bytes =~ /\b(grant_shards|return_shard)\b/ : ();
+	append_to_file("$self->{dir}/requests", "$request\n") if $request;
+	$link->{asked} = 1 if $request;
+	if ($mode eq 'cut_before' && $request || $mode eq 'cut_after' && !$from_client && $link->{asked})
+	{
+		close_link($link);
+		return;
+	}
+	my $is_late = $mode eq 'delay' || $mode eq 'late_request' && $request
+	  || $mode eq 'late_answer' && !$from_client && $link->{asked};
+	$link->{is_late} = 1 if $mode eq 'late_request' && $request;
+	delete $link->{is_late} unless $from_client;
+	# Nothing overtakes what was sent before it.
+	my $to = $from_client ? 'server' : 'client';
+	my ($last) = grep { $_->{to} eq $to } reverse @{ $link->{queue} };
+	my $due = time + ($is_late ? $late : 0);
+	$due = $last->{due} if $last && $last->{due} > $due;
+	push @{ $link->{queue} }, { to => $to, due => $due, bytes => $bytes };
+	return;
+}
+
+sub deliver
+{
+	my ($link) = @_;
+	for my $next (splice @{ $link->{queue} })
+	{
+		if ($next->{due} > time)
+		{
+			push @{ $link->{queue} }, $next;
+		}
+		elsif ($link->{ $next->{to} })
+		{
+			syswrite $link->{ $next->{to} }, $next->{bytes};
+		}
+	}
+	my $is_wanted = $link->{server} && ($link->{client} || $link->{is_late});
+	close_link($link) unless @{ $link->{queue} } || $is_wanted;
+	return;
+}
+
+1;

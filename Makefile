@@ -2,20 +2,23 @@ EXTENSION = shardid shardid_lease
 MODULE_big = shardid
 DATA = shardid--1.0.sql shardid_lease--1.0.sql
 OBJS = src/module.o \
-       $(addprefix src/engine/, borrow.o citus.o draw.o durable.o extension_member.o generator.o incarnation.o known.o \
-           lease.o lease_row.o own_sequence.o page_pin.o raise.o refusals.o renewal.o replaced_storage.o \
-           sequence.o sequence_page.o wait.o) \
+       $(addprefix src/engine/, borrow.o citus.o draw.o durable.o extension_member.o generator.o known.o \
+           own_sequence.o page_pin.o raise.o refusals.o relation_changes.o replaced_storage.o sequence.o sequence_page.o wait.o) \
        $(addprefix src/functions/, arguments.o bulk_defaults.o id_generator_status.o id_parts.o id_to_text.o \
            made_uuids.o next_id.o next_ids.o nextval_range.o objectid.o raise_generator.o row.o scatter.o \
            shard_fingerprint.o uuid.o uuid_parts.o) \
-       $(addprefix src/lease/, as_owner.o check_schema.o join_id_space.o lease_request.o membership.o ping.o \
-           registry.o release_shard.o worker.o)
+       $(addprefix src/lease/, as_owner.o exchange.o incarnation.o keep_own_rows.o late_names.o lease.o \
+           lease_refusals.o lease_tables.o member.o membership.o registry_functions.o request.o start_worker.o worker.o)
+
+# What the lease worker alone loads, so that no session links libpq.
+LIBPQ_CLIENT = shardid_libpq$(DLSUFFIX)
+EXTRA_CLEAN = src/lease/libpq_client.o shardid_libpq.so
 
 REGRESS = ids layouts inspection uuid_v1 uuid_v6 uuid_v1_generated objectid errors privileges one_layout \
           jumps moved raise interplay rollback cost two_phase usage extension batches status ranges scatter \
-          fingerprint short_text layouts_of_others partitioning leases lease_schema
+          fingerprint short_text layouts_of_others partitioning leases lease_schema lease_registry
 REGRESS_OPTS = --load-extension=shardid
-ISOLATION = ddl_waits draw_waits together revoked prepared watched
+ISOLATION = ddl_waits draw_waits together revoked prepared watched lease_grants
 ISOLATION_OPTS = --load-extension=shardid
 
 # Who names topics, as in "make installcheck REGRESS=ids", wants these and no others.
@@ -43,6 +46,20 @@ include $(PGXS)
 # PGXS passes PG_CXXFLAGS to neither the bitcode compiler nor, on Debian, knows our headers.
 COMPILE.cxx.bc += $(PG_CXXFLAGS) -Wno-deprecated-volatile
 $(OBJS) $(OBJS:.o=.bc): $(shell find $(srcdir)/src -name '*.h' -o -name '*.hpp')
+
+all: $(LIBPQ_CLIENT)
+src/lease/libpq_client.o: override CPPFLAGS += -isystem $(libpq_srcdir)
+src/lease/libpq_client.o: $(shell find $(srcdir)/src -name '*.h' -o -name '*.hpp') | $(object_folders)
+$(LIBPQ_CLIENT): src/lease/libpq_client.o
+	$(CC) $(CFLAGS) $(CFLAGS_SL) -shared -o $@ $< $(LDFLAGS) $(LDFLAGS_SL) $(PG_LDFLAGS) $(libpq)
+install: install-libpq-client
+.PHONY: install-libpq-client uninstall-libpq-client
+install-libpq-client: $(LIBPQ_CLIENT)
+	$(MKDIR_P) '$(DESTDIR)$(pkglibdir)'
+	$(INSTALL_SHLIB) $(LIBPQ_CLIENT) '$(DESTDIR)$(pkglibdir)/$(LIBPQ_CLIENT)'
+uninstall: uninstall-libpq-client
+uninstall-libpq-client:
+	rm -f '$(DESTDIR)$(pkglibdir)/$(LIBPQ_CLIENT)'
 
 # A build in another folder (make -f .../Makefile, or VPATH) finds no src there.
 # Absolute, or VPATH finds those of the sources.

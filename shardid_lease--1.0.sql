@@ -9,462 +9,780 @@
 -- shardid_as_owner, which calls the function of the same name with _by, as the extension's owner, and passes the
 -- caller's role first.
 
--- What is found here by name is what this script makes.
+-- What is found here by name is what this script makes: nobody but superusers may have put anything into the schema.
 
-CREATE FUNCTION check_schema()
-RETURNS pg_catalog.void
-AS 'MODULE_PATHNAME', 'shardid_check_lease_schema'
-LANGUAGE C VOLATILE PARALLEL UNSAFE;
+CREATE FUNCTION check_schema() RETURNS pg_catalog.void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+DECLARE
+    why text := (
+        SELECT format('It belongs to role "%s", which is no superuser.', r.rolname)
+        FROM pg_namespace n JOIN pg_roles r ON r.oid = n.nspowner
+        WHERE n.nspname = 'shardid_lease' AND NOT r.rolsuper
+        UNION ALL
+        (SELECT CASE WHEN a.grantee = 0 THEN 'Everybody may create objects in it.'
+             ELSE format('Role "%s", which is no superuser, may create objects in it.', r.rolname) END
+         FROM pg_namespace n CROSS JOIN aclexplode(n.nspacl) a LEFT JOIN pg_roles r ON r.oid = a.grantee
+         WHERE n.nspname = 'shardid_lease' AND a.privilege_type = 'CREATE' AND r.rolsuper IS NOT TRUE)
+        UNION ALL
+        (SELECT format('In it there is %s, of role "%s", which is no superuser.',
+             pg_describe_object(d.classid, d.objid, 0), r.rolname)
+         FROM pg_depend d
+             JOIN pg_shdepend o ON o.classid = d.classid AND o.objid = d.objid AND o.deptype = 'o'
+             JOIN pg_database b ON b.oid = o.dbid AND b.datname = current_database()
+             JOIN pg_roles r ON r.oid = o.refobjid
+         WHERE d.refclassid = 'pg_namespace'::regclass AND d.refobjid = 'shardid_lease'::regnamespace
+             AND d.classid <> 'pg_default_acl'::regclass AND NOT r.rolsuper)
+        LIMIT 1);
+BEGIN
+    IF why IS NOT NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+            MESSAGE = 'schema "shardid_lease" is not the extension''s own', DETAIL = why,
+            HINT = 'Drop the schema, or give it another name, and try again.';
+    END IF;
+END
+$body$;
 
 SELECT shardid_lease.check_schema();
 DROP FUNCTION shardid_lease.check_schema();
 
--- The registry: id spaces, and who holds their shards. A time is in milliseconds since the space's epoch.
+-- ==== Types: roles and sequences that a dump names, and that may be missing where it is restored ====
+
+CREATE TYPE role_ref;
+CREATE FUNCTION role_ref_in(pg_catalog.cstring) RETURNS role_ref
+AS 'MODULE_PATHNAME', 'shardid_late_name_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION role_ref_out(role_ref) RETURNS pg_catalog.cstring
+AS 'MODULE_PATHNAME', 'shardid_role_ref_out' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+CREATE TYPE role_ref (INPUT = role_ref_in, OUTPUT = role_ref_out, LIKE = pg_catalog.text);
+CREATE FUNCTION role_ref(role pg_catalog.oid) RETURNS role_ref
+AS 'MODULE_PATHNAME', 'shardid_role_ref' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION role_oid(role role_ref) RETURNS pg_catalog.oid
+AS 'MODULE_PATHNAME', 'shardid_role_oid' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+
+CREATE TYPE sequence_ref;
+CREATE FUNCTION sequence_ref_in(pg_catalog.cstring) RETURNS sequence_ref
+AS 'MODULE_PATHNAME', 'shardid_late_name_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION sequence_ref_out(sequence_ref) RETURNS pg_catalog.cstring
+AS 'MODULE_PATHNAME', 'shardid_sequence_ref_out' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+CREATE TYPE sequence_ref (INPUT = sequence_ref_in, OUTPUT = sequence_ref_out, LIKE = pg_catalog.text);
+CREATE FUNCTION sequence_oid(sequence sequence_ref) RETURNS pg_catalog.oid
+AS 'MODULE_PATHNAME', 'shardid_sequence_oid' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+
+COMMENT ON TYPE role_ref IS 'a role, stored by its OID and shown by its name; or a name read from a dump';
+COMMENT ON TYPE sequence_ref IS 'a sequence, stored by its OID and shown by its name; or a name read from a dump';
+COMMENT ON FUNCTION role_ref_in(pg_catalog.cstring) IS 'I/O';
+COMMENT ON FUNCTION role_ref_out(role_ref) IS 'I/O';
+COMMENT ON FUNCTION role_ref(pg_catalog.oid) IS 'a reference to the role';
+COMMENT ON FUNCTION role_oid(role_ref) IS 'the OID of the role; NULL if it is missing';
+COMMENT ON FUNCTION sequence_ref_in(pg_catalog.cstring) IS 'I/O';
+COMMENT ON FUNCTION sequence_ref_out(sequence_ref) IS 'I/O';
+COMMENT ON FUNCTION sequence_oid(sequence_ref) IS 'the OID of the sequence; NULL if it is missing';
+
+-- ==== The registry: tables. A time is in milliseconds since the epoch of its id space ====
 
 CREATE TABLE id_space (
     name pg_catalog.text PRIMARY KEY,
-    owner pg_catalog.regrole NOT NULL,
-    epoch pg_catalog.timestamptz NOT NULL,
-    shard_bits int NOT NULL,
-    sequence_bits int NOT NULL,
-    lease_ms bigint NOT NULL,
-    max_ahead_ms bigint NOT NULL,
-    reclaim_after_ms bigint NOT NULL,
-    not_before bigint NOT NULL);
-
-COMMENT ON TABLE id_space IS
-'the id spaces of this registry';
+    owner role_ref NOT NULL,
+    epoch pg_catalog.timestamptz NOT NULL, shard_bits int NOT NULL, sequence_bits int NOT NULL,
+    lease_ms bigint NOT NULL, max_ahead_ms bigint NOT NULL, reclaim_after_ms bigint NOT NULL,
+    not_before bigint NOT NULL,
+    identity pg_catalog.text NOT NULL,
+    secret pg_catalog.text NOT NULL,
+    branch pg_catalog.text NOT NULL,
+    -- Where the registry was last confirmed.
+    place pg_catalog.text, system_identifier pg_catalog.text, timeline bigint, host pg_catalog.text, port int,
+    database pg_catalog.text,
+    was_set_back boolean NOT NULL);
 
 CREATE TABLE granted_shard (
     space pg_catalog.text NOT NULL REFERENCES id_space,
     shard int NOT NULL,
     state pg_catalog.text NOT NULL,
-    from_ms bigint NOT NULL,
-    until_ms bigint NOT NULL,
-    origin pg_catalog.text,
-    place pg_catalog.text,
-    incarnation pg_catalog.text,
-    role pg_catalog.regrole,
-    host pg_catalog.text,
-    port int,
-    database pg_catalog.text,
-    system_identifier pg_catalog.text,
-    timeline bigint,
+    from_ms bigint NOT NULL, until_ms bigint NOT NULL,
+    origin pg_catalog.text, place pg_catalog.text, incarnation pg_catalog.text, role role_ref,
+    host pg_catalog.text, port int, database pg_catalog.text, system_identifier pg_catalog.text, timeline bigint,
     since pg_catalog.timestamptz,
+    -- The serial of the last change, and of the one with which the window began.
+    serial bigint NOT NULL, tenure bigint NOT NULL,
+    -- Of the id space, when the row was changed last.
+    branch pg_catalog.text,
+    comment pg_catalog.text,
     PRIMARY KEY (space, shard));
 
-COMMENT ON TABLE granted_shard IS
-'the shards that were ever granted: to whom, and the window of time that was granted last';
+CREATE TABLE dropped_id_space (name pg_catalog.text PRIMARY KEY, until pg_catalog.timestamptz NOT NULL);
+
+COMMENT ON TABLE id_space IS 'the id spaces of this registry';
+COMMENT ON TABLE granted_shard IS 'the shards that were ever granted or reserved: to whom, and the last window of time';
+COMMENT ON TABLE dropped_id_space IS 'when the last window ends of the id spaces that were dropped';
 
 -- A registry that is restored from a dump has to know what was granted.
 SELECT pg_catalog.pg_extension_config_dump('id_space'::pg_catalog.regclass, ''::pg_catalog.text);
 SELECT pg_catalog.pg_extension_config_dump('granted_shard'::pg_catalog.regclass, ''::pg_catalog.text);
+SELECT pg_catalog.pg_extension_config_dump('dropped_id_space'::pg_catalog.regclass, ''::pg_catalog.text);
 
-CREATE FUNCTION ms_of(ts pg_catalog.timestamptz)
-RETURNS bigint
-LANGUAGE sql STABLE PARALLEL SAFE
-RETURN pg_catalog.floor(pg_catalog.date_part('epoch'::pg_catalog.text, ts) OPERATOR(pg_catalog.*) 1000);
+CREATE FUNCTION keep_own_rows() RETURNS pg_catalog.trigger
+AS 'MODULE_PATHNAME', 'shardid_keep_own_rows' LANGUAGE C;
+COMMENT ON FUNCTION keep_own_rows() IS 'keeps logical replication from changing what is true in this database only';
 
-COMMENT ON FUNCTION ms_of(pg_catalog.timestamptz) IS
-'the time in whole milliseconds since 1970';
+CREATE TRIGGER keep_own_rows BEFORE INSERT OR UPDATE OR DELETE ON id_space
+FOR EACH ROW EXECUTE FUNCTION shardid_lease.keep_own_rows();
+CREATE TRIGGER keep_own_rows BEFORE INSERT OR UPDATE OR DELETE ON granted_shard
+FOR EACH ROW EXECUTE FUNCTION shardid_lease.keep_own_rows();
+CREATE TRIGGER keep_own_rows BEFORE INSERT OR UPDATE OR DELETE ON dropped_id_space
+FOR EACH ROW EXECUTE FUNCTION shardid_lease.keep_own_rows();
+ALTER TABLE id_space ENABLE ALWAYS TRIGGER keep_own_rows;
+ALTER TABLE granted_shard ENABLE ALWAYS TRIGGER keep_own_rows;
+ALTER TABLE dropped_id_space ENABLE ALWAYS TRIGGER keep_own_rows;
 
-CREATE FUNCTION ts_of(ms bigint, epoch pg_catalog.timestamptz)
-RETURNS pg_catalog.timestamptz
+-- ==== The registry: times, errors, and what SQL cannot find out ====
+
+CREATE FUNCTION ms_of(ts pg_catalog.timestamptz) RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE
+RETURN pg_catalog.floor(pg_catalog.extract('epoch'::pg_catalog.text, ts) OPERATOR(pg_catalog.*) 1000);
+
+CREATE FUNCTION now_ms(epoch pg_catalog.timestamptz) RETURNS bigint LANGUAGE sql VOLATILE PARALLEL SAFE
+RETURN shardid_lease.ms_of(pg_catalog.clock_timestamp()) OPERATOR(pg_catalog.-) shardid_lease.ms_of(epoch);
+
+CREATE FUNCTION ts_of(ms bigint, epoch pg_catalog.timestamptz) RETURNS pg_catalog.timestamptz
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN epoch OPERATOR(pg_catalog.+) (ms OPERATOR(pg_catalog.*) '1 millisecond'::pg_catalog.interval);
 
-COMMENT ON FUNCTION ts_of(bigint, pg_catalog.timestamptz) IS
-'the time that is so many milliseconds after the epoch';
+CREATE FUNCTION check_layout(epoch pg_catalog.timestamptz, shard_bits int, sequence_bits int) RETURNS pg_catalog.void
+AS 'MODULE_PATHNAME', 'shardid_check_layout' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION registry_place() RETURNS pg_catalog.jsonb
+AS 'MODULE_PATHNAME', 'shardid_registry_place' LANGUAGE C;
+CREATE FUNCTION try_shard_lock(space pg_catalog.text, shard int) RETURNS boolean
+AS 'MODULE_PATHNAME', 'shardid_try_shard_lock' LANGUAGE C STRICT;
+CREATE FUNCTION this_transaction() RETURNS pg_catalog.xid8
+AS 'MODULE_PATHNAME', 'shardid_this_transaction' LANGUAGE C;
+
+COMMENT ON FUNCTION ms_of(pg_catalog.timestamptz) IS 'the time in whole milliseconds since 1970';
+COMMENT ON FUNCTION now_ms(pg_catalog.timestamptz) IS 'the clock, in whole milliseconds since the epoch';
+COMMENT ON FUNCTION ts_of(bigint, pg_catalog.timestamptz) IS 'the time that is so many milliseconds after the epoch';
+COMMENT ON FUNCTION check_layout(pg_catalog.timestamptz, int, int) IS 'raises an error unless ids can have this layout';
+COMMENT ON FUNCTION registry_place() IS 'the place of this database, and what is shown of it';
+COMMENT ON FUNCTION try_shard_lock(pg_catalog.text, int) IS
+'locks the shard until the transaction ends, unless another transaction has locked it';
+COMMENT ON FUNCTION this_transaction() IS 'the number of the current transaction or subtransaction';
+
+-- ==== The registry: what all its functions check ====
+
+-- A snapshot that is older than the last commit would hide what was granted. And a grant has to outlive a crash,
+-- whatever the caller's role has set.
+
+CREATE FUNCTION check_transaction() RETURNS pg_catalog.void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+BEGIN
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+            MESSAGE = 'a registry cannot be used at this isolation level',
+            DETAIL = format('The isolation level is %s.', current_setting('transaction_isolation')),
+            HINT = 'Run this in a transaction whose isolation level is read committed.';
+    END IF;
+    IF current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') THEN
+        PERFORM set_config('synchronous_commit', 'on', true);
+    END IF;
+    -- A member's open transaction keeps nobody waiting for ever.
+    IF current_setting('lock_timeout') = '0' THEN
+        PERFORM set_config('lock_timeout', '10s', true);
+    END IF;
+END
+$body$;
+
+-- If the owner is missing, superusers own the id space.
+
+CREATE FUNCTION is_owner(caller pg_catalog.regrole, owner role_ref) RETURNS boolean
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $body$
+BEGIN
+    RETURN coalesce(pg_has_role(caller, shardid_lease.role_oid(owner), 'USAGE'),
+        (SELECT r.rolsuper FROM pg_roles r WHERE r.oid = caller));
+END
+$body$;
+
+-- R1 of the design: a copy of the registry grants nothing by itself.
+
+CREATE FUNCTION why_stopped(space id_space) RETURNS pg_catalog.text
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+DECLARE
+    here jsonb := shardid_lease.registry_place();
+BEGIN
+    RETURN CASE
+        WHEN space.was_set_back THEN format('id space "%s" is stopped, as the registry has forgotten what it granted: '
+            'its owner must run registry_was_restored()', space.name)
+        WHEN (space.place, space.timeline) IS DISTINCT FROM (here->>'place', (here->>'timeline')::bigint) THEN
+            format('id space "%s" is stopped, as its registry was last confirmed on host %s, port %s, database "%s", '
+            'timeline %s, and this is another place or timeline: host %s, port %s, database "%s", timeline %s; its owner '
+            'must run registry_was_moved() if nothing is lost since it last granted and no other copy of it runs, else '
+            'registry_was_restored()', space.name, space.host, space.port, space.database, space.timeline,
+            here->>'host', here->>'port', current_database(), here->>'timeline') END;
+END
+$body$;
+
+-- R2 of the design: a receipt of what the registry has forgotten proves that it was set back. Each call of
+-- registry_was_restored() begins another branch. A transaction that was rolled back has shown its caller a receipt,
+-- too: so a receipt names its transaction. It is shard.branch.serial.until.transaction.signature.
+
+CREATE FUNCTION signed(space id_space, claims pg_catalog.text) RETURNS pg_catalog.text
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $body$
+BEGIN
+    RETURN concat_ws('.', claims,
+        encode(sha256(convert_to(concat_ws('|', space.secret, claims, space.secret), 'UTF8')), 'hex'));
+END
+$body$;
+
+CREATE FUNCTION receipt_of(space id_space, shard int, serial bigint, until_ms bigint) RETURNS pg_catalog.text
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+BEGIN
+    RETURN shardid_lease.signed(space,
+        concat_ws('.', shard, space.branch, serial, until_ms, shardid_lease.this_transaction()));
+END
+$body$;
+
+CREATE FUNCTION was_committed(transaction pg_catalog.xid8) RETURNS boolean
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+BEGIN
+    RETURN coalesce(pg_xact_status(transaction) = 'committed' OR transaction = pg_current_xact_id_if_assigned(), false);
+EXCEPTION WHEN invalid_parameter_value THEN
+    RETURN true;  -- in what was forgotten: this server has had no such transaction yet
+END
+$body$;
+
+CREATE FUNCTION last_serial(space id_space, shard int) RETURNS bigint
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+BEGIN
+    RETURN coalesce((SELECT g.serial FROM shardid_lease.granted_shard g
+                     WHERE g.space = space.name AND g.shard = last_serial.shard), 0);
+END
+$body$;
+
+-- seen is the serial of the receipt, if that is of the shard that is asked for, if any is; is_lost: it was granted on
+-- another branch, which this registry has lost.
+
+CREATE FUNCTION check_request(
+    request pg_catalog.jsonb, space id_space, OUT why pg_catalog.text, OUT seen bigint, OUT is_lost boolean)
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+DECLARE
+    asked int := request->>'shard';
+    last_shard bigint := (1::bigint << space.shard_bits) - 1;
+    other_space boolean := coalesce(request->>'registry' <> space.identity, false);
+    claims text[] := string_to_array(request->>'receipt', '.');
+    is_newer boolean;
+BEGIN
+    seen := 0;
+    is_lost := false;
+    why := CASE
+        WHEN space.name IS NULL THEN format('id space "%s" does not exist', request->>'space')
+        WHEN NOT jsonb_strip_nulls(request) ?& ARRAY['origin', 'incarnation', 'place', 'clock', 'host', 'port',
+            'database', 'system_identifier', 'timeline'] THEN 'the request is not complete'
+        WHEN length(request::text) > 4000 OR concat(request->>'host', request->>'database') ~ '[[:cntrl:]]' THEN
+            'the request is too long, or a name in it has control characters'
+        WHEN other_space AND NOT coalesce((request->>'joins')::boolean OR (request->>'takes_over')::boolean, false) THEN
+            format('id space "%s" of this registry is another one than the one that the lease is of: run '
+                'take_over_shard() if this registry has replaced that one', space.name)
+        WHEN asked NOT BETWEEN 0 AND last_shard THEN
+            format('id space "%s" has shards from 0 to %s, not %s', space.name, last_shard, asked)
+        ELSE shardid_lease.why_stopped(space) END;
+    IF why IS NULL AND claims IS NOT NULL AND NOT other_space THEN
+        IF shardid_lease.signed(space, array_to_string(claims[1:5], '.')) <> request->>'receipt' THEN
+            why := format('the receipt in the request is not of this registry''s id space "%s"', space.name);
+            RETURN;
+        END IF;
+        is_newer := claims[3]::bigint > shardid_lease.last_serial(space, claims[1]::int);
+        is_lost := is_newer AND claims[2] <> space.branch AND claims[1]::int IS NOT DISTINCT FROM asked;
+        seen := CASE WHEN claims[1]::int = coalesce(asked, claims[1]::int) THEN claims[3]::bigint ELSE 0 END;
+        -- In this order: if the transaction was committed here meanwhile, its serial is known now.
+        IF (CASE WHEN claims[2] <> space.branch THEN claims[4]::bigint > space.not_before
+                ELSE is_newer AND shardid_lease.was_committed(claims[5]::xid8) AND
+                    claims[3]::bigint > shardid_lease.last_serial(space, claims[1]::int) END) THEN
+            UPDATE shardid_lease.id_space s
+            SET was_set_back = true, not_before = greatest(s.not_before, claims[4]::bigint)
+            WHERE s.identity = space.identity RETURNING * INTO space;
+            why := shardid_lease.why_stopped(space);
+        ELSIF is_newer AND claims[2] = space.branch THEN
+            why := 'the receipt in the request is of a transaction that this registry does not know as committed: if the '
+                'registry was set back, its owner must run registry_was_restored()';
+        END IF;
+    END IF;
+    IF why IS NULL AND (request->>'bound_epoch', request->>'bound_shard_bits', request->>'bound_sequence_bits') <>
+            (shardid_lease.ms_of(space.epoch)::text, space.shard_bits::text, space.sequence_bits::text) THEN
+        why := format('its ids have another layout than those of id space "%s", which has epoch => ''%s'', '
+            'shard_bits => %s, sequence_bits => %s', space.name, space.epoch, space.shard_bits, space.sequence_bits);
+    END IF;
+END
+$body$;
+
+COMMENT ON FUNCTION check_transaction() IS 'refuses an old snapshot, and has the commit wait for disk and standbys';
+COMMENT ON FUNCTION is_owner(pg_catalog.regrole, role_ref) IS 'whether the caller has the privileges of the owner';
+COMMENT ON FUNCTION why_stopped(id_space) IS 'why the registry grants nothing of the id space; NULL if it does';
+COMMENT ON FUNCTION signed(id_space, pg_catalog.text) IS 'the claims, and the proof that this registry made them';
+COMMENT ON FUNCTION receipt_of(id_space, int, bigint, bigint) IS 'what a member can prove a change of a shard with';
+COMMENT ON FUNCTION was_committed(pg_catalog.xid8) IS 'whether the transaction has ended and was not rolled back';
+COMMENT ON FUNCTION last_serial(id_space, int) IS 'the last serial of the shard; 0 if it was never granted';
+COMMENT ON FUNCTION check_request(pg_catalog.jsonb, id_space) IS
+'why the request is refused, whoever has the shard; stops the id space if it proves that the registry was set back';
+
+-- ==== The registry: functions for the owners of id spaces ====
+
+CREATE FUNCTION owned_space(caller pg_catalog.regrole, wanted pg_catalog.text) RETURNS id_space
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+DECLARE
+    space shardid_lease.id_space;
+BEGIN
+    PERFORM shardid_lease.check_transaction();
+    SELECT * INTO space FROM shardid_lease.id_space s WHERE s.name = wanted;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'undefined_object', MESSAGE = format('id space "%s" does not exist', wanted),
+            DETAIL = 'The registry is this database.',
+            HINT = 'SELECT name FROM shardid_lease.id_space shows those that do.';
+    ELSIF NOT shardid_lease.is_owner(caller, space.owner) THEN
+        RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
+            MESSAGE = format('must be owner of id space "%s"', wanted),
+            DETAIL = format('Its owner is %s, and role %s is not a member of that.', space.owner, caller),
+            HINT = format('Run this as %s.', space.owner);
+    ELSIF shardid_lease.why_stopped(space) IS NOT NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+            MESSAGE = format('id space "%s" is stopped', wanted),
+            DETAIL = format('The reason: %s.', shardid_lease.why_stopped(space)),
+            HINT = 'Run registry_was_moved() or registry_was_restored() first.';
+    END IF;
+    RETURN space;
+END
+$body$;
+
+CREATE FUNCTION owned_spaces(caller pg_catalog.regrole) RETURNS pg_catalog.text[]
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+BEGIN
+    PERFORM shardid_lease.check_transaction();
+    PERFORM FROM shardid_lease.id_space s WHERE shardid_lease.is_owner(caller, s.owner) ORDER BY s.name FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'undefined_object', MESSAGE = 'there is no id space that the caller owns',
+            DETAIL = format('The caller is %s.', caller),
+            HINT = 'Run this as the owner of the id spaces, or as a superuser.';
+    END IF;
+    RETURN ARRAY(SELECT s.name FROM shardid_lease.id_space s WHERE shardid_lease.is_owner(caller, s.owner));
+END
+$body$;
+
+CREATE FUNCTION confirm_here(spaces pg_catalog.text[]) RETURNS pg_catalog.void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+BEGIN
+    UPDATE shardid_lease.id_space s
+    SET place = here.place, system_identifier = here.system_identifier, timeline = here.timeline, host = here.host,
+        port = here.port, database = current_database(), was_set_back = false,
+        owner = coalesce(shardid_lease.role_ref(shardid_lease.role_oid(s.owner)), s.owner)
+    FROM jsonb_to_record(shardid_lease.registry_place())
+        AS here(place text, system_identifier text, timeline bigint, host text, port int)
+    WHERE s.name = ANY (spaces);
+END
+$body$;
 
 CREATE FUNCTION create_id_space_by(
-    caller pg_catalog.regrole,
-    name pg_catalog.text,
-    lease interval,
-    max_ahead interval,
-    reclaim_after interval,
-    epoch pg_catalog.timestamptz,
-    shard_bits int,
-    sequence_bits int)
-RETURNS pg_catalog.void
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $body$
+    caller pg_catalog.regrole, name pg_catalog.text, lease interval, max_ahead interval, reclaim_after interval,
+    epoch pg_catalog.timestamptz, shard_bits int, sequence_bits int) RETURNS pg_catalog.void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     lease_ms bigint := 1000 * extract(epoch FROM lease);
     max_ahead_ms bigint := 1000 * extract(epoch FROM max_ahead);
     reclaim_after_ms bigint := 1000 * extract(epoch FROM reclaim_after);
+    not_before bigint;
 BEGIN
-    IF name IS NULL OR lease IS NULL OR max_ahead IS NULL OR reclaim_after IS NULL OR epoch IS NULL OR
-            shard_bits IS NULL OR sequence_bits IS NULL THEN
-        RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed',
-            MESSAGE = 'an argument of create_id_space() is null',
-            HINT = 'Leave out what is to have its default.';
-    END IF;
-    IF NOT lease_ms BETWEEN 1000 AND 86400000 THEN
+    PERFORM shardid_lease.check_transaction();
+    IF num_nulls(name, lease, max_ahead, reclaim_after, epoch, shard_bits, sequence_bits) > 0 THEN
+        RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed', MESSAGE = 'an argument of create_id_space() is null',
+            DETAIL = 'Each of them needs a value.', HINT = 'Leave out what is to have its default.';
+    ELSIF octet_length(name) NOT BETWEEN 1 AND 63 THEN
+        RAISE EXCEPTION USING ERRCODE = 'invalid_name', MESSAGE = 'name is empty or too long',
+            DETAIL = format('It has %s bytes.', octet_length(name)), HINT = 'Pass a name of 1 to 63 bytes.';
+    ELSIF lease_ms < 1000 THEN
         RAISE EXCEPTION USING ERRCODE = 'numeric_value_out_of_range', MESSAGE = 'lease is out of range',
-            DETAIL = format('The lease is %s.', lease),
-            HINT = 'Pass an interval from 1 second to 1 day.';
-    ELSIF NOT max_ahead_ms BETWEEN lease_ms AND 86400000 THEN
+            DETAIL = format('The lease is %s.', lease), HINT = 'Pass an interval of 1 second or more.';
+    -- After two restores of the registry, ids are still within a day of the clock.
+    ELSIF NOT max_ahead_ms BETWEEN lease_ms AND 6 * 3600 * 1000 - lease_ms THEN
         RAISE EXCEPTION USING ERRCODE = 'numeric_value_out_of_range', MESSAGE = 'max_ahead is out of range',
             DETAIL = format('max_ahead is %s, and the lease is %s.', max_ahead, lease),
-            HINT = 'Pass an interval from the length of the lease to 1 day.';
+            HINT = 'Pass an interval that is not shorter than the lease, and together with it at most 6 hours.';
     ELSIF reclaim_after_ms < lease_ms THEN
         RAISE EXCEPTION USING ERRCODE = 'numeric_value_out_of_range', MESSAGE = 'reclaim_after is out of range',
             DETAIL = format('reclaim_after is %s, and the lease is %s.', reclaim_after, lease),
-            HINT = 'Pass an interval that is no shorter than the lease.';
+            HINT = 'Pass an interval that is not shorter than the lease.';
     END IF;
     PERFORM shardid_lease.check_layout(epoch, shard_bits, sequence_bits);
+    SELECT shardid_lease.ms_of(d.until) - shardid_lease.ms_of(create_id_space_by.epoch) INTO not_before
+    FROM shardid_lease.dropped_id_space d WHERE d.name = create_id_space_by.name;
     INSERT INTO shardid_lease.id_space
-    VALUES (name, caller, epoch, shard_bits, sequence_bits, lease_ms, max_ahead_ms, reclaim_after_ms, 0);
+    VALUES (name, shardid_lease.role_ref(caller), epoch, shard_bits, sequence_bits, lease_ms, max_ahead_ms,
+        reclaim_after_ms, greatest(not_before, 0), gen_random_uuid(), concat(gen_random_uuid(), gen_random_uuid()),
+        gen_random_uuid(), NULL, NULL, NULL, NULL, NULL, NULL, false);
+    PERFORM shardid_lease.confirm_here(ARRAY[name]);
 EXCEPTION WHEN unique_violation THEN
-    RAISE EXCEPTION USING ERRCODE = 'duplicate_object',
-        MESSAGE = format('id space "%s" already exists', name),
-        HINT = 'Use it, or another name.';
+    RAISE EXCEPTION USING ERRCODE = 'duplicate_object', MESSAGE = format('id space "%s" already exists', name),
+        DETAIL = 'The registry is this database.', HINT = 'Use it, or another name.';
 END
 $body$;
 
-COMMENT ON FUNCTION create_id_space_by(
-    pg_catalog.regrole, pg_catalog.text, interval, interval, interval, pg_catalog.timestamptz, int, int) IS
-'what create_id_space() does for its caller';
-
-CREATE FUNCTION check_layout(epoch pg_catalog.timestamptz, shard_bits int, sequence_bits int)
-RETURNS pg_catalog.void
-AS 'MODULE_PATHNAME', 'shardid_check_layout'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-
-COMMENT ON FUNCTION check_layout(pg_catalog.timestamptz, int, int) IS
-'raises an error unless ids can have this layout';
-
-CREATE FUNCTION owned_space(caller pg_catalog.regrole, wanted pg_catalog.text)
-RETURNS id_space
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $body$
-DECLARE
-    found_space shardid_lease.id_space;
-BEGIN
-    SELECT * INTO found_space FROM shardid_lease.id_space WHERE id_space.name = wanted FOR UPDATE;
-    IF NOT FOUND THEN
-        RAISE EXCEPTION USING ERRCODE = 'undefined_object',
-            MESSAGE = format('id space "%s" does not exist', wanted),
-            HINT = 'SELECT name FROM shardid_lease.id_space shows those that do.';
-    ELSIF NOT pg_has_role(caller, found_space.owner, 'USAGE') THEN
-        RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
-            MESSAGE = format('must be owner of id space "%s"', wanted),
-            DETAIL = format('Its owner is %s, and role %s is not a member of that.', found_space.owner, caller),
-            HINT = format('Run this as %s.', found_space.owner);
-    END IF;
-    RETURN found_space;
-END
-$body$;
-
-COMMENT ON FUNCTION owned_space(pg_catalog.regrole, pg_catalog.text) IS
-'the id space, locked, if the caller owns it';
-
-CREATE FUNCTION drop_id_space_by(caller pg_catalog.regrole, name pg_catalog.text)
-RETURNS pg_catalog.void
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $body$
+CREATE FUNCTION drop_id_space_by(caller pg_catalog.regrole, name pg_catalog.text) RETURNS pg_catalog.void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     dropped shardid_lease.id_space := shardid_lease.owned_space(caller, name);
-    held int[];
+    kept shardid_lease.granted_shard;
+    last_until bigint;
 BEGIN
-    SELECT array_agg(g.shard ORDER BY g.shard) INTO held
-    FROM shardid_lease.granted_shard g
-    WHERE g.space = dropped.name
-        AND (g.state = 'permanent' OR
-             g.state = 'held' AND g.until_ms > shardid_lease.ms_of(clock_timestamp()) - shardid_lease.ms_of(dropped.epoch));
-    IF held IS NOT NULL THEN
-        RAISE EXCEPTION USING ERRCODE = 'object_in_use',
-            MESSAGE = format('id space "%s" has shards that are held', dropped.name),
-            DETAIL = format('There are %s, the first is shard %s.', cardinality(held), held[1]),
-            HINT = 'Run release_shard() on the members; or, where a member is gone, evict_shard() here.';
+    -- Once it has waited for requests that are being granted, it knows what they were granted.
+    SELECT * INTO dropped FROM shardid_lease.id_space s WHERE s.identity = dropped.identity FOR UPDATE;
+    PERFORM FROM shardid_lease.granted_shard g WHERE g.space = dropped.name ORDER BY g.shard FOR UPDATE;
+    SELECT * INTO kept FROM shardid_lease.granted_shard g WHERE g.space = dropped.name
+    ORDER BY g.state = 'reserved' DESC, g.until_ms DESC, g.shard LIMIT 1;
+    last_until := greatest(kept.until_ms, dropped.not_before);
+    IF kept.state = 'reserved' OR last_until > shardid_lease.now_ms(dropped.epoch) THEN
+        RAISE EXCEPTION USING ERRCODE = 'object_in_use', MESSAGE = format('id space "%s" is in use', dropped.name),
+            DETAIL = format(CASE WHEN kept.state = 'reserved' THEN 'Shard %s is reserved.'
+                WHEN last_until > kept.until_ms THEN 'A window that the registry has forgotten can end at %2$s.'
+                ELSE 'A window of shard %s ends at %s.' END,
+                kept.shard, shardid_lease.ts_of(last_until, dropped.epoch)),
+            HINT = 'Run unreserve_shard(), or release_shard() on the members, and wait until then.';
     END IF;
+    INSERT INTO shardid_lease.dropped_id_space AS d
+    VALUES (dropped.name, shardid_lease.ts_of(last_until, dropped.epoch))
+    ON CONFLICT ON CONSTRAINT dropped_id_space_pkey DO UPDATE SET until = greatest(d.until, excluded.until);
     DELETE FROM shardid_lease.granted_shard g WHERE g.space = dropped.name;
     DELETE FROM shardid_lease.id_space s WHERE s.name = dropped.name;
 END
 $body$;
 
-COMMENT ON FUNCTION drop_id_space_by(pg_catalog.regrole, pg_catalog.text) IS
-'what drop_id_space() does for its caller';
-
-CREATE FUNCTION evict_shard_by(caller pg_catalog.regrole, space pg_catalog.text, shard int)
-RETURNS pg_catalog.void
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $body$
+CREATE FUNCTION evict_shard_by(caller pg_catalog.regrole, space pg_catalog.text, shard int) RETURNS pg_catalog.void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     its_space shardid_lease.id_space := shardid_lease.owned_space(caller, space);
 BEGIN
-    PERFORM shardid_lease.commit_durably();
-    -- Of what a permanent holder drew nothing is known, but that its clock was not further ahead.
     UPDATE shardid_lease.granted_shard g
-    SET state = 'released',
-        until_ms = CASE g.state
-            WHEN 'permanent' THEN greatest(g.until_ms,
-                shardid_lease.ms_of(clock_timestamp()) - shardid_lease.ms_of(its_space.epoch) + its_space.max_ahead_ms)
-            ELSE g.until_ms END
-    WHERE g.space = its_space.name AND g.shard = evict_shard_by.shard AND g.state <> 'released';
+    SET state = 'released', serial = g.serial + 1, branch = its_space.branch
+    WHERE g.space = its_space.name AND g.shard = evict_shard_by.shard AND g.state = 'held';
     IF NOT FOUND THEN
         RAISE EXCEPTION USING ERRCODE = 'undefined_object',
             MESSAGE = format('shard %s of id space "%s" is not held', shard, space),
-            HINT = 'SELECT * FROM shardid_lease.id_space_shards shows who holds which.';
+            DETAIL = 'The view shardid_lease.id_space_shards shows the states of the shards.',
+            HINT = 'If it is reserved, run unreserve_shard().';
     END IF;
 END
 $body$;
 
-COMMENT ON FUNCTION evict_shard_by(pg_catalog.regrole, pg_catalog.text, int) IS
-'what evict_shard() does for its caller';
-
--- Windows that were granted, and that the restored registry does not know, end no later than this: a window was
--- never granted further ahead of the registry's clock.
-
-CREATE FUNCTION registry_was_restored_by(caller pg_catalog.regrole)
-RETURNS pg_catalog.void
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $body$
+CREATE FUNCTION reserve_shard_by(caller pg_catalog.regrole, space pg_catalog.text, shard int, comment pg_catalog.text)
+RETURNS pg_catalog.void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+DECLARE
+    its_space shardid_lease.id_space := shardid_lease.owned_space(caller, space);
+    last_shard bigint := (1::bigint << its_space.shard_bits) - 1;
+    kept shardid_lease.granted_shard;
 BEGIN
-    PERFORM shardid_lease.commit_durably();
-    UPDATE shardid_lease.id_space s
-    SET not_before = greatest(s.not_before, shardid_lease.ms_of(clock_timestamp()) - shardid_lease.ms_of(s.epoch)) +
-        s.max_ahead_ms + s.lease_ms
-    WHERE pg_has_role(caller, s.owner, 'USAGE');
+    IF shard IS NULL OR shard NOT BETWEEN 0 AND last_shard THEN
+        RAISE EXCEPTION USING ERRCODE = 'numeric_value_out_of_range', MESSAGE = 'shard is out of range',
+            DETAIL = format('The shard is %s.', coalesce(shard::text, 'null')),
+            HINT = format('Pass a shard from 0 to %s.', last_shard);
+    ELSIF NOT shardid_lease.try_shard_lock(space, shard) THEN
+        RAISE EXCEPTION USING ERRCODE = 'object_in_use',
+            MESSAGE = format('shard %s of id space "%s" is in use', shard, space),
+            DETAIL = 'It is being granted or reserved by another transaction.',
+            HINT = 'Choose another shard, or try again.';
+    END IF;
+    INSERT INTO shardid_lease.granted_shard (space, shard, state, from_ms, until_ms, serial, tenure)
+    VALUES (space, shard, 'released', 0, 0, 0, 0) ON CONFLICT DO NOTHING;
+    SELECT * INTO kept FROM shardid_lease.granted_shard g
+    WHERE g.space = its_space.name AND g.shard = reserve_shard_by.shard FOR UPDATE;
+    IF kept.state = 'held' OR kept.state = 'released' AND kept.until_ms > shardid_lease.now_ms(its_space.epoch) THEN
+        RAISE EXCEPTION USING ERRCODE = 'object_in_use',
+            MESSAGE = format('shard %s of id space "%s" is in use', shard, space),
+            DETAIL = format('It is %s, and its last window ends at %s.', kept.state,
+                shardid_lease.ts_of(kept.until_ms, its_space.epoch)),
+            HINT = 'Run release_shard() on its member, or evict_shard() here, and wait until then.';
+    -- A reservation that a restore has forgotten has to be made again at once.
+    ELSIF its_space.not_before > shardid_lease.now_ms(its_space.epoch) THEN
+        RAISE WARNING USING MESSAGE = format('shard %s of id space "%s" may be in use', shard, space),
+            DETAIL = format('A lease that the registry has forgotten can last until %s.',
+                shardid_lease.ts_of(its_space.not_before, its_space.epoch)),
+            HINT = 'Unless the shard was reserved before, generate no ids with it until then.';
+    END IF;
+    UPDATE shardid_lease.granted_shard g
+    SET state = 'reserved', serial = g.serial + 1, branch = its_space.branch, comment = reserve_shard_by.comment,
+        since = clock_timestamp(), origin = NULL, place = NULL, incarnation = NULL, role = NULL, host = NULL,
+        port = NULL, database = NULL, system_identifier = NULL, timeline = NULL
+    WHERE g.space = its_space.name AND g.shard = reserve_shard_by.shard;
+END
+$body$;
+
+CREATE FUNCTION unreserve_shard_by(caller pg_catalog.regrole, space pg_catalog.text, shard int) RETURNS pg_catalog.void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+DECLARE
+    its_space shardid_lease.id_space := shardid_lease.owned_space(caller, space);
+BEGIN
+    -- Which ids were generated with it is not known, only that no clock was further ahead.
+    UPDATE shardid_lease.granted_shard g
+    SET state = 'released', serial = g.serial + 1, branch = its_space.branch, comment = NULL,
+        until_ms = greatest(g.until_ms, shardid_lease.now_ms(its_space.epoch) + its_space.max_ahead_ms)
+    WHERE g.space = its_space.name AND g.shard = unreserve_shard_by.shard AND g.state = 'reserved';
     IF NOT FOUND THEN
         RAISE EXCEPTION USING ERRCODE = 'undefined_object',
-            MESSAGE = 'there is no id space that the caller owns',
-            DETAIL = format('The caller is %s.', caller),
-            HINT = 'Run this as the owner of the id spaces, or as a superuser.';
+            MESSAGE = format('shard %s of id space "%s" is not reserved', shard, space),
+            DETAIL = 'The view shardid_lease.id_space_shards shows the states of the shards.',
+            HINT = 'Pass a shard that is reserved.';
     END IF;
 END
 $body$;
 
-COMMENT ON FUNCTION registry_was_restored_by(pg_catalog.regrole) IS
-'what registry_was_restored() does for its caller';
-
--- What is granted has to outlive a crash of the registry, whatever the member's role has set.
-
-CREATE FUNCTION commit_durably()
-RETURNS pg_catalog.void
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $body$
-BEGIN
-    IF current_setting('synchronous_commit') IN ('off', 'local') THEN
-        PERFORM set_config('synchronous_commit', 'on', true);
-    END IF;
-END
-$body$;
-
-COMMENT ON FUNCTION commit_durably() IS
-'has the commit of this transaction wait for disk and synchronous standbys';
-
-CREATE FUNCTION refusal(request pg_catalog.jsonb, error pg_catalog.text)
-RETURNS pg_catalog.jsonb
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN pg_catalog.jsonb_build_object('generator'::pg_catalog.text, request OPERATOR(pg_catalog.->) 'generator'::pg_catalog.text,
-    'ok'::pg_catalog.text, false, 'error'::pg_catalog.text, error);
-
-COMMENT ON FUNCTION refusal(pg_catalog.jsonb, pg_catalog.text) IS
-'the answer to a request that is refused';
-
-CREATE FUNCTION refusal_of_held(request pg_catalog.jsonb, space id_space, held granted_shard)
-RETURNS pg_catalog.jsonb
-LANGUAGE plpgsql STABLE PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $body$
-BEGIN
-    RETURN shardid_lease.refusal(request, format(
-        CASE held.state
-            WHEN 'permanent' THEN 'shard %s of id space "%s" is reserved for %s, port %s, database "%s" (role %s), since %s'
-            ELSE 'shard %s of id space "%s" is held by %s, port %s, database "%s" (role %s), since %s until %s' END,
-        held.shard, space.name, held.host, held.port, held.database, held.role, date_trunc('second', held.since),
-        date_trunc('second', shardid_lease.ts_of(held.until_ms, space.epoch))));
-END
-$body$;
-
-COMMENT ON FUNCTION refusal_of_held(pg_catalog.jsonb, id_space, granted_shard) IS
-'the answer to a request for a shard that somebody else holds';
-
--- The lowest shard that the caller may have: one of its own, or one that nobody has.
-
-CREATE FUNCTION free_shard(
-    space id_space, caller pg_catalog.regrole, its_origin pg_catalog.text, its_place pg_catalog.text, now_ms bigint)
-RETURNS int
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $body$
+CREATE FUNCTION registry_was_restored_by(caller pg_catalog.regrole, newest_grant pg_catalog.timestamptz)
+RETURNS pg_catalog.void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
-    found_shard bigint;
+    spaces text[] := shardid_lease.owned_spaces(caller);
 BEGIN
-    -- One at a time chooses.
-    PERFORM FROM shardid_lease.id_space s WHERE s.name = space.name FOR NO KEY UPDATE;
-    SELECT min(g.shard) INTO found_shard
-    FROM shardid_lease.granted_shard g
-    WHERE g.space = space.name AND g.origin = its_origin AND g.role = caller
-        -- Not that of a copy, or of its original.
-        AND (g.state = 'released' OR g.place = its_place);
-    IF found_shard IS NULL THEN
-        SELECT min(choice) INTO found_shard
-        FROM (SELECT 0 AS choice
-              WHERE NOT EXISTS (SELECT FROM shardid_lease.granted_shard g WHERE g.space = space.name AND g.shard = 0)
-              UNION ALL
-              (SELECT g.shard::bigint + 1
-               FROM shardid_lease.granted_shard g
-               WHERE g.space = space.name
-                   AND NOT EXISTS (SELECT FROM shardid_lease.granted_shard h
-                                   WHERE h.space = space.name AND h.shard = g.shard::bigint + 1)
-               ORDER BY g.shard LIMIT 1)
-              UNION ALL
-              SELECT min(g.shard)
-              FROM shardid_lease.granted_shard g
-              WHERE g.space = space.name
-                  AND (g.state = 'released' OR g.state = 'held' AND g.until_ms + space.reclaim_after_ms < now_ms)) c;
+    IF newest_grant > clock_timestamp() + interval '1 day' THEN
+        RAISE EXCEPTION USING ERRCODE = 'datetime_field_overflow', MESSAGE = 'newest_grant is too far in the future',
+            DETAIL = format('It is %s, and the clock is at %s.', newest_grant, clock_timestamp()),
+            HINT = 'Set the registry''s clock right, and pass a time that is at most a day later.';
     END IF;
-    RETURN CASE WHEN found_shard < 1::bigint << space.shard_bits THEN found_shard END;
+    -- It waits for requests that are being granted; those that come later see what it does.
+    PERFORM FROM shardid_lease.granted_shard g WHERE g.space = ANY (spaces) ORDER BY g.space, g.shard FOR UPDATE;
+    -- No window was granted further ahead than that.
+    UPDATE shardid_lease.id_space s
+    SET branch = gen_random_uuid(),
+        not_before = s.max_ahead_ms + s.lease_ms + greatest(shardid_lease.now_ms(s.epoch), s.not_before,
+            (SELECT max(g.until_ms) FROM shardid_lease.granted_shard g WHERE g.space = s.name),
+            shardid_lease.ms_of(newest_grant) - shardid_lease.ms_of(s.epoch))
+    WHERE s.name = ANY (spaces);
+    PERFORM shardid_lease.confirm_here(spaces);
+    RAISE NOTICE USING
+        MESSAGE = format('no window that is granted from now on begins before %s', (
+            SELECT max(shardid_lease.ts_of(s.not_before, s.epoch)) FROM shardid_lease.id_space s
+            WHERE s.name = ANY (spaces))),
+        DETAIL = 'Reservations and id spaces that were made since the backup must be made again.',
+        HINT = 'If an older state of the registry is restored after this, pass that time to registry_was_restored().';
 END
 $body$;
 
-COMMENT ON FUNCTION free_shard(id_space, pg_catalog.regrole, pg_catalog.text, pg_catalog.text, bigint) IS
-'the lowest shard of the id space that can be granted to the caller; NULL if there is none';
+CREATE FUNCTION registry_was_moved_by(caller pg_catalog.regrole) RETURNS pg_catalog.void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+DECLARE
+    spaces text[] := shardid_lease.owned_spaces(caller);
+    space shardid_lease.id_space;
+    here jsonb := shardid_lease.registry_place();
+    timeline_here bigint := here->>'timeline';
+BEGIN
+    -- After two changes of timeline, the last state need not be the one that was confirmed.
+    SELECT * INTO space FROM shardid_lease.id_space s
+    WHERE s.name = ANY (spaces) AND (s.was_set_back OR NOT CASE
+        WHEN s.system_identifier = here->>'system_identifier' THEN timeline_here - s.timeline IN (0, 1)
+        ELSE timeline_here = 1 END)
+    ORDER BY s.name LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+            MESSAGE = format('the registry of id space "%s" may have lost commits', space.name),
+            DETAIL = format(CASE WHEN space.was_set_back THEN 'It has forgotten what it granted.' ELSE
+                'It was confirmed on timeline %s of system %s, and this is timeline %s of system %s.' END,
+                space.timeline, space.system_identifier, timeline_here, here->>'system_identifier'),
+            HINT = 'Run registry_was_restored().';
+    END IF;
+    PERFORM shardid_lease.confirm_here(spaces);
+END
+$body$;
 
--- The rule. Its steps are those of test/model/lease.pml.
+-- ==== The registry: functions for members. Their steps are those of test/model/lease.pml ====
 
-CREATE FUNCTION grant_one(caller pg_catalog.regrole, request pg_catalog.jsonb)
-RETURNS pg_catalog.jsonb
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $body$
+CREATE FUNCTION is_own(held granted_shard, caller pg_catalog.regrole, request pg_catalog.jsonb) RETURNS boolean
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $body$
+BEGIN
+    RETURN coalesce(held.origin = request->>'origin' AND
+        pg_has_role(caller, shardid_lease.role_oid(held.role), 'USAGE'), false);
+END
+$body$;
+
+CREATE FUNCTION is_free(held granted_shard, reclaim_after_ms bigint, now_ms bigint) RETURNS boolean
+LANGUAGE sql IMMUTABLE RETURN held.state OPERATOR(pg_catalog.=) 'released'::pg_catalog.text OR
+    held.state OPERATOR(pg_catalog.=) 'held'::pg_catalog.text AND
+    (held.until_ms OPERATOR(pg_catalog.+) reclaim_after_ms) OPERATOR(pg_catalog.<) now_ms;
+
+CREATE FUNCTION refusal(request pg_catalog.jsonb, error pg_catalog.text, final boolean DEFAULT false)
+RETURNS pg_catalog.jsonb LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $body$
+BEGIN
+    RETURN jsonb_build_object('origin', request->'origin', 'ok', false, 'final', final, 'error', error);
+END
+$body$;
+
+CREATE FUNCTION why_not(space id_space, shard int, held granted_shard, own boolean) RETURNS pg_catalog.text
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+BEGIN
+    RETURN format('shard %s of id space "%s" ', shard, space.name) || CASE
+        WHEN held.state IS NULL THEN 'is not granted to any generator'
+        WHEN held.state = 'reserved' THEN format('is reserved: %s', coalesce(held.comment, 'without a comment'))
+        WHEN held.state = 'released' THEN 'was released or evicted: run take_over_shard(), or release_shard() and '
+            'lease_shard(), if this database is to have a shard'
+        ELSE format(CASE WHEN held.until_ms > shardid_lease.now_ms(space.epoch) THEN
+            'is held by %s, port %s, database "%s" (role %s), since %s until %s'
+            ELSE 'has an expired lease, last held by %s, port %s, database "%s" (role %s), since %s until %s' END,
+            held.host, held.port, held.database, held.role, date_trunc('second', held.since),
+            date_trunc('second', shardid_lease.ts_of(held.until_ms, space.epoch))) END ||
+        CASE WHEN own AND held.state = 'held' THEN ': run take_over_shard() if this database replaces that one, or '
+            'release_shard() and lease_shard() if it is a copy next to it' ELSE '' END;
+END
+$body$;
+
+-- The lowest shard that the caller can be granted: one of its own, or a free one that no open transaction has locked.
+
+CREATE FUNCTION free_shard(space id_space, caller pg_catalog.regrole, request pg_catalog.jsonb, seen bigint)
+RETURNS int
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+DECLARE
+    now_ms bigint := shardid_lease.now_ms(space.epoch);
+    rows_of_space bigint := (SELECT count(*) FROM shardid_lease.granted_shard g WHERE g.space = space.name);
+    lowest bigint := 0;
+    found_shard int;
+    held shardid_lease.granted_shard;
+BEGIN
+    FOR found_shard IN
+        SELECT g.shard FROM shardid_lease.granted_shard g
+        WHERE g.space = space.name AND shardid_lease.is_own(g, caller, request) AND (
+            g.state = 'released' AND g.serial <= seen AND request->>'receipt' LIKE g.shard || '.%' OR
+            g.state = 'held' AND g.place = request->>'place')
+        ORDER BY g.shard
+    LOOP
+        IF shardid_lease.try_shard_lock(space.name, found_shard) THEN
+            RETURN found_shard;
+        END IF;
+    END LOOP;
+    WHILE lowest < 1::bigint << space.shard_bits LOOP
+        -- Among as many numbers as there are rows, and one, there is one without a row.
+        FOR found_shard IN
+            SELECT n FROM generate_series(lowest, least(lowest + rows_of_space, (1::bigint << space.shard_bits) - 1)) n
+            WHERE NOT EXISTS (SELECT FROM shardid_lease.granted_shard g WHERE g.space = space.name AND g.shard = n
+                AND NOT shardid_lease.is_free(g, space.reclaim_after_ms, now_ms))
+            ORDER BY n
+        LOOP
+            CONTINUE WHEN NOT shardid_lease.try_shard_lock(space.name, found_shard);
+            -- The transaction that had the lock may have granted it.
+            SELECT * INTO held FROM shardid_lease.granted_shard g WHERE g.space = space.name AND g.shard = found_shard;
+            IF NOT FOUND OR shardid_lease.is_free(held, space.reclaim_after_ms, now_ms) AND
+                    NOT shardid_lease.is_own(held, caller, request) THEN
+                RETURN found_shard;
+            END IF;
+        END LOOP;
+        lowest := lowest + rows_of_space + 1;
+    END LOOP;
+    RETURN NULL;
+END
+$body$;
+
+CREATE FUNCTION grant_one(caller pg_catalog.regrole, request pg_catalog.jsonb) RETURNS pg_catalog.jsonb
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     space shardid_lease.id_space;
     held shardid_lease.granted_shard;
     chosen int := request->>'shard';
-    its_origin text := request->>'origin';
-    its_place text := request->>'place';
-    its_incarnation text := request->>'incarnation';
-    wants_permanent boolean := coalesce((request->>'permanent')::boolean, false);
-    epoch_ms bigint;
-    now_ms bigint;
-    horizon bigint;
-    wanted bigint;
-    new_from bigint;
-    new_until bigint;
-    is_own boolean;
+    joins boolean := coalesce((request->>'joins')::boolean, false);
+    takes_over boolean := coalesce((request->>'takes_over')::boolean, false);
+    why text; seen bigint; is_lost boolean; now_ms bigint; horizon bigint;
+    clock bigint; drawn_at bigint; own boolean; extends boolean;
+    new_from bigint; new_until bigint; new_serial bigint; new_receipt text;
 BEGIN
     SELECT * INTO space FROM shardid_lease.id_space s WHERE s.name = request->>'space';
-    IF NOT FOUND THEN
-        RETURN shardid_lease.refusal(request, format('id space "%s" does not exist', request->>'space'));
-    ELSIF its_origin IS NULL OR its_place IS NULL OR its_incarnation IS NULL THEN
-        RETURN shardid_lease.refusal(request, 'the request does not say who asks');
-    END IF;
-    epoch_ms := shardid_lease.ms_of(space.epoch);
-    IF (request->>'bound_epoch', request->>'bound_shard_bits', request->>'bound_sequence_bits') <>
-            (epoch_ms::text, space.shard_bits::text, space.sequence_bits::text) THEN
-        RETURN shardid_lease.refusal(request, format(
-            'its ids have another layout than those of id space "%s", which has epoch => ''%s'', shard_bits => %s, '
-            'sequence_bits => %s', space.name, space.epoch, space.shard_bits, space.sequence_bits));
-    ELSIF chosen IS NULL THEN
-        chosen := shardid_lease.free_shard(space, caller, its_origin, its_place,
-            shardid_lease.ms_of(clock_timestamp()) - epoch_ms);
-        IF chosen IS NULL THEN
-            RETURN shardid_lease.refusal(request, format('id space "%s" has no shard left', space.name));
+    SELECT * INTO why, seen, is_lost FROM shardid_lease.check_request(request, space);
+    IF why IS NULL AND chosen IS NULL THEN
+        -- The transaction of a lost answer may have chosen one for this origin.
+        IF NOT joins THEN
+            why := 'the request is not complete';
+        ELSIF NOT shardid_lease.try_shard_lock(request->>'origin', -1) THEN
+            why := 'an earlier request of this generator has not ended yet';
+        ELSE
+            chosen := shardid_lease.free_shard(space, caller, request, seen);
+            seen := CASE WHEN request->>'receipt' LIKE chosen || '.%' THEN seen ELSE 0 END;
+            why := CASE WHEN chosen IS NULL THEN format('id space "%s" has no free shard', space.name) END;
         END IF;
-    ELSIF chosen < 0 OR chosen >= 1::bigint << space.shard_bits THEN
-        RETURN shardid_lease.refusal(request, format('id space "%s" has shards from 0 to %s, not %s',
-            space.name, (1::bigint << space.shard_bits) - 1, chosen));
+    END IF;
+    IF why IS NOT NULL THEN
+        RETURN shardid_lease.refusal(request, why);
     END IF;
 
-    -- Only who may have the shard waits for its row, or keeps others waiting.
+    -- Where others may take the shard, too, nobody waits for an open transaction.
     SELECT * INTO held FROM shardid_lease.granted_shard g WHERE g.space = space.name AND g.shard = chosen;
-    IF FOUND AND held.state <> 'released' AND NOT (held.origin = its_origin AND pg_has_role(caller, held.role, 'USAGE'))
-            AND (held.state = 'permanent' OR
-                 held.until_ms + space.reclaim_after_ms >= shardid_lease.ms_of(clock_timestamp()) - epoch_ms) THEN
-        RETURN shardid_lease.refusal_of_held(request, space, held);
+    is_lost := is_lost AND held.branch IS DISTINCT FROM space.branch;
+    IF coalesce(held.state, 'released') = 'released' AND NOT (joins OR takes_over OR is_lost) THEN
+        RETURN shardid_lease.refusal(request, shardid_lease.why_not(space, chosen, held, false));
+    ELSIF held.state IS NULL OR
+            shardid_lease.is_free(held, space.reclaim_after_ms, shardid_lease.now_ms(space.epoch)) THEN
+        IF NOT shardid_lease.try_shard_lock(space.name, chosen) THEN
+            RETURN shardid_lease.refusal(request,
+                format('shard %s of id space "%s" is being granted to somebody else', chosen, space.name));
+        END IF;
+        INSERT INTO shardid_lease.granted_shard (space, shard, state, from_ms, until_ms, serial, tenure)
+        VALUES (space.name, chosen, 'released', 0, 0, 0, 0) ON CONFLICT DO NOTHING;
+    ELSIF NOT shardid_lease.is_own(held, caller, request) THEN
+        RETURN shardid_lease.refusal(request, shardid_lease.why_not(space, chosen, held, false));
     END IF;
-    SELECT * INTO held FROM shardid_lease.granted_shard g
-    WHERE g.space = space.name AND g.shard = chosen FOR UPDATE;
-    IF NOT FOUND THEN
-        INSERT INTO shardid_lease.granted_shard (space, shard, state, from_ms, until_ms)
-        VALUES (space.name, chosen, 'released', 0, 0)
-        ON CONFLICT DO NOTHING;
-        SELECT * INTO held FROM shardid_lease.granted_shard g
-        WHERE g.space = space.name AND g.shard = chosen FOR UPDATE;
-    END IF;
-
-    -- Who waited for the row looks at the clock now, and at what was restored meanwhile.
-    SELECT s.not_before INTO space.not_before FROM shardid_lease.id_space s WHERE s.name = space.name;
-    now_ms := shardid_lease.ms_of(clock_timestamp()) - epoch_ms;
+    SELECT * INTO held FROM shardid_lease.granted_shard g WHERE g.space = space.name AND g.shard = chosen FOR UPDATE;
+    -- Under the lock: the clock, and what the owner has done meanwhile.
+    SELECT * INTO space FROM shardid_lease.id_space s WHERE s.identity = space.identity;
+    now_ms := shardid_lease.now_ms(space.epoch);
     horizon := greatest(now_ms, space.not_before) + space.max_ahead_ms;
-    wanted := greatest((request->>'clock')::bigint - epoch_ms, (request->>'tick')::bigint >> space.sequence_bits);
-    is_own := coalesce(held.origin = its_origin AND pg_has_role(caller, held.role, 'USAGE'), false);
+    clock := (request->>'clock')::bigint - shardid_lease.ms_of(space.epoch);
+    drawn_at := (request->>'tick')::bigint >> space.sequence_bits;
+    own := shardid_lease.is_own(held, caller, request);
+    is_lost := is_lost AND held.branch IS DISTINCT FROM space.branch;
 
-    IF wanted > horizon THEN
-        RETURN shardid_lease.refusal(request, format(
-            'its clock or its generator is %s ms ahead of the registry, and max_ahead of id space "%s" is %s ms',
-            wanted - now_ms, space.name, space.max_ahead_ms));
-    ELSIF held.state = 'held' AND is_own AND held.incarnation = its_incarnation AND NOT wants_permanent
-            -- Else a release whose message comes late would end this window, and tell what was drawn before it.
-            AND NOT coalesce((request->>'joins')::boolean, false)
-            -- Else others may have had this window since the state to which the registry was restored.
+    IF shardid_lease.why_stopped(space) IS NOT NULL THEN
+        RETURN shardid_lease.refusal(request, shardid_lease.why_stopped(space));
+    ELSIF clock > now_ms + space.max_ahead_ms THEN
+        RETURN shardid_lease.refusal(request, format('its clock is %s ms ahead of the registry''s, and max_ahead of id '
+            'space "%s" is %s ms', clock - now_ms, space.name, space.max_ahead_ms));
+    ELSIF drawn_at > horizon THEN
+        RETURN shardid_lease.refusal(request, format('its generator is %s ms ahead of the registry, and max_ahead of '
+            'id space "%s" is %s ms', drawn_at - now_ms, space.name, space.max_ahead_ms));
+    ELSIF held.state = 'held' AND own AND held.incarnation = request->>'incarnation' AND NOT joins
             AND held.from_ms >= space.not_before THEN
+        extends := true;
         new_from := held.from_ms;
-        new_until := greatest(held.until_ms, wanted + space.lease_ms);
-    ELSIF held.state = 'permanent' AND is_own AND held.place = its_place AND wants_permanent THEN
-        -- Leased anew, it is another lease, which a release that comes late does not name.
-        new_from := greatest(
-            held.from_ms + CASE WHEN (request->>'joins')::boolean THEN 1 ELSE 0 END, space.not_before);
-        new_until := greatest(held.until_ms, space.not_before);
-    ELSIF held.state = 'released'
-            OR held.state = 'held' AND (
-                is_own AND (held.until_ms < now_ms OR held.incarnation = its_incarnation OR held.place = its_place
-                            OR coalesce((request->>'takes_over')::boolean, false))
-                OR held.until_ms + space.reclaim_after_ms < now_ms) THEN
-        new_from := greatest(held.until_ms, wanted, space.not_before);
-        new_until := new_from + space.lease_ms;
+    -- A renewal takes nothing that was released, unless the registry has lost its grant; and a request that comes late
+    -- undoes no release.
+    ELSIF held.state = 'released' AND (takes_over OR is_lost OR joins AND (NOT own OR seen >= held.serial))
+            OR held.state = 'held' AND (own AND (takes_over OR held.incarnation = request->>'incarnation'
+                OR held.place = request->>'place'
+                -- R3 of the design: only a promotion brings an expired lease to another place.
+                OR held.until_ms <= now_ms AND held.system_identifier = request->>'system_identifier'
+                    AND held.database = request->>'database' AND held.timeline < (request->>'timeline')::bigint)
+            OR joins AND shardid_lease.is_free(held, space.reclaim_after_ms, now_ms)) THEN
+        extends := false;
+        new_from := greatest(held.until_ms, clock, drawn_at, space.not_before);
         IF new_from > horizon THEN
-            RETURN shardid_lease.refusal(request, format(
-                'the windows of shard %s of id space "%s" are %s ms ahead of the registry''s clock: too many servers ask for '
-                'it, or one was started too often', chosen, space.name, new_from - now_ms));
+            RETURN shardid_lease.refusal(request, format('the windows of shard %s of id space "%s" are %s ms ahead of '
+                'the registry''s clock: too many servers ask for it, or one was started too often', chosen, space.name,
+                new_from - now_ms));
         END IF;
     ELSE
-        RETURN shardid_lease.refusal_of_held(request, space, held);
+        RETURN shardid_lease.refusal(request, shardid_lease.why_not(space, chosen, held, own));
     END IF;
 
+    new_serial := greatest(held.serial, seen) + 1;
+    new_until := CASE WHEN extends THEN greatest(held.until_ms, greatest(clock, drawn_at) + space.lease_ms)
+        ELSE new_from + space.lease_ms END;
+    new_receipt := shardid_lease.receipt_of(space, chosen, new_serial, new_until);
     UPDATE shardid_lease.granted_shard g
-    SET state = CASE WHEN wants_permanent THEN 'permanent' ELSE 'held' END,
-        from_ms = new_from,
-        until_ms = new_until,
-        since = CASE WHEN g.incarnation = its_incarnation AND g.state <> 'released' THEN g.since ELSE clock_timestamp() END,
-        origin = its_origin,
-        place = its_place,
-        incarnation = its_incarnation,
-        role = CASE WHEN is_own AND g.state <> 'released' THEN g.role ELSE caller END,
-        host = request->>'host',
-        port = (request->>'port')::int,
-        database = request->>'database',
-        system_identifier = request->>'system_identifier',
-        timeline = (request->>'timeline')::bigint
-    WHERE g.space = space.name AND g.shard = chosen;
-    RETURN jsonb_build_object('generator', request->'generator', 'ok', true, 'shard', chosen,
-        'incarnation', its_incarnation, 'from', new_from, 'until', new_until, 'lease_ms', space.lease_ms,
-        'epoch', space.epoch, 'shard_bits', space.shard_bits, 'sequence_bits', space.sequence_bits);
+    SET state = 'held', from_ms = new_from, until_ms = new_until, serial = new_serial, branch = space.branch, comment = NULL,
+        tenure = CASE WHEN extends THEN held.tenure ELSE new_serial END,
+        since = CASE WHEN held.state = 'held' AND held.incarnation = request->>'incarnation' THEN held.since
+            ELSE clock_timestamp() END,
+        role = CASE WHEN own AND held.state = 'held' THEN shardid_lease.role_ref(shardid_lease.role_oid(held.role))
+            ELSE shardid_lease.role_ref(caller) END,
+        origin = request->>'origin', place = request->>'place', incarnation = request->>'incarnation',
+        host = request->>'host', port = (request->>'port')::int, database = request->>'database',
+        system_identifier = request->>'system_identifier', timeline = (request->>'timeline')::bigint
+    WHERE g.space = space.name AND g.shard = chosen
+    RETURNING * INTO held;
+    RETURN jsonb_build_object('origin', held.origin, 'ok', true, 'shard', chosen, 'incarnation', held.incarnation,
+        'from', held.from_ms, 'until', held.until_ms, 'serial', new_serial, 'receipt', new_receipt,
+        'registry', space.identity, 'lease_ms', space.lease_ms, 'epoch_ms', shardid_lease.ms_of(space.epoch),
+        'shard_bits', space.shard_bits, 'sequence_bits', space.sequence_bits);
 END
 $body$;
 
-COMMENT ON FUNCTION grant_one(pg_catalog.regrole, pg_catalog.jsonb) IS
-'grants a shard and a window of time to who asks, or says why not';
-
-CREATE FUNCTION grant_shards_by(caller pg_catalog.regrole, requests pg_catalog.jsonb)
-RETURNS pg_catalog.jsonb
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $body$
+CREATE FUNCTION grant_shards_by(caller pg_catalog.regrole, requests pg_catalog.jsonb) RETURNS pg_catalog.jsonb
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     request jsonb;
     answers jsonb[] := '{}';
 BEGIN
-    PERFORM shardid_lease.commit_durably();
+    PERFORM shardid_lease.check_transaction();
     -- In one order for all, or two members could wait for each other.
     FOR request IN SELECT r FROM jsonb_array_elements(requests) r ORDER BY r->>'space', (r->>'shard')::int LOOP
         answers := answers || shardid_lease.grant_one(caller, request);
@@ -473,47 +791,58 @@ BEGIN
 END
 $body$;
 
-COMMENT ON FUNCTION grant_shards_by(pg_catalog.regrole, pg_catalog.jsonb) IS
-'what grant_shards() does for its caller';
-
-CREATE FUNCTION return_shard_by(caller pg_catalog.regrole, request pg_catalog.jsonb)
-RETURNS pg_catalog.jsonb
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $body$
+CREATE FUNCTION return_shard_by(caller pg_catalog.regrole, request pg_catalog.jsonb) RETURNS pg_catalog.jsonb
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     space shardid_lease.id_space;
-    now_ms bigint;
-    after_last bigint;
+    held shardid_lease.granted_shard;
+    asked int := request->>'shard';
+    why text; seen bigint; new_until bigint; new_serial bigint; new_receipt text;
 BEGIN
-    PERFORM shardid_lease.commit_durably();
+    PERFORM shardid_lease.check_transaction();
     SELECT * INTO space FROM shardid_lease.id_space s WHERE s.name = request->>'space';
-    now_ms := shardid_lease.ms_of(clock_timestamp()) - shardid_lease.ms_of(space.epoch);
-    after_last := ((request->>'tick')::bigint >> space.sequence_bits) + 1;
-    -- What drew in the window says where it stopped, and which window it was. If it cannot, the window is used up. A reserved shard of which more
-    -- than any window is used up stays reserved: nobody could be granted it.
+    SELECT c.why, c.seen INTO why, seen FROM shardid_lease.check_request(request, space) c;
+    IF why IS NOT NULL OR asked IS NULL THEN
+        RETURN shardid_lease.refusal(request, coalesce(why, 'the request is not complete'));
+    END IF;
+    SELECT * INTO held FROM shardid_lease.granted_shard g WHERE g.space = space.name AND g.shard = asked;
+    IF shardid_lease.is_own(held, caller, request) THEN
+        SELECT * INTO held FROM shardid_lease.granted_shard g WHERE g.space = space.name AND g.shard = asked FOR UPDATE;
+    END IF;
+    IF NOT shardid_lease.is_own(held, caller, request) THEN
+        RETURN shardid_lease.refusal(request, shardid_lease.why_not(space, asked, held, false), true);
+    ELSIF held.state = 'held' AND held.tenure > seen THEN
+        RETURN shardid_lease.refusal(request,
+            format('shard %s of id space "%s" was leased again since', asked, space.name), true);
+    ELSIF held.state = 'held' AND request->>'incarnation' <> held.incarnation AND request->>'place' <> held.place THEN
+        RETURN shardid_lease.refusal(request, shardid_lease.why_not(space, asked, held, true), true);
+    END IF;
+    -- Only the window's own incarnation knows what was generated in it: if it says that, the rest is free.
+    new_until := held.until_ms;
+    IF held.state = 'held' AND held.incarnation = request->>'incarnation' AND request->>'tick' IS NOT NULL THEN
+        new_until := least(new_until, greatest(held.from_ms, ((request->>'tick')::bigint >> space.sequence_bits) + 1));
+    END IF;
+    -- Also where it is released already: else a request to lease it that was sent in between would undo this one.
+    new_serial := greatest(held.serial, seen) + 1;
+    new_receipt := shardid_lease.receipt_of(space, asked, new_serial, new_until);
     UPDATE shardid_lease.granted_shard g
-    SET state = 'released',
-        until_ms = CASE g.state
-            -- raise_generator() can have moved it past the window.
-            WHEN 'held' THEN CASE WHEN g.from_ms = (request->>'from')::bigint
-                THEN least(g.until_ms, greatest(g.from_ms, coalesce(after_last, g.until_ms))) ELSE g.until_ms END
-            ELSE greatest(g.from_ms, coalesce(after_last, now_ms + space.max_ahead_ms)) END
-    WHERE g.space = space.name AND g.shard = (request->>'shard')::int
-        AND g.origin = request->>'origin' AND pg_has_role(caller, g.role, 'USAGE')
-        AND (g.state = 'held' AND g.incarnation = request->>'incarnation'
-                AND coalesce(g.from_ms = (request->>'from')::bigint, true)
-             OR g.state = 'permanent' AND g.place = request->>'place'
-                AND coalesce(g.from_ms = (request->>'from')::bigint, true)
-                AND coalesce(after_last <= greatest(now_ms, space.not_before) + space.max_ahead_ms, true));
-    RETURN jsonb_build_object('ok', FOUND);
+    SET state = 'released', serial = new_serial, branch = space.branch, until_ms = new_until
+    WHERE g.space = held.space AND g.shard = asked;
+    RETURN jsonb_build_object('origin', held.origin, 'ok', true, 'serial', new_serial, 'receipt', new_receipt);
 END
 $body$;
 
-COMMENT ON FUNCTION return_shard_by(pg_catalog.regrole, pg_catalog.jsonb) IS
-'what return_shard() does for its caller';
+COMMENT ON FUNCTION is_own(granted_shard, pg_catalog.regrole, pg_catalog.jsonb) IS
+'whether the request comes from the generator that has, or had, the shard';
+COMMENT ON FUNCTION is_free(granted_shard, bigint, bigint) IS 'whether any generator can be granted the shard';
+COMMENT ON FUNCTION refusal(pg_catalog.jsonb, pg_catalog.text, boolean) IS 'the answer to a request that is refused';
+COMMENT ON FUNCTION why_not(id_space, int, granted_shard, boolean) IS 'why the shard is not granted, who has it';
+COMMENT ON FUNCTION free_shard(id_space, pg_catalog.regrole, pg_catalog.jsonb, bigint) IS
+'the lowest shard of the id space that the caller can be granted, locked; NULL if there is none';
+COMMENT ON FUNCTION grant_one(pg_catalog.regrole, pg_catalog.jsonb) IS
+'grants a shard and a window of time, or says why not';
 
--- What a registry offers.
+-- ==== The registry: what SQL calls ====
 
 CREATE FUNCTION create_id_space(
     name pg_catalog.text,
@@ -522,108 +851,136 @@ CREATE FUNCTION create_id_space(
     reclaim_after interval DEFAULT '30 days'::pg_catalog.interval,
     epoch pg_catalog.timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::pg_catalog.timestamptz,
     shard_bits int DEFAULT 13,
-    sequence_bits int DEFAULT 10)
+    sequence_bits int DEFAULT 10) RETURNS pg_catalog.void
+AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C;
+CREATE FUNCTION drop_id_space(name pg_catalog.text) RETURNS pg_catalog.void
+AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C STRICT;
+CREATE FUNCTION evict_shard(space pg_catalog.text, shard int) RETURNS pg_catalog.void
+AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C STRICT;
+CREATE FUNCTION reserve_shard(space pg_catalog.text, shard int, comment pg_catalog.text DEFAULT NULL::pg_catalog.text)
 RETURNS pg_catalog.void
-AS 'MODULE_PATHNAME', 'shardid_as_owner'
-LANGUAGE C VOLATILE PARALLEL UNSAFE;
-
-COMMENT ON FUNCTION create_id_space(pg_catalog.text, interval, interval, interval, pg_catalog.timestamptz, int, int) IS
-'makes an id space, of which members lease shards: ids of one space never meet';
-
-CREATE FUNCTION drop_id_space(name pg_catalog.text)
+AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C;
+CREATE FUNCTION unreserve_shard(space pg_catalog.text, shard int) RETURNS pg_catalog.void
+AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C STRICT;
+CREATE FUNCTION registry_was_restored(newest_grant pg_catalog.timestamptz DEFAULT NULL::pg_catalog.timestamptz)
 RETURNS pg_catalog.void
-AS 'MODULE_PATHNAME', 'shardid_as_owner'
-LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-
-COMMENT ON FUNCTION drop_id_space(pg_catalog.text) IS
-'drops an id space of which no shard is held';
-
-CREATE FUNCTION evict_shard(space pg_catalog.text, shard int)
-RETURNS pg_catalog.void
-AS 'MODULE_PATHNAME', 'shardid_as_owner'
-LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-
-COMMENT ON FUNCTION evict_shard(pg_catalog.text, int) IS
-'takes a shard from a holder that is gone for good, so that anybody can lease it';
-
-CREATE FUNCTION registry_was_restored()
-RETURNS pg_catalog.void
-AS 'MODULE_PATHNAME', 'shardid_as_owner'
-LANGUAGE C VOLATILE PARALLEL UNSAFE;
-
-COMMENT ON FUNCTION registry_was_restored() IS
-'to be called after the registry has lost commits: no window that is granted from now on meets one that it has forgotten';
-
-CREATE FUNCTION grant_shards(requests pg_catalog.jsonb)
-RETURNS pg_catalog.jsonb
-AS 'MODULE_PATHNAME', 'shardid_as_owner'
-LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-
-COMMENT ON FUNCTION grant_shards(pg_catalog.jsonb) IS
-'called by members: grants or renews leases of shards';
-
-CREATE FUNCTION return_shard(request pg_catalog.jsonb)
-RETURNS pg_catalog.jsonb
-AS 'MODULE_PATHNAME', 'shardid_as_owner'
-LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-
-COMMENT ON FUNCTION return_shard(pg_catalog.jsonb) IS
-'called by members: gives a leased shard back';
+AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C;
+CREATE FUNCTION registry_was_moved() RETURNS pg_catalog.void
+AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C;
+CREATE FUNCTION grant_shards(requests pg_catalog.jsonb) RETURNS pg_catalog.jsonb
+AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C STRICT;
+CREATE FUNCTION return_shard(request pg_catalog.jsonb) RETURNS pg_catalog.jsonb
+AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C STRICT;
 
 CREATE VIEW id_space_shards AS
 SELECT g.space, g.shard,
-    CASE WHEN g.state OPERATOR(pg_catalog.=) 'held'::pg_catalog.text AND g.until_ms OPERATOR(pg_catalog.<)
-            (shardid_lease.ms_of(pg_catalog.clock_timestamp()) OPERATOR(pg_catalog.-) shardid_lease.ms_of(s.epoch))
+    CASE WHEN g.state OPERATOR(pg_catalog.=) 'held'::pg_catalog.text
+            AND g.until_ms OPERATOR(pg_catalog.<=) shardid_lease.now_ms(s.epoch)
         THEN 'expired'::pg_catalog.text ELSE g.state END AS state,
     g.host, g.port, g.database, g.role, g.system_identifier, g.timeline, g.since,
-    CASE WHEN g.state OPERATOR(pg_catalog.<>) 'permanent'::pg_catalog.text THEN shardid_lease.ts_of(g.until_ms, s.epoch) END AS until
+    CASE WHEN g.state OPERATOR(pg_catalog.<>) 'reserved'::pg_catalog.text
+        THEN shardid_lease.ts_of(g.until_ms, s.epoch) END AS until,
+    g.comment
 FROM granted_shard g JOIN id_space s ON s.name OPERATOR(pg_catalog.=) g.space
-WHERE pg_catalog.pg_has_role(s.owner, 'USAGE'::pg_catalog.text)
-    OR pg_catalog.pg_has_role(g.role, 'USAGE'::pg_catalog.text)
+WHERE pg_catalog.pg_has_role(shardid_lease.role_oid(s.owner), 'USAGE'::pg_catalog.text)
+    OR pg_catalog.pg_has_role(shardid_lease.role_oid(g.role), 'USAGE'::pg_catalog.text)
     OR pg_catalog.pg_has_role('pg_monitor'::pg_catalog.name, 'USAGE'::pg_catalog.text);
 
-COMMENT ON VIEW id_space_shards IS
-'the shards of this registry''s id spaces: who holds them, and until when';
+COMMENT ON FUNCTION create_id_space(pg_catalog.text, interval, interval, interval, pg_catalog.timestamptz, int, int) IS
+'makes an id space, of which members lease shards: no two ids of it are equal';
+COMMENT ON FUNCTION drop_id_space(pg_catalog.text) IS 'drops an id space of which no window can be in use';
+COMMENT ON FUNCTION evict_shard(pg_catalog.text, int) IS
+'takes a shard from a holder that is gone for good, so that any generator can lease it';
+COMMENT ON FUNCTION reserve_shard(pg_catalog.text, int, pg_catalog.text) IS
+'keeps a shard from being granted, for a generator without a lease';
+COMMENT ON FUNCTION unreserve_shard(pg_catalog.text, int) IS 'lets a reserved shard be granted again';
+COMMENT ON FUNCTION registry_was_restored(pg_catalog.timestamptz) IS
+'confirms a registry that may have lost commits: no window that it grants overlaps one that it has forgotten';
+COMMENT ON FUNCTION registry_was_moved() IS
+'confirms a registry in another place that has lost nothing since it last granted, and of which no other copy runs';
+COMMENT ON FUNCTION grant_shards(pg_catalog.jsonb) IS 'called by members: grants or renews leases of shards';
+COMMENT ON FUNCTION return_shard(pg_catalog.jsonb) IS 'called by members: gives a leased shard back';
+COMMENT ON VIEW id_space_shards IS 'the shards of this registry''s id spaces: who holds them, and until when';
 
-GRANT SELECT ON id_space_shards, id_space TO PUBLIC;
+COMMENT ON FUNCTION create_id_space_by(
+    pg_catalog.regrole, pg_catalog.text, interval, interval, interval, pg_catalog.timestamptz, int, int) IS
+'what create_id_space() does';
+COMMENT ON FUNCTION drop_id_space_by(pg_catalog.regrole, pg_catalog.text) IS 'what drop_id_space() does';
+COMMENT ON FUNCTION evict_shard_by(pg_catalog.regrole, pg_catalog.text, int) IS 'what evict_shard() does';
+COMMENT ON FUNCTION reserve_shard_by(pg_catalog.regrole, pg_catalog.text, int, pg_catalog.text) IS
+'what reserve_shard() does';
+COMMENT ON FUNCTION unreserve_shard_by(pg_catalog.regrole, pg_catalog.text, int) IS 'what unreserve_shard() does';
+COMMENT ON FUNCTION registry_was_restored_by(pg_catalog.regrole, pg_catalog.timestamptz) IS
+'what registry_was_restored() does';
+COMMENT ON FUNCTION registry_was_moved_by(pg_catalog.regrole) IS 'what registry_was_moved() does';
+COMMENT ON FUNCTION grant_shards_by(pg_catalog.regrole, pg_catalog.jsonb) IS 'what grant_shards() does';
+COMMENT ON FUNCTION return_shard_by(pg_catalog.regrole, pg_catalog.jsonb) IS 'what return_shard() does';
+COMMENT ON FUNCTION owned_space(pg_catalog.regrole, pg_catalog.text) IS
+'the id space, if the caller owns it and it is not stopped';
+COMMENT ON FUNCTION owned_spaces(pg_catalog.regrole) IS 'the id spaces that the caller owns, locked';
+COMMENT ON FUNCTION confirm_here(pg_catalog.text[]) IS 'notes that the registry of the id spaces is here';
 
--- The member: its leased generators, and the window of time that each has. Dumps carry the former only: a copy knows
--- that it is a member, and has to ask.
+-- ==== The registry: privileges ====
+
+GRANT SELECT (name, owner, epoch, shard_bits, sequence_bits, lease_ms, max_ahead_ms, reclaim_after_ms, not_before,
+    identity, system_identifier, timeline, host, port, database, was_set_back) ON id_space TO PUBLIC;
+GRANT SELECT ON id_space_shards TO PUBLIC;
+-- For pg_dump.
+GRANT SELECT ON id_space, granted_shard, dropped_id_space TO pg_database_owner;
+-- What views and the types need. All else is for superusers, and for whom they grant it to.
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA shardid_lease FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION ms_of(pg_catalog.timestamptz), now_ms(pg_catalog.timestamptz),
+    ts_of(bigint, pg_catalog.timestamptz), role_oid(role_ref), sequence_oid(sequence_ref), role_ref(pg_catalog.oid),
+    role_ref_in(pg_catalog.cstring), role_ref_out(role_ref), sequence_ref_in(pg_catalog.cstring),
+    sequence_ref_out(sequence_ref) TO PUBLIC;
+
+-- ==== The member: tables and views ====
+
+-- Its leased generators, and the window of time that each has. Dumps carry the former only: a copy knows
+-- that it is a member, and has to ask. Nothing but the library writes these tables (src/lease/lease_tables.cpp).
 
 CREATE TABLE leased_generator (
-    generator pg_catalog.regclass PRIMARY KEY,
-    space pg_catalog.text NOT NULL,
-    shard int NOT NULL,
+    origin pg_catalog.uuid PRIMARY KEY,
+    generator sequence_ref NOT NULL,
     server pg_catalog.text,
-    role pg_catalog.regrole NOT NULL,
-    origin pg_catalog.text NOT NULL,
+    space pg_catalog.text NOT NULL,
+    shard int,
+    registry pg_catalog.text,
     state pg_catalog.text NOT NULL,
-    epoch pg_catalog.timestamptz NOT NULL,
-    shard_bits int NOT NULL,
-    sequence_bits int NOT NULL,
-    from_ms bigint NOT NULL);
+    epoch pg_catalog.timestamptz,
+    shard_bits int,
+    sequence_bits int);
 
 COMMENT ON TABLE leased_generator IS
 'the generators of this database that hold a lease, and of what';
 
 CREATE TABLE lease_window (
-    generator pg_catalog.regclass PRIMARY KEY,
+    origin pg_catalog.uuid PRIMARY KEY,
     family pg_catalog.text NOT NULL,
     moved_at pg_catalog.pg_lsn NOT NULL,
     from_ms bigint NOT NULL,
     until_ms bigint NOT NULL,
     lease_ms bigint NOT NULL,
+    serial bigint NOT NULL,
+    receipt pg_catalog.text,
     renewed_at pg_catalog.timestamptz,
     failed_at pg_catalog.timestamptz,
     logged_at pg_catalog.timestamptz,
     error pg_catalog.text);
 
 COMMENT ON TABLE lease_window IS
-'the window of time that each leased generator was granted last, and what the registry answered';
+'the window of time that each leased generator was granted last, and what went wrong since';
 
--- Not those of generators that were dropped: their OIDs may be those of other sequences elsewhere.
+-- Not those of generators that were dropped.
 SELECT pg_catalog.pg_extension_config_dump('leased_generator'::pg_catalog.regclass,
-    'WHERE generator IN (SELECT oid FROM pg_catalog.pg_class WHERE relkind = ''S'')'::pg_catalog.text);
+    'WHERE shardid_lease.sequence_oid(generator) IS NOT NULL'::pg_catalog.text);
+
+CREATE TRIGGER keep_own_rows BEFORE INSERT OR UPDATE OR DELETE ON leased_generator
+    FOR EACH ROW EXECUTE FUNCTION shardid_lease.keep_own_rows();
+CREATE TRIGGER keep_own_rows BEFORE INSERT OR UPDATE OR DELETE ON lease_window
+    FOR EACH ROW EXECUTE FUNCTION shardid_lease.keep_own_rows();
+ALTER TABLE leased_generator ENABLE ALWAYS TRIGGER keep_own_rows;
+ALTER TABLE lease_window ENABLE ALWAYS TRIGGER keep_own_rows;
 
 GRANT SELECT ON leased_generator TO pg_database_owner, pg_monitor;
 
@@ -635,8 +992,18 @@ LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION is_own_family(pg_catalog.regclass, pg_catalog.text) IS
 'whether a window was granted to this generator''s present storage, on this server, since it was started';
 
+CREATE FUNCTION window_family(generator pg_catalog.regclass)
+RETURNS pg_catalog.text
+AS 'MODULE_PATHNAME', 'shardid_window_family'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION window_family(pg_catalog.regclass) IS
+'what windows that are granted to this generator''s present storage, on this server, have in common until it is restarted';
+
+REVOKE ALL ON FUNCTION window_family(pg_catalog.regclass) FROM PUBLIC;
+
 CREATE VIEW shard_leases AS
-SELECT l.generator, l.space, l.shard, l.server, l.role,
+SELECT c.oid::pg_catalog.regclass AS generator, l.space, l.shard, l.server,
     CASE WHEN l.state OPERATOR(pg_catalog.<>) 'leased'::pg_catalog.text THEN l.state
         WHEN w.own AND shardid_lease.ts_of(w.until_ms, l.epoch) OPERATOR(pg_catalog.>) pg_catalog.clock_timestamp()
         THEN 'held'::pg_catalog.text ELSE 'not held'::pg_catalog.text END AS state,
@@ -644,228 +1011,49 @@ SELECT l.generator, l.space, l.shard, l.server, l.role,
     CASE WHEN w.own THEN shardid_lease.ts_of(w.until_ms, l.epoch) END AS until,
     w.renewed_at, w.failed_at, w.error
 FROM leased_generator l
-    JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) l.generator
-    LEFT JOIN (SELECT *, shardid_lease.is_own_family(v.generator, v.family) AS own FROM lease_window v) w
-        ON w.generator OPERATOR(pg_catalog.=) l.generator
+    JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) shardid_lease.sequence_oid(l.generator)
+    LEFT JOIN LATERAL (
+        SELECT v.*, shardid_lease.is_own_family(c.oid::pg_catalog.regclass, v.family) AND v.until_ms OPERATOR(pg_catalog.>) 0 AS own
+        FROM lease_window v WHERE v.origin OPERATOR(pg_catalog.=) l.origin) w ON true
 WHERE pg_catalog.pg_has_role(c.relowner, 'USAGE'::pg_catalog.text)
     OR pg_catalog.pg_has_role('pg_monitor'::pg_catalog.name, 'USAGE'::pg_catalog.text);
 
 COMMENT ON VIEW shard_leases IS
-'the leased generators of this database: their shards, their windows of time, and what the registry answered last';
+'the leased generators of this database: their shards, their windows of time, and what went wrong since the last renewal';
 
 GRANT SELECT ON shard_leases TO PUBLIC;
 
--- Who asks for a window: for the generator's owner and for superusers. The last three arguments are a session's own, for
--- storage that nobody else sees.
+-- ==== The member: functions ====
 
-CREATE FUNCTION lease_request(
-    generator pg_catalog.regclass,
-    family pg_catalog.text DEFAULT NULL::pg_catalog.text,
-    moved_at pg_catalog.pg_lsn DEFAULT NULL::pg_catalog.pg_lsn,
-    tick bigint DEFAULT NULL::bigint)
-RETURNS pg_catalog.jsonb
-AS 'MODULE_PATHNAME', 'shardid_lease_request'
-LANGUAGE C VOLATILE PARALLEL UNSAFE;
-
-COMMENT ON FUNCTION lease_request(pg_catalog.regclass, pg_catalog.text, pg_catalog.pg_lsn, bigint) IS
-'what the registry is told of a generator that asks for a window of time';
-
-CREATE FUNCTION lock_for_lease(generator pg_catalog.regclass, calling pg_catalog.text)
-RETURNS pg_catalog.void
-AS 'MODULE_PATHNAME', 'shardid_lock_for_lease'
-LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-
-COMMENT ON FUNCTION lock_for_lease(pg_catalog.regclass, pg_catalog.text) IS
-'waits until no transaction draws from the caller''s generator, and keeps others from drawing until this one ends';
-
-CREATE FUNCTION join_id_space(
-    generator pg_catalog.regclass,
-    space pg_catalog.text,
-    shard int,
-    server pg_catalog.text,
-    origin pg_catalog.text,
-    permanent boolean,
-    epoch pg_catalog.timestamptz,
-    shard_bits int,
-    sequence_bits int,
-    from_ms bigint)
-RETURNS pg_catalog.void
-AS 'MODULE_PATHNAME', 'shardid_join_id_space'
-LANGUAGE C VOLATILE PARALLEL UNSAFE;
-
-COMMENT ON FUNCTION join_id_space(
-    pg_catalog.regclass, pg_catalog.text, int, pg_catalog.text, pg_catalog.text, boolean, pg_catalog.timestamptz, int, int,
-    bigint) IS
-'notes that the caller''s generator is leased';
-
-CREATE FUNCTION registry_call(server pg_catalog.text, function_name pg_catalog.text, argument pg_catalog.jsonb)
-RETURNS pg_catalog.jsonb
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $body$
-DECLARE
-    dblink_schema text;
-    answer jsonb;
-BEGIN
-    IF server IS NULL THEN
-        EXECUTE format('SELECT shardid_lease.%I($1)', function_name) INTO answer USING argument;
-        RETURN answer;
-    ELSIF NOT EXISTS (SELECT FROM pg_foreign_server f WHERE f.srvname = server) THEN
-        -- dblink would take the name for a connection string.
-        RAISE EXCEPTION USING ERRCODE = 'undefined_object',
-            MESSAGE = format('server "%s" does not exist', server),
-            HINT = 'Run CREATE SERVER ... FOREIGN DATA WRAPPER dblink_fdw, and CREATE USER MAPPING.';
-    END IF;
-    SELECT n.nspname INTO dblink_schema
-    FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
-    WHERE e.extname = 'dblink';
-    EXECUTE format('SELECT answer FROM %I.dblink($1, $2) AS t(answer jsonb)', dblink_schema) INTO answer
-    USING server, format('SELECT shardid_lease.%I(%L::pg_catalog.jsonb)', function_name, argument);
-    RETURN answer;
-END
-$body$;
-
-COMMENT ON FUNCTION registry_call(pg_catalog.text, pg_catalog.text, pg_catalog.jsonb) IS
-'calls a function of the registry behind the foreign server, or of this database if that is NULL, as the caller';
-
-CREATE FUNCTION default_generator(generator pg_catalog.regclass)
-RETURNS pg_catalog.regclass
-LANGUAGE plpgsql STABLE PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $body$
-BEGIN
-    RETURN coalesce(generator,
-        (SELECT c.oid::regclass
-         FROM pg_depend d
-             JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
-             JOIN pg_class c ON d.classid = 'pg_class'::regclass AND d.objid = c.oid
-         WHERE e.extname = 'shardid' AND d.deptype = 'e' AND c.relname = 'shardid_seq'));
-END
-$body$;
-
-COMMENT ON FUNCTION default_generator(pg_catalog.regclass) IS
-'the generator, or that of the extension shardid if it is NULL';
-
--- Who grants a window to this generator, and keeps that of any other, is the registry. So what is noted here about a
--- generator of one's own can only keep it from drawing.
+-- Each has the background worker ask the registry (src/lease/worker.cpp), as the owner of the generator.
 
 CREATE FUNCTION lease_shard(
     space pg_catalog.text,
     server pg_catalog.name DEFAULT NULL::pg_catalog.name,
     generator pg_catalog.regclass DEFAULT NULL::pg_catalog.regclass,
-    shard int DEFAULT NULL::int,
-    permanent boolean DEFAULT false)
+    shard int DEFAULT NULL::int)
 RETURNS int
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $body$
-DECLARE
-    leased regclass := shardid_lease.default_generator(generator);
-    request jsonb;
-    answer jsonb;
-BEGIN
-    IF space IS NULL OR permanent IS NULL THEN
-        RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed',
-            MESSAGE = format('%s of lease_shard() is null', CASE WHEN space IS NULL THEN 'space' ELSE 'permanent' END),
-            HINT = 'Pass the name of an id space; permanent is true or false.';
-    END IF;
-    PERFORM shardid_lease.lock_for_lease(leased, 'lease_shard()');
-    request := shardid_lease.lease_request(leased);
-    IF request->>'state' IN ('leased', 'permanent') AND (
-            request->>'space' <> space OR (request->>'shard')::int <> shard OR request->>'server' IS DISTINCT FROM server OR
-            (request->>'state' = 'permanent') <> permanent) THEN
-        RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
-            MESSAGE = format('generator "%s" holds a lease already', leased),
-            DETAIL = format('It has shard %s of id space "%s".', request->>'shard', request->>'space'),
-            HINT = 'Run shardid_lease.release_shard() first.';
-    END IF;
-    IF shard IS NULL AND request->>'state' IN ('leased', 'permanent') THEN
-        shard := request->>'shard';
-    END IF;
-    -- Who has given its shard back keeps its origin: it, or the registry, may be restored to a time before that.
-    request := request || jsonb_build_object('space', space, 'shard', shard, 'permanent', permanent,
-        'origin', coalesce(request->>'origin', gen_random_uuid()::text),
-        'joins', coalesce(request->>'state', '') NOT IN ('leased', 'permanent'));
-    answer := shardid_lease.registry_call(server, 'grant_shards', jsonb_build_array(request))->0;
-    IF NOT (answer->>'ok')::boolean THEN
-        RAISE EXCEPTION USING ERRCODE = 'object_in_use',
-            MESSAGE = format('id space "%s" grants no lease to generator "%s"', space, leased),
-            DETAIL = format('The registry says: %s.', answer->>'error'),
-            HINT = 'Ask for another shard; or, on the registry and if its holder is gone, run shardid_lease.evict_shard().';
-    END IF;
-    shard := answer->>'shard';
-    BEGIN
-        PERFORM shardid_lease.join_id_space(leased, space, shard, server, request->>'origin', permanent,
-            (answer->>'epoch')::timestamptz, (answer->>'shard_bits')::int, (answer->>'sequence_bits')::int,
-            (answer->>'from')::bigint);
-    EXCEPTION WHEN OTHERS THEN
-        -- Nobody else would give back what the registry has committed.
-        IF request->>'state' IS DISTINCT FROM 'leased' AND request->>'state' IS DISTINCT FROM 'permanent' THEN
-            PERFORM shardid_lease.registry_call(server, 'return_shard', request ||
-                jsonb_build_object('shard', shard, 'from', answer->'from'));
-        END IF;
-        RAISE;
-    END;
-    RETURN shard;
-END
-$body$;
+AS 'MODULE_PATHNAME', 'shardid_lease_shard'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION lease_shard(pg_catalog.text, pg_catalog.name, pg_catalog.regclass, int, boolean) IS
-'leases a shard of an id space for a generator, which from then on draws its ids only while it holds the lease';
+COMMENT ON FUNCTION lease_shard(pg_catalog.text, pg_catalog.name, pg_catalog.regclass, int) IS
+'leases a shard of an id space for a generator, which from then on generates ids only while it holds the lease';
 
 CREATE FUNCTION take_over_shard(generator pg_catalog.regclass DEFAULT NULL::pg_catalog.regclass)
 RETURNS int
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $body$
-DECLARE
-    taken regclass := shardid_lease.default_generator(generator);
-    request jsonb;
-    answer jsonb;
-BEGIN
-    PERFORM shardid_lease.lock_for_lease(taken, 'take_over_shard()');
-    request := shardid_lease.lease_request(taken);
-    IF request->>'state' IS DISTINCT FROM 'leased' THEN
-        RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
-            MESSAGE = format('generator "%s" has no lease to take over', taken),
-            DETAIL = format('It is %s.', coalesce(request->>'state', 'not a member of an id space')),
-            HINT = 'Run shardid_lease.lease_shard().';
-    END IF;
-    answer := shardid_lease.registry_call(request->>'server', 'grant_shards',
-        jsonb_build_array(request || jsonb_build_object('takes_over', true)))->0;
-    IF NOT (answer->>'ok')::boolean THEN
-        RAISE EXCEPTION USING ERRCODE = 'object_in_use',
-            MESSAGE = format('generator "%s" cannot take its shard over', taken),
-            DETAIL = format('The registry says: %s.', answer->>'error'),
-            HINT = 'On the registry, if the holder is gone, run shardid_lease.evict_shard().';
-    END IF;
-    RETURN (answer->>'shard')::int;
-END
-$body$;
+AS 'MODULE_PATHNAME', 'shardid_take_over_shard'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION take_over_shard(pg_catalog.regclass) IS
-'gives a leased shard to this server at once, although another one that was the same before still has it';
+'gives a leased shard to this server at once, although another copy of it, or nobody, has it';
 
 CREATE FUNCTION release_shard(generator pg_catalog.regclass DEFAULT NULL::pg_catalog.regclass)
 RETURNS pg_catalog.void
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $body$
-BEGIN
-    PERFORM shardid_lease.release_now(shardid_lease.default_generator(generator));
-END
-$body$;
+AS 'MODULE_PATHNAME', 'shardid_release_shard'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION release_shard(pg_catalog.regclass) IS
-'gives a leased shard back, once no transaction draws; its generator draws no more until it is leased again';
-
-CREATE FUNCTION release_now(generator pg_catalog.regclass)
-RETURNS pg_catalog.void
-AS 'MODULE_PATHNAME', 'shardid_release_shard'
-LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-
-COMMENT ON FUNCTION release_now(pg_catalog.regclass) IS
-'what release_shard() does';
+'releases a leased shard when no transaction uses its generator, which generates no ids until it is leased again';
 
 CREATE FUNCTION renew_now(generator pg_catalog.regclass)
 RETURNS pg_catalog.void
@@ -873,7 +1061,7 @@ AS 'MODULE_PATHNAME', 'shardid_renew_now'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION renew_now(pg_catalog.regclass) IS
-'renews the lease of the caller''s generator, and all that share its registry and role, now';
+'renews the lease of the caller''s generator, and all that share its registry and owner, now';
 
 CREATE FUNCTION renew_leases()
 RETURNS int
@@ -886,8 +1074,8 @@ BEGIN
     FOR leased IN
         SELECT min(l.generator::oid)::regclass
         FROM shardid_lease.shard_leases l JOIN pg_class c ON c.oid = l.generator
-        WHERE l.state IN ('held', 'not held') AND pg_has_role(c.relowner, 'USAGE')
-        GROUP BY l.server, l.role
+        WHERE l.state IN ('held', 'not held', 'sealed') AND pg_has_role(c.relowner, 'USAGE')
+        GROUP BY l.server, c.relowner
     LOOP
         PERFORM shardid_lease.renew_now(leased);
     END LOOP;
@@ -899,125 +1087,6 @@ $body$;
 
 COMMENT ON FUNCTION renew_leases() IS
 'renews the leases of the caller''s generators now, and returns how many of them hold a window; for cron, where ids are rare';
-
--- Called by the background worker.
-
-CREATE FUNCTION requests_of(asked pg_catalog.regclass, family pg_catalog.text, moved_at pg_catalog.pg_lsn, tick bigint)
-RETURNS pg_catalog.jsonb
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $body$
-DECLARE
-    requests jsonb;
-BEGIN
-    DELETE FROM shardid_lease.leased_generator l WHERE NOT EXISTS (SELECT FROM pg_class c WHERE c.oid = l.generator);
-    DELETE FROM shardid_lease.lease_window w WHERE NOT EXISTS (SELECT FROM pg_class c WHERE c.oid = w.generator);
-    SELECT jsonb_agg(r.request) INTO requests
-    FROM (SELECT CASE WHEN other.generator = asked THEN shardid_lease.lease_request(asked, family, moved_at, tick)
-                 ELSE shardid_lease.lease_request(other.generator) END AS request
-          FROM shardid_lease.leased_generator one
-              JOIN shardid_lease.leased_generator other
-                  ON one.role = other.role AND one.server IS NOT DISTINCT FROM other.server
-          WHERE one.generator = asked AND other.state = 'leased') r
-    WHERE r.request IS NOT NULL;
-    RETURN requests;
-END
-$body$;
-
-COMMENT ON FUNCTION requests_of(pg_catalog.regclass, pg_catalog.text, pg_catalog.pg_lsn, bigint) IS
-'what the registry is asked for this generator and those that share its registry and role';
-
-CREATE FUNCTION return_request(generator pg_catalog.regclass)
-RETURNS pg_catalog.jsonb
-LANGUAGE sql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $body$
-    -- A page that others have moved does not know what was drawn.
-    SELECT CASE WHEN r->>'moved' IS NULL THEN r ELSE r - 'tick' END || jsonb_build_object('from', coalesce(
-        (r->>'from')::bigint,
-        (SELECT w.from_ms
-         FROM shardid_lease.lease_window w
-         WHERE w.generator = return_request.generator AND w.until_ms > 0
-             AND w.family = split_part(r->>'incarnation', '@', 1)
-             AND w.moved_at = split_part(r->>'incarnation', '@', 2)::pg_lsn)))
-    FROM shardid_lease.lease_request(generator) r
-$body$;
-
-COMMENT ON FUNCTION return_request(pg_catalog.regclass) IS
-'what the registry is told of a generator that gives its shard back';
-
--- Believes of a registry what it says of the generators that it was asked for, and nothing of others: it may be
--- anybody's. Returns what the log is to say.
-
-CREATE FUNCTION note_answers(requests pg_catalog.jsonb, answers pg_catalog.jsonb)
-RETURNS pg_catalog.text
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $body$
-DECLARE
-    message text;
-BEGIN
-    -- An id space that was dropped, and made again with another layout, is another one.
-    answers := (
-        SELECT jsonb_agg(CASE
-            WHEN (a->>'ok')::boolean AND NOT EXISTS (
-                SELECT FROM shardid_lease.leased_generator l
-                WHERE l.generator = (a->>'generator')::oid AND l.epoch = (a->>'epoch')::timestamptz
-                    AND l.shard_bits = (a->>'shard_bits')::int AND l.sequence_bits = (a->>'sequence_bits')::int)
-            THEN shardid_lease.refusal(a, 'the id space has another layout than the one that was leased from')
-            ELSE a END)
-        FROM jsonb_array_elements(answers) a);
-
-    INSERT INTO shardid_lease.lease_window AS w
-    SELECT DISTINCT ON (l.generator)
-        l.generator, split_part(r.incarnation, '@', 1), split_part(r.incarnation, '@', 2)::pg_lsn,
-        a."from", a.until, a.lease_ms, clock_timestamp()
-    FROM jsonb_to_recordset(answers)
-            AS a(generator oid, ok boolean, shard int, incarnation text, "from" bigint, until bigint, lease_ms bigint)
-        JOIN jsonb_to_recordset(requests) AS r(generator oid, shard int, incarnation text)
-            ON r.generator = a.generator AND r.shard = a.shard AND r.incarnation = a.incarnation
-        JOIN shardid_lease.leased_generator l ON l.generator = r.generator AND l.shard = r.shard AND l.state = 'leased'
-    WHERE a.ok
-    ON CONFLICT (generator) DO UPDATE
-    SET family = excluded.family, moved_at = excluded.moved_at, from_ms = excluded.from_ms, until_ms = excluded.until_ms,
-        lease_ms = excluded.lease_ms, renewed_at = excluded.renewed_at, failed_at = NULL, error = NULL;
-
-    INSERT INTO shardid_lease.lease_window AS w
-    SELECT DISTINCT ON (l.generator) l.generator, '', '0/0', 0, 0, 0, NULL, clock_timestamp(), NULL, left(a.error, 1000)
-    FROM jsonb_to_recordset(answers) AS a(generator oid, ok boolean, error text)
-        JOIN jsonb_to_recordset(requests) AS r(generator oid) ON r.generator = a.generator
-        JOIN shardid_lease.leased_generator l ON l.generator = r.generator AND l.state = 'leased'
-    WHERE NOT a.ok
-    ON CONFLICT (generator) DO UPDATE SET failed_at = excluded.failed_at, error = excluded.error;
-
-    WITH due AS (
-        UPDATE shardid_lease.lease_window w SET logged_at = clock_timestamp()
-        WHERE w.generator IN (
-                SELECT a.generator
-                FROM jsonb_to_recordset(answers) AS a(generator oid, ok boolean)
-                    JOIN jsonb_to_recordset(requests) AS r(generator oid) ON r.generator = a.generator
-                WHERE NOT a.ok)
-            AND (w.logged_at IS NULL OR NOT w.logged_at BETWEEN clock_timestamp() - interval '1 minute' AND clock_timestamp())
-        RETURNING w.generator, w.error)
-    SELECT string_agg(format('generator "%s": %s', d.generator, d.error), E'\n') INTO message
-    FROM (SELECT * FROM due ORDER BY due.generator LIMIT 10) d;
-    RETURN message;
-END
-$body$;
-
-COMMENT ON FUNCTION note_answers(pg_catalog.jsonb, pg_catalog.jsonb) IS
-'notes what the registry has answered, and returns what is to be logged';
-
-REVOKE ALL ON FUNCTION create_id_space(pg_catalog.text, interval, interval, interval, pg_catalog.timestamptz, int, int),
-    drop_id_space(pg_catalog.text), evict_shard(pg_catalog.text, int), registry_was_restored(),
-    grant_shards(pg_catalog.jsonb), return_shard(pg_catalog.jsonb) FROM PUBLIC;
-REVOKE ALL ON FUNCTION create_id_space_by(
-        pg_catalog.regrole, pg_catalog.text, interval, interval, interval, pg_catalog.timestamptz, int, int),
-    drop_id_space_by(pg_catalog.regrole, pg_catalog.text), evict_shard_by(pg_catalog.regrole, pg_catalog.text, int),
-    registry_was_restored_by(pg_catalog.regrole), grant_shards_by(pg_catalog.regrole, pg_catalog.jsonb),
-    return_shard_by(pg_catalog.regrole, pg_catalog.jsonb), grant_one(pg_catalog.regrole, pg_catalog.jsonb),
-    free_shard(id_space, pg_catalog.regrole, pg_catalog.text, pg_catalog.text, bigint), owned_space(pg_catalog.regrole, pg_catalog.text),
-    requests_of(pg_catalog.regclass, pg_catalog.text, pg_catalog.pg_lsn, bigint), return_request(pg_catalog.regclass), note_answers(pg_catalog.jsonb, pg_catalog.jsonb) FROM PUBLIC;
 
 -- The schema has nobody's else objects in it: USAGE is all that others need.
 GRANT USAGE ON SCHEMA shardid_lease TO PUBLIC;

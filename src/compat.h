@@ -13,6 +13,7 @@ extern "C" {
 #include "access/xloginsert.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_control.h"
+#include "catalog/pg_foreign_server.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_sequence.h"
 #include "commands/sequence.h"
@@ -188,6 +189,14 @@ inline bool may_execute(Oid function) {
     const AclResult result = pg_proc_aclcheck(function, GetUserId(), ACL_EXECUTE);
 #endif
     return result == ACLCHECK_OK;
+}
+
+inline bool may_use_server(Oid server, Oid role) {
+#if PG_VERSION_NUM >= 160000
+    return object_aclcheck(ForeignServerRelationId, server, role, ACL_USAGE) == ACLCHECK_OK;
+#else
+    return pg_foreign_server_aclcheck(server, role, ACL_USAGE) == ACLCHECK_OK;
+#endif
 }
 
 // What was an int became an enum in 19, and SEQ_MAGIC was private to sequence.c before.

@@ -15,6 +15,7 @@ int shard_id = unset_shard_id;
 uint64 max_lead_ms;
 int max_borrow_ms;
 int lease_timeout_ms;
+int registry_timeout_ms;
 
 namespace {
 
@@ -49,10 +50,17 @@ void define_settings() {
                             &max_borrow_ms, 0, 0, INT_MAX, PGC_SUSET, GUC_UNIT_MS, nullptr, nullptr,
                             nullptr);
     DefineCustomIntVariable("shardid.lease_timeout",
-                            "Sets how long drawing an id waits for the generator's lease to be "
-                            "renewed before it is refused.",
+                            "Sets how long a call waits for a lease to be renewed, taken over or "
+                            "released before it is refused.",
                             "0 means not to wait.", &lease_timeout_ms, 5000, 0, INT_MAX,
                             PGC_USERSET, GUC_UNIT_MS, nullptr, nullptr, nullptr);
+    DefineCustomIntVariable("shardid.registry_timeout",
+                            "Sets how long the background worker takes to connect to a registry "
+                            "and to have its answer.",
+                            "Set it for the server or the database: the worker does not see what a "
+                            "session sets.",
+                            &registry_timeout_ms, 5000, 1, INT_MAX, PGC_SUSET, GUC_UNIT_MS, nullptr,
+                            nullptr, nullptr);
     MarkGUCPrefixReserved("shardid");
 }
 

@@ -40,8 +40,8 @@ HIDDEN_OPERATORS = {"LIKE", "ILIKE", "SIMILAR", "BETWEEN", "NULLIF", "OVERLAPS",
 OWN_CALLS = {"shardid": {"renew_identity"}}
 
 # How a script begins whose extension has a schema of its own: with a function that refuses a schema which is not.
-GUARD = re.compile(r"CREATE FUNCTION (\w+) \( \) RETURNS PG_CATALOG \. VOID AS '' , '' LANGUAGE C [A-Z ]+"
-                   r"; SELECT (\w+) \. \1 \( \)$")
+GUARD = re.compile(r"CREATE FUNCTION (\w+) \( \) RETURNS PG_CATALOG \. VOID "
+                   r"LANGUAGE PLPGSQL SET SEARCH_PATH = PG_CATALOG , PG_TEMP AS ''; SELECT (\w+) \. \1 \( \)$")
 
 
 def names_made(kinds, texts):

@@ -67,6 +67,10 @@ REFUSED = [
     ("CREATE SEQUENCE a AS int8;", "type int8"),
     ("CREATE TABLE a (b text);", "type text"),
     ("CREATE TYPE a AS (b text);", "type text"),
+    ("CREATE TYPE a (INPUT = f, OUTPUT = own_trigger);", "cannot read INPUT"),
+    ("CREATE TYPE a (INPUT = own_trigger, OUTPUT = public.own_trigger);", "cannot read OUTPUT"),
+    ("CREATE TYPE a (INPUT = own_trigger, LIKE = text);", "type text"),
+    ("CREATE TYPE a (INPUT = own_trigger, SUBSCRIPT = own_trigger);", "cannot read SUBSCRIPT"),
     ("ALTER TABLE a ADD COLUMN b text;", "type text"),
     ("ALTER TABLE a ADD b text;", "ADD without"),
     ("ALTER TABLE a ALTER COLUMN b TYPE text;", "type text"),
@@ -129,6 +133,8 @@ PASSED = [
     "CREATE INDEX i ON own_table USING btree (b, pg_catalog.abs(b));",
     "CREATE VIEW v AS SELECT a.b FROM pg_catalog.generate_series(1, 2) AS a (b);",
     "CREATE TYPE own_type AS ENUM ('a', 'b');",
+    "CREATE TYPE own_type; CREATE TYPE own_type (INPUT = own_trigger, OUTPUT = own_support, LIKE = pg_catalog.text);",
+    "ALTER TABLE own_table ENABLE ALWAYS TRIGGER t;",
     "INSERT INTO own_table (b, c) VALUES (1, NULL), (2, 'c'::pg_catalog.text);",
     "UPDATE own_table SET b = 1, c = NULL WHERE b OPERATOR(pg_catalog.=) 2;",
     "ALTER TABLE own_table ADD COLUMN d pg_catalog.text, ALTER COLUMN b TYPE bigint;",
@@ -178,7 +184,8 @@ PASSED_IN_LEASE = [
 ]
 
 # How such a script has to begin, and how not.
-GUARD = "CREATE FUNCTION look() RETURNS pg_catalog.void AS 'MODULE_PATHNAME', 'look' LANGUAGE C VOLATILE;"
+GUARD = """CREATE FUNCTION look() RETURNS pg_catalog.void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$BEGIN END$$;"""
 REFUSED_BEGINNINGS = [
     "CREATE TABLE own_table (a int);",
     GUARD,
@@ -187,7 +194,7 @@ REFUSED_BEGINNINGS = [
     GUARD + "SELECT look();",
     GUARD + "SELECT other.look();",
     GUARD + "SELECT lease.look() WHERE false;",
-    GUARD.replace("'MODULE_PATHNAME', 'look' LANGUAGE C", "'SELECT' LANGUAGE sql") + "SELECT lease.look();",
+    GUARD.replace(" SET search_path = pg_catalog, pg_temp", "") + "SELECT lease.look();",
 ]
 
 

@@ -31,6 +31,11 @@ leases_scale() {
     python3 test/simulation/lease_scale.py --quick && python3 test/simulation/lease_charts.py --check
 }
 
+# Registries at random: copied, restored, failed over, dropped; by all rules, and without each of them.
+registry_keeps_promises() {
+    python3 test/simulation/registry_world.py ${FULL:+1000}
+}
+
 # The charts that a page shows are those of the results beside them.
 charts_are_drawn() {
     local copy=$SANDBOX/charts
@@ -49,7 +54,7 @@ compiles_with() {
     includes=$("$PG_CONFIG" --includedir-server)
     for source in src/*.cpp src/*/*.cpp test/unit/*_proof.cpp; do
         "$compiler" -std=c++20 -fno-exceptions -fno-rtti -fno-threadsafe-statics -O2 -fPIC \
-            -Wall -Wextra -Werror -Isrc "$@" -isystem "$includes" \
+            -Wall -Wextra -Werror -Isrc "$@" -isystem "$includes" -isystem "$("$PG_CONFIG" --includedir)" \
             -S "$source" -o /dev/null || return 1
     done
 }
@@ -65,6 +70,10 @@ symbols_are_clean() {
     local library stray
     library=$(find "$SANDBOX/inst" -name shardid.so)
     stray=$(nm -D -u "$library" | grep -E ' (_Z|__cxa_)' | grep -v ' w __cxa_finalize')
+    [[ -z $stray ]] || { echo "$stray"; return 1; }
+    # libpq is for the lease worker alone.
+    ! readelf -d "$library" | grep NEEDED | grep libpq || return 1
+    stray=$(nm -D -u "$(dirname "$library")/shardid_libpq.so" | grep -E ' (_Z|__cxa_)' | grep -v ' w __cxa_finalize')
     [[ -z $stray ]] || { echo "$stray"; return 1; }
     diff <(nm -D --defined-only "$library" | awk '$3 !~ /^_Z/ { print $3 }' | sort) \
         <({ entry_points; entry_points | sed 's/^/pg_finfo_/'

@@ -15,7 +15,7 @@ compile() {
     local version=$1 source
     for source in src/*.cpp src/*/*.cpp; do
         g++ -std=c++20 -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wall -Wextra -Werror -fsyntax-only -Isrc \
-            -isystem "$headers/usr/include/postgresql/$version/server" "$source" || return 1
+            -isystem "$headers/usr/include/postgresql/$version/server" -isystem "$(pg_config --includedir)" "$source" || return 1
     done
 }
 

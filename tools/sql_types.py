@@ -75,6 +75,8 @@ class TypesOfStatement:
                 name += 1
             if self.at(name, "ENUM"):
                 self.read.update(range(name, len(self.tokens)))
+            elif self.words.startswith("CREATE TYPE ") and self.text(name + 2) == "=":
+                self.read_base_type(name)
             elif self.text(name) == "(":
                 self.read_columns(name)
         if re.match(r"ALTER (TABLE|TYPE) ", self.words):
@@ -114,6 +116,20 @@ class TypesOfStatement:
         for start, _ in self.elements(parenthesis):
             if not self.at(start, "CONSTRAINT", "CHECK", "UNIQUE", "PRIMARY", "FOREIGN"):
                 self.read_type(start + 1)
+
+    # Each is key = value: a function that the script makes, or a type.
+    def read_base_type(self, parenthesis):
+        self.read.add(parenthesis)
+        for start, end in self.elements(parenthesis):
+            self.read.update((start, start + 1))
+            value = start + 2
+            if self.at(start, "LIKE"):
+                known = self.read_type(value) == end
+            else:
+                known = (self.at(start, "INPUT", "OUTPUT") and self.end_of_name(value) == end and (
+                    self.text(value) in self.script.made_functions or self.is_own(value, self.script.made_functions)))
+            if not known or self.text(start + 1) != "=":
+                self.complain(start, f"this check cannot read {self.text(start)} of the type")
 
     def read_altered_columns(self):
         for i in self.find("ADD"):

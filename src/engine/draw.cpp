@@ -13,7 +13,6 @@
 #include "engine/draw.h"
 #include "engine/durable.h"
 #include "engine/refusals.h"
-#include "engine/renewal.h"
 #include "engine/replaced_storage.h"
 #include "engine/sequence_page.h"
 #include "engine/settings.h"
@@ -186,10 +185,8 @@ Ticks finish(Generator &generator, const L &layout, const Attempt &attempt, uint
 template <typename L>
 pg_noinline Ticks draw_in_any_case(Generator &generator, const L &layout, uint64 max_count) {
     const bool known = is_known(generator.known, layout);
-    if (!known) {
+    if (!known)
         begin_to_know(generator, layout);
-        check_lease_is_committed(generator);
-    }
     Waiter waiter = no_wait;
     for (;;) {
         const Attempt attempt = try_draw(generator, layout, waiter, max_count, known);

@@ -6,6 +6,7 @@
 
 #include "engine/citus.h"
 #include "engine/own_sequence.h"
+#include "engine/relation_changes.h"
 #include "engine/sequence.h"
 
 namespace shardid {
@@ -21,12 +22,6 @@ Generator *last_used = nullptr;
 // number from before it began, so that one that arrives while it is under way counts, too.
 uint64 catalogue_version = 1;
 
-void note_relation_change(Datum /*argument*/, Oid relid) {
-    if (relid == InvalidOid || is_lease_table(relid) ||
-        hash_search(generators, &relid, HASH_FIND, nullptr) != nullptr)
-        ++catalogue_version;
-}
-
 void note_catalogue_change(Datum /*argument*/, SyscacheNumber /*cache*/, uint32 /*hash*/) {
     ++catalogue_version;
 }
@@ -34,7 +29,7 @@ void note_catalogue_change(Datum /*argument*/, SyscacheNumber /*cache*/, uint32 
 // Privileges depend on the roles, their memberships and (for pg_database_owner) the database's
 // owner, as in acl.c's initialize_acl; the limits of a sequence on its row in pg_sequence.
 void start_following_changes() {
-    CacheRegisterRelcacheCallback(note_relation_change, Datum{0});
+    follow_relation_changes();
     CacheRegisterSyscacheCallback(AUTHOID, note_catalogue_change, Datum{0});
     CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, note_catalogue_change, Datum{0});
     CacheRegisterSyscacheCallback(DATABASEOID, note_catalogue_change, Datum{0});
@@ -164,6 +159,12 @@ uint32 stamp_of(const Locator &locator) {
     constexpr uint32 odd_factor = 0x9E3779B1;
     const uint32 stamp = database_of(locator) * odd_factor ^ storage_number_of(locator);
     return stamp == FirstCommandId ? odd_factor : stamp;
+}
+
+void forget_generator(Oid relid, bool all) {
+    if (relid == InvalidOid || all ||
+        (generators != nullptr && hash_search(generators, &relid, HASH_FIND, nullptr) != nullptr))
+        ++catalogue_version;
 }
 
 Generator &use_generator(Oid relid, const char *caller) {

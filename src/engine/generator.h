@@ -6,9 +6,9 @@
 #include "core/binding.hpp"
 
 #include "engine/known.h"
-#include "engine/lease.h"
 #include "engine/page_pin.h"
 #include "engine/replaced_storage.h"
+#include "lease/lease.h"
 
 namespace shardid {
 
@@ -66,6 +66,9 @@ inline uint32 stamp_without_wal(uint32 stamp) {
 // none, 25006 and 25000 as nextval does; `caller` is the name of the SQL function for these
 // messages. The pointer stays valid for the session.
 Generator &use_generator(Oid relid, const char *caller);
+
+// For the relcache callback: the generator of this OID, or all of them, are checked again.
+void forget_generator(Oid relid, bool all);
 
 [[noreturn]] void refuse_max_value(const Generator &generator, uint64 needed);
 

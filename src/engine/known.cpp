@@ -46,8 +46,6 @@ bool fits_binding(const OpenPage &page, Generator &generator) {
 }
 
 void learn(Generator &generator, uint64 last) {
-    if (generator.lease.is_uncommitted)
-        return;
     Known &known = generator.known;
     known.kind = kind_of(known.binding);
     known.negative_soon = UINT64_MAX;

@@ -47,8 +47,7 @@ void begin_to_know(Generator &generator, const OwnLayout &layout);
 // that the call asks for; what else is drawn takes the seed that is there. REQUIRED: begin_to_know.
 bool fits_binding(const OpenPage &page, Generator &generator);
 
-// Nothing is learned in the transaction that leases the generator, which is not to draw. REQUIRED:
-// the storage is bound to generator.known.binding, and `last` was drawn from it.
+// REQUIRED: the storage is bound to generator.known.binding, and `last` was drawn from it.
 void learn(Generator &generator, uint64 last);
 
 // Sets known.at_once_below. REQUIRED: as of learn, whose other work is done.

@@ -1,6 +1,7 @@
 #include "engine/own_sequence.h"
 
 #include "engine/extension_member.h"
+#include "engine/relation_changes.h"
 
 extern "C" {
 #include "catalog/dependency.h"
@@ -16,24 +17,17 @@ namespace {
 
 constexpr const char *extension_name = "shardid";
 
-void note_relation_change(Datum /*argument*/, Oid relid) {
+}  // namespace
+
+void forget_own_sequences(Oid relid) {
     OwnSequence *const all[] = {&uuid_sequence, &objectid_sequence};
     for (OwnSequence *sequence : all)
         if (relid == InvalidOid || relid == sequence->relid)
             sequence->relid = InvalidOid;
 }
 
-void start_following_changes() {
-    static bool is_following = false;
-    if (!is_following)
-        CacheRegisterRelcacheCallback(note_relation_change, Datum{0});
-    is_following = true;
-}
-
-}  // namespace
-
 void find_own_sequence(OwnSequence &sequence) {
-    start_following_changes();
+    follow_relation_changes();
     const Oid found = find_member(extension_name, sequence.name);
     if (!OidIsValid(found))
         ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),

@@ -21,6 +21,9 @@ extern OwnSequence objectid_sequence;
 // it, and sets its OID. Raises 42P01 if there is none.
 void find_own_sequence(OwnSequence &sequence);
 
+// For the relcache callback.
+void forget_own_sequences(Oid relid);
+
 // What the extension makes from this sequence: ids, unless it is one of those above.
 Kind made_from(Relation relation);
 

@@ -13,8 +13,6 @@
 
 namespace shardid {
 
-namespace {
-
 const char *as_text(TimestampTz ts) {
     return pstrdup(timestamptz_to_str(ts));
 }
@@ -28,6 +26,8 @@ const char *described(uint64 binding) {
     return psprintf("ids with epoch => '%s', shard_bits => %d, sequence_bits => %d",
                     as_text(bound.epoch_us), bound.widths.shard_bits, bound.widths.sequence_bits);
 }
+
+namespace {
 
 // Where ids of the layout turn negative.
 TimestampTz negative_at(const Layout &layout) {
@@ -141,65 +141,6 @@ void refuse_binding(const Generator &generator, uint64 wanted, uint64 found) {
                             "the layout on purpose, although the new ids can then be equal to "
                             "earlier ones, run ALTER SEQUENCE %s RESTART first.",
                             name)));
-}
-
-void refuse_sealed(const Generator &generator) {
-    const char *name = qualified_name(generator.relid);
-    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                    errmsg("generator \"%s\" is sealed", shown_name(generator.relid)),
-                    errdetail("Its lease of shard %d was given back.", generator.lease.shard),
-                    errhint("Run SELECT shardid_lease.lease_shard(...) with generator => %s, or "
-                            "use another sequence.",
-                            quote_literal_cstr(name))));
-}
-
-void refuse_layout_of_lease(const Generator &generator, const Layout &layout) {
-    const Lease &lease = generator.lease;
-    ereport(ERROR,
-            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-             errmsg("generator \"%s\" has a lease for another layout", shown_name(generator.relid)),
-             errdetail("Its id space has %s, and this call would draw %s.",
-                       described(binding_of(lease.layout)), described(binding_of(layout))),
-             errhint("Pass the layout of the id space, or use another generator.")));
-}
-
-void refuse_shard_of_lease(const Generator &generator, int32 shard) {
-    ereport(ERROR,
-            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-             errmsg("generator \"%s\" has a lease for another shard", shown_name(generator.relid)),
-             errdetail("Its shard is %d, and this call would draw ids of shard %d.",
-                       generator.lease.shard, shard),
-             errhint("Pass shard %d or none, or use another generator.", generator.lease.shard)));
-}
-
-void refuse_without_window(const Generator &generator, const Attempt &attempt, bool has_slot) {
-    const Lease &lease = generator.lease;
-    const char *error = registry_error(generator);
-    const char *until =
-        lease.window == no_time
-            ? "It has no window of time"
-            : psprintf("Its window of time ends at %s",
-                       as_text(clock_at(lease.layout.epoch_us, lease.window.until)));
-    const char *clock = as_text(attempt.clock);
-    if (!has_slot)
-        ereport(
-            ERROR,
-            (errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-             errmsg("could not renew the lease of generator \"%s\"", shown_name(generator.relid)),
-             errdetail("%s, the clock is at %s, and there is no free slot for a background worker.",
-                       until, clock),
-             errhint("Increase max_worker_processes.")));
-    ereport(
-        ERROR,
-        (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-         errmsg("generator \"%s\" has no lease of shard %d at this time",
-                shown_name(generator.relid), lease.shard),
-         error == nullptr
-             ? errdetail("%s, the clock is at %s, and the registry has not answered within %d ms.",
-                         until, clock, lease_timeout_ms)
-             : errdetail("%s, the clock is at %s, and the registry says: %s.", until, clock, error),
-         errhint("See shardid_lease.shard_leases here and shardid_lease.id_space_shards on the "
-                 "registry.")));
 }
 
 void mention_lead(const Generator &generator, uint64 lead_ms) {

@@ -24,12 +24,8 @@ void mention_borrowing(const Generator &generator, uint64 most_ms);
 // To the client, once a session and generator: that ids are negative, or will be soon.
 void warn_once(Generator &generator, const Layout &layout, TimestampTz clock);
 
-// Of a generator with a lease: it was given back; the call is for another layout, or another shard;
-// the registry gave no window that holds the tick, and whether there was a worker to ask it.
-[[noreturn]] void refuse_sealed(const Generator &generator);
-[[noreturn]] void refuse_layout_of_lease(const Generator &generator, const Layout &layout);
-[[noreturn]] void refuse_shard_of_lease(const Generator &generator, int32 shard);
-[[noreturn]] void refuse_without_window(const Generator &generator, const Attempt &attempt,
-                                        bool has_slot);
+// For the DETAIL of a message.
+const char *as_text(TimestampTz ts);
+const char *described(uint64 binding);
 
 }  // namespace shardid

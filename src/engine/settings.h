@@ -20,4 +20,8 @@ extern int max_borrow_ms;
 // shardid.lease_timeout, in milliseconds: how long a draw waits for its lease to be renewed.
 extern int lease_timeout_ms;
 
+// shardid.registry_timeout, in milliseconds: how long the worker takes to reach the registry and to
+// have its answer.
+extern int registry_timeout_ms;
+
 }  // namespace shardid

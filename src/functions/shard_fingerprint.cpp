@@ -1,7 +1,7 @@
 // The SQL function that says which server and database this is, so that two can be compared:
 // shard_fingerprint.
 
-#include "engine/incarnation.h"
+#include "lease/incarnation.h"
 #include "functions/row.h"
 
 extern "C" {

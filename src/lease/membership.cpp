@@ -7,39 +7,31 @@
 
 #include "lease/membership.h"
 
-#include "engine/incarnation.h"
-#include "engine/lease.h"
 #include "engine/sequence.h"
 #include "engine/sequence_page.h"
 
-extern "C" {
-#include "catalog/objectaddress.h"
-#include "utils/pg_lsn.h"
-}
-
 namespace shardid {
 
-LeaseTables lease_tables() {
-    LeaseTables tables;
-    if (!find_lease_tables(&tables.generators, &tables.windows))
-        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
-                        errmsg("extension \"%s\" does not exist in this database", "shardid_lease"),
-                        errhint("Run CREATE EXTENSION shardid_lease CASCADE.")));
-    return tables;
+Oid owner_of_sequence(Oid generator) {
+    HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(generator));
+    if (!HeapTupleIsValid(tuple))
+        return InvalidOid;
+    const Oid owner = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple))->relowner;
+    ReleaseSysCache(tuple);
+    return owner;
 }
 
-void check_owner(Oid generator) {
-    Relation relation = open_sequence(generator, AccessShareLock, "Pass the name of a sequence.");
+void check_owner(Oid generator, Oid caller, LOCKMODE lock) {
+    Relation relation = open_sequence(generator, lock, "Pass the name of a sequence.");
     const Oid owner = relation->rd_rel->relowner;
-    if (!has_privs_of_role(GetUserId(), owner)) {
-        const char *user = GetUserNameFromId(GetUserId(), false);
-        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-                        errmsg("must be owner of sequence %s", RelationGetRelationName(relation)),
-                        errdetail("Its owner is \"%s\", and role \"%s\" is not a member of that.",
-                                  GetUserNameFromId(owner, false), user),
-                        errhint("Run this as its owner.")));
-    }
-    relation_close(relation, AccessShareLock);
+    if (!has_privs_of_role(caller, owner))
+        ereport(ERROR,
+                (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                 errmsg("must be owner of sequence %s", RelationGetRelationName(relation)),
+                 errdetail("Its owner is \"%s\", and role \"%s\" is not a member of that.",
+                           GetUserNameFromId(owner, false), GetUserNameFromId(caller, false)),
+                 errhint("Run this as its owner.")));
+    relation_close(relation, lock);
 }
 
 Standing standing_of(Relation sequence) {
@@ -55,22 +47,16 @@ Standing standing_of(Relation sequence) {
     return standing;
 }
 
-char *incarnation_of(Oid generator, const Digest &family, XLogRecPtr moved_at) {
-    WindowRow row;
-    if (moved_at == InvalidXLogRecPtr && read_window_row(lease_tables().windows, generator, &row) &&
-        strcmp(row.family, family.text) == 0)
-        moved_at = row.moved_at;
-    return psprintf("%s@%s", family.text,
-                    DatumGetCString(DirectFunctionCall1(pg_lsn_out, LSNGetDatum(moved_at))));
+XLogRecPtr incarnation_move(const Standing &standing, const WindowRow &window) {
+    if (standing.moved_at != InvalidXLogRecPtr ||
+        strcmp(window.family.text, standing.family.text) != 0)
+        return standing.moved_at;
+    return window.moved_at;
 }
 
-// Straight into the table: no name has to be found on a path that is the caller's.
-void write_leased_row(const LeaseTables &tables, Oid generator, const LeasedRow &row) {
-    Relation table = table_open(tables.generators, RowExclusiveLock);
-    put_leased_row(table, generator, row);
-    table_close(table, NoLock);
-    CacheInvalidateRelcacheByRelid(generator);
-    CommandCounterIncrement();
+const char *incarnation_text(const Digest &family, XLogRecPtr moved_at) {
+    return psprintf("%s@%X/%X", family.text, static_cast<uint32>(moved_at >> 32),
+                    static_cast<uint32>(moved_at));
 }
 
 }  // namespace shardid

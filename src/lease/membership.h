@@ -1,22 +1,18 @@
-// A leased generator as the member's functions see it: who may lease it, what the registry is told
-// of it, and its row in leased_generator, which nobody but the extension's owner writes.
+// A generator that is leased, or is to be, as the member's functions and the worker see it: who may
+// lease it, what its page says, and which incarnation asks for a window.
 #pragma once
 
-#include "engine/incarnation.h"
-#include "engine/lease_row.h"
+#include "lease/incarnation.h"
+#include "lease/lease_tables.h"
 
 namespace shardid {
 
-struct LeaseTables {
-    Oid generators;
-    Oid windows;
-};
+// Whose user mapping the registry is asked with. InvalidOid if there is no such sequence.
+Oid owner_of_sequence(Oid generator);
 
-// Raises 42704 if there is no extension shardid_lease.
-LeaseTables lease_tables();
-
-// Raises 42501 unless the current user owns the relation, 42809 if it is no sequence.
-void check_owner(Oid generator);
+// Raises 42501 unless the caller owns the sequence, 42809 if it is none. REQUIRED of NoLock: it is
+// locked.
+void check_owner(Oid generator, Oid caller, LOCKMODE lock = AccessShareLock);
 
 // What the page says: read under its lock, with no lock on the relation needed but one that keeps
 // it.
@@ -29,12 +25,11 @@ struct Standing {
 
 Standing standing_of(Relation sequence);
 
-// "family@moved_at", as the registry compares it. A page that nobody has moved goes on in the
-// incarnation that its window was granted to.
-char *incarnation_of(Oid generator, const Digest &family, XLogRecPtr moved_at);
+// The incarnation that a window is asked for: a page that nobody has moved goes on in that which
+// its window was granted to. REQUIRED: the window is the row's own, or zero.
+XLogRecPtr incarnation_move(const Standing &standing, const WindowRow &window);
 
-// Writes the row, as the owner of the table, and has all sessions look at the generator anew once
-// this transaction commits. REQUIRED: nobody draws from it.
-void write_leased_row(const LeaseTables &tables, Oid generator, const LeasedRow &row);
+// "family@moved_at", as the registry compares it.
+const char *incarnation_text(const Digest &family, XLogRecPtr moved_at);
 
 }  // namespace shardid

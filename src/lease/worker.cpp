@@ -1,41 +1,40 @@
-// The background worker that renews leases, or gives one back: for all generators of the database
-// that share a registry and a role, in one round trip. A session starts it (engine/renewal.h); it
-// does this once, and ends.
+// The background worker that renews leases, for all generators of the database that share a
+// registry and a role, in one round trip; or joins, takes over or releases one for a session that
+// waits (start_worker.h). It does this once, and ends.
 #include "core/count.hpp"
 #include "core/wait.hpp"
 #include "core/window.hpp"
 #include "core/worked_widths.hpp"
 
-#include "lease/membership.h"
-#include "lease/registry.h"
+#include "lease/request.h"
 
-#include "engine/lease.h"
-#include "engine/renewal.h"
+#include "engine/sequence.h"
+#include "engine/settings.h"
+#include "functions/arguments.h"
 
 extern "C" {
-#include "catalog/pg_type.h"
-#include "executor/spi.h"
-#include "postmaster/bgworker.h"
+#include "mb/pg_wchar.h"
 #include "storage/ipc.h"
 #include "tcop/tcopprot.h"
-#include "utils/jsonb.h"
-#include "utils/pg_lsn.h"
-#include "utils/timeout.h"
 }
 
 namespace shardid {
 
 namespace {
 
-WorkerTask task_of_this_worker() {
-    WorkerTask task;
-    memcpy(&task, MyBgworkerEntry->bgw_extra, sizeof(task));
-    return task;
-}
+WorkerTask task;
+WorkerCall *call;  // null: nobody waits
 
-// A session that waits for the worker can have rows locked that the worker wants, and no deadlock
-// shows: it leased the shard in this very transaction, and now gives it back.
-constexpr const char *lock_timeout_ms = "2000";
+// For the message, if it does so in vain.
+const char *waits_for = "another request about the lease";
+
+constexpr int longest_error = 1000;
+constexpr int log_again_ms = 60 * 1000;
+
+// The session that waits is told in time why it was in vain.
+int most_of(int timeout_ms) {
+    return Max(timeout_ms - timeout_ms / 5, 1);
+}
 
 // What the database, or the role, may have set differently. A promoted standby is another
 // incarnation, so it does not matter which rows it has, and no standby is waited for.
@@ -43,225 +42,506 @@ void set_defaults() {
     const struct {
         const char *name;
         const char *value;
-    } settings[] = {{"search_path", "pg_catalog, pg_temp"},
-                    {"default_transaction_read_only", "off"},
-                    {"default_transaction_isolation", "read committed"},
-                    {"synchronous_commit", "local"},
-                    {"statement_timeout", "0"},
-                    {"lock_timeout", lock_timeout_ms},
-                    {"idle_in_transaction_session_timeout", "0"},
-                    {longest_transaction_setting, "0"},
-                    {"role", "none"}};
+    } settings[] = {
+        {"search_path", "pg_catalog, pg_temp"},
+        {"default_transaction_read_only", "off"},
+        {"default_transaction_isolation", "read committed"},
+        {"synchronous_commit", "local"},
+        {"statement_timeout", "0"},
+        {"lock_timeout", psprintf("%d", call == nullptr ? 2000 : most_of(task.timeout_ms))},
+        {"idle_in_transaction_session_timeout", "0"},
+        {longest_transaction_setting, "0"},
+        {"role", "none"}};
     for (const auto &setting : settings)
         SetConfigOption(setting.name, setting.value, PGC_SUSET, PGC_S_OVERRIDE);
 }
 
-void begin() {
-    SetCurrentStatementStartTimestamp();
-    StartTransactionCommand();
-    PushActiveSnapshot(GetTransactionSnapshot());
-}
-
-void commit() {
-    PopActiveSnapshot();
-    CommitTransactionCommand();
-}
-
-// What a function of the extension returns, in TopMemoryContext; null if it is NULL. In a
-// transaction of its own.
-Datum call(const char *sql, int count, Oid *types, Datum *values, const char *nulls) {
-    begin();
-    SPI_connect();
-    if (SPI_execute_with_args(sql, count, types, values, nulls, false, 1) != SPI_OK_SELECT)
-        elog(ERROR, "could not run \"%s\"", sql);
-    bool is_null = true;
-    Datum result = SPI_processed == 0
-                       ? Datum{0}
-                       : SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &is_null);
-    if (!is_null) {
-        MemoryContext context = MemoryContextSwitchTo(TopMemoryContext);
-        result = PointerGetDatum(PG_DETOAST_DATUM_COPY(result));
-        MemoryContextSwitchTo(context);
-    }
-    SPI_finish();
-    commit();
-    return is_null ? Datum{0} : result;
-}
-
-// In TopMemoryContext; the transaction is over, whatever has happened.
-struct Answer {
-    Datum json;   // 0 if there is none
-    char *error;  // else this
-};
-
-// For PG_CATCH: ends the transaction, and returns what went wrong, in TopMemoryContext.
-char *error_of_failed_transaction() {
-    MemoryContextSwitchTo(TopMemoryContext);
-    const ErrorData *error = CopyErrorData();
-    FlushErrorState();
-    disable_all_timeouts(false);
-    QueryCancelPending = false;
-    AbortCurrentTransaction();
-    MemoryContextSwitchTo(TopMemoryContext);
-    return error->detail == nullptr ? error->message
-                                    : psprintf("%s: %s", error->message, error->detail);
-}
-
-Answer ask(const LeasedRow &row, const char *function, Datum argument) {
-    Answer answer{0, nullptr};
-    begin();
-    PG_TRY();
-    {
-        const Datum json = call_registry(row.server, row.role, function, argument);
-        MemoryContext context = MemoryContextSwitchTo(TopMemoryContext);
-        answer.json = PointerGetDatum(PG_DETOAST_DATUM_COPY(json));
-        MemoryContextSwitchTo(context);
-        commit();
-    }
-    PG_CATCH();
-    { answer.error = error_of_failed_transaction(); }
-    PG_END_TRY();
-    return answer;
-}
-
-Datum requests_for(const WorkerTask &task) {
-    Oid types[] = {REGCLASSOID, TEXTOID, LSNOID, INT8OID};
-    Datum values[] = {ObjectIdGetDatum(task.generator), CStringGetTextDatum(task.family.text),
-                      LSNGetDatum(task.moved_at), Int64GetDatum(static_cast<int64>(task.tick))};
-    const bool of_session = task.family.text[0] != '\0';
-    return call("SELECT shardid_lease.requests_of($1, $2, $3, $4)", lengthof(types), types, values,
-                of_session ? "    " : " nnn");
-}
-
-Datum refusals_of(Datum requests, const char *error) {
-    Oid types[] = {JSONBOID, TEXTOID};
-    Datum values[] = {requests, CStringGetTextDatum(error)};
-    return call(
-        "SELECT pg_catalog.jsonb_agg(shardid_lease.refusal(r, $2))"
-        " FROM pg_catalog.jsonb_array_elements($1) r",
-        lengthof(types), types, values, "  ");
-}
-
-void note(Datum requests, Datum answers) {
-    Oid types[] = {JSONBOID, JSONBOID};
-    Datum values[] = {requests, answers};
-    const Datum message =
-        call("SELECT shardid_lease.note_answers($1, $2)", lengthof(types), types, values, "  ");
-    if (message != 0)
-        ereport(LOG,
-                (errmsg("could not renew a lease"), errdetail("%s", TextDatumGetCString(message)),
-                 errhint("See shardid_lease.shard_leases.")));
-}
-
-// A registry that answers what it should not is one that fails.
-void note_anything(Datum requests, Datum answers) {
-    char *volatile error = nullptr;
-    PG_TRY();
-    { note(requests, answers); }
-    PG_CATCH();
-    { error = error_of_failed_transaction(); }
-    PG_END_TRY();
-    if (error != nullptr)
-        note(requests, refusals_of(requests, error));
-}
-
-void renew(const WorkerTask &task, const LeasedRow &row) {
-    const Datum requests = requests_for(task);
-    if (requests == 0)
+// For the session that waits, beside the worker's end.
+void tell(int level, int sqlstate, const char *message, const char *detail, const char *hint) {
+    if (call == nullptr)
         return;
-    const Answer answer = ask(row, "grant_shards", requests);
-    if (answer.error == nullptr)
-        note_anything(requests, answer.json);
+    call->level = level;
+    call->sqlstate = sqlstate;
+    strlcpy(call->message, message, sizeof(call->message));
+    strlcpy(call->detail, detail == nullptr ? "" : detail, sizeof(call->detail));
+    strlcpy(call->hint, hint == nullptr ? "" : hint, sizeof(call->hint));
+}
+
+// --- What is noted of an answer, in a transaction.
+
+// To the log once a minute, as long as it lasts.
+void note_failure(const LeasedRow &row, const char *error) {
+    WindowRow window{};
+    read_window_row(row.origin, &window);
+    const TimestampTz now = GetCurrentTimestamp();
+    window.failed_at = now;
+    window.error = pnstrdup(error, static_cast<Size>(pg_mbcliplen(
+                                       error, static_cast<int>(strlen(error)), longest_error)));
+    const bool is_due = window.logged_at == 0 || window.logged_at > now ||
+                        TimestampDifferenceExceeds(window.logged_at, now, log_again_ms);
+    if (is_due)
+        window.logged_at = now;
+    put_window_row(row.origin, window);
+    if (is_due)
+        ereport(LOG, (errmsg("could not renew the lease of generator \"%s\"", row.name),
+                      errdetail("%s.", window.error), errhint("See shardid_lease.shard_leases.")));
+}
+
+void note_window(const Request &request, const Granted &granted) {
+    WindowRow window = request.window;
+    window.family = request.standing.family;
+    window.moved_at = request.moved_at;
+    window.window = {static_cast<uint64>(granted.from), static_cast<uint64>(granted.until)};
+    window.length_ms = granted.lease_ms;
+    window.serial = granted.serial;
+    window.receipt = granted.receipt;
+    window.renewed_at = GetCurrentTimestamp();
+    window.failed_at = 0;
+    window.error = nullptr;
+    put_window_row(request.row.origin, window);
+}
+
+// Null if the answer gives what was asked for. A registry can be anybody's, and an answer can be
+// one to an earlier request.
+const char *fault_of(const Request &request, const Granted &granted) {
+    if (!granted.ok)
+        return psprintf("the registry says: %s", granted.error == nullptr ? "no" : granted.error);
+    if (!granted.is_readable || granted.registry == nullptr)
+        return "the registry gave an answer that cannot be read";
+    if (granted.incarnation == nullptr ||
+        strcmp(granted.incarnation, incarnation_text(request.standing.family, request.moved_at)) !=
+            0 ||
+        (request.row.shard != any_shard && request.row.shard != granted.shard))
+        return "the registry gave the answer to another request";
+    if (request.row.has_layout && request.row.layout != granted.layout)
+        return "the registry says: the id space has another layout than the one that was leased "
+               "from";
+    const bool is_same_registry =
+        request.row.registry != nullptr && strcmp(request.row.registry, granted.registry) == 0;
+    // A shard has serials of its own, and who joins can be given another one.
+    if (!request.joins && is_same_registry && granted.serial <= request.window.serial)
+        return "the registry gave the answer to an earlier request";
+    return nullptr;
+}
+
+// Returns what is wrong with it, or null.
+const char *note_answer(const Request &request, const Granted &granted) {
+    const char *fault = fault_of(request, granted);
+    LeasedRow row;
+    if (!read_leased_row(request.row.origin, &row) || row.state != request.row.state ||
+        row.generator != request.row.generator)
+        return "the generator's lease is another one now";
+    if (fault != nullptr) {
+        note_failure(row, fault);
+        return fault;
+    }
+    note_window(request, granted);
+    if (row.state == Membership::leased && row.registry != nullptr &&
+        strcmp(row.registry, granted.registry) == 0)
+        return nullptr;
+    row.state = Membership::leased;
+    row.shard = static_cast<int32>(granted.shard);
+    row.registry = granted.registry;
+    row.layout = granted.layout;
+    row.has_layout = true;
+    put_leased_row(row);
+    return nullptr;
+}
+
+bool is_of(const Granted &granted, const Request &request) {
+    return granted.origin != nullptr &&
+           strcmp(granted.origin, DatumGetCString(DirectFunctionCall1(
+                                      uuid_out, UUIDPGetDatum(&request.row.origin)))) == 0;
+}
+
+// --- Asking, outside of transactions.
+
+// Has all of them granted. Returns what is wrong with the answer to the last of them, or null;
+// *is_answered: the registry has given one.
+const char *grant(const char *server, Oid role, List *requests, bool *is_answered) {
+    *is_answered = false;
+    if (requests == NIL)
+        return nullptr;
+    begin_transaction();
+    const char *json = json_of(requests);
+    commit_transaction();
+    const Reply reply = ask_registry(server, role, grant_statement(), json);
+    const char *fault = nullptr;
+    begin_transaction();
+    ListCell *cell;
+    foreach (cell, requests) {
+        const auto &request = *static_cast<Request *>(lfirst(cell));
+        fault = reply.error != nullptr ? reply.error : "the registry gave no answer";
+        bool is_noted = false;
+        for (int n = 0; n < reply.rows && !is_noted; ++n) {
+            const Granted granted = granted_of(reply, n);
+            is_noted = is_of(granted, request);
+            if (!is_noted)
+                continue;
+            *is_answered = true;
+            fault = note_answer(request, granted);
+        }
+        if (!is_noted)
+            note_failure(request.row, fault);
+    }
+    commit_transaction();
+    return fault;
+}
+
+// The answer to one request.
+Granted ask_for_one(Request *request, Oid role, const char *statement, Reply *reply) {
+    begin_transaction();
+    const char *json = request->returns ? json_of(*request) : json_of(list_make1(request));
+    commit_transaction();
+    *reply = ask_registry(request->row.server, role, statement, json);
+    return reply->rows == 1 ? granted_of(*reply, 0) : Granted{};
+}
+
+// Where the answer to a renewal was lost, the registry knows a later grant than the member: then
+// that is asked for again, and nobody generates ids in its window.
+Granted return_shard(Request *request, Oid role, Reply *reply) {
+    request->returns = true;
+    const Granted refused = ask_for_one(request, role, return_statement(), reply);
+    if (refused.ok || !refused.is_final)
+        return refused;
+    request->returns = false;
+    const Granted renewed = ask_for_one(request, role, grant_statement(), reply);
+    if (!renewed.ok)
+        return refused;
+    request->window.receipt = renewed.receipt;
+    request->returns = true;
+    return ask_for_one(request, role, return_statement(), reply);
+}
+
+// Tells the registry that the generator has released its shard. What the registry has not said is
+// tried again by the next worker. Returns whether it has answered.
+bool give_back(LeasedRow row, Oid role) {
+    Request request{};
+    request.row = row;
+    begin_transaction();
+    const bool is_described = describe(&request, nullptr);
+    commit_transaction();
+    if (!is_described)
+        return false;
+    Reply reply{};
+    const Granted granted = return_shard(&request, role, &reply);
+    const char *refusal =
+        granted.error == nullptr ? nullptr : psprintf("the registry says: %s", granted.error);
+    const char *error = reply.error != nullptr ? reply.error
+                        : granted.ok           ? nullptr
+                        : refusal != nullptr   ? refusal
+                                               : "the registry gave no answer";
+    begin_transaction();
+    if (error == nullptr || granted.is_final) {
+        row.state = Membership::released;
+        put_leased_row(row);
+    }
+    if (error != nullptr) {
+        note_failure(row, error);
+    } else {
+        WindowRow window = request.window;
+        window.serial = Max(window.serial, granted.serial);
+        window.receipt = granted.receipt;
+        window.failed_at = 0;
+        window.error = nullptr;
+        put_window_row(row.origin, window);
+    }
+    commit_transaction();
+    if (error == nullptr)
+        tell(0, 0, "", nullptr, nullptr);
+    else if (granted.is_final)
+        tell(NOTICE, 0, psprintf("generator \"%s\" had no shard to release", row.name),
+             psprintf("It generates no more ids, and %s.", error), nullptr);
     else
-        note(requests, refusals_of(requests, answer.error));
+        tell(WARNING, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+             psprintf("generator \"%s\" has released its lease, but the registry does not know it",
+                      row.name),
+             psprintf("Shard %d of id space \"%s\" stays granted to this server: %s.", row.shard,
+                      row.space, error),
+             "The next renewal tries it again, and so does release_shard().");
+    return granted.ok || granted.error != nullptr;
 }
 
-void set_state(const WorkerTask &task, LeasedRow row, char *state) {
-    begin();
-    row.state = state;
-    write_leased_row(lease_tables(), task.generator, row);
-    commit();
+// --- The leases of a server and a role.
+
+bool is_in_group(const LeasedRow &row, const char *server, Oid role) {
+    const bool is_same = row.server == nullptr || server == nullptr
+                             ? row.server == server
+                             : strcmp(row.server, server) == 0;
+    return is_same && owner_of_sequence(row.generator) == role;
 }
 
-// With its window: once the registry knows, others draw in what is left of that, and the generator
-// may get the shard back. Whose it was stays noted, for who has to tell the registry again.
-void seal(const WorkerTask &task, LeasedRow row) {
-    char sealed[] = "sealed";
-    Oid types[] = {REGCLASSOID};
-    Datum values[] = {ObjectIdGetDatum(task.generator)};
-    begin();
-    row.state = sealed;
-    write_leased_row(lease_tables(), task.generator, row);
-    SPI_connect();
-    if (SPI_execute_with_args("UPDATE shardid_lease.lease_window SET from_ms = 0, until_ms = 0"
-                              " WHERE generator OPERATOR(pg_catalog.=) $1",
-                              lengthof(types), types, values, nullptr, false, 0) != SPI_OK_UPDATE)
-        elog(ERROR, "could not end a window");
-    SPI_finish();
-    commit();
+// A row that a dump has brought follows its sequence from now on, whatever that is called; one
+// whose sequence was dropped goes.
+void tidy(const LeasedRow &row) {
+    if (row.is_by_name && OidIsValid(row.generator))
+        put_leased_row(row);
+    else if (!row.is_by_name && !OidIsValid(row.generator))
+        delete_leased_row(row);
 }
 
-Datum request_to_return(const WorkerTask &task) {
-    Oid types[] = {REGCLASSOID};
-    Datum values[] = {ObjectIdGetDatum(task.generator)};
-    return call("SELECT shardid_lease.return_request($1)", lengthof(types), types, values, " ");
+List *rows_of_group(const char *server, Oid role) {
+    List *rows = NIL;
+    begin_transaction();
+    ListCell *cell;
+    foreach (cell, leased_rows()) {
+        auto *row = static_cast<LeasedRow *>(lfirst(cell));
+        tidy(*row);
+        if (OidIsValid(row->generator) && is_in_group(*row, server, role))
+            rows = lappend(rows, row);
+    }
+    commit_transaction();
+    return rows;
 }
 
-bool is_refused(Answer answer) {
-    Oid types[] = {JSONBOID};
-    Datum values[] = {answer.json};
-    return answer.json != 0 &&
-           call("SELECT $1 WHERE NOT $1 OPERATOR(pg_catalog.@>) '{\"ok\": true}'::pg_catalog.jsonb",
-                lengthof(types), types, values, " ") != 0;
+// Those that are leased, the task's own last.
+List *requests_of(List *rows) {
+    List *requests = NIL;
+    begin_transaction();
+    ListCell *cell;
+    foreach (cell, rows) {
+        const auto &row = *static_cast<LeasedRow *>(lfirst(cell));
+        const bool is_own = row.generator == task.generator;
+        auto *request = static_cast<Request *>(palloc0(sizeof(Request)));
+        request->row = row;
+        request->takes_over = is_own && task.kind == TaskKind::take_over;
+        if (row.state != Membership::leased || !describe(request, is_own ? &task : nullptr))
+            continue;
+        requests = is_own ? lappend(requests, request) : lcons(request, requests);
+    }
+    commit_transaction();
+    return requests;
 }
 
-// As an array of one, which is what the registry is asked by.
-Datum list_of(Datum request) {
-    Oid types[] = {JSONBOID};
-    Datum values[] = {request};
-    return call("SELECT pg_catalog.jsonb_build_array($1)", lengthof(types), types, values, " ");
+LeasedRow row_of_task(Membership least, Membership most, const char *hint) {
+    LeasedRow row;
+    if (!read_leased_row(task.generator, &row) || row.state < least || row.state > most)
+        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                        errmsg("generator \"%s\" holds no lease", shown_name(task.generator)),
+                        errhint("%s", hint)));
+    return row;
 }
 
-// The registry takes a shard back from the incarnation that it knows as the holder: from another
-// one of the same generator once it is granted a window, which nobody draws in.
-Answer give_back(const LeasedRow &row, Datum request) {
-    const Answer answer = ask(row, "return_shard", request);
-    if (!is_refused(answer))
-        return answer;
-    const Answer granted = ask(row, "grant_shards", list_of(request));
-    return granted.error != nullptr ? granted : ask(row, "return_shard", request);
+// --- The tasks.
+
+void renew_group(const LeasedRow &row, Oid role) {
+    List *rows = rows_of_group(row.server, role);
+    List *requests = requests_of(rows);
+    bool is_answered;
+    const char *fault = grant(row.server, role, requests, &is_answered);
+    if (requests == NIL || static_cast<Request *>(llast(requests))->row.generator != task.generator)
+        fault = "the sequence is locked by a transaction";
+    if (task.kind == TaskKind::take_over && fault != nullptr)
+        ereport(
+            ERROR,
+            (errcode(ERRCODE_OBJECT_IN_USE),
+             errmsg("generator \"%s\" cannot take its shard over", row.name),
+             errdetail("%s.", fault),
+             errhint("If the holder is gone, run shardid_lease.evict_shard() on the registry.")));
+    if (call != nullptr)
+        call->granted = row.shard;
+    ListCell *cell;
+    foreach (cell, rows) {
+        const auto &other = *static_cast<LeasedRow *>(lfirst(cell));
+        if (is_answered && other.state == Membership::sealed)
+            give_back(other, role);
+    }
 }
 
-// The generator is sealed before the registry knows that its shard is free. A message that is lost
-// leaves the shard with who had it, until it expires.
-void release(const WorkerTask &task, const LeasedRow &row) {
-    char released[] = "released";
-    if (strcmp(row.state, "leased") == 0)
-        renew(task, row);
-    const Datum request = request_to_return(task);
-    seal(task, row);
-    const Answer answer = request == 0 ? Answer{0, nullptr} : give_back(row, request);
-    if (answer.error == nullptr)
-        set_state(task, row, released);
+// Held: the generator is not drawn from, and no transaction that has drawn from it is left.
+void seal(LeasedRow *row) {
+    waits_for = "a transaction that uses the generator";
+    LockRelationOid(task.generator, ShareRowExclusiveLock);
+    check_owner(task.generator, task.caller, NoLock);
+    *row = row_of_task(Membership::leased, Membership::sealed, "Nothing is left to be released.");
+    WindowRow window{};
+    read_window_row(row->origin, &window);
+    window.window = no_time;
+    put_window_row(row->origin, window);
+    row->state = Membership::sealed;
+    put_leased_row(*row);
+}
+
+// Of a request that was not granted, or whose answer nobody waits for any more.
+void forget_request(LeasedRow row) {
+    if (joins_first(row)) {
+        delete_leased_row(row);
+        return;
+    }
+    row.state = Membership::released;
+    put_leased_row(row);
+}
+
+void release(LeasedRow row, Oid role) {
+    begin_transaction();
+    if (row.state == Membership::joining) {
+        forget_request(row);
+        tell(NOTICE, 0, psprintf("generator \"%s\" had not been granted a shard", row.name),
+             "If the registry has granted one, and its answer was lost, it keeps it for this "
+             "server.",
+             "See shardid_lease.id_space_shards on the registry.");
+    } else if (row.state == Membership::leased) {
+        seal(&row);
+    }
+    commit_transaction();
+    if (row.state == Membership::sealed)
+        give_back(row, role);
+}
+
+[[noreturn]] void refuse_second_lease(const LeasedRow &row) {
+    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                    errmsg("generator \"%s\" holds a lease already", row.name),
+                    errdetail("It has shard %d of id space \"%s\".", row.shard, row.space),
+                    errhint("Run shardid_lease.release_shard() first.")));
+}
+
+// The same id space, by the same way.
+bool is_from(const LeasedRow &row, const char *server) {
+    return strcmp(row.space, call->space) == 0 &&
+           (server == nullptr ? row.server == nullptr
+                              : row.server != nullptr && strcmp(row.server, server) == 0);
+}
+
+LeasedRow new_row(const char *server) {
+    LeasedRow row{};
+    row.origin = *DatumGetUUIDP(DirectFunctionCall1(gen_random_uuid, Datum{0}));
+    row.state = Membership::released;
+    row.server = server;
+    return row;
+}
+
+// The origin is stored before the registry is asked: who asks again, because the answer was lost,
+// is known there.
+void join(const char *server, Oid role) {
+    LeasedRow before;
+    begin_transaction();
+    bool is_known = read_leased_row(task.generator, &before);
+    commit_transaction();
+    if (is_known && before.state == Membership::leased) {
+        if (!is_from(before, server) || (call->shard != any_shard && call->shard != before.shard))
+            refuse_second_lease(before);
+        call->granted = before.shard;
+        return;
+    }
+    // An answer that it has another id space of this name does not keep the caller from leasing
+    // there.
+    const bool is_returned =
+        !is_known || before.state != Membership::sealed || give_back(before, role);
+
+    begin_transaction();
+    is_known = read_leased_row(task.generator, &before);
+    if (is_known && !is_returned && is_from(before, server))
+        ereport(
+            ERROR,
+            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+             errmsg("the release of generator \"%s\" has not reached its registry", before.name),
+             errdetail("%s", call->detail),
+             errhint(
+                 "Call it again when the registry answers. If that is gone for good, delete the "
+                 "generator's row from shardid_lease.leased_generator as a superuser.")));
+    if (!is_known)
+        before = new_row(server);
+    Request request{};
+    request.row = before;
+    request.row.generator = task.generator;
+    request.row.name = shown_name(task.generator);
+    request.row.space = call->space;
+    request.row.server = server;
+    request.row.shard = call->shard;
+    request.row.state = Membership::joining;
+    request.row.has_layout = false;
+    request.joins = true;
+    if (!describe(&request, nullptr))
+        ereport(ERROR, (errcode(ERRCODE_OBJECT_IN_USE),
+                        errmsg("sequence \"%s\" is locked by a transaction", request.row.name),
+                        errhint("Call it again when that has ended.")));
+    put_leased_row(request.row);
+    commit_transaction();
+
+    tell(0, 0, "", nullptr, nullptr);
+    bool is_answered;
+    const char *fault = grant(server, role, list_make1(&request), &is_answered);
+    if (fault == nullptr) {
+        begin_transaction();
+        call->granted =
+            row_of_task(Membership::leased, Membership::leased, "Call lease_shard() again.").shard;
+        commit_transaction();
+        return;
+    }
+    if (is_answered) {
+        begin_transaction();
+        if (is_known && before.state != Membership::joining)
+            put_leased_row(before);
+        else
+            forget_request(request.row);
+        commit_transaction();
+    }
+    ereport(
+        ERROR,
+        (errcode(is_answered ? ERRCODE_OBJECT_IN_USE
+                             : ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
+         errmsg("id space \"%s\" grants no lease to generator \"%s\"", call->space,
+                request.row.name),
+         errdetail("%s.", fault),
+         is_answered ? errhint("Do what the registry says; if the holder of the shard is gone, run "
+                               "shardid_lease.evict_shard() there, or ask for another shard.")
+                     : errhint("Call it again: it asks for the same shard.")));
+}
+
+void run() {
+    begin_transaction();
+    require_lease_tables();
+    if (call != nullptr)
+        check_owner(task.generator, task.caller);
+    LeasedRow row{};
+    const Oid role = owner_of_sequence(task.generator);
+    const char *server = nullptr;
+    if (task.kind == TaskKind::join)
+        server = call->server[0] == '\0' ? nullptr : call->server;
+    else if (task.kind == TaskKind::release)
+        row = row_of_task(Membership::joining, Membership::sealed, "Nothing is to be released.");
     else
-        ereport(LOG, (errmsg("could not tell the registry that shard %d is released", row.shard),
-                      errdetail("%s", answer.error)));
+        row = row_of_task(Membership::leased,
+                          call == nullptr ? Membership::sealed : Membership::leased,
+                          "Run shardid_lease.lease_shard().");
+    if (task.kind != TaskKind::join)
+        server = row.server;
+    // Who renews finds that another worker does already, and ends.
+    const bool is_locked = lock_group(group_of(server, role), call != nullptr);
+    commit_transaction();
+    if (!is_locked)
+        return;
+    start_deadline(call == nullptr ? registry_timeout_ms : most_of(task.timeout_ms));
+    if (task.kind == TaskKind::join)
+        join(server, role);
+    else if (task.kind == TaskKind::release)
+        release(row, role);
+    else
+        renew_group(row, role);
 }
 
-bool read_row(const WorkerTask &task, LeasedRow *row) {
-    begin();
-    MemoryContext context = MemoryContextSwitchTo(TopMemoryContext);
-    const bool found = read_leased_row(lease_tables().generators, task.generator, row);
-    MemoryContextSwitchTo(context);
-    commit();
-    return found;
+void tell_error(const ErrorData *error) {
+    if (error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE)
+        tell(ERROR, error->sqlerrcode,
+             psprintf("could not wait for %s within %d ms", waits_for, task.timeout_ms), nullptr,
+             "Call it again when that has ended; pg_locks shows what it waits for.");
+    else
+        tell(ERROR, error->sqlerrcode, error->message, error->detail, error->hint);
 }
 
-// Who renews finds that another worker does already, and ends.
-bool lock(const WorkerTask &task, const LeasedRow &row) {
-    const LOCKTAG tag = worker_lock(group_of(row.server, row.role));
-    const bool waits = task.kind == WorkerTask::Kind::release;
-    return LockAcquire(&tag, ExclusiveLock, true, !waits) != LOCKACQUIRE_NOT_AVAIL;
+void run_for_caller() {
+    dsm_segment *segment = dsm_attach(task.call);
+    if (segment == nullptr)  // the session has given up
+        return;
+    dsm_pin_mapping(segment);
+    call = static_cast<WorkerCall *>(dsm_segment_address(segment));
+    set_defaults();
+    PG_TRY();
+    { run(); }
+    PG_CATCH();
+    { tell_error(error_of_failed_transaction()); }
+    PG_END_TRY();
+    call->is_done = true;
 }
 
 }  // namespace
@@ -271,23 +551,17 @@ extern "C" {
 PGDLLEXPORT void shardid_lease_worker(Datum argument);
 
 void shardid_lease_worker(Datum /*argument*/) {
-    const WorkerTask task = task_of_this_worker();
+    memcpy(&task, MyBgworkerEntry->bgw_extra, sizeof(task));
     pqsignal(SIGTERM, die);
     BackgroundWorkerUnblockSignals();
-    // Seconds, the least that libpq takes: dblink of PostgreSQL 15 hears of nothing while it
-    // connects, be it that the server stops or that the database is to be dropped.
-    setenv("PGCONNECT_TIMEOUT", "2", 1);
     BackgroundWorkerInitializeConnectionByOid(task.database, InvalidOid, BGWORKER_BYPASS_ALLOWCONN);
-    set_defaults();
     pgstat_report_activity(STATE_RUNNING, "shardid lease");
-
-    LeasedRow row;
-    if (!read_row(task, &row) || !lock(task, row))
-        proc_exit(0);
-    if (task.kind == WorkerTask::Kind::release)
-        release(task, row);
-    else
-        renew(task, row);
+    if (task.kind == TaskKind::renew) {
+        set_defaults();
+        run();
+    } else {
+        run_for_caller();
+    }
     proc_exit(0);
 }
 

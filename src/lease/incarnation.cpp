@@ -1,4 +1,4 @@
-#include "engine/incarnation.h"
+#include "lease/incarnation.h"
 
 extern "C" {
 #include <sys/stat.h>

@@ -1,0 +1,238 @@
+#include "core/count.hpp"
+#include "core/wait.hpp"
+#include "core/window.hpp"
+#include "core/worked_widths.hpp"
+
+#include "lease/exchange.h"
+
+#include "engine/settings.h"
+
+extern "C" {
+#include "catalog/pg_database.h"
+#include "catalog/pg_type.h"
+#include "commands/defrem.h"
+#include "executor/spi.h"
+#include "foreign/foreign.h"
+#include "mb/pg_wchar.h"
+#include "storage/ipc.h"
+#include "utils/timeout.h"
+}
+
+namespace shardid {
+
+namespace {
+
+instr_time started;
+int64 deadline_ms;
+
+int64 left_ms() {
+    make_way_for_drop();
+    return deadline_ms - ms_since(started);
+}
+
+// Room for the three options that are ours, and the end.
+constexpr int own_options = 4;
+
+void add_options(LibpqOption *options, int *count, const List *definitions) {
+    ListCell *cell;
+    foreach (cell, definitions) {
+        auto *option = static_cast<DefElem *>(lfirst(cell));
+        options[(*count)++] = {option->defname, defGetString(option)};
+    }
+}
+
+const char *option_of(const List *definitions, const char *name) {
+    ListCell *cell;
+    foreach (cell, definitions) {
+        auto *option = static_cast<DefElem *>(lfirst(cell));
+        if (strcmp(option->defname, name) == 0)
+            return defGetString(option);
+    }
+    return nullptr;
+}
+
+// Its options are those that the wrapper's validator knows for connection options.
+void check_wrapper(const ForeignServer *server) {
+    const char *name = GetForeignDataWrapper(server->fdwid)->fdwname;
+    if (strcmp(name, "dblink_fdw") != 0 && strcmp(name, "postgres_fdw") != 0)
+        ereport(ERROR,
+                (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+                 errmsg("server \"%s\" does not lead to a PostgreSQL database", server->servername),
+                 errdetail("Its foreign-data wrapper is \"%s\".", name),
+                 errhint("Run CREATE SERVER ... FOREIGN DATA WRAPPER dblink_fdw.")));
+}
+
+// postgres_fdw's way, in a user mapping, to say that none is needed: a superuser's only.
+bool needs_password(Oid role, const UserMapping *mapping) {
+    const char *required = option_of(mapping->options, "password_required");
+    return !superuser_arg(role) && (required == nullptr || strcmp(required, "false") != 0);
+}
+
+struct Address {
+    const ForeignServer *server;
+    const ForeignDataWrapper *wrapper;
+    const UserMapping *mapping;
+    bool needs_password;
+};
+
+Address address_of(const char *name, Oid role) {
+    const ForeignServer *server = GetForeignServerByName(name, true);
+    if (server == nullptr)
+        ereport(ERROR,
+                (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("server \"%s\" does not exist", name),
+                 errhint("Run CREATE SERVER ... FOREIGN DATA WRAPPER dblink_fdw, and CREATE USER "
+                         "MAPPING.")));
+    check_wrapper(server);
+    if (!may_use_server(server->serverid, role))
+        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                        errmsg("permission denied for foreign server %s", server->servername),
+                        errdetail("Role \"%s\", which owns the generator, has no USAGE on it.",
+                                  GetUserNameFromId(role, false)),
+                        errhint("Run GRANT USAGE ON FOREIGN SERVER %s TO %s.",
+                                quote_identifier(server->servername),
+                                quote_identifier(GetUserNameFromId(role, false)))));
+    const UserMapping *mapping = GetUserMapping(role, server->serverid);
+    const bool needs = needs_password(role, mapping);
+    const char *password = option_of(mapping->options, "password");
+    if (needs && (password == nullptr || password[0] == '\0'))
+        ereport(ERROR, (errcode(ERRCODE_S_R_E_PROHIBITED_SQL_STATEMENT_ATTEMPTED),
+                        errmsg("password is required"),
+                        errdetail("Role \"%s\", which owns the generator, is no superuser, and its "
+                                  "user mapping for server \"%s\" has no password.",
+                                  GetUserNameFromId(role, false), server->servername),
+                        errhint("Run ALTER USER MAPPING ... OPTIONS (ADD password '...').")));
+    return {server, GetForeignDataWrapper(server->fdwid), mapping, needs};
+}
+
+const LibpqOption *options_of(const Address &address) {
+    const List *const all[] = {address.wrapper->options, address.server->options,
+                               address.mapping->options};
+    int most = own_options;
+    for (const List *one : all)
+        most += list_length(one);
+    auto *options =
+        static_cast<LibpqOption *>(palloc0(sizeof(LibpqOption) * static_cast<Size>(most)));
+    int count = 0;
+    options[count++] = {"fallback_application_name", "shardid_lease"};
+    for (const List *one : all)
+        add_options(options, &count, one);
+    options[count++] = {"client_encoding", GetDatabaseEncodingName()};
+    return options;
+}
+
+Reply ask_server(const char *server, Oid role, const char *statement, const char *parameter) {
+    const Address address = address_of(server, role);
+    LibpqCall call{};
+    call.options = options_of(address);
+    call.needs_password = address.needs_password;
+    call.statement = statement;
+    call.parameter = parameter;
+    call.left_ms = left_ms;
+    static auto ask = reinterpret_cast<LibpqAsk>(
+        load_external_function(libpq_library, libpq_function, true, nullptr));
+    ask(&call);
+    if (call.error == nullptr)
+        return {call.rows, call.columns, call.values, nullptr};
+    return {
+        0, 0, nullptr,
+        psprintf(call.is_connected ? "the registry says: %s" : "could not reach the registry: %s",
+                 call.error)};
+}
+
+// As the role, as over a connection.
+Reply ask_here(Oid role, const char *statement, const char *parameter) {
+    Oid self;
+    int context;
+    GetUserIdAndSecContext(&self, &context);
+    SetUserIdAndSecContext(role, context | SECURITY_LOCAL_USERID_CHANGE);
+    MemoryContext caller = CurrentMemoryContext;
+    Oid types[] = {TEXTOID};
+    Datum values[] = {CStringGetTextDatum(parameter)};
+    SPI_connect();
+    if (SPI_execute_with_args(statement, 1, types, values, nullptr, false, 0) != SPI_OK_SELECT)
+        elog(ERROR, "could not run \"%s\"", statement);
+    MemoryContext spi = MemoryContextSwitchTo(caller);
+    TupleDesc columns = SPI_tuptable->tupdesc;
+    Reply reply{static_cast<int>(SPI_processed), columns->natts, nullptr, nullptr};
+    auto **cells = static_cast<const char **>(
+        palloc0(sizeof(char *) * static_cast<Size>(reply.rows * reply.columns + 1)));
+    for (int row = 0; row < reply.rows; ++row)
+        for (int column = 0; column < reply.columns; ++column)
+            cells[row * reply.columns + column] =
+                SPI_getvalue(SPI_tuptable->vals[row], columns, column + 1);
+    reply.values = cells;
+    MemoryContextSwitchTo(spi);
+    SPI_finish();
+    SetUserIdAndSecContext(self, context);
+    return reply;
+}
+
+const char *text_of(const ErrorData *error, bool is_local) {
+    const char *text = error->detail == nullptr ? error->message
+                                                : psprintf("%s: %s", error->message, error->detail);
+    return psprintf(is_local ? "the registry says: %s" : "could not reach the registry: %s", text);
+}
+
+}  // namespace
+
+void begin_transaction() {
+    SetCurrentStatementStartTimestamp();
+    StartTransactionCommand();
+    PushActiveSnapshot(GetTransactionSnapshot());
+    // The worker ends soon: what it makes may stay.
+    MemoryContextSwitchTo(TopMemoryContext);
+}
+
+void commit_transaction() {
+    PopActiveSnapshot();
+    CommitTransactionCommand();
+    MemoryContextSwitchTo(TopMemoryContext);
+}
+
+ErrorData *error_of_failed_transaction() {
+    MemoryContextSwitchTo(TopMemoryContext);
+    ErrorData *error = CopyErrorData();
+    FlushErrorState();
+    disable_all_timeouts(false);
+    QueryCancelPending = false;
+    AbortCurrentTransaction();
+    MemoryContextSwitchTo(TopMemoryContext);
+    return error;
+}
+
+Reply ask_registry(const char *server, Oid role, const char *statement, const char *parameter) {
+    auto *reply = static_cast<Reply *>(MemoryContextAllocZero(TopMemoryContext, sizeof(Reply)));
+    begin_transaction();
+    PG_TRY();
+    {
+        *reply = server == nullptr ? ask_here(role, statement, parameter)
+                                   : ask_server(server, role, statement, parameter);
+        commit_transaction();
+    }
+    PG_CATCH();
+    { *reply = {0, 0, nullptr, text_of(error_of_failed_transaction(), server == nullptr)}; }
+    PG_END_TRY();
+    return *reply;
+}
+
+void start_deadline(int64 longest_ms) {
+    INSTR_TIME_SET_CURRENT(started);
+    deadline_ms = Min(longest_ms, registry_timeout_ms);
+}
+
+void check_server(const char *server, Oid role) {
+    if (server != nullptr)
+        address_of(server, role);
+}
+
+// DROP DATABASE locks the database before it waits for others to leave it; CREATE DATABASE, with
+// this one as its template, as well.
+void make_way_for_drop() {
+    LOCKTAG tag;
+    SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, MyDatabaseId, 0);
+    if (LockAcquire(&tag, RowExclusiveLock, true, true) == LOCKACQUIRE_NOT_AVAIL)
+        proc_exit(0);
+    LockRelease(&tag, RowExclusiveLock, true);
+}
+
+}  // namespace shardid

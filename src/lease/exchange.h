@@ -1,0 +1,42 @@
+// A member's registry, as the background worker reaches it: another database behind a foreign
+// server, by libpq, or this one.
+#pragma once
+
+#include "lease/libpq_client.h"
+#include "lease/start_worker.h"
+
+namespace shardid {
+
+// What a statement returned, as text; or why it returned nothing, which begins by saying whether
+// that happened here or the registry says so.
+struct Reply {
+    int rows;
+    int columns;
+    const char *const *values;  // row by row; null: NULL
+    const char *error;          // null if there is none
+};
+
+// Asks the registry that is behind the foreign server, or this database if that is null, as the
+// role, with its user mapping. The statement has one parameter. Waits at most until the deadline;
+// ends the process if somebody wants to drop the database. In a transaction of its own. REQUIRED:
+// in the worker, outside of transactions.
+Reply ask_registry(const char *server, Oid role, const char *statement, const char *parameter);
+
+// The deadline of all that the worker asks: so long from now, or shardid.registry_timeout if that
+// is shorter.
+void start_deadline(int64 longest_ms);
+
+// Raises what ask_registry would return, for what can be seen here: no such server, no right to use
+// it, no user mapping, no password.
+void check_server(const char *server, Oid role);
+
+// Ends the process if somebody wants to drop the database, or to copy it.
+void make_way_for_drop();
+
+void begin_transaction();
+void commit_transaction();
+
+// For PG_CATCH: ends the transaction, and returns what went wrong, in TopMemoryContext.
+ErrorData *error_of_failed_transaction();
+
+}  // namespace shardid

@@ -1,0 +1,94 @@
+#include "core/binding.hpp"
+#include "core/count.hpp"
+#include "core/wait.hpp"
+#include "core/window.hpp"
+#include "core/worked_widths.hpp"
+
+#include "lease/lease_refusals.h"
+
+#include "engine/refusals.h"
+#include "engine/sequence.h"
+#include "engine/settings.h"
+#include "lease/membership.h"
+
+extern "C" {
+#include "catalog/pg_authid.h"
+}
+
+namespace shardid {
+
+namespace {
+
+// A registry's address, and who holds what, is not for every role that may generate ids.
+bool may_see_why(const Generator &generator) {
+    return has_privs_of_role(GetUserId(), owner_of_sequence(generator.relid)) ||
+           has_privs_of_role(GetUserId(), ROLE_PG_MONITOR);
+}
+
+const char *reason(const Generator &generator) {
+    if (!may_see_why(generator))
+        return "the owner of the generator sees why";
+    WindowRow row;
+    if (read_window_row(generator.lease.origin, &row) && row.failed_at != 0 && row.error != nullptr)
+        return row.error;
+    return psprintf("the registry did not answer within %d ms", lease_timeout_ms);
+}
+
+}  // namespace
+
+void refuse_sealed(const Generator &generator) {
+    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                    errmsg("generator \"%s\" has released its lease", shown_name(generator.relid)),
+                    generator.lease.shard < 0
+                        ? errdetail("It has asked for another one, which is not granted yet.")
+                        : errdetail("Its shard was %d.", generator.lease.shard),
+                    errhint("Run SELECT shardid_lease.lease_shard(...) with generator => %s, or "
+                            "use another sequence.",
+                            quote_literal_cstr(qualified_name(generator.relid)))));
+}
+
+void refuse_layout_of_lease(const Generator &generator, const Layout &layout) {
+    ereport(
+        ERROR,
+        (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+         errmsg("generator \"%s\" has a lease for another layout", shown_name(generator.relid)),
+         errdetail("Its id space has %s, and this call asks for %s.",
+                   described(binding_of(generator.lease.layout)), described(binding_of(layout))),
+         errhint("Pass the layout of the id space, or use another generator.")));
+}
+
+void refuse_shard_of_lease(const Generator &generator, int32 shard) {
+    const int32 own = generator.lease.shard;
+    ereport(ERROR,
+            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+             errmsg("generator \"%s\" has a lease for another shard", shown_name(generator.relid)),
+             errdetail("Its shard is %d, and this call asks for ids of shard %d.", own, shard),
+             errhint("Pass shard %d or none, or use another generator.", own)));
+}
+
+void refuse_without_window(const Generator &generator, const Attempt &attempt, bool has_slot) {
+    const Lease &lease = generator.lease;
+    const char *until =
+        lease.window == no_time
+            ? "It has no window of time"
+            : psprintf("Its window of time ends at %s",
+                       as_text(clock_at(lease.layout.epoch_us, lease.window.until)));
+    const char *clock = as_text(attempt.clock);
+    if (!has_slot)
+        ereport(ERROR, (errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+                        errmsg("could not renew the lease of generator \"%s\"",
+                               shown_name(generator.relid)),
+                        errdetail("%s, the clock is at %s, and there is no free slot for a "
+                                  "background worker.",
+                                  until, clock),
+                        errhint("Increase max_worker_processes.")));
+    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                    errmsg("generator \"%s\" has no lease of shard %d at this time",
+                           shown_name(generator.relid), lease.shard),
+                    errdetail("%s, and the clock is at %s. The last renewal failed: %s.", until,
+                              clock, reason(generator)),
+                    errhint("See shardid_lease.shard_leases here and shardid_lease.id_space_shards "
+                            "on the registry.")));
+}
+
+}  // namespace shardid

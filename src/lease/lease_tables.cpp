@@ -1,0 +1,317 @@
+#include "core/window.hpp"
+
+#include "lease/lease.h"
+#include "lease/lease_tables.h"
+
+#include "engine/extension_member.h"
+#include "engine/relation_changes.h"
+#include "engine/sequence.h"
+#include "lease/late_names.h"
+
+extern "C" {
+#include "catalog/indexing.h"
+#include "utils/pg_lsn.h"
+}
+
+namespace shardid {
+
+namespace {
+
+constexpr const char *lease_extension = "shardid_lease";
+
+// As the script makes them. The first of each is the origin, their primary key.
+enum LeasedColumn {
+    leased_origin,
+    generator,
+    server,
+    space,
+    shard,
+    registry,
+    state,
+    epoch,
+    shard_bits,
+    sequence_bits,
+    leased_columns
+};
+
+enum WindowColumn {
+    window_origin,
+    family,
+    moved_at,
+    from_ms,
+    until_ms,
+    lease_ms,
+    serial,
+    receipt,
+    renewed_at,
+    failed_at,
+    logged_at,
+    error,
+    window_columns
+};
+
+constexpr const char *state_names[] = {"joining", "leased", "sealed", "released"};
+
+Oid leased_table = InvalidOid;
+Oid window_table = InvalidOid;
+
+// A name that is none of ours, in a row that somebody else has written, generates nothing.
+Membership state_named(const char *name) {
+    int state = static_cast<int>(Membership::released);
+    while (state >= 0 && strcmp(name, state_names[state]) != 0)
+        --state;
+    return state < 0 ? Membership::sealed : static_cast<Membership>(state);
+}
+
+// A row as an array of values, to be read and to be formed.
+template <int columns>
+struct Values {
+    Datum values[columns] = {};
+    bool nulls[columns] = {};
+
+    void set(int column, Datum value, bool is_null = false) {
+        values[column] = value;
+        nulls[column] = is_null;
+    }
+    void set(int column, const char *text) {
+        set(column, text == nullptr ? Datum{0} : CStringGetTextDatum(text), text == nullptr);
+    }
+    void set_time(int column, TimestampTz time) {
+        set(column, TimestampTzGetDatum(time), time == 0);
+    }
+    const char *string(int column) const {
+        return nulls[column] ? nullptr : TextDatumGetCString(values[column]);
+    }
+    int64 number(int column) const { return nulls[column] ? 0 : DatumGetInt64(values[column]); }
+    TimestampTz time(int column) const {
+        return nulls[column] ? 0 : DatumGetTimestampTz(values[column]);
+    }
+};
+
+Oid primary_key_of(Relation table) {
+    list_free(RelationGetIndexList(table));
+    return table->rd_pkindex;
+}
+
+// Calls visit(row) for the row of this origin, or for all if that is null, until it returns false.
+// The table may be gone since it was looked up, with the extension.
+template <typename Visit>
+void scan(const Oid &table_oid, LOCKMODE lock, const pg_uuid_t *origin, Visit visit) {
+    Relation table = has_lease_tables() ? try_table_open(table_oid, lock) : nullptr;
+    if (table == nullptr)
+        return;
+    ScanKeyData key;
+    if (origin != nullptr)
+        ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_UUID_EQ, UUIDPGetDatum(origin));
+    Snapshot now = RegisterSnapshot(GetLatestSnapshot());
+    const bool by_key = origin != nullptr;
+    SysScanDesc rows = systable_beginscan(table, by_key ? primary_key_of(table) : InvalidOid,
+                                          by_key, now, by_key ? 1 : 0, by_key ? &key : nullptr);
+    HeapTuple row = systable_getnext(rows);
+    while (HeapTupleIsValid(row) && visit(table, row))
+        row = systable_getnext(rows);
+    systable_endscan(rows);
+    UnregisterSnapshot(now);
+    table_close(table, lock == AccessShareLock ? lock : NoLock);
+}
+
+LeasedRow leased_row_of(Relation table, HeapTuple tuple) {
+    Values<leased_columns> row;
+    heap_deform_tuple(heap_copytuple(tuple), RelationGetDescr(table), row.values, row.nulls);
+    LeasedRow result{};
+    result.origin = *DatumGetUUIDP(row.values[leased_origin]);
+    result.generator = sequence_of_ref(row.values[generator]);
+    result.is_by_name = is_by_name(row.values[generator]);
+    result.name = name_of_sequence_ref(row.values[generator]);
+    result.server = row.string(server);
+    result.space = row.string(space);
+    result.shard = row.nulls[shard] ? any_shard : DatumGetInt32(row.values[shard]);
+    result.registry = row.string(registry);
+    result.state = state_named(row.string(state));
+    result.has_layout = !row.nulls[epoch] && !row.nulls[shard_bits] && !row.nulls[sequence_bits];
+    if (result.has_layout)
+        result.layout = {
+            {DatumGetInt32(row.values[shard_bits]), DatumGetInt32(row.values[sequence_bits])},
+            DatumGetTimestampTz(row.values[epoch])};
+    return result;
+}
+
+// Replaces the row that begins with this origin, or adds it.
+template <int columns>
+void put(const Oid &table_oid, const pg_uuid_t &origin, Values<columns> &row) {
+    require_lease_tables();
+    Relation table = table_open(table_oid, RowExclusiveLock);
+    HeapTuple tuple = heap_form_tuple(RelationGetDescr(table), row.values, row.nulls);
+    bool found = false;
+    scan(table_oid, RowExclusiveLock, &origin, [&](Relation, HeapTuple old) {
+        found = true;
+        CatalogTupleUpdate(table, &old->t_self, tuple);
+        return false;
+    });
+    if (!found)
+        CatalogTupleInsert(table, tuple);
+    table_close(table, NoLock);
+    CommandCounterIncrement();
+}
+
+void remove(const Oid &table_oid, const pg_uuid_t &origin) {
+    scan(table_oid, RowExclusiveLock, &origin, [](Relation table, HeapTuple old) {
+        CatalogTupleDelete(table, &old->t_self);
+        return false;
+    });
+    CommandCounterIncrement();
+}
+
+[[noreturn]] void refuse_two(const LeasedRow &row) {
+    ereport(ERROR,
+            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+             errmsg("generator \"%s\" has two leases", row.name),
+             errdetail("Table shardid_lease.leased_generator has two rows of it, perhaps from a "
+                       "dump that was restored beside its own."),
+             errhint("As a superuser, delete the row that is not its own.")));
+}
+
+[[noreturn]] void refuse_lost(Oid generator_oid, const LeasedRow &lost) {
+    ereport(
+        ERROR,
+        (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+         errmsg("generator \"%s\" may be leased under another name", shown_name(generator_oid)),
+         errdetail("A dump that was restored here has a lease of sequence %s, which does not "
+                   "exist.",
+                   lost.name),
+         errhint("Give that sequence its name back and generate an id of it; or, if it is gone, "
+                 "delete its row from shardid_lease.leased_generator as a superuser.")));
+}
+
+}  // namespace
+
+bool has_lease_tables() {
+    if (OidIsValid(window_table))
+        return true;
+    follow_relation_changes();
+    leased_table = find_member(lease_extension, "leased_generator");
+    window_table =
+        OidIsValid(leased_table) ? find_member(lease_extension, "lease_window") : InvalidOid;
+    return OidIsValid(window_table);
+}
+
+void require_lease_tables() {
+    if (!has_lease_tables())
+        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
+                        errmsg("extension \"%s\" does not exist in this database", lease_extension),
+                        errhint("Run CREATE EXTENSION shardid_lease CASCADE.")));
+}
+
+bool forget_lease_table(Oid relid) {
+    const bool is_one = relid == InvalidOid || relid == leased_table || relid == window_table;
+    if (is_one)
+        window_table = InvalidOid;
+    return is_one;
+}
+
+bool read_leased_row(Oid generator_oid, LeasedRow *result) {
+    bool is_found = false;
+    LeasedRow lost{};
+    scan(leased_table, AccessShareLock, nullptr, [&](Relation table, HeapTuple tuple) {
+        const LeasedRow row = leased_row_of(table, tuple);
+        if (row.is_by_name && !OidIsValid(row.generator) && row.state == Membership::leased)
+            lost = row;
+        if (row.generator != generator_oid)
+            return true;
+        if (is_found)
+            refuse_two(row);
+        *result = row;
+        is_found = true;
+        return true;
+    });
+    if (!is_found && lost.name != nullptr)
+        refuse_lost(generator_oid, lost);
+    return is_found;
+}
+
+bool read_leased_row(const pg_uuid_t &origin, LeasedRow *result) {
+    bool is_found = false;
+    scan(leased_table, AccessShareLock, &origin, [&](Relation table, HeapTuple tuple) {
+        *result = leased_row_of(table, tuple);
+        is_found = true;
+        return false;
+    });
+    return is_found;
+}
+
+List *leased_rows() {
+    List *rows = NIL;
+    scan(leased_table, AccessShareLock, nullptr, [&](Relation table, HeapTuple tuple) {
+        auto *row = static_cast<LeasedRow *>(palloc(sizeof(LeasedRow)));
+        *row = leased_row_of(table, tuple);
+        rows = lappend(rows, row);
+        return true;
+    });
+    return rows;
+}
+
+void put_leased_row(const LeasedRow &row) {
+    const bool has_none = !row.has_layout;
+    Values<leased_columns> values;
+    values.set(leased_origin, UUIDPGetDatum(&row.origin));
+    values.set(generator, ref_of_sequence(row.generator));
+    values.set(server, row.server);
+    values.set(space, row.space);
+    values.set(shard, Int32GetDatum(row.shard), row.shard == any_shard);
+    values.set(registry, row.registry);
+    values.set(state, state_names[static_cast<int>(row.state)]);
+    values.set(epoch, TimestampTzGetDatum(row.layout.epoch_us), has_none);
+    values.set(shard_bits, Int32GetDatum(row.layout.widths.shard_bits), has_none);
+    values.set(sequence_bits, Int32GetDatum(row.layout.widths.sequence_bits), has_none);
+    put(leased_table, row.origin, values);
+    CacheInvalidateRelcacheByRelid(row.generator);
+}
+
+void delete_leased_row(const LeasedRow &row) {
+    remove(leased_table, row.origin);
+    remove(window_table, row.origin);
+    if (OidIsValid(row.generator))
+        CacheInvalidateRelcacheByRelid(row.generator);
+}
+
+bool read_window_row(const pg_uuid_t &origin, WindowRow *result) {
+    bool is_found = false;
+    scan(window_table, AccessShareLock, &origin, [&](Relation table, HeapTuple tuple) {
+        Values<window_columns> row;
+        heap_deform_tuple(heap_copytuple(tuple), RelationGetDescr(table), row.values, row.nulls);
+        *result = {};
+        strlcpy(result->family.text, row.string(family), sizeof(result->family.text));
+        result->moved_at = DatumGetLSN(row.values[moved_at]);
+        result->window = {static_cast<uint64>(Max(row.number(from_ms), 0)),
+                          static_cast<uint64>(Max(row.number(until_ms), 0))};
+        result->length_ms = row.number(lease_ms);
+        result->serial = row.number(serial);
+        result->receipt = row.string(receipt);
+        result->renewed_at = row.time(renewed_at);
+        result->failed_at = row.time(failed_at);
+        result->logged_at = row.time(logged_at);
+        result->error = row.string(error);
+        is_found = true;
+        return false;
+    });
+    return is_found;
+}
+
+void put_window_row(const pg_uuid_t &origin, const WindowRow &row) {
+    Values<window_columns> values;
+    values.set(window_origin, UUIDPGetDatum(&origin));
+    values.set(family, row.family.text);
+    values.set(moved_at, LSNGetDatum(row.moved_at));
+    values.set(from_ms, Int64GetDatum(static_cast<int64>(row.window.from)));
+    values.set(until_ms, Int64GetDatum(static_cast<int64>(row.window.until)));
+    values.set(lease_ms, Int64GetDatum(row.length_ms));
+    values.set(serial, Int64GetDatum(row.serial));
+    values.set(receipt, row.receipt);
+    values.set_time(renewed_at, row.renewed_at);
+    values.set_time(failed_at, row.failed_at);
+    values.set_time(logged_at, row.logged_at);
+    values.set(error, row.error);
+    put(window_table, origin, values);
+}
+
+}  // namespace shardid

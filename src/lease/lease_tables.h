@@ -1,0 +1,82 @@
+// The two tables that the extension shardid_lease keeps on a member: leased_generator, which dumps
+// carry, and lease_window, which they do not. Nothing else reads or writes them. They are read by a
+// snapshot of their own, so that every transaction sees what is committed now.
+#pragma once
+
+#include "core/window.hpp"
+
+#include "lease/incarnation.h"
+
+extern "C" {
+#include "nodes/pg_list.h"
+}
+
+namespace shardid {
+
+// joining: the registry has been asked, and no answer has been stored; the generator is as it was.
+// sealed: released here, and the registry has not confirmed it. released: it has.
+enum class Membership : uint8 { joining, leased, sealed, released };
+
+inline constexpr int32 any_shard = -1;
+
+struct LeasedRow {
+    pg_uuid_t origin;
+    Oid generator;       // InvalidOid: there is no such sequence (any more)
+    bool is_by_name;     // as a restored dump has left it
+    const char *name;    // of the generator, for messages
+    const char *server;  // null: the registry is this database
+    const char *space;
+    int32 shard;           // any_shard: not known yet
+    const char *registry;  // its identity; null: any
+    Membership state;
+    bool has_layout;  // not while joining
+    Layout layout;
+};
+
+// A generator that is asked for its first lease is as it was, until there is an answer. One that
+// has held a lease generates nothing without one: its old shard may be another generator's.
+inline bool joins_first(const LeasedRow &row) {
+    return row.state == Membership::joining && row.registry == nullptr;
+}
+
+struct WindowRow {
+    Digest family;
+    XLogRecPtr moved_at;
+    Window window;
+    int64 length_ms;
+    int64 serial;         // the highest one seen
+    const char *receipt;  // the registry's word for it; null: none
+    TimestampTz renewed_at;
+    TimestampTz failed_at;  // 0: the last answer gave the window
+    TimestampTz logged_at;
+    const char *error;  // null if there was none
+};
+
+// Whether the extension's tables exist. Looked up once, until a relation changes.
+bool has_lease_tables();
+
+// Raises 42704 if there are none.
+void require_lease_tables();
+
+// Returns false if there is none. Raises 55000 if there are two; and if there is none, and a row
+// that a dump has brought names a sequence that is not there: it may be this one, renamed.
+// REQUIRED: has_lease_tables().
+bool read_leased_row(Oid generator_oid, LeasedRow *result);
+
+// The row of this origin, whatever its generator. Returns false if there is none.
+bool read_leased_row(const pg_uuid_t &origin, LeasedRow *result);
+
+// All rows, a list of LeasedRow *.
+List *leased_rows();
+
+// Replaces the row of this origin, and has all sessions look at the generator anew once this
+// transaction commits. REQUIRED: the caller may write the tables.
+void put_leased_row(const LeasedRow &row);
+
+// Deletes the rows of this origin in both tables.
+void delete_leased_row(const LeasedRow &row);
+
+bool read_window_row(const pg_uuid_t &origin, WindowRow *result);
+void put_window_row(const pg_uuid_t &origin, const WindowRow &row);
+
+}  // namespace shardid

@@ -1,0 +1,206 @@
+// shardid_libpq.so: a statement sent to another server by libpq, without ever blocking in it but to
+// look up the host's name.
+#include "lease/libpq_client.h"
+
+extern "C" {
+#include <libpq-fe.h>
+
+#include "storage/latch.h"
+}
+
+namespace shardid {
+
+namespace {
+
+constexpr int64 look_again_ms = 100;
+
+PGconn *connection = nullptr;
+
+// Whether the last call came to its end.
+bool is_idle = true;
+
+void disconnect() {
+    PQfinish(connection);
+    connection = nullptr;
+}
+
+const char *without_newline(const char *message) {
+    char *text = pstrdup(message);
+    for (char *at = text; *at != '\0'; ++at)
+        if (*at == '\n')
+            *at = at[1] == '\0' ? '\0' : ' ';
+    return text;
+}
+
+bool fail(LibpqCall *call, const char *error) {
+    call->error = without_newline(error);
+    disconnect();
+    return false;
+}
+
+bool fail_late(LibpqCall *call) {
+    return fail(call, connection == nullptr || PQstatus(connection) != CONNECTION_OK
+                          ? "no connection within shardid.registry_timeout"
+                          : "no answer within shardid.registry_timeout");
+}
+
+// Returns false when the deadline is over.
+bool wait_for_socket(const LibpqCall *call, int event) {
+    for (;;) {
+        const int64 left = call->left_ms();
+        if (left <= 0)
+            return false;
+        const int events = WaitLatchOrSocket(
+            MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH | event, PQsocket(connection),
+            static_cast<long>(Min(left, look_again_ms)), PG_WAIT_EXTENSION);
+        if (events & WL_LATCH_SET)
+            ResetLatch(MyLatch);
+        CHECK_FOR_INTERRUPTS();
+        if (events & event)
+            return true;
+    }
+}
+
+bool is_known_to_libpq(const PQconninfoOption *known, const char *name) {
+    for (; known->keyword != nullptr; ++known)
+        if (strcmp(known->keyword, name) == 0 && strchr(known->dispchar, 'D') == nullptr)
+            return true;
+    return false;
+}
+
+void begin_connecting(const LibpqCall *call) {
+    int count = 0;
+    while (call->options[count].name != nullptr)
+        ++count;
+    auto **names =
+        static_cast<const char **>(palloc0(sizeof(char *) * static_cast<Size>(count + 1)));
+    auto **values =
+        static_cast<const char **>(palloc0(sizeof(char *) * static_cast<Size>(count + 1)));
+    PQconninfoOption *known = PQconndefaults();
+    int used = 0;
+    for (int i = 0; known != nullptr && i < count; ++i)
+        if (is_known_to_libpq(known, call->options[i].name)) {
+            names[used] = call->options[i].name;
+            values[used++] = call->options[i].value;
+        }
+    PQconninfoFree(known);
+    connection = PQconnectStartParams(names, values, false);
+}
+
+bool finish_connecting(LibpqCall *call) {
+    PostgresPollingStatusType status = PGRES_POLLING_WRITING;
+    while (status != PGRES_POLLING_OK) {
+        if (status == PGRES_POLLING_FAILED)
+            return fail(call, PQerrorMessage(connection));
+        if (!wait_for_socket(
+                call, status == PGRES_POLLING_READING ? WL_SOCKET_READABLE : WL_SOCKET_WRITEABLE))
+            return fail_late(call);
+        status = PQconnectPoll(connection);
+    }
+    return true;
+}
+
+// As dblink and postgres_fdw do: else the server's own files, or its operating system user, would
+// let anybody in.
+bool connect(LibpqCall *call) {
+    if (is_idle && connection != nullptr && PQstatus(connection) == CONNECTION_OK)
+        return true;
+    disconnect();
+    begin_connecting(call);
+    if (connection == nullptr)
+        return fail(call, "out of memory");
+    if (PQstatus(connection) == CONNECTION_BAD)
+        return fail(call, PQerrorMessage(connection));
+    if (!finish_connecting(call))
+        return false;
+    if (call->needs_password && !PQconnectionUsedPassword(connection))
+        return fail(call,
+                    "password is required: the registry did not ask for one, and the "
+                    "generator's owner is no superuser");
+    return true;
+}
+
+bool send(LibpqCall *call) {
+    if (PQsetnonblocking(connection, 1) != 0 ||
+        PQsendQueryParams(connection, call->statement, 1, nullptr, &call->parameter, nullptr,
+                          nullptr, 0) == 0)
+        return fail(call, PQerrorMessage(connection));
+    int unsent;
+    while ((unsent = PQflush(connection)) == 1)
+        if (!wait_for_socket(call, WL_SOCKET_WRITEABLE | WL_SOCKET_READABLE))
+            return fail_late(call);
+        else if (PQconsumeInput(connection) == 0)
+            return fail(call, PQerrorMessage(connection));
+    return unsent == 0 || fail(call, PQerrorMessage(connection));
+}
+
+// The first result; the others, if there are any, are thrown away.
+bool receive(LibpqCall *call, PGresult **result) {
+    for (;;) {
+        while (PQisBusy(connection)) {
+            if (!wait_for_socket(call, WL_SOCKET_READABLE))
+                return fail_late(call);
+            if (PQconsumeInput(connection) == 0)
+                return fail(call, PQerrorMessage(connection));
+        }
+        PGresult *next = PQgetResult(connection);
+        if (next == nullptr)
+            return *result != nullptr || fail(call, "no result");
+        if (*result == nullptr)
+            *result = next;
+        else
+            PQclear(next);
+    }
+}
+
+const char *error_of(const PGresult *result) {
+    const char *primary = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+    const char *detail = PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL);
+    if (primary == nullptr)
+        return without_newline(PQresultErrorMessage(result));
+    return detail == nullptr ? pstrdup(primary) : psprintf("%s: %s", primary, detail);
+}
+
+void copy_rows(LibpqCall *call, const PGresult *result) {
+    call->rows = PQntuples(result);
+    call->columns = PQnfields(result);
+    const int count = call->rows * call->columns;
+    call->values =
+        static_cast<const char **>(palloc(sizeof(char *) * static_cast<Size>(Max(count, 1))));
+    for (int i = 0; i < count; ++i) {
+        const int row = i / call->columns;
+        const int column = i % call->columns;
+        call->values[i] =
+            PQgetisnull(result, row, column) ? nullptr : pstrdup(PQgetvalue(result, row, column));
+    }
+}
+
+}  // namespace
+
+extern "C" {
+
+PG_MODULE_MAGIC;
+
+PGDLLEXPORT void shardid_libpq_ask(LibpqCall *call);
+
+void shardid_libpq_ask(LibpqCall *call) {
+    PGresult *result = nullptr;
+    call->error = nullptr;
+    call->is_connected = false;
+    const bool is_connected = connect(call);
+    is_idle = false;
+    if (is_connected && send(call) && receive(call, &result)) {
+        is_idle = true;
+        if (PQresultStatus(result) == PGRES_TUPLES_OK) {
+            copy_rows(call, result);
+        } else {
+            call->is_connected = true;
+            call->error = error_of(result);
+        }
+    }
+    PQclear(result);
+}
+
+}  // extern "C"
+
+}  // namespace shardid

@@ -1,0 +1,238 @@
+// The SQL functions of a member: lease_shard, take_over_shard, release_shard, which have the
+// background worker do something, and wait for it without any lock that others need; renew_now, for
+// renew_leases(); and is_own_family, for the view.
+#include "core/binding.hpp"
+#include "core/count.hpp"
+#include "core/wait.hpp"
+#include "core/window.hpp"
+#include "core/worked_widths.hpp"
+
+#include "lease/exchange.h"
+#include "lease/membership.h"
+
+#include "engine/extension_member.h"
+#include "engine/own_sequence.h"
+#include "engine/sequence.h"
+#include "engine/settings.h"
+#include "functions/arguments.h"
+
+extern "C" {
+#include "catalog/pg_type.h"
+}
+
+namespace shardid {
+
+namespace {
+
+constexpr int64 look_again_ms = 10;
+
+Oid generator_or_default(FunctionCallInfo fcinfo, int number) {
+    if (!PG_ARGISNULL(number))
+        return PG_GETARG_OID(number);
+    const Oid found = find_member("shardid", "shardid_seq");
+    if (!OidIsValid(found))
+        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+                        errmsg("sequence \"%s\" of the extension does not exist", "shardid_seq"),
+                        errhint("Pass the name of a sequence.")));
+    return found;
+}
+
+// The worker sees what is committed.
+[[noreturn]] void refuse_in_transaction(Oid generator, const char *caller, const char *why) {
+    ereport(ERROR,
+            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+             errmsg("%s cannot run in this transaction", caller),
+             errdetail("The transaction has %s sequence \"%s\".", why, shown_name(generator)),
+             errhint("Call it after the commit.")));
+}
+
+enum class Needs { committed, unused };
+
+// Raises an error unless the caller owns the generator, and this transaction leaves it to others.
+void check_generator(Oid generator, const char *caller, Needs needs) {
+    PreventCommandIfReadOnly(caller);
+    require_lease_tables();
+    check_owner(generator, GetUserId());
+    Relation relation = open_sequence(generator, AccessShareLock, "Pass the name of a sequence.");
+    if (has_new_storage(relation))
+        refuse_in_transaction(generator, caller, "made or altered");
+    if (needs == Needs::unused && CheckRelationLockedByMe(relation, RowExclusiveLock, true))
+        refuse_in_transaction(generator, caller, "used or altered");
+    relation_close(relation, AccessShareLock);
+}
+
+void check_kind(Oid generator) {
+    Relation relation = open_sequence(generator, AccessShareLock, "Pass the name of a sequence.");
+    check_session(relation);
+    const bool is_permanent = relation->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT;
+    if (!is_permanent || made_from(relation) != Kind::ids)
+        ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+                        errmsg("cannot lease a shard for sequence \"%s\"", shown_name(generator)),
+                        errdetail("It is %s.",
+                                  is_permanent ? "what the extension makes UUIDs or ObjectIds from"
+                                               : "unlogged or temporary"),
+                        errhint("Use an ordinary sequence.")));
+    relation_close(relation, AccessShareLock);
+}
+
+// As a draw would find; which MAXVALUE is enough, only the layout of the id space says.
+void check_definition(Oid generator) {
+    const FormData_pg_sequence definition = definition_of(generator);
+    const char *is = definition.seqincrement <= 0     ? "It counts downwards."
+                     : definition.seqcycle            ? "It has CYCLE."
+                     : definition.seqtypid != INT8OID ? "It is not of type bigint."
+                                                      : nullptr;
+    if (is != nullptr)
+        ereport(
+            ERROR,
+            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+             errmsg("cannot lease a shard for sequence \"%s\"", shown_name(generator)),
+             errdetail("%s", is),
+             errhint("Run ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MINVALUE NO MAXVALUE NO "
+                     "CYCLE START WITH 1 RESTART.",
+                     qualified_name(generator))));
+}
+
+// Raises 55000 if the generator has no lease: else any role could have workers started.
+LeasedRow row_of(Oid generator) {
+    LeasedRow row;
+    if (!read_leased_row(generator, &row) || row.state == Membership::released)
+        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                        errmsg("generator \"%s\" holds no lease", shown_name(generator)),
+                        errhint("SELECT * FROM shardid_lease.shard_leases shows those that do.")));
+    return row;
+}
+
+// Transactions that have used the generator before it was leased go on without the lease until they
+// end: nobody else has.
+void wait_for_earlier_users(Oid generator, instr_time start) {
+    LOCKTAG tag;
+    SET_LOCKTAG_RELATION(tag, MyDatabaseId, generator);
+    int count;
+    const VirtualTransactionId *users = GetLockConflicts(&tag, ShareRowExclusiveLock, &count);
+    for (int i = 0; i < count; ++i)
+        while (!VirtualXactLock(users[i], false)) {
+            if (ms_since(start) > Max(lease_timeout_ms, 1))
+                ereport(ERROR,
+                        (errcode(ERRCODE_OBJECT_IN_USE),
+                         errmsg("a transaction still generates ids of \"%s\" without the lease",
+                                shown_name(generator)),
+                         errdetail("It began before the generator was leased, and has not ended "
+                                   "within %d ms. The lease is held.",
+                                   lease_timeout_ms),
+                         errhint("Call lease_shard() again when that transaction has ended; "
+                                 "pg_locks shows it.")));
+            nap(look_again_ms);
+        }
+}
+
+const char *short_name(FunctionCallInfo fcinfo, int number, char *buffer) {
+    const char *name = text_to_cstring(PG_GETARG_TEXT_PP(number));
+    if (strlen(name) >= NAMEDATALEN)
+        ereport(ERROR, (errcode(ERRCODE_NAME_TOO_LONG), errmsg("name is too long"),
+                        errdetail("Names of id spaces have at most %d bytes.", NAMEDATALEN - 1)));
+    strlcpy(buffer, name, NAMEDATALEN);
+    return buffer;
+}
+
+// Empty if there is no such relation.
+Digest family_of_locked(Oid generator) {
+    Relation relation = try_relation_open(generator, NoLock);
+    if (relation == nullptr)
+        return {};
+    const Digest family = family_of(generator, locator_of(relation));
+    relation_close(relation, NoLock);
+    return family;
+}
+
+int32 call_for_member(TaskKind kind, Oid generator) {
+    const LeasedRow row = row_of(generator);
+    WorkerCall call{};
+    const int32 shard = call_worker(kind, generator, group_of(row), call);
+    // This session may have the sequence locked already, and generate ids next.
+    AcceptInvalidationMessages();
+    return shard;
+}
+
+}  // namespace
+
+extern "C" {
+
+PG_FUNCTION_INFO_V1(shardid_lease_shard);
+PG_FUNCTION_INFO_V1(shardid_take_over_shard);
+PG_FUNCTION_INFO_V1(shardid_release_shard);
+PG_FUNCTION_INFO_V1(shardid_renew_now);
+PG_FUNCTION_INFO_V1(shardid_window_family);
+PG_FUNCTION_INFO_V1(shardid_is_own_family);
+
+Datum shardid_lease_shard(PG_FUNCTION_ARGS) {
+    if (PG_ARGISNULL(0))
+        ereport(ERROR,
+                (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("space of lease_shard() is null"),
+                 errhint("Pass the name of an id space.")));
+    instr_time start;
+    INSTR_TIME_SET_CURRENT(start);
+    WorkerCall call{};
+    short_name(fcinfo, 0, call.space);
+    if (!PG_ARGISNULL(1))
+        strlcpy(call.server, NameStr(*PG_GETARG_NAME(1)), NAMEDATALEN);
+    const Oid generator = generator_or_default(fcinfo, 2);
+    call.shard = PG_ARGISNULL(3) ? any_shard : PG_GETARG_INT32(3);
+    if (!PG_ARGISNULL(3) && call.shard < 0)
+        refuse_shard(call.shard, {max_field_bits, 0});
+    check_generator(generator, "lease_shard()", Needs::committed);
+    check_kind(generator);
+    check_definition(generator);
+    const char *server = call.server[0] == '\0' ? nullptr : call.server;
+    const Oid role = owner_of_sequence(generator);
+    check_server(server, role);
+
+    const int32 shard = call_worker(TaskKind::join, generator, group_of(server, role), call);
+    AcceptInvalidationMessages();
+    wait_for_earlier_users(generator, start);
+    PG_RETURN_INT32(shard);
+}
+
+Datum shardid_take_over_shard(PG_FUNCTION_ARGS) {
+    const Oid generator = generator_or_default(fcinfo, 0);
+    check_generator(generator, "take_over_shard()", Needs::committed);
+    PG_RETURN_INT32(call_for_member(TaskKind::take_over, generator));
+}
+
+Datum shardid_release_shard(PG_FUNCTION_ARGS) {
+    const Oid generator = generator_or_default(fcinfo, 0);
+    check_generator(generator, "release_shard()", Needs::unused);
+    call_for_member(TaskKind::release, generator);
+    PG_RETURN_VOID();
+}
+
+Datum shardid_renew_now(PG_FUNCTION_ARGS) {
+    const Oid generator = PG_GETARG_OID(0);
+    PreventCommandIfReadOnly("renew_leases()");
+    require_lease_tables();
+    check_owner(generator, GetUserId());
+    const LeaseGroup group = group_of(row_of(generator));
+    if (run_worker(task_for(TaskKind::renew, generator), group, Max(lease_timeout_ms, 1)) ==
+        Started::no_slot)
+        refuse_without_slot();
+    PG_RETURN_VOID();
+}
+
+Datum shardid_window_family(PG_FUNCTION_ARGS) {
+    const Oid generator = PG_GETARG_OID(0);
+    LockRelationOid(generator, AccessShareLock);
+    PG_RETURN_DATUM(CStringGetTextDatum(family_of_locked(generator).text));
+}
+
+Datum shardid_is_own_family(PG_FUNCTION_ARGS) {
+    const Oid generator = PG_GETARG_OID(0);
+    if (!ConditionalLockRelationOid(generator, AccessShareLock))
+        PG_RETURN_NULL();
+    const Digest family = family_of_locked(generator);
+    UnlockRelationOid(generator, AccessShareLock);
+    PG_RETURN_BOOL(strcmp(family.text, text_to_cstring(PG_GETARG_TEXT_PP(1))) == 0);
+}
+
+}  // extern "C"
+
+}  // namespace shardid

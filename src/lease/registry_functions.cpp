@@ -1,0 +1,73 @@
+// What the registry's SQL functions cannot find out by SQL.
+#include "core/binding.hpp"
+#include "core/count.hpp"
+#include "core/window.hpp"
+#include "core/worked_widths.hpp"
+
+#include "functions/arguments.h"
+
+#include "lease/incarnation.h"
+
+extern "C" {
+#include "common/hashfn.h"
+#include "lib/stringinfo.h"
+#include "postmaster/postmaster.h"
+#include "storage/lock.h"
+#include "utils/json.h"
+#include "utils/jsonb.h"
+#include "utils/xid8.h"
+}
+
+namespace shardid {
+
+namespace {
+
+// An advisory lock's fourth field: 1 and 2 are SQL's, 3 and 4 are those of start_worker.cpp.
+constexpr uint16 shard_lock = 5;
+
+}  // namespace
+
+extern "C" {
+
+PG_FUNCTION_INFO_V1(shardid_registry_place);
+PG_FUNCTION_INFO_V1(shardid_try_shard_lock);
+PG_FUNCTION_INFO_V1(shardid_this_transaction);
+PG_FUNCTION_INFO_V1(shardid_check_layout);
+
+Datum shardid_registry_place(FunctionCallInfo /*call*/) {
+    PreventCommandDuringRecovery("registry_place()");
+    StringInfoData json;
+    initStringInfo(&json);
+    appendStringInfo(&json,
+                     "{\"place\": \"%s\", \"system_identifier\": \"" UINT64_FORMAT
+                     "\", \"timeline\": %u, \"port\": %d, \"host\": ",
+                     place_of(InvalidOid), GetSystemIdentifier(), GetWALInsertionTimeLine(),
+                     PostPortNumber);
+    escape_json(&json, host_name());
+    appendStringInfoChar(&json, '}');
+    return DirectFunctionCall1(jsonb_in, CStringGetDatum(json.data));
+}
+
+Datum shardid_try_shard_lock(PG_FUNCTION_ARGS) {
+    const text *space = PG_GETARG_TEXT_PP(0);
+    const uint32 hash = hash_bytes(reinterpret_cast<const unsigned char *>(VARDATA_ANY(space)),
+                                   static_cast<int>(VARSIZE_ANY_EXHDR(space)));
+    LOCKTAG tag;
+    SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, hash, static_cast<uint32>(PG_GETARG_INT32(1)),
+                         shard_lock);
+    PG_RETURN_BOOL(LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL);
+}
+
+// A subtransaction has a number of its own, which says whether it was rolled back.
+Datum shardid_this_transaction(FunctionCallInfo /*call*/) {
+    PG_RETURN_FULLTRANSACTIONID(GetCurrentFullTransactionId());
+}
+
+Datum shardid_check_layout(PG_FUNCTION_ARGS) {
+    checked_layout(PG_GETARG_TIMESTAMPTZ(0), PG_GETARG_INT32(1), PG_GETARG_INT32(2));
+    PG_RETURN_VOID();
+}
+
+}  // extern "C"
+
+}  // namespace shardid

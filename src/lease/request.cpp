@@ -1,0 +1,221 @@
+#include "core/binding.hpp"
+#include "core/count.hpp"
+#include "core/page_notes.hpp"
+#include "core/wait.hpp"
+#include "core/window.hpp"
+#include "core/worked_widths.hpp"
+
+#include "lease/request.h"
+
+#include "engine/sequence.h"
+#include "engine/sequence_page.h"
+
+extern "C" {
+#include "access/xlog.h"
+#include "commands/dbcommands.h"
+#include "lib/stringinfo.h"
+#include "postmaster/postmaster.h"
+#include "utils/json.h"
+}
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdlib>
+
+namespace shardid {
+
+namespace {
+
+constexpr int64 epoch_difference_ms =
+    int64{POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE} * SECS_PER_DAY * 1000;
+
+// In milliseconds since 1970.
+int64 unix_ms(TimestampTz ts) {
+    return ts / us_per_ms + epoch_difference_ms;
+}
+
+void append(StringInfo json, const char *name, const char *value) {
+    appendStringInfo(json, "%s\"%s\": ", json->len > 1 ? ", " : "", name);
+    if (value == nullptr)
+        appendStringInfoString(json, "null");
+    else
+        escape_json(json, value);
+}
+
+void append(StringInfo json, const char *name, int64 value) {
+    appendStringInfo(json, "%s\"%s\": " INT64_FORMAT, json->len > 1 ? ", " : "", name, value);
+}
+
+void append(StringInfo json, const char *name, bool value) {
+    appendStringInfo(json, "%s\"%s\": %s", json->len > 1 ? ", " : "", name,
+                     value ? "true" : "false");
+}
+
+// Of a generator that has generated ids: what its tick means.
+void append_layout(StringInfo json, uint64 binding) {
+    if (binding == unbound || kind_of(binding) != Kind::ids)
+        return;
+    const Layout layout = layout_of(binding);
+    append(json, "bound_epoch", unix_ms(layout.epoch_us));
+    append(json, "bound_shard_bits", int64{layout.widths.shard_bits});
+    append(json, "bound_sequence_bits", int64{layout.widths.sequence_bits});
+}
+
+void append_server(StringInfo json) {
+    append(json, "host", host_name());
+    append(json, "port", int64{PostPortNumber});
+    append(json, "database", get_database_name(MyDatabaseId));
+    append(json, "system_identifier", psprintf(UINT64_FORMAT, GetSystemIdentifier()));
+    append(json, "timeline", int64{GetWALInsertionTimeLine()});
+}
+
+void append_request(StringInfo json, const Request &request) {
+    const LeasedRow &row = request.row;
+    append(json, "space", row.space);
+    if (row.shard != any_shard)
+        append(json, "shard", int64{row.shard});
+    append(json, "origin",
+           DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(&row.origin))));
+    append(json, "registry", row.registry);
+    append(json, "incarnation", incarnation_text(request.standing.family, request.moved_at));
+    append(json, "place", place_of(row.generator));
+    // A page that others have moved does not know what was generated.
+    if (!request.returns || request.standing.moved_at == InvalidXLogRecPtr)
+        append(json, "tick", static_cast<int64>(request.standing.tick));
+    append_layout(json, request.standing.binding);
+    append(json, "clock", unix_ms(GetCurrentTimestamp()));
+    append(json, "receipt", request.window.receipt);
+    append(json, "joins", request.joins);
+    append(json, "takes_over", request.takes_over);
+    append_server(json);
+}
+
+// Without waiting: who alters a sequence must not keep the others' leases from being renewed.
+Relation open_at_once(Oid generator) {
+    if (!ConditionalLockRelationOid(generator, AccessShareLock))
+        return nullptr;
+    Relation relation = try_relation_open(generator, NoLock);
+    if (relation == nullptr)
+        UnlockRelationOid(generator, AccessShareLock);
+    return relation;
+}
+
+bool read_number(const char *text, int64 *number) {
+    if (text == nullptr)
+        return false;
+    char *end;
+    errno = 0;
+    const long long value = strtoll(text, &end, 10);
+    *number = value;
+    return errno == 0 && end != text && *end == '\0';
+}
+
+// In the order of the statements' columns.
+enum Column {
+    origin,
+    ok,
+    is_final,
+    error,
+    incarnation,
+    receipt,
+    registry,
+    first_number,
+    columns = first_number + 8
+};
+
+// The call returns a set of records, or a record, of these columns.
+const char *statement_of(const char *call) {
+    return psprintf(
+        "SELECT a.origin, a.ok, a.final, a.error, a.incarnation, a.receipt, a.registry, a.shard,"
+        " a.\"from\", a.until, a.serial, a.lease_ms, a.epoch_ms, a.shard_bits, a.sequence_bits"
+        " FROM %s AS a(origin pg_catalog.text, ok pg_catalog.text, final pg_catalog.text,"
+        " error pg_catalog.text, incarnation pg_catalog.text, receipt pg_catalog.text,"
+        " registry pg_catalog.text, shard pg_catalog.text, \"from\" pg_catalog.text,"
+        " until pg_catalog.text, serial pg_catalog.text, lease_ms pg_catalog.text,"
+        " epoch_ms pg_catalog.text, shard_bits pg_catalog.text, sequence_bits pg_catalog.text)",
+        call);
+}
+
+}  // namespace
+
+const char *grant_statement() {
+    return statement_of(
+        "pg_catalog.jsonb_to_recordset("
+        "shardid_lease.grant_shards($1::pg_catalog.jsonb))");
+}
+
+const char *return_statement() {
+    return statement_of(
+        "pg_catalog.jsonb_to_record("
+        "shardid_lease.return_shard($1::pg_catalog.jsonb))");
+}
+
+bool describe(Request *request, const WorkerTask *session) {
+    const LeasedRow &row = request->row;
+    request->window = {};
+    read_window_row(row.origin, &request->window);
+    if (session != nullptr && session->family.text[0] != '\0') {
+        request->standing = {session->tick, session->moved_at, unbound, session->family};
+    } else {
+        Relation relation = open_at_once(row.generator);
+        if (relation == nullptr)
+            return false;
+        request->standing = standing_of(relation);
+        relation_close(relation, AccessShareLock);
+    }
+    request->moved_at = incarnation_move(request->standing, request->window);
+    return true;
+}
+
+const char *json_of(const Request &request) {
+    StringInfoData json;
+    initStringInfo(&json);
+    appendStringInfoChar(&json, '{');
+    append_request(&json, request);
+    appendStringInfoChar(&json, '}');
+    return json.data;
+}
+
+const char *json_of(List *requests) {
+    StringInfoData json;
+    initStringInfo(&json);
+    ListCell *cell;
+    foreach (cell, requests)
+        appendStringInfo(&json, "%s%s", json.len == 0 ? "[" : ", ",
+                         json_of(*static_cast<Request *>(lfirst(cell))));
+    appendStringInfoChar(&json, ']');
+    return json.data;
+}
+
+Granted granted_of(const Reply &reply, int row) {
+    const char *const *values = reply.values + static_cast<std::ptrdiff_t>(row) * reply.columns;
+    Granted result{};
+    if (reply.columns != columns)
+        return result;
+    result.origin = values[origin];
+    result.ok = values[ok] != nullptr && strcmp(values[ok], "true") == 0;
+    result.is_final = values[is_final] != nullptr && strcmp(values[is_final], "true") == 0;
+    result.error = values[error];
+    result.incarnation = values[incarnation];
+    result.receipt = values[receipt];
+    result.registry = values[registry];
+    int64 *const numbers[] = {&result.shard,      &result.from,         &result.until,
+                              &result.serial,     &result.lease_ms,     &result.epoch_ms,
+                              &result.shard_bits, &result.sequence_bits};
+    result.is_readable = true;
+    for (std::size_t i = 0; i < lengthof(numbers); ++i)
+        result.is_readable &= read_number(values[first_number + i], numbers[i]);
+    // A registry can be anybody's: no number that it gives is trusted to be in range.
+    constexpr int64 most_ms = INT64CONST(1) << 50;
+    result.is_readable = result.is_readable && result.from >= 0 && result.from < result.until &&
+                         result.shard >= 0 && result.shard <= INT32_MAX && result.lease_ms > 0 &&
+                         result.lease_ms <= result.until - result.from &&
+                         result.epoch_ms > -most_ms && result.epoch_ms < most_ms &&
+                         result.shard_bits >= 0 && result.shard_bits <= max_field_bits &&
+                         result.sequence_bits >= 0 && result.sequence_bits <= max_field_bits;
+    result.layout = {{static_cast<int>(result.shard_bits), static_cast<int>(result.sequence_bits)},
+                     (result.epoch_ms - epoch_difference_ms) * us_per_ms};
+    return result;
+}
+
+}  // namespace shardid

@@ -1,0 +1,50 @@
+// What the registry is asked, and what it answers. The fields are those that grant_one() and
+// return_shard() of the script read and return.
+#pragma once
+
+#include "lease/exchange.h"
+#include "lease/membership.h"
+
+namespace shardid {
+
+// One generator's.
+struct Request {
+    LeasedRow row;
+    WindowRow window;  // what is known of the last one
+    Standing standing;
+    XLogRecPtr moved_at;  // of the incarnation that asks
+    bool joins;
+    bool takes_over;
+    bool returns;
+};
+
+// Reads the page of the row's generator, unless a session has said what is on its own. Returns
+// false where somebody has the sequence locked, so that it is not waited for.
+bool describe(Request *request, const WorkerTask *session);
+
+// A JSON object, or an array of them.
+const char *json_of(const Request &request);
+const char *json_of(List *requests);
+
+// One answer.
+struct Granted {
+    const char *origin;
+    bool ok;
+    bool is_final;  // of a refused return: nothing is left to be returned
+    const char *error;
+    const char *incarnation;
+    const char *receipt;
+    const char *registry;
+    int64 shard, from, until, serial, lease_ms, epoch_ms, shard_bits, sequence_bits;
+    bool is_readable;  // all numbers that an `ok` has are there
+    Layout layout;
+};
+
+// The statements that ask, with one parameter: the JSON.
+const char *grant_statement();
+const char *return_statement();
+
+// Of row n of what they return.
+Granted granted_of(const Reply &reply, int row);
+
+}  // namespace shardid

@@ -1,0 +1,77 @@
+// Having the registry asked: by a background worker (worker.cpp), since what is granted has to be
+// committed whatever becomes of the session's transaction.
+#pragma once
+
+#include "core/window.hpp"
+
+#include "lease/lease.h"
+#include "lease/lease_tables.h"
+
+extern "C" {
+#include "postmaster/bgworker.h"
+#include "storage/dsm.h"
+}
+
+namespace shardid {
+
+enum class TaskKind : uint8 { renew, join, take_over, release };
+
+// What the worker is told, in the 128 bytes that bgw_extra has.
+struct WorkerTask {
+    TaskKind kind;
+    Oid database;
+    Oid generator;
+    Oid caller;        // of all but renew: has to own the generator
+    dsm_handle call;   // of all but renew: a WorkerCall
+    int32 timeout_ms;  // of all but renew
+    Digest family;     // of renew: the session's own, for storage that nobody else sees, if it has
+    XLogRecPtr moved_at;  // and where others have moved the page to; 0: nowhere
+    uint64 tick;          // and the first one wanted
+};
+
+static_assert(sizeof(WorkerTask) <= BGW_EXTRALEN);
+
+// What a session and the worker that works for it tell each other, in shared memory.
+struct WorkerCall {
+    char space[NAMEDATALEN];   // of join, as the next two
+    char server[NAMEDATALEN];  // "": the registry is this database
+    int32 shard;               // any_shard, or this one
+
+    bool is_done;
+    int32 granted;  // the shard
+    int level;      // of the message; 0: there is none
+    int sqlstate;
+    char message[512];
+    char detail[2048];
+    char hint[512];
+};
+
+WorkerTask task_for(TaskKind kind, Oid generator);
+
+enum class Started { yes, another, no_slot };
+
+// Starts the worker, and waits for its end for so long; not at all if that is 0. Can be cancelled.
+// Returns `another` where another session of the group is doing this, and it was to be waited for.
+Started run_worker(const WorkerTask &task, const LeaseGroup &group, int64 wait_ms);
+
+// The same with a call, at most for shardid.lease_timeout; raises what the worker raised, and
+// returns the shard that was granted.
+int32 call_worker(TaskKind kind, Oid generator, const LeaseGroup &group, WorkerCall &call);
+
+// For SQL functions: there is no free slot of max_worker_processes.
+[[noreturn]] void refuse_without_slot();
+
+LeaseGroup group_of(const char *server, Oid role);
+LeaseGroup group_of(const LeasedRow &row);
+
+// Held by the group's worker while it works. Returns false if another one has it, unless it waits.
+bool lock_group(const LeaseGroup &group, bool waits);
+
+bool is_worker_running(const LeaseGroup &group);
+
+int64 ms_since(instr_time start);
+
+// Sleeps so long at most, less if the session's latch is set. Can be cancelled.
+void nap(int64 ms);
+
+}  // namespace shardid

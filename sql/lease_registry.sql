@@ -1,0 +1,429 @@
+-- The registry of leases, as members call it: what it grants, refuses and takes back, and to whom; what becomes of it in
+-- another place, after a restore, and in a dump.
+\set SHOW_CONTEXT never
+SET client_min_messages = warning;
+CREATE EXTENSION dblink;
+CREATE EXTENSION shardid_lease;
+SET timezone = 'UTC';
+SET datestyle = 'ISO';
+SET intervalstyle = 'postgres';
+CREATE ROLE regress_shardid_owner;
+CREATE ROLE regress_shardid_member;
+CREATE ROLE regress_shardid_other;
+CREATE ROLE regress_shardid_app;
+
+-- What is another each time: times, places and names of the server.
+CREATE FUNCTION plain(message text) RETURNS text LANGUAGE sql RETURN
+    regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(message,
+        '\d{4}-\d\d-\d\d \d\d:\d\d:[\d.]+\+00', 'TIME', 'g'),
+        'host [^,]+, port \d+', 'HOST', 'g'),
+        '\d+ ms ahead', 'N ms ahead', 'g'),
+        'system \d{10,}', 'system S', 'g'),
+        '\m' || session_user || '\M', 'SUPERUSER', 'g');
+CREATE FUNCTION try(statement text) RETURNS TABLE (error text) LANGUAGE plpgsql AS $$
+DECLARE
+    state text; message text; detail text; hint text;
+BEGIN
+    EXECUTE statement;
+    error := 'no error';
+    RETURN NEXT;
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT,
+        detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+    FOREACH error IN ARRAY ARRAY[state || ': ' || message, 'DETAIL: ' || detail, 'HINT: ' || hint] LOOP
+        CONTINUE WHEN error ~ ': $';
+        error := plain(error);
+        RETURN NEXT;
+    END LOOP;
+END
+$$;
+
+-- A member, and the last answer that it got; what it asks for besides is in the last argument.
+CREATE TABLE answer (who text PRIMARY KEY, answer jsonb);
+CREATE FUNCTION clock_ms() RETURNS bigint LANGUAGE sql RETURN floor(extract(epoch FROM clock_timestamp()) * 1000);
+CREATE FUNCTION request(who text, more jsonb DEFAULT '{}') RETURNS jsonb LANGUAGE sql AS $$
+    SELECT jsonb_build_object('space', 'shop', 'origin', request.who, 'incarnation', request.who || ' 1', 'place', request.who || ' place',
+            'clock', clock_ms(), 'host', 'db.example', 'port', 5432, 'database', 'app', 'system_identifier', '7', 'timeline', 1,
+            'shard', a.answer->'shard', 'receipt', a.answer->'receipt') || more
+    FROM (SELECT) one LEFT JOIN answer a ON a.who = request.who
+$$;
+CREATE FUNCTION noted(who text, answer jsonb) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    IF (answer->>'ok')::boolean THEN
+        INSERT INTO answer AS a VALUES (who, answer) ON CONFLICT ON CONSTRAINT answer_pkey DO UPDATE SET answer = a.answer || excluded.answer;
+        RETURN format('ok: shard %s, serial %s', answer->>'shard', answer->>'serial');
+    END IF;
+    RETURN CASE WHEN (answer->>'final')::boolean THEN 'final: ' ELSE '' END || plain(answer->>'error');
+END
+$$;
+CREATE FUNCTION ask(who text, more jsonb DEFAULT '{}') RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN noted(who, shardid_lease.grant_shards(jsonb_build_array(request(who, more)))->0);
+END
+$$;
+CREATE FUNCTION give_back(who text, more jsonb DEFAULT '{}') RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN noted(who, shardid_lease.return_shard(request(who, more)));
+END
+$$;
+CREATE FUNCTION tick_at(ms bigint) RETURNS bigint LANGUAGE sql RETURN ms << 10;
+GRANT SELECT, INSERT, UPDATE ON answer TO PUBLIC;
+\pset tuples_only on
+\pset format unaligned
+
+-- Times are exact, whichever milliseconds a double cannot hold.
+SELECT epoch, count(*), count(*) FILTER (WHERE shardid_lease.ms_of(epoch + ms * interval '1 ms') IS DISTINCT FROM
+    floor(extract(epoch FROM epoch) * 1000)::bigint + ms) AS wrong
+FROM unnest(ARRAY['1961-01-01', '1969-12-31 23:59:00', '1978-03-04 05:06:07.089', '1987-06-05 04:03:02.001', '2004-02-29 12:00:00.999',
+        '2038-01-19 03:13:00', '2039-12-31 23:59:00']::timestamptz[]) epoch,
+    generate_series(0, 100000) ms
+GROUP BY epoch ORDER BY epoch;
+SELECT shardid_lease.ms_of('2011-08-24 21:07:01.721+00'), shardid_lease.ms_of('1969-12-31 23:59:59.999+00'),
+    shardid_lease.ms_of('1969-12-31 23:59:59.9991+00'), shardid_lease.ts_of(-1, '2011-08-24 21:07:01.721+00');
+
+-- Names that are looked up late.
+CREATE SEQUENCE "Odd.name";
+SELECT 'regress_shardid_app'::shardid_lease.role_ref, shardid_lease.role_oid('regress_shardid_app') = 'regress_shardid_app'::regrole,
+    shardid_lease.role_oid('nobody at all'), shardid_lease.role_oid(''), shardid_lease.role_ref(0::oid);
+SELECT shardid_lease.sequence_oid('public."Odd.name"') = '"Odd.name"'::regclass, name, shardid_lease.sequence_oid(name::shardid_lease.sequence_ref)
+FROM unnest(ARRAY['"Odd.name"', 'public.odd', 'no."Odd.name"', 'public.answer', 'a.b.c', '', '.', '"', 'public."Odd.name" x', '16384']) name;
+SELECT r, shardid_lease.role_oid(r) = 'regress_shardid_app'::regrole
+FROM (SELECT shardid_lease.role_ref('regress_shardid_app'::regrole) AS r) s;
+CREATE TABLE referring AS SELECT shardid_lease.role_ref('regress_shardid_app'::regrole) AS by_oid, 'regress_shardid_app'::shardid_lease.role_ref AS by_name;
+ALTER ROLE regress_shardid_app RENAME TO regress_shardid_renamed;
+SELECT by_oid, shardid_lease.role_oid(by_oid) IS NOT NULL, by_name, shardid_lease.role_oid(by_name) IS NOT NULL FROM referring;
+DROP ROLE regress_shardid_renamed;
+SELECT by_oid::text ~ '^\d+$', shardid_lease.role_oid(by_oid) FROM referring;
+CREATE ROLE regress_shardid_app;
+SELECT by_name, shardid_lease.role_oid(by_name) IS NOT NULL FROM referring;
+DROP TABLE referring;
+DROP SEQUENCE "Odd.name";
+
+-- Id spaces, and what is refused.
+SELECT shardid_lease.create_id_space('shop');
+SELECT name, owner::text = session_user, epoch, shard_bits, sequence_bits, lease_ms, max_ahead_ms, reclaim_after_ms, not_before,
+    was_set_back, timeline, length(identity), length(secret) > 60, place = shardid_lease.registry_place()->>'place'
+FROM shardid_lease.id_space;
+SELECT try('SELECT shardid_lease.create_id_space(' || arguments || ')')
+FROM unnest(ARRAY[$$'shop'$$, 'NULL', $$''$$, $$repeat('x', 64)$$, $$'s', lease => NULL$$, $$'s', lease => '999 ms'$$,
+    $$'s', max_ahead => '59 s'$$, $$'s', max_ahead => '5 h 59 min 1 s'$$, $$'s', lease => '3 h 1 ms', max_ahead => '3 h 1 ms'$$,
+    $$'s', reclaim_after => '59 s'$$, $$'s', shard_bits => 32$$, $$'s', epoch => '2020-01-01 00:00:00.0001'$$]) arguments;
+SELECT shardid_lease.create_id_space(repeat('x', 63), max_ahead => '5 h 59 min');
+SELECT shardid_lease.drop_id_space(repeat('x', 63));
+SELECT try($$SELECT shardid_lease.drop_id_space('none')$$);
+
+-- Requests that say too little, or nonsense.
+SELECT ask('a', '{"space": "none"}');
+SELECT key, ask('a', jsonb_build_object(key, NULL))
+FROM unnest(ARRAY['origin', 'incarnation', 'place', 'clock', 'host', 'port', 'database', 'system_identifier', 'timeline']) key;
+SELECT ask('a', jsonb_build_object('host', repeat('x', 4000)));
+SELECT ask('a', '{"host": "h\nLOG:  it"}');
+SELECT ask('a', '{"registry": "another"}');
+SELECT ask('a', '{"shard": 8192, "joins": true}'), ask('a', '{"shard": -1, "joins": true}');
+SELECT ask('a', '{"bound_epoch": 1, "bound_shard_bits": 13, "bound_sequence_bits": 10}');
+SELECT shardid_lease.grant_shards('[]');
+SELECT try(format('SELECT shardid_lease.grant_shards(%L)', request))
+FROM unnest(ARRAY['{}', '1', '[1]', '[null]', '[{"shard": "x"}]', '[{"space": "shop", "shard": 99999999999}]', '"a"', '[[]]']) request;
+SELECT try(format('SELECT shardid_lease.return_shard(%L)', request)) FROM unnest(ARRAY['[]', '1', '{"shard": "x"}']) request;
+SELECT give_back('a'), give_back('a', '{"shard": 3}');
+SELECT count(*) FROM shardid_lease.granted_shard;
+
+-- A join, renewals, serials, and whose window it is.
+SELECT ask('a');
+SELECT ask('a', '{"joins": true}');
+SELECT from_ms, until_ms FROM shardid_lease.granted_shard WHERE shard = 0 \gset
+SELECT ask('a'), ask('a');
+SELECT from_ms = :from_ms, until_ms >= :until_ms, tenure, serial, state, host, port, database FROM shardid_lease.granted_shard;
+SELECT answer - ARRAY['from', 'until', 'receipt', 'registry'] FROM answer WHERE who = 'a';
+SELECT (SELECT array_agg(k ORDER BY k) FROM jsonb_object_keys(answer) k), answer->>'registry' = identity, answer->'until' = to_jsonb(until_ms)
+FROM answer, shardid_lease.id_space, shardid_lease.granted_shard WHERE who = 'a';
+-- Joined again, or restarted in its place, it begins after its old window.
+SELECT until_ms FROM shardid_lease.granted_shard WHERE shard = 0 \gset
+SELECT ask('a', '{"joins": true}');
+SELECT from_ms = :until_ms, until_ms = from_ms + 60000, tenure FROM shardid_lease.granted_shard;
+SELECT ask('a', '{"incarnation": "a 2"}');
+SELECT from_ms = :until_ms + 60000, tenure = serial FROM shardid_lease.granted_shard;
+SELECT ask('a', '{"incarnation": "a 3", "place": "copy"}');
+SELECT ask('a', '{"incarnation": "a 3", "place": "copy", "timeline": 2}');
+SELECT ask('a', '{"incarnation": "a 3", "place": "copy", "takes_over": true}');
+SELECT ask('a', '{"incarnation": "a 2"}');
+SELECT ask('a', '{"incarnation": "a 4", "takes_over": true}');
+SELECT ask('b', '{"shard": 0, "joins": true}'), ask('b', '{"shard": 0, "takes_over": true}'), ask('b', '{"shard": 0}');
+SELECT ask('b', '{"joins": true}'), ask('b', '{"joins": true, "shard": null, "place": "copy"}'), ask('c', '{"joins": true, "shard": 7}');
+-- One that asks again without a shard, as it got no answer, gets the same shard.
+DELETE FROM answer WHERE who = 'b';
+SELECT ask('b', '{"joins": true}');
+SELECT space, shard, state, host, port, database, role::text = session_user, system_identifier, timeline, since <= now(), until > now(), comment
+FROM shardid_lease.id_space_shards ORDER BY shard;
+
+-- Clocks and ticks are judged apart.
+SELECT ask('c', jsonb_build_object('clock', clock_ms() + 3660000));
+SELECT ask('c', jsonb_build_object('tick', tick_at(shardid_lease.now_ms(epoch) + 3660000))) FROM shardid_lease.id_space;
+SELECT ask('c', jsonb_build_object('clock', 1));
+SELECT ask('c', jsonb_build_object('clock', 1, 'tick', tick_at(shardid_lease.now_ms(epoch) + 3590000))) FROM shardid_lease.id_space;
+SELECT until_ms > shardid_lease.now_ms(epoch) + 3640000 FROM shardid_lease.granted_shard, shardid_lease.id_space WHERE shard = 7;
+SELECT ask('c', '{"joins": true}');
+
+-- Released: only by the newest tenure of the same generator; what the tick tells is free.
+SELECT give_back('x', '{"shard": 7}'), give_back('b', '{"shard": 7}');
+SELECT answer->>'receipt' AS old FROM answer WHERE who = 'b' \gset
+SELECT ask('b', '{"joins": true}');
+SELECT give_back('b', jsonb_build_object('receipt', :'old')), give_back('b', '{"receipt": null}');
+SELECT give_back('b', '{"incarnation": "b 2", "place": "copy"}');
+SELECT give_back('b', jsonb_build_object('tick', tick_at(from_ms + 5))) FROM shardid_lease.granted_shard WHERE shard = 1;
+SELECT until_ms - from_ms, state FROM shardid_lease.granted_shard WHERE shard = 1;
+SELECT give_back('b'), give_back('b', '{"incarnation": "b 9"}');
+-- A request that comes late undoes no release; one that has seen it joins again.
+SELECT ask('b'), ask('b', jsonb_build_object('joins', true, 'receipt', :'old')), ask('b', jsonb_build_object('receipt', :'old'));
+SELECT ask('b', '{"joins": true, "shard": null}');
+-- A tick before the window, one after it, none, and another incarnation in the same place.
+SELECT give_back('b', '{"tick": 5}');
+SELECT until_ms - from_ms FROM shardid_lease.granted_shard WHERE shard = 1;
+SELECT ask('b', '{"joins": true}'), give_back('b', jsonb_build_object('tick', tick_at(4000000000000)));
+SELECT until_ms - from_ms FROM shardid_lease.granted_shard WHERE shard = 1;
+SELECT ask('b', '{"joins": true}'), give_back('b');
+SELECT until_ms - from_ms FROM shardid_lease.granted_shard WHERE shard = 1;
+SELECT ask('b', '{"joins": true}'), give_back('b', '{"incarnation": "b 2", "tick": 5}');
+SELECT until_ms - from_ms FROM shardid_lease.granted_shard WHERE shard = 1;
+SELECT ask('d', '{"joins": true}'), ask('b', '{"joins": true}');
+
+-- Evicted: renewals are refused, others may have it, and its former holder on the operator's word.
+SELECT shardid_lease.evict_shard('shop', 7);
+SELECT try($$SELECT shardid_lease.evict_shard('shop', 7)$$);
+SELECT ask('c'), ask('c', '{"joins": true}'), give_back('c');
+UPDATE shardid_lease.granted_shard SET until_ms = 1000, from_ms = 0 WHERE shard = 7;
+SELECT ask('c', '{"takes_over": true}');
+SELECT shardid_lease.evict_shard('shop', 7);
+SELECT ask('e', '{"shard": 7, "joins": true}'), ask('c', '{"takes_over": true}');
+
+-- Expired: its own generator after a promotion, a stranger after reclaim_after, and no renewal of one that never had it.
+UPDATE shardid_lease.granted_shard SET until_ms = until_ms - 3600000, from_ms = from_ms - 3600000 WHERE shard = 7;
+SELECT ask('e', '{"incarnation": "e 2", "place": "copy"}');
+SELECT ask('e', '{"incarnation": "e 2", "place": "copy", "joins": true}');
+SELECT ask('e', '{"incarnation": "e 2", "place": "copy", "timeline": 2, "database": "clone"}') ~ 'expired';
+SELECT ask('e', '{"incarnation": "e 2", "place": "copy", "timeline": 2, "system_identifier": "8"}') ~ 'expired';
+SELECT ask('f', '{"shard": 7, "joins": true}');
+SELECT state FROM shardid_lease.id_space_shards WHERE shard = 7;
+SELECT ask('e', '{"incarnation": "e 2", "place": "copy", "timeline": 2}');
+UPDATE shardid_lease.granted_shard SET until_ms = until_ms - 2592000000, from_ms = from_ms - 2592000000 WHERE shard = 7;
+SELECT ask('f', '{"shard": 7, "joins": true}') ~ 'expired';
+UPDATE shardid_lease.granted_shard SET until_ms = until_ms - 3600000, from_ms = from_ms - 3600000 WHERE shard = 7;
+SELECT ask('f', '{"shard": 7}'), ask('f', '{"shard": 7, "takes_over": true}'), ask('f', '{"shard": 7, "joins": true}'), ask('e');
+
+-- Reserved: it is never granted.
+SELECT shardid_lease.reserve_shard('shop', 9, 'the old server');
+SELECT shardid_lease.reserve_shard('shop', 9, 'the old server in the cellar');
+SELECT shardid_lease.reserve_shard('shop', 10);
+SELECT ask('g', '{"shard": 9, "joins": true}'), ask('g', '{"shard": 10, "takes_over": true}'), give_back('g', '{"shard": 9}');
+SELECT shard, state, until, comment FROM shardid_lease.id_space_shards WHERE state = 'reserved';
+SELECT try(format('SELECT shardid_lease.%s', call))
+FROM unnest(ARRAY[$$reserve_shard('shop', 7)$$, $$reserve_shard('shop', NULL)$$, $$reserve_shard('shop', 8192)$$,
+    $$reserve_shard('none', 1)$$, $$reserve_shard(NULL, 1)$$, $$unreserve_shard('shop', 7)$$, $$unreserve_shard('shop', 11)$$,
+    $$evict_shard('shop', 9)$$, $$drop_id_space('shop')$$]) call;
+SELECT shardid_lease.unreserve_shard('shop', 10);
+SELECT state, comment, until BETWEEN now() + interval '59 min' AND now() + interval '61 min' FROM shardid_lease.id_space_shards WHERE shard = 10;
+SELECT try($$SELECT shardid_lease.reserve_shard('shop', 10)$$);
+UPDATE shardid_lease.granted_shard SET until_ms = 1000 WHERE shard = 10;
+SELECT ask('g', '{"shard": 10, "joins": true}');
+SELECT shardid_lease.evict_shard('shop', 10);
+UPDATE shardid_lease.granted_shard SET until_ms = 1000 WHERE shard = 10;
+SELECT shardid_lease.reserve_shard('shop', 10);
+SELECT origin, place, incarnation, role, host, serial FROM shardid_lease.granted_shard WHERE shard = 10;
+
+-- Only where it sees what is committed; and its commits are durable, whatever is set.
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT try(format('SELECT shardid_lease.%s', call))
+FROM unnest(ARRAY[$$grant_shards('[]')$$, $$return_shard('{}')$$, $$create_id_space('s')$$, $$drop_id_space('shop')$$, $$evict_shard('shop', 1)$$,
+    $$reserve_shard('shop', 1)$$, $$unreserve_shard('shop', 1)$$, 'registry_was_restored()', 'registry_was_moved()']) call;
+ROLLBACK;
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SELECT try($$SELECT shardid_lease.grant_shards('[]')$$);
+ROLLBACK;
+BEGIN;
+SET LOCAL synchronous_commit = off;
+SELECT shardid_lease.grant_shards('[]');
+SHOW synchronous_commit;
+ROLLBACK;
+
+-- Receipts: one that the registry has not made, or of what was rolled back, stops nothing; one of what it has forgotten does.
+SELECT ask('a'), ask('a', '{"receipt": ""}'), ask('a', '{"receipt": "0.x.99.1.1.00"}');
+SELECT ask('a', jsonb_build_object('receipt', regexp_replace(answer->>'receipt', '^(\d+)\.([^.]+)\.(\d+)', '\1.\2.999'))) FROM answer WHERE who = 'a';
+CREATE TABLE kept AS SELECT * FROM answer WHERE who = 'a';
+BEGIN;
+SELECT ask('a');
+SELECT answer->>'receipt' AS forgotten FROM answer WHERE who = 'a' \gset
+ROLLBACK;
+SELECT ask('a', jsonb_build_object('receipt', :'forgotten')), was_set_back FROM shardid_lease.id_space;
+BEGIN;
+SAVEPOINT one;
+SELECT ask('a');
+SELECT answer->>'receipt' AS forgotten FROM answer WHERE who = 'a' \gset
+ROLLBACK TO one;
+SELECT ask('a', jsonb_build_object('receipt', :'forgotten'));
+COMMIT;
+SELECT ask('a', jsonb_build_object('receipt', :'forgotten')), was_set_back FROM shardid_lease.id_space;
+SELECT ask('a');
+-- The registry is set back; who shows the receipt of another shard proves it, too.
+UPDATE shardid_lease.granted_shard SET serial = serial - 1 WHERE shard = 0;
+SELECT ask('h', '{"joins": true}') ~ '^ok';
+SELECT ask('a', '{"joins": true, "shard": null}');
+SELECT was_set_back FROM shardid_lease.id_space;
+SELECT ask('a'), ask('h'), give_back('h');
+SELECT try(format('SELECT shardid_lease.%s', call))
+FROM unnest(ARRAY[$$drop_id_space('shop')$$, $$evict_shard('shop', 1)$$, $$reserve_shard('shop', 1)$$, $$unreserve_shard('shop', 10)$$,
+    'registry_was_moved()']) call;
+SELECT greatest(max(until_ms), shardid_lease.now_ms(epoch)) AS highest FROM shardid_lease.granted_shard, shardid_lease.id_space GROUP BY epoch \gset
+SELECT branch FROM shardid_lease.id_space \gset
+SELECT shardid_lease.registry_was_restored();
+SELECT was_set_back, branch <> :'branch', not_before BETWEEN :highest + 3660000 AND :highest + 3670000 FROM shardid_lease.id_space;
+SELECT ask('a'), ask('h');
+SELECT g.from_ms = s.not_before FROM shardid_lease.granted_shard g, shardid_lease.id_space s WHERE g.shard = 0;
+-- A reservation that was forgotten is made again at once, with a warning.
+SET client_min_messages = error;
+SELECT try($$SELECT shardid_lease.reserve_shard('shop', 99)$$);
+SET client_min_messages = warning;
+SELECT shardid_lease.unreserve_shard('shop', 99);
+SELECT try($$SELECT shardid_lease.drop_id_space('shop')$$) LIMIT 1;
+-- A renewal of a grant that was lost is granted; one that nobody was granted is not.
+SELECT ask('i', '{"joins": true, "shard": 50}');
+DELETE FROM shardid_lease.granted_shard WHERE shard = 50;
+UPDATE shardid_lease.id_space SET branch = 'forgotten', not_before = not_before + 7200000;
+SELECT ask('j', '{"shard": 50}'), ask('i');
+SELECT serial FROM shardid_lease.granted_shard WHERE shard = 50;
+-- But not where the owner has evicted it since the restore.
+UPDATE shardid_lease.id_space SET branch = 'forgotten again', not_before = not_before + 7200000;
+UPDATE shardid_lease.granted_shard SET serial = 0 WHERE shard = 50;
+SELECT shardid_lease.evict_shard('shop', 50);
+SELECT ask('i');
+SELECT ask('i', '{"takes_over": true}');
+-- A registry that knows less than another branch: it stops, and knows until when.
+UPDATE shardid_lease.id_space SET branch = 'clone', not_before = 0;
+SELECT ask('i');
+SELECT not_before = (SELECT (answer->>'until')::bigint FROM answer WHERE who = 'i'), was_set_back FROM shardid_lease.id_space;
+SET client_min_messages = notice;
+\pset format aligned
+\set VERBOSITY terse
+SELECT shardid_lease.registry_was_restored('infinity');
+\set VERBOSITY default
+SET client_min_messages = warning;
+\pset format unaligned
+SELECT date_trunc('second', clock_timestamp()) + interval '23 h' AS newest \gset
+SELECT shardid_lease.registry_was_restored(:'newest');
+SELECT shardid_lease.ts_of(not_before, epoch) - :'newest'::timestamptz FROM shardid_lease.id_space;
+UPDATE shardid_lease.id_space SET not_before = 0, was_set_back = false;
+
+-- Another place or timeline.
+SELECT place, system_identifier FROM shardid_lease.id_space \gset
+UPDATE shardid_lease.id_space SET place = 'elsewhere';
+SELECT ask('a', '{"joins": true}'), give_back('a');
+SELECT try($$SELECT shardid_lease.evict_shard('shop', 0)$$);
+SELECT shardid_lease.registry_was_moved();
+SELECT place = :'place' FROM shardid_lease.id_space;
+SELECT change, try('UPDATE shardid_lease.id_space SET ' || change), try('SELECT shardid_lease.registry_was_moved()')
+FROM unnest(ARRAY['timeline = 0', 'timeline = -1', 'timeline = 2', $$system_identifier = '1', timeline = 5$$,
+    $$system_identifier = '1', timeline = 5, was_set_back = true$$]) change;
+SELECT shardid_lease.registry_was_restored();
+SELECT timeline, system_identifier = :'system_identifier' FROM shardid_lease.id_space;
+UPDATE shardid_lease.id_space SET not_before = 0;
+
+-- Who may do what. Nobody but superusers, until they say so.
+SELECT p.oid::regprocedure FROM pg_proc p
+WHERE pronamespace = 'shardid_lease'::regnamespace AND has_function_privilege('regress_shardid_app', p.oid, 'EXECUTE')
+    -- Without those of members.
+    AND NOT proname = ANY (ARRAY['lease_shard', 'take_over_shard', 'release_shard', 'renew_leases'])
+    AND proname ~ '^(ms_of|now_ms|ts_of|.*_by|.*_ref|.*_oid|.*_ref_in|.*_ref_out|is_.*|why_.*|check_.*|owned_.*|confirm_.*|.*_shards?|.*_space|registry_.*|receipt_of|signed|refusal|grant_one|try_.*|this_.*|was_.*|last_.*|keep_.*)$'
+    AND proname NOT IN ('join_id_space', 'is_own_family', 'is_uncommitted', 'registry_call', 'check_lease_is_committed')
+ORDER BY p.oid::regprocedure::text COLLATE "C";
+SET ROLE regress_shardid_app;
+SELECT name, owner IS NOT NULL, was_set_back, timeline FROM shardid_lease.id_space;
+SELECT try('SELECT ' || columns || ' FROM shardid_lease.id_space') FROM unnest(ARRAY['secret', 'place', 'branch', '*']) columns;
+SELECT try('SELECT FROM shardid_lease.' || relation) FROM unnest(ARRAY['granted_shard', 'dropped_id_space']) relation;
+SELECT count(*) FROM shardid_lease.id_space_shards;
+SELECT try($$SELECT shardid_lease.grant_shards('[]')$$);
+RESET ROLE;
+GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards, shardid_lease.return_shard TO regress_shardid_member, regress_shardid_other;
+GRANT EXECUTE ON FUNCTION shardid_lease.create_id_space, shardid_lease.drop_id_space, shardid_lease.evict_shard, shardid_lease.reserve_shard,
+    shardid_lease.registry_was_restored, shardid_lease.registry_was_moved TO regress_shardid_owner, regress_shardid_other;
+SET ROLE regress_shardid_owner;
+SELECT try('SELECT shardid_lease.registry_was_restored()');
+SELECT shardid_lease.create_id_space('mine');
+SELECT try($$SELECT shardid_lease.drop_id_space('shop')$$);
+SET ROLE regress_shardid_member;
+SELECT ask('m', '{"space": "mine", "joins": true}');
+-- Another role, whatever it says of itself.
+SET ROLE regress_shardid_other;
+SELECT ask('m', '{"space": "mine"}'), ask('m', '{"space": "mine", "takes_over": true}'), give_back('m', '{"space": "mine"}');
+SELECT try($$SELECT shardid_lease.evict_shard('mine', 0)$$);
+SELECT try('SELECT shardid_lease.registry_was_moved()');
+SELECT count(*) FROM shardid_lease.id_space_shards;
+SET ROLE regress_shardid_owner;
+SELECT space, shard, role, state FROM shardid_lease.id_space_shards;
+RESET ROLE;
+-- A role that was renamed, and its members, go on; a missing one refuses.
+GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards TO regress_shardid_app;
+ALTER ROLE regress_shardid_member RENAME TO regress_shardid_renamed;
+GRANT regress_shardid_renamed TO regress_shardid_app;
+SET ROLE regress_shardid_app;
+SELECT ask('m', '{"space": "mine"}');
+SELECT role FROM shardid_lease.id_space_shards WHERE space = 'mine';
+RESET ROLE;
+ALTER ROLE regress_shardid_renamed RENAME TO regress_shardid_member;
+
+-- A dump has names; where it is restored, they may be missing.
+COPY (SELECT space, shard, role FROM shardid_lease.granted_shard WHERE space = 'mine') TO STDOUT;
+COPY (SELECT name, owner FROM shardid_lease.id_space WHERE name = 'mine') TO STDOUT;
+SELECT extconfig::regclass[] @> ARRAY['shardid_lease.id_space', 'shardid_lease.granted_shard', 'shardid_lease.dropped_id_space']::regclass[]
+FROM pg_extension WHERE extname = 'shardid_lease';
+UPDATE shardid_lease.granted_shard SET role = 'regress_shardid_gone' WHERE space = 'mine';
+UPDATE shardid_lease.id_space SET owner = 'regress_shardid_gone' WHERE name = 'mine';
+SELECT ask('m', '{"space": "mine"}');
+SELECT role FROM shardid_lease.id_space_shards WHERE space = 'mine';
+SET ROLE regress_shardid_owner;
+SELECT try($$SELECT shardid_lease.evict_shard('mine', 0)$$);
+RESET ROLE;
+CREATE ROLE regress_shardid_gone IN ROLE regress_shardid_member;
+GRANT EXECUTE ON FUNCTION shardid_lease.evict_shard, shardid_lease.registry_was_moved TO regress_shardid_gone;
+SET ROLE regress_shardid_gone;
+SELECT ask('m', '{"space": "mine"}');
+SELECT shardid_lease.registry_was_moved();
+RESET ROLE;
+-- They are kept by OID from then on.
+ALTER ROLE regress_shardid_gone RENAME TO regress_shardid_found;
+SELECT owner, role FROM shardid_lease.id_space JOIN shardid_lease.granted_shard ON name = space WHERE name = 'mine';
+SELECT try($$SELECT shardid_lease.drop_id_space('mine')$$);
+
+-- A space that is made anew begins after the last window of its name.
+UPDATE shardid_lease.granted_shard SET from_ms = 0, until_ms = shardid_lease.now_ms(epoch) - 5000 FROM shardid_lease.id_space WHERE name = space AND space = 'mine';
+SELECT until_ms FROM shardid_lease.granted_shard WHERE space = 'mine' \gset
+SELECT shardid_lease.drop_id_space('mine');
+SELECT shardid_lease.create_id_space('mine');
+SELECT not_before = :until_ms FROM shardid_lease.id_space WHERE name = 'mine';
+SELECT shardid_lease.drop_id_space('mine');
+SELECT shardid_lease.create_id_space('mine', epoch => '2020-01-01 00:00:00+00');
+SELECT shardid_lease.ts_of(s.not_before, s.epoch) = d.until FROM shardid_lease.id_space s JOIN shardid_lease.dropped_id_space d USING (name);
+SELECT ask('m', jsonb_build_object('space', 'mine', 'registry', answer->'registry')),
+    ask('m', jsonb_build_object('space', 'mine', 'registry', answer->'registry', 'takes_over', true)) FROM answer WHERE who = 'm';
+SELECT shardid_lease.create_id_space('late', epoch => '2100-01-01 00:00:00+00');
+SELECT not_before, ask('l', '{"space": "late", "joins": true}') FROM shardid_lease.id_space WHERE name = 'late';
+
+-- All shards taken.
+SELECT shardid_lease.create_id_space('small', shard_bits => 1);
+SELECT ask(who, '{"space": "small", "joins": true}') FROM unnest(ARRAY['s1', 's2', 's3']) who;
+SELECT give_back('s1', '{"space": "small"}'), ask('s3', '{"space": "small", "joins": true}');
+SELECT shardid_lease.create_id_space('one', shard_bits => 0);
+SELECT ask(who, '{"space": "one", "joins": true}') FROM unnest(ARRAY['o1', 'o2']) who;
+SELECT shardid_lease.create_id_space('wide', shard_bits => 31, sequence_bits => 0);
+SELECT ask('w', '{"space": "wide", "joins": true, "shard": 2147483647}');
+
+-- The triggers, on tables of a registry.
+SELECT tgrelid::regclass, tgenabled, tgtype FROM pg_trigger WHERE NOT tgisinternal AND tgrelid::regclass::text ~ '^shardid_lease.*(space|shard)$'
+ORDER BY tgrelid::regclass::text COLLATE "C";
+
+SET client_min_messages = warning;
+DROP EXTENSION shardid_lease CASCADE;
+DROP EXTENSION dblink CASCADE;
+DROP SCHEMA shardid_lease;
+DROP TABLE answer, kept;
+DROP FUNCTION ask, give_back, noted, request, clock_ms, tick_at, try, plain;
+DROP OWNED BY regress_shardid_owner, regress_shardid_member, regress_shardid_other, regress_shardid_app, regress_shardid_found;
+DROP ROLE regress_shardid_owner, regress_shardid_member, regress_shardid_other, regress_shardid_app, regress_shardid_found;

@@ -37,6 +37,7 @@ wanted version && part step 'versions agree' versions_agree
 wanted version && part step 'META.json is valid' meta_is_valid
 wanted version && part step 'charts show the results' charts_are_drawn
 wanted version && part step 'leases scale, as simulated' leases_scale
+wanted version && part step 'a registry keeps its promises, as simulated' registry_keeps_promises
 wanted version && part step 'scripts name every schema' scripts_name_schemas
 wanted version && part step 'pages show what is run' tools/check_pages.py
 wanted version && part step 'includes go one way' tools/check_arrows.py --itself

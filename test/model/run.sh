@@ -24,6 +24,11 @@ declare -A sign=(
     [raised]='>raised)'
     [queue]='!=up_to[me]'
     [again]='(drawn&(1<<time))'
+    [overlap]='used[0]|used[1]'
+    [taken]='.holder==1)==(1==1)'
+    [undone]='late_released'
+    [renewed]='(late!=2)'
+    [stopped]='violated is_lost'
     [displaced]='(at[asks]==at[holder])'
 )
 
@@ -115,6 +120,8 @@ exact=()
 sooner=(-DEND=2)
 moved=(-DMOVE -DMICROS=1 -DEND=2)
 leases=(-DEND=1)
+registry=(-DEND=1 -DSERIALS=3)
+restores=(-DEND=1 -DSERIALS=2 -DRESTORE)
 optimize=-O1
 if [[ -n ${FULL:-} ]]; then
     raises+=(-DRAISE_AGAIN)
@@ -124,6 +131,7 @@ if [[ -n ${FULL:-} ]]; then
     sooner=("${exact[@]}")
     moved=(-DMOVE -DEND=2)
     leases=()
+    registry=(-DSERIALS=3)
     optimize=-O2
     at_once=1
 fi
@@ -161,6 +169,19 @@ holds 'leased shard' lease.pml "${leases[@]}"
 holds 'leased shard, two sessions of one server' lease.pml -DONE_SERVER "${leases[@]}"
 holds 'leased shard, release that comes late' lease.pml -DLATE -DONE_SERVER -DINCARNATIONS=2 "${leases[@]}"
 [[ -z ${FULL:-} ]] || holds 'leased shard, registry restored' lease.pml -DRESTORE -DINCARNATIONS=2
+
+holds 'registry, and its member restarts' registry.pml -DRESTART "${registry[@]}"
+holds 'registry, and its member is promoted' registry.pml -DPROMOTE "${registry[@]}"
+holds 'registry, and a clone of it' registry.pml -DCLONE "${registry[@]}"
+holds 'registry that evicts' registry.pml -DEVICT "${registry[@]}"
+holds 'registry, space dropped' registry.pml -DDROP "${registry[@]}"
+holds 'registry, restored or moved' registry.pml -DCHANGES=1 "${restores[@]}"
+holds 'registry, restored, with answers that come late' registry.pml -DHEARD -DCHANGES=1 "${restores[@]}"
+holds 'registry, restored or moved, then dropped' registry.pml -DDROP -DRESTORE -DCHANGES=1 -DEND=1 -DSERIALS=1
+if [[ -n ${FULL:-} ]]; then
+    holds 'registry, restored or moved twice' registry.pml -DCHANGES=2 "${restores[@]}"
+    holds 'registry, restored, three grants' registry.pml -DRESTORE -DCHANGES=1 -DEND=1 -DSERIALS=3
+fi
 
 breaks 'without the flush' twice wal.pml -DONLY_UNIQUE -DNO_FLUSH "${small[@]}"
 breaks 'without the flush' uncovered wal.pml -DNO_FLUSH "${small[@]}"
@@ -216,6 +237,29 @@ breaks 'drawn at once before the window was entered' again lease.pml -DAT_ONCE_U
 breaks 'registry restored and not told' again lease.pml -DRESTORE -DRESTORE_UNTOLD -DINCARNATIONS=2 -DEND=1
 breaks 'window from before the restore extended' again \
     lease.pml -DRESTORE -DRESTORED_EXTENDS -DINCARNATIONS=2 -DEND=1
+
+breaks 'clone of the registry grants' overlap registry.pml -DCLONE -DNO_PLACE "${registry[@]}"
+breaks 'registry grants on another timeline' overlap registry.pml -DNO_TIMELINE -DCHANGES=1 "${restores[@]}"
+breaks 'two changes of timeline taken for one' overlap registry.pml -DNO_SUCCESSOR -DCHANGES=2 "${restores[@]}"
+breaks 'registry set back and not stopped' overlap registry.pml -DNO_SERIAL -DCHANGES=1 "${restores[@]}"
+breaks 'receipts of another branch believed' overlap registry.pml -DNO_OTHER_BRANCH -DCHANGES=2 "${restores[@]}"
+breaks 'registry restored, and no new branch' stopped registry.pml -DNO_BRANCH -DCHANGES=1 "${restores[@]}"
+breaks 'registry restored by its clock' stopped registry.pml -DBELIEVES_CLOCK -DCHANGES=1 "${restores[@]}"
+breaks 'registry grants by an old snapshot' overlap registry.pml -DNO_COMMITTED -DHEARD -DCHANGES=1 "${restores[@]}"
+breaks 'window from before the restore kept' overlap registry.pml -DNO_OLD_WINDOW -DRESTORE -DCHANGES=1 "${registry[@]}"
+breaks 'serial below what was seen' undone registry.pml -DNO_SEEN -DRESTORE -DCHANGES=1 "${registry[@]}"
+breaks 'space dropped where nothing is granted' overlap registry.pml -DOWNER_UNCHECKED -DDROP -DRESTORE -DCHANGES=1 -DEND=1 -DSERIALS=1
+breaks 'space dropped beside a grant' overlap registry.pml -DDROP -DNO_DROP_LOCK "${registry[@]}"
+breaks 'space dropped and its end forgotten' overlap registry.pml -DDROP -DDROP_FORGETS "${registry[@]}"
+breaks 'window from when it is wanted' overlap registry.pml -DNO_FROM "${registry[@]}"
+breaks 'window extended for another incarnation' taken registry.pml -DNO_INCARNATION -DRESTART "${registry[@]}"
+breaks 'copy takes what is held' taken registry.pml -DNO_HOLDER "${registry[@]}"
+breaks 'copy takes what is idle' taken registry.pml -DNO_PROMOTION "${registry[@]}"
+breaks 'copy returns what is held' taken registry.pml -DNO_PLACE_OF_RETURN "${registry[@]}"
+breaks 'release says how far another has used' overlap registry.pml -DNO_RETURNED_BY -DRESTART "${registry[@]}"
+breaks 'release of an earlier tenure' overlap registry.pml -DNO_TENURE -DEND=1 -DSERIALS=4
+breaks 'late request undoes a release' undone registry.pml -DNO_LATE "${registry[@]}"
+breaks 'renewal takes what was evicted' renewed registry.pml -DNO_RENEWAL -DEVICT -DEND=1 -DSERIALS=5
 
 # What is not promised: the models see these as well.
 breaks 'limit, asynchronous standby' twice wal.pml -DONLY_UNIQUE -DPROMOTE "${small[@]}"

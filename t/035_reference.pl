@@ -33,7 +33,7 @@ LEFT JOIN LATERAL (
 WHERE d.deptype = 'e' AND d.refobjid IN (SELECT oid FROM pg_extension WHERE extname IN ('shardid', 'shardid_lease'))
 GROUP BY p.oid
 SQL
-my @catalogue = map { s/'::(?:regclass|timestamp with time zone|interval)/'/gr =~ s/\bNULL::\w+/NULL/gr =~ s/timestamp with time zone/timestamptz/gr =~ s/\binteger\b/int/gr }
+my @catalogue = map { s/'::(?:regclass|timestamp with time zone|interval)/'/gr =~ s/\bNULL::(?:timestamp with time zone|\w+)/NULL/gr =~ s/timestamp with time zone/timestamptz/gr =~ s/\binteger\b/int/gr }
   split /\n/, query($signatures);
 # Those that the extension has for its own use have their names there, and no more.
 my ($internal) = map { $_->{text} } grep { $_->{language} eq 'internal' } blocks_of('docs/reference.md');

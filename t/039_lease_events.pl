@@ -18,7 +18,7 @@ $registry->safe_psql('postgres', <<'SQL');
 SELECT shardid_lease.create_id_space('orders');
 SELECT shardid_lease.create_id_space('quick', lease => '2 s');
 SQL
-my $member = new_node('member', "shardid.lease_timeout = 2s\n");
+my $member = new_node('member', "shardid.lease_timeout = '20s'\n");
 connect_to_registry($member, $registry);
 sub query { return $member->safe_psql('postgres', $_[0]) }
 
@@ -48,14 +48,19 @@ sub goes_on
 
 lease($member, 'quick', 'ids');
 draws('a lease', 'ids');
-query('CREATE SCHEMA elsewhere; GRANT ALL ON SCHEMA elsewhere TO app; CREATE ROLE another; GRANT app TO another');
+# The owner is who asks the registry.
+query(<<'SQL');
+CREATE SCHEMA elsewhere; CREATE ROLE another; GRANT app TO another;
+GRANT ALL ON SCHEMA elsewhere TO app, another; GRANT USAGE ON FOREIGN SERVER registry TO another;
+CREATE USER MAPPING FOR another SERVER registry OPTIONS (user 'member', password 'of the member');
+SQL
 my $by_oid = query("SELECT 'ids'::regclass::oid");
 goes_on('ALTER SEQUENCE ... RENAME, SET SCHEMA, OWNER', $by_oid, sub {
 	query('ALTER SEQUENCE ids RENAME TO renamed');
 	query('ALTER SEQUENCE renamed SET SCHEMA elsewhere');
 	query('ALTER SEQUENCE elsewhere.renamed OWNER TO another');
 });
-is(query("SELECT generator, shard, role, state FROM shardid_lease.shard_leases"), 'elsewhere.renamed|0|app|held', 'the lease follows it');
+is(query("SELECT generator, shard, state FROM shardid_lease.shard_leases"), 'elsewhere.renamed|0|held', 'the lease follows it');
 query('ALTER SEQUENCE elsewhere.renamed OWNER TO app; ALTER SEQUENCE elsewhere.renamed SET SCHEMA public; ALTER SEQUENCE renamed RENAME TO ids');
 goes_on('settings of database and role', 'ids', sub {
 	query(<<'SQL');
@@ -99,28 +104,27 @@ is(query('SELECT string_agg(generator::text, \' \') FROM shardid_lease.shard_lea
 # Released, by a member of another server.
 query(q(SET ROLE app; SELECT shardid_lease.release_shard('new_ids')));
 is($registry->safe_psql('postgres', q(SELECT state FROM shardid_lease.id_space_shards WHERE shard = 1)), 'released', 'the registry knows of the release');
-like(draw_one($member, 'new_ids'), qr/55000: generator "public.new_ids" is sealed/, 'the generator is sealed');
-is(lease($member, 'quick', 'new_ids', permanent => 'true', shard => 7), 7, 'a number for ever');
-draws('which is drawn', 'new_ids');
-query(q(SET ROLE app; SELECT shardid_lease.release_shard('new_ids')));
-is($registry->safe_psql('postgres', q(SELECT state FROM shardid_lease.id_space_shards WHERE shard = 7)), 'released', 'and given back');
+like(draw_one($member, 'new_ids'), qr/55000: generator "public.new_ids" has released its lease/, 'the generator is sealed');
 
-# A transaction that has the row of the lease locked would wait for a worker that wants it.
+# Which are tasks of another process: it does not see what this transaction has made, and would wait for what it has drawn.
 lease($member, 'quick', 'new_ids', shard => 1);
-my ($status, undef, $error) = $member->psql('postgres', <<'SQL', timeout => 30);
-SET ROLE app;
-BEGIN;
-SELECT shardid_lease.lease_shard('quick', 'registry', 'new_ids');
-SELECT shardid_lease.release_shard('new_ids');
-SQL
-like($error, qr/ERROR:  generator "public.new_ids" was leased in this transaction/, 'leased and released in one transaction: refused');
+my $error;
+for my $begin (q(CREATE SEQUENCE made_now), q(SELECT next_id(generator => 'new_ids')), q(ALTER SEQUENCE new_ids RESTART))
+{
+	my $generator = $begin =~ /made_now/ ? 'made_now' : 'new_ids';
+	for my $call ("lease_shard('quick', 'registry', '$generator')", "take_over_shard('$generator')", "release_shard('$generator')")
+	{
+		my (undef, undef, $said) = $member->psql('postgres', "\\set VERBOSITY verbose\nSET ROLE app;\nBEGIN;\n$begin;\nSELECT shardid_lease.$call;", timeout => 60);
+		like($said, qr/ERROR:  55000: /, "$begin, then $call in one transaction: refused");
+	}
+}
 draws('and the lease goes on', 'new_ids');
 
 # While the registry is away: sealed, and told later.
 draws('leased again', 'new_ids');
 $registry->stop('immediate');
 my (undef, undef, $said) = $member->psql('postgres', q(SET ROLE app; SELECT shardid_lease.release_shard('new_ids')));
-like($said, qr/WARNING:  generator "public.new_ids" is sealed, but its registry does not know it/, 'released without the registry');
+like($said, qr/WARNING:  generator "public.new_ids" has released its lease, but the registry does not know it/, 'released without the registry');
 is(query(q(SELECT state FROM shardid_lease.shard_leases WHERE generator = 'new_ids'::regclass)), 'sealed', 'sealed');
 $registry->start;
 query(q(SET ROLE app; SELECT shardid_lease.release_shard('new_ids')));
@@ -128,13 +132,6 @@ is(query(q(SELECT state FROM shardid_lease.shard_leases WHERE generator = 'new_i
 is($registry->safe_psql('postgres', q(SELECT state FROM shardid_lease.id_space_shards WHERE shard = 1)), 'released', 'which the registry knows');
 
 # --- DROP DATABASE while a worker is at work, in each place where it waits.
-
-sub processes_of
-{
-	my ($node) = @_;
-	my $postmaster = (split /\n/, slurp_file($node->data_dir . '/postmaster.pid'))[0];
-	return ($postmaster, split ' ', `ps -o pid= --ppid $postmaster`);
-}
 
 sub member_database
 {
@@ -150,8 +147,7 @@ sub member_database
 
 sub drops_in_time
 {
-	my ($name, $block, $unblock, $bound_ms) = @_;
-	$bound_ms //= 1500;
+	my ($name, $block, $unblock) = @_;
 	my $dbname = 'victim';
 	member_database($dbname);
 	my $state = $block->();
@@ -159,7 +155,7 @@ sub drops_in_time
 	is(query("SELECT count(*) FROM pg_stat_activity WHERE datname = '$dbname' AND backend_type = 'shardid lease'"), 1, "$name: a worker is at work");
 	usleep 200_000;
 	my $ms = ms_of(sub { query("DROP DATABASE $dbname") });
-	cmp_ok($ms, '<', $bound_ms, "$name: DROP DATABASE takes $ms ms");
+	cmp_ok($ms, '<', 30_000, "$name: DROP DATABASE takes $ms ms");
 	$unblock->($state);
 	return;
 }
@@ -177,15 +173,14 @@ drops_in_time('registry holds the connection back', sub {
 	my $locker = $registry->background_psql('postgres');
 	$locker->query_safe('BEGIN; LOCK pg_authid IN ACCESS EXCLUSIVE MODE');
 	return $locker;
-	# Of libpq's least timeout, where dblink cannot be interrupted.
-}, sub { $_[0]->quit }, 4000);
+}, sub { $_[0]->quit });
 
 # A connection that does not come about is noted as any other error.
 lease($member, 'orders', 'tardy');
 my $locker = $registry->background_psql('postgres');
 $locker->query_safe('BEGIN; LOCK pg_authid IN ACCESS EXCLUSIVE MODE');
-my $tardy = draw_one($member, 'tardy', settings => 'SET shardid.lease_timeout = 5000;');
-like($tardy, qr/the registry says: (could not establish connection|canceling statement due to statement timeout)/, 'no connection: the error says so');
+my $tardy = draw_one($member, 'tardy', settings => 'SET shardid.lease_timeout = 30000;');
+like($tardy, qr/the registry did not answer within \d+ ms/, 'no connection: the error says so');
 $locker->quit;
 draws('and ids come again', 'tardy');
 

@@ -13,7 +13,7 @@ use ShardidTest;
 my $node = new_node('holder', <<'CONF', allows_streaming => 1);
 autovacuum = off
 max_connections = 60
-shardid.lease_timeout = '1s'
+shardid.lease_timeout = '5s'
 CONF
 my ($host, $port) = ($node->host, $node->port);
 $node->safe_psql('postgres', <<SQL);
@@ -122,7 +122,7 @@ sub told_by
 told_by('first');
 $node->restart;    # the windows are ahead of the clock from now on
 told_by('first');
-my $origin = $node->safe_psql('member', q(SELECT origin FROM shardid_lease.leased_generator WHERE generator = 'first'::regclass));
+my $origin = $node->safe_psql('member', q(SELECT origin FROM shardid_lease.leased_generator WHERE shardid_lease.sequence_oid(generator) = 'first'::regclass));
 for my $hands ([qw(first second)], [qw(second first)], [qw(first second)])
 {
 	my ($from, $to) = @$hands;
@@ -137,11 +137,11 @@ is(scalar(grep { $told[$_] <= $told[ $_ - 1 ] } 1 .. $#told), 0, 'a shard that g
 
 # Else a member that is restored to a time before a release could not have its shard again.
 $node->safe_psql('member', q(SELECT shardid_lease.release_shard('second'); SELECT shardid_lease.lease_shard('ids', 'registry', 'first', 7)));
-is($node->safe_psql('member', q(SELECT origin FROM shardid_lease.leased_generator WHERE generator = 'first'::regclass)),
+is($node->safe_psql('member', q(SELECT origin FROM shardid_lease.leased_generator WHERE shardid_lease.sequence_oid(generator) = 'first'::regclass)),
 	$origin, 'a holder that releases its shard and leases it again has the origin that it had');
 
 # A release of which the registry did not hear, and which knows the generator as it was before.
-$node->safe_psql('member', q(UPDATE shardid_lease.leased_generator SET state = 'sealed' WHERE generator = 'first'::regclass));
+$node->safe_psql('member', q(UPDATE shardid_lease.leased_generator SET state = 'sealed' WHERE shardid_lease.sequence_oid(generator) = 'first'::regclass));
 $node->safe_psql('postgres', q(UPDATE shardid_lease.granted_shard SET incarnation = 'before' WHERE space = 'ids' AND shard = 7));
 $node->safe_psql('member', q(SELECT shardid_lease.release_shard('first')));
 is($node->safe_psql('postgres', q(SELECT state FROM shardid_lease.id_space_shards WHERE space = 'ids' AND shard = 7)),

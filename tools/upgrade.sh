@@ -172,11 +172,13 @@ membership() {
     query 'SELECT * FROM shardid_lease.leased_generator ORDER BY origin'
 }
 
-# What was granted to the old server is not this one's, whose system identifier is another.
+# What was granted to the old server is not this one's, whose system identifier is another: it has to be told.
 window_is_not_kept() {
     local state
     state=$(query 'SELECT state, "from" FROM shardid_lease.shard_leases')
     [[ $state == 'not held|' ]] || violation "the lease after the upgrade: $state"
+    ! query "SELECT next_id(generator => 'leased')" >/dev/null 2>&1 || violation 'the lease is granted untold'
+    [[ $(query "SELECT shardid_lease.take_over_shard('leased')") == 9 ]] || violation 'the lease is not taken over'
     draw_ids 'a leased one' 1
     state=$(query 'SELECT state FROM shardid_lease.shard_leases')
     [[ $state == held ]] || violation "the lease after the first id: $state"

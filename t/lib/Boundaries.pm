@@ -99,10 +99,13 @@ my %boundaries = (
 		'\x' . 'ff' x 10000
 	],
 	name => [ 'nowhere', 'registry', '', ' ', "'", '%s%n', 'dbname=postgres', 'x' x 63, "\x{e4}\x{1f418}" ],
+	oid => [qw(0 1 10 1259 4294967295)],
 	pg_lsn => [qw(0/1 0/0 FFFFFFFF/FFFFFFFF 0/FFFFFFFF 1/0)],
 	jsonb => [
-		'[{"space": "00001ARYZ6S41", "origin": "o", "place": "p", "incarnation": "i", "clock": 1800000000000, "generator": 1}]',
-		'{"space": "00001ARYZ6S41", "origin": "o", "place": "p", "incarnation": "i", "shard": 0, "tick": 1}',
+		'[{"space": "00001ARYZ6S41", "origin": "o", "place": "p", "incarnation": "i", '
+		  . '"clock": 1700000000000, "joins": true, "host": "h", "port": 1, "database": "d", "system_identifier": "1", "timeline": 1}]',
+		'{"space": "00001ARYZ6S41", "origin": "o", "place": "p", "incarnation": "i", "shard": 0, "tick": 1, '
+		  . '"clock": 1700000000000, "joins": true, "host": "h", "port": 1, "database": "d", "system_identifier": "1", "timeline": 1}',
 		'null', 'true', '1', '"a"', '{}', '[]', '[null]', '[[]]', '[{}]', '[1, "a", {}]', '{"space": {}}',
 		'[{"space": "00001ARYZ6S41", "origin": "o", "place": "p", "incarnation": "i"}]',
 		'[{"space": "00001ARYZ6S41", "shard": "x"}]',

@@ -44,6 +44,9 @@ WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid IN (TABLE own) AND a.ad
 UNION ALL
 SELECT format('%%s, which is elsewhere, is a child of %%s', inhrelid::regclass, inhparent::regclass)
 FROM pg_inherits WHERE inhparent IN (TABLE own) AND inhrelid NOT IN (TABLE own)"""
+# The registry is asked as the owner of the sequence.
+USER_MAPPING = """
+SELECT 1 FROM pg_user_mappings WHERE srvname = %s AND (umuser = 0 OR umuser::regrole::text = %s)"""
 LONG_TRANSACTIONS = """
 SELECT format('pid %s (%s) has been in a transaction on the source for %s', pid, usename,
               date_trunc('second', clock_timestamp() - xact_start))
@@ -130,9 +133,8 @@ class Checks:
                 yield "the source is the registry of its own lease, which the target could not reach by the same name"
             elif not self.target.has("shardid_lease.shard_leases"):
                 yield "the generator is leased, and the target has no extension shardid_lease"
-            elif not self.target.one("SELECT 1 FROM pg_user_mappings WHERE srvname = %s AND usename IN ('public', current_user)",
-                                     lease["server"]):
-                yield f"the target has no foreign server {lease['server']} with a user mapping of this role"
+            elif not self.target.one(USER_MAPPING, lease["server"], lease["owner"]):
+                yield f"the target has no foreign server {lease['server']} with a user mapping of {lease['owner']}, who owns the generator"
 
     def definitions(self):
         """Somebody can have changed tables on the source since they were copied."""

@@ -9,7 +9,7 @@ RELATIONS = """
 SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = %s AND c.relkind = ANY (%s) ORDER BY c.oid"""
 LEASES = """
-SELECT c.relname, l.space, l.server, l.shard, l.state
+SELECT c.relname, l.space, l.server, l.shard, l.state, c.relowner::regrole::text AS owner
 FROM shardid_lease.shard_leases l JOIN pg_class c ON c.oid = l.generator JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = %s"""
 

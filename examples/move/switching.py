@@ -109,7 +109,7 @@ class Switching(Copying):
         leases = self.sealed(self.source)["notes"]["leases"]
         for sequence in self.shard.sequences(self.source):
             name = self.shard.in_seal(sequence)
-            if sequence not in leases or not self.is_leased_by_target(sequence):
+            if sequence not in leases or self.state_on_target(sequence) in (None, "joining"):
                 self.raise_target(sequence, name)
             if sequence in leases:
                 self.hand_over_lease(sequence, leases[sequence])
@@ -127,8 +127,9 @@ class Switching(Copying):
         if there < here:
             raise Trouble(f"{sequence} stands at {there} on the target, below the source's {here}")
 
-    def is_leased_by_target(self, sequence):
-        return self.target.has("shardid_lease.shard_leases") and sequence in self.shard.leases(self.target)
+    def state_on_target(self, sequence):
+        """Of its lease: None if there is none."""
+        return self.shard.leases(self.target).get(sequence, {}).get("state")
 
     def hand_over_lease(self, sequence, lease):
         """The registry gives the target a window that begins after all that the source has drawn."""
@@ -141,8 +142,9 @@ class Switching(Copying):
         self.say("leased", f"{sequence}: shard {lease['shard']} of {lease['space']} is the target's")
 
     def lease(self, server, sequence, lease):
-        server.rows("SELECT shardid_lease.lease_shard(%s, %s, %s, %s, %s)", lease["space"], lease["server"],
-                    self.shard.in_seal(sequence), lease["shard"], lease["state"] == "permanent")
+        """In a transaction of its own: not in the one that made the sequence or has used it."""
+        server.rows("SELECT shardid_lease.lease_shard(%s, %s, %s, %s)", lease["space"], lease["server"],
+                    self.shard.in_seal(sequence), lease["shard"])
 
     def open_target(self):
         """With its commit the shard is the target's, and there is no way back but another move."""
@@ -160,14 +162,24 @@ class Switching(Copying):
     def unseal(self):
         row = self.sealed(self.source)
         for sequence, lease in row["notes"]["leases"].items():
-            if self.is_leased_by_target(sequence):
-                self.target.do("SELECT shardid_lease.release_shard(%s)", self.shard.in_seal(sequence))
+            if self.state_on_target(sequence):
+                self.release_from_target(sequence, lease)
             if self.shard.state_of_lease(self.source, sequence) in ("released", "sealed"):
                 self.lease(self.source, sequence, lease)
         self.source.transaction(("SELECT shard_move.open(%s, %s)", self.shard.name, row["seal"]),
                                 ("DELETE FROM shard_move.sealed WHERE shard = %s", self.shard.name),
                                 ("DELETE FROM shard_move.marker WHERE move = %s", row["move"]))
         self.has_done("unsealed", "the source takes writes again; the target is not open")
+
+    def release_from_target(self, sequence, lease):
+        """If the registry's answer was lost, nobody knows whether the target has the shard. Asked again, the registry
+        grants it the same one, which is then released. If it cannot be asked, the request is forgotten."""
+        if self.state_on_target(sequence) == "joining":
+            try:
+                self.lease(self.target, sequence, lease)
+            except psycopg2.Error as error:
+                self.say("lease", f"{sequence}: {error.diag.message_detail or error}")
+        self.target.do("SELECT shardid_lease.release_shard(%s)", self.shard.in_seal(sequence))
 
     def show_switch(self):
         print(f"          source: SELECT shard_move.seal('{self.shard.name}', ...) and a row into shard_move.marker, in one transaction")

@@ -1,2 +1,2 @@
--- The table by its name. FOR ALL TABLES would send the tables of shardid_lease, too, which say what this server holds.
+-- The table by its name. FOR ALL TABLES would send the tables of shardid_lease, too, which the subscriber ignores.
 CREATE PUBLICATION photos FOR TABLE photos;

@@ -9,5 +9,5 @@ CREATE SEQUENCE leased_seq;
 SELECT shardid_lease.lease_shard('shop', 'registry', 'leased_seq');
 CREATE TABLE leased_photos (id bigint PRIMARY KEY DEFAULT next_id(generator => 'leased_seq'));
 
--- take_over_shard() waits for draws that have begun, and after a failover they wait for it: not for long.
+-- After a failover clients wait for take_over_shard(): not for long.
 ALTER DATABASE shop SET shardid.lease_timeout = '1s';

@@ -1,0 +1,16 @@
+#!/bin/sh
+# registry_on_role_change.sh ACTION ROLE CLUSTER: for the cluster of a registry, with synchronous_mode only. It says that
+# no commit was lost.
+case $2 in
+primary | master) ;;
+*) exit 0 ;;
+esac
+export PGDATABASE=registry
+# Patroni calls this when promotion has begun: the server may be a standby for some moments more.
+tries=60
+until psql -X -v ON_ERROR_STOP=1 -c 'SELECT shardid_lease.registry_was_moved()'
+do
+    tries=$((tries - 1))
+    [ "$tries" -gt 0 ] || exit 1
+    sleep 1
+done

@@ -11,12 +11,10 @@ readonly few=10000 many=30000
 
 # A window of a day for a server that has just been started, as each is whose calls are counted; one for a single user
 # has no background worker that could ask for it.
-readonly give_window="INSERT INTO shardid_lease.lease_window
-    SELECT 'leased'::regclass, split_part(i, '@', 1), split_part(i, '@', 2)::pg_lsn, t - 1000, t + 86400000, 86400000, now()
-    FROM (SELECT shardid_lease.lease_request('leased')->>'incarnation' AS i,
-                 (SELECT shardid_lease.ms_of(now()) - shardid_lease.ms_of(epoch) FROM shardid_lease.id_space) AS t) asks
-    ON CONFLICT (generator) DO UPDATE
-    SET family = excluded.family, moved_at = excluded.moved_at, from_ms = excluded.from_ms, until_ms = excluded.until_ms"
+readonly give_window="UPDATE shardid_lease.lease_window
+    SET family = shardid_lease.window_family('leased'), moved_at = '0/0', from_ms = t - 1000, until_ms = t + 86400000,
+        lease_ms = 86400000
+    FROM (SELECT shardid_lease.now_ms(epoch) AS t FROM shardid_lease.id_space) clock"
 
 # COUNT in the set stands for the number of its rows. What is run before is counted, too, in both loops.
 collected() {
@@ -42,6 +40,7 @@ CREATE EXTENSION shardid_lease CASCADE;
 CREATE SEQUENCE leased;
 SELECT shardid_lease.create_id_space('bench', shard_bits => 3, sequence_bits => 20);
 SELECT shardid_lease.lease_shard('bench', generator => 'leased', shard => 5);
+SELECT next_id(5, 'leased', shard_bits => 3, sequence_bits => 20);
 SQL
 # PostgreSQL's own version 7, since 18.
 has_uuidv7=$(psql -XAtq -c "SELECT count(*) FROM pg_proc WHERE proname = 'uuidv7'")

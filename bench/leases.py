@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures what leases cost: a registry under renewals of many members, a draw that waits for its window, and a renewal
+"""Measures what leases cost: a registry under renewals of many members, a call that waits for its window, and a renewal
 of one, 64 and 1,000 leases in one round trip. Prints tables and writes them.
 
 The registry and the member are databases of one cluster.
@@ -26,17 +26,27 @@ CREATE EXTENSION shardid_lease CASCADE;
 GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards, shardid_lease.return_shard TO {ROLE};
 SELECT shardid_lease.create_id_space('many', shard_bits => 14, sequence_bits => 8);
 SELECT shardid_lease.create_id_space('few');
-SELECT shardid_lease.create_id_space('short', lease => '1 second', max_ahead => '1 day');
+SELECT shardid_lease.create_id_space('short', lease => '1 second', max_ahead => '5 hours');
 CREATE FUNCTION ms_now() RETURNS bigint LANGUAGE sql RETURN shardid_lease.ms_of(clock_timestamp());
 CREATE TABLE requests (n int PRIMARY KEY, request jsonb);
 INSERT INTO requests
-SELECT n, jsonb_build_object('space', 'many', 'shard', n, 'generator', n, 'origin', gen_random_uuid(), 'place', md5(n::text),
+SELECT n, jsonb_build_object('space', 'many', 'shard', n, 'origin', gen_random_uuid(), 'place', md5(n::text),
     'incarnation', md5(n::text) || '@0/0', 'tick', 0, 'host', 'host' || n, 'port', 5432, 'database', 'shop',
     'system_identifier', '7710838336622955181', 'timeline', 1)
 FROM generate_series(1, {LEASES}) n;
 GRANT SELECT ON requests TO {ROLE};
 SET ROLE {ROLE};
-SELECT shardid_lease.grant_shards(jsonb_agg(request || jsonb_build_object('clock', ms_now()))) IS NULL FROM requests;
+-- Each new shard is locked until the commit.
+DO $$
+BEGIN
+    FOR batch IN 0 .. {(LEASES - 1) // 500} LOOP
+        PERFORM 1 / bool_and((a->>'ok')::boolean)::int
+        FROM (SELECT jsonb_agg(request || jsonb_build_object('clock', ms_now(), 'joins', true)) AS all_requests
+              FROM requests WHERE (n - 1) / 500 = batch) r,
+            shardid_lease.grant_shards(all_requests) g, jsonb_array_elements(g) a;
+        COMMIT;
+    END LOOP;
+END $$;
 RESET ROLE;
 VACUUM ANALYZE;
 """
@@ -57,10 +67,6 @@ CYCLES = 20
 
 GENERATORS = (1, 64, 1000)
 TIMES = 11
-STEPS = (("the member reads what it has to ask", "CREATE TEMP TABLE asked AS SELECT shardid_lease.requests_of('g1', NULL, NULL, NULL) r"),
-         ("the registry grants, with the round trip",
-          "CREATE TEMP TABLE answered AS SELECT shardid_lease.registry_call('registry', 'grant_shards', r) a FROM asked"),
-         ("the member notes the answers", "SELECT shardid_lease.note_answers(r, a) FROM asked, answered"))
 
 
 def cpu_us():
@@ -100,7 +106,7 @@ def measure_draws():
 
 
 def measure_calls():
-    """ms of renew_leases(), by the number of generators; and of its steps, in a new session, with the most of them."""
+    """ms of renew_leases(), by the number of generators."""
     psql("SELECT shardid_lease.release_shard();\n" +
          "".join(f"CREATE SEQUENCE g{n};\n" for n in range(1, GENERATORS[-1] + 1)))
     calls, done = {}, 0
@@ -110,8 +116,7 @@ def measure_calls():
         done = count
         assert psql("SELECT shardid_lease.renew_leases()").strip() == str(count)
         calls[count] = milliseconds(["SELECT shardid_lease.renew_leases()"] * TIMES)
-    steps = [milliseconds([sql for _, sql in STEPS]) for _ in range(TIMES)]
-    return calls, list(zip(*steps))
+    return calls
 
 
 def cells_of(times):
@@ -128,7 +133,7 @@ def main():
     os.environ["PGDATABASE"] = "member"
     psql(MEMBER.format(host=os.environ["PGHOST"], registry=registry))
     draws = measure_draws()
-    calls, steps = measure_calls()
+    calls = measure_calls()
 
     lines = table([f"Renewals by a registry with {LEASES:,} leases", "leases a second", "spread", "us of processor, one lease",
                    "busy databases at a lease of 60 s"],
@@ -140,8 +145,6 @@ def main():
                          [[label, *cells_of(times)] for label, times in draws.items()] +
                          [[f"`renew_leases`, {count:,} in one round trip", *cells_of(times)]
                           for count, times in calls.items()])]
-    lines += ["", *table([f"Of {GENERATORS[-1]:,} leases, ms", "times", "p50", "min", "max"],
-                         [[label, *cells_of(times)] for (label, _), times in zip(STEPS, steps)])]
     lines += ["", f"{arguments.rounds} rounds, {arguments.seconds} s for each run of pgbench; registry and member are databases of "
               f"one server; {conditions('bench-leases', ROUNDS=arguments.rounds, SECONDS=arguments.seconds)}"]
     write_report(f"{arguments.out}/leases.md", lines)

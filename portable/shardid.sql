@@ -66,8 +66,9 @@ $$;
 
 -- What a generator remembers is its last_value, time << sequence_bits | sequence of the last id, as with the extension.
 -- Each draw also leaves a mark in one of 64 sequences, by which it is noticed when others move the generator. Generators
--- that share one have one lock, and wait for each other at times, until a millisecond ends. Who may change a mark, as all who draw must, can
--- make the next draw wait so long, or hide that the generator's owner has moved it in this millisecond.
+-- that share one have one lock, which copies of this file in other schemas take, too. They wait for each other at times, until a
+-- millisecond ends. Who may change a mark, as all who draw must, can make the next draw wait so long, or hide that the
+-- generator's owner has moved it in this millisecond.
 
 CREATE SEQUENCE IF NOT EXISTS shardid_seq;
 
@@ -261,7 +262,7 @@ BEGIN
             EXCEPTION WHEN object_not_in_prerequisite_state THEN
                 NULL;
             END;
-            PERFORM pg_advisory_xact_lock(8316003854193786880 | mark::oid::bigint);
+            PERFORM pg_advisory_xact_lock(8316003854193786880 | (generator::oid::bigint & 63));
             last := pg_sequence_last_value(generator);
             marked := pg_sequence_last_value(mark);
             is_marked := COALESCE(marked = (((last & bits53) + mark_plus) & bits53) + mark_head, false);
@@ -479,7 +480,8 @@ BEGIN
     BEGIN
         last := CASE WHEN (pg_catalog.currval(generator) OPERATOR(pg_catalog.#) pg_catalog.currval(mark)) IS NOT NULL
                           AND pg_catalog.pg_advisory_xact_lock(
-                              8316003854193786880 OPERATOR(pg_catalog.|) mark::pg_catalog.oid::bigint) IS NOT NULL
+                              8316003854193786880 OPERATOR(pg_catalog.|)
+                              (generator::pg_catalog.oid::bigint OPERATOR(pg_catalog.&) 63)) IS NOT NULL
                      THEN pg_catalog.pg_sequence_last_value(generator) END;
         -- NULL if others have moved the generator. A float8 of seconds since 1970 is exact to less than half a microsecond
         -- until 2106.

@@ -1,0 +1,30 @@
+# portable/shardid.sql next to others that change its generators: a second copy of itself.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Portable;
+use ShardidTest;
+
+my $node = new_portable_node('beside');
+my @portable = (dbname => 'portable');
+my $seconds = rounds(2, 20);
+sub query { return $node->safe_psql('portable', $_[0]) }
+
+# Two copies of the file draw from one generator.
+query('CREATE SCHEMA idc AUTHORIZATION ids_owner; GRANT USAGE ON SCHEMA idc TO PUBLIC; CREATE SEQUENCE joint');
+run_log([ 'psql', '-Xq', '-d', $node->connstr('portable') . ' user=ids_owner options=-csearch_path=idc', '-f', 'portable/shardid.sql' ])
+  or die 'the second copy does not load';
+my @copies = map { start_clients($node, 3, $_, @portable, seconds => $seconds) } (
+	q{SELECT next_id(5, 'joint')}, q{SELECT idc.next_id(5, 'joint')},
+	q{SELECT next_ids(5, 30, 'joint')}, q{SELECT idc.next_ids(5, 30, 'joint')});
+finish_clients($_) for @copies;
+my $verdict = judge_clients(\@copies);
+is_innocent($verdict, 'portable: two copies on one generator', 1);
+cmp_ok($verdict->{ids}, '>', 1000, "$verdict->{duplicates} of $verdict->{ids} ids of two copies are duplicates");
+
+$node->stop;
+done_testing();

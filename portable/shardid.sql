@@ -46,8 +46,12 @@ BEGIN
             AND c.relname OPERATOR(pg_catalog.~) '^shardid_(seq|mark_[0-9]+)$'
           UNION ALL
           SELECT p.proname, p.proowner FROM pg_catalog.pg_proc p WHERE p.pronamespace OPERATOR(pg_catalog.=) of_schema.oid
-            AND p.proname OPERATOR(pg_catalog.~) '^(shardid_|next_ids?$|raise_generator$|id_|scatter_|gather_|uuid_v|objectid_)') o (name, owner)
-    WHERE o.owner OPERATOR(pg_catalog.<>) current_user::pg_catalog.regrole::pg_catalog.oid LIMIT 1;
+          UNION ALL
+          SELECT p.oprname, p.oprowner FROM pg_catalog.pg_operator p WHERE p.oprnamespace OPERATOR(pg_catalog.=) of_schema.oid
+         ) o (name, owner)
+    -- What is called here may be found among them. Superusers need not plant anything.
+    WHERE o.owner OPERATOR(pg_catalog.<>) current_user::pg_catalog.regrole::pg_catalog.oid
+      AND NOT (SELECT r.rolsuper FROM pg_catalog.pg_roles r WHERE r.oid OPERATOR(pg_catalog.=) o.owner) LIMIT 1;
     IF FOUND THEN
         RAISE insufficient_privilege USING
             MESSAGE = pg_catalog.format('another role owns "%s" in schema "%s"', other, of_schema.nspname),

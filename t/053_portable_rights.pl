@@ -115,10 +115,20 @@ GRANT CREATE ON SCHEMA shared TO app;
 CREATE SCHEMA taken;
 CREATE FUNCTION taken.shardid_draw(int) RETURNS int LANGUAGE sql AS 'SELECT $1';
 ALTER FUNCTION taken.shardid_draw OWNER TO app;
+CREATE SCHEMA planted;
+GRANT CREATE, USAGE ON SCHEMA planted TO app;
+SET ROLE app;
+CREATE FUNCTION planted.wrong(bigint, int) RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RAISE ''planted''; END';
+CREATE OPERATOR planted.% (FUNCTION = planted.wrong, LEFTARG = bigint, RIGHTARG = int);
+RESET ROLE;
+REVOKE CREATE ON SCHEMA planted FROM app;
 SQL
 like(loading('-csearch_path=of_app'), qr/must be owner of schema "of_app"/, 'no schema of another role, not by a superuser either');
 like(loading('-csearch_path=shared'), qr/others can create objects.*REVOKE CREATE ON SCHEMA shared FROM app/s, 'nor one in which another creates');
 like(loading('-csearch_path=taken'), qr/another role owns "shardid_draw"/, 'nor over what another owns');
+like(loading('-csearch_path=planted'), qr/another role owns "(?:%|wrong)".*HINT:  Use another schema, or drop it/s, 'nor beside what another has planted');
+$node->safe_psql('postgres', 'ALTER FUNCTION planted.wrong OWNER TO CURRENT_USER');
+like(loading('-csearch_path=planted'), qr/another role owns "%"/, 'be it an operator alone');
 is(loading('-csearch_path=twice'), '', 'a schema of its own');
 is(loading('-csearch_path=twice'), '', 'again');
 is($node->safe_psql('postgres', q(SELECT count(*) FROM pg_proc WHERE pronamespace IN ('open'::regnamespace, 'public'::regnamespace, 'of_app'::regnamespace, 'shared'::regnamespace))),

@@ -64,7 +64,7 @@ BEGIN
             HINT = 'Use another schema.';
     END IF;
     PERFORM pg_catalog.set_config('client_min_messages', 'warning', true);
-    PERFORM pg_catalog.set_config('search_path', pg_catalog.quote_ident(pg_catalog.current_schema()), true);
+    PERFORM pg_catalog.set_config('search_path', pg_catalog.format('%I, pg_temp', pg_catalog.current_schema()), true);
 END
 $$;
 

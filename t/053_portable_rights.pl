@@ -131,6 +131,14 @@ $node->safe_psql('postgres', 'ALTER FUNCTION planted.wrong OWNER TO CURRENT_USER
 like(loading('-csearch_path=planted'), qr/another role owns "%"/, 'be it an operator alone');
 is(loading('-csearch_path=twice'), '', 'a schema of its own');
 is(loading('-csearch_path=twice'), '', 'again');
+is( $node->safe_psql('postgres', <<'SQL'), 't', 'with a temporary shardid_seq in the session');
+CREATE SCHEMA beside_temporary;
+CREATE TEMPORARY SEQUENCE shardid_seq;
+SET search_path = beside_temporary;
+\i portable/shardid.sql
+SELECT pg_get_expr(proargdefaults, 0) LIKE '%beside_temporary.shardid_seq%' FROM pg_proc
+WHERE oid = 'beside_temporary.next_id(int, regclass, timestamptz, int, int)'::regprocedure;
+SQL
 is($node->safe_psql('postgres', q(SELECT count(*) FROM pg_proc WHERE pronamespace IN ('open'::regnamespace, 'public'::regnamespace, 'of_app'::regnamespace, 'shared'::regnamespace))),
 	0, 'what was refused has left nothing');
 is( $node->safe_psql('postgres', q(ALTER SCHEMA twice RENAME TO renamed; SET search_path = public; SELECT renamed.next_id(5) > 0)),

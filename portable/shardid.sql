@@ -221,7 +221,8 @@ DECLARE
     mark_head bigint := (((generator::oid::bigint & 1984) >> 1) | sequence_bits) << 53;
 
     clock bigint;               -- as times count: milliseconds since the epoch
-    last bigint;                -- the generator's tick
+    seen bigint;                -- what the generator was seen to hold
+    last bigint;                -- its tick
     marked bigint;
     is_fresh boolean;
     is_marked boolean;          -- nobody has moved the generator since it was drawn from
@@ -267,7 +268,8 @@ BEGIN
                 NULL;
             END;
             PERFORM pg_advisory_xact_lock(8316003854193786880 | (generator::oid::bigint & 63));
-            last := pg_sequence_last_value(generator);
+            seen := pg_sequence_last_value(generator);
+            last := seen;
             marked := pg_sequence_last_value(mark);
             is_marked := COALESCE(marked = (((last & bits53) + mark_plus) & bits53) + mark_head, false);
             clock := floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - epoch_ms;
@@ -327,7 +329,8 @@ BEGIN
             is_fresh := last IS NULL;
             IF is_fresh AND (wanted = 0 OR clock <= max_tick >> sequence_bits) THEN
                 PERFORM nextval(generator);
-                last := pg_sequence_last_value(generator);
+                seen := pg_sequence_last_value(generator);
+                last := seen;
             END IF;
             last := GREATEST(last, 0);
 
@@ -341,7 +344,8 @@ BEGIN
             used_up := (clock << sequence_bits) | max_number;
             IF wanted > 0 AND NOT is_marked AND is_past IS NOT TRUE AND last < used_up THEN
                 PERFORM pg_sleep((1000 - extract(microseconds FROM clock_timestamp())::int % 1000) / 1000000.0);
-                last := GREATEST(last, pg_sequence_last_value(generator), used_up);
+                seen := pg_sequence_last_value(generator);
+                last := GREATEST(last, seen, used_up);
                 clock := floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - epoch_ms;
             ELSIF wanted > 0 AND is_fresh AND clock > 0 THEN
                 last := GREATEST(last, ((clock - 1) << sequence_bits) | max_number);
@@ -379,15 +383,15 @@ BEGIN
                     HINT = 'Use a layout with a later epoch or fewer shard_bits and sequence_bits, and a generator of its own.';
             END IF;
 
-            IF wanted = 0 THEN
-                last := setval(generator, tick);
-                IF is_marked THEN
+            IF tick IS NOT NULL THEN
+                -- Others move it without the lock. Then all begins anew: of NULL setval makes NULL.
+                last := setval(generator, CASE WHEN pg_sequence_last_value(generator) IS NOT DISTINCT FROM seen
+                    THEN tick + GREATEST(LEAST(wanted - 1, max_number - (tick & max_number)), 0) END);
+                IF wanted > 0 OR is_marked THEN
                     PERFORM setval(mark, (((last & bits53) + mark_plus) & bits53) + mark_head);
                 END IF;
-                tick := tick + 1;
-            ELSIF tick IS NOT NULL THEN
-                last := setval(generator, tick + LEAST(wanted - 1, max_number - (tick & max_number)));
-                PERFORM setval(mark, (((last & bits53) + mark_plus) & bits53) + mark_head);
+                tick := CASE WHEN last IS NOT NULL THEN tick + (wanted = 0)::int END;
+                pause_s := 0;
             ELSE
                 -- To the end of the clock's millisecond, if it is this one; else as long as one lasts.
                 pause_s := CASE WHEN clock < used_up THEN 0.001
@@ -510,9 +514,11 @@ BEGIN
                 OPERATOR(pg_catalog.|) ((last OPERATOR(pg_catalog.+) 1)
                                         OPERATOR(pg_catalog.&) (max_number OPERATOR(pg_catalog.>>) 2))
             END;
-        -- Of NULL setval makes NULL.
+        -- Of NULL setval makes NULL. NULL if others have moved the generator meanwhile.
+        tick := pg_catalog.setval(generator, CASE WHEN pg_catalog.pg_sequence_last_value(generator) OPERATOR(pg_catalog.=) last
+                                                  THEN tick END);
         last := pg_catalog.setval(mark,
-            ((((pg_catalog.setval(generator, tick) OPERATOR(pg_catalog.&) 9007199254740991)
+            ((((tick OPERATOR(pg_catalog.&) 9007199254740991)
                OPERATOR(pg_catalog.+) mark_plus) OPERATOR(pg_catalog.&) 9007199254740991) OPERATOR(pg_catalog.+) mark_head));
         RAISE SQLSTATE 'SHID0';
     EXCEPTION

@@ -1,4 +1,4 @@
-# portable/shardid.sql next to others that change its generators: a second copy of itself.
+# portable/shardid.sql next to others that change its generators: a second copy of itself, and setval forward.
 use strict;
 use warnings;
 use FindBin;
@@ -25,6 +25,37 @@ finish_clients($_) for @copies;
 my $verdict = judge_clients(\@copies);
 is_innocent($verdict, 'portable: two copies on one generator', 1);
 cmp_ok($verdict->{ids}, '>', 1000, "$verdict->{duplicates} of $verdict->{ids} ids of two copies are duplicates");
+
+# A forward setval stays, although sessions draw.
+sub overwritten
+{
+	my ($move) = @_;
+	query('DROP SEQUENCE IF EXISTS forward; CREATE SEQUENCE forward; SELECT next_id(5, \'forward\')');
+	my $drawing = start_clients($node, 8, q{SELECT next_id(5, 'forward') FROM (SELECT generate_series(1, 100)) s}, @portable);
+	my $count = query(<<"SQL");
+CREATE TEMPORARY TABLE overwritten (count int);
+DO \$\$
+DECLARE
+    count int := 0;
+    goal bigint;
+BEGIN
+    FOR i IN 1 .. 600 LOOP
+        goal := pg_sequence_last_value('forward') + (100 << 10);
+        $move
+        PERFORM pg_sleep(0.002);
+        count := count + (pg_sequence_last_value('forward') < goal)::int;
+    END LOOP;
+    INSERT INTO overwritten VALUES (count);
+END
+\$\$;
+SELECT count FROM overwritten;
+SQL
+	finish_clients($drawing, 'stop');
+	return $count;
+}
+my $lost = overwritten(q{PERFORM setval('forward', goal);});
+cmp_ok($lost, '<=', 20, "$lost of 600 forward setvals are overwritten");
+is(overwritten(q{PERFORM raise_generator('forward', (goal >> 10) << 23);}), 0, 'none of 600 by raise_generator');
 
 $node->stop;
 done_testing();

@@ -225,7 +225,8 @@ DECLARE
     last bigint;                -- its tick
     marked bigint;
     is_fresh boolean;
-    is_marked boolean;          -- nobody has moved the generator since it was drawn from
+    is_marked boolean;          -- nobody has moved the generator since it was drawn from, a moment ago
+    start bigint;               -- the number with which a millisecond begins
     used_up bigint;             -- the time of the last tick, or the one that counts as used up
     step bigint;                -- the time that the draw may use
     tick bigint;                -- what is drawn
@@ -271,8 +272,9 @@ BEGIN
             seen := pg_sequence_last_value(generator);
             last := seen;
             marked := pg_sequence_last_value(mark);
-            is_marked := COALESCE(marked = (((last & bits53) + mark_plus) & bits53) + mark_head, false);
             clock := floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - epoch_ms;
+            is_marked := COALESCE(marked = (((last & bits53) + mark_plus) & bits53) + mark_head
+                                  AND clock - (last >> sequence_bits) <= 20, false);
 
             -- Whoever has moved the sequence may also have altered it.
             IF NOT is_marked THEN
@@ -333,14 +335,16 @@ BEGIN
                 last := seen;
             END IF;
             last := GREATEST(last, 0);
+            start := CASE WHEN is_fresh THEN 0 ELSE ((last & max_start) + 1) & max_start END;
 
             -- A generator that others have moved does not tell what was drawn in this millisecond: so all of it counts as
             -- used up, unless the mark is of an earlier one, whoever left it. To the end of the millisecond nobody else can draw
-            -- who has this mark. Where sequence numbers leave a mark little room for the time, it may be of a later one.
+            -- who has this mark. A mark of more than 20 ms ago tells nothing: a restore may have brought it, and the generator
+            -- with it. Where sequence numbers leave a mark little room for the time, it may be of a later one.
             marked_bits := (marked >> 53) & 31;
             is_past := marked_bits <= 12
                        AND (clock + epoch_ms - ((marked & bits53) >> marked_bits)) & (bits53 >> marked_bits)
-                           BETWEEN 1 AND bits53 >> (marked_bits + 1);
+                           BETWEEN 1 AND 20;
             used_up := (clock << sequence_bits) | max_number;
             IF wanted > 0 AND NOT is_marked AND is_past IS NOT TRUE AND last < used_up THEN
                 PERFORM pg_sleep((1000 - extract(microseconds FROM clock_timestamp())::int % 1000) / 1000000.0);
@@ -360,7 +364,7 @@ BEGIN
                 has_ended := tick >= max_tick;
             ELSIF last IS NULL OR step > used_up THEN
                 has_ended := step > max_tick >> sequence_bits;
-                tick := (step << sequence_bits) | (((last & max_start) + 1) & max_start);
+                tick := (step << sequence_bits) | start;
             ELSIF last & max_number < max_number THEN
                 tick := last + 1;
             ELSE
@@ -500,7 +504,7 @@ BEGIN
                                             OPERATOR(pg_catalog.*) 1000::double precision
                                             OPERATOR(pg_catalog.+) 0.0005::double precision)::bigint
                            OPERATOR(pg_catalog.-) epoch_ms END;
-        -- NULL if the shard is none, the clock is behind, the millisecond is used up, or the id would be negative.
+        -- NULL if the shard is none, the clock is behind, the millisecond is used up, the mark is old, or the id would be negative.
         tick := CASE
             WHEN (shard::bigint OPERATOR(pg_catalog.>>) shard_bits) OPERATOR(pg_catalog.<>) 0 THEN
                 NULL
@@ -508,6 +512,7 @@ BEGIN
                 CASE WHEN (last OPERATOR(pg_catalog.&) max_number) OPERATOR(pg_catalog.<) max_number
                      THEN last OPERATOR(pg_catalog.+) 1 END
             WHEN (last OPERATOR(pg_catalog.>>) sequence_bits) OPERATOR(pg_catalog.<) clock
+                 AND (last OPERATOR(pg_catalog.>>) sequence_bits) OPERATOR(pg_catalog.>=) (clock OPERATOR(pg_catalog.-) 20)
                  AND (clock OPERATOR(pg_catalog.>>) (63 OPERATOR(pg_catalog.-) shard_bits OPERATOR(pg_catalog.-) sequence_bits))
                      OPERATOR(pg_catalog.=) 0 THEN
                 (clock OPERATOR(pg_catalog.<<) sequence_bits)

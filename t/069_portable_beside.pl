@@ -1,4 +1,5 @@
-# portable/shardid.sql next to others that change its generators: a second copy of itself, and setval forward.
+# portable/shardid.sql next to others that change its generators: a second copy of itself, setval forward, and a restore of data
+# alone.
 use strict;
 use warnings;
 use FindBin;
@@ -56,6 +57,47 @@ SQL
 my $lost = overwritten(q{PERFORM setval('forward', goal);});
 cmp_ok($lost, '<=', 20, "$lost of 600 forward setvals are overwritten");
 is(overwritten(q{PERFORM raise_generator('forward', (goal >> 10) << 23);}), 0, 'none of 600 by raise_generator');
+
+# A restore of data alone brings generator and mark back as they were, a pair.
+is(query(<<'SQL'), '0', 'ids go on after a data-only restore');
+CREATE SEQUENCE restored;
+CREATE TEMPORARY TABLE wrong (count int);
+DO $$
+DECLARE
+    mark regclass := shardid_mark_of('restored');
+    before bigint;
+    marked bigint;
+    first bigint;
+    second bigint;
+    count int := 0;
+BEGIN
+    FOR i IN 1 .. 40 LOOP
+        PERFORM next_id(5, 'restored');
+        before := pg_sequence_last_value('restored');
+        marked := pg_sequence_last_value(mark);
+        PERFORM pg_sleep(0.05);
+        IF i % 2 = 0 THEN
+            PERFORM next_id(5, 'restored');
+        END IF;
+        WHILE extract(microseconds FROM clock_timestamp())::int % 1000 > 50 LOOP END LOOP;
+        first := next_id(5, 'restored');
+        PERFORM setval('restored', before), setval(mark, marked);
+        IF i % 4 < 2 THEN
+            PERFORM raise_generator('restored', (first >> 23) - 1 << 23);
+        END IF;
+        second := next_id(5, 'restored');
+        count := count + (second <= first)::int;
+    END LOOP;
+    INSERT INTO wrong VALUES (count);
+END
+$$;
+SELECT count FROM wrong;
+SQL
+
+# Where ids are far apart their numbers go on, too.
+query('CREATE SEQUENCE calm');
+my @numbers = split /\n/, query(q{SELECT id_sequence(next_id(5, 'calm')) FROM generate_series(1, 20) n WHERE pg_sleep(0.03 + n * 0) IS NOT NULL});
+is("@numbers", join(' ', map { $numbers[0] + $_ } 0 .. 19), 'of a generator that is used at times each id has the next number');
 
 $node->stop;
 done_testing();

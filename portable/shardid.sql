@@ -311,6 +311,23 @@ BEGIN
                 ELSIF seq.seqmax < max_tick THEN
                     RAISE numeric_value_out_of_range;
                 END IF;
+                -- The extension takes no lock that is seen here, but logs ahead. It is asked by its very arguments' types.
+                SELECT format('SELECT logged_to > last_ts FROM %s.id_generator_status($1, $2, $3, $4)', p.pronamespace::regnamespace)
+                INTO setting
+                FROM pg_extension x
+                     JOIN pg_proc p ON p.pronamespace = x.extnamespace AND p.proname = 'id_generator_status' AND p.pronargs = 4
+                WHERE x.extname = 'shardid' AND has_schema_privilege(p.pronamespace, 'USAGE')
+                  AND has_function_privilege(p.oid, 'EXECUTE') AND has_sequence_privilege(generator, 'SELECT');
+                IF FOUND THEN
+                    EXECUTE setting INTO is_past USING generator, epoch, shard_bits, sequence_bits;
+                    IF is_past THEN
+                        RAISE object_not_in_prerequisite_state USING
+                            MESSAGE = format('generator "%s" is in use by the extension shardid', seq.shown),
+                            DETAIL = 'The extension has generated its last id, and does not wait for these functions.',
+                            HINT = format('Call the functions of the extension; or, once no session does, '
+                                          'run SELECT setval(%L, last_value) FROM %s.', seq.name, seq.name);
+                    END IF;
+                END IF;
             END IF;
 
             IF wanted > 0 AND clock < 0 THEN

@@ -1,5 +1,5 @@
-# portable/shardid.sql next to others that change its generators: a second copy of itself, setval forward, and a restore of data
-# alone.
+# portable/shardid.sql next to others that change its generators: a second copy of itself, the extension, setval forward, and a
+# restore of data alone.
 use strict;
 use warnings;
 use FindBin;
@@ -14,6 +14,13 @@ my $node = new_portable_node('beside');
 my @portable = (dbname => 'portable');
 my $seconds = rounds(2, 20);
 sub query { return $node->safe_psql('portable', $_[0]) }
+
+sub refused
+{
+	my ($sql) = @_;
+	my (undef, undef, $stderr) = $node->psql('portable', "\\set VERBOSITY verbose\n$sql");
+	return $stderr;
+}
 
 # Two copies of the file draw from one generator.
 query('CREATE SCHEMA idc AUTHORIZATION ids_owner; GRANT USAGE ON SCHEMA idc TO PUBLIC; CREATE SEQUENCE joint');
@@ -98,6 +105,25 @@ SQL
 query('CREATE SEQUENCE calm');
 my @numbers = split /\n/, query(q{SELECT id_sequence(next_id(5, 'calm')) FROM generate_series(1, 20) n WHERE pg_sleep(0.03 + n * 0) IS NOT NULL});
 is("@numbers", join(' ', map { $numbers[0] + $_ } 0 .. 19), 'of a generator that is used at times each id has the next number');
+
+# The extension draws from a generator: the portable functions refuse it until somebody hands it back.
+query('CREATE SCHEMA ext; CREATE EXTENSION shardid SCHEMA ext; GRANT USAGE ON SCHEMA ext TO PUBLIC; CREATE SEQUENCE mixed');
+my $of_extension = qr/55000: generator "ids\.mixed" is in use by the extension shardid.*run SELECT setval\('ids\.mixed', last_value\) FROM ids\.mixed/s;
+query(q{SELECT next_id(5, 'mixed'), ext.next_id(5, 'mixed')});
+like(refused($_), $of_extension, "refused after the extension: $_")
+  for q{SELECT next_id(5, 'mixed')}, q{SELECT next_ids(5, 2, 'mixed')}, q{SELECT raise_generator('mixed', 5)};
+is(query(q{SELECT setval('ids.mixed', last_value) > 0 FROM ids.mixed; SELECT next_id(5, 'mixed') > 0}), "t\nt", 'the hint works as written');
+my %mixed = (ids => 0, duplicates => 0);
+for my $round (1 .. rounds(5, 20))
+{
+	query('DROP SEQUENCE mixed; CREATE SEQUENCE mixed');
+	my @mixed = map { start_clients($node, 4, $_, @portable, tolerate => '55000', seconds => 1) } (
+		q{SELECT next_id(5, 'mixed')}, q{SELECT ext.next_id(5, 'mixed')});
+	finish_clients($_) for @mixed;
+	my $found = judge_clients(\@mixed);
+	$mixed{$_} += $found->{$_} for keys %mixed;
+}
+cmp_ok($mixed{duplicates}, '<=', 2, "the extension at the same time: $mixed{duplicates} of $mixed{ids} ids are duplicates");
 
 $node->stop;
 done_testing();

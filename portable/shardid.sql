@@ -117,6 +117,9 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     schema_name name := (SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = a_mark);
 BEGIN
+    IF grantee IS NULL THEN
+        RAISE null_value_not_allowed USING MESSAGE = 'grantee must not be null', HINT = 'Pass a role''s name, or ''public''.';
+    END IF;
     FOR n IN 0 .. 63 LOOP
         EXECUTE format('GRANT USAGE, UPDATE ON SEQUENCE %I.shardid_mark_%s TO %s', schema_name, n,
                        CASE WHEN grantee = 'public' THEN 'PUBLIC' ELSE quote_ident(grantee) END);
@@ -214,8 +217,8 @@ DECLARE
     max_number bigint := (1::bigint << sequence_bits) - 1;
     max_start bigint := max_number >> 2;
     max_tick bigint := 9223372036854775807 >> GREATEST(shard_bits - 1, 0);
-    epoch timestamptz := to_timestamp(0) + make_interval(days => (epoch_ms / 86400000)::int,
-                                                         secs => (epoch_ms % 86400000) / 1000.0);
+    epoch timestamptz := ('1970-01-01'::timestamp + make_interval(days => (epoch_ms / 86400000)::int,
+                                                                  secs => (epoch_ms % 86400000) / 1000.0)) AT TIME ZONE 'UTC';
     bits53 bigint := 9007199254740991;
     mark_plus bigint := (epoch_ms << sequence_bits) & bits53;
     mark_head bigint := (((generator::oid::bigint & 1984) >> 1) | sequence_bits) << 53;
@@ -390,13 +393,17 @@ BEGIN
 
             lead_ms := (CASE WHEN has_ended OR tick IS NULL THEN last ELSE tick END >> sequence_bits) - clock;
             IF lead_ms > max_lead_ms AND (wanted > 0 OR NOT is_marked AND NOT has_ended) THEN
+                SELECT n.nspname, c.relname, (s.seqmin >> sequence_bits) - clock > max_lead_ms AS is_min INTO seq
+                FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_sequence s ON s.seqrelid = c.oid
+                WHERE c.oid = generator;
                 RAISE object_not_in_prerequisite_state USING
-                    MESSAGE = format('generator "%s.%s" is too far ahead of the clock',
-                                     (SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-                                      WHERE c.oid = generator), (SELECT c.relname FROM pg_class c WHERE c.oid = generator)),
+                    MESSAGE = format('generator "%s.%s" is too far ahead of the clock', seq.nspname, seq.relname),
                     DETAIL = format('It is %s ms ahead, and shardid.max_lead is %s ms.', lead_ms, max_lead_ms),
-                    HINT = 'Set the server''s clock right, pass the epoch and sequence_bits that the generator was used with, '
-                           'or raise shardid.max_lead.';
+                    HINT = CASE WHEN seq.is_min
+                        THEN format('Its MINVALUE is as far ahead: run ALTER SEQUENCE %I.%I NO MINVALUE START WITH 1 RESTART.',
+                                    seq.nspname, seq.relname)
+                        ELSE 'Set the server''s clock right, pass the epoch and sequence_bits that the generator was used with, '
+                             'or raise shardid.max_lead.' END;
             ELSIF has_ended THEN
                 RAISE sequence_generator_limit_exceeded USING MESSAGE = 'time field of the ids is exhausted',
                     DETAIL = format('The clock is at %s, and %s bits of milliseconds since %s hold no later time.',
@@ -564,7 +571,7 @@ COMMENT ON FUNCTION shardid_draw_at_once(int, regclass, regclass, bigint, bigint
 CREATE OR REPLACE FUNCTION shardid_set_shard(generator regclass) RETURNS int
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    setting text := current_setting('shardid.shard_id', true);
+    setting text := btrim(current_setting('shardid.shard_id', true), E' \t\n');
 BEGIN
     IF NOT EXISTS (SELECT FROM pg_class WHERE oid = generator) THEN
         RAISE undefined_table USING MESSAGE = format('sequence with OID %s does not exist', generator::oid),
@@ -575,7 +582,8 @@ BEGIN
                           'for those that connect from now on; or pass the shard to next_id().', current_database());
     ELSIF setting !~ '^[0-9]{1,9}$' THEN
         RAISE invalid_parameter_value USING
-            MESSAGE = format('invalid value for parameter "shardid.shard_id": "%s"', setting);
+            MESSAGE = format('invalid value for parameter "shardid.shard_id": "%s"', setting),
+            HINT = 'Set it to the number of a shard, as SET shardid.shard_id = 5 does.';
     END IF;
     RETURN setting;
 END
@@ -596,7 +604,7 @@ RETURN COALESCE(
     shardid_draw_at_once(shard, generator, shardid_mark_of(generator),
                          (((generator::oid::bigint & 1984) >> 1) | sequence_bits) << 53,
                          shardid_epoch_ms(epoch, shard_bits, sequence_bits), shard_bits, sequence_bits,
-                         (1::bigint << sequence_bits) - 1),
+                         ~(-1::bigint << sequence_bits)),
     shardid_draw_any(shard, generator, epoch, shard_bits, sequence_bits, 1, -1, 'next_id()'));
 
 COMMENT ON FUNCTION next_id(int, regclass, timestamptz, int, int) IS
@@ -613,7 +621,7 @@ RETURN COALESCE(
     shardid_draw_at_once(shardid_set_shard(generator), generator, shardid_mark_of(generator),
                          (((generator::oid::bigint & 1984) >> 1) | sequence_bits) << 53,
                          shardid_epoch_ms(epoch, shard_bits, sequence_bits), shard_bits, sequence_bits,
-                         (1::bigint << sequence_bits) - 1),
+                         ~(-1::bigint << sequence_bits)),
     shardid_draw_any(shardid_set_shard(generator), generator, epoch, shard_bits, sequence_bits, 1, -1, 'next_id()'));
 
 COMMENT ON FUNCTION next_id(regclass, timestamptz, int, int) IS

@@ -101,8 +101,10 @@ DECLARE
     count int := 0;
 BEGIN
     PERFORM next_id(0, far, since, 0, 31);
-    PERFORM raise_generator(far, id_lower_bound(now() + interval '50 minutes', since, 0, 31), since, 0, 31);
     FOR i IN 1 .. 20 LOOP
+        -- A mark of 31 bits has room for 2^22 ms.
+        PERFORM raise_generator(far, id_lower_bound(clock_timestamp() + interval '4194.300 s', since, 0, 31), since, 0, 31);
+        PERFORM next_id(0, far, since, 0, 31);
         PERFORM next_id(5, 'twin_1');
         PERFORM pg_sleep(0.003);
         before := pg_sequence_last_value('twin_1');

@@ -89,6 +89,10 @@ refuses('changed', 'a sequence named and owned anew', 'other_ids');
 $restored->safe_psql('changed', 'ALTER SEQUENCE other_ids RENAME TO ids');
 is($restored->safe_psql('changed', 'SELECT count(*) FROM shardid_lease.shard_leases WHERE generator::text = \'ids\''),
 	1, 'until it has its name back');
+refuses('changed', 'by its name', 'ids');
+$restored->safe_psql('changed', 'ALTER SEQUENCE ids RENAME TO other_ids');
+is($restored->safe_psql('changed', 'SELECT count(*) FROM shardid_lease.shard_leases WHERE generator::text = \'other_ids\''),
+	1, 'and from then on it is followed');
 is($original->safe_psql('postgres', "SELECT id_shard(next_id(generator => '$generators[$_]'))"), $_, "the original goes on, shard $_") for 0 .. 3;
 
 # --- The registry, one role of which is dropped, and another one renamed.

@@ -488,6 +488,15 @@ void join(const char *server, Oid role) {
                      : errhint("Call it again: it asks for the same shard.")));
 }
 
+// What a task other than join is about, as it is committed now.
+LeasedRow row_for_task() {
+    if (task.kind == TaskKind::release)
+        return row_of_task(Membership::joining, Membership::sealed, "Nothing is to be released.");
+    return row_of_task(Membership::leased,
+                       call == nullptr ? Membership::sealed : Membership::leased,
+                       "Run shardid_lease.lease_shard().");
+}
+
 void run() {
     begin_transaction();
     require_lease_tables();
@@ -495,26 +504,26 @@ void run() {
         check_owner(task.generator, task.caller);
     LeasedRow row{};
     const Oid role = owner_of_sequence(task.generator);
-    const char *server = nullptr;
-    if (task.kind == TaskKind::join)
-        server = call->server[0] == '\0' ? nullptr : call->server;
-    else if (task.kind == TaskKind::release)
-        row = row_of_task(Membership::joining, Membership::sealed, "Nothing is to be released.");
-    else
-        row = row_of_task(Membership::leased,
-                          call == nullptr ? Membership::sealed : Membership::leased,
-                          "Run shardid_lease.lease_shard().");
-    if (task.kind != TaskKind::join)
-        server = row.server;
+    const bool is_join = task.kind == TaskKind::join;
+    if (!is_join)
+        row = row_for_task();
+    const char *joined = is_join && call->server[0] != '\0' ? call->server : nullptr;
+    const char *server = is_join ? joined : row.server;
     // Who renews finds that another worker does already, and ends.
     const bool is_locked = lock_group(group_of(server, role), call != nullptr);
     commit_transaction();
     if (!is_locked)
         return;
     start_deadline(call == nullptr ? registry_timeout_ms : most_of(task.timeout_ms));
-    if (task.kind == TaskKind::join)
+    if (is_join) {
         join(server, role);
-    else if (task.kind == TaskKind::release)
+        return;
+    }
+    // Who had the lock may have changed it.
+    begin_transaction();
+    row = row_for_task();
+    commit_transaction();
+    if (task.kind == TaskKind::release)
         release(row, role);
     else
         renew_group(row, role);

@@ -103,6 +103,26 @@ for my $failure (sort keys %failures)
 on_member(q(ALTER USER MAPPING FOR app SERVER registry OPTIONS (DROP password)));
 like(draw_later(), qr/ERROR: .*password/s, 'one who is no superuser has to bring a password');
 on_member(q(ALTER USER MAPPING FOR app SERVER registry OPTIONS (ADD password 'of the member')));
+# A registry that lets the address in would take any member for another.
+{
+	my $hba = $registry->data_dir . '/pg_hba.conf';
+	my $rest = slurp_file($hba);
+	my $let_in = sub {
+		my ($first) = @_;
+		open my $file, '>', $hba or die;
+		print $file $first, $rest;
+		close $file;
+		$registry->reload;
+		$registry->safe_psql('postgres', q(SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = 'member'));
+		return;
+	};
+	$let_in->("host all +member 127.0.0.1/32 trust\n");
+	my $window = $registry->safe_psql('postgres', 'SELECT max(until) FROM shardid_lease.id_space_shards');
+	like(draw_later(), qr/password is required: the registry did not ask for one/s, 'and the registry to ask for it');
+	is($registry->safe_psql('postgres', 'SELECT max(until) FROM shardid_lease.id_space_shards'), $window, 'nothing is granted without');
+	$let_in->('');
+	like(draw_one($member, 'ids'), qr/^\d+$/, 'else ids come again');
+}
 on_member(q(REVOKE USAGE ON FOREIGN SERVER registry FROM app));
 like(draw_later(), qr/ERROR: .*permission denied for foreign server/s, 'and to have USAGE on the server');
 on_member(q(GRANT USAGE ON FOREIGN SERVER registry TO app));

@@ -387,9 +387,17 @@ inline clear() {
     granted = 0
 }
 
+#ifdef RELEASED_DRAWS
+#define has_window(m) (until[m] > 0 || sealed[m])
+#define is_in_window(m) (sealed[m] || (from[m] <= time && time < until[m]))
+#else
+#define has_window(m) (until[m] > 0)
+#define is_in_window(m) (from[m] <= time && time < until[m])
+#endif
+
 inline use(m) {
     if
-    :: from[m] <= time && time < until[m] ->
+    :: is_in_window(m) ->
         assert(!((used[0] | used[1] | used[2]) & ~used[m] & (1 << time))); /* L1 */
         used[m] = used[m] | (1 << time)
     :: else
@@ -524,7 +532,7 @@ inline begin(m, source) {
     :: atomic { runs[m] && !is_locked && kind == JOIN -> any_time(); d_step { request(m, kind, heard, 1, 1) } }
 
 #define member(m) \
-    :: atomic { runs[m] && until[m] > 0 -> any_time(); d_step { use(m) } } \
+    :: atomic { runs[m] && has_window(m) -> any_time(); d_step { use(m) } } \
     idle_or_not(m, JOIN, 0) \
     idle_or_not(m, JOIN, 1) \
     idle_or_not(m, RENEW, 0) \

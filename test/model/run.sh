@@ -259,6 +259,7 @@ breaks 'copy returns what is held' taken registry.pml -DNO_PLACE_OF_RETURN "${re
 breaks 'release says how far another has used' overlap registry.pml -DNO_RETURNED_BY -DRESTART "${registry[@]}"
 breaks 'release of an earlier tenure' overlap registry.pml -DNO_TENURE -DEND=1 -DSERIALS=4
 breaks 'late request undoes a release' undone registry.pml -DNO_LATE "${registry[@]}"
+breaks 'ids between a release and the next lease' overlap registry.pml -DRELEASED_DRAWS "${registry[@]}"
 breaks 'renewal takes what was evicted' renewed registry.pml -DNO_RENEWAL -DEVICT -DEND=1 -DSERIALS=5
 
 # What is not promised: the models see these as well.

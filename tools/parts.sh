@@ -2,7 +2,7 @@
 # Runs the parts of a test run beside each other, and prints what they say in the order in which they
 # were started, the lines of each together. To be sourced, after report.sh.
 #
-# A part is stopped as a whole by its process group. Its folder in $SANDBOX/parts holds its output and,
+# A part is stopped as a whole by its process group. Its folder in $SANDBOX/parts holds its output, what it spent and,
 # if it came to its end, its counts.
 
 # Four more than there are processors, as most tests wait more than they compute.
@@ -20,7 +20,7 @@ part() {
     mkdir -p "$folder"
     echo "$*" >"$folder/name"
     set -m # gives it a process group
-    run_part "$folder" "$@" >"$folder/output" 2>&1 </dev/null &
+    tools/spent.py "$folder/spent" tools/test.sh --part "$folder" "$@" >"$folder/output" 2>&1 </dev/null &
     set +m
     parts+=($!)
 }
@@ -28,9 +28,6 @@ part() {
 run_part() {
     local folder=$1
     shift
-    set +m
-    passed=0
-    failed=0
     "$@"
     echo "$passed $failed" >"$folder/counts"
 }
@@ -53,6 +50,7 @@ print_ended_parts() {
 print_next_part() {
     local folder=$SANDBOX/parts/$parts_printed part_passed part_failed
     cat "$folder/output"
+    echo "$(cat "$folder/spent" 2>/dev/null) $(cat "$folder/name")" >>"$SANDBOX/spent"
     if [[ -s $folder/counts ]]; then
         read -r part_passed part_failed <"$folder/counts"
         count "$part_passed" "$part_failed"

@@ -55,3 +55,12 @@ fault_table() {
         { printf "| %s | %s | %s | %s |\n", $1, $2, $3, $4 }'
     echo
 }
+
+# Each part's seconds and CPU seconds, its servers' with it; what spent most comes first.
+spent_table() {
+    sort -k 2,2nr "$SANDBOX/spent" | awk '
+        BEGIN { print "| part | seconds | CPU seconds |\n| --- | ---: | ---: |" }
+        { name = $0; sub(/^[^ ]* [^ ]* /, "", name); printf "| %s | %s | %s |\n", name, $1, $2; cpu += $2 }
+        END { printf "| together | %d | %d |\n", '"$SECONDS"', cpu }'
+    echo
+}

@@ -23,6 +23,11 @@ source tools/portable.sh
 # shellcheck source=tools/self_test.sh
 source tools/self_test.sh
 
+if [[ ${1:-} == --part ]]; then
+    run_part "${@:2}"
+    exit
+fi
+
 trap stop_parts EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
@@ -78,5 +83,6 @@ wanted mutants && mutants
 finish_parts
 
 fault_table
+spent_table
 echo "$passed passed, $failed failed"
 [[ $failed == 0 && $passed -gt 0 ]]

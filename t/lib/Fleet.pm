@@ -158,16 +158,27 @@ sub insist
 	die "$sql: $error";
 }
 
-# What an operator does when a copy that is gone has the shard: a copy whose clock was far ahead has it for as long.
+# What an operator does when a copy that is gone has the shard: a copy whose clock was far ahead has it for as long. Until
+# its own window ends, one that was displaced still generates ids.
 sub take_back
 {
 	my ($self, @places) = @_;
 	for my $place (@places)
 	{
-		next if $place->{node}->psql($place->{db}, 'SELECT ' . next_id(), stderr => \my $error) == 0;
+		next if $place->{node}->psql($place->{db}, 'SELECT ' . next_id(), stderr => \my $error) == 0 && $self->holds($place);
 		$self->insist($place, 'SELECT shardid_lease.take_over_shard()');
 	}
 	return;
+}
+
+sub holds
+{
+	my ($self, $place) = @_;
+	my $port = $place->{node}->port;
+	return $self->ask_registry(<<"SQL") eq 't';
+SELECT count(*) = 1 FROM shardid_lease.id_space_shards
+WHERE shard = $place->{shard} AND port = $port AND database = '$place->{db}' AND state = 'held'
+SQL
 }
 
 # A random one of all, or of those that the code wants.

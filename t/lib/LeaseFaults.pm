@@ -294,6 +294,7 @@ sub evicted
 {
 	my ($fleet, $place) = @_;
 	my $heir = heir_elsewhere($fleet, $place);
+	$fleet->take_back($place);
 	$fleet->load(4, $place, $heir);
 	$fleet->nap(0.3);
 	kill_node($place->{node});

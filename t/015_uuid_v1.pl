@@ -10,6 +10,8 @@ use Test::More;
 use Time::HiRes qw(usleep);
 use ShardidTest;
 
+$ShardidTest::has_own_identifier = 1;
+
 my $dir = PostgreSQL::Test::Utils::tempdir();
 my $clock = "$dir/clock";
 set_fake_clock($clock, '+0');

@@ -10,6 +10,8 @@ use Test::More;
 use Docs;
 use ShardidTest;
 
+$ShardidTest::has_own_identifier = 1;
+
 $ENV{PGOPTIONS} = '-c client_min_messages=warning';
 my $node = new_node('original', undef, allows_streaming => 1);
 $node->safe_psql('postgres', <<'SQL');

@@ -16,6 +16,8 @@ our @EXPORT = qw(new_registry on_loopback connect_to_registry lease draw_one dra
   ids_of all_ids no_id_comes_twice worker_starts workers_of processes_of ms_of seconds_until wait_until wait_for_end
   error_of);
 
+$ShardidTest::has_own_identifier = 1;
+
 my @accounts;    # lists of ids, each from one session
 my @files;       # histories of clients
 

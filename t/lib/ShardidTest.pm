@@ -5,7 +5,9 @@ package ShardidTest;
 use strict;
 use warnings;
 use Exporter 'import';
+use Fcntl ':flock';
 use IPC::Run;
+use List::Util 'first';
 use POSIX ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -16,13 +18,43 @@ our @EXPORT = qw(new_node start_clients finish_clients read_told judge_clients j
   note_fault rounds kill_node start_again with_fake_clock set_fake_clock with_wal_gate create_recipe
   lead_ms);
 
+# initdb is run once for each set of options, and its result copied, where servers may have one system identifier: copies
+# have. Leases, UUIDs and fingerprints tell servers by it.
+our $has_own_identifier = 0;
+{
+	no warnings 'redefine';
+	my $run = \&PostgreSQL::Test::Utils::system_or_bail;
+	*PostgreSQL::Test::Utils::system_or_bail = sub {
+		my ($program, @options) = @_;
+		my $data = first { defined $options[$_] && $options[$_] =~ /^(-D|--pgdata)$/ } 0 .. $#options;
+		return $run->(@_) if $program ne 'initdb' || $has_own_identifier || !defined $data;
+		my (undef, $folder) = splice @options, $data, 2;
+		return $run->('cp', '-RPp', template_of($run, @options), $folder);
+	};
+}
+
+# Test files that run beside each other take turns.
+sub template_of
+{
+	my ($run, @options) = @_;
+	my $template = join '_', "$ENV{SANDBOX}/template", map { tr/A-Za-z0-9//cdr } @options;
+	open my $lock, '>', "$template.lock" or die;
+	flock $lock, LOCK_EX or die;
+	if (!-d $template)
+	{
+		$run->('initdb', '-D', "$template.new", @options);
+		rename "$template.new", $template or die;
+	}
+	return $template;
+}
+
 # A started cluster with the extension in database postgres. $conf is added to postgresql.conf.
 sub new_node
 {
 	my ($name, $conf, %params) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
 	$node->init(%params);
-	$node->append_conf('postgresql.conf', "max_connections = 40\n" . ($conf // ''));
+	$node->append_conf('postgresql.conf', "max_connections = 40\nlog_statement = none\n" . ($conf // ''));
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION shardid');
 	return $node;

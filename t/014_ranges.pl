@@ -61,7 +61,7 @@ for my $definition ('INCREMENT 1', 'INCREMENT 3', 'INCREMENT -1', 'CACHE 10')
 {
 	my $step = $definition =~ /INCREMENT (\S+)/ ? $1 : 1;
 	query("DROP SEQUENCE IF EXISTS s; CREATE SEQUENCE s $definition");
-	my $seconds = rounds(1, 10);
+	my $seconds = rounds(0.5, 10);
 	my @lists = told_together($seconds, q(SELECT nextval('s')), map { range_of('s', $_, $step) } 1, 7, 50);
 	my ($count, $twice) = (count(@lists), twice(@lists));
 	note_fault("nextval and nextval_range together $definition", 1, $count, $twice);

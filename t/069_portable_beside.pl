@@ -12,7 +12,7 @@ use ShardidTest;
 
 my $node = new_portable_node('beside');
 my @portable = (dbname => 'portable');
-my $seconds = rounds(2, 20);
+my $seconds = rounds(1, 20);
 sub query { return $node->safe_psql('portable', $_[0]) }
 
 sub refused
@@ -114,7 +114,7 @@ like(refused($_), $of_extension, "refused after the extension: $_")
   for q{SELECT next_id(5, 'mixed')}, q{SELECT next_ids(5, 2, 'mixed')}, q{SELECT raise_generator('mixed', 5)};
 is(query(q{SELECT setval('ids.mixed', last_value) > 0 FROM ids.mixed; SELECT next_id(5, 'mixed') > 0}), "t\nt", 'the hint works as written');
 my %mixed = (ids => 0, duplicates => 0);
-for my $round (1 .. rounds(5, 20))
+for my $round (1 .. rounds(3, 20))
 {
 	query('DROP SEQUENCE mixed; CREATE SEQUENCE mixed');
 	my @mixed = map { start_clients($node, 4, $_, @portable, tolerate => '55000', seconds => 1) } (

@@ -12,7 +12,7 @@ setting=$2
 shift 2
 folder=$SANDBOX/assertions${setting:+-${setting%% *}}
 
-copy_variant "$folder"
+copy_variant "$folder" "${without_objects[@]}"
 install_variant "$folder"
 echo "$setting" >>"$folder/temp.conf"
 ln -s "$SANDBOX/judge" "$folder/judge"

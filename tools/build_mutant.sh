@@ -6,8 +6,11 @@ set -euo pipefail
 source tools/variant.sh
 name=$1 folder=$2
 
+# With what was built, of which a change of one file leaves the rest as it is.
 copy_variant "$folder"
 patch -s -p1 -d "$folder/tree" <"test/mutants/$name.patch"
 # What the compiler would refuse, the tests have to see as well.
-perl -0pi -e 's/^static_assert\(.*?\);\n//msg' "$folder/tree"/src/core/*.hpp
+if grep -q '^+++ b/src/core/' "test/mutants/$name.patch"; then
+    perl -0pi -e 's/^static_assert\(.*?\);\n//msg' "$folder/tree"/src/core/*.hpp
+fi
 install_variant "$folder" with_llvm=no

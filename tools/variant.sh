@@ -1,13 +1,15 @@
 # shellcheck shell=bash
 # The extension built another way, beside the one that sandbox.sh has built. To be sourced.
 
-# Copies the tree to FOLDER/tree, where it can be changed.
+# copy_variant FOLDER [TAR-OPTION...]: copies the tree to FOLDER/tree, where it can be changed.
 copy_variant() {
     local folder=$1
+    shift
     mkdir -p "$folder/tree"
-    tar --exclude='*.o' --exclude='*.bc' --exclude='*.so' -cf - . |
-        tar -C "$folder/tree" -xf -
+    tar "$@" -cf - . | tar -C "$folder/tree" -xf -
 }
+
+without_objects=(--exclude='*.o' --exclude='*.bc' --exclude='*.so')
 
 # install_variant FOLDER [MAKE-ARGUMENT...]: builds FOLDER/tree and installs it into FOLDER/inst.
 # Servers find it by FOLDER/temp.conf.
@@ -24,6 +26,6 @@ install_variant() {
 build_variant() {
     local folder=$1 flags=$2
     shift 2
-    copy_variant "$folder"
+    copy_variant "$folder" "${without_objects[@]}"
     install_variant "$folder" with_llvm=no CXXFLAGS="$flags" "$@"
 }

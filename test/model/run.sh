@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Has spin search every state of the models: those of the extension as it is must hold, those with a
 # rule left out must break, and in the way expected. A line each. Usage: test/model/run.sh [WORD], to run
-# only those whose name has the word in it. FULL=1 takes larger bounds.
+# only those whose name has the word in it, or test/model/run.sh --few. FULL=1 takes larger bounds.
 set -uo pipefail
 model=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d "${SANDBOX:-/tmp}/model.XXXXXX")
@@ -9,6 +9,10 @@ trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 
 only=${1:-}
+# Of each model one that holds, and one that breaks: for make test.
+few=('three sessions' 'without the redo pointer' 'honest clock, RESTART' 'without the wait on fresh storage'
+    'leased shard, release that comes late' 'released beside the worker'
+    'registry, restored or moved' 'registry set back and not stopped')
 at_once=2
 
 # What a broken rule leads to, as pan prints the assertion.
@@ -60,12 +64,21 @@ is_complete() {
         ! grep -qE 'not completed|too small|out of memory|reached -DMEMLIM|hit the' search.log
 }
 
+is_wanted() {
+    local one
+    [[ $only == --few ]] || { [[ $1 == *"$only"* ]]; return; }
+    for one in "${few[@]}"; do
+        [[ $1 != "$one" ]] || return 0
+    done
+    return 1
+}
+
 # Runs the rest of the line beside others, if the name is wanted, in a folder of its own that stays
 # if it does not end well.
 begin() {
     local name=$1 folder
     shift
-    [[ $name == *"$only"* ]] || return 0
+    is_wanted "$name" || return 0
     while (($(jobs -rp | wc -l) >= at_once)); do
         wait -n
     done

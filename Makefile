@@ -77,7 +77,7 @@ endif
 
 # The project's own commands, which install what is missing and leave nothing behind.
 # PGXS has a target "check" of its own, which only says that it is not supported.
-.PHONY: demo example test test-full matrix deb dist bench bench-instructions bench-scatter bench-index bench-copy \
+.PHONY: demo example quick test test-full matrix deb dist bench bench-instructions bench-scatter bench-index bench-copy \
         bench-contention bench-leases bench-portable bench-account bench-wrapper bench-all charts
 
 demo:
@@ -89,6 +89,12 @@ example:
 	@test -x 'examples/$(NAME)/run.sh' || { echo "NAME is one of: $(patsubst examples/%/run.sh,%,$(wildcard examples/*/run.sh))" >&2; exit 1; }
 	@tools/install-packages.sh --quiet build 'example-$(NAME)'
 	@tools/sandbox.sh 'examples/$(NAME)/run.sh'
+
+# Before a commit: what takes seconds, of each kind.
+QUICK = version symbols unit lint regress isolation t/001_load.pl t/002_crash.pl t/003_clock.pl
+quick:
+	@tools/install-packages.sh build test
+	@TEST='$(QUICK)' tools/sandbox.sh tools/test.sh
 
 # TEST="ids t/003_clock.pl" picks some; see tools/test.sh.
 test:

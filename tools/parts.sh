@@ -18,18 +18,28 @@ part() {
         print_ended_parts
     done
     mkdir -p "$folder"
-    echo "$*" >"$folder/name"
+    name_of_part "$@" >"$folder/name"
     set -m # gives it a process group
     tools/spent.py "$folder/spent" tools/test.sh --part "$folder" "$@" >"$folder/output" 2>&1 </dev/null &
     set +m
     parts+=($!)
 }
 
+# "tap t/001_load.pl", "clang-tidy": not by which functions it is run.
+name_of_part() {
+    [[ $1 != in_background ]] || shift
+    if [[ $1 == step ]]; then
+        echo "$2"
+    else
+        echo "$*"
+    fi
+}
+
 run_part() {
     local folder=$1
     shift
     "$@"
-    echo "$passed $failed" >"$folder/counts"
+    counts >"$folder/counts"
 }
 
 # For parts that compute and watch no time, beside those that do.
@@ -50,7 +60,7 @@ print_ended_parts() {
 print_next_part() {
     local folder=$SANDBOX/parts/$parts_printed part_passed part_failed
     cat "$folder/output"
-    echo "$(cat "$folder/spent" 2>/dev/null) $(cat "$folder/name")" >>"$SANDBOX/spent"
+    echo "$(cat "$folder/spent" 2>/dev/null || echo 0 0) $(cat "$folder/name")" >>"$SANDBOX/spent"
     if [[ -s $folder/counts ]]; then
         read -r part_passed part_failed <"$folder/counts"
         count "$part_passed" "$part_failed"

@@ -33,6 +33,10 @@ count() {
     failed=$((failed + $2))
 }
 
+counts() {
+    echo "$passed $failed"
+}
+
 wanted() {
     [[ -z ${TEST:-} || " $TEST " == *" $1 "* ]]
 }
@@ -58,9 +62,18 @@ fault_table() {
 
 # Each part's seconds and CPU seconds, its servers' with it; what spent most comes first.
 spent_table() {
-    sort -k 2,2nr "$SANDBOX/spent" | awk '
+    sort -k 2,2nr "$SANDBOX/spent" | awk -v seconds="$SECONDS" '
         BEGIN { print "| part | seconds | CPU seconds |\n| --- | ---: | ---: |" }
         { name = $0; sub(/^[^ ]* [^ ]* /, "", name); printf "| %s | %s | %s |\n", name, $1, $2; cpu += $2 }
-        END { printf "| together | %d | %d |\n", '"$SECONDS"', cpu }'
-    echo
+        END { printf "| together | %d | %d |\n\n", seconds, cpu }'
+}
+
+# Of a machine that does nothing else. Seconds are those of a part beside the others.
+within_budgets() {
+    awk '{ name = $0; sub(/^[^ ]* [^ ]* /, "", name) }
+        /^#/ { next }
+        FILENAME == ARGV[1] { seconds[name] = $1; cpu[name] = $2; next }
+        !(name in cpu) { print name ": has no budget"; bad = 1; next }
+        $1 > 2 * seconds[name] || $2 > 2 * cpu[name] { print name ": " $1 " s and " $2 " s CPU of " seconds[name] " and " cpu[name]; bad = 1 }
+        END { exit bad }' test/budgets.txt "$SANDBOX/spent"
 }

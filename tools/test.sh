@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Every test, with a line each and the sum at the end; some run beside each other. To be run by
 # sandbox.sh. TEST picks some:
-# a step's name (version, judges, build, symbols, unit, fuzz, ubsan, memcheck, sqlsmith, lint, model,
+# a step's name (version, judges, simulation, build, symbols, unit, fuzz, ubsan, memcheck, sqlsmith, lint, tidy, model,
 # regress, portable, isolation, upgrade, assertions, mutants), a pg_regress topic (ids), an isolation spec (revoked),
 # a TAP file (t/001_load.pl) or an example (examples/fdw). FULL=1 adds what takes long, and more rounds of the rest.
+# TEST=budgets runs what make test does, and then fails where a part has spent twice what test/budgets.txt gives it.
 set -uo pipefail
 
 # shellcheck source=tools/report.sh
@@ -23,6 +24,10 @@ source tools/portable.sh
 # shellcheck source=tools/self_test.sh
 source tools/self_test.sh
 
+wants_budgets=''
+if [[ ${TEST:-} == budgets ]]; then
+    wants_budgets=1 TEST=''
+fi
 if [[ ${1:-} == --part ]]; then
     run_part "${@:2}"
     exit
@@ -41,8 +46,8 @@ done
 wanted version && part step 'versions agree' versions_agree
 wanted version && part step 'META.json is valid' meta_is_valid
 wanted version && part step 'charts show the results' charts_are_drawn
-wanted version && part step 'leases scale, as simulated' leases_scale
-wanted version && part step 'a registry keeps its promises, as simulated' registry_keeps_promises
+wanted simulation && part step 'leases scale, as simulated' leases_scale
+wanted simulation && part step 'a registry keeps its promises, as simulated' registry_keeps_promises
 wanted version && part step 'scripts name every schema' scripts_name_schemas
 wanted version && part step 'pages show what is run' tools/check_pages.py
 wanted version && part step 'includes go one way' tools/check_arrows.py --itself
@@ -58,7 +63,7 @@ wanted fuzz && part in_background step 'fuzzing of the pure headers' tools/fuzz.
 wanted ubsan && part in_background step 'no undefined behaviour, by UBSan' tools/ubsan.sh
 part long_steps
 wanted lint && part step 'clang-format' is_formatted
-wanted lint && part in_background step 'clang-tidy' is_tidy
+wanted tidy && part in_background step 'clang-tidy' is_tidy
 wanted lint && part step 'shellcheck' shell_is_clean
 wanted lint && part step 'workflows are YAML and call make' workflows_are_plain
 
@@ -82,6 +87,7 @@ wanted assertions && assertions
 wanted mutants && mutants
 finish_parts
 
+[[ -z $wants_budgets ]] || step 'no part spent twice its budget' within_budgets
 fault_table
 spent_table
 echo "$passed passed, $failed failed"

@@ -28,6 +28,9 @@ REGRESS =
 ISOLATION =
 endif
 
+# "make installcheck TAP_TESTS=1" runs those that TAP_TESTS asks for, of all folders.
+PROVE_TESTS ?= $(sort $(patsubst $(srcdir)/%,%,$(wildcard $(srcdir)/t/*/*.pl)))
+
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
 
@@ -82,7 +85,7 @@ endif
 
 demo:
 	@tools/install-packages.sh --quiet build demo
-	@tools/sandbox.sh tools/demo.sh
+	@tools/sandbox.sh tools/demo/demo.sh
 
 # NAME is that of a folder of examples/.
 example:
@@ -91,12 +94,12 @@ example:
 	@tools/sandbox.sh 'examples/$(NAME)/run.sh'
 
 # Before a commit: what takes seconds, of each kind.
-QUICK = version symbols unit lint regress isolation t/001_load.pl t/002_crash.pl t/003_clock.pl
+QUICK = version symbols unit lint regress isolation t/generator/load.pl t/crash/kill.pl t/generator/clock.pl
 quick:
 	@tools/install-packages.sh build test
 	@TEST='$(QUICK)' tools/sandbox.sh tools/test.sh
 
-# TEST="ids t/003_clock.pl" picks some; see tools/test.sh.
+# TEST="ids t/generator/clock.pl" picks some; see tools/test.sh.
 test:
 	@tools/install-packages.sh build test
 	@tools/sandbox.sh tools/test.sh

@@ -4,7 +4,7 @@
 -- any name. So all that is not made here is named with its schema, and every literal has its type; int, bigint and
 -- interval are the grammar's own. What is made here has no schema, since a relocatable extension's script is not told
 -- it: making it fails where the name is taken, and only pg_catalog is searched before.
--- tools/check_scripts.py checks this.
+-- tools/check/scripts.py checks this.
 
 -- The default generator.
 

@@ -7,8 +7,8 @@
 # Results go to bench/results. Of another major version than this machine's own they have it in their names.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-# shellcheck source=tools/debian_folder.sh
-source tools/debian_folder.sh
+# shellcheck source=tools/chroot/debian_folder.sh
+source tools/chroot/debian_folder.sh
 
 release_with() {
     local release
@@ -56,7 +56,7 @@ run_here() {
 run_in_folder() {
     local release folder script status=0
     release=$(release_with "$PG")
-    [[ -n $release ]] || { echo "no release in tools/debian_folder.sh has PostgreSQL $PG" >&2; return 1; }
+    [[ -n $release ]] || { echo "no release in tools/chroot/debian_folder.sh has PostgreSQL $PG" >&2; return 1; }
     tools/install-packages.sh matrix
     make_work
     folder=${CACHE:-$work}/$release
@@ -67,7 +67,7 @@ run_in_folder() {
     fi
     rm -rf "$folder/shardid/bench/results" # this machine's
     for script in "$@"; do
-        PG_CONFIG='' tools/chroot.sh "$folder" tools/sandbox.sh "$script" || status=$?
+        PG_CONFIG='' tools/chroot/chroot.sh "$folder" tools/sandbox.sh "$script" || status=$?
     done
     keep_results "$folder/shardid/bench/results" "$(suffix_of "$PG")"
     return "$status"

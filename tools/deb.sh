@@ -6,8 +6,8 @@
 # shellcheck disable=SC2317,SC2329 # functions are called by logged
 set -euo pipefail
 cd "$(dirname "$0")/.."
-# shellcheck source=tools/debian_folder.sh
-source tools/debian_folder.sh
+# shellcheck source=tools/chroot/debian_folder.sh
+source tools/chroot/debian_folder.sh
 
 if [[ $(id -u) != 0 ]]; then
     command -v sudo >/dev/null ||
@@ -25,7 +25,7 @@ base_of() {
 build_in() {
     local release=$1 folder=$work/build
     clean_folder "$release" "$(base_of "$release")" "$folder"
-    tools/chroot.sh "$folder" tools/deb_build.sh "${version_in[$release]}"
+    tools/chroot/chroot.sh "$folder" tools/deb/build.sh "${version_in[$release]}"
     rm -rf "deb/$release"
     mkdir -p "deb/$release"
     cp "$folder"/packages/* "deb/$release/"
@@ -37,18 +37,18 @@ install_in() {
     clean_folder "$release" "$(base_of "$release")" "$folder"
     mkdir "$folder/shardid/deb"
     cp -a "deb/$release" "$folder/shardid/deb/"
-    tools/chroot.sh "$folder" tools/deb_install.sh "$release" "${version_in[$release]}"
+    tools/chroot/chroot.sh "$folder" tools/deb/install.sh "$release" "${version_in[$release]}"
 }
 
 # What stands in for the official image is Debian with Debian's own server.
 run_dockerfile() {
     local release=$1 version=${version_in[$1]} folder=$work/image
     clean_folder "$release" "$(base_of "$release")" "$folder"
-    tools/chroot.sh "$folder" tools/image_server.sh "$version"
+    tools/chroot/chroot.sh "$folder" tools/deb/image_server.sh "$version"
     rm -rf --one-file-system "$folder-build"
     cp -a "$folder" "$folder-build"
-    tools/page_block.sh docs/install.md image | tools/image.sh "$version" "$folder-build" "$folder"
-    tools/chroot.sh "$folder" tools/image_check.sh "$version"
+    tools/page_block.sh docs/install.md image | tools/deb/image.sh "$version" "$folder-build" "$folder"
+    tools/chroot/chroot.sh "$folder" tools/deb/image_check.sh "$version"
 }
 
 status=0

@@ -12,8 +12,8 @@
 # shellcheck disable=SC2317,SC2329 # functions are called by logged
 set -euo pipefail
 cd "$(dirname "$0")/.."
-# shellcheck source=tools/debian_folder.sh
-source tools/debian_folder.sh
+# shellcheck source=tools/chroot/debian_folder.sh
+source tools/chroot/debian_folder.sh
 
 if [[ $(id -u) != 0 ]]; then
     command -v sudo >/dev/null ||
@@ -30,17 +30,17 @@ folders=${CACHE:-$work}
 
 # Of the folder's own server, or of that whose pg_config is named; ? where there is none.
 server_version() {
-    tools/chroot.sh "$1" "${2:-pg_config}" --version 2>/dev/null | sed -E 's/^PostgreSQL ([^ ]+).*/\1/' || echo '?'
+    tools/chroot/chroot.sh "$1" "${2:-pg_config}" --version 2>/dev/null | sed -E 's/^PostgreSQL ([^ ]+).*/\1/' || echo '?'
 }
 
 test_in() {
     local folder=$1 old=/opt/old/usr/lib/postgresql/15/bin/pg_config
     [[ -e $folder$old ]] || old=
-    UPGRADE_FROM=$old tools/chroot.sh "$folder" make "test${FULL:+-full}"
+    UPGRADE_FROM=$old tools/chroot/chroot.sh "$folder" make "test${FULL:+-full}"
 }
 
 test_built() {
-    FULL='' PG_CONFIG=$2 tools/chroot.sh "$1" make test
+    FULL='' PG_CONFIG=$2 tools/chroot/chroot.sh "$1" make test
 }
 
 status=0
@@ -83,7 +83,7 @@ run_built() {
     local server="PostgreSQL $major ($release, from source, $how)"
     prefix=/opt/pgsql-$major-$how
     echo "== $release, from source, $how"
-    tools/chroot.sh "$folder" tools/build-source.sh "$how" "$major" "$prefix" >"$work/log" 2>&1 </dev/null || built=$?
+    tools/chroot/chroot.sh "$folder" tools/chroot/build-source.sh "$how" "$major" "$prefix" >"$work/log" 2>&1 </dev/null || built=$?
     if [[ $built == 3 ]]; then
         lines+=("$server: skipped, $(tail -n 1 "$work/log")")
         return
@@ -109,7 +109,7 @@ done
 
 if [[ -e $folder/shardid/tools ]]; then
     echo '== other versions: headers only'
-    logged "$work/log" +1 tools/chroot.sh "$folder" tools/compile-only.sh "${tested[@]}"
+    logged "$work/log" +1 tools/chroot/chroot.sh "$folder" tools/chroot/compile-only.sh "${tested[@]}"
     mapfile -t -O "${#lines[@]}" lines < <(grep '^PostgreSQL ' "$work/log")
 fi
 

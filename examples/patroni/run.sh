@@ -5,8 +5,8 @@
 source "$(dirname "$0")/../servers.sh"
 # shellcheck source=examples/patroni/cluster.sh
 source "$here/cluster.sh"
-# shellcheck source=tools/judge.sh
-source "$here/../../tools/judge.sh"
+# shellcheck source=tools/suite/judge.sh
+source "$here/../../tools/suite/judge.sh"
 
 for program in etcd patroni patronictl; do
     command -v "$program" >/dev/null || { echo "skipped $example: there is no $program"; exit 0; }

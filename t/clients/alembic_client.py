@@ -1,4 +1,4 @@
-# What t/018_python_clients.pl runs: a table made by a migration of Alembic, and what its autogenerate finds then.
+# What t/clients/python.pl runs: a table made by a migration of Alembic, and what its autogenerate finds then.
 import alembic
 import psycopg2
 import sqlalchemy as sa

@@ -1,4 +1,4 @@
-# What t/018_python_clients.pl runs: rows by psycopg 2. The server is named by PGHOST, PGPORT and PGDATABASE.
+# What t/clients/python.pl runs: rows by psycopg 2. The server is named by PGHOST, PGPORT and PGDATABASE.
 import psycopg2
 from psycopg2.extras import execute_values
 from said import say

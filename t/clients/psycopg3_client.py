@@ -1,4 +1,4 @@
-# What t/018_python_clients.pl runs: rows by psycopg 3. The server is named by PGHOST, PGPORT and PGDATABASE.
+# What t/clients/python.pl runs: rows by psycopg 3. The server is named by PGHOST, PGPORT and PGDATABASE.
 import psycopg
 from said import say
 

@@ -1,4 +1,4 @@
-# What t/032_clients.pl runs: a migration and rows by Active Record, and its two ways to dump the schema. The server is
+# What t/clients/clients.pl runs: a migration and rows by Active Record, and its two ways to dump the schema. The server is
 # named by PGHOST, PGPORT and PGDATABASE; empty databases to load the dumps by PGDATABASE_OF_SCHEMA_RB and
 # PGDATABASE_OF_STRUCTURE_SQL. The argument is a folder for the dumps.
 require 'logger'

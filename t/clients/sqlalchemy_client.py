@@ -1,4 +1,4 @@
-# What t/018_python_clients.pl runs: rows by SQLAlchemy.
+# What t/clients/python.pl runs: rows by SQLAlchemy.
 import psycopg2
 import sqlalchemy
 from sqlalchemy import BigInteger, Column, String, create_engine, event, insert, select, text

@@ -1,4 +1,4 @@
--- The same draw in functions of several kinds, for t/032_clients.pl and bench/wrapper.sh: which of them the planner
+-- The same draw in functions of several kinds, for t/clients/clients.pl and bench/wrapper.sh: which of them the planner
 -- puts into the query, and what they cost.
 CREATE SEQUENCE ids.wrapped_ids;
 

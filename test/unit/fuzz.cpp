@@ -1,5 +1,5 @@
 // The pure headers under libFuzzer, ASan and UBSan: the first byte of an input picks the check, the
-// others are what it is fed with. Run by tools/fuzz.sh.
+// others are what it is fed with. Run by tools/suite/fuzz.sh.
 #include "invariants.hpp"
 
 #include <cstddef>

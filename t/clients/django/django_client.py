@@ -1,4 +1,4 @@
-# What t/018_python_clients.pl runs: rows by Django, before and after the migration that brings next_id, and in a table
+# What t/clients/python.pl runs: rows by Django, before and after the migration that brings next_id, and in a table
 # that it did not make. The argument is a folder for a dump.
 import io
 import os

@@ -1,4 +1,4 @@
-// What t/047_failover_clients.pl runs: a connection without a handler of errors. no_handler.js HOST PORT
+// What t/clients/failover.pl runs: a connection without a handler of errors. no_handler.js HOST PORT
 'use strict';
 
 const { Client } = require('pg');

@@ -1,4 +1,4 @@
-// What t/032_clients.pl runs: rows by the JDBC driver. The argument is the server's URL.
+// What t/clients/clients.pl runs: rows by the JDBC driver. The argument is the server's URL.
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.PreparedStatement;

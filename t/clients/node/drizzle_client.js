@@ -1,4 +1,4 @@
-// What t/032_clients.pl runs: a table by drizzle-kit push and rows by Drizzle. The server is named by PGHOST, PGPORT,
+// What t/clients/clients.pl runs: a table by drizzle-kit push and rows by Drizzle. The server is named by PGHOST, PGPORT,
 // PGDATABASE and PGUSER.
 'use strict';
 

@@ -1,4 +1,4 @@
-// What t/032_clients.pl runs: a table and rows by Knex. The server is named by PGHOST, PGPORT and PGDATABASE.
+// What t/clients/clients.pl runs: a table and rows by Knex. The server is named by PGHOST, PGPORT and PGDATABASE.
 'use strict';
 
 const { run, say, versionOf } = require('./say');

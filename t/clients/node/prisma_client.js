@@ -1,4 +1,4 @@
-// What t/032_clients.pl runs: rows by Prisma. The server is named by PGHOST, PGPORT and PGDATABASE.
+// What t/clients/clients.pl runs: rows by Prisma. The server is named by PGHOST, PGPORT and PGDATABASE.
 'use strict';
 
 const { execFileSync } = require('child_process');

@@ -1,4 +1,4 @@
-// What t/032_clients.pl runs: a table and rows by Sequelize. The server is named by PGHOST, PGPORT, PGDATABASE and
+// What t/clients/clients.pl runs: a table and rows by Sequelize. The server is named by PGHOST, PGPORT, PGDATABASE and
 // PGUSER.
 'use strict';
 

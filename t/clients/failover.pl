@@ -1,0 +1,207 @@
+# What clients see of a failover, as docs/patroni.md has it: psql, pgbench --max-tries and, with FULL=1, node-postgres. A
+# retried INSERT gets a new id; each request has one row, with the id that its client was told.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use Clients;
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+use Docs;
+use ShardidTest;
+
+my $folder = PostgreSQL::Test::Utils::tempdir();
+my ($primary, $standby);
+my $nodes = 0;
+
+# A standby of the node, which has all that the node tells a client.
+sub standby_of
+{
+	my ($node) = @_;
+	my $new = PostgreSQL::Test::Cluster->new('node_' . ++$nodes);
+	$node->backup($new->name);
+	$new->init_from_backup($node, $new->name, has_streaming => 1);
+	$new->start;
+	$node->safe_psql('postgres', "ALTER SYSTEM SET synchronous_standby_names = '*'");
+	$node->reload;
+	$node->poll_query_until('postgres', "SELECT sync_state = 'sync' FROM pg_stat_replication") or die;
+	return $new;
+}
+
+# The primary is gone, and the standby is one.
+sub fail_over
+{
+	my ($how) = @_;
+	$how->($primary);
+	$standby->promote;
+	$primary = $standby;
+	return;
+}
+
+# As the page has it, with these hosts.
+sub both_hosts
+{
+	my ($connect) = block_of('patroni.md', 'connect') =~ /(PGTARGETSESSIONATTRS)=(\S+)/ ? $2 : die;
+	return (
+		PGHOST => join(',', map { $_->host } $primary, $standby),
+		PGPORT => join(',', map { $_->port } $primary, $standby),
+		PGTARGETSESSIONATTRS => $connect,
+		PGDATABASE => 'postgres');
+}
+
+sub rows { return $primary->safe_psql('postgres', $_[0]) }
+
+# Each request has one row, with the id that its client was told.
+sub nothing_is_lost
+{
+	my ($name, $told, $count) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my %stored = map { reverse split /\|/ } split /\n/, rows("SELECT id, request FROM orders WHERE request LIKE 'order %'");
+	is(scalar(keys %$told), $count, "$name: all $count requests have their answer");
+	is_deeply($told, \%stored, "$name: the rows are those that clients were told, each once");
+	is(rows("SELECT count(DISTINCT id_shard(id)) FROM orders"), 1, "$name: of one shard");
+	rows("DELETE FROM orders WHERE request LIKE 'order %'");
+	return;
+}
+
+# --- psql
+
+$primary = new_node('primary', undef, allows_streaming => 1);
+rows(block_of('patroni.md', 'orders'));
+$standby = standby_of($primary);
+rows('CHECKPOINT');
+
+# A session that is connected when the primary goes, and beside it, by the page's script, orders that are tried until
+# their ids are told.
+my ($in, $out, $err) = ("INSERT INTO orders (request) VALUES ('first') RETURNING id;\n", '', '');
+my ($psql, $orders);
+append_to_file("$folder/insert_order.sh", block_of('patroni.md', 'insert_order'));
+{
+	local %ENV = (%ENV, both_hosts());
+	$psql = IPC::Run::start([ 'psql', '-XAtq' ], '<', \$in, '>', \$out, '2>', \$err, IPC::Run::timeout(120));
+	$orders = IPC::Run::start(
+		[ 'bash', '-c', "n=0; until [[ -e $folder/enough ]]; do n=\$((n + 1)); echo \$(sh $folder/insert_order.sh \"order \$n\") order \$n; done" ],
+		'>', "$folder/told", '2>', "$folder/errors", IPC::Run::timeout(180));
+}
+$psql->pump until $out =~ /^\d+\n/;
+my ($first) = $out =~ /^(\d+)/;
+usleep 10_000 until -s "$folder/told";
+fail_over(\&kill_node);
+$in = "INSERT INTO orders (request) VALUES ('second') RETURNING id;\n";
+$psql->finish;
+is($psql->result, 2, 'psql: ends with status 2');
+like($err, qr/server closed the connection unexpectedly|terminating connection/, 'psql: says that the connection is gone');
+like($err, qr/connection to server was lost/, 'psql: for good, where its commands come from a pipe');
+is($out, "$first\n", 'psql: was told no id then');
+is(rows("SELECT id FROM orders WHERE request = 'first'"), $first, 'psql: the row of the INSERT before is there');
+is(rows("SELECT count(*) FROM orders WHERE request = 'second'"), 0, 'psql: one of the INSERT then is not');
+
+append_to_file("$folder/enough", '');
+$orders->finish;
+my %told = map { /^(\d+) (order \d+)$/ ? ($2 => $1) : () } split /\n/, slurp_file("$folder/told");
+like(slurp_file("$folder/errors"), qr/error|refused|closed/, 'psql, retried: there were tries that failed');
+nothing_is_lost('psql, retried', \%told, scalar keys %told);
+cmp_ok(scalar keys %told, '>', 1, 'psql, retried: orders before and after');
+cmp_ok(rows("INSERT INTO orders (request) VALUES ('second') RETURNING id"), '>', $first, 'psql: the INSERT again has an id above');
+
+# --- What else stands there
+
+rows('CREATE DATABASE shop');
+rows(block_of('patroni.md', 'lower_timeout'));
+is($primary->safe_psql('shop', "LOAD 'shardid'; SHOW shardid.lease_timeout"), '1s', 'the timeout is the one of the page');
+my $callbacks = block_of('patroni.md', 'callbacks') =~ s{/var/run/postgresql PGPORT=5432}{\@folder@/\@name@ PGPORT=\@port@}r
+  =~ s{/etc/patroni/}{\@here@/}r =~ s/^postgresql:\n//r;
+like(slurp_file('examples/patroni/node.yml'), qr/^\Q$callbacks\E/m, 'the callback is the one of the example');
+
+# --- pgbench --max-tries
+
+append_to_file("$folder/retried.sql", block_of('patroni.md', 'retried_sql'));
+rows('CREATE TABLE counted (orders int); INSERT INTO counted VALUES (0); CREATE SEQUENCE requests; TRUNCATE orders');
+{
+	local %ENV = (%ENV, PGHOST => $primary->host, PGPORT => $primary->port, PGDATABASE => 'postgres');
+	my ($command) = block_of('patroni.md', 'max_tries') =~ /^(.*)$/m;
+	my ($out, $err) = run_command([ 'sh', '-c', "cd $folder && $command" ]);
+	my ($retried) = $out =~ /total number of retries: (\d+)/;
+	cmp_ok($retried, '>', 0, 'pgbench: transactions are tried again') or diag "$out\n$err";
+	is(rows('SELECT count(*) FROM orders'), 100, "pgbench: 100 orders are there after $retried retries");
+	is(rows('SELECT orders FROM counted'), 100, 'pgbench: each once');
+	is(rows("SELECT last_value FROM requests"), 100 + $retried, 'pgbench: each try inserts anew');
+
+	# Rolled back, and tried again.
+	my @ids = split /\n/, rows(<<'SQL');
+BEGIN;
+INSERT INTO orders (request) VALUES ('again') RETURNING id;
+ROLLBACK;
+INSERT INTO orders (request) VALUES ('again') RETURNING id;
+SQL
+	cmp_ok($ids[1], '>', $ids[0], 'the id of a try that failed does not come again');
+
+	# It does not outlive its server.
+	my ($said, $complained) = ('', '');
+	my $pgbench = IPC::Run::start([ 'pgbench', '-n', '-c', '2', '-T', '60', '--max-tries=1000', '-f', "$folder/retried.sql" ],
+		'>', \$said, '2>', \$complained, IPC::Run::timeout(120));
+	$primary->poll_query_until('postgres', "SELECT last_value > 110 + $retried FROM requests") or die;
+	kill_node($primary);
+	$pgbench->finish;
+	is($pgbench->result, 2, 'pgbench: ends with status 2 when its server does, whatever --max-tries says');
+	# By which words depends on whether the session could still say that its server is gone.
+	like($complained, qr/perhaps the backend died while processing|terminating connection due to unexpected postmaster exit/,
+		'pgbench: and says so');
+}
+start_again($primary);
+cmp_ok(rows('SELECT next_id(5)'), '>', rows('SELECT max(id) FROM orders'), 'and ids go on above those that are stored');
+
+# --- node-postgres
+
+# Orders while the primary goes in this way, and errors that the program has to see.
+sub orders_by_node
+{
+	my ($client, $how, @wanted) = @_;
+	$standby = standby_of($primary);
+	my ($out, $err, $bare_out, $bare_err) = ('', '', '', '');
+	my @addresses = map { ($_->host, $_->port) } $primary, $standby;
+	my $orders = IPC::Run::start([ 'node', "$client/orders.js", 2000, @addresses ],
+		'>', \$out, '2>', \$err, IPC::Run::timeout(180));
+	my $bare = IPC::Run::start([ 'node', "$client/no_handler.js", @addresses[ 0, 1 ] ],
+		'>', \$bare_out, '2>', \$bare_err, IPC::Run::timeout(180));
+	$bare->pump until $bare_out =~ /connected/;
+	$orders->pump until $out =~ /\border 100\n/;
+	fail_over($how);
+	$orders->finish;
+	is($err, '', 'node-postgres: ends well');
+	my %told = map { /^told\t(\d+)\t(.*)$/ ? ($2 => $1) : () } split /\n/, $out;
+	nothing_is_lost('node-postgres', \%told, 2000);
+	for my $wanted (@wanted)
+	{
+		like($out, qr/^error\t.*$wanted/m, "node-postgres: sees $wanted");
+	}
+	$bare->finish;
+	isnt($bare->result, 0, 'node-postgres: a program without a handler of errors ends');
+	like($bare_err, qr/Unhandled 'error' event/, 'node-postgres: and says so');
+	return;
+}
+
+sub node_postgres
+{
+	my ($client) = @_;
+	append_to_file("$client/insert_order.js", block_of('patroni.md', 'js_insert_order'));
+	rows('DELETE FROM orders');
+	local %ENV = (%ENV, PGUSER => scalar getpwuid($<), PGDATABASE => 'postgres');
+	orders_by_node($client, sub { $_[0]->stop('fast') }, '57P01');
+	orders_by_node($client, \&kill_node, 'Connection terminated unexpectedly', 'ECONNREFUSED');
+	return;
+}
+
+SKIP:
+{
+	skip 'node-postgres takes long, see make test-full', 1 unless $ENV{FULL};
+	my ($client, $why) = fetched_by_npm('failover');
+	skip "node-postgres: $why", 1 unless $client;
+	node_postgres($client);
+}
+
+$primary->stop;
+done_testing();

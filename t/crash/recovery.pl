@@ -1,0 +1,110 @@
+# Recovery to a past time and pg_rewind: where the WAL of ids is left behind on purpose, the clock
+# alone keeps them from coming again, or the command of docs/operations.md does.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use Docs;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+use ShardidTest;
+
+my $dir = PostgreSQL::Test::Utils::tempdir();
+
+sub draw
+{
+	my ($node, $rounds) = @_;
+	my $clients = start_clients($node, 4, 'SELECT next_id(5)', rounds => $rounds);
+	finish_clients($clients);
+	return $clients;
+}
+
+sub highest
+{
+	my (@clients) = @_;
+	my ($highest) = sort { $b <=> $a } map { map { @$_ } @{ read_told($_) } } @clients;
+	return $highest;
+}
+
+sub raise
+{
+	my ($node, $highest_id) = @_;
+	return $node->safe_psql('postgres', "\\set highest_id $highest_id\n" . block_of('operations.md', 'raise'));
+}
+
+# Point-in-time recovery. What was told before the point is known; what was told after is not.
+my $origin = new_node('origin', "autovacuum = off\nwal_level = replica", has_archiving => 1, allows_streaming => 1);
+$origin->backup('base');
+my $before = draw($origin, 200);
+$origin->safe_psql('postgres', q(SELECT pg_create_restore_point('point')));
+sleep 2;
+my $after = draw($origin, 200);
+$origin->safe_psql('postgres', 'SELECT pg_switch_wal()');
+$origin->stop;
+
+sub recovered
+{
+	my ($name, $offset) = @_;
+	my $clock = "$dir/$name.clock";
+	set_fake_clock($clock, $offset);
+	my $node = PostgreSQL::Test::Cluster->new($name);
+	$node->init_from_backup($origin, 'base', has_restoring => 1, standby => 0);
+	$node->append_conf('postgresql.conf', "recovery_target_name = 'point'\nrecovery_target_action = 'promote'");
+	with_fake_clock($clock, sub { $node->start });
+	$node->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()') or die 'not recovered';
+	return $node;
+}
+
+my $node = recovered('right_clock', '+0');
+is_innocent(judge_clients([ $before, $after, draw($node, 100) ], lead_ms => -1),
+	'recovery to a past time, the clock right', 1);
+$node->stop;
+$node = recovered('clock_behind', '-1h');
+my $repeats = draw($node, 100);
+is(judge_clients([ $before, $repeats ], lead_ms => -1)->{violations},
+	0, 'the clock an hour behind: what was told before the point does not come again');
+cmp_ok(judge_clients([ $after, $repeats ], lead_ms => -1)->{crossings},
+	'>', 0, 'but ids do that were told after it');
+raise($node, highest($before, $after, $repeats));
+is_innocent(judge_clients([ $before, $after, draw($node, 100) ], lead_ms => -1),
+	'recovery to a past time, the clock an hour behind, the generator raised', 1);
+$node->stop;
+
+# pg_rewind: the old primary, which went on by itself for a while, becomes the standby of the new one
+# and takes its generators over. What it told in that while is behind it, by the clock.
+my $old = new_node('old', "wal_log_hints = on\nwal_keep_size = 1GB\nautovacuum = off", allows_streaming => 1);
+$old->backup('backup');
+my $new = PostgreSQL::Test::Cluster->new('new');
+$new->init_from_backup($old, 'backup', has_streaming => 1);
+$new->start;
+my $common = draw($old, 100);
+$old->wait_for_catchup($new);
+$new->promote;
+my $of_new = draw($new, 300);
+my $of_old = draw($old, 300);
+my $meet = judge_clients([ $of_new, $of_old ], lead_ms => -1);
+note "two primaries beside each other: $meet->{duplicates} duplicates, $meet->{crossings} crossings";
+$old->stop;
+# Before 16, pg_rewind goes by the control file, which names the new timeline from the next
+# checkpoint on.
+$new->safe_psql('postgres', 'CHECKPOINT');
+$old->command_ok(
+	[ 'pg_rewind', '--target-pgdata', $old->data_dir, '--source-server', $new->connstr('postgres') ],
+	'pg_rewind');
+$old->append_conf('postgresql.conf', 'port = ' . $old->port);
+$old->enable_streaming($new);
+$old->set_standby_mode;
+$old->start;
+my $of_new_later = draw($new, 100);
+$new->wait_for_catchup($old);
+$new->stop;
+$old->promote;
+my $of_rewound = draw($old, 100);
+is_innocent(judge_clients([ $common, $of_new, $of_new_later, $of_rewound ], lead_ms => -1),
+	'old primary rewound and promoted again', 1);
+is(judge_clients([ $of_old, $of_rewound ], lead_ms => -1)->{violations},
+	0, 'and above what it had told by itself, since the clock is right');
+$old->stop;
+done_testing();

@@ -1,0 +1,204 @@
+# Standbys: every WAL record replays to the same page, and what a client was told by the old primary
+# does not come again from the promoted standby, as far as the standby has the WAL.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+use ShardidTest;
+
+my $dir = PostgreSQL::Test::Utils::tempdir();
+my $number = 0;
+my $clock;    # of the newest standby
+
+# A standby whose clock is a minute behind: more than a failover takes.
+sub new_standby
+{
+	my ($primary) = @_;
+	my $name = 'standby_' . ++$number;
+	$primary->backup($name);
+	my $standby = PostgreSQL::Test::Cluster->new($name);
+	$standby->init_from_backup($primary, $name, has_streaming => 1);
+	$clock = "$dir/$name.clock";
+	set_fake_clock($clock, '-60');
+	with_fake_clock($clock, sub { $standby->start });
+	$primary->poll_query_until('postgres', q(SELECT state = 'streaming' FROM pg_stat_replication));
+	return $standby;
+}
+
+# The whole pg_regress suite is replayed, and each page compared with the primary's.
+my $primary = new_node('primary', <<'CONF', allows_streaming => 1);
+wal_consistency_checking = 'sequence'
+max_prepared_transactions = 10
+autovacuum = off
+shared_buffers = 32MB # of which a session may keep eight pages pinned
+CONF
+my $standby = new_standby($primary);
+my @topics = map { /(\w+)\.sql$/ } sort glob 'sql/*.sql';
+my $outputdir = PostgreSQL::Test::Utils::tempdir();
+$primary->command_ok(
+	[
+		$ENV{PG_REGRESS}, '--inputdir=.', "--outputdir=$outputdir", '--bindir=', '--dlpath=.',
+		'--host=' . $primary->host, '--port=' . $primary->port, '--dbname=contrib_regression',
+		'--load-extension=shardid', @topics
+	],
+	'pg_regress on a primary') or diag map { slurp_file($_) } glob "$outputdir/regression.*";
+$primary->wait_for_catchup($standby);
+unlike(slurp_file($standby->logfile), qr/inconsistent page found|FATAL|PANIC/, 'its standby finds no difference');
+
+# Nothing is drawn on a standby.
+my ($code, $stdout, $stderr) = $standby->psql('postgres', "\\set VERBOSITY verbose\nSELECT next_id(5)");
+like($stderr, qr/ERROR:  25006: cannot execute next_id\(\) in a read-only transaction/, 'refused on a standby');
+for my $call ('nextval(\'shardid_seq\')', 'next_ids(5, 3)', 'nextval_range(\'shardid_seq\', 3)')
+{
+	my ($function) = $call =~ /^(\w+)/;
+	($code, $stdout, $stderr) = $standby->psql('postgres', "\\set VERBOSITY verbose\nSELECT $call");
+	like($stderr, qr/ERROR:  25006: cannot execute $function\(\) in a read-only transaction/, "$function: likewise");
+}
+
+# But it can be watched there: a standby stands where the primary has logged to.
+$primary->safe_psql('postgres', 'CREATE SEQUENCE watched; CREATE UNLOGGED SEQUENCE unlogged; SELECT next_id(5, \'watched\')');
+$primary->wait_for_catchup($standby);
+my $status = q(SELECT last_ts, last_sequence, logged_to - last_ts FROM id_generator_status('watched'));
+is( $standby->safe_psql('postgres', $status),
+	$primary->safe_psql('postgres', q(SELECT logged_to, last_sequence, '00:00:00' FROM id_generator_status('watched'))),
+	'a generator is watched on a standby');
+($code, $stdout, $stderr) =
+  $standby->psql('postgres', "\\set VERBOSITY verbose\nSELECT id_generator_status('unlogged')");
+like($stderr, qr/ERROR:  0A000: cannot access temporary or unlogged relations during recovery/,
+	'an unlogged one is not');
+$primary->safe_psql('postgres', 'DROP SEQUENCE watched, unlogged');
+
+# Holds back what would be sent to the standby; returns what can be told to go on.
+sub hold_back_wal
+{
+	my $walsender = $primary->safe_psql('postgres', 'SELECT pid FROM pg_stat_replication');
+	kill 'STOP', $walsender;
+	return $walsender;
+}
+
+# The primary is lost under load, and for the last two seconds nothing was sent to the standby; then it
+# is promoted, its clock still behind. Returns what clients were told before and after, and the
+# last value that the standby had.
+sub fail_over
+{
+	my ($draw) = @_;
+	my $before = start_clients($primary, 16, $draw);
+	usleep 300_000 + rand 300_000;
+	hold_back_wal();
+	sleep 2;
+	kill_node($primary);
+	finish_clients($before);
+	$standby->promote;
+	my $had = $standby->safe_psql('postgres', 'SELECT last_value FROM shardid_seq');
+	my $after = start_clients($standby, 4, 'SELECT next_id(5)', rounds => 100);
+	finish_clients($after);
+	# A killed server leaves its shared memory behind until it is started once more.
+	start_again($primary);
+	$primary->stop;
+	return ($before, $after, $had);
+}
+
+# The promoted standby, its clock set right, gets a standby in turn.
+sub carry_on
+{
+	($primary, $standby) = ($standby, undef);
+	set_fake_clock($clock, '+0');
+	$primary->append_conf('postgresql.conf', "synchronous_standby_names = ''");
+	$primary->reload;
+	$standby = new_standby($primary);
+	return;
+}
+
+sub be_synchronous
+{
+	$primary->append_conf('postgresql.conf', "synchronous_standby_names = '*'");
+	$primary->reload;
+	$primary->poll_query_until('postgres', q(SELECT sync_state = 'sync' FROM pg_stat_replication));
+	return;
+}
+
+# Synchronous: nobody was told what the standby does not have, also where the transaction leaves
+# nothing to replicate.
+my %draws = (
+	'SELECT' => [ 'SELECT next_id(5)', 'SELECT next_ids(5, 40)' ],
+	'rolled back' => [ 'BEGIN', 'SELECT next_id(5)', 'SELECT next_ids(5, 40)', 'ROLLBACK' ],
+	'INSERT' => 'INSERT INTO photos DEFAULT VALUES RETURNING id');
+$primary->safe_psql('postgres',
+	'CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT next_id(5)); CREATE SEQUENCE of_ranges');
+my ($rounds, @histories) = (0);
+for my $draw ((sort keys %draws) x rounds(1, 5))
+{
+	be_synchronous();
+	my ($before, $after) = fail_over($draws{$draw});
+	my $verdict = judge_clients([ $before, $after ], lead_ms => -1);
+	is($verdict->{violations}, 0, "synchronous, $draw: nothing comes again");
+	push @histories, $before, $after;
+	$rounds++;
+	carry_on();
+}
+is_innocent(judge_clients(\@histories, lead_ms => -1), 'failover to a synchronous standby, its clock a minute behind', $rounds);
+
+# A wait for a standby that does not answer can be cancelled; the id is withheld.
+be_synchronous();
+my $walsender = hold_back_wal();
+$primary->psql('postgres', <<'SQL', stderr => \$stderr, stdout => \$stdout);
+\set VERBOSITY verbose
+SET statement_timeout = '300ms';
+SELECT next_id(5) FROM generate_series(1, 3000000);
+SQL
+like($stderr, qr/ERROR:  57014/, 'a wait for a standby is ended by statement_timeout');
+is($stdout, '', 'and the id withheld');
+for my $many ('next_ids(5, 3000000)', 'nextval_range(\'of_ranges\', 1000)')
+{
+	# One that showed it would wait in its commit, which no statement_timeout ends.
+	$primary->psql('postgres', "SET statement_timeout = '300ms'; SELECT $many LIMIT 1",
+		stderr => \$stderr, stdout => \$stdout, timeout => 60, timed_out => \my $is_stuck);
+	like($stderr, qr/ERROR:  canceling statement while it waits for a synchronous standby/, "$many waits for it, too");
+	is($stdout, '', 'and shows nothing');
+}
+$primary->psql('postgres', "SET synchronous_commit = local; SELECT next_id(5) > 0", stdout => \$stdout);
+is($stdout, 't', 'synchronous_commit = local waits for no standby');
+kill 'CONT', $walsender;
+carry_on_asynchronously();
+
+sub carry_on_asynchronously
+{
+	$primary->append_conf('postgresql.conf', "synchronous_standby_names = ''");
+	$primary->reload;
+	$primary->wait_for_catchup($standby);
+	return;
+}
+
+# Asynchronous: what can come again is above the last value that the standby had.
+sub tick { return ($_[0] >> 23) << 10 | $_[0] & 1023 }
+my ($ids, $wrong) = (0, 0);
+for my $round (1 .. rounds(1, 5))
+{
+	my ($before, $after, $had) = fail_over('SELECT next_id(5)');
+	my @told = map { @$_ } @{ read_told($before) };
+	my @new = map { @$_ } @{ read_told($after) };
+	my @at_risk = grep { tick($_) > $had } @told;
+	my %new = map { $_ => 1 } @new;
+	cmp_ok(scalar(grep { tick($_) <= $had } @new), '==', 0, 'asynchronous: every new id is above what the standby had');
+	cmp_ok(scalar(grep { $new{$_} && tick($_) <= $had } @told), '==', 0, 'what it had does not come again');
+	cmp_ok(scalar @at_risk, '>', 0, scalar(@at_risk) . ' of ' . @told . ' ids could, since its clock is behind');
+	cmp_ok(judge_clients([ $before, $after ], lead_ms => -1)->{crossings}, '>', 0, 'and the test sees it');
+	$ids += @told + @new;
+	$wrong += grep { tick($_) <= $had } @new;
+
+	# With a right clock it goes on above all of them.
+	set_fake_clock($clock, '+0');
+	my $later = start_clients($standby, 4, 'SELECT next_id(5)', rounds => 50);
+	finish_clients($later);
+	is(judge_clients([ $before, $later ], lead_ms => -1)->{violations}, 0, 'with a right clock none could');
+	carry_on() if $round < rounds(1, 5);
+}
+note_fault('failover to an asynchronous standby: ids the standby had', rounds(1, 5), $ids, $wrong);
+
+$standby->stop;
+done_testing();

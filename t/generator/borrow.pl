@@ -1,0 +1,155 @@
+# Time that a session borrows (shardid.max_borrow): ids sooner than the layout's rate allows, as far ahead of
+# the clock as it may go and no further, other sessions' too; through crashes; and honest time again when the
+# clock has caught up. The commands are those of docs/operations.md.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+use Docs;
+use ShardidTest;
+
+my $clock = PostgreSQL::Test::Utils::tempdir() . '/clock';
+set_fake_clock($clock, '+0');
+my $node;
+with_fake_clock($clock, sub { $node = new_node('borrow', 'autovacuum = off'); });
+sub query { return $node->safe_psql('postgres', $_[0]) }
+sub last_line { return (split /\n/, $_[0])[-1] }
+
+# Who may. The role without the right sets what its session does not know yet, and is told later.
+query(<<'SQL');
+CREATE ROLE loader LOGIN;
+CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT next_id(5), name text);
+CREATE TABLE incoming AS SELECT 'photo ' || i AS name FROM generate_series(1, 100000) i;
+GRANT ALL ON photos, incoming, shardid_seq TO loader;
+SQL
+sub as_loader { return $node->psql('postgres', $_[0], extra_params => [ '-U', 'loader' ]) }
+my $load = block_of('operations.md', 'borrow');
+my $lead_of_photos = 'SELECT ceil(1000 * extract(epoch FROM id_timestamp(max(id)) - clock_timestamp())) FROM photos';
+
+my ($code, $stdout, $stderr) = as_loader("\\set VERBOSITY verbose\nSELECT id_shard(0); SET shardid.max_borrow = '1h'");
+like($stderr, qr/ERROR:  42501: permission denied to set parameter "shardid.max_borrow"/, 'not everybody may borrow');
+($code, $stdout, $stderr) = as_loader("$load; $lead_of_photos");
+like($stderr, qr/WARNING:  permission denied to set parameter "shardid.max_borrow"/, 'nor who has used no function before');
+cmp_ok(last_line($stdout), '<=', 0, 'such ids are not ahead of the clock');
+query(block_of('operations.md', 'grant_borrow'));
+
+# On a clock at a hundredth of its speed any machine is faster than the layout: 100,000 rows hold 97 ms of ids,
+# for which this clock takes ten seconds.
+query('TRUNCATE photos; ALTER SEQUENCE shardid_seq RESTART');
+set_fake_clock($clock, '+0 x0.01');
+my $log_start = -s $node->logfile;
+($code, $stdout, $stderr) = as_loader("$load; $load; $lead_of_photos; SHOW shardid.max_borrow");
+my ($lead, $setting) = split /\n/, $stdout;
+is($stderr, '', 'with GRANT SET a role may borrow');
+cmp_ok($lead, '>', 0, "INSERT ... SELECT is faster than the default layout: $lead ms ahead of a slow clock");
+cmp_ok($lead, '<=', 196, 'by no more than the time of its ids');
+is($setting, 0, 'SET LOCAL ends with the transaction');
+is(query('SELECT sum(count), max(count) FROM (SELECT count(DISTINCT id) FROM photos GROUP BY id >> 23) s'),
+	'200000|1024', 'no millisecond has more than its 1,024 ids');
+my @told = slurp_file($node->logfile, $log_start) =~ /LOG:  (generator .* ahead of the clock)/g;
+is("@told", 'generator "public.shardid_seq" may step up to 3600000 ms ahead of the clock', 'the log says so, once');
+is( query(<<'SQL'), 't|t', 'who borrows nothing draws ids as far ahead');
+SELECT id > max, id_timestamp(id) > clock_timestamp() FROM (SELECT next_id(5) AS id, max(id) FROM photos) s
+SQL
+like(query(block_of('operations.md', 'borrowed')), qr/^00:00:00\.\d+$/, 'status shows the lead');
+
+# By how many milliseconds the ids of one call were ahead of the clock at most, looking at the last of each
+# millisecond: this clock is slow to read.
+sub most_ahead
+{
+	my ($generator, $count, @settings) = @_;
+	return last_line(query(join ';', "CREATE SEQUENCE $generator", "LOAD 'shardid'", @settings, <<SQL));
+SELECT ceil(1000 * max(extract(epoch FROM id_timestamp(id) - clock_timestamp())))
+FROM (SELECT next_ids(5, $count, '$generator') AS id) s WHERE id & 1023 = 1023
+SQL
+}
+my $hour = "SET shardid.max_borrow = '1h'";
+is(most_ahead('limited', 120_000, "SET shardid.max_borrow = '100ms'"), 100, 'as far ahead as it may go, and no further');
+is(most_ahead('by_lead', 60_000, $hour, "SET shardid.max_lead = '1050ms'"),
+	50, 'max_lead less the second that a crash adds is a limit too');
+cmp_ok(most_ahead('no_lead', 6_000, $hour, "SET shardid.max_lead = '1s'"), '<=', 0, 'where that is nothing, nothing is borrowed');
+
+# A page that is fresh, or that others have moved, waits for the clock as ever.
+my $is_ahead = "SELECT id_timestamp(next_id(5, 'ours')) > clock_timestamp()";
+my @ahead = split /\n/, query(<<SQL);
+CREATE SEQUENCE ours;
+LOAD 'shardid';
+$hour;
+$is_ahead;
+SELECT count(*) FROM (SELECT next_ids(5, 20000, 'ours')) s;
+$is_ahead;
+SELECT pg_sleep(extract(epoch FROM lead) + 0.001) FROM id_generator_status('ours');
+SELECT setval('ours', 1);
+$is_ahead;
+ALTER SEQUENCE ours RESTART;
+$is_ahead;
+SQL
+is(join(' ', grep { /^[tf]$/ } @ahead), 'f t f f', 'ahead after a load; not when fresh, moved or restarted');
+$node->stop;
+
+# On a true clock, sessions that may borrow half a second beside others that may not.
+$node = new_node('load', "autovacuum = off\nrestart_after_crash = off");
+query('CREATE SEQUENCE small; CREATE SEQUENCE full_size');
+my $may_borrow = '-c shardid.max_borrow=500';
+my $small = "next_id(5, 'small', shard_bits => 18, sequence_bits => 5)";
+my $bulk = "SELECT max(id) FROM (SELECT next_ids(5, 20000, 'full_size') AS id) s";
+my %loads = (
+	'32 ids a millisecond' => [
+		"SELECT $small FROM generate_series(1, 300)",
+		"SELECT $small FROM generate_series(1, 20)",
+		shard_bits => 18,
+		sequence_bits => 5
+	],
+	'the default layout' => [ $bulk, "SELECT next_id(5, 'full_size') FROM generate_series(1, 20)" ]);
+for my $name (sort keys %loads)
+{
+	my ($borrowing, $beside, %layout) = @{ $loads{$name} };
+	my $seconds = rounds(2, 10);
+	my @clients = (
+		start_clients($node, 4, $borrowing, seconds => $seconds, options => $may_borrow),
+		start_clients($node, 4, $beside, seconds => $seconds));
+	finish_clients($_) for @clients;
+	is_innocent(judge_clients(\@clients, %layout, borrow_ms => 500), "time borrowed, $name", 1);
+	my $others = judge_clients([ $clients[1] ], %layout, lead_ms => -1);
+	cmp_ok($others->{max_lead_ms}, '>', 250, "ids of who borrows nothing are $others->{max_lead_ms} ms ahead as well");
+	cmp_ok(judge_clients(\@clients, %layout, borrow_ms => 250)->{ahead}, '>', 0, 'were half of it allowed, they would be convicted');
+}
+
+# The lead shrinks as the clock runs, while ids are drawn; then they are honest again.
+query("LOAD 'shardid'; SET shardid.max_borrow = 2000; SELECT count(*) FROM (SELECT next_ids(5, 2500000, 'full_size')) s");
+my $before = lead_ms($node, 'full_size');
+usleep 500_000;
+query("SELECT next_id(5, 'full_size')");
+my $later = lead_ms($node, 'full_size');
+cmp_ok($later, '<', $before - 400, "$before ms ahead, half a second later $later ms");
+$node->poll_query_until('postgres', "SELECT id_timestamp(next_id(5, 'full_size')) < clock_timestamp()");
+my $honest = start_clients($node, 4, "SELECT next_id(5, 'full_size')", rounds => 200);
+finish_clients($honest);
+is(judge_clients([$honest])->{violations}, 0, 'when the clock has caught up no id is ahead of it');
+
+# kill -9 while time is borrowed: ids go on above, at most the second further that was logged.
+my @histories;
+my $rounds = rounds(3, 20);
+for my $round (1 .. $rounds)
+{
+	my @clients = (
+		start_clients($node, 4, [ 'BEGIN', $bulk, 'ROLLBACK' ], options => $may_borrow),
+		start_clients($node, 4, "SELECT next_id(5, 'full_size')"));
+	usleep 300_000 + rand 400_000;
+	query('CHECKPOINT') if $round % 2;
+	kill_node($node);
+	finish_clients($_) for @clients;
+	start_again($node);
+	push @clients, start_clients($node, 2, "SELECT next_id(5, 'full_size')", rounds => 50);
+	finish_clients($clients[-1]);
+	is(judge_clients(\@clients, lead_ms => 1000, borrow_ms => 500)->{violations}, 0, 'a crash adds a second at most') if $round == 1;
+	push @histories, @clients;
+}
+is_innocent(judge_clients(\@histories, lead_ms => -1, borrow_ms => 500), 'kill -9 while time is borrowed', $rounds);
+
+$node->stop;
+done_testing();

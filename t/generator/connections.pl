@@ -1,0 +1,222 @@
+# Ids over every kind of connection: pgbench's simple, extended and prepared protocol, directly and
+# through pgbouncer, which gives a server's sessions to other clients from transaction to transaction.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use IPC::Run;
+use Test::More;
+use ShardidTest;
+
+my ($pgbouncer) = grep { -x } '/usr/sbin/pgbouncer', '/usr/bin/pgbouncer';
+die 'pgbouncer is not installed' unless $pgbouncer;
+my ($version) = `$pgbouncer --version` =~ /(\d+\.\d+)/;
+my $keeps_prepared_statements = $version =~ /^1\.(\d+)/ ? $1 >= 21 : 1;
+note "pgbouncer $version";
+
+my $node = new_node('connections', 'max_connections = 60');
+create_recipe($node);
+sub query { return $node->safe_psql('postgres', $_[0]) }
+
+# As the clients see it: each row says which client stored it and what this client was told before.
+# The first time that is 0.
+query(<<'SQL');
+CREATE TABLE by_default (id bigint DEFAULT next_id(5), client int, previous bigint);
+CREATE TABLE of_recipe (id bigint DEFAULT baseline.next_id(), client int, previous bigint);
+CREATE FUNCTION next_in_plpgsql() RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN next_id(5);
+END
+$$;
+SQL
+my $row = 'INSERT INTO %s (client, previous) VALUES (:client_id, :last) RETURNING id AS last \gset';
+my $bulk = 'INSERT INTO %s (client) SELECT :client_id FROM generate_series(1, 1000);';
+my $two_rows = <<'SQL';
+BEGIN;
+INSERT INTO %1$s (client, previous) VALUES (:client_id, :last) RETURNING id AS last \gset
+INSERT INTO %1$s (client, previous) VALUES (:client_id, :last) RETURNING id AS last \gset
+END;
+SQL
+my $called = <<'SQL';
+SELECT next_in_plpgsql() AS last, :last AS before \gset
+INSERT INTO %s (id, client, previous) VALUES (:last, :client_id, :before);
+SQL
+
+# A thread for each client, since pgbench waits while it prepares a statement: in that time its other
+# clients would keep the sessions of the server, for one of which it waits.
+# Runs the scripts, or those that are named. Returns 'all done', or what went wrong.
+sub load
+{
+	my ($table, $protocol, $port, @only) = @_;
+	my %weight = (row => 6, two_rows => 3, called => 1, bulk => 1);
+	my %script = (row => $row, two_rows => $two_rows, called => $called, bulk => $bulk);
+	my @files;
+	for my $name (@only ? @only : sort keys %script)
+	{
+		my $path = $node->basedir . "/$table.$name";
+		append_to_file($path, sprintf $script{$name}, $table) unless -e $path;
+		push @files, '-f', "$path\@$weight{$name}";
+	}
+	local $ENV{PGPORT} = $port;
+	my ($said, $complaints);
+	my $status = IPC::Run::run(
+		[ 'pgbench', '-n', '-c', '12', '-j', '12', '-t', '50', '-M', $protocol, '-D', 'last=0', @files, 'postgres' ],
+		'>', \$said, '2>', \$complaints);
+	return $complaints if !$status || $complaints =~ /prepared statement/;
+	return $said =~ m{processed: 600/600} ? 'all done' : $said;
+}
+
+sub judge_table
+{
+	my ($name, $table) = @_;
+	my $rows = query("SELECT count(*) FROM $table");
+	cmp_ok($rows, '>', 20_000, "$name: $rows ids");
+	is(query("SELECT count(*) - count(DISTINCT id) FROM $table"), 0, "$name: no id twice");
+	is(query("SELECT count(*) FROM $table WHERE id <= previous"), 0, "$name: each client's increase");
+	is( query("SELECT count(*) FROM $table a WHERE previous > 0 AND NOT EXISTS (SELECT FROM $table b WHERE b.id = a.previous AND b.client = a.client)"),
+		0, "$name: what a client was told is what it stored");
+	query("TRUNCATE $table");
+	return;
+}
+
+# Each load starts with clients that have been told nothing, so its rows are judged by themselves.
+for my $protocol ('simple', 'extended', 'prepared')
+{
+	is(load('by_default', $protocol, $node->port), 'all done', "$protocol protocol: load");
+	judge_table("$protocol protocol", 'by_default');
+}
+
+# Through pgbouncer, on a unix socket: three sessions of the server for the clients of a database, one
+# in database "narrow".
+my $folder = PostgreSQL::Test::Utils::tempdir_short();
+my $user = query('SELECT current_user');
+my $server = 'host=' . $node->host . ' port=' . $node->port . " user=$user";
+
+sub start_pgbouncer
+{
+	my ($mode, $sessions, $more) = @_;
+	my $port = PostgreSQL::Test::Cluster::get_free_port();
+	my $pool = "$folder/$mode.ini";
+	append_to_file($pool, <<"CONF");
+[databases]
+narrow = $server dbname=postgres pool_size=1
+* = $server
+[pgbouncer]
+listen_addr =
+listen_port = $port
+unix_socket_dir = $folder
+auth_type = any
+admin_users = $user
+pool_mode = $mode
+default_pool_size = $sessions
+query_wait_timeout = 20
+max_client_conn = 100
+logfile = $folder/$mode.log
+pidfile = $folder/$mode.pid
+@{[ $more // '' ]}
+CONF
+	my $bouncer = IPC::Run::start([ $pgbouncer, '-q', $pool ], '>', "$folder/$mode.out", '2>&1');
+	for (1 .. 100)
+	{
+		last if -S "$folder/.s.PGSQL.$port";
+		select undef, undef, undef, 0.05;
+	}
+	return ($bouncer, $port);
+}
+
+my ($bouncer, $port) =
+  start_pgbouncer('transaction', 3, $keeps_prepared_statements ? 'max_prepared_statements = 100' : '');
+END { $bouncer->kill_kill if $bouncer }
+my $through = "host=$folder port=$port";
+
+{
+	local $ENV{PGHOST} = $folder;
+	for my $protocol ('simple', 'extended', 'prepared')
+	{
+		my $name = "pgbouncer, $protocol protocol";
+		if ($protocol eq 'prepared' && !$keeps_prepared_statements)
+		{
+			# Without transactions, which clients that give up would leave open.
+			like(load('by_default', $protocol, $port, 'row'), qr/prepared statement "\S+" (already exists|does not exist)/,
+				"$name: pgbouncer $version cannot");
+			query('TRUNCATE by_default');
+			next;
+		}
+		is(load('by_default', $protocol, $port), 'all done', "$name: load");
+		judge_table($name, 'by_default');
+	}
+}
+
+for my $statements ('SELECT next_id(5)', [ 'BEGIN', 'SELECT next_id(5)', 'SELECT next_id(5)', 'ROLLBACK' ])
+{
+	my $clients = start_clients($through, 12, $statements, rounds => 250);
+	finish_clients($clients);
+	is_innocent(judge_clients([$clients]), ref $statements ? 'pgbouncer, rolled back' : 'pgbouncer', 1);
+}
+
+sub sessions
+{
+	return query("SELECT count(DISTINCT pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()");
+}
+cmp_ok(sessions(), '<=', 3, 'all of them shared three sessions of the server');
+
+# The same load must convict the recipe.
+my $twice = 0;
+{
+	local $ENV{PGHOST} = $folder;
+	for my $round (1 .. 10)
+	{
+		load('of_recipe', 'simple', $port);
+		$twice = query('SELECT count(*) - count(DISTINCT id) FROM of_recipe');
+		last if $twice;
+	}
+}
+cmp_ok($twice, '>', 0, "the recipe made $twice duplicates through pgbouncer");
+
+# The shard by setting. A SET stays in the server's session, and whoever is given that session next
+# draws for the other's shard. SET LOCAL ends with the transaction, and ALTER DATABASE holds in all.
+sub narrow
+{
+	my ($sql) = @_;
+	my ($stdout, $stderr);
+	IPC::Run::run([ 'psql', '-XAtq', '-d', "$through dbname=narrow", '-f', '-' ], '<', \$sql, '>', \$stdout, '2>', \$stderr);
+	return $stdout . $stderr;
+}
+# A changed default is for new sessions of the server.
+sub end_sessions
+{
+	query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()");
+	narrow('SELECT');    # meets the end of the old one
+	return;
+}
+
+my $of_shard = 'SELECT id_shard(next_id());';
+like(narrow($of_shard), qr/ERROR:  no shard is set/, 'no shard is set');
+is(narrow("BEGIN; SET LOCAL shardid.shard_id = 7; $of_shard COMMIT;"), "7\n", 'SET LOCAL holds in its transaction');
+like(narrow($of_shard), qr/ERROR/, 'and not in that of the next client');
+is(narrow("SET shardid.shard_id = 8; $of_shard"), "8\n", 'SET holds');
+is(narrow($of_shard), "8\n", 'for the next client, too: do not use it with pgbouncer');
+is(narrow("DISCARD ALL; $of_shard") =~ /ERROR/, 1, 'until DISCARD ALL');
+query('ALTER DATABASE postgres SET shardid.shard_id = 9');
+end_sessions();
+is(narrow($of_shard), "9\n", 'ALTER DATABASE holds for every client');
+is(narrow("BEGIN; SET LOCAL shardid.shard_id = 7; $of_shard COMMIT; $of_shard"), "7\n9\n", 'beneath SET LOCAL');
+query('ALTER DATABASE postgres RESET shardid.shard_id');
+query("ALTER ROLE \"$user\" SET shardid.shard_id = 10");
+end_sessions();
+is(narrow($of_shard), "10\n", 'ALTER ROLE holds for every client');
+
+# In session mode a client keeps its session, so prepared statements work with every version.
+$bouncer->kill_kill;
+($bouncer, $port) = start_pgbouncer('session', 12);
+{
+	local $ENV{PGHOST} = $folder;
+	is(load('by_default', 'prepared', $port), 'all done', 'pgbouncer in session mode, prepared protocol: load');
+	judge_table('pgbouncer in session mode', 'by_default');
+}
+
+$bouncer->kill_kill;
+$node->stop;
+done_testing();

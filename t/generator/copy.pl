@@ -1,0 +1,244 @@
+# COPY inserts rows in batches where the ids come by DEFAULT, as with nextval, and only where that is right;
+# and wherever else such a default is evaluated outside a query, each row gets an id of its own.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use ShardidTest;
+
+my $rows = 3000;
+my $node = new_node('copy', "autovacuum = off\n", allows_streaming => 'logical');
+my $version = $node->pg_version;
+sub query { return $node->safe_psql('postgres', join "\n", @_) }
+
+sub error_of
+{
+	my ($sql) = @_;
+	my ($result, $out, $err) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql");
+	return $err =~ /ERROR:  (\w{5}: .*)/ ? $1 : "none: $out";
+}
+
+query(<<'SQL');
+CREATE EXTENSION pg_walinspect;
+ALTER DATABASE postgres SET shardid.shard_id = 7;
+CREATE SEQUENCE g;
+CREATE SEQUENCE plain;
+CREATE FUNCTION in_sql(shard int) RETURNS bigint LANGUAGE sql RETURN next_id(shard);
+CREATE FUNCTION of_argument(id bigint) RETURNS bigint LANGUAGE sql RETURN id + 1;
+CREATE FUNCTION in_plpgsql() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN next_id(5); END';
+CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN new; END';
+CREATE DOMAIN own_id AS bigint DEFAULT next_id(5);
+SQL
+
+# Whether the rows that this brings into the table have come in batches, as WAL has it; how many have come, and how
+# many ids are different.
+sub brought
+{
+	my ($table, $sql) = @_;
+	return query(<<SQL) =~ s/^.*\n//sr;
+TRUNCATE $table;
+SELECT pg_current_wal_insert_lsn() AS start \\gset
+$sql;
+SELECT CASE WHEN (SELECT count(*) FROM pg_get_wal_records_info(:'start', pg_current_wal_flush_lsn())
+                  WHERE record_type LIKE 'MULTI_INSERT%') > 0 THEN 'batches' ELSE 'row by row' END,
+       count(*), count(DISTINCT id) FROM $table;
+SQL
+}
+
+sub copied
+{
+	my ($table, %params) = @_;
+	my $source = $params{source} // "seq $rows";
+	return brought($table, "COPY $table (n) FROM PROGRAM '$source' " . ($params{options} // ''));
+}
+
+# Defaults that COPY can fill in batches, and such that it must not.
+my $batches = "batches|$rows|$rows";
+my $row_by_row = "row by row|$rows|$rows";
+for my $case (
+	[ q(bigint DEFAULT nextval('plain')), $batches ],
+	[ q(bigint DEFAULT next_id(5)), $batches ],
+	[ q(bigint DEFAULT next_id()), $batches ],
+	[ q(bigint DEFAULT next_id(5, 'g')), $batches ],
+	[ q(bigint DEFAULT next_id(sequence_bits => 10, shard => 5)), $batches ],
+	[ q(bigint PRIMARY KEY DEFAULT next_id(5)), $batches ],
+	[ q(uuid DEFAULT uuid_v1()), $batches ],
+	[ q(bytea DEFAULT objectid()), $batches ],
+	[ q(text DEFAULT 'P' || next_id(5)), $batches ],
+	[ q(bigint DEFAULT coalesce(next_id(5), 0)), $batches ],
+	[ q(bigint DEFAULT CASE WHEN current_user = 'nobody' THEN 0 ELSE next_id(5) END), $batches ],
+	[ q(own_id), $batches ],
+	[ q(bigint DEFAULT in_sql(5)), $batches ],
+	[ q(bigint DEFAULT of_argument(next_id(5))), $batches ],
+	[ q(bigint DEFAULT next_id((random() * 5)::int)), $row_by_row ],
+	[ q(bigint DEFAULT next_id(5) + (random() * 0)::int), $row_by_row ],
+	[ q(bigint DEFAULT in_plpgsql()), $row_by_row ])
+{
+	my ($definition, $expected) = @$case;
+	query("CREATE TABLE t (id $definition, n int)");
+	is(copied('t'), $expected, "$definition: COPY");
+	query('DROP TABLE t');
+}
+
+# What COPY itself looks at, besides defaults.
+query('CREATE TABLE t (id bigint DEFAULT next_id(5), n int)');
+is(copied('t', options => 'WHERE n > 1000'), 'batches|2000|2000', 'a condition on the rows');
+is(copied('t', options => 'WHERE next_id(5) > 0'), $row_by_row, 'a condition that draws');
+is(brought('t', "BEGIN; TRUNCATE t; COPY t (n) FROM PROGRAM 'seq $rows' (FREEZE); COMMIT"), $batches, 'FREEZE');
+query('CREATE TRIGGER after AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION nothing()');
+is(copied('t'), $batches, 'a trigger AFTER INSERT');
+query('CREATE TRIGGER before BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION nothing()');
+is(copied('t'), $row_by_row, 'a trigger BEFORE INSERT');
+query('DROP TABLE t; CREATE TABLE t (id bigint DEFAULT next_id(5), n int, other uuid DEFAULT uuid_v1())');
+is(copied('t'), $batches, 'two such defaults');
+is(query('SELECT count(DISTINCT other) FROM t'), $rows, 'each with a value of its own');
+SKIP:
+{
+	skip 'COPY ... DEFAULT is from 16 on', 1 if $version < 16;
+	is(brought('t', q(COPY t (id, n) FROM PROGRAM 'seq -f "@,%g" 3000' (FORMAT csv, DEFAULT '@'))), $batches, 'a mark for DEFAULT');
+}
+SKIP:
+{
+	skip 'COPY ... ON_ERROR is from 17 on', 1 if $version < 17;
+	is(copied('t', source => 'seq 1 2; echo x; seq 10 2000', options => '(ON_ERROR ignore)') =~ s/^\w+/batches/r,
+		'batches|1993|1993', 'rows with errors left out');
+}
+is(error_of(q(ALTER TABLE t ALTER id SET DEFAULT next_id(8192); COPY t (n) FROM PROGRAM 'seq 3')),
+	'22003: shard is out of range', 'an error is what it was');
+query('DROP TABLE t');
+
+# Partitions: the default is that of the table that COPY names.
+query(<<'SQL');
+CREATE TABLE t (id bigint DEFAULT next_id(5), n int) PARTITION BY LIST (n);
+CREATE TABLE few PARTITION OF t FOR VALUES IN (1, 2, 3);
+CREATE TABLE rest PARTITION OF t DEFAULT;
+ALTER TABLE rest ALTER id SET DEFAULT next_id(6);
+SQL
+is(copied('t'), $batches, 'a partitioned table');
+is(query('SELECT tableoid::regclass, id_shard(id), count(*) FROM t GROUP BY 1, 2 ORDER BY 1, 2'), "few|5|3\nrest|5|2997", 'all with its default');
+is(copied('rest', source => 'seq 4 3003'), $batches, 'a partition');
+is(query('SELECT DISTINCT id_shard(id) FROM rest'), 6, 'with its own default');
+query('DROP TABLE t; CREATE TABLE t (id bigint DEFAULT next_id(5), n int) PARTITION BY HASH (id)');
+query("CREATE TABLE t_$_ PARTITION OF t FOR VALUES WITH (MODULUS 4, REMAINDER $_)") for 0 .. 3;
+is(copied('t'), $batches, 'partitioned by the id');
+query('DROP TABLE t');
+
+# A foreign table, which is sent batches of its own size.
+my ($host, $port) = ($node->host, $node->port);
+query(<<SQL);
+CREATE EXTENSION postgres_fdw;
+CREATE SERVER itself FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '$host', port '$port', dbname 'postgres', batch_size '100');
+CREATE USER MAPPING FOR CURRENT_USER SERVER itself;
+CREATE TABLE remote (id bigint, n int);
+CREATE FOREIGN TABLE t (id bigint DEFAULT next_id(5), n int) SERVER itself OPTIONS (table_name 'remote');
+SQL
+is(copied('t') =~ s/^[\w ]+//r, "|$rows|$rows", 'a foreign table');
+query('DROP FOREIGN TABLE t; DROP TABLE remote');
+
+# NULL for an argument is NULL for the id, and nextval, which COPY is shown, is not run for it.
+query(q(CREATE TABLE t (id bigint DEFAULT next_id(nullif(current_setting('app.shard', true), '')::int), n int)));
+is(copied('t'), "batches|$rows|0", 'no shard is set: no id');
+is(brought('t', "SET app.shard = 9; COPY t (n) FROM PROGRAM 'seq $rows'"), $batches, 'a shard is set');
+is(query('SELECT DISTINCT id_shard(id) FROM t'), 9, 'it is that of the ids');
+query('DROP TABLE t');
+
+# A column that is added, or takes another type: an id for each row.
+query("CREATE TABLE t AS SELECT generate_series(1, $rows) AS n");
+for my $type ('bigint DEFAULT next_id(5)', 'bigint DEFAULT next_id()', 'bigint DEFAULT in_sql(5)', 'own_id',
+	'bigint DEFAULT of_argument(next_id(5))', 'text DEFAULT coalesce(next_id(5), 0)', 'uuid DEFAULT uuid_v1()', 'bytea DEFAULT objectid()')
+{
+	query("ALTER TABLE t ADD COLUMN id $type");
+	is(query('SELECT count(*), count(DISTINCT id) FROM t'), "$rows|$rows", "ADD COLUMN id $type");
+	query('ALTER TABLE t DROP COLUMN id');
+}
+query('ALTER TABLE t ALTER n TYPE bigint USING next_id(5)');
+is(query('SELECT count(DISTINCT n) FROM t'), $rows, 'ALTER COLUMN TYPE ... USING');
+query('DROP TABLE t');
+
+# Where an argument of a command is prepared as such an expression is.
+is(query('PREPARE shard_of(bigint) AS SELECT id_shard($1);', 'EXECUTE shard_of(next_id(5)); EXECUTE shard_of(next_id())'),
+	"5\n7", 'EXECUTE');
+query(q(CREATE PROCEDURE show_shard(id bigint, INOUT shard int DEFAULT 0) LANGUAGE plpgsql AS 'BEGIN shard := id_shard(id); END'));
+is(query('CALL show_shard(next_id(5)); CALL show_shard(in_sql(6))'), "5\n6", 'CALL');
+is(query('CREATE TABLE t (n bigint) PARTITION BY LIST (n); CREATE TABLE t_0 PARTITION OF t FOR VALUES IN (next_id(5))',
+		q{; SELECT pg_get_expr(relpartbound, oid) ~ '^FOR VALUES IN \(''\d{19}''\)$' FROM pg_class WHERE relname = 't_0'; DROP TABLE t}),
+	't', 'a bound of a partition');
+is(query('CREATE DOMAIN later AS bigint CHECK (value < next_id(5)); CREATE TABLE t (id later, n int)',
+		q(; INSERT INTO t SELECT next_id(5) FROM generate_series(1, 10); SELECT count(*) FROM t; DROP TABLE t)),
+	10, 'a CHECK of a domain');
+for my $refused (
+	'CREATE INDEX ON t ((next_id(5)))',
+	'CREATE INDEX ON t ((in_sql(5)))',
+	'CREATE INDEX ON t (n) WHERE next_id(5) > 0',
+	'CREATE TABLE other (n int) PARTITION BY LIST ((next_id(n)))',
+	'CREATE TABLE other (n int, id bigint GENERATED ALWAYS AS (next_id(5)) STORED)',
+	'CREATE TABLE other (n int, id bigint GENERATED ALWAYS AS (in_sql(5)) STORED)')
+{
+	like(error_of("CREATE TEMPORARY TABLE t (n int); $refused"), qr/^42P17: .*immutable/i, "refused as volatile: $refused");
+}
+
+# A query, prepared or not, is planned and shown as before.
+query('CREATE TABLE t (id bigint DEFAULT next_id(5), n int)');
+like(query('EXPLAIN (VERBOSE, COSTS off) SELECT next_id(5), objectid()'), qr/^  Output: next_id\(5, [^()]*\), objectid\(\)$/m, 'EXPLAIN');
+like(query('PREPARE drawn AS INSERT INTO t (n) VALUES ($1); SET plan_cache_mode = force_generic_plan;',
+		'EXPLAIN (VERBOSE, COSTS off) EXECUTE drawn(1)'), qr/ Output: next_id\(5, [^()]*\), \$1$/m, 'a prepared statement');
+like(query(q(SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 't'::regclass)), qr/^next_id\(5\)$/, 'the default is as it was');
+is(query(<<'SQL'), 'next_id', 'and depends on next_id alone');
+SELECT (SELECT proname FROM pg_proc WHERE oid = refobjid) FROM pg_depend WHERE classid = 'pg_attrdef'::regclass AND refclassid = 'pg_proc'::regclass
+AND objid = (SELECT oid FROM pg_attrdef WHERE adrelid = 't'::regclass)
+SQL
+
+# Rights are those on next_id, and on its sequence.
+query('CREATE ROLE loader; GRANT INSERT ON t TO loader; GRANT pg_execute_server_program TO loader');
+my $as_loader = q(SET ROLE loader; COPY t (n) FROM PROGRAM 'seq 3000');
+is(error_of($as_loader), '42501: permission denied for sequence shardid_seq', 'without USAGE on the sequence');
+query('GRANT USAGE ON SEQUENCE shardid_seq TO loader');
+is(brought('t', "$as_loader; RESET ROLE"), $batches, 'with it');
+my $next_id = 'FUNCTION next_id(int, regclass, timestamptz, int, int)';
+query("REVOKE EXECUTE ON $next_id FROM public");
+is(error_of($as_loader), '42501: permission denied for function next_id', 'without EXECUTE on next_id');
+query("GRANT EXECUTE ON $next_id TO loader; REVOKE EXECUTE ON FUNCTION shardid_support FROM public");
+is(brought('t', "$as_loader; RESET ROLE"), $row_by_row, 'without EXECUTE on shardid_support');
+query('GRANT EXECUTE ON FUNCTION shardid_support TO public');
+query("ALTER $next_id SET work_mem = '1MB'");
+is(copied('t'), $batches, 'next_id with a setting of its own');
+query("ALTER $next_id RESET work_mem");
+
+# Citus evaluates the parts of what has been planned so, and sends the rest to other nodes: neither is possible with what
+# the call is replaced by. Its row in the catalogue is all that is looked at.
+my $as_citus = "INSERT INTO pg_extension SELECT 1, 'citus', extowner, extnamespace, extrelocatable, extversion FROM pg_extension WHERE extname = 'shardid'";
+is(brought('t', "$as_citus; COPY t (n) FROM PROGRAM 'seq $rows'; DELETE FROM pg_extension WHERE extname = 'citus'"),
+	$row_by_row, 'beside Citus the call stays as it is');
+
+# A domain's CHECK is planned once in a session, and run for whoever the session is then.
+query("GRANT EXECUTE ON $next_id TO loader; CREATE DOMAIN for_loader AS bigint CHECK (value < next_id(5))");
+my $as_both = 'SELECT 1::text::for_loader; SET ROLE loader; SELECT 2::text::for_loader';
+is(query($as_both), "1\n2", 'a CHECK of a domain, by two roles');
+query("REVOKE EXECUTE ON $next_id FROM loader");
+is(error_of($as_both), '42501: permission denied for function next_id', 'the second without EXECUTE');
+query("GRANT EXECUTE ON $next_id TO loader");
+
+# The one function for all this is for the planner only.
+like(error_of("SELECT shardid_support($_)"), qr/^(42883|42846|0A000): /, "shardid_support($_)")
+  for 'NULL', q('1'), 'NULL::internal', q('1'::internal), q(internal_in('1'));
+is(query(<<'SQL'), 'shardid_support', 'and no other was added');
+SELECT proname FROM pg_proc, pg_depend WHERE pg_proc.oid = objid AND classid = 'pg_proc'::regclass AND deptype = 'e'
+AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'shardid') AND 'internal'::regtype = ANY (proargtypes)
+SQL
+query('CREATE SCHEMA elsewhere; ALTER EXTENSION shardid SET SCHEMA elsewhere');
+is(copied('t'), $batches, 'the extension in another schema');
+
+# A subscriber's own column.
+$node->safe_psql('postgres', 'CREATE DATABASE subscriber');
+$node->safe_psql('subscriber', 'CREATE EXTENSION shardid; CREATE TABLE told (n int PRIMARY KEY, id bigint DEFAULT next_id(5))');
+query("CREATE TABLE told (n int PRIMARY KEY); CREATE PUBLICATION p FOR TABLE told; SELECT pg_create_logical_replication_slot('s', 'pgoutput')");
+$node->safe_psql('subscriber', "CREATE SUBSCRIPTION s CONNECTION 'host=$host port=$port dbname=postgres' PUBLICATION p WITH (create_slot = false, copy_data = false)");
+query('INSERT INTO told SELECT generate_series(1, 100)');
+ok($node->poll_query_until('subscriber', 'SELECT count(*) = 100 AND count(DISTINCT id) = 100 FROM told'), 'a subscriber gives each row its own');
+$node->safe_psql('subscriber', 'DROP SUBSCRIPTION s');
+
+$node->stop;
+done_testing();

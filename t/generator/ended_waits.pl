@@ -1,0 +1,156 @@
+# A draw that waits can be ended: cancelled, timed out, its session terminated. It ends at once, and
+# takes nothing with it: neither its generator's use by others nor anything it was told.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use IPC::Run;
+use Test::More;
+use ShardidTest;
+
+my $tries = 10;
+my $bound_ms = 50;
+
+my $node = new_node('ended_waits');
+sub query { return $node->safe_psql('postgres', $_[0]) }
+
+# An expression of many draws, since between the draws of one expression nobody else looks whether the
+# session has been told to end. Each waits for a millisecond of its own.
+sub expression
+{
+	my ($generator) = @_;
+	my $draw = "next_id(5, '$generator', shard_bits => 22, sequence_bits => 0)";
+	return 'SELECT ARRAY[' . join(', ', ($draw) x 500) . ']';
+}
+
+query(<<'SQL');
+CREATE SEQUENCE by_clock;
+CREATE SEQUENCE ahead;
+SELECT setval('ahead', (extract(epoch FROM clock_timestamp()) * 1000)::bigint - 1314220021721 + 3600000);
+CREATE SEQUENCE busy;
+CREATE SEQUENCE altered;
+
+-- Waits until the session of this name waits for an event of this type, sends it the signal, and
+-- says how many milliseconds it goes on.
+CREATE FUNCTION ms_to_end(name text, event_type text, signal text) RETURNS numeric LANGUAGE plpgsql AS $$
+DECLARE
+    waiter int;
+    began timestamptz;
+BEGIN
+    FOR i IN 1 .. 30000 LOOP
+        PERFORM pg_stat_clear_snapshot();
+        SELECT pid INTO waiter FROM pg_stat_activity
+        WHERE application_name = name AND state = 'active' AND wait_event_type = event_type;
+        EXIT WHEN FOUND;
+        PERFORM pg_sleep(0.001);
+    END LOOP;
+    began := clock_timestamp();
+    EXECUTE format('SELECT pg_%s_backend(%L)', signal, waiter);
+    LOOP
+        PERFORM pg_stat_clear_snapshot();
+        EXIT WHEN NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = waiter AND state = 'active');
+        PERFORM pg_sleep(0.0005);
+    END LOOP;
+    RETURN round(extract(epoch FROM clock_timestamp() - began) * 1000, 1);
+END
+$$;
+SQL
+
+sub start_psql
+{
+	my ($sql, $output) = @_;
+	return IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', $sql ],
+		'>', $output, '2>&1', IPC::Run::timer(60));
+}
+
+# One waiter, sent the signal while it waits. Returns the milliseconds it went on.
+my $waiters = 0;
+
+sub try_to_end
+{
+	my ($signal, $statement, $event_type) = @_;
+	my $name = 'waiter ' . ++$waiters;
+	my $said = '';
+	my $waiter = start_psql("SET application_name = '$name'; $statement", \$said);
+	my $ms = query("SELECT ms_to_end('$name', '$event_type', '$signal')");
+	$waiter->finish;
+	my $reason = $signal eq 'cancel' ? 'canceling statement due to user request' : 'terminating connection';
+	die "$name ended by something else: $said" unless $said =~ /$reason/;
+	return $ms;
+}
+
+# A busy machine can hold up any of them, but hardly all.
+sub ends_at_once
+{
+	my ($name, @ms) = @_;
+	@ms = sort { $a <=> $b } @ms;
+	cmp_ok($ms[0], '<=', $bound_ms, "$name: within $bound_ms ms (best $ms[0], median $ms[ @ms / 2 ], worst $ms[-1])");
+	return;
+}
+
+sub ends_by_signals
+{
+	my ($name, $statement, $event_type) = @_;
+	for my $signal ('cancel', 'terminate')
+	{
+		ends_at_once("$name: pg_${signal}_backend", map { try_to_end($signal, $statement, $event_type) } 1 .. $tries);
+	}
+	return;
+}
+
+# The session itself measures how late its timeout comes.
+sub ends_by_timeout
+{
+	my ($name, $statement) = @_;
+	my $catch = <<"SQL";
+DO \$\$
+BEGIN
+    EXECUTE '@{[ $statement =~ s/'/''/gr ]}';
+EXCEPTION WHEN query_canceled THEN
+    RAISE INFO 'late: %', round(extract(epoch FROM clock_timestamp() - statement_timestamp()) * 1000 - 100, 1);
+END
+\$\$;
+SQL
+	my (undef, undef, $said) = $node->psql('postgres', "SET statement_timeout = '100ms';\n" . $catch x $tries);
+	my @ms = $said =~ /late: (-?[\d.]+)/g;
+	is(scalar @ms, $tries, "$name: each ended by statement_timeout");
+	ends_at_once("$name: statement_timeout", @ms);
+	return;
+}
+
+for my $generator ('by_clock', 'ahead')
+{
+	my $before = query("SELECT next_id(5, '$generator', shard_bits => 22, sequence_bits => 0)");
+	ends_by_signals($generator, expression($generator), 'Extension');
+	ends_by_timeout($generator, expression($generator));
+	my $after = query("SELECT next_id(5, '$generator', shard_bits => 22, sequence_bits => 0)");
+	cmp_ok($after, '>', $before, "$generator: others go on");
+	is(query("SELECT count(*) FROM pg_locks WHERE relation = '$generator'::regclass"), 0, "$generator: nothing stays locked");
+}
+
+# Among others who take most of the milliseconds: of which none is told an id twice.
+my $others = start_clients($node, 3, "SELECT next_id(5, 'busy', shard_bits => 22, sequence_bits => 0)");
+my $event = query('SHOW server_version_num') < 170000 ? 'Extension' : 'ShardidNextMillisecond';
+ok( $node->poll_query_until('postgres', <<"SQL"), "pg_stat_activity shows that they wait: $event");
+SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = '$event' AND backend_type = 'client backend'
+SQL
+ends_by_signals('busy', expression('busy'), 'Extension');
+ends_by_timeout('busy', expression('busy'));
+query("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE query LIKE '%busy%' AND pid <> pg_backend_pid()");
+finish_clients($others);
+is_innocent(judge_clients([$others], shard_bits => 22, sequence_bits => 0), 'sessions ended while they wait, beside others', 6 * $tries);
+
+# Blocked by the lock of an ALTER SEQUENCE that is not committed.
+my $altering = start_psql("BEGIN; ALTER SEQUENCE altered CACHE 5; SET application_name = 'altering'; SELECT pg_sleep(60)", \my $ignored);
+$node->poll_query_until('postgres', "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE application_name = 'altering')", 't');
+my $draw = "SELECT next_id(5, 'altered')";
+ends_by_signals('locked', $draw, 'Lock');
+ends_by_timeout('locked', $draw);
+query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'altering'");
+$altering->finish;
+like(query($draw), qr/^\d+$/, 'locked: drawn when the lock is gone');
+
+$node->stop;
+done_testing();

@@ -1,0 +1,133 @@
+# Uniqueness, order, rate and time under load; evenness of the low bits without load.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use ShardidTest;
+
+my $node = new_node('load');
+create_recipe($node);
+
+# Each row keeps its id, which session drew it, in which order, and a clock read after it: defaults
+# are computed in the order of the columns.
+$node->safe_psql('postgres', <<'SQL');
+CREATE SEQUENCE second_generator;
+CREATE SEQUENCE call_order CACHE 1000;
+CREATE TABLE one (
+    id bigint PRIMARY KEY DEFAULT next_id(5),
+    session int DEFAULT pg_backend_pid(),
+    call bigint DEFAULT nextval('call_order'),
+    clock timestamptz DEFAULT clock_timestamp(),
+    n int);
+CREATE TABLE two (LIKE one INCLUDING DEFAULTS);
+ALTER TABLE two ALTER id SET DEFAULT next_id(6, 'second_generator'), ADD PRIMARY KEY (id);
+CREATE TABLE of_recipe (LIKE one INCLUDING DEFAULTS);
+ALTER TABLE of_recipe ALTER id SET DEFAULT baseline.next_id();
+SQL
+
+sub single { return "INSERT INTO $_[0] (n) VALUES (1);" }
+sub bulk { return "INSERT INTO $_[0] (n) SELECT generate_series(1, 2500);" }
+
+# 16 sessions, nine single rows for each bulk of 2,500.
+sub load
+{
+	my ($name, $per_client, @tables) = @_;
+	my %files;
+	my $prefix = '001_' . $name =~ tr/ /_/r;
+	for my $table (@tables)
+	{
+		$files{"${prefix}_single_$table\@9"} = single($table);
+		$files{"${prefix}_bulk_$table\@1"} = bulk($table);
+	}
+	$node->pgbench("-n -c 16 -j 2 -t $per_client -M prepared",
+		0, [qr/processed: (\d+)\/\1/], [qr/^$/], "$name: load without an error", \%files);
+	return;
+}
+
+sub query { return $node->safe_psql('postgres', $_[0]) }
+
+load('one generator', 200, 'one');
+load('two generators', 200, 'one', 'two');
+
+for my $table ('one', 'two')
+{
+	my $rows = query("SELECT count(*) FROM $table");
+	cmp_ok($rows, '>', 200_000, "$table: $rows ids");
+	is(query("SELECT count(*) - count(DISTINCT id) FROM $table"), 0, "$table: no id twice");
+	is( query("SELECT count(*) FROM (SELECT id, lag(id) OVER (PARTITION BY session ORDER BY call) AS previous FROM $table) s WHERE id <= previous"),
+		0,
+		"$table: the ids of each session increase");
+	my $most = query("SELECT max(n) FROM (SELECT count(*) AS n FROM $table GROUP BY id >> 23) s");
+	cmp_ok($most, '<=', 1024, "$table: at most 1024 ids in a millisecond (most: $most)");
+	is(query("SELECT count(*) FROM $table WHERE id_timestamp(id) > clock"),
+		0, "$table: no id later than the clock read after it");
+}
+
+# The same load must convict the recipe, or it would prove nothing. How many duplicates it makes in
+# one go depends on how often its sessions are interrupted, so it gets some goes.
+my $twice = 0;
+for my $round (1 .. 10)
+{
+	load("recipe $round", 100, 'of_recipe');
+	$twice = query('SELECT count(*) - count(DISTINCT id) FROM of_recipe');
+	last if $twice;
+}
+cmp_ok($twice, '>', 0, "the recipe made $twice duplicates");
+
+# A bulk statement alone gets what the layout has: nearly 1024 ids in each millisecond.
+my ($ids, $milliseconds) = split /\|/, query(<<'SQL');
+SELECT count(*), max(id >> 23) - min(id >> 23) + 1 FROM (SELECT next_id(5) AS id FROM generate_series(1, 200000)) s
+SQL
+note "$ids ids in $milliseconds milliseconds, capacity " . 1024 * $milliseconds;
+
+# Evenness at a low rate: ids some milliseconds apart fall evenly into the classes modulo n. The
+# bound on chi squared is that of one failure in a million; the same ids with a sequence that starts
+# at 0 in every millisecond have to exceed it.
+my @sparse = split /\n/, query(<<'SQL');
+CREATE TABLE sparse (n int, id bigint);
+DO $$
+BEGIN
+    FOR n IN 1 .. 2560 LOOP
+        INSERT INTO sparse VALUES (n, next_id(5));
+        PERFORM pg_sleep(0.0005 + 0.002 * random());
+    END LOOP;
+END
+$$;
+SELECT id FROM sparse ORDER BY n;
+SQL
+
+sub chi_squared
+{
+	my ($n, @ids) = @_;
+	my @count = (0) x $n;
+	$count[ $_ % $n ]++ for @ids;
+	my $expected = @ids / $n;
+	my $sum = 0;
+	$sum += ($_ - $expected)**2 / $expected for @count;
+	return $sum;
+}
+
+# Wilson and Hilferty's approximation of the quantile.
+sub bound
+{
+	my ($freedom) = @_;
+	return $freedom * (1 - 2 / (9 * $freedom) + 4.753 * sqrt(2 / (9 * $freedom)))**3;
+}
+
+for my $n (2, 3, 8, 10, 16, 100)
+{
+	my $chi_squared = chi_squared($n, @sparse);
+	cmp_ok($chi_squared, '<', bound($n - 1),
+		sprintf 'id %% %d is even at a low rate: chi squared %.1f', $n, $chi_squared);
+}
+for my $n (2, 8, 16)
+{
+	cmp_ok(chi_squared($n, map { $_ & ~1023 } @sparse),
+		'>', bound($n - 1), "id % $n would not be, if each millisecond started at 0");
+}
+
+$node->stop;
+done_testing();

@@ -1,0 +1,185 @@
+# Many values in one call: nextval_range never gives what anybody else got, beside nextval, next_id and
+# itself, and neither it nor next_ids repeats after a crash what was told.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+use ShardidTest;
+
+my $clock = PostgreSQL::Test::Utils::tempdir() . '/clock';
+set_fake_clock($clock, '+0');
+
+# The WAL writer must not help: a call has to flush by itself.
+my $node;
+with_fake_clock($clock, sub { $node = new_node('ranges', <<'CONF'); });
+wal_writer_delay = 10s
+autovacuum = off
+restart_after_crash = off
+CONF
+sub query { return $node->safe_psql($_[1] // 'postgres', $_[0]) }
+
+sub crash
+{
+	my ($offset) = @_;
+	kill_node($node);
+	set_fake_clock($clock, $offset // '+0');
+	with_fake_clock($clock, sub { start_again($node) });
+	return;
+}
+
+# A statement whose rows are the values of a range.
+sub range_of
+{
+	my ($sequence, $count, $step) = @_;
+	return sprintf q(SELECT generate_series(first, last, %d) FROM nextval_range('%s', %d)), $step // 1, $sequence, $count;
+}
+
+# Several clients, each with a statement of its own, for some seconds; what each was told.
+sub told_together
+{
+	my ($seconds, @statements) = @_;
+	my @clients = map { start_clients($node, 4, $_, seconds => $seconds) } @statements;
+	finish_clients($_) for @clients;
+	return map { @{ read_told($_) } } @clients;
+}
+
+sub twice
+{
+	my (@lists) = @_;
+	my %seen;
+	return scalar grep { $seen{$_}++ } map { @$_ } @lists;
+}
+
+sub count { my $sum = 0; $sum += @$_ for @_; return $sum }
+
+# All of 16 sessions together get every value once: none is missing, none comes twice.
+for my $definition ('INCREMENT 1', 'INCREMENT 3', 'INCREMENT -1', 'CACHE 10')
+{
+	my $step = $definition =~ /INCREMENT (\S+)/ ? $1 : 1;
+	query("DROP SEQUENCE IF EXISTS s; CREATE SEQUENCE s $definition");
+	my $seconds = rounds(0.5, 10);
+	my @lists = told_together($seconds, q(SELECT nextval('s')), map { range_of('s', $_, $step) } 1, 7, 50);
+	my ($count, $twice) = (count(@lists), twice(@lists));
+	note_fault("nextval and nextval_range together $definition", 1, $count, $twice);
+	cmp_ok($count, '>', 1000, "$definition: $count values in 16 sessions");
+	is($twice, 0, "$definition: none twice");
+
+	# Sessions with a cache keep what is left of it.
+	my $cached = $definition =~ /CACHE/ ? 9 * 4 : 0;
+	my $taken = query(q(SELECT (last_value - seqstart) / seqincrement + 1 FROM s, pg_sequence WHERE seqrelid = 's'::regclass));
+	ok($count <= $taken && $taken <= $count + $cached, "$definition: none is missing of $taken");
+	my $unordered = 0;
+	for my $list (@lists)
+	{
+		$unordered += grep { ($list->[$_] - $list->[ $_ - 1 ]) * $step <= 0 } 1 .. $#$list;
+	}
+	is($unordered, 0, "$definition: each session's are in order");
+}
+
+# The usual trick, for comparison: another session comes between its nextval and its setval.
+query('CREATE SEQUENCE trick');
+my ($tricked, $of) = (0, 0);
+for my $go (1 .. 10)
+{
+	my @lists = told_together(1,
+		(q(SELECT generate_series(last - 6, last) FROM setval('trick', nextval('trick') + 6) AS last)) x 4);
+	$tricked += twice(@lists);
+	$of += count(@lists);
+	last if $tricked;
+}
+cmp_ok($tricked, '>', 0, "setval(nextval() + n): $tricked of $of values twice");
+
+# The history test: clients note what they are told while the server is killed, time and again, with
+# a checkpoint at some moment.
+sub history
+{
+	my ($rounds, $options, $offset, @statements) = @_;
+	my @clients;
+	for my $round (1 .. $rounds)
+	{
+		my @now = map { start_clients($node, 8, $_, options => $options) } @statements;
+		usleep 100_000 + rand 200_000;
+		query('CHECKPOINT') if rand() < 0.7;
+		usleep rand 200_000;
+		crash($offset->());
+		finish_clients($_) for @now;
+		push @clients, @now;
+	}
+	return @clients;
+}
+
+query('CREATE SEQUENCE plain; CREATE SEQUENCE r');
+my $right = sub { '+0' };
+my %mode = (
+	autocommit => [ undef, range_of('r', 2), range_of('r', 9) ],
+	'synchronous_commit = off' => [ '-c synchronous_commit=off', range_of('r', 2), range_of('r', 9) ],
+	'rolled back' => [ undef, map { [ 'BEGIN', $_, 'ROLLBACK' ] } range_of('r', 2), range_of('r', 40) ]);
+my @told;
+my $rounds = rounds(1, 20);
+for my $mode (sort keys %mode)
+{
+	my ($options, @statements) = @{ $mode{$mode} };
+	push @told, map { @{ read_told($_) } } history($rounds, $options, $right, @statements);
+	is(twice(@told), 0, "kill -9, $mode: of " . count(@told) . ' values of ranges none twice');
+}
+note_fault('kill -9 while ranges are taken', 3 * $rounds, count(@told), twice(@told));
+my @nextval = map { @{ read_told($_) } } history(3, undef, $right, [ 'BEGIN', q(SELECT nextval('plain')), 'ROLLBACK' ]);
+cmp_ok(twice(@nextval), '>', 0, 'nextval rolled back: ' . twice(@nextval) . ' of ' . count(@nextval) . ' twice');
+
+# The same for next_ids, 16 a millisecond, with the clock an hour back after every other crash.
+my $narrow = 'shard_bits => 19, sequence_bits => 4';
+my @batches = history(2 * $rounds, undef, sub { rand() < 0.5 ? '-1h' : '+0' },
+	"SELECT next_ids(5, 3, $narrow)", [ 'BEGIN', "SELECT next_ids(5, 40, $narrow)", 'ROLLBACK' ]);
+is_innocent(judge_clients(\@batches, lead_ms => -1, shard_bits => 19, sequence_bits => 4),
+	'kill -9 while many ids are drawn at once', 2 * $rounds);
+set_fake_clock($clock, '+0');
+
+# A range, then at once a crash: after everything that gives the page a state of its own. What was
+# logged before may be relied on only where it will be replayed.
+my %before = (
+	'nothing' => '',
+	'a range' => q(SELECT nextval_range('q', 20)),
+	'a range and a checkpoint' => q(SELECT nextval_range('q', 20); CHECKPOINT),
+	'a large range' => q(SELECT nextval_range('q', 100000)),
+	'nextval' => q(SELECT nextval('q')),
+	'nextval and a checkpoint' => q(SELECT nextval('q'); CHECKPOINT),
+	'next_id' => q(SELECT next_id(5, 'q')),
+	'next_id and a checkpoint' => q(SELECT next_id(5, 'q'); CHECKPOINT),
+	'setval' => q(SELECT setval('q', 1000)),
+	'setval, not called' => q(SELECT nextval_range('q', 20); SELECT setval('q', 1000, false)),
+	'ALTER SEQUENCE' => q(SELECT nextval_range('q', 20); ALTER SEQUENCE q CACHE 3),
+	'SET UNLOGGED and SET LOGGED' => q(SELECT nextval_range('q', 20); ALTER SEQUENCE q SET UNLOGGED; ALTER SEQUENCE q SET LOGGED),
+	'SET LOGGED with values logged ahead' => q(ALTER SEQUENCE q SET UNLOGGED; SELECT nextval('q'); ALTER SEQUENCE q SET LOGGED));
+for my $what (sort keys %before)
+{
+	query('DROP SEQUENCE IF EXISTS q; CREATE SEQUENCE q');
+	query($before{$what}) if $before{$what};
+	my $last = query(q(BEGIN; SELECT last FROM nextval_range('q', 5); ROLLBACK));
+	crash();
+	cmp_ok(query(q(SELECT first FROM nextval_range('q', 5))), '>', $last, "a range after $what");
+}
+
+# A page in a copy of the database has a remainder that was logged for the original only.
+for my $strategy ('wal_log', 'file_copy')
+{
+	query('CREATE DATABASE origin');
+	query(q(CREATE EXTENSION shardid; CREATE SEQUENCE plain; SELECT nextval('plain'); CREATE SEQUENCE q;
+		SELECT nextval_range('q', 5)), 'origin');
+	query("CREATE DATABASE copy TEMPLATE origin STRATEGY $strategy");
+	my $last = query(q(SELECT last FROM nextval_range('q', 5)), 'copy');
+	my $told_plain = query(q(SELECT nextval('plain')), 'copy');
+	crash();
+	cmp_ok(query(q(SELECT first FROM nextval_range('q', 5)), 'copy'), '>', $last, "a range in a copy by $strategy");
+	my $again = query(q(SELECT nextval('plain')), 'copy');
+	note "nextval in that copy: told $told_plain, then $again";
+	ok($again <= $told_plain, 'nextval repeats there: the test can see it') if $strategy eq 'wal_log';
+	query('DROP DATABASE copy');
+	query('DROP DATABASE origin');
+}
+
+$node->stop;
+done_testing();

@@ -1,0 +1,153 @@
+# The judge of all the other tests is judged first: it must count violations as they are, and convict
+# the PL/pgSQL recipe, a generator whose time runs ahead, and a broken build of this extension.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+use ShardidTest;
+
+# Histories written by hand, with layout (shard_bits 0, sequence_bits 2): four ids a millisecond,
+# time in milliseconds since 1970. An id is TIME.SEQUENCE, a call lasts from BEGIN to END in
+# milliseconds, the clock then is at END.
+my $dir = PostgreSQL::Test::Utils::tempdir();
+
+sub counts
+{
+	my ($sessions, %params) = @_;
+	my @files;
+	for my $session (@$sessions)
+	{
+		push @files, "$dir/session." . @files;
+		my $text = '';
+		for my $call (@$session)
+		{
+			my ($time, $sequence, $begin, $end) = @$call;
+			$text .= sprintf "%d %d %d %d\n", 4 * $time + $sequence, 1e6 * $begin, 1e6 * $end, 1000 * $end;
+		}
+		open my $file, '>', $files[-1] or die;
+		print $file $text;
+		close $file;
+	}
+	my $verdict = judge_clients([ { files => \@files } ],
+		shard_bits => 0, sequence_bits => 2, epoch_ms => 0, %params);
+	return join ' ', map { "$_ $verdict->{$_}" }
+	  grep { $verdict->{$_} && /^(duplicates|decreases|crossings|over_capacity|too_fast|ahead)$/ }
+	  sort keys %$verdict;
+}
+
+my @good = ([ 1000, 0, 1000, 1000 ], [ 1000, 1, 1000, 1001 ], [ 1002, 3, 1002, 1002 ]);
+is(counts([ \@good ]), '', 'a good history');
+is(counts([ \@good, [ [ 1000, 2, 999, 1003 ] ] ]), '', 'calls at the same time may come in any order');
+is(counts([ \@good, [ [ 1000, 1, 999, 1003 ] ] ]), 'duplicates 1', 'a duplicate in another session');
+is(counts([ [ @good, [ 1002, 2, 1002, 1002 ] ] ]), 'decreases 1', 'a decrease in a session');
+is(counts([ \@good, [ [ 1000, 2, 1002.5, 1003 ] ] ]),
+	'crossings 1', 'a call that began after another had returned a larger id');
+is(counts([ [ map { [ 1000, $_ % 4, 999 + $_, 1000 + $_ ] } 0 .. 3 ], [ [ 1000, 0, 999, 1100 ] ] ]),
+	'duplicates 1 over_capacity 1', 'five ids in a millisecond of four');
+is(counts([ [ [ 1003, 0, 1000, 1001 ] ] ]), 'ahead 1', 'an id ahead of the clock');
+is(counts([ [ [ 1003, 0, 1000, 1001 ] ] ], lead_ms => 2), '', 'as far ahead as it may be');
+is( counts([ [ map { [ 1000 + int($_ / 4), $_ % 4, 1000, 1002 ] } 0 .. 15 ] ], lead_ms => 5),
+	'', 'four milliseconds of ids in two that passed and two that were touched');
+is( counts([ [ map { [ 1000 + int($_ / 4), $_ % 4, 1000, 1002 ] } 0 .. 17 ] ], lead_ms => 5),
+	'too_fast 2', 'two more are too many');
+my @borrowed = map { [ 1000 + int($_ / 4), $_ % 4, 1000, 1002 ] } 0 .. 31;
+is(counts([ \@borrowed ], borrow_ms => 5), '', 'as many more, and as far ahead, as may be borrowed');
+is(counts([ \@borrowed ], borrow_ms => 4), 'ahead 4', 'with less to borrow, too far ahead');
+is(counts([ \@borrowed ], lead_ms => 5), 'too_fast 16', 'with nothing to borrow, too many');
+
+# One id space of several generators: an id is another one where its shard is, and may not come twice anywhere.
+sub written
+{
+	my ($name, @lines) = @_;
+	append_to_file("$dir/$name", join '', map { "$_\n" } @lines);
+	return "$dir/$name";
+}
+my @servers = (written('one', '4096 1 2 3', 4097), written('other', 4098), written('copy', 4099, '4097 7 8 9'));
+is(judge_space([ @servers[ 0, 1 ] ])->{violations}, 0, 'two servers of one id space');
+my $space = judge_space(\@servers);
+is("$space->{ids} $space->{duplicates} $space->{violations}", '5 1 1', 'an id of one server that another gives again');
+is_deeply($space->{twice}, ["4097 $servers[0] $servers[2]"], 'and which one it is');
+my @incarnations = (written('a@1', 4096, 4097), written('a@2', 4098), written('b@1', 4100), written('b@2', 4099));
+is(judge_space([ @incarnations[ 0 .. 2 ] ], sequence_bits => 2)->{violations}, 0, 'two incarnations, each in its own milliseconds');
+$space = judge_space(\@incarnations, sequence_bits => 2);
+is("$space->{duplicates} $space->{shared_ms} $space->{violations}", '0 1 1', 'a millisecond of a shard that two incarnations use');
+is_deeply($space->{shared}, ["1024 $incarnations[0] $incarnations[3]"], 'and which one it is');
+
+# Contenders.
+my $node = new_node('contenders');
+create_recipe($node);
+$node->safe_psql('postgres', <<'SQL');
+-- When a millisecond's numbers are used up it takes the next, without a look at the clock. With 4
+-- bits of sequence PL/pgSQL is fast enough for that.
+CREATE SEQUENCE ahead MINVALUE 0;
+CREATE FUNCTION next_ahead() RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    now_ms bigint := floor(extract(epoch FROM clock_timestamp()) * 1000) - 1314220021721;
+    tick bigint;
+BEGIN
+    PERFORM pg_advisory_xact_lock(1);
+    SELECT greatest(last_value + 1, now_ms << 4) INTO tick FROM ahead;
+    PERFORM setval('ahead', tick);
+    RETURN (tick >> 4) << 23 | (tick & 15);
+END
+$$;
+SQL
+
+sub verdict_on
+{
+	my ($node, $statements, %params) = @_;
+	my $clients = start_clients($node, 16, $statements, seconds => 1);
+	finish_clients($clients);
+	my $verdict = judge_clients([$clients], %params);
+	cmp_ok($verdict->{ids}, '>', 1000, "$verdict->{ids} ids received");
+	note join ', ', map { "$_ $verdict->{$_}" } sort keys %$verdict;
+	return $verdict;
+}
+
+is(verdict_on($node, 'SELECT next_id(5) FROM generate_series(1, 500)')->{violations}, 0, 'next_id: innocent');
+my $recipe = verdict_on($node, 'SELECT baseline.next_id() FROM generate_series(1, 500)');
+cmp_ok($recipe->{decreases} + $recipe->{duplicates}, '>', 0, 'the PL/pgSQL recipe: convicted');
+my $ahead = verdict_on($node, 'SELECT next_ahead() FROM generate_series(1, 500)',
+	shard_bits => 19, sequence_bits => 4);
+cmp_ok($ahead->{ahead}, '>', 0, "time runs ahead: convicted, $ahead->{max_lead_ms} ms ahead");
+cmp_ok($ahead->{too_fast}, '>', 0, 'and too fast');
+is($ahead->{duplicates}, 0, 'though without a duplicate');
+$node->stop;
+
+# A build that shows an id before its WAL is flushed, and the right one, each killed in mid-load while
+# the generator is ahead of the clock, so that it gives one number after the other.
+sub verdict_after_crashes
+{
+	my ($name, $config) = @_;
+	local $ENV{TEMP_CONFIG} = $config;
+	my $clock = "$dir/$name.clock";
+	set_fake_clock($clock, '+0');
+	my $node;
+	with_fake_clock($clock, sub { $node = new_node($name, "wal_writer_delay = 10s\nautovacuum = off\n"); });
+	$node->safe_psql('postgres', 'SELECT next_id(5); CHECKPOINT');
+	set_fake_clock($clock, '-1h');
+	my @histories;
+	for my $round (1 .. 3)
+	{
+		my $clients = start_clients($node, 4, [ 'BEGIN', 'SELECT next_id(5)', 'ROLLBACK' ]);
+		usleep 500_000;
+		kill_node($node);
+		finish_clients($clients);
+		with_fake_clock($clock, sub { start_again($node) });
+		push @histories, $clients;
+	}
+	$node->stop;
+	return judge_clients(\@histories, lead_ms => -1);
+}
+
+system_or_bail('tools/suite/build_mutant.sh', 'no_flush', "$dir/no_flush");
+my $broken = verdict_after_crashes('broken', "$dir/no_flush/temp.conf");
+cmp_ok($broken->{duplicates}, '>', 0,
+	"a build that does not flush: convicted of $broken->{duplicates} duplicates in $broken->{ids} ids");
+is(verdict_after_crashes('right', $ENV{TEMP_CONFIG})->{violations}, 0, 'the right build: innocent');
+
+done_testing();

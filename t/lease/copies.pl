@@ -1,0 +1,151 @@
+# While a lease runs it is its holder's alone: copies of the holder, whatever they took along, draw nothing, and the holder
+# goes on; and who comes next draws later than all that were drawn before.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use ShardidTest;
+
+# The registry is a database of the same server. A lease outlives the test, and a copy of the window that the holder has.
+my $node = new_node('holder', <<'CONF', allows_streaming => 1);
+autovacuum = off
+max_connections = 60
+shardid.lease_timeout = '5s'
+CONF
+my ($host, $port) = ($node->host, $node->port);
+$node->safe_psql('postgres', <<SQL);
+CREATE EXTENSION shardid_lease CASCADE;
+SELECT shardid_lease.create_id_space('ids', '10 min');
+CREATE DATABASE member;
+\\connect member
+CREATE EXTENSION shardid_lease CASCADE;
+CREATE SERVER registry FOREIGN DATA WRAPPER dblink_fdw OPTIONS (host '$host', port '$port', dbname 'postgres');
+CREATE USER MAPPING FOR CURRENT_USER SERVER registry;
+SQL
+is($node->safe_psql('member', q(SELECT shardid_lease.lease_shard('ids', 'registry'))), 0, 'a shard is leased');
+
+my @notes;
+
+# What 4 sessions are told in a moment; errors without a lease are no failure.
+sub draw_on
+{
+	my (@places) = @_;
+	my @clients = map {
+		start_clients($_->[0], 4, 'SELECT next_id() FROM generate_series(1, 20)',
+			dbname => $_->[1], seconds => 0.7, pause_ms => 10, tolerate => '55000')
+	} @places;
+	finish_clients($_) for @clients;
+	push @notes, map { @{ $_->{files} } } @clients;
+	return map { judge_clients([$_], lead_ms => -1) } @clients;
+}
+
+sub refused_beside
+{
+	my ($what, $node_of_copy, $database) = @_;
+	my ($holder, $copy) = draw_on([ $node, 'member' ], [ $node_of_copy, $database ]);
+	cmp_ok($holder->{ids}, '>', 0, "$what: the holder draws $holder->{ids} ids");
+	is($holder->{violations}, 0, 'all of them right');
+	is($copy->{ids}, 0, "$what draws none");
+	my ($code, $output, $error) = $node_of_copy->psql($database, 'SELECT next_id()');
+	like($error, qr/shard 0 of id space "ids" is held by \S+, port $port, database "member"/, 'and is told whose it is');
+	return;
+}
+
+draw_on([ $node, 'member' ]);
+for my $strategy ('wal_log', 'file_copy')
+{
+	$node->safe_psql('postgres', "CREATE DATABASE copied TEMPLATE member STRATEGY $strategy");
+	refused_beside("a copy by CREATE DATABASE, $strategy", $node, 'copied');
+	$node->safe_psql('postgres', 'DROP DATABASE copied');
+}
+
+$node->safe_psql('postgres', 'CREATE DATABASE restored');
+system_or_bail('sh', '-c', "pg_dump -d '" . $node->connstr('member') . "' | psql -XAtq -v ON_ERROR_STOP=1 -d '" .
+	$node->connstr('restored') . "' >/dev/null");
+refused_beside('a restored dump', $node, 'restored');
+
+# Its servers know their registry by a socket, which is still the original's.
+$node->backup('base');
+my $copy = PostgreSQL::Test::Cluster->new('copy');
+$copy->init_from_backup($node, 'base');
+$copy->start;
+refused_beside('a copy by pg_basebackup', $copy, 'member');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($node, 'base', has_streaming => 1);
+$standby->start;
+$node->wait_for_catchup($standby);
+$standby->promote;
+refused_beside('a promoted standby', $standby, 'member');
+
+# Told to, it has the shard from now on, in a window after the old holder's, who goes on to the end of his.
+$standby->safe_psql('member', 'SELECT shardid_lease.take_over_shard()');
+my ($old, $new) = draw_on([ $node, 'member' ], [ $standby, 'member' ]);
+cmp_ok($_->{ids}, '>', 0, "after a takeover $_->{ids} ids") for $old, $new;
+is(judge_space(\@notes)->{violations}, 0, 'none twice after a takeover');
+cmp_ok(
+	$node->safe_psql('member', 'SELECT until FROM shardid_lease.shard_leases'),
+	'le',
+	$standby->safe_psql('member', 'SELECT "from" FROM shardid_lease.shard_leases'),
+	'the new holder\'s window begins after the old one\'s');
+
+# A generator that is ahead of the clock, as this one is now, and that somebody moves back.
+my $highest = $standby->safe_psql('member', 'SELECT next_id()');
+for my $move (
+	q(SELECT setval('shardid_seq', 1)),
+	q(SELECT setval('shardid_seq', last_value - 2000000) FROM shardid_seq),
+	'ALTER SEQUENCE shardid_seq RESTART')
+{
+	my ($told) = draw_on([ $standby, 'member' ]);
+	cmp_ok($told->{ids}, '>', 0, "$told->{ids} ids");
+	$standby->safe_psql('member', $move);
+	my $next = $standby->safe_psql('member', 'SELECT next_id()');
+	cmp_ok($next, '>', $highest, "after $move ids go on");
+	$highest = $next;
+}
+is(judge_space(\@notes)->{violations}, 0, 'none twice after moves');
+
+# A shard that comes back: what its holder had before it gave the shard away is no longer its own.
+$node->safe_psql('member', <<'SQL');
+CREATE SEQUENCE first;
+CREATE SEQUENCE second;
+SELECT shardid_lease.lease_shard('ids', 'registry', 'first', 7);
+SQL
+my @told;
+sub told_by
+{
+	push @told, split /\n/, $node->safe_psql('member', "SELECT next_id('$_[0]'::regclass) FROM generate_series(1, 3)");
+	return;
+}
+told_by('first');
+$node->restart;    # the windows are ahead of the clock from now on
+told_by('first');
+my $origin = $node->safe_psql('member', q(SELECT origin FROM shardid_lease.leased_generator WHERE shardid_lease.sequence_oid(generator) = 'first'::regclass));
+for my $hands ([qw(first second)], [qw(second first)], [qw(first second)])
+{
+	my ($from, $to) = @$hands;
+	$node->safe_psql('member', <<SQL);
+SELECT shardid_lease.release_shard('$from');
+SELECT shardid_lease.lease_shard('ids', 'registry', '$to', 7);
+SQL
+	told_by($to);
+}
+is(scalar(grep { $told[$_] <= $told[ $_ - 1 ] } 1 .. $#told), 0, 'a shard that goes to and fro: each id is above the one before')
+  or diag explain \@told;
+
+# Else a member that is restored to a time before a release could not have its shard again.
+$node->safe_psql('member', q(SELECT shardid_lease.release_shard('second'); SELECT shardid_lease.lease_shard('ids', 'registry', 'first', 7)));
+is($node->safe_psql('member', q(SELECT origin FROM shardid_lease.leased_generator WHERE shardid_lease.sequence_oid(generator) = 'first'::regclass)),
+	$origin, 'a holder that releases its shard and leases it again has the origin that it had');
+
+# A release of which the registry did not hear, and which knows the generator as it was before.
+$node->safe_psql('member', q(UPDATE shardid_lease.leased_generator SET state = 'sealed' WHERE shardid_lease.sequence_oid(generator) = 'first'::regclass));
+$node->safe_psql('postgres', q(UPDATE shardid_lease.granted_shard SET incarnation = 'before' WHERE space = 'ids' AND shard = 7));
+$node->safe_psql('member', q(SELECT shardid_lease.release_shard('first')));
+is($node->safe_psql('postgres', q(SELECT state FROM shardid_lease.id_space_shards WHERE space = 'ids' AND shard = 7)),
+	'released', 'the registry takes a shard back from a later incarnation of its holder');
+
+$_->stop for $copy, $standby, $node;
+done_testing();

@@ -1,0 +1,232 @@
+# What operators do to a member while its leases are renewed: DROP DATABASE, DROP EXTENSION, ALTER of all kinds,
+# settings of the database and the role, no slot for a worker, wal_level = minimal.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time usleep);
+use Leases;
+use ShardidTest;
+
+plan skip_all => 'takes long, see make test-full' unless $ENV{FULL};
+
+my $registry = new_registry('registry');
+$registry->safe_psql('postgres', <<'SQL');
+SELECT shardid_lease.create_id_space('orders');
+SELECT shardid_lease.create_id_space('quick', lease => '2 s');
+SQL
+my $member = new_node('member', "shardid.lease_timeout = '20s'\n");
+connect_to_registry($member, $registry);
+sub query { return $member->safe_psql('postgres', $_[0]) }
+
+sub draws
+{
+	my ($name, $generator, %params) = @_;
+	my $id = draw_one($member, $generator, %params);
+	like($id, qr/^\d+$/, $name);
+	return $id;
+}
+
+# A session that draws all the time, while the code runs and past two renewals; none of its draws may fail.
+sub goes_on
+{
+	my ($name, $generator, $code) = @_;
+	my $session = start_drawing($member, $generator, ms => 20);
+	wait_until(sub { ids_of($session) > 10 }, 10) or die "$name: nothing drawn";
+	$code->();
+	sleep 3;
+	my @told = finish_drawing($session);
+	my ($error) = grep { !defined $_->[0] } @told;
+	is($error ? $error->[3] : '', '', "$name: none of " . @told . ' draws failed');
+	return;
+}
+
+# --- Names, schemas, owners and settings.
+
+lease($member, 'quick', 'ids');
+draws('a lease', 'ids');
+# The owner is who asks the registry.
+query(<<'SQL');
+CREATE SCHEMA elsewhere; CREATE ROLE another; GRANT app TO another;
+GRANT ALL ON SCHEMA elsewhere TO app, another; GRANT USAGE ON FOREIGN SERVER registry TO another;
+CREATE USER MAPPING FOR another SERVER registry OPTIONS (user 'member', password 'of the member');
+SQL
+my $by_oid = query("SELECT 'ids'::regclass::oid");
+goes_on('ALTER SEQUENCE ... RENAME, SET SCHEMA, OWNER', $by_oid, sub {
+	query('ALTER SEQUENCE ids RENAME TO renamed');
+	query('ALTER SEQUENCE renamed SET SCHEMA elsewhere');
+	query('ALTER SEQUENCE elsewhere.renamed OWNER TO another');
+});
+is(query("SELECT generator, shard, state FROM shardid_lease.shard_leases"), 'elsewhere.renamed|0|held', 'the lease follows it');
+query('ALTER SEQUENCE elsewhere.renamed OWNER TO app; ALTER SEQUENCE elsewhere.renamed SET SCHEMA public; ALTER SEQUENCE renamed RENAME TO ids');
+goes_on('settings of database and role', 'ids', sub {
+	query(<<'SQL');
+ALTER DATABASE postgres SET default_transaction_read_only = on;
+ALTER DATABASE postgres SET default_transaction_isolation = 'serializable';
+ALTER DATABASE postgres SET search_path = 'elsewhere', 'nowhere';
+ALTER DATABASE postgres SET role = 'another';
+ALTER DATABASE postgres SET statement_timeout = '1ms';
+ALTER DATABASE postgres SET lock_timeout = '1ms';
+ALTER DATABASE postgres SET datestyle = 'German, DMY';
+ALTER DATABASE postgres SET row_security = off;
+ALTER DATABASE postgres SET standard_conforming_strings = off;
+ALTER DATABASE postgres SET bytea_output = 'escape';
+ALTER DATABASE postgres SET intervalstyle = 'sql_standard';
+ALTER DATABASE postgres SET client_min_messages = 'debug5';
+ALTER DATABASE postgres SET session_replication_role = 'replica';
+ALTER DATABASE postgres SET extra_float_digits = 0;
+ALTER ROLE app SET default_transaction_read_only = on;
+ALTER ROLE app SET search_path = 'nowhere';
+SQL
+});
+$member->safe_psql('template1', 'ALTER DATABASE postgres RESET ALL; ALTER ROLE app RESET ALL');
+$member->safe_psql('postgres', 'ALTER EXTENSION shardid SET SCHEMA elsewhere');
+my $moved = 'SET search_path = public, elsewhere;';
+my $first = draws('ALTER EXTENSION shardid SET SCHEMA', 'ids', settings => $moved);
+sleep 3;
+draws('and a new window', 'ids', settings => $moved);
+query('ALTER EXTENSION shardid SET SCHEMA public; ALTER EXTENSION dblink SET SCHEMA elsewhere');
+sleep 3;
+draws('ALTER EXTENSION dblink SET SCHEMA', 'ids');
+query('ALTER EXTENSION dblink SET SCHEMA public');
+
+# What is dropped takes its lease with it; a new sequence of its name knows nothing of it.
+query('DROP SEQUENCE ids');
+query('CREATE SEQUENCE ids');
+like(draw_one($member, 'ids'), qr/ERROR:  55000: no shard is set/, 'a dropped generator, and another of its name: no lease');
+is(lease($member, 'quick', 'new_ids'), 1, 'the shard stays with the registry until its lease is over, or it is evicted');
+draws('a new lease', 'new_ids');
+is(query('SELECT string_agg(generator::text, \' \') FROM shardid_lease.shard_leases'), 'new_ids', 'the row is gone');
+
+# Released, by a member of another server.
+query(q(SET ROLE app; SELECT shardid_lease.release_shard('new_ids')));
+is($registry->safe_psql('postgres', q(SELECT state FROM shardid_lease.id_space_shards WHERE shard = 1)), 'released', 'the registry knows of the release');
+like(draw_one($member, 'new_ids'), qr/55000: generator "public.new_ids" has released its lease/, 'the generator is sealed');
+
+# Which are tasks of another process: it does not see what this transaction has made, and would wait for what it has drawn.
+lease($member, 'quick', 'new_ids', shard => 1);
+my $error;
+for my $begin (q(CREATE SEQUENCE made_now), q(SELECT next_id(generator => 'new_ids')), q(ALTER SEQUENCE new_ids RESTART))
+{
+	my $generator = $begin =~ /made_now/ ? 'made_now' : 'new_ids';
+	for my $call ("lease_shard('quick', 'registry', '$generator')", "take_over_shard('$generator')", "release_shard('$generator')")
+	{
+		my (undef, undef, $said) = $member->psql('postgres', "\\set VERBOSITY verbose\nSET ROLE app;\nBEGIN;\n$begin;\nSELECT shardid_lease.$call;", timeout => 60);
+		like($said, qr/ERROR:  55000: /, "$begin, then $call in one transaction: refused");
+	}
+}
+draws('and the lease goes on', 'new_ids');
+
+# While the registry is away: sealed, and told later.
+draws('leased again', 'new_ids');
+$registry->stop('immediate');
+my (undef, undef, $said) = $member->psql('postgres', q(SET ROLE app; SELECT shardid_lease.release_shard('new_ids')));
+like($said, qr/WARNING:  generator "public.new_ids" has released its lease, but the registry does not know it/, 'released without the registry');
+is(query(q(SELECT state FROM shardid_lease.shard_leases WHERE generator = 'new_ids'::regclass)), 'sealed', 'sealed');
+$registry->start;
+query(q(SET ROLE app; SELECT shardid_lease.release_shard('new_ids')));
+is(query(q(SELECT state FROM shardid_lease.shard_leases WHERE generator = 'new_ids'::regclass)), 'released', 'released when it is back');
+is($registry->safe_psql('postgres', q(SELECT state FROM shardid_lease.id_space_shards WHERE shard = 1)), 'released', 'which the registry knows');
+
+# --- DROP DATABASE while a worker is at work, in each place where it waits.
+
+sub member_database
+{
+	my ($name) = @_;
+	query("CREATE DATABASE $name");
+	connect_to_registry($member, $registry, $name);
+	lease($member, 'orders', 'ids', dbname => $name);
+	draws("database $name", 'ids', dbname => $name);
+	# Another page, and no window for it: the next draw leaves a worker.
+	$member->safe_psql($name, q(SELECT setval('ids', 1)));
+	return;
+}
+
+sub drops_in_time
+{
+	my ($name, $block, $unblock) = @_;
+	my $dbname = 'victim';
+	member_database($dbname);
+	my $state = $block->();
+	like(draw_one($member, 'ids', dbname => $dbname, settings => 'SET shardid.lease_timeout = 0;'), qr/55000/, "$name: no window");
+	is(query("SELECT count(*) FROM pg_stat_activity WHERE datname = '$dbname' AND backend_type = 'shardid lease'"), 1, "$name: a worker is at work");
+	usleep 200_000;
+	my $ms = ms_of(sub { query("DROP DATABASE $dbname") });
+	cmp_ok($ms, '<', 30_000, "$name: DROP DATABASE takes $ms ms");
+	$unblock->($state);
+	return;
+}
+drops_in_time('registry stands still', sub {
+	my @processes = processes_of($registry);
+	kill 'STOP', @processes;
+	return \@processes;
+}, sub { kill 'CONT', @{ $_[0] } });
+drops_in_time('registry holds the answer back', sub {
+	my $locker = $registry->background_psql('postgres');
+	$locker->query_safe('BEGIN; LOCK shardid_lease.granted_shard IN ACCESS EXCLUSIVE MODE');
+	return $locker;
+}, sub { $_[0]->quit });
+drops_in_time('registry holds the connection back', sub {
+	my $locker = $registry->background_psql('postgres');
+	$locker->query_safe('BEGIN; LOCK pg_authid IN ACCESS EXCLUSIVE MODE');
+	return $locker;
+}, sub { $_[0]->quit });
+
+# A connection that does not come about is noted as any other error.
+lease($member, 'orders', 'tardy');
+my $locker = $registry->background_psql('postgres');
+$locker->query_safe('BEGIN; LOCK pg_authid IN ACCESS EXCLUSIVE MODE');
+my $tardy = draw_one($member, 'tardy', settings => 'SET shardid.lease_timeout = 30000;');
+like($tardy, qr/the registry did not answer within \d+ ms/, 'no connection: the error says so');
+$locker->quit;
+draws('and ids come again', 'tardy');
+
+# --- DROP EXTENSION under load: no server falls, and without it a generator draws as before.
+
+lease($member, 'quick', 'loaded');
+query('GRANT ALL ON SEQUENCE loaded TO PUBLIC');
+my $shard = query("SELECT shard FROM shardid_lease.shard_leases WHERE generator = 'loaded'::regclass");
+my $load = start_clients($member, 8, "SELECT next_id($shard, 'loaded')");
+sleep 3;
+query('DROP EXTENSION shardid_lease');
+sleep 1;
+finish_clients($load, 1);
+all_ids(@{ read_told($load) });
+is_innocent(judge_clients([$load]), 'DROP EXTENSION shardid_lease under load', 1);
+draws('without the extension', 'loaded', settings => "SET shardid.shard_id = $shard;");
+query('CREATE EXTENSION shardid_lease');
+query('GRANT USAGE ON FOREIGN SERVER registry TO app');
+lease($member, 'orders', 'again');
+draws('with it again', 'again');
+
+# --- No slot for a worker, then one.
+
+$member->append_conf('postgresql.conf', 'max_worker_processes = 0');
+$member->restart;
+my $refused = draw_one($member, 'again');
+like($refused, qr/ERROR:  53400: could not renew the lease of generator "public.again"\n.*there is no free slot for a background worker\.\nHINT:  Increase max_worker_processes\./s, 'max_worker_processes = 0');
+(undef, undef, $said) = $member->psql('postgres', q(SET ROLE app; SELECT shardid_lease.release_shard('again')));
+like($said, qr/there is no free slot for a background worker\nHINT:  Increase max_worker_processes/, 'release_shard() as well');
+# Logical replication's launcher takes one.
+$member->append_conf('postgresql.conf', "max_worker_processes = 1\nmax_logical_replication_workers = 0");
+$member->restart;
+draws('max_worker_processes = 1', 'again');
+
+# --- wal_level = minimal: storage that a transaction has made has no marks on its page.
+
+$member->append_conf('postgresql.conf', "wal_level = minimal\nmax_wal_senders = 0\nmax_worker_processes = 8");
+$member->restart;
+draws('wal_level = minimal', 'again');
+(undef, undef, $said) = $member->psql('postgres', "\\set VERBOSITY verbose\nBEGIN; ALTER SEQUENCE again RESTART; SELECT next_id(generator => 'again')");
+like($said, qr/ERROR:  55000: cannot draw ids from leased generator "public.again" in this transaction/, 'wal_level = minimal: new storage, in its transaction');
+draws('wal_level = minimal: afterwards', 'again');
+query('ALTER SEQUENCE again RESTART');
+draws('wal_level = minimal: in another transaction', 'again');
+
+no_id_comes_twice('operators');
+unlike(slurp_file($_->logfile), qr/PANIC|TRAP:|terminated by signal/, 'nothing worse in the log of ' . $_->name) for $member, $registry;
+$_->stop for $member, $registry;
+done_testing();

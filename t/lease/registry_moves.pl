@@ -1,0 +1,179 @@
+# A registry that is found on another timeline, or that a member has seen grant more than it remembers, grants nothing until
+# its owner says which it is: registry_was_moved() after a failover that lost nothing, registry_was_restored() after one
+# that lost grants, a recovery in its place, or a snapshot put back. A restart needs neither.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use File::Path qw(remove_tree);
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Leases;
+use ShardidTest;
+
+my $conf = "autovacuum = off\nwal_keep_size = 64MB\n";
+my $registry = new_node('registry', $conf, allows_streaming => 1);
+$registry->safe_psql('postgres', <<'SQL');
+CREATE EXTENSION shardid_lease CASCADE;
+SELECT shardid_lease.create_id_space('ids', lease => '2 s', max_ahead => '2 s');
+SQL
+my $member = new_node('member', "autovacuum = off\nshardid.lease_timeout = '2s'\n");
+$member->safe_psql('postgres', <<SQL);
+CREATE EXTENSION shardid_lease CASCADE;
+CREATE SERVER registry FOREIGN DATA WRAPPER dblink_fdw OPTIONS (host '@{[ $registry->host ]}', port '@{[ $registry->port ]}');
+CREATE USER MAPPING FOR CURRENT_USER SERVER registry;
+CREATE SEQUENCE a; CREATE SEQUENCE b; CREATE SEQUENCE c; CREATE SEQUENCE fresh;
+SQL
+sub on_registry { return $registry->safe_psql('postgres', $_[0]) }
+sub on_member { return $member->safe_psql('postgres', $_[0]) }
+sub lease_of { return on_member("SELECT shardid_lease.lease_shard('ids', 'registry', '$_[0]')") }
+sub error { return error_of($member, 'postgres', $_[0]) }
+
+my $says_what_to_do = qr/registry_was_(restored|moved)\(.*registry_was_(?!\1)(restored|moved)\(/s;
+
+# All three, in one moment; returns how many ids they got.
+sub draw { return draw_at_once(0.3, map { [ $member, 'postgres', $_ ] } @_) }
+
+sub goes_on
+{
+	my ($what, @generators) = @_;
+	my @ids = draw(@generators);
+	is(scalar(grep { $_ > 0 } @ids), scalar @generators, "$what: @ids ids of @generators");
+	return;
+}
+
+# The member's windows end, and none is granted, whatever it asks for.
+sub stands_still
+{
+	my ($what, $generator, $expected) = @_;
+	$expected //= $says_what_to_do;
+	ok(wait_until(sub { error("SET shardid.lease_timeout = 0; SELECT next_id(generator => '$generator')") =~ /55000/ }, 120),
+		"$what: the windows end");
+	like(error("SELECT next_id(generator => '$generator')"), $expected, "$what: the error says what to do");
+	like(error("SELECT shardid_lease.lease_shard('ids', 'registry', 'fresh')"), $expected, "$what: no new lease");
+	like(error("SELECT shardid_lease.take_over_shard('$generator')"), $expected, "$what: no takeover");
+	return;
+}
+
+sub window_of { return on_member("SELECT (extract(epoch FROM \"$_[1]\") * 1000)::bigint FROM shardid_lease.shard_leases WHERE generator = '$_[0]'::regclass") }
+
+# The one that is promoted has a copy of all that its primary has committed, but for what comes while it is cut off.
+sub fail_over
+{
+	my ($name, $lost) = @_;
+	$registry->backup($name);
+	my $standby = PostgreSQL::Test::Cluster->new($name);
+	$standby->init_from_backup($registry, $name, has_streaming => 1);
+	$standby->start;
+	$registry->wait_for_catchup($standby);
+	if ($lost)
+	{
+		$standby->append_conf('postgresql.conf', "primary_conninfo = ''");
+		$standby->reload;
+		$standby->poll_query_until('postgres', 'SELECT count(*) = 0 FROM pg_stat_wal_receiver') or die 'it streams';
+		$lost->();
+	}
+	$registry->stop('immediate');
+	$standby->promote;
+	$registry = $standby;
+	on_member("ALTER SERVER registry OPTIONS (SET host '@{[ $registry->host ]}', SET port '@{[ $registry->port ]}')");
+	return;
+}
+
+is(lease_of('a'), 0, 'a has a lease');
+goes_on('at first', 'a');
+$registry->restart;
+on_member('SELECT shardid_lease.renew_leases()');
+kill_node($registry);
+start_again($registry);
+is(on_member('SELECT shardid_lease.renew_leases()'), 1, 'after a restart, and a crash, it grants as before');
+goes_on('after a restart', 'a');
+
+# --- Nothing is lost. The windows go on where they were.
+
+fail_over('second');
+stands_still('a failover', 'a');
+on_registry('SELECT shardid_lease.registry_was_moved()');
+goes_on('moved', 'a');
+is(on_registry('SELECT not_before FROM shardid_lease.id_space'), 0, 'and no window is put off');
+
+# --- Commits are lost, b's lease with them, and b is lost as well; what nobody knows to be granted is leased by c.
+
+my $last_of_b;
+fail_over('third', sub {
+	is(lease_of('b'), 1, 'b has a lease, of which the next primary does not hear');
+	goes_on('before the failover', 'a', 'b');
+	$last_of_b = window_of('b', 'until');
+});
+on_member('DROP SEQUENCE b');
+stands_still('a failover that lost a lease', 'a');
+on_registry('SELECT shardid_lease.registry_was_restored()');
+is(lease_of('c'), 1, "c gets b's shard");
+cmp_ok(window_of('c', 'from'), '>=', $last_of_b, 'in a window after all of b\'s');
+goes_on('restored', 'a', 'c');
+
+# --- The same, and b asks before anybody has its shard: it has it again by itself.
+
+on_member('CREATE SEQUENCE b');
+fail_over('and_third', sub {
+	is(lease_of('b'), 2, 'b has another lease, which is lost');
+	goes_on('before the failover', 'a', 'b');
+});
+on_registry('SELECT shardid_lease.registry_was_restored()');
+is(on_member('SELECT shardid_lease.renew_leases()'), 3, 'all leases are renewed');
+goes_on('restored', 'a', 'b', 'c');
+is(on_registry('SELECT string_agg(shard::text, \' \' ORDER BY shard) FROM shardid_lease.id_space_shards WHERE state = \'held\''), '0 1 2', 'each as before');
+
+# --- Twice without a word between them: its last state is not the one that was confirmed.
+
+fail_over('fourth');
+fail_over('fifth');
+like(error_of($registry, 'postgres', 'SELECT shardid_lease.registry_was_moved()'),
+	qr/ERROR:  55000: .*HINT: .*registry_was_restored\(\)/s, 'moved twice: not believed');
+stands_still('moved twice', 'a');
+on_registry('SELECT shardid_lease.registry_was_restored()');
+goes_on('restored', 'a', 'c');
+
+# --- Recovered to a past time in its place; and a snapshot put back there, where only a member can know of it.
+
+sub put_back
+{
+	my ($recover) = @_;
+	my $data = $registry->data_dir;
+	$registry->stop;
+	system_or_bail('cp', '-a', $data, "$data.old");
+	$registry->start;
+	on_member('SELECT shardid_lease.renew_leases()');
+	goes_on('after the snapshot', 'a', 'c');
+	$registry->stop;
+	remove_tree($data, { keep_root => 1 });
+	system_or_bail('cp', '-a', "$data.old/.", $data);
+	remove_tree("$data.old");
+	if ($recover)
+	{
+		append_to_file("$data/recovery.signal", '');
+		append_to_file("$data/postgresql.auto.conf", "restore_command = 'false'\n");
+	}
+	$registry->start;
+	$registry->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()') or die 'not recovered';
+	return;
+}
+for my $recover (1, 0)
+{
+	my $what = $recover ? 'recovered in its place' : 'a snapshot put back';
+	put_back($recover);
+	stands_still($what, 'a', $recover ? undef : qr/has forgotten what it granted: .*registry_was_restored\(\)/s);
+	is(on_registry('SELECT was_set_back FROM shardid_lease.id_space'), $recover ? 'f' : 't', "$what: noticed by " . ($recover ? 'the timeline' : 'the member'));
+	like(error_of($registry, 'postgres', 'SELECT shardid_lease.registry_was_moved()'), qr/ERROR:  55000: /, "$what: not moved")
+	  unless $recover;
+	my $until = window_of('a', 'until');
+	on_registry('SELECT shardid_lease.registry_was_restored()');
+	goes_on($what, 'a', 'c');
+	cmp_ok(window_of('a', 'from'), '>=', $until, "$what: the next window is a later one");
+}
+
+no_id_comes_twice('a registry that moves and forgets');
+unlike(slurp_file($_->logfile), qr/PANIC|TRAP:|terminated by signal/, 'nothing worse in the log of ' . $_->name) for $member, $registry;
+$_->stop for $member, $registry;
+done_testing();

@@ -1,0 +1,188 @@
+# Leases of shards from a registry on another server, by a role that is no superuser: set-up, ids of two members,
+# renewal without a wait, and what happens while the registry is away.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Leases;
+use ShardidTest;
+
+my $registry = new_registry('registry');
+$registry->safe_psql('postgres', <<'SQL');
+SELECT shardid_lease.create_id_space('orders');
+SELECT shardid_lease.create_id_space('quick', lease => '2 s');
+SELECT shardid_lease.create_id_space('steady', lease => '10 s');
+SQL
+my @members = map { new_node($_, "log_min_messages = debug1\nshardid.lease_timeout = '30s'\nshardid.registry_timeout = '2s'\n") } 'first', 'second';
+connect_to_registry($_, $registry) for @members;
+my ($first, $second) = @members;
+
+sub of_registry { return $registry->safe_psql('postgres', $_[0]) }
+
+# The lowest free shards, one for each generator.
+is(lease($first, 'orders', 'ids'), 0, 'the first member has shard 0');
+is(lease($second, 'orders', 'ids'), 1, 'the second has shard 1');
+is(lease($first, 'orders', 'more'), 2, 'another generator of the first has shard 2');
+is(of_registry("SELECT string_agg(format('%s %s %s', shard, port, role), ', ' ORDER BY shard) FROM shardid_lease.id_space_shards"),
+	join(', ', map { "$_->[0] " . $_->[1]->port . ' member' } [ 0, $first ], [ 1, $second ], [ 2, $first ]),
+	'the registry knows who has which');
+
+# A password that is wrong, a role without a user mapping, a space that is not there.
+sub refused
+{
+	my ($name, $sql, $error) = @_;
+	my ($status, undef, $said) = $first->psql('postgres', "\\set VERBOSITY verbose\nSET ROLE app;\n$sql");
+	like($said, $error, $name);
+	return;
+}
+$first->safe_psql('postgres', <<'SQL');
+CREATE SERVER other FOREIGN DATA WRAPPER dblink_fdw OPTIONS (host '/nowhere', dbname 'postgres');
+GRANT USAGE ON FOREIGN SERVER other TO app;
+SQL
+my $lease_refused = 'CREATE SEQUENCE IF NOT EXISTS refused; SELECT shardid_lease.lease_shard';
+refused('no user mapping', "$lease_refused('orders', 'other', 'refused')", qr/ERROR:  \w+: .*user mapping not found for (user )?"app"/s);
+$first->safe_psql('postgres', "CREATE USER MAPPING FOR app SERVER other OPTIONS (user 'member', password 'x')");
+refused('no server there', "$lease_refused('orders', 'other', 'refused')", qr/ERROR:  \w+: .*could not reach the registry: .*nowhere/s);
+$first->safe_psql('postgres', 'ALTER USER MAPPING FOR app SERVER other OPTIONS (DROP password)');
+refused('no password', "$lease_refused('orders', 'other', 'refused')", qr/ERROR:  \w+: .*password.* required/s);
+refused('no such server', "$lease_refused('orders', 'none', 'refused')", qr/ERROR:  42704: server "none" does not exist/);
+refused('no such space', "$lease_refused('none', 'registry', 'refused')", qr/ERROR:  \w+: .*the registry says: id space "none" does not exist/s);
+
+# Both members draw: 8 sessions each, of which each id is told once; and each has its shard only.
+my @clients = map { start_clients($_, 8, q(SELECT next_id(generator => 'ids')), seconds => 2) } @members;
+finish_clients($_) for @clients;
+my @lists = map { @{ read_told($_) } } @clients;
+all_ids(@lists);
+is_innocent(judge_clients([ $clients[$_] ]), "leased, member $_", 1) for 0, 1;
+for my $n (0, 1)
+{
+	my %shards = map { ($_ >> 10 & 8191) => 1 } map { @$_ } @{ read_told($clients[$n]) };
+	is(join(' ', keys %shards), $n, "member $n draws shard $n only");
+}
+no_id_comes_twice('two members');
+
+# A lease of 10 s is renewed while 16 sessions draw: it is held all the time, so nobody waits, and there are few workers: one
+# each half lease, and those that sessions start until the first one has begun.
+lease($first, 'steady', 'steady');
+draw_one($first, 'steady');
+my $workers = worker_starts($first);
+my $since = of_registry("SELECT since FROM shardid_lease.id_space_shards WHERE space = 'steady'");
+my $load = start_clients($first, 16, [ q(SELECT next_id(generator => 'steady')), 'SELECT pg_sleep(0.004)' ]);
+my ($looks, $held, %renewals) = (0, 0);
+ok(wait_until(sub {
+	my ($state, $renewed_at) = split /\|/,
+	  $first->safe_psql('postgres', q(SELECT state, renewed_at FROM shardid_lease.shard_leases WHERE generator = 'steady'::regclass));
+	$looks++;
+	$held++ if $state eq 'held';
+	$renewals{$renewed_at} = 1;
+	return keys %renewals >= 4;
+}, 120), 'it is renewed');
+finish_clients($load, 1);
+all_ids(@{ read_told($load) });
+my $verdict = judge_clients([$load]);
+is_innocent($verdict, 'renewals under load', 1);
+is($held, $looks, "the lease was held at each of $looks looks");
+$workers = worker_starts($first) - $workers;
+cmp_ok($workers, '<', $verdict->{ids} / 20, "$workers workers, and not one for each of $verdict->{ids} ids");
+is(of_registry("SELECT since FROM shardid_lease.id_space_shards WHERE space = 'steady'"), $since, 'in one incarnation');
+
+lease($first, 'quick', 'quick');
+draw_one($first, 'quick');
+
+# One renewal brings all leases of the role with it.
+draw_one($first, 'ids');
+is($first->safe_psql('postgres', 'SELECT max(renewed_at) - min(renewed_at) < \'2 s\' FROM shardid_lease.shard_leases'),
+	't', 'all leases of a role are renewed at once') or diag $first->safe_psql('postgres', 'TABLE shardid_lease.shard_leases');
+
+# --- The registry is away.
+
+# Draws until it is, sees the window out, fails as promised, and has ids again after its return.
+sub registry_goes_away
+{
+	my ($name, $go, $come, $error) = @_;
+	my $session = start_drawing($first, 'quick', settings => 'SET shardid.lease_timeout = 1000;');
+	ok(wait_until(sub { ids_of($session) > 50 }, 60), "$name: ids come");
+	$go->();
+	ok(wait_until(sub { slurp_file($session->{file}) =~ /ERROR/ }, 60), "$name: they end");
+	$come->();
+	my $drawn = () = ids_of($session);
+	ok(wait_until(sub { ids_of($session) > $drawn + 5 }, 60), "$name: ids come again");
+	my @told = finish_drawing($session);
+	my @errors = grep { !defined $_->[0] } @told;
+	my ($until, $clock) = $errors[0][3] =~ /window of time ends at ([-\d :.+]+), and the clock is at ([-\d :]+\.\d+\+\d+)/;
+	is($first->safe_psql('postgres', "SELECT '$clock'::timestamptz >= '$until'"), 't', "$name: ids go on to the end of the window");
+	is(join(' ', keys %{ { map { $_->[2] => 1 } @errors } }), '55000', "$name: then " . @errors . ' times 55000');
+	like($errors[0][3], $error, "$name: with what is wrong");
+	return;
+}
+
+my $log_before = -s $first->logfile;
+registry_goes_away('registry stopped', sub { $registry->stop('immediate') }, sub { $registry->start }, qr/could not reach the registry: /);
+my $lines = () = slurp_file($first->logfile, $log_before) =~ /could not renew the lease of generator "public.quick"/g;
+ok($lines >= 1 && $lines <= 2, "the log says so once a minute, not more: $lines times");
+
+my @stopped = processes_of($registry);
+registry_goes_away('registry stands still', sub { kill 'STOP', @stopped }, sub { kill 'CONT', @stopped },
+	qr/could not reach the registry: no (connection|answer) within shardid.registry_timeout|the registry did not answer within/);
+
+# Who waits for a window can be told to end, and the server too.
+sub start_waiting
+{
+	my ($output) = @_;
+	my $session = IPC::Run::start([ 'psql', '-XAtq', '-d', $first->connstr('postgres'),
+			'-c', 'SET shardid.lease_timeout = 60000', '-c', q(SELECT next_id(generator => 'quick')) ],
+		'>', $output, '2>&1', IPC::Run::timer(60));
+	die 'nobody waits' unless $first->poll_query_until('postgres',
+		q(SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE 'SELECT next_id%' AND state = 'active' AND wait_event_type IN ('Extension', 'IPC')));
+	return $session;
+}
+wait_for_end($registry, 'postgres', 'quick', 0);
+@stopped = processes_of($registry);
+kill 'STOP', @stopped;
+for my $signal ('cancel', 'terminate')
+{
+	my $said = '';
+	my $session = start_waiting(\$said);
+	my $ms = ms_of(sub {
+		$first->safe_psql('postgres', "SELECT pg_${signal}_backend(pid) FROM pg_stat_activity WHERE query LIKE 'SELECT next_id%' AND pid <> pg_backend_pid()");
+		$session->finish;
+	});
+	like($said, qr/canceling statement due to user request|terminating connection/, "a draw that waits: pg_${signal}_backend");
+	cmp_ok($ms, '<', 30_000, "$signal: in $ms ms");
+}
+my $timed = ms_of(sub {
+	my (undef, undef, $said) = $first->psql('postgres', q(SET shardid.lease_timeout = 60000; SET statement_timeout = 300; SELECT next_id(generator => 'quick')));
+	like($said, qr/canceling statement due to statement timeout/, 'a draw that waits: statement_timeout');
+});
+cmp_ok($timed, '<', 30_000, "in $timed ms");
+my $said = '';
+my $waiting = start_waiting(\$said);
+my $stopping = ms_of(sub { $first->stop('fast') });
+$waiting->finish;
+cmp_ok($stopping, '<', 30_000, "the server stops while a draw waits, fast: in $stopping ms");
+$first->start;
+# Which waits for clients, and not for the worker that one of them has left.
+like(draw_one($first, 'quick', settings => 'SET shardid.lease_timeout = 0;'), qr/55000/, 'a draw that does not wait');
+ok(wait_until(sub { workers_of($first) == 1 }, 30), 'leaves a worker');
+$stopping = ms_of(sub { $first->stop('smart') });
+cmp_ok($stopping, '<', 30_000, "the server stops then, smart: in $stopping ms");
+$first->start;
+kill 'CONT', @stopped;
+
+# After a restart ids come at once, and are later: the server is the same in the same place.
+my $before = draw_one($second, 'ids');
+$second->restart;
+my $after = draw_one($second, 'ids');
+cmp_ok($after, '>', $before, 'after a restart ids are later');
+kill_node($second);
+start_again($second);
+cmp_ok(draw_one($second, 'ids'), '>', $after, 'after a crash as well');
+
+no_id_comes_twice('registry away');
+unlike(slurp_file($_->logfile), qr/PANIC|TRAP:|terminated by signal/, 'nothing worse in the log of ' . $_->name) for @members, $registry;
+$_->stop for @members, $registry;
+done_testing();

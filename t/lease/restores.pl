@@ -1,0 +1,129 @@
+# Nothing arrives by halves: whatever a restore of a dump leaves out or cannot have (roles, privileges, a sequence, a
+# schema), all rows of what is leased arrive, of members and of registries; and no sequence that was leased generates an
+# id on the restored server, until it has its lease or is released.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Leases;
+use ShardidTest;
+
+my $registry = new_registry('registry');
+$registry->safe_psql('postgres', <<'SQL');
+CREATE ROLE registrar;
+GRANT EXECUTE ON FUNCTION shardid_lease.create_id_space TO registrar;
+SET ROLE registrar;
+SELECT shardid_lease.create_id_space('orders', lease => '10 min');
+RESET ROLE;
+CREATE ROLE leaver LOGIN PASSWORD 'of the leaver';
+GRANT member TO leaver;
+GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards, shardid_lease.return_shard TO leaver;
+SQL
+my $original = new_node('original', "autovacuum = off\nshardid.lease_timeout = '3s'\n");
+connect_to_registry($original, $registry);
+$original->safe_psql('postgres', 'CREATE SCHEMA "Odd schema" AUTHORIZATION app');
+my @generators = ('ids', 'left_out', '"Odd schema"."Odd seq"', 'renamed');
+lease($original, 'orders', $_) for @generators;
+$original->safe_psql('postgres', 'ALTER SEQUENCE renamed RENAME TO new_name');
+$generators[3] = 'new_name';
+draw_one($original, $_) for @generators;
+my $rows = $original->safe_psql('postgres', 'SELECT count(*) FROM shardid_lease.leased_generator');
+is($rows, 4, 'four leases');
+
+my $dir = PostgreSQL::Test::Utils::tempdir();
+my $restored = new_node('restored', "autovacuum = off\nshardid.lease_timeout = '1s'\n");
+$restored->safe_psql('postgres', 'DROP EXTENSION shardid');
+
+# Neither that role nor what is its can be restored where there is no role "app": what fails is told, and passed over.
+sub restore_to
+{
+	my ($dbname, $dump, @restores) = @_;
+	$restored->safe_psql('postgres', "CREATE DATABASE $dbname");
+	system_or_bail(@$dump);
+	IPC::Run::run([ @$_[ 0 .. 0 ], '-h', $restored->host, '-p', $restored->port, '-d', $dbname, @$_[ 1 .. $#$_ ] ],
+		'>', \my $output, '2>', \my $error) for @restores;
+	return;
+}
+
+sub refuses
+{
+	my ($dbname, $what, $generator) = @_;
+	for my $call ("next_id(generator => '$generator')", "next_id(1, '$generator')", "next_ids(1, 10, '$generator')")
+	{
+		like(error_of($restored, $dbname, "SELECT $call"), qr/ERROR:  55000: /, "$what: $call is refused");
+	}
+	return;
+}
+
+sub dump_to { return [ 'pg_dump', '-f', "$dir/$_[0]", @_[ 1 .. $#_ ], $original->connstr('postgres') ] }
+my %ways = (
+	no_owner => [ dump_to('no_owner', '-Fc'), [ 'pg_restore', '--no-owner', '--no-acl', "$dir/no_owner" ] ],
+	errors_ignored => [ dump_to('errors_ignored'), [ 'psql', '-qX', '-f', "$dir/errors_ignored" ] ],
+	no_sequence => [ dump_to('no_sequence', '-Fc', '-T', 'left_out'), [ 'pg_restore', '--no-owner', "$dir/no_sequence" ] ],
+	no_schema => [ dump_to('no_schema', '-Fc', '-N', '"Odd schema"'), [ 'pg_restore', '--no-owner', "$dir/no_schema" ] ],
+	sections => [ dump_to('sections', '-Fc'), map { [ 'pg_restore', "--section=$_", "$dir/sections" ] } qw(pre-data data post-data) ],
+	parallel => [ dump_to('parallel', '-Fd', '-j', '2'), [ 'pg_restore', '-j', '2', "$dir/parallel" ] ],
+	two_schemas => [
+		dump_to('two_schemas', '-n', 'public', '-n', 'shardid_lease'),
+		[ 'psql', '-qX', '-c', 'CREATE EXTENSION shardid_lease CASCADE' ],
+		[ 'psql', '-qX', '-f', "$dir/two_schemas" ] ]);
+for my $way (sort keys %ways)
+{
+	restore_to($way, @{ $ways{$way} });
+	is($restored->safe_psql($way, 'SELECT count(*) FROM shardid_lease.leased_generator'), $rows, "$way: all rows arrive");
+	my @arrived = grep { $restored->safe_psql($way, "SELECT to_regclass('$_')") } @generators;
+	cmp_ok(scalar @arrived, '>=', 3, "$way: @arrived");
+	refuses($way, $way, $_) for @arrived;
+}
+
+# What is made, named or owned anew after the restore is what the row is of.
+$restored->safe_psql('no_sequence', 'CREATE SEQUENCE left_out');
+refuses('no_sequence', 'a sequence made by hand', 'left_out');
+restore_to('changed', @{ $ways{no_owner} });
+$restored->safe_psql('changed', 'CREATE ROLE another; ALTER SEQUENCE ids OWNER TO another; ALTER SEQUENCE ids RENAME TO other_ids');
+refuses('changed', 'a sequence named and owned anew', 'other_ids');
+$restored->safe_psql('changed', 'ALTER SEQUENCE other_ids RENAME TO ids');
+is($restored->safe_psql('changed', 'SELECT count(*) FROM shardid_lease.shard_leases WHERE generator::text = \'ids\''),
+	1, 'until it has its name back');
+refuses('changed', 'by its name', 'ids');
+$restored->safe_psql('changed', 'ALTER SEQUENCE ids RENAME TO other_ids');
+is($restored->safe_psql('changed', 'SELECT count(*) FROM shardid_lease.shard_leases WHERE generator::text = \'other_ids\''),
+	1, 'and from then on it is followed');
+is($original->safe_psql('postgres', "SELECT id_shard(next_id(generator => '$generators[$_]'))"), $_, "the original goes on, shard $_") for 0 .. 3;
+
+# --- The registry, one role of which is dropped, and another one renamed.
+
+$original->safe_psql('postgres', "ALTER USER MAPPING FOR app SERVER registry OPTIONS (SET user 'leaver', SET password 'of the leaver')");
+is(lease($original, 'orders', 'of_leaver'), 4, 'a lease of a role that leaves');
+my $leaver = $registry->safe_psql('postgres', q(SELECT 'leaver'::regrole::oid));
+$registry->safe_psql('postgres', 'DROP OWNED BY leaver; DROP ROLE leaver; ALTER ROLE member RENAME TO tenant');
+is($registry->safe_psql('postgres', "SELECT count(*), string_agg(DISTINCT role::text, ' ' ORDER BY role::text) FROM shardid_lease.id_space_shards"),
+	"5|$leaver tenant", 'a role that is gone is shown as its number, and one that was renamed by its name');
+$restored->safe_psql('postgres', 'CREATE DATABASE registry; CREATE DATABASE registry_plain');
+system_or_bail('pg_dump', '-Fc', '-f', "$dir/registry", $registry->connstr('postgres'));
+IPC::Run::run([ 'pg_restore', '--no-owner', '--no-acl', '-d', $restored->connstr('registry'), "$dir/registry" ], '2>', \my $error);
+system_or_bail('pg_dump', '-f', "$dir/registry_plain", $registry->connstr('postgres'));
+IPC::Run::run([ 'psql', '-qX', '-d', $restored->connstr('registry_plain'), '-f', "$dir/registry_plain" ], '>', \my $output, '2>', \$error);
+my $counts = 'SELECT (SELECT count(*) FROM shardid_lease.id_space), (SELECT count(*) FROM shardid_lease.granted_shard)';
+is($restored->safe_psql($_, $counts), '1|5', "$_: all rows arrive without their roles") for 'registry', 'registry_plain';
+
+# One of whom the registry knows neither the name nor the number has nothing, also where it has another role's number; a
+# role of its name is whom it means.
+$restored->safe_psql('registry', 'CREATE ROLE registrar; SELECT shardid_lease.registry_was_restored()');
+is($restored->safe_psql('registry', 'SELECT count(*) FROM shardid_lease.id_space WHERE not_before > 0'), 1, 'it is told that it was restored');
+my $request = $registry->safe_psql('postgres', <<'SQL');
+SELECT to_jsonb(g) || jsonb_build_object('clock', floor(extract(epoch FROM now()) * 1000), 'serial', 0, 'takes_over', true)
+FROM shardid_lease.granted_shard g WHERE shard = 0
+SQL
+my $ask = "SELECT (shardid_lease.grant_shards(jsonb_build_array('$request'::jsonb))->0->>'ok')::boolean";
+is($restored->safe_psql('registry', $ask), 'f', 'a row without its role: nothing is granted');
+$restored->safe_psql('registry', 'CREATE ROLE tenant');
+is($restored->safe_psql('registry', $ask), 't', 'with it: granted');
+
+no_id_comes_twice('restores by halves');
+$_->stop for $original, $restored, $registry;
+done_testing();

@@ -1,0 +1,75 @@
+# A publication FOR ALL TABLES of a database that is a member, or a registry, or both: a subscriber that is one itself gets
+# the rows of all tables but those of the extension, which stay its own, during the first copy and after it.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Leases;
+use ShardidTest;
+
+# Each server has a registry and a member in one database.
+my %shard_of = (publisher => 3, subscriber => 5);
+my %node;
+for my $name (sort keys %shard_of)
+{
+	$node{$name} = new_node($name, "autovacuum = off\nwal_level = logical\n", allows_streaming => 'logical');
+	$node{$name}->safe_psql('postgres', <<SQL);
+CREATE EXTENSION shardid_lease CASCADE;
+SELECT shardid_lease.create_id_space('ids', lease => '2 s');
+SELECT shardid_lease.create_id_space('of_$name');
+SELECT shardid_lease.lease_shard('ids', shard => $shard_of{$name});
+CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT next_id());
+INSERT INTO orders VALUES (DEFAULT);
+SQL
+}
+sub on { return $node{ $_[0] }->safe_psql('postgres', $_[1]) }
+
+my $own = <<'SQL';
+SELECT jsonb_agg(to_jsonb(l) ORDER BY to_jsonb(l)) FROM shardid_lease.leased_generator l
+UNION ALL SELECT jsonb_agg(to_jsonb(s) ORDER BY to_jsonb(s)) FROM shardid_lease.id_space s
+UNION ALL SELECT jsonb_agg(jsonb_build_array(space, shard, origin) ORDER BY shard) FROM shardid_lease.granted_shard
+UNION ALL SELECT jsonb_agg(jsonb_build_array(family)) FROM shardid_lease.lease_window
+SQL
+my $rows = on('subscriber', $own);
+on('publisher', 'CREATE PUBLICATION all_tables FOR ALL TABLES');
+on('subscriber', "CREATE SUBSCRIPTION all_tables CONNECTION 'host=@{[ $node{publisher}->host ]} port=@{[ $node{publisher}->port ]} dbname=postgres' PUBLICATION all_tables");
+
+sub orders_arrive
+{
+	my ($what) = @_;
+	my $count = on('publisher', 'SELECT count(*) FROM orders');
+	ok($node{subscriber}->poll_query_until('postgres', "SELECT count(*) = $count + 1 FROM orders"), "$what: the orders arrive");
+	return;
+}
+ok($node{subscriber}->poll_query_until('postgres', q(SELECT count(*) > 4 AND bool_and(srsubstate = 'r') FROM pg_subscription_rel)),
+	'the first copy of all tables comes to its end');
+orders_arrive('first copy');
+is(on('subscriber', $own), $rows, "what the extension has on the subscriber is the subscriber's own");
+
+# All kinds of changes, of rows that the subscriber has by the same key, and of others.
+on('publisher', <<'SQL');
+CREATE SEQUENCE more;
+SELECT shardid_lease.lease_shard('ids', generator => 'more', shard => 5);
+SELECT shardid_lease.evict_shard('ids', 5);
+SELECT shardid_lease.drop_id_space('of_publisher');
+SELECT shardid_lease.registry_was_restored();
+SELECT pg_sleep(2.1);
+SELECT shardid_lease.renew_leases();
+DROP SEQUENCE more;
+INSERT INTO orders VALUES (DEFAULT);
+SQL
+orders_arrive('changes');
+is(on('subscriber', $own), $rows, 'nor is it changed, removed or added to');
+my $before = on('subscriber', 'SELECT max(id) FROM orders WHERE id_shard(id) = 5');
+on('subscriber', 'SELECT pg_sleep(2.1)');
+cmp_ok(on('subscriber', 'INSERT INTO orders VALUES (DEFAULT) RETURNING id'), '>', $before, "the subscriber's ids go on");
+is(on('subscriber', 'SELECT id_shard(next_id())'), 5, 'with its shard');
+is(on('subscriber', q(SELECT string_agg(space || ' ' || shard || ' ' || state, ', ') FROM shardid_lease.id_space_shards)), 'ids 5 held', 'its registry has granted what it has');
+unlike(slurp_file($node{subscriber}->logfile), qr/ERROR: .*(duplicate key|shardid_lease)/, 'no worker has failed');
+
+on('subscriber', 'DROP SUBSCRIPTION all_tables');
+$_->stop for values %node;
+done_testing();

@@ -1,0 +1,161 @@
+# While a registry does not answer, lease_shard(), take_over_shard() and release_shard() end when they are told to, and when
+# they have waited for shardid.lease_timeout, and keep nobody else from drawing; and so does take_over_shard() behind an
+# idle transaction that has drawn. What they wanted is there when the registry answers again.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+use Leases;
+use ShardidTest;
+
+my $registry = new_registry('registry');
+$registry->safe_psql('postgres', q(SELECT shardid_lease.create_id_space('ids', lease => '10 min')));
+# The only one to end what waits is the test.
+my $member = new_node('member', "autovacuum = off\nmax_worker_processes = 40\nshardid.lease_timeout = '120s'\nshardid.registry_timeout = '120s'\n");
+connect_to_registry($member, $registry);
+my $dir = PostgreSQL::Test::Utils::tempdir();
+sub on_member { return $member->safe_psql('postgres', $_[0]) }
+
+# Four generators for each call: one for each way in which it ends.
+my %call_of = (
+	lease_shard => "SELECT shardid_lease.lease_shard('ids', 'registry', '%s')",
+	take_over_shard => "SELECT shardid_lease.take_over_shard('%s')",
+	release_shard => "SELECT shardid_lease.release_shard('%s')");
+my @ways = qw(cancel terminate statement_timeout lease_timeout);
+for my $call (sort keys %call_of)
+{
+	for my $way (@ways)
+	{
+		my $generator = "${call}_$way";
+		on_member("SET ROLE app; CREATE SEQUENCE $generator");
+		next if $call eq 'lease_shard';
+		lease($member, 'ids', $generator);
+		draw_one($member, $generator);
+	}
+}
+# What is not leased yet draws as it did.
+sub draw_of
+{
+	my ($generator) = @_;
+	my ($shard) = $generator =~ /^lease_shard_/ ? 8000 : 'NULL';
+	return $shard eq 'NULL' ? "next_id(generator => '$generator')" : "next_id($shard, '$generator')";
+}
+
+my @settings = ('SET ROLE app', "SET application_name = 'waits'");
+my %settings_of = (statement_timeout => "SET statement_timeout = '1s'", lease_timeout => "SET shardid.lease_timeout = '1s'");
+my %expected = (
+	cancel => qr/ERROR:  57014: canceling statement due to user request/,
+	terminate => qr/FATAL:  57P01: terminating connection/,
+	statement_timeout => qr/ERROR:  57014: canceling statement due to statement timeout/,
+	lease_timeout => qr/(ERROR:  \w+|WARNING:  \w+): .*(the registry|within)/s);
+
+# Starts it, and waits until it waits; returns the session and where its output goes.
+sub start_call
+{
+	my ($call, $way) = @_;
+	my $said = '';
+	my $sql = sprintf $call_of{$call}, "${call}_$way";
+	my @statements = grep { defined } @settings, $settings_of{$way}, $sql;
+	my $session = IPC::Run::start([ 'psql', '-Xq', '-v', 'VERBOSITY=verbose', '-d', $member->connstr('postgres'), map { ('-c', $_) } @statements ],
+		'<', \'', '>', \$said, '2>&1', IPC::Run::timer(180));
+	return ($session, \$said);
+}
+
+# Sealed is what is released, as before the registry knows.
+sub may_draw { return $_[0] !~ /^release_shard_/ }
+
+my @silent = processes_of($registry);
+kill 'STOP', @silent;
+for my $call (sort keys %call_of)
+{
+	for my $way (@ways)
+	{
+		my $generator = "${call}_$way";
+		my $drawing = start_clients($member, 2, 'SELECT ' . draw_of($generator), pause_ms => 5, tolerate => '55000');
+		my ($session, $said) = start_call($call, $way);
+		my $waits = $way =~ /timeout/ || $member->poll_query_until('postgres',
+			q(SELECT count(*) > 0 FROM pg_stat_activity WHERE application_name = 'waits' AND state = 'active' AND query ~ 'shardid_lease'));
+		usleep 500_000;
+		# Sessions that draw, while the call waits.
+		my $before = draw_count($drawing);
+		my $drawn = !may_draw($generator) || wait_until(sub { draw_count($drawing) > $before + 20 }, 15);
+		ok($drawn, "$call, $way: others draw meanwhile");
+		on_member(q(SELECT ) . ($way eq 'cancel' ? 'pg_cancel_backend' : 'pg_terminate_backend')
+			  . q((pid) FROM pg_stat_activity WHERE application_name = 'waits')) unless $way =~ /timeout/;
+		my $ended = wait_until(sub { !$session->pumpable || do { $session->pump_nb; 0 } }, 30);
+		ok($ended, "$call, $way: it ends");
+		like($$said, $expected{$way}, "$call, $way: as it is told to");
+		kill 'CONT', @silent unless $ended;
+		eval { $session->finish };
+		finish_clients($drawing, 1);
+		all_ids(@{ read_told($drawing) });
+		kill 'STOP', @silent unless $ended;
+	}
+}
+kill 'CONT', @silent;
+
+sub draw_count
+{
+	my ($clients) = @_;
+	my $count = 0;
+	$count += () = slurp_file($_) =~ /\n/g for grep { -e } @{ $clients->{files} };
+	return $count;
+}
+
+# --- It answers again: nothing was wanted in vain, and nothing twice.
+
+for my $way (@ways)
+{
+	my $shard = lease($member, 'ids', "lease_shard_$way");
+	like($shard, qr/^\d+$/, "lease_shard, $way: asked again, it has shard $shard");
+	like(draw_one($member, "lease_shard_$way"), qr/^\d+$/, 'and draws');
+	like(on_member("SET ROLE app; SELECT shardid_lease.take_over_shard('take_over_shard_$way')"), qr/^\d+$/, "take_over_shard, $way: asked again");
+	on_member("SET ROLE app; SELECT shardid_lease.release_shard('release_shard_$way')")
+	  unless on_member("SELECT state = 'released' FROM shardid_lease.shard_leases WHERE generator = 'release_shard_$way'::regclass") eq 't';
+	is(on_member("SELECT state FROM shardid_lease.shard_leases WHERE generator = 'release_shard_$way'::regclass"), 'released', "release_shard, $way: released");
+}
+# What was released in time is leased again by then.
+is($registry->safe_psql('postgres', q(SELECT count(*) FROM shardid_lease.id_space_shards WHERE state = 'held')), 8, 'no shard is held by nobody');
+
+# --- An idle transaction that has drawn.
+
+for my $call ('take_over_shard', 'release_shard')
+{
+	my $generator = 'take_over_shard_cancel';
+	my $idle = $member->background_psql('postgres', on_error_die => 1);
+	$idle->query_safe("BEGIN; SELECT next_id(generator => '$generator')");
+	my $drawing = start_clients($member, 2, "SELECT next_id(generator => '$generator')", pause_ms => 5, tolerate => '55000');
+	wait_until(sub { draw_count($drawing) > 0 }, 30) or die 'nothing drawn';
+	my $error = error_of($member, 'postgres', "SET ROLE app; SET shardid.lease_timeout = '1s'; SELECT shardid_lease.$call('$generator')");
+	my $before = draw_count($drawing);
+	ok(wait_until(sub { draw_count($drawing) > $before + 20 }, 60), "$call behind an idle transaction: others draw after it");
+	like($error, qr/ERROR:  \w+: /, "$call: it gives up") if $call eq 'release_shard';
+	$idle->quit;
+	finish_clients($drawing, 1);
+	all_ids(@{ read_told($drawing) });
+}
+
+# --- A release that waits for the worker of a lease whose caller is gone sees what that worker has stored.
+
+on_member('SET ROLE app; CREATE SEQUENCE hurried');
+my $held = $registry->safe_psql('postgres', q(SELECT count(*) FROM shardid_lease.granted_shard WHERE state = 'held'));
+@silent = processes_of($registry);
+kill 'STOP', @silent;
+like(error_of($member, 'postgres', "SET ROLE app; SET statement_timeout = '1s'; SELECT shardid_lease.lease_shard('ids', 'registry', 'hurried')"),
+	qr/statement timeout/, 'lease_shard: its caller gives up, and its worker does not');
+my $released = IPC::Run::start([ 'psql', '-Xq', '-d', $member->connstr('postgres'), '-c', 'SET ROLE app', '-c', q(SELECT shardid_lease.release_shard('hurried')) ],
+	'<', \'', '>', \my $of_release, '2>&1', IPC::Run::timer(180));
+$member->poll_query_until('postgres', q(SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted)) or die 'release_shard does not wait';
+kill 'CONT', @silent;
+$released->finish;
+is(on_member(q(SELECT state FROM shardid_lease.shard_leases WHERE generator = 'hurried'::regclass)), 'released', 'release_shard: its lease is released');
+is($registry->safe_psql('postgres', q(SELECT count(*) FROM shardid_lease.granted_shard WHERE state = 'held')), $held, 'and the registry knows it');
+
+no_id_comes_twice('a silent registry');
+$_->stop for $member, $registry;
+done_testing();

@@ -1,0 +1,480 @@
+# docs/migrating.md, block by block: tables with ids of other makers go on with those of next_id, above
+# the old ones although the clock is set back before the switch; and again after a dump and a restore
+# on a server whose clock is an hour behind.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use Docs;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+use ShardidTest;
+
+my $dir = PostgreSQL::Test::Utils::tempdir();
+sub block { return block_of('migrating.md', $_[0]) }
+
+sub start_node
+{
+	my ($name, $offset) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+	set_fake_clock("$dir/$name.clock", $offset);
+	$node->init;
+	$node->append_conf('postgresql.conf', "autovacuum = off\nmax_connections = 40");
+	with_fake_clock("$dir/$name.clock", sub { $node->start });
+	return $node;
+}
+my $original = start_node('original', '+0');
+my $restored = start_node('restored', '-1h');
+$_->safe_psql('postgres', 'CREATE ROLE app') for $original, $restored;
+sub clock { return set_fake_clock("$dir/original.clock", $_[0]) }
+
+# A database of the original with the extension, and what runs in it.
+my $database;
+
+sub new_database
+{
+	($database) = @_;
+	clock('+0');
+	$original->safe_psql('postgres', "CREATE DATABASE $database");
+	return on('CREATE EXTENSION shardid');
+}
+sub on { return $original->safe_psql($database, $_[0]) }
+
+sub fails
+{
+	my ($sql) = @_;
+	my ($code, $stdout, $stderr) = $original->psql($database, $sql);
+	isnt($code, 0, 'it fails');
+	return $stderr =~ s/^psql:<stdin>:\d+: //mgr;
+}
+
+# What the query of the page answers.
+my %default_layout = (epoch => '2011-08-24 21:07:01.721+00', shard_bits => 13, sequence_bits => 10);
+
+sub answer
+{
+	my ($table, $generator, %layout) = @_;
+	my %variable = (%default_layout, column => 'id', shard => 5, table => $table, generator => $generator, %layout);
+	my $sets = join '', map { "\\set $_ '$variable{$_}'\n" } sort keys %variable;
+	return (split /\|/, on($sets . block('every-future-id')))[1];
+}
+
+# Whether the highest id that the table has is below a new row's; the row is not kept.
+sub next_is_above
+{
+	my ($table, $default) = @_;
+	return on("BEGIN; SELECT $default > max(id) FROM $table; ROLLBACK");
+}
+
+# The dump of the database, restored where it is an hour ago: new rows are above all that there are.
+sub goes_on_restored
+{
+	my ($table, $insert, $shard, %layout) = @_;
+	my $highest = on("SELECT max(id) FROM $table");
+	my $rows = on("SELECT count(*), md5(string_agg(t::text, ',' ORDER BY id)) FROM $table t");
+	$restored->safe_psql('postgres', "CREATE DATABASE $database");
+	$original->command_ok([ 'pg_dump', '-Fc', '-f', "$dir/$database", $original->connstr($database) ], "$database: dump");
+	$restored->command_ok([ 'pg_restore', '--exit-on-error', '--no-owner', '-d', $database, "$dir/$database" ], "$database: restore");
+	is($restored->safe_psql($database, "SELECT count(*), md5(string_agg(t::text, ',' ORDER BY id)) FROM $table t"),
+		$rows, "$database: the same rows, " . $rows =~ s/\|.*//r);
+	my $bits = ($layout{shard_bits} // 13) . ', ' . ($layout{sequence_bits} // 10);
+	my @ids = split /\n/, $restored->safe_psql($database, "$insert;\n" x 20);
+	my @all = ($highest, @ids);
+	my $not_above = grep { $all[$_] <= $all[ $_ - 1 ] } 1 .. $#all;
+	is($not_above, 0, "$database: restored an hour behind, ids go on increasing");
+	is($restored->safe_psql($database, "SELECT id_shard($ids[0], $bits)"), $shard, "$database: of shard $shard");
+	note_fault("switch in $database, clock set back, dump restored an hour behind", 1, scalar @ids, $not_above);
+	return;
+}
+
+# --- The recipe, while it is used: two sessions insert, two call the function and insert nothing.
+
+sub create_recipe_of
+{
+	my ($epoch_ms) = @_;
+	return on(<<"SQL");
+CREATE SCHEMA insta5;
+CREATE SEQUENCE insta5.photos_id_seq;
+CREATE FUNCTION insta5.next_id(OUT result bigint) LANGUAGE plpgsql AS \$\$
+DECLARE
+    our_epoch bigint := $epoch_ms;
+    seq_id bigint;
+    now_millis bigint;
+    shard_id int := 5;
+BEGIN
+    SELECT nextval('insta5.photos_id_seq') % 1024 INTO seq_id;
+    SELECT floor(extract(epoch FROM clock_timestamp()) * 1000) INTO now_millis;
+    result := (now_millis - our_epoch) << 23 | (shard_id << 10) | seq_id;
+END
+\$\$;
+CREATE TABLE insta5.photos (id bigint PRIMARY KEY DEFAULT insta5.next_id(), name text);
+CREATE TABLE insta5.likes (id bigint PRIMARY KEY DEFAULT insta5.next_id(), photo bigint REFERENCES insta5.photos);
+SQL
+}
+
+sub use_recipe
+{
+	# The recipe itself may repeat an id under load.
+	my @clients = (
+		start_clients($original, 2, 'INSERT INTO insta5.photos (name) VALUES ($$x$$) ON CONFLICT DO NOTHING RETURNING id', dbname => $database),
+		start_clients($original, 2, 'SELECT insta5.next_id()', dbname => $database));
+	wait_for_more(\@clients, 200);
+	return \@clients;
+}
+
+# How many ids each was told; the files come a moment after the clients.
+sub counts_of
+{
+	my ($clients) = @_;
+	return map { my $told = $_; map { -e $_ ? scalar(() = slurp_file($_) =~ /\n/g) : 0 } @{ $told->{files} } } @$clients;
+}
+
+# Until each client was told that many ids more.
+sub wait_for_more
+{
+	my ($clients, $more) = @_;
+	my @enough = map { $_ + $more } counts_of($clients);
+	for (1 .. 3000)
+	{
+		my @counts = counts_of($clients);
+		return unless grep { $counts[$_] < $enough[$_] } 0 .. $#counts;
+		usleep 20_000;
+	}
+	die 'the clients are told nothing more';
+}
+
+# Switches while the recipe is used and the clock is 10 s back: what each client was told, and the id
+# that divides old from new.
+sub switch_under_load
+{
+	my ($switch) = @_;
+	my $clients = use_recipe();
+	clock('-10s');
+	wait_for_more($clients, 20);
+	my ($first_new) = on($switch) =~ /^(\d+)$/m;
+	# One more than 200: a call that the switch held off ends as the recipe's, and may be told after it.
+	wait_for_more($clients, 201);
+	finish_clients($_, 1) for @$clients;
+	return ([ map { @{ read_told($_) } } @$clients ], $first_new);
+}
+
+sub is_divided
+{
+	my ($told, $first_new) = @_;
+	my (@before, @after);
+	for my $list (@$told)
+	{
+		my $old = 0;
+		$old++ while $old < @$list && $list->[$old] < $first_new;
+		push @before, [ @$list[ 0 .. $old - 1 ] ];
+		push @after, [ @$list[ $old .. $#$list ] ];
+	}
+	is(scalar(grep { @$_ < 200 } @before, @after), 0, "$database: each client drew before and after");
+	is(scalar(grep { $_ < $first_new } map { @$_ } @after), 0, "$database: after its first new id none is told an old one");
+	is_innocent(judge(\@after, lead_ms => -1), "$database: switch under load, clock 10 s back", 1);
+	return;
+}
+
+# The epoch goes into all calls.
+sub with_epoch
+{
+	my ($switch, $epoch) = @_;
+	$switch =~ s/next_id\(5, 'insta5.photos_id_seq'\K\)/, '$epoch')/g;
+	$switch =~ s/id_timestamp\(max\(id\)\K/, '$epoch'/;
+	$switch =~ s/'1 second'\K\)\)/, '$epoch'), '$epoch')/;
+	return $switch;
+}
+
+my $insert_photo = q(INSERT INTO insta5.photos (name) VALUES ('x') RETURNING id);
+my %recipe = (recipe => {}, recipe_2012 => { epoch => '2012-01-01 00:00:00+00' });
+for my $name (sort keys %recipe)
+{
+	my %layout = %{ $recipe{$name} };
+	my $epoch = $layout{epoch};
+	my $switch = $epoch ? with_epoch(block('recipe-switch'), $epoch) : block('recipe-switch');
+	my $default = "next_id(5, 'insta5.photos_id_seq'" . ($epoch ? ", '$epoch')" : ')');
+
+	new_database($name);
+	create_recipe_of($epoch ? 1325376000000 : 1314220021721);
+	is( on(block('recipe-users')),
+		"default value for column id of table insta5.photos\ndefault value for column id of table insta5.likes",
+		"$name: the users of the function");
+	my @generator = ('insta5.photos', 'insta5.photos_id_seq', %layout);
+	is(answer(@generator), 'yes: there is none', "$name: an empty table");
+	on($insert_photo) for 1 .. 3;
+	is(answer(@generator), 'yes, if the clock is right', "$name: a clock that is right");
+	clock('-10s');
+	is(answer(@generator), 'no', "$name: one that is behind");
+	is(next_is_above('insta5.photos', $default), 'f', "$name: and so it is");
+	on("SELECT setval('insta5.photos_id_seq', 3)");
+	clock('+0');
+
+	is_divided(switch_under_load($switch));
+	is(answer(@generator), 'yes', "$name: after the switch");
+	is(next_is_above('insta5.photos', $default), 't', "$name: and so it is");
+	is(on("SELECT count(DISTINCT id_shard(id)), min(id_shard(id)) FROM insta5.photos"), '1|5', "$name: all of one shard");
+	my $of_epoch = $epoch ? ", '$epoch'" : '';
+	is( on("SELECT bool_and(id_timestamp(id$of_epoch) BETWEEN now() - interval '1 hour' AND now() + interval '1 hour') FROM insta5.photos"),
+		't', "$name: old and new tell their time by the same call");
+	on(q(INSERT INTO insta5.likes (photo) SELECT max(id) FROM insta5.photos));
+	is(on('SELECT id > photo FROM insta5.likes'), 't', "$name: both tables draw from it");
+	goes_on_restored('insta5.photos', $insert_photo, 5);
+}
+
+# A switch that leaves out the raise is what the query warns of.
+new_database('without_raise');
+create_recipe_of(1314220021721);
+on($insert_photo);
+clock('-10s');
+on(block('recipe-switch') =~ s/^SELECT raise_generator.*?;\n//msr);
+is(answer('insta5.photos', 'insta5.photos_id_seq'), 'no', 'without the raise: no');
+is(on($insert_photo . ' < (SELECT max(id) FROM insta5.photos)'), 't', 'without the raise a new id is below an old one');
+
+# What is held off by the switch: a prepared INSERT by the lock on its table, a call of the function by that
+# on its sequence, in the middle of the old function. The switch comes when the session is ready, and
+# commits when the session waits. Returns what the statement then says, and the id that divides old from
+# new.
+sub held_off
+{
+	my ($switch, $statement) = @_;
+	my $until = sub { "DO \$\$ BEGIN WHILE NOT EXISTS (SELECT FROM pg_locks WHERE $_[0]) LOOP PERFORM pg_sleep(0.01); END LOOP; END \$\$;\n" };
+	my $ready = $until->(q(locktype = 'advisory' AND granted));
+	my $held = $until->(q(mode = 'ShareRowExclusiveLock' AND granted AND relation = 'insta5.photos_id_seq'::regclass));
+	my $waiting = $until->('NOT granted');
+	my $file = "$dir/$database.switch";
+	append_to_file($file, $ready . $switch =~ s/^(ALTER SEQUENCE.*)$/$1\n$waiting/mr);
+	my $pid = fork // die "fork: $!";
+	exec 'psql', '-qX', '-v', 'ON_ERROR_STOP=1', '-d', $original->connstr($database), '-At', '-o', "$file.out", '-f', $file if $pid == 0;
+	my ($code, $stdout, $stderr) = $original->psql($database, <<"SQL");
+PREPARE p AS INSERT INTO insta5.photos (name) VALUES ('p') RETURNING id;
+EXECUTE p \\g /dev/null
+SELECT pg_advisory_lock(1) \\g /dev/null
+$held
+$statement;
+SQL
+	waitpid $pid, 0;
+	is($?, 0, "$database: the switch commits");
+	my ($first_new) = slurp_file("$file.out") =~ /^(\d+)$/m;
+	return ($stdout . $stderr, $first_new);
+}
+
+my %held_off = (
+	prepared => [ 'EXECUTE p; EXECUTE p', 'new new' ],
+	called => [ 'SELECT insta5.next_id() FROM generate_series(1, 3)', 'old new new' ]);
+for my $how (sort keys %held_off)
+{
+	my ($statement, $expected) = @{ $held_off{$how} };
+	new_database("held_off_$how");
+	create_recipe_of(1314220021721);
+	on($insert_photo);
+	clock('-10s');
+	my ($ids, $first_new) = held_off(block('recipe-switch'), $statement);
+	is(join(' ', map { $_ < $first_new ? 'old' : 'new' } split /\n/, $ids), $expected, "$how while the switch runs: $expected");
+}
+
+# A new body in another language is one that a call in the old one cannot go on with.
+new_database('held_off_language');
+create_recipe_of(1314220021721);
+my $in_sql = block('recipe-switch') =~ s/plpgsql AS.*^\$\$;/sql RETURN public.next_id(5, 'insta5.photos_id_seq');/msr;
+like(
+	(held_off($in_sql, $held_off{called}[0]))[0],
+	qr/ERROR:  syntax error.*compilation of PL\/pgSQL function "next_id"/s, 'a call in the middle of a function that changes its language fails');
+
+# An epoch later than the recipe's, and a clock that is right.
+new_database('later_epoch');
+create_recipe_of(1262304000000);
+on($insert_photo);
+is(answer('insta5.photos', 'insta5.photos_id_seq'), 'no', 'an epoch later than that of the old ids: no');
+is(next_is_above('insta5.photos', "next_id(5, 'insta5.photos_id_seq')"), 'f', 'and so it is');
+like(fails("\\set VERBOSITY sqlstate\n" . block('recipe-switch')), qr/^ERROR:  55000$/m, 'the switch is refused');
+like(on(block('recipe-users')), qr/photos.*likes/s, 'and nothing has happened');
+
+# --- Sequences of columns.
+
+new_database('bigserial');
+on(<<'SQL');
+CREATE TABLE items (id bigserial PRIMARY KEY, name text);
+CREATE TABLE parts (item bigint NOT NULL REFERENCES items, name text);
+INSERT INTO items (name) SELECT 'item' FROM generate_series(1, 1000);
+INSERT INTO parts SELECT id, 'part' FROM items;
+SQL
+is(answer('items', 'items_id_seq'), 'yes', 'bigserial: before');
+on('GRANT USAGE ON SEQUENCE items_id_seq TO app; GRANT INSERT, SELECT ON items TO app');
+like(fails("\\set VERBOSITY sqlstate\nSET ROLE app; SELECT next_id(5, 'items_id_seq')"), qr/^ERROR:  42501$/m,
+	'bigserial: with USAGE alone the application cannot make a generator of the sequence');
+on('INSERT INTO items VALUES (1000000)');
+is(answer('items', 'items_id_seq'), 'yes, if the clock is right', 'bigserial: with an id far above the sequence');
+on('DELETE FROM items WHERE id = 1000000');
+clock('-10s');
+on(block('bigserial-switch'));
+is(answer('items', 'items_id_seq'), 'yes', 'bigserial: after');
+on(q(WITH item AS (INSERT INTO items (name) VALUES ('new') RETURNING id) INSERT INTO parts SELECT id FROM item));
+is( on('SELECT count(*), count(DISTINCT id), count(*) FILTER (WHERE id > 1::bigint << 58), count(*) FILTER (WHERE id <= 1000) FROM items'),
+	'1001|1001|1|1000', 'bigserial: old ids stay, the new one is above 2^58');
+is(on(q(SELECT nextval('items_id_seq') < 1::bigint << 52)), 't', 'bigserial: nextval on a generator is no id');
+is(on(q(SELECT pg_get_serial_sequence('items', 'id'))), 'public.items_id_seq', 'bigserial: it stays the sequence of the column');
+goes_on_restored('items', q(SET ROLE app; INSERT INTO items (name) VALUES ('x') RETURNING id), 5);
+is($restored->safe_psql('bigserial', 'SELECT count(*) FROM parts JOIN items ON item = id'), 1001, 'bigserial: foreign keys');
+
+for my $kind ('ALWAYS', 'BY DEFAULT')
+{
+	new_database('identity_' . lc $kind =~ s/ /_/r);
+	on(<<"SQL");
+CREATE TABLE orders (id bigint GENERATED $kind AS IDENTITY PRIMARY KEY, customer text);
+GRANT INSERT (customer), SELECT ON orders TO app;
+SET ROLE app;
+INSERT INTO orders (customer) SELECT 'c' FROM generate_series(1, 1000);
+SQL
+	is(answer('orders', 'orders_id_seq'), 'yes', "$database: before");
+	clock('-10s');
+	on(block('identity-switch'));
+	is(answer('orders', 'orders_id_seq'), 'yes', "$database: after");
+	is( on(q(SET ROLE app; INSERT INTO orders (customer) VALUES ('c') RETURNING id > 1::bigint << 58)),
+		't', "$database: new ids are above 2^58, with the right to use the generator");
+	like(fails('SET ROLE app; INSERT INTO orders VALUES (7)'), qr/^ERROR:  permission denied for table orders/m,
+		"$database: the right to other columns only keeps ids out of the INSERT");
+	on('REVOKE USAGE ON SEQUENCE orders_id_seq FROM app');
+	like(fails(q(SET ROLE app; INSERT INTO orders (customer) VALUES ('c'))),
+		qr/^ERROR:  permission denied for sequence orders_id_seq/m, "$database: and without is refused");
+	on('GRANT USAGE ON SEQUENCE orders_id_seq TO app');
+	goes_on_restored('orders', q(SET ROLE app; INSERT INTO orders (customer) VALUES ('x') RETURNING id), 5);
+}
+
+# --- A column of 32 bits.
+
+new_database('serial');
+on(<<'SQL');
+CREATE TABLE visits (id serial PRIMARY KEY, page text);
+CREATE TABLE clicks (visit_id int REFERENCES visits, at text);
+INSERT INTO visits (page) SELECT 'page' FROM generate_series(1, 1000);
+INSERT INTO clicks SELECT id FROM visits;
+SQL
+is(answer('visits', 'visits_id_seq'), 'no: the column is integer', 'serial: before');
+on(q(ALTER TABLE visits ALTER id SET DEFAULT next_id(5, 'visits_id_seq')));
+is(fails(q(INSERT INTO visits (page) VALUES ('x'))), block('serial-refused') =~ s/\n\z//r, 'serial: the sequence is refused as the page shows');
+on('ALTER SEQUENCE visits_id_seq AS bigint NO MAXVALUE');
+is(fails(q(INSERT INTO visits (page) VALUES ('x'))), block('integer-refused') =~ s/\n\z//r, 'serial: then the id, as the page shows');
+is(fails(q(\set VERBOSITY sqlstate
+INSERT INTO visits (page) VALUES ('x'))), 'ERROR:  22003', 'serial: 22003');
+on('CREATE VIEW seen AS SELECT id FROM visits');
+like(fails(block('serial-switch')), qr/^ERROR:  cannot alter type of a column used by a view/m, 'serial: a view is in the way');
+on('DROP VIEW seen');
+my $files = q(SELECT pg_relation_filenode('visits'), pg_relation_filenode('visits_pkey'), pg_relation_filenode('clicks'));
+my @before = split /\|/, on($files);
+clock('-10s');
+on(block('serial-switch'));
+my @after = split /\|/, on($files);
+is(scalar(grep { $before[$_] == $after[$_] } 0 .. 2), 0, 'serial: TYPE bigint writes tables and indexes anew');
+is(answer('visits', 'visits_id_seq'), 'yes', 'serial: after');
+on(q(WITH visit AS (INSERT INTO visits (page) VALUES ('new') RETURNING id) INSERT INTO clicks SELECT id FROM visit));
+is( on('SELECT count(*), count(*) FILTER (WHERE id > 1::bigint << 58), max(id) = (SELECT max(visit_id) FROM clicks) FROM visits'),
+	'1001|1|t', 'serial: old ids stay, the new one is above 2^58, and is referenced');
+goes_on_restored('visits', q(INSERT INTO visits (page) VALUES ('x') RETURNING id), 5);
+
+# --- pgEdge's snowflake: ids that it published, and others made the same way, whose last one is the
+# value of the sequence. MAXVALUE is what it leaves behind before 2.5.0.
+
+my %of_snowflake = (epoch => '2023-01-01 00:00:00+00', shard_bits => 10, sequence_bits => 12);
+my $arguments = "'2023-01-01 00:00:00+00', 10, 12";
+for my $order ('counter_above_node', 'node_above_counter')
+{
+	new_database("pgedge_$order");
+	my $low_bits = $order eq 'node_above_counter' ? '5 << 12 | n % 4096' : '(n % 4096) << 10 | 5';
+	on(<<"SQL");
+CREATE SEQUENCE orders_id_seq;
+CREATE TABLE orders (id bigint PRIMARY KEY, customer text);
+INSERT INTO orders VALUES (136169504773242881), (135824181823537153), (135824609030176769);
+INSERT INTO orders
+SELECT ((extract(epoch FROM clock_timestamp()) * 1000)::bigint - 1672531200000) << 22 | ($low_bits)
+FROM generate_series(1, 1000) n;
+SELECT setval('orders_id_seq', max(id)) FROM orders;
+SQL
+	is( on("SELECT id_timestamp(id, $arguments) AT TIME ZONE 'UTC' FROM orders WHERE id = 136169504773242881"),
+		'2024-01-11 18:08:59.845', "$database: the published time of a published id");
+	is( on('SELECT id_sequence(id, 10), id_shard(id, 12, 10) FROM orders WHERE id = 136169504773242881'),
+		'1|0', "$database: and its node and counter, in the older order");
+	is( on($order eq 'node_above_counter'
+			? 'SELECT DISTINCT id_shard(id, 10, 12), max(id_sequence(id, 12)) OVER () FROM orders WHERE customer IS NULL AND id > 140000000000000000'
+			: 'SELECT DISTINCT id_sequence(id, 10), max(id_shard(id, 12, 10)) OVER () FROM orders WHERE customer IS NULL AND id > 140000000000000000'),
+		'5|1000', "$database: nodes and counters of the others");
+	like(answer('orders', 'orders_id_seq', %of_snowflake), qr/^no: .* ahead/, "$database: before");
+	like(fails("SELECT next_id(5, 'orders_id_seq', $arguments)"), qr/^ERROR:  generator "public.orders_id_seq" is too far ahead/m,
+		"$database: its sequence is refused as it is");
+	on('CREATE SEQUENCE another');
+	is(answer('orders', 'another'), 'yes, if the clock is right', "$database: the default layout is above as well");
+	is(next_is_above('orders', "next_id(5, 'another')"), 't', "$database: and so it is");
+	clock('-10s');
+	is(answer('orders', 'another', %of_snowflake), 'no', "$database: the clock behind, and a sequence that knows nothing: no");
+	on(block('pgedge-switch'));
+	is(answer('orders', 'orders_id_seq', %of_snowflake), 'yes', "$database: after");
+	is( on("INSERT INTO orders (customer) VALUES ('new') RETURNING id > ALL (SELECT id FROM orders), id_shard(id, 10, 12)"),
+		't|5', "$database: a new id is above, of the same node");
+	is( on("SELECT bool_and(id_timestamp(id, $arguments) BETWEEN '2024-01-10' AND now() + interval '1 hour') FROM orders"),
+		't', "$database: old and new tell their time by the same call");
+	goes_on_restored('orders', q(INSERT INTO orders (customer) VALUES ('x') RETURNING id), 5, %of_snowflake);
+}
+
+# --- UUIDs of version 1, by uuid-ossp.
+
+sub create_documents
+{
+	my ($name) = @_;
+	new_database($name);
+	return on(<<'SQL');
+CREATE EXTENSION "uuid-ossp";
+CREATE TABLE documents (uuid uuid PRIMARY KEY DEFAULT uuid_generate_v1(), n serial);
+CREATE TABLE pages (document uuid REFERENCES documents, document_id bigint);
+INSERT INTO documents SELECT FROM generate_series(1, 2000);
+INSERT INTO pages SELECT uuid FROM documents;
+SQL
+}
+create_documents('uuid_v1');
+on(block('uuid-keep'));
+like(
+	on(q(SET enable_seqscan = off; EXPLAIN (COSTS off) SELECT * FROM documents WHERE uuid_v1_timestamp(uuid) >= now())),
+	qr/documents_uuid_v1_timestamp_idx.*Index Cond: \(uuid_v1_timestamp\(uuid\) >= now\(\)\)/s,
+	'uuid: kept, and found by time on an index');
+is( on(<<'SQL'), '100|t', 'uuid: new ones are made here, of another node');
+GRANT INSERT, SELECT ON documents TO app;
+GRANT USAGE ON SEQUENCE documents_n_seq TO app;
+SET ROLE app;
+WITH made AS (INSERT INTO documents SELECT FROM generate_series(1, 100) RETURNING uuid)
+SELECT count(DISTINCT made.uuid), bool_and(uuid_v1_node(made.uuid) <> uuid_v1_node(old.uuid))
+FROM made, (SELECT uuid FROM documents LIMIT 1) old;
+SQL
+on('DELETE FROM documents WHERE n > 2000');
+clock('-10s');
+on(block('uuid-add-id'));
+is(answer('documents', 'documents_id_seq'), 'yes', 'uuid: after');
+is( on(q(SELECT count(*), count(DISTINCT id), bool_and(id_timestamp(id) = date_trunc('milliseconds', uuid_v1_timestamp(uuid))), min(id_shard(id)), max(id_shard(id)) FROM documents)),
+	'2000|2000|t|6|6', 'uuid: each has an id of its time and of shard 6');
+is( on('SELECT count(*) FROM (SELECT id, lag(id) OVER (ORDER BY uuid_v1_timestamp(uuid), uuid_v1_hundred_ns(uuid)) AS previous FROM documents) s WHERE id <= previous'),
+	0, 'uuid: in the order of their times');
+cmp_ok(on('SELECT max(id_sequence(id)) FROM documents'), '>', 0, 'uuid: several of them in a millisecond');
+on(block('uuid-references'));
+is(on('SELECT count(*) FROM pages JOIN documents ON document_id = id AND document = uuid'), 2000, 'uuid: who references it');
+goes_on_restored('documents', 'INSERT INTO documents DEFAULT VALUES RETURNING id', 5);
+
+create_documents('uuid_refused');
+my %refused = (
+	'another version' => [ 'SELECT gen_random_uuid()', '23502' ],
+	'more than a millisecond has ids' =>
+	  [ q(SELECT uuid_v1_from('2024-01-01', n, '44:88:99:36:57:32') FROM generate_series(1, 1025) n), '23502' ],
+	'a time before the epoch' => [ q(SELECT uuid_v1_from('2011-01-01', 1, '44:88:99:36:57:32')), '22008' ]);
+for my $why (sort keys %refused)
+{
+	my ($uuids, $sqlstate) = @{ $refused{$why} };
+	on("INSERT INTO documents $uuids");
+	like(fails("\\set VERBOSITY sqlstate\n" . block('uuid-add-id')), qr/^ERROR:  $sqlstate$/m, "uuid: refused: $why");
+	on('DELETE FROM documents WHERE uuid NOT IN (SELECT document FROM pages)');
+}
+on(q(INSERT INTO documents SELECT uuid_v1_from('2024-01-01', n, '44:88:99:36:57:32') FROM generate_series(1, 1024) n));
+on(block('uuid-add-id'));
+is( on('SELECT count(*), count(DISTINCT id), min(id_sequence(id)), max(id_sequence(id)), max(id_shard(id)) FROM documents'),
+	'3024|3024|0|1023|6', 'uuid: as many as it has are not');
+
+$original->stop;
+$restored->stop;
+done_testing();

@@ -1,0 +1,134 @@
+# Replication of sequences, which PostgreSQL has from 19 on, by the statements of docs/operations.md: between
+# two databases that both have the extension, synchronized time and again while both draw, and then the
+# subscriber takes over. No id comes twice on either, nor what the publisher gave from the subscriber.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Docs;
+use ShardidTest;
+
+my ($major) = `postgres --version` =~ /(\d+)/;
+plan skip_all => 'no replication of sequences before PostgreSQL 19' if $major < 19;
+
+# What is synchronized asks for no more than this between one time and the next.
+my $conf = "autovacuum = off\nwal_retrieve_retry_interval = 10ms\n";
+my $dir = PostgreSQL::Test::Utils::tempdir();
+my $clock = "$dir/clock";
+set_fake_clock($clock, '+0');
+my $publisher = new_node('publisher', $conf, allows_streaming => 'logical');
+my $subscriber;
+with_fake_clock($clock, sub { $subscriber = new_node('subscriber', $conf); });
+sub on { my ($node, $sql) = @_; return $node->safe_psql('postgres', $sql) }
+
+# A number for the judge from what is drawn; that of UUIDs and ObjectIds is their time, whosever they are.
+my %draws = (
+	shardid_seq => [ 'next_id(:shard)', {} ],
+	photos_id_seq => [ q(next_id(:shard, 'photos_id_seq')), {} ],
+	in_bulk => [ q(next_ids(:shard, 200, 'in_bulk')), {} ],
+	shardid_uuid_seq => [ 'ticks(uuid_v1())', { shard_bits => 0, sequence_bits => 0, clock_percent => 1_000_000 } ],
+	shardid_objectid_seq => [ 'ticks(objectid())', { shard_bits => 0, sequence_bits => 0, clock_percent => 1_677_700 } ]);
+my @generators = sort keys %draws;
+
+for my $node ($publisher, $subscriber)
+{
+	on($node, <<'SQL');
+CREATE SEQUENCE photos_id_seq;
+CREATE SEQUENCE in_bulk;
+CREATE SEQUENCE plain;
+CREATE FUNCTION ticks(u uuid) RETURNS bigint LANGUAGE sql AS
+$$ SELECT (extract(epoch FROM uuid_v1_timestamp(u)) * 1000000)::bigint * 10 + uuid_v1_hundred_ns(u) $$;
+CREATE FUNCTION ticks(id bytea) RETURNS bigint LANGUAGE sql AS
+$$ SELECT ('x' || encode(substr(id, 1, 4) || substr(id, 10, 3), 'hex'))::bit(56)::bigint $$;
+SQL
+}
+
+# A block of the page, with the publisher's address in the place of the page's.
+sub page
+{
+	my ($name) = @_;
+	my $address = $publisher->connstr . ' dbname=postgres user=replicator';
+	return block_of('operations.md', $name) =~ s/'host=[^']*'/'$address'/r;
+}
+
+sub draw { my ($generator, $shard) = @_; return 'SELECT ' . $draws{$generator}[0] =~ s/:shard/$shard/r }
+
+sub judge_of
+{
+	my ($generator, @clients) = @_;
+	return judge_clients(\@clients, lead_ms => -1, %{ $draws{$generator}[1] });
+}
+
+sub is_synchronized
+{
+	return $subscriber->poll_query_until('postgres', page('sequences-synchronized'));
+}
+
+# --- From the first on.
+
+on($publisher, page('sequences-publish'));
+on($publisher, 'CREATE ROLE replicator LOGIN REPLICATION; GRANT SELECT ON ALL SEQUENCES IN SCHEMA public TO replicator');
+on($publisher, join q(;), map { draw($_, 1) } @generators);
+my $identity = q(SELECT uuid_v1_node(uuid_v1()), substr(objectid(), 5, 5));
+my @identities = map { on($_, $identity) } $publisher, $subscriber;
+on($subscriber, page('sequences-subscribe'));
+ok(is_synchronized(), 'all sequences are synchronized');
+for my $generator (@generators)
+{
+	is(on($subscriber, "SELECT last_value, is_called FROM $generator"),
+		on($publisher, "SELECT last_value, is_called FROM $generator"), "$generator: as on the publisher");
+}
+
+# --- Both draw while the subscriber is set to the publisher's values, which are behind its own.
+
+my $seconds = rounds(5, 60);
+my %drawing;
+my @plain;
+for my $generator (@generators)
+{
+	push @{ $drawing{$generator} }, map { start_clients($_->[0], 2, draw($generator, $_->[1])) }[ $publisher, 1 ],
+	  [ $subscriber, 2 ];
+}
+push @plain, start_clients($subscriber, 2, q(SELECT nextval('plain')));
+on($subscriber, page('sequences-refresh') =~ s/;$/' \\watch i=0.1 c=' . 10 * $seconds/er);
+finish_clients($_, 'stop') for @plain, map { @$_ } values %drawing;
+ok(is_synchronized(), 'synchronized again after ' . 10 * $seconds . ' times');
+
+for my $generator (@generators)
+{
+	my ($there, $here) = @{ $drawing{$generator} };
+	my $verdict = judge_of($generator, $there);
+	is($verdict->{violations}, 0, "$generator: on the publisher none of $verdict->{ids} is wrong");
+	is_innocent(judge_of($generator, $here), "$generator refreshed under load", 10 * $seconds);
+}
+my $verdict = judge_clients(\@plain, shard_bits => 0, sequence_bits => 0, lead_ms => -1, clock_percent => 100_000_000);
+cmp_ok($verdict->{duplicates}, '>', 0, "nextval: $verdict->{duplicates} of $verdict->{ids} values came twice");
+
+# --- The subscriber takes over, its clock a minute behind.
+
+set_fake_clock($clock, '-60');
+my %told = map { my $clients = start_clients($publisher, 2, draw($_, 1), seconds => 0.3); finish_clients($clients); ($_ => $clients) } @generators;
+on($subscriber, page('sequences-refresh'));
+ok(is_synchronized(), 'and once more');
+on($subscriber, page('sequences-take-over'));
+for my $generator (@generators)
+{
+	my $after = start_clients($subscriber, 2, draw($generator, 1), rounds => 50);
+	finish_clients($after);
+	is_innocent(judge_of($generator, $drawing{$generator}[0], $told{$generator}, $after), "$generator after the subscriber has taken over", 1);
+}
+is(on($_->[0], $identity), $_->[1], 'UUIDs and ObjectIds are of the database that makes them')
+  for [ $publisher, $identities[0] ], [ $subscriber, $identities[1] ];
+
+# That the test can see it.
+on($subscriber, 'ALTER SEQUENCE photos_id_seq RESTART');
+my $forgotten = start_clients($subscriber, 2, draw('photos_id_seq', 1), rounds => 50);
+finish_clients($forgotten);
+cmp_ok(judge_of('photos_id_seq', $told{photos_id_seq}, $forgotten)->{crossings}, '>', 0, 'without the value of the publisher the clock would set ids back');
+
+unlike(slurp_file($subscriber->logfile), qr/(?:WARNING|ERROR):/, 'nothing warned of');
+$_->stop for $publisher, $subscriber;
+done_testing();

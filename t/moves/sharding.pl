@@ -1,0 +1,141 @@
+# The blocks of docs/sharding.md as they stand there, but for addresses, on an old server and a new one, whose clock is a
+# minute behind: a shard that is a schema moves by a dump, one that is bits only by a row filter.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Docs;
+use ShardidTest;
+
+my @blocks = blocks_of('docs/sharding.md');
+my %has_run;
+$ENV{PGTZ} = 'UTC';
+$ENV{PGOPTIONS} = '-c client_min_messages=warning';
+
+my $dir = PostgreSQL::Test::Utils::tempdir();
+my $old = new_node('old', 'autovacuum = off', allows_streaming => 'logical');
+set_fake_clock("$dir/clock", '-60s');
+my $new = with_fake_clock("$dir/clock", sub { new_node('new', 'autovacuum = off', allows_streaming => 'logical') });
+for my $node ($old, $new)
+{
+	$node->safe_psql('postgres', 'CREATE DATABASE shop');
+	$node->safe_psql('shop', 'CREATE EXTENSION shardid');
+}
+
+sub on { my ($node, $sql) = @_; return $node->safe_psql('shop', $sql) }
+sub trimmed { return $_[0] =~ s/[ \t]+$//mgr =~ s/\n+\z//r }
+sub addressed
+{
+	return $_[0] =~ s/-h old\.example/'-h ' . $old->host . ' -p ' . $old->port/er
+	  =~ s/-h new\.example/'-h ' . $new->host . ' -p ' . $new->port/er
+	  =~ s/host=old\.example/'host=' . $old->host . ' port=' . $old->port/er;
+}
+
+# A named block with these addresses, and what the page shows as its answer.
+sub block
+{
+	my ($name) = @_;
+	my ($n) = grep { $blocks[$_]{words} eq $name } 0 .. $#blocks;
+	die "docs/sharding.md has no block $name" unless defined $n;
+	$has_run{$name} = 1;
+	my $next = $blocks[ $n + 1 ];
+	my $answer = $next && $next->{language} eq 'text' && $next->{words} eq '' ? trimmed($next->{text}) : undef;
+	return (addressed($blocks[$n]{text}), $answer);
+}
+
+# Runs a block by psql. It complains of nothing and answers as the page says, or is refused as the page says.
+sub run_block
+{
+	my ($node, $name, %variables) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my ($sql, $answer) = block($name);
+	my @command = ('psql', '-Xq', '-d', $node->connstr('shop'), map { ('-v', "$_=$variables{$_}") } sort keys %variables);
+	my ($out, $err) = ('', '');
+	IPC::Run::run([ @command, defined $answer ? () : '-At' ], '<', \$sql, '>', \$out, '2>', \$err);
+	if (($answer // '') =~ /^ERROR/)
+	{
+		is(substr(trimmed($err), 0, length $answer), $answer, "$name: is refused as the page says");
+		return '';
+	}
+	is($err, '', "$name: runs");
+	is(trimmed($out), $answer, "$name: answers as the page says") if defined $answer;
+	return trimmed($out);
+}
+
+sub wait_for_block
+{
+	my ($node, $name, %variables) = @_;
+	my ($sql) = block($name);
+	$sql =~ s/:'(\w+)'/'$variables{$1}'/g;
+	ok($node->poll_query_until('shop', $sql), "$name: comes true");
+	return;
+}
+
+# --- A shard is a schema.
+
+run_block($old, 'schemas');
+is(on($old, 'SELECT count(*) FROM shard5.photos WHERE id_shard(id) = 5'), 2, 'a shard draws its ids');
+run_block($old, 'misplaced');
+my ($code, undef, $stderr) = $old->psql('shop', 'INSERT INTO shard5.photos (user_id) VALUES (6)');
+like($stderr, qr/photos_user_id_check/, 'nor does it take the user of another');
+run_block($old, 'pruned');
+like(run_block($old, 'exclusion'), qr/^Result\n.*One-Time Filter: false/s, 'a table that cannot have the row is not read');
+
+on($old, <<'SQL');
+CREATE EXTENSION postgres_fdw;
+CREATE SERVER elsewhere FOREIGN DATA WRAPPER postgres_fdw;
+CREATE USER MAPPING FOR CURRENT_USER SERVER elsewhere;
+CREATE SCHEMA shard8;
+CREATE FOREIGN TABLE shard8.photos (id bigint CHECK (id_shard(id) = 8), user_id bigint, name text) SERVER elsewhere;
+CREATE VIEW photos_of_two AS TABLE shard7.photos UNION ALL TABLE shard8.photos;
+SQL
+my $plan_for = sub { return on($old, "EXPLAIN (COSTS OFF) SELECT * FROM photos_of_two WHERE id_shard(id) = $_[0]") };
+like($plan_for->(8), qr/^Foreign Scan on photos/, 'nor is any table but the foreign one,');
+unlike($plan_for->(7), qr/Foreign/, 'or that one');
+
+# --- It moves by a dump, to a server whose clock is behind.
+
+my $last = on($old, q(SELECT next_id(5, 'shard5.photos_id_seq')));
+cmp_ok(on($new, 'SELECT next_id(5)'), '<', $last, 'the clock of the new server is behind');
+my $rows = on($old, 'SELECT * FROM shard5.photos ORDER BY id');
+my ($script) = block('dump_shard');
+my $said = '';
+IPC::Run::run([ 'sh', '-ec', "cd '$dir'\n$script" ], '>&', \$said);
+unlike($said, qr/error/i, 'dump_shard: runs') or diag($said);
+is(on($new, 'SELECT * FROM shard5.photos ORDER BY id'), $rows, 'its rows are there');
+cmp_ok(on($new, q(INSERT INTO shard5.photos (user_id) VALUES (5) RETURNING id)), '>', $last, 'and new ones above them');
+run_block($old, 'drop_shard');
+($code, undef, $stderr) = $old->psql('shop', 'INSERT INTO shard5.photos (user_id) VALUES (5)');
+like($stderr, qr/does not exist/, 'late writers get an error');
+
+# --- Many shards in one table.
+
+run_block($old, 'shared_table');
+run_block($old, 'filter_by_function');
+run_block($old, 'publish');
+on($new, 'CREATE TABLE likes (id bigint PRIMARY KEY, photo text)');
+run_block($new, 'subscribe');
+wait_for_block($new, 'synchronized');
+on($old, q(INSERT INTO likes SELECT next_id(5 + n % 2), n FROM generate_series(1, 200) n; UPDATE likes SET photo = photo || '!'));
+my ($highest_id, $until) = split /\|/, run_block($old, 'seal');
+($code, undef, $stderr) = $old->psql('shop', q(INSERT INTO likes VALUES (next_id(5), 'late')));
+like($stderr, qr/shard5_has_moved/, 'late writers get an error');
+($code, undef, $stderr) = $old->psql('shop', q(UPDATE likes SET photo = 'late' WHERE id_shard(id) = 5));
+like($stderr, qr/shard5_has_moved/, 'also for an update');
+on($old, q(INSERT INTO likes VALUES (next_id(6), 'of a shard that stays')));
+wait_for_block($old, 'arrived', until => $until);
+is(on($new, 'SELECT * FROM likes ORDER BY id'), on($old, 'SELECT * FROM likes WHERE id_shard(id) = 5 ORDER BY id'),
+	'the rows of the shard, and no others, have arrived');
+is(on($new, 'SELECT count(*) FROM likes'), 101, 'all of them');
+cmp_ok(on($new, 'SELECT next_id(9)'), '<', $highest_id, 'left alone the new generator would be below');
+is(run_block($new, 'take_over', highest_id => $highest_id), 't', 'it is raised above');
+cmp_ok(on($new, q(INSERT INTO likes VALUES (next_id(5), 'here') RETURNING id)), '>', $highest_id, 'and draws there');
+
+is_deeply([ grep { $_ && !$has_run{$_} } map { $_->{words} } @blocks ], [], 'every named block of the page was run');
+
+$_->stop for $new, $old;
+done_testing();

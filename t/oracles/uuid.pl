@@ -1,0 +1,93 @@
+# UUIDs of version 1 and 6, against others who read them: Python, and from PostgreSQL 17 on
+# uuid_extract_timestamp. Both cut off what is below a microsecond, counted from 1582, as we do: so each
+# value has to be the same, with no allowance for rounding and whatever the century.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use ShardidTest;
+
+my $node = new_node('uuid_oracle', "timezone = 'UTC'");
+create_recipe($node);
+sub query { return $node->safe_psql('postgres', $_[0]) }
+
+# New ones in each run; the seed makes them again.
+my $seed = int rand 1 << 31;
+note "seed $seed";
+
+# Python, 100,000 UUIDs of each version: nine of ten are of it, the others whatever comes.
+my $dir = PostgreSQL::Test::Utils::tempdir();
+for my $version (1, 6)
+{
+	my $table = "version_$version";
+	system("python3 t/oracles/uuid_oracle.py $version 100000 $seed >$dir/$table") == 0 or die 'python3 failed';
+	query("CREATE TABLE $table (u uuid, ts timestamptz, hundred_ns int, clock_seq int, node macaddr)");
+	query("COPY $table FROM '$dir/$table'");
+	is(query("SELECT count(*), count(ts) > 90000, count(ts) < 100000, min(ts) < '1583-01-01', max(ts) > '5230-01-01' FROM $table"),
+		'100000|t|t|t|t', "Python read 100,000 UUIDs of version $version, of all centuries");
+	my %ours = (
+		ts => 'timestamp(u)',
+		hundred_ns => 'hundred_ns(u)',
+		clock_seq => 'clock_seq(u)',
+		node => 'node(u)');
+	for my $theirs (sort keys %ours)
+	{
+		my $ours = "uuid_v${version}_$ours{$theirs}";
+		is(query("SELECT count(*) FROM $table WHERE $ours IS DISTINCT FROM $theirs"), 0, "$ours is Python's $theirs");
+	}
+	is( query("SELECT count(*) FROM $table WHERE uuid_v${version}_from(ts, clock_seq, node, hundred_ns) <> u"),
+		0,
+		"and of Python's parts uuid_v${version}_from makes each again");
+}
+
+# One into the other and back, and version 6 in the order of time.
+for my $pair ([ 1, 6 ], [ 6, 1 ])
+{
+	my ($from, $to) = @$pair;
+	is( query(<<SQL), 0, "version $from as $to is what Python's parts make, and back the same; NULL for what is neither");
+SELECT count(*) FROM version_$from, uuid_v${from}_to_v$to(u) other
+WHERE other IS DISTINCT FROM uuid_v${to}_from(ts, clock_seq, node, hundred_ns)
+   OR uuid_v${to}_to_v$from(other) IS DISTINCT FROM CASE WHEN ts IS NOT NULL THEN u END
+SQL
+}
+my $out_of_order = 'SELECT count(*) FROM (SELECT %s > lead(%1$s) OVER (ORDER BY ts, hundred_ns) AS later FROM version_%d WHERE ts IS NOT NULL) s WHERE later';
+is(query(sprintf $out_of_order, 'u', 6), 0, 'version 6 sorts by time');
+is(query(sprintf $out_of_order, 'uuid_v1_to_v6(u)', 1), 0, 'and so does version 1 made 6');
+cmp_ok(query(sprintf $out_of_order, 'u', 1), '>', 10000, 'version 1 does not: the test can see it');
+
+# That the comparison can see a microsecond: the recipe reads the time through a double.
+cmp_ok(query('SELECT count(*) FROM version_1 WHERE baseline.uuid_v1_timestamp(u) <> ts'),
+	'>', 1000, 'the recipe is found wrong');
+
+# The server's own function, a million of version 1 and 100,000 of any version and variant.
+SKIP:
+{
+	skip 'no uuid_extract_timestamp before PostgreSQL 17', 4
+	  if query('SHOW server_version_num') < 170000;
+	query(<<SQL);
+CREATE TABLE random_uuids AS
+SELECT overlay(overlay(digits PLACING '1' FROM 13)
+               PLACING translate(substr(digits, 17, 1), '0123456789abcdef', '89ab89ab89ab89ab') FROM 17)::uuid AS u
+FROM (SELECT md5('$seed ' || n) AS digits FROM generate_series(1, 1000000) n) s
+SQL
+	is(query('SELECT count(DISTINCT u), min(uuid_extract_timestamp(u)) < \'1583-01-01\', max(uuid_extract_timestamp(u)) > \'5230-01-01\' FROM random_uuids'),
+		'1000000|t|t', 'a million UUIDs, of all centuries');
+	is(query('SELECT count(*) FROM random_uuids WHERE uuid_v1_timestamp(u) IS DISTINCT FROM uuid_extract_timestamp(u)'),
+		0, 'uuid_v1_timestamp is uuid_extract_timestamp');
+	cmp_ok(query('SELECT count(*) FROM random_uuids WHERE baseline.uuid_v1_timestamp(u) <> uuid_extract_timestamp(u)'),
+		'>', 10000, 'the recipe is found wrong');
+	# From 18 on it reads version 7 too.
+	is( query(<<SQL),
+SELECT count(*)
+FROM (SELECT md5('any $seed ' || n)::uuid AS u FROM generate_series(1, 100000) n) s
+WHERE uuid_v1_timestamp(u) IS DISTINCT FROM
+      CASE uuid_extract_version(u) WHEN 1 THEN uuid_extract_timestamp(u) END
+SQL
+		0, 'and NULL for any other version or variant');
+}
+
+$node->stop;
+done_testing();

@@ -1,0 +1,96 @@
+# The demo: what it shows fits on a screen, its counts are those of the judge, it fails when next_id repeats an
+# id, and it leaves nothing running.
+use strict;
+use warnings;
+use Cwd;
+use File::Copy;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use IPC::Run;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use ShardidTest;
+
+# Starts it in a sandbox of its own, beside the one of the tests, with fewer ids than make demo has.
+sub start_demo
+{
+	my ($name, %environment) = @_;
+	my $demo = { name => $name, folder => "$ENV{SANDBOX}/$name", output => '', error => '' };
+	mkdir $demo->{folder} or die "$demo->{folder}: $!";
+	symlink "$ENV{SANDBOX}/judge", "$demo->{folder}/judge" or die;
+	local %ENV = (%ENV, SANDBOX => $demo->{folder}, DEMO_IDS => 2_000, %environment);
+	$demo->{run} = IPC::Run::start(['tools/demo/demo.sh'], '<', \undef, '>', \$demo->{output}, '2>', \$demo->{error});
+	return $demo;
+}
+
+# Its exit status. The log goes to where those of the tests' servers are.
+sub finish_demo
+{
+	my ($demo) = @_;
+	$demo->{run}->finish;
+	note $demo->{output}, $demo->{error};
+	copy("$demo->{folder}/server.log", "$PostgreSQL::Test::Utils::log_path/$demo->{name}.log");
+	ok(!-e "$demo->{folder}/data/postmaster.pid", "$demo->{name}: its server is stopped");
+	IPC::Run::run([ 'pgrep', '-f', "$demo->{folder}/" ], '>', \my $left);
+	is($left, '', "$demo->{name}: none of its processes is left");
+	return $demo->{run}->result(0);
+}
+
+# Ids and repeated ones, of the recipe and of next_id, in each row of the table.
+sub rows
+{
+	my ($demo) = @_;
+	my $number = qr/([\d,]+)/;
+	my @rows = $demo->{output} =~ /^    \S.{37}\s+$number\s+$number\s+$number\s+$number$/mg;
+	return map { [ map { tr/,//dr } splice @rows, 0, 4 ] } 1 .. @rows / 4;
+}
+
+sub sum { my ($column, @rows) = @_; my $sum = 0; $sum += $_->[$column] for @rows; return $sum; }
+
+# Both at once: they wait more than they compute.
+my $demo = start_demo('demo');
+my $repeating = start_demo('repeating', DEMO_CALL => 'baseline.next_id()');
+
+is(finish_demo($demo), 0, 'exit status of the demo');
+is($demo->{error}, '', 'nothing but its output');
+my @lines = split /\n/, $demo->{output};
+cmp_ok(scalar @lines, '<=', 50, 'lines of a screen');
+is(scalar(grep { length > 100 } @lines), 0, 'none wider than 100 columns');
+
+my @rows = rows($demo);
+is(scalar @rows, 3, 'rows of the table');
+is(scalar(grep { $_->[0] < 2_000 || $_->[2] < 2_000 } @rows), 0, 'ids enough of both in each');
+is(sum(3, @rows), 0, 'next_id repeated none');
+cmp_ok($rows[$_][1], '>', 0, "row $_: the recipe repeated $rows[$_][1]") for 1, 2;
+my $last = $lines[-1] =~ tr/,//dr;
+is( $last,
+	sprintf('The recipe repeated %d of %d ids; next_id repeated 0 of %d ids.', map { sum($_, @rows) } 1, 0, 2),
+	'the closing line adds up');
+like($demo->{output}, qr/^     lighthouse \| \d{19} \| 20.* \|     5 \|/m, 'an id taken apart');
+unlike($demo->{output}, qr/^    read_by_recipe +\| 2026-11-21 12:00:00\.123455/m, 'a time that the recipe reads wrong');
+like($demo->{output}, qr/^    uuid_v1_timestamp \| 2026-11-21 12:00:00\.123455\+00$/m, 'and uuid_v1_timestamp right');
+like($demo->{output}, qr/^    Of 1000 times, .* recipe reads [1-9]\d* wrong, uuid_v1_timestamp 0\.$/m, 'and how many');
+
+isnt(finish_demo($repeating), 0, 'the demo fails where next_id repeats ids');
+like($repeating->{output}, qr/next_id repeated [1-9][\d,]* of [\d,]+ ids\.$/, 'and says so');
+
+# What counts, fed by hand: three ids twice, one of them in one session.
+my $dir = PostgreSQL::Test::Utils::tempdir();
+append_to_file("$dir/1", join '', map { "$_\n" } 4035642341833315328 .. 4035642341833315337, 4035642341833315337);
+append_to_file("$dir/2", join '', map { "$_\n" } 4035642341833315336 .. 4035642341833315339);
+
+sub counted
+{
+	my @files = @_;
+	my ($output, $error);
+	my $ok = IPC::Run::run([ 'bash', '-c', 'source tools/demo/faults.sh && count_repeated "$@"', 'count', @files ],
+		'>', \$output, '2>', \$error);
+	return $ok ? $output : 'failed';
+}
+is(counted("$dir/1", "$dir/2"), "15 3\n", 'ids that are there twice are counted');
+is(counted("$dir/2"), "4 0\n", 'others are not');
+is(counted("$dir/2", "$dir/3"), 'failed', 'a missing file is no good news');
+append_to_file("$dir/2", 'no id');
+is(counted("$dir/2"), 'failed', 'nor is what cannot be read');
+
+done_testing();

@@ -1,0 +1,145 @@
+# Installing as docs/install.md says: from the zip for PGXN, with PGXN's client; from the source, in a folder of its
+# own and with clang++; on a server that runs; and from a folder as CloudNativePG mounts it. What it takes is
+# built once for all: the library of the zip, at another path, is that of this test run, byte for byte.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Docs;
+
+my $page = 'install.md';
+my $dir = PostgreSQL::Test::Utils::tempdir();
+my ($version) = slurp_file('META.json') =~ /"version": "(.*?)"/;
+my $zip = "shardid-$version.zip";
+my $source = "$dir/shardid-$version";
+chomp(my %folder = map { $_ => scalar `$ENV{PG_CONFIG} --$_` } qw(pkglibdir sharedir version));
+
+# What the make that runs this has been told is not for others.
+delete @ENV{qw(MAKEFLAGS MAKEOVERRIDES MFLAGS MAKELEVEL REGRESS REGRESS_OPTS ISOLATION TAP_TESTS PROVE_TESTS PROVE_FLAGS)};
+
+# Runs a script where it says; its output, or a failure of the test.
+sub run_in
+{
+	my ($where, $script, $name) = @_;
+	my $output = `cd $where && { set -e; $script\n} 2>&1`;
+	is($?, 0, $name) or diag($output);
+	return $output;
+}
+
+sub names_in { return join "\n", sort split /\n/, `unzip -Z1 $_[0]` }
+
+sub files_of
+{
+	my ($top) = @_;
+	return join '', sort `cd $top && find . -type f ! -path './.git/*'`;
+}
+
+# The zip. Where this runs there is no .git, but there is what the build has made.
+$ENV{SOURCE_DATE_EPOCH} = 1_600_000_000;
+ok(-e 'shardid.so' && !-e '.git', 'a tree with build output and without .git');
+run_in('.', "tools/dist.py $dir", 'the zip is made') or BAIL_OUT('no zip');
+my $names = names_in("$dir/$zip");
+unlike($names, qr/\.(o|bc|so|zip)$/m, 'no build output in it');
+is(scalar(grep { !m{^shardid-\Q$version\E/} } split /\n/, $names), 0, 'all of it is in a folder with its version');
+like($names, qr{/\Q$_\E$}m, "$_ is in it") for qw(META.json Makefile shardid.control shardid_lease.control debian/control.in docs/install.md);
+run_in($dir, "unzip -q $zip", 'unpacked');
+
+my $clean = files_of($source);
+run_in($source, block_of($page, 'dist'), 'the zip makes itself: make dist');
+is(slurp_file("$source/$zip"), slurp_file("$dir/$zip"), 'the same zip');
+run_in($source, "git init -q . && git add --force . && git rm -q --cached $zip && touch stray && make dist",
+	'from what git tracks');
+is(names_in("$source/$zip"), $names, 'no more than that is in it');
+unlink "$source/stray", "$source/$zip";
+run_in($source, 'rm -rf .git', 'without git again');
+
+# A build in another folder, with clang++, which has warnings of its own. Without bitcode, to be fast: Debian's packages
+# are built in another folder, too, and with it.
+{
+	local $ENV{MAKEFLAGS} = 's -j2 -- CXX=clang++ with_llvm=no';
+	is(run_in($source, block_of($page, 'elsewhere'), 'a build elsewhere, by clang++'), '', 'without a warning');
+}
+ok(-e "$dir/build/shardid.so", 'the library is there');
+is(files_of($source), $clean, 'the source is left as it was');
+
+# PGXN's client builds it somewhere else again, and installs it.
+{
+	local $ENV{DESTDIR} = "$dir/inst";
+	local $ENV{MAKEFLAGS} = ' -j2 -- with_llvm=no';
+	# It asks for a program that gives the right to write into the server's folders, where DESTDIR asks for none.
+	run_in($dir, block_of($page, 'pgxn') =~ s/--sudo /--sudo=env /r, 'installed by pgxn') or BAIL_OUT('not installed');
+}
+my $library = "$folder{pkglibdir}/shardid.so";
+ok(slurp_file("$dir/inst$library") eq slurp_file("$ENV{SANDBOX}/inst$library"),
+	'the library does not depend on the folder that it was built in');
+
+# On a server that runs.
+my $node = PostgreSQL::Test::Cluster->new('install');
+{
+	local $ENV{TEMP_CONFIG};
+	$node->init;
+	$node->append_conf('postgresql.conf', scalar `tools/extension_config.sh $dir/inst`);
+	$node->start;
+}
+$ENV{PGHOST} = $node->host;
+$ENV{PGPORT} = $node->port;
+my $check = block_of($page, 'check') =~ s/\n//r;
+my $plan = run_in($source, "$check --dry-run", 'make installcheck');
+like($plan, qr/pg_regress .* ids/, 'runs pg_regress');
+like($plan, qr/pg_isolation_regress .* together/, 'and pg_isolation_regress');
+unlike($plan, qr/prove/, 'and no TAP test, which want more than a server');
+my $checked = run_in($source, qq($check REGRESS="ids extension"), 'with topics named');
+like($checked, qr/^(test|ok \d+ +-) ids .*^(test|ok \d+ +-) extension .*All 2 tests passed/ms, 'runs these');
+unlike($checked, qr/isolation/, 'and no others');
+SKIP:
+{
+	skip 'all of them: takes long, see make test-full; make deb does it, too', 1 unless $ENV{FULL};
+	run_in($source, $check, 'all of them');
+}
+my $shard = 'SELECT shard FROM id_parts(next_id(5))';
+is($node->safe_psql('postgres', "LOAD '$dir/build/shardid.so'; SHOW shardid.max_lead"), '1d', 'the library of clang++ loads');
+$node->safe_psql('postgres', 'CREATE EXTENSION shardid');
+is($node->safe_psql('postgres', $shard), 5, 'the library of the zip makes an id');
+my $lease = <<'SQL';
+CREATE EXTENSION shardid_lease CASCADE;
+CREATE SEQUENCE leased;
+SELECT shardid_lease.create_id_space('shop');
+SELECT shardid_lease.lease_shard('shop', generator => 'leased', shard => 6);
+SELECT id_shard(next_id(generator => 'leased'));
+DROP EXTENSION shardid_lease;
+DROP SEQUENCE leased;
+SQL
+like($node->safe_psql('postgres', $lease), qr/^6\n6$/m, 'the second extension leases a shard');
+
+# The page's paths are those of Debian's PostgreSQL 18.
+SKIP:
+{
+	my ($major) = $folder{version} =~ /^PostgreSQL (\d+)/;
+	skip 'no extension_control_path before PostgreSQL 18', 1 if $major < 18;
+	skip "not Debian's folders", 1 if $folder{pkglibdir} ne "/usr/lib/postgresql/$major/lib";
+	skip 'shardid is installed on this machine, and would be found first', 1
+	  if -e "$folder{sharedir}/extension/shardid.control";
+
+	my $image = "$dir/image";
+	my @copies = block_of($page, 'extension_image') =~ /^COPY --from=build (.*)$/mg;
+	for my $copy (@copies)
+	{
+		my ($from, $to) = $copy =~ m{^/installed(\S+) (\S+)$};
+		$from =~ s{/18/}{/$major/};
+		run_in($dir, "mkdir -p $image$to && cp -a $dir/inst$from. $image$to", "COPY $copy");
+	}
+	$node->append_conf('postgresql.conf', block_of($page, 'settings') =~ s{/extensions/shardid}{$image}gr);
+	$node->reload;
+	$node->poll_query_until('postgres', "SELECT current_setting('extension_control_path') LIKE '%$image/share'")
+	  or die 'no reload';
+	my $loaded = "SELECT pg_read_file('/proc/self/maps') LIKE '%$image/lib/shardid.so%'";
+	is($node->safe_psql('postgres', "DROP EXTENSION shardid; CREATE EXTENSION shardid; $shard; $loaded"),
+		"5\nt", 'an id from the folder of an extension image');
+	like($node->safe_psql('postgres', $lease), qr/^6\n6$/m, 'and a lease');
+}
+
+$node->stop;
+done_testing();

@@ -1,0 +1,93 @@
+# The SQL of the pages, as it stands: of each page in its order, in a database of its own that a role without
+# further rights owns. A block of text behind a block of SQL is what that answers. Words behind "sql" say more:
+# "fails" for a block of which a statement is refused, "superuser" for one that a superuser runs. Blocks with
+# another word, a name, are run by the tests that ask for it; tools/check/pages.py finds those that nobody runs.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Docs;
+use ShardidTest;
+
+# These are run by the tests in which they stand, line by line.
+my %run_elsewhere = (
+	'docs/clients.md' => 't/clients',
+	'docs/layouts.md' => 'sql/layouts_of_others.sql',
+	'docs/partitioning.md' => 'sql/partitioning.sql',
+	'docs/tickets.md' => 't/moves/tickets.pl');
+
+my $node = new_node('pages');
+my $superuser = getpwuid($<);
+sub query { return $node->safe_psql('postgres', $_[0]) }
+query('CREATE ROLE shop_owner LOGIN');
+$ENV{PGTZ} = 'UTC';
+
+# What a psql of the database's owner prints for each block, and its complaints.
+sub run_blocks
+{
+	my (@blocks) = @_;
+	my $script = '';
+	for my $n (0 .. $#blocks)
+	{
+		my $as_superuser = $blocks[$n]{words} =~ /superuser/;
+		$script .= "\\c - $superuser\n" if $as_superuser;
+		$script .= "\\echo ==== $n\n\\warn ==== $n\n$blocks[$n]{text}";
+		$script .= "\\c - shop_owner\n" if $as_superuser;
+	}
+	my ($out, $err) = ('', '');
+	IPC::Run::run([ 'psql', '-Xq', '-U', 'shop_owner', '-d', $node->connstr('shop') ], '<', \$script, '>', \$out, '2>', \$err);
+	return (parts($out), parts($err));
+}
+
+sub parts
+{
+	my ($text) = @_;
+	return { $text =~ /^==== (\d+)\n(.*?)(?=^==== |\z)/gms };
+}
+
+sub trimmed { return $_[0] =~ s/[ \t]+$//mgr =~ s/\n+\z//r }
+
+sub try_page
+{
+	my ($page) = @_;
+	my @all = blocks_of($page);
+	my @blocks = grep { $_->{language} eq 'sql' && $_->{words} =~ /^(?:(?:fails|superuser) ?)*$/ } @all;
+	return unless @blocks;
+	query('CREATE DATABASE shop OWNER shop_owner');
+	my ($first) = map { $_->{text} =~ /\b(CREATE|DROP) EXTENSION/ } @blocks;
+	$node->safe_psql('shop', 'CREATE EXTENSION shardid', extra_params => [ '-U', 'shop_owner' ])
+	  unless ($first // '') eq 'CREATE';
+	my ($out, $err) = run_blocks(@blocks);
+	for my $n (0 .. $#blocks)
+	{
+		my $block = $blocks[$n];
+		my $place = "$page, line $block->{line}";
+		if ($block->{words} =~ /fails/)
+		{
+			like($err->{$n}, qr/ERROR:/, "$place: is refused");
+		}
+		else
+		{
+			is($err->{$n}, '', "$place: runs");
+		}
+		my ($next) = grep { $_->{line} > $block->{line} } @all;
+		next unless $next && $next->{language} eq 'text' && $next->{words} eq '';
+		my $answer = $next->{text} =~ /^ERROR/ ? $err->{$n} : $out->{$n};
+		is(trimmed($answer), trimmed($next->{text}), "$place: answers as line $next->{line} says");
+	}
+	query('ALTER SYSTEM RESET ALL');
+	query('SELECT pg_reload_conf()');
+	query('DROP DATABASE shop');
+	my @roles = split /\n/, query("SELECT quote_ident(rolname) FROM pg_roles WHERE rolname !~ '^pg_' AND rolname NOT IN ('shop_owner', '$superuser')");
+	query("DROP OWNED BY $_; DROP ROLE $_") for @roles;
+	return;
+}
+
+try_page($_) for grep { !$run_elsewhere{$_} } glob '*.md docs/*.md';
+
+$node->stop;
+done_testing();

@@ -1,0 +1,97 @@
+# docs/reference.md beside the catalogue: no function is missing or made up, each has the arguments, defaults,
+# result and labels that the page says; every argument is in its table, and the ranges there are the ones that
+# are accepted; the settings have the defaults, units and contexts of pg_settings.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Docs;
+use ShardidTest;
+
+my $node = new_node('reference');
+sub query { return $node->safe_psql('postgres', $_[0]) }
+my $page = slurp_file('docs/reference.md');
+query('CREATE EXTENSION shardid_lease CASCADE');
+
+# The catalogue's words for types and defaults, in the page's.
+my $signatures = <<'SQL';
+SELECT p.proname || '(' || coalesce(string_agg(argument, ', ' ORDER BY n) FILTER (WHERE mode = 'i'), '') || ') → '
+    || CASE WHEN 'o' = ANY (proargmodes) THEN '(' || string_agg(argument, ', ' ORDER BY n) FILTER (WHERE mode = 'o') || ')'
+            ELSE CASE WHEN proretset THEN 'setof ' ELSE '' END || format_type(prorettype, NULL) END
+    || ': ' || CASE provolatile WHEN 'i' THEN 'IMMUTABLE' WHEN 's' THEN 'STABLE' ELSE 'VOLATILE' END
+    || ' PARALLEL ' || CASE proparallel WHEN 's' THEN 'SAFE' WHEN 'r' THEN 'RESTRICTED' ELSE 'UNSAFE' END
+    || CASE WHEN proisstrict THEN '' ELSE ' not STRICT' END
+FROM pg_depend d JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
+LEFT JOIN LATERAL (
+    SELECT n, coalesce(proargmodes[n], 'i') AS mode,
+           concat_ws(' ', nullif(proargnames[n], ''), format_type(type, NULL),
+                     'DEFAULT ' || pg_get_function_arg_default(p.oid, n::int)) AS argument
+    FROM unnest(coalesce(proallargtypes, proargtypes::oid[])) WITH ORDINALITY u (type, n)) a ON true
+WHERE d.deptype = 'e' AND d.refobjid IN (SELECT oid FROM pg_extension WHERE extname IN ('shardid', 'shardid_lease'))
+GROUP BY p.oid
+SQL
+my @catalogue = map { s/'::(?:regclass|timestamp with time zone|interval)/'/gr =~ s/\bNULL::(?:timestamp with time zone|\w+)/NULL/gr =~ s/timestamp with time zone/timestamptz/gr =~ s/\binteger\b/int/gr }
+  split /\n/, query($signatures);
+# Those that the extension has for its own use have their names there, and no more.
+my ($internal) = map { $_->{text} } grep { $_->{language} eq 'internal' } blocks_of('docs/reference.md');
+my %internal = map { $_ => 0 } split ' ', $internal;
+@catalogue = grep { !/^(\w+)\(/ || !exists $internal{$1} || !++$internal{$1} } @catalogue;
+is(join(' ', grep { !$internal{$_} } sort keys %internal), '', 'the page names no function for its own use that does not exist');
+cmp_ok(scalar @catalogue, '>', 30, @catalogue . ' functions are in the catalogue');
+is(join("\n", sort(signatures_of_reference())), join("\n", sort @catalogue), 'the page has just these, as they are');
+
+# The rows of a table of the page, by its header's first cell.
+sub rows_of
+{
+	my ($header) = @_;
+	my ($rows) = $page =~ /^\| \Q$header\E \|[^\n]*\n\|[ |-]*\n((?:\|[^\n]*\n)+)/m or die "no table of $header";
+	return map { [ map { s/^\s+|\s+$//gr } split /\|/, s/^\|//r ] } split /\n/, $rows;
+}
+
+my %range_of = map { my ($name, $range) = @$_; $name =~ s/`//g; $name => $range } rows_of('argument');
+my %in_catalogue = map { $_ => 1 } map { /(?:\(|, )(\w+) (?=\w)/g } map { s/ → .*//r =~ s/DEFAULT [^,)]*//gr } @catalogue;
+is(join(' ', sort keys %range_of), join(' ', sort keys %in_catalogue), 'the table of arguments has every one, and no other');
+
+# A call with the value %s of the argument, and of all others some that are right.
+my %call_with = (
+	shard => 'next_id(%s)',
+	shard_bits => 'id_shard(0, %s, 0)',
+	sequence_bits => 'id_shard(0, 0, %s)',
+	clkseq => q(uuid_v1_from('2020-01-01', %s, '00:00:00:00:00:01')),
+	hundred_ns => q(uuid_v6_from('2020-01-01', 0, '00:00:00:00:00:01', %s)),
+	digits => 'scatter_digits(1234567890123456789, %s)',
+	bits => 'scatter_bits(0, %s)',
+	machine => q(objectid_from('2020-01-01', %s, 0, 0)),
+	pid => q(objectid_from('2020-01-01', 0, %s, 0)),
+	counter => q(objectid_from('2020-01-01', 0, 0, %s)));
+my $tried = 0;
+for my $argument (sort keys %range_of)
+{
+	my ($first, $last) = $range_of{$argument} =~ /\b(\d+) to (\d+(?:\^shard_bits - 1)?)/ or next;
+	$last = 2**13 - 1 if $last =~ /shard_bits/;
+	die "no call with $argument" unless $call_with{$argument};
+	my @answers = map {
+		my ($status, $out, $err) = $node->psql('postgres', "\\set VERBOSITY sqlstate\nSELECT " . sprintf $call_with{$argument}, $_);
+		$err =~ /ERROR:\s+(\w+)/ ? $1 : 'accepted'
+	} $first - 1, $first, $last, $last + 1;
+	is("@answers", '22003 accepted accepted 22003', "$argument: $first to $last");
+	$tried++;
+}
+is($tried, keys %call_with, 'every range of numbers was tried');
+
+# Settings. PostgreSQL shows them as the page does.
+my $settings = join "\n", sort map { my ($name, @rest) = @$_[ 0 .. 3 ]; join '|', $name =~ s/`//gr, @rest } rows_of('setting');
+is($settings, query(<<'SQL'), 'the settings are those of pg_settings');
+LOAD 'shardid';
+SELECT name, current_setting(name), unit, context FROM pg_settings WHERE name LIKE 'shardid.%' ORDER BY name
+SQL
+
+# The anchors of its first table.
+my %anchor = map { lc(s/[^\w -]//gr =~ s/ /-/gr) => 1 } $page =~ /^#+ (.*)$/mg;
+is(join(' ', grep { !$anchor{$_} } $page =~ /\]\(#([^)]*)\)/g), '', 'its links to sections lead somewhere');
+
+$node->stop;
+done_testing();

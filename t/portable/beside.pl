@@ -1,0 +1,129 @@
+# portable/shardid.sql next to others that change its generators: a second copy of itself, the extension, setval forward, and a
+# restore of data alone.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Portable;
+use ShardidTest;
+
+my $node = new_portable_node('beside');
+my @portable = (dbname => 'portable');
+my $seconds = rounds(1, 20);
+sub query { return $node->safe_psql('portable', $_[0]) }
+
+sub refused
+{
+	my ($sql) = @_;
+	my (undef, undef, $stderr) = $node->psql('portable', "\\set VERBOSITY verbose\n$sql");
+	return $stderr;
+}
+
+# Two copies of the file draw from one generator.
+query('CREATE SCHEMA idc AUTHORIZATION ids_owner; GRANT USAGE ON SCHEMA idc TO PUBLIC; CREATE SEQUENCE joint');
+run_log([ 'psql', '-Xq', '-d', $node->connstr('portable') . ' user=ids_owner options=-csearch_path=idc', '-f', 'portable/shardid.sql' ])
+  or die 'the second copy does not load';
+my @copies = map { start_clients($node, 3, $_, @portable, seconds => $seconds) } (
+	q{SELECT next_id(5, 'joint')}, q{SELECT idc.next_id(5, 'joint')},
+	q{SELECT next_ids(5, 30, 'joint')}, q{SELECT idc.next_ids(5, 30, 'joint')});
+finish_clients($_) for @copies;
+my $verdict = judge_clients(\@copies);
+is_innocent($verdict, 'portable: two copies on one generator', 1);
+cmp_ok($verdict->{ids}, '>', 1000, "$verdict->{duplicates} of $verdict->{ids} ids of two copies are duplicates");
+
+# A forward setval stays, although sessions draw.
+sub overwritten
+{
+	my ($move) = @_;
+	query('DROP SEQUENCE IF EXISTS forward; CREATE SEQUENCE forward; SELECT next_id(5, \'forward\')');
+	my $drawing = start_clients($node, 8, q{SELECT next_id(5, 'forward') FROM (SELECT generate_series(1, 100)) s}, @portable);
+	my $count = query(<<"SQL");
+CREATE TEMPORARY TABLE overwritten (count int);
+DO \$\$
+DECLARE
+    count int := 0;
+    goal bigint;
+BEGIN
+    FOR i IN 1 .. 600 LOOP
+        goal := pg_sequence_last_value('forward') + (100 << 10);
+        $move
+        PERFORM pg_sleep(0.002);
+        count := count + (pg_sequence_last_value('forward') < goal)::int;
+    END LOOP;
+    INSERT INTO overwritten VALUES (count);
+END
+\$\$;
+SELECT count FROM overwritten;
+SQL
+	finish_clients($drawing, 'stop');
+	return $count;
+}
+my $lost = overwritten(q{PERFORM setval('forward', goal);});
+cmp_ok($lost, '<=', 20, "$lost of 600 forward setvals are overwritten");
+is(overwritten(q{PERFORM raise_generator('forward', (goal >> 10) << 23);}), 0, 'none of 600 by raise_generator');
+
+# A restore of data alone brings generator and mark back as they were, a pair.
+is(query(<<'SQL'), '0', 'ids go on after a data-only restore');
+CREATE SEQUENCE restored;
+CREATE TEMPORARY TABLE wrong (count int);
+DO $$
+DECLARE
+    mark regclass := shardid_mark_of('restored');
+    before bigint;
+    marked bigint;
+    first bigint;
+    second bigint;
+    count int := 0;
+BEGIN
+    FOR i IN 1 .. 40 LOOP
+        PERFORM next_id(5, 'restored');
+        before := pg_sequence_last_value('restored');
+        marked := pg_sequence_last_value(mark);
+        PERFORM pg_sleep(0.05);
+        IF i % 2 = 0 THEN
+            PERFORM next_id(5, 'restored');
+        END IF;
+        WHILE extract(microseconds FROM clock_timestamp())::int % 1000 > 50 LOOP END LOOP;
+        first := next_id(5, 'restored');
+        PERFORM setval('restored', before), setval(mark, marked);
+        IF i % 4 < 2 THEN
+            PERFORM raise_generator('restored', (first >> 23) - 1 << 23);
+        END IF;
+        second := next_id(5, 'restored');
+        count := count + (second <= first)::int;
+    END LOOP;
+    INSERT INTO wrong VALUES (count);
+END
+$$;
+SELECT count FROM wrong;
+SQL
+
+# Where ids are far apart their numbers go on, too.
+query('CREATE SEQUENCE calm');
+my @numbers = split /\n/, query(q{SELECT id_sequence(next_id(5, 'calm')) FROM generate_series(1, 20) n WHERE pg_sleep(0.03 + n * 0) IS NOT NULL});
+is("@numbers", join(' ', map { $numbers[0] + $_ } 0 .. 19), 'of a generator that is used at times each id has the next number');
+
+# The extension draws from a generator: the portable functions refuse it until somebody hands it back.
+query('CREATE SCHEMA ext; CREATE EXTENSION shardid SCHEMA ext; GRANT USAGE ON SCHEMA ext TO PUBLIC; CREATE SEQUENCE mixed');
+my $of_extension = qr/55000: generator "ids\.mixed" is in use by the extension shardid.*run SELECT setval\('ids\.mixed', last_value\) FROM ids\.mixed/s;
+query(q{SELECT next_id(5, 'mixed'), ext.next_id(5, 'mixed')});
+like(refused($_), $of_extension, "refused after the extension: $_")
+  for q{SELECT next_id(5, 'mixed')}, q{SELECT next_ids(5, 2, 'mixed')}, q{SELECT raise_generator('mixed', 5)};
+is(query(q{SELECT setval('ids.mixed', last_value) > 0 FROM ids.mixed; SELECT next_id(5, 'mixed') > 0}), "t\nt", 'the hint works as written');
+my %mixed = (ids => 0, duplicates => 0);
+for my $round (1 .. rounds(3, 20))
+{
+	query('DROP SEQUENCE mixed; CREATE SEQUENCE mixed');
+	my @mixed = map { start_clients($node, 4, $_, @portable, tolerate => '55000', seconds => 1) } (
+		q{SELECT next_id(5, 'mixed')}, q{SELECT ext.next_id(5, 'mixed')});
+	finish_clients($_) for @mixed;
+	my $found = judge_clients(\@mixed);
+	$mixed{$_} += $found->{$_} for keys %mixed;
+}
+cmp_ok($mixed{duplicates}, '<=', 2, "the extension at the same time: $mixed{duplicates} of $mixed{ids} ids are duplicates");
+
+$node->stop;
+done_testing();

@@ -1,0 +1,125 @@
+# Others move the generator of portable/shardid.sql, as in t/generator/moved.pl: while the clock is right, none of it repeats an id.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Moved;
+use Portable;
+use ShardidTest;
+
+plan skip_all => 'takes long, see make test-full' unless $ENV{FULL} || $ENV{ROUNDS};
+
+my $node = new_portable_node('portable');
+my @portable = (dbname => 'portable');
+sub query { return $node->safe_psql('portable', $_[0]) }
+
+sub moved_by
+{
+	my ($name, $moves) = @_;
+	draw_beside($node, "portable: $name", $moves, dbname => 'portable', seconds => rounds(2, 20));
+	return;
+}
+
+moved_by('setval to the value of 50 ms ago', q{PERFORM pg_sleep(0.05); PERFORM setval('g', before);});
+moved_by('setval to the value read before, at once', q{PERFORM setval('g', before);});
+moved_by('setval to 1', q{PERFORM setval('g', 1);});
+moved_by('setval and raise_generator',
+	q{PERFORM pg_sleep(0.0005); PERFORM setval('g', before, false); PERFORM raise_generator('g', 5);});
+
+# Two generators with one mark, of which one is moved: they wait for each other, no more.
+query(<<'SQL');
+DO $$
+BEGIN
+    FOR n IN 1 .. 70 LOOP EXECUTE format('CREATE SEQUENCE twin_%s', n); END LOOP;
+END
+$$
+SQL
+my ($one, $other) = split /\|/, query(<<'SQL');
+SELECT a.relname, b.relname FROM pg_class a, pg_class b
+WHERE a.relkind = 'S' AND b.relkind = 'S' AND a.relname LIKE 'twin%' AND b.relname LIKE 'twin%' AND a.oid < b.oid
+  AND shardid_mark_of(a.oid) = shardid_mark_of(b.oid) LIMIT 1
+SQL
+if ($other)
+{
+	my @twins = map { start_clients($node, 2, "SELECT next_id(1, '$_')", @portable, seconds => 1) } $one, $other;
+	finish_clients($_) for @twins;
+	my @found = map { judge_clients([$_]) } @twins;
+	cmp_ok($found[$_]{ids}, '>', 20, "a generator whose mark is another's, too: $found[$_]{ids} ids") for 0, 1;
+	is_innocent($found[$_], 'portable: a shared mark', 1) for 0, 1;
+}
+else
+{
+	fail('there are two generators with one mark');
+}
+
+# One of two generators with one mark is moved, while both are drawn from.
+if ($other)
+{
+	my $beside = start_clients($node, 1, "SELECT next_id(1, '$other')", @portable, seconds => rounds(3, 20));
+	my @moving = map { start_clients($node, $_->[0], $_->[1], @portable, seconds => rounds(3, 20)) } (
+		[ 2, "SELECT next_id(1, '$one') FROM generate_series(1, 20)" ],
+		[ 1, "WITH before (v) AS MATERIALIZED (SELECT pg_sequence_last_value('$one')), drawn (id) AS MATERIALIZED"
+			. " (SELECT next_id(1, '$one') FROM before WHERE v > 0) SELECT id FROM drawn, before WHERE setval('$one', v) > 0" ]);
+	finish_clients($_) for $beside, @moving;
+	is_innocent(judge_clients(\@moving), 'portable: moved, with the mark of another', 1);
+}
+
+# Of both, none reads or sets anything while the other does.
+my $elsewhere = $node->connstr('portable');
+for my $generator ($other ? ($one, $other) : ())
+{
+	my (undef, $stdout) = $node->psql('portable', <<"SQL");
+BEGIN;
+SELECT pg_advisory_xact_lock(8316003854193786880 | ('$one'::regclass::oid::bigint & 63));
+\\! psql -XAtq -d "$elsewhere" -c "SET lock_timeout = '100ms'" -c "SELECT next_id(1, '$generator')" 2>&1
+SQL
+	like($stdout, qr/canceling statement due to lock timeout/, 'a draw takes the lock of those that share its mark');
+}
+
+# As many milliseconds ahead as its mark has room for: another's mark is of the past only where that cannot be mistaken.
+query(<<'SQL');
+DO $$
+BEGIN
+    FOR n IN 1 .. 64 LOOP
+        EXECUTE format('CREATE SEQUENCE far_%s', n);
+        EXIT WHEN shardid_mark_of(format('far_%s', n)::regclass) = shardid_mark_of('twin_1');
+    END LOOP;
+END
+$$
+SQL
+is(query(<<'SQL'), '0', 'a generator far ahead hides no move of the one whose mark it shares');
+CREATE TEMPORARY TABLE wrong (count int);
+DO $$
+DECLARE
+    far regclass := (SELECT oid FROM pg_class WHERE relname LIKE 'far_%' ORDER BY oid DESC LIMIT 1);
+    since timestamptz := date_trunc('day', now() - interval '5 days');
+    before bigint;
+    first bigint;
+    second bigint;
+    count int := 0;
+BEGIN
+    PERFORM next_id(0, far, since, 0, 31);
+    FOR i IN 1 .. 20 LOOP
+        -- A mark of 31 bits has room for 2^22 ms.
+        PERFORM raise_generator(far, id_lower_bound(clock_timestamp() + interval '4194.300 s', since, 0, 31), since, 0, 31);
+        PERFORM next_id(0, far, since, 0, 31);
+        PERFORM next_id(5, 'twin_1');
+        PERFORM pg_sleep(0.003);
+        before := pg_sequence_last_value('twin_1');
+        WHILE extract(microseconds FROM clock_timestamp())::int % 1000 > 50 LOOP END LOOP;
+        first := next_id(5, 'twin_1');
+        PERFORM next_id(0, far, since, 0, 31);
+        PERFORM setval('twin_1', before);
+        second := next_id(5, 'twin_1');
+        count := count + (second <= first)::int;
+    END LOOP;
+    INSERT INTO wrong VALUES (count);
+END
+$$;
+SELECT count FROM wrong;
+SQL
+
+$node->stop;
+done_testing();

@@ -1,0 +1,148 @@
+# portable/shardid.sql: the rights that it needs, what its callers cannot plant, and how it loads.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Docs;
+use Portable;
+use ShardidTest;
+
+my $node = new_portable_node('portable');
+my @portable = (dbname => 'portable');
+sub query { return $node->safe_psql('portable', $_[0]) }
+
+# Rights: UPDATE, which setval asks for, and USAGE; no more, and nothing on what the file makes.
+sub refused
+{
+	my ($sql) = @_;
+	my (undef, undef, $stderr) = $node->psql('portable', "\\set VERBOSITY verbose\n$sql");
+	return $stderr;
+}
+query('CREATE ROLE app; CREATE SEQUENCE orders; GRANT USAGE ON SEQUENCE orders TO app');
+like(refused(q(SET ROLE app; SELECT next_id(5, 'orders'))), qr/42501: permission denied for sequence orders.*GRANT USAGE, UPDATE/s,
+	'USAGE alone does not do');
+query('GRANT UPDATE ON SEQUENCE orders TO app');
+like(refused(q(SET ROLE app; SELECT next_id(5, 'orders'))),
+	qr/42501: permission denied for sequence shardid_mark_\d+.*HINT:  Run CALL ids\.shardid_grant_marks\('app'\)\./s,
+	'nor do USAGE and UPDATE without the marks');
+like(refused(q(SET ROLE app; CALL ids.shardid_grant_marks('app'))), qr/42501/, 'which their owner grants');
+query(q(CALL ids.shardid_grant_marks('app')));
+like(query(q(SET ROLE app; SELECT next_id(5, 'orders'))), qr/^\d+$/, 'with them they do');
+is(query(q{SELECT count(DISTINCT next_id((random() * 5)::int, 'orders')) FROM generate_series(1, 500)}), 500, 'a shard that is not inlined');
+like(refused(q(SET ROLE app; SELECT next_id(5))), qr/42501: permission denied for sequence shardid_seq/, 'not for another generator');
+like(refused(q(SET ROLE app; ALTER SEQUENCE ids.shardid_mark_0 RESTART)), qr/42501/, 'nobody else owns a mark');
+
+# A sequence that the transaction's snapshot does not see cannot be checked: an unlogged one would be drawn from.
+my $elsewhere = $node->connstr('portable');
+like(refused(<<"SQL"), qr/55000: sequence with OID \d+ is newer than this transaction's snapshot.*HINT/s, 'nothing from a sequence newer than the snapshot');
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT count(*) FROM orders;
+\\! psql -Xq -d "$elsewhere" -c 'CREATE UNLOGGED SEQUENCE late'
+SELECT next_id(5, 'late');
+SQL
+
+# What the page shows, and what pg_tle is to be told: it runs as CREATE EXTENSION runs it.
+make_portable($node, 'page');
+my $shown = $node->safe_psql('page', "SET search_path = public;\n" . block_of('portable.md', 'portable_first'));
+like($shown, qr/^\d+\n\d+\nlighthouse\|.*\|5\|\d+$/m, 'the page, as it stands');
+is($node->safe_psql('page', block_of('portable.md', 'portable_setting')), 7, 'with the shard from a setting of any name');
+my $told_tle = qx(portable/pg_tle.sh);
+my ($call, $script) = $told_tle =~ /^(SELECT pgtle\.install_extension\('shardid_portable', '1\.0', '[^']+',)\n\$_pgtle_\$\n(.*)\$_pgtle_\$\);\n\z/s;
+ok($call, 'a call of pgtle.install_extension');
+ok($script =~ s/^SELECT pg_catalog\.pg_extension_config_dump\('shardid_seq', ''\);$//m, 'whose position a dump carries');
+unlike($script, qr/^\\|^(?:BEGIN|COMMIT);/m, 'without psql\'s commands and without a transaction');
+is( $node->safe_psql('page', "CREATE SCHEMA tle; BEGIN; SET LOCAL search_path = tle; $script COMMIT; SELECT tle.next_id(5) > 0 FROM tle.shardid_seq"),
+	't', 'it runs as CREATE EXTENSION runs a script');
+like($node->safe_psql('page', block_of('portable.md', 'portable_rights') =~ s/CREATE ROLE app;//r . 'SET ROLE app; SELECT ids.next_id(5)'),
+	qr/^\d+$/, 'the rights on the page are enough');
+
+# Whatever callers have in their search_path.
+query(<<'SQL');
+CREATE SCHEMA planted AUTHORIZATION app;
+SET ROLE app;
+DO $$
+DECLARE
+    made text;
+BEGIN
+    FOREACH made IN ARRAY ARRAY['pg_sequence_last_value(regclass)', 'pg_advisory_xact_lock(bigint)', 'clock_timestamp()',
+                                'setval(regclass, bigint)', 'floor(double precision)', 'format(text, text)'] LOOP
+        EXECUTE format('CREATE FUNCTION planted.%s RETURNS bigint LANGUAGE plpgsql AS %L', made,
+                       'BEGIN RAISE ''planted''; END');
+    END LOOP;
+    FOREACH made IN ARRAY ARRAY['float8', 'oid', 'regclass', 'text', 'timestamptz'] LOOP
+        EXECUTE format('CREATE DOMAIN planted.%s AS pg_catalog.%1$s CHECK (VALUE IS NULL)', made);
+    END LOOP;
+    CREATE FUNCTION planted.wrong(bigint, bigint) RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RAISE ''planted''; END';
+    CREATE FUNCTION planted.wrong(bigint, int) RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RAISE ''planted''; END';
+    FOREACH made IN ARRAY ARRAY['+', '-', '&', '|', '#', '<<', '>>', '*'] LOOP
+        EXECUTE format('CREATE OPERATOR planted.%s (FUNCTION = planted.wrong, LEFTARG = bigint, RIGHTARG = bigint)', made);
+        EXECUTE format('CREATE OPERATOR planted.%s (FUNCTION = planted.wrong, LEFTARG = bigint, RIGHTARG = int)', made);
+    END LOOP;
+END
+$$;
+SQL
+my @calls = (
+	q(ids.next_id(5, 'ids.orders')), q((SELECT count(*) FROM ids.next_ids(5, 3000, 'ids.orders'))),
+	q(ids.raise_generator('ids.orders', 5)), 'ids.id_timestamp(5)', 'ids.id_shard(5)', q(ids.id_lower_bound('2026-01-01')),
+	'ids.scatter_digits(123456)', 'ids.id_to_text(5)', q(ids.id_from_text('0000000000005')),
+	q(ids.uuid_v1_timestamp('c232ab00-9414-11ec-b3c8-9f6bdeced846')));
+my $path = 'SET search_path = planted, pg_catalog';
+like(refused("$path; SELECT 5::bigint + 5"), qr/planted/, 'a search_path with planted operators is one');
+# A session's first draw goes another way than the next ones.
+is(query("$path; SELECT num_nulls(" . join(', ', @calls, @calls) . q[) + num_nulls(VARIADIC array_agg(id))
+	FROM (SELECT ids.next_id(5, 'ids.orders') FROM generate_series(1, 2000)) s (id)]), 0, 'which no function looks at');
+
+# The file itself loads where nobody else makes anything, and again over itself.
+sub loading
+{
+	my ($options) = @_;
+	my $output = '';
+	IPC::Run::run([ 'psql', '-Xq', '-d', $node->connstr('postgres') . " options='$options'", '-f', 'portable/shardid.sql' ],
+		'>', \$output, '2>&1');
+	return $output;
+}
+$node->safe_psql('postgres', 'CREATE SCHEMA open; GRANT CREATE ON SCHEMA open TO PUBLIC; CREATE SCHEMA twice');
+like(loading('-csearch_path=open'), qr/others can create objects in schema "open"/, 'no schema in which others create');
+like(loading('-csearch_path=nowhere'), qr/no schema has been selected/, 'no schema, no functions');
+$node->safe_psql('postgres', <<'SQL');
+CREATE SCHEMA of_app AUTHORIZATION app;
+CREATE SCHEMA shared;
+GRANT CREATE ON SCHEMA shared TO app;
+CREATE SCHEMA taken;
+CREATE FUNCTION taken.shardid_draw(int) RETURNS int LANGUAGE sql AS 'SELECT $1';
+ALTER FUNCTION taken.shardid_draw OWNER TO app;
+CREATE SCHEMA planted;
+GRANT CREATE, USAGE ON SCHEMA planted TO app;
+SET ROLE app;
+CREATE FUNCTION planted.wrong(bigint, int) RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RAISE ''planted''; END';
+CREATE OPERATOR planted.% (FUNCTION = planted.wrong, LEFTARG = bigint, RIGHTARG = int);
+RESET ROLE;
+REVOKE CREATE ON SCHEMA planted FROM app;
+SQL
+like(loading('-csearch_path=of_app'), qr/must be owner of schema "of_app"/, 'no schema of another role, not by a superuser either');
+like(loading('-csearch_path=shared'), qr/others can create objects.*REVOKE CREATE ON SCHEMA shared FROM app/s, 'nor one in which another creates');
+like(loading('-csearch_path=taken'), qr/another role owns "shardid_draw"/, 'nor over what another owns');
+like(loading('-csearch_path=planted'), qr/another role owns "(?:%|wrong)".*HINT:  Use another schema, or drop it/s, 'nor beside what another has planted');
+$node->safe_psql('postgres', 'ALTER FUNCTION planted.wrong OWNER TO CURRENT_USER');
+like(loading('-csearch_path=planted'), qr/another role owns "%"/, 'be it an operator alone');
+is(loading('-csearch_path=twice'), '', 'a schema of its own');
+is(loading('-csearch_path=twice'), '', 'again');
+is( $node->safe_psql('postgres', <<'SQL'), 't', 'with a temporary shardid_seq in the session');
+CREATE SCHEMA beside_temporary;
+CREATE TEMPORARY SEQUENCE shardid_seq;
+SET search_path = beside_temporary;
+\i portable/shardid.sql
+SELECT pg_get_expr(proargdefaults, 0) LIKE '%beside_temporary.shardid_seq%' FROM pg_proc
+WHERE oid = 'beside_temporary.next_id(int, regclass, timestamptz, int, int)'::regprocedure;
+SQL
+is($node->safe_psql('postgres', q(SELECT count(*) FROM pg_proc WHERE pronamespace IN ('open'::regnamespace, 'public'::regnamespace, 'of_app'::regnamespace, 'shared'::regnamespace))),
+	0, 'what was refused has left nothing');
+is( $node->safe_psql('postgres', q(ALTER SCHEMA twice RENAME TO renamed; SET search_path = public; SELECT renamed.next_id(5) > 0)),
+	't', 'the schema can be renamed');
+
+$node->stop;
+done_testing();

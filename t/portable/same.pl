@@ -1,0 +1,80 @@
+# All that the extension and portable/shardid.sql have, said in the same words.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Boundaries;
+use Portable;
+use ShardidTest;
+
+plan skip_all => 'takes long, see make test-full' unless $ENV{FULL} || $ENV{ROUNDS};
+
+my $node = new_portable_node('portable');
+my @portable = (dbname => 'portable');
+sub query { return $node->safe_psql('portable', $_[0]) }
+
+# All that both have is said in the same words. Each argument takes its boundaries, the others are usual ones.
+$node->safe_psql('portable', 'CREATE SCHEMA ext; CREATE EXTENSION shardid SCHEMA ext');
+query(<<'SQL');
+CREATE FUNCTION said(call text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    result text; message text; detail text; hint text;
+BEGIN
+    EXECUTE 'SELECT (' || call || ')::text' INTO result;
+    RETURN result;
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+    RETURN concat_ws(' / ', SQLSTATE, message, detail, hint);
+END
+$$;
+CREATE TABLE calls (call text);
+SQL
+my %name_of = ('timestamptz' => 'timestamp with time zone', int => 'integer');
+my @calls_of_both;
+for my $function (split /\n/, query(<<'SQL'))
+SELECT p.proname || '|' || string_agg(format_type(t.type, NULL), '|' ORDER BY t.n)
+FROM pg_proc p, unnest(p.proargtypes) WITH ORDINALITY t (type, n)
+WHERE p.pronamespace = 'ext'::regnamespace AND p.provolatile = 'i' GROUP BY p.oid ORDER BY 1
+SQL
+{
+	my ($name, @types) = split /\|/, $function;
+	my @usual = map { boundaries($_)->[0] } @types;
+	@usual[ -2, -1 ] = (13, 10) if $name =~ /^id_(timestamp|parts|lower_bound|shard)$/;
+	$usual[1] = '2011-08-24 21:07:01.721+00' if $name =~ /^id_(timestamp|parts|lower_bound)$/;
+	for my $place (0 .. $#types)
+	{
+		for my $value (@{ boundaries($types[$place]) })
+		{
+			for my $layout ($name =~ /^id_(timestamp|parts|lower_bound)$/ && $place < 2 ? ([ 13, 10 ], [ 10, 12 ], [ 4, 8 ], [ 0, 1 ], [ 0, 0 ]) : undef)
+			{
+				my @values = @usual;
+				@values[ -2, -1 ] = @$layout if $layout;
+				$values[$place] = $value;
+				push @calls_of_both, "$name(" . join(', ', map {
+					defined $values[$_] ? "'" . $values[$_] =~ s/'/''/gr . "'::$types[$_]" : "NULL::$types[$_]" } 0 .. $#types) . ')';
+			}
+		}
+	}
+}
+my $both = PostgreSQL::Test::Utils::tempdir() . '/calls';
+my $listed = join '', map { s/\\/\\\\/gr . "\n" } @calls_of_both;
+utf8::encode($listed);
+append_to_file($both, $listed);
+query("\\copy calls FROM '$both'");
+cmp_ok(query('SELECT count(*) FROM calls'), '>', 1500, 'many calls: ' . @calls_of_both);
+is(query(<<'SQL'), '', 'the extension and the portable functions say the same');
+SELECT call, said('ext.' || call) AS extension, said('ids.' || call) AS portable FROM calls
+WHERE said('ext.' || call) IS DISTINCT FROM said('ids.' || call) LIMIT 20
+SQL
+# And not as constants only.
+is(query(<<'SQL'), '0', 'nor with arguments from a table');
+SELECT count(*) FROM generate_series(1, 2000) n, LATERAL (SELECT (hashint8extended(n, 5) >> (n % 40)) AS id) i
+WHERE (ext.id_timestamp(id), ext.id_shard(id), ext.id_sequence(id), ext.id_to_text(id), ext.id_from_text(ext.id_to_text(id)))
+      IS DISTINCT FROM (ids.id_timestamp(id), ids.id_shard(id), ids.id_sequence(id), ids.id_to_text(id), ids.id_from_text(ids.id_to_text(id)))
+SQL
+
+
+$node->stop;
+done_testing();

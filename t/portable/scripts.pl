@@ -1,0 +1,98 @@
+# portable/to_extension.sql and from_extension.sql where somebody has prepared for them: nothing that others made runs, nothing of
+# theirs is changed, who is refused has changed nothing.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Portable;
+
+my $node = new_portable_node('scripts', 'log_min_messages = fatal');
+my @psql = ('psql', '-XAtq', '-d', $node->connstr('portable'));
+sub query { return $node->safe_psql('portable', $_[0]) }
+
+# Returns what went wrong.
+sub said
+{
+	my (@command) = @_;
+	my $said = '';
+	IPC::Run::run([ @psql, @command ], '<', \undef, '>', \$said, '2>&1', IPC::Run::timer(60));
+	return $said;
+}
+sub as_owner { my ($name, @more) = @_; return said('-U', 'ids_owner', @more, '-f', "portable/${name}_extension.sql") }
+sub as_superuser { return said('-f', "portable/$_[0]_extension.sql") }
+my $draws = q(SELECT next_id(5) > 0 AND next_id(5, 'orders') > 0);
+
+query(<<'SQL');
+GRANT CREATE ON DATABASE portable TO ids_owner;
+CREATE ROLE mallory LOGIN;
+GRANT CREATE ON SCHEMA public TO mallory;
+CREATE SCHEMA mal AUTHORIZATION mallory;
+SET ROLE ids_owner;
+CREATE SEQUENCE orders;
+CREATE TABLE orders_of (id bigint DEFAULT next_id(5, 'orders'));
+CREATE SEQUENCE short;
+SELECT next_id(5, 'orders'), next_id(5, 'short', shard_bits => 22, sequence_bits => 0) \g /dev/null
+RESET ROLE;
+SET ROLE mallory;
+CREATE FUNCTION public.format(text, regnamespace) RETURNS text LANGUAGE plpgsql AS 'BEGIN RAISE ''planted''; END';
+CREATE FUNCTION public.format(text, regclass) RETURNS text LANGUAGE plpgsql AS 'BEGIN RAISE ''planted''; END';
+CREATE FUNCTION public.planted(oid, regclass) RETURNS boolean LANGUAGE plpgsql AS 'BEGIN RAISE ''planted''; END';
+CREATE OPERATOR public.= (FUNCTION = public.planted, LEFTARG = oid, RIGHTARG = regclass);
+CREATE SEQUENCE mal.bait;
+SELECT setval('mal.bait', 2000000000000) \g /dev/null
+GRANT ALL ON SEQUENCE mal.bait TO PUBLIC;
+SQL
+like(said('-c', q(SELECT format('%s', 'ids'::regnamespace))), qr/planted/, 'in search_path there is what others planted');
+
+# To the extension.
+like(as_superuser('to'), qr/must be owner of the portable functions in schema ids/, 'not by a superuser, whom others could have prepared for');
+is(query($draws), 't', 'and nothing is changed');
+my $session = IPC::Run::start(
+	[ @psql, '-c', q(SELECT next_id(5)), '-c', 'BEGIN', '-c', q(SELECT next_id(5, 'orders')), '-c', 'SELECT pg_sleep(3)', '-c', q(SELECT next_id(5)), '-c', 'COMMIT' ],
+	'>', \my $drawn, '2>&1', IPC::Run::timer(60));
+$node->poll_query_until('portable', q(SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'PgSleep'));
+is(as_owner('to'), '', 'by the owner, and nothing that was planted runs');
+$session->finish;
+like($drawn, qr/^\d+\n\d+\n\n\d+\n$/, 'a transaction that draws from two generators meanwhile does not have to give way');
+is(query($draws), 't', 'all draw');
+like(as_owner('to'), qr/schema ids has no portable functions/, 'a second time there is nothing to do');
+
+# And back.
+my $closed = qr/has CYCLE/;
+like(as_superuser('from'), qr/must be owner of the portable functions in schema ids/, 'not by a superuser');
+query('GRANT CREATE ON SCHEMA ids TO mallory');
+like(as_owner('from'), qr/others can create objects in schema "ids"/, 'not while others create there');
+is(query($draws), 't', 'and who is refused has closed nothing');
+query('REVOKE CREATE ON SCHEMA ids FROM mallory');
+query(q(CREATE TABLE direct (id bigint DEFAULT shardid.next_id(5, 'ids.orders'))));
+like(as_owner('from'), qr/DETAIL:  By default value for column id of table ids.direct/, 'not while the extension itself is called');
+query('DROP TABLE direct');
+query('ALTER SEQUENCE orders OWNER TO mallory');
+like(as_owner('from'), qr/generators belong to other roles.*ids\.orders/s, 'not for generators of others');
+query('ALTER SEQUENCE orders OWNER TO ids_owner; CREATE ROLE app; GRANT USAGE, UPDATE ON SEQUENCE short TO app');
+is(as_owner('from', '-v', 'generators=ids.short'), '', 'back, and nothing that was planted runs');
+is(query($draws), 't', 'all draw');
+is( query(q(SET ROLE app; SELECT next_id(5, 'short', shard_bits => 22, sequence_bits => 0) > 0)),
+	't', 'from a generator that had to be named, too');
+is( query(q(SELECT count(*) FROM pg_class, aclexplode(relacl) WHERE relname LIKE 'shardid_mark%' AND grantee IN (0, 'mallory'::regrole))),
+	0, 'no mark is granted to who has a sequence of high values');
+is(query(q(SELECT cycle, last_value FROM pg_sequences WHERE sequencename = 'bait')), 'f|2000000000000', 'which is as it was');
+is(query('SELECT count(*) FROM pg_sequence WHERE seqcycle'), 0, 'and nothing stays closed');
+
+# A schema whose name has to be quoted, beside one that is called like it.
+query(<<'SQL');
+CREATE SCHEMA "Ids" AUTHORIZATION ids_owner;
+ALTER ROLE ids_owner SET search_path = "Ids";
+SQL
+is(said('-U', 'ids_owner', '-f', 'portable/shardid.sql'), '', 'a name that is quoted');
+is(as_owner('to'), '', 'to the extension');
+is(query(q(SELECT to_regclass('"Ids".shardid_mark_0') IS NULL AND to_regclass('ids.shardid_mark_0') IS NOT NULL)), 't', 'and not those beside');
+is(as_owner('from'), '', 'and back');
+is(query(q(SELECT "Ids".next_id(5) > 0)), 't', 'it draws');
+
+$node->stop;
+done_testing();

@@ -1,0 +1,178 @@
+# From the portable functions to the extension and back, under load: no id is repeated, all increase, and what refers to the
+# functions stays. And a dump of a database with them.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+use Portable;
+use ShardidTest;
+
+plan skip_all => 'takes long, see make test-full' unless $ENV{FULL} || $ENV{ROUNDS};
+
+my $node = new_portable_node('moves');
+sub query { return $node->safe_psql('portable', $_[0]) }
+
+sub run_script
+{
+	my ($name) = @_;
+	return run_log([ 'psql', '-Xq', '-d', $node->connstr('portable') . ' user=ids_owner', '-f', "portable/$name.sql" ]);
+}
+
+query(<<'SQL');
+GRANT CREATE ON DATABASE portable TO ids_owner;
+SET ROLE ids_owner;
+CREATE SEQUENCE orders_id_seq;
+CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT next_id(5) CHECK (id_shard(id) = 5));
+CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT next_id(5, 'orders_id_seq'), made timestamptz GENERATED ALWAYS AS (id_timestamp(id)) STORED);
+CREATE INDEX photos_ts ON photos (id_timestamp(id));
+CREATE VIEW newest AS SELECT id, ts FROM photos, id_parts(id) ORDER BY id DESC LIMIT 1;
+SQL
+
+# 55000: while a generator goes back, it refuses. 42P01, XX000: next_ids that waited for what is gone.
+my @allowed = (dbname => 'portable', tolerate => '55000,42P01,XX000,42883');
+
+sub start_load
+{
+	return {
+		photos => [
+			start_clients($node, 3, 'INSERT INTO photos DEFAULT VALUES RETURNING id', @allowed),
+			start_clients($node, 2, 'INSERT INTO photos SELECT FROM generate_series(1, 100) RETURNING id', @allowed)
+		],
+		orders => [
+			start_clients($node, 2, [ 'BEGIN', 'INSERT INTO orders DEFAULT VALUES RETURNING id', 'COMMIT' ],
+				dbname => 'portable', tolerate => '55000,42P01,XX000,42883,25P02'),
+			start_clients($node, 2, q{SELECT next_ids(5, 300, 'orders_id_seq')}, @allowed)
+		]
+	};
+}
+
+sub is_the_extensions
+{
+	return query(q(SELECT prosrc = '' AND pg_get_functiondef(oid) LIKE '%shardid.next_id%' FROM pg_proc
+		WHERE proname = 'next_id' AND pronamespace = 'ids'::regnamespace AND pronargs = 5));
+}
+
+my %all = (photos => [], orders => []);
+for my $round (1 .. rounds(1, 10))
+{
+	my $load = start_load();
+	usleep 400_000;
+	ok(run_script('to_extension'), 'to the extension, under load');
+	is(is_the_extensions(), 't', 'next_id is the extension\'s');
+	my $drawn = query('SELECT count(*) FROM photos');
+	usleep 400_000;
+	cmp_ok(query('SELECT count(*) FROM photos'), '>', $drawn, 'which goes on drawing');
+	ok(run_script('from_extension'), 'and back, under load');
+	is(is_the_extensions(), 'f', 'next_id is the portable one');
+	$drawn = query('SELECT count(*) FROM photos');
+	usleep 400_000;
+	cmp_ok(query('SELECT count(*) FROM photos'), '>', $drawn, 'which goes on drawing');
+	for my $table (sort keys %$load)
+	{
+		finish_clients($_, 'stop') for @{ $load->{$table} };
+		push @{ $all{$table} }, @{ $load->{$table} };
+	}
+}
+for my $table (sort keys %all)
+{
+	is_innocent(judge_clients($all{$table}, lead_ms => -1), "portable to extension and back: $table", rounds(1, 10));
+}
+is(query('SELECT count(*) FROM photos WHERE id_shard(id) <> 5'), 0, 'the check holds');
+like(query('SET enable_seqscan = off; SET enable_bitmapscan = off; EXPLAIN SELECT * FROM photos WHERE id_timestamp(id) > now()'),
+	qr/photos_ts/, 'an index on a function is one still');
+
+# Rights: who draws by the extension with USAGE alone has to get UPDATE before the way back, and draws then as before.
+query(<<'SQL');
+CREATE ROLE app;
+SET ROLE ids_owner;
+CREATE TABLE notes (id serial, n int);
+GRANT USAGE ON SEQUENCE orders_id_seq, notes_id_seq TO app;
+SQL
+ok(run_script('to_extension'), 'to the extension');
+my $as_app = q(SET ROLE app; SELECT next_id(5, 'orders_id_seq'));
+like(query($as_app), qr/^\d+$/, 'USAGE does for the extension');
+$node->command_fails_like([ 'psql', '-Xq', '-d', $node->connstr('portable') . ' user=ids_owner', '-f', 'portable/from_extension.sql' ],
+	qr/HINT:  Run GRANT UPDATE ON SEQUENCE ids\.orders_id_seq TO app;$/m, 'not back before it may UPDATE, and no word of a serial column');
+like(query($as_app), qr/^\d+$/, 'nothing has changed');
+query('GRANT UPDATE ON SEQUENCE orders_id_seq TO app');
+ok(run_script('from_extension'), 'back');
+like(query($as_app), qr/^\d+$/, 'with USAGE and UPDATE it draws as before');
+
+# Nobody draws by both at once: a statement that is planned with the extension and draws later is waited for, and until then
+# all are refused.
+ok(run_script('to_extension'), 'to the extension');
+my $late = q(SELECT next_id(5, 'orders_id_seq') FROM generate_series(1, 1) WHERE pg_sleep(4) IS NOT NULL);
+my @psql = ('psql', '-XAtq', '-d', $node->connstr('portable'));
+my $drawing = IPC::Run::start([ @psql, '-c', $late ], '>', \my $drawn, '2>&1', IPC::Run::timer(60));
+my $sleeps = q(SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE 'SELECT next_id%');
+$node->poll_query_until('portable', $sleeps) or die 'the late statement does not start';
+my $going_back = IPC::Run::start([ @psql, '-U', 'ids_owner', '-f', 'portable/from_extension.sql' ], '>', \my $said, '2>&1', IPC::Run::timer(60));
+$node->poll_query_until('portable', q(SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE 'DO %JOIN shardid_others%'))
+  or die 'the way back does not begin';
+my (undef, undef, $refused) = $node->psql('portable', q(SELECT next_id(5, 'orders_id_seq')));
+like($refused, qr/sequence "ids.orders_id_seq" has CYCLE/, 'until the way back has ended, nobody draws');
+$going_back->finish;
+is(query($sleeps), 'f', 'which is not before all have ended that are planned with the extension');
+$drawing->finish;
+like($drawn, qr/sequence "ids.orders_id_seq" has CYCLE/, 'those are refused');
+like(query(q(SELECT next_id(5, 'orders_id_seq'))), qr/^\d+$/, 'then all draw again');
+
+# A transaction that has drawn and does not end: the way to the extension gives up, and nothing is changed.
+my $idle = IPC::Run::start([ @psql, '-c', 'BEGIN', '-c', 'SELECT next_id(5)', '-c', 'SELECT pg_sleep(60)' ], '>', \my $slept, '2>&1', IPC::Run::timer(120));
+my $is_idle = q(wait_event = 'PgSleep' AND query = 'SELECT pg_sleep(60)');
+$node->poll_query_until('portable', "SELECT count(*) > 0 FROM pg_stat_activity WHERE $is_idle") or die 'nobody sleeps';
+$node->command_fails_like([ @psql, '-U', 'ids_owner', '-f', 'portable/to_extension.sql' ],
+	qr/a transaction that has drawn ids does not end.*Nothing is changed/s, 'it gives up where a transaction does not end');
+is(is_the_extensions(), 'f', 'next_id is the portable one');
+query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE $is_idle");
+$idle->finish;
+
+# What the portable raise_generator calls when it finds itself replaced raises, and draws nothing.
+ok(run_script('to_extension'), 'once it has ended, to the extension');
+is( query(<<'SQL'), 't', 'a call that was begun before goes on by the extension');
+SELECT shardid_draw_any(0, 'orders_id_seq', '2011-08-24 21:07:01.721+00', 13, 10, 0,
+                        ((id_lower_bound(now() + interval '1 minute') >> 23) << 10) | 1023, 'raise_generator()')
+       = id_lower_bound(now() + interval '1 minute') + (1 << 23)
+   AND id_timestamp(next_id(5, 'orders_id_seq')) > now() + interval '1 minute';
+SQL
+ok(run_script('from_extension'), 'and back');
+
+# A dump carries the functions, the marks and where each generator stands.
+sub restored
+{
+	my ($database) = @_;
+	my $file = PostgreSQL::Test::Utils::tempdir() . "/$database.sql";
+	my $last = query('SELECT max(id) FROM photos');
+	run_log([ 'pg_dump', '-f', $file, $node->connstr('portable') ]) or die 'pg_dump';
+	$node->safe_psql('postgres', "CREATE DATABASE $database");
+	$node->command_ok([ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', $file, $node->connstr($database) ], "restored: $database");
+	cmp_ok($node->safe_psql($database, 'INSERT INTO ids.photos DEFAULT VALUES RETURNING id'), '>', $last, "$database: ids go on");
+	cmp_ok($node->safe_psql($database, 'SELECT id FROM ids.newest'), '>', $last, "$database: a view works");
+	is( $node->safe_psql($database, q(SELECT count(*), count(DISTINCT id) FROM ids.next_ids(5, 5000, 'ids.orders_id_seq') id)),
+		'5000|5000', "$database: and others");
+	return;
+}
+
+restored('of_portable');
+ok(run_script('to_extension'), 'once more to the extension');
+restored('of_extension');
+
+# A restored position keeps ids apart, even where the clock is behind: the generator was ahead of it.
+ok(run_script('from_extension'), 'and back');
+query(q(SELECT raise_generator('shardid_seq', id_lower_bound(now() + interval '1 hour'))));
+query('INSERT INTO photos DEFAULT VALUES');
+restored('of_one_ahead');
+
+# The extension in the schema of the portable functions, or none of those: refused.
+$node->safe_psql('postgres', 'CREATE SCHEMA ids; CREATE EXTENSION shardid SCHEMA ids');
+my $load = [ 'psql', '-Xq', '-d', $node->connstr('postgres') . ' options=-csearch_path=ids' ];
+$node->command_fails_like([ @$load, '-f', 'portable/shardid.sql' ], qr/the extension shardid is in schema "ids"/, 'not beside the extension');
+$node->command_fails_like([ @$load, '-f', 'portable/to_extension.sql' ], qr/schema ids has no portable functions/, 'nothing to move');
+
+$node->stop;
+done_testing();

@@ -1,0 +1,62 @@
+# What portable/shardid.sql says when it refuses: the value in DETAIL, and a HINT that works as written.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Docs;
+use Portable;
+
+my $node = new_portable_node('texts');
+sub query { return $node->safe_psql('portable', $_[0]) }
+
+sub refused
+{
+	my ($sql) = @_;
+	my (undef, undef, $stderr) = $node->psql('portable', "\\set VERBOSITY verbose\n$sql");
+	return $stderr;
+}
+
+# Widths that no layout has.
+for my $call ('next_id(5, sequence_bits => -1)', 'next_ids(5, 1, sequence_bits => -1)', q{raise_generator('shardid_seq', 5, sequence_bits => -1)},
+	'id_generator_status(sequence_bits => -1)')
+{
+	like(refused("SELECT $call"), qr/22003: sequence_bits is out of range.*DETAIL:  sequence_bits is -1\..*HINT/s, $call);
+}
+like(refused(qq{SET shardid.shard_id = 5; SELECT next_id(sequence_bits => -1)}), qr/22003: sequence_bits is out of range/, 'with the shard of the setting');
+
+# The epoch is shown as it was passed, whatever the time zone did since 1970.
+like(refused(qq{SET timezone = '$_->[0]'; SELECT next_id(5, epoch => '2100-07-01 12:00:00+00')}),
+	qr/22008: clock is before the epoch.*the epoch is \Q$_->[1]\E\./s, "an epoch under $_->[0]")
+  for [ 'Europe/Berlin', '2100-07-01 14:00:00+02' ], [ 'UTC', '2100-07-01 12:00:00+00' ];
+
+# A sequence that begins far ahead, by its MINVALUE.
+query('CREATE SEQUENCE far MINVALUE 4611686018427387904');
+my $far = refused(q{SELECT next_id(5, 'far')});
+like($far, qr/55000: generator "ids\.far" is too far ahead.*HINT:  Its MINVALUE is as far ahead: run ALTER SEQUENCE ids\.far .*RESTART\./s,
+	'a huge MINVALUE is named');
+my ($command) = $far =~ /HINT: .* run (ALTER SEQUENCE [^.]+\.[^.]+)\./;
+is(query(($command // q(SELECT 'no hint')) . q{; SELECT next_id(5, 'far') > 0}), 't', 'and what the hint says mends it');
+
+# The shard of the setting.
+like(refused(qq{SET shardid.shard_id = '$_'; SELECT next_id()}),
+	qr/22023: invalid value for parameter "shardid\.shard_id": "\Q$_\E".*HINT:  .*SET shardid\.shard_id/s, "shardid.shard_id = '$_'")
+  for 'x', '-5', '5x', '99999999999';
+is(query(qq{SET shardid.shard_id = '$_'; SELECT id_shard(next_id())}), 5, "shardid.shard_id = '$_'") for '5', ' 5', "5\t";
+
+# Rights.
+like(refused('CALL shardid_grant_marks(NULL)'), qr/22004: grantee must not be null.*HINT/s, 'marks for nobody');
+query(<<'SQL');
+CREATE ROLE app;
+GRANT USAGE, UPDATE ON SEQUENCE shardid_seq TO app;
+CALL shardid_grant_marks('app');
+REVOKE EXECUTE ON ALL ROUTINES IN SCHEMA ids FROM PUBLIC;
+SQL
+like(refused('SET ROLE app; SELECT next_id(5)'), qr/42501: permission denied for function/, 'EXECUTE revoked from PUBLIC');
+query(block_of('portable.md', 'portable_execute'));
+is(query('SET ROLE app; SELECT next_id(5) > 0, (SELECT count(*) FROM next_ids(5, 2))'), 't|2', 'and granted as the page shows');
+
+$node->stop;
+done_testing();

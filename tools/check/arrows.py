@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Checks which way the includes of src/ go: functions -> engine -> core, and lease -> engine, which sees of leases
+what lease/lease.h has and no more. What is in core/ sees the
+standard library and core/ only, .hpp is for core/, and storage knows no kind of id. With --itself it shows first that it sees what
+it is to see.
+"""
+import os
+import re
+import sys
+import tempfile
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "src")
+SEES = {
+    "core": {"core"},
+    "engine": {"core", "engine", "lease/lease.h", "compat.h"},
+    "functions": {"core", "engine", "functions", "lease/incarnation.h", "compat.h"},
+    "lease": {"core", "engine", "lease", "functions/arguments.h", "compat.h"},
+    "module.cpp": {"core", "engine", "compat.h"},
+    "compat.h": set(),
+}
+STANDARD_OF_CORE = {"bit", "cstddef", "cstdint", "limits"}
+# What keeps a page gets the value to keep.
+STORAGE = {"engine/sequence_page.h", "engine/sequence_page.cpp", "engine/page_pin.h", "engine/page_pin.cpp"}
+KINDS_OF_ID = {"core/objectid.hpp", "core/uuid_ticks.hpp", "core/uuid_v1.hpp", "core/uuid_v6.hpp", "core/identity.hpp"}
+
+
+def includes(root, name):
+    with open(os.path.join(root, name), encoding="utf-8") as file:
+        return re.findall(r'^\s*#\s*include\s*["<]([^">]+)[">]', file.read(), re.M)
+
+
+def resolved(root, name, include):
+    """The file of src/ that the compiler finds, beside the including one or by -Isrc; else None."""
+    for folder in (os.path.dirname(name), ""):
+        path = os.path.normpath(os.path.join(folder, include))
+        if os.path.isfile(os.path.join(root, path)):
+            return path
+    return None
+
+
+def seen_from(root, name, found):
+    for include in includes(root, name):
+        path = resolved(root, name, include)
+        if path and path not in found:
+            found.add(path)
+            seen_from(root, path, found)
+    return found
+
+
+def sources(root):
+    for folder, _, names in os.walk(root):
+        for name in sorted(names):
+            if name.endswith((".h", ".hpp", ".cpp")):
+                yield os.path.relpath(os.path.join(folder, name), root)
+
+
+def complaints(root):
+    names = list(sources(root))
+    if not names:
+        yield "no sources"
+    for name in names:
+        room = name.split("/")[0]
+        if room not in SEES:
+            yield f"{name}: no such room"
+            continue
+        if (room == "core") != name.endswith(".hpp"):
+            yield f"{name}: .hpp is for core/, and core/ for .hpp"
+        for include in includes(root, name):
+            path = resolved(root, name, include)
+            if path and not {path, path.split("/")[0]} & SEES[room]:
+                yield f"{name}: sees {path}"
+            if room == "core" and not path and include not in STANDARD_OF_CORE:
+                yield f"{name}: sees {include}"
+        if name in STORAGE:
+            yield from (f"{name}: storage sees {kind}" for kind in sorted(seen_from(root, name, set()) & KINDS_OF_ID))
+
+
+WRONG = {
+    "engine/x.cpp": ['#include "functions/y.h"', '#include "../functions/y.h"', '#  include "functions/y.h"',
+                     "#include <functions/y.h>", '#include "lease/y.h"'],
+    "core/x.hpp": ['#include "engine/z.h"', '#include "postgres.h"', "#include <postgres.h>"],
+    "functions/x.hpp": [""],
+    "functions/x.cpp": ['#include "lease/y.h"'],
+    "lease/x.cpp": ['#include "functions/y.h"'],
+    "module.cpp": ['#include "lease/y.h"'],
+    "elsewhere/x.cpp": [""],
+    "engine/sequence_page.h": ['#include "core/identity.hpp"', '#include "engine/z.h"'],
+}
+
+
+def sees_itself():
+    """Each of these lines is complained of."""
+    for name, lines in WRONG.items():
+        for line in lines:
+            with tempfile.TemporaryDirectory() as root:
+                for path, text in {"functions/y.h": "", "lease/y.h": "", "core/identity.hpp": "", "engine/z.h": '#include "core/identity.hpp"',
+                                   name: line}.items():
+                    os.makedirs(os.path.join(root, os.path.dirname(path)), exist_ok=True)
+                    with open(os.path.join(root, path), "w", encoding="utf-8") as file:
+                        file.write(text + "\n")
+                if not any(complaint.startswith(name) for complaint in complaints(root)):
+                    yield f"blind to {line or 'the name'} in {name}"
+
+
+found = (list(sees_itself()) if "--itself" in sys.argv else []) + list(complaints(ROOT))
+print("\n".join(found))
+sys.exit(1 if found else 0)

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""Checks that the pages show what the tests run: that somebody runs each block of SQL, that commands, links and
+files that a page names are there, and that its numbers are those of bench/results.
+
+t/pages/pages.pl runs the blocks of SQL without a name. Those with one are asked for by a test. Of the pages below
+each block stands, line for line, in a regress topic, and each block of text in what that is expected to answer; of
+docs/clients.md in a program of t/clients.
+"""
+import glob
+import os
+import re
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, "bench")
+import publish  # noqa: E402 pylint: disable=wrong-import-position
+
+TOPICS = {
+    "docs/layouts.md": "layouts_of_others",
+    "docs/partitioning.md": "partitioning",
+}
+CLIENTS = "docs/clients.md"
+PAGES = sorted(glob.glob("*.md") + glob.glob("docs/*.md") + glob.glob("examples/*/README.md"))
+README_LINES = 200
+# Words behind ```sql that are no name, see t/pages/pages.pl.
+NO_NAME = {"", "fails", "superuser"}
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def blocks(page, kind):
+    return re.findall(rf"^```{kind}\n(.*?)^```$", page, re.M | re.S)
+
+
+def missing_in_topic(path, topic):
+    """What the page shows and the topic has not."""
+    page = read(path)
+    ran = "\n" + read(f"sql/{topic}.sql")
+    answers = ["\n" + read(name) for name in glob.glob(f"expected/{topic}*.out")]
+    sql, text = blocks(page, "sql"), blocks(page, "text")
+    if not sql or not text:
+        return ["no SQL or no answers on it"]
+    return ([f"not in sql/{topic}.sql:\n{block}" for block in sql if "\n" + block not in ran] +
+            [f"not in expected/{topic}.out:\n{block}" for block in text
+             if not any("\n" + block in answer for answer in answers)])
+
+
+def run_by_nobody(page, tests):
+    """The named blocks for which no test asks."""
+    names = re.findall(r"^```\w+ (.+)$", page, re.M)
+    return [f"no test names the block {name!r}" for name in names
+            if not set(name.split(" ")) <= NO_NAME and not re.search(rf"\b{re.escape(name)}\b", tests)]
+
+
+def code_of(page):
+    """Its blocks of shell, lines that are indented, and code within lines."""
+    fenced = re.compile(r"^```(?:sh|console)?(?: \w+)?\n(.*?)^```$|^```.*?^```$", re.M | re.S)
+    yield from (found[1] for found in fenced.finditer(page) if found[1])
+    yield from re.findall(r"^    \S.*\n|`[^`\n]+`", fenced.sub("", page), re.M)
+
+
+def unknown_commands(page, targets, tests):
+    """Targets of make, and what TEST= picks, that are not there."""
+    for line in re.findall(r"(?:^ {0,4}|`)(make [^`\n#]*)", "".join(code_of(page)), re.M):
+        words = re.sub(r'"[^"]*"', '""', line).split()[1:]
+        for word in words:
+            if re.fullmatch(r"[a-z][a-z-]+", word) and word not in targets:
+                yield f"no target {word}: {line}"
+        for picked in re.findall(r'TEST="?([^"`\n#]*)', line):
+            yield from (f"TEST does not know {word}: {line}" for word in picked.split()
+                        if not re.search(rf"\bwanted {word}\b", tests) and not os.path.exists(word) and
+                        not os.path.exists(f"sql/{word}.sql") and not os.path.exists(f"specs/{word}.spec"))
+
+
+def unindented(text):
+    return "".join(f"{line.strip()}\n" for line in text.splitlines())
+
+
+def missing_of_clients(page):
+    """What the page shows and no program has, and the clients in its table that no test asks."""
+    programs = ["\n" + unindented(read(name)) for name in glob.glob("t/clients/**", recursive=True)
+                if os.path.isfile(name) and not name.endswith(".pl")]
+    tests = "".join(read(name) for name in glob.glob("t/clients/*.pl"))
+    shown = re.findall(r"^```\w+\n(.*?)^```$", page, re.M | re.S)
+    clients = re.findall(r"^\| \[(.+?)\]\(#", page, re.M)
+    if not shown or not clients or page.count("\n```") != 2 * len(shown):
+        return ["no blocks or no clients on it, or a block without a language"]
+    return ([f"in no file of t/clients:\n{block}" for block in shown
+             if not any("\n" + unindented(block) in program for program in programs)] +
+            [f"asked by no test: {client}" for client in clients
+             if f"'{client}'" not in tests and f"q({client})" not in tests])
+
+
+def anchors(path):
+    titles = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", read(path), flags=re.M | re.S), re.M)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def broken_links(path, page):
+    for target in re.findall(r"\]\(([^)\s]+)\)", page):
+        name, _, anchor = target.partition("#")
+        if re.match(r"\w+:", target):
+            continue
+        file = os.path.normpath(os.path.join(os.path.dirname(path), name)) if name else path
+        if not os.path.exists(file):
+            yield f"no file {target}"
+        elif anchor and anchor not in anchors(file):
+            yield f"no section {target}"
+    for file in re.findall(r"`((?:t|sql|specs|tools|bench|test|docs)/[\w./-]+\w)`", page):
+        if not os.path.exists(file):
+            yield f"no file {file}"
+
+
+def wrong_with(path, page, known):
+    tests, steps, targets = known
+    found = [*run_by_nobody(page, tests), *unknown_commands(page, targets, steps), *broken_links(path, page)]
+    if path == "README.md" and page.count("\n") > README_LINES:
+        found.append(f"more than {README_LINES} lines")
+    if path in TOPICS:
+        found += missing_in_topic(path, TOPICS[path])
+    if path == CLIENTS:
+        found += missing_of_clients(page)
+    return [f"{path}: {line}" for line in found] + publish.checked(path, page)[1]
+
+
+# What has to be found wrong, and what not: nothing that these checks let pass is checked.
+NUMBER = "<!-- instructions.md :: Instructions :: pg_backend_pid(), the floor :: net -->"
+PROBES = {
+    "`make nothing`": "no target",
+    "    make test TEST=nothing\n": "TEST does not know",
+    "```sh\nmake nothing\n```\n": "no target",
+    "```sql nobody_asks\nSELECT 1;\n```\n": "no test names",
+    "[there](nowhere.md)": "no file",
+    "[there](#nowhere)": "no section",
+    "see `t/nowhere.pl`": "no file",
+    "takes 17 ns a call": "has no marker",
+    f"takes {NUMBER}1<!-- end -->": "bench/results say",
+    f"{NUMBER}0<!-- end -->": "begins a line",
+    f"takes {NUMBER.replace('net', 'gross')}0<!-- end -->": "0 columns",
+    "<!-- bench/results/account.md -->\n\n<!-- end -->": "bench/results say",
+    "<!-- tables of bench/results/scatter.md: In a loop -->\n\n<!-- end -->": "bench/results say",
+    f"`make test`, `17 ns`, takes {NUMBER}0<!-- end -->, see [it](Makefile) and `t/generator/every_call.pl`": None,
+}
+
+
+def blind_checks(known):
+    for probe, expected in PROBES.items():
+        found = wrong_with("README.md", probe, known)
+        if not any(expected in line for line in found) if expected else found:
+            yield f"{probe!r}: {found or 'nothing'} is found wrong"
+
+
+def main():
+    known = ("".join(read(name) for name in glob.glob("t/*/*.pl") + glob.glob("tools/**/*.sh", recursive=True) + glob.glob("examples/*/run.sh")),
+             "".join(read(name) for name in glob.glob("tools/**/*.sh", recursive=True)),
+             set(re.findall(r"^([a-z-]+):", read("Makefile"), re.M)) | {"all", "install", "installcheck", "clean"})
+    found = [*blind_checks(known), *(line for path in PAGES for line in wrong_with(path, read(path), known))]
+    if found:
+        print("\n".join(found))
+    sys.exit(1 if found else 0)
+
+
+main()

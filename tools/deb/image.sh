@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Does what the Dockerfile on standard input says, in folders that hold Debian and a PostgreSQL in place of images
+# that do: image.sh VERSION BUILD-FOLDER FINAL-FOLDER. It knows what docs/install.md uses.
+set -euo pipefail
+# shellcheck source=tools/chroot/debian_folder.sh
+source tools/chroot/debian_folder.sh
+version=$1 build=$2 final=$3
+stage=$final
+
+while read -r instruction rest; do
+    case "$instruction $rest" in
+        ' ') ;;
+        'FROM postgres:'*' AS build') stage=$build ;;
+        'FROM postgres:'*) stage=$final ;;
+        'COPY . /shardid') copy_tree "$stage" ;;
+        'COPY --from=build '*)
+            read -r _ from to <<<"$rest"
+            mkdir -p "$stage$to"
+            cp -a "$build$from." "$stage$to"
+            ;;
+        'RUN '*) tools/chroot/chroot.sh "$stage" env PG_MAJOR="$version" sh -c "$rest" </dev/null ;;
+        *) echo "what is $instruction $rest?" >&2; exit 1 ;;
+    esac
+done

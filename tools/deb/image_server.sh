@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Puts the server into a folder that stands in for the official image: image_server.sh VERSION. To be run by
+# chroot.sh.
+set -euo pipefail
+# shellcheck source=tools/deb/installed.sh
+source tools/deb/installed.sh
+
+without_cluster
+apt-get update -q
+DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "postgresql-$1"

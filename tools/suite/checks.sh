@@ -1,0 +1,128 @@
+# shellcheck shell=bash
+# Checks of the tree that need no server, each a step of test.sh. To be sourced.
+
+# The extensions of this tree have one version.
+versions_agree() {
+    local control extension version meta package
+    package=$(sed -nE '1s/.*\((.*)-[^-]*\).*/\1/p' debian/changelog)
+    for control in *.control; do
+        extension=${control%.control}
+        version=$(sed -nE "s/^default_version = '(.*)'/\1/p" "$control")
+        meta=$(python3 -c 'import json, sys; meta = json.load(open("META.json"))
+print(meta["version"], meta["provides"].get(sys.argv[1], {}).get("version"))' "$extension")
+        [[ -f $extension--$version.sql && $meta == "$version.0 $version.0" && $package == "$version" ]] || {
+            echo "$control says $version, META.json $meta, debian/changelog $package, scripts: $(echo "$extension"--*.sql)"
+            return 1
+        }
+    done
+}
+
+meta_is_valid() {
+    python3 tools/check/meta.py META.json
+}
+
+# What CREATE EXTENSION executes as superuser finds nothing planted.
+scripts_name_schemas() {
+    tools/check/scripts.py --itself && tools/check/scripts.py
+}
+
+# Ten thousand leases, but small: with the registry's rules, and without each of them.
+leases_scale() {
+    python3 test/simulation/lease_scale.py --quick && python3 test/simulation/lease_charts.py --check
+}
+
+# Registries at random: copied, restored, failed over, dropped; by all rules, and without each of them.
+registry_keeps_promises() {
+    python3 test/simulation/registry_world.py ${FULL:+1000}
+}
+
+# The charts that a page shows are those of the results beside them.
+charts_are_drawn() {
+    local copy=$SANDBOX/charts
+    bench/chart.py --check bench/results/bench.md bench/results/index.md || return 1
+    python3 -c 'import sys, xml.dom.minidom as dom; [dom.parse(name) for name in sys.argv[1:]]' bench/results/*.svg docs/*.svg || return 1
+    # That a result which is not the chart's is seen.
+    cp -r bench/results "$copy"
+    sed -i '0,/next_id.\*\* | /s//&9/' "$copy"/*.md
+    ! bench/chart.py --check "$copy/bench.md" && ! bench/chart.py --check "$copy/index.md"
+}
+
+# Warnings are errors here, and only here: a user's newer compiler may know more of them.
+compiles_with() {
+    local compiler=$1 includes source
+    shift
+    includes=$("$PG_CONFIG" --includedir-server)
+    for source in src/*.cpp src/*/*.cpp test/unit/*_proof.cpp; do
+        "$compiler" -std=c++20 -fno-exceptions -fno-rtti -fno-threadsafe-statics -O2 -fPIC \
+            -Wall -Wextra -Werror -Isrc "$@" -isystem "$includes" -isystem "$("$PG_CONFIG" --includedir)" \
+            -S "$source" -o /dev/null || return 1
+    done
+}
+
+# The C functions that the SQL scripts name.
+entry_points() {
+    sed -nE "s/.*'MODULE_PATHNAME', '([a-z0-9_]+)'.*/\1/p" shardid--*.sql shardid_lease--*.sql
+}
+
+# What the library asks of others must be in the server or libc: nothing of libstdc++. What it gives under
+# a name of C is what SQL calls, and what PostgreSQL looks for: at loading, and to start the worker.
+symbols_are_clean() {
+    local library stray
+    library=$(find "$SANDBOX/inst" -name shardid.so)
+    stray=$(nm -D -u "$library" | grep -E ' (_Z|__cxa_)' | grep -v ' w __cxa_finalize')
+    [[ -z $stray ]] || { echo "$stray"; return 1; }
+    # libpq is for the lease worker alone.
+    ! readelf -d "$library" | grep NEEDED | grep libpq || return 1
+    stray=$(nm -D -u "$(dirname "$library")/shardid_libpq.so" | grep -E ' (_Z|__cxa_)' | grep -v ' w __cxa_finalize')
+    [[ -z $stray ]] || { echo "$stray"; return 1; }
+    diff <(nm -D --defined-only "$library" | awk '$3 !~ /^_Z/ { print $3 }' | sort) \
+        <({ entry_points; entry_points | sed 's/^/pg_finfo_/'
+            printf '%s\n' Pg_magic_func _PG_init shardid_lease_worker; } | sort -u)
+}
+
+# The tripwire of the pure headers: each compiles alone, none after PostgreSQL's.
+headers_are_pure() {
+    local header
+    for header in src/core/*.hpp; do
+        [[ $header == src/core/core_only.hpp ]] && continue
+        echo "#include \"$header\"" |
+            g++ -std=c++20 -Wall -Wextra -Werror -I. -Isrc -x c++ -fsyntax-only - || return 1
+        if echo "#define POSTGRES_H
+                 #include \"$header\"" | g++ -std=c++20 -I. -Isrc -x c++ -fsyntax-only - 2>/dev/null; then
+            echo "$header compiles after postgres.h"
+            return 1
+        fi
+    done
+}
+
+brute_force() {
+    g++ -std=c++20 -O1 -g -Wall -Wextra -Werror -fsanitize=undefined -fno-sanitize-recover=all \
+        -Isrc test/unit/brute_force.cpp -o "$SANDBOX/brute_force" && "$SANDBOX/brute_force"
+}
+
+is_formatted() {
+    clang-format --dry-run -Werror src/*.{h,cpp} src/core/*.hpp src/{engine,functions,lease}/*.{h,cpp} test/*/*.{hpp,cpp}
+}
+
+# The configuration, with its reasons, is .clang-tidy. Following calls into calls is half of the analyzer's time.
+is_tidy() {
+    local depth=shallow
+    [[ -z ${FULL:-} ]] || depth=deep
+    clang-tidy --quiet src/*.cpp src/*/*.cpp test/*/*.cpp -- -std=c++20 -fno-exceptions -fno-rtti -Isrc \
+        -isystem "$("$PG_CONFIG" --includedir-server)" -isystem "$("$PG_CONFIG" --includedir)" -Wno-deprecated-volatile \
+        -Xclang -analyzer-config -Xclang "mode=$depth"
+}
+
+shell_is_clean() {
+    shellcheck -x tools/*.sh tools/*/*.sh bench/*.sh portable/*.sh test/model/*.sh examples/*.sh examples/*/*.sh .ci/run
+}
+
+# They are YAML, and do no more than what anybody can do at home.
+workflows_are_plain() {
+    local workflows=(.github/workflows/*.yml)
+    # shellcheck disable=SC2016 # the workflows' own ${{ }}
+    yamllint -d '{extends: relaxed, rules: {line-length: {max: 120}}}' --strict "${workflows[@]}" &&
+        tools/page_block.sh docs/install.md cluster | yamllint -d relaxed --strict - &&
+        ! sed -nE 's/^ *-? *run: *//p' "${workflows[@]}" |
+            grep -vE '^(apt-get update && apt-get install [a-z -]*make|make [a-z-]+( RELEASES=[a-z${{}}. ]+)?)$'
+}

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# pg_regress on a server under valgrind's memcheck. An error counts if a frame of shardid.so is on its
+# stack: Debian's server is not built for valgrind, and has some of its own. To be run by sandbox.sh.
+set -euo pipefail
+# shellcheck source=tools/cluster.sh
+source tools/cluster.sh
+# shellcheck source=tools/suite/server_logs.sh
+source tools/suite/server_logs.sh
+# shellcheck source=tools/suite/variant.sh
+source tools/suite/variant.sh
+folder=$SANDBOX/memcheck
+reports=$SANDBOX/reports
+
+# In place of the server's program, for pg_ctl.
+write_wrapper() {
+    cat >"$SANDBOX/postgres" <<WRAPPER
+#!/bin/sh
+exec valgrind --quiet --trace-children=yes --error-limit=no --num-callers=50 \
+    --suppressions="$PWD/tools/suite/memcheck.supp" --xml=yes --xml-file="$reports/%p" \
+    "$(dirname "$(command -v pg_ctl)")/postgres" "\$@"
+WRAPPER
+    chmod +x "$SANDBOX/postgres"
+}
+
+# All errors but leaks: a session's memory is not freed before it ends.
+errors() {
+    cat "$reports"/* | awk 'BEGIN { RS = "</error>" } /<error>/ && !/<kind>Leak_/ { sub(/.*<error>/, ""); print $0 RS }'
+}
+
+# The kind and stack of each error on whose stack is a frame of ours.
+our_errors() {
+    errors | awk 'BEGIN { RS = "</error>" } /\/shardid\.so/' |
+        sed -nE 's/.*<(what|text)>(.*)<\/.*/\2/p; s/.*<(fn|file|line)>(.*)<\/.*/    \2/p'
+}
+
+mkdir "$reports"
+build_variant "$folder" '-O1 -g -fno-omit-frame-pointer -fwrapv'
+write_wrapper
+export TEMP_CONFIG=$folder/temp.conf PGCTLTIMEOUT=600 SERVER_PROGRAM=$SANDBOX/postgres
+remove_cluster
+start_cluster <<'CONF'
+max_prepared_transactions = 2
+autovacuum = off
+jit = off
+CONF
+status=0
+make -s -C "$folder/tree" installcheck ISOLATION= \
+    EXTRA_REGRESS_OPTS="--host=$SANDBOX --port=$PGPORT --user=$PGUSER" || status=1
+[[ $status == 0 ]] || cat "$folder/tree/regression.diffs" || true
+stop_cluster
+no_crash '' "$SANDBOX/server.log" || status=1
+
+processes=$(find "$reports" -type f | wc -l)
+ours=$(our_errors)
+echo "$ours"
+echo "$processes processes under valgrind, $(errors | grep -c '</error>') errors that are not ours"
+[[ $status == 0 && $processes -gt 10 && -z $ours ]]

@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# Random SQL around our functions by sqlsmith, as a role of few rights, for SQLSMITH_SECONDS: the server
+# stays up, and no internal error is ours. To be run by sandbox.sh.
+set -euo pipefail
+# shellcheck source=tools/cluster.sh
+source tools/cluster.sh
+# shellcheck source=tools/suite/server_logs.sh
+source tools/suite/server_logs.sh
+seconds=${SQLSMITH_SECONDS:-600}
+round_seconds=60
+
+as_superuser() {
+    psql -X -q -A -t -v ON_ERROR_STOP=1 "$@"
+}
+
+# What calls with absurd layouts leave behind would have every later draw refused.
+restart_generators() {
+    as_superuser <<'SQL'
+SELECT format('ALTER SEQUENCE %s RESTART', oid::regclass) FROM pg_class WHERE relkind = 'S' \gexec
+SQL
+}
+
+# Some of what sqlsmith calls ends its session, and it ends with it; so it is started in rounds.
+smith() {
+    local seed=$1 seconds=$2
+    timeout "$seconds" sqlsmith --target="host=$PGHOST port=$PGPORT user=smith dbname=postgres" \
+        --exclude-catalog --verbose --seed="$seed" >"$SANDBOX/sqlsmith.log" 2>&1 || true
+}
+
+# Internal errors, and where each is raised.
+internal_errors() {
+    awk '/ERROR:  XX[0-9A-Z]+:/ { error = $0 }
+         error != "" && /LOCATION:/ { sub(/.*LOCATION:/, "at"); print error, $0; error = "" }' "$SANDBOX/server.log"
+}
+
+# A crash of whatever kind; an internal error that is raised in a file of ours.
+trouble() {
+    no_crash '' "$SANDBOX/server.log" || true
+    internal_errors | grep -E '\.cpp:[0-9]+$' || true
+}
+
+remove_cluster
+start_cluster <<'CONF'
+log_error_verbosity = verbose
+log_min_error_statement = panic
+track_functions = all
+CONF
+PGOPTIONS="-c allow_system_table_mods=on" as_superuser -f tools/suite/sqlsmith.sql >/dev/null
+end=$((SECONDS + seconds))
+rounds=0
+seed=$RANDOM
+echo "seeds from $seed"
+while ((SECONDS < end)); do
+    restart_generators || break
+    left=$((end - SECONDS))
+    smith $((seed + rounds)) $((left < round_seconds ? left : round_seconds))
+    rounds=$((rounds + 1))
+done
+
+if ! restart_generators || ! as_superuser -c 'SELECT next_id(5)' >/dev/null; then
+    trouble
+    exit 1
+fi
+queries=$(as_superuser -c "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = 'postgres'")
+as_superuser -F ' ' -c 'SELECT funcname, sum(calls) FROM pg_stat_user_functions GROUP BY 1 ORDER BY 1'
+calls=$(as_superuser -c 'SELECT sum(calls) FROM pg_stat_user_functions')
+stop_cluster
+
+echo "the server's errors by SQLSTATE:"
+grep -oE 'ERROR:  [0-9A-Z]{5}' "$SANDBOX/server.log" | sort | uniq -c | sort -rn
+internal_errors
+trouble | tee "$SANDBOX/trouble"
+violations=$(wc -l <"$SANDBOX/trouble")
+echo -e "sqlsmith, $queries queries\t$rounds\t$calls calls\t$violations" >>"$SANDBOX/faults"
+[[ $violations == 0 && $calls -gt 100 ]]

@@ -3,26 +3,26 @@
 # sandbox.sh. TEST picks some:
 # a step's name (version, judges, simulation, build, symbols, unit, fuzz, ubsan, memcheck, sqlsmith, lint, tidy, model,
 # regress, portable, isolation, upgrade, assertions, mutants), a pg_regress topic (ids), an isolation spec (revoked),
-# a TAP file (t/001_load.pl) or an example (examples/fdw). FULL=1 adds what takes long, and more rounds of the rest.
+# a TAP file (t/generator/load.pl) or an example (examples/fdw). FULL=1 adds what takes long, and more rounds of the rest.
 # TEST=budgets runs what make test does, and then fails where a part has spent twice what test/budgets.txt gives it.
 set -uo pipefail
 
-# shellcheck source=tools/report.sh
-source tools/report.sh
-# shellcheck source=tools/parts.sh
-source tools/parts.sh
-# shellcheck source=tools/checks.sh
-source tools/checks.sh
-# shellcheck source=tools/server_logs.sh
-source tools/server_logs.sh
-# shellcheck source=tools/judge.sh
-source tools/judge.sh
-# shellcheck source=tools/suites.sh
-source tools/suites.sh
-# shellcheck source=tools/portable.sh
-source tools/portable.sh
-# shellcheck source=tools/self_test.sh
-source tools/self_test.sh
+# shellcheck source=tools/suite/report.sh
+source tools/suite/report.sh
+# shellcheck source=tools/suite/parts.sh
+source tools/suite/parts.sh
+# shellcheck source=tools/suite/checks.sh
+source tools/suite/checks.sh
+# shellcheck source=tools/suite/server_logs.sh
+source tools/suite/server_logs.sh
+# shellcheck source=tools/suite/judge.sh
+source tools/suite/judge.sh
+# shellcheck source=tools/suite/suites.sh
+source tools/suite/suites.sh
+# shellcheck source=tools/suite/portable.sh
+source tools/suite/portable.sh
+# shellcheck source=tools/suite/self_test.sh
+source tools/suite/self_test.sh
 
 wants_budgets=''
 if [[ ${TEST:-} == budgets ]]; then
@@ -38,7 +38,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 tap_files=()
-for file in t/*.pl; do
+for file in t/*/*.pl; do
     wanted "$file" && tap_files+=("$file")
 done
 ((${#tap_files[@]} == 0)) || build_judge
@@ -49,8 +49,9 @@ wanted version && part step 'charts show the results' charts_are_drawn
 wanted simulation && part step 'leases scale, as simulated' leases_scale
 wanted simulation && part step 'a registry keeps its promises, as simulated' registry_keeps_promises
 wanted version && part step 'scripts name every schema' scripts_name_schemas
-wanted version && part step 'pages show what is run' tools/check_pages.py
-wanted version && part step 'includes go one way' tools/check_arrows.py --itself
+wanted version && part step 'pages show what is run' tools/check/pages.py
+wanted version && part step 'each test is under its promise' tools/suite/test_map.py --check
+wanted version && part step 'includes go one way' tools/check/arrows.py --itself
 wanted judges && part step 'the suites see what fails' judges_see_failures
 wanted build && part step 'builds without a warning: g++' compiles_with g++
 # PostgreSQL's START_CRIT_SECTION, and PG_MODULE_MAGIC of 18, of which older clangs do not know the name.
@@ -59,8 +60,8 @@ wanted build && part step 'builds without a warning: clang++' compiles_with clan
 wanted build && part step 'pure headers are pure' headers_are_pure
 wanted symbols && part step 'no symbol too many' symbols_are_clean
 wanted unit && part in_background step 'brute force over the pure headers' brute_force
-wanted fuzz && part in_background step 'fuzzing of the pure headers' tools/fuzz.sh
-wanted ubsan && part in_background step 'no undefined behaviour, by UBSan' tools/ubsan.sh
+wanted fuzz && part in_background step 'fuzzing of the pure headers' tools/suite/fuzz.sh
+wanted ubsan && part in_background step 'no undefined behaviour, by UBSan' tools/suite/ubsan.sh
 part long_steps
 wanted lint && part step 'clang-format' is_formatted
 wanted tidy && part in_background step 'clang-tidy' is_tidy

@@ -6,7 +6,7 @@ use warnings;
 use FindBin;
 use lib "$FindBin::RealBin/../lib";
 use IPC::Run;
-use List::Util qw(all product);
+use List::Util qw(all head product shuffle);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -214,26 +214,34 @@ sub values_of
 }
 
 # Lists of values, one for each argument: all there are, or, if that is too many, each value of each
-# argument with each of every other while the rest have usual values or random ones.
+# argument with each of every other while the rest have usual values or random ones. Of these make test takes each value of
+# each argument, and some of the pairs.
 sub combinations
 {
 	my (@values) = @_;
 	return product_of(@values) if product(1, map { scalar @$_ } @values) <= $max_product;
-	my @combinations;
+	my @singles = map { my $i = $_; map { [ $i, $_ ] } @{ $values[$i] } } 0 .. $#values;
+	my @pairs;
 	for my $i (0 .. $#values)
 	{
 		for my $j ($i + 1 .. $#values)
 		{
-			for my $pair (product_of($values[$i], $values[$j]))
-			{
-				my $usual = rand() < 0.75;
-				my @row = map { $_->[ $usual ? 0 : rand @$_ ] } @values;
-				@row[ $i, $j ] = @$pair;
-				push @combinations, \@row;
-			}
+			push @pairs, map { [ $i, $_->[0], $j, $_->[1] ] } product_of($values[$i], $values[$j]);
 		}
 	}
-	return @combinations;
+	@pairs = (@singles, head($max_product, shuffle @pairs)) unless $ENV{FULL};
+	return map { combination($_, @values) } @pairs;
+}
+
+# $set: an argument and its value, and perhaps another.
+sub combination
+{
+	my ($set, @values) = @_;
+	my $usual = rand() < 0.75;
+	my @row = map { $_->[ $usual ? 0 : rand @$_ ] } @values;
+	my %set = @$set;
+	@row[ keys %set ] = values %set;
+	return \@row;
 }
 
 # Of leases, as many as there is time for.

@@ -29,7 +29,8 @@ SELECT nextval('g') - :last AS next;
 SELECT draw('g');
 SELECT count(*) AS never_ahead_of_next_id FROM (SELECT nextval('g') FROM generate_series(1, 100)) s;
 SELECT draw('g');
-SELECT setval('g', last_value + 1024) - last_value AS set_forward FROM g;
+SELECT last_value AS last FROM g \gset
+SELECT setval('g', :last + 1024) - :last AS set_forward;
 SELECT draw('g');
 SELECT forget('g');
 SELECT setval('g', 5);

@@ -38,7 +38,8 @@ SELECT last_value = :last_value FROM copy;
 -- The id returned is the smallest that can come.
 SELECT raise_generator('copy', 0) <= next_id(0, 'copy');
 -- A generator that setval has put ahead, without a value drawn.
-SELECT setval('copy', last_value + 100000, false) - last_value FROM copy;
+SELECT last_value FROM copy \gset
+SELECT setval('copy', :last_value + 100000, false) - :last_value;
 SELECT last_value AS ahead FROM copy \gset
 SELECT raise_generator('copy', :highest) IS NOT NULL;
 SELECT last_value = :ahead FROM copy;

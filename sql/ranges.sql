@@ -4,7 +4,8 @@ SELECT * FROM nextval_range('s', 10);
 SELECT nextval('s');
 SELECT * FROM nextval_range('s', 1);
 SELECT * FROM nextval_range('s', 1000000);
-SELECT nextval('s'), last_value, is_called FROM s;
+SELECT nextval('s');
+SELECT last_value, is_called FROM s;
 
 -- currval and lastval do not see it.
 SELECT * FROM nextval_range('s', 10);

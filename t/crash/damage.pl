@@ -30,11 +30,13 @@ unlike($stderr, qr/drawn|leak/, 'none is drawn and nothing leaks');
 ($code, $stdout, $stderr) = $node->psql('postgres', 'SELECT next_id(1, \'bad\')');
 like($stderr, qr/ERROR:  invalid page in block 0/, 'in the next session too');
 
-# A page that reads well but is no sequence's.
+# A page that reads well but is no sequence's: the magic number is where the page header's pd_special says.
 $node->stop;
 append_to_file($node->data_dir . '/postgresql.conf', "ignore_checksum_failure = on\n");
 open $file, '+<:raw', $path or die;
-seek $file, 8184, 0;
+seek $file, 16, 0;
+read $file, my $pd_special, 2;
+seek $file, unpack('S', $pd_special), 0;
 print $file "\0\0\0\0";
 close $file;
 $node->start;

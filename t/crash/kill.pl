@@ -78,13 +78,24 @@ sub checkpoint_at_some_moment
 	return;
 }
 
+# A strike before the last of them is connected would meet fewer.
+sub start_16_clients
+{
+	my ($mode) = @_;
+	my $clients = start_clients($node, 16, $mode->{draw}, options => $mode->{options});
+	$node->poll_query_until('postgres', <<'SQL') or die 'not all clients are connected';
+SELECT count(*) = 16 FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()
+SQL
+	return $clients;
+}
+
 sub history
 {
 	my ($mode, $crash, $rounds) = @_;
 	my @histories;
 	for my $round (1 .. $rounds)
 	{
-		my $clients = start_clients($node, 16, $mode->{draw}, options => $mode->{options});
+		my $clients = start_16_clients($mode);
 		checkpoint_at_some_moment();
 		$strike{$crash}->();
 		finish_clients($clients);
@@ -117,7 +128,7 @@ for my $round (1 .. $rounds)
 {
 	$node->stop;
 	with_wal_gate($gate, sub { restart_at('+0') });
-	my $clients = start_clients($node, 16, $unflushed[ $round % 3 ]{draw});
+	my $clients = start_16_clients($unflushed[ $round % 3 ]);
 	usleep 200_000 + rand 300_000;
 	append_to_file($gate, 'closed');
 	$node->poll_query_until('postgres',
@@ -177,7 +188,8 @@ cmp_ok(query('SELECT next_id(5, \'g\')'), '>', $rolled_back, 'one id after ALTER
 set_fake_clock($clock, '+0');
 my $in_flight = start_clients($node, 1,
 	[ 'BEGIN', 'ALTER SEQUENCE g CACHE 2', 'SELECT next_id(5, \'g\')', 'SELECT pg_sleep(10)' ]);
-usleep 500_000;
+$node->poll_query_until('postgres', q(SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'))
+  or die 'the id was not drawn';
 crash('-1h');
 finish_clients($in_flight);
 my ($told_in_flight) = @{ read_told($in_flight)->[0] };

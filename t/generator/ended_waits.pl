@@ -17,12 +17,12 @@ my $node = new_node('ended_waits');
 sub query { return $node->safe_psql('postgres', $_[0]) }
 
 # An expression of many draws, since between the draws of one expression nobody else looks whether the
-# session has been told to end. Each waits for a millisecond of its own.
+# session has been told to end. Each waits for a millisecond of its own, so that all take 20 s: longer
+# than anybody takes to see that it waits.
 sub expression
 {
 	my ($generator) = @_;
-	my $draw = "next_id(5, '$generator', shard_bits => 22, sequence_bits => 0)";
-	return 'SELECT ARRAY[' . join(', ', ($draw) x 500) . ']';
+	return "SELECT array_fill(1, ARRAY[20000])::draw_from_$generator\[]";
 }
 
 query(<<'SQL');
@@ -31,6 +31,11 @@ CREATE SEQUENCE ahead;
 SELECT setval('ahead', (extract(epoch FROM clock_timestamp()) * 1000)::bigint - 1314220021721 + 3600000);
 CREATE SEQUENCE busy;
 CREATE SEQUENCE altered;
+
+-- A cast to an array of one of these draws once for each element.
+CREATE DOMAIN draw_from_by_clock AS int CHECK (next_id(5, 'by_clock', shard_bits => 22, sequence_bits => 0) IS NOT NULL);
+CREATE DOMAIN draw_from_ahead AS int CHECK (next_id(5, 'ahead', shard_bits => 22, sequence_bits => 0) IS NOT NULL);
+CREATE DOMAIN draw_from_busy AS int CHECK (next_id(5, 'busy', shard_bits => 22, sequence_bits => 0) IS NOT NULL);
 
 -- Waits until the session of this name waits for an event of this type, sends it the signal, and
 -- says how many milliseconds it goes on.

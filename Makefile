@@ -38,16 +38,16 @@ PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
 PG_CPPFLAGS = -I$(srcdir)/src -isystem $(shell $(PG_CONFIG) --includedir-server 2>/dev/null)
 # The library does not depend on the folder that it was built in; where it is compiled as it is linked (LTO), neither.
 prefix_maps = -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(abspath $(srcdir))=.
-PG_CXXFLAGS = -std=c++20 -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wall -Wextra $(prefix_maps) $(clang_flags)
+PG_CXXFLAGS = -std=c++20 -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wall -Wextra $(prefix_maps) \
+              $(if $(findstring clang,$(shell $(CXX) --version 2>/dev/null)),$(clang_flags))
 PG_LDFLAGS = $(prefix_maps)
 # PGXS has g++'s warnings in its flags; START_CRIT_SECTION and, from 18 on, PG_MODULE_MAGIC are PostgreSQL's.
-clang_flags = $(if $(findstring clang,$(shell $(CXX) --version 2>/dev/null)), \
-              -Wno-unknown-warning-option -Wno-deprecated-volatile -Wno-missing-designated-field-initializers)
+clang_flags = -Wno-unknown-warning-option -Wno-deprecated-volatile -Wno-missing-designated-field-initializers
 
 ifneq ($(wildcard $(PGXS)),)
 include $(PGXS)
 # PGXS passes PG_CXXFLAGS to neither the bitcode compiler nor, on Debian, knows our headers.
-COMPILE.cxx.bc += $(PG_CXXFLAGS) -Wno-deprecated-volatile
+COMPILE.cxx.bc += $(PG_CXXFLAGS) $(clang_flags)
 $(OBJS) $(OBJS:.o=.bc): $(shell find $(srcdir)/src -name '*.h' -o -name '*.hpp')
 
 all: $(LIBPQ_CLIENT)

@@ -1,9 +1,6 @@
 // The shared library as PostgreSQL sees it: its magic block and its settings.
 #include <climits>
 
-#include "core/binding.hpp"
-#include "core/worked_widths.hpp"
-
 #include "engine/durable.h"
 #include "engine/page_pin.h"
 #include "engine/replaced_storage.h"

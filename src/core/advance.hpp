@@ -1,8 +1,6 @@
 // The rule by which a generator advances from one tick to the next. Pure: every caller reads its
 // clock itself and passes what it read. W is what gives a tick its fields: Widths, WorkedWidths, or
 // a Count.
-#include "core/core_only.hpp"
-
 #pragma once
 
 #include <cstdint>

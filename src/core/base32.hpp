@@ -1,8 +1,6 @@
 // 64 bits as 13 characters of Crockford's base 32 (crockford.com/base32.html), sorting byte by byte
 // as the numbers do. The first character holds 4 bits, so it is at most F. Pure arithmetic on
 // ASCII.
-#include "core/core_only.hpp"
-
 #pragma once
 
 #include <cstddef>

@@ -9,8 +9,6 @@
 // The first ten bits are never all zero for a layout, whose fields have 32 bits at most together.
 // The upper half of a binding stands where a frozen tuple has its xmin, and is above every special
 // transaction id.
-#include "core/core_only.hpp"
-
 #pragma once
 
 #include <cstdint>

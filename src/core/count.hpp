@@ -1,7 +1,5 @@
 // Ticks that are a plain count, without fields of bits: so many numbers in each step of time, one
 // after the other. To the rule of advance.hpp a Count is what Widths are for ids. Pure arithmetic.
-#include "core/core_only.hpp"
-
 #pragma once
 
 #include <cstdint>

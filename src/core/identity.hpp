@@ -2,8 +2,6 @@
 // seed, drawn with the first of them and kept where their generator's storage keeps a layout
 // (binding.hpp). A copy of the files has the same seed; so the database's OID and the cluster's
 // system identifier are added. Pure arithmetic.
-#include "core/core_only.hpp"
-
 #pragma once
 
 #include <cstdint>

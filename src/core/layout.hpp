@@ -5,8 +5,6 @@
 //     tick = time | sequence             the id without its shard; what a generator remembers
 //
 // Everything here is pure arithmetic; a time is a count of whole milliseconds since the epoch.
-#include "core/core_only.hpp"
-
 #pragma once
 
 #include <cstdint>

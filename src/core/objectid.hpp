@@ -1,8 +1,6 @@
 // MongoDB's ObjectId, 12 bytes: big-endian seconds since 1970 (unsigned), five bytes for the
 // machine and process, a counter of three. And what the generator of ObjectIds counts. Pure
 // arithmetic.
-#include "core/core_only.hpp"
-
 #pragma once
 
 #include <cstdint>

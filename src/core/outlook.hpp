@@ -1,6 +1,4 @@
 // How far a generator can still go: its last ticks, and how many there are before them.
-#include "core/core_only.hpp"
-
 #pragma once
 
 #include <bit>

@@ -1,8 +1,6 @@
 // Two notes in the 16 bits of a sequence's page that nothing reads (the offset in its tuple's
 // t_ctid): how often a draw has made the page ours, modulo 512, and when the generator's lead over
 // the clock was last mentioned in the log, in units of 16 s modulo 63. Pure arithmetic.
-#include "core/core_only.hpp"
-
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,4 @@
 // Many values of a plain sequence in one step: which they are, and whether there are so many left.
-#include "core/core_only.hpp"
-
 #pragma once
 
 #include <cstdint>

@@ -3,8 +3,6 @@
 //
 //     digits   561632371724517376 -> 566163237172451737    the last behind the first
 //     bits     abc...xyz -> xyzabc...                      63 bits rotated
-#include "core/core_only.hpp"
-
 #pragma once
 
 #include <bit>

@@ -1,7 +1,5 @@
 // What the generator of UUIDs counts: the timestamp of RFC 9562 section 5.1, intervals of 100 ns,
 // ten in each microsecond of the clock. Pure arithmetic.
-#include "core/core_only.hpp"
-
 #pragma once
 
 #include "core/advance.hpp"

@@ -1,6 +1,4 @@
 // UUID version 1, RFC 9562 section 5.1: packing and unpacking. Pure arithmetic.
-#include "core/core_only.hpp"
-
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,5 @@
 // UUID version 6, RFC 9562 section 5.6: the parts of version 1 with the timestamp in order, from
 // its highest bit, so that UUIDs sort by time. Pure arithmetic.
-#include "core/core_only.hpp"
-
 #pragma once
 
 #include "core/uuid_v1.hpp"

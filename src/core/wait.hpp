@@ -1,8 +1,6 @@
 // The rule for a caller that finds a time used up: how long it sleeps, and when it may step past
 // that time although the clock has not. Pure: the caller reads its clocks itself and passes what it
 // read.
-#include "core/core_only.hpp"
-
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,5 @@
 // The window of times in which a generator with a lease may draw ids, and when a session asks for
 // more. Pure arithmetic; a time is a count of whole milliseconds since the epoch of the layout.
-#include "core/core_only.hpp"
-
 #pragma once
 
 #include <cstdint>

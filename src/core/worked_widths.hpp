@@ -1,7 +1,5 @@
 // Widths with the masks and bounds that they make, worked out once for many draws. To the rule of
 // advance.hpp they are what plain widths are. Pure arithmetic.
-#include "core/core_only.hpp"
-
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,3 @@
-
-#include "core/count.hpp"
-#include "core/page_notes.hpp"
-#include "core/wait.hpp"
-#include "core/window.hpp"
-#include "core/worked_widths.hpp"
-
 #include "engine/borrow.h"
 
 #include "engine/refusals.h"

@@ -1,16 +1,16 @@
+#include "engine/draw.h"
 
 #include "core/advance.hpp"
 #include "core/binding.hpp"
+#include "core/count.hpp"
 #include "core/objectid.hpp"
 #include "core/page_notes.hpp"
 #include "core/uuid_ticks.hpp"
-#include "core/wait.hpp"
 #include "core/window.hpp"
 #include "core/worked_widths.hpp"
 
 #include "engine/attempt.h"
 #include "engine/borrow.h"
-#include "engine/draw.h"
 #include "engine/durable.h"
 #include "engine/refusals.h"
 #include "engine/replaced_storage.h"

@@ -1,7 +1,3 @@
-#include "core/count.hpp"
-#include "core/window.hpp"
-#include "core/worked_widths.hpp"
-
 #include "engine/generator.h"
 
 #include "engine/citus.h"

@@ -1,13 +1,8 @@
+#include "engine/known.h"
 
-#include "core/count.hpp"
 #include "core/outlook.hpp"
-#include "core/page_notes.hpp"
-#include "core/wait.hpp"
-#include "core/window.hpp"
-#include "core/worked_widths.hpp"
 
 #include "engine/generator.h"
-#include "engine/known.h"
 #include "engine/refusals.h"
 #include "engine/sequence_page.h"
 

@@ -1,11 +1,6 @@
-
-#include "core/binding.hpp"
-#include "core/count.hpp"
-#include "core/window.hpp"
-#include "core/worked_widths.hpp"
+#include "engine/page_pin.h"
 
 #include "engine/generator.h"
-#include "engine/page_pin.h"
 
 namespace shardid {
 

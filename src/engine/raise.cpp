@@ -1,16 +1,10 @@
+#include "engine/raise.h"
 
 #include "core/advance.hpp"
-#include "core/binding.hpp"
-#include "core/count.hpp"
-#include "core/page_notes.hpp"
-#include "core/wait.hpp"
-#include "core/window.hpp"
-#include "core/worked_widths.hpp"
 
 #include "engine/attempt.h"
 #include "engine/draw.h"
 #include "engine/durable.h"
-#include "engine/raise.h"
 #include "engine/refusals.h"
 #include "engine/sequence_page.h"
 #include "engine/settings.h"

@@ -1,13 +1,9 @@
+#include "engine/refusals.h"
 
 #include "core/binding.hpp"
-#include "core/count.hpp"
 #include "core/outlook.hpp"
-#include "core/wait.hpp"
-#include "core/window.hpp"
-#include "core/worked_widths.hpp"
 
 #include "engine/citus.h"
-#include "engine/refusals.h"
 #include "engine/sequence.h"
 #include "engine/settings.h"
 

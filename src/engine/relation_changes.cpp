@@ -1,8 +1,3 @@
-#include "core/binding.hpp"
-#include "core/count.hpp"
-#include "core/window.hpp"
-#include "core/worked_widths.hpp"
-
 #include "engine/relation_changes.h"
 
 #include "engine/generator.h"

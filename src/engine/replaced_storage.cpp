@@ -1,11 +1,3 @@
-
-#include "core/advance.hpp"
-#include "core/binding.hpp"
-#include "core/count.hpp"
-#include "core/page_notes.hpp"
-#include "core/window.hpp"
-#include "core/worked_widths.hpp"
-
 #include "engine/replaced_storage.h"
 
 #include "engine/generator.h"

@@ -1,8 +1,3 @@
-#include "core/count.hpp"
-#include "core/page_notes.hpp"
-#include "core/window.hpp"
-#include "core/worked_widths.hpp"
-
 #include "engine/sequence_page.h"
 
 #include "engine/page_pin.h"

@@ -1,10 +1,3 @@
-
-#include "core/binding.hpp"
-#include "core/count.hpp"
-#include "core/wait.hpp"
-#include "core/window.hpp"
-#include "core/worked_widths.hpp"
-
 #include "functions/arguments.h"
 
 #include "engine/refusals.h"

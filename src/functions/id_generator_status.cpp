@@ -1,18 +1,13 @@
 // The SQL function that says where a generator stands: id_generator_status. It reads the page
 // beside those who draw, and needs no more than SELECT.
 
-#include "core/advance.hpp"
-#include "core/binding.hpp"
-#include "core/count.hpp"
+#include "core/layout.hpp"
 #include "core/outlook.hpp"
-#include "core/page_notes.hpp"
-#include "core/window.hpp"
-#include "core/worked_widths.hpp"
 
-#include "functions/arguments.h"
-#include "functions/row.h"
 #include "engine/sequence.h"
 #include "engine/sequence_page.h"
+#include "functions/arguments.h"
+#include "functions/row.h"
 
 namespace shardid {
 

@@ -1,7 +1,5 @@
 // The SQL functions that take ids apart, and the one that finds where a time begins among them.
-#include "core/count.hpp"
-#include "core/window.hpp"
-#include "core/worked_widths.hpp"
+#include "core/layout.hpp"
 
 #include "functions/arguments.h"
 #include "functions/row.h"

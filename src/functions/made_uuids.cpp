@@ -4,13 +4,11 @@
 #include "core/identity.hpp"
 #include "core/objectid.hpp"
 #include "core/uuid_ticks.hpp"
-#include "core/window.hpp"
-#include "core/worked_widths.hpp"
 
 #include "engine/draw.h"
-#include "functions/objectid_datum.h"
 #include "engine/own_sequence.h"
 #include "engine/sequence.h"
+#include "functions/objectid_datum.h"
 #include "functions/uuid_parts.h"
 
 extern "C" {

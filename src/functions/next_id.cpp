@@ -1,13 +1,10 @@
 // The SQL functions that draw ids: next_id, with the shard given or set.
 
-#include "core/binding.hpp"
-#include "core/count.hpp"
-#include "core/window.hpp"
-#include "core/worked_widths.hpp"
+#include "core/layout.hpp"
 
-#include "functions/arguments.h"
 #include "engine/draw.h"
 #include "engine/settings.h"
+#include "functions/arguments.h"
 
 extern "C" {
 #include "commands/dbcommands.h"

@@ -1,13 +1,10 @@
 // The SQL function that draws many ids: next_ids, which returns an id a call (SFRM_ValuePerCall)
 // and draws as many at a time as the millisecond has left.
 
-#include "core/binding.hpp"
-#include "core/count.hpp"
-#include "core/window.hpp"
-#include "core/worked_widths.hpp"
+#include "core/layout.hpp"
 
-#include "functions/arguments.h"
 #include "engine/draw.h"
+#include "functions/arguments.h"
 
 namespace shardid {
 

@@ -1,17 +1,12 @@
 // The SQL function that takes many values of a plain sequence in one step: nextval_range.
 
 #include "core/binding.hpp"
-#include "core/count.hpp"
-#include "core/page_notes.hpp"
 #include "core/range.hpp"
-#include "core/window.hpp"
-#include "core/worked_widths.hpp"
-
-#include "engine/sequence_page.h"
 
 #include "engine/durable.h"
-#include "functions/row.h"
 #include "engine/sequence.h"
+#include "engine/sequence_page.h"
+#include "functions/row.h"
 
 namespace shardid {
 

@@ -1,16 +1,12 @@
 // The SQL function that raises a generator past an id that is known from elsewhere:
 // raise_generator, which unlike setval never lowers it.
 
-#include "core/advance.hpp"
-#include "core/binding.hpp"
-#include "core/count.hpp"
-#include "core/window.hpp"
-#include "core/worked_widths.hpp"
+#include "core/layout.hpp"
 
-#include "functions/arguments.h"
 #include "engine/raise.h"
 #include "engine/sequence.h"
 #include "engine/settings.h"
+#include "functions/arguments.h"
 
 namespace shardid {
 

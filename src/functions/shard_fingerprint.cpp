@@ -1,8 +1,8 @@
 // The SQL function that says which server and database this is, so that two can be compared:
 // shard_fingerprint.
 
-#include "lease/incarnation.h"
 #include "functions/row.h"
+#include "lease/incarnation.h"
 
 extern "C" {
 #include "access/xlogrecovery.h"

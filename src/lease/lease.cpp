@@ -1,4 +1,3 @@
-
 #include "core/count.hpp"
 #include "core/page_notes.hpp"
 #include "core/wait.hpp"

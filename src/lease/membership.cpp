@@ -1,4 +1,3 @@
-
 #include "core/binding.hpp"
 #include "core/count.hpp"
 #include "core/page_notes.hpp"

@@ -11,13 +11,6 @@ namespace {
 // What a sleep takes longer than asked for, at best.
 constexpr int64 too_short_to_sleep_us = 20;
 
-int64 us_since(instr_time start) {
-    instr_time now;
-    INSTR_TIME_SET_CURRENT(now);
-    INSTR_TIME_SUBTRACT(now, start);
-    return static_cast<int64>(INSTR_TIME_GET_MICROSEC(now));
-}
-
 void spin_for(int64 us) {
     instr_time start;
     INSTR_TIME_SET_CURRENT(start);

@@ -18,6 +18,14 @@ struct FirstLook {
 
 inline constexpr FirstLook no_look{.takings = -1, .time = 0, .page_time = 0};
 
+// By a clock that cannot be set.
+inline int64 us_since(instr_time start) {
+    instr_time now;
+    INSTR_TIME_SET_CURRENT(now);
+    INSTR_TIME_SUBTRACT(now, start);
+    return static_cast<int64>(INSTR_TIME_GET_MICROSEC(now));
+}
+
 // One caller, who may have to wait. How much time really passed is measured by a clock that cannot
 // be set.
 struct Waiter {

@@ -55,9 +55,9 @@ bool may_keep_pin(const Generator &generator) {
 }
 
 // Opening the relation and looking the page up is done only when the page has left the buffer in
-// which it was last seen.
+// which it was last seen. (Before 15.2 ReadRecentBuffer is wrong for temporary relations.)
 Buffer find_and_pin(Generator &generator) {
-    if (BufferIsValid(generator.pin.buffer) &&
+    if (!generator.is_temporary && BufferIsValid(generator.pin.buffer) &&
         ReadRecentBuffer(generator.locator, MAIN_FORKNUM, 0, generator.pin.buffer))
         return generator.pin.buffer;
 

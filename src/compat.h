@@ -47,6 +47,11 @@ extern "C" {
 #include "utils/uuid.h"
 #include "utils/wait_event.h"
 
+// For LWLocks of buffers.
+#if defined(USE_ASSERT_CHECKING) && PG_VERSION_NUM < 170000
+#include "storage/buf_internals.h"
+#endif
+
 #if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 200000
 #error "shardid supports PostgreSQL 15 to 19"
 #endif
@@ -110,6 +115,24 @@ inline bool has_replaced_storage(Relation relation) {
 inline bool has_new_storage(Relation relation) {
     return relation->rd_createSubid != InvalidSubTransactionId || has_replaced_storage(relation);
 }
+
+#ifdef USE_ASSERT_CHECKING
+// Whether this session has the page's exclusive lock, which temporary pages do not have. Core has
+// a function for it from 17 on, and another one in 19.
+template <typename B>
+bool is_locked_exclusively(B buffer) {
+    if constexpr (requires { BufferIsLockedByMeInMode(buffer, BUFFER_LOCK_EXCLUSIVE); })
+        return BufferIsLockedByMeInMode(buffer, BUFFER_LOCK_EXCLUSIVE);
+    else if constexpr (requires { BufferIsExclusiveLocked(buffer); })
+        return BufferIsExclusiveLocked(buffer);
+#if PG_VERSION_NUM < 170000
+    return BufferIsLocal(buffer) ||
+           LWLockHeldByMeInMode(
+               BufferDescriptorGetContentLock(GetBufferDescriptor(static_cast<uint32>(buffer - 1))),
+               LW_EXCLUSIVE);
+#endif
+}
+#endif
 
 // MyProc->lxid moved in 17.
 inline LocalTransactionId current_local_xid() {

@@ -10,6 +10,7 @@
 #include "core/worked_widths.hpp"
 
 #include "engine/attempt.h"
+#include "engine/asserted.h"
 #include "engine/borrow.h"
 #include "engine/durable.h"
 #include "engine/refusals.h"
@@ -76,6 +77,18 @@ constexpr bool can_use_window(const OpenPage & /*page*/, const Generator & /*gen
                               const OwnLayout & /*layout*/) {
     return true;
 }
+
+#ifdef USE_ASSERT_CHECKING
+// Whether the page, before it is unlocked, says all that makes these ticks the session's own.
+template <typename L>
+bool are_drawn(const OpenPage &page, const Generator &generator, const L &layout, uint64 first,
+               uint64 last) {
+    const uint64 time = tick_time(layout.widths, first);
+    return last_tick_of(page) == last && is_ours(page, generator.stamp) &&
+           binding_of(page) == generator.known.binding && last <= max_tick(layout.widths) &&
+           tick_time(layout.widths, last) == time && is_in(window_of(generator, layout), time);
+}
+#endif
 
 Outcome outcome_of(Verdict verdict) {
     switch (verdict) {
@@ -144,6 +157,7 @@ pg_attribute_always_inline Attempt try_draw(Generator &generator, const L &layou
     if (attempt.outcome == Outcome::drawn) {
         const uint64 last = last_drawn(layout.widths, attempt.tick, max_count);
         attempt.covered_by = record_tick(page, generator, last, logged_to(layout.widths, last));
+        Assert(are_drawn(page, generator, layout, attempt.tick, last));
         // By more than a crash can account for.
         attempt.is_mention_due =
             attempt.lead_ms > logged_ahead_ms && note_mention(page, attempt.clock);
@@ -184,6 +198,7 @@ Ticks finish(Generator &generator, const L &layout, const Attempt &attempt, uint
 // Everything that a draw may meet.
 template <typename L>
 pg_noinline Ticks draw_in_any_case(Generator &generator, const L &layout, uint64 max_count) {
+    Assert(max_count > 0);
     const bool known = is_known(generator.known, layout);
     if (!known)
         begin_to_know(generator, layout);
@@ -236,6 +251,7 @@ pg_attribute_always_inline bool draw_at_once(Generator &generator, const L &layo
                           likely(lead_ms <= Min(max_lead_ms, logged_ahead_ms)) &&
                           likely(last < generator.known.at_once_below) &&
                           likely(record_logged_tick(page, generator, last));
+    Assert(!is_drawn || are_drawn(page, generator, layout, next.tick, last));
     const XLogRecPtr covered_by = PageGetLSN(page.page);
     close_page(generator, page);
     if (unlikely(!is_drawn))
@@ -250,6 +266,7 @@ pg_attribute_always_inline bool draw_at_once(Generator &generator, const L &layo
 template <typename L>
 pg_attribute_always_inline Ticks draw_known(Generator &generator, const L &layout,
                                             uint64 max_count) {
+    Assert(is_known(generator.known, layout) && max_count > 0);
     Ticks drawn;
     if (likely(!generator.has_replaced_storage) &&
         likely(draw_at_once(generator, layout, max_count, &drawn)))
@@ -275,10 +292,12 @@ uint64 draw_known_tick(Generator &generator, const Layout &layout) {
 }
 
 uint64 draw_uuid_tick(Generator &generator) {
+    Assert(generator.makes == uuid_layout.kind);
     return draw(generator, uuid_layout, 1).first;
 }
 
 uint64 draw_objectid_tick(Generator &generator) {
+    Assert(generator.makes == objectid_layout.kind);
     return draw(generator, objectid_layout, 1).first;
 }
 

@@ -56,6 +56,7 @@ XLogRecPtr own_lsn(XLogRecPtr up_to) {
         XLogInsert(RM_XLOG_ID, XLOG_NOOP);
     }
     flush(XactLastRecEnd);
+    Assert(XactLastRecEnd >= up_to);
     return XactLastRecEnd;
 }
 

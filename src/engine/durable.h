@@ -1,7 +1,7 @@
 // Waiting until WAL is durable, before what it covers is returned to anyone.
 #pragma once
 
-#include "compat.h"
+#include "engine/asserted.h"
 
 namespace shardid {
 
@@ -24,9 +24,11 @@ void wait_until_durable(XLogRecPtr up_to);
 // synchronous_standby_names, as the server has it, and synchronous_commit). REQUIRED: no page is
 // open. Raises 57014 when the wait for a standby is canceled.
 inline void make_durable(XLogRecPtr up_to) {
+    Assert(no_page_is_locked());
     if (unlikely(up_to > known_durability.flushed ||
                  standby_status(*WalSndCtl) != known_durability.status_codes.none))
         wait_until_durable(up_to);
+    Assert(up_to <= GetFlushRecPtr(nullptr));
 }
 
 }  // namespace shardid

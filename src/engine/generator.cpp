@@ -1,5 +1,6 @@
 #include "engine/generator.h"
 
+#include "engine/asserted.h"
 #include "engine/citus.h"
 #include "engine/own_sequence.h"
 #include "engine/relation_changes.h"
@@ -114,6 +115,7 @@ void check_cycle(Oid relid) {
 pg_noinline void check(Generator &generator) {
     const uint64 version = catalogue_version;
 
+    Assert(no_page_is_locked());
     Relation relation = open_sequence(generator.relid, NoLock,
                                       "Pass the name of a sequence; a shard of type bigint has to "
                                       "be cast to integer.");
@@ -177,6 +179,7 @@ Generator &use_generator(Oid relid, const char *caller) {
         PreventCommandIfReadOnly(caller);
     if (unlikely(IsInParallelMode()))
         PreventCommandIfParallelMode(caller);
+    Assert(generator.relid == relid && generator.stamp == stamp_of(generator.locator));
     return generator;
 }
 

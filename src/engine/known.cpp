@@ -20,6 +20,7 @@ uint64 random_seed() {
 }  // namespace
 
 void begin_to_know(Generator &generator, const Layout &layout) {
+    Assert(is_valid(layout.widths));
     const uint64 wanted = binding_of(layout);
     if (generator.makes != Kind::ids)
         refuse_binding(generator, wanted, binding_of(generator.makes, 0));
@@ -42,6 +43,7 @@ bool fits_binding(const OpenPage &page, Generator &generator) {
 
 void learn(Generator &generator, uint64 last) {
     Known &known = generator.known;
+    Assert(known.binding != unbound && last <= static_cast<uint64>(generator.max_value));
     known.kind = kind_of(known.binding);
     known.negative_soon = UINT64_MAX;
     known.at_once_below = UINT64_MAX;

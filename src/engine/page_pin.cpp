@@ -25,6 +25,7 @@ int most_kept_pins() {
 }
 
 void release(PagePin &pin) {
+    Assert(is_kept(pin));
     ResourceOwner owner = CurrentResourceOwner;
     CurrentResourceOwner = TopTransactionResourceOwner;
     ReleaseBuffer(pin.buffer);
@@ -70,6 +71,7 @@ Buffer find_and_pin(Generator &generator) {
 // The page is read under the current resource owner, so that a read that fails is cleaned up with
 // the subtransaction in which it failed.
 void keep(PagePin &pin) {
+    Assert(pins_kept_here() < max_kept_pins);
     ResourceOwner owner = CurrentResourceOwner;
     CurrentResourceOwner = TopTransactionResourceOwner;
     IncrBufferRefCount(pin.buffer);
@@ -90,6 +92,7 @@ void start_unpinning_at_commit() {
 
 Buffer pin_page(Generator &generator) {
     PagePin &pin = generator.pin;
+    Assert(!is_kept(pin));
     pin.buffer = find_and_pin(generator);
     if (pin.last_used_in == current_local_xid() && may_keep_pin(generator))
         keep(pin);

@@ -40,6 +40,7 @@ Attempt try_raise(const OpenPage &page, Generator &generator, const Layout &layo
 // Storage that a rollback may bring back remembers draws only: so one tick is drawn there, which
 // nobody sees.
 uint64 raise(Generator &generator, const Layout &layout, uint64 tick) {
+    Assert(tick <= max_tick(layout.widths));
     begin_to_know(generator, layout);
     const OpenPage page = open_page(generator);
     const Attempt attempt = try_raise(page, generator, layout, tick);

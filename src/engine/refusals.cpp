@@ -3,6 +3,7 @@
 #include "core/binding.hpp"
 #include "core/outlook.hpp"
 
+#include "engine/asserted.h"
 #include "engine/citus.h"
 #include "engine/sequence.h"
 #include "engine/settings.h"
@@ -112,14 +113,17 @@ template <typename L>
 }  // namespace
 
 void refuse(const Generator &generator, const Layout &layout, const Attempt &attempt) {
+    Assert(no_page_is_locked());
     refuse_in(generator, layout, Kind::ids, binding_of(layout), attempt);
 }
 
 void refuse(const Generator &generator, const OwnLayout &layout, const Attempt &attempt) {
+    Assert(no_page_is_locked());
     refuse_in(generator, layout, layout.kind, binding_of(layout.kind, 0), attempt);
 }
 
 void refuse_binding(const Generator &generator, uint64 wanted, uint64 found) {
+    Assert(wanted != unbound && found != unbound);
     const char *name = qualified_name(generator.relid);
     if (kind_of(wanted) != Kind::ids || kind_of(found) != Kind::ids)
         ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

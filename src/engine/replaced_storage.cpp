@@ -1,5 +1,6 @@
 #include "engine/replaced_storage.h"
 
+#include "engine/asserted.h"
 #include "engine/generator.h"
 #include "engine/sequence.h"
 #include "engine/sequence_page.h"
@@ -149,6 +150,7 @@ void start_following_rollbacks() {
 }
 
 XLogRecPtr remember_in_replaced_storage(Generator &generator, uint64 tick, uint64 log_to) {
+    Assert(generator.has_replaced_storage && no_page_is_locked());
     // Nobody else draws from a temporary sequence: this session's memory is enough.
     if (generator.is_temporary) {
         generator.temporary_tick = Max(generator.temporary_tick, tick);
@@ -170,6 +172,7 @@ void raise_storage_in_use(Generator &generator, Relation relation) {
     ReplacedStorages &replaced = generator.replaced;
     if (!is_noted(generator) || !replaced.is_lost)
         return;
+    Assert(is_locked_by_me(relation, RowExclusiveLock));
 
     const Locator locator = locator_of(relation);
     const int64 max_value = definition_of(generator.relid).seqmax;

@@ -19,11 +19,15 @@ uint64 logged_remainder(const OpenPage &page, int64 increment) {
 }
 
 void bind(const OpenPage &page, uint64 binding) {
+    Assert(is_locked_exclusively(page.buffer));
+    Assert(binding != unbound && TransactionIdIsNormal(static_cast<TransactionId>(binding >> 32)));
+    Assert(binding_of(page) == unbound || binding_of(page) == binding);
     HeapTupleHeaderSetXmin(page.tuple, static_cast<TransactionId>(binding >> 32));
     BlockIdSet(&page.tuple->t_ctid.ip_blkid, static_cast<BlockNumber>(binding));
 }
 
 void set_notes(const OpenPage &page, PageNotes notes) {
+    Assert(is_locked_exclusively(page.buffer));
     ItemPointerSetOffsetNumber(&page.tuple->t_ctid, offset_of(notes));
 }
 
@@ -40,6 +44,7 @@ void set_stamp(const OpenPage &page, uint32 stamp) {
 
 // Logs the page with the values that it has now. REQUIRED: in a critical section, buffer dirty.
 void log_page(const OpenPage &page, const Locator &locator, uint32 stamp) {
+    Assert(CritSectionCount > 0 && is_first_page_of(page.buffer, locator));
     set_stamp(page, stamp);
 
     xl_seq_rec record = sequence_record(locator);
@@ -57,6 +62,7 @@ void log_page(const OpenPage &page, const Locator &locator, uint32 stamp) {
 // waits for synchronous standbys.
 void log_ticks(const OpenPage &page, const Locator &locator, uint64 tick, uint64 log_to,
                uint64 binding) {
+    Assert(tick >= last_tick_of(page) && tick <= log_to);
     const uint32 stamp = stamp_of(locator);
     GetTopTransactionId();
     START_CRIT_SECTION();
@@ -69,6 +75,7 @@ void log_ticks(const OpenPage &page, const Locator &locator, uint64 tick, uint64
 }
 
 void record_without_wal(const OpenPage &page, uint32 stamp, uint64 tick, uint64 binding) {
+    Assert(tick >= last_tick_of(page));
     note_taking(page, stamp);
     bind(page, binding);
     set_state(page, tick, 0);
@@ -128,6 +135,7 @@ void refuse_magic(uint32 magic) {
 }
 
 OpenPage open_page(Relation relation) {
+    Assert(is_locked_by_me(relation, RowExclusiveLock) && !RELATION_IS_OTHER_TEMP(relation));
     return lock_page(ReadBuffer(relation, 0));
 }
 
@@ -137,6 +145,7 @@ void close_page(const OpenPage &page) {
 
 XLogRecPtr record_tick(const OpenPage &page, const Generator &generator, uint64 tick,
                        uint64 log_to) {
+    Assert(log_to <= static_cast<uint64>(generator.max_value));
     if (record_logged_tick(page, generator, tick))
         return PageGetLSN(page.page);
     if (!generator.needs_wal) {
@@ -148,6 +157,7 @@ XLogRecPtr record_tick(const OpenPage &page, const Generator &generator, uint64 
 }
 
 XLogRecPtr record_raise(const OpenPage &page, const Generator &generator, uint64 tick) {
+    Assert(tick <= static_cast<uint64>(generator.max_value));
     const uint64 binding = generator.known.binding;
     const uint64 last = Max(last_tick_of(page), tick);
     const bool is_there = page.data->is_called && last_tick_of(page) == last;
@@ -158,6 +168,7 @@ XLogRecPtr record_raise(const OpenPage &page, const Generator &generator, uint64
     if (is_there && ours)
         return generator.needs_wal ? PageGetLSN(page.page) : InvalidXLogRecPtr;
 
+    Assert(last >= last_tick_of(page));
     MarkBufferDirty(page.buffer);
     if (!generator.needs_wal) {
         bind(page, binding);
@@ -175,6 +186,7 @@ XLogRecPtr record_raise(const OpenPage &page, const Generator &generator, uint64
 }
 
 bool note_mention(const OpenPage &page, TimestampTz clock) {
+    Assert(has_our_remainder(page));
     const uint64 second = time_at(DT_NOBEGIN, clock, USECS_PER_SEC);
     PageNotes notes = notes_of(page);
     if (!is_mention_due(notes, second))
@@ -187,6 +199,7 @@ bool note_mention(const OpenPage &page, TimestampTz clock) {
 // A relfilenode that is bound to another layout is left alone: there the tick would be another
 // time, perhaps far in the future.
 XLogRecPtr remember_tick(ReplacedStorage &storage, uint64 tick, uint64 log_to, uint64 binding) {
+    Assert(tick <= log_to && tick <= storage.max_value && no_page_is_locked());
     const OpenPage page = lock_page(pin_replaced(storage));
     const uint64 kept = binding_of(page) == unbound ? binding : binding_of(page);
     if (have_one_scale(kept, binding) && (!page.data->is_called || last_tick_of(page) < tick))
@@ -197,6 +210,7 @@ XLogRecPtr remember_tick(ReplacedStorage &storage, uint64 tick, uint64 log_to, u
 }
 
 XLogRecPtr record_move(const OpenPage &page, Relation relation, const Move &move) {
+    Assert(move.steps >= 0 && move.logged_ahead >= 0);
     const Locator locator = locator_of(relation);
     const uint32 stamp = stamp_of(locator);
     MarkBufferDirty(page.buffer);

@@ -5,6 +5,7 @@
 #include "core/binding.hpp"
 #include "core/page_notes.hpp"
 
+#include "engine/asserted.h"
 #include "engine/generator.h"
 
 namespace shardid {
@@ -38,16 +39,22 @@ pg_attribute_always_inline OpenPage lock_page(Buffer buffer,
         PageGetItem(page, PageGetItemId(page, FirstOffsetNumber)));
     auto *data = reinterpret_cast<FormData_pg_sequence_data *>(reinterpret_cast<char *>(tuple) +
                                                                tuple->t_hoff);
+    Assert(HeapTupleHeaderXminFrozen(tuple) && (tuple->t_infomask & HEAP_XMAX_INVALID) != 0);
     return {buffer, page, tuple, data};
 }
 
 // Pins and locks the generator's page. Between this and close_page nothing may wait, and nothing
 // but the page may be looked at.
 inline OpenPage open_page(Generator &generator) {
-    return lock_page(likely(is_kept(generator.pin)) ? generator.pin.buffer : pin_page(generator));
+    Assert(generator.locked_in == current_local_xid() && no_page_is_locked());
+    const OpenPage page =
+        lock_page(likely(is_kept(generator.pin)) ? generator.pin.buffer : pin_page(generator));
+    Assert(is_first_page_of(page.buffer, generator.locator));
+    return page;
 }
 
 inline void close_page(const Generator &generator, const OpenPage &page) {
+    Assert(page.buffer == generator.pin.buffer);
     if (likely(is_kept(generator.pin)))
         LockBuffer(page.buffer, BUFFER_LOCK_UNLOCK);
     else
@@ -108,6 +115,7 @@ inline int64 log_cnt_of(uint64 remainder) {
 }
 
 inline void set_values(const OpenPage &page, int64 last_value, int64 log_cnt) {
+    Assert(is_locked_exclusively(page.buffer));
     page.data->last_value = last_value;
     page.data->is_called = true;
     page.data->log_cnt = log_cnt;
@@ -115,6 +123,7 @@ inline void set_values(const OpenPage &page, int64 last_value, int64 log_cnt) {
 
 // The state in which a draw leaves the page; WAL covers `remainder` more ticks.
 inline void set_state(const OpenPage &page, uint64 last_tick, uint64 remainder) {
+    Assert(last_tick <= INT64_MAX && remainder <= INT64_MAX - last_tick);
     set_values(page, static_cast<int64>(last_tick), log_cnt_of(remainder));
 }
 
@@ -140,6 +149,7 @@ pg_attribute_always_inline bool is_logged(const OpenPage &page, const Generator 
 // Sets last_value to a tick, if WAL covers it; else returns false. REQUIRED: as of record_tick.
 pg_attribute_always_inline bool record_logged_tick(const OpenPage &page, const Generator &generator,
                                                    uint64 tick) {
+    Assert(tick > last_tick_of(page));
     MarkBufferDirty(page.buffer);
     if (unlikely(!is_logged(page, generator, tick)))
         return false;

@@ -1,5 +1,7 @@
 #include "engine/wait.h"
 
+#include "engine/asserted.h"
+
 #ifdef __linux__
 #include <sys/prctl.h>
 #endif
@@ -50,6 +52,7 @@ void sleep_for(int64 us) {
 
 void wait_for_next(Waiter &waiter, TimestampTz epoch, uint64 used_up_time, TimestampTz clock,
                    int64 step_us) {
+    Assert(no_page_is_locked());
     if (waiter.has_waited && waiter.wait.used_up_time == used_up_time)
         waiter.wait = look_again(waiter.wait, clock);
     else {

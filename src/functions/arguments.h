@@ -40,6 +40,7 @@ inline Layout checked_layout(TimestampTz epoch, int32 shard_bits, int32 sequence
 inline uint64 allowed_shard(const Generator &generator, const Layout &layout, int32 shard) {
     if (unlikely(!is_among(generator.shards, shard)))
         refuse_shard(generator, layout, shard);
+    Assert(shard >= 0 && static_cast<uint64>(shard) <= max_shard(layout.widths));
     return static_cast<uint64>(shard);
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# pg_regress and, with FULL, every call with every boundary, with the extension built under UBSan and with
-# PostgreSQL's assertions on: those in its headers, as the server has none. To be run by sandbox.sh.
+# pg_regress, isolation, two loads and, with FULL, every call with every boundary, with the extension built under UBSan
+# and with assertions on: its own and those in PostgreSQL's headers, as the server has none, but has what they call when
+# they fail. To be run by sandbox.sh, with a judge.
 set -euo pipefail
 # shellcheck source=tools/suite/server_logs.sh
 source tools/suite/server_logs.sh
@@ -21,11 +22,13 @@ runs_clean() {
 
 build_variant "$folder" '-O1 -g -fsanitize=undefined -fno-sanitize-recover=undefined -DUSE_ASSERT_CHECKING' \
     SHLIB_LINK=-lubsan
+nm -D -u "$(find "$folder/inst" -name shardid.so)" | grep ' ExceptionalCondition$' >/dev/null
+ln -s "$SANDBOX/judge" "$folder/judge"
 cd "$folder/tree"
-runs_clean log/postmaster.log make -s installcheck ISOLATION= \
+runs_clean 'log/postmaster.log output_iso/log/postmaster.log' make -s installcheck \
     EXTRA_REGRESS_OPTS="--temp-instance=$folder/ti --temp-config=$folder/temp.conf" ||
-    { cat regression.diffs; exit 1; }
-# make test makes these calls without UBSan.
-[[ -n ${FULL:-} ]] || exit 0
-runs_clean 'tmp_check/log/*' env -u SANDBOX TEMP_CONFIG="$folder/temp.conf" \
-    make -s installcheck REGRESS= REGRESS_OPTS= ISOLATION= TAP_TESTS=1 PROVE_TESTS=t/generator/every_call.pl
+    { cat regression.diffs output_iso/regression.diffs; exit 1; }
+tests='t/generator/load.pl t/generator/moved.pl'
+[[ -z ${FULL:-} ]] || tests="$tests t/generator/every_call.pl"
+runs_clean 'tmp_check/log/*' env SANDBOX="$folder" TEMP_CONFIG="$folder/temp.conf" FULL= \
+    make -s installcheck REGRESS= REGRESS_OPTS= ISOLATION= TAP_TESTS=1 PROVE_TESTS="$tests"

@@ -2,10 +2,10 @@ EXTENSION = shardid shardid_lease
 MODULE_big = shardid
 DATA = shardid--1.0.sql shardid_lease--1.0.sql
 OBJS = src/module.o \
-       $(addprefix src/engine/, borrow.o citus.o draw.o durable.o extension_member.o generator.o known.o \
+       $(addprefix src/engine/, borrow.o citus.o draw.o durable.o generator.o known.o \
            own_sequence.o page_pin.o raise.o refusals.o relation_changes.o replaced_storage.o sequence.o sequence_page.o wait.o) \
        $(addprefix src/functions/, arguments.o bulk_defaults.o id_generator_status.o id_parts.o id_to_text.o \
-           made_uuids.o next_id.o next_ids.o nextval_range.o objectid.o raise_generator.o row.o scatter.o \
+           made_uuids.o next_id.o next_ids.o nextval_range.o objectid.o raise_generator.o scatter.o \
            shard_fingerprint.o uuid.o uuid_parts.o) \
        $(addprefix src/lease/, as_owner.o exchange.o incarnation.o keep_own_rows.o late_names.o lease.o \
            lease_refusals.o lease_tables.o member.o membership.o registry_functions.o request.o start_worker.o worker.o)

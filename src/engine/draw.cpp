@@ -9,7 +9,6 @@
 #include "core/window.hpp"
 #include "core/worked_widths.hpp"
 
-#include "engine/attempt.h"
 #include "engine/asserted.h"
 #include "engine/borrow.h"
 #include "engine/durable.h"
@@ -293,11 +292,13 @@ uint64 draw_known_tick(Generator &generator, const Layout &layout) {
 
 uint64 draw_uuid_tick(Generator &generator) {
     Assert(generator.makes == uuid_layout.kind);
+    check_max_value(generator, max_tick(uuid_ticks));
     return draw(generator, uuid_layout, 1).first;
 }
 
 uint64 draw_objectid_tick(Generator &generator) {
     Assert(generator.makes == objectid_layout.kind);
+    check_max_value(generator, max_tick(objectid_ticks));
     return draw(generator, objectid_layout, 1).first;
 }
 

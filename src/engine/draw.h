@@ -2,8 +2,28 @@
 #pragma once
 
 #include "engine/generator.h"
+#include "engine/wait.h"
 
 namespace shardid {
+
+// One look at a generator's page, and what came of it.
+enum class Outcome { drawn, wait, before_epoch, ended, too_far_ahead, other_binding, jump, ask };
+
+struct Attempt {
+    Outcome outcome;
+    bool is_mention_due;
+    uint64 lead_ms;  // how far the tick is ahead of the clock
+    uint64 tick;     // the first one drawn; or the last one, after which none could be drawn
+    TimestampTz clock;
+    FirstLook look;         // at the page, if it is not ours
+    XLogRecPtr moved_at;    // where the page is that a window is to be asked for; 0: it is ours
+    XLogRecPtr covered_by;  // how far WAL has to be durable before the ticks are returned
+};
+
+inline Attempt attempt_at(TimestampTz clock) {
+    return {Outcome::before_epoch, false, 0, 0, clock, no_look, InvalidXLogRecPtr,
+            InvalidXLogRecPtr};
+}
 
 // Each of these returns the next tick: greater than every tick drawn from this generator before;
 // not later than the clock, unless the clock was set back or a session has borrowed time; durable.
@@ -19,8 +39,8 @@ uint64 draw_tick(Generator &generator, const Layout &layout);
 // REQUIRED: is_known(generator.known, layout).
 uint64 draw_known_tick(Generator &generator, const Layout &layout);
 
-// For UUIDs and ObjectIds, in the layouts of uuid_ticks.hpp and objectid.hpp. REQUIRED: the
-// generator is that of the extension's own sequence.
+// For UUIDs and ObjectIds, in the layouts of uuid_ticks.hpp and objectid.hpp, which check_max_value
+// has passed. REQUIRED: the generator is that of the extension's own sequence.
 uint64 draw_uuid_tick(Generator &generator);
 uint64 draw_objectid_tick(Generator &generator);
 

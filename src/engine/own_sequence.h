@@ -1,4 +1,5 @@
-// The sequences that the extension brings, as its functions find them.
+// The relations that an extension has made, whatever schema they are in; and the sequences among
+// them, as this extension's functions find them.
 #pragma once
 
 #include "core/binding.hpp"
@@ -6,6 +7,10 @@
 #include "compat.h"
 
 namespace shardid {
+
+// The relation of this name that the extension made; InvalidOid if there is none, or no such
+// extension.
+Oid find_member(const char *extension, const char *name);
 
 // Its OID is known until a relcache invalidation says that the relation has changed or been
 // dropped.

@@ -2,7 +2,6 @@
 
 #include "core/advance.hpp"
 
-#include "engine/attempt.h"
 #include "engine/draw.h"
 #include "engine/durable.h"
 #include "engine/refusals.h"

@@ -4,8 +4,7 @@
 
 #include "core/count.hpp"
 
-#include "engine/attempt.h"
-#include "engine/generator.h"
+#include "engine/draw.h"
 
 namespace shardid {
 

@@ -4,6 +4,23 @@
 
 namespace shardid {
 
+namespace {
+
+TupleDesc row_type(FunctionCallInfo fcinfo) {
+    FmgrInfo *site = fcinfo->flinfo;
+    if (site->fn_extra == nullptr) {
+        MemoryContext caller = MemoryContextSwitchTo(site->fn_mcxt);
+        TupleDesc type;
+        if (get_call_result_type(fcinfo, nullptr, &type) != TYPEFUNC_COMPOSITE)
+            elog(ERROR, "return type must be a row type");
+        site->fn_extra = BlessTupleDesc(type);
+        MemoryContextSwitchTo(caller);
+    }
+    return static_cast<TupleDesc>(site->fn_extra);
+}
+
+}  // namespace
+
 void refuse_widths(Widths widths) {
     if (fits_a_field(widths.shard_bits) && fits_a_field(widths.sequence_bits))
         ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
@@ -39,6 +56,10 @@ void refuse_shard(int32 shard, Widths widths) {
 void refuse_shard(const Generator &generator, const Layout &layout, int32 shard) {
     checked_shard(shard, layout.widths);
     refuse_shard_of_lease(generator, shard);
+}
+
+Datum make_row(FunctionCallInfo fcinfo, Datum *values, bool *nulls) {
+    return HeapTupleGetDatum(heap_form_tuple(row_type(fcinfo), values, nulls));
 }
 
 }  // namespace shardid

@@ -1,4 +1,5 @@
-// What the SQL functions' arguments have in common: reading and checking shard, epoch and layout.
+// What the SQL functions have in common: reading and checking shard, epoch and layout, and results
+// of several columns.
 #pragma once
 
 #include "core/layout.hpp"
@@ -50,5 +51,9 @@ inline uint64 checked_shard(int32 shard, Widths widths) {
         refuse_shard(shard, widths);
     return static_cast<uint64>(shard);
 }
+
+// The row that the function returns, whose result type is looked up once for the call site.
+// REQUIRED: as many values as the type has columns.
+Datum make_row(FunctionCallInfo fcinfo, Datum *values, bool *nulls);
 
 }  // namespace shardid

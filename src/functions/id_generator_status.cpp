@@ -7,7 +7,6 @@
 #include "engine/sequence.h"
 #include "engine/sequence_page.h"
 #include "functions/arguments.h"
-#include "functions/row.h"
 
 namespace shardid {
 

@@ -2,7 +2,6 @@
 #include "core/layout.hpp"
 
 #include "functions/arguments.h"
-#include "functions/row.h"
 
 namespace shardid {
 

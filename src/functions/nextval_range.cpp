@@ -6,7 +6,7 @@
 #include "engine/durable.h"
 #include "engine/sequence.h"
 #include "engine/sequence_page.h"
-#include "functions/row.h"
+#include "functions/arguments.h"
 
 namespace shardid {
 

@@ -1,7 +1,9 @@
-// The SQL functions that build and read ObjectIds.
+// The SQL functions that draw, build and read ObjectIds.
+#include "core/identity.hpp"
 #include "core/objectid.hpp"
 
-#include "functions/objectid_datum.h"
+#include "engine/draw.h"
+#include "engine/own_sequence.h"
 
 namespace shardid {
 
@@ -48,12 +50,30 @@ ObjectIdBytes checked_objectid(const bytea *value) {
     return bytes;
 }
 
+// Palloc'd.
+Datum objectid_datum(const ObjectIdParts &parts) {
+    const ObjectIdBytes bytes = pack_objectid(parts);
+    auto *result = static_cast<bytea *>(palloc(VARHDRSZ + objectid_size));
+    SET_VARSIZE(result, VARHDRSZ + objectid_size);
+    memcpy(VARDATA(result), bytes.byte, objectid_size);
+    return PointerGetDatum(result);
+}
+
 }  // namespace
 
 extern "C" {
 
+PG_FUNCTION_INFO_V1(shardid_objectid);
 PG_FUNCTION_INFO_V1(shardid_objectid_from);
 PG_FUNCTION_INFO_V1(shardid_objectid_timestamp);
+
+Datum shardid_objectid(FunctionCallInfo /*fcinfo*/) {
+    Generator &generator = use_generator(own_sequence(objectid_sequence), "objectid()");
+    const uint64 tick = draw_objectid_tick(generator);
+    const uint64 process = own_bits(seed_of(generator.known.binding), GetSystemIdentifier(),
+                                    MyDatabaseId, objectid_process_bits);
+    return objectid_datum(objectid_of_tick(tick, process));
+}
 
 Datum shardid_objectid_from(PG_FUNCTION_ARGS) {
     const uint64 machine = checked_part(PG_GETARG_INT32(1), objectid_machine_bits, "machine");

@@ -1,7 +1,7 @@
 // The SQL function that says which server and database this is, so that two can be compared:
 // shard_fingerprint.
 
-#include "functions/row.h"
+#include "functions/arguments.h"
 #include "lease/incarnation.h"
 
 extern "C" {

@@ -6,7 +6,7 @@
 
 #include "lease/lease.h"
 
-#include "engine/attempt.h"
+#include "engine/draw.h"
 #include "engine/generator.h"
 #include "engine/sequence.h"
 #include "engine/sequence_page.h"

@@ -1,7 +1,7 @@
 // Why a leased generator generates no id at this moment.
 #pragma once
 
-#include "engine/attempt.h"
+#include "engine/draw.h"
 #include "engine/generator.h"
 
 namespace shardid {

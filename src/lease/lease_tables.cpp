@@ -3,7 +3,7 @@
 #include "lease/lease.h"
 #include "lease/lease_tables.h"
 
-#include "engine/extension_member.h"
+#include "engine/own_sequence.h"
 #include "engine/relation_changes.h"
 #include "engine/sequence.h"
 #include "lease/late_names.h"

@@ -10,7 +10,6 @@
 #include "lease/exchange.h"
 #include "lease/membership.h"
 
-#include "engine/extension_member.h"
 #include "engine/own_sequence.h"
 #include "engine/sequence.h"
 #include "engine/settings.h"

@@ -104,7 +104,7 @@ Outcome outcome_of(Verdict verdict) {
 template <typename L>
 pg_attribute_always_inline Attempt decide(const OpenPage &page, const Generator &generator,
                                           const L &layout, const Waiter &waiter) {
-    Attempt attempt = attempt_at(GetCurrentTimestamp());
+    Attempt attempt = attempt_at(GetCurrentTimestamp(), binding_of(page));
     if (unlikely(attempt.clock < layout.epoch_us))
         return attempt;
 
@@ -152,6 +152,8 @@ pg_attribute_always_inline Attempt try_draw(Generator &generator, const L &layou
             attempt.outcome = Outcome::other_binding;
         else if (may_not_jump(page, generator, layout, attempt.tick))
             attempt.outcome = Outcome::jump;
+        else
+            take_binding(page, generator);
     }
     if (attempt.outcome == Outcome::drawn) {
         const uint64 last = last_drawn(layout.widths, attempt.tick, max_count);
@@ -194,13 +196,21 @@ Ticks finish(Generator &generator, const L &layout, const Attempt &attempt, uint
     return {attempt.tick, last - attempt.tick + 1};
 }
 
+// Of ids this was done before, to check their shard.
+void begin_unless_begun(Generator & /*generator*/, const Layout & /*layout*/) {}
+
+void begin_unless_begun(Generator &generator, const OwnLayout &layout) {
+    begin_to_know(generator, layout);
+}
+
 // Everything that a draw may meet.
 template <typename L>
 pg_noinline Ticks draw_in_any_case(Generator &generator, const L &layout, uint64 max_count) {
     Assert(max_count > 0);
     const bool known = is_known(generator.known, layout);
     if (!known)
-        begin_to_know(generator, layout);
+        begin_unless_begun(generator, layout);
+    Assert(known || (generator.known.kind == Kind::none && generator.known.binding != unbound));
     Waiter waiter = no_wait;
     for (;;) {
         const Attempt attempt = try_draw(generator, layout, waiter, max_count, known);
@@ -292,13 +302,11 @@ uint64 draw_known_tick(Generator &generator, const Layout &layout) {
 
 uint64 draw_uuid_tick(Generator &generator) {
     Assert(generator.makes == uuid_layout.kind);
-    check_max_value(generator, max_tick(uuid_ticks));
     return draw(generator, uuid_layout, 1).first;
 }
 
 uint64 draw_objectid_tick(Generator &generator) {
     Assert(generator.makes == objectid_layout.kind);
-    check_max_value(generator, max_tick(objectid_ticks));
     return draw(generator, objectid_layout, 1).first;
 }
 

@@ -11,6 +11,7 @@ enum class Outcome { drawn, wait, before_epoch, ended, too_far_ahead, other_bind
 
 struct Attempt {
     Outcome outcome;
+    uint64 binding;  // of the page
     bool is_mention_due;
     uint64 lead_ms;  // how far the tick is ahead of the clock
     uint64 tick;     // the first one drawn; or the last one, after which none could be drawn
@@ -20,16 +21,16 @@ struct Attempt {
     XLogRecPtr covered_by;  // how far WAL has to be durable before the ticks are returned
 };
 
-inline Attempt attempt_at(TimestampTz clock) {
-    return {Outcome::before_epoch, false, 0, 0, clock, no_look, InvalidXLogRecPtr,
-            InvalidXLogRecPtr};
+inline Attempt attempt_at(TimestampTz clock, uint64 binding) {
+    return {Outcome::before_epoch, binding,          false, 0, 0, clock, no_look,
+            InvalidXLogRecPtr,     InvalidXLogRecPtr};
 }
 
 // Each of these returns the next tick: greater than every tick drawn from this generator before;
 // not later than the clock, unless the clock was set back or a session has borrowed time; durable.
 // They wait, while no page is locked and open to cancellation, where the layout's rate demands it;
 // for ids, only where shardid.max_borrow lets the session advance no further ahead of the clock.
-// REQUIRED: the layout is valid, check_max_value.
+// REQUIRED: check_max_value; is_known(generator.known, layout), or begin_to_know for the layout.
 // Raises 22008 when the clock is before the epoch, 2200H when the time field is exhausted, 55000
 // when the generator is further ahead of the clock than shardid.max_lead or its storage is bound to
 // another layout, 42501 when it would make a generator of a plain sequence without UPDATE. Warns
@@ -39,8 +40,8 @@ uint64 draw_tick(Generator &generator, const Layout &layout);
 // REQUIRED: is_known(generator.known, layout).
 uint64 draw_known_tick(Generator &generator, const Layout &layout);
 
-// For UUIDs and ObjectIds, in the layouts of uuid_ticks.hpp and objectid.hpp, which check_max_value
-// has passed. REQUIRED: the generator is that of the extension's own sequence.
+// For UUIDs and ObjectIds, in the layouts of uuid_ticks.hpp and objectid.hpp. REQUIRED: the
+// generator is that of the extension's own sequence.
 uint64 draw_uuid_tick(Generator &generator);
 uint64 draw_objectid_tick(Generator &generator);
 

@@ -29,16 +29,19 @@ void begin_to_know(Generator &generator, const Layout &layout) {
 }
 
 void begin_to_know(Generator &generator, const OwnLayout &layout) {
+    check_max_value(generator, max_tick(layout.widths));
     generator.known = nothing_known(binding_of(layout.kind, random_seed()));
 }
 
-bool fits_binding(const OpenPage &page, Generator &generator) {
-    const uint64 wanted = generator.known.binding;
+bool fits_binding(const OpenPage &page, const Generator &generator) {
     const uint64 found = binding_of(page);
-    if (found == unbound)
-        return true;
-    generator.known.binding = found;
-    return have_one_scale(found, wanted);
+    return found == unbound || have_one_scale(found, generator.known.binding);
+}
+
+void take_binding(const OpenPage &page, Generator &generator) {
+    Assert(fits_binding(page, generator));
+    if (binding_of(page) != unbound)
+        generator.known.binding = binding_of(page);
 }
 
 void learn(Generator &generator, uint64 last) {

@@ -37,15 +37,19 @@ inline bool is_known(const Known &known, const OwnLayout &layout) {
     return known.kind == layout.kind;
 }
 
-// Before a page is looked at of which nothing is known: notes what the call would bind it to.
-// Raises 55000 for ids from a sequence that the extension makes something else from, whatever its
-// storage says: a dump or pg_upgrade has forgotten that.
+// Before a page is looked at of which nothing is known: notes what the call would bind it to, and
+// for ids the shards that may be drawn (allow_shards). Raises 55000 for ids from a sequence that
+// the extension makes something else from, whatever its storage says: a dump or pg_upgrade has
+// forgotten that. REQUIRED: the layout is valid, and check_max_value for its ids.
 void begin_to_know(Generator &generator, const Layout &layout);
 void begin_to_know(Generator &generator, const OwnLayout &layout);
 
 // Whether the storage is bound to what the call draws, or to nothing. Ids have exactly the layout
-// that the call asks for; what else is drawn takes the seed that is there. REQUIRED: begin_to_know.
-bool fits_binding(const OpenPage &page, Generator &generator);
+// that the call asks for; what else is drawn takes any seed. REQUIRED: begin_to_know.
+bool fits_binding(const OpenPage &page, const Generator &generator);
+
+// What is drawn takes the seed that is there, if there is one. REQUIRED: fits_binding.
+void take_binding(const OpenPage &page, Generator &generator);
 
 // REQUIRED: the storage is bound to generator.known.binding, and `last` was drawn from it.
 void learn(Generator &generator, uint64 last);

@@ -15,17 +15,16 @@ namespace {
 // An unbound page whose last value has ended in this layout, or is further ahead than may be drawn
 // from, is left alone: its values are of another layout.
 Attempt try_raise(const OpenPage &page, Generator &generator, const Layout &layout, uint64 tick) {
-    Attempt attempt = attempt_at(GetCurrentTimestamp());
+    Attempt attempt = attempt_at(GetCurrentTimestamp(), binding_of(page));
     const uint64 now =
         attempt.clock < layout.epoch_us ? 0 : time_at(layout.epoch_us, attempt.clock);
     attempt.tick = Max(tick, last_tick_of(page));
     attempt.lead_ms = lead_ms_of(layout.widths, attempt.tick, now);
-    const bool is_unbound = binding_of(page) == unbound;
     if (!fits_binding(page, generator))
         attempt.outcome = Outcome::other_binding;
     else if (attempt.tick >= max_tick(layout.widths))
         attempt.outcome = Outcome::ended;
-    else if (is_unbound && attempt.lead_ms > max_lead_ms)
+    else if (attempt.binding == unbound && attempt.lead_ms > max_lead_ms)
         attempt.outcome = Outcome::too_far_ahead;
     else {
         attempt.outcome = Outcome::drawn;

@@ -98,7 +98,7 @@ template <typename L>
                             const Attempt &attempt) {
     switch (attempt.outcome) {
         case Outcome::other_binding:
-            refuse_binding(generator, wanted, generator.known.binding);
+            refuse_binding(generator, wanted, attempt.binding);
         case Outcome::jump:
             refuse_jump(generator, attempt.tick);
         case Outcome::before_epoch:

@@ -37,7 +37,7 @@ inline Layout checked_layout(TimestampTz epoch, int32 shard_bits, int32 sequence
                                                  int32 shard);
 
 // Raises 22003 as checked_shard; 55000 if the generator's lease is of another one. REQUIRED:
-// allow_shards for this layout.
+// is_known or begin_to_know for this layout.
 inline uint64 allowed_shard(const Generator &generator, const Layout &layout, int32 shard) {
     if (unlikely(!is_among(generator.shards, shard)))
         refuse_shard(generator, layout, shard);

@@ -19,7 +19,7 @@ constexpr const char *function_name = "next_id()";
 pg_noinline void check_layout(Generator &generator, const Layout &layout) {
     checked_layout(layout.epoch_us, layout.widths.shard_bits, layout.widths.sequence_bits);
     check_max_value(generator, max_tick(layout.widths));
-    allow_shards(generator, layout);
+    begin_to_know(generator, layout);
 }
 
 template <typename ShardOf>

@@ -42,7 +42,7 @@ Run *begin_run(FunctionCallInfo fcinfo, MemoryContext context) {
 void draw_more(Run &run, Generator &generator) {
     check_max_value(generator, max_tick(run.layout.widths));
     if (!is_known(generator.known, run.layout))
-        allow_shards(generator, run.layout);
+        begin_to_know(generator, run.layout);
     allowed_shard(generator, run.layout, static_cast<int32>(run.shard));
     run.drawn = draw_ticks(generator, run.layout, run.undrawn);
     run.undrawn -= run.drawn.count;

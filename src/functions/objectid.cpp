@@ -51,7 +51,7 @@ ObjectIdBytes checked_objectid(const bytea *value) {
 }
 
 // Palloc'd.
-Datum objectid_datum(const ObjectIdParts &parts) {
+inline Datum objectid_datum(const ObjectIdParts &parts) {
     const ObjectIdBytes bytes = pack_objectid(parts);
     auto *result = static_cast<bytea *>(palloc(VARHDRSZ + objectid_size));
     SET_VARSIZE(result, VARHDRSZ + objectid_size);

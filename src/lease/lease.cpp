@@ -116,7 +116,6 @@ WorkerTask renewal_of(const Generator &generator, XLogRecPtr moved_at, uint64 ti
 
 void allow_shards(Generator &generator, const Layout &layout) {
     load_lease(generator);
-    generator.known = nothing_known(unbound);
     const Lease &lease = generator.lease;
     if (lease.state == LeaseState::none) {
         generator.shards = {0, static_cast<uint32>(max_shard(layout.widths))};

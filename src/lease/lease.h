@@ -58,7 +58,7 @@ inline bool is_among(const Shards &shards, int32 shard) {
 // --- Has this generator a lease?
 
 // Raises 55000 unless the generator's lease, if it has one, is for ids of this layout; and sets
-// generator.shards. What was known of the generator is forgotten. REQUIRED: the layout is valid.
+// generator.shards. REQUIRED: the layout is valid.
 void allow_shards(Generator &generator, const Layout &layout);
 
 // Raises 55000. REQUIRED: has_lease, and its shard is another one.

@@ -222,7 +222,7 @@ inline bool may_use_server(Oid server, Oid role) {
 #endif
 }
 
-// Whether t/030_copy.pl has passed on this version: bulk_defaults.cpp leans on what its planner
+// Whether t/generator/copy.pl has passed on this version: bulk_defaults.cpp leans on what its planner
 // does not fold. Above all it must find each row's own id for ADD COLUMN, ALTER COLUMN TYPE ...
 // USING, two defaults of one table, a domain's CHECK, EXECUTE, CALL and a subscriber, no id for a
 // NULL argument, and rows in batches for COPY.

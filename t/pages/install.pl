@@ -59,7 +59,7 @@ run_in($source, 'rm -rf .git', 'without git again');
 # A build in another folder, with clang++, which has warnings of its own. Without bitcode, to be fast: Debian's packages
 # are built in another folder, too, and with it.
 {
-	local $ENV{MAKEFLAGS} = 's -j2 -- CXX=clang++ with_llvm=no';
+	local $ENV{MAKEFLAGS} = 's -j2 -- CXX=clang++ with_llvm=no COPT=-O0';
 	is(run_in($source, block_of($page, 'elsewhere'), 'a build elsewhere, by clang++'), '', 'without a warning');
 }
 ok(-e "$dir/build/shardid.so", 'the library is there');

@@ -10,9 +10,9 @@ cd "$work" || exit 1
 
 only=${1:-}
 # Of each model one that holds, and one that breaks: for make test.
-few=('three sessions' 'without the redo pointer' 'honest clock, RESTART' 'without the wait on fresh storage'
+few=('one layout, copied database' 'without the redo pointer' 'honest clock, RESTART' 'without the wait on fresh storage'
     'leased shard, release that comes late' 'released beside the worker'
-    'registry, restored or moved' 'registry set back and not stopped')
+    'registry that evicts' 'registry set back and not stopped')
 at_once=2
 
 # What a broken rule leads to, as pan prints the assertion.

@@ -87,7 +87,7 @@ sub hold_back_wal
 sub fail_over
 {
 	my ($draw) = @_;
-	my $before = start_clients($primary, 16, $draw);
+	my $before = start_clients($primary, 16, $draw, pause_ms => rounds(2, 0));
 	usleep 300_000 + rand 300_000;
 	hold_back_wal();
 	sleep 2;

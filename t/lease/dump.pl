@@ -71,7 +71,7 @@ my %ways = (
 my $draw = 'INSERT INTO orders DEFAULT VALUES RETURNING id';
 my $held_by = qr/no lease of shard 0 at this time.*DETAIL: .*(?:is|last) held by \S+, port @{[ $original->port ]}, database "postgres"/s;
 # The original goes on, so that its lease does not expire.
-my @originals = start_clients($original, 1, $draw);
+my @originals = start_clients($original, 1, $draw, pause_ms => rounds(2, 0));
 for my $way (sort keys %ways)
 {
 	$restored->safe_psql('postgres', "CREATE DATABASE $way");
@@ -92,7 +92,7 @@ for my $way (sort keys %ways)
 }
 
 # The original is gone, and its lease ends: one of its copies is told to take its place. No id of them all comes twice.
-push @originals, start_clients($original, 4, $draw, seconds => 1);
+push @originals, start_clients($original, 4, $draw, seconds => 0.5);
 finish_clients($originals[1]);
 finish_clients($originals[0], 1);
 my $until = $original->safe_psql('postgres', q(SELECT until FROM shardid_lease.shard_leases WHERE generator = 'shardid_seq'::regclass));
@@ -105,13 +105,13 @@ is($restored->safe_psql('custom', 'SELECT shardid_lease.take_over_shard()'), 0, 
 my $first = $restored->safe_psql('custom', $draw);
 cmp_ok($first, '>', $last, 'its ids are later');
 is($restored->safe_psql('custom', "SELECT id_timestamp($first) >= '$until'"), 't', 'from the end of the window on');
-my $copies = start_clients($restored, 4, $draw, seconds => 1, dbname => 'custom');
+my $copies = start_clients($restored, 4, $draw, seconds => 0.5, dbname => 'custom');
 finish_clients($copies);
 is_innocent(judge_clients([ @originals, $copies ], lead_ms => 9000), 'a leased generator dumped and restored beside the original', 1);
 like(($restored->psql('plain', $draw))[2], qr/is held by \S+, port @{[ $restored->port ]}, database "custom"/, 'another copy is not');
 
 # The original comes back while its copy draws, and finds that it has lost its shard.
-$copies = start_clients($restored, 1, $draw, dbname => 'custom');
+$copies = start_clients($restored, 1, $draw, dbname => 'custom', pause_ms => rounds(2, 0));
 $original->start;
 like(($original->psql('postgres', $draw))[2], qr/is held by \S+, port @{[ $restored->port ]}, database "custom"/,
 	'the original, back, has lost its shard');

@@ -80,13 +80,13 @@ is(run_block($_, 'On each server: tickets.', servers => 2), '', "server $_: tick
 is_deeply(draw(1, "nextval('tickets')", 3), [ 1, 3, 5 ], 'server 1 gives the odd ones');
 is_deeply(draw(2, "nextval('tickets')", 3), [ 2, 4, 6 ], 'server 2 gives the even ones');
 
-my @ticket_clients = map { start_clients($servers[$_], 4, "SELECT nextval('tickets')") } 0, 1;
+my @ticket_clients = map { start_clients($servers[$_], 4, "SELECT nextval('tickets')", pause_ms => rounds(2, 0)) } 0, 1;
 wait_for_more($_) for @ticket_clients;
 finish_clients($ticket_clients[0], 1);
 kill_node($servers[0]);
 is(query(2, "SELECT nextval('tickets') % 2"), 0, 'server 2 goes on without server 1');
 start_again($servers[0]);
-push @ticket_clients, start_clients($servers[0], 4, "SELECT nextval('tickets')");
+push @ticket_clients, start_clients($servers[0], 4, "SELECT nextval('tickets')", pause_ms => rounds(2, 0));
 
 # --- The two, under that load, become three.
 
@@ -100,7 +100,7 @@ my %three = (ceiling => $ceiling, servers => 3);
 is(run_block(2, 'On each old server: above the ceiling with the new step.', %three), '', 'server 2 goes over');
 wait_for_more($ticket_clients[$_]) for 1, 2;
 is(run_block(3, 'On the new server.', %three), '', 'server 3 begins');
-push @ticket_clients, start_clients($servers[2], 4, "SELECT nextval('tickets')");
+push @ticket_clients, start_clients($servers[2], 4, "SELECT nextval('tickets')", pause_ms => rounds(2, 0));
 wait_for_more($_) for @ticket_clients[ 1 .. 3 ];
 is(run_block(1, 'On each old server: above the ceiling with the new step.', %three), '', 'server 1 goes over');
 wait_for_more($_) for @ticket_clients[ 1 .. 3 ];

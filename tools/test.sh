@@ -37,10 +37,10 @@ trap stop_parts EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-tap_files=()
-for file in t/*/*.pl; do
-    wanted "$file" && tap_files+=("$file")
-done
+# What takes longest begins first.
+mapfile -t tap_files < <(for file in t/*/*.pl; do
+    wanted "$file" && echo "$(sed -n "s#^\([0-9.]*\) .* tap $file\$#\1#p" test/budgets.txt) $file"
+done | sort -rn | sed 's/.* //')
 if ((${#tap_files[@]} > 0)) || wanted ubsan; then
     build_judge
 fi

@@ -13,4 +13,4 @@ patch -s -p1 -d "$folder/tree" <"test/mutants/$name.patch"
 if grep -q '^+++ b/src/core/' "test/mutants/$name.patch"; then
     perl -0pi -e 's/^static_assert\(.*?\);\n//msg' "$folder/tree"/src/core/*.hpp
 fi
-install_variant "$folder" with_llvm=no
+install_variant "$folder" with_llvm=no COPT=-O0 -j "$(nproc)"

@@ -68,7 +68,7 @@ if has_wide_integers g++; then
 elif wanted unit; then
     part echo 'skipped brute force and fuzzing of the pure headers: the compiler has no integers of 128 bits'
 fi
-wanted ubsan && part in_background step 'no undefined behaviour, by UBSan, and no failed assertion' tools/suite/ubsan.sh
+wanted ubsan && part step 'no undefined behaviour, by UBSan, and no failed assertion' tools/suite/ubsan.sh
 part long_steps
 wanted lint && part step 'clang-format' is_formatted
 { [[ -n ${FULL:-}${TEST:-} ]] && wanted tidy; } && part in_background step 'clang-tidy' is_tidy

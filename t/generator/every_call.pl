@@ -19,7 +19,7 @@ my $seed = $ENV{SHARDID_SEED} || int rand 2**31;
 srand $seed;
 my $rounds = $ENV{FULL} ? 10 : 1;
 my $max_product = $ENV{FULL} ? 4000 : 300;
-my $max_of_leases = $ENV{FULL} ? 600 : 60;
+my $max_of_leases = $ENV{FULL} ? 600 : 150;
 
 # Who has no lease need not be waited for.
 my $node = new_node('every_call', "shardid.lease_timeout = 100ms\n");

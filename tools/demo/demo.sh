@@ -49,7 +49,8 @@ echo
 echo '3. The other recipe: a UUID of version 1, built and read'
 echo
 run_sql --echo-queries -x -t -f tools/demo/uuids.sql | indented
-IFS='|' read -r times recipe_wrong our_wrong < <(run_sql -At -f tools/demo/uuid_times.sql)
+read_times=$(run_sql -At -f tools/demo/uuid_times.sql)
+IFS='|' read -r times recipe_wrong our_wrong <<<"$read_times"
 stop_cluster
 echo "    Of $times times, a microsecond apart, the recipe reads $recipe_wrong wrong, uuid_v1_timestamp $our_wrong."
 echo

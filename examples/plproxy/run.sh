@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # 2,000 logical shards in two databases, as Instagram had them, and PL/Proxy, which routes each call to its shard.
+# Takes long.
 # shellcheck source=examples/servers.sh
 source "$(dirname "$0")/../servers.sh"
 needs plproxy

@@ -262,7 +262,7 @@ for my $fault (sort keys %steps)
 		set_fake_clock($clock, '+0');
 		my $generator = 'stepped_' . ++$number;
 		query("CREATE SEQUENCE $generator");
-		my $clients = start_clients($node, 8, sprintf("SELECT $draw", $generator), pause_ms => rounds(1, 0));
+		my $clients = start_clients($node, 8, sprintf("SELECT $draw", $generator), pause_ms => rounds(3, 0));
 		for my $offset (@{ $steps{$fault} })
 		{
 			select undef, undef, undef, 0.3 / @{ $steps{$fault} };

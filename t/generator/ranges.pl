@@ -61,7 +61,7 @@ for my $definition ('INCREMENT 1', 'INCREMENT 3', 'INCREMENT -1', 'CACHE 10')
 {
 	my $step = $definition =~ /INCREMENT (\S+)/ ? $1 : 1;
 	query("DROP SEQUENCE IF EXISTS s; CREATE SEQUENCE s $definition");
-	my $seconds = rounds(0.5, 10);
+	my $seconds = rounds(0.3, 10);
 	my @lists = told_together($seconds, q(SELECT nextval('s')), map { range_of('s', $_, $step) } 1, 7, 50);
 	my ($count, $twice) = (count(@lists), twice(@lists));
 	note_fault("nextval and nextval_range together $definition", 1, $count, $twice);
@@ -101,7 +101,7 @@ sub history
 	my @clients;
 	for my $round (1 .. $rounds)
 	{
-		my @now = map { start_clients($node, 8, $_, options => $options) } @statements;
+		my @now = map { start_clients($node, 8, $_, options => $options, pause_ms => rounds(2, 0)) } @statements;
 		usleep 100_000 + rand 200_000;
 		query('CHECKPOINT') if rand() < 0.7;
 		usleep rand 200_000;

@@ -77,7 +77,7 @@ sub history
 	set_fake_clock($clock, '+0');
 	for my $round (1 .. $rounds)
 	{
-		my $clients = start_clients($node, 16, $round % 2 ? [ 'BEGIN', $draw, 'ROLLBACK' ] : $draw);
+		my $clients = start_clients($node, 16, $round % 2 ? [ 'BEGIN', $draw, 'ROLLBACK' ] : $draw, pause_ms => rounds(2, 0));
 		usleep 200_000 + rand 200_000;
 		query('CHECKPOINT') if rand() < 0.5;
 		usleep rand 200_000;

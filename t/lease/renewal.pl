@@ -53,7 +53,7 @@ refused('no such server', "$lease_refused('orders', 'none', 'refused')", qr/ERRO
 refused('no such space', "$lease_refused('none', 'registry', 'refused')", qr/ERROR:  \w+: .*the registry says: id space "none" does not exist/s);
 
 # Both members draw: 8 sessions each, of which each id is told once; and each has its shard only.
-my @clients = map { start_clients($_, 8, q(SELECT next_id(generator => 'ids')), seconds => rounds(1, 2)) } @members;
+my @clients = map { start_clients($_, 8, q(SELECT next_id(generator => 'ids')), seconds => 2, pause_ms => rounds(3, 0)) } @members;
 finish_clients($_) for @clients;
 my @lists = map { @{ read_told($_) } } @clients;
 all_ids(@lists);

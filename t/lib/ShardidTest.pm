@@ -18,8 +18,8 @@ our @EXPORT = qw(new_node start_clients finish_clients read_told judge_clients j
   note_fault rounds kill_node start_again with_fake_clock set_fake_clock with_wal_gate create_recipe
   lead_ms);
 
-# initdb is run once for each set of options, and its result copied, where servers may have one system identifier: copies
-# have. Leases, UUIDs and fingerprints tell servers by it.
+# initdb is run once for each set of options, and its result copied. Copies have one system identifier. Leases, UUIDs and
+# fingerprints tell servers by it: there the first servers of all files have one, the second ones another, and so on.
 our $has_own_identifier = 0;
 {
 	no warnings 'redefine';
@@ -27,10 +27,18 @@ our $has_own_identifier = 0;
 	*PostgreSQL::Test::Utils::system_or_bail = sub {
 		my ($program, @options) = @_;
 		my $data = first { defined $options[$_] && $options[$_] =~ /^(-D|--pgdata)$/ } 0 .. $#options;
-		return $run->(@_) if $program ne 'initdb' || $has_own_identifier || !defined $data;
+		return $run->(@_) if $program ne 'initdb' || !defined $data;
 		my (undef, $folder) = splice @options, $data, 2;
 		return $run->('cp', '-RPp', template_of($run, @options), $folder);
 	};
+}
+
+# Of this test file, which may set servers up beside each other.
+sub next_number
+{
+	my $number = 1;
+	$number++ until mkdir "$PostgreSQL::Test::Utils::tmp_check/identifier_$number";
+	return $number;
 }
 
 # Test files that run beside each other take turns.
@@ -38,6 +46,7 @@ sub template_of
 {
 	my ($run, @options) = @_;
 	my $template = join '_', "$ENV{SANDBOX}/template", map { tr/A-Za-z0-9//cdr } @options;
+	$template .= '_' . next_number() if $has_own_identifier;
 	open my $lock, '>', "$template.lock" or die;
 	flock $lock, LOCK_EX or die;
 	if (!-d $template)

@@ -10,7 +10,7 @@ cd "$work" || exit 1
 
 only=${1:-}
 # Of each model one that holds, and one that breaks: for make test.
-few=('one layout, copied database' 'without the redo pointer' 'honest clock, RESTART' 'without the wait on fresh storage'
+few=('one layout, copied database' 'without the redo pointer' 'honest clock, generator ahead' 'without the wait on fresh storage'
     'leased shard, release that comes late' 'released beside the worker'
     'registry that evicts' 'registry set back and not stopped')
 at_once=2

@@ -20,7 +20,7 @@ runs_clean() {
     return "$status"
 }
 
-build_variant "$folder" '-O1 -g -fsanitize=undefined -fno-sanitize-recover=undefined -DUSE_ASSERT_CHECKING' \
+build_variant "$folder" '-O1 -fsanitize=undefined -fno-sanitize-recover=undefined -DUSE_ASSERT_CHECKING' \
     SHLIB_LINK=-lubsan
 nm -D -u "$(find "$folder/inst" -name shardid.so)" | grep ' ExceptionalCondition$' >/dev/null
 ln -s "$SANDBOX/judge" "$folder/judge"

@@ -74,6 +74,12 @@ SELECT md5(string_agg(r, E'\n' ORDER BY r)) FROM watch.rights(before) r
 $$;
 SQL
 
+# make test tries every second plant, some in one run and others in the next; the seed brings them again.
+my $seed = $ENV{SHARDID_SEED} || int rand 2**31;
+srand $seed;
+note "SHARDID_SEED=$seed";
+sub some_of { return $ENV{FULL} ? @_ : grep { rand() < 0.5 } @_ }
+
 my $databases = 0;
 
 # Mallory may create objects in it, owns the schema evil, and may create objects in public.
@@ -186,7 +192,7 @@ for my $installer (sort keys %where)
 {
 	my $schema = $where{$installer};
 	my $create = "CREATE EXTENSION shardid SCHEMA $schema";
-	gives_nothing("$installer installs", try_plants($installer, '', $create, all_plants($schema, $install, functions_of_types($install))));
+	gives_nothing("$installer installs", try_plants($installer, '', $create, some_of(all_plants($schema, $install, functions_of_types($install)))));
 
 	# Every update script that there is, and one made up while there is none.
 	for my $update ((map { /^shardid--(.+)--(.+)\.sql$/ } glob 'shardid--*--*.sql'), [ $default, 'careful' ])
@@ -194,7 +200,7 @@ for my $installer (sort keys %where)
 		my ($from, $to) = @$update;
 		my $script = slurp_file("$scripts/shardid--$from--$to.sql");
 		gives_nothing("$installer updates from $from to $to",
-			try_plants($installer, "$create VERSION '$from'", "ALTER EXTENSION shardid UPDATE TO '$to'", all_plants($schema, $script)),
+			try_plants($installer, "$create VERSION '$from'", "ALTER EXTENSION shardid UPDATE TO '$to'", some_of(all_plants($schema, $script))),
 			$install);
 	}
 

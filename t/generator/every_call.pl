@@ -550,8 +550,13 @@ is(join(', ', sort keys %unknown_types), '', 'every argument type has its bounda
 my %parts = map { $_->{title} => $_ } values %$part_of;
 for my $part (@parts{ sort keys %parts })
 {
-	my @never = grep { !/^(08001|25000|57014|53400|2F003|55P03)$/ && !$part->{met}{$_} } sort keys %{ $part->{listed} };
-	is("@never", '', "$part->{title}: every SQLSTATE listed has come up");
+  SKIP:
+	{
+		# Some of the pairs may not bring all of them.
+		skip 'that every SQLSTATE listed comes up: takes all pairs, see make test-full', 1 unless $ENV{FULL};
+		my @never = grep { !/^(08001|25000|57014|53400|2F003|55P03)$/ && !$part->{met}{$_} } sort keys %{ $part->{listed} };
+		is("@never", '', "$part->{title}: every SQLSTATE listed has come up");
+	}
 }
 
 $other_session->finish;

@@ -6,7 +6,6 @@ CREATE SCHEMA portable;
 SET search_path = portable;
 \ir ../portable/shardid.sql
 RESET search_path;
-\ir portable_locks.sql
 
 CREATE SEQUENCE plain;
 CREATE SEQUENCE cached CACHE 100;
@@ -20,6 +19,7 @@ CREATE TABLE by_nextval (id bigint DEFAULT nextval('plain'), n int);
 CREATE TABLE by_nextval_cache_100 (id bigint DEFAULT nextval('cached'), n int);
 CREATE TABLE by_recipe (id bigint DEFAULT baseline.next_id(), n int);
 CREATE TABLE by_next_id (id bigint DEFAULT next_id(5), n int);
+CREATE TABLE by_portable (id bigint DEFAULT portable.next_id(5), n int);
 CREATE TABLE by_next_ids (id bigint, n int);
 CREATE TABLE by_gen_random_uuid (id uuid DEFAULT gen_random_uuid(), n int);
 CREATE TABLE taken_by_setval (first bigint, last bigint);
@@ -28,6 +28,7 @@ CREATE INDEX ON by_nextval (id);
 CREATE INDEX ON by_nextval_cache_100 (id);
 CREATE INDEX ON by_recipe (id);
 CREATE INDEX ON by_next_id (id);
+CREATE INDEX ON by_portable (id);
 CREATE INDEX ON by_next_ids (id);
 CREATE INDEX ON by_gen_random_uuid (id);
 CREATE INDEX ON no_id (n);

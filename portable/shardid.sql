@@ -198,44 +198,183 @@ RETURN CASE WHEN (shard_bits | sequence_bits) >> 5 = 0 AND shard_bits + sequence
 COMMENT ON FUNCTION shardid_epoch_ms(timestamptz, int, int) IS
 'the epoch of a layout in milliseconds since 1970; NULL for what is no layout';
 
--- Drawing ids.
-
--- All that reads and moves a generator: for next_id, next_ids and raise_generator. Returns the first of as many ids as
--- are wanted and as its millisecond still has. If none is wanted it advances the generator to the tick raise_to, never
--- back, and returns the smallest id that can come next.
+-- Generating ids.
 --
--- The lock is one that no session can go on with: the subtransaction that takes it is rolled back, by an error on
--- purpose or by whatever fails or cancels the draw, and what setval did stays. The locks of the sequences themselves, which
--- setval takes until the transaction ends, are taken before: so nobody has the first in hand while waiting for ALTER or DROP
--- SEQUENCE.
-CREATE OR REPLACE FUNCTION shardid_draw(
+-- The mark of a generator contains the millisecond that is open. In an open millisecond a session gets the next number by nextval,
+-- without any lock. Under the lock a session opens a millisecond: first it sets the generator to a number of it, then the mark to
+-- its time. An id counts only if the mark is that of its millisecond before nextval, so nextval came after the opening; and if the
+-- clock still shows that millisecond after nextval, so no session that was held up uses a number which another session generated
+-- meanwhile, after a setval. What nextval returns otherwise is never used.
+--
+-- The first eighth of a millisecond's numbers is the guard: nextval's values there are never used. They are the first that come when
+-- a millisecond has overflowed into the next one, or when the generator was moved back by more than a millisecond's numbers; so
+-- the sessions come to the lock before they reach ids that exist. Layouts of fewer than 9 bits have too few numbers
+-- for that. There each id is generated under the lock, and the mark holds its number, too.
+
+CREATE OR REPLACE FUNCTION shardid_mark_head(generator regclass) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ((generator::oid::bigint >> 6) & 1023) << 53;
+
+COMMENT ON FUNCTION shardid_mark_head(regclass) IS
+'the bits that tell the generator of a mark';
+
+CREATE OR REPLACE FUNCTION shardid_mark_zero(generator regclass, epoch timestamptz, shard_bits int, sequence_bits int)
+RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN shardid_mark_head(generator) + shardid_epoch_ms(epoch, shard_bits, sequence_bits);
+
+COMMENT ON FUNCTION shardid_mark_zero(regclass, timestamptz, int, int) IS
+'what the mark holds in the first millisecond of the epoch';
+
+-- NULL for what is no layout or has too few numbers.
+CREATE OR REPLACE FUNCTION shardid_ms_bits(shard int, shard_bits int, sequence_bits int) RETURNS int
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN sequence_bits BETWEEN 9 AND 31 AND shard_bits BETWEEN 0 AND 31 AND shard::bigint >> shard_bits = 0
+            THEN 64 - GREATEST(shard_bits, 1) - sequence_bits END;
+
+COMMENT ON FUNCTION shardid_ms_bits(int, int, int) IS
+'how many bits of time a generator holds whose ids are generated without the lock; else NULL';
+
+-- Between the look at the mark, which is the argument ms, and the look at the clock there is all that an id needs. All times are
+-- milliseconds since the epoch; zero is the epoch, so that a cast, which rounds, makes milliseconds of the clock: a float8 of
+-- seconds since 1970 is exact to less than half a microsecond until 2106. Without the rights ms is NULL, and shardid_draw_locked
+-- says what is missing.
+CREATE OR REPLACE FUNCTION shardid_draw_at_once(
+    ms bigint, generator regclass, mark regclass, mark_zero bigint, zero double precision, shard bigint, id_shift int,
+    sequence_bits int, guard bigint, max_number bigint, ms_bits int)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE AS $$
+DECLARE
+    tick bigint := CASE
+        WHEN (pg_catalog.date_part('epoch', pg_catalog.clock_timestamp()) OPERATOR(pg_catalog.*) 1000::double precision OPERATOR(pg_catalog.-) zero)::bigint OPERATOR(pg_catalog.=) ms
+             AND (ms OPERATOR(pg_catalog.>>) ms_bits) OPERATOR(pg_catalog.=) 0 THEN pg_catalog.nextval(generator) END;
+    taken bigint;               -- a tick in vain: the millisecond ended
+    seen bigint;                -- what the mark says now
+    clock bigint;
+    old bigint;                 -- a mark that was too old to be trusted, and when that was
+    old_at bigint;
+    seq record;
+    result pg_catalog.text;
+    tries int;
+BEGIN
+    LOOP
+        -- As few expressions as can be: each is prepared anew for every transaction. The WAL that covers tick may be another
+        -- session's. A commit flushes it only if its own transaction has written WAL: if need be, an empty message.
+        IF (tick OPERATOR(pg_catalog.>>) sequence_bits) OPERATOR(pg_catalog.=) ms AND (tick OPERATOR(pg_catalog.&) max_number) OPERATOR(pg_catalog.>=) guard
+           AND (pg_catalog.date_part('epoch', pg_catalog.clock_timestamp()) OPERATOR(pg_catalog.*) 1000::double precision OPERATOR(pg_catalog.-) zero)::bigint OPERATOR(pg_catalog.=) ms
+           AND (pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.=) 'off'
+                OR pg_catalog.pg_current_xact_id_if_assigned() IS NOT NULL
+                OR pg_catalog.pg_logical_emit_message(true, 'shardid'::pg_catalog.text, ''::pg_catalog.text) IS NOT NULL) THEN
+            RETURN (ms OPERATOR(pg_catalog.<<) id_shift) OPERATOR(pg_catalog.|) shard OPERATOR(pg_catalog.|) (tick OPERATOR(pg_catalog.&) max_number);
+        END IF;
+
+        tries := COALESCE(tries, 0) OPERATOR(pg_catalog.+) 1;
+        seen := pg_catalog.pg_sequence_last_value(mark) OPERATOR(pg_catalog.-) mark_zero;
+        clock := pg_catalog.date_part('epoch', pg_catalog.clock_timestamp()) OPERATOR(pg_catalog.*) 1000::double precision OPERATOR(pg_catalog.-) zero;
+        -- The mark of another generator is one of a time before the epoch or far ahead.
+        IF tries OPERATOR(pg_catalog.>) 100 OR seen IS NULL OR seen OPERATOR(pg_catalog.<) 0 OR seen OPERATOR(pg_catalog.>) clock OR (clock OPERATOR(pg_catalog.>>) ms_bits) OPERATOR(pg_catalog.<>) 0
+           OR tick OPERATOR(pg_catalog.<) ((ms OPERATOR(pg_catalog.<<) sequence_bits) OPERATOR(pg_catalog.|) guard) THEN
+            RETURN NULL;
+        END IF;
+        taken := COALESCE(tick, taken);
+        tick := NULL;
+        IF seen OPERATOR(pg_catalog.=) clock AND seen OPERATOR(pg_catalog.>) ms THEN
+            ms := seen;
+            tick := pg_catalog.nextval(generator);
+        ELSIF seen OPERATOR(pg_catalog.=) clock OR seen OPERATOR(pg_catalog.<) (clock OPERATOR(pg_catalog.-) 20) AND (old OPERATOR(pg_catalog.=) seen AND clock OPERATOR(pg_catalog.>) old_at) IS NOT TRUE THEN
+            -- The millisecond is used up; or a restore may have brought the mark in this very millisecond, and the generator with it.
+            old_at := CASE WHEN old OPERATOR(pg_catalog.=) seen THEN old_at ELSE clock END;
+            old := seen;
+            PERFORM pg_catalog.pg_sleep(0.0005::double precision);
+        ELSE
+            -- The locks of generator and mark are not to be waited for with the other lock in hand. They keep the parameters.
+            tick := (clock OPERATOR(pg_catalog.<<) sequence_bits) OPERATOR(pg_catalog.|) guard
+                    OPERATOR(pg_catalog.|) (COALESCE(taken, pg_catalog.pg_sequence_last_value(generator) OPERATOR(pg_catalog.+) 1) OPERATOR(pg_catalog.&) (guard OPERATOR(pg_catalog.-) 1));
+            seq := pg_catalog.pg_sequence_parameters(generator);
+            IF seq.increment OPERATOR(pg_catalog.<>) 1 OR seq.cache_size OPERATOR(pg_catalog.<>) 1 OR seq.cycle_option THEN
+                RETURN NULL;
+            END IF;
+            BEGIN
+                -- Only if all is as the mark says. Others move it without the lock, never to be overwritten: of NULL setval
+                -- makes NULL.
+                result := CASE
+                    WHEN NOT pg_catalog.pg_try_advisory_xact_lock(8316003854193786880 OPERATOR(pg_catalog.|) (generator::pg_catalog.oid::bigint OPERATOR(pg_catalog.&) 63)) THEN 'wait'
+                    WHEN pg_catalog.pg_sequence_last_value(mark) OPERATOR(pg_catalog.<>) (mark_zero OPERATOR(pg_catalog.+) seen) THEN 'look again'
+                    WHEN pg_catalog.setval(generator, CASE WHEN pg_catalog.int8range(seen OPERATOR(pg_catalog.<<) sequence_bits, ((seen OPERATOR(pg_catalog.+) 1) OPERATOR(pg_catalog.<<) sequence_bits) OPERATOR(pg_catalog.|) guard)
+                                                      OPERATOR(pg_catalog.@>) pg_catalog.pg_sequence_last_value(generator) THEN tick END) OPERATOR(pg_catalog.>) 0
+                         AND pg_catalog.setval(mark, mark_zero OPERATOR(pg_catalog.+) clock) OPERATOR(pg_catalog.>) 0 THEN 'open'
+                    ELSE 'moved' END;
+                IF result OPERATOR(pg_catalog.<>) 'wait' THEN
+                    RAISE SQLSTATE 'SHID0';
+                END IF;
+            EXCEPTION
+                WHEN SQLSTATE 'SHID0' THEN
+                    NULL;
+                -- The other function says it better.
+                WHEN object_not_in_prerequisite_state OR insufficient_privilege OR read_only_sql_transaction
+                     OR numeric_value_out_of_range THEN
+                    RETURN NULL;
+            END;
+            IF result OPERATOR(pg_catalog.=) 'open' THEN
+                RETURN (clock OPERATOR(pg_catalog.<<) id_shift) OPERATOR(pg_catalog.|) shard OPERATOR(pg_catalog.|) (tick OPERATOR(pg_catalog.&) max_number);
+            ELSIF result OPERATOR(pg_catalog.=) 'moved' THEN
+                RETURN NULL;
+            END IF;
+            tick := NULL;
+            -- Another session opens a millisecond, most often within microseconds.
+            FOR look IN 1 .. 10 LOOP
+                EXIT WHEN pg_catalog.pg_sequence_last_value(mark) OPERATOR(pg_catalog.<>) (mark_zero OPERATOR(pg_catalog.+) seen);
+            END LOOP;
+            IF pg_catalog.pg_sequence_last_value(mark) OPERATOR(pg_catalog.=) (mark_zero OPERATOR(pg_catalog.+) seen) THEN
+                PERFORM pg_catalog.pg_sleep(0.0005::double precision);
+            END IF;
+        END IF;
+    END LOOP;
+END
+$$;
+
+COMMENT ON FUNCTION shardid_draw_at_once(bigint, regclass, regclass, bigint, double precision, bigint, int, int, bigint, bigint, int) IS
+'generates an id in a millisecond that is open or can be opened; else returns NULL';
+
+-- All that reads and moves a generator under the lock: for next_id, next_ids and raise_generator. Returns the first and the
+-- last of as many ids as are wanted and as there are in one millisecond. If none is wanted it advances the generator to the
+-- tick raise_to, never back, and returns the smallest id that can come next.
+--
+-- The lock is one that no session can keep: the subtransaction that takes it is rolled back, by an error on
+-- purpose or by whatever fails or cancels the call, and what setval and nextval did stays. The locks of the sequences themselves,
+-- which are kept until the transaction ends, are taken before: so no session has the first in hand while it waits for ALTER or
+-- DROP SEQUENCE.
+CREATE OR REPLACE FUNCTION shardid_draw_locked(
     shard int, generator regclass, mark regclass, epoch_ms bigint, shard_bits int, sequence_bits int,
     wanted bigint, raise_to bigint, caller text)
-RETURNS bigint
+RETURNS bigint[]
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' AS $$
 DECLARE
     max_number bigint := (1::bigint << sequence_bits) - 1;
-    max_start bigint := max_number >> 2;
     max_tick bigint := 9223372036854775807 >> GREATEST(shard_bits - 1, 0);
     epoch timestamptz := ('1970-01-01'::timestamp + make_interval(days => (epoch_ms / 86400000)::int,
                                                                   secs => (epoch_ms % 86400000) / 1000.0)) AT TIME ZONE 'UTC';
-    bits53 bigint := 9007199254740991;
-    mark_plus bigint := (epoch_ms << sequence_bits) & bits53;
-    mark_head bigint := (((generator::oid::bigint & 1984) >> 1) | sequence_bits) << 53;
+    guard bigint := CASE WHEN sequence_bits >= 9 THEN (max_number + 1) >> 3 ELSE 0 END;
+    -- The numbers with which milliseconds begin, one further than the one before ended.
+    starts bigint := CASE WHEN guard > 0 THEN guard - 1 ELSE max_number >> 2 END;
+    -- A mark: 10 bits of the generator, 8 for the number where there is no guard, 45 of the milliseconds since 1970.
+    mark_head bigint := ((generator::oid::bigint >> 6) & 1023) << 53;
+    mark_ms bigint := (1::bigint << 45) - 1;
+    mark_number bigint := CASE WHEN guard > 0 THEN 0 ELSE max_number END;
 
     clock bigint;               -- as times count: milliseconds since the epoch
-    seen bigint;                -- what the generator was seen to hold
-    last bigint;                -- its tick
+    last bigint;                -- the tick that the generator holds
     marked bigint;
     is_fresh boolean;
-    is_marked boolean;          -- nobody has moved the generator since it was drawn from, a moment ago
     start bigint;               -- the number with which a millisecond begins
-    used_up bigint;             -- the time of the last tick, or the one that counts as used up
-    step bigint;                -- the time that the draw may use
-    tick bigint;                -- what is drawn
+    is_marked boolean;          -- nobody has moved the generator since ids were generated, a moment ago
+    is_past boolean;            -- the mark is of one of the 20 milliseconds before
+    used_up bigint;             -- the time of the last tick
+    step bigint;                -- the time that may be used
+    is_open boolean;            -- other sessions may take numbers of it at the same time, without the lock
+    tick bigint;                -- the first that is returned
+    until bigint;               -- the last one
     has_ended boolean := false;
-    marked_bits int;
-    is_past boolean;            -- what the mark tells is of an earlier millisecond
     setting text;
     max_lead_ms bigint := 86400000;
     lead_ms bigint;
@@ -259,29 +398,23 @@ BEGIN
     END IF;
 
     LOOP
+        tick := NULL;
         BEGIN
-            -- For their locks. In a session that has not yet set them they raise, and the locks are taken.
-            BEGIN
-                PERFORM currval(generator);
-            EXCEPTION WHEN object_not_in_prerequisite_state THEN
-                NULL;
-            END;
-            BEGIN
-                PERFORM currval(mark);
-            EXCEPTION WHEN object_not_in_prerequisite_state THEN
-                NULL;
-            END;
+            -- For their locks.
+            PERFORM pg_sequence_last_value(generator), pg_sequence_last_value(mark);
             PERFORM pg_advisory_xact_lock(8316003854193786880 | (generator::oid::bigint & 63));
-            seen := pg_sequence_last_value(generator);
-            last := seen;
+            last := pg_sequence_last_value(generator);
             marked := pg_sequence_last_value(mark);
             clock := floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - epoch_ms;
-            is_marked := COALESCE(marked = (((last & bits53) + mark_plus) & bits53) + mark_head
-                                  AND clock - (last >> sequence_bits) <= 20, false);
+            is_past := clock + epoch_ms - (marked & mark_ms) BETWEEN 1 AND 20;
+            is_marked := COALESCE(marked = mark_head | ((last & mark_number) << 45)
+                                           | (LEAST(last >> sequence_bits, mark_ms - epoch_ms) + epoch_ms)
+                                  AND last & max_number >= guard - 1 AND clock - (last >> sequence_bits) <= 20, false);
 
-            -- Whoever has moved the sequence may also have altered it.
-            IF NOT is_marked THEN
-                SELECT s.seqmax, s.seqincrement, s.seqcycle, c.relpersistence,
+            -- Others may have altered it, which moves it or not.
+            seq := pg_sequence_parameters(generator);
+            IF NOT is_marked OR seq.increment <> 1 OR seq.cache_size > 1 OR seq.cycle_option OR seq.maximum_value < max_tick THEN
+                SELECT s.seqmax, s.seqincrement, s.seqcycle, s.seqcache, c.relpersistence,
                        format('%I.%I', n.nspname, c.relname) AS name, format('%s.%s', n.nspname, c.relname) AS shown
                 INTO seq
                 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_sequence s ON s.seqrelid = c.oid
@@ -311,11 +444,17 @@ BEGIN
                         MESSAGE = format('sequence "%s" has CYCLE', seq.shown),
                         DETAIL = 'After its MAXVALUE nextval goes back to its MINVALUE, and ids increase.',
                         HINT = format('Run ALTER SEQUENCE %s NO CYCLE.', seq.name);
+                ELSIF guard > 0 AND (seq.seqincrement > 1 OR seq.seqcache > 1) THEN
+                    RAISE object_not_in_prerequisite_state USING
+                        MESSAGE = format('sequence "%s" has an INCREMENT or a CACHE', seq.shown),
+                        DETAIL = format('Its INCREMENT is %s and its CACHE %s, and next_id needs 1.', seq.seqincrement, seq.seqcache),
+                        HINT = format('Run ALTER SEQUENCE %s INCREMENT BY 1 CACHE 1.', seq.name);
                 ELSIF seq.seqmax < max_tick THEN
                     RAISE numeric_value_out_of_range;
                 END IF;
-                -- The extension takes no lock that is seen here, but logs ahead. It is asked by its very arguments' types.
-                SELECT format('SELECT logged_to > last_ts FROM %s.id_generator_status($1, $2, $3, $4)', p.pronamespace::regnamespace)
+                -- The extension takes no lock that is seen here, but logs ahead, nextval less than a millisecond. It is asked by
+                -- its very arguments' types.
+                SELECT format('SELECT logged_to > last_ts + interval ''1 ms'' FROM %s.id_generator_status($1, $2, $3, $4)', p.pronamespace::regnamespace)
                 INTO setting
                 FROM pg_extension x
                      JOIN pg_proc p ON p.pronamespace = x.extnamespace AND p.proname = 'id_generator_status' AND p.pronargs = 4
@@ -351,42 +490,43 @@ BEGIN
             is_fresh := last IS NULL;
             IF is_fresh AND (wanted = 0 OR clock <= max_tick >> sequence_bits) THEN
                 PERFORM nextval(generator);
-                seen := pg_sequence_last_value(generator);
-                last := seen;
+                last := pg_sequence_last_value(generator);
             END IF;
             last := GREATEST(last, 0);
-            start := CASE WHEN is_fresh THEN 0 ELSE ((last & max_start) + 1) & max_start END;
+            start := CASE WHEN is_fresh THEN guard ELSE guard | ((last & starts) + 1 & starts) END;
 
-            -- A generator that others have moved does not tell what was drawn in this millisecond: so all of it counts as
-            -- used up, unless the mark is of an earlier one, whoever left it. To the end of the millisecond nobody else can draw
-            -- who has this mark. A mark of more than 20 ms ago tells nothing: a restore may have brought it, and the generator
-            -- with it. Where sequence numbers leave a mark little room for the time, it may be of a later one.
-            marked_bits := (marked >> 53) & 31;
-            is_past := marked_bits <= 12
-                       AND (clock + epoch_ms - ((marked & bits53) >> marked_bits)) & (bits53 >> marked_bits)
-                           BETWEEN 1 AND 20;
+            -- A generator that others have moved does not tell which ids of this millisecond exist: so all of it counts as
+            -- used up, unless the mark is of an earlier one, whoever left it. A mark of more than 20 ms ago tells nothing: a
+            -- restore may have brought it, and the generator with it. To the end of the millisecond no session can
+            -- generate ids that has this mark: neither under the lock nor, if the mark is of this millisecond, by nextval.
             used_up := (clock << sequence_bits) | max_number;
             IF wanted > 0 AND NOT is_marked AND is_past IS NOT TRUE AND last < used_up THEN
+                IF guard > 0 AND marked & mark_ms = clock + epoch_ms THEN
+                    PERFORM setval(generator, used_up);
+                END IF;
                 PERFORM pg_sleep((1000 - extract(microseconds FROM clock_timestamp())::int % 1000) / 1000000.0);
-                seen := pg_sequence_last_value(generator);
-                last := GREATEST(last, seen, used_up);
+                last := GREATEST(pg_sequence_last_value(generator), used_up);
                 clock := floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - epoch_ms;
-            ELSIF wanted > 0 AND is_fresh AND clock > 0 THEN
-                last := GREATEST(last, ((clock - 1) << sequence_bits) | max_number);
             END IF;
 
             -- The next tick. Where the clock is behind, a time that is used up ends when a millisecond was waited for.
-            tick := NULL;
             used_up := last >> sequence_bits;
-            step := GREATEST(clock, CASE WHEN waited_for = used_up AND pause_s >= 0.001 THEN used_up + 1 END);
+            step := GREATEST(clock, CASE WHEN waited_for = used_up AND pause_s >= 0.001
+                                         THEN used_up + (last & max_number >= guard)::int END);
+            is_open := false;
             IF wanted = 0 THEN
                 tick := GREATEST(last, raise_to);
                 has_ended := tick >= max_tick;
-            ELSIF last IS NULL OR step > used_up THEN
+            ELSIF last IS NULL OR step > used_up OR step = used_up AND last & max_number < guard THEN
+                -- As many as a millisecond has, and the guard as well, if they are taken at once.
                 has_ended := step > max_tick >> sequence_bits;
                 tick := (step << sequence_bits) | start;
-            ELSIF last & max_number < max_number THEN
+                IF guard > 0 AND wanted > max_number - (tick & max_number) THEN
+                    tick := GREATEST(step << sequence_bits, last + 1);
+                END IF;
+            ELSIF last & max_number BETWEEN guard AND max_number - 1 THEN
                 tick := last + 1;
+                is_open := guard > 0;
             ELSE
                 has_ended := last >= max_tick;
             END IF;
@@ -412,13 +552,28 @@ BEGIN
             END IF;
 
             IF tick IS NOT NULL THEN
-                -- Others move it without the lock. Then all begins anew: of NULL setval makes NULL.
-                last := setval(generator, CASE WHEN pg_sequence_last_value(generator) IS NOT DISTINCT FROM seen
-                    THEN tick + GREATEST(LEAST(wanted - 1, max_number - (tick & max_number)), 0) END);
-                IF wanted > 0 OR is_marked THEN
-                    PERFORM setval(mark, (((last & bits53) + mark_plus) & bits53) + mark_head);
+                until := tick + GREATEST(LEAST(wanted - 1, max_number - (tick & max_number)), 0);
+                IF wanted = 0 AND tick = last THEN
+                    -- It is as high already, and may be higher by now.
+                    IF current_setting('transaction_read_only')::boolean THEN
+                        RAISE read_only_sql_transaction;
+                    END IF;
+                ELSIF is_open THEN
+                    -- Other sessions may do the same. What they leave without a gap.
+                    SELECT min(v), max(v) INTO tick, until
+                    FROM (SELECT v, v - row_number() OVER () AS gap, first_value(v) OVER () - 1 AS first_gap
+                          FROM (SELECT nextval(generator) AS v FROM generate_series(tick, until) OFFSET 0) n) r
+                    WHERE gap = first_gap AND v > last AND v >> sequence_bits = used_up;
+                ELSE
+                    -- Others move it without the lock, never to be overwritten. Then all begins anew: of NULL setval makes NULL.
+                    until := setval(generator, CASE
+                        WHEN (pg_sequence_last_value(generator) < tick + (wanted = 0)::int) IS NOT FALSE THEN until END);
+                    tick := CASE WHEN until IS NOT NULL THEN tick END;
                 END IF;
-                tick := CASE WHEN last IS NOT NULL THEN tick + (wanted = 0)::int END;
+                IF wanted > 0 THEN
+                    PERFORM setval(mark, mark_head | ((until & mark_number) << 45)
+                                         | (LEAST(until >> sequence_bits, mark_ms - epoch_ms) + epoch_ms));
+                END IF;
                 pause_s := 0;
             ELSE
                 -- To the end of the clock's millisecond, if it is this one; else as long as one lasts.
@@ -473,8 +628,11 @@ BEGIN
         END;
 
         IF tick IS NOT NULL THEN
-            RETURN ((tick >> sequence_bits) << (shard_bits + sequence_bits)) | (shard::bigint << sequence_bits)
-                   | (tick & max_number);
+            tick := tick + (wanted = 0)::int;
+            RETURN ARRAY[((tick >> sequence_bits) << (shard_bits + sequence_bits)) | (shard::bigint << sequence_bits)
+                         | (tick & max_number),
+                         ((until >> sequence_bits) << (shard_bits + sequence_bits)) | (shard::bigint << sequence_bits)
+                         | (until & max_number)];
         END IF;
         PERFORM pg_sleep(pause_s);
         waited_for := used_up;
@@ -482,8 +640,8 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_draw(int, regclass, regclass, bigint, int, int, bigint, bigint, text) IS
-'what next_ids and raise_generator do, and next_id where shardid_draw_at_once returns NULL';
+COMMENT ON FUNCTION shardid_draw_locked(int, regclass, regclass, bigint, int, int, bigint, bigint, text) IS
+'what raise_generator does, and next_id and next_ids where shardid_draw_at_once returns NULL';
 
 -- With its arguments checked. search_path keeps it from being planned where it is not needed.
 CREATE OR REPLACE FUNCTION shardid_draw_any(
@@ -492,81 +650,14 @@ CREATE OR REPLACE FUNCTION shardid_draw_any(
 RETURNS bigint
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
-    SELECT shardid_draw(shard, generator, shardid_mark_of(generator), shardid_epoch_ms(epoch, shard_bits, sequence_bits),
-                        shard_bits, sequence_bits, wanted, raise_to, caller)
+    SELECT (shardid_draw_locked(shard, generator, shardid_mark_of(generator), shardid_epoch_ms(epoch, shard_bits, sequence_bits),
+                                shard_bits, sequence_bits, wanted, raise_to, caller))[1]
     WHERE shardid_refuse_layout(epoch, shard_bits, sequence_bits) IS NULL
       AND (shard::bigint >> shard_bits = 0 OR shardid_refuse_shard(shard, shard_bits));
 END;
 
 COMMENT ON FUNCTION shardid_draw_any(int, regclass, timestamptz, int, int, bigint, bigint, text) IS
-'shardid_draw with its arguments checked';
-
--- The same for one id, where nothing is out of the usual; else NULL.
-CREATE OR REPLACE FUNCTION shardid_draw_at_once(
-    shard int, generator regclass, mark regclass, mark_head bigint, epoch_ms bigint, shard_bits int, sequence_bits int,
-    max_number bigint)
-RETURNS bigint
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE AS $$
-DECLARE
-    mark_plus bigint := (epoch_ms OPERATOR(pg_catalog.<<) sequence_bits) OPERATOR(pg_catalog.&) 9007199254740991;
-    last bigint;
-    clock bigint;
-    tick bigint;
-BEGIN
-    BEGIN
-        last := CASE WHEN (pg_catalog.currval(generator) OPERATOR(pg_catalog.#) pg_catalog.currval(mark)) IS NOT NULL
-                          AND pg_catalog.pg_advisory_xact_lock(
-                              8316003854193786880 OPERATOR(pg_catalog.|)
-                              (generator::pg_catalog.oid::bigint OPERATOR(pg_catalog.&) 63)) IS NOT NULL
-                     THEN pg_catalog.pg_sequence_last_value(generator) END;
-        -- NULL if others have moved the generator. A float8 of seconds since 1970 is exact to less than half a microsecond
-        -- until 2106.
-        clock := CASE WHEN pg_catalog.pg_sequence_last_value(mark) OPERATOR(pg_catalog.=)
-                           ((((last OPERATOR(pg_catalog.&) 9007199254740991) OPERATOR(pg_catalog.+) mark_plus)
-                             OPERATOR(pg_catalog.&) 9007199254740991) OPERATOR(pg_catalog.+) mark_head)
-                      THEN pg_catalog.floor(pg_catalog.date_part('epoch', pg_catalog.clock_timestamp())
-                                            OPERATOR(pg_catalog.*) 1000::double precision
-                                            OPERATOR(pg_catalog.+) 0.0005::double precision)::bigint
-                           OPERATOR(pg_catalog.-) epoch_ms END;
-        -- NULL if the shard is none, the clock is behind, the millisecond is used up, the mark is old, or the id would be negative.
-        tick := CASE
-            WHEN (shard::bigint OPERATOR(pg_catalog.>>) shard_bits) OPERATOR(pg_catalog.<>) 0 THEN
-                NULL
-            WHEN (last OPERATOR(pg_catalog.>>) sequence_bits) OPERATOR(pg_catalog.=) clock THEN
-                CASE WHEN (last OPERATOR(pg_catalog.&) max_number) OPERATOR(pg_catalog.<) max_number
-                     THEN last OPERATOR(pg_catalog.+) 1 END
-            WHEN (last OPERATOR(pg_catalog.>>) sequence_bits) OPERATOR(pg_catalog.<) clock
-                 AND (last OPERATOR(pg_catalog.>>) sequence_bits) OPERATOR(pg_catalog.>=) (clock OPERATOR(pg_catalog.-) 20)
-                 AND (clock OPERATOR(pg_catalog.>>) (63 OPERATOR(pg_catalog.-) shard_bits OPERATOR(pg_catalog.-) sequence_bits))
-                     OPERATOR(pg_catalog.=) 0 THEN
-                (clock OPERATOR(pg_catalog.<<) sequence_bits)
-                OPERATOR(pg_catalog.|) ((last OPERATOR(pg_catalog.+) 1)
-                                        OPERATOR(pg_catalog.&) (max_number OPERATOR(pg_catalog.>>) 2))
-            END;
-        -- Of NULL setval makes NULL. NULL if others have moved the generator meanwhile.
-        tick := pg_catalog.setval(generator, CASE WHEN pg_catalog.pg_sequence_last_value(generator) OPERATOR(pg_catalog.=) last
-                                                  THEN tick END);
-        last := pg_catalog.setval(mark,
-            ((((tick OPERATOR(pg_catalog.&) 9007199254740991)
-               OPERATOR(pg_catalog.+) mark_plus) OPERATOR(pg_catalog.&) 9007199254740991) OPERATOR(pg_catalog.+) mark_head));
-        RAISE SQLSTATE 'SHID0';
-    EXCEPTION
-        WHEN SQLSTATE 'SHID0' THEN
-            NULL;
-        -- The session's first draw; or an error, which the other function says better.
-        WHEN object_not_in_prerequisite_state OR wrong_object_type OR insufficient_privilege OR internal_error
-             OR read_only_sql_transaction OR numeric_value_out_of_range THEN
-            RETURN NULL;
-    END;
-    RETURN ((tick OPERATOR(pg_catalog.>>) sequence_bits) OPERATOR(pg_catalog.<<)
-            (shard_bits OPERATOR(pg_catalog.+) sequence_bits))
-           OPERATOR(pg_catalog.|) (shard::bigint OPERATOR(pg_catalog.<<) sequence_bits)
-           OPERATOR(pg_catalog.|) (tick OPERATOR(pg_catalog.&) max_number);
-END
-$$;
-
-COMMENT ON FUNCTION shardid_draw_at_once(int, regclass, regclass, bigint, bigint, int, int, bigint) IS
-'draws an id where nothing is out of the usual; else returns NULL';
+'shardid_draw_locked with its arguments checked';
 
 CREATE OR REPLACE FUNCTION shardid_set_shard(generator regclass) RETURNS int
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -601,10 +692,14 @@ CREATE OR REPLACE FUNCTION next_id(
 RETURNS bigint
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 RETURN COALESCE(
-    shardid_draw_at_once(shard, generator, shardid_mark_of(generator),
-                         (((generator::oid::bigint & 1984) >> 1) | sequence_bits) << 53,
-                         shardid_epoch_ms(epoch, shard_bits, sequence_bits), shard_bits, sequence_bits,
-                         ~(-1::bigint << sequence_bits)),
+    shardid_draw_at_once(
+        CASE WHEN has_sequence_privilege(shardid_mark_of(generator), 'USAGE') AND has_table_privilege(generator, 'UPDATE')
+             THEN pg_sequence_last_value(shardid_mark_of(generator))
+                  - shardid_mark_zero(generator, epoch, shard_bits, sequence_bits) END,
+        generator, shardid_mark_of(generator), shardid_mark_zero(generator, epoch, shard_bits, sequence_bits),
+        shardid_epoch_ms(epoch, shard_bits, sequence_bits) + 0.4995::float8, shard::bigint << sequence_bits,
+        shard_bits + sequence_bits, sequence_bits, (1::bigint << sequence_bits) >> 3, ~(-1::bigint << sequence_bits),
+        shardid_ms_bits(shard, shard_bits, sequence_bits)),
     shardid_draw_any(shard, generator, epoch, shard_bits, sequence_bits, 1, -1, 'next_id()'));
 
 COMMENT ON FUNCTION next_id(int, regclass, timestamptz, int, int) IS
@@ -618,10 +713,14 @@ CREATE OR REPLACE FUNCTION next_id(
 RETURNS bigint
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 RETURN COALESCE(
-    shardid_draw_at_once(shardid_set_shard(generator), generator, shardid_mark_of(generator),
-                         (((generator::oid::bigint & 1984) >> 1) | sequence_bits) << 53,
-                         shardid_epoch_ms(epoch, shard_bits, sequence_bits), shard_bits, sequence_bits,
-                         ~(-1::bigint << sequence_bits)),
+    shardid_draw_at_once(
+        CASE WHEN has_sequence_privilege(shardid_mark_of(generator), 'USAGE') AND has_table_privilege(generator, 'UPDATE')
+             THEN pg_sequence_last_value(shardid_mark_of(generator))
+                  - shardid_mark_zero(generator, epoch, shard_bits, sequence_bits) END,
+        generator, shardid_mark_of(generator), shardid_mark_zero(generator, epoch, shard_bits, sequence_bits),
+        shardid_epoch_ms(epoch, shard_bits, sequence_bits) + 0.4995::float8, shardid_set_shard(generator)::bigint << sequence_bits,
+        shard_bits + sequence_bits, sequence_bits, (1::bigint << sequence_bits) >> 3, ~(-1::bigint << sequence_bits),
+        shardid_ms_bits(shardid_set_shard(generator), shard_bits, sequence_bits)),
     shardid_draw_any(shardid_set_shard(generator), generator, epoch, shard_bits, sequence_bits, 1, -1, 'next_id()'));
 
 COMMENT ON FUNCTION next_id(regclass, timestamptz, int, int) IS
@@ -649,22 +748,31 @@ CREATE OR REPLACE FUNCTION next_ids(
 RETURNS SETOF bigint
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE ROWS 1000
 BEGIN ATOMIC
-    WITH RECURSIVE runs (first, length, undrawn) AS (
-        SELECT NULL::bigint, 0::bigint,
+    WITH RECURSIVE runs (ids, undrawn) AS (
+        SELECT NULL::bigint[],
                CASE WHEN count >= 0 THEN count::bigint WHEN shardid_refuse_count(count) THEN 0 END
         WHERE shardid_refuse_layout(epoch, shard_bits, sequence_bits) IS NULL
           AND (shard::bigint >> shard_bits = 0 OR shardid_refuse_shard(shard, shard_bits))
         UNION ALL
-        SELECT d.first, l.length, r.undrawn - l.length
+        SELECT d.ids, r.undrawn - (d.ids[2] - d.ids[1] + 1)
         FROM runs r,
-             LATERAL shardid_draw(shard, generator, shardid_mark_of(generator),
-                                  shardid_epoch_ms(epoch, shard_bits, sequence_bits), shard_bits, sequence_bits,
-                                  r.undrawn, -1, 'next_ids()') d (first),
-             LATERAL (SELECT LEAST(r.undrawn, (1::bigint << sequence_bits)
-                                              - (d.first & ((1::bigint << sequence_bits) - 1))) AS length) l
+             -- A few one by one, without the lock.
+             LATERAL (SELECT CASE WHEN r.undrawn <= 32 THEN
+                          shardid_draw_at_once(
+                              CASE WHEN has_sequence_privilege(shardid_mark_of(generator), 'USAGE') AND has_table_privilege(generator, 'UPDATE')
+                                   THEN pg_sequence_last_value(shardid_mark_of(generator))
+                                        - shardid_mark_zero(generator, epoch, shard_bits, sequence_bits) END,
+                              generator, shardid_mark_of(generator), shardid_mark_zero(generator, epoch, shard_bits, sequence_bits),
+                              shardid_epoch_ms(epoch, shard_bits, sequence_bits) + 0.4995::float8, shard::bigint << sequence_bits,
+                              shard_bits + sequence_bits, sequence_bits, (1::bigint << sequence_bits) >> 3, ~(-1::bigint << sequence_bits),
+                              shardid_ms_bits(shard, shard_bits, sequence_bits)) END) o (id),
+             LATERAL (SELECT CASE WHEN o.id IS NOT NULL THEN ARRAY[o.id, o.id]
+                                  ELSE shardid_draw_locked(shard, generator, shardid_mark_of(generator),
+                                                           shardid_epoch_ms(epoch, shard_bits, sequence_bits), shard_bits,
+                                                           sequence_bits, r.undrawn, -1, 'next_ids()') END) d (ids)
         WHERE r.undrawn > 0
     )
-    SELECT g.id FROM runs r, LATERAL generate_series(r.first, r.first + r.length - 1) g (id);
+    SELECT g.id FROM runs r, LATERAL generate_series(r.ids[1], r.ids[2]) g (id);
 END;
 
 COMMENT ON FUNCTION next_ids(int, int, regclass, timestamptz, int, int) IS

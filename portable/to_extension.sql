@@ -6,9 +6,9 @@
 -- and checks refer to, and becomes a call of the extension's, which is put in its place when a statement is planned. The
 -- generators stay the same, and so does the default one.
 --
--- Dropping the marks waits for every transaction that has drawn by the portable functions. Sessions that come to draw
--- meanwhile wait for a mark, find it gone, and draw by the extension.
--- Dropping is tried again and again: whoever draws from several generators in a transaction does not have to give way.
+-- Altering the marks waits for every transaction that has generated ids with the portable functions. Sessions that call next_id
+-- meanwhile wait for a mark, find it empty, and generate ids with the extension. It is tried again and again: a transaction
+-- that uses several generators does not have to give way.
 \set ON_ERROR_STOP on
 BEGIN;
 
@@ -16,6 +16,7 @@ BEGIN;
 SELECT pg_catalog.set_config('shardid_portable.schema', pg_catalog.quote_ident(pg_catalog.current_schema()), true),
        pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true) \g /dev/null
 
+SELECT current_setting('shardid_portable.schema') AS portable \gset
 SELECT count(*) = 0 AS is_missing FROM pg_extension WHERE extname = 'shardid' \gset
 \if :is_missing
 CREATE SCHEMA shardid;
@@ -38,7 +39,7 @@ BEGIN
             HINT = format('Run this as %s.', owner::regrole);
     END IF;
 
-    -- What a session calls that has found a mark gone.
+    -- What a session calls that has found a mark empty.
     EXECUTE format($replace$
         CREATE OR REPLACE FUNCTION %1$s.shardid_draw_any(
             shard int, generator regclass, epoch timestamptz, shard_bits int, sequence_bits int,
@@ -49,12 +50,6 @@ BEGIN
                         ELSE %2$s.raise_generator(generator, (raise_to >> sequence_bits) << (shard_bits + sequence_bits),
                                                   epoch, shard_bits, sequence_bits) END;
         END$replace$, portable, extension);
-    EXECUTE format($replace$
-        CREATE OR REPLACE FUNCTION %1$s.shardid_draw_at_once(
-            shard int, generator regclass, mark regclass, mark_head bigint, epoch_ms bigint, shard_bits int, sequence_bits int,
-            max_number bigint)
-        RETURNS bigint LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE AS 'BEGIN RETURN NULL; END'$replace$, portable);
-
     FOR f IN
         SELECT p.oid, p.proname, p.proretset, p.proargmodes IS NOT NULL AS is_row,
                CASE p.provolatile WHEN 'i' THEN 'IMMUTABLE' ELSE 'VOLATILE' END
@@ -76,15 +71,19 @@ BEGIN
     -- Nothing depends on the rest but itself, or this fails and says what does.
     FOR f IN
         SELECT p.oid::regprocedure AS name FROM pg_proc p
-        WHERE p.pronamespace = portable::regnamespace AND p.proname IN ('shardid_draw', 'shardid_mark_of', 'shardid_grant_marks')
+        WHERE p.pronamespace = portable::regnamespace
+          AND p.proname IN ('shardid_draw_at_once', 'shardid_draw_locked', 'shardid_mark_of', 'shardid_mark_head', 'shardid_mark_zero',
+                            'shardid_ms_bits', 'shardid_grant_marks')
+        ORDER BY p.oid DESC
     LOOP
         EXECUTE format('DROP ROUTINE %s', f.name);
     END LOOP;
+    -- This takes a lock on each mark.
     PERFORM set_config('lock_timeout', '200ms', true);
     FOR try IN 1 .. 100 LOOP
         BEGIN
             FOR n IN 0 .. 63 LOOP
-                EXECUTE format('DROP SEQUENCE %s.shardid_mark_%s', portable, n);
+                EXECUTE format('ALTER SEQUENCE %s.shardid_mark_%s RESTART', portable, n);
             END LOOP;
             is_done := true;
             EXIT;
@@ -99,4 +98,10 @@ BEGIN
 END
 $$;
 
+COMMIT;
+
+-- No statement that begins now knows the marks.
+BEGIN;
+SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true) \g /dev/null
+SELECT format('DROP SEQUENCE %s.shardid_mark_%s', :'portable', n) FROM generate_series(0, 63) n \gexec
 COMMIT;

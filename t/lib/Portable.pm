@@ -16,7 +16,7 @@ sub new_portable_node
 	my ($name, $conf, %params) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
 	$node->init(%params);
-	$node->append_conf('postgresql.conf', "max_connections = 40\nautovacuum = off\n" . ($conf // ''));
+	$node->append_conf('postgresql.conf', "max_connections = 80\nautovacuum = off\n" . ($conf // ''));
 	$node->start;
 	make_portable($node, 'portable');
 	return $node;

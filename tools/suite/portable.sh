@@ -21,6 +21,17 @@ settings_of() {
     [[ $1 != moved ]] || echo '\set VERBOSITY terse'
 }
 
+# A millisecond begins in the second eighth of its numbers, and so does a sequence. What was moved within the running millisecond
+# is not noticed: so it ends before a move. An INCREMENT and a CACHE are refused.
+# How many values nextval has logged ahead depends on when the millisecond began.
+as_portable() {
+    sed -e 's/(id_sequence(previous) + 1) % 256/128 + (id_sequence(previous) + 1) % 128/' \
+        -e 's/ parts.sequence <> 0$/ parts.sequence <> (CASE WHEN sequence_bits >= 9 THEN 1 << (sequence_bits - 3) ELSE 0 END)/' \
+        -e 's/^        EXECUTE move USING before;/        PERFORM pg_sleep(0.02);\n&/' \
+        -e 's/^\(ALTER SEQUENCE g\) \(INCREMENT BY\|CACHE\) [0-9]*;$/\1 NO CYCLE;/' \
+        -e 's/^SELECT log_cnt FROM g;$/SELECT GREATEST(log_cnt, 32) AS log_cnt FROM g;/' "$1"
+}
+
 make_portable_topics() {
     local folder=$1 topic
     mkdir -p "$folder/sql" "$folder/expected"
@@ -29,8 +40,8 @@ make_portable_topics() {
         '\o /dev/null' '\i :file' "CALL shardid_grant_marks('public');" | tee "$folder/sql/load.sql" | head -n 3 >"$folder/expected/load.out"
     shift
     for topic; do
-        { settings_of "$topic" && cat "sql/$topic.sql"; } >"$folder/sql/$topic.sql" || return 1
-        { settings_of "$topic" && cat "expected/$topic.out"; } >"$folder/expected/$topic.out" || return 1
+        { settings_of "$topic" && as_portable "sql/$topic.sql"; } >"$folder/sql/$topic.sql" || return 1
+        { settings_of "$topic" && as_portable "expected/$topic.out"; } >"$folder/expected/$topic.out" || return 1
         [[ ! -e test/portable/$topic.patch ]] ||
             patch --quiet --no-backup-if-mismatch "$folder/expected/$topic.out" "test/portable/$topic.patch" || return 1
     done

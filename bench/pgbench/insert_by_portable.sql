@@ -1,0 +1,1 @@
+INSERT INTO by_portable (n) VALUES (1);

@@ -81,7 +81,7 @@ def main():
             rows.append([purpose] + [str(n) if n else "" for n in numbers])
     totals = [round(sum(accounts[name].values())) for name in CALLS]
     rows.append(["together"] + [str(t) for t in totals])
-    lines = table(["Net instructions of a call"] + [f"`{name}`" for name in CALLS], rows)
+    lines = table(["Net instructions per call"] + [f"`{name}`" for name in CALLS], rows)
     lines += ["", f"`next_id` takes {totals[0] / totals[1]:.3f} of what `nextval` does."]
     write_report(f"{arguments.folder}/out/account.md", lines)
 

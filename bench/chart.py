@@ -49,28 +49,28 @@ class Panel:
         self.title, self.note, self.table, self.column, self.names, self.on_top = title, note, table, column, names, on_top
 
 
-NS_NOTE = "ns a call in one session, net of the loop; shorter is better"
+NS_NOTE = "ns per call in one session, net of the loop; shorter is better"
 
 CHARTS = {
     "bench": [
-        Panel("One call a transaction, 16 sessions", "transactions a second; longer is better",
-              "One call a transaction", "tps",
+        Panel("One call per transaction, 16 sessions", "transactions per second; longer is better",
+              "One call per transaction", "tps",
               {"next_id": "next_id", "nextval": "nextval", "nextval, CACHE 100": "nextval, CACHE 100",
                "PL/pgSQL recipe": "PL/pgSQL recipe", "gen_random_uuid": "gen_random_uuid", "uuidv7": "uuidv7"}),
-        Panel("An id, in a loop", NS_NOTE, "In a loop", "ns a call, net",
+        Panel("An id, in a loop", NS_NOTE, "In a loop", "ns per call, net",
               {"next_id, room in the layout (20 bits of sequence)": "next_id, 20 bits of sequence",
-               "next_id, default layout (1,024,000/s at most)": "next_id, default layout (at its ceiling)",
+               "next_id, default layout (at most 1,024,000/s)": "next_id, default layout (at its rate limit)",
                "nextval": "nextval", "nextval, CACHE 100": "nextval, CACHE 100", "PL/pgSQL recipe": "PL/pgSQL recipe",
                "gen_random_uuid": "gen_random_uuid", "uuidv7": "uuidv7"}),
-        Panel("A UUID of version 1, built and read, in a loop", NS_NOTE, "In a loop", "ns a call, net",
+        Panel("A UUID of version 1, built and read, in a loop", NS_NOTE, "In a loop", "ns per call, net",
               {"uuid_v1_from": "uuid_v1_from", "PL/pgSQL form_uuid_v1": "PL/pgSQL recipe that builds",
                "uuid_v1_timestamp": "uuid_v1_timestamp", "SQL uuid_v1_timestamp": "SQL recipe that reads"}),
     ],
     "index": [
-        Panel("Index of the primary key, one session", "bytes a row; shorter is better", "Primary key, ", "index, bytes a row"),
+        Panel("Index of the primary key, one session", "bytes per row; shorter is better", "Primary key, ", "index, bytes per row"),
         Panel("The same by 16 sessions, able to find rows by time",
-              "bytes a row: the key's index, and a second one where the key has no time; shorter is better", "by 16 sessions at once",
-              "index, bytes a row", on_top="second index for the time, bytes a row"),
+              "bytes per row: the key's index, and a second one where the key has no time; shorter is better", "by 16 sessions at once",
+              "index, bytes per row", on_top="second index for the time, bytes per row"),
     ],
 }
 
@@ -81,7 +81,7 @@ MAY_BE_MISSING = {"uuidv7"}
 class Bar:
     def __init__(self, name, is_ours, cells):
         self.name, self.is_ours, self.cells = name, is_ours, cells
-        self.values = [max(0.0, float(cell.replace(",", ""))) for cell in cells]
+        self.values = [float(re.sub("[<, ]", "", cell)) for cell in cells]
 
 
 def plain(cell):

@@ -37,15 +37,15 @@ MANY = 1000000
 # their sequences).
 BESIDE = {
     "alone": ("**`next_id`**, alone", "next_id", None, 0, 0),
-    "next_id": (f"**`next_id`**, {DRAWERS} drawing {IDS:,} a statement", "next_id", "next_id", IDS, 0),
-    "next_id_many": (f"**`next_id`**, {DRAWERS} drawing {MANY:,}", "next_id", "next_id", MANY, 0),
-    "next_ids_many": (f"**`next_id`**, {DRAWERS} drawing {MANY:,} by `next_ids`", "next_id", "next_ids", MANY, 0),
-    "next_id_others": (f"**`next_id`**, {DRAWERS} drawing {MANY:,} from another generator", "next_id", "next_id", MANY, 1),
+    "next_id": (f"**`next_id`**, {DRAWERS} others take {IDS:,} per statement", "next_id", "next_id", IDS, 0),
+    "next_id_many": (f"**`next_id`**, {DRAWERS} others take {MANY:,}", "next_id", "next_id", MANY, 0),
+    "next_ids_many": (f"**`next_id`**, {DRAWERS} others take {MANY:,} by `next_ids`", "next_id", "next_ids", MANY, 0),
+    "next_id_others": (f"**`next_id`**, {DRAWERS} others take {MANY:,} from another generator", "next_id", "next_id", MANY, 1),
     "nextval_alone": ("`nextval`, alone", "nextval", None, 0, 0),
-    "nextval": (f"`nextval`, {DRAWERS} drawing {IDS:,} a statement", "nextval", "nextval", IDS, 0),
-    "nextval_many": (f"`nextval`, {DRAWERS} drawing {MANY:,}", "nextval", "nextval", MANY, 0),
-    "nextval_others": (f"`nextval`, {DRAWERS} drawing {MANY:,} from another sequence", "nextval", "nextval", MANY, 1),
-    "select_1": (f"`SELECT 1`, {DRAWERS} drawing {MANY:,} by `next_id`", "select_1", "next_id", MANY, 0),
+    "nextval": (f"`nextval`, {DRAWERS} others take {IDS:,} per statement", "nextval", "nextval", IDS, 0),
+    "nextval_many": (f"`nextval`, {DRAWERS} others take {MANY:,}", "nextval", "nextval", MANY, 0),
+    "nextval_others": (f"`nextval`, {DRAWERS} others take {MANY:,} from another sequence", "nextval", "nextval", MANY, 1),
+    "select_1": (f"`SELECT 1`, {DRAWERS} others take {MANY:,} by `next_id`", "select_1", "next_id", MANY, 0),
 }
 
 
@@ -141,7 +141,7 @@ def rate_table(results):
                          f"{results.ratio(one, ('nextval', sessions, False)):.2f}",
                          f"{results.median(each):,.0f}", f"{results.spread(each):.0%}",
                          f"{results.ratio(each, ('nextval', sessions, True)):.2f}"])
-    return table([f"Ids a second, {IDS:,} a statement", "one generator", "spread", "to `nextval`", "one each", "spread",
+    return table([f"Ids per second, {IDS:,} per statement", "one generator", "spread", "to `nextval`", "one each", "spread",
                   "to `nextval`"], rows)
 
 
@@ -154,7 +154,7 @@ def call_table(calls, drawn):
                                            quantile(values, 0.999), max(values))] +
                     [f"{drawn.median(name):,.0f}" if bulk else ""])
     return table(["A single call, us as its client sees it", "calls", "p50", "mean", "p99", "p99.9", "max",
-                  "ids a second of those beside it"], rows)
+                  "ids per second of the other sessions"], rows)
 
 
 def main():

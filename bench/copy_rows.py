@@ -37,7 +37,7 @@ TABLES = {
 # whether the layout's ceiling counts as the rival where that is slower, target).
 PAIRS = [
     ("`next_id`, room in the layout", "copy", "roomy", "`nextval`", "nextval", False, 1.0),
-    ("`next_id`, default layout", "copy", "default", "`nextval` or the ceiling", "nextval", True, 1.05),
+    ("`next_id`, default layout", "copy", "default", "`nextval` or the rate limit", "nextval", True, 1.05),
     ("`next_id`, room in the layout, primary key", "copy", "roomy_pk", "`nextval`, primary key", "nextval_pk",
      False, 1.0),
     ("`next_id`, default layout, primary key", "copy", "default_pk", "`nextval`, primary key", "nextval_pk",
@@ -106,11 +106,11 @@ def pair_table(pairs, results, rows):
         own, rival = results.values[index, 0], results.values[index, 1]
         floors = [max(r, ceiling) if is_bounded else r for r in rival]
         ratios = [a / b for a, b in zip(own, floors)]
-        behind.append((label, beside.replace(" or the ceiling", ""), results.ratio((index, 0), (index, 1))))
+        behind.append((label, beside.replace(" or the rate limit", ""), results.ratio((index, 0), (index, 1))))
         lines.append([f"**{label}**", f"{statistics.median(own):,.0f}", beside, f"{statistics.median(rival):,.0f}",
                       f"{statistics.median(ratios):.2f}", f"{min(ratios):.2f} to {max(ratios):.2f}",
                       "" if target is None else f"{target:.2f}"])
-    return table([f"COPY of {rows:,} rows, the id by DEFAULT", "ms", "beside", "ms", "ratio", "of all rounds", "target"],
+    return table([f"COPY of {rows:,} rows, the id by DEFAULT", "ms", "compared with", "ms", "ratio", "of all rounds", "target"],
                  lines) + ["", slower(behind)]
 
 
@@ -172,7 +172,7 @@ def waits(rounds, rows, file):
     """Two tables: where a COPY's time goes, and how late who waits wakes, on an idle machine and a loaded one."""
     accounts, late = [], []
     slack = ctypes.CDLL(None).prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0)
-    for place, load in (("idle", Idle), (f"{os.cpu_count()} busy loops beside", BusyLoops)):
+    for place, load in (("idle", Idle), (f"{os.cpu_count()} busy loops at the same time", BusyLoops)):
         with load():
             moments, parts = [], []
             for number in range(rounds):
@@ -190,7 +190,7 @@ def waits(rounds, rows, file):
             late.append([f"{what}, {place}", str(len(values))] +
                         [f"{v:,.0f}" for v in (quantile(values, 0.5), quantile(values, 0.9), quantile(values, 0.99),
                                                max(values))] if values else [f"{what}, {place}", "0", "", "", "", ""])
-    return table([f"COPY of {rows:,} rows in the default layout: where its time goes, ms", "took", "the ceiling",
+    return table([f"COPY of {rows:,} rows in the default layout: where its time goes, ms", "took", "the rate limit",
                   "before the first id and after the last", "milliseconds without an id", "not used up",
                   "milliseconds used up"], accounts) + [""] + table(
                       ["After the start of a millisecond, us", "times", "p50", "p90", "p99", "max"], late)

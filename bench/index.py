@@ -119,7 +119,7 @@ CHECKPOINT;
 
 
 def insert_together(rows, script):
-    """us a row and bytes of WAL a row, of all sessions."""
+    """us per row and bytes of WAL a row, of all sessions."""
     with open(script, "w", encoding="ascii") as file:
         file.write(f"INSERT INTO together (n) SELECT generate_series(1, {ROWS_A_STATEMENT});\n")
     times = max(1, rows // (SESSIONS * ROWS_A_STATEMENT))
@@ -208,17 +208,17 @@ def report(results, rounds, rows):
                          f"{results.spread(('together', name, 'us')):.0%}", of("together", "wal", ".0f"), second,
                          of("together", "read us", ".3f")])
     lines = table(
-        [f"Primary key, {rows:,} rows", "index, bytes a row", "insert, us a row", "of it the index", "spread",
-         "WAL bytes a row", "of them the index", "after a checkpoint: index, us a row", "WAL bytes a row",
+        [f"Primary key, {rows:,} rows", "index, bytes per row", "insert, us per row", "of it the index", "spread",
+         "WAL bytes per row", "of them the index", "after a checkpoint: index, us per row", "WAL bytes per row",
          "full-page images, 1,000 rows"], one) + [""]
     lines += table(
-        [f"{rows:,} rows by {SESSIONS} sessions at once", "index, bytes a row", "insert, us a row", "spread",
-         "WAL bytes a row", "second index for the time, bytes a row", "read by time, us a row"], together) + [""]
+        [f"{rows:,} rows by {SESSIONS} sessions at once", "index, bytes per row", "insert, us per row", "spread",
+         "WAL bytes per row", "second index for the time, bytes per row", "read by time, us per row"], together) + [""]
     memory = psql("SHOW shared_buffers").strip()
     return lines + [
         slower(behind(results)),
         "",
-        f"Medians of {rounds} rounds; after the checkpoint {MORE_ROWS:,} rows more; {ROWS_A_STATEMENT} rows a statement of the "
+        f"Medians of {rounds} rounds; after the checkpoint {MORE_ROWS:,} rows more; {ROWS_A_STATEMENT} rows per statement of the "
         f"{SESSIONS}, with a column of the time; "
         f"{conditions('bench-index', f'shared_buffers {memory}, no autovacuum', ROUNDS=rounds, ROWS=rows)}",
     ]

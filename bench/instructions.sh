@@ -69,7 +69,7 @@ report() {
 }
 # shellcheck disable=SC2016 # backquotes are Markdown here
 {
-    echo '| Instructions | a call | net | to `nextval` |'
+    echo '| Instructions | per call | net | to `nextval` |'
     echo '| --- | ---: | ---: | ---: |'
     report '`pg_backend_pid()`, the floor' "$floor"
     report '`nextval`' "$nextval"
@@ -77,8 +77,8 @@ report() {
     report '**`next_id`**' "$next_id"
     report '**`next_id`**, leased generator' "$leased"
     report '`generate_series(1, n)`, the floor of sets' "$floor_of_sets" "$floor_of_sets"
-    report '**`next_ids`**, an id' "$of_next_ids" "$floor_of_sets"
-    report '**`next_ids`** beside `generate_series`, an id' "$beside" "$floor_of_sets"
+    report '**`next_ids`**, per id' "$of_next_ids" "$floor_of_sets"
+    report '**`next_ids`** next to `generate_series`, per id' "$beside" "$floor_of_sets"
     report '`setval(s, nextval(s) + 999)`, which repeats values' "$(per_call "setval('set_on', nextval('set_on') + 999)")"
     report '**`nextval_range`**, 1,000 values' "$(per_call "nextval_range('in_ranges', 1000)")"
     report 'PL/pgSQL recipe' "$(per_call 'baseline.next_id()')"

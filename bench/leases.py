@@ -16,8 +16,8 @@ SECOND_SHARE = 30  # s between two requests of a busy database, at the default l
 
 # Script: (what it is, leases a call, sessions).
 RENEWALS = {
-    "renew_1": ("1 lease a call, 16 sessions", 1, 16),
-    "renew_64": ("64 leases a call, 4 sessions", 64, 4),
+    "renew_1": ("1 lease per call, 16 sessions", 1, 16),
+    "renew_64": ("64 leases per call, 4 sessions", 64, 4),
 }
 
 REGISTRY = f"""
@@ -60,7 +60,7 @@ SELECT shardid_lease.lease_shard('short', 'registry');
 
 DRAW = "SELECT next_id()"
 # What each draw of a cycle meets, with a lease of 1 s, and how long to wait before it.
-CYCLE = (("`next_id`, whose window is over: it waits for the next one", 2.2),
+CYCLE = (("`next_id`, whose window has expired: it waits for the next one", 2.2),
          ("`next_id`, within its window", 0.0),
          ("`next_id`, at half the window: it has the lease renewed, and does not wait", 0.7))
 CYCLES = 20
@@ -135,7 +135,7 @@ def main():
     draws = measure_draws()
     calls = measure_calls()
 
-    lines = table([f"Renewals by a registry with {LEASES:,} leases", "leases a second", "spread", "us of processor, one lease",
+    lines = table([f"Renewals by a registry with {LEASES:,} leases", "leases per second", "spread", "us of processor per lease",
                    "busy databases at a lease of 60 s"],
                   [[label, f"{renewals.median(name):,.0f}", f"{renewals.spread(name):.0%}",
                     f"{renewals.median((name, 'cpu')):,.0f}",

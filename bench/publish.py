@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Puts what is in bench/results onto the pages, so that no page shows a number that was not measured:
+"""Puts what is in bench/results onto the pages, so that no page shows a number that was not measured. All markers
+have lines of their own:
 
 - a file: all between <!-- bench/results/FILE --> and <!-- end -->;
 - tables of it: the same with <!-- tables of bench/results/FILE: FIRST CELL; ... -->, each by what the first
   cell of its header begins with;
-- a number: between <!-- FILE :: TABLE :: ROW :: COLUMN --> and <!-- end -->, where TABLE is what the first cell
-  of the header begins with and "COLUMN (2)" the second of this name;
-- words: between <!-- FILE :: regular expression with one group --> and <!-- end -->.
+- a table with numbers of several files: the same with <!-- bench/tables/FILE -->, a file with {SOURCE} for each;
+- a number in the text: <!-- NUMBER = SOURCE -->, in a line right after the paragraph, list or table with it.
 
-A number or words may not begin a line: Markdown would take that line for HTML.
+A SOURCE is FILE :: TABLE :: ROW :: COLUMN, where TABLE is what the first cell of the header begins with and
+"COLUMN (2)" the second of this name; or FILE :: regular expression with one group.
 
 With --check it writes nothing, and says which pages differ.
 """
@@ -18,13 +19,19 @@ import re
 import sys
 
 RESULTS = "bench/results"
+TABLES_OF_PAGES = "bench/tables"
 WHOLE = re.compile(r"<!-- bench/results/(\S+) -->\n(.*?)<!-- end -->", re.S)
 TABLES = re.compile(r"<!-- tables of bench/results/(\S+): (.*?) -->\n(.*?)<!-- end -->", re.S)
-NUMBER = re.compile(r"<!-- (\S+\.md) :: ((?:(?!-->).)*?) -->(.*?)<!-- end -->")
+TEMPLATE = re.compile(r"<!-- bench/tables/(\S+) -->\n(.*?)<!-- end -->", re.S)
+SOURCE = re.compile(r"\{(\S+\.md) :: ([^}\n]*)\}")
+# Lines of text, and those after them that name the sources of their numbers.
+SOURCED = re.compile(r"((?:^(?!<!--).+\n)+)((?:^<!-- .+ = \S+\.md :: .* -->\n?)+)", re.M)
+NUMBER = re.compile(r"^<!-- (.+?) = (\S+\.md) :: (.*) -->$", re.M)
 # What looks measured: a page may show it only as above. 100 ns are the unit of UUIDs; what PostgreSQL
 # or a setting fixes is code.
-MEASURED = re.compile(r"(?!100 ns)\b\d(?:[\d.,]*\d)? ?(?:ns|us|µs|tps|kB|MB|instructions|bytes a row|times as fast|of what)\b")
-BEGINS_LINE = re.compile(r"^ *<!-- \S+\.md :: .*", re.M)
+MEASURED = re.compile(r"(?!100 ns)\b\d(?:[\d.,]*\d)? ?(?:ns|us|µs|tps|kB|MB|instructions|bytes (?:a|per) row|times as fast|of what)\b")
+
+WITHIN_LINE = re.compile(r"^.*\S.*<!-- \S+\.md :: .*|^<!-- .*\.md :: .* -->.+$", re.M)
 
 
 class Wrong(Exception):
@@ -36,15 +43,19 @@ def read(path):
         return file.read()
 
 
-def results(name):
-    path = f"{RESULTS}/{name}"
+def content_of(path):
     if not os.path.exists(path):
         raise Wrong(f"{path} is not there")
     return read(path).strip()
 
 
+def results(name):
+    return content_of(f"{RESULTS}/{name}")
+
+
 def plain(cell):
-    return re.sub(r"[*`]", "", cell).strip()
+    """Without marks; "a row" is found as "per row", too."""
+    return re.sub(r"\ba (?=(call|row|second|statement|transaction)\b)", "per ", re.sub(r"[*`]", "", cell)).strip()
 
 
 def cells(line):
@@ -88,6 +99,32 @@ def number(name, where):
     return found[0]
 
 
+def filled(name):
+    """A table with the numbers that it asks for."""
+    return SOURCE.sub(lambda source: number(source[1], source[2]), content_of(f"{TABLES_OF_PAGES}/{name}"))
+
+
+def shows(value):
+    """A pattern that finds it, but not as a part of another number."""
+    return re.compile(rf"(?<![\d.,]){re.escape(value)}(?![\d.,]*\d)")
+
+
+def with_numbers(block):
+    """Lines of text with the values of their sources."""
+    text, sources = block[1], block[2]
+    for old, name, where in NUMBER.findall(sources):
+        found, new = shows(old).findall(text), number(name, where)
+        if not found:
+            raise Wrong(f"{old} is not in the text before its source")
+        if new == old:
+            continue
+        if len(found) > 1:
+            raise Wrong(f"{old} is there {len(found)} times, and one of them is now {new}")
+        text = shows(old).sub(new, text)
+        sources = sources.replace(f"<!-- {old} = {name} :: {where} -->", f"<!-- {new} = {name} :: {where} -->")
+    return text + sources
+
+
 def published(text):
     def tables_of(block):
         wanted = [table(block[1], begin) for begin in block[2].split("; ")]
@@ -95,13 +132,22 @@ def published(text):
         return f"<!-- tables of {RESULTS}/{block[1]}: {block[2]} -->\n\n{content}\n\n<!-- end -->"
     text = WHOLE.sub(lambda block: f"<!-- {RESULTS}/{block[1]} -->\n\n{results(block[1])}\n\n<!-- end -->", text)
     text = TABLES.sub(tables_of, text)
-    return NUMBER.sub(lambda block: f"<!-- {block[1]} :: {block[2]} -->{number(block[1], block[2])}<!-- end -->", text)
+    text = TEMPLATE.sub(lambda block: f"<!-- {TABLES_OF_PAGES}/{block[1]} -->\n\n{filled(block[1])}\n\n<!-- end -->", text)
+    return SOURCED.sub(with_numbers, text)
+
+
+def without_numbers(block):
+    text = block[1]
+    for value, _, _ in NUMBER.findall(block[2]):
+        text = shows(value).sub("", text)
+    return text
 
 
 def unmarked(text):
-    """What looks measured and stands there by itself."""
-    for pattern in (WHOLE, TABLES, NUMBER):
+    """What looks measured and has no source."""
+    for pattern in (WHOLE, TABLES, TEMPLATE):
         text = pattern.sub("", text)
+    text = SOURCED.sub(without_numbers, text)
     text = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
     text = re.sub(r"`[^`\n]*`|^    .*$", "", text, flags=re.M)
     return [found[0] for found in MEASURED.finditer(text)]
@@ -109,8 +155,8 @@ def unmarked(text):
 
 def checked(page, old):
     """The page as it has to be, and what is wrong with it."""
-    wrong = [f"{page}: {found!r} has no marker: see bench/publish.py" for found in unmarked(old)]
-    wrong += [f"{page}: begins a line: {found}" for found in BEGINS_LINE.findall(old)]
+    wrong = [f"{page}: {found!r} has no source: see bench/publish.py" for found in unmarked(old)]
+    wrong += [f"{page}: a marker within a line: {found}" for found in WITHIN_LINE.findall(old)]
     try:
         new = published(old)
     except Wrong as error:
@@ -122,7 +168,7 @@ def checked(page, old):
 def main():
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
     found = []
-    for page in ["README.md", *sorted(glob.glob("docs/*.md"))]:
+    for page in ["README.md", "bench/README.md", *sorted(glob.glob("docs/*.md"))]:
         old = read(page)
         new, wrong = checked(page, old)
         if sys.argv[1:] == ["--check"]:

@@ -161,7 +161,7 @@ bench-wrapper:
 charts:
 	@bench/chart.py bench/results/bench.md bench/results/index.md
 
-# What docs/benchmark.md shows of a server, but for bench-account.
+# What bench/README.md shows of a server, except bench-account.
 bench-all:
 	@SECONDS_EACH="$(SECONDS)" tools/bench.sh bench/run.sh bench/index.sh bench/copy_rows.sh bench/contention.sh \
 	    bench/leases.sh bench/instructions.sh

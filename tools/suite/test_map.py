@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""The map of the tests: test/README.md from test/promises.txt, the heads of the tests and the mutants. With --check it only
-compares. A test that is under no promise, or a name that is no test's, is an error.
+"""The map of the tests: test/README.md from test/promises.txt, the heads of the tests, the mutants and, as its end,
+test/results.md. With --check it only compares. A test that is under no promise, or a name that is no test's, is an error.
 """
 import glob
 import re
 import sys
 
 MAP = "test/README.md"
+END = "test/results.md"
 
 # What is no file, and convicts mutants.
 STEPS = {"ubsan": "pg_regress, isolation and two loads on a build with UBSan and the library's own assertions"}
@@ -69,15 +70,16 @@ def text_of_map():
     by_test = mutants_of(known)
     count = len(glob.glob("test/mutants/*.patch"))
     lines = ["# Which test shows what", "",
-             "Made by `tools/suite/test_map.py` from `test/promises.txt`, the heads of the tests and the mutants; do not edit. A mutant is a build",
-             f"that is broken on purpose (`test/mutants/NAME.patch`, {count} of them): the test beside it must fail with it, which",
+             "Made by `tools/suite/test_map.py` from `test/promises.txt`, the heads of the tests, the mutants and `test/results.md`; do not edit.",
+             f"A mutant is a build that is broken on purpose (`test/mutants/NAME.patch`, {count} of them): the test next to it must fail with it, which",
              "`make test-full` checks. Beside these tests there are models ([model](model/README.md)), brute force and fuzzing of the pure",
              "headers (`unit`), simulations of leases (`simulation`), and the judge of ids (`judge`). `make test TEST=t/generator/load.pl` runs one.", ""]
     for promise, listed in promises(known):
         lines += [f"## {promise}", "", "| test | what it shows | mutants that it convicts |", "| --- | --- | --- |"]
         lines += [f"| {test} | {head(known[test])} | {', '.join(by_test.get(test, []))} |" for test in listed]
         lines.append("")
-    return "\n".join(lines)
+    with open(END) as file:
+        return "\n".join(lines) + "\n" + file.read()
 
 
 def main():

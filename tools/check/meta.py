@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Checks META.json against the required keys of the PGXN meta specification 1.0.0."""
+"""Checks META.json against the required keys of the PGXN meta specification 1.0.0, and that the project's addresses are
+those in it wherever else they are written.
+"""
+import glob
 import json
 import re
 import sys
@@ -39,9 +42,25 @@ def faults(meta):
             yield f"tag {tag!r} is not a tag"
 
 
+def other_addresses(meta):
+    """What other files say, and META.json does not."""
+    resources = meta["resources"]
+    own = {resources["homepage"], resources["repository"]["url"], resources["repository"]["web"], *resources["bugtracker"].values()}
+    host = re.sub(r"^\w+://([^/]+).*$", r"\1", resources["homepage"])
+    address = re.compile(rf"(?:\w+://|[\w.+-]+@){re.escape(host)}[^\s)>\"'`,]*")
+    for path in [*glob.glob("debian/*"), *glob.glob("*.md"), *glob.glob("docs/*.md")]:
+        if not path.endswith(("debian/source", "debian/tests")):
+            with open(path, encoding="utf-8") as file:
+                yield from (f"{path}: {found} is not in META.json" for found in address.findall(file.read()) if found not in own)
+    with open("debian/control.in", encoding="utf-8") as file:
+        if f"\nHomepage: {resources['homepage']}\n" not in file.read():
+            yield "debian/control.in: not the homepage of META.json"
+
+
 def main():
     with open(sys.argv[1], encoding="utf-8") as file:
-        found = list(faults(json.load(file)))
+        meta = json.load(file)
+    found = [*faults(meta), *other_addresses(meta)]
     print("\n".join(found) or "valid")
     sys.exit(1 if found else 0)
 

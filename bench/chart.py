@@ -147,7 +147,7 @@ def drawn(kind, text):
         more, y = draw_panel(panel, text, y)
         lines += more
         y += 20
-    for line in textwrap.wrap(plain(text.strip().split("\n")[-1]), FOOT_COLUMNS):
+    for line in textwrap.wrap(plain(text.strip().split("\n\n")[-1]), FOOT_COLUMNS):
         lines.append(element("text", line, class_="foot", x=MARGIN, y=y))
         y += 16
     titles = "; ".join(panel.title for panel in CHARTS[kind])

@@ -6,6 +6,7 @@ import re
 import statistics
 import subprocess
 import sys
+import textwrap
 
 
 def options(doc, **defaults):
@@ -98,8 +99,13 @@ def conditions(target, settings="default durability", **arguments):
             f"`{command(target, **arguments)}`.")
 
 
+def wrapped(line):
+    """For a pager, except a row of a table."""
+    return line if line.startswith("|") else textwrap.fill(line, 118, break_long_words=False, break_on_hyphens=False)
+
+
 def write_report(path, lines):
-    text = "\n".join(lines) + "\n"
+    text = "\n".join(map(wrapped, lines)) + "\n"
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
     print(text)

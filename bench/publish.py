@@ -89,7 +89,7 @@ def place(header, column):
 def number(name, where):
     parts = where.split(" :: ")
     if len(parts) == 1:
-        found = re.findall(where, results(name))
+        found = re.findall(where, re.sub(r"\n(?=\w|`)", " ", results(name)))
     else:
         begin, row, column = parts
         header, _, *rows = [cells(line) for line in table(name, begin)]

@@ -20,7 +20,7 @@ TOPICS = {
     "docs/partitioning.md": "partitioning",
 }
 CLIENTS = "docs/clients.md"
-PAGES = sorted(glob.glob("*.md") + glob.glob("docs/*.md") + glob.glob("examples/*/README.md"))
+PAGES = sorted(glob.glob("*.md") + glob.glob("docs/*.md") + glob.glob("examples/*/README.md") + ["bench/README.md"])
 README_LINES = 200
 # Words behind ```sql that are no name, see t/pages/pages.pl.
 NO_NAME = {"", "fails", "superuser"}
@@ -127,7 +127,7 @@ def wrong_with(path, page, known):
 
 
 # What has to be found wrong, and what not: nothing that these checks let pass is checked.
-NUMBER = "<!-- instructions.md :: Instructions :: pg_backend_pid(), the floor :: net -->"
+FLOOR = "instructions.md :: Instructions :: pg_backend_pid(), the floor ::"
 PROBES = {
     "`make nothing`": "no target",
     "    make test TEST=nothing\n": "TEST does not know",
@@ -136,13 +136,16 @@ PROBES = {
     "[there](nowhere.md)": "no file",
     "[there](#nowhere)": "no section",
     "see `t/nowhere.pl`": "no file",
-    "takes 17 ns a call": "has no marker",
-    f"takes {NUMBER}1<!-- end -->": "bench/results say",
-    f"{NUMBER}0<!-- end -->": "begins a line",
-    f"takes {NUMBER.replace('net', 'gross')}0<!-- end -->": "0 columns",
+    "takes 17 ns per call": "has no source",
+    f"takes 0 and 17 ns\n<!-- 0 = {FLOOR} net -->\n": "has no source",
+    f"takes 1 ns\n<!-- 1 = {FLOOR} net -->\n": "bench/results say",
+    f"takes 10 ns\n<!-- 0 = {FLOOR} net -->\n": "not in the text",
+    f"takes <!-- {FLOOR} net -->0": "within a line",
+    f"takes 0 ns\n<!-- 0 = {FLOOR} gross -->\n": "0 columns",
+    "<!-- bench/tables/calls.md -->\n\n<!-- end -->": "bench/results say",
     "<!-- bench/results/account.md -->\n\n<!-- end -->": "bench/results say",
     "<!-- tables of bench/results/scatter.md: In a loop -->\n\n<!-- end -->": "bench/results say",
-    f"`make test`, `17 ns`, takes {NUMBER}0<!-- end -->, see [it](Makefile) and `t/generator/every_call.pl`": None,
+    f"`make test`, `17 ns`, see [it](Makefile) and `t/generator/every_call.pl`, takes 0 ns\n<!-- 0 = {FLOOR} net -->\n": None,
 }
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Accounts for the instructions of one next_id, beside one nextval, by what they are for.
+"""Accounts for the instructions of one next_id, next to one nextval, by what they are for.
 
 Each is counted by valgrind in loops of two lengths, function by function; the difference of the two is that
 of the calls alone, and less the same of a function that does nothing it is net. What PostgreSQL keeps to

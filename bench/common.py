@@ -116,7 +116,7 @@ NOTED_FROM = 1.03
 
 
 def slower(kinds):
-    """A sentence on what takes longer, or more, than a rival: of (what it is, the rival, times as much)."""
+    """A sentence on what takes longer, or more, than an alternative: of (what it is, the alternative, times as much)."""
     found = [f"{own} {times:.2f} times {rival}" for own, rival, times in kinds if times >= NOTED_FROM]
     return (f"Slower than an alternative: {'; '.join(found)}." if found else
             f"Slower than an alternative: nothing by more than {NOTED_FROM - 1:.0%}.").replace("**", "")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Times COPY by how the id comes, each contender beside its rival in every round, and says where the time
-goes that a COPY takes beyond the layout's ceiling. Prints tables and writes them.
+"""Times COPY by how the id comes, each contender next to its alternative in every round, and says where the time
+goes that a COPY takes beyond the layout's rate limit. Prints tables and writes them.
 
 Rows go from a file of the server's into a logged table, emptied and checkpointed before each time.
 """
@@ -33,8 +33,8 @@ TABLES = {
     "objectid": ("bytea", "objectid()", ""),
 }
 
-# Each is timed just after or before its rival: (what it is, way, contender, what it stands beside, its rival,
-# whether the layout's ceiling counts as the rival where that is slower, target).
+# Each is timed just after or before its alternative: (what it is, way, contender, what it is compared with, its alternative,
+# whether the rate limit counts as the alternative where that is slower, target).
 PAIRS = [
     ("`next_id`, room in the layout", "copy", "roomy", "`nextval`", "nextval", False, 1.0),
     ("`next_id`, default layout", "copy", "default", "`nextval` or the rate limit", "nextval", True, 1.05),
@@ -82,7 +82,7 @@ def fill(name, way, rows, file, borrow):
 
 
 def measure(pairs, rounds, rows, file):
-    """Key: (number of the pair, 0 for the contender and 1 for its rival)."""
+    """Key: (number of the pair, 0 for the contender and 1 for its alternative)."""
     results = Results()
     for number in range(rounds + 1):
         for index in rotated(range(len(pairs)), number):

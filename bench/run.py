@@ -117,7 +117,7 @@ COPY_TABLES = {"by_nextval": "`nextval`", "by_recipe": "PL/pgSQL recipe", "by_ne
 # PostgreSQL's own version 7, which not every server has.
 UUIDV7 = "uuidv7"
 
-# Whose medians are compared for the sentence below the tables, where both are there: kind, what is ours, its rivals.
+# Whose medians are compared for the sentence below the tables, where both are there: kind, what is ours, its alternatives.
 RIVALS = [
     ("pgbench", "next_id", ["nextval", "nextval_cache_100"]),
     ("pgbench", "uuid_v1", ["gen_random_uuid", "uuidv7", "uuid_generate_v1"]),

@@ -54,8 +54,7 @@ def results(name):
 
 
 def plain(cell):
-    """Without marks; "a row" is found as "per row", too."""
-    return re.sub(r"\ba (?=(call|row|second|statement|transaction)\b)", "per ", re.sub(r"[*`]", "", cell)).strip()
+    return re.sub(r"[*`]", "", cell).strip()
 
 
 def cells(line):

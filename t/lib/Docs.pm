@@ -50,7 +50,7 @@ sub block_of
 sub parts_of_reference
 {
 	my %part_of;
-	for my $text (split /^### /m, slurp_file('docs/reference.md'))
+	for my $text (split /^##+ /m, slurp_file('docs/reference.md'))
 	{
 		my $errors = join ' ', $text =~ /Errors: (.*?)(?:\n\n|\z)/sg;
 		my ($table) = $text =~ /^\| error \|[^\n]*\n(.*?)(?:\n\n|\z)/ms;
@@ -58,13 +58,13 @@ sub parts_of_reference
 		my %listed = map { $_ => 1 } $errors =~ /\b([0-9][0-9A-Z]{4})\b/g;
 		my ($title) = $text =~ /^(.*)/;
 		my $part = { title => $title, listed => \%listed, met => {} };
-		$part_of{$_} = $part for $text =~ /^```signature\n(\w+)\(/mg;
+		$part_of{$_} = $part for map { /^(\w+)\(/mg } $text =~ /^```signature\n(.*?)^```$/msg;
 	}
 	return \%part_of;
 }
 
 # The signatures of docs/reference.md in one line each, with the layout's three arguments in the place of its
-# name: "name(arguments) → result: labels".
+# name: "name(arguments) → result: labels". A line of labels holds for all signatures above it.
 sub signatures_of_reference
 {
 	my @blocks = blocks_of('docs/reference.md');
@@ -72,10 +72,18 @@ sub signatures_of_reference
 	my @signatures;
 	for my $block (grep { $_->{language} eq 'signature' } @blocks)
 	{
-		my ($signature, $labels) = $block->{text} =~ /^(.*)\n(.*)\n\z/s or die "line $block->{line}: no labels";
-		$signature =~ s/\s+/ /g;
-		$signature =~ s/\blayout\b/$layout/;
-		push @signatures, "$signature: $labels";
+		my @without_labels;
+		for my $line (split /\n(?! )/, $block->{text})
+		{
+			if ($line =~ /^(?:IMMUTABLE|STABLE|VOLATILE) /)
+			{
+				push @signatures, map { "$_: $line" } @without_labels;
+				@without_labels = ();
+				next;
+			}
+			push @without_labels, $line =~ s/\s+/ /gr =~ s/\blayout\b/$layout/r;
+		}
+		die "line $block->{line}: no labels" if @without_labels;
 	}
 	return @signatures;
 }

@@ -51,7 +51,7 @@ sub rows_of
 	return map { [ map { s/^\s+|\s+$//gr } split /\|/, s/^\|//r ] } split /\n/, $rows;
 }
 
-my %range_of = map { my ($name, $range) = @$_; $name =~ s/`//g; $name => $range } rows_of('argument');
+my %range_of = map { my ($names, $range) = @$_; map { $_ => $range } $names =~ /`(\w+)`/g } rows_of('argument');
 my %in_catalogue = map { $_ => 1 } map { /(?:\(|, )(\w+) (?=\w)/g } map { s/ → .*//r =~ s/DEFAULT [^,)]*//gr } @catalogue;
 is(join(' ', sort keys %range_of), join(' ', sort keys %in_catalogue), 'the table of arguments has every one, and no other');
 

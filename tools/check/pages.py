@@ -4,7 +4,7 @@ files that a page names are there, and that its numbers are those of bench/resul
 
 t/pages/pages.pl runs the blocks of SQL without a name. Those with one are asked for by a test. Of the pages below
 each block stands, line for line, in a regress topic, and each block of text in what that is expected to answer; of
-docs/clients.md in a program of t/clients.
+docs/clients.md in a program of t/clients. prose.py checks how pages, messages and comments are written.
 """
 import glob
 import os
@@ -13,6 +13,7 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, "bench")
+import prose  # noqa: E402 pylint: disable=wrong-import-position
 import publish  # noqa: E402 pylint: disable=wrong-import-position
 
 TOPICS = {
@@ -20,8 +21,8 @@ TOPICS = {
     "docs/partitioning.md": "partitioning",
 }
 CLIENTS = "docs/clients.md"
-PAGES = sorted(glob.glob("*.md") + glob.glob("docs/*.md") + glob.glob("examples/*/README.md") + ["bench/README.md"])
-README_LINES = 200
+PAGES = sorted(glob.glob("*.md") + glob.glob("docs/*.md") + glob.glob("examples/*/README.md"))
+README_LINES = 150
 # Words behind ```sql that are no name, see t/pages/pages.pl.
 NO_NAME = {"", "fails", "superuser"}
 
@@ -160,7 +161,8 @@ def main():
     known = ("".join(read(name) for name in glob.glob("t/*/*.pl") + glob.glob("tools/**/*.sh", recursive=True) + glob.glob("examples/*/run.sh")),
              "".join(read(name) for name in glob.glob("tools/**/*.sh", recursive=True)),
              set(re.findall(r"^([a-z-]+):", read("Makefile"), re.M)) | {"all", "install", "installcheck", "clean"})
-    found = [*blind_checks(known), *(line for path in PAGES for line in wrong_with(path, read(path), known))]
+    found = [*blind_checks(known), *(line for path in PAGES for line in wrong_with(path, read(path), known)),
+             *prose.all_wrong(prose.PAGES + prose.SOURCES)]
     if found:
         print("\n".join(found))
     sys.exit(1 if found else 0)

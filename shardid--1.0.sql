@@ -1,7 +1,7 @@
 \echo Use "CREATE EXTENSION shardid" to load this file. \quit
 
--- This runs as superuser, in a schema into which somebody else may have put functions, operators and types of
--- any name. So all that is not made here is named with its schema, and every literal has its type; int, bigint and
+-- This runs as superuser, in a schema into which another role may have put functions, operators and types of
+-- any name. So everything that is not created here is named with its schema, and every literal has its type; int, bigint and
 -- interval are the grammar's own. What is made here has no schema, since a relocatable extension's script is not told
 -- it: making it fails where the name is taken, and only pg_catalog is searched before.
 -- tools/check/scripts.py checks this.
@@ -11,17 +11,17 @@
 CREATE SEQUENCE shardid_seq AS bigint;
 
 COMMENT ON SEQUENCE shardid_seq IS
-'default generator of next_id(): its last_value holds the time and sequence of the last id drawn';
+'default generator of next_id(): last_value holds the time and sequence number of the last id';
 
--- pg_dump then carries its position, so that ids go on increasing in a restored copy.
+-- pg_dump then carries its position, so that ids continue to increase in a restored copy.
 SELECT pg_catalog.pg_extension_config_dump('shardid_seq'::pg_catalog.regclass, ''::pg_catalog.text);
 
--- A trusted extension's objects belong to the bootstrap superuser, whoever installs it. Who installs it
--- here, and who owns the database that a superuser restores it into, can draw, dump and restore.
+-- A trusted extension's objects belong to the bootstrap superuser, regardless of the role that installs it. The role that
+-- installs it, and the owner of a database into which a superuser restores it, can generate ids, dump and restore.
 GRANT SELECT, USAGE, UPDATE ON SEQUENCE shardid_seq TO @extowner@, pg_database_owner WITH GRANT OPTION;
 
--- Called by the planner, for the functions that draw. Nobody else can, nor make one of this name: an argument of
--- type internal is for superusers to declare, and for nobody to pass.
+-- Called by the planner, for the functions that generate ids. SQL cannot call it, as no value has the type internal,
+-- and only superusers can create a function with such an argument.
 
 CREATE FUNCTION shardid_support(pg_catalog.internal)
 RETURNS pg_catalog.internal
@@ -29,9 +29,9 @@ AS 'MODULE_PATHNAME', 'shardid_support'
 LANGUAGE C STABLE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION shardid_support(pg_catalog.internal) IS
-'lets COPY insert rows with ids by DEFAULT in batches; not to be called';
+'lets COPY insert rows with ids by DEFAULT in batches; not callable from SQL';
 
--- Drawing ids.
+-- Generating ids.
 
 CREATE FUNCTION next_id(
     shard int,
@@ -45,7 +45,7 @@ LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 SUPPORT shardid_support;
 
 COMMENT ON FUNCTION next_id(int, pg_catalog.regclass, pg_catalog.timestamptz, int, int) IS
-'draws a new id for the shard, greater than all that this generator has drawn for it';
+'generates a new id for the shard, greater than all earlier ones of this generator and shard';
 
 CREATE FUNCTION next_id(
     generator pg_catalog.regclass DEFAULT 'shardid_seq'::pg_catalog.regclass,
@@ -58,9 +58,9 @@ LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 SUPPORT shardid_support;
 
 COMMENT ON FUNCTION next_id(pg_catalog.regclass, pg_catalog.timestamptz, int, int) IS
-'draws a new id for the shard that the setting shardid.shard_id names';
+'generates a new id for the shard that the setting shardid.shard_id names';
 
--- Taking ids apart.
+-- Decoding ids.
 
 CREATE FUNCTION id_timestamp(
     id bigint,
@@ -72,7 +72,7 @@ AS 'MODULE_PATHNAME', 'shardid_id_timestamp'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION id_timestamp(bigint, pg_catalog.timestamptz, int, int) IS
-'the time at which the id was made, in whole milliseconds';
+'the time at which the id was generated, in whole milliseconds';
 
 CREATE FUNCTION id_shard(
     id bigint,
@@ -83,7 +83,7 @@ AS 'MODULE_PATHNAME', 'shardid_id_shard'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION id_shard(bigint, int, int) IS
-'the shard for which the id was made';
+'the shard for which the id was generated';
 
 CREATE FUNCTION id_sequence(
     id bigint,
@@ -119,7 +119,7 @@ AS 'MODULE_PATHNAME', 'shardid_id_lower_bound'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION id_lower_bound(pg_catalog.timestamptz, pg_catalog.timestamptz, int, int) IS
-'the smallest id made at this time or later, for range conditions and partition bounds on ids';
+'the smallest id generated at this time or later, for range conditions and partition bounds';
 
 -- UUID version 1.
 
@@ -167,7 +167,7 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION uuid_v1_node(pg_catalog.uuid) IS
 'the node, usually a MAC address, in a UUID of version 1; NULL for any other UUID';
 
--- Drawing many ids.
+-- Generating many ids.
 
 CREATE FUNCTION next_ids(
     shard int,
@@ -181,9 +181,9 @@ AS 'MODULE_PATHNAME', 'shardid_next_ids'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE ROWS 1000;
 
 COMMENT ON FUNCTION next_ids(int, int, pg_catalog.regclass, pg_catalog.timestamptz, int, int) IS
-'draws count new ids for the shard, each greater than the one before';
+'generates count new ids for the shard, each greater than the one before';
 
--- Watching a generator.
+-- Monitoring a generator.
 
 CREATE FUNCTION id_generator_status(
     generator pg_catalog.regclass DEFAULT 'shardid_seq'::pg_catalog.regclass,
@@ -215,9 +215,9 @@ AS 'MODULE_PATHNAME', 'shardid_raise_generator'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION raise_generator(pg_catalog.regclass, bigint, pg_catalog.timestamptz, int, int) IS
-'advances the generator past the millisecond of the id, never back, and returns the smallest id it can draw next';
+'advances the generator past the millisecond of the id, never back, and returns the smallest possible next id';
 
--- Which server and database this is. What identifies them to everybody is no secret; where they are is one.
+-- Which server and database this is. Its identity is public; its directory and machine are not.
 
 CREATE FUNCTION shard_fingerprint(
     OUT system_identifier bigint,
@@ -232,7 +232,7 @@ AS 'MODULE_PATHNAME', 'shardid_shard_fingerprint'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION shard_fingerprint() IS
-'tells which server and database this is, so that two that draw ids can be compared';
+'identifies the server and database, so that two that generate ids can be compared';
 
 -- Many values of a plain sequence.
 
@@ -245,7 +245,7 @@ AS 'MODULE_PATHNAME', 'shardid_nextval_range'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION nextval_range(pg_catalog.regclass, bigint) IS
-'takes count values of the sequence in one step, as if nextval were called as often';
+'advances the sequence by count values in one step, as count calls of nextval would';
 
 -- UUID version 6.
 
@@ -329,7 +329,7 @@ AS 'MODULE_PATHNAME', 'shardid_gather_digits'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION gather_digits(bigint, int) IS
-'the id that scatter_digits has scattered';
+'the id that scatter_digits scattered';
 
 CREATE FUNCTION scatter_bits(
     id bigint,
@@ -349,7 +349,7 @@ AS 'MODULE_PATHNAME', 'shardid_gather_bits'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION gather_bits(bigint, int) IS
-'the id that scatter_bits has scattered';
+'the id that scatter_bits scattered';
 
 -- Ids as short text.
 
@@ -367,9 +367,9 @@ AS 'MODULE_PATHNAME', 'shardid_id_from_text'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION id_from_text(pg_catalog.text) IS
-'the id that id_to_text has written so; reads upper and lower case, O for 0 and I or L for 1';
+'the id that id_to_text wrote; reads upper and lower case, O as 0, I and L as 1';
 
--- Making UUIDs of version 1, and ObjectIds, each from a sequence of its own.
+-- Generating UUIDs of version 1 and ObjectIds, each from a sequence of its own.
 
 CREATE SEQUENCE shardid_uuid_seq AS bigint;
 
@@ -393,7 +393,7 @@ LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 SUPPORT shardid_support;
 
 COMMENT ON FUNCTION uuid_v1() IS
-'makes a new UUID of version 1: unique, and later than all that this database has made';
+'generates a UUID of version 1: unique, and later than all earlier ones of this database';
 
 CREATE FUNCTION objectid_from(
     ts pg_catalog.timestamptz,
@@ -422,7 +422,7 @@ LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 SUPPORT shardid_support;
 
 COMMENT ON FUNCTION objectid() IS
-'makes a new ObjectId: unique, and greater than all that this database has made since the last renew_identity()';
+'generates an ObjectId: unique, and greater than all earlier ones of this database since the last renew_identity()';
 
 CREATE FUNCTION renew_identity()
 RETURNS pg_catalog.void
@@ -430,9 +430,9 @@ AS 'MODULE_PATHNAME', 'shardid_renew_identity'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION renew_identity() IS
-'gives the database another node for uuid_v1() and other bytes for objectid(); run it in a copy of a server that stays beside the original';
+'gives the database another node for uuid_v1() and other bytes for objectid(); run it in a copy of a server that runs alongside the original';
 
 -- The random bits are kept in the storage of the two sequences, which a dump leaves out: so a restored copy
--- draws its own. Without arguments the call means this function or, beside one whose arguments all have
--- defaults, is ambiguous.
+-- generates its own. Without arguments the call means this function; if another function of this name has only
+-- arguments with defaults, the call is ambiguous.
 SELECT renew_identity();

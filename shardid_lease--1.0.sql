@@ -111,8 +111,8 @@ CREATE TABLE granted_shard (
 CREATE TABLE dropped_id_space (name pg_catalog.text PRIMARY KEY, until pg_catalog.timestamptz NOT NULL);
 
 COMMENT ON TABLE id_space IS 'the id spaces of this registry';
-COMMENT ON TABLE granted_shard IS 'the shards that were ever granted or reserved: to whom, and the last window of time';
-COMMENT ON TABLE dropped_id_space IS 'when the last window ends of the id spaces that were dropped';
+COMMENT ON TABLE granted_shard IS 'the shards that were ever granted or reserved: their holders and last windows of time';
+COMMENT ON TABLE dropped_id_space IS 'the id spaces that were dropped, and when their last windows end';
 
 -- A registry that is restored from a dump has to know what was granted.
 SELECT pg_catalog.pg_extension_config_dump('id_space'::pg_catalog.regclass, ''::pg_catalog.text);
@@ -313,11 +313,11 @@ COMMENT ON FUNCTION check_transaction() IS 'refuses an old snapshot, and has the
 COMMENT ON FUNCTION is_owner(pg_catalog.regrole, role_ref) IS 'whether the caller has the privileges of the owner';
 COMMENT ON FUNCTION why_stopped(id_space) IS 'why the registry grants nothing of the id space; NULL if it does';
 COMMENT ON FUNCTION signed(id_space, pg_catalog.text) IS 'the claims, and the proof that this registry made them';
-COMMENT ON FUNCTION receipt_of(id_space, int, bigint, bigint) IS 'what a member can prove a change of a shard with';
+COMMENT ON FUNCTION receipt_of(id_space, int, bigint, bigint) IS 'the receipt by which a member proves a change of a shard';
 COMMENT ON FUNCTION was_committed(pg_catalog.xid8) IS 'whether the transaction has ended and was not rolled back';
 COMMENT ON FUNCTION last_serial(id_space, int) IS 'the last serial of the shard; 0 if it was never granted';
 COMMENT ON FUNCTION check_request(pg_catalog.jsonb, id_space) IS
-'why the request is refused, whoever has the shard; stops the id space if it proves that the registry was set back';
+'why the request is refused, regardless of the holder; stops the id space if it proves that the registry was set back';
 
 -- ==== The registry: functions for the owners of id spaces ====
 
@@ -836,7 +836,7 @@ COMMENT ON FUNCTION is_own(granted_shard, pg_catalog.regrole, pg_catalog.jsonb) 
 'whether the request comes from the generator that has, or had, the shard';
 COMMENT ON FUNCTION is_free(granted_shard, bigint, bigint) IS 'whether any generator can be granted the shard';
 COMMENT ON FUNCTION refusal(pg_catalog.jsonb, pg_catalog.text, boolean) IS 'the answer to a request that is refused';
-COMMENT ON FUNCTION why_not(id_space, int, granted_shard, boolean) IS 'why the shard is not granted, who has it';
+COMMENT ON FUNCTION why_not(id_space, int, granted_shard, boolean) IS 'why the shard is not granted, and which generator has it';
 COMMENT ON FUNCTION free_shard(id_space, pg_catalog.regrole, pg_catalog.jsonb, bigint) IS
 'the lowest shard of the id space that the caller can be granted, locked; NULL if there is none';
 COMMENT ON FUNCTION grant_one(pg_catalog.regrole, pg_catalog.jsonb) IS
@@ -887,10 +887,10 @@ WHERE pg_catalog.pg_has_role(shardid_lease.role_oid(s.owner), 'USAGE'::pg_catalo
     OR pg_catalog.pg_has_role('pg_monitor'::pg_catalog.name, 'USAGE'::pg_catalog.text);
 
 COMMENT ON FUNCTION create_id_space(pg_catalog.text, interval, interval, interval, pg_catalog.timestamptz, int, int) IS
-'makes an id space, of which members lease shards: no two ids of it are equal';
+'creates an id space, of which members lease shards: no two of its ids are equal';
 COMMENT ON FUNCTION drop_id_space(pg_catalog.text) IS 'drops an id space of which no window can be in use';
 COMMENT ON FUNCTION evict_shard(pg_catalog.text, int) IS
-'takes a shard from a holder that is gone for good, so that any generator can lease it';
+'releases a shard whose holder no longer exists, so that any generator can lease it';
 COMMENT ON FUNCTION reserve_shard(pg_catalog.text, int, pg_catalog.text) IS
 'keeps a shard from being granted, for a generator without a lease';
 COMMENT ON FUNCTION unreserve_shard(pg_catalog.text, int) IS 'lets a reserved shard be granted again';
@@ -899,8 +899,8 @@ COMMENT ON FUNCTION registry_was_restored(pg_catalog.timestamptz) IS
 COMMENT ON FUNCTION registry_was_moved() IS
 'confirms a registry in another place that has lost nothing since it last granted, and of which no other copy runs';
 COMMENT ON FUNCTION grant_shards(pg_catalog.jsonb) IS 'called by members: grants or renews leases of shards';
-COMMENT ON FUNCTION return_shard(pg_catalog.jsonb) IS 'called by members: gives a leased shard back';
-COMMENT ON VIEW id_space_shards IS 'the shards of this registry''s id spaces: who holds them, and until when';
+COMMENT ON FUNCTION return_shard(pg_catalog.jsonb) IS 'called by members: releases a leased shard';
+COMMENT ON VIEW id_space_shards IS 'the shards of this registry''s id spaces: their holders, and the ends of their windows';
 
 COMMENT ON FUNCTION create_id_space_by(
     pg_catalog.regrole, pg_catalog.text, interval, interval, interval, pg_catalog.timestamptz, int, int) IS
@@ -952,7 +952,7 @@ CREATE TABLE leased_generator (
     sequence_bits int);
 
 COMMENT ON TABLE leased_generator IS
-'the generators of this database that hold a lease, and of what';
+'the generators of this database that hold a lease, and what they lease';
 
 CREATE TABLE lease_window (
     origin pg_catalog.uuid PRIMARY KEY,
@@ -969,7 +969,7 @@ CREATE TABLE lease_window (
     error pg_catalog.text);
 
 COMMENT ON TABLE lease_window IS
-'the window of time that each leased generator was granted last, and what went wrong since';
+'the window of time that each leased generator was granted last, and errors since then';
 
 -- Not those of generators that were dropped.
 SELECT pg_catalog.pg_extension_config_dump('leased_generator'::pg_catalog.regclass,
@@ -1019,7 +1019,7 @@ WHERE pg_catalog.pg_has_role(c.relowner, 'USAGE'::pg_catalog.text)
     OR pg_catalog.pg_has_role('pg_monitor'::pg_catalog.name, 'USAGE'::pg_catalog.text);
 
 COMMENT ON VIEW shard_leases IS
-'the leased generators of this database: their shards, their windows of time, and what went wrong since the last renewal';
+'the leased generators of this database: their shards, windows of time, and errors since the last renewal';
 
 GRANT SELECT ON shard_leases TO PUBLIC;
 
@@ -1045,7 +1045,7 @@ AS 'MODULE_PATHNAME', 'shardid_take_over_shard'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION take_over_shard(pg_catalog.regclass) IS
-'gives a leased shard to this server at once, although another copy of it, or nobody, has it';
+'grants a leased shard to this server at once, even if another copy of the server holds it';
 
 CREATE FUNCTION release_shard(generator pg_catalog.regclass DEFAULT NULL::pg_catalog.regclass)
 RETURNS pg_catalog.void
@@ -1053,7 +1053,7 @@ AS 'MODULE_PATHNAME', 'shardid_release_shard'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION release_shard(pg_catalog.regclass) IS
-'releases a leased shard when no transaction uses its generator, which generates no ids until it is leased again';
+'releases a leased shard when no transaction uses its generator; the generator then generates no ids until it is leased again';
 
 CREATE FUNCTION renew_now(generator pg_catalog.regclass)
 RETURNS pg_catalog.void
@@ -1086,7 +1086,7 @@ END
 $body$;
 
 COMMENT ON FUNCTION renew_leases() IS
-'renews the leases of the caller''s generators now, and returns how many of them hold a window; for cron, where ids are rare';
+'renews the leases of the caller''s generators now, and returns how many hold a window; for cron, in a database that rarely generates ids';
 
--- The schema has nobody's else objects in it: USAGE is all that others need.
+-- No other role's objects are in the schema: USAGE is all that other roles need.
 GRANT USAGE ON SCHEMA shardid_lease TO PUBLIC;

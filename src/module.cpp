@@ -30,30 +30,30 @@ void assign_max_lead(double new_value, void * /*extra*/) {
 
 void define_settings() {
     DefineCustomIntVariable("shardid.shard_id",
-                            "Sets the shard of the ids that next_id() makes without a shard "
+                            "Sets the shard of ids that next_id() generates without a shard "
                             "argument.",
                             "-1 means that no shard is set.", &shard_id, unset_shard_id,
                             unset_shard_id, INT_MAX, PGC_USERSET, 0, nullptr, nullptr, nullptr);
     DefineCustomRealVariable("shardid.max_lead",
-                             "Sets how far a generator may be ahead of the clock before drawing "
-                             "from it is refused.",
+                             "Sets how far ahead of the clock a generator may be before it "
+                             "refuses to generate ids.",
                              nullptr, &max_lead, ms_per_day, 0, longest_lead, PGC_SUSET,
                              GUC_UNIT_MS, nullptr, assign_max_lead, nullptr);
     DefineCustomIntVariable("shardid.max_borrow",
-                            "Sets how far ahead of the clock drawing ids may step on, when those "
-                            "of a millisecond are used up, instead of waiting.",
-                            "0 means to wait. Ids that others draw from the generator meanwhile "
-                            "are as far ahead.",
+                            "Sets how far ahead of the clock ids may be generated instead of "
+                            "waiting, when those of a millisecond are used up.",
+                            "0 means to wait. Ids that other sessions generate meanwhile are as "
+                            "far ahead.",
                             &max_borrow_ms, 0, 0, INT_MAX, PGC_SUSET, GUC_UNIT_MS, nullptr, nullptr,
                             nullptr);
     DefineCustomIntVariable("shardid.lease_timeout",
                             "Sets how long a call waits for a lease to be renewed, taken over or "
-                            "released before it is refused.",
+                            "released before it fails.",
                             "0 means not to wait.", &lease_timeout_ms, 5000, 0, INT_MAX,
                             PGC_USERSET, GUC_UNIT_MS, nullptr, nullptr, nullptr);
     DefineCustomIntVariable("shardid.registry_timeout",
-                            "Sets how long the background worker takes to connect to a registry "
-                            "and to have its answer.",
+                            "Sets how long the background worker waits for a connection to a "
+                            "registry and for its answer.",
                             "Set it for the server or the database: the worker does not see what a "
                             "session sets.",
                             &registry_timeout_ms, 5000, 1, INT_MAX, PGC_SUSET, GUC_UNIT_MS, nullptr,

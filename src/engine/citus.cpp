@@ -20,7 +20,7 @@ static_assert(!is_share(1, PG_INT64_MAX) && !is_share(1, share + 1) && !is_share
 static_assert(!is_share(share + 1, PG_INT64_MAX) && !is_share(share, 2 * share));
 
 constexpr const char *way_around =
-    "let the default draw from shardid_seq, or from a sequence that is made on every node with "
+    "let the default use shardid_seq, or a sequence that is created on every node with "
     "citus.enable_ddl_propagation off and named as text: generator => 'name'::text::regclass";
 
 }  // namespace

@@ -63,7 +63,7 @@ XLogRecPtr own_lsn(XLogRecPtr up_to) {
 void note_warning(void *is_warned) {
     *static_cast<bool *>(is_warned) = true;
     // Core's own speaks of a commit.
-    errdetail("What was drawn may not have reached the standby, and is withheld.");
+    errdetail("What was generated may not have reached the standby, and is not returned.");
 }
 
 // Returns whether the wait was canceled. SyncRepWaitForLSN is made for a commit, which can no
@@ -100,7 +100,8 @@ pg_noinline void wait_for_standbys(XLogRecPtr up_to) {
                 ERROR,
                 (errcode(ERRCODE_QUERY_CANCELED),
                  errmsg("canceling statement while it waits for a synchronous standby"),
-                 errdetail("What was drawn may not have reached the standby, and is withheld.")));
+                 errdetail(
+                     "What was generated may not have reached the standby, and is not returned.")));
     }
 }
 

@@ -64,7 +64,7 @@ void find_own_sequence(OwnSequence &sequence) {
         ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
                         errmsg("sequence \"%s\" of the extension does not exist", sequence.name),
                         errdetail("Extension \"%s\" has no relation of this name.", extension_name),
-                        errhint("If it was renamed, give it back its name.")));
+                        errhint("If it was renamed, rename it back.")));
     sequence.relid = found;
 }
 

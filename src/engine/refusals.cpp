@@ -86,11 +86,11 @@ TimestampTz negative_at(const Layout &layout) {
             (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
              errmsg("permission denied to make a generator of sequence \"%s\"",
                     shown_name(generator.relid)),
-             errdetail("The first id would move it on to %llu, and role \"%s\" has no UPDATE on "
-                       "it.",
+             errdetail("The first id would set its last value to %llu, and role \"%s\" has no "
+                       "UPDATE on it.",
                        static_cast<unsigned long long>(tick), user),
-             errhint("Have its owner, or a role with UPDATE on it, draw the first id in the same "
-                     "way; from then on USAGE is enough.")));
+             errhint("Generate the first id in the same way as its owner, or as a role with "
+                     "UPDATE on it; after that USAGE is enough.")));
 }
 
 template <typename L>
@@ -126,20 +126,21 @@ void refuse_binding(const Generator &generator, uint64 wanted, uint64 found) {
     Assert(wanted != unbound && found != unbound);
     const char *name = qualified_name(generator.relid);
     if (kind_of(wanted) != Kind::ids || kind_of(found) != Kind::ids)
-        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                        errmsg("generator \"%s\" makes other things", shown_name(generator.relid)),
-                        errdetail("It makes %s, and this call would draw %s.", described(found),
-                                  described(wanted)),
-                        kind_of(wanted) == Kind::ids
-                            ? errhint("Use another sequence.")
-                            : errhint("Run ALTER SEQUENCE %s RESTART, which forgets it.", name)));
+        ereport(ERROR,
+                (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                 errmsg("generator \"%s\" is used for other values", shown_name(generator.relid)),
+                 errdetail("It generates %s, and this call asks for %s.", described(found),
+                           described(wanted)),
+                 kind_of(wanted) == Kind::ids
+                     ? errhint("Use another sequence.")
+                     : errhint("Run ALTER SEQUENCE %s RESTART to reset it.", name)));
     ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                     errmsg("generator \"%s\" has another layout", shown_name(generator.relid)),
-                    errdetail("It makes %s, and this call would draw %s.", described(found),
+                    errdetail("It generates %s, and this call asks for %s.", described(found),
                               described(wanted)),
                     errhint("Pass the generator's own layout, or use another generator. To change "
-                            "the layout on purpose, although the new ids can then be equal to "
-                            "earlier ones, run ALTER SEQUENCE %s RESTART first.",
+                            "the layout although new ids may then duplicate earlier ones, run "
+                            "ALTER SEQUENCE %s RESTART first.",
                             name)));
 }
 
@@ -147,18 +148,18 @@ void mention_lead(const Generator &generator, uint64 lead_ms) {
     ereport(LOG,
             (errmsg("generator \"%s\" is %llu ms ahead of the clock", shown_name(generator.relid),
                     static_cast<unsigned long long>(lead_ms)),
-             errdetail("Its ids say a later time than the clock until that has caught up. The "
-                       "clock has perhaps been set back, a session draws with shardid.max_borrow, "
-                       "or its lease begins later."),
+             errdetail("Its ids carry a later time than the clock until the clock has caught up. "
+                       "Perhaps the clock was set back, a session uses shardid.max_borrow, or the "
+                       "generator's lease begins later."),
              errhint("Check the server's clock.")));
 }
 
 void mention_borrowing(const Generator &generator, uint64 most_ms) {
     ereport(LOG,
-            (errmsg("generator \"%s\" may step up to %llu ms ahead of the clock",
+            (errmsg("generator \"%s\" may get up to %llu ms ahead of the clock",
                     shown_name(generator.relid), static_cast<unsigned long long>(most_ms)),
-             errdetail("This session draws with shardid.max_borrow. Until the clock has caught up, "
-                       "ids that other sessions draw from the generator are as far ahead.")));
+             errdetail("This session uses shardid.max_borrow. Until the clock has caught up, ids "
+                       "that other sessions generate are as far ahead.")));
 }
 
 void warn_once(Generator &generator, const Layout &layout, TimestampTz clock) {

@@ -31,12 +31,13 @@ uint64 checked_number_of_values(int64 count) {
     if (count < 1)
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("count must be positive"),
                         errdetail("The count is %lld.", static_cast<long long>(count)),
-                        errhint("Pass how many values to take, 1 or more.")));
+                        errhint("Pass a number of values, 1 or more.")));
     return static_cast<uint64>(count);
 }
 
 void check_update_for(Relation relation, const char *what) {
-    check_privilege(relation, ACL_UPDATE, psprintf("no UPDATE, which %s takes,", what), "UPDATE");
+    check_privilege(relation, ACL_UPDATE, psprintf("no UPDATE, which %s requires,", what),
+                    "UPDATE");
 }
 
 // Locked, and checked as nextval does: the user, then the transaction. More than most_with_usage
@@ -67,7 +68,7 @@ Relation open_for_nextval(Oid relid, uint64 count) {
                    is_ascending ? "MAXVALUE" : "MINVALUE",
                    static_cast<long long>(is_ascending ? limits.max : limits.min)),
          errhint("Pass a smaller count, or move that limit by ALTER SEQUENCE %s; a range never "
-                 "goes round, also where the sequence has CYCLE.",
+                 "wraps around, even if the sequence has CYCLE.",
                  name)));
 }
 

@@ -166,21 +166,20 @@ void remove(const Oid &table_oid, const pg_uuid_t &origin) {
     ereport(ERROR,
             (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
              errmsg("generator \"%s\" has two leases", row.name),
-             errdetail("Table shardid_lease.leased_generator has two rows of it, perhaps from a "
-                       "dump that was restored beside its own."),
-             errhint("As a superuser, delete the row that is not its own.")));
+             errdetail("Table shardid_lease.leased_generator has two rows for it, perhaps one from "
+                       "a dump that was restored."),
+             errhint("As a superuser, delete the row that does not belong to it.")));
 }
 
 [[noreturn]] void refuse_lost(Oid generator_oid, const LeasedRow &lost) {
-    ereport(
-        ERROR,
-        (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-         errmsg("generator \"%s\" may be leased under another name", shown_name(generator_oid)),
-         errdetail("A dump that was restored here has a lease of sequence %s, which does not "
-                   "exist.",
-                   lost.name),
-         errhint("Give that sequence its name back and generate an id of it; or, if it is gone, "
-                 "delete its row from shardid_lease.leased_generator as a superuser.")));
+    ereport(ERROR,
+            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+             errmsg("generator \"%s\" may be leased under another name", shown_name(generator_oid)),
+             errdetail("A dump that was restored here has a lease of sequence %s, which does not "
+                       "exist.",
+                       lost.name),
+             errhint("Rename that sequence back and generate an id with it; or, if it is gone, "
+                     "delete its row from shardid_lease.leased_generator as a superuser.")));
 }
 
 }  // namespace

@@ -79,13 +79,14 @@ Started start_for_group(const WorkerTask &task, const LeaseGroup &group, int64 w
 }
 
 [[noreturn]] void refuse_without_answer(Oid generator) {
-    ereport(ERROR,
-            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-             errmsg("no answer about the lease of generator \"%s\" within %d ms",
-                    shown_name(generator), lease_timeout_ms),
-             errdetail("The registry, or a lock that a transaction holds, keeps it waiting."),
-             errhint("Call it again, or increase shardid.lease_timeout; "
-                     "shardid_lease.shard_leases shows what has become of the lease.")));
+    ereport(
+        ERROR,
+        (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+         errmsg("no answer about the lease of generator \"%s\" within %d ms", shown_name(generator),
+                lease_timeout_ms),
+         errdetail("The request waits for the registry, or for a lock that a transaction holds."),
+         errhint("Call it again, or increase shardid.lease_timeout; "
+                 "shardid_lease.shard_leases shows the state of the lease.")));
 }
 
 void raise_message(const WorkerCall &call) {

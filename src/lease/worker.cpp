@@ -335,7 +335,7 @@ void renew_group(const LeasedRow &row, Oid role) {
         ereport(
             ERROR,
             (errcode(ERRCODE_OBJECT_IN_USE),
-             errmsg("generator \"%s\" cannot take its shard over", row.name),
+             errmsg("generator \"%s\" cannot take over its shard", row.name),
              errdetail("%s.", fault),
              errhint("If the holder is gone, run shardid_lease.evict_shard() on the registry.")));
     if (call != nullptr)
@@ -436,9 +436,9 @@ void join(const char *server, Oid role) {
             (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
              errmsg("the release of generator \"%s\" has not reached its registry", before.name),
              errdetail("%s", call->detail),
-             errhint(
-                 "Call it again when the registry answers. If that is gone for good, delete the "
-                 "generator's row from shardid_lease.leased_generator as a superuser.")));
+             errhint("Call it again when the registry answers. If the registry no longer exists, "
+                     "delete the generator's row from shardid_lease.leased_generator as a "
+                     "superuser.")));
     if (!is_known)
         before = new_row(server);
     Request request{};

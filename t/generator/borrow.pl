@@ -51,7 +51,7 @@ is($setting, 0, 'SET LOCAL ends with the transaction');
 is(query('SELECT sum(count), max(count) FROM (SELECT count(DISTINCT id) FROM photos GROUP BY id >> 23) s'),
 	'200000|1024', 'no millisecond has more than its 1,024 ids');
 my @told = slurp_file($node->logfile, $log_start) =~ /LOG:  (generator .* ahead of the clock)/g;
-is("@told", 'generator "public.shardid_seq" may step up to 3600000 ms ahead of the clock', 'the log says so, once');
+is("@told", 'generator "public.shardid_seq" may get up to 3600000 ms ahead of the clock', 'the log says so, once');
 is( query(<<'SQL'), 't|t', 'who borrows nothing draws ids as far ahead');
 SELECT id > max, id_timestamp(id) > clock_timestamp() FROM (SELECT next_id(5) AS id, max(id) FROM photos) s
 SQL

@@ -18,7 +18,7 @@ namespace {
 
 constexpr double ms_per_day = 24 * 60 * 60 * 1000;
 
-// 273,790 years: a double still tells every millisecond of them.
+// 273,790 years: a double still represents every millisecond of them.
 constexpr double longest_lead = 1e8 * ms_per_day;
 
 // As the server keeps it: an integer of milliseconds would end at 24.8 days.

@@ -20,7 +20,7 @@ struct Advance {
     std::uint64_t tick;
 };
 
-// How many sequence numbers a new time may begin at: it goes on from the last number, modulo a
+// How many sequence numbers a new time may begin at: it continues from the last number, modulo a
 // quarter of the range. From 0 every time, `id % n` would be skewed at low rates; through the whole
 // range, a bulk insert would have to wait at every wrap.
 constexpr std::uint64_t first_sequence_range(Widths widths) {
@@ -51,7 +51,7 @@ constexpr Advance advance(W widths, std::uint64_t last, std::uint64_t now,
 }
 
 // As advance, for a caller that may borrow time: where every number of the last time is used up, it
-// steps on at once, if that takes it no further ahead of the clock than `borrow` times.
+// steps to the next time at once, unless that is more than `borrow` times ahead of the clock.
 template <typename W = Widths>
 constexpr Advance advance_or_borrow(W widths, std::uint64_t last, std::uint64_t now,
                                     std::uint64_t borrow) {
@@ -69,14 +69,14 @@ constexpr std::uint64_t further_ticks(W widths, std::uint64_t tick, std::uint64_
     return wanted < rest ? wanted : rest;
 }
 
-// So many times, in whole milliseconds.
+// This number of times, in whole milliseconds.
 template <typename W = Widths>
 constexpr std::uint64_t ms_of_times(W widths, std::uint64_t times) {
     return step_us(widths) >= us_per_ms ? times * (step_us(widths) / us_per_ms)
                                         : times / (us_per_ms / step_us(widths));
 }
 
-// The ticks of so many milliseconds.
+// The ticks of this number of milliseconds.
 template <typename W = Widths>
 constexpr std::uint64_t ticks_of_ms(W widths, std::uint64_t ms) {
     return make_tick(widths, ms * us_per_ms / static_cast<std::uint64_t>(step_us(widths)), 0);
@@ -97,9 +97,9 @@ constexpr std::uint64_t lead_ms_of(W widths, std::uint64_t tick, std::uint64_t n
     return ms_of_times(widths, time > now ? time - now : 0);
 }
 
-// Whether the first tick of a used sequence, which its storage does not know for a generator, would
-// be a jump that its last value does not account for: to more than twice as far, or by an epoch so
-// young that the last value could double within a day.
+// Whether the first tick of a used sequence, whose storage is bound to nothing yet, would be a
+// jump: more than twice the last value, or counted from an epoch so young that the last value could
+// double within a day.
 template <typename W = Widths>
 constexpr bool is_jump(W widths, std::uint64_t last, std::uint64_t tick) {
     constexpr std::uint64_t day_ms = std::uint64_t{24} * 60 * 60 * 1000;

@@ -62,14 +62,15 @@ inline constexpr Digits digits = digits_of_characters();
 
 enum class Base32Fault { none, character, size, range };
 
-// A number, or why the bytes are none; for a character, how many good ones stand before it.
+// A number, or why the bytes are none; if a character is wrong, the number of right ones before it.
 struct Base32Reading {
     std::uint64_t number;
     Base32Fault fault;
     std::size_t good;
 };
 
-// Any bytes. A bad character is found before a wrong size: so with the latter all are ASCII.
+// Takes any bytes. Reports a wrong character before a wrong size: so if the size is reported, all
+// bytes are ASCII.
 constexpr Base32Reading read_base32(const char *bytes, std::size_t size) {
     using namespace base32_detail;
     std::uint64_t number = 0;

@@ -7,8 +7,8 @@
 //     UUIDs, ObjectIds:    0 (10)              | kind (2)               | random seed (52)
 //
 // The first ten bits are never all zero for a layout, whose fields have 32 bits at most together.
-// The upper half of a binding stands where a frozen tuple has its xmin, and is above every special
-// transaction id.
+// The upper half of a binding is stored where a frozen tuple has its xmin, and is above every
+// special transaction id.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ constexpr std::uint64_t binding_of(const Layout &layout) {
     return (shard << bits_of_a_width | sequence) << epoch_bits | epoch;
 }
 
-// What is drawn: ids, what the extension's own sequences make beside them, or nothing yet.
+// What is drawn: ids, the UUIDs or ObjectIds of the extension's own sequences, or nothing yet.
 enum class Kind : std::uint8_t { ids, uuids, objectids, none };
 
 // REQUIRED: kind is uuids or objectids, seed < 2^seed_bits.
@@ -48,7 +48,7 @@ constexpr Kind kind_of(std::uint64_t binding) {
     return static_cast<Kind>(binding >> epoch_bits != 0 ? 0 : binding >> seed_bits);
 }
 
-// Whether a tick of the one storage means the same in the other. REQUIRED: neither is unbound.
+// Whether a tick means the same in both storages. REQUIRED: neither is unbound.
 constexpr bool have_one_scale(std::uint64_t one, std::uint64_t other) {
     return one == other || (kind_of(one) != Kind::ids && kind_of(one) == kind_of(other));
 }

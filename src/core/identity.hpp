@@ -42,7 +42,7 @@ struct UuidIdentity {
 
 // The clock sequence, by section 5.1: random at first, and changed when the clock may have been set
 // back or the node has changed. Here the timestamps of a node never go back, and another node has
-// another clock sequence, but for one in 16384.
+// another clock sequence with a probability of 16383 in 16384.
 constexpr UuidIdentity uuid_identity_of(std::uint64_t seed, std::uint64_t system_identifier,
                                         std::uint32_t database) {
     const std::uint64_t own = own_bits(seed, system_identifier, database, uuid_identity_bits);

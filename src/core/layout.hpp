@@ -1,5 +1,5 @@
-// The layout of an id: the widths of its fields, and the epoch its time counts from; which field
-// stands where, and what fits into it.
+// The layout of an id: the widths of its fields, and the epoch from which its time counts; the
+// position of each field, and the values that it can hold.
 //
 //     id   = time | shard | sequence     64 bits, unsigned
 //     tick = time | sequence             the id without its shard; what a generator remembers
@@ -16,7 +16,8 @@ inline constexpr int id_bits = 64;
 // A shard and a sequence are SQL integers, which have 31 bits without the sign.
 inline constexpr int max_field_bits = 31;
 
-// Shard and sequence together leave 32 bits or more: a time field of 49 days is the least of use.
+// Shard and sequence together leave 32 bits or more: a time field of 49 days is the shortest useful
+// one.
 inline constexpr int max_shard_and_sequence_bits = 32;
 
 struct Widths {

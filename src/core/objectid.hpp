@@ -95,8 +95,8 @@ constexpr std::int64_t us_of_objectid(std::uint64_t seconds) {
     return clock_at(unix_epoch_us, seconds, us_per_s);
 }
 
-// The counter's values are shared out over the milliseconds of a second, 16777 to each: so the
-// generator's step is a millisecond, as for ids, and ObjectIds of one second do not meet.
+// The counter's values are divided among the milliseconds of a second, 16777 for each: so the
+// generator's step is a millisecond, as for ids, and ObjectIds of one second do not collide.
 inline constexpr std::uint64_t ms_per_s = us_per_s / us_per_ms;
 inline constexpr std::uint64_t objectids_per_ms =
     (std::uint64_t{1} << objectid_counter_bits) / ms_per_s;

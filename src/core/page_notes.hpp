@@ -51,8 +51,8 @@ constexpr bool is_mention_due(PageNotes notes, std::uint64_t second) {
     return units % mention_values >= pause_units;
 }
 
-// Two draws that make a page theirs lie in different milliseconds, so the takings have not come
-// round in less than this.
+// Two draws that make a page ours are in different milliseconds, so the counter does not wrap
+// around in less time than this.
 inline constexpr std::int64_t takings_last_us = INT64_C(200) * 1000;
 
 static_assert(notes_of(offset_without_notes) == PageNotes{0, 0});

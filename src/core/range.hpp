@@ -23,13 +23,13 @@ constexpr std::uint64_t steps_left(const Limits &limits, std::int64_t value) {
     return value <= limits.min ? 0 : (from - static_cast<std::uint64_t>(limits.min)) / -step;
 }
 
-// The value so many steps on. REQUIRED: steps <= steps_left(limits, value).
+// The value after this number of steps. REQUIRED: steps <= steps_left(limits, value).
 constexpr std::int64_t value_after(const Limits &limits, std::int64_t value, std::uint64_t steps) {
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(value) +
                                      steps * static_cast<std::uint64_t>(limits.increment));
 }
 
-// How many values nextval() could still give without going round; of 2^64, one less.
+// How many values nextval() could still return without wrapping around; of 2^64, one less.
 constexpr std::uint64_t values_left(const Limits &limits, std::int64_t last_value, bool is_called) {
     const std::uint64_t steps = steps_left(limits, last_value);
     return is_called || steps == UINT64_MAX ? steps : steps + 1;

@@ -29,7 +29,7 @@ constexpr std::uint64_t clock_in(const Window &window, std::uint64_t now) {
     return now < window.from ? window.from : now;
 }
 
-// A time that may be later than any tick's.
+// The time may be later than that of any tick.
 constexpr std::uint64_t first_tick_of(Widths widths, std::uint64_t time) {
     return time > max_drawn_time(widths) ? UINT64_MAX : make_tick(widths, time, 0);
 }

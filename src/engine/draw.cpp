@@ -37,12 +37,13 @@ pg_noinline bool may_not_jump(const OpenPage &page, const Generator &generator, 
 
 // The tick that `advance` is to start from.
 //
-// A page that is not ours does not tell which ids of the present millisecond were drawn: setval has
-// overwritten that, or a rollback. So the whole millisecond in which the caller first saw the page
-// like this counts as used up. While the caller waits for its end, others may draw from the page
-// (its takings tell) and somebody may move it again: then the wait starts anew. Moves alone do not
-// keep anybody waiting. A page that was ahead of the clock at the first look may be moved back to
-// the present before the next look: then it is the page's own time that counts as used up.
+// A page that is not ours does not show which ids of the present millisecond were drawn: setval or
+// a rollback has overwritten that. So the whole millisecond in which the caller first saw the page
+// like this counts as used up. While the caller waits for its end, other sessions may draw from the
+// page (the count of takings shows it), and the page may be moved again: then the wait starts anew.
+// Moves alone make no session wait again. A page that was ahead of the clock at the first look may
+// be moved back to the present before the next look: then it is the page's own time that counts as
+// used up.
 template <typename L>
 pg_attribute_always_inline uint64 last_tick(const OpenPage &page, const Generator &generator,
                                             const L &layout, const Waiter &waiter, uint64 now,
@@ -78,7 +79,7 @@ constexpr bool can_use_window(const OpenPage & /*page*/, const Generator & /*gen
 }
 
 #ifdef USE_ASSERT_CHECKING
-// Whether the page, before it is unlocked, says all that makes these ticks the session's own.
+// Whether the page, before it is unlocked, shows that these ticks are the session's own.
 template <typename L>
 bool are_drawn(const OpenPage &page, const Generator &generator, const L &layout, uint64 first,
                uint64 last) {
@@ -159,7 +160,7 @@ pg_attribute_always_inline Attempt try_draw(Generator &generator, const L &layou
         const uint64 last = last_drawn(layout.widths, attempt.tick, max_count);
         attempt.covered_by = record_tick(page, generator, last, logged_to(layout.widths, last));
         Assert(are_drawn(page, generator, layout, attempt.tick, last));
-        // By more than a crash can account for.
+        // A lead that is larger than a crash can explain.
         attempt.is_mention_due =
             attempt.lead_ms > logged_ahead_ms && note_mention(page, attempt.clock);
     }
@@ -167,7 +168,7 @@ pg_attribute_always_inline Attempt try_draw(Generator &generator, const L &layou
     return attempt;
 }
 
-// What known.at_once_below keeps from being drawn at once.
+// Handles what known.at_once_below keeps from being drawn at once.
 void look_after(Generator &generator, const Layout &layout, uint64 last, TimestampTz clock) {
     if (is_limited(generator.lease) && tick_time(layout.widths, last) >= generator.lease.look_at)
         renew_ahead(generator, last);
@@ -179,7 +180,7 @@ void look_after(Generator &generator, const Layout &layout, uint64 last, Timesta
 void look_after(Generator & /*generator*/, const OwnLayout & /*layout*/, uint64 /*last*/,
                 TimestampTz /*clock*/) {}
 
-// What is left to do for ticks that are on the page, before anyone is shown them.
+// What is left to do for ticks that are on the page, before they are returned.
 template <typename L>
 Ticks finish(Generator &generator, const L &layout, const Attempt &attempt, uint64 max_count) {
     const uint64 last = last_drawn(layout.widths, attempt.tick, max_count);
@@ -203,7 +204,7 @@ void begin_unless_begun(Generator &generator, const OwnLayout &layout) {
     begin_to_know(generator, layout);
 }
 
-// Everything that a draw may meet.
+// A draw in any of the circumstances that it can find.
 template <typename L>
 pg_noinline Ticks draw_in_any_case(Generator &generator, const L &layout, uint64 max_count) {
     Assert(max_count > 0);
@@ -242,9 +243,9 @@ const Count &worked_widths(const Generator & /*generator*/, const OwnLayout &lay
     return layout.widths;
 }
 
-// What nearly every draw meets: a page of ours with a tick that is left and that WAL covers, and
-// nothing to wait for, to say or to remember elsewhere. Else returns false, and has drawn nothing.
-// REQUIRED: is_known.
+// The common case of a draw: a page of ours with a tick that is left and covered by WAL, and
+// nothing to wait for, to report or to remember elsewhere. Otherwise returns false, and has drawn
+// nothing. REQUIRED: is_known.
 template <typename L>
 pg_attribute_always_inline bool draw_at_once(Generator &generator, const L &layout,
                                              uint64 max_count, Ticks *drawn) {

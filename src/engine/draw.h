@@ -34,7 +34,7 @@ inline Attempt attempt_at(TimestampTz clock, uint64 binding) {
 // Raises 22008 when the clock is before the epoch, 2200H when the time field is exhausted, 55000
 // when the generator is further ahead of the clock than shardid.max_lead or its storage is bound to
 // another layout, 42501 when it would make a generator of a plain sequence without UPDATE. Warns
-// once a session of ids that are negative, or will be within a year.
+// once per session of ids that are negative, or will be within a year.
 uint64 draw_tick(Generator &generator, const Layout &layout);
 
 // REQUIRED: is_known(generator.known, layout).
@@ -52,7 +52,7 @@ struct Ticks {
 };
 
 // The next ticks, as many as the millisecond still has, but no more than max_count: at least one.
-// In all else like draw_tick. REQUIRED: max_count > 0.
+// Otherwise like draw_tick. REQUIRED: max_count > 0.
 Ticks draw_ticks(Generator &generator, const Layout &layout, uint64 max_count);
 
 }  // namespace shardid

@@ -32,7 +32,7 @@ int wait_mode() {
                                                                  : SYNC_REP_WAIT_FLUSH;
 }
 
-// How far the standbys have what is waited for in each mode, at least.
+// Up to where, at least, the standbys have what is waited for in each mode.
 XLogRecPtr known_replicated[NUM_SYNC_REP_WAIT_MODE];
 
 bool is_standby_missing(XLogRecPtr up_to, int mode) {
@@ -43,10 +43,10 @@ bool is_standby_missing(XLogRecPtr up_to, int mode) {
     return is_wanted && known_replicated[mode] < up_to;
 }
 
-// Core's queue takes an LSN from one waiter only (SyncRepQueueIsOrderedByLSN), and that of a page
-// is everybody's who draws from it. So this is the end of a record of the transaction's own: of its
-// last one, or where that does not cover what is waited for, of a new one that does nothing.
-// XLogInsert sets XactLastRecEnd, and asserts that a record has data.
+// Core's queue accepts an LSN from one waiter only (SyncRepQueueIsOrderedByLSN), and the LSN of a
+// page is the same for all sessions that draw from it. So this is the end of a record of the
+// transaction's own: of its last one, or where that does not cover what is waited for, of a new one
+// that does nothing. XLogInsert sets XactLastRecEnd, and asserts that a record has data.
 XLogRecPtr own_lsn(XLogRecPtr up_to) {
     if (XactLastRecEnd < up_to) {
         char nothing = 0;
@@ -62,15 +62,15 @@ XLogRecPtr own_lsn(XLogRecPtr up_to) {
 
 void note_warning(void *is_warned) {
     *static_cast<bool *>(is_warned) = true;
-    // Core's own speaks of a commit.
+    // Core's own detail is about a commit.
     errdetail("What was generated may not have reached the standby, and is not returned.");
 }
 
 // Returns whether the wait was canceled. SyncRepWaitForLSN is made for a commit, which can no
 // longer fail: canceled, it clears QueryCancelPending (neither InterruptPending nor
-// ProcDiePending), raises a WARNING and returns. So the warning tells, which note_warning sees.
-// Where client_min_messages and log_min_messages suppress it, a pending interrupt and a standby
-// that still lacks the LSN tell.
+// ProcDiePending), raises a WARNING and returns. note_warning sees that warning. Where
+// client_min_messages and log_min_messages suppress it, a pending interrupt together with a standby
+// that still lacks the LSN shows the cancellation.
 bool wait_is_canceled(XLogRecPtr lsn, int mode) {
     bool is_warned = false;
     ErrorContextCallback callback{error_context_stack, note_warning, &is_warned};

@@ -5,7 +5,8 @@
 
 namespace shardid {
 
-// Learns how this server says that standbys are waited for. REQUIRED: once, before the other.
+// Finds out how this server publishes whether standbys are waited for. REQUIRED: once, before
+// make_durable.
 void ask_server_version();
 
 // For make_durable: what is known of this server and session.
@@ -16,8 +17,7 @@ struct Durability {
 
 extern Durability known_durability;
 
-// For make_durable, where not both is known: that WAL is flushed, and that no standby is waited
-// for.
+// For make_durable, unless it is known that WAL is flushed and that no standby is waited for.
 void wait_until_durable(XLogRecPtr up_to);
 
 // Flushes WAL at least up to there, and waits for synchronous standbys as a commit would (settings

@@ -85,8 +85,8 @@ void read_limits(Generator &generator) {
     generator.increment = definition.seqincrement;
 }
 
-// nextval on a descending sequence would return what next_id has drawn. One that was made so has to
-// be made anew; one that has room above keeps what it knows.
+// nextval on a descending sequence would return what next_id has drawn. A sequence that was created
+// as descending has to be reset; one that has room above keeps what it knows.
 void check_direction(const Generator &generator) {
     if (generator.increment > 0)
         return;

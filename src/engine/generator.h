@@ -1,6 +1,6 @@
-// A generator as one session knows it: which sequence it is, whether the current user may draw
-// from it, and whether it is fit for it. All catalogue work of drawing an id is done here, before
-// the page is touched.
+// A generator as one session knows it: its sequence, whether the current user may draw from it, and
+// whether it is suitable. All catalogue work of drawing an id is done here, before the page is
+// touched.
 #pragma once
 
 #include "core/binding.hpp"

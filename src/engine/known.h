@@ -27,8 +27,8 @@ inline Known nothing_known(uint64 binding) {
 }
 
 // Whether this session has drawn ids of the layout from the generator as it is now. Then the layout
-// is valid, and its ids fit the sequence. The kind says whether anything is known: the layout is as
-// somebody has passed it, and any value may stand in it.
+// is valid, and its ids fit the sequence. The kind says whether anything is known: the layout is an
+// argument of a call, and can have any value.
 inline bool is_known(const Known &known, const Layout &layout) {
     return known.kind == Kind::ids && known.layout == layout;
 }
@@ -39,16 +39,16 @@ inline bool is_known(const Known &known, const OwnLayout &layout) {
 
 // Before a page is looked at of which nothing is known: notes what the call would bind it to, and
 // for ids the shards that may be drawn (allow_shards). Raises 55000 for ids from a sequence that
-// the extension makes something else from, whatever its storage says: a dump or pg_upgrade has
-// forgotten that. REQUIRED: the layout is valid, and check_max_value for its ids.
+// the extension uses for other values, even if its storage is unbound after a dump or pg_upgrade.
+// REQUIRED: the layout is valid, and check_max_value for its ids.
 void begin_to_know(Generator &generator, const Layout &layout);
 void begin_to_know(Generator &generator, const OwnLayout &layout);
 
-// Whether the storage is bound to what the call draws, or to nothing. Ids have exactly the layout
-// that the call asks for; what else is drawn takes any seed. REQUIRED: begin_to_know.
+// Whether the storage is bound to what the call draws, or to nothing. Ids need exactly the layout
+// that the call asks for; UUIDs and ObjectIds accept any seed. REQUIRED: begin_to_know.
 bool fits_binding(const OpenPage &page, const Generator &generator);
 
-// What is drawn takes the seed that is there, if there is one. REQUIRED: fits_binding.
+// UUIDs and ObjectIds adopt the seed of the storage, if it has one. REQUIRED: fits_binding.
 void take_binding(const OpenPage &page, Generator &generator);
 
 // REQUIRED: the storage is bound to generator.known.binding, and `last` was drawn from it.

@@ -10,7 +10,7 @@ namespace {
 constexpr int max_kept_pins = 8;
 
 // The pins that are kept, and the transaction that keeps them. An abort releases them by the
-// resource owner; what stands here is then an older transaction's, and counts as none.
+// resource owner; what is left here is then an older transaction's, and counts as none.
 PagePin *kept[max_kept_pins];
 int kept_count = 0;
 LocalTransactionId all_kept_in = InvalidLocalTransactionId;

@@ -26,7 +26,8 @@ inline bool is_kept(const PagePin &pin) {
 // The buffer of the generator's page, pinned. REQUIRED: the pin is not kept.
 Buffer pin_page(Generator &generator);
 
-// Gives a kept pin back, for a page that is no longer the generator's. No kept pin: nothing to do.
+// Releases a kept pin of a page that is no longer the generator's. Without a kept pin there is
+// nothing to do.
 void drop_kept_pin(PagePin &pin);
 
 }  // namespace shardid

@@ -12,8 +12,8 @@ namespace shardid {
 
 namespace {
 
-// An unbound page whose last value has ended in this layout, or is further ahead than may be drawn
-// from, is left alone: its values are of another layout.
+// An unbound page whose last value, read in this layout, is past the end of the layout or too far
+// ahead to draw from, is left alone: its values are of another layout.
 Attempt try_raise(const OpenPage &page, Generator &generator, const Layout &layout, uint64 tick) {
     Attempt attempt = attempt_at(GetCurrentTimestamp(), binding_of(page));
     const uint64 now =
@@ -35,8 +35,8 @@ Attempt try_raise(const OpenPage &page, Generator &generator, const Layout &layo
 
 }  // namespace
 
-// Storage that a rollback may bring back remembers draws only: so one tick is drawn there, which
-// nobody sees.
+// Storage that a rollback may bring back remembers draws only: so one tick is drawn there, which is
+// not returned.
 uint64 raise(Generator &generator, const Layout &layout, uint64 tick) {
     Assert(tick <= max_tick(layout.widths));
     begin_to_know(generator, layout);

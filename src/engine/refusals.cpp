@@ -41,7 +41,7 @@ TimestampTz negative_at(const Layout &layout) {
                      kind == Kind::ids ? ", or pass an earlier epoch" : "")));
 }
 
-// The part of a worker whose number is high begins in the future.
+// On Citus, the values of a worker whose number is high begin in the future.
 [[noreturn]] void refuse_too_far_ahead(const Generator &generator, Kind kind, uint64 lead_ms) {
     const char *narrowed = hint_on_narrowed(generator.relid);
     ereport(ERROR,

@@ -1,5 +1,5 @@
-// What drawing from a generator says when it refuses, and what it says beside an id. REQUIRED of
-// all: the sequence is locked, and no page is.
+// The errors of drawing from a generator, and the warnings and log messages next to an id. REQUIRED
+// of all: the sequence is locked, and no page is.
 #pragma once
 
 #include "core/count.hpp"
@@ -20,7 +20,7 @@ namespace shardid {
 void mention_lead(const Generator &generator, uint64 lead_ms);
 void mention_borrowing(const Generator &generator, uint64 most_ms);
 
-// To the client, once a session and generator: that ids are negative, or will be soon.
+// To the client, once per session and generator: that ids are negative, or will be soon.
 void warn_once(Generator &generator, const Layout &layout, TimestampTz clock);
 
 // For the DETAIL of a message.

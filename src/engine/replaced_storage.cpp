@@ -91,7 +91,7 @@ void note(Generator &generator) {
 }
 
 // If the transaction draws from another relfilenode than before, a ROLLBACK TO SAVEPOINT may have
-// made the original the one in use for a while, and its page may have been drawn from: what was
+// made the original the one in use for a while, and ids may have been drawn from its page: what was
 // logged for it no longer counts.
 void note_draw(Generator &generator, uint64 tick) {
     ReplacedStorages &replaced = generator.replaced;

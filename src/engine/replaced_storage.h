@@ -1,5 +1,5 @@
 // ALTER SEQUENCE and TRUNCATE ... RESTART IDENTITY give a sequence a new relfilenode. ROLLBACK,
-// also to a savepoint, gives it the old one back, whose last value is from before the ids that the
+// also to a savepoint, restores the old one, whose last value is from before the ids that the
 // transaction drew meanwhile. So the old one's last value is raised past those ids.
 #pragma once
 

@@ -1,4 +1,4 @@
-// A sequence as the catalogue knows it, and the checks that everything that uses one has in common.
+// A sequence as the catalogue knows it, and the checks that all functions that use one share.
 #pragma once
 
 #include "compat.h"
@@ -13,8 +13,8 @@ void lock_sequence(Oid relid);
 // REQUIRED of NoLock: it is locked.
 Relation open_sequence(Oid relid, LOCKMODE lock, const char *hint);
 
-// Raises 42501 unless the current user has one of these privileges; `lacks` and `grant` are what
-// the message says is lacking and to be granted.
+// Raises 42501 unless the current user has one of these privileges; `lacks` and `grant` are the
+// missing privilege and the one to grant, in the message's words.
 void check_privilege(Relation relation, AclMode any_of, const char *lacks, const char *grant);
 
 // Raises 0A000 for a temporary sequence of another session.

@@ -31,8 +31,9 @@ void set_notes(const OpenPage &page, PageNotes notes) {
     ItemPointerSetOffsetNumber(&page.tuple->t_ctid, offset_of(notes));
 }
 
-// Before a draw makes the page ours. By the number of these a session that waits for the end of a
-// millisecond sees that another has drawn meanwhile, even if the page was moved again since.
+// Before a draw makes the page ours. From the count of these, a session that waits for the end of a
+// millisecond sees that another session has drawn meanwhile, even if the page was moved again
+// since.
 void note_taking(const OpenPage &page, uint32 stamp) {
     if (!is_ours(page, stamp))
         set_notes(page, with_taking(notes_of(page)));
@@ -163,7 +164,7 @@ XLogRecPtr record_raise(const OpenPage &page, const Generator &generator, uint64
     const bool is_there = page.data->is_called && last_tick_of(page) == last;
     const bool ours = is_ours(page, generator.stamp);
     const int64 log_cnt = ours ? log_cnt_of(0) : 0;
-    // What moved a page that is not ours may not be in WAL that will be replayed: so it is logged
+    // The WAL of the move that made the page not ours may not be replayed: so the page is logged
     // anew.
     if (is_there && ours)
         return generator.needs_wal ? PageGetLSN(page.page) : InvalidXLogRecPtr;
@@ -196,8 +197,8 @@ bool note_mention(const OpenPage &page, TimestampTz clock) {
     return true;
 }
 
-// A relfilenode that is bound to another layout is left alone: there the tick would be another
-// time, perhaps far in the future.
+// A relfilenode that is bound to another layout is left alone: in that layout the tick would be
+// another time, perhaps far in the future.
 XLogRecPtr remember_tick(ReplacedStorage &storage, uint64 tick, uint64 log_to, uint64 binding) {
     Assert(tick <= log_to && tick <= storage.max_value && no_page_is_locked());
     const OpenPage page = lock_page(pin_replaced(storage));

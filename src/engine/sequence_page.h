@@ -1,4 +1,4 @@
-// The one page of a sequence, where a generator keeps its last tick. But for pins (page_pin.h),
+// The one page of a sequence, where a generator keeps its last tick. Except for pins (page_pin.h),
 // nothing else in the extension touches buffers or writes WAL of sequences.
 #pragma once
 
@@ -18,7 +18,7 @@ struct OpenPage {
     FormData_pg_sequence_data *data;
 };
 
-// For lock_page: exclusively, where somebody else has it.
+// For lock_page: takes the lock exclusively when another session has it.
 void lock_taken_page(Buffer buffer);
 
 [[noreturn]] void refuse_magic(uint32 magic);
@@ -61,8 +61,8 @@ inline void close_page(const Generator &generator, const OpenPage &page) {
         UnlockReleaseBuffer(page.buffer);
 }
 
-// The same for any sequence, pinned for this once. REQUIRED: the relation is locked, a sequence,
-// and none of another session's temporary ones.
+// The same for any sequence, pinned for this one time. REQUIRED: the relation is locked, a
+// sequence, and not another session's temporary one.
 OpenPage open_page(Relation relation);
 
 void close_page(const OpenPage &page);
@@ -83,9 +83,9 @@ inline uint64 our_remainder(const OpenPage &page) {
 }
 
 // Whether a draw, of any session, made the page what it is, in this very storage, whose stamp_of
-// this is, and nobody but a draw or a raise has changed it since. If not, the page is new, a copy,
-// or was moved (setval, nextval, a subscription that synchronizes sequences), and its last value
-// says nothing of ids drawn a moment ago.
+// this is, and only draws and raises have changed it since. If not, the page is new, a copy, or was
+// moved (setval, nextval, a subscription that synchronizes sequences), and its last value does not
+// show which ids were drawn a moment ago.
 inline bool is_ours(const OpenPage &page, uint32 stamp) {
     return likely(has_our_remainder(page)) &&
            (likely(has_stamp(page, stamp)) || has_stamp(page, stamp_without_wal(stamp)));
@@ -169,7 +169,7 @@ XLogRecPtr record_tick(const OpenPage &page, const Generator &generator, uint64 
 // may rely on it. REQUIRED: tick <= generator.max_value; the page is unbound or bound to this.
 XLogRecPtr record_raise(const OpenPage &page, const Generator &generator, uint64 tick);
 
-// Whether the log has to mention the generator's lead over the clock: at most once a minute over
+// Whether the log has to mention the generator's lead over the clock: at most once per minute over
 // all sessions. Notes on the page that it does so now. REQUIRED: the page was just drawn from.
 bool note_mention(const OpenPage &page, TimestampTz clock);
 
@@ -184,7 +184,7 @@ struct Move {
 // Advances the sequence, and returns how far WAL has to be durable before its values are returned.
 XLogRecPtr record_move(const OpenPage &page, Relation relation, const Move &move);
 
-// Where a sequence stood when its page was read.
+// The position of a sequence when its page was read.
 struct Position {
     uint64 last_tick;
     uint64 logged_to;  // the tick from which it would go on after a crash now
@@ -194,8 +194,8 @@ struct Position {
 // Reads it under a shared lock. REQUIRED: as of open_page.
 Position read_position(Relation relation, int64 increment);
 
-// WAL is written this far ahead of the ticks drawn: a busy generator then writes a record a second,
-// and after a crash it is ahead of the clock by no more than that.
+// WAL is written this far ahead of the ticks drawn: a busy generator then writes one record per
+// second, and after a crash it is ahead of the clock by no more than that.
 inline constexpr uint64 logged_ahead_ms = 1000;
 
 // A relfilenode of a generator that is not in use now, and that only this transaction can touch.

@@ -10,7 +10,7 @@ namespace shardid {
 
 namespace {
 
-// What a sleep takes longer than asked for, at best.
+// The least time by which a sleep is longer than requested.
 constexpr int64 too_short_to_sleep_us = 20;
 
 void spin_for(int64 us) {
@@ -20,8 +20,8 @@ void spin_for(int64 us) {
     }
 }
 
-// How late the kernel may end this process's sleeps to save on timers, 50 us by default; it takes 0
-// for that default. Elsewhere than on Linux it is not known.
+// How late the kernel may end this process's sleeps to save on timers, 50 us by default; 0 sets
+// that default. On other systems than Linux it is not known.
 unsigned long timer_slack_ns() {
 #ifdef __linux__
     const int ns = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
@@ -37,7 +37,7 @@ void set_timer_slack([[maybe_unused]] unsigned long ns) {
 #endif
 }
 
-// A loader waits for each millisecond: being late in all of them is what it would lose.
+// A loader waits for each millisecond, so it would lose whatever it is late in each of them.
 void sleep_for(int64 us) {
     static const uint32 event = wait_event_named("ShardidNextMillisecond");
     const unsigned long slack = timer_slack_ns();

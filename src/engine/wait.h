@@ -26,8 +26,8 @@ inline int64 us_since(instr_time start) {
     return static_cast<int64>(INSTR_TIME_GET_MICROSEC(now));
 }
 
-// One caller, who may have to wait. How much time really passed is measured by a clock that cannot
-// be set.
+// One caller that may have to wait. The time that has really passed is measured by a clock that
+// cannot be set.
 struct Waiter {
     bool has_waited;
     Wait wait;
@@ -39,8 +39,8 @@ struct Waiter {
 inline constexpr Waiter no_wait{
     .has_waited = false, .wait = {}, .since = {}, .waited_us = 0, .look = no_look};
 
-// Sleeps until it makes sense to try again, a step of time at most, having found `used_up_time`
-// used up when the clock was at `clock`. Can be cancelled. REQUIRED: no page is locked.
+// Sleeps until it makes sense to try again, at most a step of time, having found `used_up_time`
+// used up when the clock was at `clock`. Can be canceled. REQUIRED: no page is locked.
 void wait_for_next(Waiter &waiter, TimestampTz epoch, uint64 used_up_time, TimestampTz clock,
                    int64 step_us);
 

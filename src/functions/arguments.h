@@ -13,7 +13,7 @@ inline uint64 last_shown_time(TimestampTz epoch) {
     return time_at(epoch, END_TIMESTAMP - 1);
 }
 
-// What the functions below raise.
+// The errors of the functions below.
 [[noreturn]] pg_attribute_cold void refuse_widths(Widths widths);
 [[noreturn]] pg_attribute_cold void refuse_epoch(TimestampTz epoch);
 [[noreturn]] pg_attribute_cold void refuse_shard(int32 shard, Widths widths);

@@ -9,15 +9,15 @@
 //     COALESCE(<the call by way of this function>,
 //              CASE WHEN CURRENT_TIMESTAMP IS NULL AND nextval(0) IS NULL THEN NULL ELSE NULL END)
 //
-// The only volatile function that COPY finds in it is nextval; everybody else finds a volatile
-// expression, as before. The call is evaluated once, as ever; where it returns NULL, because an
-// argument is NULL, the result is NULL, and nextval is never run. The condition is no constant: a
-// second pass of the planner (inline_function) would fold that, nextval would be gone, and ADD
-// COLUMN would give all rows one id.
+// The only volatile function that COPY finds in it is nextval; every other caller of the planner
+// finds a volatile expression, as before. The call is evaluated once, as ever; where it returns
+// NULL, because an argument is NULL, the result is NULL, and nextval is never run. The condition is
+// no constant: a second pass of the planner (inline_function) would fold that, nextval would be
+// gone, and ADD COLUMN would give all rows one id.
 //
-// The function that simplifies is also the one that stands in for the call, so that there is one
-// function in pg_proc, which nobody can call, since its argument is of type internal. As a stand-in
-// it has the call's arguments, and after them the OID of the function that was called.
+// The function that simplifies also takes the place of the call, so that there is one function in
+// pg_proc. SQL cannot call it, since its argument is of type internal. As a substitute it has the
+// call's arguments, and after them the OID of the function that was called.
 //
 // Citus has no PlannerInfo either, where it evaluates the defaults of an INSERT part by part,
 // nextval(0) among them, and where it sends what it has simplified to another node. So there it is

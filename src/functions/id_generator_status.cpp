@@ -1,5 +1,5 @@
-// The SQL function that says where a generator stands: id_generator_status. It reads the page
-// beside those who draw, and needs no more than SELECT.
+// The SQL function that shows the position of a generator: id_generator_status. It reads the page
+// without blocking sessions that draw, and needs no more than SELECT.
 
 #include "core/layout.hpp"
 #include "core/outlook.hpp"
@@ -51,7 +51,7 @@ Position read_position_of(Oid relid, bool *is_permanent) {
     return position;
 }
 
-// 'infinity' for what no timestamp can show.
+// 'infinity' for a time that no timestamp can show.
 TimestampTz start_of(TimestampTz epoch, uint64 time) {
     return time > last_shown_time(epoch) ? DT_NOEND : clock_at(epoch, time);
 }

@@ -1,4 +1,4 @@
-// The SQL functions that take ids apart, and the one that finds where a time begins among them.
+// The SQL functions that decode ids, and the one that finds the smallest id of a time.
 #include "core/layout.hpp"
 
 #include "functions/arguments.h"

@@ -1,5 +1,5 @@
 // The SQL function that draws UUIDs, uuid_v1, and the one that gives the database another identity
-// among those that make UUIDs and ObjectIds.
+// for UUIDs and ObjectIds.
 
 #include "core/identity.hpp"
 
@@ -49,7 +49,7 @@ Datum shardid_uuid_v1(FunctionCallInfo /*fcinfo*/) {
     return uuid_datum(pack_uuid_v1({timestamp, identity.clock_seq, identity.node}));
 }
 
-// A new seed is drawn at once, and with it one UUID or ObjectId that nobody sees.
+// A new seed is drawn at once, and with it one UUID or ObjectId that is not returned.
 Datum shardid_renew_identity(FunctionCallInfo /*fcinfo*/) {
     const Oid of_uuids = own_sequence(uuid_sequence);
     forget_seed(of_uuids);

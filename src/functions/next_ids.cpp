@@ -1,4 +1,4 @@
-// The SQL function that draws many ids: next_ids, which returns an id a call (SFRM_ValuePerCall)
+// The SQL function that draws many ids: next_ids, which returns one id per call (SFRM_ValuePerCall)
 // and draws as many at a time as the millisecond has left.
 
 #include "core/layout.hpp"

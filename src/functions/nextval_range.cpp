@@ -16,7 +16,7 @@ constexpr const char *function_name = "nextval_range()";
 constexpr int range_columns = 2;
 
 // WAL is written ahead for as many values as nextval does it for, or for another range of this
-// size, unless that is so large that it would be missed after a crash.
+// size, unless that is so large that users would notice the gap after a crash.
 constexpr uint64 logged_ahead_by_nextval = 32;
 constexpr uint64 most_logged_ahead = 1024;
 

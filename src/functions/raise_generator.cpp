@@ -35,7 +35,7 @@ uint64 last_tick_of_ms(Widths widths, int64 id) {
     return make_tick(widths, time, max_sequence(widths));
 }
 
-// Else nobody could draw from the generator afterwards.
+// Otherwise no session could draw from the generator afterwards.
 void check_lead(const Layout &layout, uint64 tick) {
     const TimestampTz clock = GetCurrentTimestamp();
     const uint64 now = clock < layout.epoch_us ? 0 : time_at(layout.epoch_us, clock);

@@ -1,4 +1,4 @@
-// The SQL function that says which server and database this is, so that two can be compared:
+// The SQL function that identifies the server and database, so that two can be compared:
 // shard_fingerprint.
 
 #include "functions/arguments.h"

@@ -1,5 +1,5 @@
-// The SQL functions that build and read UUIDs of version 1 and 6, RFC 9562. Of a UUID of another
-// version or variant the readers and converters make NULL.
+// The SQL functions that build and read UUIDs of version 1 and 6, RFC 9562. For a UUID of another
+// version or variant, those that read and convert return NULL.
 #include "core/uuid_v1.hpp"
 #include "core/uuid_v6.hpp"
 
@@ -29,7 +29,7 @@ bool read_v6(FunctionCallInfo fcinfo, UuidParts *parts) {
 
 using Read = bool (*)(FunctionCallInfo, UuidParts *);
 
-// What read gives, made a result by `show`.
+// The part that `read` returns, as a result made by `show`.
 template <Read read, Datum (*show)(const UuidParts &)>
 Datum show_uuid(FunctionCallInfo fcinfo) {
     UuidParts parts;

@@ -1,6 +1,6 @@
 // What SQL calls where shardid_lease works on tables that only its owner can write, for a caller
-// whose role decides what may be done. SECURITY DEFINER would hide the role; session_user may be
-// another one's.
+// whose role decides what it may do. SECURITY DEFINER would hide the role; session_user may be
+// another role.
 #include "core/count.hpp"
 
 #include "compat.h"

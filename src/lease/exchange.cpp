@@ -62,7 +62,8 @@ void check_wrapper(const ForeignServer *server) {
                  errhint("Run CREATE SERVER ... FOREIGN DATA WRAPPER dblink_fdw.")));
 }
 
-// postgres_fdw's way, in a user mapping, to say that none is needed: a superuser's only.
+// postgres_fdw's way to say in a user mapping that no password is needed: only a superuser can set
+// it.
 bool needs_password(Oid role, const UserMapping *mapping) {
     const char *required = option_of(mapping->options, "password_required");
     return !superuser_arg(role) && (required == nullptr || strcmp(required, "false") != 0);
@@ -179,7 +180,7 @@ void begin_transaction() {
     SetCurrentStatementStartTimestamp();
     StartTransactionCommand();
     PushActiveSnapshot(GetTransactionSnapshot());
-    // The worker ends soon: what it makes may stay.
+    // The worker ends soon: the memory that it uses need not be freed.
     MemoryContextSwitchTo(TopMemoryContext);
 }
 

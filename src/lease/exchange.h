@@ -7,8 +7,8 @@
 
 namespace shardid {
 
-// What a statement returned, as text; or why it returned nothing, which begins by saying whether
-// that happened here or the registry says so.
+// What a statement returned, as text; or why it returned nothing, which begins by naming the source
+// of the error, this server or the registry.
 struct Reply {
     int rows;
     int columns;
@@ -22,7 +22,7 @@ struct Reply {
 // in the worker, outside of transactions.
 Reply ask_registry(const char *server, Oid role, const char *statement, const char *parameter);
 
-// The deadline of all that the worker asks: so long from now, or shardid.registry_timeout if that
+// The deadline of all that the worker asks: this long from now, or shardid.registry_timeout if that
 // is shorter.
 void start_deadline(int64 longest_ms);
 

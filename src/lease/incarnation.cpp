@@ -25,7 +25,7 @@ Digest digest_of(const char *text) {
     return result;
 }
 
-// Where there is none, or it cannot be read, the data directory has to do.
+// Where there is no machine id, or it cannot be read, the data directory has to suffice.
 void append_machine_id(StringInfo text) {
     char line[64] = "";
     FILE *file = AllocateFile("/etc/machine-id", "r");
@@ -71,8 +71,8 @@ char *place_of(Oid relid) {
     return psprintf("%s/%u/%u", server.text, MyDatabaseId, relid);
 }
 
-// Of what nobody sees and copies have in common, so that a machine's name and the number of a
-// folder cannot be found by trying.
+// Includes a secret that copies have in common, so that a machine's name and the number of a
+// directory cannot be found by trying.
 Digest public_place() {
     const auto *nonce = reinterpret_cast<const uint8 *>(GetMockAuthenticationNonce());
     StringInfoData text;

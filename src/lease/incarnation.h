@@ -1,5 +1,5 @@
-// Who draws: the place where the server keeps its data, and which of its lives this is. A copy of a
-// server, or the same one started again, is another.
+// The identity of the server that draws: the place where it keeps its data, and its incarnation. A
+// copy of a server, or the same one started again, is another incarnation.
 #pragma once
 
 #include "compat.h"
@@ -22,8 +22,8 @@ Digest family_of(Oid relid, const Locator &locator);
 // data directory, machine and its name; and the database and the generator.
 char *place_of(Oid relid);
 
-// The same for everybody to see: equal for who has the same data directory on the same machine, and
-// telling nothing of either, nor of place_of.
+// The same for every role to see: equal for two servers with the same data directory on the same
+// machine. It reveals neither of them, nor place_of.
 Digest public_place();
 
 // The machine's name, "?" if it has none.

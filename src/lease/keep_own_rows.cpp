@@ -1,7 +1,7 @@
-// The trigger on each table of shardid_lease. What the tables say is true in this database only, so
-// a logical replication worker leaves them as they are: a publication FOR ALL TABLES has them, too.
-// All sessions look at leased_generator anew once a change of it is committed; what a registry
-// writes at each grant throws no plans away.
+// The trigger on each table of shardid_lease. What the tables contain is true in this database
+// only, so a logical replication worker leaves them as they are: a publication FOR ALL TABLES has
+// them, too. All sessions look at leased_generator anew once a change of it is committed; what a
+// registry writes at each grant invalidates no plans.
 #include "compat.h"
 
 extern "C" {

@@ -10,7 +10,7 @@ namespace shardid {
 // The sequence of a sequence_ref; InvalidOid if there is none.
 Oid sequence_of_ref(Datum ref);
 
-// Whether it is as a dump has brought it.
+// Whether it still has the name that was read from a dump.
 bool is_by_name(Datum ref);
 
 Datum ref_of_sequence(Oid sequence);

@@ -19,16 +19,16 @@ namespace shardid {
 
 namespace {
 
-// After a failure the registry is not asked again for so long: who waits for it has ids again
+// After a failure the registry is not asked again for this long: sessions that wait have ids again
 // within a second of its return.
 constexpr int64 pause_after_failure_ms = 500;
 
-// How long a session that waits for a window sleeps before it looks again; and after a worker that
-// has brought nothing.
+// How long a session that waits for a window sleeps before it looks again; and how long after a
+// worker that has granted nothing.
 constexpr int64 look_again_ms = 5;
 constexpr int64 ask_again_ms = 100;
 
-// How long after it had the lease renewed, or saw that another session has, a session looks again.
+// How long after a session had the lease renewed, or saw that another session has, it looks again.
 constexpr uint64 renew_again_ms = 1000;
 
 // A transaction that made the storage under wal_level = minimal can move its page without leaving a
@@ -44,9 +44,9 @@ void check_wal(const Generator &generator) {
                     errhint("Generate ids after the commit, or set wal_level to replica.")));
 }
 
-// Reads the window again, as it is committed now, whatever snapshot the transaction has. What the
-// session has stays where there is none that was granted to this server since it was started, for
-// the generator's present storage: within one incarnation windows only grow.
+// Reads the window again, as it is committed now, whatever snapshot the transaction has. The
+// session keeps what it has if no window was granted to this server since it was started, for the
+// generator's present storage: within one incarnation windows only grow.
 void read_window(Generator &generator) {
     Lease &lease = generator.lease;
     WindowRow row;
@@ -97,7 +97,7 @@ bool serves(const Lease &lease, const Attempt &attempt) {
            (attempt.moved_at == InvalidXLogRecPtr || attempt.moved_at == lease.moved_at);
 }
 
-// Whether a renewal failed a moment ago: then there is no other one yet.
+// Whether a renewal failed a moment ago: then no other one is started yet.
 bool has_failed_lately(const Lease &lease) {
     const TimestampTz now = GetCurrentTimestamp();
     return lease.failed_at != 0 && lease.failed_at <= now &&

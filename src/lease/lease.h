@@ -1,6 +1,6 @@
 // A generator's lease (extension shardid_lease) as the engine uses it: whether it has one, whether
-// that may be used for this page, until which tick, and a window to be had. Who has no lease draws
-// any shard at any time.
+// that may be used for this page, until which tick, and how to get a window. A generator without a
+// lease draws any shard at any time.
 #pragma once
 
 #include "core/window.hpp"
@@ -45,7 +45,7 @@ inline bool has_lease(const Lease &lease) {
     return lease.state > LeaseState::none;
 }
 
-// The shards that may be drawn: as many as `others` beside the first.
+// The shards that may be drawn: the first, and `others` more.
 struct Shards {
     uint32 first;
     uint32 others;
@@ -70,21 +70,21 @@ bool forget_lease_table(Oid relid);
 
 // --- May it be used for this page?
 
-// On a page that others have moved, only the window that was asked for when it was moved to where
-// it is now can.
+// On a page that others have moved, only one window can be used: the one that was requested for the
+// LSN at which the page is now.
 bool has_window_for(const OpenPage &page, const Generator &generator);
 
 // --- Until which tick?
 
-// The first tick that the session does not draw without looking after the lease, having drawn
+// The first tick that the session does not draw without looking at the lease again, having drawn
 // `last`.
 uint64 at_once_limit(const Generator &generator, uint64 last);
 
-// --- Get me a window.
+// --- Getting a window.
 
 // For a draw that found no window that holds its tick: has the registry asked, and returns when the
-// session has a window to try. Can be cancelled. Raises 55000 after shardid.lease_timeout.
-// REQUIRED: no page is locked; is_limited(generator.lease).
+// session has a window to try. Can be canceled. Raises 55000 after shardid.lease_timeout. REQUIRED:
+// no page is locked; is_limited(generator.lease).
 void wait_for_window(Generator &generator, const Attempt &attempt);
 
 // For a draw that came far in its window: has it renewed, without waiting. REQUIRED: no page is

@@ -19,7 +19,7 @@ namespace shardid {
 
 namespace {
 
-// A registry's address, and who holds what, is not for every role that may generate ids.
+// A registry's address, and the holders of shards, are not for every role that may generate ids.
 bool may_see_why(const Generator &generator) {
     return has_privs_of_role(GetUserId(), owner_of_sequence(generator.relid)) ||
            has_privs_of_role(GetUserId(), ROLE_PG_MONITOR);

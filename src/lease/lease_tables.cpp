@@ -55,7 +55,7 @@ constexpr const char *state_names[] = {"joining", "leased", "sealed", "released"
 Oid leased_table = InvalidOid;
 Oid window_table = InvalidOid;
 
-// A name that is none of ours, in a row that somebody else has written, generates nothing.
+// A generator whose row has an unknown state, written by other means, generates nothing.
 Membership state_named(const char *name) {
     int state = static_cast<int>(Membership::released);
     while (state >= 0 && strcmp(name, state_names[state]) != 0)

@@ -59,11 +59,11 @@ bool has_lease_tables();
 void require_lease_tables();
 
 // Returns false if there is none. Raises 55000 if there are two; and if there is none, and a row
-// that a dump has brought names a sequence that is not there: it may be this one, renamed.
-// REQUIRED: has_lease_tables().
+// from a dump names a sequence that does not exist: it may be this one, renamed. REQUIRED:
+// has_lease_tables().
 bool read_leased_row(Oid generator_oid, LeasedRow *result);
 
-// The row of this origin, whatever its generator. Returns false if there is none.
+// The row of this origin, for any generator. Returns false if there is none.
 bool read_leased_row(const pg_uuid_t &origin, LeasedRow *result);
 
 // All rows, a list of LeasedRow *.

@@ -1,5 +1,5 @@
-// shardid_libpq.so: a statement sent to another server by libpq, without ever blocking in it but to
-// look up the host's name.
+// shardid_libpq.so: sends a statement to another server by libpq. The only call that blocks in
+// libpq looks up the host's name.
 #include "lease/libpq_client.h"
 
 extern "C" {
@@ -100,8 +100,8 @@ bool finish_connecting(LibpqCall *call) {
     return true;
 }
 
-// As dblink and postgres_fdw do: else the server's own files, or its operating system user, would
-// let anybody in.
+// As dblink and postgres_fdw do: otherwise the server's own files, or its operating system user,
+// would authenticate any role.
 bool connect(LibpqCall *call) {
     if (is_idle && connection != nullptr && PQstatus(connection) == CONNECTION_OK)
         return true;

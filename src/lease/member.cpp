@@ -47,7 +47,8 @@ Oid generator_or_default(FunctionCallInfo fcinfo, int number) {
 
 enum class Needs { committed, unused };
 
-// Raises an error unless the caller owns the generator, and this transaction leaves it to others.
+// Raises an error unless the caller owns the generator, and this transaction does not keep others
+// from using it.
 void check_generator(Oid generator, const char *caller, Needs needs) {
     PreventCommandIfReadOnly(caller);
     require_lease_tables();
@@ -102,8 +103,8 @@ LeasedRow row_of(Oid generator) {
     return row;
 }
 
-// Transactions that have used the generator before it was leased go on without the lease until they
-// end: nobody else has.
+// Transactions that have used the generator before it was leased continue without the lease until
+// they end: no other generator has the shard.
 void wait_for_earlier_users(Oid generator, instr_time start) {
     LOCKTAG tag;
     SET_LOCKTAG_RELATION(tag, MyDatabaseId, generator);
@@ -148,7 +149,7 @@ int32 call_for_member(TaskKind kind, Oid generator) {
     const LeasedRow row = row_of(generator);
     WorkerCall call{};
     const int32 shard = call_worker(kind, generator, group_of(row), call);
-    // This session may have the sequence locked already, and generate ids next.
+    // This session may have the sequence locked already, and may generate ids next.
     AcceptInvalidationMessages();
     return shard;
 }

@@ -1,4 +1,4 @@
-// What the registry's SQL functions cannot find out by SQL.
+// The registry's SQL functions that cannot be written in SQL.
 #include "core/binding.hpp"
 #include "core/count.hpp"
 #include "core/window.hpp"

@@ -51,7 +51,7 @@ void append(StringInfo json, const char *name, bool value) {
                      value ? "true" : "false");
 }
 
-// Of a generator that has generated ids: what its tick means.
+// Of a generator that has generated ids: the layout of its tick.
 void append_layout(StringInfo json, uint64 binding) {
     if (binding == unbound || kind_of(binding) != Kind::ids)
         return;
@@ -90,7 +90,8 @@ void append_request(StringInfo json, const Request &request) {
     append_server(json);
 }
 
-// Without waiting: who alters a sequence must not keep the others' leases from being renewed.
+// Without waiting: a session that alters a sequence must not keep the other leases from being
+// renewed.
 Relation open_at_once(Oid generator) {
     if (!ConditionalLockRelationOid(generator, AccessShareLock))
         return nullptr;
@@ -205,7 +206,7 @@ Granted granted_of(const Reply &reply, int row) {
     result.is_readable = true;
     for (std::size_t i = 0; i < lengthof(numbers); ++i)
         result.is_readable &= read_number(values[first_number + i], numbers[i]);
-    // A registry can be anybody's: no number that it gives is trusted to be in range.
+    // The registry may belong to another party: its numbers are checked.
     constexpr int64 most_ms = INT64CONST(1) << 50;
     result.is_readable = result.is_readable && result.from >= 0 && result.from < result.until &&
                          result.shard >= 0 && result.shard <= INT32_MAX && result.lease_ms > 0 &&

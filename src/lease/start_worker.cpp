@@ -67,8 +67,8 @@ Started start(const WorkerTask &task, int64 wait_ms) {
     return Started::yes;
 }
 
-// At most one worker of a group has a session waiting for it: so one role takes few of the server's
-// slots, whatever it calls.
+// At most one worker of a group has a session waiting for it: so one role uses few of the server's
+// slots, however many calls it makes.
 Started start_for_group(const WorkerTask &task, const LeaseGroup &group, int64 wait_ms) {
     const LOCKTAG tag = lock_for(LockUse::starter, group);
     if (!lock_at_once(tag))
@@ -146,7 +146,7 @@ void refuse_without_slot() {
                     errhint("Increase max_worker_processes.")));
 }
 
-// Two servers whose names have one hash wait for each other: no role can find one that keeps
+// Two servers whose names have one hash wait for each other. But no role can find a name that keeps
 // another role's worker waiting.
 LeaseGroup group_of(const char *server, Oid role) {
     const char *name = server == nullptr ? "" : server;

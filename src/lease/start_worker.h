@@ -1,5 +1,5 @@
-// Having the registry asked: by a background worker (worker.cpp), since what is granted has to be
-// committed whatever becomes of the session's transaction.
+// Having the registry asked by a background worker (worker.cpp): what is granted has to be
+// committed, even if the session's transaction is rolled back.
 #pragma once
 
 #include "core/window.hpp"
@@ -50,8 +50,9 @@ WorkerTask task_for(TaskKind kind, Oid generator);
 
 enum class Started { yes, another, no_slot };
 
-// Starts the worker, and waits for its end for so long; not at all if that is 0. Can be cancelled.
-// Returns `another` where another session of the group is doing this, and it was to be waited for.
+// Starts the worker, and waits at most this long for its end; not at all if that is 0. Can be
+// canceled. Returns `another` where another session of the group is doing this, and it was to be
+// waited for.
 Started run_worker(const WorkerTask &task, const LeaseGroup &group, int64 wait_ms);
 
 // The same with a call, at most for shardid.lease_timeout; raises what the worker raised, and
@@ -71,7 +72,7 @@ bool is_worker_running(const LeaseGroup &group);
 
 int64 ms_since(instr_time start);
 
-// Sleeps so long at most, less if the session's latch is set. Can be cancelled.
+// Sleeps at most this long, less if the session's latch is set. Can be canceled.
 void nap(int64 ms);
 
 }  // namespace shardid

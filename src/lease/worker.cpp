@@ -31,13 +31,13 @@ const char *waits_for = "another request about the lease";
 constexpr int longest_error = 1000;
 constexpr int log_again_ms = 60 * 1000;
 
-// The session that waits is told in time why it was in vain.
+// The session that waits is told the reason before the worker ends.
 int most_of(int timeout_ms) {
     return Max(timeout_ms - timeout_ms / 5, 1);
 }
 
-// What the database, or the role, may have set differently. A promoted standby is another
-// incarnation, so it does not matter which rows it has, and no standby is waited for.
+// What the database, or the role, may have set differently. No standby is waited for: a promoted
+// standby is another incarnation, so it does not matter which rows it has.
 void set_defaults() {
     const struct {
         const char *name;
@@ -56,7 +56,7 @@ void set_defaults() {
         SetConfigOption(setting.name, setting.value, PGC_SUSET, PGC_S_OVERRIDE);
 }
 
-// For the session that waits, beside the worker's end.
+// For the session that waits: the outcome, in addition to the worker's end.
 void tell(int level, int sqlstate, const char *message, const char *detail, const char *hint) {
     if (call == nullptr)
         return;
@@ -69,7 +69,7 @@ void tell(int level, int sqlstate, const char *message, const char *detail, cons
 
 // --- What is noted of an answer, in a transaction.
 
-// To the log once a minute, as long as it lasts.
+// To the log once per minute, as long as it lasts.
 void note_failure(const LeasedRow &row, const char *error) {
     WindowRow window{};
     read_window_row(row.origin, &window);
@@ -101,8 +101,8 @@ void note_window(const Request &request, const Granted &granted) {
     put_window_row(request.row.origin, window);
 }
 
-// Null if the answer gives what was asked for. A registry can be anybody's, and an answer can be
-// one to an earlier request.
+// Null if the answer grants what was asked for. The registry may belong to another party, and an
+// answer can be one to an earlier request.
 const char *fault_of(const Request &request, const Granted &granted) {
     if (!granted.ok)
         return psprintf("the registry says: %s", granted.error == nullptr ? "no" : granted.error);
@@ -118,7 +118,7 @@ const char *fault_of(const Request &request, const Granted &granted) {
                "from";
     const bool is_same_registry =
         request.row.registry != nullptr && strcmp(request.row.registry, granted.registry) == 0;
-    // A shard has serials of its own, and who joins can be given another one.
+    // A shard has serials of its own, and a generator that joins can be given another shard.
     if (!request.joins && is_same_registry && granted.serial <= request.window.serial)
         return "the registry gave the answer to an earlier request";
     return nullptr;
@@ -198,7 +198,7 @@ Granted ask_for_one(Request *request, Oid role, const char *statement, Reply *re
 }
 
 // Where the answer to a renewal was lost, the registry knows a later grant than the member: then
-// that is asked for again, and nobody generates ids in its window.
+// that one is asked for again, and no ids are generated in its window.
 Granted return_shard(Request *request, Oid role, Reply *reply) {
     request->returns = true;
     const Granted refused = ask_for_one(request, role, return_statement(), reply);
@@ -271,8 +271,8 @@ bool is_in_group(const LeasedRow &row, const char *server, Oid role) {
     return is_same && owner_of_sequence(row.generator) == role;
 }
 
-// A row that a dump has brought follows its sequence from now on, whatever that is called; one
-// whose sequence was dropped goes.
+// A row from a dump follows its sequence from now on, even if the sequence is renamed; a row whose
+// sequence was dropped is deleted.
 void tidy(const LeasedRow &row) {
     if (row.is_by_name && OidIsValid(row.generator))
         put_leased_row(row);
@@ -362,7 +362,7 @@ void seal(LeasedRow *row) {
     put_leased_row(*row);
 }
 
-// Of a request that was not granted, or whose answer nobody waits for any more.
+// Forgets a request that was not granted, or whose caller no longer waits.
 void forget_request(LeasedRow row) {
     if (joins_first(row)) {
         delete_leased_row(row);
@@ -410,8 +410,8 @@ LeasedRow new_row(const char *server) {
     return row;
 }
 
-// The origin is stored before the registry is asked: who asks again, because the answer was lost,
-// is known there.
+// The origin is stored before the registry is asked: a caller that asks again, because the answer
+// was lost, has the same origin.
 void join(const char *server, Oid role) {
     LeasedRow before;
     begin_transaction();
@@ -488,7 +488,7 @@ void join(const char *server, Oid role) {
                      : errhint("Call it again: it asks for the same shard.")));
 }
 
-// What a task other than join is about, as it is committed now.
+// The row on which a task other than join works, as it is committed now.
 LeasedRow row_for_task() {
     if (task.kind == TaskKind::release)
         return row_of_task(Membership::joining, Membership::sealed, "Nothing is to be released.");
@@ -509,7 +509,7 @@ void run() {
         row = row_for_task();
     const char *joined = is_join && call->server[0] != '\0' ? call->server : nullptr;
     const char *server = is_join ? joined : row.server;
-    // Who renews finds that another worker does already, and ends.
+    // A renewal that finds another worker at work ends.
     const bool is_locked = lock_group(group_of(server, role), call != nullptr);
     commit_transaction();
     if (!is_locked)
@@ -519,7 +519,7 @@ void run() {
         join(server, role);
         return;
     }
-    // Who had the lock may have changed it.
+    // The worker that had the lock may have changed the row.
     begin_transaction();
     row = row_for_task();
     commit_transaction();

@@ -5,11 +5,11 @@
 --
 -- The schema's name is fixed: a member asks its registry, on another server, for functions of this schema.
 --
--- Who calls decides what may be done, and nobody but a superuser writes these tables: so what SQL calls is
--- shardid_as_owner, which calls the function of the same name with _by, as the extension's owner, and passes the
--- caller's role first.
+-- The caller's role decides what may be done, but only superusers may write these tables: so the functions that SQL
+-- calls are shardid_as_owner, which calls the function of the same name with _by, as the extension's owner, and
+-- passes the caller's role first.
 
--- What is found here by name is what this script makes: nobody but superusers may have put anything into the schema.
+-- This script finds its own objects by name: so only superusers may have created objects in the schema.
 
 CREATE FUNCTION check_schema() RETURNS pg_catalog.void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
@@ -166,7 +166,7 @@ COMMENT ON FUNCTION this_transaction() IS 'the number of the current transaction
 -- ==== The registry: what all its functions check ====
 
 -- A snapshot that is older than the last commit would hide what was granted. And a grant has to outlive a crash,
--- whatever the caller's role has set.
+-- even if the caller's role has turned synchronous_commit off.
 
 CREATE FUNCTION check_transaction() RETURNS pg_catalog.void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
@@ -180,7 +180,7 @@ BEGIN
     IF current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') THEN
         PERFORM set_config('synchronous_commit', 'on', true);
     END IF;
-    -- A member's open transaction keeps nobody waiting for ever.
+    -- A member's open transaction must not keep others waiting for ever.
     IF current_setting('lock_timeout') = '0' THEN
         PERFORM set_config('lock_timeout', '10s', true);
     END IF;
@@ -197,7 +197,7 @@ BEGIN
 END
 $body$;
 
--- R1 of the design: a copy of the registry grants nothing by itself.
+-- A copy of the registry grants nothing until its owner has confirmed it.
 
 CREATE FUNCTION why_stopped(space id_space) RETURNS pg_catalog.text
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
@@ -216,8 +216,8 @@ BEGIN
 END
 $body$;
 
--- R2 of the design: a receipt of what the registry has forgotten proves that it was set back. Each call of
--- registry_was_restored() begins another branch. A transaction that was rolled back has shown its caller a receipt,
+-- A receipt for a grant that the registry does not have proves that the registry was set back. Each call of
+-- registry_was_restored() begins another branch. The caller of a transaction that was rolled back has a receipt,
 -- too: so a receipt names its transaction. It is shard.branch.serial.until.transaction.signature.
 
 CREATE FUNCTION signed(space id_space, claims pg_catalog.text) RETURNS pg_catalog.text
@@ -253,8 +253,8 @@ BEGIN
 END
 $body$;
 
--- seen is the serial of the receipt, if that is of the shard that is asked for, if any is; is_lost: it was granted on
--- another branch, which this registry has lost.
+-- seen: the serial of the receipt, if the receipt is for the requested shard or no shard is requested. is_lost: the
+-- shard was granted on another branch, which this registry has lost.
 
 CREATE FUNCTION check_request(
     request pg_catalog.jsonb, space id_space, OUT why pg_catalog.text, OUT seen bigint, OUT is_lost boolean)
@@ -288,7 +288,7 @@ BEGIN
         is_newer := claims[3]::bigint > shardid_lease.last_serial(space, claims[1]::int);
         is_lost := is_newer AND claims[2] <> space.branch AND claims[1]::int IS NOT DISTINCT FROM asked;
         seen := CASE WHEN claims[1]::int = coalesce(asked, claims[1]::int) THEN claims[3]::bigint ELSE 0 END;
-        -- In this order: if the transaction was committed here meanwhile, its serial is known now.
+        -- The order matters: if the transaction was committed here meanwhile, its serial is known now.
         IF (CASE WHEN claims[2] <> space.branch THEN claims[4]::bigint > space.not_before
                 ELSE is_newer AND shardid_lease.was_committed(claims[5]::xid8) AND
                     claims[3]::bigint > shardid_lease.last_serial(space, claims[1]::int) END) THEN
@@ -425,7 +425,7 @@ DECLARE
     kept shardid_lease.granted_shard;
     last_until bigint;
 BEGIN
-    -- Once it has waited for requests that are being granted, it knows what they were granted.
+    -- After it has waited for open transactions that grant requests, it sees what they have granted.
     SELECT * INTO dropped FROM shardid_lease.id_space s WHERE s.identity = dropped.identity FOR UPDATE;
     PERFORM FROM shardid_lease.granted_shard g WHERE g.space = dropped.name ORDER BY g.shard FOR UPDATE;
     SELECT * INTO kept FROM shardid_lease.granted_shard g WHERE g.space = dropped.name
@@ -511,7 +511,7 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     its_space shardid_lease.id_space := shardid_lease.owned_space(caller, space);
 BEGIN
-    -- Which ids were generated with it is not known, only that no clock was further ahead.
+    -- It is not known which ids were generated with the shard, only that no clock was further ahead.
     UPDATE shardid_lease.granted_shard g
     SET state = 'released', serial = g.serial + 1, branch = its_space.branch, comment = NULL,
         until_ms = greatest(g.until_ms, shardid_lease.now_ms(its_space.epoch) + its_space.max_ahead_ms)
@@ -535,9 +535,9 @@ BEGIN
             DETAIL = format('It is %s, and the clock is at %s.', newest_grant, clock_timestamp()),
             HINT = 'Set the registry''s clock right, and pass a time that is at most a day later.';
     END IF;
-    -- It waits for requests that are being granted; those that come later see what it does.
+    -- It waits for open transactions that grant requests; later ones see its changes.
     PERFORM FROM shardid_lease.granted_shard g WHERE g.space = ANY (spaces) ORDER BY g.space, g.shard FOR UPDATE;
-    -- No window was granted further ahead than that.
+    -- No window that the registry has forgotten can end later.
     UPDATE shardid_lease.id_space s
     SET branch = gen_random_uuid(),
         not_before = s.max_ahead_ms + s.lease_ms + greatest(shardid_lease.now_ms(s.epoch), s.not_before,
@@ -644,7 +644,7 @@ BEGIN
         END IF;
     END LOOP;
     WHILE lowest < 1::bigint << space.shard_bits LOOP
-        -- Among as many numbers as there are rows, and one, there is one without a row.
+        -- Among one more numbers than there are rows, there is at least one without a row.
         FOR found_shard IN
             SELECT n FROM generate_series(lowest, least(lowest + rows_of_space, (1::bigint << space.shard_bits) - 1)) n
             WHERE NOT EXISTS (SELECT FROM shardid_lease.granted_shard g WHERE g.space = space.name AND g.shard = n
@@ -680,7 +680,7 @@ BEGIN
     SELECT * INTO space FROM shardid_lease.id_space s WHERE s.name = request->>'space';
     SELECT * INTO why, seen, is_lost FROM shardid_lease.check_request(request, space);
     IF why IS NULL AND chosen IS NULL THEN
-        -- The transaction of a lost answer may have chosen one for this origin.
+        -- An earlier transaction, whose answer was lost, may have chosen one for this origin.
         IF NOT joins THEN
             why := 'the request is not complete';
         ELSIF NOT shardid_lease.try_shard_lock(request->>'origin', -1) THEN
@@ -695,7 +695,7 @@ BEGIN
         RETURN shardid_lease.refusal(request, why);
     END IF;
 
-    -- Where others may take the shard, too, nobody waits for an open transaction.
+    -- Where other members can get the shard, too, no request waits for an open transaction.
     SELECT * INTO held FROM shardid_lease.granted_shard g WHERE g.space = space.name AND g.shard = chosen;
     is_lost := is_lost AND held.branch IS DISTINCT FROM space.branch;
     IF coalesce(held.state, 'released') = 'released' AND NOT (joins OR takes_over OR is_lost) THEN
@@ -712,7 +712,7 @@ BEGIN
         RETURN shardid_lease.refusal(request, shardid_lease.why_not(space, chosen, held, false));
     END IF;
     SELECT * INTO held FROM shardid_lease.granted_shard g WHERE g.space = space.name AND g.shard = chosen FOR UPDATE;
-    -- Under the lock: the clock, and what the owner has done meanwhile.
+    -- Read under the lock: the clock, and changes that the owner has made meanwhile.
     SELECT * INTO space FROM shardid_lease.id_space s WHERE s.identity = space.identity;
     now_ms := shardid_lease.now_ms(space.epoch);
     horizon := greatest(now_ms, space.not_before) + space.max_ahead_ms;
@@ -733,12 +733,12 @@ BEGIN
             AND held.from_ms >= space.not_before THEN
         extends := true;
         new_from := held.from_ms;
-    -- A renewal takes nothing that was released, unless the registry has lost its grant; and a request that comes late
-    -- undoes no release.
+    -- A renewal does not get a released shard, unless the registry has lost its grant; and a request that arrives late
+    -- does not undo a release.
     ELSIF held.state = 'released' AND (takes_over OR is_lost OR joins AND (NOT own OR seen >= held.serial))
             OR held.state = 'held' AND (own AND (takes_over OR held.incarnation = request->>'incarnation'
                 OR held.place = request->>'place'
-                -- R3 of the design: only a promotion brings an expired lease to another place.
+                -- Only a promotion moves an expired lease to another place by itself.
                 OR held.until_ms <= now_ms AND held.system_identifier = request->>'system_identifier'
                     AND held.database = request->>'database' AND held.timeline < (request->>'timeline')::bigint)
             OR joins AND shardid_lease.is_free(held, space.reclaim_after_ms, now_ms)) THEN
@@ -783,7 +783,7 @@ DECLARE
     answers jsonb[] := '{}';
 BEGIN
     PERFORM shardid_lease.check_transaction();
-    -- In one order for all, or two members could wait for each other.
+    -- All use one order, otherwise two members could wait for each other.
     FOR request IN SELECT r FROM jsonb_array_elements(requests) r ORDER BY r->>'space', (r->>'shard')::int LOOP
         answers := answers || shardid_lease.grant_one(caller, request);
     END LOOP;
@@ -817,12 +817,12 @@ BEGIN
     ELSIF held.state = 'held' AND request->>'incarnation' <> held.incarnation AND request->>'place' <> held.place THEN
         RETURN shardid_lease.refusal(request, shardid_lease.why_not(space, asked, held, true), true);
     END IF;
-    -- Only the window's own incarnation knows what was generated in it: if it says that, the rest is free.
+    -- Only the window's own incarnation knows which ids were generated in it: if it reports the last, the rest is free.
     new_until := held.until_ms;
     IF held.state = 'held' AND held.incarnation = request->>'incarnation' AND request->>'tick' IS NOT NULL THEN
         new_until := least(new_until, greatest(held.from_ms, ((request->>'tick')::bigint >> space.sequence_bits) + 1));
     END IF;
-    -- Also where it is released already: else a request to lease it that was sent in between would undo this one.
+    -- Also if the shard is released already: otherwise a lease request sent in between would undo this release.
     new_serial := greatest(held.serial, seen) + 1;
     new_receipt := shardid_lease.receipt_of(space, asked, new_serial, new_until);
     UPDATE shardid_lease.granted_shard g
@@ -927,7 +927,7 @@ GRANT SELECT (name, owner, epoch, shard_bits, sequence_bits, lease_ms, max_ahead
 GRANT SELECT ON id_space_shards TO PUBLIC;
 -- For pg_dump.
 GRANT SELECT ON id_space, granted_shard, dropped_id_space TO pg_database_owner;
--- What views and the types need. All else is for superusers, and for whom they grant it to.
+-- What views and types need. Everything else is for superusers, and for roles to which they grant it.
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA shardid_lease FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION ms_of(pg_catalog.timestamptz), now_ms(pg_catalog.timestamptz),
     ts_of(bigint, pg_catalog.timestamptz), role_oid(role_ref), sequence_oid(sequence_ref), role_ref(pg_catalog.oid),

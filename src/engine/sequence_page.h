@@ -187,7 +187,7 @@ XLogRecPtr record_move(const OpenPage &page, Relation relation, const Move &move
 // The position of a sequence when its page was read.
 struct Position {
     uint64 last_tick;
-    uint64 logged_to;  // the tick from which it would go on after a crash now
+    uint64 logged_to;  // the tick from which it would continue after a crash now
     bool is_called;
 };
 

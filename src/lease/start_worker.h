@@ -21,9 +21,9 @@ struct WorkerTask {
     TaskKind kind;
     Oid database;
     Oid generator;
-    Oid caller;        // of all but renew: has to own the generator
-    dsm_handle call;   // of all but renew: a WorkerCall
-    int32 timeout_ms;  // of all but renew
+    Oid caller;        // not for renew: has to own the generator
+    dsm_handle call;   // not for renew: a WorkerCall
+    int32 timeout_ms;  // not for renew
     Digest family;     // of renew: the session's own, for storage that nobody else sees, if it has
     XLogRecPtr moved_at;  // and where others have moved the page to; 0: nowhere
     uint64 tick;          // and the first one wanted

@@ -22,7 +22,7 @@ SELECT min(id_timestamp(id)) >= date_trunc('milliseconds', :'before'::timestampt
        max(id_timestamp(id)) <= clock_timestamp() AS not_later
 FROM next_ids(1, 5000, 'g') AS id;
 
--- Other layouts: one id a millisecond, a million, no shard.
+-- Other layouts: one id per millisecond, a million, no shard.
 CREATE SEQUENCE other;
 SELECT count(*), count(DISTINCT id), count(DISTINCT id_timestamp(id, sequence_bits => 0)) AS milliseconds
 FROM next_ids(5, 5, 'other', sequence_bits => 0) AS id;
@@ -163,7 +163,7 @@ ALTER SEQUENCE g RESTART;
 SELECT max(id) AS last FROM next_ids(5, 3000, 'g') AS id \gset
 ROLLBACK;
 SELECT next_id(5, 'g') > :last AS increasing;
--- An hour ahead of the clock it goes on from its memory only: the last of many is remembered.
+-- An hour ahead of the clock it continues from its memory only: the last of many is remembered.
 SELECT setval('g', ((extract(epoch FROM clock_timestamp()) * 1000)::bigint - 1314220021721 + 3600000) << 10) > 0 AS set;
 SELECT max(id) AS last FROM next_ids(5, 3000, 'g') AS id \gset
 SELECT is_increasing(:last, next_id(5, 'g'));

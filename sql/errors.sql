@@ -189,7 +189,7 @@ SELECT try('SELECT next_id(0, ''shardid_objectid_seq'', ''infinity'', 0, 0)');
 SELECT last_value = :before AS nothing_drawn FROM shardid_seq;
 SELECT last_value, is_called FROM plain;
 
--- After all that the default generator goes on.
+-- After all that the default generator continues.
 \pset tuples_only off
 \pset format aligned
 SELECT next_id(1) < next_id(1) AS goes_on;

@@ -76,7 +76,7 @@ DROP OWNED BY regress_shardid_installer CASCADE;
 SELECT count(*) AS left_over FROM pg_extension WHERE extname = 'shardid';
 DROP ROLE regress_shardid_installer, regress_shardid_grantee;
 
--- Dropped and made again in one session and one transaction, ids go on.
+-- Dropped and created again in one session and one transaction: ids continue.
 CREATE EXTENSION shardid;
 SELECT next_id(5) AS first \gset
 BEGIN;
@@ -87,7 +87,7 @@ ROLLBACK;
 SELECT next_id(5) AS third \gset
 SELECT :first < :second AS second, :first < :third AS third;
 
--- Dropped and made again while a cursor and a function go on: they find the new sequences.
+-- Dropped and created again while a cursor and a function continue: they find the new sequences.
 BEGIN;
 DECLARE made CURSOR FOR SELECT uuid_v1() <> uuid_v1() AND objectid() < objectid() AS made FROM generate_series(1, 9);
 FETCH made;

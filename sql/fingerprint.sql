@@ -16,7 +16,7 @@ SET ROLE regress_shardid_visitor;
 SELECT * FROM known;
 RESET ROLE;
 
--- Where it is, to those to whom PostgreSQL shows its setting; in a view, too, by who asks.
+-- Where it is, for roles to which PostgreSQL shows its setting; in a view, too, the role that asks decides.
 CREATE VIEW fingerprint AS SELECT * FROM shard_fingerprint();
 GRANT SELECT ON fingerprint TO PUBLIC;
 SELECT data_directory = current_setting('data_directory') AS data_directory, machine <> '' AS machine FROM fingerprint;

@@ -38,7 +38,7 @@ CREATE TABLE tweets (id bigint PRIMARY KEY DEFAULT
     next_id(5, shard_bits => 10, sequence_bits => 12, epoch => '2010-11-04 01:42:54.657+00'));
 SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'tweets'::regclass;
 
--- In the order of the calls, ids increase; each millisecond goes on from the last number.
+-- In the order of the calls, ids increase; each millisecond continues from the last number.
 SELECT count(*) FILTER (WHERE id <= previous) AS not_increasing,
        count(*) FILTER (WHERE id_timestamp(id) > id_timestamp(previous)
                           AND id_sequence(id) <> (id_sequence(previous) + 1) % 256)

@@ -40,7 +40,7 @@ SELECT next_id(1, 'g') IS NOT NULL AS from_the_clock;
 SELECT last_value > 5 AND is_called AS called FROM g;
 SELECT last_value > 5 AS in_the_view FROM pg_sequences WHERE sequencename = 'g';
 
--- Other increments and a cache: the values of nextval and the ticks of next_id never meet.
+-- Other increments and a cache: the values of nextval and the ticks of next_id never collide.
 CREATE SEQUENCE tens INCREMENT 10 CACHE 20;
 SELECT draw('tens');
 CREATE TABLE ticks (tick bigint PRIMARY KEY);
@@ -92,7 +92,7 @@ BEGIN
     END LOOP;
 END
 $$;
--- RESTART WITH a position ahead of the clock is gone on from.
+-- After RESTART WITH a position ahead of the clock, ids continue from there.
 CREATE SEQUENCE ahead;
 SELECT draw('ahead');
 DO $$ BEGIN EXECUTE format('ALTER SEQUENCE ahead RESTART WITH %s', (SELECT last_value + 10240000 FROM ahead)); END $$;

@@ -66,7 +66,7 @@ SELECT id_timestamp(9223372036854775807) AT TIME ZONE 'UTC' AS last_positive,
        id_timestamp(-1) AT TIME ZONE 'UTC' AS last;
 SELECT id_lower_bound('2046-06-27 17:00:49.496+00') > 0 AS positive,
        id_lower_bound('2046-06-27 17:00:49.497+00') AS first_negative;
--- ids go on increasing through it as unsigned numbers, and are drawn on both sides of it.
+-- ids continue to increase through it as unsigned numbers, and are drawn on both sides of it.
 CREATE SEQUENCE flip;
 \set VERBOSITY terse
 SELECT id < 0 AS negative, id_shard(id) AS shard,

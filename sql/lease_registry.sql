@@ -263,7 +263,7 @@ SELECT ask('a', jsonb_build_object('receipt', :'forgotten'));
 COMMIT;
 SELECT ask('a', jsonb_build_object('receipt', :'forgotten')), was_set_back FROM shardid_lease.id_space;
 SELECT ask('a');
--- The registry is set back; who shows the receipt of another shard proves it, too.
+-- The registry is set back; the receipt of another shard proves it, too.
 UPDATE shardid_lease.granted_shard SET serial = serial - 1 WHERE shard = 0;
 SELECT ask('h', '{"joins": true}') ~ '^ok';
 SELECT ask('a', '{"joins": true, "shard": null}');
@@ -326,7 +326,7 @@ SELECT shardid_lease.registry_was_restored();
 SELECT timeline, system_identifier = :'system_identifier' FROM shardid_lease.id_space;
 UPDATE shardid_lease.id_space SET not_before = 0;
 
--- Who may do what. Nobody but superusers, until they say so.
+-- Privileges: only superusers have any, until they grant them.
 SELECT p.oid::regprocedure FROM pg_proc p
 WHERE pronamespace = 'shardid_lease'::regnamespace AND has_function_privilege('regress_shardid_app', p.oid, 'EXECUTE')
     -- Without those of members.
@@ -359,7 +359,7 @@ SELECT count(*) FROM shardid_lease.id_space_shards;
 SET ROLE regress_shardid_owner;
 SELECT space, shard, role, state FROM shardid_lease.id_space_shards;
 RESET ROLE;
--- A role that was renamed, and its members, go on; a missing one refuses.
+-- A role that was renamed, and its members, can continue; a missing role refuses.
 GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards TO regress_shardid_app;
 ALTER ROLE regress_shardid_member RENAME TO regress_shardid_renamed;
 GRANT regress_shardid_renamed TO regress_shardid_app;

@@ -142,7 +142,7 @@ SELECT try($$SELECT shardid_lease.release_shard('a')$$);
 SELECT try($$SELECT shardid_lease.take_over_shard('a')$$);
 SELECT try($$SELECT shardid_lease.renew_leases()$$);
 COMMIT;
--- None of these has left a lease, or a shard that is held; where the registry is another server, that has to be given back.
+-- None of these has left a lease, or a shard that is held; where the registry is another server, it has to be released.
 CREATE SERVER registry FOREIGN DATA WRAPPER dblink_fdw;
 DO $$
 BEGIN
@@ -166,7 +166,7 @@ SELECT try($$SELECT shardid_lease.lease_shard('tiny', generator => 'c')$$);
 SELECT try($$SELECT next_id(generator => 'd')$$);
 SELECT id_shard(next_id(0, 'd', '2020-01-01 00:00:00+00', 1, 12), 1, 12), id_shard(next_id('e', '2020-01-01 00:00:00+00', 1, 12), 1, 12);
 
--- Released: sealed, and free for others. The next holder begins where it stopped, or ids would meet.
+-- Released: sealed, and free for others. The next holder begins where it stopped, or ids would collide.
 SELECT next_id('e', '2020-01-01 00:00:00+00', 1, 12) AS last_of_e \gset
 SELECT shardid_lease.release_shard('e');
 SELECT try($$SELECT next_id('e', '2020-01-01 00:00:00+00', 1, 12)$$);
@@ -180,7 +180,7 @@ SELECT shard, state FROM shardid_lease.id_space_shards WHERE space = 'tiny' ORDE
 CREATE SEQUENCE f;
 SELECT shardid_lease.lease_shard('tiny', generator => 'f');
 SELECT next_id('f', '2020-01-01 00:00:00+00', 1, 12) > :last_of_e;
--- No lead: what is left of a window that was given back is not lost.
+-- No lead: what is left of a window that was released is not lost.
 SELECT lead < '1 s' FROM id_generator_status('f', '2020-01-01 00:00:00+00', 1, 12);
 -- Nor does what raise_generator() has skipped put off the next one's.
 SELECT raise_generator('f', id_lower_bound(date_trunc('second', clock_timestamp()) + interval '20 h', '2020-01-01 00:00:00+00', 1, 12),
@@ -241,7 +241,7 @@ SELECT state, until > clock_timestamp() + interval '59 min' FROM shardid_lease.i
 SELECT try($$SELECT shardid_lease.reserve_shard('shop', 8191)$$);
 SELECT shardid_lease.reserve_shard('shop', 8190);
 
--- Taken over, by who has it already: no harm.
+-- Taken over by its own holder: no harm.
 SELECT shardid_lease.take_over_shard('a');
 SELECT id_shard(next_id(generator => 'a'));
 SELECT try($$SELECT shardid_lease.take_over_shard('c')$$);
@@ -267,7 +267,7 @@ SELECT generator, state, error ~ '^shard 5 of id space "shop" is held by .*, por
 FROM shardid_lease.shard_leases WHERE failed_at IS NOT NULL AND generator = 'a'::regclass;
 DROP SEQUENCE a;
 
--- Renewed by hand: those of this role's generators that can be.
+-- Renewed manually: those of this role's generators that can be.
 SELECT shardid_lease.renew_leases() AS held, count(*) FROM shardid_lease.shard_leases WHERE state = 'held';
 
 -- In a transaction that sees no later commit, the window that is used is that of now. This one lasts a second.
@@ -429,7 +429,7 @@ SELECT (shardid_lease.grant_shards(jsonb_build_array(:'of_member'::jsonb))->0->>
 RESET ROLE;
 SELECT role FROM shardid_lease.granted_shard WHERE space = 'shop' AND shard = 100;
 
--- Who has USAGE on the sequence draws; the worker asks for who leased it.
+-- A role with USAGE on the sequence draws; the worker asks as the role that leased it.
 SET ROLE regress_shardid_member;
 CREATE SEQUENCE brief_one;
 SELECT shardid_lease.lease_shard('brief', generator => 'brief_one', shard => 9);
@@ -478,7 +478,7 @@ SET ROLE regress_shardid_other;
 SELECT shardid_lease.drop_id_space('of_other');
 RESET ROLE;
 
--- After a restore of the registry to a past time: all windows begin later than any that it may have forgotten.
+-- After point-in-time recovery of the registry: all windows begin later than any that it may have forgotten.
 SELECT shardid_lease.create_id_space('restored', lease => '2 s', max_ahead => '1 min');
 CREATE SEQUENCE h;
 SELECT shardid_lease.lease_shard('restored', generator => 'h');

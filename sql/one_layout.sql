@@ -28,7 +28,7 @@ SELECT left(try('SELECT raise_generator(''g'', 1, shard_bits => 12)'), 45);
 SET shardid.shard_id = 5;
 SELECT left(try('SELECT next_id(''g''::regclass, shard_bits => 12)'), 45);
 RESET shardid.shard_id;
--- Nothing was drawn, and the generator goes on.
+-- Nothing was drawn, and the generator continues.
 SELECT last_value AS before FROM g \gset
 SELECT try('SELECT next_id(1, ''g'', shard_bits => 12)') LIKE '55000%';
 SELECT last_value = :before FROM g;
@@ -37,7 +37,7 @@ SELECT next_id(1, 'g') IS NOT NULL;
 -- In the middle of a batch another layout changes nothing either.
 SELECT count(*) FROM (SELECT next_ids(1, 5000, 'g') AS id) s;
 
--- By going from 13 to 12 shard bits with an epoch two seconds old, ids were given twice.
+-- A change from 13 to 12 shard bits, with an epoch two seconds old, made duplicate ids.
 CREATE SEQUENCE young;
 SELECT date_trunc('milliseconds', clock_timestamp()) - interval '2 s' AS epoch \gset
 CREATE TABLE ids AS SELECT next_ids(1, 20000, 'young', :'epoch') AS id;

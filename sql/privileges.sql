@@ -108,7 +108,7 @@ SELECT id_shard(next_id()) AS own_setting;
 RESET shardid.shard_id;
 RESET ROLE;
 
--- A temporary sequence is its session's alone, whoever asks.
+-- A temporary sequence is its session's alone, for every role.
 CREATE TEMPORARY SEQUENCE mine;
 SELECT next_id(1, 'mine') < next_id(1, 'mine') AS own_temporary;
 BEGIN READ ONLY;

@@ -44,7 +44,7 @@ SELECT last_value AS ahead FROM copy \gset
 SELECT raise_generator('copy', :highest) IS NOT NULL;
 SELECT last_value = :ahead FROM copy;
 
--- Ahead of the clock, within max_lead: ids go on from there.
+-- Ahead of the clock, within max_lead: ids continue from there.
 CREATE SEQUENCE ahead;
 SELECT id_lower_bound(clock_timestamp() + interval '1 minute') AS future \gset
 SELECT raise_generator('ahead', :future) = :future + (1 << 23);

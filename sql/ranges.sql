@@ -140,7 +140,7 @@ $$;
 DROP TABLE ticks;
 DROP SEQUENCE g;
 
--- As nextval, it is not rolled back, but for a sequence made, altered or restarted in the transaction.
+-- As nextval, it is not rolled back, except for a sequence created, altered or restarted in the transaction.
 BEGIN;
 SELECT first FROM nextval_range('s', 5) \gset
 ROLLBACK;

@@ -1,7 +1,7 @@
 -- Storage that a rollback brings back knows what was drawn from the storage that is rolled back: a
 -- generator that is ahead of the clock shows it at once, and loops show it by the real clock.
 
--- Sets a generator an hour ahead of the clock; it can then go on from its memory only.
+-- Sets a generator an hour ahead of the clock; it can then continue from its memory only.
 CREATE FUNCTION set_ahead(generator text) RETURNS void LANGUAGE sql AS $$
     SELECT setval(generator, ((extract(epoch FROM clock_timestamp()) * 1000)::bigint
                               - 1314220021721 + 3600000) << 10)
@@ -37,7 +37,7 @@ SELECT :first < :second AS increasing;
 ROLLBACK;
 SELECT last_value, is_called FROM plain;
 
--- Its storage can stand in a row of pg_class that this transaction made.
+-- Its storage can be in a row of pg_class that this transaction made.
 CREATE ROLE regress_shardid_reader;
 BEGIN;
 GRANT SELECT ON SEQUENCE plain TO regress_shardid_reader;

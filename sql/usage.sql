@@ -49,7 +49,7 @@ SELECT DISTINCT m[1] AS scanned
 FROM plan_of('SELECT * FROM by_time WHERE id >= id_lower_bound(''2024-03-01'') AND id < id_lower_bound(''2024-04-01'')') plan,
      regexp_matches(plan, '"Relation Name": "(\w+)"', 'g') m;
 
--- Generated columns: what an id says may be stored, a new id may not.
+-- Generated columns: what an id carries may be stored, a new id may not.
 CREATE TABLE generated (
     id bigint PRIMARY KEY DEFAULT next_id(5, 'g'),
     ts timestamptz GENERATED ALWAYS AS (id_timestamp(id)) STORED,
@@ -227,7 +227,7 @@ SELECT * FROM ids_of('audited', 5);
 SELECT * FROM ids_of('audit', 9);
 SELECT count(*), bool_and(a.id > of_id) AS later FROM audit a JOIN audited t ON t.id = of_id;
 
--- Plans: whatever draws an id has no parallel part, whatever takes one apart may.
+-- Plans: a query that draws an id has no parallel part, one that decodes ids may have one.
 CREATE FUNCTION is_parallel(query text) RETURNS boolean LANGUAGE sql AS $$
     SELECT plan_of(query) LIKE '%"Gather%'
 $$;

@@ -69,7 +69,7 @@ FROM shardid_uuid_seq;
 ALTER SEQUENCE shardid_uuid_seq OWNER TO CURRENT_USER;
 SELECT uuid_v1_node(:'after') = uuid_v1_node(uuid_v1()) AS same_node;
 
--- Another node: the times go on. Made anew, the extension has another, too.
+-- Another node: the times continue. Created again, the extension has another, too.
 SELECT uuid_v1() AS before \gset
 SELECT renew_identity();
 SELECT uuid_v1() AS after \gset

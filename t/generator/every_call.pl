@@ -30,7 +30,7 @@ sub query { return $node->safe_psql('postgres', $_[0]) }
 
 # Those that shardid_lease has for its own use, by their names: what they raise is not listed. Those of which
 # only the owner has EXECUTE are not called.
-my %is_internal = map { $_ => 1 } map { split ' ', $_->{text} } grep { $_->{language} eq 'internal' } blocks_of('docs/reference.md');
+my %is_internal = map { $_ => 1 } internal_functions();
 
 # A function has a name, kind (i, s, v: its volatility) and arguments, and may give a set; an argument
 # has a name, a type and perhaps a default. That nobody can call the one for the planner, t/generator/copy shows.

@@ -7,7 +7,7 @@ use warnings;
 use Exporter 'import';
 use PostgreSQL::Test::Utils;
 
-our @EXPORT = qw(block_of blocks_of parts_of_reference signatures_of_reference);
+our @EXPORT = qw(block_of blocks_of internal_functions parts_of_reference signatures_of_reference);
 
 # The code blocks of a page in their order: each with the language and the words after it, its text, and the
 # line on which it begins.
@@ -43,6 +43,18 @@ sub block_of
 	my ($block) = grep { $_->{words} eq $name } blocks_of("docs/$page");
 	die "docs/$page has no block $name" unless $block;
 	return $block->{text};
+}
+
+# The functions that the extensions have for their own use, which docs/reference.md leaves out.
+sub internal_functions
+{
+	return qw(
+	  check_layout check_request check_transaction confirm_here create_id_space_by drop_id_space_by evict_shard_by free_shard
+	  grant_one grant_shards_by is_free is_own is_own_family is_owner keep_own_rows last_serial ms_of now_ms owned_space
+	  owned_spaces receipt_of refusal registry_place registry_was_moved_by registry_was_restored_by renew_now reserve_shard_by
+	  return_shard_by role_oid role_ref role_ref_in role_ref_out sequence_oid sequence_ref_in sequence_ref_out shardid_support
+	  signed this_transaction try_shard_lock ts_of unreserve_shard_by was_committed why_not why_stopped window_family
+	);
 }
 
 # For each function of docs/reference.md, its section: a title and the SQLSTATEs that stand in the table of

@@ -22,7 +22,7 @@ TOPICS = {
 }
 CLIENTS = "docs/clients.md"
 PAGES = sorted(glob.glob("*.md") + glob.glob("docs/*.md") + glob.glob("examples/*/README.md"))
-README_LINES = 150
+README_LINES = 200
 # Words behind ```sql that are no name, see t/pages/pages.pl.
 NO_NAME = {"", "fails", "superuser"}
 

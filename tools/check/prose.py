@@ -16,6 +16,7 @@ EXCEPTIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "prose_exc
 MAX_WORDS = 30
 MAX_COLUMNS_OF_TABLE = 120
 MAX_COLUMNS = 123
+MAX_LINES_OF_README = 150
 # A heading may be an indirect question: "Who may do what".
 MAX_WORDS_OF_HEADING = 6
 
@@ -138,6 +139,8 @@ def wrong_with_page(path, page):
     if is_for_users and path not in DEFINE_TERMS:
         words |= WORDS_FOR_USERS
     found = list(unreadable_lines(page))
+    if path == "README.md" and page.count("\n") > MAX_LINES_OF_README:
+        found.append(f"more than {MAX_LINES_OF_README} lines")
     has_defined = False
     for unit in units_of(page):
         found += long_sentences(unit)
@@ -250,6 +253,8 @@ PROBES = [
     ("docs/x.md", "Who has a lease?\n", None),
     ("docs/x.md", "| Who may do what |\n", None),
     ("docs/x.md", "Who has a lease renews it in time.\n", "sessions that"),
+    ("README.md", "word.\n" * 151, "more than 150 lines"),
+    ("docs/x.md", "word.\n" * 151, None),
     ("src/x.cpp", 'errmsg("cannot draw " "ids")', "draw"),
     ("src/x.cpp", "// Draws an id.\n", None),
     ("src/x.cpp", "// It goes\n// on.\n", "goes on"),

@@ -25,7 +25,7 @@ FOR_CONTRIBUTORS = {"CONTRIBUTING.md", "docs/reliability.md", "test/README.md", 
 # These define the engine's own terms.
 DEFINE_TERMS = {"docs/how-it-works.md"}
 
-UNITS = r"(?:ids?|rows?|calls?|inserts?|values?|UUIDs?|ObjectIds?|ns|µs|ms|kB|MB|bytes|instructions|records?|times|\d)"
+UNITS = r"(?:ids?|rows?|calls?|values?|UUIDs?|ObjectIds?|ns|µs|ms|kB|MB|bytes|instructions|records?|times|\d)"
 
 # What a text should not have, and what PostgreSQL's documentation has instead. In all texts:
 WORDS = {

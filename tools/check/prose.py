@@ -204,7 +204,8 @@ def wrong_with_source(path, text):
 # --- All of it ---
 
 PAGES = sorted(glob.glob("*.md") + glob.glob("docs/*.md") + glob.glob("examples/*/README.md"))
-SOURCES = sorted(glob.glob("src/*.*") + glob.glob("src/*/*.*") + glob.glob("shardid*.sql") + glob.glob("portable/*.sql"))
+SOURCES = sorted(path for path in glob.glob("src/**", recursive=True) + glob.glob("shardid*.sql") + glob.glob("portable/*.sql")
+                 if path.endswith((".cpp", ".h", ".hpp", ".sql")))
 
 
 class Exceptions:

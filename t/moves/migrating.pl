@@ -1,6 +1,6 @@
-# docs/migrating.md, block by block: tables with ids of other makers go on with those of next_id, above
+# docs/migrating.md, block by block: tables with ids of other kinds continue with those of next_id, above
 # the old ones although the clock is set back before the switch; and again after a dump and a restore
-# on a server whose clock is an hour behind.
+# on a server whose clock is an hour behind. Its first part, for tables without ids, is t/moves/add_id.pl.
 use strict;
 use warnings;
 use FindBin;
@@ -13,7 +13,8 @@ use Time::HiRes qw(usleep);
 use ShardidTest;
 
 my $dir = PostgreSQL::Test::Utils::tempdir();
-sub block { return block_of('migrating.md', $_[0]) }
+# The blocks name the schema of the functions themselves; what this test adds finds it in search_path.
+sub block { return "SET search_path = public;\n" . block_of('migrating.md', $_[0]) }
 
 sub start_node
 {
@@ -37,8 +38,8 @@ sub new_database
 {
 	($database) = @_;
 	clock('+0');
-	$original->safe_psql('postgres', "CREATE DATABASE $database");
-	return on('CREATE EXTENSION shardid');
+	$original->safe_psql('postgres', "CREATE DATABASE $database; ALTER DATABASE $database SET search_path = public, ids");
+	return on(block('extension') =~ s/ALTER DATABASE \Kshop/$database/r);
 }
 sub on { return $original->safe_psql($database, $_[0]) }
 
@@ -74,11 +75,14 @@ sub goes_on_restored
 	my ($table, $insert, $shard, %layout) = @_;
 	my $highest = on("SELECT max(id) FROM $table");
 	my $rows = on("SELECT count(*), md5(string_agg(t::text, ',' ORDER BY id)) FROM $table t");
-	$restored->safe_psql('postgres', "CREATE DATABASE $database");
+	$restored->safe_psql('postgres', "CREATE DATABASE $database; ALTER DATABASE $database SET search_path = public, ids");
 	$original->command_ok([ 'pg_dump', '-Fc', '-f', "$dir/$database", $original->connstr($database) ], "$database: dump");
 	$restored->command_ok([ 'pg_restore', '--exit-on-error', '--no-owner', '-d', $database, "$dir/$database" ], "$database: restore");
 	is($restored->safe_psql($database, "SELECT count(*), md5(string_agg(t::text, ',' ORDER BY id)) FROM $table t"),
 		$rows, "$database: the same rows, " . $rows =~ s/\|.*//r);
+	my (undef, undef, $stderr) = $restored->psql($database, "\\set VERBOSITY sqlstate\n$insert");
+	is($stderr =~ /ERROR:  (\w+)/ ? $1 : 'none', $database =~ /recipe/ ? 'none' : '55000', "$database: the setting is not in the dump");
+	$restored->safe_psql($database, "SELECT id_shard(0); ALTER DATABASE $database SET shardid.shard_id = $shard");
 	my $bits = ($layout{shard_bits} // 13) . ', ' . ($layout{sequence_bits} // 10);
 	my @ids = split /\n/, $restored->safe_psql($database, "$insert;\n" x 20);
 	my @all = ($highest, @ids);
@@ -93,8 +97,8 @@ sub goes_on_restored
 
 sub create_recipe_of
 {
-	my ($epoch_ms) = @_;
-	return on(<<"SQL");
+	my ($epoch_ms, $shard) = @_;
+	return on(<<"SQL" =~ s/insta5/'insta' . ($shard \/\/ 5)/egr =~ s/shard_id int := \K5/$shard \/\/ 5/er);
 CREATE SCHEMA insta5;
 CREATE SEQUENCE insta5.photos_id_seq;
 CREATE FUNCTION insta5.next_id(OUT result bigint) LANGUAGE plpgsql AS \$\$
@@ -228,9 +232,42 @@ new_database('without_raise');
 create_recipe_of(1314220021721);
 on($insert_photo);
 clock('-10s');
-on(block('recipe-switch') =~ s/^SELECT raise_generator.*?;\n//msr);
+on(block('recipe-switch') =~ s/^SELECT ids\.raise_generator.*?;\n//msr);
 is(answer('insta5.photos', 'insta5.photos_id_seq'), 'no', 'without the raise: no');
 is(on($insert_photo . ' < (SELECT max(id) FROM insta5.photos)'), 't', 'without the raise a new id is below an old one');
+
+# All schemas in one loop; what fails is left, and found when it runs again.
+new_database('recipe_all');
+create_recipe_of(1314220021721, $_) for 11, 12, 7;
+on('DROP TABLE insta12.likes');
+on("INSERT INTO insta$_.photos (name) VALUES ('old')") for 11, 12, 7;
+my ($code, undef, $complaint) = $original->psql($database, block('recipe-all'), on_error_stop => 0);
+like($complaint, qr/relation "insta12.likes" does not exist/, 'recipe_all: one schema fails');
+is( on(q(SELECT pronamespace::regnamespace FROM pg_proc WHERE proname = 'next_id' AND prosrc LIKE '%ids.next_id%' ORDER BY oid)),
+	"insta11\ninsta7", 'recipe_all: the others are switched');
+on('CREATE TABLE insta12.likes (id bigint PRIMARY KEY DEFAULT insta12.next_id(), photo bigint)');
+on(block('recipe-all'));
+for my $shard (11, 12, 7)
+{
+	is( on("INSERT INTO insta$shard.photos (name) VALUES ('new') RETURNING id_shard(id), id > (SELECT max(id) FROM insta$shard.photos), id_sequence(id) = (SELECT last_value & 1023 FROM insta$shard.photos_id_seq)"),
+		"$shard|t|t", "recipe_all: shard $shard has switched");
+	is(on("SELECT id_shard(insta$shard.next_id())"), $shard, "recipe_all: so has the function of shard $shard");
+}
+
+# The way back, while it is used, and forth again.
+new_database('recipe_back');
+create_recipe_of(1314220021721);
+on(block('recipe-switch'));
+my $highest = on($insert_photo);
+on(block('recipe-back'));
+my @ids = split /\n/, on("$insert_photo;\n" x 20);
+is(scalar(grep { $_ <= $highest } @ids), 0, 'recipe_back: ids of the function are above those of next_id');
+is(on('SELECT last_value & 1023 FROM insta5.photos_id_seq'), on("SELECT id_sequence($ids[-1])"), 'recipe_back: they are those of the function');
+on(block('recipe-switch'));
+is(on($insert_photo) > $ids[-1] ? 't' : 'f', 't', 'recipe_back: and forth again');
+clock('-60s');
+like(fails(block('recipe-back')), qr/ahead of the clock/, 'recipe_back: refused while the generator is ahead of the clock');
+is(on('SELECT id_shard(insta5.next_id())'), 5, 'recipe_back: and then all is as it was');
 
 # What is held off by the switch: a prepared INSERT by the lock on its table, a call of the function by that
 # on its sequence, in the middle of the old function. The switch comes when the session is ready, and
@@ -277,7 +314,7 @@ for my $how (sort keys %held_off)
 # A new body in another language is one that a call in the old one cannot go on with.
 new_database('held_off_language');
 create_recipe_of(1314220021721);
-my $in_sql = block('recipe-switch') =~ s/plpgsql AS.*^\$\$;/sql RETURN public.next_id(5, 'insta5.photos_id_seq');/msr;
+my $in_sql = block('recipe-switch') =~ s/plpgsql AS.*^\$\$;/sql RETURN ids.next_id(5, 'insta5.photos_id_seq');/msr;
 like(
 	(held_off($in_sql, $held_off{called}[0]))[0],
 	qr/ERROR:  syntax error.*compilation of PL\/pgSQL function "next_id"/s, 'a call in the middle of a function that changes its language fails');
@@ -315,6 +352,10 @@ is( on('SELECT count(*), count(DISTINCT id), count(*) FILTER (WHERE id > 1::bigi
 	'1001|1001|1|1000', 'bigserial: old ids stay, the new one is above 2^58');
 is(on(q(SELECT nextval('items_id_seq') < 1::bigint << 52)), 't', 'bigserial: nextval on a generator is no id');
 is(on(q(SELECT pg_get_serial_sequence('items', 'id'))), 'public.items_id_seq', 'bigserial: it stays the sequence of the column');
+on(block('way-back'));
+is( on(q(SET ROLE app; INSERT INTO items (name) VALUES ('back') RETURNING id > ALL (SELECT id FROM items), id = currval('items_ids'))),
+	't|t', 'bigserial: the way back, to a plain sequence above all ids');
+on(q(DELETE FROM items WHERE name = 'back'; ALTER TABLE items ALTER id SET DEFAULT next_id(generator => 'items_id_seq')));
 goes_on_restored('items', q(SET ROLE app; INSERT INTO items (name) VALUES ('x') RETURNING id), 5);
 is($restored->safe_psql('bigserial', 'SELECT count(*) FROM parts JOIN items ON item = id'), 1001, 'bigserial: foreign keys');
 
@@ -353,9 +394,9 @@ INSERT INTO clicks SELECT id FROM visits;
 SQL
 is(answer('visits', 'visits_id_seq'), 'no: the column is integer', 'serial: before');
 on(q(ALTER TABLE visits ALTER id SET DEFAULT next_id(5, 'visits_id_seq')));
-is(fails(q(INSERT INTO visits (page) VALUES ('x'))), block('serial-refused') =~ s/\n\z//r, 'serial: the sequence is refused as the page shows');
+is(fails(q(INSERT INTO visits (page) VALUES ('x'))), block_of('migrating.md', 'serial-refused') =~ s/\n\z//r, 'serial: the sequence is refused as the page shows');
 on('ALTER SEQUENCE visits_id_seq AS bigint NO MAXVALUE');
-is(fails(q(INSERT INTO visits (page) VALUES ('x'))), block('integer-refused') =~ s/\n\z//r, 'serial: then the id, as the page shows');
+is(fails(q(INSERT INTO visits (page) VALUES ('x'))), block_of('migrating.md', 'integer-refused') =~ s/\n\z//r, 'serial: then the id, as the page shows');
 is(fails(q(\set VERBOSITY sqlstate
 INSERT INTO visits (page) VALUES ('x'))), 'ERROR:  22003', 'serial: 22003');
 on('CREATE VIEW seen AS SELECT id FROM visits');
@@ -447,9 +488,9 @@ SQL
 on('DELETE FROM documents WHERE n > 2000');
 clock('-10s');
 on(block('uuid-add-id'));
-is(answer('documents', 'documents_id_seq'), 'yes', 'uuid: after');
+is(answer('documents', 'ids.shardid_seq'), 'yes, if the clock is right', 'uuid: after');
 is( on(q(SELECT count(*), count(DISTINCT id), bool_and(id_timestamp(id) = date_trunc('milliseconds', uuid_v1_timestamp(uuid))), min(id_shard(id)), max(id_shard(id)) FROM documents)),
-	'2000|2000|t|6|6', 'uuid: each has an id of its time and of shard 6');
+	'2000|2000|t|4101|4101', 'uuid: each has an id of its time and of shard 4101');
 is( on('SELECT count(*) FROM (SELECT id, lag(id) OVER (ORDER BY uuid_v1_timestamp(uuid), uuid_v1_hundred_ns(uuid)) AS previous FROM documents) s WHERE id <= previous'),
 	0, 'uuid: in the order of their times');
 cmp_ok(on('SELECT max(id_sequence(id)) FROM documents'), '>', 0, 'uuid: several of them in a millisecond');
@@ -473,7 +514,7 @@ for my $why (sort keys %refused)
 on(q(INSERT INTO documents SELECT uuid_v1_from('2024-01-01', n, '44:88:99:36:57:32') FROM generate_series(1, 1024) n));
 on(block('uuid-add-id'));
 is( on('SELECT count(*), count(DISTINCT id), min(id_sequence(id)), max(id_sequence(id)), max(id_shard(id)) FROM documents'),
-	'3024|3024|0|1023|6', 'uuid: as many as it has are not');
+	'3024|3024|0|1023|4101', 'uuid: as many as it has are not');
 
 $original->stop;
 $restored->stop;

@@ -1,0 +1,133 @@
+# The first part of docs/migrating.md, block by block: a table without ids gets them in batches while sessions insert, update
+# and delete, by the extension and by the SQL-only version; the fill is killed in between. The owner is no superuser.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use Docs;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+use ShardidTest;
+
+my $dir = PostgreSQL::Test::Utils::tempdir();
+my $node = new_node('add_id');
+my $superuser = getpwuid($<);
+my $rows = rounds(20_000, 1_000_000);
+$node->safe_psql('postgres', 'CREATE ROLE shop_owner LOGIN; CREATE ROLE app LOGIN');
+
+sub on
+{
+	my ($sql, $role) = @_;
+	return $node->safe_psql('shop', $sql, extra_params => [ '-U', $role // 'shop_owner' ]);
+}
+sub block { return block_of('migrating.md', $_[0]) }
+
+sub sqlstate_of
+{
+	my ($sql, $role) = @_;
+	my (undef, undef, $stderr) = $node->psql('shop', "\\set VERBOSITY sqlstate\n$sql", extra_params => [ '-U', $role // 'shop_owner' ]);
+	return $stderr =~ /ERROR:  (\w{5})/ ? $1 : 'none';
+}
+
+# Times with ties, one that 3,000 rows share, as a bulk load leaves them, some before any id's time and one of the future.
+my $old_rows = <<"SQL";
+CREATE TABLE orders (order_no text PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT now(), item text);
+INSERT INTO orders
+SELECT 'old ' || n, '2024-01-01 00:00:00+00'::timestamptz + (n * 7919 % 1000003) * interval '1.7 ms', 'lamp' FROM generate_series(1, $rows) n;
+INSERT INTO orders SELECT 'bulk ' || n, '2024-01-01 00:00:05.123456+00', 'lamp' FROM generate_series(1, 3000) n;
+INSERT INTO orders VALUES ('ancient 1', '2001-01-01 00:00:00+00', 'lamp'), ('ancient 2', '2001-01-02 00:00:00+00', 'lamp'),
+    ('future', now() + interval '10 years', 'lamp');
+GRANT INSERT, SELECT, UPDATE, DELETE ON orders TO app;
+CREATE SEQUENCE app_orders;
+GRANT USAGE ON SEQUENCE app_orders TO app;
+SQL
+
+my %install = (
+	extension => sub { on(block('extension')); return },
+	sql_only => sub {
+		my $shell = block('sql_only') =~ s/-d shop/'-d "' . $node->connstr('shop') . ' user=shop_owner"'/egr;
+		my $said = `( $shell ) 2>&1`;
+		is($?, 0, 'sql_only: the functions load') or diag($said);
+		is(sqlstate_of('ALTER DATABASE shop SET shardid.shard_id = 5'), '42501', 'sql_only: the owner cannot store the setting');
+		on(block('sql-only-number'));
+		return;
+	});
+
+for my $version (sort keys %install)
+{
+	$node->safe_psql('postgres', 'CREATE DATABASE shop OWNER shop_owner');
+	on('GRANT CREATE ON SCHEMA public TO shop_owner', $superuser);
+	on($old_rows);
+	$install{$version}->();
+	on(block($version eq 'extension' ? 'grants' : 'sql-only-grants'));
+
+	is(on(block('add-id-look')) =~ s/^(\d+\|\d+)\|.*/$1/r, $rows + 3003 . '|0', "$version: step 1");
+
+	# A transaction that holds the table makes step 2 fail, and nothing else wait for long.
+	my $holder = fork // die "fork: $!";
+	exec 'psql', '-Xq', '-d', $node->connstr('shop'), '-c', 'BEGIN; LOCK TABLE orders IN ACCESS SHARE MODE; SELECT pg_sleep(600)', '-o', '/dev/null' if $holder == 0;
+	$node->poll_query_until('shop', q(SELECT count(*) = 1 FROM pg_locks WHERE relation = 'orders'::regclass AND mode = 'AccessShareLock')) or die;
+	is(sqlstate_of(block('add-id-column')), '55P03', "$version: step 2 waits no longer than lock_timeout");
+	on(q(SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(600)%' AND pid <> pg_backend_pid()), $superuser);
+	waitpid $holder, 0;
+
+	# Sessions of the application, from before step 2 to the end.
+	my $clients = start_clients($node->connstr . ' user=app', 2, [
+		q(INSERT INTO orders (order_no, item) VALUES ('new ' || nextval('app_orders'), 'desk') RETURNING 1),
+		q(UPDATE orders SET item = item || '!' WHERE order_no = 'old ' || 1 + floor(random() * 20000)::int RETURNING 1),
+		q(DELETE FROM orders WHERE order_no = 'old ' || 1 + floor(random() * 20000)::int RETURNING 1) ],
+		dbname => 'shop', pause_ms => 5);
+	usleep 300_000;
+	my $file = $node->safe_psql('shop', q(SELECT pg_relation_filenode('orders')));
+	on(block('add-id-column'));
+	is($node->safe_psql('shop', q(SELECT pg_relation_filenode('orders'))), $file, "$version: step 2 rewrites nothing");
+	on(block('add-id-order'));
+	on(block('add-id-procedure'));
+
+	# The first try is ended in the middle.
+	my $fill = block('add-id-fill');
+	my $slow = $fill =~ s/5000, 0.05/1000, 0.2/r;
+	isnt($slow, $fill, "$version: a slower fill");
+	my $filler = fork // die "fork: $!";
+	exec 'psql', '-Xq', '-d', $node->connstr('shop') . ' user=shop_owner', '-c', $slow, '-o', '/dev/null' if $filler == 0;
+	$node->poll_query_until('shop', 'SELECT count(*) >= 3000 FROM orders WHERE ids.id_shard(id) = 4101') or die 'nothing is filled';
+	on(q(SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'CALL ids.fill_orders%' AND pid <> pg_backend_pid()), $superuser);
+	waitpid $filler, 0;
+	isnt($?, 0, "$version: the fill is ended in the middle");
+	cmp_ok(on('SELECT count(*) FROM orders WHERE id IS NULL'), '>', 0, "$version: some are left");
+	on($fill);
+	is(on('SELECT count(*) FROM orders WHERE id IS NULL'), 0, "$version: run again, it fills the rest");
+	on(block('add-id-unique'));
+	on(block('add-id-not-null'));
+	finish_clients($clients, 1);
+
+	my ($count, $different, $other) = split /\|/, on(block('add-id-check'));
+	is($count, $different, "$version: each of $count rows has an id of its own");
+	is($other, 3, "$version: only those that no id can carry have another time");
+	is( on(q(SELECT string_agg(DISTINCT ids.id_shard(id)::text || split_part(order_no, ' ', 1), ' ') FROM orders WHERE order_no NOT LIKE 'new%' AND ids.id_shard(id) <> 4101)),
+		'', "$version: old rows have 4101 in place of the shard");
+	is( on(q(SELECT count(*) FROM orders WHERE order_no LIKE 'old%' AND ids.id_timestamp(id) <> date_trunc('milliseconds', created_at) AND created_at > '2024-01-01 00:00:06+00')),
+		0, "$version: and their own millisecond");
+	is(on(q(SELECT count(*) > 0 AND bool_and(ids.id_shard(id) = 5) FROM orders WHERE order_no LIKE 'new%' AND id > (SELECT max(id) FROM orders WHERE order_no LIKE 'old%'))),
+		't', "$version: new rows have generated ids of shard 5, above");
+	is(on(q(SELECT count(*) FROM (SELECT id, lag(id) OVER (ORDER BY created_at, order_no) AS before FROM orders WHERE ids.id_shard(id) = 4101) s WHERE id <= before)),
+		0, "$version: ids are in the order of the rows");
+	is(on(q(SELECT max(n) FROM (SELECT count(*) AS n FROM orders WHERE ids.id_shard(id) = 4101 GROUP BY id >> 23) s)), 1024,
+		"$version: a millisecond has at most 1024");
+	is(sqlstate_of(q(INSERT INTO orders (order_no, id) VALUES ('null', NULL))), '23502', "$version: NULL is refused from now on");
+	is(sqlstate_of(q(INSERT INTO orders (order_no, id) SELECT 'twice', max(id) FROM orders)), '23505', "$version: so is a second one");
+	is(on(q(SELECT count(*) FROM pg_class WHERE relname IN ('filled', 'orders_by_time') OR relkind = 'i' AND relname = 'orders_id_key' AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = pg_class.oid))),
+		0, "$version: nothing is left behind");
+
+	# A database that nobody gave a number.
+	on($version eq 'extension' ? 'ALTER DATABASE shop RESET shardid.shard_id' : 'DELETE FROM ids.this_database');
+	is(sqlstate_of(q(INSERT INTO orders (order_no) VALUES ('without a number')), 'app'), $version eq 'extension' ? '55000' : '23502',
+		"$version: without a number no id");
+	note_fault("a table of $count rows gets ids ($version)", 1, $count, $count - $different);
+	$node->safe_psql('postgres', 'DROP DATABASE shop');
+}
+
+$node->stop;
+done_testing();

@@ -1,5 +1,4 @@
--- Layouts of other systems and ids that they published: the statements of docs/layouts.md, which also
--- shows the answers.
+-- Layouts of other systems and ids that they published, of which docs/layouts.md has a table.
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
 

@@ -1,5 +1,5 @@
 # The SQL of the pages, as it stands: of each page in its order, in a database of its own that a role without
-# further rights owns. A block of text behind a block of SQL is what that answers. Words behind "sql" say more:
+# further rights owns, and that has the shard number 5. A block of text behind a block of SQL is what that answers. Words behind "sql" say more:
 # "fails" for a block of which a statement is refused, "superuser" for one that a superuser runs. Blocks with
 # another word, a name, are run by the tests that ask for it; tools/check/pages.py finds those that nobody runs.
 use strict;
@@ -16,9 +16,7 @@ use ShardidTest;
 # These are run by the tests in which they stand, line by line.
 my %run_elsewhere = (
 	'docs/clients.md' => 't/clients',
-	'docs/layouts.md' => 'sql/layouts_of_others.sql',
-	'docs/partitioning.md' => 'sql/partitioning.sql',
-	'docs/tickets.md' => 't/moves/tickets.pl');
+	'docs/partitioning.md' => 'sql/partitioning.sql');
 
 my $node = new_node('pages');
 my $superuser = getpwuid($<);
@@ -59,7 +57,7 @@ sub try_page
 	return unless @blocks;
 	query('CREATE DATABASE shop OWNER shop_owner');
 	my ($first) = map { $_->{text} =~ /\b(CREATE|DROP) EXTENSION/ } @blocks;
-	$node->safe_psql('shop', 'CREATE EXTENSION shardid', extra_params => [ '-U', 'shop_owner' ])
+	$node->safe_psql('shop', 'CREATE EXTENSION shardid; ALTER DATABASE shop SET shardid.shard_id = 5', extra_params => [ '-U', 'shop_owner' ])
 	  unless ($first // '') eq 'CREATE';
 	my ($out, $err) = run_blocks(@blocks);
 	for my $n (0 .. $#blocks)

@@ -17,7 +17,6 @@ import prose  # noqa: E402 pylint: disable=wrong-import-position
 import publish  # noqa: E402 pylint: disable=wrong-import-position
 
 TOPICS = {
-    "docs/layouts.md": "layouts_of_others",
     "docs/partitioning.md": "partitioning",
 }
 CLIENTS = "docs/clients.md"

@@ -10,7 +10,7 @@ from said import say
 
 
 # As psql's \d prints it.
-DEFAULT = "ids.next_id(5, 'ids.invoice_ids'::regclass)"
+DEFAULT = "ids.next_id('ids.invoice_ids'::regclass)"
 
 
 def upgrade():
@@ -51,5 +51,5 @@ with engine.begin() as connection:
     before = drawn(connection)
     say('as_printed', *differences(connection, DEFAULT))
     say('nothing_drawn', drawn(connection) == before)
-    say('otherwise', *differences(connection, "ids.next_id(5, 'ids.invoice_ids')"))
+    say('otherwise', *differences(connection, "ids.next_id(generator => 'ids.invoice_ids')"))
     say('drawn', drawn(connection) > before)

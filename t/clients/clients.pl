@@ -112,6 +112,7 @@ sub active_record
 	$node->safe_psql('postgres', "CREATE DATABASE $_") for qw(of_schema_rb of_structure_sql);
 	new_database('active_record');
 	on('CREATE SCHEMA ids; CREATE EXTENSION shardid SCHEMA ids');
+	on("ALTER DATABASE $_ SET shardid.shard_id = 5") for qw(active_record of_schema_rb of_structure_sql);
 	local @ENV{qw(PGDATABASE_OF_SCHEMA_RB PGDATABASE_OF_STRUCTURE_SQL)} = qw(of_schema_rb of_structure_sql);
 	my $rails = said_by('ruby', 't/clients/rails_client.rb', PostgreSQL::Test::Utils::tempdir());
 	note "Active Record $rails->{version}[0]";

@@ -1,14 +1,15 @@
 -- What docs/clients.md proposes: the extension and the generators in a schema of their own, and a function for each
--- generator.
+-- generator. Clients.pm puts the name of its database in the place of shop.
 CREATE SCHEMA ids;
 CREATE EXTENSION shardid SCHEMA ids;
+ALTER DATABASE shop SET shardid.shard_id = 5;
 
 CREATE SEQUENCE ids.order_ids;
 CREATE FUNCTION next_order_id() RETURNS bigint
     LANGUAGE sql VOLATILE
-    RETURN ids.next_id(5, 'ids.order_ids');
+    RETURN ids.next_id('ids.order_ids'::regclass);
 
 CREATE SEQUENCE ids.visit_ids;
 CREATE FUNCTION next_visit_id() RETURNS bigint
     LANGUAGE sql VOLATILE
-    RETURN ids.next_id(5, 'ids.visit_ids', shard_bits => 5, sequence_bits => 7);
+    RETURN ids.next_id('ids.visit_ids'::regclass, shard_bits => 5, sequence_bits => 7);

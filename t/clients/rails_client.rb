@@ -15,7 +15,7 @@ class CreateOrders < ActiveRecord::Migration[6.1]
     execute <<~SQL
       CREATE FUNCTION next_order_id() RETURNS bigint
           LANGUAGE sql VOLATILE
-          RETURN ids.next_id(5, 'ids.order_ids')
+          RETURN ids.next_id('ids.order_ids'::regclass)
     SQL
     create_table :orders, id: :bigint, default: -> { 'next_order_id()' } do |t|
       t.text :customer

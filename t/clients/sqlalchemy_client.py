@@ -10,7 +10,7 @@ Base = declarative_base()
 
 class Order(Base):
     __tablename__ = 'shop_orders'
-    id = Column(BigInteger, primary_key=True, server_default=text('ids.next_id(5)'))
+    id = Column(BigInteger, primary_key=True, server_default=text('ids.next_id()'))
     customer = Column(String)
 
 

@@ -39,7 +39,7 @@ sub new_database
 	my ($database, @files) = @_;
 	$node->safe_psql('postgres', "CREATE DATABASE $database");
 	$ENV{PGDATABASE} = $database;
-	on(slurp_file("t/clients/$_")) for @files;
+	on(slurp_file("t/clients/$_") =~ s/ALTER DATABASE \Kshop/$database/r) for @files;
 	return;
 }
 

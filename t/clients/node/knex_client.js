@@ -8,7 +8,7 @@ run(async () => {
     say('version', versionOf('knex'));
 
     await knex.schema.createTable('shop_orders', (table) => {
-        table.bigInteger('id').primary().defaultTo(knex.raw('ids.next_id(5)'));
+        table.bigInteger('id').primary().defaultTo(knex.raw('ids.next_id()'));
         table.text('customer');
     });
 

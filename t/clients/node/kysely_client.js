@@ -10,7 +10,7 @@ run(async () => {
     say('version', versionOf('kysely'));
 
     await db.schema.createTable('shop_orders')
-        .addColumn('id', 'bigint', (column) => column.primaryKey().defaultTo(sql`ids.next_id(5)`))
+        .addColumn('id', 'bigint', (column) => column.primaryKey().defaultTo(sql`ids.next_id()`))
         .addColumn('customer', 'text')
         .execute();
 

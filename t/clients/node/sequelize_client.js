@@ -11,7 +11,7 @@ run(async () => {
     say('version', versionOf('sequelize'));
 
     const Order = sequelize.define('Order', {
-        id: { type: DataTypes.BIGINT, primaryKey: true, defaultValue: literal('ids.next_id(5)') },
+        id: { type: DataTypes.BIGINT, primaryKey: true, defaultValue: literal('ids.next_id()') },
         customer: DataTypes.TEXT,
     }, { tableName: 'shop_orders', timestamps: false });
     await Order.sync();

@@ -9,7 +9,7 @@ const Order = new EntitySchema({
     name: 'Order',
     tableName: 'shop_orders',
     columns: {
-        id: { type: 'bigint', primary: true, default: () => 'ids.next_id(5)' },
+        id: { type: 'bigint', primary: true, default: () => 'ids.next_id()' },
         customer: { type: 'text' },
     },
 });

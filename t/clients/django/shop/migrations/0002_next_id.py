@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
             sql='''
                 CREATE SEQUENCE ids.shop_photo_ids;
                 ALTER TABLE shop_photo ALTER id DROP IDENTITY IF EXISTS;
-                ALTER TABLE shop_photo ALTER id SET DEFAULT ids.next_id(5, 'ids.shop_photo_ids');
+                ALTER TABLE shop_photo ALTER id SET DEFAULT ids.next_id('ids.shop_photo_ids'::regclass);
                 SELECT ids.raise_generator('ids.shop_photo_ids', ids.id_lower_bound(
                     greatest(ids.id_timestamp(max(id)), clock_timestamp()) + interval '1 second'))
                 FROM shop_photo;

@@ -3,10 +3,11 @@
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
 SET intervalstyle = 'postgres';
+SET shardid.shard_id = 5;
 CREATE SEQUENCE events_id_seq;
 
 -- Months.
-CREATE TABLE events (id bigint PRIMARY KEY DEFAULT next_id(5, 'events_id_seq'), what text)
+CREATE TABLE events (id bigint PRIMARY KEY DEFAULT next_id(generator => 'events_id_seq'), what text)
 PARTITION BY RANGE (id);
 
 SELECT format('CREATE TABLE %I PARTITION OF events FOR VALUES FROM (%s) TO (%s)',
@@ -114,7 +115,7 @@ ALTER TABLE events ATTACH PARTITION events_202507
 FOR VALUES FROM (id_lower_bound('2025-07-01 00:00+00')) TO (id_lower_bound('2025-08-01 00:00+00'));
 SELECT mode FROM pg_locks WHERE relation = 'events'::regclass AND pid = pg_backend_pid() AND mode LIKE '%Exclusive%';
 COMMIT;
-SELECT pg_get_expr(adbin, adrelid) LIKE 'next_id(5%' AS default_copied, conname AS key_copied
+SELECT pg_get_expr(adbin, adrelid) LIKE 'next_id(generator%' AS default_copied, conname AS key_copied
 FROM pg_attrdef, pg_constraint WHERE adrelid = 'events_202507'::regclass AND conrelid = adrelid AND contype = 'p';
 -- The same for the months that are to come, as a job of every night.
 CREATE PROCEDURE attach_months(since timestamptz, count int) LANGUAGE plpgsql SET timezone = 'UTC' AS $$

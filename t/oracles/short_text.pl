@@ -43,7 +43,7 @@ is(query('SELECT count(*) FROM ids WHERE id::float8 <> as_double::float8'),
 	0, 'id::float8 is what a reader of doubles gets');
 cmp_ok(query('SELECT count(*) FROM ids WHERE id <> as_double'), '>', 10000, 'which is another id for many');
 
-# The id of docs/short_text.md: a double holds it, and the shortest text of that double is another number, which is
+# The id of docs/text.md: a double holds it, and the shortest text of that double is another number, which is
 # what JavaScript prints and Python's repr as well.
 my $held = '4032112536055714816';
 is(query("SELECT $held\::float8::bigint = $held"), 't', "a double holds $held");

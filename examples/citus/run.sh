@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A coordinator and two workers of Citus: one shard number a node, who draws, grants, own generators, leases. Runs the SQL of
-# docs/citus.md, on a server that has Citus: make example NAME=citus
+# docs/sharding.md and README.md, on a server that has Citus: make example NAME=citus
 # shellcheck source=examples/servers.sh
 source "$(dirname "$0")/../servers.sh"
 needs citus
@@ -33,9 +33,14 @@ block() {
     "$here/../../tools/page_block.sh" "$here/../../docs/$1" "$2"
 }
 
-# run NAME: a block of the page.
+# page NAME: a block of docs/sharding.md, or of README.md.
+page() {
+    block sharding.md "$1" 2>/dev/null || "$here/../../tools/page_block.sh" "$here/README.md" "$1"
+}
+
+# run NAME: the same, run.
 run() {
-    block citus.md "$1" | sed "s#'registry.example'#'$(host_of registry)'#" | on coordinator/shop >"$folder/said"
+    page "$1" | sed "s#'registry.example'#'$(host_of registry)'#" | on coordinator/shop >"$folder/said"
 }
 
 # answers NAME ANSWER: the same, shown; at its end it says what that block has.
@@ -43,7 +48,7 @@ answers() {
     local said wanted
     run "$1"
     said=$(trimmed <"$folder/said")
-    wanted=$(block citus.md "$2" | trimmed)
+    wanted=$(page "$2" | trimmed)
     said=$(tail -n "$(wc -l <<<"$wanted")" <<<"$said")
     indented <<<"$said"
     expect "$1" "$said" "$wanted"
@@ -53,16 +58,16 @@ trimmed() {
     sed 's/ *$//; /^$/d'
 }
 
-# refused NAME ERROR: all of a block but its last statement, which raises the error in that block. Which node is the first to do
-# so shows in numbers.
+# refused NAME ERROR: all of a block except its last statement, which raises the error in that block; the page can leave out its
+# HINT. Which node is the first to raise it shows in numbers.
 refused() {
-    local sql
-    sql=$(block citus.md "$1")
+    local sql wanted
+    sql=$(page "$1")
     on coordinator/shop -c "$(sed '$d' <<<"$sql")" >/dev/null
     fails coordinator/shop "$(tail -n 1 <<<"$sql")" >"$folder/said"
     cut -c 1-120 "$folder/said"
-    expect "$1" "$(grep -vF "$(tail -n 1 <<<"$sql")" "$folder/said" | without_numbers)" \
-        "$(block citus.md "$2" | without_numbers)"
+    wanted=$(page "$2" | without_numbers)
+    expect "$1" "$(grep -vF "$(tail -n 1 <<<"$sql")" "$folder/said" | without_numbers | head -n "$(wc -l <<<"$wanted")")" "$wanted"
 }
 
 without_numbers() {
@@ -70,7 +75,7 @@ without_numbers() {
 }
 
 by_function() {
-    block citus.md each_draws | on coordinator/shop -At -F ' ' | cut -d ' ' -f 3 | sort | paste -sd ' '
+    page each_draws | on coordinator/shop -At -F ' ' | cut -d ' ' -f 3 | sort | paste -sd ' '
 }
 
 # --- A number a node.
@@ -81,13 +86,13 @@ add_worker worker1
 add_worker worker2
 
 say 'A coordinator and two workers. Each takes its shard from the number that Citus gave to it.'
-block citus.md extension | indented
+page extension | indented
 run extension
 answers each_draws each_draws_answer
 
-block citus.md tables | on coordinator/shop >/dev/null
+page tables | on coordinator/shop >/dev/null
 say 'The node that evaluates the default draws: where the client is, or the workers that hold the rows.'
-block citus.md inserts | indented
+page inserts | indented
 answers inserts inserts_answer
 on coordinator/shop >/dev/null <<'SQL'
 PREPARE p AS INSERT INTO photos (user_id, name) VALUES ($1, 'prepared');
@@ -138,9 +143,9 @@ by_setting() {
         FROM run_command_on_all_nodes('SELECT id_shard(next_id())')"
 }
 
-block citus.md number_of_coordinator | on coordinator/shop >/dev/null
+page number_of_coordinator | on coordinator/shop >/dev/null
 run numbers
-expect 'settings that Citus copies' "$(block citus.md no_number_for_all | on coordinator/shop -At)" ''
+expect 'numbers that two nodes have' "$(page same_number | on coordinator/shop -At)" ''
 expect 'shards by the setting' "$(by_setting)" '0 1 2'
 
 say 'A generator that a default names is narrowed on the workers.'
@@ -162,10 +167,10 @@ add_worker worker3
 expect 'shards by the function, with a new node' "$(by_function)" '0 1 2 3'
 echo "    by the setting: $(by_setting)"
 expect 'shards by the setting, with a new node' "$(by_setting)" '0 1 2 none'
-quietly "$(block citus.md numbers)"
+quietly "$(page numbers)"
 echo "    by the setting: $(by_setting)"
 expect 'shards by the setting, made again' "$(by_setting)" '0 1 2 3'
-quietly "$(block citus.md own | sed '/^CREATE FUNCTION/,$d')"
+quietly "$(page own | sed '/^CREATE FUNCTION/,$d')"
 
 say 'A number that is set for the database of the coordinator, one node more, and one that is activated again:'
 on coordinator/shop -c 'SET citus.enable_ddl_propagation = off' -c 'ALTER DATABASE shop SET shardid.shard_id = 0'
@@ -173,8 +178,9 @@ add_worker worker4
 quietly "SELECT citus_activate_node('$(host_of worker1)', 5432)"
 echo "    by the setting: $(by_setting)"
 expect 'shards by the setting, copied' "$(by_setting)" '0 0 2 3 0'
+expect 'numbers that two nodes have' "$(page same_number | on coordinator/shop -At)" '0|3'
 on coordinator/shop -c 'SET citus.enable_ddl_propagation = off' -c 'ALTER DATABASE shop RESET shardid.shard_id'
-quietly "$(block citus.md numbers)"
+quietly "$(page numbers)"
 expect 'shards by the setting, made right' "$(by_setting)" '0 1 2 3 4'
 
 # --- What nothing notices, and what ends it.
@@ -187,6 +193,7 @@ SELECT id_lower_bound(now() + interval '1 min') AS soon \gset
 SELECT run_command_on_workers(format('SELECT raise_generator(''shardid_seq'', %s)', :soon));
 INSERT INTO literals (user_id) SELECT user_id FROM photos;
 SQL
+expect 'defaults with a literal shard' "$(page literals | on coordinator/shop -At)" 'literals|next_id(5)'
 show coordinator/shop -c 'SELECT count(*) - count(DISTINCT id) > 0 AS ids_twice FROM literals'
 expect 'ids are twice' "$(ask coordinator/shop 'SELECT count(*) > count(DISTINCT id) FROM literals')" t
 

@@ -1,4 +1,4 @@
-# Ids from two and three servers that know nothing of each other, by the statements of docs/tickets.md:
+# Ids from two and three servers that know nothing of each other, by the statements of examples/tickets/README.md:
 # tickets, the triple with a counter, the triple of next_id. None of them gives what another gave, also
 # while two servers become three. The ways that the page warns of do.
 use strict;
@@ -12,7 +12,7 @@ use Time::HiRes qw(usleep);
 use ShardidTest;
 
 # The blocks of SQL on the page, by the comment in their first line.
-my $page = slurp_file('docs/tickets.md');
+my $page = slurp_file('examples/tickets/README.md');
 my %block = $page =~ /^```sql\n-- (.*?)\n(.*?)^```$/gms;
 my %has_run;
 
@@ -22,7 +22,7 @@ my @servers = map { new_node("server_$_", 'autovacuum = off') } 1 .. 3;
 sub run_block
 {
 	my ($number, $name, %variables) = @_;
-	die "docs/tickets.md has no '$name'" unless $block{$name};
+	die "examples/tickets/README.md has no '$name'" unless $block{$name};
 	$has_run{$name} = 1;
 	$variables{server} = $number;
 	my @settings = map { ('-v', "$_=$variables{$_}") } sort keys %variables;

@@ -1,5 +1,5 @@
-# The SQL of the pages, as it stands: of each page in its order, in a database of its own that a role without
-# further rights owns, and that has the shard number 5. A block of text behind a block of SQL is what that answers. Words behind "sql" say more:
+# The SQL of the pages, as it stands: of each page in its order, in a database of its own that has the shard number 5 and
+# that a role without further rights owns. A block of text behind a block of SQL is what that answers. Words behind "sql" say more:
 # "fails" for a block of which a statement is refused, "superuser" for one that a superuser runs. Blocks with
 # another word, a name, are run by the tests that ask for it; tools/check/pages.py finds those that nobody runs.
 use strict;

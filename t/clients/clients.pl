@@ -163,7 +163,7 @@ sub for_node
 	my ($folder, $client, $program, $table, @files) = @_;
 	new_database($program, @files);
 	my $js = said_by('node', "$folder/$program.js");
-	is(join(' ', grep { $page !~ / \Q$_\E[,.\s]/ } @{ $js->{version} }), '', "$client: the page names the version");
+	is(join(' ', grep { $page !~ /\s\Q$_\E[,.\s]/ } @{ $js->{version} }), '', "$client: the page names the version");
 	gets_as_page_says($client, $js->{type}[0], $js->{exact}[0]);
 	are_stored($client, $table, 0, $js->{created}[0], @{ $js->{several} // [] });
 	is($js->{found}[0], 'Ada', "$client: found by its id") if $js->{found};

@@ -100,10 +100,12 @@ for my $version (sort keys %install)
 	on($fill);
 	is(on('SELECT count(*) FROM orders WHERE id IS NULL'), 0, "$version: run again, it fills the rest");
 	on(block('add-id-unique'));
-	on(block('add-id-not-null'));
+	on(block('add-id-validate'));
+	on(block('add-id-constraints'));
 	finish_clients($clients, 1);
 
 	my ($count, $different, $other) = split /\|/, on(block('add-id-check'));
+	on(block('add-id-clean-up'));
 	is($count, $different, "$version: each of $count rows has an id of its own");
 	is($other, 3, "$version: only those that no id can carry have another time");
 	is( on(q(SELECT string_agg(DISTINCT ids.id_shard(id)::text || split_part(order_no, ' ', 1), ' ') FROM orders WHERE order_no NOT LIKE 'new%' AND ids.id_shard(id) <> 4101)),

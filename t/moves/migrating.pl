@@ -359,6 +359,26 @@ on(q(DELETE FROM items WHERE name = 'back'; ALTER TABLE items ALTER id SET DEFAU
 goes_on_restored('items', q(SET ROLE app; INSERT INTO items (name) VALUES ('x') RETURNING id), 5);
 is($restored->safe_psql('bigserial', 'SELECT count(*) FROM parts JOIN items ON item = id'), 1001, 'bigserial: foreign keys');
 
+# All tables of a schema in one loop.
+new_database('bigserial_all');
+on(<<'SQL');
+CREATE TABLE first (id bigserial PRIMARY KEY, name text);
+CREATE TABLE "Second Table" ("the id" bigserial PRIMARY KEY, name text);
+CREATE TABLE parted (id bigserial, name text) PARTITION BY LIST (name);
+CREATE TABLE part PARTITION OF parted DEFAULT;
+CREATE TABLE small (id serial PRIMARY KEY);
+CREATE SCHEMA other;
+CREATE TABLE other.left_alone (id bigserial PRIMARY KEY);
+INSERT INTO first (name) VALUES ('old');
+INSERT INTO "Second Table" (name) VALUES ('old');
+INSERT INTO parted (name) VALUES ('old');
+SQL
+on(block('bigserial-all'));
+is(on(qq(INSERT INTO $_ (name) VALUES ('new') RETURNING id_shard("the id"))), 5, 'bigserial_all: a table with a name in quotes') for '"Second Table"';
+is(on("INSERT INTO $_ (name) VALUES ('new') RETURNING id_shard(id)"), 5, "bigserial_all: $_") for 'first', 'parted', 'part';
+is(on('INSERT INTO small DEFAULT VALUES RETURNING id'), 1, 'bigserial_all: not a column of 32 bits');
+is(on('INSERT INTO other.left_alone DEFAULT VALUES RETURNING id'), 1, 'bigserial_all: nor another schema');
+
 for my $kind ('ALWAYS', 'BY DEFAULT')
 {
 	new_database('identity_' . lc $kind =~ s/ /_/r);

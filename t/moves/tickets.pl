@@ -92,32 +92,32 @@ push @ticket_clients, start_clients($servers[0], 4, "SELECT nextval('tickets')",
 
 wait_for_more($ticket_clients[$_]) for 1, 2;
 my ($highest) = sort { $b <=> $a } map { run_block($_, 'On each old server: where it is.') } 1, 2;
-is(run_block(1, 'On each old server: the ceiling.', ceiling => 10), '22023', 'a ceiling below what was given is refused');
-my $ceiling = $highest + 10_000_000;
-is(run_block($_, 'On each old server: the ceiling.', ceiling => $ceiling), '', "server $_: the ceiling") for 1, 2;
+is(run_block(1, 'On each old server: the maximum.', maximum => 10), '22023', 'a maximum below what was given is refused');
+my $maximum = $highest + 10_000_000;
+is(run_block($_, 'On each old server: the maximum.', maximum => $maximum), '', "server $_: the maximum") for 1, 2;
 wait_for_more($ticket_clients[$_]) for 1, 2;
-my %three = (ceiling => $ceiling, servers => 3);
-is(run_block(2, 'On each old server: above the ceiling with the new step.', %three), '', 'server 2 goes over');
+my %three = (maximum => $maximum, servers => 3);
+is(run_block(2, 'On each old server: above the maximum with the new step.', %three), '', 'server 2 goes over');
 wait_for_more($ticket_clients[$_]) for 1, 2;
 is(run_block(3, 'On the new server.', %three), '', 'server 3 begins');
 push @ticket_clients, start_clients($servers[2], 4, "SELECT nextval('tickets')", pause_ms => rounds(2, 0));
 wait_for_more($_) for @ticket_clients[ 1 .. 3 ];
-is(run_block(1, 'On each old server: above the ceiling with the new step.', %three), '', 'server 1 goes over');
+is(run_block(1, 'On each old server: above the maximum with the new step.', %three), '', 'server 1 goes over');
 wait_for_more($_) for @ticket_clients[ 1 .. 3 ];
 finish_clients($_, 1) for @ticket_clients[ 1 .. 3 ];
 
 my @told = map { @{ read_told($_) } } @ticket_clients;
 my $tickets = map { @$_ } @told;
-my @above = map { my $left = $_; scalar grep { $_ > $ceiling && ($_ - $ceiling) % 3 == $left } map { @$_ } @told } 1, 2, 0;
-note "$tickets tickets, above the ceiling @above";
-cmp_ok($above[$_], '>=', 100, 'server ' . ($_ + 1) . ' has given tickets of its own above the ceiling') for 0 .. 2;
+my @above = map { my $left = $_; scalar grep { $_ > $maximum && ($_ - $maximum) % 3 == $left } map { @$_ } @told } 1, 2, 0;
+note "$tickets tickets, above the maximum @above";
+cmp_ok($above[$_], '>=', 100, 'server ' . ($_ + 1) . ' has given tickets of its own above the maximum') for 0 .. 2;
 my $met = meetings(@told);
 is($met, 0, 'of all tickets, none was given twice');
 note_fault('two ticket servers become three, one was killed before', 1, $tickets, $met);
 
-# What reaches the ceiling before it goes over gives no more, instead of what another gives.
+# What reaches the maximum before it goes over gives no more, instead of what another gives.
 query(1, 'CREATE SEQUENCE late INCREMENT 2 START 1 MAXVALUE 10');
-is_deeply(draw(1, "nextval('late')", 5), [ 1, 3, 5, 7, 9 ], 'below the ceiling');
+is_deeply(draw(1, "nextval('late')", 5), [ 1, 3, 5, 7, 9 ], 'below the maximum');
 my ($status, $out, $err) = $servers[0]->psql('postgres', "\\set VERBOSITY sqlstate\nSELECT nextval('late')");
 like($err, qr/2200H/, 'and no further');
 
@@ -130,7 +130,7 @@ query($_, 'ALTER SEQUENCE naive INCREMENT 3') for 1, 2;
 push @naive, map { draw($_, "nextval('naive')", 100) } 1, 2, 3;
 is($naive[0][-1], 199, 'server 1 stood at 199');
 is($naive[2][0], 202, 'went on with 202');
-cmp_ok(meetings(@naive), '>', 50, 'without a ceiling ' . meetings(@naive) . ' of ' . map({ @$_ } @naive) . ' meet');
+cmp_ok(meetings(@naive), '>', 50, 'without a maximum ' . meetings(@naive) . ' of ' . map({ @$_ } @naive) . ' meet');
 
 # What nextval tells before it is on disk: the record of one session covers the next 32 values of all.
 query(2, 'CREATE SEQUENCE soon_told');

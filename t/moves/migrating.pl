@@ -500,6 +500,7 @@ like(
 is( on(<<'SQL'), '100|t', 'uuid: new ones are made here, of another node');
 GRANT INSERT, SELECT ON documents TO app;
 GRANT USAGE ON SEQUENCE documents_n_seq TO app;
+GRANT USAGE ON SCHEMA ids TO app; -- for this test
 SET ROLE app;
 WITH made AS (INSERT INTO documents SELECT FROM generate_series(1, 100) RETURNING uuid)
 SELECT count(DISTINCT made.uuid), bool_and(uuid_v1_node(made.uuid) <> uuid_v1_node(old.uuid))
@@ -508,7 +509,7 @@ SQL
 on('DELETE FROM documents WHERE n > 2000');
 clock('-10s');
 on(block('uuid-add-id'));
-is(answer('documents', 'ids.shardid_seq'), 'yes, if the clock is right', 'uuid: after');
+is(answer('documents', 'ids.shardid_seq'), 'yes', 'uuid: after');
 is( on(q(SELECT count(*), count(DISTINCT id), bool_and(id_timestamp(id) = date_trunc('milliseconds', uuid_v1_timestamp(uuid))), min(id_shard(id)), max(id_shard(id)) FROM documents)),
 	'2000|2000|t|4101|4101', 'uuid: each has an id of its time and of shard 4101');
 is( on('SELECT count(*) FROM (SELECT id, lag(id) OVER (ORDER BY uuid_v1_timestamp(uuid), uuid_v1_hundred_ns(uuid)) AS previous FROM documents) s WHERE id <= previous'),

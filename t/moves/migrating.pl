@@ -338,7 +338,7 @@ INSERT INTO items (name) SELECT 'item' FROM generate_series(1, 1000);
 INSERT INTO parts SELECT id, 'part' FROM items;
 SQL
 is(answer('items', 'items_id_seq'), 'yes', 'bigserial: before');
-on('GRANT USAGE ON SEQUENCE items_id_seq TO app; GRANT INSERT, SELECT ON items TO app');
+on('GRANT USAGE ON SEQUENCE items_id_seq TO app; GRANT INSERT, SELECT ON items TO app; GRANT USAGE ON SCHEMA ids TO app');
 like(fails("\\set VERBOSITY sqlstate\nSET ROLE app; SELECT next_id(5, 'items_id_seq')"), qr/^ERROR:  42501$/m,
 	'bigserial: with USAGE alone the application cannot make a generator of the sequence');
 on('INSERT INTO items VALUES (1000000)');

@@ -1,4 +1,4 @@
-# docs/operations.md, "Two servers with one number": its views over servers and databases of every kind that can have one
+# docs/several-databases.md, "Two databases with one number": its views over servers and databases of every kind that can have one
 # number say same place, copy or different; a role without further rights can look, and sees no place.
 use strict;
 use warnings;
@@ -20,7 +20,7 @@ CREATE DATABASE shop;
 ALTER DATABASE shop SET shardid.shard_id = 5;
 SQL
 $node->safe_psql('shop', 'CREATE EXTENSION shardid');
-$node->safe_psql('shop', block_of('operations.md', 'fingerprint_each'));
+$node->safe_psql('shop', block_of('several-databases.md', 'fingerprint_each'));
 
 # --- What there is to compare with.
 
@@ -67,7 +67,7 @@ for my $name ('beside', 'restored_beside')
 	$node->safe_psql('postgres', "ALTER DATABASE $name SET shardid.shard_id = 5");
 }
 $node->safe_psql('beside', 'CREATE EXTENSION shardid');
-$node->safe_psql('beside', block_of('operations.md', 'fingerprint_each'));
+$node->safe_psql('beside', block_of('several-databases.md', 'fingerprint_each'));
 $others{beside} = [ $node, 'beside' ];
 system_or_bail('sh', '-c', "pg_dump -d '" . $node->connstr('shop') . "' | psql -Xq -v ON_ERROR_STOP=1 -d '" .
 	$node->connstr('restored_beside') . "' >/dev/null");
@@ -75,7 +75,7 @@ $others{restored_beside} = [ $node, 'restored_beside' ];
 
 # --- The page's views, over each of them. Its block is run for one name; the others stand in its place.
 
-my $block = block_of('operations.md', 'fingerprint_others');
+my $block = block_of('several-databases.md', 'fingerprint_others');
 my ($create_extension, $server, $views) = $block =~ /\A(CREATE EXTENSION postgres_fdw;\n)(.*?)\n(CREATE VIEW .*)\z/s
   or die 'the block has other parts';
 $node->safe_psql('shop', $create_extension);
@@ -107,7 +107,7 @@ is(verdict('copy', 'template_wal_log'), 'copy', 'a database in a copy, and a cop
 is(verdict('restored', 'promoted'), 'different', 'a restored dump and a copy');
 
 # What draws beside this database with its number: all but itself and the standby that follows.
-my $watch = block_of('operations.md', 'fingerprint_watch');
+my $watch = block_of('several-databases.md', 'fingerprint_watch');
 sub watched
 {
 	my @rows = split /\n/, $node->safe_psql('shop', $watch);
@@ -116,6 +116,10 @@ sub watched
 is(watched(), 'beside copy promoted restored restored_beside template_file_copy template_wal_log', 'those that repeat ids are found');
 $copy->safe_psql('postgres', 'ALTER DATABASE shop SET shardid.shard_id = 6');
 is(watched(), 'beside promoted restored restored_beside template_file_copy template_wal_log', 'but for one with another number');
+$node->safe_psql('postgres', "ALTER DATABASE $_ RESET shardid.shard_id") for 'by_wal_log', 'by_file_copy';
+is(watched(), 'beside promoted restored restored_beside', 'and for two without a number');
+is($node->safe_psql('shop', "SELECT count(*) FROM shard_verdicts WHERE one_number AND one ~ 'template' AND other ~ 'template'"),
+	0, 'also between these');
 
 # --- What the row says of each.
 

@@ -1,0 +1,177 @@
+# docs/several-databases.md from its start to its end, by its blocks: three databases with numbers, what copies of them
+# have, the alerts, the drill; then with leases of a registry in one of them, and the drill again. The comparison of
+# fingerprints is t/moves/fingerprint.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use IO::Socket::INET;
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Socket;
+use Test::More;
+use Docs;
+use ShardidTest;
+
+$ShardidTest::has_own_identifier = 1;
+
+my $superuser = getpwuid($<);
+my %number_of = (oslo => 1, lisbon => 2, cairo => 3);
+my (%node, %has_run);
+$ENV{PGOPTIONS} = '-c client_min_messages=warning';
+
+sub page
+{
+	my ($name) = @_;
+	$has_run{$name} = 1;
+	return block_of('several-databases.md', $name);
+}
+
+# What a psql of this role prints; it complains of nothing.
+sub run_as
+{
+	my ($role, $server, $sql) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my ($out, $err) = ('', '');
+	IPC::Run::run([ 'psql', '-XAtq', '-U', $role, '-d', $server->connstr('shop') ], '<', \$sql, '>', \$out, '2>', \$err);
+	is($err, '', $server->name . ": $role: " . (split /\n/, $sql)[0]);
+	return $out =~ s/\n+\z//r;
+}
+
+sub refused
+{
+	my ($server, $dbname) = @_;
+	return ($server->psql($dbname // 'shop', "SET shardid.lease_timeout = '2s'; " . page('drill_ask')))[2];
+}
+
+sub shard_of { return $_[0]->safe_psql('shop', 'SELECT id_shard(next_id())') }
+
+# --- Numbers.
+
+for my $name (sort keys %number_of)
+{
+	my $server = $node{$name} = new_node($name, undef, allows_streaming => 1);
+	$server->safe_psql('postgres', 'CREATE ROLE shop_owner LOGIN; CREATE ROLE shop_app LOGIN');
+	$server->safe_psql('postgres', 'CREATE DATABASE shop OWNER shop_owner');
+	run_as('shop_owner', $server, page('number') =~ s/= 1;/= $number_of{$name};/r . page('table'));
+	is(run_as('shop_app', $server, page('check')), "$number_of{$name}|$number_of{$name}", "$name: both columns show its number");
+	run_as('shop_app', $server, "INSERT INTO photos (name) SELECT 'photo' FROM generate_series(1, 5000)");
+}
+my %ids;
+$ids{$_}++ for map { split /\n/, $_->safe_psql('shop', 'SELECT id FROM photos') } values %node;
+is(scalar keys %ids, 15000, 'no id is in two databases');
+
+# --- Where the setting goes.
+
+my $oslo = $node{oslo};
+$oslo->safe_psql('postgres', 'CREATE DATABASE by_template TEMPLATE shop');
+like(refused($oslo, 'by_template'), qr/no shard is set/, 'a copy by TEMPLATE has no number');
+my $dump = PostgreSQL::Test::Utils::tempdir() . '/dump.sql';
+$oslo->safe_psql('postgres', 'CREATE DATABASE by_dump OWNER shop_owner');
+command_ok([ 'pg_dump', '-f', $dump, $oslo->connstr('shop') ], 'pg_dump');
+$oslo->safe_psql('by_dump', slurp_file($dump));
+like(refused($oslo, 'by_dump'), qr/no shard is set/, 'a restored dump has none');
+my $restored = new_node('restored');
+$restored->safe_psql('postgres', 'CREATE ROLE shop_owner LOGIN; CREATE ROLE shop_app LOGIN');
+command_ok([ 'pg_dump', '-C', '-f', $dump, $oslo->connstr('shop') ], 'pg_dump -C');
+$restored->safe_psql('postgres', slurp_file($dump));
+is(shard_of($restored), 1, 'with -C it has the same number');
+$restored->stop;
+
+# --- Alerts.
+
+$oslo->safe_psql('shop', page('watcher'));
+is(run_as('watcher', $oslo, page('alert_lead')), '', 'no lead');
+is(run_as('watcher', $oslo, page('alert_literal')), '', 'no default passes a number');
+$oslo->safe_psql('shop', 'CREATE TABLE literal (id bigint DEFAULT next_id(5), other bigint DEFAULT 2 * next_id(6), fine bigint DEFAULT next_id())');
+is(run_as('watcher', $oslo, page('alert_literal')), "literal|id|next_id(5)\nliteral|other|(2 * next_id(6))", 'two that do');
+
+# --- The drill.
+
+sub copy_of
+{
+	my ($name) = @_;
+	$oslo->backup($name);
+	my $copy = PostgreSQL::Test::Cluster->new($name);
+	$copy->init_from_backup($oslo, $name);
+	$copy->start;
+	return $copy;
+}
+my $copy = copy_of('drill');
+is($copy->safe_psql('shop', page('drill_ask')), 1, 'a restored server generates the ids of its original');
+$copy->safe_psql('shop', page('drill_number'));
+is($copy->safe_psql('shop', page('drill_ask')), 9, 'until it has a number of its own');
+$copy->stop;
+
+# --- Leases. The registry asks for passwords.
+
+my $hba = $oslo->data_dir . '/pg_hba.conf';
+my $rules = slurp_file($hba);
+unlink $hba;
+append_to_file($hba, "local all oslo_member,lisbon_member,cairo_member scram-sha-256\n$rules");
+$oslo->reload;
+$oslo->safe_psql('postgres', page('registry'));
+my $address = sprintf "host '%s', port '%s'", $oslo->host, $oslo->port;
+my %password = (oslo => 'secret1', lisbon => 'secret2', cairo => 'secret3');
+for my $name (sort keys %number_of)
+{
+	my $block = page('member') =~ s/host 'registry\.example'/$address/r =~ s/lisbon_member/${name}_member/r
+	  =~ s/secret2/$password{$name}/r;
+	is($node{$name}->safe_psql('shop', $block =~ s/'shop', 'registry'\)/'shop', 'registry', shard => $number_of{$name})/r),
+		$number_of{$name}, "$name leases the number that it has had");
+	is(run_as('shop_app', $node{$name}, "SET shardid.shard_id = 7; SELECT id_shard(next_id())"),
+		$number_of{$name}, "$name: the setting is ignored");
+}
+is($oslo->safe_psql('registry', "SELECT string_agg(role::text || ' ' || shard, ', ' ORDER BY shard) FROM shardid_lease.id_space_shards"),
+	'oslo_member 1, lisbon_member 2, cairo_member 3', 'each by a role of its own');
+
+# A node that is switched off before the one that leads: a listener that takes no more connections answers as little.
+my $lisbon = $node{lisbon};
+my $hole;
+socket($hole, PF_INET, SOCK_STREAM, 0) && bind($hole, sockaddr_in(0, INADDR_LOOPBACK)) && listen($hole, 0) or die $!;
+my ($hole_port) = sockaddr_in(getsockname $hole);
+my @waiting = map { IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $hole_port, Blocking => 0) } 1 .. 3;
+my $hosts = sprintf "host '127.0.0.1,%s'", $oslo->host;
+my $ports = sprintf "SET port '%s,%s'", $hole_port, $oslo->port;
+my $several = page('several_hosts') =~ s/host '[^']*'/$hosts, $ports/r;
+$lisbon->safe_psql('shop', $several =~ s/, ADD tcp_user_timeout '\d+'//r);
+$lisbon->safe_psql('shop', "SET shardid.lease_timeout = '9s'; SELECT shardid_lease.renew_leases()");
+my $trouble = 'SELECT error FROM shardid_lease.shard_leases WHERE failed_at IS NOT NULL';
+like($lisbon->safe_psql('shop', $trouble), qr/no connection within shardid\.registry_timeout/, 'a node that is switched off keeps others from being asked');
+my ($timeout) = $several =~ /(ADD tcp_user_timeout '\d+')/ or die;
+$lisbon->safe_psql('shop', "ALTER SERVER registry OPTIONS ($timeout); SET shardid.lease_timeout = '9s'; SELECT shardid_lease.renew_leases()");
+is($lisbon->safe_psql('shop', $trouble), '', 'but not with the timeout of the page');
+
+$copy = copy_of('drill_leased');
+like(refused($copy), qr/has no lease of shard 1 at this time/, 'a restored server generates no ids');
+$copy->stop;
+
+# The callbacks of the node with the registry, as Patroni calls them: split by shlex, with three arguments behind.
+{
+	my ($command) = page('callbacks') =~ /on_role_change: >-\n(.*)\z/s or die;
+	$command =~ s/\s+/ /g;
+	my $folder = "$PostgreSQL::Test::Utils::tmp_check/callbacks";
+	mkdir $folder;
+	for my $script ('registry_on_role_change.sh', 'on_role_change.sh')
+	{
+		append_to_file("$folder/$script", "#!/bin/sh\necho $script \$PGHOST \$PGUSER \"\$@\"\n");
+		chmod 0755, "$folder/$script";
+	}
+	$command =~ s{/etc/patroni}{$folder}g;
+	my ($out, $err) = run_command([ 'sh', '-c', "$command on_role_change primary 'a cluster'" ]);
+	my $expected = join "\n", map { "$_ /var/run/postgresql postgres on_role_change primary a cluster" }
+	  'registry_on_role_change.sh', 'on_role_change.sh';
+	is($out, $expected, 'the registry is confirmed before the shard is taken over');
+}
+
+# --- Ids ahead of the clock are an alert.
+
+$oslo->safe_psql('shop', "SELECT raise_generator('shardid_seq', id_lower_bound(clock_timestamp() + interval '1 minute'))");
+like(run_as('watcher', $oslo, page('alert_lead')), qr/^00:00:59\.\d+\|2046-/, 'a minute ahead');
+
+my @blocks = grep { $_->{words} && $_->{words} !~ /^fingerprint/ } blocks_of('docs/several-databases.md');
+is_deeply([ grep { !$has_run{$_} } map { $_->{words} } @blocks ], [], 'every block of the page was run');
+
+$_->stop for values %node;
+done_testing();

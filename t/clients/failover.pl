@@ -1,4 +1,4 @@
-# What clients see of a failover, as docs/patroni.md has it: psql, pgbench --max-tries and, with FULL=1, node-postgres. A
+# What clients see of a failover, as docs/high-availability.md has it: psql, pgbench --max-tries and, with FULL=1, node-postgres. A
 # retried INSERT gets a new id; each request has one row, with the id that its client was told.
 use strict;
 use warnings;
@@ -44,7 +44,7 @@ sub fail_over
 # As the page has it, with these hosts.
 sub both_hosts
 {
-	my ($connect) = block_of('patroni.md', 'connect') =~ /(PGTARGETSESSIONATTRS)=(\S+)/ ? $2 : die;
+	my ($connect) = block_of('high-availability.md', 'connect') =~ /(PGTARGETSESSIONATTRS)=(\S+)/ ? $2 : die;
 	return (
 		PGHOST => join(',', map { $_->host } $primary, $standby),
 		PGPORT => join(',', map { $_->port } $primary, $standby),
@@ -70,7 +70,8 @@ sub nothing_is_lost
 # --- psql
 
 $primary = new_node('primary', undef, allows_streaming => 1);
-rows(block_of('patroni.md', 'orders'));
+rows('ALTER DATABASE postgres SET shardid.shard_id = 5');
+rows(block_of('high-availability.md', 'orders'));
 $standby = standby_of($primary);
 rows('CHECKPOINT');
 
@@ -78,7 +79,7 @@ rows('CHECKPOINT');
 # their ids are told.
 my ($in, $out, $err) = ("INSERT INTO orders (request) VALUES ('first') RETURNING id;\n", '', '');
 my ($psql, $orders);
-append_to_file("$folder/insert_order.sh", block_of('patroni.md', 'insert_order'));
+append_to_file("$folder/insert_order.sh", block_of('high-availability.md', 'insert_order'));
 {
 	local %ENV = (%ENV, both_hosts());
 	$psql = IPC::Run::start([ 'psql', '-XAtq' ], '<', \$in, '>', \$out, '2>', \$err, IPC::Run::timeout(120));
@@ -110,19 +111,24 @@ cmp_ok(rows("INSERT INTO orders (request) VALUES ('second') RETURNING id"), '>',
 # --- What else stands there
 
 rows('CREATE DATABASE shop');
-rows(block_of('patroni.md', 'lower_timeout'));
+rows(block_of('high-availability.md', 'lower_timeout'));
 is($primary->safe_psql('shop', "LOAD 'shardid'; SHOW shardid.lease_timeout"), '1s', 'the timeout is the one of the page');
-my $callbacks = block_of('patroni.md', 'callbacks') =~ s{/var/run/postgresql PGPORT=5432}{\@folder@/\@name@ PGPORT=\@port@}r
+my $callbacks = block_of('high-availability.md', 'callbacks') =~ s{/var/run/postgresql PGPORT=5432}{\@folder@/\@name@ PGPORT=\@port@}r
   =~ s{/etc/patroni/}{\@here@/}r =~ s/^postgresql:\n//r;
 like(slurp_file('examples/patroni/node.yml'), qr/^\Q$callbacks\E/m, 'the callback is the one of the example');
 
 # --- pgbench --max-tries
 
-append_to_file("$folder/retried.sql", block_of('patroni.md', 'retried_sql'));
+append_to_file("$folder/retried.sql", <<'SQL');
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+INSERT INTO orders (request) SELECT 'retried ' || nextval('requests');
+UPDATE counted SET orders = orders + 1;
+COMMIT;
+SQL
 rows('CREATE TABLE counted (orders int); INSERT INTO counted VALUES (0); CREATE SEQUENCE requests; TRUNCATE orders');
 {
 	local %ENV = (%ENV, PGHOST => $primary->host, PGPORT => $primary->port, PGDATABASE => 'postgres');
-	my ($command) = block_of('patroni.md', 'max_tries') =~ /^(.*)$/m;
+	my $command = 'pgbench -n -c 4 -t 25 --max-tries=1000 -f retried.sql';
 	# Whoever waits for this session's row has to try again.
 	my $holder = IPC::Run::start([ 'psql', '-XAtq', map { ('-c', $_) } 'BEGIN', 'UPDATE counted SET orders = orders', 'SELECT pg_sleep(1)', 'COMMIT' ],
 		'>', \my $held, IPC::Run::timeout(120));
@@ -193,7 +199,7 @@ sub orders_by_node
 sub node_postgres
 {
 	my ($client) = @_;
-	append_to_file("$client/insert_order.js", block_of('patroni.md', 'js_insert_order'));
+	append_to_file("$client/insert_order.js", slurp_file('examples/patroni/insert_order.js'));
 	rows('DELETE FROM orders');
 	local %ENV = (%ENV, PGUSER => scalar getpwuid($<), PGDATABASE => 'postgres');
 	orders_by_node($client, sub { $_[0]->stop('fast') }, '57P01');

@@ -1,4 +1,4 @@
-// What t/clients/failover.pl runs with the code of docs/patroni.md: orders, one after the other, while the servers
+// What t/clients/failover.pl runs with examples/patroni/insert_order.js: orders, one after the other, while the servers
 // change; what it is told and which errors it meets. orders.js COUNT HOST PORT HOST PORT
 'use strict';
 

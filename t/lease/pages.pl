@@ -1,4 +1,5 @@
-# The blocks of docs/leases.md as they are there, except the registry's address, and the scripts that it names: on a
+# The blocks of docs/leases.md and the takeover of docs/high-availability.md as they are there, except the registry's
+# address, and the scripts that they name: on a
 # registry that moves and is lost, a member, a copy of it, a standby that takes over, a server to which a shard moves.
 use strict;
 use warnings;
@@ -12,7 +13,7 @@ use Docs;
 use ShardidTest;
 
 my $superuser = getpwuid($<);
-my @blocks = blocks_of('docs/leases.md');
+my @blocks = (blocks_of('docs/leases.md'), grep { $_->{words} eq 'take_over' } blocks_of('docs/high-availability.md'));
 my %has_run;
 $ENV{PGTZ} = 'UTC';
 $ENV{PGOPTIONS} = '-c client_min_messages=warning';
@@ -28,7 +29,7 @@ sub block
 {
 	my ($name) = @_;
 	my ($n) = grep { $blocks[$_]{words} eq $name } 0 .. $#blocks;
-	die "docs/leases.md has no block $name" unless defined $n;
+	die "the pages have no block $name" unless defined $n;
 	$has_run{$name} = 1;
 	return $blocks[$n];
 }
@@ -228,7 +229,7 @@ $fresh->safe_psql('shop', 'DROP EXTENSION shardid_lease');
 like(refused($fresh), qr/no shard is set/, 'a generator that was leased is told its shard again');
 cmp_ok($fresh->safe_psql('shop', 'SELECT next_id(7)'), '>', $after, 'and generates ids of any');
 
-is_deeply([ grep { $_ && !$has_run{$_} } map { $_->{words} } @blocks ], [], 'every block of the page was run');
+is_deeply([ grep { $_ && !$has_run{$_} } map { $_->{words} } @blocks ], [], 'every block of the pages was run');
 
 $_->stop for $fresh, $standby, $member, $copy, $registry;
 done_testing();

@@ -78,11 +78,12 @@ my $days = 86400;
 set_fake_clock($clock, '+0');
 with_fake_clock($clock, sub { $node = new_node('forward', 'autovacuum = off'); });
 query('CREATE DATABASE jumped');
+query('ALTER DATABASE jumped SET shardid.shard_id = 5');
 my $insert = "INSERT INTO photos (name) SELECT '%s' FROM generate_series(1, 2000)";
 my $make_others = "INSERT INTO others SELECT '%s', uuid_v1(), objectid() FROM generate_series(1, 100)";
 $node->safe_psql('jumped', <<'SQL');
 CREATE EXTENSION shardid;
-CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT next_id(5), name text);
+CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT next_id(), name text);
 CREATE TABLE likes (photo bigint REFERENCES photos ON UPDATE CASCADE);
 CREATE TABLE others (name text, u uuid UNIQUE, o bytea UNIQUE);
 SQL
@@ -102,6 +103,7 @@ sub jump
 {
 	query('DROP DATABASE IF EXISTS shop');
 	query('CREATE DATABASE shop TEMPLATE jumped');
+	query('ALTER DATABASE shop SET shardid.shard_id = 5');
 	return;
 }
 sub shop { return $node->safe_psql('shop', $_[0]) }

@@ -52,6 +52,7 @@ wanted simulation && part step 'leases scale, as simulated' leases_scale
 wanted simulation && part step 'a registry keeps its promises, as simulated' registry_keeps_promises
 wanted version && part step 'scripts name every schema' scripts_name_schemas
 wanted version && part step 'pages show what is run' tools/check/pages.py
+wanted version && part step 'each message has its remedy' tools/check/messages.py
 wanted version && part step 'each test is under its promise' tools/suite/test_map.py --check
 wanted version && part step 'includes go one way' tools/check/arrows.py --itself
 wanted judges && part step 'the suites see what fails' judges_see_failures

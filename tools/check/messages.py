@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""Checks that docs/troubleshooting.md has every message that a user can meet, under its SQLSTATE, and no other one.
+
+Messages are found in src and in the SQL scripts: errmsg, what the lease worker passes on (tell), MESSAGE of RAISE, also
+of the SQL-only version. So are the reasons in the detail of a lease's error: of the library in src/lease, of a registry in
+the functions that refuse a request. elog is for what cannot happen. --list prints all.
+"""
+import glob
+import re
+import sys
+
+PAGE = "docs/troubleshooting.md"
+SCRIPTS = "shardid*--*.sql"
+PORTABLE = "portable/*.sql"
+STRING = r'"(?:[^"\\]|\\.)*"'
+LITERAL = r"'(?:[^']|'')*'"
+CODE = r"\b[0-9X][0-9A-Z]{4}\b"
+
+# Raised again as they came.
+PASSED_ON = {"..."}
+NOT_OURS = "Messages of PostgreSQL itself"
+# The sources of a lease's reasons: functions of the registry, files of its members.
+REFUSING = ("why_stopped", "check_request", "why_not", "grant_one", "return_shard_by")
+REASONING = ("lease_refusals", "libpq_client", "exchange", "worker")
+
+SQLSTATES = {
+    "sqlclient_unable_to_establish_sqlconnection": "08001", "feature_not_supported": "0A000",
+    "sequence_generator_limit_exceeded": "2200H", "numeric_value_out_of_range": "22003",
+    "null_value_not_allowed": "22004", "datetime_value_out_of_range": "22008", "datetime_field_overflow": "22008",
+    "invalid_parameter_value": "22023", "invalid_text_representation": "22P02",
+    "s_r_e_prohibited_sql_statement_attempted": "2F003", "insufficient_privilege": "42501", "invalid_name": "42602",
+    "name_too_long": "42622", "undefined_object": "42704", "duplicate_object": "42710", "wrong_object_type": "42809",
+    "undefined_table": "42P01", "configuration_limit_exceeded": "53400", "object_not_in_prerequisite_state": "55000",
+    "object_in_use": "55006", "lock_not_available": "55P03", "query_canceled": "57014", "data_corrupted": "XX001",
+    "internal_error": "XX000"}
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def shown(text):
+    """A message as the page has it: what is filled in is three dots."""
+    return re.sub(r"%0?\d*\$?(?:ll)?[a-zA-Z]", "...", text.replace(r"\"", '"').replace("''", "'"))
+
+
+def groups(text, string):
+    """The strings of a text; those that stand next to each other are one."""
+    for found in re.finditer(rf"{string}(?:\s*{string})*", text):
+        yield found.start(), shown("".join(part[1:-1] for part in re.findall(string, found[0])))
+
+
+def argument(text, start):
+    """What stands from here to the comma or the parenthesis that ends it."""
+    depth = 0
+    for found in re.finditer(rf"{STRING}|[(),]", text[start:]):
+        if found[0] in ("(", ")"):
+            depth += 1 if found[0] == "(" else -1
+        if depth < 0 or depth == 0 and found[0] == ",":
+            return text[start:start + found.start()]
+    return text[start:]
+
+
+def of_code(text):
+    """The messages of a C++ file, with the SQLSTATEs that are given before each; NOTICE and LOG have none."""
+    for call in re.finditer(r"\berrmsg\(|\btell\(\w+, [^,]+,\s+psprintf\(", text):
+        said = argument(text, call.end())
+        first = list(groups(said, STRING))[:2 if "?" in said else 1]
+        before = re.findall(r"\bereport\([^;]*|\btell\([^;]*", text[:call.end()])
+        codes = [SQLSTATES[code.lower()] for code in re.findall(r"ERRCODE_(\w+)", before[-1] if before else "")]
+        for _, message in first:
+            yield message, codes
+
+
+def reasons_of_code(text):
+    """What a lease's error has in its detail."""
+    for start, reason in groups(text, STRING):
+        before = re.search(r"(return|fault = |fail\(call,|psprintf\([^\"]*|[?:])\s*$", text[:start])
+        if before and re.match(r"(the|could not reach|password|no) [a-z]", reason) and reason.count(" ") >= 3:
+            yield reason
+
+
+def functions_of(script):
+    return re.findall(r"^CREATE FUNCTION (\w+)\((.*?)^\$body\$;", script, re.M | re.S)
+
+
+def of_script(text):
+    """The messages of a script; the SQL-only version names its conditions otherwise, and they are not compared."""
+    for found in re.finditer(r"\bRAISE [^;]*?MESSAGE = ", text):
+        code = re.search(r"ERRCODE = '(\w+)'", found[0])
+        _, message = next(groups(text[found.end():], LITERAL))
+        yield message, [SQLSTATES[code[1]]] if code else []
+
+
+def reasons_of_script(text):
+    for name, body in functions_of(text):
+        for _, reason in groups(re.sub(r"--.*", "", body), LITERAL) if name in REFUSING else ():
+            if re.match(r"is \w+|[a-z]+( \S+){3}", reason):
+                yield reason.strip()
+
+
+def in_tree():
+    """message: its SQLSTATEs."""
+    found = {}
+    for path in glob.glob("src/**/*.cpp", recursive=True):
+        for message, codes in of_code(read(path)):
+            found.setdefault(message, set()).update(codes)
+        if any(name in path for name in REASONING):
+            for reason in reasons_of_code(read(path)):
+                found.setdefault(reason, set())
+    for path in glob.glob(SCRIPTS):
+        for message, codes in of_script(read(path)):
+            found.setdefault(message, set()).update(codes)
+        for reason in reasons_of_script(read(path)):
+            found.setdefault(reason, set())
+    return {message: codes for message, codes in found.items() if message not in PASSED_ON}
+
+
+def on_page(page):
+    """message: the SQLSTATEs behind it, of entries and of the first column of tables; not of PostgreSQL's own."""
+    found = {}
+    page = page.split(f"\n## {NOT_OURS}\n")[0]
+    for entry in re.findall(r"^- \*\*.*?(?=\n\n|\n- |\Z)", page, re.M | re.S):
+        for message, behind in re.findall(r"\*\*`(.+?)`\*\*(?: \((.*?)\))?", " ".join(entry.split())):
+            found.setdefault(message, set()).update(re.findall(CODE, behind))
+    for row in re.findall(r"^\| `.*$", page, re.M):
+        cells = [cell.strip() for cell in row.strip("|").split("|")]
+        for message in re.findall(r"`(.+?)`", cells[0]):
+            found.setdefault(message, set()).update(re.findall(CODE, cells[1]))
+    return found
+
+
+def resolved(page, tree):
+    """A long message may end in three dots on the page, where it goes on."""
+    for message, codes in page.items():
+        longer = [known for known in tree if message.endswith(" ...") and known.startswith(message[:-4])]
+        yield longer[0] if message not in tree and len(longer) == 1 else message, codes
+
+
+def portable_only(tree):
+    """Messages that the SQL-only version alone raises: where the extension fills in a name, it may have written that."""
+    patterns = [re.escape(message).replace(r"\.\.\.", ".+") for message in tree]
+    for path in glob.glob(PORTABLE):
+        for message, _ in of_script(read(path)):
+            if not any(re.fullmatch(pattern, message) for pattern in patterns):
+                yield message
+
+
+def differences(tree, page):
+    page = dict(resolved(page, tree))
+    yield from (f"{PAGE} does not have: {message}" for message in sorted(tree.keys() - page.keys()))
+    yield from (f"{PAGE} has what nothing raises: {message}" for message in sorted(page.keys() - tree.keys()))
+    for message in sorted(tree.keys() & page.keys()):
+        raised, listed = tree[message], page[message]
+        if raised and raised != listed:
+            yield f"{PAGE}: {message}: {sorted(listed)}, and it is raised with {sorted(raised)}"
+
+
+def incomplete(page):
+    """Entries that leave their reader without a check or a remedy."""
+    for entry in re.findall(r"^- \*\*`.*?(?=\n\n|\n- |\Z)", page, re.M | re.S):
+        if "*Check:*" not in entry or "*Remedy:*" not in entry:
+            yield f"{PAGE}: no check or no remedy: {entry.splitlines()[0]}"
+
+
+# What has to be found wrong.
+PROBES = (
+    (lambda text: text.replace("**`no shard is set`**", "**`no shard`**"), "does not have: no shard is set"),
+    (lambda text: text.replace("**`no shard is set`**", "**`no shard`**"), "has what nothing raises: no shard"),
+    (lambda text: text.replace("is set`** (55000)", "is set`** (55006)"), "is raised with ['55000']"),
+    (lambda text: text.replace("| `... is out of range` | 22003", "| `... is out of range` | 22008"), "raised with ['22003']"),
+    (lambda text: re.sub(r"^\| `is reserved: .*\n", "", text, flags=re.M), "does not have: is reserved: ..."),
+    (lambda text: text.replace("*Remedy:*", "", 1), "no check or no remedy"))
+
+
+def wrong_with(tree, page):
+    return [*differences(tree, on_page(page)), *incomplete(page)]
+
+
+def main():
+    tree = in_tree()
+    tree |= {message: set() for message in portable_only(tree)}
+    if "--list" in sys.argv:
+        print("\n".join(f"{' '.join(sorted(codes)):12} {message}" for message, codes in sorted(tree.items())))
+        return
+    page = read(PAGE)
+    found = wrong_with(tree, page)
+    found += [f"not found wrong: {expected}" for change, expected in PROBES
+              if not any(expected in line for line in wrong_with(tree, change(page)))]
+    if len(tree) < 100:
+        found.append(f"{len(tree)} messages are found in the tree, and there were more than a hundred")
+    print("\n".join(found), end="\n" if found else "")
+    sys.exit(1 if found else 0)
+
+
+main()

@@ -251,8 +251,6 @@ DECLARE
     taken bigint;               -- a tick in vain: the millisecond ended
     seen bigint;                -- what the mark says now
     clock bigint;
-    old bigint;                 -- a mark that was too old to be trusted, and when that was
-    old_at bigint;
     seq record;
     result pg_catalog.text;
     tries int;
@@ -261,7 +259,8 @@ BEGIN
         -- As few expressions as can be: each is prepared anew for every transaction. The WAL that covers tick may be another
         -- session's. A commit flushes it only if its own transaction has written WAL: if need be, an empty message.
         IF (tick OPERATOR(pg_catalog.>>) sequence_bits) OPERATOR(pg_catalog.=) ms AND (tick OPERATOR(pg_catalog.&) max_number) OPERATOR(pg_catalog.>=) guard
-           AND (pg_catalog.date_part('epoch', pg_catalog.clock_timestamp()) OPERATOR(pg_catalog.*) 1000::double precision OPERATOR(pg_catalog.-) zero)::bigint OPERATOR(pg_catalog.=) ms
+           AND (pg_catalog.date_part('epoch', pg_catalog.clock_timestamp()) OPERATOR(pg_catalog.*) 1000::double precision
+                OPERATOR(pg_catalog.-) zero)::bigint OPERATOR(pg_catalog.=) ms
            AND (pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.=) 'off'
                 OR pg_catalog.pg_current_xact_id_if_assigned() IS NOT NULL
                 OR pg_catalog.pg_logical_emit_message(true, 'shardid'::pg_catalog.text, ''::pg_catalog.text) IS NOT NULL) THEN
@@ -281,11 +280,14 @@ BEGIN
         IF seen OPERATOR(pg_catalog.=) clock AND seen OPERATOR(pg_catalog.>) ms THEN
             ms := seen;
             tick := pg_catalog.nextval(generator);
-        ELSIF seen OPERATOR(pg_catalog.=) clock OR seen OPERATOR(pg_catalog.<) (clock OPERATOR(pg_catalog.-) 20) AND (old OPERATOR(pg_catalog.=) seen AND clock OPERATOR(pg_catalog.>) old_at) IS NOT TRUE THEN
-            -- The millisecond is used up; or a restore may have brought the mark in this very millisecond, and the generator with it.
-            old_at := CASE WHEN old OPERATOR(pg_catalog.=) seen THEN old_at ELSE clock END;
-            old := seen;
+        ELSIF seen OPERATOR(pg_catalog.=) clock THEN
+            -- The millisecond is used up.
             PERFORM pg_catalog.pg_sleep(0.0005::double precision);
+        ELSIF seen OPERATOR(pg_catalog.<) (clock OPERATOR(pg_catalog.-) 20) THEN
+            -- A restore may have brought such a mark, and the generator with it; or this session was held up between the two looks.
+            IF tries OPERATOR(pg_catalog.>) 1 THEN
+                RETURN NULL;
+            END IF;
         ELSE
             -- The locks of generator and mark are not to be waited for with the other lock in hand. They keep the parameters.
             tick := (clock OPERATOR(pg_catalog.<<) sequence_bits) OPERATOR(pg_catalog.|) guard
@@ -295,14 +297,18 @@ BEGIN
                 RETURN NULL;
             END IF;
             BEGIN
-                -- Only if all is as the mark says. Others move it without the lock, never to be overwritten: of NULL setval
+                -- Only if all is as it was. Others move the generator without the lock, never to be overwritten: of NULL setval
                 -- makes NULL.
                 result := CASE
                     WHEN NOT pg_catalog.pg_try_advisory_xact_lock(8316003854193786880 OPERATOR(pg_catalog.|) (generator::pg_catalog.oid::bigint OPERATOR(pg_catalog.&) 63)) THEN 'wait'
-                    WHEN pg_catalog.pg_sequence_last_value(mark) OPERATOR(pg_catalog.<>) (mark_zero OPERATOR(pg_catalog.+) seen) THEN 'look again'
-                    WHEN pg_catalog.setval(generator, CASE WHEN pg_catalog.int8range(seen OPERATOR(pg_catalog.<<) sequence_bits, ((seen OPERATOR(pg_catalog.+) 1) OPERATOR(pg_catalog.<<) sequence_bits) OPERATOR(pg_catalog.|) guard)
-                                                      OPERATOR(pg_catalog.@>) pg_catalog.pg_sequence_last_value(generator) THEN tick END) OPERATOR(pg_catalog.>) 0
-                         AND pg_catalog.setval(mark, mark_zero OPERATOR(pg_catalog.+) clock) OPERATOR(pg_catalog.>) 0 THEN 'open'
+                    WHEN pg_catalog.pg_sequence_last_value(mark) OPERATOR(pg_catalog.<>) (mark_zero OPERATOR(pg_catalog.+) seen)
+                         OR (pg_catalog.date_part('epoch', pg_catalog.clock_timestamp()) OPERATOR(pg_catalog.*) 1000::double precision OPERATOR(pg_catalog.-) zero)::bigint OPERATOR(pg_catalog.<>) clock
+                        THEN 'look again'
+                    WHEN pg_catalog.setval(mark, CASE
+                             WHEN pg_catalog.setval(generator, CASE
+                                      WHEN pg_catalog.pg_sequence_last_value(generator)
+                                           OPERATOR(pg_catalog.<) (((seen OPERATOR(pg_catalog.+) 1) OPERATOR(pg_catalog.<<) sequence_bits) OPERATOR(pg_catalog.|) guard)
+                                      THEN tick END) OPERATOR(pg_catalog.=) tick THEN mark_zero OPERATOR(pg_catalog.+) clock END) OPERATOR(pg_catalog.>) 0 THEN 'open'
                     ELSE 'moved' END;
                 IF result OPERATOR(pg_catalog.<>) 'wait' THEN
                     RAISE SQLSTATE 'SHID0';
@@ -381,7 +387,7 @@ DECLARE
 
     -- What a session that waits keeps from one look to the next.
     pause_s float8 := 0;
-    waited_for bigint;
+    earned bigint;              -- the time that may be used then, whatever the clock shows
 
     seq record;
     hint text;
@@ -409,7 +415,7 @@ BEGIN
             is_past := clock + epoch_ms - (marked & mark_ms) BETWEEN 1 AND 20;
             is_marked := COALESCE(marked = mark_head | ((last & mark_number) << 45)
                                            | (LEAST(last >> sequence_bits, mark_ms - epoch_ms) + epoch_ms)
-                                  AND last & max_number >= guard - 1 AND clock - (last >> sequence_bits) <= 20, false);
+                                  AND last & max_number >= guard AND clock - (last >> sequence_bits) <= 20, false);
 
             -- Others may have altered it, which moves it or not.
             seq := pg_sequence_parameters(generator);
@@ -511,8 +517,7 @@ BEGIN
 
             -- The next tick. Where the clock is behind, a time that is used up ends when a millisecond was waited for.
             used_up := last >> sequence_bits;
-            step := GREATEST(clock, CASE WHEN waited_for = used_up AND pause_s >= 0.001
-                                         THEN used_up + (last & max_number >= guard)::int END);
+            step := GREATEST(clock, CASE WHEN pause_s >= 0.001 THEN earned END);
             is_open := false;
             IF wanted = 0 THEN
                 tick := GREATEST(last, raise_to);
@@ -554,10 +559,11 @@ BEGIN
             IF tick IS NOT NULL THEN
                 until := tick + GREATEST(LEAST(wanted - 1, max_number - (tick & max_number)), 0);
                 IF wanted = 0 AND tick = last THEN
-                    -- It is as high already, and may be higher by now.
+                    -- It is as high already, and may be higher by now. Flushed, as setval is.
                     IF current_setting('transaction_read_only')::boolean THEN
                         RAISE read_only_sql_transaction;
                     END IF;
+                    PERFORM pg_logical_emit_message(true, 'shardid', '');
                 ELSIF is_open THEN
                     -- Other sessions may do the same. What they leave without a gap.
                     SELECT min(v), max(v) INTO tick, until
@@ -635,7 +641,7 @@ BEGIN
                          | (until & max_number)];
         END IF;
         PERFORM pg_sleep(pause_s);
-        waited_for := used_up;
+        earned := used_up + (last & max_number >= guard)::int;
     END LOOP;
 END
 $$;

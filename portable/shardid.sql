@@ -699,7 +699,7 @@ RETURNS bigint
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 RETURN COALESCE(
     shardid_draw_at_once(
-        CASE WHEN has_sequence_privilege(shardid_mark_of(generator), 'USAGE') AND has_table_privilege(generator, 'UPDATE')
+        CASE WHEN has_sequence_privilege(shardid_mark_of(generator), 'USAGE')
              THEN pg_sequence_last_value(shardid_mark_of(generator))
                   - shardid_mark_zero(generator, epoch, shard_bits, sequence_bits) END,
         generator, shardid_mark_of(generator), shardid_mark_zero(generator, epoch, shard_bits, sequence_bits),
@@ -720,7 +720,7 @@ RETURNS bigint
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 RETURN COALESCE(
     shardid_draw_at_once(
-        CASE WHEN has_sequence_privilege(shardid_mark_of(generator), 'USAGE') AND has_table_privilege(generator, 'UPDATE')
+        CASE WHEN has_sequence_privilege(shardid_mark_of(generator), 'USAGE')
              THEN pg_sequence_last_value(shardid_mark_of(generator))
                   - shardid_mark_zero(generator, epoch, shard_bits, sequence_bits) END,
         generator, shardid_mark_of(generator), shardid_mark_zero(generator, epoch, shard_bits, sequence_bits),
@@ -765,7 +765,7 @@ BEGIN ATOMIC
              -- A few one by one, without the lock.
              LATERAL (SELECT CASE WHEN r.undrawn <= 32 THEN
                           shardid_draw_at_once(
-                              CASE WHEN has_sequence_privilege(shardid_mark_of(generator), 'USAGE') AND has_table_privilege(generator, 'UPDATE')
+                              CASE WHEN has_sequence_privilege(shardid_mark_of(generator), 'USAGE')
                                    THEN pg_sequence_last_value(shardid_mark_of(generator))
                                         - shardid_mark_zero(generator, epoch, shard_bits, sequence_bits) END,
                               generator, shardid_mark_of(generator), shardid_mark_zero(generator, epoch, shard_bits, sequence_bits),

@@ -11,7 +11,8 @@ cd "$work" || exit 1
 only=${1:-}
 # Of each model one that breaks, and two that hold: for make test.
 few=('one layout, copied database' 'without the redo pointer' 'without the wait on fresh storage'
-    'leased shard, release that comes late' 'released beside the worker' 'registry set back and not stopped')
+    'leased shard, release that comes late' 'released beside the worker' 'registry set back and not stopped'
+    'portable, honest clock' 'portable, opened without the lock')
 at_once=2
 
 # What a broken rule leads to, as pan prints the assertion.
@@ -33,6 +34,8 @@ declare -A sign=(
     [renewed]='(late!=2)'
     [stopped]='violated is_lost'
     [displaced]='(at[asks]==at[holder])'
+    [below]='(tick>before)'
+    [future]='<=clock)'
 )
 
 report() {
@@ -134,6 +137,8 @@ moved=(-DMOVE -DMICROS=1 -DEND=2)
 leases=(-DEND=1)
 registry=(-DEND=1 -DSERIALS=3)
 restores=(-DEND=1 -DSERIALS=2 -DRESTORE)
+portable=(-DEND=3)
+moved_back=(-DHONEST -DEND=1 -DMOVE=1 -DMOVE_BACK)
 optimize=-O1
 if [[ -n ${FULL:-} ]]; then
     raises+=(-DRAISE_AGAIN)
@@ -193,6 +198,21 @@ holds 'registry, restored or moved, then dropped' registry.pml -DDROP -DRESTORE 
 if [[ -n ${FULL:-} ]]; then
     holds 'registry, restored or moved twice' registry.pml -DCHANGES=2 "${restores[@]}"
     holds 'registry, restored, three grants' registry.pml -DRESTORE -DCHANGES=1 -DEND=1 -DSERIALS=3
+fi
+
+holds 'portable, honest clock' portable.pml -DHONEST
+holds 'portable, honest clock, next_ids and raise_generator' portable.pml -DHONEST -DNEXT_IDS -DRAISE=1 "${portable[@]}"
+holds 'portable, any clock, next_ids and raise_generator' portable.pml -DNEXT_IDS -DRAISE=1
+holds 'portable, two copies of the file' portable.pml -DHONEST -DNEXT_IDS -DCOPIES=2 "${portable[@]}"
+holds 'portable, setval by others' portable.pml -DHONEST -DMOVE=1
+holds 'portable, setval back by others, three sessions' portable.pml -DSESSIONS=3 -DGUARD=6 -DNUMBERS=8 "${moved_back[@]}"
+holds 'portable, restored by a dump' portable.pml -DHONEST -DRESTORE "${portable[@]}"
+holds 'portable, crash' portable.pml -DCRASH -DEND=1 -DNUMBERS=6
+holds 'portable, crash and raise_generator' portable.pml -DCRASH -DRAISE=1 -DEND=1
+if [[ -n ${FULL:-} ]]; then
+    holds 'portable, three sessions' portable.pml -DHONEST -DSESSIONS=3 -DGUARD=4 -DNUMBERS=6
+    holds 'portable, setval back by others, twice' portable.pml -DHONEST -DMOVE=2 -DMOVE_BACK
+    holds 'portable, crash, honest clock' portable.pml -DCRASH -DHONEST -DHONEST_AFTER
 fi
 
 breaks 'without the flush' twice wal.pml -DONLY_UNIQUE -DNO_FLUSH "${small[@]}"
@@ -274,7 +294,30 @@ breaks 'late request undoes a release' undone registry.pml -DNO_LATE "${registry
 breaks 'ids between a release and the next lease' overlap registry.pml -DRELEASED_DRAWS "${registry[@]}"
 breaks 'renewal takes what was evicted' renewed registry.pml -DNO_RENEWAL -DEVICT -DEND=1 -DSERIALS=5
 
+breaks 'portable, opened without the lock' twice portable.pml -DHONEST -DNO_LOCK
+breaks 'portable, mark set before the generator' twice portable.pml -DHONEST -DMARK_FIRST
+breaks 'portable, mark read after nextval' twice portable.pml -DHONEST -DMOVE=1 -DMARK_AFTER
+breaks 'portable, no clock after nextval' twice portable.pml -DHONEST -DMOVE=1 -DNO_CLOCK_AFTER
+breaks 'portable, without the guard' below portable.pml -DHONEST -DMOVE=1 -DNO_GUARD
+breaks 'portable, guard of the generator not looked at' twice portable.pml -DHONEST -DMOVE=1 -DANY_NUMBER
+breaks 'portable, no wait after a move' twice portable.pml -DHONEST -DMOVE=1 -DMOVED_AT_ONCE
+breaks 'portable, generator set below what was raised' below portable.pml -DHONEST -DRAISE=1 -DSET_BELOW
+breaks 'portable, opened over another copy' twice portable.pml -DHONEST -DCOPIES=2 -DSET_BELOW
+breaks 'portable, opened within an open millisecond' twice portable.pml -DHONEST -DCOPIES=2 -DBELOW_TICK
+breaks 'portable, opened after another' twice portable.pml -DHONEST -DMOVE=1 -DOPEN_ANY_MARK
+breaks 'portable, held up before the lock' below portable.pml -DHONEST -DRESTORE -DHELD_UP
+breaks 'portable, old mark trusted' twice portable.pml -DHONEST -DRESTORE -DSTALE_MARK -DEND=3
+breaks 'portable, old mark trusted after a wait' twice portable.pml -DHONEST -DRESTORE -DOLD_WAITS -DEND=3
+breaks 'portable, wait for what others have ended' future portable.pml -DHONEST -DWAIT_FOR_ANY -DEND=3
+breaks 'portable, set where nothing is to be raised' twice portable.pml -DHONEST -DRAISE=1 -DRAISE_SETS
+breaks 'portable, commit without the message' twice portable.pml -DCRASH -DONLY_UNIQUE -DNO_MESSAGE -DEND=1 -DNUMBERS=6
+breaks 'portable, nothing to raise and no message' below portable.pml -DCRASH -DRAISE=1 -DRAISE_NO_MESSAGE -DEND=1 -DNUMBERS=6
+
 # What is not promised: the models see these as well.
+breaks 'limit, portable, setval within the open millisecond' twice portable.pml -DHONEST -DMOVE=1 -DMOVE_WITHIN
+breaks 'limit, portable, as many sessions as the guard has numbers' future portable.pml -DHONEST -DSESSIONS=3
+breaks 'limit, portable, setval back, more sessions than half the guard' below \
+    portable.pml -DSESSIONS=3 -DGUARD=4 -DNUMBERS=6 "${moved_back[@]}"
 breaks 'limit, asynchronous standby' twice wal.pml -DONLY_UNIQUE -DPROMOTE "${small[@]}"
 breaks 'limit, RESTART when ahead of the clock' twice \
     clock.pml -DONLY_UNIQUE -DHONEST -DRESTART -DAHEAD_AT_START=1 -DMOVE_AHEAD

@@ -1,0 +1,634 @@
+/* One generator of portable/shardid.sql. Sessions take numbers of an open millisecond by nextval, without a lock. The mark tells
+ * which millisecond is open. A millisecond is opened under a lock. Each nextval, each setval and each look at a sequence or
+ * at the clock is a step, and all that happens between two of them is possible.
+ *
+ * Checked: no id twice; each above all that were told, and all that was raised, before its call began; none later than an
+ * honest clock. README.md lists what can be left out by -D. */
+
+#ifndef SESSIONS
+#define SESSIONS 2
+#endif
+#ifndef END /* the last millisecond to which the clock comes */
+#define END 2
+#endif
+#ifndef COPIES /* of the file, each with a mark of its own */
+#define COPIES 1
+#endif
+#ifndef NUMBERS
+#define NUMBERS 5
+#endif
+#ifndef GUARD
+#define GUARD 3
+#endif
+#define STARTS 2            /* so many different numbers with which milliseconds begin; a power of 2 */
+#ifndef TRUST
+#define TRUST 1 /* how many milliseconds a mark counts */
+#endif
+#ifdef NO_GUARD
+#define USED 0
+#else
+#define USED GUARD /* the first number that counts */
+#endif
+
+#define NONE 255
+#define ms_of(tick) ((tick) / NUMBERS)
+#define number_of(tick) ((tick) % NUMBERS)
+#define first_of(ms) ((ms) * NUMBERS)
+#define last_of(ms) ((ms) * NUMBERS + NUMBERS - 1)
+#define start_in(ms, last) (first_of(ms) + GUARD + (((last) + 1) & (STARTS - 1)))
+
+byte clock = 1;
+byte last = NUMBERS - 1;    /* the generator's last_value */
+byte mark[COPIES];
+byte holder = NONE;         /* of the lock */
+int told;                   /* ids, by their ticks */
+byte highest;               /* of what was told and raised */
+#define my_mark mark[me % COPIES]
+
+#ifdef RAISE
+byte raises;
+#endif
+
+#ifdef CRASH
+#ifndef RECORDS
+#define RECORDS 3
+#endif
+#ifndef AFTER
+#define AFTER 1             /* sessions after the crash */
+#endif
+#define AHEAD 1             /* nextval logs so far ahead */
+#define MARK 128            /* a record of the mark */
+byte wal[RECORDS];          /* what is not flushed. The oldest record is, where there is no room. */
+byte inserted;
+byte flushed_last = NUMBERS - 1;
+byte flushed_mark;
+byte logged = NUMBERS - 1;
+bit has_crashed;
+int shown;                  /* ids whose transaction has committed */
+byte highest_shown;
+
+inline replay_first() {
+    if
+    :: wal[0] >= MARK -> flushed_mark = wal[0] - MARK
+    :: else -> flushed_last = wal[0]
+    fi;
+    n = 1;
+    do
+    :: n < inserted -> wal[n - 1] = wal[n]; n++
+    :: else -> break
+    od;
+    inserted--;
+    wal[inserted] = 0;
+    n = 0
+}
+
+inline flush() {
+    do
+    :: inserted > 0 -> replay_first()
+    :: else -> break
+    od
+}
+
+inline insert(what) {
+    if
+    :: inserted == RECORDS -> replay_first()
+    :: else
+    fi;
+    wal[inserted] = what;
+    inserted++
+}
+
+inline set_generator(to) {
+    last = to;
+    logged = to;
+    insert(to);
+    has_logged = 1
+}
+
+inline set_mark(to) {
+    my_mark = to;
+    insert(MARK + to);
+    has_logged = 1
+}
+
+inline take_next() {
+    last++;
+    if
+    :: last > logged -> logged = last + AHEAD; insert(logged); has_logged = 1
+    :: else
+    fi
+}
+#else
+inline set_generator(to) {
+    last = to
+}
+
+inline set_mark(to) {
+    my_mark = to
+}
+
+inline take_next() {
+    last++
+}
+#endif
+
+/* Whether a value of nextval is an id. The clock may be behind the mark, if it was set back. */
+#ifdef NO_CLOCK_AFTER
+#define counts (ms_of(tick) == ms && number_of(tick) >= USED)
+#else
+#define counts (ms_of(tick) == ms && number_of(tick) >= USED && clock <= ms)
+#endif
+#define is_below (tick != NONE && tick < first_of(ms) + USED)
+
+#ifdef STALE_MARK
+#define is_old false
+#else
+#define is_old (seen + TRUST < now && !(old == seen && now > old_at))
+#endif
+
+/* shardid_draw_locked. */
+#ifdef ANY_NUMBER
+#define is_marked (ms_of(found) == seen && now <= ms_of(found) + TRUST)
+#else
+#define is_marked (ms_of(found) == seen && number_of(found) + 1 >= GUARD && now <= ms_of(found) + TRUST)
+#endif
+#define is_past (now > seen && now - seen <= TRUST)
+
+/* The time to use: behind the clock it is one whose turn came, since a millisecond was waited for. */
+#define ends(found) (ms_of(found) + (number_of(found) >= GUARD -> 1 : 0))
+#ifdef WAIT_FOR_ANY
+#define is_earned (waited != NONE && waited == ms_of(found) && ends(found) > now)
+#define step (is_earned -> ends(found) : now)
+#else
+#define step ((waited != NONE && waited > now) -> waited : now)
+#endif
+
+inline tell(tick) {
+    assert((told & (1 << tick)) == 0);
+#ifndef ONLY_UNIQUE
+    assert(tick > before);
+#ifdef HONEST
+    assert(ms_of(tick) <= clock);
+#endif
+#endif
+    told = told | (1 << tick);
+    if
+    :: tick > highest -> highest = tick
+    :: else
+    fi
+}
+
+inline forget() {
+    ms = 0;
+    tick = 0;
+    seen = 0;
+    now = 0;
+    old = NONE;
+    old_at = 0;
+    found = 0;
+    waited = NONE;
+    target = NONE
+}
+
+inline release() {
+    if
+    :: holder == me -> holder = NONE
+    :: else
+    fi
+}
+
+proctype session(byte me) {
+    byte before;        /* what was told before the call */
+    byte ms;            /* the mark before nextval */
+    byte tick;
+    byte seen;          /* the mark, and then */
+    byte now;           /* the clock */
+    byte old = NONE;    /* a mark that does not count until the clock is later than at this */
+    byte old_at;
+    byte found;         /* the generator's last_value */
+    byte waited = NONE; /* the time that a wait has earned */
+    byte target = NONE; /* of raise_generator */
+#ifdef CRASH
+    bit has_logged;     /* the transaction has written WAL */
+    byte n;
+
+    { true;
+#endif
+
+idle:
+end:
+    if
+#ifdef MARK_AFTER
+    :: atomic { before = highest; take_next(); tick = last };
+       ms = my_mark
+#else
+    :: atomic { before = highest; ms = my_mark };
+       atomic { take_next(); tick = last }
+#endif
+#ifdef NEXT_IDS
+    :: atomic { before = highest; goto locked } /* next_ids */
+#endif
+#ifdef RAISE
+    :: atomic { raises < RAISE -> raises++; before = highest; target = last_of(1); goto locked }
+    :: atomic { raises < RAISE && clock > 1 -> raises++; before = highest; target = last_of(2); goto locked }
+#endif
+    fi;
+check:
+    if
+    :: atomic { counts -> goto got }
+    :: else
+    fi;
+
+look:
+    seen = my_mark;
+    atomic {
+        now = clock;
+        if
+        :: seen > now || is_below -> goto locked
+#ifndef OLD_WAITS
+        :: !(seen > now || is_below) && is_old -> goto locked
+#else
+        :: !(seen > now || is_below) && is_old ->
+           tick = NONE;
+           if
+           :: old == seen
+           :: else -> old_at = now; old = seen
+           fi;
+           seen = 0;
+           now = 0;
+           goto look
+#endif
+        :: !(seen > now || is_below) && !is_old && seen < now -> skip
+        :: !is_below && seen == now && seen > ms -> ms = seen; seen = 0; now = 0; goto again
+        :: !is_below && seen == now && seen <= ms -> seen = 0; now = 0; goto look
+        fi
+    };
+
+    tick = start_in(now, last);
+    if
+    :: atomic {
+#ifndef NO_LOCK
+        holder == NONE -> holder = me;
+#endif
+        skip }
+#ifndef NO_LOCK
+    :: atomic { holder != NONE -> tick = NONE; seen = 0; now = 0; goto look }
+#endif
+    fi;
+#ifndef OPEN_ANY_MARK
+    if
+    :: my_mark == seen
+    :: atomic { my_mark != seen -> release(); tick = NONE; seen = 0; now = 0; goto look }
+    fi;
+#endif
+#ifndef HELD_UP
+    if
+    :: clock == now
+    :: atomic { clock != now -> release(); tick = NONE; seen = 0; now = 0; goto look }
+    fi;
+#endif
+#ifndef SET_BELOW
+    if
+#ifdef BELOW_TICK
+    :: last >= first_of(seen) && last < tick
+    :: atomic { !(last >= first_of(seen) && last < tick) -> release(); goto locked }
+#else
+#ifdef ANY_BELOW
+    :: last < first_of(now)
+    :: atomic { last >= first_of(now) -> release(); goto locked }
+#else
+    :: last >= first_of(seen) && last < first_of(now)
+    :: atomic { !(last >= first_of(seen) && last < first_of(now)) -> release(); goto locked }
+#endif
+#endif
+    fi;
+#endif
+    goto open;
+
+again:
+    atomic { take_next(); tick = last; goto check };
+
+locked:
+    atomic {
+#ifndef NO_LOCK
+        holder == NONE -> holder = me;
+#endif
+        ms = 0;
+        tick = 0;
+        old = NONE;
+        old_at = 0;
+        seen = 0;
+        now = 0
+    };
+    found = last;
+    seen = my_mark;
+    atomic {
+        now = clock;
+        tick = start_in(0, found);
+        if
+#ifndef MOVED_AT_ONCE
+        :: target == NONE && !is_marked && !is_past && found < last_of(now) -> skip
+#endif
+        :: else -> goto decide
+        fi
+    };
+    /* What others have moved does not tell which ids of this millisecond exist: wait for the next. */
+    if
+#ifdef NO_USE_UP
+    :: true
+#else
+    :: atomic { seen == now -> set_generator(last_of(now)) }
+    :: seen != now
+#endif
+    fi;
+    if
+    :: atomic { clock > now -> found = (last > last_of(now) -> last : last_of(now)) }
+#ifndef HONEST
+    :: atomic { clock <= now -> found = (last > last_of(now) -> last : last_of(now)) }
+#endif
+    :: goto cancelled
+    fi;
+    now = clock;
+decide:
+    atomic {
+        seen = 0;
+        if
+        :: target != NONE -> now = 0;
+           if
+#ifndef RAISE_SETS
+           :: found >= target -> goto raised
+#endif
+           :: else -> tick = (found > target -> found : target)
+           fi
+        :: target == NONE && step > END -> goto cancelled /* at the end of the time */
+        :: target == NONE && step <= END && (step > ms_of(found) || (step == ms_of(found) && number_of(found) < GUARD)) ->
+           tick = first_of(step) + tick; now = step
+        :: target == NONE && step <= ms_of(found) && number_of(found) >= GUARD && number_of(found) < NUMBERS - 1 ->
+           now = ms_of(found); goto join
+        :: target == NONE && step <= ms_of(found) && !(step == ms_of(found) && number_of(found) < GUARD) &&
+           !(number_of(found) >= GUARD && number_of(found) < NUMBERS - 1) ->
+           tick = 0;
+           release();
+           goto wait
+        fi;
+        found = 0;
+        waited = NONE
+    };
+    if
+    :: target == NONE && last < tick
+    :: target != NONE && last <= tick
+    :: atomic { !(target == NONE && last < tick) && !(target != NONE && last <= tick) -> release(); goto locked }
+    fi;
+
+open:
+#ifdef MARK_FIRST
+    if
+    :: target == NONE -> set_mark(now)
+    :: else
+    fi;
+#endif
+    if
+    :: atomic { true -> set_generator(tick) }
+    :: goto cancelled
+    fi;
+    if
+    :: target != NONE -> goto raised
+#ifndef MARK_FIRST
+    :: atomic { target == NONE -> set_mark(now) }
+#else
+    :: target == NONE
+#endif
+    :: goto cancelled
+    fi;
+    goto got;
+
+wait:
+end_wait:
+    atomic {
+#ifdef HONEST
+        clock > now;
+#endif
+#ifdef WAIT_FOR_ANY
+        waited = (now < ms_of(found) -> ms_of(found) : NONE);
+#else
+        waited = (now < ms_of(found) -> ends(found) : NONE);
+#endif
+        now = 0;
+        found = 0;
+        goto locked
+    };
+
+join:
+    if
+    :: atomic {
+           take_next();
+           tick = last;
+           if
+           :: tick > found && ms_of(tick) == now -> found = 0; waited = NONE
+           :: else -> found = 0; waited = NONE; release(); goto locked
+           fi
+       }
+    :: goto cancelled
+    fi;
+    if
+    :: atomic { set_mark(now); goto got }
+    :: goto cancelled
+    fi;
+
+raised:
+    atomic {
+        release();
+#ifdef CRASH
+        goto commit
+#else
+        if
+        :: target > highest && target != NONE -> highest = target
+        :: else
+        fi;
+        before = 0;
+        forget();
+        goto idle
+#endif
+    };
+
+got:
+    atomic {
+        tell(tick);
+        release();
+        before = 0;
+#ifdef CRASH
+        n = tick;
+        forget();
+        tick = n;
+        n = 0
+#else
+        forget();
+        goto idle
+#endif
+    };
+
+#ifdef CRASH
+commit:
+    if
+    :: atomic {
+           if
+           :: has_logged -> flush()
+#ifndef NO_MESSAGE
+           :: !has_logged && target == NONE -> flush()
+#endif
+#ifndef RAISE_NO_MESSAGE
+           :: !has_logged && target != NONE -> flush()
+#endif
+           :: else
+           fi;
+           if
+           :: target == NONE -> shown = shown | (1 << tick)
+           :: else -> tick = target
+           fi;
+           if
+           :: tick > highest -> highest = tick
+           :: else
+           fi;
+           if
+           :: tick > highest_shown -> highest_shown = tick
+           :: else
+           fi;
+           has_logged = 0;
+           before = 0;
+           forget();
+           goto idle
+       }
+    :: atomic { has_logged = 0; before = 0; forget(); goto idle } /* rolled back */
+    fi;
+#endif
+
+cancelled:
+    atomic {
+        release();
+        before = 0;
+        forget()
+    };
+end_stop:
+    false
+#ifdef CRASH
+    } unless {
+        atomic { has_crashed && me < SESSIONS -> before = 0; forget(); n = 0; has_logged = 0 }
+    }
+#endif
+}
+
+/* Real time. An honest clock runs forward at any speed; another one shows anything. */
+proctype real_time() {
+end:
+    do
+    :: clock < END -> clock++
+#ifndef HONEST
+    :: clock > 1 -> clock--
+#endif
+    od
+}
+
+#ifdef MOVE
+/* setval by others, MOVE times: forward to at most the present millisecond, and back by more than a millisecond's numbers. */
+proctype mover() {
+    byte to, moves;
+end:
+    do
+    :: atomic {
+           moves < MOVE && ms_of(last) <= clock ->
+           moves++;
+           to = 0;
+           do
+           :: to < last_of(clock) -> to++
+           :: break
+           od;
+           if
+#ifdef MOVE_WITHIN
+           :: to < last -> last = to
+#else
+           :: to + NUMBERS < last -> last = to
+#endif
+#ifndef MOVE_BACK
+           :: to > last -> last = to
+#endif
+           :: else
+           fi;
+           to = 0
+       }
+    od
+}
+#endif
+
+#ifdef RESTORE
+/* A dump of data alone, of the time 0, is restored when its mark does not count any more: generator and mark, in either order. */
+proctype restore() {
+end:
+    if
+    :: atomic { clock > TRUST -> mark[0] = 0 };
+       last = last_of(0)
+    :: atomic { clock > TRUST -> last = last_of(0) };
+       mark[0] = 0
+    fi
+}
+#endif
+
+#ifdef CRASH
+/* Any part of the WAL after what was flushed is lost, and each session with its transaction. What was not committed may come again. */
+proctype crash() {
+    byte n;
+end:
+    atomic {
+        !has_crashed ->
+        has_crashed = 1;
+        do
+        :: inserted > 0 -> replay_first()
+        :: break
+        od;
+        do
+        :: inserted > 0 -> inserted--; wal[inserted] = 0
+        :: else -> break
+        od;
+        last = flushed_last;
+        logged = last;
+        mark[0] = flushed_mark;
+        told = shown;
+        highest = highest_shown;
+#ifndef HONEST_AFTER
+        clock = 1;
+        do
+        :: clock < END -> clock++
+        :: break
+        od;
+#endif
+        holder = NONE;
+        n = 0;
+        do
+        :: n < AFTER -> run session(n + SESSIONS); n++
+        :: else -> break
+        od;
+        n = 0
+    }
+}
+#endif
+
+init {
+    byte n;
+    atomic {
+        do
+        :: n < SESSIONS -> run session(n); n++
+        :: else -> break
+        od;
+        n = 0;
+        run real_time();
+#ifdef MOVE
+        run mover();
+#endif
+#ifdef RESTORE
+        run restore();
+#endif
+#ifdef CRASH
+        run crash();
+#endif
+        skip
+    }
+}

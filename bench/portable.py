@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times the portable functions beside the PL/pgSQL recipe and the extension: in a loop in one session, one call a
+"""Times the SQL-only functions, Instagram's PL/pgSQL function and the extension: in a loop in one session, one call per
 transaction by 4, 16 and 64 sessions, and INSERTs. Prints tables and writes them.
 """
 import re
@@ -12,14 +12,14 @@ ROWS = 100000
 # What it is, and its query of so many ids.
 LOOPS = {
     "floor": ("", f"SELECT count(pg_backend_pid()) FROM (SELECT generate_series(1, {ROWS})) s"),
-    "recipe": ("PL/pgSQL recipe", f"SELECT count(baseline.next_id()) FROM (SELECT generate_series(1, {ROWS})) s"),
-    "portable": ("portable `next_id`", f"SELECT count(portable.next_id(5)) FROM (SELECT generate_series(1, {ROWS})) s"),
-    "portable_ids": ("portable `next_ids`", f"SELECT count(id) FROM (SELECT portable.next_ids(5, {ROWS}) AS id) s"),
+    "recipe": ("Instagram's function", f"SELECT count(baseline.next_id()) FROM (SELECT generate_series(1, {ROWS})) s"),
+    "portable": ("SQL-only `next_id`", f"SELECT count(portable.next_id(5)) FROM (SELECT generate_series(1, {ROWS})) s"),
+    "portable_ids": ("SQL-only `next_ids`", f"SELECT count(id) FROM (SELECT portable.next_ids(5, {ROWS}) AS id) s"),
     "extension": ("the extension's `next_id`", f"SELECT count(next_id(5)) FROM (SELECT generate_series(1, {ROWS})) s"),
 }
 CALLS = {"recipe": "recipe", "portable": "portable_next_id", "nextval": "nextval", "extension": "next_id"}
 INSERTS = {"recipe": "insert_by_recipe", "portable": "insert_by_portable", "nextval": "insert_by_nextval", "extension": "insert_by_next_id"}
-LABELS = {"recipe": "PL/pgSQL recipe", "portable": "portable `next_id`", "nextval": "`nextval`", "extension": "the extension's `next_id`"}
+LABELS = {"recipe": "Instagram's function", "portable": "SQL-only `next_id`", "nextval": "`nextval`", "extension": "the extension's `next_id`"}
 SESSIONS = (4, 16, 64)
 
 
@@ -57,12 +57,12 @@ def main():
     arguments = options(__doc__, rounds=5, seconds=2)
     results = measure(arguments.rounds, arguments.seconds)
     net = {name: results.median(("loop", name)) - results.median(("loop", "floor")) for name in LOOPS}
-    lines = table(["Portable", "ns a call, net", "times the recipe's speed"],
+    lines = table(["SQL-only", "ns per call, net", "speed, Instagram's = 1"],
                   [[LOOPS[name][0], f"{net[name]:,.0f}", f"{net['recipe'] / net[name]:.1f}"] for name in LOOPS if name != "floor"])
     lines += [""] + table(["Per second", *(f"{sessions} sessions" for sessions in SESSIONS), "INSERTs, 16 sessions"],
                           [[LABELS[name], *(f"{results.median((key, name)):,.0f}" for key in (*SESSIONS, "inserts"))] for name in CALLS])
-    lines += ["", f"WAL of a call in a transaction of its own: portable `next_id` {wal_bytes('SELECT portable.next_id(5);'):,.0f} "
-              f"bytes, the recipe {wal_bytes('SELECT baseline.next_id();'):,.0f} bytes."]
+    lines += ["", f"WAL of a call in a transaction of its own: SQL-only `next_id` {wal_bytes('SELECT portable.next_id(5);'):,.0f} "
+              f"bytes, Instagram's function {wal_bytes('SELECT baseline.next_id();'):,.0f} bytes."]
     lines += ["",
               f"{arguments.rounds} rounds of {ROWS:,} calls in one session, and {arguments.seconds} s of one call per transaction; "
               + conditions("bench-portable", "synchronous_commit off", ROUNDS=arguments.rounds, SECONDS=arguments.seconds)]

@@ -90,7 +90,8 @@ append_to_file("$folder/insert_order.sh", block_of('high-availability.md', 'inse
 $psql->pump until $out =~ /^\d+\n/;
 my ($first) = $out =~ /^(\d+)/;
 usleep 10_000 until -s "$folder/told";
-fail_over(\&kill_node);
+# A try fails before there is a primary again.
+fail_over(sub { kill_node(@_); usleep 10_000 until -s "$folder/errors" });
 $in = "INSERT INTO orders (request) VALUES ('second') RETURNING id;\n";
 $psql->finish;
 is($psql->result, 2, 'psql: ends with status 2');

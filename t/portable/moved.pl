@@ -79,7 +79,7 @@ SQL
 	like($stdout, qr/canceling statement due to lock timeout/, 'a draw takes the lock of those that share its mark');
 }
 
-# As many milliseconds ahead as its mark has room for: another's mark is of the past only where that cannot be mistaken.
+# A generator that is far ahead of the clock leaves a mark of its own time, which is not one of the past.
 query(<<'SQL');
 DO $$
 BEGIN
@@ -103,7 +103,7 @@ DECLARE
 BEGIN
     PERFORM next_id(0, far, since, 0, 31);
     FOR i IN 1 .. 20 LOOP
-        -- A mark of 31 bits has room for 2^22 ms.
+        -- 2^22 ms ahead.
         PERFORM raise_generator(far, id_lower_bound(clock_timestamp() + interval '4194.300 s', since, 0, 31), since, 0, 31);
         PERFORM next_id(0, far, since, 0, 31);
         PERFORM next_id(5, 'twin_1');

@@ -239,6 +239,39 @@ CALL steps.resume();
 PERFORM steps.draw();
 SQL
 
+# Many ids at once in an open millisecond, of which other sessions take numbers at the same time.
+like(follow(<<'SQL'), qr/held: 0 wrong/, 'next_ids in an open millisecond, while others generate ids');
+CALL steps.hold('setval generator', 1, 'SELECT next_ids(5, 40, ''g'')');
+PERFORM steps.draw();
+CALL steps.resume();
+SQL
+is_right_held('next_ids is held between two numbers', <<'SQL');
+CALL steps.hold('nextval generator', 10, 'SELECT next_ids(5, 40, ''g'')');
+PERFORM steps.draw(), steps.draw(), steps.draw();
+CALL steps.resume();
+SQL
+is_right_held('next_ids is held before its first number, while others move the generator back', <<'SQL');
+first := steps.draw();
+PERFORM steps.draw();
+CALL steps.pass(2);
+PERFORM steps.draw();
+CALL steps.hold('nextval generator', 1, 'SELECT next_ids(5, 40, ''g'')');
+PERFORM setval('g', ((first >> 23) << 10) | (first & 1023));
+CALL steps.resume();
+SQL
+
+# With few sequence bits each id is generated under the lock, and a move within the millisecond is noticed.
+is_right('8 sequence bits, moved back within the millisecond', <<'SQL');
+DELETE FROM steps.ids;
+CREATE SEQUENCE few;
+FOR i IN 1 .. 8 LOOP
+    INSERT INTO steps.ids (above, id, ms) SELECT COALESCE(steps.highest(), 0), next_id(5, 'few', sequence_bits => 8), steps.ms(0);
+    IF i % 4 = 0 THEN
+        PERFORM setval('few', pg_sequence_last_value('few') - 2);
+    END IF;
+END LOOP;
+SQL
+
 # The WAL that covers an id may be that of a transaction that has not ended. A commit flushes it nevertheless.
 sub flushes
 {

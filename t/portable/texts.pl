@@ -40,6 +40,16 @@ like($far, qr/55000: generator "ids\.far" is too far ahead.*HINT:  Its MINVALUE 
 my ($command) = $far =~ /HINT: .* run (ALTER SEQUENCE [^.]+\.[^.]+)\./;
 is(query(($command // q(SELECT 'no hint')) . q{; SELECT next_id(5, 'far') > 0}), 't', 'and what the hint says mends it');
 
+# A sequence whose nextval does not count one by one. DETAIL has both values.
+query(q{CREATE SEQUENCE changed; SELECT next_id(5, 'changed')});
+for my $change (['INCREMENT BY 2', 'INCREMENT is 2 and its CACHE 1'], ['CACHE 10', 'INCREMENT is 1 and its CACHE 10'])
+{
+	my $changed = refused("SELECT next_id(5, 'changed'); ALTER SEQUENCE changed $change->[0]; SELECT pg_sleep(0.002); SELECT next_id(5, 'changed')");
+	like($changed, qr/55000: sequence "ids\.changed" has an INCREMENT or a CACHE.*DETAIL:  Its $change->[1],/s, $change->[0]);
+	my ($back) = $changed =~ /HINT:  Run (ALTER SEQUENCE .*)\.$/m;
+	is(query(($back // q(SELECT 'no hint')) . q{; SELECT next_id(5, 'changed') > 0}), 't', 'and what the hint says mends it');
+}
+
 # The shard of the setting.
 like(refused(qq{SET shardid.shard_id = '$_'; SELECT next_id()}),
 	qr/22023: invalid value for parameter "shardid\.shard_id": "\Q$_\E".*HINT:  .*SET shardid\.shard_id/s, "shardid.shard_id = '$_'")

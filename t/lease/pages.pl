@@ -187,6 +187,27 @@ $registry->poll_query_until('registry', "SELECT state = 'expired' FROM shardid_l
 like(run_block($registry, 'registry', 'watch_registry', rows => 1), qr/^brief\|0\|expired\|/m, 'and on the registry when it has ended');
 $fresh->safe_psql('shop', $_) for q(SELECT shardid_lease.release_shard('brief_seq')), 'DROP SEQUENCE brief_seq';
 
+# --- Another id space with a longer lease; a database from before that.
+
+$fresh->safe_psql('postgres', "CREATE DATABASE $_") for qw(longer older);
+my ($join) = block('member')->{text} =~ s/host 'registry\.example'/address()/er =~ /\A(.*?)CREATE TABLE/s or die;
+my $number = $fresh->safe_psql('longer', $join);
+$after = generate($fresh, 'longer');
+command_ok([ 'pg_dump', '-f', $dump, $fresh->connstr('longer') ], 'dump before the change');
+$fresh->safe_psql('older', slurp_file($dump));
+on_registry("SELECT shardid_lease.create_id_space('shop_long', lease => '10 minutes')");
+is($fresh->safe_psql('longer', block('longer_lease')->{text} =~ s/shard => 0/shard => $number/r) =~ s/^\n//r, $number,
+	'a member leases its number in the other id space');
+$before = $after;
+$after = generate($fresh, 'longer');
+cmp_ok($after, '>', $before, 'and continues above its ids');
+is(shard_of($after), $number, 'with its number');
+cmp_ok($fresh->safe_psql('longer', 'SELECT extract(epoch FROM until - clock_timestamp()) FROM shardid_lease.shard_leases'), '>', 500,
+	'for as long as that lease is');
+on_registry(block('longer_reserve')->{text} =~ s/'shop', 0/'shop', $number/r);
+like(($fresh->psql('older', 'SELECT shardid_lease.take_over_shard()'))[2], qr/is reserved: leased in shop_long/,
+	'a database from before the change cannot take it over');
+
 # --- The registry is promoted, restored, lost.
 
 sub find_registry

@@ -1,6 +1,6 @@
 #!/bin/sh
-# registry_on_role_change.sh ACTION ROLE CLUSTER: for the cluster of a registry, with synchronous_mode only. It says that
-# no commit was lost: disable it before patronictl failover and before a restore.
+# registry_on_role_change.sh ACTION ROLE CLUSTER: for the cluster of a registry, with synchronous_mode only. It claims
+# that no commit was lost: disable it before patronictl failover and before a restore.
 case $2 in
 primary | master) ;;
 *) exit 0 ;;

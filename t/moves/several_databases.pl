@@ -89,20 +89,27 @@ is(run_as('watcher', $oslo, page('alert_literal')), "literal|id|next_id(5)\nlite
 
 # --- The drill.
 
+# A copy of a synchronous server, whose standbys do not know it.
 sub copy_of
 {
 	my ($name) = @_;
 	$oslo->backup($name);
 	my $copy = PostgreSQL::Test::Cluster->new($name);
 	$copy->init_from_backup($oslo, $name);
-	$copy->start;
+	$copy->append_conf('postgresql.conf', "synchronous_standby_names = 'of_the_original'");
+	my ($data, $log) = ($copy->data_dir, $copy->logfile);
+	my $command = page('drill_start') =~ s{/srv/restored}{$data}r =~ s/restored\.log/$log/r;
+	PostgreSQL::Test::Utils::system_or_bail('sh', '-c', $command);
 	return $copy;
 }
+
+sub stop_copy { return command_ok([ 'pg_ctl', '-D', $_[0]->data_dir, 'stop' ], $_[0]->name . ' stops') }
+
 my $copy = copy_of('drill');
 is($copy->safe_psql('shop', page('drill_ask')), 1, 'a restored server generates the ids of its original');
 $copy->safe_psql('shop', page('drill_number'));
 is($copy->safe_psql('shop', page('drill_ask')), 9, 'until it has a number of its own');
-$copy->stop;
+stop_copy($copy);
 
 # --- Leases. The registry asks for passwords.
 
@@ -144,8 +151,8 @@ $lisbon->safe_psql('shop', "ALTER SERVER registry OPTIONS ($timeout); SET shardi
 is($lisbon->safe_psql('shop', $trouble), '', 'but not with the timeout of the page');
 
 $copy = copy_of('drill_leased');
-like(refused($copy), qr/has no lease of shard 1 at this time/, 'a restored server generates no ids');
-$copy->stop;
+like(refused($copy), qr/has no lease of shard 1 at this time.*held by/s, 'a restored server generates no ids, and its error names the original');
+stop_copy($copy);
 
 # The callbacks of the node with the registry, as Patroni calls them: split by shlex, with three arguments behind.
 {
@@ -163,6 +170,10 @@ $copy->stop;
 	my $expected = join "\n", map { "$_ /var/run/postgresql postgres on_role_change primary a cluster" }
 	  'registry_on_role_change.sh', 'on_role_change.sh';
 	is($out, $expected, 'the registry is confirmed before the shard is taken over');
+	chmod 0644, "$folder/registry_on_role_change.sh";
+	($out, $err) = run_command([ 'sh', '-c', "$command on_role_change primary 'a cluster'" ]);
+	unlike($out, qr/^registry/m, 'disabled, the script of the registry does not run');
+	like($out, qr/^on_role_change/m, 'and the other does');
 }
 
 # --- Ids ahead of the clock are an alert.

@@ -84,7 +84,7 @@ BEGIN
     FOR n IN 1 .. @{[ rounds(1500, 20000) ]} LOOP
         PERFORM pg_stat_clear_snapshot();
         PERFORM pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'SELECT next_id(5) FROM%' AND pid <> pg_backend_pid();
-        PERFORM pg_sleep(0.0002);
+        PERFORM pg_sleep(0.0002 + random() / 1000);
     END LOOP;
 END
 \$\$

@@ -257,12 +257,11 @@ DECLARE
 BEGIN
     LOOP
         -- As few expressions as can be: each is prepared anew for every transaction. The WAL that covers tick may be another
-        -- session's. A commit flushes it only if its own transaction has written WAL: if need be, an empty message.
+        -- session's. A commit flushes it only if its own transaction has written WAL, such as an empty message.
         IF (tick OPERATOR(pg_catalog.>>) sequence_bits) OPERATOR(pg_catalog.=) ms AND (tick OPERATOR(pg_catalog.&) max_number) OPERATOR(pg_catalog.>=) guard
            AND (pg_catalog.date_part('epoch', pg_catalog.clock_timestamp()) OPERATOR(pg_catalog.*) 1000::double precision
                 OPERATOR(pg_catalog.-) zero)::bigint OPERATOR(pg_catalog.=) ms
            AND (pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.=) 'off'
-                OR pg_catalog.pg_current_xact_id_if_assigned() IS NOT NULL
                 OR pg_catalog.pg_logical_emit_message(true, 'shardid'::pg_catalog.text, ''::pg_catalog.text) IS NOT NULL) THEN
             RETURN (ms OPERATOR(pg_catalog.<<) id_shift) OPERATOR(pg_catalog.|) shard OPERATOR(pg_catalog.|) (tick OPERATOR(pg_catalog.&) max_number);
         END IF;
@@ -374,6 +373,7 @@ DECLARE
     is_fresh boolean;
     start bigint;               -- the number with which a millisecond begins
     is_marked boolean;          -- nobody has moved the generator since ids were generated, a moment ago
+    is_in_use boolean;          -- by the extension
     is_past boolean;            -- the mark is of one of the 20 milliseconds before
     used_up bigint;             -- the time of the last tick
     step bigint;                -- the time that may be used
@@ -467,8 +467,8 @@ BEGIN
                 WHERE x.extname = 'shardid' AND has_schema_privilege(p.pronamespace, 'USAGE')
                   AND has_function_privilege(p.oid, 'EXECUTE') AND has_sequence_privilege(generator, 'SELECT');
                 IF FOUND THEN
-                    EXECUTE setting INTO is_past USING generator, epoch, shard_bits, sequence_bits;
-                    IF is_past THEN
+                    EXECUTE setting INTO is_in_use USING generator, epoch, shard_bits, sequence_bits;
+                    IF is_in_use THEN
                         RAISE object_not_in_prerequisite_state USING
                             MESSAGE = format('generator "%s" is in use by the extension shardid', seq.shown),
                             DETAIL = 'The extension has generated its last id, and does not wait for these functions.',

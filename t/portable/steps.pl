@@ -292,6 +292,9 @@ SQL
 flushes('next_id', q{SELECT next_id(5, 'g')});
 flushes('next_ids', q{SELECT next_ids(5, 3, 'g')});
 flushes('a raise_generator that has nothing to raise', q{SELECT raise_generator('g', 5)});
+flushes('next_id in a transaction with an xid and no WAL', q{BEGIN; SELECT pg_current_xact_id(); SELECT next_id(5, 'g'); COMMIT});
+flushes('next_id after a write to a temporary table', q{BEGIN; INSERT INTO notes VALUES (1); SELECT next_id(5, 'g'); COMMIT},
+	'CREATE TEMPORARY TABLE notes (id bigint);');
 
 $node->stop;
 done_testing();

@@ -62,6 +62,8 @@ for my $version (sort keys %install)
 	on($old_rows);
 	$install{$version}->();
 	on(block($version eq 'extension' ? 'grants' : 'sql-only-grants'));
+	is(on(block('rights-check'), 'app'), 5, "$version: the application can generate ids of the number");
+	is(sqlstate_of('INSERT INTO ids.this_database VALUES (6)'), '23505', 'sql_only: a second number is refused') if $version eq 'sql_only';
 
 	is(on(block('add-id-look')) =~ s/^(\d+\|\d+)\|.*/$1/r, $rows + 3003 . '|0', "$version: step 1");
 
@@ -100,9 +102,18 @@ for my $version (sort keys %install)
 	cmp_ok(on('SELECT count(*) FROM orders WHERE id IS NULL'), '>', 0, "$version: some are left");
 	on($fill);
 	is(on('SELECT count(*) FROM orders WHERE id IS NULL'), 0, "$version: run again, it fills the rest");
-	on(block('add-id-unique'));
+
+	# In the session of the fill, as the page says, while a transaction is open for longer than the fill's lock_timeout.
+	my $open = fork // die "fork: $!";
+	exec 'psql', '-Xq', '-d', $node->connstr('shop') . ' user=app', '-o', '/dev/null',
+	  '-c', q(BEGIN; INSERT INTO orders (order_no) VALUES ('new open')), '-c', q(SELECT pg_sleep(2)), '-c', 'COMMIT'
+	  if $open == 0;
+	$node->poll_query_until('shop', q(SELECT count(*) = 1 FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(2)' AND backend_xid IS NOT NULL)) or die;
+	on($fill . block('add-id-unique'));
+	waitpid $open, 0;
+	is($?, 0, "$version: step 5 waits for an open transaction");
 	on(block('add-id-validate'));
-	on(block('add-id-constraints'));
+	on(block($version eq 'extension' ? 'add-id-constraints' : 'add-id-primary-key'));
 	finish_clients($clients, 1);
 
 	my ($count, $different, $other) = split /\|/, on(block('add-id-check'));

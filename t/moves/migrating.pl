@@ -241,6 +241,7 @@ new_database('recipe_all');
 create_recipe_of(1314220021721, $_) for 11, 12, 7;
 on('DROP TABLE insta12.likes');
 on("INSERT INTO insta$_.photos (name) VALUES ('old')") for 11, 12, 7;
+is(on(block('recipe-save')), "insta7|7|f\ninsta11|11|f\ninsta12|12|f", 'recipe_all: the functions, with their numbers');
 my ($code, undef, $complaint) = $original->psql($database, block('recipe-all'), on_error_stop => 0);
 like($complaint, qr/relation "insta12.likes" does not exist/, 'recipe_all: one schema fails');
 is( on(q(SELECT pronamespace::regnamespace FROM pg_proc WHERE proname = 'next_id' AND prosrc LIKE '%ids.next_id%' ORDER BY oid)),
@@ -257,9 +258,17 @@ for my $shard (11, 12, 7)
 # The way back, while it is used, and forth again.
 new_database('recipe_back');
 create_recipe_of(1314220021721);
+on('ALTER SEQUENCE insta5.photos_id_seq CYCLE; GRANT USAGE ON SCHEMA insta5 TO app; GRANT INSERT, SELECT ON insta5.photos TO app');
+is(on(block('recipe-save')), 'insta5|5|f', 'recipe_back: the function, with its number');
+my $body = q(SELECT md5(pg_get_functiondef('insta5.next_id'::regproc)));
+my $body_before = on($body);
+on(block('recipe-grants'));
 on(block('recipe-switch'));
+is(on("SET ROLE app; SELECT id_shard(insta5.next_id()); $insert_photo") =~ /^5\n\d+$/ ? 't' : 'f', 't',
+	'recipe_back: with the rights of the page a role inserts, and calls the function');
 my $highest = on($insert_photo);
 on(block('recipe-back'));
+is(on($body), $body_before, 'recipe_back: the function is as before');
 my @ids = split /\n/, on("$insert_photo;\n" x 20);
 is(scalar(grep { $_ <= $highest } @ids), 0, 'recipe_back: ids of the function are above those of next_id');
 is(on('SELECT last_value & 1023 FROM insta5.photos_id_seq'), on("SELECT id_sequence($ids[-1])"), 'recipe_back: they are those of the function');
@@ -309,6 +318,18 @@ for my $how (sort keys %held_off)
 	clock('-10s');
 	my ($ids, $first_new) = held_off(block('recipe-switch'), $statement);
 	is(join(' ', map { $_ < $first_new ? 'old' : 'new' } split /\n/, $ids), $expected, "$how while the switch runs: $expected");
+}
+
+# The same on the way back: a call that waits ends as next_id would.
+new_database('held_off_back');
+create_recipe_of(1314220021721);
+on(block('recipe-save'));
+on(block('recipe-switch'));
+{
+	my @told = split /\n/, (held_off(block('recipe-back'), 'SELECT insta5.next_id() FROM generate_series(1, 500)'))[0];
+	my %told = map { $_ => 1 } @told;
+	is(scalar(keys %told), 500, 'the way back: the call that it held off collides with none after it');
+	like(on(q(SELECT prosrc FROM pg_proc WHERE oid = 'insta5.next_id'::regproc)), qr/nextval/, 'the way back: and it was done');
 }
 
 # A new body in another language is one that a call in the old one cannot go on with.

@@ -435,8 +435,8 @@ BEGIN
                     RAISE insufficient_privilege;
                 ELSIF seq.relpersistence = 'u' THEN
                     RAISE wrong_object_type USING
-                        MESSAGE = format('cannot draw ids from unlogged sequence "%s"', seq.shown),
-                        DETAIL = 'An unlogged sequence starts anew after a crash, and would repeat ids.',
+                        MESSAGE = format('cannot generate ids from unlogged sequence "%s"', seq.shown),
+                        DETAIL = 'An unlogged sequence starts anew after a crash, and would then generate duplicate ids.',
                         HINT = format('Run ALTER SEQUENCE %s SET LOGGED.', seq.name);
                 ELSIF seq.seqincrement < 0 THEN
                     RAISE object_not_in_prerequisite_state USING
@@ -709,7 +709,7 @@ RETURN COALESCE(
     shardid_draw_any(shard, generator, epoch, shard_bits, sequence_bits, 1, -1, 'next_id()'));
 
 COMMENT ON FUNCTION next_id(int, regclass, timestamptz, int, int) IS
-'draws a new id for the shard, greater than all that this generator has drawn for it';
+'generates a new id for the shard, greater than all earlier ones of this generator and shard';
 
 CREATE OR REPLACE FUNCTION next_id(
     generator regclass DEFAULT 'shardid_seq'::regclass,
@@ -730,13 +730,13 @@ RETURN COALESCE(
     shardid_draw_any(shardid_set_shard(generator), generator, epoch, shard_bits, sequence_bits, 1, -1, 'next_id()'));
 
 COMMENT ON FUNCTION next_id(regclass, timestamptz, int, int) IS
-'draws a new id for the shard that the setting shardid.shard_id names';
+'generates a new id for the shard that the setting shardid.shard_id names';
 
 CREATE OR REPLACE FUNCTION shardid_refuse_count(count int) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RAISE invalid_parameter_value USING MESSAGE = 'count must not be negative',
-        DETAIL = format('The count is %s.', count), HINT = 'Pass how many ids to draw, 0 or more.';
+        DETAIL = format('The count is %s.', count), HINT = 'Pass a number of ids, 0 or more.';
 END
 $$;
 
@@ -782,7 +782,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION next_ids(int, int, regclass, timestamptz, int, int) IS
-'draws count new ids for the shard, each greater than the one before';
+'generates count new ids for the shard, each greater than the one before';
 
 -- Watching and advancing a generator.
 
@@ -801,7 +801,7 @@ COMMENT ON FUNCTION shardid_ts(timestamptz, bigint, bigint, int) IS
 CREATE OR REPLACE FUNCTION shardid_refuse_id(id bigint) RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    RAISE numeric_value_out_of_range USING MESSAGE = 'no id can be drawn after this one',
+    RAISE numeric_value_out_of_range USING MESSAGE = 'no id can be generated after this one',
         DETAIL = format('The id is %s.', id), HINT = 'Pass an id of the layout, before the end of its time.';
 END
 $$;
@@ -831,7 +831,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION raise_generator(regclass, bigint, timestamptz, int, int) IS
-'advances the generator past the millisecond of the id, never back, and returns the smallest id it can draw next';
+'advances the generator past the millisecond of the id, never back, and returns the smallest possible next id';
 
 CREATE OR REPLACE FUNCTION shardid_read(generator regclass) RETURNS bigint
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
@@ -1247,7 +1247,7 @@ BEGIN
     ELSIF is_scattered THEN
         shown := (left(number::text, 1) || substr(number::text, 2 + digits) || substr(number::text, 2, digits))::numeric;
         IF shown > 9223372036854775807 THEN
-            RAISE numeric_value_out_of_range USING MESSAGE = 'number is no scattered id',
+            RAISE numeric_value_out_of_range USING MESSAGE = 'number is not a scattered id',
                 DETAIL = format('The number %s would come from %s, which no bigint holds.', number, shown),
                 HINT = 'Pass a result of scatter_digits, and the same number of digits.';
         END IF;

@@ -70,12 +70,12 @@ void check_storage(Relation relation) {
     if (relation->rd_rel->relpersistence != RELPERSISTENCE_UNLOGGED)
         return;
     const char *name = qualified_name(RelationGetRelid(relation));
-    ereport(ERROR,
-            (errcode(ERRCODE_WRONG_OBJECT_TYPE),
-             errmsg("cannot draw ids from unlogged sequence \"%s\"",
-                    shown_name(RelationGetRelid(relation))),
-             errdetail("An unlogged sequence starts anew after a crash, and would repeat ids."),
-             errhint("Run ALTER SEQUENCE %s SET LOGGED.", name)));
+    ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+                    errmsg("cannot generate ids from unlogged sequence \"%s\"",
+                           shown_name(RelationGetRelid(relation))),
+                    errdetail("An unlogged sequence starts anew after a crash, and would then "
+                              "generate duplicate ids."),
+                    errhint("Run ALTER SEQUENCE %s SET LOGGED.", name)));
 }
 
 void read_limits(Generator &generator) {

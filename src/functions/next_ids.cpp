@@ -24,7 +24,7 @@ uint64 checked_number_of_ids(int32 count) {
     if (count < 0)
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                         errmsg("count must not be negative"), errdetail("The count is %d.", count),
-                        errhint("Pass how many ids to draw, 0 or more.")));
+                        errhint("Pass a number of ids, 0 or more.")));
     return static_cast<uint64>(count);
 }
 

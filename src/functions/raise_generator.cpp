@@ -22,7 +22,7 @@ void check_update(const Generator &generator) {
 
 [[noreturn]] void refuse_id(int64 id) {
     ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-                    errmsg("no id can be drawn after this one"),
+                    errmsg("no id can be generated after this one"),
                     errdetail("The id is %lld.", static_cast<long long>(id)),
                     errhint("Pass an id of the layout, before the end of its time.")));
 }

@@ -59,12 +59,13 @@ int64 scattered(uint64 id, int digits) {
 int64 gathered(uint64 number, int digits) {
     const uint64 result = gather_digits(number, digits);
     if (result > max_scattered)
-        ereport(ERROR,
-                (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("number is no scattered id"),
-                 errdetail("The number %llu would come from %llu, which no bigint holds.",
-                           static_cast<unsigned long long>(number),
-                           static_cast<unsigned long long>(result)),
-                 errhint("Pass a result of scatter_digits, and the same number of digits.")));
+        ereport(
+            ERROR,
+            (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("number is not a scattered id"),
+             errdetail("The number %llu would come from %llu, which no bigint holds.",
+                       static_cast<unsigned long long>(number),
+                       static_cast<unsigned long long>(result)),
+             errhint("Pass a result of scatter_digits, and the same number of digits.")));
     return static_cast<int64>(result);
 }
 

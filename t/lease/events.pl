@@ -221,7 +221,7 @@ $member->append_conf('postgresql.conf', "wal_level = minimal\nmax_wal_senders = 
 $member->restart;
 draws('wal_level = minimal', 'again');
 (undef, undef, $said) = $member->psql('postgres', "\\set VERBOSITY verbose\nBEGIN; ALTER SEQUENCE again RESTART; SELECT next_id(generator => 'again')");
-like($said, qr/ERROR:  55000: cannot draw ids from leased generator "public.again" in this transaction/, 'wal_level = minimal: new storage, in its transaction');
+like($said, qr/ERROR:  55000: cannot generate ids from leased generator "public.again" in this transaction/, 'wal_level = minimal: new storage, in its transaction');
 draws('wal_level = minimal: afterwards', 'again');
 query('ALTER SEQUENCE again RESTART');
 draws('wal_level = minimal: in another transaction', 'again');

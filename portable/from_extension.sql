@@ -6,7 +6,7 @@
 --
 -- Nobody may draw by the extension while others draw by the portable functions, which have another lock. So the generators
 -- get CYCLE, with which both refuse to draw (55000), until all transactions that may yet draw by the extension have ended.
--- They get it in the transaction that loads the portable functions: who fails there has changed nothing.
+-- They get it in the transaction that loads the portable functions: if that fails, nothing has changed.
 \set ON_ERROR_STOP on
 \if :{?generators}
 \else
@@ -67,7 +67,7 @@ BEGIN
             HINT = format('Grant their owners'' roles to %I until this is done.', current_user);
     END IF;
 
-    -- Who calls the extension itself would go on drawing by it.
+    -- A default that calls the extension itself would continue to use it.
     those := string_agg(DISTINCT pg_describe_object(d.classid, d.objid, d.objsubid), ', ')
              FROM pg_extension x JOIN pg_proc p ON p.pronamespace = x.extnamespace JOIN pg_depend d ON d.refobjid = p.oid
              WHERE x.extname = 'shardid' AND p.proname IN ('next_id', 'next_ids') AND d.refclassid = 'pg_proc'::regclass
@@ -82,7 +82,7 @@ BEGIN
                                CASE d.grantee WHEN 'public' THEN 'PUBLIC' ELSE quote_ident(d.grantee) END), ' ' ORDER BY 1)
              FROM shardid_drawers d WHERE NOT d.may_update;
     IF those <> '' THEN
-        RAISE insufficient_privilege USING MESSAGE = 'roles that draw ids have no UPDATE on their generators',
+        RAISE insufficient_privilege USING MESSAGE = 'roles with USAGE have no UPDATE on their generators',
             DETAIL = 'The extension asks for USAGE, the portable functions for USAGE and UPDATE.',
             HINT = 'Run ' || those;
     END IF;
@@ -99,7 +99,7 @@ BEGIN
         END;
     END LOOP;
     IF NOT is_done THEN
-        RAISE lock_not_available USING MESSAGE = 'a transaction that has drawn ids does not end',
+        RAISE lock_not_available USING MESSAGE = 'a transaction that has generated ids does not end',
             DETAIL = 'Nothing is changed.', HINT = 'Run this again later.';
     END IF;
 END

@@ -71,7 +71,7 @@ $$;
 -- What a generator remembers is its last_value, time << sequence_bits | sequence of the last id, as with the extension.
 -- Each draw also leaves a mark in one of 64 sequences, by which it is noticed when others move the generator. Generators
 -- that share one have one lock, which copies of this file in other schemas take, too. They wait for each other at times, until a
--- millisecond ends. Who may change a mark, as all who draw must, can make the next draw wait so long, or hide that the
+-- millisecond ends. A role that can change a mark can delay the next id by as much, or hide that the
 -- generator's owner has moved it in this millisecond.
 
 CREATE SEQUENCE IF NOT EXISTS shardid_seq;
@@ -128,7 +128,7 @@ END
 $$;
 
 COMMENT ON PROCEDURE shardid_grant_marks(text, regclass) IS
-'lets this role, or public, draw ids from the generators on which it has USAGE and UPDATE';
+'lets this role, or public, generate ids from the generators on which it has USAGE and UPDATE';
 
 -- Arguments. What depends on constants is computed when a statement is planned. Functions that refuse return NULL
 -- where there is nothing to refuse.
@@ -502,7 +502,7 @@ BEGIN
             start := CASE WHEN is_fresh THEN guard ELSE guard | ((last & starts) + 1 & starts) END;
 
             -- A generator that others have moved does not tell which ids of this millisecond exist: so all of it counts as
-            -- used up, unless the mark is of an earlier one, whoever left it. A mark of more than 20 ms ago tells nothing: a
+            -- used up, unless the mark is of an earlier one, of any generator. A mark of more than 20 ms ago tells nothing: a
             -- restore may have brought it, and the generator with it. To the end of the millisecond no session can
             -- generate ids that has this mark: neither under the lock nor, if the mark is of this millisecond, by nextval.
             used_up := (clock << sequence_bits) | max_number;
@@ -614,7 +614,7 @@ BEGIN
                       AND has_sequence_privilege(generator, 'USAGE, SELECT') THEN
                     RAISE insufficient_privilege USING
                         MESSAGE = format('permission denied for sequence %s', (SELECT m.relname FROM pg_class m WHERE m.oid = mark)),
-                        DETAIL = format('Role "%s" may not mark what it draws.', current_user),
+                        DETAIL = format('Role "%s" must have USAGE and UPDATE on the marks.', current_user),
                         HINT = (SELECT format('Run CALL %I.shardid_grant_marks(%L).', n.nspname, current_user)
                                 FROM pg_class m JOIN pg_namespace n ON n.oid = m.relnamespace WHERE m.oid = mark);
                 ELSIF SQLSTATE = '42501' THEN
@@ -869,7 +869,7 @@ RETURN CASE WHEN clock > last_of_all >> sequence_bits OR last >= last_of_all THE
             ELSE last_of_all - last END;
 
 COMMENT ON FUNCTION shardid_ticks_left(bigint, bigint, bigint, int) IS
-'how many ticks can at most be drawn after the last';
+'the number of ticks left after the last';
 
 CREATE OR REPLACE FUNCTION id_generator_status(
     generator regclass DEFAULT 'shardid_seq'::regclass,

@@ -92,7 +92,7 @@ BEGIN
         END;
     END LOOP;
     IF NOT is_done THEN
-        RAISE lock_not_available USING MESSAGE = 'a transaction that has drawn ids does not end',
+        RAISE lock_not_available USING MESSAGE = 'a transaction that has generated ids does not end',
             DETAIL = 'Nothing is changed.', HINT = 'Run this again later.';
     END IF;
 END

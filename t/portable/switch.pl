@@ -127,7 +127,7 @@ my $idle = IPC::Run::start([ @psql, '-c', 'BEGIN', '-c', 'SELECT next_id(5)', '-
 my $is_idle = q(wait_event = 'PgSleep' AND query = 'SELECT pg_sleep(60)');
 $node->poll_query_until('portable', "SELECT count(*) > 0 FROM pg_stat_activity WHERE $is_idle") or die 'nobody sleeps';
 $node->command_fails_like([ @psql, '-U', 'ids_owner', '-f', 'portable/to_extension.sql' ],
-	qr/a transaction that has drawn ids does not end.*Nothing is changed/s, 'it gives up where a transaction does not end');
+	qr/a transaction that has generated ids does not end.*Nothing is changed/s, 'it gives up where a transaction does not end');
 is(is_the_extensions(), 'f', 'next_id is the portable one');
 query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE $is_idle");
 $idle->finish;

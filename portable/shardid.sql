@@ -221,10 +221,11 @@ COMMENT ON FUNCTION shardid_mark_head(regclass) IS
 CREATE OR REPLACE FUNCTION shardid_mark_zero(generator regclass, epoch timestamptz, shard_bits int, sequence_bits int)
 RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN shardid_mark_head(generator) + shardid_epoch_ms(epoch, shard_bits, sequence_bits);
+RETURN CASE WHEN abs(shardid_epoch_ms(epoch, shard_bits, sequence_bits)) < 1::bigint << 42
+            THEN shardid_mark_head(generator) + shardid_epoch_ms(epoch, shard_bits, sequence_bits) END;
 
 COMMENT ON FUNCTION shardid_mark_zero(regclass, timestamptz, int, int) IS
-'what the mark holds in the first millisecond of the epoch';
+'what the mark holds in the first millisecond of the epoch; NULL for an epoch before 1830';
 
 -- NULL for what is no layout or has too few numbers.
 CREATE OR REPLACE FUNCTION shardid_ms_bits(shard int, shard_bits int, sequence_bits int) RETURNS int
@@ -236,7 +237,7 @@ COMMENT ON FUNCTION shardid_ms_bits(int, int, int) IS
 'how many bits of time a generator holds whose ids are generated without the lock; else NULL';
 
 -- Between the look at the mark, which is the argument ms, and the look at the clock there is all that an id needs. All times are
--- milliseconds since the epoch; zero is the epoch, so that a cast, which rounds, makes milliseconds of the clock: a float8 of
+-- milliseconds since the epoch, which is not before 1830; zero is the epoch, so that a cast, which rounds, makes milliseconds of the clock: a float8 of
 -- seconds since 1970 is exact to less than half a microsecond until 2106. Without the rights ms is NULL, and shardid_draw_locked
 -- says what is missing.
 CREATE OR REPLACE FUNCTION shardid_draw_at_once(

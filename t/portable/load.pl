@@ -49,6 +49,13 @@ query('CREATE SEQUENCE calm');
 my @starts = split /\n/, query(q{SELECT id_sequence(next_id(5, 'calm')) FROM generate_series(1, 600) n WHERE pg_sleep(0.0012 + n * 0) IS NOT NULL});
 is($starts[-1], 128 + ($starts[0] + 599) % 128, 'starts are even, in 128 .. 255');
 
+# A double holds no millisecond of an epoch so early exactly.
+is(query(<<'SQL'), 0, 'an early epoch: no id is later than the clock');
+CREATE SEQUENCE early;
+SELECT count(*) FILTER (WHERE id_timestamp(id, '4713-01-01 BC', 0, 9) > clock)
+FROM (SELECT next_id(0, 'early', '4713-01-01 BC', 0, 9) AS id, clock_timestamp() AS clock FROM generate_series(1, 200000) OFFSET 0) s;
+SQL
+
 # What a draw costs: the transaction's xid, and no subtransaction has one.
 my $subtransactions = q(SELECT sum(blks_zeroed + blks_hit + blks_read) FROM pg_stat_slru WHERE lower(name) LIKE 'subtrans%');
 my $looked_up = query($subtransactions);

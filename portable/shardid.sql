@@ -381,6 +381,7 @@ DECLARE
     is_open boolean;            -- other sessions may take numbers of it at the same time, without the lock
     tick bigint;                -- the first that is returned
     until bigint;               -- the last one
+    taken bigint[];
     has_ended boolean := false;
     setting text;
     max_lead_ms bigint := 86400000;
@@ -567,10 +568,17 @@ BEGIN
                     PERFORM pg_logical_emit_message(true, 'shardid', '');
                 ELSIF is_open THEN
                     -- Other sessions may do the same. What they leave without a gap.
-                    SELECT min(v), max(v) INTO tick, until
-                    FROM (SELECT v, v - row_number() OVER () AS gap, first_value(v) OVER () - 1 AS first_gap
-                          FROM (SELECT nextval(generator) AS v FROM generate_series(tick, until) OFFSET 0) n) r
-                    WHERE gap = first_gap AND v > last AND v >> sequence_bits = used_up;
+                    taken := ARRAY(SELECT nextval(generator) FROM generate_series(tick, until));
+                    IF taken[1] > last AND taken[cardinality(taken)] = taken[1] + (until - tick)
+                       AND taken[cardinality(taken)] >> sequence_bits = used_up THEN
+                        tick := taken[1];
+                        until := taken[cardinality(taken)];
+                    ELSE
+                        SELECT min(v), max(v) INTO tick, until
+                        FROM (SELECT v, v - row_number() OVER () AS gap, first_value(v) OVER () - 1 AS first_gap
+                              FROM unnest(taken) v) r
+                        WHERE gap = first_gap AND v > last AND v >> sequence_bits = used_up;
+                    END IF;
                 ELSE
                     -- Others move it without the lock, never to be overwritten. Then all begins anew: of NULL setval makes NULL.
                     until := setval(generator, CASE
@@ -763,8 +771,8 @@ BEGIN ATOMIC
         UNION ALL
         SELECT d.ids, r.undrawn - (d.ids[2] - d.ids[1] + 1)
         FROM runs r,
-             -- A few one by one, without the lock.
-             LATERAL (SELECT CASE WHEN r.undrawn <= 32 THEN
+             -- One alone without the lock.
+             LATERAL (SELECT CASE WHEN r.undrawn = 1 THEN
                           shardid_draw_at_once(
                               CASE WHEN has_sequence_privilege(shardid_mark_of(generator), 'USAGE')
                                    THEN pg_sequence_last_value(shardid_mark_of(generator))

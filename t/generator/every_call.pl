@@ -19,7 +19,7 @@ my $seed = $ENV{SHARDID_SEED} || int rand 2**31;
 srand $seed;
 my $wants_all_pairs = $ENV{FULL};
 my $rounds = $ENV{FULL} ? 10 : 1;
-my $max_product = $ENV{FULL} ? 4000 : 150;
+my $max_product = $ENV{FULL} ? 4000 : 300;
 my $max_of_leases = $ENV{FULL} ? 600 : 150;
 
 # Who has no lease need not be waited for.

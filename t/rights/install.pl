@@ -78,7 +78,7 @@ SQL
 my $seed = $ENV{SHARDID_SEED} || int rand 2**31;
 srand $seed;
 note "SHARDID_SEED=$seed";
-sub some_of { return $ENV{FULL} ? @_ : grep { rand() < 0.25 } @_ }
+sub some_of { return $ENV{FULL} ? @_ : grep { rand() < 0.5 } @_ }
 
 my $databases = 0;
 

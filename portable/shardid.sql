@@ -237,9 +237,9 @@ COMMENT ON FUNCTION shardid_ms_bits(int, int, int) IS
 'how many bits of time a generator holds whose ids are generated without the lock; else NULL';
 
 -- Between the look at the mark, which is the argument ms, and the look at the clock there is all that an id needs. All times are
--- milliseconds since the epoch, which is not before 1830; zero is the epoch, so that a cast, which rounds, makes milliseconds of the clock: a float8 of
--- seconds since 1970 is exact to less than half a microsecond until 2106. Without the rights ms is NULL, and shardid_draw_locked
--- says what is missing.
+-- milliseconds since the epoch, which is not before 1830; zero is the epoch, so that a cast, which rounds, makes milliseconds
+-- of the clock: a float8 of seconds since 1970 is exact to less than half a microsecond until 2106. Without the rights ms is
+-- NULL, and shardid_draw_locked says what is missing.
 CREATE OR REPLACE FUNCTION shardid_draw_at_once(
     ms bigint, generator regclass, mark regclass, mark_zero bigint, zero double precision, shard bigint, id_shift int,
     sequence_bits int, guard bigint, max_number bigint, ms_bits int)
@@ -771,20 +771,9 @@ BEGIN ATOMIC
         UNION ALL
         SELECT d.ids, r.undrawn - (d.ids[2] - d.ids[1] + 1)
         FROM runs r,
-             -- One alone without the lock.
-             LATERAL (SELECT CASE WHEN r.undrawn = 1 THEN
-                          shardid_draw_at_once(
-                              CASE WHEN has_sequence_privilege(shardid_mark_of(generator), 'USAGE')
-                                   THEN pg_sequence_last_value(shardid_mark_of(generator))
-                                        - shardid_mark_zero(generator, epoch, shard_bits, sequence_bits) END,
-                              generator, shardid_mark_of(generator), shardid_mark_zero(generator, epoch, shard_bits, sequence_bits),
-                              shardid_epoch_ms(epoch, shard_bits, sequence_bits) + 0.4995::float8, shard::bigint << sequence_bits,
-                              shard_bits + sequence_bits, sequence_bits, (1::bigint << sequence_bits) >> 3, ~(-1::bigint << sequence_bits),
-                              shardid_ms_bits(shard, shard_bits, sequence_bits)) END) o (id),
-             LATERAL (SELECT CASE WHEN o.id IS NOT NULL THEN ARRAY[o.id, o.id]
-                                  ELSE shardid_draw_locked(shard, generator, shardid_mark_of(generator),
-                                                           shardid_epoch_ms(epoch, shard_bits, sequence_bits), shard_bits,
-                                                           sequence_bits, r.undrawn, -1, 'next_ids()') END) d (ids)
+             LATERAL (SELECT shardid_draw_locked(shard, generator, shardid_mark_of(generator),
+                                                 shardid_epoch_ms(epoch, shard_bits, sequence_bits), shard_bits,
+                                                 sequence_bits, r.undrawn, -1, 'next_ids()')) d (ids)
         WHERE r.undrawn > 0
     )
     SELECT g.id FROM runs r, LATERAL generate_series(r.ids[1], r.ids[2]) g (id);

@@ -108,6 +108,7 @@ sub jump
 }
 sub shop { return $node->safe_psql('shop', $_[0]) }
 sub remedy { return $node->safe_psql('shop', block_of('operations.md', $_[0]), extra_params => $_[1] // []) }
+my $restart = command_of('operations.md', 'ALTER SEQUENCE shardid_seq RESTART');
 
 # By how many days each of these rows' ids is ahead of the clock; nothing if there are none.
 sub days_ahead
@@ -125,10 +126,11 @@ is(shop("SELECT count(*) FROM photos WHERE name = 'future' AND id IN ($future[0]
 
 # A
 shop("DELETE FROM likes; DELETE FROM photos WHERE name = 'future'");
-remedy('forget');
+shop($restart);
 is((insert_rows('shop', 'after'))[0], 3, 'forget: UUIDs are refused');
 is(days_ahead('after'), 0, 'ids say the true time');
-remedy('uuids');
+shop($restart =~ s/shardid_seq/shardid_${_}_seq/r) for 'uuid', 'objectid';
+shop(command_of('operations.md', 'SELECT renew_identity()'));
 is((insert_rows('shop', 'again'))[0], 0, 'then UUIDs are made again');
 is(shop('SELECT count(*), count(DISTINCT uuid_v1_node(u)) FROM others'), '300|2', 'with another node');
 is( shop("SELECT count(*) FROM others WHERE name = 'again' AND uuid_v1_timestamp(u) > clock_timestamp()"),
@@ -136,12 +138,12 @@ is( shop("SELECT count(*) FROM others WHERE name = 'again' AND uuid_v1_timestamp
 
 # B
 jump();
-remedy('go_on');
+shop(command_of('operations.md', 'ALTER DATABASE shop SET shardid.max_lead'));
 is((insert_rows('shop', 'after'))[0], 0, 'go on: both are made');
 is(days_ahead('after'), 40, 'ids say a time of the future');
 cmp_ok(shop("SELECT min(id) FROM photos WHERE name = 'after'"), '>', $future[-1], 'and are later than all');
 set_fake_clock($clock, '+' . 41 * $days);
-remedy('caught_up');
+shop(command_of('operations.md', 'ALTER DATABASE shop RESET'));
 is((insert_rows('shop', 'later'))[0], 0, 'when the clock has caught up they go on');
 is(days_ahead('later'), 0, 'with the true time');
 is(shop("LOAD 'shardid'; SHOW shardid.max_lead"), '1d', 'and the setting as it was');
@@ -168,13 +170,13 @@ set_fake_clock($clock, '+0');
 
 # E
 jump();
-remedy('forget');
+shop($restart);
 shop(sprintf $insert, 'after');
 is(days_ahead('after'), 0, 'leave out: the true time');
-my $early = ($node->psql('shop', block_of('operations.md', 'leave_out'), extra_params => [ '-v', "highest_id=$future[-1]" ]))[2];
+my $early = ($node->psql('shop', block_of('operations.md', 'raise'), extra_params => [ '-v', "highest_id=$future[-1]" ]))[2];
 like($early, qr/id is too far ahead of the clock/, 'it is too early to raise the generator');
 set_fake_clock($clock, '+' . (40 * $days - 3600));
-remedy('leave_out', [ '-v', "highest_id=$future[-1]" ]);
+remedy('raise', [ '-v', "highest_id=$future[-1]" ]);
 shop(sprintf $insert, 'met');
 cmp_ok(shop("SELECT min(id) FROM photos WHERE name = 'met'"), '>', $future[-1], 'an hour before, it is raised above them');
 $node->stop;
@@ -214,7 +216,7 @@ is_deeply(
 	'before the library is loaded, as the page says');
 query('ALTER DATABASE shop RESET ALL; ALTER ROLE shop_owner RESET ALL');
 query('ALTER SYSTEM RESET ALL');
-is((as_owner(block_of('operations.md', 'owner')))[0], 0, 'unless the session has used the extension');
+is((as_owner(command_of('operations.md', 'SELECT id_shard(') . "; $shard_id"))[0], 0, 'unless the session has used the extension');
 is((as_owner($drawn))[1], 5, 'which shows');
 like((as_owner("SELECT id_shard(0); $max_lead"))[2], qr/permission denied to set parameter "shardid.max_lead"/, 'max_lead is the superuser\'s');
 query(block_of('operations.md', 'grant'));

@@ -35,7 +35,7 @@ like($stderr, qr/ERROR:  42501: permission denied to set parameter "shardid.max_
 ($code, $stdout, $stderr) = as_loader("$load; $lead_of_photos");
 like($stderr, qr/WARNING:  permission denied to set parameter "shardid.max_borrow"/, 'nor who has used no function before');
 cmp_ok(last_line($stdout), '<=', 0, 'such ids are not ahead of the clock');
-query(block_of('operations.md', 'grant_borrow'));
+query(command_of('operations.md', 'GRANT SET ON PARAMETER shardid.max_borrow'));
 
 # On a clock at a hundredth of its speed any machine is faster than the layout: 100,000 rows hold 97 ms of ids,
 # for which this clock takes ten seconds.
@@ -55,7 +55,7 @@ is("@told", 'generator "public.shardid_seq" may get up to 3600000 ms ahead of th
 is( query(<<'SQL'), 't|t', 'who borrows nothing draws ids as far ahead');
 SELECT id > max, id_timestamp(id) > clock_timestamp() FROM (SELECT next_id(5) AS id, max(id) FROM photos) s
 SQL
-like(query(block_of('operations.md', 'borrowed')), qr/^00:00:00\.\d+$/, 'status shows the lead');
+like(query(command_of('operations.md', 'SELECT lead')), qr/^00:00:00\.\d+$/, 'status shows the lead');
 
 # By how many milliseconds the ids of one call were ahead of the clock at most, looking at the last of each
 # millisecond: this clock is slow to read.

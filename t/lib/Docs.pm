@@ -7,7 +7,7 @@ use warnings;
 use Exporter 'import';
 use PostgreSQL::Test::Utils;
 
-our @EXPORT = qw(block_of blocks_of internal_functions parts_of_reference signatures_of_reference);
+our @EXPORT = qw(block_of blocks_of command_of internal_functions parts_of_reference signatures_of_reference);
 
 # The code blocks of a page in their order: each with the language and the words after it, its text, and the
 # line on which it begins.
@@ -43,6 +43,15 @@ sub block_of
 	my ($block) = grep { $_->{words} eq $name } blocks_of("docs/$page");
 	die "docs/$page has no block $name" unless $block;
 	return $block->{text};
+}
+
+# The command within a line of this page, in docs/, that begins so; dies if there is none.
+sub command_of
+{
+	my ($page, $start) = @_;
+	my ($command) = slurp_file("docs/$page") =~ /`(\Q$start\E[^`]*)`/;
+	die "docs/$page has no command $start" unless $command;
+	return $command;
 }
 
 # The functions that the extensions have for their own use, which docs/reference.md leaves out.

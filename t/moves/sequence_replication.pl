@@ -69,7 +69,7 @@ sub is_synchronized
 
 # --- From the first on.
 
-on($publisher, page('sequences-publish'));
+on($publisher, command_of('operations.md', 'CREATE PUBLICATION sequences'));
 on($publisher, 'CREATE ROLE replicator LOGIN REPLICATION; GRANT SELECT ON ALL SEQUENCES IN SCHEMA public TO replicator');
 on($publisher, join q(;), map { draw($_, 1) } @generators);
 my $identity = q(SELECT uuid_v1_node(uuid_v1()), substr(objectid(), 5, 5));
@@ -113,7 +113,7 @@ set_fake_clock($clock, '-60');
 my %told = map { my $clients = start_clients($publisher, 2, draw($_, 1), seconds => 0.3); finish_clients($clients); ($_ => $clients) } @generators;
 on($subscriber, page('sequences-refresh'));
 ok(is_synchronized(), 'and once more');
-on($subscriber, page('sequences-take-over'));
+on($subscriber, command_of('operations.md', 'DROP SUBSCRIPTION sequences'));
 for my $generator (@generators)
 {
 	my $after = start_clients($subscriber, 2, draw($generator, 1), rounds => 50);

@@ -1,5 +1,6 @@
-# docs/several-databases.md, "Two databases with one number": its views over servers and databases of every kind that can have one
-# number say same place, copy or different; a role without further rights can look, and sees no place.
+# shard_fingerprint() over servers and databases of every kind that can have one number: two rows tell one place, copies and
+# different databases apart; the script of docs/several-databases.md finds those that repeat ids. A role without further
+# rights can look, and sees no place.
 use strict;
 use warnings;
 use FindBin;
@@ -20,7 +21,6 @@ CREATE DATABASE shop;
 ALTER DATABASE shop SET shardid.shard_id = 5;
 SQL
 $node->safe_psql('shop', 'CREATE EXTENSION shardid');
-$node->safe_psql('shop', block_of('several-databases.md', 'fingerprint_each'));
 
 # --- What there is to compare with.
 
@@ -67,59 +67,66 @@ for my $name ('beside', 'restored_beside')
 	$node->safe_psql('postgres', "ALTER DATABASE $name SET shardid.shard_id = 5");
 }
 $node->safe_psql('beside', 'CREATE EXTENSION shardid');
-$node->safe_psql('beside', block_of('several-databases.md', 'fingerprint_each'));
 $others{beside} = [ $node, 'beside' ];
 system_or_bail('sh', '-c', "pg_dump -d '" . $node->connstr('shop') . "' | psql -Xq -v ON_ERROR_STOP=1 -d '" .
 	$node->connstr('restored_beside') . "' >/dev/null");
 $others{restored_beside} = [ $node, 'restored_beside' ];
 
-# --- The page's views, over each of them. Its block is run for one name; the others stand in its place.
+# --- Two rows of it, as any role sees them.
 
-my $block = block_of('several-databases.md', 'fingerprint_others');
-my ($create_extension, $server, $views) = $block =~ /\A(CREATE EXTENSION postgres_fdw;\n)(.*?)\n(CREATE VIEW .*)\z/s
-  or die 'the block has other parts';
-$node->safe_psql('shop', $create_extension);
-for my $name (sort keys %others)
+my @columns = qw(system_identifier database extension place started data_directory machine);
+
+sub row_of
 {
-	my ($other, $dbname) = @{ $others{$name} };
-	my $address = sprintf "host '%s', port '%s'", $other->host, $other->port;
-	$node->safe_psql('shop',
-		$server =~ s/host 'oslo\.example'/$address/r =~ s/dbname 'shop'/dbname '$dbname'/r =~ s/\boslo\b/$name/gr);
+	my ($name) = @_;
+	my ($server, $dbname) = @{ $others{$name} };
+	my %row;
+	@row{@columns} = split /\|/, $server->safe_psql($dbname, 'SELECT ' . join(', ', @columns) . ' FROM shard_fingerprint()',
+		extra_params => [ '-U', 'watcher' ]), -1;
+	return \%row;
 }
-$node->safe_psql('shop', $views =~ s/^( *UNION ALL .*);$/join("\n", map { $1 =~ s{oslo}{$_}gr } sort keys %others) . ';'/mer);
+my %row = map { $_ => row_of($_) } keys %others;
 
-my $verdicts = q(SELECT CASE one WHEN 'here' THEN other ELSE one END || ': ' || verdict FROM shard_verdicts
-	WHERE 'here' IN (one, other));
+sub verdict
+{
+	my ($one, $other) = @row{@_};
+	my %equal = map { $_ => $one->{$_} eq $other->{$_} } @columns;
+	return 'different' unless $equal{system_identifier} && ($equal{database} || $equal{extension});
+	return $equal{database} && $equal{place} && $equal{started} ? 'same place' : 'copy';
+}
+
 my @wanted = (
 	'beside: different', 'copy: copy', 'itself: same place', 'promoted: copy', 'restored: different',
 	'restored_beside: different', 'standby: copy', 'template_file_copy: copy', 'template_wal_log: copy');
-is(join("\n", sort split /\n/, $node->safe_psql('shop', $verdicts)), join("\n", @wanted), 'each is what it is');
-
-# Others, with each other.
-sub verdict
-{
-	return $node->safe_psql('shop', "SELECT verdict FROM shard_verdicts WHERE one IN ('$_[0]', '$_[1]') AND other IN ('$_[0]', '$_[1]')");
-}
+is(join("\n", map { "$_: " . verdict('itself', $_) } sort keys %others), join("\n", @wanted), 'each is what it is');
 is(verdict('copy', 'promoted'), 'copy', 'two copies of one server');
 is(verdict('template_wal_log', 'template_file_copy'), 'copy', 'two databases of one template');
 is(verdict('copy', 'beside'), 'different', 'a database in a copy, and another one in the original');
 is(verdict('copy', 'template_wal_log'), 'copy', 'a database in a copy, and a copy of it in the original');
 is(verdict('restored', 'promoted'), 'different', 'a restored dump and a copy');
+is(join('', map { $_->{data_directory} . $_->{machine} } values %row), '', 'watcher does not see where they are');
+$node->safe_psql('postgres', 'GRANT pg_monitor TO watcher');
+is(row_of('itself')->{data_directory}, $node->data_dir, 'but in pg_monitor');
 
-# What draws beside this database with its number: all but itself and the standby that follows.
-my $watch = block_of('several-databases.md', 'fingerprint_watch');
-sub watched
+# --- The script of the page, over this database and another one.
+
+my $script = block_of('several-databases.md', 'same_number');
+
+sub same_number
 {
-	my @rows = split /\n/, $node->safe_psql('shop', $watch);
-	return join ' ', sort map { my ($one, $other) = split /\|/; $one eq 'here' ? $other : $other eq 'here' ? $one : () } @rows;
+	my $databases = join ' ', map { my ($server, $dbname) = @{ $others{$_} }; q(') . ($server->connstr($dbname) =~ s/'//gr) . q(') } @_;
+	my ($out, $err) = run_command([ 'sh', '-c', $script =~ s/ in 'host.*?; do/ in $databases; do/r ]);
+	return $err || $out;
 }
-is(watched(), 'beside copy promoted restored restored_beside template_file_copy template_wal_log', 'those that repeat ids are found');
+sub found { return join ' ', grep { same_number('itself', $_) eq '5' } sort keys %others }
+
+is(found(), 'beside copy promoted restored restored_beside template_file_copy template_wal_log',
+	'finds those that repeat ids: all but itself and the standby that follows');
+is(same_number(keys %others), 5, 'also among more than two');
 $copy->safe_psql('postgres', 'ALTER DATABASE shop SET shardid.shard_id = 6');
-is(watched(), 'beside promoted restored restored_beside template_file_copy template_wal_log', 'but for one with another number');
 $node->safe_psql('postgres', "ALTER DATABASE $_ RESET shardid.shard_id") for 'by_wal_log', 'by_file_copy';
-is(watched(), 'beside promoted restored restored_beside', 'and for two without a number');
-is($node->safe_psql('shop', "SELECT count(*) FROM shard_verdicts WHERE one_number AND one ~ 'template' AND other ~ 'template'"),
-	0, 'also between these');
+is(found(), 'beside promoted restored restored_beside', 'not one with another number, nor two without a number');
+is(same_number('template_wal_log', 'template_file_copy', 'copy'), '', 'also between these');
 
 # --- What the row says of each.
 
@@ -135,15 +142,11 @@ isnt(told($_, 'place'), told($node, 'place'), 'a server of its own is in a place
   for $copy, $standby, $promoted, $restored;
 is(told($node, 'place', $_), told($node, 'place'), "a database of the server is in its place: $_")
   for 'beside', 'by_wal_log', 'by_file_copy';
-is($node->safe_psql('shop', 'SELECT count(*) FROM shard_places WHERE data_directory IS NULL AND machine IS NULL'), 9,
-	'watcher, as whom the others are asked, does not');
-$node->safe_psql('postgres', 'GRANT pg_monitor TO watcher');
-is($node->safe_psql('shop', 'SELECT data_directory FROM itself.shard_place'), $node->data_dir, 'but in pg_monitor');
-
 # A standby that follows and is then promoted: its place stays, its timeline is the next one.
 my $place = told($standby, 'place');
 $standby->promote;
 is(told($standby, 'timeline || place'), "2$place", 'a promotion changes the timeline, not the place');
+$row{standby} = row_of('standby');
 is(verdict('standby', 'promoted'), 'copy', 'two that were promoted are copies');
 
 # A restart: the same place, another start.

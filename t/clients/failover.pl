@@ -44,7 +44,7 @@ sub fail_over
 # As the page has it, with these hosts.
 sub both_hosts
 {
-	my ($connect) = block_of('high-availability.md', 'connect') =~ /(PGTARGETSESSIONATTRS)=(\S+)/ ? $2 : die;
+	my ($connect) = command_of('high-availability.md', 'export PGHOST') =~ /PGTARGETSESSIONATTRS=(\S+)/ or die;
 	return (
 		PGHOST => join(',', map { $_->host } $primary, $standby),
 		PGPORT => join(',', map { $_->port } $primary, $standby),
@@ -71,7 +71,7 @@ sub nothing_is_lost
 
 $primary = new_node('primary', undef, allows_streaming => 1);
 rows('ALTER DATABASE postgres SET shardid.shard_id = 5');
-rows(block_of('high-availability.md', 'orders'));
+rows(command_of('high-availability.md', 'CREATE TABLE orders'));
 $standby = standby_of($primary);
 rows('CHECKPOINT');
 
@@ -112,7 +112,7 @@ cmp_ok(rows("INSERT INTO orders (request) VALUES ('second') RETURNING id"), '>',
 # --- What else stands there
 
 rows('CREATE DATABASE shop');
-rows(block_of('high-availability.md', 'lower_timeout'));
+rows(command_of('high-availability.md', 'ALTER DATABASE shop SET shardid.lease_timeout'));
 is($primary->safe_psql('shop', "LOAD 'shardid'; SHOW shardid.lease_timeout"), '1s', 'the timeout is the one of the page');
 my $callbacks = block_of('high-availability.md', 'callbacks') =~ s{/var/run/postgresql PGPORT=5432}{\@folder@/\@name@ PGPORT=\@port@}r
   =~ s{/etc/patroni/}{\@here@/}r =~ s/^postgresql:\n//r;

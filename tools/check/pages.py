@@ -4,7 +4,7 @@ files that a page names are there, and that its numbers are those of bench/resul
 
 t/pages/pages.pl runs the blocks of SQL without a name. Those with one are asked for by a test. Of the pages below
 each block stands, line for line, in a regress topic, and each block of text in what that is expected to answer; of
-docs/clients.md in a program of t/clients. prose.py checks how pages, messages and comments are written.
+docs/clients.md each paragraph of a block, without its comments, in a program of t/clients. prose.py checks how pages, messages and comments are written.
 """
 import glob
 import os
@@ -80,16 +80,18 @@ def unindented(text):
 
 
 def missing_of_clients(page):
-    """What the page shows and no program has, and the clients in its table that no test asks."""
+    """What the page shows and no program has, by paragraphs without their comments, and the clients in its table that
+    no test asks."""
     programs = ["\n" + unindented(read(name)) for name in glob.glob("t/clients/**", recursive=True)
                 if os.path.isfile(name) and not name.endswith(".pl")]
     tests = "".join(read(name) for name in glob.glob("t/clients/*.pl"))
     shown = re.findall(r"^```\w+\n(.*?)^```$", page, re.M | re.S)
+    parts = [part.rstrip("\n") + "\n" for block in shown for part in re.split(r"\n\n", re.sub(r"^// .*\n", "", block, flags=re.M))]
     clients = re.findall(r"^\| \[(.+?)\]\(#", page, re.M)
     if not shown or not clients or page.count("\n```") != 2 * len(shown):
         return ["no blocks or no clients on it, or a block without a language"]
-    return ([f"in no file of t/clients:\n{block}" for block in shown
-             if not any("\n" + unindented(block) in program for program in programs)] +
+    return ([f"in no file of t/clients:\n{part}" for part in parts
+             if not any("\n" + unindented(part) in program for program in programs)] +
             [f"asked by no test: {client}" for client in clients
              if f"'{client}'" not in tests and f"q({client})" not in tests])
 

@@ -236,7 +236,13 @@ for my $unclear ("SELECT next_id('photos_id_seq')", 'SELECT next_id(NULL)', 'PRE
 }
 like(($node->psql('shop', 'SELECT next_id(user_id % 2000) FROM users'))[2],
 	qr/ERROR:  sequence with OID 5 does not exist\nHINT:  .*cast to integer/, 'a bigint is taken for a generator');
-my $overloads = block_of('reference.md', 'overloads');
+my $overloads = <<'SQL';
+SELECT next_id(generator => 'photos_id_seq');
+SELECT next_id('photos_id_seq'::regclass);
+SELECT next_id(NULL::int);
+PREPARE draw AS SELECT next_id($1::int);
+SELECT next_id((user_id % 2000)::int) FROM users;
+SQL
 my @ids = split /\n/, shop("$overloads; EXECUTE draw(7)"), -1;
 is(shop('SELECT is_called FROM photos_id_seq'), 't', 'the generator that is named is drawn from');
 is(shop('SELECT ' . join ', ', map { $_ ? "id_shard($_)" : "'NULL'" } @ids), '5|5|NULL|5|7', 'and the shards are right');

@@ -567,8 +567,9 @@ BEGIN
                     END IF;
                     PERFORM pg_logical_emit_message(true, 'shardid', '');
                 ELSIF is_open THEN
-                    -- Other sessions may do the same. What they leave without a gap.
-                    taken := ARRAY(SELECT nextval(generator) FROM generate_series(tick, until));
+                    -- Other sessions may do the same. What they leave without a gap. A number of rows that the planner cannot
+                    -- see keeps it from planning anew for each call.
+                    taken := ARRAY(SELECT nextval(generator) FROM generate_series(tick, (SELECT until)));
                     IF taken[1] > last AND taken[cardinality(taken)] = taken[1] + (until - tick)
                        AND taken[cardinality(taken)] >> sequence_bits = used_up THEN
                         tick := taken[1];

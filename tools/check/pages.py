@@ -4,7 +4,8 @@ files that a page names are there, and that its numbers are those of bench/resul
 
 t/pages/pages.pl runs the blocks of SQL without a name. Those with one are asked for by a test. Of the pages below
 each block stands, line for line, in a regress topic, and each block of text in what that is expected to answer; of
-docs/clients.md each paragraph of a block, without its comments, in a program of t/clients. prose.py checks how pages, messages and comments are written.
+docs/clients.md each paragraph of a block, without its comments, in a program of t/clients or examples/decoding. prose.py
+checks how pages, messages and comments are written.
 """
 import glob
 import os
@@ -82,7 +83,7 @@ def unindented(text):
 def missing_of_clients(page):
     """What the page shows and no program has, by paragraphs without their comments, and the clients in its table that
     no test asks."""
-    programs = ["\n" + unindented(read(name)) for name in glob.glob("t/clients/**", recursive=True)
+    programs = ["\n" + unindented(read(name)) for name in glob.glob("t/clients/**", recursive=True) + glob.glob("examples/decoding/*.*")
                 if os.path.isfile(name) and not name.endswith(".pl")]
     tests = "".join(read(name) for name in glob.glob("t/clients/*.pl"))
     shown = re.findall(r"^```\w+\n(.*?)^```$", page, re.M | re.S)
@@ -90,7 +91,7 @@ def missing_of_clients(page):
     clients = re.findall(r"^\| \[(.+?)\]\(#", page, re.M)
     if not shown or not clients or page.count("\n```") != 2 * len(shown):
         return ["no blocks or no clients on it, or a block without a language"]
-    return ([f"in no file of t/clients:\n{part}" for part in parts
+    return ([f"in no file of t/clients or examples/decoding:\n{part}" for part in parts
              if not any("\n" + unindented(part) in program for program in programs)] +
             [f"asked by no test: {client}" for client in clients
              if f"'{client}'" not in tests and f"q({client})" not in tests])

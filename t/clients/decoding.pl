@@ -1,0 +1,137 @@
+# Ids decoded outside the database: examples/decoding/vectors.json is what its generator makes and what the database's
+# functions return, and the programs of docs/clients.md decode it; Go, Java, C# and JavaScript with FULL=1.
+use strict;
+use warnings;
+use Cwd 'getcwd';
+use Encode ();
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use IPC::Run;
+use JSON::PP;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Docs;
+use ShardidTest;
+
+my $folder = 'examples/decoding';
+my $file = "$folder/vectors.json";
+is(`python3 $folder/make_vectors.py`, slurp_file($file), "$file is what make_vectors.py makes");
+my $vectors = decode_json(slurp_file($file));
+
+# --- The database
+
+my $node = new_node('decoding');
+$node->safe_psql('postgres', q(CREATE DATABASE decoding ENCODING 'UTF8' LOCALE 'C' TEMPLATE template0));
+sub query { return $node->safe_psql('decoding', "SET timezone = 'UTC';\n$_[0]") }
+query('CREATE EXTENSION shardid');
+query(sprintf <<'SQL', getcwd() . "/$file");
+CREATE TABLE vectors AS SELECT pg_read_file('%s')::jsonb AS v;
+CREATE TABLE layouts AS SELECT l.* FROM vectors, jsonb_each(v->'layouts') AS layout,
+    LATERAL (SELECT layout.key AS layout, x.* FROM jsonb_to_record(layout.value) AS x (epoch timestamptz, epoch_ms bigint, shard_bits int, sequence_bits int)) l;
+CREATE TABLE ids AS SELECT x.*, epoch, shard_bits, sequence_bits FROM vectors, jsonb_to_recordset(v->'ids')
+    AS x (layout text, id bigint, unix_ms bigint, time timestamptz, shard int, sequence int, text text) JOIN layouts USING (layout);
+CREATE TABLE days AS SELECT x.*, epoch, shard_bits, sequence_bits FROM vectors, jsonb_to_recordset(v->'days')
+    AS x (layout text, day timestamptz, lower bigint, upper bigint, "where" text) JOIN layouts USING (layout);
+CREATE FUNCTION sqlstate_of(command text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE command;
+    RETURN 'none';
+EXCEPTION WHEN OTHERS THEN
+    RETURN SQLSTATE;
+END
+$$;
+SQL
+
+is(query('SELECT count(*) FROM layouts WHERE extract(epoch FROM epoch) * 1000 <> epoch_ms'), 0, 'each epoch is written twice, alike');
+is(query('SELECT count(*) > 200, count(*) FILTER (WHERE id < 0) > 50, count(DISTINCT layout) FROM ids'), 't|t|15', 'ids of 15 layouts');
+is(query(<<'SQL'), '', 'the database reads each id, and each text, as its vector says');
+SELECT ids.* FROM ids, id_parts(id, epoch, shard_bits, sequence_bits) AS p
+WHERE (p.ts, p.shard, p.sequence, extract(epoch FROM ts) * 1000) <> (time, ids.shard, ids.sequence, unix_ms)
+   OR (id_to_text(id), id_from_text(text), id_from_text(lower(text))) <> (text, id, id)
+SQL
+is(query(<<'SQL'), '', 'and each day has its bounds');
+SELECT * FROM days
+WHERE id_lower_bound(greatest(day, epoch), epoch, shard_bits, sequence_bits) <> lower
+   OR CASE WHEN upper IS NULL THEN
+          sqlstate_of(format('SELECT id_lower_bound(%L, %L, %s, %s)', day + interval '1 day', epoch, shard_bits, sequence_bits)) <> '22008'
+      ELSE id_lower_bound(day + interval '1 day', epoch, shard_bits, sequence_bits) <> upper END
+SQL
+for my $day (@{ $vectors->{days} })
+{
+	is(query(<<"SQL"), 't|t|t', "the condition finds the ids of $day->{day}, $day->{layout}, and no others");
+SELECT bool_and(($day->{where}) = (ts >= day AND ts < day + interval '1 day')), bool_or($day->{where}), bool_or(NOT ($day->{where}))
+FROM days, LATERAL (SELECT ids.id FROM ids WHERE ids.layout = days.layout
+    UNION SELECT bound + n FROM unnest(ARRAY[lower, coalesce(upper, 0)]) AS bound, generate_series(-1, 1) AS n) AS near,
+    id_timestamp(id, epoch, shard_bits, sequence_bits) AS ts
+WHERE layout = '$day->{layout}' AND day = '$day->{day}'
+SQL
+}
+is(query(<<'SQL'), '', 'each UUID of version 1 and 6 has its parts');
+SELECT x.* FROM vectors, jsonb_to_recordset(v->'uuids') AS x (uuid uuid, version int, time text, clock_seq int, node macaddr),
+    LATERAL (SELECT CASE version WHEN 1 THEN uuid ELSE uuid_v6_to_v1(uuid) END AS v1) AS s
+WHERE version < 7 AND (to_char(uuid_v1_timestamp(v1), 'YYYY-MM-DD"T"HH24:MI:SS.US') || uuid_v1_hundred_ns(v1) || 'Z', uuid_v1_clock_seq(v1), uuid_v1_node(v1))
+    IS DISTINCT FROM (time, clock_seq, node)
+SQL
+is(query(<<'SQL'), '', 'each ObjectId is built from its parts');
+SELECT x.* FROM vectors, jsonb_to_recordset(v->'objectids') AS x (objectid text, time timestamptz, process text, counter int)
+WHERE objectid_from(time, ('x' || left(process, 6))::bit(24)::int, ('x' || right(process, 4))::bit(16)::int, counter) <> decode(objectid, 'hex')
+SQL
+is(query(q(SELECT text FROM vectors, jsonb_to_recordset(v->'refused') AS x (text text) WHERE sqlstate_of(format('SELECT id_from_text(%L)', text)) <> '22P02')),
+	'', 'id_from_text refuses each text that is none');
+SKIP:
+{
+	skip 'PostgreSQL reads the time of UUIDs of version 7 from 18 on', 1 if $node->pg_version < 18;
+	is(query(q(SELECT uuid FROM vectors, jsonb_to_recordset(v->'uuids') AS x (uuid uuid, version int, time timestamptz)
+		WHERE version = 7 AND uuid_extract_timestamp(uuid) <> time)), '', 'each UUID of version 7 has its time');
+}
+$node->stop;
+
+# --- The programs, which answer a line for each line
+
+my (@questions, @answers);
+for my $id (@{ $vectors->{ids} })
+{
+	my $layout = $vectors->{layouts}{ $id->{layout} };
+	push @questions, join "\t", 'id', @$layout{qw(epoch shard_bits sequence_bits)}, $id->{id};
+	push @answers, join "\t", @$id{qw(time shard sequence)};
+	for my $text ($id->{text}, lc $id->{text}, $id->{text} =~ tr/01/Ol/r, $id->{text} =~ tr/01/oI/r)
+	{
+		push @questions, "text\t$text";
+		push @answers, $id->{id};
+	}
+}
+for my $refused (grep { !/\n/ } map { $_->{text} } @{ $vectors->{refused} })
+{
+	push @questions, "text\t$refused";
+	push @answers, 'refused';
+}
+my $questions = Encode::encode('UTF-8', join '', map { "$_\n" } @questions);
+
+sub answers_all
+{
+	my ($name, @command) = @_;
+	my ($out, $err) = ('', '');
+	IPC::Run::run(\@command, '<', \$questions, '>', \$out, '2>', \$err);
+	my @got = split /\n/, $out;
+	my @wrong = map { "$questions[$_]: " . ($got[$_] // 'nothing') . ", not $answers[$_]" } grep { ($got[$_] // '') ne $answers[$_] } 0 .. $#answers;
+	is(@got . join("\n", '', @wrong[ 0 .. ($#wrong < 9 ? $#wrong : 9) ], $err), @answers . "\n", "$name answers as the vectors say");
+	return;
+}
+
+my ($command, $answer) = map { $_->{text} } grep { $_->{language} =~ /^(?:sh|text)$/ } blocks_of("$folder/README.md");
+is(`cd $folder && $command`, $answer, 'the command of README.md answers as it says');
+answers_all('Python', 'python3', "$folder/decode.py");
+SKIP:
+{
+	skip 'JavaScript, Go, Java and C# need packages that only make test-full installs', 1 unless $ENV{FULL};
+	my $home = PostgreSQL::Test::Utils::tempdir();
+	answers_all('JavaScript', 'node', "$folder/decode.js");
+	answers_all('Go', 'env', 'GO111MODULE=off', 'GOFLAGS=', "GOCACHE=$home/go", 'go', 'run', "$folder/decode.go");
+	answers_all('Java', 'java', "$folder/Decode.java");
+	skip 'C#: no archive has mono-mcs', 1 unless grep { -x "$_/mcs" } split /:/, $ENV{PATH};
+	is(system('mcs', "-out:$home/decode.exe", "$folder/Decode.cs"), 0, 'C#: mcs compiles it');
+	answers_all('C#', 'mono', "$home/decode.exe");
+}
+
+done_testing();

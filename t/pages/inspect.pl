@@ -1,0 +1,118 @@
+# docs/inspect.html shows ids, days, UUIDs and ObjectIds as examples/decoding/vectors.json says, in Chromium; what is none of
+# them it refuses, with the reason.
+use strict;
+use warnings;
+use utf8;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use Browser;
+use JSON::PP;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+start_browser();
+open_page('');
+my $vectors = decode_json(slurp_file('examples/decoding/vectors.json'));
+
+sub with_layout { return { %{ $_[0] }, %{ $vectors->{layouts}{ $_[0]{layout} } } } }
+sub shown_time { return $_[0]{time} =~ tr/TZ/ /dr }
+
+# A text is shown for each vector, by JavaScript that shows it.
+sub shows
+{
+	my ($name, $vectors, $code, @wanted) = @_;
+	return is_deeply(js("return given.map((vector) => { $code });", $vectors), \@wanted, "$name: " . @wanted);
+}
+
+# --- The vectors
+
+my @ids = map { with_layout($_) } @{ $vectors->{ids} };
+my @texts = grep { $_->{text} =~ /[A-Z]|^0/ } @ids;    # digits alone are a number, unless they begin with 0
+my $read = q(choose(vector); put('value', %s); return [seen('utc'), ...['Shard', 'Sequence', 'Id', 'Text'].map(part), seen('value-problem')].join(););
+my @parts_of = map { my $all = $_; [ map { join ',', shown_time($_), @$_{qw(shard sequence id text)}, '' } @$all ] } \@ids, \@texts;
+shows('ids', \@ids, sprintf($read, 'vector.id'), @{ $parts_of[0] });
+shows('texts', \@texts, sprintf($read, 'vector.text'), @{ $parts_of[1] });
+shows('texts, as somebody types them', \@texts, sprintf($read, q(vector.text.toLowerCase().replace(/0/g, 'o').replace(/1/g, 'l'))), @{ $parts_of[1] });
+
+my @days = map { with_layout($_) } @{ $vectors->{days} };
+shows('days', \@days, q(choose(vector); put('day', vector.day); return seen('where');), map { "WHERE $_->{where}" } @days);
+for my $version ([ 1, 6 ], [7])
+{
+	my @uuids = grep { my $u = $_; grep { $u->{version} == $_ } @$version } @{ $vectors->{uuids} };
+	my @names = $version->[0] == 7 ? () : ('Clock sequence', 'Node');
+	shows("UUIDs of version @$version", \@uuids,
+		q(put('value', `{${vector.uuid.toUpperCase()}}`); return [seen('kind'), seen('utc'), part('UUID'), ) . join(', ', map { "part('$_')" } @names) . '].join();',
+		map { join ',', "UUID of version $_->{version}", shown_time($_), $_->{uuid}, @names ? @$_{qw(clock_seq node)} : () } @uuids);
+}
+shows('ObjectIds', $vectors->{objectids}, q(put('value', `\\\\x${vector.objectid}`); return [seen('utc'), part('Machine and process'), part('Counter')].join();),
+	map { join ',', shown_time($_), @$_{qw(process counter)} } @{ $vectors->{objectids} });
+shows('refused texts', $vectors->{refused}, q(put('value', vector.text); return vector.text === '' || seen('value-problem') !== '' ? seen('utc') : 'read';),
+	map { '' } @{ $vectors->{refused} });
+
+# --- Layouts
+
+my %rows = slurp_file('docs/layouts.md') =~ /^\| (\w[^|]*?) \| (\d{4}-.*? \| \d+ \| \d+) \|/mg;
+delete $rows{'as many machines as Sonyflake'};
+my %row_of = ('shardid, Instagram' => 'Instagram (the default)', 'pgEdge, from 1.2 on' => 'pgEdge snowflake, 1.2 and later');
+my $presets = js(<<'JS');
+return [...document.getElementById('layout').options].slice(0, -1).map(({ value, label }) => {
+    put('layout', value);
+    return [label, ['epoch', 'shard-bits', 'sequence-bits'].map((id) => document.getElementById(id).value).join(' | ')];
+});
+JS
+is_deeply({ map { ($row_of{ $_->[0] } // $_->[0] => $_->[1]) } @$presets }, \%rows, 'the presets are the layouts of docs/layouts.md');
+like(js(q(choose({ layout: 'discord' }); put('value', '175928847299117063'); return seen('parts'))), qr/32worker 1, process 0/, 'the shard of Discord has two parts');
+
+my %refusal_of = (
+	'epoch 2026-01-01' => qr/^Write the epoch with its time zone/,
+	'epoch 2026-02-30 00:00Z' => qr/no such time/,
+	'epoch 2026-01-01 00:00:00.0001Z' => qr/whole millisecond/,
+	'shard-bits 32' => qr/^The shard bits are a whole number from 0 to 31/,
+	'sequence-bits 20' => qr/at most 32 bits together/);
+for my $change (sort keys %refusal_of)
+{
+	my $said = js(q(choose({ layout: 'shardid' }); put('value', '1'); put(...given); return ['utc', 'where', 'layout-problem'].map(seen).join('')), [ split / /, $change, 2 ]);
+	like($said, $refusal_of{$change}, "$change is refused");
+}
+is( js(q(choose({ layout: 'the same', epoch: '2011-08-24T23:07:01.721+02:00', shard_bits: '13', sequence_bits: '10' });
+		put('value', '4032112536055714817'); return seen('utc'))),
+	'2026-11-17 03:14:52.533', 'an epoch of another time zone');
+
+# --- What is wrong with a value, or not sure
+
+my %problem_of = (
+	'12' x 11 => qr/^This number has more than 64 bits/,
+	'-9223372036854775809' => qr/^This number has more than 64 bits/,
+	'4.032112536055715e+18' => qr/^A program has rounded this number.*id::text/,
+	'40.5' => qr/whole number/,
+	'photo 12' => qr/^This is 8 characters long.*13 characters/,
+	'3FX7-GZM70050' => qr/character 5 is “-”/,
+	'3FX7GZM70050U' => qr/except U: character 13 is “U”/,
+	'G000000000000' => qr/first character has to be 0 to 9 or A to F/,
+	'507f1f77bcf86cd7994390' => qr/^These are 22 hexadecimal digits\. A UUID has 32/,
+	'919108f7-52d1-4320-9bac-f847db4148a8' => qr/version 4 is random: it carries no time/,
+	'c232ab00-9414-11ec-c3c8-9f6bdeced846' => qr/RFC 9562.*digit 17 is “c”/,
+	'00000000-0000-0000-0000-000000000000' => qr/nil UUID/);
+for my $value (sort keys %problem_of)
+{
+	my $said = js(q(put('value', given); return ['value-problem', 'utc', 'status'].map(seen).concat(document.getElementById('value').ariaInvalid)), $value);
+	like($said->[0], $problem_of{$value}, "what is wrong with $value");
+	is_deeply($said, [ $said->[0], '', $said->[0], 'true' ], 'nothing else is shown, and screen readers learn of it');
+}
+is(js(q(put('value', ' 4_032_112_536_055_714_817 '); return seen('utc'))), '2026-11-17 03:14:52.533', 'a number in groups of digits');
+is(js(q(put('value', '14414631537653836799'); return part('Id'))), '-4032112536055714817', 'a number without sign');
+my $day_problem = q(choose(given); put('day', given.day); return seen('day-problem'););
+like(js($day_problem, { layout => 'pgdog', day => '2025-11-25' }), qr/no ids of this day: the layout begins at 2025-11-26 19:13:15.000 UTC/, 'a day before the epoch');
+like(js($day_problem, { layout => 'shardid', day => '2081-05-01' }), qr/the layout ends at 2081-04-30 12:54:37.272 UTC/, 'a day after the end');
+like(js(q(put('value', '4032112536055715000'); return seen('warning'))), qr/as JavaScript rounds/, 'a number rounded by JavaScript');
+like(js(q(put('value', '1764184395000'); return seen('warning'))), qr/these 13 digits are the id 1412020599463772160, of/, '13 digits can be a text');
+like(js(q(put('value', '9000000000000000001'); return seen('warning'))), qr/in the future/, 'a time of the future');
+
+# --- Local time: Berlin's day has 25 hours at the end of summer time
+
+is(js(q(put('value', '4032112536055714817'); return seen('local'))), '2026-11-17 04:14:52.533 +01:00, local time (Europe/Berlin)', 'local time');
+my $begin = (1792879200000 - 1314220021721) << 23;
+is(js(q(put('zone', 'local'); put('day', '2026-10-25'); return seen('where'))), sprintf('WHERE id >= %d AND id < %d', $begin, $begin + (90000000 << 23)), 'a local day');
+
+stop_browser();
+done_testing();

@@ -15,7 +15,7 @@ use ShardidTest;
 
 # A second installation, to which versions can be added.
 my $dir = PostgreSQL::Test::Utils::tempdir();
-system_or_bail('make', '-s', 'install', "DESTDIR=$dir/inst");
+system_or_bail('make', '-s', 'install', "DESTDIR=$dir/inst", 'with_llvm=no');
 my ($scripts) = glob "$dir/inst" . (`$ENV{PG_CONFIG} --sharedir` =~ s/\n//r) . '/extension';
 append_to_file("$dir/temp.conf", scalar `tools/extension_config.sh $dir/inst`);
 my ($default) = slurp_file('shardid.control') =~ /default_version = '(.*)'/;

@@ -64,7 +64,7 @@ SQL
 sub init
 {
 	my ($node) = @_;
-	$node->init(has_archiving => 1, allows_streaming => 1, extra => ['--wal-segsize=1']);
+	$node->init(has_archiving => 1, allows_streaming => 1);
 	$node->append_conf('postgresql.conf', "$conf\nlisten_addresses = '127.0.0.1'\n");
 	return;
 }

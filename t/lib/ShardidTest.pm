@@ -18,7 +18,8 @@ our @EXPORT = qw(new_node start_clients finish_clients read_told judge_clients j
   note_fault rounds kill_node start_again with_fake_clock set_fake_clock with_wal_gate create_recipe
   lead_ms);
 
-# initdb is run once for each set of options, and its result copied. Copies have one system identifier. Leases, UUIDs and
+# initdb is run once for each set of options, and its result copied, with small segments of WAL: much of the time of many
+# tests would be the copying of empty ones. Copies have one system identifier. Leases, UUIDs and
 # fingerprints tell servers by it: there the first servers of all files have one, the second ones another, and so on.
 our $has_own_identifier = 0;
 {
@@ -51,7 +52,8 @@ sub template_of
 	flock $lock, LOCK_EX or die;
 	if (!-d $template)
 	{
-		$run->('initdb', '-D', "$template.new", @options);
+		$run->('initdb', '-D', "$template.new", '--wal-segsize=1', @options);
+		append_to_file("$template.new/postgresql.conf", "max_wal_size = 1GB\nmin_wal_size = 80MB\nwal_init_zero = off\n");
 		rename "$template.new", $template or die;
 	}
 	return $template;

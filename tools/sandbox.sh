@@ -50,7 +50,8 @@ copy_tree() {
     fi
 }
 
-pg_config=$(command -v "${PG_CONFIG:-pg_config}")
+# The server's own program: Debian's pg_config is a script that looks for it, each time.
+pg_config=$("${PG_CONFIG:-pg_config}" --bindir)/pg_config
 user=$(ordinary_user)
 sandbox=$(mktemp -d /tmp/shardid.XXXXXX)
 trap clean_up EXIT

@@ -12,7 +12,7 @@ use ShardidTest;
 
 my $node = new_portable_node('beside');
 my @portable = (dbname => 'portable');
-my $seconds = rounds(1, 20);
+my $seconds = rounds(0.5, 20);
 sub query { return $node->safe_psql('portable', $_[0]) }
 
 sub refused
@@ -32,7 +32,7 @@ my @copies = map { start_clients($node, 3, $_, @portable, seconds => $seconds) }
 finish_clients($_) for @copies;
 my $verdict = judge_clients(\@copies);
 is_innocent($verdict, 'portable: two copies on one generator', 1);
-cmp_ok($verdict->{ids}, '>', 1000, "$verdict->{duplicates} of $verdict->{ids} ids of two copies are duplicates");
+cmp_ok($verdict->{ids}, '>', 0, "$verdict->{duplicates} of $verdict->{ids} ids of two copies are duplicates");
 my $elsewhere = $node->connstr('portable');
 for my $copy ('ids', 'idc')
 {
@@ -49,7 +49,7 @@ sub overwritten
 {
 	my ($move) = @_;
 	query('DROP SEQUENCE IF EXISTS forward; CREATE SEQUENCE forward; SELECT next_id(5, \'forward\')');
-	my $drawing = start_clients($node, 8, q{SELECT next_id(5, 'forward') FROM (SELECT generate_series(1, 100)) s}, @portable);
+	my $drawing = start_clients($node, 4, q{SELECT next_id(5, 'forward') FROM (SELECT generate_series(1, 100)) s}, @portable);
 	my $count = query(<<"SQL");
 CREATE TEMPORARY TABLE overwritten (count int);
 DO \$\$
@@ -57,7 +57,7 @@ DECLARE
     count int := 0;
     goal bigint;
 BEGIN
-    FOR i IN 1 .. 600 LOOP
+    FOR i IN 1 .. 300 LOOP
         goal := pg_sequence_last_value('forward') + (100 << 10);
         $move
         PERFORM pg_sleep(0.002);
@@ -72,8 +72,8 @@ SQL
 	return $count;
 }
 my $lost = overwritten(q{PERFORM setval('forward', goal);});
-cmp_ok($lost, '<=', 20, "$lost of 600 forward setvals are overwritten");
-is(overwritten(q{PERFORM raise_generator('forward', (goal >> 10) << 23);}), 0, 'none of 600 by raise_generator');
+cmp_ok($lost, '<=', 10, "$lost of 300 forward setvals are overwritten");
+is(overwritten(q{PERFORM raise_generator('forward', (goal >> 10) << 23);}), 0, 'none of 300 by raise_generator');
 
 # A restore of data alone brings generator and mark back as they were, a pair.
 is(query(<<'SQL'), '0', 'ids go on after a data-only restore');

@@ -19,12 +19,12 @@ query(<<'SQL');
 CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT next_id(5), n int);
 CREATE SEQUENCE narrow;
 SQL
-my $seconds = rounds(1, 10);
-my @loads = map { start_clients($node, 4, $_, @portable, seconds => $seconds) } (
-	'SELECT next_id(5)',
-	'INSERT INTO photos DEFAULT VALUES RETURNING id',
-	'INSERT INTO photos (n) SELECT generate_series(1, 200) RETURNING id',
-	'SELECT next_ids(5, 2000)');
+my %times = (
+	'SELECT next_id(5)' => 300,
+	'INSERT INTO photos DEFAULT VALUES RETURNING id' => 300,
+	'INSERT INTO photos (n) SELECT generate_series(1, 200) RETURNING id' => 30,
+	'SELECT next_ids(5, 2000)' => 30);
+my @loads = map { start_clients($node, 4, $_, @portable, rounds => $times{$_} * rounds(1, 20)) } sort keys %times;
 finish_clients($_) for @loads;
 my $verdict = judge_clients(\@loads);
 cmp_ok($verdict->{ids}, '>', 2000, "16 sessions drew $verdict->{ids} ids");
@@ -34,13 +34,13 @@ is_innocent($verdict, 'portable: load', 1);
 query('CREATE SEQUENCE shared; CREATE TABLE notes (id bigint PRIMARY KEY DEFAULT next_id(5, \'shared\'))');
 for my $sessions (16, 64)
 {
-	my @many = map { start_clients($node, $sessions / 2, $_, @portable, seconds => $seconds) }
+	my @many = map { start_clients($node, $sessions / 2, $_, @portable, rounds => int(2000 / $sessions) * rounds(1, 20)) }
 	  (q{SELECT next_id(5, 'shared')}, 'INSERT INTO notes DEFAULT VALUES RETURNING id');
 	finish_clients($_) for @many;
 	is_innocent(judge_clients(\@many), "portable: $sessions sessions without the lock", 1);
 }
 my $narrow_draw = q{SELECT next_id(5, 'narrow', shard_bits => 22, sequence_bits => 0)};
-my $narrow = start_clients($node, 4, $narrow_draw, @portable, seconds => $seconds);
+my $narrow = start_clients($node, 4, $narrow_draw, @portable, rounds => rounds(60, 1000));
 finish_clients($narrow);
 is_innocent(judge_clients([$narrow], shard_bits => 22, sequence_bits => 0), 'portable: each waits for its millisecond', 1);
 
@@ -53,7 +53,7 @@ is($starts[-1], 128 + ($starts[0] + 599) % 128, 'starts are even, in 128 .. 255'
 is(query(<<'SQL'), 0, 'an early epoch: no id is later than the clock');
 CREATE SEQUENCE early;
 SELECT count(*) FILTER (WHERE id_timestamp(id, '4713-01-01 BC', 0, 9) > clock)
-FROM (SELECT next_id(0, 'early', '4713-01-01 BC', 0, 9) AS id, clock_timestamp() AS clock FROM generate_series(1, 200000) OFFSET 0) s;
+FROM (SELECT next_id(0, 'early', '4713-01-01 BC', 0, 9) AS id, clock_timestamp() AS clock FROM generate_series(1, 30000) OFFSET 0) s;
 SQL
 
 # What a draw costs: the transaction's xid, and no subtransaction has one.
@@ -75,7 +75,7 @@ my $recipe = { duplicates => 0 };
 for my $round (1 .. 10)
 {
 	my $clients = start_clients($node, 16, 'SELECT baseline.next_id() FROM (SELECT generate_series(1, 1000)) s',
-		@portable, seconds => 1);
+		@portable, rounds => 2);
 	finish_clients($clients);
 	$recipe = judge_clients([$clients]);
 	last if $recipe->{duplicates};
@@ -84,11 +84,11 @@ cmp_ok($recipe->{duplicates}, '>', 0, "the recipe repeats $recipe->{duplicates} 
 
 # Sessions that are cancelled at any moment, time and again, leave no lock behind and take nothing with them.
 my $busy = start_clients($node, 6, q{SELECT next_id(5) FROM (SELECT generate_series(1, 50)) s}, @portable,
-	tolerate => '57014', seconds => rounds(2, 20));
+	tolerate => '57014');
 query(<<"SQL");
 DO \$\$
 BEGIN
-    FOR n IN 1 .. @{[ rounds(1500, 20000) ]} LOOP
+    FOR n IN 1 .. @{[ rounds(500, 20000) ]} LOOP
         PERFORM pg_stat_clear_snapshot();
         PERFORM pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'SELECT next_id(5) FROM%' AND pid <> pg_backend_pid();
         PERFORM pg_sleep(0.0002 + random() / 1000);
@@ -96,7 +96,7 @@ BEGIN
 END
 \$\$
 SQL
-finish_clients($busy);
+finish_clients($busy, 1);
 my $cancelled = judge_clients([$busy]);
 cmp_ok($cancelled->{ids}, '>', 0, "cancelled sessions were told $cancelled->{ids} ids");
 is_innocent($cancelled, 'portable: sessions cancelled', 1);

@@ -14,7 +14,7 @@ my $node = new_node('moved');
 sub moved_by
 {
 	my ($name, $moves, %allowed) = @_;
-	draw_beside($node, $name, $moves, seconds => rounds(1, 30), %allowed);
+	draw_beside($node, $name, $moves, seconds => rounds(0.5, 30), %allowed);
 	return;
 }
 

@@ -9,7 +9,7 @@ use ShardidTest;
 
 our @EXPORT = qw(draw_beside);
 
-# Three sessions draw in bulk from the generator g for so many seconds, and a fourth does $moves to it, in PL/pgSQL that knows
+# Three sessions draw in bulk from the generator g, and a fourth does $moves to it for so many seconds, in PL/pgSQL that knows
 # its last_value of a moment ago as "before". %params: dbname; seconds; others are allowances for the judge.
 sub draw_beside
 {
@@ -19,7 +19,8 @@ sub draw_beside
 	$node->safe_psql($dbname, 'CREATE SEQUENCE g');
 	my $clients = start_clients($node, 3,
 		q{SELECT next_id(1, 'g') FROM (SELECT generate_series(1, 300)) s},
-		dbname => $dbname, seconds => $seconds);
+		dbname => $dbname);
+	$node->poll_query_until($dbname, q(SELECT pg_sequence_last_value('g') IS NOT NULL)) or die 'nobody draws';
 	my $moved = $node->safe_psql($dbname, <<SQL);
 CREATE TEMPORARY TABLE moved (count int);
 DO \$\$
@@ -28,7 +29,7 @@ DECLARE
     before bigint;
     till timestamptz := clock_timestamp() + interval '$seconds s';
 BEGIN
-    WHILE clock_timestamp() < till LOOP
+    WHILE clock_timestamp() < till OR n <= 10 LOOP
         before := pg_sequence_last_value('g');
         $moves
         n := n + 1;
@@ -38,7 +39,7 @@ END
 \$\$;
 SELECT count FROM moved;
 SQL
-	finish_clients($clients);
+	finish_clients($clients, 1);
 	my $verdict = judge_clients([$clients], %params);
 	cmp_ok($moved, '>', 10, "$name: moved $moved times");
 	cmp_ok($verdict->{ids}, '>', 100, "$name: $verdict->{ids} ids drawn beside");

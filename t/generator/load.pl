@@ -49,13 +49,13 @@ sub load
 
 sub query { return $node->safe_psql('postgres', $_[0]) }
 
-load('one generator', 200, 'one');
-load('two generators', 200, 'one', 'two');
+load('one generator', 80, 'one');
+load('two generators', 160, 'one', 'two');
 
 for my $table ('one', 'two')
 {
 	my $rows = query("SELECT count(*) FROM $table");
-	cmp_ok($rows, '>', 200_000, "$table: $rows ids");
+	cmp_ok($rows, '>', 100_000, "$table: $rows ids");
 	is(query("SELECT count(*) - count(DISTINCT id) FROM $table"), 0, "$table: no id twice");
 	is( query("SELECT count(*) FROM (SELECT id, lag(id) OVER (PARTITION BY session ORDER BY call) AS previous FROM $table) s WHERE id <= previous"),
 		0,

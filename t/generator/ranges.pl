@@ -38,11 +38,11 @@ sub range_of
 	return sprintf q(SELECT generate_series(first, last, %d) FROM nextval_range('%s', %d)), $step // 1, $sequence, $count;
 }
 
-# Several clients, each with a statement of its own, for some seconds; what each was told.
+# Several clients, each with a statement of its own, which it sends so often; what each was told.
 sub told_together
 {
-	my ($seconds, @statements) = @_;
-	my @clients = map { start_clients($node, 4, $_, seconds => $seconds) } @statements;
+	my ($times, @statements) = @_;
+	my @clients = map { start_clients($node, 4, $_, rounds => $times) } @statements;
 	finish_clients($_) for @clients;
 	return map { @{ read_told($_) } } @clients;
 }
@@ -61,8 +61,7 @@ for my $definition ('INCREMENT 1', 'INCREMENT 3', 'INCREMENT -1', 'CACHE 10')
 {
 	my $step = $definition =~ /INCREMENT (\S+)/ ? $1 : 1;
 	query("DROP SEQUENCE IF EXISTS s; CREATE SEQUENCE s $definition");
-	my $seconds = rounds(0.3, 10);
-	my @lists = told_together($seconds, q(SELECT nextval('s')), map { range_of('s', $_, $step) } 1, 7, 50);
+	my @lists = told_together(rounds(200, 20_000), q(SELECT nextval('s')), map { range_of('s', $_, $step) } 1, 7, 50);
 	my ($count, $twice) = (count(@lists), twice(@lists));
 	note_fault("nextval and nextval_range together $definition", 1, $count, $twice);
 	cmp_ok($count, '>', 1000, "$definition: $count values in 16 sessions");
@@ -85,7 +84,7 @@ query('CREATE SEQUENCE trick');
 my ($tricked, $of) = (0, 0);
 for my $go (1 .. 10)
 {
-	my @lists = told_together(0.4,
+	my @lists = told_together(200,
 		(q(SELECT generate_series(last - 6, last) FROM setval('trick', nextval('trick') + 6) AS last)) x 4);
 	$tricked += twice(@lists);
 	$of += count(@lists);
@@ -101,7 +100,7 @@ sub history
 	my @clients;
 	for my $round (1 .. $rounds)
 	{
-		my @now = map { start_clients($node, 8, $_, options => $options, pause_ms => rounds(2, 0)) } @statements;
+		my @now = map { start_clients($node, 8, $_, options => $options, pause_ms => rounds(5, 0)) } @statements;
 		usleep 100_000 + rand 200_000;
 		query('CHECKPOINT') if rand() < 0.7;
 		usleep rand 200_000;

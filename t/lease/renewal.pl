@@ -71,7 +71,7 @@ lease($first, 'steady', 'steady');
 draw_one($first, 'steady');
 my $workers = worker_starts($first);
 my $since = of_registry("SELECT since FROM shardid_lease.id_space_shards WHERE space = 'steady'");
-my $load = start_clients($first, 16, [ q(SELECT next_id(generator => 'steady')), 'SELECT pg_sleep(0.004)' ]);
+my $load = start_clients($first, 16, [ q(SELECT next_id(generator => 'steady')), 'SELECT pg_sleep(0.02)' ]);
 my ($looks, $held, %renewals) = (0, 0);
 ok(wait_until(sub {
 	my ($state, $renewed_at) = split /\|/,

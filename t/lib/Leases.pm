@@ -5,6 +5,7 @@ package Leases;
 use strict;
 use warnings;
 use Exporter 'import';
+use List::Util 'min';
 use POSIX ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -272,11 +273,12 @@ sub wait_for_end
 sub wait_until
 {
 	my ($code, $seconds) = @_;
-	my $end = time + $seconds;
+	my ($end, $pause) = (time + $seconds, 10_000);
 	until ($code->())
 	{
 		return 0 if time > $end;
-		usleep 20_000;
+		usleep $pause;
+		$pause = min(2 * $pause, 100_000);
 	}
 	return 1;
 }

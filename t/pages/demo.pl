@@ -18,7 +18,7 @@ sub start_demo
 	my $demo = { name => $name, folder => "$ENV{SANDBOX}/$name", output => '', error => '' };
 	mkdir $demo->{folder} or die "$demo->{folder}: $!";
 	symlink "$ENV{SANDBOX}/judge", "$demo->{folder}/judge" or die;
-	local %ENV = (%ENV, SANDBOX => $demo->{folder}, DEMO_IDS => 2_000, DEMO_PAUSE_MS => 300, %environment);
+	local %ENV = (%ENV, SANDBOX => $demo->{folder}, DEMO_IDS => 2_000, DEMO_PAUSE_MS => 700, %environment);
 	$demo->{run} = IPC::Run::start(['tools/demo/demo.sh'], '<', \undef, '>', \$demo->{output}, '2>', \$demo->{error});
 	return $demo;
 }

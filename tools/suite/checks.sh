@@ -96,7 +96,7 @@ has_wide_integers() {
 }
 
 brute_force() {
-    g++ -std=c++20 -O1 -g -Wall -Wextra -Werror -fsanitize=undefined -fno-sanitize-recover=all \
+    g++ -std=c++20 -O1 -Wall -Wextra -Werror -fsanitize=undefined -fno-sanitize-recover=all \
         -Isrc test/unit/brute_force.cpp -o "$SANDBOX/brute_force" && "$SANDBOX/brute_force"
 }
 

@@ -2,7 +2,7 @@
 # The pure headers under libFuzzer with ASan and UBSan, for some seconds or, with FULL, some minutes.
 # To be run by sandbox.sh. What it finds is printed; "fuzz FILE" runs that input again.
 set -euo pipefail
-seconds=5
+seconds=2
 [[ -z ${FULL:-} ]] || seconds=300
 folder=$SANDBOX/fuzz
 mkdir "$folder"

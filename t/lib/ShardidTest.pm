@@ -32,6 +32,12 @@ our $has_own_identifier = 0;
 		my (undef, $folder) = splice @options, $data, 2;
 		return $run->('cp', '-RPp', template_of($run, @options), $folder);
 	};
+	# PostgreSQL's own copies a backup file by file, in Perl.
+	my $copy = \&PostgreSQL::Test::RecursiveCopy::copypath;
+	*PostgreSQL::Test::RecursiveCopy::copypath = sub {
+		my ($from, $to, %params) = @_;
+		return %params ? $copy->(@_) : $run->('cp', '-RPp', $from, $to);
+	};
 }
 
 # Of this test file, which may set servers up beside each other.

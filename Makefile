@@ -97,12 +97,12 @@ example:
 QUICK = version symbols unit lint regress isolation t/generator/load.pl t/crash/kill.pl t/generator/clock.pl
 quick:
 	@tools/install-packages.sh build test
-	@TEST='$(QUICK)' tools/sandbox.sh tools/test.sh
+	@IN_MEMORY=1 TEST='$(QUICK)' tools/sandbox.sh tools/test.sh
 
 # TEST="ids t/generator/clock.pl" picks some; see tools/test.sh.
 test:
 	@tools/install-packages.sh build test
-	@tools/sandbox.sh tools/test.sh
+	@IN_MEMORY=1 tools/sandbox.sh tools/test.sh
 
 # The same with every fault met in more rounds, and what takes long besides; ends with a table of the
 # faults.

@@ -9,15 +9,24 @@ folder=$SANDBOX/examples-$example
 mkdir "$folder"
 export PGUSER=postgres PGDATABASE=postgres PGTZ=UTC PGOPTIONS='-c client_min_messages=warning'
 
-# However the example ends.
+checks=0
+verdict=
+
+# However the example ends: its servers are stopped, and the last line says how it went.
 # shellcheck disable=SC2317,SC2329 # called by a trap
-stop_servers() {
-    local data
+end() {
+    local status=${1:-$?} data
     for data in "$folder"/*/data; do
         [[ ! -e $data/postmaster.pid ]] || pg_ctl -D "$data" -m immediate stop >/dev/null 2>&1 || true
     done
+    case $status in
+        0) [[ -n $verdict ]] || { printf '\nFAILED   %s: it came to no verdict\n' "$example"; exit 1; }
+            printf '\nOK       %s: %s (%s checks)\n' "$example" "$verdict" "$checks" ;;
+        77) printf 'SKIPPED  %s: %s\n' "$example" "$verdict" ;;
+        *) printf '\nFAILED   %s\n' "$example" ;;
+    esac
 }
-trap stop_servers EXIT
+trap end EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
@@ -83,12 +92,14 @@ indented() {
 
 # expect WHAT GOT WANTED: the example is over if they differ.
 expect() {
+    checks=$((checks + 1))
     [[ $2 == "$3" ]] || { printf 'FAILED  %s: %s, not %s\n' "$1" "$2" "$3" >&2; exit 1; }
 }
 
 # fails NAME[/DATABASE] SQL [TEXT]: prints the error that it has to raise, with this text in it, indented.
 fails() {
     local error
+    checks=$((checks + 1))
     if error=$(on "$1" -v SHOW_CONTEXT=never -c "$2" 2>&1 >/dev/null); then
         echo "FAILED  no error: $2" >&2
         exit 1
@@ -97,9 +108,21 @@ fails() {
     [[ $error == *"${3:-}"* ]] || { echo "FAILED  another error than: $3" >&2; exit 1; }
 }
 
-# needs NAME: ends the example, and says why, where the server has no such extension.
+# skip WHY: ends the example, which cannot be run here.
+skip() {
+    verdict=$1
+    exit 77
+}
+
+# needs NAME: an extension of the server.
 needs() {
-    local control
-    control=$(pg_config --sharedir)/extension/$1.control
-    [[ -e $control ]] || { echo "skipped $example: $(pg_config --version) has no extension $1"; exit 0; }
+    [[ -e $(pg_config --sharedir)/extension/$1.control ]] || skip "$(pg_config --version) has no extension $1"
+}
+
+# needs_program NAME...
+needs_program() {
+    local program
+    for program in "$@"; do
+        command -v "$program" >/dev/null || skip "there is no $program"
+    done
 }

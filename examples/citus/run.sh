@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A coordinator and two workers of Citus: one shard number a node, who draws, grants, own generators, leases. Runs the SQL of
-# docs/sharding.md and README.md, on a server that has Citus: make example NAME=citus
+# Takes 30 s: a coordinator and two workers of Citus, with a number and with a lease for each node.
+# Runs the SQL of docs/sharding.md and README.md, on a server that has Citus.
 # shellcheck source=examples/servers.sh
 source "$(dirname "$0")/../servers.sh"
 needs citus
@@ -208,3 +208,4 @@ expect 'ids by leases' \
     "$(ask coordinator/shop "SELECT count(*) - count(DISTINCT id) FROM photos")" 0
 expect 'shards that are held' \
     "$(ask registry/registry "SELECT count(DISTINCT system_identifier) FROM shardid_lease.id_space_shards WHERE state = 'held'")" 5
+verdict='no id twice with a number or a lease for each node; a literal shard repeats ids'

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A shard moves from one server to another and back, while four clients write to it.
+# Takes 6 s: a shard moves from one server to another and back, while four clients write to it.
 set -euo pipefail
 # shellcheck source=examples/servers.sh
 source "$(dirname "$0")/../servers.sh"
@@ -85,4 +85,4 @@ expect 'servers that were written to' "$(cut -d ' ' -f 5 "$told".* | sort -u | w
 expect 'photos, as tallied' "$(ask north 'SELECT sum(photos) = (SELECT count(*) FROM shard5.photos) FROM shard5.tallies')" t
 expect 'the shard in the south' "$(ask south "SELECT count(*) FROM pg_namespace WHERE nspname = 'shard5'")" 0
 expect 'left behind' "$(leftovers)" ''
-echo 'Each is in the shard once, with an id of its own, and nothing of the moves is left.'
+verdict='each row is in the shard once, with an id of its own, and nothing of the moves is left'

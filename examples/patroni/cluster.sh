@@ -16,7 +16,7 @@ stop_cluster() {
     wait || true
     stop_servers
 }
-trap '{ stop_cluster; } 2>/dev/null' EXIT # bash would tell of each that was killed
+trap '{ status=$?; stop_cluster; } 2>/dev/null; end "$status"' EXIT # bash would tell of each that was killed
 
 choose_ports() {
     read -r PGPORT etcd_port peer_port rest_port < <(free_ports 4)

@@ -204,6 +204,17 @@ LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION id_generator_status(pg_catalog.regclass, pg_catalog.timestamptz, int, int) IS
 'shows the generator''s last id, its lead over the clock and how many ids are left';
 
+CREATE FUNCTION id_generator_layout(
+    generator pg_catalog.regclass DEFAULT 'shardid_seq'::pg_catalog.regclass,
+    OUT epoch pg_catalog.timestamptz,
+    OUT shard_bits int,
+    OUT sequence_bits int)
+AS 'MODULE_PATHNAME', 'shardid_id_generator_layout'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION id_generator_layout(pg_catalog.regclass) IS
+'shows the layout of the generator''s ids; NULL for a sequence that has generated none';
+
 CREATE FUNCTION raise_generator(
     generator pg_catalog.regclass,
     id bigint,

@@ -141,6 +141,28 @@ SELECT clock_timestamp() - interval '1 ms' * (1::bigint << 40) AS then \gset
 SELECT next_id(1, 'soon', date_trunc('second', :'then'::timestamptz + interval '364 days')) > 0;
 SELECT next_id(1, 'later', date_trunc('second', :'then'::timestamptz + interval '366 days')) > 0;
 
+-- Shown: none of a plain or fresh sequence, of UUIDs, or after a RESTART. Needs SELECT.
+CREATE SEQUENCE shown;
+SELECT nextval('shown');
+SELECT * FROM id_generator_layout('shown');
+ALTER SEQUENCE shown RESTART;
+SELECT next_id(5, 'shown', '2020-01-01 00:00:00+00', 4, 12) IS NOT NULL;
+SELECT * FROM id_generator_layout('shown');
+SELECT setval('shown', 1);
+SELECT * FROM id_generator_layout('shown');
+ALTER SEQUENCE shown RESTART;
+SELECT * FROM id_generator_layout('shown');
+SELECT next_id(5) IS NOT NULL, uuid_v1() IS NOT NULL;
+SELECT * FROM id_generator_layout();
+SELECT * FROM id_generator_layout('shardid_uuid_seq');
+SELECT id_generator_layout('t');
+CREATE ROLE regress_shardid_layout;
+GRANT USAGE ON SEQUENCE shown TO regress_shardid_layout;
+SET ROLE regress_shardid_layout;
+SELECT id_generator_layout('shown');
+RESET ROLE;
+
 DROP FUNCTION try;
-DROP SEQUENCE unbound, young, negative, soon, later;
+DROP SEQUENCE unbound, young, negative, soon, later, shown;
+DROP ROLE regress_shardid_layout;
 DROP TABLE t;

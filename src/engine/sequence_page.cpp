@@ -243,7 +243,7 @@ Position read_position(Relation relation, int64 increment) {
     const uint64 last = last_tick_of(page);
     const Position position = {last,
                                last + (is_logged_ahead ? logged_remainder(page, increment) : 0),
-                               page.data->is_called};
+                               page.data->is_called, binding_of(page)};
     UnlockReleaseBuffer(page.buffer);
     return position;
 }

@@ -189,6 +189,7 @@ struct Position {
     uint64 last_tick;
     uint64 logged_to;  // the tick from which it would continue after a crash now
     bool is_called;
+    uint64 binding;  // binding_of
 };
 
 // Reads it under a shared lock. REQUIRED: as of open_page.

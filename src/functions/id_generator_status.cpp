@@ -1,6 +1,8 @@
-// The SQL function that shows the position of a generator: id_generator_status. It reads the page
-// without blocking sessions that draw, and needs no more than SELECT.
+// The SQL functions that show a generator: id_generator_status its position, id_generator_layout
+// the layout of its ids. They read the page without blocking sessions that draw, and need no more
+// than SELECT.
 
+#include "core/binding.hpp"
 #include "core/layout.hpp"
 #include "core/outlook.hpp"
 
@@ -120,6 +122,22 @@ Datum shardid_id_generator_status(PG_FUNCTION_ARGS) {
         start_of(layout.epoch_us, tick_time(layout.widths, position.logged_to)));
     nulls[logged_to] = !is_permanent || !position.is_called;
     describe_outlook(position.last_tick, layout, clock, values);
+    PG_RETURN_DATUM(make_row(fcinfo, values, nulls));
+}
+
+PG_FUNCTION_INFO_V1(shardid_id_generator_layout);
+
+// NULL for a sequence of which no id was drawn since it was made, restarted or restored.
+Datum shardid_id_generator_layout(PG_FUNCTION_ARGS) {
+    bool is_permanent;
+    const uint64 binding = read_position_of(PG_GETARG_OID(0), &is_permanent).binding;
+    if (binding == unbound || kind_of(binding) != Kind::ids)
+        PG_RETURN_NULL();
+
+    const Layout layout = layout_of(binding);
+    Datum values[] = {TimestampTzGetDatum(layout.epoch_us), Int32GetDatum(layout.widths.shard_bits),
+                      Int32GetDatum(layout.widths.sequence_bits)};
+    bool nulls[lengthof(values)] = {};
     PG_RETURN_DATUM(make_row(fcinfo, values, nulls));
 }
 

@@ -1,0 +1,194 @@
+#!/usr/bin/env bash
+# Takes 2 min: each alert on ids fires and clears again, in Prometheus, for what an exporter reads from a server.
+# shellcheck source=examples/servers.sh
+source "$(dirname "$0")/../servers.sh"
+
+needs_program prometheus promtool prometheus-sql-exporter
+
+# --- The processes. They end with the example.
+
+running=()
+
+# shellcheck disable=SC2317,SC2329 # called by a trap
+stop_all() {
+    ((${#running[@]} == 0)) || kill "${running[@]}" || true
+    wait || true
+    stop_servers
+}
+trap '{ status=$?; stop_all; } 2>/dev/null; end "$status"' EXIT # bash would tell of each that was killed
+
+# wait_until WHAT SECONDS COMMAND...: until its exit status is 0.
+wait_until() {
+    local what=$1 end=$((SECONDS + $2))
+    shift 2
+    until "$@"; do
+        ((SECONDS < end)) || { echo "FAILED  waited in vain: $what" >&2; tail -n 8 "$folder"/*.log >&2; return 1; }
+        sleep 0.2
+    done
+}
+
+free_port() {
+    local port
+    while port=$((20000 + RANDOM % 10000)) && answers_at "$port"; do :; done
+    echo "$port"
+}
+
+answers_at() {
+    (: <"/dev/tcp/127.0.0.1/$1") 2>/dev/null
+}
+
+# Its clock is that of the machine, and what the file says.
+start_shop() {
+    local library=(/usr/lib/*/faketime/libfaketime.so.1)
+    [[ -e ${library[0]} ]] || { echo 'libfaketime is not installed' >&2; return 1; }
+    make_server shop </dev/null
+    set_clock +0
+    (
+        export LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD }${library[0]}" FAKETIME_TIMESTAMP_FILE=$folder/clock \
+            FAKETIME_NO_CACHE=1 FAKETIME_DONT_FAKE_MONOTONIC=1 DONT_FAKE_MONOTONIC=1 FAKETIME_DONT_RESET=1
+        run_server shop
+    )
+}
+
+set_clock() {
+    echo "$1" >"$folder/clock.new"
+    mv "$folder/clock.new" "$folder/clock"
+}
+
+# An application. It goes on after errors.
+start_writer() {
+    while sleep 0.2; do
+        echo 'INSERT INTO photos DEFAULT VALUES; INSERT INTO orders DEFAULT VALUES;'
+    done | psql -X -q -h "$(host_of shop)" -d shop >"$folder/writer.log" 2>&1 &
+    running+=($!)
+}
+
+# The files as they are, with this database's connection, and every second.
+start_exporter() {
+    exporter_port=$(free_port)
+    sed -E "s#postgres://.*#postgres://shardid_monitor@/shop?host=$(host_of shop)\&sslmode=disable#; s/interval: .*/interval: 1s/" \
+        "$here/sql_exporter.yml" >"$folder/sql_exporter.yml"
+    LOGLEVEL=warn prometheus-sql-exporter -config.file "$folder/sql_exporter.yml" -web.listen-address "127.0.0.1:$exporter_port" \
+        >"$folder/exporter.log" 2>&1 &
+    running+=($!)
+    wait_until 'the exporter answers' 60 answers_at "$exporter_port"
+}
+
+# The same alerts, after two seconds instead of minutes.
+start_prometheus() {
+    prometheus_port=$(free_port)
+    sed -E 's/^( +for:) .*/\1 2s/' "$here/alerts.yml" >"$folder/alerts.yml"
+    sed -E "s/_interval: .*/_interval: 1s/; s/localhost:9237/127.0.0.1:$exporter_port/" "$here/prometheus.yml" >"$folder/prometheus.yml"
+    prometheus --config.file="$folder/prometheus.yml" --storage.tsdb.path="$folder/prometheus" --log.level=warn \
+        --web.listen-address="127.0.0.1:$prometheus_port" >"$folder/prometheus.log" 2>&1 &
+    running+=($!)
+    wait_until 'Prometheus answers' 60 answers_at "$prometheus_port"
+}
+
+# --- What Prometheus says.
+
+# values EXPRESSION: a line for each.
+values() {
+    promtool query instant "http://127.0.0.1:$prometheus_port" "$1" 2>/dev/null
+}
+
+holds() {
+    [[ -n $(values "$1") ]]
+}
+
+fires() {
+    holds "ALERTS{alertname=\"$1\", alertstate=\"firing\"}"
+}
+
+is_clear() {
+    ! holds "ALERTS${1:+{alertname=\"$1\"\}}" && holds 'up == 1'
+}
+
+# event TEXT REMEDY ALERT CAUSE CURE: a line of the table. The two last are functions.
+events=()
+event() {
+    local text=$1 remedy=$2 alert=$3 since fired
+    wait_until "$alert is clear at first" 180 is_clear "$alert"
+    since=$SECONDS
+    "$4"
+    wait_until "$alert fires" 120 fires "$alert"
+    fired=$SECONDS
+    "$5"
+    wait_until "$alert clears" 180 is_clear "$alert"
+    printf '    %-36s %-24s %4s s  %-40s %4s s\n' "$text" "$alert" $((fired - since)) "$remedy" $((SECONDS - fired))
+    events+=("$alert")
+}
+
+# --- What happens, and what is done about it.
+
+set_back_two_hours() { set_clock -7200; }
+set_back_two_days() { set_clock -172800; }
+set_right() { set_clock +0; }
+
+# end_in_200_days BITS: the layout was chosen so long ago that so many bits of milliseconds have nearly passed.
+end_in_200_days() {
+    on shop/shop >/dev/null <<SQL
+SET client_min_messages = error;
+CREATE SEQUENCE old_ids;
+SELECT next_id(1, 'old_ids', date_trunc('second', now()) + interval '200 days' - (1::bigint << $1) * interval '1 ms');
+SQL
+}
+turn_negative_soon() { end_in_200_days 40; }
+end_soon() { end_in_200_days 41; }
+replace_generator() { on shop/shop -c 'DROP SEQUENCE old_ids'; }
+
+revoke() { on shop/shop -c 'REVOKE SELECT ON ALL SEQUENCES IN SCHEMA public FROM shardid_monitor'; }
+grant() { on shop/shop -f "$here/role.sql"; }
+
+stop_registry() { pg_ctl -D "$folder/registry/data" -m fast -w stop >/dev/null; }
+start_registry() { run_server registry; }
+
+# A second database leases the same shard, which was taken from the first by mistake.
+evict() {
+    on registry -c "SELECT shardid_lease.evict_shard('shop', 0)" >/dev/null
+    on shop -c 'CREATE DATABASE other'
+    on shop/other >/dev/null <<SQL
+CREATE EXTENSION shardid_lease CASCADE;
+CREATE SERVER registry FOREIGN DATA WRAPPER dblink_fdw OPTIONS (host '$(host_of registry)', dbname 'postgres');
+CREATE USER MAPPING FOR CURRENT_USER SERVER registry OPTIONS (user 'postgres');
+SELECT shardid_lease.lease_shard('shop', 'registry', shard => 0);
+SQL
+}
+take_over() {
+    on shop/other -c 'SELECT shardid_lease.release_shard()' >/dev/null
+    on shop/shop -c "SELECT shardid_lease.take_over_shard('orders_id_seq')" >/dev/null
+}
+
+# --- The example.
+
+start_server registry </dev/null
+on registry -f "$here/registry.sql" >/dev/null
+start_shop
+on shop -c 'CREATE DATABASE shop'
+on shop/shop -v registry="$(host_of registry)" -f "$here/shop.sql" >/dev/null
+on shop/shop -f "$here/role.sql"
+start_writer
+start_exporter
+start_prometheus
+wait_until 'ids of both generators are measured' 60 holds 'count(rate(sql_shardid_generator{col="rows_inserted"}[10s]) > 0) == 2'
+wait_until 'the lease is measured' 60 holds 'sql_shardid_lease{col="seconds_left"} > 0'
+
+say '== What the query shows, as the role shardid_monitor'
+show "shop/shop" -U shardid_monitor -x -f "$here/generators.sql" | sed -n '/RECORD/,$p'
+show "shop/shop" -U shardid_monitor -x -f "$here/leases.sql" | sed -n '/RECORD/,$p'
+
+say '== What happens, and the alerts. Intervals are a second, and for: is 2 s'
+printf '    %-36s %-24s %-7s %-40s %s\n' 'what happens' alert 'fires' 'what is done' 'clears'
+event 'the clock is set back by 2 hours' 'it is set right' ShardidGeneratorAhead set_back_two_hours set_right
+event 'the clock is set back by 2 days' 'it is set right' ShardidGeneratorFarAhead set_back_two_days set_right
+event 'ids turn negative in 200 days' 'another generator replaces it' ShardidIdsTurnNegative turn_negative_soon replace_generator
+event 'a generator ends in 200 days' 'another generator replaces it' ShardidGeneratorEnds end_soon replace_generator
+event 'SELECT is revoked' 'role.sql' ShardidNotMeasured revoke grant
+event 'the registry is stopped' 'it is started' ShardidLeaseNotRenewed stop_registry start_registry
+event 'the registry is stopped' 'it is started' ShardidLeaseEnds stop_registry start_registry
+event 'another database leases the shard' 'release_shard there, take_over_shard here' ShardidRegistryRefuses evict take_over
+wait_until 'all alerts are clear' 180 is_clear ''
+
+echo
+expect 'alerts that were shown' "$(printf '%s\n' "${events[@]}" | sort)" "$(sed -n 's/^ *- alert: //p' "$here/alerts.yml" | sort)"
+verdict="${#events[@]} of ${#events[@]} alerts fired and cleared"

@@ -1,0 +1,140 @@
+# What examples/monitoring/ measures is true, and what the role of role.sql can see: of generators of any layout, of
+# leases, of the SQL-only version. The configurations have the same queries, and each alert fires in promtool's tests.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Docs;
+use Portable;
+use ShardidTest;
+
+my $folder = 'examples/monitoring';
+my %text = map { m{([^/]+)$} => slurp_file($_) } glob "$folder/*";
+my $node = new_node('monitored');
+$node->safe_psql('postgres', $_) for 'CREATE DATABASE shop', 'ALTER DATABASE shop SET shardid.shard_id = 7';
+sub query { return $node->safe_psql('shop', $_[0]) }
+
+# The rows of a query, by its generators, as the role that asks.
+sub measured
+{
+	my ($sql, $database) = @_;
+	my ($code, $out, $err) = $node->psql($database // 'shop', $sql,
+		extra_params => [ '-U', 'shardid_monitor', '-A', '-P', 'tuples_only=off', '-P', 'footer=off' ]);
+	is($err, '', 'it is asked without an error');
+	my ($names, @rows) = split /\n/, $out;
+	my @names = split /\|/, $names;
+	my %rows;
+	for (@rows)
+	{
+		my %row;
+		@row{@names} = split /\|/, $_, -1;
+		$rows{ $row{generator} // $row{tag_generator} } = \%row;
+	}
+	return \%rows;
+}
+
+# Generators with a number in the default, a number of the database, another layout and partitions; and what is none.
+query(<<'SQL');
+CREATE EXTENSION shardid_lease CASCADE;
+CREATE TABLE photos (id bigint DEFAULT next_id(5), name text);
+CREATE SEQUENCE events_id_seq;
+CREATE TABLE events (id bigint DEFAULT next_id(generator => 'events_id_seq', epoch => '2020-01-01 00:00:00+00',
+    shard_bits => 4, sequence_bits => 12), name text) PARTITION BY LIST (name);
+CREATE TABLE events_a PARTITION OF events FOR VALUES IN ('a');
+CREATE TABLE events_b PARTITION OF events FOR VALUES IN ('b');
+CREATE SEQUENCE unused;
+CREATE SEQUENCE numbers;
+CREATE SCHEMA hidden;
+CREATE SEQUENCE hidden.generator;
+SELECT nextval('numbers'), uuid_v1(), objectid(), next_id(1, 'hidden.generator');
+INSERT INTO photos SELECT FROM generate_series(1, 10);
+INSERT INTO events (name) SELECT unnest(ARRAY['a', 'b', 'b']);
+CREATE ROLE shardid_monitor LOGIN IN ROLE pg_monitor;
+SQL
+is(keys %{ measured($text{'generators.sql'}) }, 0, 'pg_monitor alone sees no generator');
+query($text{'role.sql'});
+my $before = measured($text{'generators.sql'});
+is(join(' ', sort keys %$before), 'public.events_id_seq public.shardid_seq', 'with role.sql, the generators that it grants');
+my ($photos, $events) = @$before{qw(public.shardid_seq public.events_id_seq)};
+is("$photos->{shard} $events->{shard}", '5 7', 'their shards');
+is("$photos->{rows_inserted} $events->{rows_inserted}", '10 3', 'the rows of their tables, and of partitions');
+is(query(<<"SQL"), 't', 'time and ids that are left, in the layout of each');
+SELECT bool_and(s.ids_until_end BETWEEN m.until_end::numeric - 1e9 AND m.until_end::numeric
+    AND abs(extract(epoch FROM s.negative_at - clock_timestamp()) - m.negative) < 600
+    AND abs(extract(epoch FROM s.end_at - clock_timestamp()) - m.seconds) < 600 AND m.lead BETWEEN -600 AND 0)
+FROM (VALUES ('shardid_seq'::regclass, '2011-08-24 21:07:01.721+00'::timestamptz, 13, 10, '$photos->{ids_until_end}',
+              $photos->{seconds_until_negative}, $photos->{seconds_until_end}, $photos->{lead_seconds}),
+             ('events_id_seq', '2020-01-01 00:00:00+00', 4, 12, '$events->{ids_until_end}',
+              $events->{seconds_until_negative}, $events->{seconds_until_end}, $events->{lead_seconds}))
+     m (generator, epoch, shard_bits, sequence_bits, until_end, negative, seconds, lead),
+     LATERAL id_generator_status(m.generator, m.epoch, m.shard_bits, m.sequence_bits) s
+SQL
+query(q(SELECT raise_generator('shardid_seq', id_lower_bound(clock_timestamp() + interval '1 hour'))));
+query(q(INSERT INTO events (name) SELECT 'a' FROM generate_series(1, 100)));
+my $after = measured($text{'generators.sql'});
+is($after->{'public.events_id_seq'}{rows_inserted}, 103, 'a second look: the rows inserted since then');
+cmp_ok($after->{'public.shardid_seq'}{lead_seconds}, '>', 3000, 'and a generator that is ahead of the clock');
+
+# A lease: held, refused by its registry, released.
+query(<<'SQL');
+SELECT shardid_lease.create_id_space('shop');
+CREATE SEQUENCE orders_id_seq;
+SELECT shardid_lease.lease_shard('shop', generator => 'orders_id_seq');
+SQL
+my $held = measured($text{'leases.sql'})->{'public.orders_id_seq'};
+cmp_ok($held->{seconds_left}, '>', 0, 'a lease is held');
+is(join(' ', @$held{qw(space shard renewal_failed registry_refuses)}), 'shop 0 0 0', 'and no renewal has failed');
+query(<<'SQL');
+SELECT shardid_lease.evict_shard('shop', 0);
+CREATE SEQUENCE other_id_seq;
+SELECT shardid_lease.lease_shard('shop', generator => 'other_id_seq', shard => 0);
+SQL
+$node->psql('shop', 'SELECT shardid_lease.renew_leases()');
+my $refused = measured($text{'leases.sql'})->{'public.orders_id_seq'};
+is(join(' ', @$refused{qw(renewal_failed registry_refuses)}), '1 1', 'the registry refuses');
+query(q(SELECT shardid_lease.release_shard('orders_id_seq')));
+is(measured($text{'leases.sql'})->{'public.orders_id_seq'}{seconds_left}, 'NaN', 'a lease that was released does not end');
+
+# The configurations.
+sub plain { return join ' ', split ' ', $_[0] =~ s/^--.*\n//mgr }
+my ($generators, $leases) = map { plain($text{$_}) } qw(generators.sql leases.sql);
+is(index(plain($text{'sql_exporter.yml'}), "query: | $generators") > 0, 1, 'sql_exporter.yml has the query of generators');
+is(index(plain($text{'sql_exporter.yml'}), "query: | $leases") > 0, 1, 'and that of leases');
+my @of_pgwatch = $text{'pgwatch.yml'} =~ /^ +15: \|\n(.*?^        \) q$)/msg;
+is(scalar(grep { index(plain($of_pgwatch[$_]), "FROM ( " . ($generators, $leases)[$_] . ' ) q') > 0 } 0, 1), 2, 'pgwatch.yml has both');
+is(join(' ', map { scalar keys %{ measured($_) } } @of_pgwatch), join(' ', map { scalar keys %{ measured($text{$_}) } } qw(generators.sql leases.sql)),
+	'and what it adds is right');
+is(system('yamllint', '-s', '-d', '{extends: relaxed, rules: {line-length: {max: 120}}}', glob "$folder/*.yml"), 0, 'all are YAML');
+
+# The SQL-only version differs in its first lines.
+my ($common) = $text{'generators.sql'} =~ /^(defaults AS .*)/ms;
+like($text{'generators_portable.sql'}, qr/\),\n\Q$common\E\z/, 'from there on, the query is the same');
+make_portable($node, 'portable');
+$node->safe_psql('portable', <<'SQL');
+CREATE TABLE photos (id bigint DEFAULT next_id(5), name text);
+INSERT INTO photos SELECT FROM generate_series(1, 10);
+SQL
+my ($grants) = grep { $_->{words} eq 'portable_role' } blocks_of("$folder/README.md");
+$node->safe_psql('portable', $grants->{text});
+my $portable = measured($text{'generators_portable.sql'}, 'portable')->{'ids.shardid_seq'};
+is(join(' ', @$portable{qw(shard rows_inserted)}), '5 10', 'the SQL-only version is measured');
+cmp_ok(abs($portable->{seconds_until_end} - $photos->{seconds_until_end}), '<', 600, 'it ends when the extension does');
+query('DROP OWNED BY shardid_monitor');
+is(keys %{ measured($text{'generators.sql'}) }, 0, 'what role.sql grants is undone');
+$node->stop;
+
+# Alerts.
+my @alerts = $text{'alerts.yml'} =~ /- alert: (\w+)/g;
+my $fires = join '|', $text{'alerts_test.yml'} =~ /alertname=~"(\w+)"[^\n]*\n *eval_time: [^\n]*\n *exp_samples:\n *- value: 1$/mg;
+is_deeply([ grep { !/^(?:$fires)$/ } @alerts ], [], 'each alert fires in alerts_test.yml');
+SKIP:
+{
+	skip 'no promtool, whose package takes 320 MB with what it needs: make test-full installs it', 2 if !grep { -x "$_/promtool" } split /:/, $ENV{PATH};
+	is(system("cd $folder && promtool check config prometheus.yml && promtool test rules alerts_test.yml"), 0, 'promtool tests the alerts');
+	isnt(system("cd $folder && sed 's/> 5\$/> 7/' alerts.yml >\$TMPDIR/alerts.yml && cp alerts_test.yml \$TMPDIR && promtool test rules \$TMPDIR/alerts_test.yml 2>/dev/null"),
+		0, 'and sees another limit');
+}
+done_testing();

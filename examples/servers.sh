@@ -12,13 +12,19 @@ export PGUSER=postgres PGDATABASE=postgres PGTZ=UTC PGOPTIONS='-c client_min_mes
 checks=0
 verdict=
 
-# However the example ends: its servers are stopped, and the last line says how it went.
 # shellcheck disable=SC2317,SC2329 # called by a trap
-end() {
-    local status=${1:-$?} data
+stop_servers() {
+    local data
     for data in "$folder"/*/data; do
         [[ ! -e $data/postmaster.pid ]] || pg_ctl -D "$data" -m immediate stop >/dev/null 2>&1 || true
     done
+}
+
+# However the example ends: its servers are stopped, and the last line says how it went.
+# shellcheck disable=SC2317,SC2329 # called by a trap
+end() {
+    local status=${1:-$?}
+    stop_servers
     case $status in
         0) [[ -n $verdict ]] || { printf '\nFAILED   %s: it came to no verdict\n' "$example"; exit 1; }
             printf '\nOK       %s: %s (%s checks)\n' "$example" "$verdict" "$checks" ;;

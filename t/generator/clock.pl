@@ -233,12 +233,13 @@ cmp_ok($steps, '<=', $elapsed + 1, "$steps steps in $elapsed ms");
 ($narrow_steps, $narrow_took) = draw_narrow(200);
 cmp_ok($narrow_steps, '==', 199, 'it stands still: one step for each');
 cmp_ok($narrow_steps, '<=', $narrow_took, "$narrow_steps steps in $narrow_took ms");
-set_fake_clock($clock, '+0');
+set_fake_clock($clock, '+0 x1');
 
 is(judge([ \@told ])->{violations}, 0, 'all ids of these steps are right');
 
 # Steps under the load of 8 sessions in each of three generators: the clock is set, time and again, to the next of the
-# offsets. With one id a millisecond everybody waits all the time.
+# offsets, from one of the right speed: libfaketime keeps a speed until it is told another. With one id a millisecond
+# everybody waits all the time.
 my %layouts = (
 	'next_id(5, \'%s\') FROM generate_series(1, 50)' => {},
 	'next_ids(5, 50, \'%s\')' => {},
@@ -261,7 +262,7 @@ for my $fault (sort keys %steps)
 	my %sum = (ids => 0, violations => 0);
 	for (1 .. $rounds)
 	{
-		set_fake_clock($clock, '+0');
+		set_fake_clock($clock, '+0 x1');
 		$number++;
 		my %generator = map { $_ => "stepped_${number}_$names{$_}" } keys %layouts;
 		query(join '', map { "CREATE SEQUENCE $_;" } values %generator);
@@ -284,7 +285,7 @@ for my $fault (sort keys %steps)
 }
 
 # A server whose generator is ahead by more than a second says so, once a minute, however many sessions draw.
-set_fake_clock($clock, '+0');
+set_fake_clock($clock, '+0 x1');
 query('CREATE SEQUENCE noted; SELECT next_id(5, \'noted\')');
 my $log_start = -s $node->logfile;
 set_fake_clock($clock, '-0.9');

@@ -59,7 +59,7 @@ sub template_of
 	if (!-d $template)
 	{
 		$run->('initdb', '-D', "$template.new", '--wal-segsize=1', @options);
-		append_to_file("$template.new/postgresql.conf", "max_wal_size = 1GB\nmin_wal_size = 80MB\nwal_init_zero = off\n");
+		append_to_file("$template.new/postgresql.conf", "max_wal_size = 1GB\nmin_wal_size = 80MB\nwal_keep_size = 96MB\nwal_init_zero = off\n");
 		rename "$template.new", $template or die;
 	}
 	return $template;

@@ -546,9 +546,9 @@ create_attempt();
 my $part_of = parts_of_reference();
 check_function($_, $part_of) for functions();
 # Some of the pairs may not bring up all that is listed: then others are called, at last all.
-for my $try ($ENV{FULL} ? () : (1 .. 5))
+for my $try ($ENV{FULL} ? () : (1 .. 12))
 {
-	($wants_all_pairs, $max_product) = (1, 1000) if $try == 5;
+	($wants_all_pairs, $max_product) = (1, 1000) if $try == 12;
 	for my $function (functions())
 	{
 		my ($name) = $function->{name} =~ /(\w+)$/;

@@ -77,7 +77,7 @@ sub history
 	set_fake_clock($clock, '+0');
 	for my $round (1 .. $rounds)
 	{
-		my $clients = start_clients($node, 16, $round % 2 ? [ 'BEGIN', $draw, 'ROLLBACK' ] : $draw, pause_ms => rounds(2, 0));
+		my $clients = start_clients($node, 16, $round % 2 ? [ 'BEGIN', $draw, 'ROLLBACK' ] : $draw, pause_ms => rounds(5, 0));
 		usleep 200_000 + rand 200_000;
 		query('CHECKPOINT') if rand() < 0.5;
 		usleep rand 200_000;
@@ -108,7 +108,7 @@ cmp_ok($ossp->{crossings}, '>', 0, "uuid-ossp: $ossp->{crossings} of $ossp->{ids
 set_fake_clock($clock, '+0');
 for my $draw ($uuid, $objectid)
 {
-	my $clients = start_clients($node, 8, $draw, pause_ms => rounds(2, 0));
+	my $clients = start_clients($node, 8, $draw, pause_ms => rounds(5, 0));
 	for my $offset ('-0.000010', '-1', '-3600', '+0', '+2', '-0.5')
 	{
 		usleep 150_000;

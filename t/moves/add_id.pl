@@ -14,7 +14,7 @@ use ShardidTest;
 my $dir = PostgreSQL::Test::Utils::tempdir();
 my $node = new_node('add_id');
 my $superuser = getpwuid($<);
-my $rows = rounds(20_000, 1_000_000);
+my $rows = rounds(10_000, 1_000_000);
 $node->safe_psql('postgres', 'CREATE ROLE shop_owner LOGIN; CREATE ROLE app LOGIN');
 
 sub on
@@ -77,8 +77,8 @@ for my $version (sort keys %install)
 	# Sessions of the application, from before step 2 to the end.
 	my $clients = start_clients($node->connstr . ' user=app', 2, [
 		q(INSERT INTO orders (order_no, item) VALUES ('new ' || nextval('app_orders'), 'desk') RETURNING 1),
-		q(UPDATE orders SET item = item || '!' WHERE order_no = 'old ' || 1 + floor(random() * 20000)::int RETURNING 1),
-		q(DELETE FROM orders WHERE order_no = 'old ' || 1 + floor(random() * 20000)::int RETURNING 1) ],
+		q(UPDATE orders SET item = item || '!' WHERE order_no = 'old ' || 1 + floor(random() * 10000)::int RETURNING 1),
+		q(DELETE FROM orders WHERE order_no = 'old ' || 1 + floor(random() * 10000)::int RETURNING 1) ],
 		dbname => 'shop', pause_ms => 5);
 	usleep 300_000;
 	my $file = $node->safe_psql('shop', q(SELECT pg_relation_filenode('orders')));

@@ -100,7 +100,7 @@ SQL
 sub verdict_on
 {
 	my ($node, $statements, %params) = @_;
-	my $clients = start_clients($node, 16, $statements, seconds => 0.5);
+	my $clients = start_clients($node, 16, $statements, rounds => 6);
 	finish_clients($clients);
 	my $verdict = judge_clients([$clients], %params);
 	cmp_ok($verdict->{ids}, '>', 1000, "$verdict->{ids} ids received");

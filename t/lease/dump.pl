@@ -71,7 +71,7 @@ my %ways = (
 my $draw = 'INSERT INTO orders DEFAULT VALUES RETURNING id';
 my $held_by = qr/no lease of shard 0 at this time.*DETAIL: .*(?:is|last) held by \S+, port @{[ $original->port ]}, database "postgres"/s;
 # The original goes on, so that its lease does not expire.
-my @originals = start_clients($original, 1, $draw, pause_ms => rounds(2, 0));
+my @originals = start_clients($original, 1, $draw, pause_ms => rounds(20, 0));
 for my $way (sort keys %ways)
 {
 	$restored->safe_psql('postgres', "CREATE DATABASE $way");
@@ -111,7 +111,7 @@ is_innocent(judge_clients([ @originals, $copies ], lead_ms => 9000), 'a leased g
 like(($restored->psql('plain', $draw))[2], qr/is held by \S+, port @{[ $restored->port ]}, database "custom"/, 'another copy is not');
 
 # The original comes back while its copy draws, and finds that it has lost its shard.
-$copies = start_clients($restored, 1, $draw, dbname => 'custom', pause_ms => rounds(2, 0));
+$copies = start_clients($restored, 1, $draw, dbname => 'custom', pause_ms => rounds(20, 0));
 $original->start;
 like(($original->psql('postgres', $draw))[2], qr/is held by \S+, port @{[ $restored->port ]}, database "custom"/,
 	'the original, back, has lost its shard');

@@ -115,8 +115,15 @@ for my $name (sort keys %loads)
 	finish_clients($_) for @clients;
 	is_innocent(judge_clients(\@clients, %layout, borrow_ms => 500), "time borrowed, $name", 1);
 	my $others = judge_clients([ $clients[1] ], %layout, lead_ms => -1);
-	cmp_ok($others->{max_lead_ms}, '>', 250, "ids of who borrows nothing are $others->{max_lead_ms} ms ahead as well");
-	cmp_ok(judge_clients(\@clients, %layout, borrow_ms => 250)->{ahead}, '>', 0, 'were half of it allowed, they would be convicted');
+	my $half = judge_clients(\@clients, %layout, borrow_ms => 250);
+  SKIP:
+	{
+		# Who makes no more ids than the layout has is not ahead.
+		skip "$name: this machine makes no more ids than it has", 2
+		  if $others->{max_lead_ms} <= 250 && $half->{ids} < ($seconds * 1000 << ($layout{sequence_bits} // 10));
+		cmp_ok($others->{max_lead_ms}, '>', 250, "ids of who borrows nothing are $others->{max_lead_ms} ms ahead as well");
+		cmp_ok($half->{ahead}, '>', 0, 'were half of it allowed, they would be convicted');
+	}
 }
 
 # The lead shrinks as the clock runs, while ids are drawn; then they are honest again.

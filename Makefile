@@ -1,6 +1,7 @@
 EXTENSION = shardid shardid_lease
 MODULE_big = shardid
-DATA = shardid--1.0.sql shardid_lease--1.0.sql
+DATA = shardid_lease--1.0.sql
+DATA_built = $(CURDIR)/built/shardid--1.0.sql
 OBJS = src/module.o \
        $(addprefix src/engine/, borrow.o citus.o draw.o durable.o generator.o known.o \
            own_sequence.o page_pin.o raise.o refusals.o relation_changes.o replaced_storage.o sequence.o sequence_page.o wait.o) \
@@ -12,11 +13,11 @@ OBJS = src/module.o \
 
 # What the lease worker alone loads, so that no session links libpq.
 LIBPQ_CLIENT = shardid_libpq$(DLSUFFIX)
-EXTRA_CLEAN = src/lease/libpq_client.o shardid_libpq.so
+EXTRA_CLEAN = src/lease/libpq_client.o shardid_libpq.so built
 
 REGRESS = ids layouts inspection uuid_v1 uuid_v6 uuid_v1_generated objectid errors privileges one_layout \
           jumps moved raise interplay rollback cost two_phase usage extension batches status ranges scatter \
-          fingerprint short_text layouts_of_others partitioning leases lease_schema lease_registry
+          fingerprint short_text layouts_of_others partitioning partition_commands leases lease_schema lease_registry
 REGRESS_OPTS = --load-extension=shardid
 ISOLATION = ddl_waits draw_waits together revoked prepared watched lease_grants
 ISOLATION_OPTS = --load-extension=shardid
@@ -49,6 +50,12 @@ include $(PGXS)
 # PGXS passes PG_CXXFLAGS to neither the bitcode compiler nor, on Debian, knows our headers.
 COMPILE.cxx.bc += $(PG_CXXFLAGS) $(clang_flags)
 $(OBJS) $(OBJS:.o=.bc): $(shell find $(srcdir)/src -name '*.h' -o -name '*.hpp')
+
+# The extension's script ends with what it shares with the SQL-only version. Absolute, or VPATH finds that of the sources.
+$(DATA_built): $(srcdir)/shardid--1.0.sql $(srcdir)/portable/partitions.sql
+	$(MKDIR_P) $(@D)
+	{ cat $< && sed -e '1,/^-- Also in the extension/d' -e '/^COMMIT;$$/d' -e 's/^CREATE OR REPLACE /CREATE /' \
+	    $(srcdir)/portable/partitions.sql; } > $@
 
 all: $(LIBPQ_CLIENT)
 src/lease/libpq_client.o: override CPPFLAGS += -isystem $(libpq_srcdir)

@@ -447,3 +447,5 @@ COMMENT ON FUNCTION renew_identity() IS
 -- generates its own. Without arguments the call means this function; if another function of this name has only
 -- arguments with defaults, the call is ambiguous.
 SELECT renew_identity();
+
+-- What follows in the script that is installed is that of portable/partitions.sql: the Makefile puts it here.

@@ -13,7 +13,10 @@
 \set generators ''
 \endif
 SELECT pg_catalog.current_setting('search_path') AS caller_path,
-       pg_catalog.quote_ident(pg_catalog.current_schema()) AS portable \gset
+       pg_catalog.quote_ident(pg_catalog.current_schema()) AS portable,
+       EXISTS (SELECT FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace
+               WHERE n.nspname OPERATOR(pg_catalog.=) pg_catalog.current_schema()
+                 AND p.proname OPERATOR(pg_catalog.=) 'id_partition_commands') AS has_partitions \gset
 
 -- No name is looked up but in pg_catalog, whatever there is in that schema and in search_path.
 SET search_path = pg_catalog, pg_temp;
@@ -126,4 +129,8 @@ $$;
 
 SELECT format('ALTER SEQUENCE %s NO CYCLE', generator) FROM shardid_generators \gexec
 DROP TABLE shardid_generators, shardid_drawers, shardid_others;
+\if :has_partitions
+SET search_path = :portable;
+\ir partitions.sql
+\endif
 SELECT set_config('search_path', :'caller_path', false) \g /dev/null

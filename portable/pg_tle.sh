@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints the SQL that installs portable/shardid.sql as an extension by pg_tle (Trusted Language Extensions), where a
+# Prints the SQL that installs portable/shardid.sql and portable/partitions.sql as an extension by pg_tle (Trusted Language Extensions), where a
 # service has that: portable/pg_tle.sh | psql, as a role with pgtle_admin. Then CREATE EXTENSION shardid_portable SCHEMA ids.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -10,11 +10,11 @@ readonly quote='$_pgtle_$'
 
 # CREATE EXTENSION has a transaction and a search_path of its own: psql's commands and ours for these are left out.
 script() {
-    sed -E '/^\\set /d; /^BEGIN;$/d; /^COMMIT;$/d' shardid.sql
+    sed -E '/^\\set /d; /^BEGIN;$/d; /^COMMIT;$/d' shardid.sql partitions.sql
 }
 
 if script | grep -qF "$quote"; then
-    echo "shardid.sql has $quote in it" >&2
+    echo "the functions have $quote in them" >&2
     exit 1
 fi
 printf "SELECT pgtle.install_extension('%s', '%s', 'ids in 64 bits: time, shard, sequence',\n%s\n" "$name" "$version" "$quote"

@@ -57,7 +57,7 @@ BEGIN
                || CASE WHEN p.proretset THEN ' ROWS 1000' ELSE '' END AS labels,
                (SELECT string_agg('$' || n, ', ' ORDER BY n) FROM generate_series(1, p.pronargs) n) AS arguments
         FROM pg_proc p JOIN pg_proc e ON e.proname = p.proname AND e.proargtypes = p.proargtypes
-        WHERE p.pronamespace = portable::regnamespace AND e.pronamespace = extension::regnamespace AND p.proowner = owner
+        WHERE p.pronamespace = portable::regnamespace AND e.pronamespace = extension::regnamespace AND p.proowner = owner AND p.prokind = 'f'
           AND EXISTS (SELECT FROM pg_depend d JOIN pg_extension x ON x.oid = d.refobjid
                       WHERE d.classid = 'pg_proc'::regclass AND d.objid = e.oid AND d.deptype = 'e' AND x.extname = 'shardid')
     LOOP

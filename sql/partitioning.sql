@@ -118,24 +118,8 @@ COMMIT;
 SELECT pg_get_expr(adbin, adrelid) LIKE 'next_id(generator%' AS default_copied, conname AS key_copied
 FROM pg_attrdef, pg_constraint WHERE adrelid = 'events_202507'::regclass AND conrelid = adrelid AND contype = 'p';
 -- The same for the months that are to come, as a job of every night.
-CREATE PROCEDURE attach_months(since timestamptz, count int) LANGUAGE plpgsql SET timezone = 'UTC' AS $$
-DECLARE
-    month timestamptz;
-    name text;
-BEGIN
-    FOR n IN 0 .. count - 1 LOOP
-        month := date_trunc('month', since) + n * interval '1 month';
-        name := to_char(month, '"events_"YYYYMM');
-        IF to_regclass(name) IS NULL THEN
-            EXECUTE format('CREATE TABLE %I (LIKE events INCLUDING ALL)', name);
-            EXECUTE format('ALTER TABLE events ATTACH PARTITION %I FOR VALUES FROM (%s) TO (%s)',
-                           name, id_lower_bound(month), id_lower_bound(month + interval '1 month'));
-        END IF;
-    END LOOP;
-END
-$$;
-CALL attach_months(now(), 3);
-CALL attach_months(now(), 3);
+CALL maintain_id_partitions('events', '1 month');
+SELECT id_partition_commands('events', '1 month');
 INSERT INTO events (what) VALUES ('now') RETURNING tableoid::regclass::text = to_char(id_timestamp(id), '"events_"YYYYMM') AS right;
 
 -- Without a partition there is no place.
@@ -148,7 +132,7 @@ CREATE TABLE events_default PARTITION OF events DEFAULT;
 INSERT INTO events VALUES (id_lower_bound('2025-08-10 00:00+00'), 'too early')
 RETURNING tableoid::regclass AS partition;
 \set VERBOSITY terse
-CALL attach_months('2025-08-01', 1);
+SELECT count(*) > 0 AS others FROM id_partition_commands('events', '1 month', since => '2025-08-01');
 \set VERBOSITY default
 ALTER TABLE events DETACH PARTITION events_202502 CONCURRENTLY;
 EXPLAIN (COSTS OFF) SELECT * FROM events WHERE id < id_lower_bound('2025-04-01 00:00+00') ORDER BY id;
@@ -227,6 +211,5 @@ SELECT count(*) FROM log
 WHERE id >= id_lower_bound('2025-01-02 10:00+00') AND id < id_lower_bound('2025-01-02 11:00+00');
 
 DROP TABLE events, runs, ahead, flip, log;
-DROP PROCEDURE attach_months;
 DROP FUNCTION tables_read;
 DROP SEQUENCE events_id_seq, ahead_id_seq;

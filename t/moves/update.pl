@@ -16,7 +16,7 @@ system_or_bail('make', '-s', 'install', "DESTDIR=$dir/inst", 'with_llvm=no');
 my ($scripts) = glob "$dir/inst" . (`$ENV{PG_CONFIG} --sharedir` =~ s/\n//r) . '/extension';
 append_to_file("$dir/temp.conf", scalar `tools/extension_config.sh $dir/inst`);
 my ($default) = slurp_file('shardid.control') =~ /default_version = '(.*)'/;
-my $install = slurp_file("shardid--$default.sql");
+my $install = slurp_file("built/shardid--$default.sql");
 
 my $addition = <<'SQL';
 CREATE FUNCTION id_minute(id bigint) RETURNS timestamptz LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE

@@ -18,9 +18,9 @@ query('CREATE EXTENSION shardid_lease CASCADE');
 
 # The catalogue's words for types and defaults, in the page's.
 my $signatures = <<'SQL';
-SELECT p.proname || '(' || coalesce(string_agg(argument, ', ' ORDER BY n) FILTER (WHERE mode = 'i'), '') || ') → '
-    || CASE WHEN 'o' = ANY (proargmodes) THEN '(' || string_agg(argument, ', ' ORDER BY n) FILTER (WHERE mode = 'o') || ')'
-            ELSE CASE WHEN proretset THEN 'setof ' ELSE '' END || format_type(prorettype, NULL) END
+SELECT p.proname || '(' || coalesce(string_agg(argument, ', ' ORDER BY n) FILTER (WHERE mode = 'i'), '') || ')'
+    || CASE WHEN prokind = 'p' THEN '' WHEN 'o' = ANY (proargmodes) THEN ' → (' || string_agg(argument, ', ' ORDER BY n) FILTER (WHERE mode = 'o') || ')'
+            ELSE ' → ' || CASE WHEN proretset THEN 'setof ' ELSE '' END || format_type(prorettype, NULL) END
     || ': ' || CASE provolatile WHEN 'i' THEN 'IMMUTABLE' WHEN 's' THEN 'STABLE' ELSE 'VOLATILE' END
     || ' PARALLEL ' || CASE proparallel WHEN 's' THEN 'SAFE' WHEN 'r' THEN 'RESTRICTED' ELSE 'UNSAFE' END
     || CASE WHEN proisstrict THEN '' ELSE ' not STRICT' END
@@ -33,7 +33,8 @@ LEFT JOIN LATERAL (
 WHERE d.deptype = 'e' AND d.refobjid IN (SELECT oid FROM pg_extension WHERE extname IN ('shardid', 'shardid_lease'))
 GROUP BY p.oid
 SQL
-my @catalogue = map { s/'::(?:regclass|timestamp with time zone|interval)/'/gr =~ s/\bNULL::(?:timestamp with time zone|\w+)/NULL/gr =~ s/timestamp with time zone/timestamptz/gr =~ s/\binteger\b/int/gr }
+# The last argument of the procedure tells where functions are.
+my @catalogue = map { s/, own regprocedure\[\] DEFAULT ARRAY\[.*'::regprocedure\]//r =~ s/'::(?:regclass|timestamp with time zone|interval|text)/'/gr =~ s/\bNULL::(?:timestamp with time zone|\w+)/NULL/gr =~ s/timestamp with time zone/timestamptz/gr =~ s/\binteger\b/int/gr }
   split /\n/, query($signatures);
 # Except those that the extensions have for their own use.
 my %internal = map { $_ => 0 } internal_functions();

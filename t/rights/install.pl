@@ -19,7 +19,7 @@ system_or_bail('make', '-s', 'install', "DESTDIR=$dir/inst", 'with_llvm=no');
 my ($scripts) = glob "$dir/inst" . (`$ENV{PG_CONFIG} --sharedir` =~ s/\n//r) . '/extension';
 append_to_file("$dir/temp.conf", scalar `tools/extension_config.sh $dir/inst`);
 my ($default) = slurp_file('shardid.control') =~ /default_version = '(.*)'/;
-my $install = slurp_file("shardid--$default.sql");
+my $install = slurp_file("built/shardid--$default.sql");
 
 # Made-up versions: careless ones, of which each kind of gain has to be seen, and what they should have said.
 my %made_up = (
@@ -134,7 +134,7 @@ SQL
 sub outcome
 {
 	my ($output, $error) = @_;
-	my $its_own = qr/^(extension|function|sequence|owned by mallory: extension) /;
+	my $its_own = qr/^(extension|function|procedure|sequence|owned by mallory: extension) /;
 	my (undef, undef, @results) = split /^plant: (.*)\n/m, $output;
 	my $nothing = shift @results;
 	my %before = map { $_ => 1 } $nothing =~ /^before (.*)/mg;

@@ -26,7 +26,7 @@ REASONING = ("lease_refusals", "libpq_client", "exchange", "worker")
 SQLSTATES = {
     "sqlclient_unable_to_establish_sqlconnection": "08001", "feature_not_supported": "0A000",
     "sequence_generator_limit_exceeded": "2200H", "numeric_value_out_of_range": "22003",
-    "null_value_not_allowed": "22004", "datetime_value_out_of_range": "22008", "datetime_field_overflow": "22008",
+    "null_value_not_allowed": "22004", "check_violation": "23514", "duplicate_table": "42P07", "datetime_value_out_of_range": "22008", "datetime_field_overflow": "22008",
     "invalid_parameter_value": "22023", "invalid_text_representation": "22P02",
     "s_r_e_prohibited_sql_statement_attempted": "2F003", "insufficient_privilege": "42501", "invalid_name": "42602",
     "name_too_long": "42622", "undefined_object": "42704", "duplicate_object": "42710", "wrong_object_type": "42809",

@@ -142,6 +142,29 @@ PASSED = [
     "CREATE FUNCTION a() RETURNS int AS 'MODULE_PATHNAME' LANGUAGE C SUPPORT own_support;",
 ]
 
+# A procedure that commits and so has no SET.
+PROCEDURE = """CREATE PROCEDURE a() LANGUAGE plpgsql AS $$
+DECLARE
+    b int;
+    c pg_catalog.text[];
+BEGIN
+    COMMIT;
+    LOOP
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+        PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+        b := f(1) + 1;
+        EXIT WHEN b = 1;
+        COMMIT;
+    END LOOP;
+END
+$$;"""
+REFUSED += [(PROCEDURE.replace(*change), "body between quotes") for change in (
+    ("        PERFORM pg_catalog.", "        b := f;\n        c := f(1);\n        PERFORM pg_catalog."), ("'pg_catalog, pg_temp'", "'evil'"), (", true);", ", false);"),
+    ("c pg_catalog.text[]", "c text[]"), ("b int;", "b int := f(1);"), ("    END LOOP;", "        b := 1 + 1;\n    END LOOP;"), ("CREATE PROCEDURE", "CREATE FUNCTION"))]
+REFUSED.append(("SELECT shardid_partition_steps(1);", "call of shardid_partition_steps"))
+PASSED.append(PROCEDURE)
+PASSED.append("CREATE PROCEDURE a(b pg_catalog.text[] DEFAULT ARRAY['c'::pg_catalog.text, 'd'::pg_catalog.text]) LANGUAGE sql BEGIN ATOMIC END;")
+
 # In an extension that is not relocatable.
 REFUSED_WITH_SCHEMA = [
     ("SELECT '@extschema@.a'::pg_catalog.regclass;", "between quotes"),

@@ -46,7 +46,7 @@ class TypesOfStatement:
                 if j > start:
                     yield start, j
                 start = j + 1
-            depth += {"(": 1, ")": -1}.get(self.text(j), 0)
+            depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(self.text(j), 0)
 
     def start_of_name(self, i):
         while self.text(i - 1) == ".":

@@ -1,0 +1,457 @@
+-- Partitions by time on a bigint id, and bounds of UUIDs of version 6: see docs/partitioning.md. The extension has what follows the
+-- line "Also in the extension", by the Makefile. For the SQL-only version load it after portable/shardid.sql, as the same role:
+--
+--     psql -f portable/shardid.sql -f portable/partitions.sql
+\set ON_ERROR_STOP on
+BEGIN;
+
+DO $$
+DECLARE
+    bound pg_catalog.pg_proc;
+BEGIN
+    SELECT p.* INTO bound FROM pg_catalog.pg_proc p
+    WHERE p.oid OPERATOR(pg_catalog.=) pg_catalog.to_regprocedure(pg_catalog.quote_ident(pg_catalog.current_schema())
+          OPERATOR(pg_catalog.||) '.id_lower_bound(pg_catalog.timestamptz, pg_catalog.timestamptz, int, int)');
+    IF bound.oid IS NULL THEN
+        RAISE undefined_function USING MESSAGE = pg_catalog.format('schema %I has no portable functions', pg_catalog.current_schema()),
+            HINT = 'Load portable/shardid.sql first.';
+    ELSIF bound.proowner OPERATOR(pg_catalog.<>) current_user::pg_catalog.regrole::pg_catalog.oid THEN
+        RAISE insufficient_privilege USING
+            MESSAGE = pg_catalog.format('must be owner of the portable functions in schema %I', pg_catalog.current_schema()),
+            HINT = pg_catalog.format('Run this as %s.', bound.proowner::pg_catalog.regrole);
+    END IF;
+    PERFORM pg_catalog.set_config('client_min_messages', 'warning', true);
+    PERFORM pg_catalog.set_config('search_path', pg_catalog.format('%I, pg_temp', pg_catalog.current_schema()), true);
+END
+$$;
+
+-- Also in the extension.
+
+-- Partitions by time on an id.
+--
+-- What depends on a table runs code of its owner's: planning computes constants in the expressions of its indexes, and so does ATTACH.
+-- So nobody but the owner may ask for these commands.
+--
+-- The last argument tells where the functions are, wherever search_path leads: id_lower_bound, id_timestamp, and, for the procedure
+-- below, this one. They are called by name, but with arguments of just their types, so that no other function of that name is meant.
+--
+-- A row without a command and without a step is an obstacle.
+
+CREATE OR REPLACE FUNCTION shardid_partition_steps(
+    parent pg_catalog.regclass,
+    every interval,
+    ahead int,
+    keep interval,
+    since pg_catalog.timestamptz,
+    epoch pg_catalog.timestamptz,
+    shard_bits int,
+    sequence_bits int,
+    timezone pg_catalog.text,
+    reports boolean,
+    own pg_catalog.regprocedure[],
+    OUT command pg_catalog.text,
+    OUT step pg_catalog.text)
+RETURNS SETOF pg_catalog.record
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    turn CONSTANT numeric := 9223372036854775808;       -- where ids become negative
+    present timestamptz := date_trunc('milliseconds', clock_timestamp());
+    latest timestamptz := present;                      -- of the clock and the generator's last id
+    oldest timestamptz;                                 -- of what is kept
+    months int;
+    days int;
+    hours int;
+    pattern text;                                       -- of the names
+    of_parent record;
+    key record;
+    grants text;
+    columns text;
+    rest regclass;                                      -- the default partition
+    in_rest bigint;
+    parts record;
+    part record;
+    time_of text := format('SELECT %s((CASE WHEN $1 < 9223372036854775808 THEN $1 ELSE $1 - 18446744073709551616 END)::bigint, $2, $3, $4)',
+                           own[2]::regproc);
+    period_of text;
+    period record;                                      -- with bounds that are unsigned
+    lead bigint;
+    at timestamptz;
+    names text[] := '{}';
+    name text;
+    qualified text;
+    creation text;
+    attaching text;
+BEGIN
+    IF parent IS NULL OR every IS NULL OR ahead IS NULL OR timezone IS NULL
+       OR epoch IS NULL OR shard_bits IS NULL OR sequence_bits IS NULL THEN
+        RAISE null_value_not_allowed USING MESSAGE = 'an argument is null',
+            DETAIL = 'Only keep and since can be null.', HINT = 'Pass a value, or leave the argument out.';
+    END IF;
+
+    -- The table.
+    SELECT n.nspname, c.relname, c.relacl, c.relowner, c.relpersistence, c.relrowsecurity, format('%I.%I', n.nspname, c.relname) AS name,
+           (SELECT ' USING ' || quote_ident(a.amname) FROM pg_am a WHERE a.oid = c.relam) AS method,
+           (SELECT ' TABLESPACE ' || quote_ident(t.spcname) FROM pg_tablespace t WHERE t.oid = c.reltablespace) AS place
+    INTO of_parent FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = parent;
+    IF NOT FOUND THEN
+        RAISE undefined_table USING MESSAGE = format('table with OID %s does not exist', parent::oid),
+            HINT = 'Pass the name of a table.';
+    ELSIF of_parent.relowner <> current_user::regrole THEN
+        RAISE insufficient_privilege USING MESSAGE = format('must be owner of table %s', of_parent.name),
+            DETAIL = format('Its owner is %s, and the current user is %s.', of_parent.relowner::regrole, current_user::regrole),
+            HINT = format('Connect as %s.', of_parent.relowner::regrole);
+    END IF;
+    SELECT a.attname, a.attnum, p.partdefid INTO key
+    FROM pg_partitioned_table p JOIN pg_attribute a ON a.attrelid = p.partrelid AND a.attnum = p.partattrs[0]
+    WHERE p.partrelid = parent AND p.partstrat = 'r' AND p.partnatts = 1 AND a.atttypid = 'bigint'::regtype;
+    IF NOT FOUND OR of_parent.relpersistence = 't' THEN
+        RAISE wrong_object_type USING MESSAGE = format('%s is not partitioned by range of a bigint', of_parent.name),
+            DETAIL = format('It is %s.', COALESCE('partitioned by ' || pg_get_partkeydef(parent), 'not partitioned')
+                            || CASE of_parent.relpersistence WHEN 't' THEN ' and temporary' ELSE '' END),
+            HINT = 'Pass a permanent table that was created with PARTITION BY RANGE (id).';
+    END IF;
+    rest := NULLIF(key.partdefid, 0);
+
+    -- The periods.
+    IF isfinite(every) THEN
+        months := extract(year FROM every) * 12 + extract(month FROM every);
+        days := extract(day FROM every);
+        hours := CASE WHEN extract(epoch FROM every - make_interval(months => months, days => days)) % 3600 = 0
+                      THEN extract(epoch FROM every - make_interval(months => months, days => days)) / 3600 END;
+    END IF;
+    pattern := CASE WHEN months > 0 AND days = 0 AND hours = 0 AND 12 % months = 0 THEN
+                        CASE months WHEN 12 THEN 'YYYY' WHEN 3 THEN 'YYYY"q"Q' ELSE 'YYYYMM' END
+                    WHEN months = 0 AND days = 0 AND hours > 0 AND 24 % hours = 0 THEN
+                        CASE hours WHEN 24 THEN 'YYYYMMDD' ELSE 'YYYYMMDDHH24' END
+                    WHEN months = 0 AND days = 1 AND hours = 0 THEN 'YYYYMMDD'
+                    WHEN months = 0 AND days = 7 AND hours = 0 THEN 'IYYY"w"IW' END;
+    IF pattern IS NULL THEN
+        RAISE invalid_parameter_value USING MESSAGE = 'partitions of this length are not supported',
+            DETAIL = format('The interval is %s.', every),
+            HINT = 'Pass a number of hours that divides a day, a day, a week, a number of months that divides a year, or a year.';
+    ELSIF ahead NOT BETWEEN 0 AND 10000 THEN
+        RAISE numeric_value_out_of_range USING MESSAGE = 'ahead is out of range', DETAIL = format('ahead is %s.', ahead),
+            HINT = 'Pass the number of partitions after the present one, from 0 to 10000.';
+    ELSIF NOT (keep > '0' AND isfinite(keep)) THEN
+        RAISE invalid_parameter_value USING MESSAGE = 'keep is not a positive length of time', DETAIL = format('keep is %s.', keep),
+            HINT = 'Pass a positive interval, or NULL to keep all.';
+    ELSIF NOT isfinite(since) THEN
+        RAISE datetime_field_overflow USING MESSAGE = 'since is infinite', DETAIL = format('since is %s.', since),
+            HINT = 'Pass a time, or NULL for the present.';
+    END IF;
+    oldest := (present AT TIME ZONE timezone - keep) AT TIME ZONE timezone;
+
+    -- The period of a time: where it begins in local time, its first and its next instant, and its bounds. An hour that is repeated is
+    -- one period, and one that is left out is none.
+    period_of := format($period$
+        SELECT s.start, f.first, f.next,
+               CASE WHEN f.first_ms < z.end_ms THEN (SELECT l + CASE WHEN l < 0 THEN 18446744073709551616 ELSE 0 END
+                                                     FROM %1$s(f.first, $1, $2, $3) l) END AS low,
+               CASE WHEN f.next_ms < z.end_ms THEN (SELECT h + CASE WHEN h < 0 THEN 18446744073709551616 ELSE 0 END
+                                                    FROM %1$s(f.next, $1, $2, $3) h) ELSE 18446744073709551616 END AS high
+        FROM (SELECT 2::numeric ^ (64 - $2 - $3) AS end_ms) z,
+             LATERAL (SELECT $8 AT TIME ZONE $7 AS at) l,
+             LATERAL (SELECT CASE WHEN extract(month FROM $4) + extract(year FROM $4) > 0 THEN date_trunc('year', l.at)
+                                       + (extract(month FROM l.at)::int - 1) / $5 * $4
+                                  WHEN extract(day FROM $4) = 7 THEN date_trunc('week', l.at)
+                                  WHEN $6 > 0 THEN date_trunc('day', l.at) + extract(hour FROM l.at)::int / $6 * $4
+                                  ELSE date_trunc('day', l.at) END AS start) p,
+             LATERAL (SELECT p.start - n * $4 AS start FROM generate_series(0, 24) n
+                      WHERE (p.start - n * $4) AT TIME ZONE $7 <= $8 ORDER BY n LIMIT 1) s,
+             LATERAL (SELECT GREATEST(s.start AT TIME ZONE $7, $1) AS first, (s.start + $4) AT TIME ZONE $7 AS next) i,
+             LATERAL (SELECT i.first, i.next, extract(epoch FROM i.first - $1) * 1000 AS first_ms,
+                             extract(epoch FROM i.next - $1) * 1000 AS next_ms) f$period$, own[1]::regproc);
+
+    -- The partitions, with their bounds as PostgreSQL orders them.
+    SELECT array_agg(c.oid ORDER BY b.low) AS oids, array_agg(b.low ORDER BY b.low) AS lows, array_agg(b.high ORDER BY b.low) AS highs,
+           array_agg(i.inhdetachpending ORDER BY b.low) AS pending, COALESCE(range_agg(numrange(b.low, b.high)), '{}') AS taken
+    INTO parts
+    FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid,
+         regexp_match(pg_get_expr(c.relpartbound, c.oid), '^FOR VALUES FROM \((.*)\) TO \((.*)\)$') t,
+         LATERAL (SELECT CASE t[1] WHEN 'MINVALUE' THEN -turn ELSE btrim(t[1], '''')::numeric END AS low,
+                         CASE t[2] WHEN 'MAXVALUE' THEN turn ELSE btrim(t[2], '''')::numeric END AS high) b
+    WHERE i.inhparent = parent AND b.low < b.high;
+
+    -- A generator is ahead of the clock after that was set back. It is the sequence that the default of the id names, or else the default
+    -- one of next_id. This also refuses what is no layout, and a clock outside its range.
+    EXECUTE format('SELECT max(t.last >> $3) - div(l + CASE WHEN l < 0 THEN 18446744073709551616 ELSE 0 END, 2::numeric ^ ($2 + $3))
+                    FROM unnest($5) t (last) RIGHT JOIN %s($4, $1, $2, $3) l ON true GROUP BY l', own[1]::regproc)
+    INTO lead USING epoch, shard_bits, sequence_bits, present, ARRAY(
+        SELECT CASE WHEN s.relkind = 'S'
+                    THEN CASE WHEN has_sequence_privilege(s.oid, 'USAGE, SELECT') THEN pg_sequence_last_value(s.oid) END END
+        FROM pg_attrdef a JOIN pg_depend d ON d.classid = 'pg_attrdef'::regclass AND d.objid = a.oid
+             LEFT JOIN pg_proc p ON d.refclassid = 'pg_proc'::regclass AND p.oid = d.refobjid AND p.proname = 'next_id'
+             JOIN pg_class s ON d.refclassid = 'pg_class'::regclass AND s.oid = d.refobjid
+                                OR s.relnamespace = p.pronamespace AND s.relname = 'shardid_seq'
+        WHERE a.adrelid = parent AND a.adnum = key.attnum);
+    -- More is not a time.
+    IF lead BETWEEN 1 AND 86400000::bigint * 366 THEN
+        latest := present + lead * '1 millisecond'::interval;
+    END IF;
+
+    -- What is missing. Row security of the parent is not that of a partition: then nobody gets rights on that.
+    SELECT string_agg(format(E';\nGRANT %s ON TABLE %%1$s TO %s%s', g.privileges,
+                             replace(CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE g.grantee::regrole::text END, '%', '%%'),
+                             CASE WHEN g.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END), '' ORDER BY g.grantee, g.is_grantable)
+    INTO grants
+    FROM (SELECT a.grantee, a.is_grantable, string_agg(DISTINCT a.privilege_type, ', ' ORDER BY a.privilege_type) AS privileges
+          FROM aclexplode(of_parent.relacl) a WHERE a.grantee <> of_parent.relowner GROUP BY 1, 2) g
+    WHERE NOT of_parent.relrowsecurity;
+    SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum) INTO columns
+    FROM pg_attribute a WHERE a.attrelid = parent AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '';
+
+    at := GREATEST(COALESCE(since, present), oldest, epoch);
+    IF extract(epoch FROM latest - at) / extract(epoch FROM every) > 10000 THEN
+        RAISE numeric_value_out_of_range USING MESSAGE = 'too many partitions',
+            DETAIL = format('From %s on there are more than 10000.', at), HINT = 'Pass a later time, or longer periods.';
+    END IF;
+    LOOP
+        EXECUTE period_of INTO period USING epoch, shard_bits, sequence_bits, every, months, hours, timezone, at;
+        EXIT WHEN period.low IS NULL;
+        IF period.first > latest THEN
+            EXIT WHEN ahead = 0;
+            ahead := ahead - 1;
+        END IF;
+        at := period.next;
+        FOR part IN
+            SELECT lower(gap) AS low, upper(gap) AS high, CASE WHEN NOT (period.low < turn AND period.high > turn) THEN ''
+                                                               WHEN lower(gap) < 0 THEN '_negative' ELSE '_positive' END AS half
+            FROM unnest(nummultirange(numrange(LEAST(period.low, turn), LEAST(period.high, turn)),
+                                      numrange(GREATEST(period.low, turn) - 2 * turn, GREATEST(period.high, turn) - 2 * turn))
+                        - COALESCE(parts.taken, '{}')) gap
+            ORDER BY lower(gap) < 0, lower(gap)
+        LOOP
+            -- A partition of this name may hold a part of the period.
+            FOR other IN 1 .. 1000 LOOP
+                name := of_parent.relname || '_' || to_char(period.start, pattern) || part.half || COALESCE('_' || NULLIF(other, 1), '');
+                EXIT WHEN name <> ALL (names) AND (to_regclass(format('%I.%I', of_parent.nspname, name)) = ANY (parts.oids)) IS NOT TRUE;
+            END LOOP;
+            names := names || name;
+            IF octet_length(name) > 63 THEN
+                RAISE name_too_long USING MESSAGE = format('the name of table %s is too long for partitions', of_parent.name),
+                    DETAIL = format('A partition would be "%s", and a name has at most 63 bytes.', name), HINT = 'Rename the table.';
+            END IF;
+            qualified := format('%I.%I', of_parent.nspname, name);
+            creation := format('CREATE TABLE %s (LIKE %s INCLUDING ALL EXCLUDING IDENTITY)%s%s', qualified, of_parent.name,
+                               of_parent.method, of_parent.place) || COALESCE(format(grants, qualified), '');
+            attaching := format('ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM (%s) TO (%s)', of_parent.name, qualified,
+                                CASE part.low WHEN -turn THEN 'MINVALUE' ELSE quote_literal(part.low) END,
+                                CASE part.high WHEN turn THEN 'MAXVALUE' ELSE quote_literal(part.high) END);
+            IF rest IS NOT NULL THEN
+                EXECUTE format('SELECT count(*) FROM %s WHERE %I BETWEEN $1 AND $2', rest, key.attname)
+                INTO in_rest USING part.low::bigint, (part.high - 1)::bigint;
+            END IF;
+            command := NULL;
+            IF to_regclass(qualified) IS NOT NULL OR to_regtype(qualified) IS NOT NULL THEN
+                IF reports THEN
+                    RAISE WARNING USING ERRCODE = 'duplicate_table',
+                        MESSAGE = format('%s is not a partition of %s', qualified, of_parent.name),
+                        DETAIL = 'The missing partition would have this name.',
+                        HINT = format('Rename it, or, if it is a table for these rows, run %s.', attaching);
+                END IF;
+            ELSIF in_rest > 0 THEN
+                IF reports THEN
+                    RAISE WARNING USING ERRCODE = 'check_violation',
+                        MESSAGE = format('default partition %s has rows of partition %s', rest, qualified),
+                        DETAIL = format('Their number is %s.', in_rest),
+                        HINT = format(E'Move them by these commands:\nBEGIN;\n%s;\nWITH moved AS (DELETE FROM %s WHERE %I BETWEEN %L AND %L RETURNING %s)\n'
+                                      'INSERT INTO %s (%6$s) SELECT %6$s FROM moved;\n%8$s;\nCOMMIT;',
+                                      creation, rest, key.attname, part.low, part.high - 1, columns, qualified, attaching);
+                END IF;
+            ELSE
+                command := creation || E';\n' || attaching;
+            END IF;
+            step := command;
+            RETURN NEXT;
+        END LOOP;
+    END LOOP;
+
+    -- What is older than is kept: partitions that ended by then, if they have the bounds of a period.
+    FOR part IN
+        SELECT p.pending, format('%I.%I', n.nspname, c.relname) AS name, u.low, u.high
+        FROM unnest(parts.oids, parts.lows, parts.highs, parts.pending) p (oid, low, high, pending)
+             JOIN pg_class c ON c.oid = p.oid JOIN pg_namespace n ON n.oid = c.relnamespace,
+             LATERAL (SELECT p.low + CASE WHEN p.low < 0 THEN 2 * turn ELSE 0 END AS low,
+                             p.high + CASE WHEN p.low < 0 THEN 2 * turn ELSE 0 END AS high) u
+        WHERE oldest > epoch
+        ORDER BY u.low
+    LOOP
+        EXECUTE time_of INTO at USING part.low, epoch, shard_bits, sequence_bits;
+        EXIT WHEN at >= oldest;
+        EXECUTE period_of INTO period USING epoch, shard_bits, sequence_bits, every, months, hours, timezone, at;
+        -- The period in which ids become negative has two.
+        IF (part.low = period.low OR part.low = turn AND period.low < turn AND period.high > turn)
+           AND (part.high = period.high OR part.high = turn AND period.low < turn AND period.high > turn) THEN
+            CONTINUE WHEN period.next > oldest;
+            command := format('ALTER TABLE %s DETACH PARTITION %s', of_parent.name, part.name);
+            step := format(E'%s%s;\nDROP TABLE %s', command, CASE WHEN part.pending THEN ' FINALIZE' ELSE '' END, part.name);
+            -- CONCURRENTLY is refused where there is a default partition.
+            IF part.pending OR rest IS NOT NULL THEN
+                command := step;
+            ELSE
+                command := command || ' CONCURRENTLY';
+                RETURN NEXT;
+                command := format('DROP TABLE %s', part.name);
+                step := NULL;
+            END IF;
+            RETURN NEXT;
+        ELSIF reports THEN
+            EXECUTE time_of INTO at USING part.high - 1, epoch, shard_bits, sequence_bits;
+            IF at < oldest THEN
+                RAISE NOTICE USING MESSAGE = format('partition %s is older than keep, but its bounds are not those of a period', part.name),
+                    DETAIL = 'It stays.',
+                    HINT = format('If its rows are not needed, run ALTER TABLE %s DETACH PARTITION %s, and DROP TABLE %2$s.',
+                                  of_parent.name, part.name);
+            END IF;
+        END IF;
+    END LOOP;
+END
+$$;
+
+COMMENT ON FUNCTION shardid_partition_steps(pg_catalog.regclass, interval, int, interval, pg_catalog.timestamptz,
+    pg_catalog.timestamptz, int, int, pg_catalog.text, boolean, pg_catalog.regprocedure[]) IS
+'the commands of id_partition_commands, and as steps that a procedure can run';
+
+CREATE OR REPLACE FUNCTION id_partition_commands(
+    parent pg_catalog.regclass,
+    every interval,
+    ahead int DEFAULT 3,
+    keep interval DEFAULT NULL::interval,
+    since pg_catalog.timestamptz DEFAULT NULL::pg_catalog.timestamptz,
+    epoch pg_catalog.timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::pg_catalog.timestamptz,
+    shard_bits int DEFAULT 13,
+    sequence_bits int DEFAULT 10,
+    timezone pg_catalog.text DEFAULT 'UTC'::pg_catalog.text)
+RETURNS SETOF pg_catalog.text
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+    SELECT s.command
+    FROM shardid_partition_steps(
+        parent, every, ahead, keep, since, epoch, shard_bits, sequence_bits, timezone, true, ARRAY[
+            'id_lower_bound(pg_catalog.timestamptz, pg_catalog.timestamptz, int, int)'::pg_catalog.regprocedure,
+            'id_timestamp(bigint, pg_catalog.timestamptz, int, int)'::pg_catalog.regprocedure]) s
+    WHERE s.command IS NOT NULL;
+END;
+
+COMMENT ON FUNCTION id_partition_commands(pg_catalog.regclass, interval, int, interval, pg_catalog.timestamptz,
+    pg_catalog.timestamptz, int, int, pg_catalog.text) IS
+'the commands that create the missing partitions of a table by time, and drop old ones';
+
+-- Without SET search_path, with which no procedure can commit: each transaction sets it before it looks up any name.
+CREATE OR REPLACE PROCEDURE maintain_id_partitions(
+    parent pg_catalog.regclass,
+    every interval,
+    ahead int DEFAULT 3,
+    keep interval DEFAULT NULL::interval,
+    since pg_catalog.timestamptz DEFAULT NULL::pg_catalog.timestamptz,
+    epoch pg_catalog.timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::pg_catalog.timestamptz,
+    shard_bits int DEFAULT 13,
+    sequence_bits int DEFAULT 10,
+    timezone pg_catalog.text DEFAULT 'UTC'::pg_catalog.text,
+    own pg_catalog.regprocedure[] DEFAULT ARRAY[
+            'id_lower_bound(pg_catalog.timestamptz, pg_catalog.timestamptz, int, int)'::pg_catalog.regprocedure,
+            'id_timestamp(bigint, pg_catalog.timestamptz, int, int)'::pg_catalog.regprocedure,
+            'shardid_partition_steps(pg_catalog.regclass, interval, int, interval, pg_catalog.timestamptz, pg_catalog.timestamptz, int, int,
+                                     pg_catalog.text, boolean, pg_catalog.regprocedure[])'::pg_catalog.regprocedure])
+LANGUAGE plpgsql AS $$
+DECLARE
+    is_first boolean;
+    is_over boolean;
+    timeout int;
+    parts pg_catalog.text;
+    known_parts pg_catalog.text;
+    steps pg_catalog.text[];
+    tried pg_catalog.text[];
+    failed int;
+    next pg_catalog.text;
+    message pg_catalog.text;
+    detail pg_catalog.text;
+    hint pg_catalog.text;
+BEGIN
+    -- In a transaction block this fails, before anything is done.
+    COMMIT;
+    LOOP
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+        PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+        is_first := tried IS NULL;
+        IF is_first THEN
+            tried := '{}';
+            SELECT CASE WHEN setting::int BETWEEN 1 AND 1000 THEN setting::int ELSE 1000 END INTO timeout
+            FROM pg_settings WHERE name = 'lock_timeout';
+        END IF;
+        PERFORM set_config('lock_timeout', timeout::text, true);
+        is_over := true;
+        next := NULL;
+        BEGIN
+            -- So two calls at once take turns. For others than the owner nothing is locked, and they are told why below.
+            IF EXISTS (SELECT FROM pg_class c WHERE c.oid = parent AND c.relkind = 'p' AND c.relowner = current_user::regrole) THEN
+                EXECUTE format('LOCK TABLE ONLY %s IN SHARE UPDATE EXCLUSIVE MODE', parent);
+            END IF;
+            -- What is missing is looked up again if others have changed the partitions.
+            SELECT string_agg(i.inhrelid::text, ' ' ORDER BY i.inhrelid) INTO parts FROM pg_inherits i WHERE i.inhparent = parent;
+            IF is_first OR parts IS DISTINCT FROM known_parts THEN
+                EXECUTE format('SELECT array_agg(s.step ORDER BY s.place) FILTER (WHERE s.step IS NOT NULL AND s.step <> ALL ($11)), '
+                               '       $12 + count(*) FILTER (WHERE $10 AND s.command IS NULL AND s.step IS NULL) '
+                               'FROM %s($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $13) '
+                               'WITH ORDINALITY s (command, step, place)', own[3]::regproc)
+                INTO steps, failed
+                USING parent, every, ahead, keep, since, epoch, shard_bits, sequence_bits, timezone, is_first, tried, COALESCE(failed, 0), own;
+                known_parts := parts;
+            END IF;
+            next := steps[1];
+            steps := steps[2:];
+            IF next IS NOT NULL THEN
+                is_over := false;
+                tried := tried || next;
+                EXECUTE next;
+                SELECT string_agg(i.inhrelid::text, ' ' ORDER BY i.inhrelid) INTO known_parts FROM pg_inherits i WHERE i.inhparent = parent;
+            END IF;
+        EXCEPTION
+            WHEN lock_not_available OR deadlock_detected THEN
+                RAISE WARNING USING ERRCODE = SQLSTATE, MESSAGE = format('could not get a lock for a partition of %s', parent),
+                    DETAIL = COALESCE('The commands are: ' || next, 'The lock is that of the table.'),
+                    HINT = 'The next call tries it again.';
+            WHEN OTHERS THEN
+                IF next IS NULL THEN
+                    RAISE;
+                END IF;
+                GET STACKED DIAGNOSTICS message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+                failed := failed + 1;
+                RAISE WARNING USING ERRCODE = SQLSTATE, MESSAGE = format('could not maintain a partition of %s: %s', parent, message),
+                    DETAIL = concat_ws(' ', NULLIF(detail, ''), 'The commands are: ' || next),
+                    HINT = COALESCE(NULLIF(hint, ''), 'Remove the cause, and call it again.');
+        END;
+        IF is_over AND failed > 0 THEN
+            RAISE object_not_in_prerequisite_state USING MESSAGE = format('partitions of %s are not maintained', parent),
+                DETAIL = format('Their number is %s. The warnings before this say why. All else is done.', failed),
+                HINT = 'Remove the causes, and call it again.';
+        END IF;
+        EXIT WHEN is_over;
+        COMMIT;
+    END LOOP;
+END
+$$;
+
+COMMENT ON PROCEDURE maintain_id_partitions(pg_catalog.regclass, interval, int, interval, pg_catalog.timestamptz,
+    pg_catalog.timestamptz, int, int, pg_catalog.text, pg_catalog.regprocedure[]) IS
+'creates the missing partitions of a table by time and drops old ones, each in a transaction of its own';
+
+-- UUIDs of version 6 as bounds, and for tools that know times as text only.
+
+CREATE OR REPLACE FUNCTION uuid_v6_lower_bound(ts pg_catalog.timestamptz)
+RETURNS pg_catalog.uuid
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN uuid_v6_from(ts, 0, '00:00:00:00:00:00'::pg_catalog.macaddr, 0);
+
+COMMENT ON FUNCTION uuid_v6_lower_bound(pg_catalog.timestamptz) IS
+'the smallest UUID of version 6 generated at this time or later, for range conditions and partition bounds';
+
+CREATE OR REPLACE FUNCTION uuid_v6_timestamp(pg_catalog.text)
+RETURNS pg_catalog.timestamptz
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN uuid_v6_timestamp($1::pg_catalog.uuid);
+
+COMMENT ON FUNCTION uuid_v6_timestamp(pg_catalog.text) IS
+'the time in a UUID of version 6 that is passed as text; NULL for any other UUID';
+
+COMMIT;

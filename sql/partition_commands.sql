@@ -1,0 +1,252 @@
+-- id_partition_commands and maintain_id_partitions: which commands, and what they make. The clock is the machine's: what depends on it
+-- is not shown. t/partitions/clock.pl sets one.
+SET timezone = 'UTC';
+SET datestyle = 'ISO';
+SET intervalstyle = 'postgres';
+\set SHOW_CONTEXT never
+
+CREATE ROLE months_owner;
+CREATE ROLE months_reader;
+CREATE SCHEMA months AUTHORIZATION months_owner;
+GRANT USAGE ON SCHEMA months TO months_reader;
+GRANT USAGE, UPDATE ON SEQUENCE shardid_seq TO months_owner;
+CREATE SCHEMA "; DROP TABLE x; --" AUTHORIZATION months_owner;
+SET ROLE months_owner;
+CREATE TABLE months.events (id bigint PRIMARY KEY DEFAULT next_id(5), what text) PARTITION BY RANGE (id);
+GRANT SELECT, INSERT ON months.events TO months_reader;
+
+-- The partitions with their bounds as times, those before a time that is past everywhere.
+CREATE FUNCTION months.parts(parent regclass) RETURNS TABLE (partition name, since timestamptz, until timestamptz) LANGUAGE sql AS $$
+    SELECT relname, id_timestamp(NULLIF(bound[1], 'MINVALUE')::bigint), id_timestamp(NULLIF(bound[2], 'MAXVALUE')::bigint)
+    FROM pg_inherits JOIN pg_class ON oid = inhrelid,
+         regexp_match(pg_get_expr(relpartbound, oid), $r$FROM \('?(.*?)'?\) TO \('?(.*?)'?\)$r$) bound
+    WHERE inhparent = parent AND (id_timestamp(NULLIF(bound[1], 'MINVALUE')::bigint) < '2025-06-01') IS NOT FALSE
+    ORDER BY 2
+$$;
+
+-- Only what is missing, and as it is to be run.
+SELECT * FROM id_partition_commands('months.events', '1 month', since => '2025-04-10') LIMIT 2;
+SELECT count(*) - count(DISTINCT id_partition_commands) AS twice,
+       count(*) - 12 * (extract(year FROM now()) - 2025) - extract(month FROM now()) + 4 AS ahead
+FROM id_partition_commands('months.events', '1 month', 2, since => '2025-04-10');
+\set ECHO none
+SELECT * FROM id_partition_commands('months.events', '1 month', since => '2025-04-10') \gexec
+\set ECHO all
+SELECT * FROM months.parts('months.events');
+SELECT * FROM id_partition_commands('months.events', '1 month', since => '2025-04-10');
+SELECT id_partition_commands AS one_more FROM id_partition_commands('months.events', '1 month', since => '2025-03-01');
+INSERT INTO months.events (what) VALUES ('now') RETURNING tableoid::regclass::text = to_char(id_timestamp(id), '"months.events_"YYYYMM') AS right;
+SELECT relowner::regrole, grantee::regrole, privilege_type FROM pg_class, aclexplode(relacl)
+WHERE oid = 'months.events_202504'::regclass AND grantee <> relowner ORDER BY 2, 3;
+
+-- Other periods of the same table, by a gap: what is left of the year.
+SELECT split_part(id_partition_commands, E'\n', 3) AS attached FROM id_partition_commands('months.events', '1 year', 0, since => '2025-01-01');
+SELECT split_part(id_partition_commands, E'\n', 3) AS attached FROM id_partition_commands('months.events', '3 months', 0, since => '2025-01-01');
+SELECT split_part(id_partition_commands, E'\n', 3) AS attached FROM id_partition_commands('months.events', '1 week', 0, since => '2025-03-25');
+-- A name that is taken by a part of the same period.
+ALTER TABLE months.events DETACH PARTITION months.events_202505;
+DROP TABLE months.events_202505;
+CREATE TABLE months.events_202505 PARTITION OF months.events
+FOR VALUES FROM (id_lower_bound('2025-05-10')) TO (id_lower_bound('2025-05-20'));
+SELECT * FROM id_partition_commands('months.events', '1 month', since => '2025-04-10') \gexec
+SELECT * FROM months.parts('months.events');
+
+-- Periods, with names that sort.
+CREATE TABLE months.other (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
+SELECT every, count(*) > 5 AS several, bool_and(c COLLATE "C" > previous) AS sorted
+FROM unnest('{12 hours, 24 hours, 1 day, 7 days, 1 month, 2 months, 3 months, 4 months, 6 months, 1 year}'::interval[]) every,
+     LATERAL (SELECT c, lag(c) OVER (ORDER BY n) AS previous
+              FROM id_partition_commands('months.other', every, 6, since => now() - 10 * every) WITH ORDINALITY s (c, n)) c
+GROUP BY every ORDER BY every;
+SELECT (regexp_match(c, 'other_\w+'))[1] AS name, id_timestamp((regexp_match(c, 'FROM \(''(\d+)'))[1]::bigint) AS since
+FROM unnest('{7 days, 1 month, 2 months, 3 months, 6 months, 1 year}'::interval[]) WITH ORDINALITY e (every, n),
+     LATERAL (SELECT c FROM id_partition_commands('months.other', every, since => '2024-12-31 23:30+00') c LIMIT 1) c ORDER BY n;
+SELECT (regexp_match(c, 'other_\w+'))[1] AS name, id_timestamp((regexp_match(c, 'FROM \(''(\d+)'))[1]::bigint) AS since
+FROM unnest('{7 days, 1 month, 2 months, 3 months, 6 months, 1 year}'::interval[]) WITH ORDINALITY e (every, n),
+     LATERAL (SELECT c FROM id_partition_commands('months.other', every, since => '2024-12-31 23:30+00', timezone => 'Europe/Berlin') c LIMIT 1) c ORDER BY n;
+-- A day of 23 hours and one of 25.
+SELECT (regexp_match(c, 'other_\w+'))[1] AS name, id_timestamp(b[2]::bigint) - id_timestamp(b[1]::bigint) AS length
+FROM id_partition_commands('months.other', '1 day', since => '2025-03-30', timezone => 'Europe/Berlin') c,
+     regexp_match(c, 'FROM \(''(\d+)''\) TO \(''(\d+)') b
+WHERE id_timestamp(b[2]::bigint) - id_timestamp(b[1]::bigint) <> '1 day' LIMIT 2;
+
+-- Another layout; before its epoch there is nothing.
+SELECT split_part(c, E'\n', 2) AS attached
+FROM id_partition_commands('months.other', '1 month', since => '2000-01-01', epoch => '2025-03-15', shard_bits => 10, sequence_bits => 12) c LIMIT 1;
+
+-- Refused.
+SELECT id_partition_commands('months.events', '45 minutes');
+SELECT id_partition_commands('months.events', '1 month 3 days');
+SELECT id_partition_commands('months.events', '-1 months');
+SELECT id_partition_commands('months.events', '5 months');
+SELECT id_partition_commands('months.events', '5 hours');
+SELECT id_partition_commands('months.events', '2 days');
+SELECT id_partition_commands('months.events', '30 days');
+SELECT id_partition_commands('months.events', '0');
+SELECT id_partition_commands('months.events', '1 month', -1);
+SELECT id_partition_commands('months.events', '1 month', 10001);
+SELECT id_partition_commands('months.events', '1 month', keep => '-1 months');
+SELECT id_partition_commands('months.events', '1 month', since => '-infinity');
+SELECT count(*) FROM id_partition_commands('months.other', '1 hour', since => '2020-01-01');
+SELECT id_partition_commands('months.events', '1 month', timezone => 'Nowhere');
+SELECT id_partition_commands('months.events', '1 month', shard_bits => 40);
+\set VERBOSITY terse
+SELECT id_partition_commands('months.events', '1 month', epoch => '2100-01-01');
+\set VERBOSITY default
+SELECT id_partition_commands(NULL, '1 month');
+SELECT id_partition_commands('months.events', NULL);
+SELECT id_partition_commands(0, '1 month');
+SELECT id_partition_commands('months.events_202504', '1 month');
+CREATE TABLE months.by_list (id bigint PRIMARY KEY) PARTITION BY LIST (id);
+CREATE TABLE months.by_int (id int PRIMARY KEY) PARTITION BY RANGE (id);
+CREATE TABLE months.by_two (id bigint, n int) PARTITION BY RANGE (id, n);
+CREATE TABLE months.by_expression (id bigint) PARTITION BY RANGE ((id + 1));
+SELECT id_partition_commands('months.by_list', '1 month');
+SELECT id_partition_commands('months.by_int', '1 month');
+SELECT id_partition_commands('months.by_two', '1 month');
+SELECT id_partition_commands('months.by_expression', '1 month');
+SET ROLE months_reader;
+SELECT id_partition_commands('months.events', '1 month');
+CALL maintain_id_partitions('months.events', '1 month');
+RESET ROLE;
+\set VERBOSITY terse
+SELECT id_partition_commands('months.events', '1 month');
+CALL maintain_id_partitions('months.events', '1 month');
+\set VERBOSITY default
+SET ROLE months_owner;
+CALL maintain_id_partitions('months.events', '45 minutes');
+CALL maintain_id_partitions(NULL, '1 month');
+BEGIN;
+CALL maintain_id_partitions('months.events', '1 month');
+ROLLBACK;
+
+-- Names: long ones, those that need quotes, those that others have.
+CREATE TABLE months.a_table_with_a_name_of_fifty_seven_bytes_that_is_too_long (id bigint) PARTITION BY RANGE (id);
+SELECT id_partition_commands('months.a_table_with_a_name_of_fifty_seven_bytes_that_is_too_long', '1 month', since => '2025-05-01');
+\set odd '"; DROP TABLE x; --"."it''s %I %1$s\n""$$;"'
+CREATE TABLE :odd ("i""d" bigint PRIMARY KEY, "a;b" text) PARTITION BY RANGE ("i""d");
+RESET ROLE;
+CREATE ROLE "months %1$s ""x";
+SET ROLE months_owner;
+GRANT SELECT ON :odd TO "months %1$s ""x" WITH GRANT OPTION;
+GRANT SELECT ON :odd TO PUBLIC;
+SELECT * FROM id_partition_commands(:'odd', '1 month', since => '2025-05-01') LIMIT 1 \gexec
+SELECT partition FROM months.parts(:'odd');
+CREATE VIEW months.other_202504 AS SELECT 1 AS n;
+CREATE TYPE months.other_202505 AS ENUM ();
+SELECT id_partition_commands FROM id_partition_commands('months.other', '1 month', since => '2025-04-01') WHERE id_partition_commands ~ 'other_20250[45]';
+DROP VIEW months.other_202504;
+DROP TYPE months.other_202505;
+
+-- What others have a right to, but no row of a table with row security.
+ALTER TABLE months.other ENABLE ROW LEVEL SECURITY;
+GRANT SELECT ON months.other TO months_reader;
+SELECT * FROM id_partition_commands('months.other', '1 month', since => '2025-05-01') LIMIT 1;
+
+-- A default partition: what is in it is in the way, and the commands in the hint move it.
+CREATE TABLE months.other_rest PARTITION OF months.other DEFAULT;
+INSERT INTO months.other SELECT id_lower_bound('2025-05-10') + n FROM generate_series(1, 3) n;
+SELECT split_part(c, E'\n', 1) AS command FROM id_partition_commands('months.other', '1 month', since => '2025-05-01') c LIMIT 1;
+\set VERBOSITY terse
+CALL maintain_id_partitions('months.other', '1 month', since => '2025-05-01');
+\set VERBOSITY default
+SELECT count(*) > 10 AS rest_is_done FROM pg_inherits WHERE inhparent = 'months.other'::regclass;
+BEGIN;
+CREATE TABLE months.other_202505 (LIKE months.other INCLUDING ALL EXCLUDING IDENTITY);
+WITH moved AS (DELETE FROM months.other_rest WHERE id BETWEEN '3622516163851845632' AND '3644984211519045631' RETURNING id)
+INSERT INTO months.other_202505 (id) SELECT id FROM moved;
+ALTER TABLE months.other ATTACH PARTITION months.other_202505 FOR VALUES FROM ('3622516163851845632') TO ('3644984211519045632');
+COMMIT;
+SELECT split_part(c, E'\n', 1) AS command FROM id_partition_commands('months.other', '1 month', since => '2025-05-01') c LIMIT 1;
+
+-- Old ones: what has the bounds of a period, and nothing else. CONCURRENTLY only without a default partition.
+DROP TABLE months.other;
+CREATE TABLE months.other (id bigint PRIMARY KEY, g int GENERATED ALWAYS AS (5) STORED) PARTITION BY RANGE (id);
+\set ECHO none
+SELECT * FROM id_partition_commands('months.other', '1 month', since => '2025-01-01') \gexec
+\set ECHO all
+CREATE TABLE months.other_archive PARTITION OF months.other FOR VALUES FROM (MINVALUE) TO (id_lower_bound('2024-06-01'));
+CREATE TABLE months.other_202406 PARTITION OF months.other FOR VALUES FROM (id_lower_bound('2024-06-01')) TO (id_lower_bound('2024-06-30'));
+CREATE TABLE months.other_july PARTITION OF months.other FOR VALUES FROM (id_lower_bound('2024-07-01')) TO (id_lower_bound('2024-08-01'));
+SELECT now() - '2025-03-10 00:00+00' AS age \gset
+SELECT * FROM id_partition_commands('months.other', '1 month', keep => :'age');
+SELECT count(*) FROM id_partition_commands('months.other', '1 month', keep => '1000 years');
+CREATE TABLE months.other_rest PARTITION OF months.other DEFAULT;
+SELECT * FROM id_partition_commands('months.other', '1 month', keep => :'age');
+-- Rows that others refer to keep their partition, and the rest is done.
+INSERT INTO months.other SELECT id_lower_bound('2025-01-05');
+CREATE TABLE months.comments (event bigint REFERENCES months.other);
+INSERT INTO months.comments SELECT id FROM months.other;
+\set VERBOSITY sqlstate
+CALL maintain_id_partitions('months.other', '1 month', keep => :'age');
+\set VERBOSITY default
+SELECT * FROM months.parts('months.other');
+DROP TABLE months.comments;
+CALL maintain_id_partitions('months.other', '1 month', keep => :'age');
+SELECT * FROM months.parts('months.other');
+SELECT * FROM id_partition_commands('months.other', '1 month', keep => :'age');
+
+-- Partitions of partitions: what is there counts, and goes as a whole.
+CREATE TABLE months.regions (region text, id bigint, PRIMARY KEY (region, id)) PARTITION BY LIST (region);
+CREATE TABLE months.eu PARTITION OF months.regions FOR VALUES IN ('eu') PARTITION BY RANGE (id);
+CREATE TABLE months.eu_202503 PARTITION OF months.eu FOR VALUES FROM (id_lower_bound('2025-03-01')) TO (id_lower_bound('2025-04-01'))
+PARTITION BY HASH (id);
+CREATE TABLE months.eu_202503_0 PARTITION OF months.eu_202503 FOR VALUES WITH (MODULUS 1, REMAINDER 0);
+SELECT * FROM id_partition_commands('months.eu', '1 month', since => '2025-03-01') LIMIT 2 \gexec
+SELECT * FROM months.parts('months.eu');
+INSERT INTO months.regions VALUES ('eu', id_lower_bound('2025-03-05')), ('eu', id_lower_bound('2025-04-05'));
+SELECT tableoid::regclass FROM months.regions ORDER BY 1;
+SELECT now() - '2025-04-10 00:00+00' AS age \gset
+CALL maintain_id_partitions('months.eu', '1 month', 0, keep => :'age');
+SELECT * FROM months.parts('months.eu');
+
+-- Columns of every kind, a foreign key, triggers: a partition is as others are.
+CREATE TABLE months.users (id bigint PRIMARY KEY);
+CREATE FUNCTION months.note() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+CREATE TABLE months.full (
+    dropped int,
+    n bigint GENERATED ALWAYS AS IDENTITY,
+    id bigint PRIMARY KEY DEFAULT next_id(5),
+    owner bigint NOT NULL REFERENCES months.users,
+    text text COLLATE "C" DEFAULT 'x' CHECK (text <> ''),
+    doubled int GENERATED ALWAYS AS (length(text) * 2) STORED) PARTITION BY RANGE (id);
+ALTER TABLE months.full DROP COLUMN dropped;
+CREATE INDEX ON months.full (lower(text)) WHERE doubled > 1;
+CREATE STATISTICS months.of_full ON owner, text FROM months.full;
+CREATE TRIGGER note BEFORE INSERT ON months.full FOR EACH ROW EXECUTE FUNCTION months.note();
+SELECT * FROM id_partition_commands('months.full', '1 month', since => '2025-05-01') LIMIT 1 \gexec
+INSERT INTO months.users VALUES (1);
+INSERT INTO months.full (id, owner) VALUES (id_lower_bound('2025-05-05'), 1) RETURNING tableoid::regclass, n, text, doubled;
+INSERT INTO months.full (id, owner) VALUES (id_lower_bound('2025-05-06'), 2);
+CREATE TABLE months.full_by_core PARTITION OF months.full FOR VALUES FROM (0) TO (1);
+SELECT a.attname, a.attnotnull, a.atthasdef, a.attgenerated, a.attcollation = c.attcollation AS same
+FROM pg_attribute a JOIN pg_attribute c USING (attname)
+WHERE a.attrelid = 'months.full_202505'::regclass AND c.attrelid = 'months.full_by_core'::regclass AND a.attnum > 0
+  AND (a.attnotnull, a.atthasdef, a.attgenerated, a.attcollation) IS NOT DISTINCT FROM (c.attnotnull, c.atthasdef, c.attgenerated, c.attcollation)
+ORDER BY 1;
+SELECT contype, count(*), count(*) FILTER (WHERE conparentid <> 0 OR coninhcount > 0) AS inherited FROM pg_constraint
+WHERE conrelid = 'months.full_202505'::regclass AND contype <> 'n' GROUP BY 1 ORDER BY 1;
+SELECT count(*) AS indexes FROM pg_index WHERE indrelid = 'months.full_202505'::regclass;
+SELECT count(*) AS triggers FROM pg_trigger WHERE tgrelid = 'months.full_202505'::regclass AND NOT tgisinternal;
+RESET ROLE;
+
+-- UUIDs of version 6 as bounds.
+SELECT uuid_v6_lower_bound('2025-01-01'), uuid_v6_timestamp(uuid_v6_lower_bound('2025-01-01')), uuid_v6_timestamp(uuid_v6_lower_bound('2025-01-01')::text);
+SELECT bool_and(uuid_v6_from(ts, seq, mac, ns) >= uuid_v6_lower_bound(ts) AND uuid_v6_from(ts - '1 us'::interval, seq, mac, 9) < uuid_v6_lower_bound(ts)) AS right
+FROM generate_series('1900-01-01'::timestamptz, '2100-01-01', '333 days 01:01:01.010101') ts, unnest('{0, 16383}'::int[]) seq,
+     unnest('{00:00:00:00:00:00, ff:ff:ff:ff:ff:ff}'::macaddr[]) mac, unnest('{0, 9}'::int[]) ns;
+SELECT uuid_v6_timestamp('c232ab00-9414-11ec-b3c8-9f6bdeced846'), uuid_v6_timestamp(NULL::text), uuid_v6_lower_bound(NULL);
+SELECT uuid_v6_timestamp('x');
+SELECT uuid_v6_lower_bound('1500-01-01');
+CREATE TABLE by_uuid (id uuid PRIMARY KEY) PARTITION BY RANGE (id);
+CREATE TABLE by_uuid_202501 PARTITION OF by_uuid FOR VALUES FROM (uuid_v6_lower_bound('2025-01-01')) TO (uuid_v6_lower_bound('2025-02-01'));
+CREATE TABLE by_uuid_202502 PARTITION OF by_uuid FOR VALUES FROM (uuid_v6_lower_bound('2025-02-01')) TO (uuid_v6_lower_bound('2025-03-01'));
+INSERT INTO by_uuid SELECT uuid_v6_from('2025-02-28 23:59:59.999999', 16383, 'ff:ff:ff:ff:ff:ff', 9) RETURNING tableoid::regclass;
+EXPLAIN (COSTS OFF) SELECT FROM by_uuid WHERE id >= uuid_v6_lower_bound('2025-02-10') AND id < uuid_v6_lower_bound('2025-02-11');
+
+\set VERBOSITY terse
+SET client_min_messages = warning;
+DROP TABLE by_uuid;
+DROP SCHEMA months, "; DROP TABLE x; --" CASCADE;
+REVOKE USAGE, UPDATE ON SEQUENCE shardid_seq FROM months_owner;
+DROP ROLE months_owner, months_reader, "months %1$s ""x";

@@ -1,0 +1,120 @@
+# id_partition_commands and maintain_id_partitions run nothing that others have planted: in search_path, beside the functions, in the names
+# of tables, and in the expressions of a table that belongs to another role.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Portable;
+use ShardidTest;
+
+my $node = new_portable_node('planted');
+$node->safe_psql('postgres', <<'SQL');
+CREATE ROLE mallory LOGIN;
+CREATE ROLE planner LOGIN;
+CREATE DATABASE of_extension;
+SQL
+
+# mallory owns the schema in which the extension is, and plants functions of the same names there: fewer arguments, other types.
+$node->safe_psql('of_extension', 'CREATE SCHEMA ids AUTHORIZATION mallory; CREATE EXTENSION shardid SCHEMA ids; GRANT USAGE ON SCHEMA ids TO PUBLIC');
+for my $database ('of_extension', 'portable')
+{
+	my $owner = $database eq 'portable' ? 'ids_owner' : 'mallory';
+	my $as = sub {
+		my ($role, $sql) = @_;
+		return join '', map { $_ // '' } ($node->psql($database, $sql, extra_params => [ '-U', $role ]))[ 1, 2 ];
+	};
+	is($as->($owner, <<'SQL'), '', "$database: planted") if $database ne 'portable';
+DO $$
+DECLARE
+	made text;
+BEGIN
+	FOREACH made IN ARRAY ARRAY[
+		'shardid_partition_steps(parent regclass, every interval, ahead int, keep interval, since timestamptz, epoch timestamptz, shard_bits int,
+			sequence_bits int, timezone text, reports boolean, OUT command text, OUT step text) RETURNS SETOF record',
+		'shardid_partition_steps(parent regclass, every interval, ahead int, keep interval, since timestamptz, epoch timestamptz, shard_bits int,
+			sequence_bits int, timezone text, reports boolean, own anyarray, OUT command text, OUT step text) RETURNS SETOF record',
+		'shardid_partition_steps(parent regclass, every interval, ahead int, keep interval, since timestamptz, epoch timestamptz, shard_bits int,
+			sequence_bits int, timezone text, reports boolean, VARIADIC own regprocedure[], OUT command text, OUT step text) RETURNS SETOF record',
+		'id_lower_bound(timestamptz, timestamptz, bigint, int) RETURNS bigint', 'id_timestamp(numeric, timestamptz, int, int) RETURNS timestamptz',
+		'id_lower_bound(timestamp, timestamptz, int, int) RETURNS bigint', 'uuid_v6_from(timestamptz, int, macaddr, int, int DEFAULT 0) RETURNS uuid',
+		'uuid_v6_from(timestamptz, int, macaddr) RETURNS uuid', 'uuid_v6_timestamp(varchar) RETURNS timestamptz'] LOOP
+		BEGIN
+			EXECUTE format('CREATE FUNCTION ids.%s LANGUAGE plpgsql AS %L', made, 'BEGIN RAISE ''planted''; END');
+		EXCEPTION WHEN duplicate_function THEN
+		END;
+	END LOOP;
+END
+$$;
+SQL
+	# In a schema that comes before pg_catalog.
+	is($as->('mallory', 'SELECT 1') . ($node->safe_psql($database, <<'SQL'), '')[0], 1, "$database: in search_path");
+CREATE SCHEMA planted AUTHORIZATION mallory;
+GRANT USAGE ON SCHEMA planted TO PUBLIC;
+CREATE SCHEMA planner AUTHORIZATION planner;
+SET ROLE mallory;
+DO $$
+DECLARE
+	made text;
+BEGIN
+	FOREACH made IN ARRAY ARRAY['set_config(text, text, boolean)', 'format(text, text)', 'format(text, regclass)', 'format(text, VARIADIC "any")', 'to_regclass(text)',
+		'concat_ws(text, text, text)', 'clock_timestamp()', 'count(bigint)'] LOOP
+		BEGIN
+			EXECUTE format('CREATE FUNCTION planted.%s RETURNS text LANGUAGE plpgsql AS %L', made, 'BEGIN RAISE ''planted''; END');
+		EXCEPTION WHEN OTHERS THEN
+			RAISE DEBUG '%', SQLERRM;
+		END;
+	END LOOP;
+	FOREACH made IN ARRAY ARRAY['text', 'regclass', 'regprocedure', 'oid', 'name', 'timestamptz', 'numeric'] LOOP
+		EXECUTE format('CREATE DOMAIN planted.%s AS pg_catalog.%1$s CHECK (VALUE IS NULL)', made);
+	END LOOP;
+	FOREACH made IN ARRAY ARRAY['int4, int4', 'text, text', 'int8, int8', 'int8, int4', 'oid, oid', 'name, name', 'bool, bool', 'name, text', 'regclass, oid'] LOOP
+		EXECUTE format('CREATE FUNCTION planted.wrong(pg_catalog.%s, pg_catalog.%s) RETURNS boolean LANGUAGE plpgsql AS %L',
+			split_part(made, ', ', 1), split_part(made, ', ', 2), 'BEGIN RAISE ''planted''; END');
+		EXECUTE format('CREATE OPERATOR planted.= (FUNCTION = planted.wrong, LEFTARG = pg_catalog.%s, RIGHTARG = pg_catalog.%s)', split_part(made, ', ', 1), split_part(made, ', ', 2));
+		EXECUTE format('CREATE OPERATOR planted.> (FUNCTION = planted.wrong, LEFTARG = pg_catalog.%s, RIGHTARG = pg_catalog.%s)', split_part(made, ', ', 1), split_part(made, ', ', 2));
+		EXECUTE format('CREATE OPERATOR planted.<> (FUNCTION = planted.wrong, LEFTARG = pg_catalog.%s, RIGHTARG = pg_catalog.%s)', split_part(made, ', ', 1), split_part(made, ', ', 2));
+	END LOOP;
+	CREATE TABLE planted.pg_class (oid oid);
+	CREATE TABLE planted.pg_settings (name text, setting text);
+END
+$$;
+SQL
+	my $path = 'SET search_path = planted, pg_catalog';
+	like($as->('planner', "$path; SELECT 1 = 1"), qr/planted/, "$database: a search_path with planted operators is one");
+	is($as->('planner', <<"SQL"), "4\n6|3652231968831045632", "$database: which nothing looks at");
+CREATE TABLE planner.events (id bigint PRIMARY KEY DEFAULT ids.next_id(5)) PARTITION BY RANGE (id);
+$path;
+SELECT pg_catalog.count(c) FROM ids.id_partition_commands('planner.events', '1 month') c;
+CALL ids.maintain_id_partitions('planner.events', '1 month', 5, keep => '1 year');
+SELECT pg_catalog.count(*), ids.id_lower_bound('2025-06-11 00:00+00') FROM pg_catalog.pg_inherits WHERE inhparent OPERATOR(pg_catalog.=) 'planner.events'::pg_catalog.regclass::pg_catalog.oid;
+SQL
+	is($as->('planner', "SELECT ids.uuid_v6_lower_bound('2025-01-01 00:00+00'), ids.uuid_v6_timestamp('1efc7d35-7fd0-6000-8000-000000000000'::text) = '2025-01-01 00:00+00'"),
+		'1efc7d35-7fd0-6000-8000-000000000000|t', "$database: nor do the UUIDs'");
+
+	# An expression of an index runs as whoever plans or attaches: so only the owner may.
+	is($as->('mallory', <<'SQL'), '', "$database: a table with a hostile index");
+CREATE TABLE planted.log (who text);
+GRANT ALL ON planted.log TO PUBLIC;
+CREATE FUNCTION planted.leave() RETURNS void LANGUAGE plpgsql VOLATILE AS $$ BEGIN INSERT INTO planted.log VALUES (current_user); END $$;
+CREATE FUNCTION planted.one() RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN PERFORM planted.leave(); RETURN 1; END $$;
+CREATE TABLE planted.events (id bigint PRIMARY KEY, n int DEFAULT planted.one() CHECK (planted.one() = 1)) PARTITION BY RANGE (id);
+CREATE INDEX ON planted.events ((n + planted.one())) WHERE planted.one() = 1;
+CREATE TABLE planted.rest PARTITION OF planted.events DEFAULT;
+GRANT ALL ON planted.events TO PUBLIC;
+SQL
+	my $superuser = getpwuid $<;
+	for my $role ($superuser, 'planner')
+	{
+		like($as->($role, $_), qr/must be owner of table planted\.events/, "$database: $role: $_")
+		  for q{SELECT ids.id_partition_commands('planted.events', '1 month')}, q{CALL ids.maintain_id_partitions('planted.events', '1 month', keep => '1 day')};
+	}
+	is($node->safe_psql($database, q{SELECT count(*) FROM planted.log WHERE who <> 'mallory'}), 0, "$database: nothing of hers has run");
+	is($as->('mallory', q{CALL ids.maintain_id_partitions('planted.events', '1 month')}), '', "$database: but for herself");
+	cmp_ok($node->safe_psql($database, q{SELECT count(*) FROM planted.log}), '>', 0, "$database: as it does");
+}
+
+$node->stop;
+done_testing();

@@ -2,6 +2,8 @@ EXTENSION = shardid shardid_lease
 MODULE_big = shardid
 DATA = shardid_lease--1.0.sql
 DATA_built = $(CURDIR)/built/shardid--1.0.sql
+# What the extension shares with the SQL-only version.
+SHARED = $(addprefix $(srcdir)/portable/,partitions.sql migrating.sql)
 OBJS = src/module.o \
        $(addprefix src/engine/, borrow.o citus.o draw.o durable.o generator.o known.o \
            own_sequence.o page_pin.o raise.o refusals.o relation_changes.o replaced_storage.o sequence.o sequence_page.o wait.o) \
@@ -17,7 +19,7 @@ EXTRA_CLEAN = src/lease/libpq_client.o shardid_libpq.so built
 
 REGRESS = ids layouts inspection uuid_v1 uuid_v6 uuid_v1_generated objectid errors privileges one_layout \
           jumps moved raise interplay rollback cost two_phase usage extension batches status ranges scatter \
-          fingerprint short_text layouts_of_others partitioning partition_commands leases lease_schema lease_registry
+          fingerprint short_text layouts_of_others partitioning partition_commands whole_schema leases lease_schema lease_registry
 REGRESS_OPTS = --load-extension=shardid
 ISOLATION = ddl_waits draw_waits together revoked prepared watched lease_grants
 ISOLATION_OPTS = --load-extension=shardid
@@ -52,10 +54,10 @@ COMPILE.cxx.bc += $(PG_CXXFLAGS) $(clang_flags)
 $(OBJS) $(OBJS:.o=.bc): $(shell find $(srcdir)/src -name '*.h' -o -name '*.hpp')
 
 # The extension's script ends with what it shares with the SQL-only version. Absolute, or VPATH finds that of the sources.
-$(DATA_built): $(srcdir)/shardid--1.0.sql $(srcdir)/portable/partitions.sql
+$(DATA_built): $(srcdir)/shardid--1.0.sql $(SHARED)
 	$(MKDIR_P) $(@D)
-	{ cat $< && sed -e '1,/^-- Also in the extension/d' -e '/^COMMIT;$$/d' -e 's/^CREATE OR REPLACE /CREATE /' \
-	    $(srcdir)/portable/partitions.sql; } > $@
+	{ cat $< && for file in $(SHARED); do \
+	    sed -e '1,/^-- Also in the extension/d' -e '/^COMMIT;$$/d' -e 's/^CREATE OR REPLACE /CREATE /' $$file || exit; done; } > $@
 
 all: $(LIBPQ_CLIENT)
 src/lease/libpq_client.o: override CPPFLAGS += -isystem $(libpq_srcdir)

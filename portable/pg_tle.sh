@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints the SQL that installs portable/shardid.sql and portable/partitions.sql as an extension by pg_tle (Trusted Language Extensions), where a
+# Prints the SQL that installs shardid.sql, partitions.sql and migrating.sql as an extension by pg_tle (Trusted Language Extensions), where a
 # service has that: portable/pg_tle.sh | psql, as a role with pgtle_admin. Then CREATE EXTENSION shardid_portable SCHEMA ids.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -10,7 +10,7 @@ readonly quote='$_pgtle_$'
 
 # CREATE EXTENSION has a transaction and a search_path of its own: psql's commands and ours for these are left out.
 script() {
-    sed -E '/^\\set /d; /^BEGIN;$/d; /^COMMIT;$/d' shardid.sql partitions.sql
+    sed -E '/^\\set /d; /^BEGIN;$/d; /^COMMIT;$/d' shardid.sql partitions.sql migrating.sql
 }
 
 if script | grep -qF "$quote"; then

@@ -40,7 +40,7 @@ sub load_portable
 {
 	my ($node, $database) = @_;
 	my $connection = $node->connstr($database) . ' user=ids_owner';
-	run_log([ 'psql', '-Xq', '-d', $connection, '-f', "portable/$_.sql" ]) or die "portable/$_.sql does not load" for qw(shardid partitions);
+	run_log([ 'psql', '-Xq', '-d', $connection, '-f', "portable/$_.sql" ]) or die "portable/$_.sql does not load" for qw(shardid partitions migrating);
 	return;
 }
 

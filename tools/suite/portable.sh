@@ -11,7 +11,7 @@
 #   interplay, rollback, cost, two_phase                           how the extension sees nextval's and a rollback's traces
 #                                      in a sequence's page, which SQL does not see
 #   one_layout, jumps, privileges      the layout in a page, and USAGE alone: here setval is called, which takes UPDATE
-portable_topics=(ids layouts uuid_v1 uuid_v6 errors moved raise batches status usage layouts_of_others partitioning partition_commands)
+portable_topics=(ids layouts uuid_v1 uuid_v6 errors moved raise batches status usage layouts_of_others partitioning partition_commands whole_schema)
 # In make test-full: many thousand calls of functions that are slower than C.
 portable_long_topics=(inspection scatter short_text)
 
@@ -36,8 +36,9 @@ make_portable_topics() {
     local folder=$1 topic
     mkdir -p "$folder/sql" "$folder/expected"
     cp -r portable bench "$folder/"
-    printf '%s\n' "\\getenv source PG_ABS_SRCDIR" "\\set file :source '/portable/shardid.sql'" \
-        "\\set partitions :source '/portable/partitions.sql'" '\set ECHO none' '\o /dev/null' '\i :file' '\i :partitions' "CALL shardid_grant_marks('public');" | tee "$folder/sql/load.sql" | head -n 4 >"$folder/expected/load.out"
+    printf '%s\n' "\\getenv source PG_ABS_SRCDIR" '\set ECHO none' '\o /dev/null' \
+        "\\set file :source '/portable/"{shardid,partitions,migrating}".sql'"$'\n\\i :file' "CALL shardid_grant_marks('public');" |
+        tee "$folder/sql/load.sql" | head -n 2 >"$folder/expected/load.out"
     shift
     for topic; do
         { settings_of "$topic" && as_portable "sql/$topic.sql"; } >"$folder/sql/$topic.sql" || return 1

@@ -1,0 +1,266 @@
+-- Public ids: an id as text that cannot be guessed, and back, by AES of pgcrypto. See docs/public-ids.md.
+--
+--     CREATE EXTENSION pgcrypto;
+--     psql -f portable/public_ids.sql        into the schema that is first in search_path, as the role that owns it
+--
+-- Run again, it brings the functions of an older file up to date. The keys stay as they are.
+--
+-- All that these functions call is looked up now. They hold it by its OID: no later name, schema or extension takes its place.
+\set ON_ERROR_STOP on
+BEGIN;
+
+DO $$
+DECLARE
+    of_schema pg_catalog.pg_namespace;
+    other pg_catalog.text;
+BEGIN
+    SELECT n.* INTO of_schema FROM pg_catalog.pg_namespace n
+    WHERE n.nspname OPERATOR(pg_catalog.=) pg_catalog.current_schema();
+    IF NOT FOUND THEN
+        RAISE invalid_schema_name USING MESSAGE = 'no schema has been selected to create in',
+            HINT = 'Set search_path to a schema of yours.';
+    END IF;
+    -- A superuser has all rights, but what runs as this role must be its own. That of schema "public" is the database's owner.
+    IF of_schema.nspowner OPERATOR(pg_catalog.<>) current_user::pg_catalog.regrole::pg_catalog.oid
+       AND NOT EXISTS (SELECT FROM pg_catalog.pg_database d
+                       WHERE d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
+                         AND d.datdba OPERATOR(pg_catalog.=) current_user::pg_catalog.regrole::pg_catalog.oid
+                         AND of_schema.nspowner OPERATOR(pg_catalog.=) 'pg_database_owner'::pg_catalog.regrole::pg_catalog.oid) THEN
+        RAISE insufficient_privilege USING
+            MESSAGE = pg_catalog.format('must be owner of schema "%s"', of_schema.nspname),
+            DETAIL = pg_catalog.format('Its owner is "%s", and the current user is "%s".',
+                                       of_schema.nspowner::pg_catalog.regrole, current_user),
+            HINT = 'Run this as its owner.';
+    END IF;
+    SELECT CASE a.grantee WHEN 0::pg_catalog.oid THEN 'PUBLIC' ELSE a.grantee::pg_catalog.regrole::pg_catalog.text END INTO other
+    FROM pg_catalog.aclexplode(of_schema.nspacl) a
+    WHERE a.grantee OPERATOR(pg_catalog.<>) of_schema.nspowner AND a.privilege_type OPERATOR(pg_catalog.=) 'CREATE'::pg_catalog.text
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE insufficient_privilege USING
+            MESSAGE = pg_catalog.format('others can create objects in schema "%s"', of_schema.nspname),
+            HINT = pg_catalog.format('Use a schema of your own, or run REVOKE CREATE ON SCHEMA %I FROM %s.', of_schema.nspname, other);
+    END IF;
+    SELECT o.name INTO other
+    FROM (SELECT c.relname, c.relowner FROM pg_catalog.pg_class c WHERE c.relnamespace OPERATOR(pg_catalog.=) of_schema.oid
+            AND c.relname OPERATOR(pg_catalog.~) '^public_id_keys'
+          UNION ALL
+          SELECT p.proname, p.proowner FROM pg_catalog.pg_proc p WHERE p.pronamespace OPERATOR(pg_catalog.=) of_schema.oid
+          UNION ALL
+          SELECT p.oprname, p.oprowner FROM pg_catalog.pg_operator p WHERE p.oprnamespace OPERATOR(pg_catalog.=) of_schema.oid
+         ) o (name, owner)
+    -- What is called here may be found among them. Superusers need not plant anything.
+    WHERE o.owner OPERATOR(pg_catalog.<>) current_user::pg_catalog.regrole::pg_catalog.oid
+      AND NOT (SELECT r.rolsuper FROM pg_catalog.pg_roles r WHERE r.oid OPERATOR(pg_catalog.=) o.owner) LIMIT 1;
+    IF FOUND THEN
+        RAISE insufficient_privilege USING
+            MESSAGE = pg_catalog.format('another role owns "%s" in schema "%s"', other, of_schema.nspname),
+            HINT = 'Use another schema, or drop it.';
+    END IF;
+    PERFORM pg_catalog.set_config('client_min_messages', 'warning', true);
+    PERFORM pg_catalog.set_config('search_path', pg_catalog.format('%I, pg_temp', pg_catalog.current_schema()), true);
+END
+$$;
+
+-- The number of a key is in each text that was made with it. New texts are made with the key of the highest generation.
+CREATE TABLE IF NOT EXISTS public_id_keys (
+    generation bigint PRIMARY KEY,
+    number int NOT NULL UNIQUE GENERATED ALWAYS AS ((generation & 3)::int) STORED,
+    master bytea NOT NULL CHECK (octet_length(master) = 32),
+    made_at timestamptz NOT NULL DEFAULT now());
+
+COMMENT ON TABLE public_id_keys IS
+'the keys of public_id and private_id, for their owner alone';
+
+-- Or pg_statistic, and a dump of it, would have copies of the keys.
+ALTER TABLE public_id_keys ALTER master SET STATISTICS 0;
+
+-- What uses pgcrypto, whose schema may be open to all: a function with just these types of arguments cannot be mistaken.
+DO $$
+DECLARE
+    pgcrypto name;
+    other record;
+BEGIN
+    SELECT n.nspname INTO pgcrypto FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'pgcrypto';
+    IF NOT FOUND THEN
+        RAISE undefined_object USING MESSAGE = 'the extension pgcrypto is not in this database',
+            HINT = 'Run CREATE EXTENSION pgcrypto.';
+    END IF;
+    -- Members of the extension are a superuser's, unless somebody has changed that. Their owner can replace them.
+    FOR other IN
+        SELECT f.name, p.proowner::regrole AS owner
+        FROM unnest(ARRAY['hmac(bytea,bytea,text)', 'encrypt(bytea,bytea,text)', 'decrypt(bytea,bytea,text)',
+                          'gen_random_bytes(integer)']) f (name)
+             LEFT JOIN pg_proc p ON p.oid = to_regprocedure(format('%I.%s', pgcrypto, f.name))
+             LEFT JOIN pg_roles r ON r.oid = p.proowner
+             LEFT JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
+             LEFT JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND e.oid = d.refobjid AND e.extname = 'pgcrypto'
+        WHERE e.oid IS NULL OR NOT r.rolsuper AND p.proowner <> current_user::regrole
+    LOOP
+        RAISE insufficient_privilege USING
+            MESSAGE = format('function "%s" in schema "%s" is not the one of pgcrypto', other.name, pgcrypto),
+            DETAIL = format('Its owner is "%s".', other.owner),
+            HINT = 'Have a superuser create the extension pgcrypto anew.';
+    END LOOP;
+
+    EXECUTE format('ALTER TABLE public_id_keys ALTER master SET DEFAULT %I.gen_random_bytes(32)', pgcrypto);
+END
+$$;
+
+-- Base 32. PL/pgSQL keeps its plans; SQL functions would be planned again for each statement.
+
+CREATE OR REPLACE FUNCTION public_id_digits(number int, block bytea) RETURNS text
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    bits bit(130) := number::bit(2) || ('x' || encode(block, 'hex'))::bit(128);
+    digits text := '';
+BEGIN
+    FOR place IN 0 .. 25 LOOP
+        digits := digits || substr('0123456789abcdefghjkmnpqrstvwxyz', substring(bits, 1 + 5 * place, 5)::int + 1, 1);
+    END LOOP;
+    RETURN digits;
+END
+$$;
+
+COMMENT ON FUNCTION public_id_digits(int, bytea) IS
+'the number of a key and a block as 26 characters';
+
+CREATE OR REPLACE FUNCTION public_id_block(digits text) RETURNS bytea
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    bits varbit := '';
+BEGIN
+    FOR place IN 1 .. 26 LOOP
+        bits := bits || (strpos('0123456789abcdefghjkmnpqrstvwxyz' COLLATE "C", substr(digits, place, 1)) - 1)::bit(5);
+    END LOOP;
+    RETURN int8send(substring(bits, 3, 64)::bit(64)::bigint) || int8send(substring(bits, 67, 64)::bit(64)::bigint);
+END
+$$;
+
+COMMENT ON FUNCTION public_id_block(text) IS
+'the block in these 26 characters';
+
+-- Keys.
+
+CREATE OR REPLACE FUNCTION public_id_refuse_fifth(keys regclass, oldest bigint) RETURNS bigint
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RAISE configuration_limit_exceeded USING MESSAGE = 'there are four keys of public ids, and no number is left',
+        DETAIL = format('The oldest key has generation %s and number %s.', oldest, oldest & 3),
+        HINT = format('If its texts may become invalid, run DELETE FROM %s WHERE generation = %s.', keys, oldest);
+END
+$$;
+
+COMMENT ON FUNCTION public_id_refuse_fifth(regclass, bigint) IS
+'raises 53400';
+
+CREATE OR REPLACE FUNCTION new_public_id_key() RETURNS int
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+    INSERT INTO public_id_keys (generation)
+    SELECT CASE WHEN max(k.generation) - min(k.generation) >= 3
+                THEN public_id_refuse_fifth('public_id_keys'::regclass, min(k.generation))
+                ELSE COALESCE(max(k.generation) + 1, 0) END
+    FROM public_id_keys k
+    RETURNING number;
+END;
+
+COMMENT ON FUNCTION new_public_id_key() IS
+'makes a key, with which public_id makes all texts from now on; returns its number';
+
+-- Public ids.
+
+CREATE OR REPLACE FUNCTION public_id_refuse_kind(kind text) RETURNS text
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RAISE invalid_parameter_value USING MESSAGE = 'invalid kind of a public id',
+        DETAIL = format('The kind is "%s".', kind),
+        HINT = 'Pass 1 to 63 characters: letters from a to z, digits and underscores, a letter first.';
+END
+$$;
+
+COMMENT ON FUNCTION public_id_refuse_kind(text) IS
+'raises 22023';
+
+CREATE OR REPLACE FUNCTION public_id_refuse_without_key(maker regprocedure) RETURNS text
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RAISE object_not_in_prerequisite_state USING MESSAGE = 'there is no key of public ids',
+        HINT = format('As the owner of these functions, run SELECT %s.', maker);
+END
+$$;
+
+COMMENT ON FUNCTION public_id_refuse_without_key(regprocedure) IS
+'raises 55000';
+
+-- Keys are arguments of C functions alone. Those of an SQL function can be constants of its plan, which debug_print_plan shows
+-- to every caller.
+DO $$
+DECLARE
+    pgcrypto name := (SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'pgcrypto');
+BEGIN
+    EXECUTE format($sql$
+        CREATE OR REPLACE FUNCTION public_id(kind text, id bigint) RETURNS text
+        LANGUAGE sql STABLE STRICT PARALLEL SAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+        RETURN CASE WHEN kind COLLATE "C" ~ '^[a-z][a-z0-9_]{0,62}$' THEN COALESCE(
+            (SELECT kind || '_' || public_id_digits(k.number, %1$I.encrypt(
+                        int8send(id) || '\x0000000000000000'::bytea,
+                        substr(%1$I.hmac(convert_to('shardid public id 1:' || kind, 'UTF8'), k.master, 'sha256'::text), 1, 16),
+                        'aes-ecb/pad:none'::text))
+             FROM public_id_keys k ORDER BY k.generation DESC LIMIT 1),
+            public_id_refuse_without_key('new_public_id_key()'::regprocedure))
+        ELSE public_id_refuse_kind(kind) END$sql$, pgcrypto);
+
+    -- A kind that public_id refuses has no texts, so none is read either. A text that is far too long is not searched.
+    EXECUTE format($sql$
+        CREATE OR REPLACE FUNCTION private_id(kind text, public text) RETURNS bigint
+        LANGUAGE sql STABLE STRICT PARALLEL SAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+        RETURN CASE WHEN octet_length(public) <= 90 AND public COLLATE "C" ~ '^[a-z][a-z0-9_]{0,62}_[0-9a-hjkmnp-tv-z]{26}$'
+                         AND left(public, -27) COLLATE "C" = kind THEN
+            CASE WHEN EXISTS (SELECT FROM public_id_keys) THEN
+                (SELECT CASE WHEN substr(d.plain, 9) = '\x0000000000000000'::bytea
+                             THEN ('x' || encode(substr(d.plain, 1, 8), 'hex'))::bit(64)::bigint END
+                 FROM (SELECT %1$I.decrypt(
+                                  public_id_block(right(public, 26)),
+                                  substr(%1$I.hmac(convert_to('shardid public id 1:' || kind, 'UTF8'), k.master, 'sha256'::text), 1, 16),
+                                  'aes-ecb/pad:none'::text) AS plain
+                       FROM public_id_keys k
+                       -- Two bits: the first eight characters have number 0, the next eight 1.
+                       WHERE k.number = (strpos('0123456789abcdefghjkmnpqrstvwxyz' COLLATE "C", left(right(public, 26), 1)) - 1) >> 3
+                       OFFSET 0) d)
+            ELSE public_id_refuse_without_key('new_public_id_key()'::regprocedure)::bigint END
+        END$sql$, pgcrypto);
+END
+$$;
+
+COMMENT ON FUNCTION public_id(text, bigint) IS
+'the id as text that cannot be guessed: the kind, an underscore and 26 characters';
+COMMENT ON FUNCTION private_id(text, text) IS
+'the id that public_id has written so for this kind; NULL for any other text';
+
+-- Default privileges may have opened what is new.
+DO $$
+DECLARE
+    other text;
+    made regprocedure;
+BEGIN
+    FOR other IN
+        SELECT DISTINCT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END
+        FROM pg_class c,
+             LATERAL (SELECT x.grantee FROM aclexplode(c.relacl) x
+                      UNION ALL SELECT x.grantee FROM pg_attribute t, aclexplode(t.attacl) x WHERE t.attrelid = c.oid) a
+        WHERE c.oid = 'public_id_keys'::regclass AND a.grantee <> c.relowner
+    LOOP
+        EXECUTE format('REVOKE ALL ON TABLE public_id_keys FROM %s CASCADE', other);
+    END LOOP;
+    FOR made IN
+        SELECT p.oid FROM pg_proc p
+        WHERE p.pronamespace = current_schema()::regnamespace
+          AND p.proname ~ '^(public_id(_digits|_block|_refuse_.*)?|private_id|new_public_id_key)$'
+    LOOP
+        EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', made);
+    END LOOP;
+END
+$$;
+
+COMMIT;

@@ -101,6 +101,9 @@ like($stderr, qr/does not exist/, 'late writers get an error');
 
 # --- Many shards in one table.
 
+is(run_block($old, 'several_later'), 5, 'an INSERT passes the logical shard of its key');
+($code, undef, $stderr) = $old->psql('shop', q(INSERT INTO orders VALUES (next_id(6), 4005)));
+like($stderr, qr/orders_check/, 'an id of another shard is refused');
 on($old, q(CREATE TABLE likes (id bigint PRIMARY KEY, photo text); INSERT INTO likes VALUES (next_id(5), 'lighthouse'), (next_id(6), 'pier')));
 ($code, undef, $stderr) = $old->psql('shop', 'CREATE PUBLICATION shard5 FOR TABLE likes WHERE (id_shard(id) = 5)');
 like($stderr, qr/invalid publication WHERE expression/, 'a row filter refuses id_shard');

@@ -12,4 +12,4 @@ CREATE FUNCTION next_order_id() RETURNS bigint
 CREATE SEQUENCE ids.visit_ids;
 CREATE FUNCTION next_visit_id() RETURNS bigint
     LANGUAGE sql VOLATILE
-    RETURN ids.next_id('ids.visit_ids'::regclass, shard_bits => 5, sequence_bits => 7);
+    RETURN ids.next_id('ids.visit_ids'::regclass, '2026-01-01 00:00:00+00', shard_bits => 5, sequence_bits => 7);

@@ -114,7 +114,7 @@ cmp_ok(rows("INSERT INTO orders (request) VALUES ('second') RETURNING id"), '>',
 rows('CREATE DATABASE shop');
 rows(command_of('high-availability.md', 'ALTER DATABASE shop SET shardid.lease_timeout'));
 is($primary->safe_psql('shop', "LOAD 'shardid'; SHOW shardid.lease_timeout"), '1s', 'the timeout is the one of the page');
-my $callbacks = block_of('high-availability.md', 'callbacks') =~ s{/var/run/postgresql PGPORT=5432}{\@folder@/\@name@ PGPORT=\@port@}r
+my $callbacks = block_of('high-availability.md', 'callbacks') =~ s{/var/run/postgresql}{\@folder@/\@name@ PGPORT=\@port@}r
   =~ s{/etc/patroni/}{\@here@/}r =~ s/^postgresql:\n//r;
 like(slurp_file('examples/patroni/node.yml'), qr/^\Q$callbacks\E/m, 'the callback is the one of the example');
 

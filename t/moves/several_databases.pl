@@ -157,7 +157,7 @@ stop_copy($copy);
 
 # The callbacks of the node with the registry, as Patroni calls them: split by shlex, with three arguments behind.
 {
-	my ($command) = page('callbacks') =~ /on_role_change: >-\n(.*)\z/s or die;
+	my ($command) = block_of('high-availability.md', 'callbacks_registry') =~ /on_role_change: >-\n(.*)\z/s or die;
 	$command =~ s/\s+/ /g;
 	my $folder = "$PostgreSQL::Test::Utils::tmp_check/callbacks";
 	mkdir $folder;

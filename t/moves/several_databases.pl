@@ -85,8 +85,16 @@ $restored->stop;
 $oslo->safe_psql('shop', command_of('several-databases.md', 'CREATE ROLE watcher') . ';' . command_of('several-databases.md', 'GRANT SELECT ON SEQUENCE'));
 is(run_as('watcher', $oslo, page('alert_lead')), '', 'no lead');
 is(run_as('watcher', $oslo, page('alert_literal')), '', 'no default passes a number');
-$oslo->safe_psql('shop', 'CREATE TABLE literal (id bigint DEFAULT next_id(5), other bigint DEFAULT 2 * next_id(6), fine bigint DEFAULT next_id())');
-is(run_as('watcher', $oslo, page('alert_literal')), "literal|id|next_id(5)\nliteral|other|(2 * next_id(6))", 'two that do');
+$oslo->safe_psql('shop', <<'SQL');
+CREATE TABLE literal (id bigint DEFAULT next_id(5), other bigint DEFAULT 2 * next_id(6),
+    named bigint DEFAULT next_id(generator => 'shardid_seq', shard => '7'::smallint),
+    fine bigint DEFAULT next_id(), own bigint DEFAULT next_id(generator => 'shardid_seq'))
+SQL
+is(run_as('watcher', $oslo, page('alert_literal')), <<'ROWS' =~ s/\n\z//r, 'three that do');
+literal|id|next_id(5)
+literal|other|(2 * next_id(6))
+literal|named|next_id(generator => 'shardid_seq'::regclass, shard => ('7'::smallint)::integer)
+ROWS
 
 # --- The drill.
 

@@ -89,7 +89,7 @@ unlink $hba;
 append_to_file($hba, "local all shop_member,copy_member scram-sha-256\n$rules");
 $registry->reload;
 
-my $member = new_node('member', undef, allows_streaming => 1);
+my $member = new_node('member', "wal_keep_size = 64MB\n", allows_streaming => 1);
 $member->safe_psql('postgres', 'CREATE DATABASE shop');
 is(run_block($member, 'shop', 'member', rows => 1), 0, 'a member leases the lowest shard');
 $member->safe_psql('shop', 'CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT next_id())');

@@ -33,6 +33,7 @@ sub recipe_switch
 {
 	my ($statements) = block_of('migrating.md', 'recipe-switch') =~ /\$switch\$\n(.*)\$switch\$/s or die;
 	$statements =~ s/%1\$I/insta5/g;
+	$statements =~ s/%1\$L/'insta5'/g;
 	$statements =~ s/%2\$s/5/g;
 	return "SET search_path = public;\nBEGIN;\n$statements;\nCOMMIT;\n";
 }
@@ -49,7 +50,7 @@ sub start_node
 }
 my $original = start_node('original', '+0');
 my $restored = start_node('restored', '-1h');
-$_->safe_psql('postgres', 'CREATE ROLE app') for $original, $restored;
+$_->safe_psql('postgres', 'CREATE ROLE app; CREATE ROLE batch; CREATE ROLE caller') for $original, $restored;
 sub clock { return set_fake_clock("$dir/original.clock", $_[0]) }
 
 # A database of the original with the extension, and what runs in it.
@@ -62,7 +63,19 @@ sub new_database
 	$original->safe_psql('postgres', "CREATE DATABASE $database; ALTER DATABASE $database SET search_path = public, ids");
 	return on(block('extension') =~ s/ALTER DATABASE \Kshop/$database/r =~ s/^GRANT.*\n//mgr);
 }
-sub on { return $original->safe_psql($database, $_[0]) }
+
+# As the page says, a switch that has not got its locks in time runs again.
+sub on
+{
+	my ($code, $stdout, $stderr);
+	for (1 .. 100)
+	{
+		($code, $stdout, $stderr) = $original->psql($database, $_[0]);
+		last if $stderr !~ /canceling statement due to lock timeout/;
+	}
+	die "$database: $stderr\n$_[0]" if $code;
+	return $stdout;
+}
 
 sub fails
 {
@@ -202,7 +215,7 @@ sub switch_under_load
 	my $clients = use_recipe();
 	clock('-10s');
 	wait_for_more($clients, 20);
-	my ($first_new) = on($switch) =~ /^(\d+)$/m;
+	my ($first_new) = on($switch) =~ /^insta5\|\d*\|(\d+)$/m;
 	# More than 200: the clients' files are behind by a buffer, so ids from before the switch may be counted.
 	wait_for_more($clients, 400);
 	finish_clients($_, 1) for @$clients;
@@ -276,7 +289,7 @@ new_database('without_raise');
 create_recipe_of(1314220021721);
 on($insert_photo);
 clock('-10s');
-on(recipe_switch() =~ s/^SELECT ids\.raise_generator.*?;\n//msr);
+on(recipe_switch() =~ s/^SELECT 'insta5' AS schema.*?;\n//msr);
 is(answer('insta5.photos', 'insta5.photos_id_seq'), 'no', 'without the raise: no');
 is(on($insert_photo . ' < (SELECT max(id) FROM insta5.photos)'), 't', 'without the raise a new id is below an old one');
 
@@ -296,30 +309,67 @@ for my $shard (11, 12, 7)
 {
 	is( on("INSERT INTO insta$shard.photos (name) VALUES ('new') RETURNING id_shard(id), id > (SELECT max(id) FROM insta$shard.photos), id_sequence(id) = (SELECT last_value & 1023 FROM insta$shard.photos_id_seq)"),
 		"$shard|t|t", "recipe_all: shard $shard has switched");
-	is(on("SELECT id_shard(insta$shard.next_id())"), $shard, "recipe_all: so has the function of shard $shard");
 }
+is(join(' ', sort split /\n/, on(block('recipe-check'))), 'insta11|t insta12|t insta7|t', 'recipe_all: so have the functions');
 
-# The way back, while it is used, and forth again.
+# The way back, while it is used, and forth again. Roles that can insert keep that right: by a column, by PUBLIC, by a group.
 new_database('recipe_back');
 create_recipe_of(1314220021721);
-on('ALTER SEQUENCE insta5.photos_id_seq CYCLE; GRANT USAGE ON SCHEMA insta5 TO app; GRANT INSERT, SELECT ON insta5.photos TO app');
+on(<<'SQL');
+ALTER SEQUENCE insta5.photos_id_seq CYCLE;
+GRANT USAGE ON SCHEMA insta5 TO PUBLIC;
+GRANT INSERT, SELECT ON insta5.photos TO app;
+GRANT INSERT (photo), SELECT ON insta5.likes TO batch;
+GRANT USAGE ON SEQUENCE insta5.photos_id_seq TO batch, caller;
+SQL
 is(on(block('recipe-save')), 'insta5|5|f', 'recipe_back: the function, with its number');
 my $body = q(SELECT md5(pg_get_functiondef('insta5.next_id'::regproc)));
 my $body_before = on($body);
+isnt(on(block('recipe-rights') =~ s/\\gexec//r), '', 'recipe_back: roles lack rights');
+on(block('recipe-rights'));
+is(on(block('recipe-rights') =~ s/\\gexec//r), '', 'recipe_back: and then none does');
 on(block('recipe-switch'));
-is(on("SET ROLE app; SELECT id_shard(insta5.next_id()); $insert_photo") =~ /^5\n\d+$/ ? 't' : 'f', 't',
-	'recipe_back: with the rights of the page a role inserts, and calls the function');
+like(fails(block('recipe-save')), qr/schema "before_ids" already exists/, 'recipe_back: what is saved stays');
+like(on("SET ROLE app; $insert_photo"), qr/^\d+$/, 'recipe_back: app inserts');
+like(on('SET ROLE batch; INSERT INTO insta5.likes (photo) VALUES (NULL) RETURNING id'), qr/^\d+$/, 'recipe_back: batch inserts into some columns');
+is(on('SET ROLE caller; SELECT id_shard(insta5.next_id())'), 5, 'recipe_back: caller calls the function');
 my $highest = on($insert_photo);
 on(block('recipe-back'));
 is(on($body), $body_before, 'recipe_back: the function is as before');
 my @ids = split /\n/, on("$insert_photo;\n" x 20);
 is(scalar(grep { $_ <= $highest } @ids), 0, 'recipe_back: ids of the function are above those of next_id');
 is(on('SELECT last_value & 1023 FROM insta5.photos_id_seq'), on("SELECT id_sequence($ids[-1])"), 'recipe_back: they are those of the function');
+is(on(block('users-of-ids')), '', 'recipe_back: nothing uses the extension');
 on(recipe_switch());
 is(on($insert_photo) > $ids[-1] ? 't' : 'f', 't', 'recipe_back: and forth again');
-clock('-60s');
-like(fails(block('recipe-back')), qr/ahead of the clock/, 'recipe_back: refused while the generator is ahead of the clock');
-is(on('SELECT id_shard(insta5.next_id())'), 5, 'recipe_back: and then all is as it was');
+is(join("\n", sort split /\n/, on(block('users-of-ids'))), join("\n", 'default value for column id of table insta5.likes', 'default value for column id of table insta5.photos',
+	'function insta5.next_id()'), 'recipe_back: defaults and the function use it');
+on(block('recipe-back'));
+on(command_of('migrating.md', $_)) for 'DROP SCHEMA before_ids', 'DROP SCHEMA ids';
+is(on("SET ROLE app; $insert_photo") > $ids[-1] ? 't' : 'f', 't', 'recipe_back: without the extension the function is what it was');
+
+# A transaction that uses the tables in the other order: the switch gives way, before PostgreSQL looks for a deadlock.
+{
+	my $locks = () = recipe_switch() =~ /^(?:LOCK|ALTER SEQUENCE)|, insta5/mg;
+	my ($timeout_ms) = recipe_switch() =~ /lock_timeout = '(\d+)ms'/;
+	cmp_ok($locks * $timeout_ms, '<', on(q(SELECT setting FROM pg_settings WHERE name = 'deadlock_timeout')), "$locks locks are waited for less than deadlock_timeout");
+	new_database('other_order');
+	create_recipe_of(1314220021721);
+	on($insert_photo);
+	my $application = $original->background_psql($database);
+	$application->query_safe("SET deadlock_timeout = '1h'; BEGIN; INSERT INTO insta5.likes (photo) VALUES (NULL)");
+	my $file = "$dir/other_order";
+	append_to_file($file, recipe_switch());
+	my $pid = fork // die "fork: $!";
+	exec "psql -qX -v ON_ERROR_STOP=1 -v VERBOSITY=sqlstate -d '" . $original->connstr($database) . "' -f $file > $file.said 2>&1" if $pid == 0;
+	my $holds = q(SELECT count(*) FROM pg_locks WHERE relation = 'insta5.photos'::regclass AND mode = 'AccessExclusiveLock' AND granted);
+	usleep 10_000 until on($holds) || -s "$file.said";
+	$application->query_safe($insert_photo . '; COMMIT');
+	waitpid $pid, 0;
+	like(slurp_file("$file.said"), qr/ERROR:  55P03/, 'other_order: the switch fails');
+	is(on('SELECT count(*) FROM insta5.likes'), 1, 'other_order: the application does not');
+	$application->quit;
+}
 
 # What is held off by the switch: a prepared INSERT by the lock on its table, a call of the function by that
 # on its sequence, in the middle of the old function. The switch comes when the session is ready, and
@@ -345,7 +395,7 @@ $statement;
 SQL
 	waitpid $pid, 0;
 	is($?, 0, "$database: the switch commits");
-	my ($first_new) = slurp_file("$file.out") =~ /^(\d+)$/m;
+	my ($first_new) = slurp_file("$file.out") =~ /^insta5\|\d*\|(\d+)$/m;
 	return ($stdout . $stderr, $first_new);
 }
 
@@ -367,9 +417,10 @@ for my $how (sort keys %held_off)
 new_database('held_off_back');
 create_recipe_of(1314220021721);
 on(block('recipe-save'));
+on('GRANT USAGE ON SCHEMA insta5, ids TO app; GRANT USAGE ON SEQUENCE insta5.photos_id_seq TO app');
 on(recipe_switch());
 {
-	my @told = split /\n/, (held_off(block('recipe-back'), 'SELECT insta5.next_id() FROM generate_series(1, 500)'))[0];
+	my @told = split /\n/, (held_off(block('recipe-back'), 'SET ROLE app; SELECT insta5.next_id() FROM generate_series(1, 500)'))[0];
 	my %told = map { $_ => 1 } @told;
 	is(scalar(keys %told), 500, 'the way back: the call that it held off collides with none after it');
 	like(on(q(SELECT prosrc FROM pg_proc WHERE oid = 'insta5.next_id'::regproc)), qr/nextval/, 'the way back: and it was done');
@@ -378,7 +429,7 @@ on(recipe_switch());
 # A new body in another language is one that a call in the old one cannot go on with.
 new_database('held_off_language');
 create_recipe_of(1314220021721);
-my $in_sql = recipe_switch() =~ s/plpgsql AS.*^\$\$;/sql RETURN ids.next_id(5, 'insta5.photos_id_seq');/msr;
+my $in_sql = recipe_switch() =~ s/plpgsql AS.*END \$\$;/sql RETURN ids.next_id(5, 'insta5.photos_id_seq');/msr;
 like(
 	(held_off($in_sql, $held_off{called}[0]))[0],
 	qr/ERROR:  syntax error.*compilation of PL\/pgSQL function "next_id"/s, 'a call in the middle of a function that changes its language fails');

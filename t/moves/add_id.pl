@@ -33,12 +33,14 @@ sub sqlstate_of
 
 # Times with ties, one that 3,000 rows share, as a bulk load leaves them, some before any id's time and one of the future.
 my $old_rows = <<"SQL";
-CREATE TABLE orders (order_no text PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT now(), item text);
+CREATE TABLE orders (order_no text PRIMARY KEY, created_at timestamptz DEFAULT now(), item text, changes int DEFAULT 0);
 INSERT INTO orders
 SELECT 'old ' || n, '2024-01-01 00:00:00+00'::timestamptz + (n * 7919 % 1000003) * interval '1.7 ms', 'lamp' FROM generate_series(1, $rows) n;
 INSERT INTO orders SELECT 'bulk ' || n, '2024-01-01 00:00:05.123456+00', 'lamp' FROM generate_series(1, 3000) n;
 INSERT INTO orders VALUES ('ancient 1', '2001-01-01 00:00:00+00', 'lamp'), ('ancient 2', '2001-01-02 00:00:00+00', 'lamp'),
     ('future', now() + interval '10 years', 'lamp');
+CREATE FUNCTION touch() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.changes := coalesce(NEW.changes, 0) + 1; RETURN NEW; END';
+CREATE TRIGGER touched BEFORE INSERT OR UPDATE ON orders FOR EACH ROW EXECUTE FUNCTION touch();
 GRANT INSERT, SELECT, UPDATE, DELETE ON orders TO app;
 CREATE SEQUENCE app_orders;
 GRANT USAGE ON SEQUENCE app_orders TO app;
@@ -86,6 +88,7 @@ for my $version (sort keys %install)
 	is($node->safe_psql('shop', q(SELECT pg_relation_filenode('orders'))), $file, "$version: step 2 rewrites nothing");
 	on(block('add-id-order'));
 	on(block('add-id-procedure'));
+	on(block('add-id-trigger'));
 
 	# The first try is ended in the middle.
 	my $fill = block('add-id-fill');
@@ -111,40 +114,63 @@ for my $version (sort keys %install)
 	on($fill . block('add-id-unique'));
 	waitpid $open, 0;
 	is($?, 0, "$version: step 5 waits for an open transaction");
-	on(block('add-id-validate'));
-	if ($version eq 'extension')
-	{
-		on(block('add-id-constraints'));
-	}
-	else
-	{
-		on("SET lock_timeout = 0;\nCREATE UNIQUE INDEX CONCURRENTLY orders_order_no_key ON orders (order_no)");
-		on(block('add-id-constraints') =~ s/^ALTER TABLE orders ADD .*\n/block('add-id-primary-key')/mer);
-	}
 	finish_clients($clients, 1);
+
+	# What the fill leaves: rows without a time, or whose time was set back, here to one that filled rows have.
+	on(<<"SQL", $superuser);
+UPDATE orders SET id = NULL, created_at = '2024-01-01 00:00:05.123456+00' WHERE order_no IN ('bulk 1', 'bulk 2', 'ancient 1');
+INSERT INTO orders (order_no, created_at) SELECT 'timeless ' || n, NULL FROM generate_series(1, 2000) n;
+UPDATE orders SET id = NULL WHERE order_no LIKE 'timeless%';
+SQL
+	on(block('add-id-refuse-null'));
+	is(sqlstate_of(q(UPDATE orders SET item = 'desk' WHERE order_no = 'bulk 1')), '23514', "$version: a row without an id cannot be changed");
+	on(block('add-id-not-null'));
+	is(on(q(SELECT count(*) FROM orders WHERE id IS NULL OR order_no LIKE 'bulk%' AND abs(extract(epoch FROM ids.id_timestamp(id) - created_at)) > 0.01)),
+		0, "$version: step 6 fills the rest, with their times");
+	is(on(q(SELECT count(*), count(DISTINCT id) FROM orders WHERE order_no LIKE 'timeless%' AND ids.id_timestamp(id) < '2011-08-24 21:07:03+00' AND ids.id_shard(id) = 4101)),
+		'2000|2000', "$version: those without a time get the oldest");
+	on(q(DELETE FROM orders WHERE order_no LIKE 'timeless%'; UPDATE orders SET created_at = '2001-01-01 00:00:00+00' WHERE order_no = 'ancient 1'));
+	on(block('add-id-primary-key')) if $version eq 'sql_only';
+	is(on(q(SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'orders'::regclass AND contype = 'p')),
+		$version eq 'sql_only' ? 'PRIMARY KEY (id)' : 'PRIMARY KEY (order_no)', "$version: the primary key");
 
 	my ($count, $different, $other) = split /\|/, on(block('add-id-check'));
 	is($count, $different, "$version: each of $count rows has an id of its own");
 	is($other, 3, "$version: only those that no id can carry have another time");
+	is(on(q(SELECT max(changes) FROM orders WHERE order_no LIKE 'bulk%' AND order_no > 'bulk 3')), 0, "$version: the trigger ignores the fill");
+	on(block('add-id-clean-up'));
+	on(command_of('migrating.md', $_)) for 'CREATE OR REPLACE TRIGGER touched BEFORE INSERT OR UPDATE', 'DROP TRIGGER touched2';
+	is(on(q(BEGIN; UPDATE orders SET id = -1 WHERE order_no = 'bulk 9' RETURNING changes; ROLLBACK)), 1, "$version: and is as it was");
 	is( on(q(SELECT string_agg(DISTINCT ids.id_shard(id)::text || split_part(order_no, ' ', 1), ' ') FROM orders WHERE order_no NOT LIKE 'new%' AND ids.id_shard(id) <> 4101)),
 		'', "$version: old rows have 4101 in place of the shard");
 	is( on(q(SELECT count(*) FROM orders WHERE order_no LIKE 'old%' AND ids.id_timestamp(id) <> date_trunc('milliseconds', created_at) AND created_at > '2024-01-01 00:00:06+00')),
 		0, "$version: and their own millisecond");
 	is(on(q(SELECT string_agg(DISTINCT ids.id_shard(id)::text, ' ') FROM orders WHERE order_no LIKE 'new%' AND created_at > (SELECT created_at FROM orders WHERE ids.id_shard(id) = 5 ORDER BY id LIMIT 1))),
 		'5', "$version: new rows have generated ids of shard 5");
-	is(on(q(SELECT count(*) FROM (SELECT id, lag(id) OVER (ORDER BY created_at, order_no) AS before FROM orders WHERE ids.id_shard(id) = 4101) s WHERE id <= before)),
+	is(on(q(SELECT count(*) FROM (SELECT id, lag(id) OVER (ORDER BY created_at, order_no) AS before FROM orders WHERE ids.id_shard(id) = 4101 AND order_no NOT IN ('bulk 1', 'bulk 2', 'ancient 1')) s WHERE id <= before)),
 		0, "$version: ids are in the order of the rows");
 	is(on(q(SELECT max(n) FROM (SELECT count(*) AS n FROM orders WHERE ids.id_shard(id) = 4101 GROUP BY id >> 23) s)), 1024,
 		"$version: a millisecond has at most 1024");
 	is(sqlstate_of(q(INSERT INTO orders (order_no, id) VALUES ('null', NULL))), '23502', "$version: NULL is refused from now on");
 	is(sqlstate_of(q(INSERT INTO orders (order_no, id) SELECT 'twice', max(id) FROM orders)), '23505', "$version: so is a second one");
-	is(on(q(SELECT count(*) FROM pg_class WHERE relname IN ('filled', 'orders_by_time') OR relkind = 'i' AND relname = 'orders_id_key' AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = pg_class.oid))),
+	is(on(q(SELECT count(*) FROM pg_class WHERE relname IN ('filled', 'orders_by_time') OR EXISTS (SELECT FROM pg_proc WHERE proname = 'old_id'))),
 		0, "$version: nothing is left behind");
 
 	# A database that nobody gave a number.
 	on($version eq 'extension' ? 'SELECT ids.id_shard(0); ALTER DATABASE shop RESET shardid.shard_id' : 'DELETE FROM ids.this_database');
 	is(sqlstate_of(q(INSERT INTO orders (order_no) VALUES ('without a number')), 'app'), $version eq 'extension' ? '55000' : '23502',
 		"$version: without a number no id");
+
+	# The way back.
+	my $undo = block('add-id-undo');
+	my ($old_key) = slurp_file('docs/migrating.md') =~ /append `(, ADD CONSTRAINT orders_pkey [^`]*)`/;
+	$undo =~ s/DROP COLUMN id\K/$old_key/ if $version eq 'sql_only';
+	on($undo);
+	is(on(q(SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'orders'::regclass AND contype = 'p')),
+		'PRIMARY KEY (order_no)', "$version: undone, the primary key is as before");
+	is(sqlstate_of(q(INSERT INTO orders (order_no) VALUES ('undone')), 'app'), 'none', "$version: and rows can be inserted");
+	is(on(block('users-of-ids')), '', "$version: nothing uses the functions any more");
+	on('DROP SCHEMA ids CASCADE');
 	note_fault("a table of $count rows gets ids ($version)", 1, $count, $count - $different);
 	$node->safe_psql('postgres', 'DROP DATABASE shop');
 }

@@ -629,7 +629,7 @@ on('INSERT INTO documents VALUES (gen_random_uuid())');
 on(block('uuid-time'));
 is(on(for_documents('add-id-look')) =~ s/^(\d+\|\d+)\|.*/$1/r, '2001|1', 'uuid: one of another version has no time');
 on('DELETE FROM documents WHERE created_at IS NULL');
-on(for_documents("add-id-$_")) for qw(column order procedure fill unique validate constraints check);
+on(for_documents("add-id-$_")) for qw(column order procedure fill unique refuse-null not-null clean-up);
 is( on(q(SELECT count(*), count(DISTINCT id), bool_and(id_timestamp(id) = date_trunc('milliseconds', uuid_v1_timestamp(uuid))), min(id_shard(id)), max(id_shard(id)) FROM documents)),
 	'2000|2000|t|4101|4101', 'uuid: each has an id of its time and of shard 4101');
 is( on('SELECT count(*) FROM (SELECT id, lag(id) OVER (ORDER BY uuid_v1_timestamp(uuid), uuid) AS previous FROM documents) s WHERE id <= previous'),

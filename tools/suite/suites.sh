@@ -95,7 +95,7 @@ examples() {
     for run in examples/*/run.sh; do
         name=$(dirname "$run")
         wanted "$name" || continue
-        if [[ -z ${FULL:-} ]] && grep -q '^# Takes .* min\.' "$run"; then
+        if [[ -z ${FULL:-} ]] && grep -q '^# Takes .* min:' "$run"; then
             part echo "skipped $name: takes long, see make test-full"
         else
             part example "$name"

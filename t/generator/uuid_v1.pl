@@ -131,13 +131,17 @@ for my $function ('uuid_v1()', 'objectid()')
 
 # The ends of the time fields.
 set_fake_clock($clock, '+' . 90 * 365 * 86400);
-my ($code, $stdout, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\nSET timezone = 'UTC'; SELECT objectid()");
-like($stderr, qr/ERROR:  2200H: time field of the ids is exhausted\nDETAIL:  The clock is at .*, and the last time that they hold is 2106-02-07 06:28:15\.999\+00/,
-	'objectid(): the end in 2106');
-set_fake_clock($clock, '+' . 3300 * 365 * 86400);
-($code, $stdout, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\nSET timezone = 'UTC'; SELECT uuid_v1()");
-like($stderr, qr/ERROR:  2200H: time field of the ids is exhausted\nDETAIL:  The clock is at .*, and the last time that they hold is 5236-03-31 21:21:00\.684697\+00/,
-	'uuid_v1(): the end in 5236');
+SKIP:
+{
+	skip "the server's time_t has 32 bits and ends in 2038", 2 if query(q(SELECT clock_timestamp() < '2080-01-01')) eq 't';
+	my ($code, $stdout, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\nSET timezone = 'UTC'; SELECT objectid()");
+	like($stderr, qr/ERROR:  2200H: time field of the ids is exhausted\nDETAIL:  The clock is at .*, and the last time that they hold is 2106-02-07 06:28:15\.999\+00/,
+		'objectid(): the end in 2106');
+	set_fake_clock($clock, '+' . 3300 * 365 * 86400);
+	($code, $stdout, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\nSET timezone = 'UTC'; SELECT uuid_v1()");
+	like($stderr, qr/ERROR:  2200H: time field of the ids is exhausted\nDETAIL:  The clock is at .*, and the last time that they hold is 5236-03-31 21:21:00\.684697\+00/,
+		'uuid_v1(): the end in 5236');
+}
 set_fake_clock($clock, '+0');
 
 # --- Copies.

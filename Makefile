@@ -89,7 +89,7 @@ endif
 
 # The project's own commands, which install what is missing and leave nothing behind.
 # PGXS has a target "check" of its own, which only says that it is not supported.
-.PHONY: demo example quick test test-full matrix deb dist bench bench-instructions bench-scatter bench-index bench-copy \
+.PHONY: demo example quick test test-full matrix platforms deb dist bench bench-instructions bench-scatter bench-index bench-copy \
         bench-contention bench-leases bench-portable bench-account bench-wrapper bench-all charts
 
 demo:
@@ -128,6 +128,12 @@ test-full:
 matrix:
 	@tools/install-packages.sh matrix
 	@tools/matrix.sh
+
+# The library on other processors: some tests of it on i386, s390x, arm64 and more; it is compiled for others. PLATFORMS,
+# TEST and CACHE are settable, see tools/platforms.sh.
+platforms:
+	@tools/install-packages.sh platforms
+	@tools/platforms.sh
 
 # Debian packages for each of these PostgreSQLs, in deb/RELEASE; RELEASES as for make matrix. See tools/deb.sh.
 deb:

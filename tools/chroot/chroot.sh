@@ -2,11 +2,24 @@
 # Runs a command as root in a folder that holds a Debian release: chroot.sh FOLDER COMMAND...
 # The folder's tree of this project, /shardid, is the working folder there. Mounts and processes live in
 # namespaces of this command's own: nobody else sees them, and with the command they are gone.
+# Programs of a processor that this machine does not have are run by qemu-user-static.
 set -euo pipefail
 
-if [[ $1 != --inside ]]; then
-    exec unshare --mount --pid --fork --kill-child -- "$0" --inside "$@"
+# A namespace of users for what runs other processors' programs, so that it is registered there alone. All users are in
+# it, under their own numbers; it lasts as long as this script and what it becomes, which hold the pipe.
+make_users() {
+    exec 9> >(exec unshare --user -- cat)
+    users=$!
+    until [[ $(readlink "/proc/$users/ns/user") != "$(readlink /proc/self/ns/user)" ]]; do sleep 0.01; done
+    echo 0 0 4294967295 | tee "/proc/$users/uid_map" >"/proc/$users/gid_map"
+}
+
+if [[ $1 != --* ]]; then
+    run=(--native)
+    chroot "$1" /bin/true 2>/dev/null || { make_users; run=(--emulated nsenter --user --target "$users"); }
+    exec "${run[@]:1}" unshare --mount --pid --fork --kill-child -- "$0" "${run[0]}" "$@"
 fi
+how=$1
 folder=$2
 shift 2
 
@@ -15,6 +28,12 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 mount -t proc proc "$folder/proc"
 mount -t tmpfs -o mode=1777 tmpfs "$folder/dev/shm"
+if [[ $how == --emulated ]]; then
+    mount -t binfmt_misc binfmt_misc "$folder/proc/sys/fs/binfmt_misc"
+    for format in /usr/lib/binfmt.d/qemu-*.conf; do
+        grep '^:' "$format" >"$folder/proc/sys/fs/binfmt_misc/register"
+    done
+fi
 status=0
 # No exec: bash has to stay and wait for what killed servers leave behind.
 # shellcheck disable=SC2016 # expanded inside
@@ -22,6 +41,7 @@ env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/r
     TERM="${TERM:-dumb}" MIRROR="${MIRROR:-}" TEST="${TEST:-}" FULL="${FULL:-}" ROUNDS="${ROUNDS:-}" \
     ROWS="${ROWS:-}" SECONDS_EACH="${SECONDS_EACH:-}" PG="${PG:-}" \
     UPGRADE_FROM="${UPGRADE_FROM:-}" POSTGRESQL_VERSION="${POSTGRESQL_VERSION:-}" \
+    PG_TEST_TIMEOUT_DEFAULT="${PG_TEST_TIMEOUT_DEFAULT:-180}" PGCTLTIMEOUT="${PGCTLTIMEOUT:-60}" \
     PG_CONFIG="${PG_CONFIG:-pg_config}" ASAN_OPTIONS="${ASAN_OPTIONS:-}" \
     chroot "$folder" sh -c 'cd /shardid && exec "$@"' sh "$@" || status=$?
 exit "$status"

@@ -51,12 +51,20 @@ copy_network_settings() {
 }
 
 # debootstrap mounts /proc for itself, here where nobody else sees it. make_folder RELEASE FOLDER [PACKAGE]
+# DEBIAN_PORT names one of Debian's ports. Its own programs then install the packages; where they are emulated, they can
+# make no devices.
 make_folder() {
     local release=${1/experimental/sid} folder=$2 package=${3-}
     [[ ! -d $folder ]] || return 0
     mkdir -p "${folder%/*}"
     rm -rf --one-file-system "$folder.new"
-    unshare --mount debootstrap --variant=minbase ${package:+--include="$package"} "$release" "$folder.new" "$MIRROR"
+    unshare --mount debootstrap --variant=minbase ${DEBIAN_PORT:+--arch="$DEBIAN_PORT" --foreign} \
+        ${package:+--include="$package"} "$release" "$folder.new" "$MIRROR"
+    if [[ -n ${DEBIAN_PORT:-} ]]; then
+        mkdir "$folder.new/shardid"
+        cp -a /dev/{null,zero,full,random,urandom,tty,console,ptmx} "$folder.new/dev/"
+        tools/chroot/chroot.sh "$folder.new" env container=lxc /debootstrap/debootstrap --second-stage
+    fi
     mv "$folder.new" "$folder"
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Unpacks packages of other Debian releases below a folder, beside what is installed:
-# unpack-packages.sh FOLDER "RELEASE..." PACKAGE... MIRROR says where from.
+# unpack-packages.sh FOLDER "RELEASE..." PACKAGE... MIRROR says where from,
+# DEBIAN_PORT of which port of Debian, if not of this machine's.
 # Ends with 3 if these releases have no such package.
 set -euo pipefail
 folder=$1
@@ -15,7 +16,8 @@ for release in $releases; do
 done >"$work/sources.list"
 apt=(-q -o Dir::Etc::SourceList="$work/sources.list" -o Dir::Etc::SourceParts=-
     -o Dir::State::Lists="$work/lists" -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache=
-    -o APT::Sandbox::User=root -o APT::Update::Error-Mode=any)
+    -o APT::Sandbox::User=root -o APT::Update::Error-Mode=any
+    ${DEBIAN_PORT:+-o APT::Architecture="$DEBIAN_PORT" -o APT::Architectures="$DEBIAN_PORT"})
 
 apt-get "${apt[@]}" update
 apt-cache "${apt[@]}" show "$@" >/dev/null || exit 3

@@ -188,6 +188,11 @@ SELECT id_migration_commands('"Shop"', function => 'no_id()');
 SELECT id_migration_commands('"Shop"', shard_bits => 40);
 SELECT count(*) FROM id_migration_commands(NULL);
 SELECT id_migration_commands('pg_catalog', back => true);
+CREATE SEQUENCE ended;
+\set VERBOSITY sqlstate
+SELECT id_migration_commands('"Shop"', generator => 'ended', epoch => '2000-01-01 00:00:00+00', shard_bits => 13, sequence_bits => 12);
+\set VERBOSITY default
+DROP SEQUENCE ended;
 RESET shardid.shard_id;
 SELECT id_migration_commands('"Shop"');
 

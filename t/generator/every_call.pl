@@ -542,7 +542,8 @@ sub check_function
 sub never_met
 {
 	my ($part) = @_;
-	return grep { !/^(08001|25000|57014|53400|2F003|55P03)$/ && !$part->{met}{$_} } sort keys %{ $part->{listed} };
+	return grep { !/^(08001|25000|57014|53400|2F003|55P03)$/ && !$part->{met}{$_} && "$part->{title} $_" ne 'id_migration_commands 2200H' }
+	  sort keys %{ $part->{listed} };
 }
 
 create_relations();
@@ -569,6 +570,7 @@ is(join(', ', sort keys %unknown_types), '', 'every argument type has its bounda
 # worker, which would be 25000, is what PARALLEL UNSAFE is for; nothing is cancelled here, 57014; slots for
 # background workers are not used up, 53400, which t/lease/events does; nobody leaves out a password, 2F003, but t/lease/renewal; no
 # registry is out of reach, 08001, but in t/lease/waits; and no other transaction uses a generator that is released, 55P03.
+# Few calls of id_migration_commands have a layout that has ended and nothing else that is refused, 2200H: sql/whole_schema has one.
 my %parts = map { $_->{title} => $_ } values %$part_of;
 for my $part (@parts{ sort keys %parts })
 {

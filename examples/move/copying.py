@@ -45,8 +45,9 @@ class Copying(Situation):
         dump = subprocess.run(
             ["pg_dump", "--schema-only", "--no-publications", "--no-subscriptions", "--schema", self.shard.schema,
              "-d", make_dsn(**where)], stdout=subprocess.PIPE, text=True, check=True, env={**os.environ, **password}).stdout
-        # Words to psql.
-        dump = "".join(line for line in dump.splitlines(True) if not line.startswith(("\\restrict ", "\\unrestrict ")))
+        # Words to psql, and a setting of 17 that an older server does not know.
+        left_out = ("\\restrict ", "\\unrestrict ") + (("SET transaction_timeout ",) if self.target.version < 17 else ())
+        dump = "".join(line for line in dump.splitlines(True) if not line.startswith(left_out))
         if self.options.dry_run:
             dump = f"-- the {dump.count(';')} statements of pg_dump --schema-only --schema {self.shard.schema}"
         move, seal = f"{self.shard.name} {time.strftime('%Y-%m-%dT%H:%M:%S%z')}", str(uuid.uuid4())

@@ -57,14 +57,18 @@ $$;
 -- Waits for all who have written to the tables, or drawn from the sequences, and not ended; prepared transactions
 -- too. From the commit on every write is refused, whoever writes and with whatever plan, and nobody finds a sequence by
 -- its name. A seal that is "always" holds for sessions with session_replication_role = replica as well; the target's
--- must not, as its rows come by such sessions.
-CREATE OR REPLACE FUNCTION shard_move.seal(shard name, seal text, hint text, is_always boolean) RETURNS void LANGUAGE plpgsql AS $$
+-- must not, as its rows come by such sessions. The tables named as first are locked first. An error while one of them is
+-- waited for has its name in the context.
+CREATE OR REPLACE FUNCTION shard_move.seal(shard name, seal text, hint text, is_always boolean, first regclass[] DEFAULT '{}')
+RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    tables regclass[] := ARRAY(SELECT shard_move.tables_of(shard));
+    tables regclass[] := ARRAY(SELECT t FROM shard_move.tables_of(shard) t ORDER BY array_position(first, t), t);
     t regclass;
     s name;
 BEGIN
-    EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', array_to_string(tables, ', '));
+    FOREACH t IN ARRAY tables LOOP
+        EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', t);
+    END LOOP;
     FOREACH t IN ARRAY tables LOOP
         -- A name before all others: no other trigger of the statement runs before it.
         EXECUTE format('CREATE OR REPLACE TRIGGER "!sealed" BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s'

@@ -1,5 +1,6 @@
 """The switch: from the seal of the source to the opening of the target, or back."""
 import json
+import re
 import time
 import uuid
 
@@ -53,8 +54,11 @@ class Switching(Copying):
         self.say("switched", f"the target is open, {1000 * (time.monotonic() - begun):.0f} ms after the seal was asked for")
 
     def seal_source(self):
-        """While it waits for those who write, those who come later wait for it: so not for long, but several times."""
+        """While it waits for those who write, those who come later wait for it: so not for long, but several times. If
+        they lock the tables in another order, that is a deadlock. So the next try begins with the table that was
+        waited for."""
         seal = str(uuid.uuid4())
+        first = []
         move = self.sealed(self.target)["move"]
         notes = json.dumps({"leases": self.shard.leases(self.source)})
         for attempt in range(self.options.tries):
@@ -63,19 +67,22 @@ class Switching(Copying):
                 self.source.transaction(
                     # An autovacuum that is waited for ends after this time, and of a deadlock this is the victim.
                     "SET LOCAL deadlock_timeout = '50ms'", f"SET LOCAL statement_timeout = '{self.options.lock_wait}ms'",
-                    ("SELECT shard_move.seal(%s, %s, %s, true)", self.shard.name, seal, f"It moves to {self.address}: try there."),
+                    ("SELECT shard_move.seal(%s, %s, %s, true, %s::regclass[])", self.shard.name, seal,
+                     f"It moves to {self.address}: try there.", first),
                     # The commit waits for standbys as long as it takes.
                     "SET LOCAL statement_timeout = 0",
                     ("INSERT INTO shard_move.sealed (shard, move, role, peer, seal, notes) VALUES (%s, %s, 'source', %s, %s, %s)",
                      self.shard.name, move, self.target.identity, seal, notes),
                     ("INSERT INTO shard_move.marker VALUES (%s, %s, %s)", self.shard.name, move, seal))
-            except (errors.QueryCanceled, errors.DeadlockDetected):
-                self.say("waiting", "for who writes: " + self.who_writes())
+            except (errors.QueryCanceled, errors.DeadlockDetected) as error:
+                if lock := re.search("LOCK TABLE (.+) IN SHARE ROW EXCLUSIVE MODE", error.diag.context or ""):
+                    first = [lock[1], *(table for table in first if table != lock[1])]
+                self.say("waiting", f"for {lock[1] if lock else 'a lock'}: " + self.who_writes())
                 time.sleep(min(0.2 * (attempt + 1), 2))
                 continue
             self.say("sealed", "the source refuses writes and draws")
             return begun
-        raise Trouble("transactions on the source did not end; the copy goes on, switch later: " + self.who_writes())
+        raise Trouble(f"{lock[1] if lock else 'a lock'} stayed locked on the source; the copy goes on, switch later: " + self.who_writes())
 
     def who_writes(self):
         return "; ".join(self.source.names(WRITERS, self.shard.name)) or "nobody at this moment"

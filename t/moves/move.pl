@@ -266,6 +266,30 @@ my ($status, undef, $error) = $node{south}->psql('postgres', $insert);
 like($error, qr/HINT: +It moves to host=\S+ port=@{[ $node{north}->port ]} dbname=postgres: try there/, 'who is late is told where to go');
 moves('finish', 'south', 'north');
 
+# --- Transactions that lock the tables in another order than the seal, one after the other.
+
+my $deadlocks = 'BEGIN; UPDATE shard5.tallies SET photos = 0 WHERE slot = 1; SELECT pg_sleep(0.1); ' . "$insert COMMIT;\n";
+my $dump_of_17 = PostgreSQL::Test::Utils::tempdir();
+append_to_file("$dump_of_17/pg_dump", <<'SH');
+#!/bin/sh
+# What pg_dump 17 begins with, which an older server does not know.
+echo 'SET transaction_timeout = 0;'
+PATH=${PATH#*:} exec pg_dump "$@"
+SH
+chmod 0755, "$dump_of_17/pg_dump";
+append_to_file("$dump_of_17/other_way.sql", $deadlocks x 200);
+{
+	local $ENV{PATH} = "$dump_of_17:$ENV{PATH}";
+	moves('copy', 'north', 'south');
+}
+my $locker = IPC::Run::start([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', address('north'), '-f', "$dump_of_17/other_way.sql" ], '>', '/dev/null', '2>', \my $late_error);
+$node{north}->poll_query_until('postgres', q(SELECT EXISTS (SELECT FROM pg_locks WHERE relation = 'shard5.tallies'::regclass AND mode = 'RowExclusiveLock')));
+moves('finish', 'north', 'south', '--tries', 3);
+like($said, qr/waiting +for shard5\.tallies: pid/, 'the table that is locked first from then on is named');
+$locker->finish;
+like($late_error, qr/shard "shard5" is sealed|relation "shard5\.\w+" does not exist/, 'the transactions are refused at last');
+moves('finish', 'south', 'north');
+
 # --- A leased generator: the lease moves with the shard, and comes back where the target cannot have it.
 
 on('north', 'CREATE DATABASE registry');

@@ -241,10 +241,14 @@ $promoted->promote;
 $registry = $promoted;
 find_registry();
 $fresh->restart;
+my $look = command_of('high-availability.md', 'SELECT state, failed_at, error');
+$fresh->safe_psql('shop', command_of('high-availability.md', 'SELECT shardid_lease.renew_leases()'));
+like($fresh->safe_psql('shop', $look), qr/^not held\|[^|]+\|the registry says: .* is stopped/, 'after a failover a member shows that it is not confirmed');
 like(refused($fresh), qr/the registry says: .*registry_was_moved.*registry_was_restored|registry_was_restored.*registry_was_moved/s,
 	'a promoted registry grants nothing, and names what its owner may call');
 like(patroni_calls('registry_on_role_change.sh', $registry, 'primary'), qr/registry_was_moved/, 'the script confirms it');
 cmp_ok(generate($fresh), '>', $after, 'and it grants');
+is($fresh->safe_psql('shop', $look), 'held||', 'which a member shows, too');
 
 on_registry('SELECT shardid_lease.registry_was_restored()');
 $before = generate($fresh);

@@ -18,7 +18,7 @@ $ShardidTest::has_own_identifier = 1;
 
 my $superuser = getpwuid($<);
 my %number_of = (oslo => 1, lisbon => 2, cairo => 3);
-my (%node, %has_run);
+my (%node, %has_run, $hole, @waiting);
 my $ask = command_of('several-databases.md', 'SELECT id_shard(next_id())');
 $ENV{PGOPTIONS} = '-c client_min_messages=warning';
 
@@ -32,10 +32,10 @@ sub page
 # What a psql of this role prints; it complains of nothing.
 sub run_as
 {
-	my ($role, $server, $sql) = @_;
+	my ($role, $server, $sql, $dbname) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	my ($out, $err) = ('', '');
-	IPC::Run::run([ 'psql', '-XAtq', '-U', $role, '-d', $server->connstr('shop') ], '<', \$sql, '>', \$out, '2>', \$err);
+	IPC::Run::run([ 'psql', '-XAtq', '-U', $role, '-d', $server->connstr($dbname // 'shop') ], '<', \$sql, '>', \$out, '2>', \$err);
 	is($err, '', $server->name . ": $role: " . (split /\n/, $sql)[0]);
 	return $out =~ s/\n+\z//r;
 }
@@ -47,6 +47,17 @@ sub refused
 }
 
 sub shard_of { return $_[0]->safe_psql('shop', 'SELECT id_shard(next_id())') }
+
+# The page's server with several nodes, of which the first is switched off: a listener that takes no more connections
+# answers as little.
+sub several_hosts
+{
+	socket($hole, PF_INET, SOCK_STREAM, 0) && bind($hole, sockaddr_in(0, INADDR_LOOPBACK)) && listen($hole, 0) or die $!;
+	my ($port) = sockaddr_in(getsockname $hole);
+	@waiting = map { IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port, Blocking => 0) } 1 .. 3;
+	my $hosts = sprintf "host '127.0.0.1,%s', port '%s,%s'", $node{oslo}->host, $port, $node{oslo}->port;
+	return page('several_hosts') =~ s/host '[^']*'/$hosts/r;
+}
 
 # --- Numbers.
 
@@ -98,17 +109,29 @@ ROWS
 
 # --- The drill.
 
-# A copy of a synchronous server, whose standbys do not know it.
+# A copy of a synchronous server, whose standbys do not know it, with the configuration that the original has; it may end
+# its recovery only when it is promoted.
 sub copy_of
 {
-	my ($name) = @_;
+	my ($name, $waits) = @_;
 	$oslo->backup($name);
 	my $copy = PostgreSQL::Test::Cluster->new($name);
 	$copy->init_from_backup($oslo, $name);
-	$copy->append_conf('postgresql.conf', "synchronous_standby_names = 'of_the_original'");
-	my ($data, $log) = ($copy->data_dir, $copy->logfile);
-	my $command = page('drill_start') =~ s{/srv/restored}{$data}r =~ s/restored\.log/$log/r;
-	PostgreSQL::Test::Utils::system_or_bail('sh', '-c', $command);
+	$copy->append_conf('postgresql.conf', sprintf <<'CONF', $oslo->port, $oslo->host);
+synchronous_standby_names = 'of_the_original'
+port = %s
+unix_socket_directories = '%s'
+hba_file = '/nonexistent/pg_hba.conf'
+ident_file = '/nonexistent/pg_ident.conf'
+CONF
+	append_to_file($copy->data_dir . '/standby.signal', '') if $waits;
+	my ($data, $log, $socket, $port) = ($copy->data_dir, $copy->logfile, PostgreSQL::Test::Utils::tempdir_short(), $copy->port);
+	$copy->{_host} = $socket;
+	my $command = page('drill_start') =~ s{(-h |directories=)/srv/restored}{$1$socket}gr =~ s{/srv/restored}{$data}gr
+	  =~ s/restored\.log/$log/r =~ s/5433/$port/gr;
+	my ($out, $err) = run_command([ 'sh', '-c', "exec 2>&1; $command" ]);
+	is($out =~ s/.*server started\n//sr, "$data\n" . ($waits ? 't' : 'f'), "$name: the page leads to the copy");
+	is($copy->safe_psql('shop', command_of('several-databases.md', 'SELECT pg_promote()')), 't', "$name: is promoted") if $waits;
 	return $copy;
 }
 
@@ -132,8 +155,9 @@ my $address = sprintf "host '%s', port '%s'", $oslo->host, $oslo->port;
 my %password = (oslo => 'secret1', lisbon => 'secret2', cairo => 'secret3');
 for my $name (sort keys %number_of)
 {
-	my $block = page('member') =~ s/host 'registry\.example'/$address/r =~ s/lisbon_member/${name}_member/r
-	  =~ s/secret2/$password{$name}/r;
+	my $block = page('member') =~ s/lisbon_member/${name}_member/r =~ s/secret2/$password{$name}/r;
+	$block =~ s/^CREATE SERVER .*\n/several_hosts()/me if $name eq 'lisbon';
+	$block =~ s/host 'registry\.example'/$address/;
 	is($node{$name}->safe_psql('shop', $block =~ s/'shop', 'registry'\)/'shop', 'registry', shard => $number_of{$name})/r),
 		$number_of{$name}, "$name leases the number that it has had");
 	is(run_as('shop_app', $node{$name}, "SET shardid.shard_id = 7; SELECT id_shard(next_id())"),
@@ -142,24 +166,22 @@ for my $name (sort keys %number_of)
 is($oslo->safe_psql('registry', "SELECT string_agg(role::text || ' ' || shard, ', ' ORDER BY shard) FROM shardid_lease.id_space_shards"),
 	'oslo_member 1, lisbon_member 2, cairo_member 3', 'each by a role of its own');
 
-# A node that is switched off before the one that leads: a listener that takes no more connections answers as little.
+# Without the timeout of the page, lisbon does not ask further.
 my $lisbon = $node{lisbon};
-my $hole;
-socket($hole, PF_INET, SOCK_STREAM, 0) && bind($hole, sockaddr_in(0, INADDR_LOOPBACK)) && listen($hole, 0) or die $!;
-my ($hole_port) = sockaddr_in(getsockname $hole);
-my @waiting = map { IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $hole_port, Blocking => 0) } 1 .. 3;
-my $hosts = sprintf "host '127.0.0.1,%s'", $oslo->host;
-my $ports = sprintf "SET port '%s,%s'", $hole_port, $oslo->port;
-my $several = page('several_hosts') =~ s/host '[^']*'/$hosts, $ports/r;
-$lisbon->safe_psql('shop', $several =~ s/, ADD tcp_user_timeout '\d+'//r);
+my ($timeout) = page('several_hosts') =~ /(tcp_user_timeout '\d+')/ or die;
+$lisbon->safe_psql('shop', 'ALTER SERVER registry OPTIONS (DROP tcp_user_timeout)');
 $lisbon->safe_psql('shop', "SET shardid.lease_timeout = '9s'; SELECT shardid_lease.renew_leases()");
 my $trouble = 'SELECT error FROM shardid_lease.shard_leases WHERE failed_at IS NOT NULL';
 like($lisbon->safe_psql('shop', $trouble), qr/no connection within shardid\.registry_timeout/, 'a node that is switched off keeps others from being asked');
-my ($timeout) = $several =~ /(ADD tcp_user_timeout '\d+')/ or die;
-$lisbon->safe_psql('shop', "ALTER SERVER registry OPTIONS ($timeout); SET shardid.lease_timeout = '9s'; SELECT shardid_lease.renew_leases()");
+$lisbon->safe_psql('shop', "ALTER SERVER registry OPTIONS (ADD $timeout); SET shardid.lease_timeout = '9s'; SELECT shardid_lease.renew_leases()");
 is($lisbon->safe_psql('shop', $trouble), '', 'but not with the timeout of the page');
 
-$copy = copy_of('drill_leased');
+# What is to be watched, by the role of the page.
+is(run_as('watcher', $oslo, block_of('leases.md', 'watch_member')), '', 'a member without trouble');
+is(run_as('watcher', $oslo, block_of('leases.md', 'watch_registry'), 'registry'), '', 'and its registry');
+is(run_as('watcher', $oslo, 'SELECT count(*) FROM shardid_lease.id_space_shards', 'registry'), 3, 'of which watcher sees all shards');
+
+$copy = copy_of('drill_leased', 1);
 like(refused($copy), qr/has no lease of shard 1 at this time.*held by/s, 'a restored server generates no ids, and its error names the original');
 stop_copy($copy);
 

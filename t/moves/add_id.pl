@@ -124,13 +124,32 @@ UPDATE orders SET id = NULL WHERE order_no LIKE 'timeless%';
 SQL
 	on(block('add-id-refuse-null'));
 	is(sqlstate_of(q(UPDATE orders SET item = 'desk' WHERE order_no = 'bulk 1')), '23514', "$version: a row without an id cannot be changed");
-	on(block('add-id-not-null'));
+
+	# A client that continues after the error of the fill: nothing but the ids is left for the next run, which reads no rows
+	# under ACCESS EXCLUSIVE.
+	my $not_null = block('add-id-not-null');
+	my ($timeout_ms) = $not_null =~ /lock_timeout = '(\d+)ms'/;
+	cmp_ok($timeout_ms, '<', on(q(SELECT setting FROM pg_settings WHERE name = 'deadlock_timeout')), "$version: step 6 gives way, and not the application");
+	my $application = $node->background_psql('shop');
+	$application->query_safe(q(BEGIN; SELECT FROM orders WHERE order_no = 'bulk 2' FOR UPDATE));
+	my (undef, undef, $errors) = $node->psql('shop', "\\set VERBOSITY sqlstate\n$not_null", extra_params => [ '-U', 'shop_owner' ], on_error_stop => 0);
+	$application->query_safe('COMMIT');
+	$application->quit;
+	is(join(' ', $errors =~ /ERROR:  (\w{5})/g), '55P03 23514 25P02 25P02', "$version: step 6 fails while a transaction holds a row");
+	is(on(q(SELECT convalidated, attnotnull FROM pg_constraint JOIN pg_attribute ON attrelid = conrelid AND attname = 'id' WHERE conname = 'orders_id_is_set')),
+		'f|f', "$version: and leaves the constraint and the column as they were");
+	(undef, undef, $errors) = $node->psql('shop', "SET client_min_messages = debug1;\n$not_null", extra_params => [ '-U', 'shop_owner' ]);
+	unlike($errors, qr/ERROR/, "$version: run again, it succeeds");
+	like($errors, qr/existing constraints on column "orders.id" are sufficient/, "$version: without a scan by SET NOT NULL");
 	is(on(q(SELECT count(*) FROM orders WHERE id IS NULL OR order_no LIKE 'bulk%' AND abs(extract(epoch FROM ids.id_timestamp(id) - created_at)) > 0.01)),
 		0, "$version: step 6 fills the rest, with their times");
 	is(on(q(SELECT count(*), count(DISTINCT id) FROM orders WHERE order_no LIKE 'timeless%' AND ids.id_timestamp(id) < '2011-08-24 21:07:03+00' AND ids.id_shard(id) = 4101)),
 		'2000|2000', "$version: those without a time get the oldest");
 	on(q(DELETE FROM orders WHERE order_no LIKE 'timeless%'; UPDATE orders SET created_at = '2001-01-01 00:00:00+00' WHERE order_no = 'ancient 1'));
 	on(block('add-id-primary-key')) if $version eq 'sql_only';
+	my $conflict = q(INSERT INTO orders (order_no) VALUES ('bulk 9') ON CONFLICT %s DO NOTHING);
+	is(sqlstate_of(sprintf $conflict, '(order_no)'), 'none', "$version: ON CONFLICT with the columns continues");
+	is(sqlstate_of(sprintf $conflict, 'ON CONSTRAINT orders_pkey'), $version eq 'sql_only' ? '42704' : 'none', "$version: with the name of the old primary key");
 	is(on(q(SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'orders'::regclass AND contype = 'p')),
 		$version eq 'sql_only' ? 'PRIMARY KEY (id)' : 'PRIMARY KEY (order_no)', "$version: the primary key");
 
@@ -163,9 +182,12 @@ SQL
 
 	# The way back.
 	my $undo = block('add-id-undo');
-	my ($old_key) = slurp_file('docs/migrating.md') =~ /append `(, ADD CONSTRAINT orders_pkey [^`]*)`/;
+	my ($old_key) = slurp_file('docs/migrating.md') =~ /append\s`(, ADD CONSTRAINT orders_pkey [^`]*)`/;
 	$undo =~ s/DROP COLUMN id\K/$old_key/ if $version eq 'sql_only';
 	on($undo);
+	on(command_of('migrating.md', 'DROP INDEX CONCURRENTLY IF EXISTS orders_order_no_kept')) if $version eq 'extension';
+	is(on(q(SELECT string_agg(relname, ' ') FROM pg_class WHERE oid IN (SELECT indexrelid FROM pg_index WHERE indrelid = 'orders'::regclass))),
+		'orders_pkey', "$version: undone, its index is the only one");
 	is(on(q(SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'orders'::regclass AND contype = 'p')),
 		'PRIMARY KEY (order_no)', "$version: undone, the primary key is as before");
 	is(sqlstate_of(q(INSERT INTO orders (order_no) VALUES ('undone')), 'app'), 'none', "$version: and rows can be inserted");

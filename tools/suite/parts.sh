@@ -6,7 +6,7 @@
 # if it came to its end, its counts.
 
 # Four more than there are processors, as most tests wait more than they compute.
-parts_at_once=$(($(nproc) + 4))
+parts_at_once=$(($(nproc) + 6))
 parts=() # the process group of each, in the order of their start
 parts_printed=0
 

@@ -78,7 +78,11 @@ trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 copy_tree
-PG_CONFIG=$pg_config "$top/tools/extension_config.sh" "$sandbox/inst" >"$sandbox/temp.conf"
+{
+    PG_CONFIG=$pg_config "$top/tools/extension_config.sh" "$sandbox/inst"
+    # Segments of a server that was killed go with its data.
+    echo 'dynamic_shared_memory_type = mmap'
+} >"$sandbox/temp.conf"
 chmod a+r "$sandbox/temp.conf"
 
 # Only what is listed comes through: PG* variables would lead the tests to another server.

@@ -18,13 +18,19 @@ sub address { my ($name, $dbname) = @_; return $node{$name}->connstr($dbname // 
 
 my $said;
 
-# What a mover between the two says is kept; returns how it ended.
-sub mover
+sub mover_command
 {
 	my ($command, $from, $to, @options) = @_;
 	my @args = ('--from', $from =~ /=/ ? $from : address($from), '--to', $to =~ /=/ ? $to : address($to));
+	return ('examples/move/move_shard.py', '--patience', 30, @options, $command, 'shard5', @args);
+}
+
+# What a mover between the two says is kept; returns how it ended.
+sub mover
+{
+	my @command = mover_command(@_);
 	$said = '';
-	IPC::Run::run([ 'examples/move/move_shard.py', '--patience', 30, @options, $command, 'shard5', @args ], '>&', \$said);
+	IPC::Run::run(\@command, '>&', \$said);
 	return $? >> 8;
 }
 
@@ -283,9 +289,16 @@ append_to_file("$dump_of_17/other_way.sql", $deadlocks x 200);
 	moves('copy', 'north', 'south');
 }
 my $locker = IPC::Run::start([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', address('north'), '-f', "$dump_of_17/other_way.sql" ], '>', '/dev/null', '2>', \my $late_error);
-$node{north}->poll_query_until('postgres', q(SELECT EXISTS (SELECT FROM pg_locks WHERE relation = 'shard5.tallies'::regclass AND mode = 'RowExclusiveLock')));
-moves('finish', 'north', 'south', '--tries', 3);
+# Between two of its transactions nobody would hold the lock: this session does, until the mover has met it.
+my $holder = session('north');
+talk($holder, 'BEGIN; LOCK TABLE shard5.tallies IN ROW EXCLUSIVE MODE;');
+$said = '';
+my $mover = IPC::Run::start([ mover_command('finish', 'north', 'south', '--tries', 20) ], '>&', \$said, IPC::Run::timeout(60));
+$mover->pump until $said =~ /waiting/ || !$mover->pumpable;
 like($said, qr/waiting +for shard5\.tallies: pid/, 'the table that is locked first from then on is named');
+talk($holder, 'COMMIT;');
+$holder->{run}->finish;
+ok($mover->finish, 'finish from north to south, beside them') || diag $said;
 $locker->finish;
 like($late_error, qr/shard "shard5" is sealed|relation "shard5\.\w+" does not exist/, 'the transactions are refused at last');
 moves('finish', 'south', 'north');

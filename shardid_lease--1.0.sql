@@ -149,6 +149,8 @@ CREATE FUNCTION check_layout(epoch pg_catalog.timestamptz, shard_bits int, seque
 AS 'MODULE_PATHNAME', 'shardid_check_layout' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION registry_place() RETURNS pg_catalog.jsonb
 AS 'MODULE_PATHNAME', 'shardid_registry_place' LANGUAGE C;
+CREATE FUNCTION replayed_all_wal() RETURNS boolean
+AS 'MODULE_PATHNAME', 'shardid_replayed_all_wal' LANGUAGE C;
 CREATE FUNCTION try_shard_lock(space pg_catalog.text, shard int) RETURNS boolean
 AS 'MODULE_PATHNAME', 'shardid_try_shard_lock' LANGUAGE C STRICT;
 CREATE FUNCTION this_transaction() RETURNS pg_catalog.xid8
@@ -159,6 +161,7 @@ COMMENT ON FUNCTION now_ms(pg_catalog.timestamptz) IS 'the clock, in whole milli
 COMMENT ON FUNCTION ts_of(bigint, pg_catalog.timestamptz) IS 'the time that is so many milliseconds after the epoch';
 COMMENT ON FUNCTION check_layout(pg_catalog.timestamptz, int, int) IS 'raises an error unless ids can have this layout';
 COMMENT ON FUNCTION registry_place() IS 'the place of this database, and what is shown of it';
+COMMENT ON FUNCTION replayed_all_wal() IS 'whether the recovery that began this timeline had no target to stop at';
 COMMENT ON FUNCTION try_shard_lock(pg_catalog.text, int) IS
 'locks the shard until the transaction ends, unless another transaction has locked it';
 COMMENT ON FUNCTION this_transaction() IS 'the number of the current transaction or subtransaction';
@@ -561,18 +564,21 @@ DECLARE
     space shardid_lease.id_space;
     here jsonb := shardid_lease.registry_place();
     timeline_here bigint := here->>'timeline';
+    may_follow bigint := timeline_here - CASE WHEN shardid_lease.replayed_all_wal() THEN 1 ELSE 0 END;
 BEGIN
-    -- After two changes of timeline, the last state need not be the one that was confirmed.
+    -- After two changes of timeline, the last state need not be the one that was confirmed. Nor is it after a recovery
+    -- that stopped at a target.
     SELECT * INTO space FROM shardid_lease.id_space s
     WHERE s.name = ANY (spaces) AND (s.was_set_back OR NOT CASE
-        WHEN s.system_identifier = here->>'system_identifier' THEN timeline_here - s.timeline IN (0, 1)
+        WHEN s.system_identifier = here->>'system_identifier' THEN s.timeline IN (timeline_here, may_follow)
         ELSE timeline_here = 1 END)
     ORDER BY s.name LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
             MESSAGE = format('the registry of id space "%s" may have lost commits', space.name),
             DETAIL = format(CASE WHEN space.was_set_back THEN 'It has forgotten what it granted.' ELSE
-                'It was confirmed on timeline %s of system %s, and this is timeline %s of system %s.' END,
+                'It was confirmed on timeline %s of system %s, and this is timeline %s of system %s' ||
+                CASE WHEN may_follow = timeline_here THEN ', whose recovery stopped at a target.' ELSE '.' END END,
                 space.timeline, space.system_identifier, timeline_here, here->>'system_identifier'),
             HINT = 'Run registry_was_restored().';
     END IF;

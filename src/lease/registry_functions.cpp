@@ -9,9 +9,11 @@
 #include "lease/incarnation.h"
 
 extern "C" {
+#include "access/xlog_internal.h"
 #include "common/hashfn.h"
 #include "lib/stringinfo.h"
 #include "postmaster/postmaster.h"
+#include "storage/fd.h"
 #include "storage/lock.h"
 #include "utils/json.h"
 #include "utils/jsonb.h"
@@ -30,6 +32,7 @@ constexpr uint16 shard_lock = 5;
 extern "C" {
 
 PG_FUNCTION_INFO_V1(shardid_registry_place);
+PG_FUNCTION_INFO_V1(shardid_replayed_all_wal);
 PG_FUNCTION_INFO_V1(shardid_try_shard_lock);
 PG_FUNCTION_INFO_V1(shardid_this_transaction);
 PG_FUNCTION_INFO_V1(shardid_check_layout);
@@ -46,6 +49,28 @@ Datum shardid_registry_place(FunctionCallInfo /*call*/) {
     escape_json(&json, host_name());
     appendStringInfoChar(&json, '}');
     return DirectFunctionCall1(jsonb_in, CStringGetDatum(json.data));
+}
+
+// The history of a timeline, which stays in pg_wal, ends with what getRecoveryStopReason() of
+// xlogrecovery.c wrote about the recovery that began it. A server without that file has lost WAL,
+// by pg_resetwal for instance.
+Datum shardid_replayed_all_wal(FunctionCallInfo /*call*/) {
+    const TimeLineID timeline = GetWALInsertionTimeLine();
+    if (timeline == 1)
+        PG_RETURN_BOOL(true);
+    char path[MAXPGPATH];
+    TLHistoryFilePath(path, timeline);
+    FILE *history = AllocateFile(path, "r");
+    if (history == nullptr && errno != ENOENT)
+        ereport(ERROR, (errcode_for_file_access(), errmsg("could not open file \"%s\": %m", path)));
+    bool all = false;
+    char line[MAXPGPATH];
+    while (history != nullptr && fgets(line, sizeof(line), history) != nullptr)
+        if (strspn(line, " \t\n") < strlen(line))
+            all = strstr(line, "\tno recovery target specified\n") != nullptr;
+    if (history != nullptr)
+        FreeFile(history);
+    PG_RETURN_BOOL(all);
 }
 
 Datum shardid_try_shard_lock(PG_FUNCTION_ARGS) {

@@ -135,38 +135,40 @@ stands_still('moved twice', 'a');
 on_registry('SELECT shardid_lease.registry_was_restored()');
 goes_on('restored', 'a', 'c');
 
-# --- Recovered to a past time in its place; and a snapshot put back there, where only a member can know of it.
+# --- Recovered in its place, to the end of its WAL or to a target; and a snapshot put back there, where only a
+# member can know of it.
 
 sub put_back
 {
-	my ($recover) = @_;
+	my ($what, $recovery) = @_;
 	my $data = $registry->data_dir;
-	$registry->stop;
-	system_or_bail('cp', '-a', $data, "$data.old");
-	$registry->start;
+	(my $backup = $what) =~ tr/ /_/;
+	$registry->backup($backup);
 	on_member('SELECT shardid_lease.renew_leases()');
-	goes_on('after the snapshot', 'a', 'c');
+	goes_on('after the backup', 'a', 'c');
 	$registry->stop;
 	remove_tree($data, { keep_root => 1 });
-	system_or_bail('cp', '-a', "$data.old/.", $data);
-	remove_tree("$data.old");
-	if ($recover)
+	system_or_bail('cp', '-a', $registry->backup_dir . "/$backup/.", $data);
+	if (defined $recovery)
 	{
 		append_to_file("$data/recovery.signal", '');
-		append_to_file("$data/postgresql.auto.conf", "restore_command = 'false'\n");
+		append_to_file("$data/postgresql.auto.conf", "restore_command = 'false'\nrecovery_target_action = 'promote'\n$recovery\n");
 	}
 	$registry->start;
 	$registry->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()') or die 'not recovered';
 	return;
 }
-for my $recover (1, 0)
+
+my %recovery = ('recovered to its end' => '', 'recovered to a target' => q(recovery_target = 'immediate'), 'a snapshot put back' => undef);
+my %not_moved = ('recovered to a target' => qr/ERROR:  55000: .*stopped at a target/s, 'a snapshot put back' => qr/ERROR:  55000: /);
+for my $what (sort keys %recovery)
 {
-	my $what = $recover ? 'recovered in its place' : 'a snapshot put back';
-	put_back($recover);
-	stands_still($what, 'a', $recover ? undef : qr/has forgotten what it granted: .*registry_was_restored\(\)/s);
-	is(on_registry('SELECT was_set_back FROM shardid_lease.id_space'), $recover ? 'f' : 't', "$what: noticed by " . ($recover ? 'the timeline' : 'the member'));
-	like(error_of($registry, 'postgres', 'SELECT shardid_lease.registry_was_moved()'), qr/ERROR:  55000: /, "$what: not moved")
-	  unless $recover;
+	my $recovered = defined $recovery{$what};
+	put_back($what, $recovery{$what});
+	stands_still($what, 'a', $recovered ? undef : qr/has forgotten what it granted: .*registry_was_restored\(\)/s);
+	is(on_registry('SELECT was_set_back FROM shardid_lease.id_space'), $recovered ? 'f' : 't', "$what: noticed by " . ($recovered ? 'the timeline' : 'the member'));
+	like(error_of($registry, 'postgres', 'SELECT shardid_lease.registry_was_moved()'), $not_moved{$what}, "$what: not moved")
+	  if $not_moved{$what};
 	my $until = window_of('a', 'until');
 	on_registry('SELECT shardid_lease.registry_was_restored()');
 	goes_on($what, 'a', 'c');

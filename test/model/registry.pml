@@ -44,6 +44,7 @@ bit has_saved;
 bit is_clone;    /* the second one is asked by member 1 */
 bit is_lost;     /* something was lost since the owner has spoken */
 bit last_lost;   /* by the last change */
+bit at_target;   /* the last change was a recovery with a target */
 bit is_plain;    /* all changes since then are of the timeline */
 byte changes;
 byte branches;
@@ -428,13 +429,15 @@ inline restore() {
     late_released = 0
 }
 
-inline move_timeline(lost) {
+inline move_timeline(lost, target) {
     t[0].steps++;
+    at_target = target;
     last_lost = lost
 }
 
 inline move_place(lost) {
     t[0].elsewhere = 1;
+    at_target = 0;
     is_plain = 0;
     last_lost = lost
 }
@@ -444,6 +447,7 @@ inline confirm() {
     t[0].steps = 0;
     is_plain = 1;
     last_lost = 0;
+    at_target = 0;
     looks = 0
 }
 
@@ -466,6 +470,11 @@ inline was_restored() {
 #define is_successor 1
 #else
 #define is_successor (t[0].steps <= 1)
+#endif
+#ifdef NO_TARGET
+#define is_complete 1
+#else
+#define is_complete (!at_target)
 #endif
 
 /* A receipt of the last grant, that the backup does not have. */
@@ -580,18 +589,20 @@ init {
 
 #ifdef RESTORE
     :: d_step { !has_saved -> has_saved = 1; copy_table(1, 0) }
-    :: d_step { has_saved && !is_clone && changes < CHANGES -> restore(); move_timeline(1) }
+    :: d_step { has_saved && !is_clone && changes < CHANGES -> restore(); move_timeline(1, 0) }
+    :: d_step { has_saved && !is_clone && changes < CHANGES -> restore(); move_timeline(1, 1) }
     :: d_step { has_saved && !is_clone && changes < CHANGES -> restore(); move_place(1) }
-    :: d_step { changes < CHANGES && t[0].steps < 3 -> changes++; move_timeline(0) }
+    :: d_step { changes < CHANGES && t[0].steps < 3 -> changes++; move_timeline(0, 0) }
     :: d_step { changes < CHANGES -> changes++; move_place(0) }
     :: d_step { !is_lost && has_saved && !is_clone && changes < CHANGES && is_confirmed(0) && t[1].steps == 0 && !t[1].elsewhere &&
         knows(0) -> put_back(0) }
     :: d_step { !is_lost && has_saved && !is_clone && changes < CHANGES && is_confirmed(0) && t[1].steps == 0 && !t[1].elsewhere &&
         knows(1) -> put_back(1) }
-    /* The owner, who may take the last change for all that there was. */
+    /* The owner, who may take the last change for all that there was, and a recovery with a target for a failover. */
     :: d_step { t[0].elsewhere || t[0].steps > 0 || t[0].set_back -> was_restored() }
     :: d_step { !t[0].set_back && (t[0].elsewhere || t[0].steps > 0) && is_successor &&
-        (!is_lost || (is_plain && !last_lost)) -> confirm() }
+        is_complete &&
+        (!is_lost || (is_plain && (!last_lost || at_target))) -> confirm() }
 #endif
 #ifdef CLONE
     :: d_step { !has_saved && runs[0] && !runs[1] ->

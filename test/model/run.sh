@@ -273,6 +273,7 @@ breaks 'window from before the restore extended' again \
 breaks 'clone of the registry grants' overlap registry.pml -DCLONE -DNO_PLACE "${registry[@]}"
 breaks 'registry grants on another timeline' overlap registry.pml -DNO_TIMELINE -DCHANGES=1 "${restores[@]}"
 breaks 'two changes of timeline taken for one' overlap registry.pml -DNO_SUCCESSOR -DCHANGES=2 "${restores[@]}"
+breaks 'recovery with a target taken for a failover' overlap registry.pml -DNO_TARGET -DCHANGES=1 "${restores[@]}"
 breaks 'registry set back and not stopped' overlap registry.pml -DNO_SERIAL -DCHANGES=1 "${restores[@]}"
 breaks 'receipts of another branch believed' overlap registry.pml -DNO_OTHER_BRANCH -DCHANGES=2 "${restores[@]}"
 breaks 'registry restored, and no new branch' stopped registry.pml -DNO_BRANCH -DCHANGES=1 "${restores[@]}"

@@ -40,7 +40,7 @@ sub start_browser
 	}
 	close $_ for $its_input, $its_output;
 	$SIG{ALRM} = sub { die 'the browser does not answer' };
-	alarm 180;
+	alarm 180;    # as long as this for each script, too
 	my $tab = call('Target.createTarget', url => 'about:blank')->{targetId};
 	$session = call('Target.attachToTarget', targetId => $tab, flatten => JSON::PP::true)->{sessionId};
 	call("$_.enable") for qw(Page Runtime Network Log);
@@ -78,6 +78,12 @@ sub call
 # What JavaScript in the page returns; the argument is its "given".
 sub js
 {
+	alarm 180;
+	return evaluate(@_);
+}
+
+sub evaluate
+{
 	my ($code, $argument) = @_;
 	my $given = JSON::PP->new->ascii->allow_nonref->encode($argument);
 	my $got = call('Runtime.evaluate', expression => "(async (given) => { $code })($given)",
@@ -92,7 +98,7 @@ sub open_page
 {
 	my ($fragment) = @_;
 	call('Page.navigate', url => $_) for 'about:blank', page_url() . "#$fragment";
-	until (js(q(return document.readyState === 'complete' && location.protocol === 'file:'))) { }
+	until (evaluate(q(return document.readyState === 'complete' && location.protocol === 'file:'))) { }
 	js(<<'JS');
 globalThis.put = (id, value) => {
     const field = document.getElementById(id);

@@ -81,6 +81,26 @@ ask() {
     on "$1" -At -c "$2"
 }
 
+# is_true NAME[/DATABASE] SQL
+is_true() {
+    [[ $(ask "$@") == t ]]
+}
+
+# wait_until WHAT SECONDS COMMAND...: until its exit status is 0.
+wait_until() {
+    local what=$1 end=$((SECONDS + $2))
+    shift 2
+    until "$@"; do
+        ((SECONDS < end)) || { echo "FAILED  waited in vain: $what" >&2; tail -n 8 "$folder"/{,*/}*.log >&2; return 1; }
+        sleep 0.2
+    done
+}
+
+# answers_at PORT
+answers_at() {
+    (: <"/dev/tcp/127.0.0.1/$1") 2>/dev/null
+}
+
 # say TEXT: what comes next, in a paragraph of its own.
 say() {
     printf '\n%s\n\n' "$*"

@@ -17,24 +17,10 @@ stop_all() {
 }
 trap '{ status=$?; stop_all; } 2>/dev/null; end "$status"' EXIT # bash would tell of each that was killed
 
-# wait_until WHAT SECONDS COMMAND...: until its exit status is 0.
-wait_until() {
-    local what=$1 end=$((SECONDS + $2))
-    shift 2
-    until "$@"; do
-        ((SECONDS < end)) || { echo "FAILED  waited in vain: $what" >&2; tail -n 8 "$folder"/*.log >&2; return 1; }
-        sleep 0.2
-    done
-}
-
 free_port() {
     local port
     while port=$((20000 + RANDOM % 10000)) && answers_at "$port"; do :; done
     echo "$port"
-}
-
-answers_at() {
-    (: <"/dev/tcp/127.0.0.1/$1") 2>/dev/null
 }
 
 # Its clock is that of the machine, and what the file says.

@@ -87,23 +87,11 @@ rows_of() {
     ask "$1" "SELECT count(*) || ' ' || md5(string_agg(id || taken_in, ',' ORDER BY id)) FROM photos"
 }
 
-# wait_until WHAT QUERY...: at most a minute for a command whose answer is t.
-wait_until() {
-    local what=$1 tries
-    shift
-    for ((tries = 0; tries < 600; tries++)); do
-        [[ $("$@") != t ]] || return 0
-        sleep 0.1
-    done
-    echo "FAILED  waited in vain: $what" >&2
-    exit 1
-}
-
 # in_step DATABASE ROWS: both nodes have so many, and the same.
 in_step() {
     local rows
     rows=$(rows_of "lisbon/$1")
-    [[ ${rows%% *} != "$2" || $rows != "$(rows_of "oslo/$1")" ]] || echo t
+    [[ ${rows%% *} == "$2" && $rows == "$(rows_of "oslo/$1")" ]]
 }
 
 # Under load they meet in one by themselves. In an example a generator comes to any millisecond that one wants by raise_generator.
@@ -140,17 +128,17 @@ WHERE pubname = 'photos' AND schemaname = 'shardid_lease'"
 }
 
 has_stopped() {
-    ask "$1/trap" "SELECT NOT subenabled FROM pg_subscription WHERE subname = 'trap_to_$1'"
+    is_true "$1/trap" "SELECT NOT subenabled FROM pg_subscription WHERE subname = 'trap_to_$1'"
 }
 
 has_rows_of() {
-    ask "$1/trap" "SELECT count(*) = 3 FROM photos WHERE taken_in = '$2'"
+    is_true "$1/trap" "SELECT count(*) = 3 FROM photos WHERE taken_in = '$2'"
 }
 
 lost_natively() {
     local node
     for node in lisbon oslo; do
-        wait_until "$node stops" has_stopped "$node"
+        wait_until "$node stops" 60 has_stopped "$node"
         expect "rows of $node" "$(ask "$node/trap" "SELECT count(*) FROM photos WHERE taken_in = '$node'")" 3
         expect 'rows of the other' "$(ask "$node/trap" 'SELECT count(*) FROM photos')" 3
     done
@@ -160,8 +148,8 @@ lost_natively() {
 
 lost_by_pglogical() {
     local rows="SELECT current_setting('cluster_name') AS node, count(*), min(taken_in) AS of FROM photos"
-    wait_until 'lisbon has the rows of oslo' has_rows_of lisbon oslo
-    wait_until 'oslo has the rows of lisbon' has_rows_of oslo lisbon
+    wait_until 'lisbon has the rows of oslo' 60 has_rows_of lisbon oslo
+    wait_until 'oslo has the rows of lisbon' 60 has_rows_of oslo lisbon
     show lisbon/trap -c "$rows"
     show oslo/trap -c "$rows"
     expect 'rows' "$(ask lisbon/trap 'SELECT count(*) FROM photos')$(ask oslo/trap 'SELECT count(*) FROM photos')" 33
@@ -175,7 +163,7 @@ oslo_gets_everything() {
     before=$(ask oslo/leased "$leases")
     on oslo/leased -c "CREATE SUBSCRIPTION everything CONNECTION '$(address_of lisbon leased)' PUBLICATION everything WITH (copy_data = false)"
     on lisbon/leased -c 'SELECT shardid_lease.renew_leases()' -c 'INSERT INTO photos DEFAULT VALUES' >/dev/null
-    wait_until 'oslo has the row of lisbon' ask oslo/leased 'SELECT count(*) = 2001 FROM photos'
+    wait_until 'oslo has the row of lisbon' 60 is_true oslo/leased 'SELECT count(*) = 2001 FROM photos'
     expect 'rows of leases of oslo' "$(ask oslo/leased "$leases")" "$before"
     expect 'the shard of oslo' "$(ask oslo/leased 'SELECT id_shard(next_id())')" 1
     echo '    Oslo ignores them, and generates ids with its own lease.'
@@ -190,7 +178,7 @@ start_node oslo
 say '1. Each node has its own shard'
 both shop 1 2
 write shop 1000
-wait_until 'shop is in step' in_step shop 2000
+wait_until 'shop is in step' 60 in_step shop 2000
 show oslo/shop -c 'SELECT id_shard(id), taken_in, count(*) FROM photos GROUP BY 1, 2 ORDER BY 1'
 expect 'ids misplaced' "$(ask oslo/shop "SELECT count(*) FROM photos WHERE (taken_in = 'lisbon') <> (id_shard(id) = 1)")" 0
 echo '    Both have the same 2000 rows, and no id was drawn twice.'
@@ -222,7 +210,7 @@ shown "$folder/refused"
 expect 'lines that tell oslo who has shard 0' "$(grep -c 'held by.*role lisbon' "$folder/refused")" 1
 show oslo/leased -c "SELECT shardid_lease.lease_shard('shop', 'registry') AS shard_of_oslo"
 write leased 1000
-wait_until 'leased is in step' in_step leased 2000
+wait_until 'leased is in step' 60 in_step leased 2000
 show lisbon/leased -c 'SELECT id_shard(id), taken_in, count(*) FROM photos GROUP BY 1, 2 ORDER BY 1'
 expect 'shards' "$(ask oslo/leased "SELECT count(DISTINCT id_shard(id)) || ' ' || count(DISTINCT (id_shard(id), taken_in)) FROM photos")" '2 2'
 echo '    Both databases have shardid.shard_id = 1, and nobody looks at it.'
@@ -232,7 +220,7 @@ start_copy oslo copy
 fails copy/leased "SET shardid.lease_timeout = '1s'; SELECT next_id()" >"$folder/refused"
 shown "$folder/refused"
 expect 'lines that tell the copy who has shard 1' "$(grep -c 'held by.*role oslo' "$folder/refused")" 1
-expect 'rows in step while the copy is there' "$(in_step leased 2000)" t
+wait_until 'rows in step while the copy is there' 60 in_step leased 2000
 expect 'tables of leases that are replicated' "$(leases_replicated)" 0
 
 say '5. FOR ALL TABLES publishes the tables of leases, too'

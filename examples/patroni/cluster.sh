@@ -50,16 +50,6 @@ print(*ports)
 END
 }
 
-# wait_until WHAT SECONDS COMMAND...: until its exit status is 0.
-wait_until() {
-    local what=$1 end=$((SECONDS + $2))
-    shift 2
-    until "$@"; do
-        ((SECONDS < end)) || { echo "FAILED  waited in vain: $what" >&2; tail -n 8 "$folder"/*.log >&2; return 1; }
-        sleep 0.2
-    done
-}
-
 start_etcd() {
     local client=http://127.0.0.1:$etcd_port peer=http://127.0.0.1:$peer_port
     etcd --name etcd --data-dir "$folder/etcd" --listen-client-urls "$client" --advertise-client-urls "$client" \
@@ -67,10 +57,6 @@ start_etcd() {
         >"$folder/etcd.log" 2>&1 &
     etcd=($!)
     wait_until 'etcd answers' 120 answers_at "$etcd_port"
-}
-
-answers_at() {
-    (: <"/dev/tcp/127.0.0.1/$1") 2>/dev/null
 }
 
 # make_node NAME [SECONDS]: PostgreSQL's programs for it, and a clock that is behind by so many.
@@ -107,7 +93,7 @@ run_node() {
 }
 
 is_primary() {
-    [[ $(ask "$1" 'SELECT pg_is_in_recovery()' 2>/dev/null) == f ]]
+    is_true "$1" 'SELECT NOT pg_is_in_recovery()' 2>/dev/null
 }
 
 # Sets leader.
@@ -128,7 +114,7 @@ streams() {
 }
 
 is_synchronous() {
-    [[ $(ask "$leader" "SELECT count(*) > 0 FROM pg_stat_replication WHERE sync_state = 'sync'") == t ]]
+    is_true "$leader" "SELECT count(*) > 0 FROM pg_stat_replication WHERE sync_state = 'sync'"
 }
 
 # What an operator says, on any node that lives.

@@ -59,8 +59,7 @@ run_in_folder() {
     [[ -n $release ]] || { echo "no release in tools/chroot/debian_folder.sh has PostgreSQL $PG" >&2; return 1; }
     tools/install-packages.sh matrix
     make_work
-    folder=${CACHE:-$work}/$release
-    find_mirror
+    folder=$folders/$release
     if ! prepare "$release" "$folder" build bench >"$work/prepare.log" 2>&1 </dev/null; then
         cat "$work/prepare.log" >&2
         return 1
@@ -75,11 +74,7 @@ run_in_folder() {
 
 if [[ -z ${PG:-} ]]; then
     run_here "$@"
-elif [[ $(id -u) == 0 ]]; then
-    run_in_folder "$@"
-elif command -v sudo >/dev/null; then
-    exec sudo --preserve-env=PG,ROUNDS,ROWS,SECONDS_EACH,CACHE,MIRROR tools/bench.sh "$@"
 else
-    echo 'PG=... needs root or sudo, for debootstrap and chroot' >&2
-    exit 1
+    as_root PG,ROUNDS,ROWS,SECONDS_EACH tools/bench.sh "$@"
+    run_in_folder "$@"
 fi

@@ -8,15 +8,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=tools/chroot/debian_folder.sh
 source tools/chroot/debian_folder.sh
-
-if [[ $(id -u) != 0 ]]; then
-    command -v sudo >/dev/null ||
-        { echo 'make deb needs root or sudo, for debootstrap and chroot' >&2; exit 1; }
-    exec sudo --preserve-env=RELEASES,CACHE,MIRROR tools/deb.sh
-fi
-
+as_root RELEASES tools/deb.sh
 make_work
-folders=${CACHE:-$work}
 
 base_of() {
     echo "$folders/base-${1/experimental/sid}"
@@ -53,7 +46,6 @@ run_dockerfile() {
 
 status=0
 lines=()
-find_mirror
 for release in ${RELEASES:-bookworm trixie sid experimental}; do
     since=$SECONDS
     result=ok

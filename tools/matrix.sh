@@ -14,19 +14,13 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=tools/chroot/debian_folder.sh
 source tools/chroot/debian_folder.sh
-
-if [[ $(id -u) != 0 ]]; then
-    command -v sudo >/dev/null ||
-        { echo 'make matrix needs root or sudo, for debootstrap and chroot' >&2; exit 1; }
-    exec sudo --preserve-env=RELEASES,SOURCE,TEST,FULL,ROUNDS,CACHE,MIRROR tools/matrix.sh
-fi
+as_root RELEASES,SOURCE,TEST,FULL,ROUNDS tools/matrix.sh
 
 releases=${RELEASES:-bookworm trixie sid experimental}
 purposes=(build test ${FULL:+full source} ${SOURCE:+source})
 # A program frees little when it ends; a library that a test preloads comes before ASan's.
 export ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:verify_asan_link_order=0
 make_work
-folders=${CACHE:-$work}
 
 # Of the folder's own server, or of that whose pg_config is named; ? where there is none.
 server_version() {
@@ -97,7 +91,6 @@ run_built() {
     report "$server" "$work/log" "$since"
 }
 
-find_mirror
 for release in $releases; do
     folder=$folders/$release
     run_release "$release" "$folder"

@@ -12,15 +12,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=tools/chroot/debian_folder.sh
 source tools/chroot/debian_folder.sh
-
-if [[ $(id -u) != 0 ]]; then
-    command -v sudo >/dev/null ||
-        { echo 'make platforms needs root or sudo, for debootstrap and chroot' >&2; exit 1; }
-    exec sudo --preserve-env=PLATFORMS,TEST,CACHE,MIRROR tools/platforms.sh
-fi
-
+as_root PLATFORMS,TEST tools/platforms.sh
 make_work
-folders=${CACHE:-$work}
 export TEST=${TEST:-regress isolation t/crash/kill.pl}
 # Emulated, a server is some twenty times slower.
 export PG_TEST_TIMEOUT_DEFAULT=3600 PGCTLTIMEOUT=3600
@@ -50,7 +43,6 @@ compile_for() {
 
 status=0
 lines=()
-find_mirror
 for port in ${PLATFORMS:-i386 s390x arm64 riscv64 ppc64el armel armhf mips64el mipsel}; do
     since=$SECONDS
     echo "== $port"

@@ -5,13 +5,23 @@
 # Experimental is no release of its own: it adds to sid.
 declare -A version_in=([bookworm]=15 [trixie]=17 [sid]=18 [experimental]=19)
 
-# The folder $work, which is gone when the command ends.
+# as_root SETTING,... SCRIPT [ARGUMENT...]: unless this is root, begins again by sudo, which keeps these settings.
+as_root() {
+    [[ $(id -u) != 0 ]] || return 0
+    command -v sudo >/dev/null || { echo "$2 needs root or sudo, for debootstrap and chroot" >&2; exit 1; }
+    exec sudo --preserve-env="$1,CACHE,MIRROR" "${@:2}"
+}
+
+# The folder $work, which is gone when the command ends; $folders, where releases are kept; and MIRROR.
 make_work() {
     # Not /tmp: device files are made there, which some machines do not allow.
     work=$(mktemp -d /var/tmp/shardid-matrix.XXXXXX)
     trap remove_work EXIT
     trap 'exit 130' INT
     trap 'exit 143' TERM
+    # shellcheck disable=SC2034 # the caller's
+    folders=${CACHE:-$work}
+    find_mirror
 }
 
 # shellcheck disable=SC2317,SC2329 # called by a trap

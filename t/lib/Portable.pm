@@ -6,9 +6,10 @@ use warnings;
 use Exporter 'import';
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Test::More;
 use ShardidTest;
 
-our @EXPORT = qw(new_portable_node make_portable load_portable);
+our @EXPORT = qw(new_portable_node make_portable load_portable takes_lock);
 
 # A started cluster with a database "portable", to which sessions come with the schema of the functions in their path.
 sub new_portable_node
@@ -42,6 +43,20 @@ sub load_portable
 	my $connection = $node->connstr($database) . ' user=ids_owner';
 	run_log([ 'psql', '-Xq', '-d', $connection, '-f', "portable/$_.sql" ]) or die "portable/$_.sql does not load" for qw(shardid partitions migrating);
 	return;
+}
+
+# A call waits for the lock of the generator, which this session holds.
+sub takes_lock
+{
+	my ($node, $generator, $call, $name) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my $elsewhere = $node->connstr('portable');
+	my (undef, $stdout) = $node->psql('portable', <<"SQL");
+BEGIN;
+SELECT pg_advisory_xact_lock(8316003854193786880 | ('$generator'::regclass::oid::bigint & 63));
+\\! psql -XAtq -d "$elsewhere" -c "SET lock_timeout = '100ms'" -c "SELECT $call" 2>&1
+SQL
+	return like($stdout, qr/canceling statement due to lock timeout/, $name);
 }
 
 1;

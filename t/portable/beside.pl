@@ -33,16 +33,7 @@ finish_clients($_) for @copies;
 my $verdict = judge_clients(\@copies);
 is_innocent($verdict, 'portable: two copies on one generator', 1);
 cmp_ok($verdict->{ids}, '>', 0, "$verdict->{duplicates} of $verdict->{ids} ids of two copies are duplicates");
-my $elsewhere = $node->connstr('portable');
-for my $copy ('ids', 'idc')
-{
-	my (undef, $stdout) = $node->psql('portable', <<"SQL");
-BEGIN;
-SELECT pg_advisory_xact_lock(8316003854193786880 | ('joint'::regclass::oid::bigint & 63));
-\\! psql -XAtq -d "$elsewhere" -c "SET lock_timeout = '100ms'" -c "SELECT $copy.next_id(5, 'joint')" 2>&1
-SQL
-	like($stdout, qr/canceling statement due to lock timeout/, "the copy in schema $copy takes the lock of the generator");
-}
+takes_lock($node, 'joint', "$_.next_id(5, 'joint')", "the copy in schema $_ takes the lock of the generator") for 'ids', 'idc';
 
 # A forward setval stays, although sessions draw.
 sub overwritten

@@ -68,16 +68,7 @@ if ($other)
 }
 
 # Of both, none reads or sets anything while the other does.
-my $elsewhere = $node->connstr('portable');
-for my $generator ($other ? ($one, $other) : ())
-{
-	my (undef, $stdout) = $node->psql('portable', <<"SQL");
-BEGIN;
-SELECT pg_advisory_xact_lock(8316003854193786880 | ('$one'::regclass::oid::bigint & 63));
-\\! psql -XAtq -d "$elsewhere" -c "SET lock_timeout = '100ms'" -c "SELECT next_id(1, '$generator')" 2>&1
-SQL
-	like($stdout, qr/canceling statement due to lock timeout/, 'a draw takes the lock of those that share its mark');
-}
+takes_lock($node, $one, "next_id(1, '$_')", 'a draw takes the lock of those that share its mark') for $other ? ($one, $other) : ();
 
 # A generator that is far ahead of the clock leaves a mark of its own time, which is not one of the past.
 query(<<'SQL');

@@ -1,0 +1,88 @@
+# docs/migrating.md: all schemas of the recipe switch in one loop, and back; what fails is left as it was and found by the
+# checks, and roles keep their rights. Provoked by schemas that lack a table, and roles with the fewest rights.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use Docs;
+use Test::More;
+use Migrating;
+
+start_original();
+
+# All schemas in one loop; what fails is left, and found when it runs again.
+new_database('recipe_all');
+create_recipe_of(1314220021721, $_) for 11, 12, 7;
+on('DROP TABLE insta12.likes');
+on("INSERT INTO insta$_.photos (name) VALUES ('old')") for 11, 12, 7;
+is(on(block('recipe-save')), "insta7|7|f\ninsta11|11|f\ninsta12|12|f", 'recipe_all: the functions, with their numbers');
+my ($code, undef, $complaint) = $original->psql($database, block('recipe-switch'), on_error_stop => 0);
+like($complaint, qr/relation "insta12.likes" does not exist/, 'recipe_all: one schema fails');
+is( on(q(SELECT pronamespace::regnamespace FROM pg_proc WHERE proname = 'next_id' AND prosrc LIKE '%ids.next_id%' ORDER BY oid)),
+	"insta11\ninsta7", 'recipe_all: the others are switched');
+is(join(' ', sort split /\n/, on(block('recipe-check'))), 'insta11|t insta12|f insta7|t', 'recipe_all: which the check finds');
+on('CREATE TABLE insta12.likes (id bigint PRIMARY KEY DEFAULT insta12.next_id(), photo bigint)');
+on('CREATE TABLE insta7.forgotten (id bigint PRIMARY KEY DEFAULT insta7.next_id())');
+on(block('recipe-switch'));
+is(join(' ', sort split /\n/, on(block('recipe-check'))), 'insta11|t insta12|t insta7|f', 'recipe_all: and a table that was forgotten');
+on('DROP TABLE insta7.forgotten');
+is(on(block('recipe-switch')), '', 'recipe_all: run again, the switch prints nothing');
+for my $shard (11, 12, 7)
+{
+	is( on("INSERT INTO insta$shard.photos (name) VALUES ('new') RETURNING id_shard(id), id > (SELECT max(id) FROM insta$shard.photos), id_sequence(id) = (SELECT last_value & 1023 FROM insta$shard.photos_id_seq)"),
+		"$shard|t|t", "recipe_all: shard $shard has switched");
+}
+is(join(' ', sort split /\n/, on(block('recipe-check'))), 'insta11|t insta12|t insta7|t', 'recipe_all: so have the functions');
+
+# A schema that fails on the way back keeps the saved functions.
+on('ALTER TABLE insta12.likes RENAME TO hidden');
+($code, undef, $complaint) = $original->psql($database, block('recipe-back'), on_error_stop => 0);
+like($complaint, qr/relation "insta12.likes" does not exist/, 'recipe_all: one schema fails on the way back');
+like(fails("\\set VERBOSITY sqlstate\n" . block('recipe-drop')), qr/^ERROR:  P0001$/m, 'recipe_all: so the saved functions cannot be dropped');
+on('ALTER TABLE insta12.hidden RENAME TO likes');
+on(block('recipe-back'));
+is(on(block('recipe-back')), '', 'recipe_all: run again, the way back prints nothing');
+on(block('recipe-drop'));
+is(on(q(SELECT count(*) FROM pg_proc WHERE proname = 'next_id' AND prosrc LIKE '%nextval%' AND pronamespace::regnamespace::text LIKE 'insta%')),
+	3, 'recipe_all: all functions are back');
+
+# The way back, while it is used, and forth again. Roles that can insert keep that right: by a column, by PUBLIC, by a group.
+new_database('recipe_back');
+create_recipe_of(1314220021721);
+on(<<'SQL');
+ALTER SEQUENCE insta5.photos_id_seq CYCLE;
+GRANT USAGE ON SCHEMA insta5 TO PUBLIC;
+GRANT INSERT, SELECT ON insta5.photos TO app;
+GRANT INSERT (photo), SELECT ON insta5.likes TO batch;
+GRANT USAGE ON SEQUENCE insta5.photos_id_seq TO batch, caller;
+ALTER FUNCTION insta5.next_id OWNER TO caller;
+SQL
+is(on(block('recipe-save')), 'insta5|5|f', 'recipe_back: the function, with its number');
+my $body = q(SELECT md5(pg_get_functiondef(oid)), proowner::regrole FROM pg_proc WHERE oid = 'insta5.next_id'::regproc);
+my $body_before = on($body);
+isnt(on(block('recipe-rights') =~ s/\\gexec//r), '', 'recipe_back: roles lack rights');
+on(block('recipe-rights'));
+is(on(block('recipe-rights') =~ s/\\gexec//r), '', 'recipe_back: and then none does');
+on(block('recipe-switch'));
+like(fails(block('recipe-save')), qr/schema "before_ids" already exists/, 'recipe_back: what is saved stays');
+like(on("SET ROLE app; $insert_photo"), qr/^\d+$/, 'recipe_back: app inserts');
+on(command_of('migrating.md', 'BEGIN; SET LOCAL ROLE app; INSERT'));
+like(on('SET ROLE batch; INSERT INTO insta5.likes (photo) VALUES (NULL) RETURNING id'), qr/^\d+$/, 'recipe_back: batch inserts into some columns');
+is(on('SET ROLE caller; SELECT id_shard(insta5.next_id())'), 5, 'recipe_back: caller calls the function');
+my $highest = on($insert_photo);
+on(block('recipe-back'));
+is(on($body), $body_before, 'recipe_back: the function is as before');
+my @ids = split /\n/, on("$insert_photo;\n" x 20);
+is(scalar(grep { $_ <= $highest } @ids), 0, 'recipe_back: ids of the function are above those of next_id');
+is(on('SELECT last_value & 1023 FROM insta5.photos_id_seq'), on("SELECT id_sequence($ids[-1])"), 'recipe_back: they are those of the function');
+is(on(block('users-of-ids')), '', 'recipe_back: nothing uses the extension');
+on(recipe_switch());
+is(on($insert_photo) > $ids[-1] ? 't' : 'f', 't', 'recipe_back: and forth again');
+is(join("\n", sort split /\n/, on(block('users-of-ids'))), join("\n", 'default value for column id of table insta5.likes', 'default value for column id of table insta5.photos',
+	'function insta5.next_id()'), 'recipe_back: defaults and the function use it');
+on(block('recipe-back'));
+on(block('recipe-drop') . command_of('migrating.md', 'DROP SCHEMA ids'));
+is(on("SET ROLE app; $insert_photo") > $ids[-1] ? 't' : 'f', 't', 'recipe_back: without the extension the function is what it was');
+
+stop_servers();
+done_testing();

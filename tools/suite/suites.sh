@@ -167,7 +167,7 @@ assertions() {
     build_judge
     run=(tools/suite/assertions.sh "${ASSERTIONS:-$prefix/bin/pg_config}")
     part step 'a server with assertions' "${run[@]}" '' \
-        regress isolation t/generator/every_call.pl t/crash/standby.pl t/generator/ended_waits.pl
+        regress isolation t/generator/every_call.pl t/lease/every_call.pl t/crash/standby.pl t/generator/ended_waits.pl
     part step 'a server with assertions that throws its caches away' "${run[@]}" 'debug_discard_caches = 1' \
         rollback two_phase status ids interplay
 }

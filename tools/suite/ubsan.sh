@@ -29,6 +29,6 @@ runs_clean 'log/postmaster.log output_iso/log/postmaster.log' make -s installche
     EXTRA_REGRESS_OPTS="--temp-instance=$folder/ti --temp-config=$folder/temp.conf" ||
     { cat regression.diffs output_iso/regression.diffs; exit 1; }
 tests='t/generator/load.pl t/generator/moved.pl'
-[[ -z ${FULL:-} ]] || tests="$tests t/generator/every_call.pl"
+[[ -z ${FULL:-} ]] || tests="$tests t/generator/every_call.pl t/lease/every_call.pl"
 runs_clean 'tmp_check/log/*' env SANDBOX="$folder" TEMP_CONFIG="$folder/temp.conf" FULL= \
     make -s installcheck REGRESS= REGRESS_OPTS= ISOLATION= TAP_TESTS=1 PROVE_TESTS="$tests"

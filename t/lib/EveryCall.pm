@@ -1,0 +1,200 @@
+# Calls every function of an extension, in every circumstance. Each gives a result, of which what Inverses.pm says is true, or
+# an SQLSTATE that docs/reference.md lists for it; and each SQLSTATE listed comes up.
+package EveryCall;
+
+use strict;
+use warnings;
+use Exporter 'import';
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Callables;
+use Calls;
+use Docs;
+use ShardidTest;
+
+our @EXPORT = qw(check_extension);
+
+# Which values meet is random where there are too many to call all: the seed brings them again.
+my $seed = $ENV{SHARDID_SEED} || int rand 2**31;
+my $rounds = $ENV{FULL} ? 10 : 1;
+
+# attempt() says "result: ...", "error: SQLSTATE", or what is wrong. A function that always gives the
+# same result is called three times, first without its result being made text: that may raise errors
+# of its own.
+sub create_attempt
+{
+	query(<<'SQL');
+CREATE TABLE calls (n int, circumstance int, before text, text text, by_column text, inverse text, is_stable bool);
+GRANT SELECT ON calls TO public;
+CREATE FUNCTION bring_about(statements text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+    EXECUTE statements;
+EXCEPTION WHEN read_only_sql_transaction THEN
+    NULL;
+END $$;
+CREATE FUNCTION attempt(call calls) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    result text;
+    again text;
+    holds bool;
+BEGIN
+    IF call.before <> '' THEN
+        PERFORM bring_about(call.before);
+    END IF;
+    BEGIN
+        IF call.is_stable THEN
+            EXECUTE 'SELECT ' || call.text;
+        ELSE
+            EXECUTE 'SELECT ' || call.text INTO result;
+        END IF;
+    EXCEPTION WHEN OTHERS OR query_canceled OR assert_failure THEN
+        RETURN 'error: ' || SQLSTATE;
+    END;
+    IF call.is_stable THEN
+        EXECUTE 'SELECT ' || call.text INTO result;
+        EXECUTE 'SELECT ' || call.by_column INTO again;
+        IF result IS DISTINCT FROM again THEN
+            RETURN format('first %L, then %L', result, again);
+        END IF;
+    END IF;
+    IF call.inverse <> '' AND result IS NOT NULL THEN
+        EXECUTE 'SELECT ' || format(call.inverse, quote_literal(result)) INTO holds;
+        IF holds IS NOT TRUE THEN
+            RETURN format('%L is not true', format(call.inverse, quote_literal(result)));
+        END IF;
+    END IF;
+    RETURN 'result: ' || coalesce(translate(result, E'\n', ' '), 'NULL');
+EXCEPTION WHEN OTHERS OR query_canceled OR assert_failure THEN
+    RETURN format('%s: %s: after the call', SQLSTATE, SQLERRM);
+END $$;
+SQL
+	return;
+}
+
+# Functions that draw depend on more than their arguments.
+my $each_alone = q(SELECT format('SELECT %s, attempt(c) FROM calls c WHERE n = %s', n, n) FROM calls ORDER BY n \gexec);
+my $all_at_once = q(SELECT n, attempt(calls) FROM calls ORDER BY n;);
+my @circumstances = (
+	[ 'each call a transaction' => $each_alone ],
+	[ 'one transaction, a shard set' => "SET shardid.shard_id = 5;\n$all_at_once" ],
+	[
+		'one transaction, too large a shard set, no lead allowed' =>
+		  "SET shardid.shard_id = 2147483647; SET shardid.max_lead = 0; $all_at_once"
+	],
+	[ 'a role of few rights' => "SET ROLE of_few_rights; $all_at_once" ],
+	[ 'read-only' => "BEGIN READ ONLY; SET LOCAL shardid.shard_id = 5; $all_at_once COMMIT;" ],);
+
+# The answers, a line a call: number|answer.
+sub answers
+{
+	my ($calls, $is_stable, $script) = @_;
+	my @rows = map {
+		join("\t", $_, 0, map({ s/\\/\\\\/gr } @{ $calls->[$_] }{qw(before text by_column inverse)}), $is_stable)
+		  . "\n"
+	} 0 .. $#$calls;
+	my $copy = join '', "TRUNCATE calls;\nCOPY calls FROM STDIN;\n", @rows, "\\.\n;CREATE INDEX ON calls (n)";
+	utf8::encode($copy);
+	query($copy);
+	my ($code, $out, $err) = $node->psql('postgres', <<SQL, on_error_stop => 0, timeout => 900);
+SET statement_timeout = '300s';
+SET client_min_messages = warning;
+SET timezone = 'UTC';
+CREATE TEMP SEQUENCE temporary;
+GRANT ALL ON SEQUENCE temporary TO public;
+$script
+SQL
+	diag $err if $err;
+	return split /\n/, $out;
+}
+
+my ($calls, $violations) = (0, 0);
+
+# Calls the function in every circumstance, and notes in its part of the reference what came up.
+sub check_function
+{
+	my ($function, $part_of) = @_;
+	my ($name) = $function->{name} =~ /(\w+)$/;
+	my $signature = "$name(" . join(', ', map { $_->{type} } @{ $function->{arguments} }) . ')';
+	# A row of the extension's own tables has no boundaries, and types' own functions are not called.
+	return if is_internal($name) && grep { $_->{type} =~ /^(?:shardid_lease\.|cstring$)/ } @{ $function->{arguments} };
+	my $part = is_internal($name) ? { any => 1 } : $part_of->{$name};
+	ok($part, "$signature stands in docs/reference.md") or return;
+	my $is_stable = $function->{kind} eq 'v' ? 0 : 1;
+	my @when = $is_stable ? [ 'not volatile' => $all_at_once ] : @circumstances;
+	# What nobody is to call has to do no harm.
+	@when = grep { $_->[0] eq 'a role of few rights' } @when if is_internal($name) && !$is_stable && !$ENV{FULL};
+	for my $circumstance (@when)
+	{
+		my ($when, $script) = @$circumstance;
+		my @calls;
+		push @calls, calls_of($function, $_) for (own_states($name)) x $rounds;
+		my ($answered, $results, @bad) = (0, 0);
+		for (answers(\@calls, $is_stable, $script))
+		{
+			my ($n, $answer) = split /\|/, $_, 2;
+			my ($sqlstate) = $answer =~ /^error: (.*)/;
+			$answered++;
+			$results++ if $answer =~ /^result: (?!NULL)/;
+			$part->{met}{$sqlstate} = 1 if $sqlstate;
+			push @bad, "SELECT $calls[$n]{text}; -- after $calls[$n]{before}: $answer"
+			  unless $sqlstate ? ($part->{any} ? $sqlstate ne 'XX000' : $part->{listed}{$sqlstate}) : $answer =~ /^result: /;
+		}
+		$calls += @calls;
+		$violations += @bad;
+		is($answered, scalar @calls, "$signature, $when: " . @calls . " calls, $results results");
+		is(scalar @bad, 0, 'every other one was NULL or an SQLSTATE that is listed')
+		  or diag join "\n", @bad[ 0 .. ($#bad < 19 ? $#bad : 19) ];
+	}
+	return;
+}
+
+# A list that says more than what can happen would be no list. That no function comes into a parallel
+# worker, which would be 25000, is what PARALLEL UNSAFE is for; nothing is cancelled here, 57014; slots for
+# background workers are not used up, 53400, which t/lease/events does; nobody leaves out a password, 2F003, but t/lease/renewal; no
+# registry is out of reach, 08001, but in t/lease/waits; and no other transaction uses a generator that is released, 55P03.
+# Few calls of id_migration_commands have a layout that has ended and nothing else that is refused, 2200H: sql/whole_schema has one.
+sub never_met
+{
+	my ($part) = @_;
+	return grep { !/^(08001|25000|57014|53400|2F003|55P03)$/ && !$part->{met}{$_} && "$part->{title} $_" ne 'id_migration_commands 2200H' }
+	  sort keys %{ $part->{listed} };
+}
+
+sub check_extension
+{
+	my ($extension) = @_;
+	srand $seed;
+	start_server();
+	create_attempt();
+	my $part_of = parts_of_reference();
+	my @functions = functions($extension);
+	check_function($_, $part_of) for @functions;
+	# Some of the pairs may not bring up all that is listed: then others are called, at last all.
+	for my $try ($ENV{FULL} ? () : (1 .. 12))
+	{
+		want_all_pairs() if $try == 12;
+		for my $function (@functions)
+		{
+			my ($name) = $function->{name} =~ /(\w+)$/;
+			check_function($function, $part_of) if $part_of->{$name} && never_met($part_of->{$name});
+		}
+	}
+	is(join(', ', unknown_types()), '', 'every argument type has its boundaries in Boundaries.pm');
+	is(query("SELECT count(*) FROM pg_proc p JOIN pg_depend d ON classid = 'pg_proc'::regclass AND objid = p.oid
+		WHERE deptype = 'e' AND prokind <> 'f' AND proname <> 'maintain_id_partitions' AND refobjid = (SELECT oid FROM pg_extension WHERE extname = '$extension')"),
+		0, 'there is no aggregate, and no procedure but the one of t/partitions, which have to be called another way');
+	my %parts = map { $_->{title} => $_ } values %$part_of;
+	my @others = map { functions($_) } grep { $_ ne $extension } 'shardid', 'shardid_lease';
+	delete $parts{ $_->{title} } for grep { $_ } map { $part_of->{ $_->{name} =~ s/.*\.//r } } @others;
+	for my $part (@parts{ sort keys %parts })
+	{
+		is(join(' ', never_met($part)), '', "$part->{title}: every SQLSTATE listed has come up");
+	}
+	unlike(slurp_file($node->logfile), qr/PANIC|TRAP:|terminated by signal|runtime error:/, 'nothing worse in the log');
+	diag "to repeat these calls: SHARDID_SEED=$seed" if $violations;
+	note_fault("every boundary of every argument, $extension", $rounds, "$calls calls", $violations);
+	stop_server();
+	return;
+}
+
+1;

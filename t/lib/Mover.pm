@@ -1,0 +1,103 @@
+# examples/move/move_shard.py, for its tests: two servers, of which one has the shard, what the mover says, and sessions.
+package Mover;
+
+use strict;
+use warnings;
+use Exporter 'import';
+use IPC::Run;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use ShardidTest;
+
+our @EXPORT = qw(start_with_shard_on stop_servers on address mover_command moves stops state_is session talk answer
+  %node $said $insert $draw);
+our (%node, $said);
+our $insert = q(INSERT INTO shard5.photos (name) VALUES ('new') RETURNING id;);
+our $draw = q(SELECT next_id(5, 'shard5.ids'););
+
+sub start_with_shard_on
+{
+	my ($name) = @_;
+	my $conf = "max_prepared_transactions = 5\nwal_retrieve_retry_interval = 100ms\nautovacuum = off\n";
+	%node = map { $_ => new_node($_, $conf, allows_streaming => 'logical') } qw(north south);
+	on($name, slurp_file('examples/move/shard.sql'));
+	return;
+}
+
+sub stop_servers
+{
+	$_->stop for values %node;
+	return;
+}
+
+sub on { my ($name, $sql) = @_; return $node{$name}->safe_psql('postgres', $sql) }
+sub address { my ($name, $dbname) = @_; return $node{$name}->connstr($dbname // 'postgres') }
+
+sub mover_command
+{
+	my ($command, $from, $to, @options) = @_;
+	my @args = ('--from', $from =~ /=/ ? $from : address($from), '--to', $to =~ /=/ ? $to : address($to));
+	return ('examples/move/move_shard.py', '--patience', 30, @options, $command, 'shard5', @args);
+}
+
+# What a mover between the two says is kept; returns how it ended.
+sub mover
+{
+	my @command = mover_command(@_);
+	$said = '';
+	IPC::Run::run(\@command, '>&', \$said);
+	return $? >> 8;
+}
+
+sub moves
+{
+	my ($command, $from, $to, @options) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	return is(mover(@_), 0, "$command from $from to $to" . join ' ', '', @options) || diag $said;
+}
+
+sub stops
+{
+	my ($pattern, $what, @args) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	is(mover(@args), 1, "$what: stops");
+	return like($said, $pattern, "$what: says why");
+}
+
+sub state_is
+{
+	my ($state, $from, $to) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	mover('status', $from, $to);
+	return like($said, qr/^state +$state$/m, "state: $state");
+}
+
+# A session that stays; what it answers, an error as its SQLSTATE.
+sub session
+{
+	my ($name) = @_;
+	my $session = { in => '', out => '' };
+	my @command = ('psql', '-XAtq', '-v', 'VERBOSITY=sqlstate', '-d', address($name));
+	$session->{run} = IPC::Run::start(\@command, '<', \$session->{in}, '>', \$session->{out}, '2>', \$session->{out}, IPC::Run::timeout(60));
+	return $session;
+}
+
+sub talk
+{
+	my ($session, $sql) = @_;
+	$session->{out} = '';
+	$session->{in} .= "$sql\n\\echo done\n";
+	$session->{run}->pump until $session->{out} =~ /^done$/m;
+	return $session->{out} =~ s/^(?:done|NOTICE.*)\n//mgr =~ s/\n\z//r;
+}
+
+sub answer
+{
+	my ($name, $sql) = @_;
+	my $session = session($name);
+	my $answer = talk($session, $sql);
+	$session->{run}->finish;
+	return $answer;
+}
+
+1;

@@ -1,0 +1,53 @@
+# A server whose clock is set, for the tests of t/generator/: ids of one generator, kept in the order of the calls, and ids of one
+# a millisecond.
+package Clocked;
+
+use strict;
+use warnings;
+use Exporter 'import';
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
+use ShardidTest;
+
+our @EXPORT = qw(start_clocked set_clock query draw $node @told $narrow draw_narrow);
+our ($node, @told);
+my $clock;
+
+sub start_clocked
+{
+	$clock = PostgreSQL::Test::Utils::tempdir() . '/clock';
+	set_clock('+0');
+	with_fake_clock($clock, sub { $node = new_node('clock', 'autovacuum = off'); });
+	query('CREATE SEQUENCE narrow');
+	return;
+}
+
+sub set_clock { return set_fake_clock($clock, $_[0]) }
+sub query { return $node->safe_psql('postgres', $_[0]) }
+
+# Draws ids in one statement; returns how long that took, in milliseconds that really passed.
+sub draw
+{
+	my ($count) = @_;
+	my $start = clock_gettime(CLOCK_MONOTONIC);
+	push @told, split /\n/, query("SELECT next_id(5) FROM generate_series(1, $count)");
+	return 1000 * (clock_gettime(CLOCK_MONOTONIC) - $start);
+}
+
+# A faked clock is slow to read: with 1024 ids a millisecond nobody has to wait here. With one id a
+# millisecond everybody does, so that each step ahead of the clock is one that was waited for.
+our $narrow = q(next_id(5, 'narrow', shard_bits => 22, sequence_bits => 0));
+
+# Draws that many ids in one statement; returns their steps of time and the milliseconds it took.
+sub draw_narrow
+{
+	my ($count) = @_;
+	my $start = clock_gettime(CLOCK_MONOTONIC);
+	my @ids = split /\n/, query("SELECT $narrow FROM generate_series(1, $count)");
+	my $took = 1000 * (clock_gettime(CLOCK_MONOTONIC) - $start);
+	is(scalar(grep { $ids[$_] <= $ids[ $_ - 1 ] } 1 .. $#ids), 0, 'one id a millisecond: they increase');
+	return (($ids[-1] >> 22) - ($ids[0] >> 22), $took);
+}
+
+1;

@@ -1,0 +1,121 @@
+# Each remedy of docs/operations.md for a clock that was set forward does what the page says. The clock is 40 days ahead and right
+# again; each is run in a copy of the database, whose ids of the future are still there.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Docs;
+use ShardidTest;
+
+my $clock = PostgreSQL::Test::Utils::tempdir() . '/clock';
+my $days = 86400;
+set_fake_clock($clock, '+0');
+my $node;
+with_fake_clock($clock, sub { $node = new_node('forward', 'autovacuum = off'); });
+sub query { return $node->safe_psql('postgres', $_[0]) }
+query('CREATE DATABASE jumped');
+query('ALTER DATABASE jumped SET shardid.shard_id = 5');
+my $insert = "INSERT INTO photos (name) SELECT '%s' FROM generate_series(1, 2000)";
+my $make_others = "INSERT INTO others SELECT '%s', uuid_v1(), objectid() FROM generate_series(1, 100)";
+$node->safe_psql('jumped', <<'SQL');
+CREATE EXTENSION shardid;
+CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT next_id(), name text);
+CREATE TABLE likes (photo bigint REFERENCES photos ON UPDATE CASCADE);
+CREATE TABLE others (name text, u uuid UNIQUE, o bytea UNIQUE);
+SQL
+sub insert_rows
+{
+	my ($dbname, $name) = @_;
+	return $node->psql($dbname, sprintf("$insert; $make_others", $name, $name));
+}
+insert_rows('jumped', 'before');
+set_fake_clock($clock, '+' . 40 * $days);
+insert_rows('jumped', 'future');
+$node->safe_psql('jumped', 'INSERT INTO likes SELECT id FROM photos');
+set_fake_clock($clock, '+0');
+
+# The database after the jump, in a new copy.
+sub jump
+{
+	query('DROP DATABASE IF EXISTS shop');
+	query('CREATE DATABASE shop TEMPLATE jumped');
+	query('ALTER DATABASE shop SET shardid.shard_id = 5');
+	return;
+}
+sub shop { return $node->safe_psql('shop', $_[0]) }
+sub remedy { return $node->safe_psql('shop', block_of('operations.md', $_[0]), extra_params => $_[1] // []) }
+my $restart = command_of('operations.md', 'ALTER SEQUENCE shardid_seq RESTART');
+
+# By how many days each of these rows' ids is ahead of the clock; nothing if there are none.
+sub days_ahead
+{
+	return shop("SELECT DISTINCT round(extract(epoch FROM id_timestamp(id) - clock_timestamp()) / $days) FROM photos WHERE name = '$_[0]'");
+}
+
+jump();
+my $refused = ($node->psql('shop', sprintf $insert, 'refused'))[2];
+like($refused, qr/generator "public\.shardid_seq" is too far ahead of the clock\nDETAIL:  It is 345\d{7} ms ahead, and shardid\.max_lead is 86400000 ms\./,
+	'after a jump of 40 days: refused');
+my @future = map { (split /\|/)[0] } split /\n/, remedy('future_rows');
+is(scalar @future, 2000, 'the rows of the future');
+is(shop("SELECT count(*) FROM photos WHERE name = 'future' AND id IN ($future[0], $future[-1])"), 2, 'are those');
+
+# A
+shop("DELETE FROM likes; DELETE FROM photos WHERE name = 'future'");
+shop($restart);
+is((insert_rows('shop', 'after'))[0], 3, 'forget: UUIDs are refused');
+is(days_ahead('after'), 0, 'ids say the true time');
+shop($restart =~ s/shardid_seq/shardid_${_}_seq/r) for 'uuid', 'objectid';
+shop(command_of('operations.md', 'SELECT renew_identity()'));
+is((insert_rows('shop', 'again'))[0], 0, 'then UUIDs are made again');
+is(shop('SELECT count(*), count(DISTINCT uuid_v1_node(u)) FROM others'), '300|2', 'with another node');
+is( shop("SELECT count(*) FROM others WHERE name = 'again' AND uuid_v1_timestamp(u) > clock_timestamp()"),
+	0, 'and the true time');
+
+# B
+jump();
+shop(command_of('operations.md', 'ALTER DATABASE shop SET shardid.max_lead'));
+is((insert_rows('shop', 'after'))[0], 0, 'go on: both are made');
+is(days_ahead('after'), 40, 'ids say a time of the future');
+cmp_ok(shop("SELECT min(id) FROM photos WHERE name = 'after'"), '>', $future[-1], 'and are later than all');
+set_fake_clock($clock, '+' . 41 * $days);
+shop(command_of('operations.md', 'ALTER DATABASE shop RESET'));
+is((insert_rows('shop', 'later'))[0], 0, 'when the clock has caught up they go on');
+is(days_ahead('later'), 0, 'with the true time');
+is(shop("LOAD 'shardid'; SHOW shardid.max_lead"), '1d', 'and the setting as it was');
+set_fake_clock($clock, '+0');
+
+# C
+jump();
+remedy('replace');
+is(days_ahead('future'), 0, 'replace: the rows of the future say the true time');
+is(remedy('future_rows'), '', 'none is left');
+is(shop('SELECT count(*) FROM likes JOIN photos ON id = photo'), 4000, 'and what refers to them follows');
+shop(sprintf $insert, 'after');
+is(days_ahead('after'), 0, 'so do new ones');
+
+# D
+jump();
+remedy('other_shard');
+shop(sprintf $insert, 'after');
+is(days_ahead('after'), 0, 'another shard: the true time');
+set_fake_clock($clock, '+' . 40 * $days);
+shop(sprintf $insert, 'met');
+is(shop('SELECT count(DISTINCT id) FROM photos'), 8000, 'and no id twice when the time has come');
+set_fake_clock($clock, '+0');
+
+# E
+jump();
+shop($restart);
+shop(sprintf $insert, 'after');
+is(days_ahead('after'), 0, 'leave out: the true time');
+my $early = ($node->psql('shop', block_of('operations.md', 'raise'), extra_params => [ '-v', "highest_id=$future[-1]" ]))[2];
+like($early, qr/id is too far ahead of the clock/, 'it is too early to raise the generator');
+set_fake_clock($clock, '+' . (40 * $days - 3600));
+remedy('raise', [ '-v', "highest_id=$future[-1]" ]);
+shop(sprintf $insert, 'met');
+cmp_ok(shop("SELECT min(id) FROM photos WHERE name = 'met'"), '>', $future[-1], 'an hour before, it is raised above them');
+$node->stop;
+done_testing();

@@ -82,7 +82,7 @@ my ($psql, $orders);
 append_to_file("$folder/insert_order.sh", block_of('high-availability.md', 'insert_order'));
 {
 	local %ENV = (%ENV, both_hosts());
-	$psql = IPC::Run::start([ 'psql', '-XAtq' ], '<', \$in, '>', \$out, '2>', \$err, IPC::Run::timeout(120));
+	$psql = IPC::Run::start([ 'psql', '-XAtq' ], '<', \$in, '>', \$out, '2>', \$err, IPC::Run::timeout(180));
 	$orders = IPC::Run::start(
 		[ 'bash', '-c', "n=0; until [[ -e $folder/enough ]]; do n=\$((n + 1)); echo \$(sh $folder/insert_order.sh \"order \$n\") order \$n; done" ],
 		'>', "$folder/told", '2>', "$folder/errors", IPC::Run::timeout(180));
@@ -132,7 +132,7 @@ rows('CREATE TABLE counted (orders int); INSERT INTO counted VALUES (0); CREATE 
 	my $command = 'pgbench -n -c 4 -t 25 --max-tries=1000 -f retried.sql';
 	# Whoever waits for this session's row has to try again.
 	my $holder = IPC::Run::start([ 'psql', '-XAtq', map { ('-c', $_) } 'BEGIN', 'UPDATE counted SET orders = orders', 'SELECT pg_sleep(1)', 'COMMIT' ],
-		'>', \my $held, IPC::Run::timeout(120));
+		'>', \my $held, IPC::Run::timeout(180));
 	$primary->poll_query_until('postgres', q(SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query = 'SELECT pg_sleep(1)'))
 	  or die 'the row is not held';
 	my ($out, $err) = run_command([ 'sh', '-c', "cd $folder && $command" ]);
@@ -155,7 +155,7 @@ SQL
 	# It does not outlive its server.
 	my ($said, $complained) = ('', '');
 	my $pgbench = IPC::Run::start([ 'pgbench', '-n', '-c', '2', '-T', '60', '--max-tries=1000', '-f', "$folder/retried.sql" ],
-		'>', \$said, '2>', \$complained, IPC::Run::timeout(120));
+		'>', \$said, '2>', \$complained, IPC::Run::timeout(180));
 	$primary->poll_query_until('postgres', "SELECT last_value > 110 + $retried FROM requests") or die;
 	kill_node($primary);
 	$pgbench->finish;

@@ -160,7 +160,7 @@ for my $many ('next_ids(5, 3000000)', 'nextval_range(\'of_ranges\', 1000)')
 {
 	# One that showed it would wait in its commit, which no statement_timeout ends.
 	$primary->psql('postgres', "SET statement_timeout = '300ms'; SELECT $many LIMIT 1",
-		stderr => \$stderr, stdout => \$stdout, timeout => 60, timed_out => \my $is_stuck);
+		stderr => \$stderr, stdout => \$stdout, timeout => 180, timed_out => \my $is_stuck);
 	like($stderr, qr/ERROR:  canceling statement while it waits for a synchronous standby/, "$many waits for it, too");
 	is($stdout, '', 'and shows nothing');
 }

@@ -114,7 +114,7 @@ for my $begin (q(CREATE SEQUENCE made_now), q(SELECT next_id(generator => 'new_i
 	my $generator = $begin =~ /made_now/ ? 'made_now' : 'new_ids';
 	for my $call ("lease_shard('quick', 'registry', '$generator')", "take_over_shard('$generator')", "release_shard('$generator')")
 	{
-		my (undef, undef, $said) = $member->psql('postgres', "\\set VERBOSITY verbose\nSET ROLE app;\nBEGIN;\n$begin;\nSELECT shardid_lease.$call;", timeout => 60);
+		my (undef, undef, $said) = $member->psql('postgres', "\\set VERBOSITY verbose\nSET ROLE app;\nBEGIN;\n$begin;\nSELECT shardid_lease.$call;", timeout => 180);
 		like($said, qr/ERROR:  55000: /, "$begin, then $call in one transaction: refused");
 	}
 }

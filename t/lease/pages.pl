@@ -151,7 +151,7 @@ is(patroni_calls('on_role_change.sh', $standby, 'replica'), '', 'it does nothing
 	my ($out, $err) = ('', '');
 	local @ENV{qw(PGHOST PGPORT PGUSER)} = ($standby->host, $standby->port, $superuser);
 	my $called = IPC::Run::start([ 'sh', 'examples/patroni/on_role_change.sh', 'on_role_change', 'primary', 'cluster' ],
-		'>', \$out, '2>', \$err, IPC::Run::timeout(60));
+		'>', \$out, '2>', \$err, IPC::Run::timeout(180));
 	$called->pump until $err =~ /read-only transaction/;
 	$standby->promote;
 	$called->finish;

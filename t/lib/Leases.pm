@@ -93,7 +93,7 @@ sub draw_one
 {
 	my ($node, $generator, %params) = @_;
 	my ($settings, $dbname) = ($params{settings} // '', $params{dbname} // 'postgres');
-	my ($status, $id, $error) = $node->psql($dbname, <<"SQL", on_error_stop => 1, timeout => 60);
+	my ($status, $id, $error) = $node->psql($dbname, <<"SQL", on_error_stop => 1, timeout => 180);
 \\set VERBOSITY verbose
 $settings
 SELECT next_id(generator => '$generator');
@@ -236,7 +236,7 @@ sub processes_of
 sub error_of
 {
 	my ($node, $dbname, $sql, %params) = @_;
-	my (undef, undef, $error) = $node->psql($dbname, "\\set VERBOSITY verbose\n$sql", timeout => 120, on_error_stop => 1,
+	my (undef, undef, $error) = $node->psql($dbname, "\\set VERBOSITY verbose\n$sql", timeout => 180, on_error_stop => 1,
 		extra_params => [ map { ('-U', $_) } grep { defined } $params{role} ]);
 	return $error =~ /(?:ERROR|FATAL): / ? $error : 'no error';
 }

@@ -78,7 +78,7 @@ sub session
 	my ($name) = @_;
 	my $session = { in => '', out => '' };
 	my @command = ('psql', '-XAtq', '-v', 'VERBOSITY=sqlstate', '-d', address($name));
-	$session->{run} = IPC::Run::start(\@command, '<', \$session->{in}, '>', \$session->{out}, '2>', \$session->{out}, IPC::Run::timeout(60));
+	$session->{run} = IPC::Run::start(\@command, '<', \$session->{in}, '>', \$session->{out}, '2>', \$session->{out}, IPC::Run::timeout(180));
 	return $session;
 }
 

@@ -86,7 +86,7 @@ my $locker = IPC::Run::start([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', a
 my $holder = session('north');
 talk($holder, 'BEGIN; LOCK TABLE shard5.tallies IN ROW EXCLUSIVE MODE;');
 $said = '';
-my $mover = IPC::Run::start([ mover_command('finish', 'north', 'south', '--tries', 20) ], '>&', \$said, IPC::Run::timeout(60));
+my $mover = IPC::Run::start([ mover_command('finish', 'north', 'south', '--tries', 20) ], '>&', \$said, IPC::Run::timeout(180));
 $mover->pump until $said =~ /waiting/ || !$mover->pumpable;
 like($said, qr/waiting +for shard5\.tallies: pid/, 'the table that is locked first from then on is named');
 talk($holder, 'COMMIT;');

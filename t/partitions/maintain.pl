@@ -56,7 +56,7 @@ sub holding
 {
 	my ($sql) = @_;
 	my $session = { in => "BEGIN; $sql;\n\\echo held\n", out => '' };
-	$session->{run} = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres') ], '<', \$session->{in}, '>', \$session->{out}, IPC::Run::timeout(120));
+	$session->{run} = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres') ], '<', \$session->{in}, '>', \$session->{out}, IPC::Run::timeout(180));
 	$session->{run}->pump until $session->{out} =~ /held/;
 	return $session;
 }

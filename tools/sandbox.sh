@@ -35,10 +35,23 @@ stop_servers() {
     done < <(find "$sandbox" -name postmaster.pid 2>/dev/null)
 }
 
+# What libfaketime has shared between processes stays if they are killed. Other tests may run at the same time.
+# shellcheck disable=SC2317,SC2329 # called by a trap
+remove_clocks() {
+    local used clock process
+    used=" $(cat /proc/[0-9]*/maps 2>/dev/null | grep -o 'faketime_shm_[0-9]*' | sort -u | tr '\n' ' ' || true)"
+    while read -r clock; do
+        process=${clock##*_}
+        [[ -e /proc/$process || $used == *" faketime_shm_$process "* ]] ||
+            rm -f "$clock" "/dev/shm/sem.faketime_sem_$process"
+    done < <(find /dev/shm -maxdepth 1 -user "$user" -name 'faketime_shm_*' 2>/dev/null)
+}
+
 # shellcheck disable=SC2317,SC2329 # called by a trap
 clean_up() {
     stop_servers
     rm -rf "$sandbox" || { sleep 1 && rm -rf "$sandbox"; }
+    remove_clocks
 }
 
 # Whether /dev/shm is memory that runs programs, with eight gigabytes free, and no limit to it.

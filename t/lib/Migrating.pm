@@ -17,7 +17,7 @@ our ($original, $restored, $database, $dir);
 our $insert_photo = q(INSERT INTO insta5.photos (name) VALUES ('x') RETURNING id);
 
 # The blocks name the schema of the functions themselves; what this test adds finds it in search_path.
-sub block { return "SET search_path = public;\n" . block_of('migrating.md', $_[0]) }
+sub block { return "SET search_path = public;\n" . block_of($_[0] =~ /^uuid/ ? 'uuid.md' : 'migrating.md', $_[0]) }
 
 sub start_node
 {

@@ -1,9 +1,11 @@
-# docs/migrating.md: ids of pgEdge's snowflake, and UUIDs of version 1, of which ids are made, continue with those of next_id,
-# above the old ones although the clock is set back, and after a dump and a restore where the clock is an hour behind.
+# docs/migrating.md and docs/uuid.md: ids of pgEdge's snowflake, and UUIDs of version 1, of which ids are made, continue with
+# those of next_id, above the old ones although the clock is set back, and after a dump and a restore where the clock is an
+# hour behind.
 use strict;
 use warnings;
 use FindBin;
 use lib "$FindBin::RealBin/../lib";
+use Docs;
 use Test::More;
 use Migrating;
 
@@ -84,12 +86,12 @@ SQL
 on('DELETE FROM documents WHERE n > 2000');
 
 # Those of the first part of the page, for this table.
-sub for_documents { return block($_[0]) =~ s/\borders\b/documents/gr =~ s/order_no text/order_no uuid/r =~ s/order_no/uuid/gr =~ s/'-infinity', ''/'-infinity', '00000000-0000-0000-0000-000000000000'/r }
+sub for_documents { return $_[0] =~ s/\borders\b/documents/gr =~ s/order_no/uuid/gr }
 on('INSERT INTO documents VALUES (gen_random_uuid())');
 on(block('uuid-time'));
-is(on(for_documents('add-id-look')) =~ s/^(\d+\|\d+)\|.*/$1/r, '2001|1', 'uuid: one of another version has no time');
+is(on(for_documents(command_of('migrating.md', 'SELECT count(*), count(*) - count(created_at)'))) =~ s/^(\d+\|\d+)\|.*/$1/r, '2001|1', 'uuid: one of another version has no time');
 on('DELETE FROM documents WHERE created_at IS NULL');
-on(for_documents("add-id-$_")) for qw(column order procedure fill unique refuse-null not-null clean-up);
+on(for_documents(block("add-id-$_"))) for qw(column order procedure fill unique not-null clean-up);
 is( on(q(SELECT count(*), count(DISTINCT id), bool_and(id_timestamp(id) = date_trunc('milliseconds', uuid_v1_timestamp(uuid))), min(id_shard(id)), max(id_shard(id)) FROM documents)),
 	'2000|2000|t|4101|4101', 'uuid: each has an id of its time and of shard 4101');
 is( on('SELECT count(*) FROM (SELECT id, lag(id) OVER (ORDER BY uuid_v1_timestamp(uuid), uuid) AS previous FROM documents) s WHERE id <= previous'),

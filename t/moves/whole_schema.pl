@@ -91,7 +91,7 @@ for my $version (sort keys %install)
 	on($version eq 'extension' ? $switch : "BEGIN;\n$switch;\nCOMMIT");
 	is(on($look =~ s/^CREATE.*//mr =~ s/^SELECT (.*);/SELECT count(*) FROM $1 c WHERE c !~ '^--'/mr), 0, "$version: then nothing is left to do");
 	$wait_for_more->();
-	on(block('schema-back'));
+	on(command_of('migrating.md', 'SELECT command FROM ids.way_back'));
 	$wait_for_more->();
 	finish_clients($_, 1) for values %clients;
 
@@ -112,7 +112,7 @@ and a line") || ' ' || (SELECT count(*) FROM orders) || ' ' || (SELECT count(*) 
 
 	if ($version eq 'extension')
 	{
-		on(block('new-tables'), $superuser);
+		on(block_of('operations.md', 'new-tables'), $superuser);
 		on('CREATE TABLE fresh (id bigint PRIMARY KEY); CREATE TABLE of_serial (id bigserial PRIMARY KEY); CREATE TABLE of_identity (id bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY)');
 		is(on('INSERT INTO fresh DEFAULT VALUES RETURNING ids.id_shard(id)'), 5, 'a new table has the default');
 		is(on("INSERT INTO $_ DEFAULT VALUES RETURNING id"), 1, "$_ keeps its own") for 'of_serial', 'of_identity';

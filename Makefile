@@ -10,8 +10,9 @@ OBJS = src/module.o \
        $(addprefix src/functions/, arguments.o bulk_defaults.o id_generator_status.o id_parts.o id_to_text.o \
            made_uuids.o next_id.o next_ids.o nextval_range.o objectid.o raise_generator.o scatter.o \
            shard_fingerprint.o uuid.o uuid_parts.o) \
-       $(addprefix src/lease/, as_owner.o exchange.o incarnation.o keep_own_rows.o late_names.o lease.o \
-           lease_refusals.o lease_tables.o member.o membership.o registry_functions.o request.o start_worker.o worker.o)
+       $(addprefix src/lease/, as_owner.o exchange.o grant.o incarnation.o job.o join.o keep_own_rows.o late_names.o \
+           lease.o lease_refusals.o lease_tables.o member.o membership.o registry_functions.o release.o renew.o request.o \
+           start_worker.o worker.o)
 
 # What the lease worker alone loads, so that no session links libpq.
 LIBPQ_CLIENT = shardid_libpq$(DLSUFFIX)

@@ -21,7 +21,7 @@ PASSED_ON = {"..."}
 NOT_OURS = "Messages of PostgreSQL itself"
 # The sources of a lease's reasons: functions of the registry, files of its members.
 REFUSING = ("why_stopped", "check_request", "why_not", "grant_one", "return_shard_by")
-REASONING = ("lease_refusals", "libpq_client", "exchange", "worker")
+REASONING = ("lease_refusals", "libpq_client", "exchange", "grant", "release", "renew")
 
 SQLSTATES = {
     "sqlclient_unable_to_establish_sqlconnection": "08001", "feature_not_supported": "0A000",
@@ -64,7 +64,7 @@ def argument(text, start):
 
 def of_code(text):
     """The messages of a C++ file, with the SQLSTATEs that are given before each; NOTICE and LOG have none."""
-    for call in re.finditer(r"\berrmsg\(|\btell\(\w+, [^,]+,\s+psprintf\(", text):
+    for call in re.finditer(r"\berrmsg\(|\btell\(job, \w+, [^,]+,\s+psprintf\(", text):
         said = argument(text, call.end())
         first = list(groups(said, STRING))[:2 if "?" in said else 1]
         before = re.findall(r"\bereport\([^;]*|\btell\([^;]*", text[:call.end()])

@@ -91,4 +91,24 @@ void refuse_without_window(const Generator &generator, const Attempt &attempt, b
                             "on the registry.")));
 }
 
+void refuse_two(const LeasedRow &row) {
+    ereport(ERROR,
+            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+             errmsg("generator \"%s\" has two leases", row.name),
+             errdetail("Table shardid_lease.leased_generator has two rows for it, perhaps one from "
+                       "a dump that was restored."),
+             errhint("As a superuser, delete the row that does not belong to it.")));
+}
+
+void refuse_lost(Oid generator_oid, const LeasedRow &lost) {
+    ereport(ERROR,
+            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+             errmsg("generator \"%s\" may be leased under another name", shown_name(generator_oid)),
+             errdetail("A dump that was restored here has a lease of sequence %s, which does not "
+                       "exist.",
+                       lost.name),
+             errhint("Rename that sequence back and generate an id with it; or, if it is gone, "
+                     "delete its row from shardid_lease.leased_generator as a superuser.")));
+}
+
 }  // namespace shardid

@@ -3,6 +3,7 @@
 
 #include "engine/draw.h"
 #include "engine/generator.h"
+#include "lease/lease_tables.h"
 
 namespace shardid {
 
@@ -12,5 +13,11 @@ namespace shardid {
 // has_slot: a background worker could be started.
 [[noreturn]] void refuse_without_window(const Generator &generator, const Attempt &attempt,
                                         bool has_slot);
+
+// leased_generator has this row and another one for the generator.
+[[noreturn]] void refuse_two(const LeasedRow &row);
+
+// It has none, but one from a dump whose sequence does not exist: it may be this one, renamed.
+[[noreturn]] void refuse_lost(Oid generator_oid, const LeasedRow &lost);
 
 }  // namespace shardid

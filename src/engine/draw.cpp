@@ -22,19 +22,6 @@ namespace shardid {
 
 namespace {
 
-// Core asks for UPDATE to let a sequence jump (setval). So does a draw that makes a generator of a
-// plain sequence; but not one from a generator whose storage has forgotten its layout, in a dump or
-// pg_upgrade, nor one from a sequence that is as it was made, unless the layout ends soon.
-template <typename L>
-pg_noinline bool may_not_jump(const OpenPage &page, const Generator &generator, const L &layout,
-                              uint64 tick) {
-    if (generator.may_update || binding_of(page) != unbound)
-        return false;
-    const bool is_used = page.data->is_called || page.data->last_value != generator.start_value;
-    return ends_soon(layout.widths, tick) ||
-           (is_used && is_jump(layout.widths, last_tick_of(page), tick));
-}
-
 // The tick that `advance` is to start from.
 //
 // A page that is not ours does not show which ids of the present millisecond were drawn: setval or
@@ -91,14 +78,9 @@ bool are_drawn(const OpenPage &page, const Generator &generator, const L &layout
 #endif
 
 Outcome outcome_of(Verdict verdict) {
-    switch (verdict) {
-        case Verdict::draw:
-            return Outcome::drawn;
-        case Verdict::wait:
-            return Outcome::wait;
-        default:
-            return Outcome::ended;
-    }
+    if (verdict == Verdict::draw)
+        return Outcome::drawn;
+    return verdict == Verdict::wait ? Outcome::wait : Outcome::ended;
 }
 
 // What the rule makes of this page at this moment. Changes nothing.
@@ -151,7 +133,7 @@ pg_attribute_always_inline Attempt try_draw(Generator &generator, const L &layou
     if (!known) {
         if (!fits_binding(page, generator))
             attempt.outcome = Outcome::other_binding;
-        else if (may_not_jump(page, generator, layout, attempt.tick))
+        else if (may_not_jump(page, generator, layout.widths, attempt.tick))
             attempt.outcome = Outcome::jump;
         else
             take_binding(page, generator);

@@ -1,5 +1,6 @@
 #include "engine/known.h"
 
+#include "core/advance.hpp"
 #include "core/outlook.hpp"
 
 #include "engine/generator.h"
@@ -43,6 +44,17 @@ void take_binding(const OpenPage &page, Generator &generator) {
     if (binding_of(page) != unbound)
         generator.known.binding = binding_of(page);
 }
+
+template <typename W>
+bool may_not_jump(const OpenPage &page, const Generator &generator, const W &widths, uint64 tick) {
+    if (generator.may_update || binding_of(page) != unbound)
+        return false;
+    const bool is_used = page.data->is_called || page.data->last_value != generator.start_value;
+    return ends_soon(widths, tick) || (is_used && is_jump(widths, last_tick_of(page), tick));
+}
+
+template bool may_not_jump(const OpenPage &, const Generator &, const Widths &, uint64);
+template bool may_not_jump(const OpenPage &, const Generator &, const Count &, uint64);
 
 void learn(Generator &generator, uint64 last) {
     Known &known = generator.known;

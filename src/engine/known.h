@@ -48,6 +48,14 @@ void begin_to_know(Generator &generator, const OwnLayout &layout);
 // that the call asks for; UUIDs and ObjectIds accept any seed. REQUIRED: begin_to_know.
 bool fits_binding(const OpenPage &page, const Generator &generator);
 
+// Whether the caller lacks the right to have the storage bound by a draw of this tick. Core asks
+// for UPDATE to let a sequence jump (setval). So does a draw that makes a generator of a plain
+// sequence; but not one from a generator whose storage has forgotten its layout, in a dump or
+// pg_upgrade, nor one from a sequence that is as it was made, unless the layout ends soon. W is
+// Widths, or a Count.
+template <typename W>
+bool may_not_jump(const OpenPage &page, const Generator &generator, const W &widths, uint64 tick);
+
 // UUIDs and ObjectIds adopt the seed of the storage, if it has one. REQUIRED: fits_binding.
 void take_binding(const OpenPage &page, Generator &generator);
 

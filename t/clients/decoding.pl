@@ -1,5 +1,5 @@
 # Ids decoded outside the database: examples/decoding/vectors.json is what its generator makes and what the database's
-# functions return, and the programs of docs/clients.md decode it; Go, Java, C# and JavaScript with FULL=1.
+# functions return, and the programs there decode it; Go, Java, C# and JavaScript with FULL=1.
 use strict;
 use warnings;
 use Cwd 'getcwd';

@@ -166,7 +166,7 @@ for my $user ('alice', scalar getpwuid($<))
 	$restored->command_ok([ 'pg_restore', '-U', $user, '--exit-on-error', '-d', $database, "$dir/shop" ], "$database: restore");
 	my $another_layout = "\\set VERBOSITY sqlstate\nBEGIN; SELECT next_id(6, shard_bits => 12) IS NOT NULL; ROLLBACK";
 	my @as_app = ($database, $another_layout, extra_params => [ '-U', 'app' ]);
-	$restored->safe_psql($database, block_of('operations.md', 'bind'), extra_params => [ '-U', 'alice' ]);
+	$restored->safe_psql($database, command_of('operations.md', 'SELECT raise_generator'), extra_params => [ '-U', 'alice' ]);
 	like(($restored->psql(@as_app))[2], qr/ERROR:  55000/, "$database: bound by the owner before anybody draws");
 	goes_on($database, 'the default generator');
 	for my $role ('alice', 'app')

@@ -69,6 +69,7 @@ sub is_synchronized
 
 # --- From the first on.
 
+my $refresh = command_of('operations.md', 'ALTER SUBSCRIPTION sequences REFRESH');
 on($publisher, command_of('operations.md', 'CREATE PUBLICATION sequences'));
 on($publisher, 'CREATE ROLE replicator LOGIN REPLICATION; GRANT SELECT ON ALL SEQUENCES IN SCHEMA public TO replicator');
 on($publisher, join q(;), map { draw($_, 1) } @generators);
@@ -93,7 +94,7 @@ for my $generator (@generators)
 	  [ $subscriber, 2 ];
 }
 push @plain, start_clients($subscriber, 2, q(SELECT nextval('plain')));
-on($subscriber, page('sequences-refresh') =~ s/;$/' \\watch i=0.1 c=' . 10 * $seconds/er);
+on($subscriber, "$refresh \\watch i=0.1 c=" . 10 * $seconds);
 finish_clients($_, 'stop') for @plain, map { @$_ } values %drawing;
 ok(is_synchronized(), 'synchronized again after ' . 10 * $seconds . ' times');
 
@@ -111,7 +112,7 @@ cmp_ok($verdict->{duplicates}, '>', 0, "nextval: $verdict->{duplicates} of $verd
 
 set_fake_clock($clock, '-60');
 my %told = map { my $clients = start_clients($publisher, 2, draw($_, 1), seconds => 0.3); finish_clients($clients); ($_ => $clients) } @generators;
-on($subscriber, page('sequences-refresh'));
+on($subscriber, $refresh);
 ok(is_synchronized(), 'and once more');
 on($subscriber, command_of('operations.md', 'DROP SUBSCRIPTION sequences'));
 for my $generator (@generators)

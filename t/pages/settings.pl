@@ -47,7 +47,7 @@ query('ALTER SYSTEM RESET ALL');
 is((as_owner(command_of('operations.md', 'SELECT id_shard(') . "; $shard_id"))[0], 0, 'unless the session has used the extension');
 is((as_owner($drawn))[1], 5, 'which shows');
 like((as_owner("SELECT id_shard(0); $max_lead"))[2], qr/permission denied to set parameter "shardid.max_lead"/, 'max_lead is the superuser\'s');
-query(block_of('operations.md', 'grant'));
+query(command_of('operations.md', 'GRANT SET ON PARAMETER shardid.shard_id'));
 is((as_owner("$shard_id; $max_lead"))[0], 0, 'with GRANT SET the owner may set both in any session');
 is((as_owner("$drawn SHOW shardid.max_lead"))[1], "5\n40d", 'which shows');
 query('ALTER DATABASE shop RESET ALL');

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Takes 30 s: a coordinator and two workers of Citus, with a number and with a lease for each node.
-# Runs the SQL of docs/sharding.md and README.md, on a server that has Citus.
+# Runs the SQL of README.md, on a server that has Citus.
 # shellcheck source=examples/servers.sh
 source "$(dirname "$0")/../servers.sh"
 needs citus
@@ -29,13 +29,16 @@ quietly() {
 
 # --- The page's SQL.
 
-block() {
-    "$here/../../tools/page_block.sh" "$here/../../docs/$1" "$2"
+# page NAME: a block of README.md.
+page() {
+    "$here/../../tools/page_block.sh" "$here/README.md" "$1"
 }
 
-# page NAME: a block of docs/sharding.md, or of README.md.
-page() {
-    block sharding.md "$1" 2>/dev/null || "$here/../../tools/page_block.sh" "$here/README.md" "$1"
+# The registry of docs/several-databases.md, in a database that is there, with one role for all members.
+registry_block() {
+    "$here/../../tools/page_block.sh" "$here/../../docs/several-databases.md" registry |
+        sed -e '/^CREATE DATABASE/d' -e '/^\\c /d' -e '/^CREATE ROLE \(lisbon\|cairo\)_member/d' \
+            -e 's/, lisbon_member, cairo_member//' -e "s/, lease => '10 minutes'//" -e 's/oslo_member/shop_member/' -e 's/secret1/secret/'
 }
 
 # run NAME: the same, run.
@@ -200,7 +203,7 @@ expect 'ids are twice' "$(ask coordinator/shop 'SELECT count(*) > count(DISTINCT
 say 'With a lease a node a literal shard is refused.'
 start_server registry </dev/null
 on registry -c 'CREATE DATABASE registry'
-block leases.md registry | on registry/registry >/dev/null
+registry_block | on registry/registry >/dev/null
 run leases
 refused literal literal_error
 quietly "INSERT INTO photos (user_id, name) SELECT user_id, 'leased' FROM photos"

@@ -1,6 +1,5 @@
 # The blocks of docs/sharding.md as they stand there, except addresses, on an old server and a new one, whose clock is a
-# minute behind: a shard that is a schema moves by a dump, one that is bits only by a row filter. Those about Citus are run by
-# examples/citus.
+# minute behind: a shard that is a schema moves by a dump, one that is bits only by a row filter.
 use strict;
 use warnings;
 use FindBin;
@@ -12,8 +11,7 @@ use Test::More;
 use Docs;
 use ShardidTest;
 
-my $before_citus = () = (slurp_file('docs/sharding.md') =~ /\A(.*?)^## Citus$/ms)[0] =~ /\n/g;
-my @blocks = grep { $_->{line} <= $before_citus } blocks_of('docs/sharding.md');
+my @blocks = blocks_of('docs/sharding.md');
 my %has_run;
 $ENV{PGTZ} = 'UTC';
 $ENV{PGOPTIONS} = '-c client_min_messages=warning';

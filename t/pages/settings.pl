@@ -52,7 +52,7 @@ is((as_owner("$shard_id; $max_lead"))[0], 0, 'with GRANT SET the owner may set b
 is((as_owner("$drawn SHOW shardid.max_lead"))[1], "5\n40d", 'which shows');
 query('ALTER DATABASE shop RESET ALL');
 is((as_owner($drawn))[0], 3, 'no shard is set again');
-query(block_of('operations.md', 'system'));
+query(join ';', map { command_of('operations.md', $_) } q(LOAD 'shardid'), 'ALTER SYSTEM SET shardid.shard_id', 'SELECT pg_reload_conf()');
 $node->poll_query_until('shop', 'SELECT id_shard(next_id())', '5');
 is((as_owner($drawn))[1], 5, 'ALTER SYSTEM by a superuser, who loads the extension, holds for all');
 

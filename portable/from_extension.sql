@@ -39,7 +39,7 @@ WHERE s.relpersistence = 'p' AND NOT EXISTS (SELECT FROM pg_depend e WHERE e.cla
                   WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = s.oid AND classid = 'pg_attrdef'::regclass
                     AND f.refclassid = 'pg_proc'::regclass AND p.proname = 'next_id'
                     AND p.pronamespace = :'portable'::regnamespace)
-       OR s.relowner = current_user::regrole AND NOT q.seqcycle AND pg_sequence_last_value(s.oid) > 1000000000000
+       OR s.relowner = quote_ident(current_user)::regrole AND NOT q.seqcycle AND pg_sequence_last_value(s.oid) > 1000000000000
           AND s.relname !~ '^shardid_mark_[0-9]+$');
 
 -- Whoever may draw by the extension, with USAGE, is to draw afterwards; but to UPDATE is not this script's to give.
@@ -61,7 +61,7 @@ BEGIN
     IF owner IS NULL THEN
         RAISE undefined_function USING MESSAGE = format('schema %s has no portable functions', portable),
             HINT = 'Set search_path to their schema.';
-    ELSIF owner <> current_user::regrole THEN
+    ELSIF owner <> quote_ident(current_user)::regrole THEN
         RAISE insufficient_privilege USING MESSAGE = format('must be owner of the portable functions in schema %s', portable),
             HINT = format('Run this as %s.', owner::regrole);
     END IF;

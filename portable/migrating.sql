@@ -279,7 +279,7 @@ BEGIN
             -- It belongs to no column: clients call setval on the sequence that pg_get_serial_sequence returns.
             IF one_generator IS NULL THEN
                 commands := concat_ws(E'\n', commands, format('CREATE SEQUENCE %s;', u_generator),
-                    CASE WHEN u.owner <> current_user::regrole THEN format('ALTER SEQUENCE %s OWNER TO %s;', u_generator, u.owner::regrole) END,
+                    CASE WHEN u.owner <> quote_ident(current_user)::regrole THEN format('ALTER SEQUENCE %s OWNER TO %s;', u_generator, u.owner::regrole) END,
                     (SELECT string_agg(DISTINCT format('GRANT %s ON SEQUENCE %s TO %s;', rights, u_generator, w.quoted), E'\n')
                      FROM jsonb_to_recordset(inserters) w (rel oid, name text, quoted text)
                      WHERE w.rel = ANY (u.rels) AND w.name <> pg_get_userbyid(u.owner)));

@@ -15,7 +15,7 @@ BEGIN
     IF bound.oid IS NULL THEN
         RAISE undefined_function USING MESSAGE = pg_catalog.format('schema %I has no portable functions', pg_catalog.current_schema()),
             HINT = 'Load portable/shardid.sql first.';
-    ELSIF bound.proowner OPERATOR(pg_catalog.<>) current_user::pg_catalog.regrole::pg_catalog.oid THEN
+    ELSIF bound.proowner OPERATOR(pg_catalog.<>) pg_catalog.quote_ident(current_user)::pg_catalog.regrole::pg_catalog.oid THEN
         RAISE insufficient_privilege USING
             MESSAGE = pg_catalog.format('must be owner of the portable functions in schema %I', pg_catalog.current_schema()),
             HINT = pg_catalog.format('Run this as %s.', bound.proowner::pg_catalog.regrole);
@@ -96,9 +96,9 @@ BEGIN
     IF NOT FOUND THEN
         RAISE undefined_table USING MESSAGE = format('table with OID %s does not exist', parent::oid),
             HINT = 'Pass the name of a table.';
-    ELSIF of_parent.relowner <> current_user::regrole THEN
+    ELSIF of_parent.relowner <> quote_ident(current_user)::regrole THEN
         RAISE insufficient_privilege USING MESSAGE = format('must be owner of table %s', of_parent.name),
-            DETAIL = format('Its owner is %s, and the current user is %s.', of_parent.relowner::regrole, current_user::regrole),
+            DETAIL = format('Its owner is %s, and the current user is %s.', of_parent.relowner::regrole, quote_ident(current_user)::regrole),
             HINT = format('Connect as %s.', of_parent.relowner::regrole);
     END IF;
     SELECT a.attname, a.attnum, p.partdefid INTO key
@@ -384,7 +384,7 @@ BEGIN
         next := NULL;
         BEGIN
             -- So two calls at once take turns. For others than the owner nothing is locked, and they are told why below.
-            IF EXISTS (SELECT FROM pg_class c WHERE c.oid = parent AND c.relkind = 'p' AND c.relowner = current_user::regrole) THEN
+            IF EXISTS (SELECT FROM pg_class c WHERE c.oid = parent AND c.relkind = 'p' AND c.relowner = quote_ident(current_user)::regrole) THEN
                 EXECUTE format('LOCK TABLE ONLY %s IN SHARE UPDATE EXCLUSIVE MODE', parent);
             END IF;
             -- What is missing is looked up again if others have changed the partitions.

@@ -21,15 +21,15 @@ BEGIN
             HINT = 'Set search_path to a schema of yours.';
     END IF;
     -- A superuser has all rights, but what runs as this role must be its own. That of schema "public" is the database's owner.
-    IF of_schema.nspowner OPERATOR(pg_catalog.<>) current_user::pg_catalog.regrole::pg_catalog.oid
+    IF of_schema.nspowner OPERATOR(pg_catalog.<>) pg_catalog.quote_ident(current_user)::pg_catalog.regrole::pg_catalog.oid
        AND NOT EXISTS (SELECT FROM pg_catalog.pg_database d
                        WHERE d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
-                         AND d.datdba OPERATOR(pg_catalog.=) current_user::pg_catalog.regrole::pg_catalog.oid
+                         AND d.datdba OPERATOR(pg_catalog.=) pg_catalog.quote_ident(current_user)::pg_catalog.regrole::pg_catalog.oid
                          AND of_schema.nspowner OPERATOR(pg_catalog.=) 'pg_database_owner'::pg_catalog.regrole::pg_catalog.oid) THEN
         RAISE insufficient_privilege USING
             MESSAGE = pg_catalog.format('must be owner of schema "%s"', of_schema.nspname),
             DETAIL = pg_catalog.format('Its owner is "%s", and the current user is "%s".',
-                                       of_schema.nspowner::pg_catalog.regrole, current_user),
+                                       pg_catalog.pg_get_userbyid(of_schema.nspowner), current_user),
             HINT = 'Run this as its owner.';
     END IF;
     SELECT CASE a.grantee WHEN 0::pg_catalog.oid THEN 'PUBLIC' ELSE a.grantee::pg_catalog.regrole::pg_catalog.text END INTO other
@@ -50,7 +50,7 @@ BEGIN
           SELECT p.oprname, p.oprowner FROM pg_catalog.pg_operator p WHERE p.oprnamespace OPERATOR(pg_catalog.=) of_schema.oid
          ) o (name, owner)
     -- What is called here may be found among them. Superusers need not plant anything.
-    WHERE o.owner OPERATOR(pg_catalog.<>) current_user::pg_catalog.regrole::pg_catalog.oid
+    WHERE o.owner OPERATOR(pg_catalog.<>) pg_catalog.quote_ident(current_user)::pg_catalog.regrole::pg_catalog.oid
       AND NOT (SELECT r.rolsuper FROM pg_catalog.pg_roles r WHERE r.oid OPERATOR(pg_catalog.=) o.owner) LIMIT 1;
     IF FOUND THEN
         RAISE insufficient_privilege USING
@@ -88,14 +88,14 @@ BEGIN
     END IF;
     -- Members of the extension are a superuser's, unless somebody has changed that. Their owner can replace them.
     FOR other IN
-        SELECT f.name, p.proowner::regrole AS owner
+        SELECT f.name, pg_get_userbyid(p.proowner) AS owner
         FROM unnest(ARRAY['hmac(bytea,bytea,text)', 'encrypt(bytea,bytea,text)', 'decrypt(bytea,bytea,text)',
                           'gen_random_bytes(integer)']) f (name)
              LEFT JOIN pg_proc p ON p.oid = to_regprocedure(format('%I.%s', pgcrypto, f.name))
              LEFT JOIN pg_roles r ON r.oid = p.proowner
              LEFT JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
              LEFT JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND e.oid = d.refobjid AND e.extname = 'pgcrypto'
-        WHERE e.oid IS NULL OR NOT r.rolsuper AND p.proowner <> current_user::regrole
+        WHERE e.oid IS NULL OR NOT r.rolsuper AND p.proowner <> quote_ident(current_user)::regrole
     LOOP
         RAISE insufficient_privilege USING
             MESSAGE = format('function "%s" in schema "%s" is not the one of pgcrypto', other.name, pgcrypto),

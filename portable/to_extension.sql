@@ -34,7 +34,7 @@ BEGIN
     IF owner IS NULL THEN
         RAISE undefined_table USING MESSAGE = format('schema %s has no portable functions', portable),
             HINT = 'Set search_path to their schema.';
-    ELSIF owner <> current_user::regrole THEN
+    ELSIF owner <> quote_ident(current_user)::regrole THEN
         RAISE insufficient_privilege USING MESSAGE = format('must be owner of the portable functions in schema %s', portable),
             HINT = format('Run this as %s.', owner::regrole);
     END IF;

@@ -19,14 +19,14 @@ my $node = PostgreSQL::Test::Cluster->new('public_ids');
 $node->init;
 $node->append_conf('postgresql.conf', 'autovacuum = off');
 $node->start;
-$node->safe_psql('postgres', 'CREATE DATABASE shop; CREATE ROLE ids_owner LOGIN');
-$node->safe_psql('shop', 'CREATE EXTENSION pgcrypto; CREATE SCHEMA ids AUTHORIZATION ids_owner');
+$node->safe_psql('postgres', 'CREATE DATABASE shop; CREATE ROLE "Ids Owner" LOGIN');
+$node->safe_psql('shop', 'CREATE EXTENSION pgcrypto; CREATE SCHEMA ids AUTHORIZATION "Ids Owner"');
 sub loaded
 {
 	my ($schema) = @_;
-	return run_log([ 'psql', '-Xq', '-U', 'ids_owner', '-d', $node->connstr('shop') . " options='-csearch_path=$schema'", '-f', 'portable/public_ids.sql' ]);
+	return run_log([ 'psql', '-Xq', '-U', 'Ids Owner', '-d', $node->connstr('shop') . " options='-csearch_path=$schema'", '-f', 'portable/public_ids.sql' ]);
 }
-ok(loaded('ids'), 'it loads, as a role without other rights');
+ok(loaded('ids'), 'it loads, as a role without other rights, whose name is quoted');
 sub query { return $node->safe_psql('shop', "SET search_path = ids;\n$_[0]") }
 sub refused { my (undef, undef, $stderr) = $node->psql('shop', "\\set VERBOSITY verbose\n$_[0]"); return $stderr }
 
@@ -167,7 +167,7 @@ SELECT public_id('order' COLLATE any_case, 5) = public_id('order', 5), private_i
 SQL
 
 # Names: all is held by OID, and a dump has the keys.
-query(q(ALTER SCHEMA ids RENAME TO renamed; CREATE SCHEMA ids; GRANT USAGE ON SCHEMA ids TO ids_owner; ALTER EXTENSION pgcrypto SET SCHEMA ids; CREATE TABLE ids.public_id_keys (number int)));
+query(q(ALTER SCHEMA ids RENAME TO renamed; CREATE SCHEMA ids; GRANT USAGE ON SCHEMA ids TO "Ids Owner"; ALTER EXTENSION pgcrypto SET SCHEMA ids; CREATE TABLE ids.public_id_keys (number int)));
 my $again = q(SELECT renamed.private_id('order', renamed.public_id('order', 5)));
 is($node->safe_psql('shop', $again), 5, 'another name of the schema, and pgcrypto in another schema');
 like(refused('DROP EXTENSION pgcrypto'), qr/2BP01/, 'pgcrypto is not dropped without them');

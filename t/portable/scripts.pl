@@ -22,7 +22,8 @@ sub said
 	IPC::Run::run([ @psql, @command ], '<', \undef, '>', \$said, '2>&1', IPC::Run::timer(60));
 	return $said;
 }
-sub as_owner { my ($name, @more) = @_; return said('-U', 'ids_owner', @more, '-f', "portable/${name}_extension.sql") }
+my $owner = 'ids_owner';
+sub as_owner { my ($name, @more) = @_; return said('-U', $owner, @more, '-f', "portable/${name}_extension.sql") }
 sub as_superuser { return said('-f', "portable/$_[0]_extension.sql") }
 my $draws = q(SELECT next_id(5) > 0 AND next_id(5, 'orders') > 0);
 
@@ -83,12 +84,14 @@ is( query(q(SELECT count(*) FROM pg_class, aclexplode(relacl) WHERE relname LIKE
 is(query(q(SELECT cycle, last_value FROM pg_sequences WHERE sequencename = 'bait')), 'f|2000000000000', 'which is as it was');
 is(query('SELECT count(*) FROM pg_sequence WHERE seqcycle'), 0, 'and nothing stays closed');
 
-# A schema whose name has to be quoted, beside one that is called like it.
+# A schema and an owner whose names have to be quoted, beside a schema that is called like it.
 query(<<'SQL');
 CREATE SCHEMA "Ids" AUTHORIZATION ids_owner;
 ALTER ROLE ids_owner SET search_path = "Ids";
+ALTER ROLE ids_owner RENAME TO "Ids Owner";
 SQL
-is(said('-U', 'ids_owner', '-f', 'portable/shardid.sql'), '', 'a name that is quoted');
+$owner = 'Ids Owner';
+is(said('-U', $owner, '-f', 'portable/shardid.sql'), '', 'names that are quoted');
 is(as_owner('to'), '', 'to the extension');
 is(query(q(SELECT to_regclass('"Ids".shardid_mark_0') IS NULL AND to_regclass('ids.shardid_mark_0') IS NOT NULL)), 't', 'and not those beside');
 is(as_owner('from'), '', 'and back');

@@ -13,7 +13,7 @@ use ShardidTest;
 my $node = new_portable_node('planted');
 $node->safe_psql('postgres', <<'SQL');
 CREATE ROLE mallory LOGIN;
-CREATE ROLE planner LOGIN;
+CREATE ROLE "Planner" LOGIN;
 CREATE DATABASE of_extension;
 SQL
 
@@ -53,7 +53,7 @@ SQL
 	is($as->('mallory', 'SELECT 1') . ($node->safe_psql($database, <<'SQL'), '')[0], 1, "$database: in search_path");
 CREATE SCHEMA planted AUTHORIZATION mallory;
 GRANT USAGE ON SCHEMA planted TO PUBLIC;
-CREATE SCHEMA planner AUTHORIZATION planner;
+CREATE SCHEMA planner AUTHORIZATION "Planner";
 SET ROLE mallory;
 DO $$
 DECLARE
@@ -83,15 +83,15 @@ END
 $$;
 SQL
 	my $path = 'SET search_path = planted, pg_catalog';
-	like($as->('planner', "$path; SELECT 1 = 1"), qr/planted/, "$database: a search_path with planted operators is one");
-	is($as->('planner', <<"SQL"), "4\n6|3652231968831045632", "$database: which nothing looks at");
+	like($as->('Planner', "$path; SELECT 1 = 1"), qr/planted/, "$database: a search_path with planted operators is one");
+	is($as->('Planner', <<"SQL"), "4\n6|3652231968831045632", "$database: which nothing looks at");
 CREATE TABLE planner.events (id bigint PRIMARY KEY DEFAULT ids.next_id(5)) PARTITION BY RANGE (id);
 $path;
 SELECT pg_catalog.count(c) FROM ids.id_partition_commands('planner.events', '1 month') c;
 CALL ids.maintain_id_partitions('planner.events', '1 month', 5, keep => '1 year');
 SELECT pg_catalog.count(*), ids.id_lower_bound('2025-06-11 00:00+00') FROM pg_catalog.pg_inherits WHERE inhparent OPERATOR(pg_catalog.=) 'planner.events'::pg_catalog.regclass::pg_catalog.oid;
 SQL
-	is($as->('planner', "SELECT ids.uuid_v6_lower_bound('2025-01-01 00:00+00'), ids.uuid_v6_timestamp('1efc7d35-7fd0-6000-8000-000000000000'::text) = '2025-01-01 00:00+00'"),
+	is($as->('Planner', "SELECT ids.uuid_v6_lower_bound('2025-01-01 00:00+00'), ids.uuid_v6_timestamp('1efc7d35-7fd0-6000-8000-000000000000'::text) = '2025-01-01 00:00+00'"),
 		'1efc7d35-7fd0-6000-8000-000000000000|t', "$database: nor do the UUIDs'");
 
 	# An expression of an index runs as whoever plans or attaches: so only the owner may.
@@ -106,7 +106,7 @@ CREATE TABLE planted.rest PARTITION OF planted.events DEFAULT;
 GRANT ALL ON planted.events TO PUBLIC;
 SQL
 	my $superuser = getpwuid $<;
-	for my $role ($superuser, 'planner')
+	for my $role ($superuser, 'Planner')
 	{
 		like($as->($role, $_), qr/must be owner of table planted\.events/, "$database: $role: $_")
 		  for q{SELECT ids.id_partition_commands('planted.events', '1 month')}, q{CALL ids.maintain_id_partitions('planted.events', '1 month', keep => '1 day')};

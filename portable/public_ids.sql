@@ -204,7 +204,7 @@ BEGIN
         LANGUAGE sql STABLE STRICT PARALLEL SAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
         RETURN CASE WHEN kind COLLATE "C" ~ '^[a-z][a-z0-9_]{0,62}$' THEN COALESCE(
             (SELECT kind || '_' || public_id_digits(k.number, %1$I.encrypt(
-                        int8send(id) || '\x0000000000000000'::bytea,
+                        int8send(id) || int8send(0),
                         substr(%1$I.hmac(convert_to('shardid public id 1:' || kind, 'UTF8'), k.master, 'sha256'::text), 1, 16),
                         'aes-ecb/pad:none'::text))
              FROM public_id_keys k ORDER BY k.generation DESC LIMIT 1),
@@ -218,7 +218,7 @@ BEGIN
         RETURN CASE WHEN octet_length(public) <= 90 AND public COLLATE "C" ~ '^[a-z][a-z0-9_]{0,62}_[0-9a-hjkmnp-tv-z]{26}$'
                          AND left(public, -27) COLLATE "C" = kind THEN
             CASE WHEN EXISTS (SELECT FROM public_id_keys) THEN
-                (SELECT CASE WHEN substr(d.plain, 9) = '\x0000000000000000'::bytea
+                (SELECT CASE WHEN substr(d.plain, 9) = int8send(0)
                              THEN ('x' || encode(substr(d.plain, 1, 8), 'hex'))::bit(64)::bigint END
                  FROM (SELECT %1$I.decrypt(
                                   public_id_block(right(public, 26)),

@@ -158,10 +158,10 @@ CREATE OR REPLACE FUNCTION new_public_id_key() RETURNS int
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 BEGIN ATOMIC
     INSERT INTO public_id_keys (generation)
-    SELECT CASE WHEN max(k.generation) - min(k.generation) >= 3
-                THEN public_id_refuse_fifth('public_id_keys'::regclass, min(k.generation))
-                ELSE COALESCE(max(k.generation) + 1, 0) END
-    FROM public_id_keys k
+    SELECT COALESCE((SELECT min(g) FROM generate_series(n.newest + 1, n.newest + 4) g
+                     WHERE NOT EXISTS (SELECT FROM public_id_keys k WHERE k.number = (g & 3)::int)),
+                    public_id_refuse_fifth('public_id_keys'::regclass, n.oldest))
+    FROM (SELECT COALESCE(max(k.generation), -1) AS newest, min(k.generation) AS oldest FROM public_id_keys k) n
     RETURNING number;
 END;
 

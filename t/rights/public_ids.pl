@@ -57,7 +57,10 @@ like(refused("SET ROLE $_->[0]; $_->[1]"), qr/42501: permission denied for (tabl
 query('GRANT USAGE ON SCHEMA ids TO reader, mallory');
 like(refused("SET ROLE $_->[0]; $_->[1]"), qr/42501: permission denied for (table|function)/, "$_->[0]: $_->[1]")
   for [ 'reader', 'TABLE ids.public_id_keys' ], [ 'mallory', q(SELECT ids.public_id('order', 5)) ], [ 'mallory', q(SELECT ids.private_id('order', 'x')) ];
+# As a restore does where default privileges are set.
+query('GRANT SELECT ON ids.public_id_keys TO reader');
 is(loading('ids'), '', 'loaded again');
+like(refused('SET ROLE reader; TABLE ids.public_id_keys'), qr/42501: permission denied for table/, 'which closes the table again');
 is(query(q(SET ROLE app; SELECT ids.private_id('order', ids.public_id('order', 5)))), 5, 'rights of roles stay');
 
 # Keys that the page warns of, as a role without rights.

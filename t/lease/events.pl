@@ -106,7 +106,8 @@ query(q(SET ROLE app; SELECT shardid_lease.release_shard('new_ids')));
 is($registry->safe_psql('postgres', q(SELECT state FROM shardid_lease.id_space_shards WHERE shard = 1)), 'released', 'the registry knows of the release');
 like(draw_one($member, 'new_ids'), qr/55000: generator "public.new_ids" has released its lease/, 'the generator is sealed');
 
-# Which are tasks of another process: it does not see what this transaction has made, and would wait for what it has drawn.
+# Which are tasks of another process: it does not see what this transaction has made, and a release would wait for what it
+# has drawn.
 lease($member, 'quick', 'new_ids', shard => 1);
 my $error;
 for my $begin (q(CREATE SEQUENCE made_now), q(SELECT next_id(generator => 'new_ids')), q(ALTER SEQUENCE new_ids RESTART))
@@ -114,8 +115,9 @@ for my $begin (q(CREATE SEQUENCE made_now), q(SELECT next_id(generator => 'new_i
 	my $generator = $begin =~ /made_now/ ? 'made_now' : 'new_ids';
 	for my $call ("lease_shard('quick', 'registry', '$generator')", "take_over_shard('$generator')", "release_shard('$generator')")
 	{
+		my $is_refused = $begin !~ /next_id/ || $call =~ /release/;
 		my (undef, undef, $said) = $member->psql('postgres', "\\set VERBOSITY verbose\nSET ROLE app;\nBEGIN;\n$begin;\nSELECT shardid_lease.$call;", timeout => 180);
-		like($said, qr/ERROR:  55000: /, "$begin, then $call in one transaction: refused");
+		like($said, $is_refused ? qr/ERROR:  55000: / : qr/^\s*\z/, "$begin, then $call in one transaction: " . ($is_refused ? 'refused' : 'done'));
 	}
 }
 draws('and the lease goes on', 'new_ids');
@@ -177,10 +179,11 @@ drops_in_time('registry holds the connection back', sub {
 
 # A connection that does not come about is noted as any other error.
 lease($member, 'orders', 'tardy');
+query(q(SELECT setval('tardy', 1)));
 my $locker = $registry->background_psql('postgres');
 $locker->query_safe('BEGIN; LOCK pg_authid IN ACCESS EXCLUSIVE MODE');
 my $tardy = draw_one($member, 'tardy', settings => 'SET shardid.lease_timeout = 30000;');
-like($tardy, qr/the registry did not answer within \d+ ms/, 'no connection: the error says so');
+like($tardy, qr/could not reach the registry: no connection within shardid\.registry_timeout/, 'no connection: the error says so');
 $locker->quit;
 draws('and ids come again', 'tardy');
 

@@ -1,5 +1,5 @@
-# What else reads the page of a sequence finds it in order, whatever was drawn: amcheck, pageinspect and
-# pgstattuple, and queries of the sequence, with its system columns and in every isolation level.
+# Whatever was drawn, other readers of a sequence's page find it in order: amcheck, pageinspect, pgstattuple,
+# and queries of the sequence, with its system columns and in every isolation level.
 use strict;
 use warnings;
 use FindBin;
@@ -16,13 +16,13 @@ query('CREATE EXTENSION amcheck; CREATE EXTENSION pageinspect; CREATE EXTENSION 
 
 sub generators { return split /\n/, query(q(SELECT oid::regclass FROM pg_class WHERE relkind = 'S' ORDER BY 1)) }
 
-# What amcheck has to say of them.
+# What amcheck finds wrong with the sequences.
 sub complaints
 {
 	return query(q(SELECT oid::regclass, v.* FROM pg_class, verify_heapam(oid, check_toast => true) v WHERE relkind = 'S'));
 }
 
-# The same of each sequence, by a query in which :g is its name; what differs, once each.
+# Runs the query for each sequence, whose name is :g in it; returns the distinct results.
 sub of_all
 {
 	my ($query, $level) = @_;
@@ -47,7 +47,7 @@ sub is_in_order
 
 is_in_order('nothing drawn');
 
-# Each kind of draw, and of what others do to a generator, on a sequence of its own.
+# Each kind of draw, and each other change to a generator, on a sequence of its own.
 my %draws = (
 	next_id => q(SELECT next_id(5, 'g')),
 	next_ids => q(SELECT count(*) FROM next_ids(5, 5000, 'g')),
@@ -98,7 +98,7 @@ for my $strategy ('wal_log', 'file_copy')
 }
 $database = 'postgres';
 
-# What was replayed.
+# After replay on a standby.
 $node->backup('base');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($node, 'base', has_streaming => 1);
@@ -114,7 +114,7 @@ is_in_order('a promoted standby');
 $standby->stop;
 $node = $primary;
 
-# A reader at the level that asks most, beside one that draws.
+# A serializable reader at the same time as a session that draws.
 query('CREATE TABLE seen (last bigint)');
 my $verdict = query(<<'SQL');
 BEGIN ISOLATION LEVEL SERIALIZABLE;
@@ -126,7 +126,7 @@ SELECT count(DISTINCT last) FROM seen;
 SQL
 is($verdict, "t\n2", 'a serializable transaction reads a generator, draws and reads it again');
 
-# That amcheck looks at these pages: a tuple whose data begin in its header.
+# amcheck does look at these pages: it reports a tuple whose data begin in its header.
 my $path = $node->data_dir . '/' . query(q(SELECT pg_relation_filepath('next_id')));
 my $offset = query(q(SELECT lp_off FROM heap_page_items(get_raw_page('next_id', 0))));
 $node->stop;

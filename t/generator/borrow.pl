@@ -1,6 +1,6 @@
-# Time that a session borrows (shardid.max_borrow): ids sooner than the layout's rate allows, as far ahead of
-# the clock as it may go and no further, other sessions' too; through crashes; and honest time again when the
-# clock has caught up. The commands are those of docs/operations.md.
+# A session that borrows time (shardid.max_borrow) generates ids faster than the layout's rate, no further ahead
+# of the clock than the setting allows, also for other sessions and through crashes; ids have honest time again when
+# the clock has caught up. The commands are those of docs/operations.md.
 use strict;
 use warnings;
 use FindBin;
@@ -19,7 +19,7 @@ with_fake_clock($clock, sub { $node = new_node('borrow', 'autovacuum = off'); })
 sub query { return $node->safe_psql('postgres', $_[0]) }
 sub last_line { return (split /\n/, $_[0])[-1] }
 
-# Who may. The role without the right sets what its session does not know yet, and is told later.
+# The right to borrow. Before the library is loaded any role can set the parameter: the warning follows at loading.
 query(<<'SQL');
 CREATE ROLE loader LOGIN;
 CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT next_id(5), name text);
@@ -37,7 +37,7 @@ like($stderr, qr/WARNING:  permission denied to set parameter "shardid.max_borro
 cmp_ok(last_line($stdout), '<=', 0, 'such ids are not ahead of the clock');
 query(command_of('operations.md', 'GRANT SET ON PARAMETER shardid.max_borrow'));
 
-# On a clock at a hundredth of its speed any machine is faster than the layout: 100,000 rows hold 97 ms of ids,
+# With a clock at a hundredth of its speed any machine is faster than the layout: 100,000 rows use the ids of 97 ms,
 # for which this clock takes ten seconds.
 query('TRUNCATE photos; ALTER SEQUENCE shardid_seq RESTART');
 set_fake_clock($clock, '+0 x0.01');
@@ -57,8 +57,8 @@ SELECT id > max, id_timestamp(id) > clock_timestamp() FROM (SELECT next_id(5) AS
 SQL
 like(query(command_of('operations.md', 'SELECT lead')), qr/^00:00:00\.\d+$/, 'status shows the lead');
 
-# By how many milliseconds the ids of one call were ahead of the clock at most, looking at the last of each
-# millisecond: this clock is slow to read.
+# By how many milliseconds the ids of one call were ahead of the clock at most. Looks only at the last id of each
+# millisecond, because this clock is slow to read.
 sub most_ahead
 {
 	my ($generator, $count, @settings) = @_;
@@ -73,7 +73,7 @@ is(most_ahead('by_lead', 60_000, $hour, "SET shardid.max_lead = '1050ms'"),
 	50, 'max_lead less the second that a crash adds is a limit too');
 cmp_ok(most_ahead('no_lead', 6_000, $hour, "SET shardid.max_lead = '1s'"), '<=', 0, 'where that is nothing, nothing is borrowed');
 
-# A page that is fresh, or that others have moved, waits for the clock as ever.
+# A page that is fresh, or was moved by setval or the like, waits for the clock as without borrowing.
 my $is_ahead = "SELECT id_timestamp(next_id(5, 'ours')) > clock_timestamp()";
 my @ahead = split /\n/, query(<<SQL);
 CREATE SEQUENCE ours;
@@ -91,7 +91,7 @@ SQL
 is(join(' ', grep { /^[tf]$/ } @ahead), 'f t f f', 'ahead after a load; not when fresh, moved or restarted');
 $node->stop;
 
-# On a true clock, sessions that may borrow half a second beside others that may not.
+# With a true clock, sessions that may borrow half a second run next to others that may not.
 $node = new_node('load', "autovacuum = off\nrestart_after_crash = off");
 query('CREATE SEQUENCE small; CREATE SEQUENCE full_size');
 my $may_borrow = '-c shardid.max_borrow=500';
@@ -118,7 +118,7 @@ for my $name (sort keys %loads)
 	my $half = judge_clients(\@clients, %layout, borrow_ms => 250);
   SKIP:
 	{
-		# Who makes no more ids than the layout has is not ahead.
+		# A machine that generates no more ids than the layout has does not get ahead.
 		skip "$name: this machine makes no more ids than it has", 2
 		  if $others->{max_lead_ms} <= 250 && $half->{ids} < ($seconds * 1000 << ($layout{sequence_bits} // 10));
 		cmp_ok($others->{max_lead_ms}, '>', 250, "ids of who borrows nothing are $others->{max_lead_ms} ms ahead as well");
@@ -138,7 +138,7 @@ my $honest = start_clients($node, 4, "SELECT next_id(5, 'full_size')", rounds =>
 finish_clients($honest);
 is(judge_clients([$honest])->{violations}, 0, 'when the clock has caught up no id is ahead of it');
 
-# kill -9 while time is borrowed: ids go on above, at most the second further that was logged.
+# kill -9 while time is borrowed: ids continue above the old ones, at most by the one second that was logged ahead.
 my @histories;
 my $rounds = rounds(3, 20);
 for my $round (1 .. $rounds)

@@ -1,5 +1,5 @@
-# Ids over every kind of connection: pgbench's simple, extended and prepared protocol, directly and
-# through pgbouncer, which gives a server's sessions to other clients from transaction to transaction.
+# Ids are right over every kind of connection: pgbench's simple, extended and prepared protocol, directly and
+# through pgbouncer, which assigns a server's sessions to other clients from transaction to transaction.
 use strict;
 use warnings;
 use FindBin;
@@ -20,8 +20,7 @@ my $node = new_node('connections', 'max_connections = 60');
 create_recipe($node);
 sub query { return $node->safe_psql('postgres', $_[0]) }
 
-# As the clients see it: each row says which client stored it and what this client was told before.
-# The first time that is 0.
+# Each row contains the client that stored it and the id that this client received before (0 at first).
 query(<<'SQL');
 CREATE TABLE by_default (id bigint DEFAULT next_id(5), client int, previous bigint);
 CREATE TABLE of_recipe (id bigint DEFAULT baseline.next_id(), client int, previous bigint);
@@ -44,9 +43,9 @@ SELECT next_in_plpgsql() AS last, :last AS before \gset
 INSERT INTO %s (id, client, previous) VALUES (:last, :client_id, :before);
 SQL
 
-# A thread for each client, since pgbench waits while it prepares a statement: in that time its other
-# clients would keep the sessions of the server, for one of which it waits.
-# Runs the scripts, or those that are named. Returns 'all done', or what went wrong.
+# Runs all scripts, or those that are named. Returns 'all done', or what went wrong. Each client has a thread: pgbench
+# blocks its thread while it prepares a statement, and the other clients of that thread would meanwhile hold the
+# sessions of the server, one of which it waits for.
 sub load
 {
 	my ($table, $protocol, $port, @only) = @_;
@@ -81,15 +80,15 @@ sub judge_table
 	return;
 }
 
-# Each load starts with clients that have been told nothing, so its rows are judged by themselves.
+# The clients of each load are new and know no earlier id, so each load is checked by itself.
 for my $protocol ('simple', 'extended', 'prepared')
 {
 	is(load('by_default', $protocol, $node->port), 'all done', "$protocol protocol: load");
 	judge_table("$protocol protocol", 'by_default');
 }
 
-# Through pgbouncer, on a unix socket: three sessions of the server for the clients of a database, one
-# in database "narrow".
+# Through pgbouncer, on a unix socket: three sessions of the server for the clients of a database, but only one
+# for database "narrow".
 my $folder = PostgreSQL::Test::Utils::tempdir_short();
 my $user = query('SELECT current_user');
 my $server = 'host=' . $node->host . ' port=' . $node->port . " user=$user";
@@ -138,7 +137,7 @@ my $through = "host=$folder port=$port";
 		my $name = "pgbouncer, $protocol protocol";
 		if ($protocol eq 'prepared' && !$keeps_prepared_statements)
 		{
-			# Without transactions, which clients that give up would leave open.
+			# Without transactions: clients that give up would leave them open.
 			like(load('by_default', $protocol, $port, 'row'), qr/prepared statement "\S+" (already exists|does not exist)/,
 				"$name: pgbouncer $version cannot");
 			query('TRUNCATE by_default');
@@ -162,7 +161,7 @@ sub sessions
 }
 cmp_ok(sessions(), '<=', 3, 'all of them shared three sessions of the server');
 
-# The same load must convict the recipe.
+# The same load must find duplicates of Instagram's PL/pgSQL function.
 my $twice = 0;
 {
 	local $ENV{PGHOST} = $folder;
@@ -175,8 +174,8 @@ my $twice = 0;
 }
 cmp_ok($twice, '>', 0, "the recipe made $twice duplicates through pgbouncer");
 
-# The shard by setting. A SET stays in the server's session, and whoever is given that session next
-# draws for the other's shard. SET LOCAL ends with the transaction, and ALTER DATABASE holds in all.
+# The shard by setting. A SET stays in the server's session: the next client of that session draws for the shard of
+# the client before it. SET LOCAL ends with the transaction, and ALTER DATABASE holds in all sessions.
 sub narrow
 {
 	my ($sql) = @_;
@@ -184,11 +183,11 @@ sub narrow
 	IPC::Run::run([ 'psql', '-XAtq', '-d', "$through dbname=narrow", '-f', '-' ], '<', \$sql, '>', \$stdout, '2>', \$stderr);
 	return $stdout . $stderr;
 }
-# A changed default is for new sessions of the server.
+# A changed default holds for new sessions of the server.
 sub end_sessions
 {
 	query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()");
-	narrow('SELECT');    # meets the end of the old one
+	narrow('SELECT');    # finds its session terminated
 	return;
 }
 

@@ -1,4 +1,4 @@
-# COPY inserts rows in batches where the ids come by DEFAULT, as with nextval, and only where that is right;
+# COPY inserts rows in batches if a DEFAULT generates the ids, as with nextval, and only where that is right;
 # and wherever else such a default is evaluated outside a query, each row gets an id of its own.
 use strict;
 use warnings;
@@ -33,8 +33,7 @@ CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN new;
 CREATE DOMAIN own_id AS bigint DEFAULT next_id(5);
 SQL
 
-# Whether the rows that this brings into the table have come in batches, as WAL has it; how many have come, and how
-# many ids are different.
+# Whether WAL shows that the SQL inserted its rows in batches; the number of rows; the number of different ids.
 sub brought
 {
 	my ($table, $sql) = @_;
@@ -55,7 +54,7 @@ sub copied
 	return brought($table, "COPY $table (n) FROM PROGRAM '$source' " . ($params{options} // ''));
 }
 
-# Defaults that COPY can fill in batches, and such that it must not.
+# Defaults with which COPY can insert in batches, and those with which it must not.
 my $batches = "batches|$rows|$rows";
 my $row_by_row = "row by row|$rows|$rows";
 for my $case (
@@ -83,7 +82,7 @@ for my $case (
 	query('DROP TABLE t');
 }
 
-# What COPY itself looks at, besides defaults.
+# What else decides whether COPY inserts in batches.
 query('CREATE TABLE t (id bigint DEFAULT next_id(5), n int)');
 is(copied('t', options => 'WHERE n > 1000'), 'batches|2000|2000', 'a condition on the rows');
 is(copied('t', options => 'WHERE next_id(5) > 0'), $row_by_row, 'a condition that draws');
@@ -126,7 +125,7 @@ query("CREATE TABLE t_$_ PARTITION OF t FOR VALUES WITH (MODULUS 4, REMAINDER $_
 is(copied('t'), $batches, 'partitioned by the id');
 query('DROP TABLE t');
 
-# A foreign table, which is sent batches of its own size.
+# A foreign table: its own option says how large its batches are.
 my ($host, $port) = ($node->host, $node->port);
 query(<<SQL);
 CREATE EXTENSION postgres_fdw;
@@ -138,7 +137,7 @@ SQL
 is(copied('t') =~ s/^[\w ]+//r, "|$rows|$rows", 'a foreign table');
 query('DROP FOREIGN TABLE t; DROP TABLE remote');
 
-# NULL for an argument is NULL for the id, and nextval, which COPY is shown, is not run for it.
+# A NULL argument makes the id NULL. COPY sees nextval in the place of the call; it must not run for such a row.
 query(q(CREATE TABLE t (id bigint DEFAULT next_id(nullif(current_setting('app.shard', true), '')::int), n int)));
 is(copied('t'), "batches|$rows|0", 'no shard is set: no id');
 is(brought('t', "SET app.shard = 9; COPY t (n) FROM PROGRAM 'seq $rows'"), $batches, 'a shard is set');
@@ -158,7 +157,7 @@ query('ALTER TABLE t ALTER n TYPE bigint USING next_id(5)');
 is(query('SELECT count(DISTINCT n) FROM t'), $rows, 'ALTER COLUMN TYPE ... USING');
 query('DROP TABLE t');
 
-# Where an argument of a command is prepared as such an expression is.
+# Commands whose arguments are planned outside a query, as defaults are.
 is(query('PREPARE shard_of(bigint) AS SELECT id_shard($1);', 'EXECUTE shard_of(next_id(5)); EXECUTE shard_of(next_id())'),
 	"5\n7", 'EXECUTE');
 query(q(CREATE PROCEDURE show_shard(id bigint, INOUT shard int DEFAULT 0) LANGUAGE plpgsql AS 'BEGIN shard := id_shard(id); END'));
@@ -207,13 +206,13 @@ query("ALTER $next_id SET work_mem = '1MB'");
 is(copied('t'), $batches, 'next_id with a setting of its own');
 query("ALTER $next_id RESET work_mem");
 
-# Citus evaluates the parts of what has been planned so, and sends the rest to other nodes: neither is possible with what
-# the call is replaced by. Its row in the catalogue is all that is looked at.
+# Citus evaluates parts of such a planned expression, and sends the rest to other nodes: neither is possible with the
+# replacement of the call. The extension only looks for Citus's row in pg_extension.
 my $as_citus = "INSERT INTO pg_extension SELECT 1, 'citus', extowner, extnamespace, extrelocatable, extversion FROM pg_extension WHERE extname = 'shardid'";
 is(brought('t', "$as_citus; COPY t (n) FROM PROGRAM 'seq $rows'; DELETE FROM pg_extension WHERE extname = 'citus'"),
 	$row_by_row, 'beside Citus the call stays as it is');
 
-# A domain's CHECK is planned once in a session, and run for whoever the session is then.
+# A domain's CHECK is planned once in a session, and runs with the rights of the current role each time.
 query("GRANT EXECUTE ON $next_id TO loader; CREATE DOMAIN for_loader AS bigint CHECK (value < next_id(5))");
 my $as_both = 'SELECT 1::text::for_loader; SET ROLE loader; SELECT 2::text::for_loader';
 is(query($as_both), "1\n2", 'a CHECK of a domain, by two roles');
@@ -221,7 +220,7 @@ query("REVOKE EXECUTE ON $next_id FROM loader");
 is(error_of($as_both), '42501: permission denied for function next_id', 'the second without EXECUTE');
 query("GRANT EXECUTE ON $next_id TO loader");
 
-# The one function for all this is for the planner only.
+# The support function behind all this can be called by the planner only.
 like(error_of("SELECT shardid_support($_)"), qr/^(42883|42846|0A000): /, "shardid_support($_)")
   for 'NULL', q('1'), 'NULL::internal', q('1'::internal), q(internal_in('1'));
 is(query(<<'SQL'), 'shardid_support', 'and no other was added');
@@ -231,7 +230,7 @@ SQL
 query('CREATE SCHEMA elsewhere; ALTER EXTENSION shardid SET SCHEMA elsewhere');
 is(copied('t'), $batches, 'the extension in another schema');
 
-# A subscriber's own column.
+# A column that only the subscriber has.
 $node->safe_psql('postgres', 'CREATE DATABASE subscriber');
 $node->safe_psql('subscriber', 'CREATE EXTENSION shardid; CREATE TABLE told (n int PRIMARY KEY, id bigint DEFAULT next_id(5))');
 query("CREATE TABLE told (n int PRIMARY KEY); CREATE PUBLICATION p FOR TABLE told; SELECT pg_create_logical_replication_slot('s', 'pgoutput')");

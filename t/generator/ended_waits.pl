@@ -1,5 +1,5 @@
-# A draw that waits can be ended: cancelled, timed out, its session terminated. It ends at once, and
-# takes nothing with it: neither its generator's use by others nor anything it was told.
+# A draw that waits can be ended: cancelled, timed out, its session terminated. It ends at once, other sessions can
+# use its generator, and no id is repeated.
 use strict;
 use warnings;
 use FindBin;
@@ -16,9 +16,9 @@ my $bound_ms = 50;
 my $node = new_node('ended_waits');
 sub query { return $node->safe_psql('postgres', $_[0]) }
 
-# An expression of many draws, since between the draws of one expression nobody else looks whether the
-# session has been told to end. Each waits for a millisecond of its own, so that all take 20 s: longer
-# than anybody takes to see that it waits.
+# An expression of many draws: between the draws of one expression nothing else in the server checks for interrupts.
+# Each draw waits for a millisecond of its own, so all of them take 20 s: longer than it takes to see that
+# the session waits.
 sub expression
 {
 	my ($generator) = @_;
@@ -38,7 +38,7 @@ CREATE DOMAIN draw_from_ahead AS int CHECK (next_id(5, 'ahead', shard_bits => 22
 CREATE DOMAIN draw_from_busy AS int CHECK (next_id(5, 'busy', shard_bits => 22, sequence_bits => 0) IS NOT NULL);
 
 -- Waits until the session of this name waits for an event of this type, sends it the signal, and
--- says how many milliseconds it goes on.
+-- returns after how many milliseconds it ended.
 CREATE FUNCTION ms_to_end(name text, event_type text, signal text) RETURNS numeric LANGUAGE plpgsql AS $$
 DECLARE
     waiter int;
@@ -70,7 +70,7 @@ sub start_psql
 		'>', $output, '2>&1', IPC::Run::timer(60));
 }
 
-# One waiter, sent the signal while it waits. Returns the milliseconds it went on.
+# Starts one waiter, and sends it the signal while it waits. Returns after how many milliseconds it ended.
 my $waiters = 0;
 
 sub try_to_end
@@ -86,7 +86,7 @@ sub try_to_end
 	return $ms;
 }
 
-# A busy machine can hold up any of them, but hardly all.
+# A busy machine can delay any of the waiters, but hardly all.
 sub ends_at_once
 {
 	my ($name, @ms) = @_;
@@ -105,7 +105,7 @@ sub ends_by_signals
 	return;
 }
 
-# The session itself measures how late its timeout comes.
+# The session itself measures how late its timeout ends the statement.
 sub ends_by_timeout
 {
 	my ($name, $statement) = @_;
@@ -131,11 +131,11 @@ for my $generator ('by_clock', 'ahead')
 	ends_by_signals($generator, expression($generator), 'Extension');
 	ends_by_timeout($generator, expression($generator));
 	my $after = query("SELECT next_id(5, '$generator', shard_bits => 22, sequence_bits => 0)");
-	cmp_ok($after, '>', $before, "$generator: others go on");
+	cmp_ok($after, '>', $before, "$generator: other sessions can draw");
 	is(query("SELECT count(*) FROM pg_locks WHERE relation = '$generator'::regclass"), 0, "$generator: nothing stays locked");
 }
 
-# Among others who take most of the milliseconds: of which none is told an id twice.
+# Next to sessions that use most of the milliseconds; none of them receives an id twice.
 my $others = start_clients($node, 3, "SELECT next_id(5, 'busy', shard_bits => 22, sequence_bits => 0)");
 my $event = query('SHOW server_version_num') < 170000 ? 'Extension' : 'ShardidNextMillisecond';
 ok( $node->poll_query_until('postgres', <<"SQL"), "pg_stat_activity shows that they wait: $event");

@@ -1,5 +1,5 @@
-# The layout that a generator's storage remembers, through all that takes memory away; and what
-# raise_generator has moved, through a crash.
+# A generator's storage remembers the layout through crashes, copies and a failover; a generator that raise_generator
+# has moved stays there through a crash.
 use strict;
 use warnings;
 use lib 't/lib';
@@ -9,7 +9,7 @@ use PostgreSQL::Test::Utils;
 use ShardidTest;
 use Test::More;
 
-# WAL reaches the disk only where somebody flushes it.
+# WAL reaches the disk only if a session flushes it.
 my $node = new_node('layouts', <<'CONF', allows_streaming => 1);
 wal_writer_delay = 10s
 autovacuum = off
@@ -27,7 +27,7 @@ sub drawing
 	return $code == 0 ? 'drawn' : $stderr =~ /ERROR:\s+(\w+)/ ? $1 : $stderr;
 }
 
-# Session 1 has drawn its first id, and is still in its transaction, when the server is killed.
+# Session 1 has drawn its first id and its transaction is open when the server is killed.
 sub crash_after
 {
 	my ($sql) = @_;
@@ -48,7 +48,7 @@ for my $checkpoint ('', 'CHECKPOINT;')
 	is(drawing('g', 12), 'drawn', 'and its own goes on');
 }
 
-# Bound in one session, asked for in another that knows it for a fresh one; and after a checkpoint.
+# Bound in one session, then used by another that has seen it without a binding; and after a checkpoint.
 query('CREATE SEQUENCE seen');
 my $other = $node->background_psql('postgres', on_error_stop => 0);
 $other->query("SELECT last_value FROM seen; SELECT nextval('seen'); ALTER SEQUENCE seen RESTART");
@@ -59,7 +59,7 @@ $other->quit;
 query('CHECKPOINT');
 is(drawing('seen', 13), '55000', 'nor by a third one after a checkpoint');
 
-# Two sessions at once, each with a layout of its own: every generator takes one of the two.
+# Two sessions at once, each with a layout of its own: every generator is bound to one of the two.
 query(<<'SQL');
 DO $$ BEGIN FOR n IN 1 .. 300 LOOP EXECUTE format('CREATE SEQUENCE both_%s', n); END LOOP; END $$;
 CREATE TABLE won (generator int, bits int);
@@ -107,7 +107,7 @@ $node = $standby;
 is(drawing('on_standby', 13), '55000', 'and known to the promoted standby');
 is(drawing('on_standby', 12), 'drawn', 'which goes on with it');
 
-# A dump forgets it; who has USAGE only goes on with the restored generator.
+# A dump does not contain the binding; a role with USAGE alone continues with the restored generator.
 my $dir = PostgreSQL::Test::Utils::tempdir();
 query("CREATE ROLE app LOGIN; GRANT USAGE ON SEQUENCE g TO app; GRANT USAGE ON SEQUENCE shardid_seq TO app; SELECT next_id(1)");
 $node->command_ok([ 'pg_dump', '-Fc', '-f', "$dir/dump", $node->connstr('postgres') ], 'dump');
@@ -117,7 +117,7 @@ is(query("SET ROLE app; SELECT next_id(1, 'g', shard_bits => 12) IS NOT NULL, ne
 	't|t', 'a role with USAGE goes on with restored generators');
 is(drawing('g', 13, 'restored'), '55000', 'which have a layout again');
 
-# raise_generator has moved the generator for good when it returns.
+# When raise_generator returns, the move is durable.
 query('CREATE SEQUENCE raised; SELECT next_id(1, \'raised\'); CHECKPOINT');
 my $future = query("SELECT id_lower_bound(clock_timestamp() + interval '10 minutes')");
 crash_after("SELECT raise_generator('raised', $future)");
@@ -128,7 +128,7 @@ query('CREATE SEQUENCE fresh');
 crash_after("SELECT raise_generator('fresh', $future, shard_bits => 13)");
 cmp_ok(query("SELECT next_id(0, 'fresh')"), '>', $future, 'also not of a fresh sequence');
 
-# raise_generator beside those who draw: all that is drawn after it is above.
+# raise_generator at the same time as draws: all that is drawn after it is above.
 query('CREATE SEQUENCE busy');
 my $clients = start_clients($node, 3, q{SELECT next_id(1, 'busy') FROM (SELECT generate_series(1, 100)) s}, seconds => 2);
 my @raised = split /\n/, query(<<'SQL');
@@ -150,7 +150,7 @@ is_innocent(judge_clients([$clients], lead_ms => 1000), 'raise_generator beside 
 
 $node->stop;
 
-# Storage made in the very transaction is not logged, and written at its commit.
+# Storage that the same transaction made is not logged, but written at its commit.
 my $minimal = PostgreSQL::Test::Cluster->new('minimal');
 $minimal->init;
 $minimal->append_conf('postgresql.conf', "wal_level = minimal\nmax_wal_senders = 0\nwal_writer_delay = 10s");

@@ -1,4 +1,5 @@
-# Uniqueness, order, rate and time under load; evenness of the low bits without load.
+# Ids under load are unique and increase, with the layout's rate and honest time; at low rates their low bits are
+# evenly distributed.
 use strict;
 use warnings;
 use FindBin;
@@ -11,7 +12,7 @@ use ShardidTest;
 my $node = new_node('load');
 create_recipe($node);
 
-# Each row keeps its id, which session drew it, in which order, and a clock read after it: defaults
+# Each row has its id, its session, its place in the session's order, and a clock that was read after the id: defaults
 # are computed in the order of the columns.
 $node->safe_psql('postgres', <<'SQL');
 CREATE SEQUENCE second_generator;
@@ -66,8 +67,8 @@ for my $table ('one', 'two')
 		0, "$table: no id later than the clock read after it");
 }
 
-# The same load must convict the recipe, or it would prove nothing. How many duplicates it makes in
-# one go depends on how often its sessions are interrupted, so it gets some goes.
+# The same load must find duplicates of Instagram's PL/pgSQL function, or it would prove nothing. Their number depends
+# on how often sessions are interrupted, so the load is repeated.
 my $twice = 0;
 for my $round (1 .. 10)
 {
@@ -77,15 +78,14 @@ for my $round (1 .. 10)
 }
 cmp_ok($twice, '>', 0, "the recipe made $twice duplicates");
 
-# A bulk statement alone gets what the layout has: nearly 1024 ids in each millisecond.
+# A bulk statement alone reaches the layout's rate: nearly 1024 ids in each millisecond.
 my ($ids, $milliseconds) = split /\|/, query(<<'SQL');
 SELECT count(*), max(id >> 23) - min(id >> 23) + 1 FROM (SELECT next_id(5) AS id FROM generate_series(1, 200000)) s
 SQL
 note "$ids ids in $milliseconds milliseconds, capacity " . 1024 * $milliseconds;
 
-# Evenness at a low rate: ids some milliseconds apart fall evenly into the classes modulo n. The
-# bound on chi squared is that of one failure in a million; the same ids with a sequence that starts
-# at 0 in every millisecond have to exceed it.
+# At a low rate, ids some milliseconds apart are evenly distributed modulo n. Chi squared exceeds the bound once in a
+# million runs; the same ids with a sequence that starts at 0 in every millisecond must exceed it.
 my @sparse = split /\n/, query(<<'SQL');
 CREATE TABLE sparse (n int, id bigint);
 DO $$

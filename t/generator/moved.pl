@@ -1,6 +1,6 @@
-# setval under load: with a clock that is right and a generator that is not ahead of it, no value that
-# setval moves a generator to, at any moment, repeats an id. (SELECT last_value FROM g takes no lock on
-# the page: beside a draw it may see the bound that is being logged, a second ahead.)
+# setval under load: if the clock is right and the generator not ahead of it, no id is repeated, whatever the value
+# and the moment of setval. (SELECT last_value FROM g does not lock the page: during a draw it may see the value that
+# is being logged, a second ahead.)
 use strict;
 use warnings;
 use lib 't/lib';
@@ -22,10 +22,10 @@ moved_by('setval to the value of 50 ms ago',
 	q{PERFORM pg_sleep(0.05); PERFORM setval('g', before);});
 moved_by('setval to the value read before, at once',
 	q{PERFORM setval('g', before);});
-# nextval waits for no millisecond: from the last value of this one it carries the generator into the next.
+# nextval does not wait: from the last value of this millisecond it moves the generator into the next one.
 moved_by('setval to the value of some ids ago, and nextval',
 	q{PERFORM pg_sleep(0.0005); PERFORM setval('g', before); PERFORM nextval('g');}, lead_ms => 1000);
-# Moves alone keep nobody waiting, however fast they follow each other.
+# Moves alone make no session wait, however fast they follow each other.
 moved_by('nextval in a loop', q{PERFORM nextval('g');}, lead_ms => 1000, clock_percent => 10000);
 moved_by('setval to 1', q{PERFORM setval('g', 1);});
 moved_by('setval and raise_generator',

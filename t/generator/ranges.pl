@@ -1,5 +1,5 @@
-# Many values in one call: nextval_range never gives what anybody else got, beside nextval, next_id and
-# itself, and neither it nor next_ids repeats after a crash what was told.
+# Many values in one call: nextval_range repeats no value of nextval, next_id or another nextval_range, and after a
+# crash neither it nor next_ids repeats a value that a client received.
 use strict;
 use warnings;
 use FindBin;
@@ -13,7 +13,7 @@ use ShardidTest;
 my $clock = PostgreSQL::Test::Utils::tempdir() . '/clock';
 set_fake_clock($clock, '+0');
 
-# The WAL writer must not help: a call has to flush by itself.
+# The WAL writer must not help: each call must flush by itself.
 my $node;
 with_fake_clock($clock, sub { $node = new_node('ranges', <<'CONF'); });
 wal_writer_delay = 10s
@@ -38,7 +38,7 @@ sub range_of
 	return sprintf q(SELECT generate_series(first, last, %d) FROM nextval_range('%s', %d)), $step // 1, $sequence, $count;
 }
 
-# Several clients, each with a statement of its own, which it sends so often; what each was told.
+# Several clients, each with a statement that it sends $times times; returns what each received.
 sub told_together
 {
 	my ($times, @statements) = @_;
@@ -56,7 +56,7 @@ sub twice
 
 sub count { my $sum = 0; $sum += @$_ for @_; return $sum }
 
-# All of 16 sessions together get every value once: none is missing, none comes twice.
+# 16 sessions together receive every value exactly once.
 for my $definition ('INCREMENT 1', 'INCREMENT 3', 'INCREMENT -1', 'CACHE 10')
 {
 	my $step = $definition =~ /INCREMENT (\S+)/ ? $1 : 1;
@@ -67,7 +67,7 @@ for my $definition ('INCREMENT 1', 'INCREMENT 3', 'INCREMENT -1', 'CACHE 10')
 	cmp_ok($count, '>', 1000, "$definition: $count values in 16 sessions");
 	is($twice, 0, "$definition: none twice");
 
-	# Sessions with a cache keep what is left of it.
+	# Sessions with a cache keep its unused values.
 	my $cached = $definition =~ /CACHE/ ? 9 * 4 : 0;
 	my $taken = query(q(SELECT (last_value - seqstart) / seqincrement + 1 FROM s, pg_sequence WHERE seqrelid = 's'::regclass));
 	ok($count <= $taken && $taken <= $count + $cached, "$definition: none is missing of $taken");
@@ -92,8 +92,7 @@ for my $go (1 .. 10)
 }
 cmp_ok($tricked, '>', 0, "setval(nextval() + n): $tricked of $of values twice");
 
-# The history test: clients note what they are told while the server is killed, time and again, with
-# a checkpoint at some moment.
+# Clients record what they receive while the server is killed again and again, with a checkpoint at some moment.
 sub history
 {
 	my ($rounds, $options, $offset, @statements) = @_;
@@ -129,7 +128,7 @@ note_fault('kill -9 while ranges are taken', 3 * $rounds, count(@told), twice(@t
 my @nextval = map { @{ read_told($_) } } history(3, undef, $right, [ 'BEGIN', q(SELECT nextval('plain')), 'ROLLBACK' ]);
 cmp_ok(twice(@nextval), '>', 0, 'nextval rolled back: ' . twice(@nextval) . ' of ' . count(@nextval) . ' twice');
 
-# The same for next_ids, 16 a millisecond, with the clock an hour back after every other crash.
+# The same for next_ids, 16 per millisecond, with the clock an hour back after every other crash.
 my $narrow = 'shard_bits => 19, sequence_bits => 4';
 my @batches = history(2 * $rounds, undef, sub { rand() < 0.5 ? '-1h' : '+0' },
 	"SELECT next_ids(5, 3, $narrow)", [ 'BEGIN', "SELECT next_ids(5, 40, $narrow)", 'ROLLBACK' ]);
@@ -137,8 +136,8 @@ is_innocent(judge_clients(\@batches, lead_ms => -1, shard_bits => 19, sequence_b
 	'kill -9 while many ids are drawn at once', 2 * $rounds);
 set_fake_clock($clock, '+0');
 
-# A range, then at once a crash: after everything that gives the page a state of its own. What was
-# logged before may be relied on only where it will be replayed.
+# A range, then a crash at once, for each way in which the page can come about. A call may rely on an earlier WAL
+# record only if recovery replays that record.
 my %before = (
 	'nothing' => '',
 	'a range' => q(SELECT nextval_range('q', 20)),
@@ -162,7 +161,7 @@ for my $what (sort keys %before)
 	cmp_ok(query(q(SELECT first FROM nextval_range('q', 5))), '>', $last, "a range after $what");
 }
 
-# A page in a copy of the database has a remainder that was logged for the original only.
+# The page of a copied database shows values as logged that were logged for the original only.
 for my $strategy ('wal_log', 'file_copy')
 {
 	query('CREATE DATABASE origin');

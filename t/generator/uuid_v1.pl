@@ -1,5 +1,5 @@
-# UUIDs and ObjectIds made here: unique and increasing over sessions, crashes, clock steps and failover,
-# no later than the clock, and with a node of its own in each copy of a database.
+# UUIDs and ObjectIds that the extension generates are unique and increase over sessions, crashes, clock steps and
+# failover, are not ahead of the clock, and each copy of a database has a node of its own.
 use strict;
 use warnings;
 use FindBin;
@@ -34,8 +34,8 @@ my $uuid = 'SELECT ticks(uuid_v1())';
 my $objectid = 'SELECT ticks(objectid())';
 my %function_of = ($uuid => 'uuid_v1()', $objectid => 'objectid()');
 
-# Each number is a time of its own to the judge, who counts 1 ms for it unless told how fast they come:
-# 10,000 times 100 ns in a millisecond, 16,777 ObjectIds.
+# To the judge each number is a time. clock_percent tells it how many of them are in a millisecond: 10,000 times
+# 100 ns, 16,777 ObjectIds.
 my %judged = (
 	$uuid => { clock_percent => 1_000_000 },
 	$objectid => { clock_percent => 1_677_700 });
@@ -47,7 +47,7 @@ sub judge_numbers
 		shard_bits => 0, sequence_bits => 0, lead_ms => -1, %{ $judged{$draw} // $judged{$uuid} });
 }
 
-# --- Others read them.
+# --- Other software reads them.
 
 query("COPY (SELECT uuid_v1() FROM generate_series(1, 10000)) TO '$dir/uuids'");
 system("python3 t/oracles/uuid_reader.py <$dir/uuids >$dir/read") == 0 or die 'python3 failed';
@@ -99,7 +99,7 @@ for my $draw ($uuid, $objectid)
 	is_innocent($verdict, "$function_of{$draw}, kill -9 and an hour back", $rounds);
 }
 
-# That the judge can see it.
+# The judge can detect duplicates: those of uuid-ossp.
 my $ossp = judge_numbers('uuid-ossp', history('SELECT ticks(uuid_generate_v1())', 2));
 cmp_ok($ossp->{crossings}, '>', 0, "uuid-ossp: $ossp->{crossings} of $ossp->{ids} are not later than one before them");
 
@@ -191,7 +191,7 @@ for my $strategy ('wal_log', 'file_copy')
 	query('DROP DATABASE copy');
 }
 
-# A promoted standby is the same database: the same node, and its times go on.
+# A promoted standby is the same database: the same node, and its times continue.
 @original = split /\|/, query($identity);
 $node->backup('base');
 my $standby = PostgreSQL::Test::Cluster->new('promoted');
@@ -207,7 +207,7 @@ $node = $standby;
 goes_on_above('postgres', 'a standby promoted an hour behind', @told);
 is(query($identity), join('|', @original), 'and it has the same node and bytes');
 
-# Beside the original it needs others.
+# If the original runs as well, the promoted standby needs another identity.
 @told = told();
 query('SELECT renew_identity()');
 goes_on_above('postgres', 'renew_identity()', @told);

@@ -1,5 +1,5 @@
-# The values at which the types of SQL arguments end, and those around the limits of the layouts and
-# of UUID version 1. A type that a function of the extension takes has to stand here.
+# The first and last values of the types of SQL arguments, and the values around the limits of the layouts and of
+# UUID version 1. Every type of an argument of the extension must be here.
 package Boundaries;
 
 use strict;
@@ -13,7 +13,7 @@ sub around { return map { ($_ - 1, $_, $_ + 1) } @_ }
 
 sub unique { my %seen; return grep { !$seen{$_}++ } @_ }
 
-# The first of each list is a usual one, with which a call of any function can succeed.
+# The first value of each list is a usual one, with which a call of any function can succeed.
 my %boundaries = (
 	integer => [
 		unique(5, around(0, 10, 13, 16, 22, 31, 32, 64, 1024, 8192, 16384, 65536, 16777216),
@@ -64,7 +64,7 @@ my %boundaries = (
 		  80:00:00:00:00:00 ff:ff:ff:ff:ff:fe ff:ff:ff:ff:ff:ff)
 	],
 	uuid => [
-		# RFC 9562, appendix A.1; nil, max and all that is between; version 1 at its ends.
+		# RFC 9562, appendix A.1; nil, max and values between; version 1 with its first and last time.
 		'c232ab00-9414-11ec-b3c8-9f6bdeced846',
 		'00000000-0000-0000-0000-000000000000',
 		'ffffffff-ffff-ffff-ffff-ffffffffffff',
@@ -74,7 +74,7 @@ my %boundaries = (
 		'00000009-0000-1000-8000-000000000000',
 		'0000000a-0000-1000-8000-000000000000',
 		'ffffffff-ffff-1fff-bfff-ffffffffffff',
-		# Appendix A.5; version 6 at its ends.
+		# Appendix A.5; version 6 with its first and last time.
 		'1ec9414c-232a-6b00-b3c8-9f6bdeced846',
 		'00000000-0000-6000-8000-000000000000',
 		'00000000-0000-6009-8000-000000000000',
@@ -123,8 +123,8 @@ my %boundaries = (
 		'-2147483648 days'
 	],);
 
-# The boundaries of a type, NULL (undef) among them; nothing for a type that is not known. regclass
-# has none here: what there is to name depends on the database.
+# The boundaries of a type, with NULL (undef); an empty list for an unknown type. regclass has none here: the names
+# depend on the database.
 sub boundaries
 {
 	my ($type) = @_;

@@ -1,4 +1,4 @@
-# docs/inspect.html in Chromium: a browser without a window, its tab, and what a test does and sees there.
+# docs/inspect.html in Chromium: a headless browser with one tab, and functions to act and to look there.
 package Browser;
 
 use strict;
@@ -17,10 +17,10 @@ my ($calls, $received) = (0, '');
 
 sub page_url { return 'file://' . getcwd() . '/docs/inspect.html' }
 
-# What the browser has reported, by the name of the event.
+# The events of this name that the browser has reported.
 sub events { my ($method) = @_; return map { $_->{params} } grep { $_->{method} eq $method } @events }
 
-# Starts it with Berlin's time, or ends the test where there is none.
+# Starts it in the time zone of Berlin; if there is no Chromium, ends the test.
 sub start_browser
 {
 	my ($program) = grep { -x } map { "$_/chromium-headless-shell" } split /:/, $ENV{PATH};
@@ -54,7 +54,7 @@ sub stop_browser
 	return;
 }
 
-# A command of the browser's protocol: JSON, each message ended by a zero byte.
+# Sends a command of the browser's protocol: JSON, each message ended by a zero byte.
 sub call
 {
 	my ($method, %params) = @_;
@@ -75,7 +75,7 @@ sub call
 	}
 }
 
-# What JavaScript in the page returns; the argument is its "given".
+# The result of JavaScript in the page; the argument is its "given".
 sub js
 {
 	alarm 180;
@@ -92,8 +92,8 @@ sub evaluate
 	return $got->{result}{value};
 }
 
-# A new page with this fragment, where JavaScript can put a value into a field, see what an element shows, and choose a
-# layout, by its own fields if the page has no such name.
+# Opens a new page with this fragment. JavaScript there has functions that set a field, return an element's text, and
+# choose a layout: by its own fields if the page has no such name.
 sub open_page
 {
 	my ($fragment) = @_;

@@ -1,4 +1,4 @@
-# What the tests of client programs share: databases for them, what they say, and what docs/clients.md says they get.
+# What the tests of client programs share: their databases, their output, and what docs/clients.md says they receive.
 package Clients;
 
 use strict;
@@ -15,7 +15,7 @@ our @EXPORT = qw(clients_node new_database on said_by gets_as_page_says are_stor
 my $exact = '4032112536055714817';
 my $node;
 
-# The server, by which all programs started from now on find their database.
+# The server; the environment leads all programs that are started from now on to it.
 sub clients_node
 {
 	my ($name, $conf) = @_;
@@ -30,10 +30,10 @@ sub clients_node
 	return $node;
 }
 
-# In the database that the programs find.
+# Runs SQL in the database that the programs connect to.
 sub on { return $node->safe_psql($ENV{PGDATABASE}, $_[0]) }
 
-# The database that programs find from now on, by the files of t/clients.
+# Creates the database that programs connect to from now on, with the files of t/clients.
 sub new_database
 {
 	my ($database, @files) = @_;
@@ -43,7 +43,7 @@ sub new_database
 	return;
 }
 
-# What a program said: the lists after the names.
+# A program's output: a list for each name.
 sub said_by
 {
 	my (@command) = @_;
@@ -52,8 +52,8 @@ sub said_by
 	return { map { my ($name, @values) = split /\t/; $name => \@values } split /\n/, $out };
 }
 
-# That the row of this client in the table of the page says what type a program got, and what became of the id that
-# has digits in all places.
+# Tests that this client's row in the page's table names the type that a program received, and what became of the id
+# that needs all digits.
 sub gets_as_page_says
 {
 	my ($client, $type, $got) = @_;
@@ -63,7 +63,7 @@ sub gets_as_page_says
 	return Test::More::is($row, "`$type` | $as_got", "$client: the page says that $exact is the $type $got");
 }
 
-# Ids that a program was told: of shard 5, increasing, above what was there, and the ones that are stored.
+# Tests the ids that a program received: of shard 5, increasing, above the existing ids, the same as the stored ones.
 sub are_stored
 {
 	my ($name, $table, $above, @ids) = @_;
@@ -79,9 +79,9 @@ FROM $table WHERE id IN ($list)
 SQL
 }
 
-# A copy of a folder of t/clients with what it needs, fetched by npm ci: what package-lock.json says, by its
-# checksums. Or nothing, and why.
-# npm is started there, since --prefix would also put another file in the place of the machine's npm settings.
+# A copy of a directory of t/clients with its packages, which npm ci fetches and compares with the checksums in
+# package-lock.json; or nothing, and why. npm is started in the copy: with --prefix it would also read other settings
+# than the machine's.
 sub fetched_by_npm
 {
 	my ($name) = @_;

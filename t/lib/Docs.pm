@@ -9,8 +9,8 @@ use PostgreSQL::Test::Utils;
 
 our @EXPORT = qw(block_of blocks_of command_of internal_functions parts_of_reference signatures_of_reference);
 
-# The code blocks of a page in their order: each with the language and the words after it, its text, and the
-# line on which it begins.
+# The code blocks of a page in their order: each with its language and the words after that, its text, and its first
+# line's number.
 sub blocks_of
 {
 	my ($path) = @_;
@@ -36,7 +36,7 @@ sub blocks_of
 	return @blocks;
 }
 
-# The text of the block with this name, of a page in docs/; dies if there is none.
+# The text of the block with this name on a page in docs/; dies if there is none.
 sub block_of
 {
 	my ($page, $name) = @_;
@@ -45,7 +45,7 @@ sub block_of
 	return $block->{text};
 }
 
-# The command within a line of this page, in docs/, that begins so; dies if there is none.
+# The command within a line of this page in docs/ that begins with these words; dies if there is none.
 sub command_of
 {
 	my ($page, $start) = @_;
@@ -66,8 +66,8 @@ sub internal_functions
 	);
 }
 
-# For each function of docs/reference.md, its section: a title and the SQLSTATEs that stand in the table of
-# errors or in the sentences after "Errors:".
+# For each function of docs/reference.md, its section: a title and the SQLSTATEs in the table of errors or in the
+# sentences after "Errors:".
 sub parts_of_reference
 {
 	my %part_of;

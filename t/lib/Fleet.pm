@@ -1,7 +1,7 @@
-# A registry and servers whose databases lease shards of its one id space; load on them; copies of them; and notes
-# of every id that anybody received, which are judged as one space.
+# A registry, and servers whose databases lease shards of its one id space; load on them; copies of them; and records
+# of every id that a client received, which are judged as one id space.
 #
-# A place is where ids are drawn: a server's node, a database and, where it is not the extension's own, a generator.
+# A place is where ids are drawn: a server's node, a database and, unless it is the extension's own, a generator.
 package Fleet;
 
 use strict;
@@ -15,10 +15,10 @@ use Time::HiRes qw(time usleep);
 use Proxy;
 use ShardidTest;
 
-# No window, no lease, a standby; and what follows in a transaction that has failed.
+# No window or no lease, a standby, and a statement in a failed transaction.
 my $tolerated = '55000,25006,25P02';
 
-# Four ids a millisecond, so that two who draw at one time hardly miss each other.
+# Four ids per millisecond: two generators that draw for one shard at the same time almost certainly collide.
 my ($shard_bits, $sequence_bits) = (20, 2);
 my $layout = "shard_bits => $shard_bits, sequence_bits => $sequence_bits";
 
@@ -32,8 +32,8 @@ shardid.lease_timeout = '500ms'
 shardid.max_lead = '10d'
 CONF
 
-# $params{databases}: how many members there are on each server; {by_proxy}: they reach the registry by {proxy}, on the
-# loopback. The rest is for create_id_space.
+# $params{databases}: the number of members on each server; {by_proxy}: they connect to the registry through {proxy},
+# on the loopback. The other parameters are those of create_id_space.
 sub new
 {
 	my ($class, %params) = @_;
@@ -116,7 +116,7 @@ sub ask_registry { return $_[0]{registry}->safe_psql('postgres', $_[1]) }
 
 sub nap { usleep 1_000_000 * $_[1]; return; }
 
-# A server follows a clock of its own from its start on.
+# Each server follows a clock of its own from its start on.
 sub clock_of
 {
 	my ($self, $node) = @_;
@@ -147,8 +147,8 @@ sub on
 	return $place->{node}->safe_psql($place->{db}, $sql);
 }
 
-# What may be refused for some seconds: the windows of a shard whose holder's clock was far ahead are as far ahead as
-# they may be.
+# Retries what may be refused for some seconds: if the holder's clock was far ahead, the shard's windows are as far
+# ahead as they may be.
 sub insist
 {
 	my ($self, $place, $sql) = @_;
@@ -161,8 +161,8 @@ sub insist
 	die "$sql: $error";
 }
 
-# What an operator does when a copy that is gone has the shard: a copy whose clock was far ahead has it for as long. Until
-# its own window ends, one that was displaced still generates ids.
+# What an operator does when a removed copy holds the shard: if the copy's clock was far ahead, it holds the shard for
+# as long. A place that lost its shard still generates ids until its own window ends.
 sub take_back
 {
 	my ($self, @places) = @_;
@@ -184,7 +184,7 @@ WHERE shard = $place->{shard} AND port = $port AND database = '$place->{db}' AND
 SQL
 }
 
-# A random one of all, or of those that the code wants.
+# A random place of all, or of those that the code accepts.
 sub any_place
 {
 	my ($self, $wanted) = @_;
@@ -198,7 +198,7 @@ sub any_elsewhere
 	return $self->any_place(sub { $_[0]{node} != $place->{node} });
 }
 
-# The call that draws, from the extension's own generator or another one.
+# The call that draws, from the extension's own generator or from the one that is named.
 sub next_id
 {
 	my ($generator) = @_;
@@ -212,7 +212,7 @@ sub load
 	for my $place (@places)
 	{
 		my $next = next_id($place->{generator});
-		# Whoever names the shard must not have it while it is another's.
+		# A call that names the shard must fail as well while another place holds the shard.
 		my @named = $place->{generator} || !defined $place->{shard} ? () : "SELECT next_id($place->{shard}, $layout)";
 		my $clients = start_clients(
 			$place->{node}, $count,
@@ -226,8 +226,8 @@ sub load
 	return;
 }
 
-# Ends the load, on these places or everywhere, and keeps the ids. Those of one place have to be right as those of
-# any generator.
+# Ends the load, on these places or everywhere, and keeps the ids. The ids of each place are judged as those of
+# one generator.
 sub end_load
 {
 	my ($self, @places) = @_;
@@ -242,7 +242,7 @@ sub end_load
 	return;
 }
 
-# However the test ends.
+# Also if the test dies.
 sub DESTROY
 {
 	my ($self) = @_;
@@ -255,13 +255,13 @@ sub keep
 {
 	my ($self, $load) = @_;
 	my ($place, $clients) = @$load{qw(place clients)};
-	# A server whose data were put back is another one, as a copy is.
+	# A server whose data were restored is another incarnation, as a copy is.
 	my $incarnation = join '-', $place->{node}->name, $place->{node}{life} // 0, $place->{db}, $place->{generator} // ();
 	my $label = "$incarnation@" . join '-', ++$self->{serial}, $self->{round} // 'setup';
 	finish_clients($clients);
 	$clients->{files} = [ grep { -e } @{ $clients->{files} } ];
 	return unless @{ $clients->{files} };
-	# A clock that steps forward touches a millisecond more than have passed.
+	# If a clock steps forward, its ids are in one millisecond more than have passed.
 	my $stepped = $self->steps_of($place->{node}) > $load->{steps} ? 1 : 0;
 	my $verdict = judge_clients([$clients], shard_bits => $shard_bits, sequence_bits => $sequence_bits, lead_ms => -1, borrow_ms => $stepped);
 	$self->{ids} += $verdict->{ids};
@@ -274,8 +274,8 @@ sub keep
 	return;
 }
 
-# A copy of a server's present state, or of the older one that it kept, as %params says: streams (a standby of it), old,
-# conf. It is not started.
+# A copy of a server's present state, not started. %params: old (of the older state that keep_old kept), streams (a
+# standby of it).
 sub copy_of
 {
 	my ($self, $node, %params) = @_;
@@ -314,7 +314,7 @@ sub remove_copies
 	return;
 }
 
-# A copy of the registry that is the registry from now on; the one that was is not running.
+# Makes a copy of the registry the registry. The old registry is not running.
 sub registry_is
 {
 	my ($self, $new) = @_;
@@ -323,7 +323,7 @@ sub registry_is
 	return;
 }
 
-# Its data are removed; and who has taken its place keeps its own WAL, and a backup.
+# Removes the old registry's data. The new one archives its own WAL and keeps a backup.
 sub forget
 {
 	my ($self, $old) = @_;
@@ -352,7 +352,7 @@ sub keep_old
 
 sub old_of { return $_[0]->backup_dir . '/old' }
 
-# Has a server whose data are the older ones recover to the point.
+# Has a server with the older data recover to that point.
 sub recover_to_old
 {
 	my ($self, $folder, $archive) = @_;
@@ -365,8 +365,8 @@ CONF
 	return;
 }
 
-# The older data in the place of the server's own, in the same directory or in another one of its name. The server is
-# not running, and nobody draws there.
+# Replaces the server's data by the older data, in the same directory or in another one of the same name. The server is
+# not running, and there is no load on it.
 sub put_old_in_place
 {
 	my ($self, $node) = @_;
@@ -400,7 +400,7 @@ SQL
 	return;
 }
 
-# What all servers are to find at the end of a round.
+# Ends load, copies and wrong clocks at the end of a round.
 sub repair
 {
 	my ($self) = @_;
@@ -427,7 +427,7 @@ sub places_that_do_not_draw
 	return @silent;
 }
 
-# One session a server asks all its databases, beside those of the others.
+# Starts one session per server, which asks all its databases for an id; the servers' sessions run at the same time.
 sub ask_for_ids
 {
 	my ($node, @places) = @_;

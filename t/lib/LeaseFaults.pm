@@ -1,5 +1,5 @@
-# What may happen to servers whose databases lease shards of one id space: each fault takes a fleet and a place, which it
-# puts under load, and leaves it to Fleet's repair() to end it.
+# Faults of servers whose databases lease shards of one id space. Each takes a fleet and a place, which it puts under
+# load; Fleet's repair() ends them.
 package LeaseFaults;
 
 use strict;
@@ -12,14 +12,14 @@ use ShardidTest;
 
 our @EXPORT = qw(%kinds place_for);
 
-# A day or less, mostly less, in either direction.
+# Wrong by at most a day, mostly by less, in either direction.
 sub wrong_clock
 {
 	my $seconds = rand() < 0.2 ? 86400 : exp(rand(log 86400 / 0.01)) * 0.01;
 	return sprintf '%s%.3f', rand() < 0.5 ? '-' : '+', $seconds;
 }
 
-# A server that starts again finds another time now and then.
+# Sometimes a server that starts again finds another time.
 sub clock_at_start { return rand() < 0.3 ? wrong_clock() : '+0' }
 
 sub member_killed
@@ -45,7 +45,7 @@ sub registry_killed
 	return;
 }
 
-# All its processes, past the end of everybody's window.
+# Stops all its processes until all windows have ended.
 sub registry_stopped
 {
 	my ($fleet, $place) = @_;
@@ -112,7 +112,7 @@ sub recovered_in_place
 	return;
 }
 
-# The old primary goes on.
+# The old primary continues.
 sub promoted
 {
 	my ($fleet, $place, %params) = @_;
@@ -136,12 +136,12 @@ sub promoted
 		$old->safe_psql('postgres', 'ALTER SYSTEM RESET synchronous_standby_names');
 		$old->reload;
 	}
-	# The new one was a second ahead, as after a crash; and the old one has a window yet.
+	# The new primary is a second ahead, as after a crash; and the old one's window has not ended yet.
 	$fleet->nap($params{taken_over} ? 1 : 0.4);
 	return;
 }
 
-# A copy that followed its original and no longer knows it.
+# A standby without primary_conninfo that is promoted.
 sub copy_promoted
 {
 	my ($fleet, $place) = @_;
@@ -179,7 +179,7 @@ sub dump_restored
 	return;
 }
 
-# The template may not be used meanwhile, but was a moment ago, and is a moment later.
+# There must be no session in the template meanwhile, but there is load just before and just after.
 sub template_copied
 {
 	my ($fleet, $place) = @_;
@@ -211,7 +211,7 @@ sub member_has_wrong_clock
 	return;
 }
 
-# A member whose clock is wrong by as much would get a window that far ahead; its shard could not be had for so long.
+# A member whose clock is as wrong would be granted a window that far ahead: its shard could not be leased until then.
 sub registry_has_wrong_clock
 {
 	my ($fleet, $place) = @_;
@@ -289,7 +289,7 @@ sub handed_on
 	return;
 }
 
-# The holder is dead, its heir has its shard, and then it is not dead.
+# A holder is evicted as dead, its heir leases the shard, and then the holder comes back.
 sub evicted
 {
 	my ($fleet, $place) = @_;
@@ -309,7 +309,7 @@ sub evicted
 	return;
 }
 
-# Members reach it before it is told, and are granted nothing.
+# Members reach the registry before it is told of its restore, and are granted nothing.
 sub registry_restored
 {
 	my ($fleet, $place) = @_;
@@ -328,8 +328,8 @@ sub registry_restored
 	return;
 }
 
-# Those with small => 1 copy a server: mostly the smallest. Those with old => 1 need the older backup that only that
-# one has; those with slow => 1 are for make test-full.
+# small => 1: copies a server, mostly the smallest one; old => 1: needs the older backup, which only the smallest has;
+# slow => 1: for make test-full.
 our %kinds = (
 	'member killed' => { do => \&member_killed },
 	'registry killed' => { do => \&registry_killed },

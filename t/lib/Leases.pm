@@ -1,5 +1,5 @@
-# What the TAP tests of leases share: a registry, members that reach it by dblink as a role that is no
-# superuser, sessions that draw on and note ids and errors, and one account of all ids of all servers.
+# What the TAP tests of leases share: a registry, members that connect to it by dblink as an ordinary role, sessions
+# that draw continuously and record ids and errors, and one account of all ids of all servers.
 package Leases;
 
 use strict;
@@ -22,7 +22,7 @@ $ShardidTest::has_own_identifier = 1;
 my @accounts;    # lists of ids, each from one session
 my @files;       # histories of clients
 
-# A started server that grants shards to role "member", who has to give a password.
+# A started server that grants shards to role "member", which needs a password.
 sub new_registry
 {
 	my ($name) = @_;
@@ -42,7 +42,7 @@ SQL
 	return $registry;
 }
 
-# Has it listen on TCP, where members give their password, too; returns the port.
+# Has it listen on TCP, also with a password; returns the port.
 sub on_loopback
 {
 	my ($registry, $conf) = @_;
@@ -56,7 +56,7 @@ sub on_loopback
 	return $registry->port;
 }
 
-# Makes a database a member: its role "app", which is no superuser, owns what it leases and knows the password.
+# Makes a database a member: its role "app", not a superuser, owns the generators and has the password.
 sub connect_to_registry
 {
 	my ($node, $registry, $dbname, %options) = @_;
@@ -88,7 +88,7 @@ SELECT shardid_lease.lease_shard('$space', 'registry', '$generator'$more);
 SQL
 }
 
-# One id, which is put to the account, or the error that came.
+# Returns one id, which is put on the account, or the error.
 sub draw_one
 {
 	my ($node, $generator, %params) = @_;
@@ -103,8 +103,8 @@ SQL
 	return $id;
 }
 
-# Several at the same time: [node, database, generator] each, by 4 sessions for some seconds; a refusal is no failure.
-# Returns how many ids each received.
+# Draws from several [node, database, generator] at the same time, by 4 sessions each, for some seconds. A refusal is no
+# failure. Returns how many ids each received.
 sub draw_at_once
 {
 	my ($seconds, @places) = @_;
@@ -118,8 +118,8 @@ sub draw_at_once
 	return map { my $n = 0; $n += @$_ for @{ read_told($_) }; $n } @clients;
 }
 
-# A session that draws an id every $params{ms} (10) for $params{seconds} (600) or until it is ended, whatever
-# error comes.
+# A session that draws an id every $params{ms} (10) for $params{seconds} (600) or until finish_drawing, also after
+# errors.
 sub start_drawing
 {
 	my ($node, $generator, %params) = @_;
@@ -149,7 +149,7 @@ sub start_drawing
 			  . "\\echo done @{[ time ]}\n";
 			usleep 1000 * $ms;
 		}
-		# It has more statements than it had time for.
+		# psql has received more statements than it has run.
 		kill 'TERM', $psql_pid if $end;
 		close $psql;
 		POSIX::_exit(0);
@@ -157,7 +157,7 @@ sub start_drawing
 	return { pid => $pid, file => "$dir/told" };
 }
 
-# Ends it, and returns what it was told in order: [id, time] and [undef, time, SQLSTATE, all of the error].
+# Ends it, and returns what it received, in order: [id, time] or [undef, time, SQLSTATE, whole error].
 sub finish_drawing
 {
 	my ($session) = @_;
@@ -182,21 +182,21 @@ sub told
 	return @told;
 }
 
-# The ids of a session that goes on.
+# The ids so far of a session that continues.
 sub ids_of
 {
 	my ($session) = @_;
 	return map { $_->[0] // () } told($session);
 }
 
-# Puts ids from elsewhere to the account.
+# Puts ids from elsewhere on the account.
 sub all_ids
 {
 	push @accounts, @_;
 	return;
 }
 
-# One assertion over all servers as one id space.
+# One assertion: no id of any server is repeated.
 sub no_id_comes_twice
 {
 	my ($fault) = @_;
@@ -217,14 +217,14 @@ sub worker_starts
 	return scalar(() = $log =~ /starting background worker process "shardid lease/g);
 }
 
-# How many there are now.
+# The number of running lease workers.
 sub workers_of
 {
 	my ($node) = @_;
 	return $node->safe_psql('postgres', q(SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'shardid lease'));
 }
 
-# A server's, for those who stop it, and whose sockets the kernel still serves then.
+# All processes of a server, to be stopped by SIGSTOP; the kernel still accepts connections for them.
 sub processes_of
 {
 	my ($node) = @_;
@@ -232,7 +232,7 @@ sub processes_of
 	return ($postmaster, split ' ', `ps -o pid= --ppid $postmaster`);
 }
 
-# The error of statements, with its SQLSTATE, or "no error"; $params{role} is who runs them.
+# The error of statements, with its SQLSTATE, or "no error"; $params{role} runs them.
 sub error_of
 {
 	my ($node, $dbname, $sql, %params) = @_;
@@ -250,7 +250,7 @@ sub ms_of
 	return int(1000 * (time - $start));
 }
 
-# How long the window of a generator still runs.
+# In how many seconds the window of a generator ends.
 sub seconds_until
 {
 	my ($node, $generator, $dbname) = @_;
@@ -258,8 +258,8 @@ sub seconds_until
 		"SELECT extract(epoch FROM until - clock_timestamp()) FROM shardid_lease.shard_leases WHERE generator = '$generator'::regclass");
 }
 
-# Waits until the window that a registry has granted last is over: by the registry's row, so however often it is renewed
-# meanwhile it has to be idle.
+# Waits until the last window that a registry has granted is over, by the registry's row. The shard must be idle: a
+# renewal would prolong the window.
 sub wait_for_end
 {
 	my ($node, $dbname, $space, $shard) = @_;
@@ -269,7 +269,7 @@ sub wait_for_end
 	return;
 }
 
-# Waits for a condition at most so many seconds; returns whether it came true.
+# Waits for a condition, at most this number of seconds; returns whether it became true.
 sub wait_until
 {
 	my ($code, $seconds) = @_;

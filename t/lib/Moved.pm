@@ -1,4 +1,4 @@
-# Sessions draw from a generator while another one moves it.
+# Sessions draw from a generator while another session moves it.
 package Moved;
 
 use strict;
@@ -9,8 +9,8 @@ use ShardidTest;
 
 our @EXPORT = qw(draw_beside);
 
-# Three sessions draw in bulk from the generator g, and a fourth does $moves to it for so many seconds, in PL/pgSQL that knows
-# its last_value of a moment ago as "before". %params: dbname; seconds; others are allowances for the judge.
+# Three sessions draw in bulk from the generator g. A fourth repeats $moves, PL/pgSQL statements in which "before" is
+# the generator's last_value of a moment ago. %params: dbname, seconds; all others are allowances for the judge.
 sub draw_beside
 {
 	my ($node, $name, $moves, %params) = @_;

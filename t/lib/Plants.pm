@@ -1,6 +1,6 @@
-# What a hostile role puts where a script of an extension might find it instead of what it means: a
-# list of plants, each a label and the statements of the role mallory. Planted code that runs as
-# anybody else says so in a warning, which no rollback takes back, and makes mallory superuser.
+# Plants: objects that a hostile role, mallory, creates where a script of an extension might find them instead of the
+# right ones. Each is a label and mallory's statements. If planted code runs as another role, it raises a warning, which
+# no rollback takes back, and makes mallory superuser.
 package Plants;
 
 use strict;
@@ -25,8 +25,8 @@ END
 SQL
 }
 
-# Functions that a call could mean instead of the right one: they fit as well, or better, or with the help
-# of defaults.
+# Functions that a call could resolve to instead of the right one: their arguments match as well, or better, or by
+# defaults.
 my @signatures = (
 	'', 'text', 'anyelement', 'text, text', 'varchar, varchar', 'regclass, text', 'oid, text', 'anyelement, text',
 	'anyelement, anyelement', 'VARIADIC text[]', 'VARIADIC anyarray', 'text, VARIADIC text[]', 'text, text, int DEFAULT 0',
@@ -44,7 +44,7 @@ sub function_plants
 	return @plants;
 }
 
-# What is no function, but called like one.
+# Aggregates and other routines that are called like a function.
 sub routine_plants
 {
 	my ($schema, $name) = @_;
@@ -102,7 +102,7 @@ sub relation_plants
 		[ "view $schema.$name", "CREATE VIEW $full AS SELECT 1 AS last_value" ]);
 }
 
-# The names that a script uses, by what they could be.
+# The names that a script uses, by the kind of object that they could name.
 sub names_of
 {
 	my ($script) = @_;
@@ -124,7 +124,7 @@ sub names_of
 		operators => [ sort keys %operators ], relations => [ sort keys %relations ]);
 }
 
-# Functions of every name that a script calls.
+# Plants a function for every name that a script calls.
 sub called_plants
 {
 	my ($schema, $script) = @_;
@@ -132,8 +132,8 @@ sub called_plants
 	return map { function_plants($schema, $_), routine_plants($schema, $_) } @{ $names{called} };
 }
 
-# Plants of every name of a script. Functions that it only makes, and those behind its types, which it
-# calls without a name, come in fewer signatures.
+# Plants for every name of a script. Functions that it only creates, and those of its types, which it calls without a
+# name, have fewer signatures.
 sub all_plants
 {
 	my ($schema, $script, @behind) = @_;

@@ -11,7 +11,7 @@ use ShardidTest;
 
 our @EXPORT = qw(new_portable_node make_portable load_portable takes_lock);
 
-# A started cluster with a database "portable", to which sessions come with the schema of the functions in their path.
+# A started cluster with a database "portable", whose sessions have the schema of the functions in search_path.
 sub new_portable_node
 {
 	my ($name, $conf, %params) = @_;

@@ -1,15 +1,15 @@
-# A TCP proxy on the loopback in front of a registry: what its mode says happens to each connection.
+# A TCP proxy on the loopback in front of a registry. Its mode says what happens to each connection:
 #
 #     pass
-#     refuse           nobody listens, and connections are cut
-#     swallow          connections come about, and nothing arrives
-#     delay MS         every byte is late by so much, either way
-#     cut_before       the connection is cut when a request is sent, which does not arrive
-#     cut_after        the connection is cut when the request is answered, and the answer does not arrive
-#     late_request MS  a request arrives so much later, also from who has gone meanwhile
-#     late_answer MS   the answer does
+#     refuse           the port is closed, and connections are cut
+#     swallow          connections are accepted, and no byte arrives
+#     delay MS         every byte is late by MS milliseconds, in both directions
+#     cut_before       the connection is cut when a request is sent; the request does not arrive
+#     cut_after        the connection is cut when the request is answered; the answer does not arrive
+#     late_request MS  a request arrives MS milliseconds late, even if its sender has disconnected
+#     late_answer MS   the answer arrives MS milliseconds late
 #
-# A request is a call of grant_shards() or return_shard(); within TLS there is none to be seen.
+# A request is a call of grant_shards() or return_shard(). The proxy cannot see requests within TLS.
 package Proxy;
 
 use strict;
@@ -43,7 +43,7 @@ sub new
 
 sub port { return $_[0]{port} }
 
-# From now on, for the connections that there are as well.
+# Sets the mode from now on, for existing connections as well.
 sub mode
 {
 	my ($self, $mode) = @_;
@@ -63,14 +63,14 @@ sub lead_to
 	return;
 }
 
-# The requests that came so far, from members, whatever became of them: names of functions.
+# The requests that members have sent so far, answered or not: names of functions.
 sub requests
 {
 	my ($self) = @_;
 	return split /\n/, slurp_file("$self->{dir}/requests");
 }
 
-# How many connections there are, with those of who has gone and whose request is under way yet.
+# The number of connections, with those whose sender has disconnected while its request is still under way.
 sub links
 {
 	my ($self) = @_;
@@ -122,7 +122,7 @@ sub listen_on
 sub serve
 {
 	my ($self, $listener, $parent) = @_;
-	my @links;    # client and server, the bytes that are under way to each, and what is known
+	my @links;    # client and server, the bytes that are under way to each, and what was seen of requests
 	my $written = 0;
 	while (getppid() == $parent)
 	{
@@ -172,7 +172,7 @@ sub close_link
 	return;
 }
 
-# What one side has sent, or that it has gone: what is under way still arrives.
+# Reads what one side has sent, or that it has disconnected: what is under way still arrives.
 sub receive
 {
 	my ($self, $link, $side, $mode, $late) = @_;
@@ -195,7 +195,7 @@ sub receive
 	  || $mode eq 'late_answer' && !$from_client && $link->{asked};
 	$link->{is_late} = 1 if $mode eq 'late_request' && $request;
 	delete $link->{is_late} unless $from_client;
-	# Nothing overtakes what was sent before it.
+	# Bytes keep their order.
 	my $to = $from_client ? 'server' : 'client';
 	my ($last) = grep { $_->{to} eq $to } reverse @{ $link->{queue} };
 	my $due = time + ($is_late ? $late : 0);

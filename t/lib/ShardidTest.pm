@@ -1,5 +1,5 @@
-# What the TAP tests share: clusters with the extension, clients that note what they were told, and
-# one judge of ids.
+# What the TAP tests share: clusters with the extension, clients that record what they receive, and one judge
+# of ids.
 package ShardidTest;
 
 use strict;
@@ -18,9 +18,9 @@ our @EXPORT = qw(new_node start_clients finish_clients read_told judge_clients j
   note_fault rounds kill_node start_again with_fake_clock set_fake_clock with_wal_gate create_recipe
   lead_ms);
 
-# initdb is run once for each set of options, and its result copied, with small segments of WAL: much of the time of many
-# tests would be the copying of empty ones. Copies have one system identifier. Leases, UUIDs and
-# fingerprints tell servers by it: there the first servers of all files have one, the second ones another, and so on.
+# initdb runs once for each set of options, and its result is copied; WAL segments are small, since copying empty ones
+# would take much of the time. The copies have one system identifier. Where leases, UUIDs or fingerprints distinguish
+# servers by it ($has_own_identifier), the first servers of all files share one, the second servers another, and so on.
 our $has_own_identifier = 0;
 {
 	no warnings 'redefine';
@@ -40,7 +40,7 @@ our $has_own_identifier = 0;
 	};
 }
 
-# Of this test file, which may set servers up beside each other.
+# The number of the server within this test file; some files start several at the same time.
 sub next_number
 {
 	my $number = 1;
@@ -48,7 +48,7 @@ sub next_number
 	return $number;
 }
 
-# Test files that run beside each other take turns.
+# Test files that run at the same time take turns.
 sub template_of
 {
 	my ($run, @options) = @_;
@@ -86,9 +86,9 @@ sub judge_program
 	return $path;
 }
 
-# Starts clients of a node, or of a connection string without a database, that run the statements in
-# turn, over and over, each sent by itself, until their server is gone or as %params says (seconds,
-# rounds, reconnect, tolerate, pause_ms: see test/judge/record.cpp). What they are told goes to files outside the server.
+# Starts clients of a node, or of a connection string without a database. They repeat the statements in turn, each sent
+# by itself, until their server is gone or as %params says (seconds, rounds, reconnect, tolerate, pause_ms: see
+# test/judge/record.cpp). What they receive is written to files outside the server.
 sub start_clients
 {
 	my ($node, $count, $statements, %params) = @_;
@@ -110,8 +110,8 @@ sub start_clients
 	return { pid => $pid, files => [ map { "$dir/told.$_" } 1 .. $count ] };
 }
 
-# Waits until the clients have ended; those that go on for ever are told to, unless their server is
-# gone. Dies if a statement of theirs failed. Those that were stopped before they began were told nothing.
+# Waits until the clients have ended; clients without an end are stopped, unless their server is gone. Dies if one of
+# their statements failed. Clients that were stopped before they began have no file.
 sub finish_clients
 {
 	my ($clients, $stop) = @_;
@@ -121,7 +121,7 @@ sub finish_clients
 	return;
 }
 
-# The ids that each client was told so far, in order; an incomplete last line is none.
+# The ids that each client has received so far, in order, without an incomplete last line.
 sub read_told
 {
 	my ($clients) = @_;
@@ -144,8 +144,8 @@ sub judge_clients
 	return { $said =~ /^(\w+) (-?\d+)$/mg };
 }
 
-# The same for files of any number of generators of one id space, whose ids must not meet anywhere; {twice} lists ids that
-# did, with their files, and {shared} milliseconds that two incarnations used, which the files' names tell.
+# The same for files of any number of generators of one id space, whose ids must not collide. {twice} lists ids that
+# did, with their files, and {shared} milliseconds that two incarnations used; the files' names contain the incarnation.
 sub judge_space
 {
 	my ($files, %params) = @_;
@@ -162,7 +162,7 @@ sub said_by_check
 	return $output;
 }
 
-# The same for lists of ids, each in the order in which one client was told them.
+# The same for lists of ids, each in the order in which one client received them.
 sub judge
 {
 	my ($lists, %params) = @_;
@@ -177,8 +177,7 @@ sub judge
 	return judge_clients([ { files => \@files } ], %params);
 }
 
-# One assertion that the judge finds nothing wrong, with what it counted, and a line in the table of
-# faults.
+# One assertion that the judge finds no violation, with its counts, and a line in the table of faults.
 sub is_innocent
 {
 	my ($verdict, $fault, $rounds) = @_;
@@ -215,7 +214,7 @@ sub kill_node
 	return;
 }
 
-# As poll_start in PostgreSQL's 017_shm.pl: what was killed may take a moment to let go.
+# As poll_start in PostgreSQL's 017_shm.pl: killed processes may hold shared memory for a moment.
 sub start_again
 {
 	my ($node) = @_;
@@ -227,7 +226,7 @@ sub start_again
 	die "server did not start again";
 }
 
-# Runs the code with the environment in which a server started follows the clock in $file.
+# Runs the code in an environment in which servers follow the clock in $file.
 sub with_fake_clock
 {
 	my ($file, $code) = @_;
@@ -244,8 +243,7 @@ sub with_fake_clock
 	return $code->();
 }
 
-# Runs the code with the environment in which a server started writes no WAL while the file $gate
-# exists.
+# Runs the code in an environment in which servers write no WAL while the file $gate exists.
 sub with_wal_gate
 {
 	my ($gate, $code) = @_;
@@ -256,7 +254,7 @@ sub with_wal_gate
 	return $code->();
 }
 
-# Sets that clock, at once for every process that follows it: '-1h', '+2.5s', '+0'.
+# Sets that clock, immediately for every process that follows it: '-1h', '+2.5s', '+0'.
 sub set_fake_clock
 {
 	my ($file, $offset) = @_;
@@ -267,7 +265,7 @@ sub set_fake_clock
 	return;
 }
 
-# The PL/pgSQL recipe, baseline.next_id().
+# Instagram's PL/pgSQL function (the recipe), as baseline.next_id().
 sub create_recipe
 {
 	my ($node) = @_;

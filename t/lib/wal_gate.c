@@ -1,6 +1,6 @@
 /*
- * To be preloaded into a server: while the file that WAL_GATE names exists, nothing is written to
- * WAL. What a server has told its clients in that time must not need that WAL.
+ * To be preloaded into a server: while the file that WAL_GATE names exists, nothing is written to WAL. So a test can
+ * crash the server with results sent to clients whose WAL is not on disk.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-# What t/clients/python.pl runs: a table made by a migration of Alembic, and what its autogenerate finds then.
+# Run by t/clients/python.pl: a table made by a migration of Alembic, and what autogenerate then finds.
 import alembic
 import psycopg2
 import sqlalchemy as sa
@@ -22,7 +22,7 @@ def upgrade():
 
 
 def differences(connection, default):
-    """What autogenerate would write for this table, the default written so in the model."""
+    """What autogenerate would write for this table if the model has this default."""
     metadata = sa.MetaData()
     sa.Table(
         'invoices', metadata,

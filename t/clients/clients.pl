@@ -1,4 +1,4 @@
-# docs/clients.md: what holds for every client - a function in the place of next_id, who may call it, currval - and PHP;
+# docs/clients.md: what holds for every client - a function in the place of next_id, its rights, currval - and PHP;
 # with FULL=1 also Active Record, pgx, JDBC and, fetched by npm, the clients for Node.js.
 use strict;
 use warnings;
@@ -9,7 +9,7 @@ use IPC::Run;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-# JDBC knows no unix sockets.
+# JDBC cannot use unix sockets.
 my $node = clients_node('clients', $ENV{FULL} ? "listen_addresses = '127.0.0.1'\n" : '');
 
 sub error_of
@@ -34,7 +34,7 @@ GRANT USAGE ON SEQUENCE ids.wrapped_ids TO with_generator, with_both;
 GRANT USAGE ON SCHEMA ids TO with_both;
 SQL
 
-# Whether COPY brought its rows in batches, as WAL has it.
+# Whether WAL shows that COPY inserted its rows in batches.
 sub copied
 {
 	return on(<<'SQL') =~ s/^.*\n//sr;
@@ -70,7 +70,8 @@ for my $kind (sort keys %rows)
 on(slurp_file('t/clients/grants.sql'));
 is(error_of(q(SET ROLE app; INSERT INTO orders (customer) VALUES ('Ada') RETURNING id)) =~ /^none: \d+$/, 1, 'as the page grants it');
 
-# The function written as text looks names up as who calls it; RETURN has done so before.
+# A function whose body is a string looks up names when it is called, by the caller's search_path; one with RETURN does
+# so when it is created.
 on("ALTER TABLE t ALTER id SET DEFAULT by_string(); INSERT INTO t (n) VALUES (1)");
 $node->safe_psql('wrappers', 'ALTER EXTENSION shardid SET SCHEMA public');
 is(error_of('INSERT INTO t (n) VALUES (1)'), '42883', 'by_string: not found once the extension is in another schema');
@@ -155,7 +156,7 @@ sub jdbc
 
 # --- Node.js
 
-# A program in a database of its own, with the assertions that are alike for all.
+# Runs a program in a database of its own, with the assertions that all programs share.
 sub for_node
 {
 	my ($folder, $client, $program, $table, @files) = @_;

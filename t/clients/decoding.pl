@@ -87,7 +87,7 @@ SKIP:
 }
 $node->stop;
 
-# --- The programs, which answer a line for each line
+# --- The programs, which print one line for each line of input
 
 my (@questions, @answers);
 for my $id (@{ $vectors->{ids} })

@@ -1,5 +1,5 @@
-# What clients see of a failover, as docs/high-availability.md has it: psql, pgbench --max-tries and, with FULL=1, node-postgres. A
-# retried INSERT gets a new id; each request has one row, with the id that its client was told.
+# What docs/high-availability.md says clients see of a failover: psql, pgbench --max-tries and, with FULL=1,
+# node-postgres. A retried INSERT gets a new id; each request has one row, with the id that its client received.
 use strict;
 use warnings;
 use FindBin;
@@ -17,7 +17,7 @@ my $folder = PostgreSQL::Test::Utils::tempdir();
 my ($primary, $standby);
 my $nodes = 0;
 
-# A standby of the node, which has all that the node tells a client.
+# A synchronous standby of the node.
 sub standby_of
 {
 	my ($node) = @_;
@@ -31,7 +31,7 @@ sub standby_of
 	return $new;
 }
 
-# The primary is gone, and the standby is one.
+# Ends the primary and promotes the standby.
 sub fail_over
 {
 	my ($how) = @_;
@@ -41,7 +41,7 @@ sub fail_over
 	return;
 }
 
-# As the page has it, with these hosts.
+# The page's connection string, with these hosts.
 sub both_hosts
 {
 	my ($connect) = command_of('high-availability.md', 'export PGHOST') =~ /PGTARGETSESSIONATTRS=(\S+)/ or die;
@@ -54,7 +54,7 @@ sub both_hosts
 
 sub rows { return $primary->safe_psql('postgres', $_[0]) }
 
-# Each request has one row, with the id that its client was told.
+# Each request has one row, with the id that its client received.
 sub nothing_is_lost
 {
 	my ($name, $told, $count) = @_;
@@ -75,8 +75,8 @@ rows(command_of('high-availability.md', 'CREATE TABLE orders'));
 $standby = standby_of($primary);
 rows('CHECKPOINT');
 
-# A session that is connected when the primary goes, and beside it, by the page's script, orders that are tried until
-# their ids are told.
+# A session that is connected when the primary ends; at the same time the page's script retries orders until it has
+# their ids.
 my ($in, $out, $err) = ("INSERT INTO orders (request) VALUES ('first') RETURNING id;\n", '', '');
 my ($psql, $orders);
 append_to_file("$folder/insert_order.sh", block_of('high-availability.md', 'insert_order'));
@@ -90,7 +90,7 @@ append_to_file("$folder/insert_order.sh", block_of('high-availability.md', 'inse
 $psql->pump until $out =~ /^\d+\n/;
 my ($first) = $out =~ /^(\d+)/;
 usleep 10_000 until -s "$folder/told";
-# A try fails before there is a primary again.
+# At least one try fails before there is a primary again.
 fail_over(sub { kill_node(@_); usleep 10_000 until -s "$folder/errors" });
 $in = "INSERT INTO orders (request) VALUES ('second') RETURNING id;\n";
 $psql->finish;
@@ -109,7 +109,7 @@ nothing_is_lost('psql, retried', \%told, scalar keys %told);
 cmp_ok(scalar keys %told, '>', 1, 'psql, retried: orders before and after');
 cmp_ok(rows("INSERT INTO orders (request) VALUES ('second') RETURNING id"), '>', $first, 'psql: the INSERT again has an id above');
 
-# --- What else stands there
+# --- What else the page says
 
 rows('CREATE DATABASE shop');
 rows(command_of('high-availability.md', 'ALTER DATABASE shop SET shardid.lease_timeout'));
@@ -130,7 +130,7 @@ rows('CREATE TABLE counted (orders int); INSERT INTO counted VALUES (0); CREATE 
 {
 	local %ENV = (%ENV, PGHOST => $primary->host, PGPORT => $primary->port, PGDATABASE => 'postgres');
 	my $command = 'pgbench -n -c 4 -t 25 --max-tries=1000 -f retried.sql';
-	# Whoever waits for this session's row has to try again.
+	# Clients that wait for this session's row must retry.
 	my $holder = IPC::Run::start([ 'psql', '-XAtq', map { ('-c', $_) } 'BEGIN', 'UPDATE counted SET orders = orders', 'SELECT pg_sleep(1)', 'COMMIT' ],
 		'>', \my $held, IPC::Run::timeout(180));
 	$primary->poll_query_until('postgres', q(SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query = 'SELECT pg_sleep(1)'))
@@ -143,7 +143,7 @@ rows('CREATE TABLE counted (orders int); INSERT INTO counted VALUES (0); CREATE 
 	is(rows('SELECT orders FROM counted'), 100, 'pgbench: each once');
 	is(rows("SELECT last_value FROM requests"), 100 + $retried, 'pgbench: each try inserts anew');
 
-	# Rolled back, and tried again.
+	# These were rolled back, and retried.
 	my @ids = split /\n/, rows(<<'SQL');
 BEGIN;
 INSERT INTO orders (request) VALUES ('again') RETURNING id;
@@ -152,7 +152,7 @@ INSERT INTO orders (request) VALUES ('again') RETURNING id;
 SQL
 	cmp_ok($ids[1], '>', $ids[0], 'the id of a try that failed does not come again');
 
-	# It does not outlive its server.
+	# pgbench ends when its server ends.
 	my ($said, $complained) = ('', '');
 	my $pgbench = IPC::Run::start([ 'pgbench', '-n', '-c', '2', '-T', '60', '--max-tries=1000', '-f', "$folder/retried.sql" ],
 		'>', \$said, '2>', \$complained, IPC::Run::timeout(180));
@@ -160,7 +160,7 @@ SQL
 	kill_node($primary);
 	$pgbench->finish;
 	is($pgbench->result, 2, 'pgbench: ends with status 2 when its server does, whatever --max-tries says');
-	# By which words depends on whether the session could still say that its server is gone.
+	# The words depend on whether the session could still report that its server shuts down.
 	like($complained, qr/perhaps the backend died while processing|terminating connection due to unexpected postmaster exit/,
 		'pgbench: and says so');
 }
@@ -169,7 +169,7 @@ cmp_ok(rows('SELECT next_id(5)'), '>', rows('SELECT max(id) FROM orders'), 'and 
 
 # --- node-postgres
 
-# Orders while the primary goes in this way, and errors that the program has to see.
+# Orders while the primary ends in this way, and the errors that the program must receive.
 sub orders_by_node
 {
 	my ($client, $how, @wanted) = @_;

@@ -1,3 +1,3 @@
--- What a role needs that inserts orders, and nothing else.
+-- All rights that a role needs to insert orders.
 GRANT INSERT, SELECT ON orders TO app;
 GRANT USAGE ON SEQUENCE ids.order_ids TO app;

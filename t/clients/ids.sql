@@ -1,5 +1,5 @@
--- What docs/clients.md proposes: the extension and the generators in a schema of their own, and a function for each
--- generator. Clients.pm puts the name of its database in the place of shop.
+-- What docs/clients.md recommends: the extension and the generators in a schema of their own, and a function for each
+-- generator. Clients.pm replaces shop by the name of its database.
 CREATE SCHEMA ids;
 CREATE EXTENSION shardid SCHEMA ids;
 ALTER DATABASE shop SET shardid.shard_id = 5;

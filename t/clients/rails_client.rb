@@ -1,6 +1,6 @@
-# What t/clients/clients.pl runs: a migration and rows by Active Record, and its two ways to dump the schema. The server is
-# named by PGHOST, PGPORT and PGDATABASE; empty databases to load the dumps by PGDATABASE_OF_SCHEMA_RB and
-# PGDATABASE_OF_STRUCTURE_SQL. The argument is a folder for the dumps.
+# Run by t/clients/clients.pl: a migration and rows by Active Record, and its two ways to dump the schema. PGHOST,
+# PGPORT and PGDATABASE name the server; PGDATABASE_OF_SCHEMA_RB and PGDATABASE_OF_STRUCTURE_SQL name empty databases to
+# load the dumps. The argument is a directory for the dumps.
 require 'logger'
 require 'stringio'
 require 'active_record'

@@ -2,5 +2,5 @@
 
 
 def say(name, *values):
-    """A line of a result, its name first, for t/lib/Clients.pm."""
+    """Prints a line of a result, its name first, for t/lib/Clients.pm."""
     print(name, *values, sep='\t')

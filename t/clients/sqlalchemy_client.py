@@ -1,4 +1,4 @@
-# What t/clients/python.pl runs: rows by SQLAlchemy.
+# Run by t/clients/python.pl: rows by SQLAlchemy.
 import psycopg2
 import sqlalchemy
 from sqlalchemy import BigInteger, Column, String, create_engine, event, insert, select, text
@@ -32,7 +32,7 @@ with Session(engine) as session:
     order = Order(customer='Ada')
     session.add(order)
     session.flush()
-    order.id  # int, as the database has it
+    order.id  # int, the same as in the database
     say('sql', statements[-1])
     say('created', order.id)
     say('type', type(order.id).__name__)

@@ -1,4 +1,4 @@
--- The tables of the programs that do not make one themselves.
+-- The tables of the programs that do not create one themselves.
 CREATE TABLE orders (
     id bigint PRIMARY KEY DEFAULT next_order_id(),
     customer text
@@ -8,6 +8,6 @@ CREATE TABLE visits (
     id bigint PRIMARY KEY DEFAULT next_visit_id()
 );
 
--- What a client has to give back with all its digits, and a sequence that is no generator.
+-- An id that a client must return with all its digits, and a sequence that is no generator.
 INSERT INTO orders VALUES (4032112536055714817, 'exact');
 CREATE SEQUENCE invoice_numbers;

@@ -1,5 +1,5 @@
--- The same draw in functions of several kinds, for t/clients/clients.pl and bench/wrapper.sh: which of them the planner
--- puts into the query, and what they cost.
+-- The same call in functions of several kinds, for t/clients/clients.pl and bench/wrapper.sh: which of them the planner
+-- inlines, and what they cost.
 CREATE SEQUENCE ids.wrapped_ids;
 
 CREATE FUNCTION by_return() RETURNS bigint

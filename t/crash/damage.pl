@@ -1,5 +1,5 @@
-# A page that cannot be read: the error comes, again and again, and nothing is drawn; other generators
-# go on, and nothing leaks.
+# If a generator's page cannot be read, each call fails with the error and nothing is drawn; other generators continue,
+# and nothing leaks.
 use strict;
 use warnings;
 use FindBin;
@@ -30,7 +30,7 @@ unlike($stderr, qr/drawn|leak/, 'none is drawn and nothing leaks');
 ($code, $stdout, $stderr) = $node->psql('postgres', 'SELECT next_id(1, \'bad\')');
 like($stderr, qr/ERROR:  invalid page in block 0/, 'in the next session too');
 
-# A page that reads well but is no sequence's: the magic number is where the page header's pd_special says.
+# A page that can be read but is no sequence's: its magic number, at the page header's pd_special, is overwritten.
 $node->stop;
 append_to_file($node->data_dir . '/postgresql.conf', "ignore_checksum_failure = on\n");
 open $file, '+<:raw', $path or die;

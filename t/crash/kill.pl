@@ -1,5 +1,5 @@
-# What was told to a client never comes again: after a crash, whatever the transaction did and
-# wherever the clock stands then.
+# After a crash, no id that a client received is generated again, whatever the transaction did and whatever the clock
+# then shows.
 use strict;
 use warnings;
 use FindBin;
@@ -13,7 +13,7 @@ use ShardidTest;
 my $clock = PostgreSQL::Test::Utils::tempdir() . '/clock';
 set_fake_clock($clock, '+0');
 
-# The WAL writer must not help: a draw has to flush by itself.
+# The WAL writer must not help: each draw must flush by itself.
 my $node;
 with_fake_clock($clock, sub { $node = new_node('crash', <<'CONF'); });
 wal_writer_delay = 10s
@@ -39,7 +39,7 @@ sub restart_at
 	return;
 }
 
-# Ways to lose what is in memory. Each returns when the server is gone.
+# Ways to lose what is in memory. Each returns when the server has ended.
 sub kill_a_backend
 {
 	my ($pid) = split /\n/, query(<<'SQL');
@@ -56,8 +56,8 @@ my %strike = (
 	'immediate stop' => sub { $node->stop('immediate') },
 	'kill -9 of a backend' => \&kill_a_backend);
 
-# The history test: clients note what they are told while the server is lost, time and again, with a
-# checkpoint at some moment and the clock an hour back after every other crash.
+# Clients record what they receive while the server crashes again and again, with a checkpoint at some moment and the
+# clock an hour back after every other crash.
 query('CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT next_id(5)); CREATE SEQUENCE plain;');
 my @modes = (
 	{ name => 'autocommit', draw => 'SELECT next_id(5)' },
@@ -78,7 +78,7 @@ sub checkpoint_at_some_moment
 	return;
 }
 
-# A strike before the last of them is connected would meet fewer.
+# Waits until all are connected, so that the crash affects all of them.
 sub start_16_clients
 {
 	my ($mode) = @_;
@@ -112,14 +112,14 @@ for my $crash (sort keys %strike)
 	is_innocent(judge_clients(\@histories, lead_ms => -1), $crash, $rounds * @modes);
 }
 
-# That the test can see a loss: nextval is not flushed before it is shown.
+# The test can detect a loss: nextval returns its value without a flush.
 my $nextval = judge_clients(
 	[ history({ draw => [ 'BEGIN', q(SELECT nextval('plain')), 'ROLLBACK' ] }, 'kill -9 of the whole server', 3) ],
 	lead_ms => -1);
 cmp_ok($nextval->{duplicates}, '>', 0, "nextval rolled back: $nextval->{duplicates} of $nextval->{ids} twice");
 
-# Between the insertion of WAL and its flush: from some moment on no WAL is written, until all
-# sessions wait for it. What the crash then takes nobody may have been told.
+# A crash between the insertion of WAL and its flush: from some moment on no WAL is written, until all sessions wait for
+# it. No client may have received an id that the crash then loses.
 my $gate = PostgreSQL::Test::Utils::tempdir() . '/gate';
 my @stopped;
 my $rounds = rounds(3, 21);
@@ -144,7 +144,7 @@ for my $round (1 .. $rounds)
 }
 is_innocent(judge_clients(\@stopped, lead_ms => -1), 'crash between WAL insert and flush', $rounds);
 
-# With the clock right again, a generator is ahead by no more than the second that was logged.
+# With the clock right again, a generator is at most the one second ahead that was logged.
 set_fake_clock($clock, '+0');
 sleep 1;
 query('SELECT next_id(5)');
@@ -156,8 +156,7 @@ finish_clients($after_crash);
 my $lead = judge_clients([$after_crash], lead_ms => 1000);
 is($lead->{violations}, 0, "after a crash ids are at most a second ahead ($lead->{max_lead_ms} ms)");
 
-# One id, then at once a crash, then the clock an hour back: after everything that gives the page a
-# state of its own.
+# One id, a crash at once, then the clock an hour back, for each way in which the page can come about.
 my %before = (
 	'a new generator' => '',
 	'a checkpoint' => 'SELECT next_id(5, \'g\'); CHECKPOINT',
@@ -180,7 +179,7 @@ for my $what (sort keys %before)
 	set_fake_clock($clock, '+0');
 }
 
-# Rolling back gives old storage back; it knows what was drawn from the new, after a crash too.
+# A rollback restores the old storage, which knows what was drawn from the new one, also after a crash.
 query('DROP SEQUENCE g; CREATE SEQUENCE g; SELECT next_id(5, \'g\')');
 my $rolled_back = query('BEGIN; ALTER SEQUENCE g CACHE 2; SELECT next_id(5, \'g\'); ROLLBACK');
 crash('-1h');
@@ -197,8 +196,8 @@ ok($told_in_flight, 'an id was told in a transaction that altered its generator'
 cmp_ok(query('SELECT next_id(5, \'g\')'), '>', $told_in_flight, 'and did not come again');
 set_fake_clock($clock, '+0');
 
-# CREATE DATABASE ... TEMPLATE copies the page with its remainder of values logged ahead, which
-# nextval trusts in the copy and next_id must not.
+# CREATE DATABASE ... TEMPLATE copies the page with its count of values logged ahead. In the copy nextval trusts the
+# count, and next_id must not.
 for my $strategy ('wal_log', 'file_copy')
 {
 	query('CREATE DATABASE origin');
@@ -217,12 +216,12 @@ for my $strategy ('wal_log', 'file_copy')
 	query('DROP DATABASE origin');
 }
 
-# A crash of one session alone takes the whole server through recovery.
+# A crash of a single session restarts the whole server with recovery.
 my $last = query('SELECT next_id(5)');
 my $victim = $node->psql('postgres', 'SELECT next_id(5); SELECT pg_terminate_backend(pg_backend_pid())');
 cmp_ok(query('SELECT next_id(5)'), '>', $last, 'a session ended in the middle takes nothing back');
 
-# WAL: a second ahead, not a record for every 32 values.
+# WAL is written for a second ahead, not for every 32 values.
 query('SELECT next_id(5)');
 my $bytes = query(<<'SQL');
 CREATE TEMPORARY TABLE position AS SELECT pg_current_wal_insert_lsn() AS lsn;

@@ -1,5 +1,5 @@
-# wal_level = minimal: storage made in a transaction is written without WAL until the commit logs its pages
-# as they are. What nextval leaves there as logged ahead is not, and nobody may count on it after a crash.
+# wal_level = minimal: storage made in a transaction is written without WAL until the commit, which logs its pages as
+# they are. Values that nextval marks there as logged ahead are not in WAL: no draw may rely on them after a crash.
 use strict;
 use warnings;
 use FindBin;
@@ -16,8 +16,8 @@ autovacuum = off
 CONF
 is($node->safe_psql('postgres', 'SHOW wal_level'), 'minimal', 'wal_level');
 
-# What each way to draw tells, as a number that increases; and a position an hour ahead of the clock, from
-# which on the clock keeps nothing apart.
+# For each way to draw, its result as an increasing number; and a position an hour ahead of the clock, so that the
+# clock does not prevent duplicates.
 my $hundred_ns = '(extract(epoch FROM uuid_v1_timestamp(u)) * 1000000)::bigint * 10 + uuid_v1_hundred_ns(u)';
 my %ways = (
 	next_id => {

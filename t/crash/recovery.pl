@@ -1,5 +1,5 @@
-# Recovery to a past time and pg_rewind: where the WAL of ids is left behind on purpose, the clock
-# alone keeps them from coming again, or the command of docs/operations.md does.
+# Point-in-time recovery and pg_rewind discard the WAL of ids on purpose: the clock alone keeps those ids from being
+# generated again, or the command of docs/operations.md does.
 use strict;
 use warnings;
 use FindBin;
@@ -34,7 +34,7 @@ sub raise
 	return $node->safe_psql('postgres', "\\set highest_id $highest_id\n" . block_of('operations.md', 'raise'));
 }
 
-# Point-in-time recovery. What was told before the point is known; what was told after is not.
+# Point-in-time recovery. The generator knows the ids from before the point, but not those from after it.
 my $origin = new_node('origin', "autovacuum = off\nwal_level = replica", has_archiving => 1, allows_streaming => 1);
 $origin->backup('base');
 my $before = draw($origin, 200);
@@ -72,8 +72,8 @@ is_innocent(judge_clients([ $before, $after, draw($node, 100) ], lead_ms => -1),
 	'recovery to a past time, the clock an hour behind, the generator raised', 1);
 $node->stop;
 
-# pg_rewind: the old primary, which went on by itself for a while, becomes the standby of the new one
-# and takes its generators over. What it told in that while is behind it, by the clock.
+# pg_rewind: the old primary, which continued for a while after the promotion, becomes the standby of the new primary,
+# with its generators. By the clock, all ids of that while are below new ones.
 my $old = new_node('old', "wal_log_hints = on\nwal_keep_size = 1GB\nautovacuum = off", allows_streaming => 1);
 $old->backup('backup');
 my $new = PostgreSQL::Test::Cluster->new('new');
@@ -87,8 +87,7 @@ my $of_old = draw($old, 300);
 my $meet = judge_clients([ $of_new, $of_old ], lead_ms => -1);
 note "two primaries beside each other: $meet->{duplicates} duplicates, $meet->{crossings} crossings";
 $old->stop;
-# Before 16, pg_rewind goes by the control file, which names the new timeline from the next
-# checkpoint on.
+# Before 16, pg_rewind reads the timeline from the control file, which has the new one after the next checkpoint.
 $new->safe_psql('postgres', 'CHECKPOINT');
 $old->command_ok(
 	[ 'pg_rewind', '--target-pgdata', $old->data_dir, '--source-server', $new->connstr('postgres') ],

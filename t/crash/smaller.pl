@@ -10,8 +10,8 @@ use ShardidTest;
 my $node = new_node('smaller', "autovacuum = off\nmax_prepared_transactions = 2\nwal_level = replica");
 sub query { return $node->safe_psql('postgres', $_[0]) }
 
-# Storage that was made in the transaction comes back by a rollback to a savepoint, and is told at the end
-# what was drawn. The generator is an hour ahead of the clock, so that only its memory keeps ids apart.
+# A rollback to a savepoint restores storage that the same transaction made; at the transaction's end it is updated with
+# what was drawn. The generator is an hour ahead of the clock, so only its storage prevents duplicates.
 query('CREATE SEQUENCE g');
 query("SELECT setval('g', id_lower_bound(clock_timestamp() + interval '1 hour') >> 23 << 10)");
 my $brought_back = <<'SQL';
@@ -37,8 +37,8 @@ for my $end (sort keys %ends)
 
 $node->stop;
 
-# Many sessions in a small buffer pool: what each keeps pinned is no more than its share, so that all find
-# room for what else they read.
+# Many sessions in a small buffer pool: each keeps no more than its share of buffers pinned, so that all can read other
+# pages.
 sub keep_pins
 {
 	my ($buffers, $sessions) = @_;

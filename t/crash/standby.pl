@@ -1,5 +1,5 @@
-# Standbys: every WAL record replays to the same page, and what a client was told by the old primary
-# does not come again from the promoted standby, as far as the standby has the WAL.
+# Standbys: every WAL record replays to the same page, and a promoted standby repeats no id that a client received from
+# the old primary, as far as the standby has the WAL.
 use strict;
 use warnings;
 use FindBin;
@@ -30,7 +30,7 @@ sub new_standby
 	return $standby;
 }
 
-# pg_regress is replayed, and each page compared with the primary's.
+# pg_regress runs on the primary; then each page of the standby is compared with the primary's.
 my $primary = new_node('primary', <<'CONF', allows_streaming => 1);
 wal_consistency_checking = 'sequence'
 max_prepared_transactions = 10
@@ -39,7 +39,7 @@ shared_buffers = 32MB # of which a session may keep eight pages pinned
 CONF
 my $standby = new_standby($primary);
 my @topics = map { /(\w+)\.sql$/ } sort glob 'sql/*.sql';
-# Those that write no WAL of a generator, or only by draws that others make, are for make test-full.
+# Topics that write no WAL of a generator, or only such as these write, run in make test-full.
 my %few = map { $_ => 1 } qw(ids batches interplay jumps moved objectid one_layout raise ranges rollback two_phase usage uuid_v1_generated);
 @topics = grep { $few{$_} } @topics unless $ENV{FULL};
 my $outputdir = PostgreSQL::Test::Utils::tempdir();
@@ -63,7 +63,7 @@ for my $call ('nextval(\'shardid_seq\')', 'next_ids(5, 3)', 'nextval_range(\'sha
 	like($stderr, qr/ERROR:  25006: cannot execute $function\(\) in a read-only transaction/, "$function: likewise");
 }
 
-# But it can be watched there: a standby stands where the primary has logged to.
+# But status can be read there: a standby's generator is at the last value that the primary has logged.
 $primary->safe_psql('postgres', 'CREATE SEQUENCE watched; CREATE UNLOGGED SEQUENCE unlogged; SELECT next_id(5, \'watched\')');
 $primary->wait_for_catchup($standby);
 my $status = q(SELECT last_ts, last_sequence, logged_to - last_ts FROM id_generator_status('watched'));
@@ -76,7 +76,7 @@ like($stderr, qr/ERROR:  0A000: cannot access temporary or unlogged relations du
 	'an unlogged one is not');
 $primary->safe_psql('postgres', 'DROP SEQUENCE watched, unlogged');
 
-# Holds back what would be sent to the standby; returns what can be told to go on.
+# Stops sending WAL to the standby; returns the process that can be continued.
 sub hold_back_wal
 {
 	my $walsender = $primary->safe_psql('postgres', 'SELECT pid FROM pg_stat_replication');
@@ -84,9 +84,8 @@ sub hold_back_wal
 	return $walsender;
 }
 
-# The primary is lost under load, and for the last two seconds nothing was sent to the standby; then it
-# is promoted, its clock still behind. Returns what clients were told before and after, and the
-# last value that the standby had.
+# The primary is lost under load, and for the last two seconds nothing was sent to the standby; then the standby is
+# promoted, its clock still behind. Returns what clients received before and after, and the standby's last value.
 sub fail_over
 {
 	my ($draw) = @_;
@@ -106,7 +105,7 @@ sub fail_over
 	return ($before, $after, $had);
 }
 
-# The promoted standby, its clock set right, gets a standby in turn.
+# The promoted standby gets a right clock and a standby of its own.
 sub carry_on
 {
 	($primary, $standby) = ($standby, undef);
@@ -125,8 +124,8 @@ sub be_synchronous
 	return;
 }
 
-# Synchronous: nobody was told what the standby does not have, also where the transaction leaves
-# nothing to replicate.
+# Synchronous: no client received an id that the standby does not have, also if the transaction itself has nothing to
+# replicate.
 my %draws = (
 	'SELECT' => [ 'SELECT next_id(5)', 'SELECT next_ids(5, 40)' ],
 	'rolled back' => [ 'BEGIN', 'SELECT next_id(5)', 'SELECT next_ids(5, 40)', 'ROLLBACK' ],
@@ -158,7 +157,7 @@ like($stderr, qr/ERROR:  57014/, 'a wait for a standby is ended by statement_tim
 is($stdout, '', 'and the id withheld');
 for my $many ('next_ids(5, 3000000)', 'nextval_range(\'of_ranges\', 1000)')
 {
-	# One that showed it would wait in its commit, which no statement_timeout ends.
+	# A call that returned its result would wait in its commit, which statement_timeout does not end.
 	$primary->psql('postgres', "SET statement_timeout = '300ms'; SELECT $many LIMIT 1",
 		stderr => \$stderr, stdout => \$stdout, timeout => 180, timed_out => \my $is_stuck);
 	like($stderr, qr/ERROR:  canceling statement while it waits for a synchronous standby/, "$many waits for it, too");
@@ -177,7 +176,7 @@ sub carry_on_asynchronously
 	return;
 }
 
-# Asynchronous: what can come again is above the last value that the standby had.
+# Asynchronous: only ids above the standby's last value can be repeated.
 sub tick { return ($_[0] >> 23) << 10 | $_[0] & 1023 }
 my ($ids, $wrong) = (0, 0);
 for my $round (1 .. rounds(1, 5))
@@ -194,7 +193,7 @@ for my $round (1 .. rounds(1, 5))
 	$ids += @told + @new;
 	$wrong += grep { tick($_) <= $had } @new;
 
-	# With a right clock it goes on above all of them.
+	# With a right clock it continues above all of them.
 	set_fake_clock($clock, '+0');
 	my $later = start_clients($standby, 4, 'SELECT next_id(5)', rounds => 50);
 	finish_clients($later);

@@ -1,6 +1,5 @@
-# Synchronous standbys are waited for as the server is set, not as the session has read it; each who
-# waits has an LSN of its own; a wait ends by what ends a commit's, and by a cancel, which withholds the
-# id.
+# A draw waits for synchronous standbys by the server's current settings, not those that the session has read; each
+# waiter has an LSN of its own; a wait ends by what ends that of a commit, and by a cancel, which withholds the id.
 use strict;
 use warnings;
 use FindBin;
@@ -14,7 +13,7 @@ use ShardidTest;
 
 my $node = new_node('standby_settings', "wal_level = logical\nautovacuum = off\ncheckpoint_timeout = 1h\n", allows_streaming => 1);
 
-# What is asked while nothing gets through must write nothing.
+# For queries while no standby answers: they must write nothing.
 sub query { return $node->safe_psql('postgres', $_[0]) }
 
 query(<<'SQL');
@@ -32,7 +31,7 @@ sub want_standbys
 	return;
 }
 
-# A session by itself that runs the statements, each of them sent alone.
+# Starts a session in the background that runs the statements, each sent alone.
 my $sessions = 0;
 
 sub start_session
@@ -56,7 +55,7 @@ sub activity
 	return query("SELECT $columns FROM pg_stat_activity WHERE application_name = '$session->{name}'");
 }
 
-# Whether it comes to wait for this event; not if it ends instead.
+# Whether the session starts to wait for this event; false if it ends instead.
 sub comes_to_wait
 {
 	my ($session, $event) = @_;
@@ -86,7 +85,7 @@ sub is_told_an_id
 	return like("$session->{said}$session->{failed}", qr/\A\d+\n\z/, $test);
 }
 
-# Nothing was told, and this is why.
+# The session received no id, for this reason.
 sub is_withheld
 {
 	my ($session, $why, $test) = @_;
@@ -96,7 +95,7 @@ sub is_withheld
 	return is($session->{said}, '', 'and the id is withheld');
 }
 
-# The setting is taken back while its standby is not there.
+# The setting is withdrawn while its standby is absent.
 want_standbys('absent');
 my $commit = start_session("INSERT INTO notes VALUES ('waits')");
 my $draw = start_session('SELECT next_id(5)');
@@ -134,8 +133,8 @@ $statement->{psql}->finish;
 like($statement->{failed}, qr/\AERROR:  P0001: drawn: \d+\n/, 'and shows the id when the setting is taken back');
 is_told_an_id($draw, 'as the other');
 
-# Taken back and made again before the waiter, whom that wakes, has run: it waits on. That it was asked
-# for something else meanwhile is no cancel.
+# The setting is withdrawn and made again before the waiter, which that wakes, has run: it continues to wait. Another
+# interrupt meanwhile is no cancel.
 want_standbys('absent');
 $draw = start_session('SELECT next_id(5)');
 waits_for_standby($draw, 'next_id waits');
@@ -156,7 +155,7 @@ want_standbys('');
 is_told_an_id($draw, 'and is told an id when it is taken back for good');
 is_told_an_id($later, 'as the new one');
 
-# Cancelled, also where PostgreSQL has no way to say so; timed out; terminated.
+# Cancelled, also where a commit could not report it; timed out; terminated.
 want_standbys('absent');
 my $canceled = qr/^ERROR:  57014: canceling statement while it waits for a synchronous standby$/m;
 for my $levels ('notice', 'error')
@@ -202,7 +201,7 @@ is(query(q(SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AN
 	0, 'nobody is left waiting');
 want_standbys('');
 
-# A standby that is there but does not answer, and many who wait for it.
+# A connected standby that does not answer, and many sessions that wait for it.
 $node->backup('backup');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($node, 'backup', has_streaming => 1);
@@ -212,7 +211,7 @@ $node->poll_query_until('postgres', q(SELECT sync_state = 'sync' FROM pg_stat_re
 query("INSERT INTO notes VALUES ('the standby answers')");
 my $walsender = query('SELECT pid FROM pg_stat_replication');
 kill 'STOP', $walsender;
-# Ahead of the clock, so that one record covers the ids of all, however slowly they come.
+# Ahead of the clock, so that one record covers the ids of all sessions, however slow they are.
 query(<<'SQL');
 SET synchronous_commit = local;
 CREATE SEQUENCE shared;
@@ -228,7 +227,7 @@ push @waiting, start_session("INSERT INTO notes VALUES (next_id(5, 'written')) R
 push @waiting, start_session("BEGIN; SAVEPOINT sub; SELECT next_id(5, 'of_another'); COMMIT");
 waits_for_standby($_, 'likewise in a transaction that writes') for @waiting[ -2, -1 ];
 
-# Where core shows which LSN is waited for.
+# PostgreSQL shows in the process title for which LSN a session waits.
 SKIP:
 {
 	my @pids = map { activity($_, 'pid') } @waiting;
@@ -238,7 +237,7 @@ SKIP:
 	is(scalar keys %lsns, scalar @waiting, 'each of them for an LSN of its own');
 }
 
-# Who wrote the record waits for that, and each of the seven others for one that does nothing.
+# The session that wrote the record waits for it, and each of the seven others for a record that does nothing.
 my $to = query('SELECT pg_current_wal_insert_lsn()');
 my ($records) = run_command([ 'pg_waldump', '-p', $node->data_dir . '/pg_wal', '-s', $from, '-e', $to ]);
 my $empty = () = $records =~ /rmgr: XLOG .* desc: NOOP/g;

@@ -1,5 +1,5 @@
-# The judge of all the other tests is judged first: it must count violations as they are, and convict
-# the PL/pgSQL recipe, a generator whose time runs ahead, and a broken build of this extension.
+# The judge, which checks the ids of all other tests, is tested itself: it must count violations correctly, and convict
+# Instagram's PL/pgSQL function, a generator whose time runs ahead, and a broken build of this extension.
 use strict;
 use warnings;
 use FindBin;
@@ -10,9 +10,9 @@ use Test::More;
 use Time::HiRes qw(usleep);
 use ShardidTest;
 
-# Histories written by hand, with layout (shard_bits 0, sequence_bits 2): four ids a millisecond,
-# time in milliseconds since 1970. An id is TIME.SEQUENCE, a call lasts from BEGIN to END in
-# milliseconds, the clock then is at END.
+# Histories written by hand, with the layout (shard_bits 0, sequence_bits 2): four ids per millisecond, time in
+# milliseconds since 1970. An id is TIME.SEQUENCE, a call lasts from BEGIN to END in milliseconds, and the clock then
+# shows END.
 my $dir = PostgreSQL::Test::Utils::tempdir();
 
 sub counts
@@ -59,7 +59,7 @@ is(counts([ \@borrowed ], borrow_ms => 5), '', 'as many more, and as far ahead, 
 is(counts([ \@borrowed ], borrow_ms => 4), 'ahead 4', 'with less to borrow, too far ahead');
 is(counts([ \@borrowed ], lead_ms => 5), 'too_fast 16', 'with nothing to borrow, too many');
 
-# One id space of several generators: an id is another one where its shard is, and may not come twice anywhere.
+# One id space of several generators: ids of different shards differ, and no id may occur twice anywhere.
 sub written
 {
 	my ($name, @lines) = @_;
@@ -77,12 +77,12 @@ $space = judge_space(\@incarnations, sequence_bits => 2);
 is("$space->{duplicates} $space->{shared_ms} $space->{violations}", '0 1 1', 'a millisecond of a shard that two incarnations use');
 is_deeply($space->{shared}, ["1024 $incarnations[0] $incarnations[3]"], 'and which one it is');
 
-# Contenders.
+# Generators that violate the promises.
 my $node = new_node('contenders');
 create_recipe($node);
 $node->safe_psql('postgres', <<'SQL');
--- When a millisecond's numbers are used up it takes the next, without a look at the clock. With 4
--- bits of sequence PL/pgSQL is fast enough for that.
+-- When a millisecond's numbers are used up it steps to the next one, without reading the clock. With 4 bits of sequence
+-- PL/pgSQL is fast enough for that.
 CREATE SEQUENCE ahead MINVALUE 0;
 CREATE FUNCTION next_ahead() RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
@@ -118,8 +118,8 @@ cmp_ok($ahead->{too_fast}, '>', 0, 'and too fast');
 is($ahead->{duplicates}, 0, 'though without a duplicate');
 $node->stop;
 
-# A build that shows an id before its WAL is flushed, and the right one, each killed in mid-load while
-# the generator is ahead of the clock, so that it gives one number after the other.
+# A build that returns an id before its WAL is flushed, and the right build, each killed under load while the generator
+# is ahead of the clock, so that its ids are consecutive numbers.
 sub verdict_after_crashes
 {
 	my ($name, $config) = @_;

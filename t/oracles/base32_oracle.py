@@ -1,7 +1,7 @@
-# Crockford's base 32 by way of Python's base64 module, which has RFC 4648's alphabet: lines for COPY.
-#     base32_oracle.py ids COUNT SEED      id, its text, the same as somebody might type it, and the id as
-#                                          a JSON reader takes it whose numbers are doubles, JavaScript's
-#     base32_oracle.py texts COUNT SEED    any text, and the id that it stands for or NULL
+# Crockford's base 32 by Python's base64 module, which has RFC 4648's alphabet: prints lines for COPY.
+#     base32_oracle.py ids COUNT SEED      id, its text, the text as a person might type it, and the id as
+#                                          JavaScript reads it from JSON, as a double
+#     base32_oracle.py texts COUNT SEED    any text, and the id that it encodes or NULL
 import base64
 import json
 import random
@@ -38,7 +38,7 @@ def typed(source, text):
     return "".join(source.choice(LOOKS_LIKE.get(c, c + c.lower())) for c in text)
 
 
-# Most of 64 bits and some of 65, with up to two places changed or left out, or a digit more.
+# Texts of 64 bits, some of 65, with up to two places changed or left out, or one digit more.
 def any_text(source):
     text = typed(source, text_of(source.getrandbits(source.choice([64, 64, 65]))))
     for _ in range(source.choice([0, 0, 0, 1, 2])):

@@ -1,5 +1,5 @@
-# Ids as short text, against an implementation on Python's base64 module: every id's text, every text's
-# id, and which texts are none; in JSON beside what doubles make of the ids; in servers of other encodings.
+# Ids as short text, compared with an implementation by Python's base64 module: each id's text, each text's id, and the
+# texts that are refused; in JSON, where ids as numbers become doubles; in servers of other encodings.
 use strict;
 use warnings;
 use FindBin;
@@ -13,7 +13,7 @@ my $node = new_node('short_text_oracle');
 sub query { return $node->safe_psql('postgres', $_[0]) }
 $ENV{PGCLIENTENCODING} = 'UTF8';
 
-# New ones in each run; the seed makes them again.
+# Each run has new values; the seed repeats them.
 my $seed = int rand 1 << 31;
 my $count = rounds(30_000, 100_000);
 note "seed $seed";
@@ -39,13 +39,13 @@ is( query('SELECT count(*) FROM (SELECT id, lag(id) OVER (ORDER BY text COLLATE 
 	WHERE (before < 0, before) > (id < 0, id)'),
 	0, 'the texts sort as the unsigned ids do');
 
-# What JSON.parse makes of numbers: those above 2^53 change, but for a few.
+# What JSON.parse makes of numbers: nearly all above 2^53 change.
 is(query('SELECT count(*) FROM ids WHERE id::float8 <> as_double::float8'),
 	0, 'id::float8 is what a reader of doubles gets');
 cmp_ok(query('SELECT count(*) FROM ids WHERE id <> as_double'), '>', $count / 10, 'which is another id for many');
 
-# The id of docs/text.md: a double holds it, and the shortest text of that double is another number, which is
-# what JavaScript prints and Python's repr as well.
+# The id of docs/text.md: a double holds it exactly, but the double's shortest text, which JavaScript and Python's repr
+# print, is another number.
 my $held = '4032112536055714816';
 is(query("SELECT $held\::float8::bigint = $held"), 't', "a double holds $held");
 is(`python3 -c 'print(repr(float($held)))'`, "4.032112536055715e+18\n", 'and is printed as another number');
@@ -64,8 +64,8 @@ is(query("SELECT count(id) > $count / 10, count(*) - count(id) > $count / 10 FRO
 is(query('SELECT count(*) FROM texts WHERE read(text) IS DISTINCT FROM id'),
 	0, 'id_from_text takes those that Python takes, for the same ids, and no other');
 
-# Server encodings: what is written is ASCII, and what is no ASCII is refused and shown, also where the
-# server does not know what a character is.
+# Server encodings: the text is ASCII. Other characters are refused, and the error shows them, also if the server does
+# not know the encoding's characters.
 my %character_of = (UTF8 => 'あ', LATIN1 => 'ä', EUC_JP => 'あ', EUC_KR => '가', WIN1251 => 'ж', SQL_ASCII => 'あ');
 for my $encoding (sort keys %character_of)
 {

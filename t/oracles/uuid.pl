@@ -1,6 +1,6 @@
-# UUIDs of version 1 and 6, against others who read them: Python, and from PostgreSQL 17 on
-# uuid_extract_timestamp. Both cut off what is below a microsecond, counted from 1582, as we do: so each
-# value has to be the same, with no allowance for rounding and whatever the century.
+# UUIDs of version 1 and 6, compared with other readers: Python, and from PostgreSQL 17 on uuid_extract_timestamp. Both
+# truncate the time to a microsecond, counted from 1582, as we do: so each value must be exactly the same, in
+# every century.
 use strict;
 use warnings;
 use FindBin;
@@ -14,11 +14,11 @@ my $node = new_node('uuid_oracle', "timezone = 'UTC'");
 create_recipe($node);
 sub query { return $node->safe_psql('postgres', $_[0]) }
 
-# New ones in each run; the seed makes them again.
+# Each run has new values; the seed repeats them.
 my $seed = int rand 1 << 31;
 note "seed $seed";
 
-# Python, 100,000 UUIDs of each version: nine of ten are of it, the others whatever comes.
+# Python, 100,000 UUIDs for each version: nine of ten have this version, the others are any bits.
 my $dir = PostgreSQL::Test::Utils::tempdir();
 for my $version (1, 6)
 {
@@ -43,7 +43,7 @@ for my $version (1, 6)
 		"and of Python's parts uuid_v${version}_from makes each again");
 }
 
-# One into the other and back, and version 6 in the order of time.
+# Conversion to the other version and back; version 6 is in the order of time.
 for my $pair ([ 1, 6 ], [ 6, 1 ])
 {
 	my ($from, $to) = @$pair;
@@ -58,9 +58,9 @@ is(query(sprintf $out_of_order, 'u', 6), 0, 'version 6 sorts by time');
 is(query(sprintf $out_of_order, 'uuid_v1_to_v6(u)', 1), 0, 'and so does version 1 made 6');
 cmp_ok(query(sprintf $out_of_order, 'u', 1), '>', 10000, 'version 1 does not: the test can see it');
 
-# That the comparison can see a microsecond: the recipe reads the time through a double.
+# The comparison can detect one microsecond: the PL/pgSQL functions for comparison compute the time by a double.
 cmp_ok(query('SELECT count(*) FROM version_1 WHERE baseline.uuid_v1_timestamp(u) <> ts'),
-	'>', 1000, 'the recipe is found wrong');
+	'>', 1000, 'the recipe reads some times wrongly');
 
 # The server's own function, a million of version 1 and 100,000 of any version and variant.
 SKIP:
@@ -78,8 +78,8 @@ SQL
 	is(query('SELECT count(*) FROM random_uuids WHERE uuid_v1_timestamp(u) IS DISTINCT FROM uuid_extract_timestamp(u)'),
 		0, 'uuid_v1_timestamp is uuid_extract_timestamp');
 	cmp_ok(query('SELECT count(*) FROM random_uuids WHERE baseline.uuid_v1_timestamp(u) <> uuid_extract_timestamp(u)'),
-		'>', 10000, 'the recipe is found wrong');
-	# From 18 on it reads version 7 too.
+		'>', 10000, 'the recipe reads some times wrongly');
+	# From 18 on the server's function also reads version 7.
 	is( query(<<SQL),
 SELECT count(*)
 FROM (SELECT md5('any $seed ' || n)::uuid AS u FROM generate_series(1, 100000) n) s

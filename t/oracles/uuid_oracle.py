@@ -1,7 +1,6 @@
-# Random UUIDs and what Python reads in them, as lines for COPY: UUID, time to the microsecond, the 100 ns
-# within it, clock sequence, node; all NULL for what is not of this version and the RFC's variant. Version 1 is
-# read by Python's uuid module; of version 6, which it does not read before Python 3.14, the time is the digits
-# of the text, which stand in order.
+# Random UUIDs and what Python reads in them, as lines for COPY: UUID, time to the microsecond, the 100 ns within it,
+# clock sequence, node; all NULL for a UUID of another version or variant. Python's uuid module reads version 1. It does
+# not read version 6 before Python 3.14: there the time is taken from the digits of the text, which are in order.
 #     uuid_oracle.py VERSION COUNT SEED
 import datetime
 import random

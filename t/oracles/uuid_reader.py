@@ -1,4 +1,4 @@
-# What Python's uuid module reads in UUIDs of standard input, a line each, as lines for COPY: UUID, version,
+# What Python's uuid module reads in the UUIDs on standard input, one per line, as lines for COPY: UUID, version,
 # variant, time to the microsecond, whether the node has the multicast bit, node.
 import datetime
 import sys

@@ -1,5 +1,5 @@
-# What t/clients/python.pl runs: rows by Django, before and after the migration that brings next_id, and in a table
-# that it did not make. The argument is a folder for a dump.
+# Run by t/clients/python.pl: rows by Django, before and after the migration to next_id, and in a table that Django did
+# not create. The argument is a directory for a dump.
 import io
 import os
 import re
@@ -30,7 +30,7 @@ def load_dump():
 
 
 def inspected():
-    """The table orders, as inspectdb writes it; under another name, since there is one of this name."""
+    """The model of the table orders, as inspectdb writes it; renamed, since the name is in use."""
     out = io.StringIO()
     call_command('inspectdb', 'orders', stdout=out)
     return out.getvalue().replace('class Orders(', 'class AsInspected(')
@@ -64,7 +64,7 @@ except utils.IntegrityError as error:
 say('as_big_auto_field', Orders.objects.create(customer='Ada').id)
 say('exact', Orders.objects.get(customer='exact').id)
 
-# What the page warns of: a generator that belongs to the column.
+# The page's warning: a generator that is owned by the column.
 with connection.cursor() as cursor:
     cursor.execute('DROP SEQUENCE IF EXISTS shop_photo_id_seq')
     cursor.execute('ALTER SEQUENCE ids.shop_photo_ids SET SCHEMA public')

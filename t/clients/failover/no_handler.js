@@ -1,4 +1,4 @@
-// What t/clients/failover.pl runs: a connection without a handler of errors. no_handler.js HOST PORT
+// Run by t/clients/failover.pl: a connection without an error handler. no_handler.js HOST PORT
 'use strict';
 
 const { Client } = require('pg');

@@ -1,5 +1,5 @@
-// What t/clients/failover.pl runs with examples/patroni/insert_order.js: orders, one after the other, while the servers
-// change; what it is told and which errors it meets. orders.js COUNT HOST PORT HOST PORT
+// Run by t/clients/failover.pl: orders by examples/patroni/insert_order.js, one after the other, while the servers
+// change; prints the ids and errors that it receives. orders.js COUNT HOST PORT HOST PORT
 'use strict';
 
 const { insertOrder, errors } = require('./insert_order');

@@ -1,4 +1,4 @@
-// What t/clients/clients.pl runs: a table by drizzle-kit push and rows by Drizzle. The server is named by PGHOST, PGPORT,
+// Run by t/clients/clients.pl: a table by drizzle-kit push and rows by Drizzle. The server is named by PGHOST, PGPORT,
 // PGDATABASE and PGUSER.
 'use strict';
 
@@ -11,7 +11,7 @@ const { Pool } = require('pg');
 const { orders } = require('./drizzle_schema');
 const { run, say, versionOf } = require('./say');
 
-// drizzle-kit ends with status 0 also where the server has refused something.
+// drizzle-kit ends with status 0 even if the server has refused something.
 function kit(...command) {
     const { stdout, stderr } = spawnSync(process.execPath, ['node_modules/drizzle-kit/bin.cjs', ...command],
         { cwd: __dirname, encoding: 'utf8' });

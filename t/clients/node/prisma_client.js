@@ -1,11 +1,11 @@
-// What t/clients/clients.pl runs: rows by Prisma. The server is named by PGHOST, PGPORT and PGDATABASE.
+// Run by t/clients/clients.pl: rows by Prisma. The server is named by PGHOST, PGPORT and PGDATABASE.
 'use strict';
 
 const { execFileSync } = require('child_process');
 const { run, say, versionOf } = require('./say');
 
-// The client is made of JavaScript and WebAssembly here. Told of some file, prisma does not fetch the engines that
-// it would not use.
+// The client is JavaScript and WebAssembly here. With these settings prisma does not fetch its native engines, which it
+// would not use.
 execFileSync(process.execPath, ['node_modules/prisma/build/index.js', 'generate', '--schema', 'schema.prisma'], {
     cwd: __dirname,
     stdio: ['ignore', 'ignore', 'inherit'],

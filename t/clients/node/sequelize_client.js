@@ -1,4 +1,4 @@
-// What t/clients/clients.pl runs: a table and rows by Sequelize. The server is named by PGHOST, PGPORT, PGDATABASE and
+// Run by t/clients/clients.pl: a table and rows by Sequelize. The server is named by PGHOST, PGPORT, PGDATABASE and
 // PGUSER.
 'use strict';
 

@@ -1,4 +1,4 @@
-// What t/clients/clients.pl runs: a table and rows by TypeORM. The server is named by PGHOST, PGPORT, PGDATABASE and
+// Run by t/clients/clients.pl: a table and rows by TypeORM. The server is named by PGHOST, PGPORT, PGDATABASE and
 // PGUSER.
 'use strict';
 
@@ -31,7 +31,7 @@ run(async () => {
     await orders.insert({ id: '4032112536055714817', customer: 'exact' });
     say('exact', (await orders.findOneBy({ customer: 'exact' })).id);
 
-    // What a second synchronize would do: nothing, if the default is as the database says it.
+    // What a second synchronize would do: nothing, if the default is written as the database shows it.
     const { upQueries } = await source.driver.createSchemaBuilder().log();
     say('second', ...upQueries.map(({ query }) => query));
     await source.destroy();

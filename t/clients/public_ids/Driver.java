@@ -6,7 +6,7 @@ import java.util.HexFormat;
 import java.util.Map;
 import java.util.OptionalLong;
 
-/** As driver.py. */
+/** The same as driver.py. */
 final class Driver {
     private static String text(String hex) {
         return new String(HexFormat.of().parseHex(hex), StandardCharsets.UTF_8);

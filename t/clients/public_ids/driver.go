@@ -1,4 +1,4 @@
-// As driver.py.
+// The same as driver.py.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// As driver.py.
+// The same as driver.py.
 'use strict';
 
 const { PublicIds } = require('../../../examples/public-ids/public_ids.js');

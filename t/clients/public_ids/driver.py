@@ -1,6 +1,7 @@
-# What t/portable/public_ids.pl runs: the first line has the keys, as number=hexadecimal; each other one a request, in fields with a
-# tab between: encode, the key's number, the kind, the id; or decode, nothing, the kind, the text. Kind and text are hexadecimal.
-# A line answers each: text, id, null, or refused. The other drivers do the same.
+# Run by t/portable/public_ids.pl. The first line of input has the keys, as number=hexadecimal; each other line is a
+# request of fields separated by tabs: encode, the key's number, the kind, the id; or decode, an empty field, the kind,
+# the text. Kind and text are hexadecimal. Prints a line for each request: text, id, null, or refused. The other
+# drivers do the same.
 import sys
 
 sys.path.insert(0, "examples/public-ids")

@@ -1,4 +1,4 @@
-# The table of t/clients/tables.sql, as inspectdb writes it but for the id.
+# The table of t/clients/tables.sql, as inspectdb writes it, except for the id.
 from django.db import models
 
 

@@ -1,6 +1,6 @@
-# Requests, answers and connections that are lost on the way, or come late: a shard that was granted unheard is granted
-# again to who asks again; a release that did not arrive is told by the next worker; a renewal that arrives after a
-# release brings nothing back. The way is a proxy, test by test.
+# Requests, answers and connections that are lost or late: if the answer to a grant is lost, the next request gets the
+# same shard; the next worker repeats a release that did not arrive; a renewal that arrives after a release renews
+# nothing. A proxy in front of the registry loses and delays them.
 use strict;
 use warnings;
 use FindBin;
@@ -27,7 +27,7 @@ sub state_here { return on_member("SELECT state FROM shardid_lease.shard_leases 
 sub make { on_member("SET ROLE app; CREATE SEQUENCE $_[0]"); return $_[0]; }
 sub ask_for { return "SELECT shardid_lease.lease_shard('ids', 'registry', '$_[0]'" . (defined $_[1] ? ", $_[1]" : '') . ')' }
 
-# --- lease_shard(), of any shard and of a named one: what is lost, and what the registry then has.
+# --- lease_shard(), of any shard and of a given one. %granted_by: whether the registry grants it in this mode.
 
 my %granted_by = (cut_before => 0, cut_after => 1, refuse => 0);
 my @expected;
@@ -53,7 +53,7 @@ for my $mode (sort keys %granted_by)
 	}
 }
 
-# --- take_over_shard(), whose answer is lost.
+# --- take_over_shard(): the answer is lost.
 
 my $generator = 'cut_after_any';
 my $shard = on_member("SELECT shard FROM shardid_lease.shard_leases WHERE generator = '$generator'::regclass");
@@ -64,7 +64,7 @@ is(on_member("SET ROLE app; SELECT shardid_lease.take_over_shard('$generator')")
 my $id = draw_one($member, $generator);
 like($id, qr/^\d+$/, 'it draws');
 
-# --- release_shard(): what did not arrive is told by the next worker, whoever starts it; what was not heard is not lost.
+# --- release_shard(): if the request is lost, the next worker repeats it; if the answer is lost, it is released.
 
 for my $mode (sort keys %granted_by)
 {
@@ -81,7 +81,7 @@ for my $mode (sort keys %granted_by)
 	is(state_there($its_shard) . ' ' . state_here($released), 'released released', "release, $mode: told again");
 }
 
-# --- A renewal that is late by more than a release, and one whose answer is.
+# --- A renewal that arrives after a later release, and one whose answer does.
 
 $generator = 'cut_after_named';
 $shard = on_member("SELECT shard FROM shardid_lease.shard_leases WHERE generator = '$generator'::regclass");
@@ -89,7 +89,7 @@ for my $mode ('late_request 6000', 'late_answer 6000')
 {
 	my $requests = () = $proxy->requests;
 	$proxy->mode($mode);
-	# A worker that gives up, and whose message is under way yet.
+	# A worker that gives up while its message is still under way.
 	error_of($member, 'postgres', "SET shardid.lease_timeout = '1s'; SELECT setval('$generator', 1); SELECT next_id(generator => '$generator')");
 	ok(wait_until(sub { my $now = () = $proxy->requests; $now > $requests }, 30), "$mode: a renewal is sent");
 	$member->safe_psql('postgres', q(SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'shardid lease'));

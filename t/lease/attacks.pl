@@ -1,6 +1,5 @@
-# What others might do to a lease, and to the background worker, which is a superuser: a window of an
-# earlier lease, a schema that is somebody's, rows and locks of others' shards, settings of the database,
-# a registry that answers nonsense.
+# Attacks on a lease and on the background worker, which is a superuser: a window of an earlier lease, a schema that
+# another role owns, rows and locks of other roles' shards, settings of the database, a registry that answers nonsense.
 use strict;
 use warnings;
 use lib 't/lib';
@@ -13,7 +12,7 @@ my $node = new_node('attacked', <<'CONF');
 log_min_messages = info
 CONF
 
-# Psql's parameters by which a role connects; by default the superuser.
+# psql's parameters to connect as this role, by default the superuser.
 sub as_role { return [ map { ('-U', $_) } grep { defined } @_ ] }
 
 sub query
@@ -42,7 +41,7 @@ GRANT CREATE ON SCHEMA public TO member, other;
 GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards(jsonb), shardid_lease.return_shard(jsonb) TO member, other;
 SQL
 
-# The generator ahead had shard 2 up to 1.5 s ahead of the clock, while behind held another shard.
+# Generator "ahead" had shard 2 until 1.5 s ahead of the clock; meanwhile generator "behind" held another shard.
 query(<<'SQL');
 CREATE SEQUENCE behind;
 CREATE SEQUENCE ahead;
@@ -115,7 +114,7 @@ query("ALTER DATABASE shared SET role = planter; ALTER DATABASE shared SET defau
 is(error_of(q{SET role = none; SET default_transaction_read_only = off; SELECT next_id('g'::regclass)}, db => 'shared'),
 	'none', 'the worker is itself whatever the database has set');
 
-# A registry of one's own; a layout that has changed.
+# An id space that was dropped and created anew, with another layout.
 query(<<'SQL');
 SELECT shardid_lease.create_id_space('short', lease => '1 s', max_ahead => '1 s', reclaim_after => '1 s');
 CREATE SEQUENCE short;

@@ -1,6 +1,6 @@
-# A restored registry does not trust its clock alone: where that is behind, or where grants that it has forgotten were made
-# by clocks that were ahead, the windows that it grants begin after those, by the highest one that it knows and by what
-# its owner says; and it grants nothing to a member whose clock is further ahead of its own than max_ahead.
+# A restored registry does not trust its clock alone: it may be behind, or clocks that were ahead made grants that it
+# has forgotten. New windows begin after the highest window that it knows and the newest grant that its owner names. And
+# it grants nothing to a member whose clock is more than max_ahead ahead of its own.
 use strict;
 use warnings;
 use FindBin;
@@ -47,7 +47,7 @@ sub keep
 	return;
 }
 
-# Recovers it to that state, in its place.
+# Recovers the registry to that state, in the same directory.
 sub restore
 {
 	my $data = $node{registry}->data_dir;
@@ -61,7 +61,7 @@ sub restore
 	return;
 }
 
-# In milliseconds since 1970.
+# A bound of the window, in milliseconds since 1970.
 sub window
 {
 	my ($name, $space, $end) = @_;
@@ -76,7 +76,7 @@ sub lease_there
 	return error_of($node{$name}, 'postgres', "SELECT shardid_lease.lease_shard('$space', 'registry', '$space', $case->{shard})");
 }
 
-# Many, in one statement, and later ones.
+# Draws many ids in one statement, and puts them on the account.
 sub draw
 {
 	my ($name, $space) = @_;
@@ -84,15 +84,15 @@ sub draw
 	return;
 }
 
-# a leases a shard whose grant is lost, or known but for a renewal, while clocks are as told; then the registry is
-# restored, which is behind or not, and b gets that shard.
+# Member a leases a shard while its clock and the registry's are "ahead". Then the registry is restored, with its clock
+# "behind": it has forgotten the grant, or (known) only a renewal. Then member b gets that shard.
 my @cases = (
 	{ space => 'forgotten', known => 0, ahead => '+0', behind => '-90m', newest_grant => 'clock_timestamp() + interval \'90 min\'', refuses_b => 1 },
 	{ space => 'known', known => 1, ahead => '+0', behind => '-90m', newest_grant => 'NULL', refuses_b => 1 },
 	{ space => 'less_behind', known => 0, ahead => '+0', behind => '-50m', newest_grant => 'clock_timestamp() + interval \'50 min\'' },
 	{ space => 'was_ahead', known => 0, ahead => '+3h', behind => '+0', newest_grant => 'clock_timestamp() + interval \'3 h 1 min\'' },
 	{ space => 'known_ahead', known => 1, ahead => '+3h', behind => '+0', newest_grant => 'NULL' });
-# Another shard in each, as one account is kept of all ids.
+# Each case has a shard of its own, since there is one account of all ids.
 $cases[$_]{shard} = $_ for 0 .. $#cases;
 on('registry', "SELECT shardid_lease.create_id_space('$_->{space}', reclaim_after => '1 min')") for @cases;
 for my $case (@cases)
@@ -114,7 +114,7 @@ for my $case (@cases)
 	set_clock('a', '+0');
 	set_clock('registry', $case->{behind});
 	on('registry', sprintf $confirm, $case->{newest_grant});
-	# As the space's owner does who knows that a is gone.
+	# As the id space's owner does if a no longer exists.
 	on('registry', "SELECT shardid_lease.evict_shard('$space', $case->{shard})") if $case->{known};
 	if ($case->{refuses_b})
 	{

@@ -1,5 +1,5 @@
-# While a lease runs it is its holder's alone: copies of the holder, whatever they took along, draw nothing, and the holder
-# goes on; and who comes next draws later than all that were drawn before.
+# While a lease runs, copies of its holder draw nothing, whatever was copied, and the holder continues; the next
+# holder's ids are later than all ids before.
 use strict;
 use warnings;
 use FindBin;
@@ -9,7 +9,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use ShardidTest;
 
-# The registry is a database of the same server. A lease outlives the test, and a copy of the window that the holder has.
+# The registry is a database of the same server. The lease is longer than the test: a copy of the holder's window would
+# remain usable.
 my $node = new_node('holder', <<'CONF', allows_streaming => 1);
 autovacuum = off
 max_connections = 60
@@ -29,7 +30,7 @@ is($node->safe_psql('member', q(SELECT shardid_lease.lease_shard('ids', 'registr
 
 my @notes;
 
-# What 4 sessions are told in a moment; errors without a lease are no failure.
+# Lets 4 sessions draw for a moment; errors without a lease are no failure.
 sub draw_on
 {
 	my (@places) = @_;
@@ -67,7 +68,7 @@ system_or_bail('sh', '-c', "pg_dump -d '" . $node->connstr('member') . "' | psql
 	$node->connstr('restored') . "' >/dev/null");
 refused_beside('a restored dump', $node, 'restored');
 
-# Its servers know their registry by a socket, which is still the original's.
+# The copies connect to the registry by a socket, which is still the original's.
 $node->backup('base');
 my $copy = PostgreSQL::Test::Cluster->new('copy');
 $copy->init_from_backup($node, 'base');
@@ -80,7 +81,8 @@ $node->wait_for_catchup($standby);
 $standby->promote;
 refused_beside('a promoted standby', $standby, 'member');
 
-# Told to, it has the shard from now on, in a window after the old holder's, who goes on to the end of his.
+# After take_over_shard() the standby has the shard, in a window after the old holder's. The old holder continues until
+# the end of its window.
 $standby->safe_psql('member', 'SELECT shardid_lease.take_over_shard()');
 my ($old, $new) = draw_on([ $node, 'member' ], [ $standby, 'member' ]);
 cmp_ok($_->{ids}, '>', 0, "after a takeover $_->{ids} ids") for $old, $new;
@@ -91,7 +93,7 @@ cmp_ok(
 	$standby->safe_psql('member', 'SELECT "from" FROM shardid_lease.shard_leases'),
 	'the new holder\'s window begins after the old one\'s');
 
-# A generator that is ahead of the clock, as this one is now, and that somebody moves back.
+# The generator is ahead of the clock now, and is moved back.
 my $highest = $standby->safe_psql('member', 'SELECT next_id()');
 for my $move (
 	q(SELECT setval('shardid_seq', 1)),
@@ -107,7 +109,7 @@ for my $move (
 }
 is(judge_space(\@notes)->{violations}, 0, 'none twice after moves');
 
-# A shard that comes back: what its holder had before it gave the shard away is no longer its own.
+# A shard that comes back to an earlier holder: the holder's old window is no longer valid.
 $node->safe_psql('member', <<'SQL');
 CREATE SEQUENCE first;
 CREATE SEQUENCE second;
@@ -135,12 +137,12 @@ SQL
 is(scalar(grep { $told[$_] <= $told[ $_ - 1 ] } 1 .. $#told), 0, 'a shard that goes to and fro: each id is above the one before')
   or diag explain \@told;
 
-# Else a member that is restored to a time before a release could not have its shard again.
+# The origin stays the same: otherwise a member that is restored to a time before a release could not lease its shard.
 $node->safe_psql('member', q(SELECT shardid_lease.release_shard('second'); SELECT shardid_lease.lease_shard('ids', 'registry', 'first', 7)));
 is($node->safe_psql('member', q(SELECT origin FROM shardid_lease.leased_generator WHERE shardid_lease.sequence_oid(generator) = 'first'::regclass)),
 	$origin, 'a holder that releases its shard and leases it again has the origin that it had');
 
-# A release of which the registry did not hear, and which knows the generator as it was before.
+# A release that the registry has missed; it still has the generator's earlier incarnation.
 $node->safe_psql('member', q(UPDATE shardid_lease.leased_generator SET state = 'sealed' WHERE shardid_lease.sequence_oid(generator) = 'first'::regclass));
 $node->safe_psql('postgres', q(UPDATE shardid_lease.granted_shard SET incarnation = 'before' WHERE space = 'ids' AND shard = 7));
 $node->safe_psql('member', q(SELECT shardid_lease.release_shard('first')));

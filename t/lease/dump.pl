@@ -1,5 +1,5 @@
-# Dumps of a member and of its registry. A dump carries of which id space a generator is a member, and never a window of
-# time: what is restored draws nothing until it is told to take its shard over, also when the original is gone.
+# Dumps of a member and of its registry. A dump contains a generator's id space, but never a window: a restored
+# generator draws nothing until take_over_shard(), even if the original no longer runs.
 use strict;
 use warnings;
 use FindBin;
@@ -39,7 +39,7 @@ INSERT INTO photos SELECT FROM generate_series(1, 1000);
 SELECT next_id(generator => 'released_seq'), next_id(generator => 'dropped_seq');
 SELECT shardid_lease.release_shard('released_seq');
 SQL
-# A row of a generator that is gone, as the one of a lost worker, or of a transaction that was rolled back, can stay.
+# A row can remain whose generator is dropped, as after a lost worker or a rollback.
 $original->safe_psql('postgres', 'DROP SEQUENCE dropped_seq');
 is($original->safe_psql('postgres', "SELECT count(*) FROM shardid_lease.leased_generator WHERE generator::text ~ '^\\d+\$'"),
 	1, 'a row of a sequence that was dropped stays for now');
@@ -70,7 +70,7 @@ my %ways = (
 
 my $draw = 'INSERT INTO orders DEFAULT VALUES RETURNING id';
 my $held_by = qr/no lease of shard 0 at this time.*DETAIL: .*(?:is|last) held by \S+, port @{[ $original->port ]}, database "postgres"/s;
-# The original goes on, so that its lease does not expire.
+# The original continues, so that its lease does not expire.
 my @originals = start_clients($original, 1, $draw, pause_ms => rounds(20, 0));
 for my $way (sort keys %ways)
 {
@@ -91,7 +91,7 @@ for my $way (sort keys %ways)
 	like(($restored->psql($way, "SELECT next_id(generator => 'released_seq')"))[2], qr/has released its lease/, "$way: what was given back is sealed");
 }
 
-# The original is gone, and its lease ends: one of its copies is told to take its place. No id of them all comes twice.
+# The original stops, and its lease ends: one copy takes its shard over. All their ids differ.
 push @originals, start_clients($original, 4, $draw, seconds => 0.5);
 finish_clients($originals[1]);
 finish_clients($originals[0], 1);
@@ -110,7 +110,7 @@ finish_clients($copies);
 is_innocent(judge_clients([ @originals, $copies ], lead_ms => 9000), 'a leased generator dumped and restored beside the original', 1);
 like(($restored->psql('plain', $draw))[2], qr/is held by \S+, port @{[ $restored->port ]}, database "custom"/, 'another copy is not');
 
-# The original comes back while its copy draws, and finds that it has lost its shard.
+# The original starts again while its copy draws, and has lost its shard.
 $copies = start_clients($restored, 1, $draw, dbname => 'custom', pause_ms => rounds(20, 0));
 $original->start;
 like(($original->psql('postgres', $draw))[2], qr/is held by \S+, port @{[ $restored->port ]}, database "custom"/,
@@ -118,7 +118,7 @@ like(($original->psql('postgres', $draw))[2], qr/is held by \S+, port @{[ $resto
 finish_clients($copies, 1);
 $_->stop for $original, $restored;
 
-# The registry: what was granted is carried.
+# A dump of the registry contains all grants.
 my $granted = <<'SQL';
 SELECT string_agg(to_jsonb(s)::text, E'\n' ORDER BY name) FROM shardid_lease.id_space s
 UNION ALL SELECT string_agg(to_jsonb(g)::text, E'\n' ORDER BY space, shard) FROM shardid_lease.granted_shard g

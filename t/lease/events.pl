@@ -1,5 +1,5 @@
-# What operators do to a member while its leases are renewed: DROP DATABASE, DROP EXTENSION, ALTER of all kinds,
-# settings of the database and the role, no slot for a worker, wal_level = minimal.
+# Leases are renewed whatever operators do to a member: DROP DATABASE, DROP EXTENSION, ALTER of all kinds, settings of
+# the database and the role, no slot for a worker, wal_level = minimal.
 use strict;
 use warnings;
 use FindBin;
@@ -30,7 +30,7 @@ sub draws
 	return $id;
 }
 
-# A session that draws all the time, while the code runs and past two renewals; none of its draws may fail.
+# A session draws continuously while the code runs and until two renewals later; none of its draws may fail.
 sub goes_on
 {
 	my ($name, $generator, $code) = @_;
@@ -48,7 +48,7 @@ sub goes_on
 
 lease($member, 'quick', 'ids');
 draws('a lease', 'ids');
-# The owner is who asks the registry.
+# The registry is asked as the owner.
 query(<<'SQL');
 CREATE SCHEMA elsewhere; CREATE ROLE another; GRANT app TO another;
 GRANT ALL ON SCHEMA elsewhere TO app, another; GRANT USAGE ON FOREIGN SERVER registry TO another;
@@ -93,7 +93,7 @@ sleep 3;
 draws('ALTER EXTENSION dblink SET SCHEMA', 'ids');
 query('ALTER EXTENSION dblink SET SCHEMA public');
 
-# What is dropped takes its lease with it; a new sequence of its name knows nothing of it.
+# DROP SEQUENCE ends the lease; a new sequence of the same name has none.
 query('DROP SEQUENCE ids');
 query('CREATE SEQUENCE ids');
 like(draw_one($member, 'ids'), qr/ERROR:  55000: no shard is set/, 'a dropped generator, and another of its name: no lease');
@@ -101,7 +101,7 @@ is(lease($member, 'quick', 'new_ids'), 1, 'the shard stays with the registry unt
 draws('a new lease', 'new_ids');
 is(query('SELECT string_agg(generator::text, \' \') FROM shardid_lease.shard_leases'), 'new_ids', 'the row is gone');
 
-# Released, by a member of another server.
+# A release by a member on another server.
 query(q(SET ROLE app; SELECT shardid_lease.release_shard('new_ids')));
 is($registry->safe_psql('postgres', q(SELECT state FROM shardid_lease.id_space_shards WHERE shard = 1)), 'released', 'the registry knows of the release');
 like(draw_one($member, 'new_ids'), qr/55000: generator "public.new_ids" has released its lease/, 'the generator is sealed');
@@ -122,7 +122,7 @@ for my $begin (q(CREATE SEQUENCE made_now), q(SELECT next_id(generator => 'new_i
 }
 draws('and the lease goes on', 'new_ids');
 
-# While the registry is away: sealed, and told later.
+# If the registry is down, a release seals the generator and is repeated later.
 draws('leased again', 'new_ids');
 $registry->stop('immediate');
 my (undef, undef, $said) = $member->psql('postgres', q(SET ROLE app; SELECT shardid_lease.release_shard('new_ids')));
@@ -142,7 +142,7 @@ sub member_database
 	connect_to_registry($member, $registry, $name);
 	lease($member, 'orders', 'ids', dbname => $name);
 	draws("database $name", 'ids', dbname => $name);
-	# Another page, and no window for it: the next draw leaves a worker.
+	# After setval the window is used up: the next draw must start a worker.
 	$member->safe_psql($name, q(SELECT setval('ids', 1)));
 	return;
 }
@@ -177,7 +177,7 @@ drops_in_time('registry holds the connection back', sub {
 	return $locker;
 }, sub { $_[0]->quit });
 
-# A connection that does not come about is noted as any other error.
+# If a connection is never established, that is recorded as any other error.
 lease($member, 'orders', 'tardy');
 query(q(SELECT setval('tardy', 1)));
 my $locker = $registry->background_psql('postgres');
@@ -187,7 +187,7 @@ like($tardy, qr/could not reach the registry: no connection within shardid\.regi
 $locker->quit;
 draws('and ids come again', 'tardy');
 
-# --- DROP EXTENSION under load: no server falls, and without it a generator draws as before.
+# --- DROP EXTENSION under load: no server crashes, and without leases a generator draws as before.
 
 lease($member, 'quick', 'loaded');
 query('GRANT ALL ON SEQUENCE loaded TO PUBLIC');
@@ -213,12 +213,12 @@ my $refused = draw_one($member, 'again');
 like($refused, qr/ERROR:  53400: could not renew the lease of generator "public.again"\n.*there is no free slot for a background worker\.\nHINT:  Increase max_worker_processes\./s, 'max_worker_processes = 0');
 (undef, undef, $said) = $member->psql('postgres', q(SET ROLE app; SELECT shardid_lease.release_shard('again')));
 like($said, qr/there is no free slot for a background worker\nHINT:  Increase max_worker_processes/, 'release_shard() as well');
-# Logical replication's launcher takes one.
+# The launcher of logical replication uses one slot.
 $member->append_conf('postgresql.conf', "max_worker_processes = 1\nmax_logical_replication_workers = 0");
 $member->restart;
 draws('max_worker_processes = 1', 'again');
 
-# --- wal_level = minimal: storage that a transaction has made has no marks on its page.
+# --- wal_level = minimal: the page of storage that a transaction has made is not marked.
 
 $member->append_conf('postgresql.conf', "wal_level = minimal\nmax_wal_senders = 0\nmax_worker_processes = 8");
 $member->restart;

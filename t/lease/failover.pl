@@ -1,5 +1,5 @@
-# A copy of a server, a promoted standby, a copied database: whoever is not the holder draws nothing, the holder goes
-# on, and no id comes twice over all of them.
+# A copy of a server, a promoted standby, a copied database: only the holder of the shard draws, the holder continues,
+# and all their ids differ.
 use strict;
 use warnings;
 use FindBin;
@@ -29,7 +29,7 @@ sub port_of_holder
 	return $registry->safe_psql('postgres', "SELECT port FROM shardid_lease.id_space_shards WHERE space = '$space' AND shard = $shard");
 }
 
-# A copy that is started beside its original.
+# A copy that runs at the same time as its original.
 is(lease($original, 'orders', 'ids'), 0, 'the original has shard 0');
 my $first = draw_one($original, 'ids');
 $original->backup('copied');
@@ -60,7 +60,7 @@ like($refused, qr/ERROR:  55000: generator "public.ids" has no lease of shard 0/
 like($refused, held_by('orders'), 'and told who has it');
 cmp_ok(draw_one($original, 'ids'), '>', $first, 'the original goes on');
 
-# Not even when the original is idle for longer than its lease: it would be refused in its turn.
+# Also if the original is idle for longer than its lease: otherwise the original would then be refused.
 my $idle = lease($original, 'quick', 'idle');
 draw_one($original, 'idle');
 $original->safe_psql('template1', 'DROP DATABASE copied; CREATE DATABASE copied TEMPLATE postgres');
@@ -69,7 +69,7 @@ like(draw_one($original, 'idle', dbname => 'copied'), qr/expired lease, last hel
 like(draw_one($original, 'idle'), qr/^\d+$/, 'the original goes on after that');
 $original->safe_psql('template1', 'DROP DATABASE copied');
 
-# A standby that is promoted while the old primary goes on.
+# A standby that is promoted while the old primary continues.
 sub promoted
 {
 	my ($name) = @_;
@@ -113,7 +113,7 @@ is(scalar(grep { !defined $_->[0] } finish_drawing($goes_on)), 0, 'the promoted 
 is($registry->safe_psql('postgres', "SELECT timeline FROM shardid_lease.id_space_shards WHERE space = 'quick'"), 2, 'the registry shows the new timeline');
 $standby->stop;
 
-# Without take_over_shard() it waits for the old lease's end.
+# Without take_over_shard() a promoted standby waits for the old lease's end.
 $shard = lease($original, 'quick', 'another');
 $original->safe_psql('postgres', 'DROP SEQUENCE quick; ALTER SEQUENCE another RENAME TO quick');
 $id = draw_one($original, 'quick');
@@ -130,7 +130,7 @@ ok(wait_until(sub {
 }, 60), 'a promoted standby draws without take_over_shard(), as its timeline is a later one');
 cmp_ok($again, '>', $id, 'what is later than the primary has drawn');
 note sprintf 'after %.1f s and %d errors, when the lease of 2 s was over', time - $gone, $errors;
-# The old primary comes back as it was.
+# The old primary starts again, unchanged.
 $goes_on = start_drawing($standby, 'quick');
 start_again($original);
 $refused = draw_one($original, 'quick', settings => 'SET shardid.lease_timeout = 1000;');

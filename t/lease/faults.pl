@@ -1,5 +1,5 @@
-# Faults of servers whose databases lease shards of one id space, at random, one a round, under load; judged by every id
-# that anybody received anywhere: none comes twice.
+# Servers whose databases lease shards of one id space, under load, with a random fault in each round: all ids that any
+# client received differ.
 use strict;
 use warnings;
 use FindBin;
@@ -18,7 +18,7 @@ my $seed = $ENV{SHARDID_SEED} || time;
 note "SHARDID_SEED=$seed";
 diag "SHARDID_SEED=$seed" if $ENV{FULL};
 
-# All kinds first, in any order; then any.
+# First each kind once, in random order; then random kinds.
 sub planned
 {
 	my ($rounds) = @_;
@@ -46,7 +46,7 @@ my $fleets = $ENV{ROUNDS} ? 1 : rounds(1, 4);
 my $rounds = $ENV{ROUNDS} || rounds(10, 250);
 my $databases = rounds([ 4, 6, 6 ], [ 8, 28, 28 ]);
 my $count = sum(@$databases);
-my %sum_of;    # each kind: rounds, ids and violations
+my %sum_of;    # for each kind: rounds, ids and violations
 for my $number (1 .. $fleets)
 {
 	srand($seed + $number);

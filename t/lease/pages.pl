@@ -1,6 +1,7 @@
-# The blocks and commands of docs/leases.md, the set-up of docs/several-databases.md with one role and the default lease, the
-# takeover of docs/high-availability.md, except the registry's address, and the scripts that they name: on a registry
-# that moves and is lost, a member, a copy of it, a standby that takes over, a server to which a shard moves.
+# The blocks and commands of docs/leases.md, the set-up of docs/several-databases.md with one role and the default
+# lease, the takeover of docs/high-availability.md, and the scripts that they name, with another address of the
+# registry: on a registry that moves and is lost, a member, its copy, a standby that takes over, a server to which a
+# shard moves.
 use strict;
 use warnings;
 use FindBin;
@@ -42,7 +43,7 @@ sub block
 	return $blocks[$n];
 }
 
-# Runs a block by psql; it complains of nothing.
+# Runs a block by psql, without any error or warning.
 sub run_block
 {
 	my ($node, $dbname, $name, %params) = @_;
@@ -146,7 +147,7 @@ $member->stop('immediate');
 like(slurp_file('examples/patroni/on_role_change.sh'), qr/^\Q@{[ block('take_over')->{text} ]}\E^SQL$/m,
 	'the script runs what the page says');
 is(patroni_calls('on_role_change.sh', $standby, 'replica'), '', 'it does nothing for a replica');
-# Patroni calls the script when it has asked for the promotion, and does not wait for its end.
+# Patroni calls the script when it has requested the promotion, before the promotion has ended.
 {
 	my ($out, $err) = ('', '');
 	local @ENV{qw(PGHOST PGPORT PGUSER)} = ($standby->host, $standby->port, $superuser);
@@ -191,7 +192,7 @@ run_block($fresh, 'owned', 'owner', user => 'shop_owner');
 my $shard = $fresh->safe_psql('owned', 'INSERT INTO orders DEFAULT VALUES RETURNING id_shard(id)');
 is(on_registry("SELECT database FROM shardid_lease.id_space_shards WHERE shard = $shard"), 'owned', 'the owner has a shard');
 
-# --- Leases that end: of a generator in use until a moment before, and of one that is idle.
+# --- Leases that end: of a generator that was in use until then, and of an idle one.
 
 on_registry("SELECT shardid_lease.create_id_space('brief', lease => '1 s')");
 $fresh->safe_psql('shop', q(CREATE SEQUENCE brief_seq; SELECT shardid_lease.lease_shard('brief', 'registry', 'brief_seq')));
@@ -201,7 +202,7 @@ $registry->poll_query_until('registry', "SELECT state = 'expired' FROM shardid_l
 like(run_block($registry, 'registry', 'watch_registry', rows => 1), qr/^brief\|0\|expired\|/m, 'and on the registry when it has ended');
 $fresh->safe_psql('shop', $_) for q(SELECT shardid_lease.release_shard('brief_seq')), 'DROP SEQUENCE brief_seq';
 
-# --- Another id space with a longer lease; a database from before that.
+# --- Another id space with a longer lease; a database that had an id space before.
 
 $fresh->safe_psql('postgres', "CREATE DATABASE $_") for qw(longer older);
 my $join = block('member')->{text} =~ s/host 'registry\.example'/address()/er;

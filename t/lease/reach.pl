@@ -1,6 +1,6 @@
-# How a member reaches its registry, by the foreign server's options and the mapping of the sequence's owner: SCRAM over
-# 240 ms, TLS that checks the certificate, the registry that it knows and no other, and no connection of the session's; and
-# what is said of it where it fails, to whom.
+# A member connects to its registry by the foreign server's options and the user mapping of the sequence's owner: with
+# SCRAM over 240 ms, with TLS that verifies the certificate, only to the registry that it knows, never by a dblink
+# connection of the session; and roles see errors of it only if they may.
 use strict;
 use warnings;
 use FindBin;
@@ -14,7 +14,7 @@ use ShardidTest;
 
 my $dir = PostgreSQL::Test::Utils::tempdir();
 
-# A certificate of its own, for the name "localhost".
+# A self-signed certificate for the name "localhost".
 sub certificate
 {
 	my ($name) = @_;
@@ -41,7 +41,7 @@ sub on_member { return $member->safe_psql('postgres', $_[0]) }
 sub error { return error_of($member, 'postgres', @_) }
 sub of_view { return on_member("SELECT $_[0] FROM shardid_lease.shard_leases WHERE generator = 'ids'::regclass") }
 
-# The window ends, and the next one has to be asked for: returns the id, or the error.
+# Draws after the window's end, so that a new one must be requested: returns the id, or the error.
 sub draw_later
 {
 	$registry->poll_query_until('postgres', 'SELECT bool_and(until < clock_timestamp()) FROM shardid_lease.id_space_shards')
@@ -49,7 +49,7 @@ sub draw_later
 	return draw_one($member, 'ids');
 }
 
-# --- The default of shardid.registry_timeout is enough for a far registry; that of shardid.lease_timeout is not less.
+# --- The defaults of shardid.registry_timeout and shardid.lease_timeout are enough for a distant registry.
 
 $proxy->mode('delay 120');
 is(lease($member, 'ids', 'ids'), 0, 'a lease, 240 ms away, by SCRAM');
@@ -72,7 +72,7 @@ like(draw_later(), qr/could not reach the registry: .*"elsewhere"/s, 'nor by ano
 on_member("ALTER SERVER registry OPTIONS (SET host 'localhost')");
 like(draw_later(), qr/^\d+$/, 'by its own name again');
 
-# --- What is said of failures: what happened here is not what the registry says. A stranger reads none of it.
+# --- Errors distinguish what failed here from what the registry says. A role without the lease does not see them.
 
 on_member(q(CREATE ROLE reader LOGIN; GRANT USAGE ON SEQUENCE ids TO reader; CREATE ROLE watcher LOGIN IN ROLE pg_monitor; GRANT USAGE ON SEQUENCE ids TO watcher));
 on_member("ALTER SERVER registry OPTIONS (SET sslmode 'disable', DROP sslrootcert)");
@@ -103,7 +103,7 @@ for my $failure (sort keys %failures)
 on_member(q(ALTER USER MAPPING FOR app SERVER registry OPTIONS (DROP password)));
 like(draw_later(), qr/ERROR: .*password/s, 'one who is no superuser has to bring a password');
 on_member(q(ALTER USER MAPPING FOR app SERVER registry OPTIONS (ADD password 'of the member')));
-# A registry that lets the address in would take any member for another.
+# If the registry trusts the address, it could not tell members apart.
 {
 	my $hba = $registry->data_dir . '/pg_hba.conf';
 	my $rest = slurp_file($hba);
@@ -128,7 +128,7 @@ like(draw_later(), qr/ERROR: .*permission denied for foreign server/s, 'and to h
 on_member(q(GRANT USAGE ON FOREIGN SERVER registry TO app));
 like(draw_one($member, 'ids'), qr/^\d+$/, 'then ids come again');
 
-# --- Another registry, with a space of the same name, by mistake.
+# --- By mistake another registry, with an id space of the same name.
 
 my $other = registry_with_tls('other');
 $other->safe_psql('postgres', q(SELECT shardid_lease.create_id_space('more')));
@@ -140,9 +140,9 @@ on_member(q(SET ROLE app; SELECT shardid_lease.release_shard('ids')));
 is(of_view('state'), 'sealed', 'a release does not reach its registry');
 $proxy->lead_to($registry->port);
 on_member(q(SET ROLE app; SELECT shardid_lease.release_shard('ids')));
-is(of_view('state'), 'released', 'until it is the one');
+is(of_view('state'), 'released', 'until it is the right registry again');
 
-# --- A connection of the session's that has the server's name is not the way.
+# --- A dblink connection of the session that has the foreign server's name is not used.
 
 is(on_member(<<SQL), "OK\n0", 'a dblink connection of the server\'s name is not used');
 SELECT public.dblink_connect('registry', 'host=@{[ $other->host ]} port=@{[ $other->port ]} dbname=postgres user=' || current_user);

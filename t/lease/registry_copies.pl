@@ -1,6 +1,6 @@
-# A copy of a registry, with the members that reach it where it is, grants nothing, however long it waits: registry and
-# member in one database, and a registry that its members find by libpq's defaults, copied by pg_dump, CREATE DATABASE
-# and pg_basebackup; both sides are drawn from at one time.
+# A copied registry grants nothing, also to members that are copied with it, and also after all leases have ended:
+# registry and member in one database, and a registry that members find by libpq's defaults, copied by pg_dump, CREATE
+# DATABASE and pg_basebackup; original and copy draw at the same time.
 use strict;
 use warnings;
 use FindBin;
@@ -37,13 +37,13 @@ my $says_what_to_do = qr/registry_was_(restored|moved)\(.*registry_was_(?!\1)(re
 
 sub draw { return draw_at_once($_[0], map { [ @$_, 'shardid_seq' ] } @_[ 1 .. $#_ ]) }
 
-# Each is a server and a database; the copy's registry is in a third one.
+# $original and $copy are a server and a database; $registry is the database of the copy's registry.
 sub grants_nothing
 {
 	my ($what, $original, $copy, $registry) = @_;
 	my ($ids, $ids_of_copy) = draw(0.5, $original, $copy);
 	is($ids_of_copy, 0, "$what: no id while the lease runs");
-	# When nobody is left of whom the copied registry knows.
+	# When all leases that the copied registry knows have ended.
 	wait_for_end($copy->[0], $registry, 'ids', $shard_of{ $original->[1] });
 	($ids, $ids_of_copy) = draw(1.5, $original, $copy);
 	is($ids_of_copy, 0, "$what: none after its end");
@@ -86,13 +86,13 @@ grants_nothing('pg_basebackup, by libpq\'s defaults', $shop, [ $copy, 'shop' ], 
 my $error = error_of($copy, 'shop', 'SELECT next_id()');
 like($error, qr/\b@{[ $_->[0]->port ]}\b/, "the error says where the registry $_->[1]") for [ $node, 'was' ], [ $copy, 'is' ];
 
-# A restart in its place is none of this.
+# A restart in its place is no copy.
 $node->restart;
 ($ids_of_one, $ids_of_shop) = draw(0.5, $one, $shop);
 cmp_ok($_, '>', 0, 'ids come after a restart') for $ids_of_one, $ids_of_shop;
 
-# The original is gone for good, and its owner says so: the copy is the registry from now on, and its members get their
-# shards by takeover, in windows that begin after all that the original can have granted.
+# The original is lost, and the owner says so by registry_was_restored(): the copy is the registry from now on. Its
+# members take their shards over, in windows after all that the original can have granted.
 $node->stop('immediate');
 for my $place ([ 'one', 'one' ], [ 'registry', 'shop' ])
 {

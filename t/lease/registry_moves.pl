@@ -1,6 +1,6 @@
-# A registry that is found on another timeline, or that a member has seen grant more than it remembers, grants nothing until
-# its owner says which it is: registry_was_moved() after a failover that lost nothing, registry_was_restored() after one
-# that lost grants, a recovery in its place, or a snapshot put back. A restart needs neither.
+# A registry that is on another timeline, or has forgotten a grant that a member can prove, grants nothing until its
+# owner says why: registry_was_moved() after a failover that lost nothing, registry_was_restored() after one that lost
+# grants, a recovery in its place, or a restored snapshot. A restart needs neither.
 use strict;
 use warnings;
 use FindBin;
@@ -32,7 +32,7 @@ sub error { return error_of($member, 'postgres', $_[0]) }
 
 my $says_what_to_do = qr/registry_was_(restored|moved)\(.*registry_was_(?!\1)(restored|moved)\(/s;
 
-# All three, in one moment; returns how many ids they got.
+# Draws from the generators at the same time; returns how many ids each received.
 sub draw { return draw_at_once(0.3, map { [ $member, 'postgres', $_ ] } @_) }
 
 sub goes_on
@@ -43,7 +43,7 @@ sub goes_on
 	return;
 }
 
-# The member's windows end, and none is granted, whatever it asks for.
+# The member's windows end, and no call of it is granted another one.
 sub stands_still
 {
 	my ($what, $generator, $expected) = @_;
@@ -58,7 +58,7 @@ sub stands_still
 
 sub window_of { return on_member("SELECT (extract(epoch FROM \"$_[1]\") * 1000)::bigint FROM shardid_lease.shard_leases WHERE generator = '$_[0]'::regclass") }
 
-# The one that is promoted has a copy of all that its primary has committed, but for what comes while it is cut off.
+# Promotes a standby that has all commits of its primary, except those that $lost makes while the standby is cut off.
 sub fail_over
 {
 	my ($name, $lost) = @_;
@@ -90,7 +90,7 @@ start_again($registry);
 is(on_member('SELECT shardid_lease.renew_leases()'), 1, 'after a restart, and a crash, it grants as before');
 goes_on('after a restart', 'a');
 
-# --- Nothing is lost. The windows go on where they were.
+# --- Nothing is lost. The windows continue.
 
 fail_over('second');
 stands_still('a failover', 'a');
@@ -98,7 +98,7 @@ on_registry('SELECT shardid_lease.registry_was_moved()');
 goes_on('moved', 'a');
 is(on_registry('SELECT not_before FROM shardid_lease.id_space'), 0, 'and no window is put off');
 
-# --- Commits are lost, b's lease with them, and b is lost as well; what nobody knows to be granted is leased by c.
+# --- Commits are lost, with b's lease, and so is b; c leases the shard, whose grant is known to no server.
 
 my $last_of_b;
 fail_over('third', sub {
@@ -113,7 +113,7 @@ is(lease_of('c'), 1, "c gets b's shard");
 cmp_ok(window_of('c', 'from'), '>=', $last_of_b, 'in a window after all of b\'s');
 goes_on('restored', 'a', 'c');
 
-# --- The same, and b asks before anybody has its shard: it has it again by itself.
+# --- The same, but b asks before its shard is leased again: it gets the shard by itself.
 
 on_member('CREATE SEQUENCE b');
 fail_over('and_third', sub {
@@ -125,7 +125,7 @@ is(on_member('SELECT shardid_lease.renew_leases()'), 3, 'all leases are renewed'
 goes_on('restored', 'a', 'b', 'c');
 is(on_registry('SELECT string_agg(shard::text, \' \' ORDER BY shard) FROM shardid_lease.id_space_shards WHERE state = \'held\''), '0 1 2', 'each as before');
 
-# --- Twice without a word between them: its last state is not the one that was confirmed.
+# --- Two failovers without registry_was_moved() between them: the last confirmed state is not that of the last primary.
 
 fail_over('fourth');
 fail_over('fifth');

@@ -1,6 +1,6 @@
-# The rules by which a registry grants and takes back, each met once, by requests of servers that are made up: windows
-# follow each other, a holder's is its own, what is late changes nothing, and who proves that it has forgotten a grant
-# stops it. Times are in milliseconds since the id space's epoch.
+# Each rule by which a registry grants and takes back shards, by requests of imaginary servers: windows follow each
+# other, only the holder gets a window, late requests change nothing, and a member that proves a forgotten grant stops
+# the registry. Times are in milliseconds since the id space's epoch.
 use strict;
 use warnings;
 use FindBin;
@@ -20,7 +20,7 @@ my $clock = query(q(SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)))
 my $now = $clock - $epoch;
 my $shard = 100;
 
-# What a server remembers: its last receipt, which it shows each time, and of which registry that is.
+# A server, which remembers its last receipt, to send it with each request, and the registry's identity.
 sub server { return { origin => 'o', database => 'd', system_identifier => 's', timeline => 1, host => 'h', port => 1, @_ } }
 
 sub json
@@ -80,11 +80,11 @@ is("$said->{ok} $said->{final}", 'false true', 'nor can it give back what it has
 my $later = granted($b);
 is($later->{until}, $taken->{until}, 'the new one goes on');
 
-# --- Given back: the next window begins after what was drawn in the last one, and not before that one.
+# --- Released: the next window begins after the last id, and not before the last window's start.
 
 is(give_back($b, tick => 0)->{ok}, 'true', 'given back by one that never drew');
-is(give_back($b, tick => 0)->{ok}, 'true', 'and told once more');
-refused('a renewal that comes late brings it not back', qr/was released|take_over_shard/, { %$b, receipt => $taken->{receipt} });
+is(give_back($b, tick => 0)->{ok}, 'true', 'and released once more');
+refused('a late renewal renews nothing', qr/was released|take_over_shard/, { %$b, receipt => $taken->{receipt} });
 refused('nor does a request to lease it that was sent before', qr/./, { %$b, receipt => $taken->{receipt} }, @joins);
 my $strangers = granted($c, @joins);
 is($strangers->{from}, $later->{from}, 'all of its window is left, and nothing before it');
@@ -94,7 +94,7 @@ is($held->{from}, $strangers->{from} + 11, 'the next window begins after that');
 is(give_back({ %$c }, tick => 0)->{final}, 'true', 'told late, after somebody else has it: final');
 my %before = %$a;
 my $anew = granted($a, @joins);
-is($anew->{from}, $held->{until}, 'leased anew, it gets a window of its own');
+is($anew->{from}, $held->{until}, 'leased anew, it gets a new window');
 is(give_back(\%before, tick => ($held->{from} + 1) << 10)->{ok}, 'false', 'a release of the lease before comes too late');
 is(granted($a)->{from}, $anew->{from}, 'and ends nothing');
 my $kept = granted($a)->{until};
@@ -102,9 +102,9 @@ is(give_back($a, tick => undef)->{ok}, 'true', 'of a generator that was moved');
 $held = granted($a, @joins);
 is($held->{from}, $kept, 'the whole window is used up');
 
-# --- Expired: by itself it goes to a later timeline of the same database, and long after to anybody.
+# --- Expired: a later timeline of the same database gets the shard without a takeover; much later, any member does.
 
-# As if so much time had passed.
+# As if this time had passed.
 sub age
 {
 	my ($ms) = @_;
@@ -124,7 +124,7 @@ refused('long expired: not to a stranger that does not join', qr/./, $c);
 ok(granted($c, @joins), 'but to one that does');
 ok(give_back($c), 'which gives it back');
 
-# --- Clocks and ticks, each by itself.
+# --- Clocks and ticks that are too far ahead, one at a time.
 
 my $ahead = $clock + $max_ahead;
 refused('not to a clock that is further ahead than max_ahead', qr/ahead/, $a, @joins, clock => $ahead + 100_000);
@@ -136,7 +136,7 @@ cmp_ok($restored->{from}, '>=', $now + $max_ahead + $lease, 'after a restore a g
 refused('but no clock', qr/ahead/, $a, clock => $ahead + 100_000);
 cmp_ok(granted($a)->{from}, '>=', $now + $max_ahead + $lease, 'the window after a restore is a later one');
 
-# --- Reserved; another identity; a receipt that is made up, and one that is not.
+# --- A reserved shard; another registry's identity; a forged receipt, and a genuine one.
 
 $shard = 7;
 query(q(SELECT shardid_lease.reserve_shard('shop', 8, 'by hand')));
@@ -155,7 +155,7 @@ refused('stops it for all', qr/registry_was_restored/, $c, @joins, shard => 9);
 query('SELECT shardid_lease.registry_was_restored()');
 cmp_ok((granted($d) // { from => 0 })->{from}, '>=', $more->{until}, 'until it is told: and begins after what it had forgotten');
 
-# --- What is not committed, and what was dropped.
+# --- Isolation levels, and id spaces that are dropped and created again.
 
 my ($status, undef, $error) = $node->psql('postgres', 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT shardid_lease.grant_shards($$[' . json($d) . ']$$)');
 like($error, qr/ERROR: .*\n?.*HINT: .*(?i)read committed/s, 'only by what is committed');
@@ -171,7 +171,7 @@ query(q(SELECT shardid_lease.drop_id_space('brief'); SELECT shardid_lease.create
 my $f = server(place => 'f', incarnation => 'f1', origin => 'f', space => 'brief', shard => 0);
 cmp_ok(granted($f, @joins, clock => $clock - 100_000)->{from}, '>=', $held->{until}, 'made anew, it begins no window before the last one of its name');
 
-# --- Whole milliseconds, of any epoch.
+# --- Milliseconds are exact with any epoch.
 
 is(query(<<'SQL'), 0, 'no millisecond is lost');
 SELECT count(*) FROM generate_series(0, 99) n, unnest(ARRAY['1961-05-05', '1978-03-03', '1987-10-19', '2004-02-29', '2038-01-19', '2039-12-31']) day,

@@ -1,5 +1,5 @@
-# Leases of shards from a registry on another server, by a role that is no superuser: set-up, ids of two members,
-# renewal without a wait, and what happens while the registry is away.
+# An ordinary role leases shards from a registry on another server: set-up, ids of two members, renewal without a wait,
+# and what happens while the registry is down.
 use strict;
 use warnings;
 use FindBin;
@@ -31,7 +31,7 @@ is(of_registry("SELECT string_agg(format('%s %s %s', shard, port, role), ', ' OR
 	join(', ', map { "$_->[0] " . $_->[1]->port . ' member' } [ 0, $first ], [ 1, $second ], [ 2, $first ]),
 	'the registry knows who has which');
 
-# A password that is wrong, a role without a user mapping, a space that is not there.
+# A wrong password, a role without a user mapping, an id space that does not exist.
 sub refused
 {
 	my ($name, $sql, $error) = @_;
@@ -52,7 +52,7 @@ refused('no password', "$lease_refused('orders', 'other', 'refused')", qr/ERROR:
 refused('no such server', "$lease_refused('orders', 'none', 'refused')", qr/ERROR:  42704: server "none" does not exist/);
 refused('no such space', "$lease_refused('none', 'registry', 'refused')", qr/ERROR:  \w+: .*the registry says: id space "none" does not exist/s);
 
-# Both members draw: 8 sessions each, of which each id is told once; and each has its shard only.
+# Both members draw, by 8 sessions each: all ids differ, and each member's ids have its shard.
 my @clients = map { start_clients($_, 8, q(SELECT next_id(generator => 'ids')), seconds => 2, pause_ms => rounds(3, 0)) } @members;
 finish_clients($_) for @clients;
 my @lists = map { @{ read_told($_) } } @clients;
@@ -65,8 +65,8 @@ for my $n (0, 1)
 }
 no_id_comes_twice('two members');
 
-# A lease of 10 s is renewed while 16 sessions draw: it is held all the time, so nobody waits, and there are few workers: one
-# each half lease, and those that sessions start until the first one has begun.
+# A lease of 10 s is renewed while 16 sessions draw: it never expires, so no session waits, and there are few workers:
+# one per half lease, and those that sessions start until the first one runs.
 lease($first, 'steady', 'steady');
 draw_one($first, 'steady');
 my $workers = worker_starts($first);
@@ -93,14 +93,14 @@ is(of_registry("SELECT since FROM shardid_lease.id_space_shards WHERE space = 's
 lease($first, 'quick', 'quick');
 draw_one($first, 'quick');
 
-# One renewal brings all leases of the role with it.
+# One renewal renews all leases of the role.
 draw_one($first, 'ids');
 is($first->safe_psql('postgres', 'SELECT max(renewed_at) - min(renewed_at) < \'2 s\' FROM shardid_lease.shard_leases'),
 	't', 'all leases of a role are renewed at once') or diag $first->safe_psql('postgres', 'TABLE shardid_lease.shard_leases');
 
-# --- The registry is away.
+# --- The registry is down.
 
-# Draws until it is, sees the window out, fails as promised, and has ids again after its return.
+# Draws until the registry is down and the window ends, fails as promised, and draws again after the registry's return.
 sub registry_goes_away
 {
 	my ($name, $go, $come, $error) = @_;
@@ -129,7 +129,7 @@ my @stopped = processes_of($registry);
 registry_goes_away('registry stands still', sub { kill 'STOP', @stopped }, sub { kill 'CONT', @stopped },
 	qr/could not reach the registry: no (connection|answer) within shardid.registry_timeout|the registry did not answer within/);
 
-# Who waits for a window can be told to end, and the server too.
+# Sessions that wait for a window can be ended, and the server can be stopped.
 sub start_waiting
 {
 	my ($output) = @_;
@@ -165,7 +165,7 @@ my $stopping = ms_of(sub { $first->stop('fast') });
 $waiting->finish;
 cmp_ok($stopping, '<', 30_000, "the server stops while a draw waits, fast: in $stopping ms");
 $first->start;
-# Which waits for clients, and not for the worker that one of them has left.
+# A smart shutdown waits for clients, but not for the worker that a client has started.
 like(draw_one($first, 'quick', settings => 'SET shardid.lease_timeout = 0;'), qr/55000/, 'a draw that does not wait');
 ok(wait_until(sub { workers_of($first) == 1 }, 30), 'leaves a worker');
 $stopping = ms_of(sub { $first->stop('smart') });
@@ -173,7 +173,7 @@ cmp_ok($stopping, '<', 30_000, "the server stops then, smart: in $stopping ms");
 $first->start;
 kill 'CONT', @stopped;
 
-# After a restart ids come at once, and are later: the server is the same in the same place.
+# After a restart ids come at once, and are later: it is the same server in the same place.
 my $before = draw_one($second, 'ids');
 $second->restart;
 my $after = draw_one($second, 'ids');

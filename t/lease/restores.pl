@@ -1,6 +1,6 @@
-# Nothing arrives by halves: whatever a restore of a dump leaves out or cannot have (roles, privileges, a sequence, a
-# schema), all rows of what is leased arrive, of members and of registries; and no sequence that was leased generates an
-# id on the restored server, until it has its lease or is released.
+# Whatever the restore of a dump lacks (roles, privileges, a sequence, a schema), all rows of leases arrive, of members
+# and of registries; and on the restored server no leased sequence generates an id until it has its lease again or is
+# released.
 use strict;
 use warnings;
 use FindBin;
@@ -38,7 +38,7 @@ my $dir = PostgreSQL::Test::Utils::tempdir();
 my $restored = new_node('restored', "autovacuum = off\nshardid.lease_timeout = '1s'\n");
 $restored->safe_psql('postgres', 'DROP EXTENSION shardid');
 
-# Neither that role nor what is its can be restored where there is no role "app": what fails is told, and passed over.
+# The server has no role "app": statements that need it fail, and the restore continues.
 sub restore_to
 {
 	my ($dbname, $dump, @restores) = @_;
@@ -80,7 +80,7 @@ for my $way (sort keys %ways)
 	refuses($way, $way, $_) for @arrived;
 }
 
-# What is made, named or owned anew after the restore is what the row is of.
+# A sequence that is created, renamed or given to another owner after the restore is found by its row.
 $restored->safe_psql('no_sequence', 'CREATE SEQUENCE left_out');
 refuses('no_sequence', 'a sequence made by hand', 'left_out');
 restore_to('changed', @{ $ways{no_owner} });
@@ -111,8 +111,8 @@ IPC::Run::run([ 'psql', '-qX', '-d', $restored->connstr('registry_plain'), '-f',
 my $counts = 'SELECT (SELECT count(*) FROM shardid_lease.id_space), (SELECT count(*) FROM shardid_lease.granted_shard)';
 is($restored->safe_psql($_, $counts), '1|5', "$_: all rows arrive without their roles") for 'registry', 'registry_plain';
 
-# One of whom the registry knows neither the name nor the number has nothing, also where it has another role's number; a
-# role of its name is whom it means.
+# The rows of a role that does not exist here grant nothing, not even to a role with the same OID; a role of the same
+# name gets them.
 $restored->safe_psql('registry', 'CREATE ROLE registrar; SELECT shardid_lease.registry_was_restored()');
 is($restored->safe_psql('registry', 'SELECT count(*) FROM shardid_lease.id_space WHERE not_before > 0'), 1, 'it is told that it was restored');
 my $request = $registry->safe_psql('postgres', <<'SQL');

@@ -1,6 +1,6 @@
-# The rules that keep the ids of a leased generator in its window, each met once, on one server that is registry and
-# member: what was moved, restarted or remade draws in a later window; at a window's end there is nothing to draw;
-# and there is one shard and one layout. (The registry's rules are in t/lease/registry_rules.)
+# Each rule that keeps the ids of a leased generator in its window, on one server that is registry and member: a
+# generator that was moved, restarted or created again draws in a later window; at a window's end it draws nothing; and
+# it has one shard and one layout. (The registry's rules are in t/lease/registry_rules.)
 use strict;
 use warnings;
 use FindBin;
@@ -18,7 +18,7 @@ SELECT shardid_lease.lease_shard('shop', shard => 5);
 SQL
 my $lease = 60_000;
 
-# Of the default layout, as id_space has it.
+# Shard and sequence bits of the default layout.
 my $bits = 13 + 10;
 
 sub query { return $node->safe_psql('postgres', $_[0]) }
@@ -39,7 +39,7 @@ sub window
 	return { from => $from, until => $until };
 }
 
-# One who goes on with what it has kept of its window, and one who reads it.
+# One session continues with the window that it has in memory, another reads it anew.
 my $session = $node->background_psql('postgres');
 sub drawn { return $session->query_safe("SELECT next_id() >> $bits") }
 sub drawn_anew { return query("SELECT next_id() >> $bits") }
@@ -58,7 +58,7 @@ is(sqlstate('SELECT next_id(5); SELECT next_id(6)'), '55000', 'nor after its own
 is(sqlstate('SELECT next_ids(6, 10)'), '55000', 'nor of many ids');
 is(sqlstate('SELECT next_id(5, shard_bits => 12)'), '55000', 'no other layout');
 
-# What the window of before does not hold any more: ids are of the next one.
+# After $change the old window is no longer valid: ids are in the next one.
 sub goes_on_later
 {
 	my ($what, $change, $draw) = @_;
@@ -84,7 +84,7 @@ $session->quit;
 goes_on_later('the server restarted', sub { $node->restart }, \&drawn_anew);
 goes_on_later('the server crashed', sub { $node->stop('immediate'); $node->start }, \&drawn_anew);
 
-# The registry has another holder, whose window begins where this one ends.
+# The registry has granted the shard to another holder, whose window begins where this one ends.
 query(q(SELECT shardid_lease.create_id_space('short', lease => '8 s')));
 query('CREATE SEQUENCE short_seq');
 query(q(SELECT shardid_lease.lease_shard('short', generator => 'short_seq')));
@@ -114,7 +114,7 @@ is(sqlstate($refused), '55000', 'then there are none');
 is(sqlstate("$refused FROM generate_series(1, 100)"), '55000', 'nor many');
 $session->quit;
 
-# Given back, and the transaction rolled back.
+# A release is not rolled back with its transaction.
 query('BEGIN; SELECT shardid_lease.release_shard(); ROLLBACK');
 is(sqlstate('SELECT next_id()'), '55000', 'nothing is drawn after a release');
 is(sqlstate('SELECT next_id(5)'), '55000', 'of its shard neither');

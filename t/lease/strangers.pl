@@ -1,6 +1,6 @@
-# A role that may connect and make temporary tables, and has no lease, starts no worker, whatever function of the extension
-# it calls; one that owns sequences and no lease changes nothing that is another's, and nothing that it has not leased;
-# and an open transaction that asks a registry for a shard keeps no other from getting one.
+# A role without a lease that may connect and create temporary tables starts no worker, whatever function of the
+# extension it calls; a role that owns sequences but no lease changes no row of leases; and an open transaction that
+# requests a shard from a registry does not block other requests.
 use strict;
 use warnings;
 use FindBin;
@@ -26,7 +26,7 @@ SELECT next_id(generator => 'leased');
 SQL
 sub query { return $node->safe_psql('postgres', $_[0]) }
 
-# All functions that this role may call, each with every argument that is tried for its type.
+# The calls of all functions that this role may execute, each with every argument that is listed for its type.
 my %tried = (
 	regclass => [ "'pg_temp.mine'", "'leased'", "'shardid_seq'", "'mine'", 'NULL' ],
 	oid => [ "'pg_temp.mine'::regclass", "'leased'::regclass", 'NULL' ],
@@ -60,7 +60,7 @@ SQL
 	return @calls;
 }
 
-# The rows of all tables, but for what renewals of the lease's own holder change.
+# The rows of all tables, without what the lease's holder changes by renewals.
 sub rows
 {
 	return query(<<'SQL');
@@ -87,14 +87,14 @@ is(worker_starts($node), $workers, 'one who has no lease starts no worker');
 is(rows(), $rows, 'and changes no row');
 is(query(q(SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'shardid lease')), 0, 'none is left');
 
-# As the owner of what is leased: it renews, releases, takes over; and there is nothing else that a call does.
+# A role that owns a sequence: its renewals, releases and takeovers change nothing.
 query('CREATE ROLE maker LOGIN; GRANT CREATE ON SCHEMA public TO maker');
 call_all('maker', "CREATE SEQUENCE mine;\nSELECT next_id(3, 'mine');\n");
 is(rows(), $rows, 'an owner of sequences who is granted no shard changes no row');
 is(query(q(SELECT count(*) FROM shardid_lease.shard_leases WHERE state <> 'joining')), 1, 'there is one lease as before');
 like(error_of($node, 'postgres', q(SELECT next_id(generator => 'leased')), role => 'owner'), qr/no error/, 'which goes on');
 
-# Who asks by hand, of a sequence that it has leased, and tells its server what it likes, moves no window of its own.
+# The owner of a lease cannot change its window: there are no internal functions to call.
 my $window = query('SELECT from_ms, until_ms FROM shardid_lease.lease_window');
 for my $internal (split /\n/, query(q(SELECT oid::regproc FROM pg_proc WHERE pronamespace = 'shardid_lease'::regnamespace
 	AND proname IN ('join_id_space', 'lease_request', 'lock_for_lease', 'registry_call', 'note_answers', 'requests_of', 'return_request', 'release_now'))))
@@ -103,7 +103,7 @@ for my $internal (split /\n/, query(q(SELECT oid::regproc FROM pg_proc WHERE pro
 }
 is(query('SELECT from_ms, until_ms FROM shardid_lease.lease_window'), $window, 'the window is as it was');
 
-# --- A registry: one asks and does not commit.
+# --- A registry: a transaction requests a shard and stays open.
 
 my $request = q({"space": "ids", "origin": "%s", "incarnation": "i", "place": "p", "joins": true,
 	"host": "h", "port": 1, "database": "d", "system_identifier": "s", "timeline": 1});

@@ -1,5 +1,5 @@
-# A publication FOR ALL TABLES of a database that is a member, or a registry, or both: a subscriber that is one itself gets
-# the rows of all tables but those of the extension, which stay its own, during the first copy and after it.
+# A publication FOR ALL TABLES of a member, a registry, or both: a subscriber that is one itself receives the rows of
+# all tables except the extension's, which stay its own, in the initial copy and later.
 use strict;
 use warnings;
 use FindBin;
@@ -49,7 +49,7 @@ ok($node{subscriber}->poll_query_until('postgres', q(SELECT count(*) > 4 AND boo
 orders_arrive('first copy');
 is(on('subscriber', $own), $rows, "what the extension has on the subscriber is the subscriber's own");
 
-# All kinds of changes, of rows that the subscriber has by the same key, and of others.
+# All kinds of changes, of rows whose key the subscriber has, and of other rows.
 on('publisher', <<'SQL');
 CREATE SEQUENCE more;
 SELECT shardid_lease.lease_shard('ids', generator => 'more', shard => 5);

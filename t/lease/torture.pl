@@ -1,7 +1,7 @@
-# An hour of faults at random: of servers, clocks, workers and the way to the registry, and of the registry itself, which
-# is copied, put back, and fails over with and without what it granted last. No id comes twice, no millisecond of a shard
-# is two incarnations', and within 10 s of a fault's end all draw that rightfully may; who was displaced does after
-# take_over_shard(). SECONDS_EACH is for how long, 3600 by default; SHARDID_SEED repeats a run.
+# An hour of random faults: of servers, clocks, workers and the connection to the registry, and of the registry itself,
+# which is copied, restored, and fails over with and without its last grants. No id is repeated, no two incarnations use
+# one millisecond of a shard, and at most 10 s after a fault each generator draws that may; one that has lost its shard
+# draws after take_over_shard(). SECONDS_EACH sets the duration (3600); SHARDID_SEED repeats a run.
 use strict;
 use warnings;
 use FindBin;
@@ -24,7 +24,7 @@ my $seconds = $ENV{SECONDS_EACH} || 3600;
 my $seconds_of_a_fleet = 900;
 my $bound = 10;
 
-# --- Faults of the way, of workers and of clocks.
+# --- Faults of the connection, of workers and of clocks.
 
 sub on_the_way
 {
@@ -35,7 +35,7 @@ sub on_the_way
 		$fleet->{proxy}->mode($modes[ rand @modes ]);
 		$fleet->nap(0.5 + rand 3);
 		$fleet->{proxy}->mode('pass') if rand() < 0.5;
-		# What is asked for meanwhile may fail, or be answered unheard.
+		# Calls meanwhile may fail, or their answers may be lost.
 		my @asked = ('renew_leases()', 'release_shard()', "lease_shard('ids', 'registry')", 'take_over_shard()');
 		$place->{node}->psql($place->{db}, 'SELECT shardid_lease.' . $asked[ rand @asked ]) if rand() < 0.5;
 	}
@@ -66,7 +66,7 @@ sub workers_stopped
 	return;
 }
 
-# Two leases are four seconds.
+# By up to four seconds: two leases.
 sub clocks_jump
 {
 	my ($fleet, $place) = @_;
@@ -82,7 +82,7 @@ sub clocks_jump
 
 # --- Faults of the registry.
 
-# The name of the registry leads to a copy of it for a while.
+# For a while the registry's address leads to a copy of it.
 sub registry_copied
 {
 	my ($fleet, $place) = @_;
@@ -103,7 +103,7 @@ sub registry_copied
 	return;
 }
 
-# A standby takes the registry's place; it has all that was granted, or not what was granted last.
+# A standby becomes the registry; it has all grants, or lacks the last ones.
 sub registry_fails_over
 {
 	my ($fleet, $place, $lost) = @_;
@@ -121,7 +121,7 @@ sub registry_fails_over
 	}
 	else
 	{
-		# Nobody is granted anything after the last that it has heard of.
+		# No more grants, so that the standby has all.
 		$fleet->{proxy}->mode('refuse');
 		$old->wait_for_catchup($new);
 		kill_node($old);
@@ -148,9 +148,9 @@ sub registry_fails_over
 	'registry fails over, nothing lost' => { do => sub { registry_fails_over(@_, 0) } },
 	'registry fails over, grants lost' => { do => sub { registry_fails_over(@_, 1) } });
 
-# --- The rounds, and what each has to leave behind.
+# --- The rounds, and the state that each must end with.
 
-# Returns how long it took until all drew that may; who may not is told to take over.
+# Waits until all places draw; those that have lost their shard take it over. Returns how long it took.
 sub recovered
 {
 	my ($fleet) = @_;
@@ -163,7 +163,7 @@ sub recovered
 		$error && $error !~ $was_told && "$_->{db}: $error"
 	} @silent;
 	push @{ $fleet->{wrong} }, "round $fleet->{round}: silent after $bound s: " . $_->{node}->name . " $_->{db}: $fleet->{error}" for @stuck;
-	$took = 0 if @silent;    # It waited for those who wait to be told.
+	$took = 0 if @silent;    # The time is that of places that need a takeover.
 	eval { $fleet->take_back(@silent); 1 } or push @{ $fleet->{wrong} }, "round $fleet->{round}: no takeover: $@";
 	push @{ $fleet->{wrong} }, "round $fleet->{round}: silent after a takeover: " . $_->{node}->name . " $_->{db}"
 	  for $fleet->places_that_do_not_draw($bound);

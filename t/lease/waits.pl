@@ -1,6 +1,6 @@
-# While a registry does not answer, lease_shard(), take_over_shard() and release_shard() end when they are told to, and when
-# they have waited for shardid.lease_timeout, and keep nobody else from drawing; and so does take_over_shard() behind an
-# idle transaction that has drawn. What they wanted is there when the registry answers again.
+# While a registry does not answer, lease_shard(), take_over_shard() and release_shard() can be cancelled, end after
+# shardid.lease_timeout, and keep no other session from drawing; take_over_shard() does not either while an idle
+# transaction that has drawn blocks it. When the registry answers again, the same calls succeed.
 use strict;
 use warnings;
 use FindBin;
@@ -15,7 +15,7 @@ use ShardidTest;
 
 my $registry = new_registry('registry');
 $registry->safe_psql('postgres', q(SELECT shardid_lease.create_id_space('ids', lease => '10 min')));
-# The only one to end what waits is the test.
+# The timeouts are long: only the test ends what waits.
 my $member = new_node('member', "autovacuum = off\nmax_worker_processes = 40\nshardid.lease_timeout = '120s'\nshardid.registry_timeout = '120s'\n");
 connect_to_registry($member, $registry);
 my $dir = PostgreSQL::Test::Utils::tempdir();
@@ -38,7 +38,7 @@ for my $call (sort keys %call_of)
 		draw_one($member, $generator);
 	}
 }
-# What is not leased yet draws as it did.
+# A generator that is not leased yet draws as before.
 sub draw_of
 {
 	my ($generator) = @_;
@@ -54,7 +54,7 @@ my %expected = (
 	statement_timeout => qr/ERROR:  57014: canceling statement due to statement timeout/,
 	lease_timeout => qr/(ERROR:  \w+|WARNING:  \w+): .*(the registry|within)/s);
 
-# Starts it, and waits until it waits; returns the session and where its output goes.
+# Starts the call; returns the session and its output.
 sub start_call
 {
 	my ($call, $way) = @_;
@@ -66,7 +66,7 @@ sub start_call
 	return ($session, \$said);
 }
 
-# Sealed is what is released, as before the registry knows.
+# A released generator is sealed, even before the registry knows.
 sub may_draw { return $_[0] !~ /^release_shard_/ }
 
 my @silent = processes_of($registry);
@@ -107,7 +107,7 @@ sub draw_count
 	return $count;
 }
 
-# --- It answers again: nothing was wanted in vain, and nothing twice.
+# --- The registry answers again: each call succeeds, and no shard is granted twice.
 
 for my $way (@ways)
 {
@@ -119,8 +119,8 @@ for my $way (@ways)
 	  unless on_member("SELECT state = 'released' FROM shardid_lease.shard_leases WHERE generator = 'release_shard_$way'::regclass") eq 't';
 	is(on_member("SELECT state FROM shardid_lease.shard_leases WHERE generator = 'release_shard_$way'::regclass"), 'released', "release_shard, $way: released");
 }
-# What was released in time is leased again by then.
-is($registry->safe_psql('postgres', q(SELECT count(*) FROM shardid_lease.id_space_shards WHERE state = 'held')), 8, 'no shard is held by nobody');
+# Shards that were released early are leased again by now.
+is($registry->safe_psql('postgres', q(SELECT count(*) FROM shardid_lease.id_space_shards WHERE state = 'held')), 8, 'no shard is held without a generator');
 
 # --- An idle transaction that has drawn.
 
@@ -140,7 +140,7 @@ for my $call ('take_over_shard', 'release_shard')
 	all_ids(@{ read_told($drawing) });
 }
 
-# --- A release that waits for the worker of a lease whose caller is gone sees what that worker has stored.
+# --- A release that waits for a worker whose caller has given up sees the lease that the worker has stored.
 
 on_member('SET ROLE app; CREATE SEQUENCE hurried');
 my $held = $registry->safe_psql('postgres', q(SELECT count(*) FROM shardid_lease.granted_shard WHERE state = 'held'));

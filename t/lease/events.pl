@@ -106,8 +106,8 @@ query(q(SET ROLE app; SELECT shardid_lease.release_shard('new_ids')));
 is($registry->safe_psql('postgres', q(SELECT state FROM shardid_lease.id_space_shards WHERE shard = 1)), 'released', 'the registry knows of the release');
 like(draw_one($member, 'new_ids'), qr/55000: generator "public.new_ids" has released its lease/, 'the generator is sealed');
 
-# Which are tasks of another process: it does not see what this transaction has made, and a release would wait for what it
-# has drawn.
+# The background worker does these tasks: it does not see what this transaction has made, and a release would wait for a
+# lock of what the transaction has drawn.
 lease($member, 'quick', 'new_ids', shard => 1);
 my $error;
 for my $begin (q(CREATE SEQUENCE made_now), q(SELECT next_id(generator => 'new_ids')), q(ALTER SEQUENCE new_ids RESTART))

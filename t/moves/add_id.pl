@@ -1,5 +1,6 @@
-# The first part of docs/migrating.md, block by block: a table without ids gets them in batches while sessions insert, update
-# and delete, by the extension and by the SQL-only version; the fill is killed in between. The owner is no superuser.
+# The first part of docs/migrating.md, block by block: a table without ids gets them in batches while sessions insert,
+# update and delete, by the extension and by the SQL-only version; the fill is killed in between. The owner is no
+# superuser.
 use strict;
 use warnings;
 use FindBin;
@@ -31,7 +32,8 @@ sub sqlstate_of
 	return $stderr =~ /ERROR:  (\w{5})/ ? $1 : 'none';
 }
 
-# Times with ties, one that 3,000 rows share, as a bulk load leaves them, some before any id's time and one of the future.
+# Times that several rows share, one of them 3,000 rows, as after a bulk load; some before any id's time, one in the
+# future.
 my $old_rows = <<"SQL";
 CREATE TABLE orders (order_no text PRIMARY KEY, created_at timestamptz DEFAULT now(), item text, changes int DEFAULT 0);
 INSERT INTO orders
@@ -68,7 +70,7 @@ for my $version (sort keys %install)
 
 	is(on(command_of('migrating.md', 'SELECT count(*), count(*) - count(created_at)')) =~ s/^(\d+\|\d+)\|.*/$1/r, $rows + 3003 . '|0', "$version: step 1");
 
-	# A transaction that holds the table makes step 2 fail, and nothing else wait for long.
+	# If a transaction has locked the table, step 2 fails, and no other session waits for long.
 	my $holder = fork // die "fork: $!";
 	exec 'psql', '-Xq', '-d', $node->connstr('shop'), '-c', 'BEGIN; LOCK TABLE orders IN ACCESS SHARE MODE; SELECT pg_sleep(600)', '-o', '/dev/null' if $holder == 0;
 	$node->poll_query_until('shop', q(SELECT count(*) = 1 FROM pg_locks WHERE relation = 'orders'::regclass AND mode = 'AccessShareLock')) or die;
@@ -90,7 +92,7 @@ for my $version (sort keys %install)
 	on(block('add-id-procedure'));
 	on(block('add-id-trigger'));
 
-	# The first try is ended in the middle.
+	# The first run is ended in the middle.
 	my $fill = block('add-id-fill');
 	my $slow = $fill =~ s/5000, 0.05/1000, 0.2/r;
 	isnt($slow, $fill, "$version: a slower fill");
@@ -105,7 +107,8 @@ for my $version (sort keys %install)
 	on($fill);
 	is(on('SELECT count(*) FROM orders WHERE id IS NULL'), 0, "$version: run again, it fills the rest");
 
-	# In the session of the fill, as the page says, while a transaction is open for longer than the fill's lock_timeout.
+	# In the same session as the fill, as the page says, while a transaction is open for longer than the fill's
+	# lock_timeout.
 	my $open = fork // die "fork: $!";
 	exec 'psql', '-Xq', '-d', $node->connstr('shop') . ' user=app', '-o', '/dev/null',
 	  '-c', q(BEGIN; INSERT INTO orders (order_no) VALUES ('new open')), '-c', q(SELECT pg_sleep(2)), '-c', 'COMMIT'
@@ -116,7 +119,7 @@ for my $version (sort keys %install)
 	is($?, 0, "$version: step 5 waits for an open transaction");
 	finish_clients($clients, 1);
 
-	# What the fill leaves: rows without a time, or whose time was set back, here to one that filled rows have.
+	# Rows that the fill skips: without a time, or whose time was set back, here to one that filled rows have.
 	on(<<"SQL", $superuser);
 UPDATE orders SET id = NULL, created_at = '2024-01-01 00:00:05.123456+00' WHERE order_no IN ('bulk 1', 'bulk 2', 'ancient 1');
 INSERT INTO orders (order_no, created_at) SELECT 'timeless ' || n, NULL FROM generate_series(1, 2000) n;
@@ -127,8 +130,8 @@ SQL
 	on($refuse);
 	is(sqlstate_of(q(UPDATE orders SET item = 'desk' WHERE order_no = 'bulk 1')), '23514', "$version: a row without an id cannot be changed");
 
-	# A client that continues after the error of the fill: nothing but the ids is left for the next run, which reads no rows
-	# under ACCESS EXCLUSIVE.
+	# A client that continues after the error of the fill: the next run only has to fill the rest, and reads no rows under
+	# ACCESS EXCLUSIVE.
 	my ($timeout_ms) = $not_null =~ /lock_timeout = '(\d+)ms'/;
 	cmp_ok($timeout_ms, '<', on(q(SELECT setting FROM pg_settings WHERE name = 'deadlock_timeout')), "$version: step 6 gives way, and not the application");
 	my $application = $node->background_psql('shop');
@@ -176,7 +179,7 @@ SQL
 	is(on(q(SELECT count(*) FROM pg_class WHERE relname IN ('filled', 'orders_by_time') OR EXISTS (SELECT FROM pg_proc WHERE proname = 'old_id'))),
 		0, "$version: nothing is left behind");
 
-	# A database that nobody gave a number.
+	# A database without a shard number.
 	on($version eq 'extension' ? 'SELECT ids.id_shard(0); ALTER DATABASE shop RESET shardid.shard_id' : 'DELETE FROM ids.this_database');
 	is(sqlstate_of(q(INSERT INTO orders (order_no) VALUES ('without a number')), 'app'), $version eq 'extension' ? '55000' : '23502',
 		"$version: without a number no id");

@@ -1,5 +1,5 @@
-# A dump restored into a server whose clock is an hour behind: the generators that it carries go on
-# above all ids that clients of the original were told.
+# A dump restored into a server whose clock is an hour behind: its generators continue above all ids that clients of
+# the original received.
 use strict;
 use warnings;
 use FindBin;
@@ -44,7 +44,7 @@ set_fake_clock("$dir/clock", '-1h');
 $restored->init;
 with_fake_clock("$dir/clock", sub { $restored->start });
 
-# Every way from a dump to a database. What is told before the dump must not come again after it.
+# Every way to restore a dump. No id from before the dump may be generated again after it.
 my $connection = $original->connstr('postgres');
 my %ways = (
 	'plain' => [ ['pg_dump', '-f', "$dir/plain", $connection], ['psql', '-qX', '-v', 'ON_ERROR_STOP=1', '-f', "$dir/plain"] ],
@@ -94,8 +94,8 @@ sub goes_on
 	return;
 }
 
-# One schema alone: pg_dump leaves the extension out, and with it the default generator, so it has to
-# be there.
+# One schema alone: pg_dump leaves the extension out, and with it the default generator, so the extension is created
+# before.
 $restored->safe_psql('postgres', 'CREATE DATABASE one_schema');
 $original->command_ok([ 'pg_dump', '-Fc', '-n', 'insta5', '-f', "$dir/one", $connection ], 'one schema: dump');
 $restored->command_fails_like(
@@ -108,8 +108,8 @@ $restored->safe_psql('one_schema', 'CREATE EXTENSION shardid');
 $restored->command_ok([ 'pg_restore', '--exit-on-error', '-d', 'one_schema', "$dir/one" ], 'one schema: restore');
 goes_on('one_schema', grep { !/default/ } sort keys %draw);
 
-# A dump that names the extension's schema or its sequence carries the position, and sets that of another
-# database back; leaving out the sequences' data does not. docs/operations.md warns of it.
+# A dump of the extension's schema or sequence contains the generator's position; restored into another database, it
+# sets that one's position back, unless the sequences' data are left out. docs/operations.md warns of it.
 $restored->safe_psql('postgres', 'CREATE DATABASE later');
 $restored->safe_psql('later', 'CREATE EXTENSION shardid');
 my $position = 'SELECT last_value FROM shardid_seq';
@@ -127,8 +127,8 @@ for my $part ([ 'is set back', qw(-n public) ], [ 'is set back', qw(-t shardid_s
 		"restored over a database whose generator is later, which $expected");
 }
 
-# What carries no state gives the generators none: these ids are safe by the clock only, and here it
-# is an hour behind. docs/operations.md says what to run.
+# A dump without data has no positions: then only the clock keeps ids from repeating, and here it is an hour behind.
+# docs/operations.md says what to run.
 sub first_ids
 {
 	my ($database) = @_;
@@ -146,7 +146,8 @@ my ($highest) = sort { $b <=> $a } map { @$_ } @{ read_told($told{'the default g
 $restored->safe_psql('schema_only', "\\set highest_id $highest\n" . block_of('operations.md', 'raise'));
 is(first_ids('schema_only')->{violations}, 0, 'schema only: the generator raised, all are above');
 
-# Trusted: installed, dumped and restored by a database's owner who is no superuser; and restored by a superuser.
+# The extension is trusted: a database's owner who is no superuser installs, dumps and restores it; a superuser
+# restores it as well.
 $_->safe_psql('postgres', 'CREATE ROLE alice LOGIN; CREATE ROLE app LOGIN') for $original, $restored;
 $original->safe_psql('postgres', 'CREATE DATABASE shop OWNER alice');
 $original->safe_psql('shop', <<'SQL', extra_params => [ '-U', 'alice' ]);

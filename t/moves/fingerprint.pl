@@ -1,6 +1,6 @@
-# shard_fingerprint() over servers and databases of every kind that can have one number: two rows tell one place, copies and
-# different databases apart; the script of docs/several-databases.md finds those that repeat ids. A role without further
-# rights can look, and sees no place.
+# shard_fingerprint() on every kind of servers and databases that can share a shard number: from two rows one can tell
+# whether they are one place, copies, or different databases; the script of docs/several-databases.md finds those that
+# repeat ids. An ordinary role can call it, and sees no place.
 use strict;
 use warnings;
 use FindBin;
@@ -22,7 +22,7 @@ ALTER DATABASE shop SET shardid.shard_id = 5;
 SQL
 $node->safe_psql('shop', 'CREATE EXTENSION shardid');
 
-# --- What there is to compare with.
+# --- The databases that are compared.
 
 my %others;
 
@@ -60,7 +60,7 @@ for my $strategy ('wal_log', 'file_copy')
 	$others{"template_$strategy"} = [ $node, "by_$strategy" ];
 }
 
-# Another database of the server, made by itself; and one restored from a dump beside its original.
+# A database of the same server that was created separately; and one restored from a dump on the original's server.
 for my $name ('beside', 'restored_beside')
 {
 	$node->safe_psql('postgres', "CREATE DATABASE $name");
@@ -72,7 +72,7 @@ system_or_bail('sh', '-c', "pg_dump -d '" . $node->connstr('shop') . "' | psql -
 	$node->connstr('restored_beside') . "' >/dev/null");
 $others{restored_beside} = [ $node, 'restored_beside' ];
 
-# --- Two rows of it, as any role sees them.
+# --- Two fingerprints, as any role sees them.
 
 my @columns = qw(system_identifier database extension place started data_directory machine);
 
@@ -108,7 +108,7 @@ is(join('', map { $_->{data_directory} . $_->{machine} } values %row), '', 'watc
 $node->safe_psql('postgres', 'GRANT pg_monitor TO watcher');
 is(row_of('itself')->{data_directory}, $node->data_dir, 'but in pg_monitor');
 
-# --- The script of the page, over this database and another one.
+# --- The page's script, on this database and another one.
 
 my $script = block_of('several-databases.md', 'same_number');
 
@@ -128,7 +128,7 @@ $node->safe_psql('postgres', "ALTER DATABASE $_ RESET shardid.shard_id") for 'by
 is(found(), 'beside promoted restored restored_beside', 'not one with another number, nor two without a number');
 is(same_number('template_wal_log', 'template_file_copy', 'copy'), '', 'also between these');
 
-# --- What the row says of each.
+# --- The fields of each row.
 
 sub told { return $_[0]->safe_psql($_[2] // 'shop', "SELECT $_[1] FROM shard_fingerprint()") }
 

@@ -1,7 +1,7 @@
-# A shard moves between two servers, to and fro, by examples/move/move_shard.py, under sixteen writers that go to the
-# other server when they are refused; the clock of one is 5 s behind; some movers are killed or told to end at a random
-# moment, and run again or undone. Every id that a writer was told is afterwards in the shard, once, and on one
-# server; no id comes twice, also of those that were drawn for nothing; and writers wait for less than a second.
+# A shard moves between two servers, to and fro, by examples/move/move_shard.py, under sixteen writers that change to
+# the other server when they are refused; one clock is 5 s behind; some movers are killed or terminated at a random
+# moment, and run again or undone. Every id that a writer received is afterwards in the shard, once, and on one server;
+# no id is repeated, whether its row was kept or not; and writers wait for less than a second.
 use strict;
 use warnings;
 use FindBin;
@@ -37,7 +37,7 @@ ok(abs($behind - 5) < 1, 'one clock is 5 s behind');
 
 sub now { return clock_gettime(CLOCK_MONOTONIC) }
 
-# --- Writers: those who keep what they write, those who roll it back, and those who draw and write nothing.
+# --- Writers: some commit, some roll back, and some draw ids and write nothing.
 
 my $insert = q(INSERT INTO shard5.photos (name) VALUES ('rolled back') RETURNING id);
 my %writers = (
@@ -92,7 +92,7 @@ sub run_mover
 	return $? >> 8;
 }
 
-# Ends the mover at some moment of the time that a move takes, if it has not come to its end.
+# Ends the mover at a random moment of the time that a move usually takes.
 sub interrupt_mover
 {
 	my ($from, $to, $usual) = @_;
@@ -147,7 +147,7 @@ for my $n (1 .. $moves)
 is($done, $moves, "$moves moves came to their end, with " . ($interruptions // 0) . ' interruptions') or diag slurp_file($log);
 note sprintf '%d of them undone', $undone // 0;
 
-# --- A transaction that is prepared keeps the switch waiting, and its row moves.
+# --- The switch waits for a prepared transaction, whose row moves as well.
 
 my @nodes = ($north, $south);
 my $prepared = $nodes[$at]->safe_psql('postgres', "BEGIN; INSERT INTO shard5.photos (name) VALUES ('prepared') RETURNING id; PREPARE TRANSACTION 'long'");
@@ -168,7 +168,7 @@ for my $name (sort keys %running)
 	  or diag slurp_file("$dir/$name.error");
 }
 
-# --- No row lost, none twice, no id twice.
+# --- No row is lost or doubled, no id is repeated.
 
 sub query { return $nodes[$at]->safe_psql('postgres', $_[0]) }
 my %told = map { $_ => 1 } map { @$_ } @{ read_told($running{keep}) };
@@ -242,7 +242,7 @@ tell_pauses('movers interrupted, and the one that had to wait', @interrupted);
 cmp_ok(scalar @whole, '>', 0.9 * 16 * (grep { !$_->{is_interrupted} } @moves), 'the writers have met the moves');
 cmp_ok(quantile(0.99, @whole), '<', 1000, 'p99 of the pauses is under a second') if $ENV{FULL};
 
-# --- That the judge would see a generator that was not raised: one that forgets, behind a clock that is.
+# --- The judge detects a generator that was not raised: here one that is reset while the clock is behind.
 
 set_fake_clock($clock, '-60s');
 run_mover('finish', 1, 0) if $at == 1;

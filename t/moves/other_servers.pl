@@ -1,5 +1,5 @@
-# Ids that travel: logical replication carries them as they are, and a foreign table draws them where
-# its default is.
+# Ids on other servers: logical replication transfers them unchanged, and a foreign table's default draws them on the
+# server that has the default.
 use strict;
 use warnings;
 use FindBin;
@@ -25,7 +25,7 @@ CREATE PUBLICATION photos FOR TABLE photos;
 SQL
 }
 
-# The id as a shard gave it; another, drawn on arrival by the worker that applies the changes.
+# The id that the shard generated, and another that the apply worker generates on arrival.
 on($all, <<'SQL');
 CREATE SEQUENCE arrivals;
 CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT next_id(6), call bigint, arrival bigint DEFAULT next_id(7, 'arrivals'));
@@ -38,8 +38,8 @@ for my $number (sort keys %shard)
 my $synced = q(SELECT count(*) = 0 FROM pg_subscription_rel WHERE srsubstate <> 'r');
 $all->poll_query_until('postgres', $synced) or die 'not synchronized';
 
-# Both go on from one tick, ahead of their clocks: the times and sequences of their ids are the same,
-# so that nothing but the shard tells them apart.
+# Both continue from one tick, ahead of their clocks: their ids have the same times and sequence numbers, and only
+# differ in the shard.
 my $tick = on($all, 'SELECT ((extract(epoch FROM clock_timestamp()) * 1000)::bigint - 1314220021721 + 60000) << 10');
 on($shard{$_}, "SELECT setval('shardid_seq', $tick)") for sort keys %shard;
 for my $round (1 .. 3)

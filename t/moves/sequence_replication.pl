@@ -1,6 +1,6 @@
-# Replication of sequences, which PostgreSQL has from 19 on, by the statements of docs/operations.md: between
-# two databases that both have the extension, synchronized time and again while both draw, and then the
-# subscriber takes over. No id comes twice on either, nor what the publisher gave from the subscriber.
+# Replication of sequences (PostgreSQL 19 and later) by the statements of docs/operations.md: two databases with the
+# extension are synchronized again and again while both draw, and then the subscriber takes over. Neither repeats an id,
+# and the subscriber repeats none of the publisher.
 use strict;
 use warnings;
 use FindBin;
@@ -14,7 +14,7 @@ use ShardidTest;
 my ($major) = `postgres --version` =~ /(\d+)/;
 plan skip_all => 'no replication of sequences before PostgreSQL 19' if $major < 19;
 
-# What is synchronized asks for no more than this between one time and the next.
+# Synchronization needs no more configuration than this.
 my $conf = "autovacuum = off\nwal_retrieve_retry_interval = 10ms\n";
 my $dir = PostgreSQL::Test::Utils::tempdir();
 my $clock = "$dir/clock";
@@ -24,7 +24,7 @@ my $subscriber;
 with_fake_clock($clock, sub { $subscriber = new_node('subscriber', $conf); });
 sub on { my ($node, $sql) = @_; return $node->safe_psql('postgres', $sql) }
 
-# A number for the judge from what is drawn; that of UUIDs and ObjectIds is their time, whosever they are.
+# How to draw, as a number for the judge; that of UUIDs and ObjectIds is their time, on both servers.
 my %draws = (
 	shardid_seq => [ 'next_id(:shard)', {} ],
 	photos_id_seq => [ q(next_id(:shard, 'photos_id_seq')), {} ],
@@ -46,7 +46,7 @@ $$ SELECT ('x' || encode(substr(id, 1, 4) || substr(id, 10, 3), 'hex'))::bit(56)
 SQL
 }
 
-# A block of the page, with the publisher's address in the place of the page's.
+# A block of the page, with the publisher's address instead of the page's.
 sub page
 {
 	my ($name) = @_;
@@ -67,7 +67,7 @@ sub is_synchronized
 	return $subscriber->poll_query_until('postgres', page('sequences-synchronized'));
 }
 
-# --- From the first on.
+# --- The first synchronization.
 
 my $refresh = command_of('operations.md', 'ALTER SUBSCRIPTION sequences REFRESH');
 on($publisher, command_of('operations.md', 'CREATE PUBLICATION sequences'));
@@ -124,7 +124,7 @@ for my $generator (@generators)
 is(on($_->[0], $identity), $_->[1], 'UUIDs and ObjectIds are of the database that makes them')
   for [ $publisher, $identities[0] ], [ $subscriber, $identities[1] ];
 
-# That the test can see it.
+# The test detects a repeated id.
 on($subscriber, 'ALTER SEQUENCE photos_id_seq RESTART');
 my $forgotten = start_clients($subscriber, 2, draw('photos_id_seq', 1), rounds => 50);
 finish_clients($forgotten);

@@ -1,6 +1,6 @@
-# docs/several-databases.md from its start to its end, by its blocks: three databases with numbers, what copies of them
-# have, the alerts, the drill; then with leases of a registry in one of them, and the drill again. The search for
-# one number is in t/moves/fingerprint.
+# docs/several-databases.md from its start to its end, by its blocks: three databases with shard numbers, their copies,
+# the alerts, the drill; then with leases of a registry in one of them, and the drill again. The search for one number
+# is in t/moves/fingerprint.
 use strict;
 use warnings;
 use FindBin;
@@ -29,7 +29,7 @@ sub page
 	return block_of('several-databases.md', $name);
 }
 
-# What a psql of this role prints; it complains of nothing.
+# What psql prints for this role; there must be no error or warning.
 sub run_as
 {
 	my ($role, $server, $sql, $dbname) = @_;
@@ -48,8 +48,8 @@ sub refused
 
 sub shard_of { return $_[0]->safe_psql('shop', 'SELECT id_shard(next_id())') }
 
-# The page's server with several nodes, of which the first is switched off: a listener that takes no more connections
-# answers as little.
+# The page's server with several nodes, of which the first is switched off: simulated by a listener that accepts no
+# more connections.
 sub several_hosts
 {
 	socket($hole, PF_INET, SOCK_STREAM, 0) && bind($hole, sockaddr_in(0, INADDR_LOOPBACK)) && listen($hole, 0) or die $!;
@@ -74,7 +74,7 @@ my %ids;
 $ids{$_}++ for map { split /\n/, $_->safe_psql('shop', 'SELECT id FROM photos') } values %node;
 is(scalar keys %ids, 15000, 'no id is in two databases');
 
-# --- Where the setting goes.
+# --- Whether copies have the setting.
 
 my $oslo = $node{oslo};
 $oslo->safe_psql('postgres', 'CREATE DATABASE by_template TEMPLATE shop');
@@ -109,8 +109,8 @@ ROWS
 
 # --- The drill.
 
-# A copy of a synchronous server, whose standbys do not know it, with the configuration that the original has; it may end
-# its recovery only when it is promoted.
+# A copy of a synchronous server, with the original's configuration, but without its standbys. $waits: it stays in
+# recovery until it is promoted.
 sub copy_of
 {
 	my ($name, $waits) = @_;
@@ -166,7 +166,7 @@ for my $name (sort keys %number_of)
 is($oslo->safe_psql('registry', "SELECT string_agg(role::text || ' ' || shard, ', ' ORDER BY shard) FROM shardid_lease.id_space_shards"),
 	'oslo_member 1, lisbon_member 2, cairo_member 3', 'each by a role of its own');
 
-# Without the timeout of the page, lisbon does not ask further.
+# Without the page's timeout, lisbon does not try the next node.
 my $lisbon = $node{lisbon};
 my ($timeout) = page('several_hosts') =~ /(tcp_user_timeout '\d+')/ or die;
 $lisbon->safe_psql('shop', 'ALTER SERVER registry OPTIONS (DROP tcp_user_timeout)');
@@ -176,7 +176,7 @@ like($lisbon->safe_psql('shop', $trouble), qr/no connection within shardid\.regi
 $lisbon->safe_psql('shop', "ALTER SERVER registry OPTIONS (ADD $timeout); SET shardid.lease_timeout = '9s'; SELECT shardid_lease.renew_leases()");
 is($lisbon->safe_psql('shop', $trouble), '', 'but not with the timeout of the page');
 
-# What is to be watched, by the role of the page.
+# The page's queries for monitoring, by the page's role.
 is(run_as('watcher', $oslo, block_of('leases.md', 'watch_member')), '', 'a member without trouble');
 is(run_as('watcher', $oslo, block_of('leases.md', 'watch_registry'), 'registry'), '', 'and its registry');
 is(run_as('watcher', $oslo, 'SELECT count(*) FROM shardid_lease.id_space_shards', 'registry'), 3, 'of which watcher sees all shards');
@@ -185,7 +185,7 @@ $copy = copy_of('drill_leased', 1);
 like(refused($copy), qr/has no lease of shard 1 at this time.*held by/s, 'a restored server generates no ids, and its error names the original');
 stop_copy($copy);
 
-# The callbacks of the node with the registry, as Patroni calls them: split by shlex, with three arguments behind.
+# The callbacks of the node with the registry, as Patroni calls them: split by shlex, with three arguments added.
 {
 	my ($command) = block_of('high-availability.md', 'callbacks_registry') =~ /on_role_change: >-\n(.*)\z/s or die;
 	$command =~ s/\s+/ /g;

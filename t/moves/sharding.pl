@@ -1,5 +1,5 @@
-# The blocks of docs/sharding.md as they stand there, except addresses, on an old server and a new one, whose clock is a
-# minute behind: a shard that is a schema moves by a dump, one that is bits only by a row filter.
+# The blocks of docs/sharding.md, with other addresses, on an old server and a new one, whose clock is a minute behind:
+# a shard that is a schema moves by a dump, a shard within tables by a row filter.
 use strict;
 use warnings;
 use FindBin;
@@ -44,7 +44,7 @@ sub block
 	return addressed($block->{text});
 }
 
-# Runs a block by psql, which complains of nothing.
+# Runs a block by psql, without any error or warning.
 sub run_block
 {
 	my ($node, $name, %variables) = @_;

@@ -1,6 +1,6 @@
-# Ids from two and three servers that know nothing of each other, by the statements of examples/tickets/README.md:
-# tickets, the triple with a counter, the triple of next_id. None of them gives what another gave, also
-# while two servers become three. The ways that the page warns of do.
+# Ids from two and three independent servers, by the statements of examples/tickets/README.md: tickets, the triple with
+# a counter, the triple of next_id. No server repeats another's id, also while two servers become three. The ways that
+# the page warns of do repeat ids.
 use strict;
 use warnings;
 use FindBin;
@@ -39,7 +39,7 @@ sub query
 	return $servers[ $number - 1 ]->safe_psql('postgres', $sql);
 }
 
-# How many of the numbers have been given before, over all lists.
+# How many numbers of all lists are duplicates.
 sub meetings
 {
 	my %seen;
@@ -52,7 +52,7 @@ sub draw
 	return [ split /\n/, query($number, "SELECT $expression FROM generate_series(1, $count)") ];
 }
 
-# How many ids the clients have got so far; those that have just been started have no files yet.
+# How many ids the clients have received so far; just after their start they have no files yet.
 sub told_so_far
 {
 	my ($clients) = @_;
@@ -60,7 +60,7 @@ sub told_so_far
 	return scalar map { @$_ } @{ read_told($clients) };
 }
 
-# Waits until the clients have got some more.
+# Waits until the clients have received some more.
 sub wait_for_more
 {
 	my ($clients) = @_;
@@ -73,8 +73,8 @@ sub wait_for_more
 	die 'the clients get no more';
 }
 
-# --- Tickets from two servers, of which one is killed and comes back. Its own clients have ended before:
-# what nextval told a moment before a crash is another matter, see below.
+# --- Tickets from two servers, of which one is killed and starts again. Its clients have ended before: what nextval
+# returns just before a crash is tested below.
 
 is(run_block($_, 'On each server: tickets.', servers => 2), '', "server $_: tickets") for 1, 2;
 is_deeply(draw(1, "nextval('tickets')", 3), [ 1, 3, 5 ], 'server 1 gives the odd ones');
@@ -88,7 +88,7 @@ is(query(2, "SELECT nextval('tickets') % 2"), 0, 'server 2 goes on without serve
 start_again($servers[0]);
 push @ticket_clients, start_clients($servers[0], 4, "SELECT nextval('tickets')", pause_ms => rounds(2, 0));
 
-# --- The two, under that load, become three.
+# --- Under the same load, the two servers become three.
 
 wait_for_more($ticket_clients[$_]) for 1, 2;
 my ($highest) = sort { $b <=> $a } map { run_block($_, 'On each old server: where it is.') } 1, 2;
@@ -115,13 +115,13 @@ my $met = meetings(@told);
 is($met, 0, 'of all tickets, none was given twice');
 note_fault('two ticket servers become three, one was killed before', 1, $tickets, $met);
 
-# What reaches the maximum before it goes over gives no more, instead of what another gives.
+# A sequence that reaches the maximum before the change fails, instead of repeating another server's tickets.
 query(1, 'CREATE SEQUENCE late INCREMENT 2 START 1 MAXVALUE 10');
 is_deeply(draw(1, "nextval('late')", 5), [ 1, 3, 5, 7, 9 ], 'below the maximum');
 my ($status, $out, $err) = $servers[0]->psql('postgres', "\\set VERBOSITY sqlstate\nSELECT nextval('late')");
 like($err, qr/2200H/, 'and no further');
 
-# A larger step alone: the page's example.
+# Only a larger step, without a maximum: the page's example of duplicates.
 query(1, 'CREATE SEQUENCE naive INCREMENT 2 START 1');
 query(2, 'CREATE SEQUENCE naive INCREMENT 2 START 2');
 query(3, 'CREATE SEQUENCE naive INCREMENT 3 START 3');
@@ -132,7 +132,7 @@ is($naive[0][-1], 199, 'server 1 stood at 199');
 is($naive[2][0], 202, 'went on with 202');
 cmp_ok(meetings(@naive), '>', 50, 'without a maximum ' . meetings(@naive) . ' of ' . map({ @$_ } @naive) . ' meet');
 
-# What nextval tells before it is on disk: the record of one session covers the next 32 values of all.
+# nextval returns values before they are on disk: one session's record covers the next 32 values of all sessions.
 query(2, 'CREATE SEQUENCE soon_told');
 my $gate = PostgreSQL::Test::Utils::tempdir() . '/gate';
 $servers[1]->stop;
@@ -148,7 +148,7 @@ finish_clients($first);
 start_again($servers[1]);
 is_deeply(draw(2, "nextval('soon_told')", 2), [ 1, 2 ], 'after a crash 2 comes again');
 
-# Room from the beginning: the third needs nothing of the others.
+# With room from the beginning, the third server can be added without the others.
 run_block($_, 'On each server: tickets with room for 16 servers.') for 1 .. 3;
 is(meetings(map { draw($_, "nextval('roomy_tickets')", 1000) } 1 .. 3), 0, 'a step of 16: three servers do not meet');
 
@@ -187,7 +187,7 @@ for my $number (1 .. 3)
 my $layout = "'articles_id_seq', '2024-01-01 00:00:00+00', 12, 10";
 sub next_article { return "next_id((n % 1024) << 2 | $_[0], $layout)" }
 
-# All at once, in bulk and one by one.
+# All servers at the same time, in bulk and one by one.
 my @clients = map {
 	start_clients($servers[ $_ - 1 ], 4, [
 		'SELECT ' . next_article($_) . ' FROM generate_series(1, 5000) n',
@@ -200,8 +200,8 @@ $met = meetings(@told);
 is($met, 0, "of $ids ids from three servers, none was given twice");
 note_fault('three servers draw for the same shards at once', rounds(2, 50), $ids, $met);
 
-# Times do not keep them apart: from the same position of their generators, in the same order, the
-# servers give the same ids but for the server's number. Two that have one number give the same ids.
+# Times do not make ids differ: from the same position, in the same order, the servers generate ids that differ only in
+# the server's number. Two servers with one number generate the same ids.
 my $position = query(1, "SELECT id_lower_bound(now() + interval '1 hour', '2024-01-01 00:00:00+00', 12, 10) >> 22 << 10");
 sub draw_from_position
 {
@@ -214,7 +214,7 @@ is(meetings(map { [ map { $_ & ~(3 << 10) } @$_ ] } @same_ticks), 2000, 'at the 
 is(meetings(@same_ticks), 0, 'three servers do not meet');
 is(meetings(map { draw_from_position($_, 1) } 1, 2), 1000, 'two with one number do');
 
-# How often an id is drawn for a triple.
+# How many ids are drawn for one triple.
 query(1, <<'SQL');
 CREATE SEQUENCE draws;
 CREATE FUNCTION counted() RETURNS bigint LANGUAGE sql VOLATILE AS $$ SELECT nextval('draws'); SELECT next_id(5) $$;

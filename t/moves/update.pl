@@ -1,6 +1,6 @@
-# ALTER EXTENSION UPDATE: from every version that there is a script of, the update comes to the same
-# objects as a new CREATE EXTENSION, and the ids go on. While there is one version only, two made-up
-# ones show that the comparison sees what an update script forgets.
+# ALTER EXTENSION UPDATE: from every version with an update script, the update results in the same objects as a new
+# CREATE EXTENSION, and the ids continue. While there is only one version, two invented ones show that the comparison
+# detects what an update script forgets.
 use strict;
 use warnings;
 use FindBin;
@@ -34,7 +34,7 @@ local $ENV{TEMP_CONFIG} = "$dir/temp.conf";
 my $node = new_node('update', '');
 my $databases = 0;
 
-# Everything that the extension consists of, in text, but for the random bits in a MINVALUE below zero.
+# All objects of the extension, as text, without the random bits in a negative MINVALUE.
 sub objects
 {
 	my ($database) = @_;

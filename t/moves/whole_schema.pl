@@ -1,7 +1,7 @@
-# docs/migrating.md, "A whole schema at once": a schema of serial columns and identities goes to ids of next_id and back while
-# sessions insert, call nextval themselves and delete, by the extension table by table, and by the SQL-only version in one
-# transaction. The owner is no superuser. No INSERT fails, no row is lost, no id comes twice, also not that of a deleted
-# row; and the schema that pg_dump writes is the one before.
+# docs/migrating.md, "A whole schema at once": a schema of serial columns and identities is migrated to next_id and back
+# while sessions insert, call nextval themselves and delete, by the extension table by table, and by the SQL-only
+# version in one transaction. The owner is no superuser. No INSERT fails, no row is lost, no id is repeated, also not
+# that of a deleted row; and pg_dump then writes the same schema as before.
 use strict;
 use warnings;
 use FindBin;
@@ -35,7 +35,7 @@ my %install = (
 		return on(block('sql-only-number'));
 	});
 
-# The partitions of an identity have it from PostgreSQL 17 on.
+# Partitions have the identity of their table from PostgreSQL 17 on.
 my $tables = <<'SQL';
 CREATE TABLE items (id bigserial PRIMARY KEY, name text);
 CREATE TABLE orders (id bigint GENERATED ALWAYS AS IDENTITY (START 100 INCREMENT 10) PRIMARY KEY, customer text);
@@ -48,7 +48,7 @@ CREATE TABLE small (id serial PRIMARY KEY, name text);
 GRANT INSERT, SELECT, DELETE ON ALL TABLES IN SCHEMA public TO app;
 GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO app;
 SQL
-# Ids of the first two come from one sequence, as those that the application fetches itself.
+# All three use one sequence, the last one as an application that calls nextval itself.
 my @inserts = (
 	q(INSERT INTO items (name) VALUES ('x') RETURNING id), q(INSERT INTO "with ""quotes""
 and a line" (name) VALUES ('x') RETURNING id), q(INSERT INTO items (id, name) SELECT nextval('items_id_seq'), 'own' RETURNING id));

@@ -1,4 +1,4 @@
-// The visible texts of a page whose contrast with what is behind them is below 4.5 (WCAG 2, section 1.4.3).
+// The visible texts of a page whose contrast with their background is below 4.5 (WCAG 2, section 1.4.3).
 const channels = (color) => color.match(/[\d.]+/g).map(Number);
 const luminance = ([red, green, blue]) => [red, green, blue].map((channel) => channel / 255)
     .map((channel) => channel <= 0.04045 ? channel / 12.92 : ((channel + 0.055) / 1.055) ** 2.4)

@@ -1,5 +1,5 @@
-# The demo: what it shows fits on a screen, its counts are those of the judge, it fails when next_id repeats an
-# id, and it leaves nothing running.
+# The demo: its output fits on a screen, its counts are those of the judge, it fails if next_id repeats an id, and it
+# leaves nothing running.
 use strict;
 use warnings;
 use Cwd;
@@ -11,7 +11,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use ShardidTest;
 
-# Starts it in a sandbox of its own, beside the one of the tests, with fewer ids than make demo has.
+# Starts it in a sandbox of its own, next to that of the tests, with fewer ids than in make demo.
 sub start_demo
 {
 	my ($name, %environment) = @_;
@@ -23,7 +23,7 @@ sub start_demo
 	return $demo;
 }
 
-# Its exit status. The log goes to where those of the tests' servers are.
+# Returns its exit status. Its log is put next to those of the tests' servers.
 sub finish_demo
 {
 	my ($demo) = @_;
@@ -36,7 +36,7 @@ sub finish_demo
 	return $demo->{run}->result(0);
 }
 
-# Ids and repeated ones, of the recipe and of next_id, in each row of the table.
+# The numbers of ids and of duplicates, of Instagram's function and of next_id, in each row of the table.
 sub rows
 {
 	my ($demo) = @_;
@@ -47,7 +47,7 @@ sub rows
 
 sub sum { my ($column, @rows) = @_; my $sum = 0; $sum += $_->[$column] for @rows; return $sum; }
 
-# Both at once: they wait more than they compute.
+# Both runs at the same time: they wait more than they compute.
 my $demo = start_demo('demo');
 my $repeating = start_demo('repeating', DEMO_CALL => 'baseline.next_id()');
 
@@ -74,7 +74,7 @@ like($demo->{output}, qr/^    Of 1000 times, .* recipe reads [1-9]\d* wrong, uui
 isnt(finish_demo($repeating), 0, 'the demo fails where next_id repeats ids');
 like($repeating->{output}, qr/next_id repeated [1-9][\d,]* of [\d,]+ ids\.$/, 'and says so');
 
-# What counts, fed by hand: three ids twice, one of them in one session.
+# The counting itself, with given input: three duplicates, one of them within one session.
 my $dir = PostgreSQL::Test::Utils::tempdir();
 append_to_file("$dir/1", join '', map { "$_\n" } 4035642341833315328 .. 4035642341833315337, 4035642341833315337);
 append_to_file("$dir/2", join '', map { "$_\n" } 4035642341833315336 .. 4035642341833315339);

@@ -1,5 +1,5 @@
-# docs/inspect.html shows ids, days, UUIDs and ObjectIds as examples/decoding/vectors.json says, in Chromium; what is none of
-# them it refuses, with the reason.
+# docs/inspect.html shows ids, days, UUIDs and ObjectIds as examples/decoding/vectors.json says, in Chromium; other
+# input it refuses, with the reason.
 use strict;
 use warnings;
 use utf8;
@@ -17,7 +17,7 @@ my $vectors = decode_json(slurp_file('examples/decoding/vectors.json'));
 sub with_layout { return { %{ $_[0] }, %{ $vectors->{layouts}{ $_[0]{layout} } } } }
 sub shown_time { return $_[0]{time} =~ tr/TZ/ /dr }
 
-# A text is shown for each vector, by JavaScript that shows it.
+# Tests for each vector that the page shows the wanted text; the JavaScript enters the vector and returns what is shown.
 sub shows
 {
 	my ($name, $vectors, $code, @wanted) = @_;

@@ -1,4 +1,4 @@
-# docs/inspect.html sends nothing and runs nothing that was typed, has a link that restores it, and can be used by keyboard
+# docs/inspect.html sends nothing and executes no input, has a link that restores its state, and can be used by keyboard
 # alone, by screen reader, in the dark and on a phone: in Chromium.
 use strict;
 use warnings;

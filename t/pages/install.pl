@@ -1,6 +1,7 @@
-# Installing as docs/install.md says: from the zip for PGXN, with PGXN's client; from the source, in a folder of its
-# own and with clang++; on a server that runs; and from a folder as CloudNativePG mounts it. What is built does not depend
-# on the folder: no part of the library has its name, and objects are those of this test run, byte for byte.
+# Installing as docs/install.md says: from the zip for PGXN, with PGXN's client; from the source, in a directory of its
+# own and with clang++; on a running server; and from a directory as CloudNativePG mounts it. The build does not depend
+# on the directory: the library does not contain its name, and the object files are those of this test run, byte for
+# byte.
 use strict;
 use warnings;
 use FindBin;
@@ -17,10 +18,10 @@ my $zip = "shardid-$version.zip";
 my $source = "$dir/shardid-$version";
 chomp(my %folder = map { $_ => scalar `$ENV{PG_CONFIG} --$_` } qw(pkglibdir sharedir version));
 
-# What the make that runs this has been told is not for others.
+# The options of the make that runs this test must not reach other makes.
 delete @ENV{qw(MAKEFLAGS MAKEOVERRIDES MFLAGS MAKELEVEL REGRESS REGRESS_OPTS ISOLATION TAP_TESTS PROVE_TESTS PROVE_FLAGS)};
 
-# Runs a script where it says; its output, or a failure of the test.
+# Runs a script in the directory, and tests that it succeeds; returns its output.
 sub run_in
 {
 	my ($where, $script, $name) = @_;
@@ -37,7 +38,7 @@ sub files_of
 	return join '', sort `cd $top && find . -type f ! -path './.git/*'`;
 }
 
-# The zip. Where this runs there is no .git, but there is what the build has made.
+# The zip. This directory has no .git, but it has the output of the build.
 $ENV{SOURCE_DATE_EPOCH} = 1_600_000_000;
 ok(-e 'shardid.so' && !-e '.git', 'a tree with build output and without .git');
 run_in('.', "tools/dist.py $dir", 'the zip is made') or BAIL_OUT('no zip');
@@ -56,8 +57,8 @@ is(names_in("$source/$zip"), $names, 'no more than that is in it');
 unlink "$source/stray", "$source/$zip";
 run_in($source, 'rm -rf .git', 'without git again');
 
-# A build in another folder, with clang++, which has warnings of its own. Without bitcode, to be fast: Debian's packages
-# are built in another folder, too, and with it.
+# A build in another directory, with clang++, which has other warnings. Without bitcode, to be fast: Debian's packages
+# are also built in another directory, and with bitcode.
 {
 	local $ENV{MAKEFLAGS} = 's -j2 -- CXX=clang++ with_llvm=no CXXFLAGS=-O0';
 	is(run_in($source, block_of($page, 'elsewhere'), 'a build elsewhere, by clang++'), '', 'without a warning');
@@ -69,7 +70,7 @@ is(files_of($source), $clean, 'the source is left as it was');
 {
 	local $ENV{DESTDIR} = "$dir/inst";
 	local $ENV{MAKEFLAGS} = ' -j2 -- with_llvm=no CXXFLAGS=-g\\ -O0';
-	# It asks for a program that gives the right to write into the server's folders, where DESTDIR asks for none.
+	# --sudo: the client requires a program that grants the right to write to the server's directories; DESTDIR needs none.
 	run_in($dir, block_of($page, 'pgxn') =~ s/--sudo /--sudo=env /r, 'installed by pgxn') or BAIL_OUT('not installed');
 }
 my $library = slurp_file("$dir/inst$folder{pkglibdir}/shardid.so");
@@ -80,7 +81,7 @@ run_in($source, "make -s @objects", 'objects built in another folder');
 ok(slurp_file("$source/$_") eq slurp_file($_), "$_ is the same in another folder") for @objects;
 unlink map { "$source/$_" } @objects;
 
-# On a server that runs.
+# On a running server.
 my $node = PostgreSQL::Test::Cluster->new('install');
 {
 	local $ENV{TEMP_CONFIG};

@@ -1,5 +1,5 @@
-# What examples/monitoring/ measures is true, and what the role of role.sql can see: of generators of any layout, of
-# leases, of the SQL-only version. The configurations have the same queries, and each alert fires in promtool's tests.
+# The queries of examples/monitoring/ return right values, and the role of role.sql can run them: for generators of any
+# layout, leases, the SQL-only version. All configurations have the same queries, and each alert has promtool's tests.
 use strict;
 use warnings;
 use FindBin;
@@ -17,7 +17,7 @@ my $node = new_node('monitored');
 $node->safe_psql('postgres', $_) for 'CREATE DATABASE shop', 'ALTER DATABASE shop SET shardid.shard_id = 7';
 sub query { return $node->safe_psql('shop', $_[0]) }
 
-# The rows of a query, by its generators, as the role that asks.
+# The rows of a query by their generator, as the monitoring role.
 sub measured
 {
 	my ($sql, $database) = @_;
@@ -36,7 +36,7 @@ sub measured
 	return \%rows;
 }
 
-# Generators with a number in the default, a number of the database, another layout and partitions; and what is none.
+# Generators with a shard in the default, the database's shard, another layout, partitions; and a plain sequence.
 query(<<'SQL');
 CREATE EXTENSION shardid_lease CASCADE;
 CREATE TABLE photos (id bigint DEFAULT next_id(5), name text);

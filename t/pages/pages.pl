@@ -1,7 +1,7 @@
-# The SQL of the pages, as it stands: of each page in its order, in a database of its own that has the shard number 5 and
-# that a role without further rights owns. A block of text behind a block of SQL is what that answers. Words behind "sql" say more:
-# "fails" for a block of which a statement is refused, "superuser" for one that a superuser runs. Blocks with
-# another word, a name, are run by the tests that ask for it; tools/check/pages.py finds those that nobody runs.
+# The SQL of the pages, unchanged: each page in its order, in a database of its own with shard number 5, which an
+# ordinary role owns. A block of text after a block of SQL is the expected output. Words after "sql": "fails" if a
+# statement of the block is refused, "superuser" if a superuser runs it. Any other word is a name: the test that uses
+# the name runs the block; tools/check/pages.py finds blocks that no test runs.
 use strict;
 use warnings;
 use FindBin;
@@ -13,7 +13,7 @@ use Test::More;
 use Docs;
 use ShardidTest;
 
-# These are run by the tests in which they stand, line by line.
+# Other tests contain the SQL of these pages, line by line.
 my %run_elsewhere = (
 	'docs/clients.md' => 't/clients',
 	'docs/partitioning.md' => 'sql/partitioning.sql');
@@ -24,7 +24,7 @@ sub query { return $node->safe_psql('postgres', $_[0]) }
 query('CREATE ROLE shop_owner LOGIN');
 $ENV{PGTZ} = 'UTC';
 
-# What a psql of the database's owner prints for each block, and its complaints.
+# What psql prints for each block, as the database's owner, and its errors and warnings.
 sub run_blocks
 {
 	my (@blocks) = @_;

@@ -1,6 +1,6 @@
-# docs/reference.md beside the catalogue: no function is missing or made up, each has the arguments, defaults,
-# result and labels that the page says; every argument is in its table, and the ranges there are the ones that
-# are accepted; the settings have the defaults, units and contexts of pg_settings.
+# docs/reference.md compared with the catalog: the page has all functions and no other, each with its arguments,
+# defaults, result and labels; every argument is in its table, and the ranges there are those that are accepted; the
+# settings have the defaults, units and contexts of pg_settings.
 use strict;
 use warnings;
 use FindBin;
@@ -16,7 +16,7 @@ sub query { return $node->safe_psql('postgres', $_[0]) }
 my $page = slurp_file('docs/reference.md');
 query('CREATE EXTENSION shardid_lease CASCADE');
 
-# The catalogue's words for types and defaults, in the page's.
+# The catalog's types and defaults, in the page's words.
 my $signatures = <<'SQL';
 SELECT p.proname || '(' || coalesce(string_agg(argument, ', ' ORDER BY n) FILTER (WHERE mode = 'i'), '') || ')'
     || CASE WHEN prokind = 'p' THEN '' WHEN 'o' = ANY (proargmodes) THEN ' → (' || string_agg(argument, ', ' ORDER BY n) FILTER (WHERE mode = 'o') || ')'
@@ -33,10 +33,10 @@ LEFT JOIN LATERAL (
 WHERE d.deptype = 'e' AND d.refobjid IN (SELECT oid FROM pg_extension WHERE extname IN ('shardid', 'shardid_lease'))
 GROUP BY p.oid
 SQL
-# The last argument of the procedure tells where functions are.
+# The procedure's last argument is internal: it says where functions are.
 my @catalogue = map { s/, own regprocedure\[\] DEFAULT ARRAY\[.*'::regprocedure\]//r =~ s/'::(?:regclass|timestamp with time zone|interval|text)/'/gr =~ s/\bNULL::(?:timestamp with time zone|\w+)/NULL/gr =~ s/timestamp with time zone/timestamptz/gr =~ s/\binteger\b/int/gr }
   split /\n/, query($signatures);
-# Except those that the extensions have for their own use.
+# Without the extensions' internal functions.
 my %internal = map { $_ => 0 } internal_functions();
 @catalogue = grep { !/^(\w+)\(/ || !exists $internal{$1} || !++$internal{$1} } @catalogue;
 is(join(' ', grep { !$internal{$_} } sort keys %internal), '', 'each function for their own use exists');
@@ -55,7 +55,7 @@ my %range_of = map { my ($names, $range) = @$_; map { $_ => $range } $names =~ /
 my %in_catalogue = map { $_ => 1 } map { /(?:\(|, )(\w+) (?=\w)/g } map { s/ → .*//r =~ s/DEFAULT [^,)]*//gr } @catalogue;
 is(join(' ', sort keys %range_of), join(' ', sort keys %in_catalogue), 'the table of arguments has every one, and no other');
 
-# A call with the value %s of the argument, and of all others some that are right.
+# For each argument a call with %s as its value; all other arguments are valid.
 my %call_with = (
 	shard => 'next_id(%s)',
 	shard_bits => 'id_shard(0, %s, 0)',
@@ -89,7 +89,7 @@ LOAD 'shardid';
 SELECT name, current_setting(name), unit, context FROM pg_settings WHERE name LIKE 'shardid.%' ORDER BY name
 SQL
 
-# The anchors of its first table.
+# The anchors of the page's first table.
 my %anchor = map { lc(s/[^\w -]//gr =~ s/ /-/gr) => 1 } $page =~ /^#+ (.*)$/mg;
 is(join(' ', grep { !$anchor{$_} } $page =~ /\]\(#([^)]*)\)/g), '', 'its links to sections lead somewhere');
 

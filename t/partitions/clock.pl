@@ -1,6 +1,6 @@
-# id_partition_commands and maintain_id_partitions at times at which periods are not alike: an hour that comes twice or not at all, ids
-# that become negative, the end of the time field, a generator that is ahead of a clock which was set back. The clock is set to
-# each of these times.
+# id_partition_commands and maintain_id_partitions at special times, to which the clock is set: an hour that occurs
+# twice or not at all, ids that become negative, the end of the time field, a generator that is ahead of a clock that
+# was set back.
 use strict;
 use warnings;
 use FindBin;
@@ -15,7 +15,7 @@ my $clock = PostgreSQL::Test::Utils::tempdir() . '/clock';
 set_fake_clock($clock, '+0');
 my $node = with_fake_clock($clock, sub { return new_node('clock', "timezone = 'UTC'\nautovacuum = off\nshardid.shard_id = 5\n") });
 sub query { return $node->safe_psql('postgres', $_[0]) }
-# As '2046-06-10 12:00', UTC.
+# Sets the clock to a time like '2046-06-10 12:00', UTC.
 sub set_time
 {
 	my ($year, $month, $rest) = $_[0] =~ /^(\d+)-(\d+)-(.*)$/;
@@ -50,7 +50,7 @@ for my $time (sort keys %parts_at)
 	is(query("INSERT INTO $table DEFAULT VALUES; SELECT count(*) FROM $table"), 1, 'with room for the present');
 }
 
-# The clock was set back by 18 hours: ids go on from the last one.
+# The clock was set back by 18 hours: ids continue from the last one.
 query("CREATE SEQUENCE h; CREATE TABLE ahead (id bigint PRIMARY KEY DEFAULT next_id(generator => 'h')) PARTITION BY RANGE (id)");
 query('CREATE TABLE ahead_of_default (id bigint PRIMARY KEY DEFAULT next_id(5)) PARTITION BY RANGE (id)');
 set_time('2029-01-10 20:00');
@@ -64,7 +64,7 @@ for my $table ('ahead', 'ahead_of_default')
 	is(query("INSERT INTO $table DEFAULT VALUES; SELECT tableoid::regclass FROM $table"), "${table}_2029011020", 'with room for its next id');
 }
 
-# The sign, and the end.
+# Ids become negative, and the time field ends.
 set_time('2046-06-10 12:00');
 table_of('flip');
 query(q{CALL maintain_id_partitions('flip', '1 month', 1)});

@@ -1,5 +1,5 @@
-# maintain_id_partitions beside others: two calls at once, a server that is killed in the midst of a step, locks that are not had, a
-# DETACH CONCURRENTLY that was canceled; and by pg_cron. What is missing or old afterwards, the next call mends.
+# maintain_id_partitions at the same time as other sessions: four calls at once, a server that is killed during a step,
+# locks that it does not get, a DETACH CONCURRENTLY that was canceled; and by pg_cron. The next call completes the work.
 use strict;
 use warnings;
 use FindBin;
@@ -18,7 +18,7 @@ CREATE ROLE planner LOGIN;
 CREATE SCHEMA planner AUTHORIZATION planner;
 CREATE VIEW parts AS SELECT inhparent::regclass::text AS parent, relname, inhdetachpending AS pending FROM pg_inherits JOIN pg_class ON oid = inhrelid
 WHERE relkind IN ('r', 'p');
--- What each command was run with; and it waits here for the lock 7, if somebody has it.
+-- Records with which settings each command ran; waits for advisory lock 7, if a session holds it.
 CREATE TABLE seen AS SELECT ''::text AS tag, ''::text AS timeout, ''::text AS path, ''::text AS isolation WHERE false;
 GRANT INSERT ON seen TO PUBLIC;
 CREATE FUNCTION see() RETURNS event_trigger LANGUAGE plpgsql AS $$
@@ -34,7 +34,7 @@ CREATE EVENT TRIGGER see ON ddl_command_end WHEN TAG IN ('CREATE TABLE', 'ALTER 
 SQL
 my @planner = ('psql', '-Xq', '-d', $node->connstr('postgres') . ' user=planner');
 
-# Says what a call by the owner said.
+# The messages of a call by the owner.
 sub call
 {
 	my ($call, $settings) = @_;
@@ -62,7 +62,7 @@ sub holding
 }
 sub end_of { my ($session) = @_; $session->{in} .= "ROLLBACK;\n\\q\n"; $session->{run}->finish; return }
 
-# Four at once take turns: each period is made once, and nobody complains.
+# Four calls at once take turns: each partition is made once, without a warning.
 table_of('together');
 my @calls = map {
 	my $said = '';
@@ -73,7 +73,7 @@ is(join('', map { ${ $_->[1] } } @calls), '', 'four calls at once complain of no
 is(parts_of('together'), 21, 'four calls at once make each partition');
 is(call(q{'together', '1 day', 20}), '', 'and leave nothing to do');
 
-# What a command runs with: a shorter lock_timeout of the session counts, a longer one does not, nor its search_path and isolation.
+# The settings of a command: the session's lock_timeout if it is shorter, but not its search_path and isolation level.
 query('TRUNCATE seen');
 table_of('settings');
 is(call(q{'settings', '1 month', 0}), '', 'a call without settings');
@@ -82,7 +82,7 @@ is(call(q{'settings', '1 month', 2}, '-clock_timeout=1h'), '', 'one with a long 
 is(query(q{SELECT string_agg(DISTINCT concat_ws(' ', timeout, path, isolation), '; ') FROM seen WHERE tag = 'ALTER TABLE'}),
 	'1s pg_catalog, pg_temp read committed; 50ms pg_catalog, pg_temp read committed', 'what commands run with');
 
-# Killed behind CREATE TABLE: what was committed before is there, and the next call makes the rest.
+# Killed after CREATE TABLE: what was committed before is there, and the next call makes the rest.
 table_of('killed');
 is(call(q{'killed', '1 month', 1}), '', 'two months');
 my $gate = holding('SELECT pg_advisory_xact_lock(7)');
@@ -95,7 +95,8 @@ start_again($node);
 is(parts_of('killed') . query(q{SELECT count(*) FROM pg_class WHERE relname ~ '^killed_\d+$'}), 22, 'a step that was killed has left nothing');
 is(call(q{'killed', '1 month', 5}) . parts_of('killed'), 6, 'and the next call makes the rest');
 
-# A lock that is not had: of the table, then of one that it refers to, while the rest goes on. The next call has it.
+# A lock that is not available: of the table, then of a table that it references, while other work continues. The next
+# call gets it.
 $node->safe_psql('postgres', 'CREATE TABLE users (id bigint PRIMARY KEY)', extra_params => [ '-U', 'planner' ]);
 table_of('locked', ', owner bigint REFERENCES users');
 is(call(q{'locked', '1 month', 0, since => now() - '3 months'::interval}) . parts_of('locked'), 4, 'four months');

@@ -1,5 +1,5 @@
-# portable/shardid.sql next to others that change its generators: a second copy of itself, the extension, setval forward, and a
-# restore of data alone.
+# portable/shardid.sql while other code changes its generators: a second copy of it, the extension, setval forward, and
+# a restore of data alone.
 use strict;
 use warnings;
 use FindBin;
@@ -66,8 +66,8 @@ my $lost = overwritten(q{PERFORM setval('forward', goal);});
 cmp_ok($lost, '<=', 10, "$lost of 300 forward setvals are overwritten");
 is(overwritten(q{PERFORM raise_generator('forward', (goal >> 10) << 23);}), 0, 'none of 300 by raise_generator');
 
-# A restore of data alone brings generator and mark back as they were, a pair.
-is(query(<<'SQL'), '0', 'ids go on after a data-only restore');
+# A restore of data alone sets generator and mark back together.
+is(query(<<'SQL'), '0', 'ids continue after a data-only restore');
 CREATE SEQUENCE restored;
 CREATE TEMPORARY TABLE wrong (count int);
 DO $$
@@ -102,12 +102,12 @@ $$;
 SELECT count FROM wrong;
 SQL
 
-# Where ids are far apart their numbers go on, too.
+# The numbers continue also if ids are far apart in time.
 query('CREATE SEQUENCE calm');
 my @numbers = split /\n/, query(q{SELECT id_sequence(next_id(5, 'calm')) FROM generate_series(1, 20) n WHERE pg_sleep(0.03 + n * 0) IS NOT NULL});
 is("@numbers", join(' ', map { 128 + ($numbers[0] + $_) % 128 } 0 .. 19), 'of a generator that is used at times each id has the next number');
 
-# The extension draws from a generator: the portable functions refuse it until somebody hands it back.
+# If the extension has drawn from a generator, the portable functions refuse it until it is handed back.
 query('CREATE SCHEMA ext; CREATE EXTENSION shardid SCHEMA ext; GRANT USAGE ON SCHEMA ext TO PUBLIC; CREATE SEQUENCE mixed');
 my $of_extension = qr/55000: generator "ids\.mixed" is in use by the extension shardid.*run SELECT setval\('ids\.mixed', last_value\) FROM ids\.mixed/s;
 query(q{SELECT next_id(5, 'mixed'), pg_sleep(0.002), ext.next_id(5, 'mixed')});

@@ -1,4 +1,4 @@
-# portable/shardid.sql and clocks that step: ids go on, no faster than real time.
+# portable/shardid.sql and clocks that step: ids continue, no faster than real time.
 use strict;
 use warnings;
 use FindBin;
@@ -24,7 +24,7 @@ sub refused
 	return $stderr;
 }
 
-# Draws so many, one a call; returns how many milliseconds that took.
+# Draws $count ids, one per call; returns how many milliseconds that took.
 my @told;
 
 sub draw
@@ -56,7 +56,7 @@ for my $offset ('+3600', '+0', '+0 x0.5')
 }
 is_innocent(judge([ \@told ], lead_ms => -1), 'portable: clock steps', 6);
 
-# Behind, under load, with many ids a millisecond and with one.
+# A clock that is behind, under load, with many ids per millisecond and with one.
 sub loads
 {
 	my ($seconds) = @_;
@@ -85,8 +85,8 @@ cmp_ok($steps, '<=', $took + 1, "an hour behind, a millisecond for each id: $ste
 finish_clients($_) for @behind;
 are_innocent([ \@behind ], 'an hour behind, under load');
 
-# Set back while sessions wait for the end of a millisecond: those wait as much longer, as pg_sleep does, and can be
-# cancelled; who comes anew goes on.
+# The clock is set back while sessions wait for the end of a millisecond: those wait longer, as pg_sleep does, and can
+# be cancelled; a new session continues.
 query('CREATE SEQUENCE stepped');
 my $stepped = q{SELECT next_id(5, 'stepped', shard_bits => 22, sequence_bits => 0)};
 set_fake_clock($clock, '+0');
@@ -108,7 +108,7 @@ finish_clients($waiting, 'stop');
 is_innocent(judge([ @{ read_told($waiting) }, \@anew ], lead_ms => -1, shard_bits => 22, sequence_bits => 0),
 	'portable: set back while sessions wait', 1);
 
-# Clocks that are far from where the generator is.
+# Clocks that are far from the generator's time.
 set_fake_clock($clock, '-90000');
 like(refused('SELECT next_id(5)'), qr/55000: generator "ids.shardid_seq" is too far ahead of the clock/, 'a day behind, it refuses');
 like(query(q(SET shardid.max_lead = '2d'; SELECT next_id(5))), qr/^\d+$/, 'shardid.max_lead lets it go on');

@@ -33,8 +33,8 @@ sub restart_at
 	return;
 }
 
-# Crashes. What a commit has flushed does not come again, wherever the clock is then. The rest does not as long as the clock
-# is not behind: that it can be repeated otherwise is shown, too.
+# Crashes. Ids that a commit has flushed are never repeated, whatever the clock shows. Other ids are not repeated if the
+# clock is not behind; a clock that is behind does repeat them, which is shown as well.
 my @modes = (
 	{ name => 'autocommit', draw => 'SELECT next_id(5, \'crashed\')', offset => '-1h' },
 	{ name => 'INSERT', draw => 'INSERT INTO crashes DEFAULT VALUES RETURNING id', offset => '-1h' },
@@ -80,7 +80,8 @@ my $lost = 0;
 for my $round (1 .. 5)
 {
 	query('DROP TABLE IF EXISTS crashes; DROP SEQUENCE IF EXISTS crashed; CREATE SEQUENCE crashed');
-	# The generator is known to a checkpoint, what is drawn later to nobody; from there it goes on, dense, while the clock is behind.
+	# The checkpoint has the generator, but not the ids after it: with a clock that is behind it continues from the
+	# checkpoint, without gaps.
 	my $clients = start_clients($node, 8, $modes[2]{draw}, @portable);
 	usleep 300_000;
 	query('CHECKPOINT');

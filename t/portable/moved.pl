@@ -1,5 +1,5 @@
-# Others move the generator of portable/shardid.sql, as in t/generator/moved.pl: while the clock is right, none of it repeats an id,
-# except a move back within the open millisecond.
+# Other sessions move the generator of portable/shardid.sql, as in t/generator/moved.pl: while the clock is right, no
+# move repeats an id, except a move back within the open millisecond.
 use strict;
 use warnings;
 use FindBin;
@@ -29,7 +29,7 @@ moved_by('setval to 1', q{PERFORM setval('g', 1);});
 moved_by('setval and raise_generator',
 	q{PERFORM pg_sleep(0.002); PERFORM setval('g', before, false); PERFORM raise_generator('g', 5);});
 
-# Two generators with one mark, of which one is moved: they wait for each other, no more.
+# Two generators with one mark: they wait for each other, and each is right.
 query(<<'SQL');
 DO $$
 BEGIN
@@ -55,7 +55,7 @@ else
 	fail('there are two generators with one mark');
 }
 
-# One of two generators with one mark is moved, while both are drawn from.
+# One of two generators with one mark is moved, while sessions draw from both.
 if ($other)
 {
 	my $beside = start_clients($node, 1, "SELECT next_id(1, '$other')", @portable, seconds => rounds(3, 20));
@@ -67,10 +67,10 @@ if ($other)
 	is_innocent(judge_clients(\@moving), 'portable: moved, with the mark of another', 1);
 }
 
-# Of both, none reads or sets anything while the other does.
+# Both use one advisory lock: neither is read or set while the other is.
 takes_lock($node, $one, "next_id(1, '$_')", 'a draw takes the lock of those that share its mark') for $other ? ($one, $other) : ();
 
-# A generator that is far ahead of the clock leaves a mark of its own time, which is not one of the past.
+# A generator that is far ahead of the clock sets the mark to its own time: the other one must not take that as past.
 query(<<'SQL');
 DO $$
 BEGIN

@@ -1,5 +1,6 @@
-# portable/public_ids.sql: texts are those of examples/public-ids/vectors.json, made without it, and those of the encoders there, in
-# both directions, in Python and JavaScript, with FULL=1 also in Go and Java; no other text is read; keys rotate; plans; another name.
+# portable/public_ids.sql: its texts are those of the independent examples/public-ids/vectors.json and of the encoders
+# there, in both directions, in Python and JavaScript, with FULL=1 also in Go and Java; no other text is accepted; keys
+# rotate; plans use indexes; schemas can be renamed.
 use strict;
 use warnings;
 use File::Copy;
@@ -40,7 +41,7 @@ for my $call (q(ids.public_id('order', 5)), "ids.private_id($kind_and_zeros)")
 is(query(q(SELECT num_nulls(public_id(NULL, 5), public_id('order', NULL), private_id(NULL, 'x'), private_id('order', NULL), private_id('order', 'x')))),
 	5, 'NULL for NULL, and for what cannot be a text, also without a key');
 
-# The vectors: a key is the newest one, and makes the texts. Its number stays.
+# The vectors: each key in turn is the newest one, which makes the texts. The keys' numbers stay.
 query('CREATE TABLE vectors (vectors json); INSERT INTO vectors VALUES ($json$' . JSON::PP->new->ascii->encode($json) . '$json$)');
 my $keys = q(SELECT (k->>'number')::int AS number, decode(k->>'master', 'hex') AS master FROM vectors, json_array_elements(vectors->'keys') k);
 for my $number (map { $_->{number} } @{ $json->{keys} })
@@ -62,7 +63,7 @@ like(refused(q[SELECT ids.public_id('] . JSON::PP->new->ascii->encode([$_]) . q[
 	qr/22023: invalid kind of a public id.*DETAIL:  The kind is ".*HINT:  Pass 1 to 63 characters/s, 'kind ' . JSON::PP->new->ascii->encode([$_]))
   for sort keys %no_kinds;
 
-# No other text: each character of a text changed in each way, and texts that were made up, with every first character.
+# No other text: each character of a text replaced by each other one, and random texts, with every first character.
 is(query(<<'SQL'), '806|0|5000|0', 'no other text is one');
 CREATE FUNCTION digits() RETURNS text[] IMMUTABLE LANGUAGE sql RETURN string_to_array('0123456789abcdefghjkmnpqrstvwxyz', NULL);
 WITH text (text) AS (SELECT public_id('order', 4032112536055714817)),
@@ -73,7 +74,7 @@ FROM (SELECT 'order_' || (SELECT string_agg((digits())[1 + floor(random() * 32):
       FROM generate_series(1, 5000) n) s
 SQL
 
-# Each encoder: all vectors, both ways, and random ids of the database with a key that it has made.
+# Each encoder: all vectors in both directions, and random ids with a key that the database has made.
 query(q(TRUNCATE public_id_keys; SELECT new_public_id_key(), new_public_id_key()));
 my $master = query(q(SELECT encode(master, 'hex') FROM public_id_keys WHERE number = 1));
 my @random = map { [ split /\|/ ] } split /\n/, query(<<'SQL');
@@ -127,7 +128,8 @@ SKIP:
 	encodes_alike('Java', qw(java -cp), $built, 'Driver');
 }
 
-# Keys rotate. A fifth one is refused, until what the hint says retires the oldest: its texts are read no more, with any key.
+# Keys rotate. A fifth key is refused until the HINT's command retires the oldest; then its texts are not read by any
+# key.
 query(q(TRUNCATE public_id_keys; CREATE TABLE texts (key int, text text)));
 my $made = q(SELECT new_public_id_key() AS key \gset
 INSERT INTO texts VALUES (:key, public_id('order', 5)));
@@ -148,7 +150,8 @@ is(query("$read; SELECT max(generation) FROM public_id_keys"), "0 refused, 1 5, 
 query('DELETE FROM public_id_keys');
 is(query($made . q(; SELECT number, generation FROM public_id_keys)), '0|0', 'it begins again');
 
-# A condition on the key uses its index, in a parallel plan as well; nothing can store or index texts, which rotation would change.
+# A condition on the primary key uses its index; both functions run in parallel plans; no index or generated column can
+# use public_id, since rotation changes its texts.
 query(q(CREATE TABLE orders (id bigint PRIMARY KEY, item text); INSERT INTO orders SELECT n, 'item' FROM generate_series(1, 2000) n; ANALYZE orders));
 my $one = q(PREPARE one (text) AS SELECT item FROM orders WHERE id = private_id('order', $1); SET plan_cache_mode = force_generic_plan;);
 like(query("$one EXPLAIN EXECUTE one('x')"), qr/Index Scan using orders_pkey/, 'by its text, a row is found by the primary key');
@@ -160,14 +163,14 @@ is(query("$parallel $all"), 2000, 'with the same results');
 like(refused("SET search_path = ids; $_"), qr/42P17/, $_)
   for q{CREATE INDEX ON orders (public_id('order', id))}, q{ALTER TABLE orders ADD public text GENERATED ALWAYS AS (public_id('order', id)) STORED};
 
-# Arguments of collations that compare otherwise, and a database of another encoding.
+# Arguments with a collation that ignores case.
 is(query(<<'SQL'), 't|t|f', 'collations');
 CREATE COLLATION any_case (PROVIDER = icu, LOCALE = 'und-u-ks-level2', DETERMINISTIC = false);
 SELECT public_id('order' COLLATE any_case, 5) = public_id('order', 5), private_id('order', public_id('order', 5) COLLATE any_case) = 5,
        private_id('ORDER' COLLATE any_case, public_id('order', 5)) IS NOT NULL
 SQL
 
-# Names: all is held by OID, and a dump has the keys.
+# The functions survive other names of schemas, and a dump has the keys.
 query(q(ALTER SCHEMA ids RENAME TO renamed; CREATE SCHEMA ids; GRANT USAGE ON SCHEMA ids TO "Ids Owner"; ALTER EXTENSION pgcrypto SET SCHEMA ids; CREATE TABLE ids.public_id_keys (number int)));
 my $again = q(SELECT renamed.private_id('order', renamed.public_id('order', 5)));
 is($node->safe_psql('shop', $again), 5, 'another name of the schema, and pgcrypto in another schema');

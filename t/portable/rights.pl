@@ -1,4 +1,4 @@
-# portable/shardid.sql: the rights that it needs, what its callers cannot plant, and how it loads.
+# portable/shardid.sql: the rights that it needs, callers' objects that it must not use, and how it loads.
 use strict;
 use warnings;
 use FindBin;
@@ -15,7 +15,7 @@ my $node = new_portable_node('portable');
 my @portable = (dbname => 'portable');
 sub query { return $node->safe_psql('portable', $_[0]) }
 
-# Rights: UPDATE, which setval asks for, and USAGE; no more, and nothing on what the file makes.
+# Rights: a caller needs UPDATE, for setval, and USAGE on the generator; it has none on the file's own objects.
 sub refused
 {
 	my ($sql) = @_;
@@ -36,7 +36,7 @@ is(query(q{SELECT count(DISTINCT next_id((random() * 5)::int, 'orders')) FROM ge
 like(refused(q(SET ROLE app; SELECT next_id(5))), qr/42501: permission denied for sequence shardid_seq/, 'not for another generator');
 like(refused(q(SET ROLE app; ALTER SEQUENCE ids.shardid_mark_0 RESTART)), qr/42501/, 'nobody else owns a mark');
 
-# A sequence that the transaction's snapshot does not see cannot be checked: an unlogged one would be drawn from.
+# A sequence that the transaction's snapshot does not see cannot be checked; it could be unlogged.
 my $elsewhere = $node->connstr('portable');
 like(refused(<<"SQL"), qr/55000: sequence with OID \d+ is newer than this transaction's snapshot.*HINT/s, 'nothing from a sequence newer than the snapshot');
 BEGIN ISOLATION LEVEL REPEATABLE READ;
@@ -45,7 +45,7 @@ SELECT count(*) FROM orders;
 SELECT next_id(5, 'late');
 SQL
 
-# What the page shows, and what pg_tle is to be told: it runs as CREATE EXTENSION runs it.
+# The page's blocks, and the output of portable/pg_tle.sh, run as CREATE EXTENSION runs a script.
 make_portable($node, 'page');
 my $shown = $node->safe_psql('page', "SET search_path = public;\n" . block_of('portable.md', 'portable_first'));
 like($shown, qr/^\d+\n\d+\nlighthouse\|.*\|5\|\d+$/m, 'the page, as it stands');
@@ -61,7 +61,7 @@ is( $node->safe_psql('page', "CREATE SCHEMA tle; BEGIN; SET LOCAL search_path = 
 like($node->safe_psql('page', block_of('portable.md', 'portable_rights') =~ s/CREATE ROLE app;//r . 'SET ROLE app; SELECT ids.next_id(5)'),
 	qr/^\d+$/, 'the rights on the page are enough');
 
-# Whatever callers have in their search_path.
+# A search_path with planted objects has no effect.
 query(<<'SQL');
 CREATE SCHEMA planted AUTHORIZATION app;
 SET ROLE app;
@@ -93,11 +93,11 @@ my @calls = (
 	q(ids.uuid_v1_timestamp('c232ab00-9414-11ec-b3c8-9f6bdeced846')));
 my $path = 'SET search_path = planted, pg_catalog';
 like(refused("$path; SELECT 5::bigint + 5"), qr/planted/, 'a search_path with planted operators is one');
-# A session's first draw goes another way than the next ones.
+# A session's first draw uses another code path than the next ones.
 is(query("$path; SELECT num_nulls(" . join(', ', @calls, @calls) . q[) + num_nulls(VARIADIC array_agg(id))
-	FROM (SELECT ids.next_id(5, 'ids.orders') FROM generate_series(1, 2000)) s (id)]), 0, 'which no function looks at');
+	FROM (SELECT ids.next_id(5, 'ids.orders') FROM generate_series(1, 2000)) s (id)]), 0, 'which no function uses');
 
-# The file itself loads where nobody else makes anything, and again over itself.
+# The file loads only into a schema where no other role can create objects; it can be loaded again.
 sub loading
 {
 	my ($options) = @_;

@@ -1,4 +1,4 @@
-# All that the extension and portable/shardid.sql have, said in the same words.
+# The extension and portable/shardid.sql return the same results and errors, in the same words.
 use strict;
 use warnings;
 use FindBin;
@@ -15,7 +15,7 @@ my $node = new_portable_node('portable');
 my @portable = (dbname => 'portable');
 sub query { return $node->safe_psql('portable', $_[0]) }
 
-# All that both have is said in the same words. Each argument takes its boundaries, the others are usual ones.
+# Calls of all functions that both have: one argument has its boundaries, the others usual values.
 $node->safe_psql('portable', 'CREATE SCHEMA ext; CREATE EXTENSION shardid SCHEMA ext');
 query(<<'SQL');
 CREATE FUNCTION said(call text) RETURNS text LANGUAGE plpgsql AS $$
@@ -68,7 +68,7 @@ is(query(<<'SQL'), '', 'the extension and the portable functions say the same');
 SELECT call, said('ext.' || call) AS extension, said('ids.' || call) AS portable FROM calls
 WHERE said('ext.' || call) IS DISTINCT FROM said('ids.' || call) LIMIT 20
 SQL
-# And not as constants only.
+# The same with arguments that are not constants.
 is(query(<<'SQL'), '0', 'nor with arguments from a table');
 SELECT count(*) FROM generate_series(1, 2000) n, LATERAL (SELECT (hashint8extended(n, 5) >> (n % 40)) AS id) i
 WHERE (ext.id_timestamp(id), ext.id_shard(id), ext.id_sequence(id), ext.id_to_text(id), ext.id_from_text(ext.id_to_text(id)))

@@ -1,5 +1,5 @@
-# portable/to_extension.sql and from_extension.sql where somebody has prepared for them: nothing that others made runs, nothing of
-# theirs is changed, who is refused has changed nothing.
+# portable/to_extension.sql and from_extension.sql in a schema with hostile objects: no code of other roles runs,
+# nothing of theirs is changed, and a script that is refused has changed nothing.
 use strict;
 use warnings;
 use FindBin;
@@ -14,7 +14,7 @@ my $node = new_portable_node('scripts', 'log_min_messages = fatal');
 my @psql = ('psql', '-XAtq', '-d', $node->connstr('portable'));
 sub query { return $node->safe_psql('portable', $_[0]) }
 
-# Returns what went wrong.
+# Returns the errors.
 sub said
 {
 	my (@command) = @_;
@@ -84,7 +84,7 @@ is( query(q(SELECT count(*) FROM pg_class, aclexplode(relacl) WHERE relname LIKE
 is(query(q(SELECT cycle, last_value FROM pg_sequences WHERE sequencename = 'bait')), 'f|2000000000000', 'which is as it was');
 is(query('SELECT count(*) FROM pg_sequence WHERE seqcycle'), 0, 'and nothing stays closed');
 
-# A schema and an owner whose names have to be quoted, beside a schema that is called like it.
+# A schema and an owner whose names must be quoted, next to a schema whose unquoted name is the same.
 query(<<'SQL');
 CREATE SCHEMA "Ids" AUTHORIZATION ids_owner;
 ALTER ROLE ids_owner SET search_path = "Ids";

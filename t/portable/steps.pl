@@ -1,9 +1,8 @@
-# portable/shardid.sql step by step: between any two looks at a sequence or at the clock another session, or a move of the generator,
-# comes in.
+# portable/shardid.sql step by step: another session draws, or moves the generator, between any two steps of a call.
 #
-# The functions that generate ids are loaded once more, with each look at a sequence or at the clock, each setval, nextval and sleep
-# replaced by a function of schema "steps". The clock of these functions stands still unless a schedule, or a sleep, advances it.
-# A session can be held before one of these steps, while the schedule goes on.
+# A step is a read of a sequence or of the clock, a setval, nextval or sleep. The functions that generate ids are loaded
+# once more, with each step replaced by a function of schema "steps". Their clock stands still unless a schedule, or a
+# sleep, advances it. A session can be held before one of the steps, while the schedule continues.
 use strict;
 use warnings;
 use FindBin;
@@ -24,7 +23,7 @@ GRANT USAGE ON SCHEMA steps TO PUBLIC;
 CREATE SEQUENCE g;
 CREATE SEQUENCE steps.now;              -- milliseconds since 1970
 SELECT setval('steps.now', 1800000000000);
-CREATE SEQUENCE steps.passed;           -- how often the held session came to the step before which it is to stop
+CREATE SEQUENCE steps.passed;           -- how often the held session came to the step before which it must stop
 CREATE TABLE steps.ids (n serial, above bigint, id bigint NOT NULL, ms bigint);
 
 CREATE FUNCTION steps.at(step text) RETURNS void LANGUAGE plpgsql AS $$
@@ -45,7 +44,7 @@ CREATE FUNCTION steps.pg_try_advisory_xact_lock(bigint) RETURNS boolean LANGUAGE
 $$BEGIN PERFORM steps.at('lock'); RETURN pg_try_advisory_xact_lock($1); END$$;
 CREATE FUNCTION steps.clock_timestamp() RETURNS timestamptz LANGUAGE plpgsql AS
 $$BEGIN PERFORM steps.at('clock'); RETURN to_timestamp(pg_sequence_last_value('steps.now') / 1000.0 + 0.0005); END$$;
--- It ends when the millisecond does, if the schedule does not end it before.
+-- Sleeps to the end of the millisecond, unless the schedule has advanced the clock.
 CREATE FUNCTION steps.pg_sleep(double precision) RETURNS void LANGUAGE plpgsql STRICT AS $$
 DECLARE
     began bigint := pg_sequence_last_value('steps.now');
@@ -57,12 +56,12 @@ BEGIN
 END
 $$;
 
--- What schedules are made of. Numbers of milliseconds count from the clock's.
+-- The parts of schedules. Milliseconds are relative to the clock.
 CREATE FUNCTION steps.ms(later int) RETURNS bigint LANGUAGE sql RETURN pg_sequence_last_value('steps.now') - 1314220021721 + later;
 CREATE PROCEDURE steps.pass(ms int) LANGUAGE sql AS $$SELECT setval('steps.now', pg_sequence_last_value('steps.now') + ms)$$;
 CREATE PROCEDURE steps.move(later int, number int) LANGUAGE sql AS $$SELECT setval('g', (steps.ms(later) << 10) | number)$$;
 CREATE FUNCTION steps.highest() RETURNS bigint LANGUAGE sql AS $$SELECT max(id) FROM steps.ids$$;
--- An id, or nothing where another session keeps the lock.
+-- An id, or nothing if another session holds the lock.
 CREATE FUNCTION steps.draw() RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     above bigint := steps.highest();
@@ -75,10 +74,10 @@ EXCEPTION WHEN lock_not_available THEN
     RETURN NULL;
 END
 $$;
--- What others take or raise, the generator does not come back to.
+-- An id of another session, or a value to which it has raised the generator: it must not be generated.
 CREATE PROCEDURE steps.others_have(later int, number int) LANGUAGE sql AS
 $$INSERT INTO steps.ids (above, id, ms) VALUES (steps.highest(), (steps.ms(later) << 23) | (5 << 10) | number, steps.ms(later))$$;
--- Another session makes the call, and stops before this step if it comes there so many times.
+-- Another session makes the call, and stops before this step when it comes there for the given time.
 CREATE PROCEDURE steps.hold(step text, times int, call text) LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_advisory_lock(1), setval('steps.passed', 1, false);
@@ -114,8 +113,8 @@ my $file = PostgreSQL::Test::Utils::tempdir() . '/steps.sql';
 append_to_file($file, $before . $drawing . $after);
 run_log([ 'psql', '-Xq', '-d', $node->connstr('portable') . ' user=ids_owner', '-f', $file ]) or die 'the steps do not load';
 
-# Generates an id in a millisecond that begins, then follows the schedule. Returns whether a session was held in it, and how many ids
-# are wrong: those that were returned before, those below one that was returned before their call began, those ahead of the clock.
+# Generates ids in a new millisecond, then follows the schedule. Returns whether a session was held, and how many ids
+# are wrong: duplicates, ids below one that was returned before their call began, and ids ahead of the clock.
 my $connection = $node->connstr('portable') . q( options='-c statement_timeout=20s');
 
 sub follow
@@ -148,7 +147,7 @@ SQL
 sub is_right { my ($name, $schedule) = @_; is(follow($schedule), '0 wrong', $name); return; }
 sub is_right_held { my ($name, $schedule) = @_; is(follow($schedule), 'held: 0 wrong', $name); return; }
 
-# Where a millisecond begins with a number that a schedule wants: after 200 comes 201.
+# A millisecond whose first number the schedule determines: after 200 comes 201.
 is_right_held('held before nextval while others generate ids and move the generator back', <<'SQL');
 first := steps.draw();
 CALL steps.hold('nextval generator', 1, 'SELECT next_id(5, ''g'')');
@@ -239,7 +238,7 @@ CALL steps.resume();
 PERFORM steps.draw();
 SQL
 
-# Many ids at once in an open millisecond, of which other sessions take numbers at the same time.
+# Many ids at once in an open millisecond, while other sessions take numbers of it.
 like(follow(<<'SQL'), qr/held: 0 wrong/, 'next_ids in an open millisecond, while others generate ids');
 CALL steps.hold('setval generator', 1, 'SELECT next_ids(5, 40, ''g'')');
 PERFORM steps.draw();
@@ -272,7 +271,7 @@ FOR i IN 1 .. 8 LOOP
 END LOOP;
 SQL
 
-# The WAL that covers an id may be that of a transaction that has not ended. A commit flushes it nevertheless.
+# The WAL of an id may belong to another transaction, which has not ended. The caller's commit flushes it nevertheless.
 sub flushes
 {
 	my ($name, $call, $before) = @_;

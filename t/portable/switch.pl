@@ -1,5 +1,5 @@
-# From the portable functions to the extension and back, under load: no id is repeated, all increase, and what refers to the
-# functions stays. And a dump of a database with them.
+# From the portable functions to the extension and back, under load: no id is repeated, all increase, and objects that
+# use the functions stay. And a dump of a database with them.
 use strict;
 use warnings;
 use FindBin;
@@ -33,7 +33,7 @@ CREATE INDEX photos_ts ON photos (id_timestamp(id));
 CREATE VIEW newest AS SELECT id, ts FROM photos, id_parts(id) ORDER BY id DESC LIMIT 1;
 SQL
 
-# 55000: while a generator goes back, it refuses. 42P01, XX000: next_ids that waited for what is gone.
+# 55000: a generator that is being switched back refuses. 42P01, XX000: next_ids waited for an object that was dropped.
 my @allowed = (dbname => 'portable', tolerate => '55000,42P01,XX000,42883');
 
 sub start_load
@@ -86,7 +86,8 @@ is(query('SELECT count(*) FROM photos WHERE id_shard(id) <> 5'), 0, 'the check h
 like(query('SET enable_seqscan = off; SET enable_bitmapscan = off; EXPLAIN SELECT * FROM photos WHERE id_timestamp(id) > now()'),
 	qr/photos_ts/, 'an index on a function is one still');
 
-# Rights: who draws by the extension with USAGE alone has to get UPDATE before the way back, and draws then as before.
+# Rights: a role with USAGE alone, which is enough for the extension, must be granted UPDATE before the way back, and
+# draws then as before.
 query(<<'SQL');
 CREATE ROLE app;
 SET ROLE ids_owner;
@@ -103,8 +104,8 @@ query('GRANT UPDATE ON SEQUENCE orders_id_seq TO app');
 ok(run_script('from_extension'), 'back');
 like(query($as_app), qr/^\d+$/, 'with USAGE and UPDATE it draws as before');
 
-# Nobody draws by both at once: a statement that is planned with the extension and draws later is waited for, and until then
-# all are refused.
+# The extension and the portable functions never draw at the same time: the way back waits for statements that are
+# planned with the extension, and until they end all draws are refused.
 ok(run_script('to_extension'), 'to the extension');
 my $late = q(SELECT next_id(5, 'orders_id_seq') FROM generate_series(1, 1) WHERE pg_sleep(4) IS NOT NULL);
 my @psql = ('psql', '-XAtq', '-d', $node->connstr('portable'));
@@ -122,7 +123,7 @@ $drawing->finish;
 like($drawn, qr/sequence "ids.orders_id_seq" has CYCLE/, 'those are refused');
 like(query(q(SELECT next_id(5, 'orders_id_seq'))), qr/^\d+$/, 'then all draw again');
 
-# A transaction that has drawn and does not end: the way to the extension gives up, and nothing is changed.
+# If a transaction that has drawn does not end, the way to the extension gives up, and nothing is changed.
 my $idle = IPC::Run::start([ @psql, '-c', 'BEGIN', '-c', 'SELECT next_id(5)', '-c', 'SELECT pg_sleep(60)' ], '>', \my $slept, '2>&1', IPC::Run::timer(120));
 my $is_idle = q(wait_event = 'PgSleep' AND query = 'SELECT pg_sleep(60)');
 $node->poll_query_until('portable', "SELECT count(*) > 0 FROM pg_stat_activity WHERE $is_idle") or die 'nobody sleeps';
@@ -132,7 +133,7 @@ is(is_the_extensions(), 'f', 'next_id is the portable one');
 query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE $is_idle");
 $idle->finish;
 
-# What the portable raise_generator calls when it finds itself replaced raises, and draws nothing.
+# The function that a portable raise_generator calls when it has been replaced raises the generator, and draws nothing.
 ok(run_script('to_extension'), 'once it has ended, to the extension');
 is( query(<<'SQL'), 't', 'a call that was begun before goes on by the extension');
 SELECT shardid_draw_any(0, 'orders_id_seq', '2011-08-24 21:07:01.721+00', 13, 10, 0,
@@ -142,7 +143,7 @@ SELECT shardid_draw_any(0, 'orders_id_seq', '2011-08-24 21:07:01.721+00', 13, 10
 SQL
 ok(run_script('from_extension'), 'and back');
 
-# A dump carries the functions, the marks and where each generator stands.
+# A dump contains the functions, the marks and each generator's position.
 sub restored
 {
 	my ($database) = @_;
@@ -162,13 +163,13 @@ restored('of_portable');
 ok(run_script('to_extension'), 'once more to the extension');
 restored('of_extension');
 
-# A restored position keeps ids apart, even where the clock is behind: the generator was ahead of it.
+# The restored position prevents duplicates, even if the clock is behind: here the generator was ahead of it.
 ok(run_script('from_extension'), 'and back');
 query(q(SELECT raise_generator('shardid_seq', id_lower_bound(now() + interval '1 hour'))));
 query('INSERT INTO photos DEFAULT VALUES');
 restored('of_one_ahead');
 
-# The extension in the schema of the portable functions, or none of those: refused.
+# Refused: to load the functions into the extension's schema, and to switch without them.
 $node->safe_psql('postgres', 'CREATE SCHEMA ids; CREATE EXTENSION shardid SCHEMA ids');
 my $load = [ 'psql', '-Xq', '-d', $node->connstr('postgres') . ' options=-csearch_path=ids' ];
 $node->command_fails_like([ @$load, '-f', 'portable/shardid.sql' ], qr/the extension shardid is in schema "ids"/, 'not beside the extension');

@@ -1,4 +1,4 @@
-# What portable/shardid.sql says when it refuses: the value in DETAIL, and a HINT that works as written.
+# The errors of portable/shardid.sql: the value in DETAIL, and a HINT that works as written.
 use strict;
 use warnings;
 use FindBin;
@@ -27,7 +27,7 @@ for my $call ('next_id(5, sequence_bits => -1)', 'next_ids(5, 1, sequence_bits =
 }
 like(refused(qq{SET shardid.shard_id = 5; SELECT next_id(sequence_bits => -1)}), qr/22003: sequence_bits is out of range/, 'with the shard of the setting');
 
-# The epoch is shown as it was passed, whatever the time zone did since 1970.
+# The epoch is shown as it was passed, however the time zone's offset has changed since 1970.
 like(refused(qq{SET timezone = '$_->[0]'; SELECT next_id(5, epoch => '2100-07-01 12:00:00+00')}),
 	qr/22008: clock is before the epoch.*the epoch is \Q$_->[1]\E\./s, "an epoch under $_->[0]")
   for [ 'Europe/Berlin', '2100-07-01 14:00:00+02' ], [ 'UTC', '2100-07-01 12:00:00+00' ];

@@ -1,8 +1,8 @@
-# CREATE EXTENSION gives nobody rights. Its scripts run as the bootstrap superuser, since it is trusted; so
-# a role that may create objects plants functions, types, operators and relations of every name in them,
-# one at a time, where the extension goes to. Then the role, or an administrator, installs or updates it.
-# An error is fine. Planted code that runs as anybody else is a gain, and so is every other right, member
-# and owner than there are without the plant.
+# CREATE EXTENSION gives no role more rights. The extension is trusted, so its scripts run as the bootstrap superuser.
+# A hostile role plants functions, types, operators and relations with every name of the scripts, one at a time, in the
+# schema of the extension. Then the role, or an administrator, installs or updates the extension. An error is allowed.
+# Gains are: planted code that runs as another role, and any right, member or owner that differs from an installation
+# without the plant.
 use strict;
 use warnings;
 use FindBin;
@@ -21,7 +21,7 @@ append_to_file("$dir/temp.conf", scalar `tools/extension_config.sh $dir/inst`);
 my ($default) = slurp_file('shardid.control') =~ /default_version = '(.*)'/;
 my $install = slurp_file("built/shardid--$default.sql");
 
-# Made-up versions: careless ones, of which each kind of gain has to be seen, and what they should have said.
+# Invented versions: careless scripts, each with a kind of gain that must be detected, and the corrected scripts.
 my %made_up = (
 	careless_call => q{SELECT pg_extension_config_dump('shardid_seq', '');},
 	careless_operator => q{SELECT 13 || 'bits'::text;},
@@ -43,8 +43,8 @@ $node->start;
 my $administrator = $node->safe_psql('postgres', 'SELECT current_user');
 $node->safe_psql('postgres', 'CREATE ROLE mallory LOGIN; CREATE ROLE bob');
 
-# What somebody could gain, in text: every right of every role, what the extension consists of (the
-# definition of a function shows what its defaults mean), and what mallory owns that she did not before.
+# What could be gained, as text: every right of every role, the extension's objects (a function's definition shows what
+# its defaults refer to), and what mallory owns that she did not own before.
 $node->safe_psql('template1', <<'SQL');
 CREATE SCHEMA watch;
 GRANT USAGE ON SCHEMA watch TO PUBLIC;
@@ -74,7 +74,7 @@ SELECT md5(string_agg(r, E'\n' ORDER BY r)) FROM watch.rights(before) r
 $$;
 SQL
 
-# make test tries every second plant, some in one run and others in the next; the seed brings them again.
+# make test tries a random half of the plants; the seed repeats the choice.
 my $seed = $ENV{SHARDID_SEED} || int rand 2**31;
 srand $seed;
 note "SHARDID_SEED=$seed";
@@ -82,7 +82,7 @@ sub some_of { return $ENV{FULL} ? @_ : grep { rand() < 0.5 } @_ }
 
 my $databases = 0;
 
-# Mallory may create objects in it, owns the schema evil, and may create objects in public.
+# mallory has CREATE on the database and on schema public, and owns schema evil.
 sub new_database
 {
 	my $database = 'database_' . ++$databases;
@@ -98,7 +98,7 @@ sub psql_as
 	return wantarray ? ($output, $error) : $error;
 }
 
-# Each plant in a transaction that is rolled back. The first is nothing, whose rights are the measure.
+# Each plant in a transaction that is rolled back. The first plant is empty: its rights are the reference.
 sub script_of
 {
 	my ($installer, $installation, @plants) = @_;
@@ -129,8 +129,8 @@ SQL
 	return $sql;
 }
 
-# Which could be planted, for which the installation was refused, and all gains. An installation gives no
-# other rights than on the extension and its members.
+# The plants that could be created, those with which the installation was refused, and all gains. Rights are only
+# expected on the extension and its members.
 sub outcome
 {
 	my ($output, $error) = @_;
@@ -153,7 +153,7 @@ sub outcome
 	return \%outcome;
 }
 
-# In a new database, after some preparation by the installer.
+# In a new database, after the installer's $preparation.
 sub try_plants
 {
 	my ($installer, $preparation, $installation, @plants) = @_;
@@ -162,7 +162,7 @@ sub try_plants
 	return outcome(psql_as($installer, $database, script_of($installer, $installation, @plants)));
 }
 
-# $there: the script of what mallory found there, whose names are taken.
+# $there: the script of the objects that already exist, whose names are taken.
 sub gives_nothing
 {
 	my ($name, $outcome, $there) = @_;
@@ -175,7 +175,7 @@ sub gives_nothing
 	return;
 }
 
-# The functions behind the types that a script uses, which it calls without a name.
+# The functions of the types that a script uses, which it calls without a name.
 sub functions_of_types
 {
 	my ($script) = @_;
@@ -194,7 +194,7 @@ for my $installer (sort keys %where)
 	my $create = "CREATE EXTENSION shardid SCHEMA $schema";
 	gives_nothing("$installer installs", try_plants($installer, '', $create, some_of(all_plants($schema, $install, functions_of_types($install)))));
 
-	# Every update script that there is, and one made up while there is none.
+	# Every update script, or an invented one if there is none.
 	for my $update ((map { /^shardid--(.+)--(.+)\.sql$/ } glob 'shardid--*--*.sql'), [ $default, 'careful' ])
 	{
 		my ($from, $to) = @$update;
@@ -204,7 +204,7 @@ for my $installer (sort keys %where)
 			$install);
 	}
 
-	# These must give something, or the rest would prove nothing.
+	# These must show gains, or the rest would prove nothing.
 	for my $version (grep { /^careless/ } sort keys %made_up)
 	{
 		my $gain = $version eq 'careless_grant' ? qr/by nothing: member .*/ : qr/planted .* ran as .*/;
@@ -216,16 +216,16 @@ for my $installer (sort keys %where)
 	}
 }
 
-# Into a schema that is not hers and in which she may not create, as PostgreSQL lets her: it gives nothing there.
+# PostgreSQL lets her install into a schema of another role in which she may not create: without a gain.
 gives_nothing('mallory installs into a schema of others', try_plants('mallory', '', 'CREATE EXTENSION shardid SCHEMA information_schema'));
 
-# A schema of mallory's that has the administrator's name is the first of the default search_path.
+# A schema of mallory with the administrator's name is first in the administrator's default search_path.
 my $named = qq("$administrator");
 gives_nothing(
 	'the administrator installs into a schema of the same name',
 	try_plants($administrator, "CREATE SCHEMA $named AUTHORIZATION mallory", 'CREATE EXTENSION shardid', called_plants($named, $install)));
 
-# What she can do to her session and to what she will own: the installation is the same.
+# Settings of her session, default privileges and the like must not change the installation.
 my @settings = map { [ "SET $_", "SET LOCAL $_" ] } (
 	'search_path = evil, pg_catalog', 'search_path = pg_temp, evil', 'check_function_bodies = off', q(datestyle = 'sql, dmy'),
 	'intervalstyle = iso_8601', q(timezone = 'Pacific/Kiritimati'), 'transform_null_equals = on', q(role = 'mallory'),
@@ -237,7 +237,7 @@ my $harmless = try_plants('mallory', '', 'CREATE EXTENSION shardid SCHEMA evil',
 gives_nothing('settings, default privileges and temporary objects', $harmless);
 is("@{ $harmless->{refused} }", '', 'settings, default privileges and temporary objects: none in the way');
 
-# In schemas of any name, where another one's sequence of the same name is found first.
+# In schemas of any name, while search_path finds another schema's sequence of the same name first.
 my $odd = new_database();
 my @schemas = ('My Schema', q(it's), 'a "quoted" one', '$1$$', 'back\\slash', 'evil, pg_temp', 'select', '@extschema@');
 my $identifier = sub { '"' . $_[0] =~ s/"/""/gr . '"' };
@@ -266,7 +266,7 @@ SQL
 	is($output, "2|5|f|t\nt", "in schema $schema and back: the default is the extension's sequence");
 }
 
-# A dump finds it again.
+# A dump restores it there.
 psql_as('mallory', $odd, 'CREATE EXTENSION shardid SCHEMA "My Schema"; CREATE TABLE photos (id bigint DEFAULT "My Schema".next_id(5)); INSERT INTO photos DEFAULT VALUES');
 my $copy = new_database();
 $node->safe_psql($copy, 'DROP SCHEMA evil, watch CASCADE');
@@ -275,7 +275,7 @@ $node->command_ok([ 'pg_restore', '--exit-on-error', '-d', $node->connstr($copy)
 is($node->safe_psql($copy, 'INSERT INTO photos DEFAULT VALUES; SELECT count(DISTINCT id), max((id >> 23 << 10) | (id & 1023)) = max(own.last_value), bool_or(public.is_called) FROM photos, "My Schema".shardid_seq own, public.shardid_seq public'),
 	'2|t|f', 'restored: the default is the extension\'s sequence');
 
-# What she has installed herself is not hers to change, beyond what an extension's owner may do.
+# She cannot change the objects of an extension that she has installed, except as an extension's owner may.
 my $own = new_database();
 is(psql_as('mallory', $own, 'CREATE EXTENSION shardid SCHEMA evil; CREATE FUNCTION evil.more() RETURNS int LANGUAGE sql RETURN 1'), '', 'installed by mallory');
 my $rights = $node->safe_psql($own, q(SELECT watch.digest('{}')));

@@ -1,5 +1,5 @@
-# id_partition_commands and maintain_id_partitions run nothing that others have planted: in search_path, beside the functions, in the names
-# of tables, and in the expressions of a table that belongs to another role.
+# id_partition_commands and maintain_id_partitions run no planted code: in search_path, in the functions' schema, in
+# names of tables, and in the expressions of a table that belongs to another role.
 use strict;
 use warnings;
 use FindBin;
@@ -17,7 +17,7 @@ CREATE ROLE "Planner" LOGIN;
 CREATE DATABASE of_extension;
 SQL
 
-# mallory owns the schema in which the extension is, and plants functions of the same names there: fewer arguments, other types.
+# mallory owns the extension's schema, and plants functions of the same names there: fewer arguments, other types.
 $node->safe_psql('of_extension', 'CREATE SCHEMA ids AUTHORIZATION mallory; CREATE EXTENSION shardid SCHEMA ids; GRANT USAGE ON SCHEMA ids TO PUBLIC');
 for my $database ('of_extension', 'portable')
 {
@@ -94,7 +94,7 @@ SQL
 	is($as->('Planner', "SELECT ids.uuid_v6_lower_bound('2025-01-01 00:00+00'), ids.uuid_v6_timestamp('1efc7d35-7fd0-6000-8000-000000000000'::text) = '2025-01-01 00:00+00'"),
 		'1efc7d35-7fd0-6000-8000-000000000000|t', "$database: nor do the UUIDs'");
 
-	# An expression of an index runs as whoever plans or attaches: so only the owner may.
+	# An expression of an index runs as the role that plans or attaches: so only the owner may call these functions.
 	is($as->('mallory', <<'SQL'), '', "$database: a table with a hostile index");
 CREATE TABLE planted.log (who text);
 GRANT ALL ON planted.log TO PUBLIC;

@@ -1,5 +1,5 @@
-# portable/public_ids.sql: what docs/public-ids.md shows; which role can do what; that keys are seen where the page says, and nowhere
-# else; and that nothing runs which others have planted for its installation or its calls.
+# portable/public_ids.sql: docs/public-ids.md as written; which role can do what; keys can be seen where the page says,
+# and nowhere else; and no planted code runs during its installation or its calls.
 use strict;
 use warnings;
 use FindBin;
@@ -28,7 +28,7 @@ sub loading
 	return $output;
 }
 
-# What default privileges open to others stays closed.
+# Default privileges do not open the tables and functions to other roles.
 query('CREATE ROLE reader; CREATE ROLE mallory; CREATE EXTENSION pg_stat_statements');
 query("ALTER DEFAULT PRIVILEGES GRANT ALL ON $_ TO reader") for qw(TABLES FUNCTIONS);
 
@@ -63,14 +63,15 @@ is(loading('ids'), '', 'loaded again');
 like(refused('SET ROLE reader; TABLE ids.public_id_keys'), qr/42501: permission denied for table/, 'which closes the table again');
 is(query(q(SET ROLE app; SELECT ids.private_id('order', ids.public_id('order', 5)))), 5, 'rights of roles stay');
 
-# Keys that the page warns of, as a role without rights.
+# The ways to store a key that the page warns of: an ordinary role sees it.
 query(q(ALTER DATABASE shop SET app.key = 'secret 1'; CREATE FUNCTION leaky() RETURNS text LANGUAGE sql AS $$SELECT 'secret 2'$$));
 is(query(q(SET ROLE mallory; SELECT current_setting('app.key'), (SELECT setconfig::text LIKE '%secret 1%' FROM pg_db_role_setting),
 	(SELECT prosrc LIKE '%secret 2%' FROM pg_proc WHERE proname = 'leaky'))), 'secret 1|t|t', 'a setting and a function show their key to every role');
 is(query(q(SELECT count(*) > 0 FROM pg_stat_statements WHERE query LIKE '%secret 2''$$' OR query LIKE '%secret 2''%')), 't', 'pg_stat_statements, too');
 like(query(q(EXPLAIN (VERBOSE) SELECT hmac(item::bytea, '\x736563726574'::bytea, 'sha256') FROM orders)), qr/736563726574/, 'EXPLAIN shows a literal');
 
-# Ours: whoever reads all tables, and a dump. Row security hides it from the first, whose pg_dump ends.
+# Our keys: a role that can read all tables sees them, and a dump has them. Row security hides them from the role, and
+# makes its pg_dump fail.
 query('CREATE ROLE backup LOGIN; GRANT pg_read_all_data TO backup');
 my $count = 'SET ROLE backup; SELECT count(*) FROM ids.public_id_keys';
 my @dump = ('pg_dump', '-U', 'backup', $node->connstr('shop'));
@@ -83,7 +84,8 @@ like((run_command(\@dump))[1], qr/row-level security/, 'with which its dump ends
 is(query(q(SET ROLE app; SELECT ids.private_id('order', ids.public_id('order', 5)))), 5, 'and the functions work');
 query('ALTER TABLE ids.public_id_keys DISABLE ROW LEVEL SECURITY');
 
-# And nowhere else: all that a server can log of keys being made, used, refused, waited for and canceled. A literal shows that it is seen.
+# And nowhere else: everything that a server can log while keys are made, used, refused, waited for and canceled. A
+# literal in a query shows that the search works.
 my $literal = 'a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7e8f90';
 my $loud = q(SET log_min_messages = debug5; SET log_min_error_statement = debug5; SET log_statement = 'all'; SET log_error_verbosity = verbose;
 SET debug_print_parse = on; SET debug_print_rewritten = on; SET debug_print_plan = on; SET log_parameter_max_length_on_error = -1;
@@ -107,7 +109,7 @@ like($said, qr/53400/, 'no fifth key');
 my @keys = split /\n/, query(q(SELECT encode(master, 'hex') FROM ids.public_id_keys UNION ALL
 SELECT encode(substr(hmac(bytea 'shardid public id 1:order', master, 'sha256'), 1, 16), 'hex') FROM ids.public_id_keys));
 is(scalar @keys, 8, 'four keys, and those of the kind');
-# A plan is printed with each byte as a number, in several lines.
+# A logged plan has each byte as a number, on several lines.
 sub seen { my ($text, $key) = @_; $text =~ s/\s+/ /g; return $text =~ /\Q$key\E/i || index($text, join ' ', unpack 'c8', pack 'H*', $key) >= 0 }
 my %texts = (
 	log => slurp_file($log, $from), errors => $said,
@@ -122,7 +124,8 @@ for my $place (sort keys %texts)
 	is(scalar(grep { seen($texts{$place}, $_) } @keys), 0, "no key in: $place");
 }
 
-# Planted: functions, operators, types and relations of every name in the script, in the schema of pgcrypto, in which mallory creates.
+# Plants: functions, operators, types and relations with every name of the script, in the schema of pgcrypto, where
+# mallory may create objects.
 query('GRANT CREATE ON SCHEMA public TO mallory');
 my @plants = all_plants('public', slurp_file('portable/public_ids.sql'));
 my $planting = join ";\n", 'SET ROLE mallory', map({ $_->[1] } @plants), '';
@@ -144,7 +147,7 @@ SET search_path = pg_temp, public, pg_catalog;
 SELECT beside.public_id('order'::pg_catalog.text, 5::pg_catalog.int8) IS NOT NULL, beside.private_id('order'::pg_catalog.text, beside.public_id('order'::pg_catalog.text, (-5)::pg_catalog.int8));
 SQL
 
-# Where it does not load.
+# Schemas into which it does not load.
 query('CREATE SCHEMA open; GRANT CREATE ON SCHEMA open TO PUBLIC; CREATE SCHEMA of_mallory AUTHORIZATION mallory; CREATE SCHEMA taken; CREATE TABLE taken.public_id_keys (master bytea); ALTER TABLE taken.public_id_keys OWNER TO mallory; CREATE SCHEMA late');
 like(loading('nowhere'), qr/no schema has been selected/, 'no schema');
 like(loading('open'), qr/others can create objects in schema "open"/, 'a schema in which others create');
@@ -156,8 +159,8 @@ query('SET client_min_messages = error; DROP EXTENSION pgcrypto CASCADE');
 like(loading('late'), qr/the extension pgcrypto is not in this database.*HINT:  Run CREATE EXTENSION pgcrypto\./s, 'without pgcrypto');
 is(query(q(SELECT count(*) FROM pg_class WHERE relnamespace IN ('open'::regnamespace, 'of_mallory'::regnamespace, 'late'::regnamespace))), 0, 'nothing is left of it');
 
-# pgcrypto of mallory, as any role with CREATE on the database can install it: a superuser owns its functions. She can drop it; and in
-# the place of one that was moved, another is not called.
+# mallory installs pgcrypto, as any role with CREATE on the database can: a superuser owns its functions. She can drop
+# it. If pgcrypto is moved to another schema, functions in its old place are not called.
 query(<<'SQL');
 GRANT CREATE ON DATABASE shop TO mallory;
 SET ROLE mallory;

@@ -1,11 +1,11 @@
-// Judges ids by what clients received, and by nothing else:
+// Judges ids only by what clients received:
 //
 //     check [--shard-bits N] [--sequence-bits N] [--epoch-ms N] [--lead-ms N] [--borrow-ms N]
 //           [--clock-percent N] FILE...
 //     check --one-space [--sequence-bits N] FILE...
 //
-// The files of the first are histories of one generator, a session each (see history.hpp); the
-// layout is Instagram's unless given. Prints, a line each, how many there were of
+// The files of the first form are histories of one generator, one session each (see history.hpp);
+// the default layout is Instagram's. Prints, one per line, the numbers of
 //
 //     ids, sessions
 //     duplicates     ids whose time and sequence were received before, whatever their shard
@@ -18,16 +18,16 @@
 //     ahead          ids later than the wall clock by more than --lead-ms (0) and what was
 //                    borrowed; none if it is negative
 //
-// and most_in_a_ms and max_lead_ms, the extremes met.
+// and the largest most_in_a_ms and max_lead_ms.
 //
-// The second reads histories of any number of generators of one id space: a duplicate is an id that
-// was received before, anywhere. Of the first ten it says in which files it is: "twice ID FILE
-// FILE". Files whose names are INCARNATION@ANYTHING tell who received their ids: shared_ms are the
-// milliseconds of a shard of which two incarnations have ids, which they may not even if these
-// differ. "shared ID FILE FILE" says where; its ID has no sequence.
+// The second form reads histories of any number of generators of one id space: a duplicate is an id
+// that was received before, anywhere. The first ten are printed as "twice ID FILE FILE". If files
+// are named INCARNATION@ANYTHING, shared_ms counts the milliseconds of a shard of which two
+// incarnations have ids: a violation even if these ids differ. They are printed as "shared ID FILE
+// FILE", the ID without its sequence.
 //
-// Exit status: 0 if all counts of violations
-// are 0, 1 if not, 2 if a file cannot be read or has an incomplete line.
+// Exit status: 0 if all counts of violations are 0, 1 if not, 2 if a file cannot be read or has an
+// incomplete line.
 #include "history.hpp"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ struct Options {
     std::vector<std::string> files;
 };
 
-// A receipt with the two fields that matter of its id: the time, and the time with the sequence.
+// A receipt, with the time of its id, and the time with the sequence.
 struct Id {
     std::uint64_t time;
     std::uint64_t tick;
@@ -118,7 +118,7 @@ std::vector<Id> only_timed(const std::vector<Id> &ids) {
     return timed;
 }
 
-// For each call in the order in which they began: is its id above all that were told before?
+// For each call in the order of their beginnings: is its id above all that were returned before?
 long count_crossings(const std::vector<Id> &timed) {
     std::vector<Id> by_begin = timed;
     std::vector<Id> by_end = timed;
@@ -137,7 +137,7 @@ long count_crossings(const std::vector<Id> &timed) {
     return count;
 }
 
-// By ticks, equal ones together.
+// REQUIRED: the ids are sorted by ticks.
 void count_repetitions(const std::vector<Id> &by_tick, const Options &options, Verdict &verdict) {
     const long capacity = 1L << options.sequence_bits;
     long in_this_ms = 0;
@@ -149,10 +149,9 @@ void count_repetitions(const std::vector<Id> &by_tick, const Options &options, V
     }
 }
 
-// Ids i to j of a generator were drawn in this order, not before call i began and not after call j
-// ended. That time, the two milliseconds that it may only touch and what was borrowed must have had
-// room for them.
-// It is enough to look, for each j, at the i that leaves it the least room.
+// Ids i to j of a generator were drawn in this order, between the beginning of call i and the end
+// of call j. This time, two milliseconds at its ends and the borrowed time must have room for them.
+// For each j it is enough to check the i that leaves the least room.
 long count_too_fast(const std::vector<Id> &by_tick, const Options &options) {
     const double ns_an_id =
         1e8 / options.clock_percent / static_cast<double>(1L << options.sequence_bits);
@@ -198,7 +197,7 @@ Verdict judge_all(const Options &options) {
     return verdict;
 }
 
-// An id of a space, and the number of its file.
+// An id of an id space, and the number of its file.
 using Found = std::pair<std::int64_t, std::uint32_t>;
 
 std::vector<Found> read_space(const std::vector<std::string> &files) {
@@ -210,7 +209,7 @@ std::vector<Found> read_space(const std::vector<std::string> &files) {
     return ids;
 }
 
-// Empty if the file's name tells of none.
+// Empty if the file's name contains none.
 std::string incarnation_of(const std::string &file) {
     const std::string name = file.substr(file.rfind('/') + 1);
     const std::size_t end = name.find('@');
@@ -229,14 +228,15 @@ long count_duplicates(const std::vector<Found> &ids, const Options &options) {
     return duplicates;
 }
 
-// Ids of one millisecond of a shard follow each other; what is left of an id tells both.
+// REQUIRED: ids are sorted. Then those of one millisecond and shard follow each other: an id
+// without its sequence is time and shard.
 long count_shared_ms(const std::vector<Found> &ids, const Options &options) {
     std::vector<std::string> incarnations;
     std::transform(options.files.begin(), options.files.end(), std::back_inserter(incarnations),
                    incarnation_of);
     long shared = 0;
     std::int64_t last_shared = -1;
-    const Found *first = nullptr;  // of this millisecond, from an incarnation that is known
+    const Found *first = nullptr;  // of this millisecond, from a known incarnation
     for (const Found &id : ids) {
         const std::int64_t time_and_shard = id.first >> options.sequence_bits;
         const std::string &incarnation = incarnations[id.second];
@@ -254,7 +254,7 @@ long count_shared_ms(const std::vector<Found> &ids, const Options &options) {
     return shared;
 }
 
-// Prints what it finds, and returns how much of that there should not be.
+// Prints the counts, and returns the number of violations.
 long judge_space(const Options &options) {
     const std::vector<Found> ids = read_space(options.files);
     const long duplicates = count_duplicates(ids, options);

@@ -1,9 +1,9 @@
-// What a client was told, as record writes it and check reads it: one file a session, one line an
-// id in the order received,
+// The ids that a client received, as record writes and check reads them: one file per session, one
+// line per id in the order received,
 //     ID BEGIN END CLOCK
-// where the call that brought the id began and ended at BEGIN and END (nanoseconds of the monotonic
-// clock, which crashes of the server do not disturb) and the wall clock was at CLOCK (microseconds
-// since 1970) when the id had come. A line with the ID alone says nothing of time.
+// where the call that returned the id began and ended at BEGIN and END (nanoseconds of the
+// monotonic clock, which crashes of the server do not affect), and CLOCK is the wall clock when the
+// id was received (microseconds since 1970). A line can have the ID alone.
 #pragma once
 
 #include <cinttypes>
@@ -26,7 +26,7 @@ inline void write_receipt(std::FILE *file, const Receipt &receipt) {
                  receipt.begin_ns, receipt.end_ns, receipt.clock_us);
 }
 
-// False if the line is none of the two kinds.
+// False if the line is of neither kind.
 inline bool read_receipt(const char *line, Receipt &receipt) {
     receipt = {};
     char *rest;

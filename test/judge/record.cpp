@@ -1,15 +1,15 @@
-// Notes every id that clients of a server receive, outside the server, so that what they were told
-// outlives its crash:
+// Records every id that clients of a server receive, outside the server, so that the record
+// survives the server's crash:
 //
 //     record [--sessions N] [--seconds S] [--rounds N] [--reconnect] [--tolerate SQLSTATE,...]
 //            [--pause-ms N] FILE CONNINFO STATEMENT...
 //
-// Each of N sessions (16) sends the statements in turn, each as a message of its own, over and
-// over, until S seconds or N rounds are over, its server is gone or SIGTERM comes; with --reconnect
-// a lost server is tried again. The first column of what comes back, where it is a number, is the
-// ids. The receipts of session I go to FILE.I (see history.hpp). After a turn a session sleeps for
-// the pause, if there is one. Prints how many ids there were. Fails if a statement does, unless
-// because the connection was lost or with an error that is tolerated: then the session goes on.
+// Each of N sessions (16) sends the statements in turn, each as a message of its own, repeatedly,
+// until S seconds or N rounds are over, its server is lost or SIGTERM comes; with --reconnect a
+// session connects to a lost server again. Numbers in the first column of the results are the ids.
+// The receipts of session I go to FILE.I (see history.hpp). After each turn a session sleeps for
+// the pause. Prints the number of ids. Fails if a statement fails, unless the connection was lost
+// or the error is tolerated: then the session continues.
 #include "history.hpp"
 
 #include <libpq-fe.h>
@@ -39,7 +39,7 @@ struct Options {
     std::vector<std::string> statements;
 };
 
-// Whose end ends those that would reconnect for ever.
+// If the parent ends, sessions end that would reconnect for ever.
 const pid_t parent = getppid();
 
 std::atomic<bool> is_over = false;
@@ -66,8 +66,8 @@ void note(std::FILE *file, const PGresult *result, std::int64_t begin_ns) {
     }
 }
 
-// A server that goes down says so in an error of its own severity; what libpq itself finds out, and
-// does not always put into the connection's status at once, has none.
+// A server that shuts down reports it with severity FATAL. Errors that libpq itself detects have no
+// severity, and the connection's status may not show them at once.
 bool is_lost(const PGconn *connection, const PGresult *result) {
     const char *severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
     return PQstatus(connection) != CONNECTION_OK || severity == nullptr ||

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Draws the charts of the simulation by gnuplot: lease_charts.py [--check]. With --check it draws nothing, needs no
-gnuplot, and fails where an .svg was not made of the columns and the script that are there.
+"""Draws the charts of the simulation by gnuplot: lease_charts.py [--check]. --check draws nothing, needs no gnuplot,
+and fails if an .svg was not made from the present columns and script.
 
-What gnuplot writes differs from one version of it to the next; so each chart names the digest of what it was made of.
+gnuplot's output differs between its versions; so each chart contains the digest of its sources.
 """
 import argparse
 import hashlib

@@ -1,4 +1,4 @@
-"""What the rule alone gives, at its limits: leads by restarts, and a registry that has lost commits."""
+"""The limits of the rule alone: leads by restarts, and a registry that has lost commits."""
 from copy import copy
 
 from lease_judge import Broken, Judge
@@ -10,15 +10,15 @@ ORIGIN, PLACE, ELSEWHERE = "origin", 0, 1
 
 
 def first_grant(space, row, incarnation, clock, last=0):
-    """The clock's time when the incarnation gets its window, asking every 100 ms."""
+    """The clock's time at which the incarnation gets its window, if it asks every 100 ms."""
     while grant(space, row, Ask(ORIGIN, PLACE, incarnation, max(clock, last)), clock):
         clock += 100
     return clock
 
 
 def leads(times, spacing, rate=0.0):
-    """After that many restarts, each as long after the last one, or after its window, and just after a renewal: the
-    lead of the first id, the longest wait for a window, and how long a copy elsewhere waits if the server then dies."""
+    """After this number of restarts at equal intervals, each just after a renewal: the lead of the first id, the
+    longest wait for a window, and how long a copy elsewhere waits if the server then dies."""
     space, row = Space(), Row()
     clock = first_grant(space, row, 0, START)
     last, longest = clock, 0
@@ -38,7 +38,7 @@ def leads(times, spacing, rate=0.0):
 
 
 def restored(is_loose, lose, then):
-    """A registry as it was before lose(), which is told so: None, or which windows meet."""
+    """A registry restored to its state before lose(), after was_restored(): None, or the windows that overlap."""
     space, row, judge = Space(is_loose=is_loose), Row(), Judge(holder_stays=False)
 
     def given(rows, clock, incarnation, place, takes_over=False):
@@ -59,18 +59,18 @@ def restored(is_loose, lose, then):
 
 
 def lost_takeover(given):
-    """A copy has taken the shard over; the old holder still runs."""
+    """A copy has taken the shard over, and the old holder still runs."""
     given(START + 1000, 1, ELSEWHERE, True)
     return START + 2000
 
 
 def lost_restarts(given):
-    """Restarts have led a window as far ahead as the rule lets them."""
+    """Restarts have moved a window as far ahead as the rule allows."""
     for number in range(1, 80):
         given(START + 1000, number, PLACE)
     return START + 1000
 
 
-# What was lost, and who asks afterwards.
+# What was lost, and which incarnation asks afterwards.
 LOST = {"a take-over; the old holder goes on": (lost_takeover, (0, PLACE)),
         "80 restarts within a second; a copy takes over": (lost_restarts, (100, ELSEWHERE, True))}

@@ -1,17 +1,17 @@
 """A member: a database that draws for its leased shards, and asks the registry for windows.
 
-Ids are not drawn one by one. What is known is the time that the next one would have: that of the clock; or, where
-the last one was ahead of the clock, later than that by as much of each millisecond as the draws use up.
+Ids are not drawn one by one. Only the time of the next id is computed: that of the clock; or, if the last id was ahead
+of the clock, the last id's time plus the part of each millisecond that the draws use up.
 """
 from lease_rules import Ask
 
-# The part of a lease before whose end its renewal is asked for, and up to which part of it sooner.
+# A renewal is asked for this part of a lease before its end, or up to ASK_SPREAD of a lease earlier.
 ASK_BEFORE = 1 / 2
 ASK_SPREAD = 1 / 16
 
 
 class Lease:
-    """One leased shard as the member has it; last: the time of the last id at the clock's time settled."""
+    """One leased shard as the member has it. last: the time of the last id when the clock showed settled."""
 
     __slots__ = ("space", "shard", "origin", "start", "until", "last", "settled")
 
@@ -24,13 +24,13 @@ class Lease:
         return max(clock, self.start, self.last + rate * (clock - self.settled))
 
     def settle(self, clock, rate):
-        """Nothing is drawn at until or later."""
+        """Computes last at this time of the clock: before until."""
         if self.until:
             self.last = max(self.last, min(int(self.next_time(clock, rate)), self.until - 1))
         self.settled = clock
 
     def reaches(self, time, rate):
-        """The clock's time when the next id's is that."""
+        """The clock's time when the next id has this time."""
         ahead = max(self.last, self.start)
         if rate <= 0 or ahead <= self.settled:
             return time
@@ -38,7 +38,7 @@ class Lease:
 
 
 class Member:
-    """gap: mean time between calls, 0: all the time; rate: the part of a millisecond's numbers that is drawn in one."""
+    """gap: mean time between calls, 0: continuous; rate: the part of a millisecond's numbers that is used."""
 
     __slots__ = ("offset", "gap", "rate", "leases", "place", "boot", "state", "number", "is_asking", "reason", "since",
                  "takes_over", "gives_up_at", "failures", "blocked_at", "copies")
@@ -46,14 +46,14 @@ class Member:
     def __init__(self, number, gap, rate, offset, place, boot):
         self.number, self.gap, self.rate, self.offset, self.place, self.boot = number, gap, rate, offset, place, boot
         self.leases = []
-        self.state = 0  # counts up when what was planned for the member is void
+        self.state = 0  # counts up when events that were planned for the member become void
         self.is_asking = self.takes_over = False
         self.reason = "first lease"
-        self.since = None  # when the first call began that waits
+        self.since = None  # when the first waiting call began
         self.gives_up_at = None
         self.failures = 0
-        self.blocked_at = None  # by which outage
-        self.copies = 0  # that draw beside it, or it beside its original
+        self.blocked_at = None  # the number of the outage
+        self.copies = 0  # its copies that draw at the same time; for a copy, its original
 
     def clock(self, now):
         return int(now + self.offset)
@@ -63,14 +63,14 @@ class Member:
         return all(lease.until and lease.next_time(clock, self.rate) < lease.until for lease in self.leases)
 
     def begin(self, place, boot, now, reason, takes_over=False):
-        """Another incarnation, which holds nothing."""
+        """Begins another incarnation, which holds nothing."""
         self.place, self.boot, self.reason, self.takes_over = place, boot, reason, takes_over
         for lease in self.leases:
             lease.start = lease.until = 0
             lease.settled = self.clock(now)
 
     def stop(self, now):
-        """Nothing is drawn from here on, and nothing that is under way is waited for."""
+        """From now on it draws nothing and waits for no answer."""
         self.state += 1
         self.is_asking = False
         self.since = self.gives_up_at = self.blocked_at = None
@@ -87,7 +87,7 @@ class Member:
         return found
 
     def ask_at(self, length, share):
-        """When the next renewal is asked for, if there is a call then; share: by which part of the lease sooner."""
+        """When the next renewal is asked for, if there is a call then; share: earlier by this part of the lease."""
         before = length * (ASK_BEFORE + share)
         return min(lease.reaches(lease.until - before, self.rate) for lease in self.leases) - self.offset
 
@@ -96,7 +96,7 @@ class Member:
         return min(lease.reaches(lease.until, self.rate) for lease in self.leases) - self.offset
 
     def lead(self, now):
-        """Of the next id over the true time."""
+        """The next id's lead over true time."""
         clock = self.clock(now)
         return max(lease.next_time(clock, self.rate) for lease in self.leases) - now
 

@@ -6,7 +6,7 @@ from lease_rules import Row, grant
 
 
 class Costs:
-    """Milliseconds of the registry's processor: for each window, each request, each connection turned away."""
+    """The registry's processor time in ms: for each window, request, and refused connection."""
 
     def __init__(self, capacity=2000, request=0.0, refusal=0.0, connections=100):
         self.window, self.request, self.refusal, self.connections = 1000 / capacity, request, refusal, connections
@@ -20,13 +20,13 @@ class Registry:
         self.starts = -1
         self.up = False
         self.start(0)
-        # By second: requests that came, that were turned away for want of a connection, that were answered; windows.
+        # By second: requests that arrived, that were refused without a free connection, that were answered; windows.
         self.came, self.turned_away, self.answered, self.windows = Counter(), Counter(), Counter(), Counter()
         self.refused = Counter()
         self.longest_queue = self.longest_wait = 0
 
     def start(self, now):
-        """Perhaps another server, with a clock of its own."""
+        """Starts, perhaps on another server, with a clock of its own."""
         self.up = True
         self.starts += 1
         self.offset = self.random.uniform(-1000, 1000)
@@ -40,7 +40,7 @@ class Registry:
         self.came[int(now // 1000)] += 1
 
     def admit(self, now, windows):
-        """When the request will have been answered, or None: no connection is free."""
+        """When the request will have been answered; None if no connection is free."""
         self.free_at = max(self.free_at, now)
         if self.queued >= self.costs.connections:
             self.turned_away[int(now // 1000)] += 1
@@ -53,7 +53,7 @@ class Registry:
         return self.free_at
 
     def answer(self, asks, now):
-        """Of (lease, ask): for each the row's (start, until), or None."""
+        """asks: (lease, ask) each. Returns for each the row's (start, until), or None."""
         self.queued -= 1
         clock = int(now + self.offset)
         second = int(now // 1000)

@@ -1,4 +1,4 @@
-"""What a simulation shows, as Markdown and as columns for the charts."""
+"""The results of a simulation, as Markdown and as columns for the charts."""
 
 import lease_limits
 from lease_world import BEGIN
@@ -10,7 +10,7 @@ SHARES = [n / 200 for n in range(200)] + [0.999, 1.0]
 
 
 def quantile(values, share):
-    """Of sorted values."""
+    """The value below which this share of the sorted values is."""
     return values[min(len(values) - 1, int(share * len(values)))]
 
 
@@ -27,7 +27,7 @@ def table(headings, rows):
 
 
 def of_seconds(counter, first, last):
-    """Of seconds of the simulation: the counts."""
+    """The counts of these seconds of the simulation."""
     return [counter[BEGIN // 1000 + second] for second in range(first, last)]
 
 
@@ -97,7 +97,7 @@ def limit_rows():
 
 
 def lost_rows():
-    """What a restored registry that was told gives, by the rules as first designed, and as they are."""
+    """The windows of a restored registry, by the rules as first designed, and as they are."""
     return [[what] + ["meet" if lease_limits.restored(is_loose, *how) else "disjoint" for is_loose in (True, False)]
             for what, how in lease_limits.LOST.items()]
 
@@ -152,7 +152,7 @@ def lead_columns(world):
 
 
 def recover_columns(world):
-    """Times in seconds by which that share was back."""
+    """In how many seconds this share drew again."""
     kinds = [("restart", world.waits[("restart", False)]), ("take_over", world.waits[("failover with take-over", False)]),
              ("failover", world.waits[("failover", False)])]
     kinds += [(f"outage_{length}", world.back_after[number]) for number, (_, length) in enumerate(world.plan.outages)

@@ -1,18 +1,18 @@
-"""The registry's rule: what a request for a window of one shard gets. No clock, no randomness, no messages.
+"""The registry's rule: the answer to a request for a window of one shard. No clock, no randomness, no messages.
 
-Times are milliseconds. An incarnation is what may use a window: a start of a server. A place is where it runs; an
-origin is what copies and dumps have in common with what they were made from.
+Times are milliseconds. An incarnation is the user of a window: one start of a server. A place is where it runs; copies
+and dumps have the origin of their original.
 """
 
 NEVER_HELD = 0
 AHEAD = "the time wanted is too far ahead"
 HELD = "held by another"
-# What can be left out, to see that it is missed.
+# Rules that can be left out, to test that the simulation detects it.
 RULES = ("from", "holder", "stay")
 
 
 class Space:
-    """An id space, of which all shards have one lease."""
+    """An id space: all its shards have leases of the same length."""
 
     __slots__ = ("lease", "max_ahead", "reclaim_after", "not_before", "is_loose")
 
@@ -25,14 +25,14 @@ class Space:
         self.not_before = max(now, self.not_before) + self.max_ahead + self.lease
 
     def horizon(self, now):
-        """No window begins later."""
+        """No window begins later than this."""
         if self.is_loose:
             return now + self.max_ahead + self.lease
         return max(now, self.not_before) + self.max_ahead
 
 
 class Row:
-    """One shard: the window that was given last, and to whom."""
+    """One shard: its last window and its holder."""
 
     __slots__ = ("holder", "origin", "place", "start", "until")
 
@@ -42,7 +42,7 @@ class Row:
 
 
 class Ask:
-    """Who wants a window of one shard."""
+    """A request for a window of one shard."""
 
     __slots__ = ("origin", "place", "incarnation", "wanted", "takes_over")
 
@@ -52,7 +52,7 @@ class Ask:
 
 
 def may_take(space, row, ask, now, without):
-    """Rule 3."""
+    """Rule 3: who may get a new window."""
     if row.holder is None or now - row.until > space.reclaim_after:
         return True
     if row.origin != ask.origin:
@@ -61,14 +61,14 @@ def may_take(space, row, ask, now, without):
 
 
 def extends(space, row, ask, without):
-    """Rule 2."""
+    """Rule 2: whether the present window is extended."""
     if not space.is_loose and row.start < space.not_before:
         return False
     return row.holder == ask.incarnation or (without == "holder" and row.origin == ask.origin)
 
 
 def grant(space, row, ask, now, without=""):
-    """None, and the row has the window; or why not. By the registry's clock it is now."""
+    """Returns None and changes the row, or returns the reason. now: by the registry's clock."""
     if ask.wanted > (now + space.max_ahead if space.is_loose else space.horizon(now)):
         return AHEAD
     if extends(space, row, ask, without):

@@ -2,13 +2,13 @@
 """Leased shards of 10,000 members, simulated: load on the registry, leads, times to recover. Needs nothing installed.
 
     lease_scale.py              writes bench/results/lease_simulation.md and the columns of its charts; 2 minutes
-    lease_scale.py --check      fails where they are not what a run gives
-    lease_scale.py --quick      500 members and some minutes of theirs, in seconds; also without each rule, which
-                                has to be noticed
-    lease_scale.py --quick --without from|holder|stay   says what happens without that rule
+    lease_scale.py --check      fails if a run has other results
+    lease_scale.py --quick      some minutes of 500 members, simulated in seconds; also without each rule, which must
+                                be detected
+    lease_scale.py --quick --without from|holder|stay   shows what happens without that rule
 
-Every window that the registry gives is judged: those of different incarnations are disjoint (L1), and nobody gets a
-shard while another place has a lease of it, but by a take-over (L2).
+Every window that the registry grants is judged: windows of different incarnations are disjoint (L1), and while a place
+has a lease of a shard, no other place gets it, except by a takeover (L2).
 """
 import argparse
 import os
@@ -53,7 +53,7 @@ def shares(kinds, form):
 
 
 def about(world):
-    """How it was simulated, and how to do it again."""
+    """The conditions of the simulation, and how to repeat it."""
     plan = world.plan
     activity = shares(ACTIVITY, lambda share, gap, rate, name: f"{share:.0%} {name}")
     sizes = shares(SIZES, lambda share, size: f"{share:.0%} {size}")
@@ -71,7 +71,7 @@ def columns(rows):
 
 
 def full(arguments):
-    """The files of a run, by their names."""
+    """The contents of a run's files, by their names."""
     world = World(full_plan(arguments)).run()
     lines = report.report(world, list(variants(arguments)), about(world))
     return {"lease_simulation.md": "\n".join(lines) + "\n", "lease_load.dat": columns(report.load_columns(world)),

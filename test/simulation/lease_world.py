@@ -1,4 +1,4 @@
-"""Members and a registry, event by event. Times are milliseconds of true time, which nobody's clock shows."""
+"""Members and a registry, event by event. Times are milliseconds of true time; each clock differs from it."""
 import heapq
 import itertools
 import math
@@ -10,7 +10,7 @@ from lease_member import ASK_SPREAD, Lease, Member
 from lease_registry import Costs, Registry
 from lease_rules import Space
 
-BEGIN = 10_000_000  # the clocks' time at the beginning
+BEGIN = 10_000_000  # the time at the beginning
 SHARDS = 8192
 SPACES = 4
 DRIFT = 1000
@@ -20,9 +20,9 @@ RETRY_WAITING = 500
 RETRY_AHEAD = 1000  # while the window lasts
 LEASE_TIMEOUT = 5000
 SAMPLE = 5000
-HERD = 30_000  # after an outage
+HERD = 30_000  # how long after an outage its effects are counted
 
-# (share of all, mean ms between calls, part of a millisecond's numbers used in one, name)
+# (share of all, mean ms between calls, used part of a millisecond's numbers, name)
 ACTIVITY = [(0.01, 0, 1.0, "at the layout's ceiling"), (0.69, 0, 0.1, "all the time"),
             (0.20, 2000, 0.0, "every 2 s"), (0.10, 300_000, 0.0, "every 5 minutes")]
 # (share of all, leases of a database)
@@ -30,7 +30,7 @@ SIZES = [(0.90, 1), (0.08, 8), (0.02, 64)]
 
 
 class Plan:
-    """What happens, and to how many. Times in seconds."""
+    """The events, and their numbers. Times in seconds."""
 
     def __init__(self, members, seconds, outages, restarts=0, failovers=0, looping=0, beside=0, backoff=1.0,
                  spread=ASK_SPREAD, costs=None, seed=1, without=""):
@@ -54,7 +54,7 @@ class World:
         self.registry = Registry(self.spaces, plan.costs, self.judge, plan.seed, plan.without)
         self.members = []
         self.ahead = set()
-        self.waits = {}  # by reason: ms from the first call that waits to its id
+        self.waits = {}  # by reason: ms from the first waiting call to its id
         self.went_on = {}  # by outage: ms from its start until members found their windows used up
         self.back_after = {}  # by outage: ms from its end until those members drew again
         self.leads = []  # (second, 99th percentile, worst, share of members that are ahead of true time by more than 2 s)
@@ -63,7 +63,7 @@ class World:
         self.populate()
         self.schedule_faults()
 
-    # Beginning
+    # Start
 
     def pick(self, shares):
         left = self.random.random()
@@ -83,7 +83,7 @@ class World:
             for shard in range(free[space], free[space] + size):
                 member.leases.append(Lease(space, shard, self.random.getrandbits(128)))
             free[space] += size
-            # Not all begin at once.
+            # They do not all start at the same time.
             self.at(self.now + self.random.random() * 60_000, self.begin, member, member.state)
         if max(free) > SHARDS:
             raise SystemExit("more leases than shards")
@@ -136,11 +136,11 @@ class World:
         self.registry.start(self.now)
 
     def outage(self):
-        """The number of the present one, or of the last one."""
+        """The number of the present outage, or of the last one."""
         return max((n for n, (start, _) in enumerate(self.outages) if start <= self.now), default=None)
 
     def crash(self, member):
-        """Its server starts again in its place."""
+        """The member's server starts again in its place."""
         member.stop(self.now)
         self.happened["restart"] += 1
         self.at(self.now + 2000 + self.random.random() * 8000, self.restarted, member, member.state)
@@ -151,7 +151,7 @@ class World:
             self.begin(member, state)
 
     def die(self, member, takes_over):
-        """A copy of it is promoted, a while later."""
+        """A copy of the member is promoted, a while later."""
         member.stop(self.now)
         self.happened["failover with take-over" if takes_over else "failover"] += 1
         self.at(self.now + 10_000 + self.random.random() * 30_000, self.promoted, member, member.state, takes_over)
@@ -164,7 +164,7 @@ class World:
             self.begin(member, state)
 
     def copy_beside(self, original):
-        """A copy that draws, while the original does."""
+        """A copy that draws at the same time as its original."""
         copy = self.add_member(0, 0.01)
         copy.leases = [Lease(lease.space, lease.shard, lease.origin) for lease in original.leases]
         copy.reason = "copy beside"
@@ -179,7 +179,7 @@ class World:
         return -math.log(1 - self.random.random()) * member.gap if member.gap else 0
 
     def call(self, member, state):
-        """The first one at which a window is asked for."""
+        """The first call that asks for a window."""
         if member.state != state or member.is_asking:
             return
         if member.since is None and not member.has_windows(self.now):
@@ -232,7 +232,7 @@ class World:
         self.at(ask_at + self.until_next_call(member), self.call, member, state)
 
     def failed(self, member, state):
-        """Asked again after a while."""
+        """The member asks again after a while."""
         if member.state != state:
             return
         member.is_asking = False
@@ -254,27 +254,27 @@ class World:
         if self.registry.up or member.gives_up_at is not None or self.plan.backoff > 1:
             self.at(self.now + pause, self.call, member, state)
             return
-        # Nothing else can happen to it before the registry is back: its requests until then are counted at once.
+        # The member has no other event before the registry is back: its requests until then are counted now.
         back = next(end for _, end in self.outages if end > self.now)
         times = max(1, math.ceil((back - self.now) / pause))
         self.at(self.now + times * pause, self.jumped, member, state, self.now, pause, times)
 
     def jumped(self, member, state, since, pause, times):
         if member.state == state:
-            for number in range(1, times):  # the last one is this call's
+            for number in range(1, times):  # the last one is that of this call
                 self.registry.came_at(since + number * pause)
             self.call(member, state)
 
-    # What is noted
+    # Records
 
     def shards_of_copies(self):
-        """How many copies beside have the shard that they began with, rather than their originals."""
+        """How many copies hold the shard with which they started, instead of their originals."""
         copies = self.members[self.plan.members:]
         rows = [self.registry.rows.get((copy.leases[0].space, copy.leases[0].shard)) for copy in copies]
         return sum(row is not None and row.place == copy.place for row, copy in zip(rows, copies))
 
     def note_end(self, member):
-        """A window that was used up for want of the registry, of a member that is called again and again."""
+        """Records a window that was used up while the registry was down, of a member with many calls."""
         number = self.outage()
         if number is None or member.reason != "asks" or member.blocked_at is not None or member.gap > LEASE_TIMEOUT:
             return
@@ -300,7 +300,7 @@ class World:
             self.waits.setdefault((reason, is_away), []).append(self.now - since)
 
     def sample(self):
-        """Of the members that draw, or would if they were called."""
+        """The leads of members that draw, or could draw."""
         leads = []
         for member in list(self.ahead):
             if not member.is_ahead(self.now) and member.lead(self.now) <= DRIFT:

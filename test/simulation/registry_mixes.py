@@ -1,4 +1,4 @@
-"""The registry's rules by name, each with the events of registry_world.py that miss it soonest."""
+"""The registry's rules by name, each with the events of registry_world.py that detect soonest that it is left out."""
 MIXES = {
     "place": ("a registry found in another place grants nothing", "clone stranger"),
     "timeline": ("a registry found on another timeline grants nothing", "backup lose stranger lease"),

@@ -1,6 +1,6 @@
-"""What a registry answers about the shards of an id space, and what its owner tells it. No randomness, no messages.
+"""A registry's answers to members about the shards of an id space, and its owner's calls. No randomness, no messages.
 
-Times are milliseconds. Each rule has a name, by which registry_world.py leaves it out.
+Times are milliseconds. registry_world.py leaves out rules by their names.
 """
 from collections import namedtuple
 from copy import deepcopy
@@ -10,7 +10,7 @@ LEASE, AHEAD, RECLAIM = 20, 100, 300
 HELD, RELEASED, RESERVED = "held", "released", "reserved"
 
 Here = namedtuple("Here", "place system timeline")
-# Whoever has the space's secret can check it, and nobody else can make it.
+# Only the id space's secret can make a receipt and check it.
 Receipt = namedtuple("Receipt", "secret shard branch serial until")
 new_number = count(1).__next__
 
@@ -41,7 +41,7 @@ class Space:
 
 
 class Registry:
-    """Its tables (space, dropped), where they are, and what its clock shows."""
+    """A registry: its tables (space, dropped), its place, and its clock's time."""
 
     def __init__(self, rules, here):
         self.rules, self.here, self.now, self.dropped = rules, here, 0, 0
@@ -65,7 +65,7 @@ class Registry:
         if not self.is_confirmed():
             raise Refused("not confirmed")
 
-    # What its owner says.
+    # Calls of the owner.
 
     def was_restored(self, newest_grant=0):
         space = self.space
@@ -120,10 +120,10 @@ class Registry:
             raise Refused("not held")
         row.state, row.serial = RELEASED, row.serial + 1
 
-    # What members ask.
+    # Requests of members.
 
     def check(self, ask):
-        """The serial that the request has seen of its shard."""
+        """Returns the serial that the request's receipt has for its shard."""
         space, receipt = self.space, ask.receipt
         if ask.identity not in (None, space.identity):
             if ask.kind not in ("joins", "takes over"):
@@ -191,7 +191,7 @@ class Registry:
         return ask.kind == "joins" and row.until + RECLAIM < self.now
 
     def give_back(self, ask):
-        """A receipt, and whether the shard is released; without: certainly no longer this generator's."""
+        """Returns a receipt, and whether the shard is released. No receipt: the shard is certainly another holder's."""
         seen = self.check(ask)
         space, row = self.space, self.space.row(ask.shard)
         is_here = row.here and row.here.place == ask.here.place
@@ -203,5 +203,5 @@ class Registry:
             row.state = RELEASED
         if row.state == RELEASED:
             row.serial = max(row.serial, seen * self.has("seen")) + 1
-        # Held: it has not heard of the last window, or asked before that. Who still wants to release asks again.
+        # Still held: the member has not received its last window, or sent this before that. It must ask again.
         return Receipt(space.secret, ask.shard, space.branch, row.serial, row.until), row.state == RELEASED

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""A registry and its members at random: copied, restored, failed over, dropped, with clocks that are wrong.
+"""Random events of a registry and its members: copies, restores, failovers, drops, wrong clocks.
 
-For each rule, by the events that registry_mixes.py names: the promises hold, and are broken without it. Promised are
-L1, no time is used by two incarnations; L2, a lease that runs goes to nobody else without an operator; R9, no late
-request makes held what was released; and that once the owner has spoken, whoever was granted a shard last gets it again.
+For each rule, with the events that registry_mixes.py names, the promises hold, and are broken if the rule is left out.
+The promises: L1, no time is used by two incarnations; L2, only an operator can end a running lease; R9, no late request
+makes a released shard held again; and after registry_was_restored() the last holder of a shard gets it again.
 """
 import argparse
 import random
@@ -104,7 +104,7 @@ class World:
         self.send(member, {"joining": "joins", "leased": "renews", "sealed": "returns"}[member.state])
 
     def send(self, member, kind, due=None):
-        """The answer to the last request that was sent is heard, unless it is lost or comes late."""
+        """The member receives the answer to its last request, unless the answer is lost or late."""
         due = self.now + self.random.choice([0, 0, 0, 0, 2, 9, 60]) if due is None else due
         member.sent = Ask(
             member=member, kind=kind, incarnation=str(member), origin=member.origin, here=member.here, shard=member.shard,
@@ -144,7 +144,7 @@ class World:
                 self.rightful[ask.shard] = member
 
     def compare(self, member):
-        """L1, before a time is used: nobody else has used it or may."""
+        """L1, before a time is used: no other member has used it or may use it."""
         mine = range(max(member.window[0], member.last + 1), member.window[1])
         for other in self.members:
             if other is not member and other.shard == member.shard and other.is_there:
@@ -155,7 +155,7 @@ class World:
                 raise Broken(f"L1: time {time} was used by {self.used[member.shard, time]}, {member} has {member.window}")
 
     def judge(self, ask, before, row):
-        """L2, R9, and that no clock but the registry's leads far ahead."""
+        """L2, R9, and that only the registry's clock can lead to windows far ahead."""
         if before.state == HELD and row.here and ask.kind != "takes over":
             was_there = any(m.is_there and m.here.place == before.here.place and m.origin == before.origin and m.state == "leased"
                             and m.registry is ask.registry for m in self.members)
@@ -186,7 +186,7 @@ class World:
 
     @event
     def lease(self):
-        """lease_shard: again with the origin of a join whose outcome is unknown, or after a release."""
+        """lease_shard: repeats a join whose answer is unknown, with the same origin; or leases after a release."""
         member = self.some("joining", "released")
         member.state, member.window = "joining", (0, 0)
         self.send(member, "joins")
@@ -210,7 +210,7 @@ class World:
 
     @event
     def copy(self, member=None, registry=None):
-        """Of a member's disk; the original runs on."""
+        """A copy of a member's disk; the original continues."""
         member = member or self.some()
         if len(self.members) < 7:
             twin = Member(registry or member.registry, member.here._replace(place=f"p{new_number()}"), member.origin)
@@ -258,7 +258,7 @@ class World:
 
     @event
     def clone(self):
-        """The registry is copied with members, which run beside it; nobody tells the copy."""
+        """The registry is copied with members, and the copies run; no owner's call tells the copy so."""
         if not self.clones:
             self.clones.append(deepcopy(self.registry))
             self.clones[0].here = self.registry.here._replace(place="clone")
@@ -274,14 +274,14 @@ class World:
 
     @event
     def move(self):
-        """Nothing is lost by it."""
+        """The registry moves, and nothing is lost."""
         self.leave(self.random.choice(["failover", "failover", "dump", "disk"]))
         self.lost_by_last = False
         self.note(f"moved to {self.registry.here}")
 
     @event
     def fail_over_twice(self):
-        """Commits are lost by the first time, of which the owner does not know."""
+        """The first failover loses commits, and the owner does not know it."""
         if self.registry.is_confirmed() and not self.is_lost:
             self.load()
             self.leave("failover")
@@ -292,7 +292,7 @@ class World:
 
     @event
     def lose(self):
-        """Back to a backup, elsewhere or on another timeline."""
+        """The registry is restored from a backup, in another place or on another timeline."""
         self.load()
         self.leave(how := self.random.choice(["failover", "in place", "dump", "disk"]))
         self.lost_by_last = True
@@ -306,11 +306,11 @@ class World:
         self.registry.load(self.random.choice(self.backups[-3:]))
         self.is_lost = self.lost_by_last = True
         for member in self.members:
-            member.released = -1  # that is lost, too
+            member.released = -1  # releases are lost, too
 
     @event
     def put_back(self):
-        """A snapshot, in the same place, while the owner knows nothing: the first to ask has a receipt of what is lost."""
+        """A snapshot is restored in the same place, unknown to the owner; the first request proves a lost grant."""
         if not self.registry.is_confirmed() or self.is_lost:
             return
         saved = self.registry.save()
@@ -334,7 +334,7 @@ class World:
 
     @event
     def told_at_once(self):
-        """The owner puts a snapshot back in the same place and says so, while requests are on their way."""
+        """The owner restores a snapshot in the same place and confirms it, while requests are on their way."""
         if self.registry.is_confirmed() and not self.is_lost:
             self.load()
             if self.registry.space.confirmed == self.registry.here:
@@ -384,7 +384,7 @@ class World:
         self.offset = self.random.choice([0, 0, 3, -150])
 
     def end(self):
-        """No dead end: once the owner has spoken, who was granted a shard last generates ids again."""
+        """No dead end: after the owner's confirmation, the last holder of each shard generates ids again."""
         self.offset, self.late, space = 0, [], self.registry.space
         for member in self.members:
             member.offset = 0

@@ -25,13 +25,13 @@ static_assert(draws(advance(l, tick(5, 1023), 900), tick(900, 0)));
 static_assert(draws(advance(l, tick(5, 7), 5), tick(5, 8)));
 static_assert(draws(advance(l, tick(5, 7), 4), tick(5, 8)));
 static_assert(draws(advance(l, tick(5, 255), 5), tick(5, 256)));
-// Used up: wait, and after waiting step one time on, or to the clock if that is later.
+// Used up: wait, and after waiting step to the next time, or to the clock if that is later.
 static_assert(advance(l, tick(5, 1023), 5).verdict == Verdict::wait);
 static_assert(draws(advance(l, tick(5, 1023), 5, 6), tick(6, 0)));
 static_assert(draws(advance(l, tick(5, 1023), 9, 6), tick(9, 0)));
-// Another caller stepped first: what was earned by waiting is worth nothing any more.
+// Another caller stepped first: the wait no longer allows a step.
 static_assert(draws(advance(l, tick(6, 3), 5, 6), tick(6, 4)));
-// Borrowed: only where the time is used up, one time at once, and no further than allowed.
+// Borrowed: only if the time is used up, one time at once, and no further than allowed.
 static_assert(draws(advance_or_borrow(l, tick(5, 1022), 5, 9), tick(5, 1023)) &&
               draws(advance_or_borrow(l, tick(5, 1023), 5, 9), tick(6, 0)) &&
               draws(advance_or_borrow(l, tick(5, 1023), 9, 9), tick(9, 0)));
@@ -47,11 +47,12 @@ static_assert(advance(l, tick(5, 7), max_time(l) + 1).verdict == Verdict::ended)
 static_assert(advance(l, max_tick(l), 5).verdict == Verdict::ended);
 static_assert(advance_or_borrow(l, max_tick(l), max_time(l), UINT64_MAX).verdict == Verdict::ended);
 static_assert(advance({0, 10}, INT64_MAX, 5).verdict == Verdict::ended);
-// One number a millisecond.
+// One number per millisecond.
 static_assert(draws(advance({10, 0}, 5, 6), 6));
 static_assert(advance({10, 0}, 5, 5).verdict == Verdict::wait);
 
-// A recipe's small last value, and a young epoch that would fit any; a generator that was restored.
+// The small last value of Instagram's PL/pgSQL function; an epoch so young that any value would
+// fit; a generator that was restored.
 static_assert(is_jump(l, 5001, tick(480000000000, 0)) && is_jump(l, tick(900, 0), tick(1000, 0)));
 static_assert(!is_jump(l, tick(470000000000, 9), tick(480000000000, 0)));
 static_assert(is_jump(l, tick(86399999, 0), tick(86399999, 1)) &&
@@ -60,7 +61,7 @@ static_assert(is_jump(l, tick(86399999, 0), tick(86399999, 1)) &&
 static_assert(!ends_soon(l, tick(max_time(l) - 31536000000, 0)) &&
               ends_soon(l, tick(max_time(l) - 31535999999, 0)) && ends_soon(l, max_tick(l)));
 
-// Many at once: never into the next time, whatever is wanted.
+// Many at once: never into the next time, however many are wanted.
 static_assert(further_ticks(l, tick(5, 7), 0) == 0 && further_ticks(l, tick(5, 7), 9) == 9);
 static_assert(further_ticks(l, tick(5, 7), 1016) == 1016 &&
               further_ticks(l, tick(5, 7), 1017) == 1016 &&

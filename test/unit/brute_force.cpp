@@ -1,6 +1,5 @@
 // Brute force over the pure headers: millions of random inputs, small, large and at the ends of
-// their ranges. Built with UBSan, so that a shift too far ends it as well. Usage: brute_force
-// [seed]
+// their ranges. Built with UBSan, which ends it at undefined behaviour. Usage: brute_force [seed]
 #include "invariants.hpp"
 
 #include <random>
@@ -46,8 +45,8 @@ void repeat(const char *name, int times, Random &random, Check check) {
     std::printf("%-16s %9d inputs, %9" PRIu64 " checks\n", name, times, checks - before);
 }
 
-// All windows of a few times, all ticks, clocks, steps and leases in and around them: at the
-// beginning of time, at the end of what can be drawn, and where no tick has the time any more.
+// All windows of a few times, with all ticks, clocks, steps and leases in and around them: at the
+// first time, at the last that can be drawn, and after it.
 void every_small_window(shardid::Widths l, std::uint64_t base) {
     constexpr std::uint64_t span = 6;
     const std::uint64_t first_last = base < max_drawn_time(l) ? base : max_drawn_time(l) - 1;

@@ -1,5 +1,5 @@
-// The pure headers under libFuzzer, ASan and UBSan: the first byte of an input picks the check, the
-// others are what it is fed with. Run by tools/suite/fuzz.sh.
+// The pure headers under libFuzzer, ASan and UBSan: the first byte of an input selects the check,
+// the others are the check's input. Run by tools/suite/fuzz.sh.
 #include "invariants.hpp"
 
 #include <cstddef>
@@ -9,12 +9,12 @@ using namespace shardid::invariants;
 
 namespace {
 
-// Numbers made of the input's bytes; zeros when it has run out.
+// Numbers made of the input's bytes; zeros after its end.
 class Bytes {
   public:
     Bytes(const std::uint8_t *data, std::size_t size) : next_(data), end_(data + size) {}
 
-    // As few bytes as hold the limit, so that each of them matters.
+    // Reads as few bytes as can hold the limit, so that each of them has an effect.
     std::uint64_t below(std::uint64_t limit) { return take(limit - 1) % limit; }
 
     std::uint64_t up_to(std::uint64_t max) {

@@ -17,7 +17,7 @@ static_assert(own_bits(5, 7, 16384, 47) != own_bits(5, 7, 16385, 47));
 static_assert(own_bits(5, 7, 16384, 47) != own_bits(5, 8, 16384, 47));
 static_assert(uuid_identity_of(top_seed, 7, 5).clock_seq <= max_uuid_clock_seq);
 static_assert(uuid_identity_of(top_seed, 7, 5).node <= max_uuid_node);
-// Seeds that differ above the node only have other clock sequences.
+// Seeds that only differ in bits above the node have other clock sequences.
 static_assert(uuid_identity_of(top_seed, 7, 5).clock_seq !=
               uuid_identity_of(max_of(node_random_bits), 7, 5).clock_seq);
 static_assert(uuid_identity_of(5, 7, 16384).clock_seq != uuid_identity_of(5, 7, 16385).clock_seq);

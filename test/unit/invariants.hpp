@@ -1,9 +1,9 @@
-// What holds of the pure headers for every input, against slower arithmetic that is written another
-// way, and of simulated callers around one generator with every kind of clock. Inputs come from a
-// Source: random numbers (brute_force.cpp) or a fuzzer's bytes (fuzz.cpp). It has
+// What holds for the pure headers with every input, compared with slower arithmetic that is written
+// in another way, and for simulated callers of one generator with every kind of clock. Inputs come
+// from a Source: random numbers (brute_force.cpp) or a fuzzer's bytes (fuzz.cpp). It has
 //     below(limit)   a number less than limit
 //     up_to(max)     a number of any size up to max, often close to 0 or max
-//     is_empty()     whether it has run out
+//     is_empty()     whether there is no more input
 #pragma once
 
 #include "core/advance.hpp"
@@ -98,7 +98,7 @@ void check_widths(Source &source) {
                     make_tick(l, id_time(l, other), id_sequence(l, other))) == other);
 }
 
-// Any bits are a layout or none, and arithmetic does not overflow on finding out.
+// Any bits are a layout or none, and the check does not overflow.
 template <typename Source>
 void check_validity(Source &source) {
     const auto shard_bits = static_cast<int>(source.up_to(UINT32_MAX));
@@ -130,7 +130,7 @@ void check_clock(Source &source) {
     REQUIRE(Wide{clock_at(epoch, time_at(epoch, clock))} == epoch + past / 1000 * 1000);
 }
 
-// As many together as are wanted, or up to the end of their time.
+// As many ticks at once as are wanted, or up to the end of their time.
 template <typename Source>
 void check_further_ticks(Source &source, Widths l, std::uint64_t tick) {
     const std::uint64_t wanted = source.up_to(UINT64_MAX);
@@ -141,7 +141,7 @@ void check_further_ticks(Source &source, Widths l, std::uint64_t tick) {
         REQUIRE(advance(l, tick + further, time).verdict != Verdict::draw);
 }
 
-// Time is borrowed only where the last one is used up, one at once, and no further than allowed.
+// A time is borrowed only if the last one is used up, one at once, and no further than allowed.
 template <typename Source>
 void check_borrowing(Source &source, Widths l, std::uint64_t last, std::uint64_t now) {
     const std::uint64_t borrow = source.below(2) == 0 ? source.below(4) : source.up_to(UINT64_MAX);
@@ -188,8 +188,8 @@ void check_advance(Source &source) {
     }
 }
 
-// Whatever the clock, the window and the last tick: what is drawn is not before the window, and
-// what is drawn at once is in it.
+// Whatever the clock, the window and the last tick: a tick that is drawn is not before the window,
+// and a tick that is drawn at once is in it.
 inline void check_draw_in(Widths l, const Window &window, std::uint64_t last, std::uint64_t now,
                           std::uint64_t step_to, std::uint64_t look_at) {
     const bool begins_later = now < window.from;
@@ -214,8 +214,8 @@ inline void check_draw_in(Widths l, const Window &window, std::uint64_t last, st
     }
 }
 
-// A session asks for the next window in this one, half a lease before its end, or a sixteenth
-// earlier.
+// A session asks for the next window half a lease before this one's end, or up to a sixteenth of a
+// lease earlier, but never before this one's start.
 inline void check_ask_from(const Window &window, std::uint64_t lease, std::uint64_t session) {
     const std::uint64_t at = ask_from(window, lease, session);
     REQUIRE(at >= window.from && at <= window.until);
@@ -245,8 +245,8 @@ void check_window(Source &source) {
     check_ask_from(window, source.up_to(length), source.up_to(UINT64_MAX));
 }
 
-// Servers with clocks of their own draw in windows that follow each other, in any order, again and
-// again from any tick of their own: no tick twice.
+// Servers with clocks of their own draw in windows that follow each other, in any order, repeatedly
+// from any of their ticks: no tick is repeated.
 template <typename Source>
 void simulate_windows(Source &source) {
     constexpr int servers = 4;
@@ -273,7 +273,7 @@ void simulate_windows(Source &source) {
     }
 }
 
-// The last positive id, and how many ticks are left, counted one by one where they are few.
+// The last positive id, and how many ticks are left, counted one by one if they are few.
 template <typename Source>
 void check_outlook(Source &source) {
     const Widths l = any_widths(source);
@@ -294,7 +294,7 @@ void check_outlook(Source &source) {
     REQUIRE(ticks_left(l, last, tick_time(l, last), end) == back);
 }
 
-// Ranges of any sequence: in its bounds, and one value more would not be.
+// Ranges of any sequence are within its bounds, and with one value more they would not be.
 template <typename Source>
 void check_range(Source &source) {
     Limits limits{static_cast<std::int64_t>(source.up_to(UINT64_MAX)),
@@ -351,7 +351,8 @@ void check_count(Source &source) {
                 next.tick <= last_of_all);
 }
 
-// Packed as printed in hexadecimal; in the order of ticks; and no two ticks make one ObjectId.
+// ObjectIds have the right bytes, as printed in hexadecimal, and the order of their ticks; no two
+// ticks result in one ObjectId.
 template <typename Source>
 void check_objectid(Source &source) {
     const ObjectIdParts parts{source.up_to(max_of(32)), source.up_to(max_of(40)),
@@ -378,7 +379,7 @@ void check_objectid(Source &source) {
                             pack_objectid(drawn).byte, objectid_size) > 0);
 }
 
-// A binding gives back all of its layout, and is never taken for none or for another kind.
+// A binding can be read back as its layout, and never as no binding or another kind.
 template <typename Source>
 void check_binding(Source &source) {
     Widths widths;
@@ -414,13 +415,13 @@ void check_identity(Source &source) {
     REQUIRE(own_bits(seed, system, database, 40) <= max_of(40));
     REQUIRE(clock_seq <= max_uuid_clock_seq);
 
-    // Each seed has a node of its own, up to those bits that make the clock sequence.
+    // Each seed has a node of its own, except for the bits that become the clock sequence.
     const std::uint64_t other_seed = source.up_to(max_of(seed_bits));
     REQUIRE((node == uuid_identity_of(other_seed, system, database).node) ==
             ((seed ^ other_seed) % power_of_two(47) == 0));
 }
 
-// A sleep ends, and no wait is given up before its millisecond has passed, whatever was remembered.
+// A sleep ends, and no wait ends before its millisecond has passed, whatever the wait started with.
 template <typename Source>
 void check_wait(Source &source) {
     constexpr std::uint64_t latest = INT64_MAX / 4;
@@ -428,7 +429,7 @@ void check_wait(Source &source) {
     std::int64_t shown = epoch + static_cast<std::int64_t>(source.up_to(latest));
     Wait wait = begin_wait(source.up_to(UINT64_MAX), shown);
     for (int look = 0; look < 4; ++look) {
-        // A moment later, or anywhen.
+        // A moment later, or at any time.
         shown = source.below(2) == 0 ? shown + us_below(source, 1500)
                                      : epoch + static_cast<std::int64_t>(source.up_to(latest));
         const std::int64_t waited_us = us_below(source, 3000);
@@ -456,8 +457,8 @@ inline Digits digits_of(const UuidBytes &bytes) {
     return digits;
 }
 
-// As section 5.6 draws it: the digits of the timestamp in order, with the version before the last
-// three. Of two UUIDs the one with the later timestamp sorts later.
+// As in the figure of RFC 9562, section 5.6: the digits of the timestamp in order, with the version
+// before the last three. Of two UUIDs, the one with the later timestamp sorts later.
 inline void check_uuid_v6(const UuidParts &parts) {
     const UuidBytes bytes = pack_uuid_v6(parts);
     char expected[64];
@@ -478,7 +479,7 @@ void check_uuid(Source &source) {
                           source.up_to(max_uuid_node)};
     const UuidBytes bytes = pack_uuid_v1(parts);
 
-    // As RFC 9562 section 5.1 draws it, in hexadecimal digits.
+    // As in the figure of RFC 9562, section 5.1, in hexadecimal digits.
     char expected[64];
     std::snprintf(expected, sizeof expected,
                   "%08" PRIx64 "%04" PRIx64 "1%03" PRIx64 "%04" PRIx64 "%012" PRIx64,
@@ -516,7 +517,7 @@ void check_any_uuid(Source &source) {
         REQUIRE(Wide{uuid_timestamp_from_us(us, hundred_ns)} == counted);
 }
 
-// As the article does it: in text.
+// In text, as TiDB's article does it.
 inline Wide number_of(const std::string &digits) {
     Wide number = 0;
     for (const char digit : digits)
@@ -560,7 +561,7 @@ void check_scattered_bits(Source &source) {
     REQUIRE(scatter_bits(gather_bits(id, bits), bits) == id);
 }
 
-// Digit by digit, the last first.
+// Digit by digit, from the last.
 inline std::string slow_base32(std::uint64_t number) {
     std::string text;
     for (int i = 0; i < 13; ++i, number /= 32)
@@ -583,14 +584,14 @@ void check_base32(Source &source) {
     REQUIRE(reading.fault == Base32Fault::none && reading.number == number);
 }
 
-// What may stand for a digit of Crockford's base 32.
+// The digit of Crockford's base 32 as which a character is read.
 inline char read_alike(char character) {
     if (character == 'O')
         return '0';
     return character == 'I' || character == 'L' ? '1' : character;
 }
 
-// What a text reads as once O, I and L are replaced is the number that is written so, or none.
+// After O, I and L are replaced, a text is read as the number that is written so, or as none.
 template <typename Source>
 void check_any_base32(Source &source) {
     const std::size_t size = source.below(4) == 0 ? source.below(30) : 13;
@@ -620,7 +621,7 @@ void check_any_base32(Source &source) {
         REQUIRE(reading.fault == Base32Fault::none && slow_base32(reading.number) == upper);
 }
 
-// A wall clock over real microseconds: it runs at some speed, and is set now and then.
+// A wall clock, by real microseconds: it runs at some speed, and is set now and then.
 class Clock {
   public:
     template <typename Source>
@@ -653,7 +654,7 @@ class Clock {
     int times_set_ = 0;
 };
 
-// So many microseconds where a step is a millisecond, and accordingly fewer.
+// This number of microseconds if a step is a millisecond, and proportionally fewer if not.
 inline std::uint64_t part_of(std::int64_t step, std::int64_t us) {
     return static_cast<std::uint64_t>(us * step / us_per_ms + 1);
 }
@@ -666,7 +667,7 @@ struct Caller {
     std::int64_t since;
 };
 
-// As draw.cpp and wait.cpp do: what the caller may try for, and how it waits.
+// A try and a wait of a caller, as in draw.cpp and wait.cpp.
 template <typename W>
 Advance try_to_advance(const Caller &caller, W l, std::uint64_t last, std::int64_t shown,
                        std::int64_t real) {
@@ -692,7 +693,7 @@ inline std::int64_t begin_to_wait(Caller &caller, std::uint64_t last_time, std::
     return sleep;
 }
 
-// Some callers draw from one generator as fast as they can; some of them may borrow time.
+// Several callers draw from one generator as fast as they can; some of them may borrow time.
 template <typename Source, typename W>
 void simulate_callers(Source &source, W l) {
     const std::int64_t step = step_us(l);
@@ -721,8 +722,8 @@ void simulate_callers(Source &source, W l) {
         if (next.verdict == Verdict::wait) {
             const std::int64_t sleep = begin_to_wait(*caller, last_time, shown, real, step);
             caller->wakes_at = real + sleep + us_below(source, part_of(step, 60));
-            // Whatever the clock does, somebody draws within some milliseconds, and some more for
-            // each time it is set.
+            // Whatever the clock does, some caller draws within some milliseconds, and some more
+            // for each time that the clock is set.
             REQUIRE(real - drawn_at < (20 + 5 * (clock.times_set() - times_set)) * step);
             continue;
         }
@@ -732,7 +733,7 @@ void simulate_callers(Source &source, W l) {
         REQUIRE(++drawn_in[time] <= max_sequence(l) + 1);
         const std::uint64_t now = time_at(0, shown, step);
         if (time > last_time && time > now) {
-            // Ahead of the clock: borrowed, or a step at most for each that really passes.
+            // Ahead of the clock: borrowed, or at most one step for each step of real time.
             REQUIRE(stepped_at < 0 || real - stepped_at >= step || time - now <= caller->borrow);
             stepped_at = real;
         }
@@ -754,8 +755,8 @@ void simulate_uuids(Source &source) {
     simulate_callers(source, uuid_ticks);
 }
 
-// One caller, by nanoseconds, and a clock of microseconds that runs as real time does: no UUID is
-// of a later microsecond than the clock's.
+// One caller, by nanoseconds, and a clock of microseconds that runs like real time: no UUID has a
+// later microsecond than the clock.
 template <typename Source>
 void simulate_steady_uuids(Source &source) {
     constexpr Count ticks = uuid_ticks;
@@ -800,7 +801,7 @@ void simulate_steady(Source &source) {
             real += us_below(source, 100);
             continue;
         }
-        // The clock shows microseconds; a sleep of some of them lets even a slow one move.
+        // The clock shows microseconds; during a sleep of some of them even a slow clock moves.
         real += begin_to_wait(caller, tick_time(l, last), shown, real, us_per_ms) + 25;
     }
 }

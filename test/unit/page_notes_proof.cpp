@@ -11,7 +11,7 @@ constexpr bool survives(PageNotes notes) {
 
 static_assert(notes_of(offset_without_notes) == PageNotes{0, 0});
 static_assert(survives({0, 0}) && survives({511, 63}) && survives({511, 0}) && survives({0, 63}));
-// Below the offsets that mean something to the heap: SpecTokenOffsetNumber and its like.
+// Below the offsets with a special meaning in a heap, such as SpecTokenOffsetNumber.
 static_assert(offset_of({511, 63}) == 1 << 15);
 static_assert(with_taking({511, 7}) == PageNotes{0, 7} && with_taking({3, 0}) == PageNotes{4, 0});
 

@@ -17,7 +17,8 @@ constexpr bool digits_are_counted() {
 }
 static_assert(digits_are_counted());
 
-// The TiDB article's first row, two digits of it, its row of a last digit 0, and two zeros.
+// The first row of TiDB's article, the same with two digits, its row with a last digit 0, and with
+// two zeros.
 static_assert(scatter_digits(561632371724517376, 1) == 566163237172451737);
 static_assert(scatter_digits(561632371724517376, 2) == 576616323717245173);
 static_assert(scatter_digits(561632371728711680, 1) == 506163237172871168);
@@ -26,7 +27,7 @@ static_assert(gather_digits(500616323717287116, 2) == 561632371728711600);
 static_assert(scatter_digits(100, 1) == 100 && scatter_digits(120, 1) == 102 &&
               gather_digits(102, 1) == 120);
 
-// The largest that fits, one that does not, and one to which nothing scatters.
+// The largest that fits, one that does not, and one that is no result of scattering.
 static_assert(scatter_digits(9223372036854775772, 1) == 9222337203685477577);
 static_assert(scatter_digits(max_scattered, 1) == 9722337203685477580U);
 static_assert(gather_digits(9198765432109876543U, 1) > max_scattered);

@@ -11,7 +11,7 @@ constexpr UuidBytes rfc_bytes{{0xC2, 0x32, 0xAB, 0x00, 0x94, 0x14, 0x11, 0xEC, 0
 constexpr UuidParts rfc_parts{0x1EC9414C232AB00, 0x33C8, 0x9F6BDECED846};
 static_assert(is_uuid_v1(rfc_bytes));
 static_assert(pack_uuid_v1(rfc_parts) == rfc_bytes && unpack_uuid_v1(rfc_bytes) == rfc_parts);
-// 2022-02-22 19:22:22 UTC, as the appendix has it, is 8088 days and 69742 s after 2000-01-01.
+// The appendix's 2022-02-22 19:22:22 UTC is 8088 days and 69742 s after 2000-01-01.
 static_assert(us_of_uuid_timestamp(rfc_parts.timestamp) ==
               8088 * us_per_day + INT64_C(69742000000));
 // Section 5.1's offset to the Unix epoch, 0x01B21DD213814000.

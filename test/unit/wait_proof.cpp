@@ -13,7 +13,7 @@ static_assert(sleep_us(w, 0, 5400) == 600 && sleep_us(w, 0, 5000) == 1000);
 constexpr Wait ahead = begin_wait(9, 5400);
 static_assert(sleep_us(ahead, 0, 5400) == 1000 && sleep_us(ahead, 0, 5900) == 500 &&
               sleep_us(ahead, 0, 2000) == 1000);
-// Set back in the middle of a wait: a millisecond from there is enough.
+// The clock is set back during a wait: a millisecond from there is enough.
 constexpr Wait set_back = look_again(ahead, 2000);
 static_assert(!may_step(set_back, 2900, 1900) && may_step(set_back, 3000, 2000));
 // Steps of another length.

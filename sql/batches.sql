@@ -2,7 +2,7 @@
 SELECT id_shard(id) FROM next_ids(5, 3) AS id;
 CREATE SEQUENCE g;
 
--- As many as asked for, none twice, each greater than the one before, over many milliseconds; at
+-- As many as requested, all different, each greater than the one before, over many milliseconds; at
 -- most 1024 in one.
 SELECT count(*), count(DISTINCT id), bool_and(id > previous) AS increasing, bool_and(id_shard(id) = 7) AS of_shard
 FROM (SELECT id, lag(id, 1, 0::bigint) OVER (ORDER BY n) AS previous
@@ -10,7 +10,7 @@ FROM (SELECT id, lag(id, 1, 0::bigint) OVER (ORDER BY n) AS previous
 SELECT max(n) <= 1024 AS within_capacity
 FROM (SELECT count(*) AS n FROM next_ids(5, 10000, 'g') AS id GROUP BY id_timestamp(id)) s;
 
--- Beside next_id on the same generator.
+-- Together with next_id on the same generator.
 SELECT next_id(1, 'g') AS first \gset
 SELECT min(id) AS second, max(id) AS third FROM next_ids(1, 3000, 'g') AS id \gset
 SELECT next_id(1, 'g') AS fourth \gset
@@ -38,25 +38,25 @@ SELECT next_ids(NULL, 3);
 SELECT next_ids(5, NULL);
 SELECT next_ids(5, 3, NULL);
 
--- In the select list it streams: LIMIT stops the drawing, and what is lost is of the last id's
--- millisecond. In FROM all are drawn before the first is seen.
+-- In the select list it streams: with LIMIT it draws no more than some further ids of the same
+-- millisecond. In FROM all are drawn before the first is returned.
 SELECT max(id) AS last FROM (SELECT next_ids(5, 2147483647, 'g') AS id LIMIT 3000) s \gset
 SELECT last_value >> 10 = (:last)::bigint >> 23 AS no_later_millisecond FROM g;
 SELECT id AS last FROM next_ids(5, 3000, 'g') AS id LIMIT 1 \gset
 SELECT last_value >> 10 > (:last)::bigint >> 23 AS later_milliseconds FROM g;
--- With room in the millisecond, all are drawn in one step, for which the page is locked once.
+-- If the millisecond has enough numbers, all are drawn in one step, with one lock of the page.
 CREATE SEQUENCE roomy;
 SELECT next_ids(0, 1000, 'roomy', shard_bits => 3, sequence_bits => 20) AS first LIMIT 1 \gset
 SELECT last_value - id_sequence(:first, 20) - ((:first)::bigint >> 23 << 20) AS further FROM roomy;
 DROP SEQUENCE roomy;
--- Used by other set-returning functions' side, in INSERT, and by a caller that stops early.
+-- Next to another set-returning function, in INSERT, and by a caller that stops early.
 SELECT n, id > 0 AS drawn FROM (SELECT generate_series(1, 3) AS n, next_ids(5, 2, 'g') AS id) s;
 CREATE TABLE rows (id bigint PRIMARY KEY, n int);
 INSERT INTO rows SELECT next_ids(5, 3000, 'g'), generate_series(1, 3000);
 SELECT count(*), array_agg(n ORDER BY id) = array_agg(n ORDER BY n) AS in_order FROM rows;
 SELECT EXISTS (SELECT next_ids(5, 1000, 'g'));
 SELECT count(*) FROM generate_series(1, 3) n, LATERAL next_ids(5, n, 'g');
--- Started again before it is at its end, it draws anew.
+-- If it is started again before its end, it draws new ids.
 SELECT cardinality(ids) AS n, count(*), (SELECT count(DISTINCT id) FROM unnest(array_agg(ids)) AS id) AS different
 FROM (SELECT ARRAY(SELECT next_ids(5, 3, 'g') + 0 * n LIMIT 2) AS ids FROM generate_series(1, 4) n) s GROUP BY 1;
 DO $$
@@ -66,20 +66,20 @@ BEGIN
     FOR drawn IN SELECT next_ids(5, 2147483647, 'g') LOOP
         EXIT;
     END LOOP;
-    -- A commit keeps what is left of the loop's query: all of it is drawn then.
+    -- A commit stores the rest of the loop's query: all of it is drawn then.
     FOR drawn IN SELECT next_ids(5, 100, 'g') LOOP
         COMMIT;
     END LOOP;
 END
 $$;
 
--- A wait is cancelled, and so is the drawing.
+-- A cancel ends the wait and the call.
 SET statement_timeout = '50ms';
 SELECT count(id) FROM (SELECT next_ids(5, 2147483647, 'g') AS id) s;
 SELECT count(*) FROM next_ids(5, 2147483647, 'g');
 CREATE SEQUENCE slow;
 SELECT count(*) FROM next_ids(5, 2147483647, 'slow', sequence_bits => 0);
--- Where a millisecond has more room than that, nothing waits.
+-- If a millisecond has enough numbers, no call waits.
 CREATE SEQUENCE wide;
 SELECT date_trunc('day', clock_timestamp()) AS today \gset
 \set VERBOSITY terse
@@ -115,7 +115,7 @@ MOVE 3000 FROM c;
 FETCH c \gset g_
 COMMIT;
 SELECT is_increasing(:a_id, :b_id, :c_id, :d, :e_id, :f_id, :g_id, next_id(5, 'g'));
--- A held cursor draws all at the commit.
+-- A cursor WITH HOLD draws all at the commit.
 BEGIN;
 DECLARE held CURSOR WITH HOLD FOR SELECT next_ids(5, 3000, 'g') AS id;
 FETCH held \gset a_
@@ -125,7 +125,7 @@ MOVE 2998 FROM held;
 FETCH held \gset c_
 SELECT is_increasing(:a_id, :c_id, :b);
 CLOSE held;
--- A cursor that scrolls shows the same again.
+-- A SCROLL cursor returns the same ids again.
 BEGIN;
 DECLARE c SCROLL CURSOR FOR SELECT next_ids(5, 3, 'g') AS id;
 FETCH c \gset a_
@@ -133,7 +133,7 @@ FETCH c \gset b_
 FETCH PRIOR FROM c \gset c_
 SELECT :a_id = :c_id AND :b_id > :a_id AS same;
 COMMIT;
--- Another role, and none left.
+-- Another role, and a role whose right is revoked.
 CREATE ROLE regress_shardid_reader;
 GRANT SELECT ON SEQUENCE g TO regress_shardid_reader;
 BEGIN;
@@ -163,7 +163,7 @@ ALTER SEQUENCE g RESTART;
 SELECT max(id) AS last FROM next_ids(5, 3000, 'g') AS id \gset
 ROLLBACK;
 SELECT next_id(5, 'g') > :last AS increasing;
--- An hour ahead of the clock it continues from its memory only: the last of many is remembered.
+-- An hour ahead of the clock it can only continue from what it remembers: the last of many ids.
 SELECT setval('g', ((extract(epoch FROM clock_timestamp()) * 1000)::bigint - 1314220021721 + 3600000) << 10) > 0 AS set;
 SELECT max(id) AS last FROM next_ids(5, 3000, 'g') AS id \gset
 SELECT is_increasing(:last, next_id(5, 'g'));

@@ -1,4 +1,4 @@
--- What a draw takes in a transaction that has altered its generator, by pages visited and WAL written.
+-- The cost of a draw in a transaction that has altered its generator: pages read and WAL written.
 CREATE FUNCTION cost(statement text, VARIADIC counters text[]) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     plan json;
@@ -19,7 +19,7 @@ EXCEPTION WHEN division_by_zero THEN
 END
 $$;
 
--- Parts of a transaction in parts: each costs the same, beyond what ALTER SEQUENCE and nextval take.
+-- Nested subtransactions: each costs the same, compared with ALTER SEQUENCE and nextval.
 CREATE SEQUENCE one;
 CREATE SEQUENCE another;
 SELECT next_id(1, 'one') > 0 AND next_id(1, 'another') > 0 AS drawn;
@@ -28,7 +28,7 @@ SELECT pages($$SELECT alter_in_parts('one', 'SELECT next_id(1, ''one'')', 60)$$)
 BEGIN;
 SELECT alter_in_parts('one', 'SELECT next_id(1, ''one'')', 60);
 SELECT pages($$SELECT next_id(1, 'one') FROM generate_series(1, 100)$$) < 100 * 4 AS few_pages;
--- Generators that are drawn from in turn.
+-- Draws from two generators in turn.
 ALTER SEQUENCE another CACHE 5;
 SELECT pages($$SELECT next_id(1, 'one') + next_id(1, 'another') FROM generate_series(1, 1000)$$) < 2000 * 4 AS few_pages,
        wal_records($$SELECT next_id(1, 'one') + next_id(1, 'another') FROM generate_series(1, 1000)$$) < 100 AS little_wal;

@@ -76,14 +76,14 @@ SELECT last_value FROM g;
 DROP SEQUENCE g;
 CREATE SEQUENCE g;
 SELECT next_id(1, 'g') IS NOT NULL;
--- a lead within max_lead is no error, and the setting decides
+-- a lead within max_lead is no error
 SELECT setval('g', ((extract(epoch FROM clock_timestamp()) * 1000)::bigint - 1314220021721 + 100000) << 10) > 0;
 SELECT try('SELECT next_id(1, ''g'')');
 SET shardid.max_lead = '50s';
 SELECT regexp_replace(e, '\d+ ms ahead', 'MANY ms ahead') FROM try('SELECT next_id(1, ''g'')') e;
 SET shardid.max_lead = '200s';
 SELECT try('SELECT next_id(1, ''g'')');
--- also where it is years
+-- also if max_lead is years
 SELECT setval('g', ((extract(epoch FROM clock_timestamp()) * 1000)::bigint - 1314220021721 + 400 * 86400000::bigint) << 10) > 0;
 SET shardid.max_lead = '399d';
 SELECT regexp_replace(e, '\d+ ms ahead', 'MANY ms ahead') FROM try('SELECT next_id(1, ''g'')') e;
@@ -91,7 +91,7 @@ SET shardid.max_lead = '401d';
 SELECT try('SELECT next_id(1, ''g'')');
 RESET shardid.max_lead;
 
--- 42809: not a sequence, unlogged; 42P01: nothing there
+-- 42809: not a sequence, unlogged; 42P01: no such sequence
 CREATE TABLE a_table ();
 CREATE VIEW "A view" AS SELECT 1;
 SELECT try('SELECT next_id(1, ''a_table'')');
@@ -120,8 +120,8 @@ SELECT try('SELECT next_id(1, ''by_one'')');
 CREATE SEQUENCE below MINVALUE -1000 MAXVALUE -1 START -1000;
 SELECT try('SELECT next_id(1, ''below'')');
 
--- The same with the bounds that Citus gives on a worker, where ALTER SEQUENCE is refused; and where Citus is, by its
--- row in the catalogue.
+-- The same with the bounds that Citus sets on a worker, where ALTER SEQUENCE is refused; and if Citus is installed, by
+-- its row in pg_extension.
 CREATE SEQUENCE first_worker MINVALUE 281474976710657 MAXVALUE 562949953421313;
 SELECT try('SELECT next_id(1, ''first_worker'')');
 CREATE SEQUENCE third_worker AS bigint MINVALUE 844424930131969 MAXVALUE 1125899906842625;
@@ -173,7 +173,7 @@ SELECT try('SELECT uuid_v1_from(''4713-01-01 00:00:00+00 BC'', 0, ''08:00:2b:01:
 SELECT try('SELECT uuid_v1_from(''infinity'', 0, ''08:00:2b:01:02:03'')');
 SELECT try('SELECT uuid_v1_from(''-infinity'', 0, ''08:00:2b:01:02:03'')');
 
--- The first call of a session that knows no layout yet: no argument stands for that.
+-- The first call of a session, which has checked no layout yet.
 CREATE SEQUENCE plain AS int;
 SELECT next_id(1) > 0;
 SELECT last_value > 0 AS last_is_there FROM shardid_seq;
@@ -189,7 +189,7 @@ SELECT try('SELECT next_id(0, ''shardid_objectid_seq'', ''infinity'', 0, 0)');
 SELECT last_value = :before AS nothing_drawn FROM shardid_seq;
 SELECT last_value, is_called FROM plain;
 
--- After all that the default generator continues.
+-- After all these errors the default generator continues.
 \pset tuples_only off
 \pset format aligned
 SELECT next_id(1) < next_id(1) AS goes_on;

@@ -1,20 +1,20 @@
 -- The extension as an object: schemas, owners, DROP, re-create, dump settings.
 
--- What it consists of, and that each function has a comment.
+-- Its objects, and that each has a comment.
 SELECT count(*) AS uncommented
 FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid AND extname = 'shardid'
 WHERE d.deptype = 'e' AND obj_description(d.objid, d.classid::regclass::name) IS NULL;
 SELECT extversion, extrelocatable, extconfig = ARRAY['shardid_seq', 'shardid_uuid_seq', 'shardid_objectid_seq']::regclass[]::oid[] AS position_is_dumped
 FROM pg_extension WHERE extname = 'shardid';
 
--- In use by a default: not dropped without CASCADE.
+-- A default uses it: it is not dropped without CASCADE.
 CREATE TABLE photos (id bigint DEFAULT next_id(5));
 \set VERBOSITY terse
 DROP EXTENSION shardid;
 DROP SEQUENCE shardid_seq;
 \set VERBOSITY default
 
--- Moved to another schema, the default follows.
+-- Moved to another schema; the default still works.
 CREATE SCHEMA "Odd schema";
 ALTER EXTENSION shardid SET SCHEMA "Odd schema";
 INSERT INTO photos DEFAULT VALUES RETURNING "Odd schema".id_shard(id);
@@ -55,7 +55,7 @@ ALTER SEQUENCE app.shardid_seq RESTART;
 DROP EXTENSION shardid;
 RESET ROLE;
 
--- A temporary sequence of the same name does not slip in.
+-- A temporary sequence of the same name is not used instead.
 CREATE TEMPORARY SEQUENCE shardid_seq;
 CREATE EXTENSION shardid SCHEMA app;
 SELECT objid::regclass AS member FROM pg_depend
@@ -68,7 +68,7 @@ SELECT is_called FROM app.shardid_seq;
 DROP SEQUENCE pg_temp.shardid_seq;
 DROP EXTENSION shardid;
 
--- DROP OWNED takes it away with its owner.
+-- DROP OWNED by its owner drops it.
 SET ROLE regress_shardid_installer;
 CREATE EXTENSION shardid SCHEMA app;
 RESET ROLE;

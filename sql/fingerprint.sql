@@ -1,9 +1,9 @@
--- shard_fingerprint: which server and database this is, and who may see where.
+-- shard_fingerprint: which server and database this is, and which roles see its place.
 CREATE ROLE regress_shardid_visitor;
 CREATE ROLE regress_shardid_reader IN ROLE pg_read_all_settings;
 CREATE ROLE regress_shardid_monitor IN ROLE pg_monitor;
 
--- It says what PostgreSQL says, to everybody.
+-- It shows PostgreSQL's own values, to every role.
 CREATE VIEW known AS
     SELECT f.system_identifier = s.system_identifier AS system_identifier, f.timeline = c.timeline_id AS timeline,
            f.database = d.oid AS database, f.extension = e.oid AS extension, f.started = pg_postmaster_start_time() AS started,
@@ -16,7 +16,7 @@ SET ROLE regress_shardid_visitor;
 SELECT * FROM known;
 RESET ROLE;
 
--- Where it is, for roles to which PostgreSQL shows its setting; in a view, too, the role that asks decides.
+-- The place, for roles that may see PostgreSQL's setting; in a view, too, it depends on the calling role.
 CREATE VIEW fingerprint AS SELECT * FROM shard_fingerprint();
 GRANT SELECT ON fingerprint TO PUBLIC;
 SELECT data_directory = current_setting('data_directory') AS data_directory, machine <> '' AS machine FROM fingerprint;
@@ -31,7 +31,7 @@ SET ROLE regress_shardid_monitor;
 SELECT data_directory = current_setting('data_directory') AS data_directory, machine <> '' AS machine FROM fingerprint;
 RESET ROLE;
 
--- The place is no digest of what can be found by trying, and not the one that leases go by.
+-- The place cannot be guessed as a digest of known values, and is not the place that leases use.
 SELECT count(*) AS of_what_is_known
 FROM shard_fingerprint() f, unnest(ARRAY[data_directory, machine, system_identifier::text, data_directory || machine]) known
 WHERE place IN (left(encode(sha256(known::bytea), 'hex'), 32), md5(known));

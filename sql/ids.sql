@@ -21,7 +21,7 @@ SELECT id_shard(next_id(3, 'photos_id_seq', '2011-08-24 21:07:01.721+00', 13, 10
 SELECT id_shard(next_id(shard => 4, generator => 'photos_id_seq', epoch => '2011-08-24 21:07:01.721+00',
                         shard_bits => 13, sequence_bits => 10)) AS all_named;
 
--- Two generators do not know of each other.
+-- Two generators are independent.
 SELECT (SELECT last_value FROM photos_id_seq) < (SELECT last_value FROM shardid_seq) AS photos_behind
 FROM (SELECT next_id(1)) s;
 
@@ -48,7 +48,7 @@ SELECT count(*) FILTER (WHERE id <= previous) AS not_increasing,
 FROM (SELECT id, lag(id) OVER (ORDER BY n) AS previous
       FROM (SELECT next_id(5) AS id, generate_series(1, 20000) AS n) s) s;
 
--- Never more than a millisecond holds.
+-- Never more ids than a millisecond has numbers.
 SELECT max(count) <= 1024 AS within_capacity
 FROM (SELECT count(*) FROM (SELECT next_id(5) AS id FROM generate_series(1, 20000)) s
       GROUP BY id >> 23) s;
@@ -76,7 +76,7 @@ SELECT id_shard(0) AS loads_the_library;
 SHOW shardid.max_lead;
 SET shardid.max_lead = '730d';
 SHOW shardid.max_lead;
--- as the message says it, in milliseconds
+-- as the message writes it, in milliseconds
 SET shardid.max_lead = 3456000000;
 SHOW shardid.max_lead;
 SHOW shardid.max_borrow;
@@ -100,7 +100,7 @@ SELECT next_id(NULL::int) IS NULL AS shard, next_id(5, NULL) IS NULL AS generato
 CREATE TABLE not_null (shard int, id bigint NOT NULL);
 INSERT INTO not_null VALUES (NULL, next_id(NULL::int));
 
--- What the functions are declared as.
+-- The attributes of the functions.
 SELECT p.oid::regprocedure AS function, provolatile AS v, proisstrict AS strict, proparallel AS p,
        obj_description(p.oid, 'pg_proc') <> '' AS commented
 FROM pg_proc p JOIN pg_depend d ON d.objid = p.oid AND d.classid = 'pg_proc'::regclass

@@ -1,11 +1,11 @@
--- Taking ids apart, and id_lower_bound.
+-- Decoding ids, and id_lower_bound.
 
 SELECT setseed(0.5);
 CREATE TABLE samples AS
 SELECT ((random() * 4294967295)::bigint << 32) | (random() * 4294967295)::bigint AS id
 FROM generate_series(1, 20000);
 
--- The parts are what shifts and masks say.
+-- The parts are those that shifts and masks compute.
 SELECT count(*) FILTER (WHERE id_shard(id) <> ((id >> 10) & 8191)) AS shard,
        count(*) FILTER (WHERE id_sequence(id) <> (id & 1023)) AS sequence,
        count(*) FILTER (WHERE id_timestamp(id) <> '2011-08-24 21:07:01.721+00'::timestamptz
@@ -14,7 +14,7 @@ SELECT count(*) FILTER (WHERE id_shard(id) <> ((id >> 10) & 8191)) AS shard,
            AS parts
 FROM samples;
 
--- Put together again, they are the id.
+-- Combined again, they are the id.
 SELECT count(*) AS lost FROM samples, id_parts(id) p
 WHERE id <> id_lower_bound(p.ts) | (p.shard::bigint << 10) | p.sequence;
 
@@ -61,7 +61,7 @@ EXPLAIN (COSTS off) SELECT * FROM events
 WHERE id >= id_lower_bound('2026-03-10 00:00+00') AND id < id_lower_bound('2026-03-11 00:00+00');
 SELECT count(*) FROM events
 WHERE id >= id_lower_bound('2026-03-10 00:00+00') AND id < id_lower_bound('2026-03-11 00:00+00');
--- At run time too, with a bound that the plan does not know.
+-- At run time too, with a bound that is unknown when the query is planned.
 PREPARE day (timestamptz) AS SELECT count(*) FROM events
 WHERE id >= id_lower_bound($1) AND id < id_lower_bound($1 + interval '1 day');
 SET plan_cache_mode = force_generic_plan;

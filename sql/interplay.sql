@@ -1,6 +1,6 @@
--- next_id beside everything else that touches a sequence: core's functions, DDL, transactions.
+-- next_id together with everything else that uses or changes a sequence: core's functions, DDL, transactions.
 
--- Draws one id, and says whether it is greater than all drawn before from that generator.
+-- Draws one id, and returns whether it is greater than all drawn before from that generator.
 CREATE TABLE drawn (generator text, id bigint);
 CREATE FUNCTION draw(generator text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
@@ -12,8 +12,8 @@ BEGIN
 END
 $$;
 
--- Where a test sets a generator back, or ahead of the clock, it forgets what was drawn and lets the
--- clock pass.
+-- For tests that set a generator back, or ahead of the clock: forgets what was drawn, and waits for
+-- the next millisecond.
 CREATE FUNCTION forget(generator text) RETURNS void LANGUAGE sql AS $$
     DELETE FROM drawn WHERE drawn.generator = forget.generator;
     SELECT pg_sleep(0.05);
@@ -82,7 +82,7 @@ SELECT draw('g');
 ALTER SEQUENCE g RESTART;
 SELECT last_value, is_called FROM g;
 SELECT draw('g');
--- Again and again, in one millisecond or two.
+-- Repeatedly, within one or two milliseconds.
 DO $$
 BEGIN
     FOR i IN 1 .. 20 LOOP
@@ -101,7 +101,7 @@ SELECT draw('ahead');
 SELECT last_value - :last BETWEEN 1 AND 1024 AS goes_on FROM ahead;
 DROP SEQUENCE ahead;
 
--- DROP and re-create under the same name; the plan of a prepared statement follows.
+-- DROP and CREATE with the same name; a prepared statement then uses the new sequence.
 PREPARE by_name AS SELECT draw('g');
 EXECUTE by_name;
 DROP SEQUENCE g;
@@ -144,7 +144,7 @@ BEGIN
 END
 $$;
 
--- Savepoints and ROLLBACK: ids are not given back. (A plain table would forget them with the
+-- Savepoints and ROLLBACK: ids are not reused. (A plain table would lose them with the
 -- transaction, so they are kept in variables.)
 BEGIN;
 SELECT next_id(1, 'g') AS first \gset
@@ -156,7 +156,7 @@ ROLLBACK;
 SELECT next_id(1, 'g') AS fourth \gset
 SELECT :first < :second AND :second < :third AND :third < :fourth AS increasing;
 
--- A sequence made in the same transaction, or in a part of it that is rolled back.
+-- A sequence created in the same transaction, or in a subtransaction that is rolled back.
 BEGIN;
 CREATE SEQUENCE new_one;
 SELECT draw('new_one'), draw('new_one');
@@ -168,8 +168,8 @@ SELECT draw('new_one');
 COMMIT;
 SELECT draw('new_one');
 
--- ALTER, RESTART and TRUNCATE rolled back bring the old storage back; the ids drawn from the new
--- one in between do not come again, even if the generator is ahead of the clock.
+-- A rollback of ALTER, RESTART or TRUNCATE restores the old storage; ids drawn from the new one
+-- meanwhile are not repeated, even if the generator is ahead of the clock.
 CREATE SEQUENCE ahead;
 SELECT setval('ahead', ((extract(epoch FROM clock_timestamp()) * 1000)::bigint - 1314220021721 + 60000) << 10) > 0;
 SELECT next_id(1, 'ahead') AS before \gset
@@ -198,7 +198,7 @@ SELECT max(id) AS second FROM (SELECT next_id(1, 'g') AS id FROM generate_series
 ROLLBACK;
 SELECT next_id(1, 'g') AS third \gset
 SELECT :first < :second AND :second < :third AS increasing;
--- Not so for a sequence that was none of ours: its old values must stay below its MAXVALUE.
+-- But a plain sequence is restored unchanged: its values must stay below its MAXVALUE.
 CREATE SEQUENCE plain AS integer;
 SELECT nextval('plain');
 BEGIN;
@@ -272,7 +272,7 @@ CREATE TRIGGER set_id BEFORE INSERT ON triggered FOR EACH ROW EXECUTE FUNCTION s
 INSERT INTO triggered (n) SELECT generate_series(1, 2000);
 SELECT count(DISTINCT id), bool_and(id_shard(id) = 6) FROM triggered;
 
--- A deferred trigger draws while the transaction commits, a held cursor too.
+-- A deferred trigger draws while the transaction commits, and so does a cursor WITH HOLD.
 CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON triggered DEFERRABLE INITIALLY DEFERRED
 FOR EACH ROW EXECUTE FUNCTION set_id();
 INSERT INTO triggered (n) VALUES (0);
@@ -283,7 +283,7 @@ COMMIT;
 FETCH ALL FROM held;
 CLOSE held;
 
--- COPY, INSERT ... SELECT, MERGE and UPDATE take the default row by row.
+-- COPY, INSERT ... SELECT, MERGE and UPDATE evaluate the default for each row.
 CREATE TABLE rows (id bigint PRIMARY KEY DEFAULT next_id(5, 'g'), n int);
 COPY rows (n) FROM stdin;
 1

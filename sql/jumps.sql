@@ -1,4 +1,4 @@
--- USAGE is not UPDATE: what would make a generator of a plain sequence takes UPDATE, as setval does.
+-- USAGE is not UPDATE: a call that would turn a used plain sequence into a generator needs UPDATE, as setval does.
 CREATE ROLE regress_shardid_app;
 CREATE ROLE regress_shardid_owner;
 SET timezone = 'UTC';
@@ -27,7 +27,7 @@ SET ROLE regress_shardid_app;
 SELECT regexp_replace(try('SELECT next_id(1, ''orders_id_seq'')'), 'to \d+', 'to MANY');
 SELECT left(try('SELECT count(*) FROM next_ids(1, 1000, ''orders_id_seq'')'), 6);
 SELECT left(try('SELECT next_ids(1, 1000, ''orders_id_seq'')'), 6);
--- Nor in small steps, each with an epoch of its own.
+-- Also refused in small steps, each with an epoch of its own.
 CREATE TEMPORARY TABLE tries AS
 SELECT n, left(try(format('SELECT count(*) FROM next_ids(0, 100, ''orders_id_seq'', %L, 1, %s)',
                           date_trunc('milliseconds', clock_timestamp()), 31 - n % 32)), 5) AS sqlstate
@@ -36,7 +36,7 @@ SELECT sqlstate, count(*) FROM tries GROUP BY sqlstate;
 RESET ROLE;
 SELECT last_value <= 200 AS not_far FROM orders_id_seq;
 DROP TABLE tries;
--- Nor a large one, for which a young epoch with few sequence_bits would be no jump by its value.
+-- Also refused with a large last value, compared with which a young epoch would be no jump.
 SELECT setval('orders_id_seq', 1000000000);
 SET ROLE regress_shardid_app;
 SELECT left(try(format('SELECT next_id(0, ''orders_id_seq'', %L, 1, 29)',
@@ -47,7 +47,7 @@ SET ROLE regress_shardid_app;
 INSERT INTO orders (item) VALUES ('two') RETURNING id <= 201;
 RESET ROLE;
 
--- Also one that setval has put somewhere, is_called or not.
+-- Also refused after setval, whatever is_called is.
 CREATE SEQUENCE put;
 GRANT USAGE ON SEQUENCE put TO regress_shardid_app;
 SELECT setval('put', 1000, false);
@@ -55,7 +55,7 @@ SET ROLE regress_shardid_app;
 SELECT left(try('SELECT next_id(1, ''put'')'), 6);
 RESET ROLE;
 
--- A fresh sequence, also one that starts elsewhere, and one that was restarted.
+-- Allowed: a fresh sequence, also with another START, and one that was restarted.
 CREATE SEQUENCE fresh;
 CREATE SEQUENCE elsewhere START 1000;
 GRANT USAGE ON SEQUENCE fresh, elsewhere TO regress_shardid_app;
@@ -67,7 +67,7 @@ ALTER SEQUENCE orders_id_seq RESTART;
 SET ROLE regress_shardid_app;
 SELECT next_id(1, 'fresh') IS NOT NULL, next_id(1, 'orders_id_seq') IS NOT NULL;
 
--- A generator, also after setval and nextval. An older value is no way around it.
+-- Allowed: a generator, also after setval and nextval. An older value does not allow a jump.
 SELECT next_id(1, 'fresh') IS NOT NULL, nextval('fresh') IS NOT NULL, next_id(1, 'fresh') IS NOT NULL;
 RESET ROLE;
 SELECT setval('fresh', 1);
@@ -75,7 +75,7 @@ SET ROLE regress_shardid_app;
 SELECT next_id(1, 'fresh') IS NOT NULL;
 RESET ROLE;
 
--- What a dump leaves: a sequence made anew, and its last value.
+-- As after a dump: a new sequence with the last value.
 SELECT last_value FROM fresh \gset
 DROP SEQUENCE fresh;
 CREATE SEQUENCE fresh;
@@ -84,13 +84,13 @@ GRANT USAGE ON SEQUENCE fresh TO regress_shardid_app;
 SET ROLE regress_shardid_app;
 SELECT next_id(1, 'fresh') IS NOT NULL;
 RESET ROLE;
--- Storage made anew with the old last value, by ALTER SEQUENCE, TRUNCATE, ALTER TABLE.
+-- New storage with the old last value, by ALTER SEQUENCE, TRUNCATE, ALTER TABLE.
 ALTER SEQUENCE fresh MAXVALUE 9223372036854775806;
 SET ROLE regress_shardid_app;
 SELECT next_id(1, 'fresh') IS NOT NULL;
 RESET ROLE;
 
--- With UPDATE, by the owner and by a superuser: once, then USAGE is enough.
+-- Allowed once with UPDATE, to the owner and to a superuser; then USAGE is enough.
 CREATE SEQUENCE used;
 SELECT nextval('used');
 ALTER SEQUENCE used OWNER TO regress_shardid_owner;
@@ -116,7 +116,7 @@ REVOKE UPDATE ON SEQUENCE granted FROM regress_shardid_app;
 SET ROLE regress_shardid_app;
 SELECT next_id(1, 'granted') IS NOT NULL;
 
--- A fresh one, but with an epoch by which it would end at once.
+-- A fresh sequence, but with an epoch by which its time field would end at once.
 RESET ROLE;
 CREATE SEQUENCE short_lived;
 GRANT USAGE ON SEQUENCE short_lived TO regress_shardid_app;
@@ -125,17 +125,17 @@ SELECT left(try(format('SELECT next_id(0, ''short_lived'', %L, 1, 31)', date_tru
                        - (4294967295 - 1000) * interval '1 ms')), 6);
 SELECT nextval('short_lived');
 RESET ROLE;
--- CYCLE, by which nextval would set a generator back.
+-- CYCLE is refused: with it nextval would set a generator back.
 CREATE SEQUENCE round CYCLE;
 SELECT try('SELECT next_id(1, ''round'')');
 ALTER SEQUENCE round NO CYCLE;
 SELECT try('SELECT next_id(1, ''round'')');
 SET ROLE regress_shardid_app;
 
--- nextval_range: more than 10,000 values at a time.
+-- nextval_range needs UPDATE for more than 10,000 values in a call.
 SELECT last - first FROM nextval_range('short_lived', 10000);
 SELECT try('SELECT nextval_range(''short_lived'', 10001)');
--- Of a generator, any: its values are the time of its ids, and a call could be worth seconds.
+-- For a generator it always needs UPDATE: values are time, and a call could use up seconds.
 SELECT try('SELECT nextval_range(''fresh'', 1)');
 SELECT nextval('fresh') IS NOT NULL;
 RESET ROLE;

@@ -33,7 +33,7 @@ FROM next_id(15, 'javascript', '2024-01-01 00:00:00+00', 4, 8) id;
 SELECT id_lower_bound('2093-01-01 00:00:00+00', '2024-01-01 00:00:00+00', 4, 8) < 9007199254740991
        AS safe_for_69_years;
 
--- Every layout draws ids that decode to what went in. Some have no positive year left, and say so.
+-- With every layout ids decode to their parts. Some have less than a positive year left, and warn.
 SET client_min_messages = error;
 DO $$
 DECLARE
@@ -66,7 +66,7 @@ SELECT id_timestamp(9223372036854775807) AT TIME ZONE 'UTC' AS last_positive,
        id_timestamp(-1) AT TIME ZONE 'UTC' AS last;
 SELECT id_lower_bound('2046-06-27 17:00:49.496+00') > 0 AS positive,
        id_lower_bound('2046-06-27 17:00:49.497+00') AS first_negative;
--- ids continue to increase through it as unsigned numbers, and are drawn on both sides of it.
+-- Ids continue to increase through it as unsigned numbers, and can be drawn on both sides.
 CREATE SEQUENCE flip;
 \set VERBOSITY terse
 SELECT id < 0 AS negative, id_shard(id) AS shard,
@@ -80,7 +80,7 @@ SELECT id_shard(-1), id_sequence(-1), id_shard(-1, 31, 1), id_sequence(-1, 31), 
        id_sequence(-1, 0);
 SELECT id_shard(0), id_sequence(0), id_timestamp(0) AT TIME ZONE 'UTC' AS epoch;
 
--- No field spills into its neighbour: with one number a millisecond, every id has its own time.
+-- No field overflows into the next one: with one number per millisecond, every id has its own time.
 CREATE SEQUENCE one_a_millisecond;
 SELECT count(DISTINCT id >> 22) AS times, count(DISTINCT id & 4194303) AS low_parts
 FROM (SELECT next_id(77, 'one_a_millisecond', shard_bits => 22, sequence_bits => 0) AS id

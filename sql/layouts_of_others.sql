@@ -1,8 +1,8 @@
--- Layouts of other systems and ids that they published, of which docs/layouts.md has a table.
+-- Layouts of other systems, with ids that they have published; docs/layouts.md has them in a table.
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
 
--- All at a glance.
+-- All layouts in one table.
 CREATE TABLE layouts (name text, epoch timestamptz, shard_bits int, sequence_bits int);
 INSERT INTO layouts VALUES
     ('Instagram', '2011-08-24 21:07:01.721+00', 13, 10),
@@ -20,7 +20,7 @@ SELECT name, 1 << shard_bits AS shards, 1 << sequence_bits AS ids_a_ms,
        id_timestamp(-1, epoch, shard_bits, sequence_bits) AS last
 FROM layouts;
 
--- Every layout draws ids of now, which decode to what went in.
+-- With every layout ids have the present time, and decode to their parts.
 DO $$
 DECLARE
     l record;
@@ -75,7 +75,7 @@ SELECT id_timestamp(id & 4398046511103, '2020-01-01 00:00:00+00', 0, 0) AS ts, i
        id >> 42 & 4095 AS counter
 FROM (VALUES (18014518154714241)) published (id);
 
--- Sonyflake: its ids are read, not made.
+-- Sonyflake: its ids are only decoded.
 SELECT epoch::date, epoch + (id >> 24) * interval '10 ms' AS ts,
        id_shard(id, 8, 16) AS sequence, id_sequence(id, 16) AS machine
 FROM (VALUES ((6000000000 << 24) | (255 << 16) | 40000)) made_by_hand (id),
@@ -93,15 +93,15 @@ CREATE TABLE orders (
        DEFAULT next_id(3, 'orders_id_seq', '2024-01-01 00:00:00+00', 4, 8));
 INSERT INTO orders DEFAULT VALUES RETURNING id = id::float8::bigint AS same_in_javascript;
 SELECT id_timestamp(9007199254740991, '2024-01-01 00:00:00+00', 4, 8) AS last_safe;
--- A bound that next_id does not know, so the CHECK has to.
+-- next_id does not know this bound, so a CHECK enforces it.
 \set VERBOSITY sqlstate
 INSERT INTO orders VALUES (id_lower_bound('2093-09-06 15:47:35.552+00', '2024-01-01 00:00:00+00', 4, 8));
 \set VERBOSITY default
 INSERT INTO orders VALUES (id_lower_bound('2093-09-06 15:47:35.551+00', '2024-01-01 00:00:00+00', 4, 8) + 4095);
--- What it is about: a larger one comes back another.
+-- The reason: JavaScript changes a larger id.
 SELECT 1541815603606036481 AS id, 1541815603606036481::float8::bigint AS in_javascript;
 
--- Redis: several servers a shard.
+-- Redis: several servers per shard.
 SELECT ts, shard, sequence, sequence % 3 + 1 AS server
 FROM id_parts(5981966696448054276, '1970-01-01 00:00:00+00', 12, 10);
 CREATE SEQUENCE articles_id_seq;
@@ -111,7 +111,7 @@ RETURN next_id((user_id % 1024)::int << 2 | current_setting('ids.server')::int,
 SET ids.server = 1;
 SELECT shard >> 2 AS shard, shard & 3 AS server
 FROM id_parts(next_article_id(14532), '2024-01-01 00:00:00+00', 12, 10);
--- Every user and every server in their own place.
+-- Each user's shard and the server are in their bits.
 SELECT count(*) AS users, count(DISTINCT shard) AS shards, min(shard), max(shard), bool_and(shard >> 2 = user_id % 1024) AS right
 FROM generate_series(1, 5000) user_id,
      LATERAL id_parts(next_article_id(user_id), '2024-01-01 00:00:00+00', 12, 10);

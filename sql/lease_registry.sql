@@ -1,5 +1,5 @@
--- The registry of leases, as members call it: what it grants, refuses and takes back, and to whom; what becomes of it in
--- another place, after a restore, and in a dump.
+-- The registry of leases, as members call it: what it grants, refuses and takes back, and to which roles; and the
+-- registry in another place, after a restore, and in a dump.
 \set SHOW_CONTEXT never
 SET client_min_messages = warning;
 CREATE EXTENSION dblink;
@@ -12,7 +12,7 @@ CREATE ROLE regress_shardid_member;
 CREATE ROLE regress_shardid_other;
 CREATE ROLE regress_shardid_app;
 
--- What is another each time: times, places and names of the server.
+-- Replaces what differs in each run: times, places and names of the server.
 CREATE FUNCTION plain(message text) RETURNS text LANGUAGE sql RETURN
     regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(message,
         '\d{4}-\d\d-\d\d \d\d:\d\d:[\d.]+\+00', 'TIME', 'g'),
@@ -38,7 +38,7 @@ EXCEPTION WHEN OTHERS THEN
 END
 $$;
 
--- A member, and the last answer that it got; what it asks for besides is in the last argument.
+-- A member, and the last answer that it received; the last argument of ask() adds to its request.
 CREATE TABLE answer (who text PRIMARY KEY, answer jsonb);
 CREATE FUNCTION clock_ms() RETURNS bigint LANGUAGE sql RETURN floor(extract(epoch FROM clock_timestamp()) * 1000);
 CREATE FUNCTION request(who text, more jsonb DEFAULT '{}') RETURNS jsonb LANGUAGE sql AS $$
@@ -71,7 +71,7 @@ GRANT SELECT, INSERT, UPDATE ON answer TO PUBLIC;
 \pset tuples_only on
 \pset format unaligned
 
--- Times are exact, whichever milliseconds a double cannot hold.
+-- Times are exact, also milliseconds that a double cannot hold.
 SELECT epoch, count(*), count(*) FILTER (WHERE shardid_lease.ms_of(epoch + ms * interval '1 ms') IS DISTINCT FROM
     floor(extract(epoch FROM epoch) * 1000)::bigint + ms) AS wrong
 FROM unnest(ARRAY['1961-01-01', '1969-12-31 23:59:00', '1978-03-04 05:06:07.089', '1987-06-05 04:03:02.001', '2004-02-29 12:00:00.999',
@@ -99,7 +99,7 @@ SELECT by_name, shardid_lease.role_oid(by_name) IS NOT NULL FROM referring;
 DROP TABLE referring;
 DROP SEQUENCE "Odd.name";
 
--- Id spaces, and what is refused.
+-- Id spaces, and calls that are refused.
 SELECT shardid_lease.create_id_space('shop');
 SELECT name, owner::text = session_user, epoch, shard_bits, sequence_bits, lease_ms, max_ahead_ms, reclaim_after_ms, not_before,
     was_set_back, timeline, length(identity), length(secret) > 60, place = shardid_lease.registry_place()->>'place'
@@ -112,7 +112,7 @@ SELECT shardid_lease.create_id_space(repeat('x', 63), max_ahead => '5 h 59 min')
 SELECT shardid_lease.drop_id_space(repeat('x', 63));
 SELECT try($$SELECT shardid_lease.drop_id_space('none')$$);
 
--- Requests that say too little, or nonsense.
+-- Requests that are incomplete, or nonsense.
 SELECT ask('a', '{"space": "none"}');
 SELECT key, ask('a', jsonb_build_object(key, NULL))
 FROM unnest(ARRAY['origin', 'incarnation', 'place', 'clock', 'host', 'port', 'database', 'system_identifier', 'timeline']) key;
@@ -128,7 +128,7 @@ SELECT try(format('SELECT shardid_lease.return_shard(%L)', request)) FROM unnest
 SELECT give_back('a'), give_back('a', '{"shard": 3}');
 SELECT count(*) FROM shardid_lease.granted_shard;
 
--- A join, renewals, serials, and whose window it is.
+-- A join, renewals, serials, and the holder of the window.
 SELECT ask('a');
 SELECT ask('a', '{"joins": true}');
 SELECT from_ms, until_ms FROM shardid_lease.granted_shard WHERE shard = 0 \gset
@@ -137,7 +137,7 @@ SELECT from_ms = :from_ms, until_ms >= :until_ms, tenure, serial, state, host, p
 SELECT answer - ARRAY['from', 'until', 'receipt', 'registry'] FROM answer WHERE who = 'a';
 SELECT (SELECT array_agg(k ORDER BY k) FROM jsonb_object_keys(answer) k), answer->>'registry' = identity, answer->'until' = to_jsonb(until_ms)
 FROM answer, shardid_lease.id_space, shardid_lease.granted_shard WHERE who = 'a';
--- Joined again, or restarted in its place, it begins after its old window.
+-- A member that joins again, or restarts in its place, begins after its old window.
 SELECT until_ms FROM shardid_lease.granted_shard WHERE shard = 0 \gset
 SELECT ask('a', '{"joins": true}');
 SELECT from_ms = :until_ms, until_ms = from_ms + 60000, tenure FROM shardid_lease.granted_shard;
@@ -150,13 +150,13 @@ SELECT ask('a', '{"incarnation": "a 2"}');
 SELECT ask('a', '{"incarnation": "a 4", "takes_over": true}');
 SELECT ask('b', '{"shard": 0, "joins": true}'), ask('b', '{"shard": 0, "takes_over": true}'), ask('b', '{"shard": 0}');
 SELECT ask('b', '{"joins": true}'), ask('b', '{"joins": true, "shard": null, "place": "copy"}'), ask('c', '{"joins": true, "shard": 7}');
--- One that asks again without a shard, as it got no answer, gets the same shard.
+-- A member that received no answer and asks again, without a shard, gets the same shard.
 DELETE FROM answer WHERE who = 'b';
 SELECT ask('b', '{"joins": true}');
 SELECT space, shard, state, host, port, database, role::text = session_user, system_identifier, timeline, since <= now(), until > now(), comment
 FROM shardid_lease.id_space_shards ORDER BY shard;
 
--- Clocks and ticks are judged apart.
+-- Clocks and ticks are checked separately.
 SELECT ask('c', jsonb_build_object('clock', clock_ms() + 3660000));
 SELECT ask('c', jsonb_build_object('tick', tick_at(shardid_lease.now_ms(epoch) + 3660000))) FROM shardid_lease.id_space;
 SELECT ask('c', jsonb_build_object('clock', 1));
@@ -164,7 +164,7 @@ SELECT ask('c', jsonb_build_object('clock', 1, 'tick', tick_at(shardid_lease.now
 SELECT until_ms > shardid_lease.now_ms(epoch) + 3640000 FROM shardid_lease.granted_shard, shardid_lease.id_space WHERE shard = 7;
 SELECT ask('c', '{"joins": true}');
 
--- Released: only by the newest tenure of the same generator; what the tick tells is free.
+-- Released: only by the newest tenure of the same generator; times after its tick are free.
 SELECT give_back('x', '{"shard": 7}'), give_back('b', '{"shard": 7}');
 SELECT answer->>'receipt' AS old FROM answer WHERE who = 'b' \gset
 SELECT ask('b', '{"joins": true}');
@@ -173,10 +173,10 @@ SELECT give_back('b', '{"incarnation": "b 2", "place": "copy"}');
 SELECT give_back('b', jsonb_build_object('tick', tick_at(from_ms + 5))) FROM shardid_lease.granted_shard WHERE shard = 1;
 SELECT until_ms - from_ms, state FROM shardid_lease.granted_shard WHERE shard = 1;
 SELECT give_back('b'), give_back('b', '{"incarnation": "b 9"}');
--- A request that comes late undoes no release; one that has seen it joins again.
+-- A late request does not undo a release; one with the release's receipt joins again.
 SELECT ask('b'), ask('b', jsonb_build_object('joins', true, 'receipt', :'old')), ask('b', jsonb_build_object('receipt', :'old'));
 SELECT ask('b', '{"joins": true, "shard": null}');
--- A tick before the window, one after it, none, and another incarnation in the same place.
+-- A tick before the window, one after it, no tick, and another incarnation in the same place.
 SELECT give_back('b', '{"tick": 5}');
 SELECT until_ms - from_ms FROM shardid_lease.granted_shard WHERE shard = 1;
 SELECT ask('b', '{"joins": true}'), give_back('b', jsonb_build_object('tick', tick_at(4000000000000)));
@@ -187,7 +187,7 @@ SELECT ask('b', '{"joins": true}'), give_back('b', '{"incarnation": "b 2", "tick
 SELECT until_ms - from_ms FROM shardid_lease.granted_shard WHERE shard = 1;
 SELECT ask('d', '{"joins": true}'), ask('b', '{"joins": true}');
 
--- Evicted: renewals are refused, others may have it, and its former holder on the operator's word.
+-- Evicted: renewals are refused; other members can lease it, and the former holder by a takeover.
 SELECT shardid_lease.evict_shard('shop', 7);
 SELECT try($$SELECT shardid_lease.evict_shard('shop', 7)$$);
 SELECT ask('c'), ask('c', '{"joins": true}'), give_back('c');
@@ -196,7 +196,7 @@ SELECT ask('c', '{"takes_over": true}');
 SELECT shardid_lease.evict_shard('shop', 7);
 SELECT ask('e', '{"shard": 7, "joins": true}'), ask('c', '{"takes_over": true}');
 
--- Expired: its own generator after a promotion, a stranger after reclaim_after, and no renewal of one that never had it.
+-- Expired: its own generator gets it after a promotion, any member after reclaim_after, and no renewal without a lease.
 UPDATE shardid_lease.granted_shard SET until_ms = until_ms - 3600000, from_ms = from_ms - 3600000 WHERE shard = 7;
 SELECT ask('e', '{"incarnation": "e 2", "place": "copy"}');
 SELECT ask('e', '{"incarnation": "e 2", "place": "copy", "joins": true}');
@@ -230,7 +230,7 @@ UPDATE shardid_lease.granted_shard SET until_ms = 1000 WHERE shard = 10;
 SELECT shardid_lease.reserve_shard('shop', 10);
 SELECT origin, place, incarnation, role, host, serial FROM shardid_lease.granted_shard WHERE shard = 10;
 
--- Only where it sees what is committed; and its commits are durable, whatever is set.
+-- Only with READ COMMITTED; and commits are durable, whatever synchronous_commit is.
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT try(format('SELECT shardid_lease.%s', call))
 FROM unnest(ARRAY[$$grant_shards('[]')$$, $$return_shard('{}')$$, $$create_id_space('s')$$, $$drop_id_space('shop')$$, $$evict_shard('shop', 1)$$,
@@ -245,7 +245,7 @@ SELECT shardid_lease.grant_shards('[]');
 SHOW synchronous_commit;
 ROLLBACK;
 
--- Receipts: one that the registry has not made, or of what was rolled back, stops nothing; one of what it has forgotten does.
+-- Receipts: a forged one, or one of a rolled back grant, stops nothing; one of a forgotten grant stops the registry.
 SELECT ask('a'), ask('a', '{"receipt": ""}'), ask('a', '{"receipt": "0.x.99.1.1.00"}');
 SELECT ask('a', jsonb_build_object('receipt', regexp_replace(answer->>'receipt', '^(\d+)\.([^.]+)\.(\d+)', '\1.\2.999'))) FROM answer WHERE who = 'a';
 CREATE TABLE kept AS SELECT * FROM answer WHERE who = 'a';
@@ -263,7 +263,7 @@ SELECT ask('a', jsonb_build_object('receipt', :'forgotten'));
 COMMIT;
 SELECT ask('a', jsonb_build_object('receipt', :'forgotten')), was_set_back FROM shardid_lease.id_space;
 SELECT ask('a');
--- The registry is set back; the receipt of another shard proves it, too.
+-- The registry is set back; a receipt for another shard proves it as well.
 UPDATE shardid_lease.granted_shard SET serial = serial - 1 WHERE shard = 0;
 SELECT ask('h', '{"joins": true}') ~ '^ok';
 SELECT ask('a', '{"joins": true, "shard": null}');
@@ -278,25 +278,25 @@ SELECT shardid_lease.registry_was_restored();
 SELECT was_set_back, branch <> :'branch', not_before BETWEEN :highest + 3660000 AND :highest + 3670000 FROM shardid_lease.id_space;
 SELECT ask('a'), ask('h');
 SELECT g.from_ms = s.not_before FROM shardid_lease.granted_shard g, shardid_lease.id_space s WHERE g.shard = 0;
--- A reservation that was forgotten is made again at once, with a warning.
+-- A forgotten reservation can be made again at once, with a warning.
 SET client_min_messages = error;
 SELECT try($$SELECT shardid_lease.reserve_shard('shop', 99)$$);
 SET client_min_messages = warning;
 SELECT shardid_lease.unreserve_shard('shop', 99);
 SELECT try($$SELECT shardid_lease.drop_id_space('shop')$$) LIMIT 1;
--- A renewal of a grant that was lost is granted; one that nobody was granted is not.
+-- A renewal of a lost grant is granted; a renewal without any grant is not.
 SELECT ask('i', '{"joins": true, "shard": 50}');
 DELETE FROM shardid_lease.granted_shard WHERE shard = 50;
 UPDATE shardid_lease.id_space SET branch = 'forgotten', not_before = not_before + 7200000;
 SELECT ask('j', '{"shard": 50}'), ask('i');
 SELECT serial FROM shardid_lease.granted_shard WHERE shard = 50;
--- But not where the owner has evicted it since the restore.
+-- But not if the owner has evicted it since the restore.
 UPDATE shardid_lease.id_space SET branch = 'forgotten again', not_before = not_before + 7200000;
 UPDATE shardid_lease.granted_shard SET serial = 0 WHERE shard = 50;
 SELECT shardid_lease.evict_shard('shop', 50);
 SELECT ask('i');
 SELECT ask('i', '{"takes_over": true}');
--- A registry that knows less than another branch: it stops, and knows until when.
+-- A receipt of another branch that is later than this registry knows: it stops, and knows until when.
 UPDATE shardid_lease.id_space SET branch = 'clone', not_before = 0;
 SELECT ask('i');
 SELECT not_before = (SELECT (answer->>'until')::bigint FROM answer WHERE who = 'i'), was_set_back FROM shardid_lease.id_space;
@@ -326,10 +326,10 @@ SELECT shardid_lease.registry_was_restored();
 SELECT timeline, system_identifier = :'system_identifier' FROM shardid_lease.id_space;
 UPDATE shardid_lease.id_space SET not_before = 0;
 
--- Privileges: only superusers have any, until they grant them.
+-- Privileges: at first only superusers have them.
 SELECT p.oid::regprocedure FROM pg_proc p
 WHERE pronamespace = 'shardid_lease'::regnamespace AND has_function_privilege('regress_shardid_app', p.oid, 'EXECUTE')
-    -- Without those of members.
+    -- Without the functions of members.
     AND NOT proname = ANY (ARRAY['lease_shard', 'take_over_shard', 'release_shard', 'renew_leases'])
     AND proname ~ '^(ms_of|now_ms|ts_of|.*_by|.*_ref|.*_oid|.*_ref_in|.*_ref_out|is_.*|why_.*|check_.*|owned_.*|confirm_.*|.*_shards?|.*_space|registry_.*|receipt_of|signed|refusal|grant_one|try_.*|this_.*|was_.*|last_.*|keep_.*)$'
     AND proname NOT IN ('join_id_space', 'is_own_family', 'is_uncommitted', 'registry_call', 'check_lease_is_committed')
@@ -350,7 +350,7 @@ SELECT shardid_lease.create_id_space('mine');
 SELECT try($$SELECT shardid_lease.drop_id_space('shop')$$);
 SET ROLE regress_shardid_member;
 SELECT ask('m', '{"space": "mine", "joins": true}');
--- Another role, whatever it says of itself.
+-- Another role cannot pretend to be the holder.
 SET ROLE regress_shardid_other;
 SELECT ask('m', '{"space": "mine"}'), ask('m', '{"space": "mine", "takes_over": true}'), give_back('m', '{"space": "mine"}');
 SELECT try($$SELECT shardid_lease.evict_shard('mine', 0)$$);
@@ -369,7 +369,7 @@ SELECT role FROM shardid_lease.id_space_shards WHERE space = 'mine';
 RESET ROLE;
 ALTER ROLE regress_shardid_renamed RENAME TO regress_shardid_member;
 
--- A dump has names; where it is restored, they may be missing.
+-- A dump contains names of roles, which may not exist where it is restored.
 COPY (SELECT space, shard, role FROM shardid_lease.granted_shard WHERE space = 'mine') TO STDOUT;
 COPY (SELECT name, owner FROM shardid_lease.id_space WHERE name = 'mine') TO STDOUT;
 SELECT extconfig::regclass[] @> ARRAY['shardid_lease.id_space', 'shardid_lease.granted_shard', 'shardid_lease.dropped_id_space']::regclass[]
@@ -387,12 +387,12 @@ SET ROLE regress_shardid_gone;
 SELECT ask('m', '{"space": "mine"}');
 SELECT shardid_lease.registry_was_moved();
 RESET ROLE;
--- They are kept by OID from then on.
+-- From then on roles are stored by OID.
 ALTER ROLE regress_shardid_gone RENAME TO regress_shardid_found;
 SELECT owner, role FROM shardid_lease.id_space JOIN shardid_lease.granted_shard ON name = space WHERE name = 'mine';
 SELECT try($$SELECT shardid_lease.drop_id_space('mine')$$);
 
--- A space that is made anew begins after the last window of its name.
+-- An id space that is created again begins after the last window of its name.
 UPDATE shardid_lease.granted_shard SET from_ms = 0, until_ms = shardid_lease.now_ms(epoch) - 5000 FROM shardid_lease.id_space WHERE name = space AND space = 'mine';
 SELECT until_ms FROM shardid_lease.granted_shard WHERE space = 'mine' \gset
 SELECT shardid_lease.drop_id_space('mine');

@@ -1,11 +1,11 @@
--- The schema of shardid_lease, which its script names: one that somebody else can put something into is refused.
+-- The schema of shardid_lease has a fixed name: if another role can create objects in it, or has, it is refused.
 
 \set SHOW_CONTEXT never
 CREATE EXTENSION dblink;
 CREATE ROLE regress_shardid_mallory;
 CREATE ROLE regress_shardid_admin SUPERUSER;
 
--- Somebody else's, with code in it that could be called in place of the extension's.
+-- Another role's schema, with code that could be called instead of the extension's.
 CREATE SCHEMA shardid_lease AUTHORIZATION regress_shardid_mallory;
 SET ROLE regress_shardid_mallory;
 CREATE FUNCTION shardid_lease.grant_shards(text) RETURNS jsonb LANGUAGE sql RETURN '[]'::jsonb;
@@ -43,7 +43,7 @@ GRANT CREATE ON SCHEMA shardid_lease TO regress_shardid_mallory;
 CREATE EXTENSION shardid_lease;
 REVOKE CREATE ON SCHEMA shardid_lease FROM regress_shardid_mallory;
 
--- A superuser's, as a dump makes it, with what superusers have put there; that others may use it does not matter.
+-- A superuser's schema, as a dump creates it, with superusers' objects; USAGE of other roles is no problem.
 GRANT USAGE ON SCHEMA shardid_lease TO PUBLIC;
 GRANT CREATE ON SCHEMA shardid_lease TO regress_shardid_admin;
 CREATE TABLE shardid_lease.own ();
@@ -51,7 +51,7 @@ ALTER DEFAULT PRIVILEGES FOR ROLE regress_shardid_mallory IN SCHEMA shardid_leas
 CREATE EXTENSION shardid_lease;
 SELECT to_regproc('shardid_lease.check_schema') AS left_over;
 
--- Dropped, it leaves its schema, and can be made again there.
+-- DROP EXTENSION leaves the schema; the extension can be created there again.
 DROP EXTENSION shardid_lease;
 CREATE EXTENSION shardid_lease;
 SELECT count(*) AS uncommented

@@ -1,5 +1,5 @@
--- Leases of shards where registry and member are one database: what every function does and refuses, who may call it,
--- and how ids are drawn across a renewal.
+-- Leases of shards if registry and member are one database: what each function does and refuses, which roles may call
+-- it, and how ids are drawn across a renewal.
 SET client_min_messages = warning;
 CREATE EXTENSION dblink;
 CREATE EXTENSION shardid_lease;
@@ -12,7 +12,7 @@ CREATE ROLE regress_shardid_member;
 CREATE ROLE regress_shardid_other;
 CREATE ROLE regress_shardid_group;
 
--- Times, hosts and the like are another each time.
+-- Replaces times, hosts and the like, which differ in each run.
 CREATE FUNCTION try(statement text) RETURNS TABLE (error text) LANGUAGE plpgsql AS $$
 DECLARE
     state text; message text; detail text; hint text;
@@ -37,7 +37,7 @@ GRANT EXECUTE ON FUNCTION try TO PUBLIC;
 \pset tuples_only on
 \pset format unaligned
 
--- Id spaces, and what is refused.
+-- Id spaces, and calls that are refused.
 SELECT shardid_lease.create_id_space('shop');
 SELECT name, owner::text = current_user, epoch, shard_bits, sequence_bits, lease_ms, max_ahead_ms, reclaim_after_ms, not_before
 FROM shardid_lease.id_space;
@@ -86,7 +86,7 @@ SELECT try('SELECT count(*) FROM next_ids(1, 10)');
 SELECT try('SELECT next_ids(0, 10, sequence_bits => 11)');
 SELECT id_shard(next_id());
 SELECT raise_generator('shardid_seq', next_id()) > :first;
--- What is beyond the window has to be granted first.
+-- Times beyond the window must be granted first.
 SELECT raise_generator('shardid_seq', id_lower_bound(date_trunc('second', clock_timestamp()) + interval '90 s')) AS raised \gset
 SELECT next_id() >= :raised;
 SELECT until > clock_timestamp() + interval '90 s' FROM shardid_lease.shard_leases;
@@ -98,20 +98,20 @@ SELECT space, shard, state, host <> '', port > 0, database = current_database(),
 FROM shardid_lease.id_space_shards;
 SELECT (SELECT until FROM shardid_lease.shard_leases) = (SELECT until FROM shardid_lease.id_space_shards) AS same_until;
 
--- Again: nothing changes. Others: not before it is released.
+-- The same lease again changes nothing. Another lease is refused until this one is released.
 SELECT shardid_lease.lease_shard('shop'), shardid_lease.lease_shard('shop', shard => 0);
 SELECT try($$SELECT shardid_lease.lease_shard('shop', shard => 1)$$);
 SELECT try($$SELECT shardid_lease.lease_shard('tiny')$$);
 SELECT try($$SELECT shardid_lease.lease_shard('shop', server => 'elsewhere')$$);
 
--- Other generators of the database get other shards; the lowest that is free.
+-- Other generators of the database get other shards, the lowest free ones.
 CREATE SEQUENCE a;
 CREATE SEQUENCE b;
 SELECT shardid_lease.lease_shard('shop', generator => 'a', shard => 5), shardid_lease.lease_shard('shop', generator => 'b');
 SELECT id_shard(next_id(generator => 'a')), id_shard(next_id(generator => 'b'));
 SELECT try($$SELECT next_id(0, 'b')$$);
 
--- What cannot be leased.
+-- Leases that are refused.
 SELECT try($$SELECT shardid_lease.lease_shard('nowhere', generator => 'c')$$);
 CREATE SEQUENCE c;
 SELECT try($$SELECT shardid_lease.lease_shard('nowhere', generator => 'c')$$);
@@ -142,7 +142,7 @@ SELECT try($$SELECT shardid_lease.release_shard('a')$$);
 SELECT try($$SELECT shardid_lease.take_over_shard('a')$$);
 SELECT try($$SELECT shardid_lease.renew_leases()$$);
 COMMIT;
--- None of these has left a lease, or a shard that is held; where the registry is another server, it has to be released.
+-- None of these has left a lease or a held shard; at a registry on another server the shard is released.
 CREATE SERVER registry FOREIGN DATA WRAPPER dblink_fdw;
 DO $$
 BEGIN
@@ -158,7 +158,7 @@ SELECT generator, shard, state FROM shardid_lease.shard_leases ORDER BY shard;
 SELECT shard, state FROM shardid_lease.id_space_shards ORDER BY shard;
 SELECT next_id(3, 'c') IS NOT NULL;
 
--- Two shards there are, and no third.
+-- The id space has two shards, and no third.
 CREATE SEQUENCE d;
 CREATE SEQUENCE e;
 SELECT shardid_lease.lease_shard('tiny', generator => 'd'), shardid_lease.lease_shard('tiny', generator => 'e');
@@ -166,7 +166,7 @@ SELECT try($$SELECT shardid_lease.lease_shard('tiny', generator => 'c')$$);
 SELECT try($$SELECT next_id(generator => 'd')$$);
 SELECT id_shard(next_id(0, 'd', '2020-01-01 00:00:00+00', 1, 12), 1, 12), id_shard(next_id('e', '2020-01-01 00:00:00+00', 1, 12), 1, 12);
 
--- Released: sealed, and free for others. The next holder begins where it stopped, or ids would collide.
+-- A released generator is sealed, its shard is free. The next holder begins where it stopped, so that ids differ.
 SELECT next_id('e', '2020-01-01 00:00:00+00', 1, 12) AS last_of_e \gset
 SELECT shardid_lease.release_shard('e');
 SELECT try($$SELECT next_id('e', '2020-01-01 00:00:00+00', 1, 12)$$);
@@ -180,16 +180,16 @@ SELECT shard, state FROM shardid_lease.id_space_shards WHERE space = 'tiny' ORDE
 CREATE SEQUENCE f;
 SELECT shardid_lease.lease_shard('tiny', generator => 'f');
 SELECT next_id('f', '2020-01-01 00:00:00+00', 1, 12) > :last_of_e;
--- No lead: what is left of a window that was released is not lost.
+-- No lead: the rest of a released window is used.
 SELECT lead < '1 s' FROM id_generator_status('f', '2020-01-01 00:00:00+00', 1, 12);
--- Nor does what raise_generator() has skipped put off the next one's.
+-- Times that raise_generator() has skipped do not delay the next window.
 SELECT raise_generator('f', id_lower_bound(date_trunc('second', clock_timestamp()) + interval '20 h', '2020-01-01 00:00:00+00', 1, 12),
     '2020-01-01 00:00:00+00', 1, 12) IS NOT NULL;
 SELECT shardid_lease.release_shard('f');
 SELECT until < clock_timestamp() + interval '61 s' FROM shardid_lease.id_space_shards WHERE space = 'tiny' AND shard = 1;
--- A sealed generator can be leased again; not to another layout.
+-- A sealed generator can be leased again, with the same layout.
 SELECT try($$SELECT shardid_lease.lease_shard('shop', generator => 'e')$$);
--- Nor does it generate ids of its old shard while it asks for another: refused, or not answered.
+-- It generates no ids of its old shard while it asks for another, with an unreachable registry.
 CREATE SERVER nowhere FOREIGN DATA WRAPPER dblink_fdw OPTIONS (host '/nowhere', dbname 'postgres');
 CREATE USER MAPPING FOR CURRENT_USER SERVER nowhere;
 SELECT try($$SELECT next_id(1, 'e', '2020-01-01 00:00:00+00', 1, 12)$$);
@@ -203,7 +203,8 @@ SELECT state FROM shardid_lease.shard_leases WHERE generator = 'e'::regclass;
 SELECT try($$SELECT next_id(1, 'e', '2020-01-01 00:00:00+00', 1, 12)$$);
 SELECT shardid_lease.lease_shard('tiny', generator => 'e');
 SELECT next_id('e', '2020-01-01 00:00:00+00', 1, 12) > :last_of_e;
--- Released to a registry that has another id space of this name now: it knows nothing of it, and the generator is leased there anew.
+-- Released to a registry that now has another id space of this name: it does not know the lease. The generator can then
+-- be leased there.
 CREATE SEQUENCE anew;
 SELECT shardid_lease.lease_shard('shop', generator => 'anew', shard => 400);
 UPDATE shardid_lease.leased_generator SET registry = 'gone' WHERE generator::text = 'public.anew';
@@ -216,14 +217,14 @@ SELECT id_shard(next_id(generator => 'anew'));
 SELECT shardid_lease.release_shard('anew');
 SELECT shardid_lease.evict_shard('shop', 400);
 DROP SEQUENCE anew;
--- A rollback does not bring the window back.
+-- A rollback does not undo the release.
 BEGIN;
 SELECT shardid_lease.release_shard('e');
 ROLLBACK;
 SELECT try($$SELECT next_id('e', '2020-01-01 00:00:00+00', 1, 12)$$);
 SELECT state FROM shardid_lease.shard_leases WHERE generator = 'e'::regclass;
 
--- Reserved by the space's owner: granted to nobody, and used with its number.
+-- Reserved by the id space's owner: never granted, and used by its number.
 SELECT shardid_lease.reserve_shard('shop', 8191, 'of the old system');
 SELECT shard, state, until, comment FROM shardid_lease.id_space_shards WHERE space = 'shop' AND shard = 8191;
 SELECT try($$SELECT shardid_lease.reserve_shard('shop', 8191)$$);
@@ -241,14 +242,14 @@ SELECT state, until > clock_timestamp() + interval '59 min' FROM shardid_lease.i
 SELECT try($$SELECT shardid_lease.reserve_shard('shop', 8191)$$);
 SELECT shardid_lease.reserve_shard('shop', 8190);
 
--- Taken over by its own holder: no harm.
+-- A takeover by the holder itself changes nothing.
 SELECT shardid_lease.take_over_shard('a');
 SELECT id_shard(next_id(generator => 'a'));
 SELECT try($$SELECT shardid_lease.take_over_shard('c')$$);
 SELECT try($$SELECT shardid_lease.take_over_shard('bound')$$);
 SELECT try($$SELECT shardid_lease.take_over_shard('t')$$);
 
--- Evicted: the holder is told at its next renewal. Others begin after its window.
+-- Evicted: the holder learns it at its next renewal. Others begin after its window.
 SELECT try($$SELECT shardid_lease.evict_shard('shop', 4711)$$);
 SELECT try($$SELECT shardid_lease.evict_shard('none', 0)$$);
 SELECT try($$SELECT shardid_lease.drop_id_space('shop')$$);
@@ -267,10 +268,10 @@ SELECT generator, state, error ~ '^shard 5 of id space "shop" is held by .*, por
 FROM shardid_lease.shard_leases WHERE failed_at IS NOT NULL AND generator = 'a'::regclass;
 DROP SEQUENCE a;
 
--- Renewed manually: those of this role's generators that can be.
+-- Renewed manually: all possible leases of this role's generators.
 SELECT shardid_lease.renew_leases() AS held, count(*) FROM shardid_lease.shard_leases WHERE state = 'held';
 
--- In a transaction that sees no later commit, the window that is used is that of now. This one lasts a second.
+-- A transaction whose snapshot does not see later commits uses the present window. This one lasts a second.
 CREATE SEQUENCE j;
 CREATE TABLE drawn (id bigint);
 SELECT shardid_lease.lease_shard('brief', generator => 'j');
@@ -322,7 +323,8 @@ SELECT next_id(generator => 'j') AS inside \gset
 ROLLBACK;
 SELECT :inside > :last, next_id(generator => 'j') > :inside;
 
--- Not in the transaction that made the sequence, altered it or drew from it: another process does it, which sees nothing of that.
+-- Refused in a transaction that has created, altered or used the sequence: the worker, another process, does not see
+-- its changes.
 BEGIN;
 CREATE SEQUENCE k;
 SELECT try($$SELECT shardid_lease.lease_shard('brief', generator => 'k')$$);
@@ -343,7 +345,7 @@ SELECT try($$SELECT shardid_lease.release_shard('k')$$);
 SELECT try($$SELECT shardid_lease.take_over_shard('k')$$);
 ROLLBACK;
 SELECT count(*) FROM shardid_lease.id_space_shards WHERE space = 'brief';
--- A timeout of 0: not to wait.
+-- With a timeout of 0 a call does not wait.
 SELECT count(pg_sleep(1.6));
 SET shardid.lease_timeout = 0;
 SELECT try($$SELECT next_id(generator => 'k')$$);
@@ -370,7 +372,7 @@ SELECT try($$SELECT shardid_lease.release_shard()$$);
 SELECT try($$SELECT shardid_lease.release_shard('b')$$);
 SELECT try($$SELECT shardid_lease.take_over_shard('b')$$);
 SELECT try($$SELECT shardid_lease.renew_now('b')$$);
--- What is the space's owner's.
+-- Only the id space's owner may call these.
 SELECT try($$SELECT shardid_lease.create_id_space('mine')$$);
 SELECT try($$SELECT shardid_lease.drop_id_space('shop')$$);
 SELECT try($$SELECT shardid_lease.evict_shard('shop', 0)$$);
@@ -379,19 +381,19 @@ SELECT try($$SELECT shardid_lease.unreserve_shard('shop', 8190)$$);
 SELECT try($$SELECT shardid_lease.registry_was_restored()$$);
 SELECT try($$SELECT shardid_lease.registry_was_moved()$$);
 SELECT try('SELECT secret FROM shardid_lease.id_space');
--- What nobody but a superuser reads or writes.
+-- Only superusers may read or write these.
 SELECT try(format(statement, relation))
 FROM unnest(ARRAY['granted_shard', 'leased_generator', 'lease_window', 'dropped_id_space', 'id_space']) relation,
     unnest(ARRAY['SELECT FROM shardid_lease.%s', 'DELETE FROM shardid_lease.%s', 'INSERT INTO shardid_lease.%s DEFAULT VALUES',
         'LOCK shardid_lease.%s IN EXCLUSIVE MODE']) statement;
 SELECT name, owner::text = 'regress_shardid_member' FROM shardid_lease.id_space ORDER BY name;
 RESET ROLE;
--- All functions of the extension, whose EXECUTE is not PUBLIC's.
+-- The functions of the extension that PUBLIC may not execute.
 SELECT string_agg(p.oid::regprocedure::text, E'\n' ORDER BY proname)
 FROM pg_proc p
 WHERE pronamespace = 'shardid_lease'::regnamespace AND NOT has_function_privilege('regress_shardid_app', p.oid, 'EXECUTE');
 
--- Another role takes, renews, returns and evicts none of its shards, whatever it says of itself.
+-- Another role cannot lease, renew or release the member's shards, whatever its request contains.
 SELECT to_jsonb(g) || jsonb_build_object('clock', floor(extract(epoch FROM clock_timestamp()) * 1000), 'tick', 0) AS of_member
 FROM shardid_lease.granted_shard g WHERE space = 'shop' AND shard = 100 \gset
 SELECT until_ms FROM shardid_lease.granted_shard WHERE space = 'shop' AND shard = 100 \gset
@@ -403,7 +405,7 @@ SELECT (shardid_lease.grant_shards(jsonb_build_array(:'of_member'::jsonb || '{"j
 SELECT (shardid_lease.return_shard(:'of_member')->>'ok')::boolean;
 SELECT count(*) FROM shardid_lease.id_space_shards;
 SELECT count(*) FROM shardid_lease.shard_leases;
--- And does not put a shard's windows off by the day.
+-- Nor can it move a shard's windows far into the future.
 SELECT a->>'error' ~ 'ahead of the registry' FROM (
     SELECT shardid_lease.grant_shards(jsonb_build_array(jsonb_build_object('space', 'shop', 'shard', 200, 'origin', 'o',
         'place', 'p', 'incarnation', 'i', 'joins', true, 'host', 'h', 'port', 1, 'database', 'd', 'system_identifier', 's',
@@ -421,7 +423,7 @@ SELECT (shardid_lease.grant_shards(jsonb_build_array(jsonb_build_object('space',
 RESET ROLE;
 SELECT until_ms = :until_ms FROM shardid_lease.granted_shard WHERE space = 'shop' AND shard = 100;
 
--- A member of the role that holds it does.
+-- A role that is a member of the holder's role can.
 GRANT regress_shardid_member TO regress_shardid_group;
 GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards(jsonb) TO regress_shardid_group;
 SET ROLE regress_shardid_group;
@@ -441,7 +443,7 @@ SELECT try($$SELECT shardid_lease.release_shard('brief_one')$$);
 SELECT count(*) FROM shardid_lease.shard_leases;
 RESET ROLE;
 SELECT role FROM shardid_lease.id_space_shards WHERE space = 'brief' AND shard = 9;
--- pg_monitor sees all and does nothing.
+-- pg_monitor sees all and cannot change anything.
 GRANT pg_monitor TO regress_shardid_app;
 SET ROLE regress_shardid_app;
 SELECT count(*) > 3 FROM shardid_lease.shard_leases;
@@ -472,7 +474,7 @@ SELECT shardid_lease.evict_shard('of_other', 0);
 SELECT try($$SELECT shardid_lease.drop_id_space('of_other')$$);
 RESET ROLE;
 SELECT name FROM shardid_lease.id_space WHERE not_before > 0;
--- Which it is when all its windows are over.
+-- It is dropped when all its windows are over.
 SELECT count(pg_sleep(5));
 SET ROLE regress_shardid_other;
 SELECT shardid_lease.drop_id_space('of_other');
@@ -492,14 +494,14 @@ SELECT shardid_lease.lease_shard('restored', generator => 'i', shard => 0);
 SELECT next_id(generator => 'i') IS NOT NULL;
 SELECT lead BETWEEN '60 s' AND '62 s' FROM id_generator_status('i');
 
--- A space is not dropped while a window of it runs, nor with a shard that is reserved.
+-- An id space is not dropped while one of its windows runs, nor with a reserved shard.
 SELECT shardid_lease.release_shard('i');
 SELECT regexp_replace(try($$SELECT shardid_lease.drop_id_space('restored')$$), 'TIME.*', 'TIME');
 SELECT shardid_lease.create_id_space('empty');
 SELECT shardid_lease.reserve_shard('empty', 3);
 SELECT try($$SELECT shardid_lease.drop_id_space('empty')$$);
 
--- Without the extension a generator is as before; its lease is gone with it.
+-- Without the extension a generator has no lease, and draws as before.
 SELECT next_id() AS last \gset
 SET client_min_messages = warning;
 DROP EXTENSION shardid_lease CASCADE;
@@ -510,7 +512,7 @@ SELECT id_shard(next_id(7)), next_id(7) >> 23 >= :last >> 23;
 REVOKE CREATE ON SCHEMA public FROM regress_shardid_member, regress_shardid_other;
 DROP OWNED BY regress_shardid_member, regress_shardid_other;
 DROP ROLE regress_shardid_app, regress_shardid_group, regress_shardid_member, regress_shardid_other;
--- What other topics find again.
+-- Clean up for the other topics.
 RESET ALL;
 DROP SEQUENCE b, c, unlogged, temporary, of_int, downwards, bound, d, e, f, g, j, k, h, i;
 DROP TABLE t, drawn;

@@ -1,9 +1,9 @@
--- What others move - setval, nextval, nextval_range - knows nothing of the present millisecond: next_id goes on
--- after it. So none of them repeats an id while the clock is right.
+-- After setval, nextval or nextval_range a generator does not know which ids of the present millisecond exist: next_id
+-- continues after it. So no id is repeated while the clock is right.
 CREATE SEQUENCE g;
 CREATE TABLE ids (id bigint);
 
--- Back to where it was a few ids ago, in the same millisecond.
+-- Back to the value of a few ids ago, in the same millisecond.
 CREATE FUNCTION draw_and_move(move text) RETURNS TABLE (drawn bigint, twice bigint, decreases bigint)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -38,13 +38,13 @@ EXCEPTION WHEN division_by_zero THEN
 END
 $$;
 SELECT * FROM draw_and_move('SELECT setval(''g'', $1), raise_and_roll_back()');
--- To the first value, and to the value it has.
+-- To the first value, and to the present one.
 SELECT * FROM draw_and_move('SELECT setval(''g'', 1)');
 SELECT * FROM draw_and_move('SELECT setval(''g'', (SELECT last_value FROM g))');
--- New storage, with the same value or anew.
+-- New storage, restarted or with the same value.
 SELECT * FROM draw_and_move('ALTER SEQUENCE g RESTART');
 SELECT * FROM draw_and_move('ALTER SEQUENCE g CACHE 1');
--- Also where nothing is logged.
+-- Also if nothing is logged: a temporary sequence.
 ALTER SEQUENCE g RENAME TO logged;
 CREATE TEMPORARY SEQUENCE g;
 SELECT * FROM draw_and_move('SELECT setval(''g'', $1)');
@@ -52,8 +52,8 @@ SELECT * FROM draw_and_move('SELECT setval(''g'', $1), nextval(''g'')');
 DROP SEQUENCE g;
 ALTER SEQUENCE logged RENAME TO g;
 
--- Our own state is never mistaken for theirs: log_cnt is negative where next_id has drawn, and neither
--- the end of what was logged ahead nor another INCREMENT changes that.
+-- A draw of next_id is never mistaken for such a move: log_cnt is then negative, also at the end of
+-- what was logged ahead and with another INCREMENT.
 CREATE TABLE log_cnts (state text, negative boolean);
 DO $$
 BEGIN
@@ -76,7 +76,7 @@ SELECT setval('g', last_value) IS NOT NULL FROM g;
 INSERT INTO log_cnts SELECT 'setval', log_cnt < 0 FROM g;
 SELECT state, negative, count(*) FROM log_cnts GROUP BY state, negative ORDER BY state;
 
--- Core's nextval takes a negative log_cnt for nothing logged, and gives the value after the last id.
+-- Core's nextval treats a negative log_cnt as nothing logged, and returns the value after the last id.
 SELECT next_id(1, 'g') IS NOT NULL;
 SELECT last_value FROM g \gset
 SELECT nextval('g') - :last_value AS step;

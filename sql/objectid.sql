@@ -17,7 +17,7 @@ FROM (SELECT '1970-01-01 00:00:00+00'::timestamptz + n * interval '42949.67 s' A
 WHERE objectid_timestamp(objectid_from(ts, n, n % 65536, n * 167)) <> date_trunc('second', ts);
 SELECT objectid_from(NULL, 0, 0, 0) IS NULL AND objectid_timestamp(NULL) IS NULL AS strict;
 
--- Made here: distinct, increasing, of one process, of the current second.
+-- Generated ObjectIds: distinct, increasing, of one process, of the current second.
 CREATE TABLE made (n int GENERATED ALWAYS AS IDENTITY, id bytea DEFAULT objectid());
 INSERT INTO made SELECT FROM generate_series(1, 100000);
 SELECT count(DISTINCT id), count(DISTINCT substr(id, 5, 5)) AS processes, min(length(id)), max(length(id)) FROM made;
@@ -28,17 +28,17 @@ SELECT lead BETWEEN '-1 minute' AND '0' AS behind
 FROM (SELECT to_timestamp(last_value / 16777000.0) - clock_timestamp() AS lead FROM shardid_objectid_seq) s;
 SELECT id AS last FROM made ORDER BY n DESC LIMIT 1 \gset
 ALTER SEQUENCE shardid_objectid_seq RESTART;
--- Restarted, it has other bytes between time and counter.
+-- After RESTART they have other bytes between time and counter.
 SELECT substr(id, 1, 4) || substr(id, 10) > substr(:'last'::bytea, 1, 4) || substr(:'last'::bytea, 10) AS above FROM objectid() id;
 
--- A second's counter is shared out over its milliseconds: its last value, and the first of the next second.
+-- A second's counter is divided among its milliseconds: its last value, and the first of the next second.
 SELECT (extract(epoch FROM date_trunc('second', clock_timestamp())) + 3)::bigint AS soon \gset
 SELECT setval('shardid_objectid_seq', (:soon + 1::bigint) * 16777000 - 2) > 0 AS set;
 SELECT objectid_timestamp(id) = to_timestamp(:soon) AS of_the_second, substr(id, 10) AS counter FROM objectid() id;
 SELECT objectid_timestamp(id) = to_timestamp(:soon + 1) AS of_the_next, substr(id, 10) AS counter FROM objectid() id;
 ALTER SEQUENCE shardid_objectid_seq RESTART;
 
--- Another process's bytes.
+-- renew_identity(): other process bytes.
 SELECT objectid() AS before \gset
 SELECT renew_identity();
 SELECT substr(objectid(), 5, 5) <> substr(:'before'::bytea, 5, 5) AS another_process;

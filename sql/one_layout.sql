@@ -34,7 +34,7 @@ SELECT try('SELECT next_id(1, ''g'', shard_bits => 12)') LIKE '55000%';
 SELECT last_value = :before FROM g;
 SELECT next_id(1, 'g') IS NOT NULL;
 
--- In the middle of a batch another layout changes nothing either.
+-- Another layout during a batch changes nothing either.
 SELECT count(*) FROM (SELECT next_ids(1, 5000, 'g') AS id) s;
 
 -- A change from 13 to 12 shard bits, with an epoch two seconds old, made duplicate ids.
@@ -46,7 +46,7 @@ SELECT regexp_replace(try(format('INSERT INTO ids SELECT next_ids(1, 20000, ''yo
 SELECT count(*) - count(DISTINCT id) AS twice FROM ids;
 DROP TABLE ids;
 
--- What else there is to be remembered: nothing of it shows that a sequence is not like any other.
+-- The remembered layout does not disturb other uses: the sequence looks like any other.
 SELECT (xmin::text::bigint >= 3) AS bound, is_called FROM g;
 SELECT setval('g', last_value) = last_value FROM g;
 SELECT try('SELECT next_id(1, ''g'', shard_bits => 12)') LIKE '55000%';
@@ -54,7 +54,7 @@ SELECT nextval('g') IS NOT NULL;
 SELECT try('SELECT next_id(1, ''g'', shard_bits => 12)') LIKE '55000%';
 SELECT next_id(1, 'g') IS NOT NULL;
 
--- On purpose: new storage forgets. A rollback brings the old storage and its layout back.
+-- New storage has no layout, on purpose. A rollback restores the old storage and its layout.
 BEGIN;
 ALTER SEQUENCE g RESTART;
 SELECT next_id(1, 'g', shard_bits => 12) IS NOT NULL;
@@ -65,7 +65,7 @@ SELECT next_id(1, 'g', shard_bits => 12) IS NOT NULL;
 ROLLBACK;
 SELECT try('SELECT next_id(1, ''g'', shard_bits => 12)') LIKE '55000%';
 SELECT next_id(1, 'g') IS NOT NULL;
--- What was drawn in a layout with more sequence_bits is no time in the future of the old one.
+-- Ticks of a layout with more sequence_bits are not taken for future times of the old layout.
 BEGIN;
 ALTER SEQUENCE g RESTART;
 SELECT next_id(1, 'g', shard_bits => 10, sequence_bits => 12) IS NOT NULL;
@@ -90,7 +90,7 @@ ALTER SEQUENCE g OWNED BY t.id;
 TRUNCATE t RESTART IDENTITY;
 INSERT INTO t DEFAULT VALUES;
 SELECT try('SELECT next_id(1, ''g'', shard_bits => 12)') LIKE '55000%';
--- What is rolled back and was never bound, is bound by what was drawn meanwhile.
+-- Restored storage that had no layout gets that of the draws meanwhile.
 CREATE SEQUENCE unbound;
 BEGIN;
 ALTER SEQUENCE unbound INCREMENT BY 1;
@@ -99,16 +99,16 @@ ROLLBACK;
 SELECT try('SELECT next_id(1, ''unbound'')') LIKE '55000%';
 SELECT next_id(1, 'unbound', shard_bits => 12) IS NOT NULL;
 
--- Temporary sequences are no exception.
+-- Temporary sequences have one layout as well.
 CREATE TEMPORARY SEQUENCE temporary;
 SELECT next_id(0, 'temporary', shard_bits => 0) IS NOT NULL;
 SELECT try('SELECT next_id(1, ''temporary'')') LIKE '55000%';
 
--- A copy of the sequence's row knows nothing; the sequences of UUIDs and ObjectIds make nothing else.
+-- The sequences of UUIDs and ObjectIds generate no ids.
 SELECT try('SELECT next_id(1, ''shardid_uuid_seq'')');
 SELECT try('SELECT raise_generator(''shardid_objectid_seq'', next_id(1))');
 SELECT uuid_v1() IS NOT NULL, objectid() IS NOT NULL;
--- Nor if their storage has forgotten it, as after pg_upgrade.
+-- Nor if their storage is unbound, as after pg_upgrade.
 BEGIN;
 ALTER SEQUENCE shardid_uuid_seq INCREMENT BY 1;
 SELECT left(try('SELECT next_id(1, ''shardid_uuid_seq'', ''1980-01-01 00:00:00+00'', 1, 17)'), 45);
@@ -122,7 +122,7 @@ SELECT left(try('SELECT next_id(1, ''shardid_uuid_seq'')'), 45);
 SELECT try('SELECT uuid_v1()');
 ROLLBACK;
 
--- Negative ids, and those that will be within a year: a warning once a session and generator.
+-- Ids that are negative, or will be within a year: a warning once per session and generator.
 CREATE SEQUENCE negative;
 SELECT next_id(1, 'negative', sequence_bits => 25 - 13) < 0;
 SELECT next_id(1, 'negative', sequence_bits => 25 - 13) < 0;
@@ -134,14 +134,14 @@ SELECT next_id(1, 'negative', sequence_bits => 25 - 13) < 0;
 \pset tuples_only on
 \set VERBOSITY terse
 SELECT count(*) FROM next_ids(1, 10, 'negative', sequence_bits => 25 - 13);
--- An epoch with which they turn negative in 364 days, and in 366.
+-- Epochs with which ids turn negative in 364 and in 366 days.
 CREATE SEQUENCE soon;
 CREATE SEQUENCE later;
 SELECT clock_timestamp() - interval '1 ms' * (1::bigint << 40) AS then \gset
 SELECT next_id(1, 'soon', date_trunc('second', :'then'::timestamptz + interval '364 days')) > 0;
 SELECT next_id(1, 'later', date_trunc('second', :'then'::timestamptz + interval '366 days')) > 0;
 
--- Shown: none of a plain or fresh sequence, of UUIDs, or after a RESTART. Needs SELECT.
+-- id_generator_layout: no row for a plain or fresh sequence, for UUIDs, or after RESTART. It needs SELECT.
 CREATE SEQUENCE shown;
 SELECT nextval('shown');
 SELECT * FROM id_generator_layout('shown');

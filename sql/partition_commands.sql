@@ -1,5 +1,5 @@
--- id_partition_commands and maintain_id_partitions: which commands, and what they make. The clock is the machine's: what depends on it
--- is not shown. t/partitions/clock.pl sets one.
+-- id_partition_commands and maintain_id_partitions: the commands and their results. The clock is the machine's: results
+-- that depend on it are not shown. t/partitions/clock.pl sets a clock.
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
 SET intervalstyle = 'postgres';
@@ -15,7 +15,7 @@ SET ROLE months_owner;
 CREATE TABLE months.events (id bigint PRIMARY KEY DEFAULT next_id(5), what text) PARTITION BY RANGE (id);
 GRANT SELECT, INSERT ON months.events TO months_reader;
 
--- The partitions with their bounds as times, those before a time that is past everywhere.
+-- The partitions with their bounds as times, up to a fixed time in the past.
 CREATE FUNCTION months.parts(parent regclass) RETURNS TABLE (partition name, since timestamptz, until timestamptz) LANGUAGE sql AS $$
     SELECT relname, id_timestamp(NULLIF(bound[1], 'MINVALUE')::bigint), id_timestamp(NULLIF(bound[2], 'MAXVALUE')::bigint)
     FROM pg_inherits JOIN pg_class ON oid = inhrelid,
@@ -24,7 +24,7 @@ CREATE FUNCTION months.parts(parent regclass) RETURNS TABLE (partition name, sin
     ORDER BY 2
 $$;
 
--- Only what is missing, and as it is to be run.
+-- Only for missing partitions, ready to be run.
 SELECT * FROM id_partition_commands('months.events', '1 month', since => '2025-04-10') LIMIT 2;
 SELECT count(*) - count(DISTINCT id_partition_commands) AS twice,
        count(*) - 12 * (extract(year FROM now()) - 2025) - extract(month FROM now()) + 4 AS ahead
@@ -39,11 +39,11 @@ INSERT INTO months.events (what) VALUES ('now') RETURNING tableoid::regclass::te
 SELECT relowner::regrole, grantee::regrole, privilege_type FROM pg_class, aclexplode(relacl)
 WHERE oid = 'months.events_202504'::regclass AND grantee <> relowner ORDER BY 2, 3;
 
--- Other periods of the same table, by a gap: what is left of the year.
+-- Other periods of the same table fill a gap: the rest of the year.
 SELECT split_part(id_partition_commands, E'\n', 3) AS attached FROM id_partition_commands('months.events', '1 year', 0, since => '2025-01-01');
 SELECT split_part(id_partition_commands, E'\n', 3) AS attached FROM id_partition_commands('months.events', '3 months', 0, since => '2025-01-01');
 SELECT split_part(id_partition_commands, E'\n', 3) AS attached FROM id_partition_commands('months.events', '1 week', 0, since => '2025-03-25');
--- A name that is taken by a part of the same period.
+-- A name that a part of the same period has.
 ALTER TABLE months.events DETACH PARTITION months.events_202505;
 DROP TABLE months.events_202505;
 CREATE TABLE months.events_202505 PARTITION OF months.events
@@ -51,7 +51,7 @@ FOR VALUES FROM (id_lower_bound('2025-05-10')) TO (id_lower_bound('2025-05-20'))
 SELECT * FROM id_partition_commands('months.events', '1 month', since => '2025-04-10') \gexec
 SELECT * FROM months.parts('months.events');
 
--- Periods, with names that sort.
+-- Names of all periods are in the order of time.
 CREATE TABLE months.other (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
 SELECT every, count(*) > 5 AS several, bool_and(c COLLATE "C" > previous) AS sorted
 FROM unnest('{12 hours, 24 hours, 1 day, 7 days, 1 month, 2 months, 3 months, 4 months, 6 months, 1 year}'::interval[]) every,
@@ -70,7 +70,7 @@ FROM id_partition_commands('months.other', '1 day', since => '2025-03-30', timez
      regexp_match(c, 'FROM \(''(\d+)''\) TO \(''(\d+)') b
 WHERE id_timestamp(b[2]::bigint) - id_timestamp(b[1]::bigint) <> '1 day' LIMIT 2;
 
--- Another layout; before its epoch there is nothing.
+-- Another layout; there are no partitions before its epoch.
 SELECT split_part(c, E'\n', 2) AS attached
 FROM id_partition_commands('months.other', '1 month', since => '2000-01-01', epoch => '2025-03-15', shard_bits => 10, sequence_bits => 12) c LIMIT 1;
 
@@ -120,7 +120,7 @@ BEGIN;
 CALL maintain_id_partitions('months.events', '1 month');
 ROLLBACK;
 
--- Names: long ones, those that need quotes, those that others have.
+-- Names: long ones, those that need quotes, those that are in use.
 CREATE TABLE months.a_table_with_a_name_of_fifty_seven_bytes_that_is_too_long (id bigint) PARTITION BY RANGE (id);
 SELECT id_partition_commands('months.a_table_with_a_name_of_fifty_seven_bytes_that_is_too_long', '1 month', since => '2025-05-01');
 \set odd '"; DROP TABLE x; --"."it''s %I %1$s\n""$$;"'
@@ -138,12 +138,12 @@ SELECT id_partition_commands FROM id_partition_commands('months.other', '1 month
 DROP VIEW months.other_202504;
 DROP TYPE months.other_202505;
 
--- What others have a right to, but no row of a table with row security.
+-- Rights of other roles are copied, but not for a table with row security.
 ALTER TABLE months.other ENABLE ROW LEVEL SECURITY;
 GRANT SELECT ON months.other TO months_reader;
 SELECT * FROM id_partition_commands('months.other', '1 month', since => '2025-05-01') LIMIT 1;
 
--- A default partition: what is in it is in the way, and the commands in the hint move it.
+-- A default partition: its rows prevent a new partition; the commands in the HINT move them.
 CREATE TABLE months.other_rest PARTITION OF months.other DEFAULT;
 INSERT INTO months.other SELECT id_lower_bound('2025-05-10') + n FROM generate_series(1, 3) n;
 SELECT split_part(c, E'\n', 1) AS command FROM id_partition_commands('months.other', '1 month', since => '2025-05-01') c LIMIT 1;
@@ -159,7 +159,7 @@ ALTER TABLE months.other ATTACH PARTITION months.other_202505 FOR VALUES FROM ('
 COMMIT;
 SELECT split_part(c, E'\n', 1) AS command FROM id_partition_commands('months.other', '1 month', since => '2025-05-01') c LIMIT 1;
 
--- Old ones: what has the bounds of a period, and nothing else. CONCURRENTLY only without a default partition.
+-- Old partitions: only those with the bounds of a period. CONCURRENTLY only without a default partition.
 DROP TABLE months.other;
 CREATE TABLE months.other (id bigint PRIMARY KEY, g int GENERATED ALWAYS AS (5) STORED) PARTITION BY RANGE (id);
 \set ECHO none
@@ -173,7 +173,7 @@ SELECT * FROM id_partition_commands('months.other', '1 month', keep => :'age');
 SELECT count(*) FROM id_partition_commands('months.other', '1 month', keep => '1000 years');
 CREATE TABLE months.other_rest PARTITION OF months.other DEFAULT;
 SELECT * FROM id_partition_commands('months.other', '1 month', keep => :'age');
--- Rows that others refer to keep their partition, and the rest is done.
+-- A partition with referenced rows stays, and the other commands run.
 INSERT INTO months.other SELECT id_lower_bound('2025-01-05');
 CREATE TABLE months.comments (event bigint REFERENCES months.other);
 INSERT INTO months.comments SELECT id FROM months.other;
@@ -186,7 +186,7 @@ CALL maintain_id_partitions('months.other', '1 month', keep => :'age');
 SELECT * FROM months.parts('months.other');
 SELECT * FROM id_partition_commands('months.other', '1 month', keep => :'age');
 
--- Partitions of partitions: what is there counts, and goes as a whole.
+-- Partitions that are partitioned themselves count, and are dropped as a whole.
 CREATE TABLE months.regions (region text, id bigint, PRIMARY KEY (region, id)) PARTITION BY LIST (region);
 CREATE TABLE months.eu PARTITION OF months.regions FOR VALUES IN ('eu') PARTITION BY RANGE (id);
 CREATE TABLE months.eu_202503 PARTITION OF months.eu FOR VALUES FROM (id_lower_bound('2025-03-01')) TO (id_lower_bound('2025-04-01'))
@@ -200,7 +200,7 @@ SELECT now() - '2025-04-10 00:00+00' AS age \gset
 CALL maintain_id_partitions('months.eu', '1 month', 0, keep => :'age');
 SELECT * FROM months.parts('months.eu');
 
--- Columns of every kind, a foreign key, triggers: a partition is as others are.
+-- Columns of every kind, a foreign key, triggers: new partitions have them as well.
 CREATE TABLE months.users (id bigint PRIMARY KEY);
 CREATE FUNCTION months.note() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
 CREATE TABLE months.full (

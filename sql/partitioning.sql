@@ -31,12 +31,12 @@ SELECT tableoid::regclass AS partition, count(*), count(DISTINCT what), min(what
 -- The partition key is the id, so the id alone may be the primary key, and be referred to.
 CREATE TABLE comments (event bigint NOT NULL REFERENCES events, text text);
 INSERT INTO comments SELECT id, 'seen' FROM events WHERE what = 'drawn';
--- Not so, where the key of the partitions is another column; how that is said changed in 19.
+-- Not if the partition key is another column; the error message changed in 19.
 \set VERBOSITY sqlstate
 CREATE TABLE by_column (id bigint PRIMARY KEY, created timestamptz) PARTITION BY RANGE (created);
 \set VERBOSITY default
 
--- The tables that a query reads: those in its plan that it does not leave out when it starts or later.
+-- The tables that a query reads: those in its plan that are not pruned at its start or later.
 CREATE FUNCTION tables_read(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     plan jsonb;
@@ -60,7 +60,7 @@ SELECT tables_read('SELECT * FROM events
 EXPLAIN (COSTS OFF) SELECT * FROM events WHERE id >= id_lower_bound(now() - interval '7 days');
 SELECT tables_read('SELECT * FROM events WHERE id >= id_lower_bound(now() - interval ''7 days'')');
 SELECT count(*) FROM events WHERE id >= id_lower_bound(now() - interval '7 days');
--- clock_timestamp() is another at each call, so nothing is left out.
+-- clock_timestamp() changes with each call, so nothing is left out.
 SELECT tables_read('SELECT * FROM events WHERE id >= id_lower_bound(clock_timestamp() - interval ''7 days'')');
 
 -- A prepared statement: at first planned for each value, then once for all.
@@ -80,7 +80,7 @@ SELECT tables_read('SELECT * FROM events WHERE id >= (SELECT id_lower_bound(max(
 SELECT tables_read('SELECT * FROM runs, LATERAL (SELECT * FROM events WHERE id >= id_lower_bound(at)
     AND id < id_lower_bound(at + interval ''1 hour'') OFFSET 0) e WHERE at < ''2025-05-01''');
 
--- A condition on the time that an id says is not one on the id.
+-- A condition on an id's time is not a condition on the id.
 SELECT tables_read('SELECT * FROM events WHERE id_timestamp(id) >= ''2025-05-10 00:00+00''');
 
 -- The latest first: the partitions are in order, one is read.
@@ -122,7 +122,7 @@ CALL maintain_id_partitions('events', '1 month');
 SELECT id_partition_commands('events', '1 month');
 INSERT INTO events (what) VALUES ('now') RETURNING tableoid::regclass::text = to_char(id_timestamp(id), '"events_"YYYYMM') AS right;
 
--- Without a partition there is no place.
+-- Without a partition a row cannot be inserted.
 \set VERBOSITY sqlstate
 INSERT INTO events VALUES (id_lower_bound('2025-08-10 00:00+00'), 'too early');
 \set VERBOSITY default
@@ -149,7 +149,7 @@ SELECT mode FROM pg_locks WHERE relation = 'events_default'::regclass AND pid = 
 COMMIT;
 SELECT tableoid::regclass AS partition, what FROM events WHERE what = 'too early';
 
--- A generator ahead of the clock: the row goes where its id belongs.
+-- A generator ahead of the clock: the id decides in which partition the row is.
 CREATE SEQUENCE ahead_id_seq;
 CREATE TABLE ahead (id bigint PRIMARY KEY DEFAULT next_id(5, 'ahead_id_seq')) PARTITION BY RANGE (id);
 SELECT id_lower_bound(now() + interval '10 hours') AS in_10_hours \gset
@@ -182,7 +182,7 @@ INSERT INTO flip SELECT id_lower_bound(day) FROM generate_series('2046-05-01'::t
 INSERT INTO flip VALUES (9223372036854775807), (-9223372036854775808);
 SELECT tableoid::regclass AS partition, count(*), min(id_timestamp(id)) AS first, max(id_timestamp(id)) AS last
 FROM flip GROUP BY 1 ORDER BY first;
--- A range over the turn has an OR in the place of the AND, and the order needs a column more.
+-- A range over the sign flip has OR instead of AND, and the order needs one more column.
 SELECT count(*) FROM flip
 WHERE id >= id_lower_bound('2046-06-20 00:00+00') AND id < id_lower_bound('2046-07-10 00:00+00');
 SELECT count(*), min(id_timestamp(id)) AS first, max(id_timestamp(id)) AS last FROM flip

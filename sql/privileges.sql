@@ -1,4 +1,4 @@
--- Who may draw: USAGE or UPDATE on the sequence, as for nextval, and as it is at the moment.
+-- Drawing needs USAGE or UPDATE on the sequence, as nextval does, at the moment of the call.
 CREATE ROLE regress_shardid_owner;
 CREATE ROLE regress_shardid_user;
 CREATE ROLE regress_shardid_group;
@@ -9,7 +9,7 @@ GRANT USAGE ON SCHEMA shop TO PUBLIC;
 SELECT next_id(1, 'shop.ids') IS NOT NULL AS owner;
 RESET ROLE;
 
--- Without, with USAGE, with UPDATE, with SELECT only; granted and revoked inside one session.
+-- Without a right, with USAGE, with UPDATE, with SELECT only; granted and revoked during one session.
 SET ROLE regress_shardid_user;
 SELECT next_id(1, 'shop.ids');
 SELECT nextval('shop.ids');
@@ -54,7 +54,7 @@ SET ROLE regress_shardid_user;
 SELECT next_id(1, 'shop.ids');
 RESET ROLE;
 
--- Each call is checked for its own user: SET ROLE to and fro, also inside one transaction.
+-- Each call is checked for its own role: SET ROLE and back, also inside one transaction.
 BEGIN;
 SELECT next_id(1, 'shop.ids') IS NOT NULL AS as_superuser;
 SET LOCAL ROLE regress_shardid_user;
@@ -65,7 +65,7 @@ SET LOCAL ROLE regress_shardid_owner;
 SELECT next_id(1, 'shop.ids') IS NOT NULL AS as_owner;
 COMMIT;
 
--- SECURITY DEFINER lends the owner's right, and only inside.
+-- SECURITY DEFINER: the owner's right, only inside the function.
 CREATE FUNCTION shop.next() RETURNS bigint LANGUAGE sql SECURITY DEFINER AS $$ SELECT next_id(1, 'shop.ids') $$;
 ALTER FUNCTION shop.next() OWNER TO regress_shardid_owner;
 SET ROLE regress_shardid_user;
@@ -74,14 +74,14 @@ SELECT next_id(1, 'shop.ids');
 SELECT shop.next() IS NOT NULL AS lent;
 RESET ROLE;
 
--- In a read-only or failed attempt nothing was drawn.
+-- A read-only or failed attempt has drawn nothing.
 SELECT last_value AS before FROM shop.ids \gset
 SET ROLE regress_shardid_user;
 SELECT next_id(1, 'shop.ids');
 RESET ROLE;
 SELECT last_value = :before AS nothing_drawn FROM shop.ids;
 
--- The default generator is not for everyone, until it is granted.
+-- Roles need a grant to draw from the default generator.
 SET ROLE regress_shardid_user;
 SELECT next_id(1);
 RESET ROLE;
@@ -89,7 +89,7 @@ GRANT USAGE ON SEQUENCE shardid_seq TO regress_shardid_user;
 SET ROLE regress_shardid_user;
 SELECT next_id(1) IS NOT NULL AS granted;
 
--- max_lead and max_borrow are the superuser's, and whom it lets set them.
+-- max_lead and max_borrow: only superusers, and roles with GRANT SET, may set them.
 SET shardid.max_lead = '1h';
 SET shardid.max_borrow = '1h';
 RESET ROLE;
@@ -108,7 +108,7 @@ SELECT id_shard(next_id()) AS own_setting;
 RESET shardid.shard_id;
 RESET ROLE;
 
--- A temporary sequence is its session's alone, for every role.
+-- A temporary sequence, for every role of its session.
 CREATE TEMPORARY SEQUENCE mine;
 SELECT next_id(1, 'mine') < next_id(1, 'mine') AS own_temporary;
 BEGIN READ ONLY;

@@ -1,9 +1,9 @@
--- What ids and UUIDs decode to is the same, byte for byte, whatever processor runs the server: the digests are those of
--- amd64. make platforms compares them on other processors. Lines of a few numbers are shown.
+-- Ids and UUIDs decode to the same bytes on every processor: the digests are those of amd64, and make platforms
+-- compares them on other processors. A few lines are shown.
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
 
--- Bits at random, the same everywhere, and the ends.
+-- Pseudo-random bits, the same everywhere, and the first and last values.
 CREATE TEMPORARY TABLE numbers AS
 SELECT n, ('x' || left(md5(n::text), 16))::bit(64)::bigint >> n % 40 AS id FROM generate_series(1, 8000) n
 UNION ALL

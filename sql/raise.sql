@@ -1,4 +1,4 @@
--- raise_generator moves a generator on past the millisecond of an id, and never back.
+-- raise_generator moves a generator forward past the millisecond of an id, and never back.
 CREATE ROLE regress_shardid_app;
 SET timezone = 'UTC';
 CREATE FUNCTION try(query text) RETURNS text LANGUAGE plpgsql AS $$
@@ -17,7 +17,7 @@ $$;
 \pset format unaligned
 \pset tuples_only on
 
--- Ids of the highest one's millisecond, of several shards: none comes again, and all later are above.
+-- Ids of several shards in the highest id's millisecond: none is repeated, and all later ids are above.
 CREATE SEQUENCE original;
 CREATE SEQUENCE copy;
 CREATE TABLE ids AS SELECT 1 + n % 5 AS shard, next_id(1 + n % 5, 'original') AS id
@@ -30,14 +30,14 @@ SELECT count(*) - count(DISTINCT id) AS twice FROM ids;
 SELECT count(*) FILTER (WHERE id < :first), count(*) FILTER (WHERE id = :first) <= 1
 FROM (SELECT id FROM ids OFFSET 3000) s;
 
--- Never back: neither to an older id, nor one of this very generator.
+-- Never back: neither to an older id nor to one of its own.
 SELECT last_value FROM copy \gset
 SELECT raise_generator('copy', id_lower_bound('2020-01-01 00:00:00+00')) > :highest;
 SELECT raise_generator('copy', 0) > :highest;
 SELECT last_value = :last_value FROM copy;
--- The id returned is the smallest that can come.
+-- The returned id is the smallest possible next id.
 SELECT raise_generator('copy', 0) <= next_id(0, 'copy');
--- A generator that setval has put ahead, without a value drawn.
+-- A generator that setval has set ahead, with is_called false.
 SELECT last_value FROM copy \gset
 SELECT setval('copy', :last_value + 100000, false) - :last_value;
 SELECT last_value AS ahead FROM copy \gset
@@ -66,21 +66,21 @@ SELECT next_id(0, 'negative', :'epoch') < 0;
 SELECT raise_generator('negative', 9223372036854775807, :'epoch') < 0;
 RESET client_min_messages;
 
--- It binds the layout, and asks for the one that there is.
+-- It binds the layout, and refuses another one.
 CREATE SEQUENCE bound;
 SELECT raise_generator('bound', 5, shard_bits => 12) = (1 << 22);
 SELECT left(try('SELECT next_id(1, ''bound'')'), 5);
 SELECT left(try('SELECT raise_generator(''bound'', 5)'), 5);
 SELECT next_id(1, 'bound', shard_bits => 12) IS NOT NULL;
 
--- A plain sequence that is in use, as the recipe's, keeps what it is above.
+-- A plain sequence in use, as that of Instagram's function, stays above its values.
 CREATE SEQUENCE plain;
 SELECT setval('plain', 9000000000000);
 SELECT raise_generator('plain', 5) = ((9000000000001 >> 10) << 23) + (9000000000001 & 1023);
 SELECT last_value FROM plain;
 
--- A generator whose layout is not known, as a dump leaves it, is bound to none in which it has ended or is
--- too far ahead.
+-- A generator whose layout is unknown, as after a dump, is not bound to a layout in which it has ended or
+-- is too far ahead.
 CREATE SEQUENCE restored;
 SELECT last_value FROM original \gset
 SELECT setval('restored', :last_value) IS NOT NULL;
@@ -94,7 +94,7 @@ SELECT try('SELECT raise_generator(''plain'', 5, shard_bits => 40)');
 SELECT left(try('SELECT raise_generator(''ids'', 5)'), 5);
 SELECT raise_generator('plain', NULL) IS NULL;
 
--- UPDATE, not USAGE; no read-only transaction.
+-- It needs UPDATE, not USAGE, and no read-only transaction.
 GRANT USAGE ON SEQUENCE original TO regress_shardid_app;
 SET ROLE regress_shardid_app;
 SELECT try('SELECT raise_generator(''original'', 5)');
@@ -107,7 +107,7 @@ BEGIN READ ONLY;
 SELECT raise_generator('original', 5);
 ROLLBACK;
 
--- As setval, it is no part of the transaction; and what a rollback brings back knows it as well.
+-- Like setval, it is not rolled back; and storage that a rollback restores knows it as well.
 BEGIN;
 SELECT raise_generator('original', :future) IS NOT NULL;
 ROLLBACK;

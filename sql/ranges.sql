@@ -7,12 +7,12 @@ SELECT * FROM nextval_range('s', 1000000);
 SELECT nextval('s');
 SELECT last_value, is_called FROM s;
 
--- currval and lastval do not see it.
+-- currval and lastval do not change.
 SELECT * FROM nextval_range('s', 10);
 SELECT currval('s') = last_value - 10 AS is_of_nextval, lastval() = last_value - 10 AS also FROM s;
 
--- It gives what nextval gives when called as often, also downwards, in steps and around zero; where
--- nextval would end or go round, it takes nothing.
+-- It returns the values of as many calls of nextval, also downwards, in steps and around zero; if
+-- nextval would end or wrap around, it takes nothing.
 CREATE FUNCTION by_nextval(seq regclass, count int) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     ascends bool := (SELECT seqincrement > 0 FROM pg_sequence WHERE seqrelid = seq);
@@ -48,7 +48,7 @@ BEGIN
     EXECUTE 'CREATE SEQUENCE ours ' || definition;
     EXECUTE 'CREATE SEQUENCE cores ' || definition;
     FOREACH n IN ARRAY counts LOOP
-        -- What nextval has taken in vain, it gives back.
+        -- Resets what nextval has taken before its error.
         PERFORM setval('cores', last_value, is_called) FROM ours;
         expected := by_nextval('cores', n);
         given := by_range('ours', n);
@@ -88,7 +88,7 @@ BEGIN
     END LOOP;
 END
 $$;
--- The whole of int8 at once.
+-- All of int8 at once.
 CREATE SEQUENCE whole MINVALUE -9223372036854775808 START -9223372036854775808;
 SELECT * FROM nextval_range('whole', 9223372036854775807);
 SELECT * FROM nextval_range('whole', 9223372036854775807);
@@ -96,7 +96,7 @@ SELECT * FROM nextval_range('whole', 2);
 SELECT * FROM nextval_range('whole', 1);
 DROP SEQUENCE whole;
 
--- Beside nextval with a cache, setval, currval, ALTER SEQUENCE.
+-- Together with nextval with a cache, setval, currval, ALTER SEQUENCE.
 CREATE SEQUENCE cached CACHE 5;
 SELECT nextval('cached');
 SELECT * FROM nextval_range('cached', 3);
@@ -112,7 +112,7 @@ ALTER SEQUENCE cached INCREMENT -10 MINVALUE -1000;
 SELECT * FROM nextval_range('cached', 3);
 DROP SEQUENCE cached;
 
--- Beside next_id on one sequence, to and fro: none of their ticks meet.
+-- Alternating with next_id on one sequence: their ticks never collide.
 CREATE SEQUENCE g;
 CREATE TABLE ticks (tick bigint PRIMARY KEY);
 DO $$
@@ -126,8 +126,8 @@ BEGIN
 END
 $$;
 SELECT count(*) FROM ticks;
--- A range from a sequence that is started anew does not make next_id believe that it remembers this
--- millisecond's ids.
+-- After RESTART and a range, next_id must not assume that the page remembers the ids of this
+-- millisecond.
 DO $$
 BEGIN
     FOR i IN 1 .. 100 LOOP
@@ -140,7 +140,7 @@ $$;
 DROP TABLE ticks;
 DROP SEQUENCE g;
 
--- As nextval, it is not rolled back, except for a sequence created, altered or restarted in the transaction.
+-- Like nextval, it is not rolled back, except for a sequence created, altered or restarted in the transaction.
 BEGIN;
 SELECT first FROM nextval_range('s', 5) \gset
 ROLLBACK;

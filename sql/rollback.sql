@@ -1,13 +1,13 @@
--- Storage that a rollback brings back knows what was drawn from the storage that is rolled back: a
--- generator that is ahead of the clock shows it at once, and loops show it by the real clock.
+-- Storage that a rollback restores knows what was drawn from the storage that is rolled back: generators
+-- that are ahead of the clock show it at once, and loops show it with the real clock.
 
--- Sets a generator an hour ahead of the clock; it can then continue from its memory only.
+-- Sets a generator an hour ahead of the clock: then it can only continue from what its storage remembers.
 CREATE FUNCTION set_ahead(generator text) RETURNS void LANGUAGE sql AS $$
     SELECT setval(generator, ((extract(epoch FROM clock_timestamp()) * 1000)::bigint
                               - 1314220021721 + 3600000) << 10)
 $$;
 
--- A sequence made in the same transaction, altered in a part of it.
+-- A sequence created in the same transaction, altered in a subtransaction.
 BEGIN;
 CREATE SEQUENCE g;
 SELECT set_ahead('g');
@@ -21,8 +21,8 @@ COMMIT;
 SELECT next_id(1, 'g') AS fourth \gset
 SELECT :first < :second AND :second < :third AND :third < :fourth AS increasing;
 
--- A plain sequence made a generator, then altered again: the plain storage stays as it was, that of
--- the generator remembers.
+-- A plain sequence that becomes a generator and is altered again: the plain storage stays unchanged, the
+-- generator's remembers.
 CREATE SEQUENCE plain AS integer;
 SELECT nextval('plain');
 BEGIN;
@@ -45,7 +45,7 @@ ALTER SEQUENCE plain AS bigint NO MAXVALUE;
 SELECT next_id(1, 'plain') > 0 AS drawn;
 ROLLBACK;
 SELECT last_value, is_called FROM plain;
--- Or be new while its definition is old.
+-- Or be new while the definition is old.
 CREATE TABLE items (id serial);
 INSERT INTO items SELECT FROM generate_series(1, 3);
 BEGIN;
@@ -57,7 +57,7 @@ ROLLBACK TO a;
 INSERT INTO items DEFAULT VALUES RETURNING id;
 COMMIT;
 INSERT INTO items DEFAULT VALUES RETURNING id;
--- A definition that is new in the transaction and comes back with storage of its own.
+-- A definition that is new in the transaction and is restored with storage of its own.
 BEGIN;
 ALTER SEQUENCE items_id_seq AS bigint NO MAXVALUE;
 SELECT next_id(1, 'items_id_seq') AS first \gset
@@ -87,7 +87,7 @@ SELECT next_id(1, 'temporary') AS third \gset
 SELECT :first < :second AND :second < :third AS increasing;
 DROP SEQUENCE temporary;
 
--- An unlogged sequence that was to become a generator.
+-- An unlogged sequence that would have become a generator.
 CREATE UNLOGGED SEQUENCE unlogged;
 BEGIN;
 ALTER SEQUENCE unlogged SET LOGGED;
@@ -96,7 +96,7 @@ ROLLBACK;
 ALTER SEQUENCE unlogged SET LOGGED;
 SELECT next_id(1, 'unlogged') > :first AS increasing;
 
--- By the real clock, over and over: within a millisecond of the rollback.
+-- With the real clock, repeatedly: within a millisecond of the rollback.
 CREATE SEQUENCE h;
 CREATE SEQUENCE h_2;
 CREATE SEQUENCE h_3;
@@ -133,8 +133,8 @@ SELECT repeated('h_3', 'SELECT 1', 'ALTER SEQUENCE h_3 RESTART', 'SELECT 1', 'AL
 ALTER TABLE items ALTER id TYPE bigint;
 ALTER SEQUENCE items_id_seq AS bigint;
 SELECT repeated('items_id_seq', 'TRUNCATE items RESTART IDENTITY');
--- What comes back knows exactly what was drawn, neither less nor more: a generator that went ahead of the
--- clock by a rollback would forget ids in the next RESTART.
+-- Restored storage knows exactly what was drawn, neither less nor more: a generator that a rollback put
+-- ahead of the clock would forget ids in the next RESTART.
 CREATE SEQUENCE exact;
 BEGIN;
 SELECT next_id(1, 'exact') AS first \gset
@@ -148,7 +148,7 @@ SELECT max(next_id(1, 'exact')) AS last FROM generate_series(1, 5000) \gset
 ROLLBACK TO a;
 ROLLBACK;
 SELECT last_value = ((:last >> 23) << 10 | (:last & 1023)) AS exact FROM exact;
--- Storage that was made in the transaction and comes back knows it at the latest at the commit.
+-- Storage that was made in the same transaction and is restored knows it at the latest at the commit.
 BEGIN;
 ALTER SEQUENCE exact CACHE 5;
 SAVEPOINT a;
@@ -160,7 +160,7 @@ RELEASE b;
 ROLLBACK TO a;
 COMMIT;
 SELECT last_value = ((:last >> 23) << 10 | (:last & 1023)) AS exact FROM exact;
--- A sequence made in the transaction, dropped in it, or made unlogged.
+-- A sequence that is created, dropped or made unlogged in the transaction.
 BEGIN;
 CREATE SEQUENCE made;
 SELECT set_ahead('made');
@@ -189,7 +189,7 @@ ROLLBACK TO a;
 COMMIT;
 ALTER SEQUENCE made SET LOGGED;
 SELECT next_id(1, 'made') > :last AS increasing;
--- A RESTART is not undone.
+-- A committed RESTART stays.
 BEGIN;
 ALTER SEQUENCE made CACHE 5;
 SAVEPOINT a;
@@ -200,7 +200,7 @@ ALTER SEQUENCE made RESTART;
 COMMIT;
 SELECT next_id(1, 'made') < :last AS forgotten;
 DROP SEQUENCE made;
--- Again and again in one transaction, and in parts of it.
+-- Repeatedly in one transaction, and in its subtransactions.
 BEGIN;
 DO $$
 BEGIN
@@ -226,7 +226,7 @@ CREATE SEQUENCE new_one;
 SELECT repeated('new_one', 'ALTER SEQUENCE new_one RESTART');
 ROLLBACK;
 
--- A plain sequence that becomes a generator, rolled back and again.
+-- A plain sequence that becomes a generator, rolled back and repeated.
 CREATE FUNCTION become_a_generator(INOUT ids bigint[]) LANGUAGE plpgsql AS $$
 BEGIN
     ALTER SEQUENCE plain AS bigint NO MAXVALUE;
@@ -248,7 +248,7 @@ END
 $$;
 SELECT last_value, is_called FROM plain;
 
--- Pages stay pinned to the end of the transaction from its second id on, but no more of them than a small pool can spare.
+-- From its second id on a transaction keeps the page pinned, but no more pages than a small buffer pool can spare.
 CREATE EXTENSION pg_buffercache;
 CREATE FUNCTION pinned() RETURNS bigint LANGUAGE sql AS $$
     SELECT count(*) FROM pg_buffercache b JOIN pg_class c ON b.relfilenode = pg_relation_filenode(c.oid)

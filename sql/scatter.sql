@@ -1,4 +1,4 @@
--- Scattering: the low digits or bits of an id moved up, and back.
+-- Scattering: moving the low digits or bits of an id to the top, and back.
 
 -- The TiDB article's table, in its order.
 SELECT id, scatter_digits(id) AS scattered, scatter_digits(id) = published AS as_published,
@@ -16,15 +16,15 @@ FROM (VALUES (561632371724517376, 566163237172451737),
 -- The article tries two and three digits as well.
 SELECT digits, scatter_digits(561632371724517376, digits) AS scattered
 FROM generate_series(1, 3) digits;
--- The most, with which the largest id stays as it is.
+-- The most digits, which leave the largest id unchanged.
 SELECT scatter_digits(9223372036854775807, 18), scatter_digits(1234567890123456789, 17);
 
--- Zeros stay where they count: the first digit is never moved, so lengths never change.
+-- The first digit is never moved, so zeros do not change an id's length.
 SELECT id, scatter_digits(id) AS by_one, gather_digits(scatter_digits(id)) AS back, scatter_digits(id, 2) AS by_two,
        gather_digits(scatter_digits(id, 2), 2) AS back
 FROM (VALUES (100), (101), (110), (120), (1000), (1002), (1020), (90000), (100001)) v (id);
 
--- All numbers up to 99999: each to another of its length, and back.
+-- All numbers up to 99999: each becomes another one of its length, and back.
 SELECT digits, count(*) AS numbers, count(DISTINCT s) AS scattered,
        count(*) FILTER (WHERE length(s::text) <> length(id::text)) AS other_length,
        count(*) FILTER (WHERE gather_digits(s, digits) <> id) AS lost
@@ -33,7 +33,7 @@ FROM (SELECT digits, id, scatter_digits(id, digits) AS s
       WHERE length(id::text) > digits) all_numbers
 GROUP BY digits ORDER BY digits;
 
--- Random ids of every length, against the same by text. 19 digits that begin with 9 may not fit.
+-- Random ids of every length, compared with the same by text. 19 digits that begin with 9 may not fit.
 CREATE FUNCTION scatter_text(id bigint, digits int) RETURNS numeric LANGUAGE sql IMMUTABLE AS $$
     SELECT (left(t, 1) || right(t, digits) || substr(t, 2, length(t) - 1 - digits))::numeric FROM (VALUES (id::text)) v (t)
 $$;
@@ -60,7 +60,7 @@ SELECT count(*) AS wrong FROM long_enough
 WHERE g <= 9223372036854775807
   AND (gather_digits(id, digits) <> g OR scatter_digits(gather_digits(id, digits), digits) <> id);
 
--- Each of the others is refused, and nothing else is.
+-- Each of the others is refused, and no other id.
 CREATE FUNCTION state_of(call text) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE call;
@@ -76,7 +76,7 @@ SELECT state_of(format('SELECT scatter_digits(%s, %s)', id, digits)) AS state,
 FROM (SELECT * FROM random_ids LEFT JOIN long_enough USING (id, digits) ORDER BY id DESC LIMIT 20000) r
 GROUP BY 1, 2, 3, 4, 5 ORDER BY 3, 4, 5;
 
--- Bits, against bit strings.
+-- Bits, compared with bit strings.
 SELECT bits, scatter_bits(1, bits) = 1::bigint << (63 - bits) AS of_1,
        to_hex(scatter_bits(x'123456789abcdef'::bigint, bits)) AS scattered,
        to_hex(gather_bits(scatter_bits(x'123456789abcdef'::bigint, bits), bits)) AS gathered
@@ -90,7 +90,7 @@ FROM random_ids;
 SELECT scatter_bits(id, bits) AS scattered, gather_bits(id, bits) AS gathered
 FROM (VALUES (0), (9223372036854775807)) v (id), (VALUES (1), (15)) w (bits);
 
--- Consecutive ids: of ten ranges they fill one; scattered, each gets a tenth.
+-- Consecutive ids are all in one of ten ranges; scattered, a tenth is in each.
 CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT scatter_digits(next_id(5)), n int);
 INSERT INTO photos (n) SELECT generate_series(1, 10000);
 SELECT count(*) AS ranges, min(n) > 800 AND max(n) < 1200 AS even

@@ -1,6 +1,6 @@
 -- Ids as short text: Crockford's base 32.
 
--- The ends, and the alphabet in its order.
+-- The first and last ids, and the alphabet in its order.
 SELECT id, id_to_text(id)
 FROM (VALUES (0), (1), (31), (32), (9223372036854775807), (-9223372036854775808), (-1)) v (id);
 SELECT string_agg(substr(id_to_text(n), 13), '' ORDER BY n) AS alphabet FROM generate_series(0, 31) n;
@@ -11,14 +11,14 @@ FROM generate_series(0, 15) n;
 SELECT id_to_text(1469918176385) = '000' || '01ARYZ6S41' AS readme, id_to_text(281474976710655) = '000' || '7ZZZZZZZZZ' AS last_time,
        id_from_text('00001ARYZ6S41') = 1469918176385 AS read;
 
--- What is read: either case, O for 0, I and L for 1.
+-- Reading accepts both cases, O for 0, I and L for 1.
 SELECT text, id_from_text(text), id_to_text(id_from_text(text)) AS written
 FROM (VALUES ('00001aryz6s41'), ('oOOOI' || 'ARYZ6S4l'), ('LLLLLLLLLLLLL'), ('iiiiiiiiiiiii'), ('fzzzzzzzzzzzz'), ('7ZzZzZzZzZzZz')) v (text);
 
 -- docs/text.md's example.
 SELECT id_to_text(4032112536055714817) = '3FX7GZM700501' AS written, id_from_text('3fx7gzm7oo5ol') = 4032112536055714817 AS read;
 
--- Random ids: back they come, in upper and lower case, and in order.
+-- Random ids: read back in upper and lower case, and in order.
 SELECT setseed(0.125);
 CREATE TABLE random_ids AS
 SELECT id, id_to_text(id) AS text
@@ -31,19 +31,19 @@ SELECT count(*) FILTER (WHERE id < 0) > 0 AS some_negative,
        count(*) FILTER (WHERE id_from_text(lower(text)) <> id) AS lost_in_lower_case,
        count(*) FILTER (WHERE id_from_text(translate(text, '01', 'oL')) <> id) AS lost_with_look_alikes
 FROM random_ids;
--- Against arithmetic on numeric, character by character.
+-- Compared with arithmetic on numeric, character by character.
 CREATE FUNCTION text_of(number numeric) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT string_agg(substr('0123456789ABCDEFGHJKMNPQRSTVWXYZ', 1 + mod(div(number, power(32::numeric, n)), 32)::int, 1), '' ORDER BY n DESC)
     FROM generate_series(0, 12) n
 $$;
 SELECT count(*) AS different FROM (SELECT * FROM random_ids LIMIT 20000) s
 WHERE text <> text_of(CASE WHEN id < 0 THEN id + 18446744073709551616 ELSE id END);
--- They sort as the unsigned ids do.
+-- They sort as the unsigned ids.
 SELECT count(*) AS out_of_order
 FROM (SELECT text, lag(text) OVER (ORDER BY id < 0, id) AS before FROM random_ids) s
 WHERE before COLLATE "C" > text COLLATE "C";
 
--- Ids in JSON: JavaScript's numbers are doubles, which take these ids for others; text stays.
+-- Ids in JSON: JavaScript's numbers are doubles, which change these ids; text stays.
 CREATE TABLE sent AS SELECT id FROM (SELECT next_id(5) AS id FROM (SELECT generate_series(1, 1000)) s) t;
 SELECT count(*) FILTER (WHERE to_jsonb(id)::text::float8::bigint <> id) > 900 AS numbers_change,
        count(*) FILTER (WHERE id_from_text(jsonb_build_object('id', id_to_text(id)) ->> 'id') <> id) AS texts_change
@@ -85,7 +85,7 @@ SELECT id_from_text(repeat('A', 100));
 SELECT id_from_text(repeat('A', 100) || '*');
 \echo :SQLSTATE
 SELECT id_from_text(NULL) IS NULL AND id_to_text(NULL) IS NULL AS strict;
--- No other character of ASCII stands for a digit.
+-- No other ASCII character is read as a digit.
 CREATE FUNCTION is_read(text text) RETURNS bool LANGUAGE plpgsql AS $$
 BEGIN
     RETURN id_from_text(text) IS NOT NULL;

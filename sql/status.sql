@@ -1,4 +1,4 @@
--- id_generator_status: where a generator stands.
+-- id_generator_status: the position of a generator.
 SET timezone = 'UTC';
 CREATE SEQUENCE g;
 
@@ -10,19 +10,19 @@ SELECT next_id(5, 'g') AS id \gset
 SELECT last_ts = id_timestamp(:id) AS same_ts, last_sequence = id_sequence(:id) AS same_sequence,
        lead BETWEEN '-1 hour' AND '0' AS behind, logged_to - last_ts AS logged_ahead
 FROM id_generator_status('g');
--- What was logged before a checkpoint counts no more.
+-- What was logged before a checkpoint does not count any more.
 CHECKPOINT;
 SELECT logged_to - last_ts AS logged_ahead FROM id_generator_status('g');
 SELECT max(id) AS id FROM next_ids(5, 3000, 'g') AS id \gset
 SELECT last_ts = id_timestamp(:id) AS same_ts, last_sequence = id_sequence(:id) AS same_sequence,
        logged_to BETWEEN last_ts AND last_ts + interval '1 s' AS logged_ahead
 FROM id_generator_status('g');
--- nextval's own remainder is not relied on, as a copy of the page would have it, too.
+-- nextval's count of logged values is not used, as a copy of the page would have it, too.
 ALTER SEQUENCE g RESTART;
 SELECT nextval('g');
 SELECT last_ts, last_sequence, lead < '-15 years' AS behind, logged_to FROM id_generator_status('g');
 
--- How many ids are possible from now on: 1024 a millisecond.
+-- How many ids are possible from now on: 1024 per millisecond.
 CREATE FUNCTION ms_since_epoch() RETURNS bigint LANGUAGE sql AS $$
     SELECT (extract(epoch FROM clock_timestamp()) * 1000 - 0.4)::bigint - 1314220021721
 $$;
@@ -30,7 +30,7 @@ SELECT ((1::bigint << 40) - ms_since_epoch()) * 1024 AS negative, ((1::bigint <<
 SELECT ids_until_negative BETWEEN :negative - 1024 * 60000 AND :negative + 1024 AS until_negative,
        ids_until_end BETWEEN :until_end - 1024 * 60000 AND :until_end + 1024 AS until_end
 FROM id_generator_status('g');
--- From the last id, where that is ahead of the clock: 2^50 is the first tick of negative ids.
+-- From the last id, if that is ahead of the clock: 2^50 is the first tick of negative ids.
 SELECT setval('g', (1::bigint << 50) - 3);
 SELECT last_ts, last_sequence, ids_until_negative, ids_until_end = (1::bigint << 51) - 1 - last_value AS until_end,
        lead - (last_ts - clock_timestamp()) BETWEEN '-1 ms' AND '1 minute' AS lead
@@ -39,11 +39,11 @@ SELECT setval('g', (1::bigint << 50) - 1);
 SELECT last_ts, ids_until_negative, ids_until_end = 1::bigint << 50 AS until_end FROM id_generator_status('g');
 SELECT setval('g', (1::bigint << 51) - 1);
 SELECT last_ts, last_sequence, ids_until_negative, ids_until_end FROM id_generator_status('g');
--- It was set there and not yet drawn from: it has a lead, and no last id.
+-- After setval with is_called false: it has a lead, and no last id.
 SELECT setval('g', (1::bigint << 51) - 4, false);
 SELECT last_ts, lead > '54 years' AS ahead, logged_to, ids_until_end = 3 AS three_left FROM id_generator_status('g');
 
--- As many as it says can be drawn, and no more: a field that ends in a minute.
+-- Exactly this number can be drawn: a field that ends in a minute.
 CREATE SEQUENCE near_its_end;
 SELECT date_trunc('milliseconds', clock_timestamp()) - ((1::bigint << 32) - 60000) * interval '1 ms' AS epoch \gset
 SELECT setval('near_its_end', (1::bigint << 48) - 4);
@@ -62,7 +62,7 @@ SELECT shard_bits, sequence_bits, negative_at = id_timestamp('-92233720368547758
 FROM (VALUES ('2011-08-24 21:07:01.721+00'::timestamptz, 13, 10), ('2010-11-04 01:42:54.657+00', 10, 12),
              ('2000-01-01 00:00:00+00', 16, 16), ('1970-01-01 00:00:00+00', 13, 7)) l (epoch, shard_bits, sequence_bits),
      LATERAL id_generator_status('g', epoch, shard_bits, sequence_bits);
--- Without shard bits a generator ends before its ids turn negative; what no timestamp shows is infinity.
+-- Without shard bits a generator ends before its ids turn negative; a time that no timestamp can hold is infinity.
 SELECT negative_at = end_at AS together, ids_until_negative = ids_until_end AS same
 FROM id_generator_status('g', shard_bits => 0, sequence_bits => 16);
 SELECT setval('g', 9223372036854775807);
@@ -82,12 +82,12 @@ SELECT nextval('unlogged'), nextval('temporary');
 SELECT last_ts, last_sequence, logged_to FROM id_generator_status('unlogged');
 BEGIN READ ONLY;
 SELECT last_ts, last_sequence, logged_to FROM id_generator_status('temporary');
--- It takes the lock of a reader, and leaves the sequence as it is.
+-- It takes the lock of a reader, and does not change the sequence.
 SELECT end_at FROM id_generator_status('g');
 SELECT mode FROM pg_locks WHERE relation = 'g'::regclass;
 COMMIT;
 
--- Needs SELECT, and that is enough.
+-- It needs SELECT only.
 CREATE ROLE regress_shardid_reader;
 GRANT USAGE ON SEQUENCE g TO regress_shardid_reader;
 SET ROLE regress_shardid_reader;

@@ -1,9 +1,9 @@
--- next_id and the functions that take ids apart where SQL lets them stand: defaults of every kind of
+-- next_id and the functions that decode ids, wherever SQL allows them: defaults of every kind of
 -- relation, functions, constraints, plans.
 SET timezone = 'UTC';
 CREATE SEQUENCE g;
 
--- Says of a table's ids: how many, how many of them different, whether all are of the shard.
+-- Of a table's ids: how many, how many different ones, whether all are of the shard.
 CREATE FUNCTION ids_of(relation regclass, shard int, OUT ids bigint, OUT different bigint, OUT all_of_shard boolean)
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -25,7 +25,7 @@ SELECT count(*), bool_and(n BETWEEN 700 AND 1300) AS even FROM (SELECT count(*) 
 ALTER TABLE by_hash_1 ALTER id SET DEFAULT next_id(6, 'g');
 INSERT INTO by_hash (n) VALUES (4001) RETURNING id_shard(id);
 
--- Partitions by time, and a condition on time that leaves the others out.
+-- Partitions by time, and a condition on time that prunes them.
 CREATE TABLE by_time (id bigint PRIMARY KEY DEFAULT next_id(5, 'g'), n int) PARTITION BY RANGE (id);
 CREATE TABLE by_time_old PARTITION OF by_time FOR VALUES FROM (MINVALUE) TO (id_lower_bound('2024-01-01'));
 CREATE TABLE by_time_2024 PARTITION OF by_time
@@ -49,7 +49,7 @@ SELECT DISTINCT m[1] AS scanned
 FROM plan_of('SELECT * FROM by_time WHERE id >= id_lower_bound(''2024-03-01'') AND id < id_lower_bound(''2024-04-01'')') plan,
      regexp_matches(plan, '"Relation Name": "(\w+)"', 'g') m;
 
--- Generated columns: what an id carries may be stored, a new id may not.
+-- Generated columns: parts of an id may be stored, a new id may not.
 CREATE TABLE generated (
     id bigint PRIMARY KEY DEFAULT next_id(5, 'g'),
     ts timestamptz GENERATED ALWAYS AS (id_timestamp(id)) STORED,
@@ -58,7 +58,7 @@ INSERT INTO generated SELECT FROM generate_series(1, 100);
 SELECT count(*), bool_and(ts = id_timestamp(id)), bool_and(shard = 5) FROM generated;
 \set VERBOSITY sqlstate
 CREATE TABLE refused (n int, id bigint GENERATED ALWAYS AS (next_id(5, 'g')) STORED);
--- Nor may an index or a constraint know it.
+-- Nor may an index or a constraint use next_id.
 CREATE INDEX ON generated (next_id(5, 'g'));
 \set VERBOSITY default
 CREATE INDEX ON generated (id_timestamp(id));
@@ -103,7 +103,7 @@ WHEN NOT MATCHED THEN INSERT (n) VALUES (i);
 SELECT * FROM ids_of('unique_rows', 5);
 SELECT bool_and(a.id > b.id) AS newer FROM unique_rows a, unique_rows b WHERE a.n > 10 AND b.n <= 10 AND b.n > 1;
 
--- CTEs: what they return is what they have stored; each is drawn once, however often it is read.
+-- CTEs: they return what they have stored; each id is drawn once, however often it is read.
 CREATE TABLE children (parent bigint, id bigint DEFAULT next_id(5, 'g'));
 WITH parents AS (INSERT INTO unique_rows (n) SELECT generate_series(101, 200) RETURNING id),
      stored AS (INSERT INTO children SELECT id FROM parents, generate_series(1, 3) RETURNING parent, id)
@@ -117,7 +117,7 @@ WITH RECURSIVE chain (n, id, increasing) AS (
     SELECT n + 1, next.id, next.id > chain.id FROM chain, LATERAL (SELECT next_id(5, 'g') AS id OFFSET n - n) next WHERE n < 100)
 SELECT count(*), count(DISTINCT id), bool_and(increasing) FROM chain;
 
--- Cursors draw when rows are fetched; with hold, at commit.
+-- Cursors draw when rows are fetched; WITH HOLD, at commit.
 BEGIN;
 DECLARE c CURSOR FOR SELECT next_id(5, 'g') AS id FROM generate_series(1, 10);
 FETCH FROM c \gset first_
@@ -164,7 +164,7 @@ SELECT * FROM ids_of('photos', 7);
 INSERT INTO photos VALUES (next_id(8, 'g'), 0);
 \set VERBOSITY default
 
--- Tables made of queries.
+-- Tables created from queries.
 CREATE MATERIALIZED VIEW drawn AS SELECT next_id(5, 'g') AS id FROM generate_series(1, 100);
 SELECT max(id) AS last FROM drawn \gset
 REFRESH MATERIALIZED VIEW drawn;
@@ -173,7 +173,7 @@ CREATE TEMPORARY TABLE temporary (id bigint DEFAULT next_id(5, 'g')) ON COMMIT P
 INSERT INTO temporary SELECT FROM generate_series(1, 100);
 SELECT * FROM ids_of('temporary', 5);
 
--- Functions: SQL, with a standard body, PL/pgSQL with blocks that fail, a procedure that commits.
+-- Functions: SQL as a string and as a standard body, PL/pgSQL with blocks that fail, a procedure that commits.
 CREATE FUNCTION next_photo() RETURNS bigint LANGUAGE sql AS $$ SELECT next_id(5, 'g') $$;
 CREATE FUNCTION next_standard() RETURNS bigint LANGUAGE sql BEGIN ATOMIC SELECT next_id(5, 'g'); END;
 CREATE FUNCTION ids_in_spite_of_errors(count int) RETURNS SETOF bigint LANGUAGE plpgsql AS $$
@@ -249,7 +249,7 @@ SET max_parallel_workers_per_gather = 0;
 SELECT is_parallel('CREATE TABLE new AS SELECT * FROM answers');
 SELECT count(*) AS same FROM answers JOIN in_parallel USING (count, min, max, shards, sequences);
 RESET max_parallel_workers_per_gather;
--- Every plan in a worker that may be, by the setting's name up to 15 or from 16 on.
+-- Every possible plan in a worker, by the setting's name up to 15 or from 16 on.
 SELECT set_config(name, 'on', false) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
 SELECT is_parallel('SELECT id_timestamp(1)') AS takes_apart, is_parallel('SELECT next_id(5, ''g'')') AS draws;
 SELECT id_timestamp(1), id_shard(1024), uuid_v1_clock_seq(uuid_v1_from('2026-01-01', 5, '00:00:00:00:00:01'));

@@ -7,7 +7,7 @@ SELECT uuid_v1_timestamp(u) AT TIME ZONE 'UTC' AS ts, uuid_v1_hundred_ns(u) AS h
        to_hex(uuid_v1_clock_seq(u)) AS clock_seq, uuid_v1_node(u) AS node
 FROM (VALUES ('C232AB00-9414-11EC-B3C8-9F6BDECED846'::uuid)) v (u);
 
--- The article's own value.
+-- The value that the article shows.
 SELECT uuid_v1_timestamp(u) AT TIME ZONE 'UTC' AS ts, uuid_v1_hundred_ns(u) AS hundred_ns,
        uuid_v1_clock_seq(u) AS clock_seq, uuid_v1_node(u) AS node
 FROM (VALUES ('6b54058a-a413-11e6-b501-a0999b048337'::uuid)) v (u);
@@ -37,7 +37,7 @@ SELECT count(*) AS lost FROM uuids
 WHERE u IS DISTINCT FROM
       uuid_v1_from(uuid_v1_timestamp(u), uuid_v1_clock_seq(u), uuid_v1_node(u), uuid_v1_hundred_ns(u));
 
--- The PL/pgSQL recipe gives the same UUIDs (its time is exact to the microsecond: numeric).
+-- The PL/pgSQL function of bench/baseline.sql makes the same UUIDs (by numeric, exact to the microsecond).
 \getenv source PG_ABS_SRCDIR
 \set baseline :source '/bench/baseline.sql'
 \set ECHO none
@@ -46,7 +46,7 @@ WHERE u IS DISTINCT FROM
 SELECT count(*) AS different FROM samples
 WHERE uuid_v1_from(ts, clock_seq, mac) IS DISTINCT FROM baseline.form_uuid_v1(ts, clock_seq, mac);
 
--- The SQL recipe reads the time back through a double; ours is what went in, the recipe's is near.
+-- The SQL function of bench/baseline.sql reads the time by a double: near the time that uuid_v1_timestamp returns.
 SELECT max(abs(extract(epoch FROM baseline.uuid_v1_timestamp(u) - uuid_v1_timestamp(u)))) < 0.00001 AS near,
        count(*) FILTER (WHERE baseline.uuid_v1_timestamp(u) <> uuid_v1_timestamp(u)) > 0 AS recipe_is_off
 FROM (SELECT uuid_v1_from(ts, clock_seq, mac) AS u FROM samples

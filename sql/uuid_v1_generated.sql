@@ -1,4 +1,4 @@
--- UUIDs of version 1 made here.
+-- Generated UUIDs of version 1.
 
 -- Version 1 of the RFC's variant, a multicast node, the time of now.
 SELECT substr(u::text, 15, 1) AS version, substr(u::text, 20, 1) IN ('8', '9', 'a', 'b') AS variant,
@@ -26,7 +26,7 @@ FROM shardid_uuid_seq;
 SELECT lead BETWEEN '-1 minute' AND '0' AS behind
 FROM (SELECT to_timestamp(last_value / 10000000.0 - 12219292800) - clock_timestamp() AS lead FROM shardid_uuid_seq) s;
 
--- Found whatever the search path, also where another sequence has its name.
+-- Found with every search_path, also if another sequence has its name.
 CREATE SCHEMA elsewhere;
 CREATE SEQUENCE elsewhere.shardid_uuid_seq;
 CREATE TEMPORARY SEQUENCE shardid_uuid_seq;
@@ -45,7 +45,7 @@ INSERT INTO made DEFAULT VALUES;
 ALTER EXTENSION shardid SET SCHEMA public;
 DROP SCHEMA ids;
 
--- Rolled back, they do not come again.
+-- After a rollback they are not repeated.
 SELECT u AS last FROM made ORDER BY n DESC LIMIT 1 \gset
 BEGIN;
 SELECT uuid_v1() AS rolled_back \gset
@@ -53,7 +53,7 @@ ROLLBACK;
 SELECT uuid_v1_to_v6(:'last') < uuid_v1_to_v6(:'rolled_back') AS later,
        uuid_v1_to_v6(:'rolled_back') < uuid_v1_to_v6(uuid_v1()) AS and_later;
 
--- Nor does a restart repeat any; it gives another node, as every ALTER SEQUENCE with new storage does.
+-- Nor after RESTART, which results in another node, as every ALTER SEQUENCE with new storage does.
 SELECT uuid_v1() AS before \gset
 ALTER SEQUENCE shardid_uuid_seq RESTART;
 SELECT uuid_v1() AS after \gset
@@ -63,7 +63,7 @@ BEGIN;
 ALTER SEQUENCE shardid_uuid_seq CACHE 1;
 SELECT uuid_v1_node(:'after') <> uuid_v1_node(uuid_v1()) AS another_node;
 ROLLBACK;
--- What moves or renames the sequence leaves the node.
+-- Moving or renaming the sequence keeps the node.
 SELECT setval('shardid_uuid_seq', last_value) IS NOT NULL AS set, nextval('shardid_uuid_seq') IS NOT NULL AS drawn
 FROM shardid_uuid_seq;
 ALTER SEQUENCE shardid_uuid_seq OWNER TO CURRENT_USER;
@@ -80,7 +80,7 @@ DROP EXTENSION shardid;
 CREATE EXTENSION shardid;
 SELECT uuid_v1_node(uuid_v1()) <> uuid_v1_node(:'after') AS another_node;
 
--- Refused, with what to do.
+-- Refused, with a HINT.
 \set SHOW_CONTEXT never
 CREATE ROLE regress_shardid_uuid;
 SET ROLE regress_shardid_uuid;
@@ -117,7 +117,7 @@ ALTER SEQUENCE shardid_uuid_seq SET LOGGED;
 ALTER SEQUENCE shardid_uuid_seq RENAME TO renamed;
 SELECT uuid_v1();
 \echo :LAST_ERROR_SQLSTATE
--- Nor does another sequence of the name slip in, be it renamed or moved.
+-- Another sequence is not used, even if it is renamed or moved to this name.
 CREATE SEQUENCE shardid_uuid_seq;
 SELECT uuid_v1();
 SELECT is_called FROM shardid_uuid_seq;

@@ -17,14 +17,14 @@ SELECT uuid_v6_timestamp('00000000-0000-6000-8000-000000000000') AT TIME ZONE 'U
        uuid_v6_timestamp('ffffffff-ffff-6fff-bfff-ffffffffffff') AT TIME ZONE 'UTC' AS last,
        uuid_v6_hundred_ns('ffffffff-ffff-6fff-bfff-ffffffffffff') AS hundred_ns;
 
--- It sorts by time, to the 100 ns, where version 1 does not.
+-- It sorts by time, to 100 ns; version 1 does not.
 SELECT uuid_v6_from(ts, 16383, mac, 9) < uuid_v6_from(ts + interval '1 us', 0, mac) AS microseconds,
        uuid_v6_from(ts, 16383, mac, 3) < uuid_v6_from(ts, 0, mac, 4) AS hundred_ns,
        uuid_v6_from(ts, 5, mac) < uuid_v6_from(ts + interval '7 minutes', 5, mac) AS minutes,
        uuid_v1_from(ts, 5, mac) < uuid_v1_from(ts + interval '7 minutes', 5, mac) AS minutes_of_v1
 FROM (VALUES ('2022-02-22 14:22:22-05'::timestamptz, '44:88:99:36:57:32'::macaddr)) v (ts, mac);
 
--- Each to the other and back.
+-- Each version to the other and back.
 SELECT setseed(0.25);
 CREATE TABLE samples AS
 SELECT '1582-10-15 00:00:00+00'::timestamptz + interval '1 us' * (random() * 115292150460684690)::bigint AS ts,
@@ -57,7 +57,7 @@ FROM (VALUES ('00000000-0000-0000-0000-000000000000'::uuid),  -- nil
 SELECT uuid_v6_from(NULL, 0, '00:00:00:00:00:00') IS NULL AND uuid_v6_timestamp(NULL) IS NULL
        AND uuid_v1_to_v6(NULL) IS NULL AND uuid_v6_to_v1(NULL) IS NULL AS strict;
 
--- What a UUID cannot hold.
+-- Values that a UUID cannot hold.
 SET timezone = 'UTC';
 SELECT uuid_v6_from('2022-02-22', -1, '00:00:00:00:00:00');
 \echo :LAST_ERROR_SQLSTATE

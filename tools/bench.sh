@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Runs benchmarks, each in a sandbox of its own: bench.sh SCRIPT... on the server of pg_config. Settings:
 #   PG_CONFIG=FILE   on this installed server
-#   PG=18            on that of the Debian release which has it, in a folder as make matrix makes them;
+#   PG=18            on the server of the Debian release that has it, in a directory as of make matrix;
 #                    needs root or sudo, for debootstrap and chroot
 #   CACHE, MIRROR    as for tools/matrix.sh
-# Results go to bench/results. Of another major version than this machine's own they have it in their names.
+# Results go to bench/results. If the major version is not this machine's own, their names contain it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=tools/chroot/debian_folder.sh
@@ -21,7 +21,7 @@ major_version() {
     "$1" --version 2>/dev/null | sed -E 's/^PostgreSQL ([0-9]+).*/\1/' || true
 }
 
-# From a folder, as bench-18.md what is bench.md there.
+# Copies results from a directory: bench.md becomes bench-18.md.
 keep_results() {
     local folder=$1 suffix=$2 file name
     mkdir -p bench/results
@@ -30,7 +30,7 @@ keep_results() {
         name=${file##*/}
         name=bench/results/${name%.*}$suffix.${name##*.}
         cp "$file" "$name"
-        # Not root's, where sudo was needed.
+        # If sudo was needed: not owned by root.
         chown --reference=bench "$name"
     done
 }

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # A throwaway cluster inside a sandbox, on a unix socket only. To be sourced.
 
-# Settings beyond the defaults come on standard input; SERVER_PROGRAM replaces the server's program.
+# Further settings are read from standard input; SERVER_PROGRAM replaces the server's program.
 start_cluster() {
     export PGHOST=$SANDBOX PGPORT=5432 PGDATABASE=postgres PGUSER=postgres
     initdb -D "$SANDBOX/data" -U postgres -A trust --no-instructions >"$SANDBOX/initdb.log"
@@ -18,7 +18,7 @@ stop_cluster() {
     pg_ctl -D "$SANDBOX/data" -m fast -w stop >/dev/null
 }
 
-# What another step has left behind in the same sandbox.
+# Removes the cluster that another step has left in the same sandbox.
 remove_cluster() {
     rm -rf "$SANDBOX/data" "$SANDBOX/server.log"
 }

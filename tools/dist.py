@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes shardid-VERSION.zip, as PGXN wants it: dist.py [FOLDER]. The version is META.json's. In it is what git
-tracks; where there is no git, as in such a zip unpacked, all that .gitignore does not name.
+"""Writes shardid-VERSION.zip for PGXN: dist.py [DIRECTORY]. META.json has the version. The zip contains all files that
+git tracks; without git, as in an unpacked zip, all files that .gitignore does not name.
 """
 import fnmatch
 import json
@@ -37,7 +37,7 @@ def walked():
 
 
 def add(archive, path, prefix):
-    """As it is, but for the parts of its mode and time that differ from one checkout to the next."""
+    """The file, without the parts of its mode and time that differ between checkouts."""
     status = os.stat(path)
     seconds = int(os.environ.get("SOURCE_DATE_EPOCH", status.st_mtime))
     entry = zipfile.ZipInfo(prefix + path, time.gmtime(seconds)[:6])

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Prints the settings by which a server finds the extension in the folder that it was installed into
-# by make install DESTDIR=FOLDER: a patch of Debian's up to 17, a setting of PostgreSQL's own from 18
-# on.
+# Prints the settings by which a server finds the extension in the directory of make install
+# DESTDIR=DIRECTORY: up to 17 by a patch of Debian's, from 18 on by a setting of PostgreSQL.
 set -euo pipefail
 folder=$1
 pg_config=${PG_CONFIG:-pg_config}

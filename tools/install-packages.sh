@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that are missing for the given purposes, as tools/packages.txt lists
-# them: install-packages.sh build test. Does nothing, and needs no right, when none is missing. With --quiet
-# before the purposes, what apt says is shown only if it fails.
+# Installs missing Debian packages for the given purposes, as listed in tools/packages.txt:
+# install-packages.sh build test. If none is missing, it does nothing and needs no rights. --quiet before the
+# purposes: shows apt's output only if it fails.
 set -euo pipefail
 tools=$(cd "$(dirname "$0")" && pwd)
 
@@ -9,13 +9,13 @@ is_installed() {
     [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]] || is_provided "$1"
 }
 
-# By a package of another name: some builds of nodejs bring npm, and exclude the package npm.
+# A package of another name can contain it: some builds of nodejs contain npm, and exclude the package npm.
 is_provided() {
     dpkg-query -W -f '${db:Status-Status}, ${Provides},\n' | grep '^installed,' |
         grep -F -e ", $1," -e ", $1 (" >/dev/null
 }
 
-# POSTGRESQL_VERSION if set, else that of the pg_config in use if it can build extensions, else the
+# POSTGRESQL_VERSION if set, otherwise that of pg_config if it can build extensions, otherwise the
 # distribution's.
 postgresql_version() {
     local pg_config=${PG_CONFIG:-pg_config} pgxs
@@ -28,7 +28,7 @@ postgresql_version() {
     fi
 }
 
-# packages_for VERSION MARK PURPOSE...: those behind the mark, ? or none.
+# packages_for VERSION MARK PURPOSE...: the packages with this mark, ? or none.
 packages_for() {
     local version=$1 mark=$2 purpose
     shift 2
@@ -41,7 +41,7 @@ has_archive() {
     apt-cache show --no-all-versions "$1" >/dev/null 2>&1
 }
 
-# missing_for VERSION PURPOSE...: what is to be installed, as far as it is known where from.
+# missing_for VERSION PURPOSE...: the missing packages; those with the mark ? only if an archive has them.
 missing_for() {
     local package
     for package in $(packages_for "$1" '' "${@:2}"); do
@@ -63,7 +63,7 @@ as_root() {
     fi
 }
 
-# What apt says is no news as long as it succeeds.
+# Shows the command's output only if it fails.
 quietly() {
     local log status=0
     if [[ -z $quiet ]]; then
@@ -85,7 +85,7 @@ install() {
     quietly as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@"
 }
 
-# postgresql-NN would make a cluster of its own and start it. Nobody asked for that.
+# Otherwise postgresql-NN would create a cluster and start it.
 install_without_cluster() {
     local no_cluster=/etc/postgresql-common/createcluster.d/shardid-none.conf
     install postgresql-common
@@ -95,7 +95,7 @@ install_without_cluster() {
     as_root rm -f "$no_cluster"
 }
 
-# Nor for the services that these packages start and enable. What was there before stays as it was.
+# Disables the services that these packages have started and enabled. Services from before stay as they were.
 disable_new_services() {
     local package
     for package in "$@"; do

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Runs a script of this tree in a throwaway copy of it, as an ordinary user, with the extension built
-# and installed inside the copy: sandbox.sh SCRIPT [ARGUMENT...]. Nothing is left behind but what the
-# script puts into $SANDBOX/out, which comes back as ./bench/results, or as the folder RESULTS.
+# and installed inside the copy: sandbox.sh SCRIPT [ARGUMENT...]. Nothing remains, except that
+# $SANDBOX/out is copied to ./bench/results, or to the directory RESULTS.
 #
-# The script finds: its working folder, the copy; SANDBOX, a short path for sockets and clusters;
+# The script has: the copy as its working directory; SANDBOX, a short path for sockets and clusters;
 # TEMP_CONFIG, settings by which a server finds the extension; PostgreSQL's programs in PATH.
 set -euo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -54,7 +54,7 @@ clean_up() {
     remove_clocks
 }
 
-# Whether /dev/shm is memory that runs programs, with eight gigabytes free, and no limit to it.
+# Whether /dev/shm allows programs, has eight gigabytes free, and no limit.
 memory_has_room() {
     local needed=$((8 * 1024 * 1024)) limit=/sys/fs/cgroup/memory.max
     [[ $(stat -f -c %T /dev/shm 2>/dev/null) == tmpfs ]] &&
@@ -64,8 +64,8 @@ memory_has_room() {
         [[ ! -e $limit || $(<"$limit") == max ]]
 }
 
-# IN_MEMORY=1 asks for it: the clusters of make test take two gigabytes at a time, and writing them to a disk took a third
-# of the time of many tests. They do without fsync anyway.
+# IN_MEMORY=1 requests a sandbox in memory: the clusters of make test need two gigabytes at a time, and writing them to
+# a disk took a third of the time of many tests. They run without fsync anyway.
 new_sandbox() {
     if [[ -n ${IN_MEMORY:-} && -z ${FULL:-} ]] && memory_has_room; then
         mktemp -d /dev/shm/shardid.XXXXXX
@@ -83,7 +83,7 @@ copy_tree() {
     fi
 }
 
-# The server's own program: Debian's pg_config is a script that looks for it, each time.
+# The server's own pg_config: Debian's is a script that searches for it in each call.
 pg_config=$("${PG_CONFIG:-pg_config}" --bindir)/pg_config
 user=$(ordinary_user)
 sandbox=$(new_sandbox)
@@ -93,12 +93,12 @@ trap 'exit 143' TERM
 copy_tree
 {
     PG_CONFIG=$pg_config "$top/tools/extension_config.sh" "$sandbox/inst"
-    # Segments of a server that was killed go with its data.
+    # Shared memory of a killed server is then deleted with its data.
     echo 'dynamic_shared_memory_type = mmap'
 } >"$sandbox/temp.conf"
 chmod a+r "$sandbox/temp.conf"
 
-# Only what is listed comes through: PG* variables would lead the tests to another server.
+# Only these variables are passed on: PG* variables would lead the tests to another server.
 clean_environment=(env -i
     HOME="$sandbox" TMPDIR="$sandbox/tmp" LANG=C.UTF-8 TERM="${TERM:-dumb}" CI="${CI:-}"
     PATH="$("$pg_config" --bindir):/usr/local/bin:/usr/bin:/bin" PG_CONFIG="$pg_config"
@@ -108,7 +108,7 @@ clean_environment=(env -i
     PG_TEST_TIMEOUT_DEFAULT="${PG_TEST_TIMEOUT_DEFAULT:-180}" PGCTLTIMEOUT="${PGCTLTIMEOUT:-60}"
     PG="${PG:-}" ASSERTIONS="${ASSERTIONS:-}" ASAN_OPTIONS="${ASAN_OPTIONS:-}")
 
-# Bitcode is for JIT, and takes as long as the rest.
+# Bitcode is for JIT, and takes as long as the rest of the build.
 quickly=with_llvm=no
 [[ -z ${FULL:-} ]] || quickly=
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Every test, with a line each and the sum at the end; some run beside each other. To be run by
-# sandbox.sh. TEST picks some:
+# Every test, with a line each and the sum at the end; several run at the same time. To be run by
+# sandbox.sh. TEST selects some:
 # a step's name (version, judges, simulation, build, symbols, unit, fuzz, ubsan, memcheck, sqlsmith, lint, tidy, model,
 # regress, portable, isolation, upgrade, assertions, mutants), a pg_regress topic (ids), an isolation spec (revoked),
-# a TAP file (t/generator/load.pl) or an example (examples/fdw). FULL=1 adds what takes long, and more rounds of the rest.
-# TEST=budgets runs what make test does, and then fails where a part has spent twice what test/budgets.txt gives it.
+# a TAP file (t/generator/load.pl) or an example (examples/fdw). FULL=1 adds tests that take long, and more rounds of
+# the others. TEST=budgets runs make test, and then fails if a part has taken twice its time in test/budgets.txt.
 set -uo pipefail
 
 # shellcheck source=tools/suite/report.sh
@@ -37,7 +37,7 @@ trap stop_parts EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# What takes longest begins first.
+# The longest tests begin first.
 mapfile -t tap_files < <(for file in t/*/*.pl; do
     wanted "$file" && echo "$(sed -n "s#^\([0-9.]*\) .* tap $file\$#\1#p" test/budgets.txt) $file"
 done | sort -rn | sed 's/.* //')
@@ -57,7 +57,7 @@ wanted version && part step 'each test is under its promise' tools/suite/test_ma
 wanted version && part step 'includes go one way' tools/check/arrows.py --itself
 wanted judges && part step 'the suites see what fails' judges_see_failures
 wanted build && part step 'builds without a warning: g++' builds_without_warnings
-# The library is built by clang++ in t/pages/install.pl.
+# t/pages/install.pl builds the library by clang++.
 wanted build && part step 'builds without a warning: clang++' compiles_with clang++ test/unit/*_proof.cpp
 wanted build && part step 'pure headers are pure' headers_are_pure
 wanted symbols && part step 'no symbol too many' symbols_are_clean

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""Checks which way the includes of src/ go: functions -> engine -> core, and lease -> engine, which sees of leases
-what lease/lease.h has and no more. What is in core/ sees the
-standard library and core/ only, .hpp is for core/, and storage knows no kind of id. With --itself it shows first that it sees what
-it is to see.
+"""Checks the direction of the includes of src/: functions -> engine -> core, and lease -> engine; of leases the engine
+sees only lease/lease.h. core/ includes only the standard library and core/, .hpp is for core/, and storage knows no
+kind of id. With --itself it first tests that it detects wrong includes.
 """
 import os
 import re
@@ -19,7 +18,7 @@ SEES = {
     "compat.h": set(),
 }
 STANDARD_OF_CORE = {"bit", "cstddef", "cstdint", "limits"}
-# What keeps a page gets the value to keep.
+# The storage's files: they store a value without knowing what it is.
 STORAGE = {"engine/sequence_page.h", "engine/sequence_page.cpp", "engine/page_pin.h", "engine/page_pin.cpp"}
 KINDS_OF_ID = {"core/objectid.hpp", "core/uuid_ticks.hpp", "core/uuid_v1.hpp", "core/uuid_v6.hpp", "core/identity.hpp"}
 
@@ -30,7 +29,7 @@ def includes(root, name):
 
 
 def resolved(root, name, include):
-    """The file of src/ that the compiler finds, beside the including one or by -Isrc; else None."""
+    """The file of src/ that the compiler finds, next to the including file or by -Isrc; otherwise None."""
     for folder in (os.path.dirname(name), ""):
         path = os.path.normpath(os.path.join(folder, include))
         if os.path.isfile(os.path.join(root, path)):
@@ -89,7 +88,7 @@ WRONG = {
 
 
 def sees_itself():
-    """Each of these lines is complained of."""
+    """Each of these lines must be reported."""
     for name, lines in WRONG.items():
         for line in lines:
             with tempfile.TemporaryDirectory() as root:

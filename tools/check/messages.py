@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Checks that docs/troubleshooting.md has every message that a user can meet, under its SQLSTATE, and no other one.
+"""Checks that docs/troubleshooting.md has every message that a user can see, with its SQLSTATE, and no other message.
 
-Messages are found in src and in the SQL scripts: errmsg, what the lease worker passes on (tell), MESSAGE of RAISE, also
-of the SQL-only version. So are the reasons in the detail of a lease's error: of the library in src/lease, of a registry in
-the functions that refuse a request. elog is for what cannot happen. --list prints all.
+Messages are in src and in the SQL scripts: errmsg, the lease worker's messages (tell), MESSAGE of RAISE, also in the
+SQL-only version; and the reasons in the DETAIL of a lease's error: the library's in src/lease, a registry's in the
+functions that refuse a request. elog is for what cannot happen. --list prints all.
 """
 import glob
 import re
@@ -16,7 +16,7 @@ STRING = r'"(?:[^"\\]|\\.)*"'
 LITERAL = r"'(?:[^']|'')*'"
 CODE = r"\b[0-9X][0-9A-Z]{4}\b"
 
-# Raised again as they came.
+# Messages that are passed on unchanged.
 PASSED_ON = {"..."}
 NOT_OURS = "Messages of PostgreSQL itself"
 # The sources of a lease's reasons: functions of the registry, files of its members.
@@ -41,18 +41,18 @@ def read(path):
 
 
 def shown(text):
-    """A message as the page has it: what is filled in is three dots."""
+    """A message as on the page: with three dots for what is filled in."""
     return re.sub(r"%0?\d*\$?(?:ll)?[a-zA-Z]", "...", text.replace(r"\"", '"').replace("''", "'"))
 
 
 def groups(text, string):
-    """The strings of a text; those that stand next to each other are one."""
+    """The strings of a text; adjacent ones are one."""
     for found in re.finditer(rf"{string}(?:\s*{string})*", text):
         yield found.start(), shown("".join(part[1:-1] for part in re.findall(string, found[0])))
 
 
 def argument(text, start):
-    """What stands from here to the comma or the parenthesis that ends it."""
+    """The text from here to the comma or the parenthesis that ends it."""
     depth = 0
     for found in re.finditer(rf"{STRING}|[(),]", text[start:]):
         if found[0] in ("(", ")"):
@@ -63,7 +63,7 @@ def argument(text, start):
 
 
 def of_code(text):
-    """The messages of a C++ file, with the SQLSTATEs that are given before each; NOTICE and LOG have none."""
+    """The messages of a C++ file, each with the SQLSTATEs before it; NOTICE and LOG have none."""
     for call in re.finditer(r"\berrmsg\(|\btell\(job, \w+, [^,]+,\s+psprintf\(", text):
         said = argument(text, call.end())
         first = list(groups(said, STRING))[:2 if "?" in said else 1]
@@ -74,7 +74,7 @@ def of_code(text):
 
 
 def reasons_of_code(text):
-    """What a lease's error has in its detail."""
+    """The reasons in the DETAIL of a lease's error."""
     for start, reason in groups(text, STRING):
         before = re.search(r"(return|fault = |fail\(call,|psprintf\([^\"]*|[?:])\s*$", text[:start])
         if before and re.match(r"(the|could not reach|password|no) [a-z]", reason) and reason.count(" ") >= 3:
@@ -86,7 +86,7 @@ def functions_of(script):
 
 
 def of_script(text):
-    """The messages of a script; the SQL-only version names its conditions otherwise, and they are not compared."""
+    """The messages of a script; conditions of the SQL-only version have other names and are not compared."""
     for found in re.finditer(r"\bRAISE [^;]*?MESSAGE = ", text):
         code = re.search(r"ERRCODE = '(\w+)'", found[0])
         _, message = next(groups(text[found.end():], LITERAL))
@@ -118,7 +118,7 @@ def in_tree():
 
 
 def on_page(page):
-    """message: the SQLSTATEs behind it, of entries and of the first column of tables; not of PostgreSQL's own."""
+    """message: the SQLSTATEs after it, in entries and in the first column of tables; not PostgreSQL's own messages."""
     found = {}
     page = page.split(f"\n## {NOT_OURS}\n")[0]
     for entry in re.findall(r"^- \*\*.*?(?=\n\n|\n- |\Z)", page, re.M | re.S):
@@ -132,14 +132,14 @@ def on_page(page):
 
 
 def resolved(page, tree):
-    """A long message may end in three dots on the page, where it goes on."""
+    """On the page, three dots can replace the end of a long message."""
     for message, codes in page.items():
         longer = [known for known in tree if message.endswith(" ...") and known.startswith(message[:-4])]
         yield longer[0] if message not in tree and len(longer) == 1 else message, codes
 
 
 def portable_only(tree):
-    """Messages that the SQL-only version alone raises: where the extension fills in a name, it may have written that."""
+    """Messages of the SQL-only version alone: it may write a name that the extension fills in."""
     patterns = [re.escape(message).replace(r"\.\.\.", ".+") for message in tree]
     for path in glob.glob(PORTABLE):
         for message, _ in of_script(read(path)):
@@ -158,13 +158,13 @@ def differences(tree, page):
 
 
 def incomplete(page):
-    """Entries that leave their reader without a check or a remedy."""
+    """Entries without a check or a remedy."""
     for entry in re.findall(r"^- \*\*`.*?(?=\n\n|\n- |\Z)", page, re.M | re.S):
         if "*Check:*" not in entry or "*Remedy:*" not in entry:
             yield f"{PAGE}: no check or no remedy: {entry.splitlines()[0]}"
 
 
-# What has to be found wrong.
+# Texts that must be reported.
 PROBES = (
     (lambda text: text.replace("**`no shard is set`**", "**`no shard`**"), "does not have: no shard is set"),
     (lambda text: text.replace("**`no shard is set`**", "**`no shard`**"), "has what nothing raises: no shard"),

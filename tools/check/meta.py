@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks META.json against the required keys of the PGXN meta specification 1.0.0, and that the project's addresses are
-those in it wherever else they are written.
+"""Checks that META.json has the required keys of the PGXN meta specification 1.0.0, and that other files have the same
+addresses of the project.
 """
 import glob
 import json
@@ -43,7 +43,7 @@ def faults(meta):
 
 
 def other_addresses(meta):
-    """What other files say, and META.json does not."""
+    """What other files contain, but not META.json."""
     resources = meta["resources"]
     own = {resources["homepage"], resources["repository"]["url"], resources["repository"]["web"], *resources["bugtracker"].values()}
     host = re.sub(r"^\w+://([^/]+).*$", r"\1", resources["homepage"])

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Checks that the pages show what the tests run: that somebody runs each block of SQL, that commands, links and
-files that a page names are there, and that its numbers are those of bench/results.
+"""Checks that the pages show what the tests run: that a test runs each block of SQL, that commands, links and files of
+a page exist, and that its numbers are those of bench/results.
 
-t/pages/pages.pl runs the blocks of SQL without a name. Those with one are asked for by a test. Of the pages below
-each block stands, line for line, in a regress topic, and each block of text in what that is expected to answer; of
-docs/clients.md each paragraph of a block, without its comments, in a program of t/clients or examples/decoding. prose.py
-checks how pages, messages and comments are written.
+t/pages/pages.pl runs the blocks of SQL without a name; those with a name are used by a test. Each block of the pages in
+TOPICS is, line by line, in a regress topic, and each block of text in its expected output. Each paragraph of a block of
+docs/clients.md, without comments, is in a program of t/clients or examples/decoding. prose.py checks how pages,
+messages and comments are written.
 """
 import glob
 import os
@@ -23,7 +23,7 @@ TOPICS = {
 CLIENTS = "docs/clients.md"
 PAGES = sorted(glob.glob("*.md") + glob.glob("docs/*.md") + glob.glob("examples/*/README.md"))
 README_LINES = 200
-# Words behind ```sql that are no name, see t/pages/pages.pl.
+# Words after ```sql that are no name, see t/pages/pages.pl.
 NO_NAME = {"", "fails", "superuser"}
 
 
@@ -37,7 +37,7 @@ def blocks(page, kind):
 
 
 def missing_in_topic(path, topic):
-    """What the page shows and the topic has not."""
+    """What the page shows, but not the topic."""
     page = read(path)
     ran = "\n" + read(f"sql/{topic}.sql")
     answers = ["\n" + read(name) for name in glob.glob(f"expected/{topic}*.out")]
@@ -50,7 +50,7 @@ def missing_in_topic(path, topic):
 
 
 def run_by_nobody(page, tests):
-    """The named blocks for which no test asks."""
+    """The named blocks that no test uses."""
     names = re.findall(r"^```\w+ (.+)$", page, re.M)
     return [f"no test names the block {name!r}" for name in names
             if not set(name.split(" ")) <= NO_NAME and not re.search(rf"\b{re.escape(name)}\b", tests)]
@@ -64,7 +64,7 @@ def code_of(page):
 
 
 def unknown_commands(page, targets, tests):
-    """Targets of make, and what TEST= picks, that are not there."""
+    """Targets of make, and tests in TEST=, that do not exist."""
     for line in re.findall(r"(?:^ {0,4}|`)(make [^`\n#]*)", "".join(code_of(page)), re.M):
         words = re.sub(r'"[^"]*"', '""', line).split()[1:]
         for word in words:
@@ -81,8 +81,8 @@ def unindented(text):
 
 
 def missing_of_clients(page):
-    """What the page shows and no program has, by paragraphs without their comments, and the clients in its table that
-    no test asks."""
+    """Paragraphs without their comments that the page shows and no program has, and clients in its table that no test
+    runs."""
     programs = ["\n" + unindented(read(name)) for name in glob.glob("t/clients/**", recursive=True) + glob.glob("examples/decoding/*.*")
                 if os.path.isfile(name) and not name.endswith(".pl")]
     tests = "".join(read(name) for name in glob.glob("t/clients/*.pl"))
@@ -129,7 +129,7 @@ def wrong_with(path, page, known):
     return [f"{path}: {line}" for line in found] + publish.checked(path, page)[1]
 
 
-# What has to be found wrong, and what not: nothing that these checks let pass is checked.
+# Texts that must be reported, and texts that must not.
 FLOOR = "instructions.md :: Instructions :: pg_backend_pid(), the floor ::"
 PROBES = {
     "`make nothing`": "no target",

@@ -4,8 +4,8 @@ Markdown that can be read in a pager. pages.py runs it for all of them. On its o
 
     tools/check/prose.py docs/reference.md src/module.cpp
 
-tools/check/prose_exceptions.txt holds the exceptions: in each line a file, " :: " and a text that is in the finding, or * for
-all of the file.
+tools/check/prose_exceptions.txt has the exceptions, one per line: a file, " :: " and a text that is in the finding, or
+* for the whole file.
 """
 import glob
 import os
@@ -20,14 +20,14 @@ MAX_LINES_OF_README = 150
 # A heading may be an indirect question: "Who may do what".
 MAX_WORDS_OF_HEADING = 6
 
-# Not for users, so they may name test files and what is in them.
+# Pages for contributors, which may name test files and their terms.
 FOR_CONTRIBUTORS = {"CONTRIBUTING.md", "docs/reliability.md", "test/README.md", "test/model/README.md", "bench/README.md"}
 # These define the engine's own terms.
 DEFINE_TERMS = {"docs/how-it-works.md"}
 
 UNITS = r"(?:ids?|rows?|calls?|values?|UUIDs?|ObjectIds?|ns|µs|ms|kB|MB|bytes|instructions|records?|times|\d)"
 
-# What a text should not have, and what PostgreSQL's documentation has instead. In all texts:
+# Words that a text should not have, and what PostgreSQL's documentation uses instead. In all texts:
 WORDS = {
     r"\bid(?:s)? (?:that )?say(?:s)?\b": "carries, contains",
     r"\bids?\b[^.;]{0,20} (?:never )?meets?\b|\bnever meet\b": "collide",
@@ -107,7 +107,7 @@ def words_of(sentence):
 
 
 def long_sentences(unit):
-    """Too long to be read at once. A semicolon ends one, too."""
+    """Sentences that are too long. A semicolon ends a sentence, too."""
     for sentence in sentences(unit):
         count = len(words_of(sentence))
         if count > MAX_WORDS:
@@ -175,7 +175,7 @@ def comments_of(text, mark):
 
 
 def messages_of_sql(script):
-    """What COMMENT and RAISE say."""
+    """The texts of COMMENT and RAISE."""
     literal = r"'(?:[^']|'')*'"
     for said in re.findall(rf"\bCOMMENT ON [^;']*? IS\s*({literal})", script):
         yield said[1:-1]
@@ -201,7 +201,7 @@ def wrong_with_source(path, text):
     return found
 
 
-# --- All of it ---
+# --- All files ---
 
 PAGES = sorted(glob.glob("*.md") + glob.glob("docs/*.md") + glob.glob("examples/*/README.md"))
 SOURCES = sorted(path for path in glob.glob("src/**", recursive=True) + glob.glob("shardid*.sql") + glob.glob("portable/*.sql")
@@ -209,7 +209,7 @@ SOURCES = sorted(path for path in glob.glob("src/**", recursive=True) + glob.glo
 
 
 class Exceptions:
-    """What the file allows, and which of it was needed."""
+    """The exceptions, and which of them were needed."""
 
     def __init__(self, text):
         self.allowed = [tuple(line.split(" :: ", 1)) for line in text.splitlines() if line and not line.startswith("#")]
@@ -229,7 +229,7 @@ def wrong_with(path, text):
     return wrong_with_page(path, text) if path.endswith(".md") else wrong_with_source(path, text)
 
 
-# What has to be found wrong, in a page of this name, and what not.
+# Texts that must be reported in a page of this name, and texts that must not.
 PROBES = [
     ("docs/x.md", "You draw ids.\n", "draw"),
     ("docs/how-it-works.md", "To *draw* an id.\n", None),

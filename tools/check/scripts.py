@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Checks that the extensions' scripts, which run as superuser in a schema that may be somebody else's,
-name the schema of every function, operator and type that they use, and the type of every literal. It
-refuses what it cannot read, as DO. `check_scripts.py --itself` shows that it refuses what it should.
+"""Checks that the extensions' scripts, which run as superuser in a schema that another role may own, name
+the schema of every function, operator and type that they use, and the type of every literal. It refuses
+what it cannot read, such as DO. `scripts.py --itself` tests that it refuses what it should.
 
-Two things find nothing planted and need no schema: the types that the grammar has keywords for, and names
-of what the scripts make themselves, which fail where the name is taken. A schema whose name the control file
-says is the extension's own, for what the scripts make: provided that the script, before all else, has the
-extension refuse one that others can put something into.
+Two kinds of names never find planted objects and need no schema: types with keywords in the grammar, and
+objects that the scripts create, which fails if the name is in use. A schema that the control file names is
+the extension's own: but the script must first refuse it if other roles can create objects in it.
 """
 import glob
 import os
@@ -21,7 +20,7 @@ STATEMENTS = re.compile(
     r"|ALTER (SEQUENCE|FUNCTION|PROCEDURE|TABLE|TYPE|VIEW|INDEX)|DROP (SEQUENCE|FUNCTION|PROCEDURE|TABLE|TYPE|VIEW|INDEX|TRIGGER)"
     r"|SELECT|INSERT|UPDATE|DELETE|WITH)\b")
 
-# A parenthesis after one of these is no call. COALESCE and its like are the grammar's own.
+# A parenthesis after one of these is no call. COALESCE and the like are part of the grammar.
 BEFORE_PARENTHESIS = set(
     "ALL AND ANY ARRAY AS ATOMIC BY CASE CHECK COALESCE CONFLICT DEFAULT DISTINCT ELSE EXCEPT EXISTS EXTRACT FILTER FROM "
     "GREATEST HAVING IN INCLUDE INTERSECT IS JOIN KEY LATERAL LEAST LIMIT MATERIALIZED NOT OFFSET ON OR OVER RETURN RETURNING "
@@ -30,24 +29,24 @@ BEFORE_PARENTHESIS = set(
 # A name after one of these, before a parenthesis, is a relation or an alias with its columns.
 BEFORE_RELATION = {"INTO", "REFERENCES", "TABLE", "VIEW", "TYPE", "AS", "WITH", "RECURSIVE"}
 
-# A search_path in which nobody else makes anything.
+# A search_path in which no other role can create objects.
 PINNED = re.compile(r"\bSET SEARCH_PATH (=|TO) PG_CATALOG( , PG_TEMP)?(?! [,.])")
 
-# These find an operator by its name alone.
+# These look up an operator by its name alone.
 HIDDEN_OPERATORS = {"LIKE", "ILIKE", "SIMILAR", "BETWEEN", "NULLIF", "OVERLAPS", "NATURAL"}
 
-# Calls of a script's own function, which have no schema: without arguments one means that function or, with
-# others whose arguments all have defaults, is ambiguous.
+# Calls of a script's own functions without a schema: without arguments, a call finds that function, or is
+# ambiguous if there are others whose arguments all have defaults.
 OWN_CALLS = {"shardid": {"renew_identity"}}
 
-# The same with arguments that have just the types of the parameters, each of them: no other function can be meant. A test calls
-# them while there are others of the name, t/rights/partitions.pl.
+# The same with arguments of exactly the parameters' types: no other function can match better. A test calls
+# them while there are others of the same name, t/rights/partitions.pl.
 EXACT_CALLS = {"shardid": {"shardid_partition_steps", "uuid_v6_from", "uuid_v6_timestamp"}}
 
-# A procedure that commits has no SET. Where names are looked up, each of its transactions has pinned the path itself.
+# A procedure that commits has no SET. Each of its transactions must set search_path before it looks up names.
 PINS_ITSELF = re.compile(r"PERFORM pg_catalog\.set_config\('search_path', 'pg_catalog, pg_temp', true\);.*?\bCOMMIT;", re.S)
 
-# How a script begins whose extension has a schema of its own: with a function that refuses a schema which is not.
+# A script whose extension has a fixed schema begins with a function that refuses another role's schema.
 GUARD = re.compile(r"CREATE FUNCTION (\w+) \( \) RETURNS PG_CATALOG \. VOID "
                    r"LANGUAGE PLPGSQL SET SEARCH_PATH = PG_CATALOG , PG_TEMP AS ''; SELECT (\w+) \. \1 \( \)$")
 
@@ -57,7 +56,7 @@ def names_made(kinds, texts):
 
 
 class Script:
-    """One extension's scripts are told what it is and what they make."""
+    """The state of reading one extension's scripts: its properties, and the objects that they create."""
 
     def __init__(self, extension, relocatable, schema, texts):
         self.extension = extension
@@ -75,7 +74,7 @@ class Script:
             yield error.line, str(error)
 
     def complaints_of_beginning(self, sql):
-        """Of a script that CREATE EXTENSION runs."""
+        """Reads a script that CREATE EXTENSION runs."""
         if not self.schema:
             return
         first = [Statement(self, tokens).words for tokens in statements_of(tokens_of(sql))][:2]
@@ -107,7 +106,7 @@ class Statement(TypesOfStatement):
                 self.check_literal(i)
         return self.found
 
-    # What a statement must not be.
+    # Statements that are refused.
 
     def check_head(self):
         if re.search(r"\bCREATE OR REPLACE\b", self.words):
@@ -160,7 +159,7 @@ class Statement(TypesOfStatement):
         text, before, after = self.text(i), self.text(i - 1), self.tokens[i + 1] if i + 1 < len(self.tokens) else None
         if text == "*" and (before in ("(", ",", ".") or self.at(i - 1, "SELECT", "DISTINCT", "ALL", "RETURNING")):
             return
-        # The sign of a number is the parser's own.
+        # The sign of a number is no operator.
         if text == "-" and after and after.kind == "number" and not self.is_operand(i - 1):
             return
         if text == "=" and self.is_assignment(i):
@@ -174,7 +173,7 @@ class Statement(TypesOfStatement):
                 not token.is_word("MINVALUE", "MAXVALUE", "START", "INCREMENT", "RESTART"))
 
     def is_assignment(self, i):
-        """SET a = 1, b = 2, of UPDATE and of a function's settings."""
+        """Whether this is the = of SET a = 1, b = 2, of UPDATE or of a function's settings."""
         depth = 0
         for j in range(i - 1, -1, -1):
             depth += {")": 1, "(": -1}.get(self.text(j), 0)
@@ -205,7 +204,7 @@ class Statement(TypesOfStatement):
             self.complain(i, "NULL without a type")
 
     def is_argument(self, i):
-        """Alone between the commas or parentheses of a call."""
+        """Whether it is alone between the commas or parentheses of a call."""
         if self.text(i - 1) not in ("(", ",", "=>") or self.text(i + 1) not in (")", ","):
             return False
         depth = 0
@@ -227,7 +226,8 @@ class Statement(TypesOfStatement):
             self.complain(i, "a placeholder between quotes, which a name could end")
 
     def pins_itself(self, i):
-        """Whether a procedure's body looks nothing up but between that and COMMIT: no call, operator, literal or type without a schema."""
+        """Whether a procedure's body looks up names only between that and COMMIT: elsewhere there is no call, operator,
+        literal or type without a schema."""
         outside, pinned = PINS_ITSELF.subn("", re.sub(r"--.*", "", self.text(i).strip("$")))
         types = r"\b(?:boolean|int|pg_catalog\.\w+(?:\[\])?);"
         rest = re.sub(r"^\s*DECLARE\n(?:\s*\w+ " + types + r")*", "", outside)
@@ -247,7 +247,7 @@ class Statement(TypesOfStatement):
 
 
 def control_of(extension):
-    """Whether it is relocatable, and its schema if that has a fixed name."""
+    """Whether the extension is relocatable, and its schema if it is fixed."""
     with open(f"{extension}.control", encoding="utf-8") as file:
         text = file.read()
     schema = re.search(r"^schema\s*=\s*'?(\w+)", text, re.M)

@@ -1,5 +1,4 @@
-"""What tools/check/scripts.py has to refuse, each with a part of what it then says, and what it has to
-let pass."""
+"""What tools/check/scripts.py must refuse, each with a part of its message, and what it must accept."""
 
 MADE = ["CREATE SEQUENCE own_sequence;", "CREATE TABLE own_table ();", "CREATE FUNCTION own_trigger() ...",
         "CREATE FUNCTION own_support(pg_catalog.internal) ..."]
@@ -177,7 +176,7 @@ PASSED_WITH_SCHEMA = [
 ]
 
 
-# In one whose control file says that its schema is lease.
+# In an extension whose control file names the schema lease.
 REFUSED_IN_LEASE = [
     ("SELECT own_trigger();", "call of own_trigger"),
     ("SELECT lease.f();", "call of f in schema lease"),
@@ -206,7 +205,7 @@ PASSED_IN_LEASE = [
     "GRANT USAGE ON SCHEMA lease TO PUBLIC;",
 ]
 
-# How such a script has to begin, and how not.
+# How such a script must begin, and how not.
 GUARD = """CREATE FUNCTION look() RETURNS pg_catalog.void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$BEGIN END$$;"""
 REFUSED_BEGINNINGS = [

@@ -36,7 +36,7 @@ class Unreadable(Exception):
 
 
 def end_of_comment(sql, start, line):
-    """Where the comment that begins there ends; such comments nest."""
+    """Where the comment that begins here ends; these comments nest."""
     depth = 0
     for match in re.compile(r"/\*|\*/").finditer(sql, start):
         depth += 1 if match[0] == "/*" else -1
@@ -46,7 +46,7 @@ def end_of_comment(sql, start, line):
 
 
 def split_operator(text):
-    """As scan.l: an operator ends in + or - only if it has one of these characters in it."""
+    """As in scan.l: an operator ends in + or - only if it contains one of these characters."""
     while len(text) > 1 and text[-1] in "+-" and not re.search(r"[~!@#%^&|`?]", text):
         text = text[:-1]
     return text
@@ -77,7 +77,7 @@ def tokens_of(sql):
 
 
 def statements_of(tokens):
-    """Lists of tokens without the semicolons between them. One in BEGIN ATOMIC ... END ends nothing."""
+    """Lists of tokens without the semicolons between them. A semicolon in BEGIN ATOMIC ... END ends no statement."""
     statement, blocks = [], 0
     for token in tokens:
         if token.is_word("ATOMIC") or blocks and token.is_word("CASE"):

@@ -1,9 +1,9 @@
-"""A statement of an extension's script, and the types in it where the grammar has nothing else."""
+"""A statement of an extension's script, and its types where the grammar allows only types."""
 import re
 
 from sql_tokens import Unreadable
 
-# Types that gram.y takes from pg_catalog itself, by how many words there can be.
+# Types that gram.y itself looks up in pg_catalog, by their number of words.
 GRAMMAR_TYPES = re.compile(
     r"(BIGINT|INT|INTEGER|SMALLINT|REAL|FLOAT|DOUBLE PRECISION|DECIMAL|DEC|NUMERIC|BOOLEAN|INTERVAL"
     r"|(BIT|CHARACTER|CHAR)( VARYING)?|VARCHAR|(TIME|TIMESTAMP)( (WITH|WITHOUT) TIME ZONE)?)$")
@@ -39,7 +39,7 @@ class TypesOfStatement:
         raise Unreadable("a parenthesis without an end", self.tokens[i].line)
 
     def elements(self, i):
-        """The ranges between the commas of the parenthesis that begins there."""
+        """The ranges between the commas of the parenthesis that begins here."""
         end, start, depth = self.end_of_parenthesis(i), i + 1, 0
         for j in range(i + 1, end + 1):
             if depth == 0 and (self.text(j) == "," or j == end):
@@ -84,7 +84,7 @@ class TypesOfStatement:
         for i in self.find("COLLATE"):
             self.read_name(i + 1, "collation")
 
-    # Of GRANT, REVOKE and DROP a list.
+    # GRANT, REVOKE and DROP have a list.
     def read_signature(self, start):
         parenthesis = self.end_of_name(start)
         if self.text(parenthesis) != "(":
@@ -158,14 +158,14 @@ class TypesOfStatement:
                 self.read_type_before(i)
 
     def words_of_grammar_type(self, i):
-        """How many words such a type has that begins there."""
+        """The number of words of such a type that begins here."""
         for words in range(MOST_WORDS, 0, -1):
             if GRAMMAR_TYPES.match(" ".join(self.text(j).upper() for j in range(i, i + words))):
                 return words
         return 0
 
     def end_of_type(self, i):
-        """Behind the longest type that can begin there."""
+        """The position after the longest type that can begin here."""
         end = i + self.words_of_grammar_type(i)
         if end == i:
             end = self.end_of_name(i)
@@ -188,7 +188,7 @@ class TypesOfStatement:
             self.complain(i, f"{what} {self.text(i)} has no schema")
 
     def has_schema(self, i):
-        """Whether a name begins there that only a superuser or the script can have made."""
+        """Whether a name begins here that only a superuser or the script can have created."""
         if self.text(i + 1) != ".":
             return False
         if self.text(i).startswith("@extschema"):
@@ -196,7 +196,7 @@ class TypesOfStatement:
         return self.text(i) == "pg_catalog"
 
     def is_own(self, i, made):
-        """Whether a name begins there of what the script makes, in the schema that the control file names."""
+        """Whether a name begins here of an object of the script, in the schema that the control file names."""
         return (self.text(i) == self.script.schema and self.text(i + 1) == "." and self.text(i + 2) in made and
                 self.text(i + 3) != ".")
 

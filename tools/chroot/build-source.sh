@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Builds PostgreSQL from Debian's source package, in a way that Debian does not, with all that the tests need
-# of it: build-source.sh assertions|asan MAJOR-VERSION PREFIX. Does nothing where it is there already. Ends
-# with 3 if no source package of that version is served.
+# Builds PostgreSQL from Debian's source package with assertions or with ASan, and with all that the tests
+# need: build-source.sh assertions|asan MAJOR-VERSION PREFIX. Does nothing if it exists already. Ends with 3
+# if the archive has no source package of that version.
 #
-# PREFIX has to contain "pgsql": a patch of Debian's puts folders of its own in place of another's.
+# PREFIX must contain "pgsql": otherwise a patch of Debian's changes the directories.
 set -euo pipefail
 how=$1 version=$2 prefix=$3
 [[ ! -e $prefix/complete ]] || exit 0
@@ -12,8 +12,8 @@ how=$1 version=$2 prefix=$3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Where the packages of this machine come from, their sources may be, too. In lists of their own: no right
-# is needed, and nothing of the machine's is changed.
+# The archives of this machine's packages may have sources, too. apt uses separate lists for them: that needs
+# no rights, and does not change the machine's own lists.
 find_sources() {
     # shellcheck disable=SC2016 # expanded by apt
     apt-get indextargets --format 'deb-src $(REPO_URI) $(RELEASE) $(COMPONENT) $(ORIGIN)' 'Created-By: Packages' |
@@ -24,7 +24,7 @@ find_sources() {
     apt-get "${apt[@]}" update
 }
 
-# The newest that is served: an archive may know of a version of which it has the packages only.
+# The newest source: an archive may have a version as packages only.
 unpack_source() {
     local package=postgresql-$version candidate
     apt-cache "${apt[@]}" showsrc "$package" | sed -n 's/^Version: //p' | sort -Vr >"$work/versions" || true
@@ -59,7 +59,7 @@ build() {
     touch "$prefix/complete"
 }
 
-# What is built runs while it builds.
+# Programs that are built run during the build.
 export ASAN_OPTIONS=detect_leaks=0
 find_sources
 unpack_source

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Runs a command as root in a folder that holds a Debian release: chroot.sh FOLDER COMMAND...
-# The folder's tree of this project, /shardid, is the working folder there. Mounts and processes live in
-# namespaces of this command's own: nobody else sees them, and with the command they are gone.
-# Programs of a processor that this machine does not have are run by qemu-user-static.
+# Runs a command as root in a directory that contains a Debian release: chroot.sh DIRECTORY COMMAND...
+# The working directory there is its copy of this project, /shardid. Mounts and processes are in namespaces of
+# this command: invisible to others, and they end with the command. qemu-user-static runs programs of
+# processors that this machine does not have.
 set -euo pipefail
 
-# A namespace of users for what runs other processors' programs, so that it is registered there alone. All users are in
-# it, under their own numbers; it lasts as long as this script and what it becomes, which hold the pipe.
+# A user namespace in which the emulator of another processor is registered, for it alone. All users are in it, with
+# their own numbers. It lasts as long as this script and its successor, which hold the pipe.
 make_users() {
     exec 9> >(exec unshare --user -- cat)
     users=$!
@@ -23,7 +23,7 @@ how=$1
 folder=$2
 shift 2
 
-# The first process of a namespace gets no signal that it does not catch.
+# The first process of a namespace receives only signals that it catches.
 trap 'exit 130' INT
 trap 'exit 143' TERM
 mount -t proc proc "$folder/proc"
@@ -35,7 +35,7 @@ if [[ $how == --emulated ]]; then
     done
 fi
 status=0
-# No exec: bash has to stay and wait for what killed servers leave behind.
+# No exec: bash must stay to reap the processes that killed servers leave.
 # shellcheck disable=SC2016 # expanded inside
 env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
     TERM="${TERM:-dumb}" MIRROR="${MIRROR:-}" TEST="${TEST:-}" FULL="${FULL:-}" ROUNDS="${ROUNDS:-}" \

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Compiles the sources against the headers of each PostgreSQL from 15 on that Debian has and the given major
-# versions are not, a line each: compile-only.sh 15 17 18. To be run by chroot.sh.
+# Compiles the sources against the headers of each PostgreSQL from 15 on in Debian's archive, except the given major
+# versions, and prints a line for each: compile-only.sh 15 17 18. To be run by chroot.sh.
 set -euo pipefail
 suites='bookworm trixie sid experimental'
 headers=$(mktemp -d)
 trap 'rm -rf "$headers"' EXIT
 
-# The newest major version that src/compat.h takes.
+# The newest major version that src/compat.h accepts.
 newest_supported() {
     sed -nE 's/^#if .*PG_VERSION_NUM >= ([0-9]+)0000$/\1/p' src/compat.h | head -n 1 | awk '{ print $1 - 1 }'
 }
@@ -21,7 +21,7 @@ compile() {
 
 newest=$(newest_supported)
 status=0
-# One above the newest, to know early what will come.
+# One above the newest, to find problems of the next version early.
 for ((version = 15; version <= newest + 1; version++)); do
     [[ " $* " != *" $version "* ]] || continue
     name="PostgreSQL $version"

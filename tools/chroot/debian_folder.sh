@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Folders that hold a Debian release with a PostgreSQL and all that `make test` needs, for chroot.sh. To be
-# sourced; needs root.
+# Directories that contain a Debian release with a PostgreSQL and all that `make test` needs, for chroot.sh. To
+# be sourced; needs root.
 
 # Experimental is no release of its own: it adds to sid.
 declare -A version_in=([bookworm]=15 [trixie]=17 [sid]=18 [experimental]=19)
@@ -14,7 +14,7 @@ as_root() {
 
 # The folder $work, which is gone when the command ends; $folders, where releases are kept; and MIRROR.
 make_work() {
-    # Not /tmp: device files are made there, which some machines do not allow.
+    # Not in /tmp: device files are made here, which some machines do not allow there.
     work=$(mktemp -d /var/tmp/shardid-matrix.XXXXXX)
     trap remove_work EXIT
     trap 'exit 130' INT
@@ -26,7 +26,7 @@ make_work() {
 
 # shellcheck disable=SC2317,SC2329 # called by a trap
 remove_work() {
-    # chroot.sh's mounts are not seen here; what is, is not ours to lose.
+    # chroot.sh's mounts are invisible here; visible ones are not ours and must not be deleted.
     if grep -q " $work/" /proc/self/mountinfo; then
         echo "not removed, something is mounted in it: $work" >&2
     else
@@ -34,7 +34,7 @@ remove_work() {
     fi
 }
 
-# Debian's own archive as apt on this machine knows it, not that of its security updates.
+# Debian's main archive as configured on this machine, not that of security updates.
 debian_mirror() {
     # shellcheck disable=SC2016 # expanded by apt
     apt-get indextargets --format '$(REPO_URI) $(ORIGIN) $(LABEL)' 'Created-By: Packages' |
@@ -51,8 +51,8 @@ find_mirror() {
     export MIRROR
 }
 
-# How this machine reaches the mirror. Not the whole of apt.conf.d: the hooks of packages that the folder
-# has not would fail there.
+# This machine's network settings for the mirror. Not all of apt.conf.d: hooks of packages that the directory
+# does not have would fail.
 copy_network_settings() {
     local folder=$1
     cp -L /etc/resolv.conf /etc/hosts "$folder/etc/"
@@ -60,9 +60,8 @@ copy_network_settings() {
         >"$folder/etc/apt/apt.conf.d/90shardid-matrix" || true
 }
 
-# debootstrap mounts /proc for itself, here where nobody else sees it. make_folder RELEASE FOLDER [PACKAGE]
-# DEBIAN_PORT names one of Debian's ports. Its own programs then install the packages; where they are emulated, they can
-# make no devices.
+# make_folder RELEASE DIRECTORY [PACKAGE]. debootstrap mounts /proc, invisible to others. DEBIAN_PORT names one of
+# Debian's ports: its own programs then install the packages, and cannot make devices if they are emulated.
 make_folder() {
     local release=${1/experimental/sid} folder=$2 package=${3-}
     [[ ! -d $folder ]] || return 0
@@ -78,7 +77,7 @@ make_folder() {
     mv "$folder.new" "$folder"
 }
 
-# The server of that version and what belongs to it, nothing else of experimental.
+# The server of that version and its packages, nothing else of experimental.
 add_experimental() {
     local folder=$1 version=$2
     echo "deb $MIRROR experimental main" >"$folder/etc/apt/sources.list.d/experimental.list"
@@ -86,13 +85,13 @@ add_experimental() {
         >"$folder/etc/apt/preferences.d/shardid-matrix"
 }
 
-# clean_folder RELEASE BASE FOLDER: no more than the release, of which BASE keeps a copy, and this tree.
+# clean_folder RELEASE BASE DIRECTORY: only the release, of which BASE keeps a copy, and this tree.
 clean_folder() {
     local release=$1 base=$2 folder=$3
     make_folder "$release" "$base"
     rm -rf --one-file-system "$folder"
     cp -a "$base" "$folder"
-    # What a power failure would lose is made again.
+    # No fsync: after a power failure the directory is made again.
     echo force-unsafe-io >"$folder/etc/dpkg/dpkg.cfg.d/shardid"
     copy_network_settings "$folder"
     [[ $release != experimental ]] || add_experimental "$folder" "${version_in[$release]}"
@@ -107,7 +106,7 @@ copy_tree() {
         tar -C "$folder/shardid" --no-same-owner -xf -
 }
 
-# prepare RELEASE FOLDER PURPOSE...: with the packages for these purposes; for tests, with an older server for
+# prepare RELEASE DIRECTORY PURPOSE...: installs the packages for these purposes; for tests, also an older server for
 # pg_upgrade.
 prepare() {
     local release=$1 folder=$2 version=${version_in[$1]}
@@ -120,8 +119,8 @@ prepare() {
     [[ $version -le 15 || " $* " != *" test "* ]] || tools/chroot/chroot.sh "$folder" tools/chroot/old-server.sh
 }
 
-# logged LOG LINES COMMAND...: shows the log's end, sets failed and, for good, status, if the command fails. Not to be
-# called as a condition, where bash takes no notice of set -e, nor of a subshell's own.
+# logged LOG LINES COMMAND...: if the command fails, shows the log's end and sets failed and status (which stays set).
+# It must not be called as a condition: there bash ignores set -e, also that of a subshell.
 logged() {
     local log=$1 lines=$2
     shift 2

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# Puts PostgreSQL 15 of bookworm below /opt/old, beside a newer server, for tools/suite/upgrade.sh. To be run by
-# chroot.sh, when the newer server is installed. Does nothing where it is there already.
+# Unpacks PostgreSQL 15 of bookworm below /opt/old, next to a newer server, for tools/suite/upgrade.sh. To be run
+# by chroot.sh, when the newer server is installed. Does nothing if it exists already.
 set -euo pipefail
 old=/opt/old
 programs=$old/usr/lib/postgresql/15/bin
 [[ ! -e $programs/complete ]] || exit 0
 
-# Only these, so that the newer server keeps its own libraries.
+# Only missing libraries, so that the newer server keeps its own.
 lacking_libraries() {
     ldd "$programs/postgres" "$programs/initdb" | sed -nE 's/^\s*(\S+) => not found.*/\1/p' | sort -u
 }
 
 # Debian names a library's package after its soname: libgnutls.so.30 is in libgnutls30, libldap-2.5.so.0
-# in libldap-2.5-0. Two do not keep to it.
+# in libldap-2.5-0. Two packages are exceptions.
 lacking_packages() {
     lacking_libraries | sed -E '
         s/^libicu[a-z0-9]+\.so\./libicu/
@@ -21,7 +21,7 @@ lacking_packages() {
         s/\.so\.//' | sort -u
 }
 
-# Libraries may lack others in their turn; a package that does not bring what lacks ends this.
+# Libraries may need further ones; if a package does not contain the missing library, this ends.
 unpack_libraries() {
     local packages before=
     while packages=$(lacking_packages) && [[ -n $packages && $packages != "$before" ]]; do

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Unpacks packages of other Debian releases below a folder, beside what is installed:
-# unpack-packages.sh FOLDER "RELEASE..." PACKAGE... MIRROR says where from,
-# DEBIAN_PORT of which port of Debian, if not of this machine's.
+# Unpacks packages of other Debian releases below a directory, next to what is installed:
+# unpack-packages.sh DIRECTORY "RELEASE..." PACKAGE... MIRROR is the archive,
+# DEBIAN_PORT a port of Debian, if not this machine's.
 # Ends with 3 if these releases have no such package.
 set -euo pipefail
 folder=$1

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the package for a PostgreSQL version out of what make dist packs, into /packages, and asks lintian:
-# deb_build.sh VERSION. To be run by chroot.sh in a folder that holds no more than a Debian release; what the build
-# needs is installed here.
+# Builds the package for a PostgreSQL version from the zip of make dist, into /packages, and runs lintian:
+# build.sh VERSION. To be run by chroot.sh in a directory that contains only a Debian release; the packages that
+# the build needs are installed here.
 set -euo pipefail
 # shellcheck source=tools/deb/installed.sh
 source tools/deb/installed.sh
@@ -11,7 +11,7 @@ install() {
     apt-get install -y -q --no-install-recommends "$@"
 }
 
-# What debian/control.in asks for, which says nothing of a version that is not the release's own.
+# The packages of debian/control.in, and those of a version that is not the release's own.
 install_needs() {
     apt-get update -q
     without_cluster
@@ -21,7 +21,7 @@ install_needs() {
         "$(sed -nE 's/ <!nocheck>//; s/^Build-Depends: //p' debian/control.in)"
 }
 
-# The upstream source is the zip, but for the packaging, which is added to it.
+# The upstream source is the zip without debian/, which is added to it.
 unpack_source() {
     local version
     version=$(dpkg-parsechangelog -S Version)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Does what the Dockerfile on standard input says, in folders that hold Debian and a PostgreSQL in place of images
-# that do: image.sh VERSION BUILD-FOLDER FINAL-FOLDER. It knows what docs/install.md uses.
+# Runs the Dockerfile on standard input, in directories with Debian and a PostgreSQL instead of images: image.sh
+# VERSION BUILD-DIRECTORY FINAL-DIRECTORY. It knows the instructions that docs/install.md uses.
 set -euo pipefail
 # shellcheck source=tools/chroot/debian_folder.sh
 source tools/chroot/debian_folder.sh

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Puts the server into a folder that stands in for the official image: image_server.sh VERSION. To be run by
+# Installs the server into a directory that replaces the official image: image_server.sh VERSION. To be run by
 # chroot.sh.
 set -euo pipefail
 # shellcheck source=tools/deb/installed.sh

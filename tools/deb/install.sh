@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the package in deb/RELEASE as docs/install.md says, where there is no compiler, makes an id, and runs the
-# package's own test: deb_install.sh RELEASE VERSION. To be run by chroot.sh in a folder that holds no more than the
+# Installs the package in deb/RELEASE as docs/install.md says, without a compiler, generates an id, and runs the
+# package's own test: install.sh RELEASE VERSION. To be run by chroot.sh in a directory that contains only the
 # Debian release.
 set -euo pipefail
 # shellcheck source=tools/deb/installed.sh

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# What is asked of an installation without a compiler. To be sourced, as root.
+# Checks of an installation without a compiler. To be sourced, as root.
 
-# No cluster is made with a server's package.
+# Installing a server's package must not create a cluster.
 without_cluster() {
     mkdir -p /etc/postgresql-common/createcluster.d
     echo 'create_main_cluster = false' >/etc/postgresql-common/createcluster.d/shardid-none.conf
@@ -14,8 +14,8 @@ no_compiler() {
     done
 }
 
-# On a server of the version given, of its own: an id of shard 5 and of the clock's time, and one of a leased shard,
-# for which the server starts a background worker.
+# On a new server of this version: generates an id of shard 5 with the clock's time, and one of a leased shard, for
+# which the server starts a background worker.
 makes_id() {
     local made
     made=$(pg_virtualenv -v "$1" psql -XAt -v ON_ERROR_STOP=1 <<'SQL'

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# make demo, on a throwaway cluster: ids taken apart; next_id beside the PL/pgSQL recipe under load and with
-# faults, their duplicates counted; a UUID of version 1 built and read. Fails if next_id repeats an id, or a
-# UUID's time is read wrong. To be run by sandbox.sh.
+# make demo, on a throwaway cluster: ids are decoded; next_id and Instagram's PL/pgSQL function run under load and
+# with faults, and their duplicates are counted; a UUID of version 1 is built and read. Fails if next_id repeats an
+# id, or a UUID's time is wrong. To be run by sandbox.sh.
 set -euo pipefail
 # shellcheck source=tools/cluster.sh
 source tools/cluster.sh

@@ -1,11 +1,11 @@
 # shellcheck shell=bash
-# The PL/pgSQL recipe and next_id side by side, under load and with faults: what clients receive is noted
-# outside of the server, and counted afterwards, by the programs of the tests. To be sourced, after cluster.sh and
-# judge.sh.
+# Instagram's PL/pgSQL function (the recipe) and next_id at the same time, under load and with faults: the programs
+# of the tests record outside the server what clients receive, and count duplicates afterwards. To be sourced, after
+# cluster.sh and judge.sh.
 
-# How many ids of each there are at least before a fault, and after it; the load alone has twenty times as many.
+# The least number of ids of each before a fault, and after it; load without a fault has twenty times as many.
 demo_ids=${DEMO_IDS:-25000}
-# A call of next_id, which the test of the demo replaces by one that repeats ids.
+# The call of next_id; the demo's test replaces it by one that repeats ids.
 our_call=${DEMO_CALL:-'next_id(5)'}
 
 contenders=(recipe next_id)
@@ -26,7 +26,7 @@ start_with_clock() {
         pg_ctl -D "$SANDBOX/data" -l "$SANDBOX/server.log" -w start >>"$SANDBOX/start.log" 2>&1
 }
 
-# Postmaster and all its processes at once, some of which may just have ended by themselves.
+# Kills the postmaster and all its processes at once; some may just have ended.
 kill_server() {
     local postmaster processes
     postmaster=$(head -n 1 "$SANDBOX/data/postmaster.pid")
@@ -37,7 +37,7 @@ kill_server() {
     done
 }
 
-# What was killed may take a moment to let go.
+# Killed processes may hold shared memory for a moment.
 start_again() {
     local tries
     for ((tries = 0; tries < 100; tries++)); do
@@ -48,9 +48,9 @@ start_again() {
     return 1
 }
 
-# --- Clients of both contenders, at the same time.
+# --- Clients of both functions, at the same time.
 
-# The limit of seconds is for clients whose demo was killed.
+# The limit of seconds ends clients whose demo was killed.
 start_clients() {
     local name folder
     for name in "${contenders[@]}"; do
@@ -63,7 +63,7 @@ start_clients() {
     done
 }
 
-# wait_for_ids IDS: so many more of each contender. A receipt has 60 bytes or more.
+# wait_for_ids IDS: waits for this number of further ids of each function. A receipt has 60 bytes or more.
 wait_for_ids() {
     local name
     declare -A size
@@ -99,7 +99,7 @@ with_commas() {
     sed -E ':again; s/\B[0-9]{3}\b/,&/; t again' <<<"$1"
 }
 
-# side_by_side FAULT COMMAND...: a line of the table. The command returns when the fault is over.
+# side_by_side FAULT COMMAND...: prints a line of the table. The command returns when the fault is over.
 side_by_side() {
     local fault=$1 name counts ids duplicates
     shift
@@ -121,7 +121,7 @@ load_alone() {
     wait_for_ids "$((20 * demo_ids))"
 }
 
-# For a second, so that there is one to meet again.
+# For a second, to which the clock is then set back.
 load_before() {
     sleep 1.2
     wait_for_ids "$demo_ids"
@@ -134,7 +134,7 @@ clock_steps_back() {
     wait_for_ids "$demo_ids"
 }
 
-# The server starts again with a clock two seconds before the load began, and meets that time again.
+# The server starts again with the clock set to two seconds before the load, so that time repeats.
 crash_and_clock_back() {
     local began=${EPOCHREALTIME/[.,]/}
     load_before

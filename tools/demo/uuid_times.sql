@@ -1,5 +1,5 @@
--- Of how many times the recipe builds the UUID that uuid_v1_from builds, and how many of these are read wrong:
--- by the recipe, and by uuid_v1_timestamp.
+-- For how many times bench/baseline.sql and uuid_v1_from build the same UUID, and how many of these each of
+-- baseline.uuid_v1_timestamp and uuid_v1_timestamp reads wrongly.
 SELECT count(*), count(*) FILTER (WHERE baseline.uuid_v1_timestamp(u) <> ts), count(*) FILTER (WHERE uuid_v1_timestamp(u) <> ts)
 FROM generate_series(0, 999) n,
      LATERAL (SELECT timestamptz '2026-11-21 12:00:00.123+00' + n * interval '1 microsecond') t (ts),

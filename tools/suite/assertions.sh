@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Some of the tests on a server that was built with assertions: assertions.sh PG_CONFIG SETTING TEST... SETTING
-# is a line of postgresql.conf, or empty. To be run in a sandbox, with a judge.
+# Runs some tests on a server that was built with assertions: assertions.sh PG_CONFIG SETTING TEST... SETTING
+# is a line of postgresql.conf, or empty. To be run in a sandbox that has the judge's programs.
 set -euo pipefail
 # shellcheck source=tools/suite/variant.sh
 source tools/suite/variant.sh

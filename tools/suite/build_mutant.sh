@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Builds the deliberately broken extension test/mutants/NAME.patch: build_mutant.sh NAME FOLDER. FOLDER/tree is
-# its source and FOLDER/temp.conf the settings by which a server finds it.
+# Builds the deliberately broken extension test/mutants/NAME.patch: build_mutant.sh NAME DIRECTORY. DIRECTORY/tree has
+# its source, and DIRECTORY/temp.conf the settings by which a server finds it.
 set -euo pipefail
 # shellcheck source=tools/suite/variant.sh
 source tools/suite/variant.sh
 name=$1 folder=$2
 
-# With what was built, of which a change of one file leaves the rest as it is.
+# Copies the build, too, so that only changed files are compiled.
 copy_variant "$folder"
 patch -s -p1 -d "$folder/tree" <"test/mutants/$name.patch"
-# What the compiler would refuse, the tests have to see as well.
+# Removes static assertions: the tests must detect the mutant, not the compiler.
 if grep -q '^+++ b/src/core/' "test/mutants/$name.patch"; then
     perl -0pi -e 's/^static_assert\(.*?\);\n//msg' "$folder/tree"/src/core/*.hpp
 fi

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Checks of the tree that need no server, each a step of test.sh. To be sourced.
 
-# The extensions of this tree have one version.
+# All extensions of this tree have the same version.
 versions_agree() {
     local control extension version meta package
     package=$(sed -nE '1s/.*\((.*)-[^-]*\).*/\1/p' debian/changelog)
@@ -21,17 +21,17 @@ meta_is_valid() {
     python3 tools/check/meta.py META.json
 }
 
-# What CREATE EXTENSION executes as superuser finds nothing planted.
+# Scripts that CREATE EXTENSION runs as superuser find no planted objects.
 scripts_name_schemas() {
     tools/check/scripts.py --itself && tools/check/scripts.py
 }
 
-# Ten thousand leases, but small: with the registry's rules, and without each of them.
+# The simulation of leases, in small: with the registry's rules, and without each of them.
 leases_scale() {
     python3 test/simulation/lease_scale.py --quick && python3 test/simulation/lease_charts.py --check
 }
 
-# Registries at random: copied, restored, failed over, dropped; by all rules, and without each of them.
+# Random events of registries: copied, restored, failed over, dropped; with all rules, and without each of them.
 registry_keeps_promises() {
     python3 test/simulation/registry_world.py ${FULL:+1000}
 }
@@ -41,13 +41,13 @@ charts_are_drawn() {
     local copy=$SANDBOX/charts
     bench/chart.py --check bench/results/bench.md bench/results/index.md || return 1
     python3 -c 'import sys, xml.dom.minidom as dom; [dom.parse(name) for name in sys.argv[1:]]' bench/results/*.svg docs/*.svg || return 1
-    # That a result which is not the chart's is seen.
+    # The check detects a result that is not in the chart.
     cp -r bench/results "$copy"
     sed -i '0,/next_id.\*\* | /s//&9/' "$copy"/*.md
     ! bench/chart.py --check "$copy/bench.md" && ! bench/chart.py --check "$copy/index.md"
 }
 
-# Warnings are errors here, and only here: a user's newer compiler may know more of them. sandbox.sh has built it by g++.
+# Only here warnings are errors: a user's newer compiler may have more of them. sandbox.sh has built it by g++.
 builds_without_warnings() {
     [[ -e $SANDBOX/build.log ]] && ! grep -A5 'warning:' "$SANDBOX/build.log" && compiles_with g++ test/unit/*_proof.cpp
 }
@@ -65,14 +65,14 @@ entry_points() {
     sed -nE "s/.*'MODULE_PATHNAME', '([a-z0-9_]+)'.*/\1/p" shardid--*.sql shardid_lease--*.sql
 }
 
-# What the library asks of others must be in the server or libc: nothing of libstdc++. What it gives under
-# a name of C is what SQL calls, and what PostgreSQL looks for: at loading, and to start the worker.
+# Symbols that the library imports must be in the server or libc, not in libstdc++. Symbols that it exports with
+# C names are called by SQL, or by PostgreSQL when it loads the library and starts the worker.
 symbols_are_clean() {
     local library stray
     library=$(find "$SANDBOX/inst" -name shardid.so)
     stray=$(nm -D -u "$library" | grep -E ' (_Z|__cxa_)' | grep -v ' w __cxa_finalize')
     [[ -z $stray ]] || { echo "$stray"; return 1; }
-    # libpq is for the lease worker alone.
+    # Only the lease worker uses libpq.
     ! readelf -d "$library" | grep NEEDED | grep libpq || return 1
     stray=$(nm -D -u "$(dirname "$library")/shardid_libpq.so" | grep -E ' (_Z|__cxa_)' | grep -v ' w __cxa_finalize')
     [[ -z $stray ]] || { echo "$stray"; return 1; }
@@ -81,7 +81,7 @@ symbols_are_clean() {
             printf '%s\n' Pg_magic_func _PG_init shardid_lease_worker; } | sort -u)
 }
 
-# Each pure header compiles alone, where PostgreSQL's are not found.
+# Each pure header compiles alone, without PostgreSQL's headers.
 headers_are_pure() {
     local header
     for header in src/core/*.hpp; do
@@ -90,7 +90,7 @@ headers_are_pure() {
     done
 }
 
-# Compilers for 32 bits have none, in which the pure headers are judged (test/unit/invariants.hpp).
+# Compilers for 32 bits have no 128-bit integers, which test/unit/invariants.hpp needs.
 has_wide_integers() {
     echo __SIZEOF_INT128__ | "$1" -E -P - | grep -qx 16
 }
@@ -104,7 +104,7 @@ is_formatted() {
     clang-format --dry-run -Werror src/*.{h,cpp} src/core/*.hpp src/{engine,functions,lease}/*.{h,cpp} test/*/*.{hpp,cpp}
 }
 
-# The configuration, with its reasons, is .clang-tidy. Following calls into calls is half of the analyzer's time.
+# .clang-tidy is the configuration, with its reasons. Without the analysis of nested calls it takes half the time.
 is_tidy() {
     local depth=shallow
     [[ -z ${FULL:-} ]] || depth=deep
@@ -117,7 +117,7 @@ shell_is_clean() {
     shellcheck -x tools/*.sh tools/*/*.sh bench/*.sh portable/*.sh test/model/*.sh examples/*.sh examples/*/*.sh .ci/run
 }
 
-# They are YAML, and do no more than what anybody can do at home.
+# The workflows are valid YAML, and run only commands that a contributor can run.
 workflows_are_plain() {
     local workflows=(.github/workflows/*.yml)
     # shellcheck disable=SC2016 # the workflows' own ${{ }}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the deliberately broken extension test/mutants/NAME.patch and runs the test that its patch names,
-# which has to fail: convict.sh NAME. To be run in a sandbox.
+# Builds the deliberately broken extension test/mutants/NAME.patch and runs the test that the patch names,
+# which must fail: convict.sh NAME. To be run in a sandbox.
 set -euo pipefail
 name=$1
 folder=$SANDBOX/mutants/$name

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The pure headers under libFuzzer with ASan and UBSan, for some seconds or, with FULL, some minutes.
-# To be run by sandbox.sh. What it finds is printed; "fuzz FILE" runs that input again.
+# To be run by sandbox.sh. Findings are printed; "fuzz FILE" runs that input again.
 set -euo pipefail
 seconds=2
 [[ -z ${FULL:-} ]] || seconds=300

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The programs that note what clients receive, and judge it (test/judge). To be sourced.
+# The programs that record what clients receive, and judge it (test/judge). To be sourced.
 
 # compile_judge [FLAG...]: into $SANDBOX/judge.
 compile_judge() {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # pg_regress on a server under valgrind's memcheck. An error counts if a frame of shardid.so is on its
-# stack: Debian's server is not built for valgrind, and has some of its own. To be run by sandbox.sh.
+# stack: Debian's server is not built for valgrind, and has errors of its own. To be run by sandbox.sh.
 set -euo pipefail
 # shellcheck source=tools/cluster.sh
 source tools/cluster.sh
@@ -11,7 +11,7 @@ source tools/suite/variant.sh
 folder=$SANDBOX/memcheck
 reports=$SANDBOX/reports
 
-# In place of the server's program, for pg_ctl.
+# Replaces the server's program, for pg_ctl.
 write_wrapper() {
     cat >"$SANDBOX/postgres" <<WRAPPER
 #!/bin/sh
@@ -22,7 +22,7 @@ WRAPPER
     chmod +x "$SANDBOX/postgres"
 }
 
-# All errors but leaks: a session's memory is not freed before it ends.
+# All errors except leaks: a session's memory is freed at its end only.
 errors() {
     cat "$reports"/* | awk 'BEGIN { RS = "</error>" } /<error>/ && !/<kind>Leak_/ { sub(/.*<error>/, ""); print $0 RS }'
 }

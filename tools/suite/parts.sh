@@ -1,16 +1,16 @@
 # shellcheck shell=bash
-# Runs the parts of a test run beside each other, and prints what they say in the order in which they
-# were started, the lines of each together. To be sourced, after report.sh.
+# Runs the parts of a test run at the same time, and prints their output in the order of their start, the
+# lines of each part together. To be sourced, after report.sh.
 #
-# A part is stopped as a whole by its process group. Its folder in $SANDBOX/parts holds its output, what it spent and,
-# if it came to its end, its counts.
+# A part is stopped as a whole by its process group. Its directory in $SANDBOX/parts has its output, the time that it
+# took and, if it has ended, its counts.
 
-# Four more than there are processors, as most tests wait more than they compute.
+# More than there are processors, since most tests wait more than they compute.
 parts_at_once=$(($(nproc) + 6))
 parts=() # the process group of each, in the order of their start
 parts_printed=0
 
-# Starts a command, whose step and count are this part's own, as soon as there is room for it.
+# Starts a command as a part, with a step and counts of its own, when fewer parts run than may.
 part() {
     local folder=$SANDBOX/parts/${#parts[@]}
     while (($(jobs -pr | wc -l) >= parts_at_once)); do
@@ -25,7 +25,7 @@ part() {
     parts+=($!)
 }
 
-# "tap t/generator/load.pl", "clang-tidy": not by which functions it is run.
+# "tap t/generator/load.pl", "clang-tidy": without the functions that run it.
 name_of_part() {
     [[ $1 != in_background ]] || shift
     if [[ $1 == step ]]; then
@@ -42,13 +42,13 @@ run_part() {
     counts >"$folder/counts"
 }
 
-# For parts that compute and watch no time, beside those that do.
+# For parts that only compute, next to parts that measure time.
 in_background() {
     renice -n 10 "$BASHPID" >/dev/null
     "$@"
 }
 
-# All up to the first that still runs.
+# All parts up to the first that still runs.
 print_ended_parts() {
     local running
     running=$(jobs -pr)
@@ -80,7 +80,7 @@ finish_parts() {
     done
 }
 
-# Servers that pg_ctl has started are not in it: sandbox.sh stops them.
+# Servers that pg_ctl has started are not in the group: sandbox.sh stops them.
 stop_group() {
     local group=$1 tries
     kill -- "-$group" 2>/dev/null

@@ -1,29 +1,29 @@
 # shellcheck shell=bash
-# The extension's own topics of pg_regress, run in a database without it, into which portable/shardid.sql and portable/partitions.sql were loaded. To be
-# sourced, after suites.sh.
+# Runs the extension's pg_regress topics in a database with portable/shardid.sql and portable/partitions.sql instead of
+# the extension. To be sourced, after suites.sh.
 #
-# What is to come out is the extension's expected output, changed by test/portable/TOPIC.patch if there is one, whose first
-# lines give the reasons. CONTEXT is not shown: functions in PL/pgSQL have one, those in C not.
+# The expected output is the extension's, changed by test/portable/TOPIC.patch if it exists; its first lines give the
+# reasons. CONTEXT is not shown: functions in PL/pgSQL have one, those in C do not.
 
-# Not run: what the portable functions do not have.
+# Topics that are not run, and what the portable functions lack:
 #   extension, leases, lease_schema, uuid_v1_generated, objectid   the extension itself, leases, uuid_v1() and objectid()
 #   ranges                             nextval_range
-#   interplay, rollback, cost, two_phase                           how the extension sees nextval's and a rollback's traces
-#                                      in a sequence's page, which SQL does not see
-#   one_layout, jumps, privileges      the layout in a page, and USAGE alone: here setval is called, which takes UPDATE
+#   interplay, rollback, cost, two_phase                           traces of nextval and rollbacks in a sequence's page,
+#                                      which SQL cannot read
+#   one_layout, jumps, privileges      the layout in a page, and USAGE alone: they call setval, which needs UPDATE
 portable_topics=(ids layouts uuid_v1 uuid_v6 errors moved raise batches status usage layouts_of_others partitioning partition_commands whole_schema)
 # In make test-full: many thousand calls of functions that are slower than C.
 portable_long_topics=(inspection scatter short_text)
 
 settings_of() {
     echo '\set SHOW_CONTEXT never'
-    # Hints on functions that are not there differ by server.
+    # HINTs about missing functions differ between servers.
     [[ $1 != moved ]] || echo '\set VERBOSITY terse'
 }
 
-# A millisecond begins in the second eighth of its numbers, and so does a sequence. What was moved within the running millisecond
-# is not noticed: so it ends before a move. An INCREMENT and a CACHE are refused.
-# How many values nextval has logged ahead depends on when the millisecond began.
+# Changes a topic: a millisecond, and so a sequence, begins in the second eighth of its numbers; a move within the
+# running millisecond is not noticed, so the millisecond ends before a move; INCREMENT and CACHE are refused; how many
+# values nextval has logged ahead depends on when the millisecond began.
 as_portable() {
     sed -e 's/(id_sequence(previous) + 1) % 256/128 + (id_sequence(previous) + 1) % 128/' \
         -e 's/ parts.sequence <> 0$/ parts.sequence <> (CASE WHEN sequence_bits >= 9 THEN 1 << (sequence_bits - 3) ELSE 0 END)/' \

@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-# What a test run prints and counts, and which part of it is wanted. To be sourced.
+# The output and the counts of a test run, and the selection of its parts. To be sourced.
 passed=0
 failed=0
 
-# Everything of which a test run consists has to pass through here or through count.
+# Every part of a test run must use this or count.
 step() {
     local name=$1 log
     shift
@@ -19,7 +19,7 @@ step() {
     rm "$log"
 }
 
-# What takes minutes.
+# A step that takes minutes.
 long_step() {
     if [[ -n ${FULL:-} ]]; then
         step "$@"
@@ -41,7 +41,7 @@ wanted() {
     [[ -z ${TEST:-} || " $TEST " == *" $1 "* ]]
 }
 
-# The files that TEST names, without folder and suffix.
+# The files that TEST names, without directory and suffix.
 named() {
     local file name
     for file in "$@"; do
@@ -50,8 +50,8 @@ named() {
     done
 }
 
-# What the tests wrote into $SANDBOX/faults: a line for each fault, tabs between name, rounds, ids
-# received and violations. Sorted, as the tests run beside each other.
+# The tests' lines in $SANDBOX/faults: name, rounds, ids received and violations of a fault, with tabs
+# between them. Sorted, since tests run at the same time.
 fault_table() {
     [[ -s $SANDBOX/faults ]] || return 0
     LC_ALL=C sort "$SANDBOX/faults" | awk -F '\t' '
@@ -60,7 +60,7 @@ fault_table() {
     echo
 }
 
-# Each part's seconds and CPU seconds, its servers' with it; what spent most comes first.
+# Seconds and CPU seconds of each part with its servers, the largest first.
 spent_table() {
     sort -k 2,2nr "$SANDBOX/spent" | awk -v seconds="$SECONDS" '
         BEGIN { print "| part | seconds | CPU seconds |\n| --- | ---: | ---: |" }
@@ -68,7 +68,7 @@ spent_table() {
         END { printf "| together | %d | %d |\n\n", seconds, cpu }'
 }
 
-# Of a machine that does nothing else. Seconds are those of a part beside the others.
+# For a machine that does nothing else. Seconds are those of a part while others run.
 within_budgets() {
     awk '{ name = $0; sub(/^[^ ]* [^ ]* /, "", name) }
         /^#/ || name ~ /^echo / { next }

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# That the suites fail where they should: what judges them is given output and logs that are made up. To be
-# sourced, after suites.sh.
+# Tests that the suites fail where they should: the functions that judge them are given invented output and logs.
+# To be sourced, after suites.sh.
 
 # Each is a line of a server's log.
 innocent_lines=(
@@ -17,7 +17,7 @@ crash_lines=(
     'advance.hpp:12:3: runtime error: shift exponent 64 is too large'
     'WARNING:  problem in alloc set ExprContext: detected write past chunk end in block 0x5581, chunk 0x5590')
 
-# make_up FOLDER OUTPUT [LOG]: what a suite leaves behind.
+# make_up DIRECTORY OUTPUT [LOG]: makes the files that a suite leaves.
 make_up() {
     local folder=$1
     rm -rf "$folder"
@@ -27,7 +27,7 @@ make_up() {
         tee "$folder/log/postmaster.log" >"$folder/tmp_check/log/x_node.log"
 }
 
-# expect PASSED FAILED COMMAND...: the counts to which the command comes.
+# expect PASSED FAILED COMMAND...: the command must result in these counts.
 expect() {
     local expected="$1 $2" passed=0 failed=0
     shift 2
@@ -53,19 +53,19 @@ judges_see_failures() {
         expect 2 1 "${of_topics[@]}" || return 1
     done
 
-    # No log where there should be one.
+    # A missing log.
     make_up "$made" "$ok"
     expect 2 1 "${of_tap[@]}" 0 || return 1
     expect 2 1 "${of_topics[@]}" || return 1
 
-    # A crash that the test says it wants; another beside it.
+    # A crash that the test expects; and another one with it.
     echo '# Wanted in the log of a server: TRAP: .*SyncRepQueue|terminated by signal 6' >>"$file"
     make_up "$made" "$ok" "${crash_lines[0]}"$'\n'"${crash_lines[2]}"
     expect 2 0 "${of_tap[@]}" 0 || return 1
     make_up "$made" "$ok" "${crash_lines[0]}"$'\n'"${crash_lines[1]}"
     expect 2 1 "${of_tap[@]}" 0 || return 1
 
-    # What did not run has not passed; what skips says why.
+    # A test that did not run has not passed; a skipped test gives its reason.
     make_up "$made" 'TAP tests not enabled. Try configuring with --enable-tap-tests'
     expect 0 1 "${of_tap[@]}" 0 || return 1
     make_up "$made" 't/x.pl .. skipped: no replication of sequences before PostgreSQL 19'

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs a command and writes how many seconds and CPU seconds it took into a file: spent.py FILE COMMAND...
+"""Runs a command and writes its seconds and CPU seconds into a file: spent.py FILE COMMAND...
 
-Servers that it starts leave its process group and its tree, so it adopts them (PR_SET_CHILD_SUBREAPER) and counts their time, too.
+The command's servers leave its process group and tree, so this adopts them (PR_SET_CHILD_SUBREAPER), with their time.
 """
 import ctypes
 import os
@@ -13,7 +13,7 @@ PR_SET_CHILD_SUBREAPER = 36
 
 
 def cpu_of_the_living():
-    """What descendants that have not ended have spent, they and their own that they have waited for."""
+    """The time of running descendants, with that of children for which they have waited."""
     spent, parents = {}, {}
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:

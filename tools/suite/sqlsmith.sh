@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Random SQL around our functions by sqlsmith, as a role of few rights, for SQLSMITH_SECONDS: the server
-# stays up, and no internal error is ours. To be run by sandbox.sh.
+# Random SQL with our functions by sqlsmith, as a role with few rights, for SQLSMITH_SECONDS: the server
+# does not crash, and we raise no internal error. To be run by sandbox.sh.
 set -euo pipefail
 # shellcheck source=tools/cluster.sh
 source tools/cluster.sh
@@ -13,14 +13,14 @@ as_superuser() {
     psql -X -q -A -t -v ON_ERROR_STOP=1 "$@"
 }
 
-# What calls with absurd layouts leave behind would have every later draw refused.
+# After calls with absurd layouts every later draw would be refused.
 restart_generators() {
     as_superuser <<'SQL'
 SELECT format('ALTER SEQUENCE %s RESTART', oid::regclass) FROM pg_class WHERE relkind = 'S' \gexec
 SQL
 }
 
-# Some of what sqlsmith calls ends its session, and it ends with it; so it is started in rounds.
+# Some functions end sqlsmith's session, and with it sqlsmith; so it is started repeatedly.
 smith() {
     local seed=$1 seconds=$2
     timeout "$seconds" sqlsmith --target="host=$PGHOST port=$PGPORT user=smith dbname=postgres" \
@@ -33,7 +33,7 @@ internal_errors() {
          error != "" && /LOCATION:/ { sub(/.*LOCATION:/, "at"); print error, $0; error = "" }' "$SANDBOX/server.log"
 }
 
-# A crash of whatever kind; an internal error that is raised in a file of ours.
+# A crash of any kind; an internal error that is raised in one of our files.
 trouble() {
     no_crash '' "$SANDBOX/server.log" || true
     internal_errors | grep -E '\.cpp:[0-9]+$' || true

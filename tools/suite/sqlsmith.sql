@@ -1,7 +1,6 @@
--- What sqlsmith finds in its database: tables full of boundaries, sequences in many states, and our
--- functions a hundred times, so that they are most of what it can choose from. It passes every argument;
--- so there are functions that leave the layout to its default, too. To be run by sqlsmith.sh, as a
--- superuser with allow_system_table_mods.
+-- The database for sqlsmith: tables of boundaries, sequences in many states, and our functions a hundred
+-- times, so that most of its choices are ours. It passes every argument; so there are also functions with
+-- the default layout. To be run by sqlsmith.sh, as a superuser with allow_system_table_mods.
 CREATE EXTENSION shardid;
 
 CREATE ROLE smith LOGIN;
@@ -52,7 +51,7 @@ CREATE FUNCTION draw_from(generator regclass) RETURNS bigint LANGUAGE sql AS 'SE
 CREATE FUNCTION shown(id bigint) RETURNS timestamptz LANGUAGE sql AS 'SELECT public.id_timestamp(id)';
 CREATE FUNCTION bound(ts timestamptz) RETURNS bigint LANGUAGE sql AS 'SELECT public.id_lower_bound(ts)';
 
--- Conditions are made of operators.
+-- sqlsmith's conditions use operators.
 CREATE FUNCTION is_after(id bigint, ts timestamptz) RETURNS bool LANGUAGE sql AS 'SELECT public.id_timestamp(id) > ts';
 CREATE FUNCTION is_from(u uuid, mac macaddr) RETURNS bool LANGUAGE sql AS 'SELECT public.uuid_v1_node(u) = mac';
 CREATE FUNCTION is_past(number int, id bigint) RETURNS bool LANGUAGE sql AS 'SELECT public.next_id(number & 8191) > id';
@@ -68,8 +67,8 @@ BEGIN
     END LOOP;
 END
 $$;
--- sqlsmith 1.4 takes polymorphic types, of which it does not know all, for plain ones, and most of its
--- statements then fail for that alone.
+-- sqlsmith 1.4 treats polymorphic types that it does not know as plain ones, and most of its statements
+-- then fail only for that reason.
 DELETE FROM pg_operator
 WHERE EXISTS (SELECT FROM pg_type t WHERE t.typtype = 'p' AND t.oid IN (oprleft, oprright, oprresult));
 

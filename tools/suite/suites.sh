@@ -2,7 +2,7 @@
 # The suites of tests that print and count lines of their own. To be sourced, after report.sh and
 # server_logs.sh.
 
-# make installcheck in a new folder, where all goes that the tests write: others run beside it.
+# make installcheck in a new directory, where the tests write all their files: others run at the same time.
 installcheck_in() {
     local folder=$1 tree=$PWD
     shift
@@ -10,8 +10,8 @@ installcheck_in() {
     (cd "$folder" && make -s -f "$tree/Makefile" installcheck "$@") >"$folder/make.log" 2>&1
 }
 
-# pg_regress and pg_isolation_regress make and remove a cluster of their own for all topics. What make is
-# told says which of them runs.
+# pg_regress and pg_isolation_regress make and remove one cluster for all topics. The arguments for make
+# select one of them.
 topics_of() {
     local name=$1 output=$2 folder=$SANDBOX/$1
     shift 2
@@ -20,7 +20,7 @@ topics_of() {
     judge_topics "$name" "$folder/make.log" "$folder/$output"
 }
 
-# They print a line a topic.
+# They print a line per topic.
 judge_topics() {
     local name=$1 log=$2 output=$3 ok not_ok
     ok=$(grep -cE '^(test .*\.\.\. ok|ok [0-9]+)' "$log")
@@ -48,13 +48,13 @@ isolation() {
     topics_of isolation output_iso REGRESS= ${1:+ISOLATION="$1"}
 }
 
-# What the TAP tests run beside a server.
+# Programs of the TAP tests.
 compile_tap_programs() {
     compile_judge -Wall -Wextra -Werror &&
         gcc -O2 -Wall -Wextra -Werror -shared -fPIC t/lib/wal_gate.c -o "$SANDBOX/judge/wal_gate.so"
 }
 
-# Before any of them: TAP files run beside each other.
+# Before all TAP files, which run at the same time.
 build_judge() {
     [[ -e $SANDBOX/judge/wal_gate.so ]] || step 'the judge builds' compile_tap_programs
 }
@@ -66,8 +66,8 @@ tap() {
     judge_tap "$file" "$folder" "$status"
 }
 
-# prove prints a line an assertion; on failure the logs say the rest. A file that ran without an assertion
-# has not tested anything, unless it says why.
+# prove prints a line per assertion; after a failure the logs have the details. A file without an assertion
+# has tested nothing, unless it gives the reason.
 judge_tap() {
     local file=$1 folder=$2 status=$3 log=$2/make.log ok not_ok skipped
     ok=$(grep -E '^ok [0-9]+' "$log" | grep -vc '# skip')
@@ -84,12 +84,12 @@ judge_tap() {
     [[ $ok == 0 ]] || judge_logs "$file" "$(wanted_crashes_of "$file")" "$folder"/tmp_check/log/*.log
 }
 
-# A test that means a server to crash says so, by a line with a regular expression.
+# A test that expects a server to crash has a line with a regular expression.
 wanted_crashes_of() {
     sed -n 's/^# Wanted in the log of a server: //p' "$1"
 }
 
-# Those whose run.sh says that it takes minutes are run by make test-full.
+# Examples whose run.sh says that they take minutes run in make test-full.
 examples() {
     local run name
     for run in examples/*/run.sh; do
@@ -113,7 +113,7 @@ example() {
     fi
 }
 
-# What a command says goes to a file, too. It may end with the last status as well as with 0.
+# keeping FILE COMMAND STATUS: writes the command's output to the file, too. Exit status 0 and STATUS are no failure.
 keeping() {
     local status=0
     "$2" 2>&1 | tee "$1" || status=$?
@@ -132,13 +132,13 @@ upgrades() {
     done
 }
 
-# One after the other, as both use the sandbox's one cluster.
+# One after the other, since both use the sandbox's one cluster.
 long_steps() {
     wanted memcheck && long_step 'no memory error, by valgrind' tools/suite/memcheck.sh
     wanted sqlsmith && long_step 'random SQL, by sqlsmith' tools/suite/sqlsmith.sh
 }
 
-# spin prints a line a model. Who asks for them, by TEST=model or make test-full, gets them all.
+# spin prints a line per model. TEST=model and make test-full run all of them.
 models() {
     local log=$SANDBOX/model.log few=(--few)
     [[ -z ${FULL:-}${TEST:-} ]] || few=()
@@ -149,7 +149,7 @@ models() {
     count "$(grep -c '^ok' "$log")" "$not_ok"
 }
 
-# ASSERTIONS is the pg_config of a server with assertions, for who has one already.
+# ASSERTIONS can name the pg_config of an existing server with assertions.
 assertions() {
     local prefix=$SANDBOX/pgsql version built=0 run
     if [[ -z ${FULL:-} ]]; then
@@ -172,7 +172,7 @@ assertions() {
         rollback two_phase status ids interplay
 }
 
-# Each deliberately broken build has to fail the test that its patch names.
+# Each deliberately broken build must fail the test that its patch names.
 mutants() {
     local patch
     if [[ -z ${FULL:-} ]]; then

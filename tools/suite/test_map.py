@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The map of the tests: test/README.md from test/promises.txt, the heads of the tests, the mutants and, as its end,
-test/results.md. With --check it only compares. A test that is under no promise, or a name that is no test's, is an error.
+"""Writes test/README.md, the map of the tests, from test/promises.txt, the heads of the tests, the mutants and, as its
+end, test/results.md. With --check it only compares. A test without a promise, or a name without a test, is an error.
 """
 import glob
 import re
@@ -9,7 +9,7 @@ import sys
 MAP = "test/README.md"
 END = "test/results.md"
 
-# What is no file, and convicts mutants.
+# Steps without a file that convict mutants.
 STEPS = {"ubsan": "pg_regress, isolation and two loads on a build with UBSan and the library's own assertions"}
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# pg_regress, isolation, two loads and, with FULL, every call with every boundary, with the extension built under UBSan
-# and with assertions on: its own and those in PostgreSQL's headers, as the server has none, but has what they call when
-# they fail. To be run by sandbox.sh, with a judge.
+# pg_regress, isolation, two loads and, with FULL, every call with every boundary, with the extension built with UBSan
+# and assertions: its own and those in PostgreSQL's headers. The server itself has none, but has the function that
+# reports a failed one. To be run by sandbox.sh, with the judge's programs.
 set -euo pipefail
 # shellcheck source=tools/suite/server_logs.sh
 source tools/suite/server_logs.sh
@@ -9,7 +9,7 @@ source tools/suite/server_logs.sh
 source tools/suite/variant.sh
 folder=$SANDBOX/ubsan
 
-# A session that meets undefined behaviour says so in the server's log, which $1 names, and ends.
+# A session with undefined behaviour reports it in the server's log, which $1 names, and ends.
 runs_clean() {
     local logs=$1 status=0
     shift

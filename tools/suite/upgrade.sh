@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# pg_upgrade in one way, from the server whose pg_config UPGRADE_FROM names to the one under test, whose
-# clock is then an hour behind: every generator goes on above all ids told before, a leased one in a window that it is
-# granted anew, by a registry that is not upgraded. To be run by sandbox.sh: upgrade.sh --link. `upgrade.sh modes` says which ways this pg_upgrade knows.
+# pg_upgrade in one mode, from the server of pg_config UPGRADE_FROM to the one under test, whose clock is then an hour
+# behind: every generator continues above all ids that clients received before, a leased one in a new window of a
+# registry that is not upgraded. To be run by sandbox.sh: upgrade.sh --link. `upgrade.sh modes` prints the modes of this
+# pg_upgrade.
 set -euo pipefail
 # shellcheck source=tools/suite/server_logs.sh
 source tools/suite/server_logs.sh
@@ -18,7 +19,7 @@ new_programs=$SANDBOX/servers/usr/lib/postgresql/$new_version/bin
 work=$SANDBOX/upgrade$mode
 export PGHOST=$work PGPORT=5432 PGDATABASE=shop PGUSER=postgres
 
-# Generator, then how a client draws from it: by a column default where the generator has one.
+# Generator, and how a client draws from it: by a column default if the generator has one.
 declare -A draw=(
     ['the default generator']='INSERT INTO orders SELECT FROM generate_series(1, :n) RETURNING id'
     ['a named generator']='INSERT INTO insta5.photos SELECT FROM generate_series(1, :n) RETURNING id'
@@ -67,9 +68,9 @@ CREATE FUNCTION second_and_counter_of(id bytea) RETURNS bigint LANGUAGE sql RETU
 SQL
 }
 
-# Copies of both servers with the extension in their own folders, where alone pg_upgrade of 18 looks for a
-# library that the older version knows as $libdir/shardid. A copied PostgreSQL finds its files by the place
-# of its programs; the layout is Debian's.
+# Copies of both servers with the extension in their own directories: pg_upgrade of 18 looks only there for a
+# library that the older version knows as $libdir/shardid. A copied PostgreSQL finds its files relative to
+# its programs; the layout is Debian's.
 copy_server() {
     local its_pg_config=$1 version=$2 usr to=$SANDBOX/servers/usr
     usr=$("$its_pg_config" --bindir)
@@ -83,7 +84,7 @@ copy_server() {
     rm -r "$work/tree"
 }
 
-# Data checksums are the default from 18 on, and have to be as they were.
+# Data checksums are the default from 18 on, and must be the same in both clusters.
 make_cluster() {
     local programs=$1 version=$2 data=$3 options=(-U postgres -A trust --no-instructions --locale=C)
     ((version < 18)) || options+=(--no-data-checksums)
@@ -108,7 +109,7 @@ query() {
     psql -XAtq -v ON_ERROR_STOP=1 -c "$1"
 }
 
-# Draws so many ids and appends them to the file of what clients were told.
+# Draws this number of ids and appends them to the file of received ids.
 draw_ids() {
     local generator=$1 n=$2
     psql -XAtq -v ON_ERROR_STOP=1 -v n="$n" <<<"${draw[$generator]};" >>"$work/told ${sequence[$generator]}"
@@ -124,7 +125,7 @@ violation() {
     violations=$((violations + 1))
 }
 
-# The next id told is above all that were told before.
+# The next id is above all ids that clients received before.
 goes_on() {
     local generator=$1 told drawn
     told=$(largest_told "$generator")
@@ -148,7 +149,7 @@ none_told_twice() {
     done
 }
 
-# nextval takes a step of its own, and the ids go on above it.
+# nextval takes one step, and the ids continue above it.
 nextval_works() {
     local generator before value
     for generator in "${!draw[@]}"; do
@@ -159,7 +160,7 @@ nextval_works() {
     done
 }
 
-# It runs on, with a clock that is right.
+# The registry keeps running, with a right clock.
 start_registry() {
     make_cluster "$old_programs" "$old_version" "$work/registry"
     "$old_programs/pg_ctl" -D "$work/registry" -l "$work/registry.log" -w -o '-p 5433' start
@@ -172,7 +173,7 @@ membership() {
     query 'SELECT * FROM shardid_lease.leased_generator ORDER BY origin'
 }
 
-# What was granted to the old server is not this one's, whose system identifier is another: it has to be told.
+# The new server has another system identifier, so the old server's window is not valid: it needs take_over_shard().
 window_is_not_kept() {
     local state
     state=$(query 'SELECT state, "from" FROM shardid_lease.shard_leases')
@@ -190,8 +191,8 @@ identity() {
     query 'SELECT uuid_v1_node(uuid_v1()), substr(objectid(), 5, 5)'
 }
 
-# Only --swap carries the page, and with it the layout. Otherwise the next id binds it, for which a role with
-# USAGE will do.
+# Only --swap keeps the page, and with it the layout. Otherwise the next id binds it, for which USAGE is
+# enough.
 layout_is_kept() {
     local refused
     [[ $mode != --swap ]] || {
@@ -209,7 +210,7 @@ clock_is_behind() {
     ((seconds > 3500)) || violation "the new server's clock is $seconds s behind"
 }
 
-# That the judge can see a loss: what a generator was told is taken from it.
+# The judge detects a loss: a generator is set back.
 set_back_is_seen() {
     query "SELECT setval('set_back', 1)" >/dev/null
     ! goes_on 'one set back' || violation 'a generator set back was not seen'

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# The extension built another way, beside the one that sandbox.sh has built. To be sourced.
+# The extension built in another way, in addition to the build of sandbox.sh. To be sourced.
 
-# copy_variant FOLDER [TAR-OPTION...]: copies the tree to FOLDER/tree, where it can be changed.
+# copy_variant DIRECTORY [TAR-OPTION...]: copies the tree to DIRECTORY/tree, where it can be changed.
 copy_variant() {
     local folder=$1
     shift
@@ -11,8 +11,8 @@ copy_variant() {
 
 without_objects=(--exclude='*.o' --exclude='*.bc' --exclude='*.so')
 
-# install_variant FOLDER [MAKE-ARGUMENT...]: builds FOLDER/tree and installs it into FOLDER/inst.
-# Servers find it by FOLDER/temp.conf.
+# install_variant DIRECTORY [MAKE-ARGUMENT...]: builds DIRECTORY/tree and installs it into DIRECTORY/inst.
+# Servers find it by DIRECTORY/temp.conf.
 install_variant() {
     local folder=$1
     shift
@@ -21,8 +21,8 @@ install_variant() {
     tools/extension_config.sh "$folder/inst" >"$folder/temp.conf"
 }
 
-# build_variant FOLDER FLAGS [MAKE-ARGUMENT...]: the tree as it is, with these flags in place of the
-# server's own C++ flags (among which -fwrapv defines what overflow does).
+# build_variant DIRECTORY FLAGS [MAKE-ARGUMENT...]: builds the unchanged tree with these flags instead of the
+# server's own C++ flags (one of which, -fwrapv, defines the result of an overflow).
 build_variant() {
     local folder=$1 flags=$2
     shift 2

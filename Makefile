@@ -2,7 +2,7 @@ EXTENSION = shardid shardid_lease
 MODULE_big = shardid
 DATA = shardid_lease--1.0.sql
 DATA_built = $(CURDIR)/built/shardid--1.0.sql
-# What the extension shares with the SQL-only version.
+# SQL that the extension shares with the SQL-only version.
 SHARED = $(addprefix $(srcdir)/portable/,partitions.sql migrating.sql)
 OBJS = src/module.o \
        $(addprefix src/engine/, borrow.o citus.o draw.o durable.o generator.o known.o \
@@ -14,7 +14,7 @@ OBJS = src/module.o \
            lease.o lease_refusals.o lease_tables.o member.o membership.o registry_functions.o release.o renew.o request.o \
            start_worker.o worker.o)
 
-# What the lease worker alone loads, so that no session links libpq.
+# Only the lease worker loads this, so that no session links libpq.
 LIBPQ_CLIENT = shardid_libpq$(DLSUFFIX)
 EXTRA_CLEAN = src/lease/libpq_client.o shardid_libpq.so built
 
@@ -25,22 +25,22 @@ REGRESS_OPTS = --load-extension=shardid
 ISOLATION = ddl_waits draw_waits together revoked prepared watched lease_grants
 ISOLATION_OPTS = --load-extension=shardid
 
-# Who names topics, as in "make installcheck REGRESS=ids", wants these and no others.
+# Topics that are named, as in "make installcheck REGRESS=ids", run alone.
 named_topics = $(if $(filter command,$(origin $(1))),$($(1)))
 ifneq ($(call named_topics,REGRESS)$(call named_topics,ISOLATION),)
 REGRESS =
 ISOLATION =
 endif
 
-# "make installcheck TAP_TESTS=1" runs those that TAP_TESTS asks for, of all folders.
+# "make installcheck TAP_TESTS=1" runs the TAP tests of all directories.
 PROVE_TESTS ?= $(sort $(patsubst $(srcdir)/%,%,$(wildcard $(srcdir)/t/*/*.pl)))
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
 
-# PostgreSQL's headers do not pass our warnings, nor clang's errors; so they are system headers.
+# PostgreSQL's headers cause warnings with our flags, and errors with clang; so they are system headers.
 PG_CPPFLAGS = -I$(srcdir)/src -isystem $(shell $(PG_CONFIG) --includedir-server 2>/dev/null)
-# The library does not depend on the folder that it was built in; where it is compiled as it is linked (LTO), neither.
+# The library does not depend on the directory of the build, also with link-time optimization (LTO).
 prefix_maps = -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(abspath $(srcdir))=.
 PG_CXXFLAGS = -std=c++20 -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wall -Wextra $(prefix_maps) \
               $(if $(findstring clang,$(shell $(CXX) --version 2>/dev/null)),$(clang_flags))
@@ -50,11 +50,11 @@ clang_flags = -Wno-unknown-warning-option -Wno-deprecated-volatile -Wno-missing-
 
 ifneq ($(wildcard $(PGXS)),)
 include $(PGXS)
-# PGXS passes PG_CXXFLAGS to neither the bitcode compiler nor, on Debian, knows our headers.
+# PGXS does not pass PG_CXXFLAGS to the bitcode compiler, and on Debian it does not track our headers.
 COMPILE.cxx.bc += $(PG_CXXFLAGS) $(clang_flags)
 $(OBJS) $(OBJS:.o=.bc): $(shell find $(srcdir)/src -name '*.h' -o -name '*.hpp')
 
-# The extension's script ends with what it shares with the SQL-only version. Absolute, or VPATH finds that of the sources.
+# The extension's script ends with the shared SQL. The target is absolute: VPATH would find the file of the sources.
 $(DATA_built): $(srcdir)/shardid--1.0.sql $(SHARED)
 	$(MKDIR_P) $(@D)
 	{ cat $< && for file in $(SHARED); do \
@@ -74,8 +74,8 @@ uninstall: uninstall-libpq-client
 uninstall-libpq-client:
 	rm -f '$(DESTDIR)$(pkglibdir)/$(LIBPQ_CLIENT)'
 
-# A build in another folder (make -f .../Makefile, or VPATH) finds no src there.
-# Absolute, or VPATH finds those of the sources.
+# A build in another directory (make -f .../Makefile, or VPATH) has no src there. Absolute names: VPATH would find the
+# directories of the sources.
 object_folders = $(sort $(dir $(OBJS:%=$(CURDIR)/%)))
 $(OBJS) $(OBJS:.o=.bc): | $(object_folders)
 $(object_folders):
@@ -88,8 +88,8 @@ all install installcheck clean:
 	@false
 endif
 
-# The project's own commands, which install what is missing and leave nothing behind.
-# PGXS has a target "check" of its own, which only says that it is not supported.
+# The project's own commands, which install missing packages and leave nothing behind. PGXS has a target "check", which
+# only says that it is not supported.
 .PHONY: demo example quick test test-full matrix platforms deb dist bench bench-instructions bench-scatter bench-index bench-copy \
         bench-contention bench-leases bench-portable bench-account bench-wrapper bench-all charts
 
@@ -97,7 +97,7 @@ demo:
 	@tools/install-packages.sh --quiet build demo
 	@tools/sandbox.sh tools/demo/demo.sh
 
-# NAME is that of a folder of examples/; without it, what there is. 77 is the exit status of an example that cannot run here.
+# NAME is a directory of examples/; without it, lists all. Exit status 77: the example cannot run here.
 example:
 ifeq ($(wildcard examples/$(NAME)/run.sh),)
 	@awk '/^# Takes / { split(FILENAME, file, "/"); sub(/^# Takes /, ""); printf "make example NAME=%-13s takes %s\n", file[2], $$0 }' examples/*/run.sh
@@ -107,36 +107,35 @@ else
 	@tools/sandbox.sh 'examples/$(NAME)/run.sh' || test $$? = 77
 endif
 
-# Before a commit: what takes seconds, of each kind.
+# Before a commit: tests of each kind that take seconds.
 QUICK = version symbols unit lint regress isolation t/generator/load.pl t/crash/kill.pl t/generator/clock.pl
 quick:
 	@tools/install-packages.sh build test
 	@IN_MEMORY=1 TEST='$(QUICK)' tools/sandbox.sh tools/test.sh
 
-# TEST="ids t/generator/clock.pl" picks some; see tools/test.sh.
+# TEST="ids t/generator/clock.pl" selects some; see tools/test.sh.
 test:
 	@tools/install-packages.sh build test
 	@IN_MEMORY=1 tools/sandbox.sh tools/test.sh
 
-# The same with every fault met in more rounds, and what takes long besides; ends with a table of the
-# faults.
+# The same with more rounds of each fault, and with tests that take long; ends with a table of the faults.
 test-full:
 	@tools/install-packages.sh build test full source
 	@FULL=1 tools/sandbox.sh tools/test.sh
 
-# make test on every PostgreSQL that Debian has, and pg_upgrade between them; needs root or sudo.
-# RELEASES, SOURCE, TEST, FULL and CACHE are settable, see tools/matrix.sh.
+# make test on every PostgreSQL that Debian has, and pg_upgrade between them; needs root or sudo. Variables: RELEASES,
+# SOURCE, TEST, FULL, CACHE; see tools/matrix.sh.
 matrix:
 	@tools/install-packages.sh matrix
 	@tools/matrix.sh
 
-# The library on other processors: some tests of it on i386, s390x, arm64 and more; it is compiled for others. PLATFORMS,
-# TEST and CACHE are settable, see tools/platforms.sh.
+# The library on other processors: some tests on i386, s390x, arm64 and more; for others it is compiled. Variables:
+# PLATFORMS, TEST, CACHE; see tools/platforms.sh.
 platforms:
 	@tools/install-packages.sh platforms
 	@tools/platforms.sh
 
-# Debian packages for each of these PostgreSQLs, in deb/RELEASE; RELEASES as for make matrix. See tools/deb.sh.
+# Debian packages for each PostgreSQL of RELEASES (as for make matrix), in deb/RELEASE. See tools/deb.sh.
 deb:
 	@tools/install-packages.sh matrix
 	@tools/deb.sh
@@ -145,8 +144,8 @@ deb:
 dist:
 	@tools/dist.py
 
-# ROUNDS, ROWS and SECONDS are settable; results go to bench/results. PG=18 measures the server of the Debian
-# release that has it, in a folder as make matrix does; see tools/bench.sh.
+# Variables: ROUNDS, ROWS, SECONDS. Results go to bench/results. PG=18 measures the server of the Debian release that
+# has it, in a directory as make matrix does; see tools/bench.sh.
 bench:
 	@SECONDS_EACH="$(SECONDS)" tools/bench.sh bench/run.sh
 
@@ -177,11 +176,11 @@ bench-account:
 bench-wrapper:
 	@tools/bench.sh bench/wrapper.sh
 
-# The charts of the results that are there, without measuring anew.
+# Draws the charts of the existing results, without measuring.
 charts:
 	@bench/chart.py bench/results/bench.md bench/results/index.md
 
-# What bench/README.md shows of a server, except bench-account.
+# All that bench/README.md shows for a server, except bench-account.
 bench-all:
 	@SECONDS_EACH="$(SECONDS)" tools/bench.sh bench/run.sh bench/index.sh bench/copy_rows.sh bench/contention.sh \
 	    bench/leases.sh bench/instructions.sh

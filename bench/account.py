@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """Accounts for the instructions of one next_id, next to one nextval, by what they are for.
 
-Each is counted by valgrind in loops of two lengths, function by function; the difference of the two is that
-of the calls alone, and less the same of a function that does nothing it is net. What PostgreSQL keeps to
-itself (static functions, of which a server without debug symbols does not tell the names) counts to whoever
-is named in its place.
+valgrind counts each in loops of two lengths, function by function; the difference is that of the calls alone.
+Net: less the same of a function that does nothing. Static functions of PostgreSQL, whose names are unknown
+without debug symbols, count as the function that valgrind names instead.
 """
 import argparse
 import re
@@ -16,7 +15,7 @@ FEW, MANY = 10000, 30000
 FLOOR = "pg_backend_pid()"
 CALLS = {"next_id": "next_id(5, 'roomy', shard_bits => 3, sequence_bits => 20)", "nextval": "nextval('plain')"}
 
-# What it is for: a pattern of the file and function. The first that fits counts.
+# Purpose: a pattern of the file and function. The first match counts.
 PURPOSES = [
     ("lock on the page", r":(LWLock\w*|LockBuffer|ConditionalLockBuffer|UnlockReleaseBuffer|BufferLock\w*|Unlock\w*Buffer)\b"),
     ("marking it dirty", r":MarkBufferDirty\b"),

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# make bench-account: what the instructions of one next_id are for, beside nextval's. To be run by
-# sandbox.sh.
+# make bench-account: the purposes of the instructions of one next_id, next to those of nextval. To be run
+# by sandbox.sh.
 set -euo pipefail
 # shellcheck source=tools/cluster.sh
 source tools/cluster.sh

@@ -1,4 +1,4 @@
--- What is replaced: the two recipes, as the articles give them, written anew. Schema baseline.
+-- The functions for comparison, rewritten after the articles that published them: the recipes. Schema baseline.
 CREATE SCHEMA baseline;
 CREATE SEQUENCE baseline.ids;
 

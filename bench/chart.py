@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Draws the charts of results: chart.py [--check] FILE.md...: beside each bench.md and index.md its .svg. With
---check it draws nothing, and fails where an .svg is not what its results give.
+"""Draws the charts of results: chart.py [--check] FILE.md...: next to each bench.md and index.md its .svg.
+--check draws nothing, and fails if an .svg does not match its results.
 
-Bars start at zero and have one scale a panel. Each chart has a background of its own, as the page around it may be
+Bars start at zero and have one scale per panel. Each chart has its own background, since the page around it may be
 light while the reader's system is dark.
 """
 import argparse
@@ -42,8 +42,8 @@ STYLE = """
 
 
 class Panel:
-    """One table's bars: title, what to know of it, words of the table's first heading, column, and what the rows
-    are called here, by their labels; all rows if none are given. A second column goes on top of the first."""
+    """One table's bars: title, note, words of the table's first heading, column, and the names of rows by their
+    labels; without names all rows. on_top: a second column, drawn on top of the first."""
 
     def __init__(self, title, note, table, column, names=None, on_top=None):
         self.title, self.note, self.table, self.column, self.names, self.on_top = title, note, table, column, names, on_top
@@ -74,7 +74,7 @@ CHARTS = {
     ],
 }
 
-# Not every server has it.
+# Not every server has these.
 MAY_BE_MISSING = {"uuidv7"}
 
 
@@ -89,7 +89,7 @@ def plain(cell):
 
 
 def tables(text):
-    """The Markdown tables: lists of rows, the headings first, without the line below them."""
+    """The Markdown tables: lists of rows, the heading first, without the line below it."""
     blocks = re.findall(r"(?:^\|.*\n)+", text, re.M)
     rows = [[[cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines()] for block in blocks]
     return [[table[0]] + table[2:] for table in rows]
@@ -120,7 +120,7 @@ def draw_bar(bar, scale, y):
     lines = [element("text", bar.name, class_="ours" if bar.is_ours else "name", x=BARS_AT - 10, y=middle, text_anchor="end")]
     x = BARS_AT
     for value, class_ in zip(bar.values, ("ours-bar" if bar.is_ours else "bar", "more")):
-        # So that what is small beside the others is seen to be there.
+        # So that very small values are visible.
         width = max(1.5, value * scale)
         lines.append(element("rect", class_=class_, x=f"{x:.1f}", y=y, width=f"{width:.1f}", height=BAR))
         x += width
@@ -141,7 +141,7 @@ def draw_panel(panel, text, y):
 
 
 def drawn(kind, text):
-    """The chart of results, whose last paragraph says how they were measured."""
+    """The chart of results; their last paragraph says how they were measured."""
     lines, y = [], MARGIN
     for panel in CHARTS[kind]:
         more, y = draw_panel(panel, text, y)
@@ -163,7 +163,7 @@ def read(path):
 
 
 def chart_of(path):
-    """Of a file of results: where its chart is, and what it should be."""
+    """The path of the chart of a file of results, and the chart."""
     kind = re.match(r"[a-z]+", os.path.basename(path))[0]
     return os.path.splitext(path)[0] + ".svg", drawn(kind, read(path))
 

@@ -1,4 +1,4 @@
-"""What the measuring scripts have in common: options, psql, times, rounds, tables, reports."""
+"""What the benchmarks share: options, psql, times, rounds, tables, reports."""
 import argparse
 import datetime
 import os
@@ -10,7 +10,7 @@ import textwrap
 
 
 def options(doc, **defaults):
-    """Whole numbers by their defaults, and the folder for what is written."""
+    """Options: integers with these defaults, and the directory for results."""
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
     for name, default in defaults.items():
         parser.add_argument(f"--{name}", type=int, default=default)
@@ -29,12 +29,12 @@ def milliseconds(statements):
 
 
 def has_uuidv7():
-    """PostgreSQL's own, since 18."""
+    """Whether the server has uuidv7(), as PostgreSQL from 18 on."""
     return psql("SELECT count(*) FROM pg_proc WHERE proname = 'uuidv7'").strip() != "0"
 
 
 class Results:
-    """Values by a key, one a round."""
+    """Values by a key, one per round."""
 
     def __init__(self):
         self.values = {}
@@ -62,7 +62,7 @@ def rotated(names, by):
 
 
 def quantile(values, share):
-    """The smallest value that is not below this share of them."""
+    """The smallest value that is at least as large as this share of the values."""
     values = sorted(values)
     return values[min(len(values) - 1, int(share * len(values)))]
 
@@ -88,19 +88,19 @@ def server_version():
 
 
 def command(target, **settings):
-    """That runs the same again."""
+    """The command that repeats the run."""
     settings = {"PG": os.environ.get("PG"), **settings}
     return " ".join(["make", target] + [f"{name}={value}" for name, value in settings.items() if value])
 
 
 def conditions(target, settings="default durability", **arguments):
-    """The end of a report: of what is measured where, and how to do it again."""
+    """The end of a report: the conditions of the measurement, and how to repeat it."""
     return (f"{machine()}; PostgreSQL {server_version()}, {settings}; {datetime.date.today().isoformat()}; "
             f"`{command(target, **arguments)}`.")
 
 
 def wrapped(line):
-    """For a pager, except a row of a table."""
+    """Wraps the line for a pager, unless it is a row of a table."""
     return line if line.startswith("|") else textwrap.fill(line, 118, break_long_words=False, break_on_hyphens=False)
 
 
@@ -111,12 +111,12 @@ def write_report(path, lines):
     print(text)
 
 
-# Of a ratio; less is noise.
+# Smaller ratios are noise.
 NOTED_FROM = 1.03
 
 
 def slower(kinds):
-    """A sentence on what takes longer, or more, than an alternative: of (what it is, the alternative, times as much)."""
+    """A sentence on what takes longer, or more, than an alternative. kinds: (label, alternative, ratio)."""
     found = [f"{own} {times:.2f} times {rival}" for own, rival, times in kinds if times >= NOTED_FROM]
     return (f"Slower than an alternative: {'; '.join(found)}." if found else
             f"Slower than an alternative: nothing by more than {NOTED_FROM - 1:.0%}.").replace("**", "")

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Measures sessions that draw from one generator and from one each, and how long a single call takes beside
-others that draw in bulk. Prints tables and writes them.
+"""Measures sessions that draw from one generator and from one each, and how long a single call takes while
+others draw in bulk. Prints tables and writes them.
 
-The layout has room, so that nobody waits for the next millisecond.
+The layout has enough numbers, so that no session waits for the next millisecond.
 """
 import glob
 import os
@@ -19,7 +19,7 @@ IDS = 1000
 LAYOUT = "shard_bits => 3, sequence_bits => 20"
 OWN = "WITH own AS MATERIALIZED (SELECT ('g_' || :each::int * :client_id::int + :first::int)::regclass AS g)"
 
-# Contender: (what it is, a statement of so many ids). The sequence is the session's own where each is 1.
+# Contender: (label, a statement of :ids ids). With each = 1 every session has a sequence of its own.
 BULK = {
     "next_id": ("**`next_id`**", f"{OWN} SELECT count(next_id(5, g, {LAYOUT})) FROM own, generate_series(1, :ids::int);"),
     "next_ids": ("**`next_ids`**", f"{OWN} SELECT count(i) FROM own, next_ids(5, :ids, g, {LAYOUT}) AS i;"),
@@ -33,8 +33,8 @@ SINGLE = {
 }
 DRAWERS = 4
 MANY = 1000000
-# Contender: (what it is, what the session does, what the drawers beside it do, how many a statement, the first of
-# their sequences).
+# Contender: (label, what the session does, what the other sessions do, how many ids per statement, the first of their
+# sequences).
 BESIDE = {
     "alone": ("**`next_id`**, alone", "next_id", None, 0, 0),
     "next_id": (f"**`next_id`**, {DRAWERS} others take {IDS:,} per statement", "next_id", "next_id", IDS, 0),
@@ -50,7 +50,7 @@ BESIDE = {
 
 
 class Pgbench:
-    """Runs the statements by pgbench, each from a file in the folder."""
+    """Runs the statements by pgbench, each from a file in the directory."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -70,7 +70,7 @@ class Pgbench:
             stdout=subprocess.PIPE, text=True)
 
     def rate(self, name, sessions, each, seconds):
-        """Ids a second."""
+        """Ids per second."""
         out, _ = self.bulk(name, sessions, each, IDS, 0, seconds).communicate()
         return float(re.search(r"tps = ([\d.]+)", out)[1]) * IDS
 
@@ -100,7 +100,7 @@ def measure_rates(pgbench, rounds, seconds):
 
 
 def measure_calls(pgbench, rounds, seconds):
-    """(us of all calls by contender, what the drawers reached meanwhile by contender and round)."""
+    """(us of all calls by contender, the rate of the other sessions meanwhile by contender and round)."""
     calls, drawn = {name: [] for name in BESIDE}, Results()
     for number in range(rounds):
         for name in rotated(BESIDE, number):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Times COPY by how the id comes, each contender next to its alternative in every round, and says where the time
-goes that a COPY takes beyond the layout's rate limit. Prints tables and writes them.
+"""Times COPY with each kind of id, each contender next to its alternative in every round, and accounts for the time
+that a COPY takes beyond the layout's rate limit. Prints tables and writes them.
 
-Rows go from a file of the server's into a logged table, emptied and checkpointed before each time.
+Rows go from a file on the server into a logged table, emptied and checkpointed before each time.
 """
 import ctypes
 import os
@@ -14,7 +14,7 @@ import time
 from common import (Results, conditions, has_uuidv7, milliseconds, options, progress, psql, quantile, rotated,
                     slower, table, write_report)
 
-CEILING = 1024  # ids a millisecond in the default layout
+CEILING = 1024  # ids per millisecond in the default layout
 
 ROOMY = "next_id(5, 'roomy', shard_bits => 3, sequence_bits => 20)"
 
@@ -33,8 +33,8 @@ TABLES = {
     "objectid": ("bytea", "objectid()", ""),
 }
 
-# Each is timed just after or before its alternative: (what it is, way, contender, what it is compared with, its alternative,
-# whether the rate limit counts as the alternative where that is slower, target).
+# Each is timed just after or before its alternative: (label, way, contender, label of the alternative, alternative,
+# whether the rate limit replaces the alternative if it is slower, target).
 PAIRS = [
     ("`next_id`, room in the layout", "copy", "roomy", "`nextval`", "nextval", False, 1.0),
     ("`next_id`, default layout", "copy", "default", "`nextval` or the rate limit", "nextval", True, 1.05),
@@ -58,7 +58,7 @@ PR_SET_TIMERSLACK, PR_GET_TIMERSLACK = 29, 30
 
 
 def wanted_pairs():
-    """Those that this server and this build have something for."""
+    """The pairs that this server and this build support."""
     borrows = "max_borrow" in psql("LOAD 'shardid'; SELECT name FROM pg_settings WHERE name LIKE 'shardid.%'")
     v7 = has_uuidv7()
     return [pair for pair in PAIRS if (borrows or "max_borrow" not in pair[0]) and (v7 or pair[4] != "uuid_v7")]
@@ -91,7 +91,7 @@ def measure(pairs, rounds, rows, file):
             times = {}
             for side in rotated((0, 1), number + index):
                 times[side] = fill(f"by_{(own, rival)[side]}", way, rows, file, borrow and side == 0)
-            # The first round makes WAL files, which the others find.
+            # The first round does not count: it creates WAL files, which the others reuse.
             if number > 0:
                 results.add((index, 0), times[0])
                 results.add((index, 1), times[1])
@@ -124,7 +124,7 @@ FROM (SELECT id_timestamp(id) AS at, count(*) AS ids FROM {name} GROUP BY 1) s""
 
 
 def lateness(name):
-    """us from the start of a millisecond to when its first id was there, where the one before was used up."""
+    """us from the start of a millisecond to its first id, if the millisecond before was used up."""
     return [float(line) for line in psql(f"""
 SELECT extract(epoch FROM first - at) * 1e6
 FROM (SELECT at, first, lag(ids) OVER w AS before, lag(at) OVER w AS at_before
@@ -134,7 +134,7 @@ WHERE before = {CEILING}""").split()]
 
 
 def sleeps(slack_ns):
-    """us that a process of its own wakes too late which sleeps to the start of the next millisecond."""
+    """us by which a process wakes too late that sleeps to the start of the next millisecond."""
     script = f"""
 import ctypes, time
 if {slack_ns}: ctypes.CDLL(None).prctl({PR_SET_TIMERSLACK}, {slack_ns}, 0, 0, 0)
@@ -149,7 +149,7 @@ for _ in range({SLEEPS}):
 
 
 class BusyLoops:
-    """One a core, as long as it lasts."""
+    """A busy process per core, while this context lasts."""
 
     def __enter__(self):
         self.processes = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count())]
@@ -169,7 +169,7 @@ class Idle:
 
 
 def waits(rounds, rows, file):
-    """Two tables: where a COPY's time goes, and how late who waits wakes, on an idle machine and a loaded one."""
+    """Two tables: the parts of a COPY's time, and how late sleepers wake, on an idle and on a loaded machine."""
     accounts, late = [], []
     slack = ctypes.CDLL(None).prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0)
     for place, load in (("idle", Idle), (f"{os.cpu_count()} busy loops at the same time", BusyLoops)):

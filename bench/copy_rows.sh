@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# make bench-copy: COPY by next_id, uuid_v1 and objectid beside the server's own, and how late waits end.
-# To be run by sandbox.sh.
+# make bench-copy: COPY with next_id, uuid_v1 and objectid, compared with the server's own functions, and how
+# late waits end. To be run by sandbox.sh.
 set -euo pipefail
 # shellcheck source=tools/cluster.sh
 source tools/cluster.sh
 
-# Checkpoints come only where copy_rows.py asks for them, and leave WAL files enough for the next COPY.
+# Checkpoints occur only when copy_rows.py requests them, and leave enough WAL files for the next COPY.
 start_cluster <<'CONF'
 jit = off
 autovacuum = off

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# make bench-index: what a primary key costs that is an id, a value of nextval or a UUID of version 4 or 7.
-# To be run by sandbox.sh.
+# make bench-index: the cost of a primary key of ids, values of nextval, or UUIDs of version 4 or 7. To be
+# run by sandbox.sh.
 set -euo pipefail
 # shellcheck source=tools/cluster.sh
 source tools/cluster.sh
 
-# Nothing but the inserts themselves writes: checkpoints come only where index.py asks for them.
+# Only the inserts write: checkpoints occur only when index.py requests them.
 start_cluster <<'CONF'
 jit = off
 autovacuum = off

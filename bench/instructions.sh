@@ -1,22 +1,21 @@
 #!/usr/bin/env bash
-# make bench-instructions: instructions of one call, by valgrind in a single-user server. Counts are
-# the same from run to run where times are not. Each call is counted in a loop of 10,000 and one of
-# 30,000; the difference is that of 20,000 calls. A function that gives a set takes the place of
-# generate_series, which makes the loop of all others, and is compared with it. To be run by sandbox.sh.
+# make bench-instructions: instructions of one call, by valgrind in a single-user server. Unlike times,
+# counts are the same in each run. Each call is counted in a loop of 10,000 and one of 30,000; the
+# difference is that of 20,000 calls. A set-returning function replaces generate_series, which makes the
+# loop of all others, and is compared with it. To be run by sandbox.sh.
 set -euo pipefail
 # shellcheck source=tools/cluster.sh
 source tools/cluster.sh
 
 readonly few=10000 many=30000
 
-# A window of a day for a server that has just been started, as each is whose calls are counted; one for a single user
-# has no background worker that could ask for it.
+# A window of a day: a single-user server has no background worker that could request one.
 readonly give_window="UPDATE shardid_lease.lease_window
     SET family = shardid_lease.window_family('leased'), moved_at = '0/0', from_ms = t - 1000, until_ms = t + 86400000,
         lease_ms = 86400000
     FROM (SELECT shardid_lease.now_ms(epoch) AS t FROM shardid_lease.id_space) clock"
 
-# COUNT in the set stands for the number of its rows. What is run before is counted, too, in both loops.
+# COUNT in the set is replaced by its number of rows. Statements before the call are counted in both loops.
 collected() {
     local call=$1 set=$2 count=$3 before=$4 profile
     profile=$(mktemp "$SANDBOX/callgrind.XXXXXX")
@@ -42,7 +41,7 @@ SELECT shardid_lease.create_id_space('bench', shard_bits => 3, sequence_bits => 
 SELECT shardid_lease.lease_shard('bench', generator => 'leased', shard => 5);
 SELECT next_id(5, 'leased', shard_bits => 3, sequence_bits => 20);
 SQL
-# PostgreSQL's own version 7, since 18.
+# uuidv7(), which PostgreSQL has from 18 on.
 has_uuidv7=$(psql -XAtq -c "SELECT count(*) FROM pg_proc WHERE proname = 'uuidv7'")
 stop_cluster
 
@@ -54,7 +53,7 @@ leased=$(per_call "next_id(5, 'leased', shard_bits => 3, sequence_bits => 20)" '
 readonly ids="next_ids(5, COUNT, 'roomy', shard_bits => 3, sequence_bits => 20)"
 of_next_ids=$(per_call n "$ids")
 beside=$(per_call n "generate_series(1, COUNT) AS i, $ids")
-# Every other function, in the order of docs/reference.md.
+# All other functions, in the order of docs/reference.md.
 readonly others=(
     'id_generator_status()' 'id_timestamp(id)' 'id_shard(id)' 'id_sequence(id)' 'id_parts(id)' 'id_lower_bound(ts)'
     'uuid_v1_hundred_ns(u)' 'uuid_v1_clock_seq(u)' 'uuid_v1_node(u)'

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Measures what leases cost: a registry under renewals of many members, a call that waits for its window, and a renewal
-of one, 64 and 1,000 leases in one round trip. Prints tables and writes them.
+"""Measures the cost of leases: a registry under renewals of many members, a call that waits for its window, and a
+renewal of one, 64 and 1,000 leases in one round trip. Prints tables and writes them.
 
 The registry and the member are databases of one cluster.
 """
@@ -14,7 +14,7 @@ LEASES = 10000
 ROLE = "member"
 SECOND_SHARE = 30  # s between two requests of a busy database, at the default lease of 60 s
 
-# Script: (what it is, leases a call, sessions).
+# Script: (label, leases per call, sessions).
 RENEWALS = {
     "renew_1": ("1 lease per call, 16 sessions", 1, 16),
     "renew_64": ("64 leases per call, 4 sessions", 64, 4),
@@ -59,7 +59,7 @@ SELECT shardid_lease.lease_shard('short', 'registry');
 """
 
 DRAW = "SELECT next_id()"
-# What each draw of a cycle meets, with a lease of 1 s, and how long to wait before it.
+# The state that each draw of a cycle finds, with a lease of 1 s, and how long to wait before it.
 CYCLE = (("`next_id`, whose window has expired: it waits for the next one", 2.2),
          ("`next_id`, within its window", 0.0),
          ("`next_id`, at half the window: it has the lease renewed, and does not wait", 0.7))
@@ -70,7 +70,7 @@ TIMES = 11
 
 
 def cpu_us():
-    """Of the server's processes that have ended."""
+    """CPU time of the server's processes that have ended."""
     with open(psql("SHOW data_directory").strip() + "/postmaster.pid", encoding="ascii") as file:
         postmaster = file.readline().strip()
     with open(f"/proc/{postmaster}/stat", encoding="ascii") as file:
@@ -79,7 +79,7 @@ def cpu_us():
 
 
 def measure_renewals(rounds, seconds):
-    """By script, how many a second; and by script and "cpu", the server's us of one."""
+    """By script, calls per second; and by script and "cpu", the server's us per call."""
     results = Results()
     for number in range(rounds):
         for name, (label, leases, sessions) in RENEWALS.items():

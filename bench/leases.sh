@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make bench-leases: what a renewal costs, on a registry with 10,000 leases and on a member. To be run by sandbox.sh.
+# make bench-leases: the cost of a renewal, on a registry with 10,000 leases and on a member. To be run by sandbox.sh.
 set -euo pipefail
 # shellcheck source=tools/cluster.sh
 source tools/cluster.sh

@@ -9,7 +9,7 @@ from common import Results, conditions, milliseconds, options, progress, psql, r
 
 ROWS = 100000
 
-# What it is, and its query of so many ids.
+# Label, and a query of this number of ids.
 LOOPS = {
     "floor": ("", f"SELECT count(pg_backend_pid()) FROM (SELECT generate_series(1, {ROWS})) s"),
     "recipe": ("Instagram's function", f"SELECT count(baseline.next_id()) FROM (SELECT generate_series(1, {ROWS})) s"),
@@ -44,7 +44,7 @@ def measure(rounds, seconds):
 
 
 def wal_bytes(call):
-    """Of a thousand calls, each a transaction of its own."""
+    """Bytes of WAL per call, of a thousand calls, each in its own transaction."""
     statements = f"{call}\n" * 1000
     return float(psql(f"""CREATE TEMPORARY TABLE start AS SELECT pg_current_wal_insert_lsn() AS lsn;
 \\o /dev/null

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Puts what is in bench/results onto the pages, so that no page shows a number that was not measured. All markers
-have lines of their own:
+"""Copies numbers from bench/results to the pages, so that each number on a page was measured. Markers are on lines of
+their own:
 
 - a file: all between <!-- bench/results/FILE --> and <!-- end -->;
-- tables of it: the same with <!-- tables of bench/results/FILE: FIRST CELL; ... -->, each by what the first
-  cell of its header begins with;
-- a table with numbers of several files: the same with <!-- bench/tables/FILE -->, a file with {SOURCE} for each;
-- a number in the text: <!-- NUMBER = SOURCE -->, in a line right after the paragraph, list or table with it.
+- tables of a file: the same with <!-- tables of bench/results/FILE: FIRST CELL; ... -->, each named by the beginning
+  of its header's first cell;
+- a table with numbers of several files: the same with <!-- bench/tables/FILE -->, which has {SOURCE} for each number;
+- a number in the text: <!-- NUMBER = SOURCE -->, on a line right after its paragraph, list or table.
 
-A SOURCE is FILE :: TABLE :: ROW :: COLUMN, where TABLE is what the first cell of the header begins with and
-"COLUMN (2)" the second of this name; or FILE :: regular expression with one group.
+A SOURCE is FILE :: TABLE :: ROW :: COLUMN, where TABLE is the beginning of the header's first cell and "COLUMN (2)"
+the second column of this name; or FILE :: regular expression with one group.
 
-With --check it writes nothing, and says which pages differ.
+--check writes nothing, and prints which pages differ.
 """
 import glob
 import os
@@ -24,7 +24,7 @@ WHOLE = re.compile(r"<!-- bench/results/(\S+) -->\n(.*?)<!-- end -->", re.S)
 TABLES = re.compile(r"<!-- tables of bench/results/(\S+): (.*?) -->\n(.*?)<!-- end -->", re.S)
 TEMPLATE = re.compile(r"<!-- bench/tables/(\S+) -->\n(.*?)<!-- end -->", re.S)
 SOURCE = re.compile(r"\{(\S+\.md) :: ([^}\n]*)\}")
-# Lines of text, and those after them that name the sources of their numbers.
+# Lines of text, and the lines after them with the sources of their numbers.
 SOURCED = re.compile(r"((?:^(?!<!--).+\n)+)((?:^<!-- .+ = \S+\.md :: .* -->\n?)+)", re.M)
 NUMBER = re.compile(r"^<!-- (.+?) = (\S+\.md) :: (.*) -->$", re.M)
 # What looks measured: a page may show it only as above. 100 ns are the unit of UUIDs; what PostgreSQL
@@ -35,7 +35,7 @@ WITHIN_LINE = re.compile(r"^.*\S.*<!-- \S+\.md :: .*|^<!-- .*\.md :: .* -->.+$",
 
 
 class Wrong(Exception):
-    """A marker that names nothing."""
+    """A marker without a source."""
 
 
 def read(path):
@@ -75,7 +75,7 @@ def table(name, begin):
 
 
 def place(header, column):
-    """Of the only column with this name, or the n-th for "name (n)"."""
+    """The index of the only column with this name, or of the n-th for "name (n)"."""
     name, _, nth = re.fullmatch(r"(.*?)( \((\d)\))?", column).groups()
     places = [n for n, cell in enumerate(header) if cell == plain(name)]
     if nth and int(nth) <= len(places):
@@ -99,12 +99,12 @@ def number(name, where):
 
 
 def filled(name):
-    """A table with the numbers that it asks for."""
+    """A table of bench/tables with its numbers filled in."""
     return SOURCE.sub(lambda source: number(source[1], source[2]), content_of(f"{TABLES_OF_PAGES}/{name}"))
 
 
 def shows(value):
-    """A pattern that finds it, but not as a part of another number."""
+    """A pattern that matches the value, but not as a part of another number."""
     return re.compile(rf"(?<![\d.,]){re.escape(value)}(?![\d.,]*\d)")
 
 
@@ -143,7 +143,7 @@ def without_numbers(block):
 
 
 def unmarked(text):
-    """What looks measured and has no source."""
+    """Numbers that look measured and have no source."""
     for pattern in (WHOLE, TABLES, TEMPLATE):
         text = pattern.sub("", text)
     text = SOURCED.sub(without_numbers, text)
@@ -153,7 +153,7 @@ def unmarked(text):
 
 
 def checked(page, old):
-    """The page as it has to be, and what is wrong with it."""
+    """The page as it must be, and the errors in it."""
     wrong = [f"{page}: {found!r} has no source: see bench/publish.py" for found in unmarked(old)]
     wrong += [f"{page}: a marker within a line: {found}" for found in WITHIN_LINE.findall(old)]
     try:

@@ -2,8 +2,8 @@
 """Runs all contenders in alternating rounds, prints one table, writes it with a chart.
 
 pgbench contenders are measured in transactions per second with 16 clients, loops inside the server in
-nanoseconds a call, less the same loop around pg_backend_pid(). Ratios are taken round by round, so
-that what the machine does besides weighs on both sides, and their median is shown.
+nanoseconds per call, less the same loop around pg_backend_pid(). Ratios are computed for each round, so
+that other load of the machine affects both sides, and their median is shown.
 """
 import re
 import subprocess
@@ -15,7 +15,7 @@ from common import (Results, conditions, has_uuidv7, milliseconds, options, prog
 
 CLIENTS = ["-n", "-M", "prepared", "-c", "16", "-j", "2"]
 
-# Group: title, floor, {contender: (what it is, the recipe it replaces or stands beside)}.
+# Group: title, floor, {contender: (label, the contender that it is compared with)}.
 PGBENCH = [
     ("One call per transaction", "select_1", {
         "select_1": ("`SELECT 1`", None),
@@ -68,8 +68,8 @@ PGBENCH = [
     }),
 ]
 
-# Contender: (what it is, call, calls a loop, recipe). A call with COUNT gives a set of so many, and
-# takes the place of the loop's generate_series.
+# Contender: (label, call, calls per loop, the contender that it is compared with). A call with COUNT returns a
+# set of this size, and replaces the loop's generate_series.
 LOOP_FLOOR = "pg_backend_pid()"
 SET_FLOOR = "generate_series(1, COUNT)"
 LOOPS = {
@@ -104,20 +104,20 @@ LOOPS = {
 
 CEILING = 1024000
 
-# ns per call, net; what is less cannot be told from the loop's own time, and has no ratio.
+# ns per call, net; smaller values cannot be distinguished from the loop's own time, and have no ratio.
 SMALLEST = 2
 
-# Ways to take 1,000 values that 16 sessions use at once, each noting what it got.
+# Ways to take 1,000 values, used by 16 sessions at once, each of which records its values.
 NOTED = {"setval": "`setval(s, nextval(s) + 999)`", "nextval_range": "`nextval_range`"}
 
 COPY_ROWS = 500000
 COPY_TABLES = {"by_nextval": "`nextval`", "by_recipe": "PL/pgSQL recipe", "by_next_id": "**`next_id`**",
                "by_gen_random_uuid": "`gen_random_uuid`", "by_uuidv7": "`uuidv7`"}
 
-# PostgreSQL's own version 7, which not every server has.
+# PostgreSQL's UUID of version 7, which not every server has.
 UUIDV7 = "uuidv7"
 
-# Whose medians are compared for the sentence below the tables, where both are there: kind, what is ours, its alternatives.
+# The medians that the sentence below the tables compares, if both exist: kind, ours, its alternatives.
 RIVALS = [
     ("pgbench", "next_id", ["nextval", "nextval_cache_100"]),
     ("pgbench", "uuid_v1", ["gen_random_uuid", "uuidv7", "uuid_generate_v1"]),
@@ -144,7 +144,7 @@ def leave_out_uuidv7():
 
 
 def empty_tables():
-    """But those whose duplicates are counted at the end."""
+    """Empties the tables, except those whose duplicates are counted at the end."""
     psql("TRUNCATE no_id, key_by_nextval, key_by_next_id, key_by_gen_random_uuid, by_gen_random_uuid")
     if has_uuidv7():
         psql("TRUNCATE key_by_uuidv7, by_uuidv7")
@@ -209,7 +209,7 @@ def measure(rounds, seconds):
 
 
 def duplicates(contender):
-    """Of all rows that a table has got by now, by single rows, bulk and COPY."""
+    """Duplicates among all rows of a table so far, by single rows, bulk and COPY."""
     table = re.sub(r"^insert_(1000_)?", "", contender)
     if table == "no_id":
         return "", 0
@@ -218,7 +218,7 @@ def duplicates(contender):
 
 
 def given_twice(way):
-    """(how many values 16 sessions were given more than once, how many they were given)."""
+    """(how many duplicates 16 sessions received, how many values they received)."""
     given, different = psql(f"""
 SELECT (SELECT sum(last - first + 1) FROM taken_by_{way}),
        (SELECT sum(upper(r) - lower(r))
@@ -228,7 +228,7 @@ SELECT (SELECT sum(last - first + 1) FROM taken_by_{way}),
 
 
 def titled(kind, name):
-    """What it is, with the table where it stands."""
+    """The contender's label, with the name of its table."""
     if kind == "pgbench":
         title, contenders = next((group[0], group[2]) for group in PGBENCH if name in group[2])
         return f"{contenders[name][0]} ({title.split(';')[0].lower()})"
@@ -246,7 +246,7 @@ def behind(results):
 
 
 def share_of_next_id(results):
-    """What an id of next_ids takes, in words."""
+    """The time per id of next_ids, in words."""
     if results.median(("loop", "next_ids")) < SMALLEST:
         return f"less than {SMALLEST} ns"
     return f"{results.ratio(('loop', 'next_ids'), ('loop', 'next_id')):.2f} of the time of `next_id`"

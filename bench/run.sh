@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# make bench: a throwaway cluster with default durability, all contenders, one table and one chart; or what another
-# program of bench/ measures of them: run.sh portable.py. To be run by sandbox.sh.
+# make bench: a throwaway cluster with default durability, all contenders, one table and one chart; or another program
+# of bench/ with these contenders: run.sh portable.py. To be run by sandbox.sh.
 set -euo pipefail
 # shellcheck source=tools/cluster.sh
 source tools/cluster.sh
 
-# No just-in-time compiler: it comes and goes with the number of rows, and would be measured too.
+# No just-in-time compiler: whether it is used depends on the number of rows, and it would be measured too.
 start_cluster <<'CONF'
 jit = off
 max_connections = 80

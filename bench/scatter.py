@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Over how many of ten partitions inserts of consecutive ids go, as they are and scattered, and what
-scattering and short text cost beside the same by SQL. Prints tables and writes them.
+"""Measures over how many of ten partitions inserts of consecutive ids are spread, plain and scattered, and the cost
+of scattering and short text compared with SQL that does the same. Prints tables and writes them.
 """
 import statistics
 
 from common import conditions, options, psql, rotated, table, write_report
 
-# Ten ranges: of the ids that share a first digit, and of all numbers from 0 to 2^63.
+# Ten ranges: of the ids with one first digit, and of all numbers from 0 to 2^63.
 SAME_DIGIT = "trunc(id, -18) FROM (SELECT id::numeric FROM one_id) s), 1e17"
 ALL_NUMBERS = "0), 9223372036854775807 / 10.0"
 
-# Table: (what it is, id, partitions).
+# Table: (label, id, partitions).
 SPREADS = {
     "plain_ranges": ("`next_id(5)`, 10 ranges", "{}", SAME_DIGIT),
     "digit_ranges": ("**`scatter_digits`**`(next_id(5))`, 10 ranges", "scatter_digits({})", SAME_DIGIT),
@@ -23,7 +23,7 @@ IN_BULK = 100000
 ONE_BY_ONE = 1000
 WINDOW = 100
 
-# What it is, call, calls a loop, the row of SQL that it stands beside.
+# Label, call, calls per loop, the row of SQL that it is compared with.
 FLOOR = "pg_backend_pid()"
 COSTS = {
     "scatter_text": ("`scatter_digits` by text, inlined SQL", "baseline.scatter_digits(id)", 200000, "scatter_text"),
@@ -41,9 +41,9 @@ COSTS = {
     "id_from_text": ("**`id_from_text(text)`**", "id_from_text('3R2D9G4WA5001' || left(id::text, 0))", 500000,
                      "from_text_recipe"),
 }
-# ns; what is less cannot be told from nothing.
+# ns; smaller values cannot be distinguished from zero.
 SMALLEST = 2
-# What the calls that read text need to get one that is not constant.
+# The part of calls that read text which makes the text not constant.
 TEXT_FLOOR = "'3R2D9G4WA5001' || left(id::text, 0)"
 
 
@@ -53,8 +53,8 @@ def create_tables():
              else f"SELECT baseline.create_hashes('{name}')")
 
 
-# Partitions that got rows, the share of the one that got most, and of the one that got most of some
-# rows in succession: the median over all such lots.
+# The number of partitions with rows, the largest share of a partition, and the largest share within lots of
+# consecutive rows: the median of all lots.
 def shares(table):
     return [float(value) for value in psql(f"""
 WITH lots AS (SELECT n / {WINDOW} AS lot, tableoid, count(*) AS rows FROM {table} GROUP BY 1, 2),
@@ -75,8 +75,8 @@ def spread(table, expression):
     return rows
 
 
-# Time on the processor, as the kernel counts it for the backend: a call of a nanosecond or two would
-# drown in what the machine does besides.
+# CPU time, as the kernel counts it for the backend: other load of the machine would hide calls of a
+# nanosecond or two.
 def cpu_of(statements):
     clock = "SELECT split_part(pg_read_file('/proc/self/schedstat'), ' ', 1);\n"
     out = psql(clock + "".join(f"{statement} \\g /dev/null\n{clock}" for statement in statements))
@@ -85,7 +85,7 @@ def cpu_of(statements):
 
 
 def loop(call, count):
-    """ns a call, net of the floor, both in one session one after the other."""
+    """ns per call, net of the floor, both in one session one after the other."""
     rows = f"(SELECT id + generate_series(1, {count}) AS id FROM one_id) s"
     floor_call = TEXT_FLOOR if TEXT_FLOOR in call else FLOOR
     floor, own = cpu_of([f"SELECT count({f}) FROM {rows}" for f in (floor_call, call)])

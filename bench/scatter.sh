@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# make bench-scatter: how evenly scattered ids spread over partitions, and what scattering and short
-# text cost. To be run by sandbox.sh.
+# make bench-scatter: how evenly scattered ids spread over partitions, and the cost of scattering and short
+# text. To be run by sandbox.sh.
 set -euo pipefail
 # shellcheck source=tools/cluster.sh
 source tools/cluster.sh

@@ -1,12 +1,12 @@
--- What bench/scatter.py needs: an id to start from, the same work by SQL as it is usually written, and
--- partitioned tables for each way of writing an id.
+-- For bench/scatter.py: an id to start from, SQL that does the same work, and partitioned tables for each way
+-- of scattering.
 CREATE EXTENSION shardid;
 CREATE SCHEMA baseline;
 
 CREATE TABLE one_id AS SELECT next_id(5) AS id;
 VACUUM ANALYZE one_id;
 
--- SQL functions that the planner puts in place: no call remains.
+-- SQL functions that the planner inlines: no call remains.
 CREATE FUNCTION baseline.scatter_digits(id bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
     SELECT (left(id::text, 1) || right(id::text, 1) || substr(id::text, 2, length(id::text) - 2))::bigint
 $$;
@@ -39,7 +39,7 @@ BEGIN
 END
 $$;
 
--- Ten ranges of what ids have in common for years, their first digit; or of all that bigint holds from 0 on.
+-- Ten ranges of ids with one first digit, as ids have for years; or of all bigint values from 0 on.
 CREATE FUNCTION baseline.create_ranges(name text, lowest numeric, width numeric) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE format('CREATE TABLE %I (id bigint, n int) PARTITION BY RANGE (id)', name);

@@ -1,4 +1,4 @@
--- What the contenders need: generators, and a table for each way to fill its id.
+-- For the contenders: generators, and a table for each way to generate its id.
 CREATE EXTENSION shardid;
 CREATE EXTENSION "uuid-ossp";
 \ir baseline.sql
@@ -33,12 +33,12 @@ CREATE INDEX ON by_next_ids (id);
 CREATE INDEX ON by_gen_random_uuid (id);
 CREATE INDEX ON no_id (n);
 
--- And the same as it is used.
+-- The same with a primary key, as usual.
 CREATE TABLE key_by_nextval (id bigint DEFAULT nextval('plain') PRIMARY KEY, n int);
 CREATE TABLE key_by_next_id (id bigint DEFAULT next_id(5) PRIMARY KEY, n int);
 CREATE TABLE key_by_gen_random_uuid (id uuid DEFAULT gen_random_uuid() PRIMARY KEY, n int);
 
--- PostgreSQL's own version 7, since 18.
+-- uuidv7(), which PostgreSQL has from 18 on.
 SELECT count(*) > 0 AS has_uuidv7 FROM pg_proc WHERE proname = 'uuidv7' \gset
 \if :has_uuidv7
 CREATE TABLE by_uuidv7 (id uuid DEFAULT uuidv7(), n int);
@@ -46,7 +46,7 @@ CREATE INDEX ON by_uuidv7 (id);
 CREATE TABLE key_by_uuidv7 (id uuid DEFAULT uuidv7() PRIMARY KEY, n int);
 \endif
 
--- Arguments that the planner cannot see through: a function of constants would be computed once.
+-- Arguments that are not constant: with constants a function would be computed once.
 CREATE TABLE one_of_each (u uuid, u6 uuid, ts timestamptz, mac macaddr, id bigint, digits bigint, bits bigint,
                        short text, oid bytea);
 INSERT INTO one_of_each

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# make bench-wrapper: what it costs to draw an id by a function of one's own, in instructions as bench/instructions.sh
-# counts them: of each kind in t/clients/wrappers.sql, beside next_id itself. To be run by sandbox.sh.
+# make bench-wrapper: the cost of next_id within a user's function, in instructions as bench/instructions.sh counts
+# them: each kind of t/clients/wrappers.sql, compared with next_id itself. To be run by sandbox.sh.
 set -euo pipefail
 # shellcheck source=tools/cluster.sh
 source tools/cluster.sh

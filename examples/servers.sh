@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Throwaway servers for one example, each on a unix socket in a folder of its own, and a few words to show what it
-# does. To be sourced by an example's run.sh, which sandbox.sh runs; $here is the example's folder.
+# Throwaway servers for one example, each on a unix socket in a directory of its own, and functions to show what the
+# example does. To be sourced by an example's run.sh, which sandbox.sh runs; $here is the example's directory.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[1]}")" && pwd)
@@ -19,7 +19,7 @@ stop_servers() {
     done
 }
 
-# However the example ends: its servers are stopped, and the last line says how it went.
+# At every end of the example: stops its servers, and prints the result as the last line.
 # shellcheck disable=SC2317,SC2329 # called by a trap
 end() {
     local status=${1:-$?}
@@ -35,12 +35,12 @@ trap end EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# Where a server's socket is: what its clients call host. The port is 5432.
+# The directory of a server's socket, for its clients' host. The port is 5432.
 host_of() {
     echo "$folder/$1"
 }
 
-# make_server NAME: its data, not started. Settings beyond the defaults come on standard input.
+# make_server NAME: makes its data, without a start. Further settings are read from standard input.
 make_server() {
     local name=$1
     mkdir "$folder/$name"
@@ -49,12 +49,12 @@ make_server() {
         cat "$TEMP_CONFIG"
         echo "listen_addresses = ''"
         echo "unix_socket_directories = '$folder/$name'"
-        echo "fsync = off" # what the example shows does not outlive the machine
+        echo "fsync = off" # the example's data need not survive a crash of the machine
         cat
     } >>"$folder/$name/data/postgresql.conf"
 }
 
-# run_server NAME [OPTION...]: starts one that was made.
+# run_server NAME [OPTION...]: starts a server that was made.
 run_server() {
     local name=$1
     shift
@@ -62,7 +62,7 @@ run_server() {
         { tail -n 20 "$folder/$name/server.log" >&2; return 1; }
 }
 
-# start_server NAME: made and started; standard input as of make_server.
+# start_server NAME: makes and starts a server; standard input as for make_server.
 start_server() {
     make_server "$1"
     run_server "$1"
@@ -76,7 +76,7 @@ on() {
     psql -X -q -v ON_ERROR_STOP=1 -P footer=off -h "$(host_of "$server")" -d "$database" "$@"
 }
 
-# The bare answer of a query: ask NAME[/DATABASE] SQL.
+# ask NAME[/DATABASE] SQL: prints the plain result of a query.
 ask() {
     on "$1" -At -c "$2"
 }
@@ -101,12 +101,12 @@ answers_at() {
     (: <"/dev/tcp/127.0.0.1/$1") 2>/dev/null
 }
 
-# say TEXT: what comes next, in a paragraph of its own.
+# say TEXT: prints a paragraph about what comes next.
 say() {
     printf '\n%s\n\n' "$*"
 }
 
-# show NAME[/DATABASE] [PSQL OPTION...]: runs SQL there and prints it with its answers, indented.
+# show NAME[/DATABASE] [PSQL OPTION...]: runs SQL there and prints it with its results, indented.
 show() {
     on "$@" --echo-queries | indented
 }
@@ -115,12 +115,12 @@ indented() {
     sed -E 's/^(.*[^ ]) *$/    \1/'
 }
 
-# expect WHAT GOT WANTED: the example is over if they differ.
+# expect WHAT GOT WANTED: ends the example if they differ.
 expect() {
     [[ $2 == "$3" ]] || { printf 'FAILED  %s: %s, not %s\n' "$1" "$2" "$3" >&2; exit 1; }
 }
 
-# fails NAME[/DATABASE] SQL [TEXT]: prints the error that it has to raise, with this text in it, indented.
+# fails NAME[/DATABASE] SQL [TEXT]: the SQL must raise an error that contains TEXT; prints the error, indented.
 fails() {
     local error
     if error=$(on "$1" -v SHOW_CONTEXT=never -c "$2" 2>&1 >/dev/null); then
@@ -131,7 +131,7 @@ fails() {
     [[ $error == *"${3:-}"* ]] || { echo "FAILED  another error than: $3" >&2; exit 1; }
 }
 
-# skip WHY: ends the example, which cannot be run here.
+# skip WHY: ends the example, which cannot run here.
 skip() {
     verdict=$1
     exit 77

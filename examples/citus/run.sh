@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Takes 30 s: a coordinator and two workers of Citus, with a number and with a lease for each node.
+# Takes 30 s: a coordinator and two workers of Citus, with a shard number and with a lease for each node.
 # Runs the SQL of README.md, on a server that has Citus.
 # shellcheck source=examples/servers.sh
 source "$(dirname "$0")/../servers.sh"
@@ -11,7 +11,7 @@ start_node() {
     start_server "$1" <<END
 shared_preload_libraries = 'citus'
 wal_level = logical
-citus.node_conninfo = 'sslmode=disable' # the nodes talk by unix sockets
+citus.node_conninfo = 'sslmode=disable' # the nodes connect by unix sockets
 citus.local_hostname = '$(host_of "$1")'
 END
     on "$1" -c 'CREATE DATABASE shop'
@@ -29,24 +29,24 @@ quietly() {
 
 # --- The page's SQL.
 
-# page NAME: a block of README.md.
+# page NAME: prints a block of README.md.
 page() {
     "$here/../../tools/page_block.sh" "$here/README.md" "$1"
 }
 
-# The registry of docs/several-databases.md, in a database that is there, with one role for all members.
+# The registry of docs/several-databases.md, in an existing database, with one role for all members.
 registry_block() {
     "$here/../../tools/page_block.sh" "$here/../../docs/several-databases.md" registry |
         sed -e '/^CREATE DATABASE/d' -e '/^\\c /d' -e '/^CREATE ROLE \(lisbon\|cairo\)_member/d' \
             -e 's/, lisbon_member, cairo_member//' -e "s/, lease => '10 minutes'//" -e 's/oslo_member/shop_member/' -e 's/secret1/secret/'
 }
 
-# run NAME: the same, run.
+# run NAME: runs this block.
 run() {
     page "$1" | sed "s#'registry.example'#'$(host_of registry)'#" | on coordinator/shop >"$folder/said"
 }
 
-# answers NAME ANSWER: the same, shown; at its end it says what that block has.
+# answers NAME ANSWER: runs block NAME and shows the output, whose end must be block ANSWER.
 answers() {
     local said wanted
     run "$1"
@@ -61,8 +61,8 @@ trimmed() {
     sed 's/ *$//; /^$/d'
 }
 
-# refused NAME ERROR: all of a block except its last statement, which raises the error in that block; the page can leave out its
-# HINT. Which node is the first to raise it shows in numbers.
+# refused NAME ERROR: runs block NAME; its last statement must raise the error in block ERROR, perhaps without the HINT.
+# Numbers are ignored: they depend on which node raises the error first.
 refused() {
     local sql wanted
     sql=$(page "$1")
@@ -81,7 +81,7 @@ by_function() {
     page each_draws | on coordinator/shop -At -F ' ' | cut -d ' ' -f 3 | sort | paste -sd ' '
 }
 
-# --- A number a node.
+# --- A shard number per node.
 
 start_node coordinator
 quietly "SELECT citus_set_coordinator_host('$(host_of coordinator)', 5432)"
@@ -186,7 +186,7 @@ on coordinator/shop -c 'SET citus.enable_ddl_propagation = off' -c 'ALTER DATABA
 quietly "$(page numbers)"
 expect 'shards by the setting, made right' "$(by_setting)" '0 1 2 3 4'
 
-# --- What nothing notices, and what ends it.
+# --- Mistakes that raise no error, and how to prevent them.
 
 say 'A literal shard: two workers that come to one millisecond, as they do under load, repeat each other'"'"'s ids.'
 on coordinator/shop >/dev/null <<'SQL'

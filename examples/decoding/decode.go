@@ -1,4 +1,4 @@
-// The parts of an id, and the id of a text. As a program it answers the questions of decode.py.
+// The parts of an id, and the id of a text. As a program it does the same as decode.py.
 package main
 
 import (

@@ -1,4 +1,4 @@
-"""The parts of an id, and the id of a text. As a program it answers questions, a line each: "id EPOCH SHARD_BITS
+"""The parts of an id, and the id of a text. As a program it answers each line of input: "id EPOCH SHARD_BITS
 SEQUENCE_BITS ID" with time, shard and sequence, "text TEXT" with the id. The programs next to it do the same.
 """
 import re

@@ -2,7 +2,7 @@
 """Prints vectors.json: ids of several layouts with their parts and text, days with the ids that bound them, UUIDs,
 ObjectIds, and texts that are no ids. Times end with the year 9999, as most languages' types for them do.
 
-It shares no code with what it is to check: base 32 is that of the base64 module, version 1 that of the uuid module.
+It shares no code with what it checks: base 32 is that of the base64 module, version 1 that of the uuid module.
 """
 import base64
 import json
@@ -15,7 +15,7 @@ DAY = timedelta(days=1)
 RFC_4648 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
-# Epoch, shard_bits, sequence_bits: those of docs/layouts.md, and the ends of what a layout can be.
+# Epoch, shard_bits, sequence_bits: those of docs/layouts.md, and the limits of a layout.
 LAYOUTS = {
     "shardid": ("2011-08-24T21:07:01.721Z", 13, 10),
     "digoal": ("2012-01-01T00:00:00.000Z", 13, 10),
@@ -34,7 +34,7 @@ LAYOUTS = {
     "old epoch": ("1900-01-01T00:00:00.001Z", 13, 10),
 }
 
-# As docs/layouts.md has them, and the id of docs/text.md.
+# The ids of docs/layouts.md, and that of docs/text.md.
 PUBLISHED = [
     ("shardid", 4032112536055714817), ("shardid", 3597631270905977008), ("digoal", 9221321628057605849),
     ("twitter", 1541815603606036480), ("discord", 175928847299117063), ("redis-id-generator", 5981966696448054276),
@@ -79,7 +79,7 @@ def signed(number):
 
 
 def text_of(number):
-    """16 digits of base 32 are 80 bits; the last 13 are the low 65."""
+    """The text of a number: 16 digits of base 32 are 80 bits, the last 13 are the low 65."""
     digits = base64.b32encode(number.to_bytes(10, "big")).decode("ascii")[-13:]
     return digits.translate(str.maketrans(RFC_4648, CROCKFORD))
 
@@ -102,7 +102,7 @@ class Layout:
                 "shard": shard, "sequence": sequence, "text": text_of(unsigned)}
 
     def times(self):
-        """Both ends, both sides of the sign bit, and some between."""
+        """The first and last ids, both sides of the sign bit, and some between."""
         last = min(2 ** (64 - self.shift) - 1, (LAST - self.epoch) // timedelta(milliseconds=1))
         turn = 2 ** (63 - self.shift)
         return sorted({time for time in (0, 1, 86400000, 0x123456789AB % last, turn - 1, turn, last) if time <= last})
@@ -114,12 +114,12 @@ class Layout:
                 yield self.vector((time * shards + shard) * sequences + sequence)
 
     def lower_bound(self, time):
-        """The smallest id from this time on; None behind the end."""
+        """The smallest id from this time on; None after the end."""
         bound = max(0, (time - self.epoch) // timedelta(milliseconds=1)) * 2 ** self.shift
         return bound if bound < 2 ** 64 else None
 
     def day(self, text):
-        """The condition is on signed numbers: a day can begin with positive ids and end with negative ones."""
+        """The condition for the ids of a day, which can begin with positive and end with negative ids."""
         begin = datetime.fromisoformat(text + "T00:00:00+00:00")
         lower, upper = signed(self.lower_bound(begin)), self.lower_bound(begin + DAY)
         last = 0 if upper is None else signed(upper)

@@ -4,7 +4,7 @@
 source "$(dirname "$0")/../servers.sh"
 needs postgres_fdw
 
-# The front has no rows, so it can stand anywhere; here beside those of one.
+# The front has no rows, so it can be on any server; here it is on server one.
 make_servers() {
     start_server one </dev/null
     start_server two </dev/null
@@ -14,7 +14,7 @@ make_servers() {
     on one/front -v one="$(host_of one)" -v two="$(host_of two)" -f "$here/front.sql"
 }
 
-# Counts what arrives there. The names are with their schema: postgres_fdw's sessions have no other in search_path.
+# Counts statements that arrive. Names have their schema: postgres_fdw's sessions have only pg_catalog in search_path.
 count_statements() {
     on "$1" <<'SQL'
 CREATE SEQUENCE statements;
@@ -24,7 +24,7 @@ CREATE TRIGGER count_statement AFTER INSERT ON photos FOR EACH STATEMENT EXECUTE
 SQL
 }
 
-# insert_1000 FIRST_USER: prints how many statements server one got for its half.
+# insert_1000 FIRST_USER: prints how many statements server one received for its half.
 insert_1000() {
     ask one "SELECT setval('statements', 1, false)" >/dev/null
     on one/front -c "INSERT INTO photos (id, user_id)
@@ -36,12 +36,12 @@ plan() {
     show one/front -At -c "EXPLAIN (VERBOSE, COSTS OFF) $1"
 }
 
-# sent SQL: what goes to the servers for it.
+# sent SQL: prints what the front sends to the servers for it.
 sent() {
     ask one/front "EXPLAIN (VERBOSE, COSTS OFF) $1" | sed -n 's/^ *Remote SQL: //p'
 }
 
-# servers_of SQL: how many servers it asks.
+# servers_of SQL: prints how many servers it queries.
 servers_of() {
     sent "$1" | wc -l
 }

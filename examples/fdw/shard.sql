@@ -1,7 +1,7 @@
--- Each server that holds rows runs this; psql's variable shard is its number. A row's id says that number if it was
--- drawn here, and 100 more if the front drew it: two generators never share a number.
+-- Each server with rows runs this; psql's variable shard is its number. A row's id contains this number if the server
+-- generated it, and 100 more if the front did: two generators never share a number.
 CREATE EXTENSION shardid;
--- Not in the default: a front that imports next_id(1) would draw beside this server, with its number.
+-- Not in the default: a front that imports next_id(1) would generate ids with this server's number.
 ALTER DATABASE :DBNAME SET shardid.shard_id = :shard;
 \c
 

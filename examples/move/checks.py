@@ -1,10 +1,10 @@
-"""What the mover asks before it changes anything, and before it drops anything."""
+"""The mover's checks before it changes anything, and before it drops anything."""
 from psycopg2 import errors
 
 from server import Trouble
 from shard import LONGEST_NAME, SUFFIX
 
-# Of the relations of the schema, which the names "own" stand for.
+# "own": the relations of the schema.
 OWN = "WITH own AS (SELECT oid FROM pg_class WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = %s))"
 UNFIT = OWN + """
 SELECT format('%%s is not logged', oid::regclass) FROM pg_class
@@ -29,7 +29,7 @@ FROM pg_trigger WHERE tgrelid IN (TABLE own) AND tgenabled IN ('A', 'R')
 UNION ALL
 SELECT format('%%s is a child of %%s, which is elsewhere', inhrelid::regclass, inhparent::regclass)
 FROM pg_inherits WHERE inhrelid IN (TABLE own) AND inhparent NOT IN (TABLE own)"""
-# What the move would leave behind, or dropping the schema would take along.
+# Objects that the move would leave behind, or that would be dropped with the schema.
 ELSEWHERE = OWN + """
 SELECT format('%%s, which is elsewhere, has a key that refers to %%s', conrelid::regclass, confrelid::regclass)
 FROM pg_constraint WHERE contype = 'f' AND confrelid IN (TABLE own) AND conrelid NOT IN (TABLE own)
@@ -91,7 +91,7 @@ class Checks:
                 yield f"the {server.label} is a standby"
             if server.one("SHOW is_superuser") != "on":
                 yield f"the role on the {server.label} is no superuser"
-        # A subscription to its own server would wait for itself.
+        # A subscription to the same server would wait for itself.
         if self.source.rows(SAME_SERVER) == self.target.rows(SAME_SERVER):
             yield "source and target are one server"
         if self.source.one("SHOW wal_level") != "logical":
@@ -117,7 +117,7 @@ class Checks:
         return server.names(ELSEWHERE, self.shard.name)
 
     def of_generators(self):
-        """A generator tells its layout by refusing others. Raised to 0, it is not changed."""
+        """Checks the generators' layout: a generator refuses another one. A raise to 0 changes nothing."""
         for sequence in self.shard.sequences(self.source):
             name = self.shard.qualified(sequence)
             if not self.shard.is_generator(self.source, name):
@@ -137,7 +137,7 @@ class Checks:
                 yield f"the target has no foreign server {lease['server']} with a user mapping of {lease['owner']}, who owns the generator"
 
     def definitions(self):
-        """Somebody can have changed tables on the source since they were copied."""
+        """Checks that the source's tables have not been altered since they were copied."""
         here, there = (server.one("SELECT shard_move.definition_of(%s)", self.shard.name)
                        for server in (self.source, self.target))
         if here != there:

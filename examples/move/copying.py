@@ -1,4 +1,4 @@
-"""The copy on the target: its schema, its tables, and what keeps them up to date until the switch."""
+"""The copy on the target: its schema, its tables, and the subscription that updates them until the switch."""
 import os
 import subprocess
 import time
@@ -38,14 +38,14 @@ class Copying(Situation):
             server.transaction("SELECT pg_advisory_xact_lock(hashtext('shard_move'))", "\\i seal.sql" if self.options.dry_run else sql)
 
     def copy_schema(self):
-        """The copy appears sealed, in one transaction: nobody writes to it, or draws from it, before the switch."""
+        """Creates the copy sealed, in one transaction: no session writes to it, or draws from it, before the switch."""
         where = parse_dsn(self.options.source)
-        # Other users of this machine see a command's arguments.
+        # Not in the arguments, which other users of this machine can see.
         password = {"PGPASSWORD": where.pop("password")} if "password" in where else {}
         dump = subprocess.run(
             ["pg_dump", "--schema-only", "--no-publications", "--no-subscriptions", "--schema", self.shard.schema,
              "-d", make_dsn(**where)], stdout=subprocess.PIPE, text=True, check=True, env={**os.environ, **password}).stdout
-        # Words to psql, and a setting of 17 that an older server does not know.
+        # psql's commands, and a setting of 17 that an older server does not have.
         left_out = ("\\restrict ", "\\unrestrict ") + (("SET transaction_timeout ",) if self.target.version < 17 else ())
         dump = "".join(line for line in dump.splitlines(True) if not line.startswith(left_out))
         if self.options.dry_run:
@@ -61,7 +61,7 @@ class Copying(Situation):
         self.has_done("made", "the schema on the target, sealed")
 
     def publish(self):
-        """A list of tables: a new one of the schema would stop the subscription, which had no place for its rows."""
+        """A list of tables: if it had the whole schema, a new table, which the target lacks, would stop it."""
         name = self.shard.publication
         if self.has_publication(name):
             return
@@ -72,14 +72,14 @@ class Copying(Situation):
         self.has_done("made", f"publication {name} on the source")
 
     def check_publication(self):
-        """One of another move would not bring this one's seal."""
+        """Checks the publication: that of another move would not send this one's seal."""
         filters = self.source.names("SELECT rowfilter FROM pg_publication_tables WHERE pubname = %s AND schemaname = 'shard_move'",
                                     self.shard.publication)
         if not filters or self.sealed(self.target)["move"] not in filters[0]:
             raise Trouble(f"publication {self.shard.publication} is none of this move: undo, and begin again")
 
     def subscribe(self):
-        """Who was interrupted here has left a slot, or tables that are not empty."""
+        """Removes what an interrupted run has left: a slot, or tables that are not empty."""
         name = self.shard.publication
         if self.has_subscription(name):
             return
@@ -110,7 +110,7 @@ class Copying(Situation):
             raise Trouble("the source has thrown away WAL that the copy needs (max_slot_wal_keep_size): undo, and begin again")
 
     def await_copy(self):
-        """Until all tables are copied, and what is written arrives at once."""
+        """Waits until all tables are copied, and new rows arrive at once."""
         if self.options.dry_run:
             print(f"          wait until all tables are copied and the target is {self.options.max_lag} bytes behind, or less")
             return
@@ -127,7 +127,7 @@ class Copying(Situation):
                          f"{self.lag_as_text(lag)}; {self.worker_errors()} errors")
             time.sleep(0.02)
         self.say("copied", f"all tables; the target is {lag // 1024} kB behind")
-        # Those who come with the switch want plans.
+        # After the switch queries need statistics.
         self.target.do(f"ANALYZE {', '.join(map(self.shard.qualified, self.shard.tables(self.target)))}")
 
     def unsubscribe(self):
@@ -142,7 +142,7 @@ class Copying(Situation):
         if not self.has_subscription(name):
             return
         if not self.slot(name):
-            # Who dropped it was interrupted.
+            # An earlier run was interrupted while it dropped the subscription.
             self.target.do(f"ALTER SUBSCRIPTION {self.shard.quoted(name)} DISABLE")
             self.target.do(f"ALTER SUBSCRIPTION {self.shard.quoted(name)} SET (slot_name = NONE)")
         self.target.do(f"DROP SUBSCRIPTION {self.shard.quoted(name)}")

@@ -4,14 +4,14 @@ applications write to it.
 
     move_shard.py [OPTION...] status|copy|switch|finish|undo SHARD --from CONNINFO --to CONNINFO
 
-status  says where the move stands and what comes next; changes nothing
-copy    copies the tables and keeps the copy up to date; writers go on
+status  shows the state of the move and the next step; changes nothing
+copy    copies the tables and keeps the copy up to date; writers continue
 switch  stops the writers for a moment and opens the shard on the target
-finish  drops what the move has left, and the shard's old rows on the source
-undo    gives up, before the switch: the source is as it was, the copy is gone
+finish  drops the move's objects, and the shard's old rows on the source
+undo    gives up, before the switch: the source is as before, the copy is dropped
 
-Each command does what is missing up to its goal, as found on the two servers: after any interruption run it again.
-With --dry-run it prints the statements instead. README.md beside it says what each step does, and why.
+Each command finds the state on the two servers and runs the missing steps: after an interruption run it again. With
+--dry-run it prints the statements instead. README.md in this directory says what each step does, and why.
 """
 import argparse
 import signal
@@ -43,7 +43,7 @@ class Move(Switching):
     # --- After the switch.
 
     def patiently(self, server, *statements):
-        """What waits for readers, and lets them wait: so not for long, but several times."""
+        """Statements that wait for readers, and block new ones meanwhile: so they wait briefly, but several times."""
         for _ in range(self.options.tries):
             try:
                 server.transaction("SET LOCAL deadlock_timeout = '50ms'",
@@ -55,7 +55,7 @@ class Move(Switching):
         raise Trouble(f"transactions that use the shard's tables on the {server.label} did not end: try again later")
 
     def tidy(self, server):
-        """Where the shard is open, what its seal has left."""
+        """If the shard is open on the server, drops what its seal has left."""
         if not server.has("shard_move.opened") or self.stands(server) != "open":
             return
         for table in server.names(WITH_SEAL, self.shard.name):
@@ -63,7 +63,7 @@ class Move(Switching):
         server.do("DELETE FROM shard_move.opened WHERE shard = %s", self.shard.name)
 
     def drop_shard(self, server):
-        """What this move has sealed there, and on which nothing else hangs."""
+        """Drops the shard that this move has sealed, if nothing else depends on it."""
         row = self.sealed(server)
         if not self.options.dry_run and (not row or row["role"] != server.label):
             raise Trouble(f"{self.shard.name} on the {server.label} is not sealed by this move")
@@ -76,7 +76,7 @@ class Move(Switching):
         self.has_done("dropped", f"{self.shard.name} on the {server.label}")
 
     def retire_source(self):
-        """Only what was sealed ever since, and while the target is open."""
+        """Drops the source's shard, if it has been sealed ever since, and the target is open."""
         if not self.options.dry_run:
             if self.state() != "switched":
                 raise Trouble("the shard is not open on the target")

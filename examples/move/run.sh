@@ -26,7 +26,7 @@ stop_writers() {
     wait "$writers"
 }
 
-# Its words, without the sandbox's folders.
+# Runs the mover; its output is without the sandbox's directories.
 move_shard() {
     local command=$1 from=$2 to=$3
     shift 3
@@ -34,7 +34,7 @@ move_shard() {
         sed "s:$folder/::g" | indented
 }
 
-# What a move may leave on either server: nothing.
+# Objects that a move has left on either server; there must be none.
 leftovers() {
     local name
     for name in north south; do
@@ -47,7 +47,7 @@ leftovers() {
     done
 }
 
-# Ids that a client was told and no row has, and rows of which nobody was told.
+# Ids that a client received and no row has, and rows whose id no client received.
 lost_or_untold() {
     diff <(cut -d ' ' -f 1 "$told".* | sort) <(ask "$1" 'SELECT id FROM shard5.photos' | sort) | grep -c '^[<>]' || true
 }

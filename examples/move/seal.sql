@@ -1,9 +1,9 @@
--- What move_shard.py installs on both servers, in a schema of its own: the seal of a shard, and what it knows of moves
--- that are under way. A shard is a schema.
+-- move_shard.py installs this on both servers, in a schema of its own: the seal of a shard, and the state of running
+-- moves. A shard is a schema.
 
 CREATE SCHEMA IF NOT EXISTS shard_move;
 
--- The shards that are sealed on this server: on the source for good, on the target until it is opened.
+-- The shards that are sealed on this server: on the source permanently, on the target until it is opened.
 CREATE TABLE IF NOT EXISTS shard_move.sealed (
     shard name PRIMARY KEY,
     move text NOT NULL,
@@ -14,21 +14,21 @@ CREATE TABLE IF NOT EXISTS shard_move.sealed (
     sealed_at timestamptz NOT NULL DEFAULT clock_timestamp());
 
 -- Replicated with the shard's tables. The source's seal writes a row here in its own transaction, after the last
--- write to the tables has committed. Who sees the row on the target knows that all writes before it are there.
+-- write to the tables has committed. When the row is on the target, all writes before it are there, too.
 CREATE TABLE IF NOT EXISTS shard_move.marker (
     shard name NOT NULL,
     move text,
     seal text,
     PRIMARY KEY (move, seal));
 
--- The seals that have been opened again.
+-- Seals that have been opened.
 CREATE TABLE IF NOT EXISTS shard_move.opened (
     seal text PRIMARY KEY,
     shard name NOT NULL);
 
--- SQLSTATE 25006 is what a standby answers to a write: clients that survive a failover know it. To open a seal takes
--- no lock on the tables, which writers who try again and again would be in the way of. A transaction that does not
--- see that the seal was opened, as its snapshot is older, is refused.
+-- A standby refuses writes with the same SQLSTATE, 25006: clients that survive a failover handle it. Opening a seal
+-- takes no lock on the tables, since writers that retry continuously would block it. A transaction with a snapshot
+-- from before the opening is refused.
 CREATE OR REPLACE FUNCTION shard_move.refuse() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = '' AS $$
 BEGIN
     IF NOT EXISTS (SELECT FROM shard_move.opened WHERE seal = TG_ARGV[0]) THEN
@@ -54,11 +54,11 @@ CREATE OR REPLACE FUNCTION shard_move.sequences_of(shard name, is_sealed boolean
     ORDER BY oid
 $$;
 
--- Waits for all who have written to the tables, or drawn from the sequences, and not ended; prepared transactions
--- too. From the commit on every write is refused, whoever writes and with whatever plan, and nobody finds a sequence by
--- its name. A seal that is "always" holds for sessions with session_replication_role = replica as well; the target's
--- must not, as its rows come by such sessions. The tables named as first are locked first. An error while one of them is
--- waited for has its name in the context.
+-- Waits for all open transactions that have written to the tables or drawn from the sequences, also prepared ones.
+-- After the commit every write is refused, from every role and with every plan, and no sequence is found by its name.
+-- is_always: the seal also holds for sessions with session_replication_role = replica; not on the target, where such
+-- sessions write the rows. The tables named as first are locked first. An error while it waits for a table has the
+-- table's name in its context.
 CREATE OR REPLACE FUNCTION shard_move.seal(shard name, seal text, hint text, is_always boolean, first regclass[] DEFAULT '{}')
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -70,7 +70,7 @@ BEGIN
         EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', t);
     END LOOP;
     FOREACH t IN ARRAY tables LOOP
-        -- A name before all others: no other trigger of the statement runs before it.
+        -- The name sorts first: no other trigger of the statement runs before it.
         EXECUTE format('CREATE OR REPLACE TRIGGER "!sealed" BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s'
             ' FOR EACH STATEMENT EXECUTE FUNCTION shard_move.refuse(%L, %L)', t, seal, hint);
         EXECUTE format('ALTER TABLE %s ENABLE %s TRIGGER "!sealed"', t, CASE WHEN is_always THEN 'ALWAYS' END);
@@ -81,7 +81,7 @@ BEGIN
 END
 $$;
 
--- The triggers stay, and let pass; they are dropped later, as to drop one waits for those who read.
+-- The triggers stay, and allow writes; they are dropped later, since DROP TRIGGER waits for readers.
 CREATE OR REPLACE FUNCTION shard_move.open(shard name, seal text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     s name;

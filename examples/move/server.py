@@ -1,4 +1,4 @@
-"""One of the two servers, as the mover speaks to it."""
+"""The mover's connection to one of the two servers."""
 import re
 import select
 import time
@@ -10,11 +10,11 @@ SETTINGS = "-c search_path= -c lock_timeout=0 -c statement_timeout=0 -c synchron
 
 
 class Trouble(Exception):
-    """What a DBA has to see to. The servers are as the step before has left them."""
+    """A problem that a DBA must solve. The servers are in the state after the step before."""
 
 
 class Interruption:
-    """That a signal has asked for an end: the statement that runs is cancelled, and rows() raises KeyboardInterrupt."""
+    """A signal has requested the end: the running statement is cancelled, and rows() raises KeyboardInterrupt."""
     is_asked_for = False
 
     @classmethod
@@ -29,7 +29,7 @@ class Interruption:
 
 
 def wait(connection):
-    """As psycopg2's wait_select, for statements that a signal ends."""
+    """As psycopg2's wait_select, but a signal cancels the statement."""
     is_cancelled = False
     while (state := connection.poll()) != extensions.POLL_OK:
         files = [connection.fileno()]
@@ -43,8 +43,8 @@ extensions.set_wait_callback(wait)
 
 
 class Server:
-    """One session for all that is done on a server. It holds the lock that keeps another mover away. Of a mover that
-    was killed it ends, with whatever it was doing, before the next one gets the lock."""
+    """One session for everything on a server. It holds the lock that excludes another mover. The session of a killed
+    mover ends, with its statement, before the next mover gets the lock."""
 
     def __init__(self, label, conninfo, is_dry_run):
         self.label, self.conninfo, self.is_dry_run = label, conninfo, is_dry_run
@@ -80,7 +80,7 @@ class Server:
         return [row[0] for row in self.rows(sql, *values)]
 
     def do(self, sql, *values):
-        """What changes the server; a dry run shows it only."""
+        """Runs what changes the server; a dry run only prints it."""
         if self.is_dry_run:
             text = re.sub(r"password=('(?:[^'\\]|\\.|'')*'|[^\s']*)", "password=...", self.as_text(sql, *values))
             print(f"          {self.label}: {text}")
@@ -92,7 +92,7 @@ class Server:
             return cursor.mogrify(sql, values or None).decode()
 
     def transaction(self, *statements):
-        """Each is SQL, or SQL with its values."""
+        """Runs statements, each SQL or (SQL, values...), in one transaction."""
         statements = [[each] if isinstance(each, str) else each for each in statements]
         if len(statements) > 1:
             statements = [["BEGIN"], *statements, ["COMMIT"]]

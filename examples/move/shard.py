@@ -1,7 +1,7 @@
-"""A shard: the names of what it consists of, and how its generators stand."""
+"""A shard: the names of its objects, and the state of its generators."""
 from server import Trouble
 
-# What seal.sql puts behind the name of a sequence.
+# seal.sql appends this to the name of a sequence.
 SUFFIX = "_sealed"
 LONGEST_NAME = 63 - len(SUFFIX)
 
@@ -38,7 +38,7 @@ class Shard:
         return server.names(RELATIONS, self.name, list(kinds))
 
     def sequences(self, server):
-        """By the names that they have when they are not sealed."""
+        """The names of its sequences, as they are without the seal."""
         return [name.removesuffix(SUFFIX) for name in server.names(RELATIONS, self.name, ["S"])]
 
     @staticmethod
@@ -47,7 +47,7 @@ class Shard:
         return server.one(f"SELECT log_cnt < 0 FROM {name}")
 
     def leases(self, server):
-        """What generators have leased, by their names."""
+        """The generators' leases, by the generators' names."""
         if not server.has("shardid_lease.shard_leases"):
             return {}
         return {row.pop("relname").removesuffix(SUFFIX): row for row in server.records(LEASES, self.name)
@@ -59,13 +59,13 @@ class Shard:
                 return row["state"]
         return None
 
-    # Calls of the extension's functions, with a place for each argument but the layout.
+    # Calls of the extension's functions, with a placeholder for each argument except the layout.
 
     def raise_generator(self, server):
         return f"{server.extension_schema()}.raise_generator(%s, %s{self.layout})"
 
     def last_id(self, server):
-        """The smallest id of the millisecond of the last one that was drawn, whatever became of it."""
+        """The smallest id of the millisecond of the last id that was drawn, also if its row was rolled back."""
         extension = server.extension_schema()
         return (f"(SELECT {extension}.id_lower_bound(last_ts{self.layout}) "
                 f"FROM {extension}.id_generator_status(%s{self.layout}))")

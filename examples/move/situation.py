@@ -1,4 +1,4 @@
-"""Where a move stands, as the two servers know it."""
+"""The state of a move, as found on the two servers."""
 import time
 
 from psycopg2.extensions import make_dsn, parse_dsn
@@ -7,7 +7,7 @@ from checks import Checks
 from server import Server, Trouble
 from shard import Shard
 
-# What the two servers hold of the shard, and what that means.
+# The shard's state on the two servers, and what that means.
 STATES = {
     ("open", "no shard"): "open",
     ("open", "sealed"): "copying",
@@ -18,7 +18,7 @@ STATES = {
 LAG = """
 SELECT greatest(pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn), 0)::bigint
 FROM pg_stat_replication WHERE application_name = %s AND state = 'streaming'"""
-# Their columns are others from PostgreSQL 19 on.
+# PostgreSQL 19 has other columns.
 WORKER_ERRORS = """
 SELECT sum(value::bigint)::bigint FROM pg_stat_subscription_stats s, jsonb_each_text(to_jsonb(s))
 WHERE subname = %s AND right(key, 12) = '_error_count'"""
@@ -30,7 +30,7 @@ def address_of(conninfo):
 
 
 def publisher_of(options):
-    """The source's server sees the subscription's name as the application's."""
+    """The subscription's connection; on the source its application_name is the subscription's name."""
     return make_dsn(**{key: value for key, value in parse_dsn(options.publisher or options.source).items()
                        if key != "application_name"})
 
@@ -52,10 +52,10 @@ class Situation:
         if not self.options.dry_run:
             self.say(what, text)
 
-    # --- Where it stands.
+    # --- The state.
 
     def sealed(self, server):
-        """What the server knows of the move, if it has the shard sealed."""
+        """The server's row of the move, if the shard is sealed there."""
         if not server.has("shard_move.sealed"):
             return None
         rows = server.records("SELECT * FROM shard_move.sealed WHERE shard = %s", self.shard.name)
@@ -74,7 +74,7 @@ class Situation:
         return STATES[here, there]
 
     def check_roles(self):
-        """That this is the move that is under way."""
+        """Checks that this is the running move."""
         rows = [self.sealed(server) for server in (self.source, self.target)]
         for row, server, other in zip(rows, (self.source, self.target), (self.target, self.source)):
             if row and row["role"] != server.label:
@@ -94,12 +94,12 @@ class Situation:
         return self.source.one("SELECT EXISTS (SELECT FROM pg_publication WHERE pubname = %s)", name)
 
     def slot(self, name):
-        """Its wal_status, or None."""
+        """The slot's wal_status, or None."""
         return self.source.one("SELECT coalesce(wal_status, 'reserved') FROM pg_replication_slots "
                                "WHERE slot_name = %s AND database = current_database()", name)
 
     def lag(self):
-        """Bytes of the source's WAL that the target has not replayed; None while it does not read."""
+        """Bytes of the source's WAL that the target has not applied; None if it is not connected."""
         return self.source.one(LAG, self.shard.publication)
 
     @staticmethod

@@ -24,7 +24,7 @@ SELECT bool_and(srsubstate = 'r') FROM pg_subscription_rel JOIN pg_subscription 
 FOREIGN_SEQUENCES = """
 SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind = 'S' AND n.nspname <> %s AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = c.oid AND deptype = 'e')"""
-# Those of UUIDs and ObjectIds keep a node of their own, and may be set: see docs/operations.md.
+# The sequences of UUIDs and ObjectIds have a node of their own, and may be set: see docs/operations.md.
 USED_OF_EXTENSION = """
 SELECT count(*) FROM pg_class c JOIN pg_depend d ON d.objid = c.oid AND d.deptype = 'e'
 WHERE c.relname = 'shardid_seq' AND CASE WHEN c.relkind = 'S' THEN pg_sequence_last_value(c.oid) END IS NOT NULL"""
@@ -54,9 +54,9 @@ class Switching(Copying):
         self.say("switched", f"the target is open, {1000 * (time.monotonic() - begun):.0f} ms after the seal was asked for")
 
     def seal_source(self):
-        """While it waits for those who write, those who come later wait for it: so not for long, but several times. If
-        they lock the tables in another order, that is a deadlock. So the next try begins with the table that was
-        waited for."""
+        """While the seal waits for writers, later writers wait for it: so it waits briefly, but several times. If
+        writers lock the tables in another order, there is a deadlock. So the next try begins with the table for which
+        this one waited."""
         seal = str(uuid.uuid4())
         first = []
         move = self.sealed(self.target)["move"]
@@ -65,11 +65,11 @@ class Switching(Copying):
             begun = time.monotonic()
             try:
                 self.source.transaction(
-                    # An autovacuum that is waited for ends after this time, and of a deadlock this is the victim.
+                    # After this time a blocking autovacuum is cancelled, and a deadlock ends with this as its victim.
                     "SET LOCAL deadlock_timeout = '50ms'", f"SET LOCAL statement_timeout = '{self.options.lock_wait}ms'",
                     ("SELECT shard_move.seal(%s, %s, %s, true, %s::regclass[])", self.shard.name, seal,
                      f"It moves to {self.address}: try there.", first),
-                    # The commit waits for standbys as long as it takes.
+                    # The commit waits for standbys without a limit.
                     "SET LOCAL statement_timeout = 0",
                     ("INSERT INTO shard_move.sealed (shard, move, role, peer, seal, notes) VALUES (%s, %s, 'source', %s, %s, %s)",
                      self.shard.name, move, self.target.identity, seal, notes),
@@ -88,7 +88,7 @@ class Switching(Copying):
         return "; ".join(self.source.names(WRITERS, self.shard.name)) or "nobody at this moment"
 
     def await_marker(self):
-        """The row that the source's seal has written is the last one that the subscription brings."""
+        """The source's seal has written the last row that the subscription applies: waits for it."""
         seal = self.sealed(self.source)["seal"]
         end = time.monotonic() + self.options.patience
         while not self.target.one("SELECT EXISTS (SELECT FROM shard_move.marker WHERE seal = %s)", seal):
@@ -110,7 +110,7 @@ class Switching(Copying):
         self.say("compared", f"the {'number of ' if self.options.compare == 'count' else ''}rows of each table")
 
     def hand_over_sequences(self):
-        """Each goes on where the source's stands, which counts what was drawn for rows that were rolled back, too."""
+        """Each continues from the source's position, which includes ids of rows that were rolled back."""
         if self.replicates_sequences():
             self.replicate_sequences()
         leases = self.sealed(self.source)["notes"]["leases"]
@@ -135,11 +135,11 @@ class Switching(Copying):
             raise Trouble(f"{sequence} stands at {there} on the target, below the source's {here}")
 
     def state_on_target(self, sequence):
-        """Of its lease: None if there is none."""
+        """The state of the lease there; None without a lease."""
         return self.shard.leases(self.target).get(sequence, {}).get("state")
 
     def hand_over_lease(self, sequence, lease):
-        """The registry gives the target a window that begins after all that the source has drawn."""
+        """The registry grants the target a window that begins after all ids of the source."""
         name = self.shard.in_seal(sequence)
         if self.shard.state_of_lease(self.source, sequence) != "released":
             self.source.rows("SELECT shardid_lease.release_shard(%s)", name)
@@ -149,17 +149,17 @@ class Switching(Copying):
         self.say("leased", f"{sequence}: shard {lease['shard']} of {lease['space']} is the target's")
 
     def lease(self, server, sequence, lease):
-        """In a transaction of its own: not in the one that made the sequence or has used it."""
+        """Leases in a transaction of its own, as lease_shard needs: not in one that created or used the sequence."""
         server.rows("SELECT shardid_lease.lease_shard(%s, %s, %s, %s)", lease["space"], lease["server"],
                     self.shard.in_seal(sequence), lease["shard"])
 
     def open_target(self):
-        """With its commit the shard is the target's, and there is no way back but another move."""
+        """With its commit the shard is the target's, and only another move can undo it."""
         self.target.transaction(("SELECT shard_move.open(%s, %s)", self.shard.name, self.sealed(self.target)["seal"]),
                                 ("DELETE FROM shard_move.sealed WHERE shard = %s", self.shard.name))
 
     def give_up(self):
-        """The source is opened again where it is certain that the target is not open."""
+        """Opens the source again, if it is certain that the target is not open."""
         try:
             if self.state() == "sealed":
                 self.unseal()
@@ -179,8 +179,8 @@ class Switching(Copying):
         self.has_done("unsealed", "the source takes writes again; the target is not open")
 
     def release_from_target(self, sequence, lease):
-        """If the registry's answer was lost, nobody knows whether the target has the shard. Asked again, the registry
-        grants it the same one, which is then released. If it cannot be asked, the request is forgotten."""
+        """If the registry's answer was lost, the target may hold the shard. A second request is granted the same shard,
+        which is then released. If the registry does not answer, the request is forgotten."""
         if self.state_on_target(sequence) == "joining":
             try:
                 self.lease(self.target, sequence, lease)
@@ -200,8 +200,8 @@ class Switching(Copying):
     # --- Replication of sequences, from PostgreSQL 19 on.
 
     def replicates_sequences(self):
-        """It takes all sequences of a database: so not where the source has others, nor where the target draws from
-        shardid_seq, which would be set to the source's value."""
+        """Replication includes all sequences of a database: so it is not used if the source has other sequences, or if
+        the target draws from shardid_seq, which would be set to the source's value."""
         if self.options.sequences != "auto":
             return self.options.sequences == "replicate"
         return (min(self.source.version, self.target.version) >= 19 and

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Clients of a shard that know the servers which may have it, and go to the next one when they are refused.
+"""Clients of a shard that know the servers that may have it, and change to the next server when they are refused.
 
     writer.py [--sessions N] [--pause-ms N] [--statement SQL]... FILE CONNINFO CONNINFO...
 
-Each session runs the statements in turn, over and over, until SIGTERM. The first column of what comes back, where it is
-a number, is an id that the session was told: FILE.N gets a line for it, with the times (in ns of the monotonic clock)
-at which the statement began and ended, the clock (in us since 1970), and which server it was.
+Each session runs the statements in turn, repeatedly, until SIGTERM. A number in the first column of the result is an id
+that the session received: FILE.N gets a line for it, with the times (in ns of the monotonic clock) at which the
+statement began and ended, the clock (in us since 1970), and the server.
 """
 import argparse
 import signal
@@ -15,7 +15,7 @@ import time
 
 import psycopg2
 
-# Sealed; dropped, or a sequence that is sealed; the same, by its schema.
+# SQLSTATEs of a shard that is sealed; of a table that is dropped or a sequence that is sealed; of a schema that is.
 ELSEWHERE = {"25006", "42P01", "3F000"}
 INSERT = """
 WITH tally AS (UPDATE shard5.tallies SET photos = photos + 1 WHERE slot = pg_backend_pid() % 16 RETURNING photos),
@@ -50,7 +50,7 @@ class Session(threading.Thread):
         self.file.close()
 
     def turn(self):
-        """All statements on one server, from the first again on the next where one is refused."""
+        """Runs all statements on one server; if one is refused, begins again on the next server."""
         for statement in self.options.statement:
             try:
                 self.note(statement)

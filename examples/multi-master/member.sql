@@ -1,4 +1,5 @@
--- On each node, each with a role of its own, so that none can displace the other. The mapping is that of the sequence's owner.
+-- On each node, with a role of its own, so that no node can displace the other. The user mapping is for the sequence's
+-- owner.
 CREATE EXTENSION shardid_lease CASCADE;
 CREATE SERVER registry FOREIGN DATA WRAPPER dblink_fdw OPTIONS (host :'registry', dbname 'postgres');
 CREATE USER MAPPING FOR CURRENT_USER SERVER registry OPTIONS (user :'node', password 'secret');

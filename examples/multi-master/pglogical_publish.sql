@@ -1,4 +1,4 @@
--- The table by its name, and no other one: the tables of shardid_lease say what this server holds.
+-- Only this table, by its name: the tables of shardid_lease contain this server's own leases.
 CREATE EXTENSION pglogical;
 SELECT pglogical.create_node(current_setting('cluster_name'), :'self');
 SELECT pglogical.replication_set_add_table('default', 'photos');

@@ -12,7 +12,7 @@ else
     needs pglogical
 fi
 
-# --- Two nodes, and the link between them by either means.
+# --- Two nodes, and the replication between them in both ways.
 
 start_node() {
     start_server "$1" <<END
@@ -26,7 +26,7 @@ $(settings_of_pglogical)
 END
 }
 
-# Updates of 2026 let pglogical's plugin be used only where it is listed.
+# Since updates of 2026 pglogical's plugin must be listed before it can be used.
 settings_of_pglogical() {
     [[ $by == pglogical ]] || return 0
     echo "shared_preload_libraries = 'pglogical'"
@@ -38,7 +38,7 @@ address_of() {
     echo "host=$(host_of "$1") dbname=$2 user=postgres"
 }
 
-# both DATABASE SHARD_OF_LISBON SHARD_OF_OSLO: that database on both nodes, replicated both ways.
+# both DATABASE SHARD_OF_LISBON SHARD_OF_OSLO: creates the database on both nodes, replicated in both directions.
 both() {
     make_database lisbon "$1" "$2"
     make_database oslo "$1" "$3"
@@ -57,7 +57,7 @@ subscribe() {
     on "$1/$2" -v subscription="$2_to_$1" -v other="$(address_of "$3" "$2")" -f "$here/${by}_subscribe.sql" >/dev/null
 }
 
-# The link of a database: link enable|disable DATABASE.
+# link enable|disable DATABASE: its replication in both directions.
 link() {
     local node
     for node in lisbon oslo; do
@@ -69,9 +69,9 @@ link() {
     done
 }
 
-# --- What happens on it.
+# --- Load, checks and faults.
 
-# write DATABASE ROWS: so many by each node's clients, at the same time.
+# write DATABASE ROWS: this number by each node's clients, at the same time.
 write() {
     local node writers=()
     echo 'INSERT INTO photos DEFAULT VALUES' >"$folder/insert.sql"
@@ -87,14 +87,14 @@ rows_of() {
     ask "$1" "SELECT count(*) || ' ' || md5(string_agg(id || taken_in, ',' ORDER BY id)) FROM photos"
 }
 
-# in_step DATABASE ROWS: both nodes have so many, and the same.
+# in_step DATABASE ROWS: both nodes have this number of rows, and the same ones.
 in_step() {
     local rows
     rows=$(rows_of "lisbon/$1")
     [[ ${rows%% *} == "$2" && $rows == "$(rows_of "oslo/$1")" ]]
 }
 
-# Under load they meet in one by themselves. In an example a generator comes to any millisecond that one wants by raise_generator.
+# Under load both nodes generate ids in one millisecond anyway. Here raise_generator sets both to the same one.
 same_millisecond() {
     local id node
     id=$(ask "lisbon/$1" "SELECT id_lower_bound(date_trunc('second', now()) + '1 min')")
@@ -103,7 +103,8 @@ same_millisecond() {
     done
 }
 
-# start_copy NODE NAME: by its files, beside it. Not as a subscriber: it would take the other's place in its slots.
+# start_copy NODE NAME: starts a copy of the node's files, next to it, but not as a subscriber: it would use the node's
+# slots.
 start_copy() {
     mkdir "$folder/$2"
     pg_basebackup -N -h "$(host_of "$1")" -D "$folder/$2/data" -c fast --wal-method=fetch
@@ -113,7 +114,7 @@ shared_preload_libraries = ''" >>"$folder/$2/data/postgresql.conf"
     run_server "$2"
 }
 
-# What the copy or the other node says has the folders of this sandbox, and times, in it.
+# Output without the directories of this sandbox, and without times.
 shown() {
     sed -E "s#$folder/##g; s/( is at| since| until) [0-9]{4}-[^,. ]+ [0-9:.]+\+00/\1 .../g" "$1"
 }
@@ -156,7 +157,7 @@ lost_by_pglogical() {
     echo '    Six rows were committed. Each node has three, the other one'"'"'s: its own are overwritten.'
 }
 
-# Oslo's rows of leases stay as they are, when all of lisbon's are sent to it.
+# Oslo's rows of leases do not change if all of lisbon's tables are published to it.
 oslo_gets_everything() {
     local before leases="SELECT l::text FROM shardid_lease.leased_generator l"
     link disable leased

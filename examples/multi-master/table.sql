@@ -1,4 +1,4 @@
--- The same on both nodes. Which shard next_id() draws for is a setting of the database, and settings are not replicated.
+-- The same on both nodes. The shard of next_id() is a setting of the database, and settings are not replicated.
 CREATE EXTENSION shardid;
 CREATE TABLE photos (
     id bigint PRIMARY KEY DEFAULT next_id(),

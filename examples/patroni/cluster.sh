@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # folder and here are set by servers.sh
-# etcd, three nodes of Patroni on loopback addresses, and what can happen to them. To be sourced after servers.sh; the
-# processes end with the example.
+# etcd, three nodes of Patroni on loopback addresses, and their faults. To be sourced after servers.sh; the processes
+# end with the example.
 
 nodes=(n1 n2 n3)
 addresses=([1]=127.0.0.1 [2]=127.0.0.2 [3]=127.0.0.3)
@@ -16,14 +16,14 @@ stop_cluster() {
     wait || true
     stop_servers
 }
-trap '{ status=$?; stop_cluster; } 2>/dev/null; end "$status"' EXIT # bash would tell of each that was killed
+trap '{ status=$?; stop_cluster; } 2>/dev/null; end "$status"' EXIT # bash would report each killed process
 
 choose_ports() {
     read -r PGPORT etcd_port peer_port rest_port < <(free_ports 4)
     export PGPORT
 }
 
-# free_ports COUNT: that nobody listens at, on all of the addresses.
+# free_ports COUNT: prints ports that are free on all of the addresses.
 free_ports() {
     python3 - "$1" "${addresses[@]}" <<'END'
 import socket
@@ -59,7 +59,7 @@ start_etcd() {
     wait_until 'etcd answers' 120 answers_at "$etcd_port"
 }
 
-# make_node NAME [SECONDS]: PostgreSQL's programs for it, and a clock that is behind by so many.
+# make_node NAME [SECONDS]: makes its PostgreSQL programs, with a clock that is behind by this number of seconds.
 make_node() {
     local node=$1 behind=${2:-0} bin
     mkdir -p "$folder/$node/bin"
@@ -74,7 +74,7 @@ s#@port@#$PGPORT#; s#@folder@#$folder#g; s#@here@#$here#g" "$here/node.yml" |
             >"$folder/$node.yml"
 }
 
-# Of its server alone: Patroni keeps the clock of this machine.
+# Only the server's clock: Patroni keeps the clock of this machine.
 set_back() {
     local library=(/usr/lib/*/faketime/libfaketime.so.1)
     [[ -e ${library[0]} ]] || { echo 'libfaketime is not installed' >&2; return 1; }
@@ -108,7 +108,7 @@ find_leader() {
     return 1
 }
 
-# streams COUNT: so many standbys follow the leader, and have all.
+# streams COUNT: this number of standbys follow the leader, and have all WAL.
 streams() {
     [[ $(ask "$leader" "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming' AND replay_lsn > pg_current_wal_lsn() - 65536") == "$1" ]]
 }
@@ -117,12 +117,12 @@ is_synchronous() {
     is_true "$leader" "SELECT count(*) > 0 FROM pg_stat_replication WHERE sync_state = 'sync'"
 }
 
-# What an operator says, on any node that lives.
+# Runs an operator's patronictl command, on any running node.
 operator() {
     patronictl -c "$folder/$leader.yml" "$@" >>"$folder/patronictl.log" 2>&1 || { tail -n 5 "$folder/patronictl.log" >&2; return 1; }
 }
 
-# The machine is gone: Patroni, the server, all at once.
+# As if the machine failed: kills Patroni and the server at once.
 kill_leader() {
     local postmaster processes
     postmaster=$(head -n 1 "$folder/$leader/data/postmaster.pid")
@@ -134,7 +134,7 @@ kill_leader() {
     unset "patroni[$leader]"
 }
 
-# WAL stays on the leader from now on.
+# From now on the leader sends no WAL.
 stop_senders() {
     local senders
     mapfile -t senders < <(ask "$leader" 'SELECT pid FROM pg_stat_replication')

@@ -1,4 +1,4 @@
--- Two tables side by side: one whose ids are told their shard, and one whose shard is leased.
+-- Two tables: one whose default names the shard, and one whose shard is leased.
 CREATE EXTENSION shardid;
 CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT next_id(5));
 
@@ -9,5 +9,5 @@ CREATE SEQUENCE leased_seq;
 SELECT shardid_lease.lease_shard('shop', 'registry', 'leased_seq');
 CREATE TABLE leased_photos (id bigint PRIMARY KEY DEFAULT next_id(generator => 'leased_seq'));
 
--- After a failover clients wait for take_over_shard(): not for long.
+-- After a failover clients wait briefly for take_over_shard().
 ALTER DATABASE shop SET shardid.lease_timeout = '1s';

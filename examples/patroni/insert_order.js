@@ -1,10 +1,10 @@
-// An order that is inserted once, however many attempts it takes, on the server that takes writes: what
-// docs/high-availability.md says of retries, by node-postgres, which does not look for the leader.
+// Inserts an order exactly once, with any number of attempts, on the server that accepts writes: the retries of
+// docs/high-availability.md, with node-postgres, which does not search for the leader.
 const { Client } = require('pg');
 const errors = [];
 let client;
 
-// The first server that takes writes.
+// Connects to the first server that accepts writes.
 async function connect(servers) {
     for (let at = 0; ; at++) {
         const found = new Client(servers[at % servers.length]);
@@ -21,7 +21,7 @@ async function connect(servers) {
     }
 }
 
-// An error that says nothing of the statement: not of a server, of one that ends, of one that is a standby now.
+// Whether the server was lost: an error of the connection, of a server that shuts down, or of a new standby.
 const isLost = (error) => error.severity !== 'ERROR' || error.code === '25006';
 
 async function insertOrder(servers, request) {

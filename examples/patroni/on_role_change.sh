@@ -5,7 +5,7 @@ primary | master) ;;
 *) exit 0 ;;
 esac
 export PGDATABASE=shop
-# Patroni calls this when promotion has begun: the server may be a standby for some moments more.
+# Patroni calls this when the promotion has begun: the server may still be a standby for a moment.
 tries=60
 until psql -X -v ON_ERROR_STOP=1 <<'SQL'
 SELECT generator, shardid_lease.take_over_shard(generator)

@@ -10,7 +10,7 @@ source "$here/../../tools/suite/judge.sh"
 
 needs_program etcd patroni patronictl
 
-# --- Clients, which insert and draw, and note outside of the servers what they are told.
+# --- Clients, which insert rows and generate ids, and record the ids outside the servers.
 
 start_clients() {
     local table call
@@ -31,7 +31,7 @@ lines_told() {
     cat "$folder/told/$1".* 2>/dev/null | wc -l || true
 }
 
-# Both tables' clients get ids, for two seconds and more.
+# Waits until both tables' clients receive ids, and two seconds more.
 wait_for_ids() {
     local table
     for table in photos leased_photos; do
@@ -54,7 +54,7 @@ stop_clients() {
     clients=()
 }
 
-# "IDS TWICE PAUSE" of the clients of a table; the pause, without any id, in seconds.
+# Prints "IDS DUPLICATES PAUSE" of the clients of a table; the pause is the longest time without an id, in seconds.
 judge() {
     local verdict=$folder/verdict pause status=0
     "$SANDBOX/judge/check" --one-space "$folder/told/$1".* >"$verdict" || status=$?
@@ -63,7 +63,8 @@ judge() {
     awk -v pause="$pause" '$1 == "ids" { ids = $2 } $1 == "duplicates" { twice = $2 } END { print ids, twice, pause }' "$verdict"
 }
 
-# event TEXT COMMAND...: under load; a line of the table. Sets twice, of the plain ids, and expects none of the leased.
+# event TEXT COMMAND...: runs it under load, and prints a line of the table. Sets twice to the duplicates of the plain
+# ids; of the leased ids there must be none.
 event() {
     local text=$1 plain leased leased_twice
     shift
@@ -80,7 +81,7 @@ event() {
     expect "$text: leased ids twice" "$leased_twice" 0
 }
 
-# --- What happens. Each ends with a new leader, which clients have found.
+# --- The events. Each ends with a new leader, which clients have found.
 
 fail_over() {
     local old=$leader

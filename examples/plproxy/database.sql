@@ -1,12 +1,12 @@
--- Each database that holds rows runs this. A logical shard is a schema with a generator and tables of its own, so
--- that it can be dumped, moved and dropped by itself.
+-- Each database with rows runs this. A logical shard is a schema with a generator and tables of its own, so that it
+-- can be dumped, moved and dropped separately.
 CREATE EXTENSION shardid;
 
--- For ever: users stay in their shard, and shards move between databases.
+-- This never changes: users stay in their shard, and shards move between databases.
 CREATE FUNCTION shard_of_user(user_id bigint) RETURNS int LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN (user_id % 2000)::int;
 
--- What all shards' tables look like. A type, not a table: nothing can be read from it by mistake.
+-- The columns of all shards' tables. A type, not a table: nothing can be read from it by mistake.
 CREATE TYPE photo AS (id bigint, user_id bigint, caption varchar(200));
 
 CREATE PROCEDURE make_shard(shard int) LANGUAGE plpgsql AS $$
@@ -26,13 +26,13 @@ BEGIN
     FOR shard IN first .. last LOOP
         CALL make_shard(shard);
         IF shard % 100 = 99 THEN
-            COMMIT; -- a transaction has room for so many locks
+            COMMIT; -- a transaction can hold only a limited number of locks
         END IF;
     END LOOP;
 END
 $$;
 
--- A shard that is not here is an error, and no empty answer.
+-- A shard that is not here is an error, not an empty result.
 CREATE FUNCTION schema_of(shard int) RETURNS text LANGUAGE plpgsql STABLE AS $$
 DECLARE
     schema text := 'shard' || shard;
@@ -44,7 +44,7 @@ BEGIN
 END
 $$;
 
--- What the proxy calls.
+-- The functions that the proxy calls.
 CREATE FUNCTION add_photo(user_id bigint, caption text) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     id bigint;
@@ -73,7 +73,7 @@ BEGIN
 END
 $$;
 
--- For the proxy to compare with its map.
+-- The proxy compares this with its map.
 CREATE FUNCTION shards_here() RETURNS SETOF int LANGUAGE sql STABLE
 BEGIN ATOMIC
     SELECT substring(nspname FROM '^shard(\d+)$')::int FROM pg_namespace WHERE nspname ~ '^shard\d+$';

@@ -1,5 +1,5 @@
--- What is easily written, in each database: a table that says what the shards' tables look like, and a function that
--- finds the shard's schema by search_path. A schema that is not there is no error, and the next one is read.
+-- A likely mistake, in each database: a table with the columns of the shards' tables, and a function that finds the
+-- shard's schema by search_path. A missing schema is no error: the next schema is read.
 CREATE TABLE photos OF photo;
 CREATE FUNCTION naive_photo(photo_id bigint) RETURNS SETOF photo LANGUAGE plpgsql AS $$
 BEGIN

@@ -1,17 +1,17 @@
--- The proxy: a database without rows of its own, which routes calls. psql's variables one and two say where the
--- databases are.
+-- The proxy: a database without rows of its own, which routes calls. psql's variables one and two are the addresses of
+-- the databases.
 CREATE EXTENSION plproxy;
-CREATE EXTENSION shardid; -- takes ids apart; nothing is drawn here
+CREATE EXTENSION shardid; -- to decode ids; no id is generated here
 
--- With modular_mapping any number of databases will do, not powers of two only.
+-- modular_mapping allows any number of databases, not only powers of two.
 CREATE SERVER photos FOREIGN DATA WRAPPER plproxy OPTIONS (modular_mapping '1', p0 :'one', p1 :'two');
 CREATE USER MAPPING FOR PUBLIC SERVER photos;
 
--- Where each logical shard is. To move one is to move its schema, and then to change its row here.
+-- The database of each logical shard. To move a shard, move its schema, then change its row here.
 CREATE TABLE shard_map (shard int PRIMARY KEY, database int NOT NULL CHECK (database IN (0, 1)));
 INSERT INTO shard_map SELECT shard, shard / 1000 FROM generate_series(0, 1999) shard;
 
--- PL/Proxy takes any number: 7 is database 1 of two, and so is -1. A shard that nobody placed has to be an error here.
+-- PL/Proxy accepts any number: 7 is database 1 of two, and so is -1. An unknown shard must be an error here.
 CREATE FUNCTION database_of(shard int) RETURNS int LANGUAGE plpgsql STABLE AS $$
 DECLARE
     found_in int;
@@ -40,7 +40,7 @@ CREATE FUNCTION photos_of(user_id bigint) RETURNS SETOF photo LANGUAGE plproxy A
     RUN ON database_of(shard_of_user(user_id));
 $$;
 
--- By id, which says its shard: one, or many, each database asked for its own.
+-- By id, which contains its shard: one id, or many, for which each database is asked for its own.
 CREATE FUNCTION photo(photo_id bigint) RETURNS SETOF photo LANGUAGE plproxy AS $$
     CLUSTER 'photos';
     RUN ON database_of(id_shard(photo_id));
@@ -52,7 +52,7 @@ CREATE FUNCTION photos(ids bigint[]) RETURNS SETOF photo LANGUAGE plproxy AS $$
     RUN ON database_of(id_shard(ids));
 $$;
 
--- Of all databases: which shards are not where the map says, or nowhere, or in two places.
+-- Of all databases: the shards that are not where the map says, are missing, or are in two places.
 CREATE FUNCTION shards_in(database int) RETURNS SETOF int LANGUAGE plproxy AS $$
     CLUSTER 'photos';
     RUN ON database;

@@ -12,19 +12,19 @@ make_databases() {
     wait $!
 }
 
-# It has no rows, so it can stand anywhere; here beside those of one.
+# The proxy has no rows, so it can be on any server; here it is on server one.
 make_proxy() {
     on one -c 'CREATE DATABASE proxy'
     in_proxy proxy.sql
 }
 
-# in_proxy FILE: runs it there, with the addresses of the two databases.
+# in_proxy FILE: runs it in the proxy, with the addresses of the two databases.
 in_proxy() {
     on one/proxy -f "$here/$1" -v one="host=$(host_of one) dbname=postgres user=postgres" \
         -v two="host=$(host_of two) dbname=postgres user=postgres"
 }
 
-# Four sessions. The ids that each is told go to a file, then into a table, and what is found by them into another.
+# Four sessions. The ids that they receive go to a file, then into a table, and the rows found by them into another.
 write_for_many() {
     local first writers=()
     for first in 1 2 3 4; do

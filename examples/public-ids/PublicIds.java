@@ -11,7 +11,7 @@ import javax.crypto.Cipher;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 
-/** Public ids as portable/public_ids.sql makes and reads them, see docs/public-ids.md. */
+/** Public ids as in portable/public_ids.sql, see docs/public-ids.md. */
 public final class PublicIds {
     private static final String ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
     private static final Pattern KIND = Pattern.compile("[a-z][a-z0-9_]{0,62}");
@@ -20,7 +20,7 @@ public final class PublicIds {
     private final Map<Integer, byte[]> keys;
     private final int current;
 
-    /** The 32 bytes of each key by its number, and the number of the one that makes new texts. */
+    /** The 32 bytes of each key by its number, and the number of the key for new texts. */
     public PublicIds(Map<Integer, byte[]> keys, int current) {
         this.keys = keys;
         this.current = current;
@@ -48,7 +48,7 @@ public final class PublicIds {
         return text.toString();
     }
 
-    /** Empty for all that is no public id of this kind. */
+    /** Empty if the text is no public id of this kind. */
     public OptionalLong decode(String kind, String text) throws GeneralSecurityException {
         Matcher match = TEXT.matcher(text);
         if (!match.matches() || !match.group(1).equals(kind)) {

@@ -1,4 +1,4 @@
-// Public ids as portable/public_ids.sql makes and reads them, see docs/public-ids.md.
+// Public ids as in portable/public_ids.sql, see docs/public-ids.md.
 package main
 
 import (
@@ -20,7 +20,7 @@ var (
 	texts = regexp.MustCompile(`\A([a-z][a-z0-9_]{0,62})_([0-9a-hjkmnp-tv-z]{26})\z`)
 )
 
-// PublicIDs has the 32 bytes of each key by its number, and the number of the one that makes new texts.
+// PublicIDs has the 32 bytes of each key by its number, and the number of the key for new texts.
 type PublicIDs struct {
 	Keys    map[int][]byte
 	Current int
@@ -51,7 +51,7 @@ func (p PublicIDs) Encode(kind string, id int64) (string, error) {
 	return kind + "_" + string(digits), nil
 }
 
-// Decode returns false for all that is no public id of this kind.
+// Decode returns false if the text is no public id of this kind.
 func (p PublicIDs) Decode(kind, text string) (int64, bool) {
 	match := texts.FindStringSubmatch(text)
 	if match == nil || match[1] != kind {

@@ -1,4 +1,4 @@
-// Public ids as portable/public_ids.sql makes and reads them, see docs/public-ids.md. For Node.js; ids are BigInts.
+// Public ids as in portable/public_ids.sql, see docs/public-ids.md. For Node.js; ids are BigInts.
 'use strict';
 
 const { createCipheriv, createDecipheriv, createHmac } = require('crypto');
@@ -8,7 +8,7 @@ const KIND = /^[a-z][a-z0-9_]{0,62}$/;
 const TEXT = /^([a-z][a-z0-9_]{0,62})_([0-9a-hjkmnp-tv-z]{26})$/;
 
 class PublicIds {
-    // The 32 bytes of each key by its number, in a Map, and the number of the one that makes new texts.
+    // The 32 bytes of each key by its number, in a Map, and the number of the key for new texts.
     constructor(keys, current) {
         Object.assign(this, { keys, current });
     }
@@ -29,7 +29,7 @@ class PublicIds {
         return `${kind}_${digits}`;
     }
 
-    // null for all that is no public id of this kind.
+    // Returns null if the text is no public id of this kind.
     decode(kind, text) {
         const match = TEXT.exec(text);
         if (!match || match[1] !== kind) return null;

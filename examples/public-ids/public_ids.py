@@ -1,4 +1,4 @@
-"""Public ids as portable/public_ids.sql makes and reads them, see docs/public-ids.md.
+"""Public ids as in portable/public_ids.sql, see docs/public-ids.md.
 
 Python's standard library has no AES: this needs the package cryptography (Debian: python3-cryptography).
 """
@@ -14,7 +14,7 @@ TEXT = re.compile(r"([a-z][a-z0-9_]{0,62})_([0-9a-hjkmnp-tv-z]{26})", re.ASCII)
 
 class PublicIds:
     def __init__(self, keys, current):
-        """The 32 bytes of each key by its number, and the number of the one that makes new texts."""
+        """The 32 bytes of each key by its number, and the number of the key for new texts."""
         self.keys, self.current = keys, current
 
     def _aes(self, number, kind):
@@ -29,7 +29,7 @@ class PublicIds:
         return kind + "_" + "".join(ALPHABET[bits >> 5 * place & 31] for place in range(25, -1, -1))
 
     def decode(self, kind, text):
-        """None for all that is no public id of this kind."""
+        """Returns None if the text is no public id of this kind."""
         match = TEXT.fullmatch(text)
         if not match or match[1] != kind:
             return None

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints vectors.json, by HMAC of Python and AES of the command openssl: vectors.py > vectors.json
 
-The format is in docs/public-ids.md. Neither PostgreSQL nor the encoders here have a part in it.
+The format is in docs/public-ids.md. Neither PostgreSQL nor the encoders here are used.
 """
 import hashlib
 import hmac
@@ -9,11 +9,11 @@ import json
 import subprocess
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
-# No key has the number 3.
+# There is no key with number 3.
 MASTERS = [bytes(range(32)), bytes(range(255, 223, -1)), hashlib.sha256(b"shardid public id vectors").digest()]
 KINDS = ["order", "a", "order_item", "x9__", "k" * 63]
 IDS = [0, 1, -1, 2**63 - 1, -2**63, 4032112536055714817, 2**53 + 1, -4032112536055714817]
-# A text of this kind and id, with a key of each number, is what most of "refused" was made from.
+# Most texts of "refused" are changed texts of this kind and id, with each key.
 KIND, ID = "order", 4032112536055714817
 
 
@@ -36,7 +36,7 @@ def public_id(kind, number, number_of_id):
 
 
 def with_character(text, place, character=None):
-    """Another character in this place, the next of the alphabet unless it is given."""
+    """The text with another character in this place, by default the next of the alphabet."""
     character = character or ALPHABET[(ALPHABET.index(text[place]) + 1) % 32]
     return text[:place] + character + text[place:][1:]
 
@@ -72,7 +72,7 @@ def refused():
     yield KIND, text.upper(), "upper case"
     yield KIND, KIND + "_" + digits.upper(), "upper case"
     yield KIND, "Order_" + digits, "upper case"
-    # What other readers take for 0, 1, s or nothing; this text has all three.
+    # Characters that other readers accept as 0, 1, s or nothing; this text has all three.
     zero = public_id(KIND, 0, 0)
     for character, others in {"0": "oO-\u0660\uff10", "1": "iIlL\u0661\uff11", "s": "S\u017f", "w": "u"}.items():
         yield from ((KIND, zero[:6] + zero[6:].replace(character, other), "a character is not in the alphabet") for other in others)

@@ -1,5 +1,5 @@
--- After setval, nextval or nextval_range a generator does not know which ids of the present millisecond exist: next_id
--- continues after it. So no id is repeated while the clock is right.
+-- After setval, nextval or nextval_range a generator does not know which ids of the present millisecond exist, so next_id
+-- continues after that millisecond: while the clock is right, no id is repeated.
 CREATE SEQUENCE g;
 CREATE TABLE ids (id bigint);
 

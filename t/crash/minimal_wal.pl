@@ -1,5 +1,5 @@
-# wal_level = minimal: storage made in a transaction is written without WAL until the commit, which logs its pages as
-# they are. Values that nextval marks there as logged ahead are not in WAL: no draw may rely on them after a crash.
+# wal_level = minimal: storage made in a transaction has no WAL until the commit logs its pages, so no draw relies on the
+# values that nextval marks there as logged ahead.
 use strict;
 use warnings;
 use FindBin;

@@ -1,6 +1,6 @@
-# A restored registry does not trust its clock alone: it may be behind, or clocks that were ahead made grants that it
-# has forgotten. New windows begin after the highest window that it knows and the newest grant that its owner names. And
-# it grants nothing to a member whose clock is more than max_ahead ahead of its own.
+# A restored registry grants only windows after all earlier ones, even if its clock is behind, or if clocks that were
+# ahead made grants that it has forgotten: they begin after the highest window that it knows and the newest grant that
+# its owner names. It grants nothing to a member whose clock is more than max_ahead ahead of its own.
 use strict;
 use warnings;
 use FindBin;

@@ -1,5 +1,5 @@
-# Dumps of a member and of its registry. A dump contains a generator's id space, but never a window: a restored
-# generator draws nothing until take_over_shard(), even if the original no longer runs.
+# A dump of a member contains a generator's id space, but never a window: a restored generator draws nothing until
+# take_over_shard(), even if the original no longer runs; a dump of a registry contains all grants.
 use strict;
 use warnings;
 use FindBin;

@@ -1,5 +1,4 @@
 # portable/shardid.sql step by step: another session draws, or moves the generator, between any two steps of a call.
-#
 # A step is a read of a sequence or of the clock, a setval, nextval or sleep. The functions that generate ids are loaded
 # once more, with each step replaced by a function of schema "steps". Their clock stands still unless a schedule, or a
 # sleep, advances it. A session can be held before one of the steps, while the schedule continues.

@@ -3,12 +3,12 @@
  * callers that borrow time, as far ahead of the clock as -DBORROW says.
  * Every draw is durable here: wal.pml is about that.
  *
- * The clock shows anything at every look (default), or runs forward at any speed (-DHONEST).
- * Checked: P1; P3, with an honest clock; P5, at most one step ahead of the clock for a millisecond
- * that really passes; that who steps further has borrowed, from a time all of whose ids are told and
- * no further ahead than allowed; that no caller waits for ever: it looks at the same used up time a limited
- * number of times, whatever the clock does; and that whatever is drawn after raise_generator is of a
- * later time than its id. README.md lists what can be put wrong by -D. */
+ * The clock shows any time at every look (default), or runs forward at any speed (-DHONEST).
+ * Checked: P1; P3, with an honest clock; P5, at most one step ahead of the clock for each millisecond
+ * that really passes; a further step borrows, from a time all of whose ids are told and no further
+ * ahead than allowed; no caller waits for ever: it looks at the same used up time a limited number of
+ * times, whatever the clock does; and ids that are drawn after raise_generator have a later time than
+ * its id. README.md lists the errors that -D makes. */
 
 #ifndef SESSIONS
 #define SESSIONS 2
@@ -32,9 +32,9 @@ mtype:count log_cnt;
 /* How often a draw has made the page ours, by what is asked about it: a bit for each caller that has
  * seen this very count, on a page that was not ours, at its latest look. */
 byte count_seen;
-bit moved_ahead; /* of the clock, by others */
-byte first[SESSIONS]; /* the time of the first of these looks */
-byte page_first[SESSIONS]; /* and the page's then, if it was ahead */
+bit moved_ahead; /* others have moved the generator ahead of the clock */
+byte first[SESSIONS]; /* the clock at the first of these looks */
+byte page_first[SESSIONS]; /* and the page's time then, if it was ahead */
 
 short told;  /* a bit for each tick */
 byte passed; /* real microseconds since the generator's time last changed, MICROS at most */
@@ -50,12 +50,12 @@ byte start[SESSIONS];
 byte latest[SESSIONS];
 byte since[SESSIONS];
 byte waited[SESSIONS];
-byte left[SESSIONS]; /* of this sleep */
+byte left[SESSIONS]; /* microseconds that are left of this sleep */
 byte looks[SESSIONS];
 
 #ifdef HONEST
 byte clock;
-byte lead; /* of the last tick's time over the clock */
+byte lead; /* how far the last tick's time is ahead of the clock */
 #endif
 #ifdef RESTART
 bit altering; /* session 0 is in the transaction of an ALTER SEQUENCE */
@@ -68,7 +68,7 @@ mtype:count old_log_cnt;
 byte raised_to; /* the first time that may still be drawn */
 #endif
 #ifdef ELSEWHERE
-short told_by[SESSIONS]; /* each draws for the shard that has its number */
+short told_by[SESSIONS]; /* each session draws for the shard with its number */
 #endif
 
 /* Whether the page is as our own latest draw left it. */
@@ -82,7 +82,7 @@ short told_by[SESSIONS]; /* each draws for the shard that has its number */
 
 #define has_seen_count(me) ((count_seen & (1 << me)) != 0)
 
-/* Left out: a page that is not ours at two looks is taken for moved once. */
+/* Without the count, a page that is not ours at two looks counts as moved once. */
 inline count_taking() {
 #ifndef NO_COUNT_RULE
     count_seen = 0
@@ -130,7 +130,7 @@ inline read_clock() {
 }
 
 /* last_tick(): a page that knows nothing of the present time - fresh storage, or moved by others -
- * goes on after the time in which the caller first saw it so. If it was ahead of the clock then, it
+ * continues after the time in which the caller first saw it so. If it was ahead of the clock then, it
  * may be moved back before the next look, once the clock has caught up: then that time is over, too. */
 inline find_last(me) {
     from = last;
@@ -216,7 +216,7 @@ inline find_earned(me) {
 
 inline check_time(time) {
 #if !defined(ONLY_UNIQUE) && !defined(ONLY_P1)
-    /* P5; a page that others have moved ahead can have been waited for before */
+    /* P5; for a page that others have moved ahead, the wait may have been earlier */
     assert(time <= now || time == last / NUMBERS || passed >= MICROS || moved_ahead ||
            has_borrowed(time));
 #ifdef HONEST
@@ -341,7 +341,7 @@ inline fall_asleep(me) {
 #define is_over(me) (left[me] == 0)
 #endif
 
-/* Who draws inside the transaction that altered has the sequence for itself. */
+/* The transaction that has altered the sequence is the only one that can draw. */
 #ifdef RESTART
 #define may_call(me) (!altering || me == 0)
 #else
@@ -359,7 +359,7 @@ end:
     od
 }
 
-/* Real time goes by, at any moment. */
+/* Real time passes, at any moment. */
 proctype real_time() {
     byte k;
 end:
@@ -409,7 +409,7 @@ end:
 #define are_others_unused (is_unused(1) && is_unused(2))
 #endif
 
-/* setval undoes what was raised: all that is promised is that no tick comes twice. */
+/* setval undoes a raise: then only the uniqueness of ticks is promised. */
 inline forget_raise() {
 #ifdef RAISE
     raised_to = 0
@@ -434,7 +434,7 @@ inline measure_lead() {
 #define may_touch true
 #endif
 
-/* setval and nextval. No lock of theirs excludes a caller that waits. */
+/* setval and nextval. Their locks do not exclude a caller that waits. */
 proctype mover() {
     byte to;
 end:
@@ -474,7 +474,7 @@ end:
 #define may_lower false
 #endif
 
-/* raise_generator(): the page stays ours, or not ours, and that is logged each time. */
+/* raise_generator(): the page stays ours, or not ours; a page that is not ours is logged each time. */
 inline raise_to(time) {
     if
     :: last < last_of(time) || may_lower -> last = last_of(time)
@@ -510,7 +510,7 @@ end:
 #endif
 
 #ifdef ELSEWHERE
-/* Of those of one time the highest id is the last one of the highest shard. */
+/* Of ids of one time, the highest is the last one of the highest shard. */
 inline find_highest(id, shard) {
     id = LAST_TICK;
     do
@@ -528,8 +528,8 @@ inline find_highest(id, shard) {
     od
 }
 
-/* The rows go to another server, with another clock and a generator that knows nothing of them. It
- * is raised to the highest id before anybody draws. */
+/* The rows go to another server, with another clock and a fresh generator, which is raised to the
+ * highest id before the first draw. */
 proctype migration() {
     byte k, id;
 end:

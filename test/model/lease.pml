@@ -1,10 +1,10 @@
-/* One leased shard of an id space: its registry, a member, and what becomes the member's copy or is a
- * stranger. Messages to the registry and back are lost and come late. Clocks show anything at every look. That
- * what is drawn is durable, and follows the clock by steps, is for wal.pml and clock.pml.
+/* One leased shard of an id space: its registry, a member, and another server, which becomes the member's copy or
+ * is a stranger. Messages to the registry and back are lost or late. Clocks show any time at every look. wal.pml
+ * is about durability, clock.pml about steps of the clock.
  *
- * An id is its time, one a time. Checked: L1, no time is drawn twice, by whomever; L2, a lease that has
- * neither expired nor been given up is given to nobody but its holder, or the same place; no deadlock.
- * README.md lists what can be put wrong by -D. */
+ * An id is its time, one per time. Checked: L1, no time is drawn twice; L2, a lease that has neither expired nor
+ * been given up is granted only to its holder, or to the same place; no deadlock. README.md lists the errors that
+ * -D makes. */
 
 #ifndef END /* the last time that is drawn */
 #define END 2
@@ -16,22 +16,22 @@
 #define LEASE 1
 #endif
 #define NONE 0
-#define NEVER (END + 1) /* stands for all times that are too late to be drawn */
+#define NEVER (END + 1) /* any time that is too late to be drawn */
 
-/* Incarnations are numbered in the order of their beginning. One that begins with a server's start, or with
- * new storage, is the first of its family; one that begins with a move of the page is of that of its storage. */
+/* Incarnations are numbered in the order of their beginning. A server's start or new storage begins an incarnation
+ * and a family of them; a move of the page begins an incarnation in the storage's family. */
 byte begun;
 byte family[INCARNATIONS + 1];
 bit at[INCARNATIONS + 1]; /* the server, which is its place */
 
-/* Server 0 is the original. Server 1 is not there until it is copied. */
+/* Server 0 is the original. Server 1 does not exist until it is copied. */
 #define SERVERS 2
 bit runs[SERVERS];
 bit is_stranger;     /* server 1 is of another origin */
-byte base[SERVERS];  /* the first incarnation of what runs now */
-byte moved[SERVERS]; /* by others since the last draw: the incarnation whose window the page asks for */
+byte base[SERVERS];  /* the first incarnation of the present family */
+byte moved[SERVERS]; /* moved by others since the last draw: the incarnation whose window the page needs */
 byte next[SERVERS];  /* the first time after the last one drawn */
-byte row[SERVERS];   /* the lease row: whose window, and which */
+byte row[SERVERS];   /* the lease row: the window's incarnation, and the window */
 byte row_from[SERVERS];
 byte row_until[SERVERS];
 
@@ -45,7 +45,7 @@ byte row_until[SERVERS];
 byte kept[SESSIONS];
 byte kept_from[SESSIONS];
 byte kept_until[SESSIONS];
-bit entered[SESSIONS]; /* it has drawn in this window, and draws at once from now on */
+bit entered[SESSIONS]; /* it has drawn in this window, and can draw at once */
 
 /* The registry. */
 byte holder;
@@ -54,7 +54,7 @@ byte until;
 bit given_up; /* released or evicted */
 
 #ifdef RESTORE
-/* A backup of it; what it forgets when that is restored ends before `highest`, which the clock and max_ahead tell. */
+/* The registry's backup; windows that a restore forgets end before `highest`, known by the clock and max_ahead. */
 byte saved_holder;
 byte saved_from;
 byte saved_until;
@@ -65,13 +65,13 @@ byte highest;
 byte not_before;
 #endif
 
-/* A request on its way, and the answer that each server's worker waits for or has. */
+/* A request on its way, and the answer that each server's worker waits for or has received. */
 byte asks;
 byte wanted;
 bit is_takeover;
 bit is_heard; /* the worker waits for the answer */
 #ifdef LATE
-/* A release whose message is on its way: of which window, and what was drawn. And who has released, and leases anew. */
+/* A release whose message is on its way: its window, and the last tick. And which servers lease anew after one. */
 byte back;
 byte back_from;
 byte back_next;
@@ -155,7 +155,7 @@ inline begin_incarnation(s, kin) {
     family[begun] = kin
 }
 
-/* What the row has is of an older family from now on. */
+/* From now on the row is that of an older family. */
 inline begin_family(s) {
     begin_incarnation(s, begun); /* the new one */
     base[s] = begun;
@@ -182,7 +182,7 @@ inline draw(k, s) {
     time = 0
 }
 
-/* Without a look at where the window begins: what was drawn in it before is on the page, if that is still ours. */
+/* Without reading the window's start: earlier draws in the window are on the page, if that is still ours. */
 inline draw_at_once(k, s) {
     raise(time, next[s]);
     if
@@ -201,7 +201,7 @@ inline draw_at_once(k, s) {
 #define may_at_once(k, s) (entered[k] && is_current(kept[k], s) && moved[s] == NONE)
 #endif
 
-/* By a snapshot of its own. */
+/* With a snapshot of its own. */
 inline read_row(k, s) {
     if
     :: is_current(row[s], s) ->
@@ -216,7 +216,7 @@ inline read_row(k, s) {
     fi
 }
 
-/* For the page as a session has seen it. */
+/* A request for the page as a session has seen it. */
 inline ask(s, forced) {
     if
     :: moved[s] != NONE -> asks = moved[s]
@@ -237,14 +237,14 @@ inline ask(s, forced) {
 #define is_holder (holder == asks && !given_up && !is_forgotten && !is_join)
 #endif
 
-/* Who has released and leases anew gets a window of its own: the message may come yet. */
+/* After a release, a new lease gets a new window: the message of the release may still arrive. */
 #if defined(LATE) && !defined(JOIN_EXTENDS)
 #define is_join joins[at[asks]]
 #else
 #define is_join 0
 #endif
 
-/* Whether others may have had the window since. */
+/* Whether others may have had the window meanwhile. */
 #if defined(RESTORE) && !defined(RESTORED_EXTENDS)
 #define is_forgotten (from < not_before)
 #else
@@ -288,8 +288,8 @@ inline reply() {
     forget_request()
 }
 
-/* Rules 2 to 4. Expired: by the registry's clock, for the holder's origin; or, long since, for anyone. Rule 1
- * refuses what this may grant. */
+/* Rules 2 to 4. Expired: by the registry's clock, for the holder's origin; or long ago, for every member. (Rule 1
+ * only refuses more.) */
 inline grant(expired) {
     if
     :: is_holder ->
@@ -325,7 +325,7 @@ inline write_row(s) {
     clear(told[s], told_from[s], told_until[s])
 }
 
-/* Of the worker that could still write a row that it asked for before. */
+/* No worker is running that could still write a row. */
 #ifdef RELEASE_BESIDE_WORKER
 #define is_idle(s) 1
 #else
@@ -459,14 +459,14 @@ init {
     :: d_step { has_saved && !was_restored -> restore() }
 #endif
 
-    /* setval; RESTART; a restart of the server, perhaps with an older page: recovery to a past time, in place */
+    /* setval; RESTART; a restart of the server, perhaps with an older page: point-in-time recovery, in place */
     :: atomic { begun < INCARNATIONS -> any_time();
         d_step { begin_incarnation(0, base[0]); moved[0] = begun; next[0] = time; time = 0 } }
     :: d_step { begun < INCARNATIONS -> begin_family(0); moved[0] = base[0]; next[0] = 0 }
     :: atomic { begun < INCARNATIONS -> any_time();
         d_step { begin_family(0); moved[0] = (moved[0] != NONE -> base[0] : NONE); set_back(0) } }
 
-    /* A copy, perhaps of an older state; or a stranger with a page of its own. */
+    /* A copy, perhaps of an older state; or a stranger, with a page of its own. */
     :: atomic { begun < INCARNATIONS && !runs[1] -> any_time();
         d_step {
             runs[1] = 1;

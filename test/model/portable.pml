@@ -1,9 +1,9 @@
-/* One generator of portable/shardid.sql. Sessions take numbers of an open millisecond by nextval, without a lock. The mark tells
- * which millisecond is open. A millisecond is opened under a lock. Each nextval, each setval and each look at a sequence or
- * at the clock is a step, and all that happens between two of them is possible.
+/* One generator of portable/shardid.sql. Sessions take numbers of an open millisecond by nextval, without a lock. The
+ * mark stores which millisecond is open. A millisecond is opened under a lock. Each nextval, each setval and each read
+ * of a sequence or of the clock is a step; between two of them anything may happen.
  *
- * Checked: no id twice; each above all that were told, and all that was raised, before its call began; none later than an
- * honest clock. README.md lists what can be left out by -D. */
+ * Checked: no id twice; each id above all that were told, and all that was raised, before its call began; none later
+ * than an honest clock. README.md lists the rules that -D leaves out. */
 
 #ifndef SESSIONS
 #define SESSIONS 2
@@ -20,7 +20,7 @@
 #ifndef GUARD
 #define GUARD 3
 #endif
-#define STARTS 2            /* so many different numbers with which milliseconds begin; a power of 2 */
+#define STARTS 2            /* the number of different first numbers of milliseconds; a power of 2 */
 #ifndef TRUST
 #define TRUST 1 /* how many milliseconds a mark counts */
 #endif
@@ -42,7 +42,7 @@ byte last = NUMBERS - 1;    /* the generator's last_value */
 byte mark[COPIES];
 byte holder = NONE;         /* of the lock */
 int told;                   /* ids, by their ticks */
-byte highest;               /* of what was told and raised */
+byte highest;               /* the highest tick that was told or raised */
 #define my_mark mark[me % COPIES]
 
 #ifdef RAISE
@@ -56,9 +56,9 @@ byte raises;
 #ifndef AFTER
 #define AFTER 1             /* sessions after the crash */
 #endif
-#define AHEAD 1             /* nextval logs so far ahead */
+#define AHEAD 1             /* how far nextval logs ahead */
 #define MARK 128            /* a record of the mark */
-byte wal[RECORDS];          /* what is not flushed. The oldest record is, where there is no room. */
+byte wal[RECORDS];          /* records that are not flushed; if it is full, the oldest is flushed */
 byte inserted;
 byte flushed_last = NUMBERS - 1;
 byte flushed_mark;
@@ -154,7 +154,7 @@ inline take_next() {
 #endif
 #define is_past (now > seen && now - seen <= TRUST)
 
-/* The time to use: behind the clock it is one whose turn came, since a millisecond was waited for. */
+/* The time to use: if the clock is behind, a time that a wait of a millisecond has earned. */
 #define ends(found) (ms_of(found) + (number_of(found) >= GUARD -> 1 : 0))
 #ifdef WAIT_FOR_ANY
 #define is_earned (waited != NONE && waited == ms_of(found) && ends(found) > now)
@@ -198,12 +198,12 @@ inline release() {
 }
 
 proctype session(byte me) {
-    byte before;        /* what was told before the call */
+    byte before;        /* the highest tick before the call */
     byte ms;            /* the mark before nextval */
     byte tick;
     byte seen;          /* the mark, and then */
     byte now;           /* the clock */
-    byte old = NONE;    /* a mark that does not count until the clock is later than at this */
+    byte old = NONE;    /* an old mark, which only counts when the clock is later than now */
     byte old_at;
     byte found;         /* the generator's last_value */
     byte waited = NONE; /* the time that a wait has earned */
@@ -332,7 +332,7 @@ locked:
         :: else -> goto decide
         fi
     };
-    /* What others have moved does not tell which ids of this millisecond exist: wait for the next. */
+    /* After a move by others it is unknown which ids of this millisecond exist: wait for the next one. */
     if
 #ifdef NO_USE_UP
     :: true
@@ -529,7 +529,7 @@ end:
 }
 
 #ifdef MOVE
-/* setval by others, MOVE times: forward to at most the present millisecond, and back by more than a millisecond's numbers. */
+/* setval by others, MOVE times: forward at most to the present millisecond, or back by more than a millisecond. */
 proctype mover() {
     byte to, moves;
 end:
@@ -560,7 +560,7 @@ end:
 #endif
 
 #ifdef RESTORE
-/* A dump of data alone, of the time 0, is restored when its mark does not count any more: generator and mark, in either order. */
+/* A dump of data alone, of time 0, is restored when its mark no longer counts: generator and mark, in either order. */
 proctype restore() {
 end:
     if
@@ -573,7 +573,7 @@ end:
 #endif
 
 #ifdef CRASH
-/* Any part of the WAL after what was flushed is lost, and each session with its transaction. What was not committed may come again. */
+/* Any part of the unflushed WAL is lost, and all sessions with their transactions. Uncommitted ids may come again. */
 proctype crash() {
     byte n;
 end:

@@ -1,11 +1,10 @@
-/* One leased shard of an id space whose registry is copied, restored and failed over, while members ask it, some a
- * copy of it. A request may come late; answers are lost. What a member's page makes of a window is for lease.pml:
- * here an incarnation uses any time of the window that it was told last, at any moment.
+/* One leased shard of an id space whose registry is copied, restored and failed over, while members send requests to
+* it or to a copy. A request may be late; answers are lost. lease.pml is about a member's page: here an incarnation
+* uses any time of its last window, at any moment.
  *
- * Checked: L1, no time is used by two incarnations; L2, a lease that runs goes to no other place without
- * take_over_shard, nor an idle one to a copy; R9, nothing but a join or take_over_shard makes held what was released
- * or evicted, and nothing that was sent before; a space stops only when something was lost.
- * README.md lists what can be put wrong by -D. */
+ * Checked: L1, no time is used by two incarnations; L2, without take_over_shard a running lease goes to no other place,
+ * nor an idle one to a copy; R9, only a join or take_over_shard, sent afterwards, makes a released or evicted shard
+ * held; a space stops only if something was lost. README.md lists the errors that -D makes. */
 
 #ifndef END /* the last time that is used */
 #define END 2
@@ -16,7 +15,7 @@
 #ifndef CHANGES
 #define CHANGES 2
 #endif
-#define NEVER (END + 1) /* stands for all times that are too late */
+#define NEVER (END + 1) /* any time that is too late */
 #define NOBODY 3
 
 /* Member 0, its copy 1 in another place or a stranger, and 2: what 0 is after a restart in its place. */
@@ -24,16 +23,16 @@
 #define place(m) (m == 1)
 #define same_origin(m, n) (m != NOBODY && n != NOBODY && (!is_stranger || place(m) == place(n)))
 
-/* What a registry has of the shard and the space. */
+/* A registry's data of the shard and the space. */
 typedef Table {
-    byte holder; /* or who released it */
+    byte holder; /* or the last holder, if it is released */
     bit held;
     byte from;
     byte until;
     byte serial;
     byte tenure;
     byte branch;
-    byte base; /* the first branch of this id space; one made anew has the same name and another identity */
+    byte base; /* the first branch of this id space; a new space of the same name has another identity */
     byte not_before;
     bit set_back;
     bit elsewhere; /* it is not in the place where it was confirmed */
@@ -41,20 +40,20 @@ typedef Table {
 };
 Table t[2]; /* the registry; its backup or clone */
 bit has_saved;
-bit is_clone;    /* the second one is asked by member 1 */
-bit is_lost;     /* something was lost since the owner has spoken */
+bit is_clone;    /* member 1 sends its requests to the second one */
+bit is_lost;     /* something was lost since the owner's last call */
 bit last_lost;   /* by the last change */
 bit at_target;   /* the last change was a recovery with a target */
 bit is_plain;    /* all changes since then are of the timeline */
 byte changes;
 byte branches;
-byte highest;    /* no window that was ever granted ends later: so much the clock, max_ahead and the operator tell */
+byte highest;    /* no window ever ends later: known by the clock, max_ahead and the operator */
 bit looks;       /* drop_id_space has looked at the rows */
 
 bit is_stranger;
 bit is_promoted; /* 1 has a later timeline; 0 is gone */
 bit runs[MEMBERS];
-bit sealed[MEMBERS]; /* it releases, and does not renew */
+bit sealed[MEMBERS]; /* it is releasing, and does not renew */
 byte from[MEMBERS];
 byte until[MEMBERS];
 byte serial[MEMBERS]; /* the receipt */
@@ -67,7 +66,7 @@ byte used[MEMBERS]; /* a bit for each time */
 #define TAKE_OVER 3
 #define RETURN 4
 
-/* A request that comes late, to an answer that nobody hears; -DHEARD: or that is heard. */
+/* A late request, whose answer is lost; with -DHEARD it may be received. */
 byte late;      /* JOIN ..., 0: none */
 byte late_who;
 byte late_wanted;
@@ -78,7 +77,7 @@ byte late_below;
 bit late_released; /* its sender has released since */
 
 byte wanted;
-byte below; /* not_before as the request sees it */
+byte below; /* not_before, as the request reads it */
 bit granted;
 byte next;
 byte kept;       /* the end that drop_id_space found */
@@ -180,7 +179,7 @@ inline check(r, kind, s, b, u) {
 #endif
 #define may_take(r, m, kind, idle, long_idle) (!t[r].held || may_have(r, m, kind, idle) || (long_idle && kind == JOIN))
 
-/* Of who asked for a window: at the registry, or at its clone. */
+/* Which registry the member uses: the registry, or its clone. */
 #define asked(m) (is_clone && m == 1)
 
 /* idle: by the registry's clock the lease has expired; long_idle: for reclaim_after. */
@@ -297,7 +296,7 @@ inline give_back(r, m) {
     fi
 }
 
-/* At once. Heard, or not. */
+/* A request that arrives at once; its answer is received, or lost. */
 inline request(m, kind, heard, idle, long_idle) {
     below = t[asked(m)].not_before;
     wanted = time;
@@ -421,7 +420,7 @@ inline copy_table(to, source) {
     t[to].steps = t[source].steps
 }
 
-/* Back to the backup. Where the registry is, it stays: `elsewhere` and `steps` are of the backup, and what changes. */
+/* Back to the backup. The registry's place does not change: `elsewhere` and `steps` are the backup's, plus changes. */
 inline restore() {
     changes++;
     copy_table(0, 1);
@@ -477,17 +476,17 @@ inline was_restored() {
 #define is_complete (!at_target)
 #endif
 
-/* A receipt of the last grant, that the backup does not have. */
+/* The member has a receipt of a grant that the backup does not have. */
 #define knows(m) (runs[m] && !asked(m) && branch[m] == t[0].branch && serial[m] > 0 && proves(1, serial[m], branch[m], till[m]))
 
-/* A snapshot in the same place and on the same timeline; the first to ask is one that knows. */
+/* A snapshot restored in the same place and on the same timeline; the first request proves a lost grant. */
 inline put_back(m) {
     restore();
     last_lost = 1;
     request(m, RENEW, 0, 0, 0)
 }
 
-/* drop_id_space locks the row until it is gone. */
+/* drop_id_space locks the row until it is deleted. */
 #ifdef NO_DROP_LOCK
 #define is_locked 0
 #else
@@ -499,7 +498,7 @@ inline put_back(m) {
 #define owner_may is_confirmed(0)
 #endif
 
-/* The windows that ended, by the registry's clock: the new space begins after them. */
+/* All windows have ended, by the registry's clock: the new space begins after them. */
 inline look() {
     looks = 1;
     kept = t[0].until;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Has spin search every state of the models: those of the extension as it is must hold, those with a
-# rule left out must break, and in the way expected. A line each. Usage: test/model/run.sh [WORD], to run
-# only those whose name has the word in it, or test/model/run.sh --few. FULL=1 takes larger bounds.
+# Has spin search every state of the models: with all rules they must hold, without a rule they must break
+# as expected. Prints a line for each. Usage: test/model/run.sh [WORD] runs only models with this word in
+# their name; test/model/run.sh --few. FULL=1 uses larger bounds.
 set -uo pipefail
 model=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d "${SANDBOX:-/tmp}/model.XXXXXX")
@@ -9,13 +9,13 @@ trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 
 only=${1:-}
-# Of each model one that breaks, and two that hold: for make test.
+# For make test: one search that breaks for each model, and two that hold.
 few=('one layout, copied database' 'without the redo pointer' 'without the wait on fresh storage'
     'leased shard, release that comes late' 'released beside the worker' 'registry set back and not stopped'
     'portable, honest clock' 'portable, opened without the lock')
 at_once=2
 
-# What a broken rule leads to, as pan prints the assertion.
+# The effects of a broken rule, as pan prints the assertion.
 declare -A sign=(
     [twice]='&(1<<tick'
     [order]='>>tick'
@@ -48,7 +48,7 @@ show() {
     return 1
 }
 
-# Depth-first through all states, none left out: no reduction, no hashing of states to bits.
+# Depth-first search of all states: no reduction, no hashing of states to bits.
 search() {
     local file=$1
     shift
@@ -75,8 +75,8 @@ is_wanted() {
     return 1
 }
 
-# Runs the rest of the line beside others, if the name is wanted, in a folder of its own that stays
-# if it does not end well.
+# If the name is wanted, runs the rest of the line in parallel with others, in a directory of its own, which
+# stays if it fails.
 begin() {
     local name=$1 folder
     shift
@@ -117,7 +117,7 @@ expect_to_hold() {
 expect_to_break() {
     local name=$1 how=$2
     shift 2
-    optimize=-O0 search "$@" # most of these are found sooner than they are compiled
+    optimize=-O0 search "$@" # most searches take less time than their compilation
     if grep -F 'assertion violated' search.log | grep -qF -- "${sign[$how]}"; then
         report ok "$name: $how" "$(states)"
     else
@@ -314,7 +314,7 @@ breaks 'portable, set where nothing is to be raised' twice portable.pml -DHONEST
 breaks 'portable, commit without the message' twice portable.pml -DCRASH -DONLY_UNIQUE -DNO_MESSAGE -DEND=1 -DNUMBERS=6
 breaks 'portable, nothing to raise and no message' below portable.pml -DCRASH -DRAISE=1 -DRAISE_NO_MESSAGE -DEND=1 -DNUMBERS=6
 
-# What is not promised: the models see these as well.
+# What is not promised: the models show that, too.
 breaks 'limit, portable, setval within the open millisecond' twice portable.pml -DHONEST -DMOVE=1 -DMOVE_WITHIN
 breaks 'limit, portable, as many sessions as the guard has numbers' future portable.pml -DHONEST -DSESSIONS=3
 breaks 'limit, portable, setval back, more sessions than half the guard' below \

@@ -1,34 +1,34 @@
 /* One generator on one server: sessions that draw, WAL, the buffer and the file of the page, a
  * checkpointer and a background writer; crashes, promotion of a standby, a copied database.
  *
- * Checked: P1 (no tick is told twice; none is drawn that is not above all told before), P2 (a tick
- * is told only when flushed WAL covers it), no deadlock; with -DLAYOUTS, that one storage tells ticks
- * of one layout only; with -DRAISE, that what is drawn after raise_generator has returned is above
- * what it was told. The clock may show anything at any time: a draw may take any tick above the last
- * one. README.md lists what can be left out or put wrong by -D, and what that leads to.
+ * Checked: P1 (no tick is told twice; each that is drawn is above all told before), P2 (a tick is
+ * told only when flushed WAL covers it), no deadlock; with -DLAYOUTS, that one storage tells ticks of
+ * one layout only; with -DRAISE, that ticks drawn after raise_generator has returned are above its
+ * argument. The clock may show any time: a draw may take any tick above the last one. README.md
+ * lists the errors that -D makes, and their effects.
  *
- * Each process does one step at a time, and where it stands is global, so that a crash can take it
- * away from all of them at once. */
+ * Each process does one step at a time, and its next step is a global variable, so that a crash can
+ * reset all processes at once. */
 
 #ifndef SESSIONS
 #define SESSIONS 2
 #endif
-#ifndef TICKS /* the last one there is; no more than 14 */
+#ifndef TICKS /* the last tick; no more than 14 */
 #define TICKS 4
 #endif
-#ifndef AHEAD /* how many WAL is written ahead */
+#ifndef AHEAD /* how many ticks WAL is written ahead */
 #define AHEAD 1
 #endif
 #ifndef CRASHES
 #define CRASHES 2
 #endif
 
-/* What is on a page, or what a WAL record makes of it. */
+/* The content of a page, or of the page in a WAL record. */
 typedef Content {
     byte last;        /* last_value */
     byte bound;       /* how far beyond it log_cnt says that WAL has been written */
     bit stamped;      /* the stamp is this storage's */
-    bit ours;         /* log_cnt is negative: it was we who counted */
+    bit ours;         /* log_cnt is negative: the last draw was ours */
     unsigned layout:2 /* 0: none */
 };
 
@@ -38,7 +38,7 @@ bit dirty;
 bit locked; /* the lock on the buffer's content */
 
 Content file; /* as the operating system has it */
-Content disk; /* as it outlives a loss of power */
+Content disk; /* as it is after a loss of power */
 
 /* A record's LSN is its index. Those that no recovery will read are dropped and the rest numbered
  * anew from 1, so the redo pointer of the last complete checkpoint is always 0. */
@@ -52,10 +52,10 @@ Content disk; /* as it outlives a loss of power */
 Content wal[MOST_RECORDS + 1];
 byte inserted; /* LSN of the last record */
 byte flushed;
-byte redo;      /* Insert->RedoRecPtr, which insertions go by */
+byte redo;      /* Insert->RedoRecPtr, which insertions use */
 byte redo_seen; /* XLogCtl->RedoRecPtr, its copy, which GetRedoRecPtr reads */
 
-/* The next step of a session, and what it has in its hands. */
+/* The next step of a session, and its local data. */
 mtype:draw = { open_page, mark_dirty, ask_redo, log_state, close_page, flush_wal, wait_standby,
     in_queue, give, core_mark_dirty };
 mtype:draw at[SESSIONS];
@@ -65,19 +65,19 @@ bit logged[SESSIONS]; /* nothing to be logged */
 bit core[SESSIONS];   /* it is core's nextval */
 #ifdef LAYOUTS
 byte layout[SESSIONS];
-byte told_layout; /* of what this storage was told to have drawn */
+byte told_layout; /* the layout of the ticks that this storage has told */
 #endif
 #ifdef RAISE
-bit raises[SESSIONS]; /* it is raise_generator, to the tick */
-byte raised;          /* the largest one that it has returned for: what comes is above */
+bit raises[SESSIONS]; /* it is raise_generator to the tick */
+byte raised;          /* the largest tick for which it has returned: later ones are above */
 #endif
 
-/* The next steps of the two that write the page. */
+/* The next steps of the two processes that write the page. */
 mtype:write = { idle, publish_redo, scan, take_lock, flush_first, write_file, sync_file, complete };
 mtype:write checkpointer_at;
 mtype:write writer_at;
 
-/* What the world knows. */
+/* What clients know. */
 short told;   /* a bit for each tick */
 byte covered; /* the largest value in flushed WAL */
 byte crashes;
@@ -89,7 +89,7 @@ byte acknowledged; /* the LSN up to which a session has waited for the standby *
 #define is_one_server promoted
 #ifdef SWITCH
 bit must_wait;        /* WalSndCtl->sync_standbys_defined */
-bit exempt[SESSIONS]; /* nothing is promised: it came before the setting was made */
+bit exempt[SESSIONS]; /* nothing is promised: its check was before the setting was made */
 #else
 #define must_wait true
 #endif
@@ -189,7 +189,7 @@ inline forget(me) {
     at[me] = open_page
 }
 
-/* Any tick after the last: what `advance` makes of a clock that may show anything. */
+/* Any tick after the last: the result of `advance` with any clock. */
 inline choose_tick(me) {
     tick[me] = page.last + 1;
     do
@@ -198,7 +198,7 @@ inline choose_tick(me) {
     od
 }
 
-/* A draw with another layout than the page's is refused and leaves nothing behind. */
+/* A draw with another layout than the page's is refused and has no effect. */
 inline choose_layout(me) {
 #ifdef LAYOUTS
     if
@@ -225,7 +225,7 @@ inline bind_layout(me) {
 #endif
 }
 
-/* XLogInsert and PageSetLSN: the page as it will be when all that is logged ahead is drawn. */
+/* XLogInsert and PageSetLSN: the page as it will be when all ticks that are logged ahead are drawn. */
 inline insert_record(me) {
     page.bound = tick[me] + (page.ours || core[me] -> AHEAD : 0);
     if
@@ -239,8 +239,8 @@ inline insert_record(me) {
 }
 
 #ifdef SYNC
-/* An XLOG_NOOP of the session's own, flushed: replay makes nothing of it. Core's queue of waiters
- * must hold no LSN twice. */
+/* An XLOG_NOOP of the session's own, flushed; replay ignores it. Core's queue of waiters must not
+ * contain an LSN twice. */
 inline join_queue(me) {
 #ifndef QUEUE_BY_PAGE_LSN
     inserted++;
@@ -273,14 +273,14 @@ inline leave_page(me) {
     fi
 }
 
-/* Nothing to raise: without any of what makes a draw durable, or with the flush alone. */
+/* Nothing to raise: without any step that makes a draw durable, or with the flush alone. */
 #ifdef RAISE_NO_FLUSH
 #define after_finding give
 #elif defined(RAISE_FLUSH_ONLY)
 #define after_finding flush_wal
 #endif
 
-/* It may come again and again, and log each time: bounded, so that there is an end. */
+/* It may be repeated, and log each time: bounded, so that the search ends. */
 #ifdef RAISE_AGAIN
 #define is_enough false
 #else
@@ -289,8 +289,8 @@ inline leave_page(me) {
 #define may_raise(me) (me == 1 && !is_enough && inserted + TICKS - page.last < MOST_RECORDS)
 
 #ifdef RAISE
-/* raise_generator(): made durable as a draw is, also if the page is there already. A page that is
- * not ours is logged each time. */
+/* raise_generator(): as durable as a draw, also if the page is already that far. A page that is not
+ * ours is logged each time. */
 inline open_to_raise(me) {
     locked = 1;
     raises[me] = 1;
@@ -333,7 +333,7 @@ inline tell(me) {
     fi
 }
 
-/* draw_tick(). A wait for the clock changes nothing that others see; clock.pml is about it. */
+/* draw_tick(). A wait for the clock changes nothing that others can see; clock.pml is about it. */
 inline take_step(me) {
     if
     :: at[me] == open_page && may_lock && page.last < TICKS ->
@@ -350,8 +350,8 @@ inline take_step(me) {
     :: at[me] == mark_dirty ->
        dirty = 1;
        at[me] = after_marking
-    /* A session's own copy of the redo pointer, at which GetRedoRecPtr looks too, is newer than the
-     * shared copy if an insertion of its own has seen the authoritative one. */
+    /* A session's own copy of the redo pointer, which GetRedoRecPtr reads too, is newer than the
+     * shared copy if one of its insertions has read the authoritative one. */
     :: at[me] == ask_redo ->
        if
        :: logged[me] = is_counted(me) && is_after(redo_seen)
@@ -421,8 +421,8 @@ inline take_step(me) {
     :: at[me] == flush_wal || at[me] == give || at[me] == wait_standby || at[me] == in_queue ->
        forget(me)
 #ifdef NEXTVAL
-    /* Core's nextval_internal asks for the redo pointer before it marks the buffer, and nobody is
-     * promised anything about its value. It trusts no negative log_cnt. */
+    /* Core's nextval_internal reads the redo pointer before it marks the buffer; nothing is
+     * promised about its values. It does not trust a negative log_cnt. */
     :: at[me] == open_page && may_lock && page.last < TICKS ->
        locked = 1;
        core[me] = 1;
@@ -439,8 +439,8 @@ inline take_step(me) {
     fi
 }
 
-/* SyncOneBuffer and FlushBuffer: WAL first, then the page. Of the versions written before, any may
- * be the last to have reached the disk. */
+/* SyncOneBuffer and FlushBuffer: WAL first, then the page. Any of the versions that were written may
+ * be the last one that has reached the disk. */
 inline take_write_step(who_at, after) {
     if
     :: who_at == take_lock && may_lock ->
@@ -486,7 +486,7 @@ inline drop_old_wal() {
     redo_seen = 0
 }
 
-/* CreateCheckPoint and BufferSync. Without anything new there is no checkpoint. */
+/* CreateCheckPoint and BufferSync. Without new WAL there is no checkpoint. */
 inline take_checkpoint_step() {
     if
     :: checkpointer_at == idle && is_one_server && (dirty || inserted > 0) ->
@@ -534,9 +534,9 @@ inline empty_wal() {
     dirty = 0
 }
 
-/* The file is as the operating system has it, or as the disk has it; of the WAL that was not
- * flushed a part may be there. Each record overwrites the page, so the last one counts. The
- * checkpoint at the end of recovery leaves nothing to replay. */
+/* The file is that of the operating system, or that of the disk; a part of the unflushed WAL may
+ * exist. Each record overwrites the page, so only the last one matters. After the checkpoint at the
+ * end of recovery there is nothing to replay. */
 inline crash() {
     stop_all();
     if
@@ -555,7 +555,7 @@ inline crash() {
 }
 
 /* The standby has its base backup and a part of the flushed WAL, and no checkpoint of its own. It
- * goes on from there, also without one. */
+ * continues from there, also without a checkpoint. */
 inline promote() {
     stop_all();
     choose_between(k, acknowledged, flushed);
@@ -579,7 +579,7 @@ inline promote() {
     acknowledged = 0;
     promoted = 1;
 #ifdef LOSSY
-    /* Given up: the ids above what the standby has, and no other. */
+    /* Only the ids above what the standby has are not promised. */
     told = told & ((1 << (page.last + 1)) - 1)
 #endif
 }
@@ -629,7 +629,7 @@ end:
 }
 #endif
 
-/* When nothing can move any more, it is because every tick is drawn. */
+/* If no process can continue, every tick has been drawn. */
 proctype watch() {
 end:
     timeout;
@@ -648,7 +648,7 @@ init {
 #endif
 #ifdef COPY
         /* CREATE DATABASE ... TEMPLATE: a record of the whole page, with the original's stamp,
-         * remainder and layout. What the original has told is told. */
+         * count of logged values and layout. Ticks that the original has told are told. */
         page.last = 1;
         page.bound = 1 + AHEAD;
         page.stamped = 0;

@@ -135,7 +135,7 @@ stands_still('moved twice', 'a');
 on_registry('SELECT shardid_lease.registry_was_restored()');
 goes_on('restored', 'a', 'c');
 
-# --- Recovered in its place, to the end of its WAL or to a target; and a snapshot put back there, where only a
+# --- Recovered in its place, to the end of its WAL or to a target; and a snapshot restored there, where only a
 # member can know of it.
 
 sub put_back

@@ -1,6 +1,6 @@
 /* One leased shard of an id space whose registry is copied, restored and failed over, while members send requests to
-* it or to a copy. A request may be late; answers are lost. lease.pml is about a member's page: here an incarnation
-* uses any time of its last window, at any moment.
+ * it or to a copy. A request may be late; answers are lost. lease.pml is about a member's page: here an incarnation
+ * uses any time of its last window, at any moment.
  *
  * Checked: L1, no time is used by two incarnations; L2, without take_over_shard a running lease goes to no other place,
  * nor an idle one to a copy; R9, only a join or take_over_shard, sent afterwards, makes a released or evicted shard
@@ -597,7 +597,7 @@ init {
         knows(0) -> put_back(0) }
     :: d_step { !is_lost && has_saved && !is_clone && changes < CHANGES && is_confirmed(0) && t[1].steps == 0 && !t[1].elsewhere &&
         knows(1) -> put_back(1) }
-    /* The owner, who may take the last change for all that there was, and a recovery with a target for a failover. */
+    /* The owner's calls. The owner may know of the last change only, and mistake a recovery to a target for a failover. */
     :: d_step { t[0].elsewhere || t[0].steps > 0 || t[0].set_back -> was_restored() }
     :: d_step { !t[0].set_back && (t[0].elsewhere || t[0].steps > 0) && is_successor &&
         is_complete &&

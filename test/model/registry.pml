@@ -597,7 +597,7 @@ init {
         knows(0) -> put_back(0) }
     :: d_step { !is_lost && has_saved && !is_clone && changes < CHANGES && is_confirmed(0) && t[1].steps == 0 && !t[1].elsewhere &&
         knows(1) -> put_back(1) }
-    /* The owner's calls. The owner may know of the last change only, and mistake a recovery to a target for a failover. */
+    /* The owner's calls. The owner may know only the last change, or mistake a recovery to a target for a failover. */
     :: d_step { t[0].elsewhere || t[0].steps > 0 || t[0].set_back -> was_restored() }
     :: d_step { !t[0].set_back && (t[0].elsewhere || t[0].steps > 0) && is_successor &&
         is_complete &&

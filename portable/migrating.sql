@@ -67,7 +67,7 @@ BEGIN
                 HINT = CASE WHEN one_generator IS NULL THEN 'Pass a function that returns bigint and takes a generator, of type regclass.'
                             ELSE 'Pass a function that returns bigint and takes no argument, or a generator of type regclass.' END;
         END IF;
-        default_call := replace(r.name, '%', '%%') || CASE WHEN r.takes_generator THEN '(%1$L::regclass)' ELSE '()' END;
+        default_call := replace(r.name, '%', '%%') || CASE WHEN r.takes_generator THEN '(%1$L::pg_catalog.regclass)' ELSE '()' END;
     END IF;
 
     IF NOT back THEN
@@ -346,6 +346,8 @@ BEGIN
             END LOOP;
             -- A column that has not changed keeps its sequence as it is.
             commands := format(E'DO $%1$s$\n#variable_conflict use_column\nDECLARE\n    highest bigint;\nBEGIN\n'
+                               -- Saved defaults name functions, types and operators of pg_catalog without it.
+                               'PERFORM pg_catalog.set_config(''search_path'', ''pg_catalog, pg_temp'', true);\n'
                                'IF (SELECT attidentity = '''' FROM pg_catalog.pg_attribute WHERE attrelid = %3$L::pg_catalog.regclass AND attname = %4$L)\n'
                                '   AND NOT EXISTS (SELECT FROM pg_catalog.pg_attrdef JOIN pg_catalog.pg_attribute ON attrelid = adrelid AND attnum = adnum\n'
                                '                   WHERE adrelid = %3$L::pg_catalog.regclass AND attname = %4$L\n'

@@ -180,6 +180,36 @@ SET ROLE regress_owner;
 SELECT command FROM public.id_migration_commands('"Shop"') command WHERE command ~ 'others|owner must|items;';
 RESET ROLE;
 
+-- Hard cases, each in a schema of its own.
+CREATE FUNCTION run(commands text[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    command text;
+BEGIN
+    FOREACH command IN ARRAY commands LOOP
+        IF command !~ '^--' THEN
+            EXECUTE command;
+        END IF;
+    END LOOP;
+END $$;
+CREATE VIEW defaults AS
+SELECT adrelid::regclass AS relation, attname AS col, pg_get_expr(adbin, adrelid) AS expression
+FROM pg_attrdef JOIN pg_attribute ON attrelid = adrelid AND attnum = adnum;
+
+-- The way back runs nothing that a role with CREATE on the schema has planted, whatever search_path it finds.
+CREATE SCHEMA hard;
+CREATE TABLE hard.items (id bigserial);
+SELECT array_agg(command) AS way_back FROM id_migration_commands('hard', back => true) command \gset
+SELECT run(ARRAY(SELECT id_migration_commands('hard')));
+CREATE FUNCTION hard.planted(name, name) RETURNS boolean LANGUAGE plpgsql AS 'BEGIN RAISE ''an operator of others runs''; END';
+CREATE OPERATOR hard.= (LEFTARG = name, RIGHTARG = name, FUNCTION = hard.planted);
+CREATE FUNCTION hard.nextval(regclass) RETURNS bigint LANGUAGE sql AS 'SELECT 0::bigint';
+SET search_path = hard, pg_catalog, public;
+SELECT run(:'way_back');
+RESET search_path;
+SELECT * FROM defaults WHERE relation = 'hard.items'::regclass;
+SELECT command FROM id_migration_commands('hard', function => 'new_id_of(regclass)') command WHERE command !~ '^--';
+DROP SCHEMA hard CASCADE;
+
 -- Refused.
 SELECT id_migration_commands('"Shop"', function => 'id_shard(bigint, int, int)');
 SELECT id_migration_commands('"Shop"', function => 'new_id()', generator => NULL);
@@ -197,8 +227,8 @@ RESET shardid.shard_id;
 SELECT id_migration_commands('"Shop"');
 
 DROP TABLE before, way_back, again;
-DROP VIEW state;
-DROP FUNCTION new_id(), new_id_of(regclass), no_id();
+DROP VIEW state, defaults;
+DROP FUNCTION new_id(), new_id_of(regclass), no_id(), run(text[]);
 DROP SEQUENCE twitter;
 DROP SCHEMA "Shop" CASCADE;
 REVOKE ALL ON SEQUENCE shardid_seq FROM regress_owner;

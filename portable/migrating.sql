@@ -255,6 +255,7 @@ BEGIN
         SELECT k.seq, k.seq::regclass::text AS seq_name, max(k.identity) AS identity, max(k.owner) AS owner, array_agg(k.rel) AS rels,
                (array_agg(k.col ORDER BY k.name) FILTER (WHERE NOT k.of_parent))[1] AS col,
                (array_agg(k.name ORDER BY k.name) FILTER (WHERE NOT k.of_parent))[1] AS parent,
+               (array_agg(k.expression ORDER BY k.name) FILTER (WHERE NOT k.of_parent))[1] AS expression,
                string_agg(CASE WHEN k.identity = '' THEN 'ONLY ' ELSE '' END || k.name, ', ' ORDER BY NOT k.is_parted, k.name)
                    FILTER (WHERE NOT k.of_parent) AS locked,
                format(CASE WHEN count(*) FILTER (WHERE NOT k.of_parent) = 1 THEN '%s' ELSE '(%s) highest (id)' END,
@@ -262,7 +263,7 @@ BEGIN
                                  ORDER BY k.name) FILTER (WHERE NOT k.of_parent)) AS source,
                n.n
         FROM jsonb_to_recordset(found) k (rel oid, name text, col text, owner oid, identity text, of_parent bool, is_parted bool,
-                                          seq oid, why_not text)
+                                          expression text, seq oid, why_not text)
         CROSS JOIN LATERAL (SELECT count(*) FROM jsonb_to_recordset(found) o (seq oid, of_parent bool, why_not text)
                             WHERE o.seq = k.seq AND o.why_not IS NULL AND NOT o.of_parent) n (n)
         WHERE k.why_not IS NULL GROUP BY k.seq, n.n ORDER BY min(k.name), k.seq
@@ -348,11 +349,10 @@ BEGIN
             commands := format(E'DO $%1$s$\n#variable_conflict use_column\nDECLARE\n    highest bigint;\nBEGIN\n'
                                -- Saved defaults name functions, types and operators of pg_catalog without it.
                                'PERFORM pg_catalog.set_config(''search_path'', ''pg_catalog, pg_temp'', true);\n'
-                               'IF (SELECT attidentity = '''' FROM pg_catalog.pg_attribute WHERE attrelid = %3$L::pg_catalog.regclass AND attname = %4$L)\n'
-                               '   AND NOT EXISTS (SELECT FROM pg_catalog.pg_attrdef JOIN pg_catalog.pg_attribute ON attrelid = adrelid AND attnum = adnum\n'
-                               '                   WHERE adrelid = %3$L::pg_catalog.regclass AND attname = %4$L\n'
-                               '                     AND pg_catalog.strpos(pg_catalog.pg_get_expr(adbin, adrelid), ''nextval('') > 0) THEN\n'
-                               '%2$s\nEND IF;\nEND\n$%1$s$', tag, commands, u.parent, (parse_ident(u.col))[1]);
+                               'IF NOT EXISTS (SELECT FROM pg_catalog.pg_attribute LEFT JOIN pg_catalog.pg_attrdef ON adrelid = attrelid AND adnum = attnum\n'
+                               '               WHERE attrelid = %3$L::pg_catalog.regclass AND attname = %4$L\n'
+                               '                 AND (attidentity <> '''' OR pg_catalog.pg_get_expr(adbin, adrelid) = %5$L)) THEN\n'
+                               '%2$s\nEND IF;\nEND\n$%1$s$', tag, commands, u.parent, (parse_ident(u.col))[1], u.expression);
         END IF;
         RETURN NEXT commands;
         is_empty := false;

@@ -210,6 +210,19 @@ SELECT * FROM defaults WHERE relation = 'hard.items'::regclass;
 SELECT command FROM id_migration_commands('hard', function => 'new_id_of(regclass)') command WHERE command !~ '^--';
 DROP SCHEMA hard CASCADE;
 
+-- It knows by the default whether a column has changed, and does not pass over a column that has another name.
+CREATE SCHEMA hard;
+CREATE TABLE hard.items (id bigserial);
+CREATE FUNCTION hard.nextval() RETURNS bigint LANGUAGE sql RETURN public.next_id();
+SELECT array_agg(command) AS way_back FROM id_migration_commands('hard', back => true) command \gset
+SELECT run(ARRAY(SELECT id_migration_commands('hard', function => 'hard.nextval()')));
+SELECT run(:'way_back');
+SELECT * FROM defaults WHERE relation = 'hard.items'::regclass;
+SELECT run(ARRAY(SELECT id_migration_commands('hard')));
+ALTER TABLE hard.items RENAME id TO number;
+SELECT run(:'way_back');
+DROP SCHEMA hard CASCADE;
+
 -- Refused.
 SELECT id_migration_commands('"Shop"', function => 'id_shard(bigint, int, int)');
 SELECT id_migration_commands('"Shop"', function => 'new_id()', generator => NULL);

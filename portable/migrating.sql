@@ -335,6 +335,11 @@ BEGIN
                 CASE WHEN u.identity <> '' AND r.last IS NOT NULL THEN format('PERFORM pg_catalog.setval(%L, %s(%s, s.last_value)) FROM %s s;',
                                                                        u.seq_name, r.edge, r.last, u.seq_name) END,
                 CASE WHEN u.identity <> '' THEN (
+                    SELECT string_agg(DISTINCT format('REVOKE ALL ON SEQUENCE %s FROM %s;', u.seq_name,
+                                                      CASE x.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(x.grantee)) END), E'\n')
+                    FROM pg_default_acl d, aclexplode(d.defaclacl) x
+                    WHERE d.defaclobjtype = 'S' AND d.defaclrole = r.owner AND d.defaclnamespace IN (0, of_schema) AND x.grantee <> r.owner) END,
+                CASE WHEN u.identity <> '' THEN (
                     SELECT string_agg(format('GRANT %s ON SEQUENCE %s TO %s%s;', x.privilege_type, u.seq_name,
                                              CASE x.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(x.grantee)) END,
                                              CASE WHEN x.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END), E'\n')

@@ -223,6 +223,20 @@ ALTER TABLE hard.items RENAME id TO number;
 SELECT run(:'way_back');
 DROP SCHEMA hard CASCADE;
 
+-- Rights of ALTER DEFAULT PRIVILEGES are not added to a sequence that did not have them.
+CREATE SCHEMA hard;
+CREATE TABLE hard.items (id bigint GENERATED ALWAYS AS IDENTITY);
+GRANT SELECT ON SEQUENCE hard.items_id_seq TO regress_app;
+ALTER DEFAULT PRIVILEGES GRANT UPDATE ON SEQUENCES TO PUBLIC;
+ALTER DEFAULT PRIVILEGES IN SCHEMA hard GRANT ALL ON SEQUENCES TO regress_app, regress_other;
+SELECT array_agg(command) AS way_back FROM id_migration_commands('hard', back => true) command \gset
+SELECT run(ARRAY(SELECT id_migration_commands('hard')));
+SELECT run(:'way_back');
+SELECT x.grantee::regrole, x.privilege_type FROM pg_class, aclexplode(relacl) x
+WHERE oid = 'hard.items_id_seq'::regclass AND x.grantee <> relowner;
+ALTER DEFAULT PRIVILEGES REVOKE UPDATE ON SEQUENCES FROM PUBLIC;
+DROP SCHEMA hard CASCADE;
+
 -- Refused.
 SELECT id_migration_commands('"Shop"', function => 'id_shard(bigint, int, int)');
 SELECT id_migration_commands('"Shop"', function => 'new_id()', generator => NULL);

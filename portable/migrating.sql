@@ -20,7 +20,8 @@ CREATE OR REPLACE FUNCTION id_migration_commands(
     sequence_bits int DEFAULT 10,
     home pg_catalog.regclass DEFAULT 'shardid_seq'::pg_catalog.regclass)
 RETURNS SETOF pg_catalog.text
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' SET timezone = 'UTC' AS $$
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' SET timezone = 'UTC'
+    SET standard_conforming_strings = on AS $$
 #variable_conflict use_column
 DECLARE
     of_schema CONSTANT oid := schema;
@@ -309,7 +310,10 @@ BEGIN
                      THEN format('ALTER TABLE %s ALTER COLUMN %s DROP IDENTITY;', k.name, k.col) END,
                 CASE WHEN NOT back THEN format('ALTER TABLE ONLY %s ALTER COLUMN %s SET DEFAULT %s;', k.name, k.col,
                                                format(default_call, u_generator))
-                     WHEN k.identity = '' THEN format('ALTER TABLE ONLY %s ALTER COLUMN %s SET DEFAULT %s;', k.name, k.col, k.expression)
+                     WHEN k.identity = '' THEN format('ALTER TABLE ONLY %s ALTER COLUMN %s SET DEFAULT %s;', k.name, k.col,
+                                                         -- Its first string has all backslashes: one that reads alike in every session.
+                                                         CASE WHEN strpos(k.expression, '\') = 0 THEN k.expression
+                                                              ELSE regexp_replace(replace(k.expression, '\', '\\'), '''', 'E''') END)
                      ELSE format('ALTER TABLE ONLY %s ALTER COLUMN %s DROP DEFAULT;', k.name, k.col) END);
         END LOOP;
 

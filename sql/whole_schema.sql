@@ -237,6 +237,26 @@ WHERE oid = 'hard.items_id_seq'::regclass AND x.grantee <> relowner;
 ALTER DEFAULT PRIVILEGES REVOKE UPDATE ON SEQUENCES FROM PUBLIC;
 DROP SCHEMA hard CASCADE;
 
+-- Backslashes, with both ways to read a string; saved with one and run with the other.
+CREATE SCHEMA hard;
+CREATE TABLE hard."a\b'" ("i\d" bigserial);
+SET escape_string_warning = off;
+SET standard_conforming_strings = off;
+SELECT array_agg(command) AS way_back FROM id_migration_commands('hard', back => true) command \gset
+SELECT run(ARRAY(SELECT id_migration_commands('hard')));
+SET standard_conforming_strings = on;
+SELECT * FROM defaults WHERE relation = to_regclass('hard."a\b''"');
+SELECT run(:'way_back');
+SELECT * FROM defaults WHERE relation = to_regclass('hard."a\b''"');
+SELECT array_agg(command) AS way_back FROM id_migration_commands('hard', back => true) command \gset
+SELECT run(ARRAY(SELECT id_migration_commands('hard')));
+SET standard_conforming_strings = off;
+SELECT run(:'way_back');
+RESET standard_conforming_strings;
+SELECT * FROM defaults WHERE relation = to_regclass('hard."a\b''"');
+RESET escape_string_warning;
+DROP SCHEMA hard CASCADE;
+
 -- Refused.
 SELECT id_migration_commands('"Shop"', function => 'id_shard(bigint, int, int)');
 SELECT id_migration_commands('"Shop"', function => 'new_id()', generator => NULL);

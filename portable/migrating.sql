@@ -160,22 +160,25 @@ BEGIN
             WHERE k.why_not IS NULL AND NOT back),
         words AS (
             -- Names of sequences, of which each character stands for itself.
-            SELECT DISTINCT k.seq, '\m' || regexp_replace(c.relname, '(\W)', '[\1]', 'g') || '\M' AS pattern, c.relname AS word
+            SELECT DISTINCT k.seq, '\m' || regexp_replace(lower(c.relname), '(\W)', '[\1]', 'g') || '\M' AS pattern, c.relname AS word, lower(c.relname) AS lower_word
             FROM changed k JOIN pg_class c ON c.oid = k.seq WHERE c.relname !~ '[\^\[\]\\]'
             UNION ALL
-            SELECT NULL, '\m' || w || '\M', w FROM unnest(ARRAY['currval', 'lastval', 'setval', 'pg_get_serial_sequence']) w),
+            SELECT NULL, '\m' || w || '\M', w, w FROM unnest(ARRAY['currval', 'lastval', 'setval', 'pg_get_serial_sequence']) w),
+        functions AS MATERIALIZED (
+            SELECT pg_describe_object('pg_proc'::regclass, p.oid, 0) AS name, lower(COALESCE(pg_get_function_sqlbody(p.oid), p.prosrc)) AS body,
+                   (SELECT string_agg(pg_describe_object('pg_trigger'::regclass, t.oid, 0), ', ' ORDER BY t.oid)
+                    FROM pg_trigger t WHERE t.tgfoid = p.oid AND t.tgparentid = 0) AS triggers
+            FROM pg_proc p JOIN pg_namespace s ON s.oid = p.pronamespace
+            WHERE s.nspname NOT IN ('pg_catalog', 'information_schema') AND p.prokind <> 'a' AND EXISTS (SELECT FROM changed)
+              AND (a_mark IS NULL OR s.nspname <> home_name OR p.proname !~ '^(shardid_|next_ids?$|raise_generator$|id_)')
+              AND NOT EXISTS (SELECT FROM pg_depend q WHERE q.classid = 'pg_proc'::regclass AND q.objid = p.oid AND q.deptype = 'e')),
         notes AS (
             SELECT 1 AS place, f.name || COALESCE(', called by ' || f.triggers, '') AS object,
                    format('mentions %s. next_id is seen by neither the sequence nor currval nor lastval: use RETURNING there.',
                           string_agg(DISTINCT w.word, ', ')) AS note
-            FROM (SELECT pg_describe_object('pg_proc'::regclass, p.oid, 0) AS name, COALESCE(pg_get_function_sqlbody(p.oid), p.prosrc) AS body,
-                         (SELECT string_agg(pg_describe_object('pg_trigger'::regclass, t.oid, 0), ', ' ORDER BY t.oid)
-                          FROM pg_trigger t WHERE t.tgfoid = p.oid AND t.tgparentid = 0) AS triggers
-                  FROM pg_proc p JOIN pg_namespace s ON s.oid = p.pronamespace
-                  WHERE s.nspname NOT IN ('pg_catalog', 'information_schema') AND p.prokind <> 'a' AND EXISTS (SELECT FROM changed)
-                    AND (a_mark IS NULL OR s.nspname <> home_name OR p.proname !~ '^(shardid_|next_ids?$|raise_generator$|id_)')
-                    AND NOT EXISTS (SELECT FROM pg_depend q WHERE q.classid = 'pg_proc'::regclass AND q.objid = p.oid AND q.deptype = 'e')) f
-            JOIN words w ON f.body ~ w.pattern
+            FROM functions f
+            -- Almost no word is in it, and strpos says so faster than a pattern.
+            JOIN words w ON CASE WHEN strpos(f.body, w.lower_word) > 0 THEN f.body ~ w.pattern END
             GROUP BY f.name, f.triggers
             UNION ALL
             SELECT 2, pg_describe_object(q.classid, q.objid, q.objsubid),

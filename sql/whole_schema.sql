@@ -257,6 +257,17 @@ SELECT * FROM defaults WHERE relation = to_regclass('hard."a\b''"');
 RESET escape_string_warning;
 DROP SCHEMA hard CASCADE;
 
+-- Words of functions in capitals are found, too, and a sequence's name with special characters.
+CREATE SCHEMA hard;
+CREATE TABLE hard.items (id bigserial);
+CREATE TABLE hard."a-b" (id bigserial);
+CREATE FUNCTION hard.last_one() RETURNS bigint LANGUAGE sql AS 'SELECT LASTVAL()';
+CREATE FUNCTION hard.next_one() RETURNS bigint LANGUAGE sql AS 'SELECT NEXTVAL(''HARD.ITEMS_ID_SEQ'')';
+CREATE FUNCTION hard.next_two() RETURNS bigint LANGUAGE sql AS 'SELECT nextval(''hard."a-b_id_seq"'')';
+CREATE FUNCTION hard.none() RETURNS text LANGUAGE sql AS 'SELECT ''my_lastval items_id_sequence xa-b_id_seq''';
+SELECT command FROM id_migration_commands('hard') command WHERE command ~ '^--.*hard';
+DROP SCHEMA hard CASCADE;
+
 -- Refused.
 SELECT id_migration_commands('"Shop"', function => 'id_shard(bigint, int, int)');
 SELECT id_migration_commands('"Shop"', function => 'new_id()', generator => NULL);

@@ -223,7 +223,12 @@ BEGIN
               UNION
               SELECT i.rel, m.roleid FROM insertable i, pg_auth_members m WHERE m.roleid = 'pg_write_all_data'::regrole) x (rel, role)) w;
     FOR r IN
-        WITH named AS (
+        WITH RECURSIVE functions (oid) AS (
+            SELECT COALESCE(of_function, own_next_id)
+            UNION
+            SELECT q.refobjid FROM functions f JOIN pg_depend q ON q.classid = 'pg_proc'::regclass AND q.objid = f.oid
+            WHERE q.refclassid = 'pg_proc'::regclass),
+        named AS (
             SELECT DISTINCT w.name, w.quoted FROM jsonb_to_recordset(inserters) w (name text, quoted text) WHERE NOT back),
         objects AS (
             SELECT c.oid, c.relkind FROM pg_class c WHERE c.oid = one_generator
@@ -243,7 +248,7 @@ BEGIN
             UNION ALL
             SELECT n.quoted, format('GRANT EXECUTE ON FUNCTION %s TO %s', f.oid::regprocedure, n.quoted),
                    has_function_privilege(f.oid, 'EXECUTE WITH GRANT OPTION')
-            FROM named n, (SELECT COALESCE(of_function, own_next_id)) f (oid) WHERE NOT has_function_privilege(n.name, f.oid, 'EXECUTE')
+            FROM named n, functions f WHERE NOT has_function_privilege(n.name, f.oid, 'EXECUTE')
             UNION ALL
             SELECT n.quoted, format('CALL %s.shardid_grant_marks(%L)', ids, n.name), has_sequence_privilege(a_mark, 'USAGE WITH GRANT OPTION')
             FROM named n WHERE CASE WHEN a_mark IS NOT NULL THEN NOT (has_sequence_privilege(n.name, a_mark, 'USAGE')

@@ -268,6 +268,21 @@ CREATE FUNCTION hard.none() RETURNS text LANGUAGE sql AS 'SELECT ''my_lastval it
 SELECT command FROM id_migration_commands('hard') command WHERE command ~ '^--.*hard';
 DROP SCHEMA hard CASCADE;
 
+-- EXECUTE on the functions that the new default calls.
+CREATE SCHEMA hard;
+GRANT USAGE ON SCHEMA hard TO regress_app;
+CREATE TABLE hard.items (id bigserial);
+GRANT INSERT, SELECT ON hard.items TO regress_app;
+CREATE FUNCTION hard.shard() RETURNS int LANGUAGE sql RETURN 7;
+CREATE FUNCTION hard.new_id() RETURNS bigint LANGUAGE sql RETURN public.next_id(hard.shard());
+REVOKE EXECUTE ON FUNCTION hard.shard(), hard.new_id() FROM PUBLIC;
+SELECT command FROM id_migration_commands('hard', function => 'hard.new_id()') command WHERE command ~ 'EXECUTE';
+SELECT run(ARRAY(SELECT id_migration_commands('hard', function => 'hard.new_id()')));
+SET ROLE regress_app;
+INSERT INTO hard.items DEFAULT VALUES RETURNING public.id_shard(id);
+RESET ROLE;
+DROP SCHEMA hard CASCADE;
+
 -- Refused.
 SELECT id_migration_commands('"Shop"', function => 'id_shard(bigint, int, int)');
 SELECT id_migration_commands('"Shop"', function => 'new_id()', generator => NULL);

@@ -94,6 +94,8 @@ BEGIN
                CASE WHEN c.relkind = 'f' THEN 'is in a foreign table: not changed.'
                     WHEN a.attidentity = '' AND NOT e.is_plain THEN format('has a default that is more than nextval: not changed. It is %s.', e.expression)
                     WHEN COALESCE(i.seq, e.seq) IS NULL THEN format('has a default whose sequence is not found: not changed. It is %s.', e.expression)
+                    WHEN a.attidentity = '' AND EXISTS (SELECT FROM pg_depend q WHERE q.classid = 'pg_class'::regclass AND q.objid = e.seq AND q.deptype = 'i')
+                         THEN 'uses the sequence of an identity: not changed.'
                     WHEN NOT pg_has_role(c.relowner, 'USAGE') THEN format('belongs to %s: not changed. Run this as that role.', c.relowner::regrole)
                     WHEN b.type IN ('integer', 'smallint') THEN
                         format('is %s, which holds no id: not changed. ALTER TYPE bigint rewrites %s, with its indexes, under ACCESS EXCLUSIVE%s%s.',

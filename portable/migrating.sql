@@ -92,7 +92,7 @@ BEGIN
                c.relkind = 'p' AS is_parted, CASE WHEN a.attidentity = '' THEN e.expression END AS expression,
                COALESCE(i.seq, e.seq) AS seq,
                CASE WHEN c.relkind = 'f' THEN 'is in a foreign table: not changed.'
-                    WHEN a.attidentity = '' AND NOT e.is_plain THEN format('has a default that is more than nextval: not changed. It is %s.', e.expression)
+                    WHEN a.attidentity = '' AND (NOT e.is_plain OR b.type = 'bigint' AND e.cast_to <> format_type(t.oid, NULL)) THEN format('has a default that is more than nextval: not changed. It is %s.', e.expression)
                     WHEN COALESCE(i.seq, e.seq) IS NULL THEN format('has a default whose sequence is not found: not changed. It is %s.', e.expression)
                     WHEN a.attidentity = '' AND EXISTS (SELECT FROM pg_depend q WHERE q.classid = 'pg_class'::regclass AND q.objid = e.seq AND q.deptype = 'i')
                          THEN 'uses the sequence of an identity: not changed.'
@@ -111,7 +111,7 @@ BEGIN
         JOIN pg_type t ON t.oid = a.atttypid
         LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum AND a.attgenerated = ''
         LEFT JOIN LATERAL (
-            SELECT x.expression, x.is_plain, COALESCE(
+            SELECT x.expression, x.is_plain, x.cast_to, COALESCE(
                        (SELECT q.refobjid FROM pg_depend q JOIN pg_sequence s ON s.seqrelid = q.refobjid
                         WHERE q.classid = 'pg_attrdef'::regclass AND q.objid = d.oid AND q.refclassid = 'pg_class'::regclass LIMIT 1),
                        -- A name that is looked up at each INSERT.
@@ -119,6 +119,7 @@ BEGIN
                             ELSE to_regclass(c.relnamespace::regnamespace || '.' || x.late) END) AS seq
             FROM (SELECT y.expression,
                          y.expression ~ '^\(?nextval\(\(?E?''(?:[^'']|'''')*''(?:::text)?\)?::regclass\)\)?(?:::[^()]+)?$' AS is_plain,
+                         substring(y.expression FROM '\)::([^()]+)$') AS cast_to,
                          substring(y.expression FROM $re$'((?:[a-z_][a-z0-9_]*|"[^"'\\]+")(?:\.(?:[a-z_][a-z0-9_]*|"[^"'\\]+"))?)'::text$re$) AS late
                   FROM pg_get_expr(d.adbin, d.adrelid) y (expression)) x) e ON true
         LEFT JOIN LATERAL (

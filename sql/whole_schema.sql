@@ -290,6 +290,13 @@ CREATE TABLE hard.parts (id bigint DEFAULT nextval('hard.items_id_seq'));
 SELECT id_migration_commands('hard');
 DROP SCHEMA hard CASCADE;
 
+-- A cast to less than an id.
+CREATE SCHEMA hard;
+CREATE SEQUENCE hard.numbers;
+CREATE TABLE hard.items (id bigint DEFAULT nextval('hard.numbers')::int);
+SELECT id_migration_commands('hard');
+DROP SCHEMA hard CASCADE;
+
 -- Refused.
 SELECT id_migration_commands('"Shop"', function => 'id_shard(bigint, int, int)');
 SELECT id_migration_commands('"Shop"', function => 'new_id()', generator => NULL);

@@ -286,7 +286,9 @@ BEGIN
                           CASE WHEN octet_length(c.relname) > 53 THEN md5(c.relname) ELSE c.relname END || '_generator')
             FROM pg_class c WHERE c.oid = u.seq);
         u_generator := COALESCE(one_generator::regclass::text, its_generator);
-        commands := format(E'SET LOCAL lock_timeout = ''3s'';\nLOCK TABLE %s IN ACCESS EXCLUSIVE MODE;', u.locked);
+        commands := format(E'SET LOCAL lock_timeout = %L;\nLOCK TABLE %s IN ACCESS EXCLUSIVE MODE;',
+                           -- Less than deadlock_timeout: in a deadlock this gives way, and the application is not refused.
+                           CASE WHEN u.n = 1 THEN '3s' ELSE '900ms' END, u.locked);
 
         IF NOT back THEN
             -- It belongs to no column: clients call setval on the sequence that pg_get_serial_sequence returns.

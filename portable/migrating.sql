@@ -27,6 +27,7 @@ DECLARE
     of_schema CONSTANT oid := schema;
     of_function CONSTANT oid := function;
     one_generator CONSTANT oid := generator;
+    as_caller CONSTANT boolean := NOT COALESCE((SELECT p.prosecdef FROM pg_proc p WHERE p.oid = function), false);
     -- The functions are in the schema of this sequence, wherever the extension was moved.
     home_name CONSTANT name := (SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = home);
     ids CONSTANT text := quote_ident(home_name);
@@ -229,15 +230,16 @@ BEGIN
         WITH RECURSIVE functions (oid) AS (
             SELECT COALESCE(of_function, own_next_id)
             UNION
-            SELECT q.refobjid FROM functions f JOIN pg_depend q ON q.classid = 'pg_proc'::regclass AND q.objid = f.oid
-            WHERE q.refclassid = 'pg_proc'::regclass),
+            SELECT q.refobjid FROM functions f JOIN pg_proc p ON p.oid = f.oid AND NOT p.prosecdef
+            JOIN pg_depend q ON q.classid = 'pg_proc'::regclass AND q.objid = f.oid
+            WHERE q.refclassid = 'pg_proc'::regclass AND q.refobjid <> p.prosupport),
         named AS (
             SELECT DISTINCT w.name, w.quoted FROM jsonb_to_recordset(inserters) w (name text, quoted text) WHERE NOT back),
         objects AS (
-            SELECT c.oid, c.relkind FROM pg_class c WHERE c.oid = one_generator
+            SELECT c.oid, c.relkind FROM pg_class c WHERE c.oid = one_generator AND as_caller
             UNION
             SELECT c.oid, c.relkind FROM pg_depend q JOIN pg_class c ON c.oid = q.refobjid
-            WHERE q.classid = 'pg_proc'::regclass AND q.objid = of_function AND q.refclassid = 'pg_class'::regclass
+            WHERE q.classid = 'pg_proc'::regclass AND q.objid = of_function AND as_caller AND q.refclassid = 'pg_class'::regclass
               AND c.relkind IN ('S', 'r', 'p', 'v', 'm')),
         missing AS (
             SELECT n.quoted, format('GRANT %s ON SEQUENCE %s TO %s', rights, o.oid::regclass, n.quoted) AS command,
@@ -254,7 +256,7 @@ BEGIN
             FROM named n, functions f WHERE NOT has_function_privilege(n.name, f.oid, 'EXECUTE')
             UNION ALL
             SELECT n.quoted, format('CALL %s.shardid_grant_marks(%L)', ids, n.name), has_sequence_privilege(a_mark, 'USAGE WITH GRANT OPTION')
-            FROM named n WHERE CASE WHEN a_mark IS NOT NULL THEN NOT (has_sequence_privilege(n.name, a_mark, 'USAGE')
+            FROM named n WHERE CASE WHEN a_mark IS NOT NULL AND as_caller THEN NOT (has_sequence_privilege(n.name, a_mark, 'USAGE')
                                                                      AND has_sequence_privilege(n.name, a_mark, 'UPDATE')) END)
         SELECT command, is_grantable FROM missing ORDER BY quoted, command
     LOOP

@@ -297,6 +297,16 @@ CREATE TABLE hard.items (id bigint DEFAULT nextval('hard.numbers')::int);
 SELECT id_migration_commands('hard');
 DROP SCHEMA hard CASCADE;
 
+-- Nothing more where the function runs as its owner.
+CREATE SCHEMA hard;
+CREATE TABLE hard.items (id bigserial);
+GRANT INSERT ON hard.items TO PUBLIC;
+CREATE FUNCTION hard.shard() RETURNS int LANGUAGE sql RETURN 7;
+CREATE FUNCTION hard.new_id() RETURNS bigint LANGUAGE sql SECURITY DEFINER RETURN public.next_id(hard.shard());
+REVOKE EXECUTE ON FUNCTION hard.shard(), hard.new_id() FROM PUBLIC;
+SELECT command FROM id_migration_commands('hard', function => 'hard.new_id()') command WHERE command ~ 'GRANT|CALL';
+DROP SCHEMA hard CASCADE;
+
 -- Refused.
 SELECT id_migration_commands('"Shop"', function => 'id_shard(bigint, int, int)');
 SELECT id_migration_commands('"Shop"', function => 'new_id()', generator => NULL);

@@ -98,7 +98,7 @@ BEGIN
             HINT = 'Pass the name of a table.';
     ELSIF of_parent.relowner <> quote_ident(current_user)::regrole THEN
         RAISE insufficient_privilege USING MESSAGE = format('must be owner of table %s', of_parent.name),
-            DETAIL = format('Its owner is %s, and the current user is %s.', of_parent.relowner::regrole, quote_ident(current_user)::regrole),
+            DETAIL = format('Its owner is %s, and the current user is %s.', of_parent.relowner::regrole, quote_ident(current_user)),
             HINT = format('Connect as %s.', of_parent.relowner::regrole);
     END IF;
     SELECT a.attname, a.attnum, p.partdefid INTO key

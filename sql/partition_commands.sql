@@ -138,6 +138,19 @@ SELECT id_partition_commands FROM id_partition_commands('months.other', '1 month
 DROP VIEW months.other_202504;
 DROP TYPE months.other_202505;
 
+-- A role whose name has to be quoted owns its tables, and not those of the role that is called like it.
+RESET ROLE;
+CREATE ROLE "Months_Owner" SUPERUSER;
+SET ROLE "Months_Owner";
+\set VERBOSITY terse
+SELECT id_partition_commands('months.events', '1 month');
+CALL maintain_id_partitions('months.events', '1 month');
+\set VERBOSITY default
+CREATE TABLE months.quoted_owner (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
+SELECT count(*) FROM id_partition_commands('months.quoted_owner', '1 month', 0);
+CALL maintain_id_partitions('months.quoted_owner', '1 month', 0);
+SET ROLE months_owner;
+
 -- Rights of other roles are copied, but not for a table with row security.
 ALTER TABLE months.other ENABLE ROW LEVEL SECURITY;
 GRANT SELECT ON months.other TO months_reader;
@@ -249,4 +262,4 @@ SET client_min_messages = warning;
 DROP TABLE by_uuid;
 DROP SCHEMA months, "; DROP TABLE x; --" CASCADE;
 REVOKE USAGE, UPDATE ON SEQUENCE shardid_seq FROM months_owner;
-DROP ROLE months_owner, months_reader, "months %1$s ""x";
+DROP ROLE months_owner, "Months_Owner", months_reader, "months %1$s ""x";

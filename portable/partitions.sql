@@ -89,7 +89,7 @@ BEGIN
     END IF;
 
     -- The table.
-    SELECT n.nspname, c.relname, c.relacl, c.relowner, c.relpersistence, c.relrowsecurity, format('%I.%I', n.nspname, c.relname) AS name,
+    SELECT n.nspname, c.relname, c.relnamespace, c.relacl, c.relowner, c.relpersistence, c.relrowsecurity, format('%I.%I', n.nspname, c.relname) AS name,
            (SELECT ' USING ' || quote_ident(a.amname) FROM pg_am a WHERE a.oid = c.relam) AS method,
            (SELECT ' TABLESPACE ' || quote_ident(t.spcname) FROM pg_tablespace t WHERE t.oid = c.reltablespace) AS place
     INTO of_parent FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = parent;
@@ -190,9 +190,17 @@ BEGIN
     END IF;
 
     -- What is missing. Row security of the parent is not that of a partition: then nobody gets rights on that.
-    SELECT string_agg(format(E';\nGRANT %s ON TABLE %%1$s TO %s%s', g.privileges,
-                             replace(CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE g.grantee::regrole::text END, '%', '%%'),
-                             CASE WHEN g.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END), '' ORDER BY g.grantee, g.is_grantable)
+    -- Default privileges are not the parent's either.
+    SELECT concat(
+        (SELECT format(E';\nREVOKE ALL ON TABLE %%1$s FROM %s', string_agg(replace(d.name, '%', '%%'), ', ' ORDER BY d.name COLLATE "C"))
+         FROM (SELECT DISTINCT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END
+               FROM pg_default_acl d, aclexplode(d.defaclacl) a
+               WHERE d.defaclrole = of_parent.relowner AND d.defaclobjtype = 'r' AND d.defaclnamespace IN (0, of_parent.relnamespace)
+                 AND a.grantee <> of_parent.relowner) d (name)
+         HAVING count(*) > 0),
+        string_agg(format(E';\nGRANT %s ON TABLE %%1$s TO %s%s', g.privileges,
+                          replace(CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE g.grantee::regrole::text END, '%', '%%'),
+                          CASE WHEN g.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END), '' ORDER BY g.grantee, g.is_grantable))
     INTO grants
     FROM (SELECT a.grantee, a.is_grantable, string_agg(DISTINCT a.privilege_type, ', ' ORDER BY a.privilege_type) AS privileges
           FROM aclexplode(of_parent.relacl) a WHERE a.grantee <> of_parent.relowner GROUP BY 1, 2) g
@@ -233,7 +241,7 @@ BEGIN
             END IF;
             qualified := format('%I.%I', of_parent.nspname, name);
             creation := format('CREATE TABLE %s (LIKE %s INCLUDING ALL EXCLUDING IDENTITY)%s%s', qualified, of_parent.name,
-                               of_parent.method, of_parent.place) || COALESCE(format(grants, qualified), '');
+                               of_parent.method, of_parent.place) || format(grants, qualified);
             attaching := format('ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM (%s) TO (%s)', of_parent.name, qualified,
                                 CASE part.low WHEN -turn THEN 'MINVALUE' ELSE quote_literal(part.low) END,
                                 CASE part.high WHEN turn THEN 'MAXVALUE' ELSE quote_literal(part.high) END);

@@ -156,6 +156,19 @@ ALTER TABLE months.other ENABLE ROW LEVEL SECURITY;
 GRANT SELECT ON months.other TO months_reader;
 SELECT * FROM id_partition_commands('months.other', '1 month', since => '2025-05-01') LIMIT 1;
 
+-- Nor what default privileges give.
+ALTER DEFAULT PRIVILEGES IN SCHEMA months GRANT SELECT ON TABLES TO PUBLIC;
+ALTER DEFAULT PRIVILEGES GRANT DELETE ON TABLES TO months_reader, "months %1$s ""x";
+SELECT * FROM id_partition_commands('months.other', '1 month', since => '2025-05-01') LIMIT 1;
+CREATE TABLE months.all_to_one (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
+REVOKE ALL ON months.all_to_one FROM PUBLIC, months_reader, "months %1$s ""x";
+GRANT INSERT ON months.all_to_one TO months_reader;
+SELECT * FROM id_partition_commands('months.all_to_one', '1 month', since => '2025-05-01') LIMIT 1 \gexec
+SELECT COALESCE(NULLIF(grantee, 0)::regrole::text, 'PUBLIC') AS grantee, privilege_type FROM pg_class, aclexplode(relacl)
+WHERE oid = 'months.all_to_one_202505'::regclass AND grantee <> relowner;
+ALTER DEFAULT PRIVILEGES IN SCHEMA months REVOKE SELECT ON TABLES FROM PUBLIC;
+ALTER DEFAULT PRIVILEGES REVOKE DELETE ON TABLES FROM months_reader, "months %1$s ""x";
+
 -- A default partition: its rows prevent a new partition; the commands in the HINT move them.
 CREATE TABLE months.other_rest PARTITION OF months.other DEFAULT;
 INSERT INTO months.other SELECT id_lower_bound('2025-05-10') + n FROM generate_series(1, 3) n;

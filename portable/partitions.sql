@@ -66,6 +66,8 @@ DECLARE
     key record;
     grants text;
     columns text;
+    unlinking text;                                     -- foreign keys to it, without which rows can be moved
+    linking text;
     rest regclass;                                      -- the default partition
     in_rest bigint;
     parts record;
@@ -208,6 +210,15 @@ BEGIN
     SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum) INTO columns
     FROM pg_attribute a WHERE a.attrelid = parent AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '';
 
+    -- A DELETE that moves rows would follow foreign keys to them, or be refused by those.
+    SELECT string_agg(format(E'ALTER TABLE %s DROP CONSTRAINT %I;\n', c.conrelid::regclass, c.conname), '' ORDER BY c.oid),
+           string_agg(format(E';\nALTER TABLE %s ADD CONSTRAINT %I %s', c.conrelid::regclass, c.conname, pg_get_constraintdef(c.oid)), ''
+                      ORDER BY c.oid)
+    INTO unlinking, linking
+    FROM pg_constraint c
+    WHERE rest IS NOT NULL AND c.contype = 'f' AND c.conparentid = 0
+      AND (c.confrelid = rest OR c.confrelid IN (SELECT a.relid FROM pg_partition_ancestors(parent) a));
+
     at := GREATEST(COALESCE(since, present), oldest, epoch);
     IF extract(epoch FROM latest - at) / extract(epoch FROM every) > 10000 THEN
         RAISE numeric_value_out_of_range USING MESSAGE = 'too many partitions',
@@ -262,9 +273,10 @@ BEGIN
                     RAISE WARNING USING ERRCODE = 'check_violation',
                         MESSAGE = format('default partition %s has rows of partition %s', rest, qualified),
                         DETAIL = format('Their number is %s.', in_rest),
-                        HINT = format(E'Move them by these commands:\nBEGIN;\n%s;\nWITH moved AS (DELETE FROM %s WHERE %I BETWEEN %L AND %L RETURNING %s)\n'
-                                      'INSERT INTO %s (%6$s) SELECT %6$s FROM moved;\n%8$s;\nCOMMIT;',
-                                      creation, rest, key.attname, part.low, part.high - 1, columns, qualified, attaching);
+                        HINT = format(E'Move them by these commands:\nBEGIN;\n%s%s;\n'
+                                      'WITH moved AS (DELETE FROM %s WHERE %I BETWEEN %L AND %L RETURNING %s)\n'
+                                      'INSERT INTO %s (%7$s) SELECT %7$s FROM moved;\n%9$s%10$s;\nCOMMIT;',
+                                      unlinking, creation, rest, key.attname, part.low, part.high - 1, columns, qualified, attaching, linking);
                 END IF;
             ELSE
                 command := creation || E';\n' || attaching;

@@ -185,6 +185,25 @@ ALTER TABLE months.other ATTACH PARTITION months.other_202505 FOR VALUES FROM ('
 COMMIT;
 SELECT split_part(c, E'\n', 1) AS command FROM id_partition_commands('months.other', '1 month', since => '2025-05-01') c LIMIT 1;
 
+-- Foreign keys to the rows are dropped meanwhile: a DELETE would follow them.
+CREATE TABLE months.other_notes (id bigint REFERENCES months.other ON DELETE CASCADE, next bigint);
+ALTER TABLE months.other_notes ADD CONSTRAINT next_note FOREIGN KEY (next) REFERENCES months.other DEFERRABLE INITIALLY DEFERRED;
+INSERT INTO months.other VALUES (id_lower_bound('2024-05-10'));
+INSERT INTO months.other_notes SELECT id, id FROM months.other WHERE id < id_lower_bound('2024-06-01');
+CALL maintain_id_partitions('months.other', '1 month', since => '2024-05-01');
+BEGIN;
+ALTER TABLE months.other_notes DROP CONSTRAINT other_notes_id_fkey;
+ALTER TABLE months.other_notes DROP CONSTRAINT next_note;
+CREATE TABLE months.other_202405 (LIKE months.other INCLUDING ALL EXCLUDING IDENTITY);
+WITH moved AS (DELETE FROM months.other_rest WHERE id BETWEEN '3357973021963845632' AND '3380441069631045631' RETURNING id)
+INSERT INTO months.other_202405 (id) SELECT id FROM moved;
+ALTER TABLE months.other ATTACH PARTITION months.other_202405 FOR VALUES FROM ('3357973021963845632') TO ('3380441069631045632');
+ALTER TABLE months.other_notes ADD CONSTRAINT other_notes_id_fkey FOREIGN KEY (id) REFERENCES months.other(id) ON DELETE CASCADE;
+ALTER TABLE months.other_notes ADD CONSTRAINT next_note FOREIGN KEY (next) REFERENCES months.other(id) DEFERRABLE INITIALLY DEFERRED;
+COMMIT;
+SELECT count(*) FROM months.other_notes;
+DROP TABLE months.other_notes;
+
 -- Old partitions: only those with the bounds of a period. CONCURRENTLY only without a default partition.
 DROP TABLE months.other;
 CREATE TABLE months.other (id bigint PRIMARY KEY, g int GENERATED ALWAYS AS (5) STORED) PARTITION BY RANGE (id);

@@ -134,14 +134,18 @@ BEGIN
     ELSIF ahead NOT BETWEEN 0 AND 10000 THEN
         RAISE numeric_value_out_of_range USING MESSAGE = 'ahead is out of range', DETAIL = format('ahead is %s.', ahead),
             HINT = 'Pass the number of partitions after the present one, from 0 to 10000.';
-    ELSIF NOT (keep > '0' AND isfinite(keep)) THEN
+    ELSIF NOT (keep > '0' AND isfinite(keep) AND LEAST(extract(year FROM keep), extract(month FROM keep), extract(day FROM keep),
+               extract(hour FROM keep), extract(minute FROM keep), extract(second FROM keep)) >= 0) THEN
         RAISE invalid_parameter_value USING MESSAGE = 'keep is not a positive length of time', DETAIL = format('keep is %s.', keep),
             HINT = 'Pass a positive interval, or NULL to keep all.';
     ELSIF NOT isfinite(since) THEN
         RAISE datetime_field_overflow USING MESSAGE = 'since is infinite', DETAIL = format('since is %s.', since),
             HINT = 'Pass a time, or NULL for the present.';
     END IF;
-    oldest := (present AT TIME ZONE timezone - keep) AT TIME ZONE timezone;
+    -- From longer ago there is no time.
+    IF keep < '6000 years' THEN
+        oldest := (present AT TIME ZONE timezone - keep) AT TIME ZONE timezone;
+    END IF;
 
     -- The period of a time: where it begins in local time, its first and its next instant, and its bounds. An hour that is repeated is
     -- one period, and one that is left out is none.

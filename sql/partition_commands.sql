@@ -86,6 +86,7 @@ SELECT id_partition_commands('months.events', '0');
 SELECT id_partition_commands('months.events', '1 month', -1);
 SELECT id_partition_commands('months.events', '1 month', 10001);
 SELECT id_partition_commands('months.events', '1 month', keep => '-1 months');
+SELECT id_partition_commands('months.events', '1 month', keep => '1 month -29 days');
 SELECT id_partition_commands('months.events', '1 month', since => '-infinity');
 SELECT count(*) FROM id_partition_commands('months.other', '1 hour', since => '2020-01-01');
 SELECT id_partition_commands('months.events', '1 month', timezone => 'Nowhere');
@@ -215,7 +216,7 @@ CREATE TABLE months.other_202406 PARTITION OF months.other FOR VALUES FROM (id_l
 CREATE TABLE months.other_july PARTITION OF months.other FOR VALUES FROM (id_lower_bound('2024-07-01')) TO (id_lower_bound('2024-08-01'));
 SELECT now() - '2025-03-10 00:00+00' AS age \gset
 SELECT * FROM id_partition_commands('months.other', '1 month', keep => :'age');
-SELECT count(*) FROM id_partition_commands('months.other', '1 month', keep => '1000 years');
+SELECT count(*) FROM unnest('{1000, 10000, 178000000}'::int[]) n, id_partition_commands('months.other', '1 month', keep => n * '1 year'::interval);
 CREATE TABLE months.other_rest PARTITION OF months.other DEFAULT;
 SELECT * FROM id_partition_commands('months.other', '1 month', keep => :'age');
 -- A partition with referenced rows stays, and the other commands run.

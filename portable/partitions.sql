@@ -170,7 +170,11 @@ BEGIN
 
     -- The partitions, with their bounds as PostgreSQL orders them.
     SELECT array_agg(c.oid ORDER BY b.low) AS oids, array_agg(b.low ORDER BY b.low) AS lows, array_agg(b.high ORDER BY b.low) AS highs,
-           array_agg(i.inhdetachpending ORDER BY b.low) AS pending, COALESCE(range_agg(numrange(b.low, b.high)), '{}') AS taken
+           array_agg(i.inhdetachpending ORDER BY b.low) AS pending,
+           range_agg(numrange(b.low, b.high)) FILTER (WHERE NOT i.inhdetachpending) AS taken,
+           -- One at most, which takes no rows any more.
+           max(c.oid::regclass::text) FILTER (WHERE i.inhdetachpending) AS leaving,
+           range_agg(numrange(b.low, b.high)) FILTER (WHERE i.inhdetachpending) AS left_out
     INTO parts
     FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid,
          regexp_match(pg_get_expr(c.relpartbound, c.oid), '^FOR VALUES FROM \((.*)\) TO \((.*)\)$') t,
@@ -265,7 +269,15 @@ BEGIN
                 INTO in_rest USING part.low::bigint, (part.high - 1)::bigint;
             END IF;
             command := NULL;
-            IF to_regclass(qualified) IS NOT NULL OR to_regtype(qualified) IS NOT NULL THEN
+            IF parts.left_out && numrange(part.low, part.high) THEN
+                IF reports THEN
+                    RAISE WARNING USING ERRCODE = 'object_in_use',
+                        MESSAGE = format('partition %s is being detached from %s', parts.leaving, of_parent.name),
+                        DETAIL = 'It takes no rows, and no partition for them can be created.',
+                        HINT = format('Wait for that, or, if it was canceled, run ALTER TABLE %s DETACH PARTITION %s FINALIZE.',
+                                      of_parent.name, parts.leaving);
+                END IF;
+            ELSIF to_regclass(qualified) IS NOT NULL OR to_regtype(qualified) IS NOT NULL THEN
                 IF reports THEN
                     RAISE WARNING USING ERRCODE = 'duplicate_table',
                         MESSAGE = format('%s is not a partition of %s', qualified, of_parent.name),
@@ -309,8 +321,8 @@ BEGIN
             CONTINUE WHEN period.next > oldest;
             command := format('ALTER TABLE %s DETACH PARTITION %s', of_parent.name, part.name);
             step := format(E'%s%s;\nDROP TABLE %s', command, CASE WHEN part.pending THEN ' FINALIZE' ELSE '' END, part.name);
-            -- CONCURRENTLY is refused where there is a default partition.
-            IF part.pending OR rest IS NOT NULL THEN
+            -- CONCURRENTLY is refused where there is a default partition, or one that is being detached.
+            IF parts.leaving IS NOT NULL OR rest IS NOT NULL THEN
                 command := step;
             ELSE
                 command := command || ' CONCURRENTLY';

@@ -130,6 +130,20 @@ end_of($reader);
 is(call(q{'killed', '1 month', keep => '5 years'}), '', 'is brought to its end');
 is(query(q{SELECT count(*) FROM pg_class WHERE relname = 'killed_200001'}), 0, 'and the table is dropped');
 
+# One of the present: nothing else can be created for its rows, so it is named; and those that are old go meanwhile.
+table_of('leaving');
+is(call(q{'leaving', '1 month', 0, since => now() - '2 months'::interval}) . parts_of('leaving'), 3, 'three months');
+my $present = query(q{SELECT max(relname) FROM parts WHERE parent = 'planner.leaving'});
+$reader = holding('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM planner.leaving');
+run_log([ @planner, '-c', q{SET lock_timeout = '50ms'}, '-c', "ALTER TABLE leaving DETACH PARTITION $present CONCURRENTLY" ]);
+end_of($reader);
+$said = call(q{'leaving', '1 month', 0, keep => '1 day'});
+like($said, qr/^failed: WARNING:  55006: partition planner\.$present is being detached from planner\.leaving/, 'one that takes no rows any more is named');
+is(parts_of('leaving'), 1, 'and the old ones are dropped');
+my ($finalize) = $said =~ /run (ALTER TABLE .* FINALIZE)\./;
+query("$finalize; DROP TABLE planner.$present");
+is(call(q{'leaving', '1 month', 0}) . parts_of('leaving'), 1, 'the hint makes room for another');
+
 # pg_cron, for an owner without further rights: a job that begins with the server does not wait for the next minute.
 SKIP:
 {

@@ -147,8 +147,8 @@ BEGIN
         oldest := (present AT TIME ZONE timezone - keep) AT TIME ZONE timezone;
     END IF;
 
-    -- The period of a time: where it begins in local time, its first and its next instant, and its bounds. An hour that is repeated is
-    -- one period, and one that is left out is none.
+    -- The period of a time: where it begins in local time, its first and its next instant, and its bounds. Of an hour that is repeated,
+    -- the first run belongs to the period before. An hour that is left out is no period.
     period_of := format($period$
         SELECT s.start, f.first, f.next,
                CASE WHEN f.first_ms < z.end_ms THEN (SELECT l + CASE WHEN l < 0 THEN 18446744073709551616 ELSE 0 END
@@ -164,7 +164,9 @@ BEGIN
                                   ELSE date_trunc('day', l.at) END AS start) p,
              LATERAL (SELECT p.start - n * $4 AS start FROM generate_series(0, 24) n
                       WHERE (p.start - n * $4) AT TIME ZONE $7 <= $8 ORDER BY n LIMIT 1) s,
-             LATERAL (SELECT GREATEST(s.start AT TIME ZONE $7, $1) AS first, (s.start + $4) AT TIME ZONE $7 AS next) i,
+             LATERAL (SELECT GREATEST(s.start AT TIME ZONE $7, $1) AS first,
+                             -- A local time that is left out becomes a later one, and another period may begin before that.
+                             (SELECT min((s.start + n * $4) AT TIME ZONE $7) FROM generate_series(1, 24) n) AS next) i,
              LATERAL (SELECT i.first, i.next, extract(epoch FROM i.first - $1) * 1000 AS first_ms,
                              extract(epoch FROM i.next - $1) * 1000 AS next_ms) f$period$, own[1]::regproc);
 

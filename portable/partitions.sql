@@ -306,7 +306,8 @@ BEGIN
 
     -- What is older than is kept: partitions that ended by then, if they have the bounds of a period.
     FOR part IN
-        SELECT p.pending, format('%I.%I', n.nspname, c.relname) AS name, u.low, u.high
+        SELECT p.pending, format('%I.%I', n.nspname, c.relname) AS name, CASE c.relkind WHEN 'f' THEN 'FOREIGN TABLE' ELSE 'TABLE' END AS kind,
+               u.low, u.high
         FROM unnest(parts.oids, parts.lows, parts.highs, parts.pending) p (oid, low, high, pending)
              JOIN pg_class c ON c.oid = p.oid JOIN pg_namespace n ON n.oid = c.relnamespace,
              LATERAL (SELECT p.low + CASE WHEN p.low < 0 THEN 2 * turn ELSE 0 END AS low,
@@ -322,14 +323,14 @@ BEGIN
            AND (part.high = period.high OR part.high = turn AND period.low < turn AND period.high > turn) THEN
             CONTINUE WHEN period.next > oldest;
             command := format('ALTER TABLE %s DETACH PARTITION %s', of_parent.name, part.name);
-            step := format(E'%s%s;\nDROP TABLE %s', command, CASE WHEN part.pending THEN ' FINALIZE' ELSE '' END, part.name);
+            step := format(E'%s%s;\nDROP %s %s', command, CASE WHEN part.pending THEN ' FINALIZE' ELSE '' END, part.kind, part.name);
             -- CONCURRENTLY is refused where there is a default partition, or one that is being detached.
             IF parts.leaving IS NOT NULL OR rest IS NOT NULL THEN
                 command := step;
             ELSE
                 command := command || ' CONCURRENTLY';
                 RETURN NEXT;
-                command := format('DROP TABLE %s', part.name);
+                command := format('DROP %s %s', part.kind, part.name);
                 step := NULL;
             END IF;
             RETURN NEXT;
@@ -338,8 +339,8 @@ BEGIN
             IF at < oldest THEN
                 RAISE NOTICE USING MESSAGE = format('partition %s is older than keep, but its bounds are not those of a period', part.name),
                     DETAIL = 'It stays.',
-                    HINT = format('If its rows are not needed, run ALTER TABLE %s DETACH PARTITION %s, and DROP TABLE %2$s.',
-                                  of_parent.name, part.name);
+                    HINT = format('If its rows are not needed, run ALTER TABLE %s DETACH PARTITION %s, and DROP %s %2$s.',
+                                  of_parent.name, part.name, part.kind);
             END IF;
         END IF;
     END LOOP;

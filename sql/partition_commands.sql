@@ -232,6 +232,19 @@ CALL maintain_id_partitions('months.other', '1 month', keep => :'age');
 SELECT * FROM months.parts('months.other');
 SELECT * FROM id_partition_commands('months.other', '1 month', keep => :'age');
 
+-- A foreign table is dropped as one.
+RESET ROLE;
+CREATE FOREIGN DATA WRAPPER months_wrapper;
+CREATE SERVER months_server FOREIGN DATA WRAPPER months_wrapper;
+GRANT USAGE ON FOREIGN SERVER months_server TO months_owner;
+SET ROLE months_owner;
+CREATE TABLE months.far (id bigint) PARTITION BY RANGE (id);
+CREATE FOREIGN TABLE months.far_202404 PARTITION OF months.far FOR VALUES FROM (id_lower_bound('2024-04-01')) TO (id_lower_bound('2024-05-01'))
+SERVER months_server;
+SELECT * FROM id_partition_commands('months.far', '1 month', keep => :'age') WHERE id_partition_commands ~ '202404';
+CALL maintain_id_partitions('months.far', '1 month', 0, keep => :'age');
+SELECT * FROM months.parts('months.far');
+
 -- Partitions that are partitioned themselves count, and are dropped as a whole.
 CREATE TABLE months.regions (region text, id bigint, PRIMARY KEY (region, id)) PARTITION BY LIST (region);
 CREATE TABLE months.eu PARTITION OF months.regions FOR VALUES IN ('eu') PARTITION BY RANGE (id);
@@ -295,4 +308,5 @@ SET client_min_messages = warning;
 DROP TABLE by_uuid;
 DROP SCHEMA months, "; DROP TABLE x; --" CASCADE;
 REVOKE USAGE, UPDATE ON SEQUENCE shardid_seq FROM months_owner;
+DROP FOREIGN DATA WRAPPER months_wrapper CASCADE;
 DROP ROLE months_owner, "Months_Owner", months_reader, "months %1$s ""x";

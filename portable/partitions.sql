@@ -91,7 +91,8 @@ BEGIN
     END IF;
 
     -- The table.
-    SELECT n.nspname, c.relname, c.relnamespace, c.relacl, c.relowner, c.relpersistence, c.relrowsecurity, format('%I.%I', n.nspname, c.relname) AS name,
+    SELECT n.nspname, c.relname, c.relnamespace, c.relacl, c.relowner, c.relpersistence, c.relrowsecurity, c.relreplident,
+           format('%I.%I', n.nspname, c.relname) AS name,
            (SELECT ' USING ' || quote_ident(a.amname) FROM pg_am a WHERE a.oid = c.relam) AS method,
            (SELECT ' TABLESPACE ' || quote_ident(t.spcname) FROM pg_tablespace t WHERE t.oid = c.reltablespace) AS place
     INTO of_parent FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = parent;
@@ -262,7 +263,9 @@ BEGIN
             END IF;
             qualified := format('%I.%I', of_parent.nspname, name);
             creation := format('CREATE TABLE %s (LIKE %s INCLUDING ALL EXCLUDING IDENTITY)%s%s', qualified, of_parent.name,
-                               of_parent.method, of_parent.place) || format(grants, qualified);
+                               of_parent.method, of_parent.place)
+                        || CASE of_parent.relreplident WHEN 'f' THEN format(E';\nALTER TABLE %s REPLICA IDENTITY FULL', qualified) ELSE '' END
+                        || format(grants, qualified);
             attaching := format('ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM (%s) TO (%s)', of_parent.name, qualified,
                                 CASE part.low WHEN -turn THEN 'MINVALUE' ELSE quote_literal(part.low) END,
                                 CASE part.high WHEN turn THEN 'MAXVALUE' ELSE quote_literal(part.high) END);

@@ -277,6 +277,10 @@ SELECT * FROM id_partition_commands('months.full', '1 month', since => '2025-05-
 INSERT INTO months.users VALUES (1);
 INSERT INTO months.full (id, owner) VALUES (id_lower_bound('2025-05-05'), 1) RETURNING tableoid::regclass, n, text, doubled;
 INSERT INTO months.full (id, owner) VALUES (id_lower_bound('2025-05-06'), 2);
+-- A table that is published without a key needs it.
+ALTER TABLE months.full REPLICA IDENTITY FULL;
+SELECT * FROM id_partition_commands('months.full', '1 month', since => '2025-05-01') LIMIT 1 \gexec
+SELECT relname, relreplident FROM pg_partition_tree('months.full') JOIN pg_class ON oid = relid WHERE relname < 'full_202507' ORDER BY 1;
 CREATE TABLE months.full_by_core PARTITION OF months.full FOR VALUES FROM (0) TO (1);
 SELECT a.attname, a.attnotnull, a.atthasdef, a.attgenerated, a.attcollation = c.attcollation AS same
 FROM pg_attribute a JOIN pg_attribute c USING (attname)

@@ -180,7 +180,7 @@ BEGIN
            range_agg(numrange(b.low, b.high)) FILTER (WHERE i.inhdetachpending) AS left_out
     INTO parts
     FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid,
-         regexp_match(pg_get_expr(c.relpartbound, c.oid), '^FOR VALUES FROM \((.*)\) TO \((.*)\)$') t,
+         regexp_match(pg_get_expr(c.relpartbound, c.oid), '^FOR VALUES FROM [(](.*)[)] TO [(](.*)[)]$') t,
          LATERAL (SELECT CASE t[1] WHEN 'MINVALUE' THEN -turn ELSE btrim(t[1], '''')::numeric END AS low,
                          CASE t[2] WHEN 'MAXVALUE' THEN turn ELSE btrim(t[2], '''')::numeric END AS high) b
     WHERE i.inhparent = parent AND b.low < b.high;

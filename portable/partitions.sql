@@ -230,7 +230,7 @@ BEGIN
     WHERE rest IS NOT NULL AND c.contype = 'f' AND c.conparentid = 0
       AND (c.confrelid = rest OR c.confrelid IN (SELECT a.relid FROM pg_partition_ancestors(parent) a));
 
-    at := GREATEST(COALESCE(since, present), oldest, epoch);
+    at := GREATEST(LEAST(since, present), oldest, epoch);
     IF extract(epoch FROM latest - at) / extract(epoch FROM every) > 10000 THEN
         RAISE numeric_value_out_of_range USING MESSAGE = 'too many partitions',
             DETAIL = format('From %s on there are more than 10000.', at), HINT = 'Pass a later time, or longer periods.';

@@ -149,6 +149,8 @@ CALL maintain_id_partitions('months.events', '1 month');
 \set VERBOSITY default
 CREATE TABLE months.quoted_owner (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
 SELECT count(*) FROM id_partition_commands('months.quoted_owner', '1 month', 0);
+-- Later than now is not since.
+SELECT count(*) FROM id_partition_commands('months.quoted_owner', '1 month', 1, since => now() + '1 year'::interval);
 CALL maintain_id_partitions('months.quoted_owner', '1 month', 0);
 SET ROLE months_owner;
 

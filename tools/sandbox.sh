@@ -35,16 +35,15 @@ stop_servers() {
     done < <(find "$sandbox" -name postmaster.pid 2>/dev/null)
 }
 
-# What libfaketime has shared between processes stays if they are killed. Other tests may run at the same time.
+# What libfaketime has shared between processes stays if they are killed. Of tests that run at the same time it is in use,
+# also while none of their processes has it open: so only the last one removes it.
 # shellcheck disable=SC2317,SC2329 # called by a trap
 remove_clocks() {
-    local used clock process
-    used=" $(cat /proc/[0-9]*/maps 2>/dev/null | grep -o 'faketime_shm_[0-9]*' | sort -u | tr '\n' ' ' || true)"
+    local clock
+    [[ -z $(find /tmp /dev/shm -maxdepth 1 -name 'shardid.??????') ]] || return 0
     while read -r clock; do
-        process=${clock##*_}
-        [[ -e /proc/$process || $used == *" faketime_shm_$process "* ]] ||
-            rm -f "$clock" "/dev/shm/sem.faketime_sem_$process"
-    done < <(find /dev/shm -maxdepth 1 -user "$user" -name 'faketime_shm_*' 2>/dev/null)
+        [[ -e /proc/${clock##*_} ]] || rm -f "$clock"
+    done < <(find /dev/shm -maxdepth 1 -user "$user" \( -name 'faketime_shm_*' -o -name 'sem.faketime_sem_*' \))
 }
 
 # shellcheck disable=SC2317,SC2329 # called by a trap

@@ -113,7 +113,7 @@ set_config() {
 
 # --- The example.
 
-compile_judge -Wall &
+[[ -e $SANDBOX/judge/check ]] || compile_judge -Wall &
 judge_build=$!
 choose_ports
 start_etcd

@@ -83,9 +83,7 @@ sub start_16_clients
 {
 	my ($mode) = @_;
 	my $clients = start_clients($node, 16, $mode->{draw}, options => $mode->{options}, pause_ms => rounds(5, 0));
-	$node->poll_query_until('postgres', <<'SQL') or die 'not all clients are connected';
-SELECT count(*) = 16 FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()
-SQL
+	await_clients($node, 16);
 	return $clients;
 }
 

@@ -90,6 +90,7 @@ sub fail_over
 {
 	my ($draw) = @_;
 	my $before = start_clients($primary, 16, $draw, pause_ms => rounds(10, 0));
+	await_clients($primary, 16);
 	usleep 300_000 + rand 300_000;
 	hold_back_wal();
 	sleep 2;

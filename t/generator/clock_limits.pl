@@ -53,7 +53,7 @@ query('SELECT next_id(5, \'noted\')');
 unlike(slurp_file($node->logfile, $log_start), qr/ahead of the clock/, 'less than a second ahead, it says nothing');
 set_clock('-3600');
 $log_start = -s $node->logfile;
-my $draw_for = rounds(2, 65);
+my $draw_for = rounds(2, 80);
 query('SELECT next_id(5, \'noted\')') for 1 .. 20;
 query(<<SQL);
 DO \$\$

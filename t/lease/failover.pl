@@ -110,7 +110,7 @@ my ($last) = reverse grep { defined $_->[0] } @told;
 note sprintf 'its last id came %.1f s after the takeover', $last->[1] - $took_over;
 sleep 1;
 is(scalar(grep { !defined $_->[0] } finish_drawing($goes_on)), 0, 'the promoted one goes on without an error');
-is($registry->safe_psql('postgres', "SELECT timeline FROM shardid_lease.id_space_shards WHERE space = 'quick'"), 2, 'the registry shows the new timeline');
+is($registry->safe_psql('postgres', "SELECT timeline FROM shardid_lease.id_space_shards WHERE space = 'quick' AND shard = $shard"), 2, 'the registry shows the new timeline');
 $standby->stop;
 
 # Without take_over_shard() a promoted standby waits for the old lease's end.

@@ -14,7 +14,7 @@ use PostgreSQL::Test::Utils;
 use Test::More ();
 use Time::HiRes qw(usleep);
 
-our @EXPORT = qw(new_node start_clients finish_clients read_told judge_clients judge judge_space is_innocent
+our @EXPORT = qw(new_node start_clients await_clients finish_clients read_told judge_clients judge judge_space is_innocent
   note_fault rounds kill_node start_again with_fake_clock set_fake_clock with_wal_gate create_recipe
   lead_ms);
 
@@ -108,6 +108,15 @@ sub start_clients
 		die "exec: $!";
 	}
 	return { pid => $pid, files => [ map { "$dir/told.$_" } 1 .. $count ] };
+}
+
+sub await_clients
+{
+	my ($node, $count) = @_;
+	$node->poll_query_until('postgres', <<"SQL") or die 'not all clients are connected';
+SELECT count(*) >= $count FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()
+SQL
+	return;
 }
 
 # Waits until the clients have ended; clients without an end are stopped, unless their server is gone. Dies if one of

@@ -37,7 +37,7 @@ sub sqlstate_of
 my $old_rows = <<"SQL";
 CREATE TABLE orders (order_no text PRIMARY KEY, created_at timestamptz DEFAULT now(), item text, changes int DEFAULT 0);
 INSERT INTO orders
-SELECT 'old ' || n, '2024-01-01 00:00:00+00'::timestamptz + (n * 7919 % 1000003) * interval '1.7 ms', 'lamp' FROM generate_series(1, $rows) n;
+SELECT 'old ' || n, '2024-01-01 00:00:00+00'::timestamptz + (n::bigint * 7919 % 1000003) * interval '1.7 ms', 'lamp' FROM generate_series(1, $rows) n;
 INSERT INTO orders SELECT 'bulk ' || n, '2024-01-01 00:00:05.123456+00', 'lamp' FROM generate_series(1, 3000) n;
 INSERT INTO orders VALUES ('ancient 1', '2001-01-01 00:00:00+00', 'lamp'), ('ancient 2', '2001-01-02 00:00:00+00', 'lamp'),
     ('future', now() + interval '10 years', 'lamp');

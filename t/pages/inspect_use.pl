@@ -10,6 +10,9 @@ use JSON::PP;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
+# Until this is true in the page.
+sub await { return js("while (!($_[0])) await new Promise((resolve) => setTimeout(resolve, 20))") }
+
 start_browser();
 my $page = slurp_file('docs/inspect.html');
 
@@ -37,9 +40,9 @@ is($fragment, 'value=-123456789012&layout=own&epoch=2024-05-06+07%3A08%3A09%2B02
 open_page($fragment);
 is(js($state), $before, 'and restores it');
 js(q(put('value', '5')));
-until (js('return location.hash') =~ /^#value=5&/) { }
+await(q(location.hash.startsWith('#value=5&')));
 js(q(location.hash = '#value=175928847299117063&layout=discord'));
-until (js(q(return seen('utc'))) eq '2016-04-30 11:18:25.796') { }
+await(q(seen('utc') === '2016-04-30 11:18:25.796'));
 pass('it follows what is typed, and another link in the same tab');
 my $script = q(<img src=x onerror="document.title='run'"><script>document.title='run'</script>);
 open_page('value=' . ($script =~ s/(\W)/sprintf '%%%02X', ord $1/ger) . '&layout=nothing&day=2026-99-99&zone=nowhere');
@@ -55,6 +58,7 @@ sub press
 	return;
 }
 open_page('day=2026-11-23');
+await(q(document.activeElement.id === 'value'));    # some time after the page is complete
 call('Input.insertText', text => '3fx7gzm7oo5ol');
 is(js(q(return seen('utc'))), '2026-11-17 03:14:52.533', 'the field for the value has the focus');
 my @visited = ('value');
@@ -87,7 +91,7 @@ call('Emulation.setFocusEmulationEnabled', enabled => JSON::PP::true);
 my $condition = js(q(return seen('where')));
 is(js($copied, 'Copied'), $condition, 'a condition is copied');
 js(q(document.getElementById('copy-where').click()));
-until (js(q(return seen('copy-where'))) eq 'Copy') { }
+await(q(seen('copy-where') === 'Copy'));
 pass('the button says so for a while');
 js(q(navigator.clipboard.writeText = () => Promise.reject(new Error('not allowed'))));
 is(js($copied, 'Press Ctrl+C'), $condition, 'it is selected where the browser refuses that');
@@ -106,7 +110,7 @@ is(js(q(put('value', given); return document.documentElement.scrollWidth), $_), 
 
 # --- Nothing leaves the page
 
-is(join(' ', map { $_->{entry}{text} } events('Log.entryAdded')), '', 'no violation of the policy');
+is(join(' ', map { $_->{entry}{text} } grep { $_->{entry}{level} eq 'error' } events('Log.entryAdded')), '', 'no violation of the policy');
 is(join(' ', map { $_->{exceptionDetails}{text} } events('Runtime.exceptionThrown')), '', 'no exception');
 my $own = page_url();
 is(join(' ', grep { !/^(?:about:blank$|data:|\Q$own\E$)/ } map { $_->{request}{url} } events('Network.requestWillBeSent')), '', 'nothing is requested except the page');

@@ -86,7 +86,7 @@ my $node = PostgreSQL::Test::Cluster->new('install');
 {
 	local $ENV{TEMP_CONFIG};
 	$node->init;
-	$node->append_conf('postgresql.conf', scalar `tools/extension_config.sh $dir/inst`);
+	$node->append_conf('postgresql.conf', "wal_level = replica\n" . `tools/extension_config.sh $dir/inst`);
 	$node->start;
 }
 $ENV{PGHOST} = $node->host;

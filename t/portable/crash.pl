@@ -53,6 +53,7 @@ sub crashes
 	for my $round (1 .. $count)
 	{
 		my $clients = start_clients($node, 8, $mode->{draw}, @portable, options => $mode->{options});
+		await_clients($node, 8);
 		usleep 200_000 + rand 200_000;
 		query('CHECKPOINT') if $round % 2;
 		usleep 100_000;
@@ -83,9 +84,10 @@ for my $round (1 .. 5)
 	# The checkpoint has the generator, but not the ids after it: with a clock that is behind it continues from the
 	# checkpoint, without gaps.
 	my $clients = start_clients($node, 8, $modes[2]{draw}, @portable);
-	usleep 300_000;
+	await_clients($node, 8);
+	usleep 300_000 * $round;
 	query('CHECKPOINT');
-	usleep 300_000;
+	usleep 300_000 * $round;
 	kill_node($node);
 	finish_clients($clients);
 	restart_at('-1h');

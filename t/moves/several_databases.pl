@@ -1,6 +1,6 @@
 # docs/several-databases.md from its start to its end, by its blocks: three databases with shard numbers, their copies,
-# the alerts, the drill; then with leases of a registry in one of them, and the drill again. The search for one number
-# is in t/moves/fingerprint.
+# the alerts, the drill; then with leases of a registry in one of them, and the drill again; a lease undone. The search
+# for one number is in t/moves/fingerprint.
 use strict;
 use warnings;
 use FindBin;
@@ -206,6 +206,19 @@ stop_copy($copy);
 	unlike($out, qr/^registry/m, 'disabled, the script of the registry does not run');
 	like($out, qr/^on_role_change/m, 'and the other does');
 }
+
+# --- A lease is undone: from then on the number in the setting is used again, which the owner changes.
+
+my $cairo = $node{cairo};
+my $load = command_of('several-databases.md', 'SELECT id_shard(0)');
+$cairo->safe_psql('shop', command_of('several-databases.md', 'SELECT shardid_lease.release_shard()'));
+like(refused($cairo), qr/has released its lease/, 'until the extension is dropped, no ids are generated with the old setting');
+$oslo->safe_psql('registry', command_of('leases.md', "SELECT shardid_lease.reserve_shard('shop', 7") =~ s/7/3/r);
+is(run_as('shop_owner', $cairo, "$load; " . command_of('several-databases.md', 'ALTER DATABASE shop RESET')), 0, 'the owner resets the number in a later session');
+$cairo->safe_psql('shop', command_of('several-databases.md', 'DROP EXTENSION shardid_lease'));
+like(refused($cairo), qr/no shard is set/, 'without the number no ids are generated');
+is(run_as('shop_owner', $cairo, "$load; ALTER DATABASE shop SET shardid.shard_id = 3"), 0, 'and sets it');
+is(shard_of($cairo), 3, 'which is used');
 
 # --- Ids ahead of the clock are an alert.
 

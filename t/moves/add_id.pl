@@ -1,6 +1,6 @@
 # The first part of docs/migrating.md, block by block: a table without ids gets them in batches while sessions insert,
-# update and delete, by the extension and by the SQL-only version; the fill is killed in between. The owner is no
-# superuser.
+# update and delete, by the extension and by the SQL-only version; the fill is killed in between. Then one whose key is
+# called id. The owner is no superuser.
 use strict;
 use warnings;
 use FindBin;
@@ -161,7 +161,7 @@ SQL
 	is($count, $different, "$version: each of $count rows has an id of its own");
 	is($other, 3, "$version: only those that no id can carry have another time");
 	is(on(q(SELECT max(changes) FROM orders WHERE order_no LIKE 'bulk%' AND order_no > 'bulk 3')), 0, "$version: the trigger ignores the fill");
-	on(command_of('migrating.md', 'CREATE OR REPLACE TRIGGER touched BEFORE INSERT OR UPDATE'));
+	on(block('add-id-trigger-back'));
 	on(block('add-id-clean-up'));
 	is(on(q(BEGIN; UPDATE orders SET id = -1 WHERE order_no = 'bulk 9' RETURNING changes; ROLLBACK)), 1, "$version: and is as it was");
 	is( on(q(SELECT string_agg(DISTINCT ids.id_shard(id)::text || split_part(order_no, ' ', 1), ' ') FROM orders WHERE order_no NOT LIKE 'new%' AND ids.id_shard(id) <> 4101)),
@@ -196,6 +196,39 @@ SQL
 		'PRIMARY KEY (order_no)', "$version: undone, the primary key is as before");
 	is(sqlstate_of(q(INSERT INTO orders (order_no) VALUES ('undone')), 'app'), 'none', "$version: and rows can be inserted");
 	is(on(block('users-of-ids')), '', "$version: nothing uses the functions any more");
+
+	# A key that is called id, and that is added: the blocks with the page's other names, and the swap of the names.
+	if ($version eq 'extension')
+	{
+		on(<<'SQL');
+DELETE FROM orders WHERE order_no NOT LIKE 'bulk 1%';
+ALTER TABLE orders DROP COLUMN order_no;
+CREATE TABLE items (order_id bigint);
+SELECT ids.id_shard(0);
+ALTER DATABASE shop SET shardid.shard_id = 5;
+SQL
+		my $renamed = sub { return $_[0] =~ s/\bid\b/new_id/gr =~ s/order_no/id/gr };
+		on($renamed->(command_of('migrating.md', 'ALTER TABLE orders ADD order_no')));
+		on('ALTER TABLE items ADD FOREIGN KEY (order_id) REFERENCES orders (id); INSERT INTO items SELECT max(id) FROM orders');
+		on($renamed->(join '', map { block("add-id-$_") } qw(column order procedure fill unique not-null)));
+		my ($all, $distinct) = split /\|/, on($renamed->(block('add-id-check')));
+		is($all, $distinct, "a key called id: each of $all rows has an id of its own");
+		on($renamed->(block('add-id-clean-up')));
+		my $swap = block('add-id-swap');
+		is(sqlstate_of("PREPARE p AS SELECT * FROM orders LIMIT 0; EXECUTE p; $swap EXECUTE p"), '0A000', 'a prepared SELECT * fails after the swap');
+		is(on('INSERT INTO orders (item) VALUES (\'swapped\') RETURNING ids.id_shard(id), old_id > 0'), '5|t', 'new rows have both');
+		is(on('SELECT count(*) FROM items JOIN orders ON order_id = old_id'), 1, 'what references the old key still does');
+		is(sqlstate_of('INSERT INTO items VALUES (-1)'), '23503', 'and its foreign key holds');
+		isnt(sqlstate_of($renamed->(block('add-id-undo'))), 'none', 'the undo refuses while the names are swapped');
+		on(command_of('migrating.md', "ALTER TABLE orders RENAME $_")) for 'id', 'old_id';
+		on($renamed->(block('add-id-undo')));
+		on($renamed->(command_of('migrating.md', 'DROP INDEX CONCURRENTLY IF EXISTS orders_order_no_kept')));
+		is(on('SELECT count(*) FROM items JOIN orders ON order_id = id'), 1, 'undone, the key is as before');
+		on('DROP TABLE items; ALTER TABLE orders RENAME id TO order_no');
+		on(command_of('migrating.md', 'ALTER TABLE orders DROP COLUMN order_no'));
+		on('ALTER TABLE orders ADD order_no int');
+		on(command_of('migrating.md', 'CREATE UNIQUE INDEX CONCURRENTLY ON orders'));
+	}
 	on('DROP SCHEMA ids CASCADE');
 	note_fault("a table of $count rows gets ids ($version)", 1, $count, $count - $different);
 	$node->safe_psql('postgres', 'DROP DATABASE shop');

@@ -5,6 +5,7 @@ use warnings;
 use FindBin;
 use lib "$FindBin::RealBin/../lib";
 use Docs;
+use PostgreSQL::Test::Utils;
 use Test::More;
 use Migrating;
 
@@ -16,7 +17,9 @@ new_database('recipe_all');
 create_recipe_of(1314220021721, $_) for 11, 12, 7;
 on('DROP TABLE insta12.likes');
 on("INSERT INTO insta$_.photos (name) VALUES ('old')") for 11, 12, 7;
-is(on(block('recipe-save')), "insta7|7|f\ninsta11|11|f\ninsta12|12|f", 'recipe_all: the functions, with their numbers');
+my $epoch = '2011-08-24 21:07:01.721+00';
+is(on(block('recipe-save')), "insta7|7|$epoch|f\ninsta11|11|$epoch|f\ninsta12|12|$epoch|f", 'recipe_all: the functions, with their numbers and epochs');
+like(slurp_file('docs/migrating.md'), qr/If `epoch` is not `\Q$epoch\E`/, 'recipe_all: the epoch is the default one');
 my ($code, undef, $complaint) = $original->psql($database, block('recipe-switch'), on_error_stop => 0);
 like($complaint, qr/relation "insta12.likes" does not exist/, 'recipe_all: one schema fails');
 is( on(q(SELECT pronamespace::regnamespace FROM pg_proc WHERE proname = 'next_id' AND prosrc LIKE '%ids.next_id%' ORDER BY oid)),
@@ -58,7 +61,7 @@ GRANT INSERT (photo), SELECT ON insta5.likes TO batch;
 GRANT USAGE ON SEQUENCE insta5.photos_id_seq TO batch, caller;
 ALTER FUNCTION insta5.next_id OWNER TO caller;
 SQL
-is(on(block('recipe-save')), 'insta5|5|f', 'recipe_back: the function, with its number');
+is(on(block('recipe-save')), "insta5|5|$epoch|f", 'recipe_back: the function, with its number');
 my $body = q(SELECT md5(pg_get_functiondef(oid)), proowner::regrole FROM pg_proc WHERE oid = 'insta5.next_id'::regproc);
 my $body_before = on($body);
 isnt(on(block('recipe-rights') =~ s/\\gexec//r), '', 'recipe_back: roles lack rights');
@@ -77,13 +80,33 @@ my @ids = split /\n/, on("$insert_photo;\n" x 20);
 is(scalar(grep { $_ <= $highest } @ids), 0, 'recipe_back: ids of the function are above those of next_id');
 is(on('SELECT last_value & 1023 FROM insta5.photos_id_seq'), on("SELECT id_sequence($ids[-1])"), 'recipe_back: they are those of the function');
 is(on(block('users-of-ids')), '', 'recipe_back: nothing uses the extension');
-on(recipe_switch());
+on(block('recipe-switch'));
 is(on($insert_photo) > $ids[-1] ? 't' : 'f', 't', 'recipe_back: and forth again');
 is(join("\n", sort split /\n/, on(block('users-of-ids'))), join("\n", 'default value for column id of table insta5.likes', 'default value for column id of table insta5.photos',
 	'function insta5.next_id()'), 'recipe_back: defaults and the function use it');
 on(block('recipe-back'));
 on(command_of('migrating.md', $_)) for 'DROP SCHEMA ids', 'DROP SCHEMA before_ids';
 is(on("SET ROLE app; $insert_photo") > $ids[-1] ? 't' : 'f', 't', 'recipe_back: without the extension the function is what it was');
+
+# A function of another name and epoch: the blocks as the page says to change them.
+new_database('recipe_named');
+create_recipe_of(1325376000000);
+on('ALTER FUNCTION insta5.next_id RENAME TO make_id');
+my $old_id = on($insert_photo);
+my $of_2012 = '2012-01-01 00:00:00+00';
+my $named = sub { return $_[0] =~ s/(?<!ids\.)next_id/make_id/gr };
+is(on($named->(block('recipe-save'))), "insta5|5|$of_2012|f", 'recipe_named: the function, with its number and epoch');
+is(on($named->($users)), "insta5.photos\ninsta5.likes", 'recipe_named: its tables');
+my $calls = qr/\bids\.(?:next_id|id_\w+|raise_generator)(\((?:[^()]++|(?-1))*\))/;
+my $with_epoch;
+$with_epoch = sub { return $_[0] =~ s/($calls)/my $call = $1; my ($name, $rest) = $call =~ m{^(.*?\()(.*)\)$}s; $name . $with_epoch->($rest) . ", '$of_2012')"/gers };
+like(on($named->($with_epoch->(block('recipe-switch')))), qr/^insta5\|$old_id\|\d+$/m, 'recipe_named: switched');
+is(on($named->($users)), '', 'recipe_named: every table');
+my $new_id = on($insert_photo);
+is(on("SELECT $new_id > $old_id, id_timestamp($new_id, '$of_2012') - id_timestamp($old_id, '$of_2012') < '1 hour', insta5.make_id() > $new_id"), 't|t|t',
+	'recipe_named: ids continue in the same epoch');
+on($named->($with_epoch->(block('recipe-back'))));
+is(on(block('users-of-ids')), '', 'recipe_named: and back');
 
 stop_servers();
 done_testing();

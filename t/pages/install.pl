@@ -147,4 +147,9 @@ SKIP:
 }
 
 $node->stop;
+
+# DESTDIR needs no sudo.
+isnt(files_of("$dir/inst"), '', 'files are installed');
+run_in($source, command_of($page, 'sudo make uninstall') =~ s/^sudo //r . " DESTDIR=$dir/inst", 'make uninstall');
+is(files_of("$dir/inst"), '', 'none is left');
 done_testing();

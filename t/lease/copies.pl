@@ -60,6 +60,8 @@ for my $strategy ('wal_log', 'file_copy')
 {
 	$node->safe_psql('postgres', "CREATE DATABASE copied TEMPLATE member STRATEGY $strategy");
 	refused_beside("a copy by CREATE DATABASE, $strategy", $node, 'copied');
+	like($node->safe_psql('copied', q(SELECT shardid_lease.release_shard(); SELECT shardid_lease.lease_shard('ids', 'registry'); SELECT shardid_lease.release_shard())),
+		qr/^\n[1-9]\d*\n$/, 'it gets another shard once it has released');
 	$node->safe_psql('postgres', 'DROP DATABASE copied');
 }
 

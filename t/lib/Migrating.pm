@@ -169,10 +169,12 @@ SQL
 
 sub recipe_switch
 {
+	my ($epoch) = @_;
 	my ($statements) = block_of('migrating.md', 'recipe-switch') =~ /\$switch\$\n(.*)\$switch\$/s or die;
 	$statements =~ s/%1\$I/insta5/g;
 	$statements =~ s/%1\$L/'insta5'/g;
 	$statements =~ s/%2\$s/5/g;
+	$statements =~ s{%3\$L}{"'" . ($epoch // $default_layout{epoch}) . "'"}ge;
 	return "SET search_path = public;\nBEGIN;\n$statements;\nCOMMIT;\n";
 }
 

@@ -75,23 +75,13 @@ sub is_divided
 	return;
 }
 
-# The epoch goes into all calls.
-sub with_epoch
-{
-	my ($switch, $epoch) = @_;
-	$switch =~ s/next_id\(5, 'insta5.photos_id_seq'\K\)/, '$epoch')/g;
-	$switch =~ s/id_timestamp\(max\(id\)\K/, '$epoch'/;
-	$switch =~ s/'1 second'\K\)\)/, '$epoch'), '$epoch')/;
-	return $switch;
-}
-
 my $users = q(SELECT adrelid::regclass FROM pg_attrdef WHERE pg_get_expr(adbin, adrelid) LIKE '%next_id()');
 my %recipe = (recipe => {}, recipe_2012 => { epoch => '2012-01-01 00:00:00+00' });
 for my $name (sort keys %recipe)
 {
 	my %layout = %{ $recipe{$name} };
 	my $epoch = $layout{epoch};
-	my $switch = $epoch ? with_epoch(recipe_switch(), $epoch) : recipe_switch();
+	my $switch = recipe_switch($epoch);
 	my $default = "next_id(5, 'insta5.photos_id_seq'" . ($epoch ? ", '$epoch')" : ')');
 
 	new_database($name);

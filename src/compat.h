@@ -121,15 +121,16 @@ inline bool has_new_storage(Relation relation) {
 // a function for it from 17 on, and another one in 19.
 template <typename B>
 bool is_locked_exclusively(B buffer) {
+    if (BufferIsLocal(buffer))
+        return true;
     if constexpr (requires { BufferIsLockedByMeInMode(buffer, BUFFER_LOCK_EXCLUSIVE); })
         return BufferIsLockedByMeInMode(buffer, BUFFER_LOCK_EXCLUSIVE);
     else if constexpr (requires { BufferIsExclusiveLocked(buffer); })
         return BufferIsExclusiveLocked(buffer);
 #if PG_VERSION_NUM < 170000
-    return BufferIsLocal(buffer) ||
-           LWLockHeldByMeInMode(
-               BufferDescriptorGetContentLock(GetBufferDescriptor(static_cast<uint32>(buffer - 1))),
-               LW_EXCLUSIVE);
+    return LWLockHeldByMeInMode(
+        BufferDescriptorGetContentLock(GetBufferDescriptor(static_cast<uint32>(buffer - 1))),
+        LW_EXCLUSIVE);
 #endif
 }
 #endif

@@ -91,11 +91,14 @@ ALTER ROLE ids_owner SET search_path = "Ids";
 ALTER ROLE ids_owner RENAME TO "Ids Owner";
 SQL
 $owner = 'Ids Owner';
-is(said('-U', $owner, '-f', 'portable/shardid.sql'), '', 'names that are quoted');
+is(said('-U', $owner, map { ('-f', "portable/$_.sql") } qw(shardid migrating partitions)), '', 'names that are quoted');
 is(as_owner('to'), '', 'to the extension');
 is(query(q(SELECT to_regclass('"Ids".shardid_mark_0') IS NULL AND to_regclass('ids.shardid_mark_0') IS NOT NULL)), 't', 'and not those beside');
 is(as_owner('from'), '', 'and back');
 is(query(q(SELECT "Ids".next_id(5) > 0)), 't', 'it draws');
+query(q(SET ROLE "Ids Owner"; CREATE TABLE "Ids".serials (id bigserial)));
+like(query(q(SET ROLE "Ids Owner"; SET shardid.shard_id = 5; SELECT string_agg(command, ' ') FROM "Ids".id_migration_commands('"Ids"', generator => NULL) command)),
+	qr/ALTER TABLE ONLY "Ids"\.serials /, 'a schema of this owner is migrated');
 
 $node->stop;
 done_testing();

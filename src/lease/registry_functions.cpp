@@ -55,6 +55,7 @@ Datum shardid_registry_place(FunctionCallInfo /*call*/) {
 // xlogrecovery.c wrote about the recovery that began it. A server without that file has lost WAL,
 // by pg_resetwal for instance.
 Datum shardid_replayed_all_wal(FunctionCallInfo /*call*/) {
+    PreventCommandDuringRecovery("replayed_all_wal()");
     const TimeLineID timeline = GetWALInsertionTimeLine();
     if (timeline == 1)
         PG_RETURN_BOOL(true);

@@ -429,9 +429,11 @@ BEGIN
             IF EXISTS (SELECT FROM pg_class c WHERE c.oid = parent AND c.relkind = 'p' AND c.relowner = quote_ident(current_user)::regrole) THEN
                 EXECUTE format('LOCK TABLE ONLY %s IN SHARE UPDATE EXCLUSIVE MODE', parent);
             END IF;
-            -- What is missing is looked up again if others have changed the partitions.
+            -- What is missing is looked up again if others have changed the partitions or, to say so, the owner.
             SELECT string_agg(i.inhrelid::text, ' ' ORDER BY i.inhrelid) INTO parts FROM pg_inherits i WHERE i.inhparent = parent;
-            IF is_first OR parts IS DISTINCT FROM known_parts THEN
+            IF is_first OR parts IS DISTINCT FROM known_parts
+                OR NOT EXISTS (SELECT FROM pg_class c WHERE c.oid = parent AND c.relowner = quote_ident(current_user)::regrole)
+            THEN
                 EXECUTE format('SELECT array_agg(s.step ORDER BY s.place) FILTER (WHERE s.step IS NOT NULL AND s.step <> ALL ($11)), '
                                '       $12 + count(*) FILTER (WHERE $10 AND s.command IS NULL AND s.step IS NULL) '
                                'FROM %s($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $13) '

@@ -114,6 +114,16 @@ SQL
 	is($node->safe_psql($database, q{SELECT count(*) FROM planted.log WHERE who <> 'mallory'}), 0, "$database: nothing of hers has run");
 	is($as->('mallory', q{CALL ids.maintain_id_partitions('planted.events', '1 month')}), '', "$database: but for herself");
 	cmp_ok($node->safe_psql($database, q{SELECT count(*) FROM planted.log}), '>', 0, "$database: as it does");
+
+	# Each of the procedure's transactions looks at the owner: here the first one ends with another.
+	$node->safe_psql($database, <<'SQL');
+CREATE TABLE ids.given_away (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
+CREATE FUNCTION give_away() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN ALTER TABLE ids.given_away OWNER TO mallory; END $$;
+CREATE EVENT TRIGGER give_away ON ddl_command_end WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION give_away();
+SQL
+	like($as->($superuser, q{CALL ids.maintain_id_partitions('ids.given_away', '1 month')}), qr/must be owner of table ids\.given_away/, "$database: an owner that changes meanwhile");
+	is($node->safe_psql($database, q{DROP EVENT TRIGGER give_away; SELECT count(*) FROM pg_inherits WHERE inhparent = 'ids.given_away'::regclass}),
+		1, "$database: gets no partition more");
 }
 
 $node->stop;

@@ -107,6 +107,14 @@ my @of_pgwatch = $text{'pgwatch.yml'} =~ /^ +15: \|\n(.*?^        \) q$)/msg;
 is(scalar(grep { index(plain($of_pgwatch[$_]), "FROM ( " . ($generators, $leases)[$_] . ' ) q') > 0 } 0, 1), 2, 'pgwatch.yml has both');
 is(join(' ', map { scalar keys %{ measured($_) } } @of_pgwatch), join(' ', map { scalar keys %{ measured($text{$_}) } } qw(generators.sql leases.sql)),
 	'and what it adds is right');
+# A generator without an id in a layout that lasts longer than timestamptz, and the lease that was released.
+query(<<'SQL');
+CREATE SEQUENCE longest;
+SELECT next_id(0, 'longest', shard_bits => 0, sequence_bits => 0);
+GRANT SELECT ON SEQUENCE longest TO shardid_monitor;
+SQL
+like(join(' ', map { values %{ measured($_)->{'public.longest'} } } $text{'generators.sql'}), qr/Infinity/, 'some times are infinite');
+unlike(join(' ', map { map { values %$_ } values %{ measured($_) } } @of_pgwatch), qr/NaN|Infinity/, 'which pgwatch could not write');
 is(system('yamllint', '-s', '-d', '{extends: relaxed, rules: {line-length: {max: 120}}}', glob "$folder/*.yml"), 0, 'all are YAML');
 
 # The SQL-only version has a function in place of the layouts that are stored.

@@ -22,7 +22,7 @@ import time
 import psycopg2
 from psycopg2 import errors
 
-from server import Interruption, Trouble
+from server import Interruption, Trouble, words_of
 from situation import address_of
 from switching import Switching
 
@@ -175,7 +175,7 @@ def main():
         Move(options).run()
         return 0
     except (Trouble, psycopg2.Error, subprocess.CalledProcessError) as error:
-        print(f"stopped   {error}".rstrip(), file=sys.stderr)
+        print(f"stopped   {words_of(error)}", file=sys.stderr)
     except KeyboardInterrupt:
         print("stopped   interrupted", file=sys.stderr)
     print("          status says where the move stands; run the same command again to go on", file=sys.stderr)

@@ -13,6 +13,14 @@ class Trouble(Exception):
     """A problem that a DBA must solve. The servers are in the state after the step before."""
 
 
+def words_of(error):
+    """What went wrong, in one line: of a server's error without its context, of libpq's without its guesses."""
+    if diag := getattr(error, "diag", None):
+        if diag.message_primary:
+            return ". ".join(part.rstrip(".") for part in (diag.message_primary, diag.message_detail, diag.message_hint) if part)
+    return "; ".join(line for line in str(error).splitlines() if line and not line.startswith("\t"))
+
+
 class Interruption:
     """A signal has requested the end: the running statement is cancelled, and rows() raises KeyboardInterrupt."""
     is_asked_for = False

@@ -8,7 +8,7 @@ import psycopg2
 from psycopg2 import errors
 
 from copying import Copying
-from server import Trouble
+from server import Trouble, words_of
 
 WRITERS = """
 SELECT DISTINCT CASE WHEN l.pid IS NULL THEN 'a prepared transaction, see pg_prepared_xacts'
@@ -164,7 +164,7 @@ class Switching(Copying):
             if self.state() == "sealed":
                 self.unseal()
         except (Trouble, psycopg2.Error) as error:
-            self.say("trouble", f"the source could not be opened again: {error}")
+            self.say("trouble", f"the source could not be opened again: {words_of(error)}")
 
     def unseal(self):
         row = self.sealed(self.source)
@@ -185,7 +185,7 @@ class Switching(Copying):
             try:
                 self.lease(self.target, sequence, lease)
             except psycopg2.Error as error:
-                self.say("lease", f"{sequence}: {error.diag.message_detail or error}")
+                self.say("lease", f"{sequence}: {words_of(error)}")
         self.target.do("SELECT shardid_lease.release_shard(%s)", self.shard.in_seal(sequence))
 
     def show_switch(self):

@@ -211,7 +211,7 @@ Reply ask_registry(const char *server, Oid role, const char *statement, const ch
         commit_transaction();
     }
     PG_CATCH();
-    { *reply = {0, 0, nullptr, text_of(error_of_failed_transaction(), server == nullptr)}; }
+    *reply = {0, 0, nullptr, text_of(error_of_failed_transaction(), server == nullptr)};
     PG_END_TRY();
     return *reply;
 }

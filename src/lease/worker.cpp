@@ -97,9 +97,9 @@ void run_for_caller() {
     job.call = static_cast<WorkerCall *>(dsm_segment_address(segment));
     set_defaults();
     PG_TRY();
-    { run(); }
+    run();
     PG_CATCH();
-    { tell_error(job, error_of_failed_transaction()); }
+    tell_error(job, error_of_failed_transaction());
     PG_END_TRY();
     job.call->is_done = true;
 }

@@ -34,6 +34,7 @@ unpack_libraries() {
     [[ -z $packages ]] || { echo "lacking still: $packages" >&2; exit 1; }
 }
 
-tools/chroot/unpack-packages.sh "$old" bookworm postgresql-15 postgresql-client-15 postgresql-server-dev-15
+tools/chroot/unpack-packages.sh "$old" bookworm postgresql-15 postgresql-client-15 postgresql-server-dev-15 \
+    libpq-dev
 unpack_libraries
 touch "$programs/complete"

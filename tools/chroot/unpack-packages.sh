@@ -14,7 +14,8 @@ mkdir -p "$work/lists/partial" "$work/packages" "$folder"
 for release in $releases; do
     echo "deb $MIRROR $release main"
 done >"$work/sources.list"
-apt=(-q -o Dir::Etc::SourceList="$work/sources.list" -o Dir::Etc::SourceParts=-
+: >"$work/status"    # as if nothing were installed: of a newer version apt would take no older one
+apt=(-q -o Dir::Etc::SourceList="$work/sources.list" -o Dir::Etc::SourceParts=- -o Dir::State::status="$work/status"
     -o Dir::State::Lists="$work/lists" -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache=
     -o APT::Sandbox::User=root -o APT::Update::Error-Mode=any
     ${DEBIAN_PORT:+-o APT::Architecture="$DEBIAN_PORT" -o APT::Architectures="$DEBIAN_PORT"})

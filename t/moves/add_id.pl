@@ -161,7 +161,7 @@ SQL
 	is($count, $different, "$version: each of $count rows has an id of its own");
 	is($other, 3, "$version: only those that no id can carry have another time");
 	is(on(q(SELECT max(changes) FROM orders WHERE order_no LIKE 'bulk%' AND order_no > 'bulk 3')), 0, "$version: the trigger ignores the fill");
-	on(block('add-id-trigger-back'));
+	on(block('add-id-trigger') =~ s/\s+WHEN \(.*\)(?= EXECUTE)//r);
 	on(block('add-id-clean-up'));
 	is(on(q(BEGIN; UPDATE orders SET id = -1 WHERE order_no = 'bulk 9' RETURNING changes; ROLLBACK)), 1, "$version: and is as it was");
 	is( on(q(SELECT string_agg(DISTINCT ids.id_shard(id)::text || split_part(order_no, ' ', 1), ' ') FROM orders WHERE order_no NOT LIKE 'new%' AND ids.id_shard(id) <> 4101)),
@@ -220,7 +220,7 @@ SQL
 		is(on('SELECT count(*) FROM items JOIN orders ON order_id = old_id'), 1, 'what references the old key still does');
 		is(sqlstate_of('INSERT INTO items VALUES (-1)'), '23503', 'and its foreign key holds');
 		isnt(sqlstate_of($renamed->(block('add-id-undo'))), 'none', 'the undo refuses while the names are swapped');
-		on(block('add-id-swap-back'));
+		on($swap =~ s/RENAME id TO old_id/RENAME id TO new_id/r =~ s/RENAME new_id TO id/RENAME old_id TO id/r);
 		on($renamed->(block('add-id-undo')));
 		on($renamed->(command_of('migrating.md', 'DROP INDEX CONCURRENTLY IF EXISTS orders_order_no_kept')));
 		is(on('SELECT count(*) FROM items JOIN orders ON order_id = id'), 1, 'undone, the key is as before');

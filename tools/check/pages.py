@@ -3,9 +3,9 @@
 a page exist, and that its numbers are those of bench/results.
 
 t/pages/pages.pl runs the blocks of SQL without a name; those with a name are used by a test. Each block of the pages in
-TOPICS is, line by line, in a regress topic, and each block of text in its expected output. Each paragraph of a block of
-docs/clients.md, without comments, is in a program of t/clients or examples/decoding. prose.py checks how pages,
-messages and comments are written.
+TOPICS is, line by line, in a regress topic, and each block of text in its expected output. Each part of a block of
+docs/clients.md, between empty lines or comments, is in a program of t/clients or examples/decoding. prose.py checks how
+pages, messages and comments are written.
 """
 import glob
 import os
@@ -87,8 +87,8 @@ def missing_of_clients(page):
                 if os.path.isfile(name) and not name.endswith(".pl")]
     tests = "".join(read(name) for name in glob.glob("t/clients/*.pl"))
     shown = re.findall(r"^```\w+\n(.*?)^```$", page, re.M | re.S)
-    parts = [part.rstrip("\n") + "\n" for block in shown for part in re.split(r"\n\n", re.sub(r"^// .*\n", "", block, flags=re.M))]
-    clients = re.findall(r"^\| \[(.+?)\]\(#", page, re.M)
+    parts = [part.rstrip("\n") + "\n" for block in shown for part in re.split(r"\n\n|^(?://|#) .*\n", block, flags=re.M) if part.strip()]
+    clients = [client for row in re.findall(r"^\| (.+) \| `\w+` \| ", page, re.M) for client in row.split("; ")]
     if not shown or not clients or page.count("\n```") != 2 * len(shown):
         return ["no blocks or no clients on it, or a block without a language"]
     return ([f"in no file of t/clients or examples/decoding:\n{part}" for part in parts

@@ -107,7 +107,7 @@ RESET enable_seqscan;
 RESET enable_bitmapscan;
 DROP TABLE photos;
 
--- docs/scattering.md: 16 ranges by four bits, rows and time conditions.
+-- docs/layouts.md: 16 ranges by four bits, rows and time conditions.
 CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT scatter_bits(next_id(5), 4), name text)
     PARTITION BY RANGE (id);
 SELECT format('CREATE TABLE photos_%s PARTITION OF photos FOR VALUES FROM (%s) TO (%s)',

@@ -15,7 +15,7 @@ SELECT id_to_text(1469918176385) = '000' || '01ARYZ6S41' AS readme, id_to_text(2
 SELECT text, id_from_text(text), id_to_text(id_from_text(text)) AS written
 FROM (VALUES ('00001aryz6s41'), ('oOOOI' || 'ARYZ6S4l'), ('LLLLLLLLLLLLL'), ('iiiiiiiiiiiii'), ('fzzzzzzzzzzzz'), ('7ZzZzZzZzZzZz')) v (text);
 
--- docs/text.md's example.
+-- docs/layouts.md's example.
 SELECT id_to_text(4032112536055714817) = '3FX7GZM700501' AS written, id_from_text('3fx7gzm7oo5ol') = 4032112536055714817 AS read;
 
 -- Random ids: read back in upper and lower case, and in order.

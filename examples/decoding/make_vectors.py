@@ -34,7 +34,7 @@ LAYOUTS = {
     "old epoch": ("1900-01-01T00:00:00.001Z", 13, 10),
 }
 
-# The ids of docs/layouts.md, and that of docs/text.md.
+# The ids of docs/layouts.md.
 PUBLISHED = [
     ("shardid", 4032112536055714817), ("shardid", 3597631270905977008), ("digoal", 9221321628057605849),
     ("twitter", 1541815603606036480), ("discord", 175928847299117063), ("redis-id-generator", 5981966696448054276),

@@ -44,7 +44,7 @@ is(query('SELECT count(*) FROM ids WHERE id::float8 <> as_double::float8'),
 	0, 'id::float8 is what a reader of doubles gets');
 cmp_ok(query('SELECT count(*) FROM ids WHERE id <> as_double'), '>', $count / 10, 'which is another id for many');
 
-# The id of docs/text.md: a double holds it exactly, but the double's shortest text, which JavaScript and Python's repr
+# The id of docs/layouts.md: a double holds it exactly, but the double's shortest text, which JavaScript and Python's repr
 # print, is another number.
 my $held = '4032112536055714816';
 is(query("SELECT $held\::float8::bigint = $held"), 't', "a double holds $held");

@@ -79,13 +79,14 @@ sub parts_of_reference
 		my %listed = map { $_ => 1 } $errors =~ /\b([0-9][0-9A-Z]{4})\b/g;
 		my ($title) = $text =~ /^(.*)/;
 		my $part = { title => $title, listed => \%listed, met => {} };
-		$part_of{$_} = $part for map { /^(\w+)\(/mg } $text =~ /^```signature\n(.*?)^```$/msg;
+		$part_of{$_} = $part for map { split /, / } map { /^(\w+(?:, \w+)*)\(/mg } $text =~ /^```signature\n(.*?)^```$/msg;
 	}
 	return \%part_of;
 }
 
 # The signatures of docs/reference.md in one line each, with the layout's three arguments in the place of its
-# name: "name(arguments) → result: labels". A line of labels holds for all signatures above it.
+# name: "name(arguments) → result: labels". A line of labels holds for all signatures above it; a line of the page can
+# have several names before its arguments.
 sub signatures_of_reference
 {
 	my @blocks = blocks_of('docs/reference.md');
@@ -102,7 +103,8 @@ sub signatures_of_reference
 				@without_labels = ();
 				next;
 			}
-			push @without_labels, $line =~ s/\s+/ /gr =~ s/\blayout\b/$layout/r;
+			my ($names, $rest) = $line =~ /^([\w, ]+)(\(.*)/s;
+			push @without_labels, map { $_ . $rest =~ s/\s+/ /gr =~ s/\blayout\b/$layout/r } split /, /, $names;
 		}
 		die "line $block->{line}: no labels" if @without_labels;
 	}

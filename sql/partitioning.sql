@@ -4,9 +4,9 @@ SET timezone = 'UTC';
 SET datestyle = 'ISO';
 SET intervalstyle = 'postgres';
 SET shardid.shard_id = 5;
-CREATE SEQUENCE events_id_seq;
 
 -- Months.
+CREATE SEQUENCE events_id_seq;
 CREATE TABLE events (id bigint PRIMARY KEY DEFAULT next_id(generator => 'events_id_seq'), what text)
 PARTITION BY RANGE (id);
 

@@ -9,6 +9,10 @@ use Exporter 'import';
 
 our @EXPORT = qw(all_plants called_plants);
 
+# Names that no script uses, and that differ, so that many plants can exist at once.
+my $helpers = 0;
+sub helper { return 'planted_' . ++$helpers }
+
 sub body
 {
 	my ($label, $result) = @_;
@@ -50,30 +54,31 @@ sub routine_plants
 	my ($schema, $name) = @_;
 	my $full = "$schema.\"$name\"(text, text)";
 	my ($procedure, $aggregate) = ("procedure $schema.$name", "aggregate $schema.$name");
+	my $step = "$schema." . helper();
 	return (
 		[ $procedure, "CREATE PROCEDURE $full " . body($procedure, '') ],
-		[ $aggregate, "CREATE FUNCTION $schema.step(int, text, text) RETURNS int " . body($aggregate, ' 1') . ";
-			CREATE AGGREGATE $full (SFUNC = $schema.step, STYPE = int, INITCOND = 0)" ]);
+		[ $aggregate, "CREATE FUNCTION $step(int, text, text) RETURNS int " . body($aggregate, ' 1') . ";
+			CREATE AGGREGATE $full (SFUNC = $step, STYPE = int, INITCOND = 0)" ]);
 }
 
 sub domain_plants
 {
 	my ($schema, $name) = @_;
-	my $label = "domain $schema.$name";
-	return [ $label, "CREATE FUNCTION $schema.\"check\"(text) RETURNS boolean " . body($label, ' true') . ";
-			CREATE DOMAIN $schema.\"$name\" AS text CHECK ($schema.\"check\"(VALUE))" ];
+	my ($label, $check) = ("domain $schema.$name", "$schema." . helper());
+	return [ $label, "CREATE FUNCTION $check(text) RETURNS boolean " . body($label, ' true') . ";
+			CREATE DOMAIN $schema.\"$name\" AS text CHECK ($check(VALUE))" ];
 }
 
 sub type_plants
 {
 	my ($schema, $name) = @_;
 	my $full = "$schema.\"$name\"";
-	my $label = "type $schema.$name";
+	my ($label, $cast) = ("type $schema.$name", "$schema." . helper());
 	return [ $label, "CREATE TYPE $full AS (a int);
-			CREATE FUNCTION $schema.\"cast\"($full) RETURNS text " . body("cast from $label", q( '')) . ";
-			CREATE FUNCTION $schema.\"cast\"(text) RETURNS $full " . body("cast to $label", ' NULL') . ";
-			CREATE CAST ($full AS text) WITH FUNCTION $schema.\"cast\"($full) AS IMPLICIT;
-			CREATE CAST (text AS $full) WITH FUNCTION $schema.\"cast\"(text) AS IMPLICIT" ];
+			CREATE FUNCTION $cast($full) RETURNS text " . body("cast from $label", q( '')) . ";
+			CREATE FUNCTION $cast(text) RETURNS $full " . body("cast to $label", ' NULL') . ";
+			CREATE CAST ($full AS text) WITH FUNCTION $cast($full) AS IMPLICIT;
+			CREATE CAST (text AS $full) WITH FUNCTION $cast(text) AS IMPLICIT" ];
 }
 
 my @operands = ([ 'text', 'text' ], [ 'int', 'int' ], [ 'int', 'text' ], [ 'bigint', 'bigint' ], [ 'anyelement', 'anyelement' ], [ 'regclass', 'text' ]);
@@ -85,9 +90,9 @@ sub operator_plants
 	for my $operands (@operands)
 	{
 		my ($left, $right) = @$operands;
-		my $label = "operator $schema.$name ($left, $right)";
-		push @plants, [ $label, "CREATE FUNCTION $schema.operate($left, $right) RETURNS boolean " . body($label, ' true') . ";
-			CREATE OPERATOR $schema.$name (FUNCTION = $schema.operate, LEFTARG = $left, RIGHTARG = $right)" ];
+		my ($label, $operate) = ("operator $schema.$name ($left, $right)", "$schema." . helper());
+		push @plants, [ $label, "CREATE FUNCTION $operate($left, $right) RETURNS boolean " . body($label, ' true') . ";
+			CREATE OPERATOR $schema.$name (FUNCTION = $operate, LEFTARG = $left, RIGHTARG = $right)" ];
 	}
 	return @plants;
 }

@@ -1,6 +1,6 @@
 # CREATE EXTENSION gives no role more rights. The extension is trusted, so its scripts run as the bootstrap superuser.
-# A hostile role plants functions, types, operators and relations with every name of the scripts, one at a time, in the
-# schema of the extension. Then the role, or an administrator, installs or updates the extension. An error is allowed.
+# A hostile role plants functions, types, operators and relations with every name of the scripts in the schema of the
+# extension. Then the role, or an administrator, installs or updates the extension. An error is allowed.
 # Gains are: planted code that runs as another role, and any right, member or owner that differs from an installation
 # without the plant.
 use strict;
@@ -9,6 +9,7 @@ use FindBin;
 use lib "$FindBin::RealBin/../lib";
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use List::Util qw(shuffle);
 use Test::More;
 use Plants;
 use ShardidTest;
@@ -74,11 +75,12 @@ SELECT md5(string_agg(r, E'\n' ORDER BY r)) FROM watch.rights(before) r
 $$;
 SQL
 
-# make test tries a random half of the plants; the seed repeats the choice.
+# make test plants random groups at once, and then one at a time those of a group that changed anything. make test-full
+# plants each alone. The seed repeats the groups.
 my $seed = $ENV{SHARDID_SEED} || int rand 2**31;
 srand $seed;
 note "SHARDID_SEED=$seed";
-sub some_of { return $ENV{FULL} ? @_ : grep { rand() < 0.5 } @_ }
+my $plants_at_once = $ENV{FULL} ? 1 : 7;
 
 my $databases = 0;
 
@@ -142,12 +144,13 @@ sub outcome
 	my @gains = map { "by nothing: $_" } grep { !$before{$_} && !/$its_own/ } sort keys %expected;
 	push @gains, 'nothing planted: could not be installed' unless %expected;
 	push @gains, $error =~ /(planted .* ran as .*)/g;
-	my %outcome = (planted => [], not_planted => [], refused => [], gains => \@gains);
+	my %outcome = (planted => [], not_planted => [], refused => [], unchanged => {}, gains => \@gains);
 	while (my ($label, $result) = splice @results, 0, 2)
 	{
 		my $planted = $result =~ s/^planted: (TRUE|FALSE)(\n|\z)// && $1 eq 'TRUE';
 		push @{ $outcome{ $planted ? 'planted' : 'not_planted' } }, $label;
 		push @{ $outcome{refused} }, $label if $planted && $result eq '';
+		$outcome{unchanged}{$label} = 1 if $planted && $result eq "same\n";
 		push @{ $outcome{gains} }, map { "$label: $_" } grep { $_ ne 'same' && !$expected{$_} } split /\n/, $result;
 	}
 	return \%outcome;
@@ -159,7 +162,18 @@ sub try_plants
 	my ($installer, $preparation, $installation, @plants) = @_;
 	my $database = new_database();
 	is(psql_as($installer, $database, $preparation), '', $preparation) if $preparation;
-	return outcome(psql_as($installer, $database, script_of($installer, $installation, @plants)));
+	my $try = sub { return outcome(psql_as($installer, $database, script_of($installer, $installation, @_))) };
+	return $try->(@plants) if $plants_at_once == 1;
+	my @groups;
+	@plants = shuffle @plants;
+	push @groups, [ splice @plants, 0, $plants_at_once ] while @plants;
+	my $together = $try->(map { [ $_, join '; ', map { $_->[1] } @{ $groups[$_] } ] } 0 .. $#groups);
+	my (@unchanged, @others);
+	push @{ $together->{unchanged}{$_} ? \@unchanged : \@others }, @{ $groups[$_] } for 0 .. $#groups;
+	my $alone = $try->(@others);
+	push @{ $alone->{planted} }, map { $_->[0] } @unchanged;
+	push @{ $alone->{gains} }, grep { /ran as/ } @{ $together->{gains} };
+	return $alone;
 }
 
 # $there: the script of the objects that already exist, whose names are taken.
@@ -192,7 +206,7 @@ for my $installer (sort keys %where)
 {
 	my $schema = $where{$installer};
 	my $create = "CREATE EXTENSION shardid SCHEMA $schema";
-	gives_nothing("$installer installs", try_plants($installer, '', $create, some_of(all_plants($schema, $install, functions_of_types($install)))));
+	gives_nothing("$installer installs", try_plants($installer, '', $create, all_plants($schema, $install, functions_of_types($install))));
 
 	# Every update script, or an invented one if there is none.
 	for my $update ((map { /^shardid--(.+)--(.+)\.sql$/ } glob 'shardid--*--*.sql'), [ $default, 'careful' ])
@@ -200,7 +214,7 @@ for my $installer (sort keys %where)
 		my ($from, $to) = @$update;
 		my $script = slurp_file("$scripts/shardid--$from--$to.sql");
 		gives_nothing("$installer updates from $from to $to",
-			try_plants($installer, "$create VERSION '$from'", "ALTER EXTENSION shardid UPDATE TO '$to'", some_of(all_plants($schema, $script))),
+			try_plants($installer, "$create VERSION '$from'", "ALTER EXTENSION shardid UPDATE TO '$to'", all_plants($schema, $script)),
 			$install);
 	}
 

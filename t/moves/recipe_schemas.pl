@@ -105,5 +105,18 @@ is(on("SELECT $new_id > $old_id, id_timestamp($new_id, '$of_2012') - id_timestam
 on($named->(block('recipe-back')));
 is(on(block('users-of-ids')), '', 'recipe_named: and back');
 
+# The end of the old functions: a caller by name is found, and then only the defaults are left.
+new_database('recipe_end');
+create_recipe_of(1314220021721);
+on(block($_)) for 'recipe-save', 'recipe-switch';
+$original->safe_psql('postgres', $_) for q(ALTER SYSTEM SET track_functions = 'pl'), 'SELECT pg_reload_conf()';
+is(on(block('recipe-calls')), '', 'recipe_end: nothing calls a function by name');
+my ($look) = block('recipe-calls') =~ /(SELECT.*?);/s;
+ok($original->poll_query_until($database, "SELECT insta5.next_id() > 0 AND EXISTS ($look)"),
+	'recipe_end: a caller is found');
+on(block('recipe-end'));
+like(on($insert_photo), qr/^\d+$/, 'recipe_end: without the function, rows are inserted');
+is(on('SELECT count(*) FROM pg_namespace WHERE nspname = $$before_ids$$'), 0, 'recipe_end: and nothing is left of it');
+
 stop_servers();
 done_testing();

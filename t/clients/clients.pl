@@ -117,6 +117,7 @@ sub active_record
 	note "Active Record $rails->{version}[0]";
 	gets_as_page_says('Rails', $rails->{type}[0], $rails->{exact}[0]);
 	are_stored('Rails', 'orders', 0, map { @{ $rails->{$_} } } qw(created several several_made));
+	like($rails->{json}[0], qr/"id":"$rails->{created}[0]"/, 'Rails: as_json writes text');
 	is(scalar(@{ $rails->{several} }), 2, 'Rails: insert_all reads all back');
 	is("@{ $rails->{structure} }", 'CREATE SEQUENCE ids.order_ids CREATE FUNCTION public.next_order_id()', 'Rails: structure.sql has generator and function');
 	$ENV{PGDATABASE} = 'of_structure_sql';

@@ -24,6 +24,7 @@ class CreateOrders < ActiveRecord::Migration[6.1]
 end
 
 class Order < ActiveRecord::Base
+  def as_json(*) = super.merge('id' => id.to_s)
 end
 
 def connect(database)
@@ -38,6 +39,7 @@ CreateOrders.migrate(:up)
 order = Order.create!(customer: 'Ada')
 say 'created', order.id
 say 'type', order.id.class
+say 'json', order.to_json
 say 'several', *Order.insert_all([{ customer: 'Ada' }, { customer: 'Grace' }]).rows.flatten
 say 'several_made', *Order.create!([{ customer: 'Ada' }, { customer: 'Grace' }]).map(&:id)
 Order.create!(id: 4032112536055714817, customer: 'exact')

@@ -186,7 +186,7 @@ SQL
 
 	# The way back.
 	my $undo = block('add-id-undo');
-	my ($old_key) = slurp_file('docs/migrating.md') =~ /append\s`(, ADD CONSTRAINT orders_pkey [^`]*)`/;
+	my ($old_key) = slurp_file('docs/migrating.md') =~ /with\sthis:\s`(, ADD CONSTRAINT orders_pkey [^`]*)`/;
 	$undo =~ s/DROP COLUMN id\K/$old_key/ if $version eq 'sql_only';
 	on($undo);
 	on(command_of('migrating.md', 'DROP INDEX CONCURRENTLY IF EXISTS orders_order_no_kept')) if $version eq 'extension';

@@ -78,7 +78,7 @@ copy_server() {
     mkdir -p "$to/lib/postgresql" "$to/share/postgresql" "$to/include/postgresql"
     cp -a "$usr/lib/postgresql/$version" "$to/lib/postgresql/"
     cp -a "$usr/share/postgresql/$version" "$to/share/postgresql/"
-    ln -s "$usr/include/postgresql/$version" "$to/include/postgresql/"
+    ln -sf "$usr/include/postgresql/$version" "$usr"/include/postgresql/*.h "$to/include/postgresql/"
     cp -r . "$work/tree"
     make -s -C "$work/tree" PG_CONFIG="$to/lib/postgresql/$version/bin/pg_config" with_llvm=no clean install
     rm -r "$work/tree"

@@ -1,5 +1,6 @@
-# A generator far ahead of the clock is refused, with the reason, as is a clock out of the ids' range; one that is ahead is
-# mentioned in the log once a minute; a wait can be cancelled. The clock is set behind, before the epoch and beyond the end.
+# A generator far ahead of the clock is refused, with the reason, as is a clock out of the ids' range, for next_id, uuid_v1
+# and objectid; one that is ahead is mentioned in the log once a minute; a wait can be cancelled. The clock is set behind,
+# before the epoch and beyond the end.
 use strict;
 use warnings;
 use FindBin;
@@ -11,14 +12,26 @@ use ShardidTest;
 
 start_clocked();
 
+sub error_of
+{
+	my ($call) = @_;
+	my (undef, undef, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\nSET timezone = 'UTC'; SELECT $call");
+	return $stderr;
+}
+
 draw(1000);
+query('SELECT uuid_v1(), objectid()');
 
 # Too far: refused, with the reason, until the setting or the clock is changed.
 set_clock('-90000');
-my ($code, $stdout, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\nSELECT next_id(5)");
-like($stderr, qr/ERROR:  55000: generator "public\.shardid_seq" is too far ahead of the clock/, 'refused');
-like($stderr, qr/DETAIL:  It is \d{8} ms ahead, and shardid\.max_lead is 86400000 ms\./, 'by how much');
-like($stderr, qr/HINT:  Set the server's clock right/, 'and what to do');
+my %generator_of = ('next_id(5)' => 'shardid_seq', 'uuid_v1()' => 'shardid_uuid_seq', 'objectid()' => 'shardid_objectid_seq');
+for my $call (sort keys %generator_of)
+{
+	my $error = error_of($call);
+	like($error, qr/ERROR:  55000: generator "public\.$generator_of{$call}" is too far ahead of the clock/, "$call: refused");
+	like($error, qr/DETAIL:  It is \d{8} ms ahead, and shardid\.max_lead is 86400000 ms\.\nHINT:  Set the server's clock right\b.* or raise/,
+		"$call: by how much, and what to do");
+}
 my ($more) = (split /\n/, query("SET shardid.max_lead = '2d'; SELECT next_id(5)"))[-1];
 cmp_ok($more, '>', $told[-1], 'a larger max_lead lets it go on');
 push @told, $more;
@@ -27,15 +40,23 @@ draw(1000);
 
 # Before the epoch: refused, and nothing lost.
 set_clock('-' . 20 * 365 * 86400);
-($code, $stdout, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\nSELECT next_id(5)");
-like($stderr, qr/ERROR:  22008: clock is before the epoch of the ids/, 'before the epoch');
+like(error_of('next_id(5)'), qr/ERROR:  22008: clock is before the epoch of the ids/, 'before the epoch');
 # Beyond the field's end.
+my %end_of = (
+	'next_id(5)' => [ 60, '41 bits of milliseconds since 2011-08-24 21:07:01\.721\+00 hold no later time' ],
+	'objectid()' => [ 90, 'the last time that they hold is 2106-02-07 06:28:15\.999\+00' ],
+	'uuid_v1()' => [ 3300, 'the last time that they hold is 5236-03-31 21:21:00\.684697\+00' ]);
 set_clock('+' . 60 * 365 * 86400);
 SKIP:
 {
-	skip "the server's time_t has 32 bits and ends in 2038", 3 if query(q(SELECT clock_timestamp() < '2080-01-01')) eq 't';
-	($code, $stdout, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\nSELECT next_id(5)");
-	like($stderr, qr/ERROR:  2200H: time field of the ids is exhausted/, 'after the end');
+	skip "the server's time_t has 32 bits and ends in 2038", 5 if query(q(SELECT clock_timestamp() < '2080-01-01')) eq 't';
+	for my $call (sort keys %end_of)
+	{
+		my ($years, $reason) = @{ $end_of{$call} };
+		set_clock('+' . $years * 365 * 86400);
+		like(error_of($call), qr/ERROR:  2200H: time field of the ids is exhausted\nDETAIL:  The clock is at .*, and $reason/,
+			"$call: refused after its last time");
+	}
 	# Beyond the sign bit, in a generator of its own.
 	set_clock('+' . 30 * 365 * 86400);
 	query('CREATE SEQUENCE future');
@@ -69,7 +90,7 @@ set_clock('+0');
 
 # A wait can be cancelled, by a timeout.
 query('CREATE SEQUENCE cancelled');
-($code, $stdout, $stderr) = $node->psql('postgres', <<'SQL');
+my (undef, undef, $stderr) = $node->psql('postgres', <<'SQL');
 SET statement_timeout = '200ms';
 SELECT count(next_id(5, 'cancelled', shard_bits => 22, sequence_bits => 0)) FROM generate_series(1, 100000);
 SQL

@@ -43,6 +43,16 @@ for my $version (1, 6)
 		"and of Python's parts uuid_v${version}_from makes each again");
 }
 
+# UUIDs that the extension generates: Python reads their version, variant, node and time.
+query("COPY (SELECT uuid_v1() FROM generate_series(1, 10000)) TO '$dir/generated'");
+system("python3 t/oracles/uuid_reader.py <$dir/generated >$dir/read") == 0 or die 'python3 failed';
+query('CREATE TABLE read_by_python (u uuid, version int, variant text, ts timestamptz, is_multicast bool, node macaddr)');
+query("SET timezone = 'UTC'; COPY read_by_python FROM '$dir/read'");
+is(query('SELECT DISTINCT version, variant, is_multicast FROM read_by_python'),
+	'1|specified in RFC 4122|t', "Python's uuid module reads version 1, the RFC's variant, a multicast node");
+is(query("SELECT count(DISTINCT u), count(DISTINCT node), count(*) FILTER (WHERE clock_timestamp() - ts NOT BETWEEN '0' AND '1 minute') FROM read_by_python"),
+	'10000|1|0', 'Python reads 10,000 generated UUIDs: one node, times of the last minute');
+
 # Conversion to the other version and back; version 6 is in the order of time.
 for my $pair ([ 1, 6 ], [ 6, 1 ])
 {

@@ -8,13 +8,10 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use IPC::Run;
 use Test::More;
+use Pooler;
 use ShardidTest;
 
-my ($pgbouncer) = grep { -x } '/usr/sbin/pgbouncer', '/usr/bin/pgbouncer';
-die 'pgbouncer is not installed' unless $pgbouncer;
-my ($version) = `$pgbouncer --version` =~ /(\d+\.\d+)/;
-my $keeps_prepared_statements = $version =~ /^1\.(\d+)/ ? $1 >= 21 : 1;
-note "pgbouncer $version";
+my $keeps_prepared_statements = $pgbouncer_version =~ /^1\.(\d+)/ ? $1 >= 21 : 1;
 
 my $node = new_node('connections', 'max_connections = 60');
 create_recipe($node);
@@ -72,10 +69,10 @@ sub judge_table
 	my ($name, $table) = @_;
 	my $rows = query("SELECT count(*) FROM $table");
 	cmp_ok($rows, '>', 20_000, "$name: $rows ids");
-	is(query("SELECT count(*) - count(DISTINCT id) FROM $table"), 0, "$name: no id twice");
-	is(query("SELECT count(*) FROM $table WHERE id <= previous"), 0, "$name: each client's increase");
+	is(query("SELECT count(*) - count(DISTINCT id) FROM $table"), 0, "$name: no duplicate");
+	is(query("SELECT count(*) FROM $table WHERE id <= previous"), 0, "$name: the ids of each client increase");
 	is( query("SELECT count(*) FROM $table a WHERE previous > 0 AND NOT EXISTS (SELECT FROM $table b WHERE b.id = a.previous AND b.client = a.client)"),
-		0, "$name: what a client was told is what it stored");
+		0, "$name: the ids that a client received are those it stored");
 	query("TRUNCATE $table");
 	return;
 }
@@ -87,51 +84,11 @@ for my $protocol ('simple', 'extended', 'prepared')
 	judge_table("$protocol protocol", 'by_default');
 }
 
-# Through pgbouncer, on a unix socket: three sessions of the server for the clients of a database, but only one
-# for database "narrow".
-my $folder = PostgreSQL::Test::Utils::tempdir_short();
-my $user = query('SELECT current_user');
-my $server = 'host=' . $node->host . ' port=' . $node->port . " user=$user";
-
-sub start_pgbouncer
-{
-	my ($mode, $sessions, $more) = @_;
-	my $port = PostgreSQL::Test::Cluster::get_free_port();
-	my $pool = "$folder/$mode.ini";
-	append_to_file($pool, <<"CONF");
-[databases]
-narrow = $server dbname=postgres pool_size=1
-* = $server
-[pgbouncer]
-listen_addr =
-listen_port = $port
-unix_socket_dir = $folder
-auth_type = any
-admin_users = $user
-pool_mode = $mode
-default_pool_size = $sessions
-query_wait_timeout = 20
-max_client_conn = 100
-logfile = $folder/$mode.log
-pidfile = $folder/$mode.pid
-@{[ $more // '' ]}
-CONF
-	my $bouncer = IPC::Run::start([ $pgbouncer, '-q', $pool ], '>', "$folder/$mode.out", '2>&1');
-	for (1 .. 100)
-	{
-		last if -S "$folder/.s.PGSQL.$port";
-		select undef, undef, undef, 0.05;
-	}
-	return ($bouncer, $port);
-}
-
-my ($bouncer, $port) =
-  start_pgbouncer('transaction', 3, $keeps_prepared_statements ? 'max_prepared_statements = 100' : '');
-END { $bouncer->kill_kill if $bouncer }
-my $through = "host=$folder port=$port";
+# Through pgbouncer: three sessions of the server for all clients.
+my $port = start_pgbouncer($node, 'transaction', 3, $keeps_prepared_statements ? 'max_prepared_statements = 100' : '');
 
 {
-	local $ENV{PGHOST} = $folder;
+	local $ENV{PGHOST} = $pgbouncer_folder;
 	for my $protocol ('simple', 'extended', 'prepared')
 	{
 		my $name = "pgbouncer, $protocol protocol";
@@ -139,7 +96,7 @@ my $through = "host=$folder port=$port";
 		{
 			# Without transactions: clients that give up would leave them open.
 			like(load('by_default', $protocol, $port, 'row'), qr/prepared statement "\S+" (already exists|does not exist)/,
-				"$name: pgbouncer $version cannot");
+				"$name: pgbouncer $pgbouncer_version cannot");
 			query('TRUNCATE by_default');
 			next;
 		}
@@ -150,21 +107,18 @@ my $through = "host=$folder port=$port";
 
 for my $statements ('SELECT next_id(5)', [ 'BEGIN', 'SELECT next_id(5)', 'SELECT next_id(5)', 'ROLLBACK' ])
 {
-	my $clients = start_clients($through, 12, $statements, rounds => 250);
+	my $clients = start_clients("host=$pgbouncer_folder port=$port", 12, $statements, rounds => 250);
 	finish_clients($clients);
 	is_innocent(judge_clients([$clients]), ref $statements ? 'pgbouncer, rolled back' : 'pgbouncer', 1);
 }
 
-sub sessions
-{
-	return query("SELECT count(DISTINCT pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()");
-}
-cmp_ok(sessions(), '<=', 3, 'all of them shared three sessions of the server');
+my $sessions = query("SELECT count(DISTINCT pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()");
+cmp_ok($sessions, '<=', 3, 'all clients shared three sessions of the server');
 
 # The same load must find duplicates of Instagram's PL/pgSQL function.
 my $twice = 0;
 {
-	local $ENV{PGHOST} = $folder;
+	local $ENV{PGHOST} = $pgbouncer_folder;
 	for my $round (1 .. 10)
 	{
 		load('of_recipe', 'simple', $port);
@@ -174,48 +128,15 @@ my $twice = 0;
 }
 cmp_ok($twice, '>', 0, "the recipe made $twice duplicates through pgbouncer");
 
-# The shard by setting. A SET stays in the server's session: the next client of that session draws for the shard of
-# the client before it. SET LOCAL ends with the transaction, and ALTER DATABASE holds in all sessions.
-sub narrow
-{
-	my ($sql) = @_;
-	my ($stdout, $stderr);
-	IPC::Run::run([ 'psql', '-XAtq', '-d', "$through dbname=narrow", '-f', '-' ], '<', \$sql, '>', \$stdout, '2>', \$stderr);
-	return $stdout . $stderr;
-}
-# A changed default holds for new sessions of the server.
-sub end_sessions
-{
-	query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()");
-	narrow('SELECT');    # finds its session terminated
-	return;
-}
-
-my $of_shard = 'SELECT id_shard(next_id());';
-like(narrow($of_shard), qr/ERROR:  no shard is set/, 'no shard is set');
-is(narrow("BEGIN; SET LOCAL shardid.shard_id = 7; $of_shard COMMIT;"), "7\n", 'SET LOCAL holds in its transaction');
-like(narrow($of_shard), qr/ERROR/, 'and not in that of the next client');
-is(narrow("SET shardid.shard_id = 8; $of_shard"), "8\n", 'SET holds');
-is(narrow($of_shard), "8\n", 'for the next client, too: do not use it with pgbouncer');
-is(narrow("DISCARD ALL; $of_shard") =~ /ERROR/, 1, 'until DISCARD ALL');
-query('ALTER DATABASE postgres SET shardid.shard_id = 9');
-end_sessions();
-is(narrow($of_shard), "9\n", 'ALTER DATABASE holds for every client');
-is(narrow("BEGIN; SET LOCAL shardid.shard_id = 7; $of_shard COMMIT; $of_shard"), "7\n9\n", 'beneath SET LOCAL');
-query('ALTER DATABASE postgres RESET shardid.shard_id');
-query("ALTER ROLE \"$user\" SET shardid.shard_id = 10");
-end_sessions();
-is(narrow($of_shard), "10\n", 'ALTER ROLE holds for every client');
-
 # In session mode a client keeps its session, so prepared statements work with every version.
-$bouncer->kill_kill;
-($bouncer, $port) = start_pgbouncer('session', 12);
+stop_pgbouncer();
+$port = start_pgbouncer($node, 'session', 12);
 {
-	local $ENV{PGHOST} = $folder;
+	local $ENV{PGHOST} = $pgbouncer_folder;
 	is(load('by_default', 'prepared', $port), 'all done', 'pgbouncer in session mode, prepared protocol: load');
 	judge_table('pgbouncer in session mode', 'by_default');
 }
 
-$bouncer->kill_kill;
+stop_pgbouncer();
 $node->stop;
 done_testing();

@@ -1,0 +1,100 @@
+# The first part of docs/migrating.md, for its tests: database shop with a table of orders without ids, whose owner is no
+# superuser, and the page's blocks.
+package AddId;
+
+use strict;
+use warnings;
+use Exporter 'import';
+use Docs;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use ShardidTest;
+
+our @EXPORT = qw(start_shop create_orders install on as_superuser block sqlstate_of run_in_background terminate $node);
+our $node;
+
+sub start_shop
+{
+	my ($name) = @_;
+	$node = new_node($name);
+	$node->safe_psql('postgres', 'CREATE ROLE shop_owner LOGIN; CREATE ROLE app LOGIN');
+	return;
+}
+
+sub on
+{
+	my ($sql, $role) = @_;
+	return $node->safe_psql('shop', $sql, extra_params => [ '-U', $role // 'shop_owner' ]);
+}
+sub as_superuser { return $node->safe_psql('shop', $_[0]) }
+sub block { return block_of('migrating.md', $_[0]) }
+
+sub sqlstate_of
+{
+	my ($sql, $role) = @_;
+	my (undef, undef, $stderr) = $node->psql('shop', "\\set VERBOSITY sqlstate\n$sql", extra_params => [ '-U', $role // 'shop_owner' ]);
+	return $stderr =~ /ERROR:  (\w{5})/ ? $1 : 'none';
+}
+
+# A psql that runs these statements, each by itself; returns its process.
+sub run_in_background
+{
+	my ($role, $sql) = @_;
+	my $file = PostgreSQL::Test::Utils::tempdir() . '/statements';
+	append_to_file($file, $sql);
+	my $pid = fork // die "fork: $!";
+	exec 'psql', '-Xq', '-d', $node->connstr('shop') . " user=$role", '-o', '/dev/null', '-f', $file if $pid == 0;
+	return $pid;
+}
+
+# Ends the sessions that run a query like this, and waits for their psql. Returns its exit status.
+sub terminate
+{
+	my ($query, $pid) = @_;
+	as_superuser("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '$query' AND pid <> pg_backend_pid()");
+	waitpid $pid, 0;
+	return $?;
+}
+
+# The database with the table: times that several rows share, one of them 3,000 rows, as after a bulk load; some before
+# any id's time, one in the future.
+sub create_orders
+{
+	my ($rows) = @_;
+	$node->safe_psql('postgres', 'CREATE DATABASE shop OWNER shop_owner');
+	as_superuser('GRANT CREATE ON SCHEMA public TO shop_owner');
+	on(<<"SQL");
+CREATE TABLE orders (order_no text PRIMARY KEY, created_at timestamptz DEFAULT now(), item text, changes int DEFAULT 0);
+INSERT INTO orders
+SELECT 'old ' || n, '2024-01-01 00:00:00+00'::timestamptz + (n::bigint * 7919 % 1000003) * interval '1.7 ms', 'lamp' FROM generate_series(1, $rows) n;
+INSERT INTO orders SELECT 'bulk ' || n, '2024-01-01 00:00:05.123456+00', 'lamp' FROM generate_series(1, 3000) n;
+INSERT INTO orders VALUES ('ancient 1', '2001-01-01 00:00:00+00', 'lamp'), ('ancient 2', '2001-01-02 00:00:00+00', 'lamp'),
+    ('future', now() + interval '10 years', 'lamp');
+CREATE FUNCTION touch() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.changes := coalesce(NEW.changes, 0) + 1; RETURN NEW; END';
+CREATE TRIGGER touched BEFORE INSERT OR UPDATE ON orders FOR EACH ROW EXECUTE FUNCTION touch();
+GRANT INSERT, SELECT, UPDATE, DELETE ON orders TO app;
+CREATE SEQUENCE app_orders;
+GRANT USAGE ON SEQUENCE app_orders TO app;
+SQL
+	return;
+}
+
+# Step 0, by 'extension' or 'sql_only'.
+sub install
+{
+	my ($version) = @_;
+	if ($version eq 'extension')
+	{
+		on(block('extension'));
+		return;
+	}
+	my $shell = block('sql_only') =~ s/-d shop/'-d "' . $node->connstr('shop') . ' user=shop_owner"'/egr;
+	my $said = `( $shell ) 2>&1`;
+	is($?, 0, 'sql_only: the functions load') or diag($said);
+	is(sqlstate_of('ALTER DATABASE shop SET shardid.shard_id = 5'), '42501', 'sql_only: the owner cannot store the setting');
+	on(block('sql-only-number'));
+	return;
+}
+
+1;

@@ -1,0 +1,49 @@
+# The first part of docs/migrating.md while other transactions hold locks: step 2 and step 6 fail soon, so that no session
+# of the application waits for long, and succeed when they are run again; step 5 waits for an open transaction.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use AddId;
+use Test::More;
+
+start_shop('add_id_locks');
+create_orders(100);
+install('extension');
+
+# A transaction has locked the table.
+my $application = $node->background_psql('shop');
+$application->query_safe('BEGIN; LOCK TABLE orders IN ACCESS SHARE MODE');
+is(sqlstate_of(block('add-id-column')), '55P03', 'step 2 waits no longer than lock_timeout');
+$application->query_safe('COMMIT');
+on(block($_)) for qw(add-id-column add-id-order add-id-procedure add-id-trigger);
+
+# A transaction is open for longer than the fill's lock_timeout. Step 5 is in the same session as the fill, as the page says.
+my $open = run_in_background('app', q(BEGIN; INSERT INTO orders (order_no) VALUES ('new open'); SELECT pg_sleep(2); COMMIT;));
+$node->poll_query_until('shop', q(SELECT count(*) = 1 FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(2);' AND backend_xid IS NOT NULL)) or die;
+on(block('add-id-fill') . block('add-id-unique'));
+waitpid $open, 0;
+is($?, 0, 'step 5 waits for an open transaction');
+
+# A transaction holds a row that the fill has skipped. The client of step 6 continues after the error of the fill: the next
+# run only has to fill the rest, and reads no rows under ACCESS EXCLUSIVE.
+as_superuser(q(UPDATE orders SET id = NULL WHERE order_no = 'bulk 2'));
+my $not_null = block('add-id-not-null');
+my ($refuse) = $not_null =~ /^(ALTER TABLE orders DROP CONSTRAINT IF EXISTS.*?;\n)/ms or die;
+on($refuse);
+my ($timeout_ms) = $not_null =~ /lock_timeout = '(\d+)ms'/;
+cmp_ok($timeout_ms, '<', on(q(SELECT setting FROM pg_settings WHERE name = 'deadlock_timeout')), 'step 6 gives way, and not the application');
+$application->query_safe(q(BEGIN; SELECT FROM orders WHERE order_no = 'bulk 2' FOR UPDATE));
+my (undef, undef, $errors) = $node->psql('shop', "\\set VERBOSITY sqlstate\n" . $not_null =~ s/\Q$refuse//r, extra_params => [ '-U', 'shop_owner' ], on_error_stop => 0);
+$application->query_safe('COMMIT');
+$application->quit;
+is(join(' ', $errors =~ /ERROR:  (\w{5})/g), '55P03 23514 25P02 25P02', 'step 6 fails while a transaction holds a row');
+is(on(q(SELECT convalidated, attnotnull FROM pg_constraint JOIN pg_attribute ON attrelid = conrelid AND attname = 'id' WHERE conname = 'orders_id_is_set')),
+	'f|f', 'step 6 leaves the constraint and the column as they were');
+(undef, undef, $errors) = $node->psql('shop', "SET client_min_messages = debug1;\n$not_null", extra_params => [ '-U', 'shop_owner' ]);
+unlike($errors, qr/ERROR/, 'step 6 run again: it succeeds');
+like($errors, qr/existing constraints on column "orders.id" are sufficient/, 'step 6 run again: SET NOT NULL does not scan the table');
+is(on('SELECT count(*) FROM orders WHERE id IS NULL'), 0, 'step 6 run again: all rows have ids');
+
+$node->stop;
+done_testing();

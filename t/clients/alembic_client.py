@@ -1,4 +1,4 @@
-# Run by t/clients/python.pl: a table made by a migration of Alembic, and what autogenerate then finds.
+# Run by t/clients/drivers.pl: a table made by a migration of Alembic, and what autogenerate then finds.
 import alembic
 import psycopg2
 import sqlalchemy as sa

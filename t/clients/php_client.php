@@ -1,5 +1,5 @@
 <?php
-// Run by t/clients/clients.pl: rows by PHP. The server is named by PGHOST, PGPORT and PGDATABASE.
+// Run by t/clients/drivers.pl: rows by PHP. The server is named by PGHOST, PGPORT and PGDATABASE.
 
 function say(string $name, ...$values): void
 {

@@ -1,4 +1,4 @@
-# Run by t/clients/python.pl: rows by psycopg 2. The server is named by PGHOST, PGPORT and PGDATABASE.
+# Run by t/clients/drivers.pl: rows by psycopg 2. The server is named by PGHOST, PGPORT and PGDATABASE.
 import psycopg2
 from psycopg2.extras import execute_values
 from said import say

@@ -1,4 +1,4 @@
-# Run by t/clients/python.pl: rows by psycopg 3. The server is named by PGHOST, PGPORT and PGDATABASE.
+# Run by t/clients/drivers.pl: rows by psycopg 3. The server is named by PGHOST, PGPORT and PGDATABASE.
 import psycopg
 from said import say
 

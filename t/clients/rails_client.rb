@@ -1,4 +1,4 @@
-# Run by t/clients/clients.pl: a migration and rows by Active Record, and its two ways to dump the schema. PGHOST,
+# Run by t/clients/drivers.pl: a migration and rows by Active Record, and its two ways to dump the schema. PGHOST,
 # PGPORT and PGDATABASE name the server; PGDATABASE_OF_SCHEMA_RB and PGDATABASE_OF_STRUCTURE_SQL name empty databases to
 # load the dumps. The argument is a directory for the dumps.
 require 'logger'

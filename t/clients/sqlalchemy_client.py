@@ -1,4 +1,4 @@
-# Run by t/clients/python.pl: rows by SQLAlchemy.
+# Run by t/clients/drivers.pl: rows by SQLAlchemy.
 import psycopg2
 import sqlalchemy
 from sqlalchemy import BigInteger, Column, String, create_engine, event, insert, select, text

@@ -1,4 +1,4 @@
-# Run by t/clients/python.pl: rows by Django, before and after the migration to next_id, and in a table that Django did
+# Run by t/clients/drivers.pl: rows by Django, before and after the migration to next_id, and in a table that Django did
 # not create. The argument is a directory for a dump.
 import io
 import os

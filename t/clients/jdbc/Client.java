@@ -1,4 +1,4 @@
-// Run by t/clients/clients.pl: rows by the JDBC driver. The argument is the server's URL.
+// Run by t/clients/drivers.pl: rows by the JDBC driver. The argument is the server's URL.
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.PreparedStatement;

@@ -1,4 +1,4 @@
-// Run by t/clients/clients.pl: a table by drizzle-kit push and rows by Drizzle. The server is named by PGHOST, PGPORT,
+// Run by t/clients/node.pl: a table by drizzle-kit push and rows by Drizzle. The server is named by PGHOST, PGPORT,
 // PGDATABASE and PGUSER.
 'use strict';
 

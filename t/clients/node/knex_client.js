@@ -1,4 +1,4 @@
-// Run by t/clients/clients.pl: a table and rows by Knex. The server is named by PGHOST, PGPORT and PGDATABASE.
+// Run by t/clients/node.pl: a table and rows by Knex. The server is named by PGHOST, PGPORT and PGDATABASE.
 'use strict';
 
 const { run, say, versionOf } = require('./say');

@@ -1,4 +1,4 @@
-// Run by t/clients/clients.pl: rows by node-postgres. The server is named by PGHOST, PGPORT and PGDATABASE.
+// Run by t/clients/node.pl: rows by node-postgres. The server is named by PGHOST, PGPORT and PGDATABASE.
 'use strict';
 
 const { Client, types } = require('pg');

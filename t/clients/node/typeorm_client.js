@@ -1,4 +1,4 @@
-// Run by t/clients/clients.pl: a table and rows by TypeORM. The server is named by PGHOST, PGPORT, PGDATABASE and
+// Run by t/clients/node.pl: a table and rows by TypeORM. The server is named by PGHOST, PGPORT, PGDATABASE and
 // PGUSER.
 'use strict';
 

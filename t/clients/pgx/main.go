@@ -1,4 +1,4 @@
-// Run by t/clients/clients.pl: rows by pgx. The server is named by PGHOST, PGPORT and PGDATABASE.
+// Run by t/clients/drivers.pl: rows by pgx. The server is named by PGHOST, PGPORT and PGDATABASE.
 package main
 
 import (

@@ -1,0 +1,84 @@
+# docs/clients.md in Node.js: node-postgres, postgres.js, Knex, Kysely, Sequelize, TypeORM, Prisma and Drizzle, which npm
+# fetches, give a program the stored id, in the type that the page names, exact or not as the page says. Drizzle's push
+# leaves the extension's sequences alone.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use Clients;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+plan skip_all => 'the clients for Node.js take long, see make test-full' unless $ENV{FULL};
+my ($folder, $why) = fetched_by_npm('node');
+plan skip_all => "the clients for Node.js: $why" unless $folder;
+my $node = clients_node('node_clients');
+my $page = slurp_file('docs/clients.md');
+
+# Runs a program in a database of its own, with the assertions that apply to every program.
+sub for_node
+{
+	my ($client, $program, $table, @files) = @_;
+	new_database($program, @files);
+	my $js = said_by('node', "$folder/$program.js");
+	is(join(' ', grep { $page !~ /\s\Q$_\E[,.\s]/ } @{ $js->{version} }), '', "$client: the page names the version");
+	gets_as_page_says($client, $js->{type}[0], $js->{exact}[0]);
+	are_stored($client, $table, 0, $js->{created}[0], @{ $js->{several} // [] });
+	is($js->{found}[0], 'Ada', "$client: found by its id") if $js->{found};
+	return $js;
+}
+
+my @tables = ('ids.sql', 'tables.sql');
+
+my $pg = for_node('node-postgres', 'node_postgres', 'orders', @tables);
+my $exact = $pg->{exact}[0];
+gets_as_page_says('node-postgres, type parser BigInt', $pg->{parsed}[0], $pg->{parsed}[1]);
+gets_as_page_says('node-postgres, Number(id)', 'number', $pg->{number}[0]);
+is("$pg->{bigint}[0] $pg->{json_text}[0]", "$exact $exact", 'node-postgres: BigInt has all its digits, and text in JSON');
+is($pg->{json_number}[0], $pg->{number}[0], 'node-postgres: a number in JSON has not');
+is($pg->{found_by_number}[0], 0, "node-postgres: no row is found by $pg->{number}[1]");
+is($pg->{stringify}[0], 'TypeError', 'node-postgres: JSON.stringify refuses a bigint');
+is($pg->{replaced}[0], $exact, 'node-postgres: unless told what to write');
+is("@{ $pg->{small_number} }", "$pg->{small}[0] true", 'node-postgres: an id of 53 bits is a safe integer');
+is(on('SELECT count(*) FROM visits WHERE id = ' . $pg->{small_number}[0]), 1, 'node-postgres: the one that is stored');
+
+my $postgres = for_node('postgres.js', 'postgres_js', 'orders', @tables);
+gets_as_page_says('postgres.js, types: { bigint: postgres.BigInt }', $postgres->{parsed}[0], $postgres->{parsed}[1]);
+
+my $knex = for_node('Knex', 'knex_client', 'shop_orders', 'ids.sql');
+are_stored('Knex, batchInsert', 'shop_orders', $knex->{several}[-1], @{ $knex->{batches} });
+
+my $kysely = for_node('Kysely', 'kysely_client', 'shop_orders', 'ids.sql');
+is($kysely->{insert_id}[0] // 'undefined', 'undefined', 'Kysely: insertId is undefined');
+
+for_node('Sequelize', 'sequelize_client', 'shop_orders', 'ids.sql');
+
+my $typeorm = for_node('TypeORM', 'typeorm_client', 'shop_orders', 'ids.sql');
+is("@{ $typeorm->{second} }", '', 'TypeORM: synchronize finds nothing to do then');
+
+my $prisma = for_node('Prisma', 'prisma_client', 'orders', @tables);
+is($prisma->{stringify}[0], 'TypeError', 'Prisma: JSON.stringify refuses a row');
+is($prisma->{json}[0], qq({"id":"$exact","customer":"exact"}), 'Prisma: but not one with the id as a string');
+is("@{ $prisma->{raw} }", "bigint $exact", 'Prisma: $queryRaw gives the same');
+
+$node->safe_psql('postgres', 'CREATE DATABASE drizzle_public');
+$node->safe_psql('drizzle_public', 'CREATE EXTENSION shardid; CREATE FUNCTION next_order_id() RETURNS bigint LANGUAGE sql RETURN next_id(5)');
+$ENV{PGDATABASE} = 'drizzle_public';
+my $public = said_by('node', "$folder/drizzle_client.js", 'push');
+is($public->{push}[0], q(code: '2BP01'), 'Drizzle: push would drop the sequences of an extension in public');
+is("@{ $public->{sequences} }", 'shardid_objectid_seq shardid_seq shardid_uuid_seq', 'Drizzle: and cannot');
+
+new_database('drizzle_stray', 'ids.sql');
+on('CREATE SEQUENCE public.stray_ids');
+my $stray = said_by('node', "$folder/drizzle_client.js", 'push');
+is("$stray->{push}[0]: @{ $stray->{sequences} }",
+	'Changes applied: order_ids shardid_objectid_seq shardid_seq shardid_uuid_seq visit_ids',
+	'Drizzle: push drops a sequence in public that the schema has not, and leaves the schema ids alone');
+
+my $drizzle = for_node(q(Drizzle, mode: 'bigint'), 'drizzle_client', 'orders', 'ids.sql');
+gets_as_page_says(q(Drizzle, mode: 'number'), 'number', $drizzle->{number}[0]);
+is("$drizzle->{push}[0], $drizzle->{again}[0]", 'Changes applied, No changes detected', 'Drizzle: push with the extension in ids');
+is($drizzle->{pulled}[0], 'number', 'Drizzle: pull writes mode number');
+
+$node->stop;
+done_testing();

@@ -1,0 +1,94 @@
+# A function in the place of next_id, as docs/clients.md says for every client: whether EXPLAIN shows next_id, whether COPY
+# inserts in batches, and which rights a role needs; also what currval and lastval return, and until when ids have 53 bits.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use Clients;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = clients_node('wrappers');
+
+sub error_of
+{
+	my ($sql) = @_;
+	my ($result, $out, $err) = $node->psql($ENV{PGDATABASE}, "\\set VERBOSITY verbose\n$sql");
+	return $err =~ /ERROR:  (\w{5}): / ? $1 : "none: $out";
+}
+
+# --- A function in the place of next_id
+
+new_database('wrappers', 'ids.sql', 'tables.sql', 'wrappers.sql');
+on(<<'SQL');
+CREATE EXTENSION pg_walinspect;
+CREATE TABLE t (id bigint, n int);
+CREATE ROLE with_nothing;
+CREATE ROLE with_generator;
+CREATE ROLE with_both;
+CREATE ROLE app;
+GRANT INSERT ON t TO with_nothing, with_generator, with_both;
+GRANT USAGE ON SEQUENCE ids.wrapped_ids TO with_generator, with_both;
+GRANT USAGE ON SCHEMA ids TO with_both;
+SQL
+
+# Whether WAL shows that COPY inserted its rows in batches.
+sub copied
+{
+	return on(<<'SQL') =~ s/^.*\n//sr;
+TRUNCATE t;
+SELECT pg_current_wal_insert_lsn() AS start \gset
+COPY t (n) FROM PROGRAM 'seq 3000';
+SELECT CASE WHEN (SELECT count(*) FROM pg_get_wal_records_info(:'start', pg_current_wal_flush_lsn())
+                  WHERE record_type LIKE 'MULTI_INSERT%') > 0 THEN 'in batches' ELSE 'row by row' END
+       || CASE WHEN count(DISTINCT id) = 3000 THEN '' ELSE ', with ids repeated' END
+FROM t;
+SQL
+}
+
+# Name: what EXPLAIN shows, what COPY does, and what a role needs USAGE on.
+my %rows = (
+	by_return => 'next_id | in batches | the generator',
+	by_string => 'next_id | in batches | the generator and the schema',
+	with_path => 'the function | row by row | the generator',
+	of_owner => 'the function | row by row | nothing',
+	stable => 'the function | in batches | the generator',
+	in_plpgsql => 'the function | row by row | the generator and the schema');
+for my $kind (sort keys %rows)
+{
+	on("ALTER TABLE t ALTER id SET DEFAULT $kind()");
+	my $plan = on('EXPLAIN (VERBOSE) INSERT INTO t (n) VALUES (1)');
+	my $shown = $plan =~ /Output: ids\.next_id\(5, 'ids\.wrapped_ids'/ ? 'next_id' : $plan =~ /Output: $kind\(\)/ ? 'the function' : $plan;
+	my $rights = join ', ', grep { error_of("SET ROLE $_; INSERT INTO t (n) VALUES (1)") eq 'none: ' } qw(with_nothing with_generator with_both);
+	my $needs = { 'with_nothing, with_generator, with_both' => 'nothing', 'with_generator, with_both' => 'the generator',
+		'with_both' => 'the generator and the schema' }->{$rights} // $rights;
+	is("$shown | " . copied() . " | $needs", $rows{$kind}, "$kind: $rows{$kind}");
+}
+on(slurp_file('t/clients/grants.sql'));
+is(error_of(q(SET ROLE app; INSERT INTO orders (customer) VALUES ('Ada') RETURNING id)) =~ /^none: \d+$/, 1, 'as the page grants it');
+
+# A function whose body is a string looks up names when it is called, by the caller's search_path; one with RETURN does
+# so when it is created.
+on("ALTER TABLE t ALTER id SET DEFAULT by_string(); INSERT INTO t (n) VALUES (1)");
+$node->safe_psql('wrappers', 'ALTER EXTENSION shardid SET SCHEMA public');
+is(error_of('INSERT INTO t (n) VALUES (1)'), '42883', 'by_string: not found once the extension is in another schema');
+on('ALTER TABLE t ALTER id SET DEFAULT by_return()');
+is(error_of('INSERT INTO t (n) VALUES (1)'), 'none: ', 'by_return: found');
+on('ALTER EXTENSION shardid SET SCHEMA ids');
+
+# --- currval and lastval
+
+is(error_of(q(SELECT next_order_id(); SELECT currval('ids.order_ids'))), '55000', 'currval does not know what next_id returned');
+is(error_of('SELECT next_order_id(); SELECT lastval()'), '55000', 'nor does lastval');
+is(on(q(SELECT nextval('invoice_numbers'); INSERT INTO orders VALUES (DEFAULT, 'Ada'); SELECT lastval())),
+	"1\n1", 'which then returns what another sequence gave');
+my ($id, $tick) = split /\n/, on(q(SELECT next_order_id(); SELECT nextval('ids.order_ids')));
+is($tick >> 10, $id >> 23, 'nextval of a generator is a time and a sequence number without the shard');
+
+# --- Ids for JavaScript numbers
+
+is(on(q(SELECT ids.id_lower_bound(ts, shard_bits => 5, sequence_bits => 7) < 2 ^ 53
+FROM (VALUES ('2081-01-01 00:00:00+00'::timestamptz), ('2082-01-01 00:00:00+00')) times (ts))), "t\nf", 'ids of 53 bits until 2081');
+
+$node->stop;
+done_testing();

@@ -818,7 +818,9 @@ CREATE OR REPLACE FUNCTION raise_generator(
 RETURNS bigint
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
 BEGIN ATOMIC
-    SELECT shardid_draw_any(0, generator, epoch, shard_bits, sequence_bits, 0,
+    -- From PostgreSQL 18 on constant arguments are computed before the WHERE: the layout is checked first here, too.
+    SELECT shardid_draw_any(CASE WHEN shardid_refuse_layout(epoch, shard_bits, sequence_bits) IS NULL THEN 0 END,
+                            generator, epoch, shard_bits, sequence_bits, 0,
                             CASE WHEN t.ms < l.last_ms THEN (t.ms << sequence_bits) | ((1::bigint << sequence_bits) - 1)
                                  ELSE shardid_refuse_id(id) END, 'raise_generator()')
     FROM (SELECT (9223372036854775807 >> GREATEST(shard_bits - 1, 0)) >> sequence_bits AS last_ms) l,
@@ -885,7 +887,8 @@ CREATE OR REPLACE FUNCTION id_generator_status(
     OUT end_at timestamptz)
 LANGUAGE sql VOLATILE STRICT PARALLEL RESTRICTED
 BEGIN ATOMIC
-    SELECT t.last_ts, (p.last & ((1::bigint << sequence_bits) - 1))::int,
+    SELECT CASE WHEN shardid_refuse_layout(epoch, shard_bits, sequence_bits) IS NULL THEN t.last_ts END,
+           (p.last & ((1::bigint << sequence_bits) - 1))::int,
            CASE WHEN isfinite(t.last_ts) THEN t.last_ts - c.now END,
            CASE WHEN (SELECT relpersistence FROM pg_class WHERE oid = generator) = 'p' THEN t.last_ts END,
            shardid_ticks_left(COALESCE(p.last, 0), c.time, l.last_positive, sequence_bits),

@@ -14,7 +14,7 @@ cd "$(dirname "$0")/.."
 source tools/chroot/debian_folder.sh
 as_root PLATFORMS,TEST tools/platforms.sh
 make_work
-export TEST=${TEST:-regress isolation t/crash/kill.pl}
+export TEST=${TEST:-regress isolation t/crash/kill.pl t/crash/altered.pl}
 # Emulated, a server is some twenty times slower.
 export PG_TEST_TIMEOUT_DEFAULT=3600 PGCTLTIMEOUT=3600
 

@@ -1,43 +1,17 @@
-# After a crash, no id that a client received is generated again, whatever the transaction did and whatever the clock
-# then shows.
+# After a crash under load, no id that a client received is generated again, whatever the transaction did and whatever
+# the clock then shows; also if the crash comes between the insertion of WAL and its flush.
 use strict;
 use warnings;
 use FindBin;
 use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(usleep);
+use Clocked;
 use ShardidTest;
 
-my $clock = PostgreSQL::Test::Utils::tempdir() . '/clock';
-set_fake_clock($clock, '+0');
-
 # The WAL writer must not help: each draw must flush by itself.
-my $node;
-with_fake_clock($clock, sub { $node = new_node('crash', <<'CONF'); });
-wal_writer_delay = 10s
-autovacuum = off
-restart_after_crash = off
-CONF
-sub query { return $node->safe_psql($_[1] // 'postgres', $_[0]) }
-
-# Kills the server, sets its clock and starts it.
-sub crash
-{
-	my ($offset) = @_;
-	kill_node($node);
-	restart_at($offset);
-	return;
-}
-
-sub restart_at
-{
-	my ($offset) = @_;
-	set_fake_clock($clock, $offset);
-	with_fake_clock($clock, sub { start_again($node) });
-	return;
-}
+start_clocked("wal_writer_delay = 10s\nrestart_after_crash = off\n");
 
 # Ways to lose what is in memory. Each returns when the server has ended.
 sub kill_a_backend
@@ -141,93 +115,6 @@ for my $round (1 .. $rounds)
 	push @stopped, $clients, $after;
 }
 is_innocent(judge_clients(\@stopped, lead_ms => -1), 'crash between WAL insert and flush', $rounds);
-
-# With the clock right again, a generator is at most the one second ahead that was logged.
-set_fake_clock($clock, '+0');
-sleep 1;
-query('SELECT next_id(5)');
-my $logged_to = query('SELECT logged_to FROM id_generator_status()');
-crash('+0');
-is(query('SELECT last_ts FROM id_generator_status()'), $logged_to, 'a crash takes a generator to where its status said');
-my $after_crash = start_clients($node, 2, 'SELECT next_id(5)', rounds => 100);
-finish_clients($after_crash);
-my $lead = judge_clients([$after_crash], lead_ms => 1000);
-is($lead->{violations}, 0, "after a crash ids are at most a second ahead ($lead->{max_lead_ms} ms)");
-
-# One id, a crash at once, then the clock an hour back, for each way in which the page can come about.
-my %before = (
-	'a new generator' => '',
-	'a checkpoint' => 'SELECT next_id(5, \'g\'); CHECKPOINT',
-	'ids and a checkpoint' => 'SELECT count(next_id(5, \'g\')) FROM generate_series(1, 5000); CHECKPOINT; SELECT next_id(5, \'g\'); CHECKPOINT',
-	'ALTER SEQUENCE' => 'SELECT next_id(5, \'g\'); ALTER SEQUENCE g MAXVALUE 9000000000000000000',
-	'SET UNLOGGED and SET LOGGED' => 'SELECT next_id(5, \'g\'); ALTER SEQUENCE g SET UNLOGGED; ALTER SEQUENCE g SET LOGGED',
-	'SET LOGGED with values logged ahead' => 'ALTER SEQUENCE g SET UNLOGGED; SELECT nextval(\'g\'); ALTER SEQUENCE g SET LOGGED',
-	'RESTART' => 'ALTER SEQUENCE g RESTART',
-	'setval' => 'SELECT setval(\'g\', 1000)',
-	'setval, not called' => 'SELECT setval(\'g\', 1000, false)',
-	'nextval' => 'SELECT next_id(5, \'g\'); SELECT nextval(\'g\')',
-	'nextval in steps' => 'ALTER SEQUENCE g INCREMENT 7 CACHE 3; SELECT next_id(5, \'g\'); SELECT nextval(\'g\')');
-for my $what (sort keys %before)
-{
-	query('DROP SEQUENCE IF EXISTS g; CREATE SEQUENCE g');
-	query($before{$what}) if $before{$what};
-	my $told = query('BEGIN; SELECT next_id(5, \'g\'); ROLLBACK');
-	crash('-1h');
-	cmp_ok(query('SELECT next_id(5, \'g\')'), '>', $told, "one id after $what");
-	set_fake_clock($clock, '+0');
-}
-
-# A rollback restores the old storage, which knows what was drawn from the new one, also after a crash.
-query('DROP SEQUENCE g; CREATE SEQUENCE g; SELECT next_id(5, \'g\')');
-my $rolled_back = query('BEGIN; ALTER SEQUENCE g CACHE 2; SELECT next_id(5, \'g\'); ROLLBACK');
-crash('-1h');
-cmp_ok(query('SELECT next_id(5, \'g\')'), '>', $rolled_back, 'one id after ALTER rolled back');
-set_fake_clock($clock, '+0');
-my $in_flight = start_clients($node, 1,
-	[ 'BEGIN', 'ALTER SEQUENCE g CACHE 2', 'SELECT next_id(5, \'g\')', 'SELECT pg_sleep(10)' ]);
-$node->poll_query_until('postgres', q(SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'))
-  or die 'the id was not drawn';
-crash('-1h');
-finish_clients($in_flight);
-my ($told_in_flight) = @{ read_told($in_flight)->[0] };
-ok($told_in_flight, 'an id was told in a transaction that altered its generator');
-cmp_ok(query('SELECT next_id(5, \'g\')'), '>', $told_in_flight, 'and did not come again');
-set_fake_clock($clock, '+0');
-
-# CREATE DATABASE ... TEMPLATE copies the page with its count of values logged ahead. In the copy nextval trusts the
-# count, and next_id must not.
-for my $strategy ('wal_log', 'file_copy')
-{
-	query('CREATE DATABASE origin');
-	query('CREATE EXTENSION shardid; CREATE SEQUENCE plain; SELECT nextval(\'plain\'); SELECT next_id(5)',
-		'origin');
-	query("CREATE DATABASE copy TEMPLATE origin STRATEGY $strategy");
-	my $told = query('SELECT next_id(5)', 'copy');
-	my $told_plain = query('SELECT nextval(\'plain\')', 'copy');
-	crash('-1h');
-	cmp_ok(query('SELECT next_id(5)', 'copy'), '>', $told, "one id in a copy by $strategy");
-	my $again = query('SELECT nextval(\'plain\')', 'copy');
-	note "nextval in that copy: told $told_plain, then $again";
-	ok($again <= $told_plain, 'nextval repeats there: the test can see it') if $strategy eq 'wal_log';
-	set_fake_clock($clock, '+0');
-	query('DROP DATABASE copy');
-	query('DROP DATABASE origin');
-}
-
-# A crash of a single session restarts the whole server with recovery.
-my $last = query('SELECT next_id(5)');
-my $victim = $node->psql('postgres', 'SELECT next_id(5); SELECT pg_terminate_backend(pg_backend_pid())');
-cmp_ok(query('SELECT next_id(5)'), '>', $last, 'a session ended in the middle takes nothing back');
-
-# WAL is written for a second ahead, not for every 32 values.
-query('SELECT next_id(5)');
-my $bytes = query(<<'SQL');
-CREATE TEMPORARY TABLE position AS SELECT pg_current_wal_insert_lsn() AS lsn;
-SELECT count(next_id(5)) FROM (SELECT generate_series(1, 50000)) s;
-SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), lsn) FROM position;
-SQL
-$bytes = (split /\n/, $bytes)[-1];
-cmp_ok($bytes, '<', 4096, "WAL of 50,000 ids: $bytes bytes");
 
 $node->stop;
 done_testing();

@@ -1,5 +1,4 @@
-# A server whose clock is set, for the tests of t/generator/: ids of one generator, kept in the order of the calls, and ids of one
-# a millisecond.
+# A server whose clock is set: ids of one generator, kept in the order of the calls; ids of one a millisecond; crashes.
 package Clocked;
 
 use strict;
@@ -10,21 +9,39 @@ use Test::More;
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 use ShardidTest;
 
-our @EXPORT = qw(start_clocked set_clock query draw $node @told $narrow draw_narrow);
+our @EXPORT = qw(start_clocked set_clock restart_at crash query draw $node @told $narrow draw_narrow);
 our ($node, @told);
 my $clock;
 
 sub start_clocked
 {
+	my ($conf) = @_;
 	$clock = PostgreSQL::Test::Utils::tempdir() . '/clock';
 	set_clock('+0');
-	with_fake_clock($clock, sub { $node = new_node('clock', 'autovacuum = off'); });
+	with_fake_clock($clock, sub { $node = new_node('clock', "autovacuum = off\n" . ($conf // '')); });
 	query('CREATE SEQUENCE narrow');
 	return;
 }
 
 sub set_clock { return set_fake_clock($clock, $_[0]) }
-sub query { return $node->safe_psql('postgres', $_[0]) }
+sub query { return $node->safe_psql($_[1] // 'postgres', $_[0]) }
+
+sub restart_at
+{
+	my ($offset) = @_;
+	set_clock($offset);
+	with_fake_clock($clock, sub { start_again($node) });
+	return;
+}
+
+# Kills the server, sets its clock and starts it.
+sub crash
+{
+	my ($offset) = @_;
+	kill_node($node);
+	restart_at($offset);
+	return;
+}
 
 # Draws ids in one statement; returns how long that took, in milliseconds that really passed.
 sub draw

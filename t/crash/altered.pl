@@ -1,0 +1,101 @@
+# However a generator's page has come about, an id is flushed before a client receives it, and is not generated again
+# if the server crashes at once and its clock is then an hour back: new, altered, moved, rolled back, or copied with
+# its database.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use Test::More;
+use Clocked;
+use ShardidTest;
+
+# The WAL writer must not help: each call must flush by itself.
+start_clocked("wal_writer_delay = 10s\n");
+
+# Generates an id in a transaction that is rolled back, and tests that all WAL is flushed before; the position can be
+# further by the header of the page in which the next record begins.
+my @told;
+
+sub one_id
+{
+	my ($what, $generator, %params) = @_;
+	my $database = $params{database} // 'postgres';
+	my ($id, $is_flushed) = split /\n/, query(<<"SQL", $database);
+BEGIN;
+@{[ $params{before} // '' ]}
+SELECT next_id(5, '$generator');
+SELECT pg_current_wal_insert_lsn() - pg_current_wal_flush_lsn() <= 40;
+ROLLBACK;
+SQL
+	is($is_flushed, 't', "one id after $what: flushed");
+	push @told, [ $what, $generator, $id, $database ];
+	return;
+}
+
+sub compare
+{
+	for my $told (@told)
+	{
+		my ($what, $generator, $id, $database) = @$told;
+		cmp_ok(query("SELECT next_id(5, '$generator')", $database), '>', $id, "one id after $what: after the crash the next is above it");
+	}
+	@told = ();
+	set_clock('+0');
+	return;
+}
+
+# Each id comes at once, before the second has passed that is logged ahead. No checkpoint comes between it and the crash,
+# since that writes all pages.
+query("CREATE SEQUENCE $_") for qw(one many);
+query(q{SELECT count(next_id(5, 'many')) FROM generate_series(1, 5000); CHECKPOINT; SELECT next_id(5, 'many'), next_id(5, 'one'); CHECKPOINT});
+one_id('an id and a checkpoint', 'one');
+one_id('ids and two checkpoints', 'many');
+crash('-1h');
+compare();
+
+# CREATE DATABASE ... TEMPLATE copies the page with its count of values logged ahead. In the copy nextval trusts the
+# count, and next_id must not. file_copy writes a checkpoint.
+query('CREATE DATABASE origin');
+query('CREATE EXTENSION shardid; CREATE SEQUENCE plain', 'origin');
+for my $strategy (qw(file_copy wal_log))
+{
+	query(q{SELECT nextval('plain'), next_id(5)}, 'origin');
+	query("CREATE DATABASE $strategy TEMPLATE origin STRATEGY $strategy");
+	one_id("a copy by $strategy", 'shardid_seq', database => $strategy);
+}
+my $plain = query(q{SELECT nextval('plain')}, 'wal_log');
+
+my @ways = (
+	[ 'CREATE SEQUENCE' => '' ],
+	[ 'ALTER SEQUENCE' => q{SELECT next_id(5, 'g'); ALTER SEQUENCE g MAXVALUE 9000000000000000000} ],
+	[ 'SET UNLOGGED and SET LOGGED' => q{SELECT next_id(5, 'g'); ALTER SEQUENCE g SET UNLOGGED; ALTER SEQUENCE g SET LOGGED} ],
+	[ 'SET LOGGED with values logged ahead' => q{ALTER SEQUENCE g SET UNLOGGED; SELECT nextval('g'); ALTER SEQUENCE g SET LOGGED} ],
+	[ 'RESTART' => 'ALTER SEQUENCE g RESTART' ],
+	[ 'setval' => q{SELECT setval('g', 1000)} ],
+	[ 'setval, not called' => q{SELECT setval('g', 1000, false)} ],
+	[ 'nextval' => q{SELECT next_id(5, 'g'); SELECT nextval('g')} ],
+	[ 'nextval in steps' => q{ALTER SEQUENCE g INCREMENT 7 CACHE 3; SELECT next_id(5, 'g'); SELECT nextval('g')} ]);
+for my $n (0 .. $#ways)
+{
+	my ($what, $statements) = @{ $ways[$n] };
+	query("CREATE SCHEMA way_$n; CREATE SEQUENCE way_$n.g; SET search_path = way_$n, public; $statements");
+	one_id($what, "way_$n.g");
+}
+
+# A rollback, or a crash, restores the old storage of an altered generator, which knows the ids of the new storage.
+query("CREATE SEQUENCE $_; SELECT next_id(5, '$_')") for qw(rolled_back in_flight);
+one_id('ALTER rolled back', 'rolled_back', before => 'ALTER SEQUENCE rolled_back CACHE 2;');
+my $in_flight = start_clients($node, 1,
+	[ 'BEGIN', 'ALTER SEQUENCE in_flight CACHE 2', q{SELECT next_id(5, 'in_flight')}, 'SELECT pg_sleep(3600)' ]);
+$node->poll_query_until('postgres', q(SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'))
+  or die 'the id was not generated';
+crash('-1h');
+finish_clients($in_flight);
+my ($of_open) = @{ read_told($in_flight)->[0] };
+ok($of_open, 'an id was returned in a transaction that had altered its generator and was open');
+push @told, [ 'ALTER in an open transaction', 'in_flight', $of_open, 'postgres' ];
+compare();
+cmp_ok(query(q{SELECT nextval('plain')}, 'wal_log'), '<=', $plain, 'nextval repeats in the copy by wal_log: the test can detect it');
+
+$node->stop;
+done_testing();

@@ -223,10 +223,10 @@ inline bool may_use_server(Oid server, Oid role) {
 #endif
 }
 
-// Whether t/generator/copy.pl has passed on this version: bulk_defaults.cpp leans on what its
-// planner does not fold. Above all it must find each row's own id for ADD COLUMN, ALTER COLUMN TYPE
-// ... USING, two defaults of one table, a domain's CHECK, EXECUTE, CALL and a subscriber, no id for
-// a NULL argument, and rows in batches for COPY.
+// Whether t/generator/copy.pl and outside_queries.pl have passed on this version: bulk_defaults.cpp
+// leans on what its planner does not fold. Above all they must find each row's own id for ADD
+// COLUMN, ALTER COLUMN TYPE ... USING, two defaults of one table, a domain's CHECK, EXECUTE, CALL
+// and a subscriber, no id for a NULL argument, and rows in batches for COPY.
 inline constexpr bool bulk_defaults_are_tested = PG_VERSION_NUM < 200000;
 
 // What was an int became an enum in 19, and SEQ_MAGIC was private to sequence.c before.

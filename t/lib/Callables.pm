@@ -20,7 +20,8 @@ my %is_internal = map { $_ => 1 } internal_functions();
 sub is_internal { return $is_internal{ $_[0] } }
 
 # A function has a name, kind (i, s, v: its volatility) and arguments, and may give a set; an argument
-# has a name, a type and perhaps a default. That nobody can call the one for the planner, t/generator/copy shows.
+# has a name, a type and perhaps a default. That nobody can call the one for the planner, t/generator/outside_queries
+# shows.
 sub functions
 {
 	my ($extension) = @_;

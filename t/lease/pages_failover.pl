@@ -1,0 +1,103 @@
+# After a restart or failover of a member, and after its registry is promoted, restored or lost, the commands of
+# docs/high-availability.md and docs/leases.md, and the scripts of examples/patroni, let the member continue at once,
+# above its ids.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Docs;
+use LeasePages;
+use ShardidTest;
+
+# A script of examples/patroni, as Patroni calls it on that server.
+sub patroni_calls
+{
+	my ($script, $node, $role) = @_;
+	local @ENV{qw(PGHOST PGPORT PGUSER)} = ($node->host, $node->port, scalar getpwuid($<));
+	return (run_command([ 'sh', "examples/patroni/$script", 'on_role_change', $role, 'cluster' ]))[0];
+}
+
+start_registry();
+my $old = start_member();
+$old->backup('base');
+
+# --- Restart and failover.
+
+my $before = generate($old);
+$old->restart;
+my $after = generate($old);
+cmp_ok($after, '>', $before, 'after a restart it continues at once');
+cmp_ok(lead_ms($old, 'shardid_seq', 'shop'), '<=', 60_000, 'at most a lease ahead of the clock');
+
+my $member = PostgreSQL::Test::Cluster->new('standby');
+$member->init_from_backup($old, 'base', has_streaming => 1);
+$member->start;
+$old->wait_for_catchup($member);
+is($member->safe_psql('shop', $renew), '', 'cron renews nothing on a standby');
+$old->stop('immediate');
+like(slurp_file('examples/patroni/on_role_change.sh'), qr/^\Q@{[ block('take_over')->{text} ]}\E^SQL$/m,
+	'the script runs what the page says');
+is(patroni_calls('on_role_change.sh', $member, 'replica'), '', 'it does nothing for a replica');
+# Patroni calls the script when it has requested the promotion, before the promotion has ended.
+{
+	my ($out, $err) = ('', '');
+	local @ENV{qw(PGHOST PGPORT PGUSER)} = ($member->host, $member->port, scalar getpwuid($<));
+	my $called = IPC::Run::start([ 'sh', 'examples/patroni/on_role_change.sh', 'on_role_change', 'primary', 'cluster' ],
+		'>', \$out, '2>', \$err, IPC::Run::timeout(180));
+	$called->pump until $err =~ /read-only transaction/;
+	$member->promote;
+	$called->finish;
+	like($out, qr/shardid_seq *\| +0$/m, 'called before the end of the promotion, it takes the shard over after it');
+}
+cmp_ok(generate($member), '>', $after, 'ids are generated at once, above all of the old primary');
+start_again($old);
+like(refused($old), qr/held by .*port @{[ $member->port ]}, database "shop"/, 'which is told who has the shard');
+like(run_block($registry, 'registry', 'watch_registry', rows => 1), qr/\Ashop\|0\|held\|[^\n]*\z/, 'the registry shows a shard with three windows within a lease');
+
+# --- The registry is promoted, restored, lost.
+
+sub find_registry
+{
+	my $address = address() =~ s/(host|port) '/SET $1 '/gr;
+	$member->safe_psql('shop', "ALTER SERVER registry OPTIONS ($address)");
+	return;
+}
+$before = generate($member);
+$registry->backup('base');
+my $promoted = PostgreSQL::Test::Cluster->new('promoted');
+$promoted->init_from_backup($registry, 'base', has_streaming => 1);
+$promoted->start;
+$registry->wait_for_catchup($promoted);
+$registry->stop('immediate');
+$promoted->promote;
+$registry = $promoted;
+find_registry();
+$member->restart;
+my $look = command_of('high-availability.md', 'SELECT state, failed_at, error');
+$member->safe_psql('shop', command_of('high-availability.md', 'SELECT shardid_lease.renew_leases()'));
+like($member->safe_psql('shop', $look), qr/^not held\|[^|]+\|the registry says: .* is stopped/, 'after a failover a member shows that it is not confirmed');
+like(refused($member), qr/the registry says: .*registry_was_moved.*registry_was_restored|registry_was_restored.*registry_was_moved/s,
+	'a promoted registry grants nothing, and names what its owner may call');
+like(patroni_calls('registry_on_role_change.sh', $registry, 'primary'), qr/registry_was_moved/, 'the script confirms it');
+cmp_ok(generate($member), '>', $before, 'and it grants');
+is($member->safe_psql('shop', $look), 'held||', 'which a member shows, too');
+
+on_registry('SELECT shardid_lease.registry_was_restored()');
+$before = generate($member);
+$member->restart;
+cmp_ok($after = generate($member), '>', $before, 'after registry_was_restored() a new window is later');
+my $lead = lead_ms($member, 'shardid_seq', 'shop');
+ok($lead > 0 && $lead <= 2 * 3_660_000, "and its ids are ahead of the clock ($lead ms)");
+
+$registry->safe_psql('postgres', 'DROP DATABASE registry WITH (FORCE)');
+$registry->safe_psql('postgres', 'CREATE DATABASE registry');
+on_registry(block('registry')->{text} =~ s/^CREATE ROLE.*\n//r . 'SELECT shardid_lease.registry_was_restored()');
+like(run_block($member, 'shop', 'take_over', rows => 1), qr/^shardid_seq\|0$/m, 'a member takes its shard over at a new registry');
+cmp_ok(generate($member), '>', $after, 'above all ids that it generated before');
+
+$_->stop for $member, $old, $registry;
+done_testing();

@@ -72,7 +72,6 @@ ALTER DATABASE postgres SET statement_timeout = '1ms';
 ALTER DATABASE postgres SET lock_timeout = '1ms';
 ALTER DATABASE postgres SET datestyle = 'German, DMY';
 ALTER DATABASE postgres SET row_security = off;
-ALTER DATABASE postgres SET standard_conforming_strings = off;
 ALTER DATABASE postgres SET bytea_output = 'escape';
 ALTER DATABASE postgres SET intervalstyle = 'sql_standard';
 ALTER DATABASE postgres SET client_min_messages = 'debug5';
@@ -81,6 +80,7 @@ ALTER DATABASE postgres SET extra_float_digits = 0;
 ALTER ROLE app SET default_transaction_read_only = on;
 ALTER ROLE app SET search_path = 'nowhere';
 SQL
+	query('ALTER DATABASE postgres SET standard_conforming_strings = off') if $member->pg_version->major < 19;    # 19 has nothing else
 });
 $member->safe_psql('template1', 'ALTER DATABASE postgres RESET ALL; ALTER ROLE app RESET ALL');
 $member->safe_psql('postgres', 'ALTER EXTENSION shardid SET SCHEMA elsewhere');

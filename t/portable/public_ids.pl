@@ -187,7 +187,7 @@ unlike($dump, qr/$key/, 'a dump without that table has no key');
 # Without pgcrypto nothing works; loaded again, the keys are the same.
 $node->safe_psql('shop', 'SET client_min_messages = error; DROP EXTENSION pgcrypto CASCADE; CREATE EXTENSION pgcrypto SCHEMA ids');
 # PostgreSQL 19 has nothing else.
-my $backslashes = $node->pg_version < 19 ? '-cstandard_conforming_strings=off' : '';
+my $backslashes = $node->pg_version->major < 19 ? '-cstandard_conforming_strings=off' : '';
 ok(loaded('renamed', $backslashes), "it loads again $backslashes");
 is($node->safe_psql('shop', "SELECT renamed.private_id('order', '$text')"), 5, 'pgcrypto dropped and made again, the file loaded again');
 is($node->safe_psql('shop', 'SELECT renamed.new_public_id_key()'), 1, 'makes keys');

@@ -70,7 +70,7 @@ spent_table() {
 
 # For a machine that does nothing else. Seconds are those of a part while others run.
 within_budgets() {
-    awk '{ name = $0; sub(/^[^ ]* [^ ]* /, "", name) }
+    awk '{ name = $0; sub(/^[^ ]* [^ ]* /, "", name); sub(/ +$/, "", name) }
         /^#/ || name ~ /^echo / { next }
         FILENAME == ARGV[1] { seconds[name] = $1; cpu[name] = $2; next }
         !(name in cpu) { print name ": has no budget"; bad = 1; next }

@@ -13,13 +13,7 @@ my $rows = 3000;
 my $node = new_node('copy', "autovacuum = off\n", allows_streaming => 1);
 my $version = $node->pg_version;
 sub query { return $node->safe_psql('postgres', join "\n", @_) }
-
-sub error_of
-{
-	my ($sql) = @_;
-	my ($result, $out, $err) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql");
-	return $err =~ /ERROR:  (\w{5}: .*)/ ? $1 : "none: $out";
-}
+sub error_of { return error_on($node, @_) }
 
 query(<<'SQL');
 CREATE EXTENSION pg_walinspect;

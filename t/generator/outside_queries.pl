@@ -12,13 +12,7 @@ use ShardidTest;
 my $rows = 2000;
 my $node = new_node('outside_queries', "autovacuum = off\n", allows_streaming => 'logical');
 sub query { return $node->safe_psql('postgres', join "\n", @_) }
-
-sub error_of
-{
-	my ($sql) = @_;
-	my ($result, $out, $err) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql");
-	return $err =~ /ERROR:  (\w{5}: .*)/ ? $1 : "none: $out";
-}
+sub error_of { return error_on($node, @_) }
 
 query(<<'SQL');
 ALTER DATABASE postgres SET shardid.shard_id = 7;

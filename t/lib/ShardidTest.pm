@@ -16,7 +16,7 @@ use Time::HiRes qw(usleep);
 
 our @EXPORT = qw(new_node start_clients await_clients finish_clients read_told judge_clients judge judge_space is_innocent
   note_fault rounds kill_node start_again with_fake_clock set_fake_clock with_wal_gate create_recipe
-  lead_ms);
+  lead_ms error_on);
 
 # initdb runs once for each set of options, and its result is copied; WAL segments are small, since copying empty ones
 # would take much of the time. The copies have one system identifier. Where leases, UUIDs or fingerprints distinguish
@@ -272,6 +272,14 @@ sub set_fake_clock
 	close $new;
 	rename "$file.new", $file or die;
 	return;
+}
+
+# The first error of these statements: SQLSTATE and message.
+sub error_on
+{
+	my ($node, $sql) = @_;
+	my ($result, $out, $err) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql");
+	return $err =~ /ERROR:  (\w{5}: .*)/ ? $1 : "none: $out";
 }
 
 # Instagram's PL/pgSQL function (the recipe), as baseline.next_id().

@@ -95,7 +95,8 @@ for my $fault (sort keys %steps)
 		for my $draw (keys %layouts)
 		{
 			my $verdict = judge_clients([ $clients{$draw} ],
-				%{ $layouts{$draw} }, lead_ms => -1, clock_percent => $fault =~ /too fast/ ? 120 : 100);
+				%{ $layouts{$draw} }, lead_ms => -1, clock_percent => $fault =~ /too fast/ ? 120 : 100,
+				borrow_ms => $fault =~ /forward/ ? 1 : 0);    # a jump forward begins a millisecond before the last one is over
 			$sum{$_} += $verdict->{$_} for keys %$verdict;
 		}
 	}

@@ -818,7 +818,7 @@ CREATE OR REPLACE FUNCTION raise_generator(
 RETURNS bigint
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
 BEGIN ATOMIC
-    -- From PostgreSQL 18 on constant arguments are computed before the WHERE: the layout is checked first here, too.
+    -- Not in a WHERE: PostgreSQL 18 plans with the arguments, and computes what depends on them alone before it.
     SELECT shardid_draw_any(CASE WHEN shardid_refuse_layout(epoch, shard_bits, sequence_bits) IS NULL THEN 0 END,
                             generator, epoch, shard_bits, sequence_bits, 0,
                             CASE WHEN t.ms < l.last_ms THEN (t.ms << sequence_bits) | ((1::bigint << sequence_bits) - 1)
@@ -827,8 +827,7 @@ BEGIN ATOMIC
          LATERAL (SELECT CASE WHEN shard_bits + sequence_bits > 0
                               THEN (id >> (shard_bits + sequence_bits))
                                    & (9223372036854775807 >> (shard_bits + sequence_bits - 1))
-                              WHEN id < 0 THEN l.last_ms ELSE id END AS ms) t
-    WHERE shardid_refuse_layout(epoch, shard_bits, sequence_bits) IS NULL;
+                              WHEN id < 0 THEN l.last_ms ELSE id END AS ms) t;
 END;
 
 COMMENT ON FUNCTION raise_generator(regclass, bigint, timestamptz, int, int) IS
@@ -887,6 +886,7 @@ CREATE OR REPLACE FUNCTION id_generator_status(
     OUT end_at timestamptz)
 LANGUAGE sql VOLATILE STRICT PARALLEL RESTRICTED
 BEGIN ATOMIC
+    -- The layout is checked first, as in raise_generator.
     SELECT CASE WHEN shardid_refuse_layout(epoch, shard_bits, sequence_bits) IS NULL THEN t.last_ts END,
            (p.last & ((1::bigint << sequence_bits) - 1))::int,
            CASE WHEN isfinite(t.last_ts) THEN t.last_ts - c.now END,
@@ -901,8 +901,7 @@ BEGIN ATOMIC
          LATERAL (SELECT shardid_read(generator) AS last OFFSET 0) p,
          LATERAL (SELECT now, GREATEST(0, floor(extract(epoch FROM now) * 1000)::bigint - l.epoch_ms) AS time
                   FROM date_trunc('milliseconds', clock_timestamp()) now) c,
-         LATERAL (SELECT shardid_ts(epoch, l.epoch_ms, p.last >> sequence_bits, 0) AS last_ts) t
-    WHERE shardid_refuse_layout(epoch, shard_bits, sequence_bits) IS NULL;
+         LATERAL (SELECT shardid_ts(epoch, l.epoch_ms, p.last >> sequence_bits, 0) AS last_ts) t;
 END;
 
 COMMENT ON FUNCTION id_generator_status(regclass, timestamptz, int, int) IS

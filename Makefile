@@ -108,7 +108,7 @@ else
 endif
 
 # Before a commit: tests of each kind that take seconds.
-QUICK = version symbols unit lint regress isolation t/generator/load.pl t/crash/kill.pl t/crash/altered.pl t/generator/clock.pl
+QUICK = version symbols unit lint regress isolation t/generator/load.pl t/crash/altered.pl t/generator/clock.pl
 quick:
 	@tools/install-packages.sh build test
 	@IN_MEMORY=1 TEST='$(QUICK)' tools/sandbox.sh tools/test.sh

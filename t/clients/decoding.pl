@@ -81,7 +81,7 @@ is(query(q(SELECT text FROM vectors, jsonb_to_recordset(v->'refused') AS x (text
 	'', 'id_from_text refuses each text that is none');
 SKIP:
 {
-	skip 'PostgreSQL reads the time of UUIDs of version 7 from 18 on', 1 if $node->pg_version < 18;
+	skip 'PostgreSQL reads the time of UUIDs of version 7 from 18 on', 1 if $node->pg_version->major < 18;
 	is(query(q(SELECT uuid FROM vectors, jsonb_to_recordset(v->'uuids') AS x (uuid uuid, version int, time timestamptz)
 		WHERE version = 7 AND uuid_extract_timestamp(uuid) <> time)), '', 'each UUID of version 7 has its time');
 }

@@ -14,7 +14,7 @@ start_clocked("wal_writer_delay = 10s\n");
 
 # Generates an id in a transaction that is rolled back, and tests that all WAL is flushed before; the position can be
 # further by the header of the page in which the next record begins.
-my @told;
+my @returned;
 
 sub one_id
 {
@@ -28,18 +28,18 @@ SELECT pg_current_wal_insert_lsn() - pg_current_wal_flush_lsn() <= 40;
 ROLLBACK;
 SQL
 	is($is_flushed, 't', "one id after $what: flushed");
-	push @told, [ $what, $generator, $id, $database ];
+	push @returned, [ $what, $generator, $id, $database ];
 	return;
 }
 
 sub compare
 {
-	for my $told (@told)
+	for my $returned (@returned)
 	{
-		my ($what, $generator, $id, $database) = @$told;
+		my ($what, $generator, $id, $database) = @$returned;
 		cmp_ok(query("SELECT next_id(5, '$generator')", $database), '>', $id, "one id after $what: after the crash the next is above it");
 	}
-	@told = ();
+	@returned = ();
 	set_clock('+0');
 	return;
 }
@@ -93,7 +93,7 @@ crash('-1h');
 finish_clients($in_flight);
 my ($of_open) = @{ read_told($in_flight)->[0] };
 ok($of_open, 'an id was returned in a transaction that had altered its generator and was open');
-push @told, [ 'ALTER in an open transaction', 'in_flight', $of_open, 'postgres' ];
+push @returned, [ 'ALTER in an open transaction', 'in_flight', $of_open, 'postgres' ];
 compare();
 cmp_ok(query(q{SELECT nextval('plain')}, 'wal_log'), '<=', $plain, 'nextval repeats in the copy by wal_log: the test can detect it');
 

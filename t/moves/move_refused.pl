@@ -31,6 +31,8 @@ $node{south}->safe_psql('postgres', 'CREATE DATABASE other');
 stops(qr/schema public of the source and None/, 'to a database without the extension', 'switch', 'north', address('south', 'other'));
 stops(qr/^stopped +connection to server [^\n]*No such file or directory\n +status says/m, 'a server that does not answer, in one line',
 	'switch', 'north', 'host=/nonexistent dbname=postgres');
+stops(qr/^stopped +function [^\n]* does not exist\. No function matches[^\n]*\n +status says/m, 'an error of the server, in one line',
+	'switch', 'north', 'south', '--layout', 'nonsense => 1');
 stops(qr/no state of a move/, 'a shard that is nowhere', 'switch', address('north', 'other'), 'south');
 is(on($_, q(SELECT count(*) FROM pg_namespace WHERE nspname = 'shard_move')), 0, "$_: nothing was changed") for sort keys %node;
 moves('finish', 'north', 'south', '--dry-run');

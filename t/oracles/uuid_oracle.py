@@ -1,6 +1,7 @@
-# Random UUIDs and what Python reads in them, as lines for COPY: UUID, time to the microsecond, the 100 ns within it,
-# clock sequence, node; all NULL for a UUID of another version or variant. Python's uuid module reads version 1. It does
-# not read version 6 before Python 3.14: there the time is taken from the digits of the text, which are in order.
+# UUIDs of the first and of the last time, random ones, and what Python reads in them, as lines for COPY: UUID, time to
+# the microsecond, the 100 ns within it, clock sequence, node; all NULL for a UUID of another version or variant.
+# Python's uuid module reads version 1. It does not read version 6 before Python 3.14: there the time is taken from the
+# digits of the text, which are in order.
 #     uuid_oracle.py VERSION COUNT SEED
 import datetime
 import random
@@ -29,7 +30,16 @@ def random_uuid(source, version):
     return uuid.UUID(digits)
 
 
+def with_time(time, version):
+    digits = f"{time:015x}"
+    if version == 1:
+        return uuid.UUID(digits[7:] + digits[3:7] + "1" + digits[:3] + "8000" + 12 * "0")
+    return uuid.UUID(digits[:12] + "6" + digits[12:] + "8000" + 12 * "0")
+
+
 version = int(sys.argv[1])
 source = random.Random(int(sys.argv[3]))
-for n in range(int(sys.argv[2])):
-    print(*row(random_uuid(source, version if n % 10 else None), version), sep="\t")
+values = [with_time(time, version) for time in (0, 2**60 - 1)]
+values += [random_uuid(source, version if n % 10 else None) for n in range(int(sys.argv[2]) - len(values))]
+for value in values:
+    print(*row(value, version), sep="\t")

@@ -61,7 +61,7 @@ def main():
                   [[LOOPS[name][0], f"{net[name]:,.0f}", f"{net['recipe'] / net[name]:.1f}"] for name in LOOPS if name != "floor"])
     lines += ["", "All calls of the first table are in one transaction, each call of the second is a transaction of its own. The first",
               "call of a transaction prepares the function's expressions anew, and the SQL-only `next_id` has more of them than",
-              "Instagram's function. So it is slower there, and faster with many calls per transaction."]
+              "Instagram's function. So `next_id` is slower in the second table, and faster in the first."]
     lines += [""] + table(["Per second", *(f"{sessions} sessions" for sessions in SESSIONS), "INSERTs, 16 sessions"],
                           [[LABELS[name], *(f"{results.median((key, name)):,.0f}" for key in (*SESSIONS, "inserts"))] for name in CALLS])
     lines += ["", f"WAL of a call in a transaction of its own: SQL-only `next_id` {wal_bytes('SELECT portable.next_id(5);'):,.0f} "

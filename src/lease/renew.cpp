@@ -67,12 +67,12 @@ void renew_group(const Job &job, const LeasedRow &row, Oid role) {
         static_cast<Request *>(llast(requests))->row.generator != job.task.generator)
         fault = "the sequence is locked by a transaction";
     if (job.task.kind == TaskKind::take_over && fault != nullptr)
-        ereport(
-            ERROR,
-            (errcode(ERRCODE_OBJECT_IN_USE),
-             errmsg("generator \"%s\" cannot take over its shard", row.name),
-             errdetail("%s.", fault),
-             errhint("If the holder is gone, run shardid_lease.evict_shard() on the registry.")));
+        ereport(ERROR,
+                (errcode(ERRCODE_OBJECT_IN_USE),
+                 errmsg("generator \"%s\" cannot take over its shard", row.name),
+                 errdetail("%s.", fault),
+                 errhint("Do what the registry says; if another holder of the shard is gone, run "
+                         "shardid_lease.evict_shard() there.")));
     if (job.call != nullptr)
         job.call->granted = row.shard;
     ListCell *cell;

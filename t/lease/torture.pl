@@ -165,7 +165,7 @@ sub recovered
 	push @{ $fleet->{wrong} }, "round $fleet->{round}: silent after $bound s: " . $_->{node}->name . " $_->{db}: $fleet->{error}" for @stuck;
 	$took = 0 if @silent;    # The time is that of places that need a takeover.
 	eval { $fleet->take_back(@silent); 1 } or push @{ $fleet->{wrong} }, "round $fleet->{round}: no takeover: $@";
-	push @{ $fleet->{wrong} }, "round $fleet->{round}: silent after a takeover: " . $_->{node}->name . " $_->{db}"
+	push @{ $fleet->{wrong} }, "round $fleet->{round}: silent after a takeover: " . $_->{node}->name . " $_->{db}: $fleet->{error}"
 	  for $fleet->places_that_do_not_draw($bound);
 	$fleet->{error} = '';
 	return $took;

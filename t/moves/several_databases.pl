@@ -1,6 +1,7 @@
 # docs/several-databases.md from its start to its end, by its blocks: three databases with shard numbers, their copies,
-# the alerts, the drill; then with leases of a registry in one of them, and the drill again; a lease undone. The search
-# for one number is in t/moves/fingerprint.
+# the alerts, the drill; then with leases of a registry in one of them, and the drill again; a lease undone; the cluster
+# of the registry lost, and restored from a backup that does not know the last lease. The search for one number is in
+# t/moves/fingerprint.
 use strict;
 use warnings;
 use FindBin;
@@ -225,6 +226,28 @@ is(shard_of($cairo), 3, 'which is used');
 
 $oslo->safe_psql('shop', "SELECT raise_generator('shardid_seq', id_lower_bound(clock_timestamp() + interval '1 minute'))");
 like(run_as('watcher', $oslo, $lead), qr/^00:00:[1-5]\d(\.\d+)?\|2046-/, 'a minute ahead');
+
+# --- The cluster of the registry is lost, after it has granted a lease of which its backup does not know.
+
+$oslo->backup('last');
+$lisbon->safe_psql('shop', "CREATE SEQUENCE late; SELECT shardid_lease.lease_shard('shop', 'registry', 'late')");
+my $late = 'SELECT id_shard(next_id(generator => \'late\'))';
+my $shard_of_late = $lisbon->safe_psql('shop', $late);
+my %last = map { $_ => $node{$_}->safe_psql('shop', 'SELECT next_id()') } 'oslo', 'lisbon';
+$oslo->stop('immediate');
+my $again = PostgreSQL::Test::Cluster->new('oslo_again');
+$again->init_from_backup($oslo, 'last');
+$again->append_conf('postgresql.conf', sprintf "port = %s\nunix_socket_directories = '%s'\nsynchronous_standby_names = ''\n", $oslo->port, $oslo->host);
+@$again{qw(_host _port)} = ($oslo->host, $oslo->port);
+$again->start;
+$node{oslo} = $again;
+like(refused($again), qr/is stopped/, 'the restored registry grants nothing');
+$again->safe_psql('registry', command_of('several-databases.md', 'psql -d registry -c') =~ s/.*'(.*)'/$1/r);
+is($lisbon->safe_psql('shop', "SET shardid.lease_timeout = '9s'; " . command_of('several-databases.md', 'SELECT shardid_lease.renew_leases()')), 2,
+	'a member has its leases again');
+is($lisbon->safe_psql('shop', $late), $shard_of_late, 'also the one that the backup does not know');
+$again->safe_psql('shop', "SET shardid.lease_timeout = '9s'; " . block_of('high-availability.md', 'take_over') . command_of('several-databases.md', 'SELECT renew_identity()'));
+cmp_ok($node{$_}->safe_psql('shop', 'SELECT next_id()'), '>', $last{$_}, "$_: ids are above those before") for sort keys %last;
 
 my @blocks = grep { $_->{words} && $_->{words} ne 'same_number' } blocks_of('docs/several-databases.md');
 is_deeply([ grep { !$has_run{$_} } map { $_->{words} } @blocks ], [], 'every block of the page was run');

@@ -88,10 +88,17 @@ CREATE TABLE id_space (
     identity pg_catalog.text NOT NULL,
     secret pg_catalog.text NOT NULL,
     branch pg_catalog.text NOT NULL,
-    -- Where the registry was last confirmed.
-    place pg_catalog.text, system_identifier pg_catalog.text, timeline bigint, host pg_catalog.text, port int,
-    database pg_catalog.text,
     was_set_back boolean NOT NULL);
+
+-- Where the registry of an id space was last confirmed, and by which function. Dumps do not have it: a registry that is
+-- restored from one, even into the same database, has to be confirmed.
+CREATE TABLE registry_confirmation (
+    identity pg_catalog.text PRIMARY KEY,
+    place pg_catalog.text NOT NULL, system_identifier pg_catalog.text NOT NULL, timeline bigint NOT NULL,
+    host pg_catalog.text NOT NULL, port int NOT NULL, database pg_catalog.text NOT NULL,
+    backup pg_catalog.text NOT NULL,
+    moved_at pg_catalog.timestamptz,
+    was_restored boolean NOT NULL);
 
 CREATE TABLE granted_shard (
     space pg_catalog.text NOT NULL REFERENCES id_space,
@@ -101,8 +108,9 @@ CREATE TABLE granted_shard (
     origin pg_catalog.text, place pg_catalog.text, incarnation pg_catalog.text, role role_ref,
     host pg_catalog.text, port int, database pg_catalog.text, system_identifier pg_catalog.text, timeline bigint,
     since pg_catalog.timestamptz,
-    -- The serial of the last change, and of the one with which the window began.
-    serial bigint NOT NULL, tenure bigint NOT NULL,
+    -- The last starts of the server in the holder's place, in the order in which they were seen, as microseconds since 1970.
+    starts bigint[],
+    serial bigint NOT NULL,
     -- Of the id space, when the row was changed last.
     branch pg_catalog.text,
     comment pg_catalog.text,
@@ -111,6 +119,7 @@ CREATE TABLE granted_shard (
 CREATE TABLE dropped_id_space (name pg_catalog.text PRIMARY KEY, until pg_catalog.timestamptz NOT NULL);
 
 COMMENT ON TABLE id_space IS 'the id spaces of this registry';
+COMMENT ON TABLE registry_confirmation IS 'where the registry of each id space was confirmed, and when it was moved there';
 COMMENT ON TABLE granted_shard IS 'the shards that were ever granted or reserved: their holders and last windows of time';
 COMMENT ON TABLE dropped_id_space IS 'the id spaces that were dropped, and when their last windows end';
 
@@ -125,11 +134,14 @@ COMMENT ON FUNCTION keep_own_rows() IS 'keeps logical replication from changing 
 
 CREATE TRIGGER keep_own_rows BEFORE INSERT OR UPDATE OR DELETE ON id_space
 FOR EACH ROW EXECUTE FUNCTION shardid_lease.keep_own_rows();
+CREATE TRIGGER keep_own_rows BEFORE INSERT OR UPDATE OR DELETE ON registry_confirmation
+FOR EACH ROW EXECUTE FUNCTION shardid_lease.keep_own_rows();
 CREATE TRIGGER keep_own_rows BEFORE INSERT OR UPDATE OR DELETE ON granted_shard
 FOR EACH ROW EXECUTE FUNCTION shardid_lease.keep_own_rows();
 CREATE TRIGGER keep_own_rows BEFORE INSERT OR UPDATE OR DELETE ON dropped_id_space
 FOR EACH ROW EXECUTE FUNCTION shardid_lease.keep_own_rows();
 ALTER TABLE id_space ENABLE ALWAYS TRIGGER keep_own_rows;
+ALTER TABLE registry_confirmation ENABLE ALWAYS TRIGGER keep_own_rows;
 ALTER TABLE granted_shard ENABLE ALWAYS TRIGGER keep_own_rows;
 ALTER TABLE dropped_id_space ENABLE ALWAYS TRIGGER keep_own_rows;
 
@@ -153,8 +165,8 @@ CREATE FUNCTION replayed_all_wal() RETURNS boolean
 AS 'MODULE_PATHNAME', 'shardid_replayed_all_wal' LANGUAGE C;
 CREATE FUNCTION try_shard_lock(space pg_catalog.text, shard int) RETURNS boolean
 AS 'MODULE_PATHNAME', 'shardid_try_shard_lock' LANGUAGE C STRICT;
-CREATE FUNCTION this_transaction() RETURNS pg_catalog.xid8
-AS 'MODULE_PATHNAME', 'shardid_this_transaction' LANGUAGE C;
+CREATE FUNCTION wait_until_durable() RETURNS pg_catalog.void
+AS 'MODULE_PATHNAME', 'shardid_wait_until_durable' LANGUAGE C;
 
 COMMENT ON FUNCTION ms_of(pg_catalog.timestamptz) IS 'the time in whole milliseconds since 1970';
 COMMENT ON FUNCTION now_ms(pg_catalog.timestamptz) IS 'the clock, in whole milliseconds since the epoch';
@@ -164,12 +176,12 @@ COMMENT ON FUNCTION registry_place() IS 'the place of this database, and what is
 COMMENT ON FUNCTION replayed_all_wal() IS 'whether the recovery that began this timeline had no target to stop at';
 COMMENT ON FUNCTION try_shard_lock(pg_catalog.text, int) IS
 'locks the shard until the transaction ends, unless another transaction has locked it';
-COMMENT ON FUNCTION this_transaction() IS 'the number of the current transaction or subtransaction';
+COMMENT ON FUNCTION wait_until_durable() IS
+'waits until all that is committed now is on disk, and on the synchronous standbys';
 
 -- ==== The registry: what all its functions check ====
 
--- A snapshot that is older than the last commit would hide what was granted. And a grant has to outlive a crash,
--- even if the caller's role has turned synchronous_commit off.
+-- A snapshot that is older than the last commit would hide what was granted.
 
 CREATE FUNCTION check_transaction() RETURNS pg_catalog.void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
@@ -179,13 +191,6 @@ BEGIN
             MESSAGE = 'a registry cannot be used at this isolation level',
             DETAIL = format('The isolation level is %s.', current_setting('transaction_isolation')),
             HINT = 'Run this in a transaction whose isolation level is read committed.';
-    END IF;
-    IF current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') THEN
-        PERFORM set_config('synchronous_commit', 'on', true);
-    END IF;
-    -- A member's open transaction must not keep others waiting for ever.
-    IF current_setting('lock_timeout') = '0' THEN
-        PERFORM set_config('lock_timeout', '10s', true);
     END IF;
 END
 $body$;
@@ -200,28 +205,49 @@ BEGIN
 END
 $body$;
 
--- A copy of the registry grants nothing until its owner has confirmed it.
+-- A copy of the registry grants nothing until its owner has confirmed it. A file backup_label.old that was not there
+-- before shows that the server was started from a base backup.
+
+CREATE FUNCTION where_differs(known registry_confirmation, here pg_catalog.jsonb) RETURNS pg_catalog.text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $body$
+DECLARE
+    other_cluster boolean := known.system_identifier <> here->>'system_identifier';
+    other_host boolean := known.host <> here->>'host';
+BEGIN
+    RETURN CASE WHEN known.identity IS NULL THEN 'it comes from a dump' ELSE nullif(concat_ws(', ',
+        CASE WHEN other_cluster THEN format('system identifier %s instead of %s', here->>'system_identifier',
+            known.system_identifier) END,
+        CASE WHEN known.timeline <> (here->>'timeline')::bigint THEN
+            format('timeline %s instead of %s', here->>'timeline', known.timeline) END,
+        CASE WHEN other_host THEN format('host %s instead of %s', here->>'host', known.host) END,
+        CASE WHEN NOT (other_cluster OR other_host) AND split_part(known.place, '/', 1) <> split_part(here->>'place', '/', 1)
+            THEN 'another data directory or machine-id' END,
+        CASE WHEN split_part(known.place, '/', 2) <> split_part(here->>'place', '/', 2) THEN
+            format('another database than "%s" was', known.database) END,
+        CASE WHEN here->>'backup' NOT IN ('', known.backup) THEN 'started from a base backup' END), '') END;
+END
+$body$;
 
 CREATE FUNCTION why_stopped(space id_space) RETURNS pg_catalog.text
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
-    here jsonb := shardid_lease.registry_place();
+    known shardid_lease.registry_confirmation;
+    differs text;
 BEGIN
+    SELECT * INTO known FROM shardid_lease.registry_confirmation c WHERE c.identity = space.identity;
+    differs := shardid_lease.where_differs(known, shardid_lease.registry_place());
     RETURN CASE
         WHEN space.was_set_back THEN format('id space "%s" is stopped, as the registry has forgotten what it granted: '
             'its owner must run registry_was_restored()', space.name)
-        WHEN (space.place, space.timeline) IS DISTINCT FROM (here->>'place', (here->>'timeline')::bigint) THEN
-            format('id space "%s" is stopped, as its registry was last confirmed on host %s, port %s, database "%s", '
-            'timeline %s, and this is another place or timeline: host %s, port %s, database "%s", timeline %s; its owner '
-            'must run registry_was_moved() if nothing is lost since it last granted and no other copy of it runs, else '
-            'registry_was_restored()', space.name, space.host, space.port, space.database, space.timeline,
-            here->>'host', here->>'port', current_database(), here->>'timeline') END;
+        WHEN differs IS NOT NULL THEN format('id space "%s" is stopped, as its registry is not where it was confirmed '
+            '(%s): its owner must run registry_was_restored() if commits may be lost or if in doubt, or '
+            'registry_was_moved() if nothing is lost and no other copy of it runs', space.name, differs) END;
 END
 $body$;
 
--- A receipt for a grant that the registry does not have proves that the registry was set back. Each call of
--- registry_was_restored() begins another branch. The caller of a transaction that was rolled back has a receipt,
--- too: so a receipt names its transaction. It is shard.branch.serial.until.transaction.signature.
+-- A receipt for a grant that the registry does not have proves that the registry was set back: it is given only for
+-- what is committed and durable, by receipts(). Each call of registry_was_restored() begins another branch. A receipt
+-- is shard.branch.serial.until.signature.
 
 CREATE FUNCTION signed(space id_space, claims pg_catalog.text) RETURNS pg_catalog.text
 LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $body$
@@ -231,49 +257,20 @@ BEGIN
 END
 $body$;
 
-CREATE FUNCTION receipt_of(space id_space, shard int, serial bigint, until_ms bigint) RETURNS pg_catalog.text
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
-BEGIN
-    RETURN shardid_lease.signed(space,
-        concat_ws('.', shard, space.branch, serial, until_ms, shardid_lease.this_transaction()));
-END
-$body$;
+-- seen: the serial of the receipt, if it is for the requested shard or if no shard is requested.
 
-CREATE FUNCTION was_committed(transaction pg_catalog.xid8) RETURNS boolean
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
-BEGIN
-    RETURN coalesce(pg_xact_status(transaction) = 'committed' OR transaction = pg_current_xact_id_if_assigned(), false);
-EXCEPTION WHEN invalid_parameter_value THEN
-    RETURN true;  -- in what was forgotten: this server has had no such transaction yet
-END
-$body$;
-
-CREATE FUNCTION last_serial(space id_space, shard int) RETURNS bigint
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
-BEGIN
-    RETURN coalesce((SELECT g.serial FROM shardid_lease.granted_shard g
-                     WHERE g.space = space.name AND g.shard = last_serial.shard), 0);
-END
-$body$;
-
--- seen: the serial of the receipt, if the receipt is for the requested shard or no shard is requested. is_lost: the
--- shard was granted on another branch, which this registry has lost.
-
-CREATE FUNCTION check_request(
-    request pg_catalog.jsonb, space id_space, OUT why pg_catalog.text, OUT seen bigint, OUT is_lost boolean)
+CREATE FUNCTION check_request(request pg_catalog.jsonb, space id_space, OUT why pg_catalog.text, OUT seen bigint)
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     asked int := request->>'shard';
     last_shard bigint := (1::bigint << space.shard_bits) - 1;
     other_space boolean := coalesce(request->>'registry' <> space.identity, false);
     claims text[] := string_to_array(request->>'receipt', '.');
-    is_newer boolean;
 BEGIN
     seen := 0;
-    is_lost := false;
     why := CASE
         WHEN space.name IS NULL THEN format('id space "%s" does not exist', request->>'space')
-        WHEN NOT jsonb_strip_nulls(request) ?& ARRAY['origin', 'incarnation', 'place', 'clock', 'host', 'port',
+        WHEN NOT jsonb_strip_nulls(request) ?& ARRAY['origin', 'incarnation', 'place', 'started', 'clock', 'host', 'port',
             'database', 'system_identifier', 'timeline'] THEN 'the request is not complete'
         WHEN length(request::text) > 4000 OR concat(request->>'host', request->>'database') ~ '[[:cntrl:]]' THEN
             'the request is too long, or a name in it has control characters'
@@ -284,24 +281,18 @@ BEGIN
             format('id space "%s" has shards from 0 to %s, not %s', space.name, last_shard, asked)
         ELSE shardid_lease.why_stopped(space) END;
     IF why IS NULL AND claims IS NOT NULL AND NOT other_space THEN
-        IF shardid_lease.signed(space, array_to_string(claims[1:5], '.')) <> request->>'receipt' THEN
+        IF shardid_lease.signed(space, array_to_string(claims[1:4], '.')) <> request->>'receipt' THEN
             why := format('the receipt in the request is not of this registry''s id space "%s"', space.name);
             RETURN;
         END IF;
-        is_newer := claims[3]::bigint > shardid_lease.last_serial(space, claims[1]::int);
-        is_lost := is_newer AND claims[2] <> space.branch AND claims[1]::int IS NOT DISTINCT FROM asked;
         seen := CASE WHEN claims[1]::int = coalesce(asked, claims[1]::int) THEN claims[3]::bigint ELSE 0 END;
-        -- The order matters: if the transaction was committed here meanwhile, its serial is known now.
         IF (CASE WHEN claims[2] <> space.branch THEN claims[4]::bigint > space.not_before
-                ELSE is_newer AND shardid_lease.was_committed(claims[5]::xid8) AND
-                    claims[3]::bigint > shardid_lease.last_serial(space, claims[1]::int) END) THEN
+                ELSE NOT EXISTS (SELECT FROM shardid_lease.granted_shard g WHERE g.space = space.name
+                    AND g.shard = claims[1]::int AND g.serial >= claims[3]::bigint) END) THEN
             UPDATE shardid_lease.id_space s
             SET was_set_back = true, not_before = greatest(s.not_before, claims[4]::bigint)
             WHERE s.identity = space.identity RETURNING * INTO space;
             why := shardid_lease.why_stopped(space);
-        ELSIF is_newer AND claims[2] = space.branch THEN
-            why := 'the receipt in the request is of a transaction that this registry does not know as committed: if the '
-                'registry was set back, its owner must run registry_was_restored()';
         END IF;
     END IF;
     IF why IS NULL AND (request->>'bound_epoch', request->>'bound_shard_bits', request->>'bound_sequence_bits') <>
@@ -312,13 +303,12 @@ BEGIN
 END
 $body$;
 
-COMMENT ON FUNCTION check_transaction() IS 'refuses an old snapshot, and has the commit wait for disk and standbys';
+COMMENT ON FUNCTION check_transaction() IS 'refuses an old snapshot';
 COMMENT ON FUNCTION is_owner(pg_catalog.regrole, role_ref) IS 'whether the caller has the privileges of the owner';
+COMMENT ON FUNCTION where_differs(registry_confirmation, pg_catalog.jsonb) IS
+'what differs from where the registry was confirmed; NULL if nothing does';
 COMMENT ON FUNCTION why_stopped(id_space) IS 'why the registry grants nothing of the id space; NULL if it does';
 COMMENT ON FUNCTION signed(id_space, pg_catalog.text) IS 'the claims, and the proof that this registry made them';
-COMMENT ON FUNCTION receipt_of(id_space, int, bigint, bigint) IS 'the receipt by which a member proves a change of a shard';
-COMMENT ON FUNCTION was_committed(pg_catalog.xid8) IS 'whether the transaction has ended and was not rolled back';
-COMMENT ON FUNCTION last_serial(id_space, int) IS 'the last serial of the shard; 0 if it was never granted';
 COMMENT ON FUNCTION check_request(pg_catalog.jsonb, id_space) IS
 'why the request is refused, regardless of the holder; stops the id space if it proves that the registry was set back';
 
@@ -364,15 +354,19 @@ BEGIN
 END
 $body$;
 
-CREATE FUNCTION confirm_here(spaces pg_catalog.text[]) RETURNS pg_catalog.void
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+CREATE FUNCTION confirm_here(spaces pg_catalog.text[], moved_at pg_catalog.timestamptz, was_restored boolean)
+RETURNS pg_catalog.void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 BEGIN
+    DELETE FROM shardid_lease.registry_confirmation c
+    USING shardid_lease.id_space s WHERE s.name = ANY (spaces) AND c.identity = s.identity;
+    INSERT INTO shardid_lease.registry_confirmation
+    SELECT s.identity, here.place, here.system_identifier, here.timeline, here.host, here.port, current_database(), here.backup,
+        confirm_here.moved_at, confirm_here.was_restored
+    FROM shardid_lease.id_space s, jsonb_to_record(shardid_lease.registry_place())
+        AS here(place text, system_identifier text, timeline bigint, host text, port int, backup text)
+    WHERE s.name = ANY (spaces);
     UPDATE shardid_lease.id_space s
-    SET place = here.place, system_identifier = here.system_identifier, timeline = here.timeline, host = here.host,
-        port = here.port, database = current_database(), was_set_back = false,
-        owner = coalesce(shardid_lease.role_ref(shardid_lease.role_oid(s.owner)), s.owner)
-    FROM jsonb_to_record(shardid_lease.registry_place())
-        AS here(place text, system_identifier text, timeline bigint, host text, port int)
+    SET was_set_back = false, owner = coalesce(shardid_lease.role_ref(shardid_lease.role_oid(s.owner)), s.owner)
     WHERE s.name = ANY (spaces);
 END
 $body$;
@@ -413,8 +407,8 @@ BEGIN
     INSERT INTO shardid_lease.id_space
     VALUES (name, shardid_lease.role_ref(caller), epoch, shard_bits, sequence_bits, lease_ms, max_ahead_ms,
         reclaim_after_ms, greatest(not_before, 0), gen_random_uuid(), concat(gen_random_uuid(), gen_random_uuid()),
-        gen_random_uuid(), NULL, NULL, NULL, NULL, NULL, NULL, false);
-    PERFORM shardid_lease.confirm_here(ARRAY[name]);
+        gen_random_uuid(), false);
+    PERFORM shardid_lease.confirm_here(ARRAY[name], NULL, false);
 EXCEPTION WHEN unique_violation THEN
     RAISE EXCEPTION USING ERRCODE = 'duplicate_object', MESSAGE = format('id space "%s" already exists', name),
         DETAIL = 'The registry is this database.', HINT = 'Use it, or another name.';
@@ -447,6 +441,7 @@ BEGIN
     ON CONFLICT ON CONSTRAINT dropped_id_space_pkey DO UPDATE SET until = greatest(d.until, excluded.until);
     DELETE FROM shardid_lease.granted_shard g WHERE g.space = dropped.name;
     DELETE FROM shardid_lease.id_space s WHERE s.name = dropped.name;
+    DELETE FROM shardid_lease.registry_confirmation c WHERE c.identity = dropped.identity;
 END
 $body$;
 
@@ -484,8 +479,8 @@ BEGIN
             DETAIL = 'It is being granted or reserved by another transaction.',
             HINT = 'Choose another shard, or try again.';
     END IF;
-    INSERT INTO shardid_lease.granted_shard (space, shard, state, from_ms, until_ms, serial, tenure)
-    VALUES (space, shard, 'released', 0, 0, 0, 0) ON CONFLICT DO NOTHING;
+    INSERT INTO shardid_lease.granted_shard (space, shard, state, from_ms, until_ms, serial)
+    VALUES (space, shard, 'released', 0, 0, 0) ON CONFLICT DO NOTHING;
     SELECT * INTO kept FROM shardid_lease.granted_shard g
     WHERE g.space = its_space.name AND g.shard = reserve_shard_by.shard FOR UPDATE;
     IF kept.state = 'held' OR kept.state = 'released' AND kept.until_ms > shardid_lease.now_ms(its_space.epoch) THEN
@@ -504,7 +499,7 @@ BEGIN
     UPDATE shardid_lease.granted_shard g
     SET state = 'reserved', serial = g.serial + 1, branch = its_space.branch, comment = reserve_shard_by.comment,
         since = clock_timestamp(), origin = NULL, place = NULL, incarnation = NULL, role = NULL, host = NULL,
-        port = NULL, database = NULL, system_identifier = NULL, timeline = NULL
+        port = NULL, database = NULL, system_identifier = NULL, timeline = NULL, starts = NULL
     WHERE g.space = its_space.name AND g.shard = reserve_shard_by.shard;
 END
 $body$;
@@ -540,14 +535,19 @@ BEGIN
     END IF;
     -- It waits for open transactions that grant requests; later ones see its changes.
     PERFORM FROM shardid_lease.granted_shard g WHERE g.space = ANY (spaces) ORDER BY g.space, g.shard FOR UPDATE;
-    -- No window that the registry has forgotten can end later.
+    -- No window that the registry has forgotten can end later. What was granted last is forgotten only once.
     UPDATE shardid_lease.id_space s
-    SET branch = gen_random_uuid(),
-        not_before = s.max_ahead_ms + s.lease_ms + greatest(shardid_lease.now_ms(s.epoch), s.not_before,
-            (SELECT max(g.until_ms) FROM shardid_lease.granted_shard g WHERE g.space = s.name),
-            shardid_lease.ms_of(newest_grant) - shardid_lease.ms_of(s.epoch))
-    WHERE s.name = ANY (spaces);
-    PERFORM shardid_lease.confirm_here(spaces);
+    SET branch = CASE WHEN known.again THEN s.branch ELSE gen_random_uuid()::text END,
+        not_before = greatest(s.not_before, s.max_ahead_ms + s.lease_ms + greatest(
+            CASE WHEN NOT known.again THEN greatest(shardid_lease.now_ms(s.epoch), s.not_before,
+                (SELECT max(g.until_ms) FROM shardid_lease.granted_shard g WHERE g.space = s.name)) END,
+            shardid_lease.ms_of(newest_grant) - shardid_lease.ms_of(s.epoch)))
+    FROM shardid_lease.id_space k CROSS JOIN LATERAL (SELECT NOT k.was_set_back AND EXISTS (
+            SELECT FROM shardid_lease.registry_confirmation c WHERE c.identity = k.identity AND c.was_restored
+                AND shardid_lease.where_differs(c, shardid_lease.registry_place()) IS NULL) AND NOT EXISTS (
+            SELECT FROM shardid_lease.granted_shard g WHERE g.space = k.name AND g.branch = k.branch) AS again) known
+    WHERE s.name = ANY (spaces) AND k.name = s.name;
+    PERFORM shardid_lease.confirm_here(spaces, NULL, true);
     RAISE NOTICE USING
         MESSAGE = format('no window that is granted from now on begins before %s', (
             SELECT max(shardid_lease.ts_of(s.not_before, s.epoch)) FROM shardid_lease.id_space s
@@ -557,32 +557,43 @@ BEGIN
 END
 $body$;
 
-CREATE FUNCTION registry_was_moved_by(caller pg_catalog.regrole) RETURNS pg_catalog.void
+CREATE FUNCTION registry_was_moved_by(caller pg_catalog.regrole, nothing_is_lost boolean) RETURNS pg_catalog.void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     spaces text[] := shardid_lease.owned_spaces(caller);
     space shardid_lease.id_space;
+    known shardid_lease.registry_confirmation;
     here jsonb := shardid_lease.registry_place();
     timeline_here bigint := here->>'timeline';
-    may_follow bigint := timeline_here - CASE WHEN shardid_lease.replayed_all_wal() THEN 1 ELSE 0 END;
+    is_successor boolean;
+    why text;
 BEGIN
-    -- After two changes of timeline, the last state need not be the one that was confirmed. Nor is it after a recovery
-    -- that stopped at a target.
-    SELECT * INTO space FROM shardid_lease.id_space s
-    WHERE s.name = ANY (spaces) AND (s.was_set_back OR NOT CASE
-        WHEN s.system_identifier = here->>'system_identifier' THEN s.timeline IN (timeline_here, may_follow)
-        ELSE timeline_here = 1 END)
-    ORDER BY s.name LIMIT 1;
-    IF FOUND THEN
-        RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
-            MESSAGE = format('the registry of id space "%s" may have lost commits', space.name),
-            DETAIL = format(CASE WHEN space.was_set_back THEN 'It has forgotten what it granted.' ELSE
-                'It was confirmed on timeline %s of system %s, and this is timeline %s of system %s' ||
-                CASE WHEN may_follow = timeline_here THEN ', whose recovery stopped at a target.' ELSE '.' END END,
-                space.timeline, space.system_identifier, timeline_here, here->>'system_identifier'),
-            HINT = 'Run registry_was_restored().';
-    END IF;
-    PERFORM shardid_lease.confirm_here(spaces);
+    FOR space IN SELECT s.* FROM shardid_lease.id_space s WHERE s.name = ANY (spaces) ORDER BY s.name LOOP
+        SELECT * INTO known FROM shardid_lease.registry_confirmation c WHERE c.identity = space.identity;
+        CONTINUE WHEN NOT space.was_set_back AND shardid_lease.where_differs(known, here) IS NULL;
+        is_successor := known.system_identifier = here->>'system_identifier' AND timeline_here = known.timeline + 1;
+        -- After two changes of timeline, the last state need not be the one that was confirmed. Nor is it after a
+        -- recovery that stopped at a target, nor, on the same timeline, if the server was started from a backup.
+        why := CASE
+            WHEN space.was_set_back THEN 'It has forgotten what it granted.'
+            WHEN known.identity IS NULL THEN 'It comes from a dump.'
+            WHEN is_successor AND shardid_lease.replayed_all_wal() THEN NULL
+            WHEN is_successor OR timeline_here <> CASE WHEN known.system_identifier = here->>'system_identifier'
+                THEN known.timeline ELSE 1 END THEN
+                format('It was confirmed on timeline %s of system %s, and this is timeline %s of system %s%s.', known.timeline,
+                    known.system_identifier, timeline_here, here->>'system_identifier',
+                    CASE WHEN is_successor THEN ', whose recovery stopped at a target' END)
+            WHEN here->>'backup' NOT IN ('', known.backup) AND nothing_is_lost IS NOT TRUE THEN
+                'The server was started from a base backup.' END;
+        IF why IS NOT NULL THEN
+            RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+                MESSAGE = format('the registry of id space "%s" may have lost commits', space.name), DETAIL = why,
+                HINT = 'Run registry_was_restored().' || CASE WHEN why LIKE '%backup.' THEN
+                    ' Only if nothing was granted since that backup, run registry_was_moved(nothing_is_lost => true).'
+                    ELSE '' END;
+        END IF;
+        PERFORM shardid_lease.confirm_here(ARRAY[space.name], clock_timestamp(), false);
+    END LOOP;
 END
 $body$;
 
@@ -608,6 +619,14 @@ BEGIN
 END
 $body$;
 
+CREATE FUNCTION granted(request pg_catalog.jsonb, held granted_shard) RETURNS pg_catalog.jsonb
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $body$
+BEGIN
+    RETURN jsonb_build_object('origin', request->'origin', 'ok', true, 'space', held.space, 'shard', held.shard,
+        'serial', held.serial);
+END
+$body$;
+
 CREATE FUNCTION why_not(space id_space, shard int, held granted_shard, own boolean) RETURNS pg_catalog.text
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 BEGIN
@@ -621,15 +640,14 @@ BEGIN
             ELSE 'has an expired lease, last held by %s, port %s, database "%s" (role %s), since %s until %s' END,
             held.host, held.port, held.database, held.role, date_trunc('second', held.since),
             date_trunc('second', shardid_lease.ts_of(held.until_ms, space.epoch))) END ||
-        CASE WHEN own AND held.state = 'held' THEN ': run take_over_shard() if this database replaces that one, or '
-            'release_shard() and lease_shard() if it is a copy next to it' ELSE '' END;
+        CASE WHEN own AND held.state = 'held' THEN ': run release_shard() and lease_shard() if this database is a copy '
+            'next to it, or take_over_shard() if that one is gone' ELSE '' END;
 END
 $body$;
 
 -- The lowest shard that the caller can be granted: one of its own, or a free one that no open transaction has locked.
 
-CREATE FUNCTION free_shard(space id_space, caller pg_catalog.regrole, request pg_catalog.jsonb, seen bigint)
-RETURNS int
+CREATE FUNCTION free_shard(space id_space, caller pg_catalog.regrole, request pg_catalog.jsonb) RETURNS int
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     now_ms bigint := shardid_lease.now_ms(space.epoch);
@@ -640,9 +658,8 @@ DECLARE
 BEGIN
     FOR found_shard IN
         SELECT g.shard FROM shardid_lease.granted_shard g
-        WHERE g.space = space.name AND shardid_lease.is_own(g, caller, request) AND (
-            g.state = 'released' AND g.serial <= seen AND request->>'receipt' LIKE g.shard || '.%' OR
-            g.state = 'held' AND g.place = request->>'place')
+        WHERE g.space = space.name AND shardid_lease.is_own(g, caller, request) AND g.state = 'held'
+            AND g.place = request->>'place'
         ORDER BY g.shard
     LOOP
         IF shardid_lease.try_shard_lock(space.name, found_shard) THEN
@@ -671,6 +688,32 @@ BEGIN
 END
 $body$;
 
+-- Two ids of a shard are equal only if two incarnations generate ids in windows that overlap. What excludes it:
+--
+--   from >= until     A window begins where the last one of its shard ends, and nothing makes until smaller: so what was
+--                     once granted to an incarnation is its own for ever, however late it learns of it.
+--   incarnation       (family@move) Only the incarnation that has a window gets a longer one. The family is the server
+--                     (system identifier, data directory, machine), its start, and the generator's storage; the move is
+--                     where others moved the page. A copy, a restart, RESTART or setval begins another window.
+--   place             (server without its start, host name, database, generator) In one place only one server can run: so
+--                     a restart in its place gets the next window at once, and any other copy is refused while the lease
+--                     runs. A start that returns after another one shows that two servers run in one place.
+--   origin            What a generator and its copies have in common since lease_shard(): another generator does not renew,
+--                     take over or return its shard. Each lease_shard() has a new one, so a request that arrives after a
+--                     release, of whatever age, does not undo it.
+--   role              Another role does not use an origin that it has read.
+--   serial, receipt   The member shows the last serial of its shard that the registry has signed. If the registry does not
+--                     know it, it was set back, and stops.
+--   branch            After registry_was_restored(), serials of before are no proof, unless their windows end after
+--                     not_before, at which all later windows begin. A renewal whose grant was forgotten is granted anew, as
+--                     long as nothing has changed the shard since.
+--   identity          A new id space of the same name knows no receipts of the last one; its members have to take over.
+--   confirmation      A registry that was copied, promoted or restored grants nothing before its owner's word. For one lease
+--                     after the word "moved" a shard that a lost commit may have given away goes to nobody new, and windows
+--                     in another place begin after that lease.
+--   clock, tick       Each is compared with the registry's clock, the tick also with not_before: a wrong clock does not
+--                     move a shard's windows further than max_ahead.
+
 CREATE FUNCTION grant_one(caller pg_catalog.regrole, request pg_catalog.jsonb) RETURNS pg_catalog.jsonb
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
@@ -679,12 +722,13 @@ DECLARE
     chosen int := request->>'shard';
     joins boolean := coalesce((request->>'joins')::boolean, false);
     takes_over boolean := coalesce((request->>'takes_over')::boolean, false);
-    why text; seen bigint; is_lost boolean; now_ms bigint; horizon bigint;
-    clock bigint; drawn_at bigint; own boolean; extends boolean;
-    new_from bigint; new_until bigint; new_serial bigint; new_receipt text;
+    returns boolean := coalesce((request->>'returns')::boolean, false);
+    started bigint := request->>'started';
+    why text; seen bigint; now_ms bigint; horizon bigint; quarantine_ms bigint; clock bigint; drawn_at bigint;
+    own boolean; stays boolean; extends boolean := false; is_forgotten boolean; new_from bigint;
 BEGIN
     SELECT * INTO space FROM shardid_lease.id_space s WHERE s.name = request->>'space';
-    SELECT * INTO why, seen, is_lost FROM shardid_lease.check_request(request, space);
+    SELECT * INTO why, seen FROM shardid_lease.check_request(request, space);
     IF why IS NULL AND chosen IS NULL THEN
         -- An earlier transaction, whose answer was lost, may have chosen one for this origin.
         IF NOT joins THEN
@@ -692,7 +736,7 @@ BEGIN
         ELSIF NOT shardid_lease.try_shard_lock(request->>'origin', -1) THEN
             why := 'an earlier request of this generator has not ended yet';
         ELSE
-            chosen := shardid_lease.free_shard(space, caller, request, seen);
+            chosen := shardid_lease.free_shard(space, caller, request);
             seen := CASE WHEN request->>'receipt' LIKE chosen || '.%' THEN seen ELSE 0 END;
             why := CASE WHEN chosen IS NULL THEN format('id space "%s" has no free shard', space.name) END;
         END IF;
@@ -703,53 +747,72 @@ BEGIN
 
     -- Where other members can get the shard, too, no request waits for an open transaction.
     SELECT * INTO held FROM shardid_lease.granted_shard g WHERE g.space = space.name AND g.shard = chosen;
-    is_lost := is_lost AND held.branch IS DISTINCT FROM space.branch;
-    IF coalesce(held.state, 'released') = 'released' AND NOT (joins OR takes_over OR is_lost) THEN
-        RETURN shardid_lease.refusal(request, shardid_lease.why_not(space, chosen, held, false));
-    ELSIF held.state IS NULL OR
-            shardid_lease.is_free(held, space.reclaim_after_ms, shardid_lease.now_ms(space.epoch)) THEN
+    own := shardid_lease.is_own(held, caller, request);
+    is_forgotten := seen > coalesce(held.serial, 0) AND held.branch IS DISTINCT FROM space.branch;
+    IF (CASE WHEN returns THEN NOT own
+            WHEN coalesce(held.state, 'released') = 'released' THEN NOT (joins OR takes_over OR is_forgotten)
+            ELSE NOT (own OR shardid_lease.is_free(held, space.reclaim_after_ms, shardid_lease.now_ms(space.epoch))) END) THEN
+        RETURN shardid_lease.refusal(request, shardid_lease.why_not(space, chosen, held, false), returns);
+    ELSIF NOT returns AND (held.state IS NULL OR
+            shardid_lease.is_free(held, space.reclaim_after_ms, shardid_lease.now_ms(space.epoch))) THEN
         IF NOT shardid_lease.try_shard_lock(space.name, chosen) THEN
             RETURN shardid_lease.refusal(request,
-                format('shard %s of id space "%s" is being granted to somebody else', chosen, space.name));
+                format('shard %s of id space "%s" is being granted to another generator', chosen, space.name));
         END IF;
-        INSERT INTO shardid_lease.granted_shard (space, shard, state, from_ms, until_ms, serial, tenure)
-        VALUES (space.name, chosen, 'released', 0, 0, 0, 0) ON CONFLICT DO NOTHING;
-    ELSIF NOT shardid_lease.is_own(held, caller, request) THEN
-        RETURN shardid_lease.refusal(request, shardid_lease.why_not(space, chosen, held, false));
+        INSERT INTO shardid_lease.granted_shard (space, shard, state, from_ms, until_ms, serial)
+        VALUES (space.name, chosen, 'released', 0, 0, 0) ON CONFLICT DO NOTHING;
     END IF;
     SELECT * INTO held FROM shardid_lease.granted_shard g WHERE g.space = space.name AND g.shard = chosen FOR UPDATE;
     -- Read under the lock: the clock, and changes that the owner has made meanwhile.
     SELECT * INTO space FROM shardid_lease.id_space s WHERE s.identity = space.identity;
     now_ms := shardid_lease.now_ms(space.epoch);
+    quarantine_ms := (SELECT shardid_lease.ms_of(c.moved_at) - shardid_lease.ms_of(space.epoch) + space.lease_ms
+                      FROM shardid_lease.registry_confirmation c WHERE c.identity = space.identity);
     horizon := greatest(now_ms, space.not_before) + space.max_ahead_ms;
     clock := (request->>'clock')::bigint - shardid_lease.ms_of(space.epoch);
     drawn_at := (request->>'tick')::bigint >> space.sequence_bits;
     own := shardid_lease.is_own(held, caller, request);
-    is_lost := is_lost AND held.branch IS DISTINCT FROM space.branch;
+    stays := own AND held.state = 'held' AND held.place = request->>'place';
+    is_forgotten := seen > held.serial AND held.branch IS DISTINCT FROM space.branch;
 
     IF shardid_lease.why_stopped(space) IS NOT NULL THEN
         RETURN shardid_lease.refusal(request, shardid_lease.why_stopped(space));
+    ELSIF returns THEN
+        IF NOT own OR held.state = 'held' AND NOT stays AND held.incarnation <> request->>'incarnation' THEN
+            RETURN shardid_lease.refusal(request, shardid_lease.why_not(space, chosen, held, own), true);
+        END IF;
+        UPDATE shardid_lease.granted_shard g
+        SET state = 'released', serial = greatest(held.serial, seen) + 1, branch = space.branch
+        WHERE g.space = space.name AND g.shard = chosen RETURNING * INTO held;
+        RETURN shardid_lease.granted(request, held);
     ELSIF clock > now_ms + space.max_ahead_ms THEN
         RETURN shardid_lease.refusal(request, format('its clock is %s ms ahead of the registry''s, and max_ahead of id '
             'space "%s" is %s ms', clock - now_ms, space.name, space.max_ahead_ms));
     ELSIF drawn_at > horizon THEN
         RETURN shardid_lease.refusal(request, format('its generator is %s ms ahead of the registry, and max_ahead of '
             'id space "%s" is %s ms', drawn_at - now_ms, space.name, space.max_ahead_ms));
+    ELSIF now_ms < quarantine_ms AND NOT own THEN
+        RETURN shardid_lease.refusal(request, format('the registry was moved: until %s it grants shard %s of id space "%s" '
+            'to no other generator than before', shardid_lease.ts_of(quarantine_ms, space.epoch), chosen, space.name));
+    ELSIF stays AND NOT takes_over AND array_position(held.starts, started) < cardinality(held.starts) THEN
+        RETURN shardid_lease.refusal(request, format('two servers run in one place, %s, port %s: one was started at %s, '
+            'and this one at %s: end one, and give it a machine-id of its own before it is started again', held.host,
+            held.port, to_timestamp(held.starts[cardinality(held.starts)] / 1e6), to_timestamp(started / 1e6)));
     ELSIF held.state = 'held' AND own AND held.incarnation = request->>'incarnation' AND NOT joins
             AND held.from_ms >= space.not_before THEN
         extends := true;
         new_from := held.from_ms;
-    -- A renewal does not get a released shard, unless the registry has lost its grant; and a request that arrives late
-    -- does not undo a release.
-    ELSIF held.state = 'released' AND (takes_over OR is_lost OR joins AND (NOT own OR seen >= held.serial))
-            OR held.state = 'held' AND (own AND (takes_over OR held.incarnation = request->>'incarnation'
-                OR held.place = request->>'place'
-                -- Only a promotion moves an expired lease to another place by itself.
+    -- A renewal does not get a released shard, unless the registry has forgotten its grant; and a request that arrives
+    -- late does not undo a release.
+    ELSIF held.state = 'released' AND (takes_over OR is_forgotten OR joins AND NOT own)
+            OR held.state = 'held' AND (own AND (takes_over OR held.incarnation = request->>'incarnation' OR stays
+                -- Only a promotion moves an expired lease to another place by itself. A clone of a node of Citus is promoted
+                -- next to the node.
                 OR held.until_ms <= now_ms AND held.system_identifier = request->>'system_identifier'
-                    AND held.database = request->>'database' AND held.timeline < (request->>'timeline')::bigint)
+                    AND held.database = request->>'database' AND held.timeline < (request->>'timeline')::bigint
+                    AND (request->>'inherits')::boolean IS NOT FALSE)
             OR joins AND shardid_lease.is_free(held, space.reclaim_after_ms, now_ms)) THEN
-        extends := false;
-        new_from := greatest(held.until_ms, clock, drawn_at, space.not_before);
+        new_from := greatest(held.until_ms, clock, drawn_at, space.not_before, CASE WHEN NOT stays THEN quarantine_ms END);
         IF new_from > horizon THEN
             RETURN shardid_lease.refusal(request, format('the windows of shard %s of id space "%s" are %s ms ahead of '
                 'the registry''s clock: too many servers ask for it, or one was started too often', chosen, space.name,
@@ -759,26 +822,21 @@ BEGIN
         RETURN shardid_lease.refusal(request, shardid_lease.why_not(space, chosen, held, own));
     END IF;
 
-    new_serial := greatest(held.serial, seen) + 1;
-    new_until := CASE WHEN extends THEN greatest(held.until_ms, greatest(clock, drawn_at) + space.lease_ms)
-        ELSE new_from + space.lease_ms END;
-    new_receipt := shardid_lease.receipt_of(space, chosen, new_serial, new_until);
     UPDATE shardid_lease.granted_shard g
-    SET state = 'held', from_ms = new_from, until_ms = new_until, serial = new_serial, branch = space.branch, comment = NULL,
-        tenure = CASE WHEN extends THEN held.tenure ELSE new_serial END,
+    SET state = 'held', from_ms = new_from, serial = greatest(held.serial, seen) + 1, branch = space.branch, comment = NULL,
+        until_ms = CASE WHEN extends THEN greatest(held.until_ms, greatest(clock, drawn_at) + space.lease_ms)
+            ELSE new_from + space.lease_ms END,
         since = CASE WHEN held.state = 'held' AND held.incarnation = request->>'incarnation' THEN held.since
             ELSE clock_timestamp() END,
         role = CASE WHEN own AND held.state = 'held' THEN shardid_lease.role_ref(shardid_lease.role_oid(held.role))
             ELSE shardid_lease.role_ref(caller) END,
+        starts = CASE WHEN stays THEN (array_remove(held.starts, started) || started)[greatest(cardinality(held.starts) - 8, 1):]
+            ELSE ARRAY[started] END,
         origin = request->>'origin', place = request->>'place', incarnation = request->>'incarnation',
         host = request->>'host', port = (request->>'port')::int, database = request->>'database',
         system_identifier = request->>'system_identifier', timeline = (request->>'timeline')::bigint
-    WHERE g.space = space.name AND g.shard = chosen
-    RETURNING * INTO held;
-    RETURN jsonb_build_object('origin', held.origin, 'ok', true, 'shard', chosen, 'incarnation', held.incarnation,
-        'from', held.from_ms, 'until', held.until_ms, 'serial', new_serial, 'receipt', new_receipt,
-        'registry', space.identity, 'lease_ms', space.lease_ms, 'epoch_ms', shardid_lease.ms_of(space.epoch),
-        'shard_bits', space.shard_bits, 'sequence_bits', space.sequence_bits);
+    WHERE g.space = space.name AND g.shard = chosen RETURNING * INTO held;
+    RETURN shardid_lease.granted(request, held);
 END
 $body$;
 
@@ -797,44 +855,40 @@ BEGIN
 END
 $body$;
 
-CREATE FUNCTION return_shard_by(caller pg_catalog.regrole, request pg_catalog.jsonb) RETURNS pg_catalog.jsonb
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+-- A second transaction: what the first one has changed counts once it is committed, on disk, and on the standbys that
+-- commits wait for, also if that wait was canceled.
+
+CREATE FUNCTION receipts_by(caller pg_catalog.regrole, answers pg_catalog.jsonb) RETURNS pg_catalog.jsonb
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET synchronous_commit = 'on' AS $body$
 DECLARE
+    answer jsonb;
+    complete jsonb[] := '{}';
     space shardid_lease.id_space;
     held shardid_lease.granted_shard;
-    asked int := request->>'shard';
-    why text; seen bigint; new_until bigint; new_serial bigint; new_receipt text;
 BEGIN
     PERFORM shardid_lease.check_transaction();
-    SELECT * INTO space FROM shardid_lease.id_space s WHERE s.name = request->>'space';
-    SELECT c.why, c.seen INTO why, seen FROM shardid_lease.check_request(request, space) c;
-    IF why IS NOT NULL OR asked IS NULL THEN
-        RETURN shardid_lease.refusal(request, coalesce(why, 'the request is not complete'));
+    IF pg_current_xact_id_if_assigned() IS NOT NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'active_sql_transaction',
+            MESSAGE = 'receipts() cannot be called in a transaction that has changed something',
+            DETAIL = 'A receipt is for what is committed.', HINT = 'Call it after the commit.';
     END IF;
-    SELECT * INTO held FROM shardid_lease.granted_shard g WHERE g.space = space.name AND g.shard = asked;
-    IF shardid_lease.is_own(held, caller, request) THEN
-        SELECT * INTO held FROM shardid_lease.granted_shard g WHERE g.space = space.name AND g.shard = asked FOR UPDATE;
-    END IF;
-    IF NOT shardid_lease.is_own(held, caller, request) THEN
-        RETURN shardid_lease.refusal(request, shardid_lease.why_not(space, asked, held, false), true);
-    ELSIF held.state = 'held' AND held.tenure > seen THEN
-        RETURN shardid_lease.refusal(request,
-            format('shard %s of id space "%s" was leased again since', asked, space.name), true);
-    ELSIF held.state = 'held' AND request->>'incarnation' <> held.incarnation AND request->>'place' <> held.place THEN
-        RETURN shardid_lease.refusal(request, shardid_lease.why_not(space, asked, held, true), true);
-    END IF;
-    -- Only the window's own incarnation knows which ids were generated in it: if it reports the last, the rest is free.
-    new_until := held.until_ms;
-    IF held.state = 'held' AND held.incarnation = request->>'incarnation' AND request->>'tick' IS NOT NULL THEN
-        new_until := least(new_until, greatest(held.from_ms, ((request->>'tick')::bigint >> space.sequence_bits) + 1));
-    END IF;
-    -- Also if the shard is released already: otherwise a lease request sent in between would undo this release.
-    new_serial := greatest(held.serial, seen) + 1;
-    new_receipt := shardid_lease.receipt_of(space, asked, new_serial, new_until);
-    UPDATE shardid_lease.granted_shard g
-    SET state = 'released', serial = new_serial, branch = space.branch, until_ms = new_until
-    WHERE g.space = held.space AND g.shard = asked;
-    RETURN jsonb_build_object('origin', held.origin, 'ok', true, 'serial', new_serial, 'receipt', new_receipt);
+    FOR answer IN SELECT a FROM jsonb_array_elements(answers) a LOOP
+        IF (answer->>'ok')::boolean THEN
+            SELECT * INTO space FROM shardid_lease.id_space s WHERE s.name = answer->>'space';
+            SELECT * INTO held FROM shardid_lease.granted_shard g
+            WHERE g.space = space.name AND g.shard = (answer->>'shard')::int;
+            answer := CASE WHEN shardid_lease.is_own(held, caller, answer) AND held.serial = (answer->>'serial')::bigint THEN
+                jsonb_build_object('origin', held.origin, 'ok', true, 'shard', held.shard, 'incarnation', held.incarnation,
+                    'from', held.from_ms, 'until', held.until_ms, 'serial', held.serial, 'receipt', shardid_lease.signed(space,
+                        concat_ws('.', held.shard, space.branch, held.serial, held.until_ms)),
+                    'registry', space.identity, 'lease_ms', space.lease_ms, 'epoch_ms', shardid_lease.ms_of(space.epoch),
+                    'shard_bits', space.shard_bits, 'sequence_bits', space.sequence_bits)
+                ELSE shardid_lease.refusal(answer, 'the shard has changed since it was granted: ask again') END;
+        END IF;
+        complete := complete || answer;
+    END LOOP;
+    PERFORM shardid_lease.wait_until_durable();
+    RETURN to_jsonb(complete);
 END
 $body$;
 
@@ -842,11 +896,12 @@ COMMENT ON FUNCTION is_own(granted_shard, pg_catalog.regrole, pg_catalog.jsonb) 
 'whether the request comes from the generator that has, or had, the shard';
 COMMENT ON FUNCTION is_free(granted_shard, bigint, bigint) IS 'whether any generator can be granted the shard';
 COMMENT ON FUNCTION refusal(pg_catalog.jsonb, pg_catalog.text, boolean) IS 'the answer to a request that is refused';
+COMMENT ON FUNCTION granted(pg_catalog.jsonb, granted_shard) IS 'the answer to a request that is granted';
 COMMENT ON FUNCTION why_not(id_space, int, granted_shard, boolean) IS 'why the shard is not granted, and which generator has it';
-COMMENT ON FUNCTION free_shard(id_space, pg_catalog.regrole, pg_catalog.jsonb, bigint) IS
+COMMENT ON FUNCTION free_shard(id_space, pg_catalog.regrole, pg_catalog.jsonb) IS
 'the lowest shard of the id space that the caller can be granted, locked; NULL if there is none';
 COMMENT ON FUNCTION grant_one(pg_catalog.regrole, pg_catalog.jsonb) IS
-'grants a shard and a window of time, or says why not';
+'grants a shard and a window of time, or releases a shard, or says why not';
 
 -- ==== The registry: what SQL calls ====
 
@@ -871,11 +926,11 @@ AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C STRICT;
 CREATE FUNCTION registry_was_restored(newest_grant pg_catalog.timestamptz DEFAULT NULL::pg_catalog.timestamptz)
 RETURNS pg_catalog.void
 AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C;
-CREATE FUNCTION registry_was_moved() RETURNS pg_catalog.void
+CREATE FUNCTION registry_was_moved(nothing_is_lost boolean DEFAULT false) RETURNS pg_catalog.void
 AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C;
 CREATE FUNCTION grant_shards(requests pg_catalog.jsonb) RETURNS pg_catalog.jsonb
 AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C STRICT;
-CREATE FUNCTION return_shard(request pg_catalog.jsonb) RETURNS pg_catalog.jsonb
+CREATE FUNCTION receipts(answers pg_catalog.jsonb) RETURNS pg_catalog.jsonb
 AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C STRICT;
 
 CREATE VIEW id_space_shards AS
@@ -902,10 +957,11 @@ COMMENT ON FUNCTION reserve_shard(pg_catalog.text, int, pg_catalog.text) IS
 COMMENT ON FUNCTION unreserve_shard(pg_catalog.text, int) IS 'lets a reserved shard be granted again';
 COMMENT ON FUNCTION registry_was_restored(pg_catalog.timestamptz) IS
 'confirms a registry that may have lost commits: no window that it grants overlaps one that it has forgotten';
-COMMENT ON FUNCTION registry_was_moved() IS
+COMMENT ON FUNCTION registry_was_moved(boolean) IS
 'confirms a registry in another place that has lost nothing since it last granted, and of which no other copy runs';
-COMMENT ON FUNCTION grant_shards(pg_catalog.jsonb) IS 'called by members: grants or renews leases of shards';
-COMMENT ON FUNCTION return_shard(pg_catalog.jsonb) IS 'called by members: releases a leased shard';
+COMMENT ON FUNCTION grant_shards(pg_catalog.jsonb) IS 'called by members: grants, renews or releases leases of shards';
+COMMENT ON FUNCTION receipts(pg_catalog.jsonb) IS
+'called by members after the commit: the granted windows, and proofs of them';
 COMMENT ON VIEW id_space_shards IS 'the shards of this registry''s id spaces: their holders, and the ends of their windows';
 
 COMMENT ON FUNCTION create_id_space_by(
@@ -918,18 +974,20 @@ COMMENT ON FUNCTION reserve_shard_by(pg_catalog.regrole, pg_catalog.text, int, p
 COMMENT ON FUNCTION unreserve_shard_by(pg_catalog.regrole, pg_catalog.text, int) IS 'what unreserve_shard() does';
 COMMENT ON FUNCTION registry_was_restored_by(pg_catalog.regrole, pg_catalog.timestamptz) IS
 'what registry_was_restored() does';
-COMMENT ON FUNCTION registry_was_moved_by(pg_catalog.regrole) IS 'what registry_was_moved() does';
+COMMENT ON FUNCTION registry_was_moved_by(pg_catalog.regrole, boolean) IS 'what registry_was_moved() does';
 COMMENT ON FUNCTION grant_shards_by(pg_catalog.regrole, pg_catalog.jsonb) IS 'what grant_shards() does';
-COMMENT ON FUNCTION return_shard_by(pg_catalog.regrole, pg_catalog.jsonb) IS 'what return_shard() does';
+COMMENT ON FUNCTION receipts_by(pg_catalog.regrole, pg_catalog.jsonb) IS 'what receipts() does';
 COMMENT ON FUNCTION owned_space(pg_catalog.regrole, pg_catalog.text) IS
 'the id space, if the caller owns it and it is not stopped';
 COMMENT ON FUNCTION owned_spaces(pg_catalog.regrole) IS 'the id spaces that the caller owns, locked';
-COMMENT ON FUNCTION confirm_here(pg_catalog.text[]) IS 'notes that the registry of the id spaces is here';
+COMMENT ON FUNCTION confirm_here(pg_catalog.text[], pg_catalog.timestamptz, boolean) IS 'notes that the registry of the id spaces is here';
 
 -- ==== The registry: privileges ====
 
 GRANT SELECT (name, owner, epoch, shard_bits, sequence_bits, lease_ms, max_ahead_ms, reclaim_after_ms, not_before,
-    identity, system_identifier, timeline, host, port, database, was_set_back) ON id_space TO PUBLIC;
+    identity, was_set_back) ON id_space TO PUBLIC;
+GRANT SELECT (identity, system_identifier, timeline, host, port, database, moved_at, was_restored)
+    ON registry_confirmation TO PUBLIC;
 GRANT SELECT ON id_space_shards TO PUBLIC;
 -- For pg_dump.
 GRANT SELECT ON id_space, granted_shard, dropped_id_space TO pg_database_owner;
@@ -948,7 +1006,7 @@ GRANT EXECUTE ON FUNCTION ms_of(pg_catalog.timestamptz), now_ms(pg_catalog.times
 CREATE TABLE leased_generator (
     origin pg_catalog.uuid PRIMARY KEY,
     generator sequence_ref NOT NULL,
-    server pg_catalog.text,
+    server pg_catalog.text NOT NULL,
     space pg_catalog.text NOT NULL,
     shard int,
     registry pg_catalog.text,
@@ -972,6 +1030,7 @@ CREATE TABLE lease_window (
     renewed_at pg_catalog.timestamptz,
     failed_at pg_catalog.timestamptz,
     logged_at pg_catalog.timestamptz,
+    is_refused boolean NOT NULL,
     error pg_catalog.text);
 
 COMMENT ON TABLE lease_window IS
@@ -1035,7 +1094,7 @@ GRANT SELECT ON shard_leases TO PUBLIC;
 
 CREATE FUNCTION lease_shard(
     space pg_catalog.text,
-    server pg_catalog.name DEFAULT NULL::pg_catalog.name,
+    server pg_catalog.name,
     generator pg_catalog.regclass DEFAULT NULL::pg_catalog.regclass,
     shard int DEFAULT NULL::int)
 RETURNS int
@@ -1059,7 +1118,7 @@ AS 'MODULE_PATHNAME', 'shardid_release_shard'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION release_shard(pg_catalog.regclass) IS
-'releases a leased shard when no transaction uses its generator; the generator then generates no ids until it is leased again';
+'releases a leased shard, and waits for transactions that use its generator; it generates no ids until it is leased again';
 
 CREATE FUNCTION renew_now(generator pg_catalog.regclass)
 RETURNS pg_catalog.void

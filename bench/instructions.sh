@@ -36,9 +36,16 @@ start_cluster </dev/null
 psql -X -q -v ON_ERROR_STOP=1 -f bench/setup.sql
 psql -X -q -v ON_ERROR_STOP=1 -o /dev/null <<'SQL'
 CREATE EXTENSION shardid_lease CASCADE;
+DO $$
+BEGIN
+    EXECUTE format('CREATE SERVER here FOREIGN DATA WRAPPER dblink_fdw OPTIONS (host %L, port %L, dbname %L)',
+        split_part(current_setting('unix_socket_directories'), ',', 1), current_setting('port'), current_database());
+    EXECUTE format('CREATE USER MAPPING FOR CURRENT_USER SERVER here OPTIONS (user %L)', current_user);
+END
+$$;
 CREATE SEQUENCE leased;
 SELECT shardid_lease.create_id_space('bench', shard_bits => 3, sequence_bits => 20);
-SELECT shardid_lease.lease_shard('bench', generator => 'leased', shard => 5);
+SELECT shardid_lease.lease_shard('bench', 'here', generator => 'leased', shard => 5);
 SELECT next_id(5, 'leased', shard_bits => 3, sequence_bits => 20);
 SQL
 # uuidv7(), which PostgreSQL has from 18 on.

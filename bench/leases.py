@@ -23,7 +23,7 @@ RENEWALS = {
 REGISTRY = f"""
 CREATE ROLE {ROLE} LOGIN PASSWORD 'secret';
 CREATE EXTENSION shardid_lease CASCADE;
-GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards, shardid_lease.return_shard TO {ROLE};
+GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards, shardid_lease.receipts TO {ROLE};
 SELECT shardid_lease.create_id_space('many', shard_bits => 14, sequence_bits => 8);
 SELECT shardid_lease.create_id_space('few');
 SELECT shardid_lease.create_id_space('short', lease => '1 second', max_ahead => '5 hours');

@@ -3,4 +3,4 @@ CREATE ROLE lisbon LOGIN PASSWORD 'secret';
 CREATE ROLE oslo LOGIN PASSWORD 'secret';
 CREATE EXTENSION shardid_lease CASCADE;
 SELECT shardid_lease.create_id_space('shop');
-GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards, shardid_lease.return_shard TO lisbon, oslo;
+GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards, shardid_lease.receipts TO lisbon, oslo;

@@ -2,4 +2,4 @@
 CREATE ROLE shop_member LOGIN PASSWORD 'secret';
 CREATE EXTENSION shardid_lease CASCADE;
 SELECT shardid_lease.create_id_space('shop');
-GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards, shardid_lease.return_shard TO shop_member;
+GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards, shardid_lease.receipts TO shop_member;

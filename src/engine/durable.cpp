@@ -43,18 +43,21 @@ bool is_standby_missing(XLogRecPtr up_to, int mode) {
     return is_wanted && known_replicated[mode] < up_to;
 }
 
+void log_nothing() {
+    char nothing = 0;
+    XLogBeginInsert();
+    XLogSetRecordFlags(XLOG_MARK_UNIMPORTANT);
+    XLogRegisterData(&nothing, sizeof(nothing));
+    XLogInsert(RM_XLOG_ID, XLOG_NOOP);
+}
+
 // Core's queue accepts an LSN from one waiter only (SyncRepQueueIsOrderedByLSN), and the LSN of a
 // page is the same for all sessions that draw from it. So this is the end of a record of the
 // transaction's own: of its last one, or where that does not cover what is waited for, of a new one
 // that does nothing. XLogInsert sets XactLastRecEnd, and asserts that a record has data.
 XLogRecPtr own_lsn(XLogRecPtr up_to) {
-    if (XactLastRecEnd < up_to) {
-        char nothing = 0;
-        XLogBeginInsert();
-        XLogSetRecordFlags(XLOG_MARK_UNIMPORTANT);
-        XLogRegisterData(&nothing, sizeof(nothing));
-        XLogInsert(RM_XLOG_ID, XLOG_NOOP);
-    }
+    if (XactLastRecEnd < up_to)
+        log_nothing();
     flush(XactLastRecEnd);
     Assert(XactLastRecEnd >= up_to);
     return XactLastRecEnd;
@@ -111,6 +114,11 @@ Durability known_durability;
 
 void ask_server_version() {
     known_durability.status_codes = standby_status_codes(server_version());
+}
+
+void make_present_durable() {
+    log_nothing();
+    make_durable(XactLastRecEnd);
 }
 
 void wait_until_durable(XLogRecPtr up_to) {

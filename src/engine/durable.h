@@ -31,4 +31,7 @@ inline void make_durable(XLogRecPtr up_to) {
     Assert(up_to <= GetFlushRecPtr(nullptr));
 }
 
+// The same for all WAL that was written before the call.
+void make_present_durable();
+
 }  // namespace shardid

@@ -6,7 +6,10 @@
 #include "compat.h"
 
 extern "C" {
+#include "access/xact.h"
 #include "parser/parse_func.h"
+#include "storage/proc.h"
+#include "utils/guc.h"
 #include "utils/regproc.h"
 }
 
@@ -15,6 +18,7 @@ namespace shardid {
 namespace {
 
 constexpr const char *suffix = "_by";
+constexpr const char *longest_wait = "10s";
 
 struct Inner {
     FmgrInfo function;
@@ -58,7 +62,9 @@ extern "C" {
 
 PG_FUNCTION_INFO_V1(shardid_as_owner);
 
-// An error brings the role back with the transaction's, or the subtransaction's, state.
+// An error brings the role back with the transaction's, or the subtransaction's, state. What the
+// function has changed outlives a crash, whatever synchronous_commit says; and a member's open
+// transaction does not keep others waiting for ever.
 Datum shardid_as_owner(PG_FUNCTION_ARGS) {
     Inner &inner = looked_up(fcinfo->flinfo);
     LOCAL_FCINFO(call, FUNC_MAX_ARGS);
@@ -72,7 +78,13 @@ Datum shardid_as_owner(PG_FUNCTION_ARGS) {
     int context;
     GetUserIdAndSecContext(&caller, &context);
     SetUserIdAndSecContext(inner.owner, context | SECURITY_LOCAL_USERID_CHANGE);
+    const int settings = NewGUCNestLevel();
+    if (LockTimeout == 0)
+        set_config_option("lock_timeout", longest_wait, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+                          true, 0, false);
     const Datum result = FunctionCallInvoke(call);
+    AtEOXact_GUC(true, settings);
+    ForceSyncCommit();
     SetUserIdAndSecContext(caller, context);
     fcinfo->isnull = call->isnull;
     return result;

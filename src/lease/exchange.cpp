@@ -6,12 +6,11 @@
 #include "lease/exchange.h"
 
 #include "engine/settings.h"
+#include "lease/request.h"
 
 extern "C" {
 #include "catalog/pg_database.h"
-#include "catalog/pg_type.h"
 #include "commands/defrem.h"
-#include "executor/spi.h"
 #include "foreign/foreign.h"
 #include "mb/pg_wchar.h"
 #include "storage/ipc.h"
@@ -121,8 +120,8 @@ const LibpqOption *options_of(const Address &address) {
     return options;
 }
 
-Reply ask_server(const char *server, Oid role, const char *statement, const char *parameter) {
-    const Address address = address_of(server, role);
+// What the registry returns as text, of a statement with one parameter.
+Reply ask_once(const Address &address, const char *statement, const char *parameter) {
     LibpqCall call{};
     call.options = options_of(address);
     call.needs_password = address.needs_password;
@@ -133,45 +132,27 @@ Reply ask_server(const char *server, Oid role, const char *statement, const char
         load_external_function(libpq_library, libpq_function, true, nullptr));
     ask(&call);
     if (call.error == nullptr)
-        return {call.rows, call.columns, call.values, nullptr};
-    return {
-        0, 0, nullptr,
-        psprintf(call.is_connected ? "the registry says: %s" : "could not reach the registry: %s",
-                 call.error)};
+        return {call.rows, call.columns, call.values, nullptr, false};
+    return {0, 0, nullptr,
+            psprintf(call.has_failed ? "The registry says: %s"
+                                     : "Could not reach the registry: %s",
+                     call.error),
+            call.has_failed};
 }
 
-// As the role, as over a connection.
-Reply ask_here(Oid role, const char *statement, const char *parameter) {
-    Oid self;
-    int context;
-    GetUserIdAndSecContext(&self, &context);
-    SetUserIdAndSecContext(role, context | SECURITY_LOCAL_USERID_CHANGE);
-    MemoryContext caller = CurrentMemoryContext;
-    Oid types[] = {TEXTOID};
-    Datum values[] = {CStringGetTextDatum(parameter)};
-    SPI_connect();
-    if (SPI_execute_with_args(statement, 1, types, values, nullptr, false, 0) != SPI_OK_SELECT)
-        elog(ERROR, "could not run \"%s\"", statement);
-    MemoryContext spi = MemoryContextSwitchTo(caller);
-    TupleDesc columns = SPI_tuptable->tupdesc;
-    Reply reply{static_cast<int>(SPI_processed), columns->natts, nullptr, nullptr};
-    auto **cells = static_cast<const char **>(
-        palloc0(sizeof(char *) * static_cast<Size>(reply.rows * reply.columns + 1)));
-    for (int row = 0; row < reply.rows; ++row)
-        for (int column = 0; column < reply.columns; ++column)
-            cells[row * reply.columns + column] =
-                SPI_getvalue(SPI_tuptable->vals[row], columns, column + 1);
-    reply.values = cells;
-    MemoryContextSwitchTo(spi);
-    SPI_finish();
-    SetUserIdAndSecContext(self, context);
-    return reply;
+Reply ask_twice(const char *server, Oid role, const char *requests) {
+    const Address address = address_of(server, role);
+    const Reply answers = ask_once(address, grant_statement, requests);
+    if (answers.error != nullptr || answers.rows != 1 || answers.columns != 1 ||
+        answers.values[0] == nullptr)
+        return answers;
+    return ask_once(address, receipt_statement(), answers.values[0]);
 }
 
-const char *text_of(const ErrorData *error, bool is_local) {
+const char *text_of(const ErrorData *error) {
     const char *text = error->detail == nullptr ? error->message
                                                 : psprintf("%s: %s", error->message, error->detail);
-    return psprintf(is_local ? "the registry says: %s" : "could not reach the registry: %s", text);
+    return psprintf("Cannot ask the registry: %s", text);
 }
 
 }  // namespace
@@ -201,17 +182,16 @@ ErrorData *error_of_failed_transaction() {
     return error;
 }
 
-Reply ask_registry(const char *server, Oid role, const char *statement, const char *parameter) {
+Reply ask_registry(const char *server, Oid role, const char *requests) {
     auto *reply = static_cast<Reply *>(MemoryContextAllocZero(TopMemoryContext, sizeof(Reply)));
     begin_transaction();
     PG_TRY();
     {
-        *reply = server == nullptr ? ask_here(role, statement, parameter)
-                                   : ask_server(server, role, statement, parameter);
+        *reply = ask_twice(server, role, requests);
         commit_transaction();
     }
     PG_CATCH();
-    *reply = {0, 0, nullptr, text_of(error_of_failed_transaction(), server == nullptr)};
+    *reply = {0, 0, nullptr, text_of(error_of_failed_transaction()), true};
     PG_END_TRY();
     return *reply;
 }
@@ -222,8 +202,7 @@ void start_deadline(int64 longest_ms) {
 }
 
 void check_server(const char *server, Oid role) {
-    if (server != nullptr)
-        address_of(server, role);
+    address_of(server, role);
 }
 
 // DROP DATABASE locks the database before it waits for others to leave it; CREATE DATABASE, with

@@ -1,5 +1,5 @@
-// A member's registry, as the background worker reaches it: another database behind a foreign
-// server, by libpq, or this one.
+// A member's registry, as the background worker reaches it: a database behind a foreign server, by
+// libpq.
 #pragma once
 
 #include "lease/libpq_client.h"
@@ -14,13 +14,14 @@ struct Reply {
     int columns;
     const char *const *values;  // row by row; null: NULL
     const char *error;          // null if there is none
+    bool is_refusal;            // the registry's statement has failed
 };
 
-// Asks the registry that is behind the foreign server, or this database if that is null, as the
-// role, with its user mapping. The statement has one parameter. Waits at most until the deadline;
-// ends the process if somebody wants to drop the database. In a transaction of its own. REQUIRED:
-// in the worker, outside of transactions.
-Reply ask_registry(const char *server, Oid role, const char *statement, const char *parameter);
+// Has the registry that is behind the foreign server, reached as the role with its user mapping,
+// work on the requests, a JSON array; and asks, after its commit, what is granted: only that counts.
+// Waits at most until the deadline; ends the process if somebody wants to drop the database. In a
+// transaction of its own. REQUIRED: in the worker, outside of transactions.
+Reply ask_registry(const char *server, Oid role, const char *requests);
 
 // The deadline of all that the worker asks: this long from now, or shardid.registry_timeout if that
 // is shorter.

@@ -1,17 +1,20 @@
-// Having the registry grant windows, and storing what it answers.
+// Having the registry grant windows and take shards back, and storing what it answers.
 #pragma once
 
 #include "lease/request.h"
 
 namespace shardid {
 
-// Has all of these requests granted, and stores the answers. Returns what is wrong with the answer
-// to the last of them, or null; *is_answered: the registry has given one. REQUIRED: outside of
-// transactions.
-const char *grant(const char *server, Oid role, List *requests, bool *is_answered);
+// What came of the last one of the requests.
+struct Outcome {
+    const char *fault;  // what is wrong with the answer, as a sentence without its period; or null
+    bool is_answered;   // the registry has given one
+    bool is_refused;    // it has refused, by its answer or by an error: a later try does not help
+    bool is_final;      // of a refused return: nothing is left to be returned
+};
 
-// Stores the error in the generator's row, and sends it to the log once per minute, as long as it
-// lasts. REQUIRED: in a transaction.
-void note_failure(const LeasedRow &row, const char *error);
+// Sends all of these requests, and stores the answers. REQUIRED: outside of transactions, all are
+// for this server.
+Outcome ask_for(const char *server, Oid role, List *requests);
 
 }  // namespace shardid

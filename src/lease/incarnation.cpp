@@ -16,15 +16,6 @@ namespace {
 
 constexpr int max_host_name = 256;
 
-Digest digest_of(const char *text) {
-    Datum bytes = DirectFunctionCall1(sha256_bytea, PointerGetDatum(cstring_to_text(text)));
-    const auto *digest = reinterpret_cast<const uint8 *>(VARDATA_ANY(DatumGetPointer(bytes)));
-    Digest result;
-    for (std::size_t i = 0; i < digest_length / 2; ++i)
-        snprintf(result.text + 2 * i, 3, "%02x", digest[i]);
-    return result;
-}
-
 // Where there is no machine id, or it cannot be read, the data directory has to suffice.
 void append_machine_id(StringInfo text) {
     char line[64] = "";
@@ -59,6 +50,15 @@ const char *server_text() {
 }
 
 }  // namespace
+
+Digest digest_of(const char *text) {
+    Datum bytes = DirectFunctionCall1(sha256_bytea, PointerGetDatum(cstring_to_text(text)));
+    const auto *digest = reinterpret_cast<const uint8 *>(VARDATA_ANY(DatumGetPointer(bytes)));
+    Digest result;
+    for (std::size_t i = 0; i < digest_length / 2; ++i)
+        snprintf(result.text + 2 * i, 3, "%02x", digest[i]);
+    return result;
+}
 
 Digest family_of(Oid relid, const Locator &locator) {
     return digest_of(psprintf("%s|" INT64_FORMAT "|%u|%u|%u", server_text(),

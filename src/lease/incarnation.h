@@ -13,6 +13,8 @@ struct Digest {
     char text[digest_length + 1];
 };
 
+Digest digest_of(const char *text);
+
 // What this server keeps for as long as it runs, and no copy of it has, nor the same one started
 // again: system identifier, data directory, machine, start of the postmaster; and the generator's
 // database, OID and relfilenode. Its incarnations differ by where others have moved its page.

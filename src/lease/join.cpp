@@ -17,17 +17,32 @@ namespace {
 
 // The same id space, by the same way.
 bool is_from(const LeasedRow &row, const char *space, const char *server) {
-    return strcmp(row.space, space) == 0 &&
-           (server == nullptr ? row.server == nullptr
-                              : row.server != nullptr && strcmp(row.server, server) == 0);
+    return strcmp(row.space, space) == 0 && strcmp(row.server, server) == 0;
 }
 
-LeasedRow new_row(const char *server) {
-    LeasedRow row{};
-    row.origin = *DatumGetUUIDP(DirectFunctionCall1(gen_random_uuid, Datum{0}));
-    row.state = Membership::released;
-    row.server = server;
-    return row;
+// A lease after a release, or the first one, has an origin of its own: no request that arrives late
+// is taken for one of it. What the generator has last seen of the registry is kept.
+void begin_anew(LeasedRow *row, bool is_known) {
+    WindowRow seen{};
+    WindowRow before{};
+    if (is_known && read_window_row(row->origin, &before))
+        seen.receipt = before.receipt;
+    if (is_known)
+        delete_leased_row(*row);
+    else
+        *row = {};
+    row->origin = *DatumGetUUIDP(DirectFunctionCall1(gen_random_uuid, Datum{0}));
+    put_window_row(row->origin, seen);
+}
+
+[[noreturn]] void refuse_unreturned(const LeasedRow &row, const char *fault) {
+    ereport(
+        ERROR,
+        (errcode(ERRCODE_CANNOT_CONNECT_NOW),
+         errmsg("the release of generator \"%s\" has not reached its registry", row.name),
+         errdetail("%s.", fault),
+         errhint("Call it again when the registry answers. If the registry no longer exists, "
+                 "delete the generator's row from shardid_lease.leased_generator as a superuser.")));
 }
 
 }  // namespace
@@ -37,37 +52,31 @@ LeasedRow new_row(const char *server) {
 void join(const Job &job, const char *server, Oid role) {
     const WorkerTask &task = job.task;
     WorkerCall *call = job.call;
-    LeasedRow before;
+    LeasedRow row;
     begin_transaction();
-    bool is_known = read_leased_row(task.generator, &before);
+    bool is_known = read_leased_row(task.generator, &row);
     commit_transaction();
-    if (is_known && before.state == Membership::leased) {
-        if (!is_from(before, call->space, server) ||
-            (call->shard != any_shard && call->shard != before.shard))
-            refuse_second_lease(before);
-        call->granted = before.shard;
+    if (is_known && row.state == Membership::leased) {
+        if (!is_from(row, call->space, server) ||
+            (call->shard != any_shard && call->shard != row.shard))
+            refuse_second_lease(row);
+        call->granted = row.shard;
         return;
     }
     // An answer that it has another id space of this name does not keep the caller from leasing
     // there.
-    const bool is_returned =
-        !is_known || before.state != Membership::sealed || give_back(job, before, role);
+    if (is_known && row.state == Membership::sealed) {
+        const Outcome returned = give_back(job, row, role);
+        if (!returned.is_answered && is_from(row, call->space, server))
+            refuse_unreturned(row, returned.fault);
+    }
 
     begin_transaction();
-    is_known = read_leased_row(task.generator, &before);
-    if (is_known && !is_returned && is_from(before, call->space, server))
-        ereport(
-            ERROR,
-            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-             errmsg("the release of generator \"%s\" has not reached its registry", before.name),
-             errdetail("%s", call->detail),
-             errhint("Call it again when the registry answers. If the registry no longer exists, "
-                     "delete the generator's row from shardid_lease.leased_generator as a "
-                     "superuser.")));
-    if (!is_known)
-        before = new_row(server);
+    is_known = read_leased_row(task.generator, &row);
+    if (!is_known || row.state != Membership::joining)
+        begin_anew(&row, is_known);
     Request request{};
-    request.row = before;
+    request.row = row;
     request.row.generator = task.generator;
     request.row.name = shown_name(task.generator);
     request.row.space = call->space;
@@ -84,34 +93,27 @@ void join(const Job &job, const char *server, Oid role) {
     commit_transaction();
 
     tell(job, 0, 0, "", nullptr, nullptr);
-    bool is_answered;
-    const char *fault = grant(server, role, list_make1(&request), &is_answered);
-    if (fault == nullptr) {
-        begin_transaction();
+    const Outcome outcome = ask_for(server, role, list_make1(&request));
+    begin_transaction();
+    if (outcome.fault == nullptr)
         call->granted =
             row_of_task(job, Membership::leased, Membership::leased, "Call lease_shard() again.")
                 .shard;
-        commit_transaction();
+    else if (outcome.is_answered)
+        forget_request(request.row);
+    commit_transaction();
+    if (outcome.fault == nullptr)
         return;
-    }
-    if (is_answered) {
-        begin_transaction();
-        if (is_known && before.state != Membership::joining)
-            put_leased_row(before);
-        else
-            forget_request(request.row);
-        commit_transaction();
-    }
     ereport(
         ERROR,
-        (errcode(is_answered ? ERRCODE_OBJECT_IN_USE
-                             : ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
+        (errcode(outcome.is_refused ? ERRCODE_OBJECT_IN_USE : ERRCODE_CANNOT_CONNECT_NOW),
          errmsg("id space \"%s\" grants no lease to generator \"%s\"", call->space,
                 request.row.name),
-         errdetail("%s.", fault),
-         is_answered ? errhint("Do what the registry says; if the holder of the shard is gone, run "
-                               "shardid_lease.evict_shard() there, or ask for another shard.")
-                     : errhint("Call it again: it asks for the same shard.")));
+         errdetail("%s.", outcome.fault),
+         outcome.is_refused
+             ? errhint("Do what the registry says; if the holder of the shard is gone, run "
+                       "shardid_lease.evict_shard() there, or ask for another shard.")
+             : errhint("Call it again: it asks for the same shard.")));
 }
 
 }  // namespace shardid

@@ -25,13 +25,12 @@ bool may_see_why(const Generator &generator) {
            has_privs_of_role(GetUserId(), ROLE_PG_MONITOR);
 }
 
-const char *reason(const Generator &generator) {
+const char *reason(const Generator &generator, const WindowRow &row) {
     if (!may_see_why(generator))
-        return "the owner of the generator sees why";
-    WindowRow row;
-    if (read_window_row(generator.lease.origin, &row) && row.failed_at != 0 && row.error != nullptr)
+        return "The owner of the generator sees why";
+    if (row.failed_at != 0 && row.error != nullptr)
         return row.error;
-    return psprintf("the registry did not answer within %d ms", lease_timeout_ms);
+    return psprintf("The registry did not answer within %d ms", lease_timeout_ms);
 }
 
 }  // namespace
@@ -40,7 +39,7 @@ void refuse_sealed(const Generator &generator) {
     ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                     errmsg("generator \"%s\" has released its lease", shown_name(generator.relid)),
                     generator.lease.shard < 0
-                        ? errdetail("It has asked for another one, which is not granted yet.")
+                        ? errdetail("It has asked for another one, which was not granted.")
                         : errdetail("Its shard was %d.", generator.lease.shard),
                     errhint("Run SELECT shardid_lease.lease_shard(...) with generator => %s, or "
                             "use another sequence.",
@@ -82,11 +81,15 @@ void refuse_without_window(const Generator &generator, const Attempt &attempt, b
                                   "background worker.",
                                   until, clock),
                         errhint("Increase max_worker_processes.")));
-    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+    WindowRow row{};
+    read_window_row(lease.origin, &row);
+    ereport(ERROR, (errcode(row.failed_at != 0 && row.is_refused
+                                ? ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE
+                                : ERRCODE_CANNOT_CONNECT_NOW),
                     errmsg("generator \"%s\" has no lease of shard %d at this time",
                            shown_name(generator.relid), lease.shard),
-                    errdetail("%s, and the clock is at %s. The last renewal failed: %s.", until,
-                              clock, reason(generator)),
+                    errdetail("%s, and the clock is at %s. %s.", until, clock,
+                              reason(generator, row)),
                     errhint("See shardid_lease.shard_leases here and shardid_lease.id_space_shards "
                             "on the registry.")));
 }

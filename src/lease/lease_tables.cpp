@@ -46,6 +46,7 @@ enum WindowColumn {
     renewed_at,
     failed_at,
     logged_at,
+    is_refused,
     error,
     window_columns
 };
@@ -269,6 +270,7 @@ bool read_window_row(const pg_uuid_t &origin, WindowRow *result) {
         result->renewed_at = row.time(renewed_at);
         result->failed_at = row.time(failed_at);
         result->logged_at = row.time(logged_at);
+        result->is_refused = DatumGetBool(row.values[is_refused]);
         result->error = row.string(error);
         is_found = true;
         return false;
@@ -289,6 +291,7 @@ void put_window_row(const pg_uuid_t &origin, const WindowRow &row) {
     values.set_time(renewed_at, row.renewed_at);
     values.set_time(failed_at, row.failed_at);
     values.set_time(logged_at, row.logged_at);
+    values.set(is_refused, BoolGetDatum(row.is_refused));
     values.set(error, row.error);
     put(window_table, origin, values);
 }

@@ -24,7 +24,7 @@ struct LeasedRow {
     Oid generator;       // InvalidOid: there is no such sequence (any more)
     bool is_by_name;     // as a restored dump has left it
     const char *name;    // of the generator, for messages
-    const char *server;  // null: the registry is this database
+    const char *server;
     const char *space;
     int32 shard;           // any_shard: not known yet
     const char *registry;  // its identity; null: any
@@ -49,6 +49,7 @@ struct WindowRow {
     TimestampTz renewed_at;
     TimestampTz failed_at;  // 0: the last answer gave the window
     TimestampTz logged_at;
+    bool is_refused;   // it failed because the registry refused it
     const char *error;  // null if there was none
 };
 

@@ -16,8 +16,14 @@ constexpr int64 look_again_ms = 100;
 
 PGconn *connection = nullptr;
 
-// Whether the last call came to its end.
+// Whether the last call came to its end, and whether it was warned.
 bool is_idle = true;
+bool is_warned = false;
+
+void note_notice(void * /*argument*/, const PGresult *notice) {
+    const char *severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
+    is_warned |= severity == nullptr || strcmp(severity, "WARNING") == 0;
+}
 
 void disconnect() {
     PQfinish(connection);
@@ -109,6 +115,7 @@ bool connect(LibpqCall *call) {
     begin_connecting(call);
     if (connection == nullptr)
         return fail(call, "out of memory");
+    PQsetNoticeReceiver(connection, note_notice, nullptr);
     if (PQstatus(connection) == CONNECTION_BAD)
         return fail(call, PQerrorMessage(connection));
     if (!finish_connecting(call))
@@ -134,7 +141,7 @@ bool send(LibpqCall *call) {
     return unsent == 0 || fail(call, PQerrorMessage(connection));
 }
 
-// The first result; the others, if there are any, are thrown away.
+// The last result: an error of the commit comes after the rows.
 bool receive(LibpqCall *call, PGresult **result) {
     for (;;) {
         while (PQisBusy(connection)) {
@@ -146,10 +153,8 @@ bool receive(LibpqCall *call, PGresult **result) {
         PGresult *next = PQgetResult(connection);
         if (next == nullptr)
             return *result != nullptr || fail(call, "no result");
-        if (*result == nullptr)
-            *result = next;
-        else
-            PQclear(next);
+        PQclear(*result);
+        *result = next;
     }
 }
 
@@ -186,17 +191,19 @@ PGDLLEXPORT void shardid_libpq_ask(LibpqCall *call);
 void shardid_libpq_ask(LibpqCall *call) {
     PGresult *result = nullptr;
     call->error = nullptr;
-    call->is_connected = false;
+    call->has_failed = false;
     const bool is_connected = connect(call);
     is_idle = false;
+    is_warned = false;
     if (is_connected && send(call) && receive(call, &result)) {
         is_idle = true;
-        if (PQresultStatus(result) == PGRES_TUPLES_OK) {
-            copy_rows(call, result);
-        } else {
-            call->is_connected = true;
+        call->has_failed = PQresultStatus(result) != PGRES_TUPLES_OK;
+        if (call->has_failed)
             call->error = error_of(result);
-        }
+        else if (is_warned)
+            call->error = "it raised a warning: its commit may not have reached a standby";
+        else
+            copy_rows(call, result);
     }
     PQclear(result);
 }

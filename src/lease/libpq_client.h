@@ -22,7 +22,7 @@ struct LibpqCall {
     int rows;
     int columns;
     const char **values;
-    bool is_connected;  // the error is the server's
+    bool has_failed;  // the error is the statement's
     const char *error;
 };
 

@@ -36,28 +36,19 @@ Oid generator_or_default(FunctionCallInfo fcinfo, int number) {
     return found;
 }
 
-// The worker sees what is committed.
-[[noreturn]] void refuse_in_transaction(Oid generator, const char *caller, const char *why) {
-    ereport(ERROR,
-            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-             errmsg("%s cannot run in this transaction", caller),
-             errdetail("The transaction has %s sequence \"%s\".", why, shown_name(generator)),
-             errhint("Call it after the commit.")));
-}
-
-enum class Needs { committed, unused };
-
-// Raises an error unless the caller owns the generator, and this transaction does not keep others
-// from using it.
-void check_generator(Oid generator, const char *caller, Needs needs) {
+// Raises an error unless the caller owns the generator, as others see it.
+void check_generator(Oid generator, const char *caller) {
     PreventCommandIfReadOnly(caller);
     require_lease_tables();
     check_owner(generator, GetUserId());
     Relation relation = open_sequence(generator, AccessShareLock, "Pass the name of a sequence.");
     if (has_new_storage(relation))
-        refuse_in_transaction(generator, caller, "made or altered");
-    if (needs == Needs::unused && CheckRelationLockedByMe(relation, RowExclusiveLock, true))
-        refuse_in_transaction(generator, caller, "used or altered");
+        ereport(ERROR,
+                (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                 errmsg("%s cannot run in this transaction", caller),
+                 errdetail("The transaction has made or altered sequence \"%s\".",
+                           shown_name(generator)),
+                 errhint("Call it after the commit.")));
     relation_close(relation, AccessShareLock);
 }
 
@@ -104,8 +95,9 @@ LeasedRow row_of(Oid generator) {
 }
 
 // Transactions that have used the generator before it was leased continue without the lease until
-// they end: no other generator has the shard.
-void wait_for_earlier_users(Oid generator, instr_time start) {
+// they end; those from before a release, with what they know of it. No id of theirs is another
+// generator's, but the caller may rely on the order.
+void wait_for_earlier_users(Oid generator, instr_time start, const char *outcome) {
     LOCKTAG tag;
     SET_LOCKTAG_RELATION(tag, MyDatabaseId, generator);
     int count;
@@ -113,15 +105,13 @@ void wait_for_earlier_users(Oid generator, instr_time start) {
     for (int i = 0; i < count; ++i)
         while (!VirtualXactLock(users[i], false)) {
             if (ms_since(start) > Max(lease_timeout_ms, 1))
-                ereport(ERROR,
-                        (errcode(ERRCODE_OBJECT_IN_USE),
-                         errmsg("a transaction still generates ids of \"%s\" without the lease",
-                                shown_name(generator)),
-                         errdetail("It began before the generator was leased, and has not ended "
-                                   "within %d ms. The lease is held.",
-                                   lease_timeout_ms),
-                         errhint("Call lease_shard() again when that transaction has ended; "
-                                 "pg_locks shows it.")));
+                ereport(ERROR, (errcode(ERRCODE_OBJECT_IN_USE),
+                                errmsg("a transaction can still generate ids of \"%s\" as before",
+                                       shown_name(generator)),
+                                errdetail("It has used the generator, and has not ended within %d "
+                                          "ms. %s",
+                                          lease_timeout_ms, outcome),
+                                errhint("Wait until it ends; pg_locks shows it.")));
             nap(look_again_ms);
         }
 }
@@ -145,6 +135,17 @@ Digest family_of_locked(Oid generator) {
     return family;
 }
 
+// Another generator of this database, without a lease, would use the number, too.
+void warn_of_setting(int32 shard) {
+    if (shard_id != shard)
+        return;
+    ereport(WARNING,
+            (errmsg("shardid.shard_id is set to %d, the number that was leased", shard),
+             errdetail("Generators without a lease use it, and then generate the same ids."),
+             errhint("Lease a shard for each generator of this database, or run ALTER DATABASE ... "
+                     "RESET shardid.shard_id, and the same for roles that have the setting.")));
+}
+
 int32 call_for_member(TaskKind kind, Oid generator) {
     const LeasedRow row = row_of(generator);
     WorkerCall call{};
@@ -166,43 +167,45 @@ PG_FUNCTION_INFO_V1(shardid_window_family);
 PG_FUNCTION_INFO_V1(shardid_is_own_family);
 
 Datum shardid_lease_shard(PG_FUNCTION_ARGS) {
-    if (PG_ARGISNULL(0))
-        ereport(ERROR,
-                (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("space of lease_shard() is null"),
-                 errhint("Pass the name of an id space.")));
+    if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
+        ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+                        errmsg("%s of lease_shard() is null", PG_ARGISNULL(0) ? "space" : "server"),
+                        errhint("Pass the names of an id space and of a foreign server.")));
     instr_time start;
     INSTR_TIME_SET_CURRENT(start);
     WorkerCall call{};
     short_name(fcinfo, 0, call.space);
-    if (!PG_ARGISNULL(1))
-        strlcpy(call.server, NameStr(*PG_GETARG_NAME(1)), NAMEDATALEN);
+    strlcpy(call.server, NameStr(*PG_GETARG_NAME(1)), NAMEDATALEN);
     const Oid generator = generator_or_default(fcinfo, 2);
     call.shard = PG_ARGISNULL(3) ? any_shard : PG_GETARG_INT32(3);
     if (!PG_ARGISNULL(3) && call.shard < 0)
         refuse_shard(call.shard, {max_field_bits, 0});
-    check_generator(generator, "lease_shard()", Needs::committed);
+    check_generator(generator, "lease_shard()");
     check_kind(generator);
     check_definition(generator);
-    const char *server = call.server[0] == '\0' ? nullptr : call.server;
     const Oid role = owner_of_sequence(generator);
-    check_server(server, role);
+    check_server(call.server, role);
 
-    const int32 shard = call_worker(TaskKind::join, generator, group_of(server, role), call);
+    const int32 shard = call_worker(TaskKind::join, generator, group_of(call.server, role), call);
     AcceptInvalidationMessages();
-    wait_for_earlier_users(generator, start);
+    wait_for_earlier_users(generator, start, "The lease is held.");
+    warn_of_setting(shard);
     PG_RETURN_INT32(shard);
 }
 
 Datum shardid_take_over_shard(PG_FUNCTION_ARGS) {
     const Oid generator = generator_or_default(fcinfo, 0);
-    check_generator(generator, "take_over_shard()", Needs::committed);
+    check_generator(generator, "take_over_shard()");
     PG_RETURN_INT32(call_for_member(TaskKind::take_over, generator));
 }
 
 Datum shardid_release_shard(PG_FUNCTION_ARGS) {
     const Oid generator = generator_or_default(fcinfo, 0);
-    check_generator(generator, "release_shard()", Needs::unused);
+    instr_time start;
+    INSTR_TIME_SET_CURRENT(start);
+    check_generator(generator, "release_shard()");
     call_for_member(TaskKind::release, generator);
+    wait_for_earlier_users(generator, start, "The lease is released.");
     PG_RETURN_VOID();
 }
 

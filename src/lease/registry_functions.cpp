@@ -6,9 +6,11 @@
 
 #include "functions/arguments.h"
 
+#include "engine/durable.h"
 #include "lease/incarnation.h"
 
 extern "C" {
+#include "access/xlog.h"
 #include "access/xlog_internal.h"
 #include "common/hashfn.h"
 #include "lib/stringinfo.h"
@@ -17,7 +19,6 @@ extern "C" {
 #include "storage/lock.h"
 #include "utils/json.h"
 #include "utils/jsonb.h"
-#include "utils/xid8.h"
 }
 
 namespace shardid {
@@ -27,6 +28,20 @@ namespace {
 // An advisory lock's fourth field: 1 and 2 are SQL's, 3 and 4 are those of start_worker.cpp.
 constexpr uint16 shard_lock = 5;
 
+// What the recovery that read it has left of the file backup_label; "" if there is none.
+const char *started_from_backup() {
+    FILE *label = AllocateFile(BACKUP_LABEL_OLD, "r");
+    if (label == nullptr && errno != ENOENT)
+        ereport(ERROR, (errcode_for_file_access(),
+                        errmsg("could not open file \"%s\": %m", BACKUP_LABEL_OLD)));
+    if (label == nullptr)
+        return "";
+    char content[MAXPGPATH];
+    content[fread(content, 1, sizeof(content) - 1, label)] = '\0';
+    FreeFile(label);
+    return pstrdup(digest_of(content).text);
+}
+
 }  // namespace
 
 extern "C" {
@@ -34,7 +49,7 @@ extern "C" {
 PG_FUNCTION_INFO_V1(shardid_registry_place);
 PG_FUNCTION_INFO_V1(shardid_replayed_all_wal);
 PG_FUNCTION_INFO_V1(shardid_try_shard_lock);
-PG_FUNCTION_INFO_V1(shardid_this_transaction);
+PG_FUNCTION_INFO_V1(shardid_wait_until_durable);
 PG_FUNCTION_INFO_V1(shardid_check_layout);
 
 Datum shardid_registry_place(FunctionCallInfo /*call*/) {
@@ -43,9 +58,9 @@ Datum shardid_registry_place(FunctionCallInfo /*call*/) {
     initStringInfo(&json);
     appendStringInfo(&json,
                      "{\"place\": \"%s\", \"system_identifier\": \"" UINT64_FORMAT
-                     "\", \"timeline\": %u, \"port\": %d, \"host\": ",
+                     "\", \"timeline\": %u, \"port\": %d, \"backup\": \"%s\", \"host\": ",
                      place_of(InvalidOid), GetSystemIdentifier(), GetWALInsertionTimeLine(),
-                     PostPortNumber);
+                     PostPortNumber, started_from_backup());
     escape_json(&json, host_name());
     appendStringInfoChar(&json, '}');
     return DirectFunctionCall1(jsonb_in, CStringGetDatum(json.data));
@@ -84,9 +99,10 @@ Datum shardid_try_shard_lock(PG_FUNCTION_ARGS) {
     PG_RETURN_BOOL(LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL);
 }
 
-// A subtransaction has a number of its own, which says whether it was rolled back.
-Datum shardid_this_transaction(FunctionCallInfo /*call*/) {
-    PG_RETURN_FULLTRANSACTIONID(GetCurrentFullTransactionId());
+Datum shardid_wait_until_durable(FunctionCallInfo /*call*/) {
+    PreventCommandDuringRecovery("wait_until_durable()");
+    make_present_durable();
+    PG_RETURN_VOID();
 }
 
 Datum shardid_check_layout(PG_FUNCTION_ARGS) {

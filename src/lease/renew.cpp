@@ -1,17 +1,13 @@
 #include "lease/renew.h"
 
 #include "lease/grant.h"
-#include "lease/release.h"
 
 namespace shardid {
 
 namespace {
 
 bool is_in_group(const LeasedRow &row, const char *server, Oid role) {
-    const bool is_same = row.server == nullptr || server == nullptr
-                             ? row.server == server
-                             : strcmp(row.server, server) == 0;
-    return is_same && owner_of_sequence(row.generator) == role;
+    return strcmp(row.server, server) == 0 && owner_of_sequence(row.generator) == role;
 }
 
 // A row from a dump follows its sequence from now on, even if the sequence is renamed; a row whose
@@ -37,7 +33,7 @@ List *rows_of_group(const char *server, Oid role) {
     return rows;
 }
 
-// Those that are leased, the task's own last.
+// To renew those that are leased, and return those that are sealed; the task's own last.
 List *requests_of(const WorkerTask &task, List *rows) {
     List *requests = NIL;
     begin_transaction();
@@ -48,7 +44,9 @@ List *requests_of(const WorkerTask &task, List *rows) {
         auto *request = static_cast<Request *>(palloc0(sizeof(Request)));
         request->row = row;
         request->takes_over = is_own && task.kind == TaskKind::take_over;
-        if (row.state != Membership::leased || !describe(request, is_own ? &task : nullptr))
+        request->returns = row.state == Membership::sealed;
+        if ((row.state != Membership::leased && row.state != Membership::sealed) ||
+            !describe(request, is_own ? &task : nullptr))
             continue;
         requests = is_own ? lappend(requests, request) : lcons(request, requests);
     }
@@ -59,28 +57,22 @@ List *requests_of(const WorkerTask &task, List *rows) {
 }  // namespace
 
 void renew_group(const Job &job, const LeasedRow &row, Oid role) {
-    List *rows = rows_of_group(row.server, role);
-    List *requests = requests_of(job.task, rows);
-    bool is_answered;
-    const char *fault = grant(row.server, role, requests, &is_answered);
+    List *requests = requests_of(job.task, rows_of_group(row.server, role));
+    Outcome outcome = ask_for(row.server, role, requests);
     if (requests == NIL ||
         static_cast<Request *>(llast(requests))->row.generator != job.task.generator)
-        fault = "the sequence is locked by a transaction";
-    if (job.task.kind == TaskKind::take_over && fault != nullptr)
+        outcome = {"The sequence is locked by a transaction", false, false, false};
+    if (job.task.kind == TaskKind::take_over && outcome.fault != nullptr)
         ereport(ERROR,
-                (errcode(ERRCODE_OBJECT_IN_USE),
+                (errcode(outcome.is_refused ? ERRCODE_OBJECT_IN_USE : ERRCODE_CANNOT_CONNECT_NOW),
                  errmsg("generator \"%s\" cannot take over its shard", row.name),
-                 errdetail("%s.", fault),
-                 errhint("Do what the registry says; if another holder of the shard is gone, run "
-                         "shardid_lease.evict_shard() there.")));
+                 errdetail("%s.", outcome.fault),
+                 outcome.is_refused
+                     ? errhint("Do what the registry says; if another holder of the shard is gone, "
+                               "run shardid_lease.evict_shard() there.")
+                     : errhint("Call it again when the registry answers.")));
     if (job.call != nullptr)
         job.call->granted = row.shard;
-    ListCell *cell;
-    foreach (cell, rows) {
-        const auto &other = *static_cast<LeasedRow *>(lfirst(cell));
-        if (is_answered && other.state == Membership::sealed)
-            give_back(job, other, role);
-    }
 }
 
 }  // namespace shardid

@@ -7,6 +7,7 @@
 
 #include "lease/request.h"
 
+#include "engine/citus.h"
 #include "engine/sequence.h"
 #include "engine/sequence_page.h"
 
@@ -34,8 +35,12 @@ int64 unix_ms(TimestampTz ts) {
     return ts / us_per_ms + epoch_difference_ms;
 }
 
+void append_name(StringInfo json, const char *name) {
+    appendStringInfo(json, "%s\"%s\": ", json->data[json->len - 1] == '{' ? "" : ", ", name);
+}
+
 void append(StringInfo json, const char *name, const char *value) {
-    appendStringInfo(json, "%s\"%s\": ", json->len > 1 ? ", " : "", name);
+    append_name(json, name);
     if (value == nullptr)
         appendStringInfoString(json, "null");
     else
@@ -43,12 +48,13 @@ void append(StringInfo json, const char *name, const char *value) {
 }
 
 void append(StringInfo json, const char *name, int64 value) {
-    appendStringInfo(json, "%s\"%s\": " INT64_FORMAT, json->len > 1 ? ", " : "", name, value);
+    append_name(json, name);
+    appendStringInfo(json, INT64_FORMAT, value);
 }
 
 void append(StringInfo json, const char *name, bool value) {
-    appendStringInfo(json, "%s\"%s\": %s", json->len > 1 ? ", " : "", name,
-                     value ? "true" : "false");
+    append_name(json, name);
+    appendStringInfoString(json, value ? "true" : "false");
 }
 
 // Of a generator that has generated ids: the layout of its tick.
@@ -79,14 +85,16 @@ void append_request(StringInfo json, const Request &request) {
     append(json, "registry", row.registry);
     append(json, "incarnation", incarnation_text(request.standing.family, request.moved_at));
     append(json, "place", place_of(row.generator));
-    // A page that others have moved does not know what was generated.
-    if (!request.returns || request.standing.moved_at == InvalidXLogRecPtr)
-        append(json, "tick", static_cast<int64>(request.standing.tick));
+    append(json, "started", int64{PgStartTime} + epoch_difference_ms * us_per_ms);
+    append(json, "tick", static_cast<int64>(request.standing.tick));
     append_layout(json, request.standing.binding);
     append(json, "clock", unix_ms(GetCurrentTimestamp()));
     append(json, "receipt", request.window.receipt);
     append(json, "joins", request.joins);
     append(json, "takes_over", request.takes_over);
+    append(json, "returns", request.returns);
+    // A clone of a node of Citus is promoted next to the node.
+    append(json, "inherits", !has_citus());
     append_server(json);
 }
 
@@ -124,31 +132,17 @@ enum Column {
     columns = first_number + 8
 };
 
-// The call returns a set of records, or a record, of these columns.
-const char *statement_of(const char *call) {
-    return psprintf(
-        "SELECT a.origin, a.ok, a.final, a.error, a.incarnation, a.receipt, a.registry, a.shard,"
-        " a.\"from\", a.until, a.serial, a.lease_ms, a.epoch_ms, a.shard_bits, a.sequence_bits"
-        " FROM %s AS a(origin pg_catalog.text, ok pg_catalog.text, final pg_catalog.text,"
-        " error pg_catalog.text, incarnation pg_catalog.text, receipt pg_catalog.text,"
-        " registry pg_catalog.text, shard pg_catalog.text, \"from\" pg_catalog.text,"
-        " until pg_catalog.text, serial pg_catalog.text, lease_ms pg_catalog.text,"
-        " epoch_ms pg_catalog.text, shard_bits pg_catalog.text, sequence_bits pg_catalog.text)",
-        call);
-}
-
 }  // namespace
 
-const char *grant_statement() {
-    return statement_of(
-        "pg_catalog.jsonb_to_recordset("
-        "shardid_lease.grant_shards($1::pg_catalog.jsonb))");
-}
-
-const char *return_statement() {
-    return statement_of(
-        "pg_catalog.jsonb_to_record("
-        "shardid_lease.return_shard($1::pg_catalog.jsonb))");
+const char *receipt_statement() {
+    return "SELECT a.origin, a.ok, a.final, a.error, a.incarnation, a.receipt, a.registry, a.shard,"
+           " a.\"from\", a.until, a.serial, a.lease_ms, a.epoch_ms, a.shard_bits, a.sequence_bits"
+           " FROM pg_catalog.jsonb_to_recordset(shardid_lease.receipts($1::pg_catalog.jsonb))"
+           " AS a(origin pg_catalog.text, ok pg_catalog.text, final pg_catalog.text,"
+           " error pg_catalog.text, incarnation pg_catalog.text, receipt pg_catalog.text,"
+           " registry pg_catalog.text, shard pg_catalog.text, \"from\" pg_catalog.text,"
+           " until pg_catalog.text, serial pg_catalog.text, lease_ms pg_catalog.text,"
+           " epoch_ms pg_catalog.text, shard_bits pg_catalog.text, sequence_bits pg_catalog.text)";
 }
 
 bool describe(Request *request, const WorkerTask *session) {
@@ -168,23 +162,15 @@ bool describe(Request *request, const WorkerTask *session) {
     return true;
 }
 
-const char *json_of(const Request &request) {
-    StringInfoData json;
-    initStringInfo(&json);
-    appendStringInfoChar(&json, '{');
-    append_request(&json, request);
-    appendStringInfoChar(&json, '}');
-    return json.data;
-}
-
 const char *json_of(List *requests) {
     StringInfoData json;
     initStringInfo(&json);
     ListCell *cell;
-    foreach (cell, requests)
-        appendStringInfo(&json, "%s%s", json.len == 0 ? "[" : ", ",
-                         json_of(*static_cast<Request *>(lfirst(cell))));
-    appendStringInfoChar(&json, ']');
+    foreach (cell, requests) {
+        appendStringInfoString(&json, json.len == 0 ? "[{" : "}, {");
+        append_request(&json, *static_cast<Request *>(lfirst(cell)));
+    }
+    appendStringInfoString(&json, "}]");
     return json.data;
 }
 

@@ -1,5 +1,5 @@
-// What the registry is asked, and what it answers. The fields are those that grant_one() and
-// return_shard() of the script read and return.
+// What the registry is asked, and what it answers. The fields are those that grant_one() of the
+// script reads, and those that receipts() returns.
 #pragma once
 
 #include "lease/exchange.h"
@@ -22,8 +22,7 @@ struct Request {
 // false where somebody has the sequence locked, so that it is not waited for.
 bool describe(Request *request, const WorkerTask *session);
 
-// A JSON object, or an array of them.
-const char *json_of(const Request &request);
+// A JSON array of them.
 const char *json_of(List *requests);
 
 // One answer.
@@ -40,9 +39,11 @@ struct Granted {
     Layout layout;
 };
 
-// The statements that ask, with one parameter: the JSON.
-const char *grant_statement();
-const char *return_statement();
+// The statements that ask: the first with the requests as its parameter, the second, after its
+// commit, with what it returned.
+inline constexpr const char *grant_statement =
+    "SELECT shardid_lease.grant_shards($1::pg_catalog.jsonb)";
+const char *receipt_statement();
 
 // Of row n of what they return.
 Granted granted_of(const Reply &reply, int row);

@@ -149,9 +149,8 @@ void refuse_without_slot() {
 // Two servers whose names have one hash wait for each other. But no role can find a name that keeps
 // another role's worker waiting.
 LeaseGroup group_of(const char *server, Oid role) {
-    const char *name = server == nullptr ? "" : server;
-    return {role, hash_bytes(reinterpret_cast<const unsigned char *>(name),
-                             static_cast<int>(strlen(name)))};
+    return {role, hash_bytes(reinterpret_cast<const unsigned char *>(server),
+                             static_cast<int>(strlen(server)))};
 }
 
 LeaseGroup group_of(const LeasedRow &row) {

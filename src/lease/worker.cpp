@@ -67,8 +67,7 @@ void run() {
     const bool is_join = job.task.kind == TaskKind::join;
     if (!is_join)
         row = row_for_task();
-    const char *joined = is_join && job.call->server[0] != '\0' ? job.call->server : nullptr;
-    const char *server = is_join ? joined : row.server;
+    const char *server = is_join ? job.call->server : row.server;
     // A renewal that finds another worker at work ends.
     const bool is_locked = lock_group(group_of(server, role), job.call != nullptr);
     commit_transaction();

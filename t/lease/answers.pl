@@ -40,7 +40,7 @@ for my $mode (sort keys %granted_by)
 		my $ours = $shard // $next++;
 		$proxy->mode($mode);
 		my $error = as_app(ask_for($generator, $shard));
-		like($error, qr/ERROR:  \w+: .*\n?.*(could not reach the registry|did not answer)/, "$generator: the error says that the registry was not reached");
+		like($error, qr/ERROR:  \w+: .*\n?.*(Could not reach the registry|did not answer)/, "$generator: the error says that the registry was not reached");
 		unlike($error, qr/registry says/, "$generator: and not that it said so");
 		is(scalar(grep { $_ == $ours } split / /, held()), $granted_by{$mode}, "$generator: granted there $granted_by{$mode} times");
 		is(state_here($generator), 'joining', "$generator: is joining");

@@ -7,6 +7,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use ShardidTest;
 use Test::More;
+use Leases 'registry_here';
 
 my $node = new_node('attacked', <<'CONF');
 log_min_messages = info
@@ -32,13 +33,10 @@ sub error_of
 	return $stderr =~ /ERROR:\s+(\w+: .*)/ ? $1 : 'none';
 }
 
-query(<<'SQL');
-CREATE EXTENSION IF NOT EXISTS shardid;
-CREATE EXTENSION shardid_lease CASCADE;
+query('CREATE ROLE member LOGIN; CREATE ROLE other LOGIN;' . registry_here('member') . <<'SQL');
 SELECT shardid_lease.create_id_space('orders', lease => '2 s', max_ahead => '20 s');
-CREATE ROLE member LOGIN; CREATE ROLE other LOGIN;
 GRANT CREATE ON SCHEMA public TO member, other;
-GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards(jsonb), shardid_lease.return_shard(jsonb) TO member, other;
+GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards(jsonb), shardid_lease.receipts(jsonb) TO member, other;
 SQL
 
 # Generator "ahead" had shard 2 until 1.5 s ahead of the clock; meanwhile generator "behind" held another shard.
@@ -46,14 +44,14 @@ query(<<'SQL');
 CREATE SEQUENCE behind;
 CREATE SEQUENCE ahead;
 CREATE TABLE ids (id bigint);
-SELECT shardid_lease.lease_shard('orders', generator => 'ahead', shard => 2);
+SELECT shardid_lease.lease_shard('orders', 'here', generator => 'ahead', shard => 2);
 SELECT raise_generator('ahead', next_id('ahead'::regclass) + (1500::bigint << 23));
 INSERT INTO ids SELECT next_ids(2, 100000, 'ahead');
-SELECT shardid_lease.lease_shard('orders', generator => 'behind', shard => 1);
+SELECT shardid_lease.lease_shard('orders', 'here', generator => 'behind', shard => 1);
 SELECT next_id('behind'::regclass);
 SELECT shardid_lease.release_shard('behind');
 SELECT shardid_lease.release_shard('ahead');
-SELECT shardid_lease.lease_shard('orders', generator => 'behind', shard => 2);
+SELECT shardid_lease.lease_shard('orders', 'here', generator => 'behind', shard => 2);
 INSERT INTO ids SELECT next_id('behind'::regclass);
 SQL
 is(query('SELECT max(id) = (SELECT id FROM ids ORDER BY ctid DESC LIMIT 1) FROM ids'),
@@ -62,16 +60,16 @@ is(query('SELECT max(id) = (SELECT id FROM ids ORDER BY ctid DESC LIMIT 1) FROM 
 is(error_of(<<'SQL'), 'none', 'no release waits for a lease of the same transaction');
 SET statement_timeout = '30s';
 BEGIN;
-SELECT shardid_lease.lease_shard('orders', generator => 'behind', shard => 2);
+SELECT shardid_lease.lease_shard('orders', 'here', generator => 'behind', shard => 2);
 SELECT shardid_lease.release_shard('behind');
 SQL
 
 # The registry's rows.
 query(<<'SQL', role => 'member');
 CREATE SEQUENCE held;
-SELECT shardid_lease.lease_shard('orders', generator => 'held', shard => 7);
+SELECT shardid_lease.lease_shard('orders', 'here', generator => 'held', shard => 7);
 SQL
-my $request = q(jsonb_build_object('space', 'orders', 'shard', %d, 'origin', 'o', 'place', 'p', 'incarnation', 'i', 'joins', true,
+my $request = q(jsonb_build_object('space', 'orders', 'shard', %d, 'origin', 'o', 'place', 'p', 'incarnation', 'i', 'joins', true, 'started', 1,
 	'host', 'h', 'port', 1, 'database', 'd', 'system_identifier', 's', 'timeline', 1, 'tick', %s::bigint, 'clock', floor(extract(epoch FROM clock_timestamp()) * 1000)));
 my $session = $node->background_psql('postgres', on_error_die => 1, extra_params => [ '-U', 'other' ]);
 my $refused = $session->query_safe('BEGIN; SELECT shardid_lease.grant_shards(jsonb_build_array(' . sprintf($request, 7, 0) . '))');
@@ -87,7 +85,8 @@ $session->query_safe('ROLLBACK');
 $session->quit;
 
 query('SELECT shardid_lease.grant_shards(jsonb_build_array(' . sprintf($request, 9, 0) . '))', role => 'other');
-query('SELECT shardid_lease.return_shard(' . sprintf($request, 9, '4611686018427387904') . ')', role => 'other');
+query('SELECT shardid_lease.grant_shards(jsonb_build_array(' . sprintf($request, 9, '4611686018427387904') . q( || '{"returns": true}'))),
+	role => 'other');
 cmp_ok(query("SELECT until - now() < '1 min' FROM shardid_lease.id_space_shards WHERE shard = 9"),
 	'eq', 't', 'a shard is given back no later than any window ends');
 
@@ -104,10 +103,10 @@ is(error_of('CREATE EXTENSION shardid_lease CASCADE', db => 'shared'), 'none', '
 
 # The database's settings.
 query("ALTER DATABASE shared OWNER TO planter");
-query(<<'SQL', db => 'shared');
+query(registry_here() . <<'SQL', db => 'shared');
 SELECT shardid_lease.create_id_space('orders');
 CREATE SEQUENCE g;
-SELECT shardid_lease.lease_shard('orders', generator => 'g');
+SELECT shardid_lease.lease_shard('orders', 'here', generator => 'g');
 SQL
 query("ALTER DATABASE shared SET role = planter; ALTER DATABASE shared SET default_transaction_read_only = on",
 	db => 'shared', role => 'planter');
@@ -118,7 +117,7 @@ is(error_of(q{SET role = none; SET default_transaction_read_only = off; SELECT n
 query(<<'SQL');
 SELECT shardid_lease.create_id_space('short', lease => '1 s', max_ahead => '1 s', reclaim_after => '1 s');
 CREATE SEQUENCE short;
-SELECT shardid_lease.lease_shard('short', generator => 'short');
+SELECT shardid_lease.lease_shard('short', 'here', generator => 'short');
 SELECT pg_sleep(2.2);
 SELECT shardid_lease.drop_id_space('short');
 SELECT shardid_lease.create_id_space('short', shard_bits => 10);

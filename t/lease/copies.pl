@@ -36,7 +36,7 @@ sub draw_on
 	my (@places) = @_;
 	my @clients = map {
 		start_clients($_->[0], 4, 'SELECT next_id() FROM generate_series(1, 20)',
-			dbname => $_->[1], seconds => 0.7, pause_ms => 10, tolerate => '55000')
+			dbname => $_->[1], seconds => 0.7, pause_ms => 10, tolerate => '55000,57P03')
 	} @places;
 	finish_clients($_) for @clients;
 	push @notes, map { @{ $_->{files} } } @clients;
@@ -139,10 +139,11 @@ SQL
 is(scalar(grep { $told[$_] <= $told[ $_ - 1 ] } 1 .. $#told), 0, 'a shard that goes to and fro: each id is above the one before')
   or diag explain \@told;
 
-# The origin stays the same: otherwise a member that is restored to a time before a release could not lease its shard.
+# Each lease has an origin of its own, so that no late request of an earlier one is taken for one of it. The same number
+# can be leased again.
 $node->safe_psql('member', q(SELECT shardid_lease.release_shard('second'); SELECT shardid_lease.lease_shard('ids', 'registry', 'first', 7)));
-is($node->safe_psql('member', q(SELECT origin FROM shardid_lease.leased_generator WHERE shardid_lease.sequence_oid(generator) = 'first'::regclass)),
-	$origin, 'a holder that releases its shard and leases it again has the origin that it had');
+isnt($node->safe_psql('member', q(SELECT origin FROM shardid_lease.leased_generator WHERE shardid_lease.sequence_oid(generator) = 'first'::regclass)),
+	$origin, 'a generator that releases its shard and leases it again has another origin');
 
 # A release that the registry has missed; it still has the generator's earlier incarnation.
 $node->safe_psql('member', q(UPDATE shardid_lease.leased_generator SET state = 'sealed' WHERE shardid_lease.sequence_oid(generator) = 'first'::regclass));

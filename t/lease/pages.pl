@@ -28,7 +28,7 @@ like(refused($copy), qr/has no lease of shard 0 at this time\nDETAIL:  .* is hel
 	'a copy generates no ids, and its error names the original');
 like(run_block($copy, 'shop', 'watch_member', rows => 1), qr/^shardid_seq\|0\|not held\|.*held by/, 'its trouble is shown');
 is(shard_of(generate($member)), 0, 'the original continues');
-on_registry(q(CREATE ROLE copy_member LOGIN PASSWORD 'secret4'; GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards, shardid_lease.return_shard TO copy_member));
+on_registry(q(CREATE ROLE copy_member LOGIN PASSWORD 'secret4'; GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards, shardid_lease.receipts TO copy_member));
 $copy->safe_psql('shop', command('ALTER USER MAPPING'));
 like(($copy->psql('shop', 'SELECT shardid_lease.take_over_shard()'))[2], qr/cannot take over its shard.*role shop_member/s,
 	'with a role of its own it cannot take the shard over');

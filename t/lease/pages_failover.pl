@@ -79,8 +79,8 @@ find_registry();
 $member->restart;
 my $look = command_of('high-availability.md', 'SELECT state, failed_at, error');
 $member->safe_psql('shop', command_of('high-availability.md', 'SELECT shardid_lease.renew_leases()'));
-like($member->safe_psql('shop', $look), qr/^not held\|[^|]+\|the registry says: .* is stopped/, 'after a failover a member shows that it is not confirmed');
-like(refused($member), qr/the registry says: .*registry_was_moved.*registry_was_restored|registry_was_restored.*registry_was_moved/s,
+like($member->safe_psql('shop', $look), qr/^not held\|[^|]+\|The registry says: .* is stopped/, 'after a failover a member shows that it is not confirmed');
+like(refused($member), qr/The registry says: .*registry_was_moved.*registry_was_restored|registry_was_restored.*registry_was_moved/s,
 	'a promoted registry grants nothing, and names what its owner may call');
 like(patroni_calls('registry_on_role_change.sh', $registry, 'primary'), qr/registry_was_moved/, 'the script confirms it');
 cmp_ok(generate($member), '>', $before, 'and it grants');

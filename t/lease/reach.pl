@@ -66,9 +66,9 @@ like($registry->safe_psql('postgres', q(SELECT count(*) FILTER (WHERE ssl) FROM 
 my $encrypted = () = slurp_file($registry->logfile) =~ /connection authorized: user=member .*SSL enabled/g;
 cmp_ok($encrypted, '>=', 2, "$encrypted of the member's connections were encrypted");
 on_member("ALTER SERVER registry OPTIONS (SET sslrootcert '$dir/other.crt')");
-like(draw_later(), qr/55000: .*could not reach the registry: .*certificate verify failed/s, 'not with another certificate');
+like(draw_later(), qr/57P03: .*Could not reach the registry: .*certificate verify failed/s, 'not with another certificate');
 on_member("ALTER SERVER registry OPTIONS (SET sslrootcert '$dir/server.crt', SET host 'elsewhere')");
-like(draw_later(), qr/could not reach the registry: .*"elsewhere"/s, 'nor by another name');
+like(draw_later(), qr/Could not reach the registry: .*"elsewhere"/s, 'nor by another name');
 on_member("ALTER SERVER registry OPTIONS (SET host 'localhost')");
 like(draw_later(), qr/^\d+$/, 'by its own name again');
 
@@ -77,10 +77,10 @@ like(draw_later(), qr/^\d+$/, 'by its own name again');
 on_member(q(CREATE ROLE reader LOGIN; GRANT USAGE ON SEQUENCE ids TO reader; CREATE ROLE watcher LOGIN IN ROLE pg_monitor; GRANT USAGE ON SEQUENCE ids TO watcher));
 on_member("ALTER SERVER registry OPTIONS (SET sslmode 'disable', DROP sslrootcert)");
 my %failures = (
-	'wrong password' => [ "ALTER USER MAPPING FOR app SERVER registry OPTIONS (SET password 'wrong')", qr/could not reach the registry: .*password authentication failed for user "member"/s ],
-	'nobody there' => [ sub { $proxy->mode('refuse') }, qr/could not reach the registry: .*port \d+/s ],
-	'silence' => [ sub { $proxy->mode('swallow') }, qr/could not reach the registry: no connection within/ ],
-	'a refusal' => [ sub { $registry->safe_psql('postgres', q(REVOKE ALL ON FUNCTION shardid_lease.grant_shards FROM member)) }, qr/the registry says: permission denied for function grant_shards/ ]);
+	'wrong password' => [ "ALTER USER MAPPING FOR app SERVER registry OPTIONS (SET password 'wrong')", qr/Could not reach the registry: .*password authentication failed for user "member"/s ],
+	'nobody there' => [ sub { $proxy->mode('refuse') }, qr/Could not reach the registry: .*port \d+/s ],
+	'silence' => [ sub { $proxy->mode('swallow') }, qr/Could not reach the registry: no connection within/ ],
+	'a refusal' => [ sub { $registry->safe_psql('postgres', q(REVOKE ALL ON FUNCTION shardid_lease.grant_shards FROM member)) }, qr/The registry says: permission denied for function grant_shards/ ]);
 for my $failure (sort keys %failures)
 {
 	my ($do, $expected) = @{ $failures{$failure} };
@@ -89,7 +89,7 @@ for my $failure (sort keys %failures)
 	my $error = error("SET shardid.lease_timeout = '10s'; SELECT next_id(generator => 'ids')", role => 'app');
 	my $draw = "SET shardid.lease_timeout = 0; SELECT next_id(generator => 'ids')";
 	like($error, $expected, "$failure: its owner reads why");
-	unlike($error, qr/the registry says/, "$failure: which happened here") unless $failure eq 'a refusal';
+	unlike($error, qr/The registry says/, "$failure: which happened here") unless $failure eq 'a refusal';
 	unlike($error, qr/is held/, "$failure: an expired lease is not called held");
 	like(of_view('error'), $expected, "$failure: so does the view");
 	like(error($draw, role => 'watcher'), $expected, "$failure: pg_monitor as well");

@@ -144,12 +144,22 @@ sub put_back
 	my ($what, $recovery) = @_;
 	my $data = $registry->data_dir;
 	(my $backup = $what) =~ tr/ /_/;
-	$registry->backup($backup);
+	my $copied = $registry->backup_dir . "/$backup";
+	if (defined $recovery)
+	{
+		$registry->backup($backup);
+	}
+	else
+	{
+		$registry->stop;
+		system_or_bail('cp', '-a', $data, $copied);
+		$registry->start;
+	}
 	on_member('SELECT shardid_lease.renew_leases()');
 	goes_on('after the backup', 'a', 'c');
 	$registry->stop;
 	remove_tree($data, { keep_root => 1 });
-	system_or_bail('cp', '-a', $registry->backup_dir . "/$backup/.", $data);
+	system_or_bail('cp', '-a', "$copied/.", $data);
 	if (defined $recovery)
 	{
 		append_to_file("$data/recovery.signal", '');

@@ -46,11 +46,11 @@ SQL
 my $lease_refused = 'CREATE SEQUENCE IF NOT EXISTS refused; SELECT shardid_lease.lease_shard';
 refused('no user mapping', "$lease_refused('orders', 'other', 'refused')", qr/ERROR:  \w+: .*user mapping not found for (user )?"app"/s);
 $first->safe_psql('postgres', "CREATE USER MAPPING FOR app SERVER other OPTIONS (user 'member', password 'x')");
-refused('no server there', "$lease_refused('orders', 'other', 'refused')", qr/ERROR:  \w+: .*could not reach the registry: .*nowhere/s);
+refused('no server there', "$lease_refused('orders', 'other', 'refused')", qr/ERROR:  \w+: .*Could not reach the registry: .*nowhere/s);
 $first->safe_psql('postgres', 'ALTER USER MAPPING FOR app SERVER other OPTIONS (DROP password)');
 refused('no password', "$lease_refused('orders', 'other', 'refused')", qr/ERROR:  \w+: .*password.* required/s);
 refused('no such server', "$lease_refused('orders', 'none', 'refused')", qr/ERROR:  42704: server "none" does not exist/);
-refused('no such space', "$lease_refused('none', 'registry', 'refused')", qr/ERROR:  \w+: .*the registry says: id space "none" does not exist/s);
+refused('no such space', "$lease_refused('none', 'registry', 'refused')", qr/ERROR:  \w+: .*The registry says: id space "none" does not exist/s);
 
 # Both members draw, by 8 sessions each: all ids differ, and each member's ids have its shard.
 my @clients = map { start_clients($_, 8, q(SELECT next_id(generator => 'ids')), seconds => 2, pause_ms => rounds(3, 0)) } @members;
@@ -113,19 +113,19 @@ sub registry_goes_away
 	my @errors = grep { !defined $_->[0] } @told;
 	my ($until, $clock) = $errors[0][3] =~ /window of time ends at ([-\d :.+]+), and the clock is at ([-\d :]+\.\d+\+\d+)/;
 	is($first->safe_psql('postgres', "SELECT '$clock'::timestamptz >= '$until'"), 't', "$name: ids go on to the end of the window");
-	is(join(' ', keys %{ { map { $_->[2] => 1 } @errors } }), '55000', "$name: then " . @errors . ' times 55000');
+	is(join(' ', keys %{ { map { $_->[2] => 1 } @errors } }), '57P03', "$name: then " . @errors . ' times 57P03');
 	like($errors[0][3], $error, "$name: with what is wrong");
 	return;
 }
 
 my $log_before = -s $first->logfile;
-registry_goes_away('registry stopped', sub { $registry->stop('immediate') }, sub { $registry->start }, qr/could not reach the registry: /);
+registry_goes_away('registry stopped', sub { $registry->stop('immediate') }, sub { $registry->start }, qr/Could not reach the registry: /);
 my $lines = () = slurp_file($first->logfile, $log_before) =~ /could not renew the lease of generator "public.quick"/g;
 ok($lines >= 1 && $lines <= 2, "the log says so once a minute, not more: $lines times");
 
 my @stopped = processes_of($registry);
 registry_goes_away('registry stands still', sub { kill 'STOP', @stopped }, sub { kill 'CONT', @stopped },
-	qr/could not reach the registry: no (connection|answer) within shardid.registry_timeout|the registry did not answer within/);
+	qr/Could not reach the registry: no (connection|answer) within shardid.registry_timeout|The registry did not answer within/);
 
 # Sessions that wait for a window can be ended, and the server can be stopped.
 sub start_waiting
@@ -164,7 +164,7 @@ $waiting->finish;
 cmp_ok($stopping, '<', 30_000, "the server stops while a draw waits, fast: in $stopping ms");
 $first->start;
 # A smart shutdown waits for clients, but not for the worker that a client has started.
-like(draw_one($first, 'quick', settings => 'SET shardid.lease_timeout = 0;'), qr/55000/, 'a draw that does not wait');
+like(draw_one($first, 'quick', settings => 'SET shardid.lease_timeout = 0;'), qr/57P03/, 'a draw that does not wait');
 ok(wait_until(sub { workers_of($first) == 1 }, 30), 'leaves a worker');
 $stopping = ms_of(sub { $first->stop('smart') });
 cmp_ok($stopping, '<', 30_000, "the server stops then, smart: in $stopping ms");

@@ -21,7 +21,7 @@ SELECT shardid_lease.create_id_space('orders', lease => '10 min');
 RESET ROLE;
 CREATE ROLE leaver LOGIN PASSWORD 'of the leaver';
 GRANT member TO leaver;
-GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards, shardid_lease.return_shard TO leaver;
+GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards, shardid_lease.receipts TO leaver;
 SQL
 my $original = new_node('original', "autovacuum = off\nshardid.lease_timeout = '3s'\n");
 connect_to_registry($original, $registry);
@@ -116,7 +116,7 @@ is($restored->safe_psql($_, $counts), '1|5', "$_: all rows arrive without their 
 $restored->safe_psql('registry', 'CREATE ROLE registrar; SELECT shardid_lease.registry_was_restored()');
 is($restored->safe_psql('registry', 'SELECT count(*) FROM shardid_lease.id_space WHERE not_before > 0'), 1, 'it is told that it was restored');
 my $request = $registry->safe_psql('postgres', <<'SQL');
-SELECT to_jsonb(g) || jsonb_build_object('clock', floor(extract(epoch FROM now()) * 1000), 'serial', 0, 'takes_over', true)
+SELECT to_jsonb(g) || jsonb_build_object('started', 1, 'clock', floor(extract(epoch FROM now()) * 1000), 'serial', 0, 'takes_over', true)
 FROM shardid_lease.granted_shard g WHERE shard = 0
 SQL
 my $ask = "SELECT (shardid_lease.grant_shards(jsonb_build_array('$request'::jsonb))->0->>'ok')::boolean";

@@ -8,13 +8,13 @@ use lib "$FindBin::RealBin/../lib";
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Leases 'registry_here';
 use ShardidTest;
 
 my $node = new_node('rules', "shardid.lease_timeout = '60s'\n");
-$node->safe_psql('postgres', <<'SQL');
-CREATE EXTENSION shardid_lease CASCADE;
+$node->safe_psql('postgres', registry_here() . <<'SQL');
 SELECT shardid_lease.create_id_space('shop');
-SELECT shardid_lease.lease_shard('shop', shard => 5);
+SELECT shardid_lease.lease_shard('shop', 'here', shard => 5);
 SQL
 my $lease = 60_000;
 
@@ -87,7 +87,7 @@ goes_on_later('the server crashed', sub { $node->stop('immediate'); $node->start
 # The registry has granted the shard to another holder, whose window begins where this one ends.
 query(q(SELECT shardid_lease.create_id_space('short', lease => '8 s')));
 query('CREATE SEQUENCE short_seq');
-query(q(SELECT shardid_lease.lease_shard('short', generator => 'short_seq')));
+query(q(SELECT shardid_lease.lease_shard('short', 'here', generator => 'short_seq')));
 is(sqlstate("SELECT next_id(0, 'short_seq', shard_bits => 12)"), '55000', 'no other layout, for its first id either');
 $session = $node->background_psql('postgres', on_error_stop => 0);
 $session->query_safe(q(\set VERBOSITY sqlstate));

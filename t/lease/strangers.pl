@@ -12,16 +12,14 @@ use Leases;
 use ShardidTest;
 
 my $node = new_node('node', "log_min_messages = debug1\nshardid.lease_timeout = '2s'\n");
-$node->safe_psql('postgres', <<'SQL');
-CREATE EXTENSION shardid_lease CASCADE;
+$node->safe_psql('postgres', 'CREATE ROLE owner LOGIN;' . registry_here('owner') . <<'SQL');
 SELECT shardid_lease.create_id_space('ids', lease => '10 min');
-CREATE ROLE owner LOGIN;
 CREATE ROLE stranger LOGIN;
 GRANT CREATE ON SCHEMA public TO owner;
-GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards, shardid_lease.return_shard TO owner;
+GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards, shardid_lease.receipts TO owner;
 SET ROLE owner;
 CREATE SEQUENCE leased;
-SELECT shardid_lease.lease_shard('ids', generator => 'leased');
+SELECT shardid_lease.lease_shard('ids', 'here', generator => 'leased');
 SELECT next_id(generator => 'leased');
 SQL
 sub query { return $node->safe_psql('postgres', $_[0]) }
@@ -30,7 +28,7 @@ sub query { return $node->safe_psql('postgres', $_[0]) }
 my %tried = (
 	regclass => [ "'pg_temp.mine'", "'leased'", "'shardid_seq'", "'mine'", 'NULL' ],
 	oid => [ "'pg_temp.mine'::regclass", "'leased'::regclass", 'NULL' ],
-	text => [ "'ids'", "''", 'NULL' ], name => [ "'registry'", 'NULL' ], integer => [ '0', 'NULL' ], bigint => [ '0', 'NULL' ],
+	text => [ "'ids'", "''", 'NULL' ], name => [ "'here'", 'NULL' ], integer => [ '0', 'NULL' ], bigint => [ '0', 'NULL' ],
 	boolean => ['true'], jsonb => [ "'[]'", "'{}'", q('[{"space": "ids", "joins": true}]') ]);
 
 sub calls_of
@@ -105,14 +103,14 @@ is(query('SELECT from_ms, until_ms FROM shardid_lease.lease_window'), $window, '
 
 # --- A registry: a transaction requests a shard and stays open.
 
-my $request = q({"space": "ids", "origin": "%s", "incarnation": "i", "place": "p", "joins": true,
+my $request = q({"space": "ids", "origin": "%s", "incarnation": "i", "place": "p", "started": 1, "joins": true,
 	"host": "h", "port": 1, "database": "d", "system_identifier": "s", "timeline": 1});
 sub ask_by_hand { return sprintf "SELECT shardid_lease.grant_shards(jsonb_build_array('$request'::jsonb || jsonb_build_object('clock', floor(extract(epoch FROM clock_timestamp()) * 1000)%s)))->0->>'%s'", @_ }
 my $open = $node->background_psql('postgres', on_error_die => 1, extra_params => [ '-U', 'owner' ]);
 is($open->query_safe('BEGIN; ' . ask_by_hand('first', '', 'shard')), 1, 'a transaction that is granted a shard and stays open');
 my $settings = "SET statement_timeout = '20s';";
 is($node->safe_psql('postgres', $settings . ask_by_hand('second', '', 'shard')), 2, 'others are granted the next one meanwhile');
-like($node->safe_psql('postgres', $settings . ask_by_hand('third', ", 'shard', 1", 'error')), qr/is being granted to somebody else/,
+like($node->safe_psql('postgres', $settings . ask_by_hand('third', ", 'shard', 1", 'error')), qr/is being granted to another generator/,
 	'and are told at once of the one that it has asked for');
 $open->query_safe('ROLLBACK');
 $open->quit;

@@ -16,11 +16,10 @@ my %node;
 for my $name (sort keys %shard_of)
 {
 	$node{$name} = new_node($name, "autovacuum = off\nwal_level = logical\n", allows_streaming => 'logical');
-	$node{$name}->safe_psql('postgres', <<SQL);
-CREATE EXTENSION shardid_lease CASCADE;
+	$node{$name}->safe_psql('postgres', registry_here() . <<SQL);
 SELECT shardid_lease.create_id_space('ids', lease => '2 s');
 SELECT shardid_lease.create_id_space('of_$name');
-SELECT shardid_lease.lease_shard('ids', shard => $shard_of{$name});
+SELECT shardid_lease.lease_shard('ids', 'here', shard => $shard_of{$name});
 CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT next_id());
 INSERT INTO orders VALUES (DEFAULT);
 SQL
@@ -52,7 +51,7 @@ is(on('subscriber', $own), $rows, "what the extension has on the subscriber is t
 # All kinds of changes, of rows whose key the subscriber has, and of other rows.
 on('publisher', <<'SQL');
 CREATE SEQUENCE more;
-SELECT shardid_lease.lease_shard('ids', generator => 'more', shard => 5);
+SELECT shardid_lease.lease_shard('ids', 'here', generator => 'more', shard => 5);
 SELECT shardid_lease.evict_shard('ids', 5);
 SELECT shardid_lease.drop_id_space('of_publisher');
 SELECT shardid_lease.registry_was_restored();

@@ -105,7 +105,7 @@ my @own_states = (
 
 # What the first text of Boundaries.pm names, and those for which it has to be there.
 my $id_space = '00001ARYZ6S41';
-my %needs_id_space = map { $_ => 1 } qw(lease_shard grant_shards return_shard drop_id_space evict_shard reserve_shard
+my %needs_id_space = map { $_ => 1 } qw(lease_shard grant_shards receipts drop_id_space evict_shard reserve_shard
   unreserve_shard);
 
 sub own_states

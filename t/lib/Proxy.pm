@@ -9,7 +9,7 @@
 #     late_request MS  a request arrives MS milliseconds late, even if its sender has disconnected
 #     late_answer MS   the answer arrives MS milliseconds late
 #
-# A request is a call of grant_shards() or return_shard(). The proxy cannot see requests within TLS.
+# A request is a call of grant_shards(); that of receipts() after it is part of its answer. The proxy cannot see requests within TLS.
 package Proxy;
 
 use strict;
@@ -183,7 +183,7 @@ sub receive
 		close delete $link->{$side};
 		return;
 	}
-	my ($request) = $from_client ? $bytes =~ /\b(grant_shards|return_shard)\b/ : ();
+	my ($request) = $from_client ? $bytes =~ /\b(grant_shards)\b/ : ();
 	append_to_file("$self->{dir}/requests", "$request\n") if $request;
 	$link->{asked} = 1 if $request;
 	if ($mode eq 'cut_before' && $request || $mode eq 'cut_after' && !$from_client && $link->{asked})

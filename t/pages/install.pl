@@ -9,6 +9,7 @@ use lib "$FindBin::RealBin/../lib";
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Leases 'registry_here';
 use Docs;
 
 my $page = 'install.md';
@@ -108,13 +109,12 @@ my $shard = 'SELECT shard FROM id_parts(next_id(5))';
 is($node->safe_psql('postgres', "LOAD '$dir/build/shardid.so'; SHOW shardid.max_lead"), '1d', 'the library of clang++ loads');
 $node->safe_psql('postgres', 'CREATE EXTENSION shardid');
 is($node->safe_psql('postgres', $shard), 5, 'the library of the zip makes an id');
-my $lease = <<'SQL';
-CREATE EXTENSION shardid_lease CASCADE;
+my $lease = registry_here() . <<'SQL';
 CREATE SEQUENCE leased;
 SELECT shardid_lease.create_id_space('shop');
-SELECT shardid_lease.lease_shard('shop', generator => 'leased', shard => 6);
+SELECT shardid_lease.lease_shard('shop', 'here', generator => 'leased', shard => 6);
 SELECT id_shard(next_id(generator => 'leased'));
-DROP EXTENSION shardid_lease;
+DROP EXTENSION shardid_lease, postgres_fdw CASCADE;
 DROP SEQUENCE leased;
 SQL
 like($node->safe_psql('postgres', $lease), qr/^6\n6$/m, 'the second extension leases a shard');

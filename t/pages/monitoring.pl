@@ -7,6 +7,7 @@ use lib "$FindBin::RealBin/../lib";
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Leases 'registry_here';
 use Docs;
 use Portable;
 use ShardidTest;
@@ -79,10 +80,10 @@ is($after->{'public.events_id_seq'}{rows_inserted}, 103, 'a second look: the row
 cmp_ok($after->{'public.shardid_seq'}{lead_seconds}, '>', 3000, 'and a generator that is ahead of the clock');
 
 # A lease: held, refused by its registry, released.
-query(<<'SQL');
+query(registry_here() . <<'SQL');
 SELECT shardid_lease.create_id_space('shop');
 CREATE SEQUENCE orders_id_seq;
-SELECT shardid_lease.lease_shard('shop', generator => 'orders_id_seq');
+SELECT shardid_lease.lease_shard('shop', 'here', generator => 'orders_id_seq');
 SQL
 my $held = measured($text{'leases.sql'})->{'public.orders_id_seq'};
 cmp_ok($held->{seconds_left}, '>', 0, 'a lease is held');
@@ -90,7 +91,7 @@ is(join(' ', @$held{qw(space shard renewal_failed registry_refuses)}), 'shop 0 0
 query(<<'SQL');
 SELECT shardid_lease.evict_shard('shop', 0);
 CREATE SEQUENCE other_id_seq;
-SELECT shardid_lease.lease_shard('shop', generator => 'other_id_seq', shard => 0);
+SELECT shardid_lease.lease_shard('shop', 'here', generator => 'other_id_seq', shard => 0);
 SQL
 $node->psql('shop', 'SELECT shardid_lease.renew_leases()');
 my $refused = measured($text{'leases.sql'})->{'public.orders_id_seq'};

@@ -24,9 +24,16 @@ CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT next_id(5));
 INSERT INTO photos DEFAULT VALUES;
 SELECT shard, abs(extract(epoch FROM clock_timestamp() - ts)) < 60 FROM photos, id_parts(id);
 CREATE EXTENSION shardid_lease CASCADE;
+DO $$
+BEGIN
+    EXECUTE format('CREATE SERVER here FOREIGN DATA WRAPPER dblink_fdw OPTIONS (host %L, port %L, dbname %L)',
+        split_part(current_setting('unix_socket_directories'), ',', 1), current_setting('port'), current_database());
+    EXECUTE format('CREATE USER MAPPING FOR CURRENT_USER SERVER here OPTIONS (user %L)', current_user);
+END
+$$;
 CREATE SEQUENCE leased;
 SELECT shardid_lease.create_id_space('shop');
-SELECT shardid_lease.lease_shard('shop', generator => 'leased', shard => 6);
+SELECT shardid_lease.lease_shard('shop', 'here', generator => 'leased', shard => 6);
 SELECT 'leased', id_shard(next_id(generator => 'leased'));
 SQL
     )

@@ -85,7 +85,7 @@ $session->query_safe('ROLLBACK');
 $session->quit;
 
 query('SELECT shardid_lease.grant_shards(jsonb_build_array(' . sprintf($request, 9, 0) . '))', role => 'other');
-query('SELECT shardid_lease.grant_shards(jsonb_build_array(' . sprintf($request, 9, '4611686018427387904') . q( || '{"returns": true}'))),
+query('SELECT shardid_lease.grant_shards(jsonb_build_array(' . sprintf($request, 9, '4611686018427387904') . q{ || '{"returns": true}'))},
 	role => 'other');
 cmp_ok(query("SELECT until - now() < '1 min' FROM shardid_lease.id_space_shards WHERE shard = 9"),
 	'eq', 't', 'a shard is given back no later than any window ends');
@@ -124,7 +124,9 @@ SELECT shardid_lease.create_id_space('short', shard_bits => 10);
 SQL
 like(error_of(q{SELECT next_id('short'::regclass)}), qr/^55000: .*no lease of shard/, 'an id space that was made anew grants nothing');
 like(query(q{SELECT error FROM shardid_lease.shard_leases WHERE generator = 'short'::regclass}), qr/is another one/, 'and it is said why');
-query(q{UPDATE shardid_lease.id_space SET identity = (SELECT registry FROM shardid_lease.leased_generator WHERE space = 'short') WHERE name = 'short';
+query(q{UPDATE shardid_lease.registry_confirmation c SET identity = l.registry
+	FROM shardid_lease.id_space s JOIN shardid_lease.leased_generator l ON l.space = s.name WHERE s.name = 'short' AND c.identity = s.identity;
+	UPDATE shardid_lease.id_space s SET identity = l.registry FROM shardid_lease.leased_generator l WHERE l.space = 'short' AND s.name = 'short';
 	UPDATE shardid_lease.lease_window SET receipt = NULL});
 unlike(error_of(q{SELECT shardid_lease.take_over_shard('short')}), qr/none/, 'nor is one of another layout taken over');
 like(query(q{SELECT error FROM shardid_lease.shard_leases WHERE generator = 'short'::regclass}), qr/layout/, 'and it is said why');

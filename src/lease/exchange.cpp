@@ -134,8 +134,7 @@ Reply ask_once(const Address &address, const char *statement, const char *parame
     if (call.error == nullptr)
         return {call.rows, call.columns, call.values, nullptr, false};
     return {0, 0, nullptr,
-            psprintf(call.has_failed ? "The registry says: %s"
-                                     : "Could not reach the registry: %s",
+            psprintf(call.has_failed ? "The registry says: %s" : "Could not reach the registry: %s",
                      call.error),
             call.has_failed};
 }

@@ -18,9 +18,9 @@ struct Reply {
 };
 
 // Has the registry that is behind the foreign server, reached as the role with its user mapping,
-// work on the requests, a JSON array; and asks, after its commit, what is granted: only that counts.
-// Waits at most until the deadline; ends the process if somebody wants to drop the database. In a
-// transaction of its own. REQUIRED: in the worker, outside of transactions.
+// work on the requests, a JSON array; and asks, after its commit, what is granted: only that
+// counts. Waits at most until the deadline; ends the process if somebody wants to drop the
+// database. In a transaction of its own. REQUIRED: in the worker, outside of transactions.
 Reply ask_registry(const char *server, Oid role, const char *requests);
 
 // The deadline of all that the worker asks: this long from now, or shardid.registry_timeout if that

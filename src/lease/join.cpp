@@ -41,8 +41,9 @@ void begin_anew(LeasedRow *row, bool is_known) {
         (errcode(ERRCODE_CANNOT_CONNECT_NOW),
          errmsg("the release of generator \"%s\" has not reached its registry", row.name),
          errdetail("%s.", fault),
-         errhint("Call it again when the registry answers. If the registry no longer exists, "
-                 "delete the generator's row from shardid_lease.leased_generator as a superuser.")));
+         errhint(
+             "Call it again when the registry answers. If the registry no longer exists, "
+             "delete the generator's row from shardid_lease.leased_generator as a superuser.")));
 }
 
 }  // namespace
@@ -104,16 +105,15 @@ void join(const Job &job, const char *server, Oid role) {
     commit_transaction();
     if (outcome.fault == nullptr)
         return;
-    ereport(
-        ERROR,
-        (errcode(outcome.is_refused ? ERRCODE_OBJECT_IN_USE : ERRCODE_CANNOT_CONNECT_NOW),
-         errmsg("id space \"%s\" grants no lease to generator \"%s\"", call->space,
-                request.row.name),
-         errdetail("%s.", outcome.fault),
-         outcome.is_refused
-             ? errhint("Do what the registry says; if the holder of the shard is gone, run "
-                       "shardid_lease.evict_shard() there, or ask for another shard.")
-             : errhint("Call it again: it asks for the same shard.")));
+    ereport(ERROR,
+            (errcode(outcome.is_refused ? ERRCODE_OBJECT_IN_USE : ERRCODE_CANNOT_CONNECT_NOW),
+             errmsg("id space \"%s\" grants no lease to generator \"%s\"", call->space,
+                    request.row.name),
+             errdetail("%s.", outcome.fault),
+             outcome.is_refused
+                 ? errhint("Do what the registry says; if the holder of the shard is gone, run "
+                           "shardid_lease.evict_shard() there, or ask for another shard.")
+                 : errhint("Call it again: it asks for the same shard.")));
 }
 
 }  // namespace shardid

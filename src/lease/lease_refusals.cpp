@@ -83,15 +83,14 @@ void refuse_without_window(const Generator &generator, const Attempt &attempt, b
                         errhint("Increase max_worker_processes.")));
     WindowRow row{};
     read_window_row(lease.origin, &row);
-    ereport(ERROR, (errcode(row.failed_at != 0 && row.is_refused
-                                ? ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE
-                                : ERRCODE_CANNOT_CONNECT_NOW),
-                    errmsg("generator \"%s\" has no lease of shard %d at this time",
-                           shown_name(generator.relid), lease.shard),
-                    errdetail("%s, and the clock is at %s. %s.", until, clock,
-                              reason(generator, row)),
-                    errhint("See shardid_lease.shard_leases here and shardid_lease.id_space_shards "
-                            "on the registry.")));
+    ereport(ERROR,
+            (errcode(row.failed_at != 0 && row.is_refused ? ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE
+                                                          : ERRCODE_CANNOT_CONNECT_NOW),
+             errmsg("generator \"%s\" has no lease of shard %d at this time",
+                    shown_name(generator.relid), lease.shard),
+             errdetail("%s, and the clock is at %s. %s.", until, clock, reason(generator, row)),
+             errhint("See shardid_lease.shard_leases here and shardid_lease.id_space_shards "
+                     "on the registry.")));
 }
 
 void refuse_two(const LeasedRow &row) {

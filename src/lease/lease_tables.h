@@ -21,9 +21,9 @@ inline constexpr int32 any_shard = -1;
 
 struct LeasedRow {
     pg_uuid_t origin;
-    Oid generator;       // InvalidOid: there is no such sequence (any more)
-    bool is_by_name;     // as a restored dump has left it
-    const char *name;    // of the generator, for messages
+    Oid generator;     // InvalidOid: there is no such sequence (any more)
+    bool is_by_name;   // as a restored dump has left it
+    const char *name;  // of the generator, for messages
     const char *server;
     const char *space;
     int32 shard;           // any_shard: not known yet
@@ -49,7 +49,7 @@ struct WindowRow {
     TimestampTz renewed_at;
     TimestampTz failed_at;  // 0: the last answer gave the window
     TimestampTz logged_at;
-    bool is_refused;   // it failed because the registry refused it
+    bool is_refused;    // it failed because the registry refused it
     const char *error;  // null if there was none
 };
 

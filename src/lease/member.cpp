@@ -43,12 +43,11 @@ void check_generator(Oid generator, const char *caller) {
     check_owner(generator, GetUserId());
     Relation relation = open_sequence(generator, AccessShareLock, "Pass the name of a sequence.");
     if (has_new_storage(relation))
-        ereport(ERROR,
-                (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                 errmsg("%s cannot run in this transaction", caller),
-                 errdetail("The transaction has made or altered sequence \"%s\".",
-                           shown_name(generator)),
-                 errhint("Call it after the commit.")));
+        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                        errmsg("%s cannot run in this transaction", caller),
+                        errdetail("The transaction has made or altered sequence \"%s\".",
+                                  shown_name(generator)),
+                        errhint("Call it after the commit.")));
     relation_close(relation, AccessShareLock);
 }
 

@@ -248,6 +248,39 @@ END
 $$;
 SELECT last_value, is_called FROM plain;
 
+-- A position ahead of what was drawn stays what it is, whether nextval has returned it or not.
+CREATE FUNCTION ahead() RETURNS bigint LANGUAGE sql AS $$
+    SELECT id_lower_bound(date_trunc('second', clock_timestamp()) + interval '1 hour') >> 23 << 10
+$$;
+SELECT ahead() AS x, ahead() - 1 AS before_x \gset
+CREATE SEQUENCE kept;
+SELECT setval('kept', :x, false) = :x AS set;
+BEGIN;
+ALTER SEQUENCE kept RESTART;
+SELECT next_id(1, 'kept') > 0 AS drawn;
+ROLLBACK;
+SELECT last_value = :x AS kept, is_called FROM kept;
+BEGIN;
+ALTER SEQUENCE kept RESTART WITH :x;
+SAVEPOINT a;
+ALTER SEQUENCE kept RESTART WITH 1;
+SELECT next_id(1, 'kept') > 0 AS drawn;
+ROLLBACK TO a;
+COMMIT;
+SELECT last_value = :x AS kept, is_called FROM kept;
+-- The very tick was drawn meanwhile: nextval does not return it.
+BEGIN;
+ALTER SEQUENCE kept RESTART WITH :x;
+SAVEPOINT a;
+ALTER SEQUENCE kept RESTART WITH :before_x;
+SELECT (next_id(1, 'kept') >> 23 << 10) = :x AS drawn;
+ROLLBACK TO a;
+COMMIT;
+SELECT nextval('kept') > :x AS later;
+
+DROP SEQUENCE kept;
+DROP FUNCTION ahead;
+
 -- From its second id on a transaction keeps the page pinned, but no more pages than a small buffer pool can spare.
 CREATE EXTENSION pg_buffercache;
 CREATE FUNCTION pinned() RETURNS bigint LANGUAGE sql AS $$

@@ -168,8 +168,7 @@ Ticks finish(Generator &generator, const L &layout, const Attempt &attempt, uint
     const uint64 last = last_drawn(layout.widths, attempt.tick, max_count);
     XLogRecPtr covered_by = attempt.covered_by;
     if (generator.has_replaced_storage) {
-        const XLogRecPtr remembered =
-            remember_in_replaced_storage(generator, last, logged_to(layout.widths, last));
+        const XLogRecPtr remembered = remember_in_replaced_storage(generator, last);
         covered_by = Max(covered_by, remembered);
     }
     make_durable(covered_by);

@@ -149,7 +149,7 @@ void start_following_rollbacks() {
     RegisterXactCallback(raise_all_before_commit, nullptr);
 }
 
-XLogRecPtr remember_in_replaced_storage(Generator &generator, uint64 tick, uint64 log_to) {
+XLogRecPtr remember_in_replaced_storage(Generator &generator, uint64 tick) {
     Assert(generator.has_replaced_storage && no_page_is_locked());
     // Nobody else draws from a temporary sequence: this session's memory is enough.
     if (generator.is_temporary) {
@@ -160,9 +160,8 @@ XLogRecPtr remember_in_replaced_storage(Generator &generator, uint64 tick, uint6
         note(generator);
     note_draw(generator, tick);
     ReplacedStorage *original = generator.replaced.original;
-    return original != nullptr && tick <= original->max_value
-               ? remember_tick(*original, tick, log_to, generator.known.binding)
-               : InvalidXLogRecPtr;
+    return original != nullptr ? remember_tick(*original, {generator.known.binding, tick})
+                               : InvalidXLogRecPtr;
 }
 
 // Nothing is flushed here. A crash before the commit brings the original back, which was raised,
@@ -175,16 +174,14 @@ void raise_storage_in_use(Generator &generator, Relation relation) {
     Assert(is_locked_by_me(relation, RowExclusiveLock));
 
     const Locator locator = locator_of(relation);
-    const int64 max_value = definition_of(generator.relid).seqmax;
     if (has_new_storage(relation) && storage_number_of(locator) != replaced.drawn_from) {
-        if (static_cast<int64>(replaced.last_drawn) > max_value)
-            return;
+        const int64 max_value = definition_of(generator.relid).seqmax;
         ReplacedStorage storage{};
         storage.locator = locator;
         storage.is_permanent = RelationIsPermanent(relation);
         storage.needs_wal = RelationNeedsWAL(relation);
-        storage.max_value = static_cast<uint64>(max_value);
-        remember_tick(storage, replaced.last_drawn, replaced.last_drawn, replaced.binding);
+        storage.max_value = max_value < 0 ? 0 : static_cast<uint64>(max_value);
+        remember_tick(storage, {replaced.binding, replaced.last_drawn});
     }
     replaced.drawn_from = storage_number_of(locator);
     replaced.drawn_in = GetCurrentSubTransactionId();

@@ -91,18 +91,22 @@ Buffer pin_replaced(ReplacedStorage &storage) {
     return storage.recent_buffer;
 }
 
+// Whether the tick, or a later one, is still to come from a page of its scale.
+bool is_to_come(const OpenPage &page, uint64 tick) {
+    return last_tick_of(page) < tick || (last_tick_of(page) == tick && !page.data->is_called);
+}
+
 // How far WAL covers is kept in storage.logged_to. The page itself says that WAL covers nothing,
 // which is right whatever INCREMENT the rollback brings back.
-void raise_page(const OpenPage &page, ReplacedStorage &storage, uint64 tick, uint64 log_to,
-                uint64 binding) {
+void raise_page(const OpenPage &page, ReplacedStorage &storage, const Drawn &drawn) {
     MarkBufferDirty(page.buffer);
     if (!storage.needs_wal)
-        record_without_wal(page, stamp_of(storage.locator), tick, binding);
-    else if (tick > storage.logged_to || PageGetLSN(page.page) <= GetRedoRecPtr()) {
-        storage.logged_to = Min(log_to, storage.max_value);
-        log_ticks(page, storage.locator, tick, storage.logged_to, binding);
+        record_without_wal(page, stamp_of(storage.locator), drawn.tick, drawn.binding);
+    else if (drawn.tick > storage.logged_to || PageGetLSN(page.page) <= GetRedoRecPtr()) {
+        storage.logged_to = Min(tick_after_ms(drawn, logged_ahead_ms), storage.max_value);
+        log_ticks(page, storage.locator, drawn.tick, storage.logged_to, drawn.binding);
     }
-    set_state(page, tick, 0);
+    set_state(page, drawn.tick, 0);
 }
 
 // As is_logged, for the values of a plain sequence.
@@ -199,12 +203,14 @@ bool note_mention(const OpenPage &page, TimestampTz clock) {
 
 // A relfilenode that is bound to another layout is left alone: in that layout the tick would be
 // another time, perhaps far in the future.
-XLogRecPtr remember_tick(ReplacedStorage &storage, uint64 tick, uint64 log_to, uint64 binding) {
-    Assert(tick <= log_to && tick <= storage.max_value && no_page_is_locked());
+XLogRecPtr remember_tick(ReplacedStorage &storage, const Drawn &drawn) {
+    Assert(no_page_is_locked());
+    if (drawn.tick > storage.max_value)
+        return InvalidXLogRecPtr;
     const OpenPage page = lock_page(pin_replaced(storage));
-    const uint64 kept = binding_of(page) == unbound ? binding : binding_of(page);
-    if (have_one_scale(kept, binding) && (!page.data->is_called || last_tick_of(page) < tick))
-        raise_page(page, storage, Max(tick, last_tick_of(page)), log_to, kept);
+    const uint64 kept = binding_of(page) == unbound ? drawn.binding : binding_of(page);
+    if (have_one_scale(kept, drawn.binding) && is_to_come(page, drawn.tick))
+        raise_page(page, storage, {kept, drawn.tick});
     const XLogRecPtr covered_by = storage.needs_wal ? PageGetLSN(page.page) : InvalidXLogRecPtr;
     UnlockReleaseBuffer(page.buffer);
     return covered_by;

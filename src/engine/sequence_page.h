@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/binding.hpp"
+#include "core/drawn.hpp"
 #include "core/page_notes.hpp"
 
 #include "engine/asserted.h"
@@ -209,10 +210,10 @@ struct ReplacedStorage {
     Buffer recent_buffer;
 };
 
-// Raises its last_value to `tick`, unless it is there or further already, and writes WAL up to
-// `log_to` where that is due. An unbound one is bound to `binding`; one that is bound to another
-// layout is left alone. Returns how far WAL has to be durable before the tick may be returned.
-// REQUIRED: it exists and is not temporary, tick <= log_to, tick <= storage.max_value.
-XLogRecPtr remember_tick(ReplacedStorage &storage, uint64 tick, uint64 log_to, uint64 binding);
+// Raises its last_value to the tick, unless it is there or further already, and writes WAL where
+// that is due. An unbound one that is raised is bound as the tick was drawn; one that is bound to
+// another layout, or cannot hold the tick, is left alone. Returns how far WAL has to be durable
+// before the tick may be returned. REQUIRED: it exists and is not temporary.
+XLogRecPtr remember_tick(ReplacedStorage &storage, const Drawn &drawn);
 
 }  // namespace shardid

@@ -85,6 +85,24 @@ for my $n (0 .. $#ways)
 # A rollback, or a crash, restores the old storage of an altered generator, which knows the ids of the new storage.
 query("CREATE SEQUENCE $_; SELECT next_id(5, '$_')") for qw(rolled_back in_flight);
 one_id('ALTER rolled back', 'rolled_back', before => 'ALTER SEQUENCE rolled_back CACHE 2;');
+# A committed position that is ahead of the clock is above all that is drawn meanwhile, and stays.
+query("CREATE SEQUENCE $_") for qw(set restarted);
+my $ahead = query(q{SELECT id_lower_bound(clock_timestamp() + interval '1 hour') >> 23 << 10});
+query("SELECT setval('set', $ahead, false)");
+query(<<"SQL");
+BEGIN;
+ALTER SEQUENCE set RESTART;
+SELECT next_id(5, 'set');
+ROLLBACK;
+BEGIN;
+ALTER SEQUENCE restarted RESTART WITH $ahead;
+SAVEPOINT a;
+ALTER SEQUENCE restarted RESTART WITH 1;
+SELECT next_id(5, 'restarted');
+ROLLBACK TO a;
+COMMIT;
+SQL
+
 my $in_flight = start_clients($node, 1,
 	[ 'BEGIN', 'ALTER SEQUENCE in_flight CACHE 2', q{SELECT next_id(5, 'in_flight')}, 'SELECT pg_sleep(3600)' ]);
 $node->poll_query_until('postgres', q(SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'))
@@ -94,6 +112,7 @@ finish_clients($in_flight);
 my ($of_open) = @{ read_told($in_flight)->[0] };
 ok($of_open, 'an id was returned in a transaction that had altered its generator and was open');
 push @returned, [ 'ALTER in an open transaction', 'in_flight', $of_open, 'postgres' ];
+cmp_ok(query("SELECT last_value FROM $_"), '>=', $ahead, "$_: after the crash no lower than it was committed") for qw(set restarted);
 compare();
 cmp_ok(query(q{SELECT nextval('plain')}, 'wal_log'), '<=', $plain, 'nextval repeats in the copy by wal_log: the test can detect it');
 

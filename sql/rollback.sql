@@ -278,7 +278,59 @@ ROLLBACK TO a;
 COMMIT;
 SELECT nextval('kept') > :x AS later;
 
-DROP SEQUENCE kept;
+-- Each relfilenode remembers the ticks of its own layout: in another one they are other times.
+CREATE SEQUENCE two;
+BEGIN;
+ALTER SEQUENCE two RESTART;
+SAVEPOINT a;
+ALTER SEQUENCE two RESTART;
+SELECT next_id(1, 'two', shard_bits => 9, sequence_bits => 14) > 0 AS drawn;
+SAVEPOINT b;
+ALTER SEQUENCE two RESTART;
+SELECT next_id(1, 'two') > 0 AS drawn;
+ROLLBACK TO a;
+COMMIT;
+SELECT shard_bits, lead < '1 s' AS present FROM id_generator_layout('two'), id_generator_status('two');
+BEGIN;
+ALTER SEQUENCE two CACHE 2;
+SELECT setval('two', ahead()) > 0 AS set, next_id(1, 'two') AS first \gset
+SAVEPOINT a;
+ALTER SEQUENCE two CACHE 3;
+SELECT max(next_id(1, 'two')) AS second FROM generate_series(1, 3) \gset
+SAVEPOINT b;
+ALTER SEQUENCE two RESTART;
+SELECT next_id(1, 'two', shard_bits => 9, sequence_bits => 14) > 0 AS drawn;
+ROLLBACK TO a;
+SELECT next_id(1, 'two') AS third \gset
+COMMIT;
+SELECT :first < :second AND :second < :third AS increasing;
+BEGIN;
+SELECT ahead() AS x \gset
+ALTER SEQUENCE two RESTART WITH :x;
+SAVEPOINT a;
+ALTER SEQUENCE two RESTART;
+SELECT next_id(1, 'two', shard_bits => 9, sequence_bits => 14) > 0 AS drawn;
+ALTER SEQUENCE two RESTART;
+SELECT next_id(1, 'two') > 0 AS drawn;
+ROLLBACK TO a;
+COMMIT;
+SELECT last_value = :x AS kept, is_called FROM two;
+CREATE TEMPORARY SEQUENCE two_here;
+BEGIN;
+ALTER SEQUENCE two_here RESTART;
+SELECT next_id(1, 'two_here', shard_bits => 9, sequence_bits => 14) > 0 AS drawn;
+ROLLBACK;
+SELECT setval('two_here', ahead()) > 0 AS set, next_id(1, 'two_here') AS first \gset
+BEGIN;
+ALTER SEQUENCE two_here CACHE 3;
+SELECT max(next_id(1, 'two_here')) AS second FROM generate_series(1, 3) \gset
+ALTER SEQUENCE two_here RESTART;
+SELECT next_id(1, 'two_here', shard_bits => 9, sequence_bits => 14) > 0 AS drawn;
+ROLLBACK;
+SELECT next_id(1, 'two_here') AS third \gset
+SELECT :first < :second AND :second < :third AS increasing;
+SELECT lead < '2 hours' AS present FROM id_generator_status('two_here');
+DROP SEQUENCE kept, two, two_here;
 DROP FUNCTION ahead;
 
 -- From its second id on a transaction keeps the page pinned, but no more pages than a small buffer pool can spare.

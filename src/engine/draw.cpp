@@ -35,8 +35,8 @@ template <typename L>
 pg_attribute_always_inline uint64 last_tick(const OpenPage &page, const Generator &generator,
                                             const L &layout, const Waiter &waiter, uint64 now,
                                             FirstLook *look) {
-    const uint64 last = generator.is_temporary ? Max(last_tick_of(page), generator.temporary_tick)
-                                               : last_tick_of(page);
+    const uint64 last =
+        Max(last_tick_of(page), tick_in(generator.temporary, generator.known.binding));
     if (likely(is_ours(page, generator.stamp)))
         return last;
     look->takings = notes_of(page).takings;

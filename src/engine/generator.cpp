@@ -135,7 +135,7 @@ pg_noinline void check(Generator &generator) {
     generator.has_own_storage = relation->rd_islocaltemp || has_new_storage(relation);
     generator.has_replaced_storage = has_replaced_storage(relation);
     if (!generator.is_temporary)
-        generator.temporary_tick = 0;
+        generator.temporary = nullptr;
     drop_kept_pin(generator.pin);
     generator.locator = locator_of(relation);
     generator.stamp = stamp_of(generator.locator);

@@ -38,9 +38,9 @@ struct Generator {
     bool has_warned;        // of negative ids, in this session
     uint64 said_borrow_ms;  // to the log: how far this session may advance ahead of the clock
 
-    // Of a temporary sequence: the last tick drawn from a relfilenode that a rollback, in any
+    // Of a temporary sequence: what was drawn from relfilenodes that a rollback, in any
     // transaction, may have taken away.
-    uint64 temporary_tick;
+    DrawnInScale *temporary;
 
     PagePin pin;
     ReplacedStorages replaced;

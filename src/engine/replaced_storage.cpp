@@ -90,18 +90,25 @@ void note(Generator &generator) {
     noted_in = replaced.noted_in;
 }
 
+void keep(DrawnInScale **list, const Drawn &drawn, MemoryContext context) {
+    if (merge_into(list, drawn))
+        return;
+    auto *entry = static_cast<DrawnInScale *>(MemoryContextAlloc(context, sizeof(DrawnInScale)));
+    *entry = {drawn, *list};
+    *list = entry;
+}
+
 // If the transaction draws from another relfilenode than before, a ROLLBACK TO SAVEPOINT may have
 // made the original the one in use for a while, and ids may have been drawn from its page: what was
 // logged for it no longer counts.
-void note_draw(Generator &generator, uint64 tick) {
+void note_draw(Generator &generator, const Drawn &drawn) {
     ReplacedStorages &replaced = generator.replaced;
+    keep(&replaced.drawn, drawn, TopTransactionContext);
     const StorageNumber number = storage_number_of(generator.locator);
     if (replaced.drawn_from != number && replaced.original != nullptr)
         replaced.original->logged_to = 0;
     replaced.drawn_from = number;
     replaced.drawn_in = GetCurrentSubTransactionId();
-    replaced.last_drawn = Max(replaced.last_drawn, tick);
-    replaced.binding = generator.known.binding;
     replaced.is_lost = false;
 }
 
@@ -151,17 +158,17 @@ void start_following_rollbacks() {
 
 XLogRecPtr remember_in_replaced_storage(Generator &generator, uint64 tick) {
     Assert(generator.has_replaced_storage && no_page_is_locked());
+    const Drawn drawn{generator.known.binding, tick};
     // Nobody else draws from a temporary sequence: this session's memory is enough.
     if (generator.is_temporary) {
-        generator.temporary_tick = Max(generator.temporary_tick, tick);
+        keep(&generator.temporary, drawn, TopMemoryContext);
         return InvalidXLogRecPtr;
     }
     if (!is_noted(generator))
         note(generator);
-    note_draw(generator, tick);
+    note_draw(generator, drawn);
     ReplacedStorage *original = generator.replaced.original;
-    return original != nullptr ? remember_tick(*original, {generator.known.binding, tick})
-                               : InvalidXLogRecPtr;
+    return original != nullptr ? remember_tick(*original, {drawn, nullptr}) : InvalidXLogRecPtr;
 }
 
 // Nothing is flushed here. A crash before the commit brings the original back, which was raised,
@@ -181,7 +188,7 @@ void raise_storage_in_use(Generator &generator, Relation relation) {
         storage.is_permanent = RelationIsPermanent(relation);
         storage.needs_wal = RelationNeedsWAL(relation);
         storage.max_value = max_value < 0 ? 0 : static_cast<uint64>(max_value);
-        remember_tick(storage, {replaced.binding, replaced.last_drawn});
+        remember_tick(storage, *replaced.drawn);
     }
     replaced.drawn_from = storage_number_of(locator);
     replaced.drawn_in = GetCurrentSubTransactionId();

@@ -3,6 +3,8 @@
 // transaction drew meanwhile. So the old one's last value is raised past those ids.
 #pragma once
 
+#include "core/drawn.hpp"
+
 #include "compat.h"
 
 namespace shardid {
@@ -20,8 +22,7 @@ struct ReplacedStorages {
     ReplacedStorage *original;    // the relfilenode from before it; null if there is none
     StorageNumber drawn_from;     // the relfilenode of the last draw
     SubTransactionId drawn_in;    // the subtransaction whose rollback loses the last draw
-    uint64 last_drawn;            // the largest tick
-    uint64 binding;               // what it was drawn as (binding.hpp)
+    DrawnInScale *drawn;          // the largest tick of each scale, the last scale first
     bool is_lost;                 // that subtransaction was rolled back
     Generator *next_noted;
 };
@@ -31,8 +32,8 @@ void start_following_rollbacks();
 
 // To be called for each draw. Raises the relfilenode from before the transaction to `tick`, if its
 // MAXVALUE allows. Notes the draw for the others, and for a temporary sequence in
-// generator.temporary_tick. Returns how far WAL has to be durable before the tick is returned.
-// REQUIRED: generator.has_replaced_storage, generator.known is what the tick was drawn as.
+// generator.temporary. Returns how far WAL has to be durable before the tick is returned. REQUIRED:
+// generator.has_replaced_storage, generator.known is what the tick was drawn as.
 XLogRecPtr remember_in_replaced_storage(Generator &generator, uint64 tick);
 
 // If a ROLLBACK TO SAVEPOINT has brought the present relfilenode back, raises it to what was drawn

@@ -201,16 +201,14 @@ bool note_mention(const OpenPage &page, TimestampTz clock) {
     return true;
 }
 
-// A relfilenode that is bound to another layout is left alone: in that layout the tick would be
-// another time, perhaps far in the future.
-XLogRecPtr remember_tick(ReplacedStorage &storage, const Drawn &drawn) {
+// In another layout the tick would be another time, perhaps far in the future.
+XLogRecPtr remember_tick(ReplacedStorage &storage, const DrawnInScale &draws) {
     Assert(no_page_is_locked());
-    if (drawn.tick > storage.max_value)
-        return InvalidXLogRecPtr;
     const OpenPage page = lock_page(pin_replaced(storage));
-    const uint64 kept = binding_of(page) == unbound ? drawn.binding : binding_of(page);
-    if (have_one_scale(kept, drawn.binding) && is_to_come(page, drawn.tick))
-        raise_page(page, storage, {kept, drawn.tick});
+    const uint64 kept = binding_of(page) == unbound ? draws.drawn.binding : binding_of(page);
+    const uint64 tick = tick_in(&draws, kept);
+    if (tick != 0 && tick <= storage.max_value && is_to_come(page, tick))
+        raise_page(page, storage, {kept, tick});
     const XLogRecPtr covered_by = storage.needs_wal ? PageGetLSN(page.page) : InvalidXLogRecPtr;
     UnlockReleaseBuffer(page.buffer);
     return covered_by;

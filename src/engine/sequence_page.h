@@ -210,10 +210,10 @@ struct ReplacedStorage {
     Buffer recent_buffer;
 };
 
-// Raises its last_value to the tick, unless it is there or further already, and writes WAL where
-// that is due. An unbound one that is raised is bound as the tick was drawn; one that is bound to
-// another layout, or cannot hold the tick, is left alone. Returns how far WAL has to be durable
+// Raises its last_value to the tick that was drawn in its own scale, unless it is there or further
+// already or cannot hold the tick, and writes WAL where that is due. An unbound one takes the first
+// of the draws, and is bound to the same if it is raised. Returns how far WAL has to be durable
 // before the tick may be returned. REQUIRED: it exists and is not temporary.
-XLogRecPtr remember_tick(ReplacedStorage &storage, const Drawn &drawn);
+XLogRecPtr remember_tick(ReplacedStorage &storage, const DrawnInScale &draws);
 
 }  // namespace shardid

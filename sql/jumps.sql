@@ -125,6 +125,15 @@ SELECT left(try(format('SELECT next_id(0, ''short_lived'', %L, 1, 31)', date_tru
                        - (4294967295 - 1000) * interval '1 ms')), 6);
 SELECT nextval('short_lived');
 RESET ROLE;
+-- Where nothing can be drawn anyway, that is the error: a clock before the epoch, the end of the time field.
+CREATE SEQUENCE no_time;
+SELECT nextval('no_time');
+GRANT USAGE ON SEQUENCE no_time TO regress_shardid_app;
+SET ROLE regress_shardid_app;
+SELECT left(try('SELECT next_id(1, ''no_time'', ''2090-01-01 00:00:00+00'')'), 6);
+SELECT left(try('SELECT next_id(1, ''no_time'', ''1970-01-01 00:00:00+00'', 22, 10)'), 6);
+RESET ROLE;
+DROP SEQUENCE no_time;
 -- CYCLE is refused: with it nextval would set a generator back.
 CREATE SEQUENCE round CYCLE;
 SELECT try('SELECT next_id(1, ''round'')');

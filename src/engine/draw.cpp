@@ -124,6 +124,11 @@ uint64 logged_to(const W &widths, uint64 tick) {
     return tick_after_ms(widths, tick, logged_ahead_ms);
 }
 
+// Whether a tick was found, or may be later: no refusal.
+bool goes_on(Outcome outcome) {
+    return outcome == Outcome::drawn || outcome == Outcome::wait || outcome == Outcome::ask;
+}
+
 // One look at the page, under its lock.
 template <typename L>
 pg_attribute_always_inline Attempt try_draw(Generator &generator, const L &layout,
@@ -133,7 +138,8 @@ pg_attribute_always_inline Attempt try_draw(Generator &generator, const L &layou
     if (!known) {
         if (!fits_binding(page, generator))
             attempt.outcome = Outcome::other_binding;
-        else if (may_not_jump(page, generator, layout.widths, attempt.tick))
+        else if (goes_on(attempt.outcome) &&
+                 may_not_jump(page, generator, layout.widths, attempt.tick))
             attempt.outcome = Outcome::jump;
         else
             take_binding(page, generator);

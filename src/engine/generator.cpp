@@ -125,8 +125,7 @@ pg_noinline void check(Generator &generator) {
     check_direction(generator);
     check_cycle(generator.relid);
 
-    generator.may_update =
-        pg_class_aclcheck(generator.relid, GetUserId(), ACL_UPDATE) == ACLCHECK_OK;
+    generator.may_update = has_privilege(relation, ACL_UPDATE);
     generator.makes = made_from(relation);
     generator.known = nothing_known(unbound);
     generator.lease.state = LeaseState::unknown;

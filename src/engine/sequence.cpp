@@ -23,9 +23,16 @@ Relation open_sequence(Oid relid, LOCKMODE lock, const char *hint) {
     return relation;
 }
 
+bool has_privilege(Relation relation, AclMode any_of) {
+    return pg_class_aclcheck(RelationGetRelid(relation), GetUserId(), any_of) == ACLCHECK_OK;
+}
+
 void check_privilege(Relation relation, AclMode any_of, const char *lacks, const char *grant) {
-    if (pg_class_aclcheck(RelationGetRelid(relation), GetUserId(), any_of) == ACLCHECK_OK)
-        return;
+    if (!has_privilege(relation, any_of))
+        refuse_privilege(relation, lacks, grant);
+}
+
+void refuse_privilege(Relation relation, const char *lacks, const char *grant) {
     const char *user = GetUserNameFromId(GetUserId(), false);
     ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
                     errmsg("permission denied for sequence %s", RelationGetRelationName(relation)),

@@ -35,9 +35,8 @@ uint64 checked_number_of_values(int64 count) {
     return static_cast<uint64>(count);
 }
 
-void check_update_for(Relation relation, const char *what) {
-    check_privilege(relation, ACL_UPDATE, psprintf("no UPDATE, which %s requires,", what),
-                    "UPDATE");
+[[noreturn]] void refuse_without_update(Relation relation, const char *what) {
+    refuse_privilege(relation, psprintf("no UPDATE, which %s requires,", what), "UPDATE");
 }
 
 // Locked, and checked as nextval does: the user, then the transaction. More than most_with_usage
@@ -46,9 +45,9 @@ Relation open_for_nextval(Oid relid, uint64 count) {
     lock_sequence(relid);
     Relation relation = open_sequence(relid, NoLock, "Pass the name of a sequence.");
     check_privilege(relation, ACL_USAGE | ACL_UPDATE, "neither USAGE nor UPDATE", "USAGE");
-    if (count > most_with_usage)
-        check_update_for(relation, psprintf("a count of more than %llu",
-                                            static_cast<unsigned long long>(most_with_usage)));
+    if (count > most_with_usage && !has_privilege(relation, ACL_UPDATE))
+        refuse_without_update(relation, psprintf("a count of more than %llu",
+                                                 static_cast<unsigned long long>(most_with_usage)));
     check_session(relation);
     if (!relation->rd_islocaltemp)
         PreventCommandIfReadOnly(function_name);
@@ -84,8 +83,7 @@ Range take(Relation relation, uint64 count) {
     const Limits limits{definition.seqmin, definition.seqmax, definition.seqincrement};
 
     // The values of a generator are times: a range of them moves it into the future.
-    const bool may_move_generators =
-        pg_class_aclcheck(RelationGetRelid(relation), GetUserId(), ACL_UPDATE) == ACLCHECK_OK;
+    const bool may_move_generators = has_privilege(relation, ACL_UPDATE);
 
     const OpenPage page = open_page(relation);
     const int64 last_value = page.data->last_value;
@@ -93,7 +91,7 @@ Range take(Relation relation, uint64 count) {
     const uint64 left = values_left(limits, last_value, is_called);
     if (!may_move_generators && binding_of(page) != unbound) {
         close_page(page);
-        check_update_for(relation, "a range of a generator");
+        refuse_without_update(relation, "a range of a generator");
     }
     if (left < count) {
         close_page(page);

@@ -112,8 +112,10 @@ void check_cycle(Oid relid) {
              errhint("Run ALTER SEQUENCE %s NO CYCLE.", name)));
 }
 
+// Until it has come to its end, nothing that it has found counts.
 pg_noinline void check(Generator &generator) {
     const uint64 version = catalogue_version;
+    generator.checked_at = 0;
 
     Assert(no_page_is_locked());
     Relation relation = open_sequence(generator.relid, NoLock,

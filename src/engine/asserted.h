@@ -12,6 +12,11 @@ inline bool no_page_is_locked() {
     return InterruptHoldoffCount == 0 && CritSectionCount == 0;
 }
 
+// Whether a sequence that is at `from` passes `over` before it comes to `to`, in either direction.
+inline bool is_passed(int64 from, int64 over, int64 to) {
+    return (from <= over && over <= to) || (from >= over && over >= to);
+}
+
 inline bool is_first_page_of(Buffer buffer, const Locator &locator) {
     Locator found;
     ForkNumber fork;

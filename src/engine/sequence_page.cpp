@@ -99,6 +99,7 @@ bool is_to_come(const OpenPage &page, uint64 tick) {
 // How far WAL covers is kept in storage.logged_to. The page itself says that WAL covers nothing,
 // which is right whatever INCREMENT the rollback brings back.
 void raise_page(const OpenPage &page, ReplacedStorage &storage, const Drawn &drawn) {
+    Assert(is_to_come(page, drawn.tick) && drawn.tick <= storage.max_value);
     MarkBufferDirty(page.buffer);
     if (!storage.needs_wal)
         record_without_wal(page, stamp_of(storage.locator), drawn.tick, drawn.binding);
@@ -106,6 +107,7 @@ void raise_page(const OpenPage &page, ReplacedStorage &storage, const Drawn &dra
         storage.logged_to = Min(tick_after_ms(drawn, logged_ahead_ms), storage.max_value);
         log_ticks(page, storage.locator, drawn.tick, storage.logged_to, drawn.binding);
     }
+    Assert(!storage.needs_wal || drawn.tick <= storage.logged_to);
     set_state(page, drawn.tick, 0);
 }
 
@@ -216,6 +218,7 @@ XLogRecPtr remember_tick(ReplacedStorage &storage, const DrawnInScale &draws) {
 
 XLogRecPtr record_move(const OpenPage &page, Relation relation, const Move &move) {
     Assert(move.steps >= 0 && move.logged_ahead >= 0);
+    Assert(is_passed(page.data->last_value, move.to, move.logged_to));
     const Locator locator = locator_of(relation);
     const uint32 stamp = stamp_of(locator);
     MarkBufferDirty(page.buffer);

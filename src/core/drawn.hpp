@@ -5,35 +5,22 @@
 
 #include <cstdint>
 
-#include "core/advance.hpp"
 #include "core/binding.hpp"
-#include "core/objectid.hpp"
-#include "core/uuid_ticks.hpp"
 
 namespace shardid {
 
 struct Drawn {
     std::uint64_t binding;  // see binding.hpp
     std::uint64_t tick;
+    std::uint64_t log_to;  // how far WAL is to be written where the tick needs it
 
     friend constexpr bool operator==(const Drawn &, const Drawn &) = default;
 };
 
 // Both draws in one. REQUIRED: have_one_scale.
 constexpr Drawn merge(const Drawn &earlier, const Drawn &later) {
-    return {later.binding, earlier.tick > later.tick ? earlier.tick : later.tick};
-}
-
-// As tick_after_ms for the layout, or the Count, of the tick.
-constexpr std::uint64_t tick_after_ms(const Drawn &drawn, std::uint64_t ms) {
-    switch (kind_of(drawn.binding)) {
-        case Kind::uuids:
-            return tick_after_ms(uuid_ticks, drawn.tick, ms);
-        case Kind::objectids:
-            return tick_after_ms(objectid_ticks, drawn.tick, ms);
-        default:
-            return tick_after_ms(layout_of(drawn.binding).widths, drawn.tick, ms);
-    }
+    const Drawn &larger = earlier.tick > later.tick ? earlier : later;
+    return {later.binding, larger.tick, larger.log_to};
 }
 
 // Draws of several scales: one entry for each, the scale of the last draw first.
@@ -42,11 +29,12 @@ struct DrawnInScale {
     DrawnInScale *next;
 };
 
-// The tick of a scale, 0 if there is none.
-constexpr std::uint64_t tick_in(const DrawnInScale *list, std::uint64_t binding) {
+// What was drawn in the scale of this binding, as of this binding; tick 0 if nothing was.
+constexpr Drawn drawn_in(const DrawnInScale *list, std::uint64_t binding) {
     while (list != nullptr && !have_one_scale(list->drawn.binding, binding))
         list = list->next;
-    return list == nullptr ? 0 : list->drawn.tick;
+    return list == nullptr ? Drawn{binding, 0, 0}
+                           : Drawn{binding, list->drawn.tick, list->drawn.log_to};
 }
 
 // Merges a draw into its scale's entry, which comes to the front. Returns false if there is none.

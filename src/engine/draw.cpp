@@ -36,7 +36,7 @@ pg_attribute_always_inline uint64 last_tick(const OpenPage &page, const Generato
                                             const L &layout, const Waiter &waiter, uint64 now,
                                             FirstLook *look) {
     const uint64 last =
-        Max(last_tick_of(page), tick_in(generator.temporary, generator.known.binding));
+        Max(last_tick_of(page), drawn_in(generator.temporary, generator.known.binding).tick);
     if (likely(is_ours(page, generator.stamp)))
         return last;
     look->takings = notes_of(page).takings;
@@ -174,7 +174,8 @@ Ticks finish(Generator &generator, const L &layout, const Attempt &attempt, uint
     const uint64 last = last_drawn(layout.widths, attempt.tick, max_count);
     XLogRecPtr covered_by = attempt.covered_by;
     if (generator.has_replaced_storage) {
-        const XLogRecPtr remembered = remember_in_replaced_storage(generator, last);
+        const XLogRecPtr remembered =
+            remember_in_replaced_storage(generator, last, logged_to(layout.widths, last));
         covered_by = Max(covered_by, remembered);
     }
     make_durable(covered_by);

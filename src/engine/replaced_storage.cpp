@@ -156,9 +156,9 @@ void start_following_rollbacks() {
     RegisterXactCallback(raise_all_before_commit, nullptr);
 }
 
-XLogRecPtr remember_in_replaced_storage(Generator &generator, uint64 tick) {
+XLogRecPtr remember_in_replaced_storage(Generator &generator, uint64 tick, uint64 log_to) {
     Assert(generator.has_replaced_storage && no_page_is_locked());
-    const Drawn drawn{generator.known.binding, tick};
+    const Drawn drawn{generator.known.binding, tick, log_to};
     // Nobody else draws from a temporary sequence: this session's memory is enough.
     if (generator.is_temporary) {
         keep(&generator.temporary, drawn, TopMemoryContext);

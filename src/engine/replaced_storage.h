@@ -31,10 +31,11 @@ struct ReplacedStorages {
 void start_following_rollbacks();
 
 // To be called for each draw. Raises the relfilenode from before the transaction to `tick`, if its
-// MAXVALUE allows. Notes the draw for the others, and for a temporary sequence in
-// generator.temporary. Returns how far WAL has to be durable before the tick is returned. REQUIRED:
-// generator.has_replaced_storage, generator.known is what the tick was drawn as.
-XLogRecPtr remember_in_replaced_storage(Generator &generator, uint64 tick);
+// MAXVALUE allows; where that takes WAL, it is written up to `log_to`. Notes the draw for the
+// others, and for a temporary sequence in generator.temporary. Returns how far WAL has to be
+// durable before the tick is returned. REQUIRED: generator.has_replaced_storage, generator.known is
+// what the tick was drawn as.
+XLogRecPtr remember_in_replaced_storage(Generator &generator, uint64 tick, uint64 log_to);
 
 // If a ROLLBACK TO SAVEPOINT has brought the present relfilenode back, raises it to what was drawn
 // from the one that is gone. REQUIRED: the relation is the generator's, and locked.

@@ -104,7 +104,7 @@ void raise_page(const OpenPage &page, ReplacedStorage &storage, const Drawn &dra
     if (!storage.needs_wal)
         record_without_wal(page, stamp_of(storage.locator), drawn.tick, drawn.binding);
     else if (drawn.tick > storage.logged_to || PageGetLSN(page.page) <= GetRedoRecPtr()) {
-        storage.logged_to = Min(tick_after_ms(drawn, logged_ahead_ms), storage.max_value);
+        storage.logged_to = Min(drawn.log_to, storage.max_value);
         log_ticks(page, storage.locator, drawn.tick, storage.logged_to, drawn.binding);
     }
     Assert(!storage.needs_wal || drawn.tick <= storage.logged_to);
@@ -208,9 +208,9 @@ XLogRecPtr remember_tick(ReplacedStorage &storage, const DrawnInScale &draws) {
     Assert(no_page_is_locked());
     const OpenPage page = lock_page(pin_replaced(storage));
     const uint64 kept = binding_of(page) == unbound ? draws.drawn.binding : binding_of(page);
-    const uint64 tick = tick_in(&draws, kept);
-    if (tick != 0 && tick <= storage.max_value && is_to_come(page, tick))
-        raise_page(page, storage, {kept, tick});
+    const Drawn drawn = drawn_in(&draws, kept);
+    if (drawn.tick != 0 && drawn.tick <= storage.max_value && is_to_come(page, drawn.tick))
+        raise_page(page, storage, drawn);
     const XLogRecPtr covered_by = storage.needs_wal ? PageGetLSN(page.page) : InvalidXLogRecPtr;
     UnlockReleaseBuffer(page.buffer);
     return covered_by;

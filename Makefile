@@ -12,7 +12,7 @@ OBJS = src/module.o \
            shard_fingerprint.o uuid.o uuid_parts.o) \
        $(addprefix src/lease/, as_owner.o exchange.o grant.o incarnation.o job.o join.o keep_own_rows.o late_names.o \
            lease.o lease_refusals.o lease_tables.o member.o membership.o registry_functions.o release.o renew.o request.o \
-           start_worker.o worker.o)
+           seats.o start_worker.o worker.o)
 
 # Only the lease worker loads this, so that no session links libpq.
 LIBPQ_CLIENT = shardid_libpq$(DLSUFFIX)

@@ -22,11 +22,10 @@ namespace shardid {
 namespace {
 
 instr_time started;
-int64 deadline_ms;
 
 int64 left_ms() {
     make_way_for_drop();
-    return deadline_ms - ms_since(started);
+    return registry_timeout_ms - ms_since(started);
 }
 
 // Room for the three options that are ours, and the end.
@@ -195,9 +194,8 @@ Reply ask_registry(const char *server, Oid role, const char *requests) {
     return *reply;
 }
 
-void start_deadline(int64 longest_ms) {
+void start_deadline() {
     INSTR_TIME_SET_CURRENT(started);
-    deadline_ms = Min(longest_ms, registry_timeout_ms);
 }
 
 void check_server(const char *server, Oid role) {

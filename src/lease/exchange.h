@@ -23,9 +23,8 @@ struct Reply {
 // database. In a transaction of its own. REQUIRED: in the worker, outside of transactions.
 Reply ask_registry(const char *server, Oid role, const char *requests);
 
-// The deadline of all that the worker asks: this long from now, or shardid.registry_timeout if that
-// is shorter.
-void start_deadline(int64 longest_ms);
+// The deadline of all that the worker asks is shardid.registry_timeout from now.
+void start_deadline();
 
 // Raises what ask_registry would return, for what can be seen here: no such server, no right to use
 // it, no user mapping, no password.

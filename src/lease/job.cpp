@@ -1,6 +1,7 @@
 #include "lease/job.h"
 
 #include "engine/sequence.h"
+#include "engine/settings.h"
 
 namespace shardid {
 
@@ -19,7 +20,7 @@ void tell(const Job &job, int level, int sqlstate, const char *message, const ch
 void tell_error(const Job &job, const ErrorData *error) {
     if (error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE)
         tell(job, ERROR, error->sqlerrcode,
-             psprintf("could not wait for %s within %d ms", job.waits_for, job.task.timeout_ms),
+             psprintf("could not wait for %s within %d ms", job.waits_for, registry_timeout_ms),
              nullptr, "Call it again when that has ended; pg_locks shows what it waits for.");
     else
         tell(job, ERROR, error->sqlerrcode, error->message, error->detail, error->hint);

@@ -105,7 +105,7 @@ bool has_failed_lately(const Lease &lease) {
 }
 
 WorkerTask renewal_of(const Generator &generator, XLogRecPtr moved_at, uint64 tick) {
-    WorkerTask task = task_for(TaskKind::renew, generator.relid);
+    WorkerTask task = task_for(TaskKind::renew, generator.relid, generator.lease.group);
     task.family = generator.lease.family;
     task.moved_at = moved_at;
     task.tick = tick;
@@ -155,15 +155,14 @@ void wait_for_window(Generator &generator, const Attempt &attempt) {
         const int64 left = lease_timeout_ms - ms_since(start);
         Started started = Started::another;
         if (!has_failed_lately(generator.lease))
-            started = run_worker(renewal_of(generator, attempt.moved_at, attempt.tick),
-                                 generator.lease.group, Max(left, 0));
+            started = run_worker(renewal_of(generator, attempt.moved_at, attempt.tick), left);
         if (started != Started::another || has_failed_lately(generator.lease))
             last = started;
         read_window(generator);
         if (serves(generator.lease, attempt))
             return;
         if (left <= 0)
-            refuse_without_window(generator, attempt, last != Started::no_slot);
+            refuse_without_window(generator, attempt, last);
         nap(Min(left, started == Started::another ? look_again_ms : ask_again_ms));
     }
 }
@@ -175,8 +174,8 @@ void renew_ahead(Generator &generator, uint64 last) {
     if (time < lease.look_at)
         return;
     lease.look_at = time + renew_again_ms;
-    if (!has_failed_lately(lease) && !is_worker_running(lease.group))
-        run_worker(renewal_of(generator, InvalidXLogRecPtr, last), lease.group, 0);
+    if (!has_failed_lately(lease))
+        run_worker(renewal_of(generator, InvalidXLogRecPtr, last), 0);
 }
 
 }  // namespace shardid

@@ -10,6 +10,7 @@
 #include "engine/sequence.h"
 #include "engine/settings.h"
 #include "lease/membership.h"
+#include "lease/seats.h"
 
 extern "C" {
 #include "catalog/pg_authid.h"
@@ -25,12 +26,31 @@ bool may_see_why(const Generator &generator) {
            has_privs_of_role(GetUserId(), ROLE_PG_MONITOR);
 }
 
-const char *reason(const Generator &generator, const WindowRow &row) {
-    if (!may_see_why(generator))
-        return "The owner of the generator sees why";
-    if (row.failed_at != 0 && row.error != nullptr)
-        return row.error;
-    return psprintf("The registry did not answer within %d ms", lease_timeout_ms);
+struct Reason {
+    int sqlstate;
+    const char *text;
+};
+
+// A registry that has refused has to be told something; one that has not answered may do so later.
+Reason reason_of(const Generator &generator, Started last) {
+    WindowRow row;
+    if (last == Started::no_slot)
+        return {ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
+                "There is no free slot for a background worker"};
+    if (last == Started::no_seat)
+        return {ERRCODE_CANNOT_CONNECT_NOW, why_no_seat()};
+    if (!read_window_row(generator.lease.origin, &row) || row.failed_at == 0 ||
+        row.error == nullptr)
+        return {ERRCODE_CANNOT_CONNECT_NOW,
+                psprintf("The registry did not answer within %d ms", lease_timeout_ms)};
+    return {row.is_refused ? ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE : ERRCODE_CANNOT_CONNECT_NOW,
+            may_see_why(generator) ? row.error : "The owner of the generator sees why"};
+}
+
+const char *server_of(const Generator &generator) {
+    LeasedRow row{};
+    read_leased_row(generator.lease.origin, &row);
+    return row.server == nullptr ? "" : row.server;
 }
 
 }  // namespace
@@ -65,32 +85,30 @@ void refuse_shard_of_lease(const Generator &generator, int32 shard) {
              errhint("Pass shard %d or none, or use another generator.", own)));
 }
 
-void refuse_without_window(const Generator &generator, const Attempt &attempt, bool has_slot) {
+void refuse_without_window(const Generator &generator, const Attempt &attempt, Started last) {
     const Lease &lease = generator.lease;
     const char *until =
         lease.window == no_time
             ? "It has no window of time"
             : psprintf("Its window of time ends at %s",
                        as_text(clock_at(lease.layout.epoch_us, lease.window.until)));
-    const char *clock = as_text(attempt.clock);
-    if (!has_slot)
-        ereport(ERROR, (errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-                        errmsg("could not renew the lease of generator \"%s\"",
-                               shown_name(generator.relid)),
-                        errdetail("%s, the clock is at %s, and there is no free slot for a "
-                                  "background worker.",
-                                  until, clock),
-                        errhint("Increase max_worker_processes.")));
-    WindowRow row{};
-    read_window_row(lease.origin, &row);
+    const Reason reason = reason_of(generator, last);
     ereport(ERROR,
-            (errcode(row.failed_at != 0 && row.is_refused ? ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE
-                                                          : ERRCODE_CANNOT_CONNECT_NOW),
+            (errcode(reason.sqlstate),
              errmsg("generator \"%s\" has no lease of shard %d at this time",
                     shown_name(generator.relid), lease.shard),
-             errdetail("%s, and the clock is at %s. %s.", until, clock, reason(generator, row)),
-             errhint("See shardid_lease.shard_leases here and shardid_lease.id_space_shards "
-                     "on the registry.")));
+             errdetail("%s, and the clock is at %s. %s.", until, as_text(attempt.clock),
+                       reason.text),
+             last == Started::no_slot
+                 ? errhint("Increase max_worker_processes.")
+                 : errhint("See shardid_lease.shard_leases here and shardid_lease.id_space_shards "
+                           "on the registry of foreign server \"%s\".",
+                           server_of(generator))));
+}
+
+const char *why_no_seat() {
+    return psprintf("The server's %d workers for leases all wait for registries",
+                    seats_of_server());
 }
 
 void refuse_two(const LeasedRow &row) {

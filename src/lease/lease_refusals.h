@@ -4,15 +4,20 @@
 #include "engine/draw.h"
 #include "engine/generator.h"
 #include "lease/lease_tables.h"
+#include "lease/start_worker.h"
 
 namespace shardid {
 
 [[noreturn]] void refuse_sealed(const Generator &generator);
 [[noreturn]] void refuse_layout_of_lease(const Generator &generator, const Layout &layout);
 
-// has_slot: a background worker could be started.
+// Raises 57P03 if the registry has not answered, 55000 if it has refused, 53400 if there is no
+// slot.
 [[noreturn]] void refuse_without_window(const Generator &generator, const Attempt &attempt,
-                                        bool has_slot);
+                                        Started last);
+
+// What keeps a worker from its seat.
+const char *why_no_seat();
 
 // leased_generator has this row and another one for the generator.
 [[noreturn]] void refuse_two(const LeasedRow &row);

@@ -148,7 +148,7 @@ void warn_of_setting(int32 shard) {
 int32 call_for_member(TaskKind kind, Oid generator) {
     const LeasedRow row = row_of(generator);
     WorkerCall call{};
-    const int32 shard = call_worker(kind, generator, group_of(row), call);
+    const int32 shard = call_worker(kind, generator, row.server, call);
     // This session may have the sequence locked already, and may generate ids next.
     AcceptInvalidationMessages();
     return shard;
@@ -182,10 +182,9 @@ Datum shardid_lease_shard(PG_FUNCTION_ARGS) {
     check_generator(generator, "lease_shard()");
     check_kind(generator);
     check_definition(generator);
-    const Oid role = owner_of_sequence(generator);
-    check_server(call.server, role);
+    check_server(call.server, owner_of_sequence(generator));
 
-    const int32 shard = call_worker(TaskKind::join, generator, group_of(call.server, role), call);
+    const int32 shard = call_worker(TaskKind::join, generator, call.server, call);
     AcceptInvalidationMessages();
     wait_for_earlier_users(generator, start, "The lease is held.");
     warn_of_setting(shard);
@@ -213,9 +212,8 @@ Datum shardid_renew_now(PG_FUNCTION_ARGS) {
     PreventCommandIfReadOnly("renew_leases()");
     require_lease_tables();
     check_owner(generator, GetUserId());
-    const LeaseGroup group = group_of(row_of(generator));
-    if (run_worker(task_for(TaskKind::renew, generator), group, Max(lease_timeout_ms, 1)) ==
-        Started::no_slot)
+    const WorkerTask task = task_for(TaskKind::renew, generator, group_of(row_of(generator)));
+    if (run_worker(task, lease_timeout_ms) == Started::no_slot)
         refuse_without_slot();
     PG_RETURN_VOID();
 }

@@ -4,10 +4,13 @@
 
 #include "engine/sequence.h"
 #include "engine/settings.h"
+#include "lease/lease_refusals.h"
 #include "lease/membership.h"
+#include "lease/seats.h"
 
 extern "C" {
 #include "common/hashfn.h"
+#include "miscadmin.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
 }
@@ -18,15 +21,8 @@ namespace {
 
 constexpr int64 look_again_ms = 50;
 
-// Advisory locks' fourth field is 1 or 2 for what SQL can lock.
-enum class LockUse : uint16 { worker = 3, starter };
-
-// An advisory lock, as an error in the worker's transaction must not take it away.
-LOCKTAG lock_for(LockUse use, const LeaseGroup &group) {
-    LOCKTAG tag;
-    SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, group.role, group.server, static_cast<uint16>(use));
-    return tag;
-}
+// A worker that has not begun by then is called off: it waits for DROP DATABASE, for example.
+constexpr int64 begin_within_ms = 1000;
 
 BackgroundWorker worker_for(const WorkerTask &task) {
     BackgroundWorker worker{};
@@ -42,51 +38,60 @@ BackgroundWorker worker_for(const WorkerTask &task) {
     return worker;
 }
 
-bool lock_at_once(const LOCKTAG &tag) {
-    return LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
-}
-
-void wait_for_end(BackgroundWorkerHandle *handle, instr_time start, int64 wait_ms) {
+// Until it has ended or, if there is one, has taken the seat. Returns false after this time.
+bool wait_for(BackgroundWorkerHandle *handle, const Seat *seat, int64 wait_ms) {
+    instr_time start;
+    INSTR_TIME_SET_CURRENT(start);
     pid_t pid;
-    while (GetBackgroundWorkerPid(handle, &pid) != BGWH_STOPPED) {
+    while (GetBackgroundWorkerPid(handle, &pid) != BGWH_STOPPED &&
+           (seat == nullptr || !is_taken(*seat))) {
         const int64 left = wait_ms - ms_since(start);
         if (left <= 0)
-            return;
+            return false;
         nap(Min(left, look_again_ms));
     }
+    return true;
 }
 
-Started start(const WorkerTask &task, int64 wait_ms) {
-    instr_time begun;
-    INSTR_TIME_SET_CURRENT(begun);
+// Of a call: a session that no longer waits for the answer leaves no worker that does.
+void end_worker(int /*code*/, Datum handle) {
+    if (handle != 0)
+        TerminateBackgroundWorker(
+            reinterpret_cast<BackgroundWorkerHandle *>(DatumGetPointer(handle)));
+}
+
+Started start_on_seat(WorkerTask &task, BackgroundWorkerHandle **handle) {
+    task.seat = 0;
+    while (!reserve(seat_of_server(task.seat)))
+        if (++task.seat == seats_of_server())
+            return Started::no_seat;
+    const Seat seat = seat_of_server(task.seat);
     BackgroundWorker worker = worker_for(task);
-    BackgroundWorkerHandle *handle;
-    if (!RegisterDynamicBackgroundWorker(&worker, &handle))
-        return Started::no_slot;
-    wait_for_end(handle, begun, wait_ms);
-    return Started::yes;
+    const bool is_registered = RegisterDynamicBackgroundWorker(&worker, handle);
+    // Not to be canceled: else a session could leave one that has not begun after the other.
+    HOLD_INTERRUPTS();
+    if (is_registered && !wait_for(*handle, &seat, begin_within_ms))
+        TerminateBackgroundWorker(*handle);
+    RESUME_INTERRUPTS();
+    give_up(seat);
+    return is_registered ? Started::yes : Started::no_slot;
 }
 
-// At most one worker of a group has a session waiting for it: so one role uses few of the server's
-// slots, however many calls it makes.
-Started start_for_group(const WorkerTask &task, const LeaseGroup &group, int64 wait_ms) {
-    const LOCKTAG tag = lock_for(LockUse::starter, group);
-    if (!lock_at_once(tag))
-        return Started::another;
-    const Started started = start(task, wait_ms);
-    LockRelease(&tag, ExclusiveLock, false);
-    return started;
-}
-
-[[noreturn]] void refuse_without_answer(Oid generator) {
-    ereport(
-        ERROR,
-        (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-         errmsg("no answer about the lease of generator \"%s\" within %d ms", shown_name(generator),
-                lease_timeout_ms),
-         errdetail("The request waits for the registry, or for a lock that a transaction holds."),
-         errhint("Call it again, or increase shardid.lease_timeout; "
-                 "shardid_lease.shard_leases shows the state of the lease.")));
+[[noreturn]] void refuse_without_answer(Oid generator, const char *server, Started last) {
+    if (last == Started::no_slot)
+        refuse_without_slot();
+    ereport(ERROR,
+            (errcode(ERRCODE_CANNOT_CONNECT_NOW),
+             errmsg("no answer about the lease of generator \"%s\" within %d ms",
+                    shown_name(generator), lease_timeout_ms),
+             last == Started::no_seat
+                 ? errdetail("%s; that of foreign server \"%s\" was not asked.", why_no_seat(),
+                             server)
+                 : errdetail("The request waits for the registry of foreign server \"%s\", or for "
+                             "a lock that a transaction holds.",
+                             server),
+             errhint("Call it again, or increase shardid.lease_timeout; "
+                     "shardid_lease.shard_leases shows the state of the lease.")));
 }
 
 void raise_message(const WorkerCall &call) {
@@ -99,41 +104,51 @@ void raise_message(const WorkerCall &call) {
 
 }  // namespace
 
-WorkerTask task_for(TaskKind kind, Oid generator) {
+WorkerTask task_for(TaskKind kind, Oid generator, const LeaseGroup &group) {
     WorkerTask task{};
     task.kind = kind;
     task.database = MyDatabaseId;
     task.generator = generator;
+    task.group = group;
     return task;
 }
 
-Started run_worker(const WorkerTask &task, const LeaseGroup &group, int64 wait_ms) {
-    return wait_ms == 0 ? start(task, 0) : start_for_group(task, group, wait_ms);
+Started run_worker(WorkerTask task, int64 wait_ms) {
+    const Seat seat = seat_of(task.group);
+    if (!reserve(seat))
+        return Started::another;
+    BackgroundWorkerHandle *handle;
+    const Started started = start_on_seat(task, &handle);
+    give_up(seat);
+    if (started != Started::yes)
+        return started;
+    const Datum of_call = task.kind == TaskKind::renew ? 0 : PointerGetDatum(handle);
+    PG_ENSURE_ERROR_CLEANUP(end_worker, of_call);
+    wait_for(handle, nullptr, wait_ms);
+    PG_END_ENSURE_ERROR_CLEANUP(end_worker, of_call);
+    end_worker(0, of_call);
+    return started;
 }
 
-int32 call_worker(TaskKind kind, Oid generator, const LeaseGroup &group, WorkerCall &call) {
+int32 call_worker(TaskKind kind, Oid generator, const char *server, WorkerCall &call) {
     instr_time start;
     INSTR_TIME_SET_CURRENT(start);
     dsm_segment *segment = dsm_create(sizeof(WorkerCall), 0);
     auto *shared = static_cast<WorkerCall *>(dsm_segment_address(segment));
     *shared = call;
-    WorkerTask task = task_for(kind, generator);
+    WorkerTask task = task_for(kind, generator, group_of(server, owner_of_sequence(generator)));
     task.caller = GetUserId();
     task.call = dsm_segment_handle(segment);
+    Started last = Started::another;
     for (;;) {
         const int64 left = Max(lease_timeout_ms, 1) - ms_since(start);
-        if (left <= 0)
-            refuse_without_answer(generator);
-        task.timeout_ms = static_cast<int32>(left);
-        const Started started = run_worker(task, group, left);
-        if (started == Started::no_slot)
-            refuse_without_slot();
-        if (started == Started::yes)
+        if (left <= 0 || last == Started::no_slot)
+            refuse_without_answer(generator, server, last);
+        last = run_worker(task, left);
+        if (shared->is_done)
             break;
         nap(Min(left, look_again_ms));
     }
-    if (!shared->is_done)
-        refuse_without_answer(generator);
     call = *shared;
     dsm_detach(segment);
     raise_message(call);
@@ -155,19 +170,6 @@ LeaseGroup group_of(const char *server, Oid role) {
 
 LeaseGroup group_of(const LeasedRow &row) {
     return group_of(row.server, owner_of_sequence(row.generator));
-}
-
-bool lock_group(const LeaseGroup &group, bool waits) {
-    const LOCKTAG tag = lock_for(LockUse::worker, group);
-    return LockAcquire(&tag, ExclusiveLock, true, !waits) != LOCKACQUIRE_NOT_AVAIL;
-}
-
-bool is_worker_running(const LeaseGroup &group) {
-    const LOCKTAG tag = lock_for(LockUse::worker, group);
-    if (!lock_at_once(tag))
-        return true;
-    LockRelease(&tag, ExclusiveLock, false);
-    return false;
 }
 
 int64 ms_since(instr_time start) {

@@ -21,10 +21,11 @@ struct WorkerTask {
     TaskKind kind;
     Oid database;
     Oid generator;
-    Oid caller;        // not for renew: has to own the generator
-    dsm_handle call;   // not for renew: a WorkerCall
-    int32 timeout_ms;  // not for renew
-    Digest family;     // of renew: the session's own, for storage that nobody else sees, if it has
+    LeaseGroup group;
+    int seat;         // of the server's
+    Oid caller;       // not for renew: has to own the generator
+    dsm_handle call;  // not for renew: a WorkerCall
+    Digest family;    // of renew: the session's own, for storage that nobody else sees, if it has
     XLogRecPtr moved_at;  // and where others have moved the page to; 0: nowhere
     uint64 tick;          // and the first one wanted
 };
@@ -46,29 +47,24 @@ struct WorkerCall {
     char hint[512];
 };
 
-WorkerTask task_for(TaskKind kind, Oid generator);
+WorkerTask task_for(TaskKind kind, Oid generator, const LeaseGroup &group);
 
-enum class Started { yes, another, no_slot };
+// no_seat: the server's are taken. no_slot: none of max_worker_processes is free.
+enum class Started { yes, another, no_seat, no_slot };
 
-// Starts the worker, and waits at most this long for its end; not at all if that is 0. Can be
-// canceled. Returns `another` where another session of the group is doing this, and it was to be
-// waited for.
-Started run_worker(const WorkerTask &task, const LeaseGroup &group, int64 wait_ms);
+// Starts the worker, unless the group has one, and waits until it has its seats, some milliseconds;
+// then at most this long for its end. That can be canceled, which ends a worker with a call.
+Started run_worker(WorkerTask task, int64 wait_ms);
 
-// The same with a call, at most for shardid.lease_timeout; raises what the worker raised, and
-// returns the shard that was granted.
-int32 call_worker(TaskKind kind, Oid generator, const LeaseGroup &group, WorkerCall &call);
+// The same with a call, until a worker has done it, at most for shardid.lease_timeout; raises what
+// the worker raised, and returns the shard that was granted.
+int32 call_worker(TaskKind kind, Oid generator, const char *server, WorkerCall &call);
 
 // For SQL functions: there is no free slot of max_worker_processes.
 [[noreturn]] void refuse_without_slot();
 
 LeaseGroup group_of(const char *server, Oid role);
 LeaseGroup group_of(const LeasedRow &row);
-
-// Held by the group's worker while it works. Returns false if another one has it, unless it waits.
-bool lock_group(const LeaseGroup &group, bool waits);
-
-bool is_worker_running(const LeaseGroup &group);
 
 int64 ms_since(instr_time start);
 

@@ -8,11 +8,15 @@
 #include "lease/membership.h"
 #include "lease/release.h"
 #include "lease/renew.h"
+#include "lease/seats.h"
 
 #include "engine/settings.h"
 
 extern "C" {
 #include "storage/ipc.h"
+#include "storage/latch.h"
+#include "storage/proc.h"
+#include "storage/procarray.h"
 #include "tcop/tcopprot.h"
 }
 
@@ -20,12 +24,7 @@ namespace shardid {
 
 namespace {
 
-Job job = {.task = {}, .call = nullptr, .waits_for = "another request about the lease"};
-
-// The session that waits is told the reason before the worker ends.
-int most_of(int timeout_ms) {
-    return Max(timeout_ms - timeout_ms / 5, 1);
-}
+Job job = {.task = {}, .call = nullptr, .waits_for = "a lock on the sequence"};
 
 // What the database, or the role, may have set differently. No standby is waited for: a promoted
 // standby is another incarnation, so it does not matter which rows it has.
@@ -33,16 +32,15 @@ void set_defaults() {
     const struct {
         const char *name;
         const char *value;
-    } settings[] = {
-        {"search_path", "pg_catalog, pg_temp"},
-        {"default_transaction_read_only", "off"},
-        {"default_transaction_isolation", "read committed"},
-        {"synchronous_commit", "local"},
-        {"statement_timeout", "0"},
-        {"lock_timeout", psprintf("%d", job.call == nullptr ? 2000 : most_of(job.task.timeout_ms))},
-        {"idle_in_transaction_session_timeout", "0"},
-        {longest_transaction_setting, "0"},
-        {"role", "none"}};
+    } settings[] = {{"search_path", "pg_catalog, pg_temp"},
+                    {"default_transaction_read_only", "off"},
+                    {"default_transaction_isolation", "read committed"},
+                    {"synchronous_commit", "local"},
+                    {"statement_timeout", "0"},
+                    {"lock_timeout", psprintf("%d", registry_timeout_ms)},
+                    {"idle_in_transaction_session_timeout", "0"},
+                    {longest_transaction_setting, "0"},
+                    {"role", "none"}};
     for (const auto &setting : settings)
         SetConfigOption(setting.name, setting.value, PGC_SUSET, PGC_S_OVERRIDE);
 }
@@ -62,26 +60,20 @@ void run() {
     require_lease_tables();
     if (job.call != nullptr)
         check_owner(job.task.generator, job.task.caller);
-    LeasedRow row{};
     const Oid role = owner_of_sequence(job.task.generator);
     const bool is_join = job.task.kind == TaskKind::join;
-    if (!is_join)
-        row = row_for_task();
+    const LeasedRow row = is_join ? LeasedRow{} : row_for_task();
     const char *server = is_join ? job.call->server : row.server;
-    // A renewal that finds another worker at work ends.
-    const bool is_locked = lock_group(group_of(server, role), job.call != nullptr);
+    const LeaseGroup group = group_of(server, role);
     commit_transaction();
-    if (!is_locked)
+    // Of another one by now, this is another worker's work.
+    if (group.role != job.task.group.role || group.server != job.task.group.server)
         return;
-    start_deadline(job.call == nullptr ? registry_timeout_ms : most_of(job.task.timeout_ms));
+    start_deadline();
     if (is_join) {
         join(job, server, role);
         return;
     }
-    // The worker that had the lock may have changed the row.
-    begin_transaction();
-    row = row_for_task();
-    commit_transaction();
     if (job.task.kind == TaskKind::release)
         release(job, row, role);
     else
@@ -103,6 +95,20 @@ void run_for_caller() {
     job.call->is_done = true;
 }
 
+// The session that has started this worker waits for that.
+void tell_begun() {
+    PGPROC *session = BackendPidGetProc(MyBgworkerEntry->bgw_notify_pid);
+    if (session != nullptr)
+        SetLatch(&session->procLatch);
+}
+
+// The session has reserved them; but it may have called the worker off.
+bool take_seats() {
+    const bool has_all = take(seat_of(job.task.group)) && take(seat_of_server(job.task.seat));
+    tell_begun();
+    return has_all;
+}
+
 }  // namespace
 
 extern "C" {
@@ -116,6 +122,8 @@ void shardid_lease_worker(Datum /*argument*/) {
     BackgroundWorkerInitializeConnectionByOid(job.task.database, InvalidOid,
                                               BGWORKER_BYPASS_ALLOWCONN);
     pgstat_report_activity(STATE_RUNNING, "shardid lease");
+    if (!take_seats())
+        proc_exit(0);
     if (job.task.kind == TaskKind::renew) {
         set_defaults();
         run();

@@ -148,22 +148,6 @@ for my $call ('take_over_shard', 'release_shard')
 	all_ids(@{ read_told($drawing) });
 }
 
-# --- A release that waits for a worker whose caller has given up sees the lease that the worker has stored.
-
-on_member('SET ROLE app; CREATE SEQUENCE hurried');
-my $held = $registry->safe_psql('postgres', q(SELECT count(*) FROM shardid_lease.granted_shard WHERE state = 'held'));
-@silent = processes_of($registry);
-kill 'STOP', @silent;
-like(error_of($member, 'postgres', "SET ROLE app; SET statement_timeout = '1s'; SELECT shardid_lease.lease_shard('ids', 'registry', 'hurried')"),
-	qr/statement timeout/, 'lease_shard: its caller gives up, and its worker does not');
-my $released = IPC::Run::start([ 'psql', '-Xq', '-d', $member->connstr('postgres'), '-c', 'SET ROLE app', '-c', q(SELECT shardid_lease.release_shard('hurried')) ],
-	'<', \'', '>', \my $of_release, '2>&1', IPC::Run::timer(180));
-$member->poll_query_until('postgres', q(SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted)) or die 'release_shard does not wait';
-kill 'CONT', @silent;
-$released->finish;
-is(on_member(q(SELECT state FROM shardid_lease.shard_leases WHERE generator = 'hurried'::regclass)), 'released', 'release_shard: its lease is released');
-is($registry->safe_psql('postgres', q(SELECT count(*) FROM shardid_lease.granted_shard WHERE state = 'held')), $held, 'and the registry knows it');
-
 no_id_comes_twice('a silent registry');
 $_->stop for $member, $registry;
 done_testing();

@@ -31,7 +31,7 @@ SQLSTATES = {
     "s_r_e_prohibited_sql_statement_attempted": "2F003", "insufficient_privilege": "42501", "invalid_name": "42602",
     "name_too_long": "42622", "undefined_object": "42704", "duplicate_object": "42710", "wrong_object_type": "42809",
     "undefined_table": "42P01", "configuration_limit_exceeded": "53400", "object_not_in_prerequisite_state": "55000",
-    "object_in_use": "55006", "lock_not_available": "55P03", "query_canceled": "57014", "data_corrupted": "XX001",
+    "object_in_use": "55006", "lock_not_available": "55P03", "query_canceled": "57014", "cannot_connect_now": "57P03", "data_corrupted": "XX001",
     "internal_error": "XX000"}
 
 

@@ -1,0 +1,131 @@
+# Background workers that ask registries: each group of generators has at most one, which has the registry's time, not
+# its caller's, and ends when its caller has gone; all together leave the server its slots, whatever roles call and however
+# many databases wait for a registry that hangs.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use IPC::Run;
+use List::Util 'max';
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time usleep);
+use Leases;
+use ShardidTest;
+
+my $registry = new_registry('registry');
+$registry->safe_psql('postgres', q(SELECT shardid_lease.create_id_space('ids', lease => '4 s')));
+# A quarter of them, two, are for leases.
+my $member = new_node('member', "autovacuum = off\nlog_min_messages = debug1\nmax_worker_processes = 8\nshardid.registry_timeout = '20s'\nshardid.lease_timeout = '1s'\n");
+my @databases = map { "d$_" } 1 .. 8;
+$member->safe_psql('postgres', "CREATE DATABASE $_") for @databases;
+connect_to_registry($member, $registry, $_) for 'postgres', @databases;
+sub on_member { return $member->safe_psql('postgres', $_[0]) }
+sub no_worker_is_left { return wait_until(sub { workers_of($member) == 0 }, $_[0] // 30) }
+
+# Sessions that run the code's statements again and again, whatever errors come; returns the highest number of workers
+# that were seen within these seconds.
+sub most_workers
+{
+	my ($seconds, @sessions) = @_;
+	my @running = map {
+		my ($dbname, $sql) = @$_;
+		my $dir = PostgreSQL::Test::Utils::tempdir();
+		append_to_file("$dir/sql", $sql);
+		[ IPC::Run::start([ 'psql', '-Xqt', '-d', $member->connstr($dbname), '-f', "$dir/sql" ], '<', \'', '>', "$dir/said", '2>&1', IPC::Run::timer(180)), "$dir/said" ]
+	} @sessions;
+	my ($most, $end) = (0, time + $seconds);
+	while (time < $end)
+	{
+		$most = max($most, workers_of($member));
+		usleep 50_000;
+	}
+	$_->[0]->finish for @running;
+	return ($most, map { slurp_file($_->[1]) } @running);
+}
+
+# --- A role that waits for itself: the worker needs a lock that its caller's transaction has.
+
+on_member('CREATE ROLE greedy LOGIN; GRANT CREATE ON SCHEMA public TO greedy; GRANT USAGE ON FOREIGN SERVER registry TO greedy');
+on_member(q(CREATE USER MAPPING FOR greedy SERVER registry OPTIONS (user 'member', password 'of the member')));
+my $again = join '', map { "SAVEPOINT s; SELECT shardid_lease.lease_shard('ids', 'registry', 'locked');\nROLLBACK TO s;\n" } 1 .. 12;
+my $greedy = <<"SQL";
+SET ROLE greedy; CREATE SEQUENCE made;
+SET shardid.lease_timeout = '1h';
+BEGIN;
+ALTER SEQUENCE made RENAME TO locked;
+SET LOCAL statement_timeout = '300ms';
+${again}SET statement_timeout = 0;
+ROLLBACK;
+SQL
+my $others = q(SET ROLE app; CREATE SEQUENCE "of app"; SELECT pg_sleep(2); SELECT 'shard ' || shardid_lease.lease_shard('ids', 'registry', '"of app"'););
+my ($most, @said) = most_workers(4, [ 'postgres', $greedy ], [ 'postgres', $others ]);
+is(scalar(() = $said[0] =~ /canceling statement due to statement timeout/g), 12, 'lease_shard() is called 12 times, and is ended by statement_timeout');
+cmp_ok($most, '<=', 2, "one role has one worker, however often it calls: $most at a time, with one of another role");
+like($said[1], qr/shard \d+/, 'which is granted a shard meanwhile');
+ok(no_worker_is_left(5), 'a worker ends when its caller has given up');
+
+# --- A role that does not wait.
+
+is(lease($member, 'ids', 'hot'), 1, 'a lease');
+draw_one($member, 'hot');
+my @silent = processes_of($registry);
+sub stop_registry { @silent = processes_of($registry); kill 'STOP', @silent; return }
+wait_for_end($registry, 'postgres', 'ids', 1);
+stop_registry();
+my $starts = worker_starts($member);
+my $impatient = "SET shardid.lease_timeout = 0;\n" . "SELECT next_id(generator => 'hot');\nSELECT pg_sleep(0.01);\n" x 100;
+my $hurried = "SET statement_timeout = '2ms';\n" . "SELECT next_id(generator => 'hot');\n" x 100;
+($most, @said) = most_workers(3, ([ 'postgres', $impatient ], [ 'postgres', $hurried ]) x 2);
+cmp_ok($most, '==', 1, "without waiting: $most worker at a time");
+is(worker_starts($member), $starts + 1, 'of 400 calls one has started a worker');
+like($said[0], qr/ERROR: .*has no lease of shard 1 at this time/, 'the calls fail');
+kill 'CONT', @silent;
+ok(no_worker_is_left(), 'then the worker has its answer');
+
+# --- A caller that has gone.
+
+stop_registry();
+on_member('SET ROLE app; CREATE SEQUENCE left_alone');
+for my $way ('cancel', 'terminate')
+{
+	my $call = IPC::Run::start([ 'psql', '-Xq', '-d', $member->connstr('postgres'), '-c', 'SET ROLE app', '-c', "SET shardid.lease_timeout = '1h'", '-c', q(SELECT shardid_lease.lease_shard('ids', 'registry', 'left_alone')) ],
+		'<', \'', '>', \my $told, '2>&1', IPC::Run::timer(180));
+	ok(wait_until(sub { workers_of($member) == 1 }, 30), "$way: a worker waits for the registry");
+	on_member("SELECT pg_${way}_backend(pid) FROM pg_stat_activity WHERE query LIKE '%left_alone%' AND pid <> pg_backend_pid() AND backend_type = 'client backend'");
+	ok(no_worker_is_left(5), "$way: it ends when its caller has");
+	$call->finish;
+}
+my $error = error_of($member, 'postgres', q(SET ROLE app; SELECT shardid_lease.lease_shard('ids', 'registry', 'left_alone')));
+like($error, qr/57P03: no answer about the lease of generator "public.left_alone" within 1000 ms\nDETAIL: .*foreign server "registry"/, 'the error names the server that does not answer');
+kill 'CONT', @silent;
+ok(no_worker_is_left(), 'no worker is left');
+
+# --- Many databases.
+
+my %shard_of = map { $_ => lease($member, 'ids', 'ids', dbname => $_) } @databases;
+draw_one($member, 'ids', dbname => $_) for @databases;
+stop_registry();
+sleep 5;    # their windows are over
+my @sessions = map { [ $_, "SET ROLE app;\n" . "SELECT next_id(generator => 'ids');\n" x 4 ] } @databases;
+my $parallel = <<'SQL';
+SELECT pg_sleep(2);
+SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT count(*) FROM pg_proc;
+SQL
+($most, @said) = most_workers(5, @sessions, [ 'postgres', $parallel ]);
+is($most, 2, 'eight databases, whose registry hangs, have two workers');
+like(pop @said, qr/Workers Launched: [1-9]/, 'a parallel query has workers as well');
+is(scalar(grep { /has no lease of shard.*foreign server "registry"/s } @said), 8, 'all errors name the server');
+is(scalar(grep { /no free slot/ } @said), 0, 'and none says that there is no slot');
+like("@said", qr/the server's 2 workers for leases all wait for registries/, 'some say that other registries are waited for');
+kill 'CONT', @silent;
+my $back = time;
+ok(wait_until(sub { draw_one($member, 'ids', dbname => $databases[-1]) =~ /^\d+$/ }, 10), 'the registry answers again: ids come');
+is(scalar(grep { draw_one($member, 'ids', dbname => $_, settings => "SET shardid.lease_timeout = '5s';") =~ /^\d+$/ } @databases), 8, 'in all databases');
+cmp_ok(time - $back, '<', 15, 'within seconds');
+
+no_id_comes_twice('a registry that hangs');
+$_->stop for $member, $registry;
+done_testing();

@@ -3,7 +3,23 @@
 #include "engine/sequence.h"
 #include "engine/settings.h"
 
+extern "C" {
+#include "mb/pg_wchar.h"
+}
+
 namespace shardid {
+
+namespace {
+
+// Not inside a character.
+template <int room>
+void copy(char (&to)[room], const char *from) {
+    const char *text = from == nullptr ? "" : from;
+    const int length = pg_mbcliplen(text, static_cast<int>(strlen(text)), room - 1);
+    strlcpy(to, text, static_cast<Size>(length) + 1);
+}
+
+}  // namespace
 
 void tell(const Job &job, int level, int sqlstate, const char *message, const char *detail,
           const char *hint) {
@@ -12,9 +28,9 @@ void tell(const Job &job, int level, int sqlstate, const char *message, const ch
     WorkerCall *call = job.call;
     call->level = level;
     call->sqlstate = sqlstate;
-    strlcpy(call->message, message, sizeof(call->message));
-    strlcpy(call->detail, detail == nullptr ? "" : detail, sizeof(call->detail));
-    strlcpy(call->hint, hint == nullptr ? "" : hint, sizeof(call->hint));
+    copy(call->message, message);
+    copy(call->detail, detail);
+    copy(call->hint, hint);
 }
 
 void tell_error(const Job &job, const ErrorData *error) {

@@ -93,17 +93,17 @@ void refuse_without_window(const Generator &generator, const Attempt &attempt, S
             : psprintf("Its window of time ends at %s",
                        as_text(clock_at(lease.layout.epoch_us, lease.window.until)));
     const Reason reason = reason_of(generator, last);
-    ereport(ERROR,
-            (errcode(reason.sqlstate),
-             errmsg("generator \"%s\" has no lease of shard %d at this time",
-                    shown_name(generator.relid), lease.shard),
-             errdetail("%s, and the clock is at %s. %s.", until, as_text(attempt.clock),
-                       reason.text),
-             last == Started::no_slot
-                 ? errhint("Increase max_worker_processes.")
-                 : errhint("See shardid_lease.shard_leases here and shardid_lease.id_space_shards "
-                           "on the registry of foreign server \"%s\".",
-                           server_of(generator))));
+    ereport(
+        ERROR,
+        (errcode(reason.sqlstate),
+         errmsg("generator \"%s\" has no lease of shard %d at this time",
+                shown_name(generator.relid), lease.shard),
+         errdetail("%s, and the clock is at %s. %s.", until, as_text(attempt.clock), reason.text),
+         last == Started::no_slot
+             ? errhint("Increase max_worker_processes.")
+             : errhint("See shardid_lease.shard_leases here and shardid_lease.id_space_shards "
+                       "on the registry of foreign server \"%s\".",
+                       server_of(generator))));
 }
 
 const char *why_no_seat() {

@@ -80,18 +80,18 @@ Started start_on_seat(WorkerTask &task, BackgroundWorkerHandle **handle) {
 [[noreturn]] void refuse_without_answer(Oid generator, const char *server, Started last) {
     if (last == Started::no_slot)
         refuse_without_slot();
-    ereport(ERROR,
-            (errcode(ERRCODE_CANNOT_CONNECT_NOW),
-             errmsg("no answer about the lease of generator \"%s\" within %d ms",
-                    shown_name(generator), lease_timeout_ms),
-             last == Started::no_seat
-                 ? errdetail("%s; that of foreign server \"%s\" was not asked.", why_no_seat(),
-                             server)
-                 : errdetail("The request waits for the registry of foreign server \"%s\", or for "
-                             "a lock that a transaction holds.",
-                             server),
-             errhint("Call it again, or increase shardid.lease_timeout; "
-                     "shardid_lease.shard_leases shows the state of the lease.")));
+    ereport(
+        ERROR,
+        (errcode(ERRCODE_CANNOT_CONNECT_NOW),
+         errmsg("no answer about the lease of generator \"%s\" within %d ms", shown_name(generator),
+                lease_timeout_ms),
+         last == Started::no_seat
+             ? errdetail("%s; that of foreign server \"%s\" was not asked.", why_no_seat(), server)
+             : errdetail("The request waits for the registry of foreign server \"%s\", or for "
+                         "a lock that a transaction holds.",
+                         server),
+         errhint("Call it again, or increase shardid.lease_timeout; "
+                 "shardid_lease.shard_leases shows the state of the lease.")));
 }
 
 void raise_message(const WorkerCall &call) {

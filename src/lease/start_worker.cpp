@@ -22,7 +22,7 @@ namespace {
 constexpr int64 look_again_ms = 50;
 
 // A worker that has not begun by then is called off: it waits for DROP DATABASE, for example.
-constexpr int64 begin_within_ms = 1000;
+constexpr int64 begin_within_ms = 3000;
 
 BackgroundWorker worker_for(const WorkerTask &task) {
     BackgroundWorker worker{};

@@ -119,7 +119,7 @@ is($most, 2, 'eight databases, whose registry hangs, have two workers');
 like(pop @said, qr/Workers Launched: [1-9]/, 'a parallel query has workers as well');
 is(scalar(grep { /has no lease of shard.*foreign server "registry"/s } @said), 8, 'all errors name the server');
 is(scalar(grep { /no free slot/ } @said), 0, 'and none says that there is no slot');
-like("@said", qr/the server's 2 workers for leases all wait for registries/, 'some say that other registries are waited for');
+like("@said", qr/The server's 2 workers for leases all wait for registries/, 'some say that other registries are waited for');
 kill 'CONT', @silent;
 my $back = time;
 ok(wait_until(sub { draw_one($member, 'ids', dbname => $databases[-1]) =~ /^\d+$/ }, 10), 'the registry answers again: ids come');

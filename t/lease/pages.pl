@@ -17,6 +17,24 @@ is(shard_of(generate($member)), 0, 'and generates ids of it');
 is(run_block($member, 'shop', 'watch_member', rows => 1), '', 'a member without trouble has nothing to be watched');
 is(run_block($registry, 'registry', 'watch_registry', rows => 1), '', 'nor has its registry');
 
+# --- A generator without a lease.
+
+my $unleased = sub { return run_block($member, 'shop', 'watch_unleased', rows => 1, @_) };
+$member->safe_psql('shop', 'CREATE SEQUENCE plain_seq; CREATE SEQUENCE other_seq; CREATE ROLE watcher LOGIN IN ROLE pg_monitor');
+$member->safe_psql('shop', "SELECT nextval('plain_seq'), uuid_v1(), objectid()");
+is($unleased->(), '', 'a sequence that generates no ids is not listed');
+$member->safe_psql('shop', "SELECT next_id(7, 'other_seq')");
+is($unleased->(), 'other_seq', 'a generator without a lease is');
+is($unleased->(user => 'watcher'), '', 'to roles with SELECT on it');
+is(run_block($member, 'postgres', 'watch_unleased', rows => 1, before => <<'SQL'), '', 'none is in a database that is no member');
+SET client_min_messages = error;
+CREATE EXTENSION shardid_lease CASCADE;
+SELECT next_id(7) WHERE false;
+SQL
+$member->safe_psql('shop', "SELECT shardid_lease.lease_shard('shop', 'registry', 'other_seq')");
+is($unleased->(), '', 'nor once it is leased');
+$member->safe_psql('shop', $_) for q(SELECT shardid_lease.release_shard('other_seq')), 'DROP SEQUENCE other_seq';
+
 # --- A copy next to it.
 
 $member->backup('base');
@@ -104,7 +122,11 @@ cmp_ok($after, '>', $before, 'and continues above its ids');
 is(shard_of($after), $number, 'with its number');
 cmp_ok($copy->safe_psql('longer', 'SELECT extract(epoch FROM until - clock_timestamp()) FROM shardid_lease.shard_leases'), '>', 500,
 	'for as long as that lease is');
-on_registry(command("SELECT shardid_lease.reserve_shard('shop', 0") =~ s/'shop', 0/'shop', $number/r);
+my $reserve = command("SELECT shardid_lease.reserve_shard('shop', 0") =~ s/'shop', 0/'shop', $number/r;
+like(($registry->psql('registry', $reserve))[2], qr/shard $number of id space "shop" is in use.*its last window ends at/s,
+	'the number can be reserved when its last window has ended');
+end_window($number);
+on_registry($reserve);
 like(($copy->psql('older', 'SELECT shardid_lease.take_over_shard()'))[2], qr/is reserved: leased in shop_long/,
 	'a database from before the change cannot take it over');
 

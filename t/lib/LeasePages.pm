@@ -13,7 +13,7 @@ use Docs;
 use ShardidTest;
 
 our @EXPORT = qw(start_registry start_member on_registry address block run_block every_block_has_run command generate
-  refused shard_of $registry $release $renew);
+  refused shard_of end_window $registry $release $renew);
 
 our $registry;
 my $superuser = getpwuid($<);
@@ -34,6 +34,9 @@ sub trimmed { return $_[0] =~ s/[ \t]+$//mgr =~ s/\n+\z//r }
 sub on_registry { return $registry->safe_psql('registry', $_[0]) }
 sub address { return sprintf "host '%s', port '%s'", $registry->host, $registry->port }
 sub command { return command_of('leases.md', $_[0]) }
+
+# As if time had passed until the end of the shard's last window.
+sub end_window { return on_registry("UPDATE shardid_lease.granted_shard SET until_ms = from_ms - 60000 WHERE space = 'shop' AND shard = $_[0]") }
 
 our $release = command('SELECT shardid_lease.release_shard()');
 our $renew = command('SELECT shardid_lease.renew_leases()');

@@ -181,6 +181,7 @@ is($lisbon->safe_psql('shop', $trouble), '', 'but not with the timeout of the pa
 # The page's queries for monitoring, by the page's role.
 is(run_as('watcher', $oslo, block_of('leases.md', 'watch_member')), '', 'a member without trouble');
 is(run_as('watcher', $oslo, block_of('leases.md', 'watch_registry'), 'registry'), '', 'and its registry');
+is(run_as('watcher', $oslo, block_of('leases.md', 'watch_unleased')), '', 'no generator without a lease');
 is(run_as('watcher', $oslo, 'SELECT count(*) FROM shardid_lease.id_space_shards', 'registry'), 3, 'of which watcher sees all shards');
 
 $copy = copy_of('drill_leased', 1);

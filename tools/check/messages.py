@@ -20,14 +20,14 @@ CODE = r"\b[0-9X][0-9A-Z]{4}\b"
 PASSED_ON = {"..."}
 NOT_OURS = "Messages of PostgreSQL itself"
 # The sources of a lease's reasons: functions of the registry, files of its members.
-REFUSING = ("why_stopped", "check_request", "why_not", "grant_one", "return_shard_by")
+REFUSING = ("where_differs", "why_stopped", "check_request", "why_not", "grant_one", "receipts_by")
 REASONING = ("lease_refusals", "libpq_client", "exchange", "grant", "release", "renew")
 
 SQLSTATES = {
-    "sqlclient_unable_to_establish_sqlconnection": "08001", "feature_not_supported": "0A000",
+    "feature_not_supported": "0A000",
     "sequence_generator_limit_exceeded": "2200H", "numeric_value_out_of_range": "22003",
     "null_value_not_allowed": "22004", "check_violation": "23514", "duplicate_table": "42P07", "datetime_value_out_of_range": "22008", "datetime_field_overflow": "22008",
-    "invalid_parameter_value": "22023", "invalid_text_representation": "22P02",
+    "active_sql_transaction": "25001", "cannot_connect_now": "57P03", "invalid_parameter_value": "22023", "invalid_text_representation": "22P02",
     "s_r_e_prohibited_sql_statement_attempted": "2F003", "insufficient_privilege": "42501", "invalid_name": "42602",
     "name_too_long": "42622", "undefined_object": "42704", "duplicate_object": "42710", "wrong_object_type": "42809",
     "undefined_table": "42P01", "configuration_limit_exceeded": "53400", "object_not_in_prerequisite_state": "55000",
@@ -76,8 +76,8 @@ def of_code(text):
 def reasons_of_code(text):
     """The reasons in the DETAIL of a lease's error."""
     for start, reason in groups(text, STRING):
-        before = re.search(r"(return|fault = |fail\(call,|psprintf\([^\"]*|[?:])\s*$", text[:start])
-        if before and re.match(r"(the|could not reach|password|no) [a-z]", reason) and reason.count(" ") >= 3:
+        before = re.search(r"(return|(?:fault|error) = |outcome\b[ ={]*|fail\(call,|psprintf\([^\"]*|[?:])\s*$", text[:start])
+        if before and re.match(r"(The|Could not reach|Cannot ask|password|no|it) [a-z]", reason) and reason.count(" ") >= 3:
             yield reason
 
 

@@ -100,7 +100,7 @@ my %boundaries = (
 		'\x7fffffff' . 'ff' x 8, '\x80000000' . '00' x 8, '\x' . 'ff' x 12, '\x' . '00' x 13, '\x' . '00' x 16,
 		'\x' . 'ff' x 10000
 	],
-	name => [ 'nowhere', 'registry', '', ' ', "'", '%s%n', 'dbname=postgres', 'x' x 63, "\x{e4}\x{1f418}" ],
+	name => [ 'registry', 'nowhere', '', ' ', "'", '%s%n', 'dbname=postgres', 'x' x 63, "\x{e4}\x{1f418}" ],
 	oid => [qw(0 1 10 1259 4294967295)],
 	pg_lsn => [qw(0/1 0/0 FFFFFFFF/FFFFFFFF 0/FFFFFFFF 1/0)],
 	jsonb => [

@@ -111,9 +111,13 @@ my %needs_id_space = map { $_ => 1 } qw(lease_shard grant_shards receipts drop_i
 sub own_states
 {
 	my ($name) = @_;
-	return (
-		"DO \$\$ BEGIN IF NOT EXISTS (SELECT FROM shardid_lease.id_space WHERE name = '$id_space') THEN "
-		  . "PERFORM shardid_lease.create_id_space('$id_space'); END IF; END \$\$") if $needs_id_space{$name};
+	if ($needs_id_space{$name})
+	{
+		my $with_id_space = "DO \$\$ BEGIN IF NOT EXISTS (SELECT FROM shardid_lease.id_space WHERE name = '$id_space') THEN "
+		  . "PERFORM shardid_lease.create_id_space('$id_space'); END IF; END \$\$";
+		# A transaction that has changed something gets no receipts.
+		return ($with_id_space, $name eq 'receipts' ? "$with_id_space; UPDATE shardid_lease.id_space SET was_set_back = false" : ());
+	}
 	return map { "UPDATE shardid_lease.id_space SET was_set_back = $_" } qw(true false) if $name eq 'registry_was_moved';
 	return ('') unless $own_sequences{$name};
 	my @before;
@@ -166,6 +170,9 @@ CREATE SERVER nowhere FOREIGN DATA WRAPPER dblink_fdw OPTIONS (host '/nowhere');
 CREATE USER MAPPING FOR PUBLIC SERVER nowhere OPTIONS (user 'nobody', password 'none');
 GRANT USAGE ON FOREIGN SERVER nowhere TO of_few_rights;
 SQL
+	my ($host, $port) = ($node->host, $node->port);
+	query("CREATE SERVER registry FOREIGN DATA WRAPPER dblink_fdw OPTIONS (host '$host', port '$port', dbname 'postgres')");
+	query('CREATE USER MAPPING FOR CURRENT_USER SERVER registry');
 	return;
 }
 

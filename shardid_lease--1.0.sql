@@ -214,7 +214,7 @@ DECLARE
     other_cluster boolean := known.system_identifier <> here->>'system_identifier';
     other_host boolean := known.host <> here->>'host';
 BEGIN
-    RETURN CASE WHEN known.identity IS NULL THEN 'it comes from a dump' ELSE nullif(concat_ws(', ',
+    RETURN nullif(concat_ws(', ',
         CASE WHEN other_cluster THEN format('system identifier %s instead of %s', here->>'system_identifier',
             known.system_identifier) END,
         CASE WHEN known.timeline <> (here->>'timeline')::bigint THEN
@@ -224,7 +224,7 @@ BEGIN
             THEN 'another data directory or machine-id' END,
         CASE WHEN split_part(known.place, '/', 2) <> split_part(here->>'place', '/', 2) THEN
             format('another database than "%s" was', known.database) END,
-        CASE WHEN here->>'backup' NOT IN ('', known.backup) THEN 'started from a base backup' END), '') END;
+        CASE WHEN here->>'backup' NOT IN ('', known.backup) THEN 'started from a base backup' END), '');
 END
 $body$;
 
@@ -239,6 +239,8 @@ BEGIN
     RETURN CASE
         WHEN space.was_set_back THEN format('id space "%s" is stopped, as the registry has forgotten what it granted: '
             'its owner must run registry_was_restored()', space.name)
+        WHEN known.identity IS NULL THEN format('id space "%s" is stopped, as its registry comes from a dump: its owner '
+            'must run registry_was_restored()', space.name)
         WHEN differs IS NOT NULL THEN format('id space "%s" is stopped, as its registry is not where it was confirmed '
             '(%s): its owner must run registry_was_restored() if commits may be lost or if in doubt, or '
             'registry_was_moved() if nothing is lost and no other copy of it runs', space.name, differs) END;
@@ -334,7 +336,7 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
             MESSAGE = format('id space "%s" is stopped', wanted),
             DETAIL = format('The reason: %s.', shardid_lease.why_stopped(space)),
-            HINT = 'Run registry_was_moved() or registry_was_restored() first.';
+            HINT = 'Run registry_was_restored() first, or registry_was_moved() if that is named and true.';
     END IF;
     RETURN space;
 END
@@ -488,7 +490,8 @@ BEGIN
             MESSAGE = format('shard %s of id space "%s" is in use', shard, space),
             DETAIL = format('It is %s, and its last window ends at %s.', kept.state,
                 shardid_lease.ts_of(kept.until_ms, its_space.epoch)),
-            HINT = 'Run release_shard() on its member, or evict_shard() here, and wait until then.';
+            HINT = CASE kept.state WHEN 'held' THEN 'Run release_shard() on its member, or evict_shard() here, and wait '
+                'until then.' ELSE 'Try again then.' END;
     -- A reservation that a restore has forgotten has to be made again at once.
     ELSIF its_space.not_before > shardid_lease.now_ms(its_space.epoch) THEN
         RAISE WARNING USING MESSAGE = format('shard %s of id space "%s" may be in use', shard, space),
@@ -570,7 +573,7 @@ DECLARE
 BEGIN
     FOR space IN SELECT s.* FROM shardid_lease.id_space s WHERE s.name = ANY (spaces) ORDER BY s.name LOOP
         SELECT * INTO known FROM shardid_lease.registry_confirmation c WHERE c.identity = space.identity;
-        CONTINUE WHEN NOT space.was_set_back AND shardid_lease.where_differs(known, here) IS NULL;
+        CONTINUE WHEN shardid_lease.why_stopped(space) IS NULL;
         is_successor := known.system_identifier = here->>'system_identifier' AND timeline_here = known.timeline + 1;
         -- After two changes of timeline, the last state need not be the one that was confirmed. Nor is it after a
         -- recovery that stopped at a target, nor, on the same timeline, if the server was started from a backup.
@@ -612,10 +615,13 @@ LANGUAGE sql IMMUTABLE RETURN held.state OPERATOR(pg_catalog.=) 'released'::pg_c
     held.state OPERATOR(pg_catalog.=) 'held'::pg_catalog.text AND
     (held.until_ms OPERATOR(pg_catalog.+) reclaim_after_ms) OPERATOR(pg_catalog.<) now_ms;
 
-CREATE FUNCTION refusal(request pg_catalog.jsonb, error pg_catalog.text, final boolean DEFAULT false)
+-- final: nothing is left to be released. later: the same request can be granted later.
+
+CREATE FUNCTION refusal(
+    request pg_catalog.jsonb, error pg_catalog.text, final boolean DEFAULT false, later boolean DEFAULT false)
 RETURNS pg_catalog.jsonb LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $body$
 BEGIN
-    RETURN jsonb_build_object('origin', request->'origin', 'ok', false, 'final', final, 'error', error);
+    RETURN jsonb_build_object('origin', request->'origin', 'ok', false, 'final', final, 'later', later, 'error', error);
 END
 $body$;
 
@@ -724,17 +730,24 @@ DECLARE
     takes_over boolean := coalesce((request->>'takes_over')::boolean, false);
     returns boolean := coalesce((request->>'returns')::boolean, false);
     started bigint := request->>'started';
-    why text; seen bigint; now_ms bigint; horizon bigint; quarantine_ms bigint; clock bigint; drawn_at bigint;
-    own boolean; stays boolean; extends boolean := false; is_forgotten boolean; new_from bigint;
+    why text; later boolean := false; seen bigint; now_ms bigint; horizon bigint; quarantine_ms bigint; clock bigint;
+    drawn_at bigint; own boolean; stays boolean; extends boolean := false; is_forgotten boolean; new_from bigint;
 BEGIN
     SELECT * INTO space FROM shardid_lease.id_space s WHERE s.name = request->>'space';
     SELECT * INTO why, seen FROM shardid_lease.check_request(request, space);
     IF why IS NULL AND chosen IS NULL THEN
         -- An earlier transaction, whose answer was lost, may have chosen one for this origin.
-        IF NOT joins THEN
-            why := 'the request is not complete';
-        ELSIF NOT shardid_lease.try_shard_lock(request->>'origin', -1) THEN
+        later := NOT shardid_lease.try_shard_lock(request->>'origin', -1);
+        IF later THEN
             why := 'an earlier request of this generator has not ended yet';
+        ELSIF returns THEN
+            chosen := (SELECT min(g.shard) FROM shardid_lease.granted_shard g
+                       WHERE g.space = space.name AND shardid_lease.is_own(g, caller, request));
+            IF chosen IS NULL THEN
+                RETURN shardid_lease.refusal(request, 'nothing was granted to this generator', true);
+            END IF;
+        ELSIF NOT joins THEN
+            why := 'the request is not complete';
         ELSE
             chosen := shardid_lease.free_shard(space, caller, request);
             seen := CASE WHEN request->>'receipt' LIKE chosen || '.%' THEN seen ELSE 0 END;
@@ -742,7 +755,7 @@ BEGIN
         END IF;
     END IF;
     IF why IS NOT NULL THEN
-        RETURN shardid_lease.refusal(request, why);
+        RETURN shardid_lease.refusal(request, why, later => later);
     END IF;
 
     -- Where other members can get the shard, too, no request waits for an open transaction.
@@ -757,7 +770,7 @@ BEGIN
             shardid_lease.is_free(held, space.reclaim_after_ms, shardid_lease.now_ms(space.epoch))) THEN
         IF NOT shardid_lease.try_shard_lock(space.name, chosen) THEN
             RETURN shardid_lease.refusal(request,
-                format('shard %s of id space "%s" is being granted to another generator', chosen, space.name));
+                format('shard %s of id space "%s" is being granted to another generator', chosen, space.name), later => true);
         END IF;
         INSERT INTO shardid_lease.granted_shard (space, shard, state, from_ms, until_ms, serial)
         VALUES (space.name, chosen, 'released', 0, 0, 0) ON CONFLICT DO NOTHING;
@@ -777,6 +790,11 @@ BEGIN
 
     IF shardid_lease.why_stopped(space) IS NOT NULL THEN
         RETURN shardid_lease.refusal(request, shardid_lease.why_stopped(space));
+    ELSIF stays AND NOT takes_over AND array_position(held.starts, started) < cardinality(held.starts) THEN
+        RETURN shardid_lease.refusal(request, format('two servers run in one place, %s, port %s: one was started at %s, '
+            'and this one at %s: end one, and give it a machine-id of its own before it is started again; '
+            'take_over_shard() decides which of them has the shard', held.host, held.port,
+            to_timestamp(held.starts[cardinality(held.starts)] / 1e6), to_timestamp(started / 1e6)), returns);
     ELSIF returns THEN
         IF NOT own OR held.state = 'held' AND NOT stays AND held.incarnation <> request->>'incarnation' THEN
             RETURN shardid_lease.refusal(request, shardid_lease.why_not(space, chosen, held, own), true);
@@ -793,11 +811,8 @@ BEGIN
             'id space "%s" is %s ms', drawn_at - now_ms, space.name, space.max_ahead_ms));
     ELSIF now_ms < quarantine_ms AND NOT own THEN
         RETURN shardid_lease.refusal(request, format('the registry was moved: until %s it grants shard %s of id space "%s" '
-            'to no other generator than before', shardid_lease.ts_of(quarantine_ms, space.epoch), chosen, space.name));
-    ELSIF stays AND NOT takes_over AND array_position(held.starts, started) < cardinality(held.starts) THEN
-        RETURN shardid_lease.refusal(request, format('two servers run in one place, %s, port %s: one was started at %s, '
-            'and this one at %s: end one, and give it a machine-id of its own before it is started again', held.host,
-            held.port, to_timestamp(held.starts[cardinality(held.starts)] / 1e6), to_timestamp(started / 1e6)));
+            'to no other generator than before', shardid_lease.ts_of(quarantine_ms, space.epoch), chosen, space.name),
+            later => true);
     ELSIF held.state = 'held' AND own AND held.incarnation = request->>'incarnation' AND NOT joins
             AND held.from_ms >= space.not_before THEN
         extends := true;
@@ -883,7 +898,7 @@ BEGIN
                         concat_ws('.', held.shard, space.branch, held.serial, held.until_ms)),
                     'registry', space.identity, 'lease_ms', space.lease_ms, 'epoch_ms', shardid_lease.ms_of(space.epoch),
                     'shard_bits', space.shard_bits, 'sequence_bits', space.sequence_bits)
-                ELSE shardid_lease.refusal(answer, 'the shard has changed since it was granted: ask again') END;
+                ELSE shardid_lease.refusal(answer, 'the shard has changed since it was granted', later => true) END;
         END IF;
         complete := complete || answer;
     END LOOP;
@@ -895,7 +910,7 @@ $body$;
 COMMENT ON FUNCTION is_own(granted_shard, pg_catalog.regrole, pg_catalog.jsonb) IS
 'whether the request comes from the generator that has, or had, the shard';
 COMMENT ON FUNCTION is_free(granted_shard, bigint, bigint) IS 'whether any generator can be granted the shard';
-COMMENT ON FUNCTION refusal(pg_catalog.jsonb, pg_catalog.text, boolean) IS 'the answer to a request that is refused';
+COMMENT ON FUNCTION refusal(pg_catalog.jsonb, pg_catalog.text, boolean, boolean) IS 'the answer to a request that is refused';
 COMMENT ON FUNCTION granted(pg_catalog.jsonb, granted_shard) IS 'the answer to a request that is granted';
 COMMENT ON FUNCTION why_not(id_space, int, granted_shard, boolean) IS 'why the shard is not granted, and which generator has it';
 COMMENT ON FUNCTION free_shard(id_space, pg_catalog.regrole, pg_catalog.jsonb) IS

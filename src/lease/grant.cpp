@@ -103,7 +103,7 @@ Outcome note_answer(const Request &request, const Granted &granted, const Reply 
         outcome.fault = fault_of(request, granted);
     else
         outcome.fault = reply.error != nullptr ? reply.error : "The registry gave no answer";
-    outcome.is_refused |= outcome.is_answered && outcome.fault != nullptr;
+    outcome.is_refused |= outcome.is_answered && outcome.fault != nullptr && !granted.is_later;
     if (!is_as_requested(request, &row)) {
         outcome.fault = "The generator's lease is another one now";
         return outcome;

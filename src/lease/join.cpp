@@ -113,7 +113,7 @@ void join(const Job &job, const char *server, Oid role) {
              outcome.is_refused
                  ? errhint("Do what the registry says; if the holder of the shard is gone, run "
                            "shardid_lease.evict_shard() there, or ask for another shard.")
-                 : errhint("Call it again: it asks for the same shard.")));
+                 : errhint("Call it again later.")));
 }
 
 }  // namespace shardid

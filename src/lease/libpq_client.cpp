@@ -30,16 +30,20 @@ void disconnect() {
     connection = nullptr;
 }
 
-const char *without_newline(const char *message) {
+const char *on_one_line(const char *message) {
     char *text = pstrdup(message);
-    for (char *at = text; *at != '\0'; ++at)
-        if (*at == '\n')
-            *at = at[1] == '\0' ? '\0' : ' ';
+    char *end = text;
+    for (const char *at = message; *at != '\0'; ++at)
+        if (*at != '\n' && *at != '\t')
+            *end++ = *at;
+        else if (at[1] != '\0' && end != text && end[-1] != ' ')
+            *end++ = ' ';
+    *end = '\0';
     return text;
 }
 
 bool fail(LibpqCall *call, const char *error) {
-    call->error = without_newline(error);
+    call->error = on_one_line(error);
     disconnect();
     return false;
 }
@@ -162,7 +166,7 @@ const char *error_of(const PGresult *result) {
     const char *primary = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
     const char *detail = PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL);
     if (primary == nullptr)
-        return without_newline(PQresultErrorMessage(result));
+        return on_one_line(PQresultErrorMessage(result));
     return detail == nullptr ? pstrdup(primary) : psprintf("%s: %s", primary, detail);
 }
 

@@ -36,25 +36,36 @@ void forget_request(LeasedRow row) {
         delete_leased_row(row);
         return;
     }
+    WindowRow window;
+    if (read_window_row(row.origin, &window)) {
+        window.failed_at = 0;
+        window.error = nullptr;
+        put_window_row(row.origin, window);
+    }
     row.state = Membership::released;
     put_leased_row(row);
 }
 
+// A generator that joins may have been granted a shard, whose answer was lost.
 void release(Job &job, LeasedRow row, Oid role) {
-    begin_transaction();
-    if (row.state == Membership::joining) {
-        forget_request(row);
-        tell(job, NOTICE, 0, psprintf("generator \"%s\" had not been granted a shard", row.name),
-             "If the registry has granted one, and its answer was lost, it keeps it for this "
-             "server.",
-             "See shardid_lease.id_space_shards on the registry.");
-    } else {
+    if (row.state == Membership::leased) {
+        begin_transaction();
         row.state = Membership::sealed;
         put_leased_row(row);
+        commit_transaction();
     }
+    const Outcome outcome = give_back(job, row, role);
+    if (row.state != Membership::joining)
+        return;
+    begin_transaction();
+    forget_request(row);
     commit_transaction();
-    if (row.state == Membership::sealed)
-        give_back(job, row, role);
+    if (outcome.fault != nullptr && !outcome.is_final)
+        tell(job, NOTICE, 0, psprintf("generator \"%s\" had not been granted a shard", row.name),
+             psprintf(
+                 "If the registry has granted one, it stays held until it is evicted there. %s.",
+                 outcome.fault),
+             "See shardid_lease.id_space_shards on the registry.");
 }
 
 }  // namespace shardid

@@ -70,7 +70,7 @@ void renew_group(const Job &job, const LeasedRow &row, Oid role) {
                  outcome.is_refused
                      ? errhint("Do what the registry says; if another holder of the shard is gone, "
                                "run shardid_lease.evict_shard() there.")
-                     : errhint("Call it again when the registry answers.")));
+                     : errhint("Call it again later.")));
     if (job.call != nullptr)
         job.call->granted = row.shard;
 }

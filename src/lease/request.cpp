@@ -124,6 +124,7 @@ enum Column {
     origin,
     ok,
     is_final,
+    is_later,
     error,
     incarnation,
     receipt,
@@ -135,10 +136,12 @@ enum Column {
 }  // namespace
 
 const char *receipt_statement() {
-    return "SELECT a.origin, a.ok, a.final, a.error, a.incarnation, a.receipt, a.registry, a.shard,"
+    return "SELECT a.origin, a.ok, a.final, a.later, a.error, a.incarnation, a.receipt, "
+           "a.registry, a.shard,"
            " a.\"from\", a.until, a.serial, a.lease_ms, a.epoch_ms, a.shard_bits, a.sequence_bits"
            " FROM pg_catalog.jsonb_to_recordset(shardid_lease.receipts($1::pg_catalog.jsonb))"
            " AS a(origin pg_catalog.text, ok pg_catalog.text, final pg_catalog.text,"
+           " later pg_catalog.text,"
            " error pg_catalog.text, incarnation pg_catalog.text, receipt pg_catalog.text,"
            " registry pg_catalog.text, shard pg_catalog.text, \"from\" pg_catalog.text,"
            " until pg_catalog.text, serial pg_catalog.text, lease_ms pg_catalog.text,"
@@ -182,6 +185,7 @@ Granted granted_of(const Reply &reply, int row) {
     result.origin = values[origin];
     result.ok = values[ok] != nullptr && strcmp(values[ok], "true") == 0;
     result.is_final = values[is_final] != nullptr && strcmp(values[is_final], "true") == 0;
+    result.is_later = values[is_later] != nullptr && strcmp(values[is_later], "true") == 0;
     result.error = values[error];
     result.incarnation = values[incarnation];
     result.receipt = values[receipt];

@@ -30,6 +30,7 @@ struct Granted {
     const char *origin;
     bool ok;
     bool is_final;  // of a refused return: nothing is left to be returned
+    bool is_later;  // of a refusal: the same request can be granted later
     const char *error;
     const char *incarnation;
     const char *receipt;

@@ -22,11 +22,10 @@ $ShardidTest::has_own_identifier = 1;
 my @accounts;    # lists of ids, each from one session
 my @files;       # histories of clients
 
-# A started server that grants shards to role "member", which needs a password.
+# A started server that grants shards to role "member", which needs a password. More arguments are those of new_node.
 sub new_registry
 {
-	my ($name) = @_;
-	my $registry = new_node($name);
+	my $registry = new_node(@_);
 	$registry->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION shardid_lease CASCADE;
 SET password_encryption = 'scram-sha-256';

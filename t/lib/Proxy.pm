@@ -9,7 +9,8 @@
 #     late_request MS  a request arrives MS milliseconds late, even if its sender has disconnected
 #     late_answer MS   the answer arrives MS milliseconds late
 #
-# A request is a call of grant_shards(); that of receipts() after it is part of its answer. The proxy cannot see requests within TLS.
+# A request is a call of grant_shards(), and that of receipts() after it is part of its answer; except with the name of
+# the function after the milliseconds: "late_answer 4000 receipts". The proxy cannot see requests within TLS.
 package Proxy;
 
 use strict;
@@ -63,11 +64,12 @@ sub lead_to
 	return;
 }
 
-# The requests that members have sent so far, answered or not: names of functions.
+# The calls of a function, by default grant_shards, that members have sent so far, answered or not.
 sub requests
 {
-	my ($self) = @_;
-	return split /\n/, slurp_file("$self->{dir}/requests");
+	my ($self, $function) = @_;
+	$function //= 'grant_shards';
+	return grep { $_ eq $function } split /\n/, slurp_file("$self->{dir}/requests");
 }
 
 # The number of connections, with those whose sender has disconnected while its request is still under way.
@@ -126,7 +128,7 @@ sub serve
 	my $written = 0;
 	while (getppid() == $parent)
 	{
-		my ($upstream, $mode, $ms) = split / /, slurp_file("$self->{dir}/state");
+		my ($upstream, $mode, $ms, $function) = split / /, slurp_file("$self->{dir}/state");
 		if ($mode eq 'refuse')
 		{
 			close $listener if $listener;
@@ -149,7 +151,7 @@ sub serve
 				next;
 			}
 			my ($link, $side) = @{ $link_of{$socket} };
-			receive($self, $link, $side, $mode, ($ms // 0) / 1000) if $link->{$side};
+			receive($self, $link, $side, $mode, ($ms // 0) / 1000, $function) if $link->{$side};
 		}
 		deliver($_) for @links;
 		@links = grep { $_->{client} || $_->{server} } @links;
@@ -175,7 +177,7 @@ sub close_link
 # Reads what one side has sent, or that it has disconnected: what is under way still arrives.
 sub receive
 {
-	my ($self, $link, $side, $mode, $late) = @_;
+	my ($self, $link, $side, $mode, $late, $function) = @_;
 	my $from_client = $side eq 'client';
 	my $bytes;
 	if (!sysread $link->{$side}, $bytes, 65536)
@@ -183,8 +185,9 @@ sub receive
 		close delete $link->{$side};
 		return;
 	}
-	my ($request) = $from_client ? $bytes =~ /\b(grant_shards)\b/ : ();
+	my ($request) = $from_client ? $bytes =~ /\b(grant_shards|receipts)\b/ : ();
 	append_to_file("$self->{dir}/requests", "$request\n") if $request;
+	undef $request if $request && $request ne ($function // 'grant_shards');
 	$link->{asked} = 1 if $request;
 	if ($mode eq 'cut_before' && $request || $mode eq 'cut_after' && !$from_client && $link->{asked})
 	{

@@ -1,0 +1,122 @@
+# An answer that the registry may lose is no answer: if the registry's commit no longer waits for its synchronous
+# standby, because the wait was cancelled, a member stores nothing, and generates nothing that the promoted standby does
+# not know. Neither does it store an answer that an error or a warning follows.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+use Leases;
+use ShardidTest;
+
+my $registry = new_registry('registry', "autovacuum = off\nwal_keep_size = 64MB\n", allows_streaming => 1);
+$registry->safe_psql('postgres', q(SELECT shardid_lease.create_id_space('ids', lease => '6 s', max_ahead => '10 min')));
+my $member = new_node('member', "autovacuum = off\nshardid.lease_timeout = '20s'\nshardid.registry_timeout = '20s'\n");
+$member->safe_psql('postgres', 'CREATE DATABASE a; CREATE DATABASE b');
+connect_to_registry($member, $registry, $_) for 'a', 'b';
+
+my @standby;
+sub on_registry { return $registry->safe_psql('postgres', $_[0]) }
+sub of_a { return $member->safe_psql('a', "SELECT $_[1] FROM shardid_lease.shard_leases WHERE generator = '$_[0]'::regclass") }
+my $granted = q(SELECT string_agg(shard || ' ' || state, ', ' ORDER BY shard) FROM shardid_lease.id_space_shards);
+is(lease($member, 'ids', 'old', dbname => 'a'), 0, 'a lease');
+draw_one($member, 'old', dbname => 'a');
+
+# --- A result, and then an error at the commit, or a warning.
+
+on_registry(<<'SQL');
+CREATE FUNCTION at_commit() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''too late''; END';
+CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT OR UPDATE ON shardid_lease.granted_shard
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION at_commit();
+SQL
+my %why = (EXCEPTION => qr/too late/, WARNING => qr/too late|raised a warning/);
+for my $level (sort keys %why)
+{
+	on_registry("CREATE OR REPLACE FUNCTION at_commit() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE $level ''too late''; RETURN NULL; END'");
+	my $until = of_a('old', 'until');
+	$member->safe_psql('a', 'SET ROLE app; SELECT shardid_lease.renew_leases()');
+	is(of_a('old', 'until'), $until, "$level after the result: the window stays as it was");
+	like(of_a('old', 'error'), $why{$level}, "$level: the error says why");
+	like(error_of($member, 'a', "SET ROLE app; CREATE SEQUENCE IF NOT EXISTS fresh; SELECT shardid_lease.lease_shard('ids', 'registry', 'fresh')"),
+		qr/ERROR: .*$why{$level}/s, "$level: no lease");
+	is(of_a('fresh', 'state'), 'joining', "$level: it can be asked for again");
+}
+on_registry('DROP FUNCTION at_commit CASCADE');
+is(lease($member, 'ids', 'fresh', dbname => 'a'), 1, 'asked again, it has the shard that it was to have');
+
+# --- The standby hangs, is not heard of any more, and the wait for it is cancelled.
+
+$registry->backup('base');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($registry, 'base', has_streaming => 1);
+$standby->start;
+$registry->wait_for_catchup($standby);
+$registry->append_conf('postgresql.conf', "synchronous_standby_names = 'standby'");
+$registry->reload;
+$registry->poll_query_until('postgres', q(SELECT sync_state = 'sync' FROM pg_stat_replication)) or die 'not synchronous';
+$member->safe_psql('a', 'SET ROLE app; SELECT shardid_lease.renew_leases()');
+@standby = processes_of($standby);
+END { kill 'CONT', @standby }
+kill 'STOP', @standby;
+# Else it would receive what was sent when it continues.
+on_registry('SELECT pg_terminate_backend(pid) FROM pg_stat_replication');
+
+# Ends each wait of the registry for the standby until the member's statements are over; returns what they said.
+sub cancelled
+{
+	my (@statements) = @_;
+	my ($said, $error, $cancels) = ('', '', 0);
+	my $call = IPC::Run::start([ 'psql', '-XAtq', '-d', $member->connstr('a'), map { ('-c', $_) } 'SET ROLE app', @statements ],
+		'<', \undef, '>', \$said, '2>', \$error, IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
+	while ($call->pumpable)
+	{
+		$cancels += on_registry(q(SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND usename = 'member'));
+		$call->pump_nb;
+		usleep 20_000;
+	}
+	$call->finish;
+	cmp_ok($cancels, '>', 0, "the registry has waited for the standby");
+	return $said . $error;
+}
+
+for my $setting ('on', 'local')
+{
+	# Not even a role that does not want to wait is granted what can be lost.
+	on_registry("SET synchronous_commit = local; ALTER ROLE member SET synchronous_commit = $setting");
+	my $until = of_a('old', 'until');
+	cancelled('SELECT shardid_lease.renew_leases()');
+	is(of_a('old', 'until'), $until, "$setting: a renewal whose wait is cancelled is not stored");
+	isnt(of_a('old', 'error'), '', "$setting: and there is an error");
+	like(cancelled("CREATE SEQUENCE new_$setting", "SELECT shardid_lease.lease_shard('ids', 'registry', 'new_$setting')"),
+		qr/ERROR: /, "$setting: nor is a lease");
+	is(of_a("new_$setting", 'state'), 'joining', "$setting: it is not leased");
+}
+
+# --- The standby is promoted, and lacks what was cancelled; another member leases what is free there.
+
+my @drawing = map { start_drawing($member, $_, dbname => 'a', settings => 'SET shardid.lease_timeout = 0;') } 'old', 'new_on', 'new_local';
+kill_node($registry);
+kill 'CONT', @standby;
+$standby->promote;
+$registry = $standby;
+on_registry("ALTER SYSTEM SET synchronous_standby_names = ''");
+$registry->reload;
+is(on_registry($granted), '0 held, 1 held', 'the standby knows none of it');
+on_registry('SELECT shardid_lease.registry_was_moved()');
+$member->safe_psql($_, "ALTER SERVER registry OPTIONS (SET host '@{[ $registry->host ]}', SET port '@{[ $registry->port ]}')") for 'a', 'b';
+$member->safe_psql('b', 'CREATE SEQUENCE other; ALTER SEQUENCE other OWNER TO app');
+ok(wait_until(sub { error_of($member, 'b', "SET ROLE app; SELECT shardid_lease.lease_shard('ids', 'registry', 'other')") eq 'no error' }, 30),
+	'another member gets a lease');
+my ($ids) = draw_at_once(1, [ $member, 'b', 'other' ]);
+cmp_ok($ids, '>', 0, "it draws $ids ids");
+finish_drawing($_) for @drawing;
+lease($member, 'ids', $_, dbname => 'a') for 'new_on', 'new_local';
+cmp_ok($_, '>', 0, "$_ ids") for draw_at_once(0.5, [ $member, 'b', 'other' ], map { [ $member, 'a', $_ ] } 'old', 'new_on', 'new_local');
+my @shards = map { split /\n/, $member->safe_psql($_, q(SELECT shard FROM shardid_lease.shard_leases WHERE state = 'held')) } 'a', 'b';
+is(join(' ', sort @shards), '0 1 2 3 4', 'each shard has one holder');
+no_id_comes_twice('waits for a standby that are cancelled');
+$_->stop for $member, $registry;
+done_testing();

@@ -97,6 +97,7 @@ CREATE TABLE registry_confirmation (
     place pg_catalog.text NOT NULL, system_identifier pg_catalog.text NOT NULL, timeline bigint NOT NULL,
     host pg_catalog.text NOT NULL, port int NOT NULL, database pg_catalog.text NOT NULL,
     backup pg_catalog.text NOT NULL,
+    started pg_catalog.text NOT NULL,
     moved_at pg_catalog.timestamptz,
     was_restored boolean NOT NULL);
 
@@ -363,9 +364,9 @@ BEGIN
     USING shardid_lease.id_space s WHERE s.name = ANY (spaces) AND c.identity = s.identity;
     INSERT INTO shardid_lease.registry_confirmation
     SELECT s.identity, here.place, here.system_identifier, here.timeline, here.host, here.port, current_database(), here.backup,
-        confirm_here.moved_at, confirm_here.was_restored
+        here.started, confirm_here.moved_at, confirm_here.was_restored
     FROM shardid_lease.id_space s, jsonb_to_record(shardid_lease.registry_place())
-        AS here(place text, system_identifier text, timeline bigint, host text, port int, backup text)
+        AS here(place text, system_identifier text, timeline bigint, host text, port int, backup text, started text)
     WHERE s.name = ANY (spaces);
     UPDATE shardid_lease.id_space s
     SET was_set_back = false, owner = coalesce(shardid_lease.role_ref(shardid_lease.role_oid(s.owner)), s.owner)
@@ -538,7 +539,8 @@ BEGIN
     END IF;
     -- It waits for open transactions that grant requests; later ones see its changes.
     PERFORM FROM shardid_lease.granted_shard g WHERE g.space = ANY (spaces) ORDER BY g.space, g.shard FOR UPDATE;
-    -- No window that the registry has forgotten can end later. What was granted last is forgotten only once.
+    -- No window that the registry has forgotten can end later. Nothing more is forgotten if nothing was granted since the
+    -- last call; but a snapshot of then, put back, does not know what was granted later: so only while the server runs.
     UPDATE shardid_lease.id_space s
     SET branch = CASE WHEN known.again THEN s.branch ELSE gen_random_uuid()::text END,
         not_before = greatest(s.not_before, s.max_ahead_ms + s.lease_ms + greatest(
@@ -547,6 +549,7 @@ BEGIN
             shardid_lease.ms_of(newest_grant) - shardid_lease.ms_of(s.epoch)))
     FROM shardid_lease.id_space k CROSS JOIN LATERAL (SELECT NOT k.was_set_back AND EXISTS (
             SELECT FROM shardid_lease.registry_confirmation c WHERE c.identity = k.identity AND c.was_restored
+                AND c.started = shardid_lease.registry_place()->>'started'
                 AND shardid_lease.where_differs(c, shardid_lease.registry_place()) IS NULL) AND NOT EXISTS (
             SELECT FROM shardid_lease.granted_shard g WHERE g.space = k.name AND g.branch = k.branch) AS again) known
     WHERE s.name = ANY (spaces) AND k.name = s.name;
@@ -958,9 +961,9 @@ SELECT g.space, g.shard,
         THEN shardid_lease.ts_of(g.until_ms, s.epoch) END AS until,
     g.comment
 FROM granted_shard g JOIN id_space s ON s.name OPERATOR(pg_catalog.=) g.space
-WHERE pg_catalog.pg_has_role(shardid_lease.role_oid(s.owner), 'USAGE'::pg_catalog.text)
+WHERE g.serial OPERATOR(pg_catalog.>) 0 AND (pg_catalog.pg_has_role(shardid_lease.role_oid(s.owner), 'USAGE'::pg_catalog.text)
     OR pg_catalog.pg_has_role(shardid_lease.role_oid(g.role), 'USAGE'::pg_catalog.text)
-    OR pg_catalog.pg_has_role('pg_monitor'::pg_catalog.name, 'USAGE'::pg_catalog.text);
+    OR pg_catalog.pg_has_role('pg_monitor'::pg_catalog.name, 'USAGE'::pg_catalog.text));
 
 COMMENT ON FUNCTION create_id_space(pg_catalog.text, interval, interval, interval, pg_catalog.timestamptz, int, int) IS
 'creates an id space, of which members lease shards: no two of its ids are equal';

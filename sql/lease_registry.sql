@@ -230,7 +230,7 @@ SELECT shardid_lease.reserve_shard('shop', 9, 'the old server');
 SELECT shardid_lease.reserve_shard('shop', 9, 'the old server in the cellar');
 SELECT shardid_lease.reserve_shard('shop', 10);
 SELECT ask('g', '{"shard": 9, "joins": true}'), ask('g', '{"shard": 10, "takes_over": true}'), give_back('g', '{"shard": 9}');
-SELECT shard, state, until, comment FROM shardid_lease.id_space_shards WHERE state = 'reserved';
+SELECT shard, state, until, comment FROM shardid_lease.id_space_shards WHERE state = 'reserved' ORDER BY shard;
 SELECT try(format('SELECT shardid_lease.%s', call))
 FROM unnest(ARRAY[$$reserve_shard('shop', 7)$$, $$reserve_shard('shop', NULL)$$, $$reserve_shard('shop', 8192)$$,
     $$reserve_shard('none', 1)$$, $$reserve_shard(NULL, 1)$$, $$unreserve_shard('shop', 7)$$, $$unreserve_shard('shop', 11)$$,

@@ -58,9 +58,10 @@ Datum shardid_registry_place(FunctionCallInfo /*call*/) {
     initStringInfo(&json);
     appendStringInfo(&json,
                      "{\"place\": \"%s\", \"system_identifier\": \"" UINT64_FORMAT
-                     "\", \"timeline\": %u, \"port\": %d, \"backup\": \"%s\", \"host\": ",
+                     "\", \"timeline\": %u, \"port\": %d, \"backup\": \"%s\", "
+                     "\"started\": \"" INT64_FORMAT "\", \"host\": ",
                      place_of(InvalidOid), GetSystemIdentifier(), GetWALInsertionTimeLine(),
-                     PostPortNumber, started_from_backup());
+                     PostPortNumber, started_from_backup(), static_cast<int64>(PgStartTime));
     escape_json(&json, host_name());
     appendStringInfoChar(&json, '}');
     return DirectFunctionCall1(jsonb_in, CStringGetDatum(json.data));

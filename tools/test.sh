@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Every test, with a line each and the sum at the end; several run at the same time. To be run by
 # sandbox.sh. TEST selects some:
-# a step's name (version, judges, simulation, build, symbols, unit, fuzz, ubsan, memcheck, sqlsmith, lint, tidy, model,
+# a step's name (version, judges, build, symbols, unit, fuzz, ubsan, memcheck, sqlsmith, lint, tidy, model,
 # regress, portable, isolation, upgrade, assertions, mutants), a pg_regress topic (ids), an isolation spec (revoked),
 # a TAP file (t/generator/load.pl) or an example (examples/fdw). FULL=1 adds tests that take long, and more rounds of
 # the others. TEST=budgets runs make test, and then fails if a part has taken twice its time in test/budgets.txt.
@@ -48,8 +48,6 @@ fi
 wanted version && part step 'versions agree' versions_agree
 wanted version && part step 'META.json is valid' meta_is_valid
 wanted version && part step 'charts show the results' charts_are_drawn
-wanted simulation && part step 'leases scale, as simulated' leases_scale
-wanted simulation && part step 'a registry keeps its promises, as simulated' registry_keeps_promises
 wanted version && part step 'scripts name every schema' scripts_name_schemas
 wanted version && part step 'pages show what is run' tools/check/pages.py
 wanted version && part step 'each message has its remedy' tools/check/messages.py

@@ -59,7 +59,7 @@ WORDS_FOR_USERS = {
 WHO = r"(?:^|[.;:(] |\b(?:for|of|to|by|from|with|than|as|but) )[Ww]ho \w+\b(?![^.]*\?)"
 RECIPE = re.compile(r"\bthe recipe\b")
 RECIPE_DEFINED = re.compile(r"called the recipe\b")
-TEST_FILE = re.compile(r"\b(?:t/\w+/\w+|sql/\w+\.sql|specs/\w+|expected/\w+|test/(?:mutants|judge|model|unit|simulation|portable)\b)")
+TEST_FILE = re.compile(r"\b(?:t/\w+/\w+|sql/\w+\.sql|specs/\w+|expected/\w+|test/(?:mutants|judge|model|unit|portable)\b)")
 
 
 def read(path):

@@ -26,16 +26,6 @@ scripts_name_schemas() {
     tools/check/scripts.py --itself && tools/check/scripts.py
 }
 
-# The simulation of leases, in small: with the registry's rules, and without each of them.
-leases_scale() {
-    python3 test/simulation/lease_scale.py --quick && python3 test/simulation/lease_charts.py --check
-}
-
-# Random events of registries: copied, restored, failed over, dropped; with all rules, and without each of them.
-registry_keeps_promises() {
-    python3 test/simulation/registry_world.py ${FULL:+1000}
-}
-
 # The charts that a page shows are those of the results beside them.
 charts_are_drawn() {
     local copy=$SANDBOX/charts

@@ -73,7 +73,7 @@ def text_of_map():
              "Made by `tools/suite/test_map.py` from `test/promises.txt`, the heads of the tests, the mutants and `test/results.md`;",
              f"do not edit. A mutant is a build that is broken on purpose (`test/mutants/NAME.patch`, {count} of them). It is convicted if the",
              "test in its row fails, which `make test-full` checks. There are also models ([model](model/README.md)), brute force and",
-             "fuzzing of the pure headers (`unit`), simulations of leases (`simulation`), and the judge, a program that checks the ids",
+             "fuzzing of the pure headers (`unit`), and the judge, a program that checks the ids",
              "that clients received (`judge`). `make test TEST=t/generator/load.pl` runs one test.", ""]
     for promise, listed in promises(known):
         lines += [f"## {promise}", "", "| test | what it shows | mutants that it convicts |", "| --- | --- | --- |"]

@@ -75,6 +75,27 @@ for my $function (sort keys %shard_of)
 		"${until}released", "$function: the first shard is released");
 }
 
+# The same lease, which its new owner has renewed meanwhile: the window of before does not come back.
+sub serial { return on_member("SELECT w.serial FROM shardid_lease.lease_window w JOIN shardid_lease.leased_generator USING (origin) WHERE shardid_lease.sequence_oid(generator) = 'renewed'::regclass") }
+lease($member, 'ids', 'renewed', shard => 9);
+draw_one($member, 'renewed');
+$member->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'shardid lease'") or die 'a worker does not end';
+my $asked = () = $proxy->requests('receipts');
+$proxy->mode('late_answer 4000 receipts');
+my $renewal = start_drawing($member, 'renewed', seconds => 1, settings => "SELECT shardid_lease.renew_now('renewed');");
+ok(wait_until(sub { my $now = () = $proxy->requests('receipts'); $now > $asked }, 20), 'the renewal asks');
+usleep 200_000;
+$proxy->mode('pass');
+my $serial = serial();
+on_member('ALTER SEQUENCE renewed OWNER TO heir');
+as_heir("renew_now('renewed')");
+ok(wait_until(sub { serial() > $serial }, 20), 'another owner renews the same lease');
+my $window = window_of('renewed');
+cmp_ok($proxy->links, '>', 0, 'the answer has not arrived yet');
+ok(wait_until(sub { $proxy->links == 0 }, 20), 'it arrives');
+finish_drawing($renewal);
+is(window_of('renewed'), $window, 'and the window stays as it was');
+
 no_id_comes_twice('answers to an earlier lease');
 $proxy->mode('pass');
 $_->stop for $member, $registry;

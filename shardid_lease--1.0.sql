@@ -106,7 +106,7 @@ CREATE TABLE granted_shard (
     shard int NOT NULL,
     state pg_catalog.text NOT NULL,
     from_ms bigint NOT NULL, until_ms bigint NOT NULL,
-    origin pg_catalog.text, place pg_catalog.text, incarnation pg_catalog.text, role role_ref,
+    origin pg_catalog.text, lease pg_catalog.text, place pg_catalog.text, incarnation pg_catalog.text, role role_ref,
     host pg_catalog.text, port int, database pg_catalog.text, system_identifier pg_catalog.text, timeline bigint,
     since pg_catalog.timestamptz,
     -- The last starts of the server in the holder's place, in the order in which they were seen, as microseconds since 1970.
@@ -502,7 +502,7 @@ BEGIN
     END IF;
     UPDATE shardid_lease.granted_shard g
     SET state = 'reserved', serial = g.serial + 1, branch = its_space.branch, comment = reserve_shard_by.comment,
-        since = clock_timestamp(), origin = NULL, place = NULL, incarnation = NULL, role = NULL, host = NULL,
+        since = clock_timestamp(), origin = NULL, lease = NULL, place = NULL, incarnation = NULL, role = NULL, host = NULL,
         port = NULL, database = NULL, system_identifier = NULL, timeline = NULL, starts = NULL
     WHERE g.space = its_space.name AND g.shard = reserve_shard_by.shard;
 END
@@ -613,6 +613,13 @@ BEGIN
 END
 $body$;
 
+CREATE FUNCTION is_of_lease(held granted_shard, caller pg_catalog.regrole, request pg_catalog.jsonb) RETURNS boolean
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $body$
+BEGIN
+    RETURN shardid_lease.is_own(held, caller, request) AND held.lease IS NOT DISTINCT FROM request->>'lease';
+END
+$body$;
+
 CREATE FUNCTION is_free(held granted_shard, reclaim_after_ms bigint, now_ms bigint) RETURNS boolean
 LANGUAGE sql IMMUTABLE RETURN held.state OPERATOR(pg_catalog.=) 'released'::pg_catalog.text OR
     held.state OPERATOR(pg_catalog.=) 'held'::pg_catalog.text AND
@@ -687,7 +694,7 @@ BEGIN
             -- The transaction that had the lock may have granted it.
             SELECT * INTO held FROM shardid_lease.granted_shard g WHERE g.space = space.name AND g.shard = found_shard;
             IF NOT FOUND OR shardid_lease.is_free(held, space.reclaim_after_ms, now_ms) AND
-                    NOT shardid_lease.is_own(held, caller, request) THEN
+                    NOT shardid_lease.is_of_lease(held, caller, request) THEN
                 RETURN found_shard;
             END IF;
         END LOOP;
@@ -707,9 +714,10 @@ $body$;
 --   place             (server without its start, host name, database, generator) In one place only one server can run: so
 --                     a restart in its place gets the next window at once, and any other copy is refused while the lease
 --                     runs. A start that returns after another one shows that two servers run in one place.
---   origin            What a generator and its copies have in common since lease_shard(): another generator does not renew,
---                     take over or return its shard. Each lease_shard() has a new one, so a request that arrives after a
---                     release, of whatever age, does not undo it.
+--   origin            What a generator and its copies have in common: another generator does not renew, take over or
+--                     return its shard.
+--   lease             Each lease_shard() has another one: so a request to join that arrives after the release of what it
+--                     was granted does not undo that, and a release that arrives late does not end the next lease.
 --   role              Another role does not use an origin that it has read.
 --   serial, receipt   The member shows the last serial of its shard that the registry has signed. If the registry does not
 --                     know it, it was set back, and stops.
@@ -745,7 +753,7 @@ BEGIN
             why := 'an earlier request of this generator has not ended yet';
         ELSIF returns THEN
             chosen := (SELECT min(g.shard) FROM shardid_lease.granted_shard g
-                       WHERE g.space = space.name AND shardid_lease.is_own(g, caller, request));
+                       WHERE g.space = space.name AND shardid_lease.is_of_lease(g, caller, request));
             IF chosen IS NULL THEN
                 RETURN shardid_lease.refusal(request, 'nothing was granted to this generator', true);
             END IF;
@@ -799,7 +807,8 @@ BEGIN
             'take_over_shard() decides which of them has the shard', held.host, held.port,
             to_timestamp(held.starts[cardinality(held.starts)] / 1e6), to_timestamp(started / 1e6)), returns);
     ELSIF returns THEN
-        IF NOT own OR held.state = 'held' AND NOT stays AND held.incarnation <> request->>'incarnation' THEN
+        IF NOT shardid_lease.is_of_lease(held, caller, request)
+                OR held.state = 'held' AND NOT stays AND held.incarnation <> request->>'incarnation' THEN
             RETURN shardid_lease.refusal(request, shardid_lease.why_not(space, chosen, held, own), true);
         END IF;
         UPDATE shardid_lease.granted_shard g
@@ -822,7 +831,8 @@ BEGIN
         new_from := held.from_ms;
     -- A renewal does not get a released shard, unless the registry has forgotten its grant; and a request that arrives
     -- late does not undo a release.
-    ELSIF held.state = 'released' AND (takes_over OR is_forgotten OR joins AND NOT own)
+    ELSIF held.state = 'released' AND (takes_over OR is_forgotten
+                OR joins AND NOT shardid_lease.is_of_lease(held, caller, request))
             OR held.state = 'held' AND (own AND (takes_over OR held.incarnation = request->>'incarnation' OR stays
                 -- Only a promotion moves an expired lease to another place by itself. A clone of a node of Citus is promoted
                 -- next to the node.
@@ -850,7 +860,7 @@ BEGIN
             ELSE shardid_lease.role_ref(caller) END,
         starts = CASE WHEN stays THEN (array_remove(held.starts, started) || started)[greatest(cardinality(held.starts) - 8, 1):]
             ELSE ARRAY[started] END,
-        origin = request->>'origin', place = request->>'place', incarnation = request->>'incarnation',
+        origin = request->>'origin', lease = request->>'lease', place = request->>'place', incarnation = request->>'incarnation',
         host = request->>'host', port = (request->>'port')::int, database = request->>'database',
         system_identifier = request->>'system_identifier', timeline = (request->>'timeline')::bigint
     WHERE g.space = space.name AND g.shard = chosen RETURNING * INTO held;
@@ -912,6 +922,8 @@ $body$;
 
 COMMENT ON FUNCTION is_own(granted_shard, pg_catalog.regrole, pg_catalog.jsonb) IS
 'whether the request comes from the generator that has, or had, the shard';
+COMMENT ON FUNCTION is_of_lease(granted_shard, pg_catalog.regrole, pg_catalog.jsonb) IS
+'whether it was granted to the same call of lease_shard()';
 COMMENT ON FUNCTION is_free(granted_shard, bigint, bigint) IS 'whether any generator can be granted the shard';
 COMMENT ON FUNCTION refusal(pg_catalog.jsonb, pg_catalog.text, boolean, boolean) IS 'the answer to a request that is refused';
 COMMENT ON FUNCTION granted(pg_catalog.jsonb, granted_shard) IS 'the answer to a request that is granted';
@@ -1023,6 +1035,7 @@ GRANT EXECUTE ON FUNCTION ms_of(pg_catalog.timestamptz), now_ms(pg_catalog.times
 
 CREATE TABLE leased_generator (
     origin pg_catalog.uuid PRIMARY KEY,
+    lease pg_catalog.uuid NOT NULL,
     generator sequence_ref NOT NULL,
     server pg_catalog.text NOT NULL,
     space pg_catalog.text NOT NULL,

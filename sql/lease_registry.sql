@@ -198,12 +198,12 @@ SELECT until_ms FROM shardid_lease.granted_shard WHERE shard = 1 \gset
 SELECT give_back('b');
 SELECT until_ms = :until_ms, state FROM shardid_lease.granted_shard WHERE shard = 1;
 SELECT give_back('b'), give_back('b', '{"incarnation": "b 9"}');
--- No late request of this origin undoes a release; the generator joins by another origin.
+-- No late request of this lease undoes a release; the generator joins by another one.
 SELECT ask('b'), ask('b', jsonb_build_object('joins', true, 'receipt', :'old')), ask('b', '{"joins": true}');
-SELECT ask('b', '{"origin": "b anew", "joins": true}');
+SELECT ask('b', '{"lease": "anew", "joins": true}'), ask('b', '{"lease": "anew"}');
 SELECT from_ms = :until_ms FROM shardid_lease.granted_shard WHERE shard = 1;
 SELECT give_back('b'), ask('d', '{"joins": true}');
-SELECT give_back('b', '{"origin": "b anew", "incarnation": "b 2"}');
+SELECT give_back('b', '{"lease": "anew", "incarnation": "b 2"}');
 
 -- Evicted: renewals are refused; other members can lease it, and the former holder by a takeover.
 SELECT shardid_lease.evict_shard('shop', 7);

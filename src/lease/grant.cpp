@@ -118,8 +118,7 @@ Outcome note_answer(const Request &request, const Granted &granted, const Reply 
 }
 
 Granted answer_to(const Request &request, const Reply &reply) {
-    const char *origin =
-        DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(&request.row.origin)));
+    const char *origin = text_of(request.row.origin);
     for (int n = 0; n < reply.rows; ++n) {
         const Granted granted = granted_of(reply, n);
         if (granted.origin != nullptr && strcmp(granted.origin, origin) == 0)

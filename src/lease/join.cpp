@@ -20,19 +20,8 @@ bool is_from(const LeasedRow &row, const char *space, const char *server) {
     return strcmp(row.space, space) == 0 && strcmp(row.server, server) == 0;
 }
 
-// A lease after a release, or the first one, has an origin of its own: no request that arrives late
-// is taken for one of it. What the generator has last seen of the registry is kept.
-void begin_anew(LeasedRow *row, bool is_known) {
-    WindowRow seen{};
-    WindowRow before{};
-    if (is_known && read_window_row(row->origin, &before))
-        seen.receipt = before.receipt;
-    if (is_known)
-        delete_leased_row(*row);
-    else
-        *row = {};
-    row->origin = *DatumGetUUIDP(DirectFunctionCall1(gen_random_uuid, Datum{0}));
-    put_window_row(row->origin, seen);
+pg_uuid_t new_uuid() {
+    return *DatumGetUUIDP(DirectFunctionCall1(gen_random_uuid, Datum{0}));
 }
 
 [[noreturn]] void refuse_unreturned(const LeasedRow &row, const char *fault) {
@@ -48,8 +37,8 @@ void begin_anew(LeasedRow *row, bool is_known) {
 
 }  // namespace
 
-// The origin is stored before the registry is asked: a caller that asks again, because the answer
-// was lost, has the same origin.
+// The lease is stored before the registry is asked: a caller that asks again, because the answer
+// was lost, has the same one.
 void join(const Job &job, const char *server, Oid role) {
     const WorkerTask &task = job.task;
     WorkerCall *call = job.call;
@@ -74,8 +63,12 @@ void join(const Job &job, const char *server, Oid role) {
 
     begin_transaction();
     is_known = read_leased_row(task.generator, &row);
+    if (!is_known) {
+        row = {};
+        row.origin = new_uuid();
+    }
     if (!is_known || row.state != Membership::joining)
-        begin_anew(&row, is_known);
+        row.lease = new_uuid();
     Request request{};
     request.row = row;
     request.row.generator = task.generator;

@@ -22,6 +22,7 @@ constexpr const char *lease_extension = "shardid_lease";
 // As the script makes them. The first of each is the origin, their primary key.
 enum LeasedColumn {
     leased_origin,
+    lease,
     generator,
     server,
     space,
@@ -121,6 +122,7 @@ LeasedRow leased_row_of(Relation table, HeapTuple tuple) {
     heap_deform_tuple(heap_copytuple(tuple), RelationGetDescr(table), row.values, row.nulls);
     LeasedRow result{};
     result.origin = *DatumGetUUIDP(row.values[leased_origin]);
+    result.lease = *DatumGetUUIDP(row.values[lease]);
     result.generator = sequence_of_ref(row.values[generator]);
     result.is_by_name = is_by_name(row.values[generator]);
     result.name = name_of_sequence_ref(row.values[generator]);
@@ -234,6 +236,7 @@ void put_leased_row(const LeasedRow &row) {
     const bool has_none = !row.has_layout;
     Values<leased_columns> values;
     values.set(leased_origin, UUIDPGetDatum(&row.origin));
+    values.set(lease, UUIDPGetDatum(&row.lease));
     values.set(generator, ref_of_sequence(row.generator));
     values.set(server, row.server);
     values.set(space, row.space);

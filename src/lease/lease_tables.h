@@ -21,6 +21,7 @@ inline constexpr int32 any_shard = -1;
 
 struct LeasedRow {
     pg_uuid_t origin;
+    pg_uuid_t lease;   // another one for each lease_shard()
     Oid generator;     // InvalidOid: there is no such sequence (any more)
     bool is_by_name;   // as a restored dump has left it
     const char *name;  // of the generator, for messages

@@ -80,8 +80,8 @@ void append_request(StringInfo json, const Request &request) {
     append(json, "space", row.space);
     if (row.shard != any_shard)
         append(json, "shard", int64{row.shard});
-    append(json, "origin",
-           DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(&row.origin))));
+    append(json, "origin", text_of(row.origin));
+    append(json, "lease", text_of(row.lease));
     append(json, "registry", row.registry);
     append(json, "incarnation", incarnation_text(request.standing.family, request.moved_at));
     append(json, "place", place_of(row.generator));
@@ -175,6 +175,10 @@ const char *json_of(List *requests) {
     }
     appendStringInfoString(&json, "}]");
     return json.data;
+}
+
+const char *text_of(const pg_uuid_t &uuid) {
+    return DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(&uuid)));
 }
 
 Granted granted_of(const Reply &reply, int row) {

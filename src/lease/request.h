@@ -22,6 +22,8 @@ struct Request {
 // false where somebody has the sequence locked, so that it is not waited for.
 bool describe(Request *request, const WorkerTask *session);
 
+const char *text_of(const pg_uuid_t &uuid);
+
 // A JSON array of them.
 const char *json_of(List *requests);
 

@@ -126,7 +126,8 @@ sub told_by
 told_by('first');
 $node->restart;    # the windows are ahead of the clock from now on
 told_by('first');
-my $origin = $node->safe_psql('member', q(SELECT origin FROM shardid_lease.leased_generator WHERE shardid_lease.sequence_oid(generator) = 'first'::regclass));
+my $of_first = q(FROM shardid_lease.leased_generator WHERE shardid_lease.sequence_oid(generator) = 'first'::regclass);
+my ($origin, $lease) = map { $node->safe_psql('member', "SELECT $_ $of_first") } 'origin', 'lease';
 for my $hands ([qw(first second)], [qw(second first)], [qw(first second)])
 {
 	my ($from, $to) = @$hands;
@@ -139,11 +140,11 @@ SQL
 is(scalar(grep { $told[$_] <= $told[ $_ - 1 ] } 1 .. $#told), 0, 'a shard that goes to and fro: each id is above the one before')
   or diag explain \@told;
 
-# Each lease has an origin of its own, so that no late request of an earlier one is taken for one of it. The same number
-# can be leased again.
+# The origin stays the same: otherwise a member that is restored to a time before a release could not have its shard again.
+# Each lease has another number, so that no late request of an earlier one is taken for one of it.
 $node->safe_psql('member', q(SELECT shardid_lease.release_shard('second'); SELECT shardid_lease.lease_shard('ids', 'registry', 'first', 7)));
-isnt($node->safe_psql('member', q(SELECT origin FROM shardid_lease.leased_generator WHERE shardid_lease.sequence_oid(generator) = 'first'::regclass)),
-	$origin, 'a generator that releases its shard and leases it again has another origin');
+is($node->safe_psql('member', "SELECT origin $of_first"), $origin, 'a generator that releases its shard and leases it again has its origin');
+isnt($node->safe_psql('member', "SELECT lease $of_first"), $lease, 'and another lease');
 
 # A release that the registry has missed; it still has the generator's earlier incarnation.
 $node->safe_psql('member', q(UPDATE shardid_lease.leased_generator SET state = 'sealed' WHERE shardid_lease.sequence_oid(generator) = 'first'::regclass));

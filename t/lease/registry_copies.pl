@@ -27,7 +27,7 @@ CREATE SERVER registry FOREIGN DATA WRAPPER dblink_fdw OPTIONS (dbname 'registry
 CREATE USER MAPPING FOR CURRENT_USER SERVER registry;
 SELECT shardid_lease.lease_shard('ids', 'registry', shard => 2);
 SQL
-my $says_what_to_do = qr/registry_was_restored.*registry_was_moved/s;
+my $says_what_to_do = qr/is stopped, as its registry .*registry_was_restored\(\)/s;
 
 sub draw { return draw_at_once($_[0], map { [ @$_, 'shardid_seq' ] } @_[ 1 .. $#_ ]) }
 

@@ -98,6 +98,8 @@ stands_still('a failover', 'a');
 on_registry('SELECT shardid_lease.registry_was_moved()');
 goes_on('moved', 'a');
 is(on_registry('SELECT not_before FROM shardid_lease.id_space'), 0, 'and no window is put off');
+# For a lease no new generator gets a shard.
+$registry->poll_query_until('postgres', q(SELECT moved_at + interval '2.1 s' < clock_timestamp() FROM shardid_lease.registry_confirmation)) or die;
 
 # --- Commits are lost, with b's lease, and so is b; c leases the shard, whose grant is known to no server.
 

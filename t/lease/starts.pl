@@ -13,7 +13,7 @@ use Requests;
 use ShardidTest;
 
 my $registry = new_registry('registry');
-$registry->safe_psql('postgres', q(SELECT shardid_lease.create_id_space('shop', lease => '1 s', max_ahead => '10 min')));
+$registry->safe_psql('postgres', q(SELECT shardid_lease.create_id_space('shop', lease => '4 s', max_ahead => '10 min')));
 use_registry($registry, 'shop');
 
 # 2026-01-02 03:04:05 and the minutes after it, in microseconds since 1970.

@@ -70,14 +70,6 @@ byte asks;
 byte wanted;
 bit is_takeover;
 bit is_heard; /* the worker waits for the answer */
-#ifdef LATE
-/* A release whose message is on its way: its window, and the last tick. And which servers lease anew after one. */
-byte back;
-byte back_from;
-byte back_next;
-bit back_knows;
-bit joins[SERVERS];
-#endif
 byte told[SERVERS];
 byte told_from[SERVERS];
 byte told_until[SERVERS];
@@ -234,14 +226,7 @@ inline ask(s, forced) {
 #ifdef NO_INCARNATION_RULE
 #define is_holder (holder != NONE && same_origin(asks, holder) && !given_up)
 #else
-#define is_holder (holder == asks && !given_up && !is_forgotten && !is_join)
-#endif
-
-/* After a release, a new lease gets a new window: the message of the release may still arrive. */
-#if defined(LATE) && !defined(JOIN_EXTENDS)
-#define is_join joins[at[asks]]
-#else
-#define is_join 0
+#define is_holder (holder == asks && !given_up && !is_forgotten)
 #endif
 
 /* Whether others may have had the window meanwhile. */
@@ -279,10 +264,7 @@ inline reply() {
     :: is_heard ->
         told[at[asks]] = asks;
         told_from[at[asks]] = from;
-        told_until[at[asks]] = until;
-#ifdef LATE
-        joins[at[asks]] = 0
-#endif
+        told_until[at[asks]] = until
     :: else
     fi;
     forget_request()
@@ -325,66 +307,21 @@ inline write_row(s) {
     clear(told[s], told_from[s], told_until[s])
 }
 
-/* No worker is running that could still write a row. */
-#ifdef RELEASE_BESIDE_WORKER
-#define is_idle(s) 1
-#else
-#define is_idle(s) (told[s] == NONE && !(asks != NONE && at[asks] == s && is_heard))
-#endif
-
-/* Waits for transactions that draw, and for the worker. */
+/* The window stays this incarnation's: sessions that keep it, and an answer that comes later, may use it. */
 inline release(s, reaches) {
     if
     :: reaches && holder == row[s] && !given_up ->
         given_up = 1;
+#ifdef RELEASE_SHORTENS
         if
-        :: moved[s] == NONE ->
-            until = next[s];
-#ifndef RELEASE_BELOW_FROM
-            raise(until, from)
-#endif
+        :: moved[s] == NONE -> until = next[s]; raise(until, from)
         :: else
         fi
+#endif
     :: else
     fi;
-#ifdef LATE
-    joins[s] = 1;
-#endif
-#ifndef RELEASE_KEEPS_ROW
-    clear(row[s], row_from[s], row_until[s]);
-#endif
-    forget_sessions(s)
+    clear(row[s], row_from[s], row_until[s])
 }
-
-#ifdef LATE
-inline release_late(s) {
-    back = row[s];
-    back_from = row_from[s];
-    back_next = next[s];
-    back_knows = (moved[s] == NONE);
-    release(s, 0)
-}
-
-#ifdef ANY_WINDOW_RETURNED
-#define is_of_window 1
-#else
-#define is_of_window (from == back_from)
-#endif
-
-inline deliver() {
-    if
-    :: holder == back && !given_up && is_of_window ->
-        given_up = 1;
-        if
-        :: back_knows -> until = back_next; raise(until, from)
-        :: else
-        fi
-    :: else
-    fi;
-    clear(back, back_from, back_next);
-    back_knows = 0
-}
-#endif
 
 #ifdef RESTORE
 inline save() {
@@ -443,15 +380,10 @@ init {
     :: d_step { told[0] != NONE -> clear(told[0], told_from[0], told_until[0]) }
     :: d_step { told[1] != NONE -> clear(told[1], told_from[1], told_until[1]) }
 
-    /* release_shard, whose message may be lost; evict_shard */
-    :: d_step { is_member(0) && is_idle(0) -> release(0, 1) }
-    :: d_step { is_member(0) && is_idle(0) -> release(0, 0) }
-    :: d_step { is_member(1) && is_idle(1) -> release(1, 1) }
-#ifdef LATE
-    :: d_step { is_member(0) && is_idle(0) && back == NONE -> release_late(0) }
-    :: d_step { is_member(1) && is_idle(1) && back == NONE -> release_late(1) }
-    :: d_step { back != NONE -> deliver() }
-#endif
+    /* release_shard, whose message may be lost; one that arrives later, or evict_shard */
+    :: d_step { is_member(0) -> release(0, 1) }
+    :: d_step { is_member(0) -> release(0, 0) }
+    :: d_step { is_member(1) -> release(1, 1) }
     :: d_step { holder != NONE && !given_up -> given_up = 1 }
 
 #ifdef RESTORE

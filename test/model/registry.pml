@@ -4,7 +4,8 @@
  *
  * Checked: L1, no time is used by two incarnations; L2, without take_over_shard a running lease goes to no other place,
  * nor an idle one to a copy; R9, only a join or take_over_shard, sent afterwards, makes a released or evicted shard
- * held; a space stops only if something was lost. README.md lists the errors that -D makes. */
+ * held; a space stops only if something was lost; registry_was_restored() does not push on for ever; with -DTWINS, two
+ * servers in one place do not displace each other for ever. README.md lists the errors that -D makes. */
 
 #ifndef END /* the last time that is used */
 #define END 2
@@ -21,20 +22,25 @@
 /* Member 0, its copy 1 in another place or a stranger, and 2: what 0 is after a restart in its place. */
 #define MEMBERS 3
 #define place(m) (m == 1)
-#define same_origin(m, n) (m != NOBODY && n != NOBODY && (!is_stranger || place(m) == place(n)))
+#ifndef ORIGINS
+#define ORIGINS 3
+#endif
 
 /* A registry's data of the shard and the space. */
 typedef Table {
     byte holder; /* or the last holder, if it is released */
+    byte origin; /* of the holder; 0: none */
     bit held;
     byte from;
     byte until;
     byte serial;
-    byte tenure;
+    bit changed; /* since this branch began */
+    byte starts; /* in the holder's place that were seen there: a bit for each */
     byte branch;
     byte base; /* the first branch of this id space; a new space of the same name has another identity */
     byte not_before;
     bit set_back;
+    bit restored; /* registry_was_restored() was the owner's last call, in this run of the server */
     bit elsewhere; /* it is not in the place where it was confirmed */
     byte steps     /* of the timeline since then */
 };
@@ -50,10 +56,16 @@ byte branches;
 byte highest;    /* no window ever ends later: known by the clock, max_ahead and the operator */
 bit looks;       /* drop_id_space has looked at the rows */
 
-bit is_stranger;
+byte quiet_end; /* of the quarantine after registry_was_moved() */
+bit is_quiet;
+byte pending;    /* -DSTANDBY: the member that has no receipt yet, plus 1 */
+byte pending_serial;
+byte origins;
+byte turns;  /* how often a start has displaced another in its place, one after the other */
 bit is_promoted; /* 1 has a later timeline; 0 is gone */
 bit runs[MEMBERS];
-bit sealed[MEMBERS]; /* it is releasing, and does not renew */
+byte origin[MEMBERS]; /* of its lease, or of the request for it */
+bit sealed[MEMBERS]; /* it has released, or never joined */
 byte from[MEMBERS];
 byte until[MEMBERS];
 byte serial[MEMBERS]; /* the receipt */
@@ -69,12 +81,20 @@ byte used[MEMBERS]; /* a bit for each time */
 /* A late request, whose answer is lost; with -DHEARD it may be received. */
 byte late;      /* JOIN ..., 0: none */
 byte late_who;
+byte late_origin;
 byte late_wanted;
 byte late_serial;
 byte late_branch;
 byte late_till;
 byte late_below;
 bit late_released; /* its sender has released since */
+
+/* The member's next step. */
+byte me;
+byte what;
+bit is_heard;
+bit is_idle;
+bit is_long_idle;
 
 byte wanted;
 byte below; /* not_before, as the request reads it */
@@ -139,7 +159,9 @@ inline check(r, kind, s, b, u) {
     seen = (b < t[r].base -> 0 : s);
     if
     :: !refused && seen > 0 && is_behind(r, s, b, u) ->
+#ifndef CANCELLED_COUNTS
         assert(is_lost);
+#endif
         t[r].set_back = 1;
         refused = 1
     :: else
@@ -147,17 +169,18 @@ inline check(r, kind, s, b, u) {
 }
 
 #ifdef NO_RENEWAL
-#define may_renew(r, b) 1
+#define is_forgotten(r, b) 1
 #else
-#define may_renew(r, b) (seen > t[r].serial && b != t[r].branch)
+#define is_forgotten(r, b) (seen > t[r].serial && !t[r].changed && b != t[r].branch)
 #endif
+#define is_own(r, o) (t[r].origin == o)
 #ifdef NO_LATE
-#define is_late(r, m, kind) 0
+#define may_join(r, o) 1
 #else
-#define is_late(r, m, kind) (same_origin(t[r].holder, m) && kind != TAKE_OVER && seen < t[r].serial)
+#define may_join(r, o) (!is_own(r, o))
 #endif
 #ifdef NO_INCARNATION
-#define is_same(r, m) same_origin(t[r].holder, m)
+#define is_same(r, m) 1
 #else
 #define is_same(r, m) (t[r].holder == m)
 #endif
@@ -172,37 +195,78 @@ inline check(r, kind, s, b, u) {
 #define is_heir(m) (m == 1 && is_promoted)
 #endif
 #ifdef NO_HOLDER
-#define may_have(r, m, kind, idle) same_origin(t[r].holder, m)
+#define may_have(r, m, kind, idle) 1
 #else
-#define may_have(r, m, kind, idle) (same_origin(t[r].holder, m) \
-    && (is_same(r, m) || place(t[r].holder) == place(m) || kind == TAKE_OVER || (idle && is_heir(m))))
+#define may_have(r, m, kind, idle) (is_same(r, m) || place(t[r].holder) == place(m) || kind == TAKE_OVER || (idle && is_heir(m)))
 #endif
-#define may_take(r, m, kind, idle, long_idle) (!t[r].held || may_have(r, m, kind, idle) || (long_idle && kind == JOIN))
+#define may_take(r, m, o, kind, b, idle, long_idle) (t[r].held \
+    -> (is_own(r, o) && may_have(r, m, kind, idle)) || (long_idle && kind == JOIN) \
+    : kind == TAKE_OVER || is_forgotten(r, b) || (kind == JOIN && may_join(r, o)))
+#define stays(r, m, o) (t[r].held && is_own(r, o) && place(t[r].holder) == place(m))
+#ifdef NO_STARTS
+#define comes_back(r, m, o, kind) 0
+#else
+#define comes_back(r, m, o, kind) (stays(r, m, o) && kind != TAKE_OVER && t[r].holder != m && (t[r].starts & (1 << m)))
+#endif
+#if !defined(LIAR) || defined(NO_QUARANTINE)
+#define is_quarantined(r, o) 0
+#else
+#define is_quarantined(r, o) (is_quiet && !is_own(r, o))
+#endif
 
 /* Which registry the member uses: the registry, or its clone. */
 #define asked(m) (is_clone && m == 1)
 
+/* In the quarantine a window in another place begins at its end. */
+inline below_in_place(r, m, o) {
+    if
+    :: !stays(r, m, o) -> raise(below, quiet_end)
+    :: else
+    fi
+}
+
+#ifdef ALONE
+#define IS_ALONE (kind == RENEW && !runs[2 - m])
+#else
+#define IS_ALONE 0
+#endif
+#ifdef OLDER
+#define IS_OLDER(r, o) 0
+#else
+#define IS_OLDER(r, o) (!is_own(r, o))
+#endif
+
 /* idle: by the registry's clock the lease has expired; long_idle: for reclaim_after. */
-inline grant(r, m, kind, b, sent_before, idle, long_idle) {
+inline grant(r, m, o, kind, b, sent_before, idle, long_idle) {
     granted = 0;
     next = t[r].serial + 1;
-#ifndef NO_SEEN
     raise(next, seen + 1);
-#endif
     if
-    :: refused || next > SERIALS || (!t[r].held && (is_late(r, m, kind) || (kind == RENEW && !may_renew(r, b)))) -> skip
+    :: refused || next > SERIALS || is_quarantined(r, o) -> skip
+    :: !(refused || next > SERIALS || is_quarantined(r, o)) && comes_back(r, m, o, kind) ->
+        assert(!IS_ALONE); /* R15 */
+        skip
     :: else ->
         if
-        :: t[r].held && same_origin(t[r].holder, m) && is_same(r, m) && kind != JOIN && !is_old(r) ->
+        :: t[r].held && is_own(r, o) && is_same(r, m) && kind != JOIN && !is_old(r) ->
             raise(t[r].until, wanted + 1);
             granted = 1
         :: else ->
             if
-            :: may_take(r, m, kind, idle, long_idle) ->
+            :: may_take(r, m, o, kind, b, idle, long_idle) ->
                 assert(!t[r].held || kind == TAKE_OVER || place(t[r].holder) == place(m) || long_idle ||
                     (idle && is_promoted)); /* L2 */
-                assert(t[r].held || kind == TAKE_OVER || !sent_before || !same_origin(t[r].holder, m)); /* R9 */
-                assert(t[r].held || kind != RENEW || b != t[r].branch); /* R9 */
+                assert(t[r].held || kind == TAKE_OVER || !sent_before || IS_OLDER(r, o)); /* R9 */
+                assert(t[r].held || kind != RENEW || (b != t[r].branch && !t[r].changed)); /* R9 */
+                below_in_place(r, m, o);
+#ifdef TWINS
+                if
+                :: stays(r, m, o) && t[r].holder != m && kind != TAKE_OVER -> turns++; assert(turns < 2) /* R15 */
+                :: stays(r, m, o) && t[r].holder == m -> skip
+                :: else -> turns = 0
+                fi;
+#endif
+                t[r].starts = (stays(r, m, o) -> t[r].starts | (1 << m) : 1 << m);
 #ifdef NO_FROM
                 t[r].from = wanted;
 #else
@@ -213,7 +277,7 @@ inline grant(r, m, kind, b, sent_before, idle, long_idle) {
                 t[r].until = t[r].from + 1;
                 t[r].held = 1;
                 t[r].holder = m;
-                t[r].tenure = next;
+                t[r].origin = o;
                 granted = 1
             :: else
             fi
@@ -222,6 +286,7 @@ inline grant(r, m, kind, b, sent_before, idle, long_idle) {
     if
     :: granted ->
         t[r].serial = next;
+        t[r].changed = 1;
         lower(t[r].until, NEVER);
         raise(highest, t[r].until)
     :: else
@@ -229,7 +294,6 @@ inline grant(r, m, kind, b, sent_before, idle, long_idle) {
 }
 
 inline hear(r, m) {
-    sealed[m] = 0;
     from[m] = t[r].from;
     until[m] = t[r].until;
     receive(r, m)
@@ -254,44 +318,51 @@ inline forget(m) {
 /* The first time above all that it has used. */
 #define tick(m) (used[m] == 0 -> 0 : (used[m] < 2 -> 1 : (used[m] < 4 -> 2 : (used[m] < 8 -> 3 : 4))))
 
-#ifdef NO_TENURE
-#define is_of_tenure(r, s) 1
-#else
-#define is_of_tenure(r, s) (seen >= t[r].tenure)
-#endif
 #ifdef NO_PLACE_OF_RETURN
 #define may_return(r, m) 1
 #else
-#define may_return(r, m) (place(t[r].holder) == place(m))
-#endif
-#ifdef NO_RETURNED_BY
-#define knows_use(r, m) 1
-#else
-#define knows_use(r, m) (t[r].holder == m)
+#define may_return(r, m) (t[r].holder == m || place(t[r].holder) == place(m))
 #endif
 
-/* wanted: the time after the last one used. */
-inline give_back(r, m) {
-    granted = 0;
-    if
-    :: !refused && same_origin(t[r].holder, m) && t[r].held && may_return(r, m) && is_of_tenure(r, s) ->
-        assert(place(t[r].holder) == place(m)); /* L2 */
-        if
-        :: knows_use(r, m) ->
-            raise(wanted, t[r].from);
-            lower(t[r].until, wanted)
-        :: else
-        fi;
-        t[r].held = 0;
-        granted = 1
-    :: else -> granted = (!refused && same_origin(t[r].holder, m) && !t[r].held) /* already */
-    fi;
+/* The window stays as it is. */
+inline give_back(r, m, o) {
+    granted = (!refused && is_own(r, o) && (!t[r].held || may_return(r, m)));
     if
     :: granted ->
-#ifndef NO_SEEN
+        assert(!t[r].held || place(t[r].holder) == place(m)); /* L2 */
+        t[r].held = 0;
+        t[r].changed = 1;
         raise(t[r].serial, seen);
-#endif
         t[r].serial++
+    :: else
+    fi
+}
+
+inline copy_table(to, source) {
+    t[to].holder = t[source].holder;
+    t[to].held = t[source].held;
+    t[to].from = t[source].from;
+    t[to].until = t[source].until;
+    t[to].serial = t[source].serial;
+    t[to].origin = t[source].origin;
+    t[to].changed = t[source].changed;
+    t[to].starts = t[source].starts;
+    t[to].branch = t[source].branch;
+    t[to].base = t[source].base;
+    t[to].not_before = t[source].not_before;
+    t[to].set_back = t[source].set_back;
+    t[to].restored = t[source].restored;
+    t[to].elsewhere = t[source].elsewhere;
+    t[to].steps = t[source].steps
+}
+
+/* A lease that begins has a new origin; a join that is repeated, because it was not answered, keeps it. */
+inline new_origin(m, kind) {
+    if
+    :: kind == JOIN && sealed[m] ->
+        origins++;
+        origin[m] = origins;
+        sealed[m] = 0
     :: else
     fi
 }
@@ -301,22 +372,54 @@ inline request(m, kind, heard, idle, long_idle) {
     below = t[asked(m)].not_before;
     wanted = time;
     raise(wanted, tick(m));
+    new_origin(m, kind);
     check(asked(m), kind, serial[m], branch[m], till[m]);
-    grant(asked(m), m, kind, branch[m], 0, idle, long_idle);
+    grant(asked(m), m, origin[m], kind, branch[m], 0, idle, long_idle);
     if
+#ifdef STANDBY
+    :: granted && heard -> pending = m + 1; pending_serial = t[0].serial
+#else
     :: granted && heard -> hear(asked(m), m)
+#endif
     :: else
     fi;
     clear()
 }
 
+/* The second step: a receipt for what is committed here, and has reached the standby. */
+inline give_receipt(m) {
+    if
+    :: t[0].serial == pending_serial && is_confirmed(0) && !t[0].set_back && !sealed[m] && t[0].origin == origin[m] ->
+#ifndef CANCELLED_COUNTS
+        copy_table(1, 0);
+#endif
+        hear(0, m)
+    :: else
+    fi;
+    pending = 0;
+    pending_serial = 0
+}
+
+/* Only the standby is left. Nothing is lost that anybody has a receipt of. */
+inline fail_over() {
+    changes++;
+    copy_table(0, 1);
+    t[0].steps++;
+    pending = 0;
+    pending_serial = 0;
+    late_released = 0
+}
+
 inline release(m, heard) {
     seal(m);
-    wanted = tick(m);
     check(asked(m), RETURN, serial[m], branch[m], till[m]);
-    give_back(asked(m), m);
+    give_back(asked(m), m, origin[m]);
     if
     :: granted && heard ->
+        origin[m] = 0; /* no more requests of this lease */
+#ifdef STANDBY
+        copy_table(1, 0);
+#endif
         receive(asked(m), m);
         if
         :: late != 0 && late_who == m && !asked(m) -> late_released = 1
@@ -330,18 +433,19 @@ inline release(m, heard) {
 inline send_late(m, kind) {
     late = kind;
     late_who = m;
+    new_origin(m, kind);
+    late_origin = origin[m];
     late_wanted = time;
     raise(late_wanted, tick(m));
     if
-    :: kind == RETURN -> late_wanted = tick(m)
+    :: kind == RETURN -> late_wanted = 0
     :: else
     fi;
     late_serial = serial[m];
     late_branch = branch[m];
     late_till = till[m];
     late_below = t[0].not_before;
-    late_released = 0;
-    time = 0
+    late_released = 0
 }
 
 #ifdef NO_COMMITTED
@@ -355,10 +459,10 @@ inline deliver(idle, long_idle, heard) {
     wanted = late_wanted;
     check(0, late, late_serial, late_branch, late_till);
     if
-    :: late == RETURN -> give_back(0, late_who)
-    :: else -> grant(0, late_who, late, late_branch, late_released, idle, long_idle);
+    :: late == RETURN -> give_back(0, late_who, late_origin)
+    :: else -> grant(0, late_who, late_origin, late, late_branch, late_released, idle, long_idle);
         if
-        :: granted && heard && runs[late_who] && !sealed[late_who] -> hear(0, late_who)
+        :: granted && heard && runs[late_who] && !sealed[late_who] && origin[late_who] == late_origin -> hear(0, late_who)
         :: else
         fi
     fi;
@@ -369,6 +473,7 @@ inline deliver(idle, long_idle, heard) {
 inline forget_late() {
     late = 0;
     late_who = 0;
+    late_origin = 0;
     late_wanted = 0;
     late_serial = 0;
     late_branch = 0;
@@ -397,7 +502,7 @@ inline clear() {
 
 inline use(m) {
     if
-    :: is_in_window(m) ->
+    :: has_window(m) && is_in_window(m) ->
         assert(!((used[0] | used[1] | used[2]) & ~used[m] & (1 << time))); /* L1 */
         used[m] = used[m] | (1 << time)
     :: else
@@ -405,25 +510,15 @@ inline use(m) {
     time = 0
 }
 
-inline copy_table(to, source) {
-    t[to].holder = t[source].holder;
-    t[to].held = t[source].held;
-    t[to].from = t[source].from;
-    t[to].until = t[source].until;
-    t[to].serial = t[source].serial;
-    t[to].tenure = t[source].tenure;
-    t[to].branch = t[source].branch;
-    t[to].base = t[source].base;
-    t[to].not_before = t[source].not_before;
-    t[to].set_back = t[source].set_back;
-    t[to].elsewhere = t[source].elsewhere;
-    t[to].steps = t[source].steps
-}
-
 /* Back to the backup. The registry's place does not change: `elsewhere` and `steps` are the backup's, plus changes. */
 inline restore() {
     changes++;
     copy_table(0, 1);
+#ifndef AGAIN_AFTER_RESTART
+    t[0].restored = 0;
+#endif
+    is_quiet = 0;
+    quiet_end = 0;
     is_lost = 1;
     late_released = 0
 }
@@ -450,19 +545,51 @@ inline confirm() {
     looks = 0
 }
 
-inline was_restored() {
-#ifdef BELIEVES_CLOCK
-    raise(t[0].not_before, t[0].until);
+#ifdef EACH_TIME
+#define is_known 0
 #else
-    raise(t[0].not_before, highest);
+#define is_known (t[0].restored && !t[0].changed && !t[0].set_back && is_confirmed(0))
 #endif
-    t[0].set_back = 0;
-    is_lost = 0;
+
+/* The second call in a row, with no change of the shard in between, changes nothing. Else nothing that is lost ends
+ * later than max_ahead and a lease after what the registry knows. */
+inline was_moved() {
+    confirm();
+#if defined(LIAR) && !defined(NO_QUARANTINE)
+    is_quiet = 1;
+    quiet_end = highest /* what was granted before ends within a lease, as all clocks are right here */
+#endif
+}
+
+/* Members that run show their receipts within half a lease. */
+#define is_ahead(m) (runs[m] && until[m] > 0 && serial[m] > t[0].serial)
+#define may_end_quarantine (is_quiet && !is_ahead(0) && !is_ahead(1) && !is_ahead(2))
+
+inline was_restored() {
+    if
+    :: is_known -> skip
+    :: else ->
+#ifdef BELIEVES_CLOCK
+        raise(t[0].not_before, t[0].until);
+#elif defined(EACH_TIME)
+        t[0].not_before++;
+        raise(t[0].not_before, highest);
+#else
+        raise(t[0].not_before, highest);
+#endif
+        assert(t[0].not_before <= highest || is_lost); /* no further than needed */
+        t[0].set_back = 0;
+        t[0].restored = 1;
+        t[0].changed = 0;
+        is_quiet = 0;
+        quiet_end = 0;
+        is_lost = 0;
 #ifndef NO_BRANCH
-    branches++;
-    t[0].branch = branches;
+        branches++;
+        t[0].branch = branches;
 #endif
-    confirm()
+        confirm()
+    fi
 }
 
 #ifdef NO_SUCCESSOR
@@ -474,6 +601,12 @@ inline was_restored() {
 #define is_complete 1
 #else
 #define is_complete (!at_target)
+#endif
+
+#ifdef LIAR
+#define may_say_moved 1
+#else
+#define may_say_moved (!is_lost || (is_plain && (!last_lost || at_target)))
 #endif
 
 /* The member has a receipt of a grant that the backup does not have. */
@@ -515,7 +648,10 @@ inline drop() {
     t[0].from = 0;
     t[0].until = 0;
     t[0].serial = 0;
-    t[0].tenure = 0;
+    t[0].origin = 0;
+    t[0].changed = 0;
+    t[0].starts = 0;
+    t[0].restored = 0;
     t[0].branch = branches;
     t[0].base = branches;
     t[0].not_before = kept;
@@ -528,80 +664,179 @@ inline drop() {
 
 inline begin(m, source) {
     runs[m] = 1;
+    origin[m] = origin[source];
     serial[m] = serial[source];
     sealed[m] = sealed[source];
     branch[m] = branch[source];
     till[m] = till[source]
 }
 
-#define idle_or_not(m, kind, heard) \
-    :: atomic { runs[m] && !is_locked && (kind == JOIN || !sealed[m]) -> any_time(); d_step { request(m, kind, heard, 0, 0) } } \
-    :: atomic { runs[m] && !is_locked && (kind == JOIN || !sealed[m]) -> any_time(); d_step { request(m, kind, heard, 1, 0) } } \
-    :: atomic { runs[m] && !is_locked && kind == JOIN -> any_time(); d_step { request(m, kind, heard, 1, 1) } }
+/* With -DSTRANGERS both generators run: nothing is idle for reclaim_after. */
+#ifdef STRANGERS
+#define may_reclaim 0
+#else
+#define may_reclaim 1
+#endif
+#define may_ask(m, kind) (!sealed[m] || (kind == JOIN && origins < ORIGINS))
 
-#define member(m) \
-    :: atomic { runs[m] && has_window(m) -> any_time(); d_step { use(m) } } \
-    idle_or_not(m, JOIN, 0) \
-    idle_or_not(m, JOIN, 1) \
-    idle_or_not(m, RENEW, 0) \
-    idle_or_not(m, RENEW, 1) \
-    idle_or_not(m, TAKE_OVER, 1) \
-    :: d_step { runs[m] && !is_locked && serial[m] > 0 && t[asked(m)].serial < SERIALS -> release(m, 0) } \
-    :: d_step { runs[m] && !is_locked && serial[m] > 0 && t[asked(m)].serial < SERIALS -> release(m, 1) } \
-    :: atomic { runs[m] && late == 0 && !asked(m) -> any_time(); d_step { send_late(m, JOIN) } } \
-    :: atomic { runs[m] && late == 0 && !asked(m) && serial[m] > 0 && !sealed[m] -> any_time(); d_step { send_late(m, RENEW) } } \
-    :: d_step { runs[m] && late == 0 && !asked(m) && until[m] > 0 -> seal(m); send_late(m, RETURN) }
+/* One of those that run; what it does. */
+inline any_member() {
+    if
+    :: runs[0] -> me = 0
+    :: runs[1] -> me = 1
+    :: runs[2] -> me = 2
+    fi
+}
+
+inline any_request() {
+    if
+    :: may_ask(me, JOIN) -> what = JOIN
+    :: may_ask(me, JOIN) && may_reclaim -> what = JOIN; is_idle = 1; is_long_idle = 1
+    :: !sealed[me] -> what = RENEW
+    :: !sealed[me] -> what = TAKE_OVER
+    :: else
+    fi;
+    if
+    :: what != 0 && what != TAKE_OVER && !is_long_idle -> is_idle = 1
+    :: is_heard = 1
+    :: what != TAKE_OVER && !is_long_idle -> is_idle = 1; is_heard = 1
+    :: what != TAKE_OVER -> skip
+    fi
+}
+
+inline any_late_request() {
+    if
+    :: may_ask(me, JOIN) -> what = JOIN
+    :: serial[me] > 0 && !sealed[me] -> what = RENEW
+    :: until[me] > 0 -> what = RETURN
+    :: else
+    fi
+}
+
+inline forget_choice() {
+    me = 0;
+    what = 0;
+    is_heard = 0;
+    is_idle = 0;
+    is_long_idle = 0;
+    time = 0
+}
 
 init {
     d_step {
         runs[0] = 1;
+        sealed[0] = 1;
+        sealed[1] = 1;
+        sealed[2] = 1;
         t[0].holder = NOBODY;
-        t[1].holder = NOBODY;
         branches = 1;
         t[0].branch = 1;
         t[0].base = 1;
-        is_plain = 1
+        is_plain = 1;
+#ifdef AGAIN
+        t[0].restored = 1;
+#endif
+        copy_table(1, 0)
     }
     do
-    member(0)
-    member(1)
-    member(2)
-    :: d_step { late != 0 && !is_locked && t[0].serial < SERIALS -> deliver(0, 0, 0) }
-    :: d_step { late != 0 && !is_locked && t[0].serial < SERIALS -> deliver(1, 0, 0) }
+    :: atomic { any_member(); any_time(); d_step { use(me); forget_choice() } }
+    :: atomic { !is_locked -> any_member(); any_time(); any_request();
+        d_step {
+            if
+            :: what != 0 -> request(me, what, is_heard, is_idle, is_long_idle)
+            :: else
+            fi;
+            forget_choice()
+        } }
+    :: atomic { !is_locked -> any_member();
+        if
+        :: is_heard = 0
+        :: is_heard = 1
+        fi;
+        d_step {
+            if
+            :: serial[me] > 0 && origin[me] > 0 && t[asked(me)].serial < SERIALS -> release(me, is_heard)
+            :: else
+            fi;
+            forget_choice()
+        } }
+    :: atomic { late == 0 -> any_member(); any_time(); any_late_request();
+        d_step {
+            if
+            :: what != 0 && !asked(me) ->
+                if
+                :: what == RETURN -> seal(me)
+                :: else
+                fi;
+                send_late(me, what)
+            :: else
+            fi;
+            forget_choice()
+        } }
+    :: d_step { time == 0 -> skip } /* all have reached a bound */
+    :: atomic { late != 0 && !is_locked && t[0].serial < SERIALS ->
+        if
+        :: is_idle = 0
+        :: is_idle = 1
 #ifdef HEARD
-    :: d_step { late != 0 && !is_locked && t[0].serial < SERIALS -> deliver(1, 0, 1) }
+        :: is_idle = 1; is_heard = 1
 #endif
+        fi;
+        d_step { deliver(is_idle, 0, is_heard); forget_choice() } }
     :: d_step { late != 0 -> forget_late() }
 #ifdef EVICT
-    :: d_step { owner_may && t[0].held && t[0].serial < SERIALS -> t[0].held = 0; t[0].serial++ }
+    :: d_step { owner_may && t[0].held && t[0].serial < SERIALS -> t[0].held = 0; t[0].changed = 1; t[0].serial++ }
 #endif
 
     /* a copy of the member, a stranger, a promoted standby; a restart in its place */
+    #ifndef STRANGERS
     :: d_step { runs[0] && !runs[1] -> begin(1, 0) }
-    :: d_step { runs[0] && !runs[1] -> runs[1] = 1; is_stranger = 1 }
+#endif
+    :: d_step { runs[0] && !runs[1] -> runs[1] = 1 }
 #ifdef PROMOTE
     :: d_step { runs[0] && !runs[1] -> begin(1, 0); is_promoted = 1; runs[0] = 0; forget(0) }
+#endif
+#ifdef TWINS
+    :: d_step { runs[0] && !runs[2] -> begin(2, 0) }
 #endif
 #ifdef RESTART
     :: d_step { runs[0] && !runs[2] -> begin(2, 0); runs[0] = 0; forget(0) }
 #endif
 
-#ifdef RESTORE
+#ifdef STANDBY
+    :: d_step { pending > 0 -> give_receipt(pending - 1) }
+    :: d_step { pending > 0 -> pending = 0; pending_serial = 0 }
+    :: d_step { changes < CHANGES -> fail_over() }
+    :: d_step { !t[0].set_back && t[0].steps == 1 -> was_moved() }
+#endif
+#ifdef AGAIN
+    :: d_step { branches < 3 -> was_restored() }
+    :: d_step { has_saved && changes < CHANGES -> restore(); was_restored() } /* a snapshot, and the owner knows it */
+#endif
+#if defined(RESTORE) || defined(AGAIN)
     :: d_step { !has_saved -> has_saved = 1; copy_table(1, 0) }
+#endif
+#ifdef RESTORE
     :: d_step { has_saved && !is_clone && changes < CHANGES -> restore(); move_timeline(1, 0) }
     :: d_step { has_saved && !is_clone && changes < CHANGES -> restore(); move_timeline(1, 1) }
     :: d_step { has_saved && !is_clone && changes < CHANGES -> restore(); move_place(1) }
     :: d_step { changes < CHANGES && t[0].steps < 3 -> changes++; move_timeline(0, 0) }
     :: d_step { changes < CHANGES -> changes++; move_place(0) }
-    :: d_step { !is_lost && has_saved && !is_clone && changes < CHANGES && is_confirmed(0) && t[1].steps == 0 && !t[1].elsewhere &&
-        knows(0) -> put_back(0) }
-    :: d_step { !is_lost && has_saved && !is_clone && changes < CHANGES && is_confirmed(0) && t[1].steps == 0 && !t[1].elsewhere &&
-        knows(1) -> put_back(1) }
+    :: atomic { !is_lost && has_saved && !is_clone && changes < CHANGES && is_confirmed(0) && t[1].steps == 0 &&
+        !t[1].elsewhere && (knows(0) || knows(1)) ->
+        if
+        :: knows(0) -> me = 0
+        :: knows(1) -> me = 1
+        fi;
+        d_step { put_back(me); forget_choice() } }
     /* The owner's calls. The owner may know only the last change, or mistake a recovery to a target for a failover. */
     :: d_step { t[0].elsewhere || t[0].steps > 0 || t[0].set_back -> was_restored() }
     :: d_step { !t[0].set_back && (t[0].elsewhere || t[0].steps > 0) && is_successor &&
         is_complete &&
-        (!is_lost || (is_plain && (!last_lost || at_target))) -> confirm() }
+        may_say_moved -> was_moved() }
+#ifdef LIAR
+    :: d_step { may_end_quarantine -> is_quiet = 0 }
+#endif
 #endif
 #ifdef CLONE
     :: d_step { !has_saved && runs[0] && !runs[1] ->

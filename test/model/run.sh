@@ -11,7 +11,8 @@ cd "$work" || exit 1
 only=${1:-}
 # For make test: one search that breaks for each model, and two that hold.
 few=('one layout, copied database' 'without the redo pointer' 'without the wait on fresh storage'
-    'leased shard, release that comes late' 'released beside the worker' 'registry set back and not stopped'
+    'window of the origin, not of the incarnation' 'registry set back and not stopped'
+    'registry with a standby'
     'portable, honest clock' 'portable, opened without the lock')
 at_once=2
 
@@ -29,9 +30,12 @@ declare -A sign=(
     [queue]='!=up_to[me]'
     [again]='(drawn&(1<<time))'
     [overlap]='used[0]|used[1]'
-    [taken]='.holder==1)==(1==1)'
+    [taken]='.holder==1)==(me==1)'
     [undone]='late_released'
-    [renewed]='(late!=2)'
+    [renewed]='||(what!=2))'
+    [turns]='(turns<2)'
+    [alone]='runs[(2-me)]'
+    [bound]='.not_before<=highest)'
     [stopped]='violated is_lost'
     [displaced]='(at[asks]==at[holder])'
     [below]='(tick>before)'
@@ -135,8 +139,12 @@ exact=()
 sooner=(-DEND=2)
 moved=(-DMOVE -DMICROS=1 -DEND=2)
 leases=(-DEND=1)
-registry=(-DEND=1 -DSERIALS=3)
-restores=(-DEND=1 -DSERIALS=2 -DRESTORE)
+registry=(-DEND=1 -DSERIALS=3 -DORIGINS=2)
+restores=(-DEND=1 -DSERIALS=2 -DORIGINS=2 -DRESTORE)
+standby=(-DEND=1 -DSERIALS=2 -DORIGINS=2 -DSTANDBY -DCHANGES=1)
+again=(-DEND=1 -DSERIALS=1 -DORIGINS=2 -DAGAIN -DCHANGES=1 -DSTRANGERS)
+twins=(-DEND=1 -DSERIALS=3 -DORIGINS=1 -DTWINS -DSTRANGERS)
+moved_wrongly=(-DEND=1 -DSERIALS=2 -DORIGINS=2 -DRESTORE -DCHANGES=1 -DLIAR)
 portable=(-DEND=3)
 moved_back=(-DHONEST -DEND=1 -DMOVE=1 -DMOVE_BACK)
 optimize=-O1
@@ -149,6 +157,8 @@ if [[ -n ${FULL:-} ]]; then
     moved=(-DMOVE -DEND=2)
     leases=()
     registry=(-DSERIALS=3)
+    moved_wrongly=(-DEND=1 -DSERIALS=3 -DORIGINS=2 -DRESTORE -DCHANGES=1 -DLIAR)
+    again=(-DEND=1 -DSERIALS=2 -DORIGINS=2 -DAGAIN -DCHANGES=1)
     optimize=-O2
     at_once=1
 fi
@@ -184,17 +194,20 @@ holds 'honest clock, borrowed time, RESTART' clock.pml -DHONEST -DBORROW=1 -DRES
 holds 'honest clock, borrowed time, moved' clock.pml -DHONEST -DBORROW=1 "${moved[@]}"
 holds 'leased shard' lease.pml "${leases[@]}"
 holds 'leased shard, two sessions of one server' lease.pml -DONE_SERVER "${leases[@]}"
-holds 'leased shard, release that comes late' lease.pml -DLATE -DONE_SERVER -DINCARNATIONS=2 "${leases[@]}"
 [[ -z ${FULL:-} ]] || holds 'leased shard, registry restored' lease.pml -DRESTORE -DINCARNATIONS=2
 
 holds 'registry, and its member restarts' registry.pml -DRESTART "${registry[@]}"
 holds 'registry, and its member is promoted' registry.pml -DPROMOTE "${registry[@]}"
+holds 'registry, and two servers in one place' registry.pml "${twins[@]}"
+holds 'registry with a standby' registry.pml "${standby[@]}"
+holds 'registry, restored once and called restored twice' registry.pml "${again[@]}"
 holds 'registry, and a clone of it' registry.pml -DCLONE "${registry[@]}"
 holds 'registry that evicts' registry.pml -DEVICT "${registry[@]}"
 holds 'registry, space dropped' registry.pml -DDROP "${registry[@]}"
 holds 'registry, restored or moved' registry.pml -DCHANGES=1 "${restores[@]}"
 holds 'registry, restored, with answers that come late' registry.pml -DHEARD -DCHANGES=1 "${restores[@]}"
-holds 'registry, restored or moved, then dropped' registry.pml -DDROP -DRESTORE -DCHANGES=1 -DEND=1 -DSERIALS=1
+holds 'registry, restored and called moved, strangers' registry.pml -DSTRANGERS "${moved_wrongly[@]}"
+holds 'registry, restored or moved, then dropped' registry.pml -DDROP -DRESTORE -DCHANGES=1 -DEND=1 -DSERIALS=1 -DORIGINS=2
 if [[ -n ${FULL:-} ]]; then
     holds 'registry, restored or moved twice' registry.pml -DCHANGES=2 "${restores[@]}"
     holds 'registry, restored, three grants' registry.pml -DRESTORE -DCHANGES=1 -DEND=1 -DSERIALS=3
@@ -260,11 +273,7 @@ breaks 'holder displaced by its copy' displaced lease.pml -DNO_HOLDER_RULE
 breaks 'window not looked at again at its end' again lease.pml -DNO_UNTIL
 breaks 'window kept for a moved page' again lease.pml -DMOVED_KEEPS_WINDOW
 breaks 'window as the row says, in a copy too' again lease.pml -DTRUST_ROW
-breaks 'released to before its window' again lease.pml -DRELEASE_BELOW_FROM
-breaks 'released beside the worker' again lease.pml -DRELEASE_BESIDE_WORKER
-breaks 'released late, and extended meanwhile' again lease.pml -DLATE -DJOIN_EXTENDS -DINCARNATIONS=2 -DEND=1
-breaks 'released late, whatever window is held' again lease.pml -DLATE -DANY_WINDOW_RETURNED -DINCARNATIONS=2 -DEND=1
-breaks 'released with its window still noted' again lease.pml -DRELEASE_KEEPS_ROW
+breaks 'released, and its window shortened' again lease.pml -DRELEASE_SHORTENS -DEND=1
 breaks 'drawn at once before the window was entered' again lease.pml -DAT_ONCE_UNENTERED
 breaks 'registry restored and not told' again lease.pml -DRESTORE -DRESTORE_UNTOLD -DINCARNATIONS=2 -DEND=1
 breaks 'window from before the restore extended' again \
@@ -277,23 +286,25 @@ breaks 'recovery with a target taken for a failover' overlap registry.pml -DNO_T
 breaks 'registry set back and not stopped' overlap registry.pml -DNO_SERIAL -DCHANGES=1 "${restores[@]}"
 breaks 'receipts of another branch believed' overlap registry.pml -DNO_OTHER_BRANCH -DCHANGES=2 "${restores[@]}"
 breaks 'registry restored, and no new branch' stopped registry.pml -DNO_BRANCH -DCHANGES=1 "${restores[@]}"
-breaks 'registry restored by its clock' stopped registry.pml -DBELIEVES_CLOCK -DCHANGES=1 "${restores[@]}"
+breaks 'registry restored by its clock' overlap registry.pml -DBELIEVES_CLOCK -DCHANGES=1 "${restores[@]}"
 breaks 'registry grants by an old snapshot' overlap registry.pml -DNO_COMMITTED -DHEARD -DCHANGES=1 "${restores[@]}"
 breaks 'window from before the restore kept' overlap registry.pml -DNO_OLD_WINDOW -DRESTORE -DCHANGES=1 "${registry[@]}"
-breaks 'serial below what was seen' undone registry.pml -DNO_SEEN -DRESTORE -DCHANGES=1 "${registry[@]}"
-breaks 'space dropped where nothing is granted' overlap registry.pml -DOWNER_UNCHECKED -DDROP -DRESTORE -DCHANGES=1 -DEND=1 -DSERIALS=1
-breaks 'space dropped beside a grant' overlap registry.pml -DDROP -DNO_DROP_LOCK "${registry[@]}"
-breaks 'space dropped and its end forgotten' overlap registry.pml -DDROP -DDROP_FORGETS "${registry[@]}"
+breaks 'space dropped where nothing is granted' overlap registry.pml -DOWNER_UNCHECKED -DDROP -DRESTORE -DCHANGES=1 -DEND=1 -DSERIALS=1 -DORIGINS=1
+breaks 'space dropped beside a grant' overlap registry.pml -DDROP -DNO_DROP_LOCK -DEND=1 -DSERIALS=2 -DORIGINS=2
+breaks 'space dropped and its end forgotten' overlap registry.pml -DDROP -DDROP_FORGETS -DEND=1 -DSERIALS=2 -DORIGINS=2
 breaks 'window from when it is wanted' overlap registry.pml -DNO_FROM "${registry[@]}"
 breaks 'window extended for another incarnation' taken registry.pml -DNO_INCARNATION -DRESTART "${registry[@]}"
 breaks 'copy takes what is held' taken registry.pml -DNO_HOLDER "${registry[@]}"
 breaks 'copy takes what is idle' taken registry.pml -DNO_PROMOTION "${registry[@]}"
 breaks 'copy returns what is held' taken registry.pml -DNO_PLACE_OF_RETURN "${registry[@]}"
-breaks 'release says how far another has used' overlap registry.pml -DNO_RETURNED_BY -DRESTART "${registry[@]}"
-breaks 'release of an earlier tenure' overlap registry.pml -DNO_TENURE -DEND=1 -DSERIALS=4
 breaks 'late request undoes a release' undone registry.pml -DNO_LATE "${registry[@]}"
 breaks 'ids between a release and the next lease' overlap registry.pml -DRELEASED_DRAWS "${registry[@]}"
-breaks 'renewal takes what was evicted' renewed registry.pml -DNO_RENEWAL -DEVICT -DEND=1 -DSERIALS=5
+breaks 'renewal takes what was evicted' renewed registry.pml -DNO_RENEWAL -DEVICT -DEND=1 -DSERIALS=5 -DORIGINS=1
+breaks 'grant counts without a receipt' overlap registry.pml -DCANCELLED_COUNTS "${standby[@]}"
+breaks 'two servers in one place take turns' turns registry.pml -DNO_STARTS "${twins[@]}"
+breaks 'each registry_was_restored() pushes on' bound registry.pml -DEACH_TIME "${again[@]}"
+breaks 'called restored twice, and a snapshot in between' overlap registry.pml -DAGAIN_AFTER_RESTART "${again[@]}"
+breaks 'called moved, and no quarantine' overlap registry.pml -DNO_QUARANTINE -DSTRANGERS "${moved_wrongly[@]}"
 
 breaks 'portable, opened without the lock' twice portable.pml -DHONEST -DNO_LOCK
 breaks 'portable, mark set before the generator' twice portable.pml -DHONEST -DMARK_FIRST
@@ -319,6 +330,9 @@ breaks 'limit, portable, setval within the open millisecond' twice portable.pml 
 breaks 'limit, portable, as many sessions as the guard has numbers' future portable.pml -DHONEST -DSESSIONS=3
 breaks 'limit, portable, setval back, more sessions than half the guard' below \
     portable.pml -DSESSIONS=3 -DGUARD=4 -DNUMBERS=6 "${moved_back[@]}"
+breaks 'limit, called moved, and a holder is back' overlap registry.pml "${moved_wrongly[@]}"
+breaks 'limit, late request of an older lease' undone registry.pml -DOLDER -DSTRANGERS -DEND=1 -DSERIALS=5
+breaks 'limit, late request of a start in between' alone registry.pml -DALONE -DRESTART "${registry[@]}"
 breaks 'limit, asynchronous standby' twice wal.pml -DONLY_UNIQUE -DPROMOTE "${small[@]}"
 breaks 'limit, RESTART when ahead of the clock' twice \
     clock.pml -DONLY_UNIQUE -DHONEST -DRESTART -DAHEAD_AT_START=1 -DMOVE_AHEAD

@@ -11,7 +11,7 @@ cd "$work" || exit 1
 only=${1:-}
 # For make test: one search that breaks for each model, and two that hold.
 few=('one layout, copied database' 'without the redo pointer' 'without the wait on fresh storage'
-    'window of the origin, not of the incarnation' 'registry set back and not stopped'
+    'window of the origin, not of the incarnation' 'late answer stored' 'registry set back and not stopped'
     'registry with a standby'
     'portable, honest clock' 'portable, opened without the lock')
 at_once=2
@@ -33,6 +33,7 @@ declare -A sign=(
     [taken]='.holder==1)==(me==1)'
     [undone]='late_released'
     [renewed]='||(what!=2))'
+    [both]='other[shard]'
     [turns]='(turns<2)'
     [alone]='runs[(2-me)]'
     [bound]='.not_before<=highest)'
@@ -196,6 +197,7 @@ holds 'leased shard' lease.pml "${leases[@]}"
 holds 'leased shard, two sessions of one server' lease.pml -DONE_SERVER "${leases[@]}"
 [[ -z ${FULL:-} ]] || holds 'leased shard, registry restored' lease.pml -DRESTORE -DINCARNATIONS=2
 
+holds 'answers that come late' answers.pml
 holds 'registry, and its member restarts' registry.pml -DRESTART "${registry[@]}"
 holds 'registry, and its member is promoted' registry.pml -DPROMOTE "${registry[@]}"
 holds 'registry, and two servers in one place' registry.pml "${twins[@]}"
@@ -305,6 +307,8 @@ breaks 'two servers in one place take turns' turns registry.pml -DNO_STARTS "${t
 breaks 'each registry_was_restored() pushes on' bound registry.pml -DEACH_TIME "${again[@]}"
 breaks 'called restored twice, and a snapshot in between' overlap registry.pml -DAGAIN_AFTER_RESTART "${again[@]}"
 breaks 'called moved, and no quarantine' overlap registry.pml -DNO_QUARANTINE -DSTRANGERS "${moved_wrongly[@]}"
+breaks 'late answer stored' both answers.pml -DLATE_ANSWER_STORED
+breaks 'late answer of another shard stored' both answers.pml -DANY_SHARD
 
 breaks 'portable, opened without the lock' twice portable.pml -DHONEST -DNO_LOCK
 breaks 'portable, mark set before the generator' twice portable.pml -DHONEST -DMARK_FIRST

@@ -106,6 +106,8 @@ CREATE TABLE granted_shard (
     shard int NOT NULL,
     state pg_catalog.text NOT NULL,
     from_ms bigint NOT NULL, until_ms bigint NOT NULL,
+    -- How far the holder's clock was behind the registry's at the last grant: by so much its window ends later here.
+    lag_ms bigint NOT NULL DEFAULT 0,
     origin pg_catalog.text, lease pg_catalog.text, place pg_catalog.text, incarnation pg_catalog.text, role role_ref,
     host pg_catalog.text, port int, database pg_catalog.text, system_identifier pg_catalog.text, timeline bigint,
     since pg_catalog.timestamptz,
@@ -192,6 +194,22 @@ BEGIN
             MESSAGE = 'a registry cannot be used at this isolation level',
             DETAIL = format('The isolation level is %s.', current_setting('transaction_isolation')),
             HINT = 'Run this in a transaction whose isolation level is read committed.';
+    END IF;
+END
+$body$;
+
+-- A standby that is promoted must not have forgotten what an owner was told.
+
+CREATE FUNCTION check_durability() RETURNS pg_catalog.void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+BEGIN
+    PERFORM shardid_lease.check_transaction();
+    IF current_setting('synchronous_standby_names') <> ''
+            AND current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') THEN
+        RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+            MESSAGE = 'the registry has to wait for its synchronous standby',
+            DETAIL = format('synchronous_commit is %s.', current_setting('synchronous_commit')),
+            HINT = 'Run SET synchronous_commit = on in this session first.';
     END IF;
 END
 $body$;
@@ -289,6 +307,12 @@ BEGIN
             RETURN;
         END IF;
         seen := CASE WHEN claims[1]::int = coalesce(asked, claims[1]::int) THEN claims[3]::bigint ELSE 0 END;
+        -- No registry whose clock is right gives such a one; a copy whose clock is wrong must not put windows off.
+        IF claims[4]::bigint > greatest(shardid_lease.now_ms(space.epoch), space.not_before) + 24 * 3600 * 1000 THEN
+            why := format('the receipt in the request is of a window until %s, more than a day ahead of the registry',
+                shardid_lease.ts_of(claims[4]::bigint, space.epoch));
+            RETURN;
+        END IF;
         IF (CASE WHEN claims[2] <> space.branch THEN claims[4]::bigint > space.not_before
                 ELSE NOT EXISTS (SELECT FROM shardid_lease.granted_shard g WHERE g.space = space.name
                     AND g.shard = claims[1]::int AND g.serial >= claims[3]::bigint) END) THEN
@@ -307,6 +331,7 @@ END
 $body$;
 
 COMMENT ON FUNCTION check_transaction() IS 'refuses an old snapshot';
+COMMENT ON FUNCTION check_durability() IS 'refuses a commit that would not wait for synchronous standbys';
 COMMENT ON FUNCTION is_owner(pg_catalog.regrole, role_ref) IS 'whether the caller has the privileges of the owner';
 COMMENT ON FUNCTION where_differs(registry_confirmation, pg_catalog.jsonb) IS
 'what differs from where the registry was confirmed; NULL if nothing does';
@@ -322,7 +347,7 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     space shardid_lease.id_space;
 BEGIN
-    PERFORM shardid_lease.check_transaction();
+    PERFORM shardid_lease.check_durability();
     SELECT * INTO space FROM shardid_lease.id_space s WHERE s.name = wanted;
     IF NOT FOUND THEN
         RAISE EXCEPTION USING ERRCODE = 'undefined_object', MESSAGE = format('id space "%s" does not exist', wanted),
@@ -346,7 +371,7 @@ $body$;
 CREATE FUNCTION owned_spaces(caller pg_catalog.regrole) RETURNS pg_catalog.text[]
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 BEGIN
-    PERFORM shardid_lease.check_transaction();
+    PERFORM shardid_lease.check_durability();
     PERFORM FROM shardid_lease.id_space s WHERE shardid_lease.is_owner(caller, s.owner) ORDER BY s.name FOR UPDATE;
     IF NOT FOUND THEN
         RAISE EXCEPTION USING ERRCODE = 'undefined_object', MESSAGE = 'there is no id space that the caller owns',
@@ -384,7 +409,7 @@ DECLARE
     reclaim_after_ms bigint := 1000 * extract(epoch FROM reclaim_after);
     not_before bigint;
 BEGIN
-    PERFORM shardid_lease.check_transaction();
+    PERFORM shardid_lease.check_durability();
     IF num_nulls(name, lease, max_ahead, reclaim_after, epoch, shard_bits, sequence_bits) > 0 THEN
         RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed', MESSAGE = 'an argument of create_id_space() is null',
             DETAIL = 'Each of them needs a value.', HINT = 'Leave out what is to have its default.';
@@ -486,11 +511,12 @@ BEGIN
     VALUES (space, shard, 'released', 0, 0, 0) ON CONFLICT DO NOTHING;
     SELECT * INTO kept FROM shardid_lease.granted_shard g
     WHERE g.space = its_space.name AND g.shard = reserve_shard_by.shard FOR UPDATE;
-    IF kept.state = 'held' OR kept.state = 'released' AND kept.until_ms > shardid_lease.now_ms(its_space.epoch) THEN
+    IF kept.state = 'held' OR kept.state = 'released'
+            AND kept.until_ms + kept.lag_ms > shardid_lease.now_ms(its_space.epoch) THEN
         RAISE EXCEPTION USING ERRCODE = 'object_in_use',
             MESSAGE = format('shard %s of id space "%s" is in use', shard, space),
             DETAIL = format('It is %s, and its last window ends at %s.', kept.state,
-                shardid_lease.ts_of(kept.until_ms, its_space.epoch)),
+                shardid_lease.ts_of(kept.until_ms + kept.lag_ms, its_space.epoch)),
             HINT = CASE kept.state WHEN 'held' THEN 'Run release_shard() on its member, or evict_shard() here, and wait '
                 'until then.' ELSE 'Try again then.' END;
     -- A reservation that a restore has forgotten has to be made again at once.
@@ -623,7 +649,7 @@ $body$;
 CREATE FUNCTION is_free(held granted_shard, reclaim_after_ms bigint, now_ms bigint) RETURNS boolean
 LANGUAGE sql IMMUTABLE RETURN held.state OPERATOR(pg_catalog.=) 'released'::pg_catalog.text OR
     held.state OPERATOR(pg_catalog.=) 'held'::pg_catalog.text AND
-    (held.until_ms OPERATOR(pg_catalog.+) reclaim_after_ms) OPERATOR(pg_catalog.<) now_ms;
+    (held.until_ms OPERATOR(pg_catalog.+) held.lag_ms OPERATOR(pg_catalog.+) reclaim_after_ms) OPERATOR(pg_catalog.<) now_ms;
 
 -- final: nothing is left to be released. later: the same request can be granted later.
 
@@ -836,7 +862,7 @@ BEGIN
             OR held.state = 'held' AND (own AND (takes_over OR held.incarnation = request->>'incarnation' OR stays
                 -- Only a promotion moves an expired lease to another place by itself. A clone of a node of Citus is promoted
                 -- next to the node.
-                OR held.until_ms <= now_ms AND held.system_identifier = request->>'system_identifier'
+                OR held.until_ms + held.lag_ms <= now_ms AND held.system_identifier = request->>'system_identifier'
                     AND held.database = request->>'database' AND held.timeline < (request->>'timeline')::bigint
                     AND (request->>'inherits')::boolean IS NOT FALSE)
             OR joins AND shardid_lease.is_free(held, space.reclaim_after_ms, now_ms)) THEN
@@ -852,6 +878,7 @@ BEGIN
 
     UPDATE shardid_lease.granted_shard g
     SET state = 'held', from_ms = new_from, serial = greatest(held.serial, seen) + 1, branch = space.branch, comment = NULL,
+        lag_ms = greatest(now_ms - clock, 0),
         until_ms = CASE WHEN extends THEN greatest(held.until_ms, greatest(clock, drawn_at) + space.lease_ms)
             ELSE new_from + space.lease_ms END,
         since = CASE WHEN held.state = 'held' AND held.incarnation = request->>'incarnation' THEN held.since

@@ -366,6 +366,16 @@ SELECT ask('y', '{"joins": true}') ~ '^ok';
 DROP TABLE confirmed;
 DROP FUNCTION confirmed_as;
 
+-- A holder whose clock is far behind the registry's: its window has not ended, whatever the registry's clock says.
+SELECT ask('z', jsonb_build_object('joins', true, 'shard', 70, 'clock', clock_ms() - 40::bigint * 86400000));
+SELECT lag_ms / 86400000 FROM shardid_lease.granted_shard WHERE shard = 70;
+SELECT ask('y', '{"joins": true, "shard": 70}') ~ 'is held|has an expired lease';
+SELECT shardid_lease.evict_shard('shop', 70);
+SELECT try($$SELECT shardid_lease.reserve_shard('shop', 70)$$) LIMIT 1;
+-- A receipt that is a day ahead stops nothing.
+SELECT ask('z', jsonb_build_object('receipt', shardid_lease.signed(s, concat_ws('.', 70, 'of a copy', 1, shardid_lease.now_ms(epoch) + 172800000)))),
+    was_set_back FROM shardid_lease.id_space s;
+
 -- Privileges: at first only superusers have them.
 SELECT p.oid::regprocedure FROM pg_proc p
 WHERE pronamespace = 'shardid_lease'::regnamespace AND has_function_privilege('regress_shardid_app', p.oid, 'EXECUTE')

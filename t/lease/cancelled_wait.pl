@@ -60,6 +60,8 @@ $registry->poll_query_until('postgres', q(SELECT sync_state = 'sync' FROM pg_sta
 $member->safe_psql('a', 'SET ROLE app; SELECT shardid_lease.renew_leases()');
 @standby = processes_of($standby);
 END { kill 'CONT', @standby }
+like(error_of($registry, 'postgres', "SET synchronous_commit = $_; SELECT shardid_lease.reserve_shard('ids', 900)"),
+	qr/ERROR:  55000: the registry has to wait for its synchronous standby/, "the owner's functions, synchronous_commit = $_") for 'off', 'local';
 kill 'STOP', @standby;
 # Else it would receive what was sent when it continues.
 on_registry('SELECT pg_terminate_backend(pid) FROM pg_stat_replication');

@@ -161,6 +161,15 @@ sub insist
 	die "$sql: $error";
 }
 
+# The registry may be slow to answer, and transactions to end.
+sub release
+{
+	my ($self, $place, $generator) = @_;
+	$self->insist($place, "SELECT shardid_lease.release_shard(generator) FROM shardid_lease.shard_leases "
+		  . "WHERE generator = '$generator'::regclass AND state <> 'released'");
+	return;
+}
+
 # What an operator does when a removed copy holds the shard: if the copy's clock was far ahead, it holds the shard for
 # as long. A place that lost its shard still generates ids until its own window ends.
 sub take_back

@@ -278,10 +278,10 @@ sub handed_on
 	for (1 .. 2)
 	{
 		$fleet->nap(0.2);
-		$fleet->on($place, 'SELECT shardid_lease.release_shard()');
+		$fleet->release($place, 'shardid_seq');
 		lease_to_heir($fleet, $heir, $place);
 		$fleet->nap(0.2);
-		$fleet->on($heir, q(SELECT shardid_lease.release_shard('heir')));
+		$fleet->release($heir, 'heir');
 		$fleet->insist($place, "SELECT shardid_lease.lease_shard('ids', 'registry', shard => $place->{shard})");
 	}
 	$fleet->nap(0.2);
@@ -302,7 +302,7 @@ sub evicted
 	lease_to_heir($fleet, $heir, $place);
 	$fleet->start($place->{node}, clock_at_start());
 	$fleet->nap(0.6);
-	$fleet->on($heir, q(SELECT shardid_lease.release_shard('heir')));
+	$fleet->release($heir, 'heir');
 	$fleet->set_clock($place->{node}, '+0');
 	$fleet->nap(0.3);
 	remove_heir($fleet, $heir);

@@ -28,6 +28,8 @@ DECLARE
     of_function CONSTANT oid := function;
     one_generator CONSTANT oid := generator;
     as_caller CONSTANT boolean := NOT COALESCE((SELECT p.prosecdef FROM pg_proc p WHERE p.oid = function), false);
+    -- What no dependency shows: a function in PL/pgSQL uses what it names.
+    its_text CONSTANT text := (SELECT p.prosrc FROM pg_proc p WHERE p.oid = function AND p.prosqlbody IS NULL AND NOT p.prosecdef);
     -- The functions are in the schema of this sequence, wherever the extension was moved.
     home_name CONSTANT name := (SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = home);
     ids CONSTANT text := quote_ident(home_name);
@@ -230,6 +232,10 @@ BEGIN
         WITH RECURSIVE functions (oid) AS (
             SELECT COALESCE(of_function, own_next_id)
             UNION
+            SELECT f.oid FROM pg_proc f
+            WHERE f.pronamespace <> 'pg_catalog'::regnamespace AND strpos(its_text, f.oid::regproc || '(') > 0
+              AND its_text ~ ('(?<![\w$".])' || regexp_replace(f.oid::regproc::text, '(\W)', '\\\1', 'g') || '\(')
+            UNION
             SELECT q.refobjid FROM functions f JOIN pg_proc p ON p.oid = f.oid AND NOT p.prosecdef
             JOIN pg_depend q ON q.classid = 'pg_proc'::regclass AND q.objid = f.oid
             WHERE q.refclassid = 'pg_proc'::regclass AND q.refobjid <> p.prosupport),
@@ -240,7 +246,12 @@ BEGIN
             UNION
             SELECT c.oid, c.relkind FROM pg_depend q JOIN pg_class c ON c.oid = q.refobjid
             WHERE q.classid = 'pg_proc'::regclass AND q.objid = of_function AND as_caller AND q.refclassid = 'pg_class'::regclass
-              AND c.relkind IN ('S', 'r', 'p', 'v', 'm')),
+              AND c.relkind IN ('S', 'r', 'p', 'v', 'm')
+            UNION
+            SELECT c.oid, c.relkind FROM pg_class c
+            WHERE c.relkind IN ('S', 'r', 'p', 'v', 'm') AND c.relnamespace <> 'pg_catalog'::regnamespace
+              AND strpos(its_text, c.oid::regclass::text) > 0
+              AND its_text ~ ('(?<![\w$".])' || regexp_replace(c.oid::regclass::text, '(\W)', '\\\1', 'g') || '(?![\w$".])')),
         missing AS (
             SELECT n.quoted, format('GRANT %s ON SEQUENCE %s TO %s', rights, o.oid::regclass, n.quoted) AS command,
                    has_sequence_privilege(o.oid, 'USAGE WITH GRANT OPTION') AS is_grantable

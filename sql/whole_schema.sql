@@ -290,6 +290,21 @@ INSERT INTO hard.items DEFAULT VALUES RETURNING public.id_shard(id);
 RESET ROLE;
 DROP SCHEMA hard CASCADE;
 
+-- What a function in PL/pgSQL uses is found by its text.
+CREATE SCHEMA hard;
+CREATE TABLE hard.items (id bigserial);
+GRANT INSERT, SELECT ON hard.items TO regress_app;
+CREATE TABLE hard.number AS SELECT 7 AS shard;
+CREATE TABLE hard.numbe (shard int);
+CREATE FUNCTION hard.plus(int) RETURNS int LANGUAGE sql RETURN $1;
+CREATE FUNCTION hard.us(int) RETURNS int LANGUAGE sql RETURN $1;
+CREATE FUNCTION hard.new_id() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN public.next_id(hard.plus((SELECT shard FROM hard.number))); END';
+REVOKE EXECUTE ON FUNCTION hard.plus(int), hard.us(int) FROM PUBLIC;
+SELECT command FROM id_migration_commands('hard', function => 'hard.new_id()') command WHERE command ~ '^GRANT (EXECUTE|SELECT)';
+ALTER FUNCTION hard.new_id() SECURITY DEFINER;
+SELECT count(*) FROM id_migration_commands('hard', function => 'hard.new_id()') command WHERE command ~ '^GRANT (EXECUTE|SELECT)';
+DROP SCHEMA hard CASCADE;
+
 -- A default that uses an identity's sequence stays with it: else the second run would drop what the first one needs to go back.
 CREATE SCHEMA hard;
 CREATE TABLE hard.items (id bigint GENERATED ALWAYS AS IDENTITY);

@@ -697,6 +697,15 @@ END
 $$;
 
 COMMENT ON FUNCTION shardid_set_shard(regclass) IS
+'the shard that the setting shardid.shard_id names, or what is wrong with it';
+
+-- In place for what is a number, without a call: next_id asks for it twice.
+CREATE OR REPLACE FUNCTION shardid_shard(generator regclass) RETURNS int
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN CASE WHEN current_setting('shardid.shard_id', true) ~ '^[0-9]{1,9}$' THEN current_setting('shardid.shard_id', true)::int
+            ELSE shardid_set_shard(generator) END;
+
+COMMENT ON FUNCTION shardid_shard(regclass) IS
 'the shard that the setting shardid.shard_id names';
 
 CREATE OR REPLACE FUNCTION next_id(
@@ -734,10 +743,10 @@ RETURN COALESCE(
              THEN pg_sequence_last_value(shardid_mark_of(generator))
                   - shardid_mark_zero(generator, epoch, shard_bits, sequence_bits) END,
         generator, shardid_mark_of(generator), shardid_mark_zero(generator, epoch, shard_bits, sequence_bits),
-        shardid_epoch_ms(epoch, shard_bits, sequence_bits) + 0.4995::float8, shardid_set_shard(generator)::bigint << sequence_bits,
+        shardid_epoch_ms(epoch, shard_bits, sequence_bits) + 0.4995::float8, shardid_shard(generator)::bigint << sequence_bits,
         shard_bits + sequence_bits, sequence_bits, (1::bigint << sequence_bits) >> 3, ~(-1::bigint << sequence_bits),
-        shardid_ms_bits(shardid_set_shard(generator), shard_bits, sequence_bits)),
-    shardid_draw_any(shardid_set_shard(generator), generator, epoch, shard_bits, sequence_bits, 1, -1, 'next_id()'));
+        shardid_ms_bits(shardid_shard(generator), shard_bits, sequence_bits)),
+    shardid_draw_any(shardid_shard(generator), generator, epoch, shard_bits, sequence_bits, 1, -1, 'next_id()'));
 
 COMMENT ON FUNCTION next_id(regclass, timestamptz, int, int) IS
 'generates a new id for the shard that the setting shardid.shard_id names';

@@ -58,7 +58,7 @@ $(OBJS) $(OBJS:.o=.bc): $(shell find $(srcdir)/src -name '*.h' -o -name '*.hpp')
 $(DATA_built): $(srcdir)/shardid--1.0.sql $(SHARED)
 	$(MKDIR_P) $(@D)
 	{ cat $< && for file in $(SHARED); do \
-	    sed -e '1,/^-- Also in the extension/d' -e '/^COMMIT;$$/d' -e 's/^CREATE OR REPLACE /CREATE /' $$file || exit; done; } > $@
+	    sed -e '1,/^-- Also in the extension/d' -e '/^-- Not in the extension/,$$d' -e 's/^CREATE OR REPLACE /CREATE /' $$file || exit; done; } > $@
 
 all: $(LIBPQ_CLIENT)
 src/lease/libpq_client.o: override CPPFLAGS += -isystem $(libpq_srcdir)

@@ -3,6 +3,7 @@
 --
 --     psql -f portable/shardid.sql -f portable/migrating.sql
 \set ON_ERROR_STOP on
+\set ON_ERROR_ROLLBACK off
 BEGIN;
 
 -- Also in the extension.
@@ -408,5 +409,43 @@ $$;
 COMMENT ON FUNCTION id_migration_commands(pg_catalog.regnamespace, boolean, pg_catalog.regclass, pg_catalog.regprocedure,
                                           pg_catalog.timestamptz, int, int, pg_catalog.regclass) IS
 'the commands that give the columns of a schema ids of next_id, instead of those of sequences; or those for the way back';
+
+-- Not in the extension. A transaction that created something before CREATE was revoked may have ended after this began.
+-- What is above may have found that, wherever it has been moved since then.
+DO $$
+DECLARE
+    own_schema pg_catalog.oid := pg_catalog.quote_ident(pg_catalog.current_schema())::pg_catalog.regnamespace;
+    other pg_catalog.text;
+BEGIN
+    SELECT pg_catalog.pg_describe_object(o.classid, o.objid, 0) INTO other
+    FROM (SELECT 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid, p.oid, p.proowner
+          FROM pg_catalog.pg_proc p
+          WHERE p.pronamespace OPERATOR(pg_catalog.=) own_schema
+          UNION ALL
+          SELECT 'pg_catalog.pg_operator'::pg_catalog.regclass::pg_catalog.oid, p.oid, p.oprowner
+          FROM pg_catalog.pg_operator p
+          WHERE p.oprnamespace OPERATOR(pg_catalog.=) own_schema
+          UNION ALL
+          -- What this transaction has made uses it.
+          SELECT d.refclassid, d.refobjid, COALESCE(p.proowner, q.oprowner, t.typowner, c.relowner)
+          FROM pg_catalog.pg_depend d
+          LEFT JOIN pg_catalog.pg_proc p
+              ON d.refclassid OPERATOR(pg_catalog.=) p.tableoid AND d.refobjid OPERATOR(pg_catalog.=) p.oid
+          LEFT JOIN pg_catalog.pg_operator q
+              ON d.refclassid OPERATOR(pg_catalog.=) q.tableoid AND d.refobjid OPERATOR(pg_catalog.=) q.oid
+          LEFT JOIN pg_catalog.pg_type t
+              ON d.refclassid OPERATOR(pg_catalog.=) t.tableoid AND d.refobjid OPERATOR(pg_catalog.=) t.oid
+          LEFT JOIN pg_catalog.pg_class c
+              ON d.refclassid OPERATOR(pg_catalog.=) c.tableoid AND d.refobjid OPERATOR(pg_catalog.=) c.oid
+          WHERE d.xmin OPERATOR(pg_catalog.=) pg_catalog.pg_current_xact_id()::pg_catalog.xid
+         ) o (classid, objid, owner)
+    WHERE o.owner OPERATOR(pg_catalog.<>) pg_catalog.quote_ident(current_user)::pg_catalog.regrole::pg_catalog.oid
+      AND NOT (SELECT r.rolsuper FROM pg_catalog.pg_roles r WHERE r.oid OPERATOR(pg_catalog.=) o.owner) LIMIT 1;
+    IF FOUND THEN
+        RAISE insufficient_privilege USING
+            MESSAGE = pg_catalog.format('another role has created %s', other), HINT = 'Use another schema, or drop it.';
+    END IF;
+END
+$$;
 
 COMMIT;

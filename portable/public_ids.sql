@@ -7,6 +7,7 @@
 --
 -- All that these functions call is looked up now. They hold it by its OID: no later name, schema or extension takes its place.
 \set ON_ERROR_STOP on
+\set ON_ERROR_ROLLBACK off
 BEGIN;
 
 DO $$
@@ -261,6 +262,44 @@ BEGIN
     LOOP
         EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', made);
     END LOOP;
+END
+$$;
+
+-- Not in the extension. A transaction that created something before CREATE was revoked may have ended after this began.
+-- What is above may have found that, wherever it has been moved since then.
+DO $$
+DECLARE
+    own_schema pg_catalog.oid := pg_catalog.quote_ident(pg_catalog.current_schema())::pg_catalog.regnamespace;
+    other pg_catalog.text;
+BEGIN
+    SELECT pg_catalog.pg_describe_object(o.classid, o.objid, 0) INTO other
+    FROM (SELECT 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid, p.oid, p.proowner
+          FROM pg_catalog.pg_proc p
+          WHERE p.pronamespace OPERATOR(pg_catalog.=) own_schema
+          UNION ALL
+          SELECT 'pg_catalog.pg_operator'::pg_catalog.regclass::pg_catalog.oid, p.oid, p.oprowner
+          FROM pg_catalog.pg_operator p
+          WHERE p.oprnamespace OPERATOR(pg_catalog.=) own_schema
+          UNION ALL
+          -- What this transaction has made uses it.
+          SELECT d.refclassid, d.refobjid, COALESCE(p.proowner, q.oprowner, t.typowner, c.relowner)
+          FROM pg_catalog.pg_depend d
+          LEFT JOIN pg_catalog.pg_proc p
+              ON d.refclassid OPERATOR(pg_catalog.=) p.tableoid AND d.refobjid OPERATOR(pg_catalog.=) p.oid
+          LEFT JOIN pg_catalog.pg_operator q
+              ON d.refclassid OPERATOR(pg_catalog.=) q.tableoid AND d.refobjid OPERATOR(pg_catalog.=) q.oid
+          LEFT JOIN pg_catalog.pg_type t
+              ON d.refclassid OPERATOR(pg_catalog.=) t.tableoid AND d.refobjid OPERATOR(pg_catalog.=) t.oid
+          LEFT JOIN pg_catalog.pg_class c
+              ON d.refclassid OPERATOR(pg_catalog.=) c.tableoid AND d.refobjid OPERATOR(pg_catalog.=) c.oid
+          WHERE d.xmin OPERATOR(pg_catalog.=) pg_catalog.pg_current_xact_id()::pg_catalog.xid
+         ) o (classid, objid, owner)
+    WHERE o.owner OPERATOR(pg_catalog.<>) pg_catalog.quote_ident(current_user)::pg_catalog.regrole::pg_catalog.oid
+      AND NOT (SELECT r.rolsuper FROM pg_catalog.pg_roles r WHERE r.oid OPERATOR(pg_catalog.=) o.owner) LIMIT 1;
+    IF FOUND THEN
+        RAISE insufficient_privilege USING
+            MESSAGE = pg_catalog.format('another role has created %s', other), HINT = 'Use another schema, or drop it.';
+    END IF;
 END
 $$;
 

@@ -11,7 +11,7 @@ use Docs;
 use Portable;
 use ShardidTest;
 
-my $node = new_portable_node('portable');
+my $node = new_portable_node('portable', 'max_prepared_transactions = 1');
 my @portable = (dbname => 'portable');
 sub query { return $node->safe_psql('portable', $_[0]) }
 
@@ -143,6 +143,39 @@ is($node->safe_psql('postgres', q(SELECT count(*) FROM pg_proc WHERE pronamespac
 	0, 'what was refused has left nothing');
 is( $node->safe_psql('postgres', q(ALTER SCHEMA twice RENAME TO renamed; SET search_path = public; SELECT renamed.next_id(5) > 0)),
 	't', 'the schema can be renamed');
+
+# A role that may still create objects does so in a transaction, the owner revokes that and loads a file, and the
+# transaction ends in the middle of the load. The prepared transaction makes the moment certain. Where PostgreSQL locks what
+# a function uses, the move waits in vain.
+sub raced
+{
+	my ($file, $created, %params) = @_;
+	my $elsewhere = $node->connstr('postgres');
+	my $then = sub { return "\\! psql -Xq -d \"$elsewhere\" -c \"$_[0]\"\n" };
+	$node->safe_psql('postgres', 'CREATE SCHEMA raced; CREATE SCHEMA of_planter AUTHORIZATION planter');
+	$node->safe_psql('postgres', "SET search_path = raced;\n" . slurp_file('portable/shardid.sql')) if $file !~ /shardid|public_ids/;
+	$node->safe_psql('postgres', "GRANT CREATE, USAGE ON SCHEMA raced TO planter; BEGIN; SET LOCAL ROLE planter; $created; PREPARE TRANSACTION 'plant'; REVOKE CREATE ON SCHEMA raced FROM planter");
+	my $text = slurp_file("portable/$file.sql");
+	my $in_the_middle = $then->(q(COMMIT PREPARED 'plant'));
+	$text =~ s/^(\$\$;\n|-- Also in the extension\.\n)/$1$in_the_middle/m or die;
+	my $moved = $params{moved} ? $then->("SET lock_timeout = '1s'; $params{moved} SET SCHEMA of_planter") : '';
+	$text =~ s/^(?=-- Not in the extension)/$moved/m or die;
+	my (undef, undef, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\nSET search_path = raced, public;\n$text", on_error_stop => 0);
+	# On success: how many functions another's operator has got into.
+	my $found = $node->safe_psql('postgres', q(SELECT count(DISTINCT p.oid) FROM pg_depend d JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
+		JOIN pg_operator o ON d.refclassid = 'pg_operator'::regclass AND o.oid = d.refobjid WHERE p.pronamespace = 'raced'::regnamespace AND o.oprowner = 'planter'::regrole));
+	is($found, 0, "$file: no function uses what another role has created meanwhile");
+	$node->safe_psql('postgres', 'DROP SCHEMA raced, of_planter CASCADE');
+	return $stderr;
+}
+$node->safe_psql('postgres', 'CREATE ROLE planter; CREATE EXTENSION IF NOT EXISTS pgcrypto');
+my $wrong = q(CREATE FUNCTION raced.wrong(bigint, int) RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RAISE ''planted''; END');
+my $wrong_operator = "$wrong; CREATE OPERATOR raced.% (FUNCTION = raced.wrong, LEFTARG = bigint, RIGHTARG = int)";
+my $refusal = qr/ERROR:  42501: another role has created (?:function|operator) \S*(?:wrong|%)\(.*HINT:  Use another schema, or drop it/s;
+like(raced($_, $wrong_operator), $refusal, "$_: nothing that another role has created meanwhile") for qw(shardid partitions migrating public_ids);
+like(raced('shardid', $wrong_operator, moved => 'ALTER OPERATOR raced.%(bigint, int)'), $refusal, 'nor what it has moved out of the schema then');
+my @checks = map { slurp_file("portable/$_.sql") =~ /^(-- Not in the extension.*)\z/ms } qw(shardid partitions migrating public_ids);
+is(scalar(grep { $_ eq $checks[0] } @checks), 4, 'the files have the same check');
 
 $node->stop;
 done_testing();

@@ -2,6 +2,10 @@
 --
 --     psql -f portable/shardid.sql        into the schema that is first in search_path, as the role that owns it
 --
+-- It creates 68 functions, a procedure and 65 sequences in that schema, and no table, trigger, type or operator.
+-- All of it runs with the rights of its caller: nothing is SECURITY DEFINER. PUBLIC has EXECUTE, and nothing else.
+-- To undo it, run DROP SCHEMA ... CASCADE, which drops all that is in the schema. An error leaves nothing.
+--
 -- Run again, it brings the functions of an older file up to date. Sequences stay as they are.
 --
 -- What is parsed now (RETURN, BEGIN ATOMIC) is looked up now, with nothing but this schema and pg_catalog in sight.
@@ -200,6 +204,17 @@ COMMENT ON FUNCTION shardid_epoch_ms(timestamptz, int, int) IS
 'the epoch of a layout in milliseconds since 1970; NULL for what is no layout';
 
 -- Generating ids.
+--
+--     next_id:  ms := mark                                   -- the millisecond that is open
+--               if clock = ms:  tick := nextval(generator)   -- at once, without the lock
+--                   if time(tick) = ms and number(tick) >= guard and clock = ms:  return id(tick)
+--               if clock > mark by at most 20 ms and the lock is free:
+--                   if the generator is not after mark:  setval(generator, number of clock); setval(mark, clock)
+--                       unlock; return id(that number)
+--                   unlock; look at mark again
+--               else, or if anything is unusual, as under the lock:
+--                   lock; check the sequence; wait if its time is not over, or if others have moved it
+--                   setval(generator, greater than its last_value); setval(mark, its time); unlock; return the id
 --
 -- The mark of a generator contains the millisecond that is open. In an open millisecond a session gets the next number by nextval,
 -- without any lock. Under the lock a session opens a millisecond: first it sets the generator to a number of it, then the mark to

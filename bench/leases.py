@@ -136,7 +136,7 @@ def main():
     calls = measure_calls()
 
     lines = table([f"Renewals by a registry with {LEASES:,} leases", "leases per second", "spread", "us of processor per lease",
-                   "busy databases at a lease of 60 s"],
+                   "databases at a lease of 60 s, on open connections"],
                   [[label, f"{renewals.median(name):,.0f}", f"{renewals.spread(name):.0%}",
                     f"{renewals.median((name, 'cpu')):,.0f}",
                     f"{renewals.median(name) / leases * SECOND_SHARE:,.0f}"]

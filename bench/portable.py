@@ -6,6 +6,7 @@ import re
 import subprocess
 
 from common import Results, conditions, milliseconds, options, progress, psql, rotated, table, write_report
+from defaults import taught
 
 ROWS = 100000
 
@@ -14,12 +15,15 @@ LOOPS = {
     "floor": ("", f"SELECT count(pg_backend_pid()) FROM (SELECT generate_series(1, {ROWS})) s"),
     "recipe": ("Instagram's function", f"SELECT count(baseline.next_id()) FROM (SELECT generate_series(1, {ROWS})) s"),
     "portable": ("SQL-only `next_id`", f"SELECT count(portable.next_id(5)) FROM (SELECT generate_series(1, {ROWS})) s"),
+    "portable_taught": ("SQL-only `new_id`, as in step 0", f"SELECT count(portable.new_id()) FROM (SELECT generate_series(1, {ROWS})) s"),
     "portable_ids": ("SQL-only `next_ids`", f"SELECT count(id) FROM (SELECT portable.next_ids(5, {ROWS}) AS id) s"),
     "extension": ("the extension's `next_id`", f"SELECT count(next_id(5)) FROM (SELECT generate_series(1, {ROWS})) s"),
+    "taught": ("the extension's `new_id`, as in step 0", f"SELECT count(taught.new_id()) FROM (SELECT generate_series(1, {ROWS})) s"),
 }
-CALLS = {"recipe": "recipe", "portable": "portable_next_id", "nextval": "nextval", "extension": "next_id"}
-INSERTS = {"recipe": "insert_by_recipe", "portable": "insert_by_portable", "nextval": "insert_by_nextval", "extension": "insert_by_next_id"}
-LABELS = {"recipe": "Instagram's function", "portable": "SQL-only `next_id`", "nextval": "`nextval`", "extension": "the extension's `next_id`"}
+CALLS = {"recipe": "recipe", "portable": "portable_next_id", "portable_taught": "portable_new_id", "taught": "new_id", "nextval": "nextval", "extension": "next_id"}
+INSERTS = {"recipe": "insert_by_recipe", "portable": "insert_by_portable", "portable_taught": "insert_by_portable_new_id", "taught": "insert_by_new_id", "nextval": "insert_by_nextval", "extension": "insert_by_next_id"}
+LABELS = {"recipe": "Instagram's function", "portable": "SQL-only `next_id`", "portable_taught": "SQL-only `new_id`",
+          "taught": "the extension's `new_id`", "nextval": "`nextval`", "extension": "the extension's `next_id`"}
 SESSIONS = (4, 16, 64)
 
 
@@ -55,6 +59,7 @@ SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), lsn) FROM start;
 
 def main():
     arguments = options(__doc__, rounds=5, seconds=2)
+    psql(taught())
     results = measure(arguments.rounds, arguments.seconds)
     net = {name: results.median(("loop", name)) - results.median(("loop", "floor")) for name in LOOPS}
     lines = table(["SQL-only", "ns per call, net", "speed, Instagram's = 1"],

@@ -1,0 +1,1 @@
+INSERT INTO by_new_id (n) VALUES (1);

@@ -1,0 +1,1 @@
+SELECT taught.new_id();

@@ -1,0 +1,1 @@
+SELECT portable.new_id();

@@ -41,6 +41,30 @@ BEGIN
 END
 $$;
 
+-- Before the seal, if transactions lock the tables in several orders: one that has begun to write continues, since it
+-- holds the lock; one that has not is refused while the mover waits for this lock, or has it. So those that have begun
+-- come to their end, and none is in the seal's way.
+CREATE OR REPLACE FUNCTION shard_move.admit() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = '' AS $$
+BEGIN
+    IF NOT pg_try_advisory_xact_lock_shared(hashtext('shard_move.admit'), hashtext(TG_TABLE_SCHEMA)) THEN
+        RAISE EXCEPTION 'shard "%" is being sealed on this server', TG_TABLE_SCHEMA
+            USING ERRCODE = 'read_only_sql_transaction',
+                  DETAIL = format('%s of %I.%I was refused, and no row was changed.', TG_OP, TG_TABLE_SCHEMA, TG_TABLE_NAME),
+                  HINT = 'Try the transaction again.';
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+-- The name sorts first: no other trigger of the statement runs before it.
+CREATE OR REPLACE FUNCTION shard_move.guard(guarded regclass, call text, is_always boolean) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('CREATE OR REPLACE TRIGGER "!sealed" BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s'
+        ' FOR EACH STATEMENT EXECUTE FUNCTION shard_move.%s', guarded, call);
+    EXECUTE format('ALTER TABLE %s ENABLE %s TRIGGER "!sealed"', guarded, CASE WHEN is_always THEN 'ALWAYS' END);
+END
+$$;
+
 CREATE OR REPLACE FUNCTION shard_move.tables_of(shard name) RETURNS SETOF regclass LANGUAGE sql STABLE AS $$
     SELECT oid::regclass FROM pg_catalog.pg_class
     WHERE relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = shard) AND relkind IN ('r', 'p')
@@ -54,30 +78,39 @@ CREATE OR REPLACE FUNCTION shard_move.sequences_of(shard name, is_sealed boolean
     ORDER BY oid
 $$;
 
+CREATE OR REPLACE FUNCTION shard_move.seal_sequences(shard name) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    s name;
+BEGIN
+    FOR s IN SELECT shard_move.sequences_of(shard, false) LOOP
+        EXECUTE format('ALTER SEQUENCE %I.%I RENAME TO %I', shard, s, s || '_sealed');
+    END LOOP;
+END
+$$;
+
 -- Waits for all open transactions that have written to the tables or drawn from the sequences, also prepared ones.
 -- After the commit every write is refused, from every role and with every plan, and no sequence is found by its name.
 -- is_always: the seal also holds for sessions with session_replication_role = replica; not on the target, where such
--- sessions write the rows. The tables named as first are locked first. An error while it waits for a table has the
+-- sessions write the rows. is_guarded: all tables have shard_move.admit. An error while it waits for a table has the
 -- table's name in its context.
-CREATE OR REPLACE FUNCTION shard_move.seal(shard name, seal text, hint text, is_always boolean, first regclass[] DEFAULT '{}')
+CREATE OR REPLACE FUNCTION shard_move.seal(shard name, seal text, hint text, is_always boolean, is_guarded boolean DEFAULT false)
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    tables regclass[] := ARRAY(SELECT t FROM shard_move.tables_of(shard) t ORDER BY array_position(first, t), t);
+    tables regclass[] := ARRAY(SELECT shard_move.tables_of(shard));
     t regclass;
-    s name;
 BEGIN
+    IF is_guarded THEN
+        PERFORM pg_advisory_xact_lock(hashtext('shard_move.admit'), hashtext(shard));
+        -- First: a transaction that has drawn an id is refused when it writes, and does not wait for a table.
+        PERFORM shard_move.seal_sequences(shard);
+    END IF;
     FOREACH t IN ARRAY tables LOOP
         EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', t);
     END LOOP;
     FOREACH t IN ARRAY tables LOOP
-        -- The name sorts first: no other trigger of the statement runs before it.
-        EXECUTE format('CREATE OR REPLACE TRIGGER "!sealed" BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s'
-            ' FOR EACH STATEMENT EXECUTE FUNCTION shard_move.refuse(%L, %L)', t, seal, hint);
-        EXECUTE format('ALTER TABLE %s ENABLE %s TRIGGER "!sealed"', t, CASE WHEN is_always THEN 'ALWAYS' END);
+        PERFORM shard_move.guard(t, format('refuse(%L, %L)', seal, hint), is_always);
     END LOOP;
-    FOR s IN SELECT shard_move.sequences_of(shard, false) LOOP
-        EXECUTE format('ALTER SEQUENCE %I.%I RENAME TO %I', shard, s, s || '_sealed');
-    END LOOP;
+    PERFORM shard_move.seal_sequences(shard);
 END
 $$;
 

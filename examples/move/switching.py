@@ -1,24 +1,11 @@
 """The switch: from the seal of the source to the opening of the target, or back."""
-import json
-import re
 import time
-import uuid
 
 import psycopg2
-from psycopg2 import errors
 
-from copying import Copying
+from sealing import Sealing
 from server import Trouble, words_of
 
-WRITERS = """
-SELECT DISTINCT CASE WHEN l.pid IS NULL THEN 'a prepared transaction, see pg_prepared_xacts'
-    ELSE format('pid %%s (%%s) for %%s: %%s', l.pid, a.usename, statement_timestamp() - a.xact_start, left(a.query, 60)) END,
-    a.xact_start
-FROM pg_locks l JOIN pg_class c ON c.oid = l.relation JOIN pg_namespace n ON n.oid = c.relnamespace
-    LEFT JOIN pg_stat_activity a ON a.pid = l.pid
-WHERE n.nspname = %s AND l.granted AND c.relkind IN ('r', 'p', 'S') AND l.pid IS DISTINCT FROM pg_backend_pid()
-    AND l.mode NOT IN ('AccessShareLock', 'RowShareLock')
-ORDER BY a.xact_start NULLS FIRST LIMIT 3"""
 SEQUENCES_REPLICATED = """
 SELECT bool_and(srsubstate = 'r') FROM pg_subscription_rel JOIN pg_subscription s ON s.oid = srsubid WHERE subname = %s"""
 FOREIGN_SEQUENCES = """
@@ -30,7 +17,7 @@ SELECT count(*) FROM pg_class c JOIN pg_depend d ON d.objid = c.oid AND d.deptyp
 WHERE c.relname = 'shardid_seq' AND CASE WHEN c.relkind = 'S' THEN pg_sequence_last_value(c.oid) END IS NOT NULL"""
 
 
-class Switching(Copying):
+class Switching(Sealing):
     # --- The switch.
 
     def switch(self):
@@ -52,40 +39,6 @@ class Switching(Copying):
             self.give_up()
             raise
         self.say("switched", f"the target is open, {1000 * (time.monotonic() - begun):.0f} ms after the seal was asked for")
-
-    def seal_source(self):
-        """While the seal waits for writers, later writers wait for it: so it waits briefly, but several times. If
-        writers lock the tables in another order, there is a deadlock. So the next try begins with the table for which
-        this one waited."""
-        seal = str(uuid.uuid4())
-        first = []
-        move = self.sealed(self.target)["move"]
-        notes = json.dumps({"leases": self.shard.leases(self.source)})
-        for attempt in range(self.options.tries):
-            begun = time.monotonic()
-            try:
-                self.source.transaction(
-                    # After this time a blocking autovacuum is cancelled, and a deadlock ends with this as its victim.
-                    "SET LOCAL deadlock_timeout = '50ms'", f"SET LOCAL statement_timeout = '{self.options.lock_wait}ms'",
-                    ("SELECT shard_move.seal(%s, %s, %s, true, %s::regclass[])", self.shard.name, seal,
-                     f"It moves to {self.address}: try there.", first),
-                    # The commit waits for standbys without a limit.
-                    "SET LOCAL statement_timeout = 0",
-                    ("INSERT INTO shard_move.sealed (shard, move, role, peer, seal, notes) VALUES (%s, %s, 'source', %s, %s, %s)",
-                     self.shard.name, move, self.target.identity, seal, notes),
-                    ("INSERT INTO shard_move.marker VALUES (%s, %s, %s)", self.shard.name, move, seal))
-            except (errors.QueryCanceled, errors.DeadlockDetected) as error:
-                if lock := re.search("LOCK TABLE (.+) IN SHARE ROW EXCLUSIVE MODE", error.diag.context or ""):
-                    first = [lock[1], *(table for table in first if table != lock[1])]
-                self.say("waiting", f"for {lock[1] if lock else 'a lock'}: " + self.who_writes())
-                time.sleep(min(0.2 * (attempt + 1), 2))
-                continue
-            self.say("sealed", "the source refuses writes and draws")
-            return begun
-        raise Trouble(f"{lock[1] if lock else 'a lock'} stayed locked on the source; the copy goes on, switch later: " + self.who_writes())
-
-    def who_writes(self):
-        return "; ".join(self.source.names(WRITERS, self.shard.name)) or "nobody at this moment"
 
     def await_marker(self):
         """The source's seal has written the last row that the subscription applies: waits for it."""

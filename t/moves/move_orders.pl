@@ -67,9 +67,10 @@ sub longest_gap
 sub under
 {
 	my ($clients, $pause_ms, $orders, @options) = @_;
+	my ($from, $to) = @servers;
+	moves('copy', $from, $to);
 	my @writers = start_writers($clients, $pause_ms, $orders);
 	Time::HiRes::sleep(1 + $clients * 0.05);
-	my ($from, $to) = @servers;
 	my $moved = IPC::Run::run([ mover_command('switch', $from, $to, @options) ], '>&', \$said);
 	my $lost = () = $said =~ /^\S+ +waiting/mg;
 	my ($switch) = $said =~ /(\d+ ms) after/;

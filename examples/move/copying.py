@@ -88,14 +88,14 @@ class Copying(Situation):
         if self.options.dry_run or any(self.target.one(f"SELECT EXISTS (SELECT FROM {table})") for table in tables):
             self.target.transaction("SET LOCAL session_replication_role = replica", f"TRUNCATE {', '.join(tables)}")
         self.target.do("DELETE FROM shard_move.marker WHERE shard = %s", self.shard.name)
-        self.target.do(f"CREATE SUBSCRIPTION {self.shard.quoted(name)} CONNECTION %s PUBLICATION {self.shard.quoted(name)}",
-                       self.publisher)
+        self.target.do(f"CREATE SUBSCRIPTION {self.shard.quoted(name)} CONNECTION %s PUBLICATION {self.shard.quoted(name)} "
+                       f"WITH (slot_name = {self.slot_of(name)})", self.publisher)
         self.has_done("made", f"subscription {name} on the target, which copies the tables")
 
     def drop_slot(self, name):
         while self.slot(name):
             try:
-                self.source.do("SELECT pg_drop_replication_slot(%s)", name)
+                self.source.do("SELECT pg_drop_replication_slot(%s)", self.slot_of(name))
             except errors.ObjectInUse:
                 time.sleep(0.1)
             if self.options.dry_run:

@@ -1,4 +1,7 @@
 """A shard: the names of its objects, and the state of its generators."""
+import hashlib
+import re
+
 from server import Trouble
 
 # seal.sql appends this to the name of a sequence.
@@ -23,6 +26,15 @@ class Shard:
         self.publication = f"move_{name}"
         self.publication_of_sequences = f"move_{name}_sequences"
         self.schema = self.quoted(name)
+
+    @staticmethod
+    def slot_of(publication, database):
+        """Its slot's name. All databases of a server share the names, of which only some characters are allowed."""
+        name = f"{publication}_{database}"
+        plain = re.sub("[^a-z0-9_]", "_", name)
+        if plain == name and len(name) <= 63:
+            return name
+        return f"{plain[:50]}_{hashlib.sha256(name.encode()).hexdigest()[:12]}"
 
     @staticmethod
     def quoted(name):

@@ -17,7 +17,7 @@ STATES = {
 }
 LAG = """
 SELECT greatest(pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn), 0)::bigint
-FROM pg_stat_replication WHERE application_name = %s AND state = 'streaming'"""
+FROM pg_stat_replication JOIN pg_replication_slots ON active_pid = pid WHERE slot_name = %s AND state = 'streaming'"""
 # PostgreSQL 19 has other columns.
 WORKER_ERRORS = """
 SELECT sum(value::bigint)::bigint FROM pg_stat_subscription_stats s, jsonb_each_text(to_jsonb(s))
@@ -93,14 +93,17 @@ class Situation:
     def has_publication(self, name):
         return self.source.one("SELECT EXISTS (SELECT FROM pg_publication WHERE pubname = %s)", name)
 
+    def slot_of(self, name):
+        return self.shard.slot_of(name, self.source.one("SELECT current_database()"))
+
     def slot(self, name):
-        """The slot's wal_status, or None."""
+        """The wal_status of the publication's slot, or None."""
         return self.source.one("SELECT coalesce(wal_status, 'reserved') FROM pg_replication_slots "
-                               "WHERE slot_name = %s AND database = current_database()", name)
+                               "WHERE slot_name = %s AND database = current_database()", self.slot_of(name))
 
     def lag(self):
         """Bytes of the source's WAL that the target has not applied; None if it is not connected."""
-        return self.source.one(LAG, self.shard.publication)
+        return self.source.one(LAG, self.slot_of(self.shard.publication))
 
     @staticmethod
     def lag_as_text(lag):

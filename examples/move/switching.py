@@ -167,7 +167,8 @@ class Switching(Sealing):
         if self.has_subscription(self.shard.publication_of_sequences):
             self.target.do(f"ALTER SUBSCRIPTION {name} REFRESH SEQUENCES")
         else:
-            self.target.do(f"CREATE SUBSCRIPTION {name} CONNECTION %s PUBLICATION {name}", self.publisher)
+            self.target.do(f"CREATE SUBSCRIPTION {name} CONNECTION %s PUBLICATION {name} "
+                           f"WITH (slot_name = {self.slot_of(self.shard.publication_of_sequences)})", self.publisher)
         end = time.monotonic() + self.options.patience
         while not self.target.one(SEQUENCES_REPLICATED, self.shard.publication_of_sequences):
             if time.monotonic() > end:

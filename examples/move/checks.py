@@ -1,6 +1,10 @@
 """The mover's checks before it changes anything, and before it drops anything."""
+import re
+import subprocess
+
 from psycopg2 import errors
 
+from capacity import SOURCE, TARGET, lacking
 from server import Trouble
 from shard import LONGEST_NAME, SUFFIX
 
@@ -96,9 +100,9 @@ class Checks:
             yield "source and target are one server"
         if self.source.one("SHOW wal_level") != "logical":
             yield "the source's wal_level is not logical"
-        free = self.source.one("SELECT current_setting('max_replication_slots')::int - count(*) FROM pg_replication_slots")
-        if free < 3:
-            yield f"the source has {free} free replication slots, and 3 are needed (max_replication_slots)"
+        yield from lacking(self.source, SOURCE)
+        yield from lacking(self.target, TARGET)
+        yield from self.of_pg_dump()
         if self.source.one("SHOW server_encoding") != self.target.one("SHOW server_encoding"):
             yield "the encodings of the databases differ"
         here, there = self.source.extension_schema(), self.target.extension_schema()
@@ -106,6 +110,16 @@ class Checks:
             yield f"the extension shardid is in schema {here} of the source and {there} of the target"
         if self.source.clock() - self.target.clock() > 12 * 3600:
             yield "the target's clock is more than 12 hours behind the source's"
+
+    def of_pg_dump(self):
+        try:
+            said = subprocess.run(["pg_dump", "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout
+        except (OSError, subprocess.CalledProcessError) as error:
+            yield f"pg_dump does not run here: {error}"
+            return
+        version = re.search(r"\) (\d+)", said)
+        if version and int(version[1]) < self.source.version:
+            yield f"pg_dump is of PostgreSQL {version[1]}, older than the source's {self.source.version}"
 
     def of_shard(self):
         yield from self.source.names(UNFIT, self.shard.name, LONGEST_NAME, len(SUFFIX), SUFFIX)

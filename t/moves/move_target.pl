@@ -27,5 +27,45 @@ state_is('copying', 'north', 'south');
 moves('undo', 'north', 'south');
 is(on('north', 'SELECT count(*) FROM pg_replication_slots'), 0, 'and no slot is left');
 
+# --- What a server has too little of.
+
+sub with_settings
+{
+	my ($name, $settings, $code) = @_;
+	my $file = $node{$name}->data_dir . '/postgresql.auto.conf';
+	my $before = slurp_file($file);
+	append_to_file($file, $settings);
+	$node{$name}->restart;
+	$code->();
+	open my $auto, '>', $file or die;
+	print $auto $before;
+	close $auto;
+	$node{$name}->restart;
+	return;
+}
+
+with_settings('south', "max_logical_replication_workers = 1\nmax_sync_workers_per_subscription = 0\nmax_replication_slots = 1\n", sub {
+	stops(qr/the target has 1 free subscription workers, and 2 are needed \(max_logical_replication_workers\)/,
+		'a target without workers', 'copy', 'north', 'south');
+	like($said, $_, "$_") for qr/max_sync_workers_per_subscription/, qr/1 free replication origins,.*max_replication_slots/;
+});
+with_settings('south', "max_worker_processes = 2\n", sub {
+	stops(qr/the target has \d free worker processes, and 2 are needed \(max_worker_processes\)/, 'without processes', 'copy', 'north', 'south');
+});
+with_settings('north', "max_wal_senders = 1\n", sub {
+	stops(qr/the source has 1 free WAL senders, and 2 are needed \(max_wal_senders\)/, 'a source without senders', 'copy', 'north', 'south');
+});
+
+# --- pg_dump.
+
+my $programs = PostgreSQL::Test::Utils::tempdir();
+append_to_file("$programs/pg_dump", "#!/bin/sh\necho 'pg_dump (PostgreSQL) 14.9 (Debian 14.9-1)'\n");
+chmod 0755, "$programs/pg_dump";
+{
+	local $ENV{PATH} = "$programs:$ENV{PATH}";
+	stops(qr/pg_dump is of PostgreSQL 14, older than the source/, 'an old pg_dump', 'copy', 'north', 'south');
+}
+is(on($_, q(SELECT count(*) FROM pg_namespace WHERE nspname = 'shard5')), $_ eq 'north' ? 1 : 0, "$_: nothing was changed") for sort keys %node;
+
 stop_servers();
 done_testing();

@@ -9,10 +9,12 @@ from psycopg2.extensions import make_dsn, parse_dsn
 
 from server import Trouble
 from situation import Situation
+from stall import Stall, last_error
 
 TABLES_COPIED = """
 SELECT count(*) FILTER (WHERE srsubstate = 'r'), count(*)
 FROM pg_subscription_rel JOIN pg_subscription s ON s.oid = srsubid WHERE subname = %s"""
+CONFIRMED = "SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = %s"
 ROWS_IN_COPY = "SELECT coalesce(sum(tuples_processed), 0) FROM pg_stat_progress_copy WHERE datname = current_database()"
 
 
@@ -115,6 +117,7 @@ class Copying(Situation):
             print(f"          wait until all tables are copied and the target is {self.options.max_lag} bytes behind, or less")
             return
         told = time.monotonic()
+        stall = Stall(self.target, self.shard.publication, self.options.report_after)
         while True:
             self.check_replication()
             ready, tables = self.target.rows(TABLES_COPIED, self.shard.publication)[0]
@@ -123,8 +126,11 @@ class Copying(Situation):
                 break
             if time.monotonic() > told + 2:
                 told = time.monotonic()
-                self.say("copying", f"{ready} of {tables} tables are there, and {self.target.one(ROWS_IN_COPY)} rows of others; "
+                rows = self.target.one(ROWS_IN_COPY)
+                self.say("copying", f"{ready} of {tables} tables are there, and {rows} rows of others; "
                          f"{self.lag_as_text(lag)}; {self.worker_errors()} errors")
+                if why := stall.why((ready, rows, self.source.one(CONFIRMED, self.slot_of(self.shard.publication)))):
+                    self.say("stuck", f"{why}; {self.worker_errors()} errors{last_error(self.target)}")
             time.sleep(0.02)
         self.say("copied", f"all tables; the target is {lag // 1024} kB behind")
         # After the switch queries need statistics.

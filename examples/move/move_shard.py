@@ -161,6 +161,7 @@ def parse():
     add("--sequences", choices=("auto", "replicate", "raise"), default="auto",
         help="replicate: by PostgreSQL 19 (default: where that has both, and the source no other sequences)")
     add("--max-lag", type=int, default=1 << 20, metavar="BYTES", help="seal when the target is no further behind (1 MB)")
+    add("--report-after", type=float, default=30, metavar="S", help="say why, if the copy has not progressed for so long (30)")
     add("--lock-wait", type=int, default=500, metavar="MS", help="how long one try to seal keeps writers waiting (500)")
     add("--tries", type=int, default=60, help="to seal (60)")
     add("--patience", type=float, default=10, metavar="S", help="how long the pause may last before the source is opened again (10)")

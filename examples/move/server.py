@@ -64,11 +64,17 @@ class Server:
 
     def query(self, sql, *values):
         """Names of columns, and rows."""
+        if self.session.closed:
+            raise Trouble(f"the connection to the {self.label} is lost")
         with self.session.cursor() as cursor:
             try:
                 cursor.execute(sql, values or None)
             except errors.QueryCanceled:
                 Interruption.obey()
+                raise
+            except psycopg2.Error as error:
+                if self.session.closed:
+                    raise Trouble(f"the connection to the {self.label} is lost: {words_of(error)}") from error
                 raise
             Interruption.obey()
             return ([column.name for column in cursor.description], cursor.fetchall()) if cursor.description else ([], [])

@@ -117,6 +117,9 @@ class Switching(Sealing):
             if self.state() == "sealed":
                 self.unseal()
         except (Trouble, psycopg2.Error) as error:
+            if self.source.session.closed or self.target.session.closed:
+                self.say("trouble", "the source stays as it is, and if it is sealed, nobody can write")
+                return
             self.say("trouble", f"the source could not be opened again: {words_of(error)}")
 
     def unseal(self):

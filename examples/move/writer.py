@@ -92,9 +92,11 @@ def main():
         pass
     for session in sessions:
         session.join()
-    failures = [f"{getattr(session.failure, 'pgcode', None)} {session.failure}" for session in sessions if session.failure]
+    # All sessions of a server that stops fail alike: each failure once, in one line.
+    failures = {f"{getattr(session.failure, 'pgcode', None)} {str(session.failure).splitlines()[0]}"
+                for session in sessions if session.failure}
     if failures:
-        sys.exit("\n".join(failures))
+        sys.exit("\n".join(sorted(failures)))
 
 
 main()

@@ -67,5 +67,55 @@ chmod 0755, "$programs/pg_dump";
 }
 is(on($_, q(SELECT count(*) FROM pg_namespace WHERE nspname = 'shard5')), $_ eq 'north' ? 1 : 0, "$_: nothing was changed") for sort keys %node;
 
+# --- A copy that does not progress.
+
+moves('copy', 'north', 'south');
+sub stuck
+{
+	my ($pattern, $what) = @_;
+	$said = '';
+	my $mover = IPC::Run::start([ mover_command('copy', 'north', 'south', '--report-after', 1, '--max-lag', 0) ], '>&', \$said, IPC::Run::timeout(60));
+	$mover->pump until $said =~ /stuck[^\n]*\n/ || !$mover->pumpable;
+	like($said, $pattern, $what);
+	$mover->signal('TERM');
+	$mover->finish;
+	return;
+}
+$node{south}->append_conf('postgresql.conf', 'logging_collector = on');
+$node{south}->restart;
+on('south', 'ALTER TABLE shard5.photos ADD CONSTRAINT none CHECK (false)');
+on('north', $insert);
+$node{south}->poll_query_until('postgres', 'SELECT apply_error_count > 0 FROM pg_stat_subscription_stats') or die;
+on('south', 'ALTER SUBSCRIPTION move_shard5 DISABLE');
+$node{north}->poll_query_until('postgres', 'SELECT NOT active FROM pg_replication_slots') or die;
+stuck(qr/stuck +no progress for \d+ s: the subscription is disabled; [1-9]\d* errors; the last one in the target's log: .*check constraint "none"/,
+	'what the subscription does, and the last error of a log that the server collects');
+moves('undo', 'north', 'south');
+
+# --- A server that is lost while the shard is sealed.
+
+moves('copy', 'north', 'south');
+my $gate = session('south');
+talk($gate, 'BEGIN; LOCK TABLE shard_move.marker IN EXCLUSIVE MODE;');
+$said = '';
+my $mover = IPC::Run::start([ mover_command('switch', 'north', 'south') ], '>&', \$said, IPC::Run::timeout(60));
+$mover->pump until $said =~ /sealed/ || !$mover->pumpable;
+$node{south}->stop('immediate');
+$mover->finish;
+like($said, qr/trouble +the source stays as it is/, 'the mover says that nobody can write');
+like($said, qr/^stopped +the connection to the target is lost: server closed the connection unexpectedly$/m, 'and which server is lost');
+my $lines = () = $said =~ /closed/g;
+is($lines, 1, 'in one line');
+$gate->{run}->kill_kill;
+$node{south}->start;
+moves('finish', 'north', 'south');
+
+my $writers = IPC::Run::start([ 'examples/move/writer.py', "$programs/told", address('south'), address('north') ], '>&', \my $error, IPC::Run::timeout(60));
+$node{south}->poll_query_until('postgres', 'SELECT count(*) > 8 FROM shard5.photos') or die;
+$node{$_}->stop('immediate') for sort keys %node;
+$writers->finish;
+cmp_ok($error =~ tr/\n//, '<=', 2, 'writers say once that their server is lost') or diag $error;
+$node{$_}->start for sort keys %node;
+
 stop_servers();
 done_testing();

@@ -21,7 +21,7 @@ CREATE FUNCTION months.parts(parent regclass) RETURNS TABLE (partition name, sin
     FROM pg_inherits JOIN pg_class ON oid = inhrelid,
          regexp_match(pg_get_expr(relpartbound, oid), $r$FROM \('?(.*?)'?\) TO \('?(.*?)'?\)$r$) bound
     WHERE inhparent = parent AND (id_timestamp(NULLIF(bound[1], 'MINVALUE')::bigint) < '2025-06-01') IS NOT FALSE
-    ORDER BY 2
+    ORDER BY 2, 3, 1
 $$;
 
 -- Only for missing partitions, ready to be run.

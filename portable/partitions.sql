@@ -70,6 +70,9 @@ DECLARE
     unlinking text;                                     -- foreign keys to it, without which rows can be moved
     linking text;
     rest regclass;                                      -- the default partition
+    disowned text;                                      -- what it needs before its triggers can be disabled
+    silencing text;                                     -- disables its triggers
+    waking text;
     in_rest bigint;
     parts record;
     part record;
@@ -231,6 +234,18 @@ BEGIN
     WHERE rest IS NOT NULL AND c.contype = 'f' AND c.conparentid = 0
       AND (c.confrelid = rest OR c.confrelid IN (SELECT a.relid FROM pg_partition_ancestors(parent) a));
 
+    -- Nor may a row that only moves fire triggers. Those of foreign keys stay on. Until the end nobody else writes to it.
+    SELECT string_agg(format(E'ALTER TABLE ONLY %s DISABLE TRIGGER USER;\n', c.oid::regclass), '' ORDER BY p.level, c.oid),
+           string_agg(format(E';\nALTER TABLE ONLY %s ENABLE TRIGGER USER%s', c.oid::regclass, t.others), '' ORDER BY p.level, c.oid),
+           string_agg(format('ALTER TABLE %s OWNER TO %s', c.oid::regclass, of_parent.relowner::regrole), ', ' ORDER BY p.level, c.oid)
+               FILTER (WHERE NOT pg_has_role(c.relowner, 'USAGE'))
+    INTO silencing, waking, disowned
+    FROM pg_partition_tree(rest) p JOIN pg_class c ON c.oid = p.relid,
+         LATERAL (SELECT string_agg(format(E';\nALTER TABLE ONLY %s %s TRIGGER %I', t.tgrelid::regclass,
+                                           CASE t.tgenabled WHEN 'D' THEN 'DISABLE' WHEN 'A' THEN 'ENABLE ALWAYS' ELSE 'ENABLE REPLICA' END,
+                                           t.tgname), '' ORDER BY t.tgname)
+                  FROM pg_trigger t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal AND t.tgenabled <> 'O') t (others);
+
     at := GREATEST(LEAST(since, present), oldest, epoch);
     IF extract(epoch FROM latest - at) / extract(epoch FROM every) > 10000 THEN
         RAISE numeric_value_out_of_range USING MESSAGE = 'too many partitions',
@@ -295,10 +310,12 @@ BEGIN
                     RAISE WARNING USING ERRCODE = 'check_violation',
                         MESSAGE = format('default partition %s has rows of partition %s', rest, qualified),
                         DETAIL = format('Their number is %s.', in_rest),
-                        HINT = format(E'Move them by these commands:\nBEGIN;\n%s%s;\n'
-                                      'WITH moved AS (DELETE FROM %s WHERE %I BETWEEN %L AND %L RETURNING %s)\n'
-                                      'INSERT INTO %s (%7$s) SELECT %7$s FROM moved;\n%9$s%10$s;\nCOMMIT;',
-                                      unlinking, creation, rest, key.attname, part.low, part.high - 1, columns, qualified, attaching, linking);
+                        HINT = COALESCE('As a superuser run ' || disowned || E': only an owner can disable triggers.\n', '')
+                               || format(E'Move them by these commands:\nBEGIN;\n%s%s;\n'
+                                      '%11$sWITH moved AS (DELETE FROM %3$s WHERE %4$I BETWEEN %5$L AND %6$L RETURNING %7$s)\n'
+                                      'INSERT INTO %8$s (%7$s) SELECT %7$s FROM moved%12$s;\n%9$s%10$s;\nCOMMIT;',
+                                      unlinking, creation, rest, key.attname, part.low, part.high - 1, columns, qualified, attaching, linking,
+                                      silencing, waking);
                 END IF;
             ELSE
                 command := creation || E';\n' || attaching;

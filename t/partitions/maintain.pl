@@ -117,6 +117,54 @@ is(call(q{'locked', '1 month', 2, keep => '40 days'}), '', 'the next call has al
 is(query(q{SELECT count(*), count(*) FILTER (WHERE relname < to_char(now() - interval '40 days', '"locked_"YYYYMM')) FROM parts WHERE parent = 'planner.locked'}) =~ s/^[45]\|//r,
 	0, 'so the new ones are there and the old ones gone');
 
+# Rows that are moved out of the default partition by the commands of the HINT fire no trigger, not of the table, of the
+# default partition or of a part of it, also none that is newer than the HINT; and those of other sessions do.
+table_of('counted', ', next bigint REFERENCES counted ON DELETE CASCADE');
+sub as_planner { return $node->safe_psql('postgres', $_[0], extra_params => [ '-U', 'planner' ]) }
+as_planner(<<'SQL');
+CREATE TABLE counted_rest PARTITION OF counted DEFAULT PARTITION BY HASH (id);
+CREATE TABLE counted_rest_0 PARTITION OF counted_rest FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE counted_rest_1 PARTITION OF counted_rest FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+CREATE TABLE counter AS SELECT 0 AS rows, 0 AS fired;
+CREATE FUNCTION count_rows() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	UPDATE counter SET rows = rows + CASE WHEN TG_LEVEL = 'STATEMENT' THEN 0 WHEN TG_OP = 'INSERT' THEN 1 ELSE -1 END,
+		fired = fired + CASE TG_OP WHEN 'DELETE' THEN 1 ELSE 0 END;
+	RETURN NULL;
+END $$;
+CREATE TRIGGER count_rows AFTER INSERT OR DELETE ON counted FOR EACH ROW EXECUTE FUNCTION count_rows();
+CREATE CONSTRAINT TRIGGER later AFTER DELETE ON counted DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION count_rows();
+CREATE TRIGGER of_rest AFTER DELETE ON counted_rest EXECUTE FUNCTION count_rows();
+CREATE TRIGGER of_part BEFORE DELETE ON counted_rest_0 FOR EACH ROW EXECUTE FUNCTION count_rows();
+ALTER TABLE counted_rest_0 ENABLE ALWAYS TRIGGER of_part;
+ALTER TABLE counted_rest_1 DISABLE TRIGGER count_rows;
+ALTER TABLE counted_rest_1 ENABLE TRIGGER count_rows;
+ALTER TABLE counted_rest_1 DISABLE TRIGGER later;
+INSERT INTO counted SELECT public.id_lower_bound(now()) + n, public.id_lower_bound(now()) + n FROM generate_series(1, 50) n;
+SQL
+my $triggers = q{SELECT string_agg(concat_ws(' ', tgrelid::regclass, tgname, tgenabled), ', ' ORDER BY tgrelid::regclass::text COLLATE "C", tgname)
+	FROM pg_trigger WHERE tgrelid::regclass::text LIKE 'planner.counted_rest%' AND NOT tgisinternal AND tgname <> 'newer'};
+my $triggers_before = query($triggers);
+$said = call(q{'counted', '1 month', 0});
+my ($moving) = $said =~ /HINT:  Move them by these commands:\n(.*?COMMIT;)/s;
+like($moving, qr/DELETE FROM planner\.counted_rest /, 'rows of the default partition are to be moved');
+as_planner('CREATE TRIGGER newer AFTER DELETE ON counted_rest_1 FOR EACH ROW EXECUTE FUNCTION count_rows()');
+$moving =~ s/^BEGIN;\n//;
+my ($until_moved, $then) = $moving =~ /^(.*FROM moved)(.*)$/s;
+$reader = { in => "BEGIN; $until_moved;\n\\echo held\n", out => '' };
+$reader->{run} = IPC::Run::start([ 'psql', '-XAtq', '-U', 'planner', '-d', $node->connstr('postgres') ], '<', \$reader->{in}, '>', \$reader->{out}, IPC::Run::timeout(180));
+$reader->{run}->pump until $reader->{out} =~ /held/;
+my $beside = ($node->psql('postgres', q{SET lock_timeout = '100ms'; INSERT INTO counted SELECT public.id_lower_bound(now() + '4 months'::interval)}, extra_params => [ '-U', 'planner' ]))[2];
+like($beside, qr/canceling statement due to lock timeout/, 'no other session inserts while triggers are off');
+$reader->{in} .= substr($then, 1) . "\n\\q\n";
+$reader->{run}->finish;
+is(query('SELECT rows, fired FROM planner.counter'), '50|0', 'rows that move fire no trigger');
+is(query($triggers), $triggers_before, 'all triggers are as before');
+is(query(q{SELECT count(*) FROM planner.counted WHERE tableoid = to_regclass(to_char(now(), '"planner.counted_"YYYYMM'))}), 50, 'the rows are in their partition');
+as_planner('INSERT INTO counted SELECT max(id) + 1, max(id) FROM counted; DELETE FROM counted WHERE id = (SELECT min(id) FROM counted)');
+is(query('SELECT rows FROM planner.counter'), 49, 'then triggers fire again');
+like(($node->psql('postgres', 'INSERT INTO planner.counted SELECT max(id) + 1, 1 FROM planner.counted'))[2], qr/violates foreign key/, 'as do foreign keys');
+
 # DETACH CONCURRENTLY canceled in its second transaction.
 query(q{CREATE TABLE planner.killed_200001 (LIKE planner.killed INCLUDING ALL); ALTER TABLE planner.killed_200001 OWNER TO planner});
 query(q{SET SESSION AUTHORIZATION planner; ALTER TABLE planner.killed ATTACH PARTITION planner.killed_200001

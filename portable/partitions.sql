@@ -53,9 +53,12 @@ CREATE OR REPLACE FUNCTION shardid_partition_steps(
     OUT command pg_catalog.text,
     OUT step pg_catalog.text)
 RETURNS SETOF pg_catalog.record
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' AS $$
 DECLARE
     turn CONSTANT numeric := 9223372036854775808;       -- where ids become negative
+    -- Names of partitions: year, and quarter, or week, or month, day and hour.
+    named CONSTANT text := '_((?:19[7-9]|20\d|21\d)\d)(?:q([1-4])|w(0[1-9]|[1-4]\d|5[0-3])|(0[1-9]|1[0-2])'
+                           '(?:(0[1-9]|[12]\d|3[01])(?:[01]\d|2[0-3])?)?)?(?:_positive|_negative)?(?:_\d+)?$';
     present timestamptz := date_trunc('milliseconds', clock_timestamp());
     latest timestamptz := present;                      -- of the clock and the generator's last id
     oldest timestamptz;                                 -- of what is kept
@@ -81,6 +84,8 @@ DECLARE
     period_of text;
     period record;                                      -- with bounds that are unsigned
     lead bigint;
+    default_text text;
+    layout record;                                      -- of the ids that the default generates
     at timestamptz;
     names text[] := '{}';
     name text;
@@ -206,6 +211,56 @@ BEGIN
         latest := present + lead * '1 millisecond'::interval;
     END IF;
 
+    -- Another layout would make partitions that get no rows. What the default passes to next_id tells it.
+    SELECT regexp_replace(pg_get_expr(a.adbin, a.adrelid), $re$'(?:[^']|'')*'::regclass$re$, '::regclass') INTO default_text
+    FROM pg_attrdef a JOIN pg_depend d ON d.classid = 'pg_attrdef'::regclass AND d.objid = a.oid AND d.refclassid = 'pg_proc'::regclass
+         JOIN pg_proc p ON p.oid = d.refobjid AND p.proname = 'next_id'
+    WHERE a.adrelid = parent AND a.adnum = key.attnum AND p.pronamespace = (SELECT o.pronamespace FROM pg_proc o WHERE o.oid = own[1])
+      -- Not if the epoch is an expression.
+      AND pg_get_expr(a.adbin, a.adrelid) !~ '(::regclass, (?!(epoch|shard_bits|sequence_bits) => )|epoch => )(?!''[^'']*''::timestamp with time zone)';
+    SELECT COALESCE(substring(default_text FROM '''([^'']*)''::timestamp with time zone')::timestamptz, '2011-08-24 21:07:01.721+00') AS epoch,
+           COALESCE(substring(default_text FROM '(?:shard_bits => |::timestamp with time zone, )(\d+)')::int, 13) AS shard_bits,
+           COALESCE(substring(default_text FROM '(?:sequence_bits => |::timestamp with time zone, (?:shard_bits => )?\d+, )(\d+)')::int, 10)
+               AS sequence_bits
+    INTO layout;
+    IF default_text IS NOT NULL THEN
+        IF (layout.epoch, layout.shard_bits, layout.sequence_bits) <> (epoch, shard_bits, sequence_bits) THEN
+            RAISE invalid_parameter_value USING MESSAGE = format('the default of %s generates ids of another layout', of_parent.name),
+                DETAIL = format('The default has epoch %s, shard_bits %s, sequence_bits %s; the call has epoch %s, shard_bits %s, sequence_bits %s.',
+                                layout.epoch, layout.shard_bits, layout.sequence_bits, epoch, shard_bits, sequence_bits),
+                HINT = format('Pass epoch => %L, shard_bits => %s, sequence_bits => %s.',
+                              layout.epoch, layout.shard_bits, layout.sequence_bits);
+        END IF;
+    ELSE
+        -- Without it the partitions do. All that are made for periods last whole hours, in a layout of ten bits or more after the time.
+        -- One of this layout is where its name says or, if that says nothing, begins at a whole minute.
+        SELECT format('%I.%I', s.nspname, c.relname) AS name, c.relname, u.low, u.high INTO part
+        FROM unnest(parts.oids, parts.lows, parts.highs) p (oid, low, high)
+             JOIN pg_class c ON c.oid = p.oid JOIN pg_namespace s ON s.oid = c.relnamespace,
+             LATERAL (SELECT p.low + CASE WHEN p.low < 0 THEN 2 * turn ELSE 0 END AS low,
+                             p.high + CASE WHEN p.low < 0 THEN 2 * turn ELSE 0 END AS high) u,
+             LATERAL (SELECT extract(epoch FROM epoch) * 1000 + div(u.low, 2::numeric ^ (shard_bits + sequence_bits)) AS low,
+                             extract(epoch FROM epoch) * 1000 + div(u.high, 2::numeric ^ (shard_bits + sequence_bits)) AS high) ms,
+             LATERAL (SELECT regexp_match(c.relname, named)) n (m),
+             LATERAL (SELECT CASE WHEN m[3] IS NOT NULL THEN to_date(m[1] || m[3], 'IYYYIW')
+                                  WHEN m[1] IS NOT NULL
+                                  THEN make_date(m[1]::int, COALESCE(m[2]::int * 3 - 2, m[4]::int, 1), 1) + COALESCE(m[5]::int - 1, 0) END) f (first),
+             LATERAL (SELECT extract(epoch FROM f.first - interval '7 days') * 1000 AS low,
+                             extract(epoch FROM f.first + CASE WHEN m[5] IS NOT NULL THEN interval '1 day' WHEN m[3] IS NOT NULL THEN '7 days'
+                                                               WHEN m[2] IS NOT NULL THEN '3 months' WHEN m[4] IS NOT NULL THEN '6 months'
+                                                               ELSE '1 year' END + interval '7 days') * 1000 AS high) t
+        WHERE u.low > 0 AND p.low > -turn AND p.high < turn AND (u.high - u.low) % (3600000 * 1024::numeric) = 0
+          AND COALESCE(ms.low > t.high OR ms.high < t.low,
+                       u.low % (2::numeric ^ (shard_bits + sequence_bits)) <> 0 OR ms.low % 60000 <> 0)
+        ORDER BY u.low LIMIT 1;
+        IF FOUND THEN
+            EXECUTE time_of INTO at USING part.low, epoch, shard_bits, sequence_bits;
+            RAISE invalid_parameter_value USING MESSAGE = format('partition %s was created for ids of another layout', part.name),
+                DETAIL = format('With epoch %s, shard_bits %s, sequence_bits %s it begins at %s.', epoch, shard_bits, sequence_bits, at),
+                HINT = 'Pass the epoch, shard_bits and sequence_bits of the ids. If these are right, detach the partition.';
+        END IF;
+    END IF;
+
     -- What is missing. Row security of the parent is not that of a partition: then nobody gets rights on that.
     -- Default privileges are not the parent's either.
     SELECT concat(
@@ -325,6 +380,23 @@ BEGIN
         END LOOP;
     END LOOP;
 
+    -- Detached, and not dropped after that.
+    FOR part IN
+        SELECT format('%I.%I', of_parent.nspname, c.relname) AS name, CASE c.relkind WHEN 'f' THEN 'FOREIGN TABLE' ELSE 'TABLE' END AS kind
+        FROM pg_class c, regexp_match(c.relname, named) m,
+             LATERAL (SELECT CASE WHEN m[3] IS NOT NULL THEN to_date(m[1] || m[3], 'IYYYIW')
+                                  ELSE make_date(m[1]::int, COALESCE(m[2]::int * 3 - 2, m[4]::int, 1), 1) + COALESCE(m[5]::int - 1, 0) END) f (first)
+        WHERE reports AND oldest > epoch AND c.relnamespace = of_parent.relnamespace AND c.relowner = of_parent.relowner
+          AND c.relkind IN ('r', 'p', 'f') AND NOT c.relispartition
+          AND starts_with(c.relname, of_parent.relname || '_' || to_char(f.first, replace(pattern, 'HH24', '')))
+          AND f.first + GREATEST(every, interval '1 day') <= oldest AT TIME ZONE timezone
+        ORDER BY c.relname
+    LOOP
+        RAISE NOTICE USING MESSAGE = format('table %s is older than keep, but no partition of %s', part.name, of_parent.name),
+            DETAIL = 'It was detached, and not dropped after that.',
+            HINT = format('If its rows are not needed, run DROP %s %s.', part.kind, part.name);
+    END LOOP;
+
     -- What is older than is kept: partitions that ended by then, if they have the bounds of a period.
     FOR part IN
         SELECT p.pending, format('%I.%I', n.nspname, c.relname) AS name, CASE c.relkind WHEN 'f' THEN 'FOREIGN TABLE' ELSE 'TABLE' END AS kind,
@@ -423,6 +495,7 @@ DECLARE
     steps pg_catalog.text[];
     tried pg_catalog.text[];
     failed int;
+    gave_way boolean DEFAULT false;
     next pg_catalog.text;
     message pg_catalog.text;
     detail pg_catalog.text;
@@ -436,10 +509,10 @@ BEGIN
         is_first := tried IS NULL;
         IF is_first THEN
             tried := '{}';
-            SELECT CASE WHEN setting::int BETWEEN 1 AND 1000 THEN setting::int ELSE 1000 END INTO timeout
-            FROM pg_settings WHERE name = 'lock_timeout';
+            SELECT COALESCE(NULLIF(setting::int, 0), 1000) INTO timeout FROM pg_settings WHERE name = 'lock_timeout';
         END IF;
-        PERFORM set_config('lock_timeout', timeout::text, true);
+        -- For the turn, with which no query is in the way.
+        PERFORM set_config('lock_timeout', LEAST(timeout, 1000)::text, true);
         is_over := true;
         next := NULL;
         BEGIN
@@ -460,10 +533,16 @@ BEGIN
                 USING parent, every, ahead, keep, since, epoch, shard_bits, sequence_bits, timezone, is_first, tried, COALESCE(failed, 0), own;
                 known_parts := parts;
             END IF;
+            -- Each drop would make all others wait once more for the same session.
+            IF gave_way THEN
+                steps := ARRAY(SELECT s.step FROM unnest(steps) WITH ORDINALITY s (step, place) WHERE starts_with(s.step, 'CREATE ') ORDER BY s.place);
+            END IF;
             next := steps[1];
             steps := steps[2:];
             IF next IS NOT NULL THEN
                 is_over := false;
+                -- Far less than deadlock_timeout: in a deadlock this gives way, and the application is not refused.
+                PERFORM set_config('lock_timeout', LEAST(timeout, 300)::text, true);
                 tried := tried || next;
                 EXECUTE next;
                 SELECT string_agg(i.inhrelid::text, ' ' ORDER BY i.inhrelid) INTO known_parts FROM pg_inherits i WHERE i.inhparent = parent;
@@ -472,7 +551,9 @@ BEGIN
             WHEN lock_not_available OR deadlock_detected THEN
                 RAISE WARNING USING ERRCODE = SQLSTATE, MESSAGE = format('could not get a lock for a partition of %s', parent),
                     DETAIL = COALESCE('The commands are: ' || next, 'The lock is that of the table.'),
-                    HINT = 'The next call tries it again.';
+                    HINT = CASE WHEN next IS NULL THEN 'The next call tries it again.'
+                                ELSE 'The next call tries it again. This call drops no more partitions.' END;
+                gave_way := true;
             WHEN OTHERS THEN
                 IF next IS NULL THEN
                     RAISE;

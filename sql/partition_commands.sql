@@ -74,6 +74,59 @@ WHERE id_timestamp(b[2]::bigint) - id_timestamp(b[1]::bigint) <> '1 day' LIMIT 2
 SELECT split_part(c, E'\n', 2) AS attached
 FROM id_partition_commands('months.other', '1 month', since => '2000-01-01', epoch => '2025-03-15', shard_bits => 10, sequence_bits => 12) c LIMIT 1;
 
+-- The layout of the ids: that of the default, in each way to write it, or that of the partitions.
+CREATE SEQUENCE months.g;
+CREATE TABLE months.of_twitter (id bigint DEFAULT next_id(5, 'months.g', '2010-11-04 01:42:54.657+00', 10, 12)) PARTITION BY RANGE (id);
+CREATE TABLE months.of_sony (id bigint DEFAULT next_id(generator => 'months.g', sequence_bits => 8, epoch => '2014-09-01', shard_bits => 16))
+PARTITION BY RANGE (id);
+CREATE TABLE months.of_width (id bigint DEFAULT next_id(5, sequence_bits => 12)) PARTITION BY RANGE (id);
+CREATE TABLE months.of_epoch (id bigint DEFAULT next_id(5, 'months.g', '2023-01-01')) PARTITION BY RANGE (id);
+CREATE TABLE months.of_expression (id bigint DEFAULT next_id(5, 'months.g', to_timestamp(0), 8)) PARTITION BY RANGE (id);
+CREATE TABLE months.of_named_expression (id bigint DEFAULT next_id(5, epoch => to_timestamp(0))) PARTITION BY RANGE (id);
+SELECT id_partition_commands('months.of_twitter', '1 month');
+CALL maintain_id_partitions('months.of_twitter', '1 month', epoch => '2010-11-04 01:42:54.657+00', shard_bits => 10);
+CALL maintain_id_partitions('months.of_twitter', '1 month', epoch => '2010-11-04 01:42:54.657+00', shard_bits => 10, sequence_bits => 12);
+SELECT id_partition_commands('months.of_sony', '1 month');
+SELECT count(*) FROM id_partition_commands('months.of_sony', '1 month', epoch => '2014-09-01 00:00:00+00', shard_bits => 16, sequence_bits => 8);
+SELECT id_partition_commands('months.of_width', '1 month');
+SELECT count(*) FROM id_partition_commands('months.of_width', '1 month', sequence_bits => 12);
+SELECT id_partition_commands('months.of_epoch', '1 month');
+SELECT count(*) FROM id_partition_commands('months.of_epoch', '1 month', epoch => '2023-01-01');
+SELECT count(*) FROM id_partition_commands('months.of_expression', '1 month', epoch => to_timestamp(0), shard_bits => 8);
+SELECT count(*) FROM id_partition_commands('months.of_named_expression', '1 month', epoch => to_timestamp(0));
+SELECT count(*) FROM id_partition_commands('months.events', '1 month', shard_bits => 12);
+ALTER TABLE months.of_twitter ALTER id DROP DEFAULT;
+\set VERBOSITY sqlstate
+SELECT id_partition_commands('months.of_twitter', '1 month');
+SELECT id_partition_commands('months.of_twitter', '1 month', epoch => '2010-11-04 01:42:54.657+00');
+SELECT id_partition_commands('months.of_twitter', '1 month', epoch => '2010-11-04 01:42:54.657+00', shard_bits => 10, sequence_bits => 12);
+\set VERBOSITY default
+CREATE TABLE months.by_bounds (id bigint) PARTITION BY RANGE (id);
+CREATE TABLE months.by_bounds_a PARTITION OF months.by_bounds
+FOR VALUES FROM (id_lower_bound('2025-03-01', '2023-01-01')) TO (id_lower_bound('2025-04-01', '2023-01-01'));
+SELECT id_partition_commands('months.by_bounds', '1 month');
+SELECT count(*) > 0 AS right FROM id_partition_commands('months.by_bounds', '1 month', epoch => '2023-01-01');
+-- The name tells where the bounds do not.
+SELECT id_partition_commands('months.by_bounds', '1 month', epoch => '2023-01-01', shard_bits => 12) IS NULL AS unseen LIMIT 1;
+ALTER TABLE months.by_bounds_a RENAME TO by_bounds_202503;
+SELECT id_partition_commands('months.by_bounds', '1 month', epoch => '2023-01-01', shard_bits => 12);
+SELECT id_partition_commands('months.by_bounds', '1 month', epoch => '2020-01-01');
+SELECT count(*) > 0 AS right FROM id_partition_commands('months.by_bounds', '1 month', epoch => '2023-01-01');
+-- Bounds and names of other kinds are left as they are.
+CREATE TABLE months.by_hand (id bigint) PARTITION BY RANGE (id);
+CREATE TABLE months.by_hand_2000 PARTITION OF months.by_hand FOR VALUES FROM (1000) TO (2000);
+CREATE TABLE months.by_hand_before PARTITION OF months.by_hand FOR VALUES FROM (2000) TO (id_lower_bound('2025-01-07 12:34:56.789'));
+CREATE TABLE months.by_hand_after PARTITION OF months.by_hand
+FOR VALUES FROM (id_lower_bound('2025-01-07 12:34:56.789')) TO (id_lower_bound('2025-02-20'));
+CREATE TABLE months.by_hand_202503 PARTITION OF months.by_hand
+FOR VALUES FROM (id_lower_bound('2025-03-01 00:00+02')) TO (id_lower_bound('2025-04-01 00:00+02'));
+CREATE TABLE months.by_hand_2025q2_2 PARTITION OF months.by_hand FOR VALUES FROM (id_lower_bound('2025-06-01')) TO (id_lower_bound('2025-07-01'));
+CREATE TABLE months.by_hand_2025w30 PARTITION OF months.by_hand FOR VALUES FROM (id_lower_bound('2025-07-21')) TO (id_lower_bound('2025-07-28'));
+CREATE TABLE months.by_hand_20250731 PARTITION OF months.by_hand FOR VALUES FROM (id_lower_bound('2025-07-31')) TO (id_lower_bound('2025-08-01'));
+CREATE TABLE months.by_hand_2025080112 PARTITION OF months.by_hand
+FOR VALUES FROM (id_lower_bound('2025-08-01 12:00')) TO (id_lower_bound('2025-08-01 13:00'));
+SELECT count(*) > 0 AS right FROM id_partition_commands('months.by_hand', '1 month');
+
 -- Refused.
 SELECT id_partition_commands('months.events', '45 minutes');
 SELECT id_partition_commands('months.events', '1 month 3 days');

@@ -8,6 +8,8 @@ use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Time::HiRes 'usleep';
+use Docs;
 use ShardidTest;
 
 my $has_cron = -e (`$ENV{PG_CONFIG} --pkglibdir` =~ s/\n//r) . '/pg_cron.so';
@@ -80,7 +82,7 @@ is(call(q{'settings', '1 month', 0}), '', 'a call without settings');
 is(call(q{'settings', '1 month', 1}, '-clock_timeout=50ms -csearch_path=planner,public -cdefault_transaction_isolation=serializable'), '', 'one with a short lock_timeout');
 is(call(q{'settings', '1 month', 2}, '-clock_timeout=1h'), '', 'one with a long one');
 is(query(q{SELECT string_agg(DISTINCT concat_ws(' ', timeout, path, isolation), '; ') FROM seen WHERE tag = 'ALTER TABLE'}),
-	'1s pg_catalog, pg_temp read committed; 50ms pg_catalog, pg_temp read committed', 'what commands run with');
+	'300ms pg_catalog, pg_temp read committed; 50ms pg_catalog, pg_temp read committed', 'what commands run with');
 
 # Killed after CREATE TABLE: what was committed before is there, and the next call makes the rest.
 table_of('killed');
@@ -116,6 +118,36 @@ end_of($reader);
 is(call(q{'locked', '1 month', 2, keep => '40 days'}), '', 'the next call has all');
 is(query(q{SELECT count(*), count(*) FILTER (WHERE relname < to_char(now() - interval '40 days', '"locked_"YYYYMM')) FROM parts WHERE parent = 'planner.locked'}) =~ s/^[45]\|//r,
 	0, 'so the new ones are there and the old ones gone');
+
+# Twelve old partitions and a session that has read: others wait for one drop only, and not until a deadlock is looked for.
+table_of('read');
+is(call(q{'read', '1 month', 0, since => now() - '12 months'::interval}) . parts_of('read'), 13, 'thirteen months');
+$reader = holding('SELECT count(*) FROM planner.read');
+my $began = time;
+$said = call(q{'read', '1 month', 0, keep => '1 day'});
+my $time = time - $began;
+is(() = $said =~ /WARNING:  55P03: could not get a lock for a partition of planner\.read\n/g, 1, 'of the drops one is tried');
+like($said, qr/HINT:  The next call tries it again\. This call drops no more partitions/, 'which the call says');
+cmp_ok($time, '<', 5, 'so others do not wait for each of them');
+end_of($reader);
+is(call(q{'read', '1 month', 1, keep => '1 day'}) . parts_of('read'), 2, 'the next call drops all');
+
+# In a deadlock the call gives way, whoever began to wait first.
+table_of('deadlock', ', owner bigint REFERENCES users');
+is(call(q{'deadlock', '1 month', 0, since => now() - '1 month'::interval}) . parts_of('deadlock'), 2, 'two months');
+my $old = query(q{SELECT min(relname) FROM parts WHERE parent = 'planner.deadlock'});
+$reader = holding("SELECT count(*) FROM planner.$old");
+my $application = holding('INSERT INTO planner.users VALUES (2)');
+my $dropping = IPC::Run::start([ @planner, '-c', q{CALL maintain_id_partitions('deadlock', '1 month', 0, keep => '1 day')} ], '>', '/dev/null', '2>', '/dev/null');
+$node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE usename = 'planner' AND NOT granted}) or die;
+$application->{in} .= "INSERT INTO planner.deadlock SELECT public.id_lower_bound(now()), 2;\n\\echo inserted\n";
+$application->{run}->pump_nb;
+usleep(700_000);
+end_of($reader);
+$application->{run}->pump until $application->{out} =~ /inserted/;
+$dropping->finish;
+is(query('SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()'), 0, 'there is no deadlock');
+end_of($application);
 
 # Rows that are moved out of the default partition by the commands of the HINT fire no trigger, not of the table, of the
 # default partition or of a part of it, also none that is newer than the HINT; and those of other sessions do.
@@ -165,6 +197,20 @@ as_planner('INSERT INTO counted SELECT max(id) + 1, max(id) FROM counted; DELETE
 is(query('SELECT rows FROM planner.counter'), 49, 'then triggers fire again');
 like(($node->psql('postgres', 'INSERT INTO planner.counted SELECT max(id) + 1, 1 FROM planner.counted'))[2], qr/violates foreign key/, 'as do foreign keys');
 
+# A session that ended between DETACH and DROP.
+table_of('left');
+is(call(q{'left', '1 month', 0, since => now() - '2 months'::interval}), '', 'three months');
+my ($detached) = split /\n/, as_planner(q{SELECT id_partition_commands('left', '1 month', 0, keep => '1 day')});
+as_planner($detached);
+as_planner('CREATE TABLE left_209901 (id bigint); CREATE TABLE left_over (id bigint)');
+$said = call(q{'left', '1 month', 0, keep => '1 day'});
+like($said, qr/^NOTICE: .*table (planner\.left_\d+) is older than keep, but no partition of planner\.left\n.*HINT:  .*, run DROP TABLE \1\.\n/s, 'a table that was detached is named');
+is(() = $said =~ /NOTICE/g, 1, 'and no other');
+is(call(q{'left', '1 month', 0}), '', 'and not without keep');
+my ($hint) = $said =~ /run (DROP TABLE .*)\./;
+as_planner($hint);
+is(call(q{'left', '1 month', 0, keep => '1 day'}), '', 'the hint drops it');
+
 # DETACH CONCURRENTLY canceled in its second transaction.
 query(q{CREATE TABLE planner.killed_200001 (LIKE planner.killed INCLUDING ALL); ALTER TABLE planner.killed_200001 OWNER TO planner});
 query(q{SET SESSION AUTHORIZATION planner; ALTER TABLE planner.killed ATTACH PARTITION planner.killed_200001
@@ -192,17 +238,40 @@ my ($finalize) = $said =~ /run (ALTER TABLE .* FINALIZE)\./;
 query("$finalize; DROP TABLE planner.$present");
 is(call(q{'leaving', '1 month', 0}) . parts_of('leaving'), 1, 'the hint makes room for another');
 
+# The alert of docs/partitioning.md, which any role can run.
+my $alert = block_of('partitioning.md', 'partition-alert') =~ s/'events'/'planner.alerted'/r;
+table_of('alerted');
+is(query($alert), 'planner.alerted', 'alert: without a partition');
+is(call(q{'alerted', '1 month', 0}) . query($alert), 'planner.alerted', 'alert: without that of the next month');
+is(call(q{'alerted', '1 month', 1}) . query($alert), '', 'no alert with it');
+as_planner('ALTER TABLE alerted DETACH PARTITION ' . query(q{SELECT max(relname) FROM parts WHERE parent = 'planner.alerted'}));
+as_planner('CREATE TABLE alerted_rest PARTITION OF alerted DEFAULT');
+is(query($alert), 'planner.alerted', 'alert: a default partition is none of the next month');
+as_planner('DROP TABLE alerted_rest; CREATE TABLE alerted_all PARTITION OF alerted FOR VALUES FROM (public.id_lower_bound(now() + \'20 days\'::interval)) TO (MAXVALUE)')
+  if query(q{SELECT extract(day FROM now()) > 12});
+is(query($alert), query(q{SELECT CASE WHEN extract(day FROM now()) > 12 THEN '' ELSE 'planner.alerted' END}), 'no alert with MAXVALUE');
+
 # pg_cron, for an owner without further rights: a job that begins with the server does not wait for the next minute.
 SKIP:
 {
-	skip 'pg_cron is not installed for this PostgreSQL', 2 unless $has_cron;
+	skip 'pg_cron is not installed for this PostgreSQL', 5 unless $has_cron;
 	table_of('events');
 	query('CREATE EXTENSION pg_cron; GRANT USAGE ON SCHEMA cron TO planner');
 	$node->safe_psql('postgres', q{SELECT cron.schedule('@reboot', $$CALL maintain_id_partitions('planner.events', '1 month')$$)},
 		extra_params => [ '-U', 'planner' ]);
+	# An owner that cannot log in: the job belongs to a role that can, and runs as the owner.
+	query('CREATE ROLE keeper NOLOGIN; CREATE ROLE worker LOGIN; CREATE SCHEMA keeper AUTHORIZATION keeper');
+	query('SET ROLE keeper; CREATE TABLE keeper.events (id bigint PRIMARY KEY) PARTITION BY RANGE (id)');
+	my %steps = map { $_ => (block_of('partitioning.md', $_) =~ s/events_owner/keeper/gr =~ s/cron_worker/worker/gr =~ s/'events'/'keeper.events'/r =~ s/'\@daily'/'\@reboot'/r) }
+	  'partition-cron-roles', 'partition-cron-job';
+	query($steps{'partition-cron-roles'});
+	$node->safe_psql('postgres', $steps{'partition-cron-job'}, extra_params => [ '-U', 'worker' ]);
 	$node->restart;
-	ok($node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM cron.job_run_details WHERE status IN ('succeeded', 'failed')}), 'pg_cron has run it');
+	ok($node->poll_query_until('postgres', q{SELECT count(*) = 2 FROM cron.job_run_details WHERE status IN ('succeeded', 'failed')}), 'pg_cron has run both jobs');
 	is(parts_of('events'), 4, 'and the partitions are there') or diag(query('TABLE cron.job_run_details'));
+	is(query(q{SELECT count(*) FROM parts WHERE parent = 'keeper.events'}), 4, 'also those of an owner that cannot log in');
+	is(query(q{SELECT count(*) FROM pg_class WHERE relname ~ '^events_' AND relkind = 'r' AND relowner = 'keeper'::regrole}), 4, 'which belong to it');
+	is(query(q{SELECT string_agg(DISTINCT status, ' ') FROM cron.job_run_details}), 'succeeded', 'and no run fails');
 }
 
 $node->stop;

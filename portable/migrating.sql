@@ -106,6 +106,8 @@ BEGIN
                                b.type, s.size, ' and so each integer column that references it: ' || n.narrow, '. Drop first: ' || v.views)
                     WHEN b.type <> 'bigint' THEN format('is %s: not changed.', b.type)
                     WHEN n.narrow <> '' THEN format('is referenced by integer columns, which hold no id: not changed. First make them bigint: %s.', n.narrow)
+                    WHEN w.narrow <> '' THEN
+                        format('shares its sequence with integer columns, which would not hold its values after the way back: not changed. First make them bigint: %s.', w.narrow)
                     WHEN u.users <> '' THEN format('is an identity whose sequence is used by %s: not changed. DROP IDENTITY would drop it.', u.users)
                     WHEN EXISTS (SELECT FROM pg_partitioned_table p JOIN pg_attribute pa ON pa.attrelid = p.partrelid
                                  WHERE p.partstrat <> 'h' AND pa.attnum = ANY (p.partattrs) AND pa.attname = a.attname
@@ -147,6 +149,13 @@ BEGIN
             FROM refs JOIN pg_attribute ra ON ra.attrelid = refs.rel AND ra.attnum = refs.num JOIN pg_type rt ON rt.oid = ra.atttypid
             WHERE refs.rel <> c.oid AND CASE WHEN rt.typtype = 'd' THEN rt.typbasetype ELSE rt.oid END
                                         IN ('int'::regtype, 'smallint'::regtype)) n (narrow)
+        CROSS JOIN LATERAL (
+            SELECT string_agg(format('%s.%I', wc.oid::regclass, wa.attname), ', ' ORDER BY wc.oid::regclass::text, wa.attnum)
+            FROM pg_attrdef wd JOIN pg_class wc ON wc.oid = wd.adrelid JOIN pg_attribute wa ON wa.attrelid = wd.adrelid AND wa.attnum = wd.adnum
+            JOIN pg_type wt ON wt.oid = wa.atttypid
+            WHERE CASE WHEN wt.typtype = 'd' THEN wt.typbasetype ELSE wt.oid END IN ('int'::regtype, 'smallint'::regtype)
+              AND EXISTS (SELECT FROM pg_depend q WHERE q.classid = 'pg_attrdef'::regclass AND q.objid = wd.oid
+                                                    AND q.refclassid = 'pg_class'::regclass AND q.refobjid = e.seq)) w (narrow)
         CROSS JOIN LATERAL (
             SELECT string_agg(pg_describe_object(q.classid, q.objid, q.objsubid), ', ' ORDER BY q.classid, q.objid)
             FROM pg_depend q WHERE q.refclassid = 'pg_class'::regclass AND q.refobjid = i.seq AND q.deptype = 'n') u (users)
@@ -205,6 +214,14 @@ BEGIN
             UNION ALL
             SELECT 5, k.name, 'receives rows from a subscription, with the ids of the publisher.'
             FROM (SELECT DISTINCT rel, name FROM changed) k WHERE EXISTS (SELECT FROM pg_subscription_rel x WHERE x.srrelid = k.rel)
+            UNION ALL
+            SELECT 7, format('%s.%I', d.adrelid::regclass, a.attname),
+                   format('has the default %s, which sees no id of next_id: rows get an earlier one. Use RETURNING.', pg_get_expr(d.adbin, d.adrelid))
+            FROM pg_attrdef d JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+            WHERE EXISTS (SELECT FROM changed) AND pg_get_expr(d.adbin, d.adrelid) ~ '\m(lastval|currval)\('
+            UNION ALL
+            SELECT 8, 'currval and lastval', 'of a session from before the switch return an earlier id, and no error. Such clients must use RETURNING.'
+            WHERE EXISTS (SELECT FROM changed)
             UNION ALL
             SELECT 6, format('%s.%s', k.name, k.col), 'is GENERATED ALWAYS, which refuses ids in an INSERT. A default accepts them.'
             FROM changed k WHERE k.identity = 'a')

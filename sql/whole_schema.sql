@@ -312,6 +312,17 @@ CREATE TABLE hard.parts (id bigint DEFAULT nextval('hard.items_id_seq'));
 SELECT id_migration_commands('hard');
 DROP SCHEMA hard CASCADE;
 
+-- A sequence shared with an integer column, which would be out of range after the way back; and defaults that see no id.
+CREATE SCHEMA hard;
+CREATE SEQUENCE hard.numbers;
+CREATE TABLE hard.items (id bigint DEFAULT nextval('hard.numbers'));
+CREATE TABLE hard.small (id int DEFAULT nextval('hard.numbers'));
+CREATE TABLE hard.parents (id bigserial);
+CREATE TABLE hard.children (parent bigint DEFAULT lastval());
+SELECT id_migration_commands('hard');
+SELECT count(*) FROM id_migration_commands('hard', back => true) c WHERE c ~ 'numbers';
+DROP SCHEMA hard CASCADE;
+
 -- A cast to less than an id.
 CREATE SCHEMA hard;
 CREATE SEQUENCE hard.numbers;

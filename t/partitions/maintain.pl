@@ -198,18 +198,18 @@ is(query('SELECT rows FROM planner.counter'), 49, 'then triggers fire again');
 like(($node->psql('postgres', 'INSERT INTO planner.counted SELECT max(id) + 1, 1 FROM planner.counted'))[2], qr/violates foreign key/, 'as do foreign keys');
 
 # A session that ended between DETACH and DROP.
-table_of('left');
-is(call(q{'left', '1 month', 0, since => now() - '2 months'::interval}), '', 'three months');
-my ($detached) = split /\n/, as_planner(q{SELECT id_partition_commands('left', '1 month', 0, keep => '1 day')});
+table_of('halfway');
+is(call(q{'halfway', '1 month', 0, since => now() - '2 months'::interval}), '', 'three months');
+my ($detached) = split /\n/, as_planner(q{SELECT id_partition_commands('halfway', '1 month', 0, keep => '1 day')});
 as_planner($detached);
-as_planner('CREATE TABLE left_209901 (id bigint); CREATE TABLE left_over (id bigint)');
-$said = call(q{'left', '1 month', 0, keep => '1 day'});
-like($said, qr/^NOTICE: .*table (planner\.left_\d+) is older than keep, but no partition of planner\.left\n.*HINT:  .*, run DROP TABLE \1\.\n/s, 'a table that was detached is named');
+as_planner('CREATE TABLE halfway_209901 (id bigint); CREATE TABLE halfway_over (id bigint)');
+$said = call(q{'halfway', '1 month', 0, keep => '1 day'});
+like($said, qr/^NOTICE: .*table (planner\.halfway_\d+) is older than keep, but no partition of planner\.halfway\n.*HINT:  .*, run DROP TABLE \1\.\n/s, 'a table that was detached is named');
 is(() = $said =~ /NOTICE/g, 1, 'and no other');
-is(call(q{'left', '1 month', 0}), '', 'and not without keep');
+is(call(q{'halfway', '1 month', 0}), '', 'and not without keep');
 my ($hint) = $said =~ /run (DROP TABLE .*)\./;
 as_planner($hint);
-is(call(q{'left', '1 month', 0, keep => '1 day'}), '', 'the hint drops it');
+is(call(q{'halfway', '1 month', 0, keep => '1 day'}), '', 'the hint drops it');
 
 # DETACH CONCURRENTLY canceled in its second transaction.
 query(q{CREATE TABLE planner.killed_200001 (LIKE planner.killed INCLUDING ALL); ALTER TABLE planner.killed_200001 OWNER TO planner});

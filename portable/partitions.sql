@@ -495,7 +495,7 @@ DECLARE
     steps pg_catalog.text[];
     tried pg_catalog.text[];
     failed int;
-    gave_way boolean DEFAULT false;
+    gave_way boolean;
     next pg_catalog.text;
     message pg_catalog.text;
     detail pg_catalog.text;

@@ -90,11 +90,15 @@ BEGIN
 
     -- Every column whose value comes from a sequence, and why it cannot be changed here. Of a partitioned table with an identity
     -- the partitions have one, too, from PostgreSQL 17 on.
-    SELECT jsonb_agg(to_jsonb(k)) INTO found FROM (
+    WITH RECURSIVE bases (type, base) AS (    -- types and domains over them
+        SELECT oid, oid FROM pg_type WHERE typtype <> 'd'
+        UNION ALL
+        SELECT t.oid, bases.base FROM bases JOIN pg_type t ON t.typtype = 'd' AND t.typbasetype = bases.type),
+    k AS MATERIALIZED (
         SELECT c.oid AS rel, c.oid::regclass::text AS name, a.attnum AS num, quote_ident(a.attname) AS col, c.relowner AS owner,
                a.attidentity AS identity, a.attidentity <> '' AND c.relispartition AND a.attinhcount > 0 AS of_parent,
                c.relkind = 'p' AS is_parted, CASE WHEN a.attidentity = '' THEN e.expression END AS expression,
-               COALESCE(i.seq, e.seq) AS seq,
+               COALESCE(i.seq, e.seq) AS seq, b.type IN ('integer', 'smallint') AS is_narrow,
                CASE WHEN c.relkind = 'f' THEN 'is in a foreign table: not changed.'
                     WHEN a.attidentity = '' AND (NOT e.is_plain OR b.type = 'bigint' AND e.cast_to <> format_type(t.oid, NULL)) THEN format('has a default that is more than nextval: not changed. It is %s.', e.expression)
                     WHEN COALESCE(i.seq, e.seq) IS NULL THEN format('has a default whose sequence is not found: not changed. It is %s.', e.expression)
@@ -106,8 +110,6 @@ BEGIN
                                b.type, s.size, ' and so each integer column that references it: ' || n.narrow, '. Drop first: ' || v.views)
                     WHEN b.type <> 'bigint' THEN format('is %s: not changed.', b.type)
                     WHEN n.narrow <> '' THEN format('is referenced by integer columns, which hold no id: not changed. First make them bigint: %s.', n.narrow)
-                    WHEN w.narrow <> '' THEN
-                        format('shares its sequence with integer columns, which would not hold its values after the way back: not changed. First make them bigint: %s.', w.narrow)
                     WHEN u.users <> '' THEN format('is an identity whose sequence is used by %s: not changed. DROP IDENTITY would drop it.', u.users)
                     WHEN EXISTS (SELECT FROM pg_partitioned_table p JOIN pg_attribute pa ON pa.attrelid = p.partrelid
                                  WHERE p.partstrat <> 'h' AND pa.attnum = ANY (p.partattrs) AND pa.attname = a.attname
@@ -133,7 +135,7 @@ BEGIN
             WHERE a.attidentity <> '' AND q.classid = 'pg_class'::regclass AND q.refclassid = 'pg_class'::regclass AND q.deptype = 'i'
               AND q.refobjid IN (c.oid, pg_partition_root(c.oid)) AND o.attname = a.attname
             ORDER BY q.refobjid = c.oid DESC LIMIT 1) i ON true
-        CROSS JOIN LATERAL (SELECT format_type(CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END, NULL)) b (type)
+        CROSS JOIN LATERAL (SELECT format_type(bases.base, NULL) FROM bases WHERE bases.type = t.oid) b (type)
         LEFT JOIN LATERAL (
             SELECT pg_size_pretty(COALESCE(sum(pg_total_relation_size(p.relid)), pg_total_relation_size(c.oid))) AS size
             FROM pg_partition_tree(c.oid) p) s ON b.type IN ('integer', 'smallint')
@@ -146,16 +148,8 @@ BEGIN
                 WHERE f.confkey[n] = refs.num)
             SELECT string_agg(format('%s.%I (%s)', refs.rel::regclass, ra.attname, pg_size_pretty(pg_total_relation_size(refs.rel))), ', '
                               ORDER BY refs.rel::regclass::text, ra.attnum)
-            FROM refs JOIN pg_attribute ra ON ra.attrelid = refs.rel AND ra.attnum = refs.num JOIN pg_type rt ON rt.oid = ra.atttypid
-            WHERE refs.rel <> c.oid AND CASE WHEN rt.typtype = 'd' THEN rt.typbasetype ELSE rt.oid END
-                                        IN ('int'::regtype, 'smallint'::regtype)) n (narrow)
-        CROSS JOIN LATERAL (
-            SELECT string_agg(format('%s.%I', wc.oid::regclass, wa.attname), ', ' ORDER BY wc.oid::regclass::text, wa.attnum)
-            FROM pg_attrdef wd JOIN pg_class wc ON wc.oid = wd.adrelid JOIN pg_attribute wa ON wa.attrelid = wd.adrelid AND wa.attnum = wd.adnum
-            JOIN pg_type wt ON wt.oid = wa.atttypid
-            WHERE CASE WHEN wt.typtype = 'd' THEN wt.typbasetype ELSE wt.oid END IN ('int'::regtype, 'smallint'::regtype)
-              AND EXISTS (SELECT FROM pg_depend q WHERE q.classid = 'pg_attrdef'::regclass AND q.objid = wd.oid
-                                                    AND q.refclassid = 'pg_class'::regclass AND q.refobjid = e.seq)) w (narrow)
+            FROM refs JOIN pg_attribute ra ON ra.attrelid = refs.rel AND ra.attnum = refs.num JOIN bases rb ON rb.type = ra.atttypid
+            WHERE refs.rel <> c.oid AND rb.base IN ('int'::regtype, 'smallint'::regtype)) n (narrow)
         CROSS JOIN LATERAL (
             SELECT string_agg(pg_describe_object(q.classid, q.objid, q.objsubid), ', ' ORDER BY q.classid, q.objid)
             FROM pg_depend q WHERE q.refclassid = 'pg_class'::regclass AND q.refobjid = i.seq AND q.deptype = 'n') u (users)
@@ -166,7 +160,22 @@ BEGIN
               AND q.refobjsubid = a.attnum AND w.ev_class <> c.oid) v (views)
         WHERE c.relnamespace = of_schema AND c.relkind IN ('r', 'p', 'f') AND c.relpersistence <> 't'
           AND (a.attidentity <> '' OR e.expression ~ '\mnextval\(')
-          AND NOT EXISTS (SELECT FROM pg_depend q WHERE q.classid = 'pg_class'::regclass AND q.objid = c.oid AND q.deptype = 'e')) k;
+          AND NOT EXISTS (SELECT FROM pg_depend q WHERE q.classid = 'pg_class'::regclass AND q.objid = c.oid AND q.deptype = 'e')),
+    -- Integer columns of any schema with the same sequence. One that looks up its name at each INSERT is known in this schema only.
+    narrow AS (
+        SELECT q.refobjid AS seq, wc.oid::regclass::text AS name, wa.attnum AS num, quote_ident(wa.attname) AS col
+        FROM pg_attrdef wd JOIN pg_class wc ON wc.oid = wd.adrelid JOIN pg_attribute wa ON wa.attrelid = wd.adrelid AND wa.attnum = wd.adnum
+        JOIN bases wb ON wb.type = wa.atttypid
+        JOIN pg_depend q ON q.classid = 'pg_attrdef'::regclass AND q.objid = wd.oid AND q.refclassid = 'pg_class'::regclass
+        WHERE wb.base IN ('int'::regtype, 'smallint'::regtype)
+        UNION
+        SELECT k.seq, k.name, k.num, k.col FROM k WHERE k.is_narrow)
+    SELECT jsonb_agg(to_jsonb(k) || COALESCE(w.refusal, '{}')) INTO found
+    FROM k LEFT JOIN LATERAL (
+        SELECT jsonb_build_object('why_not', format(
+                   'shares its sequence with integer columns, which would not hold its values after the way back: not changed. '
+                   'First make them bigint: %s.', string_agg(format('%s.%s', n.name, n.col), ', ' ORDER BY n.name, n.num))) AS refusal
+        FROM narrow n WHERE n.seq = k.seq HAVING count(*) > 0) w ON k.why_not IS NULL;
 
     -- What is to be told of the columns that change.
     FOR r IN

@@ -216,8 +216,9 @@ BEGIN
     FROM pg_attrdef a JOIN pg_depend d ON d.classid = 'pg_attrdef'::regclass AND d.objid = a.oid AND d.refclassid = 'pg_proc'::regclass
          JOIN pg_proc p ON p.oid = d.refobjid AND p.proname = 'next_id'
     WHERE a.adrelid = parent AND a.adnum = key.attnum AND p.pronamespace = (SELECT o.pronamespace FROM pg_proc o WHERE o.oid = own[1])
-      -- Not if the epoch is an expression.
-      AND pg_get_expr(a.adbin, a.adrelid) !~ '(::regclass, (?!(epoch|shard_bits|sequence_bits) => )|epoch => )(?!''[^'']*''::timestamp with time zone)';
+      -- Not if the epoch or a width is an expression.
+      AND pg_get_expr(a.adbin, a.adrelid) !~ ('(::regclass, (?!(epoch|shard_bits|sequence_bits) => )|epoch => )(?!''[^'']*''::timestamp with time zone)'
+          '|_bits => (?!\d+[,)])|::timestamp with time zone, (\d+, )?(?!\d+[,)]|shard_bits => |sequence_bits => )');
     SELECT COALESCE(substring(default_text FROM '''([^'']*)''::timestamp with time zone')::timestamptz, '2011-08-24 21:07:01.721+00') AS epoch,
            COALESCE(substring(default_text FROM '(?:shard_bits => |::timestamp with time zone, )(\d+)')::int, 13) AS shard_bits,
            COALESCE(substring(default_text FROM '(?:sequence_bits => |::timestamp with time zone, (?:shard_bits => )?\d+, )(\d+)')::int, 10)

@@ -83,6 +83,9 @@ CREATE TABLE months.of_width (id bigint DEFAULT next_id(5, sequence_bits => 12))
 CREATE TABLE months.of_epoch (id bigint DEFAULT next_id(5, 'months.g', '2023-01-01')) PARTITION BY RANGE (id);
 CREATE TABLE months.of_expression (id bigint DEFAULT next_id(5, 'months.g', to_timestamp(0), 8)) PARTITION BY RANGE (id);
 CREATE TABLE months.of_named_expression (id bigint DEFAULT next_id(5, epoch => to_timestamp(0))) PARTITION BY RANGE (id);
+CREATE TABLE months.of_computed_width (id bigint DEFAULT next_id(5, 'months.g', '2023-01-01', 4 + 4, 12)) PARTITION BY RANGE (id);
+CREATE TABLE months.of_cast_width (id bigint DEFAULT next_id(5, 'months.g', '2023-01-01', 8, 12::smallint)) PARTITION BY RANGE (id);
+CREATE TABLE months.of_named_width (id bigint DEFAULT next_id(5, shard_bits => 4 + 4)) PARTITION BY RANGE (id);
 SELECT id_partition_commands('months.of_twitter', '1 month');
 CALL maintain_id_partitions('months.of_twitter', '1 month', epoch => '2010-11-04 01:42:54.657+00', shard_bits => 10);
 CALL maintain_id_partitions('months.of_twitter', '1 month', epoch => '2010-11-04 01:42:54.657+00', shard_bits => 10, sequence_bits => 12);
@@ -94,6 +97,9 @@ SELECT id_partition_commands('months.of_epoch', '1 month');
 SELECT count(*) FROM id_partition_commands('months.of_epoch', '1 month', epoch => '2023-01-01');
 SELECT count(*) FROM id_partition_commands('months.of_expression', '1 month', epoch => to_timestamp(0), shard_bits => 8);
 SELECT count(*) FROM id_partition_commands('months.of_named_expression', '1 month', epoch => to_timestamp(0));
+SELECT count(*) FROM id_partition_commands('months.of_computed_width', '1 month', epoch => '2023-01-01', shard_bits => 8, sequence_bits => 12);
+SELECT count(*) FROM id_partition_commands('months.of_cast_width', '1 month', epoch => '2023-01-01', shard_bits => 8, sequence_bits => 12);
+SELECT count(*) FROM id_partition_commands('months.of_named_width', '1 month', shard_bits => 8);
 SELECT count(*) FROM id_partition_commands('months.events', '1 month', shard_bits => 12);
 ALTER TABLE months.of_twitter ALTER id DROP DEFAULT;
 \set VERBOSITY sqlstate

@@ -76,6 +76,7 @@ DECLARE
     disowned text;                                      -- what it needs before its triggers can be disabled
     silencing text;                                     -- disables its triggers
     waking text;
+    waking_clones text;                                 -- those of the partition, which are like its parent's
     in_rest bigint;
     parts record;
     part record;
@@ -288,7 +289,7 @@ BEGIN
     INTO unlinking, linking
     FROM pg_constraint c
     WHERE rest IS NOT NULL AND c.contype = 'f' AND c.conparentid = 0
-      AND (c.confrelid = rest OR c.confrelid IN (SELECT a.relid FROM pg_partition_ancestors(parent) a));
+      AND c.confrelid IN (SELECT t.relid FROM pg_partition_tree(rest) t UNION ALL SELECT a.relid FROM pg_partition_ancestors(parent) a);
 
     -- Nor may a row that only moves fire triggers. Those of foreign keys stay on. Until the end nobody else writes to it.
     SELECT string_agg(format(E'ALTER TABLE ONLY %s DISABLE TRIGGER USER;\n', c.oid::regclass), '' ORDER BY p.level, c.oid),
@@ -301,6 +302,11 @@ BEGIN
                                            CASE t.tgenabled WHEN 'D' THEN 'DISABLE' WHEN 'A' THEN 'ENABLE ALWAYS' ELSE 'ENABLE REPLICA' END,
                                            t.tgname), '' ORDER BY t.tgname)
                   FROM pg_trigger t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal AND t.tgenabled <> 'O') t (others);
+    SELECT COALESCE(string_agg(format(E';\nALTER TABLE ONLY %%1$s %s TRIGGER %s',
+                                      CASE t.tgenabled WHEN 'D' THEN 'DISABLE' WHEN 'A' THEN 'ENABLE ALWAYS' ELSE 'ENABLE REPLICA' END,
+                                      replace(quote_ident(t.tgname), '%', '%%')), '' ORDER BY t.tgname), '')
+    INTO waking_clones
+    FROM pg_trigger t WHERE t.tgrelid = parent AND NOT t.tgisinternal AND t.tgenabled <> 'O' AND t.tgtype & 1 = 1;
 
     at := GREATEST(LEAST(since, present), oldest, epoch);
     IF extract(epoch FROM latest - at) / extract(epoch FROM every) > 10000 THEN
@@ -367,11 +373,17 @@ BEGIN
                         MESSAGE = format('default partition %s has rows of partition %s', rest, qualified),
                         DETAIL = format('Their number is %s.', in_rest),
                         HINT = COALESCE('As a superuser run ' || disowned || E': only an owner can disable triggers.\n', '')
-                               || format(E'Move them by these commands:\nBEGIN;\n%s%s;\n'
-                                      '%11$sWITH moved AS (DELETE FROM %3$s WHERE %4$I BETWEEN %5$L AND %6$L RETURNING %7$s)\n'
-                                      'INSERT INTO %8$s (%7$s) SELECT %7$s FROM moved%12$s;\n%9$s%10$s;\nCOMMIT;',
-                                      unlinking, creation, rest, key.attname, part.low, part.high - 1, columns, qualified, attaching, linking,
-                                      silencing, waking);
+                               -- The INSERT comes after ATTACH: a publication of the table then sends it, as it does the DELETE.
+                           || format(E'Move them by these commands:\nBEGIN;\n%1$s%2$s;\n%3$s'
+                                      'CREATE TEMPORARY TABLE moved_rows ON COMMIT DROP AS SELECT %4$s FROM %5$s WITH NO DATA;\n'
+                                      'WITH moved AS (DELETE FROM %5$s WHERE %6$I BETWEEN %7$L AND %8$L RETURNING %4$s)\n'
+                                      'INSERT INTO pg_temp.moved_rows SELECT %4$s FROM moved%9$s;\n%10$s;\n'
+                                      'ALTER TABLE ONLY %11$s DISABLE TRIGGER USER;\n'
+                                      'INSERT INTO %11$s (%4$s) OVERRIDING SYSTEM VALUE SELECT %4$s FROM pg_temp.moved_rows;\n'
+                                      'SET CONSTRAINTS ALL IMMEDIATE;\n'
+                                      'ALTER TABLE ONLY %11$s ENABLE TRIGGER USER%12$s%13$s;\nCOMMIT;',
+                                      unlinking, creation, silencing, columns, rest, key.attname, part.low, part.high - 1, waking, attaching,
+                                      qualified, format(waking_clones, qualified), linking);
                 END IF;
             ELSE
                 command := creation || E';\n' || attaching;
@@ -468,7 +480,7 @@ END;
 
 COMMENT ON FUNCTION id_partition_commands(pg_catalog.regclass, interval, int, interval, pg_catalog.timestamptz,
     pg_catalog.timestamptz, int, int, pg_catalog.text) IS
-'the commands that create the missing partitions of a table by time, and drop old ones';
+'the commands that create the missing partitions of a table by time, and drop old ones; warns of what prevents them';
 
 -- Without SET search_path, with which no procedure can commit: each transaction sets it before it looks up any name.
 CREATE OR REPLACE PROCEDURE maintain_id_partitions(
@@ -578,7 +590,7 @@ $$;
 
 COMMENT ON PROCEDURE maintain_id_partitions(pg_catalog.regclass, interval, int, interval, pg_catalog.timestamptz,
     pg_catalog.timestamptz, int, int, pg_catalog.text, pg_catalog.regprocedure[]) IS
-'creates the missing partitions of a table by time and drops old ones, each in a transaction of its own';
+'creates the missing partitions of a table by time and drops old ones, each in a transaction of its own that waits 0.3 s for a lock';
 
 -- UUIDs of version 6 as bounds, and for tools that know times as text only.
 

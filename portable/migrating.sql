@@ -10,113 +10,63 @@ BEGIN;
 
 -- The commands that change the columns of a schema. Everything in them is named with its schema, and every name is quoted: a
 -- superuser may run them on tables of others. No name gets out of a comment by a line break.
+--
+-- The steps are functions in the same schema. They are called by name, but with arguments of just their types, so that no other function
+-- of that name is meant.
 
-CREATE OR REPLACE FUNCTION id_migration_commands(
-    schema pg_catalog.regnamespace,
-    back boolean DEFAULT false,
-    generator pg_catalog.regclass DEFAULT 'shardid_seq'::pg_catalog.regclass,
-    function pg_catalog.regprocedure DEFAULT NULL::pg_catalog.regprocedure,
-    epoch pg_catalog.timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::pg_catalog.timestamptz,
-    shard_bits int DEFAULT 13,
-    sequence_bits int DEFAULT 10,
-    home pg_catalog.regclass DEFAULT 'shardid_seq'::pg_catalog.regclass)
-RETURNS SETOF pg_catalog.text
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' SET timezone = 'UTC'
-    SET standard_conforming_strings = on AS $$
-#variable_conflict use_column
+CREATE OR REPLACE FUNCTION shardid_new_default(
+    ids pg_catalog.text,
+    of_function pg_catalog.oid,
+    one_generator pg_catalog.oid,
+    home pg_catalog.oid,
+    layout pg_catalog.text)
+RETURNS pg_catalog.text
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    of_schema CONSTANT oid := schema;
-    of_function CONSTANT oid := function;
-    one_generator CONSTANT oid := generator;
-    as_caller CONSTANT boolean := NOT COALESCE((SELECT p.prosecdef FROM pg_proc p WHERE p.oid = function), false);
-    -- What no dependency shows: a function in PL/pgSQL uses what it names.
-    its_text CONSTANT text := (SELECT p.prosrc FROM pg_proc p WHERE p.oid = function AND p.prosqlbody IS NULL AND NOT p.prosecdef);
-    -- The functions are in the schema of this sequence, wherever the extension was moved.
-    home_name CONSTANT name := (SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = home);
-    ids CONSTANT text := quote_ident(home_name);
-    a_mark CONSTANT oid := to_regclass(ids || '.shardid_mark_0');    -- of the SQL-only version alone
-    rights CONSTANT text := CASE WHEN a_mark IS NULL THEN 'USAGE' ELSE 'USAGE, UPDATE' END;
-    layout CONSTANT text := CASE WHEN (epoch, shard_bits, sequence_bits) <> ('2011-08-24 21:07:01.721+00', 13, 10)
-        THEN format('epoch => %L, shard_bits => %s, sequence_bits => %s', epoch, shard_bits, sequence_bits) END;
-    own_next_id CONSTANT oid := to_regprocedure(ids || '.next_id(regclass, timestamptz, int, int)');
-    default_call text;    -- a format, to which the generator is passed
-    an_id bigint;
-    soon bigint;
-    found jsonb;
     r record;
-    u record;
-    k record;
-    id text;
-    its_generator text;
-    u_generator text;
-    inserters jsonb;
-    commands text;
-    is_empty boolean := true;
-    tag text := 'back';
-    highest bigint;
 BEGIN
-    IF of_schema IS NULL OR back IS NULL OR epoch IS NULL OR shard_bits IS NULL OR sequence_bits IS NULL OR home_name IS NULL THEN
-        RETURN;
-    ELSIF of_function IS NULL THEN
-        default_call := format('%s.next_id(%s)', ids, concat_ws(', ',
+    IF of_function IS NULL THEN
+        RETURN format('%s.next_id(%s)', ids, concat_ws(', ',
             CASE WHEN one_generator IS DISTINCT FROM home THEN 'generator => %1$L' END, replace(layout, '%', '%%')));
-    ELSE
-        SELECT p.pronargs - p.pronargdefaults AS needed, p.prorettype, p.proretset,
-               COALESCE(p.proargtypes[0] = 'regclass'::regtype, false) AS takes_generator,
-               format('%s.%I', p.pronamespace::regnamespace, p.proname) AS name INTO r
-        FROM pg_proc p WHERE p.oid = of_function;
-        IF r.prorettype IS DISTINCT FROM 'bigint'::regtype OR r.proretset OR r.needed > r.takes_generator::int
-           OR one_generator IS NULL AND NOT r.takes_generator THEN
-            RAISE invalid_parameter_value USING MESSAGE = 'function cannot be the default of these columns',
-                DETAIL = format('The function is %s.', of_function::regprocedure),
-                HINT = CASE WHEN one_generator IS NULL THEN 'Pass a function that returns bigint and takes a generator, of type regclass.'
-                            ELSE 'Pass a function that returns bigint and takes no argument, or a generator of type regclass.' END;
-        END IF;
-        default_call := replace(r.name, '%', '%%') || CASE WHEN r.takes_generator THEN '(%1$L::pg_catalog.regclass)' ELSE '()' END;
     END IF;
-
-    IF NOT back THEN
-        -- Without a shard this fails as next_id does: now, and not at the first INSERT.
-        EXECUTE 'SELECT ' || format(default_call, COALESCE(one_generator, home)::regclass) INTO an_id;
-        IF an_id IS NULL THEN
-            RAISE object_not_in_prerequisite_state USING MESSAGE = 'the new default generates no id',
-                DETAIL = format('%s returns NULL.', format(default_call, COALESCE(one_generator, home)::regclass)),
-                HINT = 'Store the shard number of this database first.';
-        END IF;
-        -- Ids below this are below all that are generated from now on, even if the clock steps back.
-        EXECUTE format('SELECT %s.id_lower_bound(greatest($1, clock_timestamp() - interval ''30 days''), $1, $2, $3)', ids)
-            USING epoch, shard_bits, sequence_bits INTO soon;
+    SELECT p.pronargs - p.pronargdefaults AS needed, p.prorettype, p.proretset,
+           COALESCE(p.proargtypes[0] = 'regclass'::regtype, false) AS takes_generator,
+           format('%s.%I', p.pronamespace::regnamespace, p.proname) AS name INTO r
+    FROM pg_proc p WHERE p.oid = of_function;
+    IF r.prorettype IS DISTINCT FROM 'bigint'::regtype OR r.proretset OR r.needed > r.takes_generator::int
+       OR one_generator IS NULL AND NOT r.takes_generator THEN
+        RAISE invalid_parameter_value USING MESSAGE = 'function cannot be the default of these columns',
+            DETAIL = format('The function is %s.', of_function::regprocedure),
+            HINT = CASE WHEN one_generator IS NULL THEN 'Pass a function that returns bigint and takes a generator, of type regclass.'
+                        ELSE 'Pass a function that returns bigint and takes no argument, or a generator of type regclass.' END;
     END IF;
+    RETURN replace(r.name, '%', '%%') || CASE WHEN r.takes_generator THEN '(%1$L::pg_catalog.regclass)' ELSE '()' END;
+END
+$$;
 
-    -- Every column whose value comes from a sequence, and why it cannot be changed here. Of a partitioned table with an identity
-    -- the partitions have one, too, from PostgreSQL 17 on.
+COMMENT ON FUNCTION shardid_new_default(pg_catalog.text, pg_catalog.oid, pg_catalog.oid, pg_catalog.oid, pg_catalog.text) IS
+'the default that id_migration_commands gives to columns: a format, to which the generator is passed';
+
+-- Every column whose value comes from a sequence. Of a partitioned table with an identity the partitions have one, too, from
+-- PostgreSQL 17 on.
+
+CREATE OR REPLACE FUNCTION shardid_sequence_columns(of_schema pg_catalog.oid)
+RETURNS pg_catalog.jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN (
     WITH RECURSIVE bases (type, base) AS (    -- types and domains over them
         SELECT oid, oid FROM pg_type WHERE typtype <> 'd'
         UNION ALL
-        SELECT t.oid, bases.base FROM bases JOIN pg_type t ON t.typtype = 'd' AND t.typbasetype = bases.type),
-    k AS MATERIALIZED (
+        SELECT t.oid, bases.base FROM bases JOIN pg_type t ON t.typtype = 'd' AND t.typbasetype = bases.type)
+    SELECT jsonb_agg(to_jsonb(k)) FROM (
         SELECT c.oid AS rel, c.oid::regclass::text AS name, a.attnum AS num, quote_ident(a.attname) AS col, c.relowner AS owner,
                a.attidentity AS identity, a.attidentity <> '' AND c.relispartition AND a.attinhcount > 0 AS of_parent,
-               c.relkind = 'p' AS is_parted, CASE WHEN a.attidentity = '' THEN e.expression END AS expression,
-               COALESCE(i.seq, e.seq) AS seq, b.type IN ('integer', 'smallint') AS is_narrow,
-               CASE WHEN c.relkind = 'f' THEN 'is in a foreign table: not changed.'
-                    WHEN a.attidentity = '' AND (NOT e.is_plain OR b.type = 'bigint' AND e.cast_to <> format_type(t.oid, NULL)) THEN format('has a default that is more than nextval: not changed. It is %s.', e.expression)
-                    WHEN COALESCE(i.seq, e.seq) IS NULL THEN format('has a default whose sequence is not found: not changed. It is %s.', e.expression)
-                    WHEN a.attidentity = '' AND EXISTS (SELECT FROM pg_depend q WHERE q.classid = 'pg_class'::regclass AND q.objid = e.seq AND q.deptype = 'i')
-                         THEN 'uses the sequence of an identity: not changed.'
-                    WHEN NOT pg_has_role(c.relowner, 'USAGE') THEN format('belongs to %s: not changed. Run this as that role.', c.relowner::regrole)
-                    WHEN b.type IN ('integer', 'smallint') THEN
-                        format('is %s, which holds no id: not changed. ALTER TYPE bigint rewrites %s, with its indexes, under ACCESS EXCLUSIVE%s%s.',
-                               b.type, s.size, ' and so each integer column that references it: ' || n.narrow, '. Drop first: ' || v.views)
-                    WHEN b.type <> 'bigint' THEN format('is %s: not changed.', b.type)
-                    WHEN n.narrow <> '' THEN format('is referenced by integer columns, which hold no id: not changed. First make them bigint: %s.', n.narrow)
-                    WHEN u.users <> '' THEN format('is an identity whose sequence is used by %s: not changed. DROP IDENTITY would drop it.', u.users)
-                    WHEN EXISTS (SELECT FROM pg_partitioned_table p JOIN pg_attribute pa ON pa.attrelid = p.partrelid
-                                 WHERE p.partstrat <> 'h' AND pa.attnum = ANY (p.partattrs) AND pa.attname = a.attname
-                                   AND (p.partrelid = c.oid OR p.partrelid IN (SELECT pg_partition_ancestors(c.oid))))
-                         THEN 'is the key of its partitions: not changed. First make partitions for the new ids.' END AS why_not
+               c.relkind = 'p' AS is_parted, c.relkind = 'f' AS is_foreign, CASE WHEN a.attidentity = '' THEN e.expression END AS expression,
+               COALESCE(i.seq, e.seq) AS seq, i.seq AS identity_seq, format_type(b.base, NULL) AS type, e.is_plain,
+               e.cast_to <> format_type(a.atttypid, NULL) AS is_other_type
         FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-        JOIN pg_type t ON t.oid = a.atttypid
+        JOIN bases b ON b.type = a.atttypid
         LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum AND a.attgenerated = ''
         LEFT JOIN LATERAL (
             SELECT x.expression, x.is_plain, x.cast_to, COALESCE(
@@ -135,13 +85,50 @@ BEGIN
             WHERE a.attidentity <> '' AND q.classid = 'pg_class'::regclass AND q.refclassid = 'pg_class'::regclass AND q.deptype = 'i'
               AND q.refobjid IN (c.oid, pg_partition_root(c.oid)) AND o.attname = a.attname
             ORDER BY q.refobjid = c.oid DESC LIMIT 1) i ON true
-        CROSS JOIN LATERAL (SELECT format_type(bases.base, NULL) FROM bases WHERE bases.type = t.oid) b (type)
+        WHERE c.relnamespace = of_schema AND c.relkind IN ('r', 'p', 'f') AND c.relpersistence <> 't'
+          AND (a.attidentity <> '' OR e.expression ~ '\mnextval\(')
+          AND NOT EXISTS (SELECT FROM pg_depend q WHERE q.classid = 'pg_class'::regclass AND q.objid = c.oid AND q.deptype = 'e')) k);
+END
+$$;
+
+COMMENT ON FUNCTION shardid_sequence_columns(pg_catalog.oid) IS
+'the columns of a schema whose values come from a sequence';
+
+CREATE OR REPLACE FUNCTION shardid_unchanged_columns(columns pg_catalog.jsonb)
+RETURNS pg_catalog.jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN (
+    WITH RECURSIVE bases (type, base) AS (    -- types and domains over them
+        SELECT oid, oid FROM pg_type WHERE typtype <> 'd'
+        UNION ALL
+        SELECT t.oid, bases.base FROM bases JOIN pg_type t ON t.typtype = 'd' AND t.typbasetype = bases.type),
+    k AS MATERIALIZED (
+        SELECT c.*,
+               CASE WHEN c.is_foreign THEN 'is in a foreign table: not changed.'
+                    WHEN c.identity = '' AND (NOT c.is_plain OR c.type = 'bigint' AND c.is_other_type) THEN format('has a default that is more than nextval: not changed. It is %s.', c.expression)
+                    WHEN c.seq IS NULL THEN format('has a default whose sequence is not found: not changed. It is %s.', c.expression)
+                    WHEN c.identity = '' AND EXISTS (SELECT FROM pg_depend q WHERE q.classid = 'pg_class'::regclass AND q.objid = c.seq AND q.deptype = 'i')
+                         THEN 'uses the sequence of an identity: not changed.'
+                    WHEN NOT pg_has_role(c.owner, 'USAGE') THEN format('belongs to %s: not changed. Run this as that role.', c.owner::regrole)
+                    WHEN c.type IN ('integer', 'smallint') THEN
+                        format('is %s, which holds no id: not changed. ALTER TYPE bigint rewrites %s, with its indexes, under ACCESS EXCLUSIVE%s%s.',
+                               c.type, s.size, ' and so each integer column that references it: ' || n.narrow, '. Drop first: ' || v.views)
+                    WHEN c.type <> 'bigint' THEN format('is %s: not changed.', c.type)
+                    WHEN n.narrow <> '' THEN format('is referenced by integer columns, which hold no id: not changed. First make them bigint: %s.', n.narrow)
+                    WHEN u.users <> '' THEN format('is an identity whose sequence is used by %s: not changed. DROP IDENTITY would drop it.', u.users)
+                    WHEN EXISTS (SELECT FROM pg_partitioned_table p JOIN pg_attribute pa ON pa.attrelid = p.partrelid
+                                 WHERE p.partstrat <> 'h' AND pa.attnum = ANY (p.partattrs) AND quote_ident(pa.attname) = c.col
+                                   AND (p.partrelid = c.rel OR p.partrelid IN (SELECT pg_partition_ancestors(c.rel))))
+                         THEN 'is the key of its partitions: not changed. First make partitions for the new ids.' END AS why_not
+        FROM jsonb_to_recordset(columns) c (rel oid, name text, num int, col text, owner oid, identity text, of_parent bool, is_parted bool,
+                                            is_foreign bool, expression text, seq oid, identity_seq oid, type text, is_plain bool, is_other_type bool)
         LEFT JOIN LATERAL (
-            SELECT pg_size_pretty(COALESCE(sum(pg_total_relation_size(p.relid)), pg_total_relation_size(c.oid))) AS size
-            FROM pg_partition_tree(c.oid) p) s ON b.type IN ('integer', 'smallint')
+            SELECT pg_size_pretty(COALESCE(sum(pg_total_relation_size(p.relid)), pg_total_relation_size(c.rel))) AS size
+            FROM pg_partition_tree(c.rel) p) s ON c.type IN ('integer', 'smallint')
         CROSS JOIN LATERAL (
             WITH RECURSIVE refs (rel, num) AS (
-                SELECT c.oid, a.attnum
+                SELECT c.rel, c.num
                 UNION
                 SELECT f.conrelid, f.conkey[n] FROM refs JOIN pg_constraint f ON f.contype = 'f' AND f.confrelid = refs.rel,
                     generate_subscripts(f.confkey, 1) n
@@ -149,18 +136,15 @@ BEGIN
             SELECT string_agg(format('%s.%I (%s)', refs.rel::regclass, ra.attname, pg_size_pretty(pg_total_relation_size(refs.rel))), ', '
                               ORDER BY refs.rel::regclass::text, ra.attnum)
             FROM refs JOIN pg_attribute ra ON ra.attrelid = refs.rel AND ra.attnum = refs.num JOIN bases rb ON rb.type = ra.atttypid
-            WHERE refs.rel <> c.oid AND rb.base IN ('int'::regtype, 'smallint'::regtype)) n (narrow)
+            WHERE refs.rel <> c.rel AND rb.base IN ('int'::regtype, 'smallint'::regtype)) n (narrow)
         CROSS JOIN LATERAL (
             SELECT string_agg(pg_describe_object(q.classid, q.objid, q.objsubid), ', ' ORDER BY q.classid, q.objid)
-            FROM pg_depend q WHERE q.refclassid = 'pg_class'::regclass AND q.refobjid = i.seq AND q.deptype = 'n') u (users)
+            FROM pg_depend q WHERE q.refclassid = 'pg_class'::regclass AND q.refobjid = c.identity_seq AND q.deptype = 'n') u (users)
         CROSS JOIN LATERAL (
             SELECT string_agg(DISTINCT w.ev_class::regclass::text, ', ')
             FROM pg_depend q JOIN pg_rewrite w ON w.oid = q.objid
-            WHERE q.classid = 'pg_rewrite'::regclass AND q.refclassid = 'pg_class'::regclass AND q.refobjid = c.oid
-              AND q.refobjsubid = a.attnum AND w.ev_class <> c.oid) v (views)
-        WHERE c.relnamespace = of_schema AND c.relkind IN ('r', 'p', 'f') AND c.relpersistence <> 't'
-          AND (a.attidentity <> '' OR e.expression ~ '\mnextval\(')
-          AND NOT EXISTS (SELECT FROM pg_depend q WHERE q.classid = 'pg_class'::regclass AND q.objid = c.oid AND q.deptype = 'e')),
+            WHERE q.classid = 'pg_rewrite'::regclass AND q.refclassid = 'pg_class'::regclass AND q.refobjid = c.rel
+              AND q.refobjsubid = c.num AND w.ev_class <> c.rel) v (views)),
     -- Integer columns of any schema with the same sequence. One that looks up its name at each INSERT is known in this schema only.
     narrow AS (
         SELECT q.refobjid AS seq, wc.oid::regclass::text AS name, wa.attnum AS num, quote_ident(wa.attname) AS col
@@ -169,80 +153,96 @@ BEGIN
         JOIN pg_depend q ON q.classid = 'pg_attrdef'::regclass AND q.objid = wd.oid AND q.refclassid = 'pg_class'::regclass
         WHERE wb.base IN ('int'::regtype, 'smallint'::regtype)
         UNION
-        SELECT k.seq, k.name, k.num, k.col FROM k WHERE k.is_narrow)
-    SELECT jsonb_agg(to_jsonb(k) || COALESCE(w.refusal, '{}')) INTO found
+        SELECT k.seq, k.name, k.num, k.col FROM k WHERE k.type IN ('integer', 'smallint'))
+    SELECT jsonb_agg(to_jsonb(k) || COALESCE(w.refusal, '{}'))
     FROM k LEFT JOIN LATERAL (
         SELECT jsonb_build_object('why_not', format(
                    'shares its sequence with integer columns, which would not hold its values after the way back: not changed. '
                    'First make them bigint: %s.', string_agg(format('%s.%s', n.name, n.col), ', ' ORDER BY n.name, n.num))) AS refusal
-        FROM narrow n WHERE n.seq = k.seq HAVING count(*) > 0) w ON k.why_not IS NULL;
+        FROM narrow n WHERE n.seq = k.seq HAVING count(*) > 0) w ON k.why_not IS NULL);
+END
+$$;
 
-    -- What is to be told of the columns that change.
-    FOR r IN
-        WITH changed AS (
-            SELECT k.rel, k.name, k.num, k.col, k.seq, k.identity
-            FROM jsonb_to_recordset(found) k (rel oid, name text, num int, col text, seq oid, identity text, why_not text)
-            WHERE k.why_not IS NULL AND NOT back),
-        words AS (
-            -- Names of sequences, of which each character stands for itself.
-            SELECT DISTINCT k.seq, '\m' || regexp_replace(lower(c.relname), '(\W)', '[\1]', 'g') || '\M' AS pattern, c.relname AS word, lower(c.relname) AS lower_word
-            FROM changed k JOIN pg_class c ON c.oid = k.seq WHERE c.relname !~ '[\^\[\]\\]'
-            UNION ALL
-            SELECT NULL, '\m' || w || '\M', w, w FROM unnest(ARRAY['currval', 'lastval', 'setval', 'pg_get_serial_sequence']) w),
-        functions AS MATERIALIZED (
-            SELECT pg_describe_object('pg_proc'::regclass, p.oid, 0) AS name, lower(COALESCE(pg_get_function_sqlbody(p.oid), p.prosrc)) AS body,
-                   (SELECT string_agg(pg_describe_object('pg_trigger'::regclass, t.oid, 0), ', ' ORDER BY t.oid)
-                    FROM pg_trigger t WHERE t.tgfoid = p.oid AND t.tgparentid = 0) AS triggers
-            FROM pg_proc p JOIN pg_namespace s ON s.oid = p.pronamespace
-            WHERE s.nspname NOT IN ('pg_catalog', 'information_schema') AND p.prokind <> 'a' AND EXISTS (SELECT FROM changed)
-              AND (a_mark IS NULL OR s.nspname <> home_name OR p.proname !~ '^(shardid_|next_ids?$|raise_generator$|id_)')
-              AND NOT EXISTS (SELECT FROM pg_depend q WHERE q.classid = 'pg_proc'::regclass AND q.objid = p.oid AND q.deptype = 'e')),
-        notes AS (
-            SELECT 1 AS place, f.name || COALESCE(', called by ' || f.triggers, '') AS object,
-                   format('mentions %s. next_id is seen by neither the sequence nor currval nor lastval: use RETURNING there.',
-                          string_agg(DISTINCT w.word, ', ')) AS note
-            FROM functions f
-            -- Almost no word is in it, and strpos says so faster than a pattern.
-            JOIN words w ON CASE WHEN strpos(f.body, w.lower_word) > 0 THEN f.body ~ w.pattern END
-            GROUP BY f.name, f.triggers
-            UNION ALL
-            SELECT 2, pg_describe_object(q.classid, q.objid, q.objsubid),
-                   format('uses sequence %s, which continues with its own numbers.', k.seq::regclass)
-            FROM (SELECT DISTINCT seq FROM changed) k
-            JOIN pg_depend q ON q.refclassid = 'pg_class'::regclass AND q.refobjid = k.seq AND q.deptype = 'n' AND q.classid <> 'pg_proc'::regclass
-            LEFT JOIN pg_attrdef d ON q.classid = 'pg_attrdef'::regclass AND d.oid = q.objid
-            WHERE NOT EXISTS (SELECT FROM changed WHERE changed.rel = d.adrelid AND changed.num = d.adnum)
-            UNION ALL
-            SELECT 3, format('constraint %I on %s', x.conname, k.name), format('limits the column: %s.', pg_get_constraintdef(x.oid))
-            FROM changed k JOIN pg_constraint x ON x.contype = 'c' AND x.conrelid = k.rel AND k.num = ANY (x.conkey)
-            UNION ALL
-            SELECT 4, k.name, format('is published by %s: a subscriber keeps its own default.', string_agg(DISTINCT quote_ident(x.pubname), ', '))
-            FROM (SELECT DISTINCT rel, name FROM changed) k JOIN pg_class c ON c.oid = k.rel
-            JOIN pg_publication_tables x ON x.tablename = c.relname AND x.schemaname = c.relnamespace::regnamespace::text
-            GROUP BY k.name
-            UNION ALL
-            SELECT 5, k.name, 'receives rows from a subscription, with the ids of the publisher.'
-            FROM (SELECT DISTINCT rel, name FROM changed) k WHERE EXISTS (SELECT FROM pg_subscription_rel x WHERE x.srrelid = k.rel)
-            UNION ALL
-            SELECT 7, format('%s.%I', d.adrelid::regclass, a.attname),
-                   format('has the default %s, which sees no id of next_id: rows get an earlier one. Use RETURNING.', pg_get_expr(d.adbin, d.adrelid))
-            FROM pg_attrdef d JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
-            WHERE EXISTS (SELECT FROM changed) AND pg_get_expr(d.adbin, d.adrelid) ~ '\m(lastval|currval)\('
-            UNION ALL
-            SELECT 8, 'currval and lastval', 'of a session from before the switch return an earlier id, and no error. Such clients must use RETURNING.'
-            WHERE EXISTS (SELECT FROM changed)
-            UNION ALL
-            SELECT 6, format('%s.%s', k.name, k.col), 'is GENERATED ALWAYS, which refuses ids in an INSERT. A default accepts them.'
-            FROM changed k WHERE k.identity = 'a')
-        SELECT object, note FROM notes ORDER BY place, object
-    LOOP
-        RETURN NEXT '-- ' || translate(r.object || ' ' || r.note, E'\n\r', '  ');
-    END LOOP;
+COMMENT ON FUNCTION shardid_unchanged_columns(pg_catalog.jsonb) IS
+'these columns, and why some cannot be changed by id_migration_commands';
 
-    -- Roles with INSERT on each of them, also through views.
-    SELECT COALESCE(jsonb_agg(to_jsonb(w)), '[]') INTO inserters FROM (
+CREATE OR REPLACE FUNCTION shardid_notes_of_change(ids pg_catalog.text, columns pg_catalog.jsonb)
+RETURNS SETOF pg_catalog.text
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    a_mark CONSTANT oid := to_regclass(ids || '.shardid_mark_0');    -- of the SQL-only version alone
+BEGIN
+    RETURN QUERY
+    WITH changed AS (
+        SELECT k.rel, k.name, k.num, k.col, k.seq, k.identity
+        FROM jsonb_to_recordset(columns) k (rel oid, name text, num int, col text, seq oid, identity text, why_not text)
+        WHERE k.why_not IS NULL),
+    words AS (
+        -- Names of sequences, of which each character stands for itself.
+        SELECT DISTINCT k.seq, '\m' || regexp_replace(lower(c.relname), '(\W)', '[\1]', 'g') || '\M' AS pattern, c.relname AS word, lower(c.relname) AS lower_word
+        FROM changed k JOIN pg_class c ON c.oid = k.seq WHERE c.relname !~ '[\^\[\]\\]'
+        UNION ALL
+        SELECT NULL, '\m' || w || '\M', w, w FROM unnest(ARRAY['currval', 'lastval', 'setval', 'pg_get_serial_sequence']) w),
+    functions AS MATERIALIZED (
+        SELECT pg_describe_object('pg_proc'::regclass, p.oid, 0) AS name, lower(COALESCE(pg_get_function_sqlbody(p.oid), p.prosrc)) AS body,
+               (SELECT string_agg(pg_describe_object('pg_trigger'::regclass, t.oid, 0), ', ' ORDER BY t.oid)
+                FROM pg_trigger t WHERE t.tgfoid = p.oid AND t.tgparentid = 0) AS triggers
+        FROM pg_proc p JOIN pg_namespace s ON s.oid = p.pronamespace
+        WHERE s.nspname NOT IN ('pg_catalog', 'information_schema') AND p.prokind <> 'a' AND EXISTS (SELECT FROM changed)
+          AND (a_mark IS NULL OR quote_ident(s.nspname) <> ids OR p.proname !~ '^(shardid_|next_ids?$|raise_generator$|id_)')
+          AND NOT EXISTS (SELECT FROM pg_depend q WHERE q.classid = 'pg_proc'::regclass AND q.objid = p.oid AND q.deptype = 'e')),
+    notes AS (
+        SELECT 1 AS place, f.name || COALESCE(', called by ' || f.triggers, '') AS object,
+               format('mentions %s. next_id is seen by neither the sequence nor currval nor lastval: use RETURNING there.',
+                      string_agg(DISTINCT w.word, ', ')) AS note
+        FROM functions f
+        -- Almost no word is in it, and strpos says so faster than a pattern.
+        JOIN words w ON CASE WHEN strpos(f.body, w.lower_word) > 0 THEN f.body ~ w.pattern END
+        GROUP BY f.name, f.triggers
+        UNION ALL
+        SELECT 2, pg_describe_object(q.classid, q.objid, q.objsubid),
+               format('uses sequence %s, which continues with its own numbers.', k.seq::regclass)
+        FROM (SELECT DISTINCT seq FROM changed) k
+        JOIN pg_depend q ON q.refclassid = 'pg_class'::regclass AND q.refobjid = k.seq AND q.deptype = 'n' AND q.classid <> 'pg_proc'::regclass
+        LEFT JOIN pg_attrdef d ON q.classid = 'pg_attrdef'::regclass AND d.oid = q.objid
+        WHERE NOT EXISTS (SELECT FROM changed WHERE changed.rel = d.adrelid AND changed.num = d.adnum)
+        UNION ALL
+        SELECT 3, format('constraint %I on %s', x.conname, k.name), format('limits the column: %s.', pg_get_constraintdef(x.oid))
+        FROM changed k JOIN pg_constraint x ON x.contype = 'c' AND x.conrelid = k.rel AND k.num = ANY (x.conkey)
+        UNION ALL
+        SELECT 4, k.name, format('is published by %s: a subscriber keeps its own default.', string_agg(DISTINCT quote_ident(x.pubname), ', '))
+        FROM (SELECT DISTINCT rel, name FROM changed) k JOIN pg_class c ON c.oid = k.rel
+        JOIN pg_publication_tables x ON x.tablename = c.relname AND x.schemaname = c.relnamespace::regnamespace::text
+        GROUP BY k.name
+        UNION ALL
+        SELECT 5, k.name, 'receives rows from a subscription, with the ids of the publisher.'
+        FROM (SELECT DISTINCT rel, name FROM changed) k WHERE EXISTS (SELECT FROM pg_subscription_rel x WHERE x.srrelid = k.rel)
+        UNION ALL
+        SELECT 7, format('%s.%I', d.adrelid::regclass, a.attname),
+               format('has the default %s, which sees no id of next_id: rows get an earlier one. Use RETURNING.', pg_get_expr(d.adbin, d.adrelid))
+        FROM pg_attrdef d JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+        WHERE EXISTS (SELECT FROM changed) AND pg_get_expr(d.adbin, d.adrelid) ~ '\m(lastval|currval)\('
+        UNION ALL
+        SELECT 8, 'currval and lastval', 'of a session from before the switch return an earlier id, and no error. Such clients must use RETURNING.'
+        WHERE EXISTS (SELECT FROM changed)
+        UNION ALL
+        SELECT 6, format('%s.%s', k.name, k.col), 'is GENERATED ALWAYS, which refuses ids in an INSERT. A default accepts them.'
+        FROM changed k WHERE k.identity = 'a')
+    SELECT '-- ' || translate(object || ' ' || note, E'\n\r', '  ') FROM notes ORDER BY place, object;
+END
+$$;
+
+COMMENT ON FUNCTION shardid_notes_of_change(pg_catalog.text, pg_catalog.jsonb) IS
+'what id_migration_commands tells of the columns that change';
+
+CREATE OR REPLACE FUNCTION shardid_inserters(columns pg_catalog.jsonb)
+RETURNS pg_catalog.jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN (SELECT COALESCE(jsonb_agg(to_jsonb(w)), '[]') FROM (
         WITH RECURSIVE insertable (rel, through) AS (
-            SELECT k.rel, k.rel FROM jsonb_to_recordset(found) k (rel oid, why_not text) WHERE k.why_not IS NULL
+            SELECT k.rel, k.rel FROM jsonb_to_recordset(columns) k (rel oid, why_not text) WHERE k.why_not IS NULL
             UNION
             SELECT i.rel, w.ev_class FROM insertable i JOIN pg_depend q ON q.refclassid = 'pg_class'::regclass AND q.refobjid = i.through
             JOIN pg_rewrite w ON q.classid = 'pg_rewrite'::regclass AND w.oid = q.objid)
@@ -254,181 +254,341 @@ BEGIN
               SELECT i.rel, x.grantee FROM insertable i JOIN pg_attribute a ON a.attrelid = i.through, aclexplode(a.attacl) x
               WHERE x.privilege_type = 'INSERT'
               UNION
-              SELECT i.rel, m.roleid FROM insertable i, pg_auth_members m WHERE m.roleid = 'pg_write_all_data'::regrole) x (rel, role)) w;
-    FOR r IN
-        WITH RECURSIVE functions (oid) AS (
-            SELECT COALESCE(of_function, own_next_id)
-            UNION
-            SELECT f.oid FROM pg_proc f
-            WHERE f.pronamespace <> 'pg_catalog'::regnamespace AND strpos(its_text, f.oid::regproc || '(') > 0
-              AND its_text ~ ('(?<![\w$".])' || regexp_replace(f.oid::regproc::text, '(\W)', '\\\1', 'g') || '\(')
-            UNION
-            SELECT q.refobjid FROM functions f JOIN pg_proc p ON p.oid = f.oid AND NOT p.prosecdef
-            JOIN pg_depend q ON q.classid = 'pg_proc'::regclass AND q.objid = f.oid
-            WHERE q.refclassid = 'pg_proc'::regclass AND q.refobjid <> p.prosupport),
-        named AS (
-            SELECT DISTINCT w.name, w.quoted FROM jsonb_to_recordset(inserters) w (name text, quoted text) WHERE NOT back),
-        objects AS (
-            SELECT c.oid, c.relkind FROM pg_class c WHERE c.oid = one_generator AND as_caller
-            UNION
-            SELECT c.oid, c.relkind FROM pg_depend q JOIN pg_class c ON c.oid = q.refobjid
-            WHERE q.classid = 'pg_proc'::regclass AND q.objid = of_function AND as_caller AND q.refclassid = 'pg_class'::regclass
-              AND c.relkind IN ('S', 'r', 'p', 'v', 'm')
-            UNION
-            SELECT c.oid, c.relkind FROM pg_class c
-            WHERE c.relkind IN ('S', 'r', 'p', 'v', 'm') AND c.relnamespace <> 'pg_catalog'::regnamespace
-              AND strpos(its_text, c.oid::regclass::text) > 0
-              AND its_text ~ ('(?<![\w$".])' || regexp_replace(c.oid::regclass::text, '(\W)', '\\\1', 'g') || '(?![\w$".])')),
-        missing AS (
-            SELECT n.quoted, format('GRANT %s ON SEQUENCE %s TO %s', rights, o.oid::regclass, n.quoted) AS command,
-                   has_sequence_privilege(o.oid, 'USAGE WITH GRANT OPTION') AS is_grantable
-            FROM named n, objects o
-            WHERE CASE WHEN o.relkind = 'S' THEN NOT has_sequence_privilege(n.name, o.oid, 'USAGE')
-                                                 OR a_mark IS NOT NULL AND NOT has_sequence_privilege(n.name, o.oid, 'UPDATE') END
-            UNION ALL
-            SELECT n.quoted, format('GRANT SELECT ON %s TO %s', o.oid::regclass, n.quoted), has_table_privilege(o.oid, 'SELECT WITH GRANT OPTION')
-            FROM named n, objects o WHERE CASE WHEN o.relkind <> 'S' THEN NOT has_table_privilege(n.name, o.oid, 'SELECT') END
-            UNION ALL
-            SELECT n.quoted, format('GRANT EXECUTE ON FUNCTION %s TO %s', f.oid::regprocedure, n.quoted),
-                   has_function_privilege(f.oid, 'EXECUTE WITH GRANT OPTION')
-            FROM named n, functions f WHERE NOT has_function_privilege(n.name, f.oid, 'EXECUTE')
-            UNION ALL
-            SELECT n.quoted, format('CALL %s.shardid_grant_marks(%L)', ids, n.name), has_sequence_privilege(a_mark, 'USAGE WITH GRANT OPTION')
-            FROM named n WHERE CASE WHEN a_mark IS NOT NULL AND as_caller THEN NOT (has_sequence_privilege(n.name, a_mark, 'USAGE')
-                                                                     AND has_sequence_privilege(n.name, a_mark, 'UPDATE')) END)
-        SELECT command, is_grantable FROM missing ORDER BY quoted, command
-    LOOP
-        RETURN NEXT CASE WHEN r.is_grantable THEN r.command
-                         ELSE '-- The owner must run: ' || translate(r.command, E'\n\r', '  ') END;
-    END LOOP;
+              SELECT i.rel, m.roleid FROM insertable i, pg_auth_members m WHERE m.roleid = 'pg_write_all_data'::regrole) x (rel, role)) w);
+END
+$$;
 
-    -- The columns of one sequence change together: in one row, which is one transaction.
-    FOR u IN
+COMMENT ON FUNCTION shardid_inserters(pg_catalog.jsonb) IS
+'the roles with INSERT on each of these tables, also through views';
+
+CREATE OR REPLACE FUNCTION shardid_missing_grants(
+    ids pg_catalog.text,
+    of_function pg_catalog.oid,
+    one_generator pg_catalog.oid,
+    inserters pg_catalog.jsonb)
+RETURNS SETOF pg_catalog.text
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    as_caller CONSTANT boolean := NOT COALESCE((SELECT p.prosecdef FROM pg_proc p WHERE p.oid = of_function), false);
+    -- What no dependency shows: a function in PL/pgSQL uses what it names.
+    its_text CONSTANT text := (SELECT p.prosrc FROM pg_proc p WHERE p.oid = of_function AND p.prosqlbody IS NULL AND NOT p.prosecdef);
+    a_mark CONSTANT oid := to_regclass(ids || '.shardid_mark_0');    -- of the SQL-only version alone
+    rights CONSTANT text := CASE WHEN a_mark IS NULL THEN 'USAGE' ELSE 'USAGE, UPDATE' END;
+    own_next_id CONSTANT oid := to_regprocedure(ids || '.next_id(regclass, timestamptz, int, int)');
+BEGIN
+    RETURN QUERY
+    WITH RECURSIVE functions (oid) AS (
+        SELECT COALESCE(of_function, own_next_id)
+        UNION
+        SELECT f.oid FROM pg_proc f
+        WHERE f.pronamespace <> 'pg_catalog'::regnamespace AND strpos(its_text, f.oid::regproc || '(') > 0
+          AND its_text ~ ('(?<![\w$".])' || regexp_replace(f.oid::regproc::text, '(\W)', '\\\1', 'g') || '\(')
+        UNION
+        SELECT q.refobjid FROM functions f JOIN pg_proc p ON p.oid = f.oid AND NOT p.prosecdef
+        JOIN pg_depend q ON q.classid = 'pg_proc'::regclass AND q.objid = f.oid
+        WHERE q.refclassid = 'pg_proc'::regclass AND q.refobjid <> p.prosupport),
+    named AS (
+        SELECT DISTINCT w.name, w.quoted FROM jsonb_to_recordset(inserters) w (name text, quoted text)),
+    objects AS (
+        SELECT c.oid, c.relkind FROM pg_class c WHERE c.oid = one_generator AND as_caller
+        UNION
+        SELECT c.oid, c.relkind FROM pg_depend q JOIN pg_class c ON c.oid = q.refobjid
+        WHERE q.classid = 'pg_proc'::regclass AND q.objid = of_function AND as_caller AND q.refclassid = 'pg_class'::regclass
+          AND c.relkind IN ('S', 'r', 'p', 'v', 'm')
+        UNION
+        SELECT c.oid, c.relkind FROM pg_class c
+        WHERE c.relkind IN ('S', 'r', 'p', 'v', 'm') AND c.relnamespace <> 'pg_catalog'::regnamespace
+          AND strpos(its_text, c.oid::regclass::text) > 0
+          AND its_text ~ ('(?<![\w$".])' || regexp_replace(c.oid::regclass::text, '(\W)', '\\\1', 'g') || '(?![\w$".])')),
+    missing AS (
+        SELECT n.quoted, format('GRANT %s ON SEQUENCE %s TO %s', rights, o.oid::regclass, n.quoted) AS command,
+               has_sequence_privilege(o.oid, 'USAGE WITH GRANT OPTION') AS is_grantable
+        FROM named n, objects o
+        WHERE CASE WHEN o.relkind = 'S' THEN NOT has_sequence_privilege(n.name, o.oid, 'USAGE')
+                                             OR a_mark IS NOT NULL AND NOT has_sequence_privilege(n.name, o.oid, 'UPDATE') END
+        UNION ALL
+        SELECT n.quoted, format('GRANT SELECT ON %s TO %s', o.oid::regclass, n.quoted), has_table_privilege(o.oid, 'SELECT WITH GRANT OPTION')
+        FROM named n, objects o WHERE CASE WHEN o.relkind <> 'S' THEN NOT has_table_privilege(n.name, o.oid, 'SELECT') END
+        UNION ALL
+        SELECT n.quoted, format('GRANT EXECUTE ON FUNCTION %s TO %s', f.oid::regprocedure, n.quoted),
+               has_function_privilege(f.oid, 'EXECUTE WITH GRANT OPTION')
+        FROM named n, functions f WHERE NOT has_function_privilege(n.name, f.oid, 'EXECUTE')
+        UNION ALL
+        SELECT n.quoted, format('CALL %s.shardid_grant_marks(%L)', ids, n.name), has_sequence_privilege(a_mark, 'USAGE WITH GRANT OPTION')
+        FROM named n WHERE CASE WHEN a_mark IS NOT NULL AND as_caller THEN NOT (has_sequence_privilege(n.name, a_mark, 'USAGE')
+                                                                 AND has_sequence_privilege(n.name, a_mark, 'UPDATE')) END)
+    SELECT CASE WHEN is_grantable THEN command ELSE '-- The owner must run: ' || translate(command, E'\n\r', '  ') END
+    FROM missing ORDER BY quoted, command;
+END
+$$;
+
+COMMENT ON FUNCTION shardid_missing_grants(pg_catalog.text, pg_catalog.oid, pg_catalog.oid, pg_catalog.jsonb) IS
+'the GRANTs that roles with INSERT lack for the new default';
+
+CREATE OR REPLACE FUNCTION shardid_columns_by_sequence(columns pg_catalog.jsonb)
+RETURNS SETOF pg_catalog.jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY SELECT to_jsonb(u) FROM (
         SELECT k.seq, k.seq::regclass::text AS seq_name, max(k.identity) AS identity, max(k.owner) AS owner, array_agg(k.rel) AS rels,
                (array_agg(k.col ORDER BY k.name) FILTER (WHERE NOT k.of_parent))[1] AS col,
                (array_agg(k.name ORDER BY k.name) FILTER (WHERE NOT k.of_parent))[1] AS parent,
                (array_agg(k.expression ORDER BY k.name) FILTER (WHERE NOT k.of_parent))[1] AS expression,
-               string_agg(CASE WHEN k.identity = '' THEN 'ONLY ' ELSE '' END || k.name, ', ' ORDER BY NOT k.is_parted, k.name)
-                   FILTER (WHERE NOT k.of_parent) AS locked,
+               -- Less than deadlock_timeout: in a deadlock this gives way, and the application is not refused.
+               format(E'SET LOCAL lock_timeout = %L;\nLOCK TABLE %s IN ACCESS EXCLUSIVE MODE;', CASE WHEN n.n = 1 THEN '3s' ELSE '900ms' END,
+                      string_agg(CASE WHEN k.identity = '' THEN 'ONLY ' ELSE '' END || k.name, ', ' ORDER BY NOT k.is_parted, k.name)
+                          FILTER (WHERE NOT k.of_parent)) AS locking,
                format(CASE WHEN count(*) FILTER (WHERE NOT k.of_parent) = 1 THEN '%s' ELSE '(%s) highest (id)' END,
                       string_agg(format(CASE WHEN n.n = 1 THEN '%2$s' ELSE 'SELECT %1$s FROM %2$s' END, k.col, k.name), ' UNION ALL '
                                  ORDER BY k.name) FILTER (WHERE NOT k.of_parent)) AS source,
                n.n
-        FROM jsonb_to_recordset(found) k (rel oid, name text, col text, owner oid, identity text, of_parent bool, is_parted bool,
+        FROM jsonb_to_recordset(columns) k (rel oid, name text, col text, owner oid, identity text, of_parent bool, is_parted bool,
                                           expression text, seq oid, why_not text)
-        CROSS JOIN LATERAL (SELECT count(*) FROM jsonb_to_recordset(found) o (seq oid, of_parent bool, why_not text)
+        CROSS JOIN LATERAL (SELECT count(*) FROM jsonb_to_recordset(columns) o (seq oid, of_parent bool, why_not text)
                             WHERE o.seq = k.seq AND o.why_not IS NULL AND NOT o.of_parent) n (n)
-        WHERE k.why_not IS NULL GROUP BY k.seq, n.n ORDER BY min(k.name), k.seq
+        WHERE k.why_not IS NULL GROUP BY k.seq, n.n ORDER BY min(k.name), k.seq) u;
+END
+$$;
+
+COMMENT ON FUNCTION shardid_columns_by_sequence(pg_catalog.jsonb) IS
+'the columns that change, by sequence: those of one change together';
+
+CREATE OR REPLACE FUNCTION shardid_change_commands(
+    ids pg_catalog.text,
+    columns pg_catalog.jsonb,
+    of_sequence pg_catalog.jsonb,
+    u_generator pg_catalog.text,
+    own_generator boolean,
+    layout pg_catalog.text,
+    default_call pg_catalog.text,
+    inserters pg_catalog.jsonb,
+    soon bigint)
+RETURNS pg_catalog.text
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    u record;
+    k record;
+    commands text;
+    highest bigint;
+    a_mark CONSTANT oid := to_regclass(ids || '.shardid_mark_0');    -- of the SQL-only version alone
+    rights CONSTANT text := CASE WHEN a_mark IS NULL THEN 'USAGE' ELSE 'USAGE, UPDATE' END;
+    id CONSTANT text := CASE WHEN (of_sequence ->> 'n')::int = 1 THEN of_sequence ->> 'col' ELSE 'id' END;
+BEGIN
+    SELECT * INTO u FROM jsonb_to_record(of_sequence) u (seq oid, seq_name text, identity text, owner oid, rels oid[], col text, parent text,
+         expression text, locking text, source text, n int);
+    commands := u.locking;
+    -- It belongs to no column: clients call setval on the sequence that pg_get_serial_sequence returns.
+    IF own_generator THEN
+        commands := concat_ws(E'\n', commands, format('CREATE SEQUENCE %s;', u_generator),
+            CASE WHEN u.owner <> quote_ident(current_user)::regrole THEN format('ALTER SEQUENCE %s OWNER TO %s;', u_generator, u.owner::regrole) END,
+            (SELECT string_agg(DISTINCT format('GRANT %s ON SEQUENCE %s TO %s;', rights, u_generator, w.quoted), E'\n')
+             FROM jsonb_to_recordset(inserters) w (rel oid, name text, quoted text)
+             WHERE w.rel = ANY (u.rels) AND w.name <> pg_get_userbyid(u.owner)));
+    END IF;
+    EXECUTE format('SELECT max(%s) FROM %s', id, u.source) INTO highest;
+    IF highest >= soon THEN
+        commands := commands || format(E'\nSELECT %s.raise_generator(%s) FROM %s;', ids,
+            concat_ws(', ', quote_literal(u_generator), format('pg_catalog.max(%s)', id), layout), u.source);
+    END IF;
+    FOR k IN
+        SELECT k.* FROM jsonb_to_recordset(columns) k (name text, col text, identity text, of_parent bool, is_parted bool, seq oid, why_not text)
+        WHERE k.why_not IS NULL AND k.seq = u.seq ORDER BY NOT k.is_parted, k.name
     LOOP
-        id := CASE WHEN u.n = 1 THEN u.col ELSE 'id' END;
-        its_generator := (
+        commands := concat_ws(E'\n', commands,
+            CASE WHEN k.identity <> '' AND NOT k.of_parent THEN format('ALTER TABLE %s ALTER COLUMN %s DROP IDENTITY;', k.name, k.col) END,
+            format('ALTER TABLE ONLY %s ALTER COLUMN %s SET DEFAULT %s;', k.name, k.col, format(default_call, u_generator)));
+    END LOOP;
+    RETURN commands;
+END
+$$;
+
+COMMENT ON FUNCTION shardid_change_commands(pg_catalog.text, pg_catalog.jsonb, pg_catalog.jsonb, pg_catalog.text, boolean, pg_catalog.text, pg_catalog.text, pg_catalog.jsonb, bigint) IS
+'the commands of id_migration_commands for the columns of a sequence';
+
+CREATE OR REPLACE FUNCTION shardid_sequence_rights(sequence pg_catalog.regclass)
+RETURNS pg_catalog.text
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    c record;
+BEGIN
+    SELECT * INTO c FROM pg_class WHERE oid = sequence;
+    RETURN concat_ws(E'\n',
+        (SELECT string_agg(DISTINCT format('REVOKE ALL ON SEQUENCE %s FROM %s;', sequence,
+                                              CASE x.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(x.grantee)) END), E'\n')
+         FROM pg_default_acl d, aclexplode(d.defaclacl) x
+         WHERE d.defaclobjtype = 'S' AND d.defaclrole = c.relowner AND d.defaclnamespace IN (0, c.relnamespace) AND x.grantee <> c.relowner),
+        (SELECT string_agg(format('GRANT %s ON SEQUENCE %s TO %s%s;', x.privilege_type, sequence,
+                                     CASE x.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(x.grantee)) END,
+                                     CASE WHEN x.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END), E'\n')
+         FROM aclexplode(c.relacl) x WHERE x.grantee <> c.relowner));
+END
+$$;
+
+COMMENT ON FUNCTION shardid_sequence_rights(pg_catalog.regclass) IS
+'the commands that restore the privileges of a sequence that is created anew';
+
+CREATE OR REPLACE FUNCTION shardid_back_commands(
+    ids pg_catalog.text,
+    columns pg_catalog.jsonb,
+    of_sequence pg_catalog.jsonb,
+    u_generator pg_catalog.text,
+    own_generator boolean,
+    layout pg_catalog.text)
+RETURNS pg_catalog.text
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    u record;
+    r record;
+    k record;
+    rights text;
+    commands text;
+    tag text;
+    id CONSTANT text := CASE WHEN (of_sequence ->> 'n')::int = 1 THEN of_sequence ->> 'col' ELSE 'id' END;
+BEGIN
+    SELECT * INTO u FROM jsonb_to_record(of_sequence) u (seq oid, seq_name text, identity text, owner oid, rels oid[], col text, parent text,
+         expression text, locking text, source text, n int);
+    SELECT q.*, CASE WHEN q.seqincrement < 0 THEN 'LEAST' ELSE 'GREATEST' END AS edge,
+           CASE WHEN q.seqincrement < 0 THEN 'min' ELSE 'max' END AS furthest,
+           q.seqincrement > 0 AND q.seqmax < 9223372036854775807 AS is_narrow,
+           pg_sequence_last_value(u.seq::regclass) AS last,
+           obj_description(c.oid, 'pg_class') AS comment INTO r
+    FROM pg_sequence q JOIN pg_class c ON c.oid = q.seqrelid WHERE q.seqrelid = u.seq;
+    EXECUTE format('SELECT %s.shardid_sequence_rights($1)', ids) INTO rights USING u.seq::regclass;
+    commands := u.locking;
+    FOR k IN
+        SELECT k.* FROM jsonb_to_recordset(columns) k (name text, col text, identity text, is_parted bool, expression text, seq oid, why_not text)
+        WHERE k.why_not IS NULL AND k.seq = u.seq ORDER BY NOT k.is_parted, k.name
+    LOOP
+        commands := concat_ws(E'\n', commands,
+            CASE WHEN k.identity = '' THEN format('ALTER TABLE ONLY %s ALTER COLUMN %s SET DEFAULT %s;', k.name, k.col,
+                                                  -- Its first string has all backslashes: one that reads alike in every session.
+                                                  CASE WHEN strpos(k.expression, '\') = 0 THEN k.expression
+                                                       ELSE regexp_replace(replace(k.expression, '\', '\\'), '''', 'E''') END)
+                 ELSE format('ALTER TABLE ONLY %s ALTER COLUMN %s DROP DEFAULT;', k.name, k.col) END);
+    END LOOP;
+    commands := concat_ws(E'\n', commands,
+        CASE WHEN u.identity <> '' THEN format(E'ALTER TABLE %s ALTER COLUMN %s ADD GENERATED %s AS IDENTITY\n'
+            '    (SEQUENCE NAME %s START WITH %s INCREMENT BY %s MINVALUE %s MAXVALUE %s CACHE %s %s);',
+            u.parent, u.col, CASE u.identity WHEN 'a' THEN 'ALWAYS' ELSE 'BY DEFAULT' END, u.seq_name, r.seqstart, r.seqincrement,
+            r.seqmin, r.seqmax, r.seqcache, CASE WHEN r.seqcycle THEN 'CYCLE' ELSE 'NO CYCLE' END) END,
+        -- Ids of rows that were deleted are not repeated either.
+        format('highest := (SELECT pg_catalog.%s(%s) FROM %s);', r.furthest, id, u.source),
+        CASE WHEN r.seqincrement > 0 THEN
+            format(E'highest := GREATEST(highest,\n'
+                   '    (SELECT %1$s.id_lower_bound(s.last_ts + interval ''1 ms''%3$s) FROM %1$s.id_generator_status(%2$L%3$s) s));',
+                   ids, u_generator, ', ' || layout) END,
+        CASE WHEN r.is_narrow THEN format(E'IF highest > %s THEN\n    %s;\nEND IF;', r.seqmax,
+            CASE WHEN u.identity = '' THEN format('ALTER SEQUENCE %s AS bigint NO MAXVALUE', u.seq_name)
+                 ELSE format('ALTER TABLE %s ALTER COLUMN %s SET NO MAXVALUE', u.parent, u.col) END) END,
+        format(E'PERFORM pg_catalog.setval(%L, %s(highest%s, s.last_value), true)\nFROM %s s WHERE s.is_called OR highest %s s.last_value;',
+               u.seq_name, r.edge,
+               CASE WHEN r.seqincrement > 1 THEN format(' + ((s.last_value - highest) %% %1$s + %1$s) %% %1$s', r.seqincrement) END,
+               u.seq_name, CASE WHEN r.seqincrement < 0 THEN '<=' ELSE '>=' END),
+        CASE WHEN u.identity <> '' AND r.last IS NOT NULL THEN format('PERFORM pg_catalog.setval(%L, %s(%s, s.last_value)) FROM %s s;',
+                                                               u.seq_name, r.edge, r.last, u.seq_name) END,
+        CASE WHEN u.identity <> '' THEN NULLIF(rights, '') END,
+        CASE WHEN u.identity <> '' AND r.comment <> '' THEN format('COMMENT ON SEQUENCE %s IS %L;', u.seq_name, r.comment) END,
+        CASE WHEN own_generator AND to_regclass(u_generator) IS NULL THEN format('DROP SEQUENCE IF EXISTS %s;', u_generator) END);
+    tag := 'back';
+    WHILE strpos(commands, '$' || tag || '$') > 0 LOOP
+        tag := tag || '_';
+    END LOOP;
+    -- A column that has not changed keeps its sequence as it is.
+    commands := format(E'DO $%1$s$\n#variable_conflict use_column\nDECLARE\n    highest bigint;\nBEGIN\n'
+                       -- Saved defaults name functions, types and operators of pg_catalog without it.
+                       'PERFORM pg_catalog.set_config(''search_path'', ''pg_catalog, pg_temp'', true);\n'
+                       'IF NOT EXISTS (SELECT FROM pg_catalog.pg_attribute LEFT JOIN pg_catalog.pg_attrdef ON adrelid = attrelid AND adnum = attnum\n'
+                       '               WHERE attrelid = %3$L::pg_catalog.regclass AND attname = %4$L\n'
+                       '                 AND (attidentity <> '''' OR pg_catalog.pg_get_expr(adbin, adrelid) = %5$L)) THEN\n'
+                       '%2$s\nEND IF;\nEND\n$%1$s$', tag, commands, u.parent, (parse_ident(u.col))[1], u.expression);
+    RETURN commands;
+END
+$$;
+
+COMMENT ON FUNCTION shardid_back_commands(pg_catalog.text, pg_catalog.jsonb, pg_catalog.jsonb, pg_catalog.text, boolean, pg_catalog.text) IS
+'the commands that restore the columns of a sequence as they are now';
+
+CREATE OR REPLACE FUNCTION id_migration_commands(
+    schema pg_catalog.regnamespace,
+    back boolean DEFAULT false,
+    generator pg_catalog.regclass DEFAULT 'shardid_seq'::pg_catalog.regclass,
+    function pg_catalog.regprocedure DEFAULT NULL::pg_catalog.regprocedure,
+    epoch pg_catalog.timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::pg_catalog.timestamptz,
+    shard_bits int DEFAULT 13,
+    sequence_bits int DEFAULT 10,
+    home pg_catalog.regclass DEFAULT 'shardid_seq'::pg_catalog.regclass)
+RETURNS SETOF pg_catalog.text
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' SET timezone = 'UTC'
+    SET standard_conforming_strings = on AS $$
+#variable_conflict use_column
+DECLARE
+    -- The functions are in the schema of this sequence, wherever the extension was moved.
+    ids CONSTANT text := (SELECT quote_ident(n.nspname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = home);
+    layout CONSTANT text := CASE WHEN (epoch, shard_bits, sequence_bits) <> ('2011-08-24 21:07:01.721+00', 13, 10)
+        THEN format('epoch => %L, shard_bits => %s, sequence_bits => %s', epoch, shard_bits, sequence_bits) END;
+    default_call text;    -- a format, to which the generator is passed
+    an_id bigint;
+    soon bigint;
+    columns jsonb;        -- whose values come from a sequence
+    inserters jsonb;
+    u record;
+    u_generator text;
+    is_empty boolean := true;
+BEGIN
+    IF schema IS NULL OR back IS NULL OR epoch IS NULL OR shard_bits IS NULL OR sequence_bits IS NULL OR ids IS NULL THEN
+        RETURN;
+    END IF;
+    EXECUTE format('SELECT %s.shardid_new_default($1, $2, $3, $4, $5)', ids)
+    INTO default_call USING ids, function::oid, generator::oid, home::oid, layout;
+    IF NOT back THEN
+        -- Without a shard this fails as next_id does: now, and not at the first INSERT.
+        EXECUTE 'SELECT ' || format(default_call, COALESCE(generator, home)) INTO an_id;
+        IF an_id IS NULL THEN
+            RAISE object_not_in_prerequisite_state USING MESSAGE = 'the new default generates no id',
+                DETAIL = format('%s returns NULL.', format(default_call, COALESCE(generator, home))),
+                HINT = 'Store the shard number of this database first.';
+        END IF;
+        -- Ids below this are below all that are generated from now on, even if the clock steps back.
+        EXECUTE format('SELECT %s.id_lower_bound(greatest($1, clock_timestamp() - interval ''30 days''), $1, $2, $3)', ids)
+            USING epoch, shard_bits, sequence_bits INTO soon;
+    END IF;
+
+    EXECUTE format('SELECT %1$s.shardid_unchanged_columns(%1$s.shardid_sequence_columns($1))', ids) INTO columns USING schema::oid;
+    IF NOT back THEN
+        RETURN QUERY EXECUTE format('SELECT %s.shardid_notes_of_change($1, $2)', ids) USING ids, columns;
+        EXECUTE format('SELECT %s.shardid_inserters($1)', ids) INTO inserters USING columns;
+        RETURN QUERY EXECUTE format('SELECT %s.shardid_missing_grants($1, $2, $3, $4)', ids)
+        USING ids, function::oid, generator::oid, inserters;
+    END IF;
+
+    -- The columns of one sequence change together: in one row, which is one transaction.
+    FOR u IN EXECUTE format('SELECT s.of_sequence, r.* FROM %s.shardid_columns_by_sequence($1) WITH ORDINALITY s (of_sequence, place), '
+                            'jsonb_to_record(s.of_sequence) r (seq oid) ORDER BY s.place', ids) USING columns
+    LOOP
+        u_generator := COALESCE(generator::text, (
             SELECT format('%s.%I', c.relnamespace::regnamespace,
                           CASE WHEN octet_length(c.relname) > 53 THEN md5(c.relname) ELSE c.relname END || '_generator')
-            FROM pg_class c WHERE c.oid = u.seq);
-        u_generator := COALESCE(one_generator::regclass::text, its_generator);
-        commands := format(E'SET LOCAL lock_timeout = %L;\nLOCK TABLE %s IN ACCESS EXCLUSIVE MODE;',
-                           -- Less than deadlock_timeout: in a deadlock this gives way, and the application is not refused.
-                           CASE WHEN u.n = 1 THEN '3s' ELSE '900ms' END, u.locked);
-
-        IF NOT back THEN
-            -- It belongs to no column: clients call setval on the sequence that pg_get_serial_sequence returns.
-            IF one_generator IS NULL THEN
-                commands := concat_ws(E'\n', commands, format('CREATE SEQUENCE %s;', u_generator),
-                    CASE WHEN u.owner <> quote_ident(current_user)::regrole THEN format('ALTER SEQUENCE %s OWNER TO %s;', u_generator, u.owner::regrole) END,
-                    (SELECT string_agg(DISTINCT format('GRANT %s ON SEQUENCE %s TO %s;', rights, u_generator, w.quoted), E'\n')
-                     FROM jsonb_to_recordset(inserters) w (rel oid, name text, quoted text)
-                     WHERE w.rel = ANY (u.rels) AND w.name <> pg_get_userbyid(u.owner)));
-            END IF;
-            EXECUTE format('SELECT max(%s) FROM %s', id, u.source) INTO highest;
-            IF highest >= soon THEN
-                commands := commands || format(E'\nSELECT %s.raise_generator(%s) FROM %s;', ids,
-                    concat_ws(', ', quote_literal(u_generator), format('pg_catalog.max(%s)', id), layout), u.source);
-            END IF;
-        ELSE
-            SELECT q.*, CASE WHEN q.seqincrement < 0 THEN 'LEAST' ELSE 'GREATEST' END AS edge,
-                   CASE WHEN q.seqincrement < 0 THEN 'min' ELSE 'max' END AS furthest,
-                   q.seqincrement > 0 AND q.seqmax < 9223372036854775807 AS is_narrow,
-                   pg_sequence_last_value(u.seq::regclass) AS last, c.relacl AS acl, c.relowner AS owner,
-                   obj_description(c.oid, 'pg_class') AS comment INTO r
-            FROM pg_sequence q JOIN pg_class c ON c.oid = q.seqrelid WHERE q.seqrelid = u.seq;
-        END IF;
-
-        FOR k IN
-            SELECT k.* FROM jsonb_to_recordset(found) k (name text, col text, identity text, of_parent bool, is_parted bool,
-                                                         expression text, seq oid, why_not text)
-            WHERE k.why_not IS NULL AND k.seq = u.seq ORDER BY NOT k.is_parted, k.name
-        LOOP
-            commands := concat_ws(E'\n', commands,
-                CASE WHEN NOT back AND k.identity <> '' AND NOT k.of_parent
-                     THEN format('ALTER TABLE %s ALTER COLUMN %s DROP IDENTITY;', k.name, k.col) END,
-                CASE WHEN NOT back THEN format('ALTER TABLE ONLY %s ALTER COLUMN %s SET DEFAULT %s;', k.name, k.col,
-                                               format(default_call, u_generator))
-                     WHEN k.identity = '' THEN format('ALTER TABLE ONLY %s ALTER COLUMN %s SET DEFAULT %s;', k.name, k.col,
-                                                         -- Its first string has all backslashes: one that reads alike in every session.
-                                                         CASE WHEN strpos(k.expression, '\') = 0 THEN k.expression
-                                                              ELSE regexp_replace(replace(k.expression, '\', '\\'), '''', 'E''') END)
-                     ELSE format('ALTER TABLE ONLY %s ALTER COLUMN %s DROP DEFAULT;', k.name, k.col) END);
-        END LOOP;
-
+            FROM pg_class c WHERE c.oid = u.seq));
         IF back THEN
-            commands := concat_ws(E'\n', commands,
-                CASE WHEN u.identity <> '' THEN format(E'ALTER TABLE %s ALTER COLUMN %s ADD GENERATED %s AS IDENTITY\n'
-                    '    (SEQUENCE NAME %s START WITH %s INCREMENT BY %s MINVALUE %s MAXVALUE %s CACHE %s %s);',
-                    u.parent, u.col, CASE u.identity WHEN 'a' THEN 'ALWAYS' ELSE 'BY DEFAULT' END, u.seq_name, r.seqstart, r.seqincrement,
-                    r.seqmin, r.seqmax, r.seqcache, CASE WHEN r.seqcycle THEN 'CYCLE' ELSE 'NO CYCLE' END) END,
-                -- Ids of rows that were deleted are not repeated either.
-                format('highest := (SELECT pg_catalog.%s(%s) FROM %s);', r.furthest, id, u.source),
-                CASE WHEN r.seqincrement > 0 THEN
-                    format(E'highest := GREATEST(highest,\n'
-                           '    (SELECT %1$s.id_lower_bound(s.last_ts + interval ''1 ms''%3$s) FROM %1$s.id_generator_status(%2$L%3$s) s));',
-                           ids, u_generator, ', ' || layout) END,
-                CASE WHEN r.is_narrow THEN format(E'IF highest > %s THEN\n    %s;\nEND IF;', r.seqmax,
-                    CASE WHEN u.identity = '' THEN format('ALTER SEQUENCE %s AS bigint NO MAXVALUE', u.seq_name)
-                         ELSE format('ALTER TABLE %s ALTER COLUMN %s SET NO MAXVALUE', u.parent, u.col) END) END,
-                format(E'PERFORM pg_catalog.setval(%L, %s(highest%s, s.last_value), true)\nFROM %s s WHERE s.is_called OR highest %s s.last_value;',
-                       u.seq_name, r.edge,
-                       CASE WHEN r.seqincrement > 1 THEN format(' + ((s.last_value - highest) %% %1$s + %1$s) %% %1$s', r.seqincrement) END,
-                       u.seq_name, CASE WHEN r.seqincrement < 0 THEN '<=' ELSE '>=' END),
-                CASE WHEN u.identity <> '' AND r.last IS NOT NULL THEN format('PERFORM pg_catalog.setval(%L, %s(%s, s.last_value)) FROM %s s;',
-                                                                       u.seq_name, r.edge, r.last, u.seq_name) END,
-                CASE WHEN u.identity <> '' THEN (
-                    SELECT string_agg(DISTINCT format('REVOKE ALL ON SEQUENCE %s FROM %s;', u.seq_name,
-                                                      CASE x.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(x.grantee)) END), E'\n')
-                    FROM pg_default_acl d, aclexplode(d.defaclacl) x
-                    WHERE d.defaclobjtype = 'S' AND d.defaclrole = r.owner AND d.defaclnamespace IN (0, of_schema) AND x.grantee <> r.owner) END,
-                CASE WHEN u.identity <> '' THEN (
-                    SELECT string_agg(format('GRANT %s ON SEQUENCE %s TO %s%s;', x.privilege_type, u.seq_name,
-                                             CASE x.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(x.grantee)) END,
-                                             CASE WHEN x.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END), E'\n')
-                    FROM aclexplode(r.acl) x WHERE x.grantee <> r.owner) END,
-                CASE WHEN u.identity <> '' AND r.comment <> '' THEN format('COMMENT ON SEQUENCE %s IS %L;', u.seq_name, r.comment) END,
-                CASE WHEN one_generator IS NULL AND to_regclass(its_generator) IS NULL THEN format('DROP SEQUENCE IF EXISTS %s;', its_generator) END);
-            tag := 'back';
-            WHILE strpos(commands, '$' || tag || '$') > 0 LOOP
-                tag := tag || '_';
-            END LOOP;
-            -- A column that has not changed keeps its sequence as it is.
-            commands := format(E'DO $%1$s$\n#variable_conflict use_column\nDECLARE\n    highest bigint;\nBEGIN\n'
-                               -- Saved defaults name functions, types and operators of pg_catalog without it.
-                               'PERFORM pg_catalog.set_config(''search_path'', ''pg_catalog, pg_temp'', true);\n'
-                               'IF NOT EXISTS (SELECT FROM pg_catalog.pg_attribute LEFT JOIN pg_catalog.pg_attrdef ON adrelid = attrelid AND adnum = attnum\n'
-                               '               WHERE attrelid = %3$L::pg_catalog.regclass AND attname = %4$L\n'
-                               '                 AND (attidentity <> '''' OR pg_catalog.pg_get_expr(adbin, adrelid) = %5$L)) THEN\n'
-                               '%2$s\nEND IF;\nEND\n$%1$s$', tag, commands, u.parent, (parse_ident(u.col))[1], u.expression);
+            RETURN QUERY EXECUTE format('SELECT %s.shardid_back_commands($1, $2, $3, $4, $5, $6)', ids)
+            USING ids, columns, u.of_sequence, u_generator, generator IS NULL, layout;
+        ELSE
+            RETURN QUERY EXECUTE format('SELECT %s.shardid_change_commands($1, $2, $3, $4, $5, $6, $7, $8, $9)', ids)
+            USING ids, columns, u.of_sequence, u_generator, generator IS NULL, layout, default_call, inserters, soon;
         END IF;
-        RETURN NEXT commands;
         is_empty := false;
     END LOOP;
 
     IF back AND is_empty THEN
         RETURN NEXT '-- No column has an identity or a default from a sequence. Save the way back before the columns change.';
+    ELSIF NOT back THEN
+        RETURN QUERY SELECT '-- ' || translate(format('%s.%s %s', k.name, k.col, k.why_not), E'\n\r', '  ')
+        FROM jsonb_to_recordset(columns) k (name text, col text, why_not text) WHERE k.why_not <> '' ORDER BY k.name, k.col;
     END IF;
-    FOR r IN
-        SELECT k.name, k.col, k.why_not FROM jsonb_to_recordset(found) k (name text, col text, why_not text)
-        WHERE k.why_not <> '' AND NOT back ORDER BY 1, 2
-    LOOP
-        RETURN NEXT '-- ' || translate(format('%s.%s %s', r.name, r.col, r.why_not), E'\n\r', '  ');
-    END LOOP;
 END
 $$;
 

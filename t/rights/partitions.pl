@@ -40,7 +40,14 @@ BEGIN
 			sequence_bits int, timezone text, reports boolean, VARIADIC own regprocedure[], OUT command text, OUT step text) RETURNS SETOF record',
 		'id_lower_bound(timestamptz, timestamptz, bigint, int) RETURNS bigint', 'id_timestamp(numeric, timestamptz, int, int) RETURNS timestamptz',
 		'id_lower_bound(timestamp, timestamptz, int, int) RETURNS bigint', 'uuid_v6_from(timestamptz, int, macaddr, int, int DEFAULT 0) RETURNS uuid',
-		'uuid_v6_from(timestamptz, int, macaddr) RETURNS uuid', 'uuid_v6_timestamp(varchar) RETURNS timestamptz'] LOOP
+		'uuid_v6_from(timestamptz, int, macaddr) RETURNS uuid', 'uuid_v6_timestamp(varchar) RETURNS timestamptz',
+		'shardid_new_default(text, oid, oid, oid, varchar) RETURNS text', 'shardid_new_default(text, oid, oid, anyelement, text) RETURNS text',
+		'shardid_sequence_columns(regnamespace) RETURNS jsonb', 'shardid_sequence_columns(anyelement) RETURNS jsonb',
+		'shardid_unchanged_columns(anyelement) RETURNS jsonb', 'shardid_notes_of_change(varchar, jsonb) RETURNS SETOF text',
+		'shardid_inserters(json) RETURNS jsonb', 'shardid_inserters(VARIADIC jsonb[]) RETURNS jsonb',
+		'shardid_missing_grants(text, regprocedure, oid, jsonb) RETURNS SETOF text', 'shardid_columns_by_sequence(anyelement) RETURNS SETOF jsonb',
+		'shardid_change_commands(text, jsonb, jsonb, text, boolean, text, text, jsonb, numeric) RETURNS text',
+		'shardid_sequence_rights(oid) RETURNS text', 'shardid_back_commands(text, jsonb, jsonb, text, boolean, anyelement) RETURNS text'] LOOP
 		BEGIN
 			EXECUTE format('CREATE FUNCTION ids.%s LANGUAGE plpgsql AS %L', made, 'BEGIN RAISE ''planted''; END');
 		EXCEPTION WHEN duplicate_function THEN
@@ -54,6 +61,7 @@ SQL
 CREATE SCHEMA planted AUTHORIZATION mallory;
 GRANT USAGE ON SCHEMA planted TO PUBLIC;
 CREATE SCHEMA planner AUTHORIZATION "Planner";
+DO $$ BEGIN EXECUTE pg_catalog.format('GRANT CREATE ON DATABASE %I TO "Planner"', pg_catalog.current_database()); END $$;
 SET ROLE mallory;
 DO $$
 DECLARE
@@ -93,6 +101,16 @@ SELECT pg_catalog.count(*), ids.id_lower_bound('2025-06-11 00:00+00') FROM pg_ca
 SQL
 	is($as->('Planner', "SELECT ids.uuid_v6_lower_bound('2025-01-01 00:00+00'), ids.uuid_v6_timestamp('1efc7d35-7fd0-6000-8000-000000000000'::text) = '2025-01-01 00:00+00'"),
 		'1efc7d35-7fd0-6000-8000-000000000000|t', "$database: nor do the UUIDs'");
+
+	is($as->('Planner', <<'SQL'), "2|0\n2|0", "$database: nor do the steps of id_migration_commands") if $database ne 'portable';
+CREATE SCHEMA shop AUTHORIZATION "Planner"
+CREATE TABLE items (id bigserial) CREATE TABLE named (id bigint GENERATED ALWAYS AS IDENTITY);
+CREATE FUNCTION shop.new_id() RETURNS bigint LANGUAGE sql RETURN 1;
+GRANT INSERT ON shop.items TO PUBLIC;
+SELECT count(*) FILTER (WHERE c ~ 'SET DEFAULT shop.new_id'), count(*) FILTER (WHERE c ~ 'planted')
+FROM ids.id_migration_commands('shop', function => 'shop.new_id()') c;
+SELECT count(*) FILTER (WHERE c ~ 'setval'), count(*) FILTER (WHERE c ~ 'planted') FROM ids.id_migration_commands('shop', back => true) c;
+SQL
 
 	# An expression of an index runs as the role that plans or attaches: so only the owner may call these functions.
 	is($as->('mallory', <<'SQL'), '', "$database: a table with a hostile index");

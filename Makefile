@@ -3,7 +3,7 @@ MODULE_big = shardid
 DATA = shardid_lease--1.0.sql
 DATA_built = $(CURDIR)/built/shardid--1.0.sql
 # SQL that the extension shares with the SQL-only version.
-SHARED = $(addprefix $(srcdir)/portable/,partitions.sql migrating.sql)
+SHARED = $(addprefix $(srcdir)/portable/,uuids_and_text.sql partitions.sql migrating.sql)
 OBJS = src/module.o \
        $(addprefix src/engine/, borrow.o citus.o draw.o durable.o generator.o known.o \
            own_sequence.o page_pin.o raise.o refusals.o relation_changes.o replaced_storage.o sequence.o sequence_page.o wait.o) \

@@ -16,6 +16,9 @@ SELECT pg_catalog.current_setting('search_path') AS caller_path,
        pg_catalog.quote_ident(pg_catalog.current_schema()) AS portable,
        EXISTS (SELECT FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace
                WHERE n.nspname OPERATOR(pg_catalog.=) pg_catalog.current_schema()
+                 AND p.proname OPERATOR(pg_catalog.=) 'id_to_text') AS has_text,
+       EXISTS (SELECT FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace
+               WHERE n.nspname OPERATOR(pg_catalog.=) pg_catalog.current_schema()
                  AND p.proname OPERATOR(pg_catalog.=) 'id_partition_commands') AS has_partitions,
        EXISTS (SELECT FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace
                WHERE n.nspname OPERATOR(pg_catalog.=) pg_catalog.current_schema()
@@ -132,6 +135,10 @@ $$;
 
 SELECT format('ALTER SEQUENCE %s NO CYCLE', generator) FROM shardid_generators \gexec
 DROP TABLE shardid_generators, shardid_drawers, shardid_others;
+\if :has_text
+SET search_path = :portable;
+\ir uuids_and_text.sql
+\endif
 \if :has_partitions
 SET search_path = :portable;
 \ir partitions.sql

@@ -1,5 +1,5 @@
--- Partitions by time on a bigint id, and bounds of UUIDs of version 6: see docs/partitioning.md. The extension has what follows the
--- line "Also in the extension", by the Makefile. For the SQL-only version load it after portable/shardid.sql, as the same role:
+-- Partitions by time on a bigint id: see docs/partitioning.md. The extension has what follows the line "Also in the
+-- extension", by the Makefile. For the SQL-only version load it after portable/shardid.sql, as the same role:
 --
 --     psql -f portable/shardid.sql -f portable/partitions.sql
 \set ON_ERROR_STOP on
@@ -591,24 +591,6 @@ $$;
 COMMENT ON PROCEDURE maintain_id_partitions(pg_catalog.regclass, interval, int, interval, pg_catalog.timestamptz,
     pg_catalog.timestamptz, int, int, pg_catalog.text, pg_catalog.regprocedure[]) IS
 'creates the missing partitions of a table by time and drops old ones, each in a transaction of its own that waits 0.3 s for a lock';
-
--- UUIDs of version 6 as bounds, and for tools that know times as text only.
-
-CREATE OR REPLACE FUNCTION uuid_v6_lower_bound(ts pg_catalog.timestamptz)
-RETURNS pg_catalog.uuid
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-RETURN uuid_v6_from(ts, 0, '00:00:00:00:00:00'::pg_catalog.macaddr, 0);
-
-COMMENT ON FUNCTION uuid_v6_lower_bound(pg_catalog.timestamptz) IS
-'the smallest UUID of version 6 generated at this time or later, for range conditions and partition bounds';
-
-CREATE OR REPLACE FUNCTION uuid_v6_timestamp(pg_catalog.text)
-RETURNS pg_catalog.timestamptz
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-RETURN uuid_v6_timestamp($1::pg_catalog.uuid);
-
-COMMENT ON FUNCTION uuid_v6_timestamp(pg_catalog.text) IS
-'the time in a UUID of version 6 that is passed as text; NULL for any other UUID';
 
 -- Not in the extension. A transaction that created something before CREATE was revoked may have ended after this began.
 -- What is above may have found that, wherever it has been moved since then.

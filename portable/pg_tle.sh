@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Prints the SQL that installs shardid.sql, partitions.sql and migrating.sql as an extension by pg_tle (Trusted Language Extensions), where a
-# service has that: portable/pg_tle.sh | psql, as a role with pgtle_admin. Then CREATE EXTENSION shardid_portable SCHEMA ids.
+# Prints the SQL that installs shardid.sql, uuids_and_text.sql, partitions.sql and migrating.sql as an extension by
+# pg_tle (Trusted Language Extensions), where a service has that: portable/pg_tle.sh | psql, as a role with
+# pgtle_admin. Then CREATE EXTENSION shardid_portable SCHEMA ids.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -10,14 +11,15 @@ readonly quote='$_pgtle_$'
 
 # CREATE EXTENSION has a transaction and a search_path of its own: psql's commands and ours for these are left out.
 script() {
-    sed -E '/^\\set /d; /^BEGIN;$/d; /^COMMIT;$/d' shardid.sql partitions.sql migrating.sql
+    sed -E '/^\\set /d; /^BEGIN;$/d; /^COMMIT;$/d' shardid.sql uuids_and_text.sql partitions.sql migrating.sql
 }
 
 if script | grep -qF "$quote"; then
     echo "the functions have $quote in them" >&2
     exit 1
 fi
-printf "SELECT pgtle.install_extension('%s', '%s', 'ids in 64 bits: time, shard, sequence',\n%s\n" "$name" "$version" "$quote"
+printf "SELECT pgtle.install_extension('%s', '%s', 'ids in 64 bits: time, shard, sequence',\n%s\n" \
+    "$name" "$version" "$quote"
 script
 # A dump of an extension's sequence carries no position but so.
 echo "SELECT pg_catalog.pg_extension_config_dump('shardid_seq', '');"

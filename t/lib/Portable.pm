@@ -1,4 +1,4 @@
-# Databases in which ids are drawn by portable/shardid.sql, without the extension.
+# Databases in which ids are drawn by the SQL-only version, without the extension.
 package Portable;
 
 use strict;
@@ -41,7 +41,10 @@ sub load_portable
 {
 	my ($node, $database) = @_;
 	my $connection = $node->connstr($database) . ' user=ids_owner';
-	run_log([ 'psql', '-Xq', '-d', $connection, '-f', "portable/$_.sql" ]) or die "portable/$_.sql does not load" for qw(shardid partitions migrating);
+	for my $file (qw(shardid uuids_and_text partitions migrating))
+	{
+		run_log([ 'psql', '-Xq', '-d', $connection, '-f', "portable/$file.sql" ]) or die "portable/$file.sql does not load";
+	}
 	return;
 }
 

@@ -99,9 +99,9 @@ is(query("$path; SELECT num_nulls(" . join(', ', @calls, @calls) . q[) + num_nul
 # The file loads only into a schema where no other role can create objects; it can be loaded again.
 sub loading
 {
-	my ($options) = @_;
+	my ($options, $file) = (@_, 'shardid');
 	my $output = '';
-	IPC::Run::run([ 'psql', '-Xq', '-d', $node->connstr('postgres') . " options='$options'", '-f', 'portable/shardid.sql' ],
+	IPC::Run::run([ 'psql', '-Xq', '-d', $node->connstr('postgres') . " options='$options'", '-f', "portable/$file.sql" ],
 		'>', \$output, '2>&1');
 	return $output;
 }
@@ -131,6 +131,21 @@ $node->safe_psql('postgres', 'ALTER FUNCTION planted.wrong OWNER TO CURRENT_USER
 like(loading('-csearch_path=planted'), qr/another role owns "%"/, 'be it an operator alone');
 is(loading('-csearch_path=twice'), '', 'a schema of its own');
 is(loading('-csearch_path=twice'), '', 'again');
+sub made
+{
+	return split /\|/, $node->safe_psql('postgres', q(SELECT count(*) FILTER (WHERE prokind = 'f'), count(*) FILTER (WHERE prokind = 'p'),
+		(SELECT count(*) FROM pg_class WHERE relnamespace = 'twice'::regnamespace AND relkind = 'S') FROM pg_proc WHERE pronamespace = 'twice'::regnamespace));
+}
+my ($functions, $procedures, $sequences) = made();
+is($procedures, 1, 'it has made a procedure');
+like(slurp_file('portable/shardid.sql'), qr/^-- It creates $functions functions, a procedure and $sequences sequences in that schema/m,
+	'and what else its first lines say');
+like(loading('-csearch_path=of_app', 'uuids_and_text'), qr/schema of_app has no portable functions/, 'the functions of UUIDs not alone');
+is(loading('-csearch_path=twice', 'uuids_and_text'), '', 'after the others');
+my @with_uuids = made();
+$functions = $with_uuids[0] - $functions;
+is("@with_uuids[1, 2]", "$procedures $sequences", 'they are functions');
+like(slurp_file('portable/uuids_and_text.sql'), qr/^-- It creates $functions functions in the schema/m, 'as many as its first lines say');
 is( $node->safe_psql('postgres', <<'SQL'), 't', 'with a temporary shardid_seq in the session');
 CREATE SCHEMA beside_temporary;
 CREATE TEMPORARY SEQUENCE shardid_seq;
@@ -172,10 +187,12 @@ $node->safe_psql('postgres', 'CREATE ROLE planter; CREATE EXTENSION IF NOT EXIST
 my $wrong = q(CREATE FUNCTION raced.wrong(bigint, int) RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RAISE ''planted''; END');
 my $wrong_operator = "$wrong; CREATE OPERATOR raced.% (FUNCTION = raced.wrong, LEFTARG = bigint, RIGHTARG = int)";
 my $refusal = qr/ERROR:  42501: another role has created (?:function|operator) \S*(?:wrong|%)\(.*HINT:  Use another schema, or drop it/s;
-like(raced($_, $wrong_operator), $refusal, "$_: nothing that another role has created meanwhile") for qw(shardid partitions migrating public_ids);
+like(raced($_, $wrong_operator), $refusal, "$_: nothing that another role has created meanwhile") for qw(shardid uuids_and_text partitions migrating public_ids);
 like(raced('shardid', $wrong_operator, moved => 'ALTER OPERATOR raced.%(bigint, int)'), $refusal, 'nor what it has moved out of the schema then');
-my @checks = map { slurp_file("portable/$_.sql") =~ /^(-- Not in the extension.*)\z/ms } qw(shardid partitions migrating public_ids);
-is(scalar(grep { $_ eq $checks[0] } @checks), 4, 'the files have the same check');
+my @checks = map { slurp_file("portable/$_.sql") =~ /^(-- Not in the extension.*)\z/ms } qw(shardid uuids_and_text partitions migrating public_ids);
+is(scalar(grep { $_ eq $checks[0] } @checks), 5, 'the files have the same check');
+my @guards = map { slurp_file("portable/$_.sql") =~ /^(DO \$\$\nDECLARE\n    bound .*?^\$\$;)$/ms } qw(uuids_and_text partitions);
+is("@guards", "$guards[0] $guards[0]", 'and those that need shardid.sql look for it in the same way');
 
 $node->stop;
 done_testing();

@@ -83,6 +83,10 @@ is( query(q(SELECT count(*) FROM pg_class, aclexplode(relacl) WHERE relname LIKE
 	0, 'no mark is granted to who has a sequence of high values');
 is(query(q(SELECT cycle, last_value FROM pg_sequences WHERE sequencename = 'bait')), 'f|2000000000000', 'which is as it was');
 is(query('SELECT count(*) FROM pg_sequence WHERE seqcycle'), 0, 'and nothing stays closed');
+is( query(<<'SQL'), '', 'no function calls the extension, of whatever file it is');
+SELECT string_agg(DISTINCT d.objid::regprocedure::text, ' ') FROM pg_depend d JOIN pg_proc called ON called.oid = d.refobjid
+WHERE d.classid = 'pg_proc'::regclass AND d.refclassid = 'pg_proc'::regclass AND called.pronamespace = 'shardid'::regnamespace
+SQL
 
 # A schema and an owner whose names must be quoted, next to a schema whose unquoted name is the same.
 query(<<'SQL');
@@ -91,7 +95,7 @@ ALTER ROLE ids_owner SET search_path = "Ids";
 ALTER ROLE ids_owner RENAME TO "Ids Owner";
 SQL
 $owner = 'Ids Owner';
-is(said('-U', $owner, map { ('-f', "portable/$_.sql") } qw(shardid migrating partitions)), '', 'names that are quoted');
+is(said('-U', $owner, map { ('-f', "portable/$_.sql") } qw(shardid uuids_and_text migrating partitions)), '', 'names that are quoted');
 is(as_owner('to'), '', 'to the extension');
 is(query(q(SELECT to_regclass('"Ids".shardid_mark_0') IS NULL AND to_regclass('ids.shardid_mark_0') IS NOT NULL)), 't', 'and not those beside');
 is(as_owner('from'), '', 'and back');

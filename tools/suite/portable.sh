@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Runs the extension's pg_regress topics in a database with portable/shardid.sql and portable/partitions.sql instead of
-# the extension. To be sourced, after suites.sh.
+# Runs the extension's pg_regress topics in a database with the files of portable/ instead of the extension. To be
+# sourced, after suites.sh.
 #
 # The expected output is the extension's, changed by test/portable/TOPIC.patch if it exists; its first lines give the
 # reasons. CONTEXT is not shown: functions in PL/pgSQL have one, those in C do not.
@@ -39,7 +39,7 @@ make_portable_topics() {
     mkdir -p "$folder/sql" "$folder/expected"
     cp -r portable bench "$folder/"
     printf '%s\n' "\\getenv source PG_ABS_SRCDIR" '\set ECHO none' '\o /dev/null' \
-        "\\set file :source '/portable/"{shardid,partitions,migrating}".sql'"$'\n\\i :file' "CALL shardid_grant_marks('public');" |
+        "\\set file :source '/portable/"{shardid,uuids_and_text,partitions,migrating}".sql'"$'\n\\i :file' "CALL shardid_grant_marks('public');" |
         tee "$folder/sql/load.sql" | head -n 2 >"$folder/expected/load.out"
     shift
     for topic; do

@@ -1,12 +1,13 @@
 -- Back from the extension to portable/shardid.sql, after portable/to_extension.sql: see docs/portable.md.
 --
---     psql -f portable/from_extension.sql     with the schema of the portable functions first in search_path, as its owner,
---                                             with the rights of those who own the generators
---     psql -v generators='a b' -f ...         with these, too
+--     psql -f portable/from_extension.sql   with the schema of the portable functions first in search_path, as its
+--                                           owner, with the rights of those who own the generators
+--     psql -v generators='a b' -f ...       with these, too
 --
--- Nobody may draw by the extension while others draw by the portable functions, which have another lock. So the generators
--- get CYCLE, with which both refuse to draw (55000), until all transactions that may yet draw by the extension have ended.
--- They get it in the transaction that loads the portable functions: if that fails, nothing has changed.
+-- Nobody may draw by the extension while others draw by the portable functions, which have another lock. So the
+-- generators get CYCLE, with which both refuse to draw (55000), until all transactions that may yet draw by the
+-- extension have ended. They get it in the transaction that loads the portable functions: if that fails, nothing has
+-- changed.
 \set ON_ERROR_STOP on
 \if :{?generators}
 \else
@@ -14,13 +15,16 @@
 \endif
 SELECT pg_catalog.current_setting('search_path') AS caller_path,
        pg_catalog.quote_ident(pg_catalog.current_schema()) AS portable,
-       EXISTS (SELECT FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace
+       EXISTS (SELECT FROM pg_catalog.pg_proc p
+               JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace
                WHERE n.nspname OPERATOR(pg_catalog.=) pg_catalog.current_schema()
                  AND p.proname OPERATOR(pg_catalog.=) 'id_to_text') AS has_text,
-       EXISTS (SELECT FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace
+       EXISTS (SELECT FROM pg_catalog.pg_proc p
+               JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace
                WHERE n.nspname OPERATOR(pg_catalog.=) pg_catalog.current_schema()
                  AND p.proname OPERATOR(pg_catalog.=) 'id_partition_commands') AS has_partitions,
-       EXISTS (SELECT FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace
+       EXISTS (SELECT FROM pg_catalog.pg_proc p
+               JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace
                WHERE n.nspname OPERATOR(pg_catalog.=) pg_catalog.current_schema()
                  AND p.proname OPERATOR(pg_catalog.=) 'id_migration_commands') AS has_migration \gset
 
@@ -30,7 +34,8 @@ BEGIN;
 SELECT set_config('shardid_portable.schema', :'portable', true), set_config('client_min_messages', 'error', true),
        set_config('lock_timeout', '200ms', true) \g /dev/null
 
--- Those that defaults of columns pass to next_id, the default one, and what is the owner's and has the last_value of one.
+-- Those that defaults of columns pass to next_id, the default one, and what is the owner's and
+-- has the last_value of one.
 CREATE TEMPORARY TABLE shardid_generators AS
 SELECT s.oid::regclass AS generator, s.relowner
 FROM pg_class s JOIN pg_sequence q ON q.seqrelid = s.oid
@@ -42,21 +47,24 @@ WHERE s.relpersistence = 'p' AND NOT EXISTS (SELECT FROM pg_depend e WHERE e.cla
                   WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = s.oid AND classid = 'pg_attrdef'::regclass
                     AND f.refclassid = 'pg_proc'::regclass AND p.proname = 'next_id'
                     AND p.pronamespace = :'portable'::regnamespace)
-       OR s.relowner = quote_ident(current_user)::regrole AND NOT q.seqcycle AND pg_sequence_last_value(s.oid) > 1000000000000
+       OR s.relowner = quote_ident(current_user)::regrole AND NOT q.seqcycle
+       AND pg_sequence_last_value(s.oid) > 1000000000000
           AND s.relname !~ '^shardid_mark_[0-9]+$');
 
 -- Whoever may draw by the extension, with USAGE, is to draw afterwards; but to UPDATE is not this script's to give.
 CREATE TEMPORARY TABLE shardid_drawers AS
 SELECT generator, CASE a.grantee WHEN 0 THEN 'public' ELSE pg_get_userbyid(a.grantee) END AS grantee,
        bool_or(privilege_type = 'UPDATE') AS may_update
-FROM shardid_generators JOIN pg_class c ON c.oid = generator, aclexplode(COALESCE(relacl, acldefault('s', c.relowner))) a
+FROM shardid_generators JOIN pg_class c ON c.oid = generator,
+     aclexplode(COALESCE(relacl, acldefault('s', c.relowner))) a
 WHERE privilege_type IN ('USAGE', 'UPDATE')
 GROUP BY 1, 2 HAVING bool_or(privilege_type = 'USAGE');
 
 DO $$
 DECLARE
     portable text := current_setting('shardid_portable.schema');
-    owner oid := (SELECT proowner FROM pg_proc WHERE pronamespace = portable::regnamespace AND proname = 'shardid_draw_any');
+    owner oid := (SELECT proowner FROM pg_proc WHERE pronamespace = portable::regnamespace
+                  AND proname = 'shardid_draw_any');
     those text;
     generator regclass;
     is_done boolean := false;
@@ -65,30 +73,35 @@ BEGIN
         RAISE undefined_function USING MESSAGE = format('schema %s has no portable functions', portable),
             HINT = 'Set search_path to their schema.';
     ELSIF owner <> quote_ident(current_user)::regrole THEN
-        RAISE insufficient_privilege USING MESSAGE = format('must be owner of the portable functions in schema %s', portable),
+        RAISE insufficient_privilege USING
+            MESSAGE = format('must be owner of the portable functions in schema %s', portable),
             HINT = format('Run this as %s.', owner::regrole);
     END IF;
 
     those := string_agg(g.generator::text, ', ' ORDER BY g.generator::text)
              FROM shardid_generators g WHERE NOT pg_has_role(current_user, g.relowner, 'USAGE');
     IF those <> '' THEN
-        RAISE insufficient_privilege USING MESSAGE = 'generators belong to other roles', DETAIL = format('They are %s.', those),
+        RAISE insufficient_privilege USING MESSAGE = 'generators belong to other roles',
+            DETAIL = format('They are %s.', those),
             HINT = format('Grant their owners'' roles to %I until this is done.', current_user);
     END IF;
 
     -- A default that calls the extension itself would continue to use it.
     those := string_agg(DISTINCT pg_describe_object(d.classid, d.objid, d.objsubid), ', ')
-             FROM pg_extension x JOIN pg_proc p ON p.pronamespace = x.extnamespace JOIN pg_depend d ON d.refobjid = p.oid
+             FROM pg_extension x JOIN pg_proc p ON p.pronamespace = x.extnamespace
+             JOIN pg_depend d ON d.refobjid = p.oid
              WHERE x.extname = 'shardid' AND p.proname IN ('next_id', 'next_ids') AND d.refclassid = 'pg_proc'::regclass
                AND d.deptype = 'n' AND NOT (d.classid = 'pg_proc'::regclass AND d.objid IN (
                    SELECT f.oid FROM pg_proc f WHERE f.pronamespace = portable::regnamespace));
     IF those <> '' THEN
-        RAISE object_in_use USING MESSAGE = 'functions of the extension itself are called', DETAIL = format('By %s.', those),
+        RAISE object_in_use USING MESSAGE = 'functions of the extension itself are called',
+            DETAIL = format('By %s.', those),
             HINT = format('Have them call those of schema %s first.', portable);
     END IF;
 
     those := string_agg(format('GRANT UPDATE ON SEQUENCE %s TO %s;', d.generator,
-                               CASE d.grantee WHEN 'public' THEN 'PUBLIC' ELSE quote_ident(d.grantee) END), ' ' ORDER BY 1)
+                               CASE d.grantee WHEN 'public' THEN 'PUBLIC' ELSE quote_ident(d.grantee) END),
+                               ' ' ORDER BY 1)
              FROM shardid_drawers d WHERE NOT d.may_update;
     IF those <> '' THEN
         RAISE insufficient_privilege USING MESSAGE = 'roles with USAGE have no UPDATE on their generators',
@@ -127,7 +140,8 @@ WHERE l.locktype = 'virtualxid' AND a.datname = current_database() AND l.pid <> 
 
 DO $$
 BEGIN
-    WHILE EXISTS (SELECT FROM pg_locks l JOIN shardid_others USING (pid, virtualxid) WHERE l.locktype = 'virtualxid') LOOP
+    WHILE EXISTS (SELECT FROM pg_locks l JOIN shardid_others USING (pid, virtualxid)
+                  WHERE l.locktype = 'virtualxid') LOOP
         PERFORM pg_sleep(0.05);
     END LOOP;
 END

@@ -5,7 +5,8 @@
 --
 -- Run again, it brings the functions of an older file up to date. The keys stay as they are.
 --
--- All that these functions call is looked up now. They hold it by its OID: no later name, schema or extension takes its place.
+-- All that these functions call is looked up now. They hold it by its OID: no later name, schema or extension takes its
+-- place.
 \set ON_ERROR_STOP on
 \set ON_ERROR_ROLLBACK off
 BEGIN;
@@ -21,34 +22,44 @@ BEGIN
         RAISE invalid_schema_name USING MESSAGE = 'no schema has been selected to create in',
             HINT = 'Set search_path to a schema of yours.';
     END IF;
-    -- A superuser has all rights, but what runs as this role must be its own. That of schema "public" is the database's owner.
-    IF of_schema.nspowner OPERATOR(pg_catalog.<>) pg_catalog.quote_ident(current_user)::pg_catalog.regrole::pg_catalog.oid
+    -- A superuser has all rights, but what runs as this role must be its own. That of schema "public" is the database's
+    -- owner.
+    IF of_schema.nspowner
+       OPERATOR(pg_catalog.<>) pg_catalog.quote_ident(current_user)::pg_catalog.regrole::pg_catalog.oid
        AND NOT EXISTS (SELECT FROM pg_catalog.pg_database d
                        WHERE d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
-                         AND d.datdba OPERATOR(pg_catalog.=) pg_catalog.quote_ident(current_user)::pg_catalog.regrole::pg_catalog.oid
-                         AND of_schema.nspowner OPERATOR(pg_catalog.=) 'pg_database_owner'::pg_catalog.regrole::pg_catalog.oid) THEN
+                         AND d.datdba OPERATOR(pg_catalog.=)
+                             pg_catalog.quote_ident(current_user)::pg_catalog.regrole::pg_catalog.oid
+                         AND of_schema.nspowner OPERATOR(pg_catalog.=)
+                             'pg_database_owner'::pg_catalog.regrole::pg_catalog.oid) THEN
         RAISE insufficient_privilege USING
             MESSAGE = pg_catalog.format('must be owner of schema "%s"', of_schema.nspname),
             DETAIL = pg_catalog.format('Its owner is "%s", and the current user is "%s".',
                                        pg_catalog.pg_get_userbyid(of_schema.nspowner), current_user),
             HINT = 'Run this as its owner.';
     END IF;
-    SELECT CASE a.grantee WHEN 0::pg_catalog.oid THEN 'PUBLIC' ELSE a.grantee::pg_catalog.regrole::pg_catalog.text END INTO other
+    SELECT CASE a.grantee WHEN 0::pg_catalog.oid THEN 'PUBLIC' ELSE a.grantee::pg_catalog.regrole::pg_catalog.text END
+    INTO other
     FROM pg_catalog.aclexplode(of_schema.nspacl) a
-    WHERE a.grantee OPERATOR(pg_catalog.<>) of_schema.nspowner AND a.privilege_type OPERATOR(pg_catalog.=) 'CREATE'::pg_catalog.text
+    WHERE a.grantee OPERATOR(pg_catalog.<>) of_schema.nspowner
+      AND a.privilege_type OPERATOR(pg_catalog.=) 'CREATE'::pg_catalog.text
     LIMIT 1;
     IF FOUND THEN
         RAISE insufficient_privilege USING
             MESSAGE = pg_catalog.format('others can create objects in schema "%s"', of_schema.nspname),
-            HINT = pg_catalog.format('Use a schema of your own, or run REVOKE CREATE ON SCHEMA %I FROM %s.', of_schema.nspname, other);
+            HINT = pg_catalog.format('Use a schema of your own, or run REVOKE CREATE ON SCHEMA %I FROM %s.',
+                                     of_schema.nspname, other);
     END IF;
     SELECT o.name INTO other
-    FROM (SELECT c.relname, c.relowner FROM pg_catalog.pg_class c WHERE c.relnamespace OPERATOR(pg_catalog.=) of_schema.oid
+    FROM (SELECT c.relname, c.relowner FROM pg_catalog.pg_class c
+          WHERE c.relnamespace OPERATOR(pg_catalog.=) of_schema.oid
             AND c.relname OPERATOR(pg_catalog.~) '^public_id_keys'
           UNION ALL
-          SELECT p.proname, p.proowner FROM pg_catalog.pg_proc p WHERE p.pronamespace OPERATOR(pg_catalog.=) of_schema.oid
+          SELECT p.proname, p.proowner FROM pg_catalog.pg_proc p
+          WHERE p.pronamespace OPERATOR(pg_catalog.=) of_schema.oid
           UNION ALL
-          SELECT p.oprname, p.oprowner FROM pg_catalog.pg_operator p WHERE p.oprnamespace OPERATOR(pg_catalog.=) of_schema.oid
+          SELECT p.oprname, p.oprowner FROM pg_catalog.pg_operator p
+          WHERE p.oprnamespace OPERATOR(pg_catalog.=) of_schema.oid
          ) o (name, owner)
     -- What is called here may be found among them. Superusers need not plant anything.
     WHERE o.owner OPERATOR(pg_catalog.<>) pg_catalog.quote_ident(current_user)::pg_catalog.regrole::pg_catalog.oid
@@ -76,13 +87,15 @@ COMMENT ON TABLE public_id_keys IS
 -- Or pg_statistic, and a dump of it, would have copies of the keys.
 ALTER TABLE public_id_keys ALTER master SET STATISTICS 0;
 
--- What uses pgcrypto, whose schema may be open to all: a function with just these types of arguments cannot be mistaken.
+-- What uses pgcrypto, whose schema may be open to all: a function with just these types of arguments cannot be
+-- mistaken.
 DO $$
 DECLARE
     pgcrypto name;
     other record;
 BEGIN
-    SELECT n.nspname INTO pgcrypto FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'pgcrypto';
+    SELECT n.nspname INTO pgcrypto FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
+    WHERE e.extname = 'pgcrypto';
     IF NOT FOUND THEN
         RAISE undefined_object USING MESSAGE = 'the extension pgcrypto is not in this database',
             HINT = 'Run CREATE EXTENSION pgcrypto.';
@@ -95,7 +108,8 @@ BEGIN
              LEFT JOIN pg_proc p ON p.oid = to_regprocedure(format('%I.%s', pgcrypto, f.name))
              LEFT JOIN pg_roles r ON r.oid = p.proowner
              LEFT JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
-             LEFT JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND e.oid = d.refobjid AND e.extname = 'pgcrypto'
+             LEFT JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND e.oid = d.refobjid
+                 AND e.extname = 'pgcrypto'
         WHERE e.oid IS NULL OR NOT r.rolsuper AND p.proowner <> quote_ident(current_user)::regrole
     LOOP
         RAISE insufficient_privilege USING
@@ -194,12 +208,13 @@ $$;
 COMMENT ON FUNCTION public_id_refuse_without_key(regprocedure) IS
 'raises 55000';
 
--- Keys are arguments of C functions alone. Those of an SQL function can be constants of its plan, which debug_print_plan shows
--- to every caller.
+-- Keys are arguments of C functions alone. Those of an SQL function can be constants of its plan, which
+-- debug_print_plan shows to every caller.
 -- A regular expression that counts to 62 costs more than the encryption does, so lengths are compared apart.
 DO $$
 DECLARE
-    pgcrypto name := (SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'pgcrypto');
+    pgcrypto name := (SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
+                      WHERE e.extname = 'pgcrypto');
 BEGIN
     EXECUTE format($sql$
         CREATE OR REPLACE FUNCTION public_id(kind text, id bigint) RETURNS text
@@ -207,13 +222,15 @@ BEGIN
         RETURN CASE WHEN octet_length(kind) <= 63 AND kind COLLATE "C" ~ '^[a-z][a-z0-9_]*$' THEN COALESCE(
             (SELECT kind || '_' || public_id_digits(k.number, %1$I.encrypt(
                         int8send(id) || int8send(0),
-                        substr(%1$I.hmac(convert_to('shardid public id 1:' || kind, 'UTF8'), k.master, 'sha256'::text), 1, 16),
+                        substr(%1$I.hmac(convert_to('shardid public id 1:' || kind, 'UTF8'), k.master,
+                                         'sha256'::text), 1, 16),
                         'aes-ecb/pad:none'::text))
              FROM public_id_keys k ORDER BY k.generation DESC LIMIT 1),
             public_id_refuse_without_key('new_public_id_key()'::regprocedure))
         ELSE public_id_refuse_kind(kind) END$sql$, pgcrypto);
 
-    -- A kind that public_id refuses has no texts, so none is read either. With 27 characters more than a kind, a text has 90.
+    -- A kind that public_id refuses has no texts, so none is read either. With 27 characters more than a kind, a text
+    -- has 90.
     EXECUTE format($sql$
         CREATE OR REPLACE FUNCTION private_id(kind text, public text) RETURNS bigint
         LANGUAGE sql STABLE STRICT PARALLEL SAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
@@ -224,11 +241,13 @@ BEGIN
                              THEN ('x' || encode(substr(d.plain, 1, 8), 'hex'))::bit(64)::bigint END
                  FROM (SELECT %1$I.decrypt(
                                   public_id_block(right(public, 26)),
-                                  substr(%1$I.hmac(convert_to('shardid public id 1:' || kind, 'UTF8'), k.master, 'sha256'::text), 1, 16),
+                                  substr(%1$I.hmac(convert_to('shardid public id 1:' || kind, 'UTF8'), k.master,
+                                                   'sha256'::text), 1, 16),
                                   'aes-ecb/pad:none'::text) AS plain
                        FROM public_id_keys k
                        -- Two bits: the first eight characters have number 0, the next eight 1.
-                       WHERE k.number = (strpos('0123456789abcdefghjkmnpqrstvwxyz' COLLATE "C", left(right(public, 26), 1)) - 1) >> 3
+                       WHERE k.number = (strpos('0123456789abcdefghjkmnpqrstvwxyz' COLLATE "C",
+                                                left(right(public, 26), 1)) - 1) >> 3
                        OFFSET 0) d)
             ELSE public_id_refuse_without_key('new_public_id_key()'::regprocedure)::bigint END
         END$sql$, pgcrypto);

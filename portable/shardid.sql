@@ -25,34 +25,44 @@ BEGIN
         RAISE invalid_schema_name USING MESSAGE = 'no schema has been selected to create in',
             HINT = 'Set search_path to a schema of yours.';
     END IF;
-    -- A superuser has all rights, but what runs as this role must be its own. That of schema "public" is the database's owner.
-    IF of_schema.nspowner OPERATOR(pg_catalog.<>) pg_catalog.quote_ident(current_user)::pg_catalog.regrole::pg_catalog.oid
+    -- A superuser has all rights, but what runs as this role must be its own. That of schema "public" is the database's
+    -- owner.
+    IF of_schema.nspowner
+       OPERATOR(pg_catalog.<>) pg_catalog.quote_ident(current_user)::pg_catalog.regrole::pg_catalog.oid
        AND NOT EXISTS (SELECT FROM pg_catalog.pg_database d
                        WHERE d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
-                         AND d.datdba OPERATOR(pg_catalog.=) pg_catalog.quote_ident(current_user)::pg_catalog.regrole::pg_catalog.oid
-                         AND of_schema.nspowner OPERATOR(pg_catalog.=) 'pg_database_owner'::pg_catalog.regrole::pg_catalog.oid) THEN
+                         AND d.datdba OPERATOR(pg_catalog.=)
+                             pg_catalog.quote_ident(current_user)::pg_catalog.regrole::pg_catalog.oid
+                         AND of_schema.nspowner OPERATOR(pg_catalog.=)
+                             'pg_database_owner'::pg_catalog.regrole::pg_catalog.oid) THEN
         RAISE insufficient_privilege USING
             MESSAGE = pg_catalog.format('must be owner of schema "%s"', of_schema.nspname),
             DETAIL = pg_catalog.format('Its owner is "%s", and the current user is "%s".',
                                        pg_catalog.pg_get_userbyid(of_schema.nspowner), current_user),
             HINT = 'Run this as its owner.';
     END IF;
-    SELECT CASE a.grantee WHEN 0::pg_catalog.oid THEN 'PUBLIC' ELSE a.grantee::pg_catalog.regrole::pg_catalog.text END INTO other
+    SELECT CASE a.grantee WHEN 0::pg_catalog.oid THEN 'PUBLIC' ELSE a.grantee::pg_catalog.regrole::pg_catalog.text END
+    INTO other
     FROM pg_catalog.aclexplode(of_schema.nspacl) a
-    WHERE a.grantee OPERATOR(pg_catalog.<>) of_schema.nspowner AND a.privilege_type OPERATOR(pg_catalog.=) 'CREATE'::pg_catalog.text
+    WHERE a.grantee OPERATOR(pg_catalog.<>) of_schema.nspowner
+      AND a.privilege_type OPERATOR(pg_catalog.=) 'CREATE'::pg_catalog.text
     LIMIT 1;
     IF FOUND THEN
         RAISE insufficient_privilege USING
             MESSAGE = pg_catalog.format('others can create objects in schema "%s"', of_schema.nspname),
-            HINT = pg_catalog.format('Use a schema of your own, or run REVOKE CREATE ON SCHEMA %I FROM %s.', of_schema.nspname, other);
+            HINT = pg_catalog.format('Use a schema of your own, or run REVOKE CREATE ON SCHEMA %I FROM %s.',
+                                     of_schema.nspname, other);
     END IF;
     SELECT o.name INTO other
-    FROM (SELECT c.relname, c.relowner FROM pg_catalog.pg_class c WHERE c.relnamespace OPERATOR(pg_catalog.=) of_schema.oid
+    FROM (SELECT c.relname, c.relowner FROM pg_catalog.pg_class c
+          WHERE c.relnamespace OPERATOR(pg_catalog.=) of_schema.oid
             AND c.relname OPERATOR(pg_catalog.~) '^shardid_(seq|mark_[0-9]+)$'
           UNION ALL
-          SELECT p.proname, p.proowner FROM pg_catalog.pg_proc p WHERE p.pronamespace OPERATOR(pg_catalog.=) of_schema.oid
+          SELECT p.proname, p.proowner FROM pg_catalog.pg_proc p
+          WHERE p.pronamespace OPERATOR(pg_catalog.=) of_schema.oid
           UNION ALL
-          SELECT p.oprname, p.oprowner FROM pg_catalog.pg_operator p WHERE p.oprnamespace OPERATOR(pg_catalog.=) of_schema.oid
+          SELECT p.oprname, p.oprowner FROM pg_catalog.pg_operator p
+          WHERE p.oprnamespace OPERATOR(pg_catalog.=) of_schema.oid
          ) o (name, owner)
     -- What is called here may be found among them. Superusers need not plant anything.
     WHERE o.owner OPERATOR(pg_catalog.<>) pg_catalog.quote_ident(current_user)::pg_catalog.regrole::pg_catalog.oid
@@ -62,8 +72,10 @@ BEGIN
             MESSAGE = pg_catalog.format('another role owns "%s" in schema "%s"', other, of_schema.nspname),
             HINT = 'Use another schema, or drop it.';
     END IF;
-    IF EXISTS (SELECT FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) e.extnamespace
-               WHERE e.extname OPERATOR(pg_catalog.=) 'shardid' AND n.nspname OPERATOR(pg_catalog.=) pg_catalog.current_schema()) THEN
+    IF EXISTS (SELECT FROM pg_catalog.pg_extension e
+               JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) e.extnamespace
+               WHERE e.extname OPERATOR(pg_catalog.=) 'shardid'
+                 AND n.nspname OPERATOR(pg_catalog.=) pg_catalog.current_schema()) THEN
         RAISE duplicate_object USING
             MESSAGE = pg_catalog.format('the extension shardid is in schema "%s"', pg_catalog.current_schema()),
             HINT = 'Use another schema.';
@@ -74,10 +86,10 @@ END
 $$;
 
 -- What a generator remembers is its last_value, time << sequence_bits | sequence of the last id, as with the extension.
--- Each draw also leaves a mark in one of 64 sequences, by which it is noticed when others move the generator. Generators
--- that share one have one lock, which copies of this file in other schemas take, too. They wait for each other at times, until a
--- millisecond ends. A role that can change a mark can delay the next id by as much, or hide that the
--- generator's owner has moved it in this millisecond.
+-- Each draw also leaves a mark in one of 64 sequences, by which it is noticed when others move the generator.
+-- Generators that share one have one lock, which copies of this file in other schemas take, too. They wait for each
+-- other at times, until a millisecond ends. A role that can change a mark can delay the next id by as much, or hide
+-- that the generator's owner has moved it in this millisecond.
 
 CREATE SEQUENCE IF NOT EXISTS shardid_seq;
 
@@ -120,10 +132,12 @@ COMMENT ON FUNCTION shardid_mark_of(regclass) IS
 CREATE OR REPLACE PROCEDURE shardid_grant_marks(grantee text, a_mark regclass DEFAULT 'shardid_mark_0'::regclass)
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    schema_name name := (SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = a_mark);
+    schema_name name := (SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+                         WHERE c.oid = a_mark);
 BEGIN
     IF grantee IS NULL THEN
-        RAISE null_value_not_allowed USING MESSAGE = 'grantee must not be null', HINT = 'Pass a role''s name, or ''public''.';
+        RAISE null_value_not_allowed USING MESSAGE = 'grantee must not be null',
+            HINT = 'Pass a role''s name, or ''public''.';
     END IF;
     FOR n IN 0 .. 63 LOOP
         EXECUTE format('GRANT USAGE, UPDATE ON SEQUENCE %I.shardid_mark_%s TO %s', schema_name, n,
@@ -682,7 +696,8 @@ CREATE OR REPLACE FUNCTION shardid_draw_any(
 RETURNS bigint
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
-    SELECT (shardid_draw_locked(shard, generator, shardid_mark_of(generator), shardid_epoch_ms(epoch, shard_bits, sequence_bits),
+    SELECT (shardid_draw_locked(shard, generator, shardid_mark_of(generator),
+                                shardid_epoch_ms(epoch, shard_bits, sequence_bits),
                                 shard_bits, sequence_bits, wanted, raise_to, caller))[1]
     WHERE shardid_refuse_layout(epoch, shard_bits, sequence_bits) IS NULL
       AND (shard::bigint >> shard_bits = 0 OR shardid_refuse_shard(shard, shard_bits));
@@ -701,8 +716,8 @@ BEGIN
             HINT = 'Pass the name of a sequence; a shard of type bigint has to be cast to integer.';
     ELSIF COALESCE(setting, '') IN ('', '-1') THEN
         RAISE object_not_in_prerequisite_state USING MESSAGE = 'no shard is set', DETAIL = 'shardid.shard_id is -1.',
-            HINT = format('Run SET shardid.shard_id = ... for this session, and ALTER DATABASE %I SET shardid.shard_id = ... '
-                          'for those that connect from now on; or pass the shard to next_id().', current_database());
+            HINT = format('Run SET shardid.shard_id = ... for this session, and ALTER DATABASE %I '
+                          'SET shardid.shard_id = ... for those that connect from now on; or pass the shard to next_id().', current_database());
     ELSIF setting !~ '^[0-9]{1,9}$' THEN
         RAISE invalid_parameter_value USING
             MESSAGE = format('invalid value for parameter "shardid.shard_id": "%s"', setting),
@@ -718,7 +733,8 @@ COMMENT ON FUNCTION shardid_set_shard(regclass) IS
 -- In place for what is a number, without a call: next_id asks for it twice.
 CREATE OR REPLACE FUNCTION shardid_shard(generator regclass) RETURNS int
 LANGUAGE sql STABLE PARALLEL SAFE
-RETURN CASE WHEN current_setting('shardid.shard_id', true) ~ '^[0-9]{1,9}$' THEN current_setting('shardid.shard_id', true)::int
+RETURN CASE WHEN current_setting('shardid.shard_id', true) ~ '^[0-9]{1,9}$'
+            THEN current_setting('shardid.shard_id', true)::int
             ELSE shardid_set_shard(generator) END;
 
 COMMENT ON FUNCTION shardid_shard(regclass) IS
@@ -759,7 +775,8 @@ RETURN COALESCE(
              THEN pg_sequence_last_value(shardid_mark_of(generator))
                   - shardid_mark_zero(generator, epoch, shard_bits, sequence_bits) END,
         generator, shardid_mark_of(generator), shardid_mark_zero(generator, epoch, shard_bits, sequence_bits),
-        shardid_epoch_ms(epoch, shard_bits, sequence_bits) + 0.4995::float8, shardid_shard(generator)::bigint << sequence_bits,
+        shardid_epoch_ms(epoch, shard_bits, sequence_bits) + 0.4995::float8,
+        shardid_shard(generator)::bigint << sequence_bits,
         shard_bits + sequence_bits, sequence_bits, (1::bigint << sequence_bits) >> 3, ~(-1::bigint << sequence_bits),
         shardid_ms_bits(shardid_shard(generator), shard_bits, sequence_bits)),
     shardid_draw_any(shardid_shard(generator), generator, epoch, shard_bits, sequence_bits, 1, -1, 'next_id()'));
@@ -870,7 +887,8 @@ BEGIN
             HINT = 'Pass the name of a sequence.';
     ELSIF seq.relkind <> 'S' THEN
         RAISE wrong_object_type USING MESSAGE = format('"%s" is not a sequence', seq.relname),
-            DETAIL = format('This operation is not supported for %s.', CASE seq.relkind WHEN 'r' THEN 'tables' WHEN 'v' THEN 'views' WHEN 'i' THEN 'indexes'
+            DETAIL = format('This operation is not supported for %s.',
+                            CASE seq.relkind WHEN 'r' THEN 'tables' WHEN 'v' THEN 'views' WHEN 'i' THEN 'indexes'
                             WHEN 'm' THEN 'materialized views' WHEN 'f' THEN 'foreign tables'
                             WHEN 'p' THEN 'partitioned tables' WHEN 'I' THEN 'partitioned indexes'
                             WHEN 'c' THEN 'composite types' ELSE 'TOAST tables' END),
@@ -887,7 +905,8 @@ $$;
 COMMENT ON FUNCTION shardid_read(regclass) IS
 'the last value of a sequence, NULL while there is none; raises for what cannot be read';
 
-CREATE OR REPLACE FUNCTION shardid_ticks_left(last bigint, clock bigint, last_of_all bigint, sequence_bits int) RETURNS bigint
+CREATE OR REPLACE FUNCTION shardid_ticks_left(last bigint, clock bigint, last_of_all bigint, sequence_bits int)
+RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN clock > last_of_all >> sequence_bits OR last >= last_of_all THEN 0
             WHEN clock > last >> sequence_bits THEN last_of_all - (clock << sequence_bits) + 1
@@ -934,7 +953,8 @@ COMMENT ON FUNCTION id_generator_status(regclass, timestamptz, int, int) IS
 
 -- Taking ids apart. All are CASEs that inline: what fits is computed in place, what does not is left to a function.
 
-CREATE OR REPLACE FUNCTION shardid_timestamp_of(id bigint, epoch timestamptz, shard_bits int, sequence_bits int) RETURNS timestamptz
+CREATE OR REPLACE FUNCTION shardid_timestamp_of(id bigint, epoch timestamptz, shard_bits int, sequence_bits int)
+RETURNS timestamptz
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     id_ms numeric := div(CASE WHEN id < 0 THEN id + 18446744073709551616 ELSE id END,
@@ -972,11 +992,14 @@ RETURN CASE
         (epoch AT TIME ZONE 'UTC'
          + ((id >> (shard_bits + sequence_bits)) & (9223372036854775807 >> (shard_bits + sequence_bits - 1)))::float8
            * '1 ms'::interval) AT TIME ZONE 'UTC'
-    WHEN (id >> (shard_bits + sequence_bits)) & (9223372036854775807 >> (shard_bits + sequence_bits - 1)) < 6000000000000000 THEN
+    WHEN (id >> (shard_bits + sequence_bits)) & (9223372036854775807 >> (shard_bits + sequence_bits - 1))
+         < 6000000000000000 THEN
         (epoch AT TIME ZONE 'UTC'
-         + make_interval(days => (((id >> (shard_bits + sequence_bits)) & (9223372036854775807 >> (shard_bits + sequence_bits - 1)))
+         + make_interval(days => (((id >> (shard_bits + sequence_bits))
+                                   & (9223372036854775807 >> (shard_bits + sequence_bits - 1)))
                                   / 86400000)::int,
-                         secs => ((id >> (shard_bits + sequence_bits)) & (9223372036854775807 >> (shard_bits + sequence_bits - 1)))
+                         secs => ((id >> (shard_bits + sequence_bits))
+                                  & (9223372036854775807 >> (shard_bits + sequence_bits - 1)))
                                  % 86400000 / 1000::float8)) AT TIME ZONE 'UTC'
     ELSE shardid_timestamp_of(id, epoch, shard_bits, sequence_bits)
     END;
@@ -1025,7 +1048,8 @@ END;
 COMMENT ON FUNCTION id_parts(bigint, timestamptz, int, int) IS
 'the time, shard and sequence number of the id';
 
-CREATE OR REPLACE FUNCTION shardid_bound_of(ts timestamptz, epoch timestamptz, shard_bits int, sequence_bits int) RETURNS bigint
+CREATE OR REPLACE FUNCTION shardid_bound_of(ts timestamptz, epoch timestamptz, shard_bits int, sequence_bits int)
+RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' AS $$
 DECLARE
     zero timestamptz := '2000-01-01 00:00:00+00';
@@ -1065,7 +1089,8 @@ RETURN CASE WHEN (shard_bits | sequence_bits) >> 5 = 0 AND shard_bits + sequence
                  AND extract(microseconds FROM epoch AT TIME ZONE 'UTC') % 1000 = 0
                  AND ts >= epoch AND ts < '290000-01-01 00:00:00+00'::timestamptz
                  AND epoch >= '0001-01-01 00:00:00+00'::timestamptz
-                 AND ceil(extract(epoch FROM ts - epoch) * 1000) < 1::bigint << (64 - GREATEST(shard_bits + sequence_bits, 2))
+                 AND ceil(extract(epoch FROM ts - epoch) * 1000)
+                     < 1::bigint << (64 - GREATEST(shard_bits + sequence_bits, 2))
             THEN ceil(extract(epoch FROM ts - epoch) * 1000)::bigint << (shard_bits + sequence_bits)
             WHEN shardid_refuse_layout(epoch, shard_bits, sequence_bits) IS NULL
             THEN shardid_bound_of(ts, epoch, shard_bits, sequence_bits) END;

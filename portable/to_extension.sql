@@ -1,14 +1,14 @@
 -- From portable/shardid.sql to the extension, while sessions draw: see docs/portable.md.
 --
---     psql -f portable/to_extension.sql       with the schema of the portable functions first in search_path, as its owner
+--     psql -f portable/to_extension.sql   with the schema of the portable functions first in search_path, as its owner
 --
--- The extension gets a schema of its own, "shardid", if it is not there. Each portable function stays what defaults, indexes
--- and checks refer to, and becomes a call of the extension's, which is put in its place when a statement is planned. The
--- generators stay the same, and so does the default one.
+-- The extension gets a schema of its own, "shardid", if it is not there. Each portable function stays what defaults,
+-- indexes and checks refer to, and becomes a call of the extension's, which is put in its place when a statement is
+-- planned. The generators stay the same, and so does the default one.
 --
--- Altering the marks waits for every transaction that has generated ids with the portable functions. Sessions that call next_id
--- meanwhile wait for a mark, find it empty, and generate ids with the extension. It is tried again and again: a transaction
--- that uses several generators does not have to give way.
+-- Altering the marks waits for every transaction that has generated ids with the portable functions. Sessions that call
+-- next_id meanwhile wait for a mark, find it empty, and generate ids with the extension. It is tried again and again: a
+-- transaction that uses several generators does not have to give way.
 \set ON_ERROR_STOP on
 BEGIN;
 
@@ -35,7 +35,8 @@ BEGIN
         RAISE undefined_table USING MESSAGE = format('schema %s has no portable functions', portable),
             HINT = 'Set search_path to their schema.';
     ELSIF owner <> quote_ident(current_user)::regrole THEN
-        RAISE insufficient_privilege USING MESSAGE = format('must be owner of the portable functions in schema %s', portable),
+        RAISE insufficient_privilege USING
+            MESSAGE = format('must be owner of the portable functions in schema %s', portable),
             HINT = format('Run this as %s.', owner::regrole);
     END IF;
 
@@ -47,19 +48,23 @@ BEGIN
         RETURNS bigint LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
         BEGIN ATOMIC
             SELECT CASE WHEN wanted > 0 THEN %2$s.next_id(shard, generator, epoch, shard_bits, sequence_bits)
-                        ELSE %2$s.raise_generator(generator, (raise_to >> sequence_bits) << (shard_bits + sequence_bits),
+                        ELSE %2$s.raise_generator(generator,
+                                                  (raise_to >> sequence_bits) << (shard_bits + sequence_bits),
                                                   epoch, shard_bits, sequence_bits) END;
         END$replace$, portable, extension);
     FOR f IN
         SELECT p.oid, p.proname, p.proretset, p.proargmodes IS NOT NULL AS is_row,
                CASE p.provolatile WHEN 'i' THEN 'IMMUTABLE' ELSE 'VOLATILE' END
-               || CASE p.proparallel WHEN 's' THEN ' PARALLEL SAFE' WHEN 'r' THEN ' PARALLEL RESTRICTED' ELSE ' PARALLEL UNSAFE' END
+               || CASE p.proparallel WHEN 's' THEN ' PARALLEL SAFE' WHEN 'r' THEN ' PARALLEL RESTRICTED'
+                  ELSE ' PARALLEL UNSAFE' END
                || CASE WHEN p.proretset THEN ' ROWS 1000' ELSE '' END AS labels,
                (SELECT string_agg('$' || n, ', ' ORDER BY n) FROM generate_series(1, p.pronargs) n) AS arguments
         FROM pg_proc p JOIN pg_proc e ON e.proname = p.proname AND e.proargtypes = p.proargtypes
-        WHERE p.pronamespace = portable::regnamespace AND e.pronamespace = extension::regnamespace AND p.proowner = owner AND p.prokind = 'f'
+        WHERE p.pronamespace = portable::regnamespace AND e.pronamespace = extension::regnamespace
+          AND p.proowner = owner AND p.prokind = 'f'
           AND EXISTS (SELECT FROM pg_depend d JOIN pg_extension x ON x.oid = d.refobjid
-                      WHERE d.classid = 'pg_proc'::regclass AND d.objid = e.oid AND d.deptype = 'e' AND x.extname = 'shardid')
+                      WHERE d.classid = 'pg_proc'::regclass AND d.objid = e.oid AND d.deptype = 'e'
+                        AND x.extname = 'shardid')
     LOOP
         EXECUTE format('CREATE OR REPLACE FUNCTION %s.%I(%s) RETURNS %s LANGUAGE sql %s %s',
                        portable, f.proname, pg_get_function_arguments(f.oid), pg_get_function_result(f.oid), f.labels,
@@ -72,8 +77,8 @@ BEGIN
     FOR f IN
         SELECT p.oid::regprocedure AS name FROM pg_proc p
         WHERE p.pronamespace = portable::regnamespace
-          AND p.proname IN ('shardid_draw_at_once', 'shardid_draw_locked', 'shardid_mark_of', 'shardid_mark_head', 'shardid_mark_zero',
-                            'shardid_ms_bits', 'shardid_grant_marks')
+          AND p.proname IN ('shardid_draw_at_once', 'shardid_draw_locked', 'shardid_mark_of', 'shardid_mark_head',
+                            'shardid_mark_zero', 'shardid_ms_bits', 'shardid_grant_marks')
         ORDER BY p.oid DESC
     LOOP
         EXECUTE format('DROP ROUTINE %s', f.name);

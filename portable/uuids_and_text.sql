@@ -20,11 +20,14 @@ BEGIN
     WHERE p.oid OPERATOR(pg_catalog.=) pg_catalog.to_regprocedure(pg_catalog.quote_ident(pg_catalog.current_schema())
           OPERATOR(pg_catalog.||) '.id_lower_bound(pg_catalog.timestamptz, pg_catalog.timestamptz, int, int)');
     IF bound.oid IS NULL THEN
-        RAISE undefined_function USING MESSAGE = pg_catalog.format('schema %I has no portable functions', pg_catalog.current_schema()),
+        RAISE undefined_function USING
+            MESSAGE = pg_catalog.format('schema %I has no portable functions', pg_catalog.current_schema()),
             HINT = 'Load portable/shardid.sql first.';
-    ELSIF bound.proowner OPERATOR(pg_catalog.<>) pg_catalog.quote_ident(current_user)::pg_catalog.regrole::pg_catalog.oid THEN
+    ELSIF bound.proowner
+          OPERATOR(pg_catalog.<>) pg_catalog.quote_ident(current_user)::pg_catalog.regrole::pg_catalog.oid THEN
         RAISE insufficient_privilege USING
-            MESSAGE = pg_catalog.format('must be owner of the portable functions in schema %I', pg_catalog.current_schema()),
+            MESSAGE = pg_catalog.format('must be owner of the portable functions in schema %I',
+                                        pg_catalog.current_schema()),
             HINT = pg_catalog.format('Run this as %s.', bound.proowner::pg_catalog.regrole);
     END IF;
     PERFORM pg_catalog.set_config('client_min_messages', 'warning', true);
@@ -91,7 +94,8 @@ COMMENT ON FUNCTION shardid_uuid_time(timestamptz, int, int, int) IS
 
 CREATE OR REPLACE FUNCTION shardid_uuid_v1(hundred_ns bigint, rest text) RETURNS uuid
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN (lpad(to_hex(((hundred_ns & 4294967295) << 32) | (((hundred_ns >> 32) & 65535) << 16) | 4096 | (hundred_ns >> 48)),
+RETURN (lpad(to_hex(((hundred_ns & 4294967295) << 32) | (((hundred_ns >> 32) & 65535) << 16) | 4096
+                    | (hundred_ns >> 48)),
              16, '0') || rest)::uuid;
 
 COMMENT ON FUNCTION shardid_uuid_v1(bigint, text) IS
@@ -220,17 +224,20 @@ DECLARE
     shown numeric;
 BEGIN
     IF digits NOT BETWEEN 1 AND 18 THEN
-        RAISE numeric_value_out_of_range USING MESSAGE = 'digits is out of range', DETAIL = format('digits is %s.', digits),
+        RAISE numeric_value_out_of_range USING MESSAGE = 'digits is out of range',
+            DETAIL = format('digits is %s.', digits),
             HINT = 'Pass a number of digits from 1 to 18.';
     ELSIF number < 0 THEN
-        RAISE numeric_value_out_of_range USING MESSAGE = 'number is negative', DETAIL = format('The number is %s.', number),
+        RAISE numeric_value_out_of_range USING MESSAGE = 'number is negative',
+            DETAIL = format('The number is %s.', number),
             HINT = 'Pass a number from 0 to 9223372036854775807.';
     ELSIF behind_first < digits THEN
         RAISE numeric_value_out_of_range USING MESSAGE = 'number has too few digits',
             DETAIL = format('The number is %s and digits is %s.', number, digits),
             HINT = 'Pass a number with more digits than are moved, or move fewer.';
     ELSIF is_scattered THEN
-        shown := (left(number::text, 1) || substr(number::text, 2 + digits) || substr(number::text, 2, digits))::numeric;
+        shown := (left(number::text, 1) || substr(number::text, 2 + digits)
+                  || substr(number::text, 2, digits))::numeric;
         IF shown > 9223372036854775807 THEN
             RAISE numeric_value_out_of_range USING MESSAGE = 'number is not a scattered id',
                 DETAIL = format('The number %s would come from %s, which no bigint holds.', number, shown),
@@ -265,9 +272,11 @@ COMMENT ON FUNCTION scatter_digits(bigint, int) IS
 
 CREATE OR REPLACE FUNCTION gather_digits(scattered bigint, digits int DEFAULT 1) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN digits BETWEEN 1 AND 18 AND scattered BETWEEN 0 AND 8999999999999999999 AND length(scattered::text) > digits
+RETURN CASE WHEN digits BETWEEN 1 AND 18 AND scattered BETWEEN 0 AND 8999999999999999999
+                 AND length(scattered::text) > digits
             THEN scattered - scattered % (10::float8 ^ (length(scattered::text) - 1))::bigint
-                 + scattered % (10::float8 ^ (length(scattered::text) - 1 - digits))::bigint * (10::float8 ^ (digits))::bigint
+                 + scattered % (10::float8 ^ (length(scattered::text) - 1 - digits))::bigint
+                   * (10::float8 ^ (digits))::bigint
                  + scattered % (10::float8 ^ (length(scattered::text) - 1))::bigint
                    / (10::float8 ^ (length(scattered::text) - 1 - digits))::bigint
             ELSE shardid_refuse_digits(scattered, digits, true) END;
@@ -363,9 +372,10 @@ COMMENT ON FUNCTION shardid_refuse_text(text) IS
 CREATE OR REPLACE FUNCTION id_from_text(text) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN $1 COLLATE "C" ~ '^[0-9A-FOILa-foil][0-9A-TV-Za-tv-z]{12}$' AND length($1) = 13
-            THEN shardid_value($1, 1, 60) | shardid_value($1, 2, 55) | shardid_value($1, 3, 50) | shardid_value($1, 4, 45)
-                 | shardid_value($1, 5, 40) | shardid_value($1, 6, 35) | shardid_value($1, 7, 30) | shardid_value($1, 8, 25)
-                 | shardid_value($1, 9, 20) | shardid_value($1, 10, 15) | shardid_value($1, 11, 10) | shardid_value($1, 12, 5)
+            THEN shardid_value($1, 1, 60) | shardid_value($1, 2, 55) | shardid_value($1, 3, 50)
+                 | shardid_value($1, 4, 45) | shardid_value($1, 5, 40) | shardid_value($1, 6, 35)
+                 | shardid_value($1, 7, 30) | shardid_value($1, 8, 25) | shardid_value($1, 9, 20)
+                 | shardid_value($1, 10, 15) | shardid_value($1, 11, 10) | shardid_value($1, 12, 5)
                  | shardid_value($1, 13, 0)
             ELSE shardid_refuse_text($1) END;
 
@@ -378,13 +388,15 @@ CREATE OR REPLACE FUNCTION shardid_refuse_objectid(ts timestamptz, machine int, 
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' AS $$
 BEGIN
     IF machine NOT BETWEEN 0 AND 16777215 THEN
-        RAISE numeric_value_out_of_range USING MESSAGE = 'machine is out of range', DETAIL = format('machine is %s.', machine),
+        RAISE numeric_value_out_of_range USING MESSAGE = 'machine is out of range',
+            DETAIL = format('machine is %s.', machine),
             HINT = 'Pass a number from 0 to 16777215.';
     ELSIF pid NOT BETWEEN 0 AND 65535 THEN
         RAISE numeric_value_out_of_range USING MESSAGE = 'pid is out of range', DETAIL = format('pid is %s.', pid),
             HINT = 'Pass a number from 0 to 65535.';
     ELSIF counter NOT BETWEEN 0 AND 16777215 THEN
-        RAISE numeric_value_out_of_range USING MESSAGE = 'counter is out of range', DETAIL = format('counter is %s.', counter),
+        RAISE numeric_value_out_of_range USING MESSAGE = 'counter is out of range',
+            DETAIL = format('counter is %s.', counter),
             HINT = 'Pass a number from 0 to 16777215.';
     END IF;
     RAISE datetime_field_overflow USING MESSAGE = 'timestamp is outside the range of ObjectIds',

@@ -137,12 +137,12 @@ class Copying(Situation):
         self.target.do(f"ANALYZE {', '.join(map(self.shard.qualified, self.shard.tables(self.target)))}")
 
     def unsubscribe(self):
-        for name in (self.shard.publication, self.shard.publication_of_sequences):
-            self.drop_subscription(name)
-            self.drop_slot(name)
-            if self.has_publication(name):
-                self.source.do(f"DROP PUBLICATION {self.shard.quoted(name)}")
-                self.has_done("dropped", f"publication, subscription and slot {name}")
+        name = self.shard.publication
+        self.drop_subscription(name)
+        self.drop_slot(name)
+        if self.has_publication(name):
+            self.source.do(f"DROP PUBLICATION {self.shard.quoted(name)}")
+            self.has_done("dropped", f"publication, subscription and slot {name}")
 
     def drop_subscription(self, name):
         if not self.has_subscription(name):

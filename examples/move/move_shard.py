@@ -89,8 +89,6 @@ class Move(Switching):
 
     # --- The commands.
 
-    # --- The commands.
-
     def status(self):
         state = self.state()
         for server in (self.source, self.target):
@@ -158,8 +156,6 @@ def parse():
     add("--layout", help="of the generators, as next_id has it: \"epoch => '2020-01-01 00:00+00', shard_bits => 10\"")
     add("--compare", choices=("rows", "count", "none"), default="count",
         help="of the tables, in the pause, which it makes longer (default: count)")
-    add("--sequences", choices=("auto", "replicate", "raise"), default="auto",
-        help="replicate: by PostgreSQL 19 (default: where that has both, and the source no other sequences)")
     add("--max-lag", type=int, default=1 << 20, metavar="BYTES", help="seal when the target is no further behind (1 MB)")
     add("--report-after", type=float, default=30, metavar="S", help="say why, if the copy has not progressed for so long (30)")
     add("--lock-wait", type=int, default=500, metavar="MS", help="how long one try to seal keeps writers waiting (500)")

@@ -19,12 +19,11 @@ WHERE n.nspname = %s"""
 
 class Shard:
     def __init__(self, name, layout):
-        if len(f"move_{name}_sequences".encode()) > 63:
+        if len(f"move_{name}".encode()) > 63:
             raise Trouble(f"the name is too long: {name}")
         self.name = name
         self.layout = f", {layout}" if layout else ""
         self.publication = f"move_{name}"
-        self.publication_of_sequences = f"move_{name}_sequences"
         self.schema = self.quoted(name)
 
     @staticmethod

@@ -6,16 +6,6 @@ import psycopg2
 from sealing import Sealing
 from server import Trouble, words_of
 
-SEQUENCES_REPLICATED = """
-SELECT bool_and(srsubstate = 'r') FROM pg_subscription_rel JOIN pg_subscription s ON s.oid = srsubid WHERE subname = %s"""
-FOREIGN_SEQUENCES = """
-SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE c.relkind = 'S' AND n.nspname <> %s AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = c.oid AND deptype = 'e')"""
-# The sequences of UUIDs and ObjectIds have a node of their own, and may be set: see docs/operations.md.
-USED_OF_EXTENSION = """
-SELECT count(*) FROM pg_class c JOIN pg_depend d ON d.objid = c.oid AND d.deptype = 'e'
-WHERE c.relname = 'shardid_seq' AND CASE WHEN c.relkind = 'S' THEN pg_sequence_last_value(c.oid) END IS NOT NULL"""
-
 
 class Switching(Sealing):
     # --- The switch.
@@ -64,8 +54,6 @@ class Switching(Sealing):
 
     def hand_over_sequences(self):
         """Each continues from the source's position, which includes ids of rows that were rolled back."""
-        if self.replicates_sequences():
-            self.replicate_sequences()
         leases = self.sealed(self.source)["notes"]["leases"]
         for sequence in self.shard.sequences(self.source):
             name = self.shard.in_seal(sequence)
@@ -152,29 +140,3 @@ class Switching(Sealing):
             leased = sequence in self.shard.leases(self.source)
             print(f"          {sequence}: set the target's to where the source's stands{', release its lease, take it for the target' if leased else ''}")
         print(f"          target: SELECT shard_move.open('{self.shard.name}')")
-
-    # --- Replication of sequences, from PostgreSQL 19 on.
-
-    def replicates_sequences(self):
-        """Replication includes all sequences of a database: so it is not used if the source has other sequences, or if
-        the target draws from shardid_seq, which would be set to the source's value."""
-        if self.options.sequences != "auto":
-            return self.options.sequences == "replicate"
-        return (min(self.source.version, self.target.version) >= 19 and
-                not self.source.one(FOREIGN_SEQUENCES, self.shard.name) and not self.target.one(USED_OF_EXTENSION))
-
-    def replicate_sequences(self):
-        name = self.shard.quoted(self.shard.publication_of_sequences)
-        if not self.has_publication(self.shard.publication_of_sequences):
-            self.source.do(f"CREATE PUBLICATION {name} FOR ALL SEQUENCES")
-        if self.has_subscription(self.shard.publication_of_sequences):
-            self.target.do(f"ALTER SUBSCRIPTION {name} REFRESH SEQUENCES")
-        else:
-            self.target.do(f"CREATE SUBSCRIPTION {name} CONNECTION %s PUBLICATION {name} "
-                           f"WITH (slot_name = {self.slot_of(self.shard.publication_of_sequences)})", self.publisher)
-        end = time.monotonic() + self.options.patience
-        while not self.target.one(SEQUENCES_REPLICATED, self.shard.publication_of_sequences):
-            if time.monotonic() > end:
-                raise Trouble(f"the sequences have not come within {self.options.patience} s: see the target's log, or use --sequences raise")
-            time.sleep(0.002)
-        self.say("sequences", "have come by replication")

@@ -9,17 +9,22 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use ShardidTest;
 
-our @EXPORT = qw(start_with_shard_on stop_servers on address mover_command moves stops state_is session talk answer
+our @EXPORT = qw(start_with_shard_on stop_servers on address mover_command start_mover mover moves stops state_is
+  session talk answer start_writers stop_writers
   %node $said $insert $draw);
 our (%node, $said);
 our $insert = q(INSERT INTO shard5.photos (name) VALUES ('new') RETURNING id;);
 our $draw = q(SELECT next_id(5, 'shard5.ids'););
 
+# With a second argument, the file of a fake clock, that is the clock of south.
 sub start_with_shard_on
 {
-	my ($name) = @_;
+	my ($name, $clock) = @_;
 	my $conf = "max_prepared_transactions = 5\nwal_retrieve_retry_interval = 100ms\nautovacuum = off\n";
-	%node = map { $_ => new_node($_, $conf, allows_streaming => 'logical') } qw(north south);
+	$node{north} = new_node('north', $conf, allows_streaming => 'logical');
+	my $start_south = sub { $node{south} = new_node('south', $conf, allows_streaming => 'logical') };
+	if ($clock) { with_fake_clock($clock, $start_south) }
+	else { $start_south->() }
 	on($name, slurp_file('examples/move/shard.sql'));
 	return;
 }
@@ -40,12 +45,18 @@ sub mover_command
 	return ('examples/move/move_shard.py', '--patience', 30, @options, $command, 'shard5', @args);
 }
 
-# What a mover between the two says is kept; returns how it ended.
-sub mover
+# One that runs; what it says is kept.
+sub start_mover
 {
 	my @command = mover_command(@_);
 	$said = '';
-	IPC::Run::run(\@command, '>&', \$said);
+	return IPC::Run::start(\@command, '>&', \$said, IPC::Run::timeout(600));
+}
+
+# Returns how it ended.
+sub mover
+{
+	start_mover(@_)->finish;
 	return $? >> 8;
 }
 
@@ -70,6 +81,28 @@ sub state_is
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	mover('status', $from, $to);
 	return like($said, qr/^state +$state$/m, "state: $state");
+}
+
+# Clients that change between the servers; each session's file has the ids that it received.
+sub start_writers
+{
+	my ($file, $sessions, $pause_ms, @statements) = @_;
+	my @command = ('examples/move/writer.py', '--sessions', $sessions, '--pause-ms', $pause_ms,
+		(map { ('--statement', $_) } @statements), $file, map { address($_) } qw(north south));
+	my $writers = { error => '', files => [ map { "$file.$_" } 1 .. $sessions ] };
+	$writers->{run} = IPC::Run::start(\@command, '>&', \$writers->{error});
+	return $writers;
+}
+
+sub stop_writers
+{
+	for my $writers (@_)
+	{
+		$writers->{run}->signal('TERM');
+		$writers->{run}->finish;
+		is($writers->{error}, '', 'the writers were refused at most');
+	}
+	return;
 }
 
 # A session that stays; what it answers, an error as its SQLSTATE.

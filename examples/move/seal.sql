@@ -41,7 +41,7 @@ BEGIN
 END
 $$;
 
--- Before the seal, if transactions lock the tables in several orders: one that has begun to write continues, since it
+-- Before the seal, since transactions lock the tables in any order: one that has begun to write continues, since it
 -- holds the lock; one that has not is refused while the mover waits for this lock, or has it. So those that have begun
 -- come to their end, and none is in the seal's way.
 CREATE OR REPLACE FUNCTION shard_move.admit() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = '' AS $$
@@ -78,39 +78,24 @@ CREATE OR REPLACE FUNCTION shard_move.sequences_of(shard name, is_sealed boolean
     ORDER BY oid
 $$;
 
-CREATE OR REPLACE FUNCTION shard_move.seal_sequences(shard name) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-    s name;
-BEGIN
-    FOR s IN SELECT shard_move.sequences_of(shard, false) LOOP
-        EXECUTE format('ALTER SEQUENCE %I.%I RENAME TO %I', shard, s, s || '_sealed');
-    END LOOP;
-END
-$$;
-
 -- Waits for all open transactions that have written to the tables or drawn from the sequences, also prepared ones.
 -- After the commit every write is refused, from every role and with every plan, and no sequence is found by its name.
 -- is_always: the seal also holds for sessions with session_replication_role = replica; not on the target, where such
--- sessions write the rows. is_guarded: all tables have shard_move.admit. An error while it waits for a table has the
--- table's name in its context.
-CREATE OR REPLACE FUNCTION shard_move.seal(shard name, seal text, hint text, is_always boolean, is_guarded boolean DEFAULT false)
+-- sessions write the rows.
+CREATE OR REPLACE FUNCTION shard_move.seal(shard name, seal text, hint text, is_always boolean)
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    tables regclass[] := ARRAY(SELECT shard_move.tables_of(shard));
+    s name;
     t regclass;
 BEGIN
-    IF is_guarded THEN
-        PERFORM pg_advisory_xact_lock(hashtext('shard_move.admit'), hashtext(shard));
-        -- First: a transaction that has drawn an id is refused when it writes, and does not wait for a table.
-        PERFORM shard_move.seal_sequences(shard);
-    END IF;
-    FOREACH t IN ARRAY tables LOOP
-        EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', t);
+    PERFORM pg_advisory_xact_lock(hashtext('shard_move.admit'), hashtext(shard));
+    -- First: a transaction that has drawn an id is refused when it writes, and does not wait for a table.
+    FOR s IN SELECT shard_move.sequences_of(shard, false) LOOP
+        EXECUTE format('ALTER SEQUENCE %I.%I RENAME TO %I', shard, s, s || '_sealed');
     END LOOP;
-    FOREACH t IN ARRAY tables LOOP
+    FOR t IN SELECT shard_move.tables_of(shard) LOOP
         PERFORM shard_move.guard(t, format('refuse(%L, %L)', seal, hint), is_always);
     END LOOP;
-    PERFORM shard_move.seal_sequences(shard);
 END
 $$;
 

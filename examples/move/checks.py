@@ -51,13 +51,6 @@ FROM pg_inherits WHERE inhparent IN (TABLE own) AND inhrelid NOT IN (TABLE own)"
 # The registry is asked as the owner of the sequence.
 USER_MAPPING = """
 SELECT 1 FROM pg_user_mappings WHERE srvname = %s AND (umuser = 0 OR umuser::regrole::text = %s)"""
-LONG_TRANSACTIONS = """
-SELECT format('pid %s (%s) has been in a transaction on the source for %s', pid, usename,
-              date_trunc('second', clock_timestamp() - xact_start))
-FROM pg_stat_activity WHERE xact_start < clock_timestamp() - interval '10 s' AND backend_type = 'client backend'
-UNION ALL
-SELECT format('prepared transaction %L of the source is %s old', gid, date_trunc('second', now() - prepared))
-FROM pg_prepared_xacts"""
 OTHER_PUBLICATIONS = """
 SELECT DISTINCT format('publication %%I of the source has tables of the shard, and the target will not have it', pubname)
 FROM pg_publication_tables WHERE schemaname = %s AND pubname <> %s"""
@@ -69,8 +62,6 @@ class Checks:
         self.shard, self.source, self.target = shard, source, target
 
     def notes(self):
-        for name in self.source.names(LONG_TRANSACTIONS):
-            yield f"{name}: the copy waits for it to begin, and the switch if it writes to the shard"
         yield from self.source.names(OTHER_PUBLICATIONS, self.shard.name, self.shard.publication)
         if self.target.version < self.source.version:
             yield "the target is the older PostgreSQL, and may not understand the source's schema"

@@ -15,6 +15,14 @@ TABLES_COPIED = """
 SELECT count(*) FILTER (WHERE srsubstate = 'r'), count(*)
 FROM pg_subscription_rel JOIN pg_subscription s ON s.oid = srsubid WHERE subname = %s"""
 CONFIRMED = "SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = %s"
+# A slot begins when all of them have ended.
+TRANSACTIONS = """
+SELECT format('pid %s (%s) has been in a transaction on the source for %s', pid, usename,
+              date_trunc('second', clock_timestamp() - xact_start))
+FROM pg_stat_activity WHERE xact_start < clock_timestamp() - interval '1 s' AND backend_xid IS NOT NULL
+UNION ALL
+SELECT format('prepared transaction %L of the source is %s old', gid, date_trunc('second', now() - prepared))
+FROM pg_prepared_xacts"""
 ROWS_IN_COPY = "SELECT coalesce(sum(tuples_processed), 0) FROM pg_stat_progress_copy WHERE datname = current_database()"
 
 
@@ -90,6 +98,8 @@ class Copying(Situation):
         if self.options.dry_run or any(self.target.one(f"SELECT EXISTS (SELECT FROM {table})") for table in tables):
             self.target.transaction("SET LOCAL session_replication_role = replica", f"TRUNCATE {', '.join(tables)}")
         self.target.do("DELETE FROM shard_move.marker WHERE shard = %s", self.shard.name)
+        for each in self.source.names(TRANSACTIONS):
+            self.say("waiting", f"{each}: the copy begins after its end")
         self.target.do(f"CREATE SUBSCRIPTION {self.shard.quoted(name)} CONNECTION %s PUBLICATION {self.shard.quoted(name)} "
                        f"WITH (slot_name = {self.slot_of(name)})", self.publisher)
         self.has_done("made", f"subscription {name} on the target, which copies the tables")
@@ -130,7 +140,8 @@ class Copying(Situation):
                 self.say("copying", f"{ready} of {tables} tables are there, and {rows} rows of others; "
                          f"{self.lag_as_text(lag)}; {self.worker_errors()} errors")
                 if why := stall.why((ready, rows, self.source.one(CONFIRMED, self.slot_of(self.shard.publication)))):
-                    self.say("stuck", f"{why}; {self.worker_errors()} errors{last_error(self.target)}")
+                    self.say("stuck", f"{'; '.join([why, *self.source.names(TRANSACTIONS)])}; "
+                             f"{self.worker_errors()} errors{last_error(self.target)}")
             time.sleep(0.02)
         self.say("copied", f"all tables; the target is {lag // 1024} kB behind")
         # After the switch queries need statistics.

@@ -14,10 +14,12 @@ class Trouble(Exception):
 
 
 def words_of(error):
-    """What went wrong, in one line: of a server's error without its context, of libpq's without its guesses."""
-    if diag := getattr(error, "diag", None):
-        if diag.message_primary:
-            return ". ".join(part.rstrip(".") for part in (diag.message_primary, diag.message_detail, diag.message_hint) if part)
+    """What went wrong: of a server's error one line without its context, of libpq's one without its guesses."""
+    if not isinstance(error, psycopg2.Error):
+        return str(error)
+    if error.diag.message_primary:
+        parts = error.diag.message_primary, error.diag.message_detail, error.diag.message_hint
+        return ". ".join(part.rstrip(".") for part in parts if part)
     return "; ".join(line for line in str(error).splitlines() if line and not line.startswith("\t"))
 
 

@@ -47,7 +47,7 @@ sub with_settings
 with_settings('south', "max_logical_replication_workers = 1\nmax_sync_workers_per_subscription = 0\nmax_replication_slots = 1\n", sub {
 	stops(qr/the target has 1 free subscription workers, and 2 are needed \(max_logical_replication_workers\)/,
 		'a target without workers', 'copy', 'north', 'south');
-	like($said, $_, "$_") for qr/max_sync_workers_per_subscription/, qr/1 free replication origins,.*max_replication_slots/;
+	like($said, $_, "$_") for qr/^  - .*max_sync_workers_per_subscription/m, qr/1 free replication origins,.*max_replication_slots/;
 });
 with_settings('south', "max_worker_processes = 2\n", sub {
 	stops(qr/the target has \d free worker processes, and 2 are needed \(max_worker_processes\)/, 'without processes', 'copy', 'north', 'south');
@@ -67,14 +67,28 @@ chmod 0755, "$programs/pg_dump";
 }
 is(on($_, q(SELECT count(*) FROM pg_namespace WHERE nspname = 'shard5')), $_ eq 'north' ? 1 : 0, "$_: nothing was changed") for sort keys %node;
 
+# What pg_dump 17 begins with, which an older server does not know.
+unlink "$programs/pg_dump";
+append_to_file("$programs/pg_dump", "#!/bin/sh\necho 'SET transaction_timeout = 0;'\nPATH=\${PATH#*:} exec pg_dump \"\$@\"\n");
+chmod 0755, "$programs/pg_dump";
+
 # --- A copy that does not progress.
 
-moves('copy', 'north', 'south');
+my $writer = session('north');
+talk($writer, "BEGIN; $insert SELECT pg_sleep(1.1);");
+{
+	local $ENV{PATH} = "$programs:$ENV{PATH}";
+	my $mover = start_mover('copy', 'north', 'south');
+	$mover->pump until $said =~ /waiting[^\n]*\n/ || !$mover->pumpable;
+	like($said, qr/waiting +pid \d+ .* for 00:00:\d\d: the copy begins after its end$/m, 'whose end a copy waits for is said');
+	talk($writer, 'COMMIT;');
+	$writer->{run}->finish;
+	ok($mover->finish, 'then it is made') or diag $said;
+}
 sub stuck
 {
 	my ($pattern, $what) = @_;
-	$said = '';
-	my $mover = IPC::Run::start([ mover_command('copy', 'north', 'south', '--report-after', 1, '--max-lag', 0) ], '>&', \$said, IPC::Run::timeout(60));
+	my $mover = start_mover('copy', 'north', 'south', '--report-after', 1, '--max-lag', 0);
 	$mover->pump until $said =~ /stuck[^\n]*\n/ || !$mover->pumpable;
 	like($said, $pattern, $what);
 	$mover->signal('TERM');
@@ -83,7 +97,7 @@ sub stuck
 }
 $node{south}->append_conf('postgresql.conf', 'logging_collector = on');
 $node{south}->restart;
-on('south', 'ALTER TABLE shard5.photos ADD CONSTRAINT none CHECK (false)');
+on('south', 'ALTER TABLE shard5.photos ADD CONSTRAINT none CHECK (false) NOT VALID');
 on('north', $insert);
 $node{south}->poll_query_until('postgres', 'SELECT apply_error_count > 0 FROM pg_stat_subscription_stats') or die;
 on('south', 'ALTER SUBSCRIPTION move_shard5 DISABLE');
@@ -97,8 +111,7 @@ moves('undo', 'north', 'south');
 moves('copy', 'north', 'south');
 my $gate = session('south');
 talk($gate, 'BEGIN; LOCK TABLE shard_move.marker IN EXCLUSIVE MODE;');
-$said = '';
-my $mover = IPC::Run::start([ mover_command('switch', 'north', 'south') ], '>&', \$said, IPC::Run::timeout(60));
+my $mover = start_mover('switch', 'north', 'south');
 $mover->pump until $said =~ /sealed/ || !$mover->pumpable;
 $node{south}->stop('immediate');
 $mover->finish;

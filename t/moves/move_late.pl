@@ -9,6 +9,10 @@ use Test::More;
 use Mover;
 
 start_with_shard_on('south');
+on($_, <<'SQL') for sort keys %node;
+CREATE SCHEMA shard_move;
+CREATE FUNCTION shard_move.seal(name, text, text, boolean, regclass[] DEFAULT '{}') RETURNS void LANGUAGE sql AS '';
+SQL
 moves('copy', 'south', 'north');
 
 on('south', <<'SQL');

@@ -1,6 +1,6 @@
-# docs/clients.md in Node.js: node-postgres, postgres.js, Knex, Kysely, Sequelize, TypeORM, Prisma and Drizzle, which npm
-# fetches, give a program the stored id, in the type that the page names, exact or not as the page says. Drizzle's push
-# leaves the extension's sequences alone.
+# docs/clients.md in Node.js: node-postgres, postgres.js, Knex, TypeORM, Prisma and Drizzle, which npm fetches, give a
+# program the stored id, in the type that the page names, exact or not as the page says. Drizzle's push leaves the
+# extension's sequences alone.
 use strict;
 use warnings;
 use FindBin;
@@ -47,11 +47,6 @@ gets_as_page_says('postgres.js, types: { bigint: postgres.BigInt }', $postgres->
 
 my $knex = for_node('Knex', 'knex_client', 'shop_orders', 'ids.sql');
 are_stored('Knex, batchInsert', 'shop_orders', $knex->{several}[-1], @{ $knex->{batches} });
-
-my $kysely = for_node('Kysely', 'kysely_client', 'shop_orders', 'ids.sql');
-is($kysely->{insert_id}[0] // 'undefined', 'undefined', 'Kysely: insertId is undefined');
-
-for_node('Sequelize', 'sequelize_client', 'shop_orders', 'ids.sql');
 
 my $typeorm = for_node('TypeORM', 'typeorm_client', 'shop_orders', 'ids.sql');
 is("@{ $typeorm->{second} }", '', 'TypeORM: synchronize finds nothing to do then');

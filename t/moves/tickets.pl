@@ -1,6 +1,6 @@
-# Tickets by nextval from two and three independent servers, by the statements of examples/tickets/README.md: no server
-# repeats another's number, also while one server is killed and while two servers become three. The ways that the page
-# warns of do repeat numbers: a larger step alone, and a crash before a value is on disk.
+# Tickets and triples from three databases, by the blocks of docs/layouts.md: no database repeats another's numbers, also
+# while two become three under load. What the page warns of does repeat numbers: a larger step alone, the last ten bits of
+# a counter in steps of 3, two databases of one number.
 use strict;
 use warnings;
 use FindBin;
@@ -8,113 +8,111 @@ use lib "$FindBin::RealBin/../lib";
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(usleep);
+use Docs;
 use ShardidTest;
-use Tickets;
 
-my @servers = map { new_node("server_$_", 'autovacuum = off') } 1 .. 3;
-on_servers(map { [ $_, 'postgres' ] } @servers);
+my $node = new_node('tickets', 'autovacuum = off');
+$node->safe_psql('template1', 'CREATE EXTENSION shardid');
+$node->safe_psql('postgres', "CREATE DATABASE server_$_") for 1 .. 3;
 
-# How many ids the clients have received so far; just after their start they have no files yet.
-sub told_so_far
+# Runs a block of the page on a server, with the variables that it names. Returns its result or the SQLSTATE.
+sub run_block
 {
-	my ($clients) = @_;
-	return 0 if grep { !-e } @{ $clients->{files} };
-	return scalar map { @$_ } @{ read_told($clients) };
+	my ($server, $name, %variables) = @_;
+	my ($status, $out, $err) = $node->psql("server_$server", block_of('layouts.md', $name), on_error_stop => 0,
+		extra_params => [ '-v', 'VERBOSITY=sqlstate', map { ('-v', $_) } "server=$server", map { "$_=$variables{$_}" } keys %variables ]);
+	return $err ? $err =~ s/.*ERROR:\s+//sr : $out;
 }
 
-# Waits until the clients have received some more.
+sub query { my ($server, $sql) = @_; return $node->safe_psql("server_$server", $sql) }
+sub draw { my ($server, $expression, $count) = @_; return [ split /\n/, query($server, "SELECT $expression FROM generate_series(1, $count)") ] }
+sub duplicates { my %seen; return scalar grep { $seen{$_}++ } map { @$_ } @_ }
+
+# --- Two servers become three under load.
+
+is(run_block($_, 'tickets', servers => 2), '', "server $_: tickets") for 1, 2;
+is_deeply(draw(1, "nextval('tickets')", 3), [ 1, 3, 5 ], 'server 1 gives odd numbers');
+my @clients = map { start_clients($node, 4, "SELECT nextval('tickets')", dbname => "server_$_", pause_ms => 2) } 1, 2;
 sub wait_for_more
 {
 	my ($clients) = @_;
-	my $before = told_so_far($clients);
+	my $told = sub { return scalar map { @$_ } grep { defined } @{ (grep { !-e } @{ $clients->{files} }) ? [] : read_told($clients) } };
+	my $before = $told->();
 	for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
 	{
-		return if told_so_far($clients) >= $before + 100;
+		return if $told->() >= $before + 100;
 		usleep 100_000;
 	}
 	die 'the clients receive no more';
 }
+wait_for_more($_) for @clients;
+is(run_block(1, 'the_maximum', maximum => 10), '22023', 'a maximum below tickets that exist is refused');
+my ($highest) = sort { $b <=> $a } map { query($_, 'SELECT last_value FROM tickets') } 1, 2;
+my %three = (maximum => $highest + 10_000_000, servers => 3);
+is(run_block($_, 'the_maximum', %three), '', "server $_: the maximum") for 1, 2;
+is(run_block(2, 'more_servers', %three), '', 'server 2 continues above the maximum');
+wait_for_more($_) for @clients;
+is(run_block(3, 'new_server', %three), '', 'server 3 begins');
+push @clients, start_clients($node, 4, "SELECT nextval('tickets')", dbname => 'server_3', pause_ms => 2);
+wait_for_more($clients[2]);
+is(run_block(1, 'more_servers', %three), '', 'server 1 continues above the maximum');
+wait_for_more($_) for @clients;
+finish_clients($_, 1) for @clients;
+my @told = map { @{ read_told($_) } } @clients;
+for my $server (1 .. 3)
+{
+	my $above = grep { $_ > $three{maximum} && ($_ - $three{maximum}) % 3 == $server % 3 } map { @$_ } @told;
+	cmp_ok($above, '>=', 100, "server $server has tickets of its own above the maximum");
+}
+is(duplicates(@told), 0, 'no ticket of ' . scalar(map { @$_ } @told) . ' is a duplicate');
 
-# --- Tickets from two servers, of which one is killed and starts again. Its clients have ended before: what nextval
-# returns just before a crash is tested below.
-
-is(run_block($_, 'On each server: tickets.', servers => 2), '', "server $_: tickets") for 1, 2;
-is_deeply(draw(1, "nextval('tickets')", 3), [ 1, 3, 5 ], 'server 1 gives odd numbers');
-is_deeply(draw(2, "nextval('tickets')", 3), [ 2, 4, 6 ], 'server 2 gives even numbers');
-
-my @ticket_clients = map { start_clients($servers[$_], 4, "SELECT nextval('tickets')", pause_ms => rounds(2, 0)) } 0, 1;
-wait_for_more($_) for @ticket_clients;
-finish_clients($ticket_clients[0], 1);
-kill_node($servers[0]);
-is(query(2, "SELECT nextval('tickets') % 2"), 0, 'server 2 continues without server 1');
-start_again($servers[0]);
-push @ticket_clients, start_clients($servers[0], 4, "SELECT nextval('tickets')", pause_ms => rounds(2, 0));
-
-# --- Under the same load, the two servers become three.
-
-wait_for_more($ticket_clients[$_]) for 1, 2;
-my ($highest) = sort { $b <=> $a } map { run_block($_, 'On each old server: where it is.') } 1, 2;
-is(run_block(1, 'On each old server: the maximum.', maximum => 10), '22023', 'a maximum below tickets that exist is refused');
-my $maximum = $highest + 10_000_000;
-is(run_block($_, 'On each old server: the maximum.', maximum => $maximum), '', "server $_: the maximum") for 1, 2;
-wait_for_more($ticket_clients[$_]) for 1, 2;
-my %three = (maximum => $maximum, servers => 3);
-is(run_block(2, 'On each old server: above the maximum with the new step.', %three), '', 'server 2 continues above the maximum');
-wait_for_more($ticket_clients[$_]) for 1, 2;
-is(run_block(3, 'On the new server.', %three), '', 'server 3 begins');
-push @ticket_clients, start_clients($servers[2], 4, "SELECT nextval('tickets')", pause_ms => rounds(2, 0));
-wait_for_more($_) for @ticket_clients[ 1 .. 3 ];
-is(run_block(1, 'On each old server: above the maximum with the new step.', %three), '', 'server 1 continues above the maximum');
-wait_for_more($_) for @ticket_clients[ 1 .. 3 ];
-finish_clients($_, 1) for @ticket_clients[ 1 .. 3 ];
-
-my @told = map { @{ read_told($_) } } @ticket_clients;
-my $tickets = map { @$_ } @told;
-my @above = map { my $left = $_; scalar grep { $_ > $maximum && ($_ - $maximum) % 3 == $left } map { @$_ } @told } 1, 2, 0;
-note "$tickets tickets, above the maximum @above";
-cmp_ok($above[$_], '>=', 100, 'server ' . ($_ + 1) . ' has generated tickets of its own above the maximum') for 0 .. 2;
-my $met = duplicates(@told);
-is($met, 0, "no ticket of $tickets is a duplicate");
-note_fault('two ticket servers become three, one was killed before', 1, $tickets, $met);
-
-# A sequence that reaches the maximum before the change fails, instead of repeating another server's tickets.
-query(1, 'CREATE SEQUENCE late INCREMENT 2 START 1 MAXVALUE 10');
-is_deeply(draw(1, "nextval('late')", 5), [ 1, 3, 5, 7, 9 ], 'below the maximum');
-my ($status, $out, $err) = $servers[0]->psql('postgres', "\\set VERBOSITY sqlstate\nSELECT nextval('late')");
+query(1, 'CREATE SEQUENCE late INCREMENT 2 START 1 MAXVALUE 3');
+my ($status, $out, $err) = $node->psql('server_1', "\\set VERBOSITY sqlstate\nSELECT nextval('late') FROM generate_series(1, 3)");
 like($err, qr/2200H/, 'at the maximum: refused');
 
 # Only a larger step, without a maximum: the page's example of duplicates.
 query(1, 'CREATE SEQUENCE naive INCREMENT 2 START 1');
 query(2, 'CREATE SEQUENCE naive INCREMENT 2 START 2');
-query(3, 'CREATE SEQUENCE naive INCREMENT 3 START 3');
 my @naive = map { draw($_, "nextval('naive')", 100) } 1, 2;
 query($_, 'ALTER SEQUENCE naive INCREMENT 3') for 1, 2;
-push @naive, map { draw($_, "nextval('naive')", 100) } 1, 2, 3;
-is($naive[0][-1], 199, 'server 1 is at 199');
-is($naive[2][0], 202, 'server 1 continues with 202');
-cmp_ok(duplicates(@naive), '>', 50, 'without a maximum ' . duplicates(@naive) . ' of ' . map({ @$_ } @naive) . ' are duplicates');
+push @naive, map { draw($_, "nextval('naive')", 100) } 1, 2;
+is("$naive[0][-1] $naive[2][0]", '199 202', 'server 1 continues from 199 with 202');
+cmp_ok(duplicates(@naive), '>', 50, 'a larger step alone: duplicates');
 
-# nextval returns values before they are on disk: one session's record covers the next 32 values of all sessions.
-query(2, 'CREATE SEQUENCE returned_soon');
-my $gate = PostgreSQL::Test::Utils::tempdir() . '/gate';
-$servers[1]->stop;
-with_wal_gate($gate, sub { $servers[1]->start });
-append_to_file($gate, 'closed');
-my $first = start_clients($servers[1], 1, "SELECT nextval('returned_soon')", rounds => 1);
-$servers[1]->poll_query_until('postgres', q(SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'client backend' AND lower(wait_event) = 'walwrite'))
-  or die 'the session does not wait for WAL';
-is(query(2, "SELECT nextval('returned_soon')"), 2, 'the second session receives 2 while the first one waits');
-kill_node($servers[1]);
-unlink $gate;
-finish_clients($first);
-start_again($servers[1]);
-is_deeply(draw(2, "nextval('returned_soon')", 2), [ 1, 2 ], 'after a crash 2 is generated again');
+# --- Triples.
 
-# With room from the beginning, the third server can be added without the others.
-run_block($_, 'On each server: tickets with room for 16 servers.') for 1 .. 3;
-is(duplicates(map { draw($_, "nextval('roomy_tickets')", 1000) } 1 .. 3), 0, 'a step of 16: no duplicates from three servers');
+my @triple = split /\|/, run_block(2, 'triple');
+is("$triple[0] $triple[1]", query(2, 'SELECT last_value FROM tickets') . ' 196', 'number and shard of article 14532');
+cmp_ok(abs($triple[2] / 1000 - time), '<', 600, 'the time is in milliseconds');
+query($_, "CREATE SEQUENCE by_3 INCREMENT 3 START $_; CREATE SEQUENCE by_4 INCREMENT 4 START $_") for 1 .. 3;
+# How many values of the last ten bits come from more than one server.
+sub shared_low_bits
+{
+	my ($sequence) = @_;
+	my %from;
+	for my $server (1 .. 3)
+	{
+		$from{ $_ % 1024 }{$server} = 1 for @{ draw($server, "nextval('$sequence')", 2048) };
+	}
+	return scalar grep { keys %$_ > 1 } values %from;
+}
+is(shared_low_bits('by_3') . ' ' . shared_low_bits('by_4'), '1024 0', 'the last ten bits are shared in steps of 3, and not of 4');
 
-every_block_has_run(qr/^(?!The triple)/);
+for my $server (1 .. 3)
+{
+	my ($id, $ts, @parts) = split /\|/, run_block($server, 'triple_of_next_id');
+	is("@parts[0, 1]", "196 $server", "server $server: shard and server in the id");
+}
+my $layout = "'shardid_seq', '2024-01-01 00:00:00+00', 12, 10";
+my $position = query(1, "SELECT id_lower_bound(now() + interval '1 hour', '2024-01-01 00:00:00+00', 12, 10) >> 22 << 10");
+sub from_position
+{
+	my ($server, $number) = @_;
+	query($server, "SELECT setval('shardid_seq', $position)");
+	return draw($server, "next_id(196 << 2 | $number, $layout)", 1000);
+}
+is(duplicates(map { from_position($_, $_) } 1 .. 3), 0, 'from the same position: no duplicates from three servers');
+is(duplicates(map { from_position($_, 1) } 1, 2), 1000, 'two servers with one number generate the same ids');
 
-$_->stop for @servers;
+$node->stop;
 done_testing();

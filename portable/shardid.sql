@@ -222,24 +222,32 @@ COMMENT ON FUNCTION shardid_epoch_ms(timestamptz, int, int) IS
 --     next_id:  ms := mark                                   -- the millisecond that is open
 --               if clock = ms:  tick := nextval(generator)   -- at once, without the lock
 --                   if time(tick) = ms and number(tick) >= guard and clock = ms:  return id(tick)
---               if clock > mark by at most 20 ms and the lock is free:
---                   if the generator is not after mark:  setval(generator, number of clock); setval(mark, clock)
---                       unlock; return id(that number)
---                   unlock; look at mark again
+--               if clock > mark by at most a second:
+--                   if the lock is free, and mark is still the same:
+--                       if clock > mark by more than 20 ms:  wait for the next millisecond
+--                       if the generator is not after mark:  setval(generator, number of clock); setval(mark, clock)
+--                           unlock; return id(that number)
+--                   wait for the session that has the lock; look at mark again
 --               else, or if anything is unusual, as under the lock:
 --                   lock; check the sequence; wait if its time is not over, or if others have moved it
 --                   setval(generator, greater than its last_value); setval(mark, its time); unlock; return the id
 --
--- The mark of a generator contains the millisecond that is open. In an open millisecond a session gets the next number by nextval,
--- without any lock. Under the lock a session opens a millisecond: first it sets the generator to a number of it, then the mark to
--- its time. An id counts only if the mark is that of its millisecond before nextval, so nextval came after the opening; and if the
--- clock still shows that millisecond after nextval, so no session that was held up uses a number which another session generated
--- meanwhile, after a setval. What nextval returns otherwise is never used.
+-- The mark of a generator contains the millisecond that is open. In an open millisecond a session gets the next number
+-- by nextval, without any lock. Under the lock a session opens a millisecond: first it sets the generator to a number
+-- of it, then the mark to its time. An id counts only if the mark is that of its millisecond before nextval, so nextval
+-- came after the opening; and if the clock still shows that millisecond after nextval, so no session that was held up
+-- uses a number which another session generated meanwhile, after a setval. What nextval returns otherwise is never
+-- used.
 --
--- The first eighth of a millisecond's numbers is the guard: nextval's values there are never used. They are the first that come when
--- a millisecond has overflowed into the next one, or when the generator was moved back by more than a millisecond's numbers; so
--- the sessions come to the lock before they reach ids that exist. Layouts of fewer than 9 bits have too few numbers
--- for that. There each id is generated under the lock, and the mark holds its number, too.
+-- A session that has the lock may lose its processor for long. Then others must neither poll, which keeps it from
+-- running, nor get that lock one after the other. So it also has a second lock, whose key is made of the mark that it
+-- replaces. The others wait for that one in share mode: they all wake at once. A late one holds up no later opening,
+-- which has another key. The second lock only saves time: a session that does not get it opens the millisecond, too.
+--
+-- The first eighth of a millisecond's numbers is the guard: nextval's values there are never used. They are the first
+-- that come when a millisecond has overflowed into the next one, or when the generator was moved back by more than a
+-- millisecond's numbers; so the sessions come to the lock before they reach ids that exist. Layouts of fewer than 9
+-- bits have too few numbers for that. There each id is generated under the lock, and the mark holds its number, too.
 
 CREATE OR REPLACE FUNCTION shardid_mark_head(generator regclass) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -266,10 +274,10 @@ RETURN CASE WHEN sequence_bits BETWEEN 9 AND 31 AND shard_bits BETWEEN 0 AND 31 
 COMMENT ON FUNCTION shardid_ms_bits(int, int, int) IS
 'how many bits of time a generator holds whose ids are generated without the lock; else NULL';
 
--- Between the look at the mark, which is the argument ms, and the look at the clock there is all that an id needs. All times are
--- milliseconds since the epoch, which is not before 1830; zero is the epoch, so that a cast, which rounds, makes milliseconds
--- of the clock: a float8 of seconds since 1970 is exact to less than half a microsecond until 2106. Without the rights ms is
--- NULL, and shardid_draw_locked says what is missing.
+-- Between the look at the mark, which is the argument ms, and the look at the clock there is all that an id needs. All
+-- times are milliseconds since the epoch, which is not before 1830; zero is the epoch, so that a cast, which rounds,
+-- makes milliseconds of the clock: a float8 of seconds since 1970 is exact to less than half a microsecond until 2106.
+-- Without the rights ms is NULL, and shardid_draw_locked says what is missing.
 CREATE OR REPLACE FUNCTION shardid_draw_at_once(
     ms bigint, generator regclass, mark regclass, mark_zero bigint, zero double precision, shard bigint, id_shift int,
     sequence_bits int, guard bigint, max_number bigint, ms_bits int)
@@ -277,31 +285,41 @@ RETURNS bigint
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE AS $$
 DECLARE
     tick bigint := CASE
-        WHEN (pg_catalog.date_part('epoch', pg_catalog.clock_timestamp()) OPERATOR(pg_catalog.*) 1000::double precision OPERATOR(pg_catalog.-) zero)::bigint OPERATOR(pg_catalog.=) ms
+        WHEN (pg_catalog.date_part('epoch', pg_catalog.clock_timestamp()) OPERATOR(pg_catalog.*) 1000::double precision
+              OPERATOR(pg_catalog.-) zero)::bigint OPERATOR(pg_catalog.=) ms
              AND (ms OPERATOR(pg_catalog.>>) ms_bits) OPERATOR(pg_catalog.=) 0 THEN pg_catalog.nextval(generator) END;
     taken bigint;               -- a tick in vain: the millisecond ended
     seen bigint;                -- what the mark says now
     clock bigint;
     seq record;
-    result pg_catalog.text;
+    now double precision;       -- the clock under the lock, if the mark is old
+    waking bigint;              -- the lock by which sessions wait until this one has opened a millisecond
+    opened bigint;              -- this millisecond; or NULL if others have moved the generator
     tries int;
 BEGIN
     LOOP
-        -- As few expressions as can be: each is prepared anew for every transaction. The WAL that covers tick may be another
-        -- session's. A commit flushes it only if its own transaction has written WAL, such as an empty message.
-        IF (tick OPERATOR(pg_catalog.>>) sequence_bits) OPERATOR(pg_catalog.=) ms AND (tick OPERATOR(pg_catalog.&) max_number) OPERATOR(pg_catalog.>=) guard
-           AND (pg_catalog.date_part('epoch', pg_catalog.clock_timestamp()) OPERATOR(pg_catalog.*) 1000::double precision
-                OPERATOR(pg_catalog.-) zero)::bigint OPERATOR(pg_catalog.=) ms
+        -- As few expressions as can be: each is prepared anew for every transaction. The WAL that covers tick may be
+        -- another session's. A commit flushes it only if its own transaction has written WAL, such as an empty message.
+        IF (tick OPERATOR(pg_catalog.>>) sequence_bits) OPERATOR(pg_catalog.=) ms
+           AND (tick OPERATOR(pg_catalog.&) max_number) OPERATOR(pg_catalog.>=) guard
+           AND (pg_catalog.date_part('epoch', pg_catalog.clock_timestamp())
+                OPERATOR(pg_catalog.*) 1000::double precision OPERATOR(pg_catalog.-) zero)::bigint OPERATOR(pg_catalog.=) ms
            AND (pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.=) 'off'
-                OR pg_catalog.pg_logical_emit_message(true, 'shardid'::pg_catalog.text, ''::pg_catalog.text) IS NOT NULL) THEN
-            RETURN (ms OPERATOR(pg_catalog.<<) id_shift) OPERATOR(pg_catalog.|) shard OPERATOR(pg_catalog.|) (tick OPERATOR(pg_catalog.&) max_number);
+                OR pg_catalog.pg_logical_emit_message(true, 'shardid'::pg_catalog.text, ''::pg_catalog.text) IS NOT NULL)
+        THEN
+            RETURN (ms OPERATOR(pg_catalog.<<) id_shift) OPERATOR(pg_catalog.|) shard
+                   OPERATOR(pg_catalog.|) (tick OPERATOR(pg_catalog.&) max_number);
         END IF;
 
         tries := COALESCE(tries, 0) OPERATOR(pg_catalog.+) 1;
         seen := pg_catalog.pg_sequence_last_value(mark) OPERATOR(pg_catalog.-) mark_zero;
-        clock := pg_catalog.date_part('epoch', pg_catalog.clock_timestamp()) OPERATOR(pg_catalog.*) 1000::double precision OPERATOR(pg_catalog.-) zero;
-        -- The mark of another generator is one of a time before the epoch or far ahead.
-        IF tries OPERATOR(pg_catalog.>) 100 OR seen IS NULL OR seen OPERATOR(pg_catalog.<) 0 OR seen OPERATOR(pg_catalog.>) clock OR (clock OPERATOR(pg_catalog.>>) ms_bits) OPERATOR(pg_catalog.<>) 0
+        clock := pg_catalog.date_part('epoch', pg_catalog.clock_timestamp())
+                 OPERATOR(pg_catalog.*) 1000::double precision OPERATOR(pg_catalog.-) zero;
+        -- The mark of another generator is one of a time before the epoch or far ahead. After a second without an id
+        -- the other function looks for what may have been altered.
+        IF tries OPERATOR(pg_catalog.>) 100 OR seen IS NULL OR seen OPERATOR(pg_catalog.<) 0
+           OR seen OPERATOR(pg_catalog.>) clock OR seen OPERATOR(pg_catalog.<) (clock OPERATOR(pg_catalog.-) 1000)
+           OR (clock OPERATOR(pg_catalog.>>) ms_bits) OPERATOR(pg_catalog.<>) 0
            OR tick OPERATOR(pg_catalog.<) ((ms OPERATOR(pg_catalog.<<) sequence_bits) OPERATOR(pg_catalog.|) guard) THEN
             RETURN NULL;
         END IF;
@@ -313,36 +331,54 @@ BEGIN
         ELSIF seen OPERATOR(pg_catalog.=) clock THEN
             -- The millisecond is used up.
             PERFORM pg_catalog.pg_sleep(0.0005::double precision);
-        ELSIF seen OPERATOR(pg_catalog.<) (clock OPERATOR(pg_catalog.-) 20) THEN
-            -- A restore may have brought such a mark, and the generator with it; or this session was held up between the two looks.
-            IF tries OPERATOR(pg_catalog.>) 1 THEN
-                RETURN NULL;
-            END IF;
         ELSE
-            -- The locks of generator and mark are not to be waited for with the other lock in hand. They keep the parameters.
-            tick := (clock OPERATOR(pg_catalog.<<) sequence_bits) OPERATOR(pg_catalog.|) guard
-                    OPERATOR(pg_catalog.|) (COALESCE(taken, pg_catalog.pg_sequence_last_value(generator) OPERATOR(pg_catalog.+) 1) OPERATOR(pg_catalog.&) (guard OPERATOR(pg_catalog.-) 1));
+            -- The locks of generator and mark are not to be waited for with the other lock in hand. They keep the
+            -- parameters.
+            tick := guard OPERATOR(pg_catalog.|)
+                    (COALESCE(taken, pg_catalog.pg_sequence_last_value(generator) OPERATOR(pg_catalog.+) 1)
+                     OPERATOR(pg_catalog.&) (guard OPERATOR(pg_catalog.-) 1));
             seq := pg_catalog.pg_sequence_parameters(generator);
-            IF seq.increment OPERATOR(pg_catalog.<>) 1 OR seq.cache_size OPERATOR(pg_catalog.<>) 1 OR seq.cycle_option THEN
+            IF seq.increment OPERATOR(pg_catalog.<>) 1 OR seq.cache_size OPERATOR(pg_catalog.<>) 1
+               OR seq.cycle_option THEN
                 RETURN NULL;
             END IF;
+            waking := OPERATOR(pg_catalog.-) ((mark_zero OPERATOR(pg_catalog.+) seen) OPERATOR(pg_catalog.|)
+                ((generator::pg_catalog.oid::bigint OPERATOR(pg_catalog.&) 63) OPERATOR(pg_catalog.<<) 45));
             BEGIN
-                -- Only if all is as it was. Others move the generator without the lock, never to be overwritten: of NULL setval
-                -- makes NULL.
-                result := CASE
-                    WHEN NOT pg_catalog.pg_try_advisory_xact_lock(8316003854193786880 OPERATOR(pg_catalog.|) (generator::pg_catalog.oid::bigint OPERATOR(pg_catalog.&) 63)) THEN 'wait'
-                    WHEN pg_catalog.pg_sequence_last_value(mark) OPERATOR(pg_catalog.<>) (mark_zero OPERATOR(pg_catalog.+) seen)
-                         OR (pg_catalog.date_part('epoch', pg_catalog.clock_timestamp()) OPERATOR(pg_catalog.*) 1000::double precision OPERATOR(pg_catalog.-) zero)::bigint OPERATOR(pg_catalog.<>) clock
-                        THEN 'look again'
-                    WHEN pg_catalog.setval(mark, CASE
-                             WHEN pg_catalog.setval(generator, CASE
-                                      WHEN pg_catalog.pg_sequence_last_value(generator)
-                                           OPERATOR(pg_catalog.<) (((seen OPERATOR(pg_catalog.+) 1) OPERATOR(pg_catalog.<<) sequence_bits) OPERATOR(pg_catalog.|) guard)
-                                      THEN tick END) OPERATOR(pg_catalog.=) tick THEN mark_zero OPERATOR(pg_catalog.+) clock END) OPERATOR(pg_catalog.>) 0 THEN 'open'
-                    ELSE 'moved' END;
-                IF result OPERATOR(pg_catalog.<>) 'wait' THEN
-                    RAISE SQLSTATE 'SHID0';
-                END IF;
+                LOOP
+                    -- All in one expression, which is prepared before it has the lock, and with all looks under the
+                    -- lock. Others move the generator without it, never to be overwritten: of NULL setval makes NULL.
+                    opened := CASE
+                        WHEN NOT pg_catalog.pg_try_advisory_xact_lock(8316003854193786880
+                                 OPERATOR(pg_catalog.|) (generator::pg_catalog.oid::bigint OPERATOR(pg_catalog.&) 63))
+                            THEN CASE WHEN pg_catalog.pg_advisory_xact_lock_shared(waking) IS NOT NULL THEN -1 END
+                        WHEN pg_catalog.pg_sequence_last_value(mark)
+                             OPERATOR(pg_catalog.<>) (mark_zero OPERATOR(pg_catalog.+) seen) THEN -1
+                        WHEN pg_catalog.pg_try_advisory_xact_lock(waking) IS NOT NULL AND now IS NULL
+                             AND (pg_catalog.date_part('epoch', pg_catalog.clock_timestamp())
+                                  OPERATOR(pg_catalog.*) 1000::double precision OPERATOR(pg_catalog.-) zero)::bigint
+                                 OPERATOR(pg_catalog.>) (seen OPERATOR(pg_catalog.+) 20) THEN -2
+                        ELSE pg_catalog.setval(mark, mark_zero OPERATOR(pg_catalog.+) (pg_catalog.setval(generator, CASE
+                                 WHEN pg_catalog.pg_sequence_last_value(generator) OPERATOR(pg_catalog.<)
+                                      (((seen OPERATOR(pg_catalog.+) 1) OPERATOR(pg_catalog.<<) sequence_bits)
+                                       OPERATOR(pg_catalog.|) guard)
+                                 THEN (GREATEST(clock,
+                                           (pg_catalog.date_part('epoch', pg_catalog.clock_timestamp())
+                                            OPERATOR(pg_catalog.*) 1000::double precision
+                                            OPERATOR(pg_catalog.-) zero)::bigint)
+                                       OPERATOR(pg_catalog.<<) sequence_bits) OPERATOR(pg_catalog.|) tick END)
+                             OPERATOR(pg_catalog.>>) sequence_bits)) OPERATOR(pg_catalog.-) mark_zero END;
+                    EXIT WHEN opened IS NULL OR opened OPERATOR(pg_catalog.<>) -2;
+                    -- A restore may have brought such a mark, and the generator with it: ids of this millisecond may
+                    -- exist. Of the next one there are none as long as this session has the lock.
+                    now := pg_catalog.date_part('epoch', pg_catalog.clock_timestamp())
+                           OPERATOR(pg_catalog.*) 1000::double precision OPERATOR(pg_catalog.-) zero;
+                    clock := now::bigint OPERATOR(pg_catalog.+) 1;
+                    PERFORM pg_catalog.pg_sleep(
+                        (clock OPERATOR(pg_catalog.-) 0.4995::double precision OPERATOR(pg_catalog.-) now)
+                        OPERATOR(pg_catalog./) 1000::double precision);
+                END LOOP;
+                RAISE SQLSTATE 'SHID0';
             EXCEPTION
                 WHEN SQLSTATE 'SHID0' THEN
                     NULL;
@@ -351,17 +387,17 @@ BEGIN
                      OR numeric_value_out_of_range THEN
                     RETURN NULL;
             END;
-            IF result OPERATOR(pg_catalog.=) 'open' THEN
-                RETURN (clock OPERATOR(pg_catalog.<<) id_shift) OPERATOR(pg_catalog.|) shard OPERATOR(pg_catalog.|) (tick OPERATOR(pg_catalog.&) max_number);
-            ELSIF result OPERATOR(pg_catalog.=) 'moved' THEN
+            IF (opened OPERATOR(pg_catalog.>>) ms_bits) OPERATOR(pg_catalog.=) 0 THEN
+                RETURN (opened OPERATOR(pg_catalog.<<) id_shift) OPERATOR(pg_catalog.|) shard
+                       OPERATOR(pg_catalog.|) tick;
+            ELSIF opened IS NULL OR opened OPERATOR(pg_catalog.>) 0 THEN
                 RETURN NULL;
             END IF;
             tick := NULL;
-            -- Another session opens a millisecond, most often within microseconds.
-            FOR look IN 1 .. 10 LOOP
-                EXIT WHEN pg_catalog.pg_sequence_last_value(mark) OPERATOR(pg_catalog.<>) (mark_zero OPERATOR(pg_catalog.+) seen);
-            END LOOP;
-            IF pg_catalog.pg_sequence_last_value(mark) OPERATOR(pg_catalog.=) (mark_zero OPERATOR(pg_catalog.+) seen) THEN
+            now := NULL;
+            -- The other session had not come to its second lock yet, or has no use for it.
+            IF pg_catalog.pg_sequence_last_value(mark)
+               OPERATOR(pg_catalog.=) (mark_zero OPERATOR(pg_catalog.+) seen) THEN
                 PERFORM pg_catalog.pg_sleep(0.0005::double precision);
             END IF;
         END IF;
@@ -369,7 +405,8 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_draw_at_once(bigint, regclass, regclass, bigint, double precision, bigint, int, int, bigint, bigint, int) IS
+COMMENT ON FUNCTION shardid_draw_at_once(
+    bigint, regclass, regclass, bigint, double precision, bigint, int, int, bigint, bigint, int) IS
 'generates an id in a millisecond that is open or can be opened; else returns NULL';
 
 -- All that reads and moves a generator under the lock: for next_id, next_ids and raise_generator. Returns the first and the

@@ -103,6 +103,15 @@ CALL steps.pass(200);
 PERFORM steps.draw(), setval('g', last), setval(mark, marked);
 CALL steps.resume();
 SQL
+is_right_held('held before the lock with an old mark, while others generate ids and restore generator and mark', <<'SQL');
+marked := pg_sequence_last_value(mark);
+last := pg_sequence_last_value('g');
+CALL steps.pass(200);
+CALL steps.hold('lock', 1, 'SELECT next_id(5, ''g'')');
+PERFORM steps.draw(), steps.draw();
+PERFORM setval('g', last), setval(mark, marked);
+CALL steps.resume();
+SQL
 is_right('moved back to the end of the millisecond before', <<'SQL');
 CALL steps.move(0, 1022);
 PERFORM steps.draw();

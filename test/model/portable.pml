@@ -138,6 +138,11 @@ inline take_next() {
 #else
 #define counts (ms_of(tick) == ms && number_of(tick) >= USED && clock <= ms)
 #endif
+#if defined(STALE_MARK) || defined(OLD_WAITS)
+#define is_old_now false
+#else
+#define is_old_now (clock > seen + TRUST)
+#endif
 #define is_below (tick != NONE && tick < first_of(ms) + USED)
 
 #ifdef STALE_MARK
@@ -246,7 +251,8 @@ look:
         if
         :: seen > now || is_below -> goto locked
 #ifndef OLD_WAITS
-        :: !(seen > now || is_below) && is_old -> goto locked
+        :: !(seen > now || is_below) && is_old -> goto locked /* a second old */
+        :: !(seen > now || is_below) && is_old -> skip
 #else
         :: !(seen > now || is_below) && is_old ->
            tick = NONE;
@@ -264,7 +270,7 @@ look:
         fi
     };
 
-    tick = start_in(now, last);
+    tick = start_in(0, last);
     if
     :: atomic {
 #ifndef NO_LOCK
@@ -282,27 +288,40 @@ look:
     fi;
 #endif
 #ifndef HELD_UP
+    /* An old mark may be restored, and the generator with it: ids of this millisecond may exist. Wait with the lock. */
     if
-    :: clock == now
-    :: atomic { clock != now -> release(); tick = NONE; seen = 0; now = 0; goto look }
+    :: atomic { is_old_now -> now = clock }
+    :: atomic { !is_old_now -> goto opens }
+    fi;
+#ifdef OLD_WITHOUT_LOCK
+    release();
+#endif
+    if
+    :: atomic { clock > now -> now = clock }
+#ifndef HONEST
+    :: atomic { clock <= now && now < END -> now++ }
+#endif
+    :: goto cancelled
     fi;
 #endif
+opens:
 #ifndef SET_BELOW
     if
 #ifdef BELOW_TICK
-    :: last >= first_of(seen) && last < tick
-    :: atomic { !(last >= first_of(seen) && last < tick) -> release(); goto locked }
+    :: last < first_of(now) + tick
+    :: atomic { last >= first_of(now) + tick -> release(); goto locked }
 #else
-#ifdef ANY_BELOW
-    :: last < first_of(now)
-    :: atomic { last >= first_of(now) -> release(); goto locked }
-#else
-    :: last >= first_of(seen) && last < first_of(now)
-    :: atomic { !(last >= first_of(seen) && last < first_of(now)) -> release(); goto locked }
-#endif
+    :: last < first_of(seen + 1) + GUARD
+    :: atomic { last >= first_of(seen + 1) + GUARD -> release(); goto locked }
 #endif
     fi;
 #endif
+    atomic {
+#ifndef HELD_UP
+        now = (clock > now -> clock : now);
+#endif
+        tick = first_of(now) + tick
+    };
     goto open;
 
 again:

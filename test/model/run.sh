@@ -324,7 +324,9 @@ breaks 'portable, opened after another' twice portable.pml -DHONEST -DMOVE=1 -DO
 breaks 'portable, held up before the lock' below portable.pml -DHONEST -DRESTORE -DHELD_UP
 breaks 'portable, old mark trusted' twice portable.pml -DHONEST -DRESTORE -DSTALE_MARK -DEND=3
 breaks 'portable, old mark trusted after a wait' twice portable.pml -DHONEST -DRESTORE -DOLD_WAITS -DEND=3
-breaks 'portable, wait for what others have ended' future portable.pml -DHONEST -DWAIT_FOR_ANY -DEND=3
+breaks 'portable, old mark waited for without the lock' twice \
+    portable.pml -DHONEST -DRESTORE -DOLD_WITHOUT_LOCK -DEND=3
+breaks 'portable, wait for what others have ended' future portable.pml -DHONEST -DNEXT_IDS -DWAIT_FOR_ANY -DEND=3
 breaks 'portable, set where nothing is to be raised' twice portable.pml -DHONEST -DRAISE=1 -DRAISE_SETS
 breaks 'portable, commit without the message' twice portable.pml -DCRASH -DONLY_UNIQUE -DNO_MESSAGE -DEND=1 -DNUMBERS=6
 breaks 'portable, nothing to raise and no message' below portable.pml -DCRASH -DRAISE=1 -DRAISE_NO_MESSAGE -DEND=1 -DNUMBERS=6

@@ -409,14 +409,14 @@ COMMENT ON FUNCTION shardid_draw_at_once(
     bigint, regclass, regclass, bigint, double precision, bigint, int, int, bigint, bigint, int) IS
 'generates an id in a millisecond that is open or can be opened; else returns NULL';
 
--- All that reads and moves a generator under the lock: for next_id, next_ids and raise_generator. Returns the first and the
--- last of as many ids as are wanted and as there are in one millisecond. If none is wanted it advances the generator to the
--- tick raise_to, never back, and returns the smallest id that can come next.
+-- All that reads and moves a generator under the lock: for next_id, next_ids and raise_generator. Returns the first and
+-- the last of as many ids as are wanted and as there are in one millisecond. If none is wanted it advances the
+-- generator to the tick raise_to, never back, and returns the smallest id that can come next.
 --
--- The lock is one that no session can keep: the subtransaction that takes it is rolled back, by an error on
--- purpose or by whatever fails or cancels the call, and what setval and nextval did stays. The locks of the sequences themselves,
--- which are kept until the transaction ends, are taken before: so no session has the first in hand while it waits for ALTER or
--- DROP SEQUENCE.
+-- The lock is one that no session can keep: the subtransaction that takes it is rolled back, by an error on purpose or
+-- by whatever fails or cancels the call, and what setval and nextval did stays. The locks of the sequences themselves,
+-- which are kept until the transaction ends, are taken before: so no session has the first in hand while it waits for
+-- ALTER or DROP SEQUENCE.
 CREATE OR REPLACE FUNCTION shardid_draw_locked(
     shard int, generator regclass, mark regclass, epoch_ms bigint, shard_bits int, sequence_bits int,
     wanted bigint, raise_to bigint, caller text)
@@ -425,8 +425,9 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, p
 DECLARE
     max_number bigint := (1::bigint << sequence_bits) - 1;
     max_tick bigint := 9223372036854775807 >> GREATEST(shard_bits - 1, 0);
-    epoch timestamptz := ('1970-01-01'::timestamp + make_interval(days => (epoch_ms / 86400000)::int,
-                                                                  secs => (epoch_ms % 86400000) / 1000.0)) AT TIME ZONE 'UTC';
+    epoch timestamptz := ('1970-01-01'::timestamp
+                          + make_interval(days => (epoch_ms / 86400000)::int, secs => (epoch_ms % 86400000) / 1000.0))
+                         AT TIME ZONE 'UTC';
     guard bigint := CASE WHEN sequence_bits >= 9 THEN (max_number + 1) >> 3 ELSE 0 END;
     -- The numbers with which milliseconds begin, one further than the one before ended.
     starts bigint := CASE WHEN guard > 0 THEN guard - 1 ELSE max_number >> 2 END;
@@ -488,7 +489,8 @@ BEGIN
 
             -- Others may have altered it, which moves it or not.
             seq := pg_sequence_parameters(generator);
-            IF NOT is_marked OR seq.increment <> 1 OR seq.cache_size > 1 OR seq.cycle_option OR seq.maximum_value < max_tick THEN
+            IF NOT is_marked OR seq.increment <> 1 OR seq.cache_size > 1 OR seq.cycle_option
+               OR seq.maximum_value < max_tick THEN
                 SELECT s.seqmax, s.seqincrement, s.seqcycle, s.seqcache, c.relpersistence,
                        format('%I.%I', n.nspname, c.relname) AS name, format('%s.%s', n.nspname, c.relname) AS shown
                 INTO seq
@@ -497,7 +499,8 @@ BEGIN
                 -- By the snapshot of a transaction that began before.
                 IF NOT FOUND THEN
                     RAISE object_not_in_prerequisite_state USING
-                        MESSAGE = format('sequence with OID %s is newer than this transaction''s snapshot', generator::oid),
+                        MESSAGE = format('sequence with OID %s is newer than this transaction''s snapshot',
+                                         generator::oid),
                         HINT = 'Draw from it in a new transaction.';
                 ELSIF NOT has_sequence_privilege(generator, 'UPDATE')
                    OR NOT has_sequence_privilege(generator, 'USAGE, SELECT') THEN
@@ -505,7 +508,8 @@ BEGIN
                 ELSIF seq.relpersistence = 'u' THEN
                     RAISE wrong_object_type USING
                         MESSAGE = format('cannot generate ids from unlogged sequence "%s"', seq.shown),
-                        DETAIL = 'An unlogged sequence starts anew after a crash, and would then generate duplicate ids.',
+                        DETAIL = 'An unlogged sequence starts anew after a crash, '
+                                 'and would then generate duplicate ids.',
                         HINT = format('Run ALTER SEQUENCE %s SET LOGGED.', seq.name);
                 ELSIF seq.seqincrement < 0 THEN
                     RAISE object_not_in_prerequisite_state USING
@@ -522,17 +526,20 @@ BEGIN
                 ELSIF guard > 0 AND (seq.seqincrement > 1 OR seq.seqcache > 1) THEN
                     RAISE object_not_in_prerequisite_state USING
                         MESSAGE = format('sequence "%s" has an INCREMENT or a CACHE', seq.shown),
-                        DETAIL = format('Its INCREMENT is %s and its CACHE %s, and next_id needs 1.', seq.seqincrement, seq.seqcache),
+                        DETAIL = format('Its INCREMENT is %s and its CACHE %s, and next_id needs 1.',
+                                        seq.seqincrement, seq.seqcache),
                         HINT = format('Run ALTER SEQUENCE %s INCREMENT BY 1 CACHE 1.', seq.name);
                 ELSIF seq.seqmax < max_tick THEN
                     RAISE numeric_value_out_of_range;
                 END IF;
-                -- The extension takes no lock that is seen here, but logs ahead, nextval less than a millisecond. It is asked by
-                -- its very arguments' types.
-                SELECT format('SELECT logged_to > last_ts + interval ''1 ms'' FROM %s.id_generator_status($1, $2, $3, $4)', p.pronamespace::regnamespace)
+                -- The extension takes no lock that is seen here, but logs ahead, nextval less than a millisecond. It is
+                -- asked by its very arguments' types.
+                SELECT format('SELECT logged_to > last_ts + interval ''1 ms'' '
+                              'FROM %s.id_generator_status($1, $2, $3, $4)', p.pronamespace::regnamespace)
                 INTO setting
                 FROM pg_extension x
-                     JOIN pg_proc p ON p.pronamespace = x.extnamespace AND p.proname = 'id_generator_status' AND p.pronargs = 4
+                     JOIN pg_proc p ON p.pronamespace = x.extnamespace AND p.proname = 'id_generator_status'
+                                       AND p.pronargs = 4
                 WHERE x.extname = 'shardid' AND has_schema_privilege(p.pronamespace, 'USAGE')
                   AND has_function_privilege(p.oid, 'EXECUTE') AND has_sequence_privilege(generator, 'SELECT');
                 IF FOUND THEN
@@ -570,10 +577,11 @@ BEGIN
             last := GREATEST(last, 0);
             start := CASE WHEN is_fresh THEN guard ELSE guard | ((last & starts) + 1 & starts) END;
 
-            -- A generator that others have moved does not tell which ids of this millisecond exist: so all of it counts as
-            -- used up, unless the mark is of an earlier one, of any generator. A mark of more than 20 ms ago tells nothing: a
-            -- restore may have brought it, and the generator with it. To the end of the millisecond no session can
-            -- generate ids that has this mark: neither under the lock nor, if the mark is of this millisecond, by nextval.
+            -- A generator that others have moved does not tell which ids of this millisecond exist: so all of it counts
+            -- as used up, unless the mark is of an earlier one, of any generator. A mark of more than 20 ms ago tells
+            -- nothing: a restore may have brought it, and the generator with it. To the end of the millisecond no
+            -- session can generate ids that has this mark: neither under the lock nor, if the mark is of this
+            -- millisecond, by nextval.
             used_up := (clock << sequence_bits) | max_number;
             IF wanted > 0 AND NOT is_marked AND is_past IS NOT TRUE AND last < used_up THEN
                 IF guard > 0 AND marked & mark_ms = clock + epoch_ms THEN
@@ -614,15 +622,17 @@ BEGIN
                     MESSAGE = format('generator "%s.%s" is too far ahead of the clock', seq.nspname, seq.relname),
                     DETAIL = format('It is %s ms ahead, and shardid.max_lead is %s ms.', lead_ms, max_lead_ms),
                     HINT = CASE WHEN seq.is_min
-                        THEN format('Its MINVALUE is as far ahead: run ALTER SEQUENCE %I.%I NO MINVALUE START WITH 1 RESTART.',
+                        THEN format('Its MINVALUE is as far ahead: '
+                                    'run ALTER SEQUENCE %I.%I NO MINVALUE START WITH 1 RESTART.',
                                     seq.nspname, seq.relname)
-                        ELSE 'Set the server''s clock right, pass the epoch and sequence_bits that the generator was used with, '
-                             'or raise shardid.max_lead.' END;
+                        ELSE 'Set the server''s clock right, pass the epoch and sequence_bits '
+                             'that the generator was used with, or raise shardid.max_lead.' END;
             ELSIF has_ended THEN
                 RAISE sequence_generator_limit_exceeded USING MESSAGE = 'time field of the ids is exhausted',
                     DETAIL = format('The clock is at %s, and %s bits of milliseconds since %s hold no later time.',
                                     clock_timestamp(), 64 - shard_bits - sequence_bits, epoch),
-                    HINT = 'Use a layout with a later epoch or fewer shard_bits and sequence_bits, and a generator of its own.';
+                    HINT = 'Use a layout with a later epoch or fewer shard_bits and sequence_bits, '
+                           'and a generator of its own.';
             END IF;
 
             IF tick IS NOT NULL THEN
@@ -634,8 +644,8 @@ BEGIN
                     END IF;
                     PERFORM pg_logical_emit_message(true, 'shardid', '');
                 ELSIF is_open THEN
-                    -- Other sessions may do the same. What they leave without a gap. A number of rows that the planner cannot
-                    -- see keeps it from planning anew for each call.
+                    -- Other sessions may do the same. What they leave without a gap. A number of rows that the planner
+                    -- cannot see keeps it from planning anew for each call.
                     taken := ARRAY(SELECT nextval(generator) FROM generate_series(tick, (SELECT until)));
                     IF taken[1] > last AND taken[cardinality(taken)] = taken[1] + (until - tick)
                        AND taken[cardinality(taken)] >> sequence_bits = used_up THEN
@@ -648,9 +658,11 @@ BEGIN
                         WHERE gap = first_gap AND v > last AND v >> sequence_bits = used_up;
                     END IF;
                 ELSE
-                    -- Others move it without the lock, never to be overwritten. Then all begins anew: of NULL setval makes NULL.
+                    -- Others move it without the lock, never to be overwritten. Then all begins anew: of NULL setval
+                    -- makes NULL.
                     until := setval(generator, CASE
-                        WHEN (pg_sequence_last_value(generator) < tick + (wanted = 0)::int) IS NOT FALSE THEN until END);
+                        WHEN (pg_sequence_last_value(generator) < tick + (wanted = 0)::int) IS NOT FALSE
+                        THEN until END);
                     tick := CASE WHEN until IS NOT NULL THEN tick END;
                 END IF;
                 IF wanted > 0 THEN
@@ -672,7 +684,8 @@ BEGIN
                 SELECT c.relname, c.relkind, s.seqmax,
                        format('%I.%I', n.nspname, c.relname) AS name, format('%s.%s', n.nspname, c.relname) AS shown
                 INTO seq
-                FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace LEFT JOIN pg_sequence s ON s.seqrelid = c.oid
+                FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+                     LEFT JOIN pg_sequence s ON s.seqrelid = c.oid
                 WHERE c.oid = generator;
                 IF NOT FOUND AND hint = '' THEN
                     RAISE undefined_table USING MESSAGE = format('sequence with OID %s does not exist', generator::oid),
@@ -682,20 +695,23 @@ BEGIN
                 ELSIF SQLSTATE = '42809' THEN
                     RAISE wrong_object_type USING MESSAGE = format('"%s" is not a sequence', seq.relname),
                         DETAIL = format('This operation is not supported for %s.',
-                                        CASE seq.relkind WHEN 'r' THEN 'tables' WHEN 'v' THEN 'views' WHEN 'i' THEN 'indexes'
-                                             WHEN 'm' THEN 'materialized views' WHEN 'f' THEN 'foreign tables'
+                                        CASE seq.relkind WHEN 'r' THEN 'tables' WHEN 'v' THEN 'views'
+                                             WHEN 'i' THEN 'indexes' WHEN 'm' THEN 'materialized views'
+                                             WHEN 'f' THEN 'foreign tables'
                                              WHEN 'p' THEN 'partitioned tables' WHEN 'I' THEN 'partitioned indexes'
                                              WHEN 'c' THEN 'composite types' ELSE 'TOAST tables' END),
                         HINT = 'Pass the name of a sequence.';
                 ELSIF SQLSTATE = '42501' AND has_sequence_privilege(generator, 'UPDATE')
                       AND has_sequence_privilege(generator, 'USAGE, SELECT') THEN
                     RAISE insufficient_privilege USING
-                        MESSAGE = format('permission denied for sequence %s', (SELECT m.relname FROM pg_class m WHERE m.oid = mark)),
+                        MESSAGE = format('permission denied for sequence %s',
+                                         (SELECT m.relname FROM pg_class m WHERE m.oid = mark)),
                         DETAIL = format('Role "%s" must have USAGE and UPDATE on the marks.', current_user),
                         HINT = (SELECT format('Run CALL %I.shardid_grant_marks(%L).', n.nspname, current_user)
                                 FROM pg_class m JOIN pg_namespace n ON n.oid = m.relnamespace WHERE m.oid = mark);
                 ELSIF SQLSTATE = '42501' THEN
-                    RAISE insufficient_privilege USING MESSAGE = format('permission denied for sequence %s', seq.relname),
+                    RAISE insufficient_privilege USING
+                        MESSAGE = format('permission denied for sequence %s', seq.relname),
                         DETAIL = format('Role "%s" has not both USAGE and UPDATE on it.', current_user),
                         HINT = format('Run GRANT USAGE, UPDATE ON SEQUENCE %s TO %I.', seq.name, current_user);
                 ELSIF SQLSTATE = '22003' THEN

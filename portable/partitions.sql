@@ -14,11 +14,14 @@ BEGIN
     WHERE p.oid OPERATOR(pg_catalog.=) pg_catalog.to_regprocedure(pg_catalog.quote_ident(pg_catalog.current_schema())
           OPERATOR(pg_catalog.||) '.id_lower_bound(pg_catalog.timestamptz, pg_catalog.timestamptz, int, int)');
     IF bound.oid IS NULL THEN
-        RAISE undefined_function USING MESSAGE = pg_catalog.format('schema %I has no portable functions', pg_catalog.current_schema()),
+        RAISE undefined_function USING
+            MESSAGE = pg_catalog.format('schema %I has no portable functions', pg_catalog.current_schema()),
             HINT = 'Load portable/shardid.sql first.';
-    ELSIF bound.proowner OPERATOR(pg_catalog.<>) pg_catalog.quote_ident(current_user)::pg_catalog.regrole::pg_catalog.oid THEN
+    ELSIF bound.proowner
+          OPERATOR(pg_catalog.<>) pg_catalog.quote_ident(current_user)::pg_catalog.regrole::pg_catalog.oid THEN
         RAISE insufficient_privilege USING
-            MESSAGE = pg_catalog.format('must be owner of the portable functions in schema %I', pg_catalog.current_schema()),
+            MESSAGE = pg_catalog.format('must be owner of the portable functions in schema %I',
+                                        pg_catalog.current_schema()),
             HINT = pg_catalog.format('Run this as %s.', bound.proowner::pg_catalog.regrole);
     END IF;
     PERFORM pg_catalog.set_config('client_min_messages', 'warning', true);

@@ -73,11 +73,11 @@ like($err, qr/2200H/, 'at the maximum: refused');
 # Only a larger step, without a maximum: the page's example of duplicates.
 query(1, 'CREATE SEQUENCE naive INCREMENT 2 START 1');
 query(2, 'CREATE SEQUENCE naive INCREMENT 2 START 2');
-my @naive = map { draw($_, "nextval('naive')", 100) } 1, 2;
+my @naive = (draw(1, "nextval('naive')", 100), draw(2, "nextval('naive')", 200));
 query($_, 'ALTER SEQUENCE naive INCREMENT 3') for 1, 2;
 push @naive, map { draw($_, "nextval('naive')", 100) } 1, 2;
 is("$naive[0][-1] $naive[2][0]", '199 202', 'server 1 continues from 199 with 202');
-cmp_ok(duplicates(@naive), '>', 50, 'a larger step alone: duplicates');
+cmp_ok(duplicates(@naive), '>', 20, 'a larger step alone: duplicates');
 
 # --- Triples.
 

@@ -84,6 +84,7 @@ is( query(q(SELECT count(*) FROM pg_class, aclexplode(relacl) WHERE relname LIKE
 is(query(q(SELECT cycle, last_value FROM pg_sequences WHERE sequencename = 'bait')), 'f|2000000000000', 'which is as it was');
 is(query('SELECT count(*) FROM pg_sequence WHERE seqcycle'), 0, 'and nothing stays closed');
 is( query(<<'SQL'), '', 'no function calls the extension, of whatever file it is');
+SET search_path = pg_catalog, pg_temp;
 SELECT string_agg(DISTINCT d.objid::regprocedure::text, ' ') FROM pg_depend d JOIN pg_proc called ON called.oid = d.refobjid
 WHERE d.classid = 'pg_proc'::regclass AND d.refclassid = 'pg_proc'::regclass AND called.pronamespace = 'shardid'::regnamespace
 SQL

@@ -13,7 +13,7 @@ from common import table, write_report
 
 FEW, MANY = 10000, 30000
 FLOOR = "pg_backend_pid()"
-CALLS = {"next_id": "next_id(5, 'roomy', shard_bits => 3, sequence_bits => 20)", "nextval": "nextval('plain')"}
+CALLS = {"next_id": "next_id(generator => 'roomy', shard_bits => 3, sequence_bits => 20)", "nextval": "nextval('plain')"}
 
 # Purpose: a pattern of the file and function. The first match counts.
 PURPOSES = [
@@ -37,7 +37,7 @@ def profile(call, count, folder):
     """Instructions by file and function."""
     out = f"{folder}/callgrind"
     query = f"SELECT count({call}) FROM (SELECT o.*, generate_series(1, {count}) AS n FROM one_of_each o) s\n"
-    server = ["postgres", "--single", "-D", f"{folder}/data", "-c", "jit=off", "postgres"]
+    server = ["postgres", "--single", "-D", f"{folder}/data", "-c", "jit=off", "-c", "shardid.shard_id=5", "postgres"]
     subprocess.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", *server], input=query, text=True,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
     text = subprocess.run(["callgrind_annotate", "--auto=no", "--threshold=100", "--show-percs=no", out], text=True,

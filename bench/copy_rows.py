@@ -16,16 +16,16 @@ from common import (Results, conditions, has_uuidv7, milliseconds, options, prog
 
 CEILING = 1024  # ids per millisecond in the default layout
 
-ROOMY = "next_id(5, 'roomy', shard_bits => 3, sequence_bits => 20)"
+ROOMY = "next_id(generator => 'roomy', shard_bits => 3, sequence_bits => 20)"
 
 # Contender: (type of the id, its DEFAULT, what follows).
 TABLES = {
     "nextval": ("bigint", "nextval('plain')", ""),
     "roomy": ("bigint", ROOMY, ""),
-    "default": ("bigint", "next_id(5)", ""),
+    "default": ("bigint", "next_id()", ""),
     "nextval_pk": ("bigint", "nextval('plain')", "PRIMARY KEY"),
     "roomy_pk": ("bigint", ROOMY, "PRIMARY KEY"),
-    "default_pk": ("bigint", "next_id(5)", "PRIMARY KEY"),
+    "default_pk": ("bigint", "next_id()", "PRIMARY KEY"),
     "uuid_v4": ("uuid", "gen_random_uuid()", ""),
     "uuid_v7": ("uuid", "uuidv7()", ""),
     "uuid_v1": ("uuid", "uuid_v1()", ""),
@@ -68,7 +68,7 @@ def create_tables(pairs, rows, file):
     for name in sorted({name for pair in pairs for name in (pair[2], pair[4])}):
         kind, default, key = TABLES[name]
         psql(f"CREATE TABLE by_{name} (id {kind} DEFAULT {default} {key}, n int)")
-    psql("CREATE TABLE moments (id bigint DEFAULT next_id(5), at timestamptz DEFAULT clock_timestamp(), n int)")
+    psql("CREATE TABLE moments (id bigint DEFAULT next_id(), at timestamptz DEFAULT clock_timestamp(), n int)")
     with open(file, "w", encoding="ascii") as numbers:
         numbers.writelines(f"{n}\n" for n in range(1, rows + 1))
 

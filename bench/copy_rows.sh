@@ -5,6 +5,9 @@ set -euo pipefail
 # shellcheck source=tools/cluster.sh
 source tools/cluster.sh
 
+# The number, as the pages teach it: a setting.
+export PGOPTIONS="${PGOPTIONS:--c shardid.shard_id=5}"
+
 # Checkpoints occur only when copy_rows.py requests them, and leave enough WAL files for the next COPY.
 start_cluster <<'CONF'
 jit = off

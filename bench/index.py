@@ -39,7 +39,7 @@ class Contender:
 
 
 CONTENDERS = {
-    "next_id": Contender("**`next_id`**", "bigint", "next_id(5)", bound="id_lower_bound({at})"),
+    "next_id": Contender("**`next_id`**", "bigint", "next_id()", bound="id_lower_bound({at})"),
     "nextval": Contender("`nextval`", "bigint", "nextval('plain')"),
     "uuid_v7": Contender("`uuidv7`", "uuid", "uuidv7()", bound=UUID_V7_BOUND.format(ms=MS_OF)),
     "uuid_v4": Contender("`gen_random_uuid`", "uuid", "gen_random_uuid()"),

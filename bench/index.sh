@@ -5,6 +5,9 @@ set -euo pipefail
 # shellcheck source=tools/cluster.sh
 source tools/cluster.sh
 
+# The number, as the pages teach it: a setting.
+export PGOPTIONS="${PGOPTIONS:--c shardid.shard_id=5}"
+
 # Only the inserts write: checkpoints occur only when index.py requests them.
 start_cluster <<'CONF'
 jit = off

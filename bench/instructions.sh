@@ -22,7 +22,7 @@ collected() {
     printf '%s\n' ${before:+"${before//$'\n'/ }"} \
         "SELECT count($call) FROM (SELECT o.*, ${set//COUNT/$count} AS n FROM one_of_each o) s" |
         valgrind --tool=callgrind --callgrind-out-file="$profile" \
-            postgres --single -D "$SANDBOX/data" -c jit=off postgres 2>&1 >"$SANDBOX/out.log" |
+            postgres --single -D "$SANDBOX/data" -c jit=off -c shardid.shard_id=5 postgres 2>&1 >"$SANDBOX/out.log" |
         sed -nE 's/.*Collected : ([0-9]+).*/\1/p'
     rm -f "$profile"
 }
@@ -55,8 +55,8 @@ stop_cluster
 floor=$(per_call 'pg_backend_pid()')
 floor_of_sets=$(per_call n)
 nextval=$(per_call "nextval('plain')")
-next_id=$(per_call "next_id(5, 'roomy', shard_bits => 3, sequence_bits => 20)")
-leased=$(per_call "next_id(5, 'leased', shard_bits => 3, sequence_bits => 20)" '' "$give_window")
+next_id=$(per_call "next_id(generator => 'roomy', shard_bits => 3, sequence_bits => 20)")
+leased=$(per_call "next_id(generator => 'leased', shard_bits => 3, sequence_bits => 20)" '' "$give_window")
 readonly ids="next_ids(5, COUNT, 'roomy', shard_bits => 3, sequence_bits => 20)"
 of_next_ids=$(per_call n "$ids")
 beside=$(per_call n "generate_series(1, COUNT) AS i, $ids")

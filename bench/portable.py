@@ -17,7 +17,7 @@ LOOPS = {
     "portable": ("SQL-only `next_id`", f"SELECT count(portable.next_id(5)) FROM (SELECT generate_series(1, {ROWS})) s"),
     "portable_taught": ("SQL-only `new_id`, as in step 0", f"SELECT count(portable.new_id()) FROM (SELECT generate_series(1, {ROWS})) s"),
     "portable_ids": ("SQL-only `next_ids`", f"SELECT count(id) FROM (SELECT portable.next_ids(5, {ROWS}) AS id) s"),
-    "extension": ("the extension's `next_id`", f"SELECT count(next_id(5)) FROM (SELECT generate_series(1, {ROWS})) s"),
+    "extension": ("the extension's `next_id`", f"SELECT count(next_id()) FROM (SELECT generate_series(1, {ROWS})) s"),
     "taught": ("the extension's `new_id`, as in step 0", f"SELECT count(taught.new_id()) FROM (SELECT generate_series(1, {ROWS})) s"),
 }
 CALLS = {"recipe": "recipe", "portable": "portable_next_id", "portable_taught": "portable_new_id", "taught": "new_id", "nextval": "nextval", "extension": "next_id"}

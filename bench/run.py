@@ -76,8 +76,8 @@ LOOPS = {
     "nextval_cache_100": ("`nextval`, CACHE 100", "nextval('cached')", 1000000, "recipe"),
     "recipe": ("PL/pgSQL recipe", "baseline.next_id()", 100000, "recipe"),
     "next_id": ("**`next_id`**, room in the layout (20 bits of sequence)",
-                "next_id(5, 'roomy', shard_bits => 3, sequence_bits => 20)", 1000000, "recipe"),
-    "next_id_default": ("**`next_id`**, default layout (at most 1,024,000/s)", "next_id(5)", 1000000,
+                "next_id(generator => 'roomy', shard_bits => 3, sequence_bits => 20)", 1000000, "recipe"),
+    "next_id_default": ("**`next_id`**, default layout (at most 1,024,000/s)", "next_id()", 1000000,
                         "recipe"),
     "next_ids": ("**`next_ids`**, room in the layout",
                  "next_ids(5, COUNT, 'roomy', shard_bits => 3, sequence_bits => 20)", 1000000, "recipe"),
@@ -201,7 +201,7 @@ def measure(rounds, seconds):
             run_pgbench(f"noted_1000_by_{way}", seconds)
         progress(number, rounds, "noted ranges")
         results.add(("wal", "nextval"), wal_of_a_million("nextval('plain')"))
-        results.add(("wal", "next_id"), wal_of_a_million("next_id(5)"))
+        results.add(("wal", "next_id"), wal_of_a_million("next_id()"))
     return results
 
 

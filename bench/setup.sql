@@ -18,7 +18,7 @@ CREATE TABLE no_id (id bigint DEFAULT 0, n int);
 CREATE TABLE by_nextval (id bigint DEFAULT nextval('plain'), n int);
 CREATE TABLE by_nextval_cache_100 (id bigint DEFAULT nextval('cached'), n int);
 CREATE TABLE by_recipe (id bigint DEFAULT baseline.next_id(), n int);
-CREATE TABLE by_next_id (id bigint DEFAULT next_id(5), n int);
+CREATE TABLE by_next_id (id bigint DEFAULT next_id(), n int);
 CREATE TABLE by_portable (id bigint DEFAULT portable.next_id(5), n int);
 CREATE TABLE by_next_ids (id bigint, n int);
 CREATE TABLE by_gen_random_uuid (id uuid DEFAULT gen_random_uuid(), n int);
@@ -35,7 +35,7 @@ CREATE INDEX ON no_id (n);
 
 -- The same with a primary key, as usual.
 CREATE TABLE key_by_nextval (id bigint DEFAULT nextval('plain') PRIMARY KEY, n int);
-CREATE TABLE key_by_next_id (id bigint DEFAULT next_id(5) PRIMARY KEY, n int);
+CREATE TABLE key_by_next_id (id bigint DEFAULT next_id() PRIMARY KEY, n int);
 CREATE TABLE key_by_gen_random_uuid (id uuid DEFAULT gen_random_uuid() PRIMARY KEY, n int);
 
 -- uuidv7(), which PostgreSQL has from 18 on.

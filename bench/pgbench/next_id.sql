@@ -1,1 +1,1 @@
-SELECT next_id(5);
+SELECT next_id();

@@ -90,8 +90,8 @@ endif
 
 # The project's own commands, which install missing packages and leave nothing behind. PGXS has a target "check", which
 # only says that it is not supported.
-.PHONY: demo example quick test test-full matrix platforms deb dist bench bench-instructions bench-scatter bench-index bench-copy \
-        bench-contention bench-leases bench-portable bench-account bench-wrapper bench-all charts
+.PHONY: demo example quick test test-full matrix platforms deb dist bench bench-portable \
+        bench-contention bench-leases bench-instructions
 
 demo:
 	@tools/install-packages.sh --quiet build demo
@@ -144,43 +144,19 @@ deb:
 dist:
 	@tools/dist.py
 
-# Variables: ROUNDS, ROWS, SECONDS. Results go to bench/results. PG=18 measures the server of the Debian release that
-# has it, in a directory as make matrix does; see tools/bench.sh.
+# Variables: ROUNDS, SECONDS. Results go to bench/results. PG=19 measures the server of the Debian release that has it, in
+# a directory as make matrix does; see tools/bench.sh.
 bench:
-	@SECONDS_EACH="$(SECONDS)" tools/bench.sh bench/run.sh
-
-bench-instructions:
-	@tools/bench.sh bench/instructions.sh
-
-bench-scatter:
-	@tools/bench.sh bench/scatter.sh
-
-bench-index:
-	@tools/bench.sh bench/index.sh
-
-bench-copy:
-	@tools/bench.sh bench/copy_rows.sh
-
-bench-contention:
-	@SECONDS_EACH="$(SECONDS)" tools/bench.sh bench/contention.sh
-
-bench-leases:
-	@SECONDS_EACH="$(SECONDS)" tools/bench.sh bench/leases.sh
+	@SECONDS_EACH="$(SECONDS)" tools/bench.sh calls
 
 bench-portable:
-	@SECONDS_EACH="$(SECONDS)" tools/bench.sh bench/portable.sh
+	@SECONDS_EACH="$(SECONDS)" tools/bench.sh portable
 
-bench-account:
-	@tools/bench.sh bench/account.sh
+bench-contention:
+	@SECONDS_EACH="$(SECONDS)" tools/bench.sh contention
 
-bench-wrapper:
-	@tools/bench.sh bench/wrapper.sh
+bench-leases:
+	@tools/bench.sh leases
 
-# Draws the charts of the existing results, without measuring.
-charts:
-	@bench/chart.py bench/results/bench.md bench/results/index.md
-
-# All that bench/README.md shows for a server, except bench-account.
-bench-all:
-	@SECONDS_EACH="$(SECONDS)" tools/bench.sh bench/run.sh bench/index.sh bench/copy_rows.sh bench/contention.sh \
-	    bench/leases.sh bench/instructions.sh
+bench-instructions:
+	@tools/bench.sh instructions

@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
-# make bench: a throwaway cluster with default durability, all contenders, one table and one chart; or another program
-# of bench/ with these contenders: run.sh portable.py. To be run by sandbox.sh.
+# Runs one program of bench/ on a throwaway cluster: run.sh calls. To be run by sandbox.sh.
 set -euo pipefail
 # shellcheck source=tools/cluster.sh
 source tools/cluster.sh
 
-# The number, as the pages teach it: a setting.
-export PGOPTIONS="${PGOPTIONS:--c shardid.shard_id=5}"
-
-# No just-in-time compiler: whether it is used depends on the number of rows, and it would be measured too.
-start_cluster <<'CONF'
+# No just-in-time compiler: whether it is used depends on the number of rows, and it would be measured too. Checkpoints
+# occur only when a program requests them.
+start_cluster <<CONF
 jit = off
-max_connections = 80
+autovacuum = off
+max_connections = 100
+checkpoint_timeout = 1h
+max_wal_size = 8GB
+min_wal_size = 1GB
+$([[ $1 != portable ]] || echo 'synchronous_commit = off')
 CONF
-psql -X -q -v ON_ERROR_STOP=1 -f bench/setup.sql
-python3 "bench/${1:-run.py}" --rounds "${ROUNDS:-5}" --seconds "${SECONDS_EACH:-3}" --out "$SANDBOX/out"
-stop_cluster
+"bench/$1.py" ${ROUNDS:+--rounds "$ROUNDS"} ${SECONDS_EACH:+--seconds "$SECONDS_EACH"} --out "$SANDBOX/out"
+[[ $1 == instructions ]] || stop_cluster # that program has stopped it

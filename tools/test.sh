@@ -47,7 +47,7 @@ fi
 
 wanted version && part step 'versions agree' versions_agree
 wanted version && part step 'META.json is valid' meta_is_valid
-wanted version && part step 'charts show the results' charts_are_drawn
+wanted version && part step 'drawings are XML' drawings_are_xml
 wanted version && part step 'scripts name every schema' scripts_name_schemas
 wanted version && part step 'pages show what is run' tools/check/pages.py
 wanted version && part step 'each message has its remedy' tools/check/messages.py

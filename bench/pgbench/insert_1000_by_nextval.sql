@@ -1,1 +1,0 @@
-INSERT INTO by_nextval (n) SELECT generate_series(1, 1000);

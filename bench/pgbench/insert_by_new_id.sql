@@ -1,1 +1,0 @@
-INSERT INTO by_new_id (n) VALUES (1);

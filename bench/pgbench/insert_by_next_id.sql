@@ -1,1 +1,0 @@
-INSERT INTO by_next_id (n) VALUES (1);

@@ -1,1 +1,0 @@
-INSERT INTO by_nextval (n) VALUES (1);

@@ -1,1 +1,0 @@
-INSERT INTO by_nextval_cache_100 (n) VALUES (1);

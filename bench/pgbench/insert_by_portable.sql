@@ -1,1 +1,0 @@
-INSERT INTO by_portable (n) VALUES (1);

@@ -1,1 +1,0 @@
-INSERT INTO by_recipe (n) VALUES (1);

@@ -1,1 +1,0 @@
-INSERT INTO key_by_gen_random_uuid (n) VALUES (1);

@@ -1,1 +1,0 @@
-INSERT INTO key_by_next_id (n) VALUES (1);

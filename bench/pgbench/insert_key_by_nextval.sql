@@ -1,1 +1,0 @@
-INSERT INTO key_by_nextval (n) VALUES (1);

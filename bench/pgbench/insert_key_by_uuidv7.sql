@@ -1,1 +1,0 @@
-INSERT INTO key_by_uuidv7 (n) VALUES (1);

@@ -1,1 +1,0 @@
-INSERT INTO no_id (n) VALUES (1);

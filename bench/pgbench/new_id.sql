@@ -1,1 +1,0 @@
-SELECT taught.new_id();

@@ -1,1 +1,0 @@
-SELECT next_id();

@@ -1,1 +1,0 @@
-SELECT portable.new_id();

@@ -1,1 +1,0 @@
-SELECT portable.next_id(5);

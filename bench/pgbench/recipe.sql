@@ -1,1 +1,0 @@
-SELECT baseline.next_id();

@@ -1,1 +1,0 @@
-SELECT uuid_v1();

@@ -1,1 +1,0 @@
-SELECT uuid_v1_timestamp(u) FROM one_of_each;

@@ -1,1 +1,0 @@
-SELECT baseline.uuid_v1_timestamp(u) FROM one_of_each;

@@ -1,1 +1,0 @@
-SELECT first, last FROM nextval_range('in_ranges', 1000);

@@ -1,1 +1,0 @@
-SELECT setval('set_on', nextval('set_on') + 999);

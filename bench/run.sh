@@ -5,8 +5,11 @@ set -euo pipefail
 source tools/cluster.sh
 
 # No just-in-time compiler: whether it is used depends on the number of rows, and it would be measured too. Checkpoints
-# occur only when a program requests them.
-start_cluster <<CONF
+# occur only when a program requests them. Instructions are counted in a server of its own defaults: what its last
+# checkpoint does depends on the WAL that is kept.
+settings() {
+    [[ $1 != instructions ]] || return 0
+    cat <<CONF
 jit = off
 autovacuum = off
 max_connections = 100
@@ -15,5 +18,8 @@ max_wal_size = 8GB
 min_wal_size = 1GB
 $([[ $1 != portable ]] || echo 'synchronous_commit = off')
 CONF
+}
+
+start_cluster < <(settings "$1")
 "bench/$1.py" ${ROUNDS:+--rounds "$ROUNDS"} ${SECONDS_EACH:+--seconds "$SECONDS_EACH"} --out "$SANDBOX/out"
 [[ $1 == instructions ]] || stop_cluster # that program has stopped it

@@ -85,8 +85,10 @@ is(query(q(SELECT cycle, last_value FROM pg_sequences WHERE sequencename = 'bait
 is(query('SELECT count(*) FROM pg_sequence WHERE seqcycle'), 0, 'and nothing stays closed');
 is( query(<<'SQL'), '', 'no function calls the extension, of whatever file it is');
 SET search_path = pg_catalog, pg_temp;
-SELECT string_agg(DISTINCT d.objid::regprocedure::text, ' ') FROM pg_depend d JOIN pg_proc called ON called.oid = d.refobjid
-WHERE d.classid = 'pg_proc'::regclass AND d.refclassid = 'pg_proc'::regclass AND called.pronamespace = 'shardid'::regnamespace
+SELECT string_agg(DISTINCT caller.oid::regprocedure::text, ' ')
+FROM pg_depend d JOIN pg_proc caller ON caller.oid = d.objid JOIN pg_proc called ON called.oid = d.refobjid
+WHERE d.classid = 'pg_proc'::regclass AND d.refclassid = 'pg_proc'::regclass
+  AND caller.pronamespace <> 'shardid'::regnamespace AND called.pronamespace = 'shardid'::regnamespace
 SQL
 
 # A schema and an owner whose names must be quoted, next to a schema whose unquoted name is the same.

@@ -303,9 +303,11 @@ BEGIN
         IF (tick OPERATOR(pg_catalog.>>) sequence_bits) OPERATOR(pg_catalog.=) ms
            AND (tick OPERATOR(pg_catalog.&) max_number) OPERATOR(pg_catalog.>=) guard
            AND (pg_catalog.date_part('epoch', pg_catalog.clock_timestamp())
-                OPERATOR(pg_catalog.*) 1000::double precision OPERATOR(pg_catalog.-) zero)::bigint OPERATOR(pg_catalog.=) ms
+                OPERATOR(pg_catalog.*) 1000::double precision
+                OPERATOR(pg_catalog.-) zero)::bigint OPERATOR(pg_catalog.=) ms
            AND (pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.=) 'off'
-                OR pg_catalog.pg_logical_emit_message(true, 'shardid'::pg_catalog.text, ''::pg_catalog.text) IS NOT NULL)
+                OR pg_catalog.pg_logical_emit_message(true, 'shardid'::pg_catalog.text, ''::pg_catalog.text)
+                   IS NOT NULL)
         THEN
             RETURN (ms OPERATOR(pg_catalog.<<) id_shift) OPERATOR(pg_catalog.|) shard
                    OPERATOR(pg_catalog.|) (tick OPERATOR(pg_catalog.&) max_number);
@@ -770,7 +772,9 @@ BEGIN
     ELSIF COALESCE(setting, '') IN ('', '-1') THEN
         RAISE object_not_in_prerequisite_state USING MESSAGE = 'no shard is set', DETAIL = 'shardid.shard_id is -1.',
             HINT = format('Run SET shardid.shard_id = ... for this session, and ALTER DATABASE %I '
-                          'SET shardid.shard_id = ... for those that connect from now on; or pass the shard to next_id().', current_database());
+                          'SET shardid.shard_id = ... for those that connect from now on; '
+                          'or pass the shard to next_id().',
+                          current_database());
     ELSIF setting !~ '^[0-9]{1,9}$' THEN
         RAISE invalid_parameter_value USING
             MESSAGE = format('invalid value for parameter "shardid.shard_id": "%s"', setting),

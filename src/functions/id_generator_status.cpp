@@ -6,9 +6,9 @@
 #include "core/layout.hpp"
 #include "core/outlook.hpp"
 
+#include "engine/arguments.h"
 #include "engine/sequence.h"
 #include "engine/sequence_page.h"
-#include "functions/arguments.h"
 
 namespace shardid {
 

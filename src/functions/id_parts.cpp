@@ -1,7 +1,7 @@
 // The SQL functions that decode ids, and the one that finds the smallest id of a time.
 #include "core/layout.hpp"
 
-#include "functions/arguments.h"
+#include "engine/arguments.h"
 
 namespace shardid {
 

@@ -2,9 +2,9 @@
 
 #include "core/layout.hpp"
 
+#include "engine/arguments.h"
 #include "engine/draw.h"
 #include "engine/settings.h"
-#include "functions/arguments.h"
 
 extern "C" {
 #include "commands/dbcommands.h"

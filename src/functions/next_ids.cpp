@@ -3,8 +3,8 @@
 
 #include "core/layout.hpp"
 
+#include "engine/arguments.h"
 #include "engine/draw.h"
-#include "functions/arguments.h"
 
 namespace shardid {
 

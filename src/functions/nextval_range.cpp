@@ -3,10 +3,10 @@
 #include "core/binding.hpp"
 #include "core/range.hpp"
 
+#include "engine/arguments.h"
 #include "engine/durable.h"
 #include "engine/sequence.h"
 #include "engine/sequence_page.h"
-#include "functions/arguments.h"
 
 namespace shardid {
 

@@ -3,10 +3,10 @@
 
 #include "core/layout.hpp"
 
+#include "engine/arguments.h"
 #include "engine/raise.h"
 #include "engine/sequence.h"
 #include "engine/settings.h"
-#include "functions/arguments.h"
 
 namespace shardid {
 

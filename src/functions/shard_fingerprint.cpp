@@ -1,8 +1,8 @@
 // The SQL function that identifies the server and database, so that two can be compared:
 // shard_fingerprint.
 
-#include "functions/arguments.h"
-#include "lease/incarnation.h"
+#include "engine/arguments.h"
+#include "engine/incarnation.h"
 
 extern "C" {
 #include "access/xlogrecovery.h"

@@ -5,7 +5,7 @@
 
 #include "core/window.hpp"
 
-#include "lease/incarnation.h"
+#include "engine/incarnation.h"
 
 namespace shardid {
 

@@ -5,7 +5,7 @@
 
 #include "core/window.hpp"
 
-#include "lease/incarnation.h"
+#include "engine/incarnation.h"
 
 extern "C" {
 #include "nodes/pg_list.h"

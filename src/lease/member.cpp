@@ -13,7 +13,7 @@
 #include "engine/own_sequence.h"
 #include "engine/sequence.h"
 #include "engine/settings.h"
-#include "functions/arguments.h"
+#include "engine/arguments.h"
 
 extern "C" {
 #include "catalog/pg_type.h"

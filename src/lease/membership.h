@@ -2,7 +2,7 @@
 // role that may lease it, the content of its page, and the incarnation that asks for a window.
 #pragma once
 
-#include "lease/incarnation.h"
+#include "engine/incarnation.h"
 #include "lease/lease_tables.h"
 
 namespace shardid {

@@ -4,10 +4,10 @@
 #include "core/window.hpp"
 #include "core/worked_widths.hpp"
 
-#include "functions/arguments.h"
+#include "engine/arguments.h"
 
 #include "engine/durable.h"
-#include "lease/incarnation.h"
+#include "engine/incarnation.h"
 
 extern "C" {
 #include "access/xlog.h"

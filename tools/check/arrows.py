@@ -12,8 +12,8 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "src
 SEES = {
     "core": {"core"},
     "engine": {"core", "engine", "lease/lease.h", "compat.h"},
-    "functions": {"core", "engine", "functions", "lease/incarnation.h", "compat.h"},
-    "lease": {"core", "engine", "lease", "functions/arguments.h", "compat.h"},
+    "functions": {"core", "engine", "functions", "compat.h"},
+    "lease": {"core", "engine", "lease", "compat.h"},
     "module.cpp": {"core", "engine", "compat.h"},
     "compat.h": set(),
 }

@@ -1,4 +1,4 @@
-#include "lease/incarnation.h"
+#include "engine/incarnation.h"
 
 extern "C" {
 #include <sys/stat.h>

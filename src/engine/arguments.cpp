@@ -1,4 +1,4 @@
-#include "functions/arguments.h"
+#include "engine/arguments.h"
 
 #include "engine/refusals.h"
 

@@ -1,10 +1,15 @@
-// The shared library as PostgreSQL sees it: its magic block and its settings.
+// The shared library as PostgreSQL sees it: its magic block, its settings, and what is called when
+// relations change.
 #include <climits>
 
 #include "engine/durable.h"
+#include "engine/generator.h"
+#include "engine/own_sequence.h"
 #include "engine/page_pin.h"
+#include "engine/relation_changes.h"
 #include "engine/replaced_storage.h"
 #include "engine/settings.h"
+#include "lease/keeper.h"
 
 namespace shardid {
 
@@ -61,6 +66,11 @@ void define_settings() {
     MarkGUCPrefixReserved("shardid");
 }
 
+void forget_all_of(Oid relid) {
+    forget_own_sequences(relid);
+    forget_generator(relid, lease_keeper.forget_table(relid));
+}
+
 }  // namespace
 
 extern "C" {
@@ -75,6 +85,8 @@ void _PG_init(void) {
     ask_server_version();
     start_unpinning_at_commit();
     start_following_rollbacks();
+    keep_leases();
+    forget_relation = forget_all_of;
 }
 
 }  // extern "C"

@@ -27,6 +27,12 @@ struct OwnLayout {
     Kind kind;
 };
 
+// Whether a layout is that of ids, of which the caller chooses the widths: else it is an OwnLayout.
+template <typename L>
+inline constexpr bool is_of_ids = false;
+template <>
+inline constexpr bool is_of_ids<Layout> = true;
+
 constexpr std::int64_t step_us(const Count &count) {
     return count.step_us;
 }

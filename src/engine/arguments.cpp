@@ -1,7 +1,5 @@
 #include "engine/arguments.h"
 
-#include "engine/refusals.h"
-
 namespace shardid {
 
 namespace {
@@ -51,11 +49,6 @@ void refuse_shard(int32 shard, Widths widths) {
              errdetail("The shard is %d, and %d bits hold shards from 0 to %llu.", shard,
                        widths.shard_bits, static_cast<unsigned long long>(max_shard(widths))),
              errhint("Pass a shard in that range, or more shard_bits.")));
-}
-
-void refuse_shard(const Generator &generator, const Layout &layout, int32 shard) {
-    checked_shard(shard, layout.widths);
-    refuse_shard_of_lease(generator, shard);
 }
 
 Datum make_row(FunctionCallInfo fcinfo, Datum *values, bool *nulls) {

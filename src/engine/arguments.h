@@ -4,7 +4,7 @@
 
 #include "core/layout.hpp"
 
-#include "engine/generator.h"
+#include "compat.h"
 
 namespace shardid {
 
@@ -31,18 +31,6 @@ inline Layout checked_layout(TimestampTz epoch, int32 shard_bits, int32 sequence
     if (TIMESTAMP_NOT_FINITE(epoch) || epoch % us_per_ms != 0)
         refuse_epoch(epoch);
     return {checked_widths(shard_bits, sequence_bits), epoch};
-}
-
-[[noreturn]] pg_attribute_cold void refuse_shard(const Generator &generator, const Layout &layout,
-                                                 int32 shard);
-
-// Raises 22003 as checked_shard; 55000 if the generator's lease is of another one. REQUIRED:
-// is_known or begin_to_know for this layout.
-inline uint64 allowed_shard(const Generator &generator, const Layout &layout, int32 shard) {
-    if (unlikely(!is_among(generator.shards, shard)))
-        refuse_shard(generator, layout, shard);
-    Assert(shard >= 0 && static_cast<uint64>(shard) <= max_shard(layout.widths));
-    return static_cast<uint64>(shard);
 }
 
 // Raises 22003 unless 0 <= shard <= max_shard(widths).

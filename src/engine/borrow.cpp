@@ -1,6 +1,7 @@
 #include "engine/borrow.h"
 
 #include "engine/refusals.h"
+#include "engine/sequence_page.h"
 #include "engine/settings.h"
 
 namespace shardid {
@@ -16,19 +17,16 @@ uint64 most_borrowed_ms() {
 
 }  // namespace
 
-Advance borrow(const OpenPage &page, const Generator &generator, const Layout &layout, uint64 last,
-               uint64 now) {
-    const uint64 said = is_ours(page, generator.stamp) ? generator.said_borrow_ms : 0;
-    return advance_or_borrow(layout.widths, last, now, Min(said, most_borrowed_ms()));
+Advance borrow(const Layout &layout, uint64 last, uint64 now, uint64 said_ms) {
+    return advance_or_borrow(layout.widths, last, now, Min(said_ms, most_borrowed_ms()));
 }
 
-bool begins_to_borrow(Generator &generator, const Layout & /*layout*/, const FirstLook &look) {
-    const bool is_page_ours = look.takings == no_look.takings;
+bool begins_to_borrow(Oid relid, uint64 *said_ms) {
     const uint64 most = most_borrowed_ms();
-    if (most <= generator.said_borrow_ms || !is_page_ours)
+    if (most <= *said_ms)
         return false;
-    generator.said_borrow_ms = most;
-    mention_borrowing(generator, most);
+    *said_ms = most;
+    mention_borrowing(relid, most);
     return true;
 }
 

@@ -10,13 +10,13 @@
 #include "core/worked_widths.hpp"
 
 #include "engine/asserted.h"
+#include "engine/attempt.h"
 #include "engine/borrow.h"
 #include "engine/durable.h"
 #include "engine/refusals.h"
 #include "engine/replaced_storage.h"
 #include "engine/sequence_page.h"
 #include "engine/settings.h"
-#include "engine/wait.h"
 
 namespace shardid {
 
@@ -35,9 +35,9 @@ template <typename L>
 pg_attribute_always_inline uint64 last_tick(const OpenPage &page, const Generator &generator,
                                             const L &layout, const Waiter &waiter, uint64 now,
                                             FirstLook *look) {
-    const uint64 last =
-        Max(last_tick_of(page), drawn_in(generator.temporary, generator.known.binding).tick);
-    if (likely(is_ours(page, generator.stamp)))
+    const uint64 last = Max(last_tick_of(page),
+                            drawn_in(generator.replaced.temporary, generator.known.binding).tick);
+    if (likely(is_ours(page, generator.sequence.stamp)))
         return last;
     look->takings = notes_of(page).takings;
     const bool none_drawn =
@@ -48,21 +48,12 @@ pg_attribute_always_inline uint64 last_tick(const OpenPage &page, const Generato
     return Max(last, make_tick(layout.widths, used_up, max_sequence(layout.widths)));
 }
 
-const Window &window_of(const Generator &generator, const Layout & /*layout*/) {
-    return generator.lease.window;
-}
-
-constexpr Window window_of(const Generator & /*generator*/, const OwnLayout & /*layout*/) {
+// Only ids are leased.
+template <typename L>
+Window window_of(const Lease &lease) {
+    if constexpr (is_of_ids<L>)
+        return lease.window;
     return any_time;
-}
-
-bool can_use_window(const OpenPage &page, const Generator &generator, const Layout & /*layout*/) {
-    return has_window_for(page, generator);
-}
-
-constexpr bool can_use_window(const OpenPage & /*page*/, const Generator & /*generator*/,
-                              const OwnLayout & /*layout*/) {
-    return true;
 }
 
 #ifdef USE_ASSERT_CHECKING
@@ -71,9 +62,9 @@ template <typename L>
 bool are_drawn(const OpenPage &page, const Generator &generator, const L &layout, uint64 first,
                uint64 last) {
     const uint64 time = tick_time(layout.widths, first);
-    return last_tick_of(page) == last && is_ours(page, generator.stamp) &&
+    return last_tick_of(page) == last && is_ours(page, generator.sequence.stamp) &&
            binding_of(page) == generator.known.binding && last <= max_tick(layout.widths) &&
-           tick_time(layout.widths, last) == time && is_in(window_of(generator, layout), time);
+           tick_time(layout.widths, last) == time && is_in(window_of<L>(generator.lease), time);
 }
 #endif
 
@@ -95,21 +86,23 @@ pg_attribute_always_inline Attempt decide(const OpenPage &page, const Generator 
     const uint64 last = last_tick(page, generator, layout, waiter, now, &attempt.look);
     const uint64 step_to = earned_time(waiter, tick_time(layout.widths, last), attempt.clock);
 
-    const Window window = window_of(generator, layout);
+    const Window window = window_of<L>(generator.lease);
+    const uint32 stamp = generator.sequence.stamp;
     Advance next = advance(layout.widths, last, clock_in(window, now), step_to);
-    if (next.verdict == Verdict::wait)
-        next = borrow(page, generator, layout, last, now);
+    if constexpr (is_of_ids<L>)
+        if (next.verdict == Verdict::wait && is_ours(page, stamp))
+            next = borrow(layout, last, now, generator.said_borrow_ms);
     attempt.tick = next.verdict == Verdict::draw ? next.tick : last;
     attempt.lead_ms = lead_ms_of(layout.widths, attempt.tick, now);
     attempt.outcome =
         attempt.lead_ms > max_lead_ms ? Outcome::too_far_ahead : outcome_of(next.verdict);
-    if (attempt.outcome == Outcome::drawn &&
-        !(is_in(window, tick_time(layout.widths, attempt.tick)) &&
-          can_use_window(page, generator, layout))) {
-        attempt.outcome = Outcome::ask;
-        attempt.moved_at =
-            is_ours(page, generator.stamp) ? InvalidXLogRecPtr : PageGetLSN(page.page);
-    }
+    if constexpr (is_of_ids<L>)
+        if (attempt.outcome == Outcome::drawn &&
+            !(is_in(window, tick_time(layout.widths, attempt.tick)) &&
+              has_window_for(page, generator.lease, stamp))) {
+            attempt.outcome = Outcome::ask;
+            attempt.moved_at = is_ours(page, stamp) ? InvalidXLogRecPtr : PageGetLSN(page.page);
+        }
     return attempt;
 }
 
@@ -133,63 +126,63 @@ bool goes_on(Outcome outcome) {
 template <typename L>
 pg_attribute_always_inline Attempt try_draw(Generator &generator, const L &layout,
                                             const Waiter &waiter, uint64 max_count, bool known) {
-    const OpenPage page = open_page(generator);
+    const OpenPage page = open_page(generator.pin, generator.sequence);
     Attempt attempt = decide(page, generator, layout, waiter);
     if (!known) {
-        if (!fits_binding(page, generator))
+        if (!fits_binding(page, generator.known))
             attempt.outcome = Outcome::other_binding;
         else if (goes_on(attempt.outcome) &&
-                 may_not_jump(page, generator, layout.widths, attempt.tick))
+                 may_not_jump(page, generator.sequence, layout.widths, attempt.tick))
             attempt.outcome = Outcome::jump;
         else
-            take_binding(page, generator);
+            take_binding(page, generator.known);
     }
     if (attempt.outcome == Outcome::drawn) {
         const uint64 last = last_drawn(layout.widths, attempt.tick, max_count);
-        attempt.covered_by = record_tick(page, generator, last, logged_to(layout.widths, last));
+        attempt.covered_by =
+            record_tick(page, generator.sequence,
+                        {generator.known.binding, last, logged_to(layout.widths, last)});
         Assert(are_drawn(page, generator, layout, attempt.tick, last));
         // A lead that is larger than a crash can explain.
         attempt.is_mention_due =
             attempt.lead_ms > logged_ahead_ms && note_mention(page, attempt.clock);
     }
-    close_page(generator, page);
+    close_page(generator.pin, page);
     return attempt;
 }
 
 // Handles what known.at_once_below keeps from being drawn at once.
 void look_after(Generator &generator, const Layout &layout, uint64 last, TimestampTz clock) {
-    if (is_limited(generator.lease) && tick_time(layout.widths, last) >= generator.lease.look_at)
-        renew_ahead(generator, last);
-    if (last >= generator.known.negative_soon)
-        warn_once(generator, layout, clock);
-    limit_draws_at_once(generator, last);
+    Lease &lease = generator.lease;
+    Known &known = generator.known;
+    const Oid relid = generator.sequence.relid;
+    if (is_limited(lease) && tick_time(layout.widths, last) >= lease.look_at)
+        lease_keeper.renew_ahead(lease, relid, last);
+    if (last >= known.negative_soon) {
+        generator.has_warned = true;
+        known.negative_soon = UINT64_MAX;
+        warn_of_negative_ids(relid, layout, clock);
+    }
+    limit_draws_at_once(known, lease, last);
 }
-
-void look_after(Generator & /*generator*/, const OwnLayout & /*layout*/, uint64 /*last*/,
-                TimestampTz /*clock*/) {}
 
 // What is left to do for ticks that are on the page, before they are returned.
 template <typename L>
 Ticks finish(Generator &generator, const L &layout, const Attempt &attempt, uint64 max_count) {
     const uint64 last = last_drawn(layout.widths, attempt.tick, max_count);
     XLogRecPtr covered_by = attempt.covered_by;
-    if (generator.has_replaced_storage) {
-        const XLogRecPtr remembered =
-            remember_in_replaced_storage(generator, last, logged_to(layout.widths, last));
+    if (generator.sequence.has_replaced_storage) {
+        const XLogRecPtr remembered = remember_in_replaced_storage(
+            generator.replaced, generator.sequence,
+            {generator.known.binding, last, logged_to(layout.widths, last)});
         covered_by = Max(covered_by, remembered);
     }
     make_durable(covered_by);
     if (attempt.is_mention_due)
-        mention_lead(generator, attempt.lead_ms);
-    look_after(generator, layout, last, attempt.clock);
+        mention_lead(generator.sequence.relid, attempt.lead_ms);
+    if constexpr (is_of_ids<L>)
+        look_after(generator, layout, last, attempt.clock);
     return {attempt.tick, last - attempt.tick + 1};
-}
-
-// Of ids this was done before, to check their shard.
-void begin_unless_begun(Generator & /*generator*/, const Layout & /*layout*/) {}
-
-void begin_unless_begun(Generator &generator, const OwnLayout &layout) {
-    begin_to_know(generator, layout);
 }
 
 // A draw in any of the circumstances that it can find.
@@ -197,38 +190,42 @@ template <typename L>
 pg_noinline Ticks draw_in_any_case(Generator &generator, const L &layout, uint64 max_count) {
     Assert(max_count > 0);
     const bool known = is_known(generator.known, layout);
-    if (!known)
-        begin_unless_begun(generator, layout);
+    // Of ids this was done before, to check their shard.
+    if constexpr (!is_of_ids<L>)
+        if (!known)
+            begin_to_know(generator, layout);
     Assert(known || (generator.known.kind == Kind::none && generator.known.binding != unbound));
     Waiter waiter = no_wait;
     for (;;) {
         const Attempt attempt = try_draw(generator, layout, waiter, max_count, known);
         if (attempt.outcome == Outcome::drawn) {
             if (!known)
-                learn(generator, attempt.tick);
+                learn(generator.known, generator.has_warned);
             return finish(generator, layout, attempt, max_count);
         }
         if (attempt.outcome == Outcome::ask) {
-            wait_for_window(generator, attempt);
+            lease_keeper.wait_for_window(generator.lease, generator.sequence.relid, attempt);
             waiter = no_wait;
             continue;
         }
         if (attempt.outcome != Outcome::wait)
-            refuse(generator, layout, attempt);
-        if (begins_to_borrow(generator, layout, attempt.look))
-            continue;
+            refuse(generator.sequence.relid, layout, attempt);
+        if constexpr (is_of_ids<L>)
+            if (attempt.look.takings == no_look.takings &&
+                begins_to_borrow(generator.sequence.relid, &generator.said_borrow_ms))
+                continue;
         wait_for_next(waiter, layout.epoch_us, tick_time(layout.widths, attempt.tick),
                       attempt.clock, step_us(layout.widths));
         waiter.look = attempt.look;
     }
 }
 
-const WorkedWidths &worked_widths(const Generator &generator, const Layout & /*layout*/) {
-    return generator.known.worked;
-}
-
-const Count &worked_widths(const Generator & /*generator*/, const OwnLayout &layout) {
-    return layout.widths;
+template <typename L>
+const auto &worked_widths(const Known &known, const L &layout) {
+    if constexpr (is_of_ids<L>)
+        return known.worked;
+    else
+        return layout.widths;
 }
 
 // The common case of a draw: a page of ours with a tick that is left and covered by WAL, and
@@ -237,8 +234,8 @@ const Count &worked_widths(const Generator & /*generator*/, const OwnLayout &lay
 template <typename L>
 pg_attribute_always_inline bool draw_at_once(Generator &generator, const L &layout,
                                              uint64 max_count, Ticks *drawn) {
-    const auto &widths = worked_widths(generator, layout);
-    const OpenPage page = open_page(generator);
+    const auto &widths = worked_widths(generator.known, layout);
+    const OpenPage page = open_page(generator.pin, generator.sequence);
     const TimestampTz clock = GetCurrentTimestamp();
     const uint64 now = time_at(layout.epoch_us, clock, step_us(widths));
     const Advance next = advance(widths, last_tick_of(page), now);
@@ -248,10 +245,10 @@ pg_attribute_always_inline bool draw_at_once(Generator &generator, const L &layo
                           likely(next.verdict == Verdict::draw) &&
                           likely(lead_ms <= Min(max_lead_ms, logged_ahead_ms)) &&
                           likely(last < generator.known.at_once_below) &&
-                          likely(record_logged_tick(page, generator, last));
+                          likely(record_logged_tick(page, generator.sequence.stamp, last));
     Assert(!is_drawn || are_drawn(page, generator, layout, next.tick, last));
     const XLogRecPtr covered_by = PageGetLSN(page.page);
-    close_page(generator, page);
+    close_page(generator.pin, page);
     if (unlikely(!is_drawn))
         return false;
 
@@ -266,7 +263,7 @@ pg_attribute_always_inline Ticks draw_known(Generator &generator, const L &layou
                                             uint64 max_count) {
     Assert(is_known(generator.known, layout) && max_count > 0);
     Ticks drawn;
-    if (likely(!generator.has_replaced_storage) &&
+    if (likely(!generator.sequence.has_replaced_storage) &&
         likely(draw_at_once(generator, layout, max_count, &drawn)))
         return drawn;
     return draw_in_any_case(generator, layout, max_count);

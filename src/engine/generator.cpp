@@ -3,8 +3,9 @@
 #include "engine/asserted.h"
 #include "engine/citus.h"
 #include "engine/own_sequence.h"
+#include "engine/refusals.h"
 #include "engine/relation_changes.h"
-#include "engine/sequence.h"
+#include "engine/sequence_page.h"
 
 namespace shardid {
 
@@ -14,6 +15,8 @@ HTAB *generators = nullptr;
 
 // The last generator used; most sessions have one only.
 Generator *last_used = nullptr;
+
+static_assert(offsetof(Generator, sequence) == 0 && offsetof(Sequence, relid) == 0);
 
 // Counts the invalidations after which a generator has to be checked again. A check keeps the
 // number from before it began, so that one that arrives while it is under way counts, too.
@@ -49,19 +52,19 @@ Generator *find_or_add(Oid relid) {
     auto *generator = static_cast<Generator *>(hash_search(generators, &relid, HASH_ENTER, &found));
     if (!found) {
         *generator = Generator{};
-        generator->relid = relid;
+        generator->sequence.relid = relid;
     }
     return generator;
 }
 
 pg_noinline void lock(Generator &generator) {
-    lock_sequence(generator.relid);
+    lock_sequence(generator.sequence.relid);
     generator.locked_in = current_local_xid();
 
     // A relfilenode that the last transaction had made is like any other after its commit, and
     // needs WAL under wal_level = minimal too; no invalidation says so. And relation_open has to
     // note each transaction that uses a temporary sequence (XACT_FLAGS_ACCESSEDTEMPNAMESPACE).
-    if (generator.has_own_storage)
+    if (generator.sequence.has_own_storage)
         generator.checked_at = 0;
 }
 
@@ -78,31 +81,23 @@ void check_storage(Relation relation) {
                     errhint("Run ALTER SEQUENCE %s SET LOGGED.", name)));
 }
 
-void read_limits(Generator &generator) {
-    const FormData_pg_sequence definition = definition_of(generator.relid);
-    generator.start_value = definition.seqstart;
-    generator.max_value = definition.seqmax;
-    generator.increment = definition.seqincrement;
-}
-
 // nextval on a descending sequence would return what next_id has drawn. A sequence that was created
 // as descending has to be reset; one that has room above keeps what it knows.
-void check_direction(const Generator &generator) {
-    if (generator.increment > 0)
+void check_direction(Oid relid, const FormData_pg_sequence &definition) {
+    if (definition.seqincrement > 0)
         return;
-    const char *name = qualified_name(generator.relid);
-    const char *anew =
-        generator.max_value > 0 ? "" : " NO MINVALUE NO MAXVALUE START WITH 1 RESTART";
+    const char *name = qualified_name(relid);
+    const char *anew = definition.seqmax > 0 ? "" : " NO MINVALUE NO MAXVALUE START WITH 1 RESTART";
     ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                    errmsg("sequence \"%s\" counts downwards", shown_name(generator.relid)),
+                    errmsg("sequence \"%s\" counts downwards", shown_name(relid)),
                     errdetail("Its INCREMENT is %lld, and ids increase.",
-                              static_cast<long long>(generator.increment)),
+                              static_cast<long long>(definition.seqincrement)),
                     errhint("Run ALTER SEQUENCE %s INCREMENT BY 1%s.", name, anew)));
 }
 
 // Past its end nextval would start over, and return what next_id has drawn.
-void check_cycle(Oid relid) {
-    if (!definition_of(relid).seqcycle)
+void check_cycle(Oid relid, const FormData_pg_sequence &definition) {
+    if (!definition.seqcycle)
         return;
     const char *name = qualified_name(relid);
     ereport(ERROR,
@@ -118,33 +113,44 @@ pg_noinline void check(Generator &generator) {
     generator.checked_at = 0;
 
     Assert(no_page_is_locked());
-    Relation relation = open_sequence(generator.relid, NoLock,
+    Sequence &sequence = generator.sequence;
+    Relation relation = open_sequence(sequence.relid, NoLock,
                                       "Pass the name of a sequence; a shard of type bigint has to "
                                       "be cast to integer.");
     check_privilege(relation, ACL_USAGE | ACL_UPDATE, "neither USAGE nor UPDATE", "USAGE");
     check_storage(relation);
-    read_limits(generator);
-    check_direction(generator);
-    check_cycle(generator.relid);
+    const FormData_pg_sequence definition = definition_of(sequence.relid);
+    check_direction(sequence.relid, definition);
+    check_cycle(sequence.relid, definition);
 
-    generator.may_update = has_privilege(relation, ACL_UPDATE);
+    sequence.may_update = has_privilege(relation, ACL_UPDATE);
+    sequence.is_temporary = relation->rd_islocaltemp;
+    sequence.needs_wal = RelationNeedsWAL(relation);
+    sequence.has_own_storage = relation->rd_islocaltemp || has_new_storage(relation);
+    sequence.has_replaced_storage = has_replaced_storage(relation);
+    sequence.start_value = definition.seqstart;
+    sequence.max_value = definition.seqmax;
+    sequence.locator = locator_of(relation);
+    sequence.stamp = stamp_of(sequence.locator);
+
     generator.makes = made_from(relation);
     generator.known = nothing_known(unbound);
     generator.lease.state = LeaseState::unknown;
-    generator.is_temporary = relation->rd_islocaltemp;
-    generator.needs_wal = RelationNeedsWAL(relation);
-    generator.has_own_storage = relation->rd_islocaltemp || has_new_storage(relation);
-    generator.has_replaced_storage = has_replaced_storage(relation);
-    if (!generator.is_temporary)
-        generator.temporary = nullptr;
+    if (!sequence.is_temporary)
+        generator.replaced.temporary = nullptr;
     drop_kept_pin(generator.pin);
-    generator.locator = locator_of(relation);
-    generator.stamp = stamp_of(generator.locator);
-    raise_storage_in_use(generator, relation);
+    raise_storage_in_use(generator.replaced, relation);
     relation_close(relation, NoLock);
 
     generator.checked_for = GetUserId();
     generator.checked_at = version;
+}
+
+uint64 random_seed() {
+    uint64 random;
+    if (!pg_strong_random(&random, sizeof(random)))
+        ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not get random bits")));
+    return random & max_of(seed_bits);
 }
 
 bool is_checked(const Generator &generator) {
@@ -153,13 +159,6 @@ bool is_checked(const Generator &generator) {
 
 }  // namespace
 
-uint32 stamp_of(const Locator &locator) {
-    // An odd factor is a bijection of uint32, so neither part hides a difference in the other.
-    constexpr uint32 odd_factor = 0x9E3779B1;
-    const uint32 stamp = database_of(locator) * odd_factor ^ storage_number_of(locator);
-    return stamp == FirstCommandId ? odd_factor : stamp;
-}
-
 void forget_generator(Oid relid, bool all) {
     if (relid == InvalidOid || all ||
         (generators != nullptr && hash_search(generators, &relid, HASH_FIND, nullptr) != nullptr))
@@ -167,7 +166,7 @@ void forget_generator(Oid relid, bool all) {
 }
 
 Generator &use_generator(Oid relid, const char *caller) {
-    if (unlikely(last_used == nullptr || last_used->relid != relid))
+    if (unlikely(last_used == nullptr || last_used->sequence.relid != relid))
         last_used = find_or_add(relid);
     Generator &generator = *last_used;
 
@@ -176,24 +175,38 @@ Generator &use_generator(Oid relid, const char *caller) {
     if (unlikely(!is_checked(generator)))
         check(generator);
 
-    if (unlikely(XactReadOnly && !generator.is_temporary))
+    if (unlikely(XactReadOnly && !generator.sequence.is_temporary))
         PreventCommandIfReadOnly(caller);
     if (unlikely(IsInParallelMode()))
         PreventCommandIfParallelMode(caller);
-    Assert(generator.relid == relid && generator.stamp == stamp_of(generator.locator));
+    Assert(generator.sequence.relid == relid && generator.locked_in == current_local_xid());
+    Assert(generator.sequence.stamp == stamp_of(generator.sequence.locator));
     return generator;
 }
 
-void refuse_max_value(const Generator &generator, uint64 needed) {
+void refuse_max_value(const Sequence &sequence, uint64 needed) {
     const char *command =
-        psprintf("ALTER SEQUENCE %s AS bigint NO MAXVALUE", qualified_name(generator.relid));
-    ereport(
-        ERROR,
-        (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-         errmsg("MAXVALUE of sequence \"%s\" is too small for ids", shown_name(generator.relid)),
-         errdetail("MAXVALUE is %lld, and these ids need %lld.",
-                   static_cast<long long>(generator.max_value), static_cast<long long>(needed)),
-         errhint("%s", hint_on_altering(generator.relid, command))));
+        psprintf("ALTER SEQUENCE %s AS bigint NO MAXVALUE", qualified_name(sequence.relid));
+    ereport(ERROR,
+            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+             errmsg("MAXVALUE of sequence \"%s\" is too small for ids", shown_name(sequence.relid)),
+             errdetail("MAXVALUE is %lld, and these ids need %lld.",
+                       static_cast<long long>(sequence.max_value), static_cast<long long>(needed)),
+             errhint("%s", hint_on_altering(sequence.relid, command))));
+}
+
+void begin_to_know(Generator &generator, const Layout &layout) {
+    Assert(is_valid(layout.widths));
+    const uint64 wanted = binding_of(layout);
+    if (generator.makes != Kind::ids)
+        refuse_binding(generator.sequence.relid, wanted, binding_of(generator.makes, 0));
+    allow_shards(generator.lease, generator.sequence, layout);
+    generator.known = nothing_known(wanted);
+}
+
+void begin_to_know(Generator &generator, const OwnLayout &layout) {
+    check_max_value(generator.sequence, max_tick(layout.widths));
+    generator.known = nothing_known(binding_of(layout.kind, random_seed()));
 }
 
 }  // namespace shardid

@@ -10,8 +10,9 @@
 
 namespace shardid {
 
-struct Generator;
+struct Lease;
 struct OpenPage;
+struct Sequence;
 
 struct Known {
     uint64 binding;  // see binding.hpp; what it is to be bound to, while nothing is known
@@ -37,16 +38,9 @@ inline bool is_known(const Known &known, const OwnLayout &layout) {
     return known.kind == layout.kind;
 }
 
-// Before a page is looked at of which nothing is known: notes what the call would bind it to, and
-// for ids the shards that may be drawn (allow_shards). Raises 55000 for ids from a sequence that
-// the extension uses for other values, even if its storage is unbound after a dump or pg_upgrade.
-// REQUIRED: the layout is valid, and check_max_value for its ids.
-void begin_to_know(Generator &generator, const Layout &layout);
-void begin_to_know(Generator &generator, const OwnLayout &layout);
-
 // Whether the storage is bound to what the call draws, or to nothing. Ids need exactly the layout
 // that the call asks for; UUIDs and ObjectIds accept any seed. REQUIRED: begin_to_know.
-bool fits_binding(const OpenPage &page, const Generator &generator);
+bool fits_binding(const OpenPage &page, const Known &known);
 
 // Whether the caller lacks the right to have the storage bound by a draw of this tick. Core asks
 // for UPDATE to let a sequence jump (setval). So does a draw that makes a generator of a plain
@@ -54,15 +48,16 @@ bool fits_binding(const OpenPage &page, const Generator &generator);
 // pg_upgrade, nor one from a sequence that is as it was made, unless the layout ends soon. W is
 // Widths, or a Count.
 template <typename W>
-bool may_not_jump(const OpenPage &page, const Generator &generator, const W &widths, uint64 tick);
+bool may_not_jump(const OpenPage &page, const Sequence &sequence, const W &widths, uint64 tick);
 
 // UUIDs and ObjectIds adopt the seed of the storage, if it has one. REQUIRED: fits_binding.
-void take_binding(const OpenPage &page, Generator &generator);
+void take_binding(const OpenPage &page, Known &known);
 
-// REQUIRED: the storage is bound to generator.known.binding, and `last` was drawn from it.
-void learn(Generator &generator, uint64 last);
+// REQUIRED: the storage is bound to known.binding. `has_warned`: of negative ids. Until
+// limit_draws_at_once no id is drawn at once.
+void learn(Known &known, bool has_warned);
 
-// Sets known.at_once_below. REQUIRED: as of learn, whose other work is done.
-void limit_draws_at_once(Generator &generator, uint64 last);
+// Sets known.at_once_below for ids, of which `last` was drawn. REQUIRED: learn.
+void limit_draws_at_once(Known &known, const Lease &lease, uint64 last);
 
 }  // namespace shardid

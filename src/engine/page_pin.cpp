@@ -1,7 +1,5 @@
 #include "engine/page_pin.h"
 
-#include "engine/generator.h"
-
 namespace shardid {
 
 namespace {
@@ -50,19 +48,19 @@ int pins_kept_here() {
 
 // Rolling back a subtransaction drops a relfilenode that was made in it, which must then not be
 // pinned.
-bool may_keep_pin(const Generator &generator) {
-    return !generator.has_own_storage && committing != current_local_xid() &&
+bool may_keep_pin(const Sequence &sequence) {
+    return !sequence.has_own_storage && committing != current_local_xid() &&
            pins_kept_here() < most_kept_pins();
 }
 
 // Opening the relation and looking the page up is done only when the page has left the buffer in
 // which it was last seen. (Before 15.2 ReadRecentBuffer is wrong for temporary relations.)
-Buffer find_and_pin(Generator &generator) {
-    if (!generator.is_temporary && BufferIsValid(generator.pin.buffer) &&
-        ReadRecentBuffer(generator.locator, MAIN_FORKNUM, 0, generator.pin.buffer))
-        return generator.pin.buffer;
+Buffer find_and_pin(const PagePin &pin, const Sequence &sequence) {
+    if (!sequence.is_temporary && BufferIsValid(pin.buffer) &&
+        ReadRecentBuffer(sequence.locator, MAIN_FORKNUM, 0, pin.buffer))
+        return pin.buffer;
 
-    Relation relation = relation_open(generator.relid, NoLock);
+    Relation relation = relation_open(sequence.relid, NoLock);
     Buffer buffer = ReadBuffer(relation, 0);
     relation_close(relation, NoLock);
     return buffer;
@@ -90,11 +88,10 @@ void start_unpinning_at_commit() {
     RegisterXactCallback(release_all_before_commit, nullptr);
 }
 
-Buffer pin_page(Generator &generator) {
-    PagePin &pin = generator.pin;
+Buffer pin_page(PagePin &pin, const Sequence &sequence) {
     Assert(!is_kept(pin));
-    pin.buffer = find_and_pin(generator);
-    if (pin.last_used_in == current_local_xid() && may_keep_pin(generator))
+    pin.buffer = find_and_pin(pin, sequence);
+    if (pin.last_used_in == current_local_xid() && may_keep_pin(sequence))
         keep(pin);
     pin.last_used_in = current_local_xid();
     return pin.buffer;

@@ -3,11 +3,9 @@
 // on the sequence is.
 #pragma once
 
-#include "compat.h"
+#include "engine/sequence.h"
 
 namespace shardid {
-
-struct Generator;
 
 struct PagePin {
     Buffer buffer;                    // where the page was last seen
@@ -23,8 +21,8 @@ inline bool is_kept(const PagePin &pin) {
     return pin.kept_in == current_local_xid();
 }
 
-// The buffer of the generator's page, pinned. REQUIRED: the pin is not kept.
-Buffer pin_page(Generator &generator);
+// The buffer of the sequence's page, pinned. REQUIRED: the pin is not kept.
+Buffer pin_page(PagePin &pin, const Sequence &sequence);
 
 // Releases a kept pin of a page that is no longer the generator's. Without a kept pin there is
 // nothing to do.

@@ -2,6 +2,7 @@
 
 #include "core/advance.hpp"
 
+#include "engine/attempt.h"
 #include "engine/draw.h"
 #include "engine/durable.h"
 #include "engine/refusals.h"
@@ -14,13 +15,14 @@ namespace {
 
 // An unbound page whose last value, read in this layout, is past the end of the layout or too far
 // ahead to draw from, is left alone: its values are of another layout.
-Attempt try_raise(const OpenPage &page, Generator &generator, const Layout &layout, uint64 tick) {
+Attempt try_raise(const OpenPage &page, const Generator &generator, const Layout &layout,
+                  uint64 tick) {
     Attempt attempt = attempt_at(GetCurrentTimestamp(), binding_of(page));
     const uint64 now =
         attempt.clock < layout.epoch_us ? 0 : time_at(layout.epoch_us, attempt.clock);
     attempt.tick = Max(tick, last_tick_of(page));
     attempt.lead_ms = lead_ms_of(layout.widths, attempt.tick, now);
-    if (!fits_binding(page, generator))
+    if (!fits_binding(page, generator.known))
         attempt.outcome = Outcome::other_binding;
     else if (attempt.tick >= max_tick(layout.widths))
         attempt.outcome = Outcome::ended;
@@ -28,7 +30,7 @@ Attempt try_raise(const OpenPage &page, Generator &generator, const Layout &layo
         attempt.outcome = Outcome::too_far_ahead;
     else {
         attempt.outcome = Outcome::drawn;
-        attempt.covered_by = record_raise(page, generator, tick);
+        attempt.covered_by = record_raise(page, generator.sequence, generator.known.binding, tick);
     }
     return attempt;
 }
@@ -40,15 +42,15 @@ Attempt try_raise(const OpenPage &page, Generator &generator, const Layout &layo
 uint64 raise(Generator &generator, const Layout &layout, uint64 tick) {
     Assert(tick <= max_tick(layout.widths));
     begin_to_know(generator, layout);
-    const OpenPage page = open_page(generator);
+    const OpenPage page = open_page(generator.pin, generator.sequence);
     const Attempt attempt = try_raise(page, generator, layout, tick);
-    close_page(generator, page);
+    close_page(generator.pin, page);
     if (attempt.outcome != Outcome::drawn)
-        refuse(generator, layout, attempt);
+        refuse(generator.sequence.relid, layout, attempt);
 
-    learn(generator, attempt.tick);
+    learn(generator.known, generator.has_warned);
     make_durable(attempt.covered_by);
-    return generator.has_replaced_storage ? draw_tick(generator, layout) : attempt.tick;
+    return generator.sequence.has_replaced_storage ? draw_tick(generator, layout) : attempt.tick;
 }
 
 }  // namespace shardid

@@ -1,6 +1,7 @@
 #include "engine/refusals.h"
 
 #include "core/binding.hpp"
+#include "core/count.hpp"
 #include "core/outlook.hpp"
 
 #include "engine/asserted.h"
@@ -42,25 +43,31 @@ TimestampTz negative_at(const Layout &layout) {
 }
 
 // On Citus, the values of a worker whose number is high begin in the future.
-[[noreturn]] void refuse_too_far_ahead(const Generator &generator, Kind kind, uint64 lead_ms) {
-    const char *narrowed = hint_on_narrowed(generator.relid);
-    ereport(ERROR,
-            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-             errmsg("generator \"%s\" is too far ahead of the clock", shown_name(generator.relid)),
-             errdetail("It is %llu ms ahead, and shardid.max_lead is %llu ms.",
-                       static_cast<unsigned long long>(lead_ms),
-                       static_cast<unsigned long long>(max_lead_ms)),
-             narrowed != nullptr
-                 ? errhint("%s", narrowed)
-                 : errhint("Set the server's clock right%s or raise shardid.max_lead, as a "
-                           "superuser or with SET on this parameter.",
-                           kind == Kind::ids ? ", pass the epoch and sequence_bits that the "
-                                               "generator was used with,"
-                                             : "")));
+[[noreturn]] void refuse_too_far_ahead(Oid relid, Kind kind, uint64 lead_ms) {
+    const char *narrowed = hint_on_narrowed(relid);
+    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                    errmsg("generator \"%s\" is too far ahead of the clock", shown_name(relid)),
+                    errdetail("It is %llu ms ahead, and shardid.max_lead is %llu ms.",
+                              static_cast<unsigned long long>(lead_ms),
+                              static_cast<unsigned long long>(max_lead_ms)),
+                    narrowed != nullptr
+                        ? errhint("%s", narrowed)
+                        : errhint("Set the server's clock right%s or raise shardid.max_lead, as a "
+                                  "superuser or with SET on this parameter.",
+                                  kind == Kind::ids ? ", pass the epoch and sequence_bits that the "
+                                                      "generator was used with,"
+                                                    : "")));
 }
 
-[[noreturn]] void refuse_ended(const Layout &layout, TimestampTz clock) {
-    ereport(ERROR,
+TimestampTz last_time_of(const OwnLayout &layout) {
+    return clock_at(layout.epoch_us, max_drawn_time(layout.widths), step_us(layout.widths));
+}
+
+template <typename L>
+[[noreturn]] void refuse_ended(const L &layout, TimestampTz clock) {
+    if constexpr (is_of_ids<L>)
+        ereport(
+            ERROR,
             (errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
              errmsg("time field of the ids is exhausted"),
              errdetail("The clock is at %s, and %d bits of milliseconds since %s hold no later "
@@ -68,24 +75,19 @@ TimestampTz negative_at(const Layout &layout) {
                        as_text(clock), time_bits(layout.widths), as_text(layout.epoch_us)),
              errhint("Use a layout with a later epoch or fewer shard_bits and sequence_bits, and "
                      "a generator of its own.")));
+    else
+        ereport(ERROR, (errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
+                        errmsg("time field of the ids is exhausted"),
+                        errdetail("The clock is at %s, and the last time that they hold is %s.",
+                                  as_text(clock), as_text(last_time_of(layout))),
+                        errhint("Set the server's clock right.")));
 }
 
-[[noreturn]] void refuse_ended(const OwnLayout &layout, TimestampTz clock) {
-    const TimestampTz last =
-        clock_at(layout.epoch_us, max_drawn_time(layout.widths), step_us(layout.widths));
-    ereport(ERROR, (errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
-                    errmsg("time field of the ids is exhausted"),
-                    errdetail("The clock is at %s, and the last time that they hold is %s.",
-                              as_text(clock), as_text(last)),
-                    errhint("Set the server's clock right.")));
-}
-
-[[noreturn]] void refuse_jump(const Generator &generator, uint64 tick) {
+[[noreturn]] void refuse_jump(Oid relid, uint64 tick) {
     const char *user = GetUserNameFromId(GetUserId(), false);
     ereport(ERROR,
             (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-             errmsg("permission denied to make a generator of sequence \"%s\"",
-                    shown_name(generator.relid)),
+             errmsg("permission denied to make a generator of sequence \"%s\"", shown_name(relid)),
              errdetail("The first id would set its last value to %llu, and role \"%s\" has no "
                        "UPDATE on it.",
                        static_cast<unsigned long long>(tick), user),
@@ -93,49 +95,51 @@ TimestampTz negative_at(const Layout &layout) {
                      "UPDATE on it; after that USAGE is enough.")));
 }
 
+// What a call for this layout would bind storage to.
+uint64 wanted(const Layout &layout) {
+    return binding_of(layout);
+}
+
+uint64 wanted(const OwnLayout &layout) {
+    return binding_of(layout.kind, 0);
+}
+
+}  // namespace
+
 template <typename L>
-[[noreturn]] void refuse_in(const Generator &generator, const L &layout, Kind kind, uint64 wanted,
-                            const Attempt &attempt) {
+void refuse(Oid relid, const L &layout, const Attempt &attempt) {
+    Assert(no_page_is_locked());
+    const Kind kind = kind_of(wanted(layout));
     switch (attempt.outcome) {
         case Outcome::other_binding:
-            refuse_binding(generator, wanted, attempt.binding);
+            refuse_binding(relid, wanted(layout), attempt.binding);
         case Outcome::jump:
-            refuse_jump(generator, attempt.tick);
+            refuse_jump(relid, attempt.tick);
         case Outcome::before_epoch:
             refuse_before_epoch(kind, layout.epoch_us, attempt.clock);
         case Outcome::too_far_ahead:
-            refuse_too_far_ahead(generator, kind, attempt.lead_ms);
+            refuse_too_far_ahead(relid, kind, attempt.lead_ms);
         default:
             refuse_ended(layout, attempt.clock);
     }
 }
 
-}  // namespace
+template void refuse(Oid, const Layout &, const Attempt &);
+template void refuse(Oid, const OwnLayout &, const Attempt &);
 
-void refuse(const Generator &generator, const Layout &layout, const Attempt &attempt) {
-    Assert(no_page_is_locked());
-    refuse_in(generator, layout, Kind::ids, binding_of(layout), attempt);
-}
-
-void refuse(const Generator &generator, const OwnLayout &layout, const Attempt &attempt) {
-    Assert(no_page_is_locked());
-    refuse_in(generator, layout, layout.kind, binding_of(layout.kind, 0), attempt);
-}
-
-void refuse_binding(const Generator &generator, uint64 wanted, uint64 found) {
+void refuse_binding(Oid relid, uint64 wanted, uint64 found) {
     Assert(wanted != unbound && found != unbound);
-    const char *name = qualified_name(generator.relid);
+    const char *name = qualified_name(relid);
     if (kind_of(wanted) != Kind::ids || kind_of(found) != Kind::ids)
-        ereport(ERROR,
-                (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                 errmsg("generator \"%s\" is used for other values", shown_name(generator.relid)),
-                 errdetail("It generates %s, and this call asks for %s.", described(found),
-                           described(wanted)),
-                 kind_of(wanted) == Kind::ids
-                     ? errhint("Use another sequence.")
-                     : errhint("Run ALTER SEQUENCE %s RESTART to reset it.", name)));
+        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                        errmsg("generator \"%s\" is used for other values", shown_name(relid)),
+                        errdetail("It generates %s, and this call asks for %s.", described(found),
+                                  described(wanted)),
+                        kind_of(wanted) == Kind::ids
+                            ? errhint("Use another sequence.")
+                            : errhint("Run ALTER SEQUENCE %s RESTART to reset it.", name)));
     ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                    errmsg("generator \"%s\" has another layout", shown_name(generator.relid)),
+                    errmsg("generator \"%s\" has another layout", shown_name(relid)),
                     errdetail("It generates %s, and this call asks for %s.", described(found),
                               described(wanted)),
                     errhint("Pass the generator's own layout, or use another generator. To change "
@@ -144,9 +148,9 @@ void refuse_binding(const Generator &generator, uint64 wanted, uint64 found) {
                             name)));
 }
 
-void mention_lead(const Generator &generator, uint64 lead_ms) {
+void mention_lead(Oid relid, uint64 lead_ms) {
     ereport(LOG,
-            (errmsg("generator \"%s\" is %llu ms ahead of the clock", shown_name(generator.relid),
+            (errmsg("generator \"%s\" is %llu ms ahead of the clock", shown_name(relid),
                     static_cast<unsigned long long>(lead_ms)),
              errdetail("Its ids carry a later time than the clock until the clock has caught up. "
                        "Perhaps the clock was set back, a session uses shardid.max_borrow, or the "
@@ -154,18 +158,15 @@ void mention_lead(const Generator &generator, uint64 lead_ms) {
              errhint("Check the server's clock.")));
 }
 
-void mention_borrowing(const Generator &generator, uint64 most_ms) {
+void mention_borrowing(Oid relid, uint64 most_ms) {
     ereport(LOG,
-            (errmsg("generator \"%s\" may get up to %llu ms ahead of the clock",
-                    shown_name(generator.relid), static_cast<unsigned long long>(most_ms)),
+            (errmsg("generator \"%s\" may get up to %llu ms ahead of the clock", shown_name(relid),
+                    static_cast<unsigned long long>(most_ms)),
              errdetail("This session uses shardid.max_borrow. Until the clock has caught up, ids "
                        "that other sessions generate are as far ahead.")));
 }
 
-void warn_once(Generator &generator, const Layout &layout, TimestampTz clock) {
-    generator.has_warned = true;
-    generator.known.negative_soon = UINT64_MAX;
-
+void warn_of_negative_ids(Oid relid, const Layout &layout, TimestampTz clock) {
     const TimestampTz since = negative_at(layout);
     const int bits = most_positive_bits(time_at(layout.epoch_us, clock));
     const char *epoch =
@@ -175,7 +176,7 @@ void warn_once(Generator &generator, const Layout &layout, TimestampTz clock) {
     ereport(WARNING,
             (errmsg(since <= clock ? "ids of generator \"%s\" are negative"
                                    : "ids of generator \"%s\" will be negative within a year",
-                    shown_name(generator.relid)),
+                    shown_name(relid)),
              errdetail("With epoch '%s' and %d bits for shard and sequence, ids are negative from "
                        "%s on, and sort below earlier ones.",
                        as_text(layout.epoch_us),

@@ -4,24 +4,24 @@
 
 #include "core/count.hpp"
 
-#include "engine/draw.h"
+#include "engine/attempt.h"
 
 namespace shardid {
 
 // Raises the error of an attempt that is neither drawn nor to be repeated after a wait.
-[[noreturn]] void refuse(const Generator &generator, const Layout &layout, const Attempt &attempt);
-[[noreturn]] void refuse(const Generator &generator, const OwnLayout &layout,
-                         const Attempt &attempt);
+// L is Layout or OwnLayout.
+template <typename L>
+[[noreturn]] void refuse(Oid relid, const L &layout, const Attempt &attempt);
 
 // The storage is bound to `found`, and not to what the call draws. REQUIRED: neither is unbound.
-[[noreturn]] void refuse_binding(const Generator &generator, uint64 wanted, uint64 found);
+[[noreturn]] void refuse_binding(Oid relid, uint64 wanted, uint64 found);
 
 // To the server's log.
-void mention_lead(const Generator &generator, uint64 lead_ms);
-void mention_borrowing(const Generator &generator, uint64 most_ms);
+void mention_lead(Oid relid, uint64 lead_ms);
+void mention_borrowing(Oid relid, uint64 most_ms);
 
-// To the client, once per session and generator: that ids are negative, or will be soon.
-void warn_once(Generator &generator, const Layout &layout, TimestampTz clock);
+// To the client: that ids are negative, or will be soon.
+void warn_of_negative_ids(Oid relid, const Layout &layout, TimestampTz clock);
 
 // For the DETAIL of a message.
 const char *as_text(TimestampTz ts);

@@ -1,8 +1,6 @@
 #include "engine/replaced_storage.h"
 
 #include "engine/asserted.h"
-#include "engine/generator.h"
-#include "engine/sequence.h"
 #include "engine/sequence_page.h"
 
 extern "C" {
@@ -13,12 +11,12 @@ namespace shardid {
 
 namespace {
 
-// The generators of which something is noted, and the transaction in which.
-Generator *noted = nullptr;
+// Those of which something is noted, and the transaction in which.
+ReplacedStorages *noted = nullptr;
 LocalTransactionId noted_in = InvalidLocalTransactionId;
 
-bool is_noted(const Generator &generator) {
-    return generator.replaced.noted_in == current_local_xid();
+bool is_noted(const ReplacedStorages &replaced) {
+    return replaced.noted_in == current_local_xid();
 }
 
 // Whether this row version of a catalogue is from before this transaction, which has updated it.
@@ -54,39 +52,40 @@ void with_replaced_row(Oid catalogue, Oid index, AttrNumber key_column, Oid reli
 
 // The MAXVALUE from before this transaction. A tick above it would leave what was a plain sequence
 // at its end.
-uint64 original_max_value(const Generator &generator) {
-    int64 max_value = generator.max_value;
+uint64 original_max_value(const Sequence &sequence) {
+    int64 max_value = sequence.max_value;
     with_replaced_row<FormData_pg_sequence>(
-        SequenceRelationId, SequenceRelidIndexId, Anum_pg_sequence_seqrelid, generator.relid,
+        SequenceRelationId, SequenceRelidIndexId, Anum_pg_sequence_seqrelid, sequence.relid,
         [&](const FormData_pg_sequence &row) { max_value = row.seqmax; });
     return max_value < 0 ? 0 : static_cast<uint64>(max_value);
 }
 
-ReplacedStorage *original_storage(const Generator &generator) {
+ReplacedStorage *original_storage(const Sequence &sequence) {
     ReplacedStorage *original = nullptr;
     with_replaced_row<FormData_pg_class>(
-        RelationRelationId, ClassOidIndexId, Anum_pg_class_oid, generator.relid,
+        RelationRelationId, ClassOidIndexId, Anum_pg_class_oid, sequence.relid,
         [&](const FormData_pg_class &row) {
             original = static_cast<ReplacedStorage *>(
                 MemoryContextAllocZero(TopTransactionContext, sizeof(ReplacedStorage)));
-            original->locator = generator.locator;
+            original->locator = sequence.locator;
             set_storage_number(original->locator, row.relfilenode);
             original->is_permanent = row.relpersistence == RELPERSISTENCE_PERMANENT;
             original->needs_wal = original->is_permanent;
-            original->max_value = original_max_value(generator);
+            original->max_value = original_max_value(sequence);
         });
     return original;
 }
 
 // The RowExclusiveLock held since the first draw keeps others from ALTER SEQUENCE, so the original
 // stays what it is to the end of the transaction.
-void note(Generator &generator) {
-    ReplacedStorages replaced{};
-    replaced.original = original_storage(generator);
+void note(ReplacedStorages &replaced, const Sequence &sequence) {
+    ReplacedStorage *original = original_storage(sequence);
+    replaced = {};
+    replaced.original = original;
+    replaced.relid = sequence.relid;
     replaced.noted_in = current_local_xid();
     replaced.next_noted = noted_in == replaced.noted_in ? noted : nullptr;
-    generator.replaced = replaced;
-    noted = &generator;
+    noted = &replaced;
     noted_in = replaced.noted_in;
 }
 
@@ -101,10 +100,8 @@ void keep(DrawnInScale **list, const Drawn &drawn, MemoryContext context) {
 // If the transaction draws from another relfilenode than before, a ROLLBACK TO SAVEPOINT may have
 // made the original the one in use for a while, and ids may have been drawn from its page: what was
 // logged for it no longer counts.
-void note_draw(Generator &generator, const Drawn &drawn) {
-    ReplacedStorages &replaced = generator.replaced;
+void note_draw(ReplacedStorages &replaced, StorageNumber number, const Drawn &drawn) {
     keep(&replaced.drawn, drawn, TopTransactionContext);
-    const StorageNumber number = storage_number_of(generator.locator);
     if (replaced.drawn_from != number && replaced.original != nullptr)
         replaced.original->logged_to = 0;
     replaced.drawn_from = number;
@@ -116,15 +113,13 @@ template <typename Visit>
 void for_each_noted(Visit visit) {
     if (noted_in != current_local_xid())
         return;
-    for (Generator *generator = noted; generator != nullptr;
-         generator = generator->replaced.next_noted)
-        visit(*generator);
+    for (ReplacedStorages *replaced = noted; replaced != nullptr; replaced = replaced->next_noted)
+        visit(*replaced);
 }
 
 void follow_subtransaction(SubXactEvent event, SubTransactionId own, SubTransactionId parent,
                            void * /*argument*/) {
-    for_each_noted([&](Generator &generator) {
-        ReplacedStorages &replaced = generator.replaced;
+    for_each_noted([&](ReplacedStorages &replaced) {
         if (replaced.drawn_in != own)
             return;
         if (event == SUBXACT_EVENT_COMMIT_SUB)
@@ -138,13 +133,13 @@ void follow_subtransaction(SubXactEvent event, SubTransactionId own, SubTransact
 void raise_all_before_commit(XactEvent event, void * /*argument*/) {
     if (event != XACT_EVENT_PRE_COMMIT && event != XACT_EVENT_PRE_PREPARE)
         return;
-    for_each_noted([](Generator &generator) {
-        if (!generator.replaced.is_lost)
+    for_each_noted([](ReplacedStorages &replaced) {
+        if (!replaced.is_lost)
             return;
-        Relation relation = try_relation_open(generator.relid, NoLock);
+        Relation relation = try_relation_open(replaced.relid, NoLock);
         if (relation == nullptr)
             return;
-        raise_storage_in_use(generator, relation);
+        raise_storage_in_use(replaced, relation);
         relation_close(relation, NoLock);
     });
 }
@@ -156,33 +151,32 @@ void start_following_rollbacks() {
     RegisterXactCallback(raise_all_before_commit, nullptr);
 }
 
-XLogRecPtr remember_in_replaced_storage(Generator &generator, uint64 tick, uint64 log_to) {
-    Assert(generator.has_replaced_storage && no_page_is_locked());
-    const Drawn drawn{generator.known.binding, tick, log_to};
+XLogRecPtr remember_in_replaced_storage(ReplacedStorages &replaced, const Sequence &sequence,
+                                        const Drawn &drawn) {
+    Assert(sequence.has_replaced_storage && no_page_is_locked());
     // Nobody else draws from a temporary sequence: this session's memory is enough.
-    if (generator.is_temporary) {
-        keep(&generator.temporary, drawn, TopMemoryContext);
+    if (sequence.is_temporary) {
+        keep(&replaced.temporary, drawn, TopMemoryContext);
         return InvalidXLogRecPtr;
     }
-    if (!is_noted(generator))
-        note(generator);
-    note_draw(generator, drawn);
-    ReplacedStorage *original = generator.replaced.original;
-    return original != nullptr ? remember_tick(*original, {drawn, nullptr}) : InvalidXLogRecPtr;
+    if (!is_noted(replaced))
+        note(replaced, sequence);
+    note_draw(replaced, storage_number_of(sequence.locator), drawn);
+    return replaced.original != nullptr ? remember_tick(*replaced.original, {drawn, nullptr})
+                                        : InvalidXLogRecPtr;
 }
 
 // Nothing is flushed here. A crash before the commit brings the original back, which was raised,
 // and flushed, at each draw; the WAL of this relfilenode counts from the commit on, which flushes
 // it.
-void raise_storage_in_use(Generator &generator, Relation relation) {
-    ReplacedStorages &replaced = generator.replaced;
-    if (!is_noted(generator) || !replaced.is_lost)
+void raise_storage_in_use(ReplacedStorages &replaced, Relation relation) {
+    if (!is_noted(replaced) || !replaced.is_lost)
         return;
     Assert(is_locked_by_me(relation, RowExclusiveLock));
 
     const Locator locator = locator_of(relation);
     if (has_new_storage(relation) && storage_number_of(locator) != replaced.drawn_from) {
-        const int64 max_value = definition_of(generator.relid).seqmax;
+        const int64 max_value = definition_of(RelationGetRelid(relation)).seqmax;
         ReplacedStorage storage{};
         storage.locator = locator;
         storage.is_permanent = RelationIsPermanent(relation);

@@ -5,11 +5,10 @@
 
 #include "core/drawn.hpp"
 
-#include "compat.h"
+#include "engine/sequence.h"
 
 namespace shardid {
 
-struct Generator;
 struct ReplacedStorage;
 
 // What a transaction has drawn from relfilenodes that it has made itself.
@@ -19,26 +18,31 @@ struct ReplacedStorage;
 // SAVEPOINT, and nobody else sees it before the commit: so it is raised when it has come back.
 struct ReplacedStorages {
     LocalTransactionId noted_in;  // the transaction of which the rest is known
+    Oid relid;                    // of the sequence
     ReplacedStorage *original;    // the relfilenode from before it; null if there is none
     StorageNumber drawn_from;     // the relfilenode of the last draw
     SubTransactionId drawn_in;    // the subtransaction whose rollback loses the last draw
     DrawnInScale *drawn;          // the largest tick of each scale, the last scale first
     bool is_lost;                 // that subtransaction was rolled back
-    Generator *next_noted;
+    ReplacedStorages *next_noted;
+
+    // Of a temporary sequence, nothing but: what was drawn from relfilenodes that a rollback, in
+    // any transaction, may have taken away.
+    DrawnInScale *temporary;
 };
 
 // To be called once, when the library is loaded.
 void start_following_rollbacks();
 
-// To be called for each draw. Raises the relfilenode from before the transaction to `tick`, if its
-// MAXVALUE allows; where that takes WAL, it is written up to `log_to`. Notes the draw for the
-// others, and for a temporary sequence in generator.temporary. Returns how far WAL has to be
-// durable before the tick is returned. REQUIRED: generator.has_replaced_storage, generator.known is
-// what the tick was drawn as.
-XLogRecPtr remember_in_replaced_storage(Generator &generator, uint64 tick, uint64 log_to);
+// To be called for each draw. Raises the relfilenode from before the transaction to the tick, if
+// its MAXVALUE allows; where that takes WAL, it is written up to drawn.log_to. Notes the draw for
+// the others. Returns how far WAL has to be durable before the tick is returned. REQUIRED:
+// sequence.has_replaced_storage.
+XLogRecPtr remember_in_replaced_storage(ReplacedStorages &replaced, const Sequence &sequence,
+                                        const Drawn &drawn);
 
 // If a ROLLBACK TO SAVEPOINT has brought the present relfilenode back, raises it to what was drawn
-// from the one that is gone. REQUIRED: the relation is the generator's, and locked.
-void raise_storage_in_use(Generator &generator, Relation relation);
+// from the one that is gone. REQUIRED: the relation is the sequence, and locked.
+void raise_storage_in_use(ReplacedStorages &replaced, Relation relation);
 
 }  // namespace shardid

@@ -5,6 +5,21 @@
 
 namespace shardid {
 
+// What a check has found of a generator's sequence, and of its relfilenode; as it is until the next
+// check.
+struct Sequence {
+    Oid relid;
+    bool may_update;  // the user has UPDATE
+    bool is_temporary;
+    bool needs_wal;
+    bool has_own_storage;       // temporary, or its relfilenode made in this transaction
+    bool has_replaced_storage;  // its relfilenode made in this transaction in place of another
+    int64 start_value;
+    int64 max_value;
+    Locator locator;
+    uint32 stamp;  // stamp_of(locator)
+};
+
 // Takes RowExclusiveLock to the end of the transaction, also if the subtransaction rolls back. It
 // conflicts with ALTER SEQUENCE, TRUNCATE ... RESTART IDENTITY and DROP.
 void lock_sequence(Oid relid);
@@ -23,6 +38,12 @@ void check_privilege(Relation relation, AclMode any_of, const char *lacks, const
 
 // Raises 0A000 for a temporary sequence of another session.
 void check_session(Relation relation);
+
+// Its owner; InvalidOid if there is no such sequence.
+Oid owner_of_sequence(Oid relid);
+
+// Raises 42501 unless this role owns it, 42809 if it is none. REQUIRED of NoLock: it is locked.
+void check_owner(Oid relid, Oid role, LOCKMODE lock = AccessShareLock);
 
 // Its row in pg_sequence.
 FormData_pg_sequence definition_of(Oid relid);

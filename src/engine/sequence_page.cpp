@@ -1,6 +1,5 @@
 #include "engine/sequence_page.h"
 
-#include "engine/page_pin.h"
 #include "engine/wait.h"
 
 namespace shardid {
@@ -119,6 +118,13 @@ bool is_move_logged(const OpenPage &page, uint32 stamp, int64 steps) {
 
 }  // namespace
 
+uint32 stamp_of(const Locator &locator) {
+    // An odd factor is a bijection of uint32, so neither part hides a difference in the other.
+    constexpr uint32 odd_factor = 0x9E3779B1;
+    const uint32 stamp = database_of(locator) * odd_factor ^ storage_number_of(locator);
+    return stamp == FirstCommandId ? odd_factor : stamp;
+}
+
 // A draw holds the page for some tens of nanoseconds, but a session that queues for its lock sleeps
 // until it is woken and scheduled, and so does every session behind it. So it looks again for some
 // two microseconds before it queues; by a clock, as a delay takes 140 cycles here and none there.
@@ -150,44 +156,43 @@ void close_page(const OpenPage &page) {
     UnlockReleaseBuffer(page.buffer);
 }
 
-XLogRecPtr record_tick(const OpenPage &page, const Generator &generator, uint64 tick,
-                       uint64 log_to) {
-    Assert(log_to <= static_cast<uint64>(generator.max_value));
-    if (record_logged_tick(page, generator, tick))
+XLogRecPtr record_tick(const OpenPage &page, const Sequence &sequence, const Drawn &drawn) {
+    Assert(drawn.log_to <= static_cast<uint64>(sequence.max_value));
+    if (record_logged_tick(page, sequence.stamp, drawn.tick))
         return PageGetLSN(page.page);
-    if (!generator.needs_wal) {
-        record_without_wal(page, generator.stamp, tick, generator.known.binding);
+    if (!sequence.needs_wal) {
+        record_without_wal(page, sequence.stamp, drawn.tick, drawn.binding);
         return InvalidXLogRecPtr;
     }
-    log_ticks(page, generator.locator, tick, log_to, generator.known.binding);
+    log_ticks(page, sequence.locator, drawn.tick, drawn.log_to, drawn.binding);
     return PageGetLSN(page.page);
 }
 
-XLogRecPtr record_raise(const OpenPage &page, const Generator &generator, uint64 tick) {
-    Assert(tick <= static_cast<uint64>(generator.max_value));
-    const uint64 binding = generator.known.binding;
+XLogRecPtr record_raise(const OpenPage &page, const Sequence &sequence, uint64 binding,
+                        uint64 tick) {
+    Assert(tick <= static_cast<uint64>(sequence.max_value));
     const uint64 last = Max(last_tick_of(page), tick);
     const bool is_there = page.data->is_called && last_tick_of(page) == last;
-    const bool ours = is_ours(page, generator.stamp);
+    const bool ours = is_ours(page, sequence.stamp);
     const int64 log_cnt = ours ? log_cnt_of(0) : 0;
     // The WAL of the move that made the page not ours may not be replayed: so the page is logged
     // anew.
     if (is_there && ours)
-        return generator.needs_wal ? PageGetLSN(page.page) : InvalidXLogRecPtr;
+        return sequence.needs_wal ? PageGetLSN(page.page) : InvalidXLogRecPtr;
 
     Assert(last >= last_tick_of(page));
     MarkBufferDirty(page.buffer);
-    if (!generator.needs_wal) {
+    if (!sequence.needs_wal) {
         bind(page, binding);
         set_values(page, static_cast<int64>(last), log_cnt);
-        set_stamp(page, stamp_without_wal(generator.stamp));
+        set_stamp(page, stamp_without_wal(sequence.stamp));
         return InvalidXLogRecPtr;
     }
     GetTopTransactionId();
     START_CRIT_SECTION();
     bind(page, binding);
     set_values(page, static_cast<int64>(last), log_cnt);
-    log_page(page, generator.locator, generator.stamp);
+    log_page(page, sequence.locator, sequence.stamp);
     END_CRIT_SECTION();
     return PageGetLSN(page.page);
 }

@@ -7,7 +7,7 @@
 #include "core/page_notes.hpp"
 
 #include "engine/asserted.h"
-#include "engine/generator.h"
+#include "engine/page_pin.h"
 
 namespace shardid {
 
@@ -44,19 +44,18 @@ pg_attribute_always_inline OpenPage lock_page(Buffer buffer,
     return {buffer, page, tuple, data};
 }
 
-// Pins and locks the generator's page. Between this and close_page nothing may wait, and nothing
-// but the page may be looked at.
-inline OpenPage open_page(Generator &generator) {
-    Assert(generator.locked_in == current_local_xid() && no_page_is_locked());
-    const OpenPage page =
-        lock_page(likely(is_kept(generator.pin)) ? generator.pin.buffer : pin_page(generator));
-    Assert(is_first_page_of(page.buffer, generator.locator));
+// Pins and locks a generator's page. Between this and close_page nothing may wait, and nothing but
+// the page may be looked at.
+inline OpenPage open_page(PagePin &pin, const Sequence &sequence) {
+    Assert(no_page_is_locked());
+    const OpenPage page = lock_page(likely(is_kept(pin)) ? pin.buffer : pin_page(pin, sequence));
+    Assert(is_first_page_of(page.buffer, sequence.locator));
     return page;
 }
 
-inline void close_page(const Generator &generator, const OpenPage &page) {
-    Assert(page.buffer == generator.pin.buffer);
-    if (likely(is_kept(generator.pin)))
+inline void close_page(const PagePin &pin, const OpenPage &page) {
+    Assert(page.buffer == pin.buffer);
+    if (likely(is_kept(pin)))
         LockBuffer(page.buffer, BUFFER_LOCK_UNLOCK);
     else
         UnlockReleaseBuffer(page.buffer);
@@ -67,6 +66,20 @@ inline void close_page(const Generator &generator, const OpenPage &page) {
 OpenPage open_page(Relation relation);
 
 void close_page(const OpenPage &page);
+
+// Another value for every relfilenode of a database, and for the same relfilenode number of every
+// other database. Never zero.
+uint32 stamp_of(const Locator &locator);
+
+// The stamp of a page that was changed without WAL: of a temporary sequence, or of a relfilenode
+// made in the same transaction under wal_level = minimal. There the commit logs the page as it is,
+// with a log_cnt that nextval may have left and that no WAL covers: so it must not pass for
+// stamp_of. Never zero. Equal to another database's stamp_of the same relfilenode number only if
+// the OIDs of the two databases differ by a multiple of 2^30.
+inline uint32 stamp_without_wal(uint32 stamp) {
+    constexpr uint32 mask = uint32{1} << 30;
+    return stamp == mask ? 1 : stamp ^ mask;
+}
 
 inline bool has_stamp(const OpenPage &page, uint32 stamp) {
     return HeapTupleHeaderGetRawCommandId(page.tuple) == stamp;
@@ -140,35 +153,34 @@ inline void set_state(const OpenPage &page, uint64 last_tick, uint64 remainder) 
 // REQUIRED: the buffer is dirty already. Then a checkpoint whose redo pointer is not seen here yet
 // writes the page after this draw. (nextval_internal marks it dirty later; with that order the
 // model in test/model finds a duplicate.)
-pg_attribute_always_inline bool is_logged(const OpenPage &page, const Generator &generator,
-                                          uint64 tick) {
-    return has_stamp(page, generator.stamp) &&
+pg_attribute_always_inline bool is_logged(const OpenPage &page, uint32 stamp, uint64 tick) {
+    return has_stamp(page, stamp) &&
            static_cast<int64>(tick - last_tick_of(page)) <= ~page.data->log_cnt &&
            PageGetLSN(page.page) > GetRedoRecPtr();
 }
 
 // Sets last_value to a tick, if WAL covers it; else returns false. REQUIRED: as of record_tick.
-pg_attribute_always_inline bool record_logged_tick(const OpenPage &page, const Generator &generator,
+pg_attribute_always_inline bool record_logged_tick(const OpenPage &page, uint32 stamp,
                                                    uint64 tick) {
     Assert(tick > last_tick_of(page));
     MarkBufferDirty(page.buffer);
-    if (unlikely(!is_logged(page, generator, tick)))
+    if (unlikely(!is_logged(page, stamp, tick)))
         return false;
     set_state(page, tick, our_remainder(page) - (tick - last_tick_of(page)));
     return true;
 }
 
-// Sets last_value to a tick, and writes WAL up to `log_to` where WAL does not cover the tick. A
-// page that is not ours becomes ours, bound to generator.known.binding. Returns how far WAL has to
-// be durable before the tick may be returned. REQUIRED: tick > last_tick_of(page), tick <= log_to
-// <= generator.max_value; the page is unbound or bound to this.
-XLogRecPtr record_tick(const OpenPage &page, const Generator &generator, uint64 tick,
-                       uint64 log_to);
+// Sets last_value to a tick, and writes WAL up to drawn.log_to where WAL does not cover the tick. A
+// page that is not ours becomes ours, bound to drawn.binding. Returns how far WAL has to be durable
+// before the tick may be returned. REQUIRED: drawn.tick > last_tick_of(page), drawn.tick <=
+// drawn.log_to <= sequence.max_value; the page is unbound or bound to this.
+XLogRecPtr record_tick(const OpenPage &page, const Sequence &sequence, const Drawn &drawn);
 
 // Raises last_value to `tick`, unless it is there or further already, and binds the page. A page
 // that is not ours does not become ours by it. Returns how far WAL has to be durable before anyone
-// may rely on it. REQUIRED: tick <= generator.max_value; the page is unbound or bound to this.
-XLogRecPtr record_raise(const OpenPage &page, const Generator &generator, uint64 tick);
+// may rely on it. REQUIRED: tick <= sequence.max_value; the page is unbound or bound to this.
+XLogRecPtr record_raise(const OpenPage &page, const Sequence &sequence, uint64 binding,
+                        uint64 tick);
 
 // Whether the log has to mention the generator's lead over the clock: at most once per minute over
 // all sessions. Notes on the page that it does so now. REQUIRED: the page was just drawn from.

@@ -26,6 +26,10 @@ inline int64 us_since(instr_time start) {
     return static_cast<int64>(INSTR_TIME_GET_MICROSEC(now));
 }
 
+inline int64 ms_since(instr_time start) {
+    return us_since(start) / 1000;
+}
+
 // One caller that may have to wait. The time that has really passed is measured by a clock that
 // cannot be set.
 struct Waiter {

@@ -18,7 +18,7 @@ constexpr const char *function_name = "next_id()";
 
 pg_noinline void check_layout(Generator &generator, const Layout &layout) {
     checked_layout(layout.epoch_us, layout.widths.shard_bits, layout.widths.sequence_bits);
-    check_max_value(generator, max_tick(layout.widths));
+    check_max_value(generator.sequence, max_tick(layout.widths));
     begin_to_know(generator, layout);
 }
 
@@ -28,16 +28,17 @@ pg_attribute_always_inline Datum next_id(Generator &generator, const Layout &lay
     const bool known = likely(is_known(generator.known, layout));
     if (unlikely(!known))
         check_layout(generator, layout);
-    const uint64 shard = allowed_shard(generator, layout, shard_of());
+    const uint64 shard =
+        allowed_shard(generator.lease, generator.sequence.relid, layout.widths, shard_of());
     const uint64 tick =
         likely(known) ? draw_known_tick(generator, layout) : draw_tick(generator, layout);
     return Int64GetDatum(static_cast<int64>(pack_id(layout.widths, shard, tick)));
 }
 
 // A generator with a lease has one shard only.
-int32 shard_to_draw(const Generator &generator) {
-    if (unlikely(has_lease(generator.lease)))
-        return generator.lease.shard;
+int32 shard_to_draw(const Lease &lease) {
+    if (unlikely(has_lease(lease)))
+        return lease.shard;
     if (unlikely(shard_id == unset_shard_id))
         ereport(
             ERROR,
@@ -68,7 +69,7 @@ Datum shardid_next_id(PG_FUNCTION_ARGS) {
 Datum shardid_next_id_of_set_shard(PG_FUNCTION_ARGS) {
     const Layout layout{{PG_GETARG_INT32(2), PG_GETARG_INT32(3)}, PG_GETARG_TIMESTAMPTZ(1)};
     Generator &generator = use_generator(PG_GETARG_OID(0), function_name);
-    return next_id(generator, layout, [&] { return shard_to_draw(generator); });
+    return next_id(generator, layout, [&] { return shard_to_draw(generator.lease); });
 }
 
 }  // extern "C"

@@ -14,8 +14,8 @@ namespace {
 
 constexpr const char *function_name = "raise_generator()";
 
-void check_update(const Generator &generator) {
-    Relation relation = relation_open(generator.relid, NoLock);
+void check_update(Oid relid) {
+    Relation relation = relation_open(relid, NoLock);
     check_privilege(relation, ACL_UPDATE, "no UPDATE", "UPDATE");
     relation_close(relation, NoLock);
 }
@@ -65,8 +65,8 @@ Datum shardid_raise_generator(PG_FUNCTION_ARGS) {
         checked_layout(PG_GETARG_TIMESTAMPTZ(2), PG_GETARG_INT32(3), PG_GETARG_INT32(4));
     const uint64 tick = last_tick_of_ms(layout.widths, PG_GETARG_INT64(1));
     Generator &generator = use_generator(PG_GETARG_OID(0), function_name);
-    check_update(generator);
-    check_max_value(generator, max_tick(layout.widths));
+    check_update(generator.sequence.relid);
+    check_max_value(generator.sequence, max_tick(layout.widths));
     check_lead(layout, tick);
 
     const uint64 last = raise(generator, layout, tick);

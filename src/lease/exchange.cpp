@@ -1,12 +1,7 @@
-#include "core/count.hpp"
-#include "core/wait.hpp"
-#include "core/window.hpp"
-#include "core/worked_widths.hpp"
-
 #include "lease/exchange.h"
 
 #include "engine/settings.h"
-#include "lease/request.h"
+#include "engine/wait.h"
 
 extern "C" {
 #include "catalog/pg_database.h"
@@ -138,13 +133,28 @@ Reply ask_once(const Address &address, const char *statement, const char *parame
             call.has_failed};
 }
 
+// The statements that ask: the first with the requests as its parameter, the second, after its
+// commit, with what it returned.
+constexpr const char *grant_statement = "SELECT shardid_lease.grant_shards($1::pg_catalog.jsonb)";
+constexpr const char *receipt_statement =
+    "SELECT a.origin, a.ok, a.final, a.later, a.error, a.incarnation, a.receipt, "
+    "a.registry, a.shard,"
+    " a.\"from\", a.until, a.serial, a.lease_ms, a.epoch_ms, a.shard_bits, a.sequence_bits"
+    " FROM pg_catalog.jsonb_to_recordset(shardid_lease.receipts($1::pg_catalog.jsonb))"
+    " AS a(origin pg_catalog.text, ok pg_catalog.text, final pg_catalog.text,"
+    " later pg_catalog.text,"
+    " error pg_catalog.text, incarnation pg_catalog.text, receipt pg_catalog.text,"
+    " registry pg_catalog.text, shard pg_catalog.text, \"from\" pg_catalog.text,"
+    " until pg_catalog.text, serial pg_catalog.text, lease_ms pg_catalog.text,"
+    " epoch_ms pg_catalog.text, shard_bits pg_catalog.text, sequence_bits pg_catalog.text)";
+
 Reply ask_twice(const char *server, Oid role, const char *requests) {
     const Address address = address_of(server, role);
     const Reply answers = ask_once(address, grant_statement, requests);
     if (answers.error != nullptr || answers.rows != 1 || answers.columns != 1 ||
         answers.values[0] == nullptr)
         return answers;
-    return ask_once(address, receipt_statement(), answers.values[0]);
+    return ask_once(address, receipt_statement, answers.values[0]);
 }
 
 const char *text_of(const ErrorData *error) {

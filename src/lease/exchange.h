@@ -3,7 +3,6 @@
 #pragma once
 
 #include "lease/libpq_client.h"
-#include "lease/start_worker.h"
 
 namespace shardid {
 

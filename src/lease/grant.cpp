@@ -1,6 +1,6 @@
-#include "core/window.hpp"
-
 #include "lease/grant.h"
+
+#include "engine/settings.h"
 
 extern "C" {
 #include "mb/pg_wchar.h"
@@ -127,7 +127,46 @@ Granted answer_to(const Request &request, const Reply &reply) {
     return {};
 }
 
+// Not inside a character.
+template <int room>
+void copy(char (&to)[room], const char *from) {
+    const char *text = from == nullptr ? "" : from;
+    const int length = pg_mbcliplen(text, static_cast<int>(strlen(text)), room - 1);
+    strlcpy(to, text, static_cast<Size>(length) + 1);
+}
+
 }  // namespace
+
+void tell(const Job &job, int level, int sqlstate, const char *message, const char *detail,
+          const char *hint) {
+    if (job.call == nullptr)
+        return;
+    WorkerCall *call = job.call;
+    call->level = level;
+    call->sqlstate = sqlstate;
+    copy(call->message, message);
+    copy(call->detail, detail);
+    copy(call->hint, hint);
+}
+
+void tell_error(const Job &job, const ErrorData *error) {
+    if (error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE)
+        tell(
+            job, ERROR, error->sqlerrcode,
+            psprintf("could not wait for a lock on the sequence within %d ms", registry_timeout_ms),
+            nullptr, "Call it again when that has ended; pg_locks shows what it waits for.");
+    else
+        tell(job, ERROR, error->sqlerrcode, error->message, error->detail, error->hint);
+}
+
+LeasedRow row_of_task(const Job &job, Membership least, Membership most, const char *hint) {
+    LeasedRow row;
+    if (!read_leased_row(job.task.generator, &row) || row.state < least || row.state > most)
+        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                        errmsg("generator \"%s\" holds no lease", shown_name(job.task.generator)),
+                        errhint("%s", hint)));
+    return row;
+}
 
 Outcome ask_for(const char *server, Oid role, List *requests) {
     Outcome outcome{};
@@ -145,6 +184,70 @@ Outcome ask_for(const char *server, Oid role, List *requests) {
     }
     commit_transaction();
     return outcome;
+}
+
+// The window stays this incarnation's for ever: so a session that still uses it, or a transaction
+// that has begun before, generates no id that another holder of the shard generates.
+Outcome give_back(const Job &job, const LeasedRow &row, Oid role) {
+    Request request{};
+    request.row = row;
+    request.returns = true;
+    begin_transaction();
+    const bool is_described = describe(&request, nullptr);
+    commit_transaction();
+    Outcome outcome{"The sequence is locked by a transaction", false, false, false};
+    if (is_described)
+        outcome = ask_for(row.server, role, list_make1(&request));
+    if (outcome.fault == nullptr)
+        tell(job, 0, 0, "", nullptr, nullptr);
+    else if (outcome.is_final)
+        tell(job, NOTICE, 0, psprintf("generator \"%s\" had no shard to release", row.name),
+             psprintf("It generates no more ids. %s.", outcome.fault), nullptr);
+    else
+        tell(job, WARNING, ERRCODE_CANNOT_CONNECT_NOW,
+             psprintf("generator \"%s\" has released its lease, but the registry does not know it",
+                      row.name),
+             psprintf("Shard %d of id space \"%s\" stays granted to this server. %s.", row.shard,
+                      row.space, outcome.fault),
+             "The next renewal tries it again, and so does release_shard().");
+    return outcome;
+}
+
+void forget_request(LeasedRow row) {
+    if (joins_first(row)) {
+        delete_leased_row(row);
+        return;
+    }
+    WindowRow window;
+    if (read_window_row(row.origin, &window)) {
+        window.failed_at = 0;
+        window.error = nullptr;
+        put_window_row(row.origin, window);
+    }
+    row.state = Membership::released;
+    put_leased_row(row);
+}
+
+// A generator that joins may have been granted a shard, whose answer was lost.
+void release(const Job &job, LeasedRow row, Oid role) {
+    if (row.state == Membership::leased) {
+        begin_transaction();
+        row.state = Membership::sealed;
+        put_leased_row(row);
+        commit_transaction();
+    }
+    const Outcome outcome = give_back(job, row, role);
+    if (row.state != Membership::joining)
+        return;
+    begin_transaction();
+    forget_request(row);
+    commit_transaction();
+    if (outcome.fault != nullptr && !outcome.is_final)
+        tell(job, NOTICE, 0, psprintf("generator \"%s\" had not been granted a shard", row.name),
+             psprintf(
+                 "If the registry has granted one, it stays held until it is evicted there. %s.",
+                 outcome.fault),
+             "See shardid_lease.id_space_shards on the registry.");
 }
 
 }  // namespace shardid

@@ -1,12 +1,9 @@
-#include "core/window.hpp"
-
-#include "lease/lease.h"
 #include "lease/lease_tables.h"
 
 #include "engine/own_sequence.h"
 #include "engine/relation_changes.h"
+#include "engine/sequence.h"
 #include "lease/late_names.h"
-#include "lease/lease_refusals.h"
 
 extern "C" {
 #include "catalog/indexing.h"
@@ -163,6 +160,28 @@ void remove(const Oid &table_oid, const pg_uuid_t &origin) {
         return false;
     });
     CommandCounterIncrement();
+}
+
+// leased_generator has this row and another one for the generator.
+[[noreturn]] void refuse_two(const LeasedRow &row) {
+    ereport(ERROR,
+            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+             errmsg("generator \"%s\" has two leases", row.name),
+             errdetail("Table shardid_lease.leased_generator has two rows for it, perhaps one from "
+                       "a dump that was restored."),
+             errhint("As a superuser, delete the row that does not belong to it.")));
+}
+
+// It has none, but one from a dump whose sequence does not exist: it may be this one, renamed.
+[[noreturn]] void refuse_lost(Oid generator_oid, const LeasedRow &lost) {
+    ereport(ERROR,
+            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+             errmsg("generator \"%s\" may be leased under another name", shown_name(generator_oid)),
+             errdetail("A dump that was restored here has a lease of sequence %s, which does not "
+                       "exist.",
+                       lost.name),
+             errhint("Rename that sequence back and generate an id with it; or, if it is gone, "
+                     "delete its row from shardid_lease.leased_generator as a superuser.")));
 }
 
 }  // namespace

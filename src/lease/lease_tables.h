@@ -60,6 +60,10 @@ bool has_lease_tables();
 // Raises 42704 if there are none.
 void require_lease_tables();
 
+// For the relcache callback: forgets what it knew of the relation, and returns whether that is a
+// table that leases are read from.
+bool forget_lease_table(Oid relid);
+
 // Returns false if there is none. Raises 55000 if there are two; and if there is none, and a row
 // from a dump names a sequence that does not exist: it may be this one, renamed. REQUIRED:
 // has_lease_tables().

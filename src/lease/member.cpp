@@ -1,19 +1,14 @@
 // The SQL functions of a member: lease_shard, take_over_shard, release_shard, which have the
 // background worker do something, and wait for it without any lock that others need; renew_now, for
 // renew_leases(); and is_own_family, for the view.
-#include "core/binding.hpp"
-#include "core/count.hpp"
-#include "core/wait.hpp"
-#include "core/window.hpp"
-#include "core/worked_widths.hpp"
-
-#include "lease/exchange.h"
-#include "lease/membership.h"
-
+#include "engine/arguments.h"
+#include "engine/incarnation.h"
 #include "engine/own_sequence.h"
 #include "engine/sequence.h"
 #include "engine/settings.h"
-#include "engine/arguments.h"
+#include "engine/wait.h"
+#include "lease/exchange.h"
+#include "lease/start_worker.h"
 
 extern "C" {
 #include "catalog/pg_type.h"

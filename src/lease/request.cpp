@@ -1,14 +1,9 @@
-#include "core/binding.hpp"
-#include "core/count.hpp"
-#include "core/page_notes.hpp"
-#include "core/wait.hpp"
-#include "core/window.hpp"
-#include "core/worked_widths.hpp"
-
 #include "lease/request.h"
 
+#include "core/binding.hpp"
+
 #include "engine/citus.h"
-#include "engine/sequence.h"
+#include "engine/incarnation.h"
 #include "engine/sequence_page.h"
 
 extern "C" {
@@ -119,7 +114,29 @@ bool read_number(const char *text, int64 *number) {
     return errno == 0 && end != text && *end == '\0';
 }
 
-// In the order of the statements' columns.
+Standing standing_of(Relation sequence) {
+    const Locator locator = locator_of(sequence);
+    const OpenPage page = lock_page(ReadBuffer(sequence, 0), BUFFER_LOCK_SHARE);
+    Standing standing{
+        last_tick_of(page),
+        is_ours(page, stamp_of(locator)) ? InvalidXLogRecPtr : BufferGetLSNAtomic(page.buffer),
+        binding_of(page),
+        {}};
+    close_page(page);
+    standing.family = family_of(RelationGetRelid(sequence), locator);
+    return standing;
+}
+
+// The incarnation that a window is asked for: as long as others do not move the page, it is the one
+// to which its window was granted. REQUIRED: the window is the row's own, or zero.
+XLogRecPtr incarnation_move(const Standing &standing, const WindowRow &window) {
+    if (standing.moved_at != InvalidXLogRecPtr ||
+        strcmp(window.family.text, standing.family.text) != 0)
+        return standing.moved_at;
+    return window.moved_at;
+}
+
+// In the order of the columns that ask_registry returns.
 enum Column {
     origin,
     ok,
@@ -134,19 +151,6 @@ enum Column {
 };
 
 }  // namespace
-
-const char *receipt_statement() {
-    return "SELECT a.origin, a.ok, a.final, a.later, a.error, a.incarnation, a.receipt, "
-           "a.registry, a.shard,"
-           " a.\"from\", a.until, a.serial, a.lease_ms, a.epoch_ms, a.shard_bits, a.sequence_bits"
-           " FROM pg_catalog.jsonb_to_recordset(shardid_lease.receipts($1::pg_catalog.jsonb))"
-           " AS a(origin pg_catalog.text, ok pg_catalog.text, final pg_catalog.text,"
-           " later pg_catalog.text,"
-           " error pg_catalog.text, incarnation pg_catalog.text, receipt pg_catalog.text,"
-           " registry pg_catalog.text, shard pg_catalog.text, \"from\" pg_catalog.text,"
-           " until pg_catalog.text, serial pg_catalog.text, lease_ms pg_catalog.text,"
-           " epoch_ms pg_catalog.text, shard_bits pg_catalog.text, sequence_bits pg_catalog.text)";
-}
 
 bool describe(Request *request, const WorkerTask *session) {
     const LeasedRow &row = request->row;
@@ -175,6 +179,11 @@ const char *json_of(List *requests) {
     }
     appendStringInfoString(&json, "}]");
     return json.data;
+}
+
+const char *incarnation_text(const Digest &family, XLogRecPtr moved_at) {
+    return psprintf("%s@%X/%X", family.text, static_cast<uint32>(moved_at >> 32),
+                    static_cast<uint32>(moved_at));
 }
 
 const char *text_of(const pg_uuid_t &uuid) {

@@ -3,9 +3,19 @@
 #pragma once
 
 #include "lease/exchange.h"
-#include "lease/membership.h"
+#include "lease/lease_tables.h"
+#include "lease/start_worker.h"
 
 namespace shardid {
+
+// The content of the page: read under its lock, with no lock on the relation needed except one that
+// keeps it.
+struct Standing {
+    uint64 tick;          // the last one
+    XLogRecPtr moved_at;  // where others have moved the page to; 0: nowhere
+    uint64 binding;
+    Digest family;
+};
 
 // One generator's.
 struct Request {
@@ -21,6 +31,9 @@ struct Request {
 // Reads the page of the row's generator, unless a session has said what is on its own. Returns
 // false where somebody has the sequence locked, so that it is not waited for.
 bool describe(Request *request, const WorkerTask *session);
+
+// "family@moved_at", as the registry compares it.
+const char *incarnation_text(const Digest &family, XLogRecPtr moved_at);
 
 const char *text_of(const pg_uuid_t &uuid);
 
@@ -41,12 +54,6 @@ struct Granted {
     bool is_readable;  // all numbers that an `ok` has are there
     Layout layout;
 };
-
-// The statements that ask: the first with the requests as its parameter, the second, after its
-// commit, with what it returned.
-inline constexpr const char *grant_statement =
-    "SELECT shardid_lease.grant_shards($1::pg_catalog.jsonb)";
-const char *receipt_statement();
 
 // Of row n of what they return.
 Granted granted_of(const Reply &reply, int row);

@@ -1,18 +1,14 @@
-#include "core/window.hpp"
-
 #include "lease/start_worker.h"
 
 #include "engine/sequence.h"
 #include "engine/settings.h"
-#include "lease/lease_refusals.h"
-#include "lease/membership.h"
-#include "lease/seats.h"
+#include "engine/wait.h"
 
 extern "C" {
 #include "common/hashfn.h"
-#include "miscadmin.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
+#include "storage/lock.h"
 }
 
 namespace shardid {
@@ -23,6 +19,65 @@ constexpr int64 look_again_ms = 50;
 
 // A worker that has not begun by then is called off: it waits for DROP DATABASE, for example.
 constexpr int64 begin_within_ms = 3000;
+
+// A worker's seat, as take_seats says.
+using Seat = LOCKTAG;
+
+// Advisory locks' fourth field is 1 or 2 for what SQL can lock. A session cannot hand over a lock:
+// so there is one for it, and one for its worker.
+enum class LockUse : uint16 { reserved = 3, taken };
+
+Seat seat(Oid database, uint32 first, uint32 second) {
+    Seat seat;
+    SET_LOCKTAG_ADVISORY(seat, database, first, second, static_cast<uint16>(LockUse::reserved));
+    return seat;
+}
+
+LOCKTAG as_taken(Seat seat) {
+    seat.locktag_field4 = static_cast<uint16>(LockUse::taken);
+    return seat;
+}
+
+Seat seat_of_server(int number) {
+    return seat(InvalidOid, static_cast<uint32>(number), 0);
+}
+
+Seat seat_of(const LeaseGroup &group) {
+    return seat(MyDatabaseId, group.role, group.server);
+}
+
+// A quarter of max_worker_processes: registries that hang leave the others to parallel queries,
+// replication and the like.
+int seats_of_server() {
+    return Max(max_worker_processes / 4, 1);
+}
+
+// Without taking it for a moment, which would keep the worker from doing so.
+bool is_taken(const Seat &seat) {
+    const LOCKTAG taken = as_taken(seat);
+    return LockWaiterCount(&taken) > 0;
+}
+
+void give_up(const Seat &seat) {
+    LockRelease(&seat, ExclusiveLock, false);
+}
+
+// For a session that starts a worker, until that has the seat: then give_up. False if a worker has
+// it, or another session has reserved it. The end of the transaction gives it up as well.
+bool reserve(const Seat &seat) {
+    if (LockAcquire(&seat, ExclusiveLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
+        return false;
+    if (!is_taken(seat))
+        return true;
+    give_up(seat);
+    return false;
+}
+
+// For the session, as an error in the worker's transaction must not take it away.
+bool take(const Seat &seat) {
+    const LOCKTAG taken = as_taken(seat);
+    return LockAcquire(&taken, ExclusiveLock, true, true) != LOCKACQUIRE_NOT_AVAIL;
+}
 
 BackgroundWorker worker_for(const WorkerTask &task) {
     BackgroundWorker worker{};
@@ -104,6 +159,15 @@ void raise_message(const WorkerCall &call) {
 
 }  // namespace
 
+bool take_seats(const WorkerTask &task) {
+    return take(seat_of(task.group)) && take(seat_of_server(task.seat));
+}
+
+const char *why_no_seat() {
+    return psprintf("The server's %d workers for leases all wait for registries",
+                    seats_of_server());
+}
+
 WorkerTask task_for(TaskKind kind, Oid generator, const LeaseGroup &group) {
     WorkerTask task{};
     task.kind = kind;
@@ -170,13 +234,6 @@ LeaseGroup group_of(const char *server, Oid role) {
 
 LeaseGroup group_of(const LeasedRow &row) {
     return group_of(row.server, owner_of_sequence(row.generator));
-}
-
-int64 ms_since(instr_time start) {
-    instr_time now;
-    INSTR_TIME_SET_CURRENT(now);
-    INSTR_TIME_SUBTRACT(now, start);
-    return static_cast<int64>(INSTR_TIME_GET_MILLISEC(now));
 }
 
 void nap(int64 ms) {

@@ -2,9 +2,7 @@
 // committed, even if the session's transaction is rolled back.
 #pragma once
 
-#include "core/window.hpp"
-
-#include "lease/lease.h"
+#include "engine/lease.h"
 #include "lease/lease_tables.h"
 
 extern "C" {
@@ -60,13 +58,19 @@ Started run_worker(WorkerTask task, int64 wait_ms);
 // the worker raised, and returns the shard that was granted.
 int32 call_worker(TaskKind kind, Oid generator, const char *server, WorkerCall &call);
 
+// For a worker, which has its seats until it ends: one for its group of generators, and one of a
+// few for the whole server. They are advisory locks, which SQL cannot take: nothing is left of them
+// when their holder has ended. False if another one has them.
+bool take_seats(const WorkerTask &task);
+
+// What keeps a worker from its seat.
+const char *why_no_seat();
+
 // For SQL functions: there is no free slot of max_worker_processes.
 [[noreturn]] void refuse_without_slot();
 
 LeaseGroup group_of(const char *server, Oid role);
 LeaseGroup group_of(const LeasedRow &row);
-
-int64 ms_since(instr_time start);
 
 // Sleeps at most this long, less if the session's latch is set. Can be canceled.
 void nap(int64 ms);

@@ -21,7 +21,7 @@ PASSED_ON = {"..."}
 NOT_OURS = "Messages of PostgreSQL itself"
 # The sources of a lease's reasons: functions of the registry, files of its members.
 REFUSING = ("where_differs", "why_stopped", "check_request", "why_not", "grant_one", "receipts_by")
-REASONING = ("lease_refusals", "libpq_client", "exchange", "grant", "release", "renew")
+REASONING = ("keeper", "start_worker", "libpq_client", "exchange", "grant", "worker")
 
 SQLSTATES = {
     "feature_not_supported": "0A000",
@@ -64,7 +64,7 @@ def argument(text, start):
 
 def of_code(text):
     """The messages of a C++ file, each with the SQLSTATEs before it; NOTICE and LOG have none."""
-    for call in re.finditer(r"\berrmsg\(|\btell\(job, \w+, [^,]+,\s+psprintf\(", text):
+    for call in re.finditer(r"\berrmsg\(|\btell\(\s*job, \w+, [^,]+,\s+psprintf\(", text):
         said = argument(text, call.end())
         first = list(groups(said, STRING))[:2 if "?" in said else 1]
         before = re.findall(r"\bereport\([^;]*|\btell\([^;]*", text[:call.end()])

@@ -1,0 +1,201 @@
+// What the script of shardid_lease cannot do in SQL: on the registry, where the server stands and
+// what it has made durable; on both sides, keeping the extension's tables its own.
+#include "engine/arguments.h"
+#include "engine/durable.h"
+#include "engine/incarnation.h"
+
+extern "C" {
+#include "access/xlog_internal.h"
+#include "commands/trigger.h"
+#include "common/hashfn.h"
+#include "lib/stringinfo.h"
+#include "parser/parse_func.h"
+#include "postmaster/postmaster.h"
+#include "replication/logicalworker.h"
+#include "storage/fd.h"
+#include "storage/lock.h"
+#include "utils/json.h"
+#include "utils/jsonb.h"
+#include "utils/regproc.h"
+}
+
+namespace shardid {
+
+namespace {
+
+// An advisory lock's fourth field: 1 and 2 are SQL's, 3 and 4 are those of start_worker.cpp.
+constexpr uint16 shard_lock = 5;
+
+// What the recovery that read it has left of the file backup_label; "" if there is none.
+const char *started_from_backup() {
+    FILE *label = AllocateFile(BACKUP_LABEL_OLD, "r");
+    if (label == nullptr && errno != ENOENT)
+        ereport(ERROR, (errcode_for_file_access(),
+                        errmsg("could not open file \"%s\": %m", BACKUP_LABEL_OLD)));
+    if (label == nullptr)
+        return "";
+    char content[MAXPGPATH];
+    content[fread(content, 1, sizeof(content) - 1, label)] = '\0';
+    FreeFile(label);
+    return pstrdup(digest_of(content).text);
+}
+
+constexpr const char *suffix = "_by";
+constexpr const char *longest_wait = "10s";
+
+struct Inner {
+    FmgrInfo function;
+    Oid owner;
+};
+
+// The function of the same schema whose name ends in _by, and whose first argument is the role.
+Oid inner_of(const FormData_pg_proc &outer) {
+    Oid types[FUNC_MAX_ARGS];
+    types[0] = REGROLEOID;
+    for (int i = 0; i < outer.pronargs; ++i)
+        types[i + 1] = outer.proargtypes.values[i];
+    oidvector *arguments = buildoidvector(types, outer.pronargs + 1);
+    char *name = psprintf("%s%s", NameStr(outer.proname), suffix);
+    const Oid found =
+        GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid, CStringGetDatum(name),
+                        PointerGetDatum(arguments), ObjectIdGetDatum(outer.pronamespace));
+    if (!OidIsValid(found))
+        elog(ERROR, "function %s of the extension does not exist", name);
+    return found;
+}
+
+Inner &looked_up(FmgrInfo *site) {
+    if (site->fn_extra != nullptr)
+        return *static_cast<Inner *>(site->fn_extra);
+    HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(site->fn_oid));
+    if (!HeapTupleIsValid(tuple))
+        elog(ERROR, "cache lookup failed for function %u", site->fn_oid);
+    const auto &outer = *reinterpret_cast<Form_pg_proc>(GETSTRUCT(tuple));
+    auto *inner = static_cast<Inner *>(MemoryContextAllocZero(site->fn_mcxt, sizeof(Inner)));
+    inner->owner = outer.proowner;
+    fmgr_info_cxt(inner_of(outer), &inner->function, site->fn_mcxt);
+    ReleaseSysCache(tuple);
+    site->fn_extra = inner;
+    return *inner;
+}
+
+}  // namespace
+
+extern "C" {
+
+PG_FUNCTION_INFO_V1(shardid_registry_place);
+PG_FUNCTION_INFO_V1(shardid_replayed_all_wal);
+PG_FUNCTION_INFO_V1(shardid_try_shard_lock);
+PG_FUNCTION_INFO_V1(shardid_wait_until_durable);
+PG_FUNCTION_INFO_V1(shardid_check_layout);
+PG_FUNCTION_INFO_V1(shardid_as_owner);
+PG_FUNCTION_INFO_V1(shardid_keep_own_rows);
+
+Datum shardid_registry_place(FunctionCallInfo /*call*/) {
+    PreventCommandDuringRecovery("registry_place()");
+    StringInfoData json;
+    initStringInfo(&json);
+    appendStringInfo(&json,
+                     "{\"place\": \"%s\", \"system_identifier\": \"" UINT64_FORMAT
+                     "\", \"timeline\": %u, \"port\": %d, \"backup\": \"%s\", "
+                     "\"started\": \"" INT64_FORMAT "\", \"host\": ",
+                     place_of(InvalidOid), GetSystemIdentifier(), GetWALInsertionTimeLine(),
+                     PostPortNumber, started_from_backup(), static_cast<int64>(PgStartTime));
+    escape_json(&json, host_name());
+    appendStringInfoChar(&json, '}');
+    return DirectFunctionCall1(jsonb_in, CStringGetDatum(json.data));
+}
+
+// The history of a timeline, which stays in pg_wal, ends with what getRecoveryStopReason() of
+// xlogrecovery.c wrote about the recovery that began it. A server without that file has lost WAL,
+// by pg_resetwal for instance.
+Datum shardid_replayed_all_wal(FunctionCallInfo /*call*/) {
+    PreventCommandDuringRecovery("replayed_all_wal()");
+    const TimeLineID timeline = GetWALInsertionTimeLine();
+    if (timeline == 1)
+        PG_RETURN_BOOL(true);
+    char path[MAXPGPATH];
+    TLHistoryFilePath(path, timeline);
+    FILE *history = AllocateFile(path, "r");
+    if (history == nullptr && errno != ENOENT)
+        ereport(ERROR, (errcode_for_file_access(), errmsg("could not open file \"%s\": %m", path)));
+    bool all = false;
+    char line[MAXPGPATH];
+    while (history != nullptr && fgets(line, sizeof(line), history) != nullptr)
+        if (strspn(line, " \t\n") < strlen(line))
+            all = strstr(line, "\tno recovery target specified\n") != nullptr;
+    if (history != nullptr)
+        FreeFile(history);
+    PG_RETURN_BOOL(all);
+}
+
+Datum shardid_try_shard_lock(PG_FUNCTION_ARGS) {
+    const text *space = PG_GETARG_TEXT_PP(0);
+    const uint32 hash = hash_bytes(reinterpret_cast<const unsigned char *>(VARDATA_ANY(space)),
+                                   static_cast<int>(VARSIZE_ANY_EXHDR(space)));
+    LOCKTAG tag;
+    SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, hash, static_cast<uint32>(PG_GETARG_INT32(1)),
+                         shard_lock);
+    PG_RETURN_BOOL(LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL);
+}
+
+Datum shardid_wait_until_durable(FunctionCallInfo /*call*/) {
+    PreventCommandDuringRecovery("wait_until_durable()");
+    make_present_durable();
+    PG_RETURN_VOID();
+}
+
+Datum shardid_check_layout(PG_FUNCTION_ARGS) {
+    checked_layout(PG_GETARG_TIMESTAMPTZ(0), PG_GETARG_INT32(1), PG_GETARG_INT32(2));
+    PG_RETURN_VOID();
+}
+
+// For SQL that works on tables that only their owner can write, for a caller whose role decides
+// what it may do. SECURITY DEFINER would hide the role; session_user may be another role. An error
+// brings the role back with the transaction's, or the subtransaction's, state. What the function
+// has changed outlives a crash, whatever synchronous_commit says; and a member's open transaction
+// does not keep others waiting for ever.
+Datum shardid_as_owner(PG_FUNCTION_ARGS) {
+    Inner &inner = looked_up(fcinfo->flinfo);
+    LOCAL_FCINFO(call, FUNC_MAX_ARGS);
+    InitFunctionCallInfoData(*call, &inner.function, static_cast<short>(PG_NARGS() + 1),
+                             PG_GET_COLLATION(), nullptr, nullptr);
+    call->args[0] = {ObjectIdGetDatum(GetUserId()), false};
+    for (int i = 0; i < PG_NARGS(); ++i)
+        call->args[i + 1] = fcinfo->args[i];
+
+    Oid caller;
+    int context;
+    GetUserIdAndSecContext(&caller, &context);
+    SetUserIdAndSecContext(inner.owner, context | SECURITY_LOCAL_USERID_CHANGE);
+    const int settings = NewGUCNestLevel();
+    if (LockTimeout == 0)
+        set_config_option("lock_timeout", longest_wait, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+                          true, 0, false);
+    const Datum result = FunctionCallInvoke(call);
+    AtEOXact_GUC(true, settings);
+    ForceSyncCommit();
+    SetUserIdAndSecContext(caller, context);
+    fcinfo->isnull = call->isnull;
+    return result;
+}
+
+// The trigger on each table of shardid_lease. What the tables contain is true in this database
+// only, so a logical replication worker leaves them as they are: a publication FOR ALL TABLES has
+// them, too. All sessions look at leased_generator anew once a change of it is committed; what a
+// registry writes at each grant invalidates no plans.
+Datum shardid_keep_own_rows(PG_FUNCTION_ARGS) {
+    if (!CALLED_AS_TRIGGER(fcinfo))
+        elog(ERROR, "keep_own_rows() was not called as a trigger");
+    const auto &change = *reinterpret_cast<TriggerData *>(fcinfo->context);
+    if (IsLogicalWorker())
+        return Datum{0};
+    if (strcmp(RelationGetRelationName(change.tg_relation), "leased_generator") == 0)
+        CacheInvalidateRelcacheByRelid(RelationGetRelid(change.tg_relation));
+    return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(change.tg_event) ? change.tg_newtuple
+                                                                    : change.tg_trigtuple);
+}
+
+}  // extern "C"
+
+}  // namespace shardid

@@ -1,6 +1,7 @@
 // PostgreSQL's headers for C++, and everything in which the supported versions (15 to 19) differ.
 #pragma once
 
+// IWYU pragma: begin_exports
 extern "C" {
 #include "postgres.h"
 
@@ -52,6 +53,10 @@ extern "C" {
 #include "storage/buf_internals.h"
 #endif
 
+// Before another version is supported, t/generator/copy.pl and outside_queries.pl have to pass on
+// it: bulk_defaults.cpp leans on what its planner does not fold. Above all they must find each
+// row's own id for ADD COLUMN, ALTER COLUMN TYPE ... USING, two defaults of one table, a domain's
+// CHECK, EXECUTE, CALL and a subscriber, no id for a NULL argument, and rows in batches for COPY.
 #if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 200000
 #error "shardid supports PostgreSQL 15 to 19"
 #endif
@@ -61,6 +66,7 @@ extern "C" {
 #include "commands/sequence_xlog.h"
 #endif
 }
+// IWYU pragma: end_exports
 
 namespace shardid {
 
@@ -222,12 +228,6 @@ inline bool may_use_server(Oid server, Oid role) {
     return pg_foreign_server_aclcheck(server, role, ACL_USAGE) == ACLCHECK_OK;
 #endif
 }
-
-// Whether t/generator/copy.pl and outside_queries.pl have passed on this version: bulk_defaults.cpp
-// leans on what its planner does not fold. Above all they must find each row's own id for ADD
-// COLUMN, ALTER COLUMN TYPE ... USING, two defaults of one table, a domain's CHECK, EXECUTE, CALL
-// and a subscriber, no id for a NULL argument, and rows in batches for COPY.
-inline constexpr bool bulk_defaults_are_tested = PG_VERSION_NUM < 200000;
 
 // What was an int became an enum in 19, and SEQ_MAGIC was private to sequence.c before.
 #if PG_VERSION_NUM >= 190000

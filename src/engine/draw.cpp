@@ -9,7 +9,6 @@
 #include "core/window.hpp"
 #include "core/worked_widths.hpp"
 
-#include "engine/asserted.h"
 #include "engine/attempt.h"
 #include "engine/borrow.h"
 #include "engine/durable.h"

@@ -4,10 +4,8 @@ extern "C" {
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/sha2.h"
 #include "lib/stringinfo.h"
 #include "storage/fd.h"
-#include "utils/varlena.h"
 }
 
 namespace shardid {

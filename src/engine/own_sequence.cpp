@@ -5,7 +5,7 @@
 extern "C" {
 #include "catalog/dependency.h"
 #include "catalog/pg_depend.h"
-#include "catalog/pg_extension.h"
+#include "catalog/pg_extension_d.h"
 #include "commands/extension.h"
 }
 

@@ -3,10 +3,6 @@
 #include "engine/asserted.h"
 #include "engine/sequence_page.h"
 
-extern "C" {
-#include "catalog/indexing.h"
-}
-
 namespace shardid {
 
 namespace {

@@ -21,13 +21,12 @@
 //
 // Citus has no PlannerInfo either, where it evaluates the defaults of an INSERT part by part,
 // nextval(0) among them, and where it sends what it has simplified to another node. So there it is
-// left alone; and so it is on a version of PostgreSQL of which no test has shown that the condition
-// stays.
+// left alone.
 #include "engine/citus.h"
 
 extern "C" {
 #include "catalog/objectaccess.h"
-#include "catalog/pg_type.h"
+#include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
 #include "nodes/supportnodes.h"
 }
@@ -141,7 +140,7 @@ Datum shardid_support(PG_FUNCTION_ARGS) {
 
     auto *request = reinterpret_cast<Node *>(PG_GETARG_POINTER(0));
     Node *result = nullptr;
-    if (bulk_defaults_are_tested && IsA(request, SupportRequestSimplify))
+    if (IsA(request, SupportRequestSimplify))
         result = simplified(*reinterpret_cast<SupportRequestSimplify *>(request),
                             fcinfo->flinfo->fn_oid);
     PG_RETURN_POINTER(result);

@@ -6,7 +6,7 @@
 
 extern "C" {
 #include "access/xlogrecovery.h"
-#include "catalog/pg_authid.h"
+#include "catalog/pg_authid_d.h"
 #include "catalog/dependency.h"
 }
 

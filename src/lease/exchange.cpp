@@ -4,7 +4,7 @@
 #include "engine/wait.h"
 
 extern "C" {
-#include "catalog/pg_database.h"
+#include "catalog/pg_database_d.h"
 #include "commands/defrem.h"
 #include "foreign/foreign.h"
 #include "mb/pg_wchar.h"

@@ -9,7 +9,7 @@
 #include "lease/start_worker.h"
 
 extern "C" {
-#include "catalog/pg_authid.h"
+#include "catalog/pg_authid_d.h"
 }
 
 namespace shardid {

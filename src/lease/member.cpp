@@ -11,7 +11,7 @@
 #include "lease/start_worker.h"
 
 extern "C" {
-#include "catalog/pg_type.h"
+#include "catalog/pg_type_d.h"
 }
 
 namespace shardid {

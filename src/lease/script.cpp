@@ -9,14 +9,11 @@ extern "C" {
 #include "commands/trigger.h"
 #include "common/hashfn.h"
 #include "lib/stringinfo.h"
-#include "parser/parse_func.h"
 #include "postmaster/postmaster.h"
 #include "replication/logicalworker.h"
 #include "storage/fd.h"
 #include "storage/lock.h"
 #include "utils/json.h"
-#include "utils/jsonb.h"
-#include "utils/regproc.h"
 }
 
 namespace shardid {

@@ -10,7 +10,6 @@
 extern "C" {
 #include "storage/ipc.h"
 #include "storage/latch.h"
-#include "storage/proc.h"
 #include "storage/procarray.h"
 #include "tcop/tcopprot.h"
 }

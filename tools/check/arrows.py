@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Checks the direction of the includes of src/: functions -> engine -> core, and lease -> engine. core/ includes only the standard library and core/, .hpp is for core/, and storage knows no
-kind of id. With --itself it first tests that it detects wrong includes.
+"""Checks the direction of the includes of src/: functions -> engine -> core, and lease -> engine; that no sources, each
+with its header, include each other in a circle; that core/ includes only the standard library and core/; that .hpp is
+for core/; that storage knows no kind of id and no generator. With --itself it first tests that it detects wrong includes.
 """
 import os
 import re
@@ -19,7 +20,7 @@ SEES = {
 STANDARD_OF_CORE = {"bit", "cstddef", "cstdint", "limits"}
 # The storage's files: they store a value without knowing what it is.
 STORAGE = {"engine/sequence_page.h", "engine/sequence_page.cpp", "engine/page_pin.h", "engine/page_pin.cpp"}
-KINDS_OF_ID = {"core/objectid.hpp", "core/uuid_ticks.hpp", "core/uuid_v1.hpp", "core/uuid_v6.hpp", "core/identity.hpp"}
+NOT_FOR_STORAGE = {"engine/generator.h", "core/objectid.hpp", "core/uuid_ticks.hpp", "core/uuid_v1.hpp", "core/uuid_v6.hpp", "core/identity.hpp"}
 
 
 def includes(root, name):
@@ -43,6 +44,19 @@ def seen_from(root, name, found):
             found.add(path)
             seen_from(root, path, found)
     return found
+
+
+def circles(root, names):
+    """Takes away, again and again, what includes nothing that is left: what stays leads to a circle."""
+    left = {}
+    for name in names:
+        room = left.setdefault(os.path.splitext(name)[0], set())
+        room.update(os.path.splitext(path)[0] for include in includes(root, name) if (path := resolved(root, name, include)))
+    for room, seen in left.items():
+        seen.discard(room)
+    while ends := {room for room, seen in left.items() if not seen & left.keys()}:
+        left = {room: seen for room, seen in left.items() if room not in ends}
+    yield from (f"{room}: in a circle, or above one" for room in sorted(left))
 
 
 def sources(root):
@@ -70,7 +84,8 @@ def complaints(root):
             if room == "core" and not path and include not in STANDARD_OF_CORE:
                 yield f"{name}: sees {include}"
         if name in STORAGE:
-            yield from (f"{name}: storage sees {kind}" for kind in sorted(seen_from(root, name, set()) & KINDS_OF_ID))
+            yield from (f"{name}: storage sees {kind}" for kind in sorted(seen_from(root, name, set()) & NOT_FOR_STORAGE))
+    yield from circles(root, names)
 
 
 WRONG = {
@@ -82,7 +97,8 @@ WRONG = {
     "lease/x.cpp": ['#include "functions/y.h"'],
     "module.cpp": ['#include "lease/y.h"'],
     "elsewhere/x.cpp": [""],
-    "engine/sequence_page.h": ['#include "core/identity.hpp"', '#include "engine/z.h"'],
+    "engine/sequence_page.h": ['#include "core/identity.hpp"', '#include "engine/z.h"', '#include "engine/generator.h"'],
+    "engine/w.cpp": ['#include "engine/v.h"'],
 }
 
 
@@ -92,11 +108,12 @@ def sees_itself():
         for line in lines:
             with tempfile.TemporaryDirectory() as root:
                 for path, text in {"functions/y.h": "", "lease/y.h": "", "core/identity.hpp": "", "engine/z.h": '#include "core/identity.hpp"',
+                                   "engine/generator.h": "", "engine/v.h": '#include "engine/w.h"', "engine/w.h": "",
                                    name: line}.items():
                     os.makedirs(os.path.join(root, os.path.dirname(path)), exist_ok=True)
                     with open(os.path.join(root, path), "w", encoding="utf-8") as file:
                         file.write(text + "\n")
-                if not any(complaint.startswith(name) for complaint in complaints(root)):
+                if not any(complaint.startswith(os.path.splitext(name)[0]) for complaint in complaints(root)):
                     yield f"blind to {line or 'the name'} in {name}"
 
 

@@ -244,7 +244,7 @@ pg_attribute_always_inline bool draw_at_once(Generator &generator, const L &layo
                           likely(next.verdict == Verdict::draw) &&
                           likely(lead_ms <= Min(max_lead_ms, logged_ahead_ms)) &&
                           likely(last < generator.known.at_once_below) &&
-                          likely(record_logged_tick(page, generator.sequence.stamp, last));
+                          likely(record_logged_tick(page, generator.sequence, last));
     Assert(!is_drawn || are_drawn(page, generator, layout, next.tick, last));
     const XLogRecPtr covered_by = PageGetLSN(page.page);
     close_page(generator.pin, page);

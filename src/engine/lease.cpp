@@ -60,13 +60,14 @@ void allow_shards(Lease &lease, const Sequence &sequence, const Layout &layout) 
     lease.shards = {static_cast<uint32>(lease.shard), 0};
 }
 
-void refuse_shard(const Lease &lease, Oid relid, Widths widths, int32 shard) {
-    checked_shard(shard, widths);
-    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                    errmsg("generator \"%s\" has a lease for another shard", shown_name(relid)),
-                    errdetail("Its shard is %d, and this call asks for ids of shard %d.",
-                              lease.shard, shard),
-                    errhint("Pass shard %d or none, or use another generator.", lease.shard)));
+void refuse_shard(const Lease &lease, const Sequence &sequence, const Layout &layout, int32 shard) {
+    checked_shard(shard, layout.widths);
+    ereport(
+        ERROR,
+        (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+         errmsg("generator \"%s\" has a lease for another shard", shown_name(sequence.relid)),
+         errdetail("Its shard is %d, and this call asks for ids of shard %d.", lease.shard, shard),
+         errhint("Pass shard %d or none, or use another generator.", lease.shard)));
 }
 
 bool has_window_for(const OpenPage &page, const Lease &lease, uint32 stamp) {

@@ -80,15 +80,16 @@ inline bool has_lease(const Lease &lease) {
 // lease.shards. REQUIRED: the layout is valid.
 void allow_shards(Lease &lease, const Sequence &sequence, const Layout &layout);
 
-[[noreturn]] pg_attribute_cold void refuse_shard(const Lease &lease, Oid relid, Widths widths,
-                                                 int32 shard);
+[[noreturn]] pg_attribute_cold void refuse_shard(const Lease &lease, const Sequence &sequence,
+                                                 const Layout &layout, int32 shard);
 
 // Raises 22003 as checked_shard; 55000 if the lease is of another one. REQUIRED: allow_shards, for
-// a layout of these widths.
-inline uint64 allowed_shard(const Lease &lease, Oid relid, Widths widths, int32 shard) {
+// this layout.
+inline uint64 allowed_shard(const Lease &lease, const Sequence &sequence, const Layout &layout,
+                            int32 shard) {
     if (unlikely(static_cast<uint32>(shard) - lease.shards.first > lease.shards.others))
-        refuse_shard(lease, relid, widths, shard);
-    Assert(shard >= 0 && static_cast<uint64>(shard) <= max_shard(widths));
+        refuse_shard(lease, sequence, layout, shard);
+    Assert(shard >= 0 && static_cast<uint64>(shard) <= max_shard(layout.widths));
     return static_cast<uint64>(shard);
 }
 

@@ -158,7 +158,7 @@ void close_page(const OpenPage &page) {
 
 XLogRecPtr record_tick(const OpenPage &page, const Sequence &sequence, const Drawn &drawn) {
     Assert(drawn.log_to <= static_cast<uint64>(sequence.max_value));
-    if (record_logged_tick(page, sequence.stamp, drawn.tick))
+    if (record_logged_tick(page, sequence, drawn.tick))
         return PageGetLSN(page.page);
     if (!sequence.needs_wal) {
         record_without_wal(page, sequence.stamp, drawn.tick, drawn.binding);

@@ -153,18 +153,19 @@ inline void set_state(const OpenPage &page, uint64 last_tick, uint64 remainder) 
 // REQUIRED: the buffer is dirty already. Then a checkpoint whose redo pointer is not seen here yet
 // writes the page after this draw. (nextval_internal marks it dirty later; with that order the
 // model in test/model finds a duplicate.)
-pg_attribute_always_inline bool is_logged(const OpenPage &page, uint32 stamp, uint64 tick) {
-    return has_stamp(page, stamp) &&
+pg_attribute_always_inline bool is_logged(const OpenPage &page, const Sequence &sequence,
+                                          uint64 tick) {
+    return has_stamp(page, sequence.stamp) &&
            static_cast<int64>(tick - last_tick_of(page)) <= ~page.data->log_cnt &&
            PageGetLSN(page.page) > GetRedoRecPtr();
 }
 
 // Sets last_value to a tick, if WAL covers it; else returns false. REQUIRED: as of record_tick.
-pg_attribute_always_inline bool record_logged_tick(const OpenPage &page, uint32 stamp,
+pg_attribute_always_inline bool record_logged_tick(const OpenPage &page, const Sequence &sequence,
                                                    uint64 tick) {
     Assert(tick > last_tick_of(page));
     MarkBufferDirty(page.buffer);
-    if (unlikely(!is_logged(page, stamp, tick)))
+    if (unlikely(!is_logged(page, sequence, tick)))
         return false;
     set_state(page, tick, our_remainder(page) - (tick - last_tick_of(page)));
     return true;

@@ -28,8 +28,7 @@ pg_attribute_always_inline Datum next_id(Generator &generator, const Layout &lay
     const bool known = likely(is_known(generator.known, layout));
     if (unlikely(!known))
         check_layout(generator, layout);
-    const uint64 shard =
-        allowed_shard(generator.lease, generator.sequence.relid, layout.widths, shard_of());
+    const uint64 shard = allowed_shard(generator.lease, generator.sequence, layout, shard_of());
     const uint64 tick =
         likely(known) ? draw_known_tick(generator, layout) : draw_tick(generator, layout);
     return Int64GetDatum(static_cast<int64>(pack_id(layout.widths, shard, tick)));

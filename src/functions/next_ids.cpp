@@ -43,8 +43,7 @@ void draw_more(Run &run, Generator &generator) {
     check_max_value(generator.sequence, max_tick(run.layout.widths));
     if (!is_known(generator.known, run.layout))
         begin_to_know(generator, run.layout);
-    allowed_shard(generator.lease, generator.sequence.relid, run.layout.widths,
-                  static_cast<int32>(run.shard));
+    allowed_shard(generator.lease, generator.sequence, run.layout, static_cast<int32>(run.shard));
     run.drawn = draw_ticks(generator, run.layout, run.undrawn);
     run.undrawn -= run.drawn.count;
 }

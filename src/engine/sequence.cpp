@@ -50,8 +50,8 @@ void check_session(Relation relation) {
                               RelationGetRelationName(relation))));
 }
 
-Oid owner_of_sequence(Oid generator) {
-    HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(generator));
+Oid owner_of_sequence(Oid relid) {
+    HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
     if (!HeapTupleIsValid(tuple))
         return InvalidOid;
     const Oid owner = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple))->relowner;
@@ -59,16 +59,15 @@ Oid owner_of_sequence(Oid generator) {
     return owner;
 }
 
-void check_owner(Oid generator, Oid caller, LOCKMODE lock) {
-    Relation relation = open_sequence(generator, lock, "Pass the name of a sequence.");
+void check_owner(Oid relid, Oid role, LOCKMODE lock) {
+    Relation relation = open_sequence(relid, lock, "Pass the name of a sequence.");
     const Oid owner = relation->rd_rel->relowner;
-    if (!has_privs_of_role(caller, owner))
-        ereport(ERROR,
-                (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-                 errmsg("must be owner of sequence %s", RelationGetRelationName(relation)),
-                 errdetail("Its owner is \"%s\", and role \"%s\" is not a member of that.",
-                           GetUserNameFromId(owner, false), GetUserNameFromId(caller, false)),
-                 errhint("Run this as its owner.")));
+    if (!has_privs_of_role(role, owner))
+        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                        errmsg("must be owner of sequence %s", RelationGetRelationName(relation)),
+                        errdetail("Its owner is \"%s\", and role \"%s\" is not a member of that.",
+                                  GetUserNameFromId(owner, false), GetUserNameFromId(role, false)),
+                        errhint("Run this as its owner.")));
     relation_close(relation, lock);
 }
 

@@ -139,16 +139,20 @@ GRANT SELECT ON SEQUENCE g TO regress_shardid_reader;
 BEGIN;
 DECLARE c CURSOR FOR SELECT next_ids(5, 100, 'g') > 0 AS drawn;
 FETCH c;
+-- Only in the extension:
 SET LOCAL ROLE regress_shardid_reader;
 FETCH c;
+-- In both versions:
 ROLLBACK;
 BEGIN;
 DECLARE c CURSOR FOR SELECT next_ids(5, 100, 'g') > 0 AS drawn;
 FETCH c;
+-- Only in the extension:
 DROP SEQUENCE g;
 \set VERBOSITY sqlstate
 FETCH c;
 \set VERBOSITY default
+-- In both versions:
 ROLLBACK;
 -- SECURITY DEFINER lends its owner's right for all ids.
 CREATE FUNCTION lent() RETURNS SETOF bigint LANGUAGE sql SECURITY DEFINER AS $$ SELECT next_ids(5, 2000, 'g') $$;
@@ -167,6 +171,7 @@ SELECT next_id(5, 'g') > :last AS increasing;
 SELECT setval('g', ((extract(epoch FROM clock_timestamp()) * 1000)::bigint - 1314220021721 + 3600000) << 10) > 0 AS set;
 SELECT max(id) AS last FROM next_ids(5, 3000, 'g') AS id \gset
 SELECT is_increasing(:last, next_id(5, 'g'));
+-- Only in the extension:
 BEGIN;
 ALTER SEQUENCE g CACHE 1;
 SELECT max(id) AS last FROM next_ids(5, 600, 'g') AS id \gset
@@ -180,6 +185,7 @@ SELECT max(id) AS last FROM next_ids(5, 600, 'temporary') AS id \gset
 ROLLBACK;
 SELECT is_increasing(:last, next_id(5, 'temporary'));
 DROP SEQUENCE temporary;
+-- In both versions:
 
 -- Errors: those of next_id under its own name, and a negative count.
 SELECT next_ids(5, -1);

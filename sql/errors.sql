@@ -120,6 +120,7 @@ SELECT try('SELECT next_id(1, ''by_one'')');
 CREATE SEQUENCE below MINVALUE -1000 MAXVALUE -1 START -1000;
 SELECT try('SELECT next_id(1, ''below'')');
 
+-- Only in the extension:
 -- The same with the bounds that Citus sets on a worker, where ALTER SEQUENCE is refused; and if Citus is installed, by
 -- its row in pg_extension.
 CREATE SEQUENCE first_worker MINVALUE 281474976710657 MAXVALUE 562949953421313;
@@ -137,6 +138,7 @@ ROLLBACK;
 CREATE SEQUENCE seventh_worker MINVALUE 1970324836974593 MAXVALUE 2251799813685249;
 SELECT regexp_replace(try('SELECT next_id(1, ''seventh_worker'')'), 'is \d+ ms', 'is N ms');
 DROP SEQUENCE first_worker, third_worker, one_more, seventh_worker;
+-- In both versions:
 -- 55000: counting downwards
 CREATE SEQUENCE down INCREMENT -1;
 SELECT try('SELECT next_id(1, ''down'')');
@@ -184,8 +186,10 @@ SET shardid.shard_id = 0;
 SELECT try('SELECT next_id(0, ''shardid_seq'', ''-infinity'', 0, 0)');
 SELECT try('SELECT next_id(generator => ''shardid_seq'', epoch => ''-infinity'', shard_bits => 0, sequence_bits => 0)');
 SELECT try('SELECT next_id(0, ''plain'', ''-infinity'', 0, 0)');
+-- Only in the extension:
 SELECT try('SELECT next_id(0, ''shardid_uuid_seq'', ''-infinity'', 0, 0)');
 SELECT try('SELECT next_id(0, ''shardid_objectid_seq'', ''infinity'', 0, 0)');
+-- In both versions:
 SELECT last_value = :before AS nothing_drawn FROM shardid_seq;
 SELECT last_value, is_called FROM plain;
 

@@ -54,7 +54,9 @@ FROM (SELECT count(*) FROM (SELECT next_id(5) AS id FROM generate_series(1, 2000
       GROUP BY id >> 23) s;
 
 -- The shard from the setting.
+-- Only in the extension:
 SHOW shardid.shard_id;
+-- In both versions:
 SELECT next_id();
 SET shardid.shard_id = 42;
 SELECT id_shard(next_id()) AS from_setting, id_shard(next_id(generator => 'photos_id_seq')) AS with_generator;
@@ -73,6 +75,7 @@ SELECT id_shard(next_id()) AS from_database;
 ALTER DATABASE :DBNAME RESET shardid.shard_id;
 \c
 SELECT id_shard(0) AS loads_the_library;
+-- Only in the extension:
 SHOW shardid.max_lead;
 SET shardid.max_lead = '730d';
 SHOW shardid.max_lead;
@@ -92,6 +95,7 @@ RESET shardid.max_lead;
 RESET shardid.max_borrow;
 SET shardid.shard_id = -2;
 SET shardid.shard = 5;
+-- In both versions:
 
 -- NULL in, NULL out; a NULL shard then meets the column's NOT NULL.
 SELECT next_id(NULL::int) IS NULL AS shard, next_id(5, NULL) IS NULL AS generator,
@@ -100,12 +104,14 @@ SELECT next_id(NULL::int) IS NULL AS shard, next_id(5, NULL) IS NULL AS generato
 CREATE TABLE not_null (shard int, id bigint NOT NULL);
 INSERT INTO not_null VALUES (NULL, next_id(NULL::int));
 
+-- Only in the extension:
 -- The attributes of the functions.
 SELECT p.oid::regprocedure AS function, provolatile AS v, proisstrict AS strict, proparallel AS p,
        obj_description(p.oid, 'pg_proc') <> '' AS commented
 FROM pg_proc p JOIN pg_depend d ON d.objid = p.oid AND d.classid = 'pg_proc'::regclass
 JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'shardid' AND d.deptype = 'e'
 ORDER BY p.oid::regprocedure::text COLLATE "C";
+-- In both versions:
 
 DROP TABLE photos, tweets, settings_default, not_null;
 DROP SEQUENCE photos_id_seq;

@@ -65,14 +65,18 @@ WHERE id >= id_lower_bound('2026-03-10 00:00+00') AND id < id_lower_bound('2026-
 PREPARE day (timestamptz) AS SELECT count(*) FROM events
 WHERE id >= id_lower_bound($1) AND id < id_lower_bound($1 + interval '1 day');
 SET plan_cache_mode = force_generic_plan;
+-- Only in the extension:
 EXPLAIN (COSTS off) EXECUTE day('2026-05-10 00:00+00');
+-- In both versions:
 EXECUTE day('2026-05-10 00:00+00');
 RESET plan_cache_mode;
 
 -- In an index expression.
 CREATE INDEX ON samples (id_shard(id));
 SET enable_seqscan = off;
+-- Only in the extension:
 EXPLAIN (COSTS off) SELECT * FROM samples WHERE id_shard(id) = 5;
+-- In both versions:
 RESET enable_seqscan;
 
 DROP TABLE samples, moments, events;

@@ -25,9 +25,13 @@ SELECT * FROM draw_and_move('SELECT setval(''g'', $1, false)');
 -- setval and then nextval or nextval_range, which leave another log_cnt behind.
 SELECT * FROM draw_and_move('SELECT setval(''g'', $1), nextval(''g'')');
 SELECT * FROM draw_and_move('SELECT setval(''g'', $1), nextval(''g''), nextval(''g'')');
+-- Only in the extension:
 SELECT * FROM draw_and_move('SELECT setval(''g'', $1), nextval_range(''g'', 3)');
+-- In both versions:
 SELECT * FROM draw_and_move('SELECT setval(''g'', $1), raise_generator(''g'', 5)');
+-- Only in the extension:
 SELECT * FROM draw_and_move('SELECT nextval_range(''g'', 1), setval(''g'', $1)');
+-- In both versions:
 -- setval, and a raise in a part of the transaction that is rolled back.
 CREATE FUNCTION raise_and_roll_back() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -70,11 +74,15 @@ ALTER SEQUENCE g INCREMENT BY 1;
 SELECT next_id(1, 'g') IS NOT NULL;
 SELECT nextval('g') IS NOT NULL;
 INSERT INTO log_cnts SELECT 'nextval', log_cnt < 0 FROM g;
+-- Only in the extension:
 SELECT nextval_range('g', 5) IS NOT NULL;
+-- In both versions:
 INSERT INTO log_cnts SELECT 'nextval_range', log_cnt < 0 FROM g;
 SELECT setval('g', last_value) IS NOT NULL FROM g;
 INSERT INTO log_cnts SELECT 'setval', log_cnt < 0 FROM g;
+-- Only in the extension:
 SELECT state, negative, count(*) FROM log_cnts GROUP BY state, negative ORDER BY state;
+-- In both versions:
 
 -- Core's nextval treats a negative log_cnt as nothing logged, and returns the value after the last id.
 SELECT next_id(1, 'g') IS NOT NULL;

@@ -68,10 +68,12 @@ RESET client_min_messages;
 
 -- It binds the layout, and refuses another one.
 CREATE SEQUENCE bound;
+-- Only in the extension:
 SELECT raise_generator('bound', 5, shard_bits => 12) = (1 << 22);
 SELECT left(try('SELECT next_id(1, ''bound'')'), 5);
 SELECT left(try('SELECT raise_generator(''bound'', 5)'), 5);
 SELECT next_id(1, 'bound', shard_bits => 12) IS NOT NULL;
+-- In both versions:
 
 -- A plain sequence in use, as that of Instagram's function, stays above its values.
 CREATE SEQUENCE plain;
@@ -97,7 +99,9 @@ SELECT raise_generator('plain', NULL) IS NULL;
 -- It needs UPDATE, not USAGE, and no read-only transaction.
 GRANT USAGE ON SEQUENCE original TO regress_shardid_app;
 SET ROLE regress_shardid_app;
+-- Only in the extension:
 SELECT try('SELECT raise_generator(''original'', 5)');
+-- In both versions:
 RESET ROLE;
 GRANT UPDATE ON SEQUENCE original TO regress_shardid_app;
 SET ROLE regress_shardid_app;
@@ -117,7 +121,9 @@ BEGIN;
 ALTER SEQUENCE rolled_back RESTART;
 SELECT raise_generator('rolled_back', :future) IS NOT NULL;
 ROLLBACK;
+-- Only in the extension:
 SELECT next_id(1, 'rolled_back') > :future;
+-- In both versions:
 CREATE TEMPORARY SEQUENCE temporary;
 SELECT raise_generator('temporary', :future) IS NOT NULL, next_id(1, 'temporary') > :future;
 

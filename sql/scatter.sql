@@ -102,7 +102,9 @@ SELECT count(*) AS wrong FROM photos WHERE id_shard(gather_digits(id)) <> 5;
 CREATE INDEX ON photos (gather_digits(id));
 SET enable_seqscan = off;
 SET enable_bitmapscan = off;
+-- Only in the extension:
 EXPLAIN (COSTS OFF) SELECT * FROM photos WHERE gather_digits(id) >= id_lower_bound('2026-01-01 00:00:00+00');
+-- In both versions:
 RESET enable_seqscan;
 RESET enable_bitmapscan;
 DROP TABLE photos;

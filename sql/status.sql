@@ -7,9 +7,11 @@ SELECT last_ts, last_sequence, lead, logged_to, negative_at, end_at FROM id_gene
 
 -- The last id, its time and sequence; its time is past by now; a second is logged ahead.
 SELECT next_id(5, 'g') AS id \gset
+-- Only in the extension:
 SELECT last_ts = id_timestamp(:id) AS same_ts, last_sequence = id_sequence(:id) AS same_sequence,
        lead BETWEEN '-1 hour' AND '0' AS behind, logged_to - last_ts AS logged_ahead
 FROM id_generator_status('g');
+-- In both versions:
 -- What was logged before a checkpoint does not count any more.
 CHECKPOINT;
 SELECT logged_to - last_ts AS logged_ahead FROM id_generator_status('g');
@@ -41,7 +43,9 @@ SELECT setval('g', (1::bigint << 51) - 1);
 SELECT last_ts, last_sequence, ids_until_negative, ids_until_end FROM id_generator_status('g');
 -- After setval with is_called false: it has a lead, and no last id.
 SELECT setval('g', (1::bigint << 51) - 4, false);
+-- Only in the extension:
 SELECT last_ts, lead > '54 years' AS ahead, logged_to, ids_until_end = 3 AS three_left FROM id_generator_status('g');
+-- In both versions:
 
 -- Exactly this number can be drawn: a field that ends in a minute.
 CREATE SEQUENCE near_its_end;
@@ -69,7 +73,9 @@ SELECT setval('g', 9223372036854775807);
 SELECT last_ts, lead, logged_to, ids_until_negative, negative_at, ids_until_end, end_at
 FROM id_generator_status('g', shard_bits => 0, sequence_bits => 0);
 CREATE SEQUENCE late;
+-- Only in the extension:
 SELECT lead > '290000 years' AS ahead, end_at FROM id_generator_status('late', '294276-12-31 23:59:59.999+00');
+-- In both versions:
 DROP SEQUENCE late;
 
 -- Other sequences: below zero, unlogged, temporary; in a read-only transaction.
@@ -84,7 +90,9 @@ BEGIN READ ONLY;
 SELECT last_ts, last_sequence, logged_to FROM id_generator_status('temporary');
 -- It takes the lock of a reader, and does not change the sequence.
 SELECT end_at FROM id_generator_status('g');
+-- Only in the extension:
 SELECT mode FROM pg_locks WHERE relation = 'g'::regclass;
+-- In both versions:
 COMMIT;
 
 -- It needs SELECT only.

@@ -17,8 +17,3 @@ start_cluster() {
 stop_cluster() {
     pg_ctl -D "$SANDBOX/data" -m fast -w stop >/dev/null
 }
-
-# Removes the cluster that another step has left in the same sandbox.
-remove_cluster() {
-    rm -rf "$SANDBOX/data" "$SANDBOX/server.log"
-}

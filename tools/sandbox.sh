@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs a script of this tree in a throwaway copy of it, as an ordinary user, with the extension built
 # and installed inside the copy: sandbox.sh SCRIPT [ARGUMENT...]. Nothing remains, except that
-# $SANDBOX/out is copied to ./bench/results, or to the directory RESULTS.
+# $SANDBOX/out is copied to ./bench/results, or to the directory RESULTS, and the logs of tests that fail to ./failed.
 #
 # The script has: the copy as its working directory; SANDBOX, a short path for sockets and clusters;
 # TEMP_CONFIG, settings by which a server finds the extension; PostgreSQL's programs in PATH.
@@ -75,7 +75,7 @@ new_sandbox() {
 
 copy_tree() {
     mkdir "$sandbox/tree" "$sandbox/out" "$sandbox/tmp"
-    tar -C "$top" --exclude=./.git --exclude=./deb --exclude='*.o' --exclude='*.bc' \
+    tar -C "$top" --exclude=./.git --exclude=./deb --exclude=./failed --exclude='*.o' --exclude='*.bc' \
         --exclude='*.so' -cf - . | tar -C "$sandbox/tree" -xf -
     if [[ $(id -u) == 0 ]]; then
         chown -R "$user" "$sandbox"
@@ -120,6 +120,8 @@ fi
 status=0
 as_ordinary_user "${clean_environment[@]}" "$@" || status=$?
 
+rm -rf "$top/failed"
+[[ ! -d $sandbox/failed ]] || { cp -r "$sandbox/failed" "$top/" && chown -R --reference="$top/tools" "$top/failed"; }
 if [[ -n $(ls -A "$sandbox/out") ]]; then
     mkdir -p "${RESULTS:-$top/bench/results}"
     cp "$sandbox/out/"* "${RESULTS:-$top/bench/results}/"

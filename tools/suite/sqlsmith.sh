@@ -4,8 +4,8 @@
 set -euo pipefail
 # shellcheck source=tools/cluster.sh
 source tools/cluster.sh
-# shellcheck source=tools/suite/server_logs.sh
-source tools/suite/server_logs.sh
+faults=$SANDBOX/faults
+SANDBOX=$TEST_DIR
 seconds=${SQLSMITH_SECONDS:-600}
 round_seconds=60
 
@@ -33,13 +33,6 @@ internal_errors() {
          error != "" && /LOCATION:/ { sub(/.*LOCATION:/, "at"); print error, $0; error = "" }' "$SANDBOX/server.log"
 }
 
-# A crash of any kind; an internal error that is raised in one of our files.
-trouble() {
-    no_crash '' "$SANDBOX/server.log" || true
-    internal_errors | grep -E '\.cpp:[0-9]+$' || true
-}
-
-remove_cluster
 start_cluster <<'CONF'
 log_error_verbosity = verbose
 log_min_error_statement = panic
@@ -57,10 +50,8 @@ while ((SECONDS < end)); do
     rounds=$((rounds + 1))
 done
 
-if ! restart_generators || ! as_superuser -c 'SELECT next_id(5)' >/dev/null; then
-    trouble
-    exit 1
-fi
+restart_generators
+as_superuser -c 'SELECT next_id(5)' >/dev/null
 queries=$(as_superuser -c "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = 'postgres'")
 as_superuser -F ' ' -c 'SELECT funcname, sum(calls) FROM pg_stat_user_functions GROUP BY 1 ORDER BY 1'
 calls=$(as_superuser -c 'SELECT sum(calls) FROM pg_stat_user_functions')
@@ -69,7 +60,7 @@ stop_cluster
 echo "the server's errors by SQLSTATE:"
 grep -oE 'ERROR:  [0-9A-Z]{5}' "$SANDBOX/server.log" | sort | uniq -c | sort -rn
 internal_errors
-trouble | tee "$SANDBOX/trouble"
-violations=$(wc -l <"$SANDBOX/trouble")
-echo -e "sqlsmith, $queries queries\t$rounds\t$calls calls\t$violations" >>"$SANDBOX/faults"
-[[ $violations == 0 && $calls -gt 100 ]]
+violations=$(internal_errors | grep -cE '\.cpp:[0-9]+$') || true # raised in one of our files
+echo -e "sqlsmith, $queries queries\t$rounds\t$calls calls\t$violations" >>"$faults"
+((violations == 0 && calls > 100))
+echo 'ok sqlsmith'

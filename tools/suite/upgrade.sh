@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
 # pg_upgrade in one mode, from the server of pg_config UPGRADE_FROM to the one under test, whose clock is then an hour
 # behind: every generator continues above all ids that clients received before, a leased one in a new window of a
-# registry that is not upgraded. To be run by sandbox.sh: upgrade.sh --link. `upgrade.sh modes` prints the modes of this
-# pg_upgrade.
+# registry that is not upgraded. Without an argument: in each mode of this pg_upgrade.
 set -euo pipefail
-# shellcheck source=tools/suite/server_logs.sh
-source tools/suite/server_logs.sh
 
-if [[ $1 == modes ]]; then
-    pg_upgrade --help | grep -oE -- '--(link|swap)\b' | sort -u
+if [[ -z ${UPGRADE_FROM:-} ]]; then
+    echo 'ok pg_upgrade # skip UPGRADE_FROM names no pg_config of an older server; make matrix has one'
+    exit
+elif [[ $# == 0 ]]; then
+    for mode in $(pg_upgrade --help | grep -oE -- '--(link|swap)\b' | sort -u); do
+        "$0" "$mode"
+        echo "ok pg_upgrade $mode from $("$UPGRADE_FROM" --version)"
+    done
     exit
 fi
 mode=$1
@@ -16,7 +19,7 @@ old_version=$("$UPGRADE_FROM" --version | sed -E 's/^PostgreSQL ([0-9]+).*/\1/')
 new_version=$("$PG_CONFIG" --version | sed -E 's/^PostgreSQL ([0-9]+).*/\1/')
 old_programs=$SANDBOX/servers/usr/lib/postgresql/$old_version/bin
 new_programs=$SANDBOX/servers/usr/lib/postgresql/$new_version/bin
-work=$SANDBOX/upgrade$mode
+work=$TEST_DIR/$mode
 export PGHOST=$work PGPORT=5432 PGDATABASE=shop PGUSER=postgres
 
 # Generator, and how a client draws from it: by a column default if the generator has one.
@@ -256,7 +259,6 @@ nextval_works
 none_told_twice
 ids=$(cat "$work/told "* | wc -l)
 set_back_is_seen
-no_crash '' "$work/old.log" "$work/new.log" "$work/registry.log" || violation 'a server crashed'
 
 printf 'pg_upgrade %s, %s to %s\t1\t%s\t%s\n' "$mode" "$old_version" "$new_version" "$ids" "$violations" >>"$SANDBOX/faults"
 [[ $violations == 0 ]]

@@ -29,3 +29,11 @@ build_variant() {
     copy_variant "$folder" "${without_objects[@]}"
     install_variant "$folder" with_llvm=no CXXFLAGS="$flags" "$@"
 }
+
+# test_variant DIRECTORY TESTS [COMMAND...]: runs these tests with it, by the command if there is one.
+test_variant() {
+    local folder=$1 tests=$2
+    shift 2
+    ln -sfn "$SANDBOX/judge" "$folder/judge"
+    (cd "$folder/tree" && SANDBOX=$folder TEMP_CONFIG=$folder/temp.conf TEST=$tests "$@" tools/test.sh)
+}

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# The sources compile without a warning; the core sees no header of PostgreSQL, and the engine none of its users. Only
+# here warnings are errors: a user's newer compiler may have more of them.
+set -euo pipefail
+flags=(-std=c++20 -fno-exceptions -fno-rtti -fno-threadsafe-statics -fsyntax-only -Wall -Wextra -Werror -Isrc)
+
+none() {
+    ! grep "$@"
+}
+
+# sandbox.sh has built the library by g++, and t/pages/install.pl does by clang++.
+[[ -e $SANDBOX/build.log ]]
+none -A5 'warning:' "$SANDBOX/build.log"
+for compiler in g++ clang++; do
+    "$compiler" "${flags[@]}" test/unit/*_proof.cpp
+    echo "ok $compiler"
+done
+for header in src/core/*.hpp; do
+    g++ "${flags[@]}" -I. -x c++ - <<<"#include \"$header\""
+done
+none -nE '#include "(\.\.|engine|functions|lease)/' src/core/*
+grep -hE '#include <' src/core/* | none -vE '<(bit|cstddef|cstdint|limits)>'
+none -nE '#include "(functions/|lease/[^l]|lease/lease_)' src/engine/*
+echo 'ok includes'

@@ -1,0 +1,5 @@
+#!/usr/bin/env bash
+# clang-format.
+set -euo pipefail
+clang-format --dry-run -Werror src/*.{h,cpp} src/core/*.hpp src/{engine,functions,lease}/*.{h,cpp} test/*/*.{hpp,cpp}
+echo 'ok clang-format'

@@ -1,0 +1,21 @@
+# shellcheck shell=bash
+# pg_regress and pg_isolation_regress, which make one server for all topics. To be sourced.
+
+# named_topics FILE...: those that TEST names; none if it names the suite or nothing, for all of them.
+named_topics() {
+    local file name
+    for file in "$@"; do
+        name=$(basename "${file%.*}")
+        [[ " ${TEST:-} " != *" $name "* ]] || printf '%s ' "$name"
+    done
+}
+
+# run_topics MAKE-ARGUMENT...: writes all files in the test's own directory.
+run_topics() {
+    local status=0 tree=$PWD
+    cd "$TEST_DIR" || return
+    make -s -f "$tree/Makefile" installcheck "$@" EXTRA_REGRESS_OPTS="--temp-instance=$TEST_DIR/ti --temp-config=$TEMP_CONFIG" ||
+        status=$?
+    cat regression.diffs output_iso/regression.diffs 2>/dev/null || true
+    return "$status"
+}

@@ -3,8 +3,7 @@
 -- This runs as superuser, in a schema into which another role may have put functions, operators and types of
 -- any name. So everything that is not created here is named with its schema, and every literal has its type; int, bigint and
 -- interval are the grammar's own. What is made here has no schema, since a relocatable extension's script is not told
--- it: making it fails where the name is taken, and only pg_catalog is searched before.
--- tools/check/scripts.py checks this.
+-- it: making it fails where the name is taken, and only pg_catalog is searched before. t/rights/install.pl plants them.
 
 -- The default generator.
 

@@ -1,7 +1,6 @@
 \echo Use "CREATE EXTENSION shardid_lease" to load this file. \quit
 
 -- As in shardid--1.0.sql, all that is not made here is named with its schema, and every literal has its type.
--- tools/check/scripts.py checks this.
 --
 -- The schema's name is fixed: a member asks its registry, on another server, for functions of this schema.
 --

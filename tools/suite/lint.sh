@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Shell scripts, workflows and pages: shellcheck, yamllint, codespell, markdownlint.
+set -euo pipefail
+
+shellcheck -x tools/*.sh tools/*/*.sh bench/*.sh portable/*.sh test/model/*.sh examples/*.sh examples/*/*.sh .ci/run
+echo 'ok shellcheck'
+yamllint -d '{extends: relaxed, rules: {line-length: {max: 120}}}' --strict .github/workflows/*.yml
+tools/page_block.sh docs/install.md cluster | yamllint -d relaxed --strict -
+echo 'ok yamllint'
+codespell --ignore-words-list=swith ./*.md docs src examples portable ./*.sql
+echo 'ok codespell'
+if command -v mdl >/dev/null; then
+    mdl -s tools/suite/markdown.rb ./*.md docs
+    echo 'ok markdownlint'
+else
+    echo 'ok markdownlint # skip no archive of this release has ruby-mdl'
+fi

@@ -6,8 +6,8 @@
 #   CACHE, MIRROR    as for tools/matrix.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
-# shellcheck source=tools/chroot/debian_folder.sh
-source tools/chroot/debian_folder.sh
+# shellcheck source=tools/chroot.sh
+source tools/chroot.sh
 
 release_with() {
     local release
@@ -27,7 +27,7 @@ run_here() {
 run_in_folder() {
     local release folder name
     release=$(release_with "$PG")
-    [[ -n $release ]] || { echo "no release in tools/chroot/debian_folder.sh has PostgreSQL $PG" >&2; return 1; }
+    [[ -n $release ]] || { echo "no release in tools/chroot.sh has PostgreSQL $PG" >&2; return 1; }
     tools/install-packages.sh matrix
     make_work
     folder=$folders/$release
@@ -36,7 +36,7 @@ run_in_folder() {
         return 1
     fi
     for name in "$@"; do
-        PG_CONFIG='' tools/chroot/chroot.sh "$folder" tools/sandbox.sh bench/run.sh "$name"
+        PG_CONFIG='' tools/chroot.sh in_folder "$folder" tools/sandbox.sh bench/run.sh "$name"
         cp "$folder/shardid/bench/results/$name.md" bench/results/
         # If sudo was needed: not owned by root.
         chown --reference=bench "bench/results/$name.md"

@@ -6,8 +6,8 @@
 # shellcheck disable=SC2317,SC2329 # functions are called by logged
 set -euo pipefail
 cd "$(dirname "$0")/.."
-# shellcheck source=tools/chroot/debian_folder.sh
-source tools/chroot/debian_folder.sh
+# shellcheck source=tools/chroot.sh
+source tools/chroot.sh
 as_root RELEASES tools/deb.sh
 make_work
 
@@ -18,7 +18,7 @@ base_of() {
 build_in() {
     local release=$1 folder=$work/build
     clean_folder "$release" "$(base_of "$release")" "$folder"
-    tools/chroot/chroot.sh "$folder" tools/deb/build.sh "${version_in[$release]}"
+    tools/chroot.sh in_folder "$folder" tools/deb/build.sh "${version_in[$release]}"
     rm -rf "deb/$release"
     mkdir -p "deb/$release"
     cp "$folder"/packages/* "deb/$release/"
@@ -30,18 +30,18 @@ install_in() {
     clean_folder "$release" "$(base_of "$release")" "$folder"
     mkdir "$folder/shardid/deb"
     cp -a "deb/$release" "$folder/shardid/deb/"
-    tools/chroot/chroot.sh "$folder" tools/deb/install.sh "$release" "${version_in[$release]}"
+    tools/chroot.sh in_folder "$folder" tools/deb/install.sh "$release" "${version_in[$release]}"
 }
 
 # What stands in for the official image is Debian with Debian's own server.
 run_dockerfile() {
     local release=$1 version=${version_in[$1]} folder=$work/image
     clean_folder "$release" "$(base_of "$release")" "$folder"
-    tools/chroot/chroot.sh "$folder" tools/deb/image_server.sh "$version"
+    tools/chroot.sh in_folder "$folder" tools/deb/image_server.sh "$version"
     rm -rf --one-file-system "$folder-build"
     cp -a "$folder" "$folder-build"
     tools/page_block.sh docs/install.md image | tools/deb/image.sh "$version" "$folder-build" "$folder"
-    tools/chroot/chroot.sh "$folder" tools/deb/image_check.sh "$version"
+    tools/chroot.sh in_folder "$folder" tools/deb/image_check.sh "$version"
 }
 
 status=0

@@ -1,110 +1,78 @@
 #!/usr/bin/env bash
-# Runs `make test` in a folder of each Debian release, on its PostgreSQL, with pg_upgrade from 15 to the
-# newer ones; makes its packages and tries them, by tools/deb.sh, unless TEST names something; compiles against
-# the headers of any other; ends with a line a server. Settings:
-#   RELEASES="trixie"   only these (bookworm trixie sid experimental, which have 15, 17, 18 and 19)
-#   SOURCE=1            on servers built from source as well, where their source is served: with assertions
-#                       in each release, with ASan in bookworm
-#   TEST, FULL          as for make test; FULL=1 runs make test-full
-#   CACHE=FOLDER        keeps the releases there, so that the next run is fast; remove it to have newer ones
-#   MIRROR=URL          where Debian packages come from; default: this machine's own mirror
+# Runs the tests in directories with a Debian release each, and ends with a line for each. Settings:
+#   RELEASES="trixie"    make test on its PostgreSQL, with pg_upgrade from 15 to the newer ones, and its packages unless
+#                        TEST names something (bookworm trixie sid experimental, which have 15, 17, 18 and 19)
+#   SOURCE=1             also on servers built from source, where it is served: with assertions, in bookworm with ASan
+#   PLATFORMS="i386"     instead, these ports of Debian's latest release but one, or of trixie for riscv64, by the
+#                        processor itself where it can, else by qemu-user-static, which Linux registers for one command
+#                        alone from 6.7 on (make platforms: i386 s390x arm64 riscv64 ppc64el)
+#   TEST, FULL           as for make test
+#   CACHE=DIRECTORY      keeps the releases there, so that the next run is fast; remove it to have newer ones
+#   MIRROR=URL           where Debian packages come from; default: this machine's own mirror
 # Needs root: debootstrap and chroot do.
 # shellcheck disable=SC2317,SC2329 # functions are called by logged
 set -euo pipefail
 cd "$(dirname "$0")/.."
-# shellcheck source=tools/chroot/debian_folder.sh
-source tools/chroot/debian_folder.sh
-as_root RELEASES,SOURCE,TEST,FULL,ROUNDS tools/matrix.sh
-
-releases=${RELEASES:-bookworm trixie sid experimental}
-purposes=(build test ${FULL:+full source} ${SOURCE:+source})
+# shellcheck source=tools/chroot.sh
+source tools/chroot.sh
+as_root RELEASES,PLATFORMS,SOURCE,TEST,FULL,ROUNDS tools/matrix.sh
+make_work
 # A program frees little when it ends; a library that a test preloads comes before ASan's.
 export ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:verify_asan_link_order=0
-make_work
+status=0
+lines=()
 
-# Of the folder's own server, or of that whose pg_config is named; ? where there is none.
-server_version() {
-    tools/chroot/chroot.sh "$1" "${2:-pg_config}" --version 2>/dev/null | sed -E 's/^PostgreSQL ([^ ]+).*/\1/' || echo '?'
+# try NAME COMMAND...: a line for what the tests have counted.
+try() {
+    local name=$1 since=$SECONDS before=$status result
+    shift
+    echo "== $name"
+    logged "$work/log" 200 "$@"
+    if [[ $failed == 3 ]]; then
+        status=$before
+        lines+=("$name: skipped, $(tail -n 1 "$work/log")")
+    else
+        result=$(grep -E '^([0-9]+ passed, [0-9]+ failed|packages .*)$' "$work/log" | tail -n 1) || result='did not run to its end'
+        lines+=("$name: $result, $(((SECONDS - since + 30) / 60)) min")
+    fi
+    # The table of the faults, and what was skipped.
+    grep -E '^(\| |skipped)' "$work/log" || true
 }
 
-test_in() {
-    local folder=$1 old=/opt/old/usr/lib/postgresql/15/bin/pg_config
+test_release() {
+    local folder=$folders/$1 old=/opt/old/usr/lib/postgresql/15/bin/pg_config
+    prepare "$1" "$folder" build quick test ${FULL:+full source} ${SOURCE:+source}
     [[ -e $folder$old ]] || old=
-    UPGRADE_FROM=$old tools/chroot/chroot.sh "$folder" make "test${FULL:+-full}"
+    UPGRADE_FROM=$old tools/chroot.sh in_folder "$folder" make "test${FULL:+-full}"
 }
 
 test_built() {
-    FULL='' PG_CONFIG=$2 tools/chroot/chroot.sh "$1" make test
+    local release=$1 how=$2 prefix=/opt/pgsql-${version_in[$1]}-$2
+    tools/chroot.sh in_folder "$folders/$release" tools/chroot.sh build_source "$how" "${version_in[$release]}" "$prefix"
+    FULL='' PG_CONFIG=$prefix/bin/pg_config tools/chroot.sh in_folder "$folders/$release" make test
 }
 
-status=0
-lines=()
-tested=()
-
-# A line for the server that this was, and what its tests have counted since then.
-report() {
-    local server=$1 log=$2 since=$3 result
-    result=$(grep -E '^[0-9]+ passed, [0-9]+ failed$' "$log" | tail -n 1) || true
-    lines+=("$server: ${result:-did not run to its end}, $(((SECONDS - since + 30) / 60)) min")
-    sed -nE "s/^(ok|FAILED) +(pg_upgrade .*)/$server: \2: \1/p" "$log" >"$work/upgrades"
-    mapfile -t -O "${#lines[@]}" lines <"$work/upgrades"
-    # The table of the faults.
-    sed -n '/^| /p' "$log"
+# Emulated, a server is some twenty times slower.
+test_port() {
+    local release=bookworm
+    [[ $1 != riscv64 ]] || release=trixie
+    export TEST=${TEST:-regress isolation t/crash/kill.pl t/crash/altered.pl} PG_TEST_TIMEOUT_DEFAULT=3600 PGCTLTIMEOUT=3600
+    DEBIAN_PORT=$1 prepare "$release" "$folders/$release-$1" build platform
+    tools/chroot.sh in_folder "$folders/$release-$1" env IN_MEMORY=1 tools/sandbox.sh tools/test.sh
 }
 
-run_release() {
-    local release=$1 folder=$2 since=$SECONDS version
-    echo "== $release"
-    : >"$work/log"
-    logged "$work/prepare.log" 40 prepare "$release" "$folder" "${purposes[@]}"
-    if [[ $failed == 0 ]]; then
-        logged "$work/log" +1 test_in "$folder"
-    fi
-    version=$(server_version "$folder")
-    tested+=("${version%%.*}")
-    report "PostgreSQL $version ($release)" "$work/log" "$since"
-}
-
-package_release() {
-    echo "== packages for $1"
-    logged "$work/log" 100 env RELEASES="$1" CACHE="$folders" tools/deb.sh
-    mapfile -t -O "${#lines[@]}" lines < <(grep '^packages ' "$work/log")
-}
-
-# In a folder that run_release has prepared.
-run_built() {
-    local release=$1 folder=$2 how=$3 since=$SECONDS major=${version_in[$1]} prefix built=0
-    local server="PostgreSQL $major ($release, from source, $how)"
-    prefix=/opt/pgsql-$major-$how
-    echo "== $release, from source, $how"
-    tools/chroot/chroot.sh "$folder" tools/chroot/build-source.sh "$how" "$major" "$prefix" >"$work/log" 2>&1 </dev/null || built=$?
-    if [[ $built == 3 ]]; then
-        lines+=("$server: skipped, $(tail -n 1 "$work/log")")
-        return
-    elif [[ $built != 0 ]]; then
-        tail -n 40 "$work/log"
-        status=1
-    else
-        logged "$work/log" +1 test_built "$folder" "$prefix/bin/pg_config"
-        server=${server/$major/$(server_version "$folder" "$prefix/bin/pg_config")}
-    fi
-    report "$server" "$work/log" "$since"
-}
-
-for release in $releases; do
-    folder=$folders/$release
-    run_release "$release" "$folder"
-    [[ -n ${TEST:-} ]] || package_release "$release"
-    [[ -n ${SOURCE:-} ]] || continue
-    run_built "$release" "$folder" assertions
-    [[ $release != bookworm ]] || run_built "$release" "$folder" asan
+releases=${RELEASES:-bookworm trixie sid experimental}
+[[ -z ${PLATFORMS:-} ]] || releases=
+for port in ${PLATFORMS:-}; do
+    try "$port" test_port "$port"
 done
-
-if [[ -e $folder/shardid/tools ]]; then
-    echo '== other versions: headers only'
-    logged "$work/log" +1 tools/chroot/chroot.sh "$folder" tools/chroot/compile-only.sh "${tested[@]}"
-    mapfile -t -O "${#lines[@]}" lines < <(grep '^PostgreSQL ' "$work/log")
-fi
+for release in $releases; do
+    name="PostgreSQL ${version_in[$release]} ($release)"
+    try "$name" test_release "$release"
+    [[ -n ${TEST:-} ]] || try "packages for $name" env RELEASES="$release" CACHE="$folders" tools/deb.sh
+    [[ -z ${SOURCE:-} ]] || try "$name, with assertions" test_built "$release" assertions
+    [[ -z ${SOURCE:-} || $release != bookworm ]] || try "$name, with ASan" test_built "$release" asan
+done
 
 echo
 printf '%s\n' "${lines[@]}"

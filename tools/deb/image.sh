@@ -2,8 +2,8 @@
 # Runs the Dockerfile on standard input, in directories with Debian and a PostgreSQL instead of images: image.sh
 # VERSION BUILD-DIRECTORY FINAL-DIRECTORY. It knows the instructions that docs/install.md uses.
 set -euo pipefail
-# shellcheck source=tools/chroot/debian_folder.sh
-source tools/chroot/debian_folder.sh
+# shellcheck source=tools/chroot.sh
+source tools/chroot.sh
 version=$1 build=$2 final=$3
 stage=$final
 
@@ -18,7 +18,7 @@ while read -r instruction rest; do
             mkdir -p "$stage$to"
             cp -a "$build$from." "$stage$to"
             ;;
-        'RUN '*) tools/chroot/chroot.sh "$stage" env PG_MAJOR="$version" sh -c "$rest" </dev/null ;;
+        'RUN '*) tools/chroot.sh in_folder "$stage" env PG_MAJOR="$version" sh -c "$rest" </dev/null ;;
         *) echo "what is $instruction $rest?" >&2; exit 1 ;;
     esac
 done

@@ -106,20 +106,20 @@ else
 	@tools/sandbox.sh 'examples/$(NAME)/run.sh' || test $$? = 77
 endif
 
-# Before a commit: tests of each kind that take seconds.
-QUICK = version symbols unit lint regress isolation t/generator/load.pl t/crash/altered.pl t/generator/clock.pl
+# Before a commit: tests of each kind that take seconds. Needs the server's headers, Perl, libfaketime and clang-format.
+QUICK = format symbols unit regress isolation t/generator/load.pl t/crash/altered.pl t/generator/clock.pl t/pages/reference.pl
 quick:
-	@tools/install-packages.sh build test
+	@tools/install-packages.sh build quick
 	@IN_MEMORY=1 TEST='$(QUICK)' tools/sandbox.sh tools/test.sh
 
 # TEST="ids t/generator/clock.pl" selects some; see tools/test.sh.
 test:
-	@tools/install-packages.sh build test
+	@tools/install-packages.sh build quick test
 	@IN_MEMORY=1 tools/sandbox.sh tools/test.sh
 
 # The same with more rounds of each fault, and with tests that take long; ends with a table of the faults.
 test-full:
-	@tools/install-packages.sh build test full source
+	@tools/install-packages.sh build quick test full source
 	@FULL=1 tools/sandbox.sh tools/test.sh
 
 # make test on every PostgreSQL that Debian has, and pg_upgrade between them; needs root or sudo. Variables: RELEASES,
@@ -128,11 +128,11 @@ matrix:
 	@tools/install-packages.sh matrix
 	@tools/matrix.sh
 
-# The library on other processors: some tests on i386, s390x, arm64 and more; for others it is compiled. Variables:
-# PLATFORMS, TEST, CACHE; see tools/platforms.sh.
+# Some tests on other processors. Variables: PLATFORMS, TEST, CACHE; see tools/matrix.sh.
+PLATFORMS ?= i386 s390x arm64 riscv64 ppc64el
 platforms:
-	@tools/install-packages.sh platforms
-	@tools/platforms.sh
+	@tools/install-packages.sh matrix platforms
+	@PLATFORMS='$(PLATFORMS)' tools/matrix.sh
 
 # Debian packages for each PostgreSQL of RELEASES (as for make matrix), in deb/RELEASE. See tools/deb.sh.
 deb:

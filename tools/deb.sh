@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Makes Debian packages for the PostgreSQL of each Debian release, each in a folder that holds the release and
 # what the build needs; then installs them in another, without a compiler, makes an id, and runs the packages' own
-# test; then does in others what the Dockerfile of docs/install.md says. The packages go to deb/RELEASE. RELEASES, CACHE and MIRROR are as for make matrix, see tools/matrix.sh.
+# test; then does in others what the Dockerfile of docs/install.md says. The packages go to
+# deb/RELEASE. RELEASES, CACHE and MIRROR are as for make matrix, see tools/matrix.sh.
 # Needs root: debootstrap and chroot do.
 # shellcheck disable=SC2317,SC2329 # functions are called by logged
 set -euo pipefail

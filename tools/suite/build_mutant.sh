@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the deliberately broken extension of a patch of test/mutants: build_mutant.sh PATCH DIRECTORY. DIRECTORY/tree has
-# its source, and DIRECTORY/temp.conf the settings by which a server finds it.
+# Builds the extension that a patch of test/mutants breaks: build_mutant.sh PATCH DIRECTORY. DIRECTORY/tree has its
+# source, and DIRECTORY/temp.conf the settings by which a server finds it.
 set -euo pipefail
 # shellcheck source=tools/suite/variant.sh
 source tools/suite/variant.sh

@@ -26,10 +26,11 @@ tap_file() {
 
 example() {
     local status=0
-    "$file" || status=$?
+    "$file" >"$TEST_DIR/text" 2>&1 || status=$?
+    cat "$TEST_DIR/text"
     case $status in
         0) echo "ok $file" ;;
-        77) sed -n "s|^SKIPPED *|ok $file # skip |p" "$TEST_DIR/output" ;;
+        77) sed -n "s|^SKIPPED *|ok $file # skip |p" "$TEST_DIR/text" ;;
         *) return 1 ;;
     esac
 }

@@ -9,6 +9,7 @@ use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 use Clocked;
 use ShardidTest;
 
+my $pi = atan2(0, -1);
 start_clocked();
 
 # How far the server's clock moves, and how much time really passes meanwhile, in milliseconds.
@@ -55,27 +56,42 @@ cmp_ok($narrow_steps, '==', 199, 'it stands still: one step for each');
 cmp_ok($narrow_steps, '<=', $narrow_took, "$narrow_steps steps in $narrow_took ms");
 set_clock('+0 x1');
 
-# Steps under the load of 8 sessions in each of three generators: the clock is set, time and again, to the next of the
-# offsets, from one of the right speed: libfaketime keeps a speed until it is told another. With one id a millisecond
-# everybody waits all the time.
+# Faults under the load of 8 sessions in each of three generators: the clock is set to the next of the offsets, from one
+# of the right speed: libfaketime keeps a speed until it is told another. With one id a millisecond everybody waits all
+# the time. The names are those of TigerBeetle's simulator (OffsetType in src/testing/time.zig): linear, step, periodic (a
+# sine), non-ideal (a sine whose phase is normally distributed, and a random offset), here with ticks of 10 ms, a period of
+# 15 ticks and an amplitude of 20 ms.
 my %layouts = (
 	'next_id(5, \'%s\') FROM generate_series(1, 50)' => {},
 	'next_ids(5, 50, \'%s\')' => {},
 	'next_id(5, \'%s\', shard_bits => 22, sequence_bits => 0)' => { shard_bits => 22, sequence_bits => 0 });
-my %steps = (
-	'clock back 1 ms' => ['-0.001'],
-	'clock back 1 s' => ['-1'],
-	'clock back 1 h' => ['-3600'],
-	'clock back 1 ms again and again' => [ map { -$_ / 1000 } 1 .. 10 ],
-	'clock 1 h forward, then back' => [ '+3600', '+0' ],
+sub wave
+{
+	my ($noise) = @_;
+	return map {
+		my $normal = sqrt(-2 * log(1 - rand)) * cos($pi * 2 * rand);
+		sprintf '%+.6f', -0.02 * sin($_ * 2 * $pi / (15 + 10 * $noise * $normal)) + $noise * (rand(0.01) - 0.005);
+	} 1 .. 30;
+}
+my %faults = (
+	'step: clock back 1 ms' => ['-0.001'],
+	'step: clock back 1 s' => ['-1'],
+	'step: clock back 1 h' => ['-3600'],
+	'step: clock 1 h forward, then back' => [ '+3600', '+0' ],
+	'periodic: clock 20 ms to and fro' => [ wave(0) ],
+	'non-ideal: the same with jitter' => [ wave(1) ],
 	'clock stands still' => ['2030-01-01 00:00:00'],
-	'clock 20% too fast' => ['+0 x1.2'],
-	'clock 20% too slow' => ['+0 x0.8']);
+	'linear: clock 20% too fast' => ['+0 x1.2'],
+	'linear: clock 20% too slow' => ['+0 x0.8']);
 my $number = 0;
 my %names;
 @names{ keys %layouts } = 1 .. keys %layouts;
-for my $fault (sort keys %steps)
+for my $fault (sort keys %faults)
 {
+	my @offsets = @{ $faults{$fault} };
+	# Each step forward begins a millisecond before the last one is over.
+	my @before = ('+0', @offsets);
+	my $forward = grep { "$before[$_]$offsets[$_]" !~ /[ :]/ && $offsets[$_] > $before[$_] } 0 .. $#offsets;
 	my $rounds = rounds(1, 10);
 	my %sum = (ids => 0, violations => 0);
 	for (1 .. $rounds)
@@ -85,9 +101,9 @@ for my $fault (sort keys %steps)
 		my %generator = map { $_ => "stepped_${number}_$names{$_}" } keys %layouts;
 		query(join '', map { "CREATE SEQUENCE $_;" } values %generator);
 		my %clients = map { $_ => start_clients($node, 8, sprintf("SELECT $_", $generator{$_}), pause_ms => rounds(10, 0)) } keys %layouts;
-		for my $offset (@{ $steps{$fault} })
+		for my $offset (@offsets)
 		{
-			select undef, undef, undef, 0.3 / @{ $steps{$fault} };
+			select undef, undef, undef, 0.3 / @offsets;
 			set_clock($offset);
 		}
 		select undef, undef, undef, 0.5;
@@ -96,7 +112,7 @@ for my $fault (sort keys %steps)
 		{
 			my $verdict = judge_clients([ $clients{$draw} ],
 				%{ $layouts{$draw} }, lead_ms => -1, clock_percent => $fault =~ /too fast/ ? 120 : 100,
-				borrow_ms => $fault =~ /forward/ ? 1 : 0);    # a jump forward begins a millisecond before the last one is over
+				borrow_ms => $forward);
 			$sum{$_} += $verdict->{$_} for keys %$verdict;
 		}
 	}

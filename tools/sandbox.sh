@@ -105,7 +105,7 @@ clean_environment=(env -i
     ROUNDS="${ROUNDS:-}" ROWS="${ROWS:-}" SECONDS_EACH="${SECONDS_EACH:-}" TEST="${TEST:-}" FULL="${FULL:-}"
     UPGRADE_FROM="${UPGRADE_FROM:-}" SQLSMITH_SECONDS="${SQLSMITH_SECONDS:-}" SHARDID_SEED="${SHARDID_SEED:-}"
     PG_TEST_TIMEOUT_DEFAULT="${PG_TEST_TIMEOUT_DEFAULT:-180}" PGCTLTIMEOUT="${PGCTLTIMEOUT:-60}"
-    PG="${PG:-}" ASSERTIONS="${ASSERTIONS:-}" ASAN_OPTIONS="${ASAN_OPTIONS:-}")
+    PG="${PG:-}" ASSERTIONS="${ASSERTIONS:-}" ASAN_OPTIONS="${ASAN_OPTIONS:-}" JEPSEN="${JEPSEN:-}")
 
 # Bitcode is for JIT, and takes as long as the rest of the build.
 quickly=with_llvm=no

@@ -61,7 +61,7 @@ void note(std::FILE *file, const PGresult *result, std::int64_t begin_ns) {
         const std::int64_t id = std::strtoll(text, &end, 10);
         if (end == text || *end != '\0')
             continue;
-        judge::write_receipt(file, {id, begin_ns, end_ns, clock_us, true});
+        judge::write_receipt(file, {id, begin_ns, end_ns, clock_us, true, false});
         ++received;
     }
 }
@@ -96,7 +96,9 @@ bool run(PGconn *connection, const std::string &statement, const Options &option
     bool goes_on = status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK;
     if (goes_on)
         note(file, result, begin_ns);
-    else if (!is_lost(connection, result)) {
+    else if (is_lost(connection, result))
+        judge::write_lost(file, begin_ns, nanoseconds(CLOCK_MONOTONIC));
+    else {
         goes_on = is_tolerated(result, options);
         if (goes_on)
             sleep_a_moment();

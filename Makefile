@@ -89,7 +89,7 @@ endif
 
 # The project's own commands, which install missing packages and leave nothing behind. PGXS has a target "check", which
 # only says that it is not supported.
-.PHONY: demo example quick test test-full matrix platforms deb dist bench bench-portable \
+.PHONY: demo example quick test test-full matrix foreign platforms deb dist bench bench-portable \
         bench-contention bench-leases bench-instructions
 
 demo:
@@ -127,6 +127,12 @@ test-full:
 matrix:
 	@tools/install-packages.sh matrix
 	@tools/matrix.sh
+
+# PostgreSQL's own suites with and without shardid, and Jepsen's checker if JEPSEN is set. Variables: RELEASES, CACHE,
+# MIRROR, JEPSEN; see tools/foreign.sh.
+foreign:
+	@tools/install-packages.sh build test source
+	@tools/foreign.sh
 
 # Some tests on other processors. Variables: PLATFORMS, TEST, CACHE; see tools/matrix.sh.
 PLATFORMS ?= i386 s390x arm64 riscv64 ppc64el

@@ -207,7 +207,8 @@ unpack() {
 
 # build_source assertions|asan MAJOR-VERSION PREFIX: builds PostgreSQL from Debian's source package, with all that the
 # tests need, unless it exists already. Ends with 3 if the archive has no source of that version. PREFIX must contain
-# "pgsql": otherwise a patch of Debian's changes the directories. apt has lists of its own here: that needs no rights,
+# "pgsql": otherwise a patch of Debian's changes the directories. SOURCES can name another archive, as "URL RELEASE
+# main". The server's own tests are then in PREFIX/test. apt has lists of its own here: that needs no rights,
 # and does not change the machine's.
 build_source() {
     local how=$1 version=$2 prefix=$3 candidate apt flags='-O1 -g' options=(--enable-cassert)
@@ -222,6 +223,7 @@ build_source() {
     # shellcheck disable=SC2016 # expanded by apt
     apt-get indextargets --format 'deb-src $(REPO_URI) $(RELEASE) $(COMPONENT) $(ORIGIN)' 'Created-By: Packages' |
         sed -n 's/ Debian$//p' | sort -u >"$work/sources.list"
+    [[ -z ${SOURCES:-} ]] || echo "deb-src $SOURCES" >"$work/sources.list"
     apt=(-q -o Dir::Etc::SourceList="$work/sources.list" -o Dir::Etc::SourceParts=-
         -o Dir::State::Lists="$work/lists" -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache=)
     apt-get "${apt[@]}" update
@@ -237,6 +239,8 @@ build_source() {
     make -s -j"$(nproc)" -C contrib
     make -s install
     make -s -C contrib install
+    make -s -C src/test/isolation
+    cp -a src/test "$prefix/test"
     touch "$prefix/complete"
 }
 

@@ -72,9 +72,7 @@ short told_by[SESSIONS]; /* each session draws for the shard with its number */
 #endif
 
 /* Whether the page is as our own latest draw left it. */
-#ifdef NO_MOVED_RULE
-#define is_ours stamped
-#elif defined(MOVED_BY_LOG_CNT_ZERO)
+#ifdef MOVED_BY_LOG_CNT_ZERO
 #define is_ours (stamped && log_cnt != zero)
 #else
 #define is_ours (stamped && log_cnt == minus)
@@ -160,11 +158,7 @@ inline find_last(me) {
     fi
 }
 
-#ifdef NO_REAL_WAIT
-#define has_waited true
-#else
 #define has_waited (waited[me] >= MICROS)
-#endif
 #ifdef NO_STILL_RULE
 #define stands_still false
 #else

@@ -53,17 +53,6 @@ byte from;
 byte until;
 bit given_up; /* released or evicted */
 
-#ifdef RESTORE
-/* The registry's backup; windows that a restore forgets end before `highest`, known by the clock and max_ahead. */
-byte saved_holder;
-byte saved_from;
-byte saved_until;
-bit saved_given_up;
-bit has_saved;
-bit was_restored;
-byte highest;
-byte not_before;
-#endif
 
 /* A request on its way, and the answer that each server's worker waits for or has received. */
 byte asks;
@@ -223,24 +212,9 @@ inline ask(s, forced) {
 
 #define same_origin(one, other) (!is_stranger || at[one] == at[other])
 
-#ifdef NO_INCARNATION_RULE
-#define is_holder (holder != NONE && same_origin(asks, holder) && !given_up)
-#else
-#define is_holder (holder == asks && !given_up && !is_forgotten)
-#endif
+#define is_holder (holder == asks && !given_up)
 
-/* Whether others may have had the window meanwhile. */
-#if defined(RESTORE) && !defined(RESTORED_EXTENDS)
-#define is_forgotten (from < not_before)
-#else
-#define is_forgotten 0
-#endif
-
-#ifdef NO_HOLDER_RULE
-#define is_free (holder == NONE || given_up || same_origin(asks, holder))
-#else
 #define is_free (holder == NONE || given_up || at[asks] == at[holder])
-#endif
 
 #define may_take(expired) (is_free || expired || is_takeover)
 
@@ -257,9 +231,6 @@ inline forget_request() {
 }
 
 inline reply() {
-#ifdef RESTORE
-    raise(highest, until);
-#endif
     if
     :: is_heard ->
         told[at[asks]] = asks;
@@ -282,14 +253,7 @@ inline grant(expired) {
         if
         :: may_take(expired) ->
             assert(holder == NONE || given_up || expired || is_takeover || at[asks] == at[holder]);
-#ifdef NO_FROM_RULE
-            from = wanted;
-#else
             from = (until > wanted -> until : wanted);
-#endif
-#ifdef RESTORE
-            raise(from, not_before);
-#endif
             until = from + LEASE;
             limit(until);
             holder = asks;
@@ -323,26 +287,6 @@ inline release(s, reaches) {
     clear(row[s], row_from[s], row_until[s])
 }
 
-#ifdef RESTORE
-inline save() {
-    has_saved = 1;
-    saved_holder = holder;
-    saved_from = from;
-    saved_until = until;
-    saved_given_up = given_up
-}
-
-inline restore() {
-    was_restored = 1;
-    holder = saved_holder;
-    from = saved_from;
-    until = saved_until;
-    given_up = saved_given_up;
-#ifndef RESTORE_UNTOLD
-    not_before = highest
-#endif
-}
-#endif
 
 inline set_back(s) {
     if
@@ -386,10 +330,6 @@ init {
     :: d_step { is_member(1) -> release(1, 1) }
     :: d_step { holder != NONE && !given_up -> given_up = 1 }
 
-#ifdef RESTORE
-    :: d_step { !has_saved -> save() }
-    :: d_step { has_saved && !was_restored -> restore() }
-#endif
 
     /* setval; RESTART; a restart of the server, perhaps with an older page: point-in-time recovery, in place */
     :: atomic { begun < INCARNATIONS -> any_time();

@@ -204,10 +204,6 @@ inline choose_layout(me) {
     if
     :: page.layout != 2 -> layout[me] = 1
     :: page.layout != 1 -> layout[me] = 2
-#ifdef NO_LAYOUT_RULE
-    :: layout[me] = 1
-    :: layout[me] = 2
-#endif
     fi
 #else
     skip
@@ -274,9 +270,7 @@ inline leave_page(me) {
 }
 
 /* Nothing to raise: without any step that makes a draw durable, or with the flush alone. */
-#ifdef RAISE_NO_FLUSH
-#define after_finding give
-#elif defined(RAISE_FLUSH_ONLY)
+#ifdef RAISE_FLUSH_ONLY
 #define after_finding flush_wal
 #endif
 

@@ -58,6 +58,29 @@ start_again($old);
 like(refused($old), qr/held by .*port @{[ $member->port ]}, database "shop"/, 'which is told who has the shard');
 like(run_block($registry, 'registry', 'watch_registry', rows => 1), qr/\Ashop\|0\|held\|[^\n]*\z/, 'the registry shows a shard with three windows within a lease');
 
+# --- The callbacks of a node with the registry, as Patroni calls them: split by shlex, with three arguments added.
+
+{
+	my ($command) = block_of('high-availability.md', 'callbacks_registry') =~ /on_role_change: >-\n(.*)\z/s or die;
+	$command =~ s/\s+/ /g;
+	my $folder = "$PostgreSQL::Test::Utils::tmp_check/callbacks";
+	mkdir $folder;
+	for my $script ('registry_on_role_change.sh', 'on_role_change.sh')
+	{
+		append_to_file("$folder/$script", "#!/bin/sh\necho $script \$PGHOST \$PGUSER \"\$@\"\n");
+		chmod 0755, "$folder/$script";
+	}
+	$command =~ s{/etc/patroni}{$folder}g;
+	my ($out, $err) = run_command([ 'sh', '-c', "$command on_role_change primary 'a cluster'" ]);
+	my $expected = join "\n", map { "$_ /var/run/postgresql postgres on_role_change primary a cluster" }
+	  'registry_on_role_change.sh', 'on_role_change.sh';
+	is($out, $expected, 'the registry is confirmed before the shard is taken over');
+	chmod 0644, "$folder/registry_on_role_change.sh";
+	($out, $err) = run_command([ 'sh', '-c', "$command on_role_change primary 'a cluster'" ]);
+	unlike($out, qr/^registry/m, 'disabled, the script of the registry does not run');
+	like($out, qr/^on_role_change/m, 'and the other does');
+}
+
 # --- The registry is promoted, restored, lost.
 
 sub find_registry

@@ -14,16 +14,13 @@ use ShardidTest;
 
 my $dir = PostgreSQL::Test::Utils::tempdir();
 
-# A self-signed certificate for the name "localhost".
-sub certificate
+# Self-signed certificates for the name "localhost".
+for my $name ('server', 'other')
 {
-	my ($name) = @_;
 	system_or_bail('openssl', 'req', '-new', '-x509', '-days', '2', '-nodes', '-newkey', 'rsa:2048', '-subj', '/CN=localhost',
 		'-addext', 'subjectAltName = DNS:localhost', '-keyout', "$dir/$name.key", '-out', "$dir/$name.crt", '-batch');
 	chmod 0600, "$dir/$name.key";
-	return;
 }
-certificate($_) for 'server', 'other';
 
 sub registry_with_tls
 {
@@ -41,11 +38,12 @@ sub on_member { return $member->safe_psql('postgres', $_[0]) }
 sub error { return error_of($member, 'postgres', @_) }
 sub of_view { return on_member("SELECT $_[0] FROM shardid_lease.shard_leases WHERE generator = 'ids'::regclass") }
 
-# Draws after the window's end, so that a new one must be requested: returns the id, or the error.
-sub draw_later
+sub wait_for_its_end { return $registry->poll_query_until('postgres', 'SELECT bool_and(until < clock_timestamp()) FROM shardid_lease.id_space_shards') || die 'a lease does not end' }
+
+# Draws from a page that was moved, for which a window must be requested: returns the id, or the error.
+sub draw_anew
 {
-	$registry->poll_query_until('postgres', 'SELECT bool_and(until < clock_timestamp()) FROM shardid_lease.id_space_shards')
-	  or die 'a lease does not end';
+	on_member(q(SELECT setval('ids', 1)));
 	return draw_one($member, 'ids');
 }
 
@@ -53,29 +51,13 @@ sub draw_later
 
 $proxy->mode('delay 120');
 is(lease($member, 'ids', 'ids'), 0, 'a lease, 240 ms away, by SCRAM');
-like(draw_later(), qr/^\d+$/, 'and it is renewed there');
+wait_for_its_end();
+like(draw_one($member, 'ids'), qr/^\d+$/, 'and it is renewed there');
 $proxy->mode('pass');
-
-# --- TLS.
-
-on_member("ALTER SERVER registry OPTIONS (SET sslmode 'require')");
-like(draw_later(), qr/^\d+$/, 'sslmode=require');
-on_member("ALTER SERVER registry OPTIONS (SET sslmode 'verify-full', ADD sslrootcert '$dir/server.crt')");
-like(draw_later(), qr/^\d+$/, 'sslmode=verify-full');
-like($registry->safe_psql('postgres', q(SELECT count(*) FILTER (WHERE ssl) FROM pg_stat_ssl)), qr/^\d+$/, 'the registry has TLS');
-my $encrypted = () = slurp_file($registry->logfile) =~ /connection authorized: user=member .*SSL enabled/g;
-cmp_ok($encrypted, '>=', 2, "$encrypted of the member's connections were encrypted");
-on_member("ALTER SERVER registry OPTIONS (SET sslrootcert '$dir/other.crt')");
-like(draw_later(), qr/57P03: .*Could not reach the registry: .*certificate verify failed/s, 'not with another certificate');
-on_member("ALTER SERVER registry OPTIONS (SET sslrootcert '$dir/server.crt', SET host 'elsewhere')");
-like(draw_later(), qr/Could not reach the registry: .*"elsewhere"/s, 'nor by another name');
-on_member("ALTER SERVER registry OPTIONS (SET host 'localhost')");
-like(draw_later(), qr/^\d+$/, 'by its own name again');
 
 # --- Errors distinguish what failed here from what the registry says. A role without the lease does not see them.
 
 on_member(q(CREATE ROLE reader LOGIN; GRANT USAGE ON SEQUENCE ids TO reader; CREATE ROLE watcher LOGIN IN ROLE pg_monitor; GRANT USAGE ON SEQUENCE ids TO watcher));
-on_member("ALTER SERVER registry OPTIONS (SET sslmode 'disable', DROP sslrootcert)");
 my %failures = (
 	'wrong password' => [ "ALTER USER MAPPING FOR app SERVER registry OPTIONS (SET password 'wrong')", qr/Could not reach the registry: .*password authentication failed for user "member"/s ],
 	'nobody there' => [ sub { $proxy->mode('refuse') }, qr/Could not reach the registry: .*port \d+/s ],
@@ -85,7 +67,7 @@ for my $failure (sort keys %failures)
 {
 	my ($do, $expected) = @{ $failures{$failure} };
 	ref $do ? $do->() : on_member($do);
-	$registry->poll_query_until('postgres', 'SELECT bool_and(until < clock_timestamp()) FROM shardid_lease.id_space_shards') or die;
+	wait_for_its_end();
 	my $error = error("SET shardid.lease_timeout = '10s'; SELECT next_id(generator => 'ids')", role => 'app');
 	my $draw = "SET shardid.lease_timeout = 0; SELECT next_id(generator => 'ids')";
 	like($error, $expected, "$failure: its owner reads why");
@@ -100,31 +82,36 @@ for my $failure (sort keys %failures)
 	$proxy->mode('pass');
 	like(draw_one($member, 'ids'), qr/^\d+$/, "$failure: afterwards ids come");
 }
+# --- TLS.
+
+on_member("ALTER SERVER registry OPTIONS (SET sslmode 'verify-full', ADD sslrootcert '$dir/server.crt')");
+like(draw_anew(), qr/^\d+$/, 'sslmode=verify-full');
+like(slurp_file($registry->logfile), qr/connection authorized: user=member .*SSL enabled/, 'by an encrypted connection');
+on_member("ALTER SERVER registry OPTIONS (SET sslrootcert '$dir/other.crt')");
+like(draw_anew(), qr/57P03: .*Could not reach the registry: .*certificate verify failed/s, 'not with another certificate');
+on_member("ALTER SERVER registry OPTIONS (SET sslrootcert '$dir/server.crt', SET host 'elsewhere')");
+like(draw_anew(), qr/Could not reach the registry: .*"elsewhere"/s, 'nor by another name');
+on_member("ALTER SERVER registry OPTIONS (SET host 'localhost', SET sslmode 'disable', DROP sslrootcert)");
+
+# --- Passwords and privileges.
+
 on_member(q(ALTER USER MAPPING FOR app SERVER registry OPTIONS (DROP password)));
-like(draw_later(), qr/ERROR: .*password/s, 'one who is no superuser has to bring a password');
+like(draw_anew(), qr/ERROR: .*password/s, 'one who is no superuser has to bring a password');
 on_member(q(ALTER USER MAPPING FOR app SERVER registry OPTIONS (ADD password 'of the member')));
 # If the registry trusts the address, it could not tell members apart.
 {
-	my $hba = $registry->data_dir . '/pg_hba.conf';
-	my $rest = slurp_file($hba);
-	my $let_in = sub {
-		my ($first) = @_;
-		open my $file, '>', $hba or die;
-		print $file $first, $rest;
-		close $file;
-		$registry->reload;
-		$registry->safe_psql('postgres', q(SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = 'member'));
-		return;
-	};
-	$let_in->("host all +member 127.0.0.1/32 trust\n");
+	my $rest = let_in($registry, "host all +member 127.0.0.1/32 trust\n");
+	my $disconnect = q(SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = 'member');
+	$registry->safe_psql('postgres', $disconnect);
 	my $window = $registry->safe_psql('postgres', 'SELECT max(until) FROM shardid_lease.id_space_shards');
-	like(draw_later(), qr/password is required: the registry did not ask for one/s, 'and the registry to ask for it');
+	like(draw_anew(), qr/password is required: the registry did not ask for one/s, 'and the registry to ask for it');
 	is($registry->safe_psql('postgres', 'SELECT max(until) FROM shardid_lease.id_space_shards'), $window, 'nothing is granted without');
-	$let_in->('');
+	let_in($registry, '', $rest);
+	$registry->safe_psql('postgres', $disconnect);
 	like(draw_one($member, 'ids'), qr/^\d+$/, 'else ids come again');
 }
 on_member(q(REVOKE USAGE ON FOREIGN SERVER registry FROM app));
-like(draw_later(), qr/ERROR: .*permission denied for foreign server/s, 'and to have USAGE on the server');
+like(draw_anew(), qr/ERROR: .*permission denied for foreign server/s, 'and to have USAGE on the server');
 on_member(q(GRANT USAGE ON FOREIGN SERVER registry TO app));
 like(draw_one($member, 'ids'), qr/^\d+$/, 'then ids come again');
 
@@ -133,7 +120,7 @@ like(draw_one($member, 'ids'), qr/^\d+$/, 'then ids come again');
 my $other = registry_with_tls('other');
 $other->safe_psql('postgres', q(SELECT shardid_lease.create_id_space('more')));
 $proxy->lead_to($other->port);
-my $error = draw_later();
+my $error = draw_anew();
 like($error, qr/55000: .*id space "ids" of this registry is another one/s, 'another registry: refused, and why');
 is($other->safe_psql('postgres', 'SELECT count(*) FROM shardid_lease.granted_shard'), 0, 'nothing is granted there');
 on_member(q(SET ROLE app; SELECT shardid_lease.release_shard('ids')));

@@ -10,6 +10,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Docs;
+use Leases 'let_in';
 use ShardidTest;
 
 our @EXPORT = qw(start_registry start_member on_registry address block run_block every_block_has_run command generate
@@ -92,11 +93,7 @@ sub start_registry
 	$registry = new_node('registry', undef, allows_streaming => 1);
 	$registry->safe_psql('postgres', 'CREATE DATABASE registry');
 	run_block($registry, 'registry', 'registry');
-	my $hba = $registry->data_dir . '/pg_hba.conf';
-	my $rules = slurp_file($hba);
-	unlink $hba;
-	append_to_file($hba, "local all shop_member,copy_member scram-sha-256\n$rules");
-	$registry->reload;
+	let_in($registry, "local all shop_member,copy_member scram-sha-256\n");
 	return;
 }
 

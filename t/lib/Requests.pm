@@ -7,9 +7,9 @@ use warnings;
 use Exporter 'import';
 use JSON::PP;
 use Test::More ();
+use Time::HiRes 'time';
 
-our @EXPORT = qw(use_registry clock_of_registry server request_of answers_to receipts_for ask give_back granted refused
-  state_of);
+our @EXPORT = qw(use_registry server request_of answers_to receipts_for ask granted refused state_of);
 
 my ($node, $space);
 
@@ -18,12 +18,6 @@ sub use_registry
 {
 	($node, $space) = @_;
 	return;
-}
-
-# In milliseconds since 1970.
-sub clock_of_registry
-{
-	return 0 + $node->safe_psql('postgres', 'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)');
 }
 
 # A server, which remembers its last receipt and the registry's identity, and sends them with each request.
@@ -38,10 +32,10 @@ sub server
 sub request_of
 {
 	my ($server, %more) = @_;
-	my %request = (space => $space, clock => clock_of_registry(), tick => 0, %$server, %more);
+	my %request = (space => $space, clock => int(1000 * time), tick => 0, %$server, %more);
 	delete $request{as};
 	delete @request{ grep { !defined $request{$_} } keys %request };
-	$request{$_} = $request{$_} ? JSON::PP::true : JSON::PP::false for grep { exists $request{$_} } qw(joins takes_over returns inherits);
+	$request{joins} = JSON::PP::true if $request{joins};
 	return JSON::PP->new->canonical->encode([ \%request ]);
 }
 
@@ -75,7 +69,6 @@ sub ask
 	return $said;
 }
 
-sub give_back { return ask(@_, returns => 1) }
 sub granted { my $said = ask(@_); return $said->{ok} ? $said : undef }
 
 # Two assertions: it is refused, for this reason.

@@ -1,0 +1,197 @@
+# What a fleet draws: load on its places, and records of every id that a client received, which are judged as one id
+# space. A place is where ids are drawn: a server's node, a database and, unless it is the extension's own, a generator.
+package FleetLoad;
+
+use strict;
+use warnings;
+use Exporter 'import';
+use IPC::Run;
+use PostgreSQL::Test::Utils;
+use Time::HiRes qw(time usleep);
+use ShardidTest;
+
+our @EXPORT = qw($shard_bits $sequence_bits $layout);
+
+# No window or no lease, a standby, and a statement in a failed transaction.
+my $tolerated = '55000,57P03,25006,25P02';
+
+# Four ids per millisecond: two generators that draw for one shard at the same time almost certainly collide.
+our ($shard_bits, $sequence_bits) = (20, 2);
+our $layout = "shard_bits => $shard_bits, sequence_bits => $sequence_bits";
+
+# What is under load right now.
+sub load
+{
+	my ($self, $count, @places) = @_;
+	for my $place (@places)
+	{
+		my $next = next_id($place->{generator});
+		# A call that names the shard must fail as well while another place holds the shard.
+		my @named = $place->{generator} || !defined $place->{shard} ? () : "SELECT next_id($place->{shard}, $layout)";
+		my $clients = start_clients(
+			$place->{node}, $count,
+			[
+				"SELECT $next", "SELECT $next FROM generate_series(1, 30)", @named,
+				'BEGIN ISOLATION LEVEL REPEATABLE READ', "SELECT $next", "SELECT $next", 'ROLLBACK'
+			],
+			dbname => $place->{db}, reconnect => 1, tolerate => $tolerated, pause_ms => 20);
+		push @{ $self->{load} }, { place => $place, clients => $clients, steps => $self->steps_of($place->{node}) };
+	}
+	return;
+}
+
+# Ends the load, on these places or everywhere, and keeps the ids. The ids of each place are judged as those of
+# one generator.
+sub end_load
+{
+	my ($self, @places) = @_;
+	my ($ended, $kept) = ([], []);
+	for my $load (@{ $self->{load} })
+	{
+		push @{ !@places || (grep { $_ == $load->{place} } @places) ? $ended : $kept }, $load;
+	}
+	$self->{load} = $kept;
+	kill 'TERM', $_->{clients}{pid} for @$ended;
+	$self->keep($_) for @$ended;
+	return;
+}
+
+# Also if the test dies.
+sub DESTROY
+{
+	my ($self) = @_;
+	local ($?, $@);
+	kill 'TERM', map { $_->{clients}{pid} } @{ $self->{load} };
+	return;
+}
+
+sub keep
+{
+	my ($self, $load) = @_;
+	my ($place, $clients) = @$load{qw(place clients)};
+	# A server whose data were restored is another incarnation, as a copy is.
+	my $incarnation = join '-', $place->{node}->name, $place->{node}{life} // 0, $place->{db}, $place->{generator} // ();
+	my $label = "$incarnation@" . join '-', ++$self->{serial}, $self->{round} // 'setup';
+	finish_clients($clients);
+	$clients->{files} = [ grep { -e } @{ $clients->{files} } ];
+	return unless @{ $clients->{files} };
+	# If a clock steps forward, its ids are in one millisecond more than have passed.
+	my $stepped = $self->steps_of($place->{node}) > $load->{steps} ? 1 : 0;
+	my $verdict = judge_clients([$clients], shard_bits => $shard_bits, sequence_bits => $sequence_bits, lead_ms => -1, borrow_ms => $stepped);
+	$self->{ids} += $verdict->{ids};
+	push @{ $self->{wrong} }, "$label: " . join ', ', map { "$_ $verdict->{$_}" } sort keys %$verdict
+	  if $verdict->{violations};
+	my $file = "$self->{dir}/$label";
+	IPC::Run::run([ 'cut', '-d', ' ', '-f', '1', @{ $clients->{files} } ], '>', $file) or die 'cut';
+	push @{ $self->{notes} }, $file;
+	unlink @{ $clients->{files} };
+	return;
+}
+
+# The places that draw no id within some seconds.
+sub places_that_do_not_draw
+{
+	my ($self, $seconds) = @_;
+	my @silent = @{ $self->{places} };
+	my $end = time + $seconds;
+	while (@silent && time < $end)
+	{
+		my @asked = map { ask_for_ids($_, @silent) } @{ $self->{members} };
+		my %told = map { $_ => 1 } map { $self->ids_told($_) } @asked;
+		@silent = grep { !$told{ $_->{node}->name . " $_->{db}" } } @silent;
+		usleep 200_000 if @silent;
+	}
+	return @silent;
+}
+
+# Starts one session per server, which asks all its databases for an id; the servers' sessions run at the same time.
+sub ask_for_ids
+{
+	my ($node, @places) = @_;
+	my $sql = join '', map { "\\connect $_->{db}\nSELECT '$_->{db} ' || " . next_id() . ";\n" } grep { $_->{node} == $node } @places;
+	my $asked = { name => $node->name };
+	$asked->{run} = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres') ],
+		'<', \$sql, '>', \$asked->{told}, '2>', \$asked->{error});
+	return $asked;
+}
+
+sub ids_told
+{
+	my ($self, $asked) = @_;
+	$asked->{run}->finish;
+	$self->{error} .= $asked->{error};
+	my %told = map { split / / } split /\n/, $asked->{told};
+	my $file = "$self->{dir}/end-$asked->{name}";
+	append_to_file($file, join '', map { "$_\n" } values %told);
+	push @{ $self->{notes} }, $file unless grep { $_ eq $file } @{ $self->{notes} };
+	return map { "$asked->{name} $_" } keys %told;
+}
+
+# Retries what may be refused for some seconds: if the holder's clock was far ahead, the shard's windows are as far
+# ahead as they may be.
+sub insist
+{
+	my ($self, $place, $sql) = @_;
+	my $error;
+	for (1 .. 20)
+	{
+		return if $place->{node}->psql($place->{db}, $sql, stderr => \$error) == 0;
+		usleep 500_000;
+	}
+	die "$sql: $error";
+}
+
+# The registry may be slow to answer, and transactions to end.
+sub release
+{
+	my ($self, $place, $generator) = @_;
+	$self->insist($place, "SELECT shardid_lease.release_shard(generator) FROM shardid_lease.shard_leases "
+		  . "WHERE generator = '$generator'::regclass AND state <> 'released'");
+	return;
+}
+
+# What an operator does when a removed copy holds the shard: if the copy's clock was far ahead, it holds the shard for
+# as long. A place that lost its shard still generates ids until its own window ends.
+sub take_back
+{
+	my ($self, @places) = @_;
+	for my $place (@places)
+	{
+		next if $place->{node}->psql($place->{db}, 'SELECT ' . next_id(), stderr => \my $error) == 0 && $self->holds($place);
+		$self->insist($place, 'SELECT shardid_lease.take_over_shard()');
+	}
+	return;
+}
+
+sub holds
+{
+	my ($self, $place) = @_;
+	my $port = $place->{node}->port;
+	return $self->ask_registry(<<"SQL") eq 't';
+SELECT count(*) = 1 FROM shardid_lease.id_space_shards
+WHERE shard = $place->{shard} AND port = $port AND database = '$place->{db}' AND state = 'held'
+SQL
+}
+
+# A random place of all, or of those that the code accepts.
+sub any_place
+{
+	my ($self, $wanted) = @_;
+	my @places = grep { !$wanted || $wanted->($_) } @{ $self->{places} };
+	return $places[ rand @places ];
+}
+
+sub any_elsewhere
+{
+	my ($self, $place) = @_;
+	return $self->any_place(sub { $_[0]{node} != $place->{node} });
+}
+
+# The call that draws, from the extension's own generator or from the one that is named.
+sub next_id
+{
+	my ($generator) = @_;
+	return 'next_id(' . ($generator ? "'$generator'::regclass, " : '') . "$layout)";
+}
+
+1;

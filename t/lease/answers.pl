@@ -1,6 +1,7 @@
 # Requests, answers and connections that are lost or late: if the answer to a grant is lost, the next request gets the
-# same shard; the next worker repeats a release that did not arrive; a renewal that arrives after a release renews
-# nothing. A proxy in front of the registry loses and delays them.
+# same shard; the next worker repeats a release that did not arrive; and an answer to a renewal that comes when the
+# generator has another owner, and has leased another shard or renewed its lease, is not stored: the shard's earlier
+# holder may have generated ids in such a window. A proxy in front of the registry loses and delays messages.
 use strict;
 use warnings;
 use FindBin;
@@ -8,14 +9,15 @@ use lib "$FindBin::RealBin/../lib";
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Time::HiRes qw(usleep);
 use Leases;
 use Proxy;
 use ShardidTest;
 
 my $registry = new_registry('registry');
 my $proxy = Proxy->new(on_loopback($registry));
-$registry->safe_psql('postgres', q(SELECT shardid_lease.create_id_space('ids', lease => '10 min')));
-my $member = new_node('member', "autovacuum = off\nshardid.lease_timeout = '20s'\nshardid.registry_timeout = '10s'\n");
+$registry->safe_psql('postgres', q(SELECT shardid_lease.create_id_space('ids', lease => '10 min'); SELECT shardid_lease.create_id_space('brief', lease => '40 s')));
+my $member = new_node('member', "autovacuum = off\nshardid.lease_timeout = '20s'\nshardid.registry_timeout = '20s'\n");
 connect_to_registry($member, $registry, 'postgres', host => '127.0.0.1', port => $proxy->port);
 
 sub on_member { return $member->safe_psql('postgres', $_[0]) }
@@ -53,17 +55,6 @@ for my $mode (sort keys %granted_by)
 	}
 }
 
-# --- take_over_shard(): the answer is lost.
-
-my $generator = 'cut_after_any';
-my $shard = on_member("SELECT shard FROM shardid_lease.shard_leases WHERE generator = '$generator'::regclass");
-$proxy->mode('cut_after');
-like(as_app("SELECT shardid_lease.take_over_shard('$generator')"), qr/ERROR:  /, 'a takeover whose answer is lost');
-$proxy->mode('pass');
-is(on_member("SET ROLE app; SELECT shardid_lease.take_over_shard('$generator')"), $shard, 'asked again');
-my $id = draw_one($member, $generator);
-like($id, qr/^\d+$/, 'it draws');
-
 # --- release_shard(): if the request is lost, the next worker repeats it; if the answer is lost, it is released.
 
 for my $mode (sort keys %granted_by)
@@ -81,28 +72,88 @@ for my $mode (sort keys %granted_by)
 	is(state_there($its_shard) . ' ' . state_here($released), 'released released', "release, $mode: told again");
 }
 
-# --- A renewal that arrives after a later release, and one whose answer does.
+# --- The answer to either call of a renewal comes late, when another owner has leased another shard.
 
-$generator = 'cut_after_named';
-$shard = on_member("SELECT shard FROM shardid_lease.shard_leases WHERE generator = '$generator'::regclass");
-for my $mode ('late_request 6000', 'late_answer 6000')
+on_member(<<'SQL');
+CREATE ROLE heir LOGIN;
+CREATE USER MAPPING FOR heir SERVER registry OPTIONS (user 'member', password 'of the member');
+GRANT USAGE ON FOREIGN SERVER registry TO heir;
+GRANT CREATE ON SCHEMA public TO heir;
+SQL
+sub as_heir { return on_member("SET ROLE heir; SELECT shardid_lease.$_[0]") }
+sub window_of { return on_member("SELECT shard, \"from\", until FROM shardid_lease.shard_leases WHERE generator = '$_[0]'::regclass") }
+sub row_of { return $registry->safe_psql('postgres', "SELECT until FROM shardid_lease.id_space_shards WHERE shard = $_[0]") }
+
+# The shard's holder before generates all ids of the next 12 s; some of them are returned.
+sub draw_ahead
 {
-	my $requests = () = $proxy->requests;
-	$proxy->mode($mode);
-	# A worker that gives up while its message is still under way.
-	error_of($member, 'postgres', "SET shardid.lease_timeout = '1s'; SELECT setval('$generator', 1); SELECT next_id(generator => '$generator')");
-	ok(wait_until(sub { my $now = () = $proxy->requests; $now > $requests }, 30), "$mode: a renewal is sent");
-	$member->safe_psql('postgres', q(SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'shardid lease'));
-	$proxy->mode('pass');
-	on_member("SET ROLE app; SELECT shardid_lease.release_shard('$generator')");
-	is(state_there($shard) . ' ' . state_here($generator), 'released released', "$mode: released meanwhile");
-	ok(wait_until(sub { $proxy->links == 0 }, 60), "$mode: it has arrived");
-	is(state_there($shard) . ' ' . state_here($generator), 'released released', "$mode: and stays so");
-	is(on_member('SET ROLE app; ' . ask_for($generator, $shard)), $shard, "$mode: leased anew");
-	my $later = draw_one($member, $generator);
-	cmp_ok($later, '>', $id, "$mode: and draws");
-	$id = $later;
+	my ($its) = @_;
+	lease($member, 'brief', "before_$its", shard => $its);
+	my $ids = on_member(<<SQL);
+SET shardid.max_borrow = '60s';
+SELECT id FROM next_ids($its, 12 * 1024000, 'before_$its') id WHERE id % 64 = 0;
+SQL
+	on_member("SET ROLE app; SELECT shardid_lease.release_shard('before_$its')");
+	return [ split /\n/, $ids ];
 }
+
+# Starts a renewal whose answer to this call is late.
+sub start_renewal
+{
+	my ($of, $function) = @_;
+	$member->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'shardid lease'") or die 'a worker does not end';
+	my $asked = () = $proxy->requests($function);
+	$proxy->mode("late_answer 4000 $function");
+	my $renewal = start_drawing($member, $of, seconds => 1, settings => "SELECT shardid_lease.renew_now('$of');");
+	ok(wait_until(sub { my $now = () = $proxy->requests($function); $now > $asked }, 20), "$of: the renewal asks");
+	usleep 200_000;
+	$proxy->mode('pass');
+	return $renewal;
+}
+
+sub is_not_stored
+{
+	my ($of, $renewal) = @_;
+	my $window = window_of($of);
+	cmp_ok($proxy->links, '>', 0, "$of: the answer has not arrived yet");
+	ok(wait_until(sub { $proxy->links == 0 }, 20), "$of: it arrives");
+	finish_drawing($renewal);
+	return is(window_of($of), $window, "$of: and the window stays as it was");
+}
+
+# Each is the only one of its owner that is leased, as in a renewal of its own.
+on_member(q(SELECT shardid_lease.release_shard(generator) FROM shardid_lease.shard_leases WHERE state = 'held'));
+is(held(), '', 'all are released');
+my %shard_of = (grant_shards => 205, receipts => 206);
+for my $function (sort keys %shard_of)
+{
+	my $its = $shard_of{$function};
+	my $of = "of_$function";
+	my $first = lease($member, 'brief', $of, shard => $its + 10);
+	draw_one($member, $of);
+	all_ids(draw_ahead($its));
+	my $renewal = start_renewal($of, $function);
+	on_member("ALTER SEQUENCE $of OWNER TO heir");
+	as_heir("release_shard('$of')");
+	is(as_heir("lease_shard('brief', 'registry', '$of', $its)"), $its, "$of: meanwhile another owner has leased shard $its");
+	my $until = row_of($its);
+	like(window_of($of), qr/^$its\|.*\|\Q$until\E$/, "$of: in the window that the registry has granted");
+	is_not_stored($of, $renewal);
+	my ($ids) = draw_at_once(0.5, [ $member, 'postgres', $of ]);
+	cmp_ok($ids, '>', 0, "$of: $ids ids of shard $its");
+	is(row_of($its) . state_there($first), "${until}released", "$of: the first shard is released");
+}
+
+# The same lease, which its new owner has renewed meanwhile: the window of before does not come back.
+sub serial { return on_member("SELECT w.serial FROM shardid_lease.lease_window w JOIN shardid_lease.leased_generator USING (origin) WHERE shardid_lease.sequence_oid(generator) = 'renewed'::regclass") }
+lease($member, 'brief', 'renewed', shard => 230);
+draw_one($member, 'renewed');
+my $renewal = start_renewal('renewed', 'receipts');
+my $serial = serial();
+on_member('ALTER SEQUENCE renewed OWNER TO heir');
+as_heir("renew_now('renewed')");
+ok(wait_until(sub { serial() > $serial }, 20), 'another owner renews the same lease');
+is_not_stored('renewed', $renewal);
 
 no_id_comes_twice('lost and late messages');
 $_->stop for $member, $registry;

@@ -65,11 +65,6 @@ for my $strategy ('wal_log', 'file_copy')
 	$node->safe_psql('postgres', 'DROP DATABASE copied');
 }
 
-$node->safe_psql('postgres', 'CREATE DATABASE restored');
-system_or_bail('sh', '-c', "pg_dump -d '" . $node->connstr('member') . "' | psql -XAtq -v ON_ERROR_STOP=1 -d '" .
-	$node->connstr('restored') . "' >/dev/null");
-refused_beside('a restored dump', $node, 'restored');
-
 # The copies connect to the registry by a socket, which is still the original's.
 $node->backup('base');
 my $copy = PostgreSQL::Test::Cluster->new('copy');
@@ -145,13 +140,6 @@ is(scalar(grep { $told[$_] <= $told[ $_ - 1 ] } 1 .. $#told), 0, 'a shard that g
 $node->safe_psql('member', q(SELECT shardid_lease.release_shard('second'); SELECT shardid_lease.lease_shard('ids', 'registry', 'first', 7)));
 is($node->safe_psql('member', "SELECT origin $of_first"), $origin, 'a generator that releases its shard and leases it again has its origin');
 isnt($node->safe_psql('member', "SELECT lease $of_first"), $lease, 'and another lease');
-
-# A release that the registry has missed; it still has the generator's earlier incarnation.
-$node->safe_psql('member', q(UPDATE shardid_lease.leased_generator SET state = 'sealed' WHERE shardid_lease.sequence_oid(generator) = 'first'::regclass));
-$node->safe_psql('postgres', q(UPDATE shardid_lease.granted_shard SET incarnation = 'before' WHERE space = 'ids' AND shard = 7));
-$node->safe_psql('member', q(SELECT shardid_lease.release_shard('first')));
-is($node->safe_psql('postgres', q(SELECT state FROM shardid_lease.id_space_shards WHERE space = 'ids' AND shard = 7)),
-	'released', 'the registry takes a shard back from a later incarnation of its holder');
 
 $_->stop for $copy, $standby, $node;
 done_testing();

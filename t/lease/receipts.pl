@@ -1,5 +1,6 @@
 # Receipts: only for what is committed, and only for rows of the caller's role. Whatever a member's role can obtain by
-# transactions that it rolls back, or that a crash ends, stops no id space; nor does a receipt that was tampered with.
+# transactions that it rolls back, or that a crash ends, stops no id space; nor does a receipt of which any part was
+# changed.
 use strict;
 use warnings;
 use FindBin;
@@ -118,23 +119,9 @@ for my $part (0 .. $#parts)
 		ok(!$said->{ok}, "part $part changed: refused, " . ($said->{error} // '') =~ s/\n.*//sr);
 	}
 }
-for my $made_up ('', '1', '1.2.3.4.5', "$member->{receipt}.6", 'a.b.c.d.e', "'; --", '.' x 50)
-{
-	my $said = eval { ask({ %$member, receipt => $made_up }) } // { ok => 0, error => "raised: $@" };
-	unlike($said->{error} // '', qr/^raised/, "\"$made_up\" is no reason for an error of SQL");
-}
 is(stopped(), 0, 'none of them stops anything');
 ok(granted($member), 'the genuine one is accepted');
 ok(granted({ %$theirs, receipt => $member->{receipt} }), 'one of another shard does no harm');
-
-# --- What is granted is not taken back by another's answers, and the wrong JSON is no crash.
-
-for my $wrong ('[]', '{}', 'null', '[null]', '[1]', '[{}]', '[{"ok": true}]', '[{"ok": "x"}]', '[{"ok": true, "shard": "x", "space": "shop", "serial": 1}]')
-{
-	my (undef, $said) = $registry->psql('postgres', "SET ROLE member; SELECT shardid_lease.receipts('$wrong')");
-	unlike($said // '', qr/"ok": true.*[0-9a-f]{64}/, "receipts('$wrong') has no receipt");
-}
-is(stopped(), 0, 'and stops nothing');
 
 $registry->stop;
 unlike(slurp_file($registry->logfile), qr/PANIC|TRAP:|terminated by signal (?:6|11)\b/, 'nothing worse in the log');

@@ -1,6 +1,7 @@
-# A base backup of the registry that is started without recovery is on the same timeline, in another place or in its
-# own, and does not know what was granted since: it grants nothing, says what differs, and registry_was_moved() does not
-# believe that nothing is lost unless its caller says so.
+# A registry that was set back on its timeline does not know what was granted since, and grants nothing: a base backup
+# that is started without recovery, in another place or in its own, or a dump that is restored into the same database.
+# registry_was_moved() does not believe that nothing is lost unless its caller says so. And a snapshot that was taken
+# right after registry_was_restored() shows no change since that call, which has to put windows off again.
 use strict;
 use warnings;
 use FindBin;
@@ -34,16 +35,15 @@ $registry->restart;
 lease($member, 'ids', 'after_restart');
 
 # The state after the backup has to be lost, or the member's receipts alone would show it.
-sub starts_from_backup
+sub is_set_back
 {
-	my ($what, $start, $differs) = @_;
+	my ($what, $save, $set_back, @differs) = @_;
 	my ($since, $stranger) = map { "${_}_" . ($what =~ tr/ /_/r) } 'since', 'stranger';
-	$registry->backup($since);
+	$save->($since);
 	my $shard = lease($member, 'ids', $since);
 	on_member('SET ROLE app; SELECT shardid_lease.renew_leases()');
 	draw('known', $since);
-	$registry->stop('immediate');
-	$start->($registry->backup_dir . "/$since", $since);
+	$set_back->($since);
 	on_member("ALTER SERVER registry OPTIONS (SET host '@{[ $registry->host ]}', SET port '@{[ $registry->port ]}')");
 	is(on_registry("SELECT count(*) FROM shardid_lease.granted_shard WHERE shard = $shard"), 0, "$what: it does not know shard $shard");
 
@@ -51,8 +51,7 @@ sub starts_from_backup
 	my @drawing = map { start_drawing($member, $_, settings => 'SET shardid.lease_timeout = 0;') } 'known', $since;
 	on_member("SET ROLE app; CREATE SEQUENCE $stranger");
 	my $error = error(join_as($stranger));
-	like($error, qr/ERROR: .*registry_was_restored\(.*registry_was_moved\(/s, "$what: stopped, and the error names both functions");
-	like($error, $differs, "$what: it says what differs");
+	like($error, $_, "$what: stopped, and the error says why") for @differs;
 	like(moved(''), qr/ERROR:  55000: .*registry_was_restored\(/s, "$what: not moved");
 	draw($stranger) if error(join_as($stranger)) eq 'no error';
 	finish_drawing($_) for @drawing;
@@ -60,18 +59,39 @@ sub starts_from_backup
 	return ($since, $stranger);
 }
 
-# --- In its own place.
+sub is_restored
+{
+	my ($what, $stranger) = @_;
+	on_registry('SELECT shardid_lease.registry_was_restored()');
+	like(error(join_as($stranger)), qr/no error/, "$what, restored: it grants");
+	on_member('SET ROLE app; SELECT shardid_lease.renew_leases()');
+	return cmp_ok((draw('known', $stranger))[1], '>', 0, "$what: and ids come");
+}
 
-my ($since, $stranger) = starts_from_backup('the same place', sub {
-	my ($backup) = @_;
+sub put_in_place
+{
+	my ($from) = @_;
+	$registry->stop('immediate');
 	remove_tree($data, { keep_root => 1 });
-	system_or_bail('cp', '-a', "$backup/.", $data);
+	system_or_bail('cp', '-a', "$from/.", $data);
 	$registry->start;
-}, qr/base backup/);
-on_registry('SELECT shardid_lease.registry_was_restored()');
-like(error(join_as($stranger)), qr/no error/, 'restored: it grants');
-on_member('SET ROLE app; SELECT shardid_lease.renew_leases()');
-cmp_ok((draw('known', $stranger))[1], '>', 0, 'and ids come');
+	return;
+}
+
+# --- A dump. The confirmation is not part of it.
+
+my $dump = PostgreSQL::Test::Utils::tempdir() . '/registry';
+my (undef, $stranger) = is_set_back('a dump', sub { system_or_bail('pg_dump', '-Fc', '-f', $dump, '-d', $registry->connstr('postgres')) },
+	sub { system_or_bail('pg_restore', '--clean', '--if-exists', '--exit-on-error', '-d', $registry->connstr('postgres'), $dump) },
+	qr/ERROR: .*registry_was_restored\(/s);
+is_restored('a dump', $stranger);
+
+# --- A base backup in its own place.
+
+my $says_both = qr/ERROR: .*registry_was_restored\(.*registry_was_moved\(/s;
+(undef, $stranger) = is_set_back('the same place', sub { $registry->backup($_[0]) },
+	sub { put_in_place($registry->backup_dir . "/$_[0]") }, $says_both, qr/base backup/);
+is_restored('the same place', $stranger);
 # A restart, which moves no backup label, changes nothing; neither does a backup of this registry.
 $registry->backup('another');
 $registry->restart;
@@ -80,13 +100,13 @@ is(on_member(q(SELECT count(*) FROM shardid_lease.shard_leases WHERE state = 'he
 
 # --- In another place. Its owner knows that nothing that is in use is lost.
 
-($since, $stranger) = starts_from_backup('another place', sub {
-	my (undef, $name) = @_;
+my ($since) = is_set_back('another place', sub { $registry->backup($_[0]) }, sub {
+	$registry->stop('immediate');
 	my $elsewhere = PostgreSQL::Test::Cluster->new('elsewhere');
-	$elsewhere->init_from_backup($registry, $name);
+	$elsewhere->init_from_backup($registry, $_[0]);
 	$elsewhere->start;
 	$registry = $elsewhere;
-}, qr/another data directory.*base backup/);
+}, $says_both, qr/another data directory.*base backup/);
 # The only one with a lost lease leaves it.
 on_member("DROP SEQUENCE $since");
 is(moved('nothing_is_lost => true'), 'no error', 'unless one says that nothing is lost');
@@ -99,6 +119,24 @@ like(moved('nothing_is_lost => true'), qr/ERROR:  55000: .*registry_was_restored
 on_registry('SELECT shardid_lease.registry_was_restored()');
 like(error("SELECT shardid_lease.take_over_shard('known')"), qr/no error/, 'until it was restored');
 
-no_id_comes_twice('backups of a registry on the same timeline');
+
+# --- A snapshot that was taken right after registry_was_restored(), with another id space.
+
+$data = $registry->data_dir;
+on_registry(q(SELECT shardid_lease.create_id_space('more', lease => '10 s', max_ahead => '10 s'); SELECT shardid_lease.registry_was_restored()));
+my $snapshot = PostgreSQL::Test::Utils::tempdir() . '/snapshot';
+$registry->stop;
+system_or_bail('cp', '-a', $data, $snapshot);
+$registry->start;
+sub of { return on_member("SELECT $_[1] FROM shardid_lease.shard_leases WHERE generator = '$_[0]'::regclass") }
+is(lease($member, 'more', 'forgotten', shard => 500), 500, 'a lease after the snapshot');
+cmp_ok((draw('forgotten'))[0], '>', 0, 'ids of its window');
+put_in_place($snapshot);
+on_registry('SELECT shardid_lease.registry_was_restored()');
+is(lease($member, 'more', 'next', shard => 500), 500, 'a snapshot put back: another generator gets the forgotten shard');
+cmp_ok(of('next', '"from"'), 'ge', of('forgotten', 'until'), 'in a window after the forgotten one');
+cmp_ok((draw('next'))[0], '>', 0, 'ids of its window');
+
+no_id_comes_twice('a registry that was set back on its timeline');
 $_->stop for $member, $registry;
 done_testing();

@@ -141,22 +141,6 @@ sub start_waiting
 wait_for_end($registry, 'postgres', 'quick', 0);
 @stopped = processes_of($registry);
 kill 'STOP', @stopped;
-for my $signal ('cancel', 'terminate')
-{
-	my $said = '';
-	my $session = start_waiting(\$said);
-	my $ms = ms_of(sub {
-		$first->safe_psql('postgres', "SELECT pg_${signal}_backend(pid) FROM pg_stat_activity WHERE query LIKE 'SELECT next_id%' AND pid <> pg_backend_pid()");
-		$session->finish;
-	});
-	like($said, qr/canceling statement due to user request|terminating connection/, "a draw that waits: pg_${signal}_backend");
-	cmp_ok($ms, '<', 30_000, "$signal: in $ms ms");
-}
-my $timed = ms_of(sub {
-	my (undef, undef, $said) = $first->psql('postgres', q(SET shardid.lease_timeout = 60000; SET statement_timeout = 300; SELECT next_id(generator => 'quick')));
-	like($said, qr/canceling statement due to statement timeout/, 'a draw that waits: statement_timeout');
-});
-cmp_ok($timed, '<', 30_000, "in $timed ms");
 my $said = '';
 my $waiting = start_waiting(\$said);
 my $stopping = ms_of(sub { $first->stop('fast') });

@@ -1,6 +1,6 @@
-# Whatever the restore of a dump lacks (roles, privileges, a sequence, a schema), all rows of leases arrive, of members
-# and of registries; and on the restored server no leased sequence generates an id until it has its lease again or is
-# released.
+# A dump has all rows of leases, of members and of registries, but no window; whatever its restore lacks (roles,
+# privileges, a sequence, a schema), they arrive; and on the restored server no leased sequence generates an id until
+# it has its lease again or is released. When the original's lease is over, the restored server takes it over.
 use strict;
 use warnings;
 use FindBin;
@@ -33,6 +33,12 @@ $generators[3] = 'new_name';
 draw_one($original, $_) for @generators;
 my $rows = $original->safe_psql('postgres', 'SELECT count(*) FROM shardid_lease.leased_generator');
 is($rows, 4, 'four leases');
+$registry->safe_psql('postgres', q(SELECT shardid_lease.create_id_space('brief', lease => '4 s')));
+my $brief = lease($original, 'brief', 'brief', shard => 9);
+lease($original, 'orders', 'given_back');
+draw_one($original, 'given_back');
+$original->safe_psql('postgres', q(SET ROLE app; SELECT shardid_lease.release_shard('given_back')));
+$rows += 2;
 
 my $dir = PostgreSQL::Test::Utils::tempdir();
 my $restored = new_node('restored', "autovacuum = off\nshardid.lease_timeout = '1s'\n");
@@ -67,6 +73,7 @@ my %ways = (
 	no_schema => [ dump_to('no_schema', '-Fc', '-N', '"Odd schema"'), [ 'pg_restore', '--no-owner', "$dir/no_schema" ] ],
 	sections => [ dump_to('sections', '-Fc'), map { [ 'pg_restore', "--section=$_", "$dir/sections" ] } qw(pre-data data post-data) ],
 	parallel => [ dump_to('parallel', '-Fd', '-j', '2'), [ 'pg_restore', '-j', '2', "$dir/parallel" ] ],
+	inserts_twice => [ dump_to('inserts_twice', '--inserts', '--clean', '--if-exists'), ([ 'psql', '-qX', '-f', "$dir/inserts_twice" ]) x 2 ],
 	two_schemas => [
 		dump_to('two_schemas', '-n', 'public', '-n', 'shardid_lease'),
 		[ 'psql', '-qX', '-c', 'CREATE EXTENSION shardid_lease CASCADE' ],
@@ -77,7 +84,7 @@ for my $way (sort keys %ways)
 	is($restored->safe_psql($way, 'SELECT count(*) FROM shardid_lease.leased_generator'), $rows, "$way: all rows arrive");
 	my @arrived = grep { $restored->safe_psql($way, "SELECT to_regclass('$_')") } @generators;
 	cmp_ok(scalar @arrived, '>=', 3, "$way: @arrived");
-	refuses($way, $way, $_) for @arrived;
+	refuses($way, $way, $_) for @arrived, 'given_back';
 }
 
 # A sequence that is created, renamed or given to another owner after the restore is found by its row.
@@ -95,6 +102,21 @@ is($restored->safe_psql('changed', 'SELECT count(*) FROM shardid_lease.shard_lea
 	1, 'and from then on it is followed');
 is($original->safe_psql('postgres', "SELECT id_shard(next_id(generator => '$generators[$_]'))"), $_, "the original goes on, shard $_") for 0 .. 3;
 
+# --- The original is lost, with its last window: the shard is taken over when that is over, and only if one asks.
+
+$restored->safe_psql('postgres', 'CREATE ROLE app LOGIN');
+restore_to('complete', @{ $ways{inserts_twice} });
+my ($before) = draw_at_once(0.5, [ $original, 'postgres', 'brief' ]);
+cmp_ok($before, '>', 0, "$before ids");
+like(error_of($restored, 'complete', "SELECT next_id(generator => 'brief')"), qr/is held by \S+, port @{[ $original->port ]}, database "postgres"/, 'while the original has the lease');
+wait_for_end($registry, 'postgres', 'brief', $brief);
+my $until = $registry->safe_psql('postgres', q(SELECT until FROM shardid_lease.id_space_shards WHERE space = 'brief'));
+like(error_of($restored, 'complete', "SELECT next_id(generator => 'brief')"), qr/expired lease, last held by .*take_over_shard/s, 'nor by itself when it is over');
+is($restored->safe_psql('complete', q(SET ROLE app; SELECT shardid_lease.take_over_shard('brief'))), $brief, 'it is told to, and is granted the shard');
+my $first = draw_one($restored, 'brief', dbname => 'complete');
+is($restored->safe_psql('complete', "SELECT id_timestamp($first) >= '$until'"), 't', 'its ids begin at the end of that window');
+like(draw_one($original, 'brief'), qr/is held by \S+, port @{[ $restored->port ]}, database "complete"/, 'the original, back, has lost its shard');
+
 # --- The registry, one role of which is dropped, and another one renamed.
 
 $original->safe_psql('postgres', "ALTER USER MAPPING FOR app SERVER registry OPTIONS (SET user 'leaver', SET password 'of the leaver')");
@@ -102,22 +124,22 @@ is(lease($original, 'orders', 'of_leaver'), 4, 'a lease of a role that leaves');
 my $leaver = $registry->safe_psql('postgres', q(SELECT 'leaver'::regrole::oid));
 $registry->safe_psql('postgres', 'DROP OWNED BY leaver; DROP ROLE leaver; ALTER ROLE member RENAME TO tenant');
 is($registry->safe_psql('postgres', "SELECT count(*), string_agg(DISTINCT role::text, ' ' ORDER BY role::text) FROM shardid_lease.id_space_shards"),
-	"5|$leaver tenant", 'a role that is gone is shown as its number, and one that was renamed by its name');
+	"6|$leaver tenant", 'a role that is gone is shown as its number, and one that was renamed by its name');
 $restored->safe_psql('postgres', 'CREATE DATABASE registry; CREATE DATABASE registry_plain');
 system_or_bail('pg_dump', '-Fc', '-f', "$dir/registry", $registry->connstr('postgres'));
 IPC::Run::run([ 'pg_restore', '--no-owner', '--no-acl', '-d', $restored->connstr('registry'), "$dir/registry" ], '2>', \my $error);
 system_or_bail('pg_dump', '-f', "$dir/registry_plain", $registry->connstr('postgres'));
 IPC::Run::run([ 'psql', '-qX', '-d', $restored->connstr('registry_plain'), '-f', "$dir/registry_plain" ], '>', \my $output, '2>', \$error);
 my $counts = 'SELECT (SELECT count(*) FROM shardid_lease.id_space), (SELECT count(*) FROM shardid_lease.granted_shard)';
-is($restored->safe_psql($_, $counts), '1|5', "$_: all rows arrive without their roles") for 'registry', 'registry_plain';
+is($restored->safe_psql($_, $counts), '2|6', "$_: all rows arrive without their roles") for 'registry', 'registry_plain';
 
 # The rows of a role that does not exist here grant nothing, not even to a role with the same OID; a role of the same
 # name gets them.
 $restored->safe_psql('registry', 'CREATE ROLE registrar; SELECT shardid_lease.registry_was_restored()');
-is($restored->safe_psql('registry', 'SELECT count(*) FROM shardid_lease.id_space WHERE not_before > 0'), 1, 'it is told that it was restored');
+is($restored->safe_psql('registry', 'SELECT bool_and(not_before > 0) FROM shardid_lease.id_space'), 't', 'it is told that it was restored');
 my $request = $registry->safe_psql('postgres', <<'SQL');
 SELECT to_jsonb(g) || jsonb_build_object('started', 1, 'clock', floor(extract(epoch FROM now()) * 1000), 'serial', 0, 'takes_over', true)
-FROM shardid_lease.granted_shard g WHERE shard = 0
+FROM shardid_lease.granted_shard g WHERE shard = 0 AND space = 'orders'
 SQL
 my $ask = "SELECT (shardid_lease.grant_shards(jsonb_build_array('$request'::jsonb))->0->>'ok')::boolean";
 is($restored->safe_psql('registry', $ask), 'f', 'a row without its role: nothing is granted');

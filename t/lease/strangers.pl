@@ -1,6 +1,7 @@
 # A role without a lease that may connect and create temporary tables starts no worker, whatever function of the
-# extension it calls; a role that owns sequences but no lease changes no row of leases; and an open transaction that
-# requests a shard from a registry does not block other requests.
+# extension it calls; a role that owns sequences but no lease changes no row of leases, and keeps no holder from its
+# registry; the background worker, which is a superuser, is itself whatever the database's owner has set; and an id space
+# that was made anew, perhaps with another layout, grants nothing to leases of before.
 use strict;
 use warnings;
 use FindBin;
@@ -92,29 +93,54 @@ is(rows(), $rows, 'an owner of sequences who is granted no shard changes no row'
 is(query(q(SELECT count(*) FROM shardid_lease.shard_leases WHERE state <> 'joining')), 1, 'there is one lease as before');
 like(error_of($node, 'postgres', q(SELECT next_id(generator => 'leased')), role => 'owner'), qr/no error/, 'which goes on');
 
-# The owner of a lease cannot change its window: there are no internal functions to call.
-my $window = query('SELECT from_ms, until_ms FROM shardid_lease.lease_window');
-for my $internal (split /\n/, query(q(SELECT oid::regproc FROM pg_proc WHERE pronamespace = 'shardid_lease'::regnamespace
-	AND proname IN ('join_id_space', 'lease_request', 'lock_for_lease', 'registry_call', 'note_answers', 'requests_of', 'return_request', 'release_now'))))
-{
-	fail("$internal is still there");
-}
-is(query('SELECT from_ms, until_ms FROM shardid_lease.lease_window'), $window, 'the window is as it was');
+# --- A request that is refused, in a transaction that stays open, does not keep the holder from its row.
 
-# --- A registry: a transaction requests a shard and stays open.
-
-my $request = q({"space": "ids", "origin": "%s", "incarnation": "i", "place": "p", "started": 1, "joins": true,
-	"host": "h", "port": 1, "database": "d", "system_identifier": "s", "timeline": 1});
-sub ask_by_hand { return sprintf "SELECT shardid_lease.grant_shards(jsonb_build_array('$request'::jsonb || jsonb_build_object('clock', floor(extract(epoch FROM clock_timestamp()) * 1000)%s)))->0->>'%s'", @_ }
-my $open = $node->background_psql('postgres', on_error_die => 1, extra_params => [ '-U', 'owner' ]);
-is($open->query_safe('BEGIN; ' . ask_by_hand('first', '', 'shard')), 1, 'a transaction that is granted a shard and stays open');
-my $settings = "SET statement_timeout = '20s';";
-is($node->safe_psql('postgres', $settings . ask_by_hand('second', '', 'shard')), 2, 'others are granted the next one meanwhile');
-like($node->safe_psql('postgres', $settings . ask_by_hand('third', ", 'shard', 1", 'error')), qr/is being granted to another generator/,
-	'and are told at once of the one that it has asked for');
+my $held = query(q(SELECT shard FROM shardid_lease.shard_leases WHERE state <> 'joining'));
+my $open = $node->background_psql('postgres', on_error_die => 1, extra_params => [ '-U', 'maker' ]);
+query('GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards, shardid_lease.receipts TO maker');
+like($open->query_safe(<<SQL), qr/is held by .*role owner/, 'what another role holds is refused');
+BEGIN; SELECT shardid_lease.grant_shards(jsonb_build_array(jsonb_build_object('space', 'ids', 'shard', $held, 'origin', 'o', 'incarnation', 'i',
+	'place', 'p', 'started', 1, 'joins', true, 'host', 'h', 'port', 1, 'database', 'd', 'system_identifier', 's', 'timeline', 1,
+	'clock', floor(extract(epoch FROM clock_timestamp()) * 1000))))
+SQL
+my $until = query('SELECT until FROM shardid_lease.shard_leases WHERE shard = ' . $held);
+is(error_of($node, 'postgres', "SET shardid.lease_timeout = '10s'; SELECT shardid_lease.renew_leases()", role => 'owner'), 'no error', 'meanwhile the holder renews');
+cmp_ok(query('SELECT until FROM shardid_lease.shard_leases WHERE shard = ' . $held), 'gt', $until, 'and has a later window');
 $open->query_safe('ROLLBACK');
 $open->quit;
-is($node->safe_psql('postgres', ask_by_hand('third', ", 'shard', 1", 'shard')), 1, 'which is free when it has not committed');
+
+# --- The database's owner and its settings.
+
+query('CREATE DATABASE set_up OWNER maker');
+$node->safe_psql('set_up', registry_here() . <<'SQL');
+SELECT shardid_lease.create_id_space('orders');
+CREATE SEQUENCE g;
+SELECT shardid_lease.lease_shard('orders', 'here', generator => 'g');
+ALTER DATABASE set_up SET role = maker; ALTER DATABASE set_up SET default_transaction_read_only = on;
+SQL
+is(error_of($node, 'set_up', q(SET role = none; SET default_transaction_read_only = off; SELECT next_id('g'::regclass))), 'no error',
+	'the worker is itself whatever the database has set');
+
+# --- An id space that was dropped and created anew, with another layout.
+
+query(<<'SQL');
+SELECT shardid_lease.create_id_space('short', lease => '1 s', max_ahead => '1 s', reclaim_after => '1 s');
+CREATE SEQUENCE short;
+SELECT shardid_lease.lease_shard('short', 'here', generator => 'short');
+SELECT pg_sleep(2.2);
+SELECT shardid_lease.drop_id_space('short');
+SELECT shardid_lease.create_id_space('short', shard_bits => 10);
+SQL
+sub why { return query(q(SELECT error FROM shardid_lease.shard_leases WHERE generator = 'short'::regclass)) }
+like(error_of($node, 'postgres', q(SELECT next_id('short'::regclass))), qr/55000: .*no lease of shard/, 'an id space that was made anew grants nothing');
+like(why(), qr/is another one/, 'and it is said why');
+query(q(UPDATE shardid_lease.registry_confirmation c SET identity = l.registry
+	FROM shardid_lease.id_space s JOIN shardid_lease.leased_generator l ON l.space = s.name WHERE s.name = 'short' AND c.identity = s.identity;
+	UPDATE shardid_lease.id_space s SET identity = l.registry FROM shardid_lease.leased_generator l WHERE l.space = 'short' AND s.name = 'short';
+	UPDATE shardid_lease.lease_window SET receipt = NULL));
+isnt(error_of($node, 'postgres', q(SELECT shardid_lease.take_over_shard('short'))), 'no error', 'nor is one of another layout taken over');
+like(why(), qr/layout/, 'and it is said why');
 
 $node->stop;
+unlike(slurp_file($node->logfile), qr/background worker "shardid lease".*exit code 1/, 'no worker ended in an error');
 done_testing();

@@ -1,6 +1,6 @@
 # Background workers that ask registries: each group of generators has at most one, which has the registry's time, not
 # its caller's, and ends when its caller has gone; all together leave the server its slots, whatever roles call and however
-# many databases wait for a registry that hangs; and no message is cut inside a character.
+# many databases wait for a registry that hangs.
 use strict;
 use warnings;
 use FindBin;
@@ -125,14 +125,6 @@ my $back = time;
 ok(wait_until(sub { draw_one($member, 'ids', dbname => $databases[-1]) =~ /^\d+$/ }, 10), 'the registry answers again: ids come');
 is(scalar(grep { draw_one($member, 'ids', dbname => $_, settings => "SET shardid.lease_timeout = '5s';") =~ /^\d+$/ } @databases), 8, 'in all databases');
 cmp_ok(time - $back, '<', 15, 'within seconds');
-
-# --- A long message.
-
-$registry->safe_psql('postgres', q(SELECT shardid_lease.reserve_shard('ids', 99, 'x' || repeat('é', 3000))));
-on_member('SET ROLE app; CREATE SEQUENCE reserved');
-$error = error_of($member, 'postgres', q(SET ROLE app; SELECT shardid_lease.lease_shard('ids', 'registry', 'reserved', 99)));
-like($error, qr/is reserved: x(\xc3\xa9|\x{e9})+(?!\xc3)/, 'a message that is too long for the session ends with a character');
-unlike($error, qr/\xc3\n|invalid byte sequence/, 'and not inside one');
 
 no_id_comes_twice('a registry that hangs');
 $_->stop for $member, $registry;

@@ -1,4 +1,5 @@
 -- next_ids: many ids in one call.
+\a \t on
 SELECT id_shard(id) FROM next_ids(5, 3) AS id;
 CREATE SEQUENCE g;
 

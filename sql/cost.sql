@@ -1,4 +1,5 @@
 -- The cost of a draw in a transaction that has altered its generator: pages read and WAL written.
+\a \t on
 CREATE FUNCTION cost(statement text, VARIADIC counters text[]) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     plan json;

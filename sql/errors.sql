@@ -1,4 +1,5 @@
 -- Every error: SQLSTATE, message, DETAIL with the value, HINT with the action. Nothing is lost.
+\a \t on
 SET timezone = 'UTC';
 
 CREATE FUNCTION try(statement text) RETURNS TABLE (error text) LANGUAGE plpgsql AS $$
@@ -16,8 +17,6 @@ EXCEPTION WHEN OTHERS THEN
     END LOOP;
 END
 $$;
-\pset tuples_only on
-\pset format unaligned
 
 -- 22003: shard
 SELECT try('SELECT next_id(-1)');
@@ -195,7 +194,6 @@ SELECT last_value, is_called FROM plain;
 
 -- After all these errors the default generator continues.
 \pset tuples_only off
-\pset format aligned
 SELECT next_id(1) < next_id(1) AS goes_on;
 
 DROP VIEW "A view";

@@ -1,4 +1,5 @@
 -- The extension as an object: schemas, owners, DROP, re-create, dump settings.
+\a \t on
 
 -- Its objects, and that each has a comment.
 SELECT count(*) AS uncommented

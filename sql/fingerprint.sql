@@ -1,4 +1,5 @@
 -- shard_fingerprint: which server and database this is, and which roles see its place.
+\a \t on
 CREATE ROLE regress_shardid_visitor;
 CREATE ROLE regress_shardid_reader IN ROLE pg_read_all_settings;
 CREATE ROLE regress_shardid_monitor IN ROLE pg_monitor;

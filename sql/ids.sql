@@ -1,4 +1,5 @@
 -- Drawing ids: formula, defaults, column DEFAULT, setting, NULL, order.
+\a \t on
 
 -- The formula: milliseconds since Instagram's epoch << 23 | shard << 10 | sequence.
 SELECT clock_timestamp() AS before \gset

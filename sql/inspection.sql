@@ -1,4 +1,5 @@
 -- Decoding ids, and id_lower_bound.
+\a \t on
 
 SELECT setseed(0.5);
 CREATE TABLE samples AS

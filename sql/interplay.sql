@@ -1,4 +1,5 @@
 -- next_id together with everything else that uses or changes a sequence: core's functions, DDL, transactions.
+\a \t on
 
 -- Draws one id, and returns whether it is greater than all drawn before from that generator.
 CREATE TABLE drawn (generator text, id bigint);

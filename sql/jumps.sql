@@ -1,4 +1,5 @@
 -- USAGE is not UPDATE: a call that would turn a used plain sequence into a generator needs UPDATE, as setval does.
+\a \t on
 CREATE ROLE regress_shardid_app;
 CREATE ROLE regress_shardid_owner;
 SET timezone = 'UTC';
@@ -15,8 +16,6 @@ EXCEPTION WHEN OTHERS THEN
                      'HINT: ' || nullif(hint, ''));
 END
 $$;
-\pset format unaligned
-\pset tuples_only on
 
 -- A plain sequence that is in use.
 CREATE TABLE orders (id bigserial PRIMARY KEY, item text);

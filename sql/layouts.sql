@@ -1,4 +1,5 @@
 -- Layouts: Instagram, digoal's epoch, Twitter, 53 bits, the sign flip, limits of the fields.
+\a \t on
 
 -- Instagram's own example: 1387263000 ms after the epoch, user 31341 of 2000 shards, number 5001.
 SELECT id_parts(1387263000::bigint << 23 | (31341 % 2000 << 10) | 5001 % 1024,

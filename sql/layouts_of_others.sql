@@ -1,4 +1,5 @@
 -- Layouts of other systems, with ids that they have published; docs/layouts.md has them in a table.
+\a \t on
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
 

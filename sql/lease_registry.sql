@@ -1,5 +1,6 @@
 -- The registry of leases, as members call it: what it grants, refuses and takes back, and to which roles; and the
 -- registry in another place, after a restore, and in a dump.
+\a \t on
 \set SHOW_CONTEXT never
 SET client_min_messages = warning;
 CREATE EXTENSION dblink;
@@ -74,8 +75,6 @@ END
 $$;
 CREATE FUNCTION tick_at(ms bigint) RETURNS bigint LANGUAGE sql RETURN ms << 10;
 GRANT SELECT, INSERT, UPDATE ON answer TO PUBLIC;
-\pset tuples_only on
-\pset format unaligned
 
 -- Times are exact, also milliseconds that a double cannot hold.
 SELECT epoch, count(*), count(*) FILTER (WHERE shardid_lease.ms_of(epoch + ms * interval '1 ms') IS DISTINCT FROM
@@ -313,12 +312,10 @@ UPDATE shardid_lease.id_space SET branch = 'clone', not_before = 0;
 SELECT ask('i');
 SELECT not_before = (SELECT (answer->>'until')::bigint FROM answer WHERE who = 'i'), was_set_back FROM shardid_lease.id_space;
 SET client_min_messages = notice;
-\pset format aligned
 \set VERBOSITY terse
 SELECT shardid_lease.registry_was_restored('infinity');
 \set VERBOSITY default
 SET client_min_messages = warning;
-\pset format unaligned
 SELECT date_trunc('second', clock_timestamp()) + interval '23 h' AS newest \gset
 SELECT shardid_lease.registry_was_restored(:'newest');
 SELECT shardid_lease.ts_of(not_before, epoch) - :'newest'::timestamptz FROM shardid_lease.id_space;

@@ -1,4 +1,5 @@
 -- The schema of shardid_lease has a fixed name: if another role can create objects in it, or has, it is refused.
+\a \t on
 
 \set SHOW_CONTEXT never
 CREATE EXTENSION dblink;

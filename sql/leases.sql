@@ -1,5 +1,6 @@
 -- Leases of shards, from a registry in the member's own database: what each function does and refuses, which roles
 -- may call it, and how ids are drawn across a renewal.
+\a \t on
 SET client_min_messages = warning;
 CREATE EXTENSION dblink;
 CREATE EXTENSION shardid_lease;
@@ -46,8 +47,6 @@ EXCEPTION WHEN OTHERS THEN
 END
 $$;
 GRANT EXECUTE ON FUNCTION try TO PUBLIC;
-\pset tuples_only on
-\pset format unaligned
 
 -- Id spaces, and calls that are refused.
 SELECT shardid_lease.create_id_space('shop');

@@ -1,5 +1,6 @@
 -- After setval, nextval or nextval_range a generator does not know which ids of the present millisecond exist, so next_id
 -- continues after that millisecond: while the clock is right, no id is repeated.
+\a \t on
 CREATE SEQUENCE g;
 CREATE TABLE ids (id bigint);
 

@@ -1,4 +1,5 @@
 -- MongoDB's ObjectId.
+\a \t on
 SET timezone = 'UTC';
 
 -- Published ones, and the specification's seconds, which have no sign.

@@ -1,4 +1,5 @@
 -- A generator has one layout, which its storage remembers from the first id on.
+\a \t on
 CREATE FUNCTION try(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     detail text;
@@ -12,8 +13,6 @@ EXCEPTION WHEN OTHERS THEN
                      'HINT: ' || nullif(hint, ''));
 END
 $$;
-\pset format unaligned
-\pset tuples_only on
 SET timezone = 'UTC';
 
 -- Each of epoch, shard_bits and sequence_bits matters, in every function that draws or raises.
@@ -130,8 +129,6 @@ SELECT count(*) FROM next_ids(1, 10, 'negative', sequence_bits => 25 - 13);
 ALTER SEQUENCE negative OWNED BY NONE;
 SELECT next_id(1, 'negative', sequence_bits => 25 - 13) < 0;
 \c -
-\pset format unaligned
-\pset tuples_only on
 \set VERBOSITY terse
 SELECT count(*) FROM next_ids(1, 10, 'negative', sequence_bits => 25 - 13);
 -- Epochs with which ids turn negative in 364 and in 366 days.

@@ -1,5 +1,6 @@
 -- id_partition_commands and maintain_id_partitions: the commands and their results. The clock is the machine's: results
 -- that depend on it are not shown. t/partitions/clock.pl sets a clock.
+\a \t on
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
 SET intervalstyle = 'postgres';

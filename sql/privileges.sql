@@ -1,4 +1,5 @@
 -- Drawing needs USAGE or UPDATE on the sequence, as nextval does, at the moment of the call.
+\a \t on
 CREATE ROLE regress_shardid_owner;
 CREATE ROLE regress_shardid_user;
 CREATE ROLE regress_shardid_group;

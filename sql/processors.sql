@@ -1,5 +1,6 @@
 -- Ids and UUIDs decode to the same bytes on every processor: the digests are those of amd64, and make platforms
 -- compares them on other processors. A few lines are shown.
+\a \t on
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
 
@@ -27,6 +28,5 @@ LATERAL (VALUES
         uuid_v6_node(v6), uuid_v1_to_v6(v1), uuid_v6_to_v1(v6))),
     ('ObjectId', concat_ws(' ', objectid, objectid_timestamp(objectid)))) l (kind, line);
 
-\pset format unaligned
 SELECT line FROM decoded WHERE n IN (1, 8003, 8004) ORDER BY n, kind COLLATE "C";
 SELECT kind, count(line), md5(string_agg(line, E'\n' ORDER BY n)) FROM decoded GROUP BY kind ORDER BY kind COLLATE "C";

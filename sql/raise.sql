@@ -1,4 +1,5 @@
 -- raise_generator moves a generator forward past the millisecond of an id, and never back.
+\a \t on
 CREATE ROLE regress_shardid_app;
 SET timezone = 'UTC';
 CREATE FUNCTION try(query text) RETURNS text LANGUAGE plpgsql AS $$
@@ -14,8 +15,6 @@ EXCEPTION WHEN OTHERS THEN
                      'HINT: ' || nullif(hint, ''));
 END
 $$;
-\pset format unaligned
-\pset tuples_only on
 
 -- Ids of several shards in the highest id's millisecond: none is repeated, and all later ids are above.
 CREATE SEQUENCE original;

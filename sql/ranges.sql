@@ -1,4 +1,5 @@
 -- nextval_range: many values of a plain sequence in one step.
+\a \t on
 CREATE SEQUENCE s;
 SELECT * FROM nextval_range('s', 10);
 SELECT nextval('s');

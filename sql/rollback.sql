@@ -1,5 +1,6 @@
 -- Storage that a rollback restores knows what was drawn from the storage that is rolled back: generators
 -- that are ahead of the clock show it at once, and loops show it with the real clock.
+\a \t on
 
 -- Sets a generator an hour ahead of the clock: then it can only continue from what its storage remembers.
 CREATE FUNCTION set_ahead(generator text) RETURNS void LANGUAGE sql AS $$

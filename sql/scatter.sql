@@ -1,4 +1,5 @@
 -- Scattering: moving the low digits or bits of an id to the top, and back.
+\a \t on
 
 -- The TiDB article's table, in its order.
 SELECT id, scatter_digits(id) AS scattered, scatter_digits(id) = published AS as_published,

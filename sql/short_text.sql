@@ -1,4 +1,5 @@
 -- Ids as short text: Crockford's base 32.
+\a \t on
 
 -- The first and last ids, and the alphabet in its order.
 SELECT id, id_to_text(id)

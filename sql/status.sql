@@ -1,4 +1,5 @@
 -- id_generator_status: the position of a generator.
+\a \t on
 SET timezone = 'UTC';
 CREATE SEQUENCE g;
 

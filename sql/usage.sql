@@ -1,5 +1,6 @@
 -- next_id and the functions that decode ids, wherever SQL allows them: defaults of every kind of
 -- relation, functions, constraints, plans.
+\a \t on
 SET timezone = 'UTC';
 CREATE SEQUENCE g;
 

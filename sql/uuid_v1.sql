@@ -1,4 +1,5 @@
 -- UUID version 1.
+\a \t on
 
 -- RFC 9562, appendix A.1.
 SELECT uuid_v1_from('2022-02-22 14:22:22-05', x'33C8'::int, '9F:6B:DE:CE:D8:46')

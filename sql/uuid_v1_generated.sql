@@ -1,4 +1,5 @@
 -- Generated UUIDs of version 1.
+\a \t on
 
 -- Version 1 of the RFC's variant, a multicast node, the time of now.
 SELECT substr(u::text, 15, 1) AS version, substr(u::text, 20, 1) IN ('8', '9', 'a', 'b') AS variant,

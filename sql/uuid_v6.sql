@@ -1,4 +1,5 @@
 -- UUID version 6.
+\a \t on
 
 -- RFC 9562, appendix A.5.
 SELECT uuid_v6_from('2022-02-22 14:22:22-05', x'33C8'::int, '9F:6B:DE:CE:D8:46')

@@ -1,5 +1,6 @@
 -- id_migration_commands: the commands for every column of a schema whose values come from a sequence, run as they are
 -- printed, and the way back.
+\a \t on
 SET client_min_messages = warning;
 \set SHOW_CONTEXT never
 SET shardid.shard_id = 5;
@@ -94,8 +95,6 @@ CREATE TABLE before AS SELECT * FROM state;
 
 -- The way back is saved first; for unchanged columns it changes nothing.
 CREATE TABLE way_back AS SELECT command FROM id_migration_commands('"Shop"', back => true) WITH ORDINALITY c (command, n) ORDER BY n;
-\pset format unaligned
-\pset tuples_only on
 SELECT command || ';' FROM way_back WHERE command !~ 'others|measures';
 \set ECHO none
 \o /dev/null

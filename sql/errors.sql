@@ -2,62 +2,47 @@
 \a \t on
 SET timezone = 'UTC';
 
-CREATE FUNCTION try(statement text) RETURNS TABLE (error text) LANGUAGE plpgsql AS $$
+CREATE FUNCTION try(statement text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-    state text; message text; detail text; hint text;
+    detail text; hint text;
 BEGIN
     EXECUTE statement;
-    error := 'no error';
-    RETURN NEXT;
+    RETURN 'no error';
 EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT,
-        detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-    FOREACH error IN ARRAY ARRAY[state || ': ' || message, 'DETAIL: ' || detail, 'HINT: ' || hint] LOOP
-        RETURN NEXT;
-    END LOOP;
+    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+    RETURN concat_ws(' | ', sqlstate, sqlerrm, NULLIF(detail, ''), NULLIF(hint, ''));
 END
 $$;
 
 -- 22003: shard
-SELECT try('SELECT next_id(-1)');
-SELECT try('SELECT next_id(8192)');
-SELECT try('SELECT next_id(16, shard_bits => 4)');
-SELECT try('SELECT next_id(2147483647, shard_bits => 0)');
+SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$next_id(-1)$$, $$next_id(8192)$$, $$next_id(16, shard_bits => 4)$$,
+    $$next_id(2147483647, shard_bits => 0)$$]) call;
 SET shardid.shard_id = 8192;
 SELECT try('SELECT next_id()');
 RESET shardid.shard_id;
 
 -- 22003: widths
-SELECT try('SELECT next_id(1, shard_bits => 32)');
-SELECT try('SELECT next_id(1, shard_bits => -1)');
-SELECT try('SELECT next_id(1, sequence_bits => 32)');
-SELECT try('SELECT next_id(1, sequence_bits => -2147483648)');
-SELECT try('SELECT next_id(1, shard_bits => 20, sequence_bits => 13)');
-SELECT try('SELECT id_timestamp(1, shard_bits => 2147483647)');
-SELECT try('SELECT id_shard(1, 32, 0)');
-SELECT try('SELECT id_sequence(1, 32)');
-SELECT try('SELECT id_parts(1, sequence_bits => -1)');
-SELECT try('SELECT id_lower_bound(now(), shard_bits => 31, sequence_bits => 31)');
+SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$next_id(1, shard_bits => 32)$$, $$next_id(1, shard_bits => -1)$$,
+    $$next_id(1, sequence_bits => 32)$$, $$next_id(1, sequence_bits => -2147483648)$$,
+    $$next_id(1, shard_bits => 20, sequence_bits => 13)$$, $$id_timestamp(1, shard_bits => 2147483647)$$,
+    $$id_shard(1, 32, 0)$$, $$id_sequence(1, 32)$$, $$id_parts(1, sequence_bits => -1)$$,
+    $$id_lower_bound(now(), shard_bits => 31, sequence_bits => 31)$$]) call;
 
 -- 22008: epoch
-SELECT try('SELECT next_id(1, epoch => ''2011-08-24 21:07:01.721001+00'')');
-SELECT try('SELECT next_id(1, epoch => ''infinity'')');
-SELECT try('SELECT id_timestamp(1, ''-infinity'')');
-SELECT try('SELECT id_lower_bound(now(), ''1969-12-31 23:59:59.9999+00'')');
+SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$next_id(1, epoch => '2011-08-24 21:07:01.721001+00')$$,
+    $$next_id(1, epoch => 'infinity')$$, $$id_timestamp(1, '-infinity')$$,
+    $$id_lower_bound(now(), '1969-12-31 23:59:59.9999+00')$$]) call;
 CREATE SEQUENCE early;
 SELECT regexp_replace(e, 'clock is at \S+ \S+?,', 'clock is at NOW,')
 FROM try('SELECT next_id(1, ''early'', ''9999-01-01 00:00:00+00'')') e;
 
 -- 22008: timestamps outside the field
-SELECT try('SELECT id_lower_bound(''2011-08-24 21:07:01.720999+00'')');
-SELECT try('SELECT id_lower_bound(''2081-04-30 12:54:37.273+00'')');
-SELECT try('SELECT id_lower_bound(''2081-04-30 12:54:37.272001+00'')');
-SELECT try('SELECT id_lower_bound(''2081-04-30 12:54:37.272+00'')');
-SELECT try('SELECT id_lower_bound(''infinity'')');
-SELECT try('SELECT id_lower_bound(''-infinity'')');
-SELECT try('SELECT id_lower_bound(''294276-12-31 23:59:59.999001+00'', shard_bits => 0, sequence_bits => 0)');
-SELECT try('SELECT id_timestamp(-1, shard_bits => 0, sequence_bits => 0)');
-SELECT try('SELECT id_parts(-1, ''4713-01-01 00:00:00+00 BC'', 0, 0)');
+SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$id_lower_bound('2011-08-24 21:07:01.720999+00')$$,
+    $$id_lower_bound('2081-04-30 12:54:37.273+00')$$, $$id_lower_bound('2081-04-30 12:54:37.272001+00')$$,
+    $$id_lower_bound('2081-04-30 12:54:37.272+00')$$, $$id_lower_bound('infinity')$$, $$id_lower_bound('-infinity')$$,
+    $$id_lower_bound('294276-12-31 23:59:59.999001+00', shard_bits => 0, sequence_bits => 0)$$,
+    $$id_timestamp(-1, shard_bits => 0, sequence_bits => 0)$$,
+    $$id_parts(-1, '4713-01-01 00:00:00+00 BC', 0, 0)$$]) call;
 
 -- 2200H: the time field is exhausted; the sequence stays as it was
 CREATE SEQUENCE g;
@@ -93,13 +78,9 @@ RESET shardid.max_lead;
 -- 42809: not a sequence, unlogged; 42P01: no such sequence
 CREATE TABLE a_table ();
 CREATE VIEW "A view" AS SELECT 1;
-SELECT try('SELECT next_id(1, ''a_table'')');
-SELECT try('SELECT next_id(1, ''"A view"'')');
-SELECT try('SELECT next_id(1, ''pg_class_oid_index'')');
-SELECT try('SELECT next_id(1, 0)');
-SELECT try('SELECT next_id(5::bigint)');
-SELECT try('SELECT next_id(1, 4294967295)');
-SELECT try('SELECT next_id(1, ''no_such_sequence'')');
+SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$next_id(1, 'a_table')$$, $$next_id(1, '"A view"')$$,
+    $$next_id(1, 'pg_class_oid_index')$$, $$next_id(1, 0)$$, $$next_id(5::bigint)$$, $$next_id(1, 4294967295)$$,
+    $$next_id(1, 'no_such_sequence')$$]) call;
 CREATE UNLOGGED SEQUENCE "un logged";
 SELECT try('SELECT next_id(1, ''"un logged"'')');
 ALTER SEQUENCE "un logged" SET LOGGED;
@@ -130,8 +111,7 @@ CREATE SEQUENCE one_more MINVALUE 281474976710658 MAXVALUE 562949953421314;
 SELECT try('SELECT next_id(1, ''one_more'')');
 BEGIN;
 INSERT INTO pg_extension SELECT 1, 'citus', extowner, extnamespace, extrelocatable, extversion FROM pg_extension WHERE extname = 'shardid';
-SELECT try('SELECT next_id(1, ''one_more'')');
-SELECT try('SELECT next_id(1, ''first_worker'')');
+SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$next_id(1, 'one_more')$$, $$next_id(1, 'first_worker')$$]) call;
 ROLLBACK;
 -- From the seventh worker on there is room above, and the part begins in the future.
 CREATE SEQUENCE seventh_worker MINVALUE 1970324836974593 MAXVALUE 2251799813685249;
@@ -162,17 +142,16 @@ SELECT count(parallel_next_id()) FROM many;
 ROLLBACK;
 
 -- UUID version 1
-SELECT try('SELECT uuid_v1_from(now(), -1, ''08:00:2b:01:02:03'')');
-SELECT try('SELECT uuid_v1_from(now(), 16384, ''08:00:2b:01:02:03'')');
-SELECT try('SELECT uuid_v1_from(now(), 0, ''08:00:2b:01:02:03'', 10)');
-SELECT try('SELECT uuid_v1_from(now(), 0, ''08:00:2b:01:02:03'', -1)');
-SELECT try('SELECT uuid_v1_from(''1582-10-14 23:59:59.999999+00'', 0, ''08:00:2b:01:02:03'', 9)');
-SELECT try('SELECT uuid_v1_from(''5236-03-31 21:21:00.684698+00'', 0, ''08:00:2b:01:02:03'')');
-SELECT try('SELECT uuid_v1_from(''5236-03-31 21:21:00.684697+00'', 0, ''08:00:2b:01:02:03'', 6)');
-SELECT try('SELECT uuid_v1_from(''5236-03-31 21:21:00.684697+00'', 0, ''08:00:2b:01:02:03'', 5)');
-SELECT try('SELECT uuid_v1_from(''4713-01-01 00:00:00+00 BC'', 0, ''08:00:2b:01:02:03'')');
-SELECT try('SELECT uuid_v1_from(''infinity'', 0, ''08:00:2b:01:02:03'')');
-SELECT try('SELECT uuid_v1_from(''-infinity'', 0, ''08:00:2b:01:02:03'')');
+SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$uuid_v1_from(now(), -1, '08:00:2b:01:02:03')$$,
+    $$uuid_v1_from(now(), 16384, '08:00:2b:01:02:03')$$, $$uuid_v1_from(now(), 0, '08:00:2b:01:02:03', 10)$$,
+    $$uuid_v1_from(now(), 0, '08:00:2b:01:02:03', -1)$$,
+    $$uuid_v1_from('1582-10-14 23:59:59.999999+00', 0, '08:00:2b:01:02:03', 9)$$,
+    $$uuid_v1_from('5236-03-31 21:21:00.684698+00', 0, '08:00:2b:01:02:03')$$,
+    $$uuid_v1_from('5236-03-31 21:21:00.684697+00', 0, '08:00:2b:01:02:03', 6)$$,
+    $$uuid_v1_from('5236-03-31 21:21:00.684697+00', 0, '08:00:2b:01:02:03', 5)$$,
+    $$uuid_v1_from('4713-01-01 00:00:00+00 BC', 0, '08:00:2b:01:02:03')$$,
+    $$uuid_v1_from('infinity', 0, '08:00:2b:01:02:03')$$,
+    $$uuid_v1_from('-infinity', 0, '08:00:2b:01:02:03')$$]) call;
 
 -- The first call of a session, which has checked no layout yet.
 CREATE SEQUENCE plain AS int;
@@ -182,12 +161,12 @@ SELECT last_value AS before FROM shardid_seq \gset
 \c -
 SET timezone = 'UTC';
 SET shardid.shard_id = 0;
-SELECT try('SELECT next_id(0, ''shardid_seq'', ''-infinity'', 0, 0)');
-SELECT try('SELECT next_id(generator => ''shardid_seq'', epoch => ''-infinity'', shard_bits => 0, sequence_bits => 0)');
-SELECT try('SELECT next_id(0, ''plain'', ''-infinity'', 0, 0)');
+SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$next_id(0, 'shardid_seq', '-infinity', 0, 0)$$,
+    $$next_id(generator => 'shardid_seq', epoch => '-infinity', shard_bits => 0, sequence_bits => 0)$$,
+    $$next_id(0, 'plain', '-infinity', 0, 0)$$]) call;
 -- Only in the extension:
-SELECT try('SELECT next_id(0, ''shardid_uuid_seq'', ''-infinity'', 0, 0)');
-SELECT try('SELECT next_id(0, ''shardid_objectid_seq'', ''infinity'', 0, 0)');
+SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$next_id(0, 'shardid_uuid_seq', '-infinity', 0, 0)$$,
+    $$next_id(0, 'shardid_objectid_seq', 'infinity', 0, 0)$$]) call;
 -- In both versions:
 SELECT last_value = :before AS nothing_drawn FROM shardid_seq;
 SELECT last_value, is_called FROM plain;

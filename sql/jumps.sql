@@ -3,17 +3,15 @@
 CREATE ROLE regress_shardid_app;
 CREATE ROLE regress_shardid_owner;
 SET timezone = 'UTC';
-CREATE FUNCTION try(query text) RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION try(statement text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-    detail text;
-    hint text;
+    detail text; hint text;
 BEGIN
-    EXECUTE query;
+    EXECUTE statement;
     RETURN 'no error';
 EXCEPTION WHEN OTHERS THEN
     GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-    RETURN concat_ws(E'\n', sqlstate || ': ' || sqlerrm, 'DETAIL: ' || nullif(detail, ''),
-                     'HINT: ' || nullif(hint, ''));
+    RETURN concat_ws(' | ', sqlstate, sqlerrm, NULLIF(detail, ''), NULLIF(hint, ''));
 END
 $$;
 

@@ -25,25 +25,19 @@ END
 $$;
 
 -- Replaces times, hosts and the like, which differ in each run.
-CREATE FUNCTION try(statement text) RETURNS TABLE (error text) LANGUAGE plpgsql AS $$
+CREATE FUNCTION try(statement text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-    state text; message text; detail text; hint text;
+    detail text; hint text;
 BEGIN
     EXECUTE statement;
-    error := 'no error';
-    RETURN NEXT;
+    RETURN 'no error';
 EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT,
-        detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-    FOREACH error IN ARRAY ARRAY[state || ': ' || message, 'DETAIL: ' || detail, 'HINT: ' || hint] LOOP
-        CONTINUE WHEN error ~ ': $';
-        -- The registry's session has settings of its own.
-        error := regexp_replace(error, '\d{4}-\d\d-\d\d \d\d:\d\d:[\d.]+\+00|\w{3} \w{3} \d\d [\d:.]+ \d{4} \w{3}', 'TIME', 'g');
-        error := regexp_replace(error, '(held by|reserved for) \S+, port \d+, database "\w+"', '\1 HOST, PORT, DATABASE');
-        error := regexp_replace(error, '\d+ ms ahead', 'N ms ahead');
-        error := regexp_replace(error, '\m' || session_user || '\M', 'SUPERUSER', 'g');
-        RETURN NEXT;
-    END LOOP;
+    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+    RETURN (SELECT regexp_replace(regexp_replace(regexp_replace(regexp_replace(error,
+        '\d{4}-\d\d-\d\d \d\d:\d\d:[\d.]+\+00|\w{3} \w{3} \d\d [\d:.]+ \d{4} \w{3}', 'TIME', 'g'),
+        '(held by|reserved for) \S+, port \d+, database "\w+"', '\1 HOST, PORT, DATABASE'), '\d+ ms ahead', 'N ms ahead'),
+        '\m' || session_user || '\M', 'SUPERUSER', 'g')
+        FROM concat_ws(' | ', sqlstate, sqlerrm, NULLIF(detail, ''), NULLIF(hint, '')) error);
 END
 $$;
 GRANT EXECUTE ON FUNCTION try TO PUBLIC;
@@ -52,26 +46,17 @@ GRANT EXECUTE ON FUNCTION try TO PUBLIC;
 SELECT shardid_lease.create_id_space('shop');
 SELECT name, owner::text = current_user, epoch, shard_bits, sequence_bits, lease_ms, max_ahead_ms, reclaim_after_ms, not_before
 FROM shardid_lease.id_space;
-SELECT try($$SELECT shardid_lease.create_id_space('shop')$$);
-SELECT try($$SELECT shardid_lease.create_id_space(NULL)$$);
-SELECT try($$SELECT shardid_lease.create_id_space('s', lease => NULL)$$);
-SELECT try($$SELECT shardid_lease.create_id_space('s', epoch => NULL)$$);
-SELECT try($$SELECT shardid_lease.create_id_space('s', lease => '999 ms')$$);
-SELECT try($$SELECT shardid_lease.create_id_space('s', lease => '-1 s')$$);
-SELECT try($$SELECT shardid_lease.create_id_space('s', lease => '6 h', max_ahead => '6 h')$$);
-SELECT try($$SELECT shardid_lease.create_id_space(repeat('s', 64))$$);
-SELECT try($$SELECT shardid_lease.create_id_space('s', lease => '178000000 years')$$);
-SELECT try($$SELECT shardid_lease.create_id_space('s', max_ahead => '59 s')$$);
-SELECT try($$SELECT shardid_lease.create_id_space('s', max_ahead => '5 h 59 min 1 ms')$$);
-SELECT try($$SELECT shardid_lease.create_id_space('s', reclaim_after => '59 s')$$);
-SELECT try($$SELECT shardid_lease.create_id_space('s', reclaim_after => '-178000000 years')$$);
-SELECT try($$SELECT shardid_lease.create_id_space('s', reclaim_after => '178000000 years')$$);
-SELECT try($$SELECT shardid_lease.drop_id_space('s')$$);
-SELECT try($$SELECT shardid_lease.create_id_space('s', shard_bits => 32)$$);
-SELECT try($$SELECT shardid_lease.create_id_space('s', sequence_bits => -1)$$);
-SELECT try($$SELECT shardid_lease.create_id_space('s', shard_bits => 20, sequence_bits => 13)$$);
-SELECT try($$SELECT shardid_lease.create_id_space('s', epoch => 'infinity')$$);
-SELECT try($$SELECT shardid_lease.create_id_space('s', epoch => '2020-01-01 00:00:00.0001+00')$$);
+SELECT try('SELECT shardid_lease.' || call) FROM unnest(ARRAY[$$create_id_space('shop')$$, $$create_id_space(NULL)$$,
+    $$create_id_space('s', lease => NULL)$$, $$create_id_space('s', epoch => NULL)$$,
+    $$create_id_space('s', lease => '999 ms')$$, $$create_id_space('s', lease => '-1 s')$$,
+    $$create_id_space('s', lease => '6 h', max_ahead => '6 h')$$, $$create_id_space(repeat('s', 64))$$,
+    $$create_id_space('s', lease => '178000000 years')$$, $$create_id_space('s', max_ahead => '59 s')$$,
+    $$create_id_space('s', max_ahead => '5 h 59 min 1 ms')$$, $$create_id_space('s', reclaim_after => '59 s')$$,
+    $$create_id_space('s', reclaim_after => '-178000000 years')$$,
+    $$create_id_space('s', reclaim_after => '178000000 years')$$, $$drop_id_space('s')$$,
+    $$create_id_space('s', shard_bits => 32)$$, $$create_id_space('s', sequence_bits => -1)$$,
+    $$create_id_space('s', shard_bits => 20, sequence_bits => 13)$$, $$create_id_space('s', epoch => 'infinity')$$,
+    $$create_id_space('s', epoch => '2020-01-01 00:00:00.0001+00')$$]) call;
 SELECT shardid_lease.create_id_space('brief', lease => '1 s', max_ahead => '10 s', reclaim_after => '1 s');
 SELECT shardid_lease.create_id_space('tiny', epoch => '2020-01-01 00:00:00+00', shard_bits => 1, sequence_bits => 12);
 SELECT try($$SELECT shardid_lease.drop_id_space('none')$$);
@@ -85,16 +70,12 @@ SET shardid.shard_id = 77;
 SELECT next_id() AS first \gset
 SELECT id_shard(:first), id_shard(next_id(0)), id_shard(next_id(generator => 'shardid_seq'));
 RESET shardid.shard_id;
-SELECT try('SELECT next_id(1)');
-SELECT try('SELECT next_id(8192)');
-SELECT try('SELECT next_id(-1)');
-SELECT try('SELECT next_id(0, shard_bits => 12)');
-SELECT try($$SELECT next_id(0, epoch => '2020-01-01 00:00:00+00')$$);
-SELECT try('SELECT next_id(0, shard_bits => 40)');
+SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$next_id(1)$$, $$next_id(8192)$$, $$next_id(-1)$$,
+    $$next_id(0, shard_bits => 12)$$, $$next_id(0, epoch => '2020-01-01 00:00:00+00')$$,
+    $$next_id(0, shard_bits => 40)$$]) call;
 SELECT count(*), count(DISTINCT id), bool_and(id > :first) FROM next_ids(0, 3000) id;
-SELECT try('SELECT next_ids(1, 10)');
-SELECT try('SELECT count(*) FROM next_ids(1, 10)');
-SELECT try('SELECT next_ids(0, 10, sequence_bits => 11)');
+SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$next_ids(1, 10)$$, $$count(*) FROM next_ids(1, 10)$$,
+    $$next_ids(0, 10, sequence_bits => 11)$$]) call;
 SELECT id_shard(next_id());
 SELECT raise_generator('shardid_seq', next_id()) > :first;
 -- Times beyond the window must be granted first.
@@ -111,9 +92,8 @@ SELECT (SELECT until FROM shardid_lease.shard_leases) = (SELECT until FROM shard
 
 -- The same lease again changes nothing. Another lease is refused until this one is released.
 SELECT shardid_lease.lease_shard('shop', 'here'), shardid_lease.lease_shard('shop', 'here', shard => 0);
-SELECT try($$SELECT shardid_lease.lease_shard('shop', 'here', shard => 1)$$);
-SELECT try($$SELECT shardid_lease.lease_shard('tiny', 'here')$$);
-SELECT try($$SELECT shardid_lease.lease_shard('shop', server => 'elsewhere')$$);
+SELECT try('SELECT shardid_lease.' || call) FROM unnest(ARRAY[$$lease_shard('shop', 'here', shard => 1)$$,
+    $$lease_shard('tiny', 'here')$$, $$lease_shard('shop', server => 'elsewhere')$$]) call;
 
 -- Other generators of the database get other shards, the lowest free ones.
 CREATE SEQUENCE a;
@@ -125,22 +105,21 @@ SELECT try($$SELECT next_id(0, 'b')$$);
 -- Leases that are refused.
 SELECT try($$SELECT shardid_lease.lease_shard('nowhere', 'here', generator => 'c')$$);
 CREATE SEQUENCE c;
-SELECT try($$SELECT shardid_lease.lease_shard('nowhere', 'here', generator => 'c')$$);
-SELECT try($$SELECT shardid_lease.lease_shard(NULL, 'here', generator => 'c')$$);
-SELECT try($$SELECT shardid_lease.lease_shard('shop', NULL, generator => 'c')$$);
-SELECT try($$SELECT shardid_lease.lease_shard('shop', 'here', generator => 'c', shard => -1)$$);
-SELECT try($$SELECT shardid_lease.lease_shard('shop', 'here', generator => 'c', shard => 8192)$$);
-SELECT try($$SELECT shardid_lease.lease_shard('shop', 'here', generator => 'c', shard => 5)$$);
-SELECT try($$SELECT shardid_lease.lease_shard('shop', 'elsewhere', generator => 'c')$$);
+SELECT try('SELECT shardid_lease.' || call) FROM unnest(ARRAY[$$lease_shard('nowhere', 'here', generator => 'c')$$,
+    $$lease_shard(NULL, 'here', generator => 'c')$$, $$lease_shard('shop', NULL, generator => 'c')$$,
+    $$lease_shard('shop', 'here', generator => 'c', shard => -1)$$,
+    $$lease_shard('shop', 'here', generator => 'c', shard => 8192)$$,
+    $$lease_shard('shop', 'here', generator => 'c', shard => 5)$$,
+    $$lease_shard('shop', 'elsewhere', generator => 'c')$$]) call;
 CREATE UNLOGGED SEQUENCE unlogged;
 SELECT try($$SELECT shardid_lease.lease_shard('shop', 'here', generator => 'unlogged')$$);
 CREATE TEMP SEQUENCE temporary;
 SELECT regexp_replace(try($$SELECT shardid_lease.lease_shard('shop', 'here', generator => 'temporary')$$), '_temp_\d+', '_temp_N');
-SELECT try($$SELECT shardid_lease.lease_shard('shop', 'here', generator => 'shardid_uuid_seq')$$);
-SELECT try($$SELECT shardid_lease.lease_shard('shop', 'here', generator => 'shardid_objectid_seq')$$);
+SELECT try('SELECT shardid_lease.' || call) FROM unnest(ARRAY[$$lease_shard('shop', 'here', generator => 'shardid_uuid_seq')$$,
+    $$lease_shard('shop', 'here', generator => 'shardid_objectid_seq')$$]) call;
 CREATE TABLE t (id bigint);
-SELECT try($$SELECT shardid_lease.lease_shard('shop', 'here', generator => 't')$$);
-SELECT try($$SELECT shardid_lease.lease_shard('shop', 'here', generator => 0)$$);
+SELECT try('SELECT shardid_lease.' || call) FROM unnest(ARRAY[$$lease_shard('shop', 'here', generator => 't')$$,
+    $$lease_shard('shop', 'here', generator => 0)$$]) call;
 CREATE SEQUENCE of_int AS int;
 SELECT try($$SELECT shardid_lease.lease_shard('shop', 'here', generator => 'of_int')$$);
 CREATE SEQUENCE downwards INCREMENT -1;
@@ -149,14 +128,12 @@ CREATE SEQUENCE bound;
 SELECT next_id(1, 'bound', shard_bits => 12, sequence_bits => 11) IS NOT NULL;
 SELECT try($$SELECT shardid_lease.lease_shard('shop', 'here', generator => 'bound')$$);
 BEGIN READ ONLY;
-SELECT try($$SELECT shardid_lease.lease_shard('shop', 'here', generator => 'c')$$);
-SELECT try($$SELECT shardid_lease.release_shard('a')$$);
-SELECT try($$SELECT shardid_lease.take_over_shard('a')$$);
-SELECT try($$SELECT shardid_lease.renew_leases()$$);
+SELECT try('SELECT shardid_lease.' || call) FROM unnest(ARRAY[$$lease_shard('shop', 'here', generator => 'c')$$,
+    $$release_shard('a')$$, $$take_over_shard('a')$$, $$renew_leases()$$]) call;
 COMMIT;
 -- None of these has left a lease or a held shard; at a registry on another server the shard is released.
-SELECT try($$SELECT shardid_lease.lease_shard('shop', 'here', 'of_int', shard => 300)$$);
-SELECT try($$SELECT shardid_lease.lease_shard('shop', 'here', 'downwards', shard => 301)$$);
+SELECT try('SELECT shardid_lease.' || call) FROM unnest(ARRAY[$$lease_shard('shop', 'here', 'of_int', shard => 300)$$,
+    $$lease_shard('shop', 'here', 'downwards', shard => 301)$$]) call;
 SELECT shard, state FROM shardid_lease.id_space_shards WHERE shard >= 300 ORDER BY shard;
 SELECT generator, shard, state FROM shardid_lease.shard_leases ORDER BY shard;
 SELECT shard, state FROM shardid_lease.id_space_shards ORDER BY shard;
@@ -166,19 +143,17 @@ SELECT next_id(3, 'c') IS NOT NULL;
 CREATE SEQUENCE d;
 CREATE SEQUENCE e;
 SELECT shardid_lease.lease_shard('tiny', 'here', generator => 'd'), shardid_lease.lease_shard('tiny', 'here', generator => 'e');
-SELECT try($$SELECT shardid_lease.lease_shard('tiny', 'here', generator => 'c')$$);
-SELECT try($$SELECT next_id(generator => 'd')$$);
+SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$shardid_lease.lease_shard('tiny', 'here', generator => 'c')$$,
+    $$next_id(generator => 'd')$$]) call;
 SELECT id_shard(next_id(0, 'd', '2020-01-01 00:00:00+00', 1, 12), 1, 12), id_shard(next_id('e', '2020-01-01 00:00:00+00', 1, 12), 1, 12);
 
 -- A released generator is sealed, its shard is free. The next holder begins after its window, so that ids differ.
 SELECT next_id('e', '2020-01-01 00:00:00+00', 1, 12) AS last_of_e \gset
 SELECT shardid_lease.release_shard('e');
-SELECT try($$SELECT next_id('e', '2020-01-01 00:00:00+00', 1, 12)$$);
-SELECT try($$SELECT next_ids(1, 5, 'e', '2020-01-01 00:00:00+00', 1, 12)$$);
-SELECT try($$SELECT shardid_lease.release_shard('e')$$);
-SELECT try($$SELECT shardid_lease.release_shard('bound')$$);
-SELECT try($$SELECT shardid_lease.release_shard('t')$$);
-SELECT try($$SELECT shardid_lease.release_shard(0)$$);
+SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$next_id('e', '2020-01-01 00:00:00+00', 1, 12)$$,
+    $$next_ids(1, 5, 'e', '2020-01-01 00:00:00+00', 1, 12)$$, $$shardid_lease.release_shard('e')$$,
+    $$shardid_lease.release_shard('bound')$$, $$shardid_lease.release_shard('t')$$,
+    $$shardid_lease.release_shard(0)$$]) call;
 SELECT generator, state FROM shardid_lease.shard_leases WHERE generator = 'e'::regclass;
 SELECT shard, state FROM shardid_lease.id_space_shards WHERE space = 'tiny' ORDER BY shard;
 CREATE SEQUENCE f;
@@ -230,15 +205,10 @@ SELECT state FROM shardid_lease.shard_leases WHERE generator = 'e'::regclass;
 -- Reserved by the id space's owner: never granted, and used by its number.
 SELECT shardid_lease.reserve_shard('shop', 8191, 'of the old system');
 SELECT shard, state, until, comment FROM shardid_lease.id_space_shards WHERE space = 'shop' AND shard = 8191;
-SELECT try($$SELECT shardid_lease.reserve_shard('shop', 8191)$$);
-SELECT try($$SELECT shardid_lease.reserve_shard('shop', 0)$$);
-SELECT try($$SELECT shardid_lease.reserve_shard('shop', 8192)$$);
-SELECT try($$SELECT shardid_lease.reserve_shard('shop', -1)$$);
-SELECT try($$SELECT shardid_lease.reserve_shard('none', 1)$$);
-SELECT try($$SELECT shardid_lease.lease_shard('shop', 'here', generator => 'c', shard => 8191)$$);
-SELECT try($$SELECT shardid_lease.evict_shard('shop', 8191)$$);
-SELECT try($$SELECT shardid_lease.unreserve_shard('shop', 0)$$);
-SELECT try($$SELECT shardid_lease.unreserve_shard('shop', 8190)$$);
+SELECT try('SELECT shardid_lease.' || call) FROM unnest(ARRAY[$$reserve_shard('shop', 0)$$,
+    $$reserve_shard('shop', 8192)$$, $$reserve_shard('shop', -1)$$, $$reserve_shard('none', 1)$$,
+    $$lease_shard('shop', 'here', generator => 'c', shard => 8191)$$, $$evict_shard('shop', 8191)$$,
+    $$unreserve_shard('shop', 0)$$, $$unreserve_shard('shop', 8190)$$]) call;
 SELECT id_shard(next_id(8191, 'c'));
 SELECT shardid_lease.unreserve_shard('shop', 8191);
 SELECT state, until > clock_timestamp() + interval '59 min' FROM shardid_lease.id_space_shards WHERE space = 'shop' AND shard = 8191;
@@ -248,14 +218,12 @@ SELECT shardid_lease.reserve_shard('shop', 8190);
 -- A takeover by the holder itself changes nothing.
 SELECT shardid_lease.take_over_shard('a');
 SELECT id_shard(next_id(generator => 'a'));
-SELECT try($$SELECT shardid_lease.take_over_shard('c')$$);
-SELECT try($$SELECT shardid_lease.take_over_shard('bound')$$);
-SELECT try($$SELECT shardid_lease.take_over_shard('t')$$);
+SELECT try('SELECT shardid_lease.' || call) FROM unnest(ARRAY[$$take_over_shard('c')$$, $$take_over_shard('bound')$$,
+    $$take_over_shard('t')$$]) call;
 
 -- Evicted: the holder learns it at its next renewal. Others begin after its window.
-SELECT try($$SELECT shardid_lease.evict_shard('shop', 4711)$$);
-SELECT try($$SELECT shardid_lease.evict_shard('none', 0)$$);
-SELECT try($$SELECT shardid_lease.drop_id_space('shop')$$);
+SELECT try('SELECT shardid_lease.' || call) FROM unnest(ARRAY[$$evict_shard('shop', 4711)$$, $$evict_shard('none', 0)$$,
+    $$drop_id_space('shop')$$]) call;
 SELECT shardid_lease.evict_shard('shop', 5);
 SELECT try($$SELECT shardid_lease.evict_shard('shop', 5)$$);
 SELECT shard, state FROM shardid_lease.id_space_shards WHERE space = 'shop' ORDER BY shard;
@@ -371,21 +339,15 @@ SELECT id_shard(next_id(generator => 'of_member'));
 SELECT generator, space, shard, state FROM shardid_lease.shard_leases;
 SELECT space, shard, role, state FROM shardid_lease.id_space_shards ORDER BY space, shard;
 SELECT shardid_lease.renew_leases();
-SELECT try($$SELECT shardid_lease.lease_shard('shop', 'here')$$);
-SELECT try($$SELECT shardid_lease.lease_shard('shop', 'here', generator => 'b')$$);
-SELECT try($$SELECT shardid_lease.release_shard()$$);
-SELECT try($$SELECT shardid_lease.release_shard('b')$$);
-SELECT try($$SELECT shardid_lease.take_over_shard('b')$$);
-SELECT try($$SELECT shardid_lease.renew_now('b')$$);
+SELECT try('SELECT shardid_lease.' || call) FROM unnest(ARRAY[$$lease_shard('shop', 'here')$$,
+    $$lease_shard('shop', 'here', generator => 'b')$$, $$release_shard()$$, $$release_shard('b')$$,
+    $$take_over_shard('b')$$, $$renew_now('b')$$]) call;
 -- Only the id space's owner may call these.
-SELECT try($$SELECT shardid_lease.create_id_space('mine')$$);
-SELECT try($$SELECT shardid_lease.drop_id_space('shop')$$);
-SELECT try($$SELECT shardid_lease.evict_shard('shop', 0)$$);
-SELECT try($$SELECT shardid_lease.reserve_shard('shop', 300)$$);
-SELECT try($$SELECT shardid_lease.unreserve_shard('shop', 8190)$$);
-SELECT try($$SELECT shardid_lease.registry_was_restored()$$);
-SELECT try($$SELECT shardid_lease.registry_was_moved()$$);
-SELECT try('SELECT secret FROM shardid_lease.id_space');
+SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$shardid_lease.create_id_space('mine')$$,
+    $$shardid_lease.drop_id_space('shop')$$, $$shardid_lease.evict_shard('shop', 0)$$,
+    $$shardid_lease.reserve_shard('shop', 300)$$, $$shardid_lease.unreserve_shard('shop', 8190)$$,
+    $$shardid_lease.registry_was_restored()$$, $$shardid_lease.registry_was_moved()$$,
+    $$secret FROM shardid_lease.id_space$$]) call;
 -- Only superusers may read or write these.
 SELECT try(format(statement, relation))
 FROM unnest(ARRAY['granted_shard', 'leased_generator', 'lease_window', 'dropped_id_space', 'registry_confirmation', 'id_space']) relation,
@@ -441,8 +403,8 @@ SELECT shardid_lease.lease_shard('brief', 'here', generator => 'brief_one', shar
 GRANT USAGE ON SEQUENCE brief_one TO regress_shardid_app;
 SET ROLE regress_shardid_app;
 SELECT id_shard(next_id(generator => 'brief_one')) FROM generate_series(1, 2), pg_sleep(1.2);
-SELECT try($$SELECT next_id(generator => 'of_member')$$);
-SELECT try($$SELECT shardid_lease.release_shard('brief_one')$$);
+SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$next_id(generator => 'of_member')$$,
+    $$shardid_lease.release_shard('brief_one')$$]) call;
 SELECT count(*) FROM shardid_lease.shard_leases;
 RESET ROLE;
 SELECT role FROM shardid_lease.id_space_shards WHERE space = 'brief' AND shard = 9;
@@ -460,9 +422,8 @@ GRANT EXECUTE ON FUNCTION shardid_lease.create_id_space, shardid_lease.drop_id_s
 SET ROLE regress_shardid_other;
 SELECT try($$SELECT shardid_lease.registry_was_restored()$$);
 SELECT shardid_lease.create_id_space('of_other', lease => '1 s', max_ahead => '1 s');
-SELECT try($$SELECT shardid_lease.evict_shard('shop', 100)$$);
-SELECT try($$SELECT shardid_lease.reserve_shard('shop', 101)$$);
-SELECT try($$SELECT shardid_lease.drop_id_space('shop')$$);
+SELECT try('SELECT shardid_lease.' || call) FROM unnest(ARRAY[$$evict_shard('shop', 100)$$, $$reserve_shard('shop', 101)$$,
+    $$drop_id_space('shop')$$]) call;
 RESET ROLE;
 SET ROLE regress_shardid_member;
 CREATE SEQUENCE of_member_2;

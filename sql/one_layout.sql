@@ -1,16 +1,14 @@
 -- A generator has one layout, which its storage remembers from the first id on.
 \a \t on
-CREATE FUNCTION try(query text) RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION try(statement text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-    detail text;
-    hint text;
+    detail text; hint text;
 BEGIN
-    EXECUTE query;
+    EXECUTE statement;
     RETURN 'no error';
 EXCEPTION WHEN OTHERS THEN
     GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-    RETURN concat_ws(E'\n', sqlstate || ': ' || sqlerrm, 'DETAIL: ' || nullif(detail, ''),
-                     'HINT: ' || nullif(hint, ''));
+    RETURN concat_ws(' | ', sqlstate, sqlerrm, NULLIF(detail, ''), NULLIF(hint, ''));
 END
 $$;
 SET timezone = 'UTC';
@@ -18,9 +16,8 @@ SET timezone = 'UTC';
 -- Each of epoch, shard_bits and sequence_bits matters, in every function that draws or raises.
 CREATE SEQUENCE g;
 SELECT next_id(1, 'g') IS NOT NULL;
-SELECT try('SELECT next_id(1, ''g'', shard_bits => 12)');
-SELECT try('SELECT next_id(1, ''g'', sequence_bits => 9)');
-SELECT try('SELECT next_id(1, ''g'', epoch => ''2011-08-24 21:07:01.722+00'')');
+SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$next_id(1, 'g', shard_bits => 12)$$,
+    $$next_id(1, 'g', sequence_bits => 9)$$, $$next_id(1, 'g', epoch => '2011-08-24 21:07:01.722+00')$$]) call;
 SELECT left(try('SELECT next_ids(1, 10, ''g'', shard_bits => 12)'), 45);
 SELECT left(try('SELECT count(*) FROM next_ids(1, 10, ''g'', shard_bits => 12)'), 45);
 SELECT left(try('SELECT raise_generator(''g'', 1, shard_bits => 12)'), 45);
@@ -104,8 +101,8 @@ SELECT next_id(0, 'temporary', shard_bits => 0) IS NOT NULL;
 SELECT try('SELECT next_id(1, ''temporary'')') LIKE '55000%';
 
 -- The sequences of UUIDs and ObjectIds generate no ids.
-SELECT try('SELECT next_id(1, ''shardid_uuid_seq'')');
-SELECT try('SELECT raise_generator(''shardid_objectid_seq'', next_id(1))');
+SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$next_id(1, 'shardid_uuid_seq')$$,
+    $$raise_generator('shardid_objectid_seq', next_id(1))$$]) call;
 SELECT uuid_v1() IS NOT NULL, objectid() IS NOT NULL;
 -- Nor if their storage is unbound, as after pg_upgrade.
 BEGIN;

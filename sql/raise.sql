@@ -2,17 +2,15 @@
 \a \t on
 CREATE ROLE regress_shardid_app;
 SET timezone = 'UTC';
-CREATE FUNCTION try(query text) RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION try(statement text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-    detail text;
-    hint text;
+    detail text; hint text;
 BEGIN
-    EXECUTE query;
+    EXECUTE statement;
     RETURN 'no error';
 EXCEPTION WHEN OTHERS THEN
     GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-    RETURN concat_ws(E'\n', sqlstate || ': ' || sqlerrm, 'DETAIL: ' || nullif(detail, ''),
-                     'HINT: ' || nullif(hint, ''));
+    RETURN concat_ws(' | ', sqlstate, sqlerrm, NULLIF(detail, ''), NULLIF(hint, ''));
 END
 $$;
 
@@ -90,8 +88,8 @@ SELECT left(try('SELECT raise_generator(''restored'', 1, shard_bits => 13, seque
 SELECT next_id(1, 'restored') IS NOT NULL;
 
 -- The last millisecond of the layout has none after it.
-SELECT try('SELECT raise_generator(''plain'', -1)');
-SELECT try('SELECT raise_generator(''plain'', 5, shard_bits => 40)');
+SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$raise_generator('plain', -1)$$,
+    $$raise_generator('plain', 5, shard_bits => 40)$$]) call;
 SELECT left(try('SELECT raise_generator(''ids'', 5)'), 5);
 SELECT raise_generator('plain', NULL) IS NULL;
 

@@ -1,5 +1,16 @@
 -- UUID version 6.
 \a \t on
+CREATE FUNCTION try(statement text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    detail text; hint text;
+BEGIN
+    EXECUTE statement;
+    RETURN 'no error';
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+    RETURN concat_ws(' | ', sqlstate, sqlerrm, NULLIF(detail, ''), NULLIF(hint, ''));
+END
+$$;
 
 -- RFC 9562, appendix A.5.
 SELECT uuid_v6_from('2022-02-22 14:22:22-05', x'33C8'::int, '9F:6B:DE:CE:D8:46')
@@ -60,17 +71,11 @@ SELECT uuid_v6_from(NULL, 0, '00:00:00:00:00:00') IS NULL AND uuid_v6_timestamp(
 
 -- Values that a UUID cannot hold.
 SET timezone = 'UTC';
-SELECT uuid_v6_from('2022-02-22', -1, '00:00:00:00:00:00');
-\echo :LAST_ERROR_SQLSTATE
-SELECT uuid_v6_from('2022-02-22', 16384, '00:00:00:00:00:00');
-\echo :LAST_ERROR_SQLSTATE
-SELECT uuid_v6_from('2022-02-22', 0, '00:00:00:00:00:00', -1);
-\echo :LAST_ERROR_SQLSTATE
-SELECT uuid_v6_from('2022-02-22', 0, '00:00:00:00:00:00', 10);
-\echo :LAST_ERROR_SQLSTATE
-SELECT uuid_v6_from('1582-10-14 23:59:59.999999+00', 0, '00:00:00:00:00:00');
-\echo :LAST_ERROR_SQLSTATE
-SELECT uuid_v6_from('5236-03-31 21:21:00.684697+00', 0, '00:00:00:00:00:00', 6);
-\echo :LAST_ERROR_SQLSTATE
-SELECT uuid_v6_from('infinity', 0, '00:00:00:00:00:00');
-\echo :LAST_ERROR_SQLSTATE
+SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$uuid_v6_from('2022-02-22', -1, '00:00:00:00:00:00')$$,
+    $$uuid_v6_from('2022-02-22', 16384, '00:00:00:00:00:00')$$,
+    $$uuid_v6_from('2022-02-22', 0, '00:00:00:00:00:00', -1)$$,
+    $$uuid_v6_from('2022-02-22', 0, '00:00:00:00:00:00', 10)$$,
+    $$uuid_v6_from('1582-10-14 23:59:59.999999+00', 0, '00:00:00:00:00:00')$$,
+    $$uuid_v6_from('5236-03-31 21:21:00.684697+00', 0, '00:00:00:00:00:00', 6)$$,
+    $$uuid_v6_from('infinity', 0, '00:00:00:00:00:00')$$]) call;
+DROP FUNCTION try;

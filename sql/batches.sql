@@ -11,12 +11,6 @@ FROM (SELECT id, lag(id, 1, 0::bigint) OVER (ORDER BY n) AS previous
 SELECT max(n) <= 1024 AS within_capacity
 FROM (SELECT count(*) AS n FROM next_ids(5, 10000, 'g') AS id GROUP BY id_timestamp(id)) s;
 
--- Together with next_id on the same generator.
-SELECT next_id(1, 'g') AS first \gset
-SELECT min(id) AS second, max(id) AS third FROM next_ids(1, 3000, 'g') AS id \gset
-SELECT next_id(1, 'g') AS fourth \gset
-SELECT :first < :second AND :third < :fourth AS increasing;
-
 -- No id is later than the clock, none earlier than the call.
 SELECT clock_timestamp() AS before \gset
 SELECT min(id_timestamp(id)) >= date_trunc('milliseconds', :'before'::timestamptz) AS not_earlier,
@@ -155,13 +149,6 @@ FETCH c;
 \set VERBOSITY default
 -- In both versions:
 ROLLBACK;
--- SECURITY DEFINER lends its owner's right for all ids.
-CREATE FUNCTION lent() RETURNS SETOF bigint LANGUAGE sql SECURITY DEFINER AS $$ SELECT next_ids(5, 2000, 'g') $$;
-SET ROLE regress_shardid_reader;
-SELECT count(*) FROM lent();
-SELECT next_ids(5, 2000, 'g');
-RESET ROLE;
-
 -- Rolled back with its storage, as next_id.
 BEGIN;
 ALTER SEQUENCE g RESTART;
@@ -203,22 +190,7 @@ BEGIN READ ONLY;
 SELECT next_ids(5, 1);
 ROLLBACK;
 SELECT 1 WHERE next_ids(5, 1) > 0;
--- Not in a parallel worker.
-CREATE FUNCTION in_parallel(int) RETURNS bigint LANGUAGE sql PARALLEL SAFE AS $$ SELECT max(id) FROM next_ids(5, 3) id $$;
-CREATE TABLE many AS SELECT generate_series(1, 1000) AS n;
-BEGIN;
-SET LOCAL parallel_setup_cost = 0;
-SET LOCAL parallel_tuple_cost = 0;
-SET LOCAL min_parallel_table_scan_size = 0;
-SET LOCAL max_parallel_workers_per_gather = 2;
-\set VERBOSITY sqlstate
-SELECT count(in_parallel(n)) FROM many;
-\set VERBOSITY default
-ROLLBACK;
-DROP TABLE many;
-DROP FUNCTION in_parallel;
-
-DROP FUNCTION lent, is_increasing;
+DROP FUNCTION is_increasing;
 DROP TABLE rows;
 DROP SEQUENCE g;
 DROP ROLE regress_shardid_reader;

@@ -47,31 +47,6 @@ SELECT id_lower_bound('2011-08-24 21:07:01.721+00') AS epoch,
        id_lower_bound('2011-08-24 21:07:01.721001+00') >> 23 AS after_it,
        id_lower_bound('2011-08-24 21:07:01.722+00') >> 23 AS one;
 
--- A table partitioned by time on the id itself, pruned by id_lower_bound.
-CREATE TABLE events (id bigint PRIMARY KEY, what text) PARTITION BY RANGE (id);
-SELECT format('CREATE TABLE events_%s PARTITION OF events FOR VALUES FROM (%s) TO (%s)',
-              to_char(month, 'YYYYMM'), id_lower_bound(month), id_lower_bound(month + interval '1 month'))
-FROM generate_series('2026-01-01'::timestamptz, '2026-06-01', interval '1 month') month \gexec
-INSERT INTO events
-SELECT id_lower_bound(ts) | (5 << 10), ts::text
-FROM generate_series('2026-01-01'::timestamptz, '2026-06-30 23:00', interval '1 hour') ts;
-SELECT tableoid::regclass AS partition, count(*),
-       bool_and(to_char(id_timestamp(id), '"events_"YYYYMM') = tableoid::regclass::text) AS right
-FROM events GROUP BY 1 ORDER BY 1;
-EXPLAIN (COSTS off) SELECT * FROM events
-WHERE id >= id_lower_bound('2026-03-10 00:00+00') AND id < id_lower_bound('2026-03-11 00:00+00');
-SELECT count(*) FROM events
-WHERE id >= id_lower_bound('2026-03-10 00:00+00') AND id < id_lower_bound('2026-03-11 00:00+00');
--- At run time too, with a bound that is unknown when the query is planned.
-PREPARE day (timestamptz) AS SELECT count(*) FROM events
-WHERE id >= id_lower_bound($1) AND id < id_lower_bound($1 + interval '1 day');
-SET plan_cache_mode = force_generic_plan;
--- Only in the extension:
-EXPLAIN (COSTS off) EXECUTE day('2026-05-10 00:00+00');
--- In both versions:
-EXECUTE day('2026-05-10 00:00+00');
-RESET plan_cache_mode;
-
 -- In an index expression.
 CREATE INDEX ON samples (id_shard(id));
 SET enable_seqscan = off;
@@ -80,4 +55,4 @@ EXPLAIN (COSTS off) SELECT * FROM samples WHERE id_shard(id) = 5;
 -- In both versions:
 RESET enable_seqscan;
 
-DROP TABLE samples, moments, events;
+DROP TABLE samples, moments;

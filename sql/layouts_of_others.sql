@@ -21,28 +21,6 @@ SELECT name, 1 << shard_bits AS shards, 1 << sequence_bits AS ids_a_ms,
        id_timestamp(-1, epoch, shard_bits, sequence_bits) AS last
 FROM layouts;
 
--- With every layout ids have the present time, and decode to their parts.
-DO $$
-DECLARE
-    l record;
-    id bigint;
-    parts record;
-BEGIN
-    FOR l IN SELECT * FROM layouts LOOP
-        CREATE TEMPORARY SEQUENCE of_layout;
-        FOR n IN 1 .. 3 LOOP
-            id := next_id((1 << l.shard_bits) - n, 'of_layout', l.epoch, l.shard_bits, l.sequence_bits);
-            parts := id_parts(id, l.epoch, l.shard_bits, l.sequence_bits);
-            IF parts.shard <> (1 << l.shard_bits) - n
-               OR NOT clock_timestamp() - parts.ts BETWEEN '0 s' AND '10 s' THEN
-                RAISE '%: % %', l.name, id, parts;
-            END IF;
-        END LOOP;
-        DROP SEQUENCE of_layout;
-    END LOOP;
-END
-$$;
-
 -- Instagram.
 SELECT account, id_timestamp(id), to_timestamp(taken_at) AS taken_at
 FROM (VALUES ('bbcnews', 3597631270905977008, 1743091089),

@@ -210,20 +210,6 @@ SELECT nextval_range(0, 1);
 BEGIN READ ONLY;
 SELECT nextval_range('s', 1);
 ROLLBACK;
--- Not in a parallel worker.
-CREATE FUNCTION in_parallel(int) RETURNS bigint LANGUAGE sql PARALLEL SAFE AS $$ SELECT last FROM nextval_range('s', 3) $$;
-CREATE TABLE many AS SELECT generate_series(1, 1000) AS n;
-BEGIN;
-SET LOCAL parallel_setup_cost = 0;
-SET LOCAL parallel_tuple_cost = 0;
-SET LOCAL min_parallel_table_scan_size = 0;
-SET LOCAL max_parallel_workers_per_gather = 2;
-\set VERBOSITY sqlstate
-SELECT count(in_parallel(n)) FROM many;
-\set VERBOSITY default
-ROLLBACK;
-DROP TABLE many;
-DROP FUNCTION in_parallel;
 SELECT nextval_range(NULL, 1) IS NULL AND nextval_range('s', NULL) IS NULL AS is_null;
 
 DROP TABLE items;

@@ -36,15 +36,6 @@ SELECT id, scatter_digits(id) AS by_one, gather_digits(scatter_digits(id)) AS ba
        gather_digits(scatter_digits(id, 2), 2) AS back
 FROM (VALUES (100), (101), (110), (120), (1000), (1002), (1020), (90000), (100001)) v (id);
 
--- All numbers up to 99999: each becomes another one of its length, and back.
-SELECT digits, count(*) AS numbers, count(DISTINCT s) AS scattered,
-       count(*) FILTER (WHERE length(s::text) <> length(id::text)) AS other_length,
-       count(*) FILTER (WHERE gather_digits(s, digits) <> id) AS lost
-FROM (SELECT digits, id, scatter_digits(id, digits) AS s
-      FROM generate_series(1, 4) digits, generate_series(1, 99999) id
-      WHERE length(id::text) > digits) all_numbers
-GROUP BY digits ORDER BY digits;
-
 -- Random ids of every length, compared with the same by text. 19 digits that begin with 9 may not fit.
 CREATE FUNCTION scatter_text(id bigint, digits int) RETURNS numeric LANGUAGE sql IMMUTABLE AS $$
     SELECT (left(t, 1) || right(t, digits) || substr(t, 2, length(t) - 1 - digits))::numeric FROM (VALUES (id::text)) v (t)
@@ -119,20 +110,6 @@ EXPLAIN (COSTS OFF) SELECT * FROM photos WHERE gather_digits(id) >= id_lower_bou
 -- In both versions:
 RESET enable_seqscan;
 RESET enable_bitmapscan;
-DROP TABLE photos;
-
--- docs/layouts.md: 16 ranges by four bits, rows and time conditions.
-CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT scatter_bits(next_id(5), 4), name text)
-    PARTITION BY RANGE (id);
-SELECT format('CREATE TABLE photos_%s PARTITION OF photos FOR VALUES FROM (%s) TO (%s)',
-              n, n::bigint << 59, CASE n WHEN 15 THEN 'MAXVALUE' ELSE ((n + 1)::bigint << 59)::text END)
-FROM generate_series(0, 15) n \gexec
-INSERT INTO photos (name) SELECT 'photo' FROM generate_series(1, 1600);
-SELECT count(*) AS partitions, min(n) > 80 AND max(n) < 120 AS even
-FROM (SELECT count(*) AS n FROM photos GROUP BY tableoid) s;
-CREATE INDEX ON photos (gather_bits(id, 4));
-SELECT count(*) AS all_of_them FROM photos
-WHERE gather_bits(id, 4) >= id_lower_bound(now() - interval '1 hour') AND id_shard(gather_bits(id, 4)) = 5;
 DROP TABLE photos;
 
 -- How long digits of the default layout's ids can be scattered: from here on some last digits do not fit.

@@ -26,18 +26,6 @@ SELECT count(*), bool_and(n BETWEEN 700 AND 1300) AS even FROM (SELECT count(*) 
 ALTER TABLE by_hash_1 ALTER id SET DEFAULT next_id(6, 'g');
 INSERT INTO by_hash (n) VALUES (4001) RETURNING id_shard(id);
 
--- Partitions by time, and a condition on time that prunes them.
-CREATE TABLE by_time (id bigint PRIMARY KEY DEFAULT next_id(5, 'g'), n int) PARTITION BY RANGE (id);
-CREATE TABLE by_time_old PARTITION OF by_time FOR VALUES FROM (MINVALUE) TO (id_lower_bound('2024-01-01'));
-CREATE TABLE by_time_2024 PARTITION OF by_time
-    FOR VALUES FROM (id_lower_bound('2024-01-01')) TO (id_lower_bound('2025-01-01'));
-CREATE TABLE by_time_new PARTITION OF by_time FOR VALUES FROM (id_lower_bound('2025-01-01')) TO (MAXVALUE);
-INSERT INTO by_time (n) SELECT generate_series(1, 1000);
-INSERT INTO by_time SELECT id_lower_bound('2024-12-31 23:59:59.999') + 8388607, 0;
-INSERT INTO by_time SELECT id_lower_bound('2024-12-31 23:59:59.999') + 8388608, 0;
-SELECT tableoid::regclass AS partition, count(*), min(id_timestamp(id)) FILTER (WHERE n = 0) AS first
-FROM by_time GROUP BY 1 ORDER BY 1;
-SELECT * FROM ids_of('by_time_new', 5) WHERE ids = 1001;
 CREATE FUNCTION plan_of(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     plan json;
@@ -46,10 +34,6 @@ BEGIN
     RETURN plan;
 END
 $$;
-SELECT DISTINCT m[1] AS scanned
-FROM plan_of('SELECT * FROM by_time WHERE id >= id_lower_bound(''2024-03-01'') AND id < id_lower_bound(''2024-04-01'')') plan,
-     regexp_matches(plan, '"Relation Name": "(\w+)"', 'g') m;
-
 -- Generated columns: parts of an id may be stored, a new id may not.
 CREATE TABLE generated (
     id bigint PRIMARY KEY DEFAULT next_id(5, 'g'),
@@ -257,7 +241,7 @@ SELECT id_timestamp(1), id_shard(1024), uuid_v1_clock_seq(uuid_v1_from('2026-01-
 SELECT next_id(5, 'g') < next_id(5, 'g') AS increasing;
 
 SET client_min_messages = warning;
-DROP TABLE by_hash, by_time, generated, identity, serial, rows, unique_rows, children, noted, photos,
+DROP TABLE by_hash, generated, identity, serial, rows, unique_rows, children, noted, photos,
     temporary, audited, audit, many, in_parallel CASCADE;
 DROP MATERIALIZED VIEW drawn;
 DROP DOMAIN photo_id;

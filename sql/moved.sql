@@ -25,7 +25,6 @@ SELECT * FROM draw_and_move('SELECT setval(''g'', $1)');
 SELECT * FROM draw_and_move('SELECT setval(''g'', $1, false)');
 -- setval and then nextval or nextval_range, which leave another log_cnt behind.
 SELECT * FROM draw_and_move('SELECT setval(''g'', $1), nextval(''g'')');
-SELECT * FROM draw_and_move('SELECT setval(''g'', $1), nextval(''g''), nextval(''g'')');
 -- Only in the extension:
 SELECT * FROM draw_and_move('SELECT setval(''g'', $1), nextval_range(''g'', 3)');
 -- In both versions:

@@ -1,16 +1,8 @@
 -- A generator has one layout, which its storage remembers from the first id on.
 \a \t on
-CREATE FUNCTION try(statement text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    detail text; hint text;
-BEGIN
-    EXECUTE statement;
-    RETURN 'no error';
-EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-    RETURN concat_ws(' | ', sqlstate, sqlerrm, NULLIF(detail, ''), NULLIF(hint, ''));
-END
-$$;
+\getenv source PG_ABS_SRCDIR
+\set try :source '/sql/try.psql'
+\i :try
 SET timezone = 'UTC';
 
 -- Each of epoch, shard_bits and sequence_bits matters, in every function that draws or raises.

@@ -6,6 +6,9 @@ SET datestyle = 'ISO';
 SET intervalstyle = 'postgres';
 \set SHOW_CONTEXT never
 
+\getenv source PG_ABS_SRCDIR
+\set try :source '/sql/try.psql'
+\i :try
 CREATE ROLE months_owner;
 CREATE ROLE months_reader;
 CREATE SCHEMA months AUTHORIZATION months_owner;
@@ -83,10 +86,7 @@ PARTITION BY RANGE (id);
 CREATE TABLE months.of_width (id bigint DEFAULT next_id(5, sequence_bits => 12)) PARTITION BY RANGE (id);
 CREATE TABLE months.of_epoch (id bigint DEFAULT next_id(5, 'months.g', '2023-01-01')) PARTITION BY RANGE (id);
 CREATE TABLE months.of_expression (id bigint DEFAULT next_id(5, 'months.g', to_timestamp(0), 8)) PARTITION BY RANGE (id);
-CREATE TABLE months.of_named_expression (id bigint DEFAULT next_id(5, epoch => to_timestamp(0))) PARTITION BY RANGE (id);
 CREATE TABLE months.of_computed_width (id bigint DEFAULT next_id(5, 'months.g', '2023-01-01', 4 + 4, 12)) PARTITION BY RANGE (id);
-CREATE TABLE months.of_cast_width (id bigint DEFAULT next_id(5, 'months.g', '2023-01-01', 8, 12::smallint)) PARTITION BY RANGE (id);
-CREATE TABLE months.of_named_width (id bigint DEFAULT next_id(5, shard_bits => 4 + 4)) PARTITION BY RANGE (id);
 SELECT id_partition_commands('months.of_twitter', '1 month');
 CALL maintain_id_partitions('months.of_twitter', '1 month', epoch => '2010-11-04 01:42:54.657+00', shard_bits => 10);
 CALL maintain_id_partitions('months.of_twitter', '1 month', epoch => '2010-11-04 01:42:54.657+00', shard_bits => 10, sequence_bits => 12);
@@ -97,10 +97,7 @@ SELECT count(*) FROM id_partition_commands('months.of_width', '1 month', sequenc
 SELECT id_partition_commands('months.of_epoch', '1 month');
 SELECT count(*) FROM id_partition_commands('months.of_epoch', '1 month', epoch => '2023-01-01');
 SELECT count(*) FROM id_partition_commands('months.of_expression', '1 month', epoch => to_timestamp(0), shard_bits => 8);
-SELECT count(*) FROM id_partition_commands('months.of_named_expression', '1 month', epoch => to_timestamp(0));
 SELECT count(*) FROM id_partition_commands('months.of_computed_width', '1 month', epoch => '2023-01-01', shard_bits => 8, sequence_bits => 12);
-SELECT count(*) FROM id_partition_commands('months.of_cast_width', '1 month', epoch => '2023-01-01', shard_bits => 8, sequence_bits => 12);
-SELECT count(*) FROM id_partition_commands('months.of_named_width', '1 month', shard_bits => 8);
 SELECT count(*) FROM id_partition_commands('months.events', '1 month', shard_bits => 12);
 ALTER TABLE months.of_twitter ALTER id DROP DEFAULT;
 \set VERBOSITY sqlstate
@@ -135,37 +132,20 @@ FOR VALUES FROM (id_lower_bound('2025-08-01 12:00')) TO (id_lower_bound('2025-08
 SELECT count(*) > 0 AS right FROM id_partition_commands('months.by_hand', '1 month');
 
 -- Refused.
-SELECT id_partition_commands('months.events', '45 minutes');
-SELECT id_partition_commands('months.events', '1 month 3 days');
-SELECT id_partition_commands('months.events', '-1 months');
-SELECT id_partition_commands('months.events', '5 months');
-SELECT id_partition_commands('months.events', '5 hours');
-SELECT id_partition_commands('months.events', '2 days');
-SELECT id_partition_commands('months.events', '30 days');
-SELECT id_partition_commands('months.events', '0');
-SELECT id_partition_commands('months.events', '1 month', -1);
-SELECT id_partition_commands('months.events', '1 month', 10001);
-SELECT id_partition_commands('months.events', '1 month', keep => '-1 months');
-SELECT id_partition_commands('months.events', '1 month', keep => '1 month -29 days');
-SELECT id_partition_commands('months.events', '1 month', since => '-infinity');
-SELECT count(*) FROM id_partition_commands('months.other', '1 hour', since => '2020-01-01');
-SELECT id_partition_commands('months.events', '1 month', timezone => 'Nowhere');
-SELECT id_partition_commands('months.events', '1 month', shard_bits => 40);
-\set VERBOSITY terse
-SELECT id_partition_commands('months.events', '1 month', epoch => '2100-01-01');
-\set VERBOSITY default
-SELECT id_partition_commands(NULL, '1 month');
-SELECT id_partition_commands('months.events', NULL);
-SELECT id_partition_commands(0, '1 month');
-SELECT id_partition_commands('months.events_202504', '1 month');
 CREATE TABLE months.by_list (id bigint PRIMARY KEY) PARTITION BY LIST (id);
 CREATE TABLE months.by_int (id int PRIMARY KEY) PARTITION BY RANGE (id);
 CREATE TABLE months.by_two (id bigint, n int) PARTITION BY RANGE (id, n);
 CREATE TABLE months.by_expression (id bigint) PARTITION BY RANGE ((id + 1));
-SELECT id_partition_commands('months.by_list', '1 month');
-SELECT id_partition_commands('months.by_int', '1 month');
-SELECT id_partition_commands('months.by_two', '1 month');
-SELECT id_partition_commands('months.by_expression', '1 month');
+SELECT try('SELECT id_partition_commands(' || call || ')') FROM unnest(ARRAY[$$'months.events', '45 minutes'$$,
+    $$'months.events', '1 month 3 days'$$, $$'months.events', '-1 months'$$, $$'months.events', '5 months'$$,
+    $$'months.events', '5 hours'$$, $$'months.events', '2 days'$$, $$'months.events', '30 days'$$,
+    $$'months.events', '0'$$, $$'months.events', '1 month', -1$$, $$'months.events', '1 month', 10001$$,
+    $$'months.events', '1 month', keep => '-1 months'$$, $$'months.events', '1 month', keep => '1 month -29 days'$$,
+    $$'months.events', '1 month', since => '-infinity'$$, $$'months.events', '1 month', timezone => 'Nowhere'$$,
+    $$'months.other', '1 hour', since => '2020-01-01'$$, $$'months.events', '1 month', shard_bits => 40$$,
+    $$NULL, '1 month'$$, $$'months.events', NULL$$,
+    $$0, '1 month'$$, $$'months.events_202504', '1 month'$$, $$'months.by_list', '1 month'$$,
+    $$'months.by_int', '1 month'$$, $$'months.by_two', '1 month'$$, $$'months.by_expression', '1 month'$$]) call;
 SET ROLE months_reader;
 SELECT id_partition_commands('months.events', '1 month');
 CALL maintain_id_partitions('months.events', '1 month');
@@ -255,31 +235,6 @@ ALTER TABLE ONLY months.other_202505 ENABLE TRIGGER USER;
 COMMIT;
 SELECT split_part(c, E'\n', 1) AS command FROM id_partition_commands('months.other', '1 month', since => '2025-05-01') c LIMIT 1;
 
--- Foreign keys to the rows are dropped meanwhile: a DELETE would follow them.
-CREATE TABLE months.other_notes (id bigint REFERENCES months.other ON DELETE CASCADE, next bigint);
-ALTER TABLE months.other_notes ADD CONSTRAINT next_note FOREIGN KEY (next) REFERENCES months.other DEFERRABLE INITIALLY DEFERRED;
-INSERT INTO months.other VALUES (id_lower_bound('2024-05-10'));
-INSERT INTO months.other_notes SELECT id, id FROM months.other WHERE id < id_lower_bound('2024-06-01');
-CALL maintain_id_partitions('months.other', '1 month', since => '2024-05-01');
-BEGIN;
-ALTER TABLE months.other_notes DROP CONSTRAINT other_notes_id_fkey;
-ALTER TABLE months.other_notes DROP CONSTRAINT next_note;
-CREATE TABLE months.other_202405 (LIKE months.other INCLUDING ALL EXCLUDING IDENTITY);
-ALTER TABLE ONLY months.other_rest DISABLE TRIGGER USER;
-CREATE TEMPORARY TABLE moved_rows ON COMMIT DROP AS SELECT id FROM months.other_rest WITH NO DATA;
-WITH moved AS (DELETE FROM months.other_rest WHERE id BETWEEN '3357973021963845632' AND '3380441069631045631' RETURNING id)
-INSERT INTO pg_temp.moved_rows SELECT id FROM moved;
-ALTER TABLE ONLY months.other_rest ENABLE TRIGGER USER;
-ALTER TABLE months.other ATTACH PARTITION months.other_202405 FOR VALUES FROM ('3357973021963845632') TO ('3380441069631045632');
-ALTER TABLE ONLY months.other_202405 DISABLE TRIGGER USER;
-INSERT INTO months.other_202405 (id) OVERRIDING SYSTEM VALUE SELECT id FROM pg_temp.moved_rows;
-SET CONSTRAINTS ALL IMMEDIATE;
-ALTER TABLE ONLY months.other_202405 ENABLE TRIGGER USER;
-ALTER TABLE months.other_notes ADD CONSTRAINT other_notes_id_fkey FOREIGN KEY (id) REFERENCES months.other(id) ON DELETE CASCADE;
-ALTER TABLE months.other_notes ADD CONSTRAINT next_note FOREIGN KEY (next) REFERENCES months.other(id) DEFERRABLE INITIALLY DEFERRED;
-COMMIT;
-SELECT count(*) FROM months.other_notes;
-DROP TABLE months.other_notes;
 -- Triggers that do not just fire are left as they are. Only an owner can disable them.
 CREATE FUNCTION months.never() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''a trigger fires''; END';
 CREATE TRIGGER fires BEFORE DELETE ON months.other_rest FOR EACH ROW EXECUTE FUNCTION months.never();
@@ -409,3 +364,4 @@ DROP SCHEMA months, "; DROP TABLE x; --" CASCADE;
 REVOKE USAGE, UPDATE ON SEQUENCE shardid_seq FROM months_owner;
 DROP FOREIGN DATA WRAPPER months_wrapper CASCADE;
 DROP ROLE months_owner, "Months_Owner", months_reader, "months %1$s ""x";
+DROP FUNCTION try;

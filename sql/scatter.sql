@@ -1,16 +1,8 @@
 -- Scattering: moving the low digits or bits of an id to the top, and back.
 \a \t on
-CREATE FUNCTION try(statement text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    detail text; hint text;
-BEGIN
-    EXECUTE statement;
-    RETURN 'no error';
-EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-    RETURN concat_ws(' | ', sqlstate, sqlerrm, NULLIF(detail, ''), NULLIF(hint, ''));
-END
-$$;
+\getenv source PG_ABS_SRCDIR
+\set try :source '/sql/try.psql'
+\i :try
 
 -- The TiDB article's table, in its order.
 SELECT id, scatter_digits(id) AS scattered, scatter_digits(id) = published AS as_published,
@@ -64,16 +56,8 @@ WHERE g <= 9223372036854775807
   AND (gather_digits(id, digits) <> g OR scatter_digits(gather_digits(id, digits), digits) <> id);
 
 -- Each of the others is refused, and no other id.
-CREATE FUNCTION state_of(call text) RETURNS text LANGUAGE plpgsql AS $$
-BEGIN
-    EXECUTE call;
-    RETURN 'no error';
-EXCEPTION WHEN OTHERS THEN
-    RETURN SQLSTATE;
-END
-$$;
-SELECT state_of(format('SELECT scatter_digits(%s, %s)', id, digits)) AS state,
-       state_of(format('SELECT gather_digits(%s, %s)', id, digits)) AS state_of_gather,
+SELECT split_part(try(format('SELECT scatter_digits(%s, %s)', id, digits)), ' | ', 1) AS state,
+       split_part(try(format('SELECT gather_digits(%s, %s)', id, digits)), ' | ', 1) AS state_of_gather,
        length(id::text) > digits AS long_enough, coalesce(s > 9223372036854775807, false) AS too_large,
        coalesce(g > 9223372036854775807, false) AS too_large_to_gather, count(*) > 0 AS some
 FROM (SELECT * FROM random_ids LEFT JOIN long_enough USING (id, digits) ORDER BY id DESC LIMIT 20000) r
@@ -126,5 +110,5 @@ SELECT scatter_digits(NULL) IS NULL AND gather_digits(12, NULL) IS NULL AND scat
        AND gather_bits(1, NULL) IS NULL AS strict;
 
 DROP TABLE random_ids, long_enough;
-DROP FUNCTION scatter_text, gather_text, state_of;
+DROP FUNCTION scatter_text, gather_text;
 DROP FUNCTION try;

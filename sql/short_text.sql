@@ -1,16 +1,8 @@
 -- Ids as short text: Crockford's base 32.
 \a \t on
-CREATE FUNCTION try(statement text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    detail text; hint text;
-BEGIN
-    EXECUTE statement;
-    RETURN 'no error';
-EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-    RETURN concat_ws(' | ', sqlstate, sqlerrm, NULLIF(detail, ''), NULLIF(hint, ''));
-END
-$$;
+\getenv source PG_ABS_SRCDIR
+\set try :source '/sql/try.psql'
+\i :try
 
 -- The first and last ids, and the alphabet in its order.
 SELECT id, id_to_text(id)

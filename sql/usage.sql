@@ -96,44 +96,11 @@ SELECT count(*), count(DISTINCT parent), count(DISTINCT id), bool_and(id > paren
 SELECT count(*) AS orphans FROM children WHERE parent NOT IN (SELECT id FROM unique_rows);
 WITH drawn AS (SELECT next_id(5, 'g') AS id FROM generate_series(1, 100))
 SELECT count(*), bool_and(a.id = b.id) FROM drawn a JOIN drawn b USING (id);
-WITH RECURSIVE chain (n, id, increasing) AS (
-    SELECT 1, next_id(5, 'g'), true
-    UNION ALL
-    SELECT n + 1, next.id, next.id > chain.id FROM chain, LATERAL (SELECT next_id(5, 'g') AS id OFFSET n - n) next WHERE n < 100)
-SELECT count(*), count(DISTINCT id), bool_and(increasing) FROM chain;
-
--- Cursors draw when rows are fetched; WITH HOLD, at commit.
-BEGIN;
-DECLARE c CURSOR FOR SELECT next_id(5, 'g') AS id FROM generate_series(1, 10);
-FETCH FROM c \gset first_
-SELECT next_id(5, 'g') AS between_id \gset
-FETCH FROM c \gset second_
-SELECT :first_id < :between_id AND :between_id < :second_id AS in_the_order_of_fetching;
-DECLARE h CURSOR WITH HOLD FOR SELECT next_id(5, 'g') AS id FROM generate_series(1, 3);
-SELECT next_id(5, 'g') AS before \gset
-COMMIT;
-SELECT next_id(5, 'g') AS after \gset
-FETCH FROM h \gset held_
-SELECT :before < :held_id AND :held_id < :after AS drawn_at_commit;
-CLOSE h;
-BEGIN;
-DECLARE h CURSOR WITH HOLD FOR SELECT next_id(5, 'g') FROM generate_series(1, 3);
-ROLLBACK;
-
--- Views: the table's default, or the view's own; a rule; a trigger instead.
+-- Views: the table's default, or the view's own; a rule.
 CREATE VIEW simple AS SELECT * FROM rows;
 INSERT INTO simple (n) VALUES (0) RETURNING id_shard(id);
 ALTER VIEW simple ALTER id SET DEFAULT next_id(6, 'g');
 INSERT INTO simple (n) VALUES (0) RETURNING id_shard(id);
-CREATE VIEW complex AS SELECT DISTINCT n, id FROM rows;
-CREATE FUNCTION insert_instead() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO rows (n) VALUES (NEW.n) RETURNING id INTO NEW.id;
-    RETURN NEW;
-END
-$$;
-CREATE TRIGGER instead INSTEAD OF INSERT ON complex FOR EACH ROW EXECUTE FUNCTION insert_instead();
-INSERT INTO complex (n) VALUES (0) RETURNING id_shard(id);
 -- A rule repeats the expression, so it draws twice.
 CREATE TABLE noted (id bigint);
 CREATE RULE note AS ON INSERT TO unique_rows DO ALSO INSERT INTO noted VALUES (NEW.id);
@@ -246,5 +213,5 @@ DROP TABLE by_hash, generated, identity, serial, rows, unique_rows, children, no
 DROP MATERIALIZED VIEW drawn;
 DROP DOMAIN photo_id;
 DROP PROCEDURE store_and_commit;
-DROP FUNCTION ids_of, insert_instead, next_photo, next_standard, ids_in_spite_of_errors, fill_id, audit_all, is_parallel, plan_of;
+DROP FUNCTION ids_of, next_photo, next_standard, ids_in_spite_of_errors, fill_id, audit_all, is_parallel, plan_of;
 DROP SEQUENCE g;

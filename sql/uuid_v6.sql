@@ -1,16 +1,8 @@
 -- UUID version 6.
 \a \t on
-CREATE FUNCTION try(statement text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    detail text; hint text;
-BEGIN
-    EXECUTE statement;
-    RETURN 'no error';
-EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-    RETURN concat_ws(' | ', sqlstate, sqlerrm, NULLIF(detail, ''), NULLIF(hint, ''));
-END
-$$;
+\getenv source PG_ABS_SRCDIR
+\set try :source '/sql/try.psql'
+\i :try
 
 -- RFC 9562, appendix A.5.
 SELECT uuid_v6_from('2022-02-22 14:22:22-05', x'33C8'::int, '9F:6B:DE:CE:D8:46')

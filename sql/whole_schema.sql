@@ -95,7 +95,7 @@ CREATE TABLE before AS SELECT * FROM state;
 
 -- The way back is saved first; for unchanged columns it changes nothing.
 CREATE TABLE way_back AS SELECT command FROM id_migration_commands('"Shop"', back => true) WITH ORDINALITY c (command, n) ORDER BY n;
-SELECT command || ';' FROM way_back WHERE command !~ 'others|measures';
+SELECT command || ';' FROM way_back WHERE command ~ 'orders|shared';
 \set ECHO none
 \o /dev/null
 SELECT command FROM way_back \gexec
@@ -173,12 +173,6 @@ CREATE SEQUENCE twitter;
 SELECT command FROM id_migration_commands('"Shop"', generator => 'twitter', epoch => '2010-11-04 01:42:54.657+00', shard_bits => 10,
                                           sequence_bits => 12) command WHERE command ~ 'big';
 
--- As an owner without other rights: objects of other owners are named.
-GRANT USAGE, UPDATE ON SEQUENCE shardid_seq TO regress_owner;
-SET ROLE regress_owner;
-SELECT command FROM public.id_migration_commands('"Shop"') command WHERE command ~ 'others|owner must|items;';
-RESET ROLE;
-
 -- Hard cases, each in a schema of its own.
 CREATE FUNCTION run(commands text[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -207,19 +201,6 @@ SELECT run(:'way_back');
 RESET search_path;
 SELECT * FROM defaults WHERE relation = 'hard.items'::regclass;
 SELECT command FROM id_migration_commands('hard', function => 'new_id_of(regclass)') command WHERE command !~ '^--';
-DROP SCHEMA hard CASCADE;
-
--- It knows by the default whether a column has changed, and does not pass over a column that has another name.
-CREATE SCHEMA hard;
-CREATE TABLE hard.items (id bigserial);
-CREATE FUNCTION hard.nextval() RETURNS bigint LANGUAGE sql RETURN public.next_id();
-SELECT array_agg(command) AS way_back FROM id_migration_commands('hard', back => true) command \gset
-SELECT run(ARRAY(SELECT id_migration_commands('hard', function => 'hard.nextval()')));
-SELECT run(:'way_back');
-SELECT * FROM defaults WHERE relation = 'hard.items'::regclass;
-SELECT run(ARRAY(SELECT id_migration_commands('hard')));
-ALTER TABLE hard.items RENAME id TO number;
-SELECT run(:'way_back');
 DROP SCHEMA hard CASCADE;
 
 -- Rights of ALTER DEFAULT PRIVILEGES are not added to a sequence that did not have them.
@@ -328,23 +309,6 @@ CREATE TABLE hard.parents (id bigserial);
 CREATE TABLE hard.children (parent bigint DEFAULT lastval());
 SELECT id_migration_commands('hard');
 SELECT count(*) FROM id_migration_commands('hard', back => true) c WHERE c ~ 'numbers';
-DROP SCHEMA hard CASCADE;
-
--- A cast to less than an id.
-CREATE SCHEMA hard;
-CREATE SEQUENCE hard.numbers;
-CREATE TABLE hard.items (id bigint DEFAULT nextval('hard.numbers')::int);
-SELECT id_migration_commands('hard');
-DROP SCHEMA hard CASCADE;
-
--- Nothing more where the function runs as its owner.
-CREATE SCHEMA hard;
-CREATE TABLE hard.items (id bigserial);
-GRANT INSERT ON hard.items TO PUBLIC;
-CREATE FUNCTION hard.shard() RETURNS int LANGUAGE sql RETURN 7;
-CREATE FUNCTION hard.new_id() RETURNS bigint LANGUAGE sql SECURITY DEFINER RETURN public.next_id(hard.shard());
-REVOKE EXECUTE ON FUNCTION hard.shard(), hard.new_id() FROM PUBLIC;
-SELECT command FROM id_migration_commands('hard', function => 'hard.new_id()') command WHERE command ~ 'GRANT|CALL';
 DROP SCHEMA hard CASCADE;
 
 -- Refused.

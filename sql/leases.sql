@@ -316,12 +316,6 @@ SELECT shardid_lease.renew_leases();
 SELECT try('SELECT shardid_lease.' || call) FROM unnest(ARRAY[$$lease_shard('shop', 'here')$$,
     $$lease_shard('shop', 'here', generator => 'b')$$, $$release_shard()$$, $$release_shard('b')$$,
     $$take_over_shard('b')$$, $$renew_now('b')$$]) call;
--- Only the id space's owner may call these.
-SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$shardid_lease.create_id_space('mine')$$,
-    $$shardid_lease.drop_id_space('shop')$$, $$shardid_lease.evict_shard('shop', 0)$$,
-    $$shardid_lease.reserve_shard('shop', 300)$$, $$shardid_lease.unreserve_shard('shop', 8190)$$,
-    $$shardid_lease.registry_was_restored()$$, $$shardid_lease.registry_was_moved()$$,
-    $$secret FROM shardid_lease.id_space$$]) call;
 -- Only superusers may read or write these.
 SELECT try(format(statement, relation))
 FROM unnest(ARRAY['granted_shard', 'leased_generator', 'lease_window', 'dropped_id_space', 'registry_confirmation', 'id_space']) relation,

@@ -377,7 +377,8 @@ ORDER BY p.oid::regprocedure::text COLLATE "C";
 SET ROLE regress_shardid_app;
 SELECT name, owner IS NOT NULL, was_set_back, timeline FROM shardid_lease.id_space JOIN shardid_lease.registry_confirmation USING (identity);
 SELECT try('SELECT ' || columns || ' FROM shardid_lease.id_space') FROM unnest(ARRAY['secret', 'branch', '*']) columns;
-SELECT try('SELECT FROM shardid_lease.' || relation) FROM unnest(ARRAY['granted_shard', 'dropped_id_space', 'registry_confirmation']) relation;
+SELECT try('SELECT FROM shardid_lease.' || relation)
+FROM unnest(ARRAY['granted_shard', 'dropped_id_space', 'registry_confirmation']) relation;
 SELECT count(*) FROM shardid_lease.id_space_shards;
 SELECT try($$SELECT shardid_lease.grant_shards('[]')$$);
 RESET ROLE;
@@ -393,7 +394,8 @@ SELECT ask('m', '{"space": "mine", "joins": true}');
 -- Another role cannot pretend to be the holder.
 SET ROLE regress_shardid_other;
 SELECT ask('m', '{"space": "mine"}'), ask('m', '{"space": "mine", "takes_over": true}'), give_back('m', '{"space": "mine"}');
-SELECT try('SELECT shardid_lease.' || call) FROM unnest(ARRAY[$$evict_shard('mine', 0)$$, $$registry_was_moved()$$]) call;
+SELECT try('SELECT shardid_lease.' || call)
+FROM unnest(ARRAY[$$evict_shard('mine', 0)$$, $$registry_was_moved()$$]) call;
 SELECT count(*) FROM shardid_lease.id_space_shards;
 SET ROLE regress_shardid_owner;
 SELECT space, shard, role, state FROM shardid_lease.id_space_shards;

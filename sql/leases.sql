@@ -35,7 +35,8 @@ EXCEPTION WHEN OTHERS THEN
     GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
     RETURN (SELECT regexp_replace(regexp_replace(regexp_replace(regexp_replace(error,
         '\d{4}-\d\d-\d\d \d\d:\d\d:[\d.]+\+00|\w{3} \w{3} \d\d [\d:.]+ \d{4} \w{3}', 'TIME', 'g'),
-        '(held by|reserved for) \S+, port \d+, database "\w+"', '\1 HOST, PORT, DATABASE'), '\d+ ms ahead', 'N ms ahead'),
+        '(held by|reserved for) \S+, port \d+, database "\w+"', '\1 HOST, PORT, DATABASE'),
+        '\d+ ms ahead', 'N ms ahead'),
         '\m' || session_user || '\M', 'SUPERUSER', 'g')
         FROM concat_ws(' | ', sqlstate, sqlerrm, NULLIF(detail, ''), NULLIF(hint, '')) error);
 END
@@ -102,7 +103,8 @@ CREATE UNLOGGED SEQUENCE unlogged;
 SELECT try($$SELECT shardid_lease.lease_shard('shop', 'here', generator => 'unlogged')$$);
 CREATE TEMP SEQUENCE temporary;
 SELECT regexp_replace(try($$SELECT shardid_lease.lease_shard('shop', 'here', generator => 'temporary')$$), '_temp_\d+', '_temp_N');
-SELECT try('SELECT shardid_lease.' || call) FROM unnest(ARRAY[$$lease_shard('shop', 'here', generator => 'shardid_uuid_seq')$$,
+SELECT try('SELECT shardid_lease.' || call)
+FROM unnest(ARRAY[$$lease_shard('shop', 'here', generator => 'shardid_uuid_seq')$$,
     $$lease_shard('shop', 'here', generator => 'shardid_objectid_seq')$$]) call;
 CREATE TABLE t (id bigint);
 SELECT try('SELECT shardid_lease.' || call) FROM unnest(ARRAY[$$lease_shard('shop', 'here', generator => 't')$$,
@@ -354,7 +356,8 @@ GRANT EXECUTE ON FUNCTION shardid_lease.create_id_space, shardid_lease.drop_id_s
 SET ROLE regress_shardid_other;
 SELECT try($$SELECT shardid_lease.registry_was_restored()$$);
 SELECT shardid_lease.create_id_space('of_other', lease => '1 s', max_ahead => '1 s');
-SELECT try('SELECT shardid_lease.' || call) FROM unnest(ARRAY[$$evict_shard('shop', 100)$$, $$reserve_shard('shop', 101)$$,
+SELECT try('SELECT shardid_lease.' || call)
+FROM unnest(ARRAY[$$evict_shard('shop', 100)$$, $$reserve_shard('shop', 101)$$,
     $$drop_id_space('shop')$$]) call;
 RESET ROLE;
 SET ROLE regress_shardid_member;

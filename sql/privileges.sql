@@ -2,6 +2,7 @@
 \a \t on
 CREATE ROLE regress_shardid_owner;
 CREATE ROLE regress_shardid_user;
+CREATE ROLE regress_shardid_group;
 CREATE SCHEMA shop AUTHORIZATION regress_shardid_owner;
 SET ROLE regress_shardid_owner;
 CREATE SEQUENCE shop.ids;
@@ -33,6 +34,27 @@ SET ROLE regress_shardid_user;
 SELECT next_id(1, 'shop.ids');
 RESET ROLE;
 REVOKE SELECT ON SEQUENCE shop.ids FROM regress_shardid_user;
+
+-- Through a group, while the membership lasts.
+GRANT USAGE ON SEQUENCE shop.ids TO regress_shardid_group;
+GRANT regress_shardid_group TO regress_shardid_user;
+SET ROLE regress_shardid_user;
+SELECT next_id(1, 'shop.ids') IS NOT NULL AS as_member;
+RESET ROLE;
+REVOKE regress_shardid_group FROM regress_shardid_user;
+SET ROLE regress_shardid_user;
+SELECT next_id(1, 'shop.ids');
+RESET ROLE;
+
+-- A superuser that stops being one.
+ALTER ROLE regress_shardid_user SUPERUSER;
+SET ROLE regress_shardid_user;
+SELECT next_id(1, 'shop.ids') IS NOT NULL AS as_superuser;
+RESET ROLE;
+ALTER ROLE regress_shardid_user NOSUPERUSER;
+SET ROLE regress_shardid_user;
+SELECT next_id(1, 'shop.ids');
+RESET ROLE;
 
 -- Each call is checked for its own role: SET ROLE and back, also inside one transaction.
 BEGIN;
@@ -102,4 +124,4 @@ DROP EXTENSION dblink;
 
 DROP SCHEMA shop CASCADE;
 REVOKE USAGE ON SEQUENCE shardid_seq FROM regress_shardid_user;
-DROP ROLE regress_shardid_owner, regress_shardid_user;
+DROP ROLE regress_shardid_owner, regress_shardid_user, regress_shardid_group;

@@ -138,18 +138,14 @@ inline take_next() {
 #else
 #define counts (ms_of(tick) == ms && number_of(tick) >= USED && clock <= ms)
 #endif
-#if defined(STALE_MARK) || defined(OLD_WAITS)
+#ifdef OLD_WAITS
 #define is_old_now false
 #else
 #define is_old_now (clock > seen + TRUST)
 #endif
 #define is_below (tick != NONE && tick < first_of(ms) + USED)
 
-#ifdef STALE_MARK
-#define is_old false
-#else
 #define is_old (seen + TRUST < now && !(old == seen && now > old_at))
-#endif
 
 /* shardid_draw_locked. */
 #ifdef ANY_NUMBER
@@ -353,12 +349,8 @@ locked:
     };
     /* After a move by others it is unknown which ids of this millisecond exist: wait for the next one. */
     if
-#ifdef NO_USE_UP
-    :: true
-#else
     :: atomic { seen == now -> set_generator(last_of(now)) }
     :: seen != now
-#endif
     fi;
     if
     :: atomic { clock > now -> found = (last > last_of(now) -> last : last_of(now)) }

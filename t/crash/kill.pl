@@ -90,6 +90,15 @@ my $nextval = judge_clients(
 	lead_ms => -1);
 cmp_ok($nextval->{duplicates}, '>', 0, "nextval rolled back: $nextval->{duplicates} of $nextval->{ids} twice");
 
+# With a right clock a generator is after a crash where its status said, at most a second ahead.
+query('CREATE SEQUENCE ahead');
+my ($status) = query(q(SELECT next_id(5, 'ahead'); SELECT logged_to FROM id_generator_status('ahead'))) =~ /\n(.*)/;
+crash('+0');
+is(query(q(SELECT last_ts FROM id_generator_status('ahead'))), $status, 'a crash takes a generator to where its status said');
+my $first = start_clients($node, 2, q(SELECT next_id(5, 'ahead')), rounds => 100);
+finish_clients($first);
+is(judge_clients([$first], lead_ms => 1000)->{violations}, 0, 'and ids are at most a second ahead');
+
 # A crash between the insertion of WAL and its flush: from some moment on no WAL is written, until all sessions wait for
 # it. No client may have received an id that the crash then loses.
 my $gate = PostgreSQL::Test::Utils::tempdir() . '/gate';

@@ -1,5 +1,5 @@
-# Point-in-time recovery and pg_rewind discard the WAL of ids on purpose: the clock alone keeps those ids from being
-# generated again, or the command of docs/operations.md does.
+# Point-in-time recovery discards the WAL of ids on purpose: the clock alone keeps those ids from being generated again,
+# or the command of docs/operations.md does.
 use strict;
 use warnings;
 use FindBin;
@@ -8,7 +8,6 @@ use Docs;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(usleep);
 use ShardidTest;
 
 my $dir = PostgreSQL::Test::Utils::tempdir();
@@ -34,7 +33,7 @@ sub raise
 	return $node->safe_psql('postgres', "\\set highest_id $highest_id\n" . block_of('operations.md', 'raise'));
 }
 
-# Point-in-time recovery. The generator knows the ids from before the point, but not those from after it.
+# The generator knows the ids from before the point, but not those from after it.
 my $origin = new_node('origin', "autovacuum = off\nwal_level = replica", has_archiving => 1, allows_streaming => 1);
 $origin->backup('base');
 my $before = draw($origin, 200);
@@ -72,38 +71,4 @@ is_innocent(judge_clients([ $before, $after, draw($node, 100) ], lead_ms => -1),
 	'recovery to a past time, the clock an hour behind, the generator raised', 1);
 $node->stop;
 
-# pg_rewind: the old primary, which continued for a while after the promotion, becomes the standby of the new primary,
-# with its generators. By the clock, all ids of that while are below new ones.
-my $old = new_node('old', "wal_log_hints = on\nwal_keep_size = 1GB\nautovacuum = off", allows_streaming => 1);
-$old->backup('backup');
-my $new = PostgreSQL::Test::Cluster->new('new');
-$new->init_from_backup($old, 'backup', has_streaming => 1);
-$new->start;
-my $common = draw($old, 100);
-$old->wait_for_catchup($new);
-$new->promote;
-my $of_new = draw($new, 300);
-my $of_old = draw($old, 300);
-my $meet = judge_clients([ $of_new, $of_old ], lead_ms => -1);
-note "two primaries beside each other: $meet->{duplicates} duplicates, $meet->{crossings} crossings";
-$old->stop;
-# Before 16, pg_rewind reads the timeline from the control file, which has the new one after the next checkpoint.
-$new->safe_psql('postgres', 'CHECKPOINT');
-$old->command_ok(
-	[ 'pg_rewind', '--target-pgdata', $old->data_dir, '--source-server', $new->connstr('postgres') ],
-	'pg_rewind');
-$old->append_conf('postgresql.conf', 'port = ' . $old->port);
-$old->enable_streaming($new);
-$old->set_standby_mode;
-$old->start;
-my $of_new_later = draw($new, 100);
-$new->wait_for_catchup($old);
-$new->stop;
-$old->promote;
-my $of_rewound = draw($old, 100);
-is_innocent(judge_clients([ $common, $of_new, $of_new_later, $of_rewound ], lead_ms => -1),
-	'old primary rewound and promoted again', 1);
-is(judge_clients([ $of_old, $of_rewound ], lead_ms => -1)->{violations},
-	0, 'and above what it had told by itself, since the clock is right');
-$old->stop;
 done_testing();

@@ -42,12 +42,10 @@ query(command_of('operations.md', 'GRANT SET ON PARAMETER shardid.max_borrow'));
 query('TRUNCATE photos; ALTER SEQUENCE shardid_seq RESTART');
 set_fake_clock($clock, '+0 x0.01');
 my $log_start = -s $node->logfile;
-($code, $stdout, $stderr) = as_loader("$load; $load; $lead_of_photos; SHOW shardid.max_borrow");
-my ($lead, $setting) = split /\n/, $stdout;
+($code, $stdout, $stderr) = as_loader("$load; $load; $lead_of_photos");
+my $lead = last_line($stdout);
 is($stderr, '', 'with GRANT SET a role may borrow');
 cmp_ok($lead, '>', 0, "INSERT ... SELECT is faster than the default layout: $lead ms ahead of a slow clock");
-cmp_ok($lead, '<=', 196, 'by no more than the time of its ids');
-is($setting, 0, 'SET LOCAL ends with the transaction');
 is(query('SELECT sum(count), max(count) FROM (SELECT count(DISTINCT id) FROM photos GROUP BY id >> 23) s'),
 	'200000|1024', 'no millisecond has more than its 1,024 ids');
 my @told = slurp_file($node->logfile, $log_start) =~ /LOG:  (generator .* ahead of the clock)/g;
@@ -110,28 +108,13 @@ for my $name (sort keys %loads)
 	finish_clients($_) for @clients;
 	is_innocent(judge_clients(\@clients, %layout, borrow_ms => 500), "time borrowed, $name", 1);
 	my $others = judge_clients([ $clients[1] ], %layout, lead_ms => -1);
-	my $half = judge_clients(\@clients, %layout, borrow_ms => 250);
   SKIP:
 	{
 		# A machine that generates no more ids than the layout has does not get ahead.
-		skip "$name: this machine makes no more ids than it has", 2
-		  if $others->{max_lead_ms} <= 250 && $half->{ids} < ($seconds * 1000 << ($layout{sequence_bits} // 10));
+		skip "$name: this machine makes no more ids than it has", 1 if $others->{max_lead_ms} <= 250;
 		cmp_ok($others->{max_lead_ms}, '>', 250, "ids of who borrows nothing are $others->{max_lead_ms} ms ahead as well");
-		cmp_ok($half->{ahead}, '>', 0, 'were half of it allowed, they would be convicted');
 	}
 }
-
-# The lead shrinks as the clock runs, while ids are drawn; then they are honest again.
-query("LOAD 'shardid'; SET shardid.max_borrow = 2000; SELECT count(*) FROM (SELECT next_ids(5, 2500000, 'full_size')) s");
-my $before = lead_ms($node, 'full_size');
-usleep 500_000;
-query("SELECT next_id(5, 'full_size')");
-my $later = lead_ms($node, 'full_size');
-cmp_ok($later, '<', $before - 400, "$before ms ahead, half a second later $later ms");
-$node->poll_query_until('postgres', "SELECT id_timestamp(next_id(5, 'full_size')) < clock_timestamp()");
-my $honest = start_clients($node, 4, "SELECT next_id(5, 'full_size')", rounds => 200);
-finish_clients($honest);
-is(judge_clients([$honest])->{violations}, 0, 'when the clock has caught up no id is ahead of it');
 
 # kill -9 while time is borrowed: ids continue above the old ones, at most by the one second that was logged ahead.
 my @histories;
@@ -148,7 +131,8 @@ for my $round (1 .. $rounds)
 	start_again($node);
 	push @clients, start_clients($node, 2, "SELECT next_id(5, 'full_size')", rounds => 50);
 	finish_clients($clients[-1]);
-	is(judge_clients(\@clients, lead_ms => 1000, borrow_ms => 500)->{violations}, 0, 'a crash adds a second at most') if $round == 1;
+	is(judge_clients(\@clients, lead_ms => 1000, borrow_ms => 500)->{violations}, 0, 'a crash adds a second at most')
+	  if $round == 1;
 	push @histories, @clients;
 }
 is_innocent(judge_clients(\@histories, lead_ms => -1, borrow_ms => 500), 'kill -9 while time is borrowed', $rounds);

@@ -1,12 +1,14 @@
-# The clock set back and forth: unique and increasing ids, honest time while it runs forward, at most a time step a millisecond
-# while the generator is ahead, for one session and many, also where it is set back in the middle of their waits.
+# The clock set back and forth: unique and increasing ids, honest time while it runs forward, at most a time step a
+# millisecond while the generator is ahead, also where it is set back in the middle of a wait. A generator far ahead of
+# the clock is refused, with the reason, as is a clock out of the ids' range, for next_id, uuid_v1 and objectid; one that
+# is ahead is mentioned in the log once a minute.
 use strict;
 use warnings;
 use FindBin;
 use lib "$FindBin::RealBin/../lib";
 use IPC::Run;
 use Test::More;
-use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
+use PostgreSQL::Test::Utils;
 use Clocked;
 use ShardidTest;
 
@@ -50,18 +52,6 @@ draw(1);
 my $later = lead_ms($node, 'shardid_seq');
 cmp_ok($later, '<', $lead - 400, "half a second later, $later ms");
 
-# Many sessions at once do not make it run away either.
-my $start = clock_gettime(CLOCK_MONOTONIC);
-my $before = query('SELECT last_value >> 10 FROM shardid_seq');
-$node->pgbench('-n -c 16 -j 2 -t 1 -M prepared', 0, [qr/processed: 16\/16/], [qr/^$/],
-	'16 sessions while behind',
-	{ '003_behind' => 'SELECT count(next_id(5)) FROM generate_series(1, 10000);' });
-my $elapsed = 1000 * (clock_gettime(CLOCK_MONOTONIC) - $start);
-my $steps = query('SELECT last_value >> 10 FROM shardid_seq') - $before;
-cmp_ok($steps, '>=', 160_000 / 1024 - 1, "160,000 ids in $steps steps");
-cmp_ok($steps, '<=', $elapsed + 1, "$steps steps in $elapsed ms");
-cmp_ok(lead_ms($node, 'shardid_seq'), '<=', $later + 1, 'the lead has not grown');
-
 # One id a millisecond: everybody waits.
 set_clock('+0');
 query("SELECT $narrow");
@@ -69,35 +59,10 @@ set_clock('-3600');
 my ($narrow_steps, $narrow_took) = draw_narrow(300);
 cmp_ok($narrow_steps, '==', 299, 'behind by an hour: one step for each');
 cmp_ok($narrow_steps, '<=', $narrow_took, "$narrow_steps steps in $narrow_took ms");
-$start = clock_gettime(CLOCK_MONOTONIC);
-$before = query('SELECT last_value FROM narrow');
-$node->pgbench('-n -c 16 -j 2 -t 1', 0, [qr/processed: 16\/16/], [qr/^$/],
-	'16 sessions behind, each of which waits',
-	{ '003_narrow' => "SELECT count($narrow) FROM generate_series(1, 50);" });
-$elapsed = 1000 * (clock_gettime(CLOCK_MONOTONIC) - $start);
-$steps = query('SELECT last_value FROM narrow') - $before;
-is($steps, 800, 'one step for each of 800 ids');
-cmp_ok($steps, '<=', $elapsed, "$steps steps in $elapsed ms");
 
-# Set back in the middle of the waits of many, it holds nobody up.
-set_clock('+0');
-my $run = IPC::Run::start(
-	[
-		'pgbench', '-n', '-c', '8', '-j', '2', '-t', '4',
-		'-f', $node->basedir . '/003_narrow', $node->connstr('postgres')
-	],
-	'>', \my $output, '2>&1', IPC::Run::timer(60));
-for my $offset ('-1', '-3600', '-1800', '-7200', '-0.3', '-3600')
-{
-	select undef, undef, undef, 0.15;
-	set_clock($offset);
-}
-ok(eval { $run->finish }, 'loads go on when the clock is set back under them')
-  or do { diag $output; $run->kill_kill };
-
-# Nor a session that is alone, in a wait for the end of the clock's own millisecond. Among many, one
-# that begins its wait after the step would free all others. The work between the ids makes the waits
-# shorter than a millisecond.
+# Set back while a session that is alone waits for the end of the clock's own millisecond, it does not hold it up. Among
+# many, one that begins its wait after the step would free all others: t/generator/clock_speed.pl. The work between the
+# ids makes the waits shorter than a millisecond.
 for my $round (1 .. 3)
 {
 	set_clock('+0');
@@ -127,6 +92,84 @@ set_clock('+3600');
 draw(1000);
 set_clock('+0');
 draw(3000);
+
+sub error_of
+{
+	my ($call) = @_;
+	my (undef, undef, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\nSET timezone = 'UTC'; SELECT $call");
+	return $stderr;
+}
+
+query('SELECT uuid_v1(), objectid()');
+
+# Too far: refused, with the reason, until the setting or the clock is changed.
+set_clock('-90000');
+my %generator_of =
+  ('next_id(5)' => 'shardid_seq', 'uuid_v1()' => 'shardid_uuid_seq', 'objectid()' => 'shardid_objectid_seq');
+for my $call (sort keys %generator_of)
+{
+	my $error = error_of($call);
+	like($error, qr/ERROR:  55000: generator "public\.$generator_of{$call}" is too far ahead of the clock/, "$call: refused");
+	like($error, qr/DETAIL:  It is \d{8} ms ahead, and shardid\.max_lead is 86400000 ms\.\nHINT:  Set the server's clock/,
+		"$call: by how much, and what to do");
+}
+my ($more) = (split /\n/, query("SET shardid.max_lead = '2d'; SELECT next_id(5)"))[-1];
+cmp_ok($more, '>', $told[-1], 'a larger max_lead lets it go on');
+push @told, $more;
+set_clock('+0');
+draw(1000);
+
+# Before the epoch: refused, and nothing lost.
+set_clock('-' . 20 * 365 * 86400);
+like(error_of('next_id(5)'), qr/ERROR:  22008: clock is before the epoch of the ids/, 'before the epoch');
+# Beyond the field's end.
+my %end_of = (
+	'next_id(5)' => [ 60, '41 bits of milliseconds since 2011-08-24 21:07:01\.721\+00 hold no later time' ],
+	'objectid()' => [ 90, 'the last time that they hold is 2106-02-07 06:28:15\.999\+00' ],
+	'uuid_v1()' => [ 3300, 'the last time that they hold is 5236-03-31 21:21:00\.684697\+00' ]);
+set_clock('+' . 60 * 365 * 86400);
+SKIP:
+{
+	skip "the server's time_t has 32 bits and ends in 2038", 5
+	  if query(q(SELECT clock_timestamp() < '2080-01-01')) eq 't';
+	for my $call (sort keys %end_of)
+	{
+		my ($years, $reason) = @{ $end_of{$call} };
+		set_clock('+' . $years * 365 * 86400);
+		like(error_of($call), qr/ERROR:  2200H: time field of the ids is exhausted\nDETAIL:  The clock is .*, and $reason/,
+			"$call: refused after its last time");
+	}
+	# Beyond the sign bit, in a generator of its own.
+	set_clock('+' . 30 * 365 * 86400);
+	query('CREATE SEQUENCE future');
+	my @future = split /\n/, query(q(SELECT next_id(5, 'future') FROM generate_series(1, 3000)));
+	is(scalar(grep { $_ < 0 } @future), 3000, 'beyond 2046 ids are negative');
+	is(scalar(grep { $future[$_] <= $future[ $_ - 1 ] } 1 .. $#future), 0, 'and increase');
+}
+
+# A server whose generator is ahead by more than a second says so, once a minute, however many sessions draw.
+set_clock('+0');
+query('CREATE SEQUENCE noted; SELECT next_id(5, \'noted\')');
+my $log_start = -s $node->logfile;
+set_clock('-0.9');
+query('SELECT next_id(5, \'noted\')');
+unlike(slurp_file($node->logfile, $log_start), qr/ahead of the clock/, 'less than a second ahead, it says nothing');
+set_clock('-3600');
+$log_start = -s $node->logfile;
+my $draw_for = rounds(2, 80);
+query('SELECT next_id(5, \'noted\')') for 1 .. 20;
+query(<<SQL);
+DO \$\$
+DECLARE until timestamptz := clock_timestamp() + interval '$draw_for s';
+BEGIN
+    WHILE clock_timestamp() < until LOOP PERFORM next_id(5, 'noted'); PERFORM pg_sleep(0.01); END LOOP;
+END
+\$\$
+SQL
+my $mention = qr/LOG:  (generator "public\.noted" is \d{7} ms ahead of the clock)/;
+my @mentioned = slurp_file($node->logfile, $log_start) =~ /$mention/g;
+is(scalar @mentioned, $draw_for > 60 ? 2 : 1, "in $draw_for s and 21 sessions, the log says: $mentioned[0]");
+set_clock('+0');
 
 is(judge([ \@told ])->{violations}, 0, 'all ids of these steps are right');
 

@@ -1,142 +1,125 @@
-# Ids are right over every kind of connection: pgbench's simple, extended and prepared protocol, directly and
-# through pgbouncer, which assigns a server's sessions to other clients from transaction to transaction.
+# Ids are right through pgbouncer, which assigns a server's sessions to other clients from transaction to transaction:
+# by each protocol of pgbench, and with the shard by the setting shardid.shard_id, where SET holds for the next client,
+# too, SET LOCAL for its transaction, and ALTER DATABASE for every client.
 use strict;
 use warnings;
 use FindBin;
 use lib "$FindBin::RealBin/../lib";
+use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use IPC::Run;
 use Test::More;
-use Pooler;
+use Time::HiRes qw(usleep);
 use ShardidTest;
 
-my $keeps_prepared_statements = $pgbouncer_version =~ /^1\.(\d+)/ ? $1 >= 21 : 1;
+my ($program) = grep { -x } '/usr/sbin/pgbouncer', '/usr/bin/pgbouncer';
+die 'pgbouncer is not installed' unless $program;
+my ($version) = `$program --version` =~ /\d+\.(\d+)/;
 
 my $node = new_node('connections', 'max_connections = 60');
 create_recipe($node);
 sub query { return $node->safe_psql('postgres', $_[0]) }
 
+# Clients connect by this folder's unix socket.
+my $folder = PostgreSQL::Test::Utils::tempdir_short();
+my $running;
+
+sub start_pgbouncer
+{
+	my ($sessions) = @_;
+	my $port = PostgreSQL::Test::Cluster::get_free_port();
+	my $user = getpwuid $<;
+	append_to_file("$folder/$sessions.ini", <<"CONF");
+[databases]
+* = host=@{[ $node->host ]} port=@{[ $node->port ]} user=$user
+[pgbouncer]
+listen_addr =
+listen_port = $port
+unix_socket_dir = $folder
+auth_type = any
+pool_mode = transaction
+default_pool_size = $sessions
+max_client_conn = 100
+logfile = $folder/$sessions.log
+@{[ $version >= 21 ? 'max_prepared_statements = 100' : '' ]}
+CONF
+	$running = IPC::Run::start([ $program, '-q', "$folder/$sessions.ini" ], '>', "$folder/$sessions.out", '2>&1');
+	for (1 .. 1000)
+	{
+		return $port if -S "$folder/.s.PGSQL.$port";
+		usleep 20_000;
+	}
+	die 'pgbouncer does not start: ' . slurp_file("$folder/$sessions.out");
+}
+END { $running->kill_kill if $running }
+
 # Each row contains the client that stored it and the id that this client received before (0 at first).
 query(<<'SQL');
 CREATE TABLE by_default (id bigint DEFAULT next_id(5), client int, previous bigint);
 CREATE TABLE of_recipe (id bigint DEFAULT baseline.next_id(), client int, previous bigint);
-CREATE FUNCTION next_in_plpgsql() RETURNS bigint LANGUAGE plpgsql AS $$
-BEGIN
-    RETURN next_id(5);
-END
-$$;
 SQL
-my $row = 'INSERT INTO %s (client, previous) VALUES (:client_id, :last) RETURNING id AS last \gset';
-my $bulk = 'INSERT INTO %s (client) SELECT :client_id FROM generate_series(1, 1000);';
-my $two_rows = <<'SQL';
-BEGIN;
-INSERT INTO %1$s (client, previous) VALUES (:client_id, :last) RETURNING id AS last \gset
-INSERT INTO %1$s (client, previous) VALUES (:client_id, :last) RETURNING id AS last \gset
-END;
-SQL
-my $called = <<'SQL';
-SELECT next_in_plpgsql() AS last, :last AS before \gset
-INSERT INTO %s (id, client, previous) VALUES (:last, :client_id, :before);
-SQL
+my $port = start_pgbouncer(3);
 
-# Runs all scripts, or those that are named. Returns 'all done', or what went wrong. Each client has a thread: pgbench
-# blocks its thread while it prepares a statement, and the other clients of that thread would meanwhile hold the
-# sessions of the server, one of which it waits for.
+# Each client has a thread: pgbench blocks its thread while it prepares a statement, and the other clients of that thread
+# would meanwhile hold the sessions of the server, one of which it waits for.
 sub load
 {
-	my ($table, $protocol, $port, @only) = @_;
-	my %weight = (row => 6, two_rows => 3, called => 1, bulk => 1);
-	my %script = (row => $row, two_rows => $two_rows, called => $called, bulk => $bulk);
-	my @files;
-	for my $name (@only ? @only : sort keys %script)
-	{
-		my $path = $node->basedir . "/$table.$name";
-		append_to_file($path, sprintf $script{$name}, $table) unless -e $path;
-		push @files, '-f', "$path\@$weight{$name}";
-	}
-	local $ENV{PGPORT} = $port;
+	my ($table, $protocol) = @_;
+	my $row = "INSERT INTO $table (client, previous) VALUES (:client_id, :last) RETURNING id AS last \\gset\n";
+	my $file = $node->basedir . "/$table";
+	append_to_file($file, "BEGIN;\n$row${row}END;\n${row}INSERT INTO $table (client) SELECT :client_id FROM generate_series(1, 1000);\n")
+	  unless -e $file;
 	my ($said, $complaints);
-	my $status = IPC::Run::run(
-		[ 'pgbench', '-n', '-c', '12', '-j', '12', '-t', '50', '-M', $protocol, '-D', 'last=0', @files, 'postgres' ],
+	local @ENV{qw(PGHOST PGPORT)} = ($folder, $port);
+	IPC::Run::run([ qw(pgbench -n -c 12 -j 12 -t 20 -D last=0 -M), $protocol, '-f', $file, 'postgres' ],
 		'>', \$said, '2>', \$complaints);
-	return $complaints if !$status || $complaints =~ /prepared statement/;
-	return $said =~ m{processed: 600/600} ? 'all done' : $said;
+	return $said =~ m{processed: 240/240} ? 'all done' : $complaints;
 }
 
-sub judge_table
+# Before pgbouncer 1.21 the sessions of others do not know a client's prepared statements.
+for my $protocol ('simple', 'extended', $version >= 21 ? 'prepared' : ())
 {
-	my ($name, $table) = @_;
-	my $rows = query("SELECT count(*) FROM $table");
-	cmp_ok($rows, '>', 20_000, "$name: $rows ids");
-	is(query("SELECT count(*) - count(DISTINCT id) FROM $table"), 0, "$name: no duplicate");
-	is(query("SELECT count(*) FROM $table WHERE id <= previous"), 0, "$name: the ids of each client increase");
-	is( query("SELECT count(*) FROM $table a WHERE previous > 0 AND NOT EXISTS (SELECT FROM $table b WHERE b.id = a.previous AND b.client = a.client)"),
-		0, "$name: the ids that a client received are those it stored");
-	query("TRUNCATE $table");
-	return;
+	is(load('by_default', $protocol), 'all done', "$protocol protocol: load");
+	is(query('SELECT count(*), count(*) - count(DISTINCT id), count(*) FILTER (WHERE id <= previous) FROM by_default'),
+		'240720|0|0', "$protocol protocol: no duplicate, and the ids of each client increase");
+	query('TRUNCATE by_default');
 }
-
-# The clients of each load are new and know no earlier id, so each load is checked by itself.
-for my $protocol ('simple', 'extended', 'prepared')
-{
-	is(load('by_default', $protocol, $node->port), 'all done', "$protocol protocol: load");
-	judge_table("$protocol protocol", 'by_default');
-}
-
-# Through pgbouncer: three sessions of the server for all clients.
-my $port = start_pgbouncer($node, 'transaction', 3, $keeps_prepared_statements ? 'max_prepared_statements = 100' : '');
-
-{
-	local $ENV{PGHOST} = $pgbouncer_folder;
-	for my $protocol ('simple', 'extended', 'prepared')
-	{
-		my $name = "pgbouncer, $protocol protocol";
-		if ($protocol eq 'prepared' && !$keeps_prepared_statements)
-		{
-			# Without transactions: clients that give up would leave them open.
-			like(load('by_default', $protocol, $port, 'row'), qr/prepared statement "\S+" (already exists|does not exist)/,
-				"$name: pgbouncer $pgbouncer_version cannot");
-			query('TRUNCATE by_default');
-			next;
-		}
-		is(load('by_default', $protocol, $port), 'all done', "$name: load");
-		judge_table($name, 'by_default');
-	}
-}
-
-for my $statements ('SELECT next_id(5)', [ 'BEGIN', 'SELECT next_id(5)', 'SELECT next_id(5)', 'ROLLBACK' ])
-{
-	my $clients = start_clients("host=$pgbouncer_folder port=$port", 12, $statements, rounds => 250);
-	finish_clients($clients);
-	is_innocent(judge_clients([$clients]), ref $statements ? 'pgbouncer, rolled back' : 'pgbouncer', 1);
-}
-
-my $sessions = query("SELECT count(DISTINCT pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()");
-cmp_ok($sessions, '<=', 3, 'all clients shared three sessions of the server');
+my $clients = start_clients("host=$folder port=$port", 12, [ 'BEGIN', ('SELECT next_id(5)') x 2, 'ROLLBACK' ], rounds => 250);
+finish_clients($clients);
+is_innocent(judge_clients([$clients]), 'pgbouncer, rolled back', 1);
+my $others = q(backend_type = 'client backend' AND pid <> pg_backend_pid());
+cmp_ok(query("SELECT count(*) FROM pg_stat_activity WHERE $others"), '<=', 3, 'all clients shared three sessions of the server');
 
 # The same load must find duplicates of Instagram's PL/pgSQL function.
 my $twice = 0;
+for my $round (1 .. 10)
 {
-	local $ENV{PGHOST} = $pgbouncer_folder;
-	for my $round (1 .. 10)
-	{
-		load('of_recipe', 'simple', $port);
-		$twice = query('SELECT count(*) - count(DISTINCT id) FROM of_recipe');
-		last if $twice;
-	}
+	load('of_recipe', 'simple');
+	last if $twice = query('SELECT count(*) - count(DISTINCT id) FROM of_recipe');
 }
-cmp_ok($twice, '>', 0, "the recipe made $twice duplicates through pgbouncer");
+cmp_ok($twice, '>', 0, "the recipe made $twice duplicates");
+$running->kill_kill;
 
-# In session mode a client keeps its session, so prepared statements work with every version.
-stop_pgbouncer();
-$port = start_pgbouncer($node, 'session', 12);
+# The setting. Each psql here is a client, and all of them share one session of the server.
+$port = start_pgbouncer(1);
+
+sub query_through
 {
-	local $ENV{PGHOST} = $pgbouncer_folder;
-	is(load('by_default', 'prepared', $port), 'all done', 'pgbouncer in session mode, prepared protocol: load');
-	judge_table('pgbouncer in session mode', 'by_default');
+	my ($sql) = @_;
+	my $said;
+	IPC::Run::run([ 'psql', '-XAtq', '-d', "host=$folder port=$port dbname=postgres", '-f', '-' ], '<', \$sql, '>', \$said, '2>&1');
+	return $said;
 }
+my $of_shard = 'SELECT id_shard(next_id());';
+is(query_through("BEGIN; SET LOCAL shardid.shard_id = 7; $of_shard COMMIT;"), "7\n", 'SET LOCAL holds in its transaction');
+like(query_through($of_shard), qr/ERROR:  no shard is set/, 'and not for the next client');
+is(query_through("SET shardid.shard_id = 8; $of_shard"), "8\n", 'SET holds in its session');
+is(query_through($of_shard), "8\n", 'and for the next client: do not use it with pgbouncer');
+like(query_through("DISCARD ALL; $of_shard"), qr/ERROR/, 'until DISCARD ALL');
+query('ALTER DATABASE postgres SET shardid.shard_id = 9');
+query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE $others");
+query_through('SELECT');    # finds its session terminated
+is(query_through("BEGIN; SET LOCAL shardid.shard_id = 7; $of_shard COMMIT; $of_shard"), "7\n9\n", 'ALTER DATABASE holds for all');
 
-stop_pgbouncer();
 $node->stop;
 done_testing();

@@ -1,5 +1,5 @@
-# A generator's storage remembers the layout through crashes, copies and a failover; a generator that raise_generator
-# has moved stays there through a crash.
+# A generator's storage remembers the layout through crashes and a failover; a generator that raise_generator has moved
+# stays there through a crash.
 use strict;
 use warnings;
 use lib 't/lib';
@@ -85,14 +85,6 @@ $_->finish for @rivals;
 is(query('SELECT count(*), count(DISTINCT generator) FROM won'), '300|300',
 	'of two sessions that bind one generator each time one wins');
 
-# A copy of the database, by either strategy.
-for my $strategy (qw(wal_log file_copy))
-{
-	query("CREATE DATABASE copy_$strategy TEMPLATE postgres STRATEGY $strategy");
-	is(drawing('g', 13, "copy_$strategy"), '55000', "a copy by $strategy has the layout");
-	is(drawing('g', 12, "copy_$strategy"), 'drawn', 'and goes on with it');
-}
-
 # A promoted standby.
 $node->backup('base');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
@@ -107,16 +99,6 @@ $node = $standby;
 is(drawing('on_standby', 13), '55000', 'and known to the promoted standby');
 is(drawing('on_standby', 12), 'drawn', 'which goes on with it');
 
-# A dump does not contain the binding; a role with USAGE alone continues with the restored generator.
-my $dir = PostgreSQL::Test::Utils::tempdir();
-query("CREATE ROLE app LOGIN; GRANT USAGE ON SEQUENCE g TO app; GRANT USAGE ON SEQUENCE shardid_seq TO app; SELECT next_id(1)");
-$node->command_ok([ 'pg_dump', '-Fc', '-f', "$dir/dump", $node->connstr('postgres') ], 'dump');
-query('CREATE DATABASE restored');
-$node->command_ok([ 'pg_restore', '--exit-on-error', '-d', $node->connstr('restored'), "$dir/dump" ], 'restore');
-is(query("SET ROLE app; SELECT next_id(1, 'g', shard_bits => 12) IS NOT NULL, next_id(1) IS NOT NULL", 'restored'),
-	't|t', 'a role with USAGE goes on with restored generators');
-is(drawing('g', 13, 'restored'), '55000', 'which have a layout again');
-
 # When raise_generator returns, the move is durable.
 query('CREATE SEQUENCE raised; SELECT next_id(1, \'raised\'); CHECKPOINT');
 my $future = query("SELECT id_lower_bound(clock_timestamp() + interval '10 minutes')");
@@ -128,42 +110,5 @@ query('CREATE SEQUENCE fresh');
 crash_after("SELECT raise_generator('fresh', $future, shard_bits => 13)");
 cmp_ok(query("SELECT next_id(0, 'fresh')"), '>', $future, 'also not of a fresh sequence');
 
-# raise_generator at the same time as draws: all that is drawn after it is above.
-query('CREATE SEQUENCE busy');
-my $clients = start_clients($node, 3, q{SELECT next_id(1, 'busy') FROM (SELECT generate_series(1, 100)) s}, seconds => 2);
-my @raised = split /\n/, query(<<'SQL');
-CREATE TABLE steps (raised bigint, drawn bigint);
-DO $$
-BEGIN
-    FOR n IN 1 .. 200 LOOP
-        INSERT INTO steps SELECT id, next_id(0, 'busy')
-        FROM (SELECT raise_generator('busy', id_lower_bound(clock_timestamp()) + (2 << 23)) AS id OFFSET 0) s;
-        PERFORM pg_sleep(0.005);
-    END LOOP;
-END
-$$;
-SELECT count(*) FILTER (WHERE drawn < raised) FROM steps;
-SQL
-finish_clients($clients);
-is($raised[-1], '0', 'no id below what raise_generator returned is drawn after it');
-is_innocent(judge_clients([$clients], lead_ms => 1000), 'raise_generator beside draws', 200);
-
 $node->stop;
-
-# Storage that the same transaction made is not logged, but written at its commit.
-my $minimal = PostgreSQL::Test::Cluster->new('minimal');
-$minimal->init;
-$minimal->append_conf('postgresql.conf', "wal_level = minimal\nmax_wal_senders = 0\nwal_writer_delay = 10s");
-$minimal->start;
-$node = $minimal;
-query('CREATE EXTENSION shardid');
-my $node_before = query('SELECT uuid_v1_node(uuid_v1())');
-query("BEGIN; CREATE SEQUENCE g; SELECT next_id(1, 'g', shard_bits => 12); COMMIT");
-$node->stop('immediate');
-$node->start;
-is(drawing('g', 13), '55000', 'wal_level = minimal: the layout survives a crash');
-is(drawing('g', 12), 'drawn', 'and is gone on with');
-is(query('SELECT uuid_v1_node(uuid_v1())'), $node_before, 'as does the node of uuid_v1()');
-$node->stop;
-
 done_testing();

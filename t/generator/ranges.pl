@@ -1,5 +1,5 @@
 # Many values in one call: nextval_range repeats no value of nextval, next_id or another nextval_range, and after a
-# crash neither it nor next_ids repeats a value that a client received.
+# crash it repeats no value that a client received.
 use strict;
 use warnings;
 use FindBin;
@@ -10,12 +10,8 @@ use Test::More;
 use Time::HiRes qw(usleep);
 use ShardidTest;
 
-my $clock = PostgreSQL::Test::Utils::tempdir() . '/clock';
-set_fake_clock($clock, '+0');
-
 # The WAL writer must not help: each call must flush by itself.
-my $node;
-with_fake_clock($clock, sub { $node = new_node('ranges', <<'CONF'); });
+my $node = new_node('ranges', <<'CONF');
 wal_writer_delay = 10s
 autovacuum = off
 restart_after_crash = off
@@ -24,10 +20,8 @@ sub query { return $node->safe_psql($_[1] // 'postgres', $_[0]) }
 
 sub crash
 {
-	my ($offset) = @_;
 	kill_node($node);
-	set_fake_clock($clock, $offset // '+0');
-	with_fake_clock($clock, sub { start_again($node) });
+	start_again($node);
 	return;
 }
 
@@ -79,23 +73,10 @@ for my $definition ('INCREMENT 1', 'INCREMENT 3', 'INCREMENT -1', 'CACHE 10')
 	is($unordered, 0, "$definition: each session's are in order");
 }
 
-# The usual trick, for comparison: another session comes between its nextval and its setval.
-query('CREATE SEQUENCE trick');
-my ($tricked, $of) = (0, 0);
-for my $go (1 .. 10)
-{
-	my @lists = told_together(200,
-		(q(SELECT generate_series(last - 6, last) FROM setval('trick', nextval('trick') + 6) AS last)) x 4);
-	$tricked += twice(@lists);
-	$of += count(@lists);
-	last if $tricked;
-}
-cmp_ok($tricked, '>', 0, "setval(nextval() + n): $tricked of $of values twice");
-
 # Clients record what they receive while the server is killed again and again, with a checkpoint at some moment.
 sub history
 {
-	my ($rounds, $options, $offset, @statements) = @_;
+	my ($rounds, $options, @statements) = @_;
 	my @clients;
 	for my $round (1 .. $rounds)
 	{
@@ -104,15 +85,14 @@ sub history
 		usleep 100_000 + rand 200_000;
 		query('CHECKPOINT') if rand() < 0.7;
 		usleep rand 200_000;
-		crash($offset->());
+		crash();
 		finish_clients($_) for @now;
 		push @clients, @now;
 	}
 	return @clients;
 }
 
-query('CREATE SEQUENCE plain; CREATE SEQUENCE r');
-my $right = sub { '+0' };
+query('CREATE SEQUENCE r');
 my %mode = (
 	autocommit => [ undef, range_of('r', 2), range_of('r', 9) ],
 	'synchronous_commit = off' => [ '-c synchronous_commit=off', range_of('r', 2), range_of('r', 9) ],
@@ -122,21 +102,10 @@ my $rounds = rounds(1, 20);
 for my $mode (sort keys %mode)
 {
 	my ($options, @statements) = @{ $mode{$mode} };
-	push @told, map { @{ read_told($_) } } history($rounds, $options, $right, @statements);
+	push @told, map { @{ read_told($_) } } history($rounds, $options, @statements);
 	is(twice(@told), 0, "kill -9, $mode: of " . count(@told) . ' values of ranges none twice');
 }
 note_fault('kill -9 while ranges are taken', 3 * $rounds, count(@told), twice(@told));
-my @nextval = map { @{ read_told($_) } } history(3, undef, $right, [ 'BEGIN', q(SELECT nextval('plain')), 'ROLLBACK' ]);
-cmp_ok(twice(@nextval), '>', 0, 'nextval rolled back: ' . twice(@nextval) . ' of ' . count(@nextval) . ' twice');
-
-# The same for next_ids, 16 per millisecond, with the clock an hour back after every other crash.
-my $narrow = 'shard_bits => 19, sequence_bits => 4';
-my @batches = history(2 * $rounds, undef, sub { rand() < 0.5 ? '-1h' : '+0' },
-	"SELECT next_ids(5, 3, $narrow)", [ 'BEGIN', "SELECT next_ids(5, 40, $narrow)", 'ROLLBACK' ]);
-is_innocent(judge_clients(\@batches, lead_ms => -1, shard_bits => 19, sequence_bits => 4),
-	'kill -9 while many ids are drawn at once', 2 * $rounds);
-set_fake_clock($clock, '+0');
-
 # A range, then a crash at once, for each way in which the page can come about. A call may rely on an earlier WAL
 # record only if recovery replays that record.
 my %before = (

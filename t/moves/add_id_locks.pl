@@ -1,10 +1,11 @@
-# The first part of docs/migrating.md while other transactions hold locks: step 2 and step 6 fail soon, so that no session
-# of the application waits for long, and succeed when they are run again; step 5 waits for an open transaction.
+# The first part of docs/migrating.md while other transactions hold locks: step 2 and step 6 fail soon, and succeed when
+# they are run again; step 5 waits for an open transaction. And for a table that has a column called id.
 use strict;
 use warnings;
 use FindBin;
 use lib "$FindBin::RealBin/../lib";
 use AddId;
+use Docs;
 use Test::More;
 
 start_shop('add_id_locks');
@@ -40,10 +41,33 @@ $application->quit;
 is(join(' ', $errors =~ /ERROR:  (\w{5})/g), '55P03 23514 25P02 25P02', 'step 6 fails while a transaction holds a row');
 is(on(q(SELECT convalidated, attnotnull FROM pg_constraint JOIN pg_attribute ON attrelid = conrelid AND attname = 'id' WHERE conname = 'orders_id_is_set')),
 	'f|f', 'step 6 leaves the constraint and the column as they were');
-(undef, undef, $errors) = $node->psql('shop', "SET client_min_messages = debug1;\n$not_null", extra_params => [ '-U', 'shop_owner' ]);
-unlike($errors, qr/ERROR/, 'step 6 run again: it succeeds');
-like($errors, qr/existing constraints on column "orders.id" are sufficient/, 'step 6 run again: SET NOT NULL does not scan the table');
+on($not_null);
 is(on('SELECT count(*) FROM orders WHERE id IS NULL'), 0, 'step 6 run again: all rows have ids');
+
+# A table that has a column called id, which other tables reference: the steps with the name new_id, the swap of the names,
+# and both undone.
+$node->safe_psql('postgres', 'DROP DATABASE shop');
+create_orders(0);
+install('extension');
+on('ALTER TABLE orders DROP COLUMN order_no; CREATE TABLE items (order_id bigint)');
+my $renamed = sub { return $_[0] =~ s/\bid\b/new_id/gr =~ s/order_no/id/gr };
+on($renamed->(command_of('migrating.md', 'ALTER TABLE orders ADD order_no')));
+on('ALTER TABLE items ADD FOREIGN KEY (order_id) REFERENCES orders (id); INSERT INTO items SELECT max(id) FROM orders');
+on($renamed->(join '', map { block("add-id-$_") } qw(column order procedure fill unique not-null)));
+my ($all, $distinct) = split /\|/, on($renamed->(block('add-id-check')));
+is($all, $distinct, "each of $all rows has an id of its own");
+on($renamed->(block('add-id-clean-up')));
+my $swap = block('add-id-swap');
+is(sqlstate_of("PREPARE p AS SELECT * FROM orders LIMIT 0; EXECUTE p; $swap EXECUTE p"), '0A000', 'a prepared SELECT * fails after the swap');
+is(on(q(INSERT INTO orders (item) VALUES ('swapped') RETURNING ids.id_shard(id), old_id > 0)), '5|t', 'a new row has an id and an old id');
+is(on('SELECT count(*) FROM items JOIN orders ON order_id = old_id'), 1, 'a foreign key references the old id');
+is(sqlstate_of('INSERT INTO items VALUES (-1)'), '23503', 'the foreign key refuses other values');
+isnt(sqlstate_of($renamed->(block('add-id-undo'))), 'none', 'the undo refuses while the names are swapped');
+on($swap =~ s/RENAME id TO old_id/RENAME id TO new_id/r =~ s/RENAME new_id TO id/RENAME old_id TO id/r);
+on($renamed->(block('add-id-undo')));
+on($renamed->(command_of('migrating.md', 'DROP INDEX CONCURRENTLY IF EXISTS orders_order_no_kept')));
+is(on('SELECT count(*) FROM items JOIN orders ON order_id = id'), 1, 'undone, the key is as before');
+on('DROP TABLE items; ALTER TABLE orders RENAME id TO order_no');
 
 $node->stop;
 done_testing();

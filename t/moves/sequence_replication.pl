@@ -38,7 +38,6 @@ for my $node ($publisher, $subscriber)
 	on($node, <<'SQL');
 CREATE SEQUENCE photos_id_seq;
 CREATE SEQUENCE in_bulk;
-CREATE SEQUENCE plain;
 CREATE FUNCTION ticks(u uuid) RETURNS bigint LANGUAGE sql AS
 $$ SELECT (extract(epoch FROM uuid_v1_timestamp(u)) * 1000000)::bigint * 10 + uuid_v1_hundred_ns(u) $$;
 CREATE FUNCTION ticks(id bytea) RETURNS bigint LANGUAGE sql AS
@@ -73,29 +72,19 @@ my $refresh = command_of('operations.md', 'ALTER SUBSCRIPTION sequences REFRESH'
 on($publisher, command_of('operations.md', 'CREATE PUBLICATION sequences'));
 on($publisher, 'CREATE ROLE replicator LOGIN REPLICATION; GRANT SELECT ON ALL SEQUENCES IN SCHEMA public TO replicator');
 on($publisher, join q(;), map { draw($_, 1) } @generators);
-my $identity = q(SELECT uuid_v1_node(uuid_v1()), substr(objectid(), 5, 5));
-my @identities = map { on($_, $identity) } $publisher, $subscriber;
 on($subscriber, page('sequences-subscribe'));
 ok(is_synchronized(), 'all sequences are synchronized');
-for my $generator (@generators)
-{
-	is(on($subscriber, "SELECT last_value, is_called FROM $generator"),
-		on($publisher, "SELECT last_value, is_called FROM $generator"), "$generator: as on the publisher");
-}
-
 # --- Both draw while the subscriber is set to the publisher's values, which are behind its own.
 
 my $seconds = rounds(5, 60);
 my %drawing;
-my @plain;
 for my $generator (@generators)
 {
 	push @{ $drawing{$generator} }, map { start_clients($_->[0], 2, draw($generator, $_->[1])) }[ $publisher, 1 ],
 	  [ $subscriber, 2 ];
 }
-push @plain, start_clients($subscriber, 2, q(SELECT nextval('plain')));
 on($subscriber, "$refresh \\watch i=0.1 c=" . 10 * $seconds);
-finish_clients($_, 'stop') for @plain, map { @$_ } values %drawing;
+finish_clients($_, 'stop') for map { @$_ } values %drawing;
 ok(is_synchronized(), 'synchronized again after ' . 10 * $seconds . ' times');
 
 for my $generator (@generators)
@@ -105,8 +94,6 @@ for my $generator (@generators)
 	is($verdict->{violations}, 0, "$generator: on the publisher none of $verdict->{ids} is wrong");
 	is_innocent(judge_of($generator, $here), "$generator refreshed under load", 10 * $seconds);
 }
-my $verdict = judge_clients(\@plain, shard_bits => 0, sequence_bits => 0, lead_ms => -1, clock_percent => 100_000_000);
-cmp_ok($verdict->{duplicates}, '>', 0, "nextval: $verdict->{duplicates} of $verdict->{ids} values came twice");
 
 # --- The subscriber takes over, its clock a minute behind.
 
@@ -121,9 +108,6 @@ for my $generator (@generators)
 	finish_clients($after);
 	is_innocent(judge_of($generator, $drawing{$generator}[0], $told{$generator}, $after), "$generator after the subscriber has taken over", 1);
 }
-is(on($_->[0], $identity), $_->[1], 'UUIDs and ObjectIds are of the database that makes them')
-  for [ $publisher, $identities[0] ], [ $subscriber, $identities[1] ];
-
 # The test detects a repeated id.
 on($subscriber, 'ALTER SEQUENCE photos_id_seq RESTART');
 my $forgotten = start_clients($subscriber, 2, draw('photos_id_seq', 1), rounds => 50);

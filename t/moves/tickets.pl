@@ -1,6 +1,5 @@
 # Tickets and triples from three databases, by the blocks of docs/layouts.md: no database repeats another's numbers, also
-# while two become three under load. What the page warns of does repeat numbers: a larger step alone, the last ten bits of
-# a counter in steps of 3, two databases of one number.
+# while two become three under load.
 use strict;
 use warnings;
 use FindBin;
@@ -66,53 +65,15 @@ for my $server (1 .. 3)
 }
 is(duplicates(@told), 0, 'no ticket of ' . scalar(map { @$_ } @told) . ' is a duplicate');
 
-query(1, 'CREATE SEQUENCE late INCREMENT 2 START 1 MAXVALUE 3');
-my ($status, $out, $err) = $node->psql('server_1', "\\set VERBOSITY sqlstate\nSELECT nextval('late') FROM generate_series(1, 3)");
-like($err, qr/2200H/, 'at the maximum: refused');
-
-# Only a larger step, without a maximum: the page's example of duplicates.
-query(1, 'CREATE SEQUENCE naive INCREMENT 2 START 1');
-query(2, 'CREATE SEQUENCE naive INCREMENT 2 START 2');
-my @naive = (draw(1, "nextval('naive')", 100), draw(2, "nextval('naive')", 200));
-query($_, 'ALTER SEQUENCE naive INCREMENT 3') for 1, 2;
-push @naive, map { draw($_, "nextval('naive')", 100) } 1, 2;
-is("$naive[0][-1] $naive[2][0]", '199 202', 'server 1 continues from 199 with 202');
-cmp_ok(duplicates(@naive), '>', 20, 'a larger step alone: duplicates');
-
 # --- Triples.
 
 my @triple = split /\|/, run_block(2, 'triple');
 is("$triple[0] $triple[1]", query(2, 'SELECT last_value FROM tickets') . ' 196', 'number and shard of article 14532');
 cmp_ok(abs($triple[2] / 1000 - time), '<', 600, 'the time is in milliseconds');
-query($_, "CREATE SEQUENCE by_3 INCREMENT 3 START $_; CREATE SEQUENCE by_4 INCREMENT 4 START $_") for 1 .. 3;
-# How many values of the last ten bits come from more than one server.
-sub shared_low_bits
-{
-	my ($sequence) = @_;
-	my %from;
-	for my $server (1 .. 3)
-	{
-		$from{ $_ % 1024 }{$server} = 1 for @{ draw($server, "nextval('$sequence')", 2048) };
-	}
-	return scalar grep { keys %$_ > 1 } values %from;
-}
-is(shared_low_bits('by_3') . ' ' . shared_low_bits('by_4'), '1024 0', 'the last ten bits are shared in steps of 3, and not of 4');
-
 for my $server (1 .. 3)
 {
 	my ($id, $ts, @parts) = split /\|/, run_block($server, 'triple_of_next_id');
 	is("@parts[0, 1]", "196 $server", "server $server: shard and server in the id");
 }
-my $layout = "'shardid_seq', '2024-01-01 00:00:00+00', 12, 10";
-my $position = query(1, "SELECT id_lower_bound(now() + interval '1 hour', '2024-01-01 00:00:00+00', 12, 10) >> 22 << 10");
-sub from_position
-{
-	my ($server, $number) = @_;
-	query($server, "SELECT setval('shardid_seq', $position)");
-	return draw($server, "next_id(196 << 2 | $number, $layout)", 1000);
-}
-is(duplicates(map { from_position($_, $_) } 1 .. 3), 0, 'from the same position: no duplicates from three servers');
-is(duplicates(map { from_position($_, 1) } 1, 2), 1000, 'two servers with one number generate the same ids');
-
 $node->stop;
 done_testing();

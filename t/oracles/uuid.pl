@@ -1,6 +1,5 @@
-# UUIDs of version 1 and 6, compared with other readers: Python, and from PostgreSQL 17 on uuid_extract_timestamp. Both
-# truncate the time to a microsecond, counted from 1582, as we do: so each value must be exactly the same, in
-# every century.
+# UUIDs of version 1 and 6, compared with Python, which truncates the time to a microsecond, counted from 1582, as we do:
+# so each value must be exactly the same, in every century.
 use strict;
 use warnings;
 use FindBin;
@@ -72,33 +71,6 @@ cmp_ok(query(sprintf $out_of_order, 'u', 1), '>', 10000, 'version 1 does not: th
 # The comparison can detect one microsecond: the PL/pgSQL functions for comparison compute the time by a double.
 cmp_ok(query('SELECT count(*) FROM version_1 WHERE baseline.uuid_v1_timestamp(u) <> ts'),
 	'>', 1000, 'the recipe reads some times wrongly');
-
-# The server's own function, a million of version 1 and 100,000 of any version and variant.
-SKIP:
-{
-	skip 'no uuid_extract_timestamp before PostgreSQL 17', 4
-	  if query('SHOW server_version_num') < 170000;
-	query(<<SQL);
-CREATE TABLE random_uuids AS
-SELECT overlay(overlay(digits PLACING '1' FROM 13)
-               PLACING translate(substr(digits, 17, 1), '0123456789abcdef', '89ab89ab89ab89ab') FROM 17)::uuid AS u
-FROM (SELECT md5('$seed ' || n) AS digits FROM generate_series(1, 1000000) n) s
-SQL
-	is(query('SELECT count(DISTINCT u), min(uuid_extract_timestamp(u)) < \'1583-01-01\', max(uuid_extract_timestamp(u)) > \'5230-01-01\' FROM random_uuids'),
-		'1000000|t|t', 'a million UUIDs, of all centuries');
-	is(query('SELECT count(*) FROM random_uuids WHERE uuid_v1_timestamp(u) IS DISTINCT FROM uuid_extract_timestamp(u)'),
-		0, 'uuid_v1_timestamp is uuid_extract_timestamp');
-	cmp_ok(query('SELECT count(*) FROM random_uuids WHERE baseline.uuid_v1_timestamp(u) <> uuid_extract_timestamp(u)'),
-		'>', 10000, 'the recipe reads some times wrongly');
-	# From 18 on the server's function also reads version 7.
-	is( query(<<SQL),
-SELECT count(*)
-FROM (SELECT md5('any $seed ' || n)::uuid AS u FROM generate_series(1, 100000) n) s
-WHERE uuid_v1_timestamp(u) IS DISTINCT FROM
-      CASE uuid_extract_version(u) WHEN 1 THEN uuid_extract_timestamp(u) END
-SQL
-		0, 'and NULL for any other version or variant');
-}
 
 $node->stop;
 done_testing();

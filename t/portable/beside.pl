@@ -102,11 +102,6 @@ $$;
 SELECT count FROM wrong;
 SQL
 
-# The numbers continue also if ids are far apart in time.
-query('CREATE SEQUENCE calm');
-my @numbers = split /\n/, query(q{SELECT id_sequence(next_id(5, 'calm')) FROM generate_series(1, 20) n WHERE pg_sleep(0.03 + n * 0) IS NOT NULL});
-is("@numbers", join(' ', map { 128 + ($numbers[0] + $_) % 128 } 0 .. 19), 'of a generator that is used at times each id has the next number');
-
 # If the extension has drawn from a generator, the portable functions refuse it until it is handed back.
 query('CREATE SCHEMA ext; CREATE EXTENSION shardid SCHEMA ext; GRANT USAGE ON SCHEMA ext TO PUBLIC; CREATE SEQUENCE mixed');
 my $of_extension = qr/55000: generator "ids\.mixed" is in use by the extension shardid.*run SELECT setval\('ids\.mixed', last_value\) FROM ids\.mixed/s;

@@ -119,9 +119,6 @@ for my $round (1 .. rounds(1, 5))
 		else
 		{
 			$standby->start;
-			my (undef, undef, $stderr) = $standby->psql('portable', "\\set VERBOSITY verbose\nSELECT next_id(5)");
-			like($stderr, qr/25006: cannot execute next_id\(\) in a read-only transaction/, 'nothing is drawn on a standby');
-			is($standby->safe_psql('portable', 'SELECT end_at IS NOT NULL FROM id_generator_status()'), 't', 'but a generator is watched there');
 		}
 		my $before = start_clients($primary, 8, 'SELECT next_id(5)', @portable);
 		usleep 500_000;
@@ -132,7 +129,6 @@ for my $round (1 .. rounds(1, 5))
 		finish_clients($after);
 		is_innocent(judge_clients([ $before, $after ], lead_ms => -1),
 			'portable: failover, ' . ($is_synchronous ? 'synchronous, an hour behind' : 'asynchronous'), 1);
-		cmp_ok(lead_ms($standby, 'ids.shardid_seq', 'portable'), '>', 3_500_000, 'it is behind') if $is_synchronous;
 		restart_clock();
 		kill_node($standby);
 	}

@@ -86,23 +86,17 @@ is(query('SELECT count(*) FROM photos WHERE id_shard(id) <> 5'), 0, 'the check h
 like(query('SET enable_seqscan = off; SET enable_bitmapscan = off; EXPLAIN SELECT * FROM photos WHERE id_timestamp(id) > now()'),
 	qr/photos_ts/, 'an index on a function is one still');
 
-# Rights: a role with USAGE alone, which is enough for the extension, must be granted UPDATE before the way back, and
-# draws then as before.
+# A role with USAGE alone, which is enough for the extension, must be granted UPDATE before the way back.
 query(<<'SQL');
 CREATE ROLE app;
 SET ROLE ids_owner;
-CREATE TABLE notes (id serial, n int);
-GRANT USAGE ON SEQUENCE orders_id_seq, notes_id_seq TO app;
+GRANT USAGE ON SEQUENCE orders_id_seq TO app;
 SQL
 ok(run_script('to_extension'), 'to the extension');
-my $as_app = q(SET ROLE app; SELECT next_id(5, 'orders_id_seq'));
-like(query($as_app), qr/^\d+$/, 'USAGE does for the extension');
 $node->command_fails_like([ 'psql', '-Xq', '-d', $node->connstr('portable') . ' user=ids_owner', '-f', 'portable/from_extension.sql' ],
-	qr/HINT:  Run GRANT UPDATE ON SEQUENCE ids\.orders_id_seq TO app;$/m, 'not back before it may UPDATE, and no word of a serial column');
-like(query($as_app), qr/^\d+$/, 'nothing has changed');
+	qr/HINT:  Run GRANT UPDATE ON SEQUENCE ids\.orders_id_seq TO app;$/m, 'not back before it may UPDATE');
 query('GRANT UPDATE ON SEQUENCE orders_id_seq TO app');
 ok(run_script('from_extension'), 'back');
-like(query($as_app), qr/^\d+$/, 'with USAGE and UPDATE it draws as before');
 
 # The extension and the portable functions never draw at the same time: the way back waits for statements that are
 # planned with the extension, and until they end all draws are refused.
@@ -143,31 +137,16 @@ SELECT shardid_draw_any(0, 'orders_id_seq', '2011-08-24 21:07:01.721+00', 13, 10
 SQL
 ok(run_script('from_extension'), 'and back');
 
-# A dump contains the functions, the marks and each generator's position.
-sub restored
-{
-	my ($database) = @_;
-	my $file = PostgreSQL::Test::Utils::tempdir() . "/$database.sql";
-	my $last = query('SELECT max(id) FROM photos');
-	run_log([ 'pg_dump', '-f', $file, $node->connstr('portable') ]) or die 'pg_dump';
-	$node->safe_psql('postgres', "CREATE DATABASE $database");
-	$node->command_ok([ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', $file, $node->connstr($database) ], "restored: $database");
-	cmp_ok($node->safe_psql($database, 'INSERT INTO ids.photos DEFAULT VALUES RETURNING id'), '>', $last, "$database: ids go on");
-	cmp_ok($node->safe_psql($database, 'SELECT id FROM ids.newest'), '>', $last, "$database: a view works");
-	is( $node->safe_psql($database, q(SELECT count(*), count(DISTINCT id) FROM ids.next_ids(5, 5000, 'ids.orders_id_seq') id)),
-		'5000|5000', "$database: and others");
-	return;
-}
-
-restored('of_portable');
-ok(run_script('to_extension'), 'once more to the extension');
-restored('of_extension');
-
-# The restored position prevents duplicates, even if the clock is behind: here the generator was ahead of it.
-ok(run_script('from_extension'), 'and back');
+# A dump contains the functions, the marks and each generator's position, which prevents duplicates, even if the clock is
+# behind: here the generator was ahead of it.
 query(q(SELECT raise_generator('shardid_seq', id_lower_bound(now() + interval '1 hour'))));
-query('INSERT INTO photos DEFAULT VALUES');
-restored('of_one_ahead');
+my $last = query('INSERT INTO photos DEFAULT VALUES RETURNING id');
+my $file = PostgreSQL::Test::Utils::tempdir() . '/dump.sql';
+run_log([ 'pg_dump', '-f', $file, $node->connstr('portable') ]) or die 'pg_dump';
+$node->safe_psql('postgres', 'CREATE DATABASE restored');
+$node->command_ok([ qw(psql -Xq -v ON_ERROR_STOP=1 -f), $file, $node->connstr('restored') ], 'restored');
+cmp_ok($node->safe_psql('restored', 'INSERT INTO ids.photos DEFAULT VALUES RETURNING id'), '>', $last, 'ids go on');
+cmp_ok($node->safe_psql('restored', 'SELECT id FROM ids.newest'), '>', $last, 'a view works');
 
 # Refused: to load the functions into the extension's schema, and to switch without them.
 $node->safe_psql('postgres', 'CREATE SCHEMA ids; CREATE EXTENSION shardid SCHEMA ids');

@@ -67,24 +67,8 @@ FROM days, LATERAL (SELECT ids.id FROM ids WHERE ids.layout = days.layout
 WHERE layout = '$day->{layout}' AND day = '$day->{day}'
 SQL
 }
-is(query(<<'SQL'), '', 'each UUID of version 1 and 6 has its parts');
-SELECT x.* FROM vectors, jsonb_to_recordset(v->'uuids') AS x (uuid uuid, version int, time text, clock_seq int, node macaddr),
-    LATERAL (SELECT CASE version WHEN 1 THEN uuid ELSE uuid_v6_to_v1(uuid) END AS v1) AS s
-WHERE version < 7 AND (to_char(uuid_v1_timestamp(v1), 'YYYY-MM-DD"T"HH24:MI:SS.US') || uuid_v1_hundred_ns(v1) || 'Z', uuid_v1_clock_seq(v1), uuid_v1_node(v1))
-    IS DISTINCT FROM (time, clock_seq, node)
-SQL
-is(query(<<'SQL'), '', 'each ObjectId is built from its parts');
-SELECT x.* FROM vectors, jsonb_to_recordset(v->'objectids') AS x (objectid text, time timestamptz, process text, counter int)
-WHERE objectid_from(time, ('x' || left(process, 6))::bit(24)::int, ('x' || right(process, 4))::bit(16)::int, counter) <> decode(objectid, 'hex')
-SQL
 is(query(q(SELECT text FROM vectors, jsonb_to_recordset(v->'refused') AS x (text text) WHERE sqlstate_of(format('SELECT id_from_text(%L)', text)) <> '22P02')),
 	'', 'id_from_text refuses each text that is none');
-SKIP:
-{
-	skip 'PostgreSQL reads the time of UUIDs of version 7 from 18 on', 1 if $node->pg_version->major < 18;
-	is(query(q(SELECT uuid FROM vectors, jsonb_to_recordset(v->'uuids') AS x (uuid uuid, version int, time timestamptz)
-		WHERE version = 7 AND uuid_extract_timestamp(uuid) <> time)), '', 'each UUID of version 7 has its time');
-}
 $node->stop;
 
 # --- The programs, which print one line for each line of input

@@ -1,5 +1,4 @@
-# What docs/high-availability.md says clients see of a failover: psql, pgbench --max-tries and, with FULL=1,
-# node-postgres. A retried INSERT gets a new id; each request has one row, with the id that its client received.
+# What docs/high-availability.md says clients see of a failover: psql and, with FULL=1, node-postgres. A retried INSERT gets a new id; each request has one row, with the id that its client received.
 use strict;
 use warnings;
 use FindBin;
@@ -117,55 +116,6 @@ is($primary->safe_psql('shop', "LOAD 'shardid'; SHOW shardid.lease_timeout"), '1
 my $callbacks = block_of('high-availability.md', 'callbacks') =~ s{/var/run/postgresql}{\@folder@/\@name@ PGPORT=\@port@}r
   =~ s{/etc/patroni/}{\@here@/}r =~ s/^postgresql:\n//r;
 like(slurp_file('examples/patroni/node.yml'), qr/^\Q$callbacks\E/m, 'the callback is the one of the example');
-
-# --- pgbench --max-tries
-
-append_to_file("$folder/retried.sql", <<'SQL');
-BEGIN ISOLATION LEVEL REPEATABLE READ;
-INSERT INTO orders (request) SELECT 'retried ' || nextval('requests');
-UPDATE counted SET orders = orders + 1;
-COMMIT;
-SQL
-rows('CREATE TABLE counted (orders int); INSERT INTO counted VALUES (0); CREATE SEQUENCE requests; TRUNCATE orders');
-{
-	local %ENV = (%ENV, PGHOST => $primary->host, PGPORT => $primary->port, PGDATABASE => 'postgres');
-	my $command = 'pgbench -n -c 4 -t 25 --max-tries=1000 -f retried.sql';
-	# Clients that wait for this session's row must retry.
-	my $holder = IPC::Run::start([ 'psql', '-XAtq', map { ('-c', $_) } 'BEGIN', 'UPDATE counted SET orders = orders', 'SELECT pg_sleep(1)', 'COMMIT' ],
-		'>', \my $held, IPC::Run::timeout(180));
-	$primary->poll_query_until('postgres', q(SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query = 'SELECT pg_sleep(1)'))
-	  or die 'the row is not held';
-	my ($out, $err) = run_command([ 'sh', '-c', "cd $folder && $command" ]);
-	$holder->finish;
-	my ($retried) = $out =~ /total number of retries: (\d+)/;
-	cmp_ok($retried, '>', 0, 'pgbench: transactions are tried again') or diag "$out\n$err";
-	is(rows('SELECT count(*) FROM orders'), 100, "pgbench: 100 orders are there after $retried retries");
-	is(rows('SELECT orders FROM counted'), 100, 'pgbench: each once');
-	is(rows("SELECT last_value FROM requests"), 100 + $retried, 'pgbench: each try inserts anew');
-
-	# These were rolled back, and retried.
-	my @ids = split /\n/, rows(<<'SQL');
-BEGIN;
-INSERT INTO orders (request) VALUES ('again') RETURNING id;
-ROLLBACK;
-INSERT INTO orders (request) VALUES ('again') RETURNING id;
-SQL
-	cmp_ok($ids[1], '>', $ids[0], 'the id of a try that failed does not come again');
-
-	# pgbench ends when its server ends.
-	my ($said, $complained) = ('', '');
-	my $pgbench = IPC::Run::start([ 'pgbench', '-n', '-c', '2', '-T', '60', '--max-tries=1000', '-f', "$folder/retried.sql" ],
-		'>', \$said, '2>', \$complained, IPC::Run::timeout(180));
-	$primary->poll_query_until('postgres', "SELECT last_value > 110 + $retried FROM requests") or die;
-	kill_node($primary);
-	$pgbench->finish;
-	is($pgbench->result, 2, 'pgbench: ends with status 2 when its server does, whatever --max-tries says');
-	# The words depend on whether the session could still report that its server shuts down.
-	like($complained, qr/perhaps the backend died while processing|terminating connection due to unexpected postmaster exit/,
-		'pgbench: and says so');
-}
-start_again($primary);
-cmp_ok(rows('SELECT next_id(5)'), '>', rows('SELECT max(id) FROM orders'), 'and ids go on above those that are stored');
 
 # --- node-postgres
 

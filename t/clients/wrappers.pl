@@ -85,10 +85,5 @@ is(on(q(SELECT nextval('invoice_numbers'); INSERT INTO orders VALUES (DEFAULT, '
 my ($id, $tick) = split /\n/, on(q(SELECT next_order_id(); SELECT nextval('ids.order_ids')));
 is($tick >> 10, $id >> 23, 'nextval of a generator is a time and a sequence number without the shard');
 
-# --- Ids for JavaScript numbers
-
-is(on(q(SELECT ids.id_lower_bound(ts, shard_bits => 5, sequence_bits => 7) < 2 ^ 53
-FROM (VALUES ('2081-01-01 00:00:00+00'::timestamptz), ('2082-01-01 00:00:00+00')) times (ts))), "t\nf", 'ids of 53 bits until 2081');
-
 $node->stop;
 done_testing();

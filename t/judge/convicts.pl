@@ -102,10 +102,7 @@ sub verdict_on
 	my ($node, $statements, %params) = @_;
 	my $clients = start_clients($node, 16, $statements, rounds => 6);
 	finish_clients($clients);
-	my $verdict = judge_clients([$clients], %params);
-	cmp_ok($verdict->{ids}, '>', 1000, "$verdict->{ids} ids received");
-	note join ', ', map { "$_ $verdict->{$_}" } sort keys %$verdict;
-	return $verdict;
+	return judge_clients([$clients], %params);
 }
 
 is(verdict_on($node, 'SELECT next_id(5) FROM generate_series(1, 500)')->{violations}, 0, 'next_id: innocent');

@@ -50,14 +50,6 @@ for my $time (sort keys %parts_at)
 	is(query("INSERT INTO $table DEFAULT VALUES; SELECT count(*) FROM $table"), 1, 'with room for the present');
 }
 
-# Three hours that are left out at once, from 00:01 on, are more than a period.
-set_time('2021-10-02 15:00');
-table_of('left_out');
-query(q{CALL maintain_id_partitions('left_out', '2 hours', 3, timezone => 'Antarctica/Casey')});
-is(query(q{SELECT parts('left_out')}) =~ s/\n/, /gr =~ s/left_out//gr,
-	'_2021100222 02T14:00 .. 02T16:00, _2021100300 02T16:00 .. 02T17:00, _2021100304 02T17:00 .. 02T19:00, _2021100306 02T19:00 .. 02T21:00',
-	'more hours left out than a period has');
-
 # The clock was set back by 18 hours: ids continue from the last one.
 query("CREATE SEQUENCE h; CREATE TABLE ahead (id bigint PRIMARY KEY DEFAULT next_id(generator => 'h')) PARTITION BY RANGE (id)");
 query('CREATE TABLE ahead_of_default (id bigint PRIMARY KEY DEFAULT next_id(5)) PARTITION BY RANGE (id)');

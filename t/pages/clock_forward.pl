@@ -70,10 +70,6 @@ is(days_ahead('after'), 0, 'ids say the true time');
 shop($restart =~ s/shardid_seq/shardid_${_}_seq/r) for 'uuid', 'objectid';
 shop(command_of('operations.md', 'SELECT renew_identity()'));
 is((insert_rows('shop', 'again'))[0], 0, 'then UUIDs are made again');
-is(shop('SELECT count(*), count(DISTINCT uuid_v1_node(u)) FROM others'), '300|2', 'with another node');
-is( shop("SELECT count(*) FROM others WHERE name = 'again' AND uuid_v1_timestamp(u) > clock_timestamp()"),
-	0, 'and the true time');
-
 # B
 jump();
 shop(command_of('operations.md', 'ALTER DATABASE shop SET shardid.max_lead'));
@@ -84,7 +80,6 @@ set_fake_clock($clock, '+' . 41 * $days);
 shop(command_of('operations.md', 'ALTER DATABASE shop RESET'));
 is((insert_rows('shop', 'later'))[0], 0, 'when the clock has caught up they go on');
 is(days_ahead('later'), 0, 'with the true time');
-is(shop("LOAD 'shardid'; SHOW shardid.max_lead"), '1d', 'and the setting as it was');
 set_fake_clock($clock, '+0');
 
 # C
@@ -111,8 +106,6 @@ jump();
 shop($restart);
 shop(sprintf $insert, 'after');
 is(days_ahead('after'), 0, 'leave out: the true time');
-my $early = ($node->psql('shop', block_of('operations.md', 'raise'), extra_params => [ '-v', "highest_id=$future[-1]" ]))[2];
-like($early, qr/id is too far ahead of the clock/, 'it is too early to raise the generator');
 set_fake_clock($clock, '+' . (40 * $days - 3600));
 remedy('raise', [ '-v', "highest_id=$future[-1]" ]);
 shop(sprintf $insert, 'met');

@@ -74,23 +74,4 @@ like($demo->{output}, qr/^    Of 1000 times, .* recipe reads [1-9]\d* wrong, uui
 isnt(finish_demo($repeating), 0, 'the demo fails where next_id repeats ids');
 like($repeating->{output}, qr/next_id repeated [1-9][\d,]* of [\d,]+ ids\.$/, 'and says so');
 
-# The counting itself, with given input: three duplicates, one of them within one session.
-my $dir = PostgreSQL::Test::Utils::tempdir();
-append_to_file("$dir/1", join '', map { "$_\n" } 4035642341833315328 .. 4035642341833315337, 4035642341833315337);
-append_to_file("$dir/2", join '', map { "$_\n" } 4035642341833315336 .. 4035642341833315339);
-
-sub counted
-{
-	my @files = @_;
-	my ($output, $error);
-	my $ok = IPC::Run::run([ 'bash', '-c', 'source tools/demo/faults.sh && count_repeated "$@"', 'count', @files ],
-		'>', \$output, '2>', \$error);
-	return $ok ? $output : 'failed';
-}
-is(counted("$dir/1", "$dir/2"), "15 3\n", 'ids that are there twice are counted');
-is(counted("$dir/2"), "4 0\n", 'others are not');
-is(counted("$dir/2", "$dir/3"), 'failed', 'a missing file is no good news');
-append_to_file("$dir/2", 'no id');
-is(counted("$dir/2"), 'failed', 'nor is what cannot be read');
-
 done_testing();

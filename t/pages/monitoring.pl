@@ -104,13 +104,6 @@ sub plain { return join ' ', split ' ', $_[0] =~ s/^--.*\n//mgr }
 my ($generators, $leases) = map { plain($text{$_}) } qw(generators.sql leases.sql);
 is(index(plain($text{'sql_exporter.yml'}), "query: | $generators") > 0, 1, 'sql_exporter.yml has the query of generators');
 is(index(plain($text{'sql_exporter.yml'}), "query: | $leases") > 0, 1, 'and that of leases');
-# A generator without an id in a layout that lasts longer than timestamptz, and the lease that was released.
-query(<<'SQL');
-CREATE SEQUENCE longest;
-SELECT next_id(0, 'longest', shard_bits => 0, sequence_bits => 0);
-GRANT SELECT ON SEQUENCE longest TO shardid_monitor;
-SQL
-like(join(' ', map { values %{ measured($_)->{'public.longest'} } } $text{'generators.sql'}), qr/Infinity/, 'some times are infinite');
 is(system('yamllint', '-s', '-d', '{extends: relaxed, rules: {line-length: {max: 120}}}', glob "$folder/*.yml"), 0, 'all are YAML');
 
 # The SQL-only version has a function in place of the layouts that are stored.
@@ -135,9 +128,7 @@ my $fires = join '|', $text{'alerts_test.yml'} =~ /alertname=~"(\w+)"[^\n]*\n *e
 is_deeply([ grep { !/^(?:$fires)$/ } @alerts ], [], 'each alert fires in alerts_test.yml');
 SKIP:
 {
-	skip 'no promtool, whose package takes 320 MB with what it needs: make test-full installs it', 2 if !grep { -x "$_/promtool" } split /:/, $ENV{PATH};
+	skip 'no promtool, whose package takes 320 MB with what it needs: make test-full installs it', 1 if !grep { -x "$_/promtool" } split /:/, $ENV{PATH};
 	is(system("cd $folder && promtool check config prometheus.yml && promtool test rules alerts_test.yml"), 0, 'promtool tests the alerts');
-	isnt(system("cd $folder && sed 's/> 5\$/> 7/' alerts.yml >\$TMPDIR/alerts.yml && cp alerts_test.yml \$TMPDIR && promtool test rules \$TMPDIR/alerts_test.yml 2>/dev/null"),
-		0, 'and sees another limit');
 }
 done_testing();

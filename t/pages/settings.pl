@@ -1,5 +1,5 @@
-# What next_id() without a shard says to do, what docs/operations.md says of who may set what, and the casts that
-# docs/reference.md shows, work: run as the owner of the database and as a superuser, before and after the library is loaded.
+# What next_id() without a shard says to do, and what docs/operations.md says of who may set what, work: run as the owner
+# of the database and as a superuser, before and after the library is loaded.
 use strict;
 use warnings;
 use FindBin;
@@ -56,23 +56,5 @@ query(join ';', map { command_of('operations.md', $_) } q(LOAD 'shardid'), 'ALTE
 $node->poll_query_until('shop', 'SELECT id_shard(next_id())', '5');
 is((as_owner($drawn))[1], 5, 'ALTER SYSTEM by a superuser, who loads the extension, holds for all');
 
-# What docs/reference.md says to write where the two next_id() are not told apart.
-shop('CREATE SEQUENCE photos_id_seq; CREATE TABLE users AS SELECT 4005::bigint AS user_id');
-for my $unclear ("SELECT next_id('photos_id_seq')", 'SELECT next_id(NULL)', 'PREPARE draw AS SELECT next_id($1)')
-{
-	like(($node->psql('shop', $unclear))[2], qr/ERROR:  function next_id\(unknown\) is not unique/, "$unclear: not unique");
-}
-like(($node->psql('shop', 'SELECT next_id(user_id % 2000) FROM users'))[2],
-	qr/ERROR:  sequence with OID 5 does not exist\nHINT:  .*cast to integer/, 'a bigint is taken for a generator');
-my $overloads = <<'SQL';
-SELECT next_id(generator => 'photos_id_seq');
-SELECT next_id('photos_id_seq'::regclass);
-SELECT next_id(NULL::int);
-PREPARE draw AS SELECT next_id($1::int);
-SELECT next_id((user_id % 2000)::int) FROM users;
-SQL
-my @ids = split /\n/, shop("$overloads; EXECUTE draw(7)"), -1;
-is(shop('SELECT is_called FROM photos_id_seq'), 't', 'the generator that is named is drawn from');
-is(shop('SELECT ' . join ', ', map { $_ ? "id_shard($_)" : "'NULL'" } @ids), '5|5|NULL|5|7', 'and the shards are right');
 $node->stop;
 done_testing();

@@ -108,7 +108,10 @@ my @unflushed = @modes[ 0, 3, 4 ];
 for my $round (1 .. $rounds)
 {
 	$node->stop;
-	with_wal_gate($gate, sub { restart_at('+0') });
+	{
+		local @ENV{qw(LD_PRELOAD WAL_GATE)} = (join(' ', grep { $_ } $ENV{LD_PRELOAD}, judge_program('wal_gate.so')), $gate);
+		restart_at('+0');
+	}
 	my $clients = start_16_clients($unflushed[ $round % 3 ]);
 	usleep 200_000 + rand 300_000;
 	append_to_file($gate, 'closed');

@@ -1,14 +1,13 @@
 # The calls of a function: each value of each argument type with those of the others, as many as there is time for, and as text
-# what is called, what comes before it and what has to be true of its result.
+# what is called and what comes before it.
 package Calls;
 
 use strict;
 use warnings;
 use Exporter 'import';
-use List::Util qw(all head product shuffle);
+use List::Util qw(head product shuffle);
 use Boundaries;
 use Callables;
-use Inverses;
 
 our @EXPORT = qw(calls_of want_all_pairs unknown_types);
 
@@ -116,13 +115,13 @@ sub argument_list
 	} 0 .. $#arguments;
 }
 
-# A call: its text; the same with its arguments from columns, which is not computed by the planner; a
-# condition on its result; statements that come before it.
+# A call: its text; the same with its arguments from columns, which is not computed by the planner; statements that
+# come before it.
 sub call
 {
 	my ($function, $values, $before) = @_;
 	my @arguments = @{ $function->{arguments} };
-	my (@texts, @columns, @selected, %of);
+	my (@texts, @columns, @selected);
 	my @before = $before || ();
 	for my $n (0 .. $#arguments)
 	{
@@ -136,10 +135,7 @@ sub call
 		$texts[$n] = literal($value, $type);
 		$columns[$n] = "c.a$n";
 		push @selected, "$texts[$n] AS a$n";
-		$of{ $arguments[$n]{name} || $n + 1 } = $texts[$n];
 	}
-	my $name = $function->{name} =~ s/.*\.//r;
-	my $inverse = all { defined || ref } @$values;
 	return {
 		# Of a set, its first row will do: others are asked for two thousand million.
 		text => "$function->{name}(" . argument_list($function, \@texts) . ')' . ($function->{gives_set} ? ' LIMIT 1' : ''),
@@ -148,7 +144,6 @@ sub call
 		  . ') FROM (SELECT '
 		  . join(', ', @selected)
 		  . ' OFFSET 0) c',
-		inverse => $inverse ? inverse_of($name, \%of) : '',
 		before => join('; ', @before) };
 }
 

@@ -5,65 +5,20 @@ package ShardidTest;
 use strict;
 use warnings;
 use Exporter 'import';
-use Fcntl ':flock';
 use IPC::Run;
-use List::Util 'first';
 use POSIX ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More ();
 use Time::HiRes qw(usleep);
+use Initdb;
 
 our @EXPORT = qw(new_node start_clients await_clients finish_clients read_told judge_clients judge judge_space is_innocent
-  note_fault rounds kill_node start_again with_fake_clock set_fake_clock with_wal_gate create_recipe
+  note_fault rounds kill_node start_again with_fake_clock judge_program set_fake_clock create_recipe
   lead_ms error_on);
 
-# initdb runs once for each set of options, and its result is copied; WAL segments are small, since copying empty ones
-# would take much of the time. The copies have one system identifier. Where leases, UUIDs or fingerprints distinguish
-# servers by it ($has_own_identifier), the first servers of all files share one, the second servers another, and so on.
+# Where leases, UUIDs or fingerprints distinguish servers by their system identifier: see Initdb.pm.
 our $has_own_identifier = 0;
-{
-	no warnings 'redefine';
-	my $run = \&PostgreSQL::Test::Utils::system_or_bail;
-	*PostgreSQL::Test::Utils::system_or_bail = sub {
-		my ($program, @options) = @_;
-		my $data = first { defined $options[$_] && $options[$_] =~ /^(-D|--pgdata)$/ } 0 .. $#options;
-		return $run->(@_) if $program ne 'initdb' || !defined $data;
-		my (undef, $folder) = splice @options, $data, 2;
-		return $run->('cp', '-RPp', template_of($run, @options), $folder);
-	};
-	# PostgreSQL's own copies a backup file by file, in Perl.
-	my $copy = \&PostgreSQL::Test::RecursiveCopy::copypath;
-	*PostgreSQL::Test::RecursiveCopy::copypath = sub {
-		my ($from, $to, %params) = @_;
-		return %params ? $copy->(@_) : $run->('cp', '-RPp', $from, $to);
-	};
-}
-
-# The number of the server within this test file; some files start several at the same time.
-sub next_number
-{
-	my $number = 1;
-	$number++ until mkdir "$PostgreSQL::Test::Utils::tmp_check/identifier_$number";
-	return $number;
-}
-
-# Test files that run at the same time take turns.
-sub template_of
-{
-	my ($run, @options) = @_;
-	my $template = join '_', "$ENV{SANDBOX}/template", map { tr/A-Za-z0-9//cdr } @options;
-	$template .= '_' . next_number() if $has_own_identifier;
-	open my $lock, '>', "$template.lock" or die;
-	flock $lock, LOCK_EX or die;
-	if (!-d $template)
-	{
-		$run->('initdb', '-D', "$template.new", '--wal-segsize=1', @options);
-		append_to_file("$template.new/postgresql.conf", "max_wal_size = 1GB\nmin_wal_size = 80MB\nwal_keep_size = 96MB\nwal_init_zero = off\n");
-		rename "$template.new", $template or die;
-	}
-	return $template;
-}
 
 # A started cluster with the extension in database postgres. $conf is added to postgresql.conf.
 sub new_node
@@ -249,17 +204,6 @@ sub with_fake_clock
 		FAKETIME_DONT_FAKE_MONOTONIC => 1,
 		DONT_FAKE_MONOTONIC => 1,
 		FAKETIME_DONT_RESET => 1);
-	return $code->();
-}
-
-# Runs the code in an environment in which servers write no WAL while the file $gate exists.
-sub with_wal_gate
-{
-	my ($gate, $code) = @_;
-	local %ENV = (
-		%ENV,
-		LD_PRELOAD => join(' ', grep { $_ } $ENV{LD_PRELOAD}, judge_program('wal_gate.so')),
-		WAL_GATE => $gate);
 	return $code->();
 }
 

@@ -57,16 +57,6 @@ WHERE id_lower_bound(greatest(day, epoch), epoch, shard_bits, sequence_bits) <> 
           sqlstate_of(format('SELECT id_lower_bound(%L, %L, %s, %s)', day + interval '1 day', epoch, shard_bits, sequence_bits)) <> '22008'
       ELSE id_lower_bound(day + interval '1 day', epoch, shard_bits, sequence_bits) <> upper END
 SQL
-for my $day (@{ $vectors->{days} })
-{
-	is(query(<<"SQL"), 't|t|t', "the condition finds the ids of $day->{day}, $day->{layout}, and no others");
-SELECT bool_and(($day->{where}) = (ts >= day AND ts < day + interval '1 day')), bool_or($day->{where}), bool_or(NOT ($day->{where}))
-FROM days, LATERAL (SELECT ids.id FROM ids WHERE ids.layout = days.layout
-    UNION SELECT bound + n FROM unnest(ARRAY[lower, coalesce(upper, 0)]) AS bound, generate_series(-1, 1) AS n) AS near,
-    id_timestamp(id, epoch, shard_bits, sequence_bits) AS ts
-WHERE layout = '$day->{layout}' AND day = '$day->{day}'
-SQL
-}
 is(query(q(SELECT text FROM vectors, jsonb_to_recordset(v->'refused') AS x (text text) WHERE sqlstate_of(format('SELECT id_from_text(%L)', text)) <> '22P02')),
 	'', 'id_from_text refuses each text that is none');
 $node->stop;

@@ -16,7 +16,6 @@ my $node = clients_node('drivers', $ENV{FULL} ? "listen_addresses = '127.0.0.1'\
 
 new_database('psycopg2', 'ids.sql', 'tables.sql');
 my $psycopg2 = said_by('python3', 't/clients/psycopg2_client.py');
-note "psycopg $psycopg2->{version}[0]";
 gets_as_page_says('psycopg 2', $psycopg2->{type}[0], $psycopg2->{exact}[0]);
 are_stored('psycopg 2', 'orders', 0, $psycopg2->{created}[0], @{ $psycopg2->{several} });
 is(scalar @{ $psycopg2->{several} }, 2, 'psycopg 2: execute_values reads all back');
@@ -24,7 +23,6 @@ is($psycopg2->{lastrowid}[0], 0, 'psycopg 2: lastrowid is no id');
 
 new_database('psycopg3', 'ids.sql', 'tables.sql');
 my $psycopg3 = said_by('python3', 't/clients/psycopg3_client.py');
-note "psycopg $psycopg3->{version}[0]";
 gets_as_page_says('psycopg 3', $psycopg3->{type}[0], $psycopg3->{exact}[0]);
 are_stored('psycopg 3', 'orders', 0, $psycopg3->{created}[0], @{ $psycopg3->{several} });
 is(scalar @{ $psycopg3->{several} }, 2, 'psycopg 3: executemany reads all back');
@@ -34,7 +32,6 @@ is(on("SELECT count(*) FROM orders WHERE customer <> 'exact'") . " $psycopg3->{c
 
 new_database('django', 'ids.sql', 'tables.sql');
 my $django = said_by('python3', 't/clients/django/django_client.py', PostgreSQL::Test::Utils::tempdir());
-note "Django $django->{version}[0]";
 gets_as_page_says('Django', $django->{type}[0], $django->{exact}[0]);
 is($django->{old}[0], 1, 'Django: a row of its own sequence');
 like($django->{sql}[0], qr/^INSERT INTO "shop_photo" \("name"\) VALUES \('lighthouse'\) RETURNING "shop_photo"."id"$/,
@@ -51,7 +48,6 @@ is($django->{owned}[0], '55000', 'Django: a generator that belongs to the column
 
 new_database('sqlalchemy', 'ids.sql');
 my $sqlalchemy = said_by('python3', 't/clients/sqlalchemy_client.py');
-note "SQLAlchemy $sqlalchemy->{version}[0]";
 gets_as_page_says('SQLAlchemy', $sqlalchemy->{type}[0], $sqlalchemy->{exact}[0]);
 like($sqlalchemy->{ddl}[0], qr/id BIGINT DEFAULT ids\.next_id\(\) NOT NULL/, 'SQLAlchemy: the column is BIGINT with the default');
 like($sqlalchemy->{sql}[0], qr/^INSERT INTO shop_orders \(customer\) VALUES \(%\(customer\)s\) RETURNING shop_orders.id$/,
@@ -62,7 +58,6 @@ is($sqlalchemy->{found}[0], 'Ada', 'SQLAlchemy: found by its id');
 
 new_database('alembic', 'ids.sql');
 my $alembic = said_by('python3', 't/clients/alembic_client.py');
-note "Alembic $alembic->{version}[0]";
 are_stored('Alembic', 'invoices', 0, $alembic->{created}[0]);
 is(on(q{SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'invoices'::regclass}),
 	$alembic->{default}[0], 'Alembic: the default is written as \d prints it');
@@ -73,7 +68,6 @@ is("@{ $alembic->{otherwise} } $alembic->{drawn}[0]", 'modify_default True', 'Al
 
 new_database('php', 'ids.sql', 'tables.sql');
 my $php = said_by('php', 't/clients/php_client.php');
-note "PHP $php->{version}[0]";
 gets_as_page_says('PHP, PDO', $php->{type}[0], $php->{exact}[0]);
 gets_as_page_says('PHP, pg_query', @{ $php->{exact_of_pgsql} });
 are_stored('PHP', 'orders', 0, $php->{created}[0], $php->{of_pgsql}[0]);
@@ -101,7 +95,6 @@ sub active_record
 	on("ALTER DATABASE $_ SET shardid.shard_id = 5") for qw(active_record of_schema_rb of_structure_sql);
 	local @ENV{qw(PGDATABASE_OF_SCHEMA_RB PGDATABASE_OF_STRUCTURE_SQL)} = qw(of_schema_rb of_structure_sql);
 	my $rails = said_by('ruby', 't/clients/rails_client.rb', PostgreSQL::Test::Utils::tempdir());
-	note "Active Record $rails->{version}[0]";
 	gets_as_page_says('Rails', $rails->{type}[0], $rails->{exact}[0]);
 	are_stored('Rails', 'orders', 0, map { @{ $rails->{$_} } } qw(created several several_made));
 	like($rails->{json}[0], qr/"id":"$rails->{created}[0]"/, 'Rails: as_json writes text');
@@ -136,7 +129,6 @@ sub jdbc
 	new_database('jdbc', 'ids.sql', 'tables.sql');
 	my $url = "jdbc:postgresql://127.0.0.1:$ENV{PGPORT}/jdbc?user=$ENV{PGUSER}";
 	my $jdbc = said_by(qw(java -cp /usr/share/java/postgresql.jar t/clients/jdbc/Client.java), $url);
-	note "JDBC driver $jdbc->{version}[0]";
 	gets_as_page_says('JDBC', $jdbc->{type}[0], $jdbc->{exact}[0]);
 	are_stored('JDBC', 'orders', 0, $jdbc->{created}[0], @{ $jdbc->{several} });
 	return;

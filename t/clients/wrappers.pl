@@ -1,5 +1,5 @@
 # A function in the place of next_id, as docs/clients.md says for every client: whether EXPLAIN shows next_id, whether COPY
-# inserts in batches, and which rights a role needs; also what currval and lastval return, and until when ids have 53 bits.
+# inserts in batches, and which rights a role needs.
 use strict;
 use warnings;
 use FindBin;
@@ -75,15 +75,6 @@ is(error_of('INSERT INTO t (n) VALUES (1)'), '42883', 'by_string: not found once
 on('ALTER TABLE t ALTER id SET DEFAULT by_return()');
 is(error_of('INSERT INTO t (n) VALUES (1)'), 'none: ', 'by_return: found');
 on('ALTER EXTENSION shardid SET SCHEMA ids');
-
-# --- currval and lastval
-
-is(error_of(q(SELECT next_order_id(); SELECT currval('ids.order_ids'))), '55000', 'currval does not know what next_id returned');
-is(error_of('SELECT next_order_id(); SELECT lastval()'), '55000', 'nor does lastval');
-is(on(q(SELECT nextval('invoice_numbers'); INSERT INTO orders VALUES (DEFAULT, 'Ada'); SELECT lastval())),
-	"1\n1", 'which then returns what another sequence gave');
-my ($id, $tick) = split /\n/, on(q(SELECT next_order_id(); SELECT nextval('ids.order_ids')));
-is($tick >> 10, $id >> 23, 'nextval of a generator is a time and a sequence number without the shard');
 
 $node->stop;
 done_testing();

@@ -1,6 +1,5 @@
-# Ids are right through pgbouncer, which assigns a server's sessions to other clients from transaction to transaction:
-# by each protocol of pgbench, and with the shard by the setting shardid.shard_id, where SET holds for the next client,
-# too, SET LOCAL for its transaction, and ALTER DATABASE for every client.
+# Ids are right through pgbouncer, which assigns a server's sessions to other clients from transaction to transaction, by
+# each protocol of pgbench.
 use strict;
 use warnings;
 use FindBin;
@@ -21,14 +20,9 @@ sub query { return $node->safe_psql('postgres', $_[0]) }
 
 # Clients connect by this folder's unix socket.
 my $folder = PostgreSQL::Test::Utils::tempdir_short();
-my $running;
-
-sub start_pgbouncer
-{
-	my ($sessions) = @_;
-	my $port = PostgreSQL::Test::Cluster::get_free_port();
-	my $user = getpwuid $<;
-	append_to_file("$folder/$sessions.ini", <<"CONF");
+my $port = PostgreSQL::Test::Cluster::get_free_port();
+my $user = getpwuid $<;
+append_to_file("$folder/ini", <<"CONF");
 [databases]
 * = host=@{[ $node->host ]} port=@{[ $node->port ]} user=$user
 [pgbouncer]
@@ -37,26 +31,19 @@ listen_port = $port
 unix_socket_dir = $folder
 auth_type = any
 pool_mode = transaction
-default_pool_size = $sessions
+default_pool_size = 3
 max_client_conn = 100
-logfile = $folder/$sessions.log
+logfile = $folder/log
 @{[ $version >= 21 ? 'max_prepared_statements = 100' : '' ]}
 CONF
-	$running = IPC::Run::start([ $program, '-q', "$folder/$sessions.ini" ], '>', "$folder/$sessions.out", '2>&1');
-	for (1 .. 1000)
-	{
-		return $port if -S "$folder/.s.PGSQL.$port";
-		usleep 20_000;
-	}
-	die 'pgbouncer does not start: ' . slurp_file("$folder/$sessions.out");
-}
+my $running = IPC::Run::start([ $program, '-q', "$folder/ini" ], '>', "$folder/out", '2>&1');
+usleep 20_000 until -S "$folder/.s.PGSQL.$port" || !$running->pumpable;
 END { local $? = $?; $running->kill_kill if $running }
 
 # Each row contains the client that stored it and the id that this client received before (0 at first).
 query(<<'SQL');
 CREATE TABLE by_default (id bigint DEFAULT next_id(5), client int, previous bigint);
 SQL
-my $port = start_pgbouncer(3);
 
 # Each client has a thread: pgbench blocks its thread while it prepares a statement, and the other clients of that thread
 # would meanwhile hold the sessions of the server, one of which it waits for.
@@ -87,29 +74,6 @@ finish_clients($clients);
 is_innocent(judge_clients([$clients]), 'pgbouncer, rolled back', 1);
 my $others = q(backend_type = 'client backend' AND pid <> pg_backend_pid());
 cmp_ok(query("SELECT count(*) FROM pg_stat_activity WHERE $others"), '<=', 3, 'all clients shared three sessions of the server');
-
-$running->kill_kill;
-
-# The setting. Each psql here is a client, and all of them share one session of the server.
-$port = start_pgbouncer(1);
-
-sub query_through
-{
-	my ($sql) = @_;
-	my $said;
-	IPC::Run::run([ 'psql', '-XAtq', '-d', "host=$folder port=$port dbname=postgres", '-f', '-' ], '<', \$sql, '>', \$said, '2>&1');
-	return $said;
-}
-my $of_shard = 'SELECT id_shard(next_id());';
-is(query_through("BEGIN; SET LOCAL shardid.shard_id = 7; $of_shard COMMIT;"), "7\n", 'SET LOCAL holds in its transaction');
-like(query_through($of_shard), qr/ERROR:  no shard is set/, 'and not for the next client');
-is(query_through("SET shardid.shard_id = 8; $of_shard"), "8\n", 'SET holds in its session');
-is(query_through($of_shard), "8\n", 'and for the next client: do not use it with pgbouncer');
-like(query_through("DISCARD ALL; $of_shard"), qr/ERROR/, 'until DISCARD ALL');
-query('ALTER DATABASE postgres SET shardid.shard_id = 9');
-query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE $others");
-query_through('SELECT');    # finds its session terminated
-is(query_through("BEGIN; SET LOCAL shardid.shard_id = 7; $of_shard COMMIT; $of_shard"), "7\n9\n", 'ALTER DATABASE holds for all');
 
 $node->stop;
 done_testing();

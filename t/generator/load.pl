@@ -78,12 +78,6 @@ for my $round (1 .. 10)
 }
 cmp_ok($twice, '>', 0, "the recipe made $twice duplicates");
 
-# A bulk statement alone reaches the layout's rate: nearly 1024 ids in each millisecond.
-my ($ids, $milliseconds) = split /\|/, query(<<'SQL');
-SELECT count(*), max(id >> 23) - min(id >> 23) + 1 FROM (SELECT next_id(5) AS id FROM generate_series(1, 200000)) s
-SQL
-note "$ids ids in $milliseconds milliseconds, capacity " . 1024 * $milliseconds;
-
 # At a low rate, a new millisecond continues after the last id's number, modulo a quarter of the range: so the low bits of
 # all ids count on, and id % 2, % 8 or % 16 is evenly distributed. A sequence that starts at 0 in every millisecond is not.
 my ($sparse, $new_milliseconds, $others) = split /\|/, query(<<'SQL');

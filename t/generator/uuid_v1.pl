@@ -84,23 +84,6 @@ for my $draw ($uuid, $objectid)
 	is_innocent($verdict, "$function_of{$draw}, kill -9 and an hour back", $rounds);
 }
 
-# --- The clock set back and forth under load.
-
-set_fake_clock($clock, '+0');
-for my $draw ($uuid, $objectid)
-{
-	my $clients = start_clients($node, 8, $draw, pause_ms => rounds(5, 0));
-	for my $offset ('-0.000010', '-1', '-3600', '+0', '+2', '-0.5')
-	{
-		usleep 150_000;
-		set_fake_clock($clock, $offset);
-	}
-	usleep 200_000;
-	finish_clients($clients, 'stop');
-	is_innocent(judge_numbers($draw, $clients), "$function_of{$draw}, the clock set under 8 sessions", 1);
-	set_fake_clock($clock, '+0');
-}
-
 # --- Copies
 
 # Node, clock sequence, the five bytes of ObjectIds.
@@ -180,8 +163,5 @@ query('SELECT renew_identity()');
 continues_above('postgres', 'renew_identity()', @before);
 is_another('postgres', 'renew_identity()');
 @original = split /\|/, query($identity);
-query('BEGIN; SELECT renew_identity(); SELECT uuid_v1(), objectid(); ROLLBACK');
-is(query($identity), join('|', @original), 'renew_identity() rolled back: the identity is as before');
-
 $node->stop;
 done_testing();

@@ -1,5 +1,5 @@
 # The judge, which checks the ids of all other tests, is tested itself: it must count violations correctly, and convict
-# Instagram's PL/pgSQL function, a generator whose time runs ahead, and a broken build of this extension.
+# Instagram's PL/pgSQL function and a generator whose time runs ahead.
 use strict;
 use warnings;
 use FindBin;
@@ -7,7 +7,6 @@ use lib "$FindBin::RealBin/../lib";
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(usleep);
 use ShardidTest;
 
 # Histories written by hand, with the layout (shard_bits 0, sequence_bits 2): four ids per millisecond, time in
@@ -114,38 +113,5 @@ cmp_ok($ahead->{ahead}, '>', 0, "time runs ahead: convicted, $ahead->{max_lead_m
 cmp_ok($ahead->{too_fast}, '>', 0, 'and too fast');
 is($ahead->{duplicates}, 0, 'though without a duplicate');
 $node->stop;
-
-# A build that returns an id before its WAL is flushed, and the right build, each killed under load while the generator
-# is ahead of the clock, so that its ids are consecutive numbers.
-sub verdict_after_crashes
-{
-	my ($name, $config) = @_;
-	local $ENV{TEMP_CONFIG} = $config;
-	my $clock = "$dir/$name.clock";
-	set_fake_clock($clock, '+0');
-	my $node;
-	with_fake_clock($clock, sub { $node = new_node($name, "wal_writer_delay = 10s\nautovacuum = off\n"); });
-	$node->safe_psql('postgres', 'SELECT next_id(5); CHECKPOINT');
-	set_fake_clock($clock, '-1h');
-	my @histories;
-	for my $round (1 .. 3)
-	{
-		my $clients = start_clients($node, 4, [ 'BEGIN', 'SELECT next_id(5)', 'ROLLBACK' ]);
-		usleep 500_000;
-		kill_node($node);
-		finish_clients($clients);
-		with_fake_clock($clock, sub { start_again($node) });
-		push @histories, $clients;
-	}
-	$node->stop;
-	return judge_clients(\@histories, lead_ms => -1);
-}
-
-my ($no_flush) = grep { -e } glob 'test/mutants/no_flush.patch test/mutants/*/no_flush.patch';
-system_or_bail('tools/suite/build_mutant.sh', $no_flush, "$dir/no_flush");
-my $broken = verdict_after_crashes('broken', "$dir/no_flush/temp.conf");
-cmp_ok($broken->{duplicates}, '>', 0,
-	"a build that does not flush: convicted of $broken->{duplicates} duplicates in $broken->{ids} ids");
-is(verdict_after_crashes('right', $ENV{TEMP_CONFIG})->{violations}, 0, 'the right build: innocent');
 
 done_testing();

@@ -91,33 +91,6 @@ sub goes_on
 	return;
 }
 
-# One schema alone: pg_dump leaves the extension out, and with it the default generator, so the extension is created
-# before.
-$restored->safe_psql('postgres', 'CREATE DATABASE one_schema');
-$original->command_ok([ 'pg_dump', '-Fc', '-n', 'insta5', '-f', "$dir/one", $connection ], 'one schema: dump');
-$restored->safe_psql('one_schema', 'CREATE EXTENSION shardid');
-$restored->command_ok([ 'pg_restore', '--exit-on-error', '-d', 'one_schema', "$dir/one" ], 'one schema: restore');
-goes_on('one_schema', grep { !/default/ } sort keys %draw);
-
-# A dump of the extension's schema or sequence contains the generator's position; restored into another database, it
-# sets that one's position back, unless the sequences' data are left out. docs/operations.md warns of it.
-$restored->safe_psql('postgres', 'CREATE DATABASE later');
-$restored->safe_psql('later', 'CREATE EXTENSION shardid');
-my $position = 'SELECT last_value FROM shardid_seq';
-for my $part ([ 'is set back', qw(-n public) ], [ 'is set back', qw(-t shardid_seq) ],
-	[ 'stays', qw(-n public --exclude-table-data=shardid_*seq) ], [ 'stays', qw(-n insta5) ])
-{
-	my ($expected, @options) = @$part;
-	my $later = q(SELECT raise_generator('shardid_seq', id_lower_bound(clock_timestamp() + interval '2 hours')));
-	$restored->safe_psql('later', $later);
-	my $before = $restored->safe_psql('later', $position);
-	$original->command_ok([ 'pg_dump', '-f', "$dir/part", @options, $connection ], "pg_dump @options");
-	$restored->psql('later', slurp_file("$dir/part"), on_error_stop => 0);
-	my $after = $restored->safe_psql('later', $position);
-	is($after < $before ? 'is set back' : $after == $before ? 'stays' : 'goes on', $expected,
-		"restored over a database whose generator is later, which $expected");
-}
-
 # A dump without data has no positions: then only the clock keeps ids from repeating, and here it is an hour behind.
 # docs/operations.md says what to run.
 sub first_ids

@@ -128,16 +128,5 @@ is(same_number('template_wal_log', 'template_file_copy', 'copy'), '', 'also betw
 sub told { return $_[0]->safe_psql($_[2] // 'shop', "SELECT $_[1] FROM shard_fingerprint()") }
 
 is(told($promoted, 'timeline'), 2, 'a promoted standby is on another timeline');
-# A standby that follows and is then promoted: its place stays, its timeline is the next one.
-my $place = told($standby, 'place');
-$standby->promote;
-is(told($standby, 'timeline || place'), "2$place", 'a promotion changes the timeline, not the place');
-# A restart: the same place, another start.
-$place = told($copy, 'place');
-my $started = told($copy, 'started');
-$copy->restart;
-is(told($copy, 'place'), $place, 'a restart keeps the place');
-isnt(told($copy, 'started'), $started, 'and not the start');
-
 $_->stop for $standby, $promoted, $restored, $copy, $node;
 done_testing();

@@ -101,14 +101,5 @@ shop(sprintf $insert, 'met');
 is(shop('SELECT count(DISTINCT id) FROM photos'), 8000, 'and no id twice when the time has come');
 set_fake_clock($clock, '+0');
 
-# E
-jump();
-shop($restart);
-shop(sprintf $insert, 'after');
-is(days_ahead('after'), 0, 'leave out: the true time');
-set_fake_clock($clock, '+' . (40 * $days - 3600));
-remedy('raise', [ '-v', "highest_id=$future[-1]" ]);
-shop(sprintf $insert, 'met');
-cmp_ok(shop("SELECT min(id) FROM photos WHERE name = 'met'"), '>', $future[-1], 'an hour before, it is raised above them');
 $node->stop;
 done_testing();

@@ -1,5 +1,5 @@
-# portable/shardid.sql while other code changes its generators: a second copy of it, the extension, setval forward, and
-# a restore of data alone.
+# portable/shardid.sql while other code changes its generators: a second copy of it, the extension, and a restore
+# of data alone.
 use strict;
 use warnings;
 use FindBin;
@@ -34,37 +34,6 @@ my $verdict = judge_clients(\@copies);
 is_innocent($verdict, 'portable: two copies on one generator', 1);
 cmp_ok($verdict->{ids}, '>', 0, "$verdict->{duplicates} of $verdict->{ids} ids of two copies are duplicates");
 takes_lock($node, 'joint', "$_.next_id(5, 'joint')", "the copy in schema $_ takes the lock of the generator") for 'ids', 'idc';
-
-# A forward setval stays, although sessions draw.
-sub overwritten
-{
-	my ($move) = @_;
-	query('DROP SEQUENCE IF EXISTS forward; CREATE SEQUENCE forward; SELECT next_id(5, \'forward\')');
-	my $drawing = start_clients($node, 4, q{SELECT next_id(5, 'forward') FROM (SELECT generate_series(1, 100)) s}, @portable);
-	my $count = query(<<"SQL");
-CREATE TEMPORARY TABLE overwritten (count int);
-DO \$\$
-DECLARE
-    count int := 0;
-    goal bigint;
-BEGIN
-    FOR i IN 1 .. 300 LOOP
-        goal := pg_sequence_last_value('forward') + (100 << 10);
-        $move
-        PERFORM pg_sleep(0.002);
-        count := count + (pg_sequence_last_value('forward') < goal)::int;
-    END LOOP;
-    INSERT INTO overwritten VALUES (count);
-END
-\$\$;
-SELECT count FROM overwritten;
-SQL
-	finish_clients($drawing, 'stop');
-	return $count;
-}
-my $lost = overwritten(q{PERFORM setval('forward', goal);});
-cmp_ok($lost, '<=', 10, "$lost of 300 forward setvals are overwritten");
-is(overwritten(q{PERFORM raise_generator('forward', (goal >> 10) << 23);}), 0, 'none of 300 by raise_generator');
 
 # A restore of data alone sets generator and mark back together.
 is(query(<<'SQL'), '0', 'ids continue after a data-only restore');

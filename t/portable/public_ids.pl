@@ -144,13 +144,6 @@ query($hint);
 is(query($read), '0 refused, 1 5, 2 5, 3 5', 'the hint retires the oldest');
 query($made);
 is(query($read), '0 refused, 1 5, 2 5, 3 5, 0 5', 'whose number the next key has');
-# Arguments with a collation that ignores case.
-is(query(<<'SQL'), 't|t|f', 'collations');
-CREATE COLLATION any_case (PROVIDER = icu, LOCALE = 'und-u-ks-level2', DETERMINISTIC = false);
-SELECT public_id('order' COLLATE any_case, 5) = public_id('order', 5), private_id('order', public_id('order', 5) COLLATE any_case) = 5,
-       private_id('ORDER' COLLATE any_case, public_id('order', 5)) IS NOT NULL
-SQL
-
 # The functions survive other names of schemas, and a dump has the keys.
 query(q(ALTER SCHEMA ids RENAME TO renamed; CREATE SCHEMA ids; GRANT USAGE ON SCHEMA ids TO "Ids Owner"; ALTER EXTENSION pgcrypto SET SCHEMA ids; CREATE TABLE ids.public_id_keys (number int)));
 my $again = q(SELECT renamed.private_id('order', renamed.public_id('order', 5)));

@@ -68,13 +68,5 @@ is(query(<<'SQL'), '', 'the extension and the portable functions say the same');
 SELECT call, said('ext.' || call) AS extension, said('ids.' || call) AS portable FROM calls
 WHERE said('ext.' || call) IS DISTINCT FROM said('ids.' || call) LIMIT 20
 SQL
-# The same with arguments that are not constants.
-is(query(<<'SQL'), '0', 'nor with arguments from a table');
-SELECT count(*) FROM generate_series(1, 2000) n, LATERAL (SELECT (hashint8extended(n, 5) >> (n % 40)) AS id) i
-WHERE (ext.id_timestamp(id), ext.id_shard(id), ext.id_sequence(id), ext.id_to_text(id), ext.id_from_text(ext.id_to_text(id)))
-      IS DISTINCT FROM (ids.id_timestamp(id), ids.id_shard(id), ids.id_sequence(id), ids.id_to_text(id), ids.id_from_text(ids.id_to_text(id)))
-SQL
-
-
 $node->stop;
 done_testing();

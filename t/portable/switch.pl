@@ -117,26 +117,6 @@ $drawing->finish;
 like($drawn, qr/sequence "ids.orders_id_seq" has CYCLE/, 'those are refused');
 like(query(q(SELECT next_id(5, 'orders_id_seq'))), qr/^\d+$/, 'then all draw again');
 
-# If a transaction that has drawn does not end, the way to the extension gives up, and nothing is changed.
-my $idle = IPC::Run::start([ @psql, '-c', 'BEGIN', '-c', 'SELECT next_id(5)', '-c', 'SELECT pg_sleep(60)' ], '>', \my $slept, '2>&1', IPC::Run::timer(120));
-my $is_idle = q(wait_event = 'PgSleep' AND query = 'SELECT pg_sleep(60)');
-$node->poll_query_until('portable', "SELECT count(*) > 0 FROM pg_stat_activity WHERE $is_idle") or die 'nobody sleeps';
-$node->command_fails_like([ @psql, '-U', 'ids_owner', '-f', 'portable/to_extension.sql' ],
-	qr/a transaction that has generated ids does not end.*Nothing is changed/s, 'it gives up where a transaction does not end');
-is(is_the_extensions(), 'f', 'next_id is the portable one');
-query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE $is_idle");
-$idle->finish;
-
-# The function that a portable raise_generator calls when it has been replaced raises the generator, and draws nothing.
-ok(run_script('to_extension'), 'once it has ended, to the extension');
-is( query(<<'SQL'), 't', 'a call that was begun before goes on by the extension');
-SELECT shardid_draw_any(0, 'orders_id_seq', '2011-08-24 21:07:01.721+00', 13, 10, 0,
-                        ((id_lower_bound(now() + interval '1 minute') >> 23) << 10) | 1023, 'raise_generator()')
-       = id_lower_bound(now() + interval '1 minute') + (1 << 23)
-   AND id_timestamp(next_id(5, 'orders_id_seq')) > now() + interval '1 minute';
-SQL
-ok(run_script('from_extension'), 'and back');
-
 # A dump contains the functions, the marks and each generator's position, which prevents duplicates, even if the clock is
 # behind: here the generator was ahead of it.
 query(q(SELECT raise_generator('shardid_seq', id_lower_bound(now() + interval '1 hour'))));

@@ -42,12 +42,6 @@ for my $change (['INCREMENT BY 2', 'INCREMENT is 2 and its CACHE 1'], ['CACHE 10
 	is(query(($back // q(SELECT 'no hint')) . q{; SELECT next_id(5, 'changed') > 0}), 't', 'and what the hint says mends it');
 }
 
-# The shard of the setting.
-like(refused(qq{SET shardid.shard_id = '$_'; SELECT next_id()}),
-	qr/22023: invalid value for parameter "shardid\.shard_id": "\Q$_\E".*HINT:  .*SET shardid\.shard_id/s, "shardid.shard_id = '$_'")
-  for 'x', '-5', '5x', '99999999999';
-is(query(qq{SET shardid.shard_id = '$_'; SELECT id_shard(next_id())}), 5, "shardid.shard_id = '$_'") for '5', ' 5', "5\t";
-
 # EXECUTE, as the page grants it.
 query(<<'SQL');
 CREATE ROLE app;

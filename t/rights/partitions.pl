@@ -102,16 +102,6 @@ SQL
 	is($as->('Planner', "SELECT ids.uuid_v6_lower_bound('2025-01-01 00:00+00'), ids.uuid_v6_timestamp('1efc7d35-7fd0-6000-8000-000000000000'::text) = '2025-01-01 00:00+00'"),
 		'1efc7d35-7fd0-6000-8000-000000000000|t', "$database: nor do the UUIDs'");
 
-	is($as->('Planner', <<'SQL'), "2|0\n2|0", "$database: nor do the steps of id_migration_commands") if $database ne 'portable';
-CREATE SCHEMA shop AUTHORIZATION "Planner"
-CREATE TABLE items (id bigserial) CREATE TABLE named (id bigint GENERATED ALWAYS AS IDENTITY);
-CREATE FUNCTION shop.new_id() RETURNS bigint LANGUAGE sql RETURN 1;
-GRANT INSERT ON shop.items TO PUBLIC;
-SELECT count(*) FILTER (WHERE c ~ 'SET DEFAULT shop.new_id'), count(*) FILTER (WHERE c ~ 'planted')
-FROM ids.id_migration_commands('shop', function => 'shop.new_id()') c;
-SELECT count(*) FILTER (WHERE c ~ 'setval'), count(*) FILTER (WHERE c ~ 'planted') FROM ids.id_migration_commands('shop', back => true) c;
-SQL
-
 	# An expression of an index runs as the role that plans or attaches: so only the owner may call these functions.
 	is($as->('mallory', <<'SQL'), '', "$database: a table with a hostile index");
 CREATE TABLE planted.log (who text);

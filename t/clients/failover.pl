@@ -1,4 +1,5 @@
-# What docs/high-availability.md says clients see of a failover: psql and, with FULL=1, node-postgres. A retried INSERT gets a new id; each request has one row, with the id that its client received.
+# What docs/high-availability.md says clients see of a failover: psql and, with FULL=1, node-postgres. A retried INSERT
+# gets a new id; each request has one row, with the id that its client received.
 use strict;
 use warnings;
 use FindBin;

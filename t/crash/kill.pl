@@ -94,7 +94,7 @@ cmp_ok($nextval->{duplicates}, '>', 0, "nextval rolled back: $nextval->{duplicat
 query('CREATE SEQUENCE ahead');
 my ($status) = query(q(SELECT next_id(5, 'ahead'); SELECT logged_to FROM id_generator_status('ahead'))) =~ /\n(.*)/;
 crash('+0');
-is(query(q(SELECT last_ts FROM id_generator_status('ahead'))), $status, 'a crash takes a generator to where its status said');
+is(query(q(SELECT last_ts FROM id_generator_status('ahead'))), $status, 'a crash takes it to where its status said');
 my $first = start_clients($node, 2, q(SELECT next_id(5, 'ahead')), rounds => 100);
 finish_clients($first);
 is(judge_clients([$first], lead_ms => 1000)->{violations}, 0, 'and ids are at most a second ahead');

@@ -60,7 +60,8 @@ like($stderr, qr/ERROR:  25006: cannot execute next_id\(\) in a read-only transa
 # But status can be read there: a standby's generator is at the last value that the primary has logged.
 $primary->safe_psql('postgres', 'CREATE SEQUENCE watched; SELECT next_id(5, \'watched\')');
 $primary->wait_for_catchup($standby);
-is( $standby->safe_psql('postgres', q(SELECT last_ts, last_sequence, logged_to - last_ts FROM id_generator_status('watched'))),
+my $status = q(SELECT last_ts, last_sequence, logged_to - last_ts FROM id_generator_status('watched'));
+is( $standby->safe_psql('postgres', $status),
 	$primary->safe_psql('postgres', q(SELECT logged_to, last_sequence, '00:00:00' FROM id_generator_status('watched'))),
 	'a generator is watched on a standby');
 

@@ -1,5 +1,5 @@
-# Ids are right through pgbouncer, which assigns a server's sessions to other clients from transaction to transaction, by
-# each protocol of pgbench.
+# Ids are right through pgbouncer, which assigns a server's sessions to other clients from transaction to transaction,
+# by each protocol of pgbench.
 use strict;
 use warnings;
 use FindBin;
@@ -45,15 +45,15 @@ query(<<'SQL');
 CREATE TABLE by_default (id bigint DEFAULT next_id(5), client int, previous bigint);
 SQL
 
-# Each client has a thread: pgbench blocks its thread while it prepares a statement, and the other clients of that thread
-# would meanwhile hold the sessions of the server, one of which it waits for.
+# Each client has a thread: pgbench blocks its thread while it prepares a statement, and the other clients of that
+# thread would meanwhile hold the sessions of the server, one of which it waits for.
 sub load
 {
 	my ($protocol) = @_;
 	my $row = "INSERT INTO by_default (client, previous) VALUES (:client_id, :last) RETURNING id AS last \\gset\n";
 	my $file = $node->basedir . '/load';
-	append_to_file($file, "BEGIN;\n$row${row}END;\n${row}INSERT INTO by_default (client) SELECT :client_id FROM generate_series(1, 1000);\n")
-	  unless -e $file;
+	my $bulk = "INSERT INTO by_default (client) SELECT :client_id FROM generate_series(1, 1000);\n";
+	append_to_file($file, "BEGIN;\n$row${row}END;\n$row$bulk") unless -e $file;
 	my ($said, $complaints);
 	local @ENV{qw(PGHOST PGPORT)} = ($folder, $port);
 	IPC::Run::run([ qw(pgbench -n -c 12 -j 12 -t 20 -D last=0 -M), $protocol, '-f', $file, 'postgres' ],
@@ -69,11 +69,12 @@ for my $protocol ('simple', 'extended', $version >= 21 ? 'prepared' : ())
 		'240720|0|0', "$protocol protocol: no duplicate, and the ids of each client increase");
 	query('TRUNCATE by_default');
 }
-my $clients = start_clients("host=$folder port=$port", 12, [ 'BEGIN', ('SELECT next_id(5)') x 2, 'ROLLBACK' ], rounds => 250);
+my @rolled_back = ('BEGIN', ('SELECT next_id(5)') x 2, 'ROLLBACK');
+my $clients = start_clients("host=$folder port=$port", 12, \@rolled_back, rounds => 250);
 finish_clients($clients);
 is_innocent(judge_clients([$clients]), 'pgbouncer, rolled back', 1);
 my $others = q(backend_type = 'client backend' AND pid <> pg_backend_pid());
-cmp_ok(query("SELECT count(*) FROM pg_stat_activity WHERE $others"), '<=', 3, 'all clients shared three sessions of the server');
+cmp_ok(query("SELECT count(*) FROM pg_stat_activity WHERE $others"), '<=', 3, 'all clients shared three sessions');
 
 $node->stop;
 done_testing();

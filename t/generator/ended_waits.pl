@@ -32,8 +32,8 @@ SELECT setval('ahead', (extract(epoch FROM clock_timestamp()) * 1000)::bigint - 
 CREATE SEQUENCE busy;
 
 -- A cast to an array of one of these draws once for each element.
-SELECT format('CREATE DOMAIN draw_from_%1$s AS int CHECK (next_id(5, %1$L, shard_bits => 22, sequence_bits => 0) > 0)', g)
-FROM unnest('{by_clock,ahead,busy}'::text[]) g \gexec
+SELECT format('CREATE DOMAIN draw_from_%1$s AS int CHECK (next_id(5, %1$L, shard_bits => 22, sequence_bits => 0) > 0)',
+              g) FROM unnest('{by_clock,ahead,busy}'::text[]) g \gexec
 
 -- Waits until the session of this name waits for its millisecond, sends it the signal, and returns
 -- after how many milliseconds it ended.

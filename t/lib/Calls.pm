@@ -1,5 +1,5 @@
-# The calls of a function: each value of each argument type with those of the others, as many as there is time for, and as text
-# what is called and what comes before it.
+# The calls of a function: each value of each argument type with those of the others, as many as there is time for, and
+# as text what is called and what comes before it.
 package Calls;
 
 use strict;

@@ -1,5 +1,5 @@
-# Calls every function of an extension, in every circumstance. Each gives a result, or an SQLSTATE that docs/reference.md
-# lists for it; and each SQLSTATE listed comes up.
+# Calls every function of an extension, in every circumstance. Each gives a result, or an SQLSTATE that
+# docs/reference.md lists for it; and each SQLSTATE listed comes up.
 package EveryCall;
 
 use strict;

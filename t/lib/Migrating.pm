@@ -1,5 +1,5 @@
-# docs/migrating.md, for its tests: a server whose clock can be set, on which each case is a database with the extension,
-# and the page's blocks.
+# docs/migrating.md, for its tests: a server whose clock can be set, on which each case is a database with the
+# extension, and the page's blocks.
 package Migrating;
 
 use strict;

@@ -44,8 +44,8 @@ is(on(q(SELECT convalidated, attnotnull FROM pg_constraint JOIN pg_attribute ON 
 on($not_null);
 is(on('SELECT count(*) FROM orders WHERE id IS NULL'), 0, 'step 6 run again: all rows have ids');
 
-# A table that has a column called id, which other tables reference: the steps with the name new_id, the swap of the names,
-# and both undone.
+# A table that has a column called id, which other tables reference: the steps with the name new_id, the swap of the
+# names, and both undone.
 $node->safe_psql('postgres', 'DROP DATABASE shop');
 create_orders(0);
 install('extension');
@@ -58,8 +58,10 @@ my ($all, $distinct) = split /\|/, on($renamed->(block('add-id-check')));
 is($all, $distinct, "each of $all rows has an id of its own");
 on($renamed->(block('add-id-clean-up')));
 my $swap = block('add-id-swap');
-is(sqlstate_of("PREPARE p AS SELECT * FROM orders LIMIT 0; EXECUTE p; $swap EXECUTE p"), '0A000', 'a prepared SELECT * fails after the swap');
-is(on(q(INSERT INTO orders (item) VALUES ('swapped') RETURNING ids.id_shard(id), old_id > 0)), '5|t', 'a new row has an id and an old id');
+is(sqlstate_of("PREPARE p AS SELECT * FROM orders LIMIT 0; EXECUTE p; $swap EXECUTE p"), '0A000',
+	'a prepared SELECT * fails after the swap');
+is(on(q(INSERT INTO orders (item) VALUES ('swapped') RETURNING ids.id_shard(id), old_id > 0)), '5|t',
+	'a new row has an id and an old id');
 is(on('SELECT count(*) FROM items JOIN orders ON order_id = old_id'), 1, 'a foreign key references the old id');
 is(sqlstate_of('INSERT INTO items VALUES (-1)'), '23503', 'the foreign key refuses other values');
 isnt(sqlstate_of($renamed->(block('add-id-undo'))), 'none', 'the undo refuses while the names are swapped');

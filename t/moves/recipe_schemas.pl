@@ -1,5 +1,5 @@
-# docs/migrating.md: all schemas of the recipe switch in one loop, and back; what fails is left as it was and found by the
-# checks, and roles keep their rights. Provoked by schemas that lack a table, and roles with the fewest rights.
+# docs/migrating.md: all schemas of the recipe switch in one loop, and back; what fails is left as it was and found by
+# the checks, and roles keep their rights. Provoked by schemas that lack a table, and roles with the fewest rights.
 use strict;
 use warnings;
 use FindBin;

@@ -1,5 +1,5 @@
-# UUIDs of version 1 and 6, compared with Python, which truncates the time to a microsecond, counted from 1582, as we do:
-# so each value must be exactly the same, in every century.
+# UUIDs of version 1 and 6, compared with Python, which truncates the time to a microsecond, counted from 1582, as we
+# do: so each value must be exactly the same, in every century.
 use strict;
 use warnings;
 use FindBin;
@@ -41,16 +41,6 @@ for my $version (1, 6)
 		0,
 		"and of Python's parts uuid_v${version}_from makes each again");
 }
-
-# UUIDs that the extension generates: Python reads their version, variant, node and time.
-query("COPY (SELECT uuid_v1() FROM generate_series(1, 10000)) TO '$dir/generated'");
-system("python3 t/oracles/uuid_reader.py <$dir/generated >$dir/read") == 0 or die 'python3 failed';
-query('CREATE TABLE read_by_python (u uuid, version int, variant text, ts timestamptz, is_multicast bool, node macaddr)');
-query("SET timezone = 'UTC'; COPY read_by_python FROM '$dir/read'");
-is(query('SELECT DISTINCT version, variant, is_multicast FROM read_by_python'),
-	'1|specified in RFC 4122|t', "Python's uuid module reads version 1, the RFC's variant, a multicast node");
-is(query("SELECT count(DISTINCT u), count(DISTINCT node), count(*) FILTER (WHERE clock_timestamp() - ts NOT BETWEEN '0' AND '1 minute') FROM read_by_python"),
-	'10000|1|0', 'Python reads 10,000 generated UUIDs: one node, times of the last minute');
 
 # Conversion to the other version and back; version 6 is in the order of time.
 for my $pair ([ 1, 6 ], [ 6, 1 ])

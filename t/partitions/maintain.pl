@@ -70,7 +70,8 @@ table_of('together');
 my @calls = map {
 	my $said = '';
 	my $sql = q{CALL maintain_id_partitions('together', '1 day', 20, keep => '1 year')};
-	[ IPC::Run::start([ @planner, '-c', q{SET lock_timeout = '20s'}, '-c', $sql ], '>', '/dev/null', '2>', \$said), \$said ];
+	my @command = (@planner, '-c', q{SET lock_timeout = '20s'}, '-c', $sql);
+	[ IPC::Run::start(\@command, '>', '/dev/null', '2>', \$said), \$said ];
 } 1 .. 4;
 $_->[0]->finish for @calls;
 is(join('', map { ${ $_->[1] } } @calls), '', 'four calls at once complain of nothing');
@@ -175,8 +176,8 @@ table_of('alerted');
 is(query($alert), 'planner.alerted', 'alert: without a partition');
 is(call(q{'alerted', '1 month', 0}) . query($alert), 'planner.alerted', 'alert: without that of the next month');
 is(call(q{'alerted', '1 month', 1}) . query($alert), '', 'no alert with it');
-# pg_cron: a job that begins with the server does not wait for the next minute. Its owner cannot log in: the job belongs to a
-# role that can, and runs as the owner.
+# pg_cron: a job that begins with the server does not wait for the next minute. Its owner cannot log in: the job belongs
+# to a role that can, and runs as the owner.
 SKIP:
 {
 	skip 'pg_cron is not installed for this PostgreSQL', 1 unless $has_cron;
@@ -188,8 +189,9 @@ SKIP:
 	query($steps{'partition-cron-roles'});
 	$node->safe_psql('postgres', $steps{'partition-cron-job'}, extra_params => [ '-U', 'worker' ]);
 	$node->restart;
-	ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM cron.job_run_details WHERE status IN ('succeeded', 'failed')}), 'pg_cron has run the job');
-	is(query(q{SELECT count(*) FROM parts WHERE parent = 'keeper.events'}), 4, 'and the partitions of an owner that cannot log in are there');
+	ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM cron.job_run_details WHERE status IN ('succeeded', 'failed')}),
+		'pg_cron has run the job');
+	is(query(q{SELECT count(*) FROM parts WHERE parent = 'keeper.events'}), 4, 'and the partitions are there');
 }
 
 $node->stop;

@@ -7,9 +7,9 @@ set -uo pipefail
 
 # Those that take longest begin first. Examples that take minutes wait for FULL.
 all_tests() {
-    printf '%s\n' t/lease/{reach,copies,registry_moves,dump,restores}.pl tools/suite/{model,unit,portable,regress}.sh \
+    printf '%s\n' t/lease/{reach,copies,registry_moves,restores}.pl tools/suite/{model,unit,portable,regress}.sh \
         t/generator/{ranges,every_call}.pl t/crash/{standby,floors,kill}.pl t/{pages,rights}/install.pl \
-        t/lease/{clock,registry_copies,renewal,workers}.pl tools/suite/{fuzz,version,build,symbols}.sh \
+        t/lease/{registry_copies,renewal,workers}.pl tools/suite/{fuzz,version,build,symbols}.sh \
         tools/suite/{format,lint,isolation}.sh t/*/*.pl tools/suite/upgrade.sh
     if [[ -z ${FULL:-} ]]; then
         grep -L '^# Takes .* min:' examples/*/run.sh

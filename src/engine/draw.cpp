@@ -192,7 +192,7 @@ pg_noinline Ticks draw_in_any_case(Generator &generator, const L &layout, uint64
     // Of ids this was done before, to check their shard.
     if constexpr (!is_of_ids<L>)
         if (!known)
-            begin_to_know(generator, layout);
+            begin_to_know(generator.known, generator.sequence, layout);
     Assert(known || (generator.known.kind == Kind::none && generator.known.binding != unbound));
     Waiter waiter = no_wait;
     for (;;) {
@@ -286,12 +286,12 @@ uint64 draw_known_tick(Generator &generator, const Layout &layout) {
 }
 
 uint64 draw_uuid_tick(Generator &generator) {
-    Assert(generator.makes == uuid_layout.kind);
+    Assert(generator.sequence.makes == uuid_layout.kind);
     return draw(generator, uuid_layout, 1).first;
 }
 
 uint64 draw_objectid_tick(Generator &generator) {
-    Assert(generator.makes == objectid_layout.kind);
+    Assert(generator.sequence.makes == objectid_layout.kind);
     return draw(generator, objectid_layout, 1).first;
 }
 

@@ -132,8 +132,8 @@ pg_noinline void check(Generator &generator) {
     sequence.max_value = definition.seqmax;
     sequence.locator = locator_of(relation);
     sequence.stamp = stamp_of(sequence.locator);
+    sequence.makes = made_from(relation);
 
-    generator.makes = made_from(relation);
     generator.known = nothing_known(unbound);
     generator.lease.state = LeaseState::unknown;
     if (!sequence.is_temporary)
@@ -195,18 +195,18 @@ void refuse_max_value(const Sequence &sequence, uint64 needed) {
              errhint("%s", hint_on_altering(sequence.relid, command))));
 }
 
-void begin_to_know(Generator &generator, const Layout &layout) {
+void begin_to_know(Known &known, Lease &lease, const Sequence &sequence, const Layout &layout) {
     Assert(is_valid(layout.widths));
     const uint64 wanted = binding_of(layout);
-    if (generator.makes != Kind::ids)
-        refuse_binding(generator.sequence.relid, wanted, binding_of(generator.makes, 0));
-    allow_shards(generator.lease, generator.sequence, layout);
-    generator.known = nothing_known(wanted);
+    if (sequence.makes != Kind::ids)
+        refuse_binding(sequence.relid, wanted, binding_of(sequence.makes, 0));
+    allow_shards(lease, sequence, layout);
+    known = nothing_known(wanted);
 }
 
-void begin_to_know(Generator &generator, const OwnLayout &layout) {
-    check_max_value(generator.sequence, max_tick(layout.widths));
-    generator.known = nothing_known(binding_of(layout.kind, random_seed()));
+void begin_to_know(Known &known, const Sequence &sequence, const OwnLayout &layout) {
+    check_max_value(sequence, max_tick(layout.widths));
+    known = nothing_known(binding_of(layout.kind, random_seed()));
 }
 
 }  // namespace shardid

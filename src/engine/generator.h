@@ -3,8 +3,6 @@
 // touched.
 #pragma once
 
-#include "core/binding.hpp"
-
 #include "engine/known.h"
 #include "engine/lease.h"
 #include "engine/page_pin.h"
@@ -19,7 +17,6 @@ struct Generator {
     uint64 checked_at;             // catalogue version of the last check; 0: never
     Oid checked_for;               // the user it was checked for
 
-    Kind makes;  // made_from its relation
     Lease lease;
     Known known;
     bool has_warned;        // of negative ids, in this session
@@ -49,8 +46,8 @@ inline void check_max_value(const Sequence &sequence, uint64 needed) {
 // for ids the shards that may be drawn (allow_shards). Raises 55000 for ids from a sequence that
 // the extension uses for other values, even if its storage is unbound after a dump or pg_upgrade.
 // REQUIRED: the layout is valid, and check_max_value for its ids.
-void begin_to_know(Generator &generator, const Layout &layout);
-void begin_to_know(Generator &generator, const OwnLayout &layout);
+void begin_to_know(Known &known, Lease &lease, const Sequence &sequence, const Layout &layout);
+void begin_to_know(Known &known, const Sequence &sequence, const OwnLayout &layout);
 
 // For the relcache callback: the generator of this OID, or all of them, are checked again.
 void forget_generator(Oid relid, bool all);

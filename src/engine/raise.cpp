@@ -15,14 +15,14 @@ namespace {
 
 // An unbound page whose last value, read in this layout, is past the end of the layout or too far
 // ahead to draw from, is left alone: its values are of another layout.
-Attempt try_raise(const OpenPage &page, const Generator &generator, const Layout &layout,
-                  uint64 tick) {
+Attempt try_raise(const OpenPage &page, const Sequence &sequence, const Known &known,
+                  const Layout &layout, uint64 tick) {
     Attempt attempt = attempt_at(GetCurrentTimestamp(), binding_of(page));
     const uint64 now =
         attempt.clock < layout.epoch_us ? 0 : time_at(layout.epoch_us, attempt.clock);
     attempt.tick = Max(tick, last_tick_of(page));
     attempt.lead_ms = lead_ms_of(layout.widths, attempt.tick, now);
-    if (!fits_binding(page, generator.known))
+    if (!fits_binding(page, known))
         attempt.outcome = Outcome::other_binding;
     else if (attempt.tick >= max_tick(layout.widths))
         attempt.outcome = Outcome::ended;
@@ -30,7 +30,7 @@ Attempt try_raise(const OpenPage &page, const Generator &generator, const Layout
         attempt.outcome = Outcome::too_far_ahead;
     else {
         attempt.outcome = Outcome::drawn;
-        attempt.covered_by = record_raise(page, generator.sequence, generator.known.binding, tick);
+        attempt.covered_by = record_raise(page, sequence, known.binding, tick);
     }
     return attempt;
 }
@@ -41,9 +41,9 @@ Attempt try_raise(const OpenPage &page, const Generator &generator, const Layout
 // not returned.
 uint64 raise(Generator &generator, const Layout &layout, uint64 tick) {
     Assert(tick <= max_tick(layout.widths));
-    begin_to_know(generator, layout);
+    begin_to_know(generator.known, generator.lease, generator.sequence, layout);
     const OpenPage page = open_page(generator.pin, generator.sequence);
-    const Attempt attempt = try_raise(page, generator, layout, tick);
+    const Attempt attempt = try_raise(page, generator.sequence, generator.known, layout, tick);
     close_page(generator.pin, page);
     if (attempt.outcome != Outcome::drawn)
         refuse(generator.sequence.relid, layout, attempt);

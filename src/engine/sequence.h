@@ -1,6 +1,8 @@
 // A sequence as the catalogue knows it, and the checks that all functions that use one share.
 #pragma once
 
+#include "core/binding.hpp"
+
 #include "compat.h"
 
 namespace shardid {
@@ -18,6 +20,7 @@ struct Sequence {
     int64 max_value;
     Locator locator;
     uint32 stamp;  // stamp_of(locator)
+    Kind makes;    // made_from its relation
 };
 
 // Takes RowExclusiveLock to the end of the transaction, also if the subtransaction rolls back. It

@@ -42,7 +42,7 @@ Run *begin_run(FunctionCallInfo fcinfo, MemoryContext context) {
 void draw_more(Run &run, Generator &generator) {
     check_max_value(generator.sequence, max_tick(run.layout.widths));
     if (!is_known(generator.known, run.layout))
-        begin_to_know(generator, run.layout);
+        begin_to_know(generator.known, generator.lease, generator.sequence, run.layout);
     allowed_shard(generator.lease, generator.sequence, run.layout, static_cast<int32>(run.shard));
     run.drawn = draw_ticks(generator, run.layout, run.undrawn);
     run.undrawn -= run.drawn.count;

@@ -57,15 +57,15 @@ Generator *find_or_add(Oid relid) {
     return generator;
 }
 
-pg_noinline void lock(Generator &generator) {
-    lock_sequence(generator.sequence.relid);
-    generator.locked_in = current_local_xid();
+pg_noinline void lock(const Sequence &sequence, Checked &checked) {
+    lock_sequence(sequence.relid);
+    checked.locked_in = current_local_xid();
 
     // A relfilenode that the last transaction had made is like any other after its commit, and
     // needs WAL under wal_level = minimal too; no invalidation says so. And relation_open has to
     // note each transaction that uses a temporary sequence (XACT_FLAGS_ACCESSEDTEMPNAMESPACE).
-    if (generator.sequence.has_own_storage)
-        generator.checked_at = 0;
+    if (sequence.has_own_storage)
+        checked.at = 0;
 }
 
 void check_storage(Relation relation) {
@@ -107,16 +107,7 @@ void check_cycle(Oid relid, const FormData_pg_sequence &definition) {
              errhint("Run ALTER SEQUENCE %s NO CYCLE.", name)));
 }
 
-// Until it has come to its end, nothing that it has found counts.
-pg_noinline void check(Generator &generator) {
-    const uint64 version = catalogue_version;
-    generator.checked_at = 0;
-
-    Assert(no_page_is_locked());
-    Sequence &sequence = generator.sequence;
-    Relation relation = open_sequence(sequence.relid, NoLock,
-                                      "Pass the name of a sequence; a shard of type bigint has to "
-                                      "be cast to integer.");
+void check_sequence(Sequence &sequence, Relation relation) {
     check_privilege(relation, ACL_USAGE | ACL_UPDATE, "neither USAGE nor UPDATE", "USAGE");
     check_storage(relation);
     const FormData_pg_sequence definition = definition_of(sequence.relid);
@@ -133,17 +124,28 @@ pg_noinline void check(Generator &generator) {
     sequence.locator = locator_of(relation);
     sequence.stamp = stamp_of(sequence.locator);
     sequence.makes = made_from(relation);
+}
 
+// Until it has come to its end, nothing that it has found counts.
+pg_noinline void check(Generator &generator) {
+    const uint64 version = catalogue_version;
+    generator.checked.at = 0;
+
+    Assert(no_page_is_locked());
+    Relation relation = open_sequence(generator.sequence.relid, NoLock,
+                                      "Pass the name of a sequence; a shard of type bigint has to "
+                                      "be cast to integer.");
+    check_sequence(generator.sequence, relation);
     generator.known = nothing_known(unbound);
     generator.lease.state = LeaseState::unknown;
-    if (!sequence.is_temporary)
+    if (!generator.sequence.is_temporary)
         generator.replaced.temporary = nullptr;
     drop_kept_pin(generator.pin);
     raise_storage_in_use(generator.replaced, relation);
     relation_close(relation, NoLock);
 
-    generator.checked_for = GetUserId();
-    generator.checked_at = version;
+    generator.checked.user = GetUserId();
+    generator.checked.at = version;
 }
 
 uint64 random_seed() {
@@ -153,8 +155,8 @@ uint64 random_seed() {
     return random & max_of(seed_bits);
 }
 
-bool is_checked(const Generator &generator) {
-    return generator.checked_at == catalogue_version && generator.checked_for == GetUserId();
+bool still_holds(const Checked &checked) {
+    return checked.at == catalogue_version && checked.user == GetUserId();
 }
 
 }  // namespace
@@ -170,16 +172,16 @@ Generator &use_generator(Oid relid, const char *caller) {
         last_used = find_or_add(relid);
     Generator &generator = *last_used;
 
-    if (unlikely(generator.locked_in != current_local_xid()))
-        lock(generator);
-    if (unlikely(!is_checked(generator)))
+    if (unlikely(generator.checked.locked_in != current_local_xid()))
+        lock(generator.sequence, generator.checked);
+    if (unlikely(!still_holds(generator.checked)))
         check(generator);
 
     if (unlikely(XactReadOnly && !generator.sequence.is_temporary))
         PreventCommandIfReadOnly(caller);
     if (unlikely(IsInParallelMode()))
         PreventCommandIfParallelMode(caller);
-    Assert(generator.sequence.relid == relid && generator.locked_in == current_local_xid());
+    Assert(generator.sequence.relid == relid && generator.checked.locked_in == current_local_xid());
     Assert(generator.sequence.stamp == stamp_of(generator.sequence.locator));
     return generator;
 }

@@ -10,12 +10,16 @@
 
 namespace shardid {
 
+// How long what was found of it holds.
+struct Checked {
+    LocalTransactionId locked_in;  // the transaction in which its lock was last taken
+    uint64 at;                     // catalogue version of the last check; 0: never
+    Oid user;                      // the one it was checked for
+};
+
 struct Generator {
     Sequence sequence;  // begins with the hash key
-
-    LocalTransactionId locked_in;  // the transaction in which its lock was last taken
-    uint64 checked_at;             // catalogue version of the last check; 0: never
-    Oid checked_for;               // the user it was checked for
+    Checked checked;
 
     Lease lease;
     Known known;

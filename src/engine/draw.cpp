@@ -151,16 +151,13 @@ pg_attribute_always_inline Attempt try_draw(Generator &generator, const L &layou
 }
 
 // Handles what known.at_once_below keeps from being drawn at once.
-void look_after(Generator &generator, const Layout &layout, uint64 last, TimestampTz clock) {
-    Lease &lease = generator.lease;
-    Known &known = generator.known;
-    const Oid relid = generator.sequence.relid;
-    if (is_limited(lease) && tick_time(layout.widths, last) >= lease.look_at)
+void look_after(Known &known, Lease &lease, Oid relid, uint64 last, TimestampTz clock) {
+    if (is_limited(lease) && tick_time(known.layout.widths, last) >= lease.look_at)
         lease_keeper.renew_ahead(lease, relid, last);
     if (last >= known.negative_soon) {
-        generator.has_warned = true;
+        known.has_warned = true;
         known.negative_soon = UINT64_MAX;
-        warn_of_negative_ids(relid, layout, clock);
+        warn_of_negative_ids(relid, known.layout, clock);
     }
     limit_draws_at_once(known, lease, last);
 }
@@ -180,7 +177,7 @@ Ticks finish(Generator &generator, const L &layout, const Attempt &attempt, uint
     if (attempt.is_mention_due)
         mention_lead(generator.sequence.relid, attempt.lead_ms);
     if constexpr (is_of_ids<L>)
-        look_after(generator, layout, last, attempt.clock);
+        look_after(generator.known, generator.lease, generator.sequence.relid, last, attempt.clock);
     return {attempt.tick, last - attempt.tick + 1};
 }
 
@@ -199,7 +196,7 @@ pg_noinline Ticks draw_in_any_case(Generator &generator, const L &layout, uint64
         const Attempt attempt = try_draw(generator, layout, waiter, max_count, known);
         if (attempt.outcome == Outcome::drawn) {
             if (!known)
-                learn(generator.known, generator.has_warned);
+                learn(generator.known);
             return finish(generator, layout, attempt, max_count);
         }
         if (attempt.outcome == Outcome::ask) {

@@ -136,7 +136,7 @@ pg_noinline void check(Generator &generator) {
                                       "Pass the name of a sequence; a shard of type bigint has to "
                                       "be cast to integer.");
     check_sequence(generator.sequence, relation);
-    generator.known = nothing_known(unbound);
+    forget(generator.known, unbound);
     generator.lease.state = LeaseState::unknown;
     if (!generator.sequence.is_temporary)
         generator.replaced.temporary = nullptr;
@@ -203,12 +203,12 @@ void begin_to_know(Known &known, Lease &lease, const Sequence &sequence, const L
     if (sequence.makes != Kind::ids)
         refuse_binding(sequence.relid, wanted, binding_of(sequence.makes, 0));
     allow_shards(lease, sequence, layout);
-    known = nothing_known(wanted);
+    forget(known, wanted);
 }
 
 void begin_to_know(Known &known, const Sequence &sequence, const OwnLayout &layout) {
     check_max_value(sequence, max_tick(layout.widths));
-    known = nothing_known(binding_of(layout.kind, random_seed()));
+    forget(known, binding_of(layout.kind, random_seed()));
 }
 
 }  // namespace shardid

@@ -23,7 +23,6 @@ struct Generator {
 
     Lease lease;
     Known known;
-    bool has_warned;        // of negative ids, in this session
     uint64 said_borrow_ms;  // to the log: how far this session may advance ahead of the clock
 
     PagePin pin;

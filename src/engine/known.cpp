@@ -30,7 +30,7 @@ bool may_not_jump(const OpenPage &page, const Sequence &sequence, const W &width
 template bool may_not_jump(const OpenPage &, const Sequence &, const Widths &, uint64);
 template bool may_not_jump(const OpenPage &, const Sequence &, const Count &, uint64);
 
-void learn(Known &known, bool has_warned) {
+void learn(Known &known) {
     Assert(known.binding != unbound);
     known.kind = kind_of(known.binding);
     known.negative_soon = UINT64_MAX;
@@ -40,7 +40,7 @@ void learn(Known &known, bool has_warned) {
     }
     known.layout = layout_of(known.binding);
     known.worked = worked_out(known.layout.widths);
-    if (!has_warned)
+    if (!known.has_warned)
         known.negative_soon = negative_soon_from(known.layout.widths);
 }
 

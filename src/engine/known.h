@@ -21,10 +21,11 @@ struct Known {
     WorkedWidths worked;   // the same widths
     uint64 negative_soon;  // from this tick on there is a warning to give
     uint64 at_once_below;  // from this tick on there is something to look after
+    bool has_warned;       // of negative ids, in this session; is never forgotten
 };
 
-inline Known nothing_known(uint64 binding) {
-    return {binding, Kind::none, {{}, DT_NOBEGIN}, {}, UINT64_MAX, 0};
+inline void forget(Known &known, uint64 binding) {
+    known = {binding, Kind::none, {{}, DT_NOBEGIN}, {}, UINT64_MAX, 0, known.has_warned};
 }
 
 // Whether this session has drawn ids of the layout from the generator as it is now. Then the layout
@@ -53,9 +54,9 @@ bool may_not_jump(const OpenPage &page, const Sequence &sequence, const W &width
 // UUIDs and ObjectIds adopt the seed of the storage, if it has one. REQUIRED: fits_binding.
 void take_binding(const OpenPage &page, Known &known);
 
-// REQUIRED: the storage is bound to known.binding. `has_warned`: of negative ids. Until
-// limit_draws_at_once no id is drawn at once.
-void learn(Known &known, bool has_warned);
+// REQUIRED: the storage is bound to known.binding. Until limit_draws_at_once no id is drawn at
+// once.
+void learn(Known &known);
 
 // Sets known.at_once_below for ids, of which `last` was drawn. REQUIRED: learn.
 void limit_draws_at_once(Known &known, const Lease &lease, uint64 last);

@@ -48,7 +48,7 @@ uint64 raise(Generator &generator, const Layout &layout, uint64 tick) {
     if (attempt.outcome != Outcome::drawn)
         refuse(generator.sequence.relid, layout, attempt);
 
-    learn(generator.known, generator.has_warned);
+    learn(generator.known);
     make_durable(attempt.covered_by);
     return generator.sequence.has_replaced_storage ? draw_tick(generator, layout) : attempt.tick;
 }

@@ -111,9 +111,10 @@ uint64 last_drawn(const W &widths, uint64 tick, uint64 max_count) {
     return tick + further_ticks(widths, tick, max_count - 1);
 }
 
+// A draw of this tick, as the storage's WAL has it.
 template <typename W>
-uint64 logged_to(const W &widths, uint64 tick) {
-    return tick_after_ms(widths, tick, logged_ahead_ms);
+Drawn drawn_to(const Known &known, const W &widths, uint64 tick) {
+    return {known.binding, tick, tick_after_ms(widths, tick, logged_ahead_ms)};
 }
 
 // Whether a tick was found, or may be later: no refusal.
@@ -139,8 +140,7 @@ pg_attribute_always_inline Attempt try_draw(Generator &generator, const L &layou
     if (attempt.outcome == Outcome::drawn) {
         const uint64 last = last_drawn(layout.widths, attempt.tick, max_count);
         attempt.covered_by =
-            record_tick(page, generator.sequence,
-                        {generator.known.binding, last, logged_to(layout.widths, last)});
+            record_tick(page, generator.sequence, drawn_to(generator.known, layout.widths, last));
         Assert(are_drawn(page, generator, layout, attempt.tick, last));
         // A lead that is larger than a crash can explain.
         attempt.is_mention_due =
@@ -163,22 +163,16 @@ void look_after(Known &known, Lease &lease, Oid relid, uint64 last, TimestampTz 
 }
 
 // What is left to do for ticks that are on the page, before they are returned.
-template <typename L>
-Ticks finish(Generator &generator, const L &layout, const Attempt &attempt, uint64 max_count) {
-    const uint64 last = last_drawn(layout.widths, attempt.tick, max_count);
+void finish(ReplacedStorages &replaced, const Sequence &sequence, const Drawn &drawn,
+            const Attempt &attempt) {
     XLogRecPtr covered_by = attempt.covered_by;
-    if (generator.sequence.has_replaced_storage) {
-        const XLogRecPtr remembered = remember_in_replaced_storage(
-            generator.replaced, generator.sequence,
-            {generator.known.binding, last, logged_to(layout.widths, last)});
+    if (sequence.has_replaced_storage) {
+        const XLogRecPtr remembered = remember_in_replaced_storage(replaced, sequence, drawn);
         covered_by = Max(covered_by, remembered);
     }
     make_durable(covered_by);
     if (attempt.is_mention_due)
-        mention_lead(generator.sequence.relid, attempt.lead_ms);
-    if constexpr (is_of_ids<L>)
-        look_after(generator.known, generator.lease, generator.sequence.relid, last, attempt.clock);
-    return {attempt.tick, last - attempt.tick + 1};
+        mention_lead(sequence.relid, attempt.lead_ms);
 }
 
 // A draw in any of the circumstances that it can find.
@@ -197,7 +191,13 @@ pg_noinline Ticks draw_in_any_case(Generator &generator, const L &layout, uint64
         if (attempt.outcome == Outcome::drawn) {
             if (!known)
                 learn(generator.known);
-            return finish(generator, layout, attempt, max_count);
+            const uint64 last = last_drawn(layout.widths, attempt.tick, max_count);
+            finish(generator.replaced, generator.sequence,
+                   drawn_to(generator.known, layout.widths, last), attempt);
+            if constexpr (is_of_ids<L>)
+                look_after(generator.known, generator.lease, generator.sequence.relid, last,
+                           attempt.clock);
+            return {attempt.tick, last - attempt.tick + 1};
         }
         if (attempt.outcome == Outcome::ask) {
             lease_keeper.wait_for_window(generator.lease, generator.sequence.relid, attempt);

@@ -21,7 +21,7 @@ namespace shardid {
 
 namespace {
 
-// The tick that `advance` is to start from.
+// The tick that `advance` is to start from. `elsewhere` was drawn from storage that is gone.
 //
 // A page that is not ours does not show which ids of the present millisecond were drawn: setval or
 // a rollback has overwritten that. So the whole millisecond in which the caller first saw the page
@@ -31,12 +31,11 @@ namespace {
 // be moved back to the present before the next look: then it is the page's own time that counts as
 // used up.
 template <typename L>
-pg_attribute_always_inline uint64 last_tick(const OpenPage &page, const Generator &generator,
+pg_attribute_always_inline uint64 last_tick(const OpenPage &page, uint32 stamp, uint64 elsewhere,
                                             const L &layout, const Waiter &waiter, uint64 now,
                                             FirstLook *look) {
-    const uint64 last = Max(last_tick_of(page),
-                            drawn_in(generator.replaced.temporary, generator.known.binding).tick);
-    if (likely(is_ours(page, generator.sequence.stamp)))
+    const uint64 last = Max(last_tick_of(page), elsewhere);
+    if (likely(is_ours(page, stamp)))
         return last;
     look->takings = notes_of(page).takings;
     const bool none_drawn =
@@ -82,11 +81,12 @@ pg_attribute_always_inline Attempt decide(const OpenPage &page, const Generator 
         return attempt;
 
     const uint64 now = time_at(layout.epoch_us, attempt.clock, step_us(layout.widths));
-    const uint64 last = last_tick(page, generator, layout, waiter, now, &attempt.look);
+    const uint32 stamp = generator.sequence.stamp;
+    const uint64 elsewhere = drawn_in(generator.replaced.temporary, generator.known.binding).tick;
+    const uint64 last = last_tick(page, stamp, elsewhere, layout, waiter, now, &attempt.look);
     const uint64 step_to = earned_time(waiter, tick_time(layout.widths, last), attempt.clock);
 
     const Window window = window_of<L>(generator.lease);
-    const uint32 stamp = generator.sequence.stamp;
     Advance next = advance(layout.widths, last, clock_in(window, now), step_to);
     if constexpr (is_of_ids<L>)
         if (next.verdict == Verdict::wait && is_ours(page, stamp))
@@ -273,10 +273,6 @@ pg_attribute_always_inline Ticks draw(Generator &generator, const L &layout, uin
 }
 
 }  // namespace
-
-uint64 draw_tick(Generator &generator, const Layout &layout) {
-    return draw(generator, layout, 1).first;
-}
 
 uint64 draw_known_tick(Generator &generator, const Layout &layout) {
     return draw_known(generator, layout, 1).first;

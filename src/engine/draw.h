@@ -5,6 +5,12 @@
 
 namespace shardid {
 
+// Ticks that follow each other and have the same time.
+struct Ticks {
+    uint64 first;
+    uint64 count;
+};
+
 // Each of these returns the next tick: greater than every tick drawn from this generator before;
 // not later than the clock, unless the clock was set back or a session has borrowed time; durable.
 // They wait, while no page is locked and open to cancellation, where the layout's rate demands it;
@@ -14,7 +20,10 @@ namespace shardid {
 // when the generator is further ahead of the clock than shardid.max_lead or its storage is bound to
 // another layout, 42501 when it would make a generator of a plain sequence without UPDATE. Warns
 // once per session of ids that are negative, or will be within a year.
-uint64 draw_tick(Generator &generator, const Layout &layout);
+//
+// The next ticks are as many as the millisecond still has, but no more than max_count: at least
+// one. REQUIRED: max_count > 0.
+Ticks draw_ticks(Generator &generator, const Layout &layout, uint64 max_count);
 
 // REQUIRED: is_known(generator.known, layout).
 uint64 draw_known_tick(Generator &generator, const Layout &layout);
@@ -23,15 +32,5 @@ uint64 draw_known_tick(Generator &generator, const Layout &layout);
 // generator is that of the extension's own sequence.
 uint64 draw_uuid_tick(Generator &generator);
 uint64 draw_objectid_tick(Generator &generator);
-
-// Ticks that follow each other and have the same time.
-struct Ticks {
-    uint64 first;
-    uint64 count;
-};
-
-// The next ticks, as many as the millisecond still has, but no more than max_count: at least one.
-// Otherwise like draw_tick. REQUIRED: max_count > 0.
-Ticks draw_ticks(Generator &generator, const Layout &layout, uint64 max_count);
 
 }  // namespace shardid

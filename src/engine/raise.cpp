@@ -50,7 +50,8 @@ uint64 raise(Generator &generator, const Layout &layout, uint64 tick) {
 
     learn(generator.known);
     make_durable(attempt.covered_by);
-    return generator.sequence.has_replaced_storage ? draw_tick(generator, layout) : attempt.tick;
+    return generator.sequence.has_replaced_storage ? draw_ticks(generator, layout, 1).first
+                                                   : attempt.tick;
 }
 
 }  // namespace shardid

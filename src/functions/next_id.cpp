@@ -31,7 +31,7 @@ pg_attribute_always_inline Datum next_id(Generator &generator, const Layout &lay
         check_layout(generator.known, generator.lease, generator.sequence, layout);
     const uint64 shard = allowed_shard(generator.lease, generator.sequence, layout, shard_of());
     const uint64 tick =
-        likely(known) ? draw_known_tick(generator, layout) : draw_tick(generator, layout);
+        likely(known) ? draw_known_tick(generator, layout) : draw_ticks(generator, layout, 1).first;
     return Int64GetDatum(static_cast<int64>(pack_id(layout.widths, shard, tick)));
 }
 

@@ -16,11 +16,10 @@ namespace {
 
 constexpr const char *function_name = "next_id()";
 
-pg_noinline void check_layout(Known &known, Lease &lease, const Sequence &sequence,
-                              const Layout &layout) {
+pg_noinline void check_layout(Generator &generator, const Layout &layout) {
     checked_layout(layout.epoch_us, layout.widths.shard_bits, layout.widths.sequence_bits);
-    check_max_value(sequence, max_tick(layout.widths));
-    begin_to_know(known, lease, sequence, layout);
+    check_max_value(generator.sequence, max_tick(layout.widths));
+    begin_to_know(generator.known, generator.lease, generator.sequence, layout);
 }
 
 template <typename ShardOf>
@@ -28,7 +27,7 @@ pg_attribute_always_inline Datum next_id(Generator &generator, const Layout &lay
                                          ShardOf shard_of) {
     const bool known = likely(is_known(generator.known, layout));
     if (unlikely(!known))
-        check_layout(generator.known, generator.lease, generator.sequence, layout);
+        check_layout(generator, layout);
     const uint64 shard = allowed_shard(generator.lease, generator.sequence, layout, shard_of());
     const uint64 tick =
         likely(known) ? draw_known_tick(generator, layout) : draw_ticks(generator, layout, 1).first;

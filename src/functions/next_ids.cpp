@@ -39,7 +39,7 @@ Run *begin_run(FunctionCallInfo fcinfo, MemoryContext context) {
     return run;
 }
 
-void draw_more(Run &run, Generator &generator) {
+pg_noinline void draw_more(Run &run, Generator &generator) {
     check_max_value(generator.sequence, max_tick(run.layout.widths));
     if (!is_known(generator.known, run.layout))
         begin_to_know(generator.known, generator.lease, generator.sequence, run.layout);

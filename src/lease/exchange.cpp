@@ -8,6 +8,7 @@ extern "C" {
 #include "commands/defrem.h"
 #include "foreign/foreign.h"
 #include "mb/pg_wchar.h"
+#include "nodes/makefuncs.h"
 #include "storage/ipc.h"
 #include "utils/timeout.h"
 }
@@ -21,17 +22,6 @@ instr_time started;
 int64 left_ms() {
     make_way_for_drop();
     return registry_timeout_ms - ms_since(started);
-}
-
-// Room for the three options that are ours, and the end.
-constexpr int own_options = 4;
-
-void add_options(LibpqOption *options, int *count, const List *definitions) {
-    ListCell *cell;
-    foreach (cell, definitions) {
-        auto *option = static_cast<DefElem *>(lfirst(cell));
-        options[(*count)++] = {option->defname, defGetString(option)};
-    }
 }
 
 const char *option_of(const List *definitions, const char *name) {
@@ -98,20 +88,17 @@ Address address_of(const char *name, Oid role) {
     return {server, GetForeignDataWrapper(server->fdwid), mapping, needs};
 }
 
-const LibpqOption *options_of(const Address &address) {
-    const List *const all[] = {address.wrapper->options, address.server->options,
-                               address.mapping->options};
-    int most = own_options;
-    for (const List *one : all)
-        most += list_length(one);
-    auto *options =
-        static_cast<LibpqOption *>(palloc0(sizeof(LibpqOption) * static_cast<Size>(most)));
-    int count = 0;
-    options[count++] = {"fallback_application_name", "shardid_lease"};
-    for (const List *one : all)
-        add_options(options, &count, one);
-    options[count++] = {"client_encoding", GetDatabaseEncodingName()};
-    return options;
+DefElem *option(const char *name, const char *value) {
+    return makeDefElem(pstrdup(name), reinterpret_cast<Node *>(makeString(pstrdup(value))), -1);
+}
+
+// Of two with one name libpq takes the later one.
+List *options_of(const Address &address) {
+    List *options = list_make1(option("fallback_application_name", "shardid_lease"));
+    options = list_concat(options, address.wrapper->options);
+    options = list_concat(options, address.server->options);
+    options = list_concat(options, address.mapping->options);
+    return lappend(options, option("client_encoding", GetDatabaseEncodingName()));
 }
 
 // What the registry returns as text, of a statement with one parameter.
@@ -137,16 +124,13 @@ Reply ask_once(const Address &address, const char *statement, const char *parame
 // commit, with what it returned.
 constexpr const char *grant_statement = "SELECT shardid_lease.grant_shards($1::pg_catalog.jsonb)";
 constexpr const char *receipt_statement =
-    "SELECT a.origin, a.ok, a.final, a.later, a.error, a.incarnation, a.receipt, "
-    "a.registry, a.shard,"
-    " a.\"from\", a.until, a.serial, a.lease_ms, a.epoch_ms, a.shard_bits, a.sequence_bits"
-    " FROM pg_catalog.jsonb_to_recordset(shardid_lease.receipts($1::pg_catalog.jsonb))"
+    "SELECT * FROM pg_catalog.jsonb_to_recordset(shardid_lease.receipts($1::pg_catalog.jsonb))"
     " AS a(origin pg_catalog.text, ok pg_catalog.text, final pg_catalog.text,"
-    " later pg_catalog.text,"
-    " error pg_catalog.text, incarnation pg_catalog.text, receipt pg_catalog.text,"
-    " registry pg_catalog.text, shard pg_catalog.text, \"from\" pg_catalog.text,"
-    " until pg_catalog.text, serial pg_catalog.text, lease_ms pg_catalog.text,"
-    " epoch_ms pg_catalog.text, shard_bits pg_catalog.text, sequence_bits pg_catalog.text)";
+    " later pg_catalog.text, error pg_catalog.text, incarnation pg_catalog.text,"
+    " receipt pg_catalog.text, registry pg_catalog.text, shard pg_catalog.text,"
+    " \"from\" pg_catalog.text, until pg_catalog.text, serial pg_catalog.text,"
+    " lease_ms pg_catalog.text, epoch_ms pg_catalog.text, shard_bits pg_catalog.text,"
+    " sequence_bits pg_catalog.text)";
 
 Reply ask_twice(const char *server, Oid role, const char *requests) {
     const Address address = address_of(server, role);

@@ -5,6 +5,7 @@
 extern "C" {
 #include <libpq-fe.h>
 
+#include "commands/defrem.h"
 #include "storage/latch.h"
 }
 
@@ -79,20 +80,19 @@ bool is_known_to_libpq(const PQconninfoOption *known, const char *name) {
 }
 
 void begin_connecting(const LibpqCall *call) {
-    int count = 0;
-    while (call->options[count].name != nullptr)
-        ++count;
-    auto **names =
-        static_cast<const char **>(palloc0(sizeof(char *) * static_cast<Size>(count + 1)));
-    auto **values =
-        static_cast<const char **>(palloc0(sizeof(char *) * static_cast<Size>(count + 1)));
+    const Size room = sizeof(char *) * static_cast<Size>(list_length(call->options) + 1);
+    auto **names = static_cast<const char **>(palloc0(room));
+    auto **values = static_cast<const char **>(palloc0(room));
     PQconninfoOption *known = PQconndefaults();
     int used = 0;
-    for (int i = 0; known != nullptr && i < count; ++i)
-        if (is_known_to_libpq(known, call->options[i].name)) {
-            names[used] = call->options[i].name;
-            values[used++] = call->options[i].value;
-        }
+    ListCell *cell;
+    foreach (cell, call->options) {
+        auto *option = static_cast<DefElem *>(lfirst(cell));
+        if (known == nullptr || !is_known_to_libpq(known, option->defname))
+            continue;
+        names[used] = option->defname;
+        values[used++] = defGetString(option);
+    }
     PQconninfoFree(known);
     connection = PQconnectStartParams(names, values, false);
 }

@@ -4,17 +4,16 @@
 
 #include "compat.h"
 
-namespace shardid {
+extern "C" {
+#include "nodes/pg_list.h"
+}
 
-struct LibpqOption {
-    const char *name;
-    const char *value;
-};
+namespace shardid {
 
 // A statement for a server. Memory is of the current context.
 struct LibpqCall {
-    const LibpqOption *options;  // those that libpq does not know are left out; the last one is {}
-    bool needs_password;         // the server has to ask for it
+    const List *options;  // DefElem *; those that libpq does not know are left out
+    bool needs_password;  // the server has to ask for it
     const char *statement;
     const char *parameter;
     int64 (*left_ms)();  // until the deadline; called while it waits, and may end the process

@@ -73,7 +73,6 @@ namespace shardid {
 // RelFileNode became RelFileLocator in 16, and what has one was renamed with it.
 #if PG_VERSION_NUM >= 160000
 using Locator = RelFileLocator;
-using StorageNumber = RelFileNumber;
 inline constexpr auto relation_locator = &RelationData::rd_locator;
 inline constexpr auto relation_changed_in = &RelationData::rd_firstRelfilelocatorSubid;
 inline constexpr auto locator_database = &RelFileLocator::dbOid;
@@ -81,7 +80,6 @@ inline constexpr auto locator_number = &RelFileLocator::relNumber;
 inline constexpr auto record_locator = &xl_seq_rec::locator;
 #else
 using Locator = RelFileNode;
-using StorageNumber = Oid;
 inline constexpr auto relation_locator = &RelationData::rd_node;
 inline constexpr auto relation_changed_in = &RelationData::rd_firstRelfilenodeSubid;
 inline constexpr auto locator_database = &RelFileNode::dbNode;
@@ -97,11 +95,11 @@ inline Oid database_of(const Locator &locator) {
     return locator.*locator_database;
 }
 
-inline StorageNumber storage_number_of(const Locator &locator) {
+inline Oid storage_number_of(const Locator &locator) {
     return locator.*locator_number;
 }
 
-inline void set_storage_number(Locator &locator, StorageNumber number) {
+inline void set_storage_number(Locator &locator, Oid number) {
     locator.*locator_number = number;
 }
 
@@ -210,24 +208,13 @@ inline constexpr const char *longest_transaction_setting = "transaction_timeout"
 inline constexpr const char *longest_transaction_setting = "idle_in_transaction_session_timeout";
 #endif
 
-// Whether the current user may call the function. Privileges got one function for all in 16.
-inline bool may_execute(Oid function) {
-#if PG_VERSION_NUM >= 160000
-    const AclResult result =
-        object_aclcheck(ProcedureRelationId, function, GetUserId(), ACL_EXECUTE);
-#else
-    const AclResult result = pg_proc_aclcheck(function, GetUserId(), ACL_EXECUTE);
-#endif
-    return result == ACLCHECK_OK;
+// Functions and foreign servers; core has one function for all objects from 16 on.
+#if PG_VERSION_NUM < 160000
+inline AclResult object_aclcheck(Oid catalog, Oid object, Oid role, AclMode mode) {
+    return catalog == ProcedureRelationId ? pg_proc_aclcheck(object, role, mode)
+                                          : pg_foreign_server_aclcheck(object, role, mode);
 }
-
-inline bool may_use_server(Oid server, Oid role) {
-#if PG_VERSION_NUM >= 160000
-    return object_aclcheck(ForeignServerRelationId, server, role, ACL_USAGE) == ACLCHECK_OK;
-#else
-    return pg_foreign_server_aclcheck(server, role, ACL_USAGE) == ACLCHECK_OK;
 #endif
-}
 
 // What was an int became an enum in 19, and SEQ_MAGIC was private to sequence.c before.
 #if PG_VERSION_NUM >= 190000

@@ -96,7 +96,7 @@ void keep(DrawnInScale **list, const Drawn &drawn, MemoryContext context) {
 // If the transaction draws from another relfilenode than before, a ROLLBACK TO SAVEPOINT may have
 // made the original the one in use for a while, and ids may have been drawn from its page: what was
 // logged for it no longer counts.
-void note_draw(ReplacedStorages &replaced, StorageNumber number, const Drawn &drawn) {
+void note_draw(ReplacedStorages &replaced, Oid number, const Drawn &drawn) {
     keep(&replaced.drawn, drawn, TopTransactionContext);
     if (replaced.drawn_from != number && replaced.original != nullptr)
         replaced.original->logged_to = 0;

@@ -20,7 +20,7 @@ struct ReplacedStorages {
     LocalTransactionId noted_in;  // the transaction of which the rest is known
     Oid relid;                    // of the sequence
     ReplacedStorage *original;    // the relfilenode from before it; null if there is none
-    StorageNumber drawn_from;     // the relfilenode of the last draw
+    Oid drawn_from;               // the relfilenode of the last draw
     SubTransactionId drawn_in;    // the subtransaction whose rollback loses the last draw
     DrawnInScale *drawn;          // the largest tick of each scale, the last scale first
     bool is_lost;                 // that subtransaction was rolled back

@@ -35,6 +35,10 @@ namespace shardid {
 
 namespace {
 
+bool may_execute(Oid function) {
+    return object_aclcheck(ProcedureRelationId, function, GetUserId(), ACL_EXECUTE) == ACLCHECK_OK;
+}
+
 // The function that was called, the last argument: looked up at the first row, with the checks of
 // ExecInitFunc. A planned expression may be run for another user than it was planned for, as a
 // domain's CHECK in the type cache is.

@@ -67,7 +67,7 @@ Address address_of(const char *name, Oid role) {
                  errhint("Run CREATE SERVER ... FOREIGN DATA WRAPPER dblink_fdw, and CREATE USER "
                          "MAPPING.")));
     check_wrapper(server);
-    if (!may_use_server(server->serverid, role))
+    if (object_aclcheck(ForeignServerRelationId, server->serverid, role, ACL_USAGE) != ACLCHECK_OK)
         ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
                         errmsg("permission denied for foreign server %s", server->servername),
                         errdetail("Role \"%s\", which owns the generator, has no USAGE on it.",

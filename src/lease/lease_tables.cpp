@@ -92,13 +92,13 @@ Oid primary_key_of(Relation table) {
     return table->rd_pkindex;
 }
 
-// Calls visit(row) for the row of this origin, or for all if that is null, until it returns false.
-// The table may be gone since it was looked up, with the extension.
+// Calls visit(row) for the row of this origin, or for all if that is null. Returns whether there
+// was one. The table may be gone since it was looked up, with the extension.
 template <typename Visit>
-void scan(const Oid &table_oid, LOCKMODE lock, const pg_uuid_t *origin, Visit visit) {
+bool scan(const Oid &table_oid, LOCKMODE lock, const pg_uuid_t *origin, Visit visit) {
     Relation table = has_lease_tables() ? try_table_open(table_oid, lock) : nullptr;
     if (table == nullptr)
-        return;
+        return false;
     ScanKeyData key;
     if (origin != nullptr)
         ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_UUID_EQ, UUIDPGetDatum(origin));
@@ -106,12 +106,16 @@ void scan(const Oid &table_oid, LOCKMODE lock, const pg_uuid_t *origin, Visit vi
     const bool by_key = origin != nullptr;
     SysScanDesc rows = systable_beginscan(table, by_key ? primary_key_of(table) : InvalidOid,
                                           by_key, now, by_key ? 1 : 0, by_key ? &key : nullptr);
-    HeapTuple row = systable_getnext(rows);
-    while (HeapTupleIsValid(row) && visit(table, row))
-        row = systable_getnext(rows);
+    HeapTuple row;
+    bool is_found = false;
+    while (HeapTupleIsValid(row = systable_getnext(rows))) {
+        is_found = true;
+        visit(table, row);
+    }
     systable_endscan(rows);
     UnregisterSnapshot(now);
     table_close(table, lock == AccessShareLock ? lock : NoLock);
+    return is_found;
 }
 
 LeasedRow leased_row_of(Relation table, HeapTuple tuple) {
@@ -142,23 +146,18 @@ void put(const Oid &table_oid, const pg_uuid_t &origin, Values<columns> &row) {
     require_lease_tables();
     Relation table = table_open(table_oid, RowExclusiveLock);
     HeapTuple tuple = heap_form_tuple(RelationGetDescr(table), row.values, row.nulls);
-    bool found = false;
-    scan(table_oid, RowExclusiveLock, &origin, [&](Relation, HeapTuple old) {
-        found = true;
+    const auto replace = [&](Relation, HeapTuple old) {
         CatalogTupleUpdate(table, &old->t_self, tuple);
-        return false;
-    });
-    if (!found)
+    };
+    if (!scan(table_oid, RowExclusiveLock, &origin, replace))
         CatalogTupleInsert(table, tuple);
     table_close(table, NoLock);
     CommandCounterIncrement();
 }
 
 void remove(const Oid &table_oid, const pg_uuid_t &origin) {
-    scan(table_oid, RowExclusiveLock, &origin, [](Relation table, HeapTuple old) {
-        CatalogTupleDelete(table, &old->t_self);
-        return false;
-    });
+    scan(table_oid, RowExclusiveLock, &origin,
+         [](Relation table, HeapTuple old) { CatalogTupleDelete(table, &old->t_self); });
     CommandCounterIncrement();
 }
 
@@ -218,12 +217,11 @@ bool read_leased_row(Oid generator_oid, LeasedRow *result) {
         if (row.is_by_name && !OidIsValid(row.generator) && row.state == Membership::leased)
             lost = row;
         if (row.generator != generator_oid)
-            return true;
+            return;
         if (is_found)
             refuse_two(row);
         *result = row;
         is_found = true;
-        return true;
     });
     if (!is_found && lost.name != nullptr)
         refuse_lost(generator_oid, lost);
@@ -231,13 +229,8 @@ bool read_leased_row(Oid generator_oid, LeasedRow *result) {
 }
 
 bool read_leased_row(const pg_uuid_t &origin, LeasedRow *result) {
-    bool is_found = false;
-    scan(leased_table, AccessShareLock, &origin, [&](Relation table, HeapTuple tuple) {
-        *result = leased_row_of(table, tuple);
-        is_found = true;
-        return false;
-    });
-    return is_found;
+    return scan(leased_table, AccessShareLock, &origin,
+                [&](Relation table, HeapTuple tuple) { *result = leased_row_of(table, tuple); });
 }
 
 List *leased_rows() {
@@ -246,7 +239,6 @@ List *leased_rows() {
         auto *row = static_cast<LeasedRow *>(palloc(sizeof(LeasedRow)));
         *row = leased_row_of(table, tuple);
         rows = lappend(rows, row);
-        return true;
     });
     return rows;
 }
@@ -277,8 +269,7 @@ void delete_leased_row(const LeasedRow &row) {
 }
 
 bool read_window_row(const pg_uuid_t &origin, WindowRow *result) {
-    bool is_found = false;
-    scan(window_table, AccessShareLock, &origin, [&](Relation table, HeapTuple tuple) {
+    return scan(window_table, AccessShareLock, &origin, [&](Relation table, HeapTuple tuple) {
         Values<window_columns> row;
         heap_deform_tuple(heap_copytuple(tuple), RelationGetDescr(table), row.values, row.nulls);
         *result = {};
@@ -294,10 +285,7 @@ bool read_window_row(const pg_uuid_t &origin, WindowRow *result) {
         result->logged_at = row.time(logged_at);
         result->is_refused = DatumGetBool(row.values[is_refused]);
         result->error = row.string(error);
-        is_found = true;
-        return false;
     });
-    return is_found;
 }
 
 void put_window_row(const pg_uuid_t &origin, const WindowRow &row) {

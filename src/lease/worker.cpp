@@ -87,6 +87,14 @@ List *requests_of(const WorkerTask &task, List *rows) {
     return requests;
 }
 
+// Raises 55006 if the registry has refused, 57P03 if it has not answered; `message` says what.
+[[noreturn]] void refuse_for(const Outcome &outcome, const char *message, const char *advice) {
+    ereport(ERROR,
+            (errcode(outcome.is_refused ? ERRCODE_OBJECT_IN_USE : ERRCODE_CANNOT_CONNECT_NOW),
+             errmsg("%s", message), errdetail("%s.", outcome.fault),
+             errhint("%s", outcome.is_refused ? advice : "Call it again later.")));
+}
+
 // Renews all leases of a role from a registry, in one round trip: those of the row's group, the
 // task's own by taking it over if that is the task; and then tells the registry of releases that it
 // has not heard of. Raises 55006 if a shard cannot be taken over. REQUIRED: outside of
@@ -98,14 +106,9 @@ void renew_group(const LeasedRow &row, Oid role) {
         static_cast<Request *>(llast(requests))->row.generator != job.task.generator)
         outcome = {"The sequence is locked by a transaction", false, false, false};
     if (job.task.kind == TaskKind::take_over && outcome.fault != nullptr)
-        ereport(ERROR,
-                (errcode(outcome.is_refused ? ERRCODE_OBJECT_IN_USE : ERRCODE_CANNOT_CONNECT_NOW),
-                 errmsg("generator \"%s\" cannot take over its shard", row.name),
-                 errdetail("%s.", outcome.fault),
-                 outcome.is_refused
-                     ? errhint("Do what the registry says; if another holder of the shard is gone, "
-                               "run shardid_lease.evict_shard() there.")
-                     : errhint("Call it again later.")));
+        refuse_for(outcome, psprintf("generator \"%s\" cannot take over its shard", row.name),
+                   "Do what the registry says; if another holder of the shard is gone, run "
+                   "shardid_lease.evict_shard() there.");
     if (job.call != nullptr)
         job.call->granted = row.shard;
 }
@@ -201,17 +204,12 @@ void join(const char *server, Oid role) {
     else if (outcome.is_answered)
         forget_request(request.row);
     commit_transaction();
-    if (outcome.fault == nullptr)
-        return;
-    ereport(ERROR,
-            (errcode(outcome.is_refused ? ERRCODE_OBJECT_IN_USE : ERRCODE_CANNOT_CONNECT_NOW),
-             errmsg("id space \"%s\" grants no lease to generator \"%s\"", call->space,
-                    request.row.name),
-             errdetail("%s.", outcome.fault),
-             outcome.is_refused
-                 ? errhint("Do what the registry says; if the holder of the shard is gone, run "
-                           "shardid_lease.evict_shard() there, or ask for another shard.")
-                 : errhint("Call it again later.")));
+    if (outcome.fault != nullptr)
+        refuse_for(outcome,
+                   psprintf("id space \"%s\" grants no lease to generator \"%s\"", call->space,
+                            request.row.name),
+                   "Do what the registry says; if the holder of the shard is gone, run "
+                   "shardid_lease.evict_shard() there, or ask for another shard.");
 }
 
 // The row on which a task other than join works, as it is committed now.

@@ -23,12 +23,17 @@ namespace {
 // An advisory lock's fourth field: 1 and 2 are SQL's, 3 and 4 are those of start_worker.cpp.
 constexpr uint16 shard_lock = 5;
 
+// Null if there is no such file.
+FILE *opened(const char *path) {
+    FILE *file = AllocateFile(path, "r");
+    if (file == nullptr && errno != ENOENT)
+        ereport(ERROR, (errcode_for_file_access(), errmsg("could not open file \"%s\": %m", path)));
+    return file;
+}
+
 // What the recovery that read it has left of the file backup_label; "" if there is none.
 const char *started_from_backup() {
-    FILE *label = AllocateFile(BACKUP_LABEL_OLD, "r");
-    if (label == nullptr && errno != ENOENT)
-        ereport(ERROR, (errcode_for_file_access(),
-                        errmsg("could not open file \"%s\": %m", BACKUP_LABEL_OLD)));
+    FILE *label = opened(BACKUP_LABEL_OLD);
     if (label == nullptr)
         return "";
     char content[MAXPGPATH];
@@ -113,16 +118,15 @@ Datum shardid_replayed_all_wal(FunctionCallInfo /*call*/) {
         PG_RETURN_BOOL(true);
     char path[MAXPGPATH];
     TLHistoryFilePath(path, timeline);
-    FILE *history = AllocateFile(path, "r");
-    if (history == nullptr && errno != ENOENT)
-        ereport(ERROR, (errcode_for_file_access(), errmsg("could not open file \"%s\": %m", path)));
+    FILE *history = opened(path);
+    if (history == nullptr)
+        PG_RETURN_BOOL(false);
     bool all = false;
     char line[MAXPGPATH];
-    while (history != nullptr && fgets(line, sizeof(line), history) != nullptr)
+    while (fgets(line, sizeof(line), history) != nullptr)
         if (strspn(line, " \t\n") < strlen(line))
             all = strstr(line, "\tno recovery target specified\n") != nullptr;
-    if (history != nullptr)
-        FreeFile(history);
+    FreeFile(history);
     PG_RETURN_BOOL(all);
 }
 

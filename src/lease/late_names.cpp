@@ -17,10 +17,6 @@ char *stored(Datum ref) {
     return TextDatumGetCString(ref);
 }
 
-Datum ref_by_oid(Oid object) {
-    return CStringGetTextDatum(psprintf("%c%u", oid_follows, object));
-}
-
 Oid oid_in(const char *ref) {
     return atooid(ref + 1);
 }
@@ -85,8 +81,8 @@ bool is_by_name(Datum ref) {
     return stored(ref)[0] == name_follows;
 }
 
-Datum ref_of_sequence(Oid sequence) {
-    return ref_by_oid(sequence);
+Datum ref_to(Oid object) {
+    return CStringGetTextDatum(psprintf("%c%u", oid_follows, object));
 }
 
 char *name_of_sequence_ref(Datum ref) {
@@ -115,7 +111,7 @@ Datum shardid_sequence_ref_out(PG_FUNCTION_ARGS) {
 }
 
 Datum shardid_role_ref(PG_FUNCTION_ARGS) {
-    PG_RETURN_DATUM(ref_by_oid(PG_GETARG_OID(0)));
+    PG_RETURN_DATUM(ref_to(PG_GETARG_OID(0)));
 }
 
 Datum shardid_role_oid(PG_FUNCTION_ARGS) {

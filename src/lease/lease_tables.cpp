@@ -248,7 +248,7 @@ void put_leased_row(const LeasedRow &row) {
     Values<leased_columns> values;
     values.set(leased_origin, UUIDPGetDatum(&row.origin));
     values.set(lease, UUIDPGetDatum(&row.lease));
-    values.set(generator, ref_of_sequence(row.generator));
+    values.set(generator, ref_to(row.generator));
     values.set(server, row.server);
     values.set(space, row.space);
     values.set(shard, Int32GetDatum(row.shard), row.shard == any_shard);

@@ -52,10 +52,21 @@ bool needs_password(Oid role, const UserMapping *mapping) {
     return !superuser_arg(role) && (required == nullptr || strcmp(required, "false") != 0);
 }
 
+DefElem *option(const char *name, const char *value) {
+    return makeDefElem(pstrdup(name), reinterpret_cast<Node *>(makeString(pstrdup(value))), -1);
+}
+
+// Of two with one name libpq takes the later one.
+const List *options_of(const ForeignServer *server, const UserMapping *mapping) {
+    List *options = list_make1(option("fallback_application_name", "shardid_lease"));
+    options = list_concat(options, GetForeignDataWrapper(server->fdwid)->options);
+    options = list_concat(options, server->options);
+    options = list_concat(options, mapping->options);
+    return lappend(options, option("client_encoding", GetDatabaseEncodingName()));
+}
+
 struct Address {
-    const ForeignServer *server;
-    const ForeignDataWrapper *wrapper;
-    const UserMapping *mapping;
+    const List *options;
     bool needs_password;
 };
 
@@ -85,26 +96,13 @@ Address address_of(const char *name, Oid role) {
                                   "user mapping for server \"%s\" has no password.",
                                   GetUserNameFromId(role, false), server->servername),
                         errhint("Run ALTER USER MAPPING ... OPTIONS (ADD password '...').")));
-    return {server, GetForeignDataWrapper(server->fdwid), mapping, needs};
-}
-
-DefElem *option(const char *name, const char *value) {
-    return makeDefElem(pstrdup(name), reinterpret_cast<Node *>(makeString(pstrdup(value))), -1);
-}
-
-// Of two with one name libpq takes the later one.
-List *options_of(const Address &address) {
-    List *options = list_make1(option("fallback_application_name", "shardid_lease"));
-    options = list_concat(options, address.wrapper->options);
-    options = list_concat(options, address.server->options);
-    options = list_concat(options, address.mapping->options);
-    return lappend(options, option("client_encoding", GetDatabaseEncodingName()));
+    return {options_of(server, mapping), needs};
 }
 
 // What the registry returns as text, of a statement with one parameter.
 Reply ask_once(const Address &address, const char *statement, const char *parameter) {
     LibpqCall call{};
-    call.options = options_of(address);
+    call.options = address.options;
     call.needs_password = address.needs_password;
     call.statement = statement;
     call.parameter = parameter;

@@ -59,15 +59,16 @@ Oid owner_of_sequence(Oid relid) {
     return owner;
 }
 
-void check_owner(Oid relid, Oid role, LOCKMODE lock) {
+void check_owner(Oid relid, Oid member, LOCKMODE lock) {
     Relation relation = open_sequence(relid, lock, "Pass the name of a sequence.");
     const Oid owner = relation->rd_rel->relowner;
-    if (!has_privs_of_role(role, owner))
-        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-                        errmsg("must be owner of sequence %s", RelationGetRelationName(relation)),
-                        errdetail("Its owner is \"%s\", and role \"%s\" is not a member of that.",
-                                  GetUserNameFromId(owner, false), GetUserNameFromId(role, false)),
-                        errhint("Run this as its owner.")));
+    if (!has_privs_of_role(member, owner))
+        ereport(ERROR,
+                (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                 errmsg("must be owner of sequence %s", RelationGetRelationName(relation)),
+                 errdetail("Its owner is \"%s\", and role \"%s\" is not a member of that.",
+                           GetUserNameFromId(owner, false), GetUserNameFromId(member, false)),
+                 errhint("Run this as its owner.")));
     relation_close(relation, lock);
 }
 

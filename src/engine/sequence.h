@@ -45,8 +45,9 @@ void check_session(Relation relation);
 // Its owner; InvalidOid if there is no such sequence.
 Oid owner_of_sequence(Oid relid);
 
-// Raises 42501 unless this role owns it, 42809 if it is none. REQUIRED of NoLock: it is locked.
-void check_owner(Oid relid, Oid role, LOCKMODE lock = AccessShareLock);
+// Raises 42501 unless this role is a member of its owner, 42809 if it is none. REQUIRED of NoLock:
+// it is locked.
+void check_owner(Oid relid, Oid member, LOCKMODE lock = AccessShareLock);
 
 // Its row in pg_sequence.
 FormData_pg_sequence definition_of(Oid relid);

@@ -111,7 +111,7 @@ uint64 last_drawn(const W &widths, uint64 tick, uint64 max_count) {
     return tick + further_ticks(widths, tick, max_count - 1);
 }
 
-// A draw of this tick, as the storage's WAL has it.
+// A draw up to this tick, with how far WAL is to be written for it.
 template <typename W>
 Drawn drawn_to(const Known &known, const W &widths, uint64 tick) {
     return {known.binding, tick, tick_after_ms(widths, tick, logged_ahead_ms)};

@@ -148,22 +148,17 @@ def objectid_vector(text):
             "process": text[8:18], "counter": int(text[18:], 16)}
 
 
-def lines(values):
-    return "[\n" + ",\n".join("  " + json.dumps(value) for value in values) + "\n]"
-
-
 def main():
     layouts = {name: Layout(name) for name in LAYOUTS}
-    ids = [layouts[name].vector(number) for name, number in PUBLISHED] + [vector for layout in layouts.values() for vector in layout.ids()]
     parts = {
-        "ids": lines(ids),
-        "days": lines(layouts[name].day(day) for name, day in DAYS),
-        "uuids": lines(map(uuid_vector, UUIDS)),
-        "objectids": lines(map(objectid_vector, OBJECTIDS)),
-        "refused": lines({"text": text, "why": why} for text, why in REFUSED),
+        "layouts": {name: layout.described() for name, layout in layouts.items()},
+        "ids": [layouts[name].vector(number) for name, number in PUBLISHED] + [vector for layout in layouts.values() for vector in layout.ids()],
+        "days": [layouts[name].day(day) for name, day in DAYS],
+        "uuids": [uuid_vector(text) for text in UUIDS],
+        "objectids": [objectid_vector(text) for text in OBJECTIDS],
+        "refused": [{"text": text, "why": why} for text, why in REFUSED],
     }
-    described = ",\n".join(f"  {json.dumps(name)}: {json.dumps(layout.described())}" for name, layout in layouts.items())
-    print('{"layouts": {\n' + described + "\n},\n" + ",\n".join(f'"{name}": {text}' for name, text in parts.items()) + "}")
+    print("{" + ",\n".join(f'"{name}": {json.dumps(part)}' for name, part in parts.items()) + "}")
 
 
 main()

@@ -85,11 +85,6 @@ def refused():
         yield kind, text_of(kind, 0, ID.to_bytes(8, "big") + bytes(8)), "no kind has such a name"
 
 
-def rows(name, entries):
-    lines = ",\n".join("        " + json.dumps(entry) for entry in entries)
-    return f'    "{name}": [\n{lines}\n    ]'
-
-
 def main():
     # FIPS 197, C.1, and RFC 4231, test case 2.
     assert aes128(bytes(range(16)), bytes.fromhex("00112233445566778899aabbccddeeff")).hex() == "69c4e0d86a7b0430d8cdb78070b4c55a"
@@ -98,7 +93,8 @@ def main():
     vectors = [{"kind": kind, "key": number, "id": str(of), "text": public_id(kind, number, of)}
                for kind in KINDS for number in range(len(MASTERS)) for of in IDS]
     wrong = [{"kind": kind, "text": text, "why": why} for kind, text, why in refused()]
-    print("{\n" + ",\n".join([rows("keys", keys), rows("vectors", vectors), rows("refused", wrong)]) + "\n}")
+    parts = {"keys": keys, "vectors": vectors, "refused": wrong}
+    print("{" + ",\n".join(f'"{name}": {json.dumps(part)}' for name, part in parts.items()) + "}")
 
 
 main()

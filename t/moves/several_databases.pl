@@ -1,7 +1,7 @@
 # docs/several-databases.md from its start to its end, by its blocks: three databases with shard numbers, their copies,
 # the alerts, the drill; then with leases of a registry in one of them, and the drill again; a lease undone; the cluster
-# of the registry lost, and restored from a backup that does not know the last lease. The search for one number is in
-# t/moves/fingerprint.
+# of the registry lost, and restored from a backup that does not know the last lease. The search for one number, and
+# pg_dump -C, are in t/moves/fingerprint.
 use strict;
 use warnings;
 use FindBin;
@@ -16,7 +16,6 @@ use Docs;
 use Leases 'let_in';
 use ShardidTest;
 
-my $superuser = getpwuid($<);
 my %number_of = (oslo => 1, lisbon => 2, cairo => 3);
 my (%node, %has_run, $hole, @waiting);
 my $ask = command_of('several-databases.md', 'SELECT id_shard(next_id())');
@@ -46,8 +45,6 @@ sub refused
 	return ($server->psql($dbname // 'shop', "SET shardid.lease_timeout = '2s'; $ask"))[2];
 }
 
-sub shard_of { return $_[0]->safe_psql('shop', 'SELECT id_shard(next_id())') }
-
 # The page's server with several nodes, of which the first is switched off: simulated by a listener that accepts no
 # more connections.
 sub several_hosts
@@ -75,17 +72,9 @@ for my $name (sort keys %number_of)
 my $oslo = $node{oslo};
 $oslo->safe_psql('postgres', 'CREATE DATABASE by_template TEMPLATE shop');
 like(refused($oslo, 'by_template'), qr/no shard is set/, 'a copy by TEMPLATE has no number');
-my $dump = PostgreSQL::Test::Utils::tempdir() . '/dump.sql';
 $oslo->safe_psql('postgres', 'CREATE DATABASE by_dump OWNER shop_owner');
-command_ok([ 'pg_dump', '-f', $dump, $oslo->connstr('shop') ], 'pg_dump');
-$oslo->safe_psql('by_dump', slurp_file($dump));
+$oslo->safe_psql('by_dump', (run_command([ 'pg_dump', $oslo->connstr('shop') ]))[0]);
 like(refused($oslo, 'by_dump'), qr/no shard is set/, 'a restored dump has none');
-my $restored = new_node('restored');
-$restored->safe_psql('postgres', 'CREATE ROLE shop_owner LOGIN; CREATE ROLE shop_app LOGIN');
-command_ok([ 'pg_dump', '-C', '-f', $dump, $oslo->connstr('shop') ], 'pg_dump -C');
-$restored->safe_psql('postgres', slurp_file($dump));
-is(shard_of($restored), 1, 'with -C it has the same number');
-$restored->stop;
 
 # --- Alerts.
 
@@ -97,11 +86,7 @@ CREATE TABLE literal (id bigint DEFAULT next_id(5), other bigint DEFAULT 2 * nex
     named bigint DEFAULT next_id(generator => 'shardid_seq', shard => '7'::smallint),
     fine bigint DEFAULT next_id(), own bigint DEFAULT next_id(generator => 'shardid_seq'))
 SQL
-is(run_as('watcher', $oslo, $literal), <<'ROWS' =~ s/\n\z//r, 'three that do');
-literal|id|next_id(5)
-literal|other|(2 * next_id(6))
-literal|named|next_id(generator => 'shardid_seq'::regclass, shard => ('7'::smallint)::integer)
-ROWS
+is(join(' ', run_as('watcher', $oslo, $literal) =~ /^literal\|(\w+)\|/mg), 'id other named', 'three that do');
 
 # --- The drill.
 
@@ -131,32 +116,26 @@ CONF
 	return $copy;
 }
 
-sub stop_copy { return command_ok([ 'pg_ctl', '-D', $_[0]->data_dir, 'stop' ], $_[0]->name . ' stops') }
-
 my $copy = copy_of('drill');
 is($copy->safe_psql('shop', $ask), 1, 'a restored server generates the ids of its original');
 $copy->safe_psql('shop', command_of('several-databases.md', 'ALTER DATABASE shop SET shardid.shard_id') . ';' . command_of('several-databases.md', 'SELECT renew_identity()'));
 is($copy->safe_psql('shop', $ask), 9, 'until it has a number of its own');
-stop_copy($copy);
+command_ok([ 'pg_ctl', '-D', $copy->data_dir, 'stop' ], 'it stops');
 
 # --- Leases. The registry asks for passwords.
 
 let_in($oslo, "local all oslo_member,lisbon_member,cairo_member scram-sha-256\n");
 $oslo->safe_psql('postgres', page('registry'));
 my $address = sprintf "host '%s', port '%s'", $oslo->host, $oslo->port;
-my %password = (oslo => 'secret1', lisbon => 'secret2', cairo => 'secret3');
 for my $name (sort keys %number_of)
 {
-	my $block = page('member') =~ s/lisbon_member/${name}_member/r =~ s/secret2/$password{$name}/r;
+	my $block = page('member') =~ s/lisbon_member/${name}_member/r =~ s/secret2/secret$number_of{$name}/r;
 	$block =~ s/^CREATE SERVER .*\n/several_hosts()/me if $name eq 'lisbon';
 	$block =~ s/host 'registry\.example'/$address/;
 	is($node{$name}->safe_psql('shop', $block =~ s/'shop', 'registry'\)/'shop', 'registry', shard => $number_of{$name})/r),
 		$number_of{$name}, "$name leases the number that it has had");
-	is(run_as('shop_app', $node{$name}, "SET shardid.shard_id = 7; SELECT id_shard(next_id())"),
-		$number_of{$name}, "$name: the setting is ignored");
+	is(run_as('shop_app', $node{$name}, "SET shardid.shard_id = 7; $ask"), $number_of{$name}, "$name: the setting is ignored");
 }
-is($oslo->safe_psql('registry', "SELECT string_agg(role::text || ' ' || shard, ', ' ORDER BY shard) FROM shardid_lease.id_space_shards"),
-	'oslo_member 1, lisbon_member 2, cairo_member 3', 'each by a role of its own');
 
 # Without the page's timeout, lisbon does not try the next node.
 my $lisbon = $node{lisbon};
@@ -170,7 +149,7 @@ is($lisbon->safe_psql('shop', $trouble), '', 'but not with the timeout of the pa
 
 $copy = copy_of('drill_leased', 1);
 like(refused($copy), qr/has no lease of shard 1 at this time.*held by/s, 'a restored server generates no ids, and its error names the original');
-stop_copy($copy);
+command_ok([ 'pg_ctl', '-D', $copy->data_dir, 'stop' ], 'it stops');
 
 # --- A lease is undone: from then on the number in the setting is used again, which the owner changes.
 
@@ -185,7 +164,7 @@ is(run_as('shop_owner', $cairo, "$load; " . command_of('several-databases.md', '
 $cairo->safe_psql('shop', command_of('several-databases.md', 'DROP EXTENSION shardid_lease'));
 like(refused($cairo), qr/no shard is set/, 'without the number no ids are generated');
 is(run_as('shop_owner', $cairo, "$load; ALTER DATABASE shop SET shardid.shard_id = 3"), 0, 'and sets it');
-is(shard_of($cairo), 3, 'which is used');
+is($cairo->safe_psql('shop', $ask), 3, 'which is used');
 
 # --- Ids ahead of the clock are an alert.
 

@@ -103,29 +103,9 @@ same_millisecond() {
     done
 }
 
-# start_copy NODE NAME: starts a copy of the node's files, next to it, but not as a subscriber: it would use the node's
-# slots.
-start_copy() {
-    mkdir "$folder/$2"
-    pg_basebackup -N -h "$(host_of "$1")" -D "$folder/$2/data" -c fast --wal-method=fetch
-    echo "unix_socket_directories = '$(host_of "$2")'
-max_logical_replication_workers = 0
-shared_preload_libraries = ''" >>"$folder/$2/data/postgresql.conf"
-    run_server "$2"
-}
-
 # Output without the directories of this sandbox, and without times.
 shown() {
     sed -E "s#$folder/##g; s/( is at| since| until) [0-9]{4}-[^,. ]+ [0-9:.]+\+00/\1 .../g" "$1"
-}
-
-leases_replicated() {
-    if [[ $by == native ]]; then
-        ask lisbon/leased "SELECT count(*) FROM pg_publication_tables
-WHERE pubname = 'photos' AND schemaname = 'shardid_lease'"
-    else
-        ask lisbon/leased "SELECT count(*) FROM pglogical.tables WHERE nspname = 'shardid_lease' AND set_name IS NOT NULL"
-    fi
 }
 
 has_stopped() {
@@ -155,19 +135,6 @@ lost_by_pglogical() {
     show oslo/trap -c "$rows"
     expect 'rows' "$(ask lisbon/trap 'SELECT count(*) FROM photos')$(ask oslo/trap 'SELECT count(*) FROM photos')" 33
     echo '    Six rows were committed. Each node has three, the other one'"'"'s: its own are overwritten.'
-}
-
-# Oslo's rows of leases do not change if all of lisbon's tables are published to it.
-oslo_gets_everything() {
-    local before leases="SELECT l::text FROM shardid_lease.leased_generator l"
-    link disable leased
-    before=$(ask oslo/leased "$leases")
-    on oslo/leased -c "CREATE SUBSCRIPTION everything CONNECTION '$(address_of lisbon leased)' PUBLICATION everything WITH (copy_data = false)"
-    on lisbon/leased -c 'SELECT shardid_lease.renew_leases()' -c 'INSERT INTO photos DEFAULT VALUES' >/dev/null
-    wait_until 'oslo has the row of lisbon' 60 is_true oslo/leased 'SELECT count(*) = 2001 FROM photos'
-    expect 'rows of leases of oslo' "$(ask oslo/leased "$leases")" "$before"
-    expect 'the shard of oslo' "$(ask oslo/leased 'SELECT id_shard(next_id())')" 1
-    echo '    Oslo ignores them, and generates ids with its own lease.'
 }
 
 # --- The example.
@@ -216,17 +183,4 @@ show lisbon/leased -c 'SELECT id_shard(id), taken_in, count(*) FROM photos GROUP
 expect 'shards' "$(ask oslo/leased "SELECT count(DISTINCT id_shard(id)) || ' ' || count(DISTINCT (id_shard(id), taken_in)) FROM photos")" '2 2'
 echo '    Both databases have shardid.shard_id = 1, and nobody looks at it.'
 
-say '4. A copy of a node generates no ids'
-start_copy oslo copy
-fails copy/leased "SET shardid.lease_timeout = '1s'; SELECT next_id()" >"$folder/refused"
-shown "$folder/refused"
-expect 'lines that tell the copy who has shard 1' "$(grep -c 'held by.*role oslo' "$folder/refused")" 1
-wait_until 'rows in step while the copy is there' 60 in_step leased 2000
-expect 'tables of leases that are replicated' "$(leases_replicated)" 0
-
-say '5. FOR ALL TABLES publishes the tables of leases, too'
-on lisbon/leased -c 'CREATE PUBLICATION everything FOR ALL TABLES'
-show lisbon/leased -c "SELECT schemaname, tablename FROM pg_publication_tables
-WHERE pubname = 'everything' AND schemaname = 'shardid_lease' ORDER BY 2"
-[[ $by == pglogical ]] || oslo_gets_everything
 verdict='no conflict of ids with a shard or a lease for each node; with one shard for both, replication stops'

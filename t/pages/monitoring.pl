@@ -1,5 +1,5 @@
-# The queries of examples/monitoring/ return right values, and the role of role.sql can run them: for generators of any
-# layout, leases, the SQL-only version. The exporter has the same queries, and each alert has promtool's tests.
+# The queries in examples/monitoring/sql_exporter.yml return right values, and the role of role.sql can run them: for
+# generators of any layout, leases, the SQL-only version. Each alert has tests of promtool.
 use strict;
 use warnings;
 use FindBin;
@@ -14,6 +14,7 @@ use ShardidTest;
 
 my $folder = 'examples/monitoring';
 my %text = map { m{([^/]+)$} => slurp_file($_) } glob "$folder/*";
+my ($generators, $leases) = $text{'sql_exporter.yml'} =~ /query: \|\n((?: {10}.*\n)+)/g;
 my $node = new_node('monitored');
 $node->safe_psql('postgres', $_) for 'CREATE DATABASE shop', 'ALTER DATABASE shop SET shardid.shard_id = 7';
 sub query { return $node->safe_psql('shop', $_[0]) }
@@ -55,9 +56,9 @@ INSERT INTO photos SELECT FROM generate_series(1, 10);
 INSERT INTO events (name) SELECT unnest(ARRAY['a', 'b', 'b']);
 CREATE ROLE shardid_monitor LOGIN IN ROLE pg_monitor;
 SQL
-is(keys %{ measured($text{'generators.sql'}) }, 0, 'pg_monitor alone sees no generator');
+is(keys %{ measured($generators) }, 0, 'pg_monitor alone sees no generator');
 query($text{'role.sql'});
-my $before = measured($text{'generators.sql'});
+my $before = measured($generators);
 is(join(' ', sort keys %$before), 'public.events_id_seq public.shardid_seq', 'with role.sql, the generators that it grants');
 my ($photos, $events) = @$before{qw(public.shardid_seq public.events_id_seq)};
 is("$photos->{shard} $events->{shard}", '5 7', 'their shards');
@@ -79,7 +80,7 @@ SELECT shardid_lease.create_id_space('shop');
 CREATE SEQUENCE orders_id_seq;
 SELECT shardid_lease.lease_shard('shop', 'here', generator => 'orders_id_seq');
 SQL
-my $held = measured($text{'leases.sql'})->{'public.orders_id_seq'};
+my $held = measured($leases)->{'public.orders_id_seq'};
 cmp_ok($held->{seconds_left}, '>', 0, 'a lease is held');
 is(join(' ', @$held{qw(space shard renewal_failed registry_refuses)}), 'shop 0 0 0', 'and no renewal has failed');
 query(<<'SQL');
@@ -88,16 +89,12 @@ CREATE SEQUENCE other_id_seq;
 SELECT shardid_lease.lease_shard('shop', 'here', generator => 'other_id_seq', shard => 0);
 SQL
 $node->psql('shop', 'SELECT shardid_lease.renew_leases()');
-my $refused = measured($text{'leases.sql'})->{'public.orders_id_seq'};
+my $refused = measured($leases)->{'public.orders_id_seq'};
 is(join(' ', @$refused{qw(renewal_failed registry_refuses)}), '1 1', 'the registry refuses');
 query(q(SELECT shardid_lease.release_shard('orders_id_seq')));
-is(measured($text{'leases.sql'})->{'public.orders_id_seq'}{seconds_left}, 'NaN', 'a lease that was released does not end');
+is(measured($leases)->{'public.orders_id_seq'}{seconds_left}, 'NaN', 'a lease that was released does not end');
 
 # The configurations.
-sub plain { return join ' ', split ' ', $_[0] =~ s/^--.*\n//mgr }
-my ($generators, $leases) = map { plain($text{$_}) } qw(generators.sql leases.sql);
-is(index(plain($text{'sql_exporter.yml'}), "query: | $generators") > 0, 1, 'sql_exporter.yml has the query of generators');
-is(index(plain($text{'sql_exporter.yml'}), "query: | $leases") > 0, 1, 'and that of leases');
 is(system('yamllint', '-s', '-d', '{extends: relaxed, rules: {line-length: {max: 120}}}', glob "$folder/*.yml"), 0, 'all are YAML');
 
 # The SQL-only version has a function in place of the layouts that are stored.
@@ -108,11 +105,11 @@ INSERT INTO photos SELECT FROM generate_series(1, 10);
 SQL
 my ($grants) = grep { $_->{words} eq 'portable_role' } blocks_of("$folder/README.md");
 $node->safe_psql('portable', $grants->{text});
-my $portable = measured($text{'generators.sql'}, 'portable')->{'ids.shardid_seq'};
+my $portable = measured($generators, 'portable')->{'ids.shardid_seq'};
 is(join(' ', @$portable{qw(shard rows_inserted)}), '5 10', 'the SQL-only version is measured');
 cmp_ok(abs($portable->{seconds_until_end} - $photos->{seconds_until_end}), '<', 600, 'it ends when the extension does');
 $node->safe_psql($_, 'DROP OWNED BY shardid_monitor') for 'shop', 'portable';
-is(keys %{ measured($text{'generators.sql'}) }, 0, 'what role.sql grants is undone');
+is(keys %{ measured($generators) }, 0, 'what role.sql grants is undone');
 is($node->safe_psql('portable', q(SELECT to_regnamespace('shardid_monitor') IS NULL)), 't', 'and the schema of the SQL-only version');
 $node->stop;
 

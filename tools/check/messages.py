@@ -64,7 +64,7 @@ def argument(text, start):
 
 def of_code(text):
     """The messages of a C++ file, each with the SQLSTATEs before it; NOTICE and LOG have none."""
-    for call in re.finditer(r"\berrmsg\(|\btell\(\s*job, \w+, [^,]+,\s+psprintf\(", text):
+    for call in re.finditer(r"\berrmsg\(|\btell\(\s*job, \w+, [^,]+,\s+psprintf\(|\brefuse_for\(\s*[\w.>-]+,\s+psprintf\(", text):
         said = argument(text, call.end())
         first = list(groups(said, STRING))[:2 if "?" in said else 1]
         before = re.findall(r"\bereport\([^;]*|\btell\([^;]*", text[:call.end()])

@@ -161,7 +161,8 @@ wait_until 'the lease is measured' 60 holds 'sql_shardid_lease{col="seconds_left
 
 say '== What the queries show, as the role shardid_monitor'
 for name in shardid_generator shardid_lease; do
-    awk -v name="$name" '$2 == "name:" { is_its = $3 == name } is_its && /^          [A-Z ]/' "$here/sql_exporter.yml" |
+    awk -v name="$name" '$2 == "name:" { is_its = $3 == name } !/^          / { is_query = is_its && $1 == "query:"; next } is_query' \
+        "$here/sql_exporter.yml" |
         show shop/shop -U shardid_monitor -x | sed -n '/RECORD/,$p'
 done
 

@@ -90,7 +90,7 @@ SELECT :count, count(*) = 0 FROM pg_locks WHERE locktype = 'advisory';
 SQL
 
 # No session that holds the advisory lock waits for ALTER SEQUENCE: so the transaction that altered a generator can
-# draw from it.
+# draw from it. The others call next_ids, which needs that lock at any time.
 query('CREATE SEQUENCE altered; SELECT next_id(5, \'altered\')');
 my $waiting;
 my $altering = IPC::Run::start(
@@ -101,9 +101,9 @@ my $altering = IPC::Run::start(
 	],
 	'>', \my $altered, '2>&1', IPC::Run::timer(30));
 $node->poll_query_until('portable', q(SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep(1)%'));
-my @blocked = map { start_clients($node, 2, q(SELECT next_id(5, 'altered')), @portable, rounds => 5) } 1;
+my $blocked = start_clients($node, 2, q(SELECT next_ids(5, 2, 'altered')), @portable, rounds => 5);
 $altering->finish;
-finish_clients($_) for @blocked;
+finish_clients($blocked);
 like($altered, qr/^t$/m, 'who alters a generator draws from it while others wait');
 
 $node->stop;

@@ -132,6 +132,15 @@ sub ended
 	return;
 }
 
+# Between transactions: what follows continues from the position that is seen. After a crash, storage with a layout is
+# ahead of what was drawn from it by what was logged ahead, and an ALTER SEQUENCE copies this to storage without one.
+sub seen
+{
+	my ($model, $position) = @_;
+	@{ $model->{storage} }{qw(floor called)} = ($position, 1) if $position > $model->{storage}{floor};
+	return;
+}
+
 # What is wrong with a position that is seen, when nothing can be later than $last_ms. Storage without a layout can be at
 # any tick of the transaction: after ROLLBACK TO, what was drawn before a RESTART is remembered, too.
 sub judge

@@ -2,7 +2,7 @@
 --
 --     psql -f portable/shardid.sql        into the schema that is first in search_path, as the role that owns it
 --
--- It creates 31 functions, a procedure and 65 sequences in that schema, and no table, trigger, type or operator.
+-- It creates 32 functions, a procedure and 65 sequences in that schema, and no table, trigger, type or operator.
 -- All of it runs with the rights of its caller: nothing is SECURITY DEFINER. PUBLIC has EXECUTE, and nothing else.
 -- To undo it, run DROP SCHEMA ... CASCADE, which drops all that is in the schema. An error leaves nothing.
 --
@@ -411,6 +411,61 @@ COMMENT ON FUNCTION shardid_draw_at_once(
     bigint, regclass, regclass, bigint, double precision, bigint, int, int, bigint, bigint, int) IS
 'generates an id in a millisecond that is open or can be opened; else returns NULL';
 
+-- PostgreSQL's own errors about a sequence have no hint.
+CREATE OR REPLACE FUNCTION shardid_refuse_sequence(
+    failed bigint, generator regclass, mark regclass, shard_bits int, caller text)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    seq record;
+BEGIN
+    SELECT c.relname, c.relkind, s.seqmax,
+           format('%I.%I', n.nspname, c.relname) AS name, format('%s.%s', n.nspname, c.relname) AS shown
+    INTO seq
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+         LEFT JOIN pg_sequence s ON s.seqrelid = c.oid
+    WHERE c.oid = generator;
+    IF NOT FOUND THEN
+        RAISE undefined_table USING MESSAGE = format('sequence with OID %s does not exist', generator::oid),
+            HINT = 'Pass the name of a sequence; a shard of type bigint has to be cast to integer.';
+    ELSIF failed = 42809 THEN
+        RAISE wrong_object_type USING MESSAGE = format('"%s" is not a sequence', seq.relname),
+            DETAIL = format('This operation is not supported for %s.',
+                            CASE seq.relkind WHEN 'r' THEN 'tables' WHEN 'v' THEN 'views'
+                                 WHEN 'i' THEN 'indexes' WHEN 'm' THEN 'materialized views'
+                                 WHEN 'f' THEN 'foreign tables'
+                                 WHEN 'p' THEN 'partitioned tables' WHEN 'I' THEN 'partitioned indexes'
+                                 WHEN 'c' THEN 'composite types' ELSE 'TOAST tables' END),
+            HINT = 'Pass the name of a sequence.';
+    ELSIF failed = 42501 AND has_sequence_privilege(generator, 'UPDATE')
+          AND has_sequence_privilege(generator, 'USAGE, SELECT') THEN
+        RAISE insufficient_privilege USING
+            MESSAGE = format('permission denied for sequence %s',
+                             (SELECT m.relname FROM pg_class m WHERE m.oid = mark)),
+            DETAIL = format('Role "%s" must have USAGE and UPDATE on the marks.', current_user),
+            HINT = (SELECT format('Run CALL %I.shardid_grant_marks(%L).', n.nspname, current_user)
+                    FROM pg_class m JOIN pg_namespace n ON n.oid = m.relnamespace WHERE m.oid = mark);
+    ELSIF failed = 42501 THEN
+        RAISE insufficient_privilege USING
+            MESSAGE = format('permission denied for sequence %s', seq.relname),
+            DETAIL = format('Role "%s" has not both USAGE and UPDATE on it.', current_user),
+            HINT = format('Run GRANT USAGE, UPDATE ON SEQUENCE %s TO %I.', seq.name, current_user);
+    ELSIF failed = 22003 THEN
+        RAISE object_not_in_prerequisite_state USING
+            MESSAGE = format('MAXVALUE of sequence "%s" is too small for ids', seq.shown),
+            DETAIL = format('MAXVALUE is %s, and these ids need %s.', seq.seqmax,
+                            9223372036854775807 >> GREATEST(shard_bits - 1, 0)),
+            HINT = format('Run ALTER SEQUENCE %s AS bigint NO MAXVALUE.', seq.name);
+    ELSE
+        RAISE read_only_sql_transaction USING
+            MESSAGE = format('cannot execute %s in a read-only transaction', caller);
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION shardid_refuse_sequence(bigint, regclass, regclass, int, text) IS
+'raises what is wrong with a sequence with which shardid_draw_locked failed with this SQLSTATE';
+
 -- All that reads and moves a generator under the lock: for next_id, next_ids and raise_generator. Returns the first and
 -- the last of as many ids as are wanted and as there are in one millisecond. If none is wanted it advances the
 -- generator to the tick raise_to, never back, and returns the smallest id that can come next.
@@ -682,48 +737,12 @@ BEGIN
             WHEN SQLSTATE 'SHID0' THEN
                 NULL;
             WHEN OTHERS THEN
+                -- This function cannot name another of its schema: its caller raises these, with a hint.
                 GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
-                SELECT c.relname, c.relkind, s.seqmax,
-                       format('%I.%I', n.nspname, c.relname) AS name, format('%s.%s', n.nspname, c.relname) AS shown
-                INTO seq
-                FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-                     LEFT JOIN pg_sequence s ON s.seqrelid = c.oid
-                WHERE c.oid = generator;
-                IF NOT FOUND AND hint = '' THEN
-                    RAISE undefined_table USING MESSAGE = format('sequence with OID %s does not exist', generator::oid),
-                        HINT = 'Pass the name of a sequence; a shard of type bigint has to be cast to integer.';
-                ELSIF hint <> '' THEN
-                    RAISE;
-                ELSIF SQLSTATE = '42809' THEN
-                    RAISE wrong_object_type USING MESSAGE = format('"%s" is not a sequence', seq.relname),
-                        DETAIL = format('This operation is not supported for %s.',
-                                        CASE seq.relkind WHEN 'r' THEN 'tables' WHEN 'v' THEN 'views'
-                                             WHEN 'i' THEN 'indexes' WHEN 'm' THEN 'materialized views'
-                                             WHEN 'f' THEN 'foreign tables'
-                                             WHEN 'p' THEN 'partitioned tables' WHEN 'I' THEN 'partitioned indexes'
-                                             WHEN 'c' THEN 'composite types' ELSE 'TOAST tables' END),
-                        HINT = 'Pass the name of a sequence.';
-                ELSIF SQLSTATE = '42501' AND has_sequence_privilege(generator, 'UPDATE')
-                      AND has_sequence_privilege(generator, 'USAGE, SELECT') THEN
-                    RAISE insufficient_privilege USING
-                        MESSAGE = format('permission denied for sequence %s',
-                                         (SELECT m.relname FROM pg_class m WHERE m.oid = mark)),
-                        DETAIL = format('Role "%s" must have USAGE and UPDATE on the marks.', current_user),
-                        HINT = (SELECT format('Run CALL %I.shardid_grant_marks(%L).', n.nspname, current_user)
-                                FROM pg_class m JOIN pg_namespace n ON n.oid = m.relnamespace WHERE m.oid = mark);
-                ELSIF SQLSTATE = '42501' THEN
-                    RAISE insufficient_privilege USING
-                        MESSAGE = format('permission denied for sequence %s', seq.relname),
-                        DETAIL = format('Role "%s" has not both USAGE and UPDATE on it.', current_user),
-                        HINT = format('Run GRANT USAGE, UPDATE ON SEQUENCE %s TO %I.', seq.name, current_user);
-                ELSIF SQLSTATE = '22003' THEN
-                    RAISE object_not_in_prerequisite_state USING
-                        MESSAGE = format('MAXVALUE of sequence "%s" is too small for ids', seq.shown),
-                        DETAIL = format('MAXVALUE is %s, and these ids need %s.', seq.seqmax, max_tick),
-                        HINT = format('Run ALTER SEQUENCE %s AS bigint NO MAXVALUE.', seq.name);
-                ELSIF SQLSTATE = '25006' THEN
-                    RAISE read_only_sql_transaction USING
-                        MESSAGE = format('cannot execute %s in a read-only transaction', caller);
+                IF hint = '' AND NOT EXISTS (SELECT FROM pg_class c WHERE c.oid = generator) THEN
+                    RETURN ARRAY[NULL, 0];
+                ELSIF hint = '' AND SQLSTATE IN ('42809', '42501', '22003', '25006') THEN
+                    RETURN ARRAY[NULL, SQLSTATE::bigint];
                 END IF;
                 RAISE;
         END;
@@ -751,9 +770,11 @@ CREATE OR REPLACE FUNCTION shardid_draw_any(
 RETURNS bigint
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
-    SELECT (shardid_draw_locked(shard, generator, shardid_mark_of(generator),
-                                shardid_epoch_ms(epoch, shard_bits, sequence_bits),
-                                shard_bits, sequence_bits, wanted, raise_to, caller))[1]
+    SELECT COALESCE(d.ids[1],
+                    shardid_refuse_sequence(d.ids[2], generator, shardid_mark_of(generator), shard_bits, caller))
+    FROM (SELECT shardid_draw_locked(shard, generator, shardid_mark_of(generator),
+                                     shardid_epoch_ms(epoch, shard_bits, sequence_bits),
+                                     shard_bits, sequence_bits, wanted, raise_to, caller)) d (ids)
     WHERE shardid_refuse_layout(epoch, shard_bits, sequence_bits) IS NULL
       AND (shard::bigint >> shard_bits = 0 OR shardid_refuse_shard(shard, shard_bits));
 END;
@@ -869,7 +890,8 @@ BEGIN ATOMIC
         WHERE shardid_refuse_layout(epoch, shard_bits, sequence_bits) IS NULL
           AND (shard::bigint >> shard_bits = 0 OR shardid_refuse_shard(shard, shard_bits))
         UNION ALL
-        SELECT d.ids, r.undrawn - (d.ids[2] - d.ids[1] + 1)
+        SELECT d.ids, r.undrawn - (d.ids[2] + 1 - COALESCE(d.ids[1], shardid_refuse_sequence(
+                                       d.ids[2], generator, shardid_mark_of(generator), shard_bits, 'next_ids()')))
         FROM runs r,
              LATERAL (SELECT shardid_draw_locked(shard, generator, shardid_mark_of(generator),
                                                  shardid_epoch_ms(epoch, shard_bits, sequence_bits), shard_bits,

@@ -277,7 +277,7 @@ COMMENT ON FUNCTION shardid_ms_bits(int, int, int) IS
 -- Between the look at the mark, which is the argument ms, and the look at the clock there is all that an id needs. All
 -- times are milliseconds since the epoch, which is not before 1830; zero is the epoch, so that a cast, which rounds,
 -- makes milliseconds of the clock: a float8 of seconds since 1970 is exact to less than half a microsecond until 2106.
--- Without the rights ms is NULL, and shardid_draw_locked says what is missing.
+-- Without the rights ms is NULL, and shardid_draw_any says what is missing.
 CREATE OR REPLACE FUNCTION shardid_draw_at_once(
     ms bigint, generator regclass, mark regclass, mark_zero bigint, zero double precision, shard bigint, id_shift int,
     sequence_bits int, guard bigint, max_number bigint, ms_bits int)

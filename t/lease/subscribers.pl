@@ -44,7 +44,8 @@ sub orders_arrive
 	return;
 }
 ok($node{subscriber}->poll_query_until('postgres', q(SELECT count(*) > 4 AND bool_and(srsubstate = 'r') FROM pg_subscription_rel)),
-	'the first copy of all tables comes to its end');
+	'the first copy of all tables comes to its end')
+	or die "none of the rows to come would arrive\n";
 orders_arrive('first copy');
 is(on('subscriber', $own), $rows, "what the extension has on the subscriber is the subscriber's own");
 

@@ -214,6 +214,27 @@ LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION id_generator_layout(pg_catalog.regclass) IS
 'shows the layout of the generator''s ids; NULL for a sequence that has generated none';
 
+CREATE FUNCTION shardid_settled_below_support(pg_catalog.internal)
+RETURNS pg_catalog.internal
+AS 'MODULE_PATHNAME', 'shardid_settled_below_support'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION shardid_settled_below_support(pg_catalog.internal) IS
+'refuses settled_below in statements that read a table; for the planner only';
+
+CREATE FUNCTION settled_below(
+    generator pg_catalog.regclass,
+    epoch pg_catalog.timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::pg_catalog.timestamptz,
+    shard_bits int DEFAULT 13,
+    sequence_bits int DEFAULT 10)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'shardid_settled_below'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+SUPPORT shardid_settled_below_support;
+
+COMMENT ON FUNCTION settled_below(pg_catalog.regclass, pg_catalog.timestamptz, int, int) IS
+'returns an id below which no row of the generator can become visible any more';
+
 CREATE FUNCTION raise_generator(
     generator pg_catalog.regclass,
     id bigint,

@@ -3,6 +3,7 @@
 #include "core/advance.hpp"
 #include "core/binding.hpp"
 #include "core/count.hpp"
+#include "core/first_ms.hpp"
 #include "core/objectid.hpp"
 #include "core/page_notes.hpp"
 #include "core/uuid_ticks.hpp"
@@ -122,6 +123,13 @@ bool goes_on(Outcome outcome) {
     return outcome == Outcome::drawn || outcome == Outcome::wait || outcome == Outcome::ask;
 }
 
+// Before the tick is on the page: who finds it there finds the note.
+void note_first(Known &known, const Sequence &sequence, const Layout &layout, uint64 tick) {
+    const uint64 ms = first_ms_of(layout.epoch_us, tick_time(layout.widths, tick));
+    if (sequence.notes_first_ids && !is_noted(known.first_note, ms))
+        note_first_ms(known.first_note, sequence.relid, ms);
+}
+
 // One look at the page, under its lock.
 template <typename L>
 pg_attribute_always_inline Attempt try_draw(Generator &generator, const L &layout,
@@ -139,6 +147,8 @@ pg_attribute_always_inline Attempt try_draw(Generator &generator, const L &layou
     }
     if (attempt.outcome == Outcome::drawn) {
         const uint64 last = last_drawn(layout.widths, attempt.tick, max_count);
+        if constexpr (is_of_ids<L>)
+            note_first(generator.known, generator.sequence, layout, attempt.tick);
         attempt.covered_by =
             record_tick(page, generator.sequence, drawn_to(generator.known, layout.widths, last));
         Assert(are_drawn(page, generator, layout, attempt.tick, last));
@@ -150,7 +160,7 @@ pg_attribute_always_inline Attempt try_draw(Generator &generator, const L &layou
     return attempt;
 }
 
-// Handles what known.at_once_below keeps from being drawn at once.
+// Handles what limit_draws_at_once keeps from being drawn at once.
 void look_after(Known &known, Lease &lease, Oid relid, uint64 last, TimestampTz clock) {
     if (is_limited(lease) && tick_time(known.layout.widths, last) >= lease.look_at)
         lease_keeper.renew_ahead(lease, relid, last);
@@ -237,11 +247,11 @@ pg_attribute_always_inline bool draw_at_once(Generator &generator, const L &layo
     const Advance next = advance(widths, last_tick_of(page), now);
     const uint64 last = last_drawn(widths, next.tick, max_count);
     const uint64 lead_ms = lead_ms_of(widths, next.tick, now);
-    const bool is_drawn = likely(clock >= layout.epoch_us) &&
-                          likely(next.verdict == Verdict::draw) &&
-                          likely(lead_ms <= Min(max_lead_ms, logged_ahead_ms)) &&
-                          likely(last < generator.known.at_once_below) &&
-                          likely(record_logged_tick(page, generator.sequence, last));
+    const bool is_drawn =
+        likely(clock >= layout.epoch_us) && likely(next.verdict == Verdict::draw) &&
+        likely(lead_ms <= Min(max_lead_ms, logged_ahead_ms)) &&
+        likely(last - generator.known.at_once_from < generator.known.at_once_count) &&
+        likely(record_logged_tick(page, generator.sequence, last));
     Assert(!is_drawn || are_drawn(page, generator, layout, next.tick, last));
     const XLogRecPtr covered_by = PageGetLSN(page.page);
     close_page(generator.pin, page);

@@ -57,7 +57,7 @@ Generator *find_or_add(Oid relid) {
     return generator;
 }
 
-pg_noinline void lock(const Sequence &sequence, Checked &checked) {
+pg_noinline void lock(const Sequence &sequence, Checked &checked, Known &known) {
     lock_sequence(sequence.relid);
     checked.locked_in = current_local_xid();
 
@@ -66,6 +66,14 @@ pg_noinline void lock(const Sequence &sequence, Checked &checked) {
     // note each transaction that uses a temporary sequence (XACT_FLAGS_ACCESSEDTEMPNAMESPACE).
     if (sequence.has_own_storage)
         checked.at = 0;
+    if (sequence.notes_first_ids)
+        draw_none_at_once(known);
+}
+
+// A transaction that has replaced the storage may have changed CACHE, which others do not see yet.
+bool notes_first_ids(const Sequence &sequence, const FormData_pg_sequence &definition) {
+    return sequence.makes == Kind::ids &&
+           (definition.seqcache > 1 || sequence.has_replaced_storage);
 }
 
 void check_storage(Relation relation) {
@@ -124,6 +132,7 @@ void check_sequence(Sequence &sequence, Relation relation) {
     sequence.locator = locator_of(relation);
     sequence.stamp = stamp_of(sequence.locator);
     sequence.makes = made_from(relation);
+    sequence.notes_first_ids = notes_first_ids(sequence, definition);
 }
 
 // Until it has come to its end, nothing that it has found counts.
@@ -173,7 +182,7 @@ Generator &use_generator(Oid relid, const char *caller) {
     Generator &generator = *last_used;
 
     if (unlikely(generator.checked.locked_in != current_local_xid()))
-        lock(generator.sequence, generator.checked);
+        lock(generator.sequence, generator.checked, generator.known);
     if (unlikely(!still_holds(generator.checked)))
         check(generator);
 

@@ -1,12 +1,25 @@
 #include "engine/known.h"
 
 #include "core/advance.hpp"
+#include "core/first_ms.hpp"
 #include "core/outlook.hpp"
 
 #include "engine/lease.h"
 #include "engine/sequence_page.h"
 
 namespace shardid {
+
+namespace {
+
+// An earlier tick than that of the transaction's note needs another note.
+uint64 first_noted(const Known &known) {
+    if (!is_of_this_transaction(known.first_note))
+        return 0;
+    const uint64 time = time_of_first_ms(known.layout.epoch_us, known.first_note.ms);
+    return make_tick(known.layout.widths, time, 0);
+}
+
+}  // namespace
 
 bool fits_binding(const OpenPage &page, const Known &known) {
     const uint64 found = binding_of(page);
@@ -35,7 +48,7 @@ void learn(Known &known) {
     known.kind = kind_of(known.binding);
     known.negative_soon = UINT64_MAX;
     if (known.kind != Kind::ids) {
-        known.at_once_below = UINT64_MAX;
+        known.at_once_count = UINT64_MAX;
         return;
     }
     known.layout = layout_of(known.binding);
@@ -45,7 +58,9 @@ void learn(Known &known) {
 }
 
 void limit_draws_at_once(Known &known, const Lease &lease, uint64 last) {
-    known.at_once_below = Min(known.negative_soon, at_once_limit(lease, last));
+    const uint64 below = Min(known.negative_soon, at_once_limit(lease, last));
+    known.at_once_from = first_noted(known);
+    known.at_once_count = below > known.at_once_from ? below - known.at_once_from : 0;
 }
 
 }  // namespace shardid

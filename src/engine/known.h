@@ -6,6 +6,8 @@
 #include "core/count.hpp"
 #include "core/worked_widths.hpp"
 
+#include "engine/first_note.h"
+
 #include "compat.h"
 
 namespace shardid {
@@ -20,12 +22,17 @@ struct Known {
     Layout layout;         // of ids, as in the binding
     WorkedWidths worked;   // the same widths
     uint64 negative_soon;  // from this tick on there is a warning to give
-    uint64 at_once_below;  // from this tick on there is something to look after
-    bool has_warned;       // of negative ids, in this session; is never forgotten
+    uint64 at_once_from;   // only these ticks have nothing to look after: from this one,
+    uint64 at_once_count;  // so many
+
+    // Never forgotten.
+    bool has_warned;       // of negative ids, in this session
+    FirstNote first_note;  // the last one
 };
 
 inline void forget(Known &known, uint64 binding) {
-    known = {binding, Kind::none, {{}, DT_NOBEGIN}, {}, UINT64_MAX, 0, known.has_warned};
+    known = {binding, Kind::none,       {{}, DT_NOBEGIN}, {}, UINT64_MAX, 0,
+             0,       known.has_warned, known.first_note};
 }
 
 // Whether this session has drawn ids of the layout from the generator as it is now. Then the layout
@@ -58,7 +65,12 @@ void take_binding(const OpenPage &page, Known &known);
 // once.
 void learn(Known &known);
 
-// Sets known.at_once_below for ids, of which `last` was drawn. REQUIRED: learn.
+// Sets which ticks of ids are drawn at once, after `last` was drawn. REQUIRED: learn.
 void limit_draws_at_once(Known &known, const Lease &lease, uint64 last);
+
+// Until limit_draws_at_once no id is drawn at once.
+inline void draw_none_at_once(Known &known) {
+    known.at_once_count = 0;
+}
 
 }  // namespace shardid

@@ -19,8 +19,9 @@ struct Sequence {
     int64 start_value;
     int64 max_value;
     Locator locator;
-    uint32 stamp;  // stamp_of(locator)
-    Kind makes;    // made_from its relation
+    uint32 stamp;          // stamp_of(locator)
+    Kind makes;            // made_from its relation
+    bool notes_first_ids;  // its transactions do, see first_note.h
 };
 
 // Takes RowExclusiveLock to the end of the transaction, also if the subtransaction rolls back. It

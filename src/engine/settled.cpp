@@ -1,0 +1,151 @@
+#include "engine/settled.h"
+
+#include "core/advance.hpp"
+#include "core/binding.hpp"
+#include "core/first_ms.hpp"
+
+#include "engine/durable.h"
+#include "engine/first_note.h"
+#include "engine/refusals.h"
+#include "engine/sequence.h"
+#include "engine/sequence_page.h"
+#include "engine/wait.h"
+
+namespace shardid {
+
+namespace {
+
+// The last tick to which this session has advanced a generator here. No id has its time, so there
+// is nothing to be gained by a further advance.
+struct Closed {
+    Oid relid;
+    uint64 tick;
+};
+
+Closed closed{InvalidOid, 0};
+
+// What one look at the page has found.
+struct Look {
+    uint64 last;
+    uint64 now;  // the clock's time
+    uint64 binding;
+    bool is_ours;
+    XLogRecPtr covered_by;
+};
+
+uint64 time_now(const Layout &layout) {
+    const TimestampTz clock = GetCurrentTimestamp();
+    return clock < layout.epoch_us ? 0 : time_at(layout.epoch_us, clock);
+}
+
+Look look_at(const OpenPage &page, Relation relation, const Layout &layout) {
+    return {last_tick_of(page), time_now(layout), binding_of(page),
+            is_ours(page, stamp_of(locator_of(relation))),
+            RelationNeedsWAL(relation) ? BufferGetLSNAtomic(page.buffer) : InvalidXLogRecPtr};
+}
+
+Look look(Relation relation, const Layout &layout) {
+    const OpenPage page = lock_page(ReadBuffer(relation, 0), BUFFER_LOCK_SHARE);
+    const Look found = look_at(page, relation, layout);
+    UnlockReleaseBuffer(page.buffer);
+    return found;
+}
+
+// The first tick of the time after the last id's, from which ids continue as after that id.
+uint64 next_time_after(Widths widths, uint64 last) {
+    return make_tick(widths, tick_time(widths, last) + 1,
+                     tick_sequence(widths, last) & (first_sequence_range(widths) - 1));
+}
+
+Sequence sequence_of(Relation relation) {
+    Sequence sequence{};
+    sequence.relid = RelationGetRelid(relation);
+    sequence.needs_wal = RelationNeedsWAL(relation);
+    sequence.max_value = definition_of(sequence.relid).seqmax;
+    sequence.locator = locator_of(relation);
+    sequence.stamp = stamp_of(sequence.locator);
+    return sequence;
+}
+
+bool has_room(const Sequence &sequence, Widths widths, uint64 last) {
+    const uint64 end = tick_after_ms(widths, next_time_after(widths, last), logged_ahead_ms);
+    return tick_time(widths, last) < max_drawn_time(widths) &&
+           end <= static_cast<uint64>(sequence.max_value);
+}
+
+// Advances to the next time if the generator is still at `last`, whose time is over: by the clock,
+// or since the caller has waited for its length.
+void close_time(Relation relation, const Layout &layout, uint64 last, bool has_waited) {
+    const Sequence sequence = sequence_of(relation);
+    if (!has_room(sequence, layout.widths, last))
+        return;
+    const uint64 next = next_time_after(layout.widths, last);
+    const OpenPage page = open_page(relation);
+    const Look found = look_at(page, relation, layout);
+    const bool is_over = has_waited || found.now > tick_time(layout.widths, last);
+    const bool closes = is_over && found.is_ours && found.last == last;
+    XLogRecPtr covered_by = found.covered_by;
+    if (closes)
+        covered_by =
+            record_tick(page, sequence,
+                        {found.binding, next, tick_after_ms(layout.widths, next, logged_ahead_ms)});
+    close_page(page);
+    if (!closes)
+        return;
+    make_durable(covered_by);
+    closed = {sequence.relid, next};
+}
+
+// An ALTER SEQUENCE under way is not waited for: then the time stays open.
+void try_to_close_time(Relation relation, const Layout &layout, uint64 last, bool has_waited) {
+    const Oid relid = RelationGetRelid(relation);
+    if (!ConditionalLockRelationOid(relid, RowExclusiveLock))
+        return;
+    // The lock has brought invalidations, and the relation may have other storage by now.
+    if (!has_replaced_storage(relation))
+        close_time(relation, layout, last, has_waited);
+    UnlockRelationOid(relid, RowExclusiveLock);
+}
+
+// A generator that is ahead of the clock gains at most one time for each that really passes, as if
+// an id were generated.
+void wait_for_a_time() {
+    constexpr long ms = 1;
+    (void)WaitLatch(MyLatch, WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms + 1, PG_WAIT_EXTENSION);
+    CHECK_FOR_INTERRUPTS();
+}
+
+void close_last_time(Relation relation, const Layout &layout) {
+    const Look found = look(relation, layout);
+    const uint64 time = tick_time(layout.widths, found.last);
+    const bool is_closed = closed.relid == RelationGetRelid(relation) && closed.tick == found.last;
+    if (!found.is_ours || is_closed || time == found.now)
+        return;
+    const bool is_ahead = time > found.now;
+    if (is_ahead)
+        wait_for_a_time();
+    try_to_close_time(relation, layout, found.last, is_ahead);
+}
+
+}  // namespace
+
+// The position is read before the notes. A transaction makes its note and moves the position under
+// one lock of the page: so if its first id is not after the position that was read here, its note
+// is found, unless it has ended. And what is noted later is not before any position read earlier.
+Settled settle(Relation relation, const Layout &layout) {
+    close_last_time(relation, layout);
+    const Look found = look(relation, layout);
+    const uint64 wanted = binding_of(layout);
+    if (found.binding != unbound && found.binding != wanted)
+        refuse_binding(RelationGetRelid(relation), wanted, found.binding);
+    make_durable(found.covered_by);
+
+    const uint64 time = tick_time(layout.widths, found.last);
+    const EarliestNote note = earliest_note(RelationGetRelid(relation));
+    const uint64 noted = note.exists ? time_of_first_ms(layout.epoch_us, note.ms) : time;
+    if (note.exists && noted <= time)
+        return {noted, note.pid, true};
+    return {time, 0, false};
+}
+
+}  // namespace shardid

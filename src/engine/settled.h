@@ -1,0 +1,28 @@
+// Until which time all transactions that have generated ids from a generator have ended.
+#pragma once
+
+#include "core/layout.hpp"
+
+#include "compat.h"
+
+namespace shardid {
+
+struct Settled {
+    uint64 time;  // in the layout
+    int held_by;  // the session that keeps it from being later, 0 for a prepared transaction
+    bool is_held;
+};
+
+// Every transaction that has generated an id with an earlier time than this has ended, and no id
+// with an earlier time will be generated. Never less than before, unless setval or ALTER SEQUENCE
+// has moved the generator back. Waits for no transaction. Durable, as ids are, when returned.
+//
+// If the generator's last id is of a time that is over, advances the generator to the next time: as
+// no id of it will follow then, its ids are settled, too.
+//
+// REQUIRED: no recovery; the relation is a sequence that is locked, with a CACHE above 1, permanent
+// or the session's own, and its storage is not the transaction's own; the layout is valid. Raises
+// 55000 if its storage is bound to another layout.
+Settled settle(Relation relation, const Layout &layout);
+
+}  // namespace shardid

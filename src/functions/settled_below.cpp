@@ -1,0 +1,119 @@
+// The SQL function settled_below, for reading new rows by id; and its planner support function,
+// which refuses statements that read rows with a snapshot from before the call.
+#include "core/layout.hpp"
+
+#include "engine/arguments.h"
+#include "engine/sequence.h"
+#include "engine/settled.h"
+
+extern "C" {
+#include "nodes/parsenodes.h"
+#include "nodes/pathnodes.h"
+#include "nodes/supportnodes.h"
+}
+
+namespace shardid {
+
+namespace {
+
+void refuse_snapshot(const char *detail) {
+    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                    errmsg("settled_below() must be called before the snapshot that reads the rows "
+                           "is taken"),
+                    errdetail("%s", detail),
+                    errhint("Call settled_below() in a statement of its own under READ COMMITTED, "
+                            "and pass its result to the next statement.")));
+}
+
+void refuse_recovery(Oid relid) {
+    ereport(ERROR,
+            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("recovery is in progress"),
+             errdetail("A standby does not have the locks of transactions on the primary, which "
+                       "settled_below() needs for generator \"%s\".",
+                       shown_name(relid)),
+             errhint("Store its result in a table on the primary, and read that table in the "
+                     "statement that reads the rows.")));
+}
+
+void refuse_without_notes(Oid relid, int64 cache) {
+    ereport(
+        ERROR,
+        (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+         errmsg("transactions on generator \"%s\" do not note their first ids", shown_name(relid)),
+         errdetail("They do if its CACHE is above 1; it is %lld.", static_cast<long long>(cache)),
+         errhint("Run ALTER SEQUENCE %s CACHE 2.", qualified_name(relid))));
+}
+
+void refuse_own_change(Oid relid) {
+    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                    errmsg("generator \"%s\" was created or altered in this transaction",
+                           shown_name(relid)),
+                    errdetail("Until the commit, other transactions use it as it was before."),
+                    errhint("Call settled_below() after the commit.")));
+}
+
+void check_generator(Relation relation) {
+    const Oid relid = RelationGetRelid(relation);
+    check_privilege(relation, ACL_SELECT, "no SELECT", "SELECT");
+    check_session(relation);
+    if (RecoveryInProgress())
+        refuse_recovery(relid);
+    if (has_new_storage(relation))
+        refuse_own_change(relid);
+    const int64 cache = definition_of(relid).seqcache;
+    if (cache <= 1)
+        refuse_without_notes(relid, cache);
+}
+
+// A row that is only written to is not read with the statement's snapshot.
+bool reads_a_table(const Query &query) {
+    const Index written =
+        query.commandType == CMD_INSERT ? static_cast<Index>(query.resultRelation) : 0;
+    Index index = 0;
+    ListCell *cell;
+    foreach (cell, query.rtable) {
+        const auto *entry = static_cast<RangeTblEntry *>(lfirst(cell));
+        if (++index != written && entry->rtekind == RTE_RELATION)
+            return true;
+    }
+    return false;
+}
+
+// Also where the call is in a subquery, a CTE, or a view or SQL function that became one.
+void check_statement(const PlannerInfo *root) {
+    for (; root != nullptr; root = root->parent_root)
+        if (reads_a_table(*root->parse))
+            refuse_snapshot("The statement that contains the call reads a table.");
+}
+
+}  // namespace
+
+extern "C" {
+
+PG_FUNCTION_INFO_V1(shardid_settled_below);
+PG_FUNCTION_INFO_V1(shardid_settled_below_support);
+
+Datum shardid_settled_below(PG_FUNCTION_ARGS) {
+    const Layout layout =
+        checked_layout(PG_GETARG_TIMESTAMPTZ(1), PG_GETARG_INT32(2), PG_GETARG_INT32(3));
+    if (IsolationUsesXactSnapshot())
+        refuse_snapshot("The transaction reads all rows with the snapshot of its first statement.");
+    AcceptInvalidationMessages();
+    Relation relation =
+        open_sequence(PG_GETARG_OID(0), AccessShareLock, "Pass the name of a sequence.");
+    check_generator(relation);
+    const uint64 time = settle(relation, layout).time;
+    relation_close(relation, AccessShareLock);
+    PG_RETURN_INT64(static_cast<int64>(first_id_of(layout.widths, time)));
+}
+
+Datum shardid_settled_below_support(PG_FUNCTION_ARGS) {
+    auto *request = reinterpret_cast<Node *>(PG_GETARG_POINTER(0));
+    if (IsA(request, SupportRequestSimplify))
+        check_statement(reinterpret_cast<SupportRequestSimplify *>(request)->root);
+    PG_RETURN_POINTER(nullptr);
+}
+
+}  // extern "C"
+
+}  // namespace shardid

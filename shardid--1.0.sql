@@ -196,12 +196,14 @@ CREATE FUNCTION id_generator_status(
     OUT ids_until_negative bigint,
     OUT negative_at pg_catalog.timestamptz,
     OUT ids_until_end bigint,
-    OUT end_at pg_catalog.timestamptz)
+    OUT end_at pg_catalog.timestamptz,
+    OUT settled_before pg_catalog.timestamptz,
+    OUT held_back_by int)
 AS 'MODULE_PATHNAME', 'shardid_id_generator_status'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION id_generator_status(pg_catalog.regclass, pg_catalog.timestamptz, int, int) IS
-'shows the generator''s last id, its lead over the clock and how many ids are left';
+'shows the generator''s last id, its lead over the clock, how many ids are left, and what settled_below waits for';
 
 CREATE FUNCTION id_generator_layout(
     generator pg_catalog.regclass DEFAULT 'shardid_seq'::pg_catalog.regclass,

@@ -129,11 +129,15 @@ void close_last_time(Relation relation, const Layout &layout) {
 
 }  // namespace
 
+bool shows_notes(Relation relation) {
+    return !RecoveryInProgress() && !has_new_storage(relation) &&
+           definition_of(RelationGetRelid(relation)).seqcache > 1;
+}
+
 // The position is read before the notes. A transaction makes its note and moves the position under
 // one lock of the page: so if its first id is not after the position that was read here, its note
 // is found, unless it has ended. And what is noted later is not before any position read earlier.
-Settled settle(Relation relation, const Layout &layout) {
-    close_last_time(relation, layout);
+Settled settled(Relation relation, const Layout &layout) {
     const Look found = look(relation, layout);
     const uint64 wanted = binding_of(layout);
     if (found.binding != unbound && found.binding != wanted)
@@ -144,8 +148,13 @@ Settled settle(Relation relation, const Layout &layout) {
     const EarliestNote note = earliest_note(RelationGetRelid(relation));
     const uint64 noted = note.exists ? time_of_first_ms(layout.epoch_us, note.ms) : time;
     if (note.exists && noted <= time)
-        return {noted, note.pid, true};
-    return {time, 0, false};
+        return {noted, true, note.pid};
+    return {time, false, 0};
+}
+
+Settled settle(Relation relation, const Layout &layout) {
+    close_last_time(relation, layout);
+    return settled(relation, layout);
 }
 
 }  // namespace shardid

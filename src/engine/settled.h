@@ -9,9 +9,14 @@ namespace shardid {
 
 struct Settled {
     uint64 time;  // in the layout
-    int held_by;  // the session that keeps it from being later, 0 for a prepared transaction
     bool is_held;
+    int held_by;  // the session that keeps it from being later; 0 for a prepared transaction
 };
+
+// Whether all transactions that generate ids note their first ids where this session sees them:
+// CACHE is above 1, no recovery is in progress, and the storage is not this transaction's own, as
+// it may then have changed CACHE itself.
+bool shows_notes(Relation relation);
 
 // Every transaction that has generated an id with an earlier time than this has ended, and no id
 // with an earlier time will be generated. Never less than before, unless setval or ALTER SEQUENCE
@@ -20,9 +25,11 @@ struct Settled {
 // If the generator's last id is of a time that is over, advances the generator to the next time: as
 // no id of it will follow then, its ids are settled, too.
 //
-// REQUIRED: no recovery; the relation is a sequence that is locked, with a CACHE above 1, permanent
-// or the session's own, and its storage is not the transaction's own; the layout is valid. Raises
-// 55000 if its storage is bound to another layout.
+// REQUIRED: the relation is a sequence that is locked, permanent or the session's own, and shows
+// its notes; the layout is valid. Raises 55000 if its storage is bound to another layout.
 Settled settle(Relation relation, const Layout &layout);
+
+// The same as it is without an advance.
+Settled settled(Relation relation, const Layout &layout);
 
 }  // namespace shardid

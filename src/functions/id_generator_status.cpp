@@ -9,6 +9,12 @@
 #include "engine/arguments.h"
 #include "engine/sequence.h"
 #include "engine/sequence_page.h"
+#include "engine/settled.h"
+
+extern "C" {
+#include "catalog/pg_authid_d.h"
+#include "storage/procarray.h"
+}
 
 namespace shardid {
 
@@ -24,6 +30,8 @@ enum Column {
     negative_at,
     ids_until_end,
     end_at,
+    settled_before,
+    held_back_by,
     columns
 };
 
@@ -43,14 +51,15 @@ void check_readable(Relation relation) {
 // AccessShareLock does not conflict with ALTER SEQUENCE, and a lock that the transaction holds
 // already brings no invalidation messages: so they are asked for, or the relfilenode may be an old
 // one.
-Position read_position_of(Oid relid, bool *is_permanent) {
+Relation open_readable(Oid relid) {
     AcceptInvalidationMessages();
     Relation relation = open_sequence(relid, AccessShareLock, "Pass the name of a sequence.");
     check_readable(relation);
-    const Position position = read_position(relation, definition_of(relid).seqincrement);
-    *is_permanent = RelationIsPermanent(relation);
-    relation_close(relation, NoLock);
-    return position;
+    return relation;
+}
+
+Position position_of(Relation relation) {
+    return read_position(relation, definition_of(RelationGetRelid(relation)).seqincrement);
 }
 
 // 'infinity' for a time that no timestamp can show.
@@ -87,6 +96,25 @@ void describe_last(const Position &position, const Layout &layout, TimestampTz c
     values[lead] = IntervalPGetDatum(interval_of(us));
 }
 
+// As pg_stat_activity has it.
+bool may_see_session(int pid) {
+    const PGPROC *session = BackendPidGetProc(pid);
+    return session != nullptr && (has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS) ||
+                                  has_privs_of_role(GetUserId(), session->roleId));
+}
+
+void describe_settled(Relation relation, uint64 binding, const Layout &layout, Datum *values,
+                      bool *nulls) {
+    nulls[settled_before] = nulls[held_back_by] = true;
+    if (!shows_notes(relation) || (binding != unbound && binding != binding_of(layout)))
+        return;
+    const Settled found = settled(relation, layout);
+    nulls[settled_before] = false;
+    values[settled_before] = TimestampTzGetDatum(start_of(layout.epoch_us, found.time));
+    nulls[held_back_by] = !found.is_held || (found.held_by != 0 && !may_see_session(found.held_by));
+    values[held_back_by] = Int32GetDatum(found.held_by);
+}
+
 void describe_outlook(uint64 last, const Layout &layout, TimestampTz clock, Datum *values) {
     const Widths widths = layout.widths;
     const uint64 now = clock < layout.epoch_us ? 0 : time_at(layout.epoch_us, clock);
@@ -111,8 +139,8 @@ PG_FUNCTION_INFO_V1(shardid_id_generator_status);
 Datum shardid_id_generator_status(PG_FUNCTION_ARGS) {
     const Layout layout =
         checked_layout(PG_GETARG_TIMESTAMPTZ(1), PG_GETARG_INT32(2), PG_GETARG_INT32(3));
-    bool is_permanent;
-    const Position position = read_position_of(PG_GETARG_OID(0), &is_permanent);
+    Relation relation = open_readable(PG_GETARG_OID(0));
+    const Position position = position_of(relation);
     const TimestampTz clock = GetCurrentTimestamp();
 
     Datum values[columns] = {};
@@ -120,8 +148,10 @@ Datum shardid_id_generator_status(PG_FUNCTION_ARGS) {
     describe_last(position, layout, clock, values, nulls);
     values[logged_to] = TimestampTzGetDatum(
         start_of(layout.epoch_us, tick_time(layout.widths, position.logged_to)));
-    nulls[logged_to] = !is_permanent || !position.is_called;
+    nulls[logged_to] = !RelationIsPermanent(relation) || !position.is_called;
     describe_outlook(position.last_tick, layout, clock, values);
+    describe_settled(relation, position.binding, layout, values, nulls);
+    relation_close(relation, NoLock);
     PG_RETURN_DATUM(make_row(fcinfo, values, nulls));
 }
 
@@ -129,8 +159,9 @@ PG_FUNCTION_INFO_V1(shardid_id_generator_layout);
 
 // NULL for a sequence of which no id was drawn since it was made, restarted or restored.
 Datum shardid_id_generator_layout(PG_FUNCTION_ARGS) {
-    bool is_permanent;
-    const uint64 binding = read_position_of(PG_GETARG_OID(0), &is_permanent).binding;
+    Relation relation = open_readable(PG_GETARG_OID(0));
+    const uint64 binding = position_of(relation).binding;
+    relation_close(relation, NoLock);
     if (binding == unbound || kind_of(binding) != Kind::ids)
         PG_RETURN_NULL();
 

@@ -35,13 +35,13 @@ void refuse_recovery(Oid relid) {
                      "statement that reads the rows.")));
 }
 
-void refuse_without_notes(Oid relid, int64 cache) {
-    ereport(
-        ERROR,
-        (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-         errmsg("transactions on generator \"%s\" do not note their first ids", shown_name(relid)),
-         errdetail("They do if its CACHE is above 1; it is %lld.", static_cast<long long>(cache)),
-         errhint("Run ALTER SEQUENCE %s CACHE 2.", qualified_name(relid))));
+void refuse_without_notes(Oid relid) {
+    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                    errmsg("transactions on generator \"%s\" do not note their first ids",
+                           shown_name(relid)),
+                    errdetail("They do if its CACHE is above 1; it is %lld.",
+                              static_cast<long long>(definition_of(relid).seqcache)),
+                    errhint("Run ALTER SEQUENCE %s CACHE 2.", qualified_name(relid))));
 }
 
 void refuse_own_change(Oid relid) {
@@ -60,9 +60,8 @@ void check_generator(Relation relation) {
         refuse_recovery(relid);
     if (has_new_storage(relation))
         refuse_own_change(relid);
-    const int64 cache = definition_of(relid).seqcache;
-    if (cache <= 1)
-        refuse_without_notes(relid, cache);
+    if (!shows_notes(relation))
+        refuse_without_notes(relid);
 }
 
 // A row that is only written to is not read with the statement's snapshot.

@@ -954,6 +954,23 @@ END;
 COMMENT ON FUNCTION raise_generator(regclass, bigint, timestamptz, int, int) IS
 'advances the generator past the millisecond of the id, never back, and returns the smallest possible next id';
 
+CREATE OR REPLACE FUNCTION settled_below(
+    generator regclass,
+    epoch timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::timestamptz,
+    shard_bits int DEFAULT 13,
+    sequence_bits int DEFAULT 10)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RAISE feature_not_supported USING MESSAGE = 'settled_below() needs the extension shardid',
+        DETAIL = 'Without it, transactions do not show other sessions their first ids.',
+        HINT = 'Install the extension, or read new rows by logical decoding.';
+END
+$$;
+
+COMMENT ON FUNCTION settled_below(regclass, timestamptz, int, int) IS
+'raises 0A000: only the extension knows which rows can still become visible';
+
 CREATE OR REPLACE FUNCTION shardid_read(generator regclass) RETURNS bigint
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -1006,7 +1023,9 @@ CREATE OR REPLACE FUNCTION id_generator_status(
     OUT ids_until_negative bigint,
     OUT negative_at timestamptz,
     OUT ids_until_end bigint,
-    OUT end_at timestamptz)
+    OUT end_at timestamptz,
+    OUT settled_before timestamptz,
+    OUT held_back_by int)
 LANGUAGE sql VOLATILE STRICT PARALLEL RESTRICTED
 BEGIN ATOMIC
     -- The layout is checked first, as in raise_generator.
@@ -1017,7 +1036,8 @@ BEGIN ATOMIC
            shardid_ticks_left(COALESCE(p.last, 0), c.time, l.last_positive, sequence_bits),
            shardid_ts(epoch, l.epoch_ms, l.last_positive >> sequence_bits, 1),
            shardid_ticks_left(COALESCE(p.last, 0), c.time, l.last_of_all, sequence_bits),
-           shardid_ts(epoch, l.epoch_ms, l.last_of_all >> sequence_bits, 1)
+           shardid_ts(epoch, l.epoch_ms, l.last_of_all >> sequence_bits, 1),
+           NULL::timestamptz, NULL::int
     FROM (SELECT shardid_epoch_ms(epoch, shard_bits, sequence_bits) AS epoch_ms,
                  9223372036854775807 >> shard_bits AS last_positive,
                  9223372036854775807 >> GREATEST(shard_bits - 1, 0) AS last_of_all OFFSET 0) l,

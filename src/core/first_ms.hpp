@@ -12,10 +12,10 @@ namespace shardid {
 inline constexpr int first_ms_bits = 48;
 
 // The scale begins before every epoch: with PostgreSQL's first timestamp, 4714-11-24 BC.
-inline constexpr std::int64_t first_ms_zero_us = INT64_C(-211813488000000000);
+inline constexpr std::int64_t scale_epoch_us = INT64_C(-211813488000000000);
 
-constexpr std::uint64_t epoch_on_scale(std::int64_t epoch_us) {
-    return time_at(first_ms_zero_us, epoch_us);
+constexpr std::uint64_t epoch_on_scale(std::int64_t instant_us) {
+    return time_at(scale_epoch_us, instant_us);
 }
 
 // A time later than the scale is noted as its end: earlier than it is, which holds readers back

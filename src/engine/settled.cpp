@@ -51,6 +51,12 @@ Look look(Relation relation, const Layout &layout) {
     return found;
 }
 
+// Whether the last tick was drawn in this layout. In another one it would be another time: so a
+// caller, whose layout is an argument, could move the generator far ahead.
+bool is_of(const Look &found, const Layout &layout) {
+    return found.is_ours && found.binding == binding_of(layout);
+}
+
 // The first tick of the time after the last id's, from which ids continue as after that id.
 uint64 next_time_after(Widths widths, uint64 last) {
     return make_tick(widths, tick_time(widths, last) + 1,
@@ -83,7 +89,7 @@ void close_time(Relation relation, const Layout &layout, uint64 last, bool has_w
     const OpenPage page = open_page(relation);
     const Look found = look_at(page, relation, layout);
     const bool is_over = has_waited || found.now > tick_time(layout.widths, last);
-    const bool closes = is_over && found.is_ours && found.last == last;
+    const bool closes = is_over && is_of(found, layout) && found.last == last;
     XLogRecPtr covered_by = found.covered_by;
     if (closes)
         covered_by =
@@ -119,7 +125,7 @@ void close_last_time(Relation relation, const Layout &layout) {
     const Look found = look(relation, layout);
     const uint64 time = tick_time(layout.widths, found.last);
     const bool is_closed = closed.relid == RelationGetRelid(relation) && closed.tick == found.last;
-    if (!found.is_ours || is_closed || time == found.now)
+    if (!is_of(found, layout) || is_closed || time == found.now)
         return;
     const bool is_ahead = time > found.now;
     if (is_ahead)

@@ -227,4 +227,15 @@ using BufferLock = int;
 inline constexpr uint32 sequence_page_magic = 0x1717;
 #endif
 
+// Before 16 core's tree walkers take a function whose parameters are not declared.
+#if PG_VERSION_NUM < 160000
+using TreeWalker = bool (*)();
+#else
+using TreeWalker = bool (*)(Node *, void *);
+#endif
+
+inline TreeWalker as_tree_walker(bool (*walker)(Node *, void *)) {
+    return reinterpret_cast<TreeWalker>(reinterpret_cast<void (*)()>(walker));
+}
+
 }  // namespace shardid

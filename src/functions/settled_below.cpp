@@ -7,6 +7,7 @@
 #include "engine/settled.h"
 
 extern "C" {
+#include "nodes/nodeFuncs.h"
 #include "nodes/parsenodes.h"
 #include "nodes/pathnodes.h"
 #include "nodes/supportnodes.h"
@@ -64,25 +65,53 @@ void check_generator(Relation relation) {
         refuse_without_notes(relid);
 }
 
-// A row that is only written to is not read with the statement's snapshot.
-bool reads_a_table(const Query &query) {
+bool reads_a_table(Query &query);
+
+bool has_reading_query(Node *node, void *context) {
+    if (node == nullptr)
+        return false;
+    if (IsA(node, Query))
+        return reads_a_table(*reinterpret_cast<Query *>(node));
+    return expression_tree_walker(node, as_tree_walker(has_reading_query), context);
+}
+
+// In itself or in one of its subqueries. A row that is only written to is not read with the
+// statement's snapshot, and "excluded" of ON CONFLICT not at all. A view is read by the query that
+// has taken its place; before PostgreSQL 16 that query names the view as well.
+bool reads_a_table(Query &query) {
     const Index written =
         query.commandType == CMD_INSERT ? static_cast<Index>(query.resultRelation) : 0;
     Index index = 0;
     ListCell *cell;
     foreach (cell, query.rtable) {
         const auto *entry = static_cast<RangeTblEntry *>(lfirst(cell));
-        if (++index != written && entry->rtekind == RTE_RELATION)
+        if (++index != written && entry->rtekind == RTE_RELATION &&
+            entry->relkind != RELKIND_VIEW && entry->relkind != RELKIND_COMPOSITE_TYPE)
             return true;
     }
-    return false;
+    return query_tree_walker(&query, as_tree_walker(has_reading_query), nullptr, 0);
 }
 
-// Also where the call is in a subquery, a CTE, or a view or SQL function that became one.
+// Also where the call is in a subquery, a CTE, or a view or SQL function that became one, and the
+// table in another of these. Subqueries that are planned already are in subroots.
 void check_statement(const PlannerInfo *root) {
-    for (; root != nullptr; root = root->parent_root)
-        if (reads_a_table(*root->parse))
-            refuse_snapshot("The statement that contains the call reads a table.");
+    bool reads = false;
+    for (const PlannerInfo *above = root; above != nullptr; above = above->parent_root)
+        reads = reads || reads_a_table(*above->parse);
+    ListCell *cell;
+    foreach (cell, root->glob->subroots)
+        reads = reads || reads_a_table(*static_cast<PlannerInfo *>(lfirst(cell))->parse);
+    if (reads)
+        refuse_snapshot("The statement that contains the call reads a table.");
+}
+
+// EXECUTE evaluates its arguments with the snapshot with which the prepared statement then reads.
+void check_expression(const PlannerInfo *root) {
+    if (root == nullptr)
+        refuse_snapshot(
+            "The call is in an argument of EXECUTE or CALL, or in an expression that is "
+            "evaluated without a query.");
+    check_statement(root);
 }
 
 }  // namespace
@@ -109,7 +138,13 @@ Datum shardid_settled_below(PG_FUNCTION_ARGS) {
 Datum shardid_settled_below_support(PG_FUNCTION_ARGS) {
     auto *request = reinterpret_cast<Node *>(PG_GETARG_POINTER(0));
     if (IsA(request, SupportRequestSimplify))
-        check_statement(reinterpret_cast<SupportRequestSimplify *>(request)->root);
+        check_expression(reinterpret_cast<SupportRequestSimplify *>(request)->root);
+    // A function in FROM of a subquery that is pulled up was simplified apart from the query above.
+    if (IsA(request, SupportRequestCost)) {
+        const PlannerInfo *root = reinterpret_cast<SupportRequestCost *>(request)->root;
+        if (root != nullptr)
+            check_statement(root);
+    }
     PG_RETURN_POINTER(nullptr);
 }
 

@@ -131,6 +131,10 @@ Datum shardid_settled_below(PG_FUNCTION_ARGS) {
         open_sequence(PG_GETARG_OID(0), AccessShareLock, "Pass the name of a sequence.");
     check_generator(relation);
     const uint64 time = settle(relation, layout).time;
+    // If CACHE was set to 1 meanwhile, later transactions have made no notes.
+    AcceptInvalidationMessages();
+    if (!shows_notes(relation))
+        refuse_without_notes(RelationGetRelid(relation));
     relation_close(relation, AccessShareLock);
     PG_RETURN_INT64(static_cast<int64>(first_id_of(layout.widths, time)));
 }

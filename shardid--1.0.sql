@@ -108,6 +108,20 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION id_parts(bigint, pg_catalog.timestamptz, int, int) IS
 'the time, shard and sequence number of the id';
 
+CREATE FUNCTION id_from_parts(
+    ts pg_catalog.timestamptz,
+    shard int,
+    sequence int,
+    epoch pg_catalog.timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::pg_catalog.timestamptz,
+    shard_bits int DEFAULT 13,
+    sequence_bits int DEFAULT 10)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'shardid_id_from_parts'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION id_from_parts(pg_catalog.timestamptz, int, int, pg_catalog.timestamptz, int, int) IS
+'the id with this time, in whole milliseconds, shard and sequence number';
+
 CREATE FUNCTION id_lower_bound(
     ts pg_catalog.timestamptz,
     epoch pg_catalog.timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::pg_catalog.timestamptz,

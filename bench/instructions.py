@@ -41,7 +41,7 @@ CALLS = {
 # All other functions, in the order of docs/reference.md.
 OTHERS = (
     "id_generator_status()", "id_timestamp(id)", "id_shard(id)", "id_sequence(id)", "id_parts(id)",
-    "id_lower_bound(ts)", "uuid_v1()", "uuid_v1_from(ts, 666, mac)", "uuid_v1_timestamp(u)",
+    "id_from_parts(ts, 5, 7)", "id_lower_bound(ts)", "uuid_v1()", "uuid_v1_from(ts, 666, mac)", "uuid_v1_timestamp(u)",
     "uuid_v1_hundred_ns(u)", "uuid_v1_clock_seq(u)", "uuid_v1_node(u)", "uuid_v6_from(ts, 666, mac)",
     "uuid_v6_timestamp(u6)", "uuid_v6_hundred_ns(u6)", "uuid_v6_clock_seq(u6)", "uuid_v6_node(u6)",
     "uuid_v1_to_v6(u)", "uuid_v6_to_v1(u6)", "scatter_digits(id)", "gather_digits(digits)", "scatter_bits(id, 5)",

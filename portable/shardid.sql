@@ -2,7 +2,7 @@
 --
 --     psql -f portable/shardid.sql        into the schema that is first in search_path, as the role that owns it
 --
--- It creates 32 functions, a procedure and 65 sequences in that schema, and no table, trigger, type or operator.
+-- It creates 33 functions, a procedure and 65 sequences in that schema, and no table, trigger, type or operator.
 -- All of it runs with the rights of its caller: nothing is SECURITY DEFINER. PUBLIC has EXECUTE, and nothing else.
 -- To undo it, run DROP SCHEMA ... CASCADE, which drops all that is in the schema. An error leaves nothing.
 --
@@ -1147,7 +1147,8 @@ END;
 COMMENT ON FUNCTION id_parts(bigint, timestamptz, int, int) IS
 'the time, shard and sequence number of the id';
 
-CREATE OR REPLACE FUNCTION shardid_bound_of(ts timestamptz, epoch timestamptz, shard_bits int, sequence_bits int)
+CREATE OR REPLACE FUNCTION shardid_bound_of(
+    ts timestamptz, epoch timestamptz, shard_bits int, sequence_bits int, rounds_up boolean)
 RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' AS $$
 DECLARE
@@ -1159,7 +1160,8 @@ DECLARE
     bound numeric;
 BEGIN
     IF isfinite(ts) AND ts >= epoch THEN
-        ts_ms := ceil(extract(epoch FROM ts - zero) * 1000) - epoch_ms;
+        ts_ms := extract(epoch FROM ts - zero) * 1000 - epoch_ms;
+        ts_ms := CASE WHEN rounds_up THEN ceil(ts_ms) ELSE floor(ts_ms) END;
     END IF;
     IF ts_ms <= max_ms THEN
         bound := ts_ms * (1::bigint << (shard_bits + sequence_bits));
@@ -1174,8 +1176,49 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_bound_of(timestamptz, timestamptz, int, int) IS
-'id_lower_bound for any layout; raises 22008 for a time that its ids cannot have';
+COMMENT ON FUNCTION shardid_bound_of(timestamptz, timestamptz, int, int, boolean) IS
+'the smallest id of a millisecond, in any layout; raises 22008 for a time that its ids cannot have';
+
+CREATE OR REPLACE FUNCTION shardid_refuse_sequence(sequence int, sequence_bits int) RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RAISE numeric_value_out_of_range USING MESSAGE = 'sequence is out of range',
+        DETAIL = format('The sequence is %s, and %s bits hold sequence numbers from 0 to %s.',
+                        sequence, sequence_bits, (1::bigint << sequence_bits) - 1),
+        HINT = 'Pass a sequence number in that range, or more sequence_bits.';
+END
+$$;
+
+COMMENT ON FUNCTION shardid_refuse_sequence(int, int) IS
+'raises 22003';
+
+CREATE OR REPLACE FUNCTION id_from_parts(
+    ts timestamptz,
+    shard int,
+    sequence int,
+    epoch timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::timestamptz,
+    shard_bits int DEFAULT 13,
+    sequence_bits int DEFAULT 10)
+RETURNS bigint
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN CASE WHEN (shard_bits | sequence_bits) >> 5 = 0 AND shard_bits + sequence_bits <= 32
+                 AND extract(microseconds FROM epoch AT TIME ZONE 'UTC') % 1000 = 0
+                 AND shard::bigint >> shard_bits = 0 AND sequence::bigint >> sequence_bits = 0
+                 AND ts >= epoch AND ts < '290000-01-01 00:00:00+00'::timestamptz
+                 AND epoch >= '0001-01-01 00:00:00+00'::timestamptz
+                 AND floor(extract(epoch FROM ts - epoch) * 1000)
+                     < 1::bigint << (64 - GREATEST(shard_bits + sequence_bits, 2))
+            THEN (floor(extract(epoch FROM ts - epoch) * 1000)::bigint << (shard_bits + sequence_bits))
+                 | (shard::bigint << sequence_bits) | sequence
+            WHEN shardid_refuse_layout(epoch, shard_bits, sequence_bits) THEN 0
+            WHEN shard::bigint >> shard_bits <> 0 THEN CASE WHEN shardid_refuse_shard(shard, shard_bits) THEN 0 END
+            WHEN sequence::bigint >> sequence_bits <> 0
+            THEN CASE WHEN shardid_refuse_sequence(sequence, sequence_bits) THEN 0 END
+            ELSE shardid_bound_of(ts, epoch, shard_bits, sequence_bits, false)
+                 | (shard::bigint << sequence_bits) | sequence END;
+
+COMMENT ON FUNCTION id_from_parts(timestamptz, int, int, timestamptz, int, int) IS
+'the id with this time, in whole milliseconds, shard and sequence number';
 
 CREATE OR REPLACE FUNCTION id_lower_bound(
     ts timestamptz,
@@ -1192,7 +1235,7 @@ RETURN CASE WHEN (shard_bits | sequence_bits) >> 5 = 0 AND shard_bits + sequence
                      < 1::bigint << (64 - GREATEST(shard_bits + sequence_bits, 2))
             THEN ceil(extract(epoch FROM ts - epoch) * 1000)::bigint << (shard_bits + sequence_bits)
             WHEN shardid_refuse_layout(epoch, shard_bits, sequence_bits) IS NULL
-            THEN shardid_bound_of(ts, epoch, shard_bits, sequence_bits) END;
+            THEN shardid_bound_of(ts, epoch, shard_bits, sequence_bits, true) END;
 
 COMMENT ON FUNCTION id_lower_bound(timestamptz, timestamptz, int, int) IS
 'the smallest id made at this time or later, for range conditions and partition bounds on ids';

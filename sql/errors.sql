@@ -13,12 +13,20 @@ SET shardid.shard_id = 8192;
 SELECT try('SELECT next_id()');
 RESET shardid.shard_id;
 
+-- 22003: shard and sequence of id_from_parts, also where several arguments are wrong
+SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$id_from_parts(now(), -1, 0)$$, $$id_from_parts(now(), 8192, 0)$$,
+    $$id_from_parts(now(), 0, -1)$$, $$id_from_parts(now(), 0, 1024)$$,
+    $$id_from_parts(now(), 2147483647, 0, shard_bits => 0)$$, $$id_from_parts(now(), 0, 1, sequence_bits => 0)$$,
+    $$id_from_parts('infinity', 8192, 1024)$$, $$id_from_parts('infinity', 0, 1024)$$,
+    $$id_from_parts('infinity', 8192, 1024, '-infinity')$$]) call;
+
 -- 22003: widths
 SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$next_id(1, shard_bits => 32)$$, $$next_id(1, shard_bits => -1)$$,
     $$next_id(1, sequence_bits => 32)$$, $$next_id(1, sequence_bits => -2147483648)$$,
     $$next_id(1, shard_bits => 20, sequence_bits => 13)$$, $$id_timestamp(1, shard_bits => 2147483647)$$,
     $$id_shard(1, 32, 0)$$, $$id_sequence(1, 32)$$, $$id_parts(1, sequence_bits => -1)$$,
-    $$id_lower_bound(now(), shard_bits => 31, sequence_bits => 31)$$]) call;
+    $$id_lower_bound(now(), shard_bits => 31, sequence_bits => 31)$$,
+    $$id_from_parts(now(), 0, 0, sequence_bits => 32)$$]) call;
 
 -- 22008: epoch
 SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$next_id(1, epoch => '2011-08-24 21:07:01.721001+00')$$,
@@ -35,6 +43,12 @@ SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$id_lower_bound('2011-08-24 21:
     $$id_lower_bound('294276-12-31 23:59:59.999001+00', shard_bits => 0, sequence_bits => 0)$$,
     $$id_timestamp(-1, shard_bits => 0, sequence_bits => 0)$$,
     $$id_parts(-1, '4713-01-01 00:00:00+00 BC', 0, 0)$$]) call;
+-- The last millisecond belongs to the field to its end.
+SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$id_from_parts('2011-08-24 21:07:01.720999+00', 0, 0)$$,
+    $$id_from_parts('2081-04-30 12:54:37.273+00', 8191, 1023)$$,
+    $$id_from_parts('2081-04-30 12:54:37.272999+00', 8191, 1023)$$, $$id_from_parts('infinity', 0, 0)$$,
+    $$id_from_parts('-infinity', 0, 0)$$,
+    $$id_from_parts('294276-12-31 23:59:59.999999+00', 0, 0, shard_bits => 0, sequence_bits => 0)$$]) call;
 
 -- 2200H: the time field is exhausted; the sequence stays as it was
 CREATE SEQUENCE g;

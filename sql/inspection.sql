@@ -18,6 +18,17 @@ FROM samples;
 -- Combined again, they are the id.
 SELECT count(*) AS lost FROM samples, id_parts(id) p
 WHERE id <> id_lower_bound(p.ts) | (p.shard::bigint << 10) | p.sequence;
+-- id_from_parts is the inverse of id_parts in every layout, also if the time has microseconds.
+SELECT shard_bits, sequence_bits, count(*) > 10000 AS enough,
+       count(*) FILTER (WHERE id <> id_from_parts(p.ts + us * interval '1 us', p.shard, p.sequence, epoch, shard_bits,
+                                                  sequence_bits)) AS lost
+FROM samples, (VALUES ('2011-08-24 21:07:01.721+00', 13, 10), ('2010-11-04 01:42:54.657+00', 10, 12),
+                      ('1582-10-15 00:00:00.001+00', 4, 8), ('2026-01-01 00:00:00+00', 0, 31),
+                      ('2026-01-01 00:00:00+00', 31, 0), ('2026-01-01 00:00:00+00', 1, 31))
+         l (since, shard_bits, sequence_bits),
+     LATERAL (SELECT since::timestamptz) e (epoch), LATERAL id_parts(id, epoch, shard_bits, sequence_bits) p,
+     LATERAL (VALUES ((id & 1023) % 1000)) u (us)
+GROUP BY shard_bits, sequence_bits ORDER BY shard_bits, sequence_bits;
 
 -- id_lower_bound(ts) is the smallest id whose time is ts or later: for all ids on one side of the
 -- sign flip, id >= id_lower_bound(ts) exactly when id_timestamp(id) >= ts.

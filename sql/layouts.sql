@@ -1,7 +1,8 @@
 -- All widths of the fields, the sign flip, limits. layouts_of_others has those of other systems.
 \a \t on
 
--- With every layout ids decode to their parts. Some have less than a positive year left, and warn.
+-- With every layout ids decode to their parts, which make the id again. Some have less than a positive year left, and
+-- warn.
 SET client_min_messages = error;
 DO $$
 DECLARE
@@ -18,7 +19,8 @@ BEGIN
             clock := clock_timestamp();
             parts := id_parts(id, today, shard_bits, sequence_bits);
             IF parts.shard <> (1::bigint << shard_bits) - 1 OR parts.sequence <> 0
-               OR NOT clock - parts.ts BETWEEN '0 s' AND '1 s' THEN
+               OR NOT clock - parts.ts BETWEEN '0 s' AND '1 s'
+               OR id <> id_from_parts(parts.ts, parts.shard, parts.sequence, today, shard_bits, sequence_bits) THEN
                 RAISE 'layout % %: % %', shard_bits, sequence_bits, id, parts;
             END IF;
             DROP SEQUENCE any_layout;

@@ -1,4 +1,5 @@
-// The SQL functions that decode ids, and the one that finds the smallest id of a time.
+// The SQL functions that decode ids, the one that builds an id, and the one that finds the smallest
+// id of a time.
 #include "core/layout.hpp"
 
 #include "engine/arguments.h"
@@ -38,11 +39,36 @@ TimestampTz timestamp_of(uint64 id, const Layout &layout) {
                     errhint("Pass a timestamp in that range, or another layout.")));
 }
 
+[[noreturn]] pg_attribute_cold void refuse_sequence(int32 sequence, Widths widths) {
+    ereport(ERROR,
+            (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("sequence is out of range"),
+             errdetail("The sequence is %d, and %d bits hold sequence numbers from 0 to %llu.",
+                       sequence, widths.sequence_bits,
+                       static_cast<unsigned long long>(max_sequence(widths))),
+             errhint("Pass a sequence number in that range, or more sequence_bits.")));
+}
+
+bool is_since_epoch(TimestampTz ts, const Layout &layout) {
+    return !TIMESTAMP_NOT_FINITE(ts) && ts >= layout.epoch_us;
+}
+
 uint64 lower_bound(TimestampTz ts, const Layout &layout) {
-    if (TIMESTAMP_NOT_FINITE(ts) || ts < layout.epoch_us ||
+    if (!is_since_epoch(ts, layout) ||
         time_not_before(layout.epoch_us, ts) > max_time(layout.widths))
         refuse_timestamp(ts, layout);
     return first_id_of(layout.widths, time_not_before(layout.epoch_us, ts));
+}
+
+uint64 checked_time(TimestampTz ts, const Layout &layout) {
+    if (!is_since_epoch(ts, layout) || time_at(layout.epoch_us, ts) > max_time(layout.widths))
+        refuse_timestamp(ts, layout);
+    return time_at(layout.epoch_us, ts);
+}
+
+uint64 checked_sequence(int32 sequence, Widths widths) {
+    if (sequence < 0 || static_cast<uint64>(sequence) > max_sequence(widths))
+        refuse_sequence(sequence, widths);
+    return static_cast<uint64>(sequence);
 }
 
 uint64 id_argument(FunctionCallInfo fcinfo) {
@@ -57,6 +83,7 @@ PG_FUNCTION_INFO_V1(shardid_id_timestamp);
 PG_FUNCTION_INFO_V1(shardid_id_shard);
 PG_FUNCTION_INFO_V1(shardid_id_sequence);
 PG_FUNCTION_INFO_V1(shardid_id_parts);
+PG_FUNCTION_INFO_V1(shardid_id_from_parts);
 PG_FUNCTION_INFO_V1(shardid_id_lower_bound);
 
 Datum shardid_id_timestamp(PG_FUNCTION_ARGS) {
@@ -85,6 +112,16 @@ Datum shardid_id_parts(PG_FUNCTION_ARGS) {
         Int32GetDatum(static_cast<int32>(id_sequence(layout.widths, id)))};
     bool nulls[id_parts_columns] = {};
     PG_RETURN_DATUM(make_row(fcinfo, values, nulls));
+}
+
+Datum shardid_id_from_parts(PG_FUNCTION_ARGS) {
+    const Layout layout =
+        checked_layout(PG_GETARG_TIMESTAMPTZ(3), PG_GETARG_INT32(4), PG_GETARG_INT32(5));
+    const uint64 shard = checked_shard(PG_GETARG_INT32(1), layout.widths);
+    const uint64 sequence = checked_sequence(PG_GETARG_INT32(2), layout.widths);
+    const uint64 time = checked_time(PG_GETARG_TIMESTAMPTZ(0), layout);
+    PG_RETURN_INT64(static_cast<int64>(
+        pack_id(layout.widths, shard, make_tick(layout.widths, time, sequence))));
 }
 
 Datum shardid_id_lower_bound(PG_FUNCTION_ARGS) {

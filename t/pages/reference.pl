@@ -58,6 +58,7 @@ is(join(' ', sort keys %range_of), join(' ', sort keys %in_catalogue), 'the tabl
 # For each argument a call with %s as its value; all other arguments are valid.
 my %call_with = (
 	shard => 'next_id(%s)',
+	sequence => 'id_from_parts(now(), 0, %s)',
 	shard_bits => 'id_shard(0, %s, 0)',
 	sequence_bits => 'id_shard(0, 0, %s)',
 	clkseq => q(uuid_v1_from('2020-01-01', %s, '00:00:00:00:00:01')),
@@ -70,8 +71,8 @@ my %call_with = (
 my $tried = 0;
 for my $argument (sort keys %range_of)
 {
-	my ($first, $last) = $range_of{$argument} =~ /\b(\d+) to (\d+(?:\^shard_bits - 1)?)/ or next;
-	$last = 2**13 - 1 if $last =~ /shard_bits/;
+	my ($first, $last) = $range_of{$argument} =~ /\b(\d+) to (\d+(?:\^${argument}_bits - 1)?)/ or next;
+	$last = 2**{ shard => 13, sequence => 10 }->{$argument} - 1 if $last =~ /_bits/;
 	die "no call with $argument" unless $call_with{$argument};
 	my @answers = map {
 		my ($status, $out, $err) = $node->psql('postgres', "\\set VERBOSITY sqlstate\nSELECT " . sprintf $call_with{$argument}, $_);

@@ -17,7 +17,7 @@ OBJS = src/module.o \
 LIBPQ_CLIENT = shardid_libpq$(DLSUFFIX)
 EXTRA_CLEAN = src/lease/libpq_client.o shardid_libpq.so built
 
-REGRESS = ids layouts settled inspection uuid_v1 uuid_v6 uuid_v1_generated objectid errors privileges one_layout \
+REGRESS = ids layouts settled inspection uuid_v1 uuid_v6 uuid_v7 uuid_v1_generated objectid errors privileges one_layout \
           processors jumps moved raise interplay rollback cost two_phase usage extension batches status ranges scatter \
           fingerprint short_text layouts_of_others partitioning partition_commands whole_schema leases lease_schema lease_registry
 REGRESS_OPTS = --load-extension=shardid

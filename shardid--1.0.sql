@@ -356,6 +356,24 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION uuid_v6_to_v1(pg_catalog.uuid) IS
 'a UUID of version 6 as version 1; NULL for any other UUID';
 
+-- UUID version 7.
+
+CREATE FUNCTION uuid_v7_lower_bound(ts pg_catalog.timestamptz)
+RETURNS pg_catalog.uuid
+AS 'MODULE_PATHNAME', 'shardid_uuid_v7_lower_bound'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION uuid_v7_lower_bound(pg_catalog.timestamptz) IS
+'the smallest UUID of version 7 of this time''s millisecond, for range conditions and partition bounds';
+
+CREATE FUNCTION uuid_v7_timestamp(pg_catalog.uuid)
+RETURNS pg_catalog.timestamptz
+AS 'MODULE_PATHNAME', 'shardid_uuid_v7_timestamp'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION uuid_v7_timestamp(pg_catalog.uuid) IS
+'the time in a UUID of version 7, in whole milliseconds; NULL for any other UUID';
+
 -- Scattering ids.
 
 CREATE FUNCTION scatter_digits(

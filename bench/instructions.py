@@ -44,14 +44,15 @@ OTHERS = (
     "id_from_parts(ts, 5, 7)", "id_lower_bound(ts)", "uuid_v1()", "uuid_v1_from(ts, 666, mac)", "uuid_v1_timestamp(u)",
     "uuid_v1_hundred_ns(u)", "uuid_v1_clock_seq(u)", "uuid_v1_node(u)", "uuid_v6_from(ts, 666, mac)",
     "uuid_v6_timestamp(u6)", "uuid_v6_hundred_ns(u6)", "uuid_v6_clock_seq(u6)", "uuid_v6_node(u6)",
-    "uuid_v1_to_v6(u)", "uuid_v6_to_v1(u6)", "scatter_digits(id)", "gather_digits(digits)", "scatter_bits(id, 5)",
+    "uuid_v1_to_v6(u)", "uuid_v6_to_v1(u6)", "uuid_v7_lower_bound(ts)", "uuid_v7_timestamp(u7)", "scatter_digits(id)", "gather_digits(digits)", "scatter_bits(id, 5)",
     "gather_bits(bits, 5)", "id_to_text(id)", "id_from_text(short)", "objectid()", "objectid_from(ts, 1, 2, 3)",
     "objectid_timestamp(oid)")
 
 # Arguments that are not constant: with constants a function would be computed once.
 ARGUMENTS = """
 CREATE TABLE one_of_each AS
-SELECT u, uuid_v1_to_v6(u) AS u6, timestamptz '2026-11-21 12:00:00.123456+00' AS ts, macaddr '44:88:99:36:57:32' AS mac,
+SELECT u, uuid_v1_to_v6(u) AS u6, uuid_v7_lower_bound('2026-11-21 12:00:00+00') AS u7,
+       timestamptz '2026-11-21 12:00:00.123456+00' AS ts, macaddr '44:88:99:36:57:32' AS mac,
        id, scatter_digits(id) AS digits, scatter_bits(id, 5) AS bits, id_to_text(id) AS short,
        '\\x507f1f77bcf86cd799439011'::bytea AS oid
 FROM (VALUES ('6b54058a-a413-11e6-b501-a0999b048337'::uuid, 4030000000000005127)) v (u, id);

@@ -2,7 +2,7 @@
 --
 --     psql -f portable/shardid.sql        into the schema that is first in search_path, as the role that owns it
 --
--- It creates 33 functions, a procedure and 65 sequences in that schema, and no table, trigger, type or operator.
+-- It creates 35 functions, a procedure and 65 sequences in that schema, and no table, trigger, type or operator.
 -- All of it runs with the rights of its caller: nothing is SECURITY DEFINER. PUBLIC has EXECUTE, and nothing else.
 -- To undo it, run DROP SCHEMA ... CASCADE, which drops all that is in the schema. An error leaves nothing.
 --

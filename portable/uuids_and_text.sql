@@ -3,7 +3,7 @@
 --
 --     psql -f portable/shardid.sql -f portable/uuids_and_text.sql
 --
--- It creates 39 functions in the schema that is first in search_path, and nothing else. They call none of shardid.sql.
+-- It creates 43 functions in the schema that is first in search_path, and nothing else. They call none of shardid.sql.
 -- All of it runs with the rights of its caller: nothing is SECURITY DEFINER. PUBLIC has EXECUTE, and nothing else.
 -- To undo it, run DROP FUNCTION for each. An error leaves nothing.
 --
@@ -214,6 +214,40 @@ RETURN CASE WHEN shardid_is_uuid($1, '6')
 
 COMMENT ON FUNCTION uuid_v6_to_v1(uuid) IS
 'a UUID of version 6 as version 1; NULL for any other UUID';
+
+-- UUID version 7.
+
+CREATE OR REPLACE FUNCTION shardid_refuse_uuid_v7(ts timestamptz) RETURNS text
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' AS $$
+BEGIN
+    RAISE datetime_field_overflow USING MESSAGE = 'timestamp is outside the range of UUID version 7',
+        DETAIL = format('The timestamp is %s.', ts),
+        HINT = 'Pass a timestamp from 1970-01-01 00:00:00 to 10889-08-02 05:31:50.655999 UTC.';
+END
+$$;
+
+COMMENT ON FUNCTION shardid_refuse_uuid_v7(timestamptz) IS
+'raises 22008';
+
+CREATE OR REPLACE FUNCTION uuid_v7_lower_bound(ts timestamptz) RETURNS uuid
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN ts >= '1970-01-01 00:00:00+00'::timestamptz AND ts < '10889-08-02 05:31:50.656+00'::timestamptz
+            THEN lpad(to_hex(floor(extract(epoch FROM ts - '1970-01-01 00:00:00+00'::timestamptz) * 1000)::bigint),
+                      12, '0') || '70008000000000000000'
+            ELSE shardid_refuse_uuid_v7(ts) END::uuid;
+
+COMMENT ON FUNCTION uuid_v7_lower_bound(timestamptz) IS
+'the smallest UUID of version 7 of this time''s millisecond, for range conditions and partition bounds';
+
+-- 1970 is 12219292800 seconds after 1582-10-15.
+CREATE OR REPLACE FUNCTION uuid_v7_timestamp(uuid) RETURNS timestamptz
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN shardid_is_uuid($1, '7')
+            THEN shardid_uuid_timestamp(
+                122192928000000000 + shardid_hex(substr($1::text, 1, 8) || substr($1::text, 10, 4)) * 10000) END;
+
+COMMENT ON FUNCTION uuid_v7_timestamp(uuid) IS
+'the time in a UUID of version 7, in whole milliseconds; NULL for any other UUID';
 
 -- Scattering ids.
 
@@ -442,7 +476,7 @@ COMMENT ON FUNCTION objectid_timestamp(bytea) IS
 
 -- Also in the extension.
 
--- UUIDs of version 6 as bounds, and for tools that know times as text only.
+-- UUIDs of version 6 as bounds, and of versions 6 and 7 for tools that pass them as text.
 
 CREATE OR REPLACE FUNCTION uuid_v6_lower_bound(ts pg_catalog.timestamptz)
 RETURNS pg_catalog.uuid
@@ -459,6 +493,14 @@ RETURN uuid_v6_timestamp($1::pg_catalog.uuid);
 
 COMMENT ON FUNCTION uuid_v6_timestamp(pg_catalog.text) IS
 'the time in a UUID of version 6 that is passed as text; NULL for any other UUID';
+
+CREATE OR REPLACE FUNCTION uuid_v7_timestamp(pg_catalog.text)
+RETURNS pg_catalog.timestamptz
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN uuid_v7_timestamp($1::pg_catalog.uuid);
+
+COMMENT ON FUNCTION uuid_v7_timestamp(pg_catalog.text) IS
+'the time in a UUID of version 7 that is passed as text; NULL for any other UUID';
 
 -- Not in the extension. A transaction that created something before CREATE was revoked may have ended after this began.
 -- What is above may have found that, wherever it has been moved since then.

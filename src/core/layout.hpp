@@ -121,6 +121,9 @@ constexpr std::uint64_t first_id_of(Widths widths, std::uint64_t time) {
 // Clock readings and epochs are microseconds on one common scale, whichever it is.
 inline constexpr std::int64_t us_per_ms = 1000;
 
+// 1970-01-01 00:00 UTC on PostgreSQL's scale, whose zero is 2000-01-01 00:00 UTC.
+inline constexpr std::int64_t unix_epoch_us = INT64_C(-946684800000) * us_per_ms;
+
 // How long a time lasts, a step of the clock.
 constexpr std::int64_t step_us(Widths /*widths*/) {
     return us_per_ms;

@@ -77,7 +77,6 @@ constexpr ObjectIdParts unpack_objectid(const ObjectIdBytes &bytes) {
 
 // Timestamps as PostgreSQL counts them: microseconds since 2000-01-01 00:00 UTC.
 inline constexpr std::int64_t us_per_s = 1000 * us_per_ms;
-inline constexpr std::int64_t unix_epoch_us = INT64_C(-946684800) * us_per_s;
 inline constexpr std::int64_t objectid_end_us =
     unix_epoch_us + (INT64_C(1) << objectid_seconds_bits) * us_per_s;
 

@@ -1,7 +1,8 @@
-// The SQL functions that build and read UUIDs of version 1 and 6, RFC 9562. For a UUID of another
-// version or variant, those that read and convert return NULL.
+// The SQL functions that build and read UUIDs of version 1 and 6, and bounds and times of version
+// 7, RFC 9562. For a UUID of another version or variant, those that read and convert return NULL.
 #include "core/uuid_v1.hpp"
 #include "core/uuid_v6.hpp"
+#include "core/uuid_v7.hpp"
 
 #include "functions/uuid_parts.h"
 
@@ -62,6 +63,14 @@ Datum v6_datum(const UuidParts &parts) {
     return uuid_datum(pack_uuid_v6(parts));
 }
 
+[[noreturn]] pg_attribute_cold void refuse_time_of_v7(TimestampTz ts) {
+    ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+                    errmsg("timestamp is outside the range of UUID version 7"),
+                    errdetail("The timestamp is %s.", timestamptz_to_str(ts)),
+                    errhint("Pass a timestamp from 1970-01-01 00:00:00 to "
+                            "10889-08-02 05:31:50.655999 UTC.")));
+}
+
 }  // namespace
 
 extern "C" {
@@ -78,6 +87,8 @@ PG_FUNCTION_INFO_V1(shardid_uuid_v6_hundred_ns);
 PG_FUNCTION_INFO_V1(shardid_uuid_v6_clock_seq);
 PG_FUNCTION_INFO_V1(shardid_uuid_v6_node);
 PG_FUNCTION_INFO_V1(shardid_uuid_v6_to_v1);
+PG_FUNCTION_INFO_V1(shardid_uuid_v7_lower_bound);
+PG_FUNCTION_INFO_V1(shardid_uuid_v7_timestamp);
 
 Datum shardid_uuid_v1_from(PG_FUNCTION_ARGS) {
     return uuid_datum(pack_uuid_v1(checked_parts(fcinfo, 1)));
@@ -125,6 +136,20 @@ Datum shardid_uuid_v6_node(PG_FUNCTION_ARGS) {
 
 Datum shardid_uuid_v6_to_v1(PG_FUNCTION_ARGS) {
     return show_uuid<read_v6, v1_datum>(fcinfo);
+}
+
+Datum shardid_uuid_v7_lower_bound(PG_FUNCTION_ARGS) {
+    const TimestampTz ts = PG_GETARG_TIMESTAMPTZ(0);
+    if (TIMESTAMP_NOT_FINITE(ts) || !fits_uuid_v7(ts))
+        refuse_time_of_v7(ts);
+    return uuid_datum(first_uuid_v7_at(ts));
+}
+
+Datum shardid_uuid_v7_timestamp(PG_FUNCTION_ARGS) {
+    const UuidBytes bytes = uuid_argument(fcinfo);
+    if (!is_uuid_v7(bytes))
+        PG_RETURN_NULL();
+    PG_RETURN_TIMESTAMPTZ(us_of_uuid_v7(bytes));
 }
 
 }  // extern "C"

@@ -63,7 +63,7 @@ sub internal_functions
 	  owned_spaces receipts_by refusal registry_place registry_was_moved_by registry_was_restored_by renew_now replayed_all_wal
 	  reserve_shard_by role_oid role_ref role_ref_in role_ref_out sequence_oid sequence_ref_in sequence_ref_out shardid_back_commands
 	  shardid_change_commands shardid_columns_by_sequence shardid_inserters shardid_missing_grants shardid_new_default
-	  shardid_notes_of_change shardid_partition_steps shardid_sequence_columns shardid_sequence_rights shardid_support
+	  shardid_notes_of_change shardid_partition_steps shardid_sequence_columns shardid_sequence_rights shardid_settled_below_support shardid_support
 	  shardid_unchanged_columns signed try_shard_lock ts_of unreserve_shard_by wait_until_durable where_differs why_not why_stopped window_family
 	);
 }

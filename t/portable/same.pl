@@ -41,13 +41,14 @@ SQL
 {
 	my ($name, @types) = split /\|/, $function;
 	my @usual = map { boundaries($_)->[0] } @types;
-	@usual[ -2, -1 ] = (13, 10) if $name =~ /^id_(timestamp|parts|lower_bound|shard)$/;
-	$usual[1] = '2011-08-24 21:07:01.721+00' if $name =~ /^id_(timestamp|parts|lower_bound)$/;
+	my $has_epoch = $name =~ /^id_(timestamp|parts|from_parts|lower_bound)$/;
+	@usual[ -2, -1 ] = (13, 10) if $has_epoch || $name eq 'id_shard';
+	$usual[-3] = '2011-08-24 21:07:01.721+00' if $has_epoch;
 	for my $place (0 .. $#types)
 	{
 		for my $value (@{ boundaries($types[$place]) })
 		{
-			for my $layout ($name =~ /^id_(timestamp|parts|lower_bound)$/ && $place < 2 ? ([ 13, 10 ], [ 10, 12 ], [ 4, 8 ], [ 0, 1 ], [ 0, 0 ]) : undef)
+			for my $layout ($has_epoch && $place < @types - 2 ? ([ 13, 10 ], [ 10, 12 ], [ 4, 8 ], [ 0, 1 ], [ 0, 0 ]) : undef)
 			{
 				my @values = @usual;
 				@values[ -2, -1 ] = @$layout if $layout;

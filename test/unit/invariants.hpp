@@ -18,6 +18,7 @@
 #include "core/uuid_ticks.hpp"
 #include "core/uuid_v1.hpp"
 #include "core/uuid_v6.hpp"
+#include "core/uuid_v7.hpp"
 #include "core/wait.hpp"
 #include "core/window.hpp"
 
@@ -495,6 +496,33 @@ void check_uuid(Source &source) {
     REQUIRE(uuid_timestamp_from_us(us, hundred_ns) == parts.timestamp);
 }
 
+// By the digits of RFC 9562, section 5.7: twelve of milliseconds, then a 7.
+inline void check_uuid_v7_at(std::int64_t us) {
+    const Wide since_1970 = Wide{us} + Wide{10957} * 24 * 60 * 60 * 1000000;
+    REQUIRE(fits_uuid_v7(us) == (since_1970 >= 0 && since_1970 < power_of_two(48) * 1000));
+    if (!fits_uuid_v7(us))
+        return;
+    const UuidBytes first = first_uuid_v7_at(us);
+    char expected[64];
+    std::snprintf(expected, sizeof expected, "%012" PRIx64 "70008000000000000000",
+                  static_cast<std::uint64_t>(since_1970 / 1000));
+    REQUIRE(std::strcmp(expected, digits_of(first).text) == 0);
+    REQUIRE(is_uuid_v7(first) && us - us_of_uuid_v7(first) == since_1970 % 1000);
+}
+
+inline void check_any_uuid_v7(const UuidBytes &any) {
+    REQUIRE(is_uuid_v7(any) == (any.byte[6] / 16 == 7 && any.byte[8] / 64 == 2));
+    UuidBytes of_v7 = any;
+    of_v7.byte[6] = static_cast<std::uint8_t>(0x70 + any.byte[6] % 16);
+    of_v7.byte[8] = static_cast<std::uint8_t>(0x80 + any.byte[8] % 64);
+    const std::int64_t us = us_of_uuid_v7(of_v7);
+    const UuidBytes first = first_uuid_v7_at(us);
+    REQUIRE(std::memcmp(first.byte, of_v7.byte, 6) == 0);
+    REQUIRE(std::memcmp(first.byte, of_v7.byte, uuid_size) <= 0);
+    check_uuid_v7_at(us - 1);
+    check_uuid_v7_at(us + any.byte[15] * 4);
+}
+
 template <typename Source>
 void check_any_uuid(Source &source) {
     UuidBytes any;
@@ -508,6 +536,7 @@ void check_any_uuid(Source &source) {
     REQUIRE(is_uuid_v6(any) == is_v6);
     if (is_v6)
         REQUIRE(pack_uuid_v6(unpack_uuid_v6(any)) == any);
+    check_any_uuid_v7(any);
 
     const auto us = static_cast<std::int64_t>(source.up_to(UINT64_MAX));
     const int hundred_ns = int_below(source, 10);
@@ -515,6 +544,7 @@ void check_any_uuid(Source &source) {
     REQUIRE(fits_uuid_timestamp(us, hundred_ns) == (counted >= 0 && counted < power_of_two(60)));
     if (fits_uuid_timestamp(us, hundred_ns))
         REQUIRE(Wide{uuid_timestamp_from_us(us, hundred_ns)} == counted);
+    check_uuid_v7_at(us);
 }
 
 // In text, as TiDB's article does it.

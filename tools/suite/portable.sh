@@ -7,7 +7,7 @@
 set -euo pipefail
 # shellcheck source=tools/suite/topics.sh
 source tools/suite/topics.sh
-topics=(ids layouts uuid_v1 uuid_v6 errors moved raise batches status usage layouts_of_others partitioning
+topics=(ids layouts uuid_v1 uuid_v6 uuid_v7 errors moved raise batches status usage layouts_of_others partitioning
     partition_commands whole_schema)
 # Many thousand calls of functions that are slower than C.
 [[ -z ${FULL:-} ]] || topics+=(inspection scatter short_text)

@@ -68,7 +68,7 @@ FROM next_id(40000, 'sensors_id_seq', '2014-09-01 00:00:00+00', 16, 5) id;
 -- 53 bits.
 CREATE SEQUENCE orders_id_seq;
 CREATE TABLE orders (
-    id bigint PRIMARY KEY CHECK (id < 9007199254740992)
+    id bigint PRIMARY KEY CHECK (id BETWEEN 0 AND 9007199254740991)
        DEFAULT next_id(3, 'orders_id_seq', '2024-01-01 00:00:00+00', 4, 8));
 INSERT INTO orders DEFAULT VALUES RETURNING id = id::float8::bigint AS same_in_javascript;
 SELECT id_timestamp(9007199254740991, '2024-01-01 00:00:00+00', 4, 8) AS last_safe;

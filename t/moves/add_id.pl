@@ -28,6 +28,7 @@ for my $version ('extension', 'sql_only')
 		q(DELETE FROM orders WHERE order_no = 'old ' || 1 + floor(random() * 10000)::int RETURNING 1) ],
 		dbname => 'shop', pause_ms => 5);
 	usleep 300_000;
+	my $first = on(block('free-ids'));
 	on(block('add-id-column'));
 	on(block('add-id-order'));
 	on(block('add-id-procedure'));
@@ -80,6 +81,13 @@ SQL
 		0, "$version: ids are in the order of the rows");
 	is(on(q(SELECT max(n) FROM (SELECT count(*) AS n FROM orders WHERE ids.id_shard(id) = 4101 GROUP BY id >> 23) s)), 1024,
 		"$version: a millisecond has at most 1024");
+	# What the page says of free ids: those of the generator's shard, with each sequence number before its first id.
+	is(on(<<"SQL"), "t|0", "$version: ids before the generator's first one are free");
+SELECT min(id) FILTER (WHERE ids.id_shard(id) = 5) >= ids.id_lower_bound('$first'),
+       count(*) FILTER (WHERE id IN (SELECT ids.id_from_parts('$first'::timestamptz - interval '1 ms' * n, 5, sequence)
+                                     FROM generate_series(1, 3) n, generate_series(0, 1023) sequence))
+FROM orders
+SQL
 	# A database without a shard number.
 	on($version eq 'extension' ? 'SELECT ids.id_shard(0); ALTER DATABASE shop RESET shardid.shard_id' : 'DELETE FROM ids.this_database');
 	is(sqlstate_of(q(INSERT INTO orders (order_no) VALUES ('without a number')), 'app'), $version eq 'extension' ? '55000' : '23502',

@@ -90,7 +90,7 @@ endif
 # The project's own commands, which install missing packages and leave nothing behind. PGXS has a target "check", which
 # only says that it is not supported.
 .PHONY: demo example quick test test-full matrix foreign platforms deb dist bench bench-portable \
-        bench-contention bench-leases bench-instructions
+        bench-contention bench-leases bench-new-rows bench-instructions
 
 demo:
 	@tools/install-packages.sh --quiet build demo
@@ -162,6 +162,9 @@ bench-contention:
 
 bench-leases:
 	@tools/bench.sh leases
+
+bench-new-rows:
+	@SECONDS_EACH="$(SECONDS)" tools/bench.sh new_rows
 
 bench-instructions:
 	@tools/bench.sh instructions

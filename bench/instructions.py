@@ -3,7 +3,7 @@
 
 Unlike times, counts are the same in each run. Each call is counted in a loop of 10,000 and in one of 30,000; the
 difference is that of 20,000 calls, net of the same loop around a function that does nothing. A set-returning function
-replaces generate_series, and is compared with it.
+replaces generate_series, and is compared with it. First calls of a transaction are statements, a tenth as many.
 """
 import os
 import re
@@ -13,7 +13,7 @@ import sys
 from common import SHOP, conditions, create_databases, has_uuidv7, options, psql, table, write_report
 
 DATA = os.environ["SANDBOX"] + "/data"
-FEW, MANY = 10000, 30000
+FEW, MANY, CALLS_PER_STATEMENT = 10000, 30000, 10
 ROOMY = "'{}'::regclass, shard_bits => 3, sequence_bits => 20"
 FLOOR, FLOOR_OF_SETS = "pg_backend_pid()", "n"
 NEXT_ID, LEASED = (f"next_id({ROOMY.format(name)})" for name in ("roomy", "leased"))
@@ -37,6 +37,11 @@ CALLS = {
     "the same, `SECURITY DEFINER`": "of_owner()",
     "the same in `LANGUAGE plpgsql`": "in_plpgsql()",
     "**`next_shop_id`** of Citus": "next_shop_id()",
+}
+# Each in a transaction of its own, less one that calls a function that does nothing.
+FIRST_CALLS = {
+    "**`next_id`**, first of a transaction": NEXT_ID,
+    "the same, generator with CACHE 2": f"next_id({ROOMY.format('noted')})",
 }
 # All other functions, in the order of docs/reference.md.
 OTHERS = (
@@ -75,10 +80,17 @@ GIVE_WINDOW = """UPDATE shardid_lease.lease_window
     FROM (SELECT shardid_lease.now_ms(epoch) AS t FROM shardid_lease.id_space) clock"""
 
 
-def collected(call, count):
-    profile = f"{os.environ['SANDBOX']}/callgrind.out"
+def loop(call, count):
     rows = call.replace("COUNT", str(count)) if "COUNT" in call else f"generate_series(1, {count})"
-    query = f"SELECT count({'n' if 'COUNT' in call else call}) FROM (SELECT o.*, {rows} AS n FROM one_of_each o) s\n"
+    return f"SELECT count({'n' if 'COUNT' in call else call}) FROM (SELECT o.*, {rows} AS n FROM one_of_each o) s\n"
+
+
+def transactions(call, count):
+    return f"SELECT {call}\n" * (count // CALLS_PER_STATEMENT)
+
+
+def collected(call, query):
+    profile = f"{os.environ['SANDBOX']}/callgrind.out"
     before = GIVE_WINDOW.replace("\n", " ") + "\n" if call == LEASED else ""
     server = ["postgres", "--single", "-D", DATA, "-c", "jit=off", "-c", "search_path=public,ids",
               "-c", "shardid.shard_id=5", SHOP]
@@ -90,14 +102,15 @@ def collected(call, count):
     return int(re.search(r"Collected : (\d+)", ran.stderr)[1])
 
 
-def per_call(call):
-    return (collected(call, MANY) - collected(call, FEW)) // (MANY - FEW)
+def per_call(call, form=loop):
+    calls = (MANY - FEW) // (CALLS_PER_STATEMENT if form is transactions else 1)
+    return (collected(call, form(call, MANY)) - collected(call, form(call, FEW))) // calls
 
 
 def main():
     arguments = options(__doc__, rounds=0, seconds=0)
     create_databases()
-    psql(ARGUMENTS + LEASE)
+    psql(ARGUMENTS + LEASE + "CREATE SEQUENCE noted CACHE 2")
     psql("\\i t/clients/wrappers.sql")
     wanted = CALLS if has_uuidv7() else {label: call for label, call in CALLS.items() if "uuidv7" not in call}
     wanted = {**wanted, **{f"**`{call.split('(')[0]}`**": call for call in OTHERS}}
@@ -108,6 +121,10 @@ def main():
     net = {}
     for label, call in wanted.items():
         net[label] = per_call(call) - (floor_of_sets if "COUNT" in call else floor)
+        print(f"{label}: {net[label]}", file=sys.stderr, flush=True)
+    floor_of_first = per_call(FLOOR, transactions)
+    for label, call in FIRST_CALLS.items():
+        net[label] = per_call(call, transactions) - floor_of_first
         print(f"{label}: {net[label]}", file=sys.stderr, flush=True)
     nextval = net["`nextval`"]
     rows = [[label, f"{n:,}", f"{n / nextval:.2f}"] for label, n in net.items()]

@@ -17,6 +17,7 @@ checkpoint_timeout = 1h
 max_wal_size = 8GB
 min_wal_size = 1GB
 $([[ $1 != portable ]] || echo 'synchronous_commit = off')
+$([[ $1 != new_rows ]] || printf '%s\n' 'max_connections = 120' 'wal_level = logical' 'track_commit_timestamp = on')
 CONF
 }
 

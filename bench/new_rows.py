@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+"""Readers of new rows, all of the same table at the same time, and what one call of settled_below takes.
+
+100 writers insert a row each per transaction, which stays open for 1 to 400 ms and is rolled back in one of 100 cases.
+After a third of the time another transaction begins, which has a snapshot and a transaction id and generates no id; it
+is idle until the end. A row's delay is the time from its commit until a reader has it.
+"""
+import json
+import multiprocessing
+import os
+import re
+import statistics
+import subprocess
+import tempfile
+import time
+
+import psycopg2
+
+from common import SHOP, conditions, create_databases, milliseconds, options, psql, table, write_report
+
+WRITERS = 100
+POLL_S, GAP_S = 0.02, 1
+CALLS, RUNS = 1000, 25
+TABLE = """
+CREATE SEQUENCE g CACHE 2;
+CREATE TABLE rows (id bigint PRIMARY KEY DEFAULT next_id('g'::regclass), n bigserial, xid xid8 DEFAULT pg_current_xact_id());
+CREATE INDEX ON rows (n);
+CREATE INDEX ON rows (xid);
+SELECT pg_create_logical_replication_slot('decoded', 'test_decoding');
+"""
+WRITER = """
+\\set ms random(1, 400)
+\\set is_undone random(1, 100)
+BEGIN;
+INSERT INTO rows DEFAULT VALUES;
+\\sleep :ms ms
+\\if :is_undone = 1
+ROLLBACK;
+\\else
+COMMIT;
+\\endif
+"""
+IDLE = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM rows WHERE id = 0; SELECT pg_current_xact_id();"
+
+
+def connect():
+    connection = psycopg2.connect(dbname=SHOP)
+    connection.autocommit = True
+    return connection.cursor()
+
+
+def found(cursor, query, *values):
+    cursor.execute(query, values)
+    return cursor.fetchall()
+
+
+# Each reader: a generator of lists of ids, one for each time that it asks.
+
+def by_last_id():
+    cursor, last = connect(), 0
+    while True:
+        rows = found(cursor, "SELECT id FROM rows WHERE id > %s ORDER BY id", last)
+        last = rows[-1][0] if rows else last
+        yield [row[0] for row in rows]
+
+
+def by_settled_below():
+    cursor, begin = connect(), 0
+    while True:
+        end = found(cursor, "SELECT settled_below('g')")[0][0]
+        rows = found(cursor, "SELECT id FROM rows WHERE id >= %s AND id < %s ORDER BY id", begin, end)
+        begin = end
+        yield [row[0] for row in rows]
+
+
+def by_xmin():
+    cursor, begin = connect(), 0
+    while True:
+        end, ids = found(cursor, """SELECT oldest::text, array(SELECT id FROM rows
+            WHERE xid >= %s::text::xid8 AND xid < oldest ORDER BY rows.xid, id)
+            FROM pg_snapshot_xmin(pg_current_snapshot()) oldest""", begin)[0]
+        begin = end
+        yield ids
+
+
+def by_gaps():
+    """Delivers rows up to the first number that is missing; without it when the row after it has been there for a second."""
+    cursor, last, since = connect(), 0, {}
+    while True:
+        ids = []
+        rows = found(cursor, "SELECT n, id FROM rows WHERE n > %s ORDER BY n", last)
+        since = {n: since.get(n, time.time()) for n, _ in rows}
+        for n, row_id in rows:
+            if n > last + 1 and time.time() < since[n] + GAP_S:
+                break
+            last = n
+            ids.append(row_id)
+        yield ids
+
+
+READERS = {
+    "`id > last`": (by_last_id, "nothing"),
+    "**`settled_below`**": (by_settled_below, "an open transaction that has generated an id"),
+    "`xid8` column, `pg_snapshot_xmin`": (by_xmin, "an open transaction that writes anything, in any database"),
+    "`bigserial`, waits 1 s for gaps": (by_gaps, "each rollback, for 1 s"),
+    "logical decoding (`pg_recvlogical`)": (None, "nothing, once the slot exists; the slot retains WAL"),
+}
+
+
+def follow(reader, is_over, file):
+    """Writes down when the reader has each id."""
+    times = {}
+    for ids in reader():
+        now = time.time()
+        for row_id in ids:
+            times.setdefault(row_id, now)
+        if is_over.is_set():
+            break
+        time.sleep(POLL_S)
+    with open(file, "w", encoding="ascii") as written:
+        json.dump(times, written)
+
+
+def follow_decoding(lines, file):
+    times = {}
+    for line in lines:
+        inserted = re.match(r"table public\.rows: INSERT: id\[bigint\]:(\d+)", line)
+        if inserted:
+            times[int(inserted[1])] = time.time()
+    with open(file, "w", encoding="ascii") as written:
+        json.dump(times, written)
+
+
+def start_writers(seconds):
+    script = tempfile.NamedTemporaryFile("w", suffix=".sql", delete=False)  # pylint: disable=consider-using-with
+    with script:
+        script.write(WRITER)
+    command = ["pgbench", "-n", "-M", "prepared", "-c", str(WRITERS), "-j", "2", "-T", str(seconds), "-f", script.name, SHOP]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL)
+
+
+def start_readers(is_over, receiver, files):
+    readers = [reader for reader, _ in READERS.values()]
+    works = [(follow, (reader, is_over, file)) if reader else (follow_decoding, (receiver.stdout, file))
+             for reader, file in zip(readers, files)]
+    processes = [multiprocessing.Process(target=work, args=own) for work, own in works]
+    for process in processes:
+        process.start()
+    return processes
+
+
+def run(seconds):
+    """For each reader the times of its ids, and when the idle transaction began."""
+    is_over = multiprocessing.Event()
+    files = [f"{os.environ['SANDBOX']}/reader.{n}" for n in range(len(READERS))]
+    command = ["pg_recvlogical", "-d", SHOP, "--slot", "decoded", "--start", "-f", "-", "--no-loop"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as receiver:
+        readers = start_readers(is_over, receiver, files)
+        writers = start_writers(seconds)
+        time.sleep(seconds / 3)
+        idle = connect()
+        idle.execute(IDLE)
+        idle_since = time.time()
+        writers.wait()
+        idle.execute("ROLLBACK")
+        time.sleep(GAP_S + 2)
+        is_over.set()
+        receiver.terminate()
+        for process in readers:
+            process.join()
+    times = []
+    for file in files:
+        with open(file, encoding="ascii") as written:
+            times.append({int(row_id): at for row_id, at in json.load(written).items()})
+    return times, idle_since
+
+
+def delays(got, committed):
+    """In ms, of those that were delivered: the median and the 99th percentile."""
+    own = sorted((got[row_id] - at) * 1000 for row_id, at in committed if row_id in got)
+    return [f"{own[len(own) * percent // 100]:,.0f}" for percent in (50, 99)]
+
+
+def compare(seconds):
+    times, idle_since = run(seconds)
+    committed = [(int(row_id), float(at)) for row_id, at in
+                 (line.split("|") for line in psql("""SELECT id, extract(epoch FROM pg_xact_commit_timestamp(xmin))
+                                                      FROM rows""").splitlines())]
+    before = [row for row in committed if row[1] < idle_since]
+    after = [row for row in committed if row[1] >= idle_since]
+    lines = []
+    for (label, (_, held_by)), got in zip(READERS.items(), times):
+        missed = sum(row_id not in got for row_id, _ in committed)
+        lines.append([label, f"{missed:,}", *delays(got, before), *delays(got, after), held_by])
+    return lines, len(committed)
+
+
+def call_us():
+    """Microseconds of a call of settled_below, in a loop in one session."""
+    statements = [f"SELECT count({call}) FROM generate_series(1, {CALLS})" for call in ("pg_backend_pid()", "settled_below('g')")]
+    times = milliseconds(statements * RUNS)
+    return statistics.median(own - floor for floor, own in zip(times[::2], times[1::2])) * 1000 / CALLS
+
+
+def main():
+    arguments = options(__doc__, rounds=0, seconds=90)
+    create_databases()
+    psql(TABLE)
+    lines, rows = compare(arguments.seconds)
+    alone = call_us()
+    sessions = [connect() for _ in range(WRITERS)]
+    for session in sessions:
+        session.execute("BEGIN; SELECT next_id('g'::regclass)")
+    among = call_us()
+    headings = ["", "missed", "median, ms", "99%, ms", "median, idle", "99%, idle", "delivery waits for"]
+    report = table(headings, lines)
+    report[1] = report[1][:-len(" ---: |")] + " --- |"
+    report += ["", f"Of {rows:,} rows of {WRITERS} writers; readers ask each {POLL_S * 1000:.0f} ms. idle: rows committed while a "
+               f"transaction is idle, for {arguments.seconds * 2 // 3} s. {conditions('bench-new-rows', arguments)}", "",
+               *table([f"`settled_below`, {CALLS:,} calls in a loop", "µs per call"],
+                      [["no other session in a transaction", f"{alone:.1f}"],
+                       [f"{WRITERS} sessions in transactions that have generated an id", f"{among:.1f}"]])]
+    write_report(f"{arguments.out}/new_rows.md", report)
+    for session in sessions:
+        session.connection.close()
+
+
+main()

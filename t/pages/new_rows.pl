@@ -1,0 +1,122 @@
+# The readers of docs/new-rows.md, in Python and with FULL=1 in JavaScript, process each row once and in order, while
+# writers commit late and roll back, sessions of writers and readers are ended, and the server is killed. The same
+# reader with the clock's id in the place of the bound misses rows.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use Clients;
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time usleep);
+use Docs;
+use ShardidTest;
+
+my $page = 'new-rows.md';
+my $folder = PostgreSQL::Test::Utils::tempdir();
+my $node = clients_node('new_rows');
+$ENV{PGDATABASE} = 'postgres';
+
+# The page's SQL of one reader and of the trigger.
+sub page_sql
+{
+	my ($start) = @_;
+	my ($block) = grep { $_->{language} eq 'sql' && $_->{text} =~ /^\Q$start\E/ } blocks_of("docs/$page");
+	die "$page has no block that begins with $start" unless $block;
+	return $block->{text};
+}
+
+sub make_tables
+{
+	on(q(DROP TABLE IF EXISTS orders, readers, mails; DROP SEQUENCE IF EXISTS order_ids; DROP FUNCTION IF EXISTS notify_readers));
+	on(page_sql($_)) for 'CREATE SEQUENCE order_ids', 'CREATE TABLE readers', 'CREATE FUNCTION notify_readers';
+	on(q(ALTER TABLE mails ADD n bigint GENERATED ALWAYS AS IDENTITY; ALTER TABLE orders ADD at timestamptz DEFAULT now()));
+	return;
+}
+
+# Starts a reader twice: the second one waits for the first.
+sub start_readers
+{
+	my (@command) = @_;
+	return map { IPC::Run::start(\@command, '>', "$folder/out.$_", '2>', "$folder/err.$_") } 1, 2;
+}
+
+# Two sessions of a role and its generator, each some time.
+sub end_sessions
+{
+	my ($times) = @_;
+	for (1 .. $times)
+	{
+		usleep 250_000;
+		on(q(SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend'
+			AND pid <> pg_backend_pid() ORDER BY random() LIMIT 3));
+	}
+	return;
+}
+
+sub rows_missed
+{
+	return on('SELECT count(*) FROM orders LEFT JOIN mails USING (id) WHERE mails.id IS NULL');
+}
+
+sub reads_each_row
+{
+	my ($name, $misses, @command) = @_;
+	make_tables();
+	my @readers = start_readers(@command);
+	my $writers = start_clients($node, 12, [
+			'BEGIN', 'INSERT INTO orders (item) VALUES (1) RETURNING id', q(SELECT '', pg_sleep(random() * 0.3)), 'COMMIT',
+			'BEGIN', 'INSERT INTO orders (item) VALUES (2) RETURNING id', 'SAVEPOINT s', 'INSERT INTO orders (item) VALUES (3)',
+			'ROLLBACK TO s', q(SELECT '', pg_sleep(random() * 0.1)), 'COMMIT',
+			'BEGIN', 'INSERT INTO orders (item) VALUES (4)', 'ROLLBACK' ],
+		reconnect => 1);
+	end_sessions(rounds(8, 80));
+	unless ($misses)
+	{
+		kill_node($node);
+		start_again($node);
+		end_sessions(rounds(8, 80));
+	}
+	finish_clients($writers, 1);
+	my $until = time + 30;
+	usleep 100_000 while rows_missed() > 0 && time < $until && !$misses;
+	usleep 1_500_000 if $misses;
+	my ($rows, $missed) = (on('SELECT count(*) FROM orders'), rows_missed());
+	if ($misses)
+	{
+		cmp_ok($missed, '>', 0, "$name: misses $missed of $rows rows");
+	}
+	else
+	{
+		is($missed, 0, "$name: has each of $rows rows");
+		cmp_ok($rows, '>', 100, "$name: of many");
+		is(on('SELECT count(*) FROM mails LEFT JOIN orders USING (id) WHERE orders.id IS NULL'), 0, "$name: and no other row");
+		is(on('SELECT count(*) FROM (SELECT id < lag(id) OVER (ORDER BY n) AS is_late FROM mails) m WHERE is_late'),
+			0, "$name: in the order of ids");
+	}
+	$_->kill_kill for @readers;
+	return;
+}
+
+my $python = block_of($page, 'consumer_python');
+my $process = "cursor.execute('INSERT INTO mails VALUES (%s, %s)', [row_id, item])";
+append_to_file("$folder/reader.py", "$python\n\ndef process(cursor, row_id, item):\n    $process\n\n\nfollow('', process)\n");
+reads_each_row('Python', 0, 'python3', "$folder/reader.py");
+
+append_to_file("$folder/by_clock.py", slurp_file("$folder/reader.py") =~ s/settled_below\('order_ids'\)/id_lower_bound(clock_timestamp())/r);
+reads_each_row('by the clock', 1, 'python3', "$folder/by_clock.py");
+
+SKIP:
+{
+	skip 'node-postgres takes long, see make test-full', 1 unless $ENV{FULL};
+	my ($client, $why) = fetched_by_npm('failover');
+	skip "node-postgres: $why", 1 unless $client;
+	my $insert = q{client.query('INSERT INTO mails VALUES ($1, $2)', [row.id, row.item])};
+	append_to_file("$client/reader.js", block_of($page, 'consumer_js') . "\nfollow({}, (client, row) => $insert);\n");
+	reads_each_row('JavaScript', 0, 'node', "$client/reader.js");
+}
+
+$node->stop;
+done_testing();

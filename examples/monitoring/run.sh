@@ -123,6 +123,21 @@ turn_negative_soon() { end_in_200_days 40; }
 end_soon() { end_in_200_days 41; }
 replace_generator() { on shop/shop -c 'DROP SEQUENCE old_ids'; }
 
+# A transaction whose only id is two hours old.
+hold_back() {
+    set_back_two_hours
+    on shop/shop -c 'CREATE SEQUENCE held_ids CACHE 2'
+    psql -X -q -h "$(host_of shop)" -d shop -c BEGIN -c "SELECT next_id(1, 'held_ids')" -c 'SELECT pg_sleep(600)' \
+        >"$folder/held.log" 2>&1 &
+    running+=($!)
+    wait_until 'readers are held back' 60 holds 'sql_shardid_generator{col="lead_seconds", generator="public.held_ids"}'
+    set_right
+}
+let_go() {
+    on shop/shop -c "SELECT pg_terminate_backend(held_back_by) FROM id_generator_status('held_ids')" >/dev/null
+    on shop/shop -c 'DROP SEQUENCE held_ids'
+}
+
 revoke() { on shop/shop -c 'REVOKE SELECT ON ALL SEQUENCES IN SCHEMA public FROM shardid_monitor'; }
 grant() { on shop/shop -f "$here/role.sql"; }
 
@@ -172,6 +187,7 @@ event 'the clock is set back by 2 hours' 'it is set right' ShardidGeneratorAhead
 event 'the clock is set back by 2 days' 'it is set right' ShardidGeneratorFarAhead set_back_two_days set_right
 event 'ids turn negative in 200 days' 'another generator replaces it' ShardidIdsTurnNegative turn_negative_soon replace_generator
 event 'a generator ends in 200 days' 'another generator replaces it' ShardidGeneratorEnds end_soon replace_generator
+event 'a transaction is open for two hours' 'it is ended' ShardidReadersHeldBack hold_back let_go
 event 'SELECT is revoked' 'role.sql' ShardidNotMeasured revoke grant
 event 'the registry is stopped' 'it is started' ShardidLeaseNotRenewed stop_registry start_registry
 event 'the registry is stopped' 'it is started' ShardidLeaseEnds stop_registry start_registry

@@ -43,7 +43,7 @@ sub start_readers
 	return map { IPC::Run::start(\@command, '>', "$folder/out.$_", '2>', "$folder/err.$_") } 1, 2;
 }
 
-# Two sessions of a role and its generator, each some time.
+# Ends some sessions, of writers and readers, again and again.
 sub end_sessions
 {
 	my ($times) = @_;
@@ -100,9 +100,17 @@ sub reads_each_row
 	return;
 }
 
-my $python = block_of($page, 'consumer_python');
-my $process = "cursor.execute('INSERT INTO mails VALUES (%s, %s)', [row_id, item])";
-append_to_file("$folder/reader.py", "$python\n\ndef process(cursor, row_id, item):\n    $process\n\n\nfollow('', process)\n");
+append_to_file("$folder/reader.py", "import select\nimport time\nimport psycopg2\n\n" . block_of($page, 'consumer_python') . <<'EOF');
+
+def process(cursor, row_id, item):
+    cursor.execute('INSERT INTO mails VALUES (%s, %s)', [row_id, item])
+
+while True:
+    try:
+        follow('', process)
+    except psycopg2.Error:
+        time.sleep(0.2)
+EOF
 reads_each_row('Python', 0, 'python3', "$folder/reader.py");
 
 append_to_file("$folder/by_clock.py", slurp_file("$folder/reader.py") =~ s/settled_below\('order_ids'\)/id_lower_bound(clock_timestamp())/r);
@@ -113,8 +121,22 @@ SKIP:
 	skip 'node-postgres takes long, see make test-full', 1 unless $ENV{FULL};
 	my ($client, $why) = fetched_by_npm('failover');
 	skip "node-postgres: $why", 1 unless $client;
-	my $insert = q{client.query('INSERT INTO mails VALUES ($1, $2)', [row.id, row.item])};
-	append_to_file("$client/reader.js", block_of($page, 'consumer_js') . "\nfollow({}, (client, row) => $insert);\n");
+	append_to_file("$client/reader.js", "const { Client } = require('pg');\n" . block_of($page, 'consumer_js') . <<'EOF');
+
+const insert = (client, row) => client.query('INSERT INTO mails VALUES ($1, $2)', [row.id, row.item]);
+
+async function main() {
+    for (;;) {
+        const client = new Client();
+        client.on('error', () => {});
+        await follow(client, insert).catch(() => {});
+        await client.end().catch(() => {});
+        await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+}
+
+main();
+EOF
 	reads_each_row('JavaScript', 0, 'node', "$client/reader.js");
 }
 

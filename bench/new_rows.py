@@ -23,7 +23,8 @@ POLL_S, GAP_S = 0.02, 1
 CALLS, RUNS = 1000, 25
 TABLE = """
 CREATE SEQUENCE g CACHE 2;
-CREATE TABLE rows (id bigint PRIMARY KEY DEFAULT next_id('g'::regclass), n bigserial, xid xid8 DEFAULT pg_current_xact_id());
+CREATE TABLE rows (id bigint PRIMARY KEY DEFAULT next_id('g'::regclass), n bigserial,
+                   xid xid8 DEFAULT pg_current_xact_id());
 CREATE INDEX ON rows (n);
 CREATE INDEX ON rows (xid);
 SELECT pg_create_logical_replication_slot('decoded', 'test_decoding');
@@ -84,7 +85,7 @@ def by_xmin():
 
 
 def by_gaps():
-    """Delivers rows up to the first number that is missing; without it when the row after it has been there for a second."""
+    """Delivers rows up to the first number that is missing, and beyond when the row after it is a second old."""
     cursor, last, since = connect(), 0, {}
     while True:
         ids = []

@@ -1,5 +1,5 @@
-# The readers of docs/new-rows.md, in Python, from a queue of ranges and with FULL=1 in JavaScript, process each row once,
-# while writers commit late and roll back, sessions of writers and readers are ended, and the server is killed. The same
+# The readers of docs/new-rows.md, in Python, with a queue of ranges, and with FULL=1 in JavaScript, process each row
+# once, while writers commit late and roll back, sessions of writers and readers are ended, and the server is killed. The same
 # reader with the clock's id in the place of the bound misses rows.
 use strict;
 use warnings;
@@ -32,10 +32,11 @@ my ($make_ranges, $cut) = page_sql('CREATE TABLE ranges') =~ /^(.*?)(BEGIN;.*)/s
 
 sub make_tables
 {
-	on(q(DROP TABLE IF EXISTS orders, readers, mails, ranges; DROP SEQUENCE IF EXISTS order_ids; DROP FUNCTION IF EXISTS notify_readers));
+	on('DROP TABLE IF EXISTS orders, readers, mails, ranges');
+	on('DROP SEQUENCE IF EXISTS order_ids; DROP FUNCTION IF EXISTS notify_readers');
 	on(page_sql($_)) for 'CREATE SEQUENCE order_ids', 'CREATE TABLE readers', 'CREATE FUNCTION notify_readers';
 	on($make_ranges);
-	on(q(ALTER TABLE mails ADD n bigint GENERATED ALWAYS AS IDENTITY; ALTER TABLE orders ADD at timestamptz DEFAULT now()));
+	on(q(ALTER TABLE mails ADD n bigint GENERATED ALWAYS AS IDENTITY));
 	return;
 }
 
@@ -96,7 +97,7 @@ sub reads_each_row
 	{
 		is($missed, 0, "$name: has each of $rows rows");
 		cmp_ok($rows, '>', 100, "$name: of many");
-		is(on('SELECT count(*) FROM mails LEFT JOIN orders USING (id) WHERE orders.id IS NULL'), 0, "$name: and no other row");
+		is(on('SELECT count(*) FROM mails LEFT JOIN orders USING (id) WHERE orders.id IS NULL'), 0, "$name: and no other");
 		is(on('SELECT count(*) FROM (SELECT id < lag(id) OVER (ORDER BY n) AS is_late FROM mails) m WHERE is_late'),
 			0, "$name: in the order of ids")
 		  if $is_ordered;
@@ -105,7 +106,8 @@ sub reads_each_row
 	return;
 }
 
-append_to_file("$folder/reader.py", "import select\nimport time\nimport psycopg2\n\n" . block_of($page, 'consumer_python') . <<'EOF');
+my $imports = "import select\nimport time\nimport psycopg2\n\n";
+append_to_file("$folder/reader.py", $imports . block_of($page, 'consumer_python') . <<'EOF');
 
 def process(cursor, row_id, item):
     cursor.execute('INSERT INTO mails VALUES (%s, %s)', [row_id, item])
@@ -118,12 +120,14 @@ while True:
 EOF
 reads_each_row('Python', 'in order', 'python3', "$folder/reader.py");
 
-append_to_file("$folder/by_clock.py", slurp_file("$folder/reader.py") =~ s/settled_below\('order_ids'\)/id_lower_bound(clock_timestamp())/r);
+my $by_clock = slurp_file("$folder/reader.py") =~ s/settled_below\('order_ids'\)/id_lower_bound(clock_timestamp())/r;
+append_to_file("$folder/by_clock.py", $by_clock);
 reads_each_row('by the clock', 'misses', 'python3', "$folder/by_clock.py");
 
 # Two sessions cut ranges and process them; what the page returns goes to mails.
 append_to_file("$folder/ranges.sql", $cut . page_sql('WITH own') =~ s/^SELECT id, item/INSERT INTO mails $&/mr);
-reads_each_row('ranges', 'in any order', 'bash', '-c', "while :; do psql -XAtq -v ON_ERROR_STOP=1 -f $folder/ranges.sql; done");
+my $loop = "while :; do psql -XAtq -v ON_ERROR_STOP=1 -f $folder/ranges.sql; done";
+reads_each_row('ranges', 'in any order', 'bash', '-c', $loop);
 
 SKIP:
 {

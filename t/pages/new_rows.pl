@@ -18,6 +18,7 @@ my $page = 'new-rows.md';
 my $folder = PostgreSQL::Test::Utils::tempdir();
 my $node = clients_node('new_rows');
 $ENV{PGDATABASE} = 'postgres';
+on('ALTER DATABASE postgres SET shardid.shard_id = 5');
 
 # The page's SQL of one reader and of the trigger.
 sub page_sql

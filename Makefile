@@ -89,7 +89,7 @@ endif
 
 # The project's own commands, which install missing packages and leave nothing behind. PGXS has a target "check", which
 # only says that it is not supported.
-.PHONY: demo example quick test test-full matrix foreign platforms deb dist bench bench-portable \
+.PHONY: demo example quick test test-full matrix foreign platforms deb dist tle bench bench-portable \
         bench-contention bench-leases bench-new-rows bench-instructions
 
 demo:
@@ -148,6 +148,10 @@ deb:
 # The zip for PGXN.
 dist:
 	@tools/dist.py
+
+# The directory for database.dev, dist/shardid_portable: the SQL-only version as an extension of pg_tle.
+tle:
+	@portable/pg_tle.sh "$(CURDIR)/dist/shardid_portable"
 
 # Variables: ROUNDS, SECONDS. Results go to bench/results. PG=19 measures the server of the Debian release that has it, in
 # a directory as make matrix does; see tools/bench.sh.

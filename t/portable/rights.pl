@@ -49,7 +49,7 @@ make_portable($node, 'page');
 my $shown = $node->safe_psql('page', "SET search_path = public;\n" . block_of('migrating.md', 'sql-only-number') . block_of('portable.md', 'portable_first'));
 like($shown, qr/^\d+\n\d+\nlighthouse\|.*\|5\|\d+$/m, 'the page, as it stands');
 my $told_tle = qx(portable/pg_tle.sh);
-my ($call, $script) = $told_tle =~ /^(SELECT pgtle\.install_extension\('shardid_portable', '1\.0', '[^']+',)\n\$_pgtle_\$\n(.*)\$_pgtle_\$\);\n\z/s;
+my ($call, $script) = $told_tle =~ /^(SELECT pgtle\.install_extension\('shardid_portable', '1\.0\.0', '[^']+',)\n\$_pgtle_\$\n(.*)\$_pgtle_\$\);\n\z/s;
 ok($call, 'a call of pgtle.install_extension');
 ok($script =~ s/^SELECT pg_catalog\.pg_extension_config_dump\('shardid_seq', ''\);$//m, 'whose position a dump carries');
 unlike($script, qr/^\\|^(?:BEGIN|COMMIT);/m, 'without psql\'s commands and without a transaction');

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# Makes everything of a release but what only a person can do: release.sh VERSION HOME_URL. In a clone
+# of the last commit it sets version, date and home, commits that, builds into dist/ the zip for PGXN, the source
+# tarball, Debian and RPM source packages, the SQL-only extension, a bill of materials and checksums, and tests what it
+# has built. This tree stays as it is. At the end it prints the commands that are left, in their order.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+readonly placeholder=https://shardid.example
+version=${1:-} home=${2:-}
+home=${home%/}
+host=${home#https://}
+host=${host%%/*}
+if [[ ! $version =~ ^[0-9]+\.[0-9]+\.[0-9]+$ || ! $home =~ ^https://[^/]+/.+$ ]]; then
+    echo 'usage: tools/release.sh VERSION HOME_URL, as in tools/release.sh 1.0.0 https://git.host/group/shardid' >&2
+    exit 2
+fi
+if [[ -n $(git status --porcelain) ]]; then
+    echo 'commit or stash your changes first' >&2
+    exit 1
+fi
+sql_version=${version%.*}
+date=$(date -u +%Y-%m-%d)
+dist=$PWD/dist
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+tree=$work/shardid-$version
+
+# The one place of the home is META.json; all other files have the same placeholder.
+set_home() {
+    git grep -lF shardid.example -- . ':!tools/release.sh' | while read -r file; do
+        sed -i "s#$placeholder/shardid\.git#$home.git#g; s#$placeholder/shardid#$home#g; s#$placeholder/issues#$home/issues#g; s#$placeholder/\?#$home#g; s#@shardid\.example#@$host#g" "$file"
+    done
+}
+
+set_version() {
+    sed -i "/meta-spec/,\$ ! s/\"version\": \"[0-9.]*\"/\"version\": \"$version\"/" META.json
+    sed -i "s/^default_version = .*/default_version = '$sql_version'/" shardid.control shardid_lease.control
+    sed -i "s/^## .* (unreleased)$/## $sql_version ($date)/" CHANGELOG.md
+    sed -i "1s/.*/shardid ($version-1) unstable; urgency=medium/; s/^ -- \(.*>\)  .*/ -- \1  $(date -uR)/" debian/changelog
+    sed -i "s/^Version: .*/Version:        $version/; s/^\* .* - [0-9].*/* $(LC_ALL=C date -u '+%a %b %d %Y') the shardid developers <developers@$host> - $version-1PGDG/" packaging/rpm/shardid.spec
+    sed -i "s/version=[0-9.]* comment/version=$version comment/" portable/pg_tle.sh
+    sed -i "s/\"[0-9.]*-1\.pgdg/\"$version-1.pgdg/; s/sql     = \"[0-9.]*\"/sql     = \"$sql_version\"/" packaging/cnpg/metadata.hcl
+    sed -i "s/shardid-[0-9.]*\.zip/shardid-$version.zip/" docs/install.md
+}
+
+# What is in the source: no library is linked but PostgreSQL's own and libpq.
+write_bill_of_materials() {
+    python3 - "$version" "$home" >"$dist/shardid-$version.cdx.json" <<'PY'
+import json, sys, uuid
+version, home = sys.argv[1:]
+component = {"type": "library", "name": "shardid", "version": version, "licenses": [{"license": {"id": "PostgreSQL"}}],
+             "purl": f"pkg:generic/shardid@{version}", "bom-ref": "shardid",
+             "externalReferences": [{"type": "vcs", "url": home}]}
+needs = [{"type": "application", "name": "postgresql", "version": "15 to 19", "bom-ref": "postgresql"},
+         {"type": "library", "name": "libpq", "bom-ref": "libpq"}]
+print(json.dumps({"bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1,
+                  "serialNumber": "urn:uuid:" + str(uuid.uuid5(uuid.NAMESPACE_URL, f"{home}@{version}")),
+                  "metadata": {"component": component}, "components": needs,
+                  "dependencies": [{"ref": "shardid", "dependsOn": ["postgresql", "libpq"]}]}, indent=2))
+PY
+}
+
+git clone --quiet . "$tree"
+rm -rf "$dist"
+mkdir "$dist"
+cd "$tree"
+set_version
+set_home
+git -c user.name='shardid developers' -c user.email="developers@$host" commit --quiet -am "Release $version"
+git format-patch --quiet --stdout HEAD~1 >"$dist/release-$version.patch"
+
+export SOURCE_DATE_EPOCH
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+tools/dist.py "$dist"
+git archive --prefix="shardid-$version/" HEAD | gzip -n >"$dist/shardid-$version.tar.gz"
+portable/pg_tle.sh "$dist/shardid_portable"
+cp packaging/rpm/shardid.spec "$dist/"
+write_bill_of_materials
+if [[ -n ${TEST-unset} ]]; then
+    mkdir "$work/unpacked"
+    tar -xzf "$dist/shardid-$version.tar.gz" -C "$work/unpacked"
+    make -C "$work/unpacked/shardid-$version" test
+fi
+(cd "$dist" && find . -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort | xargs sha256sum >SHA256SUMS)
+
+cat <<END
+
+dist/ is ready. What is left, in this order (RELEASING.md says more):
+  git am dist/release-$version.patch
+  git tag -s v$version -m 'shardid $version'
+  gpg --detach-sign --armor dist/SHA256SUMS
+  git push $home.git main v$version
+  make deb                                    # then dput, or mail the .dsc to a sponsor; PGDG builds from the tag
+  curl -u USER -F archive=@dist/shardid-$version.zip https://manager.pgxn.org/upload
+  dbdev publish --path dist/shardid_portable
+  send dist/shardid.spec to pgsql-pkg-yum@lists.postgresql.org
+  open a pull request with packaging/cnpg once the Debian package is on apt.postgresql.org
+  mail pgsql-announce@lists.postgresql.org with the part of CHANGELOG.md
+END

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes everything of a release but what only a person can do: release.sh VERSION HOME_URL. In a clone
 # of the last commit it sets version, date and home, commits that, builds into dist/ the zip for PGXN, the source
-# tarball, Debian and RPM source packages, the SQL-only extension, a bill of materials and checksums, and tests what it
+# tarball, the RPM spec, the SQL-only extension, a bill of materials and checksums, and tests what it has
 # has built. This tree stays as it is. At the end it prints the commands that are left, in their order.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -81,7 +81,8 @@ if [[ -n ${TEST-unset} ]]; then
     tar -xzf "$dist/shardid-$version.tar.gz" -C "$work/unpacked"
     make -C "$work/unpacked/shardid-$version" test
 fi
-(cd "$dist" && find . -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort | xargs sha256sum >SHA256SUMS)
+(cd "$dist" && find . -type f -printf '%P\n' | LC_ALL=C sort | xargs sha256sum) >"$work/SHA256SUMS"
+mv "$work/SHA256SUMS" "$dist/"
 
 cat <<END
 

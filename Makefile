@@ -59,6 +59,9 @@ $(DATA_built): $(srcdir)/shardid--1.0.sql $(SHARED)
 	{ cat $< && for file in $(SHARED); do \
 	    sed -e '1,/^-- Also in the extension/d' -e '/^-- Not in the extension/,$$d' -e 's/^CREATE OR REPLACE /CREATE /' $$file || exit; done; } > $@
 
+.PHONY: built
+built: $(DATA_built)
+
 all: $(LIBPQ_CLIENT)
 src/lease/libpq_client.o: override CPPFLAGS += -isystem $(libpq_srcdir)
 src/lease/libpq_client.o: $(shell find $(srcdir)/src -name '*.h' -o -name '*.hpp') | $(object_folders)

@@ -20,7 +20,7 @@ TOPICS = {
 }
 CLIENTS = "docs/clients.md"
 PAGES = sorted(glob.glob("*.md") + glob.glob("docs/*.md") + glob.glob("examples/*/README.md"))
-README_LINES = 200
+README_LINES = 140
 # Words after ```sql that are no name, see t/pages/pages.pl.
 NO_NAME = {"", "fails", "superuser"}
 

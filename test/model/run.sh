@@ -13,6 +13,7 @@ only=${1:-}
 few=('one layout, copied database' 'without the redo pointer' 'without the wait on fresh storage'
     'window kept for a moved page' 'late answer stored' 'registry set back and not stopped'
     'registry with a standby'
+    'settled, prepared, CACHE altered, crash' 'settled, notes before the position'
     'portable, honest clock' 'portable, opened without the lock')
 at_once=2
 
@@ -40,6 +41,9 @@ declare -A sign=(
     [stopped]='violated is_lost'
     [below]='(tick>before)'
     [future]='<=clock)'
+    [unread]='~(delivered))==0)'
+    [unlogged]='&((1<<(stored*'
+    [decreases]='(settled>=bound)'
 )
 
 report() {
@@ -147,6 +151,8 @@ twins=(-DEND=1 -DSERIALS=3 -DORIGINS=1 -DTWINS -DSTRANGERS)
 moved_wrongly=(-DEND=1 -DSERIALS=2 -DORIGINS=2 -DRESTORE -DCHANGES=1 -DLIAR)
 portable=(-DEND=3)
 moved_back=(-DHONEST -DEND=1 -DMOVE=1 -DMOVE_BACK)
+settled=(-DTIMES=2)
+settled_again=(-DMOVES=1 -DNUMBERS=1 -DTIMES=4)
 optimize=-O1
 if [[ -n ${FULL:-} ]]; then
     raises+=(-DRAISE_AGAIN)
@@ -159,6 +165,7 @@ if [[ -n ${FULL:-} ]]; then
     registry=(-DSERIALS=3)
     moved_wrongly=(-DEND=1 -DSERIALS=3 -DORIGINS=2 -DRESTORE -DCHANGES=1 -DLIAR)
     again=(-DEND=1 -DSERIALS=2 -DORIGINS=2 -DAGAIN -DCHANGES=1)
+    settled_again=(-DMOVES=1 -DTIMES=3)
     optimize=-O2
     at_once=1
 fi
@@ -211,6 +218,10 @@ if [[ -n ${FULL:-} ]]; then
     holds 'registry, restored or moved twice' registry.pml -DCHANGES=2 "${restores[@]}"
     holds 'registry, restored, three grants' registry.pml -DRESTORE -DCHANGES=1 -DEND=1 -DSERIALS=3
 fi
+
+holds 'settled, prepared, CACHE altered, crash' settled.pml -DPREPARE -DALTER -DCRASHES=1 "${settled[@]}"
+holds 'settled, three times' settled.pml -DTIMES=3
+holds 'settled, moved back' settled.pml "${settled_again[@]}"
 
 holds 'portable, honest clock' portable.pml -DHONEST
 holds 'portable, honest clock, next_ids and raise_generator' portable.pml -DHONEST -DNEXT_IDS -DRAISE=1 "${portable[@]}"
@@ -295,6 +306,19 @@ breaks 'called restored twice, and a snapshot in between' overlap registry.pml -
 breaks 'called moved, and no quarantine' overlap registry.pml -DNO_QUARANTINE -DSTRANGERS "${moved_wrongly[@]}"
 breaks 'late answer stored' both answers.pml -DLATE_ANSWER_STORED
 breaks 'late answer of another shard stored' both answers.pml -DANY_SHARD
+
+breaks 'settled, notes before the position' decreases settled.pml -DNOTES_FIRST -DTIMES=2
+breaks 'settled, noted after the page is unlocked' decreases settled.pml -DNOTE_AFTER_PAGE -DTIMES=2
+breaks 'settled, prepared transactions not looked at' unlogged settled.pml -DPREPARE -DPREPARED_IGNORED -DTIMES=2
+breaks 'settled, own transaction not looked at' unlogged settled.pml -DOWN_IGNORED -DTIMES=2
+breaks 'settled, in the statement that reads the rows' unread settled.pml -DONE_STATEMENT -DTIMES=2
+breaks 'settled, position not durable' unlogged settled.pml -DPOSITION_LOST -DCRASHES=1 -DTIMES=2
+breaks 'settled, moved back and no other note' unlogged settled.pml -DONE_NOTE "${settled_again[@]}"
+breaks 'settled, note of the subtransaction' unlogged settled.pml -DNOTE_OF_SUBTRANSACTION -DTIMES=2
+breaks 'settled, locks released before the commit' unread settled.pml -DLOCKS_RELEASED_FIRST -DTIMES=2
+breaks 'settled, CACHE altered at once' unread settled.pml -DALTER -DALTER_AT_ONCE -DTIMES=2
+breaks 'settled, own change of CACHE and no note' unlogged settled.pml -DALTER -DOWN_CHANGE_UNNOTED -DTIMES=2
+breaks 'settled, CACHE read once' unlogged settled.pml -DALTER -DCACHE_READ_ONCE -DTIMES=2
 
 breaks 'portable, opened without the lock' twice portable.pml -DHONEST -DNO_LOCK
 breaks 'portable, mark set before the generator' twice portable.pml -DHONEST -DMARK_FIRST

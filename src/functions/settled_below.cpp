@@ -95,11 +95,12 @@ bool reads_a_table(Query &query) {
 // Also where the call is in a subquery, a CTE, or a view or SQL function that became one, and the
 // table in another of these. Subqueries that are planned already are in subroots.
 void check_statement(const PlannerInfo *root) {
+    const PlannerGlobal *statement = root->glob;
     bool reads = false;
     for (const PlannerInfo *above = root; above != nullptr; above = above->parent_root)
         reads = reads || reads_a_table(*above->parse);
     ListCell *cell;
-    foreach (cell, root->glob->subroots)
+    foreach (cell, statement->subroots)
         reads = reads || reads_a_table(*static_cast<PlannerInfo *>(lfirst(cell))->parse);
     if (reads)
         refuse_snapshot("The statement that contains the call reads a table.");

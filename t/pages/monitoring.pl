@@ -78,11 +78,11 @@ SQL
 query('ALTER SEQUENCE events_id_seq CACHE 2');
 my $writer = $node->background_psql('shop');
 $writer->query_safe(q(BEGIN; INSERT INTO events (name) VALUES ('a'); SELECT pg_sleep(1)));
-my ($held_back, $free) = map { $_->{seconds_held_back} } @{ measured($text{'generators.sql'}) }{ 'public.events_id_seq', 'public.shardid_seq' };
+my ($held_back, $free) = map { $_->{seconds_held_back} } @{ measured($generators) }{ 'public.events_id_seq', 'public.shardid_seq' };
 is($held_back >= 1 && $held_back < 600 && "$free", '0', "readers of one generator are held back for $held_back s");
 $writer->query_safe('COMMIT');
 $writer->quit;
-is(measured($text{'generators.sql'})->{'public.events_id_seq'}{seconds_held_back}, 0, 'until it commits');
+is(measured($generators)->{'public.events_id_seq'}{seconds_held_back}, 0, 'until it commits');
 # A lease: held, refused by its registry, released.
 query(registry_here() . <<'SQL');
 SELECT shardid_lease.create_id_space('shop');

@@ -520,7 +520,7 @@ inline void check_any_uuid_v7(const UuidBytes &any) {
     REQUIRE(std::memcmp(first.byte, of_v7.byte, 6) == 0);
     REQUIRE(std::memcmp(first.byte, of_v7.byte, uuid_size) <= 0);
     check_uuid_v7_at(us - 1);
-    check_uuid_v7_at(us + any.byte[15] * 4);
+    check_uuid_v7_at(us + std::int64_t{any.byte[15]} * 4);
 }
 
 template <typename Source>

@@ -1,0 +1,232 @@
+# What the tests of settled_below share: tables whose rows consumers read while writers insert, sessions that are led
+# step by step, and the count of rows that a consumer has missed.
+package Settled;
+
+use strict;
+use warnings;
+use Exporter 'import';
+use IPC::Run;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+use ShardidTest;
+
+our @EXPORT = qw(create_tables open_session ask close_session start_consumers stop_consumers start_scripts finish_scripts
+  random_script finish_prepared deliver_all missed is_delivered);
+
+# Photos have ids of the generators g and h, clips ids of k, in another layout. Each consumer keeps what was delivered
+# to it, and how far it has read, in tables. A row that is delivered twice is an error. Next to it each reads "id > last".
+sub create_tables
+{
+	my ($node) = @_;
+	$node->safe_psql('postgres', <<'SQL');
+CREATE SEQUENCE g CACHE 2;
+CREATE SEQUENCE h CACHE 2;
+CREATE SEQUENCE k CACHE 2;
+CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT next_id(1, 'g'), name text);
+CREATE TABLE clips (id bigint PRIMARY KEY DEFAULT next_id(1, 'k', '2020-01-01 00:00:00+00', 4, 8), name text);
+CREATE TABLE consumers (name text PRIMARY KEY, source regclass, bound text, last bigint DEFAULT 0, naive bigint DEFAULT 0,
+	polls bigint DEFAULT 0, decreased bigint DEFAULT 0);
+CREATE TABLE delivered (name text, id bigint, PRIMARY KEY (name, id));
+CREATE TABLE naively_delivered (name text, id bigint);
+CREATE TABLE control (stop boolean);
+INSERT INTO control VALUES (false);
+INSERT INTO consumers (name, source, bound) VALUES
+	('first', 'photos', $$least(settled_below('g'), settled_below('h'))$$),
+	('second', 'photos', $$least(settled_below('h'), settled_below('g'))$$),
+	('third', 'clips', $$settled_below('k', '2020-01-01 00:00:00+00', 4, 8)$$);
+
+-- Polls until it is told to stop, or that many times. A generator that notes nothing for the moment is asked again.
+CREATE PROCEDURE consume(me text, most int DEFAULT 1000000000) LANGUAGE plpgsql AS $$
+DECLARE
+	mine consumers;
+	b bigint;
+	n int := 0;
+BEGIN
+	WHILE n < most AND NOT (SELECT stop AND most = 1000000000 FROM control) LOOP
+		n := n + 1;
+		SELECT * INTO mine FROM consumers WHERE name = me;
+		BEGIN
+			EXECUTE 'SELECT ' || mine.bound INTO b;
+		EXCEPTION WHEN object_not_in_prerequisite_state THEN
+			b := NULL;
+		END;
+		EXECUTE format('INSERT INTO delivered SELECT %L, id FROM %s WHERE id >= %s AND id < %s',
+			me, mine.source, mine.last, coalesce(b, 0));
+		EXECUTE format('INSERT INTO naively_delivered SELECT %L, id FROM %s WHERE id > %s', me, mine.source, mine.naive);
+		UPDATE consumers SET last = greatest(last, b), polls = polls + 1, decreased = decreased + (b < last)::int,
+			naive = coalesce((SELECT max(id) FROM naively_delivered WHERE name = me AND id > mine.naive), mine.naive)
+		WHERE name = me;
+		COMMIT;
+		PERFORM pg_sleep(0.0005 * random());
+	END LOOP;
+END
+$$;
+SQL
+	return;
+}
+
+# A session that is led step by step.
+sub open_session
+{
+	my ($node) = @_;
+	my %session = (in => '', out => '');
+	$session{psql} = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres') ],
+		'<', \$session{in}, '>', \$session{out}, '2>', \$session{out}, IPC::Run::timer(60));
+	return \%session;
+}
+
+# What the session prints for these statements.
+sub ask
+{
+	my ($session, $sql) = @_;
+	$session->{out} = '';
+	$session->{in} .= "$sql\n\\echo done\n";
+	$session->{psql}->pump until $session->{out} =~ /^done$/m;
+	return $session->{out} =~ s/\n?^done\n\z//mr;
+}
+
+sub close_session { return $_[0]->{psql}->finish }
+
+sub start_consumers
+{
+	my ($node, @names) = @_;
+	$node->safe_psql('postgres', 'UPDATE control SET stop = false');
+	return start_scripts($node, 'consumer', map { "CALL consume('$_');\n" } @names);
+}
+
+sub stop_consumers
+{
+	my ($node, $consumers) = @_;
+	$node->safe_psql('postgres', 'UPDATE control SET stop = true');
+	my $said = finish_scripts($consumers);
+	unlike($said, qr/ERROR/, 'no consumer has failed');
+	return;
+}
+
+# One psql for each script. A session that was terminated connects again with the rest, in parts.
+sub start_scripts
+{
+	my ($node, $name, @scripts) = @_;
+	my $dir = PostgreSQL::Test::Utils::tempdir();
+	my @running;
+	for my $n (0 .. $#scripts)
+	{
+		my @parts = split /^-- part\n/m, $scripts[$n];
+		append_to_file("$dir/$n.$_", $parts[$_]) for 0 .. $#parts;
+		my $pid = fork // die "fork: $!";
+		if ($pid == 0)
+		{
+			$ENV{PGAPPNAME} = $name;
+			open STDOUT, '>', "$dir/said.$n" or die;
+			open STDERR, '>&', \*STDOUT or die;
+			my @psql = ('psql', '-XAtq', '-d', $node->connstr('postgres'), '-f');
+			exec @psql, "$dir/$n.0" if @parts == 1;
+			for (0 .. $#parts) { system @psql, "$dir/$n.$_" }
+			POSIX::_exit(0);
+		}
+		push @running, $pid;
+	}
+	return { dir => $dir, pids => \@running };
+}
+
+# What they have printed.
+sub finish_scripts
+{
+	my ($scripts) = @_;
+	waitpid $_, 0 for @{ $scripts->{pids} };
+	return join '', map { slurp_file($_) } glob "$scripts->{dir}/said.*";
+}
+
+my $prepared = 0;
+
+# A script of random transactions. Each kind is a list of statements; SLEEP is some milliseconds, END the end of a
+# transaction. Some transactions stay prepared, unless there are also kinds that wait for their locks.
+# %params: transactions; also, a list of such kinds.
+sub random_script
+{
+	my (%params) = @_;
+	my $row = q{INSERT INTO photos DEFAULT VALUES;};
+	my $h = q{INSERT INTO photos (id) VALUES (next_id(1, 'h'));};
+	my $clip = q{INSERT INTO clips DEFAULT VALUES;};
+	my @kinds = (
+		[$row], [$h], [$clip],
+		[ 'BEGIN;', $row, 'SLEEP', $clip, $h, 'END' ],
+		[ 'BEGIN;', $clip, 'SLEEP', $row, 'SLEEP', 'END' ],
+		[ 'BEGIN;', 'SAVEPOINT a;', $row, 'ROLLBACK TO a;', 'SLEEP', $row, $clip, 'SLEEP', 'END' ],
+		[ 'BEGIN;', 'SAVEPOINT a;', q{SELECT next_id(3, 'g') AS id \gset}, 'ROLLBACK TO a;', 'SLEEP',
+			'INSERT INTO photos VALUES (:id);', 'SLEEP', 'END' ],
+		[ 'BEGIN;', 'SAVEPOINT a;', $h, 'RELEASE a;', 'SAVEPOINT a;', 'SAVEPOINT b;', $row, 'ROLLBACK TO a;', 'SLEEP', $row, 'END' ],
+		[ q{INSERT INTO photos (id) SELECT next_id(n % 50, 'g') FROM generate_series(1, 300) n;} ],
+		[ 'BEGIN;', q{INSERT INTO photos (id) SELECT next_ids(7, 40, 'h');}, 'SLEEP', 'END' ],
+		[ 'BEGIN;', "COPY photos (name) FROM STDIN;\nharbour\ncliff\n\\.", 'SLEEP', 'END' ],
+		[ q{SET shardid.max_borrow = '50ms';}, q{INSERT INTO photos (id) SELECT next_id(2, 'h') FROM generate_series(1, 2500) n;},
+			'RESET shardid.max_borrow;' ],
+		[ q{DO $$ BEGIN INSERT INTO photos DEFAULT VALUES; PERFORM 1 / (random() < 0.5)::int; EXCEPTION WHEN division_by_zero
+			THEN INSERT INTO clips DEFAULT VALUES; PERFORM pg_sleep(0.004); END $$;} ],
+		[ 'BEGIN;', $row, $clip, $h, 'PREPARE' ],
+		@{ $params{also} // [] });
+	my $script = "SET lock_timeout = '100ms';\n";
+	for my $n (1 .. $params{transactions})
+	{
+		my @statements = @{ $kinds[ rand @kinds ] };
+		for (@statements)
+		{
+			s/^SLEEP$/sprintf 'SELECT pg_sleep(%.4f);', 0.012 * rand/e;
+			s/^END$/rand() < 0.7 ? 'COMMIT;' : 'ROLLBACK;'/e;
+			if ($_ eq 'PREPARE')
+			{
+				my $name = 'p' . ++$prepared;
+				my $later = !$params{also} && rand() < 0.3 ? '' : sprintf 'SELECT pg_sleep(%.4f); COMMIT PREPARED \'%s\';', 0.03 * rand, $name;
+				$_ = "PREPARE TRANSACTION '$name'; $later";
+			}
+		}
+		$script .= join("\n", @statements) . "\n" . ($n % 20 ? '' : "-- part\n");
+	}
+	return $script;
+}
+
+# Commits what is still prepared.
+sub finish_prepared
+{
+	my ($node) = @_;
+	$node->safe_psql('postgres', "COMMIT PREPARED '$_'")
+	  for split /\n/, $node->safe_psql('postgres', 'SELECT gid FROM pg_prepared_xacts');
+	return;
+}
+
+# Two polls, of which the second may be for the last millisecond.
+sub deliver_all
+{
+	my ($node, @names) = @_;
+	$node->safe_psql('postgres', "CALL consume('$_', 1); SELECT pg_sleep(0.002); CALL consume('$_', 1)") for @names;
+	return;
+}
+
+# How many rows of its source a consumer has not got, of the table that keeps them.
+sub missed
+{
+	my ($node, $name, $table) = @_;
+	$table //= 'delivered';
+	my $source = $node->safe_psql('postgres', "SELECT source FROM consumers WHERE name = '$name'");
+	return $node->safe_psql('postgres',
+		"SELECT count(*) FROM $source s WHERE NOT EXISTS (SELECT FROM $table d WHERE d.name = '$name' AND d.id = s.id)");
+}
+
+# One assertion for each consumer, and a line in the table of faults.
+sub is_delivered
+{
+	my ($node, $what, @names) = @_;
+	deliver_all($node, @names);
+	for my $name (@names)
+	{
+		my ($got, $polls) = split /\|/, $node->safe_psql('postgres',
+			"SELECT (SELECT count(*) FROM delivered WHERE name = '$name'), polls FROM consumers WHERE name = '$name'");
+		my $missed = missed($node, $name);
+		is($missed, 0, "$what: the $name consumer has missed none of $got rows in $polls polls");
+		note_fault("$what: rows that a consumer missed", 1, $got, $missed);
+	}
+	return;
+}
+
+1;

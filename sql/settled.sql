@@ -1,0 +1,173 @@
+-- settled_below returns an id below which no row of a generator can become visible any more.
+\a \t on
+SET timezone = 'UTC';
+CREATE SCHEMA settled;
+SET search_path = settled, public;
+\getenv source PG_ABS_SRCDIR
+\set try :source '/sql/try.psql'
+\i :try
+CREATE ROLE regress_settled_reader;
+GRANT USAGE ON SCHEMA settled TO regress_settled_reader;
+CREATE SEQUENCE g CACHE 2;
+CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT next_id(1, 'g'), name text);
+CREATE FUNCTION position_of(sequence regclass) RETURNS bigint LANGUAGE sql RETURN pg_sequence_last_value(sequence);
+
+-- Nothing was generated; then a row, which is below the id as soon as its millisecond is over.
+SELECT settled_below('g');
+INSERT INTO photos (name) VALUES ('harbour');
+SELECT pg_sleep(0.002);
+SELECT settled_below('g') AS b \gset
+SELECT count(*) FILTER (WHERE id < :b), count(*), :b & ((1 << 23) - 1) FROM photos;
+-- Further calls do not move an idle generator, and ids continue above.
+SELECT position_of('g') AS before \gset
+SELECT settled_below('g') = :b, settled_below('g') = :b;
+SELECT position_of('g') = :before;
+INSERT INTO photos (name) VALUES ('lighthouse') RETURNING id > :b;
+
+-- The transaction's own ids hold it back, also after ROLLBACK TO SAVEPOINT; those of a rolled back one do not.
+BEGIN;
+SAVEPOINT a;
+INSERT INTO photos (name) VALUES ('cliff') RETURNING id \gset
+ROLLBACK TO a;
+SELECT pg_sleep(0.002);
+SELECT settled_below('g') <= :id;
+INSERT INTO photos (name) VALUES ('cliff');
+SELECT settled_below('g') <= :id;
+ROLLBACK;
+SELECT settled_below('g') > :id;
+
+-- The generator in another layout.
+CREATE SEQUENCE other CACHE 2;
+SELECT next_id(1, 'other', '2020-01-01 00:00:00+00', 4, 8) AS id \gset
+SELECT pg_sleep(0.002);
+SELECT settled_below('other', '2020-01-01 00:00:00+00', 4, 8) - (:id >> 12 << 12);
+-- A wrong layout is refused, and does not move it: not in a scale of the caller's.
+SELECT position_of('other') AS before \gset
+SELECT try($$SELECT settled_below('other', '2000-01-01 00:00:00+00', 1, 31)$$);
+SELECT try($$SELECT settled_below('other')$$);
+SELECT position_of('other') = :before;
+SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$settled_below('g', shard_bits => 32)$$,
+    $$settled_below('g', epoch => 'infinity')$$, $$settled_below('photos')$$, $$settled_below(1)$$]) call;
+SELECT settled_below(NULL) IS NULL;
+
+-- Generators that are refused: without notes, created or altered in this transaction, of another kind.
+CREATE SEQUENCE plain;
+SELECT try($$SELECT settled_below('plain')$$);
+BEGIN;
+CREATE SEQUENCE own CACHE 2;
+SELECT try($$SELECT settled_below('own')$$);
+ALTER SEQUENCE g CACHE 20;
+SELECT try($$SELECT settled_below('g')$$);
+ROLLBACK;
+BEGIN;
+SAVEPOINT a;
+ALTER SEQUENCE g CACHE 1;
+ROLLBACK TO a;
+SELECT settled_below('g') >= :b;
+COMMIT;
+ALTER SEQUENCE shardid_uuid_seq CACHE 2;
+SELECT uuid_v1() IS NOT NULL;
+SELECT position_of('shardid_uuid_seq') AS before \gset
+SELECT left(try($$SELECT settled_below('shardid_uuid_seq')$$), 5), position_of('shardid_uuid_seq') = :before;
+ALTER SEQUENCE shardid_uuid_seq CACHE 1;
+CREATE TEMPORARY SEQUENCE mine CACHE 2;
+SELECT next_id(1, 'mine') AS id \gset
+SELECT pg_sleep(0.002);
+SELECT settled_below('mine') > :id;
+
+-- Snapshots that are older than the call: of the transaction.
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT try($$SELECT settled_below('g')$$);
+ROLLBACK;
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SELECT left(try($$SELECT settled_below('g')$$), 5);
+ROLLBACK;
+-- Of the statement: refused wherever the call and the table are in it.
+SELECT try($$SELECT id FROM photos WHERE id < settled_below('g')$$);
+CREATE VIEW bound AS SELECT settled_below('g') AS b;
+CREATE VIEW settled_photos AS SELECT * FROM photos WHERE id < settled_below('g');
+CREATE FUNCTION bound() RETURNS bigint LANGUAGE sql RETURN settled_below('g');
+CREATE FUNCTION rows() RETURNS SETOF bigint LANGUAGE sql AS $$SELECT id FROM photos WHERE id < settled_below('g')$$;
+CREATE TABLE copies (LIKE photos);
+PREPARE read AS SELECT id FROM photos WHERE id < settled_below('g');
+PREPARE read_below (bigint) AS SELECT id FROM photos WHERE id < $1;
+CREATE PROCEDURE consume(b bigint) LANGUAGE sql AS $$SELECT count(*) FROM photos WHERE id < b$$;
+SELECT rpad(left(try(statement), 5), 7), statement FROM unnest(ARRAY[
+    $$SELECT id FROM photos WHERE id < (SELECT settled_below('g'))$$,
+    $$SELECT settled_below('g'), count(*) FROM photos$$,
+    $$SELECT (SELECT count(*) FROM photos WHERE id < settled_below('g'))$$,
+    $$SELECT settled_below('g'), (SELECT count(*) FROM photos)$$,
+    $$SELECT settled_below('g'), ARRAY(SELECT id FROM photos)$$,
+    $$SELECT (SELECT count(*) FROM photos) WHERE settled_below('g') > 0$$,
+    $$SELECT 1 WHERE settled_below('g') > 0 AND EXISTS (SELECT FROM photos)$$,
+    $$SELECT settled_below('g') UNION ALL SELECT id FROM photos$$,
+    $$SELECT id FROM photos, (SELECT settled_below('g') AS b) s WHERE id < b$$,
+    $$SELECT id FROM photos, (SELECT * FROM settled_below('g') b) s WHERE id < b$$,
+    $$SELECT id FROM photos, settled_below('g') b WHERE id < b$$,
+    $$SELECT id FROM photos WHERE EXISTS (SELECT FROM settled_below('g') b WHERE id < b)$$,
+    $$SELECT u.* FROM (SELECT settled_below('g') AS b) s, LATERAL (SELECT id FROM photos WHERE id < b LIMIT 9) u$$,
+    $$SELECT u.* FROM settled_below('g') b, LATERAL (SELECT id FROM photos WHERE id < b ORDER BY id LIMIT 9) u$$,
+    $$WITH b AS (SELECT settled_below('g') AS b) SELECT id FROM photos, b WHERE id < b$$,
+    $$WITH b AS MATERIALIZED (SELECT settled_below('g') AS b), p AS MATERIALIZED (SELECT id FROM photos)
+      SELECT id FROM p, b WHERE id < b$$,
+    $$SELECT id FROM photos, bound WHERE id < b$$,
+    $$SELECT id FROM settled_photos$$,
+    $$SELECT id FROM photos WHERE id < bound()$$,
+    $$SELECT rows()$$,
+    $$SELECT * FROM rows()$$,
+    $$SELECT id FROM photos ORDER BY id LIMIT settled_below('g')$$,
+    $$EXPLAIN SELECT id FROM photos WHERE id < settled_below('g')$$,
+    $$COPY (SELECT id FROM photos WHERE id < settled_below('g')) TO STDOUT$$,
+    $$CREATE TABLE new AS SELECT id FROM photos WHERE id < settled_below('g')$$,
+    $$EXECUTE read$$,
+    $$DECLARE c CURSOR FOR SELECT id FROM photos WHERE id < settled_below('g')$$,
+    $$UPDATE photos SET name = '' WHERE id < settled_below('g')$$,
+    $$DELETE FROM photos WHERE id < settled_below('g')$$,
+    $$DELETE FROM photos RETURNING settled_below('g')$$,
+    $$INSERT INTO copies SELECT * FROM photos WHERE id < settled_below('g')$$,
+    $$INSERT INTO copies (id) SELECT settled_below('g') FROM photos$$,
+    $$SELECT settled_below('g') FROM pg_class$$]) statement;
+EXECUTE read;
+-- EXECUTE reads with the snapshot with which its arguments are evaluated.
+EXECUTE read_below (settled_below('g'));
+CALL consume(settled_below('g'));
+-- Not refused: what reads no table.
+CREATE TABLE bounds (id bigint, at timestamptz DEFAULT '2020-01-01 00:00:00+00' UNIQUE);
+SELECT try(statement), statement FROM unnest(ARRAY[
+    $$SELECT b > 0 FROM bound$$,
+    $$SELECT bound() > 0$$,
+    $$SELECT least(settled_below('g'), settled_below('mine')) FROM generate_series(1, 3)$$,
+    $$WITH b AS MATERIALIZED (SELECT settled_below('g') AS b) SELECT b FROM b$$,
+    $$INSERT INTO bounds (id) VALUES (settled_below('g'))$$,
+    $$INSERT INTO bounds (id) SELECT settled_below('g') ON CONFLICT (at) DO UPDATE SET id = excluded.id$$,
+    $$COPY (SELECT settled_below('g')) TO '/dev/null'$$,
+    $$DO 'DECLARE b bigint := settled_below(''g''); BEGIN PERFORM id FROM photos WHERE id < b; END'$$]) statement;
+SELECT count(*), max(id) >= :b FROM bounds;
+-- The bound that a table has, in one statement and in any isolation.
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SELECT name FROM photos WHERE id < (SELECT max(id) FROM bounds) ORDER BY id;
+COMMIT;
+
+-- It needs SELECT on the sequence, and USAGE is no substitute. A role with SELECT can do no more.
+GRANT SELECT ON photos TO regress_settled_reader;
+SET ROLE regress_settled_reader;
+SELECT try($$SELECT settled_below('g')$$);
+RESET ROLE;
+GRANT USAGE ON SEQUENCE g TO regress_settled_reader;
+SET ROLE regress_settled_reader;
+SELECT left(try($$SELECT settled_below('g')$$), 5);
+RESET ROLE;
+REVOKE USAGE ON SEQUENCE g FROM regress_settled_reader;
+GRANT SELECT ON SEQUENCE g TO regress_settled_reader;
+SET ROLE regress_settled_reader;
+SELECT settled_below('g') >= :b;
+SELECT left(try($$SELECT next_id(1, 'g')$$), 5), left(try($$ALTER SEQUENCE g CACHE 1$$), 5);
+SELECT left(try($$SELECT settled_below('g', '2000-01-01 00:00:00+00', 1, 31)$$), 5), left(try('SELECT settled_below(''other'')'), 5);
+BEGIN READ ONLY;
+SELECT settled_below('g') >= :b;
+COMMIT;
+RESET ROLE;
+
+SET client_min_messages = error;
+DROP SCHEMA settled CASCADE;
+DROP ROLE regress_settled_reader;

@@ -15,8 +15,8 @@ namespace shardid {
 
 namespace {
 
-// The last tick to which this session has advanced a generator here. No id has its time, so there
-// is nothing to be gained by a further advance.
+// The last tick to which this session has advanced a generator here. No id has its time, so while
+// the clock has not passed it there is nothing to be gained by a further advance.
 struct Closed {
     Oid relid;
     uint64 tick;
@@ -57,12 +57,6 @@ bool is_of(const Look &found, const Layout &layout) {
     return found.is_ours && found.binding == binding_of(layout);
 }
 
-// The first tick of the time after the last id's, from which ids continue as after that id.
-uint64 next_time_after(Widths widths, uint64 last) {
-    return make_tick(widths, tick_time(widths, last) + 1,
-                     tick_sequence(widths, last) & (first_sequence_range(widths) - 1));
-}
-
 Sequence sequence_of(Relation relation) {
     Sequence sequence{};
     sequence.relid = RelationGetRelid(relation);
@@ -73,33 +67,40 @@ Sequence sequence_of(Relation relation) {
     return sequence;
 }
 
-bool has_room(const Sequence &sequence, Widths widths, uint64 last) {
-    const uint64 end = tick_after_ms(widths, next_time_after(widths, last), logged_ahead_ms);
-    return tick_time(widths, last) < max_drawn_time(widths) &&
-           end <= static_cast<uint64>(sequence.max_value);
+// A tick of this time from which ids continue as after `last`.
+uint64 tick_after(Widths widths, uint64 last, uint64 time) {
+    return make_tick(widths, time,
+                     tick_sequence(widths, last) & (first_sequence_range(widths) - 1));
 }
 
-// Advances to the next time if the generator is still at `last`, whose time is over: by the clock,
-// or since the caller has waited for its length.
+bool has_room(const Sequence &sequence, Widths widths, uint64 time) {
+    return time < max_drawn_time(widths) &&
+           tick_after_ms(widths, make_tick(widths, time + 1, 0), logged_ahead_ms) <=
+               static_cast<uint64>(sequence.max_value);
+}
+
+// Advances the generator to the present if it is still at `last`, and that is earlier; or to the
+// next time, if the caller has waited for one. As no id of the time of `last` can follow then, all
+// of them are settled as soon as their transactions have ended.
 void close_time(Relation relation, const Layout &layout, uint64 last, bool has_waited) {
     const Sequence sequence = sequence_of(relation);
-    if (!has_room(sequence, layout.widths, last))
-        return;
-    const uint64 next = next_time_after(layout.widths, last);
+    const Widths widths = layout.widths;
     const OpenPage page = open_page(relation);
     const Look found = look_at(page, relation, layout);
-    const bool is_over = has_waited || found.now > tick_time(layout.widths, last);
-    const bool closes = is_over && is_of(found, layout) && found.last == last;
+    const uint64 ended = tick_time(widths, last);
+    const uint64 time = has_waited ? Max(found.now, ended + 1) : found.now;
+    const uint64 tick = tick_after(widths, last, time);
+    const bool closes = time > ended && is_of(found, layout) && found.last == last &&
+                        has_room(sequence, widths, time);
     XLogRecPtr covered_by = found.covered_by;
     if (closes)
-        covered_by =
-            record_tick(page, sequence,
-                        {found.binding, next, tick_after_ms(layout.widths, next, logged_ahead_ms)});
+        covered_by = record_tick(
+            page, sequence, {found.binding, tick, tick_after_ms(widths, tick, logged_ahead_ms)});
     close_page(page);
     if (!closes)
         return;
     make_durable(covered_by);
-    closed = {sequence.relid, next};
+    closed = {sequence.relid, tick};
 }
 
 // An ALTER SEQUENCE under way is not waited for: then the time stays open.
@@ -124,10 +125,10 @@ void wait_for_a_time() {
 void close_last_time(Relation relation, const Layout &layout) {
     const Look found = look(relation, layout);
     const uint64 time = tick_time(layout.widths, found.last);
-    const bool is_closed = closed.relid == RelationGetRelid(relation) && closed.tick == found.last;
-    if (!is_of(found, layout) || is_closed || time == found.now)
-        return;
     const bool is_ahead = time > found.now;
+    const bool is_closed = closed.relid == RelationGetRelid(relation) && closed.tick == found.last;
+    if (!is_of(found, layout) || time == found.now || (is_ahead && is_closed))
+        return;
     if (is_ahead)
         wait_for_a_time();
     try_to_close_time(relation, layout, found.last, is_ahead);

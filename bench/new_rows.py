@@ -101,9 +101,9 @@ def by_gaps():
 
 READERS = {
     "`id > last`": (by_last_id, "nothing"),
-    "**`settled_below`**": (by_settled_below, "an open transaction that has generated an id"),
-    "`xid8` column, `pg_snapshot_xmin`": (by_xmin, "an open transaction that writes anything, in any database"),
-    "`bigserial`, waits 1 s for gaps": (by_gaps, "each rollback, for 1 s"),
+    "**`settled_below`**": (by_settled_below, "open transactions that have generated an id"),
+    "`xid8` column, `pg_snapshot_xmin`": (by_xmin, "any open transaction that writes, in any database"),
+    "`bigserial`, waits 1 s for gaps": (by_gaps, "rollbacks, each for 1 s"),
     "logical decoding (`pg_recvlogical`)": (None, "nothing, once the slot exists; the slot retains WAL"),
 }
 

@@ -102,7 +102,7 @@ def by_gaps():
 READERS = {
     "`id > last`": (by_last_id, "nothing"),
     "**`settled_below`**": (by_settled_below, "open transactions that have generated an id"),
-    "`xid8` column, `pg_snapshot_xmin`": (by_xmin, "any open transaction that writes, in any database"),
+    "`xid8` column, `pg_snapshot_xmin`": (by_xmin, "transactions that write, in any database"),
     "`bigserial`, waits 1 s for gaps": (by_gaps, "rollbacks, each for 1 s"),
     "logical decoding (`pg_recvlogical`)": (None, "nothing, once the slot exists; the slot retains WAL"),
 }

@@ -6,6 +6,9 @@ shellcheck -x tools/*.sh tools/*/*.sh bench/*.sh portable/*.sh test/model/*.sh e
 echo 'ok shellcheck'
 yamllint -d '{extends: relaxed, rules: {line-length: {max: 120}}}' --strict .github/workflows/*.yml
 tools/page_block.sh docs/install.md cluster | yamllint -d relaxed --strict -
+for block in number registry member; do
+    tools/page_block.sh docs/kubernetes.md "$block" | yamllint -d relaxed --strict -
+done
 echo 'ok yamllint'
 codespell --ignore-words-list=swith ./*.md docs src examples portable ./*.sql
 echo 'ok codespell'

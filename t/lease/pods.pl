@@ -1,0 +1,153 @@
+# docs/kubernetes.md: what happens to leases in pods, played by namespaces: servers have the host name of a pod, a network
+# of their own, and no machine-id. A copy generates no ids next to its original, also under the same name; nor does a
+# volume on another device, until it is told to; of two servers that differ in nothing, the later one has the shard.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Leases;
+use ShardidTest;
+
+# The command within namespaces, as the same user, after another one as their root. A server's sockets are files.
+sub in_pod
+{
+	my ($name, $mounts, @command) = @_;
+	my $id = '[ ! -e /etc/machine-id ] || mount --bind /dev/null /etc/machine-id';
+	return ('unshare', qw(--map-root-user --mount --uts --net --ipc), @{ $mounts->{options} // [] }, 'sh', '-c',
+		"hostname $name && { $id; } && { $mounts->{run}; } && exec unshare --user --map-user=$< \"\$@\"", 'pod', @command);
+}
+my %nothing = (run => 'true');
+
+my ($out, $why) = ('', '');
+IPC::Run::run([ in_pod('pod-1', \%nothing, 'hostname') ], '>', \$out, '2>', \$why);
+plan skip_all => 'no namespaces here: ' . ($why =~ s/\n.*//sr) if $out ne "pod-1\n";
+
+# A cluster's server, as the pod of this name.
+sub start_pod
+{
+	my ($node, $name) = @_;
+	delete local $ENV{PGAPPNAME};
+	system_or_bail(in_pod($name, \%nothing, 'pg_ctl', '-w', '-D', $node->data_dir, '-l', $node->logfile,
+		'-o', '--cluster-name=' . $node->name, 'start'));
+	$node->_update_pid(1);
+	return;
+}
+
+# A server with the data of another one, as the pod of this name.
+sub pod_with
+{
+	my ($from, $backup, $name, %params) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($params{as});
+	$node->init_from_backup($from, $backup, %{ $params{how} // {} });
+	start_pod($node, $name);
+	return $node;
+}
+
+sub take_over
+{
+	my ($node) = @_;
+	return error_of($node, 'postgres', 'SELECT shardid_lease.take_over_shard(generator) FROM shardid_lease.shard_leases');
+}
+
+# The lease of "long" does not end here, that of "short" does.
+my $registry = new_registry('registry');
+my %lease = (long => '10 min', short => '3 s');
+$registry->safe_psql('postgres', "SELECT shardid_lease.create_id_space('$_', lease => '$lease{$_}', max_ahead => '5 h')") for sort keys %lease;
+my $original = new_node('original', "autovacuum = off\nshardid.lease_timeout = '1s'\n", allows_streaming => 1);
+connect_to_registry($original, $registry);
+$original->stop;
+start_pod($original, 'shop-1');
+my %shard = map { $_ => lease($original, $_, $_) } sort keys %lease;
+$original->backup('base');
+$original->stop;
+$original->backup_fs_cold('volume');
+
+# --- Hibernation: the pod of the same name with the same volume
+
+start_pod($original, 'shop-1');
+like(draw_one($original, $_), qr/^\d+$/, "hibernated, and back: $_ has ids at once") for sort keys %shard;
+
+# --- A clone from a snapshot, in another namespace of Kubernetes, where its pod has the same name
+
+my $clone = pod_with($original, 'volume', 'shop-1', as => 'clone');
+my ($held, $cloned) = draw_at_once(0.7, map { [ $_, 'postgres', 'long' ] } $original, $clone);
+cmp_ok($held, '>', 0, "the original continues: $held ids");
+is($cloned, 0, 'its clone in a pod of the same name generates no id');
+my $port = $original->port;
+like(draw_one($clone, 'long'), qr/is held by shop-1, port $port, database "postgres"/, 'and its error names the original');
+
+# The same after a volume has gone to another device: its server is in another place, and the lease ends.
+$original->stop;
+wait_for_end($registry, 'postgres', 'short', $shard{short});
+like(draw_one($clone, 'short'), qr/expired lease, last held by shop-1, .*take_over_shard/s,
+	'the volume on another device: no ids by itself, when the lease is over');
+is(take_over($clone), 'no error', 'it is told to take over');
+like(draw_one($clone, $_), qr/^\d+$/, "$_ has ids") for sort keys %shard;
+start_pod($original, 'shop-1');
+like(draw_one($original, 'long'), qr/is held by shop-1, port @{[ $clone->port ]}/, 'the original has lost its shard');
+is(take_over($original), 'no error', 'until it takes it back');
+like(draw_one($original, $_), qr/^\d+$/, "$_ has ids again") for sort keys %shard;
+$clone->stop;
+
+# --- Switchover: the primary stops, then a standby is promoted
+
+my $standby = pod_with($original, 'base', 'shop-2', as => 'standby', how => { has_streaming => 1 });
+like(draw_one($standby, 'long'), qr/ERROR:  25006/, 'a pod that was added generates no id');
+$original->wait_for_catchup($standby);
+$original->stop;
+$standby->promote;
+like(draw_one($standby, 'long'), qr/is held by shop-1/, 'switchover: no ids while the lease runs');
+is(take_over($standby), 'no error', 'the new primary takes over');
+like(draw_one($standby, $_), qr/^\d+$/, "$_ has ids") for sort keys %shard;
+
+# --- Recovery into a new cluster, which ends with a promotion
+
+$standby->backup('later');
+my $restored = PostgreSQL::Test::Cluster->new('restored');
+$restored->init_from_backup($standby, 'later');
+$restored->append_conf('postgresql.conf', "restore_command = 'false'\n");
+$restored->set_recovery_mode;
+start_pod($restored, 'restored-1');
+$restored->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()') or die 'no recovery';
+like(draw_one($restored, 'long'), qr/is held by shop-2/, 'recovery into a new cluster: no ids while the lease runs');
+$standby->stop;
+wait_for_end($registry, 'postgres', 'short', $shard{short});
+like(draw_one($restored, 'short'), qr/^\d+$/, 'if its original is down, it gets the expired lease by itself');
+is(take_over($restored), 'no error', 'and the other one by a takeover');
+
+# --- A clone whose device and inode have the same numbers, too: its directories are mounted over those of the original,
+# with which it shares the files next to them. Each checks after a minute whether postmaster.pid has its own number.
+
+$restored->stop;
+$restored->backup_fs_cold('twin');
+start_pod($restored, 'restored-1');
+like(draw_one($restored, 'long'), qr/^\d+$/, 'the original has ids');
+my $twin = PostgreSQL::Test::Cluster->new('twin');
+my ($data, $copy) = ($restored->data_dir, $restored->backup_dir . '/twin');
+my $pid_file = slurp_file("$data/postmaster.pid");
+my %over = (
+	options => [ '--pid', '--fork', '--kill-child=QUIT' ],
+	run => qq(for d in "$copy"/*/; do mount --bind "\$d" "$data/\${d#"$copy"/}"; done));
+my @server = ('postgres', '-D', $data, '-p', $twin->port, '-k', $twin->host);
+my $run = IPC::Run::start([ in_pod('restored-1', \%over, @server) ], '>&', \my $log);
+$twin->poll_query_until('postgres', 'SELECT true') or die "no twin: $log";
+sub return_pid_file { unlink "$data/postmaster.pid"; append_to_file("$data/postmaster.pid", $pid_file); return }
+return_pid_file();
+is($twin->safe_psql('postgres', 'SHOW data_directory'), $data, 'a twin runs in the same place');
+draw_at_once(1, map { [ $_, 'postgres', 'long' ] } $restored, $twin) for 1 .. 3;
+like(draw_one($twin, 'long'), qr/^\d+$/, 'a twin that starts later has the shard');
+is(error_of($restored, 'postgres', 'SELECT shardid_lease.renew_leases()'), 'no error', 'the original asks');
+like($restored->safe_psql('postgres', q(SELECT error FROM shardid_lease.shard_leases WHERE generator::text = 'long')),
+	qr/two servers run in one place, restored-1, /, 'and is refused: two servers run in one place');
+kill 'QUIT', split ' ', $run->{KIDS}[0]{PID};
+$run->finish;
+return_pid_file();
+$restored->stop;
+
+no_id_comes_twice('pods');
+$registry->stop;
+done_testing();

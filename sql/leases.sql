@@ -157,7 +157,7 @@ SELECT until < clock_timestamp() + interval '121 s' FROM shardid_lease.id_space_
 -- A sealed generator can be leased again, with the same layout.
 SELECT try($$SELECT shardid_lease.lease_shard('shop', 'here', generator => 'e')$$);
 -- It generates no ids of its old shard while it asks for another, with an unreachable registry.
-CREATE SERVER nowhere FOREIGN DATA WRAPPER dblink_fdw OPTIONS (host '/nowhere', dbname 'postgres');
+CREATE SERVER nowhere FOREIGN DATA WRAPPER dblink_fdw OPTIONS (host '/nowhere', port '5432', dbname 'postgres');
 CREATE USER MAPPING FOR CURRENT_USER SERVER nowhere;
 SELECT try($$SELECT next_id(1, 'e', '2020-01-01 00:00:00+00', 1, 12)$$);
 SELECT regexp_replace(try($$SELECT shardid_lease.lease_shard('tiny', 'nowhere', 'e')$$), 'DETAIL: Could not reach the registry: .*', 'DETAIL: Could not reach the registry.');

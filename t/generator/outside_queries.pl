@@ -62,12 +62,15 @@ query("REVOKE EXECUTE ON $next_id FROM public");
 is(error_of($as_both), '42501: permission denied for function next_id', 'the second without EXECUTE');
 query("GRANT EXECUTE ON $next_id TO public");
 
-# The support function behind all this, and behind the batches of COPY, can be called by the planner only.
-like(error_of("SELECT shardid_support($_)"), qr/^(42883|42846|0A000): /, "shardid_support($_)")
-  for 'NULL', q('1'), 'NULL::internal', q('1'::internal), q(internal_in('1'));
-is(query(<<'SQL'), 'shardid_support', 'and no other was added');
+# The support functions, of all this and the batches of COPY, and of settled_below, can be called by the planner only.
+for my $function (qw(shardid_settled_below_support shardid_support))
+{
+	like(error_of("SELECT $function($_)"), qr/^(42883|42846|0A000): /, "$function($_)")
+	  for 'NULL', q('1'), 'NULL::internal', q('1'::internal), q(internal_in('1'));
+}
+is(query(<<'SQL'), "shardid_settled_below_support\nshardid_support", 'and no other was added');
 SELECT proname FROM pg_proc, pg_depend WHERE pg_proc.oid = objid AND classid = 'pg_proc'::regclass AND deptype = 'e'
-AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'shardid') AND 'internal'::regtype = ANY (proargtypes)
+AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'shardid') AND 'internal'::regtype = ANY (proargtypes) ORDER BY 1
 SQL
 $node->stop;
 done_testing();

@@ -93,7 +93,7 @@ endif
 # The project's own commands, which install missing packages and leave nothing behind. PGXS has a target "check", which
 # only says that it is not supported.
 .PHONY: demo example quick test test-full matrix foreign platforms deb dist tle bench bench-portable \
-        bench-contention bench-leases bench-new-rows bench-instructions
+        bench-contention bench-leases bench-new-rows bench-instructions soak
 
 demo:
 	@tools/install-packages.sh --quiet build demo
@@ -175,3 +175,8 @@ bench-new-rows:
 
 bench-instructions:
 	@tools/bench.sh instructions
+
+# Whether memory, files, logs, the registry or WAL grow while 64 databases lease their shards.
+MINUTES ?= 60
+soak:
+	@SECONDS_EACH=$$(($(MINUTES) * 60)) tools/bench.sh soak

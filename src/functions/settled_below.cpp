@@ -150,7 +150,7 @@ Datum shardid_settled_below_support(PG_FUNCTION_ARGS) {
         if (root != nullptr)
             check_statement(root);
     }
-    PG_RETURN_POINTER(nullptr);
+    return PointerGetDatum(nullptr);
 }
 
 }  // extern "C"

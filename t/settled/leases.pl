@@ -1,0 +1,44 @@
+# Leased generators: settled_below is right for a window that begins minutes ahead of the clock, and an idle generator
+# delivers its last row there, too.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use Test::More;
+use Leases;
+use Settled;
+use ShardidTest;
+
+my $node = new_node('leases', 'autovacuum = off');
+sub query { return $node->safe_psql('postgres', $_[0]) }
+query(registry_here());
+query(<<'SQL');
+SELECT shardid_lease.create_id_space('ids', lease => '10 min');
+CREATE SEQUENCE first CACHE 2;
+CREATE SEQUENCE second CACHE 2;
+CREATE TABLE photos (id bigint PRIMARY KEY);
+SQL
+query("SELECT shardid_lease.lease_shard('ids', 'here', generator => 'first', shard => 7)");
+query("INSERT INTO photos VALUES (next_id(generator => 'first'))");
+
+# The next holder of an evicted shard begins after the window of the one before.
+query("SELECT shardid_lease.evict_shard('ids', 7)");
+query("SELECT shardid_lease.lease_shard('ids', 'here', generator => 'second', shard => 7)");
+my $insert = "INSERT INTO photos VALUES (next_id(generator => 'second')) RETURNING id";
+my $ahead = query("SELECT extract(epoch FROM id_timestamp(next_id(generator => 'second')) - clock_timestamp())::int");
+cmp_ok($ahead, '>', 200, "the window begins $ahead s ahead of the clock");
+
+my $writer = open_session($node);
+my $held = ask($writer, "BEGIN; $insert;");
+my $later = query($insert);
+cmp_ok($later, '>', $held, 'a later id is committed');
+cmp_ok(query("SELECT settled_below('second')"), '<=', $held, 'the bound stays below the id of an open transaction');
+is(query("SELECT settled_before < id_timestamp($later) + interval '1 ms' AND held_back_by > 0 FROM id_generator_status('second')"), 't',
+	'which is named');
+ask($writer, 'COMMIT;');
+query("SELECT settled_below('second')");
+cmp_ok(query("SELECT settled_below('second')"), '>', $later, 'after its end the second call has all rows');
+
+close_session($writer);
+$node->stop;
+done_testing();

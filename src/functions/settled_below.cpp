@@ -150,7 +150,8 @@ Datum shardid_settled_below_support(PG_FUNCTION_ARGS) {
         if (root != nullptr)
             check_statement(root);
     }
-    return PointerGetDatum(nullptr);
+    Node *unchanged = nullptr;
+    PG_RETURN_POINTER(unchanged);
 }
 
 }  // extern "C"

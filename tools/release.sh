@@ -95,9 +95,9 @@ dist/ is ready. What is left, in this order (RELEASING.md says more):
   gpg --detach-sign --armor dist/SHA256SUMS
   git push $home.git main v$version
   make deb                                    # then dput, or mail the .dsc to a sponsor; PGDG builds from the tag
-  curl -u USER -F archive=@dist/shardid-$version.zip https://manager.pgxn.org/upload
+  upload dist/shardid-$version.zip at PGXN's manager
   dbdev publish --path dist/shardid_portable
   send dist/shardid.spec to pgsql-pkg-yum@lists.postgresql.org
-  open a pull request with packaging/cnpg once the Debian package is on apt.postgresql.org
+  open a pull request with packaging/cnpg once PGDG has the Debian package
   mail pgsql-announce@lists.postgresql.org with the part of CHANGELOG.md
 END

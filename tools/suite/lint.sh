@@ -10,6 +10,8 @@ for block in number registry member; do
     tools/page_block.sh docs/kubernetes.md "$block" | yamllint -d relaxed --strict -
 done
 echo 'ok yamllint'
+cmp packaging/docker/Dockerfile <(tools/page_block.sh docs/install.md image)
+echo 'ok the Dockerfile is the one on the page'
 codespell --ignore-words-list=swith ./*.md docs src examples portable ./*.sql
 echo 'ok codespell'
 if command -v mdl >/dev/null; then

@@ -51,7 +51,7 @@ fi
 # A process group of its own, so that it can be ended as a whole. More than there are processors: most tests wait more
 # than they compute. A test that ends without a plan has failed.
 set -m
-(prove --merge --timer --jobs $(($(nproc) + 6)) --exec tools/suite/run.sh "${tests[@]}" </dev/null |
+(prove --merge --timer --jobs $(($(nproc) + 6)) --exec tools/suite/run.sh "${tests[@]}" </dev/null 2>&1 |
     tee "$SANDBOX/prove.log") &
 group=$!
 set +m
@@ -66,9 +66,11 @@ if [[ -n ${FULL:-} && -s $SANDBOX/faults ]]; then
     printf '\n| fault | rounds | ids received | violations |\n| --- | ---: | ---: | ---: |\n'
     LC_ALL=C sort "$SANDBOX/faults" | sed 's/\t/ | /g; s/.*/| & |/'
 fi
-# A file that broke off has failed once, and each of its assertions that failed.
+# A file that broke off has failed once, and each of its assertions that failed; "Bail out!" ends the run, which prove
+# then calls a success.
 awk '/ \(Wstat: .* Failed: [0-9]+\)$/ { sub(/\)$/, ""); failed += $NF > 0 ? $NF : 1; wrong += $NF }
     /^Files=.* Tests=/ { sub(/.* Tests=/, ""); sub(/,.*/, ""); passed = $0 - wrong }
+    /^FAILED--Further testing stopped/ { failed += 1 }
     /^Result: PASS$/ { good = 1 }
     END { failed += !good && !failed; print passed + 0 " passed, " failed + 0 " failed"; exit failed || !passed }' \
     "$SANDBOX/prove.log"

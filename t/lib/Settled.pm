@@ -118,8 +118,6 @@ sub start_scripts
 		if ($pid == 0)
 		{
 			$ENV{PGAPPNAME} = $name;
-			# A server that was killed may have taken a connection that nobody answers.
-			$ENV{PGCONNECT_TIMEOUT} = 5;
 			open STDOUT, '>', "$dir/said.$n" or die;
 			open STDERR, '>&', \*STDOUT or die;
 			my @psql = ('psql', '-XAtq', '-d', $node->connstr('postgres'), '-f');

@@ -171,6 +171,8 @@ sub kill_node
 {
 	my ($node) = @_;
 	my $postmaster = (split /\n/, slurp_file($node->data_dir . '/postmaster.pid'))[0];
+	# Stopped, it starts no more of them: one that survived could wait for ever for a lock of one that did not.
+	kill 'STOP', $postmaster;
 	my @children = split ' ', `ps -o pid= --ppid $postmaster`;
 	kill 'KILL', $postmaster, @children;
 	usleep 10_000 while grep { kill 0, $_ } @children;

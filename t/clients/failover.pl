@@ -1,4 +1,4 @@
-# What docs/high-availability.md says clients see of a failover: psql and, with FULL=1, node-postgres. A retried INSERT
+# What docs/operations.md says clients see of a failover: psql and, with FULL=1, node-postgres. A retried INSERT
 # gets a new id; each request has one row, with the id that its client received.
 use strict;
 use warnings;
@@ -44,7 +44,7 @@ sub fail_over
 # The page's connection string, with these hosts.
 sub both_hosts
 {
-	my ($connect) = command_of('high-availability.md', 'export PGHOST') =~ /PGTARGETSESSIONATTRS=(\S+)/ or die;
+	my ($connect) = command_of('operations.md', 'export PGHOST') =~ /PGTARGETSESSIONATTRS=(\S+)/ or die;
 	return (
 		PGHOST => join(',', map { $_->host } $primary, $standby),
 		PGPORT => join(',', map { $_->port } $primary, $standby),
@@ -62,7 +62,7 @@ sub nothing_is_lost
 	my %stored = map { reverse split /\|/ } split /\n/, rows("SELECT id, request FROM orders WHERE request LIKE 'order %'");
 	is(scalar(keys %$told), $count, "$name: all $count requests have their answer");
 	is_deeply($told, \%stored, "$name: the rows are those that clients were told, each once");
-	is(rows("SELECT count(DISTINCT id_shard(id)) FROM orders"), 1, "$name: of one shard");
+	is(rows("SELECT count(DISTINCT ids.id_shard(id)) FROM orders"), 1, "$name: of one shard");
 	rows("DELETE FROM orders WHERE request LIKE 'order %'");
 	return;
 }
@@ -70,8 +70,9 @@ sub nothing_is_lost
 # --- psql
 
 $primary = new_node('primary', undef, allows_streaming => 1);
+rows('CREATE SCHEMA ids; ALTER EXTENSION shardid SET SCHEMA ids');
 rows('ALTER DATABASE postgres SET shardid.shard_id = 5');
-rows(command_of('high-availability.md', 'CREATE TABLE orders'));
+rows(command_of('operations.md', 'CREATE TABLE orders'));
 $standby = standby_of($primary);
 rows('CHECKPOINT');
 
@@ -79,7 +80,7 @@ rows('CHECKPOINT');
 # their ids.
 my ($in, $out, $err) = ("INSERT INTO orders (request) VALUES ('first') RETURNING id;\n", '', '');
 my ($psql, $orders);
-append_to_file("$folder/insert_order.sh", block_of('high-availability.md', 'insert_order'));
+append_to_file("$folder/insert_order.sh", block_of('operations.md', 'insert_order'));
 {
 	local %ENV = (%ENV, both_hosts());
 	$psql = IPC::Run::start([ 'psql', '-XAtq' ], '<', \$in, '>', \$out, '2>', \$err, IPC::Run::timeout(180));

@@ -34,7 +34,8 @@ sub raise
 }
 
 # The generator knows the ids from before the point, but not those from after it.
-my $origin = new_node('origin', "autovacuum = off\nwal_level = replica", has_archiving => 1, allows_streaming => 1);
+my $origin = new_node('origin', "autovacuum = off\nwal_level = replica\nsearch_path = 'public, ids'", has_archiving => 1, allows_streaming => 1);
+$origin->safe_psql('postgres', 'CREATE SCHEMA ids; ALTER EXTENSION shardid SET SCHEMA ids');
 $origin->backup('base');
 my $before = draw($origin, 200);
 $origin->safe_psql('postgres', q(SELECT pg_create_restore_point('point')));

@@ -15,16 +15,19 @@ use ShardidTest;
 my $clock = PostgreSQL::Test::Utils::tempdir() . '/clock';
 set_fake_clock($clock, '+0');
 my $node;
-with_fake_clock($clock, sub { $node = new_node('borrow', 'autovacuum = off'); });
+with_fake_clock($clock, sub { $node = new_node('borrow', "autovacuum = off\nsearch_path = 'public, ids'"); });
 sub query { return $node->safe_psql('postgres', $_[0]) }
 sub last_line { return (split /\n/, $_[0])[-1] }
 
 # The right to borrow. Before the library is loaded any role can set the parameter: the warning follows at loading.
 query(<<'SQL');
 CREATE ROLE loader LOGIN;
+CREATE SCHEMA ids;
+ALTER EXTENSION shardid SET SCHEMA ids;
+GRANT USAGE ON SCHEMA ids TO loader;
 CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT next_id(5), name text);
 CREATE TABLE incoming AS SELECT 'photo ' || i AS name FROM generate_series(1, 100000) i;
-GRANT ALL ON photos, incoming, shardid_seq TO loader;
+GRANT ALL ON photos, incoming, ids.shardid_seq TO loader;
 SQL
 sub as_loader { return $node->psql('postgres', $_[0], extra_params => [ '-U', 'loader' ]) }
 my $load = block_of('operations.md', 'borrow');
@@ -49,7 +52,7 @@ cmp_ok($lead, '>', 0, "INSERT ... SELECT is faster than the default layout: $lea
 is(query('SELECT sum(count), max(count) FROM (SELECT count(DISTINCT id) FROM photos GROUP BY id >> 23) s'),
 	'200000|1024', 'no millisecond has more than its 1,024 ids');
 my @told = slurp_file($node->logfile, $log_start) =~ /LOG:  (generator .* ahead of the clock)/g;
-is("@told", 'generator "public.shardid_seq" may get up to 3600000 ms ahead of the clock', 'the log says so, once');
+is("@told", 'generator "ids.shardid_seq" may get up to 3600000 ms ahead of the clock', 'the log says so, once');
 is( query(<<'SQL'), 't|t', 'who borrows nothing draws ids as far ahead');
 SELECT id > max, id_timestamp(id) > clock_timestamp() FROM (SELECT next_id(5) AS id, max(id) FROM photos) s
 SQL

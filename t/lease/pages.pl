@@ -12,7 +12,7 @@ use LeasePages;
 
 start_registry();
 my $member = start_member();
-$member->safe_psql('shop', 'CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT next_id())');
+$member->safe_psql('shop', 'CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT ids.next_id())');
 is(shard_of(generate($member)), 0, 'and generates ids of it');
 is(run_block($member, 'shop', 'watch_member', rows => 1), '', 'a member without trouble has nothing to be watched');
 is(run_block($registry, 'registry', 'watch_registry', rows => 1), '', 'nor has its registry');
@@ -20,16 +20,18 @@ is(run_block($registry, 'registry', 'watch_registry', rows => 1), '', 'nor has i
 # --- A generator without a lease.
 
 my $unleased = sub { return run_block($member, 'shop', 'watch_unleased', rows => 1, @_) };
-$member->safe_psql('shop', 'CREATE SEQUENCE plain_seq; CREATE SEQUENCE other_seq; CREATE ROLE watcher LOGIN IN ROLE pg_monitor');
-$member->safe_psql('shop', "SELECT nextval('plain_seq'), uuid_v1(), objectid()");
+$member->safe_psql('shop', 'CREATE SEQUENCE plain_seq; CREATE SEQUENCE other_seq; CREATE ROLE watcher LOGIN IN ROLE pg_monitor; GRANT USAGE ON SCHEMA ids TO watcher');
+$member->safe_psql('shop', "SELECT nextval('plain_seq'), ids.uuid_v1(), ids.objectid()");
 is($unleased->(), '', 'a sequence that generates no ids is not listed');
-$member->safe_psql('shop', "SELECT next_id(7, 'other_seq')");
+$member->safe_psql('shop', "SELECT ids.next_id(7, 'other_seq')");
 is($unleased->(), 'other_seq', 'a generator without a lease is');
 is($unleased->(user => 'watcher'), '', 'to roles with SELECT on it');
 is(run_block($member, 'postgres', 'watch_unleased', rows => 1, before => <<'SQL'), '', 'none is in a database that is no member');
 SET client_min_messages = error;
+CREATE SCHEMA ids;
+ALTER EXTENSION shardid SET SCHEMA ids;
 CREATE EXTENSION shardid_lease CASCADE;
-DO 'BEGIN PERFORM next_id(7); END';
+DO 'BEGIN PERFORM ids.next_id(7); END';
 SQL
 $member->safe_psql('shop', "SELECT shardid_lease.lease_shard('shop', 'registry', 'other_seq')");
 is($unleased->(), '', 'nor once it is leased');
@@ -44,7 +46,7 @@ $copy->start;
 
 like(refused($copy), qr/has no lease of shard 0 at this time\nDETAIL:  .* is held by \S+, port @{[ $member->port ]}, database "shop" \(role shop_member\)/,
 	'a copy generates no ids, and its error names the original');
-like(run_block($copy, 'shop', 'watch_member', rows => 1), qr/^shardid_seq\|0\|not held\|.*held by/, 'its trouble is shown');
+like(run_block($copy, 'shop', 'watch_member', rows => 1), qr/^ids\.shardid_seq\|0\|not held\|.*held by/, 'its trouble is shown');
 is(shard_of(generate($member)), 0, 'the original continues');
 on_registry(q(CREATE ROLE copy_member LOGIN PASSWORD 'secret4'; GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards, shardid_lease.receipts TO copy_member));
 $copy->safe_psql('shop', command('ALTER USER MAPPING'));
@@ -62,7 +64,7 @@ command_ok([ 'pg_dump', '-f', $dump, $member->connstr('shop') ], 'dump of a memb
 $member->safe_psql('beside', slurp_file($dump));
 like(refused($member, 'beside'), qr/has no lease of shard 0 at this time.*held by .*database "shop"/s, 'a dump that is restored generates no ids');
 command_ok([ 'pg_dump', '-t', 'photos', '-f', $dump, $member->connstr('shop') ], 'dump of its table');
-$member->safe_psql('plain', 'CREATE EXTENSION shardid_lease CASCADE');
+$member->safe_psql('plain', 'CREATE SCHEMA ids; CREATE EXTENSION shardid SCHEMA ids; CREATE EXTENSION shardid_lease CASCADE');
 $member->safe_psql('plain', slurp_file($dump));
 is($member->safe_psql('plain', 'SELECT count(*) FROM shardid_lease.shard_leases'), 0, 'a dump of the table carries no membership');
 
@@ -88,17 +90,17 @@ on_registry('SELECT shardid_lease.' . command('unreserve_shard('));
 
 $copy->safe_psql('postgres', 'CREATE ROLE shop_owner LOGIN');
 $copy->safe_psql('postgres', 'CREATE DATABASE owned OWNER shop_owner');
-my ($first_two) = block('member')->{text} =~ /^((?:CREATE EXTENSION|CREATE SERVER).*?;\n){2}/s ? $& : die;
-$copy->safe_psql('owned', $first_two =~ s/host 'registry\.example'/address()/er . 'GRANT USAGE ON FOREIGN SERVER registry TO shop_owner');
+my ($by_superuser) = block('member')->{text} =~ /(.*)^CREATE USER MAPPING/ms or die;
+$copy->safe_psql('owned', $by_superuser =~ s/host 'registry\.example'/address()/er . command('GRANT USAGE ON FOREIGN SERVER'));
 run_block($copy, 'owned', 'owner', user => 'shop_owner');
-my $shard = $copy->safe_psql('owned', 'INSERT INTO orders DEFAULT VALUES RETURNING id_shard(id)');
+my $shard = $copy->safe_psql('owned', 'INSERT INTO orders DEFAULT VALUES RETURNING ids.id_shard(id)');
 is(on_registry("SELECT database FROM shardid_lease.id_space_shards WHERE shard = $shard"), 'owned', 'the owner has a shard');
 
 # --- Leases that end: of a generator that was in use until then, and of an idle one.
 
 on_registry("SELECT shardid_lease.create_id_space('brief', lease => '1 s')");
 $copy->safe_psql('moved', q(CREATE SEQUENCE brief_seq; SELECT shardid_lease.lease_shard('brief', 'registry', 'brief_seq')));
-like(run_block($copy, 'moved', 'watch_member', rows => 1, before => "SELECT next_id(generator => 'brief_seq');\n"),
+like(run_block($copy, 'moved', 'watch_member', rows => 1, before => "SELECT ids.next_id(generator => 'brief_seq');\n"),
 	qr/^brief_seq\|0\|/m, 'a lease that is about to end is shown on the member');
 $registry->poll_query_until('registry', "SELECT state = 'expired' FROM shardid_lease.id_space_shards WHERE space = 'brief'");
 like(run_block($registry, 'registry', 'watch_registry', rows => 1), qr/^brief\|0\|expired\|/m, 'and on the registry when it has ended');
@@ -130,11 +132,19 @@ on_registry($reserve);
 like(($copy->psql('older', 'SELECT shardid_lease.take_over_shard()'))[2], qr/is reserved: leased in shop_long/,
 	'a database from before the change cannot take it over');
 
-# --- Without it.
+# --- A lease is given up for a number in a setting.
 
-$copy->safe_psql('moved', 'DROP EXTENSION shardid_lease');
-like(refused($copy, 'moved'), qr/no shard is set/, 'a generator that was leased is told its shard again');
-cmp_ok($copy->safe_psql('moved', 'SELECT next_id(7)'), '>', $after, 'and generates ids of any');
+$before = generate($copy, 'moved');
+$copy->safe_psql('moved', $release);
+like(refused($copy, 'moved'), qr/has released its lease/, 'after the release no ids are generated');
+$reserve = command("SELECT shardid_lease.reserve_shard('shop', 7") =~ s/7/0/r;
+isnt($registry->psql('registry', $reserve), 0, 'the number is not reserved before its last window has ended');
+end_window(0);
+on_registry($reserve);
+$copy->safe_psql('postgres', 'ALTER DATABASE moved SET shardid.shard_id = 0');
+$copy->safe_psql('moved', command('DROP EXTENSION shardid_lease'));
+cmp_ok($after = generate($copy, 'moved'), '>', $before, 'with the number in the setting ids continue');
+is(shard_of($after), 0, 'of that number');
 
 every_block_has_run('take_over');
 

@@ -1,5 +1,5 @@
 # After a restart or failover of a member, and after its registry is promoted, restored or lost, the commands of
-# docs/high-availability.md and docs/leases.md, and the scripts of examples/patroni, let the member continue at once,
+# docs/operations.md and docs/leases.md, and the scripts of examples/patroni, let the member continue at once,
 # above its ids.
 use strict;
 use warnings;
@@ -31,7 +31,7 @@ my $before = generate($old);
 $old->restart;
 my $after = generate($old);
 cmp_ok($after, '>', $before, 'after a restart it continues at once');
-cmp_ok(lead_ms($old, 'shardid_seq', 'shop'), '<=', 60_000, 'at most a lease ahead of the clock');
+cmp_ok(lead_ms($old, 'ids.shardid_seq', 'shop'), '<=', 60_000, 'at most a lease ahead of the clock');
 
 my $member = PostgreSQL::Test::Cluster->new('standby');
 $member->init_from_backup($old, 'base', has_streaming => 1);
@@ -51,7 +51,7 @@ is(patroni_calls('on_role_change.sh', $member, 'replica'), '', 'it does nothing 
 	$called->pump until $err =~ /read-only transaction/;
 	$member->promote;
 	$called->finish;
-	like($out, qr/shardid_seq *\| +0$/m, 'called before the end of the promotion, it takes the shard over after it');
+	like($out, qr/ids\.shardid_seq *\| +0$/m, 'called before the end of the promotion, it takes the shard over after it');
 }
 cmp_ok(generate($member), '>', $after, 'ids are generated at once, above all of the old primary');
 start_again($old);
@@ -61,7 +61,8 @@ like(run_block($registry, 'registry', 'watch_registry', rows => 1), qr/\Ashop\|0
 # --- The callbacks of a node with the registry, as Patroni calls them: split by shlex, with three arguments added.
 
 {
-	my ($command) = block_of('high-availability.md', 'callbacks_registry') =~ /on_role_change: >-\n(.*)\z/s or die;
+	my ($block) = grep { $_->{words} eq 'callbacks_registry' } blocks_of('examples/patroni/README.md');
+	my ($command) = $block->{text} =~ /on_role_change: >-\n(.*)\z/s or die;
 	$command =~ s/\s+/ /g;
 	my $folder = "$PostgreSQL::Test::Utils::tmp_check/callbacks";
 	mkdir $folder;
@@ -100,8 +101,8 @@ $promoted->promote;
 $registry = $promoted;
 find_registry();
 $member->restart;
-my $look = command_of('high-availability.md', 'SELECT state, failed_at, error');
-$member->safe_psql('shop', command_of('high-availability.md', 'SELECT shardid_lease.renew_leases()'));
+my $look = 'SELECT state, failed_at, error FROM shardid_lease.shard_leases';
+$member->safe_psql('shop', $renew);
 like($member->safe_psql('shop', $look), qr/^not held\|[^|]+\|The registry says: .* is stopped/, 'after a failover a member shows that it is not confirmed');
 like(refused($member), qr/The registry says: .*registry_was_moved.*registry_was_restored|registry_was_restored.*registry_was_moved/s,
 	'a promoted registry grants nothing, and names what its owner may call');
@@ -113,13 +114,13 @@ on_registry('SELECT shardid_lease.registry_was_restored()');
 $before = generate($member);
 $member->restart;
 cmp_ok($after = generate($member), '>', $before, 'after registry_was_restored() a new window is later');
-my $lead = lead_ms($member, 'shardid_seq', 'shop');
+my $lead = lead_ms($member, 'ids.shardid_seq', 'shop');
 ok($lead > 0 && $lead <= 2 * 3_660_000, "and its ids are ahead of the clock ($lead ms)");
 
 $registry->safe_psql('postgres', 'DROP DATABASE registry WITH (FORCE)');
 $registry->safe_psql('postgres', 'CREATE DATABASE registry');
 on_registry(block('registry')->{text} =~ s/^CREATE ROLE.*\n//r . 'SELECT shardid_lease.registry_was_restored()');
-like(run_block($member, 'shop', 'take_over', rows => 1), qr/^shardid_seq\|0$/m, 'a member takes its shard over at a new registry');
+like(run_block($member, 'shop', 'take_over', rows => 1), qr/^ids\.shardid_seq\|0$/m, 'a member takes its shard over at a new registry');
 cmp_ok(generate($member), '>', $after, 'above all ids that it generated before');
 
 $_->stop for $member, $old, $registry;

@@ -1,5 +1,5 @@
-# The set-up of docs/several-databases.md with one role and the default lease, and the blocks and commands of
-# docs/leases.md and docs/high-availability.md, with another address of the registry.
+# The set-up and the alerts of docs/several-databases.md with one role and the default lease, and the blocks and commands
+# of docs/leases.md and docs/operations.md, with another address of the registry.
 package LeasePages;
 
 use strict;
@@ -20,12 +20,13 @@ our $registry;
 my $superuser = getpwuid($<);
 my @blocks = (
 	blocks_of('docs/leases.md'),
-	(grep { $_->{words} =~ /^(?:registry|member)$/ } blocks_of('docs/several-databases.md')),
-	(grep { $_->{words} eq 'take_over' } blocks_of('docs/high-availability.md')));
+	(grep { $_->{words} =~ /^(?:registry|member|watch_member|watch_registry)$/ } blocks_of('docs/several-databases.md')),
+	(grep { $_->{words} eq 'take_over' } blocks_of('docs/operations.md')));
 for my $block (@blocks)
 {
 	s/^CREATE DATABASE registry;\n\\c registry\n//, s/^CREATE ROLE (?:lisbon|cairo)_member .*\n//mg, s/, lease => '10 minutes'//,
-	  s/, lisbon_member, cairo_member//, s/(?:oslo|lisbon)_member/shop_member/g, s/secret[12]/secret/ for $block->{text};
+	  s/, lisbon_member, cairo_member//, s/(?:oslo|lisbon)_member/shop_member/g, s/secret[12]/secret/,
+	  s/'150 s'/'15 s'/, s/host 'registry1\.example,registry2\.example'/host 'registry.example'/, s/, target_session_attrs 'read-write', tcp_user_timeout '\d+'// for $block->{text};
 }
 my %has_run;
 $ENV{PGTZ} = 'UTC';
@@ -75,13 +76,13 @@ sub every_block_has_run
 	return is_deeply([ grep { $_ && !$is_known{$_} } map { $_->{words} } @blocks ], [], 'every block of the pages was run');
 }
 
-sub generate { return $_[0]->safe_psql($_[1] // 'shop', 'SELECT next_id()') }
+sub generate { return $_[0]->safe_psql($_[1] // 'shop', 'SELECT ids.next_id()') }
 
 # The error of a call that is not allowed.
 sub refused
 {
 	my ($node, $dbname) = @_;
-	my ($status, $out, $err) = $node->psql($dbname // 'shop', "SET shardid.lease_timeout = '2s'; SELECT next_id()");
+	my ($status, $out, $err) = $node->psql($dbname // 'shop', "SET shardid.lease_timeout = '2s'; SELECT ids.next_id()");
 	return $out eq '' ? $err =~ s/^psql:<stdin>:1: //r : "generated $out";
 }
 

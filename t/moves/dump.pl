@@ -10,8 +10,11 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use ShardidTest;
 
-my $original = new_node('original', 'autovacuum = off');
+my $conf = "search_path = 'public, ids'\n";
+my $original = new_node('original', "autovacuum = off\n$conf");
 $original->safe_psql('postgres', <<'SQL');
+CREATE SCHEMA ids;
+ALTER EXTENSION shardid SET SCHEMA ids;
 CREATE SCHEMA insta5;
 CREATE SEQUENCE insta5.photos_id_seq;
 CREATE TABLE insta5.photos (id bigint PRIMARY KEY DEFAULT next_id(5, 'insta5.photos_id_seq'), name text);
@@ -42,6 +45,7 @@ my $dir = PostgreSQL::Test::Utils::tempdir();
 my $restored = PostgreSQL::Test::Cluster->new('restored');
 set_fake_clock("$dir/clock", '-1h');
 $restored->init;
+$restored->append_conf('postgresql.conf', $conf);
 with_fake_clock("$dir/clock", sub { $restored->start });
 
 # Every way to restore a dump. No id from before the dump may be generated again after it.
@@ -115,8 +119,10 @@ is(first_ids('schema_only')->{violations}, 0, 'schema only: the generator raised
 $_->safe_psql('postgres', 'CREATE ROLE alice LOGIN; CREATE ROLE app LOGIN') for $original, $restored;
 $original->safe_psql('postgres', 'CREATE DATABASE shop OWNER alice');
 $original->safe_psql('shop', <<'SQL', extra_params => [ '-U', 'alice' ]);
-CREATE EXTENSION shardid;
+CREATE SCHEMA ids;
+CREATE EXTENSION shardid SCHEMA ids;
 CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT next_id(6), document uuid DEFAULT uuid_v1());
+GRANT USAGE ON SCHEMA ids TO app;
 GRANT USAGE ON SEQUENCE shardid_seq, shardid_uuid_seq TO app;
 GRANT INSERT, SELECT ON orders TO app;
 INSERT INTO orders SELECT FROM generate_series(1, 1000);
@@ -131,7 +137,7 @@ for my $user ('alice', scalar getpwuid($<))
 	$restored->command_ok([ 'pg_restore', '-U', $user, '--exit-on-error', '-d', $database, "$dir/shop" ], "$database: restore");
 	my $another_layout = "\\set VERBOSITY sqlstate\nBEGIN; SELECT next_id(6, shard_bits => 12) IS NOT NULL; ROLLBACK";
 	my @as_app = ($database, $another_layout, extra_params => [ '-U', 'app' ]);
-	$restored->safe_psql($database, command_of('operations.md', 'SELECT raise_generator'), extra_params => [ '-U', 'alice' ]);
+	$restored->safe_psql($database, command_of('operations.md', 'SELECT ids.raise_generator'), extra_params => [ '-U', 'alice' ]);
 	like(($restored->psql(@as_app))[2], qr/ERROR:  55000/, "$database: bound by the owner before anybody draws");
 	goes_on($database, 'the default generator');
 	for my $role ('alice', 'app')

@@ -1,5 +1,5 @@
 # shard_fingerprint() on every kind of servers and databases that can share a shard number: from two rows one can tell
-# whether they are one place, copies, or different databases; the script of docs/several-databases.md finds those that
+# whether they are one place, copies, or different databases; the script of examples/monitoring finds those that
 # repeat ids. An ordinary role can call it, and sees no place.
 use strict;
 use warnings;
@@ -8,19 +8,20 @@ use lib "$FindBin::RealBin/../lib";
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Docs;
 use ShardidTest;
 
 $ShardidTest::has_own_identifier = 1;
 
 $ENV{PGOPTIONS} = '-c client_min_messages=warning';
-my $node = new_node('original', undef, allows_streaming => 1);
+my $conf = "search_path = 'public, ids'\n";
+my $node = new_node('original', $conf, allows_streaming => 1);
 $node->safe_psql('postgres', <<'SQL');
 CREATE ROLE watcher LOGIN PASSWORD 'secret';
 CREATE DATABASE shop;
 ALTER DATABASE shop SET shardid.shard_id = 5;
 SQL
-$node->safe_psql('shop', 'CREATE EXTENSION shardid');
+my $install = 'CREATE SCHEMA ids; CREATE EXTENSION shardid SCHEMA ids; GRANT USAGE ON SCHEMA ids TO watcher';
+$node->safe_psql('shop', $install);
 
 # --- The databases that are compared.
 
@@ -47,6 +48,7 @@ $others{promoted} = [ $promoted, 'shop' ];
 
 my $restored = PostgreSQL::Test::Cluster->new('restored');
 $restored->init;
+$restored->append_conf('postgresql.conf', $conf);
 $restored->start;
 $restored->safe_psql('postgres', 'CREATE ROLE watcher LOGIN');
 system_or_bail('sh', '-c', "pg_dump -C -d '" . $node->connstr('shop') . "' | psql -Xq -v ON_ERROR_STOP=1 -d '" .
@@ -66,7 +68,7 @@ for my $name ('beside', 'restored_beside')
 	$node->safe_psql('postgres', "CREATE DATABASE $name");
 	$node->safe_psql('postgres', "ALTER DATABASE $name SET shardid.shard_id = 5");
 }
-$node->safe_psql('beside', 'CREATE EXTENSION shardid');
+$node->safe_psql('beside', $install);
 $others{beside} = [ $node, 'beside' ];
 system_or_bail('sh', '-c', "pg_dump -d '" . $node->connstr('shop') . "' | psql -Xq -v ON_ERROR_STOP=1 -d '" .
 	$node->connstr('restored_beside') . "' >/dev/null");
@@ -103,14 +105,12 @@ is(join('', map { $_->{data_directory} . $_->{machine} } values %row), '', 'watc
 $node->safe_psql('postgres', 'GRANT pg_monitor TO watcher');
 is(row_of('itself')->{data_directory}, $node->data_dir, 'but in pg_monitor');
 
-# --- The page's script, on this database and another one.
-
-my $script = block_of('several-databases.md', 'same_number');
+# --- The script, on this database and another one.
 
 sub same_number
 {
-	my $databases = join ' ', map { my ($server, $dbname) = @{ $others{$_} }; q(') . ($server->connstr($dbname) =~ s/'//gr) . q(') } @_;
-	my ($out, $err) = run_command([ 'sh', '-c', $script =~ s/ in 'host.*?; do/ in $databases; do/r ]);
+	my @databases = map { my ($server, $dbname) = @{ $others{$_} }; $server->connstr($dbname) } @_;
+	my ($out, $err) = run_command([ 'examples/monitoring/same_number.sh', @databases ]);
 	return $err || $out;
 }
 sub found { return join ' ', grep { same_number('itself', $_) eq '5' } sort keys %others }

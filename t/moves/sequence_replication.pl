@@ -15,7 +15,7 @@ my ($major) = `postgres --version` =~ /(\d+)/;
 plan skip_all => 'no replication of sequences before PostgreSQL 19' if $major < 19;
 
 # Synchronization needs no more configuration than this.
-my $conf = "autovacuum = off\nwal_retrieve_retry_interval = 10ms\n";
+my $conf = "autovacuum = off\nwal_retrieve_retry_interval = 10ms\nsearch_path = 'public, ids'\n";
 my $dir = PostgreSQL::Test::Utils::tempdir();
 my $clock = "$dir/clock";
 set_fake_clock($clock, '+0');
@@ -36,6 +36,8 @@ my @generators = sort keys %draws;
 for my $node ($publisher, $subscriber)
 {
 	on($node, <<'SQL');
+CREATE SCHEMA ids;
+ALTER EXTENSION shardid SET SCHEMA ids;
 CREATE SEQUENCE photos_id_seq;
 CREATE SEQUENCE in_bulk;
 CREATE FUNCTION ticks(u uuid) RETURNS bigint LANGUAGE sql AS
@@ -70,7 +72,7 @@ sub is_synchronized
 
 my $refresh = command_of('operations.md', 'ALTER SUBSCRIPTION sequences REFRESH');
 on($publisher, command_of('operations.md', 'CREATE PUBLICATION sequences'));
-on($publisher, 'CREATE ROLE replicator LOGIN REPLICATION; GRANT SELECT ON ALL SEQUENCES IN SCHEMA public TO replicator');
+on($publisher, 'CREATE ROLE replicator LOGIN REPLICATION; GRANT USAGE ON SCHEMA ids TO replicator; GRANT SELECT ON ALL SEQUENCES IN SCHEMA public, ids TO replicator');
 on($publisher, join q(;), map { draw($_, 1) } @generators);
 on($subscriber, page('sequences-subscribe'));
 ok(is_synchronized(), 'all sequences are synchronized');

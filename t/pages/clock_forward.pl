@@ -1,5 +1,5 @@
-# Each remedy of docs/operations.md for a clock that was set forward does what the page says. The clock is 40 days ahead and right
-# again; each is run in a copy of the database, whose ids of the future are still there.
+# Each remedy of docs/operations.md for a clock that was set forward does what the page says. The clock is 40 days
+# ahead and right again; each is run in a copy of the database, whose ids of the future are still there.
 use strict;
 use warnings;
 use FindBin;
@@ -13,14 +13,15 @@ my $clock = PostgreSQL::Test::Utils::tempdir() . '/clock';
 my $days = 86400;
 set_fake_clock($clock, '+0');
 my $node;
-with_fake_clock($clock, sub { $node = new_node('forward', 'autovacuum = off'); });
+with_fake_clock($clock, sub { $node = new_node('forward', "autovacuum = off\nsearch_path = 'public, ids'"); });
 sub query { return $node->safe_psql('postgres', $_[0]) }
 query('CREATE DATABASE jumped');
 query('ALTER DATABASE jumped SET shardid.shard_id = 5');
 my $insert = "INSERT INTO photos (name) SELECT '%s' FROM generate_series(1, 2000)";
 my $make_others = "INSERT INTO others SELECT '%s', uuid_v1(), objectid() FROM generate_series(1, 100)";
 $node->safe_psql('jumped', <<'SQL');
-CREATE EXTENSION shardid;
+CREATE SCHEMA ids;
+CREATE EXTENSION shardid SCHEMA ids;
 CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT next_id(), name text);
 CREATE TABLE likes (photo bigint REFERENCES photos ON UPDATE CASCADE);
 CREATE TABLE others (name text, u uuid UNIQUE, o bytea UNIQUE);
@@ -46,7 +47,7 @@ sub jump
 }
 sub shop { return $node->safe_psql('shop', $_[0]) }
 sub remedy { return $node->safe_psql('shop', block_of('operations.md', $_[0]), extra_params => $_[1] // []) }
-my $restart = command_of('operations.md', 'ALTER SEQUENCE shardid_seq RESTART');
+my $restart = command_of('operations.md', 'ALTER SEQUENCE ids.shardid_seq RESTART');
 
 # By how many days each of these rows' ids is ahead of the clock; nothing if there are none.
 sub days_ahead
@@ -56,7 +57,7 @@ sub days_ahead
 
 jump();
 my $refused = ($node->psql('shop', sprintf $insert, 'refused'))[2];
-like($refused, qr/generator "public\.shardid_seq" is too far ahead of the clock\nDETAIL:  It is 345\d{7} ms ahead, and shardid\.max_lead is 86400000 ms\./,
+like($refused, qr/generator "ids\.shardid_seq" is too far ahead of the clock\nDETAIL:  It is 345\d{7} ms ahead, and shardid\.max_lead is 86400000 ms\./,
 	'after a jump of 40 days: refused');
 my @future = map { (split /\|/)[0] } split /\n/, remedy('future_rows');
 is(scalar @future, 2000, 'the rows of the future');
@@ -68,7 +69,7 @@ shop($restart);
 is((insert_rows('shop', 'after'))[0], 3, 'forget: UUIDs are refused');
 is(days_ahead('after'), 0, 'ids say the true time');
 shop($restart =~ s/shardid_seq/shardid_${_}_seq/r) for 'uuid', 'objectid';
-shop(command_of('operations.md', 'SELECT renew_identity()'));
+shop(command_of('operations.md', 'SELECT ids.renew_identity()'));
 is((insert_rows('shop', 'again'))[0], 0, 'then UUIDs are made again');
 # B
 jump();

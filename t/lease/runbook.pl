@@ -1,0 +1,229 @@
+# The runbook of docs/several-databases.md from its start to its end, by its blocks: a registry with a synchronous
+# standby, three members, the alerts, a member and the registry fail over, the registry is restored from a backup of
+# before that, the cluster of a member is restored. Each block prints what the page says.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../lib";
+use IO::Socket::INET;
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Socket;
+use Test::More;
+use Docs;
+use Leases 'let_in';
+use ShardidTest;
+
+my $page = slurp_file('docs/several-databases.md');
+my $dir = PostgreSQL::Test::Utils::tempdir();
+my (%node, %has_run);
+my %number_of = (oslo => 0, lisbon => 1, cairo => 2);
+$ENV{PGOPTIONS} = '-c client_min_messages=warning';
+$ENV{PGPASSFILE} = "$dir/pgpass";
+append_to_file($ENV{PGPASSFILE}, "*:*:*:replicator:secret\n*:*:*:watcher:secret\n");
+chmod 0600, $ENV{PGPASSFILE};
+
+sub block { $has_run{ $_[0] } = 1; return block_of('several-databases.md', $_[0]) }
+sub command { return command_of('several-databases.md', $_[0]) }
+
+# What psql prints, without an error or warning.
+sub run_on
+{
+	my ($name, $dbname, $sql, $role) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my ($out, $err) = ('', '');
+	IPC::Run::run([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-U', $role // scalar getpwuid($<), '-d', $node{$name}->connstr($dbname) ], '<', \$sql, '>', \$out, '2>', \$err);
+	is($err, '', "$name: " . (split /\n/, $sql)[0]);
+	return $out =~ s/\n+\z//r;
+}
+
+# Runs a block, whose output the paragraph above it shows: "prints `t` and `1`".
+sub block_prints
+{
+	my ($name, $dbname, $block) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my ($said) = $page =~ /^.*prints ((?:(?!\n\n).)*?)[:.](?:(?!\n\n|prints).)*?\n```sql $block$/ms or die "the page does not say what $block prints";
+	is(run_on($name, $dbname, block($block)), join("\n", $said =~ /`([^`]*)`/g), "$name: $block prints what the page says");
+	return;
+}
+
+# A standby of this server, by the page's commands, in the place of another one.
+my $count = 0;
+sub make_standby
+{
+	my ($of, $name, $place) = @_;
+	my $standby = PostgreSQL::Test::Cluster->new($name . '_' . ++$count);
+	@$standby{qw(_host _port)} = @$place{qw(_host _port)} if $place;
+	my $address = $node{$of}->host . ' -p ' . $node{$of}->port;
+	my ($copy, $start) = block('standby') =~ s/registry1\.example/$address/r =~ /(.*\n)(.*\n)/;
+	local $ENV{PGDATA} = $standby->data_dir;
+	mkdir $standby->basedir;
+	is((run_command([ 'sh', '-c', "exec 2>&1; $copy" ]))[0], '', "$name: is copied");
+	$standby->append_conf('postgresql.conf', sprintf "port = %s\nunix_socket_directories = '%s'\n", $standby->port, $standby->host);
+	start_by($standby, $start);
+	$node{$name} = $standby;
+	return;
+}
+
+# Starts it by the page's command, so that its end also ends it.
+sub start_by
+{
+	my ($server, $command) = @_;
+	local $ENV{PGDATA} = $server->data_dir;
+	like((run_command([ 'sh', '-c', $command ]))[0], qr/server started/, $server->name . ': starts');
+	$server->_update_pid(1);
+	return;
+}
+
+sub lead_minutes { return int(run_on($_[0], 'shop', 'SELECT extract(epoch FROM lead) / 60 FROM ids.id_generator_status()')) }
+
+# --- 2. The registry
+
+my $registry = $node{registry1} = new_node('registry1', undef, allows_streaming => 1);
+my $rules = block('hba') =~ s/^host (\S+ \S+) \S+ (\S+)/local $1 $2/mgr;
+let_in($registry, $rules);
+is(run_on('registry1', 'postgres', command('CREATE ROLE replicator') . ';' . command('SELECT pg_reload_conf()')), 't', 'registry1 reloads');
+make_standby('registry1', 'registry2');
+block_prints('registry1', 'postgres', 'synchronous');
+is(run_on('registry1', 'postgres', block('registry')), '', 'registry prints an empty line');
+is(run_on('registry1', 'registry', q(SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'shardid')), 'public', 'where shardid goes');
+
+# --- 3. The members
+
+my $both = sprintf "host '%s,%s', port '%s,%s'", map { ($node{registry1}->$_, $node{registry2}->$_) } 'host', 'port';
+for my $name ('oslo', 'lisbon', 'cairo')
+{
+	$node{"${name}1"} = new_node("${name}1", undef, allows_streaming => 1);
+	$node{"${name}1"}->safe_psql('postgres', $_) for 'CREATE DATABASE shop', 'CREATE ROLE app LOGIN', command('CREATE ROLE replicator');
+	let_in($node{"${name}1"}, $rules);
+	my $number = $number_of{$name};
+	my $block = block('member') =~ s/host 'registry1\.example,registry2\.example'/$both/r =~ s/lisbon_member/${name}_member/r
+	  =~ s/secret2/'secret' . ($number + 1)/er;
+	is(run_on("${name}1", 'shop', $block), $number, "$name leases $number");
+	run_on("${name}1", 'shop', block('table'));
+	is(run_on("${name}1", 'shop', command('INSERT INTO photos'), 'app'), $number, "$name: app inserts");
+	is(run_on("${name}1", 'shop', q(SELECT count(*) FROM photos WHERE id >= ids.id_lower_bound(now() - interval '1 hour')), 'app'), 1, 'and asks for a time');
+}
+make_standby('lisbon1', 'lisbon2');
+
+# --- Alerts
+
+run_on($_, $_ eq 'registry1' ? 'registry' : 'shop', command('CREATE ROLE watcher')) for qw(registry1 oslo1 lisbon1 cairo1);
+run_on($_, 'shop', command('GRANT USAGE ON SCHEMA ids TO watcher')) for qw(oslo1 lisbon1 cairo1);
+
+sub alerts_of
+{
+	my ($name) = @_;
+	return run_on($name, 'registry', block('watch_registry'), 'watcher') if $name =~ /^registry/;
+	return run_on($name, 'shop', block('alerts') . block('watch_member'), 'watcher');
+}
+is(alerts_of($_), '', "$_: no alert") for qw(registry1 oslo1 lisbon1 cairo1);
+
+# --- The nightly backup, also of a member
+
+system_or_bail('sh', '-c', command('pg_basebackup') =~ s{registry1\.example}{$registry->host . ' -p ' . $registry->port}er =~ s{/backup}{$dir}r);
+$node{cairo1}->backup('last');
+
+# --- A member fails over
+
+my $old = $node{lisbon1};
+$old->stop('immediate');
+block_prints('lisbon2', 'shop', 'member_failover');
+start_again($old);
+like(($old->psql('shop', "SET shardid.lease_timeout = '1s'; SELECT ids.next_id()"))[2], qr/held by \S+, port @{[ $node{lisbon2}->port ]},/, 'the old primary generates no ids');
+$old->stop;
+make_standby('lisbon2', 'lisbon1', $old);
+is(alerts_of('lisbon2'), '', 'lisbon2: no alert');
+
+# A generator that was leased after the backup.
+is(run_on('cairo1', 'shop', q(CREATE SEQUENCE late; SELECT shardid_lease.lease_shard('shop', 'registry', 'late'))), 3, 'one more shard');
+
+# --- The registry fails over
+
+$node{registry1}->stop('immediate');
+$node{registry2}->psql('registry', 'SELECT pg_promote()');
+like(($node{lisbon2}->psql('shop', block('member_check')))[1], qr/\|The registry says: .* is stopped/, 'a check before it is confirmed shows why');
+block_prints('registry2', 'registry', 'registry_failover');
+block_prints($_, 'shop', 'member_check') for qw(oslo1 lisbon2);
+make_standby('registry2', 'registry1', $node{registry1});
+block_prints('registry2', 'postgres', 'synchronous');
+
+# --- The registry is restored
+
+my %last = map { $_ => run_on($_, 'shop', 'SELECT ids.next_id()') } qw(oslo1 lisbon2 cairo1);
+$_->stop('immediate') for @node{qw(registry2 registry1)};
+my $restored = PostgreSQL::Test::Cluster->new('restored');
+@$restored{qw(_host _port)} = @{ $node{registry1} }{qw(_host _port)};
+$node{registry1} = $restored;
+my ($restore, $start) = block('registry_restore') =~ s{/backup}{$dir}r =~ /(.*\n.*\n)(.*\n)/;
+mkdir $restored->basedir;
+mkdir $restored->data_dir, 0700;
+{
+	local $ENV{PGDATA} = $restored->data_dir;
+	system_or_bail('sh', '-c', $restore);
+}
+$restored->append_conf('postgresql.conf', sprintf "port = %s\nunix_socket_directories = '%s'\n", $restored->port, $restored->host);
+start_by($restored, $start);
+like(($node{oslo1}->psql('shop', block('member_check')))[1], qr/is stopped/, 'the restored registry grants nothing');
+{
+	local $ENV{PGOPTIONS} = '';
+	like(($restored->psql('registry', command('SELECT shardid_lease.registry_was_restored()')))[2],
+		qr/NOTICE:  @{[ $page =~ m{`(no window that is granted from now on begins before) \.\.\.`} ]} \d{4}-/, 'its NOTICE');
+}
+# What the page forbids: another member leases the shard of which the backup does not know.
+is(run_on('oslo1', 'shop', q(CREATE SEQUENCE forbidden; SELECT shardid_lease.lease_shard('shop', 'registry', 'forbidden'))), 3, 'a shard again');
+my $port = $old->port;
+my %wanted = (oslo1 => "2\nheld||\nheld||", lisbon2 => qr/^1\nheld\|.*is held by \S+, port $port, .*\(role lisbon_member\)/,
+	cairo1 => qr/^2\nheld\|\|\nheld\|.*is held by .*\(role oslo_member\)/);
+for my $name (sort keys %wanted)
+{
+	like(run_on($name, 'shop', block('member_check') =~ s/shard_leases;/shard_leases ORDER BY shard;/r), qr/$wanted{$name}/, "$name: what the check shows");
+}
+is(run_on('lisbon2', 'shop', command('SELECT shardid_lease.take_over_shard()')), 1, 'lisbon takes over from its dead predecessor');
+block_prints('lisbon2', 'shop', 'member_check');
+is(run_on('cairo1', 'shop', q(SELECT shardid_lease.release_shard('late'); SELECT shardid_lease.lease_shard('shop', 'registry', 'late'))), 4, 'cairo leases another shard');
+for my $name (sort keys %last)
+{
+	cmp_ok(run_on($name, 'shop', 'SELECT ids.next_id()'), '>', $last{$name}, "$name: continues above its ids");
+	my $minutes = lead_minutes($name);
+	ok($minutes >= 69 && $minutes < 140, "$name: $minutes minutes ahead of the clock");
+	like(alerts_of($name), qr/^01:\d\d:/, "$name: the alert shows it");
+}
+like(alerts_of('registry1'), qr/^shop\|0\|held\|/m, 'as does that of the registry');
+make_standby('registry1', 'registry2', $node{registry2});
+block_prints('registry1', 'postgres', 'synchronous');
+
+# --- A lost cluster
+
+my $cairo = $node{cairo1};
+$cairo->stop('immediate');
+$node{cairo1} = PostgreSQL::Test::Cluster->new('cairo_again');
+@{ $node{cairo1} }{qw(_host _port)} = @$cairo{qw(_host _port)};
+$node{cairo1}->init_from_backup($cairo, 'last');
+$node{cairo1}->append_conf('postgresql.conf', 'port = ' . $cairo->port);
+$node{cairo1}->start;
+is(run_on('cairo1', 'shop', command('SELECT shardid_lease.take_over_shard()') . ';' . command('SELECT ids.renew_identity()')), 2, 'the restored member takes over');
+cmp_ok(run_on('cairo1', 'shop', 'SELECT ids.next_id()'), '>', $last{cairo1}, 'cairo: ids are above those before');
+
+# --- A registry's server that is switched off: simulated by a listener that accepts no more connections. Without the
+# timeout of the page, the member does not try the other server.
+
+my $hole;
+socket($hole, PF_INET, SOCK_STREAM, 0) && bind($hole, sockaddr_in(0, INADDR_LOOPBACK)) && listen($hole, 0) or die $!;
+my ($hole_port) = sockaddr_in(getsockname $hole);
+my @waiting = map { IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $hole_port, Blocking => 0) } 1 .. 3;
+my $trouble = 'SELECT error FROM shardid_lease.shard_leases WHERE failed_at IS NOT NULL';
+my $renew = "SET shardid.lease_timeout = '9s'; SELECT shardid_lease.renew_leases()";
+my ($timeout) = $page =~ /(tcp_user_timeout '\d+')/ or die;
+my $with_hole = sprintf "SET host '127.0.0.1,%s', SET port '%s,%s'", $node{registry1}->host, $hole_port, $node{registry1}->port;
+run_on('lisbon2', 'shop', "ALTER SERVER registry OPTIONS ($with_hole, DROP tcp_user_timeout); $renew");
+like(run_on('lisbon2', 'shop', $trouble), qr/no connection within shardid\.registry_timeout/, 'a server that is switched off keeps the other one from being asked');
+run_on('lisbon2', 'shop', "ALTER SERVER registry OPTIONS (ADD $timeout); $renew");
+is(run_on('lisbon2', 'shop', $trouble), '', 'but not with the timeout of the page');
+
+my @others = qw(number drill_start);
+is_deeply([ grep { $_ && !$has_run{$_} } map { my $words = $_->{words}; (grep { $_ eq $words } @others) ? () : $words } blocks_of('docs/several-databases.md') ],
+	[], 'every block of the runbook was run');
+$_->stop for grep { -e $_->data_dir . '/postmaster.pid' } values %node;
+done_testing();

@@ -1,5 +1,5 @@
 // Inserts an order exactly once, with any number of attempts, on the server that accepts writes: the retries of
-// docs/high-availability.md, with node-postgres, which does not search for the leader.
+// docs/operations.md, with node-postgres, which does not search for the leader.
 const { Client } = require('pg');
 const errors = [];
 let client;

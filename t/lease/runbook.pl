@@ -137,13 +137,11 @@ make_standby('lisbon2', 'lisbon1', $old);
 is(alerts_of('lisbon2'), '', 'lisbon2: no alert');
 
 # A generator that was leased after the backup.
-is(run_on('cairo1', 'shop', q(CREATE SEQUENCE late; SELECT shardid_lease.lease_shard('shop', 'registry', 'late'))), 3, 'one more shard');
+is(run_on('cairo1', 'shop', q(CREATE SEQUENCE late; GRANT SELECT ON SEQUENCE late TO watcher; SELECT shardid_lease.lease_shard('shop', 'registry', 'late'))), 3, 'one more shard');
 
 # --- The registry fails over
 
 $node{registry1}->stop('immediate');
-$node{registry2}->psql('registry', 'SELECT pg_promote()');
-like(($node{lisbon2}->psql('shop', block('member_check')))[1], qr/\|The registry says: .* is stopped/, 'a check before it is confirmed shows why');
 block_prints('registry2', 'registry', 'registry_failover');
 block_prints($_, 'shop', 'member_check') for qw(oslo1 lisbon2);
 make_standby('registry2', 'registry1', $node{registry1});
@@ -172,7 +170,7 @@ like(($node{oslo1}->psql('shop', block('member_check')))[1], qr/is stopped/, 'th
 		qr/NOTICE:  @{[ $page =~ m{`(no window that is granted from now on begins before) \.\.\.`} ]} \d{4}-/, 'its NOTICE');
 }
 # What the page forbids: another member leases the shard of which the backup does not know.
-is(run_on('oslo1', 'shop', q(CREATE SEQUENCE forbidden; SELECT shardid_lease.lease_shard('shop', 'registry', 'forbidden'))), 3, 'a shard again');
+is(run_on('oslo1', 'shop', q(CREATE SEQUENCE forbidden; GRANT SELECT ON SEQUENCE forbidden TO watcher; SELECT shardid_lease.lease_shard('shop', 'registry', 'forbidden'))), 3, 'a shard again');
 my $port = $old->port;
 my %wanted = (oslo1 => "2\nheld||\nheld||", lisbon2 => qr/^1\nheld\|.*is held by \S+, port $port, .*\(role lisbon_member\)/,
 	cairo1 => qr/^2\nheld\|\|\nheld\|.*is held by .*\(role oslo_member\)/);
@@ -182,7 +180,7 @@ for my $name (sort keys %wanted)
 }
 is(run_on('lisbon2', 'shop', command('SELECT shardid_lease.take_over_shard()')), 1, 'lisbon takes over from its dead predecessor');
 block_prints('lisbon2', 'shop', 'member_check');
-is(run_on('cairo1', 'shop', q(SELECT shardid_lease.release_shard('late'); SELECT shardid_lease.lease_shard('shop', 'registry', 'late'))), 4, 'cairo leases another shard');
+is(run_on('cairo1', 'shop', q(SELECT shardid_lease.release_shard('late'); SELECT shardid_lease.lease_shard('shop', 'registry', 'late'))), "\n4", 'cairo leases another shard');
 for my $name (sort keys %last)
 {
 	cmp_ok(run_on($name, 'shop', 'SELECT ids.next_id()'), '>', $last{$name}, "$name: continues above its ids");

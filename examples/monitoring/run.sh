@@ -116,7 +116,7 @@ end_in_200_days() {
     on shop/shop >/dev/null <<SQL
 SET client_min_messages = error;
 CREATE SEQUENCE old_ids;
-SELECT next_id(1, 'old_ids', date_trunc('second', now()) + interval '200 days' - (1::bigint << $1) * interval '1 ms');
+SELECT ids.next_id(1, 'old_ids', date_trunc('second', now()) + interval '200 days' - (1::bigint << $1) * interval '1 ms');
 SQL
 }
 turn_negative_soon() { end_in_200_days 40; }
@@ -127,14 +127,14 @@ replace_generator() { on shop/shop -c 'DROP SEQUENCE old_ids'; }
 hold_back() {
     set_back_two_hours
     on shop/shop -c 'CREATE SEQUENCE held_ids CACHE 2'
-    psql -X -q -h "$(host_of shop)" -d shop -c BEGIN -c "SELECT next_id(1, 'held_ids')" -c 'SELECT pg_sleep(600)' \
+    psql -X -q -h "$(host_of shop)" -d shop -c BEGIN -c "SELECT ids.next_id(1, 'held_ids')" -c 'SELECT pg_sleep(600)' \
         >"$folder/held.log" 2>&1 &
     running+=($!)
     wait_until 'readers are held back' 60 holds 'sql_shardid_generator{col="lead_seconds", generator="public.held_ids"}'
     set_right
 }
 let_go() {
-    on shop/shop -c "SELECT pg_terminate_backend(held_back_by) FROM id_generator_status('held_ids')" >/dev/null
+    on shop/shop -c "SELECT pg_terminate_backend(held_back_by) FROM ids.id_generator_status('held_ids')" >/dev/null
     on shop/shop -c 'DROP SEQUENCE held_ids'
 }
 

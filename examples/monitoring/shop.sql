@@ -1,8 +1,10 @@
 -- The database that is watched: photos with a shard of its own, orders with a leased one. Their generators.
+CREATE SCHEMA ids;
+CREATE EXTENSION shardid SCHEMA ids;
 CREATE EXTENSION shardid_lease CASCADE;
 CREATE SERVER registry FOREIGN DATA WRAPPER dblink_fdw OPTIONS (host :'registry', dbname 'postgres');
 CREATE USER MAPPING FOR CURRENT_USER SERVER registry OPTIONS (user 'postgres');
-CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT next_id(5), name text);
+CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT ids.next_id(5), name text);
 CREATE SEQUENCE orders_id_seq;
 SELECT shardid_lease.lease_shard('shop', 'registry', 'orders_id_seq');
-CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT next_id(generator => 'orders_id_seq'), item text);
+CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT ids.next_id(generator => 'orders_id_seq'), item text);

@@ -15,7 +15,7 @@ use ShardidTest;
 my $folder = 'examples/monitoring';
 my %text = map { m{([^/]+)$} => slurp_file($_) } glob "$folder/*";
 my ($generators, $leases) = $text{'sql_exporter.yml'} =~ /query: \|\n((?: {10}.*\n)+)/g;
-my $node = new_node('monitored');
+my $node = new_node('monitored', "search_path = 'public, ids'\n");
 $node->safe_psql('postgres', $_) for 'CREATE DATABASE shop', 'ALTER DATABASE shop SET shardid.shard_id = 7';
 sub query { return $node->safe_psql('shop', $_[0]) }
 
@@ -40,6 +40,8 @@ sub measured
 
 # Generators with a shard in the default, the database's shard, another layout, partitions; and a plain sequence.
 query(<<'SQL');
+CREATE SCHEMA ids;
+CREATE EXTENSION shardid SCHEMA ids;
 CREATE EXTENSION shardid_lease CASCADE;
 CREATE TABLE photos (id bigint DEFAULT next_id(5), name text);
 CREATE SEQUENCE events_id_seq;
@@ -56,11 +58,12 @@ INSERT INTO photos SELECT FROM generate_series(1, 10);
 INSERT INTO events (name) SELECT unnest(ARRAY['a', 'b', 'b']);
 CREATE ROLE shardid_monitor LOGIN IN ROLE pg_monitor;
 SQL
+query('GRANT USAGE ON SCHEMA ids TO shardid_monitor');
 is(keys %{ measured($generators) }, 0, 'pg_monitor alone sees no generator');
 query($text{'role.sql'});
 my $before = measured($generators);
-is(join(' ', sort keys %$before), 'public.events_id_seq public.shardid_seq', 'with role.sql, the generators that it grants');
-my ($photos, $events) = @$before{qw(public.shardid_seq public.events_id_seq)};
+is(join(' ', sort keys %$before), 'ids.shardid_seq public.events_id_seq', 'with role.sql, the generators that it grants');
+my ($photos, $events) = @$before{qw(ids.shardid_seq public.events_id_seq)};
 is("$photos->{shard} $events->{shard}", '5 7', 'their shards');
 is("$photos->{rows_inserted} $events->{rows_inserted}", '10 3', 'the rows of their tables, and of partitions');
 is(query(<<"SQL"), 't', 'time and ids that are left, in the layout of each');
@@ -78,7 +81,7 @@ SQL
 query('ALTER SEQUENCE events_id_seq CACHE 2');
 my $writer = $node->background_psql('shop');
 $writer->query_safe(q(BEGIN; INSERT INTO events (name) VALUES ('a'); SELECT pg_sleep(1)));
-my ($held_back, $free) = map { $_->{seconds_held_back} } @{ measured($generators) }{ 'public.events_id_seq', 'public.shardid_seq' };
+my ($held_back, $free) = map { $_->{seconds_held_back} } @{ measured($generators) }{ 'public.events_id_seq', 'ids.shardid_seq' };
 is($held_back >= 1 && $held_back < 600 && "$free", '0', "readers of one generator are held back for $held_back s");
 $writer->query_safe('COMMIT');
 $writer->quit;
@@ -113,11 +116,12 @@ CREATE TABLE photos (id bigint DEFAULT next_id(5), name text);
 INSERT INTO photos SELECT FROM generate_series(1, 10);
 SQL
 my ($grants) = grep { $_->{words} eq 'portable_role' } blocks_of("$folder/README.md");
-$node->safe_psql('portable', $grants->{text});
+$node->safe_psql('portable', $text{'role.sql'} . $grants->{text});
 my $portable = measured($generators, 'portable')->{'ids.shardid_seq'};
 is(join(' ', @$portable{qw(shard rows_inserted)}), '5 10', 'the SQL-only version is measured');
 cmp_ok(abs($portable->{seconds_until_end} - $photos->{seconds_until_end}), '<', 600, 'it ends when the extension does');
 $node->safe_psql($_, 'DROP OWNED BY shardid_monitor') for 'shop', 'portable';
+query('GRANT USAGE ON SCHEMA ids TO shardid_monitor');
 is(keys %{ measured($generators) }, 0, 'what role.sql grants is undone');
 is($node->safe_psql('portable', q(SELECT to_regnamespace('shardid_monitor') IS NULL)), 't', 'and the schema of the SQL-only version');
 $node->stop;

@@ -138,7 +138,7 @@ let_go() {
     on shop/shop -c 'DROP SEQUENCE held_ids'
 }
 
-revoke() { on shop/shop -c 'REVOKE SELECT ON ALL SEQUENCES IN SCHEMA public FROM shardid_monitor'; }
+revoke() { on shop/shop -c 'REVOKE SELECT ON ALL SEQUENCES IN SCHEMA ids, public FROM shardid_monitor'; }
 grant() { on shop/shop -f "$here/role.sql"; }
 
 stop_registry() { pg_ctl -D "$folder/registry/data" -m fast -w stop >/dev/null; }

@@ -1,4 +1,4 @@
-# docs/migrating.md, for its tests: a server whose clock can be set, on which each case is a database with the
+# docs/migrating.md and docs/migrating-ids.md, for their tests: a server whose clock can be set, on which each case is a database with the
 # extension, and the page's blocks.
 package Migrating;
 
@@ -18,7 +18,7 @@ our $insert_photo = q(INSERT INTO insta5.photos (name) VALUES ('x') RETURNING id
 our $epoch = '2011-08-24 21:07:01.721+00';
 
 # The blocks name the schema of the functions themselves; what this test adds finds it in search_path.
-sub block { return "SET search_path = public;\n" . block_of($_[0] =~ /^uuid/ ? 'uuid.md' : 'migrating.md', $_[0]) }
+sub block { return "SET search_path = public;\n" . block_of($_[0] =~ /^(?:uuid|recipe|pgedge)/ ? 'migrating-ids.md' : 'migrating.md', $_[0]) }
 
 sub start_original
 {
@@ -90,7 +90,7 @@ SQL
 # What the page's loop runs for the schema insta5, in a transaction.
 sub recipe_switch
 {
-	my ($statements) = block_of('migrating.md', 'recipe-switch') =~ /\$switch\$\n(.*)\$switch\$/s or die;
+	my ($statements) = block_of('migrating-ids.md', 'recipe-switch') =~ /\$switch\$\n(.*)\$switch\$/s or die;
 	$statements =~ s/%1\$I/insta5/g;
 	$statements =~ s/%1\$L/'insta5'/g;
 	$statements =~ s/%2\$s/5/g;

@@ -1,4 +1,4 @@
-# docs/migrating.md: tables of the PL/pgSQL recipe switch to next_id under load, with the clock 10 s back: each client's
+# docs/migrating-ids.md: tables of the PL/pgSQL recipe switch to next_id under load, with the clock 10 s back: each client's
 # ids after it are above all before it. What the switch holds off, or what holds it off, ends as the page says.
 use strict;
 use warnings;

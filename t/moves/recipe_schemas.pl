@@ -1,4 +1,4 @@
-# docs/migrating.md: all schemas of the recipe switch in one loop, and back; what fails is left as it was and found by
+# docs/migrating-ids.md: all schemas of the recipe switch in one loop, and back; what fails is left as it was and found by
 # the checks, and roles keep their rights. Provoked by schemas that lack a table, and roles with the fewest rights.
 use strict;
 use warnings;
@@ -16,7 +16,7 @@ start_original();
 
 new_database('recipe_all');
 create_recipe_of_page($_) for 11, 12, 7;
-my $users = command_of('migrating.md', 'SELECT adrelid::regclass');
+my $users = command_of('migrating-ids.md', 'SELECT adrelid::regclass');
 on('DROP TABLE insta12.likes');
 on("INSERT INTO insta$_.photos (name) VALUES ('old')") for 11, 12, 7;
 is(on(block('recipe-save')), join("\n", map { "insta$_|$_|$epoch|f" } 7, 11, 12), 'the functions and their numbers');
@@ -55,7 +55,7 @@ isnt(on(block('recipe-rights') =~ s/\\gexec//r), '', 'roles lack rights');
 on(block('recipe-rights'));
 is(on(block('recipe-rights') =~ s/\\gexec//r), '', 'and then none does');
 on(block('recipe-switch'));
-is(on(command_of('migrating.md', 'BEGIN; SET LOCAL ROLE app; INSERT')), 5, 'app inserts');
+is(on(command_of('migrating-ids.md', 'BEGIN; SET LOCAL ROLE app; INSERT')), 5, 'app inserts');
 like(on('SET ROLE batch; INSERT INTO insta5.likes (photo) VALUES (NULL) RETURNING id'), qr/^\d+$/, 'batch inserts');
 is(on('SET ROLE caller; SELECT id_shard(insta5.next_id())'), 5, 'caller calls the function');
 my $highest = on($insert_photo);

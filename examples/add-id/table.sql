@@ -1,6 +1,7 @@
 -- The other scripts include this: the table, and what add.sql has recorded of it.
 --
 -- Variables: relation and relation_oid; by_id, by_time and kept_key are names of indexes.
+\set QUIET on
 \set ON_ERROR_ROLLBACK off
 \set AUTOCOMMIT on
 \set SHOW_CONTEXT never

@@ -30,9 +30,7 @@ sub on
 	return $node->safe_psql('shop', $sql, extra_params => [ '-U', $role // 'shop_owner' ]);
 }
 sub as_superuser { return $node->safe_psql('shop', $_[0]) }
-
-# With the SQL-only version the page says to write ids.new_id() in the place of ids.next_id().
-sub block { return block_of('migrating.md', $_[0]) =~ s/ids\.next_id\(\)/$_[1] ? 'ids.new_id()' : 'ids.next_id()'/ger }
+sub block { return block_of('migrating.md', $_[0]) }
 
 sub sqlstate_of
 {

@@ -36,7 +36,7 @@ for my $version ('extension', 'sql_only')
 		q(DELETE FROM orders WHERE order_no = 'old ' || 1 + floor(random() * 10000)::int RETURNING 1) ],
 		dbname => 'shop', pause_ms => 5);
 	usleep 300_000;
-	my $first = on(block('free-ids', $sql_only));
+	my $first = on(block_of('migrating-ids.md', 'free-ids') =~ s/next_id/$sql_only ? 'new_id' : 'next_id'/er);
 	like(script_fails('add', @names), qr/ERROR:  55000: table "orders" has triggers.*DETAIL:  The triggers are: touched\./s,
 		"$version: a trigger that would run for each row is refused");
 	on(block('add-id-trigger'));

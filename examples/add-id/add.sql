@@ -227,6 +227,18 @@ CALL pg_temp.fill(:batch, :pause);
 \echo 4. a unique index
 SET lock_timeout = 0;
 CREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS :"by_id" ON :relation (:"added");
+DO $$
+BEGIN
+    IF NOT EXISTS (
+        SELECT FROM pg_index JOIN pg_class i ON i.oid = indexrelid JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[0]
+        WHERE indrelid = current_setting('add_id.table')::regclass AND relname = current_setting('add_id.by_id')
+          AND attname = pg_temp.added_column() AND indisunique AND indisvalid AND indpred IS NULL AND indnkeyatts = 1)
+    THEN
+        RAISE duplicate_table USING MESSAGE = format('relation "%s" already exists', current_setting('add_id.by_id')),
+            HINT = 'The unique index on the id needs this name: rename the other relation, and run add.sql again.';
+    END IF;
+END
+$$;
 
 \echo 5. NOT NULL
 SET lock_timeout = '3s';

@@ -32,12 +32,12 @@ BEGIN
 END
 $$;
 SELECT c.oid AS relation_oid, format('%I.%I', nspname, relname) AS relation,
-       left(relname, 50) || '_by_id' AS by_id, left(relname, 50) || '_by_time' AS by_time,
-       left(relname, 50) || '_kept_key' AS kept_key,
-       format('%I.%I', nspname, left(relname, 50) || '_by_time') AS by_time_of_schema,
-       format('%I.%I', nspname, left(relname, 50) || '_kept_key') AS kept_key_of_schema
+       left(relname, 50) || '_by_id' AS by_id, left(relname, 50) || '_add_id_time' AS by_time,
+       left(relname, 50) || '_add_id_key' AS kept_key,
+       format('%I.%I', nspname, left(relname, 50) || '_add_id_time') AS by_time_of_schema,
+       format('%I.%I', nspname, left(relname, 50) || '_add_id_key') AS kept_key_of_schema
 FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE c.oid = to_regclass(:'table') \gset
-SELECT set_config('add_id.table', :'relation', false) \g /dev/null
+SELECT set_config('add_id.table', :'relation', false), set_config('add_id.by_id', :'by_id', false) \g /dev/null
 
 -- What these commands of CREATE INDEX CONCURRENTLY have left behind if they were interrupted.
 SET lock_timeout = 0;
@@ -45,7 +45,8 @@ SELECT format('DROP INDEX CONCURRENTLY %s', indexrelid::regclass)
 FROM pg_index JOIN pg_class i ON i.oid = indexrelid
 WHERE indrelid = :relation_oid AND NOT indisvalid AND relname IN (:'by_id', :'by_time', :'kept_key') \gexec
 
--- The column that was added here. It is neither of another type nor the one whose default is a sequence: names can have been swapped.
+-- The column that was added here. It is neither of another type nor the one whose default is a sequence: names can have
+-- been swapped.
 CREATE OR REPLACE FUNCTION pg_temp.added_column() RETURNS name LANGUAGE plpgsql AS $$
 DECLARE
     of_table regclass := current_setting('add_id.table')::regclass;

@@ -96,7 +96,11 @@ on('INSERT INTO keys VALUES (NULL, now()); CREATE UNIQUE INDEX ON keys (key)');
 like($keys->(), qr/ERROR:  23502/, 'a key with NULL');
 on('DELETE FROM keys');
 like($keys->(shard => 5), qr/ERROR:  22023: no shard/, 'the shard of a generator');
-script('add', table => 'keys', time => 'time', key => 'key', column => 'other id', shard => 8000);
+my @spaced = (table => 'keys', time => 'time', key => 'key', column => 'other id', shard => 8000);
+on('CREATE INDEX keys_by_id ON keys (time)');
+like(script_fails('add', @spaced), qr/ERROR:  42P07/, 'another index has the name of the unique one');
+on('DROP INDEX keys_by_id');
+script('add', @spaced);
 is(on('INSERT INTO keys VALUES (1, now()) RETURNING ids.id_shard("other id")'), 5, 'another name of the column');
 
 $node->stop;

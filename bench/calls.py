@@ -14,7 +14,6 @@ CONTENDERS = {
     "borrow": Contender("the same, `max_borrow`", "next_id()", (COPY, KEYED), options="SET shardid.max_borrow = '1h'"),
     "roomy": Contender("the same, 20 bits of sequence", f"next_id({ROOMY})", ALL),
     "next_ids": Contender("**`next_ids`**, 20 bits of sequence", f"next_ids(5, COUNT, {ROOMY})", (LOOP,)),
-    "new_id": Contender("**`ids.new_id()`**", "ids.new_id()", ALL),
     "citus": Contender("**`next_shop_id()`**", "next_shop_id()", ALL),
     "nextval": Contender("`nextval`", "nextval('plain')", ALL),
     "cached": Contender("`nextval`, CACHE 100", "nextval('cached')", (LOOP, CALL)),

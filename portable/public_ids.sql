@@ -1,4 +1,4 @@
--- Public ids: an id as text that cannot be guessed, and back, by AES of pgcrypto. See docs/public-ids.md.
+-- Public ids: an id as text that cannot be guessed, and back, by AES of pgcrypto. See examples/public-ids/README.md.
 --
 --     CREATE EXTENSION pgcrypto;
 --     psql -f portable/public_ids.sql        into the schema that is first in search_path, as the role that owns it

@@ -27,7 +27,7 @@ INSERT INTO made SELECT FROM generate_series(1, 100000);
 SELECT count(DISTINCT id), count(DISTINCT substr(id, 5, 5)) AS processes, min(length(id)), max(length(id)) FROM made;
 SELECT count(*) AS not_above FROM (SELECT id <= lag(id) OVER (ORDER BY n) AS back FROM made) s WHERE back;
 SELECT objectid_timestamp(objectid()) BETWEEN date_trunc('second', statement_timestamp()) AND clock_timestamp() AS now;
--- Its lead over the clock, as docs/uuid.md reads it.
+-- Its lead over the clock, as docs/reference.md reads it.
 SELECT lead BETWEEN '-1 minute' AND '0' AS behind
 FROM (SELECT to_timestamp(last_value / 16777000.0) - clock_timestamp() AS lead FROM shardid_objectid_seq) s;
 SELECT id AS last FROM made ORDER BY n DESC LIMIT 1 \gset

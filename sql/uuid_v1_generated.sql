@@ -26,7 +26,7 @@ SELECT last_value - (SELECT max((extract(epoch FROM uuid_v1_timestamp(u)) * 1000
                                 + uuid_v1_hundred_ns(u)) FROM made) AS since_1582_to_1970
 FROM shardid_uuid_seq;
 
--- Its lead over the clock, as docs/uuid.md reads it.
+-- Its lead over the clock, as docs/reference.md reads it.
 SELECT lead BETWEEN '-1 minute' AND '0' AS behind
 FROM (SELECT to_timestamp(last_value / 10000000.0 - 12219292800) - clock_timestamp() AS lead FROM shardid_uuid_seq) s;
 

@@ -11,7 +11,7 @@ import javax.crypto.Cipher;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 
-/** Public ids as in portable/public_ids.sql, see docs/public-ids.md. */
+/** Public ids as in portable/public_ids.sql, see examples/public-ids/README.md. */
 public final class PublicIds {
     private static final String ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
     private static final Pattern KIND = Pattern.compile("[a-z][a-z0-9_]{0,62}");

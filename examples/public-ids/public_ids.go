@@ -1,4 +1,4 @@
-// Public ids as in portable/public_ids.sql, see docs/public-ids.md.
+// Public ids as in portable/public_ids.sql, see examples/public-ids/README.md.
 package main
 
 import (

@@ -1,4 +1,4 @@
-"""Public ids as in portable/public_ids.sql, see docs/public-ids.md.
+"""Public ids as in portable/public_ids.sql, see examples/public-ids/README.md.
 
 Python's standard library has no AES: this needs the package cryptography (Debian: python3-cryptography).
 """

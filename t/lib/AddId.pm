@@ -1,17 +1,19 @@
-# The first part of docs/migrating.md, for its tests: database shop with a table of orders without ids, whose owner is no
-# superuser, and the page's blocks.
+# "Add an id column" of docs/migrating.md, for its tests: database shop with a table of orders without ids, whose owner is
+# no superuser, the page's blocks, and the scripts of examples/add-id.
 package AddId;
 
 use strict;
 use warnings;
 use Exporter 'import';
 use Docs;
+use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use ShardidTest;
 
-our @EXPORT = qw(start_shop create_orders install on as_superuser block sqlstate_of run_in_background terminate $node);
+our @EXPORT = qw(start_shop create_orders install on as_superuser block sqlstate_of script script_fails script_in_background
+  run_in_background terminate $node);
 our $node;
 
 sub start_shop
@@ -45,6 +47,41 @@ sub run_in_background
 	append_to_file($file, $sql);
 	my $pid = fork // die "fork: $!";
 	exec 'psql', '-Xq', '-d', $node->connstr('shop') . " user=$role", '-o', '/dev/null', '-f', $file if $pid == 0;
+	return $pid;
+}
+
+# The command of a script of examples/add-id with these variables.
+sub command_of_script
+{
+	my ($name, %variables) = @_;
+	$variables{table} //= 'orders';
+	return ('psql', '-Xqt', '-A', '-v', 'VERBOSITY=verbose', '-d', $node->connstr('shop') . ' user=shop_owner',
+		(map { ('-v', "$_=$variables{$_}") } sort keys %variables), '-f', "examples/add-id/$name.sql");
+}
+
+# Returns what it prints.
+sub script
+{
+	my @command = command_of_script(@_);
+	my ($out, $err) = ('', '');
+	IPC::Run::run(\@command, '>', \$out, '2>', \$err) or die "@command: $err";
+	return $out;
+}
+
+# Returns its error.
+sub script_fails
+{
+	my @command = command_of_script(@_);
+	my ($out, $err) = ('', '');
+	IPC::Run::run(\@command, '>', \$out, '2>', \$err) and die "@command: succeeds";
+	return $err;
+}
+
+sub script_in_background
+{
+	my @command = command_of_script(@_);
+	my $pid = fork // die "fork: $!";
+	exec @command, '-o', '/dev/null' if $pid == 0;
 	return $pid;
 }
 

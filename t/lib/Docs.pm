@@ -36,21 +36,24 @@ sub blocks_of
 	return @blocks;
 }
 
-# The text of the block with this name on a page in docs/; dies if there is none.
+# A page by its name in docs/, or by its path.
+sub path_of { return $_[0] =~ m{/} ? $_[0] : "docs/$_[0]" }
+
+# The text of the block with this name on a page; dies if there is none.
 sub block_of
 {
 	my ($page, $name) = @_;
-	my ($block) = grep { $_->{words} eq $name } blocks_of("docs/$page");
-	die "docs/$page has no block $name" unless $block;
+	my ($block) = grep { $_->{words} eq $name } blocks_of(path_of($page));
+	die "$page has no block $name" unless $block;
 	return $block->{text};
 }
 
-# The command within a line of this page in docs/ that begins with these words; dies if there is none.
+# The command within a line of this page that begins with these words; dies if there is none.
 sub command_of
 {
 	my ($page, $start) = @_;
-	my ($command) = slurp_file("docs/$page") =~ /`(\Q$start\E[^`]*)`/;
-	die "docs/$page has no command $start" unless $command;
+	my ($command) = slurp_file(path_of($page)) =~ /`(\Q$start\E[^`]*)`/;
+	die "$page has no command $start" unless $command;
 	return $command;
 }
 

@@ -1,4 +1,4 @@
-# docs/migrating.md, for its tests: a server whose clock can be set, on which each case is a database with the
+# docs/migrating.md and docs/migrating-ids.md, for their tests: a server whose clock can be set, on which each case is a database with the
 # extension, and the page's blocks.
 package Migrating;
 
@@ -11,14 +11,17 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use ShardidTest;
 
-our @EXPORT = qw(start_original clock new_database on fails block create_recipe_of_page recipe_switch $original
+our @EXPORT = qw(start_original clock new_database on fails block recipe create_recipe_of_page recipe_switch $original
   $database $dir $insert_photo $epoch);
 our ($original, $database, $dir);
 our $insert_photo = q(INSERT INTO insta5.photos (name) VALUES ('x') RETURNING id);
 our $epoch = '2011-08-24 21:07:01.721+00';
 
 # The blocks name the schema of the functions themselves; what this test adds finds it in search_path.
-sub block { return "SET search_path = public;\n" . block_of($_[0] =~ /^uuid/ ? 'uuid.md' : 'migrating.md', $_[0]) }
+sub block { return "SET search_path = public;\n" . block_of($_[0] =~ /^(?:uuid|recipe|pgedge)/ ? 'migrating-ids.md' : 'migrating.md', $_[0]) }
+
+# A script of examples/instagram.
+sub recipe { return "SET search_path = public;\n\\set tables photos,likes\n" . slurp_file("examples/instagram/$_[0].sql") }
 
 sub start_original
 {
@@ -87,14 +90,11 @@ CREATE TABLE insta$shard.likes (
 SQL
 }
 
-# What the page's loop runs for the schema insta5, in a transaction.
+# What the script runs for the schema insta5, in a transaction.
 sub recipe_switch
 {
-	my ($statements) = block_of('migrating.md', 'recipe-switch') =~ /\$switch\$\n(.*)\$switch\$/s or die;
-	$statements =~ s/%1\$I/insta5/g;
-	$statements =~ s/%1\$L/'insta5'/g;
-	$statements =~ s/%2\$s/5/g;
-	$statements =~ s/%3\$L/'$epoch'/g;
+	on(recipe('save')) unless on(q(SELECT count(*) FROM pg_namespace WHERE nspname = 'before_ids'));
+	my $statements = on(recipe('switch') =~ s/\\gexec//r);
 	return "SET search_path = public;\nBEGIN;\n$statements;\nCOMMIT;\n";
 }
 

@@ -1,75 +1,107 @@
-# The first part of docs/migrating.md while other transactions hold locks: step 2 and step 6 fail soon, and succeed when
-# they are run again; step 5 waits for an open transaction. And for a table that has a column called id.
+# "Add an id column" of docs/migrating.md while other transactions hold locks: the script fails soon and succeeds when it
+# is run again, or waits. And what the scripts refuse: a column id that other tables reference, and other tables and keys.
 use strict;
 use warnings;
 use FindBin;
 use lib "$FindBin::RealBin/../lib";
 use AddId;
 use Docs;
+use PostgreSQL::Test::Utils;
 use Test::More;
 
 start_shop('add_id_locks');
 create_orders(100);
 install('extension');
+my @names = (time => 'created_at', key => 'order_no');
+on(block('add-id-trigger'));
+on(q(INSERT INTO orders (order_no, created_at) SELECT 'timeless ' || n, NULL FROM generate_series(1, 20000) n));
 
 # A transaction has locked the table.
 my $application = $node->background_psql('shop');
 $application->query_safe('BEGIN; LOCK TABLE orders IN ACCESS SHARE MODE');
-is(sqlstate_of(block('add-id-column')), '55P03', 'step 2 waits no longer than lock_timeout');
-$application->query_safe('COMMIT');
-on(block($_)) for qw(add-id-column add-id-order add-id-procedure add-id-trigger);
-
-# A transaction is open for longer than the fill's lock_timeout. Step 5 is in the same session as the fill, as the page says.
-my $open = run_in_background('app', q(BEGIN; INSERT INTO orders (order_no) VALUES ('new open'); SELECT pg_sleep(2); COMMIT;));
-$node->poll_query_until('shop', q(SELECT count(*) = 1 FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(2);' AND backend_xid IS NOT NULL)) or die;
-on(block('add-id-fill') . block('add-id-unique'));
-waitpid $open, 0;
-is($?, 0, 'step 5 waits for an open transaction');
-
-# A transaction holds a row that the fill has skipped. The client of step 6 continues after the error of the fill: the next
-# run only has to fill the rest, and reads no rows under ACCESS EXCLUSIVE.
-as_superuser(q(UPDATE orders SET id = NULL WHERE order_no = 'bulk 2'));
-my $not_null = block('add-id-not-null');
-my ($refuse) = $not_null =~ /^(ALTER TABLE orders DROP CONSTRAINT IF EXISTS.*?;\n)/ms or die;
-on($refuse);
-my ($timeout_ms) = $not_null =~ /lock_timeout = '(\d+)ms'/;
-cmp_ok($timeout_ms, '<', on(q(SELECT setting FROM pg_settings WHERE name = 'deadlock_timeout')), 'step 6 gives way, and not the application');
-$application->query_safe(q(BEGIN; SELECT FROM orders WHERE order_no = 'bulk 2' FOR UPDATE));
-my (undef, undef, $errors) = $node->psql('shop', "\\set VERBOSITY sqlstate\n" . $not_null =~ s/\Q$refuse//r, extra_params => [ '-U', 'shop_owner' ], on_error_stop => 0);
+like(script_fails('add', @names), qr/ERROR:  55P03/, 'the column waits no longer than lock_timeout');
 $application->query_safe('COMMIT');
 $application->quit;
-is(join(' ', $errors =~ /ERROR:  (\w{5})/g), '55P03 23514 25P02 25P02', 'step 6 fails while a transaction holds a row');
-is(on(q(SELECT convalidated, attnotnull FROM pg_constraint JOIN pg_attribute ON attrelid = conrelid AND attname = 'id' WHERE conname = 'orders_id_is_set')),
-	'f|f', 'step 6 leaves the constraint and the column as they were');
-on($not_null);
-is(on('SELECT count(*) FROM orders WHERE id IS NULL'), 0, 'step 6 run again: all rows have ids');
+is(on(q(SELECT count(*) FROM pg_attribute WHERE attrelid = 'orders'::regclass AND attname = 'id')), 0, 'and the table is as before');
 
-# A table that has a column called id, which other tables reference: the steps with the name new_id, the swap of the
-# names, and both undone.
+# A transaction of the application holds a row of the fill, which does not wait for it while it holds others: so it can
+# write the rows before. Another one holds a row that the fill does not find, once no row may be without an id.
+my $script = script_in_background('add', @names, batch => 1000, pause => 0.2);
+$node->poll_query_until('shop', q(SELECT count(*) = 1 FROM pg_attribute WHERE attrelid = 'orders'::regclass AND attname = 'id')) or die;
+my $open = run_in_background('app', <<'SQL');
+SET deadlock_timeout = '100ms';
+BEGIN;
+UPDATE orders SET item = 'open' WHERE order_no = 'bulk 2000';
+SELECT pg_sleep(2);
+SET statement_timeout = '1s';
+UPDATE orders SET item = 'open' WHERE order_no = 'bulk 999';
+COMMIT;
+SQL
+waitpid $open, 0;
+is($?, 0, 'a transaction that holds a row goes through');
+my $holder = $node->background_psql('shop');
+$node->poll_query_until('shop', q(SELECT count(*) = 1 FROM pg_constraint WHERE conname = 'add_id_is_set')) or die;
+my $held = $holder->query_safe('BEGIN; SELECT order_no FROM orders WHERE id IS NULL LIMIT 1 FOR UPDATE SKIP LOCKED');
+isnt($held, '', 'a row is locked before it is filled');
+waitpid $script, 0;
+isnt($?, 0, 'the script fails while a transaction holds a row that it has to fill');
+is(on(q(SELECT convalidated, attnotnull FROM pg_constraint JOIN pg_attribute ON attrelid = conrelid AND attname = 'id' WHERE conname = 'add_id_is_set')),
+	'f|f', 'the constraint and the column are as they were');
+$holder->query_safe('COMMIT');
+$holder->quit;
+is(sqlstate_of(q(UPDATE orders SET item = 'desk' WHERE order_no = 'timeless 1')), '23514', 'until then a row without an id cannot be changed');
+like(script('add', @names), qr/^23103\|23103\|\d+$/m, 'run again, all rows have ids');
+script('undo');
+
+# A table with a column id: a new column, the swap of the names, and both undone.
 $node->safe_psql('postgres', 'DROP DATABASE shop');
 create_orders(0);
 install('extension');
-on('ALTER TABLE orders DROP COLUMN order_no; CREATE TABLE items (order_id bigint)');
-my $renamed = sub { return $_[0] =~ s/\bid\b/new_id/gr =~ s/order_no/id/gr };
-on($renamed->(command_of('migrating.md', 'ALTER TABLE orders ADD order_no')));
-on('ALTER TABLE items ADD FOREIGN KEY (order_id) REFERENCES orders (id); INSERT INTO items SELECT max(id) FROM orders');
-on($renamed->(join '', map { block("add-id-$_") } qw(column order procedure fill unique not-null)));
-my ($all, $distinct) = split /\|/, on($renamed->(block('add-id-check')));
-is($all, $distinct, "each of $all rows has an id of its own");
-on($renamed->(block('add-id-clean-up')));
-my $swap = block('add-id-swap');
-is(sqlstate_of("PREPARE p AS SELECT * FROM orders LIMIT 0; EXECUTE p; $swap EXECUTE p"), '0A000',
+on('DROP TRIGGER touched ON orders; ALTER TABLE orders DROP COLUMN order_no');
+on(command_of('migrating.md', 'ALTER TABLE orders ADD order_no') =~ s/order_no/id/r);
+my @new = (time => 'created_at', key => 'id', column => 'new_id');
+like(script_fails('add', time => 'created_at', key => 'id'), qr/ERROR:  42701: table "orders" already has a column "id"/, 'a column id is not taken for a new one');
+like(script('add', @new), qr/^3003\|3003\|\d+$/m, 'each row has an id of its own');
+is(sqlstate_of("PREPARE p AS SELECT * FROM orders LIMIT 0; EXECUTE p;\n\\set table orders\n\\i examples/add-id/swap.sql\nEXECUTE p;"), '0A000',
 	'a prepared SELECT * fails after the swap');
-is(on(q(INSERT INTO orders (item) VALUES ('swapped') RETURNING ids.id_shard(id), old_id > 0)), '5|t',
-	'a new row has an id and an old id');
-is(on('SELECT count(*) FROM items JOIN orders ON order_id = old_id'), 1, 'a foreign key references the old id');
-is(sqlstate_of('INSERT INTO items VALUES (-1)'), '23503', 'the foreign key refuses other values');
-isnt(sqlstate_of($renamed->(block('add-id-undo'))), 'none', 'the undo refuses while the names are swapped');
-on($swap =~ s/RENAME id TO old_id/RENAME id TO new_id/r =~ s/RENAME new_id TO id/RENAME old_id TO id/r);
-on($renamed->(block('add-id-undo')));
-on($renamed->(command_of('migrating.md', 'DROP INDEX CONCURRENTLY IF EXISTS orders_order_no_kept')));
-is(on('SELECT count(*) FROM items JOIN orders ON order_id = id'), 1, 'undone, the key is as before');
-on('DROP TABLE items; ALTER TABLE orders RENAME id TO order_no');
+is(on(q(INSERT INTO orders (item) VALUES ('swapped') RETURNING ids.id_shard(id), old_id > 0)), '5|t', 'a new row has an id and an old id');
+like(script_fails('undo'), qr/ERROR:  55000: names of table "orders" are swapped/, 'the undo refuses while the names are swapped');
+on('CREATE TABLE items (order_id bigint REFERENCES orders (id))');
+like(script_fails('swap', back => 'yes'), qr/ERROR:  55000: column "id" of table "orders" is referenced/, 'so does the swap back if the new ids are referenced');
+on('DROP TABLE items');
+script('swap', back => 'yes');
+on('ALTER TABLE orders RENAME id TO x; ALTER TABLE orders RENAME new_id TO id; ALTER TABLE orders RENAME x TO new_id');
+like(script_fails('undo'), qr/ERROR:  42704/, 'names that were swapped by other commands are noticed');
+on('ALTER TABLE orders RENAME id TO x; ALTER TABLE orders RENAME new_id TO id; ALTER TABLE orders RENAME x TO new_id');
+script('undo');
+is(on(q(SELECT count(*), count(DISTINCT id), max(id) < 10000 FROM orders)), '3004|3004|t', 'undone, the old ids are there');
+
+# Other tables reference the column.
+on('ALTER TABLE orders ADD PRIMARY KEY (id); CREATE TABLE items (order_id bigint REFERENCES orders)');
+like(script_fails('add', @new), qr/ERROR:  55000: column "id" of table "orders" is referenced by foreign keys.*"items_order_id_fkey" of table items/s,
+	'no second column for a column that is referenced');
+script('add', @new, swap => 'no');
+like(script_fails('swap'), qr/ERROR:  55000: column "id" of table "orders" is referenced/, 'no swap, either');
+like(script_fails('primary_key'), qr/ERROR:  2BP01: primary key of table "orders" is referenced/, 'no other primary key');
+script('undo');
+
+# What is no table, time, or key.
+on('CREATE TABLE keys (key text, time timestamptz, other timestamp); CREATE INDEX ON keys (key); CREATE TABLE parted (LIKE keys) PARTITION BY LIST (key)');
+my $keys = sub { return script_fails('add', table => 'keys', time => 'time', key => 'key', @_) };
+like($keys->(table => 'nothing'), qr/ERROR:  42P01/, 'no table');
+like($keys->(table => 'parted'), qr/ERROR:  42809/, 'partitioned');
+like($keys->(time => 'other'), qr/ERROR:  42804/, 'a time without time zone');
+like($keys->(), qr/ERROR:  22023/, 'a key that is not unique');
+on('INSERT INTO keys VALUES (NULL, now()); CREATE UNIQUE INDEX ON keys (key)');
+like($keys->(), qr/ERROR:  23502/, 'a key with NULL');
+on('DELETE FROM keys');
+like($keys->(shard => 5), qr/ERROR:  22023: no shard/, 'the shard of a generator');
+my @spaced = (table => 'keys', time => 'time', key => 'key', column => 'other id', shard => 8000);
+on('CREATE INDEX keys_by_id ON keys (time)');
+like(script_fails('add', @spaced), qr/ERROR:  42P07/, 'another index has the name of the unique one');
+on('DROP INDEX keys_by_id');
+script('add', @spaced);
+is(on('INSERT INTO keys VALUES (1, now()) RETURNING ids.id_shard("other id")'), 5, 'another name of the column');
 
 $node->stop;
 done_testing();

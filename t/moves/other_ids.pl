@@ -1,4 +1,4 @@
-# docs/migrating.md and docs/uuid.md: ids of pgEdge's snowflake, UUIDs of version 1, of which ids are made, and a
+# docs/migrating.md and docs/migrating-ids.md: ids of pgEdge's snowflake, UUIDs of version 1, of which ids are made, and a
 # bigserial continue with ids of next_id, above the old ones although the clock is set back.
 use strict;
 use warnings;
@@ -51,12 +51,11 @@ like(
 	on(q(SET enable_seqscan = off; EXPLAIN (COSTS off) SELECT * FROM documents WHERE uuid_v1_timestamp(uuid) >= now())),
 	qr/documents_uuid_v1_timestamp_idx.*Index Cond: \(uuid_v1_timestamp\(uuid\) >= now\(\)\)/s,
 	'uuid: kept, and found by time on an index');
-# Those of the first part of the page, for this table.
-sub for_documents { return $_[0] =~ s/\borders\b/documents/gr =~ s/order_no/uuid/gr }
 on('INSERT INTO documents VALUES (gen_random_uuid())');
 on(block('uuid-time'));
 on('DELETE FROM documents WHERE created_at IS NULL');
-on(for_documents(block("add-id-$_"))) for qw(column order procedure fill unique not-null clean-up);
+$original->command_ok([ 'psql', '-Xq', '-d', $original->connstr($database), map({ ('-v', $_) } qw(table=documents time=created_at key=uuid)),
+	'-f', 'examples/add-id/add.sql' ], 'uuid: an id is added');
 is( on(<<'SQL'), '2000|2000|t|4101|4101', 'uuid: each has an id of its time and of shard 4101');
 SELECT count(*), count(DISTINCT id), bool_and(id_timestamp(id) = date_trunc('milliseconds', uuid_v1_timestamp(uuid))),
        min(id_shard(id)), max(id_shard(id)) FROM documents
@@ -78,6 +77,10 @@ INSERT INTO items (name) SELECT 'item' FROM generate_series(1, 1000);
 SQL
 clock('-10s');
 my $only = command_of('migrating.md', 'WHERE command ~');
+on(q(CREATE TABLE orders (id serial PRIMARY KEY); INSERT INTO orders DEFAULT VALUES;
+CREATE TABLE order_lines (id serial, order_id int REFERENCES orders); INSERT INTO order_lines (order_id) VALUES (1)));
+on(block('schema-bigint') =~ s/items/order_lines/gr);
+is(on(q(SELECT pg_typeof(orders.id), pg_typeof(order_id) FROM orders JOIN order_lines ON order_id = orders.id)), 'bigint|bigint', 'bigserial: columns of 32 bits are changed');
 on(block('schema-switch') =~ s/ command \K(?=\\gexec)/$only /r);
 is(on('INSERT INTO others DEFAULT VALUES RETURNING id'), 1, 'bigserial: the other table has not switched');
 my $gone = on(q(INSERT INTO items (name) VALUES ('gone') RETURNING id));

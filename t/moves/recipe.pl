@@ -1,4 +1,4 @@
-# docs/migrating.md: tables of the PL/pgSQL recipe switch to next_id under load, with the clock 10 s back: each client's
+# docs/migrating-ids.md: tables of the PL/pgSQL recipe switch to next_id under load, with the clock 10 s back: each client's
 # ids after it are above all before it. What the switch holds off, or what holds it off, ends as the page says.
 use strict;
 use warnings;
@@ -95,12 +95,13 @@ is(on($insert_photo . ' < (SELECT max(id) FROM insta5.photos)'), 't', 'without t
 # --- A transaction uses the tables in the other order: the switch gives way, before PostgreSQL looks for a deadlock.
 
 new_database('other_order');
+create_recipe_of_page();
+on($insert_photo);
 my $locks = () = recipe_switch() =~ /^(?:LOCK|ALTER SEQUENCE)|, insta5/mg;
 my ($timeout_ms) = recipe_switch() =~ /lock_timeout = '(\d+)ms'/;
 my $deadlock_ms = on(q(SELECT setting FROM pg_settings WHERE name = 'deadlock_timeout'));
+is($locks, 3, 'two tables and a sequence are locked');
 cmp_ok($locks * $timeout_ms, '<', $deadlock_ms, "$locks locks are waited for less than deadlock_timeout");
-create_recipe_of_page();
-on($insert_photo);
 my $application = $original->background_psql($database);
 $application->query_safe("SET deadlock_timeout = '1h'; BEGIN; INSERT INTO insta5.likes (photo) VALUES (NULL)");
 my $file = "$dir/other_order";

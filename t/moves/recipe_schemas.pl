@@ -1,4 +1,4 @@
-# docs/migrating.md: all schemas of the recipe switch in one loop, and back; what fails is left as it was and found by
+# docs/migrating-ids.md: all schemas of the recipe switch in one loop, and back; what fails is left as it was and found by
 # the checks, and roles keep their rights. Provoked by schemas that lack a table, and roles with the fewest rights.
 use strict;
 use warnings;
@@ -16,25 +16,26 @@ start_original();
 
 new_database('recipe_all');
 create_recipe_of_page($_) for 11, 12, 7;
-my $users = command_of('migrating.md', 'SELECT adrelid::regclass');
-on('DROP TABLE insta12.likes');
+my $users = block('recipe-left');
 on("INSERT INTO insta$_.photos (name) VALUES ('old')") for 11, 12, 7;
-is(on(block('recipe-save')), join("\n", map { "insta$_|$_|$epoch|f" } 7, 11, 12), 'the functions and their numbers');
-my $fails = sub { return ($original->psql($database, block($_[0]), on_error_stop => 0))[2] };
-like($fails->('recipe-switch'), qr/relation "insta12.likes" does not exist/, 'one schema fails');
+is(on(recipe('save')), join("\n", map { "insta$_|$_|$epoch|insta$_.photos_id_seq|insta$_.photos.id, insta$_.likes.id" } 7, 11, 12), 'what is saved');
+like(fails(recipe('save')), qr/schema "before_ids" already exists/, 'and only once');
+on('DROP TABLE insta12.likes');
+my $fails = sub { return ($original->psql($database, recipe($_[0]), on_error_stop => 0))[2] };
+like($fails->('switch'), qr/relation "insta12.likes" does not exist/, 'one schema fails');
 is(on($users), 'insta12.photos', 'the others are switched, and the check finds the one');
 on('CREATE TABLE insta12.likes (id bigint PRIMARY KEY DEFAULT insta12.next_id(), photo bigint)');
-on(block('recipe-switch'));
-is(on(block('recipe-switch')), '', 'run again, the switch prints nothing');
+on(recipe('switch'));
+is(on(recipe('switch')), '', 'run again, the switch prints nothing');
 is(on($users), '', 'every table has switched');
 is(on(<<"SQL"), "$_|t", "shard $_ has switched") for 11, 12, 7;
 INSERT INTO insta$_.photos (name) VALUES ('new') RETURNING id_shard(id), id > (SELECT max(id) FROM insta$_.photos)
 SQL
 on('ALTER TABLE insta12.likes RENAME TO hidden');
-like($fails->('recipe-back'), qr/relation "insta12.likes" does not exist/, 'one schema fails on the way back');
+like($fails->('back'), qr/relation "insta12.likes" does not exist/, 'one schema fails on the way back');
 like(on(block('users-of-ids')), qr/^function insta12.next_id\(\)$/m, 'so the saved functions are still needed');
 on('ALTER TABLE insta12.hidden RENAME TO likes');
-on(block('recipe-back'));
+on(recipe('back'));
 is(on(block('users-of-ids')), '', 'nothing uses the extension');
 
 # --- Rights, and the way back. Roles that can insert keep that right: by a column, by PUBLIC, by a group.
@@ -46,31 +47,57 @@ GRANT USAGE ON SCHEMA insta5 TO PUBLIC;
 GRANT INSERT, SELECT ON insta5.photos TO app;
 GRANT INSERT (photo), SELECT ON insta5.likes TO batch;
 GRANT USAGE ON SEQUENCE insta5.photos_id_seq TO batch, caller;
+ALTER FUNCTION insta5.next_id SET search_path = pg_catalog;
 ALTER FUNCTION insta5.next_id OWNER TO caller;
 SQL
-on(block('recipe-save'));
+on(recipe('save'));
 my $body = q(SELECT md5(pg_get_functiondef(oid)), proowner::regrole FROM pg_proc WHERE oid = 'insta5.next_id'::regproc);
 my $body_before = on($body);
-isnt(on(block('recipe-rights') =~ s/\\gexec//r), '', 'roles lack rights');
-on(block('recipe-rights'));
-is(on(block('recipe-rights') =~ s/\\gexec//r), '', 'and then none does');
-on(block('recipe-switch'));
-is(on(command_of('migrating.md', 'BEGIN; SET LOCAL ROLE app; INSERT')), 5, 'app inserts');
+isnt(on(recipe('rights') =~ s/\\gexec//r), '', 'roles lack rights');
+on(recipe('rights'));
+is(on(recipe('rights') =~ s/\\gexec//r), '', 'and then none does');
+on(recipe('switch'));
+is(on(command_of('migrating-ids.md', 'BEGIN; SET LOCAL ROLE app; INSERT')), 5, 'app inserts');
 like(on('SET ROLE batch; INSERT INTO insta5.likes (photo) VALUES (NULL) RETURNING id'), qr/^\d+$/, 'batch inserts');
 is(on('SET ROLE caller; SELECT id_shard(insta5.next_id())'), 5, 'caller calls the function');
+is(on(q(SELECT proconfig FROM pg_proc WHERE oid = 'insta5.next_id'::regproc)), '{search_path=pg_catalog}', 'its other options stay');
 my $highest = on($insert_photo);
-on(block('recipe-back'));
+on(recipe('back'));
 is(on($body), $body_before, 'back, the function is as before');
 my @ids = split /\n/, on("$insert_photo;\n" x 20);
 is(scalar(grep { $_ <= $highest } @ids), 0, 'its ids are above those of next_id');
 on(command_of('migrating.md', $_)) for 'DROP SCHEMA ids', 'DROP SCHEMA before_ids';
 is(on("SET ROLE app; $insert_photo") > $ids[-1] ? 't' : 'f', 't', 'without the extension the function is what it was');
 
+# --- Another name and another kind of result, in a table with a name to be quoted; the sequence is named without a schema.
+
+new_database('recipe_named');
+on(<<'SQL');
+CREATE SCHEMA "Five";
+CREATE SEQUENCE "Five".numbers;
+CREATE FUNCTION "Five".new_number() RETURNS bigint LANGUAGE plpgsql SET search_path = 'Five' AS $$
+DECLARE
+    our_epoch bigint := 1314220021721;
+    shard_id int := 5;
+BEGIN
+    RETURN ((extract(epoch FROM clock_timestamp()) * 1000)::bigint - our_epoch) << 23 | (shard_id << 10) | nextval('numbers') % 1024;
+END $$;
+CREATE TABLE "Five"."my table" ("the id" bigint DEFAULT "Five".new_number());
+INSERT INTO "Five"."my table" DEFAULT VALUES;
+SQL
+is(on("\\set function new_number\n" . recipe('save')), qq(Five|5|$epoch|"Five".numbers|"Five"."my table"."the id"), 'recipe_named: what is saved');
+on(recipe('switch'));
+my $by_name = q(SELECT id_shard(number), number > (SELECT max("the id") FROM "Five"."my table") FROM (SELECT "Five".new_number() AS number) n);
+is(on($by_name), '5|t', 'recipe_named: the function has switched');
+is(on(q(INSERT INTO "Five"."my table" DEFAULT VALUES RETURNING id_shard("the id"))), 5, 'recipe_named: and the table');
+on(recipe('back'));
+is(on($by_name), '5|t', 'recipe_named: and back');
+
 # --- The end of the old functions: a caller by name is found, and then only the defaults are left.
 
 new_database('recipe_end');
 create_recipe_of_page();
-on(block($_)) for 'recipe-save', 'recipe-switch';
+on(recipe($_)) for 'save', 'switch';
 $original->safe_psql('postgres', $_) for q(ALTER SYSTEM SET track_functions = 'pl'), 'SELECT pg_reload_conf()';
 my ($look) = block('recipe-calls') =~ /(SELECT.*?);/s;
 ok($original->poll_query_until($database, "SELECT insta5.next_id() > 0 AND EXISTS ($look)"), 'a caller is found');

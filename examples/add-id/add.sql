@@ -1,0 +1,262 @@
+-- Adds an id column to a table that is in use: a generated id for each new row, and for each old row an id that carries
+-- its time. See "Add an id column" in docs/migrating.md, which has the locks of each step.
+--
+--     psql -d shop -v table=orders -v time=created_at -v key=order_no -f examples/add-id/add.sql
+--
+-- It can be interrupted. Run again, it continues. Further variables:
+--   column     the name of the new column: id
+--   function   its default: ids.new_id(), or ids.next_id() if there is no such function
+--   shard      the shard in the ids of old rows, which no generator may use: that of the database + 4096
+--   batch      rows per transaction of the fill: 5000
+--   pause      seconds after each of them: 0.05
+--   triggers   "run" to run the table's triggers for each row of the fill
+--   swap       "no" if the column is not going to be swapped with a column id that foreign keys reference
+\set ON_ERROR_STOP on
+\ir table.sql
+\if :{?time}
+\else
+\set time ''
+\endif
+\if :{?key}
+\else
+\set key ''
+\endif
+\if :{?column}
+\else
+\set column id
+\endif
+\if :{?function}
+\else
+SELECT CASE WHEN to_regprocedure('ids.new_id()') IS NULL THEN 'ids.next_id()' ELSE 'ids.new_id()' END AS function \gset
+\endif
+\if :{?shard}
+\else
+\set shard ''
+\endif
+\if :{?batch}
+\else
+\set batch 5000
+\endif
+\if :{?pause}
+\else
+\set pause 0.05
+\endif
+\if :{?triggers}
+\else
+\set triggers ''
+\endif
+\if :{?swap}
+\else
+\set swap ''
+\endif
+SET statement_timeout = 0;
+SET application_name = 'add_id';
+SELECT set_config('add_id.' || name, value, false)
+FROM (VALUES ('time', :'time'), ('key', :'key'), ('column', :'column'), ('function', :'function'), ('shard', :'shard'),
+      ('triggers', :'triggers'), ('swap', :'swap')) v (name, value) \g /dev/null
+
+DO $$
+DECLARE
+    of_table regclass := current_setting('add_id.table')::regclass;
+    time_name name := current_setting('add_id.time');
+    key_name name := current_setting('add_id.key');
+    column_name name := current_setting('add_id.column');
+    own_shard int;
+    old_shard int := NULLIF(current_setting('add_id.shard'), '');
+    found text;
+    is_wrong bool;
+BEGIN
+    IF (SELECT relkind FROM pg_class WHERE oid = of_table) <> 'r' THEN
+        RAISE wrong_object_type USING MESSAGE = format('"%s" is not an ordinary table', of_table),
+            HINT = 'Partitioned tables are not supported here.';
+    END IF;
+    SELECT format_type(atttypid, NULL) INTO found FROM pg_attribute
+    WHERE attrelid = of_table AND attname = time_name AND NOT attisdropped AND attnum > 0;
+    IF found IS DISTINCT FROM 'timestamp with time zone' THEN
+        RAISE datatype_mismatch USING
+            MESSAGE = format('table "%s" has no column "%s" of type timestamp with time zone', of_table, time_name),
+            HINT = 'Pass the column with the time of each row, as in -v time=created_at.';
+    END IF;
+
+    -- The key.
+    IF NOT EXISTS (
+        SELECT FROM pg_index JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[0]
+        WHERE indrelid = of_table AND indisunique AND indisvalid AND indimmediate AND indpred IS NULL AND indnkeyatts = 1
+          AND attname = key_name)
+    THEN
+        RAISE invalid_parameter_value USING
+            MESSAGE = format('table "%s" has no column "%s" with a unique index of its own', of_table, key_name),
+            HINT = 'Pass the key, as in -v key=order_no, and if need be run CREATE UNIQUE INDEX CONCURRENTLY first.';
+    END IF;
+    IF NOT (SELECT attnotnull FROM pg_attribute WHERE attrelid = of_table AND attname = key_name) THEN
+        EXECUTE format('SELECT EXISTS (SELECT FROM %s WHERE %I IS NULL)', of_table, key_name) INTO is_wrong;
+        IF is_wrong THEN
+            RAISE not_null_violation USING MESSAGE = format('column "%s" of table "%s" contains NULL', key_name, of_table),
+                HINT = 'Pass a key without NULL.';
+        END IF;
+    END IF;
+
+    -- The column.
+    SELECT string_agg(format('"%s" of table %s', conname, conrelid::regclass), ', ') INTO found
+    FROM pg_constraint JOIN pg_attribute ON attrelid = confrelid AND attnum = ANY (confkey)
+    WHERE confrelid = of_table AND contype = 'f' AND attname = 'id' AND NOT EXISTS (
+        SELECT FROM ids.added_ids WHERE relation = of_table AND added = 'id');
+    IF found IS NOT NULL AND current_setting('add_id.swap') <> 'no' THEN
+        RAISE object_not_in_prerequisite_state USING
+            MESSAGE = format('column "id" of table "%s" is referenced by foreign keys', of_table),
+            DETAIL = format('Rows that reference it would keep the old ids: %s.', found),
+            HINT = 'Change the column itself by id_migration_commands. '
+                'Or pass -v swap=no, if the new column stays next to it.';
+    END IF;
+    IF NOT EXISTS (SELECT FROM ids.added_ids WHERE relation = of_table) AND EXISTS (
+        SELECT FROM pg_attribute WHERE attrelid = of_table AND attname = column_name AND NOT attisdropped)
+    THEN
+        RAISE duplicate_column USING MESSAGE = format('table "%s" already has a column "%s"', of_table, column_name),
+            HINT = 'Pass another name, as in -v column=new_id, and swap the names afterwards by swap.sql.';
+    END IF;
+
+    -- What UPDATE runs.
+    SELECT string_agg(tgname, ', ') INTO found FROM pg_trigger
+    WHERE tgrelid = of_table AND NOT tgisinternal AND tgenabled IN ('O', 'A') AND tgtype & 16 <> 0 AND tgattr::text = ''
+      AND pg_get_triggerdef(oid) NOT LIKE '%''add_id''%';
+    IF found IS NOT NULL AND current_setting('add_id.triggers') <> 'run' THEN
+        RAISE object_not_in_prerequisite_state USING
+            MESSAGE = format('table "%s" has triggers that run for each row of the fill', of_table),
+            DETAIL = format('The triggers are: %s.', found),
+            HINT = 'Create them again with WHEN (current_setting(''application_name'') <> ''add_id''), '
+                'or pass -v triggers=run.';
+    END IF;
+
+    -- The shard of old rows.
+    IF NOT EXISTS (SELECT FROM ids.added_ids WHERE relation = of_table) THEN
+        EXECUTE format('SELECT ids.id_shard(%s)', current_setting('add_id.function')) INTO own_shard;
+        old_shard := COALESCE(old_shard, CASE WHEN own_shard < 4096 THEN own_shard + 4096 END);
+        IF old_shard IS NULL OR old_shard = own_shard OR old_shard NOT BETWEEN 0 AND 8191 THEN
+            RAISE invalid_parameter_value USING MESSAGE = 'no shard for the ids of old rows',
+                DETAIL = format('The shard of this database is %s.', COALESCE(own_shard::text, 'not set')),
+                HINT = 'Store a shard below 4096 for this database, or pass one that no generator uses, as in -v shard=8000.';
+        END IF;
+        PERFORM set_config('add_id.shard', old_shard::text, false);
+    END IF;
+END
+$$;
+
+SELECT count(*) = 1 AS is_added FROM ids.added_ids WHERE relation = :relation_oid \gset
+\if :is_added
+\else
+\echo 1. the column, with the default for new rows
+BEGIN;
+SET LOCAL lock_timeout = '3s';
+ALTER TABLE :relation ADD COLUMN :"column" bigint, ALTER COLUMN :"column" SET DEFAULT :function;
+INSERT INTO ids.added_ids (relation, added, shard, time_column, key_column)
+VALUES (:relation_oid, :'column', current_setting('add_id.shard')::int, :'time', :'key');
+COMMIT;
+\endif
+SELECT pg_temp.added_column() AS added \gset
+
+SELECT shard, time_column AS time, key_column AS key, a.attnotnull AS is_complete,
+       format_type(k.atttypid, k.atttypmod) AS key_type
+FROM ids.added_ids JOIN pg_attribute a ON a.attrelid = relation AND a.attname = added
+    JOIN pg_attribute k ON k.attrelid = relation AND k.attname = key_column
+WHERE relation = :relation_oid \gset
+
+-- The id of an old row: of its millisecond, and above the id of the row before.
+CREATE FUNCTION pg_temp.old_id(shard int, created_at timestamptz, previous bigint) RETURNS bigint LANGUAGE sql
+RETURN greatest(
+    ids.id_from_parts(least(greatest(created_at, '2011-08-24 21:07:02+00'), now()), shard, 0),
+    CASE WHEN ids.id_sequence(previous) < 1023 THEN previous + 1    -- the next id of this millisecond
+         ELSE ids.id_from_parts(ids.id_timestamp(previous) + interval '1 ms', shard, 0) END);    -- it is full
+
+-- Batches in the order of time and key. They wait for no row: a session that waits for one of theirs would find a
+-- deadlock. Variables have names that are no columns' names.
+SELECT format($code$
+CREATE PROCEDURE pg_temp.fill(add_id_batch int, add_id_pause float) LANGUAGE plpgsql AS $$
+DECLARE add_id_time timestamptz; add_id_key %1$s; add_id_last bigint; add_id_row record; add_id_rows int := add_id_batch;
+BEGIN
+    LOOP
+        BEGIN
+            SELECT last_time, last_key, last_id INTO add_id_time, add_id_key, add_id_last
+            FROM ids.added_ids WHERE relation = %2$s FOR UPDATE;
+            FOR add_id_row IN SELECT t.%4$I AS at, t.%5$I AS key FROM %3$s t
+                WHERE (t.%4$I, t.%5$I) > (add_id_time, add_id_key) AND t.%6$I IS NULL
+                ORDER BY t.%4$I, t.%5$I LIMIT add_id_rows FOR NO KEY UPDATE NOWAIT
+            LOOP
+                add_id_time := add_id_row.at;
+                add_id_key := add_id_row.key;
+                add_id_last := pg_temp.old_id(%7$s, add_id_time, add_id_last);
+                UPDATE %3$s t SET %6$I = add_id_last WHERE t.%5$I = add_id_key;
+            END LOOP;
+            EXIT WHEN NOT FOUND;
+            UPDATE ids.added_ids SET last_time = add_id_time, last_key = add_id_key, last_id = add_id_last
+            WHERE relation = %2$s;
+            add_id_rows := least(add_id_rows * 2, add_id_batch);
+        EXCEPTION WHEN lock_not_available THEN    -- the application has a row of this batch: again, with fewer
+            add_id_rows := greatest(add_id_rows / 2, 1);
+        END;
+        COMMIT;
+        PERFORM pg_sleep(add_id_pause);
+    END LOOP;
+END $$;
+
+-- The rows that the fill does not find: without a time, or with one that was set back, or inserted with NULL.
+CREATE PROCEDURE pg_temp.fill_rest() LANGUAGE plpgsql AS $$
+DECLARE add_id_free bigint := 0; add_id_row record;
+BEGIN
+    FOR add_id_row IN SELECT t.%5$I AS key, t.%4$I AS at FROM %3$s t WHERE t.%6$I IS NULL ORDER BY t.%4$I NULLS FIRST
+        FOR NO KEY UPDATE NOWAIT LOOP
+        LOOP
+            add_id_free := pg_temp.old_id(%7$s, add_id_row.at, add_id_free);
+            EXIT WHEN NOT EXISTS (SELECT FROM %3$s t WHERE t.%6$I = add_id_free);
+        END LOOP;
+        UPDATE %3$s t SET %6$I = add_id_free WHERE t.%5$I = add_id_row.key;
+    END LOOP;
+END $$;
+$code$, :'key_type', :relation_oid, :'relation', :'time', :'key', :'added', :shard) AS code \gset
+:code
+
+\if :is_complete
+\else
+\echo 2. an index for the order of the rows
+SET lock_timeout = 0;
+CREATE INDEX CONCURRENTLY IF NOT EXISTS :"by_time" ON :relation (:"time", :"key");
+
+\echo 3. ids for the old rows, which carry shard :shard
+SET lock_timeout = '500ms';
+CALL pg_temp.fill(:batch, :pause);
+
+\echo 4. a unique index
+SET lock_timeout = 0;
+CREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS :"by_id" ON :relation (:"added");
+DO $$
+BEGIN
+    IF NOT EXISTS (
+        SELECT FROM pg_index JOIN pg_class i ON i.oid = indexrelid JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[0]
+        WHERE indrelid = current_setting('add_id.table')::regclass AND relname = current_setting('add_id.by_id')
+          AND attname = pg_temp.added_column() AND indisunique AND indisvalid AND indpred IS NULL AND indnkeyatts = 1)
+    THEN
+        RAISE duplicate_table USING MESSAGE = format('relation "%s" already exists', current_setting('add_id.by_id')),
+            HINT = 'The unique index on the id needs this name: rename the other relation, and run add.sql again.';
+    END IF;
+END
+$$;
+
+\echo 5. NOT NULL
+SET lock_timeout = '3s';
+ALTER TABLE :relation DROP CONSTRAINT IF EXISTS add_id_is_set, ADD CONSTRAINT add_id_is_set CHECK (:"added" IS NOT NULL) NOT VALID;
+SET lock_timeout = '500ms';
+CALL pg_temp.fill_rest();
+BEGIN;
+ALTER TABLE :relation VALIDATE CONSTRAINT add_id_is_set;
+ALTER TABLE :relation ALTER :"added" SET NOT NULL;
+ALTER TABLE :relation DROP CONSTRAINT add_id_is_set;
+COMMIT;
+\endif
+
+\echo 6. clean up
+SET lock_timeout = 0;
+DROP INDEX CONCURRENTLY IF EXISTS :by_time_of_schema;
+VACUUM (ANALYZE) :relation;
+\echo Rows, different ids, and ids that do not carry the time of their row:
+SELECT count(*), count(DISTINCT :"added"), count(*) FILTER (
+    WHERE ids.id_timestamp(:"added") NOT BETWEEN :"time" - interval '1 s' AND :"time" + interval '1 s') AS other_time
+FROM :relation;

@@ -1,0 +1,66 @@
+-- The other scripts include this: the table, and what add.sql has recorded of it.
+--
+-- Variables: relation and relation_oid; by_id, by_time and kept_key are names of indexes.
+\set QUIET on
+\set ON_ERROR_ROLLBACK off
+\set AUTOCOMMIT on
+\set SHOW_CONTEXT never
+SET client_min_messages = warning;
+\if :{?table}
+\else
+\set table ''
+\endif
+SELECT set_config('add_id.table', :'table', false) \g /dev/null
+DO $$
+BEGIN
+    IF to_regclass(NULLIF(current_setting('add_id.table'), '')) IS NULL THEN
+        RAISE undefined_table USING MESSAGE = format('table "%s" does not exist', current_setting('add_id.table')),
+            HINT = 'Name a table by the option -v, as in "psql -v table=orders".';
+    END IF;
+    IF to_regclass('ids.added_ids') IS NULL THEN
+        CREATE TABLE ids.added_ids (
+            relation regclass PRIMARY KEY,
+            added name NOT NULL,        -- the column, by its present name
+            shard int NOT NULL,         -- the one in the ids of old rows
+            time_column name NOT NULL,
+            key_column name NOT NULL,
+            last_time timestamptz NOT NULL DEFAULT '-infinity',    -- the row that was filled last
+            last_key text,
+            last_id bigint NOT NULL DEFAULT 0,
+            old_primary_key name);      -- its constraint, if the id has replaced it
+    END IF;
+END
+$$;
+SELECT c.oid AS relation_oid, format('%I.%I', nspname, relname) AS relation,
+       left(relname, 50) || '_by_id' AS by_id, left(relname, 50) || '_add_id_time' AS by_time,
+       left(relname, 50) || '_add_id_key' AS kept_key,
+       format('%I.%I', nspname, left(relname, 50) || '_add_id_time') AS by_time_of_schema,
+       format('%I.%I', nspname, left(relname, 50) || '_add_id_key') AS kept_key_of_schema
+FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE c.oid = to_regclass(:'table') \gset
+SELECT set_config('add_id.table', :'relation', false), set_config('add_id.by_id', :'by_id', false) \g /dev/null
+
+-- What these commands of CREATE INDEX CONCURRENTLY have left behind if they were interrupted.
+SET lock_timeout = 0;
+SELECT format('DROP INDEX CONCURRENTLY %s', indexrelid::regclass)
+FROM pg_index JOIN pg_class i ON i.oid = indexrelid
+WHERE indrelid = :relation_oid AND NOT indisvalid AND relname IN (:'by_id', :'by_time', :'kept_key') \gexec
+
+-- The column that was added here. It is neither of another type nor the one whose default is a sequence: names can have
+-- been swapped.
+CREATE OR REPLACE FUNCTION pg_temp.added_column() RETURNS name LANGUAGE plpgsql AS $$
+DECLARE
+    of_table regclass := current_setting('add_id.table')::regclass;
+    found name;
+BEGIN
+    SELECT added INTO found FROM ids.added_ids JOIN pg_attribute ON attrelid = relation AND attname = added
+        LEFT JOIN pg_attrdef ON adrelid = relation AND adnum = attnum
+    WHERE relation = of_table AND atttypid = 'bigint'::regtype AND attidentity = ''
+      AND COALESCE(pg_get_expr(adbin, adrelid), '') NOT LIKE '%nextval(%';
+    IF found IS NULL THEN
+        RAISE undefined_object USING MESSAGE = format('table "%s" has no id column of add.sql', of_table),
+            DETAIL = 'Either add.sql was not run for it, or the column was renamed or changed by other commands.',
+            HINT = 'Give the column its name in ids.added_ids again.';
+    END IF;
+    RETURN found;
+END
+$$;

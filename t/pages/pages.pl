@@ -1,8 +1,8 @@
 # The SQL of the pages, unchanged: each page in its order, in a database of its own with shard number 5, which an
 # ordinary role owns. It has the extension in the schema ids, unless the page creates it. A block of text after a block
-# of SQL is the expected output; the ids of 19 digits in a "text example" differ in each run. Words after "sql": "fails"
-# if a statement of the block is refused, "superuser" if a superuser runs it. Any other word is a name: the test that uses
-# the name runs the block; tools/check/pages.py finds blocks that no test runs.
+# of SQL is the expected output. Words after "sql": "fails" if a statement of the block is refused, "superuser" if a
+# superuser runs it. Any other word is a name: the test that uses the name runs the block; tools/check/pages.py finds
+# blocks that no test runs.
 use strict;
 use warnings;
 use FindBin;
@@ -81,6 +81,7 @@ SQL
 		next unless $next && $next->{language} eq 'text' && $next->{words} =~ /^(?:example)?$/;
 		my $answer = $next->{text} =~ /^ERROR/ ? $err->{$n} : $out->{$n};
 		my @texts = map { trimmed($_) } $answer, $next->{text};
+		# The ids of 19 digits in a "text example" differ in each run.
 		@texts = map { s/\b\d{19}\b/an id/gr } @texts if $next->{words} eq 'example';
 		is($texts[0], $texts[1], "$place: answers as line $next->{line} says");
 	}

@@ -15,7 +15,6 @@ CONTENDERS = {
                         options="SET shardid.max_borrow = '1h'"),
     "roomy": Contender("`next_id`, 20 bits of sequence", f"next_id({ROOMY})", ALL),
     "next_ids": Contender("**`next_ids`**, 20 bits of sequence", f"next_ids(5, COUNT, {ROOMY})", (LOOP,)),
-    "new_id": Contender("**`ids.new_id()`**", "ids.new_id()", ALL),
     "citus": Contender("**`next_shop_id()`**", "next_shop_id()", ALL),
     "nextval": Contender("`nextval`", "nextval('plain')", ALL),
     "cached": Contender("`nextval`, CACHE 100", "nextval('cached')", (LOOP, CALL)),

@@ -96,6 +96,8 @@ endif
         bench-contention bench-leases bench-new-rows bench-instructions soak
 
 demo:
+	@echo 'Takes one or two minutes, on a throwaway server. Installs these packages if they are missing:'
+	@echo '$(shell sed -nE 's/^(build|demo) +//p' tools/packages.txt | sed 's/%v/NN/')'
 	@tools/install-packages.sh --quiet build demo
 	@tools/sandbox.sh tools/demo/demo.sh
 

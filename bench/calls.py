@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
 """What an id costs, by each statement that a page teaches, compared with sequences and UUIDs."""
-from common import (Contender, calls, create_databases, has_uuidv7, inserts, loop, measure, milliseconds, new_table,
-                    options, psql, summary, table_of, write_report)
+from common import (Contender, calls, create_databases, has_uuidv7, loop, measure, milliseconds, new_table, options,
+                    psql, summary, table_of, write_report)
 
 COPY_ROWS, MORE_ROWS = 500000, 20000
-LOOP, CALL, INSERT, COPY, KEYED, SIZE, WAL = HEADINGS = (
-    "loop: ns per id", "call: tps", "INSERT: tps", "COPY: ns per row", "COPY, key", "key: bytes", "WAL: bytes")
-ALL = (LOOP, CALL, INSERT, COPY, KEYED)
+LOOP, CALL, COPY, KEYED, SIZE, WAL = HEADINGS = (
+    "loop: ns per id", "call: tps", "COPY: ns per row", "COPY, key", "key: bytes", "WAL: bytes")
+ALL = (LOOP, CALL, COPY, KEYED)
 ROOMY = "'roomy'::regclass, shard_bits => 3, sequence_bits => 20"
 
 CONTENDERS = {
     "next_id": Contender("**`next_id()`**", "next_id()", ALL),
-    "borrow": Contender("the same, `max_borrow`", "next_id()", (COPY, KEYED), options="SET shardid.max_borrow = '1h'"),
-    "roomy": Contender("the same, 20 bits of sequence", f"next_id({ROOMY})", ALL),
+    "borrow": Contender("`next_id()`, `max_borrow`", "next_id()", (COPY, KEYED),
+                        options="SET shardid.max_borrow = '1h'"),
+    "roomy": Contender("`next_id`, 20 bits of sequence", f"next_id({ROOMY})", ALL),
     "next_ids": Contender("**`next_ids`**, 20 bits of sequence", f"next_ids(5, COUNT, {ROOMY})", (LOOP,)),
     "citus": Contender("**`next_shop_id()`**", "next_shop_id()", ALL),
     "nextval": Contender("`nextval`", "nextval('plain')", ALL),
@@ -20,8 +21,6 @@ CONTENDERS = {
     "uuidv7": Contender("`uuidv7`", "uuidv7()", ALL, "uuid"),
     "uuid_v4": Contender("`gen_random_uuid`", "gen_random_uuid()", ALL, "uuid"),
     "recipe": Contender("Instagram's function", "baseline.next_id()", ALL),
-    "range": Contender("**`nextval_range(s, 1000)`**", "nextval_range('in_ranges', 1000)", (CALL,)),
-    "setval": Contender("`setval(s, nextval(s) + 999)`", "setval('set_on', nextval('set_on') + 999)", (CALL,)),
     "nothing": Contender("`SELECT 1`", "1", (CALL,)),
 }
 
@@ -48,7 +47,7 @@ def main():
     create_databases()
     if not has_uuidv7():
         del CONTENDERS["uuidv7"]
-    columns = {LOOP: loop, CALL: calls, INSERT: inserts, COPY: lambda contender, _: copy(contender), KEYED: copy_keyed}
+    columns = {LOOP: loop, CALL: calls, COPY: lambda contender, _: copy(contender), KEYED: copy_keyed}
     results = measure(CONTENDERS, columns, arguments)
     lines = [*table_of(CONTENDERS, results, HEADINGS), "", summary(results, ALL, "bench", arguments)]
     write_report(f"{arguments.out}/calls.md", lines)

@@ -193,7 +193,7 @@ def conditions(target, arguments, settings="default durability"):
 
 def summary(results, headings, *how):
     spreads = ", ".join(f"{heading.split(':')[0]} {results.spread(heading):.0%}" for heading in headings)
-    return f"Medians of the rounds, whose range is, of the row in the middle: {spreads}. {conditions(*how)}"
+    return f"Medians of the rounds, which in half of the rows differ by at most: {spreads}. {conditions(*how)}"
 
 
 def write_report(path, lines):

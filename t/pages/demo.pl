@@ -1,5 +1,5 @@
-# The demo: its output fits on a screen, its counts are those of the judge, it fails if next_id repeats an id, and it
-# leaves nothing running.
+# The demo: it first says what it installs, its output fits on a screen, its counts are those of the judge, it fails if
+# next_id generates a duplicate, and it leaves nothing running.
 use strict;
 use warnings;
 use Cwd;
@@ -41,7 +41,7 @@ sub rows
 {
 	my ($demo) = @_;
 	my $number = qr/([\d,]+)/;
-	my @rows = $demo->{output} =~ /^    \S.{37}\s+$number\s+$number\s+$number\s+$number$/mg;
+	my @rows = $demo->{output} =~ /^    \S.{35}\s+$number\s+$number\s+$number\s+$number$/mg;
 	return map { [ map { tr/,//dr } splice @rows, 0, 4 ] } 1 .. @rows / 4;
 }
 
@@ -60,18 +60,22 @@ is(scalar(grep { length > 100 } @lines), 0, 'none wider than 100 columns');
 my @rows = rows($demo);
 is(scalar @rows, 3, 'rows of the table');
 is(scalar(grep { $_->[0] < 2_000 || $_->[2] < 2_000 } @rows), 0, 'ids enough of both in each');
-is(sum(3, @rows), 0, 'next_id repeated none');
-is(scalar(grep { $_->[1] == 0 } @rows[1, 2]), 0, 'the recipe repeated some after each fault');
+is(sum(3, @rows), 0, 'next_id: no duplicates');
+is(scalar(grep { $_->[1] == 0 } @rows[1, 2]), 0, 'the recipe: duplicates after each fault');
 my $last = $lines[-1] =~ tr/,//dr;
 is( $last,
-	sprintf('The recipe repeated %d of %d ids; next_id repeated 0 of %d ids.', map { sum($_, @rows) } 1, 0, 2),
+	sprintf("Duplicates: Instagram's function %d in %d ids; ids.next_id() 0 in %d ids.", map { sum($_, @rows) } 1, 0, 2),
 	'the closing line adds up');
 like($demo->{output}, qr/^     lighthouse \| \d{19} \| 20.* \|     5 \|/m, 'an id taken apart');
-unlike($demo->{output}, qr/^    read_by_recipe +\| 2026-11-21 12:00:00\.123455/m, 'a time that the recipe reads wrong');
-like($demo->{output}, qr/^    uuid_v1_timestamp \| 2026-11-21 12:00:00\.123455\+00$/m, 'and uuid_v1_timestamp right');
-like($demo->{output}, qr/^    Of 1000 times, .* recipe reads [1-9]\d* wrong, uuid_v1_timestamp 0\.$/m, 'and how many');
+like($demo->{output}, qr/^    published +\| 2026-11-21 12:00:00\.123454\+00$/m, 'a time that is read wrongly');
+like($demo->{output}, qr/^    uuid_v1_timestamp +\| 2026-11-21 12:00:00\.123455\+00$/m, 'and by uuid_v1_timestamp rightly');
+like($demo->{output}, qr/^    Of 1000 times, .* published one reads [1-9]\d* wrongly, uuid_v1_timestamp 0\.$/m, 'and how many');
 
-isnt(finish_demo($repeating), 0, 'the demo fails where next_id repeats ids');
-like($repeating->{output}, qr/next_id repeated [1-9][\d,]* of [\d,]+ ids\.$/, 'and says so');
+isnt(finish_demo($repeating), 0, 'the demo fails if next_id generates duplicates');
+like($repeating->{output}, qr/ids\.next_id\(\) [1-9][\d,]* in [\d,]+ ids\.$/, 'and says so');
+
+my @commands = split /\n/, qx(make -n demo);
+like($commands[0], qr/ minutes,/, 'make demo first says how long it takes');
+like($commands[1], qr/g\+\+ .*make .*postgresql-NN .*libfaketime/, 'and what it installs');
 
 done_testing();

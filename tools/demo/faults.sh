@@ -1,12 +1,12 @@
 # shellcheck shell=bash
-# Instagram's PL/pgSQL function (the recipe) and next_id at the same time, under load and with faults: the programs
+# Instagram's PL/pgSQL function (called the recipe) and next_id at the same time, under load and with faults: the programs
 # of the tests record outside the server what clients receive, and count duplicates afterwards. To be sourced, after
 # cluster.sh and judge.sh.
 
 # The least number of ids of each before a fault, and after it; load without a fault has twenty times as many.
 demo_ids=${DEMO_IDS:-25000}
-# The call of next_id; the demo's test replaces it by one that repeats ids.
-our_call=${DEMO_CALL:-'next_id(5)'}
+# The call of next_id; the demo's test replaces it by one that generates duplicates.
+our_call=${DEMO_CALL:-'ids.next_id()'}
 
 contenders=(recipe next_id)
 declare -A call=([recipe]='baseline.next_id()' [next_id]=$our_call) received=() repeated=() recorder=()
@@ -106,13 +106,13 @@ side_by_side() {
     start_clients
     "$@"
     stop_clients
-    printf '    %-38s' "$fault"
+    printf '    %-36s' "$fault"
     for name in "${contenders[@]}"; do
         counts=$(count_repeated "$SANDBOX/received/$name"/*)
         read -r ids duplicates <<<"$counts"
         received[$name]=$((${received[$name]:-0} + ids))
         repeated[$name]=$((${repeated[$name]:-0} + duplicates))
-        printf '%14s%10s' "$(with_commas "$ids")" "$(with_commas "$duplicates")"
+        printf '%14s%12s' "$(with_commas "$ids")" "$(with_commas "$duplicates")"
     done
     echo
 }

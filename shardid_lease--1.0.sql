@@ -571,7 +571,7 @@ BEGIN
         not_before = greatest(s.not_before, s.max_ahead_ms + s.lease_ms + greatest(
             CASE WHEN NOT known.again THEN greatest(shardid_lease.now_ms(s.epoch), s.not_before,
                 (SELECT max(g.until_ms) FROM shardid_lease.granted_shard g WHERE g.space = s.name)) END,
-            shardid_lease.ms_of(newest_grant) - shardid_lease.ms_of(s.epoch)))
+            shardid_lease.ms_of(nullif(newest_grant, '-infinity')) - shardid_lease.ms_of(s.epoch)))
     FROM shardid_lease.id_space k CROSS JOIN LATERAL (SELECT NOT k.was_set_back AND EXISTS (
             SELECT FROM shardid_lease.registry_confirmation c WHERE c.identity = k.identity AND c.was_restored
                 AND c.started = shardid_lease.registry_place()->>'started'

@@ -132,7 +132,7 @@ SELECT pg_catalog.pg_extension_config_dump('dropped_id_space'::pg_catalog.regcla
 
 CREATE FUNCTION keep_own_rows() RETURNS pg_catalog.trigger
 AS 'MODULE_PATHNAME', 'shardid_keep_own_rows' LANGUAGE C;
-COMMENT ON FUNCTION keep_own_rows() IS 'keeps logical replication from changing what is true in this database only';
+COMMENT ON FUNCTION keep_own_rows() IS 'keeps logical replication from changing the rows, which are true in this database only';
 
 CREATE TRIGGER keep_own_rows BEFORE INSERT OR UPDATE OR DELETE ON id_space
 FOR EACH ROW EXECUTE FUNCTION shardid_lease.keep_own_rows();
@@ -329,8 +329,8 @@ BEGIN
 END
 $body$;
 
-COMMENT ON FUNCTION check_transaction() IS 'refuses an old snapshot';
-COMMENT ON FUNCTION check_durability() IS 'refuses a commit that would not wait for synchronous standbys';
+COMMENT ON FUNCTION check_transaction() IS 'raises 0A000 unless the isolation level is READ COMMITTED';
+COMMENT ON FUNCTION check_durability() IS 'raises 55000 if the commit would not wait for synchronous standbys';
 COMMENT ON FUNCTION is_owner(pg_catalog.regrole, role_ref) IS 'whether the caller has the privileges of the owner';
 COMMENT ON FUNCTION where_differs(registry_confirmation, pg_catalog.jsonb) IS
 'what differs from where the registry was confirmed; NULL if nothing does';
@@ -571,7 +571,7 @@ BEGIN
         not_before = greatest(s.not_before, s.max_ahead_ms + s.lease_ms + greatest(
             CASE WHEN NOT known.again THEN greatest(shardid_lease.now_ms(s.epoch), s.not_before,
                 (SELECT max(g.until_ms) FROM shardid_lease.granted_shard g WHERE g.space = s.name)) END,
-            shardid_lease.ms_of(newest_grant) - shardid_lease.ms_of(s.epoch)))
+            shardid_lease.ms_of(nullif(newest_grant, '-infinity')) - shardid_lease.ms_of(s.epoch)))
     FROM shardid_lease.id_space k CROSS JOIN LATERAL (SELECT NOT k.was_set_back AND EXISTS (
             SELECT FROM shardid_lease.registry_confirmation c WHERE c.identity = k.identity AND c.was_restored
                 AND c.started = shardid_lease.registry_place()->>'started'
@@ -583,7 +583,7 @@ BEGIN
         MESSAGE = format('no window that is granted from now on begins before %s', (
             SELECT max(shardid_lease.ts_of(s.not_before, s.epoch)) FROM shardid_lease.id_space s
             WHERE s.name = ANY (spaces))),
-        DETAIL = 'Reservations and id spaces that were made since the backup must be made again.',
+        DETAIL = 'Reservations and id spaces that were created since the backup must be created again.',
         HINT = 'If an older state of the registry is restored after this, pass that time to registry_was_restored().';
 END
 $body$;
@@ -682,7 +682,7 @@ BEGIN
             held.host, held.port, held.database, held.role, date_trunc('second', held.since),
             date_trunc('second', shardid_lease.ts_of(held.until_ms, space.epoch))) END ||
         CASE WHEN own AND held.state = 'held' THEN ': run release_shard() and lease_shard() if this database is a copy '
-            'next to it, or take_over_shard() if that one is gone' ELSE '' END;
+            'alongside that one, or take_over_shard() if it replaces that one' ELSE '' END;
 END
 $body$;
 
@@ -868,8 +868,8 @@ BEGIN
         new_from := greatest(held.until_ms, clock, drawn_at, space.not_before, CASE WHEN NOT stays THEN quarantine_ms END);
         IF new_from > horizon THEN
             RETURN shardid_lease.refusal(request, format('the windows of shard %s of id space "%s" are %s ms ahead of '
-                'the registry''s clock: too many servers ask for it, or one was started too often', chosen, space.name,
-                new_from - now_ms));
+                'the registry''s clock: several servers ask for it, or its server was started or its generator moved too often',
+                chosen, space.name, new_from - now_ms));
         END IF;
     ELSE
         RETURN shardid_lease.refusal(request, shardid_lease.why_not(space, chosen, held, own));
@@ -949,10 +949,10 @@ $body$;
 COMMENT ON FUNCTION is_own(granted_shard, pg_catalog.regrole, pg_catalog.jsonb) IS
 'whether the request comes from the generator that has, or had, the shard';
 COMMENT ON FUNCTION is_of_lease(granted_shard, pg_catalog.regrole, pg_catalog.jsonb) IS
-'whether it was granted to the same call of lease_shard()';
+'whether the shard was granted to the call of lease_shard() that sent the request';
 COMMENT ON FUNCTION is_free(granted_shard, bigint, bigint) IS 'whether any generator can be granted the shard';
-COMMENT ON FUNCTION refusal(pg_catalog.jsonb, pg_catalog.text, boolean, boolean) IS 'the answer to a request that is refused';
-COMMENT ON FUNCTION granted(pg_catalog.jsonb, granted_shard) IS 'the answer to a request that is granted';
+COMMENT ON FUNCTION refusal(pg_catalog.jsonb, pg_catalog.text, boolean, boolean) IS 'the answer to a request that the registry refuses';
+COMMENT ON FUNCTION granted(pg_catalog.jsonb, granted_shard) IS 'the answer to a request that the registry grants';
 COMMENT ON FUNCTION why_not(id_space, int, granted_shard, boolean) IS 'why the shard is not granted, and which generator has it';
 COMMENT ON FUNCTION free_shard(id_space, pg_catalog.regrole, pg_catalog.jsonb) IS
 'the lowest shard of the id space that the caller can be granted, locked; NULL if there is none';
@@ -1036,7 +1036,7 @@ COMMENT ON FUNCTION receipts_by(pg_catalog.regrole, pg_catalog.jsonb) IS 'what r
 COMMENT ON FUNCTION owned_space(pg_catalog.regrole, pg_catalog.text) IS
 'the id space, if the caller owns it and it is not stopped';
 COMMENT ON FUNCTION owned_spaces(pg_catalog.regrole) IS 'the id spaces that the caller owns, locked';
-COMMENT ON FUNCTION confirm_here(pg_catalog.text[], pg_catalog.timestamptz, boolean) IS 'notes that the registry of the id spaces is here';
+COMMENT ON FUNCTION confirm_here(pg_catalog.text[], pg_catalog.timestamptz, boolean) IS 'stores that the registry of the id spaces is in this place';
 
 -- ==== The registry: privileges ====
 

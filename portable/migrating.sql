@@ -164,7 +164,7 @@ END
 $$;
 
 COMMENT ON FUNCTION shardid_unchanged_columns(pg_catalog.jsonb) IS
-'these columns, and why some cannot be changed by id_migration_commands';
+'these columns, with the reason if id_migration_commands cannot change one';
 
 CREATE OR REPLACE FUNCTION shardid_notes_of_change(ids pg_catalog.text, columns pg_catalog.jsonb)
 RETURNS SETOF pg_catalog.text
@@ -234,7 +234,7 @@ END
 $$;
 
 COMMENT ON FUNCTION shardid_notes_of_change(pg_catalog.text, pg_catalog.jsonb) IS
-'what id_migration_commands tells of the columns that change';
+'the comments of id_migration_commands on the columns that change';
 
 CREATE OR REPLACE FUNCTION shardid_inserters(columns pg_catalog.jsonb)
 RETURNS pg_catalog.jsonb
@@ -353,7 +353,7 @@ END
 $$;
 
 COMMENT ON FUNCTION shardid_columns_by_sequence(pg_catalog.jsonb) IS
-'the columns that change, by sequence: those of one change together';
+'the columns that change, grouped by sequence, since those of one sequence change together';
 
 CREATE OR REPLACE FUNCTION shardid_change_commands(
     ids pg_catalog.text,
@@ -594,7 +594,7 @@ $$;
 
 COMMENT ON FUNCTION id_migration_commands(pg_catalog.regnamespace, boolean, pg_catalog.regclass, pg_catalog.regprocedure,
                                           pg_catalog.timestamptz, int, int, pg_catalog.regclass) IS
-'the commands that give the columns of a schema ids of next_id, instead of those of sequences; or those for the way back';
+'the commands that make next_id the default of a schema''s columns instead of their sequences, or those that undo it';
 
 -- Not in the extension. A transaction that created something before CREATE was revoked may have ended after this began.
 -- What is above may have found that, wherever it has been moved since then.

@@ -115,7 +115,7 @@ BEGIN
         RAISE insufficient_privilege USING
             MESSAGE = format('function "%s" in schema "%s" is not the one of pgcrypto', other.name, pgcrypto),
             DETAIL = format('Its owner is "%s".', other.owner),
-            HINT = 'Have a superuser create the extension pgcrypto anew.';
+            HINT = 'Have a superuser create the extension pgcrypto again.';
     END LOOP;
 
     EXECUTE format('ALTER TABLE public_id_keys ALTER master SET DEFAULT %I.gen_random_bytes(32)', pgcrypto);
@@ -138,7 +138,7 @@ END
 $$;
 
 COMMENT ON FUNCTION public_id_digits(int, bytea) IS
-'the number of a key and a block as 26 characters';
+'a block and the number of its key, written as 26 characters';
 
 CREATE OR REPLACE FUNCTION public_id_block(digits text) RETURNS bytea
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -167,7 +167,7 @@ END
 $$;
 
 COMMENT ON FUNCTION public_id_refuse_fifth(regclass, bigint) IS
-'raises 53400';
+'raises 53400, since there are four keys already';
 
 CREATE OR REPLACE FUNCTION new_public_id_key() RETURNS int
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
@@ -181,7 +181,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION new_public_id_key() IS
-'makes a key, with which public_id makes all texts from now on; returns its number';
+'creates a key, which public_id uses from now on, and returns its number';
 
 -- Public ids.
 
@@ -195,7 +195,7 @@ END
 $$;
 
 COMMENT ON FUNCTION public_id_refuse_kind(text) IS
-'raises 22023';
+'raises 22023, since the kind is not valid';
 
 CREATE OR REPLACE FUNCTION public_id_refuse_without_key(maker regprocedure) RETURNS text
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -206,7 +206,7 @@ END
 $$;
 
 COMMENT ON FUNCTION public_id_refuse_without_key(regprocedure) IS
-'raises 55000';
+'raises 55000, since there is no key';
 
 -- Keys are arguments of C functions alone. Those of an SQL function can be constants of its plan, which
 -- debug_print_plan shows to every caller.
@@ -257,7 +257,7 @@ $$;
 COMMENT ON FUNCTION public_id(text, bigint) IS
 'the id as text that cannot be guessed: the kind, an underscore and 26 characters';
 COMMENT ON FUNCTION private_id(text, text) IS
-'the id that public_id has written so for this kind; NULL for any other text';
+'the id of a text that public_id has written for this kind; NULL for any other text';
 
 -- Default privileges may have opened what is new.
 DO $$

@@ -126,7 +126,7 @@ RETURN (ARRAY[
 ])[1 + (generator::oid::bigint & 63)];
 
 COMMENT ON FUNCTION shardid_mark_of(regclass) IS
-'the sequence in which the mark of this generator is';
+'the sequence that stores the mark of this generator';
 
 -- The default tells where the marks are, wherever search_path leads.
 CREATE OR REPLACE PROCEDURE shardid_grant_marks(grantee text, a_mark regclass DEFAULT 'shardid_mark_0'::regclass)
@@ -172,7 +172,7 @@ END
 $$;
 
 COMMENT ON FUNCTION shardid_refuse_widths(int, int) IS
-'raises 22003 for what no layout can have';
+'raises 22003 if no layout can have these widths';
 
 CREATE OR REPLACE FUNCTION shardid_refuse_epoch(epoch timestamptz) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' AS $$
@@ -186,14 +186,14 @@ END
 $$;
 
 COMMENT ON FUNCTION shardid_refuse_epoch(timestamptz) IS
-'raises 22008 for what no epoch can be';
+'raises 22008 if the epoch is infinite or has microseconds';
 
 CREATE OR REPLACE FUNCTION shardid_refuse_layout(epoch timestamptz, shard_bits int, sequence_bits int) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN COALESCE(shardid_refuse_epoch(epoch), shardid_refuse_widths(shard_bits, sequence_bits));
 
 COMMENT ON FUNCTION shardid_refuse_layout(timestamptz, int, int) IS
-'raises 22008 or 22003 for what is no layout';
+'raises 22008 or 22003 if the epoch or the widths are not valid';
 
 CREATE OR REPLACE FUNCTION shardid_refuse_shard(shard int, shard_bits int) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -206,7 +206,7 @@ END
 $$;
 
 COMMENT ON FUNCTION shardid_refuse_shard(int, int) IS
-'raises 22003';
+'raises 22003 if shard_bits cannot hold the shard';
 
 CREATE OR REPLACE FUNCTION shardid_epoch_ms(epoch timestamptz, shard_bits int, sequence_bits int) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -215,7 +215,7 @@ RETURN CASE WHEN (shard_bits | sequence_bits) >> 5 = 0 AND shard_bits + sequence
             THEN (extract(epoch FROM epoch - '2000-01-01 00:00:00+00'::timestamptz) * 1000)::bigint + 946684800000 END;
 
 COMMENT ON FUNCTION shardid_epoch_ms(timestamptz, int, int) IS
-'the epoch of a layout in milliseconds since 1970; NULL for what is no layout';
+'the epoch of a layout in milliseconds since 1970; NULL if the layout is not valid';
 
 -- Generating ids.
 --
@@ -254,7 +254,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ((generator::oid::bigint >> 6) & 1023) << 53;
 
 COMMENT ON FUNCTION shardid_mark_head(regclass) IS
-'the bits that tell the generator of a mark';
+'the bits of a mark that identify its generator';
 
 CREATE OR REPLACE FUNCTION shardid_mark_zero(generator regclass, epoch timestamptz, shard_bits int, sequence_bits int)
 RETURNS bigint
@@ -263,7 +263,7 @@ RETURN CASE WHEN abs(shardid_epoch_ms(epoch, shard_bits, sequence_bits)) < 1::bi
             THEN shardid_mark_head(generator) + shardid_epoch_ms(epoch, shard_bits, sequence_bits) END;
 
 COMMENT ON FUNCTION shardid_mark_zero(regclass, timestamptz, int, int) IS
-'what the mark holds in the first millisecond of the epoch; NULL for an epoch before 1830';
+'the value of the mark in the first millisecond of the epoch; NULL for an epoch before 1830';
 
 -- NULL for what is no layout or has too few numbers.
 CREATE OR REPLACE FUNCTION shardid_ms_bits(shard int, shard_bits int, sequence_bits int) RETURNS int
@@ -272,7 +272,7 @@ RETURN CASE WHEN sequence_bits BETWEEN 9 AND 31 AND shard_bits BETWEEN 0 AND 31 
             THEN 64 - GREATEST(shard_bits, 1) - sequence_bits END;
 
 COMMENT ON FUNCTION shardid_ms_bits(int, int, int) IS
-'how many bits of time a generator holds whose ids are generated without the lock; else NULL';
+'the bits of time in a generator that can generate ids without the lock; NULL if it cannot';
 
 -- Between the look at the mark, which is the argument ms, and the look at the clock there is all that an id needs. All
 -- times are milliseconds since the epoch, which is not before 1830; zero is the epoch, so that a cast, which rounds,
@@ -409,7 +409,7 @@ $$;
 
 COMMENT ON FUNCTION shardid_draw_at_once(
     bigint, regclass, regclass, bigint, double precision, bigint, int, int, bigint, bigint, int) IS
-'generates an id in a millisecond that is open or can be opened; else returns NULL';
+'generates an id without the lock; NULL if that is not possible at this moment';
 
 -- PostgreSQL's own errors about a sequence have no hint.
 CREATE OR REPLACE FUNCTION shardid_refuse_sequence(
@@ -464,7 +464,7 @@ END
 $$;
 
 COMMENT ON FUNCTION shardid_refuse_sequence(bigint, regclass, regclass, int, text) IS
-'raises what is wrong with a sequence with which shardid_draw_locked failed with this SQLSTATE';
+'raises the error of a sequence that shardid_draw_locked could not use';
 
 -- All that reads and moves a generator under the lock: for next_id, next_ids and raise_generator. Returns the first and
 -- the last of as many ids as are wanted and as there are in one millisecond. If none is wanted it advances the
@@ -621,7 +621,7 @@ BEGIN
             IF wanted = 0 AND lead_ms > max_lead_ms THEN
                 RAISE object_not_in_prerequisite_state USING MESSAGE = 'id is too far ahead of the clock',
                     DETAIL = format('It is %s ms ahead, and shardid.max_lead is %s ms.', lead_ms, max_lead_ms),
-                    HINT = 'Set the server''s clock right, pass the layout that the id was made with, '
+                    HINT = 'Set the server''s clock right, pass the layout that the id was generated with, '
                            'or raise shardid.max_lead.';
             END IF;
 
@@ -761,7 +761,7 @@ END
 $$;
 
 COMMENT ON FUNCTION shardid_draw_locked(int, regclass, regclass, bigint, int, int, bigint, bigint, text) IS
-'what raise_generator does, and next_id and next_ids where shardid_draw_at_once returns NULL';
+'generates ids or advances the generator, under its lock';
 
 -- With its arguments checked. search_path keeps it from being planned where it is not needed.
 CREATE OR REPLACE FUNCTION shardid_draw_any(
@@ -780,7 +780,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION shardid_draw_any(int, regclass, timestamptz, int, int, bigint, bigint, text) IS
-'shardid_draw_locked with its arguments checked';
+'checks the arguments, and calls shardid_draw_locked';
 
 CREATE OR REPLACE FUNCTION shardid_set_shard(generator regclass) RETURNS int
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -806,7 +806,7 @@ END
 $$;
 
 COMMENT ON FUNCTION shardid_set_shard(regclass) IS
-'the shard that the setting shardid.shard_id names, or what is wrong with it';
+'the shard that the setting shardid.shard_id names; raises an error if it is not set or not valid';
 
 -- In place for what is a number, without a call: next_id asks for it twice.
 CREATE OR REPLACE FUNCTION shardid_shard(generator regclass) RETURNS int
@@ -871,7 +871,7 @@ END
 $$;
 
 COMMENT ON FUNCTION shardid_refuse_count(int) IS
-'raises 22023';
+'raises 22023 if the count is negative';
 
 -- Of each millisecond as many as it has left, in one step; no further than they are fetched.
 CREATE OR REPLACE FUNCTION next_ids(
@@ -927,7 +927,7 @@ END
 $$;
 
 COMMENT ON FUNCTION shardid_refuse_id(bigint) IS
-'raises 22003';
+'raises 22003, since no id can be generated after this one';
 
 -- Past the whole millisecond of the id, which all shards of the generator share.
 CREATE OR REPLACE FUNCTION raise_generator(
@@ -999,7 +999,7 @@ END
 $$;
 
 COMMENT ON FUNCTION shardid_read(regclass) IS
-'the last value of a sequence, NULL while there is none; raises for what cannot be read';
+'the last value of a sequence; NULL while there is none';
 
 CREATE OR REPLACE FUNCTION shardid_ticks_left(last bigint, clock bigint, last_of_all bigint, sequence_bits int)
 RETURNS bigint
@@ -1009,7 +1009,7 @@ RETURN CASE WHEN clock > last_of_all >> sequence_bits OR last >= last_of_all THE
             ELSE last_of_all - last END;
 
 COMMENT ON FUNCTION shardid_ticks_left(bigint, bigint, bigint, int) IS
-'the number of ticks left after the last';
+'how many ids are left after the last one';
 
 CREATE OR REPLACE FUNCTION id_generator_status(
     generator regclass DEFAULT 'shardid_seq'::regclass,
@@ -1063,7 +1063,7 @@ BEGIN
     IF epoch_ms + id_ms > 9223371331199999 THEN
         RAISE datetime_field_overflow USING MESSAGE = 'timestamp of the id is out of range',
             DETAIL = format('Id %s is %s ms after the epoch.', id, id_ms),
-            HINT = 'Pass the epoch, shard_bits and sequence_bits that the id was made with.';
+            HINT = 'Pass the epoch, shard_bits and sequence_bits that the id was generated with.';
     END IF;
     RETURN (epoch AT TIME ZONE 'UTC' + make_interval(days => div(id_ms, 86400000)::int,
                                                      secs => (mod(id_ms, 86400000) / 1000)::float8)) AT TIME ZONE 'UTC';

@@ -310,6 +310,7 @@ SET client_min_messages = notice;
 SELECT shardid_lease.registry_was_restored('infinity');
 \set VERBOSITY default
 SET client_min_messages = warning;
+SELECT shardid_lease.registry_was_restored('-infinity');
 SELECT date_trunc('second', clock_timestamp()) + interval '23 h' AS newest \gset
 SELECT shardid_lease.registry_was_restored(:'newest');
 SELECT shardid_lease.ts_of(not_before, epoch) - :'newest'::timestamptz FROM shardid_lease.id_space;

@@ -4,6 +4,10 @@
 //     id   = time | shard | sequence     64 bits, unsigned
 //     tick = time | sequence             the id without its shard; what a generator remembers
 //
+// To draw a tick is one step of a generator (engine/draw.h); its shard then makes it an id. A
+// generator's page also holds the binding of its storage (binding.hpp) and the stamp by which a
+// copied page is recognized (engine/sequence_page.h). docs/how-it-works.md has the other terms.
+//
 // Everything here is pure arithmetic; a time is a count of whole milliseconds since the epoch.
 #pragma once
 

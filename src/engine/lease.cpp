@@ -33,12 +33,13 @@ namespace {
 void check_wal(const Sequence &sequence) {
     if (sequence.needs_wal)
         return;
-    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                    errmsg("cannot generate ids from leased generator \"%s\" in this transaction",
-                           shown_name(sequence.relid)),
-                    errdetail("The transaction has made its storage, without WAL since wal_level "
-                              "is minimal."),
-                    errhint("Generate ids after the commit, or set wal_level to replica.")));
+    ereport(ERROR,
+            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+             errmsg("cannot generate ids from leased generator \"%s\" in this transaction",
+                    shown_name(sequence.relid)),
+             errdetail("The transaction has created its storage, without WAL since wal_level "
+                       "is minimal."),
+             errhint("Generate ids after the commit, or set wal_level to replica.")));
 }
 
 }  // namespace

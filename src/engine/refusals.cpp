@@ -153,8 +153,8 @@ void mention_lead(Oid relid, uint64 lead_ms) {
             (errmsg("generator \"%s\" is %llu ms ahead of the clock", shown_name(relid),
                     static_cast<unsigned long long>(lead_ms)),
              errdetail("Its ids carry a later time than the clock until the clock has caught up. "
-                       "Perhaps the clock was set back, a session uses shardid.max_borrow, or the "
-                       "generator's lease begins later."),
+                       "Perhaps the clock was set back, setval or nextval has moved the generator, "
+                       "a session uses shardid.max_borrow, or the generator's lease begins later."),
              errhint("Check the server's clock.")));
 }
 

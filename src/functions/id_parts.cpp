@@ -11,12 +11,13 @@ namespace {
 constexpr int id_parts_columns = 3;
 
 [[noreturn]] pg_attribute_cold void refuse_id(uint64 id, uint64 time) {
-    ereport(ERROR,
-            (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-             errmsg("timestamp of the id is out of range"),
-             errdetail("Id %lld is %llu ms after the epoch.", static_cast<long long>(id),
-                       static_cast<unsigned long long>(time)),
-             errhint("Pass the epoch, shard_bits and sequence_bits that the id was made with.")));
+    ereport(
+        ERROR,
+        (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+         errmsg("timestamp of the id is out of range"),
+         errdetail("Id %lld is %llu ms after the epoch.", static_cast<long long>(id),
+                   static_cast<unsigned long long>(time)),
+         errhint("Pass the epoch, shard_bits and sequence_bits that the id was generated with.")));
 }
 
 TimestampTz timestamp_of(uint64 id, const Layout &layout) {

@@ -50,7 +50,7 @@ void check_lead(const Layout &layout, uint64 tick) {
                    static_cast<unsigned long long>(time - now),
                    static_cast<unsigned long long>(max_lead_ms)),
          errhint(
-             "Set the server's clock right, pass the layout that the id was made "
+             "Set the server's clock right, pass the layout that the id was generated "
              "with, or raise shardid.max_lead, as a superuser or with SET on this parameter.")));
 }
 

@@ -179,7 +179,7 @@ void remove(const Oid &table_oid, const pg_uuid_t &origin) {
              errdetail("A dump that was restored here has a lease of sequence %s, which does not "
                        "exist.",
                        lost.name),
-             errhint("Rename that sequence back and generate an id with it; or, if it is gone, "
+             errhint("Rename that sequence back and generate an id with it; or, if it was dropped, "
                      "delete its row from shardid_lease.leased_generator as a superuser.")));
 }
 

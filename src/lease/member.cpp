@@ -40,7 +40,7 @@ void check_generator(Oid generator, const char *caller) {
     if (has_new_storage(relation))
         ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                         errmsg("%s cannot run in this transaction", caller),
-                        errdetail("The transaction has made or altered sequence \"%s\".",
+                        errdetail("The transaction has created or altered sequence \"%s\".",
                                   shown_name(generator)),
                         errhint("Call it after the commit.")));
     relation_close(relation, AccessShareLock);
@@ -53,9 +53,8 @@ void check_kind(Oid generator) {
     if (!is_permanent || made_from(relation) != Kind::ids)
         ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
                         errmsg("cannot lease a shard for sequence \"%s\"", shown_name(generator)),
-                        errdetail("It is %s.",
-                                  is_permanent ? "what the extension makes UUIDs or ObjectIds from"
-                                               : "unlogged or temporary"),
+                        errdetail("It is %s.", is_permanent ? "used for UUIDs or ObjectIds"
+                                                            : "unlogged or temporary"),
                         errhint("Use an ordinary sequence.")));
     relation_close(relation, AccessShareLock);
 }

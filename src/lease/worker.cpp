@@ -106,9 +106,10 @@ void renew_group(const LeasedRow &row, Oid role) {
         static_cast<Request *>(llast(requests))->row.generator != job.task.generator)
         outcome = {"The sequence is locked by a transaction", false, false, false};
     if (job.task.kind == TaskKind::take_over && outcome.fault != nullptr)
-        refuse_for(outcome, psprintf("generator \"%s\" cannot take over its shard", row.name),
-                   "Do what the registry says; if another holder of the shard is gone, run "
-                   "shardid_lease.evict_shard() there.");
+        refuse_for(
+            outcome, psprintf("generator \"%s\" cannot take over its shard", row.name),
+            "Do what the registry says; if another holder of the shard no longer exists, run "
+            "shardid_lease.evict_shard() there.");
     if (job.call != nullptr)
         job.call->granted = row.shard;
 }
@@ -208,7 +209,7 @@ void join(const char *server, Oid role) {
         refuse_for(outcome,
                    psprintf("id space \"%s\" grants no lease to generator \"%s\"", call->space,
                             request.row.name),
-                   "Do what the registry says; if the holder of the shard is gone, run "
+                   "Do what the registry says; if the holder of the shard no longer exists, run "
                    "shardid_lease.evict_shard() there, or ask for another shard.");
 }
 

@@ -132,10 +132,13 @@ def on_page(page):
 
 
 def resolved(page, tree):
-    """On the page, three dots can replace the end of a long message."""
+    """On the page, three dots can stand for more than in the tree: so also for several messages of one SQLSTATE."""
     for message, codes in page.items():
-        longer = [known for known in tree if message.endswith(" ...") and known.startswith(message[:-4])]
-        yield longer[0] if message not in tree and len(longer) == 1 else message, codes
+        pattern = re.escape(message).replace(r"\ \.\.\.", r"\W.+").replace(r"\.\.\.", ".+")
+        matching = [known for known in tree if known not in page and re.fullmatch(pattern, known)]
+        yield from ((known, codes) for known in matching)
+        if message in tree or not matching:
+            yield message, codes
 
 
 def portable_only(tree):

@@ -1,7 +1,8 @@
 # The SQL of the pages, unchanged: each page in its order, in a database of its own with shard number 5, which an
-# ordinary role owns. A block of text after a block of SQL is the expected output. Words after "sql": "fails" if a
-# statement of the block is refused, "superuser" if a superuser runs it. Any other word is a name: the test that uses
-# the name runs the block; tools/check/pages.py finds blocks that no test runs.
+# ordinary role owns. It has the extension in the schema ids, unless the page creates it. A block of text after a block
+# of SQL is the expected output. Words after "sql": "fails" if a statement of the block is refused, "superuser" if a
+# superuser runs it. Any other word is a name: the test that uses the name runs the block; tools/check/pages.py finds
+# blocks that no test runs.
 use strict;
 use warnings;
 use FindBin;
@@ -57,8 +58,12 @@ sub try_page
 	return unless @blocks;
 	query('CREATE DATABASE shop OWNER shop_owner');
 	my ($first) = map { $_->{text} =~ /\b(CREATE|DROP) EXTENSION/ } @blocks;
-	$node->safe_psql('shop', 'CREATE EXTENSION shardid; ALTER DATABASE shop SET shardid.shard_id = 5', extra_params => [ '-U', 'shop_owner' ])
-	  unless ($first // '') eq 'CREATE';
+	$node->safe_psql('shop', <<'SQL', extra_params => [ '-U', 'shop_owner' ]) unless ($first // '') eq 'CREATE';
+CREATE SCHEMA ids;
+CREATE EXTENSION shardid SCHEMA ids;
+ALTER DATABASE shop SET shardid.shard_id = 5;
+ALTER DATABASE shop SET search_path = "$user", public, ids;
+SQL
 	my ($out, $err) = run_blocks(@blocks);
 	for my $n (0 .. $#blocks)
 	{

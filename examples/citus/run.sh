@@ -216,6 +216,9 @@ say 'A clone of a worker generates no ids, until it has a lease of its own.'
 make_clone
 clone=$(ask coordinator/shop "SELECT citus_add_clone_node('$(host_of clone)', 5432, '$(host_of worker1)', 5432)")
 quietly "SELECT citus_promote_clone_and_rebalance($clone)"
+expect 'the group of the clone' "$(ask clone/shop 'SELECT groupid FROM pg_dist_local_group')" \
+    "$(ask coordinator/shop "SELECT groupid FROM pg_dist_node WHERE nodeid = $clone")"
+expect 'nodes in a group' "$(ask coordinator/shop 'SELECT max(count) FROM (SELECT count(*) FROM pg_dist_node GROUP BY groupid) g')" 1
 fails clone/shop 'SELECT next_shop_id()' 'has no lease of shard' | cut -c 1-120
 page clone | on clone/shop | indented
 expect 'shards with a clone' "$(by_function | tr ' ' '\n' | sort -u | wc -l)" 6

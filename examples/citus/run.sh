@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Takes 30 s: a coordinator and two workers of Citus, with a shard number and with a lease for each node.
+# Takes 40 s: a coordinator and two workers of Citus, with a shard number and with a lease for each node.
 # Runs the SQL of README.md, on a server that has Citus.
 # shellcheck source=examples/servers.sh
 source "$(dirname "$0")/../servers.sh"
@@ -93,12 +93,12 @@ on worker1/shop -c "INSERT INTO photos (user_id, name) VALUES (1, 'worker'), (2,
 expect 'ids that were drawn by a prepared statement' \
     "$(ask coordinator/shop "SELECT count(DISTINCT id) FROM photos WHERE name = 'prepared'")" 7
 expect 'the shard of a client of worker1' \
-    "$(ask coordinator/shop "SELECT DISTINCT id_shard(id) FROM photos WHERE name = 'worker'")" 1
+    "$(ask coordinator/shop "SELECT DISTINCT ids.id_shard(id) FROM photos WHERE name = 'worker'")" 1
 expect 'rows of a table that is distributed by its id' \
-    "$(ask coordinator/shop 'SELECT count(DISTINCT id), array_agg(DISTINCT id_shard(id)) FROM by_id')" '1010|{0,1,2}'
+    "$(ask coordinator/shop 'SELECT count(DISTINCT id), array_agg(DISTINCT ids.id_shard(id)) FROM by_id')" '1010|{0,1,2}'
 on coordinator/shop -c 'ALTER TABLE photos ADD COLUMN mark bigint DEFAULT next_shop_id()'
 expect 'a column that is added to a distributed table' \
-    "$(ask coordinator/shop 'SELECT count(*) = count(DISTINCT mark), array_agg(DISTINCT id_shard(mark)) FROM photos')" 't|{1,2}'
+    "$(ask coordinator/shop 'SELECT count(*) = count(DISTINCT mark), array_agg(DISTINCT ids.id_shard(mark)) FROM photos')" 't|{1,2}'
 on coordinator/shop -c 'ALTER TABLE photos DROP COLUMN mark'
 
 say 'Citus has each node fill its own copy of a reference table, when a column is added.'
@@ -129,7 +129,7 @@ expect 'ids of all these' "$(ask coordinator/shop 'SELECT count(*) - count(DISTI
 
 by_setting() {
     ask coordinator/shop "SELECT string_agg(CASE WHEN success THEN result ELSE 'none' END, ' ' ORDER BY nodeid)
-        FROM run_command_on_all_nodes('SELECT id_shard(next_id())')"
+        FROM run_command_on_all_nodes('SELECT ids.id_shard(ids.next_id())')"
 }
 
 page number_of_coordinator | on coordinator/shop >/dev/null
@@ -140,12 +140,12 @@ expect 'shards by the setting' "$(by_setting)" '0 1 2'
 say 'A generator that a default names is narrowed on the workers.'
 page trap | sed '$d' | on coordinator/shop >/dev/null
 fails coordinator/shop "$(page trap | tail -n 1)" "$(page trap_error | sed -n '1s/^ERROR:  //p')" | cut -c 1-120
-fails coordinator/shop 'ALTER SEQUENCE orders_id_seq NO MAXVALUE' >/dev/null
+fails coordinator/shop 'ALTER SEQUENCE ids.orders_id_seq NO MAXVALUE' >/dev/null
 
 say 'One that is named in a text is not.'
 answers own own_answer
 on coordinator/shop >/dev/null <<'SQL'
-CREATE TABLE more_items (user_id bigint, id bigint DEFAULT next_id(generator => 'public.items_id_seq'::text::regclass));
+CREATE TABLE more_items (user_id bigint, id bigint DEFAULT ids.next_id(generator => 'ids.items_id_seq'::text::regclass));
 SELECT create_distributed_table('more_items', 'user_id');
 INSERT INTO more_items (user_id) SELECT user_id FROM items;
 SQL
@@ -177,13 +177,13 @@ expect 'shards by the setting, made right' "$(by_setting)" '0 1 2 3 4'
 
 say 'A literal shard: two workers that come to one millisecond, as they do under load, repeat each other'"'"'s ids.'
 on coordinator/shop >/dev/null <<'SQL'
-CREATE TABLE literals (user_id bigint, id bigint DEFAULT next_id(5));
+CREATE TABLE literals (user_id bigint, id bigint DEFAULT ids.next_id(5));
 SELECT create_distributed_table('literals', 'user_id');
-SELECT id_lower_bound(now() + interval '1 min') AS soon \gset
-SELECT run_command_on_workers(format('SELECT raise_generator(''shardid_seq'', %s)', :soon));
+SELECT ids.id_lower_bound(now() + interval '1 min') AS soon \gset
+SELECT run_command_on_workers(format('SELECT ids.raise_generator(''ids.shardid_seq'', %s)', :soon));
 INSERT INTO literals (user_id) SELECT user_id FROM photos;
 SQL
-expect 'defaults with a literal shard' "$(page literals | on coordinator/shop -At)" 'literals|next_id(5)'
+expect 'defaults with a literal shard' "$(page literals | on coordinator/shop -At)" 'literals|ids.next_id(5)'
 show coordinator/shop -c 'SELECT count(*) - count(DISTINCT id) > 0 AS ids_twice FROM literals'
 expect 'ids are twice' "$(ask coordinator/shop 'SELECT count(*) > count(DISTINCT id) FROM literals')" t
 
@@ -198,4 +198,28 @@ expect 'ids by leases' \
     "$(ask coordinator/shop "SELECT count(*) - count(DISTINCT id) FROM photos")" 0
 expect 'shards that are held' \
     "$(ask registry/registry "SELECT count(DISTINCT system_identifier) FROM shardid_lease.id_space_shards WHERE state = 'held'")" 5
+
+# --- A clone that is promoted.
+
+make_clone() {
+    mkdir "$folder/clone"
+    pg_basebackup -c fast -h "$(host_of worker1)" -D "$folder/clone/data" -R -C -S clone
+    cat >>"$folder/clone/data/postgresql.conf" <<END
+unix_socket_directories = '$folder/clone'
+citus.local_hostname = '$(host_of clone)'
+cluster_name = '$(host_of clone)' # Citus looks for it among the worker's standbys
+END
+    run_server clone
+}
+
+say 'A clone of a worker generates no ids, until it has a lease of its own.'
+make_clone
+clone=$(ask coordinator/shop "SELECT citus_add_clone_node('$(host_of clone)', 5432, '$(host_of worker1)', 5432)")
+quietly "SELECT citus_promote_clone_and_rebalance($clone)"
+expect 'the group of the clone' "$(ask clone/shop 'SELECT groupid FROM pg_dist_local_group')" \
+    "$(ask coordinator/shop "SELECT groupid FROM pg_dist_node WHERE nodeid = $clone")"
+expect 'nodes in a group' "$(ask coordinator/shop 'SELECT max(count) FROM (SELECT count(*) FROM pg_dist_node GROUP BY groupid) g')" 1
+fails clone/shop 'SELECT next_shop_id()' 'has no lease of shard' | cut -c 1-120
+page clone | on clone/shop | indented
+expect 'shards with a clone' "$(by_function | tr ' ' '\n' | sort -u | wc -l)" 6
 verdict='no id twice with a number or a lease for each node; a literal shard repeats ids'

@@ -1,5 +1,6 @@
 -- The front: one table over those of both servers. psql's variables one and two are their addresses.
-CREATE EXTENSION shardid;
+CREATE SCHEMA ids;
+CREATE EXTENSION shardid SCHEMA ids;
 CREATE EXTENSION postgres_fdw;
 
 -- extensions: the servers have the functions of shardid, too, and may run them. batch_size: rows per round trip.
@@ -10,7 +11,7 @@ CREATE USER MAPPING FOR PUBLIC SERVER two OPTIONS (user 'postgres');
 
 -- A column without a default here is sent as NULL, whatever its default on the server. So it has a default here.
 CREATE TABLE photos (id bigint NOT NULL, user_id bigint NOT NULL, caption text, added timestamptz NOT NULL DEFAULT now())
-PARTITION BY LIST (id_shard(id));
+PARTITION BY LIST (ids.id_shard(id));
 CREATE FOREIGN TABLE photos_one PARTITION OF photos FOR VALUES IN (1, 101) SERVER one OPTIONS (table_name 'photos');
 CREATE FOREIGN TABLE photos_two PARTITION OF photos FOR VALUES IN (2, 102) SERVER two OPTIONS (table_name 'photos');
 
@@ -20,7 +21,7 @@ RETURN 1 + (user_id % 2)::int;
 CREATE FUNCTION add_photo(user_id bigint, caption text) RETURNS bigint LANGUAGE sql
 BEGIN ATOMIC
     INSERT INTO photos (id, user_id, caption)
-    VALUES (next_id(100 + server_of_user(add_photo.user_id)), add_photo.user_id, add_photo.caption) RETURNING id;
+    VALUES (ids.next_id(100 + server_of_user(add_photo.user_id)), add_photo.user_id, add_photo.caption) RETURNING id;
 END;
 
 -- The server generates the id: the columns that it fills are left out. The client does not receive the id.
@@ -29,5 +30,5 @@ CREATE FOREIGN TABLE new_photos_one (user_id bigint NOT NULL, caption text) SERV
 -- PostgreSQL does not derive the partition from a condition on id. The second condition names it.
 CREATE FUNCTION photo(photo_id bigint) RETURNS SETOF photos LANGUAGE sql STABLE
 BEGIN ATOMIC
-    SELECT * FROM photos WHERE id = photo_id AND id_shard(id) = id_shard(photo_id);
+    SELECT * FROM photos WHERE id = photo_id AND ids.id_shard(id) = ids.id_shard(photo_id);
 END;

@@ -97,9 +97,9 @@ in_step() {
 # Under load both nodes generate ids in one millisecond anyway. Here raise_generator sets both to the same one.
 same_millisecond() {
     local id node
-    id=$(ask "lisbon/$1" "SELECT id_lower_bound(date_trunc('second', now()) + '1 min')")
+    id=$(ask "lisbon/$1" "SELECT ids.id_lower_bound(date_trunc('second', now()) + '1 min')")
     for node in lisbon oslo; do
-        on "$node/$1" -c "SELECT raise_generator('shardid_seq', $id)" >/dev/null
+        on "$node/$1" -c "SELECT ids.raise_generator('ids.shardid_seq', $id)" >/dev/null
     done
 }
 
@@ -147,8 +147,8 @@ say '1. Each node has its own shard'
 both shop 1 2
 write shop 1000
 wait_until 'shop is in step' 60 in_step shop 2000
-show oslo/shop -c 'SELECT id_shard(id), taken_in, count(*) FROM photos GROUP BY 1, 2 ORDER BY 1'
-expect 'ids misplaced' "$(ask oslo/shop "SELECT count(*) FROM photos WHERE (taken_in = 'lisbon') <> (id_shard(id) = 1)")" 0
+show oslo/shop -c 'SELECT ids.id_shard(id), taken_in, count(*) FROM photos GROUP BY 1, 2 ORDER BY 1'
+expect 'ids misplaced' "$(ask oslo/shop "SELECT count(*) FROM photos WHERE (taken_in = 'lisbon') <> (ids.id_shard(id) = 1)")" 0
 echo '    Both have the same 2000 rows, and no id was drawn twice.'
 
 say '2. The trap: both have shard 1, and both draw in one millisecond (the generators are set to it, the link is down)'
@@ -179,8 +179,8 @@ expect 'lines that tell oslo who has shard 0' "$(grep -c 'held by.*role lisbon' 
 show oslo/leased -c "SELECT shardid_lease.lease_shard('shop', 'registry') AS shard_of_oslo"
 write leased 1000
 wait_until 'leased is in step' 60 in_step leased 2000
-show lisbon/leased -c 'SELECT id_shard(id), taken_in, count(*) FROM photos GROUP BY 1, 2 ORDER BY 1'
-expect 'shards' "$(ask oslo/leased "SELECT count(DISTINCT id_shard(id)) || ' ' || count(DISTINCT (id_shard(id), taken_in)) FROM photos")" '2 2'
+show lisbon/leased -c 'SELECT ids.id_shard(id), taken_in, count(*) FROM photos GROUP BY 1, 2 ORDER BY 1'
+expect 'shards' "$(ask oslo/leased "SELECT count(DISTINCT ids.id_shard(id)) || ' ' || count(DISTINCT (ids.id_shard(id), taken_in)) FROM photos")" '2 2'
 echo '    Both databases have shardid.shard_id = 1, and nobody looks at it.'
 
 verdict='no conflict of ids with a shard or a lease for each node; with one shard for both, replication stops'

@@ -17,13 +17,14 @@ $ENV{PGTZ} = 'UTC';
 $ENV{PGOPTIONS} = '-c client_min_messages=warning';
 
 my $dir = PostgreSQL::Test::Utils::tempdir();
-my $old = new_node('old', 'autovacuum = off', allows_streaming => 'logical');
+my $conf = "autovacuum = off\nsearch_path = 'public, ids'";
+my $old = new_node('old', $conf, allows_streaming => 'logical');
 set_fake_clock("$dir/clock", '-60s');
-my $new = with_fake_clock("$dir/clock", sub { new_node('new', 'autovacuum = off', allows_streaming => 'logical') });
+my $new = with_fake_clock("$dir/clock", sub { new_node('new', $conf, allows_streaming => 'logical') });
 for my $node ($old, $new)
 {
 	$node->safe_psql('postgres', 'CREATE DATABASE shop');
-	$node->safe_psql('shop', 'CREATE EXTENSION shardid');
+	$node->safe_psql('shop', 'CREATE SCHEMA ids; CREATE EXTENSION shardid SCHEMA ids');
 }
 
 sub on { my ($node, $sql) = @_; return $node->safe_psql('shop', $sql) }
@@ -44,11 +45,12 @@ sub block
 	return addressed($block->{text});
 }
 
-# Runs a block by psql, without any error or warning.
+# Runs a block by psql, without any error or warning, and without ids in the search_path.
 sub run_block
 {
 	my ($node, $name, %variables) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	local $ENV{PGOPTIONS} = "$ENV{PGOPTIONS} -c search_path=public";
 	my $sql = block($name);
 	my ($out, $err) = ('', '');
 	IPC::Run::run([ 'psql', '-XqAt', '-d', $node->connstr('shop'), map { ('-v', "$_=$variables{$_}") } sort keys %variables ], '<', \$sql, '>', \$out, '2>', \$err);
@@ -86,16 +88,16 @@ is(run_block($old, 'several_later'), 5, 'an INSERT passes the logical shard of i
 ($code, undef, $stderr) = $old->psql('shop', q(INSERT INTO orders VALUES (next_id(6), 4005)));
 like($stderr, qr/orders_check/, 'an id of another shard is refused');
 on($old, q(CREATE TABLE likes (id bigint PRIMARY KEY, photo text); INSERT INTO likes VALUES (next_id(5), 'lighthouse'), (next_id(6), 'pier')));
-run_block($old, 'publish');
+on($old, command_of('sharding.md', 'CREATE PUBLICATION'));
 on($new, 'CREATE TABLE likes (id bigint PRIMARY KEY, photo text)');
-run_block($new, 'subscribe');
-$new->poll_query_until('shop', q(SELECT bool_and(srsubstate = 'r') FROM pg_subscription_rel)) or die 'not synchronized';
+on($new, addressed(command_of('sharding.md', 'CREATE SUBSCRIPTION')));
+$new->poll_query_until('shop', command_of('sharding.md', 'SELECT bool_and')) or die 'not synchronized';
 on($old, q(INSERT INTO likes SELECT next_id(5 + n % 2), n FROM generate_series(1, 200) n; UPDATE likes SET photo = photo || '!'));
 my ($highest_id, $until) = split /\|/, run_block($old, 'seal');
 ($code, undef, $stderr) = $old->psql('shop', q(INSERT INTO likes VALUES (next_id(5), 'late')));
 like($stderr, qr/shard5_has_moved/, 'late writers get an error');
 on($old, q(INSERT INTO likes VALUES (next_id(6), 'of a shard that stays')));
-$old->poll_query_until('shop', "SELECT confirmed_flush_lsn >= '$until' FROM pg_replication_slots WHERE slot_name = 'shard5'") or die 'not arrived';
+$old->poll_query_until('shop', command_of('sharding.md', 'SELECT confirmed_flush_lsn') =~ s/:'until'/'$until'/r) or die 'not arrived';
 is(on($new, 'SELECT * FROM likes ORDER BY id'), on($old, 'SELECT * FROM likes WHERE id_shard(id) = 5 ORDER BY id'),
 	'the rows of the shard, and no others, have arrived');
 is(on($new, 'SELECT count(*) FROM likes'), 101, 'all of them');

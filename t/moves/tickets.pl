@@ -11,14 +11,16 @@ use Docs;
 use ShardidTest;
 
 my $node = new_node('tickets', 'autovacuum = off');
-$node->safe_psql('template1', 'CREATE EXTENSION shardid');
+$node->safe_psql('template1', 'CREATE SCHEMA ids; CREATE EXTENSION shardid SCHEMA ids');
 $node->safe_psql('postgres', "CREATE DATABASE server_$_") for 1 .. 3;
 
-# Runs a block of the page on a server, with the variables that it names. Returns its result or the SQLSTATE.
-sub run_block
+my $more_servers = block_of('layouts.md', 'more_servers');
+
+# Runs SQL of the page on a server, with the variables that it names. Returns its result or the SQLSTATE.
+sub run_sql
 {
-	my ($server, $name, %variables) = @_;
-	my ($status, $out, $err) = $node->psql("server_$server", block_of('layouts.md', $name), on_error_stop => 0,
+	my ($server, $sql, %variables) = @_;
+	my ($status, $out, $err) = $node->psql("server_$server", $sql, on_error_stop => 0,
 		extra_params => [ '-v', 'VERBOSITY=sqlstate', map { ('-v', $_) } "server=$server", map { "$_=$variables{$_}" } keys %variables ]);
 	return $err ? $err =~ s/.*ERROR:\s+//sr : $out;
 }
@@ -29,7 +31,7 @@ sub duplicates { my %seen; return scalar grep { $seen{$_}++ } map { @$_ } @_ }
 
 # --- Two servers become three under load.
 
-is(run_block($_, 'tickets', servers => 2), '', "server $_: tickets") for 1, 2;
+is(run_sql($_, command_of('layouts.md', 'CREATE SEQUENCE tickets INCREMENT :servers START :server'), servers => 2), '', "server $_: tickets") for 1, 2;
 is_deeply(draw(1, "nextval('tickets')", 3), [ 1, 3, 5 ], 'server 1 gives odd numbers');
 my @clients = map { start_clients($node, 4, "SELECT nextval('tickets')", dbname => "server_$_", pause_ms => 2) } 1, 2;
 sub wait_for_more
@@ -45,16 +47,18 @@ sub wait_for_more
 	die 'the clients receive no more';
 }
 wait_for_more($_) for @clients;
-is(run_block(1, 'the_maximum', maximum => 10), '22023', 'a maximum below tickets that exist is refused');
+my $the_maximum = command_of('layouts.md', 'ALTER SEQUENCE tickets MAXVALUE');
+is(run_sql(1, $the_maximum, maximum => 10), '22023', 'a maximum below tickets that exist is refused');
 my ($highest) = sort { $b <=> $a } map { query($_, 'SELECT last_value FROM tickets') } 1, 2;
 my %three = (maximum => $highest + 10_000_000, servers => 3);
-is(run_block($_, 'the_maximum', %three), '', "server $_: the maximum") for 1, 2;
-is(run_block(2, 'more_servers', %three), '', 'server 2 continues above the maximum');
+is(run_sql($_, $the_maximum, %three), '', "server $_: the maximum") for 1, 2;
+is(run_sql(2, $more_servers, %three), '', 'server 2 continues above the maximum');
 wait_for_more($_) for @clients;
-is(run_block(3, 'new_server', %three), '', 'server 3 begins');
+my $new_server = $more_servers =~ s/^ALTER .*/command_of('layouts.md', 'CREATE SEQUENCE tickets INCREMENT :servers START :first')/emr;
+is(run_sql(3, $new_server, %three), '', 'server 3 begins');
 push @clients, start_clients($node, 4, "SELECT nextval('tickets')", dbname => 'server_3', pause_ms => 2);
 wait_for_more($clients[2]);
-is(run_block(1, 'more_servers', %three), '', 'server 1 continues above the maximum');
+is(run_sql(1, $more_servers, %three), '', 'server 1 continues above the maximum');
 wait_for_more($_) for @clients;
 finish_clients($_, 1) for @clients;
 my @told = map { @{ read_told($_) } } @clients;
@@ -67,12 +71,12 @@ is(duplicates(@told), 0, 'no ticket of ' . scalar(map { @$_ } @told) . ' is a du
 
 # --- Triples.
 
-my @triple = split /\|/, run_block(2, 'triple');
+my @triple = split /[|\n]/, run_sql(2, block_of('layouts.md', 'triples'));
 is("$triple[0] $triple[1]", query(2, 'SELECT last_value FROM tickets') . ' 196', 'number and shard of article 14532');
 cmp_ok(abs($triple[2] / 1000 - time), '<', 600, 'the time is in milliseconds');
 for my $server (1 .. 3)
 {
-	my ($id, $ts, @parts) = split /\|/, run_block($server, 'triple_of_next_id');
+	my ($id, $ts, @parts) = split /\|/, (split /\n/, run_sql($server, block_of('layouts.md', 'triples')))[1];
 	is("@parts[0, 1]", "196 $server", "server $server: shard and server in the id");
 }
 $node->stop;

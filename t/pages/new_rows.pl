@@ -18,7 +18,7 @@ my $page = 'new-rows.md';
 my $folder = PostgreSQL::Test::Utils::tempdir();
 my $node = clients_node('new_rows');
 $ENV{PGDATABASE} = 'postgres';
-on('ALTER DATABASE postgres SET shardid.shard_id = 5');
+on('CREATE SCHEMA ids; ALTER EXTENSION shardid SET SCHEMA ids; ALTER DATABASE postgres SET shardid.shard_id = 5');
 
 # The page's SQL of one reader and of the trigger.
 sub page_sql
@@ -34,8 +34,8 @@ my ($make_ranges, $cut) = page_sql('CREATE TABLE ranges') =~ /^(.*?)(BEGIN;.*)/s
 sub make_tables
 {
 	on('DROP TABLE IF EXISTS orders, readers, mails, ranges');
-	on('DROP SEQUENCE IF EXISTS order_ids; DROP FUNCTION IF EXISTS notify_readers');
-	on(page_sql($_)) for 'CREATE SEQUENCE order_ids', 'CREATE TABLE readers', 'CREATE FUNCTION notify_readers';
+	on('DROP SEQUENCE IF EXISTS ids.order_ids; DROP FUNCTION IF EXISTS notify_readers');
+	on(page_sql($_)) for 'CREATE SEQUENCE ids.order_ids', 'CREATE TABLE readers', 'CREATE FUNCTION notify_readers';
 	on($make_ranges);
 	on(q(ALTER TABLE mails ADD n bigint GENERATED ALWAYS AS IDENTITY));
 	return;
@@ -121,12 +121,12 @@ while True:
 EOF
 reads_each_row('Python', 'in order', 'python3', "$folder/reader.py");
 
-my $by_clock = slurp_file("$folder/reader.py") =~ s/settled_below\('order_ids'\)/id_lower_bound(clock_timestamp())/r;
+my $by_clock = slurp_file("$folder/reader.py") =~ s/ids\.settled_below\('ids\.order_ids'\)/ids.id_lower_bound(clock_timestamp())/r;
 append_to_file("$folder/by_clock.py", $by_clock);
 reads_each_row('by the clock', 'misses', 'python3', "$folder/by_clock.py");
 
 # Two sessions cut ranges and process them; what the page returns goes to mails.
-append_to_file("$folder/ranges.sql", $cut . page_sql('WITH own') =~ s/^SELECT id, item/INSERT INTO mails $&/mr);
+append_to_file("$folder/ranges.sql", $cut =~ s/^SELECT id, item/INSERT INTO mails $&/mr);
 my $loop = "while :; do psql -XAtq -v ON_ERROR_STOP=1 -f $folder/ranges.sql; done";
 reads_each_row('ranges', 'in any order', 'bash', '-c', $loop);
 

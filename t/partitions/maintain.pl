@@ -13,9 +13,12 @@ use Docs;
 use ShardidTest;
 
 my $has_cron = -e (`$ENV{PG_CONFIG} --pkglibdir` =~ s/\n//r) . '/pg_cron.so';
-my $node = new_node('maintain', "timezone = 'UTC'\nautovacuum = off\n" . ($has_cron ? "shared_preload_libraries = 'pg_cron'\ncron.use_background_workers = on\n" : ''));
+my $node = new_node('maintain', "timezone = 'UTC'\nautovacuum = off\nsearch_path = '\"\$user\", public, ids'\n" . ($has_cron ? "shared_preload_libraries = 'pg_cron'\ncron.use_background_workers = on\n" : ''));
 sub query { return $node->safe_psql('postgres', $_[0]) }
 query(<<'SQL');
+CREATE SCHEMA ids;
+GRANT USAGE ON SCHEMA ids TO PUBLIC;
+ALTER EXTENSION shardid SET SCHEMA ids;
 CREATE ROLE planner LOGIN;
 CREATE SCHEMA planner AUTHORIZATION planner;
 CREATE VIEW parts AS SELECT inhparent::regclass::text AS parent, relname, inhdetachpending AS pending FROM pg_inherits JOIN pg_class ON oid = inhrelid
@@ -81,7 +84,7 @@ is(parts_of('together'), 21, 'four calls at once make each partition');
 query('TRUNCATE seen');
 table_of('settings');
 is(call(q{'settings', '1 month', 0}), '', 'a call without settings');
-is(call(q{'settings', '1 month', 1}, '-clock_timeout=50ms -csearch_path=planner,public -cdefault_transaction_isolation=serializable'), '', 'one with a short lock_timeout');
+is(call(q{'settings', '1 month', 1}, '-clock_timeout=50ms -csearch_path=planner,public,ids -cdefault_transaction_isolation=serializable'), '', 'one with a short lock_timeout');
 is(call(q{'settings', '1 month', 2}, '-clock_timeout=1h'), '', 'one with a long one');
 is(query(q{SELECT string_agg(DISTINCT concat_ws(' ', timeout, path, isolation), '; ') FROM seen WHERE tag = 'ALTER TABLE'}),
 	'300ms pg_catalog, pg_temp read committed; 50ms pg_catalog, pg_temp read committed', 'what commands run with');
@@ -136,7 +139,7 @@ my $application = holding('INSERT INTO planner.users VALUES (2)');
 my @calls = map { ('-c', q{CALL maintain_id_partitions('deadlock', '1 month', 0, keep => '1 day')}) } 1 .. 30;
 my $dropping = IPC::Run::start([ @planner, @calls ], '>', '/dev/null', '2>', '/dev/null');
 $node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE usename = 'planner' AND NOT granted}) or die;
-$application->{in} .= "INSERT INTO planner.deadlock SELECT public.id_lower_bound(now()), 2;\n\\echo inserted\n";
+$application->{in} .= "INSERT INTO planner.deadlock SELECT ids.id_lower_bound(now()), 2;\n\\echo inserted\n";
 $application->{run}->pump_nb;
 usleep(700_000);
 end_of($reader);
@@ -186,10 +189,8 @@ SKIP:
 	query('CREATE EXTENSION pg_cron');
 	query('CREATE ROLE keeper NOLOGIN; CREATE ROLE worker LOGIN; CREATE SCHEMA keeper AUTHORIZATION keeper');
 	query('SET ROLE keeper; CREATE TABLE keeper.events (id bigint PRIMARY KEY) PARTITION BY RANGE (id)');
-	my %steps = map { $_ => (block_of('partitioning.md', $_) =~ s/events_owner/keeper/gr =~ s/cron_worker/worker/gr =~ s/'events'/'keeper.events'/r =~ s/'\@daily'/'\@reboot'/r) }
-	  'partition-cron-roles', 'partition-cron-job';
-	query($steps{'partition-cron-roles'});
-	$node->safe_psql('postgres', $steps{'partition-cron-job'}, extra_params => [ '-U', 'worker' ]);
+	query('REVOKE USAGE ON SCHEMA ids FROM PUBLIC');
+	query(block_of('partitioning.md', 'partition-cron') =~ s/events_owner/keeper/gr =~ s/cron_worker/worker/gr =~ s/'events'/'keeper.events'/r =~ s/'\@daily'/'\@reboot'/r);
 	$node->restart;
 	ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM cron.job_run_details WHERE status IN ('succeeded', 'failed')}),
 		'pg_cron has run the job');

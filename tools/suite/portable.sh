@@ -15,10 +15,10 @@ topics=(ids layouts uuid_v1 uuid_v6 uuid_v7 errors moved raise batches status us
 # A millisecond, and so a sequence, begins in the second eighth of its numbers; a move within the running millisecond is
 # not noticed, so the millisecond ends before a move; after 20 ms without an id the numbers begin anew; INCREMENT and
 # CACHE are refused; how many values nextval has logged ahead depends on when the millisecond began. Functions in
-# PL/pgSQL have a CONTEXT, those in C do not.
+# PL/pgSQL have a CONTEXT, those in C do not. The functions are in public.
 shared_part() {
     echo '\set SHOW_CONTEXT never'
-    sed -e '/^-- Only in the extension:$/,/^-- In both versions:$/d' \
+    sed -e '/^-- Only in the extension:$/,/^-- In both versions:$/d' -e 's/\<ids\.\([a-z_]*(\)/\1/g' \
         -e "s/(id_sequence(previous) + 1) % 256/128 + (id_sequence(previous) + 1) % 128 AND id_timestamp(id) <= id_timestamp(previous) + interval '20 ms'/" \
         -e 's/ parts.sequence <> 0$/ parts.sequence <> (CASE WHEN sequence_bits >= 9 THEN 1 << (sequence_bits - 3) ELSE 0 END)/' \
         -e 's/^        EXECUTE move USING before;/        PERFORM pg_sleep(0.02);\n&/' \

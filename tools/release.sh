@@ -67,7 +67,10 @@ cd "$tree"
 set_version
 set_home
 make -s built
-sha256sum built/*.sql shardid_lease--*.sql >released.sha256
+mkdir "$work/scripts"
+cp shardid*--*.sql "$work/scripts/"
+cp built/*.sql "$work/scripts/"
+(cd "$work/scripts" && sha256sum -- *.sql) >released.sha256
 git add released.sha256
 git -c user.name='shardid developers' -c user.email="developers@$host" commit --quiet -am "Release $version"
 git format-patch --quiet --stdout HEAD~1 >"$dist/release-$version.patch"

@@ -103,13 +103,15 @@ cat <<END
 
 dist/ is ready. What is left, in this order (RELEASING.md says more):
   git am dist/release-$version.patch
+  make deb                                    # before the tag, which is never moved
   git tag -s v$version -m 'shardid $version'
   gpg --detach-sign --armor dist/SHA256SUMS
   git push $home.git main v$version
-  make deb                                    # then dput, or mail the .dsc to a sponsor; PGDG builds from the tag
+  attach the files of dist/ to the tag
   upload dist/shardid-$version.zip at PGXN's manager
-  dbdev publish --path dist/shardid_portable
+  mail the .dsc in deb/ to a sponsor, and the tag to pgsql-pkg-debian@lists.postgresql.org
   send dist/shardid.spec to pgsql-pkg-yum@lists.postgresql.org
+  dbdev publish --path dist/shardid_portable
   open a pull request with packaging/cnpg once PGDG has the Debian package
   mail pgsql-announce@lists.postgresql.org with the part of CHANGELOG.md
 END

@@ -70,7 +70,7 @@ for release in ${RELEASES:-bookworm trixie sid experimental}; do
     for step in build_in install_in run_dockerfile run_extension_image; do
         logged "$work/log" 100 "$step" "$release"
         [[ $failed == 0 ]] || { result="FAILED, $step"; break; }
-        sed -nE "s/^(installcheck +[A-Z].*)/autopkgtest in $release: \1/p" "$work/log"
+        sed -nE "s/^(installcheck +[A-Z].*)/autopkgtest in $release: \1/p" "$work/log" | sort -u
     done
     lines+=("packages for PostgreSQL ${version_in[$release]} ($release): $result, $(((SECONDS - since + 30) / 60)) min")
     echo "${lines[-1]}"

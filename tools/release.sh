@@ -2,7 +2,7 @@
 # Makes everything of a release but what only a person can do: release.sh VERSION HOME_URL. In a clone
 # of the last commit it sets version, date and home, commits that, builds into dist/ the zip for PGXN, the source
 # tarball, the RPM spec, the SQL-only extension, a bill of materials and checksums, and tests what it
-# has built. This tree stays as it is. At the end it prints the commands that are left, in their order.
+# has built (TEST= omits that). This tree stays as it is. At the end it prints the commands that are left, in their order.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 readonly placeholder=https://shardid.example

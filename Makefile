@@ -1,7 +1,9 @@
 EXTENSION = shardid shardid_lease
 MODULE_big = shardid
-DATA = shardid_lease--1.0.sql
-DATA_built = $(CURDIR)/built/shardid--1.0.sql
+# All scripts are installed as they are, except that the one of the newest version of shardid is built.
+NEWEST = shardid--$(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(srcdir)/shardid.control).sql
+DATA = $(filter-out $(NEWEST),$(notdir $(wildcard $(srcdir)/shardid*--*.sql)))
+DATA_built = $(CURDIR)/built/$(NEWEST)
 # SQL that the extension shares with the SQL-only version.
 SHARED = $(addprefix $(srcdir)/portable/,uuids_and_text.sql partitions.sql migrating.sql)
 OBJS = src/module.o \
@@ -54,7 +56,7 @@ COMPILE.cxx.bc += $(PG_CXXFLAGS) $(clang_flags)
 $(OBJS) $(OBJS:.o=.bc): $(shell find $(srcdir)/src -name '*.h' -o -name '*.hpp')
 
 # The extension's script ends with the shared SQL. The target is absolute: VPATH would find the file of the sources.
-$(DATA_built): $(srcdir)/shardid--1.0.sql $(SHARED)
+$(DATA_built): $(srcdir)/$(NEWEST) $(SHARED)
 	$(MKDIR_P) $(@D)
 	{ cat $< && for file in $(SHARED); do \
 	    sed -e '1,/^-- Also in the extension/d' -e '/^-- Not in the extension/,$$d' -e 's/^CREATE OR REPLACE /CREATE /' $$file || exit; done; } > $@

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Makes Debian packages for the PostgreSQL of each Debian release, each in a folder that holds the release and
-# what the build needs; then installs them in another, without a compiler, makes an id, and runs the packages' own
-# test; then does in others what the Dockerfile of docs/install.md says. The packages go to
-# deb/RELEASE. RELEASES, CACHE and MIRROR are as for make matrix, see tools/matrix.sh.
+# Makes Debian packages for the PostgreSQL of each Debian release, each in a directory that contains the release and
+# what the build needs. Then installs them in another, without a compiler, generates an id, and runs their own test by
+# autopkgtest. Then does in others what the Dockerfiles of docs/install.md and packaging/cnpg say. The packages go
+# to deb/RELEASE. RELEASES, CACHE and MIRROR are as for make matrix, see tools/matrix.sh.
 # Needs root: debootstrap and chroot do.
 # shellcheck disable=SC2317,SC2329 # functions are called by logged
 set -euo pipefail
@@ -34,14 +34,31 @@ install_in() {
     tools/chroot.sh in_folder "$folder" tools/deb/install.sh "$release" "${version_in[$release]}"
 }
 
-# What stands in for the official image is Debian with Debian's own server.
-run_dockerfile() {
-    local release=$1 version=${version_in[$1]} folder=$work/image
+# Instead of the official image: Debian with its own server. There are two, to build in and to run in.
+make_images() {
+    local release=$1 folder=$work/image
     clean_folder "$release" "$(base_of "$release")" "$folder"
-    tools/chroot.sh in_folder "$folder" tools/deb/image_server.sh "$version"
+    tools/chroot.sh in_folder "$folder" tools/deb/image_server.sh "${version_in[$release]}"
     rm -rf --one-file-system "$folder-build"
     cp -a "$folder" "$folder-build"
+}
+
+run_dockerfile() {
+    local version=${version_in[$1]} folder=$work/image
+    make_images "$1"
     tools/page_block.sh docs/install.md image | tools/deb/image.sh "$version" "$folder-build" "$folder"
+    tools/chroot.sh in_folder "$folder" tools/deb/image_check.sh "$version"
+}
+
+# The image of packaging/cnpg, where the operator mounts it. PostgreSQL 17 finds no extension there.
+run_extension_image() {
+    local release=$1 version=${version_in[$1]} folder=$work/image packages
+    ((version >= 18)) || return 0
+    make_images "$release"
+    packages=("deb/$release/postgresql-$version-shardid"_*.deb)
+    tools/deb/repository.sh "$folder-build" "${packages[@]}"
+    EXT_VERSION=$(dpkg-deb -f "${packages[0]}" Version) tools/deb/image.sh "$version" "$folder-build" \
+        "$folder/extensions/shardid" <packaging/cnpg/Dockerfile
     tools/chroot.sh in_folder "$folder" tools/deb/image_check.sh "$version"
 }
 
@@ -50,9 +67,10 @@ lines=()
 for release in ${RELEASES:-bookworm trixie sid experimental}; do
     since=$SECONDS
     result=ok
-    for step in build_in install_in run_dockerfile; do
+    for step in build_in install_in run_dockerfile run_extension_image; do
         logged "$work/log" 100 "$step" "$release"
         [[ $failed == 0 ]] || { result="FAILED, $step"; break; }
+        sed -nE "s/^(installcheck +[A-Z].*)/autopkgtest in $release: \1/p" "$work/log" | sort -u
     done
     lines+=("packages for PostgreSQL ${version_in[$release]} ($release): $result, $(((SECONDS - since + 30) / 60)) min")
     echo "${lines[-1]}"

@@ -2,7 +2,7 @@
 # Makes everything of a release but what only a person can do: release.sh VERSION HOME_URL. In a clone
 # of the last commit it sets version, date and home, commits that, builds into dist/ the zip for PGXN, the source
 # tarball, the RPM spec, the SQL-only extension, a bill of materials and checksums, and tests what it
-# has built. This tree stays as it is. At the end it prints the commands that are left, in their order.
+# has built (TEST= omits that). This tree stays as it is. At the end it prints the commands that are left, in their order.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 readonly placeholder=https://shardid.example
@@ -18,6 +18,7 @@ if [[ -n $(git status --porcelain) ]]; then
     echo 'commit or stash your changes first' >&2
     exit 1
 fi
+tools/install-packages.sh --quiet build release
 sql_version=${version%.*}
 date=$(date -u +%Y-%m-%d)
 dist=$PWD/dist
@@ -33,17 +34,19 @@ set_home() {
 }
 
 set_version() {
-    sed -i "/meta-spec/,\$ ! s/\"version\": \"[0-9.]*\"/\"version\": \"$version\"/" META.json
+    sed -i "/meta-spec/,\$ ! s/\"version\": \"[0-9.]*\"/\"version\": \"$version\"/; s/--[0-9.]*\.sql\"/--$sql_version.sql\"/" META.json
     sed -i "s/^default_version = .*/default_version = '$sql_version'/" shardid.control shardid_lease.control
     sed -i "s/^## .* (unreleased)$/## $sql_version ($date)/" CHANGELOG.md
     sed -i "1s/.*/shardid ($version-1) unstable; urgency=medium/; s/^ -- \(.*>\)  .*/ -- \1  $(date -uR)/" debian/changelog
     sed -i "s/^Version: .*/Version:        $version/; s/^\* .* - [0-9].*/* $(LC_ALL=C date -u '+%a %b %d %Y') the shardid developers <developers@$host> - $version-1PGDG/" packaging/rpm/shardid.spec
     sed -i "s/version=[0-9.]* comment/version=$version comment/" portable/pg_tle.sh
     sed -i "s/\"[0-9.]*-1\.pgdg/\"$version-1.pgdg/; s/sql     = \"[0-9.]*\"/sql     = \"$sql_version\"/" packaging/cnpg/metadata.hcl
+    sed -i "s/shardid:[0-9.]*-18/shardid:$version-18/; s/version: '[0-9.]*'/version: '$sql_version'/" packaging/cnpg/README.md
     sed -i "s/shardid-[0-9.]*\.zip/shardid-$version.zip/" docs/install.md
 }
 
-# What is in the source: no library is linked but PostgreSQL's own and libpq.
+# What is in the source: no library is linked but PostgreSQL's own and libpq. CycloneDX's library validates it by the
+# official schema; it would write it in no fewer lines.
 write_bill_of_materials() {
     python3 - "$version" "$home" >"$dist/shardid-$version.cdx.json" <<'PY'
 import json, sys, uuid
@@ -53,11 +56,17 @@ component = {"type": "library", "name": "shardid", "version": version, "licenses
              "externalReferences": [{"type": "vcs", "url": home}]}
 needs = [{"type": "application", "name": "postgresql", "version": "15 to 19", "bom-ref": "postgresql"},
          {"type": "library", "name": "libpq", "bom-ref": "libpq"}]
-print(json.dumps({"bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1,
+print(json.dumps({"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1,
                   "serialNumber": "urn:uuid:" + str(uuid.uuid5(uuid.NAMESPACE_URL, f"{home}@{version}")),
                   "metadata": {"component": component}, "components": needs,
                   "dependencies": [{"ref": "shardid", "dependsOn": ["postgresql", "libpq"]}]}, indent=2))
 PY
+    npm install --silent --no-audit --no-fund --prefix "$work/npm" \
+        @cyclonedx/cyclonedx-library@10 ajv@8 ajv-formats@3 ajv-formats-draft2019@1
+    NODE_PATH=$work/npm/node_modules node -e '
+const { Spec, Validation } = require("@cyclonedx/cyclonedx-library");
+new Validation.JsonStrictValidator(Spec.Version.v1dot6).validate(require("fs").readFileSync(0, "utf8"))
+    .then(error => { if (error) throw new Error(JSON.stringify(error)); });' <"$dist/shardid-$version.cdx.json"
 }
 
 git clone --quiet . "$tree"
@@ -67,7 +76,10 @@ cd "$tree"
 set_version
 set_home
 make -s built
-sha256sum built/*.sql shardid_lease--*.sql >released.sha256
+mkdir "$work/scripts"
+cp shardid*--*.sql "$work/scripts/"
+cp built/*.sql "$work/scripts/"
+(cd "$work/scripts" && sha256sum -- *.sql) >released.sha256
 git add released.sha256
 git -c user.name='shardid developers' -c user.email="developers@$host" commit --quiet -am "Release $version"
 git format-patch --quiet --stdout HEAD~1 >"$dist/release-$version.patch"
@@ -91,13 +103,15 @@ cat <<END
 
 dist/ is ready. What is left, in this order (RELEASING.md says more):
   git am dist/release-$version.patch
+  make deb                                    # before the tag, which is never moved
   git tag -s v$version -m 'shardid $version'
   gpg --detach-sign --armor dist/SHA256SUMS
   git push $home.git main v$version
-  make deb                                    # then dput, or mail the .dsc to a sponsor; PGDG builds from the tag
+  attach the files of dist/ to the tag
   upload dist/shardid-$version.zip at PGXN's manager
-  dbdev publish --path dist/shardid_portable
+  mail the .dsc in deb/ to a sponsor, and the tag to pgsql-pkg-debian@lists.postgresql.org
   send dist/shardid.spec to pgsql-pkg-yum@lists.postgresql.org
+  dbdev publish --path dist/shardid_portable
   open a pull request with packaging/cnpg once PGDG has the Debian package
   mail pgsql-announce@lists.postgresql.org with the part of CHANGELOG.md
 END

@@ -1,6 +1,5 @@
-# ALTER EXTENSION UPDATE: from every version with an update script, the update results in the same objects as a new
-# CREATE EXTENSION, and the ids continue. While there is only one version, two invented ones show that the comparison
-# detects what an update script forgets.
+# ALTER EXTENSION UPDATE: between all versions of this tree, an updated database dumps the same as a new one, and the ids
+# continue. A version that only this test has shows that the comparison detects each part that an update script lacks.
 use strict;
 use warnings;
 use FindBin;
@@ -10,84 +9,95 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use ShardidTest;
 
+my $addition = <<'SQL';
+CREATE FUNCTION addition(id bigint) RETURNS bigint LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE RETURN id + 1;
+COMMENT ON FUNCTION addition(bigint) IS 'the next id';
+REVOKE ALL ON FUNCTION addition(bigint) FROM PUBLIC;
+CREATE TABLE additions (id bigint);
+SELECT pg_extension_config_dump('additions', '');
+CREATE VIEW added AS SELECT addition(id) FROM additions;
+SQL
+my %faulty = (
+	'a comment' => $addition =~ s/^COMMENT.*\n//mr,
+	'a label' => $addition =~ s/ PARALLEL SAFE//r,
+	'another body' => $addition =~ s/id \+ 1/id + 2/r,
+	'a privilege' => $addition =~ s/^REVOKE.*\n//mr,
+	'a type' => $addition =~ s/\(id bigint\);/(id numeric);/r =~ s/addition\(id\) FROM/addition(id::bigint) FROM/r,
+	'rows for pg_dump' => $addition =~ s/^SELECT.*\n//mr,
+	'a view' => $addition =~ s/^CREATE VIEW.*\n//mr,
+	'an object' => $addition =~ s/^(CREATE FUNCTION|COMMENT|REVOKE|CREATE VIEW).*\n//mgr,
+	'a member' => $addition . 'ALTER EXTENSION shardid DROP VIEW added;');
+
 # A second installation, to which versions can be added.
 my $dir = PostgreSQL::Test::Utils::tempdir();
 system_or_bail('make', '-s', 'install', "DESTDIR=$dir/inst", 'with_llvm=no');
 my ($scripts) = glob "$dir/inst" . (`$ENV{PG_CONFIG} --sharedir` =~ s/\n//r) . '/extension';
 append_to_file("$dir/temp.conf", scalar `tools/extension_config.sh $dir/inst`);
-my ($default) = slurp_file('shardid.control') =~ /default_version = '(.*)'/;
-my $install = slurp_file("built/shardid--$default.sql");
-
-my $addition = <<'SQL';
-CREATE FUNCTION id_minute(id bigint) RETURNS timestamptz LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-RETURN date_trunc('minute', id_timestamp(id), 'UTC');
-SQL
-my $comment = "COMMENT ON FUNCTION id_minute(bigint) IS 'the minute of an id';\n";
-for my $made_up ([ 'careful', $addition . $comment ], [ 'careless', $addition ])
-{
-	my ($version, $update) = @$made_up;
-	append_to_file("$scripts/shardid--$version.sql", $install . $addition . $comment);
-	append_to_file("$scripts/shardid--$default--$version.sql", $update);
-}
-
 local $ENV{TEMP_CONFIG} = "$dir/temp.conf";
 my $node = new_node('update', '');
 my $databases = 0;
 
-# All objects of the extension, as text, without the random bits in a negative MINVALUE.
-sub objects
-{
-	my ($database) = @_;
-	return $node->safe_psql($database, <<'SQL');
-SELECT identity, type, obj_description(objid, catalogue) AS comment, definition, acl, owner
-FROM (SELECT d.objid, d.classid::regclass::text AS catalogue, o.type, o.identity,
-             CASE WHEN d.classid = 'pg_proc'::regclass THEN pg_get_functiondef(d.objid) END AS definition,
-             coalesce(p.proacl, c.relacl)::text AS acl,
-             coalesce(p.proowner, c.relowner)::regrole::text AS owner
-      FROM pg_depend d
-      CROSS JOIN pg_identify_object(d.classid, d.objid, d.objsubid) o
-      LEFT JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
-      LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid
-      WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'
-        AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'shardid')) s
-ORDER BY 1;
-SELECT seqtypid::regtype, seqstart, seqincrement, seqmax, greatest(seqmin, -1), seqcache, seqcycle FROM pg_sequence ORDER BY seqrelid;
-SELECT extrelocatable, extconfig::regclass[], extcondition FROM pg_extension WHERE extname = 'shardid';
-SQL
-}
-
 sub database_with
 {
-	my ($version) = @_;
+	my ($extension, $version) = @_;
 	my $database = 'database_' . ++$databases;
 	$node->safe_psql('postgres', "CREATE DATABASE $database");
-	$node->safe_psql($database, "CREATE EXTENSION shardid VERSION '$version'");
+	$node->safe_psql($database, "CREATE EXTENSION $extension VERSION '$version' CASCADE");
 	return $database;
+}
+
+# All that the extensions contain, as pg_upgrade dumps it, in a file: definitions, comments, owners, privileges, and what
+# is a member. Left out are OIDs, transaction ids, what generators have generated, the random bits in their MINVALUE, and
+# the key of this dump.
+sub dump_of
+{
+	my ($database) = @_;
+	my $dump = $node->safe_psql($database, 'SELECT extname, extconfig::regclass[], extcondition FROM pg_extension ORDER BY 1');
+	my ($all) = run_command([ 'pg_dump', '--binary-upgrade', '--schema-only', '-d', $node->connstr($database) ]);
+	$all =~ s/^(\\(un)?restrict|SELECT pg_catalog\.(setval|binary_upgrade_set_next_)|SET relfrozenxid|WHERE oid = ).*\n//mg;
+	$all =~ s/(create_empty_extension\(.*)'\{[\d,]+\}'(.*ARRAY\[)(.*?)\]/"$1$2" . join ',', sort split ',', $3/ge;
+	$all =~ s/MINVALUE -\d+/MINVALUE/g;
+	append_to_file("$dir/$database", "$dump\n$all");
+	return "$dir/$database";
 }
 
 sub updated
 {
-	my ($from, $to) = @_;
-	my $database = database_with($from);
+	my ($extension, $from, $to) = @_;
+	my $database = database_with($extension, $from);
 	my $id = $node->safe_psql($database,
 		'CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT next_id(5)); INSERT INTO photos DEFAULT VALUES RETURNING id');
-	$node->safe_psql($database, "ALTER EXTENSION shardid UPDATE TO '$to'");
-	is($node->safe_psql($database, q(SELECT extversion FROM pg_extension WHERE extname = 'shardid')), $to, "$from to $to");
-	cmp_ok($node->safe_psql($database, 'INSERT INTO photos DEFAULT VALUES RETURNING id'), '>', $id, "$from to $to: ids go on");
-	return objects($database);
+	$node->safe_psql($database, "ALTER EXTENSION $extension UPDATE TO '$to'");
+	my $later = $node->safe_psql($database, 'INSERT INTO photos DEFAULT VALUES RETURNING id; DROP TABLE photos');
+	BAIL_OUT("$extension $from to $to: $later after $id") if $later <= $id;
+	return dump_of($database);
 }
 
-my $new = objects(database_with($default));
-like($new, qr/^public\.next_id\(integer,.*CREATE OR REPLACE FUNCTION/m, 'the objects are listed');
-my @versions = grep { !/^care|--/ } map { /shardid--(.*)\.sql$/ } sort glob "$scripts/shardid--*.sql";
-is(scalar(grep { $_ eq $default } @versions), 1, "versions: @versions");
-for my $version (grep { $_ ne $default } @versions)
+sub difference { return `diff -u $_[0] $_[1]` }
+
+for my $extension (qw(shardid shardid_lease))
 {
-	is(updated($version, $default), $new, "$version to $default: the same objects");
-}
+	my ($default) = slurp_file("$extension.control") =~ /default_version = '(.*)'/;
+	my $paths = $node->safe_psql('postgres', "SELECT source, target FROM pg_extension_update_paths('$extension') WHERE path IS NOT NULL");
+	ok(-e "$scripts/$extension--$default.sql", "$extension has a script for version $default");
+	for (split /\n/, $paths)
+	{
+		my ($from, $to) = split /\|/;
+		is(difference(updated($extension, $from, $to), dump_of(database_with($extension, $to))), '', "$extension $from to $to");
+	}
 
-is(updated($default, 'careful'), objects(database_with('careful')), 'a careful update script');
-isnt(updated($default, 'careless'), objects(database_with('careless')), 'one that forgets a comment is found out');
+	my $update = "$scripts/$extension--$default--next.sql";
+	append_to_file("$scripts/$extension--next.sql", slurp_file("$scripts/$extension--$default.sql") . $addition);
+	append_to_file($update, $addition);
+	my $new = dump_of(database_with($extension, 'next'));
+	is(difference(updated($extension, $default, 'next'), $new), '', "a complete update script of $extension");
+	for my $lacking (sort keys %faulty)
+	{
+		unlink $update;
+		append_to_file($update, $faulty{$lacking} =~ s/EXTENSION shardid/EXTENSION $extension/r);
+		isnt(difference(updated($extension, $default, 'next'), $new), '', "one that lacks $lacking is detected");
+	}
+}
 
 $node->stop;
 done_testing();

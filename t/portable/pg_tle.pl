@@ -53,8 +53,9 @@ my $greatest = as_adm('second', 'SELECT max(id) FROM photos');
 cmp_ok(as_adm('second', 'INSERT INTO photos (v) VALUES (2) RETURNING id'), '>', $greatest, 'and ids continue above them');
 
 # An update path.
-as_adm('first', "SELECT pgtle.install_update_path('shardid_portable', '1.0.0', '1.0.1', 'COMMENT ON SEQUENCE shardid_seq IS ''updated''')");
-as_adm('first', "ALTER EXTENSION shardid_portable UPDATE TO '1.0.1'");
+my ($version) = slurp_file('portable/pg_tle.sh') =~ /\bversion=(\S+)/;
+as_adm('first', "SELECT pgtle.install_update_path('shardid_portable', '$version', '$version.1', 'COMMENT ON SEQUENCE shardid_seq IS ''updated''')");
+as_adm('first', "ALTER EXTENSION shardid_portable UPDATE TO '$version.1'");
 is(as_adm('first', q(SELECT obj_description('ids.shardid_seq'::regclass))), 'updated', 'ALTER EXTENSION ... UPDATE');
 
 $node->stop;

@@ -28,7 +28,7 @@ unpack_source() {
     rm -rf /build
     mkdir /build
     tools/dist.py /build
-    (cd /build && unzip -q ./*.zip && rm ./*.zip && mv shardid-* "shardid-${version%-*}")
+    (cd /build && unzip -q ./*.zip && rm ./*.zip)
     source=/build/shardid-${version%-*}
     tar -C /build --exclude="${source##*/}/debian" --sort=name --owner=0 --group=0 --numeric-owner \
         -cJf "/build/shardid_${version%-*}.orig.tar.xz" "${source##*/}"

@@ -14,11 +14,11 @@ no_compiler() {
     done
 }
 
-# On a new server of this version: generates an id of shard 5 with the clock's time, and one of a leased shard, for
-# which the server starts a background worker.
+# makes_id VERSION [OPTION OF pg_virtualenv...]: on a new server of this version, generates an id of shard 5 with the
+# clock's time, and one of a leased shard, for which the server starts a background worker.
 makes_id() {
     local made
-    made=$(pg_virtualenv -v "$1" psql -XAt -v ON_ERROR_STOP=1 <<'SQL'
+    made=$(pg_virtualenv "${@:2}" -v "$1" psql -XAt -v ON_ERROR_STOP=1 <<'SQL'
 CREATE EXTENSION shardid;
 CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT next_id(5));
 INSERT INTO photos DEFAULT VALUES;

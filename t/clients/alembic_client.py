@@ -10,14 +10,13 @@ from said import say
 
 
 # As psql's \d prints it.
-DEFAULT = "ids.next_id('ids.invoice_ids'::regclass)"
+DEFAULT = 'ids.next_id()'
 
 
 def upgrade():
-    op.execute('CREATE SEQUENCE ids.invoice_ids')
     op.create_table(
         'invoices',
-        sa.Column('id', sa.BigInteger, primary_key=True, server_default=sa.text(DEFAULT)),
+        sa.Column('id', sa.BigInteger, primary_key=True, server_default=sa.text('ids.next_id()')),
         sa.Column('customer', sa.Text))
 
 
@@ -36,7 +35,7 @@ def differences(connection, default):
 
 
 def drawn(connection):
-    return connection.execute(sa.text('SELECT last_value FROM ids.invoice_ids')).scalar()
+    return connection.execute(sa.text('SELECT last_value FROM ids.shardid_seq')).scalar()
 
 
 say('version', alembic.__version__)
@@ -51,5 +50,5 @@ with engine.begin() as connection:
     before = drawn(connection)
     say('as_printed', *differences(connection, DEFAULT))
     say('nothing_drawn', drawn(connection) == before)
-    say('otherwise', *differences(connection, "ids.next_id(generator => 'ids.invoice_ids')"))
+    say('otherwise', *differences(connection, "ids.next_id(generator => 'ids.shardid_seq')"))
     say('drawn', drawn(connection) > before)

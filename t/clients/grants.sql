@@ -1,3 +1,3 @@
 -- All rights that a role needs to insert orders.
 GRANT INSERT, SELECT ON orders TO app;
-GRANT USAGE ON SEQUENCE ids.order_ids TO app;
+GRANT USAGE ON SEQUENCE ids.shardid_seq TO app;

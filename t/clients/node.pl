@@ -1,6 +1,6 @@
 # docs/clients.md in Node.js: node-postgres, postgres.js, Knex, TypeORM, Prisma and Drizzle, which npm fetches, give a
-# program the stored id, in the type that the page names, exact or not as the page says. Drizzle's push leaves the
-# extension's sequences alone.
+# program the stored id, in the type that the page names, exact or not as the page says, and the tools that compare a model
+# with the database find no difference.
 use strict;
 use warnings;
 use FindBin;
@@ -13,15 +13,14 @@ plan skip_all => 'the clients for Node.js take long, see make test-full' unless 
 my ($folder, $why) = fetched_by_npm('node');
 plan skip_all => "the clients for Node.js: $why" unless $folder;
 my $node = clients_node('node_clients');
-my $page = slurp_file('docs/clients.md');
 
 # Runs a program in a database of its own, with the assertions that apply to every program.
 sub for_node
 {
 	my ($client, $program, $table, @files) = @_;
-	new_database($program, @files);
+	new_database($program, @files) if @files;
 	my $js = said_by('node', "$folder/$program.js");
-	is(join(' ', grep { $page !~ /\s\Q$_\E[,.\s]/ } @{ $js->{version} }), '', "$client: the page names the version");
+	page_names($client, @{ $js->{version} });
 	gets_as_page_says($client, $js->{type}[0], $js->{exact}[0]);
 	are_stored($client, $table, 0, $js->{created}[0], @{ $js->{several} // [] });
 	is($js->{found}[0], 'Ada', "$client: found by its id") if $js->{found};
@@ -49,30 +48,28 @@ my $knex = for_node('Knex', 'knex_client', 'shop_orders', 'ids.sql');
 are_stored('Knex, batchInsert', 'shop_orders', $knex->{several}[-1], @{ $knex->{batches} });
 
 my $typeorm = for_node('TypeORM', 'typeorm_client', 'shop_orders', 'ids.sql');
-is("@{ $typeorm->{second} }", '', 'TypeORM: synchronize finds nothing to do then');
+is("$typeorm->{generated}[0], $typeorm->{migrated}[0], $typeorm->{again}[0]",
+	'generated successfully, executed successfully, No changes in database schema were found', 'TypeORM: migration:generate, twice');
 
-my $prisma = for_node('Prisma', 'prisma_client', 'orders', @tables);
+new_database('prisma_client');
+on('ALTER DATABASE prisma_client SET shardid.shard_id = 5');
+my $prisma = for_node('Prisma', 'prisma_client', 'orders');
+is("$prisma->{deployed}[0], $prisma->{migrated}[0], $prisma->{again}[0]", 'successfully applied, now in sync, Already in sync', 'Prisma: migrate dev, twice');
+is($prisma->{migration}[0], '"id" BIGINT NOT NULL DEFAULT ids.next_id(),', 'Prisma: with the default');
+is($prisma->{pulled}[0], 'id BigInt @id @default(dbgenerated("ids.next_id()"))', 'Prisma: which db pull reads');
+are_in_shards('Prisma', 'photos', $prisma);
 is($prisma->{stringify}[0], 'TypeError', 'Prisma: JSON.stringify refuses a row');
 is($prisma->{json}[0], qq({"id":"$exact","customer":"exact"}), 'Prisma: but not one with the id as a string');
 is("@{ $prisma->{raw} }", "bigint $exact", 'Prisma: $queryRaw gives the same');
 
-$node->safe_psql('postgres', 'CREATE DATABASE drizzle_public');
-$node->safe_psql('drizzle_public', 'CREATE EXTENSION shardid; CREATE FUNCTION next_order_id() RETURNS bigint LANGUAGE sql RETURN next_id(5)');
-$ENV{PGDATABASE} = 'drizzle_public';
-my $public = said_by('node', "$folder/drizzle_client.js", 'push');
-is($public->{push}[0], q(code: '2BP01'), 'Drizzle: push would drop the sequences of an extension in public');
-is("@{ $public->{sequences} }", 'shardid_objectid_seq shardid_seq shardid_uuid_seq', 'Drizzle: and cannot');
-
-new_database('drizzle_stray', 'ids.sql');
+new_database('drizzle_client', 'ids.sql');
 on('CREATE SEQUENCE public.stray_ids');
-my $stray = said_by('node', "$folder/drizzle_client.js", 'push');
-is("$stray->{push}[0]: @{ $stray->{sequences} }",
-	'Changes applied: order_ids shardid_objectid_seq shardid_seq shardid_uuid_seq visit_ids',
-	'Drizzle: push drops a sequence in public that the schema has not, and leaves the schema ids alone');
-
-my $drizzle = for_node(q(Drizzle, mode: 'bigint'), 'drizzle_client', 'orders', 'ids.sql');
+my $drizzle = for_node(q(Drizzle, mode: 'bigint'), 'drizzle_client', 'orders');
 gets_as_page_says(q(Drizzle, mode: 'number'), 'number', $drizzle->{number}[0]);
-is("$drizzle->{push}[0], $drizzle->{again}[0]", 'Changes applied, No changes detected', 'Drizzle: push with the extension in ids');
+is("$drizzle->{push}[0], $drizzle->{again}[0]", 'Changes applied, No changes detected', 'Drizzle: push, twice');
+is("@{ $drizzle->{sequences} }", 'shardid_objectid_seq shardid_seq shardid_uuid_seq',
+	'Drizzle: push drops a sequence in public that the schema has not, and leaves the schema ids alone');
+is("@{ $drizzle->{generated} }", 'Your SQL migration file No schema changes', 'Drizzle: generate, twice');
 is($drizzle->{pulled}[0], 'number', 'Drizzle: pull writes mode number');
 
 $node->stop;

@@ -26,7 +26,7 @@ say('type', gettype($id));
 say('exact', $pdo->query("SELECT id FROM orders WHERE customer = 'exact'")->fetchColumn());
 
 say('last_insert_id', refused(fn () => $pdo->lastInsertId()));
-say('last_insert_id_of_generator', refused(fn () => $pdo->lastInsertId('ids.order_ids')));
+say('last_insert_id_of_generator', refused(fn () => $pdo->lastInsertId('ids.shardid_seq')));
 $pdo->query("SELECT nextval('invoice_numbers')");
 say('last_insert_id_of_other', $pdo->lastInsertId());
 

@@ -10,17 +10,14 @@ def say(name, *values)
 end
 
 class CreateOrders < ActiveRecord::Migration[6.1]
-  def up
-    execute 'CREATE SEQUENCE ids.order_ids'
-    execute <<~SQL
-      CREATE FUNCTION next_order_id() RETURNS bigint
-          LANGUAGE sql VOLATILE
-          RETURN ids.next_id('ids.order_ids'::regclass)
-    SQL
-    create_table :orders, id: :bigint, default: -> { 'next_order_id()' } do |t|
+  def change
+    create_table :orders, id: :bigint, default: -> { 'ids.next_id()' } do |t|
       t.text :customer
     end
   end
+end
+
+class Photo < ActiveRecord::Base
 end
 
 class Order < ActiveRecord::Base
@@ -44,20 +41,21 @@ say 'several', *Order.insert_all([{ customer: 'Ada' }, { customer: 'Grace' }]).r
 say 'several_made', *Order.create!([{ customer: 'Ada' }, { customer: 'Grace' }]).map(&:id)
 Order.create!(id: 4032112536055714817, customer: 'exact')
 say 'exact', Order.find_by(customer: 'exact').id
+say 'sharded', Photo.create!(user_id: 4007).id, *Photo.insert_all([{ user_id: 7 }, { user_id: 2007 }]).rows.flatten
 
 # config.active_record.schema_format = :sql
 structure = "#{ARGV[0]}/structure.sql"
 configuration = ActiveRecord::DatabaseConfigurations::HashConfig.new('test', 'primary', adapter: 'postgresql',
                                                                      database: ENV['PGDATABASE'])
 ActiveRecord::Tasks::DatabaseTasks.structure_dump(configuration, structure)
-say 'structure', *File.read(structure).scan(/^CREATE (?:SEQUENCE|FUNCTION) \S+/)
+say 'structure', *File.read(structure).scan(/^CREATE (?:SCHEMA|EXTENSION IF NOT EXISTS) \S+/)
 
 # config.active_record.schema_format = :ruby
 schema = StringIO.new
 pool = ActiveRecord::Base.respond_to?(:connection_pool) && ActiveRecord.version >= Gem::Version.new('7.2')
 ActiveRecord::SchemaDumper.dump(pool ? ActiveRecord::Base.connection_pool : ActiveRecord::Base.connection, schema)
 say 'schema', schema.string.match(/create_table "orders".*/)
-say 'schema_generators', schema.string.scan(/order_ids|CREATE/).size
+say 'schema_extensions', *schema.string.scan(/^ *((?:create_schema|enable_extension) .*shardid.*|create_schema .*)/).flatten
 connect(ENV['PGDATABASE_OF_SCHEMA_RB'])
 begin
   ActiveRecord::Schema.verbose = false

@@ -1,7 +1,7 @@
 # Run by t/clients/drivers.pl: rows by SQLAlchemy.
 import psycopg2
 import sqlalchemy
-from sqlalchemy import BigInteger, Column, String, create_engine, event, insert, select, text
+from sqlalchemy import BigInteger, Column, FetchedValue, String, create_engine, event, insert, select, text
 from sqlalchemy.orm import Session, declarative_base
 from said import say
 
@@ -12,6 +12,13 @@ class Order(Base):
     __tablename__ = 'shop_orders'
     id = Column(BigInteger, primary_key=True, server_default=text('ids.next_id()'))
     customer = Column(String)
+
+
+class Photo(Base):
+    """The table of t/clients/sharded.sql, whose trigger sets the id."""
+    __tablename__ = 'photos'
+    id = Column(BigInteger, primary_key=True, server_default=FetchedValue())
+    user_id = Column(BigInteger, nullable=False)
 
 
 statements = []
@@ -45,6 +52,11 @@ with Session(engine) as session:
     session.add(Order(id=4032112536055714817, customer='exact'))
     session.commit()
     say('exact', session.execute(select(Order.id).where(Order.customer == 'exact')).scalar())
+
+    photos = [Photo(user_id=4007), Photo(user_id=7), Photo(user_id=2007)]
+    session.add_all(photos)
+    session.commit()
+    say('sharded', *sorted(photo.id for photo in photos))
 
 with engine.begin() as connection:
     say('core', connection.execute(insert(Order).values(customer='core').returning(Order.id)).scalar())

@@ -1,5 +1,5 @@
-# A function in the place of next_id, as docs/clients.md says for every client: whether EXPLAIN shows next_id, whether COPY
-# inserts in batches, and which rights a role needs.
+# A function in the place of next_id, and a trigger that calls it, as docs/clients.md says for every client: whether EXPLAIN
+# shows next_id, whether COPY inserts in batches, and which rights a role needs.
 use strict;
 use warnings;
 use FindBin;
@@ -19,7 +19,7 @@ sub error_of
 
 # --- A function in the place of next_id
 
-new_database('wrappers', 'ids.sql', 'tables.sql', 'wrappers.sql');
+new_database('wrappers', 'ids.sql', 'tables.sql', 'sharded.sql', 'wrappers.sql');
 on(<<'SQL');
 CREATE EXTENSION pg_walinspect;
 CREATE TABLE t (id bigint, n int);
@@ -66,6 +66,14 @@ for my $kind (sort keys %rows)
 }
 on(slurp_file('t/clients/grants.sql'));
 is(error_of(q(SET ROLE app; INSERT INTO orders (customer) VALUES ('Ada') RETURNING id)) =~ /^none: \d+$/, 1, 'as the page grants it');
+
+# The trigger of a logical shard calls next_id by its name, as the role that inserts.
+on('GRANT INSERT ON photos TO app');
+is(error_of('SET ROLE app; INSERT INTO photos (user_id) VALUES (4007)'), '42501', 'the trigger: refused without USAGE on the schema');
+on('GRANT USAGE ON SCHEMA ids TO app');
+is(error_of('SET ROLE app; INSERT INTO photos (user_id) VALUES (4007)'), 'none: ', 'the trigger: not with it');
+is(on('INSERT INTO photos VALUES (4032112536055721985, 4012) RETURNING id'), '4032112536055721985', 'the trigger: a row keeps its id');
+is(error_of('INSERT INTO photos VALUES (4032112536055721985, 4007)'), '23514', 'the trigger: but not one of another shard');
 
 # A function whose body is a string looks up names when it is called, by the caller's search_path; one with RETURN does
 # so when it is created.

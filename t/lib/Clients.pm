@@ -10,7 +10,7 @@ use PostgreSQL::Test::Utils;
 use Test::More ();
 use ShardidTest;
 
-our @EXPORT = qw(clients_node new_database on said_by gets_as_page_says are_stored fetched_by_npm);
+our @EXPORT = qw(clients_node new_database on said_by gets_as_page_says page_names page_names_release are_stored are_in_shards fetched_by_npm);
 
 my $exact = '4032112536055714817';
 my $node;
@@ -25,7 +25,7 @@ sub clients_node
 		PGHOST => $node->host,
 		PGPORT => $node->port,
 		PGUSER => scalar getpwuid($<),
-		PYTHONPATH => 't/clients',
+		PYTHONPATH => 't/clients:packaging/python',
 		PYTHONDONTWRITEBYTECODE => 1);
 	return $node;
 }
@@ -61,6 +61,34 @@ sub gets_as_page_says
 	my ($row) = slurp_file('docs/clients.md') =~ /^\| (?:[^|]+; )?\Q$client\E(?:; [^|]+)? \| (.*) \|$/m;
 	my $as_got = $got eq $exact ? 'exact' : "**$got**";
 	return Test::More::is($row, "`$type` | $as_got", "$client: the page says that $exact is the $type $got");
+}
+
+# Tests that the page names these versions.
+sub page_names
+{
+	my ($client, @versions) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my $page = slurp_file('docs/clients.md');
+	return Test::More::is(join(' ', grep { $page !~ /\s\Q$_\E[,.;)\s]/ } @versions), '', "$client: the page names version @versions");
+}
+
+# The same for what is of a Debian release that the page names; others change their versions any day.
+sub page_names_release
+{
+	my ($client, $version) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	return unless slurp_file('/etc/os-release') =~ /^VERSION_CODENAME=(?:bookworm|trixie)$/m;
+	return page_names($client, $version =~ /^(\d+\.\d+)/);
+}
+
+# Tests the ids of three rows of t/clients/sharded.sql: users 4007, 7 and 2007 are in logical shard 7.
+sub are_in_shards
+{
+	my ($client, $table, $said) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my $list = join ', ', @{ $said->{sharded} };
+	return Test::More::is(on("SELECT count(*), min(ids.id_shard(id)), max(ids.id_shard(id)) FROM $table WHERE id IN ($list)"),
+		'3|7|7', "$client: rows with the number of their logical shard");
 }
 
 # Tests the ids that a program received: of shard 5, increasing, above the existing ids, the same as the stored ones.

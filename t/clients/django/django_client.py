@@ -1,4 +1,4 @@
-# Run by t/clients/drivers.pl: rows by Django, before and after the migration to next_id, and in a table that Django did
+# Run by t/clients/drivers.pl: rows by Django, before and after the migration to next_id, and in tables that Django did
 # not create. The argument is a directory for a dump.
 import io
 import os
@@ -8,13 +8,14 @@ import sys
 os.environ['DJANGO_SETTINGS_MODULE'] = 'settings'
 import django
 from django.core.management import call_command
-from django.db import connection, utils
+from django.db import connection, models, utils
 from django.test.utils import CaptureQueriesContext
 
 django.setup()
+from django_shardid import ShardIdField
 from said import say
-from shop.models import Like, Photo
-from shop.orders import Orders
+from shop.models import Like, Photo, Place
+from shop.orders import Orders, Photos
 
 
 def sqlstate(error):
@@ -24,22 +25,29 @@ def sqlstate(error):
 
 
 def load_dump():
-    fixture = os.path.join(sys.argv[1], 'photos.json')
+    fixture = os.path.join(sys.argv[1], 'shop.json')
     call_command('dumpdata', 'shop', output=fixture, verbosity=0)
     call_command('loaddata', fixture, verbosity=0)
 
 
+def printed(*command, **options):
+    out = io.StringIO()
+    call_command(*command, stdout=out, **options)
+    return out.getvalue()
+
+
 def inspected():
     """The model of the table orders, as inspectdb writes it; renamed, since the name is in use."""
-    out = io.StringIO()
-    call_command('inspectdb', 'orders', stdout=out)
-    return out.getvalue().replace('class Orders(', 'class AsInspected(')
+    return printed('inspectdb', 'orders').replace('class Orders(', 'class AsInspected(')
 
 
 say('version', django.get_version())
 call_command('migrate', 'shop', '0001', verbosity=0)
-say('old', Photo.objects.create(name='old').id)
+with connection.cursor() as cursor:
+    cursor.execute("INSERT INTO shop_photo (name) VALUES ('old') RETURNING id")
+    say('old', cursor.fetchone()[0])
 call_command('migrate', 'shop', verbosity=0)
+say('makemigrations', printed('makemigrations', 'shop', dry_run=True).strip())
 
 with CaptureQueriesContext(connection) as queries:
     photo = Photo.objects.create(name='lighthouse')
@@ -49,9 +57,14 @@ say('type', type(photo.id).__name__)
 say('found', Photo.objects.get(id=photo.id).name)
 say('bulk', *[p.id for p in Photo.objects.bulk_create([Photo(name='bulk') for _ in range(100)])])
 say('referenced', Like.objects.create(photo=photo).photo_id)
+with connection.cursor() as cursor:
+    cursor.execute("SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'shop_place'::regclass")
+    say('place', cursor.fetchone()[0])
 
+Place.objects.create(name='harbour')
 load_dump()
 say('after_loaddata', Photo.objects.create(name='after loaddata').id)
+say('likes', *[like.id for like in Like.objects.bulk_create([Like(photo=photo), Like(photo=photo)])])
 
 code = inspected()
 say('inspected', re.search(r'id = models\.(\w+)', code)[1])
@@ -61,16 +74,67 @@ try:
     module['AsInspected'].objects.create(customer='refused')
 except utils.IntegrityError as error:
     say('as_inspected', sqlstate(error))
-say('as_big_auto_field', Orders.objects.create(customer='Ada').id)
+say('as_shard_id_field', Orders.objects.create(customer='Ada').id)
 say('exact', Orders.objects.get(customer='exact').id)
 
-# The page's warning: a generator that is owned by the column.
+say('sharded', Photos.objects.create(user_id=4007).id,
+    *[p.id for p in Photos.objects.bulk_create([Photos(user_id=7), Photos(user_id=2007)])])
+
+# Back, where ids continue above all that are stored, and forth, which the ids above then prevent.
+highest = Photo.objects.order_by('id').last().id
+call_command('migrate', 'shop', '0001', verbosity=0)
 with connection.cursor() as cursor:
-    cursor.execute('DROP SEQUENCE IF EXISTS shop_photo_id_seq')
-    cursor.execute('ALTER SEQUENCE ids.shop_photo_ids SET SCHEMA public')
-    cursor.execute('ALTER SEQUENCE shop_photo_ids OWNED BY shop_photo.id')
+    cursor.execute("INSERT INTO shop_photo (name) VALUES ('by its own sequence') RETURNING id")
+    say('reversed', cursor.fetchone()[0] - highest)
+    cursor.execute("SELECT to_regclass('ids.place_ids') IS NULL")
+    say('generator_dropped', cursor.fetchone()[0])
+call_command('migrate', 'shop', verbosity=0)
+say('again', Photo.objects.create(name='again').id)
+call_command('migrate', 'shop', '0001', verbosity=0)
+with connection.cursor() as cursor:
+    cursor.execute("INSERT INTO shop_photo VALUES (ids.id_lower_bound(now() + interval '1 day'), 'of tomorrow')")
+try:
+    call_command('migrate', 'shop', verbosity=0)
+except utils.DatabaseError as error:
+    say('above', str(error).splitlines()[0])
+
+# AlterField in the place of AlterToShardId.
+class Before(models.Model):
+    class Meta:
+        app_label = 'others'
+        db_table = 'switched'
+
+
+class After(models.Model):
+    id = ShardIdField()
+
+    class Meta:
+        app_label = 'others'
+        db_table = 'switched'
+
+
+with connection.schema_editor() as editor:
+    editor.create_model(Before)
+    editor.alter_field(Before, Before._meta.pk, After._meta.pk)
+try:
+    After.objects.create()
+except utils.IntegrityError as error:
+    say('altered', sqlstate(error))
+
+# A generator that is owned by the column.
+with connection.cursor() as cursor:
+    cursor.execute("DELETE FROM shop_photo WHERE name = 'of tomorrow'")
+    call_command('migrate', 'shop', verbosity=0)
+    Place.objects.create(name='harbour')
+    cursor.execute('ALTER SEQUENCE ids.place_ids SET SCHEMA public')
+    cursor.execute('ALTER SEQUENCE place_ids OWNED BY shop_place.id')
 load_dump()
 try:
-    Photo.objects.create(name='refused')
+    Place.objects.create(name='refused')
 except utils.DatabaseError as error:
     say('owned', sqlstate(error))
+
+# The database of Django's test runner: all migrations from the beginning, and no shard number of its own.
+connection.settings_dict['OPTIONS'] = {'options': '-c shardid.shard_id=6'}
+connection.creation.create_test_db(verbosity=0, serialize=False)
+say('test_database', connection.settings_dict['NAME'], Photo.objects.create(name='tested').id >> 10 & 8191)

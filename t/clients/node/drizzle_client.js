@@ -15,7 +15,7 @@ const { run, say, versionOf } = require('./say');
 function kit(...command) {
     const { stdout, stderr } = spawnSync(process.execPath, ['node_modules/drizzle-kit/bin.cjs', ...command],
         { cwd: __dirname, encoding: 'utf8' });
-    return (stdout + stderr).match(/Changes applied|No changes detected|schema file is ready|code: '\w+'|$/)[0];
+    return (stdout + stderr).match(/Changes applied|No changes detected|No schema changes|Your SQL migration file|code: '\w+'|$/)[0];
 }
 
 run(async () => {
@@ -24,9 +24,8 @@ run(async () => {
     const pool = new Pool();
     const { rows: left } = await pool.query('SELECT relname FROM pg_class WHERE relkind = \'S\' ORDER BY 1');
     say('sequences', ...left.map((row) => row.relname));
-    if (process.argv[2] === 'push')
-        return pool.end();
     say('again', kit('push', '--force'));
+    say('generated', kit('generate'), kit('generate'));
 
     const db = drizzle(pool);
     const [order] = await db.insert(orders).values({ customer: 'Ada' }).returning({ id: orders.id });

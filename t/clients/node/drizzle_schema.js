@@ -4,6 +4,6 @@ const { sql } = require('drizzle-orm');
 const { bigint, pgTable, text } = require('drizzle-orm/pg-core');
 
 exports.orders = pgTable('orders', {
-    id: bigint({ mode: 'bigint' }).primaryKey().default(sql`next_order_id()`),
+    id: bigint({ mode: 'bigint' }).primaryKey().default(sql`ids.next_id()`),
     customer: text(),
 });

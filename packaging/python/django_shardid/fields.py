@@ -1,0 +1,33 @@
+"""The field of a column whose default generates the id."""
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import NotSupportedError, models
+
+NEXT_ID = 'ids.next_id()'
+
+
+class ShardIdField(models.BigAutoField):
+    """A primary key whose default, an SQL expression, is in the database. As with BigAutoField, an INSERT leaves the
+    column out and reads the id back by RETURNING, and no form has it."""
+
+    def __init__(self, *args: Any, expression: str = NEXT_ID, **kwargs: Any) -> None:
+        self.expression = expression
+        kwargs.setdefault('primary_key', True)
+        super().__init__(*args, **kwargs)
+
+    def deconstruct(self) -> Any:
+        name, _, args, kwargs = super().deconstruct()
+        if self.expression != NEXT_ID:
+            kwargs['expression'] = self.expression
+        return name, 'django_shardid.ShardIdField', args, kwargs
+
+    def get_internal_type(self) -> str:
+        """The type of the column: without a sequence of its own, as BigAutoField would give it."""
+        return 'BigIntegerField'
+
+    def db_type_suffix(self, connection: Any) -> str:
+        if connection.vendor != 'postgresql':
+            raise NotSupportedError('ShardIdField needs PostgreSQL')
+        return f'DEFAULT {self.expression}'

@@ -171,8 +171,9 @@ sub kill_node
 {
 	my ($node) = @_;
 	my $postmaster = (split /\n/, slurp_file($node->data_dir . '/postmaster.pid'))[0];
-	# Stopped, it starts no more of them: one that survived could wait for ever for a lock of one that did not.
+	# Once it is stopped, it starts no more of them: one that survived could wait for ever for a lock of one that did not.
 	kill 'STOP', $postmaster;
+	usleep 1_000 until slurp_file("/proc/$postmaster/stat") =~ /\) T /;
 	my @children = split ' ', `ps -o pid= --ppid $postmaster`;
 	kill 'KILL', $postmaster, @children;
 	usleep 10_000 while grep { kill 0, $_ } @children;

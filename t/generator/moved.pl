@@ -1,13 +1,8 @@
 # setval under load: if the clock is right and the generator not ahead of it, no id is repeated, whatever the value
 # and the moment of setval. (SELECT last_value FROM g does not lock the page: during a draw it may see the value that
 # is being logged, a second ahead.)
-use strict;
-use warnings;
-use lib 't/lib';
-use PostgreSQL::Test::Utils;
 use Moved;
 use ShardidTest;
-use Test::More;
 
 my $node = new_node('moved');
 

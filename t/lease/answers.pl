@@ -2,14 +2,6 @@
 # same shard; the next worker repeats a release that did not arrive; and an answer to a renewal that comes when the
 # generator has another owner, and has leased another shard or renewed its lease, is not stored: the shard's earlier
 # holder may have generated ids in such a window. A proxy in front of the registry loses and delays messages.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-use Time::HiRes qw(usleep);
 use Leases;
 use Proxy;
 use ShardidTest;

@@ -1,12 +1,5 @@
 # Leases are renewed whatever operators do to a member: ALTER of all kinds, settings of the database and the role, DROP
 # DATABASE while a worker waits for the registry, DROP EXTENSION under load, no slot for a worker.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Time::HiRes qw(time usleep);
 use Leases;
 use ShardidTest;

@@ -1,14 +1,6 @@
 # docs/kubernetes.md: what happens to leases in pods, played by namespaces: servers have the host name of a pod, a network
 # of their own, and no machine-id. A copy generates no ids next to its original, also under the same name; nor does a
 # volume on another device, until it is told to; of two servers that differ in nothing, the later one has the shard.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Leases;
 use ShardidTest;
 

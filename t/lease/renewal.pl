@@ -1,13 +1,5 @@
 # An ordinary role leases shards from a registry on another server: set-up, ids of two members, renewal without a wait,
 # and what happens while the registry is down.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Leases;
 use ShardidTest;
 

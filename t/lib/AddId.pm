@@ -2,14 +2,9 @@
 # superuser, and the page's blocks.
 package AddId;
 
-use strict;
-use warnings;
+use ShardidTest;
 use Exporter 'import';
 use Docs;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-use ShardidTest;
 
 our @EXPORT = qw(start_shop create_orders install on as_superuser block sqlstate_of run_in_background terminate $node);
 our $node;

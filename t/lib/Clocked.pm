@@ -1,13 +1,9 @@
 # A server whose clock is set: ids of one generator, kept in the order of the calls; ids of one a millisecond; crashes.
 package Clocked;
 
-use strict;
-use warnings;
-use Exporter 'import';
-use PostgreSQL::Test::Utils;
-use Test::More;
-use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 use ShardidTest;
+use Exporter 'import';
+use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 
 our @EXPORT = qw(start_clocked set_clock restart_at crash query draw $node @told $narrow draw_narrow);
 our ($node, @told);

@@ -2,15 +2,11 @@
 # LeaseDraws has.
 package Leases;
 
-use strict;
-use warnings;
+use ShardidTest;
 use Exporter 'import';
 use List::Util 'min';
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Time::HiRes qw(time usleep);
 use LeaseDraws;
-use ShardidTest;
 
 our @EXPORT = (
 	qw(new_registry registry_here let_in on_loopback connect_to_registry lease worker_starts workers_of processes_of ms_of

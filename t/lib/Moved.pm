@@ -1,11 +1,8 @@
 # Sessions draw from a generator while another session moves it.
 package Moved;
 
-use strict;
-use warnings;
-use Exporter 'import';
-use Test::More;
 use ShardidTest;
+use Exporter 'import';
 
 our @EXPORT = qw(draw_beside);
 

@@ -2,12 +2,8 @@
 # puts under load; Fleet's repair() ends them.
 package RegistryFaults;
 
-use strict;
-use warnings;
-use Exporter 'import';
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use ShardidTest;
+use Exporter 'import';
 use MemberFaults;
 
 our @EXPORT = qw(%of_registries);

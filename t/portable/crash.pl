@@ -1,12 +1,5 @@
 # portable/shardid.sql and clocks that step, crashes and failovers: ids continue, no faster than real time; ids that a
 # commit has flushed are never repeated, and others not while the clock is right.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Time::HiRes qw(usleep clock_gettime CLOCK_MONOTONIC);
 use Portable;
 use ShardidTest;

@@ -1,11 +1,5 @@
 # Other sessions move the generator of portable/shardid.sql, as in t/generator/moved.pl: while the clock is right, no
 # move repeats an id, except a move back within the open millisecond.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Moved;
 use Portable;
 use ShardidTest;

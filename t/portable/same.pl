@@ -1,10 +1,4 @@
 # The extension and portable/shardid.sql return the same results and errors, in the same words.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Boundaries;
 use Portable;
 use ShardidTest;

@@ -1,12 +1,8 @@
 # The first part of docs/migrating.md while other transactions hold locks: step 2 and step 6 fail soon, and succeed when
 # they are run again; step 5 waits for an open transaction. And for a table that has a column called id.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
 use AddId;
 use Docs;
-use Test::More;
+use ShardidTest;
 
 start_shop('add_id_locks');
 create_orders(100);

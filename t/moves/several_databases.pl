@@ -2,16 +2,8 @@
 # the alerts, the drill; then with leases of a registry in one of them, and the drill again; a lease undone; the cluster
 # of the registry lost, and restored from a backup that does not know the last lease. The search for one number, and
 # pg_dump -C, are in t/moves/fingerprint.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
 use IO::Socket::INET;
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Socket;
-use Test::More;
 use Docs;
 use Leases 'let_in';
 use ShardidTest;

@@ -1,13 +1,6 @@
 # ALTER EXTENSION UPDATE: from every version with an update script, the update results in the same objects as a new
 # CREATE EXTENSION, and the ids continue. While there is only one version, two invented ones show that the comparison
 # detects what an update script forgets.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use ShardidTest;
 
 # A second installation, to which versions can be added.

@@ -57,6 +57,7 @@ sub history
 	for my $round (1 .. $rounds)
 	{
 		my $clients = start_clients($node, 16, $round % 2 ? [ 'BEGIN', $draw, 'ROLLBACK' ] : $draw, pause_ms => rounds(5, 0));
+		await_clients($node, 16);
 		usleep 200_000 + rand 200_000;
 		query('CHECKPOINT') if rand() < 0.5;
 		usleep rand 200_000;

@@ -168,6 +168,7 @@ for my $round (1 .. rounds(1, 5))
 			$standby->start;
 		}
 		my $before = start_clients($primary, 8, 'SELECT next_id(5)', @portable);
+		await_clients($primary, 8);
 		usleep 500_000;
 		kill_node($primary);
 		finish_clients($before);

@@ -26,8 +26,7 @@ sub registry_stopped
 	my ($fleet, $place) = @_;
 	$fleet->load(8, $place);
 	$fleet->nap(0.2);
-	my ($postmaster) = split /\n/, slurp_file($fleet->{registry}->data_dir . '/postmaster.pid');
-	my @processes = ($postmaster, split ' ', `ps -o pid= --ppid $postmaster`);
+	my @processes = processes_of($fleet->{registry});
 	kill 'STOP', @processes;
 	$fleet->nap(3);
 	kill 'CONT', @processes;

@@ -15,7 +15,8 @@ use Time::HiRes qw(usleep);
 
 our @EXPORT = (
 	qw(new_node start_clients await_clients finish_clients read_told judge_clients judge judge_space is_innocent note_fault
-	  rounds kill_node start_again with_fake_clock judge_program set_fake_clock create_recipe lead_ms error_on usleep),
+	  rounds processes_of kill_node start_again with_fake_clock judge_program set_fake_clock create_recipe lead_ms error_on
+	  usleep),
 	@Test::More::EXPORT, @PostgreSQL::Test::Utils::EXPORT);
 
 sub import
@@ -173,15 +174,23 @@ sub rounds
 	return $ENV{FULL} ? $many : $few;
 }
 
+# All processes of a server, to be stopped by SIGSTOP; the kernel still accepts connections for them.
+sub processes_of
+{
+	my ($node) = @_;
+	my $postmaster = (split /\n/, slurp_file($node->data_dir . '/postmaster.pid'))[0];
+	return ($postmaster, split ' ', `ps -o pid= --ppid $postmaster`);
+}
+
 # SIGKILL for the postmaster and all its children at once.
 sub kill_node
 {
 	my ($node) = @_;
-	my $postmaster = (split /\n/, slurp_file($node->data_dir . '/postmaster.pid'))[0];
+	my ($postmaster) = processes_of($node);
 	# Once it is stopped, it starts no more of them: one that survived could wait for ever for a lock of one that did not.
 	kill 'STOP', $postmaster;
 	usleep 1_000 until slurp_file("/proc/$postmaster/stat") =~ /\) T /;
-	my @children = split ' ', `ps -o pid= --ppid $postmaster`;
+	my (undef, @children) = processes_of($node);
 	kill 'KILL', $postmaster, @children;
 	usleep 10_000 while grep { kill 0, $_ } @children;
 	$node->{_pid} = undef;

@@ -30,7 +30,8 @@ my @calls_of_both;
 for my $function (split /\n/, query(<<'SQL'))
 SELECT p.proname || '|' || string_agg(format_type(t.type, NULL), '|' ORDER BY t.n)
 FROM pg_proc p, unnest(p.proargtypes) WITH ORDINALITY t (type, n)
-WHERE p.pronamespace = 'ext'::regnamespace AND p.provolatile = 'i' GROUP BY p.oid ORDER BY 1
+WHERE p.pronamespace = 'ext'::regnamespace AND p.provolatile = 'i'
+	AND p.proname IN (SELECT proname FROM pg_proc WHERE pronamespace = 'ids'::regnamespace) GROUP BY p.oid ORDER BY 1
 SQL
 {
 	my ($name, @types) = split /\|/, $function;

@@ -149,7 +149,7 @@ const char *server_of(const Lease &lease) {
 void wait_until_served(Lease &lease, Oid relid, const Attempt &attempt) {
     instr_time start;
     INSTR_TIME_SET_CURRENT(start);
-    Started last = Started::yes;
+    Started last = Started::another;
     for (;;) {
         MemoryContextReset(CurrentMemoryContext);
         read_window(lease);
@@ -159,7 +159,10 @@ void wait_until_served(Lease &lease, Oid relid, const Attempt &attempt) {
         Started started = Started::another;
         if (!has_failed_lately(lease))
             started = run_worker(renewal_of(lease, relid, attempt.moved_at, attempt.tick), left);
-        if (started != Started::another || has_failed_lately(lease))
+        // Where the registry was asked, a slot that is missing for a moment is not the reason.
+        if (started == Started::yes || has_failed_lately(lease))
+            last = Started::yes;
+        else if (last == Started::another || started == Started::no_seat)
             last = started;
         read_window(lease);
         if (serves(lease, attempt))

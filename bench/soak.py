@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Whether anything grows: 64 databases that lease their shards from a registry, which is stopped in each quarter of the
-time. A session in each database inserts two rows per second and reads all partitions, of which there are always six.
+time. A session in each database inserts two rows per second and reads all partitions, of which there are always five.
 Each minute they are maintained, and the metrics of examples/monitoring are read. The first quarter warms up; the last
 is compared with the second, and the exit status is 1 if something has grown."""
 import os

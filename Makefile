@@ -35,6 +35,7 @@ endif
 
 # "make installcheck TAP_TESTS=1" runs the TAP tests of all directories.
 PROVE_TESTS ?= $(sort $(patsubst $(srcdir)/%,%,$(wildcard $(srcdir)/t/*/*.pl)))
+override PROVE_FLAGS += -I t/lib
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Whether anything grows: 64 databases that lease their shards from a registry, which is stopped three times. A
-session in each inserts two rows per second. Each minute partitions are maintained and the metrics of
-examples/monitoring are read. The first quarter of the time warms up, each other one has an outage; the last is
-compared with the second, and the exit status is 1 if something has grown."""
+"""Whether anything grows: 64 databases that lease their shards from a registry, which is stopped in each quarter of the
+time. A session in each database inserts two rows per second and reads all partitions, of which there are always five.
+Each minute they are maintained, and the metrics of examples/monitoring are read. The first quarter warms up; the last
+is compared with the second, and the exit status is 1 if something has grown."""
 import os
 import re
 import statistics
@@ -33,7 +33,7 @@ CREATE SERVER registry FOREIGN DATA WRAPPER dblink_fdw OPTIONS (host '{SANDBOX}'
 CREATE USER MAPPING FOR CURRENT_USER SERVER registry OPTIONS (user 'member');
 SELECT shardid_lease.lease_shard('shop', 'registry');
 CREATE TABLE events (id bigint PRIMARY KEY DEFAULT next_id(), what text) PARTITION BY RANGE (id);
-CALL maintain_id_partitions('events', '1 hour');
+CALL maintain_id_partitions('events', '1 hour', since => now() - interval '2 hours');
 CREATE TABLE refused (at timestamptz);
 """
 INSERT = """
@@ -42,12 +42,13 @@ DO $$ BEGIN
 EXCEPTION WHEN cannot_connect_now THEN
     INSERT INTO refused VALUES (clock_timestamp());
 END $$;
+SELECT max(id) FROM events;
 """
-# The newest partition is of some hours later, and empty.
+# The newest partition is of some hours later, and empty. The oldest is dropped an hour after its end.
 MAINTAIN = r"""
 SELECT format('DROP TABLE %s', max(inhrelid::regclass::text)) FROM pg_inherits WHERE inhparent = 'events'::regclass
 \gexec
-CALL maintain_id_partitions('events', '1 hour');
+CALL maintain_id_partitions('events', '1 hour', keep => '1 hour');
 """
 
 
@@ -76,8 +77,8 @@ def read(path):
 
 
 def processes(data, database):
-    """The server's processes that last: no lease workers, nor their sessions in the registry."""
-    lasting = psql("SELECT pid FROM pg_stat_activity WHERE application_name = 'pgbench' OR "
+    """The server's processes that last, not lease workers, their sessions in the registry, and pgbench's first ones."""
+    lasting = psql("SELECT pid FROM pg_stat_activity WHERE application_name = 'pgbench' AND query LIKE '%events%' OR "
                    "backend_type IN ('background writer', 'checkpointer', 'walwriter')", database)
     return [read(f"{data}/postmaster.pid").split("\n", maxsplit=1)[0], *lasting.split()]
 
@@ -123,13 +124,13 @@ def sampled():
 
 def maintain():
     in_each(MAINTAIN)
-    for query in ("generators", "leases"):
-        in_each(read(f"examples/monitoring/{query}.sql"), "shardid_monitor")
+    for query in re.findall(r"query: \|\n((?: {10}.*\n)+)", read("examples/monitoring/sql_exporter.yml")):
+        in_each(query, "shardid_monitor")
 
 
 def quarter(number, seconds):
     """Samples of a quarter, at equal distances, without those of the outage in its middle."""
-    start, samples, outage = time.monotonic(), [sampled()], number > 0
+    start, samples, outage = time.monotonic(), [sampled()], True
     while (left := start + seconds - time.monotonic()) > 0:
         if outage and left < seconds / 2:
             outage = False
@@ -149,6 +150,12 @@ def quarter(number, seconds):
 def has_grown(name, before, now):
     part, some = MORE_RATE if name in COUNTERS else MORE_LEVEL
     return now > before * (1 + part) + some
+
+
+def row(name, quarters):
+    values = [values[name] for values in quarters[1:]]
+    return [f"{name}, per hour" if name in COUNTERS else name, *(f"{value:,.0f}" for value in values),
+            "yes" if has_grown(name, values[0], values[-1]) else "no"]
 
 
 def load():
@@ -178,9 +185,8 @@ def main():
     wrong += [f"a client failed: {error}" for error in failed]
     if len(set(shards)) != len(DATABASES):
         wrong.append(f"{len(DATABASES)} databases have {len(set(shards))} shards")
-    per_hour = {name: f"{name}, per hour" for name in COUNTERS}
-    rows = [[per_hour.get(name, name), *(f"{values[name]:,.0f}" for values in quarters[1:])] for name in quarters[0]]
-    lines = table(["", "second quarter", "third quarter", "last quarter"], rows)
+    lines = table(["", "second quarter", "third quarter", "last quarter", "has grown"],
+                  [row(name, quarters) for name in quarters[0]])
     lines += ["", f"{sum(inserted):,} rows inserted in {arguments.seconds / 60:g} minutes, {sum(refused):,} calls "
               f"refused with 57P03. A lease has {LEASE} s, each quarter an outage of {OUTAGE} s. "
               f"{'; '.join(wrong) or 'Nothing has grown'}. "

@@ -146,11 +146,12 @@ const char *server_of(const Lease &lease) {
                        server_of(lease))));
 }
 
-void wait_for_window(Lease &lease, Oid relid, const Attempt &attempt) {
+void wait_until_served(Lease &lease, Oid relid, const Attempt &attempt) {
     instr_time start;
     INSTR_TIME_SET_CURRENT(start);
-    Started last = Started::yes;
+    Started last = Started::another;
     for (;;) {
+        MemoryContextReset(CurrentMemoryContext);
         read_window(lease);
         if (serves(lease, attempt))
             return;
@@ -158,7 +159,10 @@ void wait_for_window(Lease &lease, Oid relid, const Attempt &attempt) {
         Started started = Started::another;
         if (!has_failed_lately(lease))
             started = run_worker(renewal_of(lease, relid, attempt.moved_at, attempt.tick), left);
-        if (started != Started::another || has_failed_lately(lease))
+        // Where the registry was asked, a slot that is missing for a moment is not the reason.
+        if (started == Started::yes || has_failed_lately(lease))
+            last = Started::yes;
+        else if (last == Started::another || started == Started::no_seat)
             last = started;
         read_window(lease);
         if (serves(lease, attempt))
@@ -167,6 +171,16 @@ void wait_for_window(Lease &lease, Oid relid, const Attempt &attempt) {
             refuse_without_window(lease, relid, attempt, last);
         nap(Min(left, started == Started::another ? look_again_ms : ask_again_ms));
     }
+}
+
+// Each look leaves some hundred bytes, and a wait can be long: so it has memory of its own.
+void wait_for_window(Lease &lease, Oid relid, const Attempt &attempt) {
+    MemoryContext looks =
+        AllocSetContextCreate(CurrentMemoryContext, "shardid lease", ALLOCSET_SMALL_SIZES);
+    MemoryContext before = MemoryContextSwitchTo(looks);
+    wait_until_served(lease, relid, attempt);
+    MemoryContextSwitchTo(before);
+    MemoryContextDelete(looks);
 }
 
 void renew_ahead(Lease &lease, Oid relid, uint64 last) {

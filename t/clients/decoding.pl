@@ -1,16 +1,8 @@
 # Ids decoded outside the database: examples/decoding/vectors.json is what its generator makes and what the database's
 # functions return, and the programs there decode it; Go, Java, C# and JavaScript with FULL=1.
-use strict;
-use warnings;
 use Cwd 'getcwd';
 use Encode ();
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use IPC::Run;
 use JSON::PP;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Docs;
 use ShardidTest;
 

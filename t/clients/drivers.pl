@@ -1,13 +1,8 @@
 # docs/clients.md by drivers and frameworks: INSERT ... RETURNING with a default of next_id gives a program the stored id,
 # in the type that the page names. In Python psycopg 2 and 3, Django with packaging/python, SQLAlchemy and Alembic; Active
 # Record; PHP; with FULL=1 also pgx and JDBC. t/clients/node.pl has Node.js.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
 use Clients;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use ShardidTest;
 
 # JDBC cannot use unix sockets.
 my $node = clients_node('drivers', $ENV{FULL} ? "listen_addresses = '127.0.0.1'\n" : '');

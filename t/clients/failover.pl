@@ -1,15 +1,6 @@
 # What docs/operations.md says clients see of a failover: psql and, with FULL=1, node-postgres. A retried INSERT
 # gets a new id; each request has one row, with the id that its client received.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
 use Clients;
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-use Time::HiRes qw(usleep);
 use Docs;
 use ShardidTest;
 

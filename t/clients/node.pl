@@ -1,13 +1,8 @@
 # docs/clients.md in Node.js: node-postgres, postgres.js, Knex, TypeORM, Prisma and Drizzle, which npm fetches, give a
 # program the stored id, in the type that the page names, exact or not as the page says, and the tools that compare a model
 # with the database find no difference.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
 use Clients;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use ShardidTest;
 
 plan skip_all => 'the clients for Node.js take long, see make test-full' unless $ENV{FULL};
 my ($folder, $why) = fetched_by_npm('node');

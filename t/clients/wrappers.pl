@@ -1,12 +1,7 @@
 # A function in the place of next_id, and a trigger that calls it, as docs/clients.md says for every client: whether EXPLAIN
 # shows next_id, whether COPY inserts in batches, and which rights a role needs.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
 use Clients;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use ShardidTest;
 
 my $node = clients_node('wrappers');
 

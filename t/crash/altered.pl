@@ -1,11 +1,6 @@
 # However a generator's page has come about, an id is flushed before a client receives it, and is not generated again
 # if the server crashes at once and its clock is then an hour back: new, altered, moved, rolled back, or copied with
 # its database.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use Test::More;
 use Clocked;
 use ShardidTest;
 

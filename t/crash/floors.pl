@@ -1,12 +1,6 @@
 # No committed position of a generator is ever undone: random transactions of setval, RESTART, other ALTER SEQUENCE,
 # raise_generator and ids in two layouts, often ahead of the clock, with savepoints, are compared with a model, on the
 # server, on its standby and after crashes. SHARDID_SEED repeats a run.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use Test::More;
 use Time::HiRes 'time';
 use Floors;
 use ShardidTest;

@@ -1,12 +1,5 @@
 # After a crash under load, no id that a client received is generated again, whatever the transaction did and whatever
 # the clock then shows; also if the crash comes between the insertion of WAL and its flush.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Utils;
-use Test::More;
-use Time::HiRes qw(usleep);
 use Clocked;
 use ShardidTest;
 

@@ -1,12 +1,5 @@
 # wal_level = minimal: storage made in a transaction has no WAL until the commit logs its pages, so no draw relies on the
 # values that nextval marks there as logged ahead.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use ShardidTest;
 
 my $node = new_node('minimal_wal', <<'CONF');

@@ -1,13 +1,6 @@
 # Point-in-time recovery discards the WAL of ids on purpose: the clock alone keeps those ids from being generated again,
 # or the command of docs/operations.md does.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
 use Docs;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use ShardidTest;
 
 my $dir = PostgreSQL::Test::Utils::tempdir();

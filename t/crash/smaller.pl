@@ -1,10 +1,5 @@
 # Ids stay unique after a crash that follows a rollback to a savepoint; and sessions with many generators keep no more pages pinned
 # than their share of a small buffer pool. Storage is replaced within the transaction; pools have 16 and 256 buffers.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use Test::More;
 use ShardidTest;
 
 my $node = new_node('smaller', "autovacuum = off\nmax_prepared_transactions = 2\nwal_level = replica");

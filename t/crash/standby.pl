@@ -1,14 +1,5 @@
 # Standbys: every WAL record replays to the same page, and a promoted standby repeats no id that a client received from
 # the old primary, as far as the standby has the WAL.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-use Time::HiRes qw(usleep);
 use ShardidTest;
 
 my $dir = PostgreSQL::Test::Utils::tempdir();

@@ -1,14 +1,5 @@
 # next_id waits for synchronous standbys: by the server's current settings, each session for a WAL record of its own,
 # until a cancel or the end of the session, which withholds the id. The standby is absent, or does not answer.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-use Time::HiRes qw(usleep);
 use ShardidTest;
 
 my $node = new_node('primary', "autovacuum = off\ncheckpoint_timeout = 1h\n", allows_streaming => 1);

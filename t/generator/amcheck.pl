@@ -1,12 +1,5 @@
 # Whatever was drawn, other readers of a sequence's page find it in order: amcheck, pageinspect, and queries in every
 # isolation level. If a generator's page cannot be read, each call fails, nothing is drawn, and nothing leaks.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use ShardidTest;
 
 my $node = new_node('amcheck', "autovacuum = off\nmax_prepared_transactions = 2\n", extra => ['--data-checksums']);

@@ -1,14 +1,6 @@
 # A session that borrows time (shardid.max_borrow) generates ids faster than the layout's rate, no further ahead
 # of the clock than the setting allows, also for other sessions and through crashes; ids have honest time again when
 # the clock has caught up. The commands are those of docs/operations.md.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-use Time::HiRes qw(usleep);
 use Docs;
 use ShardidTest;
 
@@ -113,6 +105,7 @@ for my $round (1 .. $rounds)
 	my @clients = (
 		start_clients($node, 4, [ 'BEGIN', $bulk, 'ROLLBACK' ], options => $may_borrow),
 		start_clients($node, 4, "SELECT next_id(5, 'full_size')"));
+	await_clients($node, 8);
 	usleep 300_000 + rand 400_000;
 	query('CHECKPOINT') if $round % 2;
 	kill_node($node);

@@ -2,13 +2,6 @@
 # millisecond while the generator is ahead, also where it is set back in the middle of a wait. A generator far ahead of
 # the clock is refused, with the reason, as is a clock out of the ids' range, for next_id, uuid_v1 and objectid; one
 # that is ahead is mentioned in the log once a minute.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use IPC::Run;
-use Test::More;
-use PostgreSQL::Test::Utils;
 use Clocked;
 use ShardidTest;
 

@@ -1,10 +1,5 @@
 # A clock that is slow, fast or stands still, and one that is set under the load of 24 sessions: ids stay unique and increase,
 # none is ahead of a clock that runs, and the time steps no faster than real time does.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use Test::More;
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 use Clocked;
 use ShardidTest;

@@ -1,14 +1,5 @@
 # Ids are right through pgbouncer, which assigns a server's sessions to other clients from transaction to transaction,
 # by each protocol of pgbench.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-use Time::HiRes qw(usleep);
 use ShardidTest;
 
 my ($program) = grep { -x } '/usr/sbin/pgbouncer', '/usr/bin/pgbouncer';

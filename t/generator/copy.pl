@@ -1,12 +1,5 @@
 # COPY inserts rows in batches if a DEFAULT generates the ids, as with nextval, and only where that is right: each row
 # gets an id of its own, and the role that copies needs the rights that next_id needs.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use ShardidTest;
 
 my $rows = 3000;

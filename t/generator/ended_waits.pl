@@ -1,13 +1,5 @@
 # A draw that waits can be ended: cancelled, timed out, its session terminated. It ends at once, other sessions can
 # use its generator, and no id is repeated.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use IPC::Run;
-use Test::More;
 use ShardidTest;
 
 my $tries = 10;

@@ -1,12 +1,8 @@
 # Every function of shardid, called with every boundary of every argument type: a result, or an SQLSTATE that docs/reference.md
 # lists for the function, and no SQLSTATE listed that never comes. The functions come from pg_proc, so that a new one is covered
 # as it is. t/lease/every_call.pl has those of shardid_lease.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use Test::More;
 use EveryCall;
+use ShardidTest;
 
 check_extension('shardid');
 done_testing();

@@ -1,13 +1,6 @@
 # A generator's storage remembers the layout through crashes and a failover; a generator that raise_generator has moved
 # stays there through a crash.
-use strict;
-use warnings;
-use lib 't/lib';
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use ShardidTest;
-use Test::More;
 
 # WAL reaches the disk only if a session flushes it.
 my $node = new_node('layouts', <<'CONF', allows_streaming => 1);

@@ -1,12 +1,5 @@
 # Ids under load are unique and increase, with the layout's rate and honest time; at low rates their low bits continue
 # those of the id before.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use ShardidTest;
 
 my $node = new_node('load');

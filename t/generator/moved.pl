@@ -1,20 +1,43 @@
 # setval under load: if the clock is right and the generator not ahead of it, no id is repeated, whatever the value
 # and the moment of setval. (SELECT last_value FROM g does not lock the page: during a draw it may see the value that
 # is being logged, a second ahead.)
-use strict;
-use warnings;
-use lib 't/lib';
-use PostgreSQL::Test::Utils;
-use Moved;
 use ShardidTest;
-use Test::More;
 
 my $node = new_node('moved');
 
+# Three sessions draw in bulk from the generator g. A fourth repeats $moves, PL/pgSQL statements in which "before" is
+# the generator's last_value of a moment ago. %allowed are allowances for the judge.
 sub moved_by
 {
 	my ($name, $moves, %allowed) = @_;
-	draw_beside($node, $name, $moves, seconds => rounds(0.5, 30), %allowed);
+	my $seconds = rounds(0.5, 30);
+	$node->safe_psql('postgres', 'CREATE SEQUENCE g');
+	my $clients = start_clients($node, 3, q{SELECT next_id(1, 'g') FROM (SELECT generate_series(1, 300)) s});
+	$node->poll_query_until('postgres', q(SELECT pg_sequence_last_value('g') IS NOT NULL)) or die 'nobody draws';
+	my $moved = $node->safe_psql('postgres', <<SQL);
+CREATE TEMPORARY TABLE moved (count int);
+DO \$\$
+DECLARE
+    n int := 0;
+    before bigint;
+    till timestamptz := clock_timestamp() + interval '$seconds s';
+BEGIN
+    WHILE clock_timestamp() < till OR n <= 10 LOOP
+        before := pg_sequence_last_value('g');
+        $moves
+        n := n + 1;
+    END LOOP;
+    INSERT INTO moved VALUES (n);
+END
+\$\$;
+SELECT count FROM moved;
+SQL
+	finish_clients($clients, 1);
+	my $verdict = judge_clients([$clients], %allowed);
+	cmp_ok($moved, '>', 10, "$name: moved $moved times");
+	cmp_ok($verdict->{ids}, '>', 100, "$name: $verdict->{ids} ids drawn beside");
+	is_innocent($verdict, $name, $moved);
+	$node->safe_psql('postgres', 'DROP SEQUENCE g');
 	return;
 }
 

@@ -1,12 +1,6 @@
 # Wherever a DEFAULT or another expression with next_id is evaluated outside a query (ALTER TABLE, EXECUTE, a
 # bound of a partition and a CHECK of a domain), each row gets an id of its own, with the rights that
 # next_id needs; and queries are planned as before. COPY has t/generator/copy.pl.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Utils;
-use Test::More;
 use ShardidTest;
 
 my $rows = 2000;

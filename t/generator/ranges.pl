@@ -1,13 +1,5 @@
 # Many values in one call: nextval_range repeats no value of nextval, next_id or another nextval_range, and after a
 # crash it repeats no value that a client received.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-use Time::HiRes qw(usleep);
 use ShardidTest;
 
 # The WAL writer must not help: each call must flush by itself.

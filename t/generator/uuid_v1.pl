@@ -1,14 +1,6 @@
 # UUIDs and ObjectIds that the extension generates are unique and increase over sessions, crashes and clock steps, and are
 # not ahead of the clock. Each copy of a database has a node of its own in UUIDs of version 1, other bytes in ObjectIds,
 # and times above the original's, also an hour behind; a promoted standby is the same database, until renew_identity().
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-use Time::HiRes qw(usleep);
 use ShardidTest;
 
 $ShardidTest::has_own_identifier = 1;
@@ -65,6 +57,7 @@ sub history
 	for my $round (1 .. $rounds)
 	{
 		my $clients = start_clients($node, 16, $round % 2 ? [ 'BEGIN', $draw, 'ROLLBACK' ] : $draw, pause_ms => rounds(5, 0));
+		await_clients($node, 16);
 		usleep 200_000 + rand 200_000;
 		query('CHECKPOINT') if rand() < 0.5;
 		usleep rand 200_000;

@@ -1,12 +1,5 @@
 # The judge, which checks the ids of all other tests, is tested itself: it must count violations correctly, and convict
 # Instagram's PL/pgSQL function and a generator whose time runs ahead.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use ShardidTest;
 
 # Histories written by hand, with the layout (shard_bits 0, sequence_bits 2): four ids per millisecond, time in

@@ -1,13 +1,5 @@
 # Ids of three databases, one of which is killed under load, are unique by the checker of another project, too: Jepsen's
 # unique-ids. It must convict Instagram's function, which here has one bit for its sequence.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use IPC::Run;
-use PostgreSQL::Test::Utils;
-use Test::More;
-use Time::HiRes qw(usleep);
 use ShardidTest;
 
 plan skip_all => 'JEPSEN is not set: see test/judge/jepsen.clj' unless $ENV{JEPSEN};

@@ -2,14 +2,6 @@
 # same shard; the next worker repeats a release that did not arrive; and an answer to a renewal that comes when the
 # generator has another owner, and has leased another shard or renewed its lease, is not stored: the shard's earlier
 # holder may have generated ids in such a window. A proxy in front of the registry loses and delays messages.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-use Time::HiRes qw(usleep);
 use Leases;
 use Proxy;
 use ShardidTest;
@@ -97,13 +89,13 @@ SQL
 	return [ split /\n/, $ids ];
 }
 
-# Starts a renewal whose answer to this call is late.
+# Starts a renewal whose answer to this call is late: until its release, but by less than shardid.registry_timeout.
 sub start_renewal
 {
 	my ($of, $function) = @_;
 	$member->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'shardid lease'") or die 'a worker does not end';
 	my $asked = () = $proxy->requests($function);
-	$proxy->mode("late_answer 4000 $function");
+	$proxy->mode("late_answer 15000 $function");
 	my $renewal = start_drawing($member, $of, seconds => 1, settings => "SELECT shardid_lease.renew_now('$of');");
 	ok(wait_until(sub { my $now = () = $proxy->requests($function); $now > $asked }, 20), "$of: the renewal asks");
 	usleep 200_000;
@@ -116,6 +108,7 @@ sub is_not_stored
 	my ($of, $renewal) = @_;
 	my $window = window_of($of);
 	cmp_ok($proxy->links, '>', 0, "$of: the answer has not arrived yet");
+	$proxy->mode('release');
 	ok(wait_until(sub { $proxy->links == 0 }, 20), "$of: it arrives");
 	finish_drawing($renewal);
 	return is(window_of($of), $window, "$of: and the window stays as it was");

@@ -1,13 +1,6 @@
 # What the callers of the lease functions keep and see: their settings; a commit that is flushed all the same; and
 # errors that are valid UTF-8, with whole sentences.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
 use Encode ();
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Leases;
 use Requests;
 use ShardidTest;

@@ -1,14 +1,6 @@
 # An answer that the registry may lose is no answer: if the registry's commit no longer waits for its synchronous
 # standby, because the wait was cancelled, a member stores nothing, and generates nothing that the promoted standby does
 # not know. Neither does it store an answer that an error or a warning follows.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-use Time::HiRes qw(usleep);
 use Leases;
 use ShardidTest;
 

@@ -1,12 +1,5 @@
 # While a lease runs, copies of its holder draw nothing, whatever was copied, and the holder continues; the next
 # holder's ids are later than all ids before.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use ShardidTest;
 
 # The registry is a database of the same server. The lease is longer than the test: a copy of the holder's window would

@@ -1,12 +1,5 @@
 # Leases are renewed whatever operators do to a member: ALTER of all kinds, settings of the database and the role, DROP
 # DATABASE while a worker waits for the registry, DROP EXTENSION under load, no slot for a worker.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Time::HiRes qw(time usleep);
 use Leases;
 use ShardidTest;
@@ -186,7 +179,20 @@ $member->append_conf('postgresql.conf', "max_worker_processes = 1\nmax_logical_r
 $member->restart;
 draws('max_worker_processes = 1', 'again');
 
+# If the registry was asked, and another process takes the slot then, the registry is the reason.
+$registry->stop('immediate');
+my $asking = IPC::Run::start([ 'psql', '-XAtq', '-v', 'VERBOSITY=verbose', '-d', $member->connstr('postgres'), map { ('-c', $_) }
+		q(SET shardid.lease_timeout = '5s'), q(SELECT setval('again', 1)), q(SELECT next_id(generator => 'again')) ],
+	'>', \my $answer, '2>', \my $why, IPC::Run::timer(60));
+$member->poll_query_until('postgres', q(SELECT failed_at IS NOT NULL FROM shardid_lease.lease_window)) or die 'nobody asks';
+query(<<'SQL');
+SELECT set_config(name, 'on', false) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
+SELECT pg_sleep(8);
+SQL
+$asking->finish;
+like($why, qr/ERROR:  57P03: .*Could not reach the registry/s, 'no slot at the end of a wait is not the reason');
+
 no_id_comes_twice('operators');
 unlike(slurp_file($_->logfile), qr/PANIC|TRAP:|terminated by signal/, 'nothing worse in the log of ' . $_->name) for $member, $registry;
-$_->stop for $member, $registry;
+$member->stop;
 done_testing();

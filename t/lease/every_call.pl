@@ -1,11 +1,7 @@
 # Every function of shardid_lease, called with every boundary of every argument type: a result, or an SQLSTATE that
 # docs/reference.md lists for the function; as t/generator/every_call.pl has it for those of shardid.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use Test::More;
 use EveryCall;
+use ShardidTest;
 
 check_extension('shardid_lease');
 done_testing();

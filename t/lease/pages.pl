@@ -1,14 +1,8 @@
 # The blocks and commands of docs/leases.md, and the set-up of docs/several-databases.md, do as those pages say: for a
 # member, a copy of it, dumps, a shard that moves, an owner who is no superuser, a lease that ends, and a longer one.
 # t/lease/pages_failover.pl has those for failovers and for the registry's end.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use LeasePages;
+use ShardidTest;
 
 start_registry();
 my $member = start_member();

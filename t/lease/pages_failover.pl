@@ -1,14 +1,6 @@
 # After a restart or failover of a member, and after its registry is promoted, restored or lost, the commands of
 # docs/operations.md and docs/leases.md, and the scripts of examples/patroni, let the member continue at once,
 # above its ids.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Docs;
 use LeasePages;
 use ShardidTest;

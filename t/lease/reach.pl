@@ -1,13 +1,6 @@
 # A member connects to its registry by the foreign server's options and the user mapping of the sequence's owner: with
 # SCRAM over 240 ms, with TLS that verifies the certificate, only to the registry that it knows, never by a dblink
 # connection of the session; and roles see errors of it only if they may.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Leases;
 use Proxy;
 use ShardidTest;

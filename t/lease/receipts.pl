@@ -1,13 +1,6 @@
 # Receipts: only for what is committed, and only for rows of the caller's role. Whatever a member's role can obtain by
 # transactions that it rolls back, or that a crash ends, stops no id space; nor does a receipt of which any part was
 # changed.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Leases;
 use Requests;
 use ShardidTest;

@@ -2,14 +2,7 @@
 # that is started without recovery, in another place or in its own, or a dump that is restored into the same database.
 # registry_was_moved() does not believe that nothing is lost unless its caller says so. And a snapshot that was taken
 # right after registry_was_restored() shows no change since that call, which has to put windows off again.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
 use File::Path qw(remove_tree);
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Leases;
 use ShardidTest;
 

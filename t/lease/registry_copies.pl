@@ -1,13 +1,6 @@
 # A copied registry grants nothing, also to members that are copied with it, and also after all leases have ended:
 # registry and member in one database, and a registry that members find by libpq's defaults, copied by pg_dump, CREATE
 # DATABASE and pg_basebackup; original and copy draw at the same time.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Leases;
 use ShardidTest;
 

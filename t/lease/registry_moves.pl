@@ -1,14 +1,7 @@
 # A registry that is on another timeline, or has forgotten a grant that a member can prove, grants nothing until its
 # owner says why: registry_was_moved() after a failover that lost nothing, registry_was_restored() after one that lost
 # grants, a recovery in its place, or a restored snapshot. A restart needs neither.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
 use File::Path qw(remove_tree);
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Leases;
 use ShardidTest;
 

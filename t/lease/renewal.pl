@@ -1,13 +1,6 @@
 # An ordinary role leases shards from a registry on another server: set-up, ids of two members, renewal without a wait,
 # and what happens while the registry is down.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use List::Util 'sum';
 use Leases;
 use ShardidTest;
 
@@ -127,6 +120,17 @@ my @stopped = processes_of($registry);
 registry_goes_away('registry stands still', sub { kill 'STOP', @stopped }, sub { kill 'CONT', @stopped },
 	qr/Could not reach the registry: no (connection|answer) within shardid.registry_timeout|The registry did not answer within/);
 
+# The bytes that each session that waits uses.
+sub used_by_waiting
+{
+	my $before = -s $first->logfile;
+	my $count = $first->safe_psql('postgres',
+		q(SELECT count(pg_log_backend_memory_contexts(pid)) FROM pg_stat_activity WHERE query LIKE 'SELECT next_id%'));
+	my @used;
+	wait_until(sub { (@used = slurp_file($first->logfile, $before) =~ /Grand total: .* (\d+) used$/mg) == $count }, 30) or die 'no totals';
+	return @used;
+}
+
 # Sessions that wait for a window can be ended, and the server can be stopped.
 sub start_waiting
 {
@@ -142,9 +146,12 @@ wait_for_end($registry, 'postgres', 'quick', 0);
 @stopped = processes_of($registry);
 kill 'STOP', @stopped;
 my $said = '';
-my $waiting = start_waiting(\$said);
+my @waiting = map { start_waiting(\$said) } 1, 2;
+my $used = sum(used_by_waiting());
+usleep 2_000_000;
+cmp_ok(sum(used_by_waiting()), '<', $used + 20_000, 'sessions use no more memory the longer they wait');
 my $stopping = ms_of(sub { $first->stop('fast') });
-$waiting->finish;
+$_->finish for @waiting;
 cmp_ok($stopping, '<', 30_000, "the server stops while a draw waits, fast: in $stopping ms");
 $first->start;
 # A smart shutdown waits for clients, but not for the worker that a client has started.

@@ -1,14 +1,6 @@
 # A dump has all rows of leases, of members and of registries, but no window; whatever its restore lacks (roles,
 # privileges, a sequence, a schema), they arrive; and on the restored server no leased sequence generates an id until
 # it has its lease again or is released. When the original's lease is over, the restored server takes it over.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Leases;
 use ShardidTest;
 

@@ -1,13 +1,6 @@
 # Each rule that keeps the ids of a leased generator in its window, on one server that is registry and member: a
 # generator that was moved, restarted or created again draws in a later window; at a window's end it draws nothing; and
 # it has one shard and one layout. (The registry's rules are in sql/lease_registry.)
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Leases 'registry_here';
 use ShardidTest;
 

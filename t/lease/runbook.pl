@@ -1,16 +1,8 @@
 # The runbook of docs/several-databases.md from its start to its end, by its blocks: a registry with a synchronous
 # standby, three members, the alerts, a member and the registry fail over, the registry is restored from a backup of
 # before that, the cluster of a member is restored. Each block prints what the page says.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
 use IO::Socket::INET;
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Socket;
-use Test::More;
 use Docs;
 use Leases 'let_in';
 use ShardidTest;

@@ -2,13 +2,6 @@
 # extension it calls; a role that owns sequences but no lease changes no row of leases, and keeps no holder from its
 # registry; the background worker, which is a superuser, is itself whatever the database's owner has set; and an id space
 # that was made anew, perhaps with another layout, grants nothing to leases of before.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Leases;
 use ShardidTest;
 

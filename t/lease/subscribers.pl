@@ -1,12 +1,5 @@
 # A publication FOR ALL TABLES of a member, a registry, or both: a subscriber that is one itself receives the rows of
 # all tables except the extension's, which stay its own, in the initial copy and later.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Leases;
 use ShardidTest;
 

@@ -3,18 +3,11 @@
 # one millisecond of a shard, and at most 10 s after a fault each generator draws that may; one that has lost its shard
 # draws after take_over_shard(). Every other fleet is a large one, whose clocks may be wrong by a day: its shards draw at
 # the end. SECONDS_EACH sets the duration (3600); SHARDID_SEED repeats a run.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
+use List::Util qw(max min shuffle);
+use Time::HiRes qw(time);
 use Fleet;
 use MemberFaults;
 use RegistryFaults;
-use List::Util qw(max min shuffle);
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-use Time::HiRes qw(time);
 use ShardidTest;
 
 plan skip_all => 'takes an hour, see make test-full' unless $ENV{FULL} || $ENV{SECONDS_EACH};

@@ -1,15 +1,6 @@
 # While a registry does not answer, lease_shard(), take_over_shard() and release_shard() can be cancelled, end after
 # shardid.lease_timeout, and keep no other session from drawing; take_over_shard() does not either while an idle
 # transaction that has drawn blocks it. When the registry answers again, the same calls succeed.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-use Time::HiRes qw(usleep);
 use Leases;
 use ShardidTest;
 

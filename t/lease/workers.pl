@@ -1,15 +1,7 @@
 # Background workers that ask registries: each group of generators has at most one, which has the registry's time, not
 # its caller's, and ends when its caller has gone; all together leave the server its slots, whatever roles call and however
 # many databases wait for a registry that hangs.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use IPC::Run;
 use List::Util 'max';
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Time::HiRes qw(time usleep);
 use Leases;
 use ShardidTest;

@@ -2,15 +2,9 @@
 # no superuser, the page's blocks, and the scripts of examples/add-id.
 package AddId;
 
-use strict;
-use warnings;
+use ShardidTest;
 use Exporter 'import';
 use Docs;
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-use ShardidTest;
 
 our @EXPORT = qw(start_shop create_orders install on as_superuser block sqlstate_of script script_fails script_in_background
   run_in_background terminate $node);

@@ -2,12 +2,9 @@
 # state to call them with.
 package Callables;
 
-use strict;
-use warnings;
-use Exporter 'import';
-use IPC::Run;
-use Docs;
 use ShardidTest;
+use Exporter 'import';
+use Docs;
 
 our @EXPORT = qw(start_server stop_server query functions is_internal relations before_relation own_states $node);
 our $node;

@@ -1,14 +1,10 @@
 # What the tests of client programs share: their databases, their output, and what docs/clients.md says they receive.
 package Clients;
 
-use strict;
-use warnings;
+use ShardidTest;
 use Exporter 'import';
 use File::Copy;
-use IPC::Run;
-use PostgreSQL::Test::Utils;
 use Test::More ();
-use ShardidTest;
 
 our @EXPORT = qw(clients_node new_database on said_by gets_as_page_says page_names page_names_release are_stored are_in_shards fetched_by_npm);
 

@@ -1,36 +1,34 @@
 # A server whose clock is set: ids of one generator, kept in the order of the calls; ids of one a millisecond; crashes.
 package Clocked;
 
-use strict;
-use warnings;
-use Exporter 'import';
-use PostgreSQL::Test::Utils;
-use Test::More;
-use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 use ShardidTest;
+use Exporter 'import';
+use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 
 our @EXPORT = qw(start_clocked set_clock restart_at crash query draw $node @told $narrow draw_narrow);
 our ($node, @told);
-my $clock;
+my ($clock, $database);
 
+# By the function $new, in whose server queries are for the database $dbname.
 sub start_clocked
 {
-	my ($conf) = @_;
+	my ($conf, $new, $dbname) = @_;
+	$database = $dbname // 'postgres';
 	$clock = PostgreSQL::Test::Utils::tempdir() . '/clock';
 	set_clock('+0');
-	with_fake_clock($clock, sub { $node = new_node('clock', "autovacuum = off\n" . ($conf // '')); });
+	with_fake_clock($clock, sub { $node = ($new // \&new_node)->('clock', "autovacuum = off\n" . ($conf // '')); });
 	query('CREATE SEQUENCE narrow');
 	return;
 }
 
 sub set_clock { return set_fake_clock($clock, $_[0]) }
-sub query { return $node->safe_psql($_[1] // 'postgres', $_[0]) }
+sub query { return $node->safe_psql($_[1] // $database, $_[0]) }
 
 sub restart_at
 {
-	my ($offset) = @_;
+	my ($offset, $server) = @_;
 	set_clock($offset);
-	with_fake_clock($clock, sub { start_again($node) });
+	with_fake_clock($clock, sub { start_again($server // $node) });
 	return;
 }
 

@@ -2,15 +2,11 @@
 # docs/reference.md lists for it; and each SQLSTATE listed comes up.
 package EveryCall;
 
-use strict;
-use warnings;
+use ShardidTest;
 use Exporter 'import';
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Callables;
 use Calls;
 use Docs;
-use ShardidTest;
 
 our @EXPORT = qw(check_extension);
 

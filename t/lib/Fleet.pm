@@ -2,15 +2,11 @@
 # each.
 package Fleet;
 
-use strict;
-use warnings;
+use ShardidTest;
 use File::Path qw(make_path remove_tree);
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Time::HiRes qw(time usleep);
 use FleetLoad;
 use Proxy;
-use ShardidTest;
 
 our @ISA = ('FleetLoad');
 

@@ -2,13 +2,9 @@
 # space. A place is where ids are drawn: a server's node, a database and, unless it is the extension's own, a generator.
 package FleetLoad;
 
-use strict;
-use warnings;
-use Exporter 'import';
-use IPC::Run;
-use PostgreSQL::Test::Utils;
-use Time::HiRes qw(time usleep);
 use ShardidTest;
+use Exporter 'import';
+use Time::HiRes qw(time usleep);
 
 our @EXPORT = qw($shard_bits $sequence_bits $layout);
 

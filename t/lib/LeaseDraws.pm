@@ -1,14 +1,11 @@
 # Single ids and sessions that draw continuously and record ids and errors; and one account of all ids of all servers.
 package LeaseDraws;
 
-use strict;
-use warnings;
+use ShardidTest;
 use Exporter 'import';
 use POSIX ();
-use PostgreSQL::Test::Utils;
 use Test::More ();
 use Time::HiRes qw(time usleep);
-use ShardidTest;
 
 our @EXPORT = qw(draw_one draw_at_once start_drawing finish_drawing ids_of all_ids no_id_comes_twice);
 

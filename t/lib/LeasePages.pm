@@ -2,16 +2,10 @@
 # of docs/leases.md and docs/operations.md, with another address of the registry.
 package LeasePages;
 
-use strict;
-use warnings;
+use ShardidTest;
 use Exporter 'import';
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Docs;
 use Leases 'let_in';
-use ShardidTest;
 
 our @EXPORT = qw(start_registry start_member on_registry address block run_block every_block_has_run command generate
   refused shard_of end_window $registry $release $renew);

@@ -2,18 +2,14 @@
 # LeaseDraws has.
 package Leases;
 
-use strict;
-use warnings;
+use ShardidTest;
 use Exporter 'import';
 use List::Util 'min';
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Time::HiRes qw(time usleep);
 use LeaseDraws;
-use ShardidTest;
 
 our @EXPORT = (
-	qw(new_registry registry_here let_in on_loopback connect_to_registry lease worker_starts workers_of processes_of ms_of
+	qw(new_registry registry_here let_in on_loopback connect_to_registry lease worker_starts workers_of ms_of
 	  wait_until wait_for_end error_of), @LeaseDraws::EXPORT);
 
 $ShardidTest::has_own_identifier = 1;
@@ -119,14 +115,6 @@ sub workers_of
 {
 	my ($node) = @_;
 	return $node->safe_psql('postgres', q(SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'shardid lease'));
-}
-
-# All processes of a server, to be stopped by SIGSTOP; the kernel still accepts connections for them.
-sub processes_of
-{
-	my ($node) = @_;
-	my $postmaster = (split /\n/, slurp_file($node->data_dir . '/postmaster.pid'))[0];
-	return ($postmaster, split ' ', `ps -o pid= --ppid $postmaster`);
 }
 
 # The error of statements, with its SQLSTATE, or "no error"; $params{role} runs them.

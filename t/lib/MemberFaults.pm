@@ -2,13 +2,8 @@
 # ends them.
 package MemberFaults;
 
-use strict;
-use warnings;
-use Exporter 'import';
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use ShardidTest;
+use Exporter 'import';
 
 our @EXPORT = qw(%of_members wrong_clock clock_at_start);
 

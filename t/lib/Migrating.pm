@@ -2,14 +2,9 @@
 # extension, and the page's blocks.
 package Migrating;
 
-use strict;
-use warnings;
+use ShardidTest;
 use Exporter 'import';
 use Docs;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-use ShardidTest;
 
 our @EXPORT = qw(start_original clock new_database on fails block recipe create_recipe_of_page recipe_switch $original
   $database $dir $insert_photo $epoch);

@@ -1,13 +1,8 @@
 # examples/move/move_shard.py, for its tests: two servers, of which one has the shard, what the mover says, and sessions.
 package Mover;
 
-use strict;
-use warnings;
-use Exporter 'import';
-use IPC::Run;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use ShardidTest;
+use Exporter 'import';
 
 our @EXPORT = qw(start_with_shard_on stop_servers on address mover_command start_mover mover moves stops state_is
   session talk answer start_writers stop_writers

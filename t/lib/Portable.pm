@@ -1,13 +1,8 @@
 # Databases in which ids are drawn by the SQL-only version, without the extension.
 package Portable;
 
-use strict;
-use warnings;
-use Exporter 'import';
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use ShardidTest;
+use Exporter 'import';
 
 our @EXPORT = qw(new_portable_node make_portable load_portable takes_lock);
 

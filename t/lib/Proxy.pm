@@ -8,6 +8,7 @@
 #     cut_after        the connection is cut when the request is answered; the answer does not arrive
 #     late_request MS  a request arrives MS milliseconds late, even if its sender has disconnected
 #     late_answer MS   the answer arrives MS milliseconds late
+#     release          what is late arrives now
 #
 # A request is a call of grant_shards(), and that of receipts() after it is part of its answer; except with the name of
 # the function after the milliseconds: "late_answer 4000 receipts". The proxy cannot see requests within TLS.
@@ -153,7 +154,7 @@ sub serve
 			my ($link, $side) = @{ $link_of{$socket} };
 			receive($self, $link, $side, $mode, ($ms // 0) / 1000, $function) if $link->{$side};
 		}
-		deliver($_) for @links;
+		deliver($_, $mode eq 'release') for @links;
 		@links = grep { $_->{client} || $_->{server} } @links;
 		$self->write_file('links', $written = @links) if $written != @links;
 	}
@@ -209,10 +210,10 @@ sub receive
 
 sub deliver
 {
-	my ($link) = @_;
+	my ($link, $is_released) = @_;
 	for my $next (splice @{ $link->{queue} })
 	{
-		if ($next->{due} > time)
+		if ($next->{due} > time && !$is_released)
 		{
 			push @{ $link->{queue} }, $next;
 		}

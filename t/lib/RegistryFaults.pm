@@ -2,12 +2,8 @@
 # puts under load; Fleet's repair() ends them.
 package RegistryFaults;
 
-use strict;
-use warnings;
-use Exporter 'import';
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use ShardidTest;
+use Exporter 'import';
 use MemberFaults;
 
 our @EXPORT = qw(%of_registries);
@@ -30,8 +26,7 @@ sub registry_stopped
 	my ($fleet, $place) = @_;
 	$fleet->load(8, $place);
 	$fleet->nap(0.2);
-	my ($postmaster) = split /\n/, slurp_file($fleet->{registry}->data_dir . '/postmaster.pid');
-	my @processes = ($postmaster, split ' ', `ps -o pid= --ppid $postmaster`);
+	my @processes = processes_of($fleet->{registry});
 	kill 'STOP', @processes;
 	$fleet->nap(3);
 	kill 'CONT', @processes;

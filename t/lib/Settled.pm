@@ -2,14 +2,8 @@
 # step by step, and the count of rows that a consumer has missed.
 package Settled;
 
-use strict;
-use warnings;
-use Exporter 'import';
-use IPC::Run;
-use PostgreSQL::Test::Utils;
-use Test::More;
-use Time::HiRes qw(usleep);
 use ShardidTest;
+use Exporter 'import';
 
 our @EXPORT = qw(create_tables open_session ask close_session start_consumers stop_consumers start_scripts finish_scripts
   random_script finish_prepared deliver_all missed is_delivered);

@@ -1,21 +1,29 @@
-# What the TAP tests share: clusters with the extension, clients that record what they receive, and one judge
-# of ids.
+# What the TAP tests share: clusters with the extension, clients that record what they receive, and one judge of ids.
+# A file that uses it is strict, and has what Test::More and PostgreSQL's Utils export.
 package ShardidTest;
 
 use strict;
 use warnings;
-use Exporter 'import';
+use Exporter ();
 use IPC::Run;
 use POSIX ();
+use Initdb;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use Test::More ();
+use Test::More;
 use Time::HiRes qw(usleep);
-use Initdb;
 
-our @EXPORT = qw(new_node start_clients await_clients finish_clients read_told judge_clients judge judge_space is_innocent
-  note_fault rounds kill_node start_again with_fake_clock judge_program set_fake_clock create_recipe
-  lead_ms error_on);
+our @EXPORT = (
+	qw(new_node start_clients await_clients finish_clients read_told judge_clients judge judge_space is_innocent note_fault
+	  rounds processes_of kill_node start_again with_fake_clock judge_program set_fake_clock create_recipe lead_ms error_on
+	  usleep),
+	@Test::More::EXPORT, @PostgreSQL::Test::Utils::EXPORT);
+
+sub import
+{
+	$_->import for qw(strict warnings);
+	goto &Exporter::import;
+}
 
 # Where leases, UUIDs or fingerprints distinguish servers by their system identifier: see Initdb.pm.
 our $has_own_identifier = 0;
@@ -147,8 +155,8 @@ sub is_innocent
 	my ($verdict, $fault, $rounds) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	note_fault($fault, $rounds, $verdict->{ids}, $verdict->{violations});
-	return Test::More::is($verdict->{violations}, 0, "$fault: none of $verdict->{ids} ids is wrong")
-	  || Test::More::diag(join ', ', map { "$_ $verdict->{$_}" } sort keys %$verdict);
+	return is($verdict->{violations}, 0, "$fault: none of $verdict->{ids} ids is wrong")
+	  || diag(join ', ', map { "$_ $verdict->{$_}" } sort keys %$verdict);
 }
 
 # For the table that tools/test.sh prints at its end.
@@ -166,14 +174,23 @@ sub rounds
 	return $ENV{FULL} ? $many : $few;
 }
 
+# All processes of a server, to be stopped by SIGSTOP; the kernel still accepts connections for them.
+sub processes_of
+{
+	my ($node) = @_;
+	my $postmaster = (split /\n/, slurp_file($node->data_dir . '/postmaster.pid'))[0];
+	return ($postmaster, split ' ', `ps -o pid= --ppid $postmaster`);
+}
+
 # SIGKILL for the postmaster and all its children at once.
 sub kill_node
 {
 	my ($node) = @_;
-	my $postmaster = (split /\n/, slurp_file($node->data_dir . '/postmaster.pid'))[0];
-	# Stopped, it starts no more of them: one that survived could wait for ever for a lock of one that did not.
+	my ($postmaster) = processes_of($node);
+	# Once it is stopped, it starts no more of them: one that survived could wait for ever for a lock of one that did not.
 	kill 'STOP', $postmaster;
-	my @children = split ' ', `ps -o pid= --ppid $postmaster`;
+	usleep 1_000 until slurp_file("/proc/$postmaster/stat") =~ /\) T /;
+	my (undef, @children) = processes_of($node);
 	kill 'KILL', $postmaster, @children;
 	usleep 10_000 while grep { kill 0, $_ } @children;
 	$node->{_pid} = undef;

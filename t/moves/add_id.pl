@@ -1,15 +1,8 @@
 # "Add an id column" of docs/migrating.md: a table without ids gets them in batches while sessions insert, update and
 # delete, by the extension and by the SQL-only version; the fill is ended in the middle and run again. Each row gets one
 # id, old rows in their order and with their times; the undo leaves the table as it was.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
 use AddId;
 use Docs;
-use PostgreSQL::Test::Utils;
-use Test::More;
-use Time::HiRes qw(usleep);
 use ShardidTest;
 
 start_shop('add_id');

@@ -1,13 +1,8 @@
 # "Add an id column" of docs/migrating.md while other transactions hold locks: the script fails soon and succeeds when it
 # is run again, or waits. And what the scripts refuse: a column id that other tables reference, and other tables and keys.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
 use AddId;
 use Docs;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use ShardidTest;
 
 start_shop('add_id_locks');
 create_orders(100);

@@ -1,11 +1,4 @@
 # The restore drill of docs/several-databases.md, by its commands: with a number in a setting, and with a lease.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Docs;
 use Leases;
 use ShardidTest;

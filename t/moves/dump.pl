@@ -1,13 +1,6 @@
 # A dump restored into a server whose clock is an hour behind: its generators continue above all ids that clients of
 # the original received.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
 use Docs;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use ShardidTest;
 
 my $conf = "search_path = 'public, ids'\n";

@@ -1,13 +1,6 @@
 # shard_fingerprint() on every kind of servers and databases that can share a shard number: from two rows one can tell
 # whether they are one place, copies, or different databases; the script of examples/monitoring finds those that
 # repeat ids. An ordinary role can call it, and sees no place.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use ShardidTest;
 
 $ShardidTest::has_own_identifier = 1;

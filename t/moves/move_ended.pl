@@ -1,11 +1,7 @@
 # examples/move/move_shard.py, ended in every state: told to end it opens the source again, killed it says that nobody can write,
 # and another mover undoes or finishes the move. A locked marker on the target keeps it in that state.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use Test::More;
 use Mover;
+use ShardidTest;
 
 start_with_shard_on('north');
 on('north', <<'SQL');

@@ -2,14 +2,8 @@
 # the other server when they are refused; one clock is 5 s behind; some movers are killed or terminated at a random
 # moment, and run again or undone. Every id that a writer received is afterwards in the shard, once, and on one server;
 # no id is repeated, whether its row was kept or not; and writers wait for less than a second.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
 use List::Util qw(sum);
 use POSIX ();
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC usleep);
 use Mover;
 use ShardidTest;

@@ -1,11 +1,7 @@
 # examples/move/move_shard.py moves the generator with its shard: its lease goes to the target, and comes back where the target
 # cannot reach the registry; ids of another layout continue if it is named.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use Test::More;
 use Mover;
+use ShardidTest;
 
 start_with_shard_on('north');
 

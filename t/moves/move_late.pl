@@ -1,12 +1,7 @@
 # examples/move/move_shard.py and writers of every kind: those that come late are refused, whatever they have prepared; those that
 # have begun are waited for and named; and ids increase over the move.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use IPC::Run;
-use Test::More;
 use Mover;
+use ShardidTest;
 
 start_with_shard_on('south');
 on($_, <<'SQL') for sort keys %node;

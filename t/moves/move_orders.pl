@@ -1,14 +1,9 @@
 # examples/move/move_shard.py under transactions that lock the shard's tables in both orders, at once and without an end: the seal
 # gets its turn, nobody is a deadlock's victim, and every row moves. With FULL or ROUNDS it measures tries and waits.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
 use List::Util qw(max);
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Time::HiRes ();
 use Mover;
+use ShardidTest;
 
 my $dir = PostgreSQL::Test::Utils::tempdir();
 my @servers = qw(north south);

@@ -1,11 +1,7 @@
 # examples/move/move_shard.py says what it cannot move, and changes nothing: tables without a key, seals of others, another layout,
 # the same server, exchanged servers, a table or column more than when the copy began; and early writers are refused.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use Test::More;
 use Mover;
+use ShardidTest;
 
 start_with_shard_on('north');
 on('north', <<'SQL');

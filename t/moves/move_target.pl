@@ -1,13 +1,7 @@
 # examples/move/move_shard.py and servers that lack something: the checks find it, a copy that does not progress says what its worker
 # does, a lost server is one line, and shards of the same name in several databases move at the same time.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use IPC::Run;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Mover;
+use ShardidTest;
 
 start_with_shard_on('north');
 

@@ -1,12 +1,8 @@
 # docs/migrating.md and docs/migrating-ids.md: ids of pgEdge's snowflake, UUIDs of version 1, of which ids are made, and a
 # bigserial continue with ids of next_id, above the old ones although the clock is set back.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
 use Docs;
-use Test::More;
 use Migrating;
+use ShardidTest;
 
 start_original();
 

@@ -1,13 +1,5 @@
 # docs/migrating-ids.md: tables of the PL/pgSQL recipe switch to next_id under load, with the clock 10 s back: each client's
 # ids after it are above all before it. What the switch holds off, or what holds it off, ends as the page says.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-use Time::HiRes qw(usleep);
 use Migrating;
 use ShardidTest;
 

@@ -1,14 +1,8 @@
 # docs/migrating-ids.md: all schemas of the recipe switch in one loop, and back; what fails is left as it was and found by
 # the checks, and roles keep their rights. Provoked by schemas that lack a table, and roles with the fewest rights.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Docs;
 use Migrating;
+use ShardidTest;
 
 start_original();
 

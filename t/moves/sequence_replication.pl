@@ -1,13 +1,6 @@
 # Replication of sequences (PostgreSQL 19 and later) by the statements of docs/operations.md: two databases with the
 # extension are synchronized again and again while both draw, and then the subscriber takes over. Neither repeats an id,
 # and the subscriber repeats none of the publisher.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Docs;
 use ShardidTest;
 

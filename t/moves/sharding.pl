@@ -1,13 +1,5 @@
 # The blocks of docs/sharding.md, with other addresses, on an old server and a new one, whose clock is a minute behind:
 # a shard that is a schema moves by a dump, a shard within tables by a row filter.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Docs;
 use ShardidTest;
 

@@ -1,12 +1,5 @@
 # Tickets and triples from three databases, by the blocks of docs/layouts.md: no database repeats another's numbers, also
 # while two become three under load.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Utils;
-use Test::More;
-use Time::HiRes qw(usleep);
 use Docs;
 use ShardidTest;
 

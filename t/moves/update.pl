@@ -1,12 +1,5 @@
 # ALTER EXTENSION UPDATE: between all versions of this tree, an updated database dumps the same as a new one, and the ids
 # continue. A version that only this test has shows that the comparison detects each part that an update script lacks.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use ShardidTest;
 
 my $addition = <<'SQL';

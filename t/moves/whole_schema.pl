@@ -3,15 +3,7 @@
 # version in one transaction. The owner is no superuser. No INSERT fails, no row is lost, no id is repeated, also not
 # that of a deleted row; and pg_dump then writes the same schema as before. A sequence that an integer column shares stays
 # as it is: sql/whole_schema has it as a bigint.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
 use Docs;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-use Time::HiRes qw(usleep);
 use ShardidTest;
 
 my $node = new_node('whole_schema');

@@ -1,12 +1,5 @@
 # Ids as short text, compared with an implementation by Python's base64 module: each id's text, each text's id, and the
 # texts that are refused.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use ShardidTest;
 
 my $node = new_node('short_text_oracle');

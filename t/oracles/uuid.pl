@@ -1,12 +1,5 @@
 # UUIDs of version 1, 6 and 7, compared with Python, which truncates the time to a microsecond, counted from 1582, as we
 # do: so each value must be exactly the same, in every century.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use ShardidTest;
 
 my $node = new_node('uuid_oracle', "timezone = 'UTC'");

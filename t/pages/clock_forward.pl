@@ -1,11 +1,5 @@
 # Each remedy of docs/operations.md for a clock that was set forward does what the page says. The clock is 40 days
 # ahead and right again; each is run in a copy of the database, whose ids of the future are still there.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Docs;
 use ShardidTest;
 

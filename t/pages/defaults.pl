@@ -1,16 +1,9 @@
 # Each default that a page teaches, with the extension and the SQL-only version: 5,000 rows of one INSERT, and rows in
 # transactions of their own, take at most twice the processor's time that they take with next_id(5) of the same version.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use IPC::Run;
 use List::Util 'min';
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use AddId;
 use Docs;
+use ShardidTest;
 
 my $rounds = 5;
 my $limit = 2.2;    # twice, and what a measurement varies by

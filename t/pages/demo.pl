@@ -1,14 +1,7 @@
 # The demo: it first says what it installs, its output fits on a screen, its counts are those of the judge, it fails if
 # next_id generates a duplicate, and it leaves nothing running.
-use strict;
-use warnings;
 use Cwd;
 use File::Copy;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use IPC::Run;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use ShardidTest;
 
 # Starts it in a sandbox of its own, next to that of the tests, with fewer ids than in make demo.

@@ -1,15 +1,10 @@
 # docs/inspect.html shows ids, days, UUIDs and ObjectIds as examples/decoding/vectors.json says, in Chromium; other
 # input it refuses, with the reason. It sends nothing, executes no input, and has a link that restores its state.
-use strict;
-use warnings;
-use utf8;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
 use Digest::SHA 'sha256_base64';
-use Browser;
 use JSON::PP;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use utf8;
+use Browser;
+use ShardidTest;
 
 start_browser();
 open_page('');

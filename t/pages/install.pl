@@ -2,15 +2,9 @@
 # own and with clang++; on a running server; and from a directory as CloudNativePG mounts it. The build does not depend
 # on the directory: the library does not contain its name, and the object files are those of this test run, byte for
 # byte.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-use Leases 'registry_here';
 use Docs;
+use Leases 'registry_here';
+use ShardidTest;
 
 my $page = 'install.md';
 my $dir = PostgreSQL::Test::Utils::tempdir();

@@ -1,14 +1,7 @@
 # The queries in examples/monitoring/sql_exporter.yml return right values, and the role of role.sql can run them: for
 # generators of any layout, leases, the SQL-only version. Each alert has tests of promtool.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-use Leases 'registry_here';
 use Docs;
+use Leases 'registry_here';
 use Portable;
 use ShardidTest;
 

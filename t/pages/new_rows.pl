@@ -1,16 +1,8 @@
 # The readers of docs/new-rows.md, in Python, with a queue of ranges, and with FULL=1 in JavaScript, process each row
 # once, while writers commit late and roll back, sessions of writers and readers are ended, and the server is killed. The same
 # reader with the clock's id in the place of the bound misses rows.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use Clients;
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Time::HiRes qw(time usleep);
+use Clients;
 use Docs;
 use ShardidTest;
 

@@ -3,14 +3,6 @@
 # of SQL is the expected output. Words after "sql": "fails" if a statement of the block is refused, "superuser" if a
 # superuser runs it. Any other word is a name: the test that uses the name runs the block; tools/check/pages.py finds
 # blocks that no test runs.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Docs;
 use ShardidTest;
 

@@ -1,13 +1,6 @@
 # docs/reference.md compared with the catalog: the page has all functions and no other, each with its arguments,
 # defaults, result and labels; every argument is in its table, and the ranges there are those that are accepted; the
 # settings have the defaults, units and contexts of pg_settings.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Docs;
 use ShardidTest;
 

@@ -1,13 +1,6 @@
 # id_partition_commands and maintain_id_partitions at special times, to which the clock is set: an hour that occurs
 # twice or not at all, ids that become negative, the end of the time field, a generator that is ahead of a clock that
 # was set back.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Time::Local 'timegm';
 use ShardidTest;
 

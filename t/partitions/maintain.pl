@@ -1,14 +1,5 @@
 # maintain_id_partitions at the same time as other sessions: four calls at once, a server that is killed during a step,
 # locks that it does not get, a DETACH CONCURRENTLY that was canceled; and by pg_cron. The next call completes the work.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-use Time::HiRes 'usleep';
 use Docs;
 use ShardidTest;
 

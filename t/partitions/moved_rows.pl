@@ -1,14 +1,6 @@
 # Rows that are moved out of the default partition by the commands of the HINT of maintain_id_partitions fire no
 # trigger, not of the table, of the default partition or of a part of it, also none that is newer than the HINT; and
 # those of other sessions do. A subscriber gets both the DELETE and the INSERT of each row. Commands that fail leave all as it was.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use ShardidTest;
 
 my $node = new_node('moved_rows', "timezone = 'UTC'\nautovacuum = off\n", allows_streaming => 'logical');

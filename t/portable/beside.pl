@@ -1,12 +1,5 @@
 # portable/shardid.sql while other code changes its generators: a second copy of it, the extension, and a restore of data
 # alone. And its errors: the value in DETAIL, and a HINT that works as written.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Docs;
 use Portable;
 use ShardidTest;

@@ -1,38 +1,19 @@
 # portable/shardid.sql and clocks that step, crashes and failovers: ids continue, no faster than real time; ids that a
 # commit has flushed are never repeated, and others not while the clock is right.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-use Time::HiRes qw(usleep clock_gettime CLOCK_MONOTONIC);
+use Clocked;
 use Portable;
 use ShardidTest;
 
 plan skip_all => 'takes long, see make test-full' unless $ENV{FULL} || $ENV{ROUNDS};
 
 # The WAL writer must not help.
-my $clock = PostgreSQL::Test::Utils::tempdir() . '/clock';
-set_fake_clock($clock, '+0');
-my $node;
-with_fake_clock($clock, sub { $node = new_portable_node('portable', <<'CONF'); });
+start_clocked(<<'CONF', \&new_portable_node, 'portable');
 wal_writer_delay = 10s
 restart_after_crash = off
 log_min_messages = error
 log_min_error_statement = panic
 CONF
 my @portable = (dbname => 'portable');
-sub query { return $node->safe_psql('portable', $_[0]) }
-
-sub restart_at
-{
-	my ($offset) = @_;
-	set_fake_clock($clock, $offset);
-	with_fake_clock($clock, sub { start_again($node) });
-	return;
-}
 
 sub refused
 {
@@ -40,26 +21,15 @@ sub refused
 	my (undef, undef, $stderr) = $node->psql('portable', "\\set VERBOSITY verbose\n$sql");
 	return $stderr;
 }
-
-# Draws $count ids, one per call; returns how many milliseconds that took.
-my @told;
-
-sub draw
-{
-	my ($count) = @_;
-	my $start = clock_gettime(CLOCK_MONOTONIC);
-	push @told, split /\n/, query("SELECT next_id(5) FROM generate_series(1, $count)");
-	return 1000 * (clock_gettime(CLOCK_MONOTONIC) - $start);
-}
 sub time_of { return $_[0] >> 23 }
 
 draw(2000);
 for my $back ('-0.001', '-1', '-3600')
 {
-	set_fake_clock($clock, '+0');
+	set_clock('+0');
 	draw(500);
 	my $before = $told[-1];
-	set_fake_clock($clock, $back);
+	set_clock($back);
 	my $took = draw(20000);
 	my $steps = time_of($told[-1]) - time_of($before);
 	cmp_ok($steps, '>=', 18, "$back s: a millisecond is not overfilled ($steps steps)");
@@ -68,7 +38,7 @@ for my $back ('-0.001', '-1', '-3600')
 cmp_ok(lead_ms($node, 'ids.shardid_seq', 'portable'), '>', 3_500_000, 'an hour ahead of the clock, it goes on');
 for my $offset ('+3600', '+0', '+0 x0.5')
 {
-	set_fake_clock($clock, $offset);
+	set_clock($offset);
 	draw(500);
 }
 is_innocent(judge([ \@told ], lead_ms => -1), 'portable: clock steps', 6);
@@ -78,7 +48,7 @@ sub loads
 {
 	my ($seconds) = @_;
 	return map { start_clients($node, 4, $_, dbname => 'portable', seconds => $seconds) } (
-		q{SELECT next_ids(5, 1500, 'wide')}, q{SELECT next_id(5, 'narrow', shard_bits => 22, sequence_bits => 0)});
+		q{SELECT next_ids(5, 1500, 'wide')}, "SELECT $narrow");
 }
 
 sub are_innocent
@@ -89,24 +59,20 @@ sub are_innocent
 		"portable: $fault, each waits", 1);
 	return;
 }
-set_fake_clock($clock, '+0');
-query(q{CREATE SEQUENCE wide; CREATE SEQUENCE narrow;
-	SELECT next_id(5, 'wide'), next_id(5, 'narrow', shard_bits => 22, sequence_bits => 0)});
-set_fake_clock($clock, '-3600');
+set_clock('+0');
+query("CREATE SEQUENCE wide; SELECT next_id(5, 'wide'), $narrow");
+set_clock('-3600');
 my @behind = loads(1);
-my $start = clock_gettime(CLOCK_MONOTONIC);
-my @narrow = split /\n/, query(q{SELECT next_id(5, 'narrow', shard_bits => 22, sequence_bits => 0) FROM generate_series(1, 100)});
-my $took = 1000 * (clock_gettime(CLOCK_MONOTONIC) - $start);
-my $steps = ($narrow[-1] - $narrow[0]) >> 22;
+my ($steps, $took) = draw_narrow(100);
 cmp_ok($steps, '<=', $took + 1, "an hour behind, a millisecond for each id: $steps in $took ms");
 finish_clients($_) for @behind;
 are_innocent([ \@behind ], 'an hour behind, under load');
 
 # Clocks that are far from the generator's time.
-set_fake_clock($clock, '-90000');
+set_clock('-90000');
 like(refused('SELECT next_id(5)'), qr/55000: generator "ids.shardid_seq" is too far ahead of the clock/, 'a day behind, it refuses');
 like(query(q(SET shardid.max_lead = '2d'; SELECT next_id(5))), qr/^\d+$/, 'shardid.max_lead lets it go on');
-set_fake_clock($clock, '+0');
+set_clock('+0');
 
 # Crashes. Ids that a commit has flushed are never repeated, whatever the clock shows. Other ids are not repeated if the
 # clock is not behind.
@@ -132,18 +98,15 @@ sub crashes
 		usleep 200_000 + rand 200_000;
 		query('CHECKPOINT') if $round % 2;
 		usleep 100_000;
-		kill_node($node);
+		crash($offset);
 		finish_clients($clients);
-		restart_at($offset);
 		push @histories, $clients;
 	}
 	my $after = start_clients($node, 2, $modes[0]{draw}, @portable, rounds => 20);
 	finish_clients($after);
-	restart_clock();
+	set_clock('+0');
 	return [ @histories, $after ];
 }
-
-sub restart_clock { set_fake_clock($clock, '+0'); return; }
 
 for my $mode (@modes)
 {
@@ -165,8 +128,7 @@ for my $round (1 .. rounds(1, 5))
 		$standby->init_from_backup($primary, 'base', has_streaming => 1);
 		if ($is_synchronous)
 		{
-			set_fake_clock($clock, '-3600');
-			with_fake_clock($clock, sub { $standby->start });
+			restart_at('-3600', $standby);
 			$primary->append_conf('postgresql.conf', "synchronous_standby_names = '*'");
 			$primary->reload;
 		}
@@ -175,6 +137,7 @@ for my $round (1 .. rounds(1, 5))
 			$standby->start;
 		}
 		my $before = start_clients($primary, 8, 'SELECT next_id(5)', @portable);
+		await_clients($primary, 8);
 		usleep 500_000;
 		kill_node($primary);
 		finish_clients($before);
@@ -183,7 +146,7 @@ for my $round (1 .. rounds(1, 5))
 		finish_clients($after);
 		is_innocent(judge_clients([ $before, $after ], lead_ms => -1),
 			'portable: failover, ' . ($is_synchronous ? 'synchronous, an hour behind' : 'asynchronous'), 1);
-		restart_clock();
+		set_clock('+0');
 		kill_node($standby);
 	}
 }

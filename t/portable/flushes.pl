@@ -1,10 +1,6 @@
 # A commit flushes the WAL that covers the ids of portable/shardid.sql: also if that WAL is of another transaction,
 # which has not ended. The clock of t/lib/Steps.pm stands still, so that both generate ids in one millisecond.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use Test::More;
+use ShardidTest;
 use Steps;
 
 # The WAL writer must not help.

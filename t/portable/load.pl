@@ -1,12 +1,4 @@
 # portable/shardid.sql, judged like the extension: under load, with cancelled sessions, and during ALTER SEQUENCE.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Portable;
 use ShardidTest;
 

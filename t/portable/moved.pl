@@ -1,12 +1,5 @@
-# Other sessions move the generator of portable/shardid.sql, as in t/generator/moved.pl: while the clock is right, no
-# move repeats an id, except a move back within the open millisecond.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Utils;
-use Test::More;
-use Moved;
+# Two generators of portable/shardid.sql that share a mark: both are right, also if one of them is moved or far ahead of
+# the clock. t/portable/steps.pl moves those that do not.
 use Portable;
 use ShardidTest;
 
@@ -15,19 +8,6 @@ plan skip_all => 'takes long, see make test-full' unless $ENV{FULL} || $ENV{ROUN
 my $node = new_portable_node('portable');
 my @portable = (dbname => 'portable');
 sub query { return $node->safe_psql('portable', $_[0]) }
-
-sub moved_by
-{
-	my ($name, $moves) = @_;
-	draw_beside($node, "portable: $name", $moves, dbname => 'portable', seconds => rounds(2, 20));
-	return;
-}
-
-moved_by('setval to the value of 50 ms ago', q{PERFORM pg_sleep(0.05); PERFORM setval('g', before);});
-moved_by('setval to the value of 2 ms ago', q{PERFORM pg_sleep(0.002); PERFORM setval('g', before);});
-moved_by('setval to 1', q{PERFORM setval('g', 1);});
-moved_by('setval and raise_generator',
-	q{PERFORM pg_sleep(0.002); PERFORM setval('g', before, false); PERFORM raise_generator('g', 5);});
 
 # Two generators with one mark: they wait for each other, and each is right.
 query(<<'SQL');
@@ -42,33 +22,24 @@ SELECT a.relname, b.relname FROM pg_class a, pg_class b
 WHERE a.relkind = 'S' AND b.relkind = 'S' AND a.relname LIKE 'twin%' AND b.relname LIKE 'twin%' AND a.oid < b.oid
   AND shardid_mark_of(a.oid) = shardid_mark_of(b.oid) LIMIT 1
 SQL
-if ($other)
-{
-	my @twins = map { start_clients($node, 2, "SELECT next_id(1, '$_')", @portable, seconds => 1) } $one, $other;
-	finish_clients($_) for @twins;
-	my @found = map { judge_clients([$_]) } @twins;
-	cmp_ok($found[$_]{ids}, '>', 20, "a generator whose mark is another's, too: $found[$_]{ids} ids") for 0, 1;
-	is_innocent($found[$_], 'portable: a shared mark', 1) for 0, 1;
-}
-else
-{
-	fail('there are two generators with one mark');
-}
+die 'no two generators have one mark' unless $other;
+my @twins = map { start_clients($node, 2, "SELECT next_id(1, '$_')", @portable, seconds => 1) } $one, $other;
+finish_clients($_) for @twins;
+my @found = map { judge_clients([$_]) } @twins;
+cmp_ok($found[$_]{ids}, '>', 20, "a generator whose mark is another's, too: $found[$_]{ids} ids") for 0, 1;
+is_innocent($found[$_], 'portable: a shared mark', 1) for 0, 1;
 
-# One of two generators with one mark is moved, while sessions draw from both.
-if ($other)
-{
-	my $beside = start_clients($node, 1, "SELECT next_id(1, '$other')", @portable, seconds => rounds(3, 20));
-	my @moving = map { start_clients($node, $_->[0], $_->[1], @portable, seconds => rounds(3, 20)) } (
-		[ 2, "SELECT next_id(1, '$one') FROM generate_series(1, 20)" ],
-		[ 1, "WITH before (v) AS MATERIALIZED (SELECT pg_sequence_last_value('$one')), drawn (id) AS MATERIALIZED"
-			. " (SELECT next_id(1, '$one') FROM before WHERE v > 0) SELECT id FROM drawn, before WHERE setval('$one', CASE WHEN pg_sleep(0.002) IS NOT NULL THEN v END) > 0" ]);
-	finish_clients($_) for $beside, @moving;
-	is_innocent(judge_clients(\@moving), 'portable: moved, with the mark of another', 1);
-}
+# One of them is moved, while sessions draw from both.
+my $beside = start_clients($node, 1, "SELECT next_id(1, '$other')", @portable, seconds => rounds(3, 20));
+my @moving = map { start_clients($node, $_->[0], $_->[1], @portable, seconds => rounds(3, 20)) } (
+	[ 2, "SELECT next_id(1, '$one') FROM generate_series(1, 20)" ],
+	[ 1, "WITH before (v) AS MATERIALIZED (SELECT pg_sequence_last_value('$one')), drawn (id) AS MATERIALIZED"
+		. " (SELECT next_id(1, '$one') FROM before WHERE v > 0) SELECT id FROM drawn, before WHERE setval('$one', CASE WHEN pg_sleep(0.002) IS NOT NULL THEN v END) > 0" ]);
+finish_clients($_) for $beside, @moving;
+is_innocent(judge_clients(\@moving), 'portable: moved, with the mark of another', 1);
 
 # Both use one advisory lock: neither is read or set while the other is.
-takes_lock($node, $one, "next_id(1, '$_')", 'a draw takes the lock of those that share its mark') for $other ? ($one, $other) : ();
+takes_lock($node, $one, "next_id(1, '$_')", 'a draw takes the lock of those that share its mark') for $one, $other;
 
 # A generator that is far ahead of the clock sets the mark to its own time: the other one must not take that as past.
 query(<<'SQL');

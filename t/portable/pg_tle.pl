@@ -1,14 +1,8 @@
 # The SQL-only version as an extension of a real pg_tle: an ordinary role registers and creates it, dumps and restores
 # it, and updates it; its functions are those of the files. pg_tle is in no archive of Debian: build its public sources
 # outside this tree, with make install.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Portable;
+use ShardidTest;
 
 my $sharedir = qx(pg_config --sharedir) =~ s/\n//r;
 plan skip_all => "no pg_tle in $sharedir/extension" unless -e "$sharedir/extension/pg_tle.control";

@@ -1,16 +1,9 @@
 # portable/public_ids.sql: its texts are those of the independent examples/public-ids/vectors.json and of the encoders
 # there, in both directions, in Python and JavaScript, with FULL=1 also in Go and Java; no other text is accepted; keys
 # rotate; schemas can be renamed.
-use strict;
-use warnings;
 use File::Copy;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use IPC::Run;
 use JSON::PP;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use ShardidTest;
 
 my $path = 'examples/public-ids/vectors.json';
 is(qx(examples/public-ids/vectors.py), slurp_file($path), 'vectors.py makes vectors.json');

@@ -1,12 +1,4 @@
 # portable/shardid.sql: the rights that it needs, callers' objects that it must not use, and how it loads.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Docs;
 use Portable;
 use ShardidTest;

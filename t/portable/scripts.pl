@@ -1,14 +1,7 @@
 # portable/to_extension.sql and from_extension.sql in a schema with hostile objects: no code of other roles runs,
 # nothing of theirs is changed, and a script that is refused has changed nothing.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Portable;
+use ShardidTest;
 
 my $node = new_portable_node('scripts', 'log_min_messages = fatal');
 my @psql = ('psql', '-XAtq', '-d', $node->connstr('portable'));

@@ -1,10 +1,6 @@
 # portable/shardid.sql step by step: no id is repeated, ahead of the clock or below an earlier one if another session
 # generates ids, or moves the generator, between any two steps of a call. t/lib/Steps.pm has the steps.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use Test::More;
+use ShardidTest;
 use Steps;
 
 start_steps('steps');

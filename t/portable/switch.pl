@@ -1,14 +1,5 @@
 # From the portable functions to the extension and back, under load: no id is repeated, all increase, and objects that
 # use the functions stay. And a dump of a database with them.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-use Time::HiRes qw(usleep);
 use Portable;
 use ShardidTest;
 

@@ -3,12 +3,6 @@
 # extension. Then the role, or an administrator, installs or updates the extension. An error is allowed.
 # Gains are: planted code that runs as another role, and any right, member or owner that differs from an installation
 # without the plant. Nor may the role change the objects of an extension that it has installed.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Planting;
 use Plants;
 use ShardidTest;

@@ -1,12 +1,5 @@
 # id_partition_commands and maintain_id_partitions run no planted code: in search_path, in the functions' schema, in
 # names of tables, and in the expressions of a table that belongs to another role.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Portable;
 use ShardidTest;
 

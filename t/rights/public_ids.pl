@@ -1,16 +1,9 @@
 # portable/public_ids.sql: examples/public-ids/README.md as written; which role can do what; keys can be seen where the page says,
 # and nowhere else; and no planted code runs during its installation or its calls.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use IPC::Run;
 use JSON::PP;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Docs;
 use Plants;
+use ShardidTest;
 
 my $node = PostgreSQL::Test::Cluster->new('public_ids');
 $node->init;

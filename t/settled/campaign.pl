@@ -1,11 +1,6 @@
 # Consumers that read below settled_below get each committed row exactly once, whatever the writers' transactions do,
 # and while sessions are terminated and the generator is moved and altered. Readers of "id > last" miss rows of the same
 # writers. SHARDID_SEED repeats the scripts of a run.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use Test::More;
 use Settled;
 use ShardidTest;
 

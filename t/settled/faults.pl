@@ -1,14 +1,6 @@
 # Consumers that read below settled_below get each committed row exactly once over crashes of the server, failover to a
 # synchronous standby, and a clock that is set back and forth; prepared transactions are committed after all of that.
 # An idle generator delivers its last row by the second poll, also if it is ahead of the clock.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-use Time::HiRes qw(usleep);
 use Settled;
 use ShardidTest;
 

@@ -1,10 +1,5 @@
 # Nothing gets lost between a transaction's note of its first id and the generator's position, in either order. Many
 # locks of another session make the lock table slow to read, so that each gap is some milliseconds long.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use Test::More;
 use Settled;
 use ShardidTest;
 

@@ -1,10 +1,5 @@
 # Leased generators: settled_below is right for a window that begins minutes ahead of the clock, and an idle generator
 # delivers its last row there, too.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use Test::More;
 use Leases;
 use Settled;
 use ShardidTest;

@@ -1,10 +1,5 @@
 # Each rule of settled_below, by sessions that are led step by step: what holds it back, for how long, and what of it a
 # crash leaves.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../lib";
-use Test::More;
 use Settled;
 use ShardidTest;
 

@@ -21,7 +21,7 @@ tap_file() {
     pgxs=$("$PG_CONFIG" --pgxs)
     pgxs=${pgxs%/makefiles/*}/test
     TESTDIR=$TEST_DIR TESTDATADIR=$TEST_DIR/tmp_check TESTLOGDIR=$TEST_DIR/tmp_check/log PG_TEST_PORT_DIR=$SANDBOX/ports \
-        PG_REGRESS=$pgxs/regress/pg_regress perl -I "$pgxs/perl" -I . "$file"
+        PG_REGRESS=$pgxs/regress/pg_regress perl -I "$pgxs/perl" -I t/lib "$file"
 }
 
 example() {

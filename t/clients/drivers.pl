@@ -1,6 +1,6 @@
 # docs/clients.md by drivers and frameworks: INSERT ... RETURNING with a default of next_id gives a program the stored id,
 # in the type that the page names. In Python psycopg 2 and 3, Django with packaging/python, SQLAlchemy and Alembic; Active
-# Record; PHP; with FULL=1 also pgx and JDBC. t/clients/node.pl has Node.js.
+# Record; PHP; with FULL=1 also pgx, JDBC and Hibernate. t/clients/node.pl has Node.js.
 use Clients;
 use ShardidTest;
 
@@ -104,9 +104,10 @@ are_stored('Rails, loaded from structure.sql', 'orders', $rails->{created}[0], $
 
 SKIP:
 {
-	skip 'pgx and JDBC take long, see make test-full', 1 unless $ENV{FULL};
+	skip 'pgx, JDBC and Hibernate take long, see make test-full', 1 unless $ENV{FULL};
 	pgx();
 	jdbc();
+	hibernate();
 }
 
 $node->stop;
@@ -140,3 +141,19 @@ sub jdbc
 	return;
 }
 
+# --- Hibernate
+
+sub hibernate
+{
+	my @jars = map { "/usr/share/java/$_.jar" } qw(hibernate3 hibernate-core hibernate-commons-annotations geronimo-jpa_2.0_spec
+	  geronimo-jta-1.2-spec antlr commons-collections3 dom4j jaxen javassist slf4j-api slf4j-nop postgresql);
+	new_database('hibernate', 'ids.sql', 'tables.sql');
+	my $classes = PostgreSQL::Test::Utils::tempdir();
+	said_by('javac', '-cp', join(':', @jars), '-d', $classes, 't/clients/hibernate/Client.java');
+	my $hibernate = said_by(qw(java --add-opens java.base/java.lang=ALL-UNNAMED -cp), join(':', @jars, $classes), 'Client',
+		"jdbc:postgresql://127.0.0.1:$ENV{PGPORT}/hibernate", $ENV{PGUSER});
+	page_names_release('Hibernate', $hibernate->{version}[0]);
+	gets_as_page_says('Hibernate', $hibernate->{type}[0], $hibernate->{exact}[0]);
+	are_stored('Hibernate', 'orders', 0, $hibernate->{created}[0]);
+	return;
+}

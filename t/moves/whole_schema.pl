@@ -114,7 +114,7 @@ and a line") || ' ' || (SELECT count(*) FROM orders) || ' ' || (SELECT count(*) 
 
 	if ($version eq 'extension')
 	{
-		on('CREATE FUNCTION ids.new_id() RETURNS bigint LANGUAGE sql VOLATILE RETURN ids.next_id()');
+		on(command_of('operations.md', 'CREATE FUNCTION ids.new_id()'));
 		on(block_of('operations.md', 'new-tables'), $superuser);
 		on('CREATE TABLE fresh (id bigint PRIMARY KEY); CREATE TABLE of_serial (id bigserial PRIMARY KEY); CREATE TABLE of_identity (id bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY)');
 		is(on('INSERT INTO fresh DEFAULT VALUES RETURNING ids.id_shard(id)'), 5, 'a new table has the default');

@@ -11,10 +11,13 @@ ALTER EXTENSION shardid SET SCHEMA ids;
 
 -- Months.
 CREATE TABLE events (id bigint PRIMARY KEY DEFAULT ids.next_id(), what text) PARTITION BY RANGE (id);
-SELECT format('CREATE TABLE %I PARTITION OF events FOR VALUES FROM (%s) TO (%s)', to_char(month, '"events_"YYYYMM'),
-              ids.id_lower_bound(month), ids.id_lower_bound(month + interval '1 month'))
-FROM generate_series('2025-01-01'::timestamptz, '2025-06-01', interval '1 month') month \gexec
-
+CALL ids.maintain_id_partitions('events', '1 month', since => '2025-01-01 00:00+00');
+INSERT INTO events (what) VALUES ('now') RETURNING tableoid::regclass::text = to_char(ids.id_timestamp(id), '"events_"YYYYMM') AS right;
+-- Below there is one partition from July 2025 on.
+SELECT count(*) > 3 AS later, string_agg(format('DROP TABLE %s', relid), '; ') AS drop_later
+FROM pg_partition_tree('events') WHERE isleaf AND relid::regclass::text >= 'events_202507' \gset
+\echo :later
+:drop_later;
 CREATE TABLE events_later PARTITION OF events
 FOR VALUES FROM (ids.id_lower_bound('2025-07-01 00:00+00')) TO (ids.id_lower_bound('2046-01-01 00:00+00'));
 

@@ -5,5 +5,12 @@ GRANT pg_monitor TO shardid_monitor;
 ALTER ROLE shardid_monitor SET search_path = ids, public;
 GRANT USAGE ON SCHEMA ids TO shardid_monitor;
 GRANT SELECT ON ALL SEQUENCES IN SCHEMA ids, public TO shardid_monitor;
--- And on those that the owner of the tables creates later, here the role that runs this:
-ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT SELECT ON SEQUENCES TO shardid_monitor;
+-- And on those that are created later by a role that owns the database, one of the schemas, or anything in them. After
+-- another role has created a generator, run this file again.
+SELECT format('ALTER DEFAULT PRIVILEGES FOR ROLE %s IN SCHEMA ids, public GRANT SELECT ON SEQUENCES TO shardid_monitor',
+              owner::regrole)
+FROM (SELECT datdba FROM pg_database WHERE datname = current_database()
+      UNION SELECT nspowner FROM pg_namespace WHERE nspname IN ('ids', 'public')
+      UNION SELECT relowner FROM pg_class WHERE relnamespace IN ('ids'::regnamespace, 'public'::regnamespace)
+     ) owners (owner)
+WHERE owner <> 'pg_database_owner'::regrole \gexec

@@ -126,16 +126,16 @@ replace_generator() { on shop/shop -c 'DROP SEQUENCE old_ids'; }
 # A transaction whose only id is two hours old.
 hold_back() {
     set_back_two_hours
-    on shop/shop -c 'CREATE SEQUENCE held_ids CACHE 2'
-    psql -X -q -h "$(host_of shop)" -d shop -c BEGIN -c "SELECT ids.next_id(1, 'held_ids')" -c 'SELECT pg_sleep(600)' \
+    on shop/shop -c 'CREATE SEQUENCE ids.held_ids CACHE 2'
+    psql -X -q -h "$(host_of shop)" -d shop -c BEGIN -c "SELECT ids.next_id(1, 'ids.held_ids')" -c 'SELECT pg_sleep(600)' \
         >"$folder/held.log" 2>&1 &
     running+=($!)
-    wait_until 'readers are held back' 60 holds 'sql_shardid_generator{col="lead_seconds", generator="public.held_ids"}'
+    wait_until 'readers are held back' 60 holds 'sql_shardid_generator{col="lead_seconds", generator="ids.held_ids"}'
     set_right
 }
 let_go() {
-    on shop/shop -c "SELECT pg_terminate_backend(held_back_by) FROM ids.id_generator_status('held_ids')" >/dev/null
-    on shop/shop -c 'DROP SEQUENCE held_ids'
+    on shop/shop -c "SELECT pg_terminate_backend(held_back_by) FROM ids.id_generator_status('ids.held_ids')" >/dev/null
+    on shop/shop -c 'DROP SEQUENCE ids.held_ids'
 }
 
 revoke() { on shop/shop -c 'REVOKE SELECT ON ALL SEQUENCES IN SCHEMA ids, public FROM shardid_monitor'; }
@@ -157,7 +157,7 @@ SQL
 }
 take_over() {
     on shop/other -c 'SELECT shardid_lease.release_shard()' >/dev/null
-    on shop/shop -c "SELECT shardid_lease.take_over_shard('orders_id_seq')" >/dev/null
+    on shop/shop -c "SELECT shardid_lease.take_over_shard('ids.order_ids')" >/dev/null
 }
 
 # --- The example.

@@ -70,6 +70,25 @@ FROM (VALUES ('shardid_seq'::regclass, '2011-08-24 21:07:01.721+00'::timestamptz
      m (generator, epoch, shard_bits, sequence_bits, until_end, negative, seconds, lead),
      LATERAL id_generator_status(m.generator, m.epoch, m.shard_bits, m.sequence_bits) s
 SQL
+# Generators that the owner of a schema or of a table creates later, and one of a role that owned nothing.
+query(<<'SQL');
+SET client_min_messages = error;
+CREATE ROLE shop_owner;
+CREATE ROLE other_owner;
+GRANT CREATE, USAGE ON SCHEMA ids, public TO shop_owner, other_owner;
+SET ROLE shop_owner;
+CREATE TABLE carts (id bigint);
+SQL
+query($text{'role.sql'});
+query(<<"SQL") for qw(shop_owner other_owner);
+SET ROLE $_;
+CREATE SEQUENCE ids.later_of_$_;
+SELECT ids.next_id(1, 'ids.later_of_$_');
+SQL
+is(join(' ', grep { /later/ } sort keys %{ measured($generators) }), 'ids.later_of_shop_owner', 'what an owner creates later is watched');
+query($text{'role.sql'});
+is(grep({ /later/ } keys %{ measured($generators) }), 2, 'that of another role after role.sql has run again');
+
 # A transaction that holds readers back, here of a generator that was used at least a second before.
 query('ALTER SEQUENCE events_id_seq CACHE 2');
 my $writer = $node->background_psql('shop');

@@ -1,6 +1,6 @@
 # The readers of docs/new-rows.md, in Python, with a queue of ranges, and with FULL=1 in JavaScript, process each row
-# once, while writers commit late and roll back, sessions of writers and readers are ended, and the server is killed. The same
-# reader with the clock's id in the place of the bound misses rows.
+# once, while writers commit late and roll back, sessions of writers and readers are ended, and the server is killed. So
+# they do where the table had the shared generator before. With the clock's id in the place of the bound they miss rows.
 use Time::HiRes qw(time usleep);
 use Clients;
 use Docs;
@@ -10,6 +10,7 @@ my $page = 'new-rows.md';
 my $folder = PostgreSQL::Test::Utils::tempdir();
 my $node = clients_node('new_rows');
 $ENV{PGDATABASE} = 'postgres';
+on('CREATE ROLE mailer LOGIN; CREATE ROLE app');
 on('CREATE SCHEMA ids; ALTER EXTENSION shardid SET SCHEMA ids; ALTER DATABASE postgres SET shardid.shard_id = 5');
 
 # The page's SQL of one reader and of the trigger.
@@ -21,16 +22,41 @@ sub page_sql
 	return $block->{text};
 }
 
-my ($make_ranges, $cut) = page_sql('CREATE TABLE ranges') =~ /^(.*?)(BEGIN;.*)/s;
+my ($make_ranges, $process) = page_sql('CREATE TABLE ranges') =~ /^(.*?)(WITH .*)/s;
+my $insert_range = command_of($page, 'INSERT INTO ranges');
+my $cut = page_sql("BEGIN;\nSELECT below") =~ s/'mailer'/'ranges'/gr =~ s/^INSERT INTO mails .*/$insert_range;/mr;
 
 sub make_tables
 {
 	on('DROP TABLE IF EXISTS orders, readers, mails, ranges');
 	on('DROP SEQUENCE IF EXISTS ids.order_ids; DROP FUNCTION IF EXISTS notify_readers');
 	on(page_sql($_)) for 'CREATE SEQUENCE ids.order_ids', 'CREATE TABLE readers', 'CREATE FUNCTION notify_readers';
+	on(block_of($page, 'reader_rights'));
 	on($make_ranges);
 	on(q(ALTER TABLE mails ADD n bigint GENERATED ALWAYS AS IDENTITY));
 	return;
+}
+
+# The table has the shared generator, whose lead a new generator does not have.
+sub share_generator
+{
+	on('ALTER TABLE orders ALTER id SET DEFAULT ids.next_id(); DROP SEQUENCE ids.order_ids');
+	on(q(SELECT ids.raise_generator('ids.shardid_seq', ids.id_lower_bound(now() + interval '1 hour'))));
+	return;
+}
+
+# Runs the page's block, again and again while transactions are open. Returns what the new generator begins with.
+sub give_own_generator
+{
+	on('INSERT INTO orders (item) SELECT 5 FROM generate_series(1, 100)');
+	usleep 500_000;
+	for (1 .. 100)
+	{
+		my ($code, $first, $err) = $node->psql('postgres', block_of($page, 'existing_table'), on_error_stop => 1);
+		return $first if $code == 0;
+		die $err unless $err =~ /lock timeout/;
+	}
+	die 'the block never gets its lock';
 }
 
 # Starts a reader twice: the second one waits for the first.
@@ -61,15 +87,24 @@ sub rows_missed
 sub reads_each_row
 {
 	my ($name, $case, @command) = @_;
-	my ($misses, $is_ordered) = ($case eq 'misses', $case eq 'in order');
+	my ($misses, $is_ordered, $was_shared) = ($case eq 'misses', $case ne 'in any order', $case eq 'shared before');
 	make_tables();
-	my @readers = start_readers(@command);
+	share_generator() if $was_shared;
+	my @readers = $was_shared ? () : start_readers(@command);
 	my $writers = start_clients($node, 12, [
 			'BEGIN', 'INSERT INTO orders (item) VALUES (1) RETURNING id', q(SELECT '', pg_sleep(random() * 0.3)), 'COMMIT',
 			'BEGIN', 'INSERT INTO orders (item) VALUES (2) RETURNING id', 'SAVEPOINT s', 'INSERT INTO orders (item) VALUES (3)',
 			'ROLLBACK TO s', q(SELECT '', pg_sleep(random() * 0.1)), 'COMMIT',
 			'BEGIN', 'INSERT INTO orders (item) VALUES (4)', 'ROLLBACK' ],
 		reconnect => 1);
+	if ($was_shared)
+	{
+		my $first = give_own_generator();
+		on(block_of($page, 'reader_rights'));
+		@readers = start_readers(@command);
+		$node->poll_query_until('postgres', "SELECT count(*) > 100 FROM orders WHERE id >= $first") or die 'no new ids';
+		is(on("SELECT count(*) > 100 FROM orders WHERE id < $first"), 't', "$name: new ids are above the old ones");
+	}
 	end_sessions(rounds(8, 80));
 	unless ($misses)
 	{
@@ -99,26 +134,26 @@ sub reads_each_row
 	return;
 }
 
-my $imports = "import select\nimport time\nimport psycopg2\n\n";
-append_to_file("$folder/reader.py", $imports . block_of($page, 'consumer_python') . <<'EOF');
+append_to_file("$folder/reader.py", block_of($page, 'consumer_python') . <<'EOF');
 
 def process(cursor, row_id, item):
     cursor.execute('INSERT INTO mails VALUES (%s, %s)', [row_id, item])
 
 while True:
     try:
-        follow('', process)
+        follow('user=mailer', process)
     except psycopg2.Error:
         time.sleep(0.2)
 EOF
 reads_each_row('Python', 'in order', 'python3', "$folder/reader.py");
+reads_each_row('a table that had the shared generator', 'shared before', 'python3', "$folder/reader.py");
 
 my $by_clock = slurp_file("$folder/reader.py") =~ s/ids\.settled_below\('ids\.order_ids'\)/ids.id_lower_bound(clock_timestamp())/r;
 append_to_file("$folder/by_clock.py", $by_clock);
 reads_each_row('by the clock', 'misses', 'python3', "$folder/by_clock.py");
 
 # Two sessions cut ranges and process them; what the page returns goes to mails.
-append_to_file("$folder/ranges.sql", $cut =~ s/^SELECT id, item/INSERT INTO mails $&/mr);
+append_to_file("$folder/ranges.sql", $cut . $process =~ s/^SELECT id, item/INSERT INTO mails $&/mr);
 my $loop = "while :; do psql -XAtq -v ON_ERROR_STOP=1 -f $folder/ranges.sql; done";
 reads_each_row('ranges', 'in any order', 'bash', '-c', $loop);
 
@@ -127,21 +162,9 @@ SKIP:
 	skip 'node-postgres takes long, see make test-full', 1 unless $ENV{FULL};
 	my ($client, $why) = fetched_by_npm('failover');
 	skip "node-postgres: $why", 1 unless $client;
-	append_to_file("$client/reader.js", "const { Client } = require('pg');\n" . block_of($page, 'consumer_js') . <<'EOF');
+	append_to_file("$client/reader.js", slurp_file('examples/new-rows/reader.js') . <<'EOF');
 
-const insert = (client, row) => client.query('INSERT INTO mails VALUES ($1, $2)', [row.id, row.item]);
-
-async function main() {
-    for (;;) {
-        const client = new Client();
-        client.on('error', () => {});
-        await follow(client, insert).catch(() => {});
-        await client.end().catch(() => {});
-        await new Promise((resolve) => setTimeout(resolve, 200));
-    }
-}
-
-main();
+follow({ user: 'mailer' }, (client, row) => client.query('INSERT INTO mails VALUES ($1, $2)', [row.id, row.item]));
 EOF
 	reads_each_row('JavaScript', 'in order', 'node', "$client/reader.js");
 }

@@ -9,10 +9,10 @@ NEXT_ID = 'ids.next_id()'
 
 
 class ShardIdField(models.BigAutoField):
-    """A primary key whose default, an SQL expression, is in the database. As with BigAutoField, an INSERT leaves the
-    column out and reads the id back by RETURNING, and no form has it."""
+    """A primary key whose default, an SQL expression, is in the database (None: a trigger generates it). As with
+    BigAutoField, an INSERT leaves the column out and reads the id back by RETURNING, and no form has it."""
 
-    def __init__(self, *args: Any, expression: str = NEXT_ID, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, expression: str | None = NEXT_ID, **kwargs: Any) -> None:
         self.expression = expression
         kwargs.setdefault('primary_key', True)
         super().__init__(*args, **kwargs)
@@ -30,4 +30,4 @@ class ShardIdField(models.BigAutoField):
     def db_type_suffix(self, connection: Any) -> str:
         if connection.vendor != 'postgresql':
             raise NotSupportedError('ShardIdField needs PostgreSQL')
-        return f'DEFAULT {self.expression}'
+        return f'DEFAULT {self.expression}' if self.expression else ''

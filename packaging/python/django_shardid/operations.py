@@ -8,13 +8,22 @@ from django.db.migrations import AlterField, RunSQL
 
 
 class CreateShardid(RunSQL):
-    """Creates the extension in a schema of its own, unless it exists. In reverse it stays, as ids may depend on it."""
+    """Creates the extension in a schema of its own, unless it exists: then the role needs no privilege. In reverse it
+    stays, as ids may depend on it."""
 
     def __init__(self, schema: str = 'ids') -> None:
         self.schema = schema
         super().__init__(
-            [f'CREATE SCHEMA IF NOT EXISTS {schema}', f'CREATE EXTENSION IF NOT EXISTS shardid SCHEMA {schema}'],
-            RunSQL.noop)
+            f'''
+DO $create$
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_extension WHERE extname = 'shardid') THEN
+        CREATE SCHEMA IF NOT EXISTS {schema};
+        CREATE EXTENSION shardid SCHEMA {schema};
+    END IF;
+END
+$create$
+''', RunSQL.noop)
 
     def deconstruct(self) -> Any:
         return self.__class__.__name__, [self.schema], {}
@@ -77,6 +86,8 @@ class AlterToShardId(AlterField):
 
     def _run(self, sql: str, state: Any, app_label: str, schema_editor: Any) -> None:
         model = state.apps.get_model(app_label, self.model_name)
+        if not model._meta.managed:
+            raise ValueError(f'{model._meta.label} has managed = False, so migrations do not change its table')
         if not self.allow_migrate_model(schema_editor.connection.alias, model):
             return
         field = model._meta.get_field(self.name)
@@ -85,7 +96,7 @@ class AlterToShardId(AlterField):
             sql.format(
                 table=table,
                 column=schema_editor.quote_name(field.column),
-                expression=field.expression,
+                expression=field.expression or 'NULL',
                 table_name=schema_editor.quote_value(table),
                 column_name=schema_editor.quote_value(field.column)),
             params=None)

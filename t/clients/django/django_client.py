@@ -9,13 +9,14 @@ os.environ['DJANGO_SETTINGS_MODULE'] = 'settings'
 import django
 from django.core.management import call_command
 from django.db import connection, models, utils
+from django.db.migrations.state import ModelState, ProjectState
 from django.test.utils import CaptureQueriesContext
 
 django.setup()
-from django_shardid import ShardIdField
+from django_shardid import AlterToShardId, CreateShardid, ShardIdField
 from said import say
-from shop.models import Like, Photo, Place
-from shop.orders import Orders, Photos
+from shop.models import Item, Like, Photo, Place
+from shop.orders import Orders
 
 
 def sqlstate(error):
@@ -77,8 +78,34 @@ except utils.IntegrityError as error:
 say('as_shard_id_field', Orders.objects.create(customer='Ada').id)
 say('exact', Orders.objects.get(customer='exact').id)
 
-say('sharded', Photos.objects.create(user_id=4007).id,
-    *[p.id for p in Photos.objects.bulk_create([Photos(user_id=7), Photos(user_id=2007)])])
+say('sharded', Item.objects.create(user_id=4007).id >> 10 & 8191,
+    *[item.id >> 10 & 8191 for item in Item.objects.bulk_create([Item(user_id=7), Item(user_id=2007)])])
+
+# A role without any privilege on the database, in which the extension exists.
+with connection.cursor() as cursor:
+    cursor.execute('CREATE ROLE migrates')
+    cursor.execute('SET ROLE migrates')
+    with connection.schema_editor() as editor:
+        CreateShardid().database_forwards('shop', editor, None, None)
+    cursor.execute('RESET ROLE')
+    say('extension_exists', 'True')
+
+
+class Unmanaged(models.Model):
+    id = ShardIdField()
+
+    class Meta:
+        managed = False
+        app_label = 'others'
+        db_table = 'orders'
+
+
+state = ProjectState()
+state.add_model(ModelState.from_model(Unmanaged))
+try:
+    AlterToShardId('unmanaged', 'id', Unmanaged._meta.pk).database_backwards('others', None, state, state)
+except ValueError as error:
+    say('unmanaged', str(error))
 
 # Back, where ids continue above all that are stored, and forth, which the ids above then prevent.
 highest = Photo.objects.order_by('id').last().id

@@ -14,3 +14,8 @@ class Like(models.Model):
 class Place(models.Model):
     id = ShardIdField(expression="ids.next_id('ids.place_ids'::regclass)")
     name = models.TextField()
+
+
+class Item(models.Model):
+    id = ShardIdField(expression=None)
+    user_id = models.BigIntegerField()

@@ -1,5 +1,4 @@
-# Tables that Django did not create, as inspectdb writes them, except for the id: those of t/clients/tables.sql and
-# sharded.sql, whose trigger sets it.
+# A table that Django did not create, that of t/clients/tables.sql, as inspectdb writes it, except for the id.
 from django.db import models
 from django_shardid import ShardIdField
 
@@ -12,14 +11,3 @@ class Orders(models.Model):
         managed = False
         app_label = 'others'
         db_table = 'orders'
-
-
-class Photos(models.Model):
-    id = ShardIdField()
-    user_id = models.BigIntegerField()
-    name = models.TextField(blank=True, null=True)
-
-    class Meta:
-        managed = False
-        app_label = 'others'
-        db_table = 'photos'

@@ -278,18 +278,25 @@ DECLARE
     own_next_id CONSTANT oid := to_regprocedure(ids || '.next_id(regclass, timestamptz, int, int)');
 BEGIN
     RETURN QUERY
-    WITH RECURSIVE functions (oid) AS (
+    WITH RECURSIVE called (oid, home) AS (
+        SELECT f.oid, f.pronamespace FROM pg_proc f
+        WHERE f.pronamespace <> 'pg_catalog'::regnamespace AND strpos(its_text, f.oid::regproc || '(') > 0
+          AND its_text ~ ('(?<![\w$".])' || regexp_replace(f.oid::regproc::text, '(\W)', '\\\1', 'g') || '\(')),
+    functions (oid) AS (
         SELECT COALESCE(of_function, own_next_id)
         UNION
-        SELECT f.oid FROM pg_proc f
-        WHERE f.pronamespace <> 'pg_catalog'::regnamespace AND strpos(its_text, f.oid::regproc || '(') > 0
-          AND its_text ~ ('(?<![\w$".])' || regexp_replace(f.oid::regproc::text, '(\W)', '\\\1', 'g') || '\(')
+        SELECT called.oid FROM called
         UNION
         SELECT q.refobjid FROM functions f JOIN pg_proc p ON p.oid = f.oid AND NOT p.prosecdef
         JOIN pg_depend q ON q.classid = 'pg_proc'::regclass AND q.objid = f.oid
         WHERE q.refclassid = 'pg_proc'::regclass AND q.refobjid <> p.prosupport),
     named AS (
         SELECT DISTINCT w.name, w.quoted FROM jsonb_to_recordset(inserters) w (name text, quoted text)),
+    read (oid, relkind, home) AS (
+        SELECT c.oid, c.relkind, c.relnamespace FROM pg_class c
+        WHERE c.relkind IN ('S', 'r', 'p', 'v', 'm') AND c.relnamespace <> 'pg_catalog'::regnamespace
+          AND strpos(its_text, c.oid::regclass::text) > 0
+          AND its_text ~ ('(?<![\w$".])' || regexp_replace(c.oid::regclass::text, '(\W)', '\\\1', 'g') || '(?![\w$".])')),
     objects AS (
         SELECT c.oid, c.relkind FROM pg_class c WHERE c.oid = one_generator AND as_caller
         UNION
@@ -297,13 +304,16 @@ BEGIN
         WHERE q.classid = 'pg_proc'::regclass AND q.objid = of_function AND as_caller AND q.refclassid = 'pg_class'::regclass
           AND c.relkind IN ('S', 'r', 'p', 'v', 'm')
         UNION
-        SELECT c.oid, c.relkind FROM pg_class c
-        WHERE c.relkind IN ('S', 'r', 'p', 'v', 'm') AND c.relnamespace <> 'pg_catalog'::regnamespace
-          AND strpos(its_text, c.oid::regclass::text) > 0
-          AND its_text ~ ('(?<![\w$".])' || regexp_replace(c.oid::regclass::text, '(\W)', '\\\1', 'g') || '(?![\w$".])')),
+        SELECT oid, relkind FROM read),
+    homes (oid) AS (    -- schemas, which are looked up by name at each call
+        SELECT home FROM called UNION SELECT home FROM read),
     missing AS (
-        SELECT n.quoted, format('GRANT %s ON SEQUENCE %s TO %s', rights, o.oid::regclass, n.quoted) AS command,
-               has_sequence_privilege(o.oid, 'USAGE WITH GRANT OPTION') AS is_grantable
+        SELECT n.quoted, format('GRANT USAGE ON SCHEMA %s TO %s', h.oid::regnamespace, n.quoted) AS command,
+               has_schema_privilege(h.oid, 'USAGE WITH GRANT OPTION') AS is_grantable
+        FROM named n, homes h WHERE NOT has_schema_privilege(n.name, h.oid, 'USAGE')
+        UNION ALL
+        SELECT n.quoted, format('GRANT %s ON SEQUENCE %s TO %s', rights, o.oid::regclass, n.quoted),
+               has_sequence_privilege(o.oid, 'USAGE WITH GRANT OPTION')
         FROM named n, objects o
         WHERE CASE WHEN o.relkind = 'S' THEN NOT has_sequence_privilege(n.name, o.oid, 'USAGE')
                                              OR a_mark IS NOT NULL AND NOT has_sequence_privilege(n.name, o.oid, 'UPDATE') END

@@ -792,7 +792,7 @@ BEGIN
             HINT = 'Pass the name of a sequence; a shard of type bigint has to be cast to integer.';
     ELSIF COALESCE(setting, '') IN ('', '-1') THEN
         RAISE object_not_in_prerequisite_state USING MESSAGE = 'no shard is set', DETAIL = 'shardid.shard_id is -1.',
-            HINT = 'Pass the shard to next_id(), or call a function that does, such as ids.new_id() of docs/migrating.md.';
+            HINT = 'Pass the shard to next_id(), or call ids.new_id() of docs/portable.md. For id_migration_commands, pass function => ''ids.new_id()''.';
     ELSIF setting !~ '^[0-9]{1,9}$' THEN
         RAISE invalid_parameter_value USING
             MESSAGE = format('invalid value for parameter "shardid.shard_id": "%s"', setting),

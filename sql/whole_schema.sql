@@ -270,20 +270,29 @@ INSERT INTO hard.items DEFAULT VALUES RETURNING public.id_shard(id);
 RESET ROLE;
 DROP SCHEMA hard CASCADE;
 
--- What a function in PL/pgSQL uses is found by its text.
+-- What a function in PL/pgSQL uses is found by its text, and needs USAGE on its schema.
 CREATE SCHEMA hard;
-CREATE TABLE hard.items (id bigserial);
-GRANT INSERT, SELECT ON hard.items TO regress_app;
+CREATE SCHEMA hard_items;
+GRANT USAGE ON SCHEMA hard_items TO regress_app;
+CREATE TABLE hard_items.items (id bigserial);
+GRANT INSERT, SELECT ON hard_items.items TO regress_app;
 CREATE TABLE hard.number AS SELECT 7 AS shard;
 CREATE TABLE hard.numbe (shard int);
 CREATE FUNCTION hard.plus(int) RETURNS int LANGUAGE sql RETURN $1;
 CREATE FUNCTION hard.us(int) RETURNS int LANGUAGE sql RETURN $1;
 CREATE FUNCTION hard.new_id() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN public.next_id(hard.plus((SELECT shard FROM hard.number))); END';
 REVOKE EXECUTE ON FUNCTION hard.plus(int), hard.us(int) FROM PUBLIC;
-SELECT command FROM id_migration_commands('hard', function => 'hard.new_id()') command WHERE command ~ '^GRANT (EXECUTE|SELECT)';
+SELECT command FROM id_migration_commands('hard_items', function => 'hard.new_id()') command WHERE command ~ '^GRANT (EXECUTE|SELECT|USAGE ON SCHEMA)';
+SELECT run(ARRAY(SELECT id_migration_commands('hard_items', function => 'hard.new_id()')));
+SET ROLE regress_app;
+INSERT INTO hard_items.items DEFAULT VALUES RETURNING public.id_shard(id);
+RESET ROLE;
+ALTER TABLE hard_items.items ALTER id SET DEFAULT nextval('hard_items.items_id_seq');
+REVOKE ALL ON SCHEMA hard FROM regress_app;
+REVOKE ALL ON hard.number FROM regress_app;
 ALTER FUNCTION hard.new_id() SECURITY DEFINER;
-SELECT count(*) FROM id_migration_commands('hard', function => 'hard.new_id()') command WHERE command ~ '^GRANT (EXECUTE|SELECT)';
-DROP SCHEMA hard CASCADE;
+SELECT count(*) FROM id_migration_commands('hard_items', function => 'hard.new_id()') command WHERE command ~ '^GRANT (EXECUTE|SELECT|USAGE ON SCHEMA)';
+DROP SCHEMA hard, hard_items CASCADE;
 
 -- A default that uses an identity's sequence stays with it: else the second run would drop what the first one needs to go back.
 CREATE SCHEMA hard;

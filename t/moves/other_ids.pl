@@ -75,7 +75,12 @@ clock('-10s');
 my $only = command_of('migrating.md', 'WHERE command ~');
 on(q(CREATE TABLE orders (id serial PRIMARY KEY); INSERT INTO orders DEFAULT VALUES;
 CREATE TABLE order_lines (id serial, order_id int REFERENCES orders); INSERT INTO order_lines (order_id) VALUES (1)));
-on(block('schema-bigint') =~ s/items/order_lines/gr);
+my $bigint = block('schema-bigint') =~ s/items/order_lines/gr;
+on($bigint);
+on($bigint =~ s/TYPE bigint/TYPE integer/gr);
+is(on(q(SELECT pg_typeof(id) FROM orders)), 'integer', 'bigserial: until the switch columns can be changed back');
+like(fails("PREPARE new AS INSERT INTO orders DEFAULT VALUES RETURNING id;\n${bigint}EXECUTE new;"), qr/cached plan must not change result type/,
+	'bigserial: prepared statements that return changed columns fail');
 is(on(q(SELECT pg_typeof(orders.id), pg_typeof(order_id) FROM orders JOIN order_lines ON order_id = orders.id)), 'bigint|bigint', 'bigserial: columns of 32 bits are changed');
 on(block('schema-switch') =~ s/ command \K(?=\\gexec)/$only /r);
 is(on('INSERT INTO others DEFAULT VALUES RETURNING id'), 1, 'bigserial: the other table has not switched');

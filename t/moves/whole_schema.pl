@@ -16,23 +16,20 @@ sub on
 	return $node->safe_psql('shop', $sql, extra_params => [ '-U', $role // 'shop_owner' ]);
 }
 
-# With the SQL-only version the page says to name its function.
-sub block
-{
-	my ($name, $version) = @_;
-	my $text = block_of('migrating.md', $name);
-	return $text if ($version // '') ne 'sql_only';
-	$text =~ s/id_migration_commands\('public'\K(?=\))/, function => 'ids.new_id()'/ or die 'no call';
-	return $text;
-}
+sub block { return block_of('migrating.md', $_[0]) }
+
+# The role that inserts lacks all rights: the commands of the switch contain them.
+sub without_grants { return $_[0] =~ s/^(?:GRANT|CALL) .*\n//mgr }
 
 my %install = (
-	extension => sub { return on(block('extension')) },
+	extension => sub { return on(without_grants(block('extension'))) },
 	sql_only => sub {
-		my $shell = block('sql_only') =~ s/-d shop/'-d "' . $node->connstr('shop') . ' user=shop_owner"'/egr;
+		my $shell = block_of('portable.md', 'sql_only') =~ s/-d shop/'-d "' . $node->connstr('shop') . ' user=shop_owner"'/egr;
 		$node->command_ok([ 'bash', '-ec', $shell ], 'sql_only: the functions load');
-		return on(block('sql-only-number'));
+		return on(without_grants(block_of('portable.md', 'sql-only-number')));
 	});
+my %look = (extension => block('schema-look'), sql_only => command_of('migrating.md', 'SELECT ids.id_migration_commands') . ';');
+my %switch = (extension => block('schema-switch'), sql_only => command_of('migrating.md', 'SELECT command FROM ids.id_migration_commands') . "\n");
 
 # Partitions have the identity of their table from PostgreSQL 17 on.
 my $tables = <<'SQL';
@@ -72,7 +69,10 @@ for my $version (sort keys %install)
 	$node->safe_psql('postgres', 'CREATE DATABASE shop OWNER shop_owner');
 	on('GRANT CREATE ON SCHEMA public TO shop_owner', $superuser);
 	on($tables);
+	my $old = $node->background_psql('shop', on_error_stop => 0, extra_params => [ '-U', 'app' ]);
+	my $pid_of_old = $old->query_safe('SELECT pg_backend_pid()');
 	$install{$version}->();
+	like(on(block('old-sessions'), $superuser), qr/^$pid_of_old\|app\|/m, "$version: a session that is older is listed");
 	my $before = dump_of_schema();
 	my %clients = map { $_ => start_clients($node->connstr . ' user=app', 2, $statements_of{$_}, dbname => 'shop', pause_ms => 2) } sort keys %statements_of;
 	my $wait_for_more = sub {
@@ -86,13 +86,17 @@ for my $version (sort keys %install)
 		die 'the clients are told nothing more';
 	};
 	$wait_for_more->();
-	my $look = block('schema-look', $version);
+	my $look = $look{$version};
 	like(on($look), qr/^-- public\.small\.id is integer/m, "$version: a column of 32 bits is named");
-	my $switch = block('schema-switch', $version);
+	my $switch = $switch{$version};
+	on(block('schema-save'));
 	$wait_for_more->();
 	on($version eq 'extension' ? $switch : "BEGIN;\n$switch;\nCOMMIT");
-	is(on($look =~ s/^CREATE.*//mr =~ s/^SELECT (.*);/SELECT count(*) FROM $1 c WHERE c !~ '^--'/mr), 0, "$version: then nothing is left to do");
+	is(on($look =~ s/^SELECT (.*);/SELECT count(*) FROM $1 c WHERE c !~ '^--'/mr), 0, "$version: then nothing is left to do");
 	$wait_for_more->();
+	my $answer = $old->query($inserts[0]) . $old->{stderr};
+	like($answer, $version eq 'extension' ? qr/no shard is set/ : qr/^\d{18,}$/, "$version: it can insert only without a setting");
+	$old->quit;
 	on(command_of('migrating.md', 'SELECT command FROM ids.way_back'));
 	$wait_for_more->();
 	finish_clients($_, 1) for values %clients;

@@ -38,7 +38,7 @@ SQL
 
 # The page's blocks, and the output of portable/pg_tle.sh, run as CREATE EXTENSION runs a script.
 make_portable($node, 'page');
-my $shown = $node->safe_psql('page', "SET search_path = public;\n" . block_of('migrating.md', 'sql-only-number') . block_of('portable.md', 'portable_first'));
+my $shown = $node->safe_psql('page', "SET search_path = public;\n" . block_of('portable.md', 'sql-only-number') . block_of('portable.md', 'portable_first'));
 like($shown, qr/^\d+\n\d+\nlighthouse\|.*\|5\|\d+$/m, 'the page, as it stands');
 my $told_tle = qx(portable/pg_tle.sh);
 my ($call, $script) = $told_tle =~ /^(SELECT pgtle\.install_extension\('shardid_portable', '1\.0\.0', '[^']+',)\n\$_pgtle_\$\n(.*)\$_pgtle_\$\);\n\z/s;

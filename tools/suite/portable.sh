@@ -26,12 +26,11 @@ shared_part() {
         -e 's/^SELECT log_cnt FROM g;$/SELECT GREATEST(log_cnt, 32) AS log_cnt FROM g;/' "$1"
 }
 
-# No warning says that ids are negative; any role may set shardid.max_lead; setval needs UPDATE. Where the number is a
-# row, a setting is no remedy.
+# No warning says that ids are negative; any role may set shardid.max_lead; setval needs UPDATE; a shard is not set.
 answers() {
     shared_part "$1" | sed -e '/^WARNING:  ids of generator .* negative/d' -e 's/, as a superuser or with SET on this parameter//' \
-        -e 's/Run SET shardid.shard_id = .*; or pass the shard to next_id()\.$/Pass the shard to next_id(), or call a function that does, such as ids.new_id() of docs\/migrating.md./' \
         -e 's/has neither USAGE nor UPDATE on it/has not both USAGE and UPDATE on it/' \
+        -e 's/Run SET shardid.shard_id = .* or pass the shard to next_id()\./Pass the shard to next_id(), or call ids.new_id() of docs\/portable.md. For id_migration_commands, pass function => '"'ids.new_id()'."'/' \
         -e 's/^\(HINT: *Run \|.* | Run \|\)GRANT USAGE ON SEQUENCE \(public\.\|"Shop"\)/\1GRANT USAGE, UPDATE ON SEQUENCE \2/'
 }
 

@@ -1,11 +1,11 @@
-# The restore drill of docs/several-databases.md, by its commands: with a number in a setting, and with a lease.
+# The restore drill of docs/operations.md, by its commands: with a number in a setting, and with a lease.
 use Docs;
 use Leases;
 use ShardidTest;
 
 $ENV{PGOPTIONS} = '-c client_min_messages=warning';
 
-sub command { return command_of('several-databases.md', $_[0]) }
+sub command { return command_of('operations.md', $_[0]) }
 my $ask = command('SELECT ids.id_shard(ids.next_id())');
 my $original = new_node('original', undef, allows_streaming => 1);
 $original->safe_psql('postgres', $_) for 'CREATE DATABASE shop', 'ALTER DATABASE shop SET shardid.shard_id = 1';
@@ -29,8 +29,8 @@ CONF
 	append_to_file($copy->data_dir . '/standby.signal', '') if $waits;
 	my ($data, $log, $socket, $port) = ($copy->data_dir, $copy->logfile, PostgreSQL::Test::Utils::tempdir_short(), $copy->port);
 	$copy->{_host} = $socket;
-	my $command = block_of('several-databases.md', 'drill_start') =~ s{(-h |directories=)/srv/restored}{$1$socket}gr
-	  =~ s{/srv/restored}{$data}gr =~ s/restored\.log/$log/r =~ s/5433/$port/gr;
+	my $command = block_of('operations.md', 'drill_start') =~ s{(-h |directories=)/srv/restored}{$1$socket}gr
+	  =~ s{/srv/restored}{$data}gr =~ s/restored\.log/$log/r =~ s/5433/$port/gr =~ s/ -U postgres//r;
 	my ($out, $err) = run_command([ 'sh', '-c', "exec 2>&1; $command" ]);
 	is($out =~ s/.*server started\n//sr, "$data\n" . ($waits ? 't' : 'f'), "$name: the page leads to the copy");
 	is($copy->safe_psql('shop', command('SELECT pg_promote()')), 't', "$name: is promoted") if $waits;

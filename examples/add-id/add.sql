@@ -66,6 +66,12 @@ DECLARE
     found text;
     is_wrong bool;
 BEGIN
+    FOREACH found IN ARRAY ARRAY['time', 'key'] LOOP
+        IF current_setting('add_id.' || found) = '' THEN
+            RAISE invalid_parameter_value USING MESSAGE = format('%s is not set', found),
+                HINT = 'Pass the columns with the time and the key of each row, as in -v time=created_at -v key=order_no.';
+        END IF;
+    END LOOP;
     IF (SELECT relkind FROM pg_class WHERE oid = of_table) <> 'r' THEN
         RAISE wrong_object_type USING MESSAGE = format('"%s" is not an ordinary table', of_table),
             HINT = 'Partitioned tables are not supported here.';
@@ -137,6 +143,20 @@ BEGIN
                 HINT = 'Store a shard below 4096 for this database, or pass one that no generator uses, as in -v shard=8000.';
         END IF;
         PERFORM set_config('add_id.shard', old_shard::text, false);
+    END IF;
+
+    -- What roles with INSERT lack for the default. A default with arguments of its own is not looked into.
+    IF NOT EXISTS (SELECT FROM ids.added_ids WHERE relation = of_table)
+       AND current_setting('add_id.function') ~ '^[\w.]+\(\)$' AND to_regprocedure('ids.shardid_inserters(jsonb)') IS NOT NULL
+    THEN
+        SELECT string_agg(command, '; ') INTO found
+        FROM ids.shardid_missing_grants('ids', to_regprocedure(current_setting('add_id.function')), 'ids.shardid_seq'::regclass,
+            ids.shardid_inserters(jsonb_build_array(jsonb_build_object('rel', of_table::oid)))) command;
+        IF found IS NOT NULL THEN
+            RAISE insufficient_privilege USING
+                MESSAGE = format('roles with INSERT on table "%s" lack rights for the new default', of_table),
+                HINT = format('Run these commands first: %s.', found);
+        END IF;
     END IF;
 END
 $$;

@@ -76,6 +76,17 @@ BEGIN
         RAISE wrong_object_type USING MESSAGE = format('"%s" is not an ordinary table', of_table),
             HINT = 'Partitioned tables are not supported here.';
     END IF;
+    IF EXISTS (SELECT FROM pg_inherits WHERE inhparent = of_table) THEN
+        RAISE wrong_object_type USING MESSAGE = format('other tables inherit from table "%s"', of_table),
+            HINT = 'Their rows can have the same keys.';
+    END IF;
+    SELECT relname INTO found FROM pg_class c LEFT JOIN pg_index ON indexrelid = c.oid
+    WHERE relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = of_table) AND indrelid IS DISTINCT FROM of_table
+      AND relname = ANY (ARRAY[current_setting('add_id.by_id'), current_setting('add_id.by_time'), current_setting('add_id.kept_key')]);
+    IF found IS NOT NULL THEN
+        RAISE duplicate_table USING MESSAGE = format('relation "%s" already exists', found),
+            HINT = 'An index of these scripts needs this name: rename the other relation, and run add.sql again.';
+    END IF;
     SELECT format_type(atttypid, NULL) INTO found FROM pg_attribute
     WHERE attrelid = of_table AND attname = time_name AND NOT attisdropped AND attnum > 0;
     IF found IS DISTINCT FROM 'timestamp with time zone' THEN
@@ -190,7 +201,7 @@ RETURN greatest(
 -- Batches in the order of time and key. They wait for no row: a session that waits for one of theirs would find a
 -- deadlock. Variables have names that are no columns' names.
 SELECT format($code$
-CREATE PROCEDURE pg_temp.fill(add_id_batch int, add_id_pause float) LANGUAGE plpgsql AS $$
+CREATE PROCEDURE pg_temp.fill(add_id_batch int, add_id_pause float) LANGUAGE plpgsql AS $add_id_code$
 DECLARE add_id_time timestamptz; add_id_key %1$s; add_id_last bigint; add_id_row record; add_id_rows int := add_id_batch;
 BEGIN
     LOOP
@@ -216,10 +227,10 @@ BEGIN
         COMMIT;
         PERFORM pg_sleep(add_id_pause);
     END LOOP;
-END $$;
+END $add_id_code$;
 
 -- The rows that the fill does not find: without a time, or with one that was set back, or inserted with NULL.
-CREATE PROCEDURE pg_temp.fill_rest() LANGUAGE plpgsql AS $$
+CREATE PROCEDURE pg_temp.fill_rest() LANGUAGE plpgsql AS $add_id_code$
 DECLARE add_id_free bigint := 0; add_id_row record;
 BEGIN
     FOR add_id_row IN SELECT t.%5$I AS key, t.%4$I AS at FROM %3$s t WHERE t.%6$I IS NULL ORDER BY t.%4$I NULLS FIRST
@@ -230,7 +241,7 @@ BEGIN
         END LOOP;
         UPDATE %3$s t SET %6$I = add_id_free WHERE t.%5$I = add_id_row.key;
     END LOOP;
-END $$;
+END $add_id_code$;
 $code$, :'key_type', :relation_oid, :'relation', :'time', :'key', :'added', :shard) AS code \gset
 :code
 

@@ -29,6 +29,18 @@ BEGIN
     THEN
         RAISE object_not_in_prerequisite_state USING MESSAGE = format('the id of table "%s" is already its primary key', of_table);
     END IF;
+    IF EXISTS (SELECT FROM pg_constraint WHERE conrelid = of_table AND contype = 'p' AND condeferrable) THEN
+        RAISE object_not_in_prerequisite_state USING MESSAGE = format('primary key of table "%s" is deferrable', of_table),
+            HINT = 'Leave the primary key as it is: the unique index on the id is enough for new foreign keys.';
+    END IF;
+    IF EXISTS (
+        SELECT FROM pg_class c LEFT JOIN pg_index ON indexrelid = c.oid
+        WHERE relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = of_table)
+          AND relname = current_setting('add_id.kept_key') AND indrelid IS DISTINCT FROM of_table)
+    THEN
+        RAISE duplicate_table USING MESSAGE = format('relation "%s" already exists', current_setting('add_id.kept_key')),
+            HINT = 'The unique index on the old key needs this name: rename the other relation.';
+    END IF;
 END
 $$;
 
@@ -36,13 +48,14 @@ SELECT count(*) = 1 AS has_key FROM pg_constraint WHERE conrelid = :relation_oid
 \if :has_key
 SELECT conname AS old_key, (
     SELECT string_agg(quote_ident(attname), ', ' ORDER BY place)
-    FROM unnest(conkey) WITH ORDINALITY k (attnum, place) JOIN pg_attribute a USING (attnum) WHERE attrelid = conrelid) AS columns
-FROM pg_constraint WHERE conrelid = :relation_oid AND contype = 'p' \gset
+    FROM unnest(conkey) WITH ORDINALITY k (attnum, place) JOIN pg_attribute a USING (attnum) WHERE attrelid = conrelid) AS columns,
+    CASE WHEN indisreplident THEN format(', REPLICA IDENTITY USING INDEX %I', :'kept_key') ELSE '' END AS identity
+FROM pg_constraint JOIN pg_index ON indexrelid = conindid WHERE conrelid = :relation_oid AND contype = 'p' \gset
 -- Queries and ON CONFLICT need it, and undo.sql makes it the primary key again.
 CREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS :"kept_key" ON :relation (:columns);
 BEGIN;
 SET LOCAL lock_timeout = '3s';
-ALTER TABLE :relation DROP CONSTRAINT :"old_key", ADD CONSTRAINT :"by_id" PRIMARY KEY USING INDEX :"by_id";
+ALTER TABLE :relation DROP CONSTRAINT :"old_key", ADD CONSTRAINT :"by_id" PRIMARY KEY USING INDEX :"by_id" :identity;
 UPDATE ids.added_ids SET old_primary_key = :'old_key' WHERE relation = :relation_oid;
 COMMIT;
 \else

@@ -37,7 +37,8 @@ SELECT c.oid AS relation_oid, format('%I.%I', nspname, relname) AS relation,
        format('%I.%I', nspname, left(relname, 50) || '_add_id_time') AS by_time_of_schema,
        format('%I.%I', nspname, left(relname, 50) || '_add_id_key') AS kept_key_of_schema
 FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE c.oid = to_regclass(:'table') \gset
-SELECT set_config('add_id.table', :'relation', false), set_config('add_id.by_id', :'by_id', false) \g /dev/null
+SELECT set_config('add_id.' || name, value, false)
+FROM (VALUES ('table', :'relation'), ('by_id', :'by_id'), ('by_time', :'by_time'), ('kept_key', :'kept_key')) v (name, value) \g /dev/null
 
 -- What these commands of CREATE INDEX CONCURRENTLY have left behind if they were interrupted.
 SET lock_timeout = 0;

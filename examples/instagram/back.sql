@@ -4,6 +4,7 @@
 -- First it waits without locks until the clock is later than all ids of the generator, and once more for the ids that
 -- were generated until it has the locks.
 \set QUIET on
+SET search_path = pg_catalog;
 SELECT format($back$
 SET LOCAL lock_timeout = '%1$sms';
 SELECT pg_sleep(extract(epoch FROM lead)) FROM ids.id_generator_status(%3$L, %4$L) WHERE lead > '0';

@@ -6,6 +6,7 @@
 -- Variables: the name of the function, and the tables in the order in which transactions write them.
 \set QUIET on
 \set ON_ERROR_STOP on
+SET search_path = pg_catalog;
 \if :{?function}
 \else
 \set function next_id
@@ -24,7 +25,10 @@ SELECT nspname AS schema, substring(prosrc FROM 'shard_id\s+int\s*:=\s*(\d+)')::
         WHERE oid = to_regclass(CASE WHEN name LIKE '%.%' THEN name ELSE format('%I.%s', nspname, name) END)) AS generator,
        proname AS function, proargnames[1] AS result, pg_get_functiondef(p.oid) AS definition
 FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace, substring(prosrc FROM 'nextval\(\s*''([^'']+)') name
-WHERE proname = :'function' AND name IS NOT NULL AND nspname <> 'ids';
+WHERE proname = :'function' AND name IS NOT NULL AND nspname <> 'ids'
+  AND NOT EXISTS (    -- of a stranger, whose function only names the sequence
+      SELECT FROM pg_class WHERE oid = to_regclass(CASE WHEN name LIKE '%.%' THEN name ELSE format('%I.%s', nspname, name) END)
+          AND relkind = 'S' AND NOT has_sequence_privilege(proowner, oid, 'USAGE'));
 
 CREATE TABLE before_ids.old_columns AS
 SELECT n.nspname AS schema, format('%s.%I', relnamespace::regnamespace, relname) AS relation, attname AS "column",
@@ -32,7 +36,7 @@ SELECT n.nspname AS schema, format('%s.%I', relnamespace::regnamespace, relname)
            ORDER BY array_position(string_to_array(:'tables', ','), relname::text), relname, attnum) AS place
 FROM before_ids.old_functions o JOIN pg_namespace n ON n.nspname = schema JOIN pg_proc p ON pronamespace = n.oid AND proname = function
     JOIN pg_depend d ON d.refclassid = 'pg_proc'::regclass AND d.refobjid = p.oid AND d.classid = 'pg_attrdef'::regclass
-    JOIN pg_attrdef a ON a.oid = d.objid JOIN pg_class c ON c.oid = adrelid
+    JOIN pg_attrdef a ON a.oid = d.objid JOIN pg_class c ON c.oid = adrelid AND relkind IN ('r', 'p')
     JOIN pg_attribute ON attrelid = adrelid AND attnum = adnum;
 COMMIT;
 SELECT schema, shard, epoch, generator,

@@ -4,6 +4,7 @@
 -- All locks together are waited for less than deadlock_timeout, so that this gives way and not the application. The body
 -- of the function changes, and the rest of its definition stays.
 \set QUIET on
+SET search_path = pg_catalog;
 SELECT format($switch$
 SET LOCAL lock_timeout = '%1$sms';
 LOCK TABLE %2$s IN ACCESS EXCLUSIVE MODE;
@@ -14,8 +15,8 @@ SELECT %6$L AS schema, max(id) AS highest_old, ids.raise_generator(%3$L, ids.id_
     greatest(ids.id_timestamp(max(id), %7$L), clock_timestamp()) + interval '1 second', %7$L), %7$L) AS smallest_new
 FROM (%8$s) highest (id)
 $switch$, least(300, deadlock_timeout / (tables + 1) - 20), relations, generator, replace(defaults, '@', next_id),
-    format(E'%s\nAS $$ BEGIN %s; END $$;', regexp_replace(split_part(definition, E'\nAS $', 1), ' LANGUAGE \w+', ' LANGUAGE plpgsql'),
-        COALESCE(quote_ident(result) || ' :=', 'RETURN') || ' ' || next_id),
+    format(E'%s\nAS %L;', regexp_replace(split_part(definition, E'\nAS $', 1), ' LANGUAGE \w+', ' LANGUAGE plpgsql'),
+        'BEGIN ' || COALESCE(quote_ident(result) || ' :=', 'RETURN') || ' ' || next_id || '; END'),
     o.schema, epoch, highest)
 FROM before_ids.old_functions o JOIN pg_namespace n ON nspname = o.schema
     JOIN pg_proc p ON pronamespace = n.oid AND proname = function,

@@ -94,9 +94,21 @@ like($keys->(shard => 5), qr/ERROR:  22023: no shard/, 'the shard of a generator
 my @spaced = (table => 'keys', time => 'time', key => 'key', column => 'other id', shard => 8000);
 on('CREATE INDEX keys_by_id ON keys (time)');
 like(script_fails('add', @spaced), qr/ERROR:  42P07/, 'another index has the name of the unique one');
-on('DROP INDEX keys_by_id');
-script('add', @spaced);
-is(on('INSERT INTO keys VALUES (1, now()) RETURNING ids.id_shard("other id")'), 5, 'another name of the column');
+on('DROP INDEX keys_by_id; CREATE INDEX keys_add_id_key ON orders (id)');
+like(script_fails('add', @spaced), qr/ERROR:  42P07/, 'an index of another table has the name of one of these');
+on('DROP INDEX keys_add_id_key; CREATE TABLE heirs () INHERITS (keys)');
+like(script_fails('add', @spaced), qr/ERROR:  42809/, 'a table that others inherit from');
+on('DROP TABLE heirs; ALTER TABLE keys ADD "a$$b" varchar UNIQUE, ADD CONSTRAINT keys_key PRIMARY KEY (key); ALTER TABLE keys REPLICA IDENTITY USING INDEX keys_key');
+script('add', @spaced, key => 'a$$b');
+script('primary_key', table => 'keys');
+my $identity = q(SELECT indexrelid::regclass FROM pg_index WHERE indisreplident);
+is(on($identity), 'keys_add_id_key', 'the old key stays the replica identity that it was');
+script('undo', table => 'keys');
+is(on($identity), 'keys_key', 'undone, it is again');
+on('ALTER TABLE keys DROP CONSTRAINT keys_key, ADD CONSTRAINT keys_key PRIMARY KEY (key) DEFERRABLE');
+script('add', @spaced, key => 'a$$b');
+like(script_fails('primary_key', table => 'keys'), qr/ERROR:  55000: primary key of table "keys" is deferrable/, 'a deferrable key');
+is(on('INSERT INTO keys (key, time) VALUES (1, now()) RETURNING ids.id_shard("other id")'), 5, 'another name of the column');
 
 $node->stop;
 done_testing();

@@ -32,6 +32,30 @@ on('ALTER TABLE insta12.hidden RENAME TO likes');
 on(recipe('back'));
 is(on(block('users-of-ids')), '', 'nothing uses the extension');
 
+# --- A superuser runs the scripts, and a stranger has a function, a sequence and a view of such names.
+
+new_database('recipe_strangers');
+create_recipe_of_page();
+on(<<'SQL');
+CREATE ROLE stranger;
+CREATE SCHEMA strange AUTHORIZATION stranger;
+CREATE SCHEMA thief AUTHORIZATION stranger;
+SET ROLE stranger;
+CREATE SEQUENCE strange."a$$b";
+CREATE FUNCTION strange.own() RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN RAISE 'run as %', current_user; END $$;
+CREATE FUNCTION strange.next_id() RETURNS bigint LANGUAGE plpgsql AS $body$
+DECLARE our_epoch bigint := 1314220021721; shard_id int := 9;
+BEGIN RETURN nextval('strange."a$$b"'); END $body$;
+CREATE TABLE strange.photos (id bigint DEFAULT strange.next_id());
+CREATE VIEW strange.trap AS SELECT strange.own() AS id;
+ALTER VIEW strange.trap ALTER id SET DEFAULT strange.next_id();
+CREATE FUNCTION thief.next_id() RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE our_epoch bigint := 1314220021721; shard_id int := 8;
+BEGIN RETURN nextval('insta5.photos_id_seq'); END $$;
+SQL
+unlike(on(recipe('save')), qr/thief/, 'no function of a role without rights on its sequence');
+is($fails->('switch'), '', 'no function of a view runs, and a name ends no function');
+
 # --- Rights, and the way back. Roles that can insert keep that right: by a column, by PUBLIC, by a group.
 
 new_database('recipe_back');

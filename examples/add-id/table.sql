@@ -6,6 +6,20 @@
 \set AUTOCOMMIT on
 \set SHOW_CONTEXT never
 SET client_min_messages = warning;
+-- Functions and operators that another role has created could fit a call better, and would run as a superuser.
+DO $$
+BEGIN
+    IF pg_catalog.current_setting('is_superuser') = 'on' AND EXISTS (
+        SELECT FROM pg_catalog.pg_roles r, pg_catalog.pg_namespace n
+        WHERE NOT r.rolsuper AND r.rolname <> 'pg_database_owner' AND n.nspname = ANY (pg_catalog.current_schemas(false))
+          AND pg_catalog.has_schema_privilege(r.oid, n.oid, 'CREATE'))
+    THEN
+        RAISE insufficient_privilege USING MESSAGE = 'a superuser must not run this here',
+            DETAIL = 'Other roles can create objects in a schema of search_path.',
+            HINT = 'Run it as the owner of the table.';
+    END IF;
+END
+$$;
 \if :{?table}
 \else
 \set table ''

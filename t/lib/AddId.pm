@@ -49,7 +49,8 @@ sub command_of_script
 {
 	my ($name, %variables) = @_;
 	$variables{table} //= 'orders';
-	return ('psql', '-Xqt', '-A', '-v', 'VERBOSITY=verbose', '-d', $node->connstr('shop') . ' user=shop_owner',
+	my $role = delete $variables{role} // 'shop_owner';
+	return ('psql', '-Xqt', '-A', '-v', 'VERBOSITY=verbose', '-d', $node->connstr('shop') . " user=$role",
 		(map { ('-v', "$_=$variables{$_}") } sort keys %variables), '-f', "examples/add-id/$name.sql");
 }
 

@@ -110,5 +110,13 @@ script('add', @spaced, key => 'a$$b');
 like(script_fails('primary_key', table => 'keys'), qr/ERROR:  55000: primary key of table "keys" is deferrable/, 'a deferrable key');
 is(on('INSERT INTO keys (key, time) VALUES (1, now()) RETURNING ids.id_shard("other id")'), 5, 'another name of the column');
 
+# What another role has planted would run as the superuser.
+on(q(CREATE FUNCTION public.format(text, name, name) RETURNS text LANGUAGE plpgsql AS
+    $$ BEGIN CREATE TABLE public.gained (); RETURN pg_catalog.format('%I.%I', $2, $3); END $$));
+my $superuser = getpwuid($<);
+like(script_fails($_, role => $superuser, @names), qr/ERROR:  42501: .*a superuser must not run this/, "$_: a superuser is refused")
+  for qw(add primary_key swap undo);
+is(on(q(SELECT to_regclass('public.gained') IS NULL)), 't', 'and nothing planted has run');
+
 $node->stop;
 done_testing();

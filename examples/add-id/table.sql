@@ -74,7 +74,7 @@ BEGIN
     IF found IS NULL THEN
         RAISE undefined_object USING MESSAGE = format('table "%s" has no id column of add.sql', of_table),
             DETAIL = 'Either add.sql was not run for it, or the column was renamed or changed by other commands.',
-            HINT = 'Give the column its name in ids.added_ids again.';
+            HINT = 'After undo.sql there is nothing to do. Otherwise give the column its name in ids.added_ids again.';
     END IF;
     RETURN found;
 END

@@ -84,7 +84,7 @@ on(recipe('back'));
 is(on($body), $body_before, 'back, the function is as before');
 my @ids = split /\n/, on("$insert_photo;\n" x 20);
 is(scalar(grep { $_ <= $highest } @ids), 0, 'its ids are above those of next_id');
-on(command_of('migrating.md', $_)) for 'DROP SCHEMA ids', 'DROP SCHEMA before_ids';
+on($_) for block_of('migrating.md', 'remove') =~ /^(DROP.*)/m, command_of('migrating-ids.md', 'DROP SCHEMA before_ids');
 is(on("SET ROLE app; $insert_photo") > $ids[-1] ? 't' : 'f', 't', 'without the extension the function is what it was');
 
 # --- Another name and another kind of result, in a table with a name to be quoted; the sequence is named without a schema.

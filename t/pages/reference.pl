@@ -119,7 +119,7 @@ is_deeply(
 	'before the library is loaded, as the page says');
 query('ALTER DATABASE shop RESET ALL; ALTER ROLE shop_owner RESET ALL');
 query('ALTER SYSTEM RESET ALL');
-is((as_owner((command_of('operations.md', 'SELECT ids.id_shard(') =~ s/ids\.//r) . "; $shard_id"))[0], 0, 'unless the session has used the extension');
+is((as_owner((command_of('operations.md', 'SELECT ids.id_shard(0)') =~ s/ids\.//r) . "; $shard_id"))[0], 0, 'unless the session has used the extension');
 is((as_owner($drawn))[1], 5, 'which shows');
 like((as_owner("SELECT id_shard(0); $max_lead"))[2], qr/permission denied to set parameter "shardid.max_lead"/, 'max_lead is the superuser\'s');
 query(command_of('operations.md', 'GRANT SET ON PARAMETER shardid.shard_id'));

@@ -9,12 +9,12 @@ set -uo pipefail
 all_tests() {
     printf '%s\n' t/lease/{reach,copies,registry_moves,restores}.pl tools/suite/{model,unit,portable,regress}.sh \
         t/generator/{ranges,every_call}.pl t/crash/{standby,floors,kill}.pl t/{pages,rights}/install.pl \
-        t/lease/{registry_copies,renewal,workers}.pl tools/suite/{fuzz,version,build,symbols}.sh \
+        t/lease/{registry_copies,renewal,workers}.pl tools/suite/{version,build,symbols}.sh \
         tools/suite/{format,lint,isolation}.sh t/*/*.pl tools/suite/upgrade.sh
     if [[ -z ${FULL:-} ]]; then
         grep -L '^# Takes .* min:' examples/*/run.sh
     else
-        printf '%s\n' examples/*/run.sh tools/suite/{ubsan,tidy,memcheck,sqlsmith,assertions}.sh
+        printf '%s\n' examples/*/run.sh tools/suite/{fuzz,ubsan,tidy,memcheck,sqlsmith,assertions}.sh
         find test/mutants -name '*.patch' | sort
     fi
 }

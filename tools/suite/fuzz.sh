@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The pure headers under libFuzzer with ASan and UBSan, for some seconds or, with FULL, some minutes. Findings are
-# printed; "fuzz FILE" runs that input again.
+# The pure headers under libFuzzer with ASan and UBSan, for some seconds or, in make test-full, some minutes. Findings
+# are printed; "fuzz FILE" runs that input again.
 set -euo pipefail
 renice -n 10 $$ >/dev/null
 seconds=2

@@ -41,7 +41,7 @@ sub drawn
 	my $storage = $model->{storage};
 	my $wrong = $tick < $storage->{floor} + $storage->{called} ? "$tick drawn below $storage->{floor}" : '';
 	@$storage{qw(floor called layout)} = ($tick, 1, $layout);
-	$model->{drawn}{$tick} = 1;
+	$model->{drawn}{$tick} = $layout;
 	if ($model->is_replaced)
 	{
 		remember($model->{original}, $layout, $tick);
@@ -134,10 +134,14 @@ sub ended
 
 # Between transactions: what follows continues from the position that is seen. After a crash, storage with a layout is
 # ahead of what was drawn from it by what was logged ahead, and an ALTER SEQUENCE copies this to storage without one.
+# Storage that has remembered a tick without need has taken its layout, too.
 sub seen
 {
 	my ($model, $position) = @_;
-	@{ $model->{storage} }{qw(floor called)} = ($position, 1) if $position > $model->{storage}{floor};
+	my $storage = $model->{storage};
+	return if $position <= $storage->{floor};
+	@$storage{qw(floor called)} = ($position, 1);
+	$storage->{layout} //= $model->{drawn}{$position};
 	return;
 }
 

@@ -558,7 +558,7 @@ BEGIN
                     RAISE object_not_in_prerequisite_state USING
                         MESSAGE = format('sequence with OID %s is newer than this transaction''s snapshot',
                                          generator::oid),
-                        HINT = 'Draw from it in a new transaction.';
+                        HINT = 'Use it in a new transaction.';
                 ELSIF NOT has_sequence_privilege(generator, 'UPDATE')
                    OR NOT has_sequence_privilege(generator, 'USAGE, SELECT') THEN
                     RAISE insufficient_privilege;

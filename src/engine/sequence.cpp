@@ -47,7 +47,8 @@ void check_session(Relation relation) {
     ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                     errmsg("cannot access temporary sequences of other sessions"),
                     errdetail("Sequence \"%s\" belongs to another session.",
-                              RelationGetRelationName(relation))));
+                              RelationGetRelationName(relation)),
+                    errhint("Use a permanent sequence.")));
 }
 
 Oid owner_of_sequence(Oid relid) {

@@ -113,7 +113,8 @@ const char *short_name(FunctionCallInfo fcinfo, int number, char *buffer) {
     const char *name = text_to_cstring(PG_GETARG_TEXT_PP(number));
     if (strlen(name) >= NAMEDATALEN)
         ereport(ERROR, (errcode(ERRCODE_NAME_TOO_LONG), errmsg("name is too long"),
-                        errdetail("Names of id spaces have at most %d bytes.", NAMEDATALEN - 1)));
+                        errdetail("Names of id spaces have at most %d bytes.", NAMEDATALEN - 1),
+                        errhint("Pass a shorter name.")));
     strlcpy(buffer, name, NAMEDATALEN);
     return buffer;
 }

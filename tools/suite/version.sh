@@ -26,6 +26,6 @@ fi
 tools/check/pages.py
 echo 'ok pages show what is run'
 tools/check/messages.py
-echo 'ok each message has its remedy'
+echo 'ok messages of the page are raised'
 python3 -c 'import sys, xml.dom.minidom as dom; [dom.parse(name) for name in sys.argv[1:]]' docs/*.svg
 echo 'ok drawings are XML'

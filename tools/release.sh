@@ -41,7 +41,7 @@ set_version() {
     sed -i "s/^Version: .*/Version:        $version/; s/^\* .* - [0-9].*/* $(LC_ALL=C date -u '+%a %b %d %Y') the shardid developers <developers@$host> - $version-1PGDG/" packaging/rpm/shardid.spec
     sed -i "s/version=[0-9.]* comment/version=$version comment/" portable/pg_tle.sh
     sed -i "s/\"[0-9.]*-1\.pgdg/\"$version-1.pgdg/; s/sql     = \"[0-9.]*\"/sql     = \"$sql_version\"/" packaging/cnpg/metadata.hcl
-    sed -i "s/shardid:[0-9.]*-18/shardid:$version-18/; s/version: '[0-9.]*'/version: '$sql_version'/" packaging/cnpg/README.md
+    sed -i "s/shardid:[0-9.]*-18/shardid:$version-18/" packaging/cnpg/README.md
     sed -i "s/shardid-[0-9.]*\.zip/shardid-$version.zip/" docs/install.md
 }
 

@@ -1,5 +1,5 @@
-# docs/kubernetes.md: what happens to leases in pods, played by namespaces: servers have the host name of a pod, a network
-# of their own, and no machine-id. A copy generates no ids next to its original, also under the same name; nor does a
+# packaging/cnpg/README.md: what happens to leases in pods, played by namespaces: servers have the host name of a pod, a
+# network of their own, and no machine-id. A copy generates no ids next to its original, also under the same name; nor does a
 # volume on another device, until it is told to; of two servers that differ in nothing, the later one has the shard.
 use Leases;
 use ShardidTest;

@@ -19,7 +19,7 @@ TOPICS = {
     "docs/partitioning.md": "partitioning",
 }
 CLIENTS = "docs/clients.md"
-PAGES = sorted(glob.glob("*.md") + glob.glob("docs/*.md") + glob.glob("examples/*/README.md"))
+PAGES = sorted(glob.glob("*.md") + glob.glob("docs/*.md") + glob.glob("examples/*/README.md") + ["packaging/cnpg/README.md"])
 README_LINES = 120
 # Words after ```sql that are no name, see t/pages/pages.pl.
 NO_NAME = {"", "fails", "superuser", "example"}

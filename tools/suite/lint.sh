@@ -6,7 +6,7 @@ shellcheck -x tools/*.sh tools/*/*.sh bench/*.sh portable/*.sh test/model/*.sh e
 echo 'ok shellcheck'
 yamllint -d '{extends: relaxed, rules: {line-length: {max: 120}}}' --strict .github/workflows/*.yml
 for block in number registry member; do
-    tools/page_block.sh docs/kubernetes.md "$block" | yamllint -d relaxed --strict -
+    tools/page_block.sh packaging/cnpg/README.md "$block" | yamllint -d relaxed --strict -
 done
 echo 'ok yamllint'
 cmp packaging/docker/Dockerfile <(tools/page_block.sh docs/install.md image)

@@ -50,7 +50,7 @@ is("$django->{reversed}[0] $django->{generator_dropped}[0]", '1 True', 'Django: 
 is($django->{above}[0], 'table "shop_photo" has ids above those that are generated now', 'Django: and not applied to ids of the future');
 is($django->{altered}[0], '23502', 'Django: AlterField leaves the column without a default');
 is($django->{owned}[0], '55000', 'Django: a generator that belongs to the column is spoilt by loaddata');
-is("@{ $django->{test_database} }", 'test_django 6', 'Django: a test database, with a shard number by its settings');
+is("@{ $django->{test_database} }", 'test_django 5', 'Django: a test database, with a shard number by its settings');
 
 # --- SQLAlchemy and Alembic
 
@@ -88,15 +88,18 @@ is($php->{last_insert_id_of_other}[0], 1, 'PHP: or returns what another sequence
 
 # --- Active Record
 
-$node->safe_psql('postgres', "CREATE DATABASE $_; ALTER DATABASE $_ SET shardid.shard_id = 5") for qw(of_schema_rb of_structure_sql);
+$node->safe_psql('postgres', "CREATE DATABASE $_") for qw(of_migrations of_schema_rb of_structure_sql);
 new_database('active_record', 'ids.sql', 'sharded.sql');
-my $rails = said_by('env', qw(PGDATABASE_OF_SCHEMA_RB=of_schema_rb PGDATABASE_OF_STRUCTURE_SQL=of_structure_sql),
+my $rails = said_by('env', map({ 'PGDATABASE_' . uc . "=$_" } qw(of_migrations of_schema_rb of_structure_sql)),
 	'ruby', 't/clients/rails_client.rb', PostgreSQL::Test::Utils::tempdir());
 page_names_release('Rails', $rails->{version}[0]);
 gets_as_page_says('Rails', $rails->{type}[0], $rails->{exact}[0]);
+is("$rails->{of_empty}[0] $rails->{of_existing}[0]", '5 5', 'Rails: the migrations, without and with the extension, and the number of database.yml');
 are_stored('Rails', 'orders', 0, map { @{ $rails->{$_} } } qw(created several several_made));
 are_in_shards('Rails', 'photos', $rails);
-like($rails->{json}[0], qr/"id":"$rails->{created}[0]"/, 'Rails: as_json writes text');
+like($rails->{json}[0], qr/"id":"$rails->{created}[0]"/, 'Rails: to_json writes text');
+is("@{ $rails->{json_of_reference} }", qq({"id":"$rails->{created}[0]","user_id":"$rails->{created}[0]","name":null} {"id":null,"user_id":null,"name":null}),
+	'Rails: also keys that refer to an id');
 is(scalar(@{ $rails->{several} }), 2, 'Rails: insert_all reads all back');
 is("@{ $rails->{structure} }", 'CREATE SCHEMA ids; CREATE EXTENSION IF NOT EXISTS shardid', 'Rails: structure.sql has schema and extension');
 like($rails->{schema}[0], qr/^create_table "orders".* default: -> \{ "ids\.next_id\(\)" \}/, 'Rails: schema.rb has the default');

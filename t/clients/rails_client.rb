@@ -1,12 +1,20 @@
 # Run by t/clients/drivers.pl: a migration and rows by Active Record, and its two ways to dump the schema. PGHOST,
-# PGPORT and PGDATABASE name the server; PGDATABASE_OF_SCHEMA_RB and PGDATABASE_OF_STRUCTURE_SQL name empty databases to
-# load the dumps. The argument is a directory for the dumps.
+# PGPORT and PGDATABASE name the server, and a database with the extension. PGDATABASE_OF_MIGRATIONS names an empty one,
+# PGDATABASE_OF_SCHEMA_RB and PGDATABASE_OF_STRUCTURE_SQL two to load the dumps. The argument is a directory for these.
 require 'logger'
 require 'stringio'
+require 'yaml'
 require 'active_record'
 
 def say(name, *values)
   puts [name, *values].join("\t")
+end
+
+class CreateShardid < ActiveRecord::Migration[6.1]
+  def up
+    exists = connection.select_value("SELECT true FROM pg_extension WHERE extname = 'shardid'")
+    execute 'CREATE SCHEMA ids; CREATE EXTENSION shardid SCHEMA ids' unless exists
+  end
 end
 
 class CreateOrders < ActiveRecord::Migration[6.1]
@@ -17,26 +25,38 @@ class CreateOrders < ActiveRecord::Migration[6.1]
   end
 end
 
-class Photo < ActiveRecord::Base
+class ApplicationRecord < ActiveRecord::Base
+  self.abstract_class = true
+
+  def serializable_hash(*) = super.to_h { |name, value| [name, name.match?(/(\A|_)id\z/) ? value&.to_s : value] }
 end
 
-class Order < ActiveRecord::Base
-  def as_json(*) = super.merge('id' => id.to_s)
+class Order < ApplicationRecord
 end
+
+class Photo < ApplicationRecord
+end
+
+# Of config/database.yml.
+CONFIGURATION = YAML.load_file('t/clients/database.yml')['test']
 
 def connect(database)
-  ActiveRecord::Base.establish_connection(adapter: 'postgresql', database: database, min_messages: 'warning')
+  ActiveRecord::Base.establish_connection(CONFIGURATION.merge('database' => database))
 end
 
 say 'version', ActiveRecord.version
-connect(ENV['PGDATABASE'])
 ActiveRecord::Migration.verbose = false
-CreateOrders.migrate(:up)
+{ 'of_empty' => 'PGDATABASE_OF_MIGRATIONS', 'of_existing' => 'PGDATABASE' }.each do |name, database|
+  connect(ENV[database])
+  [CreateShardid, CreateOrders].each { |migration| migration.migrate(:up) }
+  say name, Order.create!(customer: 'Ada').id >> 10 & 8191
+end
 
 order = Order.create!(customer: 'Ada')
 say 'created', order.id
 say 'type', order.id.class
 say 'json', order.to_json
+say 'json_of_reference', Photo.new(id: order.id, user_id: order.id).to_json, Photo.new.to_json
 say 'several', *Order.insert_all([{ customer: 'Ada' }, { customer: 'Grace' }]).rows.flatten
 say 'several_made', *Order.create!([{ customer: 'Ada' }, { customer: 'Grace' }]).map(&:id)
 Order.create!(id: 4032112536055714817, customer: 'exact')

@@ -162,6 +162,5 @@ except utils.DatabaseError as error:
     say('owned', sqlstate(error))
 
 # The database of Django's test runner: all migrations from the beginning, and no shard number of its own.
-connection.settings_dict['OPTIONS'] = {'options': '-c shardid.shard_id=6'}
 connection.creation.create_test_db(verbosity=0, serialize=False)
 say('test_database', connection.settings_dict['NAME'], Photo.objects.create(name='tested').id >> 10 & 8191)

@@ -11,5 +11,6 @@ DATABASES = {
         'NAME': os.environ['PGDATABASE'],
         'HOST': os.environ['PGHOST'],
         'PORT': os.environ['PGPORT'],
+        'OPTIONS': {'options': '-c shardid.shard_id=5'},
     }
 }

@@ -134,7 +134,7 @@ sub reads_each_row
 	return;
 }
 
-append_to_file("$folder/reader.py", block_of($page, 'consumer_python') . <<'EOF');
+append_to_file("$folder/reader.py", slurp_file('examples/new-rows/reader.py') . <<'EOF');
 
 def process(cursor, row_id, item):
     cursor.execute('INSERT INTO mails VALUES (%s, %s)', [row_id, item])

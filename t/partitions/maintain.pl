@@ -181,7 +181,7 @@ SKIP:
 	query('CREATE ROLE keeper NOLOGIN; CREATE ROLE worker LOGIN; CREATE SCHEMA keeper AUTHORIZATION keeper');
 	query('SET ROLE keeper; CREATE TABLE keeper.events (id bigint PRIMARY KEY) PARTITION BY RANGE (id)');
 	query('REVOKE USAGE ON SCHEMA ids FROM PUBLIC');
-	query(block_of('partitioning.md', 'partition-cron') =~ s/events_owner/keeper/gr =~ s/cron_worker/worker/gr =~ s/'events'/'keeper.events'/r =~ s/'\@daily'/'\@reboot'/r);
+	query(block_of('partitioning.md', 'partition-cron') =~ s/events_owner/keeper/gr =~ s/cron_worker/worker/gr =~ s/'events'/'keeper.events'/r =~ s/'\@daily'/'\@reboot'/r =~ s/'shop'/'postgres'/r);
 	$node->restart;
 	ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM cron.job_run_details WHERE status IN ('succeeded', 'failed')}),
 		'pg_cron has run the job');

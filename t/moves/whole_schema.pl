@@ -115,17 +115,6 @@ for my $version (sort keys %install)
 	my $kept = on(q(SELECT (SELECT count(*) FROM items) + (SELECT count(*) FROM "with ""quotes""
 and a line") || ' ' || (SELECT count(*) FROM orders) || ' ' || (SELECT count(*) FROM parted)));
 	cmp_ok((split / /, $kept)[$_], '>=', scalar @{ $told{ (qw(items orders parted))[$_] } }, "$version: no row is lost") for 0 .. 2;
-
-	if ($version eq 'extension')
-	{
-		on(command_of('operations.md', 'CREATE FUNCTION ids.new_id()'));
-		on(block_of('operations.md', 'new-tables'), $superuser);
-		on('CREATE TABLE fresh (id bigint PRIMARY KEY); CREATE TABLE of_serial (id bigserial PRIMARY KEY); CREATE TABLE of_identity (id bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY)');
-		is(on('INSERT INTO fresh DEFAULT VALUES RETURNING ids.id_shard(id)'), 5, 'a new table has the default');
-		is(on("INSERT INTO $_ DEFAULT VALUES RETURNING id"), 1, "$_ keeps its own") for 'of_serial', 'of_identity';
-		on('CREATE TABLE of_superuser (id bigint PRIMARY KEY)', $superuser);
-		is(on(q(SELECT count(*) FROM pg_attrdef WHERE adrelid = 'of_superuser'::regclass)), 0, 'a superuser\'s table has none');
-	}
 	$node->safe_psql('postgres', 'DROP DATABASE shop');
 }
 

@@ -90,7 +90,7 @@ sub lead_minutes { return int(run_on($_[0], 'shop', 'SELECT extract(epoch FROM l
 
 my $registry = $node{registry1} = new_node('registry1', undef, allows_streaming => 1);
 sub rules_of { return block($_[0]) =~ s/^host (\S+ \S+) \S+ (\S+)/local $1 $2/mgr }
-let_in($registry, rules_of('hba'));
+let_in($registry, rules_of('hba') =~ s/app,//r);
 is(run_on('registry1', 'postgres', command('CREATE ROLE replicator') . ';' . command('SELECT pg_reload_conf()')), 't', 'registry1 reloads');
 make_standby('registry1', 'registry2');
 block_prints('registry1', 'postgres', 'synchronous');
@@ -104,7 +104,7 @@ for my $name ('oslo', 'lisbon', 'cairo')
 {
 	$node{"${name}1"} = new_node("${name}1", undef, allows_streaming => 1);
 	$node{"${name}1"}->safe_psql('postgres', $_) for 'CREATE DATABASE shop', 'CREATE ROLE app LOGIN', command('CREATE ROLE replicator');
-	let_in($node{"${name}1"}, rules_of('hba_member') =~ s/app,//r);
+	let_in($node{"${name}1"}, rules_of('hba') =~ s/app,//r);
 	my $number = $number_of{$name};
 	my $block = block('member') =~ s/host 'registry1\.example,registry2\.example'/$both/r =~ s/lisbon_member/${name}_member/r
 	  =~ s/secret2/'secret' . ($number + 1)/er;
@@ -254,7 +254,7 @@ $node{cairo1} = PostgreSQL::Test::Cluster->new('cairo_again');
 $node{cairo1}->init_from_backup($cairo, 'last');
 $node{cairo1}->append_conf('postgresql.conf', 'port = ' . $cairo->port);
 $node{cairo1}->start;
-is(run_on('cairo1', 'shop', command('SELECT shardid_lease.take_over_shard()') . ';' . command('SELECT ids.renew_identity()')), 2, 'the restored member takes over');
+is(run_on('cairo1', 'shop', join(';', map { command_of('operations.md', $_) } 'SELECT shardid_lease.take_over_shard()', 'SELECT ids.renew_identity()')), 2, 'the restored member takes over');
 cmp_ok(run_on('cairo1', 'shop', 'SELECT ids.next_id()'), '>', $last{cairo1}, 'cairo: ids are above those before');
 
 # --- A registry's server that is switched off: simulated by a listener that accepts no more connections. Without the

@@ -43,9 +43,10 @@ int32 shard_to_draw(const Lease &lease) {
             ERROR,
             (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("no shard is set"),
              errdetail("shardid.shard_id is %d.", unset_shard_id),
-             errhint("Run SET shardid.shard_id = ... for this session, and ALTER DATABASE %s SET "
-                     "shardid.shard_id = ... for those that connect from now on; or pass the "
-                     "shard to next_id().",
+             errhint("With a number that no other database has, run SET shardid.shard_id = ... for "
+                     "this session, and ALTER DATABASE %s SET shardid.shard_id = ... for those "
+                     "that connect from now on. In a new session, first call id_shard(0), which "
+                     "loads the library.",
                      quote_identifier(get_database_name(MyDatabaseId)))));
     return shard_id;
 }

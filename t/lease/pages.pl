@@ -140,7 +140,17 @@ $copy->safe_psql('moved', command('DROP EXTENSION shardid_lease'));
 cmp_ok($after = generate($copy, 'moved'), '>', $before, 'with the number in the setting ids continue');
 is(shard_of($after), 0, 'of that number');
 
+# --- The same in a copy that does not reach the registry.
+
+$copy->safe_psql('postgres', 'CREATE DATABASE staging');
+$copy->safe_psql('staging', $join);
+$registry->stop;
+like(($copy->psql('staging', $release))[2], qr/WARNING:.*has released its lease, but/, 'a release that the registry does not learn');
+$copy->safe_psql('postgres', 'ALTER DATABASE staging SET shardid.shard_id = 9');
+$copy->safe_psql('staging', command('DROP EXTENSION shardid_lease'));
+is(shard_of(generate($copy, 'staging')), 9, 'then the copy has the number in the setting');
+
 every_block_has_run('take_over');
 
-$_->stop for $member, $copy, $registry;
+$_->stop for $member, $copy;
 done_testing();

@@ -116,6 +116,9 @@ $node->safe_psql('postgres', "ALTER DATABASE $_ RESET shardid.shard_id") for 'by
 is(found(), 'beside promoted restored restored_beside', 'not one with another number, nor two without a number');
 is(same_number('template_wal_log', 'template_file_copy', 'copy'), '', 'also between these');
 
+command_fails_like([ 'examples/monitoring/same_number.sh', $node->connstr('shop'), $node->connstr($_) ], qr/does not exist/,
+	"fails if it cannot ask one: $_") for 'none', 'template1';
+
 # --- The fields of each row.
 
 sub told { return $_[0]->safe_psql($_[2] // 'shop', "SELECT $_[1] FROM shard_fingerprint()") }

@@ -185,11 +185,10 @@ COMMIT;
 \endif
 SELECT pg_temp.added_column() AS added \gset
 
-SELECT shard, time_column AS time, key_column AS key, a.attnotnull AS is_complete,
-       format_type(k.atttypid, k.atttypmod) AS key_type
-FROM ids.added_ids JOIN pg_attribute a ON a.attrelid = relation AND a.attname = added
-    JOIN pg_attribute k ON k.attrelid = relation AND k.attname = key_column
-WHERE relation = :relation_oid \gset
+SELECT shard, time_column AS time, key_column AS key, attnotnull AS is_complete
+FROM ids.added_ids JOIN pg_attribute ON attrelid = relation AND attname = added WHERE relation = :relation_oid \gset
+-- NULLIF returns the type under a domain: the fill begins with NULL, which the domain may refuse.
+SELECT pg_typeof(NULLIF(:"key", :"key")) AS key_type FROM (SELECT) one LEFT JOIN :relation ON false \gset
 
 -- The id of an old row: of its millisecond, and above the id of the row before.
 CREATE FUNCTION pg_temp.old_id(shard int, created_at timestamptz, previous bigint) RETURNS bigint LANGUAGE sql

@@ -110,6 +110,10 @@ script('add', @spaced, key => 'a$$b');
 like(script_fails('primary_key', table => 'keys'), qr/ERROR:  55000: primary key of table "keys" is deferrable/, 'a deferrable key');
 is(on('INSERT INTO keys (key, time) VALUES (1, now()) RETURNING ids.id_shard("other id")'), 5, 'another name of the column');
 
+# A key of a domain that is NOT NULL, by which the fill begins with NULL.
+on('CREATE DOMAIN code AS text NOT NULL; CREATE TABLE coded (key code PRIMARY KEY, time timestamptz); INSERT INTO coded SELECT n, now() FROM generate_series(1, 9) n');
+like(script('add', @spaced, table => 'coded', batch => 2), qr/^9\|9\|0$/m, 'a key of a domain that is NOT NULL');
+
 # What another role has planted would run as the superuser.
 on(q(CREATE FUNCTION public.format(text, name, name) RETURNS text LANGUAGE plpgsql AS
     $$ BEGIN CREATE TABLE public.gained (); RETURN pg_catalog.format('%I.%I', $2, $3); END $$));

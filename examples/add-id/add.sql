@@ -80,6 +80,12 @@ BEGIN
         RAISE wrong_object_type USING MESSAGE = format('other tables inherit from table "%s"', of_table),
             HINT = 'Their rows can have the same keys.';
     END IF;
+    IF row_security_active(of_table) THEN
+        RAISE insufficient_privilege USING
+            MESSAGE = format('row-level security of table "%s" can hide rows from role "%s"', of_table, current_user),
+            DETAIL = 'Rows that it hides would get no id.',
+            HINT = 'Run this as a role with BYPASSRLS that is a member of the owner.';
+    END IF;
     SELECT relname INTO found FROM pg_class c LEFT JOIN pg_index ON indexrelid = c.oid
     WHERE relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = of_table) AND indrelid IS DISTINCT FROM of_table
       AND relname = ANY (ARRAY[current_setting('add_id.by_id'), current_setting('add_id.by_time'), current_setting('add_id.kept_key')]);

@@ -113,6 +113,16 @@ is(on('INSERT INTO keys (key, time) VALUES (1, now()) RETURNING ids.id_shard("ot
 # A key of a domain that is NOT NULL, by which the fill begins with NULL.
 on('CREATE DOMAIN code AS text NOT NULL; CREATE TABLE coded (key code PRIMARY KEY, time timestamptz); INSERT INTO coded SELECT n, now() FROM generate_series(1, 9) n');
 like(script('add', @spaced, table => 'coded', batch => 2), qr/^9\|9\|0$/m, 'a key of a domain that is NOT NULL');
+script('undo', table => 'coded');
+
+# Rows that policies hide would get no id, and step 5 would find them.
+on('ALTER TABLE coded ENABLE ROW LEVEL SECURITY; CREATE POLICY part ON coded USING (key > $$5$$)');
+like(script('add', @spaced, table => 'coded'), qr/^9\|9\|0$/m, 'policies that do not apply to the owner');
+script('undo', table => 'coded');
+on('ALTER TABLE coded FORCE ROW LEVEL SECURITY');
+like(script_fails('add', @spaced, table => 'coded'), qr/ERROR:  42501: row-level security of table "coded" .*HINT:  .* BYPASSRLS/s, 'policies that apply to the owner');
+as_superuser('CREATE ROLE all_rows LOGIN BYPASSRLS; GRANT shop_owner TO all_rows');
+like(script('add', @spaced, table => 'coded', role => 'all_rows'), qr/^9\|9\|0$/m, 'as a role for which they do not apply');
 
 # What another role has planted would run as the superuser.
 on(q(CREATE FUNCTION public.format(text, name, name) RETURNS text LANGUAGE plpgsql AS

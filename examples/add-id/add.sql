@@ -61,6 +61,7 @@ DECLARE
     time_name name := current_setting('add_id.time');
     key_name name := current_setting('add_id.key');
     column_name name := current_setting('add_id.column');
+    is_new bool := NOT EXISTS (SELECT FROM ids.added_ids WHERE relation = of_table);
     own_shard int;
     old_shard int := NULLIF(current_setting('add_id.shard'), '');
     found text;
@@ -87,7 +88,7 @@ BEGIN
             HINT = 'Run this as a role with BYPASSRLS that is a member of the owner.';
     END IF;
     SELECT relname INTO found FROM pg_class c LEFT JOIN pg_index ON indexrelid = c.oid
-    WHERE relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = of_table) AND indrelid IS DISTINCT FROM of_table
+    WHERE relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = of_table) AND (indrelid IS DISTINCT FROM of_table OR is_new)
       AND relname = ANY (ARRAY[current_setting('add_id.by_id'), current_setting('add_id.by_time'), current_setting('add_id.kept_key')]);
     IF found IS NOT NULL THEN
         RAISE duplicate_table USING MESSAGE = format('relation "%s" already exists', found),
@@ -131,7 +132,7 @@ BEGIN
             HINT = 'Change the column itself by id_migration_commands. '
                 'Or pass -v swap=no, if the new column stays next to it.';
     END IF;
-    IF NOT EXISTS (SELECT FROM ids.added_ids WHERE relation = of_table) AND EXISTS (
+    IF is_new AND EXISTS (
         SELECT FROM pg_attribute WHERE attrelid = of_table AND attname = column_name AND NOT attisdropped)
     THEN
         RAISE duplicate_column USING MESSAGE = format('table "%s" already has a column "%s"', of_table, column_name),
@@ -151,7 +152,7 @@ BEGIN
     END IF;
 
     -- The shard of old rows.
-    IF NOT EXISTS (SELECT FROM ids.added_ids WHERE relation = of_table) THEN
+    IF is_new THEN
         EXECUTE format('SELECT ids.id_shard(%s)', current_setting('add_id.function')) INTO own_shard;
         old_shard := COALESCE(old_shard, CASE WHEN own_shard < 4096 THEN own_shard + 4096 END);
         IF old_shard IS NULL OR old_shard = own_shard OR old_shard NOT BETWEEN 0 AND 8191 THEN
@@ -163,7 +164,7 @@ BEGIN
     END IF;
 
     -- What roles with INSERT lack for the default. A default with arguments of its own is not looked into.
-    IF NOT EXISTS (SELECT FROM ids.added_ids WHERE relation = of_table)
+    IF is_new
        AND current_setting('add_id.function') ~ '^[\w.]+\(\)$' AND to_regprocedure('ids.shardid_inserters(jsonb)') IS NOT NULL
     THEN
         SELECT string_agg(command, '; ') INTO found
@@ -263,18 +264,6 @@ CALL pg_temp.fill(:batch, :pause);
 \echo 4. a unique index
 SET lock_timeout = 0;
 CREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS :"by_id" ON :relation (:"added");
-DO $$
-BEGIN
-    IF NOT EXISTS (
-        SELECT FROM pg_index JOIN pg_class i ON i.oid = indexrelid JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[0]
-        WHERE indrelid = current_setting('add_id.table')::regclass AND relname = current_setting('add_id.by_id')
-          AND attname = pg_temp.added_column() AND indisunique AND indisvalid AND indpred IS NULL AND indnkeyatts = 1)
-    THEN
-        RAISE duplicate_table USING MESSAGE = format('relation "%s" already exists', current_setting('add_id.by_id')),
-            HINT = 'The unique index on the id needs this name: rename the other relation, and run add.sql again.';
-    END IF;
-END
-$$;
 
 \echo 5. NOT NULL
 SET lock_timeout = '3s';

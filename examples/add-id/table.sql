@@ -45,12 +45,14 @@ BEGIN
     END IF;
 END
 $$;
+-- Names of indexes: type name cuts to 63 bytes between characters, here to 50 of the table's.
 SELECT c.oid AS relation_oid, format('%I.%I', nspname, relname) AS relation,
-       left(relname, 50) || '_by_id' AS by_id, left(relname, 50) || '_add_id_time' AS by_time,
-       left(relname, 50) || '_add_id_key' AS kept_key,
-       format('%I.%I', nspname, left(relname, 50) || '_add_id_time') AS by_time_of_schema,
-       format('%I.%I', nspname, left(relname, 50) || '_add_id_key') AS kept_key_of_schema
-FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE c.oid = to_regclass(:'table') \gset
+       start || '_by_id' AS by_id, start || '_add_id_time' AS by_time, start || '_add_id_key' AS kept_key,
+       format('%I.%I', nspname, start || '_add_id_time') AS by_time_of_schema,
+       format('%I.%I', nspname, start || '_add_id_key') AS kept_key_of_schema
+FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace,
+     substr((repeat('-', 13) || relname)::name::text, 14) start
+WHERE c.oid = to_regclass(:'table') \gset
 SELECT set_config('add_id.' || name, value, false)
 FROM (VALUES ('table', :'relation'), ('by_id', :'by_id'), ('by_time', :'by_time'), ('kept_key', :'kept_key')) v (name, value) \g /dev/null
 

@@ -33,30 +33,31 @@ BEGIN
         RAISE object_not_in_prerequisite_state USING MESSAGE = format('primary key of table "%s" is deferrable', of_table),
             HINT = 'Leave the primary key as it is: the unique index on the id is enough for new foreign keys.';
     END IF;
-    IF EXISTS (
-        SELECT FROM pg_class c LEFT JOIN pg_index ON indexrelid = c.oid
-        WHERE relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = of_table)
-          AND relname = current_setting('add_id.kept_key') AND indrelid IS DISTINCT FROM of_table)
-    THEN
-        RAISE duplicate_table USING MESSAGE = format('relation "%s" already exists', current_setting('add_id.kept_key')),
-            HINT = 'The unique index on the old key needs this name: rename the other relation.';
-    END IF;
 END
 $$;
 
 SELECT count(*) = 1 AS has_key FROM pg_constraint WHERE conrelid = :relation_oid AND contype = 'p' \gset
 \if :has_key
-SELECT conname AS old_key, (
-    SELECT string_agg(quote_ident(attname), ', ' ORDER BY place)
-    FROM unnest(conkey) WITH ORDINALITY k (attnum, place) JOIN pg_attribute a USING (attnum) WHERE attrelid = conrelid) AS columns,
-    CASE WHEN indisreplident THEN format(', REPLICA IDENTITY USING INDEX %I', :'kept_key') ELSE '' END AS identity
-FROM pg_constraint JOIN pg_index ON indexrelid = conindid WHERE conrelid = :relation_oid AND contype = 'p' \gset
+SELECT conname AS old_key, COALESCE(obj_description(c.oid, 'pg_constraint'), '') AS old_comment,
+       COALESCE(obj_description(conindid, 'pg_class'), '') AS index_comment,
+       replace(pg_get_indexdef(conindid), format('CREATE UNIQUE INDEX %I ON %s ', relname, :'relation'), '')
+           || COALESCE(' TABLESPACE ' || quote_ident(spcname), '') AS definition,
+       CASE WHEN indisreplident THEN format(', REPLICA IDENTITY USING INDEX %I', :'kept_key') ELSE '' END
+           || CASE WHEN indisclustered THEN format(', CLUSTER ON %I', :'kept_key') ELSE '' END AS marks,
+       EXISTS (SELECT FROM pg_index k JOIN pg_class i ON i.oid = k.indexrelid
+               WHERE k.indrelid = conrelid AND i.relname = :'kept_key') AS is_kept
+FROM pg_constraint c JOIN pg_index ON indexrelid = conindid JOIN pg_class i ON i.oid = conindid
+    LEFT JOIN pg_tablespace t ON t.oid = reltablespace WHERE conrelid = :relation_oid AND contype = 'p' \gset
 -- Queries and ON CONFLICT need it, and undo.sql makes it the primary key again.
-CREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS :"kept_key" ON :relation (:columns);
+\if :is_kept
+\else
+CREATE UNIQUE INDEX CONCURRENTLY :"kept_key" ON :relation :definition;
+\endif
 BEGIN;
 SET LOCAL lock_timeout = '3s';
-ALTER TABLE :relation DROP CONSTRAINT :"old_key", ADD CONSTRAINT :"by_id" PRIMARY KEY USING INDEX :"by_id" :identity;
-UPDATE ids.added_ids SET old_primary_key = :'old_key' WHERE relation = :relation_oid;
+COMMENT ON INDEX :kept_key_of_schema IS :'index_comment';
+ALTER TABLE :relation DROP CONSTRAINT :"old_key", ADD CONSTRAINT :"by_id" PRIMARY KEY USING INDEX :"by_id" :marks;
+UPDATE ids.added_ids SET old_primary_key = :'old_key', old_comment = :'old_comment' WHERE relation = :relation_oid;
 COMMIT;
 \else
 SET lock_timeout = '3s';

@@ -41,7 +41,8 @@ BEGIN
             last_time timestamptz NOT NULL DEFAULT '-infinity',    -- the row that was filled last
             last_key text,
             last_id bigint NOT NULL DEFAULT 0,
-            old_primary_key name);      -- its constraint, if the id has replaced it
+            old_primary_key name,       -- its constraint, if the id has replaced it
+            old_comment text);          -- of this constraint
     END IF;
 END
 $$;

@@ -13,17 +13,20 @@ BEGIN
 END
 $$;
 SELECT pg_temp.added_column() AS added \gset
-SELECT CASE WHEN old_primary_key IS NULL THEN '' ELSE
-    format(', ADD CONSTRAINT %I PRIMARY KEY USING INDEX %I', old_primary_key, :'kept_key') END AS old_key
+SELECT old_primary_key AS old_key, COALESCE(old_comment, '') AS old_comment, old_primary_key IS NOT NULL AS has_old_key
 FROM ids.added_ids WHERE relation = :relation_oid \gset
-BEGIN;
-SET LOCAL lock_timeout = '3s';
-ALTER TABLE :relation DROP COLUMN :"added" :old_key;
-DELETE FROM ids.added_ids WHERE relation = :relation_oid;
-COMMIT;
 SET lock_timeout = 0;
 DROP INDEX CONCURRENTLY IF EXISTS :by_time_of_schema;
-SELECT :'old_key' = '' AS is_not_needed \gset
-\if :is_not_needed
+\if :has_old_key
+\else
 DROP INDEX CONCURRENTLY IF EXISTS :kept_key_of_schema;
 \endif
+BEGIN;
+SET LOCAL lock_timeout = '3s';
+ALTER TABLE :relation DROP COLUMN :"added";
+\if :has_old_key
+ALTER TABLE :relation ADD CONSTRAINT :"old_key" PRIMARY KEY USING INDEX :"kept_key";
+COMMENT ON CONSTRAINT :"old_key" ON :relation IS :'old_comment';
+\endif
+DELETE FROM ids.added_ids WHERE relation = :relation_oid;
+COMMIT;

@@ -93,7 +93,7 @@ on('DELETE FROM keys');
 like($keys->(shard => 5), qr/ERROR:  22023: no shard/, 'the shard of a generator');
 my @spaced = (table => 'keys', time => 'time', key => 'key', column => 'other id', shard => 8000);
 on('CREATE INDEX keys_by_id ON keys (time)');
-like(script_fails('add', @spaced), qr/ERROR:  42P07/, 'another index has the name of the unique one');
+like(script_fails('add', @spaced), qr/ERROR:  42P07/, 'another index of the table has the name of one of these');
 on('DROP INDEX keys_by_id; CREATE INDEX keys_add_id_key ON orders (id)');
 like(script_fails('add', @spaced), qr/ERROR:  42P07/, 'an index of another table has the name of one of these');
 on('DROP INDEX keys_add_id_key; CREATE TABLE heirs () INHERITS (keys)');
@@ -123,6 +123,19 @@ on('ALTER TABLE coded FORCE ROW LEVEL SECURITY');
 like(script_fails('add', @spaced, table => 'coded'), qr/ERROR:  42501: row-level security of table "coded" .*HINT:  .* BYPASSRLS/s, 'policies that apply to the owner');
 as_superuser('CREATE ROLE all_rows LOGIN BYPASSRLS; GRANT shop_owner TO all_rows');
 like(script('add', @spaced, table => 'coded', role => 'all_rows'), qr/^9\|9\|0$/m, 'as a role for which they do not apply');
+
+# A name whose characters are more than one byte, with nothing left for the endings of the indexes' names; and a primary
+# key with all that an index can have.
+my $long = 'ö' x 31;
+on(qq(CREATE TABLE "$long" (key int, time timestamptz, item text, CONSTRAINT old_key PRIMARY KEY (key) INCLUDE (item) WITH (fillfactor = 70)); INSERT INTO "$long" SELECT n, now() FROM generate_series(1, 9) n));
+on(q(COMMENT ON CONSTRAINT old_key ON "X" IS 'it''s old'; COMMENT ON INDEX old_key IS 'its index'; ALTER TABLE "X" CLUSTER ON old_key) =~ s/"X"/"$long"/gr);
+my $indexes = qq(SELECT pg_get_indexdef(i.indexrelid), pg_get_constraintdef(c.oid), indisclustered, obj_description(indexrelid, 'pg_class'), obj_description(c.oid, 'pg_constraint') FROM pg_index i LEFT JOIN pg_constraint c ON conindid = indexrelid WHERE indrelid = '"$long"'::regclass ORDER BY 1);
+my $before = on($indexes);
+like(script('add', @spaced, table => qq("$long")), qr/^9\|9\|0$/m, 'a long name of characters with two bytes');
+script('primary_key', table => qq("$long"));
+is(on(qq(SELECT string_agg(relname, ' ' ORDER BY relname) FROM pg_class JOIN pg_index ON indexrelid = oid WHERE indrelid = '"$long"'::regclass)), ('ö' x 25) . '_add_id_key ' . ('ö' x 25) . '_by_id', 'its indexes');
+script('undo', table => qq("$long"));
+is(on($indexes), $before, 'undone, its primary key is as before');
 
 # What another role has planted would run as the superuser.
 on(q(CREATE FUNCTION public.format(text, name, name) RETURNS text LANGUAGE plpgsql AS

@@ -7,23 +7,23 @@
 SET search_path = pg_catalog;
 SELECT format($switch$
 SET LOCAL lock_timeout = '%1$sms';
-LOCK TABLE %2$s IN ACCESS EXCLUSIVE MODE;
+%2$s
 ALTER SEQUENCE %3$s AS bigint NO MAXVALUE NO CYCLE;
 %4$s
 %5$s
 SELECT %6$L AS schema, max(id) AS highest_old, ids.raise_generator(%3$L, ids.id_lower_bound(
     greatest(ids.id_timestamp(max(id), %7$L), clock_timestamp()) + interval '1 second', %7$L), %7$L) AS smallest_new
 FROM (%8$s) highest (id)
-$switch$, least(300, deadlock_timeout / (tables + 1) - 20), relations, generator, replace(defaults, '@', next_id),
+$switch$, least(300, deadlock_timeout / (tables + 1) - 20), locks, generator, replace(defaults, '@', next_id),
     format(E'%s\nAS %L;', regexp_replace(split_part(definition, E'\nAS $', 1), ' LANGUAGE \w+', ' LANGUAGE plpgsql'),
         'BEGIN ' || COALESCE(quote_ident(result) || ' :=', 'RETURN') || ' ' || next_id || '; END'),
-    o.schema, epoch, highest)
+    o.schema, epoch, COALESCE(highest, 'VALUES (NULL::bigint)'))
 FROM before_ids.old_functions o JOIN pg_namespace n ON nspname = o.schema
     JOIN pg_proc p ON pronamespace = n.oid AND proname = function,
     format('ids.next_id(%s, %L, %L)', shard, generator, epoch) next_id,
     (SELECT setting::int FROM pg_settings WHERE name = 'deadlock_timeout') d (deadlock_timeout),
-    LATERAL (SELECT count(DISTINCT relation), string_agg(relation, ', ' ORDER BY place),
+    LATERAL (SELECT count(DISTINCT relation), 'LOCK TABLE ' || string_agg(relation, ', ' ORDER BY place) || ' IN ACCESS EXCLUSIVE MODE;',
                     string_agg(format('ALTER TABLE %s ALTER %I SET DEFAULT @;', relation, "column"), E'\n' ORDER BY place),
                     string_agg(format('SELECT max(%I) FROM %s', "column", relation), ' UNION ALL ' ORDER BY place)
-             FROM before_ids.old_columns c WHERE c.schema = o.schema) c (tables, relations, defaults, highest)
+             FROM before_ids.old_columns c WHERE c.schema = o.schema) c (tables, locks, defaults, highest)
 WHERE prosrc NOT LIKE '%ids.next\_id%' \gexec

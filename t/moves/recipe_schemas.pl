@@ -54,7 +54,23 @@ DECLARE our_epoch bigint := 1314220021721; shard_id int := 8;
 BEGIN RETURN nextval('insta5.photos_id_seq'); END $$;
 SQL
 unlike(on(recipe('save')), qr/thief/, 'no function of a role without rights on its sequence');
-is($fails->('switch'), '', 'no function of a view runs, and a name ends no function');
+is($fails->($_), '', "$_: no function of a view runs, and a name ends no string") for 'switch', 'back';
+
+# --- A function that only callers by name use; and a generator that is ahead when the way back has waited.
+
+new_database('recipe_called');
+create_recipe_of_page();
+on("ALTER TABLE insta5.$_ ALTER id DROP DEFAULT") for 'photos', 'likes';
+on(recipe('save'));
+my $called = q(SELECT id_shard(insta5.next_id()), prosrc ~ 'ids.next_id' FROM pg_proc WHERE oid = 'insta5.next_id'::regproc);
+like(on(recipe('switch')), qr/^insta5\|\|\d+$/, 'recipe_called: a function without tables switches');
+is(on($called), '5|t', 'recipe_called: its callers get ids of next_id');
+on(q(SELECT raise_generator('insta5.photos_id_seq', id_lower_bound(clock_timestamp() + interval '3 s'))));
+like(fails("SET plpgsql.check_asserts = off;\n" . recipe('back') =~ s/^SELECT pg_sleep\(extract.*\n//mr), qr/^ERROR:  generator "insta5.photos_id_seq" is ahead of the clock$/m,
+	'recipe_called: not back while its ids could follow');
+is(on($called), '5|t', 'recipe_called: and it is as it was');
+on(recipe('back'));
+is(on($called), '5|f', 'recipe_called: and back');
 
 # --- Rights, and the way back. Roles that can insert keep that right: by a column, by PUBLIC, by a group.
 

@@ -15,7 +15,7 @@ DO %8$L;
 %5$s;
 %6$s
 SELECT %7$L AS schema
-$back$, least(300, deadlock_timeout / (tables + 1) - 20), locks, generator, epoch, definition, defaults, o.schema,
+$back$, greatest(1, least(300, deadlock_timeout / (tables + 1) - 20)), locks, generator, epoch, definition, defaults, o.schema,
     format($check$
 DECLARE lead interval := (SELECT lead FROM ids.id_generator_status(%1$L, %2$L));
 BEGIN

@@ -14,7 +14,7 @@ ALTER SEQUENCE %3$s AS bigint NO MAXVALUE NO CYCLE;
 SELECT %6$L AS schema, max(id) AS highest_old, ids.raise_generator(%3$L, ids.id_lower_bound(
     greatest(ids.id_timestamp(max(id), %7$L), clock_timestamp()) + interval '1 second', %7$L), %7$L) AS smallest_new
 FROM (%8$s) highest (id)
-$switch$, least(300, deadlock_timeout / (tables + 1) - 20), locks, generator, replace(defaults, '@', next_id),
+$switch$, greatest(1, least(300, deadlock_timeout / (tables + 1) - 20)), locks, generator, replace(defaults, '@', next_id),
     format(E'%s\nAS %L;', regexp_replace(split_part(definition, E'\nAS $', 1), ' LANGUAGE \w+', ' LANGUAGE plpgsql'),
         'BEGIN ' || COALESCE(quote_ident(result) || ' :=', 'RETURN') || ' ' || next_id || '; END'),
     o.schema, epoch, COALESCE(highest, 'VALUES (NULL::bigint)'))

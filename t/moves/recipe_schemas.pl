@@ -56,6 +56,14 @@ SQL
 unlike(on(recipe('save')), qr/thief/, 'no function of a role without rights on its sequence');
 is($fails->($_), '', "$_: no function of a view runs, and a name ends no string") for 'switch', 'back';
 
+# --- So many tables that deadlock_timeout leaves no time for each lock.
+
+new_database('recipe_many');
+create_recipe_of_page();
+on("CREATE TABLE insta5.many_$_ (id bigint DEFAULT insta5.next_id())") for 3 .. 60;
+on(recipe('save'));
+like(on(recipe($_)), qr/^insta5/, "$_: 60 tables") for 'switch', 'back';
+
 # --- A function that only callers by name use; and a generator that is ahead when the way back has waited.
 
 new_database('recipe_called');

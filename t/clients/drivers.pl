@@ -49,6 +49,8 @@ is($django->{unmanaged}[0], 'others.Unmanaged has managed = False, so migrations
 is("$django->{reversed}[0] $django->{generator_dropped}[0]", '1 True', 'Django: the migrations are reversed, and ids continue');
 is($django->{above}[0], 'table "shop_photo" has ids above those that are generated now', 'Django: and not applied to ids of the future');
 is($django->{altered}[0], '23502', 'Django: AlterField leaves the column without a default');
+is("@{ $django->{quoted} }", '5 1', 'Django: names with quotes and percent signs, forwards and backwards');
+is($django->{quoted_above}[0], q(table "shop's 100%d $switch$" has ids above those that are generated now), 'Django: and in an error');
 is($django->{owned}[0], '55000', 'Django: a generator that belongs to the column is spoilt by loaddata');
 is("@{ $django->{test_database} }", 'test_django 5', 'Django: a test database, with a shard number by its settings');
 

@@ -148,6 +148,39 @@ try:
 except utils.IntegrityError as error:
     say('altered', sqlstate(error))
 
+# Names that would end a string, or stand for a value.
+class Quoted(models.Model):
+    id = models.BigAutoField(primary_key=True, db_column="the 'id' of 100%s $switch$")
+
+    class Meta:
+        app_label = 'others'
+        db_table = "shop's 100%d $switch$"
+
+
+states = [ProjectState(), ProjectState()]
+states[0].add_model(ModelState.from_model(Quoted))
+altered = AlterToShardId('quoted', 'id', ShardIdField(primary_key=True, db_column=Quoted._meta.pk.db_column))
+states[1].add_model(ModelState.from_model(Quoted))
+altered.state_forwards('others', states[1])
+insert = '''INSERT INTO "shop's 100%d $switch$" DEFAULT VALUES RETURNING *'''
+with connection.schema_editor() as editor:
+    editor.create_model(Quoted)
+    altered.database_forwards('others', editor, *states)
+with connection.cursor() as cursor:
+    cursor.execute(insert)
+    above = cursor.fetchone()[0]
+with connection.schema_editor() as editor:
+    altered.database_backwards('others', editor, states[1], states[0])
+with connection.cursor() as cursor:
+    cursor.execute(insert)
+    say('quoted', above >> 10 & 8191, cursor.fetchone()[0] - above)
+    cursor.execute('''INSERT INTO "shop's 100%d $switch$" VALUES (ids.id_lower_bound(now() + interval '1 day'))''')
+try:
+    with connection.schema_editor() as editor:
+        altered.database_forwards('others', editor, *states)
+except utils.DatabaseError as error:
+    say('quoted_above', str(error).splitlines()[0])
+
 # A generator that is owned by the column.
 with connection.cursor() as cursor:
     cursor.execute("DELETE FROM shop_photo WHERE name = 'of tomorrow'")

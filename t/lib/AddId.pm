@@ -7,13 +7,13 @@ use Exporter 'import';
 use Docs;
 
 our @EXPORT = qw(start_shop create_orders install on as_superuser block sqlstate_of script script_fails script_in_background
-  run_in_background terminate $node);
+  start_script run_in_background terminate $node);
 our $node;
 
 sub start_shop
 {
-	my ($name) = @_;
-	$node = new_node($name);
+	my ($name, $conf) = @_;
+	$node = new_node($name, $conf);
 	$node->safe_psql('postgres', 'CREATE ROLE shop_owner LOGIN; CREATE ROLE app LOGIN');
 	return;
 }
@@ -44,14 +44,21 @@ sub run_in_background
 	return $pid;
 }
 
-# The command of a script of examples/add-id with these variables.
+# The command of a script of examples/add-id, or of another example, with these variables.
 sub command_of_script
 {
 	my ($name, %variables) = @_;
 	$variables{table} //= 'orders';
 	my $role = delete $variables{role} // 'shop_owner';
 	return ('psql', '-Xqt', '-A', '-v', 'VERBOSITY=verbose', '-d', $node->connstr('shop') . " user=$role",
-		(map { ('-v', "$_=$variables{$_}") } sort keys %variables), '-f', "examples/add-id/$name.sql");
+		(map { ('-v', "$_=$variables{$_}") } sort keys %variables), '-f', 'examples/' . ($name =~ m{/} ? $name : "add-id/$name") . '.sql');
+}
+
+# Starts it, with what it prints line by line.
+sub start_script
+{
+	my ($out, $err, @command) = (shift, shift, 'stdbuf', '-oL', command_of_script(@_));
+	return IPC::Run::start(\@command, '<', \'', '>', $out, '2>', $err);
 }
 
 # Returns what it prints.

@@ -1,0 +1,199 @@
+# docs/migrating.md and docs/migrating-ids.md: the scripts of examples/add-id and examples/instagram are interrupted at
+# random moments, and run again, while sessions write: by the end of their session, of psql, of the server. Every row, and
+# all that belongs to the table, is as the sessions have left it. SHARDID_SEED repeats the moments, ROUNDS sets how many.
+use AddId;
+use ShardidTest;
+
+my $seed = $ENV{SHARDID_SEED} || time;
+srand $seed;
+my $kills = $ENV{ROUNDS} || rounds(4, 40);
+my %count;
+start_shop('migration_kills', "restart_after_crash = on\n");
+
+my $done = '42704: table "orders" has no id column of add.sql|55000: the id of table "orders" is already its primary key';
+my %ways = (
+	terminate => sub { as_superuser(q(SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'shop_owner')) },
+	backend => sub {
+		my $pids = as_superuser(q(SELECT pid FROM pg_stat_activity WHERE usename = 'shop_owner'));
+		kill 'KILL', split ' ', $pids or return;
+		$node->poll_query_until('shop', q(SELECT true)) or die 'the server does not come back';
+	},
+	server => sub { $node->stop('immediate'); start_again($node) },
+	psql => sub { $_[0]->signal('KILL') });
+
+# A run of the script that is interrupted when it has printed this, and up to so many seconds have passed. Returns whether
+# it was still running.
+sub interrupted
+{
+	my ($way, $printed, $seconds, @script) = @_;
+	my ($out, $err) = ('', '');
+	my $script = start_script(\$out, \$err, @script);
+	$script->pump_nb, usleep 1_000 until $out =~ /$printed/ || !$script->pumpable;
+	usleep rand($seconds) * 1e6;
+	my $is_running = $script->pumpable;
+	$ways{$way}->($script) if $is_running;
+	eval { $script->finish };
+	is_error_of_page($err, "$way at /$printed/");
+	$count{ $is_running ? $way : 'too late' }++;
+	return;
+}
+
+# What its end does, and what the page says to answer by another run: a lock that somebody has, here the session of a psql
+# that was killed; and that there is nothing more to do.
+sub is_error_of_page
+{
+	my ($err, $when) = @_;
+	my @others = grep { !/57P0[1-3]|55P03|40P01|$done/ } $err =~ /(?:ERROR|FATAL):  (.*)/g;
+	return is("@others", '', "$when: no other error");
+}
+
+# Runs it until it succeeds, as the page says; returns what it prints.
+sub at_last
+{
+	for (1 .. 60)
+	{
+		my ($out, $err) = ('', '');
+		my $script = start_script(\$out, \$err, @_);
+		return $out if ($script->finish && $err !~ /ERROR/) || $err =~ /$done/;
+		is_error_of_page($err, "@_");
+		usleep 300_000;
+	}
+	die "@_ does not succeed: seed $seed";
+}
+
+# Random ways, at random ones of these moments.
+sub campaign
+{
+	my ($rounds, $moments, @script) = @_;
+	my @names = sort keys %ways;
+	interrupted($names[ rand @names ], @{ $moments->[ rand @$moments ] }, @script) for 1 .. $rounds;
+	return;
+}
+
+# All that belongs to these tables, as text.
+sub fingerprint
+{
+	return as_superuser(<<"SQL");
+WITH t AS (SELECT oid FROM pg_class WHERE oid = ANY ('{$_[0]}'::regclass[]))
+SELECT concat_ws(' ', 'table', relname, relacl, relowner, reloptions, relreplident, relchecks, obj_description(c.oid, 'pg_class')) FROM pg_class c JOIN t USING (oid)
+UNION ALL SELECT concat_ws(' ', 'column', attrelid::regclass, attname, format_type(atttypid, atttypmod), attnotnull, pg_get_expr(adbin, adrelid), attacl, col_description(attrelid, attnum))
+FROM t JOIN pg_attribute ON attrelid = oid AND attnum > 0 AND NOT attisdropped LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+UNION ALL SELECT concat_ws(' ', 'constraint', conname, pg_get_constraintdef(c.oid), convalidated, obj_description(c.oid, 'pg_constraint')) FROM pg_constraint c JOIN t ON conrelid = t.oid
+UNION ALL SELECT concat_ws(' ', 'index', pg_get_indexdef(indexrelid), indisvalid, indisreplident, indisclustered, obj_description(indexrelid, 'pg_class')) FROM pg_index JOIN t ON indrelid = oid
+UNION ALL SELECT concat_ws(' ', 'trigger', pg_get_triggerdef(g.oid), tgenabled, obj_description(g.oid, 'pg_trigger')) FROM pg_trigger g JOIN t ON tgrelid = t.oid AND NOT tgisinternal
+UNION ALL SELECT concat_ws(' ', 'function', pg_get_functiondef(oid), proowner, proacl, obj_description(oid, 'pg_proc')) FROM pg_proc WHERE proname = 'next_id' AND pronamespace <> 'ids'::regnamespace
+UNION ALL SELECT concat_ws(' ', 'relation', relname) FROM pg_class WHERE relnamespace = 'public'::regnamespace
+ORDER BY 1
+SQL
+}
+
+# The sessions write the same to a second table; and what they may be told: the server is gone, or between step 5 and the
+# next run a row without an id.
+sub write_to
+{
+	return start_clients($node->connstr . ' user=app', 2, [@_], dbname => 'shop', pause_ms => 5, reconnect => 1, tolerate => '57P01,57P02,57P03,23514');
+}
+
+sub is_as_written
+{
+	my ($table, $columns, $told, $when) = @_;
+	return is(on("SELECT count(*) FROM ((SELECT $columns FROM $table EXCEPT ALL SELECT $columns FROM $told) UNION ALL (SELECT $columns FROM $told EXCEPT ALL SELECT $columns FROM $table)) d"),
+		0, "$when: all rows of $table are as written");
+}
+
+# --- examples/add-id
+
+create_orders(rounds(3_000, 20_000));
+install('extension');
+on(<<'SQL');
+ALTER TABLE orders DROP CONSTRAINT orders_pkey, ADD PRIMARY KEY (order_no) INCLUDE (item) WITH (fillfactor = 80), ADD CONSTRAINT named CHECK (item <> ''), ALTER order_no SET STATISTICS 50;
+CREATE INDEX by_item ON orders (item) WHERE changes > 3;
+COMMENT ON TABLE orders IS 'the table'; COMMENT ON COLUMN orders.item IS 'the column'; COMMENT ON CONSTRAINT orders_pkey ON orders IS 'the key'; COMMENT ON INDEX by_item IS 'the index';
+GRANT SELECT (item) ON orders TO PUBLIC;
+CREATE TABLE told AS TABLE orders;
+ALTER TABLE told ADD PRIMARY KEY (order_no);
+GRANT INSERT, SELECT, UPDATE, DELETE ON told TO app;
+SQL
+on(block('add-id-trigger'));
+on(q(COMMENT ON TRIGGER touched ON orders IS 'the trigger'));
+my $columns = 'order_no, created_at, item, changes';
+my $any = q((SELECT order_no FROM told OFFSET floor(random() * 3000)::int LIMIT 1));
+my $clients = write_to(
+	"WITH n AS (INSERT INTO orders (order_no, item) VALUES ('new ' || nextval('app_orders'), 'desk') RETURNING $columns) INSERT INTO told ($columns) TABLE n RETURNING 1",
+	"WITH n AS (UPDATE orders SET item = item || '!' WHERE order_no = $any RETURNING $columns) UPDATE told t SET item = n.item, changes = n.changes FROM n WHERE t.order_no = n.order_no RETURNING 1",
+	"WITH n AS (UPDATE orders SET created_at = created_at - interval '1 h' WHERE order_no = $any RETURNING $columns) UPDATE told t SET created_at = n.created_at, changes = n.changes FROM n WHERE t.order_no = n.order_no RETURNING 1",
+	"WITH n AS (DELETE FROM orders WHERE order_no = $any RETURNING order_no) DELETE FROM told t USING n WHERE t.order_no = n.order_no RETURNING 1");
+my $before = fingerprint('orders');
+my @add = ('add', time => 'created_at', key => 'order_no', batch => 100, pause => 0.01);
+for my $cycle (1 .. rounds(1, 4))
+{
+	campaign($kills, [ [ '', 0.3 ], [ '(?m:^3\.)', 2 ], map { [ "(?m:^$_\\.)", 0.05 ] } 1 .. 6 ], @add);
+	if ($cycle < 3)
+	{
+		like(at_last(@add), qr/^(\d+)\|\1\|\d+$/m, 'add.sql ends with different ids');
+		is(join("\n", grep { !/orders_by_id|column orders id / } split /\n/, fingerprint('orders') =~ s/added_ids.*\n//r), $before, 'add.sql: all else is as before');
+		campaign($kills / 2, [ [ '', 0.3 ] ], 'primary_key') ;
+		at_last('primary_key');
+		is(on(q(SELECT count(*) - count(DISTINCT id), (SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'orders'::regclass AND contype = 'p') FROM orders)), '0|PRIMARY KEY (id)', 'primary_key.sql: the key');
+	}
+	campaign($kills / 2, [ [ '', 0.3 ] ], 'undo');
+	at_last('undo');
+	is(fingerprint('orders'), $before, 'undo.sql: all is as before');
+	is_as_written('orders', $columns, 'told', "cycle $cycle");
+}
+finish_clients($clients, 1);
+is_as_written('orders', $columns, 'told', 'at the end');
+note_fault('add.sql and undo.sql are interrupted', $kills, on('SELECT count(*) FROM orders'), 0);
+
+# --- examples/instagram
+
+on(<<"SQL") for 5 .. 7;
+CREATE SCHEMA insta$_;
+CREATE SEQUENCE insta$_.photos_id_seq;
+CREATE FUNCTION insta$_.next_id(OUT result bigint) LANGUAGE plpgsql SET search_path = pg_catalog AS \$\$
+DECLARE
+    our_epoch bigint := 1314220021721;
+    shard_id int := $_;
+BEGIN
+    result := ((extract(epoch FROM clock_timestamp()) * 1000)::bigint - our_epoch) << 23 | (shard_id << 10) | nextval('insta$_.photos_id_seq') % 1024;
+END
+\$\$;
+COMMENT ON FUNCTION insta$_.next_id IS 'the function';
+CREATE TABLE insta$_.photos (id bigint PRIMARY KEY DEFAULT insta$_.next_id(), name text);
+CREATE TABLE insta$_.likes (id bigint PRIMARY KEY DEFAULT insta$_.next_id(), photo bigint REFERENCES insta$_.photos);
+COMMENT ON COLUMN insta$_.photos.id IS 'the id';
+CREATE TABLE insta$_.told (id bigint PRIMARY KEY, name text);
+GRANT USAGE ON SCHEMA insta$_ TO app;
+GRANT USAGE ON SEQUENCE insta$_.photos_id_seq TO app;
+GRANT INSERT, SELECT, UPDATE, DELETE ON ALL TABLES IN SCHEMA insta$_ TO app;
+SQL
+$done = '42P06: schema "before_ids" already exists';
+my $all = join ',', map { ("insta$_.photos", "insta$_.likes") } 5 .. 7;
+$before = fingerprint($all);
+# The old function can repeat an id.
+$clients = write_to(map { (
+	"WITH n AS (INSERT INTO insta$_.photos (name) VALUES (random()) ON CONFLICT DO NOTHING RETURNING *) INSERT INTO insta$_.told TABLE n RETURNING id",
+	"WITH n AS (UPDATE insta$_.photos SET name = random() WHERE id = (SELECT id FROM insta$_.told OFFSET floor(random() * 300)::int LIMIT 1) RETURNING *) UPDATE insta$_.told t SET name = n.name FROM n WHERE t.id = n.id RETURNING 1",
+	"WITH n AS (DELETE FROM insta$_.photos WHERE id = (SELECT id FROM insta$_.told OFFSET floor(random() * 3000)::int LIMIT 1) RETURNING id) DELETE FROM insta$_.told t USING n WHERE t.id = n.id RETURNING 1") } 5 .. 7);
+at_last('instagram/save', tables => 'photos,likes');
+at_last('instagram/rights');
+for my $cycle (1 .. rounds(1, $kills / 4))
+{
+	for my $script ('instagram/switch', 'instagram/back')
+	{
+		campaign(rounds(3, 5), [ [ '', 0.15 ], [ 'insta', 0.02 ] ], $script);
+		1 while at_last($script) =~ /insta/;
+		my $is_old = $script =~ /back/;
+		is(on(q(SELECT count(*) FROM pg_attrdef WHERE pg_get_expr(adbin, adrelid) ~ '^insta..next_id')), $is_old ? 6 : 0, "$script: the defaults");
+		is(fingerprint($all), $before, "$script: all is as before") if $is_old;
+		is_as_written("insta$_.photos", 'id, name', "insta$_.told", $script) for 5 .. 7;
+	}
+}
+finish_clients($clients, 1);
+is_as_written("insta$_.photos", 'id, name', "insta$_.told", 'at the end') for 5 .. 7;
+note_fault('the switch from another function is interrupted', $kills, on('SELECT count(*) FROM insta5.photos'), 0);
+
+note_fault("interrupted migrations: " . join(", ", map { "$_ $count{$_}" } sort keys %count), 1, 0, 0);
+diag("seed $seed: ", join ', ', map { "$_ $count{$_}" } sort keys %count);
+$node->stop;
+done_testing();

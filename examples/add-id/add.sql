@@ -13,42 +13,18 @@
 --   swap       "no" if the column is not going to be swapped with a column id that foreign keys reference
 \set ON_ERROR_STOP on
 \ir table.sql
-\if :{?time}
-\else
-\set time ''
-\endif
-\if :{?key}
-\else
-\set key ''
-\endif
-\if :{?column}
-\else
-\set column id
-\endif
+\if :{?time} \else \set time '' \endif
+\if :{?key} \else \set key '' \endif
+\if :{?column} \else \set column id \endif
 \if :{?function}
 \else
 SELECT CASE WHEN to_regprocedure('ids.new_id()') IS NULL THEN 'ids.next_id()' ELSE 'ids.new_id()' END AS function \gset
 \endif
-\if :{?shard}
-\else
-\set shard ''
-\endif
-\if :{?batch}
-\else
-\set batch 5000
-\endif
-\if :{?pause}
-\else
-\set pause 0.05
-\endif
-\if :{?triggers}
-\else
-\set triggers ''
-\endif
-\if :{?swap}
-\else
-\set swap ''
-\endif
+\if :{?shard} \else \set shard '' \endif
+\if :{?batch} \else \set batch 5000 \endif
+\if :{?pause} \else \set pause 0.05 \endif
+\if :{?triggers} \else \set triggers '' \endif
+\if :{?swap} \else \set swap '' \endif
 SET statement_timeout = 0;
 SET application_name = 'add_id';
 SELECT set_config('add_id.' || name, value, false)
@@ -60,26 +36,17 @@ DECLARE
     of_table regclass := current_setting('add_id.table')::regclass;
     time_name name := current_setting('add_id.time');
     key_name name := current_setting('add_id.key');
-    column_name name := current_setting('add_id.column');
     is_new bool := NOT EXISTS (SELECT FROM ids.added_ids WHERE relation = of_table);
     own_shard int;
     old_shard int := NULLIF(current_setting('add_id.shard'), '');
     found text;
     is_wrong bool;
 BEGIN
-    FOREACH found IN ARRAY ARRAY['time', 'key'] LOOP
-        IF current_setting('add_id.' || found) = '' THEN
-            RAISE invalid_parameter_value USING MESSAGE = format('%s is not set', found),
-                HINT = 'Pass the columns with the time and the key of each row, as in -v time=created_at -v key=order_no.';
-        END IF;
-    END LOOP;
-    IF (SELECT relkind FROM pg_class WHERE oid = of_table) <> 'r' THEN
-        RAISE wrong_object_type USING MESSAGE = format('"%s" is not an ordinary table', of_table),
-            HINT = 'Partitioned tables are not supported here.';
-    END IF;
-    IF EXISTS (SELECT FROM pg_inherits WHERE inhparent = of_table) THEN
-        RAISE wrong_object_type USING MESSAGE = format('other tables inherit from table "%s"', of_table),
-            HINT = 'Their rows can have the same keys.';
+    IF (SELECT relkind FROM pg_class WHERE oid = of_table) <> 'r' OR EXISTS (SELECT FROM pg_inherits WHERE inhparent = of_table)
+       OR EXISTS (SELECT FROM pg_rewrite WHERE ev_class = of_table AND ev_type = '2')
+    THEN
+        RAISE wrong_object_type USING MESSAGE = format('rows of "%s" cannot be filled with ids', of_table),
+            DETAIL = 'It is not an ordinary table, or other tables inherit from it, or it has a rule for UPDATE.';
     END IF;
     IF row_security_active(of_table) THEN
         RAISE insufficient_privilege USING
@@ -94,9 +61,10 @@ BEGIN
         RAISE duplicate_table USING MESSAGE = format('relation "%s" already exists', found),
             HINT = 'An index of these scripts needs this name: rename the other relation, and run add.sql again.';
     END IF;
-    SELECT format_type(atttypid, NULL) INTO found FROM pg_attribute
-    WHERE attrelid = of_table AND attname = time_name AND NOT attisdropped AND attnum > 0;
-    IF found IS DISTINCT FROM 'timestamp with time zone' THEN
+    IF NOT EXISTS (
+        SELECT FROM pg_attribute
+        WHERE attrelid = of_table AND attname = time_name AND attnum > 0 AND atttypid = 'timestamptz'::regtype)
+    THEN
         RAISE datatype_mismatch USING
             MESSAGE = format('table "%s" has no column "%s" of type timestamp with time zone', of_table, time_name),
             HINT = 'Pass the column with the time of each row, as in -v time=created_at.';
@@ -132,10 +100,8 @@ BEGIN
             HINT = 'Change the column itself by id_migration_commands. '
                 'Or pass -v swap=no, if the new column stays next to it.';
     END IF;
-    IF is_new AND EXISTS (
-        SELECT FROM pg_attribute WHERE attrelid = of_table AND attname = column_name AND NOT attisdropped)
-    THEN
-        RAISE duplicate_column USING MESSAGE = format('table "%s" already has a column "%s"', of_table, column_name),
+    IF is_new AND EXISTS (SELECT FROM pg_attribute WHERE attrelid = of_table AND attname = current_setting('add_id.column')) THEN
+        RAISE duplicate_column USING MESSAGE = format('table "%s" already has a column "%s"', of_table, current_setting('add_id.column')),
             HINT = 'Pass another name, as in -v column=new_id, and swap the names afterwards by swap.sql.';
     END IF;
 
@@ -164,8 +130,7 @@ BEGIN
     END IF;
 
     -- What roles with INSERT lack for the default. A default with arguments of its own is not looked into.
-    IF is_new
-       AND current_setting('add_id.function') ~ '^[\w.]+\(\)$' AND to_regprocedure('ids.shardid_inserters(jsonb)') IS NOT NULL
+    IF is_new AND current_setting('add_id.function') ~ '^[\w.]+\(\)$' AND to_regprocedure('ids.shardid_inserters(jsonb)') IS NOT NULL
     THEN
         SELECT string_agg(command, '; ') INTO found
         FROM ids.shardid_missing_grants('ids', to_regprocedure(current_setting('add_id.function')), 'ids.shardid_seq'::regclass,
@@ -279,7 +244,7 @@ COMMIT;
 
 \echo 6. clean up
 SET lock_timeout = 0;
-DROP INDEX CONCURRENTLY IF EXISTS :by_time_of_schema;
+DROP INDEX CONCURRENTLY IF EXISTS :"schema".:"by_time";
 VACUUM (ANALYZE) :relation;
 \echo Rows, different ids, and ids that do not carry the time of their row:
 SELECT count(*), count(DISTINCT :"added"), count(*) FILTER (

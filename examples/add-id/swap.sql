@@ -3,10 +3,7 @@
 --     psql -d shop -v table=orders [-v back=yes] -f examples/add-id/swap.sql
 \set ON_ERROR_STOP on
 \ir table.sql
-\if :{?back}
-\else
-\set back no
-\endif
+\if :{?back} \else \set back no \endif
 SELECT set_config('add_id.back', :'back', false) \g /dev/null
 BEGIN;
 SET LOCAL lock_timeout = '3s';

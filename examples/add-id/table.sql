@@ -1,6 +1,6 @@
 -- The other scripts include this: the table, and what add.sql has recorded of it.
 --
--- Variables: relation and relation_oid; by_id, by_time and kept_key are names of indexes.
+-- Variables: relation, relation_oid and schema; by_id, by_time and kept_key are names of indexes.
 \set QUIET on
 \set ON_ERROR_ROLLBACK off
 \set AUTOCOMMIT on
@@ -20,10 +20,7 @@ BEGIN
     END IF;
 END
 $$;
-\if :{?table}
-\else
-\set table ''
-\endif
+\if :{?table} \else \set table '' \endif
 SELECT set_config('add_id.table', :'table', false) \g /dev/null
 DO $$
 BEGIN
@@ -47,10 +44,8 @@ BEGIN
 END
 $$;
 -- Names of indexes: type name cuts to 63 bytes between characters, here to 50 of the table's.
-SELECT c.oid AS relation_oid, format('%I.%I', nspname, relname) AS relation,
-       start || '_by_id' AS by_id, start || '_add_id_time' AS by_time, start || '_add_id_key' AS kept_key,
-       format('%I.%I', nspname, start || '_add_id_time') AS by_time_of_schema,
-       format('%I.%I', nspname, start || '_add_id_key') AS kept_key_of_schema
+SELECT c.oid AS relation_oid, nspname AS schema, format('%I.%I', nspname, relname) AS relation,
+       start || '_by_id' AS by_id, start || '_add_id_time' AS by_time, start || '_add_id_key' AS kept_key
 FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace,
      substr((repeat('-', 13) || relname)::name::text, 14) start
 WHERE c.oid = to_regclass(:'table') \gset

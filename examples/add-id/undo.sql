@@ -16,10 +16,10 @@ SELECT pg_temp.added_column() AS added \gset
 SELECT old_primary_key AS old_key, COALESCE(old_comment, '') AS old_comment, old_primary_key IS NOT NULL AS has_old_key
 FROM ids.added_ids WHERE relation = :relation_oid \gset
 SET lock_timeout = 0;
-DROP INDEX CONCURRENTLY IF EXISTS :by_time_of_schema;
+DROP INDEX CONCURRENTLY IF EXISTS :"schema".:"by_time";
 \if :has_old_key
 \else
-DROP INDEX CONCURRENTLY IF EXISTS :kept_key_of_schema;
+DROP INDEX CONCURRENTLY IF EXISTS :"schema".:"kept_key";
 \endif
 BEGIN;
 SET LOCAL lock_timeout = '3s';

@@ -7,14 +7,8 @@
 \set QUIET on
 \set ON_ERROR_STOP on
 SET search_path = pg_catalog;
-\if :{?function}
-\else
-\set function next_id
-\endif
-\if :{?tables}
-\else
-\set tables ''
-\endif
+\if :{?function} \else \set function next_id \endif
+\if :{?tables} \else \set tables '' \endif
 BEGIN;
 CREATE SCHEMA before_ids;
 CREATE TABLE before_ids.old_functions AS

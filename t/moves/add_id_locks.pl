@@ -117,6 +117,17 @@ on('CREATE DOMAIN code AS text NOT NULL; CREATE TABLE coded (key code PRIMARY KE
 like(script('add', @spaced, table => 'coded', batch => 2), qr/^9\|9\|0$/m, 'a key of a domain that is NOT NULL');
 script('undo', table => 'coded');
 
+# An undo of a fill that was ended, which is ended itself.
+my $filler = script_in_background('add', @spaced, table => 'coded', batch => 1, pause => 1);
+$node->poll_query_until('shop', 'SELECT count("other id") > 1 FROM coded') or die;
+terminate('CALL pg_temp.fill%', $filler);
+as_superuser(q(CREATE FUNCTION fail() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'failed'; END $$;
+CREATE EVENT TRIGGER failing ON ddl_command_start WHEN TAG IN ('DROP INDEX') EXECUTE FUNCTION fail()));
+like(script_fails('undo', table => 'coded'), qr/failed/, 'the undo is ended');
+as_superuser('DROP EVENT TRIGGER failing');
+script('undo', table => 'coded');
+is(on(q(SELECT string_agg(relname, ' ' ORDER BY relname) FROM pg_class WHERE relname LIKE 'coded%')), 'coded coded_pkey', 'run again, nothing is left');
+
 # Rows that policies hide would get no id, and step 5 would find them.
 on('ALTER TABLE coded ENABLE ROW LEVEL SECURITY; CREATE POLICY part ON coded USING (key > $$5$$)');
 like(script('add', @spaced, table => 'coded'), qr/^9\|9\|0$/m, 'policies that do not apply to the owner');

@@ -14,8 +14,7 @@ my $done = '42704: table "orders" has no id column of add.sql|55000: the id of t
 my %ways = (
 	terminate => sub { as_superuser(q(SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'shop_owner')) },
 	backend => sub {
-		my $pids = as_superuser(q(SELECT pid FROM pg_stat_activity WHERE usename = 'shop_owner'));
-		my @pids = split ' ', $pids;
+		my @pids = split ' ', as_superuser(q(SELECT pid FROM pg_stat_activity WHERE usename = 'shop_owner'));
 		kill 'KILL', @pids;
 		usleep 1_000 while grep { kill 0, $_ } @pids;
 		$node->poll_query_until('shop', q(SELECT true)) or die 'the server does not come back';
@@ -23,8 +22,7 @@ my %ways = (
 	server => sub { $node->stop('immediate'); start_again($node) },
 	psql => sub { $_[0]->signal('KILL') });
 
-# A run of the script that is interrupted when it has printed this, and up to so many seconds have passed. Returns whether
-# it was still running.
+# A run of the script that is interrupted when it has printed this, and up to so many seconds have passed.
 sub interrupted
 {
 	my ($way, $printed, $seconds, @script) = @_;
@@ -32,6 +30,7 @@ sub interrupted
 	my $script = start_script(\$out, \$err, @script);
 	$script->pump_nb, usleep 1_000 until $out =~ /$printed/ || !$script->pumpable;
 	usleep rand($seconds) * 1e6;
+	$script->pump_nb if $script->pumpable;
 	my $is_running = $script->pumpable;
 	$ways{$way}->($script) if $is_running;
 	eval { $script->finish };

@@ -54,6 +54,9 @@ DECLARE our_epoch bigint := 1314220021721; shard_id int := 8;
 BEGIN RETURN nextval('insta5.photos_id_seq'); END $$;
 SQL
 unlike(on(recipe('save')), qr/thief/, 'no function of a role without rights on its sequence');
+on('SET ROLE stranger; ALTER TABLE strange.photos RENAME TO hidden; ALTER VIEW strange.trap RENAME TO photos');
+like($fails->('switch'), qr/relation "strange.photos" is not a table/, 'switch: a view in the place of a table is not read');
+on('SET ROLE stranger; ALTER VIEW strange.photos RENAME TO trap; ALTER TABLE strange.hidden RENAME TO photos');
 is($fails->($_), '', "$_: no function of a view runs, and a name ends no string") for 'switch', 'back';
 
 # --- Row-level security that hides the highest id from the owner of the table.

@@ -183,7 +183,7 @@ for my $cycle (1 .. rounds(1, $kills / 4))
 {
 	for my $script ('instagram/switch', 'instagram/back')
 	{
-		campaign(rounds(3, 5), [ [ '', 0.15 ], [ 'insta', 0.02 ] ], $script);
+		campaign(rounds(3, 12), [ [ '', 0.06 ], [ 'insta', 0.02 ] ], $script);
 		1 while at_last($script) =~ /insta/;
 		my $is_old = $script =~ /back/;
 		is(on(q(SELECT count(*) FROM pg_attrdef WHERE pg_get_expr(adbin, adrelid) ~ '^insta..next_id')), $is_old ? 6 : 0, "$script: the defaults");

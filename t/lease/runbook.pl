@@ -135,8 +135,14 @@ sub alerts_of
 }
 is(alerts_of($_), '', "$_: no alert") for qw(registry1 oslo1 lisbon1 cairo1);
 
-# --- The nightly backup, also of a member
+# --- The nightly backup, also of a member. It must not count as a standby: commits would then wait for it only.
 
+my $slow = IPC::Run::start([ 'sh', '-c', 'export PGAPPNAME=pg_basebackup; ' . with_addresses(block('backup'), 'registry2', 'registry1') =~ s{/backup/registry}{$dir/slow --max-rate=4M}r ]);
+ok($node{registry1}->poll_query_until('postgres', q(SELECT EXISTS (SELECT FROM pg_stat_replication WHERE application_name = 'pg_basebackup' AND state = 'streaming'))),
+	'a backup runs');
+is(run_on('registry1', 'postgres', q(SELECT application_name = 'pg_basebackup', sync_state FROM pg_stat_replication WHERE state = 'streaming' ORDER BY 1)),
+	"f|sync\nt|async", 'beside the synchronous standby');
+$slow->finish;
 back_up("$dir/registry");
 $node{cairo1}->backup('last');
 
@@ -239,7 +245,7 @@ for my $name (sort keys %last)
 	cmp_ok(run_on($name, 'shop', 'SELECT ids.next_id()'), '>', $last{$name}, "$name: continues above its ids");
 	my $minutes = lead_minutes($name);
 	ok($minutes >= 69 + 69 && $minutes < 140 + 140, "$name: $minutes minutes ahead of the clock, after two restores");
-	like(alerts_of($name), qr/^0[2-4]:\d\d:/, "$name: the alert shows it");
+	like(alerts_of($name), qr/^ahead of the clock, or soon negative\|0[2-4]:\d\d:/, "$name: the alert shows it");
 }
 like(alerts_of('registry1'), qr/^shop\|0\|held\|/m, 'as does that of the registry');
 make_standby('registry1', 'registry2', $node{registry2});

@@ -48,11 +48,12 @@ sub with_addresses
 	return $command =~ s/host=\S+\.example/host=$hosts port=$ports/r;
 }
 
-# A backup of the registry, by the page's command, to this directory.
+# A backup of the registry, or of these servers, by the page's command, to this directory.
 sub back_up
 {
-	my ($place) = @_;
-	system_or_bail('sh', '-c', with_addresses(block('backup'), 'registry2', 'registry1') =~ s{/backup/registry}{$place}r);
+	my ($place, @names) = @_;
+	@names = ('registry2', 'registry1') unless @names;
+	system_or_bail('sh', '-c', with_addresses(block('backup'), @names) =~ s{/backup/registry}{$place}r);
 	return;
 }
 
@@ -144,7 +145,7 @@ is(run_on('registry1', 'postgres', q(SELECT application_name = 'pg_basebackup', 
 	"f|sync\nt|async", 'beside the synchronous standby');
 $slow->finish;
 back_up("$dir/registry");
-$node{cairo1}->backup('last');
+back_up("$dir/cairo", 'cairo1', 'cairo2');
 
 # --- A member fails over
 
@@ -255,11 +256,17 @@ block_prints('registry1', 'postgres', 'synchronous');
 
 my $cairo = $node{cairo1};
 $cairo->stop('immediate');
-$node{cairo1} = PostgreSQL::Test::Cluster->new('cairo_again');
-@{ $node{cairo1} }{qw(_host _port)} = @$cairo{qw(_host _port)};
-$node{cairo1}->init_from_backup($cairo, 'last');
-$node{cairo1}->append_conf('postgresql.conf', 'port = ' . $cairo->port);
-$node{cairo1}->start;
+my $again = $node{cairo1} = PostgreSQL::Test::Cluster->new('cairo_again');
+@$again{qw(_host _port)} = @$cairo{qw(_host _port)};
+my ($restore, $start) = block('member_restore') =~ s{/backup/oslo}{$dir/cairo}r =~ /(.*\n.*\n)(.*\n)/;
+mkdir $again->basedir;
+mkdir $again->data_dir, 0700;
+{
+	local $ENV{PGDATA} = $again->data_dir;
+	system_or_bail('sh', '-c', $restore);
+}
+$again->append_conf('postgresql.conf', sprintf "port = %s\nunix_socket_directories = '%s'\n", $again->port, $again->host);
+start_by($again, $start);
 is(run_on('cairo1', 'shop', join(';', map { command_of('operations.md', $_) } 'SELECT shardid_lease.take_over_shard()', 'SELECT ids.renew_identity()')), 2, 'the restored member takes over');
 cmp_ok(run_on('cairo1', 'shop', 'SELECT ids.next_id()'), '>', $last{cairo1}, 'cairo: ids are above those before');
 

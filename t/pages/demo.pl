@@ -4,14 +4,15 @@ use Cwd;
 use File::Copy;
 use ShardidTest;
 
-# Starts it in a sandbox of its own, next to that of the tests, with fewer ids than in make demo.
+# Starts it in a sandbox of its own, next to that of the tests, with fewer ids than in make demo, but in most milliseconds
+# some.
 sub start_demo
 {
 	my ($name, %environment) = @_;
 	my $demo = { name => $name, folder => "$ENV{SANDBOX}/$name", output => '', error => '' };
 	mkdir $demo->{folder} or die "$demo->{folder}: $!";
 	symlink "$ENV{SANDBOX}/judge", "$demo->{folder}/judge" or die;
-	local %ENV = (%ENV, SANDBOX => $demo->{folder}, DEMO_IDS => 2_000, DEMO_PAUSE_MS => 700, %environment);
+	local %ENV = (%ENV, SANDBOX => $demo->{folder}, DEMO_IDS => 1_000, DEMO_IDS_AT_ONCE => 100, DEMO_PAUSE_MS => 200, %environment);
 	$demo->{run} = IPC::Run::start(['tools/demo/demo.sh'], '<', \undef, '>', \$demo->{output}, '2>', \$demo->{error});
 	return $demo;
 }

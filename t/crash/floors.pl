@@ -3,6 +3,7 @@
 # server, on its standby and after crashes. SHARDID_SEED repeats a run.
 use Time::HiRes 'time';
 use Floors;
+use Session;
 use ShardidTest;
 
 my $seed = $ENV{SHARDID_SEED} || int rand 1e9;
@@ -18,6 +19,7 @@ my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($node, 'copy', has_streaming => 1);
 $standby->append_conf('postgresql.conf', "wal_retrieve_retry_interval = '100ms'\n");
 $standby->start;
+my ($on_primary, $on_standby) = map { open_session($_) } $node, $standby;
 
 sub one_of { return $_[ rand @_ ] }
 
@@ -116,12 +118,18 @@ sub transaction
 sub compare
 {
 	my ($said) = @_;
-	my $position = $node->safe_psql('postgres', 'INSERT INTO flushed DEFAULT VALUES; SELECT last_value FROM s');
+	my ($position, $lsn) = split /\|/,
+	  ask($on_primary, 'INSERT INTO flushed DEFAULT VALUES; SELECT last_value, pg_current_wal_lsn() FROM s;');
 	my $complaint = $model->judge($position, 1000 * time + $most_ahead_ms + $is_over_ms);
 	push @wrong, "$said\nthe server is $complaint" if $complaint;
 	$model->seen($position);
-	$node->wait_for_catchup($standby);
-	my $there = $standby->safe_psql('postgres', 'SELECT last_value FROM s');
+	my $until = time + 180;
+	until (ask($on_standby, "SELECT pg_last_wal_replay_lsn() >= '$lsn';") eq 't')
+	{
+		die "the standby does not replay $lsn" if time > $until;
+		usleep 1_000;
+	}
+	my $there = ask($on_standby, 'SELECT last_value FROM s;');
 	push @wrong, "$said\nthe standby is at $there, below $position" if $there < $position;
 	return;
 }
@@ -136,11 +144,14 @@ for my $round (1 .. rounds(8, 60))
 	}
 	kill_node($node);
 	start_again($node);
+	close_session($on_primary);
+	$on_primary = open_session($node);
 	compare("$said\nand a crash");
 }
 is(scalar @wrong, 0, 'no position was undone') or diag(join "\n\n", @wrong[ 0 .. ($#wrong > 2 ? 2 : $#wrong) ]);
 cmp_ok($drawn, '>', 100, "$drawn ids were generated");
 
+close_session($_) for $on_primary, $on_standby;
 $standby->stop;
 $node->stop;
 done_testing();

@@ -1,12 +1,15 @@
-# What the tests of settled_below share: tables whose rows consumers read while writers insert, sessions that are led
-# step by step, and the count of rows that a consumer has missed.
+# What the tests of settled_below share: tables whose rows consumers read while writers insert, and the count of rows that
+# a consumer has missed; and what Session has.
 package Settled;
 
 use ShardidTest;
 use Exporter 'import';
+use Session;
 
-our @EXPORT = qw(create_tables open_session ask close_session start_consumers stop_consumers start_scripts finish_scripts
-  random_script finish_prepared deliver_all missed is_delivered);
+our @EXPORT = (
+	qw(create_tables start_consumers stop_consumers start_scripts finish_scripts random_script finish_prepared deliver_all
+	  missed is_delivered),
+	@Session::EXPORT);
 
 # Photos have ids of the generators g and h, with other shards, clips ids of k, in another layout. Each consumer keeps
 # what was delivered to it, and how far it has read, in tables. A row that is delivered twice is an error. Next to it each reads "id > last".
@@ -59,28 +62,6 @@ $$;
 SQL
 	return;
 }
-
-# A session that is led step by step.
-sub open_session
-{
-	my ($node) = @_;
-	my %session = (in => '', out => '');
-	$session{psql} = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres') ],
-		'<', \$session{in}, '>', \$session{out}, '2>', \$session{out}, IPC::Run::timer(60));
-	return \%session;
-}
-
-# What the session prints for these statements.
-sub ask
-{
-	my ($session, $sql) = @_;
-	$session->{out} = '';
-	$session->{in} .= "$sql\n\\echo done\n";
-	$session->{psql}->pump until $session->{out} =~ /^done$/m;
-	return $session->{out} =~ s/\n?^done\n\z//mr;
-}
-
-sub close_session { return $_[0]->{psql}->finish }
 
 sub start_consumers
 {

@@ -1,0 +1,38 @@
+# A session of psql that is led step by step: each step costs a query, not a process and a connection.
+package Session;
+
+use strict;
+use warnings;
+use Exporter 'import';
+use IPC::Run;
+
+our @EXPORT = qw(open_session ask close_session);
+
+sub open_session
+{
+	my ($node) = @_;
+	my %session = (in => '', out => '');
+	$session{psql} = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres') ],
+		'<', \$session{in}, '>', \$session{out}, '2>', \$session{out}, IPC::Run::timer(60));
+	return \%session;
+}
+
+# What the session prints for these statements.
+sub ask
+{
+	my ($session, $sql) = @_;
+	$session->{out} = '';
+	$session->{in} .= "$sql\n\\echo done\n";
+	$session->{psql}->pump until $session->{out} =~ /^done$/m;
+	return $session->{out} =~ s/\n?^done\n\z//mr;
+}
+
+# The end of its input does not end it: sessions that were opened later have inherited the pipe.
+sub close_session
+{
+	my ($session) = @_;
+	$session->{in} .= "\\q\n";
+	return $session->{psql}->finish;
+}
+
+1;

@@ -16,7 +16,9 @@ our @EXPORT = (
 sub create_tables
 {
 	my ($node) = @_;
-	$node->safe_psql('postgres', <<'SQL');
+	# Without a pause, consumers would keep the processors from the writers.
+	my $pause = rounds(0.004, 0.0005);
+	$node->safe_psql('postgres', <<'SQL' =~ s/PAUSE/$pause/r);
 CREATE SEQUENCE g CACHE 2;
 CREATE SEQUENCE h CACHE 2;
 CREATE SEQUENCE k CACHE 2;
@@ -26,6 +28,7 @@ CREATE TABLE consumers (name text PRIMARY KEY, source regclass, bound text, last
 	polls bigint DEFAULT 0, decreased bigint DEFAULT 0);
 CREATE TABLE delivered (name text, id bigint, PRIMARY KEY (name, id));
 CREATE TABLE naively_delivered (name text, id bigint);
+CREATE INDEX ON naively_delivered (name, id);
 CREATE TABLE control (stop boolean);
 INSERT INTO control VALUES (false);
 INSERT INTO consumers (name, source, bound) VALUES
@@ -55,7 +58,7 @@ BEGIN
 			naive = coalesce((SELECT max(id) FROM naively_delivered WHERE name = me AND id > mine.naive), mine.naive)
 		WHERE name = me;
 		COMMIT;
-		PERFORM pg_sleep(0.0005 * random());
+		PERFORM pg_sleep(PAUSE * random());
 	END LOOP;
 END
 $$;

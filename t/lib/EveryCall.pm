@@ -21,6 +21,7 @@ sub create_attempt
 {
 	query(<<'SQL');
 CREATE TABLE calls (n int, circumstance int, before text, text text, by_column text, is_stable bool);
+CREATE INDEX ON calls (n);
 GRANT SELECT ON calls TO public;
 CREATE FUNCTION bring_about(statements text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
@@ -81,11 +82,10 @@ sub answers
 		join("\t", $_, 0, map({ s/\\/\\\\/gr } @{ $calls->[$_] }{qw(before text by_column)}), $is_stable)
 		  . "\n"
 	} 0 .. $#$calls;
-	my $copy = join '', "TRUNCATE calls;\nCOPY calls FROM STDIN;\n", @rows, "\\.\n;CREATE INDEX ON calls (n)";
+	my $copy = join '', "TRUNCATE calls;\nCOPY calls FROM STDIN;\n", @rows, "\\.\n";
 	utf8::encode($copy);
-	query($copy);
 	my ($code, $out, $err) = $node->psql('postgres', <<SQL, on_error_stop => 0, timeout => 900);
-SET statement_timeout = '300s';
+${copy}SET statement_timeout = '300s';
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 CREATE TEMP SEQUENCE temporary;

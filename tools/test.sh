@@ -7,8 +7,9 @@ set -uo pipefail
 
 # Those that take longest begin first. Examples that take minutes wait for FULL.
 all_tests() {
-    printf '%s\n' t/lease/{reach,copies,registry_moves,restores}.pl tools/suite/{model,unit,portable,regress}.sh \
-        t/generator/{ranges,every_call}.pl t/crash/{standby,floors,kill}.pl t/{pages,rights}/install.pl \
+    printf '%s\n' t/lease/{reach,restores,runbook,registry_moves,copies}.pl tools/suite/{model,unit,portable,regress}.sh \
+        t/pages/{new_rows,install,demo}.pl t/settled/{faults,campaign}.pl t/crash/{kill,floors,standby}.pl \
+        t/generator/{ranges,every_call}.pl t/rights/install.pl t/partitions/maintain.pl \
         t/lease/{registry_copies,renewal,workers}.pl tools/suite/{version,build,symbols}.sh \
         tools/suite/{format,lint,isolation}.sh t/*/*.pl tools/suite/upgrade.sh
     if [[ -z ${FULL:-} ]]; then

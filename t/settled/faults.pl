@@ -35,7 +35,7 @@ sub end_load
 	return;
 }
 
-for my $round (1 .. rounds(2, 30))
+for my $round (1 .. rounds(1, 30))
 {
 	my ($consumers, $writers) = start_load($node);
 	usleep 300_000 + rand 400_000;

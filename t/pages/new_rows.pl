@@ -154,7 +154,8 @@ reads_each_row('by the clock', 'misses', 'python3', "$folder/by_clock.py");
 
 # Two sessions cut ranges and process them; what the page returns goes to mails.
 append_to_file("$folder/ranges.sql", $cut . $process =~ s/^SELECT id, item/INSERT INTO mails $&/mr);
-my $loop = "while :; do psql -XAtq -v ON_ERROR_STOP=1 -f $folder/ranges.sql; done";
+append_to_file("$folder/loop.sql", "\\i $folder/ranges.sql\nSELECT pg_sleep(0.02);\n" x 50);
+my $loop = "while :; do psql -XAtq -v ON_ERROR_STOP=1 -f $folder/loop.sql; sleep 0.1; done";
 reads_each_row('ranges', 'in any order', 'bash', '-c', $loop);
 
 SKIP:

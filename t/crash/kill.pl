@@ -49,7 +49,7 @@ sub checkpoint_at_some_moment
 sub start_16_clients
 {
 	my ($mode) = @_;
-	my $clients = start_clients($node, 16, $mode->{draw}, options => $mode->{options}, pause_ms => rounds(5, 0));
+	my $clients = start_clients($node, 16, $mode->{draw}, options => $mode->{options}, pause_ms => rounds(15, 0));
 	await_clients($node, 16);
 	return $clients;
 }

@@ -61,7 +61,7 @@ is( $standby->safe_psql('postgres', $status),
 sub fail_over
 {
 	my ($draw) = @_;
-	my $before = start_clients($primary, 16, $draw, pause_ms => rounds(10, 0));
+	my $before = start_clients($primary, 16, $draw, pause_ms => rounds(20, 0));
 	await_clients($primary, 16);
 	usleep 300_000 + rand 300_000;
 	kill 'STOP', $primary->safe_psql('postgres', 'SELECT pid FROM pg_stat_replication');

@@ -76,14 +76,14 @@ sub as_heir { return on_member("SET ROLE heir; SELECT shardid_lease.$_[0]") }
 sub window_of { return on_member("SELECT shard, \"from\", until FROM shardid_lease.shard_leases WHERE generator = '$_[0]'::regclass") }
 sub row_of { return $registry->safe_psql('postgres', "SELECT until FROM shardid_lease.id_space_shards WHERE shard = $_[0]") }
 
-# The shard's holder before generates all ids of the next 12 s; some of them are returned.
+# The shard's holder before generates all ids of the next 6 s; some of them are returned.
 sub draw_ahead
 {
 	my ($its) = @_;
 	lease($member, 'brief', "before_$its", shard => $its);
 	my $ids = on_member(<<SQL);
 SET shardid.max_borrow = '60s';
-SELECT id FROM next_ids($its, 12 * 1024000, 'before_$its') id WHERE id % 64 = 0;
+SELECT id FROM next_ids($its, 6 * 1024000, 'before_$its') id WHERE id % 64 = 0;
 SQL
 	on_member("SET ROLE app; SELECT shardid_lease.release_shard('before_$its')");
 	return [ split /\n/, $ids ];

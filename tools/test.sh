@@ -5,12 +5,13 @@
 #   FULL=1                            also tests that take long, and more rounds of each fault
 set -uo pipefail
 
-# Those that take longest begin first. Examples that take minutes wait for FULL.
+# Those that take longest begin first, and beside those that mostly wait those that mostly compute. Examples that take
+# minutes wait for FULL.
 all_tests() {
-    printf '%s\n' t/lease/{reach,restores,runbook,registry_moves,copies}.pl tools/suite/{model,unit,portable,regress}.sh \
-        t/pages/{new_rows,install,demo}.pl t/settled/{faults,campaign}.pl t/crash/{kill,floors,standby}.pl \
-        t/generator/{ranges,every_call}.pl t/rights/install.pl t/partitions/maintain.pl \
-        t/lease/{registry_copies,renewal,workers}.pl tools/suite/{version,build,symbols}.sh \
+    printf '%s\n' t/lease/{reach,restores,registry_moves,runbook}.pl tools/suite/{model,portable}.sh t/rights/install.pl \
+        t/settled/faults.pl tools/suite/regress.sh t/pages/{install,demo,new_rows}.pl t/settled/{campaign,gaps}.pl \
+        t/generator/every_call.pl t/lease/{copies,registry_copies,renewal,workers}.pl t/crash/{kill,standby,floors}.pl \
+        t/generator/ranges.pl tools/suite/{unit,version,build,symbols}.sh t/partitions/maintain.pl \
         tools/suite/{format,lint,isolation}.sh t/*/*.pl tools/suite/upgrade.sh
     if [[ -z ${FULL:-} ]]; then
         grep -L '^# Takes .* min:' examples/*/run.sh

@@ -8,9 +8,9 @@ set -euo pipefail
 # shellcheck source=tools/suite/topics.sh
 source tools/suite/topics.sh
 topics=(ids layouts uuid_v1 uuid_v6 uuid_v7 errors moved raise batches status usage layouts_of_others partitioning
-    partition_commands whole_schema)
-# Many thousand calls of functions that are slower than C.
-[[ -z ${FULL:-} ]] || topics+=(inspection scatter short_text)
+    whole_schema)
+# Many thousand calls of functions that are slower than C, and commands that the extension makes by the same SQL.
+[[ -z ${FULL:-} ]] || topics+=(inspection scatter short_text partition_commands)
 
 # A millisecond, and so a sequence, begins in the second eighth of its numbers; a move within the running millisecond is
 # not noticed, so the millisecond ends before a move; after 20 ms without an id the numbers begin anew; INCREMENT and

@@ -155,7 +155,7 @@ sub wait_until
 	{
 		return 0 if time > $end;
 		usleep $pause;
-		$pause = min(2 * $pause, 100_000);
+		$pause = min(2 * $pause, 200_000);
 	}
 	return 1;
 }

@@ -29,7 +29,7 @@ my %install = (
 		return on(without_grants(block_of('portable.md', 'sql-only-number')));
 	});
 my %look = (extension => block('schema-look'), sql_only => command_of('migrating.md', 'SELECT ids.id_migration_commands') . ';');
-my %switch = (extension => block('schema-switch'), sql_only => command_of('migrating.md', 'SELECT command FROM ids.id_migration_commands') . "\n");
+my %switch = (extension => block('schema-switch'), sql_only => block('schema-switch-sql-only'));
 
 # Partitions have the identity of their table from PostgreSQL 17 on.
 my $tables = <<'SQL';

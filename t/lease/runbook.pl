@@ -258,7 +258,7 @@ my $cairo = $node{cairo1};
 $cairo->stop('immediate');
 my $again = $node{cairo1} = PostgreSQL::Test::Cluster->new('cairo_again');
 @$again{qw(_host _port)} = @$cairo{qw(_host _port)};
-my ($restore, $start) = block('member_restore') =~ s{/backup/oslo}{$dir/cairo}r =~ /(.*\n.*\n)(.*\n)/;
+my ($restore, $start) = block('member_restore') =~ s{/backup/oslo}{$dir/cairo}r =~ /(.*\n.*\n.*\n)(.*\n)/;
 mkdir $again->basedir;
 mkdir $again->data_dir, 0700;
 {

@@ -30,7 +30,7 @@ def create_databases():
          f"ALTER DATABASE {SHOP} SET search_path = public, ids;", "postgres")
     psql(block("docs/migrating.md", "extension"))
     psql("CREATE SCHEMA ids;\nSET search_path = ids;\n\\i portable/shardid.sql\n", SQL_ONLY)
-    psql(block("docs/migrating.md", "sql-only-number"), SQL_ONLY)
+    psql(block("docs/portable.md", "sql-only-number"), SQL_ONLY)
     # Citus has a row with the number of each node.
     function = re.search(r"CREATE FUNCTION.*", block("examples/citus/README.md", "extension"), re.S)[0]
     psql(f"CREATE TABLE pg_dist_local_group AS SELECT 5 AS groupid;\n{function}")

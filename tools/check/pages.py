@@ -126,10 +126,16 @@ def wrong_with(path, page, known):
     return [f"{path}: {line}" for line in found] + publish.checked(path, page)[1]
 
 
+def missing_of_benchmarks():
+    """Blocks that the benchmarks take from pages."""
+    taken = re.findall(r'block\("(.+?)", "(.+?)"\)', "".join(map(read, glob.glob("bench/*.py"))))
+    return [f"{page}: no block {name}, which bench/ takes" for page, name in taken if f"\n```sql {name}\n" not in read(page)]
+
+
 def main():
     known = ("".join(read(name) for name in glob.glob("t/*/*.pl") + glob.glob("tools/**/*.sh", recursive=True) + glob.glob("examples/*/run.sh")),
              set(re.findall(r"^([a-z-]+):", read("Makefile"), re.M)) | {"all", "install", "installcheck", "clean"})
-    found = [line for path in PAGES for line in wrong_with(path, read(path), known)]
+    found = [line for path in PAGES for line in wrong_with(path, read(path), known)] + missing_of_benchmarks()
     if found:
         print("\n".join(found))
     sys.exit(1 if found else 0)

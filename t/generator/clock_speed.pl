@@ -96,6 +96,7 @@ for my $fault (sort keys %faults)
 		my %generator = map { $_ => "stepped_${number}_$names{$_}" } keys %layouts;
 		query(join '', map { "CREATE SEQUENCE $_;" } values %generator);
 		my %clients = map { $_ => start_clients($node, 8, sprintf("SELECT $_", $generator{$_}), pause_ms => rounds(10, 0)) } keys %layouts;
+		await_clients($node, 8 * keys %layouts);
 		for my $offset (@offsets)
 		{
 			select undef, undef, undef, 0.3 / @offsets;

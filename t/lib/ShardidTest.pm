@@ -90,6 +90,7 @@ sub finish_clients
 	kill 'TERM', $clients->{pid} if $stop;
 	waitpid $clients->{pid}, 0;
 	die "a statement of the clients failed" if $? && $? != POSIX::SIGTERM;
+	$clients->{files} = [ grep { -e } @{ $clients->{files} } ];
 	return;
 }
 

@@ -15,9 +15,10 @@ COMMENT ON SEQUENCE shardid_seq IS
 -- pg_dump then carries its position, so that ids continue to increase in a restored copy.
 SELECT pg_catalog.pg_extension_config_dump('shardid_seq'::pg_catalog.regclass, ''::pg_catalog.text);
 
--- A trusted extension's objects belong to the bootstrap superuser, regardless of the role that installs it. The role that
--- installs it, and the owner of a database into which a superuser restores it, can generate ids, dump and restore.
-GRANT SELECT, USAGE, UPDATE ON SEQUENCE shardid_seq TO @extowner@, pg_database_owner WITH GRANT OPTION;
+-- A trusted extension's objects belong to the bootstrap superuser, regardless of the role that installs it. The sequences
+-- are the database owner's, also after a superuser's restore. A dump names neither this owner nor a grantor, since only
+-- the owner has grant options: it would have to act as the grantor.
+ALTER SEQUENCE shardid_seq OWNER TO pg_database_owner;
 
 -- Called by the planner, for the functions that generate ids. SQL cannot call it, as no value has the type internal,
 -- and only superusers can create a function with such an argument.
@@ -448,8 +449,8 @@ COMMENT ON SEQUENCE shardid_objectid_seq IS
 
 SELECT pg_catalog.pg_extension_config_dump('shardid_uuid_seq'::pg_catalog.regclass, ''::pg_catalog.text);
 SELECT pg_catalog.pg_extension_config_dump('shardid_objectid_seq'::pg_catalog.regclass, ''::pg_catalog.text);
-GRANT SELECT, USAGE, UPDATE ON SEQUENCE shardid_uuid_seq, shardid_objectid_seq
-    TO @extowner@, pg_database_owner WITH GRANT OPTION;
+ALTER SEQUENCE shardid_uuid_seq OWNER TO pg_database_owner;
+ALTER SEQUENCE shardid_objectid_seq OWNER TO pg_database_owner;
 
 CREATE FUNCTION uuid_v1()
 RETURNS pg_catalog.uuid

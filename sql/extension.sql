@@ -28,7 +28,8 @@ DROP TABLE photos;
 DROP EXTENSION shardid;
 DROP SCHEMA "Odd schema";
 
--- Installed by a role that may create objects in the database, without being superuser.
+-- Installed by a role that may create objects in the database, without being superuser. The sequences are the database
+-- owner's.
 CREATE ROLE regress_shardid_installer;
 CREATE ROLE regress_shardid_grantee;
 SELECT format('GRANT CREATE ON DATABASE %I TO regress_shardid_installer', current_database()) \gexec
@@ -37,9 +38,7 @@ SET ROLE regress_shardid_installer;
 CREATE EXTENSION shardid SCHEMA app;
 SELECT app.id_shard(app.next_id(5));
 GRANT USAGE ON SCHEMA app TO regress_shardid_grantee;
-SET ROLE regress_shardid_grantee;
-SELECT app.next_id(5);
-SET ROLE regress_shardid_installer;
+RESET ROLE;
 GRANT USAGE ON SEQUENCE app.shardid_seq TO regress_shardid_grantee;
 SET ROLE regress_shardid_grantee;
 SELECT app.id_shard(app.next_id(5));

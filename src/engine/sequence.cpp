@@ -2,6 +2,19 @@
 
 namespace shardid {
 
+namespace {
+
+Oid owner_of_database() {
+    HeapTuple tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
+    if (!HeapTupleIsValid(tuple))
+        elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
+    const Oid owner = reinterpret_cast<Form_pg_database>(GETSTRUCT(tuple))->datdba;
+    ReleaseSysCache(tuple);
+    return owner;
+}
+
+}  // namespace
+
 // As sequence.c's lock_and_open_sequence.
 void lock_sequence(Oid relid) {
     ResourceOwner owner = CurrentResourceOwner;
@@ -57,7 +70,7 @@ Oid owner_of_sequence(Oid relid) {
         return InvalidOid;
     const Oid owner = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple))->relowner;
     ReleaseSysCache(tuple);
-    return owner;
+    return owner == ROLE_PG_DATABASE_OWNER ? owner_of_database() : owner;
 }
 
 void check_owner(Oid relid, Oid member, LOCKMODE lock) {

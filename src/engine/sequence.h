@@ -43,7 +43,8 @@ void check_privilege(Relation relation, AclMode any_of, const char *lacks, const
 // Raises 0A000 for a temporary sequence of another session.
 void check_session(Relation relation);
 
-// Its owner; InvalidOid if there is no such sequence.
+// Its owner, of the extension's own sequences that of the database; InvalidOid if there is no such
+// sequence.
 Oid owner_of_sequence(Oid relid);
 
 // Raises 42501 unless this role is a member of its owner, 42809 if it is none. REQUIRED of NoLock:

@@ -1,6 +1,7 @@
 # A dump restored into a server whose clock is an hour behind: its generators continue above all ids that clients of
 # the original received.
 use Docs;
+use Leases;
 use ShardidTest;
 
 my $conf = "search_path = 'public, ids'\n";
@@ -137,6 +138,40 @@ for my $user ('alice', scalar getpwuid($<))
 	{
 		is( $restored->safe_psql($database, 'INSERT INTO orders DEFAULT VALUES RETURNING id_shard(id)', extra_params => [ '-U', $role ]),
 			6, "$database: $role inserts");
+	}
+}
+
+# Two generations of dumps. The database's owner grants, who need not have installed the extension. A superuser restores,
+# or the owner, if the schema is the owner's: as the grantor, where a dump names one.
+my $superuser = getpwuid($<);
+my $lease = registry_here() . q(SELECT shardid_lease.create_id_space('shop'); CREATE SEQUENCE leased; SELECT shardid_lease.lease_shard('shop', 'here', 'leased'));
+my $leases = 'SELECT s.name, g.shard, l.origin FROM shardid_lease.id_space s, shardid_lease.granted_shard g, shardid_lease.leased_generator l';
+for my $case ([ 'alice', 'alice' ], [ 'alice', $superuser ], [ $superuser, 'alice' ], [ $superuser, $superuser, $lease ])
+{
+	my ($installer, $schema_owner, $with) = @$case;
+	my $original_database = "by_${installer}_for_$schema_owner";
+	$original->safe_psql('postgres', "CREATE DATABASE $original_database OWNER alice");
+	$original->safe_psql($original_database, "CREATE SCHEMA ids AUTHORIZATION $schema_owner");
+	$original->safe_psql($original_database, 'CREATE EXTENSION shardid SCHEMA ids', extra_params => [ '-U', $installer ]);
+	$original->safe_psql($original_database, 'GRANT USAGE ON SCHEMA ids TO alice, app;' . ($with // ''));
+	$original->safe_psql($original_database, <<'SQL', extra_params => [ '-U', 'alice' ]);
+CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT ids.next_id(6));
+GRANT INSERT, SELECT ON orders TO app;
+GRANT USAGE ON SEQUENCE ids.shardid_seq TO app;
+SQL
+	for my $user ($superuser, $schema_owner eq 'alice' ? 'alice' : ())
+	{
+		my ($node, $from) = ($original, $original_database);
+		for my $to (map { "${original_database}_by_${user}_$_" } 1, 2)
+		{
+			$restored->safe_psql('postgres', "CREATE DATABASE $to OWNER alice");
+			$node->command_ok([ 'pg_dump', '-U', $user, '-Fc', '-f', "$dir/$to", $node->connstr($from) ], "$to: dump");
+			$restored->command_ok([ 'pg_restore', '-U', $user, '-1', '-d', $to, "$dir/$to" ], "$to: restore");
+			is( ($restored->psql($to, 'INSERT INTO orders DEFAULT VALUES RETURNING ids.id_shard(id)', extra_params => [ '-U', 'app' ]))[1],
+				6, "$to: the application inserts");
+			($node, $from) = ($restored, $to);
+		}
+		is($restored->safe_psql($from, $leases), $original->safe_psql($original_database, $leases), "$from: space, grant and member") if $with;
 	}
 }
 

@@ -64,11 +64,23 @@ CREATE SEQUENCE untouched;
 CREATE SEQUENCE set_back;
 CREATE ROLE app;
 GRANT USAGE ON SEQUENCE shardid_seq TO app;
+CREATE ROLE alice;
 CREATE FUNCTION hundred_ns_of(u uuid) RETURNS bigint LANGUAGE sql RETURN
     (extract(epoch FROM uuid_v1_timestamp(u)) * 1000000)::bigint * 10 + uuid_v1_hundred_ns(u);
 CREATE FUNCTION second_and_counter_of(id bytea) RETURNS bigint LANGUAGE sql RETURN
     ('x' || encode(substr(id, 1, 4) || substr(id, 10, 3), 'hex'))::bit(56)::bigint;
 SQL
+}
+
+# In another database, whose owner is no superuser, and neither created the schema nor installed the extension.
+grant_as_owner() {
+    query 'CREATE DATABASE granted OWNER alice'
+    PGDATABASE=granted query 'CREATE SCHEMA ids; CREATE EXTENSION shardid SCHEMA ids;
+        GRANT USAGE ON SCHEMA ids TO app, alice; SET ROLE alice; GRANT USAGE ON SEQUENCE ids.shardid_seq TO app'
+}
+
+grant_is_kept() {
+    PGDATABASE=granted query 'SET ROLE app; SELECT ids.next_id(5)' >/dev/null || violation "a grant of the database's owner"
 }
 
 # Copies of both servers with the extension in their own directories: pg_upgrade of 18 looks only there for a
@@ -230,6 +242,7 @@ trap '"$old_programs/pg_ctl" -D "$work/registry" -m fast -w stop' EXIT
 "$old_programs/pg_ctl" -D "$work/old" -l "$work/old.log" -w start
 PGDATABASE=postgres query 'CREATE DATABASE shop'
 create_schema
+grant_as_owner
 for generator in "${!draw[@]}"; do
     [[ $generator == 'one never drawn from' ]] || draw_ids "$generator" 5000
 done
@@ -247,6 +260,7 @@ trap '"$new_programs/pg_ctl" -D "$work/new" -m fast -w stop; "$old_programs/pg_c
 clock_is_behind
 [[ $(query 'SELECT count(*) FROM orders') == "$rows" ]] || violation 'rows are lost'
 layout_is_kept
+grant_is_kept
 [[ -n $old_membership && $(membership) == "$old_membership" ]] || violation "the membership is now $(membership)"
 window_is_not_kept
 all_go_on 'after the upgrade'

@@ -682,6 +682,10 @@ BEGIN
                         THEN format('Its MINVALUE is as far ahead: '
                                     'run ALTER SEQUENCE %I.%I NO MINVALUE START WITH 1 RESTART.',
                                     seq.nspname, seq.relname)
+                        WHEN last >= max_tick
+                        THEN format('Pass the epoch and sequence_bits that the generator was used with. '
+                                    'If setval has moved it, run ALTER SEQUENCE %I.%I RESTART.',
+                                    seq.nspname, seq.relname)
                         ELSE 'Set the server''s clock right, pass the epoch and sequence_bits '
                              'that the generator was used with, or raise shardid.max_lead.' END;
             ELSIF has_ended THEN

@@ -42,21 +42,35 @@ TimestampTz negative_at(const Layout &layout) {
                      kind == Kind::ids ? ", or pass an earlier epoch" : "")));
 }
 
-// On Citus, the values of a worker whose number is high begin in the future.
-[[noreturn]] void refuse_too_far_ahead(Oid relid, Kind kind, uint64 lead_ms) {
+// On Citus, the values of a worker whose number is high begin in the future. After its last tick a
+// layout has no time that a clock could show, or max_lead allow.
+const char *hint_on_lead(Oid relid, Kind kind, bool is_after_last) {
     const char *narrowed = hint_on_narrowed(relid);
-    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                    errmsg("generator \"%s\" is too far ahead of the clock", shown_name(relid)),
-                    errdetail("It is %llu ms ahead, and shardid.max_lead is %llu ms.",
-                              static_cast<unsigned long long>(lead_ms),
-                              static_cast<unsigned long long>(max_lead_ms)),
-                    narrowed != nullptr
-                        ? errhint("%s", narrowed)
-                        : errhint("Set the server's clock right%s or raise shardid.max_lead, as a "
-                                  "superuser or with SET on this parameter.",
-                                  kind == Kind::ids ? ", pass the epoch and sequence_bits that the "
-                                                      "generator was used with,"
-                                                    : "")));
+    if (narrowed != nullptr)
+        return narrowed;
+    if (is_after_last)
+        return psprintf("%sIf setval has moved it, run ALTER SEQUENCE %s RESTART.",
+                        kind == Kind::ids ? "Pass the epoch and sequence_bits that the generator "
+                                            "was used with. "
+                                          : "",
+                        qualified_name(relid));
+    return psprintf(
+        "Set the server's clock right%s or raise shardid.max_lead, as a superuser or with SET on "
+        "this parameter.",
+        kind == Kind::ids ? ", pass the epoch and sequence_bits that the generator was used with,"
+                          : "");
+}
+
+template <typename L>
+[[noreturn]] void refuse_too_far_ahead(Oid relid, Kind kind, const L &layout,
+                                       const Attempt &attempt) {
+    ereport(ERROR,
+            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+             errmsg("generator \"%s\" is too far ahead of the clock", shown_name(relid)),
+             errdetail("It is %llu ms ahead, and shardid.max_lead is %llu ms.",
+                       static_cast<unsigned long long>(attempt.lead_ms),
+                       static_cast<unsigned long long>(max_lead_ms)),
+             errhint("%s", hint_on_lead(relid, kind, attempt.tick >= max_tick(layout.widths)))));
 }
 
 TimestampTz last_time_of(const OwnLayout &layout) {
@@ -118,7 +132,7 @@ void refuse(Oid relid, const L &layout, const Attempt &attempt) {
         case Outcome::before_epoch:
             refuse_before_epoch(kind, layout.epoch_us, attempt.clock);
         case Outcome::too_far_ahead:
-            refuse_too_far_ahead(relid, kind, attempt.lead_ms);
+            refuse_too_far_ahead(relid, kind, layout, attempt);
         default:
             refuse_ended(layout, attempt.clock);
     }

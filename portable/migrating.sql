@@ -555,6 +555,11 @@ BEGIN
     EXECUTE format('SELECT %s.shardid_new_default($1, $2, $3, $4, $5)', ids)
     INTO default_call USING ids, function::oid, generator::oid, home::oid, layout;
     IF NOT back THEN
+        IF EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = generator AND d.refobjsubid > 0) THEN
+            RAISE object_not_in_prerequisite_state USING MESSAGE = format('generator "%s" is owned by a column', generator),
+                DETAIL = 'DROP TABLE would drop it, and many scripts set the sequences of columns to the highest id, which stops a generator.',
+                HINT = format('Run ALTER SEQUENCE %s OWNED BY NONE, or pass another sequence.', generator);
+        END IF;
         -- Without a shard this fails as next_id does: now, and not at the first INSERT.
         EXECUTE 'SELECT ' || format(default_call, COALESCE(generator, home)) INTO an_id;
         IF an_id IS NULL THEN

@@ -328,6 +328,9 @@ SELECT id_migration_commands('"Shop"', function => 'no_id()');
 SELECT id_migration_commands('"Shop"', shard_bits => 40);
 SELECT count(*) FROM id_migration_commands(NULL);
 SELECT id_migration_commands('pg_catalog', back => true);
+CREATE TABLE owning (id bigserial);
+SELECT id_migration_commands('"Shop"', generator => 'owning_id_seq');
+DROP TABLE owning;
 CREATE SEQUENCE ended;
 \set VERBOSITY sqlstate
 SELECT id_migration_commands('"Shop"', generator => 'ended', epoch => '2000-01-01 00:00:00+00', shard_bits => 13, sequence_bits => 12);

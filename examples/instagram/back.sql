@@ -9,7 +9,7 @@ SELECT format($back$
 SET LOCAL lock_timeout = '%1$sms';
 SELECT pg_sleep(extract(epoch FROM lead)) FROM ids.id_generator_status(%3$L, %4$L) WHERE lead > '0';
 %2$s
-ALTER SEQUENCE %3$s AS bigint NO MAXVALUE;    -- waits for callers, and makes new ones wait
+ALTER SEQUENCE %3$s AS bigint NO MAXVALUE OWNED BY %9$s;    -- waits for callers, and makes new ones wait
 SELECT pg_sleep(least(0.1, extract(epoch FROM lead) + 0.001)) FROM ids.id_generator_status(%3$L, %4$L);
 DO %8$L;
 %5$s;
@@ -23,7 +23,7 @@ BEGIN
         RAISE object_not_in_prerequisite_state USING MESSAGE = 'generator "' || %1$L || '" is ahead of the clock',
             DETAIL = 'It is ahead by ' || lead || '.', HINT = 'Run this again.';
     END IF;
-END $check$, generator, epoch))
+END $check$, generator, epoch), COALESCE(owned_by, 'NONE'))
 FROM before_ids.old_functions o JOIN pg_namespace n ON nspname = o.schema
     JOIN pg_proc p ON pronamespace = n.oid AND proname = function,
     (SELECT setting::int FROM pg_settings WHERE name = 'deadlock_timeout') d (deadlock_timeout),

@@ -17,6 +17,10 @@ SELECT nspname AS schema, substring(prosrc FROM 'shard_id\s+int\s*:=\s*(\d+)')::
            AS epoch,
        (SELECT format('%s.%I', relnamespace::regnamespace, relname) FROM pg_class
         WHERE oid = to_regclass(CASE WHEN name LIKE '%.%' THEN name ELSE format('%I.%s', nspname, name) END)) AS generator,
+       (SELECT format('%s.%I', refobjid::regclass, attname)
+        FROM pg_depend JOIN pg_attribute ON attrelid = refobjid AND attnum = refobjsubid
+        WHERE classid = 'pg_class'::regclass AND deptype = 'a'
+          AND objid = to_regclass(CASE WHEN name LIKE '%.%' THEN name ELSE format('%I.%s', nspname, name) END)) AS owned_by,
        proname AS function, proargnames[1] AS result, pg_get_functiondef(p.oid) AS definition
 FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace, substring(prosrc FROM 'nextval\(\s*''([^'']+)') name
 WHERE proname = :'function' AND name IS NOT NULL AND nspname <> 'ids'

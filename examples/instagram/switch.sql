@@ -10,7 +10,7 @@ SELECT format($switch$
 SET LOCAL lock_timeout = '%1$sms';
 %2$s
 DO %9$L;
-ALTER SEQUENCE %3$s AS bigint NO MAXVALUE NO CYCLE;
+ALTER SEQUENCE %3$s AS bigint NO MAXVALUE NO CYCLE OWNED BY NONE;
 %4$s
 %5$s
 SELECT %6$L AS schema, max(id) AS highest_old, ids.raise_generator(%3$L, ids.id_lower_bound(

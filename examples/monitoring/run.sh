@@ -138,6 +138,9 @@ let_go() {
     on shop/shop -c 'DROP SEQUENCE ids.held_ids'
 }
 
+own() { on shop/shop -c 'CREATE TABLE carts (id bigserial)' -c "SELECT ids.next_id(1, 'carts_id_seq')" >/dev/null; }
+disown() { on shop/shop -c 'ALTER SEQUENCE carts_id_seq OWNED BY NONE'; }
+
 revoke() { on shop/shop -c 'REVOKE SELECT ON ALL SEQUENCES IN SCHEMA ids, public FROM shardid_monitor'; }
 grant() { on shop/shop -f "$here/role.sql"; }
 
@@ -188,6 +191,7 @@ event 'the clock is set back by 2 days' 'it is set right' ShardidGeneratorFarAhe
 event 'ids turn negative in 200 days' 'another generator replaces it' ShardidIdsTurnNegative turn_negative_soon replace_generator
 event 'a generator ends in 200 days' 'another generator replaces it' ShardidGeneratorEnds end_soon replace_generator
 event 'a transaction is open for two hours' 'it is ended' ShardidReadersHeldBack hold_back let_go
+event 'a column owns the generator' 'OWNED BY NONE' ShardidGeneratorOwned own disown
 event 'SELECT is revoked' 'role.sql' ShardidNotMeasured revoke grant
 event 'the registry is stopped' 'it is started' ShardidLeaseNotRenewed stop_registry start_registry
 event 'the registry is stopped' 'it is started' ShardidLeaseEnds stop_registry start_registry

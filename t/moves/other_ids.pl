@@ -15,6 +15,7 @@ my $arguments = "'2023-01-01 00:00:00+00', 10, 12";
 	on(<<"SQL");
 CREATE SEQUENCE orders_id_seq;
 CREATE TABLE orders (id bigint PRIMARY KEY, customer text);
+ALTER SEQUENCE orders_id_seq OWNED BY orders.id;
 INSERT INTO orders VALUES (136169504773242881), (135824181823537153), (135824609030176769);
 INSERT INTO orders
 SELECT ((extract(epoch FROM clock_timestamp()) * 1000)::bigint - 1672531200000) << 22 | (5 << 12 | n % 4096)
@@ -27,6 +28,7 @@ SQL
 		"$database: its sequence is refused as it is");
 	clock('-10s');
 	on(block('pgedge-switch'));
+	is(on(q(SELECT pg_get_serial_sequence('orders', 'id'))), '', "$database: the column does not own the generator");
 	is( on("INSERT INTO orders (customer) VALUES ('new')
 			RETURNING id > ALL (SELECT id FROM orders), id_shard(id, 10, 12)"),
 		't|5', "$database: a new id is above, of the same node");

@@ -12,6 +12,8 @@ new_database('recipe_all');
 create_recipe_of_page($_) for 11, 12, 7;
 my $users = block('recipe-left');
 on("INSERT INTO insta$_.photos (name) VALUES ('old')") for 11, 12, 7;
+on('ALTER SEQUENCE insta11.photos_id_seq OWNED BY insta11.photos.id');
+my $owned = q(SELECT pg_get_serial_sequence('insta11.photos', 'id'));
 is(on(recipe('save')), join("\n", map { "insta$_|$_|$epoch|insta$_.photos_id_seq|insta$_.photos.id, insta$_.likes.id" } 7, 11, 12), 'what is saved');
 like(fails(recipe('save')), qr/schema "before_ids" already exists/, 'and only once');
 on('DROP TABLE insta12.likes');
@@ -22,6 +24,7 @@ on('CREATE TABLE insta12.likes (id bigint PRIMARY KEY DEFAULT insta12.next_id(),
 on(recipe('switch'));
 is(on(recipe('switch')), '', 'run again, the switch prints nothing');
 is(on($users), '', 'every table has switched');
+is(on($owned), '', 'and no column owns a generator');
 is(on(<<"SQL"), "$_|t", "shard $_ has switched") for 11, 12, 7;
 INSERT INTO insta$_.photos (name) VALUES ('new') RETURNING id_shard(id), id > (SELECT max(id) FROM insta$_.photos)
 SQL
@@ -31,6 +34,7 @@ like(on(block('users-of-ids')), qr/^function insta12.next_id\(\)$/m, 'so the sav
 on('ALTER TABLE insta12.hidden RENAME TO likes');
 on(recipe('back'));
 is(on(block('users-of-ids')), '', 'nothing uses the extension');
+is(on($owned), 'insta11.photos_id_seq', 'and the column owns its sequence again');
 
 # --- A superuser runs the scripts, and a stranger has a function, a sequence and a view of such names.
 

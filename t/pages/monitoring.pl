@@ -90,9 +90,10 @@ query($text{'role.sql'});
 is(grep({ /later/ } keys %{ measured($generators) }), 2, 'that of another role after role.sql has run again');
 
 # A transaction that holds readers back, here of a generator that was used at least a second before.
-query('ALTER SEQUENCE events_id_seq CACHE 2');
+query('ALTER SEQUENCE events_id_seq CACHE 2 OWNED BY events.id');
 my $writer = $node->background_psql('shop');
 $writer->query_safe(q(BEGIN; INSERT INTO events (name) VALUES ('a'); SELECT pg_sleep(1)));
+is(join(' ', map { $_->{is_owned} } @{ measured($generators) }{qw(public.events_id_seq ids.shardid_seq)}), '1 0', 'one is owned by a column');
 my ($held_back, $free) = map { $_->{seconds_held_back} } @{ measured($generators) }{ 'public.events_id_seq', 'ids.shardid_seq' };
 is($held_back >= 1 && $held_back < 600 && "$free", '0', "readers of one generator are held back for $held_back s");
 $writer->query_safe('COMMIT');

@@ -89,6 +89,8 @@ $copy->safe_psql('owned', $by_superuser =~ s/host 'registry\.example'/address()/
 run_block($copy, 'owned', 'owner', user => 'shop_owner');
 my $shard = $copy->safe_psql('owned', 'INSERT INTO orders DEFAULT VALUES RETURNING ids.id_shard(id)');
 is(on_registry("SELECT database FROM shardid_lease.id_space_shards WHERE shard = $shard"), 'owned', 'the owner has a shard');
+like($copy->safe_psql('owned', q(SELECT shardid_lease.lease_shard('shop', 'registry'); SELECT ids.id_shard(ids.next_id())), extra_params => [ '-U', 'shop_owner' ]),
+	qr/^(\d+)\n\1$/, 'and another one for the generator of the extension');
 
 # --- Leases that end: of a generator that was in use until then, and of an idle one.
 

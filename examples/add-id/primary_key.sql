@@ -7,11 +7,12 @@ SELECT pg_temp.added_column() AS added \gset
 SET statement_timeout = 0;
 DO $$
 DECLARE
-    of_table regclass := current_setting('add_id.table')::regclass;
+    of_table regclass := current_setting('add_id.relation')::regclass;
+    table_name text := current_setting('add_id.table');
     found text;
 BEGIN
     IF NOT (SELECT attnotnull FROM pg_attribute WHERE attrelid = of_table AND attname = pg_temp.added_column()) THEN
-        RAISE object_not_in_prerequisite_state USING MESSAGE = format('ids of table "%s" are not complete', of_table),
+        RAISE object_not_in_prerequisite_state USING MESSAGE = format('ids of table "%s" are not complete', table_name),
             HINT = 'Run add.sql again.';
     END IF;
     SELECT string_agg(format('"%s" of table %s', f.conname, f.conrelid::regclass), ', ') INTO found
@@ -19,7 +20,7 @@ BEGIN
     WHERE f.confrelid = of_table AND f.contype = 'f' AND p.conrelid = of_table;
     IF found IS NOT NULL THEN
         RAISE dependent_objects_still_exist USING
-            MESSAGE = format('primary key of table "%s" is referenced by foreign keys', of_table),
+            MESSAGE = format('primary key of table "%s" is referenced by foreign keys', table_name),
             DETAIL = format('The foreign keys are: %s.', found),
             HINT = 'Leave the primary key as it is: the unique index on the id is enough for new foreign keys.';
     END IF;
@@ -27,10 +28,10 @@ BEGIN
         SELECT FROM pg_constraint JOIN pg_attribute ON attrelid = conrelid AND attnum = conkey[1]
         WHERE conrelid = of_table AND contype = 'p' AND attname = pg_temp.added_column())
     THEN
-        RAISE object_not_in_prerequisite_state USING MESSAGE = format('the id of table "%s" is already its primary key', of_table);
+        RAISE object_not_in_prerequisite_state USING MESSAGE = format('the id of table "%s" is already its primary key', table_name);
     END IF;
     IF EXISTS (SELECT FROM pg_constraint WHERE conrelid = of_table AND contype = 'p' AND condeferrable) THEN
-        RAISE object_not_in_prerequisite_state USING MESSAGE = format('primary key of table "%s" is deferrable', of_table),
+        RAISE object_not_in_prerequisite_state USING MESSAGE = format('primary key of table "%s" is deferrable', table_name),
             HINT = 'Leave the primary key as it is: the unique index on the id is enough for new foreign keys.';
     END IF;
 END
@@ -63,3 +64,4 @@ COMMIT;
 SET lock_timeout = '3s';
 ALTER TABLE :relation ADD CONSTRAINT :"by_id" PRIMARY KEY USING INDEX :"by_id";
 \endif
+SELECT set_config('search_path', :'caller_path', false) \g /dev/null

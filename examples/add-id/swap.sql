@@ -10,14 +10,15 @@ SET LOCAL lock_timeout = '3s';
 LOCK TABLE :relation IN ACCESS EXCLUSIVE MODE;
 DO $$
 DECLARE
-    of_table regclass := current_setting('add_id.table')::regclass;
+    of_table regclass := current_setting('add_id.relation')::regclass;
+    table_name text := current_setting('add_id.table');
     is_back bool := current_setting('add_id.back');
     is_swapped bool := pg_temp.added_column() = 'id';
     columns name[] := (SELECT array_agg(attname) FROM pg_attribute WHERE attrelid = of_table AND NOT attisdropped);
     found text;
 BEGIN
     IF is_swapped <> is_back OR NOT columns @> ARRAY[CASE WHEN is_back THEN 'old_id' ELSE 'id' END]::name[] THEN
-        RAISE object_not_in_prerequisite_state USING MESSAGE = format('table "%s" has no names to swap', of_table),
+        RAISE object_not_in_prerequisite_state USING MESSAGE = format('table "%s" has no names to swap', table_name),
             DETAIL = format('The column of add.sql is called "%s".', pg_temp.added_column());
     END IF;
     SELECT string_agg(format('"%s" of table %s', conname, conrelid::regclass), ', ') INTO found
@@ -25,7 +26,7 @@ BEGIN
     WHERE confrelid = of_table AND contype = 'f' AND attname = 'id';
     IF found IS NOT NULL THEN
         RAISE object_not_in_prerequisite_state USING
-            MESSAGE = format('column "id" of table "%s" is referenced by foreign keys', of_table),
+            MESSAGE = format('column "id" of table "%s" is referenced by foreign keys', table_name),
             DETAIL = format('Columns that reference it contain its values, and not those of "%s": %s.',
                 CASE WHEN is_back THEN 'old_id' ELSE pg_temp.added_column() END, found),
             HINT = CASE WHEN is_back THEN 'Drop these foreign keys.'
@@ -44,3 +45,4 @@ ALTER TABLE :relation RENAME :"added" TO id;
 UPDATE ids.added_ids SET added = 'id' WHERE relation = :relation_oid;
 \endif
 COMMIT;
+SELECT set_config('search_path', :'caller_path', false) \g /dev/null

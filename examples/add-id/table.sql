@@ -6,51 +6,70 @@
 \set AUTOCOMMIT on
 \set SHOW_CONTEXT never
 SET client_min_messages = warning;
--- Functions and operators that another role has created could fit a call better, and would run as a superuser.
-DO $$
-BEGIN
-    IF pg_catalog.current_setting('is_superuser') = 'on' AND EXISTS (
-        SELECT FROM pg_catalog.pg_roles r, pg_catalog.pg_namespace n
-        WHERE NOT r.rolsuper AND r.rolname <> 'pg_database_owner' AND n.nspname = ANY (pg_catalog.current_schemas(false))
-          AND pg_catalog.has_schema_privilege(r.oid, n.oid, 'CREATE'))
-    THEN
-        RAISE insufficient_privilege USING MESSAGE = 'a superuser must not run this here',
-            DETAIL = 'Other roles can create objects in a schema of search_path.',
-            HINT = 'Run it as the owner of the table.';
-    END IF;
-END
-$$;
+-- No name is found in a schema of search_path, except that of the table, and no value depends on how a session writes it.
+SELECT pg_catalog.current_setting('search_path') AS caller_path, pg_catalog.current_schemas(true) AS caller_schemas \gset
+SET search_path = pg_catalog, pg_temp;
+SET quote_all_identifiers = off;
+SET standard_conforming_strings = on;
+SET datestyle = 'ISO';
+SET intervalstyle = 'postgres';
+SET extra_float_digits = 1;
+SET default_transaction_isolation = 'read committed';
 \if :{?table} \else \set table '' \endif
-SELECT set_config('add_id.table', :'table', false) \g /dev/null
+-- The name as \d prints it, or as SQL would quote it. Names of indexes: type name cuts to 63 bytes between characters, here
+-- to 50 of the table's.
+SELECT COALESCE(max(c.oid), 0) AS relation_oid, max(nspname) AS schema, COALESCE(max(format('%I.%I', nspname, relname)), '') AS relation,
+       concat(max(start), '_by_id') AS by_id, concat(max(start), '_add_id_time') AS by_time, concat(max(start), '_add_id_key') AS kept_key
+FROM (SELECT * FROM pg_class JOIN pg_namespace n (namespace, nspname) ON namespace = relnamespace,
+           array_position(:'caller_schemas'::name[], nspname) place
+      WHERE place > 0 AND :'table' IN (relname, quote_ident(relname)) OR :'table' IN (nspname || '.' || relname, format('%I.%I', nspname, relname))
+      ORDER BY place LIMIT 1) c,
+     substr((repeat('-', 13) || relname)::name::text, 14) start \gset
+SELECT set_config('add_id.' || name, value, false)
+FROM (VALUES ('table', :'table'), ('relation', :'relation'), ('path', :'caller_path'),
+      ('by_id', :'by_id'), ('by_time', :'by_time'), ('kept_key', :'kept_key')) v (name, value) \g /dev/null
+
+-- Functions in indexes, defaults and triggers of a table run as the role that plans a query of it. After SET ROLE they can
+-- become its session's user again.
 DO $$
+DECLARE
+    of_table regclass := to_regclass(NULLIF(current_setting('add_id.relation'), ''));
+    other record;
 BEGIN
-    IF to_regclass(NULLIF(current_setting('add_id.table'), '')) IS NULL THEN
+    IF of_table IS NULL THEN
         RAISE undefined_table USING MESSAGE = format('table "%s" does not exist', current_setting('add_id.table')),
-            HINT = 'Name a table by the option -v, as in "psql -v table=orders".';
+            HINT = 'Name a table as \d prints it, by the option -v, as in "psql -v table=orders".';
     END IF;
+    PERFORM pg_advisory_xact_lock(hashtext('add_id'), 0);
     IF to_regclass('ids.added_ids') IS NULL THEN
         CREATE TABLE ids.added_ids (
             relation regclass PRIMARY KEY,
             added name NOT NULL,        -- the column, by its present name
             shard int NOT NULL,         -- the one in the ids of old rows
             time_column name NOT NULL,
-            key_column name NOT NULL,
+            key_columns name[] NOT NULL,
             last_time timestamptz NOT NULL DEFAULT '-infinity',    -- the row that was filled last
-            last_key text,
+            last_key text[],
             last_id bigint NOT NULL DEFAULT 0,
             old_primary_key name,       -- its constraint, if the id has replaced it
             old_comment text);          -- of this constraint
     END IF;
+    SELECT relname, o.rolname AS owner, s.rolname AS session, s.rolsuper INTO other
+    FROM pg_class c JOIN pg_roles o ON o.oid = relowner, pg_roles s
+    WHERE c.oid IN (of_table, 'ids.added_ids'::regclass) AND s.oid = (SELECT usesysid FROM pg_stat_get_activity(pg_backend_pid()))
+      AND (o.rolname <> current_user OR s.rolsuper AND s.oid <> o.oid);
+    IF FOUND THEN
+        RAISE insufficient_privilege USING MESSAGE = format('must be owner of table "%s"', other.relname),
+            DETAIL = format('Its owner is %I, and the current user is %I%s.', other.owner, current_user,
+                CASE WHEN other.rolsuper THEN format(' in a session of superuser %I', other.session) END),
+            HINT = format('Connect as %I.', other.owner);
+    END IF;
+    IF NOT pg_try_advisory_lock(hashtext('add_id'), hashtext(current_setting('add_id.relation'))) THEN
+        RAISE object_in_use USING MESSAGE = format('another session runs one of these scripts for table "%s"', current_setting('add_id.table')),
+            HINT = 'Wait until that session has ended.';
+    END IF;
 END
 $$;
--- Names of indexes: type name cuts to 63 bytes between characters, here to 50 of the table's.
-SELECT c.oid AS relation_oid, nspname AS schema, format('%I.%I', nspname, relname) AS relation,
-       start || '_by_id' AS by_id, start || '_add_id_time' AS by_time, start || '_add_id_key' AS kept_key
-FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace,
-     substr((repeat('-', 13) || relname)::name::text, 14) start
-WHERE c.oid = to_regclass(:'table') \gset
-SELECT set_config('add_id.' || name, value, false)
-FROM (VALUES ('table', :'relation'), ('by_id', :'by_id'), ('by_time', :'by_time'), ('kept_key', :'kept_key')) v (name, value) \g /dev/null
 
 -- What these commands of CREATE INDEX CONCURRENTLY have left behind if they were interrupted.
 SET lock_timeout = 0;
@@ -62,7 +81,7 @@ WHERE indrelid = :relation_oid AND NOT indisvalid AND relname IN (:'by_id', :'by
 -- been swapped.
 CREATE OR REPLACE FUNCTION pg_temp.added_column() RETURNS name LANGUAGE plpgsql AS $$
 DECLARE
-    of_table regclass := current_setting('add_id.table')::regclass;
+    of_table regclass := current_setting('add_id.relation')::regclass;
     found name;
 BEGIN
     SELECT added INTO found FROM ids.added_ids JOIN pg_attribute ON attrelid = relation AND attname = added
@@ -70,7 +89,7 @@ BEGIN
     WHERE relation = of_table AND atttypid = 'bigint'::regtype AND attidentity = ''
       AND COALESCE(pg_get_expr(adbin, adrelid), '') NOT LIKE '%nextval(%';
     IF found IS NULL THEN
-        RAISE undefined_object USING MESSAGE = format('table "%s" has no id column of add.sql', of_table),
+        RAISE undefined_object USING MESSAGE = format('table "%s" has no id column of add.sql', current_setting('add_id.table')),
             DETAIL = 'Either add.sql was not run for it, or the column was renamed or changed by other commands.',
             HINT = 'After undo.sql there is nothing to do. Otherwise give the column its name in ids.added_ids again.';
     END IF;

@@ -4,10 +4,12 @@
 \set ON_ERROR_STOP on
 \ir table.sql
 DO $$
-DECLARE of_table regclass := current_setting('add_id.table')::regclass;
+DECLARE
+    of_table regclass := current_setting('add_id.relation')::regclass;
+    table_name text := current_setting('add_id.table');
 BEGIN
     IF EXISTS (SELECT FROM pg_attribute WHERE attrelid = of_table AND attname = 'old_id') AND pg_temp.added_column() = 'id' THEN
-        RAISE object_not_in_prerequisite_state USING MESSAGE = format('names of table "%s" are swapped', of_table),
+        RAISE object_not_in_prerequisite_state USING MESSAGE = format('names of table "%s" are swapped', table_name),
             HINT = 'Run swap.sql with -v back=yes first.';
     END IF;
 END
@@ -30,3 +32,4 @@ COMMENT ON CONSTRAINT :"old_key" ON :relation IS :'old_comment';
 \endif
 DELETE FROM ids.added_ids WHERE relation = :relation_oid;
 COMMIT;
+SELECT set_config('search_path', :'caller_path', false) \g /dev/null

@@ -56,7 +56,8 @@ CREATE OR REPLACE FUNCTION shardid_partition_steps(
     OUT command pg_catalog.text,
     OUT step pg_catalog.text)
 RETURNS SETOF pg_catalog.record
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' AS $$
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off
+SET standard_conforming_strings = on SET datestyle = 'ISO' SET intervalstyle = 'postgres' SET timezone = 'UTC' AS $$
 DECLARE
     turn CONSTANT numeric := 9223372036854775808;       -- where ids become negative
     -- Names of partitions: year, and quarter, or week, or month, day and hour.
@@ -88,7 +89,9 @@ DECLARE
     period_of text;
     period record;                                      -- with bounds that are unsigned
     lead bigint;
-    default_text text;
+    next_ids oid[] := ARRAY(SELECT p.oid FROM pg_proc p WHERE p.proname = 'next_id'
+                            AND oidvectortypes(p.proargtypes) LIKE '%regclass, timestamp with time zone, integer, integer');
+    of_default record;                                  -- of the column: its call of next_id, and the last values of generators
     layout record;                                      -- of the ids that the default generates
     at timestamptz;
     names text[] := '{}';
@@ -97,10 +100,9 @@ DECLARE
     creation text;
     attaching text;
 BEGIN
-    IF parent IS NULL OR every IS NULL OR ahead IS NULL OR timezone IS NULL
-       OR epoch IS NULL OR shard_bits IS NULL OR sequence_bits IS NULL THEN
+    IF parent IS NULL OR every IS NULL OR ahead IS NULL OR timezone IS NULL THEN
         RAISE null_value_not_allowed USING MESSAGE = 'an argument is null',
-            DETAIL = 'Only keep and since can be null.', HINT = 'Pass a value, or leave the argument out.';
+            DETAIL = 'Only keep, since and the layout can be null.', HINT = 'Pass a value, or leave the argument out.';
     END IF;
 
     -- The table.
@@ -198,43 +200,66 @@ BEGIN
                          CASE t[2] WHEN 'MAXVALUE' THEN turn ELSE btrim(t[2], '''')::numeric END AS high) b
     WHERE i.inhparent = parent AND b.low < b.high;
 
-    -- A generator is ahead of the clock after that was set back. It is the sequence that the default of the id names, or else the default
-    -- one of next_id. This also refuses what is no layout, and a clock outside its range.
+    -- Another layout would make partitions that get no rows. What the default passes to next_id tells it, also in functions that the
+    -- default calls: they depend on it if they have an SQL body. Of another body only a call without a layout is understood.
+    WITH RECURSIVE used (class, oid) AS (
+        SELECT a.tableoid, a.oid FROM pg_attrdef a WHERE a.adrelid = parent AND a.adnum = key.attnum
+        UNION
+        SELECT d.refclassid, d.refobjid FROM used u JOIN pg_depend d ON d.classid = u.class AND d.objid = u.oid
+        WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid <> ALL (next_ids)),
+    refs AS (
+        SELECT u.class, u.oid, d.refobjid, p.pronamespace
+        FROM used u JOIN pg_depend d ON d.classid = u.class AND d.objid = u.oid
+             LEFT JOIN pg_proc p ON d.refclassid = 'pg_proc'::regclass AND p.oid = d.refobjid AND p.oid = ANY (next_ids)
+        WHERE p.oid IS NOT NULL OR d.refclassid = 'pg_class'::regclass),
+    calls (text) AS (
+        SELECT CASE WHEN r.class = 'pg_proc'::regclass
+                    THEN substring(pg_get_function_sqlbody(r.oid) FROM '^(?:RETURN|BEGIN ATOMIC\s+SELECT)\s+\S*(\mnext_id\(.*)')
+                    ELSE (SELECT pg_get_expr(a.adbin, a.adrelid) FROM pg_attrdef a WHERE a.oid = r.oid) END
+        FROM (SELECT DISTINCT r.class, r.oid FROM refs r WHERE r.pronamespace IS NOT NULL) r
+        UNION ALL
+        SELECT substring(p.prosrc FROM '(?i)^(?:(?!next_id\s*\().)*\mnext_id\s*(\((?:\s*generator\s*(?:=>|:=))?[^(),=]*\))(?:(?!next_id\s*\().)*$')
+        FROM used u JOIN pg_proc p ON u.class = p.tableoid AND p.oid = u.oid WHERE p.prosrc ~* '\mnext_id\s*\(' AND p.prosqlbody IS NULL)
+    SELECT EXISTS (SELECT FROM used) AS is_set,
+           -- Not if the epoch or a width is an expression.
+           (SELECT CASE WHEN count(*) = 1 THEN max(regexp_replace(c.text, $re$'(?:[^']|'')*'::regclass$re$, '::regclass')) END
+            FROM calls c
+            HAVING bool_and((c.text ~ ('(::regclass, (?!(epoch|shard_bits|sequence_bits) => )|epoch => )(?!''[^'']*''::timestamp with time zone)'
+                '|_bits => (?!\d+[,)])|::timestamp with time zone, (\d+, )?(?!\d+[,)]|shard_bits => |sequence_bits => )')) IS NOT TRUE)) AS call,
+           ARRAY(SELECT CASE WHEN has_sequence_privilege(s.oid, 'USAGE, SELECT') THEN pg_sequence_last_value(s.oid) END
+                 FROM refs r JOIN pg_class s ON r.pronamespace IS NULL AND s.oid = r.refobjid OR s.relnamespace = r.pronamespace AND s.relname = 'shardid_seq'
+                 WHERE s.relkind = 'S') AS last_values
+    INTO of_default;
+    SELECT COALESCE(substring(of_default.call FROM '''([^'']*)''::timestamp with time zone')::timestamptz, '2011-08-24 21:07:01.721+00') AS epoch,
+           COALESCE(substring(of_default.call FROM '(?:shard_bits => |::timestamp with time zone, )(\d+)')::int, 13) AS shard_bits,
+           COALESCE(substring(of_default.call FROM '(?:sequence_bits => |::timestamp with time zone, (?:shard_bits => )?\d+, )(\d+)')::int, 10)
+               AS sequence_bits
+    INTO layout;
+    IF of_default.is_set AND of_default.call IS NULL AND num_nulls(epoch, shard_bits, sequence_bits) > 0 THEN
+        RAISE invalid_parameter_value USING MESSAGE = format('the layout of the ids of %s is unknown', of_parent.name),
+            DETAIL = format('It cannot be read from the default, %s.', (SELECT pg_get_expr(a.adbin, a.adrelid) FROM pg_attrdef a
+                                                                         WHERE a.adrelid = parent AND a.adnum = key.attnum)),
+            HINT = 'Pass epoch, shard_bits and sequence_bits.';
+    END IF;
+    epoch := COALESCE(epoch, layout.epoch);
+    shard_bits := COALESCE(shard_bits, layout.shard_bits);
+    sequence_bits := COALESCE(sequence_bits, layout.sequence_bits);
+
+    -- A generator is ahead of the clock after that was set back. This also refuses what is no layout, and a clock outside its range.
     EXECUTE format('SELECT max(t.last >> $3) - div(l + CASE WHEN l < 0 THEN 18446744073709551616 ELSE 0 END, 2::numeric ^ ($2 + $3))
                     FROM unnest($5) t (last) RIGHT JOIN %s($4, $1, $2, $3) l ON true GROUP BY l', own[1]::regproc)
-    INTO lead USING epoch, shard_bits, sequence_bits, present, ARRAY(
-        SELECT CASE WHEN s.relkind = 'S'
-                    THEN CASE WHEN has_sequence_privilege(s.oid, 'USAGE, SELECT') THEN pg_sequence_last_value(s.oid) END END
-        FROM pg_attrdef a JOIN pg_depend d ON d.classid = 'pg_attrdef'::regclass AND d.objid = a.oid
-             LEFT JOIN pg_proc p ON d.refclassid = 'pg_proc'::regclass AND p.oid = d.refobjid AND p.proname = 'next_id'
-             JOIN pg_class s ON d.refclassid = 'pg_class'::regclass AND s.oid = d.refobjid
-                                OR s.relnamespace = p.pronamespace AND s.relname = 'shardid_seq'
-        WHERE a.adrelid = parent AND a.adnum = key.attnum);
+    INTO lead USING epoch, shard_bits, sequence_bits, present, of_default.last_values;
     -- More is not a time.
     IF lead BETWEEN 1 AND 86400000::bigint * 366 THEN
         latest := present + lead * '1 millisecond'::interval;
     END IF;
 
-    -- Another layout would make partitions that get no rows. What the default passes to next_id tells it.
-    SELECT regexp_replace(pg_get_expr(a.adbin, a.adrelid), $re$'(?:[^']|'')*'::regclass$re$, '::regclass') INTO default_text
-    FROM pg_attrdef a JOIN pg_depend d ON d.classid = 'pg_attrdef'::regclass AND d.objid = a.oid AND d.refclassid = 'pg_proc'::regclass
-         JOIN pg_proc p ON p.oid = d.refobjid AND p.proname = 'next_id'
-    WHERE a.adrelid = parent AND a.adnum = key.attnum AND p.pronamespace = (SELECT o.pronamespace FROM pg_proc o WHERE o.oid = own[1])
-      -- Not if the epoch or a width is an expression.
-      AND pg_get_expr(a.adbin, a.adrelid) !~ ('(::regclass, (?!(epoch|shard_bits|sequence_bits) => )|epoch => )(?!''[^'']*''::timestamp with time zone)'
-          '|_bits => (?!\d+[,)])|::timestamp with time zone, (\d+, )?(?!\d+[,)]|shard_bits => |sequence_bits => )');
-    SELECT COALESCE(substring(default_text FROM '''([^'']*)''::timestamp with time zone')::timestamptz, '2011-08-24 21:07:01.721+00') AS epoch,
-           COALESCE(substring(default_text FROM '(?:shard_bits => |::timestamp with time zone, )(\d+)')::int, 13) AS shard_bits,
-           COALESCE(substring(default_text FROM '(?:sequence_bits => |::timestamp with time zone, (?:shard_bits => )?\d+, )(\d+)')::int, 10)
-               AS sequence_bits
-    INTO layout;
-    IF default_text IS NOT NULL THEN
+    IF of_default.call IS NOT NULL THEN
         IF (layout.epoch, layout.shard_bits, layout.sequence_bits) <> (epoch, shard_bits, sequence_bits) THEN
             RAISE invalid_parameter_value USING MESSAGE = format('the default of %s generates ids of another layout', of_parent.name),
                 DETAIL = format('The default has epoch %s, shard_bits %s, sequence_bits %s; the call has epoch %s, shard_bits %s, sequence_bits %s.',
                                 layout.epoch, layout.shard_bits, layout.sequence_bits, epoch, shard_bits, sequence_bits),
-                HINT = format('Pass epoch => %L, shard_bits => %s, sequence_bits => %s.',
-                              layout.epoch, layout.shard_bits, layout.sequence_bits);
+                HINT = 'Leave them out, or pass those of the default.';
         END IF;
     ELSE
         -- Without it the partitions do. All that are made for periods last whole hours, in a layout of ten bits or more after the time.
@@ -466,9 +491,9 @@ CREATE OR REPLACE FUNCTION id_partition_commands(
     ahead int DEFAULT 3,
     keep interval DEFAULT NULL::interval,
     since pg_catalog.timestamptz DEFAULT NULL::pg_catalog.timestamptz,
-    epoch pg_catalog.timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::pg_catalog.timestamptz,
-    shard_bits int DEFAULT 13,
-    sequence_bits int DEFAULT 10,
+    epoch pg_catalog.timestamptz DEFAULT NULL::pg_catalog.timestamptz,
+    shard_bits int DEFAULT NULL::int,
+    sequence_bits int DEFAULT NULL::int,
     timezone pg_catalog.text DEFAULT 'UTC'::pg_catalog.text)
 RETURNS SETOF pg_catalog.text
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
@@ -492,9 +517,9 @@ CREATE OR REPLACE PROCEDURE maintain_id_partitions(
     ahead int DEFAULT 3,
     keep interval DEFAULT NULL::interval,
     since pg_catalog.timestamptz DEFAULT NULL::pg_catalog.timestamptz,
-    epoch pg_catalog.timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::pg_catalog.timestamptz,
-    shard_bits int DEFAULT 13,
-    sequence_bits int DEFAULT 10,
+    epoch pg_catalog.timestamptz DEFAULT NULL::pg_catalog.timestamptz,
+    shard_bits int DEFAULT NULL::int,
+    sequence_bits int DEFAULT NULL::int,
     timezone pg_catalog.text DEFAULT 'UTC'::pg_catalog.text,
     own pg_catalog.regprocedure[] DEFAULT ARRAY[
             'id_lower_bound(pg_catalog.timestamptz, pg_catalog.timestamptz, int, int)'::pg_catalog.regprocedure,
@@ -528,7 +553,7 @@ BEGIN
             SELECT COALESCE(NULLIF(setting::int, 0), 1000) INTO timeout FROM pg_settings WHERE name = 'lock_timeout';
         END IF;
         -- For the turn, with which no query is in the way.
-        PERFORM set_config('lock_timeout', LEAST(timeout, 1000)::text, true);
+        PERFORM set_config('lock_timeout', timeout::text, true);
         is_over := true;
         next := NULL;
         BEGIN
@@ -561,6 +586,10 @@ BEGIN
                 PERFORM set_config('lock_timeout', LEAST(timeout, 300)::text, true);
                 tried := tried || next;
                 EXECUTE next;
+                IF NOT starts_with(next, 'CREATE ') THEN
+                    RAISE NOTICE USING MESSAGE = format('partition %s is older than keep, and is dropped',
+                                                        substring(split_part(next, E'\nDROP ', 2) FROM 'TABLE (.*)'));
+                END IF;
                 SELECT string_agg(i.inhrelid::text, ' ' ORDER BY i.inhrelid) INTO known_parts FROM pg_inherits i WHERE i.inhparent = parent;
             END IF;
         EXCEPTION

@@ -84,17 +84,38 @@ CREATE TABLE months.of_width (id bigint DEFAULT next_id(5, sequence_bits => 12))
 CREATE TABLE months.of_epoch (id bigint DEFAULT next_id(5, 'months.g', '2023-01-01')) PARTITION BY RANGE (id);
 CREATE TABLE months.of_expression (id bigint DEFAULT next_id(5, 'months.g', to_timestamp(0), 8)) PARTITION BY RANGE (id);
 CREATE TABLE months.of_computed_width (id bigint DEFAULT next_id(5, 'months.g', '2023-01-01', 4 + 4, 12)) PARTITION BY RANGE (id);
-SELECT id_partition_commands('months.of_twitter', '1 month');
-CALL maintain_id_partitions('months.of_twitter', '1 month', epoch => '2010-11-04 01:42:54.657+00', shard_bits => 10);
-CALL maintain_id_partitions('months.of_twitter', '1 month', epoch => '2010-11-04 01:42:54.657+00', shard_bits => 10, sequence_bits => 12);
-SELECT id_partition_commands('months.of_sony', '1 month');
-SELECT count(*) FROM id_partition_commands('months.of_sony', '1 month', epoch => '2014-09-01 00:00:00+00', shard_bits => 16, sequence_bits => 8);
-SELECT id_partition_commands('months.of_width', '1 month');
-SELECT count(*) FROM id_partition_commands('months.of_width', '1 month', sequence_bits => 12);
-SELECT id_partition_commands('months.of_epoch', '1 month');
-SELECT count(*) FROM id_partition_commands('months.of_epoch', '1 month', epoch => '2023-01-01');
-SELECT count(*) FROM id_partition_commands('months.of_expression', '1 month', epoch => to_timestamp(0), shard_bits => 8);
+-- Functions that call it: the second one has another one between, the last two have no SQL body.
+CREATE FUNCTION months.next_other_id() RETURNS bigint LANGUAGE sql RETURN next_id('months.g'::regclass, '2023-01-01', sequence_bits => 12);
+CREATE FUNCTION months.by_way(text) RETURNS bigint LANGUAGE sql BEGIN ATOMIC SELECT months.next_other_id(); END;
+CREATE FUNCTION months.new_id() RETURNS bigint LANGUAGE plpgsql AS 'DECLARE number int := 5; BEGIN RETURN public.next_id(number); END';
+CREATE FUNCTION months.opaque() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN public.next_id(5, sequence_bits => 12); END';
+CREATE TABLE months.of_function (id bigint DEFAULT months.next_other_id()) PARTITION BY RANGE (id);
+CREATE TABLE months.of_functions (id bigint DEFAULT months.by_way('x')) PARTITION BY RANGE (id);
+CREATE TABLE months.of_new_id (id bigint DEFAULT months.new_id()) PARTITION BY RANGE (id);
+CREATE TABLE months.of_opaque (id bigint DEFAULT months.opaque()) PARTITION BY RANGE (id);
+SELECT parent, (SELECT split_part(c, E'\n', 2) FROM id_partition_commands(parent::regclass, '1 month', since => '2025-03-01 00:00+00') c LIMIT 1)
+FROM unnest('{months.of_twitter, months.of_sony, months.of_width, months.of_epoch, months.of_function, months.of_functions, months.of_new_id}'::text[]) parent;
+-- Settings that change text change nothing.
+SET quote_all_identifiers = on;
+SET datestyle = 'SQL, DMY';
+SET timezone = 'Asia/Kolkata';
+SELECT current_setting('server_version_num')::int < 190000 AS can_be_off \gset
+\if :can_be_off
+SET standard_conforming_strings = off;
+\endif
+SELECT parent, (SELECT split_part(c, E'\n', 2) FROM id_partition_commands(parent::regclass, '1 month', since => '2025-03-01 00:00+00') c LIMIT 1)
+FROM unnest('{months.of_twitter, months.of_sony, months.of_width, months.of_epoch, months.of_function, months.of_functions, months.of_new_id}'::text[]) parent;
+SELECT id_partition_commands('months.of_sony', '1 month', shard_bits => 13);
+RESET quote_all_identifiers;
+RESET standard_conforming_strings;
+SET datestyle = 'ISO';
+SET timezone = 'UTC';
+SELECT id_partition_commands('months.of_opaque', '1 month', shard_bits => 13, sequence_bits => 12);
+SELECT id_partition_commands('months.of_expression', '1 month', epoch => to_timestamp(0), shard_bits => 8);
+SELECT count(*) FROM id_partition_commands('months.of_expression', '1 month', epoch => to_timestamp(0), shard_bits => 8, sequence_bits => 10);
 SELECT count(*) FROM id_partition_commands('months.of_computed_width', '1 month', epoch => '2023-01-01', shard_bits => 8, sequence_bits => 12);
+CALL maintain_id_partitions('months.of_twitter', '1 month');
+SELECT id_partition_commands('months.of_sony', '1 month', epoch => '2014-09-02');
 SELECT count(*) FROM id_partition_commands('months.events', '1 month', shard_bits => 12);
 ALTER TABLE months.of_twitter ALTER id DROP DEFAULT;
 \set VERBOSITY sqlstate
@@ -321,7 +342,6 @@ INSERT INTO months.full (id, owner) VALUES (id_lower_bound('2025-05-05'), 1) RET
 INSERT INTO months.full (id, owner) VALUES (id_lower_bound('2025-05-06'), 2);
 -- A table that is published without a key needs it.
 ALTER TABLE months.full REPLICA IDENTITY FULL;
-SELECT current_setting('server_version_num')::int < 190000 AS can_be_off \gset
 \if :can_be_off
 SET standard_conforming_strings = off;
 \endif

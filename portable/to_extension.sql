@@ -73,16 +73,6 @@ BEGIN
                                    ELSE 'RETURN %s.%I(%s)' END, extension, f.proname, f.arguments));
     END LOOP;
 
-    -- Nothing depends on the rest but itself, or this fails and says what does.
-    FOR f IN
-        SELECT p.oid::regprocedure AS name FROM pg_proc p
-        WHERE p.pronamespace = portable::regnamespace
-          AND p.proname IN ('shardid_draw_at_once', 'shardid_draw_locked', 'shardid_mark_of', 'shardid_mark_head',
-                            'shardid_mark_zero', 'shardid_ms_bits', 'shardid_grant_marks')
-        ORDER BY p.oid DESC
-    LOOP
-        EXECUTE format('DROP ROUTINE %s', f.name);
-    END LOOP;
     -- This takes a lock on each mark.
     PERFORM set_config('lock_timeout', '200ms', true);
     FOR try IN 1 .. 100 LOOP
@@ -105,8 +95,30 @@ $$;
 
 COMMIT;
 
--- No statement that begins now knows the marks.
+-- No statement that begins now knows the marks, nor what only the portable functions call. Those that have begun do.
 BEGIN;
-SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true) \g /dev/null
+SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true),
+       pg_catalog.set_config('shardid_portable.schema', :'portable', true) \g /dev/null
+DO $$
+DECLARE
+    others text[] := ARRAY(SELECT l.virtualxid FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+                           WHERE l.locktype = 'virtualxid' AND a.datname = current_database() AND l.pid <> pg_backend_pid());
+    f record;
+BEGIN
+    WHILE EXISTS (SELECT FROM pg_locks l WHERE l.locktype = 'virtualxid' AND l.virtualxid = ANY (others)) LOOP
+        PERFORM pg_sleep(0.05);
+    END LOOP;
+    -- Nothing depends on the rest but itself, or this fails and says what does.
+    FOR f IN
+        SELECT p.oid::regprocedure AS name FROM pg_proc p
+        WHERE p.pronamespace = current_setting('shardid_portable.schema')::regnamespace
+          AND p.proname IN ('shardid_draw_at_once', 'shardid_draw_locked', 'shardid_mark_of', 'shardid_mark_head',
+                            'shardid_mark_zero', 'shardid_ms_bits', 'shardid_grant_marks')
+        ORDER BY p.oid DESC
+    LOOP
+        EXECUTE format('DROP ROUTINE %s', f.name);
+    END LOOP;
+END
+$$;
 SELECT format('DROP SEQUENCE %s.shardid_mark_%s', :'portable', n) FROM generate_series(0, 63) n \gexec
 COMMIT;

@@ -49,7 +49,19 @@ my $session = IPC::Run::start(
 	[ @psql, '-c', q(SELECT next_id(5)), '-c', 'BEGIN', '-c', q(SELECT next_id(5, 'orders')), '-c', 'SELECT pg_sleep(3)', '-c', q(SELECT next_id(5)), '-c', 'COMMIT' ],
 	'>', \my $drawn, '2>&1', IPC::Run::timer(60));
 $node->poll_query_until('portable', q(SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'PgSleep'));
-is(as_owner('to'), '', 'by the owner, and nothing that was planted runs');
+# A statement that began before the switch, and generates its id after it.
+my $gate = IPC::Run::start([ @psql, '-c', 'SELECT pg_advisory_lock(7)', '-c', 'SELECT pg_sleep(600)' ], '>', \my $held, '2>&1', IPC::Run::timer(600));
+$node->poll_query_until('portable', q(SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = 7 AND granted)) or die;
+my $begun = IPC::Run::start([ @psql, '-c', q(SELECT next_id(5) > 0 FROM (SELECT pg_advisory_lock_shared(7) OFFSET 0) s) ], '>', \my $late, '2>&1', IPC::Run::timer(600));
+$node->poll_query_until('portable', q(SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = 7 AND NOT granted)) or die;
+my $switching = IPC::Run::start([ @psql, '-U', $owner, '-f', 'portable/to_extension.sql' ], '>', \my $said, '2>&1', IPC::Run::timer(600));
+$node->poll_query_until('portable', q(SELECT to_regclass('ids.shardid_mark_0') IS NULL OR EXISTS (SELECT FROM pg_stat_activity
+	WHERE wait_event = 'PgSleep' AND query LIKE 'DO%virtualxid%'))) or die;
+query(q(SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND objid = 7 AND granted));
+$_->finish for $begun, $switching;
+eval { $gate->finish };
+is($late, "t\n", 'a statement that began before generates its id by the extension');
+is($said, '', 'by the owner, and nothing that was planted runs');
 $session->finish;
 like($drawn, qr/^\d+\n\d+\n\n\d+\n$/, 'a transaction that draws from two generators meanwhile does not have to give way');
 is(query($draws), 't', 'all draw');

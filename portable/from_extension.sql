@@ -42,7 +42,7 @@ FROM pg_class s JOIN pg_sequence q ON q.seqrelid = s.oid
 WHERE s.relpersistence = 'p' AND NOT EXISTS (SELECT FROM pg_depend e WHERE e.classid = 'pg_class'::regclass
                                              AND e.objid = s.oid AND e.deptype = 'e')
   AND (s.oid = to_regclass(:'portable' || '.shardid_seq')
-       OR s.oid = ANY (regexp_split_to_array(nullif(btrim(:'generators'), ''), '\s+')::regclass[])
+       OR s.oid = ANY (regexp_split_to_array(nullif(btrim(:'generators'), ''), '[[:space:]]+')::regclass[])
        OR EXISTS (SELECT FROM pg_depend d JOIN pg_depend f USING (classid, objid) JOIN pg_proc p ON p.oid = f.refobjid
                   WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = s.oid AND classid = 'pg_attrdef'::regclass
                     AND f.refclassid = 'pg_proc'::regclass AND p.proname = 'next_id'

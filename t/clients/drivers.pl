@@ -48,6 +48,7 @@ is($django->{extension_exists}[0], 'True', 'Django: CreateShardid needs no privi
 is($django->{unmanaged}[0], 'others.Unmanaged has managed = False, so migrations do not change its table', 'Django: which a migration says');
 is("$django->{reversed}[0] $django->{generator_dropped}[0]", '1 True', 'Django: the migrations are reversed, and ids continue');
 is($django->{above}[0], 'table "shop_photo" has ids above those that are generated now', 'Django: and not applied to ids of the future');
+like(slurp_file($django->{section}[1]), qr/^## \Q$django->{section}[0]\E$/m, 'Django: of which the hint names a section');
 is($django->{altered}[0], '23502', 'Django: AlterField leaves the column without a default');
 is("@{ $django->{quoted} }", '5 1', 'Django: names with quotes and percent signs, forwards and backwards');
 is($django->{quoted_above}[0], q(table "shop's 100%d $switch$" has ids above those that are generated now), 'Django: and in an error');

@@ -124,6 +124,7 @@ try:
     call_command('migrate', 'shop', verbosity=0)
 except utils.DatabaseError as error:
     say('above', str(error).splitlines()[0])
+    say('section', *re.search(r'see "(.*?)" in (\S+)', str(error)).groups())
 
 # AlterField in the place of AlterToShardId.
 class Before(models.Model):

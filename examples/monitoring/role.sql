@@ -1,8 +1,10 @@
 -- The role that asks, and what it needs beyond pg_monitor: SELECT on each generator. A superuser runs this in each
--- database. Leases need nothing more.
+-- database. Leases need nothing more. Neither of them finds a name in a schema in which other roles may create.
+SET search_path = pg_catalog, pg_temp;
 SELECT 'CREATE ROLE shardid_monitor LOGIN' WHERE to_regrole('shardid_monitor') IS NULL \gexec
 GRANT pg_monitor TO shardid_monitor;
-ALTER ROLE shardid_monitor SET search_path = ids, public;
+ALTER ROLE shardid_monitor SET search_path = ids;
+ALTER ROLE shardid_monitor SET quote_all_identifiers = off;
 GRANT USAGE ON SCHEMA ids TO shardid_monitor;
 GRANT SELECT ON ALL SEQUENCES IN SCHEMA ids, public TO shardid_monitor;
 -- And on those that are created later by a role that owns the database, one of the schemas, or anything in them. After

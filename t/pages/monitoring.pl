@@ -78,6 +78,8 @@ CREATE ROLE other_owner;
 GRANT CREATE, USAGE ON SCHEMA ids, public TO shop_owner, other_owner;
 SET ROLE shop_owner;
 CREATE TABLE carts (id bigint);
+CREATE FUNCTION public.format(text, regrole) RETURNS text LANGUAGE plpgsql AS 'BEGIN RAISE ''planted''; END';
+CREATE FUNCTION public.format(text, name, name) RETURNS text LANGUAGE plpgsql AS 'BEGIN RAISE ''planted''; END';
 SQL
 query($text{'role.sql'});
 query(<<"SQL") for qw(shop_owner other_owner);

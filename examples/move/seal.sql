@@ -2,6 +2,14 @@
 -- moves. A shard is a schema.
 
 CREATE SCHEMA IF NOT EXISTS shard_move;
+-- Another role could change what the mover, a superuser, calls.
+DO $$
+BEGIN
+    IF NOT (SELECT rolsuper FROM pg_namespace JOIN pg_roles r ON r.oid = nspowner WHERE nspname = 'shard_move') THEN
+        RAISE insufficient_privilege USING MESSAGE = 'schema "shard_move" does not belong to a superuser', HINT = 'Drop it.';
+    END IF;
+END
+$$;
 
 -- The shards that are sealed on this server: on the source permanently, on the target until it is opened.
 CREATE TABLE IF NOT EXISTS shard_move.sealed (

@@ -6,7 +6,9 @@ import time
 import psycopg2
 from psycopg2 import errors, extensions
 
-SETTINGS = "-c search_path= -c lock_timeout=0 -c statement_timeout=0 -c synchronous_commit=on"
+# The last ones are those that change how the servers write a definition as text.
+SETTINGS = ("-c search_path= -c lock_timeout=0 -c statement_timeout=0 -c synchronous_commit=on -c quote_all_identifiers=off "
+            "-c standard_conforming_strings=on -c datestyle=ISO -c intervalstyle=postgres -c timezone=UTC")
 
 
 class Trouble(Exception):

@@ -18,6 +18,8 @@ STATES = {
 LAG = """
 SELECT greatest(pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn), 0)::bigint
 FROM pg_stat_replication JOIN pg_replication_slots ON active_pid = pid WHERE slot_name = %s AND state = 'streaming'"""
+# What another role has made there would run as the mover.
+OWNER_IS_SUPERUSER = "SELECT rolsuper FROM pg_namespace JOIN pg_roles r ON r.oid = nspowner WHERE nspname = 'shard_move'"
 # PostgreSQL 19 has other columns.
 WORKER_ERRORS = """
 SELECT sum(value::bigint)::bigint FROM pg_stat_subscription_stats s, jsonb_each_text(to_jsonb(s))
@@ -56,6 +58,8 @@ class Situation:
 
     def sealed(self, server):
         """The server's row of the move, if the shard is sealed there."""
+        if server.one(OWNER_IS_SUPERUSER) is False:
+            raise Trouble(f'schema "shard_move" on the {server.label} does not belong to a superuser: drop it')
         if not server.has("shard_move.sealed"):
             return None
         rows = server.records("SELECT * FROM shard_move.sealed WHERE shard = %s", self.shard.name)

@@ -35,6 +35,10 @@ moves('finish', 'north', 'south', '--dry-run');
 like($said, qr/CREATE SUBSCRIPTION/, 'a dry run says what it would do');
 is(on($_, q(SELECT count(*) FROM pg_namespace WHERE nspname = 'shard_move')), 0, "$_: and changes nothing") for sort keys %node;
 
+on('south', 'CREATE ROLE mallory; CREATE SCHEMA shard_move AUTHORIZATION mallory; CREATE VIEW shard_move.sealed AS SELECT 1');
+stops(qr/schema "shard_move" on the target does not belong to a superuser/, 'a schema that another role has made for it', 'switch', 'north', 'south');
+on('south', 'DROP SCHEMA shard_move CASCADE');
+
 # --- While it is copied.
 
 on('north', $insert) for 1 .. 3;

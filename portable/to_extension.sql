@@ -15,6 +15,10 @@ BEGIN;
 -- No name is looked up but in pg_catalog, whatever there is in that schema and in search_path.
 SELECT pg_catalog.set_config('shardid_portable.schema', pg_catalog.quote_ident(pg_catalog.current_schema()), true),
        pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true) \g /dev/null
+-- Defaults of arguments are read as text.
+SET LOCAL datestyle = 'ISO';
+SET LOCAL timezone = 'UTC';
+SET LOCAL standard_conforming_strings = on;
 
 SELECT current_setting('shardid_portable.schema') AS portable \gset
 SELECT count(*) = 0 AS is_missing FROM pg_extension WHERE extname = 'shardid' \gset

@@ -118,6 +118,9 @@ BEGIN
         RAISE insufficient_privilege USING MESSAGE = format('must be owner of table %s', of_parent.name),
             DETAIL = format('Its owner is %s, and the current user is %s.', of_parent.relowner::regrole, quote_ident(current_user)),
             HINT = format('Connect as %s.', of_parent.relowner::regrole);
+    ELSIF session_user <> current_user AND (SELECT r.rolsuper FROM pg_roles r WHERE r.rolname = session_user) THEN
+        RAISE insufficient_privilege USING MESSAGE = 'a superuser cannot run this as another role',
+            DETAIL = 'Functions of its tables could run RESET ROLE.', HINT = format('Connect as %s.', of_parent.relowner::regrole);
     END IF;
     SELECT a.attname, a.attnum, p.partdefid INTO key
     FROM pg_partitioned_table p JOIN pg_attribute a ON a.attrelid = p.partrelid AND a.attnum = p.partattrs[0]

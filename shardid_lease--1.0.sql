@@ -108,7 +108,7 @@ CREATE TABLE granted_shard (
     -- How far the holder's clock was behind the registry's at the last grant: by so much its window ends later here.
     lag_ms bigint NOT NULL DEFAULT 0,
     origin pg_catalog.text, lease pg_catalog.text, place pg_catalog.text, incarnation pg_catalog.text, role role_ref,
-    host pg_catalog.text, port int, database pg_catalog.text, system_identifier pg_catalog.text, timeline bigint,
+    host pg_catalog.text, port int, database pg_catalog.text,
     since pg_catalog.timestamptz,
     -- The last starts of the server in the holder's place, in the order in which they were seen, as microseconds since 1970.
     starts bigint[],
@@ -291,7 +291,7 @@ BEGIN
     why := CASE
         WHEN space.name IS NULL THEN format('id space "%s" does not exist', request->>'space')
         WHEN NOT jsonb_strip_nulls(request) ?& ARRAY['origin', 'incarnation', 'place', 'started', 'clock', 'host', 'port',
-            'database', 'system_identifier', 'timeline'] THEN 'the request is not complete'
+            'database'] THEN 'the request is not complete'
         WHEN length(request::text) > 4000 OR concat(request->>'host', request->>'database') ~ '[[:cntrl:]]' THEN
             'the request is too long, or a name in it has control characters'
         WHEN other_space AND NOT coalesce((request->>'joins')::boolean OR (request->>'takes_over')::boolean, false) THEN
@@ -528,7 +528,7 @@ BEGIN
     UPDATE shardid_lease.granted_shard g
     SET state = 'reserved', serial = g.serial + 1, branch = its_space.branch, comment = reserve_shard_by.comment,
         since = clock_timestamp(), origin = NULL, lease = NULL, place = NULL, incarnation = NULL, role = NULL, host = NULL,
-        port = NULL, database = NULL, system_identifier = NULL, timeline = NULL, starts = NULL
+        port = NULL, database = NULL, starts = NULL
     WHERE g.space = its_space.name AND g.shard = reserve_shard_by.shard;
 END
 $body$;
@@ -737,8 +737,8 @@ $body$;
 --                     (system identifier, data directory, machine), its start, and the generator's storage; the move is
 --                     where others moved the page. A copy, a restart, RESTART or setval begins another window.
 --   place             (server without its start, host name, database, generator) In one place only one server can run: so
---                     a restart in its place gets the next window at once, and any other copy is refused while the lease
---                     runs. A start that returns after another one shows that two servers run in one place.
+--                     a restart in its place gets the next window at once, and any other copy is refused, until it takes
+--                     over. A start that returns after another one shows that two servers run in one place.
 --   origin            What a generator and its copies have in common: another generator does not renew, take over or
 --                     return its shard.
 --   lease             Each lease_shard() has another one: so a request to join that arrives after the release of what it
@@ -858,12 +858,7 @@ BEGIN
     -- late does not undo a release.
     ELSIF held.state = 'released' AND (takes_over OR is_forgotten
                 OR joins AND NOT shardid_lease.is_of_lease(held, caller, request))
-            OR held.state = 'held' AND (own AND (takes_over OR held.incarnation = request->>'incarnation' OR stays
-                -- Only a promotion moves an expired lease to another place by itself. A clone of a node of Citus is promoted
-                -- next to the node.
-                OR held.until_ms + held.lag_ms <= now_ms AND held.system_identifier = request->>'system_identifier'
-                    AND held.database = request->>'database' AND held.timeline < (request->>'timeline')::bigint
-                    AND (request->>'inherits')::boolean IS NOT FALSE)
+            OR held.state = 'held' AND (own AND (takes_over OR held.incarnation = request->>'incarnation' OR stays)
             OR joins AND shardid_lease.is_free(held, space.reclaim_after_ms, now_ms)) THEN
         new_from := greatest(held.until_ms, clock, drawn_at, space.not_before, CASE WHEN NOT stays THEN quarantine_ms END);
         IF new_from > horizon THEN
@@ -887,8 +882,7 @@ BEGIN
         starts = CASE WHEN stays THEN (array_remove(held.starts, started) || started)[greatest(cardinality(held.starts) - 8, 1):]
             ELSE ARRAY[started] END,
         origin = request->>'origin', lease = request->>'lease', place = request->>'place', incarnation = request->>'incarnation',
-        host = request->>'host', port = (request->>'port')::int, database = request->>'database',
-        system_identifier = request->>'system_identifier', timeline = (request->>'timeline')::bigint
+        host = request->>'host', port = (request->>'port')::int, database = request->>'database'
     WHERE g.space = space.name AND g.shard = chosen RETURNING * INTO held;
     RETURN shardid_lease.granted(request, held);
 END
@@ -994,7 +988,7 @@ SELECT g.space, g.shard,
     CASE WHEN g.state OPERATOR(pg_catalog.=) 'held'::pg_catalog.text
             AND g.until_ms OPERATOR(pg_catalog.<=) shardid_lease.now_ms(s.epoch)
         THEN 'expired'::pg_catalog.text ELSE g.state END AS state,
-    g.host, g.port, g.database, g.role, g.system_identifier, g.timeline, g.since,
+    g.host, g.port, g.database, g.role, g.since,
     CASE WHEN g.state OPERATOR(pg_catalog.<>) 'reserved'::pg_catalog.text
         THEN shardid_lease.ts_of(g.until_ms, s.epoch) END AS until,
     g.comment

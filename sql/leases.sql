@@ -73,7 +73,7 @@ SELECT until > clock_timestamp() + interval '90 s' FROM shardid_lease.shard_leas
 SELECT generator, space, shard, server, state, "from" < until, renewed_at <= clock_timestamp(), failed_at, error
 FROM shardid_lease.shard_leases;
 SELECT space, shard, state, host <> '', port > 0, database = current_database(), role::text = current_user,
-    system_identifier = (SELECT system_identifier::text FROM pg_control_system()), timeline, since <= clock_timestamp(),
+    since <= clock_timestamp(),
     until > clock_timestamp()
 FROM shardid_lease.id_space_shards;
 SELECT (SELECT until FROM shardid_lease.shard_leases) = (SELECT until FROM shardid_lease.id_space_shards) AS same_until;

@@ -197,7 +197,7 @@ quietly "INSERT INTO photos (user_id, name) SELECT user_id, 'leased' FROM photos
 expect 'ids by leases' \
     "$(ask coordinator/shop "SELECT count(*) - count(DISTINCT id) FROM photos")" 0
 expect 'shards that are held' \
-    "$(ask registry/registry "SELECT count(DISTINCT system_identifier) FROM shardid_lease.id_space_shards WHERE state = 'held'")" 5
+    "$(ask registry/registry "SELECT count(DISTINCT port) FROM shardid_lease.id_space_shards WHERE state = 'held'")" 5
 
 # --- A clone that is promoted.
 

@@ -93,7 +93,7 @@ my $open = $node->background_psql('postgres', on_error_die => 1, extra_params =>
 query('GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards, shardid_lease.receipts TO maker');
 like($open->query_safe(<<SQL), qr/is held by .*role owner/, 'what another role holds is refused');
 BEGIN; SELECT shardid_lease.grant_shards(jsonb_build_array(jsonb_build_object('space', 'ids', 'shard', $held, 'origin', 'o', 'incarnation', 'i',
-	'place', 'p', 'started', 1, 'joins', true, 'host', 'h', 'port', 1, 'database', 'd', 'system_identifier', 's', 'timeline', 1,
+	'place', 'p', 'started', 1, 'joins', true, 'host', 'h', 'port', 1, 'database', 'd',
 	'clock', floor(extract(epoch FROM clock_timestamp()) * 1000))))
 SQL
 my $until = query('SELECT until FROM shardid_lease.shard_leases WHERE shard = ' . $held);

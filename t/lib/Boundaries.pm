@@ -113,9 +113,9 @@ my %boundaries = (
 	pg_lsn => [qw(0/1 0/0 FFFFFFFF/FFFFFFFF 0/FFFFFFFF 1/0)],
 	jsonb => [
 		'[{"space": "00001ARYZ6S41", "origin": "o", "place": "p", "incarnation": "i", '
-		  . '"clock": 1700000000000, "joins": true, "host": "h", "port": 1, "database": "d", "system_identifier": "1", "timeline": 1}]',
+		  . '"clock": 1700000000000, "joins": true, "host": "h", "port": 1, "database": "d"}]',
 		'{"space": "00001ARYZ6S41", "origin": "o", "place": "p", "incarnation": "i", "shard": 0, "tick": 1, '
-		  . '"clock": 1700000000000, "joins": true, "host": "h", "port": 1, "database": "d", "system_identifier": "1", "timeline": 1}',
+		  . '"clock": 1700000000000, "joins": true, "host": "h", "port": 1, "database": "d"}',
 		'null', 'true', '1', '"a"', '{}', '[]', '[null]', '[[]]', '[{}]', '[1, "a", {}]', '{"space": {}}',
 		'[{"space": "00001ARYZ6S41", "origin": "o", "place": "p", "incarnation": "i"}]',
 		'[{"space": "00001ARYZ6S41", "shard": "x"}]',

@@ -24,8 +24,8 @@ sub use_registry
 sub server
 {
 	return {
-		origin => 'o', incarnation => 'i', place => 'p', started => 1_000_000, inherits => JSON::PP::true, database => 'd',
-		system_identifier => 's', timeline => 1, host => 'h', port => 1, @_ };
+		origin => 'o', incarnation => 'i', place => 'p', started => 1_000_000, database => 'd',
+		host => 'h', port => 1, @_ };
 }
 
 # Its requests as JSON. What is undefined is left out.

@@ -62,7 +62,6 @@ byte pending;    /* -DSTANDBY: the member that has no receipt yet, plus 1 */
 byte pending_serial;
 byte origins;
 byte turns;  /* how often a start has displaced another in its place, one after the other */
-bit is_promoted; /* 1 has a later timeline; 0 is gone */
 bit runs[MEMBERS];
 byte origin[MEMBERS]; /* of its lease, or of the request for it */
 bit sealed[MEMBERS]; /* it has released, or never joined */
@@ -189,15 +188,15 @@ inline check(r, kind, s, b, u) {
 #else
 #define is_old(r) (t[r].from < below)
 #endif
-#ifdef NO_PROMOTION
-#define is_heir(m) 1
+#ifdef INHERITS
+#define is_heir(idle) idle
 #else
-#define is_heir(m) (m == 1 && is_promoted)
+#define is_heir(idle) 0
 #endif
 #ifdef NO_HOLDER
 #define may_have(r, m, kind, idle) 1
 #else
-#define may_have(r, m, kind, idle) (is_same(r, m) || place(t[r].holder) == place(m) || kind == TAKE_OVER || (idle && is_heir(m)))
+#define may_have(r, m, kind, idle) (is_same(r, m) || place(t[r].holder) == place(m) || kind == TAKE_OVER || is_heir(idle))
 #endif
 #define may_take(r, m, o, kind, b, idle, long_idle) (t[r].held \
     -> (is_own(r, o) && may_have(r, m, kind, idle)) || (long_idle && kind == JOIN) \
@@ -254,8 +253,7 @@ inline grant(r, m, o, kind, b, sent_before, idle, long_idle) {
         :: else ->
             if
             :: may_take(r, m, o, kind, b, idle, long_idle) ->
-                assert(!t[r].held || kind == TAKE_OVER || place(t[r].holder) == place(m) || long_idle ||
-                    (idle && is_promoted)); /* L2 */
+                assert(!t[r].held || kind == TAKE_OVER || place(t[r].holder) == place(m) || long_idle); /* L2 */
                 assert(t[r].held || kind == TAKE_OVER || !sent_before || IS_OLDER(r, o)); /* R9 */
                 assert(t[r].held || kind != RENEW || (b != t[r].branch && !t[r].changed)); /* R9 */
                 below_in_place(r, m, o);
@@ -788,14 +786,11 @@ init {
     :: d_step { owner_may && t[0].held && t[0].serial < SERIALS -> t[0].held = 0; t[0].changed = 1; t[0].serial++ }
 #endif
 
-    /* a copy of the member, a stranger, a promoted standby; a restart in its place */
+    /* a copy of the member, a stranger; a restart in its place */
     #ifndef STRANGERS
     :: d_step { runs[0] && !runs[1] -> begin(1, 0) }
 #endif
     :: d_step { runs[0] && !runs[1] -> runs[1] = 1 }
-#ifdef PROMOTE
-    :: d_step { runs[0] && !runs[1] -> begin(1, 0); is_promoted = 1; runs[0] = 0; forget(0) }
-#endif
 #ifdef TWINS
     :: d_step { runs[0] && !runs[2] -> begin(2, 0) }
 #endif

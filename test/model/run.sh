@@ -204,7 +204,6 @@ holds 'leased shard, two sessions of one server' lease.pml -DONE_SERVER "${lease
 
 holds 'answers that come late' answers.pml
 holds 'registry, and its member restarts' registry.pml -DRESTART "${registry[@]}"
-holds 'registry, and its member is promoted' registry.pml -DPROMOTE "${registry[@]}"
 holds 'registry, and two servers in one place' registry.pml "${twins[@]}"
 holds 'registry with a standby' registry.pml "${standby[@]}"
 holds 'registry, restored once and called restored twice' registry.pml "${again[@]}"
@@ -294,7 +293,7 @@ breaks 'space dropped and its end forgotten' overlap registry.pml -DDROP -DDROP_
 breaks 'window from when it is wanted' overlap registry.pml -DNO_FROM "${registry[@]}"
 breaks 'window extended for another incarnation' taken registry.pml -DNO_INCARNATION -DRESTART "${registry[@]}"
 breaks 'copy takes what is held' taken registry.pml -DNO_HOLDER "${registry[@]}"
-breaks 'copy takes what is idle' taken registry.pml -DNO_PROMOTION "${registry[@]}"
+breaks 'copy takes what is idle' taken registry.pml -DINHERITS "${registry[@]}"
 breaks 'copy returns what is held' taken registry.pml -DNO_PLACE_OF_RETURN "${registry[@]}"
 breaks 'late request undoes a release' undone registry.pml -DNO_LATE "${registry[@]}"
 breaks 'ids between a release and the next lease' overlap registry.pml -DRELEASED_DRAWS "${registry[@]}"

@@ -82,7 +82,7 @@ CREATE TABLE id_space (
     name pg_catalog.text PRIMARY KEY,
     owner role_ref NOT NULL,
     epoch pg_catalog.timestamptz NOT NULL, shard_bits int NOT NULL, sequence_bits int NOT NULL,
-    lease_ms bigint NOT NULL, max_ahead_ms bigint NOT NULL, reclaim_after_ms bigint NOT NULL,
+    lease_ms bigint NOT NULL, max_ahead_ms bigint NOT NULL,
     not_before bigint NOT NULL,
     identity pg_catalog.text NOT NULL,
     secret pg_catalog.text NOT NULL,
@@ -105,8 +105,6 @@ CREATE TABLE granted_shard (
     shard int NOT NULL,
     state pg_catalog.text NOT NULL,
     from_ms bigint NOT NULL, until_ms bigint NOT NULL,
-    -- How far the holder's clock was behind the registry's at the last grant: by so much its window ends later here.
-    lag_ms bigint NOT NULL DEFAULT 0,
     origin pg_catalog.text, lease pg_catalog.text, place pg_catalog.text, incarnation pg_catalog.text, role role_ref,
     host pg_catalog.text, port int, database pg_catalog.text,
     since pg_catalog.timestamptz,
@@ -399,17 +397,16 @@ END
 $body$;
 
 CREATE FUNCTION create_id_space_by(
-    caller pg_catalog.regrole, name pg_catalog.text, lease interval, max_ahead interval, reclaim_after interval,
+    caller pg_catalog.regrole, name pg_catalog.text, lease interval, max_ahead interval,
     epoch pg_catalog.timestamptz, shard_bits int, sequence_bits int) RETURNS pg_catalog.void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     lease_ms bigint := 1000 * extract(epoch FROM lease);
     max_ahead_ms bigint := 1000 * extract(epoch FROM max_ahead);
-    reclaim_after_ms bigint := 1000 * extract(epoch FROM reclaim_after);
     not_before bigint;
 BEGIN
     PERFORM shardid_lease.check_durability();
-    IF num_nulls(name, lease, max_ahead, reclaim_after, epoch, shard_bits, sequence_bits) > 0 THEN
+    IF num_nulls(name, lease, max_ahead, epoch, shard_bits, sequence_bits) > 0 THEN
         RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed', MESSAGE = 'an argument of create_id_space() is null',
             DETAIL = 'Each of them needs a value.', HINT = 'Leave out what is to have its default.';
     ELSIF octet_length(name) NOT BETWEEN 1 AND 63 THEN
@@ -423,17 +420,13 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = 'numeric_value_out_of_range', MESSAGE = 'max_ahead is out of range',
             DETAIL = format('max_ahead is %s, and the lease is %s.', max_ahead, lease),
             HINT = 'Pass an interval that is not shorter than the lease, and together with it at most 6 hours.';
-    ELSIF reclaim_after_ms < lease_ms THEN
-        RAISE EXCEPTION USING ERRCODE = 'numeric_value_out_of_range', MESSAGE = 'reclaim_after is out of range',
-            DETAIL = format('reclaim_after is %s, and the lease is %s.', reclaim_after, lease),
-            HINT = 'Pass an interval that is not shorter than the lease.';
     END IF;
     PERFORM shardid_lease.check_layout(epoch, shard_bits, sequence_bits);
     SELECT shardid_lease.ms_of(d.until) - shardid_lease.ms_of(create_id_space_by.epoch) INTO not_before
     FROM shardid_lease.dropped_id_space d WHERE d.name = create_id_space_by.name;
     INSERT INTO shardid_lease.id_space
     VALUES (name, shardid_lease.role_ref(caller), epoch, shard_bits, sequence_bits, lease_ms, max_ahead_ms,
-        reclaim_after_ms, greatest(not_before, 0), gen_random_uuid(), concat(gen_random_uuid(), gen_random_uuid()),
+        greatest(not_before, 0), gen_random_uuid(), concat(gen_random_uuid(), gen_random_uuid()),
         gen_random_uuid(), false);
     PERFORM shardid_lease.confirm_here(ARRAY[name], NULL, false);
 EXCEPTION WHEN unique_violation THEN
@@ -511,11 +504,11 @@ BEGIN
     SELECT * INTO kept FROM shardid_lease.granted_shard g
     WHERE g.space = its_space.name AND g.shard = reserve_shard_by.shard FOR UPDATE;
     IF kept.state = 'held' OR kept.state = 'released'
-            AND kept.until_ms + kept.lag_ms > shardid_lease.now_ms(its_space.epoch) THEN
+            AND kept.until_ms > shardid_lease.now_ms(its_space.epoch) THEN
         RAISE EXCEPTION USING ERRCODE = 'object_in_use',
             MESSAGE = format('shard %s of id space "%s" is in use', shard, space),
             DETAIL = format('It is %s, and its last window ends at %s.', kept.state,
-                shardid_lease.ts_of(kept.until_ms + kept.lag_ms, its_space.epoch)),
+                shardid_lease.ts_of(kept.until_ms, its_space.epoch)),
             HINT = CASE kept.state WHEN 'held' THEN 'Run release_shard() on its member, or evict_shard() here, and wait '
                 'until then.' ELSE 'Try again then.' END;
     -- A reservation that a restore has forgotten has to be made again at once.
@@ -645,11 +638,6 @@ BEGIN
 END
 $body$;
 
-CREATE FUNCTION is_free(held granted_shard, reclaim_after_ms bigint, now_ms bigint) RETURNS boolean
-LANGUAGE sql IMMUTABLE RETURN held.state OPERATOR(pg_catalog.=) 'released'::pg_catalog.text OR
-    held.state OPERATOR(pg_catalog.=) 'held'::pg_catalog.text AND
-    (held.until_ms OPERATOR(pg_catalog.+) held.lag_ms OPERATOR(pg_catalog.+) reclaim_after_ms) OPERATOR(pg_catalog.<) now_ms;
-
 -- final: nothing is left to be released. later: the same request can be granted later.
 
 CREATE FUNCTION refusal(
@@ -691,7 +679,6 @@ $body$;
 CREATE FUNCTION free_shard(space id_space, caller pg_catalog.regrole, request pg_catalog.jsonb) RETURNS int
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
-    now_ms bigint := shardid_lease.now_ms(space.epoch);
     rows_of_space bigint := (SELECT count(*) FROM shardid_lease.granted_shard g WHERE g.space = space.name);
     lowest bigint := 0;
     found_shard int;
@@ -712,14 +699,13 @@ BEGIN
         FOR found_shard IN
             SELECT n FROM generate_series(lowest, least(lowest + rows_of_space, (1::bigint << space.shard_bits) - 1)) n
             WHERE NOT EXISTS (SELECT FROM shardid_lease.granted_shard g WHERE g.space = space.name AND g.shard = n
-                AND NOT shardid_lease.is_free(g, space.reclaim_after_ms, now_ms))
+                AND g.state <> 'released')
             ORDER BY n
         LOOP
             CONTINUE WHEN NOT shardid_lease.try_shard_lock(space.name, found_shard);
             -- The transaction that had the lock may have granted it.
             SELECT * INTO held FROM shardid_lease.granted_shard g WHERE g.space = space.name AND g.shard = found_shard;
-            IF NOT FOUND OR shardid_lease.is_free(held, space.reclaim_after_ms, now_ms) AND
-                    NOT shardid_lease.is_of_lease(held, caller, request) THEN
+            IF NOT FOUND OR held.state = 'released' AND NOT shardid_lease.is_of_lease(held, caller, request) THEN
                 RETURN found_shard;
             END IF;
         END LOOP;
@@ -800,10 +786,9 @@ BEGIN
     is_forgotten := seen > coalesce(held.serial, 0) AND held.branch IS DISTINCT FROM space.branch;
     IF (CASE WHEN returns THEN NOT own
             WHEN coalesce(held.state, 'released') = 'released' THEN NOT (joins OR takes_over OR is_forgotten)
-            ELSE NOT (own OR shardid_lease.is_free(held, space.reclaim_after_ms, shardid_lease.now_ms(space.epoch))) END) THEN
+            ELSE NOT own END) THEN
         RETURN shardid_lease.refusal(request, shardid_lease.why_not(space, chosen, held, false), returns);
-    ELSIF NOT returns AND (held.state IS NULL OR
-            shardid_lease.is_free(held, space.reclaim_after_ms, shardid_lease.now_ms(space.epoch))) THEN
+    ELSIF NOT returns AND coalesce(held.state, 'released') = 'released' THEN
         IF NOT shardid_lease.try_shard_lock(space.name, chosen) THEN
             RETURN shardid_lease.refusal(request,
                 format('shard %s of id space "%s" is being granted to another generator', chosen, space.name), later => true);
@@ -858,8 +843,7 @@ BEGIN
     -- late does not undo a release.
     ELSIF held.state = 'released' AND (takes_over OR is_forgotten
                 OR joins AND NOT shardid_lease.is_of_lease(held, caller, request))
-            OR held.state = 'held' AND (own AND (takes_over OR held.incarnation = request->>'incarnation' OR stays)
-            OR joins AND shardid_lease.is_free(held, space.reclaim_after_ms, now_ms)) THEN
+            OR held.state = 'held' AND own AND (takes_over OR held.incarnation = request->>'incarnation' OR stays) THEN
         new_from := greatest(held.until_ms, clock, drawn_at, space.not_before, CASE WHEN NOT stays THEN quarantine_ms END);
         IF new_from > horizon THEN
             RETURN shardid_lease.refusal(request, format('the windows of shard %s of id space "%s" are %s ms ahead of '
@@ -872,7 +856,6 @@ BEGIN
 
     UPDATE shardid_lease.granted_shard g
     SET state = 'held', from_ms = new_from, serial = greatest(held.serial, seen) + 1, branch = space.branch, comment = NULL,
-        lag_ms = greatest(now_ms - clock, 0),
         until_ms = CASE WHEN extends THEN greatest(held.until_ms, greatest(clock, drawn_at) + space.lease_ms)
             ELSE new_from + space.lease_ms END,
         since = CASE WHEN held.state = 'held' AND held.incarnation = request->>'incarnation' THEN held.since
@@ -944,7 +927,6 @@ COMMENT ON FUNCTION is_own(granted_shard, pg_catalog.regrole, pg_catalog.jsonb) 
 'whether the request comes from the generator that has, or had, the shard';
 COMMENT ON FUNCTION is_of_lease(granted_shard, pg_catalog.regrole, pg_catalog.jsonb) IS
 'whether the shard was granted to the call of lease_shard() that sent the request';
-COMMENT ON FUNCTION is_free(granted_shard, bigint, bigint) IS 'whether any generator can be granted the shard';
 COMMENT ON FUNCTION refusal(pg_catalog.jsonb, pg_catalog.text, boolean, boolean) IS 'the answer to a request that the registry refuses';
 COMMENT ON FUNCTION granted(pg_catalog.jsonb, granted_shard) IS 'the answer to a request that the registry grants';
 COMMENT ON FUNCTION why_not(id_space, int, granted_shard, boolean) IS 'why the shard is not granted, and which generator has it';
@@ -959,7 +941,6 @@ CREATE FUNCTION create_id_space(
     name pg_catalog.text,
     lease interval DEFAULT '60 seconds'::pg_catalog.interval,
     max_ahead interval DEFAULT '1 hour'::pg_catalog.interval,
-    reclaim_after interval DEFAULT '30 days'::pg_catalog.interval,
     epoch pg_catalog.timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::pg_catalog.timestamptz,
     shard_bits int DEFAULT 13,
     sequence_bits int DEFAULT 10) RETURNS pg_catalog.void
@@ -997,7 +978,7 @@ WHERE g.serial OPERATOR(pg_catalog.>) 0 AND (pg_catalog.pg_has_role(shardid_leas
     OR pg_catalog.pg_has_role(shardid_lease.role_oid(g.role), 'USAGE'::pg_catalog.text)
     OR pg_catalog.pg_has_role('pg_monitor'::pg_catalog.name, 'USAGE'::pg_catalog.text));
 
-COMMENT ON FUNCTION create_id_space(pg_catalog.text, interval, interval, interval, pg_catalog.timestamptz, int, int) IS
+COMMENT ON FUNCTION create_id_space(pg_catalog.text, interval, interval, pg_catalog.timestamptz, int, int) IS
 'creates an id space, of which members lease shards: no two of its ids are equal';
 COMMENT ON FUNCTION drop_id_space(pg_catalog.text) IS 'drops an id space of which no window can be in use';
 COMMENT ON FUNCTION evict_shard(pg_catalog.text, int) IS
@@ -1015,7 +996,7 @@ COMMENT ON FUNCTION receipts(pg_catalog.jsonb) IS
 COMMENT ON VIEW id_space_shards IS 'the shards of this registry''s id spaces: their holders, and the ends of their windows';
 
 COMMENT ON FUNCTION create_id_space_by(
-    pg_catalog.regrole, pg_catalog.text, interval, interval, interval, pg_catalog.timestamptz, int, int) IS
+    pg_catalog.regrole, pg_catalog.text, interval, interval, pg_catalog.timestamptz, int, int) IS
 'what create_id_space() does';
 COMMENT ON FUNCTION drop_id_space_by(pg_catalog.regrole, pg_catalog.text) IS 'what drop_id_space() does';
 COMMENT ON FUNCTION evict_shard_by(pg_catalog.regrole, pg_catalog.text, int) IS 'what evict_shard() does';
@@ -1034,7 +1015,7 @@ COMMENT ON FUNCTION confirm_here(pg_catalog.text[], pg_catalog.timestamptz, bool
 
 -- ==== The registry: privileges ====
 
-GRANT SELECT (name, owner, epoch, shard_bits, sequence_bits, lease_ms, max_ahead_ms, reclaim_after_ms, not_before,
+GRANT SELECT (name, owner, epoch, shard_bits, sequence_bits, lease_ms, max_ahead_ms, not_before,
     identity, was_set_back) ON id_space TO PUBLIC;
 GRANT SELECT (identity, system_identifier, timeline, host, port, database, moved_at, was_restored)
     ON registry_confirmation TO PUBLIC;

@@ -45,7 +45,7 @@ GRANT EXECUTE ON FUNCTION try TO PUBLIC;
 
 -- Id spaces.
 SELECT shardid_lease.create_id_space('shop');
-SELECT shardid_lease.create_id_space('brief', lease => '1 s', max_ahead => '10 s', reclaim_after => '1 s');
+SELECT shardid_lease.create_id_space('brief', lease => '1 s', max_ahead => '10 s');
 SELECT shardid_lease.create_id_space('tiny', epoch => '2020-01-01 00:00:00+00', shard_bits => 1, sequence_bits => 12);
 SELECT try($$SELECT shardid_lease.drop_id_space('none')$$);
 SELECT shardid_lease.drop_id_space(NULL) IS NULL, shardid_lease.evict_shard('shop', NULL) IS NULL,

@@ -117,7 +117,7 @@ is(error_of($node, 'set_up', q(SET role = none; SET default_transaction_read_onl
 # --- An id space that was dropped and created anew, with another layout.
 
 query(<<'SQL');
-SELECT shardid_lease.create_id_space('short', lease => '1 s', max_ahead => '1 s', reclaim_after => '1 s');
+SELECT shardid_lease.create_id_space('short', lease => '1 s', max_ahead => '1 s');
 CREATE SEQUENCE short;
 SELECT shardid_lease.lease_shard('short', 'here', generator => 'short');
 SELECT pg_sleep(2.2);

@@ -41,7 +41,7 @@ sub new
 	$self->{proxy} = Proxy->new($self->{registry}->port);
 	$self->ask_registry(<<SQL);
 CREATE EXTENSION shardid_lease CASCADE;
-SELECT shardid_lease.create_id_space('ids', '2 s', max_ahead => '$params{max_ahead}', reclaim_after => '1 hour', $layout);
+SELECT shardid_lease.create_id_space('ids', '2 s', max_ahead => '$params{max_ahead}', $layout);
 SQL
 	for my $i (0 .. $#{ $self->{members} })
 	{

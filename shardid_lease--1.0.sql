@@ -581,7 +581,7 @@ BEGIN
 END
 $body$;
 
-CREATE FUNCTION registry_was_moved_by(caller pg_catalog.regrole, nothing_is_lost boolean) RETURNS pg_catalog.void
+CREATE FUNCTION registry_was_moved_by(caller pg_catalog.regrole) RETURNS pg_catalog.void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     spaces text[] := shardid_lease.owned_spaces(caller);
@@ -607,14 +607,12 @@ BEGIN
                 format('It was confirmed on timeline %s of system %s, and this is timeline %s of system %s%s.', known.timeline,
                     known.system_identifier, timeline_here, here->>'system_identifier',
                     CASE WHEN is_successor THEN ', whose recovery stopped at a target' END)
-            WHEN here->>'backup' NOT IN ('', known.backup) AND nothing_is_lost IS NOT TRUE THEN
+            WHEN here->>'backup' NOT IN ('', known.backup) THEN
                 'The server was started from a base backup.' END;
         IF why IS NOT NULL THEN
             RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
                 MESSAGE = format('the registry of id space "%s" may have lost commits', space.name), DETAIL = why,
-                HINT = 'Run registry_was_restored().' || CASE WHEN why LIKE '%backup.' THEN
-                    ' Only if nothing was granted since that backup, run registry_was_moved(nothing_is_lost => true).'
-                    ELSE '' END;
+                HINT = 'Run registry_was_restored().';
         END IF;
         PERFORM shardid_lease.confirm_here(ARRAY[space.name], clock_timestamp(), false);
     END LOOP;
@@ -957,8 +955,8 @@ AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C STRICT;
 CREATE FUNCTION registry_was_restored(newest_grant pg_catalog.timestamptz DEFAULT NULL::pg_catalog.timestamptz)
 RETURNS pg_catalog.void
 AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C;
-CREATE FUNCTION registry_was_moved(nothing_is_lost boolean DEFAULT false) RETURNS pg_catalog.void
-AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C;
+CREATE FUNCTION registry_was_moved() RETURNS pg_catalog.void
+AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C STRICT;
 CREATE FUNCTION grant_shards(requests pg_catalog.jsonb) RETURNS pg_catalog.jsonb
 AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C STRICT;
 CREATE FUNCTION receipts(answers pg_catalog.jsonb) RETURNS pg_catalog.jsonb
@@ -988,7 +986,7 @@ COMMENT ON FUNCTION reserve_shard(pg_catalog.text, int, pg_catalog.text) IS
 COMMENT ON FUNCTION unreserve_shard(pg_catalog.text, int) IS 'lets a reserved shard be granted again';
 COMMENT ON FUNCTION registry_was_restored(pg_catalog.timestamptz) IS
 'confirms a registry that may have lost commits: no window that it grants overlaps one that it has forgotten';
-COMMENT ON FUNCTION registry_was_moved(boolean) IS
+COMMENT ON FUNCTION registry_was_moved() IS
 'confirms a registry in another place that has lost nothing since it last granted, and of which no other copy runs';
 COMMENT ON FUNCTION grant_shards(pg_catalog.jsonb) IS 'called by members: grants, renews or releases leases of shards';
 COMMENT ON FUNCTION receipts(pg_catalog.jsonb) IS
@@ -1005,7 +1003,7 @@ COMMENT ON FUNCTION reserve_shard_by(pg_catalog.regrole, pg_catalog.text, int, p
 COMMENT ON FUNCTION unreserve_shard_by(pg_catalog.regrole, pg_catalog.text, int) IS 'what unreserve_shard() does';
 COMMENT ON FUNCTION registry_was_restored_by(pg_catalog.regrole, pg_catalog.timestamptz) IS
 'what registry_was_restored() does';
-COMMENT ON FUNCTION registry_was_moved_by(pg_catalog.regrole, boolean) IS 'what registry_was_moved() does';
+COMMENT ON FUNCTION registry_was_moved_by(pg_catalog.regrole) IS 'what registry_was_moved() does';
 COMMENT ON FUNCTION grant_shards_by(pg_catalog.regrole, pg_catalog.jsonb) IS 'what grant_shards() does';
 COMMENT ON FUNCTION receipts_by(pg_catalog.regrole, pg_catalog.jsonb) IS 'what receipts() does';
 COMMENT ON FUNCTION owned_space(pg_catalog.regrole, pg_catalog.text) IS

@@ -333,7 +333,7 @@ FROM unnest(ARRAY['timeline = 0', 'timeline = -1', 'timeline = 2', $$system_iden
 -- That somebody has removed the file backup_label.old does not matter.
 SELECT confirmed_as($$backup = 'of another'$$), ask('a');
 DELETE FROM shardid_lease.registry_confirmation;
-SELECT ask('a'), try('SELECT shardid_lease.registry_was_moved(nothing_is_lost => true)');
+SELECT ask('a'), try('SELECT shardid_lease.registry_was_moved()');
 SELECT shardid_lease.registry_was_restored();
 SELECT timeline, system_identifier = :'system_identifier' FROM shardid_lease.registry_confirmation;
 UPDATE shardid_lease.id_space SET not_before = 0;

@@ -116,17 +116,13 @@ CREATE TABLE granted_shard (
     comment pg_catalog.text,
     PRIMARY KEY (space, shard));
 
-CREATE TABLE dropped_id_space (name pg_catalog.text PRIMARY KEY, until pg_catalog.timestamptz NOT NULL);
-
 COMMENT ON TABLE id_space IS 'the id spaces of this registry';
 COMMENT ON TABLE registry_confirmation IS 'where the registry of each id space was confirmed, and when it was moved there';
 COMMENT ON TABLE granted_shard IS 'the shards that were ever granted or reserved: their holders and last windows of time';
-COMMENT ON TABLE dropped_id_space IS 'the id spaces that were dropped, and when their last windows end';
 
 -- A registry that is restored from a dump has to know what was granted.
 SELECT pg_catalog.pg_extension_config_dump('id_space'::pg_catalog.regclass, ''::pg_catalog.text);
 SELECT pg_catalog.pg_extension_config_dump('granted_shard'::pg_catalog.regclass, ''::pg_catalog.text);
-SELECT pg_catalog.pg_extension_config_dump('dropped_id_space'::pg_catalog.regclass, ''::pg_catalog.text);
 
 CREATE FUNCTION keep_own_rows() RETURNS pg_catalog.trigger
 AS 'MODULE_PATHNAME', 'shardid_keep_own_rows' LANGUAGE C;
@@ -138,12 +134,9 @@ CREATE TRIGGER keep_own_rows BEFORE INSERT OR UPDATE OR DELETE ON registry_confi
 FOR EACH ROW EXECUTE FUNCTION shardid_lease.keep_own_rows();
 CREATE TRIGGER keep_own_rows BEFORE INSERT OR UPDATE OR DELETE ON granted_shard
 FOR EACH ROW EXECUTE FUNCTION shardid_lease.keep_own_rows();
-CREATE TRIGGER keep_own_rows BEFORE INSERT OR UPDATE OR DELETE ON dropped_id_space
-FOR EACH ROW EXECUTE FUNCTION shardid_lease.keep_own_rows();
 ALTER TABLE id_space ENABLE ALWAYS TRIGGER keep_own_rows;
 ALTER TABLE registry_confirmation ENABLE ALWAYS TRIGGER keep_own_rows;
 ALTER TABLE granted_shard ENABLE ALWAYS TRIGGER keep_own_rows;
-ALTER TABLE dropped_id_space ENABLE ALWAYS TRIGGER keep_own_rows;
 
 -- ==== The registry: times, errors, and what SQL cannot find out ====
 
@@ -403,7 +396,6 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     lease_ms bigint := 1000 * extract(epoch FROM lease);
     max_ahead_ms bigint := 1000 * extract(epoch FROM max_ahead);
-    not_before bigint;
 BEGIN
     PERFORM shardid_lease.check_durability();
     IF num_nulls(name, lease, max_ahead, epoch, shard_bits, sequence_bits) > 0 THEN
@@ -422,12 +414,9 @@ BEGIN
             HINT = 'Pass an interval that is not shorter than the lease, and together with it at most 6 hours.';
     END IF;
     PERFORM shardid_lease.check_layout(epoch, shard_bits, sequence_bits);
-    SELECT shardid_lease.ms_of(d.until) - shardid_lease.ms_of(create_id_space_by.epoch) INTO not_before
-    FROM shardid_lease.dropped_id_space d WHERE d.name = create_id_space_by.name;
     INSERT INTO shardid_lease.id_space
     VALUES (name, shardid_lease.role_ref(caller), epoch, shard_bits, sequence_bits, lease_ms, max_ahead_ms,
-        greatest(not_before, 0), gen_random_uuid(), concat(gen_random_uuid(), gen_random_uuid()),
-        gen_random_uuid(), false);
+        0, gen_random_uuid(), concat(gen_random_uuid(), gen_random_uuid()), gen_random_uuid(), false);
     PERFORM shardid_lease.confirm_here(ARRAY[name], NULL, false);
 EXCEPTION WHEN unique_violation THEN
     RAISE EXCEPTION USING ERRCODE = 'duplicate_object', MESSAGE = format('id space "%s" already exists', name),
@@ -439,26 +428,15 @@ CREATE FUNCTION drop_id_space_by(caller pg_catalog.regrole, name pg_catalog.text
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     dropped shardid_lease.id_space := shardid_lease.owned_space(caller, name);
-    kept shardid_lease.granted_shard;
-    last_until bigint;
 BEGIN
     -- After it has waited for open transactions that grant requests, it sees what they have granted.
-    SELECT * INTO dropped FROM shardid_lease.id_space s WHERE s.identity = dropped.identity FOR UPDATE;
-    PERFORM FROM shardid_lease.granted_shard g WHERE g.space = dropped.name ORDER BY g.shard FOR UPDATE;
-    SELECT * INTO kept FROM shardid_lease.granted_shard g WHERE g.space = dropped.name
-    ORDER BY g.state = 'reserved' DESC, g.until_ms DESC, g.shard LIMIT 1;
-    last_until := greatest(kept.until_ms, dropped.not_before);
-    IF kept.state = 'reserved' OR last_until > shardid_lease.now_ms(dropped.epoch) THEN
+    PERFORM FROM shardid_lease.id_space s WHERE s.identity = dropped.identity FOR UPDATE;
+    IF dropped.not_before > 0 OR EXISTS (
+            SELECT FROM shardid_lease.granted_shard g WHERE g.space = dropped.name AND g.serial > 0) THEN
         RAISE EXCEPTION USING ERRCODE = 'object_in_use', MESSAGE = format('id space "%s" is in use', dropped.name),
-            DETAIL = format(CASE WHEN kept.state = 'reserved' THEN 'Shard %s is reserved.'
-                WHEN last_until > kept.until_ms THEN 'A window that the registry has forgotten can end at %2$s.'
-                ELSE 'A window of shard %s ends at %s.' END,
-                kept.shard, shardid_lease.ts_of(last_until, dropped.epoch)),
-            HINT = 'Run unreserve_shard(), or release_shard() on the members, and wait until then.';
+            DETAIL = 'A shard of it was granted or reserved, or can have been before the registry was restored.',
+            HINT = 'Use it, or create one with another name.';
     END IF;
-    INSERT INTO shardid_lease.dropped_id_space AS d
-    VALUES (dropped.name, shardid_lease.ts_of(last_until, dropped.epoch))
-    ON CONFLICT ON CONSTRAINT dropped_id_space_pkey DO UPDATE SET until = greatest(d.until, excluded.until);
     DELETE FROM shardid_lease.granted_shard g WHERE g.space = dropped.name;
     DELETE FROM shardid_lease.id_space s WHERE s.name = dropped.name;
     DELETE FROM shardid_lease.registry_confirmation c WHERE c.identity = dropped.identity;
@@ -978,7 +956,7 @@ WHERE g.serial OPERATOR(pg_catalog.>) 0 AND (pg_catalog.pg_has_role(shardid_leas
 
 COMMENT ON FUNCTION create_id_space(pg_catalog.text, interval, interval, pg_catalog.timestamptz, int, int) IS
 'creates an id space, of which members lease shards: no two of its ids are equal';
-COMMENT ON FUNCTION drop_id_space(pg_catalog.text) IS 'drops an id space of which no window can be in use';
+COMMENT ON FUNCTION drop_id_space(pg_catalog.text) IS 'drops an id space of which nothing was ever granted';
 COMMENT ON FUNCTION evict_shard(pg_catalog.text, int) IS
 'releases a shard whose holder no longer exists, so that any generator can lease it';
 COMMENT ON FUNCTION reserve_shard(pg_catalog.text, int, pg_catalog.text) IS
@@ -1019,7 +997,7 @@ GRANT SELECT (identity, system_identifier, timeline, host, port, database, moved
     ON registry_confirmation TO PUBLIC;
 GRANT SELECT ON id_space_shards TO PUBLIC;
 -- For pg_dump.
-GRANT SELECT ON id_space, granted_shard, dropped_id_space TO pg_database_owner;
+GRANT SELECT ON id_space, granted_shard TO pg_database_owner;
 -- What views and types need. Everything else is for superusers, and for roles to which they grant it.
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA shardid_lease FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION ms_of(pg_catalog.timestamptz), now_ms(pg_catalog.timestamptz),

@@ -37,7 +37,6 @@ typedef Table {
     bit changed; /* since this branch began */
     byte starts; /* in the holder's place that were seen there: a bit for each */
     byte branch;
-    byte base; /* the first branch of this id space; a new space of the same name has another identity */
     byte not_before;
     bit set_back;
     bit restored; /* registry_was_restored() was the owner's last call, in this run of the server */
@@ -54,7 +53,6 @@ bit is_plain;    /* all changes since then are of the timeline */
 byte changes;
 byte branches;
 byte highest;    /* no window ever ends later: known by the clock, max_ahead and the operator */
-bit looks;       /* drop_id_space has looked at the rows */
 
 byte quiet_end; /* of the quarantine after registry_was_moved() */
 bit is_quiet;
@@ -99,7 +97,6 @@ byte wanted;
 byte below; /* not_before, as the request reads it */
 bit granted;
 byte next;
-byte kept;       /* the end that drop_id_space found */
 byte time;
 byte seen;
 bit refused;
@@ -143,7 +140,7 @@ inline any_time() {
 #endif
 #define is_confirmed(r) (is_there(r) && is_timeline(r) && !t[r].set_back)
 
-#define proves(r, s, b, u) (b >= t[r].base && ((b == t[r].branch && s > t[r].serial) || (b != t[r].branch && u > t[r].not_before)))
+#define proves(r, s, b, u) ((b == t[r].branch && s > t[r].serial) || (b != t[r].branch && u > t[r].not_before))
 #ifdef NO_SERIAL
 #define is_behind(r, s, b, u) 0
 #elif defined(NO_OTHER_BRANCH)
@@ -154,8 +151,8 @@ inline any_time() {
 
 /* With the receipt s, b, u; s = 0: none. */
 inline check(r, kind, s, b, u) {
-    refused = !is_confirmed(r) || (s > 0 && b < t[r].base && kind != JOIN && kind != TAKE_OVER);
-    seen = (b < t[r].base -> 0 : s);
+    refused = !is_confirmed(r);
+    seen = s;
     if
     :: !refused && seen > 0 && is_behind(r, s, b, u) ->
 #ifndef CANCELLED_COUNTS
@@ -346,7 +343,6 @@ inline copy_table(to, source) {
     t[to].changed = t[source].changed;
     t[to].starts = t[source].starts;
     t[to].branch = t[source].branch;
-    t[to].base = t[source].base;
     t[to].not_before = t[source].not_before;
     t[to].set_back = t[source].set_back;
     t[to].restored = t[source].restored;
@@ -539,8 +535,7 @@ inline confirm() {
     t[0].steps = 0;
     is_plain = 1;
     last_lost = 0;
-    at_target = 0;
-    looks = 0
+    at_target = 0
 }
 
 #ifdef EACH_TIME
@@ -617,49 +612,6 @@ inline put_back(m) {
     request(m, RENEW, 0, 0, 0)
 }
 
-/* drop_id_space locks the row until it is deleted. */
-#ifdef NO_DROP_LOCK
-#define is_locked 0
-#else
-#define is_locked looks
-#endif
-#ifdef OWNER_UNCHECKED
-#define owner_may 1
-#else
-#define owner_may is_confirmed(0)
-#endif
-
-/* All windows have ended, by the registry's clock: the new space begins after them. */
-inline look() {
-    looks = 1;
-    kept = t[0].until;
-    raise(kept, t[0].not_before)
-}
-
-inline drop() {
-    branches++;
-#ifdef DROP_FORGETS
-    kept = 0;
-#endif
-    t[0].holder = NOBODY;
-    t[0].held = 0;
-    t[0].from = 0;
-    t[0].until = 0;
-    t[0].serial = 0;
-    t[0].origin = 0;
-    t[0].changed = 0;
-    t[0].starts = 0;
-    t[0].restored = 0;
-    t[0].branch = branches;
-    t[0].base = branches;
-    t[0].not_before = kept;
-    t[0].set_back = 0;
-    is_lost = 0;
-    confirm();
-    kept = 0;
-    late_released = 0
-}
-
 inline begin(m, source) {
     runs[m] = 1;
     origin[m] = origin[source];
@@ -729,7 +681,6 @@ init {
         t[0].holder = NOBODY;
         branches = 1;
         t[0].branch = 1;
-        t[0].base = 1;
         is_plain = 1;
 #ifdef AGAIN
         t[0].restored = 1;
@@ -738,7 +689,7 @@ init {
     }
     do
     :: atomic { any_member(); any_time(); d_step { use(me); forget_choice() } }
-    :: atomic { !is_locked -> any_member(); any_time(); any_request();
+    :: atomic { any_member(); any_time(); any_request();
         d_step {
             if
             :: what != 0 -> request(me, what, is_heard, is_idle, is_long_idle)
@@ -746,7 +697,7 @@ init {
             fi;
             forget_choice()
         } }
-    :: atomic { !is_locked -> any_member();
+    :: atomic { any_member();
         if
         :: is_heard = 0
         :: is_heard = 1
@@ -772,7 +723,7 @@ init {
             forget_choice()
         } }
     :: d_step { time == 0 -> skip } /* all have reached a bound */
-    :: atomic { late != 0 && !is_locked && t[0].serial < SERIALS ->
+    :: atomic { late != 0 && t[0].serial < SERIALS ->
         if
         :: is_idle = 0
         :: is_idle = 1
@@ -783,7 +734,7 @@ init {
         d_step { deliver(is_idle, 0, is_heard); forget_choice() } }
     :: d_step { late != 0 -> forget_late() }
 #ifdef EVICT
-    :: d_step { owner_may && t[0].held && t[0].serial < SERIALS -> t[0].held = 0; t[0].changed = 1; t[0].serial++ }
+    :: d_step { is_confirmed(0) && t[0].held && t[0].serial < SERIALS -> t[0].held = 0; t[0].changed = 1; t[0].serial++ }
 #endif
 
     /* a copy of the member, a stranger; a restart in its place */
@@ -836,10 +787,6 @@ init {
 #ifdef CLONE
     :: d_step { !has_saved && runs[0] && !runs[1] ->
         has_saved = 1; is_clone = 1; copy_table(1, 0); t[1].elsewhere = 1; begin(1, 0) }
-#endif
-#ifdef DROP
-    :: d_step { !looks && branches < 2 && owner_may -> look() }
-    :: d_step { looks -> drop() }
 #endif
     od
 }

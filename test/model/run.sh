@@ -209,10 +209,8 @@ holds 'registry with a standby' registry.pml "${standby[@]}"
 holds 'registry, restored once and called restored twice' registry.pml "${again[@]}"
 holds 'registry, and a clone of it' registry.pml -DCLONE "${registry[@]}"
 holds 'registry that evicts' registry.pml -DEVICT "${registry[@]}"
-holds 'registry, space dropped' registry.pml -DDROP "${registry[@]}"
 holds 'registry, restored, with answers that come late' registry.pml -DHEARD -DCHANGES=1 "${restores[@]}"
 holds 'registry, restored and called moved, strangers' registry.pml -DSTRANGERS "${moved_wrongly[@]}"
-holds 'registry, restored or moved, then dropped' registry.pml -DDROP -DRESTORE -DCHANGES=1 -DEND=1 -DSERIALS=1 -DORIGINS=2
 if [[ -n ${FULL:-} ]]; then
     holds 'registry, restored or moved twice' registry.pml -DCHANGES=2 "${restores[@]}"
     holds 'registry, restored, three grants' registry.pml -DRESTORE -DCHANGES=1 -DEND=1 -DSERIALS=3
@@ -287,9 +285,6 @@ breaks 'registry restored, and no new branch' stopped registry.pml -DNO_BRANCH -
 breaks 'registry restored by its clock' overlap registry.pml -DBELIEVES_CLOCK -DCHANGES=1 "${restores[@]}"
 breaks 'registry grants by an old snapshot' overlap registry.pml -DNO_COMMITTED -DHEARD -DCHANGES=1 "${restores[@]}"
 breaks 'window from before the restore kept' overlap registry.pml -DNO_OLD_WINDOW -DRESTORE -DCHANGES=1 "${registry[@]}"
-breaks 'space dropped where nothing is granted' overlap registry.pml -DOWNER_UNCHECKED -DDROP -DRESTORE -DCHANGES=1 -DEND=1 -DSERIALS=1 -DORIGINS=1
-breaks 'space dropped beside a grant' overlap registry.pml -DDROP -DNO_DROP_LOCK -DEND=1 -DSERIALS=2 -DORIGINS=2
-breaks 'space dropped and its end forgotten' overlap registry.pml -DDROP -DDROP_FORGETS -DEND=1 -DSERIALS=2 -DORIGINS=2
 breaks 'window from when it is wanted' overlap registry.pml -DNO_FROM "${registry[@]}"
 breaks 'window extended for another incarnation' taken registry.pml -DNO_INCARNATION -DRESTART "${registry[@]}"
 breaks 'copy takes what is held' taken registry.pml -DNO_HOLDER "${registry[@]}"

@@ -89,7 +89,7 @@ CREATE TABLE id_space (
     branch pg_catalog.text NOT NULL,
     was_set_back boolean NOT NULL);
 
--- Where the registry of an id space was last confirmed, and by which function. Dumps do not have it: a registry that is
+-- Where the registry of an id space was last confirmed, and how. Dumps do not have it: a registry that is
 -- restored from one, even into the same database, has to be confirmed.
 CREATE TABLE registry_confirmation (
     identity pg_catalog.text PRIMARY KEY,
@@ -97,7 +97,6 @@ CREATE TABLE registry_confirmation (
     host pg_catalog.text NOT NULL, port int NOT NULL, database pg_catalog.text NOT NULL,
     backup pg_catalog.text NOT NULL,
     started pg_catalog.text NOT NULL,
-    moved_at pg_catalog.timestamptz,
     was_restored boolean NOT NULL);
 
 CREATE TABLE granted_shard (
@@ -117,7 +116,7 @@ CREATE TABLE granted_shard (
     PRIMARY KEY (space, shard));
 
 COMMENT ON TABLE id_space IS 'the id spaces of this registry';
-COMMENT ON TABLE registry_confirmation IS 'where the registry of each id space was confirmed, and when it was moved there';
+COMMENT ON TABLE registry_confirmation IS 'where the registry of each id space was confirmed';
 COMMENT ON TABLE granted_shard IS 'the shards that were ever granted or reserved: their holders and last windows of time';
 
 -- A registry that is restored from a dump has to know what was granted.
@@ -372,14 +371,14 @@ BEGIN
 END
 $body$;
 
-CREATE FUNCTION confirm_here(spaces pg_catalog.text[], moved_at pg_catalog.timestamptz, was_restored boolean)
-RETURNS pg_catalog.void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+CREATE FUNCTION confirm_here(spaces pg_catalog.text[], was_restored boolean) RETURNS pg_catalog.void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 BEGIN
     DELETE FROM shardid_lease.registry_confirmation c
     USING shardid_lease.id_space s WHERE s.name = ANY (spaces) AND c.identity = s.identity;
     INSERT INTO shardid_lease.registry_confirmation
     SELECT s.identity, here.place, here.system_identifier, here.timeline, here.host, here.port, current_database(), here.backup,
-        here.started, confirm_here.moved_at, confirm_here.was_restored
+        here.started, confirm_here.was_restored
     FROM shardid_lease.id_space s, jsonb_to_record(shardid_lease.registry_place())
         AS here(place text, system_identifier text, timeline bigint, host text, port int, backup text, started text)
     WHERE s.name = ANY (spaces);
@@ -417,7 +416,7 @@ BEGIN
     INSERT INTO shardid_lease.id_space
     VALUES (name, shardid_lease.role_ref(caller), epoch, shard_bits, sequence_bits, lease_ms, max_ahead_ms,
         0, gen_random_uuid(), concat(gen_random_uuid(), gen_random_uuid()), gen_random_uuid(), false);
-    PERFORM shardid_lease.confirm_here(ARRAY[name], NULL, false);
+    PERFORM shardid_lease.confirm_here(ARRAY[name], false);
 EXCEPTION WHEN unique_violation THEN
     RAISE EXCEPTION USING ERRCODE = 'duplicate_object', MESSAGE = format('id space "%s" already exists', name),
         DETAIL = 'The registry is this database.', HINT = 'Use it, or another name.';
@@ -549,7 +548,7 @@ BEGIN
                 AND shardid_lease.where_differs(c, shardid_lease.registry_place()) IS NULL) AND NOT EXISTS (
             SELECT FROM shardid_lease.granted_shard g WHERE g.space = k.name AND g.branch = k.branch) AS again) known
     WHERE s.name = ANY (spaces) AND k.name = s.name;
-    PERFORM shardid_lease.confirm_here(spaces, NULL, true);
+    PERFORM shardid_lease.confirm_here(spaces, true);
     RAISE NOTICE USING
         MESSAGE = format('no window that is granted from now on begins before %s', (
             SELECT max(shardid_lease.ts_of(s.not_before, s.epoch)) FROM shardid_lease.id_space s
@@ -592,7 +591,7 @@ BEGIN
                 MESSAGE = format('the registry of id space "%s" may have lost commits', space.name), DETAIL = why,
                 HINT = 'Run registry_was_restored().';
         END IF;
-        PERFORM shardid_lease.confirm_here(ARRAY[space.name], clock_timestamp(), false);
+        PERFORM shardid_lease.confirm_here(ARRAY[space.name], false);
     END LOOP;
 END
 $body$;
@@ -712,9 +711,7 @@ $body$;
 --                     not_before, at which all later windows begin. A renewal whose grant was forgotten is granted anew, as
 --                     long as nothing has changed the shard since.
 --   identity          A new id space of the same name knows no receipts of the last one; its members have to take over.
---   confirmation      A registry that was copied, promoted or restored grants nothing before its owner's word. For one lease
---                     after the word "moved" a shard that a lost commit may have given away goes to nobody new, and windows
---                     in another place begin after that lease.
+--   confirmation      A registry that was copied, promoted or restored grants nothing before its owner's word.
 --   clock, tick       Each is compared with the registry's clock, the tick also with not_before: a wrong clock does not
 --                     move a shard's windows further than max_ahead.
 
@@ -728,7 +725,7 @@ DECLARE
     takes_over boolean := coalesce((request->>'takes_over')::boolean, false);
     returns boolean := coalesce((request->>'returns')::boolean, false);
     started bigint := request->>'started';
-    why text; later boolean := false; seen bigint; now_ms bigint; horizon bigint; quarantine_ms bigint; clock bigint;
+    why text; later boolean := false; seen bigint; now_ms bigint; horizon bigint; clock bigint;
     drawn_at bigint; own boolean; stays boolean; extends boolean := false; is_forgotten boolean; new_from bigint;
 BEGIN
     SELECT * INTO space FROM shardid_lease.id_space s WHERE s.name = request->>'space';
@@ -776,8 +773,6 @@ BEGIN
     -- Read under the lock: the clock, and changes that the owner has made meanwhile.
     SELECT * INTO space FROM shardid_lease.id_space s WHERE s.identity = space.identity;
     now_ms := shardid_lease.now_ms(space.epoch);
-    quarantine_ms := (SELECT shardid_lease.ms_of(c.moved_at) - shardid_lease.ms_of(space.epoch) + space.lease_ms
-                      FROM shardid_lease.registry_confirmation c WHERE c.identity = space.identity);
     horizon := greatest(now_ms, space.not_before) + space.max_ahead_ms;
     clock := (request->>'clock')::bigint - shardid_lease.ms_of(space.epoch);
     drawn_at := (request->>'tick')::bigint >> space.sequence_bits;
@@ -807,10 +802,6 @@ BEGIN
     ELSIF drawn_at > horizon THEN
         RETURN shardid_lease.refusal(request, format('its generator is %s ms ahead of the registry, and max_ahead of '
             'id space "%s" is %s ms', drawn_at - now_ms, space.name, space.max_ahead_ms));
-    ELSIF now_ms < quarantine_ms AND NOT own THEN
-        RETURN shardid_lease.refusal(request, format('the registry was moved: until %s it grants shard %s of id space "%s" '
-            'to no other generator than before', shardid_lease.ts_of(quarantine_ms, space.epoch), chosen, space.name),
-            later => true);
     ELSIF held.state = 'held' AND own AND held.incarnation = request->>'incarnation' AND NOT joins
             AND held.from_ms >= space.not_before THEN
         extends := true;
@@ -820,7 +811,7 @@ BEGIN
     ELSIF held.state = 'released' AND (takes_over OR is_forgotten
                 OR joins AND NOT shardid_lease.is_of_lease(held, caller, request))
             OR held.state = 'held' AND own AND (takes_over OR held.incarnation = request->>'incarnation' OR stays) THEN
-        new_from := greatest(held.until_ms, clock, drawn_at, space.not_before, CASE WHEN NOT stays THEN quarantine_ms END);
+        new_from := greatest(held.until_ms, clock, drawn_at, space.not_before);
         IF new_from > horizon THEN
             RETURN shardid_lease.refusal(request, format('the windows of shard %s of id space "%s" are %s ms ahead of '
                 'the registry''s clock: several servers ask for it, or its server was started or its generator moved too often',
@@ -987,13 +978,13 @@ COMMENT ON FUNCTION receipts_by(pg_catalog.regrole, pg_catalog.jsonb) IS 'what r
 COMMENT ON FUNCTION owned_space(pg_catalog.regrole, pg_catalog.text) IS
 'the id space, if the caller owns it and it is not stopped';
 COMMENT ON FUNCTION owned_spaces(pg_catalog.regrole) IS 'the id spaces that the caller owns, locked';
-COMMENT ON FUNCTION confirm_here(pg_catalog.text[], pg_catalog.timestamptz, boolean) IS 'stores that the registry of the id spaces is in this place';
+COMMENT ON FUNCTION confirm_here(pg_catalog.text[], boolean) IS 'stores that the registry of the id spaces is in this place';
 
 -- ==== The registry: privileges ====
 
 GRANT SELECT (name, owner, epoch, shard_bits, sequence_bits, lease_ms, max_ahead_ms, not_before,
     identity, was_set_back) ON id_space TO PUBLIC;
-GRANT SELECT (identity, system_identifier, timeline, host, port, database, moved_at, was_restored)
+GRANT SELECT (identity, system_identifier, timeline, host, port, database, was_restored)
     ON registry_confirmation TO PUBLIC;
 GRANT SELECT ON id_space_shards TO PUBLIC;
 -- For pg_dump.

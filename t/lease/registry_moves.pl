@@ -89,13 +89,8 @@ goes_on('after a restart', 'a');
 fail_over('second');
 stands_still('a failover', 'a');
 on_registry('SELECT shardid_lease.registry_was_moved()');
-my $said = error("SELECT shardid_lease.lease_shard('ids', 'registry', 'fresh')");
-my $is_soon = on_registry(q(SELECT moved_at + interval '2 s' > clock_timestamp() FROM shardid_lease.registry_confirmation)) eq 't';
-like($said, $is_soon ? qr/ERROR:  57P03: .*until \d/s : qr/57P03|no error/, 'for a lease after the move, no new generator gets a shard');
 goes_on('moved', 'a');
 is(on_registry('SELECT not_before FROM shardid_lease.id_space'), 0, 'and no window is put off');
-$registry->poll_query_until('postgres', q(SELECT moved_at + interval '2.1 s' < clock_timestamp() FROM shardid_lease.registry_confirmation)) or die;
-on_member('DROP SEQUENCE fresh; CREATE SEQUENCE fresh');
 
 # --- Commits are lost, with b's lease, and so is b; c leases the shard, whose grant is known to no server.
 

@@ -54,8 +54,6 @@ byte changes;
 byte branches;
 byte highest;    /* no window ever ends later: known by the clock, max_ahead and the operator */
 
-byte quiet_end; /* of the quarantine after registry_was_moved() */
-bit is_quiet;
 byte pending;    /* -DSTANDBY: the member that has no receipt yet, plus 1 */
 byte pending_serial;
 byte origins;
@@ -91,7 +89,6 @@ byte me;
 byte what;
 bit is_heard;
 bit is_idle;
-bit is_long_idle;
 
 byte wanted;
 byte below; /* not_before, as the request reads it */
@@ -195,8 +192,8 @@ inline check(r, kind, s, b, u) {
 #else
 #define may_have(r, m, kind, idle) (is_same(r, m) || place(t[r].holder) == place(m) || kind == TAKE_OVER || is_heir(idle))
 #endif
-#define may_take(r, m, o, kind, b, idle, long_idle) (t[r].held \
-    -> (is_own(r, o) && may_have(r, m, kind, idle)) || (long_idle && kind == JOIN) \
+#define may_take(r, m, o, kind, b, idle) (t[r].held \
+    -> (is_own(r, o) && may_have(r, m, kind, idle)) \
     : kind == TAKE_OVER || is_forgotten(r, b) || (kind == JOIN && may_join(r, o)))
 #define stays(r, m, o) (t[r].held && is_own(r, o) && place(t[r].holder) == place(m))
 #ifdef NO_STARTS
@@ -204,22 +201,9 @@ inline check(r, kind, s, b, u) {
 #else
 #define comes_back(r, m, o, kind) (stays(r, m, o) && kind != TAKE_OVER && t[r].holder != m && (t[r].starts & (1 << m)))
 #endif
-#if !defined(LIAR) || defined(NO_QUARANTINE)
-#define is_quarantined(r, o) 0
-#else
-#define is_quarantined(r, o) (is_quiet && !is_own(r, o))
-#endif
 
 /* Which registry the member uses: the registry, or its clone. */
 #define asked(m) (is_clone && m == 1)
-
-/* In the quarantine a window in another place begins at its end. */
-inline below_in_place(r, m, o) {
-    if
-    :: !stays(r, m, o) -> raise(below, quiet_end)
-    :: else
-    fi
-}
 
 #ifdef ALONE
 #define IS_ALONE (kind == RENEW && !runs[2 - m])
@@ -232,14 +216,14 @@ inline below_in_place(r, m, o) {
 #define IS_OLDER(r, o) (!is_own(r, o))
 #endif
 
-/* idle: by the registry's clock the lease has expired; long_idle: for reclaim_after. */
-inline grant(r, m, o, kind, b, sent_before, idle, long_idle) {
+/* idle: by the registry's clock the lease has expired. */
+inline grant(r, m, o, kind, b, sent_before, idle) {
     granted = 0;
     next = t[r].serial + 1;
     raise(next, seen + 1);
     if
-    :: refused || next > SERIALS || is_quarantined(r, o) -> skip
-    :: !(refused || next > SERIALS || is_quarantined(r, o)) && comes_back(r, m, o, kind) ->
+    :: refused || next > SERIALS -> skip
+    :: !(refused || next > SERIALS) && comes_back(r, m, o, kind) ->
         assert(!IS_ALONE); /* R15 */
         skip
     :: else ->
@@ -249,11 +233,10 @@ inline grant(r, m, o, kind, b, sent_before, idle, long_idle) {
             granted = 1
         :: else ->
             if
-            :: may_take(r, m, o, kind, b, idle, long_idle) ->
-                assert(!t[r].held || kind == TAKE_OVER || place(t[r].holder) == place(m) || long_idle); /* L2 */
+            :: may_take(r, m, o, kind, b, idle) ->
+                assert(!t[r].held || kind == TAKE_OVER || place(t[r].holder) == place(m)); /* L2 */
                 assert(t[r].held || kind == TAKE_OVER || !sent_before || IS_OLDER(r, o)); /* R9 */
                 assert(t[r].held || kind != RENEW || (b != t[r].branch && !t[r].changed)); /* R9 */
-                below_in_place(r, m, o);
 #ifdef TWINS
                 if
                 :: stays(r, m, o) && t[r].holder != m && kind != TAKE_OVER -> turns++; assert(turns < 2) /* R15 */
@@ -362,13 +345,13 @@ inline new_origin(m, kind) {
 }
 
 /* A request that arrives at once; its answer is received, or lost. */
-inline request(m, kind, heard, idle, long_idle) {
+inline request(m, kind, heard, idle) {
     below = t[asked(m)].not_before;
     wanted = time;
     raise(wanted, tick(m));
     new_origin(m, kind);
     check(asked(m), kind, serial[m], branch[m], till[m]);
-    grant(asked(m), m, origin[m], kind, branch[m], 0, idle, long_idle);
+    grant(asked(m), m, origin[m], kind, branch[m], 0, idle);
     if
 #ifdef STANDBY
     :: granted && heard -> pending = m + 1; pending_serial = t[0].serial
@@ -448,13 +431,13 @@ inline send_late(m, kind) {
 #define below_of_late t[0].not_before
 #endif
 
-inline deliver(idle, long_idle, heard) {
+inline deliver(idle, heard) {
     below = below_of_late;
     wanted = late_wanted;
     check(0, late, late_serial, late_branch, late_till);
     if
     :: late == RETURN -> give_back(0, late_who, late_origin)
-    :: else -> grant(0, late_who, late_origin, late, late_branch, late_released, idle, long_idle);
+    :: else -> grant(0, late_who, late_origin, late, late_branch, late_released, idle);
         if
         :: granted && heard && runs[late_who] && !sealed[late_who] && origin[late_who] == late_origin -> hear(0, late_who)
         :: else
@@ -511,8 +494,6 @@ inline restore() {
 #ifndef AGAIN_AFTER_RESTART
     t[0].restored = 0;
 #endif
-    is_quiet = 0;
-    quiet_end = 0;
     is_lost = 1;
     late_released = 0
 }
@@ -546,18 +527,6 @@ inline confirm() {
 
 /* The second call in a row, with no change of the shard in between, changes nothing. Else nothing that is lost ends
  * later than max_ahead and a lease after what the registry knows. */
-inline was_moved() {
-    confirm();
-#if defined(LIAR) && !defined(NO_QUARANTINE)
-    is_quiet = 1;
-    quiet_end = highest /* what was granted before ends within a lease, as all clocks are right here */
-#endif
-}
-
-/* Members that run show their receipts within half a lease. */
-#define is_ahead(m) (runs[m] && until[m] > 0 && serial[m] > t[0].serial)
-#define may_end_quarantine (is_quiet && !is_ahead(0) && !is_ahead(1) && !is_ahead(2))
-
 inline was_restored() {
     if
     :: is_known -> skip
@@ -574,8 +543,6 @@ inline was_restored() {
         t[0].set_back = 0;
         t[0].restored = 1;
         t[0].changed = 0;
-        is_quiet = 0;
-        quiet_end = 0;
         is_lost = 0;
 #ifndef NO_BRANCH
         branches++;
@@ -609,7 +576,7 @@ inline was_restored() {
 inline put_back(m) {
     restore();
     last_lost = 1;
-    request(m, RENEW, 0, 0, 0)
+    request(m, RENEW, 0, 0)
 }
 
 inline begin(m, source) {
@@ -621,12 +588,6 @@ inline begin(m, source) {
     till[m] = till[source]
 }
 
-/* With -DSTRANGERS both generators run: nothing is idle for reclaim_after. */
-#ifdef STRANGERS
-#define may_reclaim 0
-#else
-#define may_reclaim 1
-#endif
 #define may_ask(m, kind) (!sealed[m] || (kind == JOIN && origins < ORIGINS))
 
 /* One of those that run; what it does. */
@@ -641,15 +602,14 @@ inline any_member() {
 inline any_request() {
     if
     :: may_ask(me, JOIN) -> what = JOIN
-    :: may_ask(me, JOIN) && may_reclaim -> what = JOIN; is_idle = 1; is_long_idle = 1
     :: !sealed[me] -> what = RENEW
     :: !sealed[me] -> what = TAKE_OVER
     :: else
     fi;
     if
-    :: what != 0 && what != TAKE_OVER && !is_long_idle -> is_idle = 1
+    :: what != 0 && what != TAKE_OVER -> is_idle = 1
     :: is_heard = 1
-    :: what != TAKE_OVER && !is_long_idle -> is_idle = 1; is_heard = 1
+    :: what != TAKE_OVER -> is_idle = 1; is_heard = 1
     :: what != TAKE_OVER -> skip
     fi
 }
@@ -668,7 +628,6 @@ inline forget_choice() {
     what = 0;
     is_heard = 0;
     is_idle = 0;
-    is_long_idle = 0;
     time = 0
 }
 
@@ -692,7 +651,7 @@ init {
     :: atomic { any_member(); any_time(); any_request();
         d_step {
             if
-            :: what != 0 -> request(me, what, is_heard, is_idle, is_long_idle)
+            :: what != 0 -> request(me, what, is_heard, is_idle)
             :: else
             fi;
             forget_choice()
@@ -731,7 +690,7 @@ init {
         :: is_idle = 1; is_heard = 1
 #endif
         fi;
-        d_step { deliver(is_idle, 0, is_heard); forget_choice() } }
+        d_step { deliver(is_idle, is_heard); forget_choice() } }
     :: d_step { late != 0 -> forget_late() }
 #ifdef EVICT
     :: d_step { is_confirmed(0) && t[0].held && t[0].serial < SERIALS -> t[0].held = 0; t[0].changed = 1; t[0].serial++ }
@@ -753,7 +712,7 @@ init {
     :: d_step { pending > 0 -> give_receipt(pending - 1) }
     :: d_step { pending > 0 -> pending = 0; pending_serial = 0 }
     :: d_step { changes < CHANGES -> fail_over() }
-    :: d_step { !t[0].set_back && t[0].steps == 1 -> was_moved() }
+    :: d_step { !t[0].set_back && t[0].steps == 1 -> confirm() }
 #endif
 #ifdef AGAIN
     :: d_step { branches < 3 -> was_restored() }
@@ -779,10 +738,7 @@ init {
     :: d_step { t[0].elsewhere || t[0].steps > 0 || t[0].set_back -> was_restored() }
     :: d_step { !t[0].set_back && (t[0].elsewhere || t[0].steps > 0) && is_successor &&
         is_complete &&
-        may_say_moved -> was_moved() }
-#ifdef LIAR
-    :: d_step { may_end_quarantine -> is_quiet = 0 }
-#endif
+        may_say_moved -> confirm() }
 #endif
 #ifdef CLONE
     :: d_step { !has_saved && runs[0] && !runs[1] ->

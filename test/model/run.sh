@@ -210,7 +210,6 @@ holds 'registry, restored once and called restored twice' registry.pml "${again[
 holds 'registry, and a clone of it' registry.pml -DCLONE "${registry[@]}"
 holds 'registry that evicts' registry.pml -DEVICT "${registry[@]}"
 holds 'registry, restored, with answers that come late' registry.pml -DHEARD -DCHANGES=1 "${restores[@]}"
-holds 'registry, restored and called moved, strangers' registry.pml -DSTRANGERS "${moved_wrongly[@]}"
 if [[ -n ${FULL:-} ]]; then
     holds 'registry, restored or moved twice' registry.pml -DCHANGES=2 "${restores[@]}"
     holds 'registry, restored, three grants' registry.pml -DRESTORE -DCHANGES=1 -DEND=1 -DSERIALS=3
@@ -297,7 +296,6 @@ breaks 'grant counts without a receipt' overlap registry.pml -DCANCELLED_COUNTS 
 breaks 'two servers in one place take turns' turns registry.pml -DNO_STARTS "${twins[@]}"
 breaks 'each registry_was_restored() pushes on' bound registry.pml -DEACH_TIME "${again[@]}"
 breaks 'called restored twice, and a snapshot in between' overlap registry.pml -DAGAIN_AFTER_RESTART "${again[@]}"
-breaks 'called moved, and no quarantine' overlap registry.pml -DNO_QUARANTINE -DSTRANGERS "${moved_wrongly[@]}"
 breaks 'late answer stored' both answers.pml -DLATE_ANSWER_STORED
 breaks 'late answer of another shard stored' both answers.pml -DANY_SHARD
 

@@ -394,10 +394,12 @@ CREATE FUNCTION create_id_space_by(
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     lease_ms bigint := 1000 * extract(epoch FROM lease);
-    max_ahead_ms bigint := 1000 * extract(epoch FROM max_ahead);
+    max_ahead_ms bigint;
 BEGIN
     PERFORM shardid_lease.check_durability();
-    IF num_nulls(name, lease, max_ahead, epoch, shard_bits, sequence_bits) > 0 THEN
+    max_ahead := coalesce(max_ahead, greatest(interval '5 minutes', 2 * lease));
+    max_ahead_ms := 1000 * extract(epoch FROM max_ahead);
+    IF num_nulls(name, lease, epoch, shard_bits, sequence_bits) > 0 THEN
         RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed', MESSAGE = 'an argument of create_id_space() is null',
             DETAIL = 'Each of them needs a value.', HINT = 'Leave out what is to have its default.';
     ELSIF octet_length(name) NOT BETWEEN 1 AND 63 THEN
@@ -907,7 +909,7 @@ COMMENT ON FUNCTION grant_one(pg_catalog.regrole, pg_catalog.jsonb) IS
 CREATE FUNCTION create_id_space(
     name pg_catalog.text,
     lease interval DEFAULT '60 seconds'::pg_catalog.interval,
-    max_ahead interval DEFAULT '1 hour'::pg_catalog.interval,
+    max_ahead interval DEFAULT NULL::pg_catalog.interval,
     epoch pg_catalog.timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::pg_catalog.timestamptz,
     shard_bits int DEFAULT 13,
     sequence_bits int DEFAULT 10) RETURNS pg_catalog.void

@@ -267,12 +267,22 @@ BEGIN
 END
 $body$;
 
+-- A number of a request, from 0 to the highest; NULL if it is anything else: nothing that a member sends makes an error.
+
+CREATE FUNCTION number_of(request pg_catalog.jsonb, name pg_catalog.text, highest bigint DEFAULT 9223372036854775807)
+RETURNS bigint LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $body$
+BEGIN
+    RETURN CASE WHEN request->>name ~ '^\d{1,19}$' THEN
+        CASE WHEN (request->>name)::numeric <= highest THEN request->>name END END;
+END
+$body$;
+
 -- seen: the serial of the receipt, if it is for the requested shard or if no shard is requested.
 
 CREATE FUNCTION check_request(request pg_catalog.jsonb, space id_space, OUT why pg_catalog.text, OUT seen bigint)
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
-    asked int := request->>'shard';
+    asked bigint := shardid_lease.number_of(request, 'shard');
     last_shard bigint := (1::bigint << space.shard_bits) - 1;
     other_space boolean := coalesce(request->>'registry' <> space.identity, false);
     claims text[] := string_to_array(request->>'receipt', '.');
@@ -280,11 +290,15 @@ BEGIN
     seen := 0;
     why := CASE
         WHEN space.name IS NULL THEN format('id space "%s" does not exist', request->>'space')
-        WHEN NOT jsonb_strip_nulls(request) ?& ARRAY['origin', 'incarnation', 'place', 'started', 'clock', 'host', 'port',
-            'database'] THEN 'the request is not complete'
+        WHEN num_nulls(request->>'origin', request->>'incarnation', request->>'place', request->>'host', request->>'database',
+            shardid_lease.number_of(request, 'started', 1::bigint << 60), shardid_lease.number_of(request, 'clock', 1::bigint << 50),
+            shardid_lease.number_of(request, 'port', 65535)) > 0
+            OR request->>'shard' IS NOT NULL AND asked IS NULL
+            OR request->>'tick' IS NOT NULL AND shardid_lease.number_of(request, 'tick') IS NULL THEN
+            'the request is not complete, or a number in it is out of range'
         WHEN length(request::text) > 4000 OR concat(request->>'host', request->>'database') ~ '[[:cntrl:]]' THEN
             'the request is too long, or a name in it has control characters'
-        WHEN other_space AND NOT coalesce((request->>'joins')::boolean OR (request->>'takes_over')::boolean, false) THEN
+        WHEN other_space AND NOT coalesce('true' IN (request->>'joins', request->>'takes_over'), false) THEN
             format('id space "%s" of this registry is another one than the one that the lease is of: run '
                 'take_over_shard() if this registry has replaced that one', space.name)
         WHEN asked NOT BETWEEN 0 AND last_shard THEN
@@ -326,6 +340,7 @@ COMMENT ON FUNCTION where_differs(registry_confirmation, pg_catalog.jsonb) IS
 'what differs from where the registry was confirmed; NULL if nothing does';
 COMMENT ON FUNCTION why_stopped(id_space) IS 'why the registry grants nothing of the id space; NULL if it does';
 COMMENT ON FUNCTION signed(id_space, pg_catalog.text) IS 'the claims, and the proof that this registry made them';
+COMMENT ON FUNCTION number_of(pg_catalog.jsonb, pg_catalog.text, bigint) IS 'a number of a request; NULL if it is out of range';
 COMMENT ON FUNCTION check_request(pg_catalog.jsonb, id_space) IS
 'why the request is refused, regardless of the holder; stops the id space if it proves that the registry was set back';
 
@@ -722,11 +737,11 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     space shardid_lease.id_space;
     held shardid_lease.granted_shard;
-    chosen int := request->>'shard';
-    joins boolean := coalesce((request->>'joins')::boolean, false);
-    takes_over boolean := coalesce((request->>'takes_over')::boolean, false);
-    returns boolean := coalesce((request->>'returns')::boolean, false);
-    started bigint := request->>'started';
+    chosen int := shardid_lease.number_of(request, 'shard', 2147483647);
+    joins boolean := coalesce(request->>'joins' = 'true', false);
+    takes_over boolean := coalesce(request->>'takes_over' = 'true', false);
+    returns boolean := coalesce(request->>'returns' = 'true', false);
+    started bigint := shardid_lease.number_of(request, 'started');
     why text; later boolean := false; seen bigint; now_ms bigint; horizon bigint; clock bigint;
     drawn_at bigint; own boolean; stays boolean; extends boolean := false; is_forgotten boolean; new_from bigint;
 BEGIN
@@ -776,8 +791,8 @@ BEGIN
     SELECT * INTO space FROM shardid_lease.id_space s WHERE s.identity = space.identity;
     now_ms := shardid_lease.now_ms(space.epoch);
     horizon := greatest(now_ms, space.not_before) + space.max_ahead_ms;
-    clock := (request->>'clock')::bigint - shardid_lease.ms_of(space.epoch);
-    drawn_at := (request->>'tick')::bigint >> space.sequence_bits;
+    clock := shardid_lease.number_of(request, 'clock') - shardid_lease.ms_of(space.epoch);
+    drawn_at := shardid_lease.number_of(request, 'tick') >> space.sequence_bits;
     own := shardid_lease.is_own(held, caller, request);
     stays := own AND held.state = 'held' AND held.place = request->>'place';
     is_forgotten := seen > held.serial AND held.branch IS DISTINCT FROM space.branch;
@@ -848,7 +863,7 @@ DECLARE
 BEGIN
     PERFORM shardid_lease.check_transaction();
     -- All use one order, otherwise two members could wait for each other.
-    FOR request IN SELECT r FROM jsonb_array_elements(requests) r ORDER BY r->>'space', (r->>'shard')::int LOOP
+    FOR request IN SELECT r FROM jsonb_array_elements(requests) r ORDER BY r->>'space', shardid_lease.number_of(r, 'shard') LOOP
         answers := answers || shardid_lease.grant_one(caller, request);
     END LOOP;
     RETURN to_jsonb(answers);
@@ -873,11 +888,11 @@ BEGIN
             DETAIL = 'A receipt is for what is committed.', HINT = 'Call it after the commit.';
     END IF;
     FOR answer IN SELECT a FROM jsonb_array_elements(answers) a LOOP
-        IF (answer->>'ok')::boolean THEN
+        IF answer->>'ok' = 'true' THEN
             SELECT * INTO space FROM shardid_lease.id_space s WHERE s.name = answer->>'space';
             SELECT * INTO held FROM shardid_lease.granted_shard g
-            WHERE g.space = space.name AND g.shard = (answer->>'shard')::int;
-            answer := CASE WHEN shardid_lease.is_own(held, caller, answer) AND held.serial = (answer->>'serial')::bigint THEN
+            WHERE g.space = space.name AND g.shard = shardid_lease.number_of(answer, 'shard');
+            answer := CASE WHEN shardid_lease.is_own(held, caller, answer) AND held.serial = shardid_lease.number_of(answer, 'serial') THEN
                 jsonb_build_object('origin', held.origin, 'ok', true, 'shard', held.shard, 'incarnation', held.incarnation,
                     'from', held.from_ms, 'until', held.until_ms, 'serial', held.serial, 'receipt', shardid_lease.signed(space,
                         concat_ws('.', held.shard, space.branch, held.serial, held.until_ms)),

@@ -419,6 +419,24 @@ SELECT ask('m', '{"space": "mine", "registry": "another"}'), ask('m', '{"space":
 SELECT shardid_lease.create_id_space('late', epoch => '2100-01-01 00:00:00+00');
 SELECT not_before, ask('l', '{"space": "late", "joins": true}') FROM shardid_lease.id_space WHERE name = 'late';
 
+-- Whatever a member sends is an answer of its own: it costs the others of the batch nothing, nor any later request.
+SELECT shardid_lease.create_id_space('odd');
+SELECT ask('good', '{"space": "odd", "joins": true}');
+SELECT count(*), sum(good)
+FROM unnest(ARRAY['space', 'shard', 'origin', 'lease', 'incarnation', 'place', 'started', 'tick', 'clock', 'receipt', 'registry', 'joins',
+        'takes_over', 'returns', 'host', 'port', 'database', 'bound_epoch']) key,
+    unnest(ARRAY['null', '"x"', '""', 'true', '[]', '{}', '-1', '0', '0.5', '1.0', '1e400', '65535', '65536', '2147483647', '2147483648',
+        '9223372036854775807', '9223372036854775808', '-9223372036854775808', '"9223372036854775807"', '"1e5"', '" 1"']::jsonb[]) value,
+    unnest(ARRAY['{"joins": true}', '{"joins": true, "shard": 4}', '{"shard": 4, "takes_over": true}', '{"shard": 4}', '{"shard": 4, "returns": true}']::jsonb[]) kind,
+    LATERAL (SELECT shardid_lease.grant_shards(jsonb_build_array(
+        request('odd', '{"space": "odd"}' || kind || jsonb_build_object(key, value)), request('good', '{"space": "odd"}'))) AS a) answers,
+    LATERAL (SELECT count(*) AS good FROM jsonb_array_elements(a) e WHERE e->>'origin' = 'good' AND e->>'ok' = 'true') e;
+SELECT ask('last', '{"space": "odd", "joins": true}') ~ '^ok', ask('good', '{"space": "odd"}') ~ '^ok';
+SELECT count(*) > 3, max(until) < now() + interval '7 min' FROM shardid_lease.id_space_shards WHERE space = 'odd';
+SELECT count(*), count(r->>'receipt') FROM unnest(ARRAY['"x"', 'true', '-1', '0.5', '1e400', '9223372036854775808']::jsonb[]) value,
+    unnest(ARRAY['ok', 'space', 'shard', 'serial']) key,
+    LATERAL jsonb_array_elements(shardid_lease.receipts(jsonb_build_array(jsonb_build_object('ok', true, 'space', 'odd', 'shard', 0, 'serial', 1) || jsonb_build_object(key, value)))) r;
+
 -- All shards taken.
 SELECT shardid_lease.create_id_space('small', shard_bits => 1);
 SELECT ask(who, '{"space": "small", "joins": true}') FROM unnest(ARRAY['s1', 's2', 's3']) who;

@@ -434,6 +434,11 @@ BEGIN
     VALUES (name, shardid_lease.role_ref(caller), epoch, shard_bits, sequence_bits, lease_ms, max_ahead_ms,
         0, gen_random_uuid(), concat(gen_random_uuid(), gen_random_uuid()), gen_random_uuid(), false);
     PERFORM shardid_lease.confirm_here(ARRAY[name], false);
+    -- No member of the extension depends on it: so DROP EXTENSION without CASCADE fails where windows may be in use.
+    LOCK TABLE shardid_lease.id_space IN SHARE ROW EXCLUSIVE MODE;
+    IF to_regclass('shardid_lease.registry_in_use') IS NULL THEN
+        CREATE VIEW shardid_lease.registry_in_use AS SELECT s.name FROM shardid_lease.id_space s;
+    END IF;
 EXCEPTION WHEN unique_violation THEN
     RAISE EXCEPTION USING ERRCODE = 'duplicate_object', MESSAGE = format('id space "%s" already exists', name),
         DETAIL = 'The registry is this database.', HINT = 'Use it, or another name.';
@@ -456,6 +461,9 @@ BEGIN
     DELETE FROM shardid_lease.granted_shard g WHERE g.space = dropped.name;
     DELETE FROM shardid_lease.id_space s WHERE s.name = dropped.name;
     DELETE FROM shardid_lease.registry_confirmation c WHERE c.identity = dropped.identity;
+    IF NOT EXISTS (SELECT FROM shardid_lease.id_space) THEN
+        DROP VIEW shardid_lease.registry_in_use;
+    END IF;
 END
 $body$;
 

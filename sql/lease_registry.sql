@@ -446,6 +446,9 @@ SELECT ask(who, '{"space": "one", "joins": true}') FROM unnest(ARRAY['o1', 'o2']
 SELECT shardid_lease.create_id_space('wide', shard_bits => 31, sequence_bits => 0);
 SELECT ask('w', '{"space": "wide", "joins": true, "shard": 2147483647}');
 
+-- Who drops the extension drops what was granted: only CASCADE does so.
+SELECT try('DROP EXTENSION shardid_lease');
+
 -- The triggers, on tables of a registry.
 SELECT tgrelid::regclass, tgenabled, tgtype FROM pg_trigger WHERE NOT tgisinternal AND tgrelid::regclass::text ~ '^shardid_lease.*(space|shard)$'
 ORDER BY tgrelid::regclass::text COLLATE "C";

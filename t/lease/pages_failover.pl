@@ -109,9 +109,17 @@ cmp_ok($after = generate($member), '>', $before, 'after registry_was_restored() 
 my $lead = lead_ms($member, 'ids.shardid_seq', 'shop');
 ok($lead > 0 && $lead <= 2 * 360_000, "and its ids are ahead of the clock ($lead ms)");
 
-$registry->safe_psql('postgres', 'DROP DATABASE registry WITH (FORCE)');
-$registry->safe_psql('postgres', 'CREATE DATABASE registry');
-on_registry(block('registry')->{text} =~ s/^CREATE ROLE.*\n//r . 'SELECT shardid_lease.registry_was_restored()');
+# A registry without its grants: its new id space grants the old one's members nothing, and other members no time that those
+# can use, if its owner has said that it was restored.
+like(($registry->psql('registry', 'DROP EXTENSION shardid_lease'))[2], qr/other objects depend on it\nDETAIL:  view shardid_lease.registry_in_use/, 'DROP EXTENSION needs CASCADE');
+my $told = on_registry('SELECT shardid_lease.ts_of(not_before, epoch) FROM shardid_lease.id_space');
+on_registry(block('registry')->{text} =~ s/^CREATE ROLE.*\n/DROP EXTENSION shardid_lease CASCADE;\n/r . "SELECT shardid_lease.registry_was_restored('$told')");
+my $end = $member->safe_psql('shop', 'SELECT until FROM shardid_lease.shard_leases');
+$member->restart;
+like(refused($member), qr/is another one than the one that the lease is of: run take_over_shard\(\)/, 'to a new id space a member is a stranger');
+is($member->safe_psql('shop', q(CREATE SEQUENCE joined; SELECT shardid_lease.lease_shard('shop', 'registry', 'joined'))), 0, 'another generator gets its shard');
+is($member->safe_psql('shop', qq(SELECT "from" >= '$end' FROM shardid_lease.shard_leases WHERE shard = 0 AND generator = 'joined'::regclass)), 't', 'in a window after the old ones');
+$member->safe_psql('shop', q(SELECT shardid_lease.release_shard('joined'); DROP SEQUENCE joined));
 like(run_block($member, 'shop', 'take_over', rows => 1), qr/^ids\.shardid_seq\|0$/m, 'a member takes its shard over at a new registry');
 cmp_ok(generate($member), '>', $after, 'above all ids that it generated before');
 

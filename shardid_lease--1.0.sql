@@ -729,6 +729,7 @@ $body$;
 --                     return its shard.
 --   lease             Each lease_shard() has another one: so a request to join that arrives after the release of what it
 --                     was granted does not undo that, and a release that arrives late does not end the next lease.
+--   displaces         A takeover names the last serial of its shard: a late one displaces nobody who came after it.
 --   role              Another role does not use an origin that it has read.
 --   serial, receipt   The member shows the last serial of its shard that the registry has signed. If the registry does not
 --                     know it, it was set back, and stops.
@@ -807,6 +808,9 @@ BEGIN
 
     IF shardid_lease.why_stopped(space) IS NOT NULL THEN
         RETURN shardid_lease.refusal(request, shardid_lease.why_stopped(space));
+    ELSIF takes_over AND shardid_lease.number_of(request, 'displaces') IS DISTINCT FROM held.serial THEN
+        RETURN shardid_lease.refusal(request, format('another request has changed shard %s of id space "%s" since the takeover began',
+            chosen, space.name), later => true);
     ELSIF stays AND NOT takes_over AND array_position(held.starts, started) < cardinality(held.starts) THEN
         RETURN shardid_lease.refusal(request, format('two servers run in one place, %s, port %s: one was started at %s, '
             'and this one at %s: end one, and give it a machine-id of its own before it is started again; '
@@ -907,6 +911,10 @@ BEGIN
                     'registry', space.identity, 'lease_ms', space.lease_ms, 'epoch_ms', shardid_lease.ms_of(space.epoch),
                     'shard_bits', space.shard_bits, 'sequence_bits', space.sequence_bits)
                 ELSE shardid_lease.refusal(answer, 'the shard has changed since it was granted', later => true) END;
+        -- Before a takeover: with the serial that it displaces.
+        ELSIF answer->>'takes_over' = 'true' THEN
+            answer := answer || jsonb_build_object('displaces', coalesce((SELECT g.serial FROM shardid_lease.granted_shard g
+                WHERE g.space = answer->>'space' AND g.shard = shardid_lease.number_of(answer, 'shard')), 0));
         END IF;
         complete := complete || answer;
     END LOOP;
@@ -984,7 +992,7 @@ COMMENT ON FUNCTION registry_was_moved() IS
 'confirms a registry in another place that has lost nothing since it last granted, and of which no other copy runs';
 COMMENT ON FUNCTION grant_shards(pg_catalog.jsonb) IS 'called by members: grants, renews or releases leases of shards';
 COMMENT ON FUNCTION receipts(pg_catalog.jsonb) IS
-'called by members after the commit: the granted windows, and proofs of them';
+'called by members after the commit: the granted windows, and proofs of them; before a takeover: what it displaces';
 COMMENT ON VIEW id_space_shards IS 'the shards of this registry''s id spaces: their holders, and the ends of their windows';
 
 COMMENT ON FUNCTION create_id_space_by(

@@ -37,10 +37,16 @@ $$;
 -- A member, and the last answer that it received; the last argument of ask() adds to its request.
 CREATE TABLE answer (who text PRIMARY KEY, answer jsonb);
 CREATE FUNCTION clock_ms() RETURNS bigint LANGUAGE sql RETURN floor(extract(epoch FROM clock_timestamp()) * 1000);
+CREATE FUNCTION displaced(space jsonb, shard jsonb) RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+    RETURN to_jsonb(coalesce((SELECT g.serial FROM shardid_lease.granted_shard g WHERE to_jsonb(g.space) = displaced.space AND to_jsonb(g.shard) = displaced.shard), 0));
+END
+$$;
 CREATE FUNCTION request(who text, more jsonb DEFAULT '{}') RETURNS jsonb LANGUAGE sql AS $$
     SELECT jsonb_build_object('space', 'shop', 'origin', request.who, 'incarnation', request.who || ' 1', 'place', request.who || ' place',
             'started', 1, 'clock', clock_ms(), 'host', 'db.example', 'port', 5432, 'database', 'app',
-            'shard', a.answer->'shard', 'receipt', a.answer->'receipt') || more
+            'shard', a.answer->'shard', 'receipt', a.answer->'receipt', 'displaces', displaced(coalesce(more->'space', '"shop"'),
+            coalesce(more->'shard', a.answer->'shard'))) || more
     FROM (SELECT) one LEFT JOIN answer a ON a.who = request.who
 $$;
 -- The receipt as receipts() gives it, which this is too early for: before the commit.
@@ -156,6 +162,9 @@ SELECT ask('a', '{"incarnation": "a 3", "place": "copy"}');
 SELECT ask('a', '{"incarnation": "a 3", "place": "copy", "takes_over": true}');
 SELECT ask('a', '{"incarnation": "a 2"}');
 SELECT ask('a', '{"incarnation": "a 4", "takes_over": true}');
+-- A late takeover displaces nobody.
+SELECT ask('a', '{"incarnation": "a 5", "place": "copy", "takes_over": true, "displaces": 6}'), ask('a', '{"incarnation": "a 5", "takes_over": true, "displaces": null}');
+SELECT displaces FROM jsonb_to_recordset(shardid_lease.receipts('[{"takes_over": true, "space": "shop", "shard": 0}, {"takes_over": true, "space": "shop", "shard": 99}]')) r(displaces int);
 SELECT ask('b', '{"shard": 0, "joins": true}'), ask('b', '{"shard": 0, "takes_over": true}'), ask('b', '{"shard": 0}');
 SELECT ask('b', '{"joins": true}'), ask('b', '{"joins": true, "shard": null, "place": "copy"}'), ask('c', '{"joins": true, "shard": 7}');
 -- A member that received no answer and asks again, without a shard, gets the same shard.
@@ -458,6 +467,6 @@ DROP EXTENSION shardid_lease CASCADE;
 DROP EXTENSION dblink CASCADE;
 DROP SCHEMA shardid_lease;
 DROP TABLE answer;
-DROP FUNCTION ask, give_back, noted, request, clock_ms, tick_at, try, plain;
+DROP FUNCTION ask, give_back, noted, request, displaced, clock_ms, tick_at, try, plain;
 DROP OWNED BY regress_shardid_owner, regress_shardid_member, regress_shardid_other, regress_shardid_app, regress_shardid_found;
 DROP ROLE regress_shardid_owner, regress_shardid_member, regress_shardid_other, regress_shardid_app, regress_shardid_found;

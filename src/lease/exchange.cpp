@@ -119,7 +119,8 @@ Reply ask_once(const Address &address, const char *statement, const char *parame
 }
 
 // The statements that ask: the first with the requests as its parameter, the second, after its
-// commit, with what it returned.
+// commit, with what it returned. Before a takeover another one adds what that displaces.
+constexpr const char *displaced_statement = "SELECT shardid_lease.receipts($1::pg_catalog.jsonb)";
 constexpr const char *grant_statement = "SELECT shardid_lease.grant_shards($1::pg_catalog.jsonb)";
 constexpr const char *receipt_statement =
     "SELECT * FROM pg_catalog.jsonb_to_recordset(shardid_lease.receipts($1::pg_catalog.jsonb))"
@@ -132,6 +133,13 @@ constexpr const char *receipt_statement =
 
 Reply ask_twice(const char *server, Oid role, const char *requests) {
     const Address address = address_of(server, role);
+    if (strstr(requests, "\"takes_over\": true") != nullptr) {
+        const Reply named = ask_once(address, displaced_statement, requests);
+        if (named.error != nullptr || named.rows != 1 || named.columns != 1 ||
+            named.values[0] == nullptr)
+            return named;
+        requests = named.values[0];
+    }
     const Reply answers = ask_once(address, grant_statement, requests);
     if (answers.error != nullptr || answers.rows != 1 || answers.columns != 1 ||
         answers.values[0] == nullptr)

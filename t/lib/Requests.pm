@@ -51,6 +51,7 @@ sub answers_to
 {
 	my ($server, %more) = @_;
 	my $requests = request_of($server, %more);
+	$requests = told($server->{as}, "SELECT shardid_lease.receipts(\$json\$$requests\$json\$)") if $requests =~ /"takes_over":/;
 	return told($server->{as}, "SELECT shardid_lease.grant_shards(\$json\$$requests\$json\$)");
 }
 

@@ -82,6 +82,7 @@ byte late_serial;
 byte late_branch;
 byte late_till;
 byte late_below;
+byte late_displaces; /* the serial that a takeover names */
 bit late_released; /* its sender has released since */
 
 /* The member's next step. */
@@ -422,6 +423,10 @@ inline send_late(m, kind) {
     late_branch = branch[m];
     late_till = till[m];
     late_below = t[0].not_before;
+    if
+    :: kind == TAKE_OVER -> late_displaces = t[0].serial
+    :: else
+    fi;
     late_released = 0
 }
 
@@ -437,7 +442,12 @@ inline deliver(idle, heard) {
     check(0, late, late_serial, late_branch, late_till);
     if
     :: late == RETURN -> give_back(0, late_who, late_origin)
-    :: else -> grant(0, late_who, late_origin, late, late_branch, late_released, idle);
+#ifndef ANY_SERIAL
+    :: late == TAKE_OVER && t[0].serial != late_displaces -> skip
+#endif
+    :: else ->
+        assert(late != TAKE_OVER || t[0].serial == late_displaces); /* R19 */
+        grant(0, late_who, late_origin, late, late_branch, late_released, idle);
         if
         :: granted && heard && runs[late_who] && !sealed[late_who] && origin[late_who] == late_origin -> hear(0, late_who)
         :: else
@@ -456,6 +466,7 @@ inline forget_late() {
     late_branch = 0;
     late_till = 0;
     late_below = 0;
+    late_displaces = 0;
     late_released = 0
 }
 
@@ -619,6 +630,9 @@ inline any_late_request() {
     :: may_ask(me, JOIN) -> what = JOIN
     :: serial[me] > 0 && !sealed[me] -> what = RENEW
     :: until[me] > 0 -> what = RETURN
+#ifdef LATE_TAKEOVER
+    :: !sealed[me] -> what = TAKE_OVER
+#endif
     :: else
     fi
 }

@@ -35,6 +35,7 @@ declare -A sign=(
     [undone]='late_released'
     [renewed]='||(what!=2))'
     [both]='other[shard]'
+    [displaced]='.serial==late_displaces'
     [turns]='(turns<2)'
     [alone]='runs[(2-me)]'
     [bound]='.not_before<=highest)'
@@ -204,6 +205,7 @@ holds 'leased shard, two sessions of one server' lease.pml -DONE_SERVER "${lease
 
 holds 'answers that come late' answers.pml
 holds 'registry, and its member restarts' registry.pml -DRESTART "${registry[@]}"
+holds 'registry, and a takeover that comes late' registry.pml -DLATE_TAKEOVER "${registry[@]}"
 holds 'registry, and two servers in one place' registry.pml "${twins[@]}"
 holds 'registry with a standby' registry.pml "${standby[@]}"
 holds 'registry, restored once and called restored twice' registry.pml "${again[@]}"
@@ -287,6 +289,7 @@ breaks 'window from before the restore kept' overlap registry.pml -DNO_OLD_WINDO
 breaks 'window from when it is wanted' overlap registry.pml -DNO_FROM "${registry[@]}"
 breaks 'window extended for another incarnation' taken registry.pml -DNO_INCARNATION -DRESTART "${registry[@]}"
 breaks 'copy takes what is held' taken registry.pml -DNO_HOLDER "${registry[@]}"
+breaks 'late takeover displaces whom it did not name' displaced registry.pml -DLATE_TAKEOVER -DANY_SERIAL "${registry[@]}"
 breaks 'copy takes what is idle' taken registry.pml -DINHERITS "${registry[@]}"
 breaks 'copy returns what is held' taken registry.pml -DNO_PLACE_OF_RETURN "${registry[@]}"
 breaks 'late request undoes a release' undone registry.pml -DNO_LATE "${registry[@]}"

@@ -26,7 +26,7 @@ sub error { return error_of($member, 'postgres', $_[0]) }
 my $says_what_to_do = qr/registry_was_(restored|moved)\(.*registry_was_(?!\1)(restored|moved)\(/s;
 
 # Draws from the generators at the same time; returns how many ids each received.
-sub draw { return draw_at_once(0.3, map { [ $member, 'postgres', $_ ] } @_) }
+sub draw { return draw_from_all(map { [ $member, 'postgres', $_ ] } @_) }
 
 sub goes_on
 {

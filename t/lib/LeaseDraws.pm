@@ -7,7 +7,7 @@ use POSIX ();
 use Test::More ();
 use Time::HiRes qw(time usleep);
 
-our @EXPORT = qw(draw_one draw_at_once start_drawing finish_drawing ids_of all_ids no_id_comes_twice);
+our @EXPORT = qw(draw_one draw_at_once draw_from_all start_drawing finish_drawing ids_of all_ids no_id_comes_twice);
 
 my @accounts;    # lists of ids, each from one session
 my @files;       # histories of clients
@@ -36,6 +36,20 @@ sub draw_at_once
 	finish_clients($_) for @clients;
 	push @files, map { @{ $_->{files} } } @clients;
 	return map { my $n = 0; $n += @$_ for @{ read_told($_) }; $n } @clients;
+}
+
+# The same, as often as it takes until each has received ids: on a machine that is slow, a lease can end first.
+sub draw_from_all
+{
+	my (@places) = @_;
+	my @ids = (0) x @places;
+	for (1 .. 100)
+	{
+		my @more = draw_at_once(0.5, @places);
+		$ids[$_] += $more[$_] for 0 .. $#more;
+		last unless grep { !$_ } @ids;
+	}
+	return @ids;
 }
 
 # A session that draws an id every $params{ms} (10) for $params{seconds} (600) or until finish_drawing, also after

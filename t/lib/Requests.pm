@@ -85,7 +85,7 @@ sub refused
 # The registry's row of a shard: "held", "released", ...
 sub state_of
 {
-	return $node->safe_psql('postgres', "SELECT state FROM shardid_lease.id_space_shards WHERE space = '$space' AND shard = $_[0]");
+	return $node->safe_psql('postgres', "SELECT state FROM shardid_lease.granted_shard WHERE space = '$space' AND shard = $_[0]");
 }
 
 1;

@@ -16,8 +16,8 @@ COMMENT ON SEQUENCE shardid_seq IS
 SELECT pg_catalog.pg_extension_config_dump('shardid_seq'::pg_catalog.regclass, ''::pg_catalog.text);
 
 -- A trusted extension's objects belong to the bootstrap superuser, regardless of the role that installs it. The sequences
--- are the database owner's, also after a superuser's restore. A dump names neither this owner nor a grantor, since only
--- the owner has grant options: it would have to act as the grantor.
+-- belong to the database's owner instead, also in a restored copy. Nothing is granted here: what the owner grants, a dump
+-- restores as any role, but what another grantor has granted, as that one alone.
 ALTER SEQUENCE shardid_seq OWNER TO pg_database_owner;
 
 -- Called by the planner, for the functions that generate ids. SQL cannot call it, as no value has the type internal,

@@ -12,8 +12,9 @@ CREATE SEQUENCE g CACHE 2;
 CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT next_id(1, 'g'), name text);
 CREATE FUNCTION position_of(sequence regclass) RETURNS bigint LANGUAGE sql RETURN pg_sequence_last_value(sequence);
 
--- Nothing was generated; then a row, which is below the id as soon as its millisecond is over.
-SELECT settled_below('g');
+-- Nothing was generated: refused, as a bound of then would be below all others; then a row, which is below the id as
+-- soon as its millisecond is over.
+SELECT try($$SELECT settled_below('g')$$);
 INSERT INTO photos (name) VALUES ('harbour');
 SELECT pg_sleep(0.002);
 SELECT settled_below('g') AS b \gset
@@ -23,6 +24,25 @@ SELECT pg_sleep(0.002);
 SELECT settled_below('g') > :b, settled_below('g') >= id_lower_bound(statement_timestamp() - interval '1 ms');
 SELECT settled_below('g') AS b \gset
 INSERT INTO photos (name) VALUES ('lighthouse') RETURNING id > :b;
+
+-- So does one that others have moved. One that was altered or restarted knows no layout until its next id.
+SELECT setval('g', 1);
+SELECT settled_below('g') > :b;
+SELECT next_id(1, 'g') AS id \gset
+ALTER SEQUENCE g CACHE 2;
+SELECT try($$SELECT settled_below('g')$$);
+SELECT settled_before IS NULL FROM id_generator_status('g');
+SELECT raise_generator('g', 0) > 0;
+SELECT settled_below('g') > :id, settled_before >= now() FROM id_generator_status('g');
+ALTER SEQUENCE g RESTART;
+SELECT left(try($$SELECT settled_below('g')$$), 5);
+SELECT next_id(1, 'g') > :id;
+-- id_generator_status shows what would be returned, and moves nothing.
+SELECT pg_sleep(0.002);
+SELECT position_of('g') AS before \gset
+SELECT settled_before BETWEEN statement_timestamp() - interval '1 ms' AND clock_timestamp(), held_back_by
+FROM id_generator_status('g');
+SELECT position_of('g') = :before;
 
 -- The transaction's own ids hold it back, also after ROLLBACK TO SAVEPOINT; those of a rolled back one do not.
 BEGIN;
@@ -164,9 +184,13 @@ SELECT settled_below('g') >= :b;
 SELECT left(try($$SELECT next_id(1, 'g')$$), 5), left(try($$ALTER SEQUENCE g CACHE 1$$), 5);
 SELECT left(try($$SELECT settled_below('g', '2000-01-01 00:00:00+00', 1, 31)$$), 5), left(try('SELECT settled_below(''other'')'), 5);
 BEGIN READ ONLY;
-SELECT settled_below('g') >= :b;
+SELECT settled_before IS NOT NULL FROM id_generator_status('g');
+SELECT try($$SELECT settled_below('g')$$);
 COMMIT;
 RESET ROLE;
+BEGIN READ ONLY;
+SELECT settled_below('mine') > 0;
+COMMIT;
 
 SET client_min_messages = error;
 DROP SCHEMA settled CASCADE;

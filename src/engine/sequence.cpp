@@ -13,6 +13,11 @@ Oid owner_of_database() {
     return owner;
 }
 
+[[noreturn]] void refuse_missing(Oid relid, const char *hint) {
+    ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+                    errmsg("sequence with OID %u does not exist", relid), errhint("%s", hint)));
+}
+
 }  // namespace
 
 // As sequence.c's lock_and_open_sequence.
@@ -26,8 +31,7 @@ void lock_sequence(Oid relid) {
 Relation open_sequence(Oid relid, LOCKMODE lock, const char *hint) {
     Relation relation = try_relation_open(relid, lock);
     if (relation == nullptr)
-        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
-                        errmsg("sequence with OID %u does not exist", relid), errhint("%s", hint)));
+        refuse_missing(relid, hint);
     if (relation->rd_rel->relkind != RELKIND_SEQUENCE)
         ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
                         errmsg("\"%s\" is not a sequence", RelationGetRelationName(relation)),
@@ -73,17 +77,17 @@ Oid owner_of_sequence(Oid relid) {
     return owner == ROLE_PG_DATABASE_OWNER ? owner_of_database() : owner;
 }
 
-void check_owner(Oid relid, Oid member, LOCKMODE lock) {
-    Relation relation = open_sequence(relid, lock, "Pass the name of a sequence.");
-    const Oid owner = relation->rd_rel->relowner;
+void check_owner(Oid relid, Oid member) {
+    const Oid owner = owner_of_sequence(relid);
+    if (!OidIsValid(owner))
+        refuse_missing(relid, "Pass the name of a sequence.");
     if (!has_privs_of_role(member, owner))
         ereport(ERROR,
                 (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-                 errmsg("must be owner of sequence %s", RelationGetRelationName(relation)),
+                 errmsg("must be owner of sequence %s", get_rel_name(relid)),
                  errdetail("Its owner is \"%s\", and role \"%s\" is not a member of that.",
                            GetUserNameFromId(owner, false), GetUserNameFromId(member, false)),
                  errhint("Run this as its owner.")));
-    relation_close(relation, lock);
 }
 
 FormData_pg_sequence definition_of(Oid relid) {

@@ -28,8 +28,13 @@ struct Sequence {
 // conflicts with ALTER SEQUENCE, TRUNCATE ... RESTART IDENTITY and DROP.
 void lock_sequence(Oid relid);
 
-// Opens it. Raises 42P01, with this hint, if there is no relation, 42809 if it is not a sequence.
-// REQUIRED of NoLock: it is locked.
+// The lock for a call that reads a sequence's page, as core's pg_sequence_last_value takes it:
+// under a weaker one ALTER SEQUENCE replaces the storage, and an open relation can keep the old
+// one.
+inline constexpr LOCKMODE page_lock = RowExclusiveLock;
+
+// Opens it, when it is locked. Raises 42P01, with this hint, if there is no relation, 42809 if it
+// is not a sequence. REQUIRED of NoLock: it is locked.
 Relation open_sequence(Oid relid, LOCKMODE lock, const char *hint);
 
 // Whether the current user has one of these privileges.
@@ -47,9 +52,8 @@ void check_session(Relation relation);
 // sequence.
 Oid owner_of_sequence(Oid relid);
 
-// Raises 42501 unless this role is a member of its owner, 42809 if it is none. REQUIRED of NoLock:
-// it is locked.
-void check_owner(Oid relid, Oid member, LOCKMODE lock = AccessShareLock);
+// Raises 42501 unless this role is a member of its owner, 42P01 if it does not exist.
+void check_owner(Oid relid, Oid member);
 
 // Its row in pg_sequence.
 FormData_pg_sequence definition_of(Oid relid);

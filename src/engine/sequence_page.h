@@ -44,8 +44,8 @@ pg_attribute_always_inline OpenPage lock_page(Buffer buffer,
     return {buffer, page, tuple, data};
 }
 
-// Pins and locks a generator's page. Between this and close_page nothing may wait, and nothing but
-// the page may be looked at.
+// Pins and locks a generator's page. Between this and close_page nothing may wait, except for a
+// partition of the lock table (note_first_ms), and nothing but the page may be looked at.
 inline OpenPage open_page(PagePin &pin, const Sequence &sequence) {
     Assert(no_page_is_locked());
     const OpenPage page = lock_page(likely(is_kept(pin)) ? pin.buffer : pin_page(pin, sequence));

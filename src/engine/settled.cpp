@@ -4,67 +4,86 @@
 #include "core/binding.hpp"
 #include "core/first_ms.hpp"
 
+#include "engine/attempt.h"
 #include "engine/durable.h"
 #include "engine/first_note.h"
+#include "engine/lease.h"
 #include "engine/refusals.h"
-#include "engine/sequence.h"
-#include "engine/sequence_page.h"
-#include "engine/wait.h"
+#include "engine/settings.h"
 
 namespace shardid {
 
 namespace {
 
-// The last tick to which this session has advanced a generator here. No id has its time, so while
-// the clock has not passed it there is nothing to be gained by a further advance.
-struct Closed {
-    Oid relid;
-    uint64 tick;
+// A session that looks at a generator's page, as one that draws knows it.
+struct Reader {
+    Sequence sequence;
+    Lease lease;
+    Waiter waiter;
 };
 
-Closed closed{InvalidOid, 0};
+enum class Closing { stays, waits, closes };
 
 // What one look at the page has found.
 struct Look {
-    uint64 last;
-    uint64 now;  // the clock's time
-    uint64 binding;
-    bool is_ours;
+    Closing closing;
+    uint64 last;     // the page's last tick
+    uint64 binding;  // of the page
+    uint64 next;     // the first time after that of `last`, and after all that may have been drawn
+    uint64 used_up;  // the time before
+    TimestampTz clock;
+    FirstLook first;
     XLogRecPtr covered_by;
 };
 
-uint64 time_now(const Layout &layout) {
-    const TimestampTz clock = GetCurrentTimestamp();
-    return clock < layout.epoch_us ? 0 : time_at(layout.epoch_us, clock);
-}
-
-Look look_at(const OpenPage &page, Relation relation, const Layout &layout) {
-    return {last_tick_of(page), time_now(layout), binding_of(page),
-            is_ours(page, stamp_of(locator_of(relation))),
-            RelationNeedsWAL(relation) ? BufferGetLSNAtomic(page.buffer) : InvalidXLogRecPtr};
-}
-
-Look look(Relation relation, const Layout &layout) {
-    const OpenPage page = lock_page(ReadBuffer(relation, 0), BUFFER_LOCK_SHARE);
-    const Look found = look_at(page, relation, layout);
-    UnlockReleaseBuffer(page.buffer);
-    return found;
-}
-
-// Whether the last tick was drawn in this layout. In another one it would be another time: so a
-// caller, whose layout is an argument, could move the generator far ahead.
-bool is_of(const Look &found, const Layout &layout) {
-    return found.is_ours && found.binding == binding_of(layout);
-}
-
-Sequence sequence_of(Relation relation) {
-    Sequence sequence{};
+// A lease of another layout, or one that was released, has no time for the reader.
+Reader reader_of(Relation relation, const Layout &layout) {
+    Reader reader{};
+    Sequence &sequence = reader.sequence;
     sequence.relid = RelationGetRelid(relation);
     sequence.needs_wal = RelationNeedsWAL(relation);
     sequence.max_value = definition_of(sequence.relid).seqmax;
     sequence.locator = locator_of(relation);
     sequence.stamp = stamp_of(sequence.locator);
-    return sequence;
+    lease_keeper.load(reader.lease, sequence);
+    if (has_lease(reader.lease) && !(is_limited(reader.lease) && reader.lease.layout == layout))
+        reader.lease.window = no_time;
+    reader.waiter = no_wait;
+    return reader;
+}
+
+// Whether a draw of this time would be allowed.
+bool may_be_drawn(const OpenPage &page, const Reader &reader, Widths widths, uint64 time,
+                  uint64 now) {
+    return time < max_drawn_time(widths) && time <= now + max_lead_ms &&
+           max_tick(widths) <= static_cast<uint64>(reader.sequence.max_value) &&
+           is_in(reader.lease.window, time) &&
+           has_window_for(page, reader.lease, reader.sequence.stamp);
+}
+
+// What a draw would do if all numbers of the page's last time were used up. Only storage that is
+// bound to the layout moves: the layout is the caller's, and in another one the last tick would be
+// another time, perhaps far in the future.
+Look look_at(const OpenPage &page, const Reader &reader, const Layout &layout) {
+    const Widths widths = layout.widths;
+    const uint64 last = last_tick_of(page);
+    Look look{Closing::stays,        last,    binding_of(page), 0, tick_time(widths, last),
+              GetCurrentTimestamp(), no_look, InvalidXLogRecPtr};
+    if (reader.sequence.needs_wal)
+        look.covered_by = BufferGetLSNAtomic(page.buffer);
+    if (look.clock < layout.epoch_us || look.binding != binding_of(layout))
+        return look;
+    const uint64 now = time_at(layout.epoch_us, look.clock);
+    const uint32 stamp = reader.sequence.stamp;
+    look.used_up =
+        tick_time(widths, last_tick(page, stamp, 0, layout, reader.waiter, now, &look.first));
+    const uint64 earliest = Max(clock_in(reader.lease.window, now),
+                                earned_time(reader.waiter, look.used_up, look.clock));
+    look.next = Max(earliest, look.used_up + 1);
+    const bool is_open = look.used_up == now && is_ours(page, stamp);
+    if (!is_open && may_be_drawn(page, reader, widths, look.next, now))
+        look.closing = earliest > look.used_up ? Closing::closes : Closing::waits;
+    return look;
 }
 
 // A tick of this time from which ids continue as after `last`.
@@ -73,65 +92,60 @@ uint64 tick_after(Widths widths, uint64 last, uint64 time) {
                      tick_sequence(widths, last) & (first_sequence_range(widths) - 1));
 }
 
-bool has_room(const Sequence &sequence, Widths widths, uint64 time) {
-    return time < max_drawn_time(widths) &&
-           tick_after_ms(widths, make_tick(widths, time + 1, 0), logged_ahead_ms) <=
-               static_cast<uint64>(sequence.max_value);
-}
-
-// Advances the generator to the present if it is still at `last`, and that is earlier; or to the
-// next time, if the caller has waited for one. As no id of the time of `last` can follow then, all
-// of them are settled as soon as their transactions have ended.
-void close_time(Relation relation, const Layout &layout, uint64 last, bool has_waited) {
-    const Sequence sequence = sequence_of(relation);
-    const Widths widths = layout.widths;
+// Looks at the page, and closes the time of its last tick if that is over. As no id of that time
+// can follow then, all of them are settled as soon as their transactions have ended.
+Look look_and_close(Relation relation, const Reader &reader, const Layout &layout) {
     const OpenPage page = open_page(relation);
-    const Look found = look_at(page, relation, layout);
-    const uint64 ended = tick_time(widths, last);
-    const uint64 time = has_waited ? Max(found.now, ended + 1) : found.now;
-    const uint64 tick = tick_after(widths, last, time);
-    const bool closes = time > ended && is_of(found, layout) && found.last == last &&
-                        has_room(sequence, widths, time);
-    XLogRecPtr covered_by = found.covered_by;
-    if (closes)
-        covered_by = record_tick(
-            page, sequence, {found.binding, tick, tick_after_ms(widths, tick, logged_ahead_ms)});
+    Look look = look_at(page, reader, layout);
+    if (look.closing == Closing::closes) {
+        look.last = tick_after(layout.widths, look.last, look.next);
+        look.covered_by = record_tick(
+            page, reader.sequence,
+            {look.binding, look.last, tick_after_ms(layout.widths, look.last, logged_ahead_ms)});
+    }
     close_page(page);
-    if (!closes)
-        return;
-    make_durable(covered_by);
-    closed = {sequence.relid, tick};
+    return look;
 }
 
-// An ALTER SEQUENCE under way is not waited for: then the time stays open.
-void try_to_close_time(Relation relation, const Layout &layout, uint64 last, bool has_waited) {
-    const Oid relid = RelationGetRelid(relation);
-    if (!ConditionalLockRelationOid(relid, RowExclusiveLock))
-        return;
-    // The lock has brought invalidations, and the relation may have other storage by now.
-    if (!has_replaced_storage(relation))
-        close_time(relation, layout, last, has_waited);
-    UnlockRelationOid(relid, RowExclusiveLock);
+// Waits as a draw does: a generator that is ahead of the clock gains at most one time for each that
+// really passes. If the page has moved on meanwhile, its last time is another one, and no longer
+// waited for.
+Look look_until_closed(Relation relation, Reader &reader, const Layout &layout) {
+    for (;;) {
+        const Look look = look_and_close(relation, reader, layout);
+        Waiter &waiter = reader.waiter;
+        if (look.closing != Closing::waits ||
+            (waiter.has_waited && waiter.wait.used_up_time != look.used_up))
+            return look;
+        wait_for_next(waiter, layout.epoch_us, look.used_up, look.clock, us_per_ms);
+        waiter.look = look.first;
+    }
 }
 
-// A generator that is ahead of the clock gains at most one time for each that really passes, as if
-// an id were generated.
-void wait_for_a_time() {
-    constexpr long ms = 1;
-    (void)WaitLatch(MyLatch, WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms + 1, PG_WAIT_EXTENSION);
-    CHECK_FOR_INTERRUPTS();
+void check_binding(Oid relid, const Layout &layout, uint64 found) {
+    if (found == unbound)
+        ereport(ERROR,
+                (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                 errmsg("generator \"%s\" has generated no id since it was created, altered or "
+                        "restored",
+                        shown_name(relid)),
+                 errdetail("Until then it knows no layout of its ids, and no bound below them."),
+                 errhint("Call it again after the next id, or run SELECT raise_generator(%s, 0) "
+                         "with the generator's layout.",
+                         quote_literal_cstr(qualified_name(relid)))));
+    if (found != binding_of(layout))
+        refuse_binding(relid, binding_of(layout), found);
 }
 
-void close_last_time(Relation relation, const Layout &layout) {
-    const Look found = look(relation, layout);
-    const uint64 time = tick_time(layout.widths, found.last);
-    const bool is_ahead = time > found.now;
-    const bool is_closed = closed.relid == RelationGetRelid(relation) && closed.tick == found.last;
-    if (!is_of(found, layout) || time == found.now || (is_ahead && is_closed))
-        return;
-    if (is_ahead)
-        wait_for_a_time();
-    try_to_close_time(relation, layout, found.last, is_ahead);
+// The position is read before the notes. A transaction makes its note and moves the position under
+// one lock of the page: so if its first id is not after the position that was read, its note is
+// found, unless it has ended. And what is noted later is not before any position read earlier.
+Settled settled_at(Oid relid, const Layout &layout, uint64 time) {
+    const EarliestNote note = earliest_note(relid);
+    const uint64 noted = note.exists ? time_of_first_ms(layout.epoch_us, note.ms) : time;
+    if (note.exists && noted <= time)
+        return {noted, true, note.pid};
+    return {time, false, 0};
 }
 
 }  // namespace
@@ -141,27 +155,23 @@ bool shows_notes(Relation relation) {
            definition_of(RelationGetRelid(relation)).seqcache > 1;
 }
 
-// The position is read before the notes. A transaction makes its note and moves the position under
-// one lock of the page: so if its first id is not after the position that was read here, its note
-// is found, unless it has ended. And what is noted later is not before any position read earlier.
-Settled settled(Relation relation, const Layout &layout) {
-    const Look found = look(relation, layout);
-    const uint64 wanted = binding_of(layout);
-    if (found.binding != unbound && found.binding != wanted)
-        refuse_binding(RelationGetRelid(relation), wanted, found.binding);
-    make_durable(found.covered_by);
-
-    const uint64 time = tick_time(layout.widths, found.last);
-    const EarliestNote note = earliest_note(RelationGetRelid(relation));
-    const uint64 noted = note.exists ? time_of_first_ms(layout.epoch_us, note.ms) : time;
-    if (note.exists && noted <= time)
-        return {noted, true, note.pid};
-    return {time, false, 0};
+Settled settle(Relation relation, const Layout &layout) {
+    const Oid relid = RelationGetRelid(relation);
+    Reader reader = reader_of(relation, layout);
+    const Look look = look_until_closed(relation, reader, layout);
+    check_binding(relid, layout, look.binding);
+    make_durable(look.covered_by);
+    return settled_at(relid, layout, tick_time(layout.widths, look.last));
 }
 
-Settled settle(Relation relation, const Layout &layout) {
-    close_last_time(relation, layout);
-    return settled(relation, layout);
+Settled would_settle(Relation relation, const Layout &layout) {
+    const Reader reader = reader_of(relation, layout);
+    const OpenPage page = lock_page(ReadBuffer(relation, 0), BUFFER_LOCK_SHARE);
+    const Look look = look_at(page, reader, layout);
+    close_page(page);
+    const uint64 last = tick_time(layout.widths, look.last);
+    return settled_at(RelationGetRelid(relation), layout,
+                      look.closing == Closing::stays ? last : look.next);
 }
 
 }  // namespace shardid

@@ -22,15 +22,18 @@ bool shows_notes(Relation relation);
 // with an earlier time will be generated. Never less than before, unless setval or ALTER SEQUENCE
 // has moved the generator back. Waits for no transaction. Durable, as ids are, when returned.
 //
-// If the generator's last id is of a time that is over, advances the generator to the present: as
-// no id of that time will follow then, its ids are settled, too; and an idle generator holds no
-// reader of several back. WAL is written as for an id, so at most about once per second.
+// If the generator's last id is of a time that is over, advances the generator to the present, or
+// as far as a draw would: as no id of that time will follow then, its ids are settled, too; and an
+// idle generator holds no reader of several back. WAL is written as for an id, so at most about
+// once per second. Where no draw would be allowed, by max_lead or a lease, the generator stays.
 //
-// REQUIRED: the relation is a sequence that is locked, permanent or the session's own, and shows
-// its notes; the layout is valid. Raises 55000 if its storage is bound to another layout.
+// REQUIRED: the relation is a sequence with page_lock, permanent or the session's own, and shows
+// its notes; the layout is valid; the transaction may write. Raises 55000 if its storage is bound
+// to another layout, or to none.
 Settled settle(Relation relation, const Layout &layout);
 
-// The same as it is without an advance.
-Settled settled(Relation relation, const Layout &layout);
+// What settle would return now. Changes nothing, and is not durable. REQUIRED: the same, and the
+// storage is bound to the layout.
+Settled would_settle(Relation relation, const Layout &layout);
 
 }  // namespace shardid

@@ -1,6 +1,6 @@
 // The SQL functions that show a generator: id_generator_status its position, id_generator_layout
-// the layout of its ids. They read the page without blocking sessions that draw, and need no more
-// than SELECT.
+// the layout of its ids. They read the page without blocking sessions that draw, wait only where
+// these do, for an open ALTER SEQUENCE, and need no more than SELECT.
 
 #include "core/binding.hpp"
 #include "core/layout.hpp"
@@ -48,12 +48,16 @@ void check_readable(Relation relation) {
                  errhint("Ask the primary server.")));
 }
 
-// AccessShareLock does not conflict with ALTER SEQUENCE, and a lock that the transaction holds
-// already brings no invalidation messages: so they are asked for, or the relfilenode may be an old
-// one.
-Relation open_readable(Oid relid) {
+// On a standby nothing takes a lock that ALTER SEQUENCE would wait for.
+LOCKMODE lock_here() {
+    return RecoveryInProgress() ? AccessShareLock : page_lock;
+}
+
+// Locked for the call only.
+Relation open_readable(Oid relid, LOCKMODE lock) {
+    // Also where the transaction has the lock already.
     AcceptInvalidationMessages();
-    Relation relation = open_sequence(relid, AccessShareLock, "Pass the name of a sequence.");
+    Relation relation = open_sequence(relid, lock, "Pass the name of a sequence.");
     check_readable(relation);
     return relation;
 }
@@ -106,9 +110,9 @@ bool may_see_session(int pid) {
 void describe_settled(Relation relation, uint64 binding, const Layout &layout, Datum *values,
                       bool *nulls) {
     nulls[settled_before] = nulls[held_back_by] = true;
-    if (!shows_notes(relation) || (binding != unbound && binding != binding_of(layout)))
+    if (!shows_notes(relation) || binding != binding_of(layout))
         return;
-    const Settled found = settled(relation, layout);
+    const Settled found = would_settle(relation, layout);
     nulls[settled_before] = false;
     values[settled_before] = TimestampTzGetDatum(start_of(layout.epoch_us, found.time));
     nulls[held_back_by] = !found.is_held || (found.held_by != 0 && !may_see_session(found.held_by));
@@ -139,7 +143,8 @@ PG_FUNCTION_INFO_V1(shardid_id_generator_status);
 Datum shardid_id_generator_status(PG_FUNCTION_ARGS) {
     const Layout layout =
         checked_layout(PG_GETARG_TIMESTAMPTZ(1), PG_GETARG_INT32(2), PG_GETARG_INT32(3));
-    Relation relation = open_readable(PG_GETARG_OID(0));
+    const LOCKMODE lock = lock_here();
+    Relation relation = open_readable(PG_GETARG_OID(0), lock);
     const Position position = position_of(relation);
     const TimestampTz clock = GetCurrentTimestamp();
 
@@ -151,7 +156,7 @@ Datum shardid_id_generator_status(PG_FUNCTION_ARGS) {
     nulls[logged_to] = !RelationIsPermanent(relation) || !position.is_called;
     describe_outlook(position.last_tick, layout, clock, values);
     describe_settled(relation, position.binding, layout, values, nulls);
-    relation_close(relation, NoLock);
+    relation_close(relation, lock);
     PG_RETURN_DATUM(make_row(fcinfo, values, nulls));
 }
 
@@ -159,9 +164,10 @@ PG_FUNCTION_INFO_V1(shardid_id_generator_layout);
 
 // NULL for a sequence of which no id was drawn since it was made, restarted or restored.
 Datum shardid_id_generator_layout(PG_FUNCTION_ARGS) {
-    Relation relation = open_readable(PG_GETARG_OID(0));
+    const LOCKMODE lock = lock_here();
+    Relation relation = open_readable(PG_GETARG_OID(0), lock);
     const uint64 binding = position_of(relation).binding;
-    relation_close(relation, NoLock);
+    relation_close(relation, lock);
     if (binding == unbound || kind_of(binding) != Kind::ids)
         PG_RETURN_NULL();
 

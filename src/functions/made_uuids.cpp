@@ -22,10 +22,9 @@ constexpr const char *renewing = "renew_identity()";
 // checks that the sequence is the user's, waits for transactions that draw, and invalidates all
 // sessions' relcache entries. This option changes nothing.
 void forget_seed(Oid sequence) {
-    Relation relation =
-        open_sequence(sequence, AccessShareLock, "It was dropped just now: call again.");
+    relation_close(open_sequence(sequence, AccessShareLock, "It was dropped just now: call again."),
+                   NoLock);
     const char *name = qualified_name(sequence);
-    relation_close(relation, NoLock);
 
     SPI_connect();
     const int result = SPI_execute(psprintf("ALTER SEQUENCE %s INCREMENT BY 1", name), false, 0);

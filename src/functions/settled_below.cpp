@@ -17,6 +17,8 @@ namespace shardid {
 
 namespace {
 
+constexpr const char *function_name = "settled_below()";
+
 void refuse_snapshot(const char *detail) {
     ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                     errmsg("settled_below() must be called before the snapshot that reads the rows "
@@ -63,6 +65,9 @@ void check_generator(Relation relation) {
         refuse_own_change(relid);
     if (!shows_notes(relation))
         refuse_without_notes(relid);
+    if (!relation->rd_islocaltemp)
+        PreventCommandIfReadOnly(function_name);
+    PreventCommandIfParallelMode(function_name);
 }
 
 bool reads_a_table(Query &query);
@@ -127,16 +132,12 @@ Datum shardid_settled_below(PG_FUNCTION_ARGS) {
         checked_layout(PG_GETARG_TIMESTAMPTZ(1), PG_GETARG_INT32(2), PG_GETARG_INT32(3));
     if (IsolationUsesXactSnapshot())
         refuse_snapshot("The transaction reads all rows with the snapshot of its first statement.");
+    // Also where the transaction has the lock already.
     AcceptInvalidationMessages();
-    Relation relation =
-        open_sequence(PG_GETARG_OID(0), AccessShareLock, "Pass the name of a sequence.");
+    Relation relation = open_sequence(PG_GETARG_OID(0), page_lock, "Pass the name of a sequence.");
     check_generator(relation);
     const uint64 time = settle(relation, layout).time;
-    // If CACHE was set to 1 meanwhile, later transactions have made no notes.
-    AcceptInvalidationMessages();
-    if (!shows_notes(relation))
-        refuse_without_notes(RelationGetRelid(relation));
-    relation_close(relation, AccessShareLock);
+    relation_close(relation, page_lock);
     PG_RETURN_INT64(static_cast<int64>(first_id_of(layout.widths, time)));
 }
 

@@ -35,19 +35,19 @@ Oid generator_or_default(FunctionCallInfo fcinfo, int number) {
 void check_generator(Oid generator, const char *caller) {
     PreventCommandIfReadOnly(caller);
     require_lease_tables();
+    Relation relation = open_sequence(generator, page_lock, "Pass the name of a sequence.");
     check_owner(generator, GetUserId());
-    Relation relation = open_sequence(generator, AccessShareLock, "Pass the name of a sequence.");
     if (has_new_storage(relation))
         ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                         errmsg("%s cannot run in this transaction", caller),
                         errdetail("The transaction has created or altered sequence \"%s\".",
                                   shown_name(generator)),
                         errhint("Call it after the commit.")));
-    relation_close(relation, AccessShareLock);
+    relation_close(relation, page_lock);
 }
 
 void check_kind(Oid generator) {
-    Relation relation = open_sequence(generator, AccessShareLock, "Pass the name of a sequence.");
+    Relation relation = open_sequence(generator, page_lock, "Pass the name of a sequence.");
     check_session(relation);
     const bool is_permanent = relation->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT;
     if (!is_permanent || made_from(relation) != Kind::ids)
@@ -56,7 +56,7 @@ void check_kind(Oid generator) {
                         errdetail("It is %s.", is_permanent ? "used for UUIDs or ObjectIds"
                                                             : "unlogged or temporary"),
                         errhint("Use an ordinary sequence.")));
-    relation_close(relation, AccessShareLock);
+    relation_close(relation, page_lock);
 }
 
 // As a draw would find; which MAXVALUE is enough, only the layout of the id space says.

@@ -96,11 +96,11 @@ void append_request(StringInfo json, const Request &request) {
 // Without waiting: a session that alters a sequence must not keep the other leases from being
 // renewed.
 Relation open_at_once(Oid generator) {
-    if (!ConditionalLockRelationOid(generator, AccessShareLock))
+    if (!ConditionalLockRelationOid(generator, page_lock))
         return nullptr;
     Relation relation = try_relation_open(generator, NoLock);
     if (relation == nullptr)
-        UnlockRelationOid(generator, AccessShareLock);
+        UnlockRelationOid(generator, page_lock);
     return relation;
 }
 
@@ -163,7 +163,7 @@ bool describe(Request *request, const WorkerTask *session) {
         if (relation == nullptr)
             return false;
         request->standing = standing_of(relation);
-        relation_close(relation, AccessShareLock);
+        relation_close(relation, page_lock);
     }
     request->moved_at = incarnation_move(request->standing, request->window);
     return true;

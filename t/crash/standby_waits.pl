@@ -73,7 +73,7 @@ sub is_withheld
 	return is($session->{said}, '', 'and the id is withheld');
 }
 
-query('CREATE TABLE notes (note text); SELECT next_id(5)');
+query(q(CREATE TABLE notes (note text); CREATE SEQUENCE noted CACHE 2; SELECT next_id(5), next_id(5, 'noted')));
 
 # The setting is withdrawn while its standby is absent.
 want_standbys('absent');
@@ -81,6 +81,7 @@ my $commit = start_session("INSERT INTO notes VALUES ('waits')");
 my $draw = start_session('SELECT next_id(5)');
 waits_for_standby($commit, 'a commit waits for an absent standby');
 waits_for_standby($draw, 'next_id waits');
+is(query(q(SET statement_timeout = '60s'; SELECT settled_before IS NOT NULL FROM id_generator_status('noted'))), 't', 'id_generator_status does not');
 want_standbys('');
 $commit->{psql}->finish;
 is_told_an_id($draw, 'so does next_id');

@@ -1,10 +1,13 @@
-# Leased generators: settled_below is right for a window that begins minutes ahead of the clock, and an idle generator
-# delivers its last row there, too.
+# Leased generators: settled_below is right for a window that begins minutes ahead of the clock, an idle generator
+# delivers its last row there, too, and no reader moves it out of its window.
 use Leases;
 use Settled;
 use ShardidTest;
 
-my $node = new_node('leases', 'autovacuum = off');
+my $clock = PostgreSQL::Test::Utils::tempdir() . '/clock';
+set_fake_clock($clock, '+0');
+my $node;
+with_fake_clock($clock, sub { $node = new_node('leases', 'autovacuum = off'); });
 sub query { return $node->safe_psql('postgres', $_[0]) }
 query(registry_here());
 query(<<'SQL');
@@ -33,6 +36,14 @@ is(query("SELECT settled_before < id_timestamp($later) + interval '1 ms' AND hel
 ask($writer, 'COMMIT;');
 query("SELECT settled_below('second')");
 cmp_ok(query("SELECT settled_below('second')"), '>', $later, 'after its end the second call has all rows');
+
+# A reader goes no further than a draw would: neither the clock of a moment nor an expired window moves the generator.
+set_fake_clock($clock, '+7200');
+my $last = query('SELECT last_value FROM second');
+query("SELECT settled_below('second')");
+is(query('SELECT last_value FROM second'), $last, 'a wrong clock does not move it out of its window');
+set_fake_clock($clock, '+0');
+cmp_ok(query($insert), '>', $later, 'and ids continue in the window');
 
 close_session($writer);
 $node->stop;

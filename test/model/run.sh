@@ -313,7 +313,7 @@ breaks 'settled, note of the subtransaction' unlogged settled.pml -DNOTE_OF_SUBT
 breaks 'settled, locks released before the commit' unread settled.pml -DLOCKS_RELEASED_FIRST -DTIMES=2
 breaks 'settled, CACHE altered at once' unread settled.pml -DALTER -DALTER_AT_ONCE -DTIMES=2
 breaks 'settled, own change of CACHE and no note' unlogged settled.pml -DALTER -DOWN_CHANGE_UNNOTED -DTIMES=2
-breaks 'settled, CACHE read once' unlogged settled.pml -DALTER -DCACHE_READ_ONCE -DTIMES=2
+breaks 'settled, read without the lock' unlogged settled.pml -DALTER -DREADER_UNLOCKED -DTIMES=2
 
 breaks 'portable, opened without the lock' twice portable.pml -DHONEST -DNO_LOCK
 breaks 'portable, mark set before the generator' twice portable.pml -DHONEST -DMARK_FIRST

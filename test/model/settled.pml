@@ -51,7 +51,7 @@ byte known[SLOTS] = NONE; /* the note that the session remembers */
 
 byte visible; /* rows of transactions that have left the running set */
 
-mtype:read = { idle, position, notes, check, deliver };
+mtype:read = { idle, position, notes, deliver };
 mtype:read reader_at = idle;
 byte snapshot;
 byte settled;   /* of the call */
@@ -257,10 +257,13 @@ inline read_notes() {
     n = 0
 }
 
-#ifdef CACHE_READ_ONCE
-#define is_still_noting true
+/* For its call, the reader has the lock of one who draws. */
+#ifdef READER_UNLOCKED
+#define may_read true
+#define is_reading false
 #else
-#define is_still_noting noting
+#define may_read (!altering)
+#define is_reading (reader_at == position || reader_at == notes)
 #endif
 
 #ifdef NOTES_FIRST
@@ -291,7 +294,7 @@ inline end_call() {
 inline read_step() {
     if
     :: d_step {
-           reader_at == idle && noting ->
+           reader_at == idle && noting && may_read ->
 #ifdef ONE_STATEMENT
            snapshot = visible;
 #endif
@@ -299,15 +302,7 @@ inline read_step() {
            reader_at = position
        }
     :: d_step { reader_at == position && !locked -> first_look(); reader_at = notes }
-    :: d_step { reader_at == notes && !locked -> second_look(); reader_at = check }
-    /* CACHE is looked at again. */
-    :: d_step {
-           reader_at == check ->
-           if
-           :: is_still_noting -> raise(stored, settled); reader_at = deliver
-           :: else -> end_call()
-           fi
-       }
+    :: d_step { reader_at == notes && !locked -> second_look(); raise(stored, settled); reader_at = deliver }
     :: d_step { reader_at == deliver -> deliver_rows(); end_call() }
     fi
 }
@@ -356,7 +351,7 @@ end:
     do
     :: take_step(0)
 #ifdef ALTER
-    :: d_step { at[0] == open && !altering && !others_have_drawn -> alter() }
+    :: d_step { at[0] == open && !altering && !others_have_drawn && !is_reading -> alter() }
 #endif
     od
 }

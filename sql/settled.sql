@@ -109,6 +109,10 @@ CREATE VIEW settled_photos AS SELECT * FROM photos WHERE id < settled_below('g')
 CREATE FUNCTION bound() RETURNS bigint LANGUAGE sql RETURN settled_below('g');
 CREATE FUNCTION rows() RETURNS SETOF bigint LANGUAGE sql AS $$SELECT id FROM photos WHERE id < settled_below('g')$$;
 CREATE TABLE copies (LIKE photos);
+-- Functions that the planner does not look into, and one that reads with its caller's snapshot.
+CREATE FUNCTION wrapped() RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER AS $$BEGIN RETURN settled_below('g'); END$$;
+CREATE FUNCTION rows_below(b bigint) RETURNS bigint STABLE LANGUAGE plpgsql AS
+    $$BEGIN RETURN (SELECT count(*) FROM photos WHERE id < b); END$$;
 PREPARE read AS SELECT id FROM photos WHERE id < settled_below('g');
 PREPARE read_below (bigint) AS SELECT id FROM photos WHERE id < $1;
 CREATE PROCEDURE consume(b bigint) LANGUAGE sql AS $$SELECT count(*) FROM photos WHERE id < b$$;
@@ -146,7 +150,17 @@ SELECT rpad(left(try(statement), 5), 7), statement FROM unnest(ARRAY[
     $$DELETE FROM photos RETURNING settled_below('g')$$,
     $$INSERT INTO copies SELECT * FROM photos WHERE id < settled_below('g')$$,
     $$INSERT INTO copies (id) SELECT settled_below('g') FROM photos$$,
-    $$SELECT settled_below('g') FROM pg_class$$]) statement;
+    $$SELECT settled_below('g') FROM pg_class$$,
+    $$SELECT rows_below(settled_below('g'))$$,
+    $$SELECT b, rows_below(b) FROM settled_below('g') b$$]) statement;
+\set VERBOSITY sqlstate
+SELECT id FROM photos WHERE id < wrapped();
+WITH b AS MATERIALIZED (SELECT wrapped() AS b) SELECT id FROM photos, b WHERE id < b;
+DELETE FROM photos WHERE id < wrapped();
+INSERT INTO copies SELECT * FROM photos WHERE id < wrapped();
+DECLARE c CURSOR WITH HOLD FOR SELECT id FROM photos WHERE id < wrapped();
+\set VERBOSITY default
+SELECT wrapped() > 0;
 EXECUTE read;
 -- EXECUTE reads with the snapshot with which its arguments are evaluated.
 EXECUTE read_below (settled_below('g'));
@@ -156,6 +170,8 @@ CREATE TABLE bounds (id bigint, at timestamptz DEFAULT '2020-01-01 00:00:00+00' 
 SELECT try(statement), statement FROM unnest(ARRAY[
     $$SELECT b > 0 FROM bound$$,
     $$SELECT bound() > 0$$,
+    $$SELECT wrapped() > 0$$,
+    $$INSERT INTO bounds (id, at) VALUES (wrapped(), now())$$,
     $$SELECT least(settled_below('g'), settled_below('mine')) FROM generate_series(1, 3)$$,
     $$WITH b AS MATERIALIZED (SELECT settled_below('g') AS b) SELECT b FROM b$$,
     $$INSERT INTO bounds (id) VALUES (settled_below('g'))$$,

@@ -7,10 +7,12 @@
 #include "engine/settled.h"
 
 extern "C" {
+#include "catalog/pg_language_d.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/parsenodes.h"
 #include "nodes/pathnodes.h"
 #include "nodes/supportnodes.h"
+#include "tcop/pquery.h"
 }
 
 namespace shardid {
@@ -70,11 +72,31 @@ void check_generator(Relation relation) {
     PreventCommandIfParallelMode(function_name);
 }
 
+bool is_read(const RangeTblEntry &entry) {
+    return entry.rtekind == RTE_RELATION && entry.relkind != RELKIND_VIEW &&
+           entry.relkind != RELKIND_COMPOSITE_TYPE;
+}
+
+// A STABLE function reads with the snapshot of the statement that calls it. The server's own, and
+// those in C, are taken to read no table.
+bool reads_as_its_caller(Oid function) {
+    HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+    if (!HeapTupleIsValid(tuple))
+        return false;
+    const auto &row = *reinterpret_cast<Form_pg_proc>(GETSTRUCT(tuple));
+    const bool reads = row.provolatile == PROVOLATILE_STABLE && row.prolang != INTERNALlanguageId &&
+                       row.prolang != ClanguageId;
+    ReleaseSysCache(tuple);
+    return reads;
+}
+
 bool reads_a_table(Query &query);
 
 bool has_reading_query(Node *node, void *context) {
     if (node == nullptr)
         return false;
+    if (IsA(node, FuncExpr) && reads_as_its_caller(reinterpret_cast<FuncExpr *>(node)->funcid))
+        return true;
     if (IsA(node, Query))
         return reads_a_table(*reinterpret_cast<Query *>(node));
     return expression_tree_walker(node, as_tree_walker(has_reading_query), context);
@@ -90,8 +112,7 @@ bool reads_a_table(Query &query) {
     ListCell *cell;
     foreach (cell, query.rtable) {
         const auto *entry = static_cast<RangeTblEntry *>(lfirst(cell));
-        if (++index != written && entry->rtekind == RTE_RELATION &&
-            entry->relkind != RELKIND_VIEW && entry->relkind != RELKIND_COMPOSITE_TYPE)
+        if (++index != written && is_read(*entry))
             return true;
     }
     return query_tree_walker(&query, as_tree_walker(has_reading_query), nullptr, 0);
@@ -108,7 +129,9 @@ void check_statement(const PlannerInfo *root) {
     foreach (cell, statement->subroots)
         reads = reads || reads_a_table(*static_cast<PlannerInfo *>(lfirst(cell))->parse);
     if (reads)
-        refuse_snapshot("The statement that contains the call reads a table.");
+        refuse_snapshot(
+            "The statement that contains the call reads a table, or calls a STABLE "
+            "function that can.");
 }
 
 // EXECUTE evaluates its arguments with the snapshot with which the prepared statement then reads.
@@ -118,6 +141,31 @@ void check_expression(const PlannerInfo *root) {
             "The call is in an argument of EXECUTE or CALL, or in an expression that is "
             "evaluated without a query.");
     check_statement(root);
+}
+
+// Rows that are written are locked so, and an INSERT does not read them.
+bool is_only_written(const PlannedStmt &statement, const RangeTblEntry &entry) {
+    return entry.rellockmode == RowExclusiveLock &&
+           (statement.commandType == CMD_INSERT || statement.commandType == CMD_SELECT);
+}
+
+// Where a function contains the call, the planner sees its statement only, but the client's, which
+// calls the function, reads with a snapshot from before. What another function's statement reads is
+// not seen here.
+void check_clients_statement() {
+    if (ActivePortal == nullptr)
+        return;
+    ListCell *cell;
+    ListCell *of_table;
+    foreach (cell, ActivePortal->stmts) {
+        const auto &statement = *static_cast<PlannedStmt *>(lfirst(cell));
+        foreach (of_table, statement.rtable) {
+            const auto &entry = *static_cast<RangeTblEntry *>(lfirst(of_table));
+            if (is_read(entry) && !is_only_written(statement, entry))
+                refuse_snapshot(
+                    "The statement that calls the function with the call reads a table.");
+        }
+    }
 }
 
 }  // namespace
@@ -136,6 +184,7 @@ Datum shardid_settled_below(PG_FUNCTION_ARGS) {
     AcceptInvalidationMessages();
     Relation relation = open_sequence(PG_GETARG_OID(0), page_lock, "Pass the name of a sequence.");
     check_generator(relation);
+    check_clients_statement();
     const uint64 time = settle(relation, layout).time;
     relation_close(relation, page_lock);
     PG_RETURN_INT64(static_cast<int64>(first_id_of(layout.widths, time)));

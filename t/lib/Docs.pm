@@ -43,7 +43,7 @@ sub path_of { return $_[0] =~ m{/} ? $_[0] : "docs/$_[0]" }
 sub block_of
 {
 	my ($page, $name) = @_;
-	my ($block) = grep { $_->{words} eq $name } blocks_of(path_of($page));
+	my ($block) = grep { $_->{words} eq $name || index($_->{text}, $name) == 0 } blocks_of(path_of($page));
 	die "$page has no block $name" unless $block;
 	return $block->{text};
 }

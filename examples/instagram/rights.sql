@@ -1,6 +1,7 @@
 -- Grants what next_id needs to each role that could insert into a table of save.sql, or call its function.
-\set QUIET on
-SET search_path = pg_catalog;
+\set ON_ERROR_STOP on
+\ir begin.sql
+DO 'DECLARE o name; BEGIN FOR o IN SELECT schema FROM before_ids.old_functions LOOP CALL before_ids.check_owner(o); END LOOP; END';
 SELECT DISTINCT format('GRANT USAGE ON SCHEMA ids TO %I', rolname),
        format('GRANT USAGE%s ON SEQUENCE %s TO %I', CASE WHEN marks > 0 THEN ', UPDATE' END, generator, rolname),
        CASE WHEN marks > 0 THEN format('CALL ids.shardid_grant_marks(%L)', rolname) END    -- SQL-only version

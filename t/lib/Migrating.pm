@@ -16,14 +16,18 @@ our $epoch = '2011-08-24 21:07:01.721+00';
 sub block { return "SET search_path = public;\n" . block_of($_[0] =~ /^(?:uuid|recipe|pgedge)/ ? 'migrating-ids.md' : 'migrating.md', $_[0]) }
 
 # A script of examples/instagram.
-sub recipe { return "SET search_path = public;\n\\set tables photos,likes\n" . slurp_file("examples/instagram/$_[0].sql") }
+sub recipe
+{
+	my $script = slurp_file("examples/instagram/$_[0].sql") =~ s{^\\ir (\S+)}{slurp_file("examples/instagram/$1")}emr;
+	return "SET search_path = public;\n\\set tables photos,likes\n$script";
+}
 
 sub start_original
 {
 	$dir = PostgreSQL::Test::Utils::tempdir();
 	clock('+0');
 	with_fake_clock("$dir/clock", sub { $original = new_node('original', 'autovacuum = off') });
-	$original->safe_psql('postgres', 'CREATE ROLE app; CREATE ROLE batch; CREATE ROLE caller');
+	$original->safe_psql('postgres', 'CREATE ROLE app; CREATE ROLE batch; CREATE ROLE caller LOGIN');
 	return;
 }
 
@@ -42,19 +46,20 @@ sub new_database
 sub on
 {
 	my ($code, $stdout, $stderr);
+	my ($sql, $role) = @_;
 	for (1 .. 100)
 	{
-		($code, $stdout, $stderr) = $original->psql($database, $_[0]);
+		($code, $stdout, $stderr) = $original->psql($database, $sql, $role ? (extra_params => [ '-U', $role ]) : ());
 		last if $stderr !~ /canceling statement due to lock timeout/;
 	}
-	die "$database: $stderr\n$_[0]" if $code;
+	die "$database: $stderr\n$sql" if $code;
 	return $stdout;
 }
 
 sub fails
 {
-	my ($sql) = @_;
-	my ($code, $stdout, $stderr) = $original->psql($database, $sql);
+	my ($sql, $role) = @_;
+	my ($code, $stdout, $stderr) = $original->psql($database, $sql, $role ? (extra_params => [ '-U', $role ]) : ());
 	isnt($code, 0, 'it fails');
 	return $stderr =~ s/^psql:<stdin>:\d+: //mgr;
 }
@@ -89,7 +94,7 @@ SQL
 sub recipe_switch
 {
 	on(recipe('save')) unless on(q(SELECT count(*) FROM pg_namespace WHERE nspname = 'before_ids'));
-	my $statements = on(recipe('switch') =~ s/\\gexec//r);
+	my $statements = on(recipe('switch') =~ s/\\gexec.*//sr);
 	return "SET search_path = public;\nBEGIN;\n$statements;\nCOMMIT;\n";
 }
 

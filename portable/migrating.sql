@@ -5,11 +5,14 @@
 \set ON_ERROR_STOP on
 \set ON_ERROR_ROLLBACK off
 BEGIN;
+-- Bodies in PL/pgSQL are parsed now.
+SET LOCAL standard_conforming_strings = on;
 
 -- Also in the extension.
 
--- The commands that change the columns of a schema. Everything in them is named with its schema, and every name is quoted: a
--- superuser may run them on tables of others. No name gets out of a comment by a line break.
+-- The commands that change the columns of a schema. Everything in them is named with its schema, and every name is quoted. No
+-- name gets out of a comment by a line break. Only columns of the caller's own tables are read and changed: functions in an
+-- index run with the rights of the role that reads max(id).
 --
 -- The steps are functions in the same schema. They are called by name, but with arguments of just their types, so that no other function
 -- of that name is meant.
@@ -47,8 +50,8 @@ $$;
 COMMENT ON FUNCTION shardid_new_default(pg_catalog.text, pg_catalog.oid, pg_catalog.oid, pg_catalog.oid, pg_catalog.text) IS
 'the default that id_migration_commands gives to columns: a format, to which the generator is passed';
 
--- Every column whose value comes from a sequence. Of a partitioned table with an identity the partitions have one, too, from
--- PostgreSQL 17 on.
+-- Every column whose value comes from a sequence, and those of other schemas that share one by their defaults (not is_here). Of
+-- a partitioned table with an identity the partitions have one, too, from PostgreSQL 17 on.
 
 CREATE OR REPLACE FUNCTION shardid_sequence_columns(of_schema pg_catalog.oid)
 RETURNS pg_catalog.jsonb
@@ -58,9 +61,13 @@ BEGIN
     WITH RECURSIVE bases (type, base) AS (    -- types and domains over them
         SELECT oid, oid FROM pg_type WHERE typtype <> 'd'
         UNION ALL
-        SELECT t.oid, bases.base FROM bases JOIN pg_type t ON t.typtype = 'd' AND t.typbasetype = bases.type)
+        SELECT t.oid, bases.base FROM bases JOIN pg_type t ON t.typtype = 'd' AND t.typbasetype = bases.type),
+    uses AS MATERIALIZED (
+        SELECT q.objid AS attrdef, q.refobjid AS seq, c.relnamespace = of_schema AS is_here
+        FROM pg_depend q JOIN pg_sequence s ON s.seqrelid = q.refobjid JOIN pg_attrdef d ON d.oid = q.objid JOIN pg_class c ON c.oid = d.adrelid
+        WHERE q.classid = 'pg_attrdef'::regclass AND q.refclassid = 'pg_class'::regclass)
     SELECT jsonb_agg(to_jsonb(k)) FROM (
-        SELECT c.oid AS rel, c.oid::regclass::text AS name, a.attnum AS num, quote_ident(a.attname) AS col, c.relowner AS owner,
+        SELECT c.relnamespace = of_schema AS is_here, c.oid AS rel, c.oid::regclass::text AS name, a.attnum AS num, quote_ident(a.attname) AS col, c.relowner AS owner,
                a.attidentity AS identity, a.attidentity <> '' AND c.relispartition AND a.attinhcount > 0 AS of_parent,
                c.relkind = 'p' AS is_parted, c.relkind = 'f' AS is_foreign, CASE WHEN a.attidentity = '' THEN e.expression END AS expression,
                COALESCE(i.seq, e.seq) AS seq, i.seq AS identity_seq, format_type(b.base, NULL) AS type, e.is_plain,
@@ -85,7 +92,9 @@ BEGIN
             WHERE a.attidentity <> '' AND q.classid = 'pg_class'::regclass AND q.refclassid = 'pg_class'::regclass AND q.deptype = 'i'
               AND q.refobjid IN (c.oid, pg_partition_root(c.oid)) AND o.attname = a.attname
             ORDER BY q.refobjid = c.oid DESC LIMIT 1) i ON true
-        WHERE c.relnamespace = of_schema AND c.relkind IN ('r', 'p', 'f') AND c.relpersistence <> 't'
+        WHERE (c.relnamespace = of_schema
+               OR d.oid IN (SELECT o.attrdef FROM uses u JOIN uses o ON o.seq = u.seq WHERE u.is_here AND NOT o.is_here))
+          AND c.relkind IN ('r', 'p', 'f') AND c.relpersistence <> 't'
           AND (a.attidentity <> '' OR e.expression ~ '\mnextval\(')
           AND NOT EXISTS (SELECT FROM pg_depend q WHERE q.classid = 'pg_class'::regclass AND q.objid = c.oid AND q.deptype = 'e')) k);
 END
@@ -97,69 +106,78 @@ COMMENT ON FUNCTION shardid_sequence_columns(pg_catalog.oid) IS
 CREATE OR REPLACE FUNCTION shardid_unchanged_columns(columns pg_catalog.jsonb)
 RETURNS pg_catalog.jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    me CONSTANT oid := quote_ident(current_user)::regrole;
 BEGIN
     RETURN (
     WITH RECURSIVE bases (type, base) AS (    -- types and domains over them
         SELECT oid, oid FROM pg_type WHERE typtype <> 'd'
         UNION ALL
         SELECT t.oid, bases.base FROM bases JOIN pg_type t ON t.typtype = 'd' AND t.typbasetype = bases.type),
-    k AS MATERIALIZED (
-        SELECT c.*,
-               CASE WHEN c.is_foreign THEN 'is in a foreign table: not changed.'
+    c AS MATERIALIZED (
+        SELECT c.*
+        FROM jsonb_to_recordset(columns) c (is_here bool, rel oid, name text, num int, col text, owner oid, identity text, of_parent bool, is_parted bool,
+                                            is_foreign bool, expression text, seq oid, identity_seq oid, type text, is_plain bool, is_other_type bool)),
+    references_of AS MATERIALIZED (
+        SELECT f.confrelid AS rel, f.confkey[n]::int AS num, f.conrelid AS referrer, f.conkey[n]::int AS referrer_num
+        FROM pg_constraint f, generate_subscripts(f.confkey, 1) n WHERE f.contype = 'f'),
+    referrers (root, root_num, rel, num) AS (
+        SELECT rel, num, rel, num FROM c
+        UNION
+        SELECT r.root, r.root_num, f.referrer, f.referrer_num FROM referrers r JOIN references_of f USING (rel, num)),
+    narrow AS MATERIALIZED (
+        SELECT root AS rel, root_num AS num, string_agg(format('%s.%I (%s)', r.rel::regclass, a.attname, pg_size_pretty(pg_total_relation_size(r.rel))), ', '
+                                                        ORDER BY r.rel::regclass::text, a.attnum) AS columns
+        FROM referrers r JOIN pg_attribute a ON a.attrelid = r.rel AND a.attnum = r.num JOIN bases ON type = a.atttypid
+        WHERE r.rel <> root AND base IN ('int'::regtype, 'smallint'::regtype) GROUP BY root, root_num),
+    -- Parts and heirs of other roles, which are read with their table.
+    family (root, rel) AS (
+        SELECT rel, rel FROM c
+        UNION
+        SELECT root, inhrelid FROM family JOIN pg_inherits ON inhparent = rel),
+    strange AS MATERIALIZED (
+        SELECT root AS rel, min(oid::regclass::text) AS heir FROM family JOIN pg_class ON oid = family.rel WHERE relowner <> me GROUP BY root),
+    -- What does not hold each value of its sequence, or computes with it.
+    sharing AS MATERIALIZED (
+        SELECT seq, string_agg(format('%s.%s', name, col), ', ' ORDER BY name, num) AS columns
+        FROM c WHERE identity = '' AND (type <> 'bigint' OR NOT is_plain OR is_other_type) GROUP BY seq)
+    SELECT jsonb_agg(to_jsonb(c) || jsonb_build_object('why_not',
+               CASE WHEN NOT c.is_here THEN ''
+                    WHEN c.is_foreign THEN 'is in a foreign table: not changed.'
                     WHEN c.identity = '' AND (NOT c.is_plain OR c.type = 'bigint' AND c.is_other_type) THEN format('has a default that is more than nextval: not changed. It is %s.', c.expression)
                     WHEN c.seq IS NULL THEN format('has a default whose sequence is not found: not changed. It is %s.', c.expression)
                     WHEN c.identity = '' AND EXISTS (SELECT FROM pg_depend q WHERE q.classid = 'pg_class'::regclass AND q.objid = c.seq AND q.deptype = 'i')
                          THEN 'uses the sequence of an identity: not changed.'
-                    WHEN NOT pg_has_role(c.owner, 'USAGE') THEN format('belongs to %s: not changed. Run this as that role.', c.owner::regrole)
+                    WHEN c.owner <> me THEN format('belongs to %s: not changed. Run this as that role.', c.owner::regrole)
+                    WHEN heir <> '' THEN format('is inherited by %s, which belongs to another role: not changed.', heir)
                     WHEN c.type IN ('integer', 'smallint') THEN
                         format('is %s, which holds no id: not changed. ALTER TYPE bigint rewrites %s, with its indexes, under ACCESS EXCLUSIVE%s%s.',
-                               c.type, s.size, ' and so each integer column that references it: ' || n.narrow, '. Drop first: ' || v.views)
+                               c.type, s.size, ' and so each integer column that references it: ' || narrow.columns, '. Drop first: ' || v.views)
                     WHEN c.type <> 'bigint' THEN format('is %s: not changed.', c.type)
-                    WHEN n.narrow <> '' THEN format('is referenced by integer columns, which hold no id: not changed. First make them bigint: %s.', n.narrow)
+                    WHEN narrow.columns <> '' THEN
+                        format('is referenced by integer columns, which hold no id: not changed. First make them bigint: %s.', narrow.columns)
                     WHEN u.users <> '' THEN format('is an identity whose sequence is used by %s: not changed. DROP IDENTITY would drop it.', u.users)
                     WHEN EXISTS (SELECT FROM pg_partitioned_table p JOIN pg_attribute pa ON pa.attrelid = p.partrelid
                                  WHERE p.partstrat <> 'h' AND pa.attnum = ANY (p.partattrs) AND quote_ident(pa.attname) = c.col
                                    AND (p.partrelid = c.rel OR p.partrelid IN (SELECT pg_partition_ancestors(c.rel))))
-                         THEN 'is the key of its partitions: not changed. First make partitions for the new ids.' END AS why_not
-        FROM jsonb_to_recordset(columns) c (rel oid, name text, num int, col text, owner oid, identity text, of_parent bool, is_parted bool,
-                                            is_foreign bool, expression text, seq oid, identity_seq oid, type text, is_plain bool, is_other_type bool)
-        LEFT JOIN LATERAL (
-            SELECT pg_size_pretty(COALESCE(sum(pg_total_relation_size(p.relid)), pg_total_relation_size(c.rel))) AS size
-            FROM pg_partition_tree(c.rel) p) s ON c.type IN ('integer', 'smallint')
-        CROSS JOIN LATERAL (
-            WITH RECURSIVE refs (rel, num) AS (
-                SELECT c.rel, c.num
-                UNION
-                SELECT f.conrelid, f.conkey[n] FROM refs JOIN pg_constraint f ON f.contype = 'f' AND f.confrelid = refs.rel,
-                    generate_subscripts(f.confkey, 1) n
-                WHERE f.confkey[n] = refs.num)
-            SELECT string_agg(format('%s.%I (%s)', refs.rel::regclass, ra.attname, pg_size_pretty(pg_total_relation_size(refs.rel))), ', '
-                              ORDER BY refs.rel::regclass::text, ra.attnum)
-            FROM refs JOIN pg_attribute ra ON ra.attrelid = refs.rel AND ra.attnum = refs.num JOIN bases rb ON rb.type = ra.atttypid
-            WHERE refs.rel <> c.rel AND rb.base IN ('int'::regtype, 'smallint'::regtype)) n (narrow)
-        CROSS JOIN LATERAL (
-            SELECT string_agg(pg_describe_object(q.classid, q.objid, q.objsubid), ', ' ORDER BY q.classid, q.objid)
-            FROM pg_depend q WHERE q.refclassid = 'pg_class'::regclass AND q.refobjid = c.identity_seq AND q.deptype = 'n') u (users)
-        CROSS JOIN LATERAL (
-            SELECT string_agg(DISTINCT w.ev_class::regclass::text, ', ')
-            FROM pg_depend q JOIN pg_rewrite w ON w.oid = q.objid
-            WHERE q.classid = 'pg_rewrite'::regclass AND q.refclassid = 'pg_class'::regclass AND q.refobjid = c.rel
-              AND q.refobjsubid = c.num AND w.ev_class <> c.rel) v (views)),
-    -- Integer columns of any schema with the same sequence. One that looks up its name at each INSERT is known in this schema only.
-    narrow AS (
-        SELECT q.refobjid AS seq, wc.oid::regclass::text AS name, wa.attnum AS num, quote_ident(wa.attname) AS col
-        FROM pg_attrdef wd JOIN pg_class wc ON wc.oid = wd.adrelid JOIN pg_attribute wa ON wa.attrelid = wd.adrelid AND wa.attnum = wd.adnum
-        JOIN bases wb ON wb.type = wa.atttypid
-        JOIN pg_depend q ON q.classid = 'pg_attrdef'::regclass AND q.objid = wd.oid AND q.refclassid = 'pg_class'::regclass
-        WHERE wb.base IN ('int'::regtype, 'smallint'::regtype)
-        UNION
-        SELECT k.seq, k.name, k.num, k.col FROM k WHERE k.type IN ('integer', 'smallint'))
-    SELECT jsonb_agg(to_jsonb(k) || COALESCE(w.refusal, '{}'))
-    FROM k LEFT JOIN LATERAL (
-        SELECT jsonb_build_object('why_not', format(
-                   'shares its sequence with integer columns, which would not hold its values after the way back: not changed. '
-                   'First make them bigint: %s.', string_agg(format('%s.%s', n.name, n.col), ', ' ORDER BY n.name, n.num))) AS refusal
-        FROM narrow n WHERE n.seq = k.seq HAVING count(*) > 0) w ON k.why_not IS NULL);
+                         THEN 'is the key of its partitions: not changed. First make partitions for the new ids.'
+                    WHEN (SELECT seqcycle FROM pg_sequence WHERE seqrelid = c.seq) THEN 'has a sequence that cycles, whose values are no ids: not changed.'
+                    WHEN sharing.columns <> '' THEN
+                        format('shares its sequence with columns that would not hold its values after the way back: not changed. '
+                               'First make them bigint with the default nextval, or give them another sequence: %s.', sharing.columns)
+               END))
+    FROM c LEFT JOIN narrow USING (rel, num) LEFT JOIN strange USING (rel) LEFT JOIN sharing USING (seq)
+    LEFT JOIN LATERAL (
+        SELECT pg_size_pretty(COALESCE(sum(pg_total_relation_size(p.relid)), pg_total_relation_size(c.rel))) AS size
+        FROM pg_partition_tree(c.rel) p) s ON c.type IN ('integer', 'smallint')
+    CROSS JOIN LATERAL (
+        SELECT string_agg(pg_describe_object(q.classid, q.objid, q.objsubid), ', ' ORDER BY q.classid, q.objid)
+        FROM pg_depend q WHERE q.refclassid = 'pg_class'::regclass AND q.refobjid = c.identity_seq AND q.deptype = 'n') u (users)
+    CROSS JOIN LATERAL (
+        SELECT string_agg(DISTINCT w.ev_class::regclass::text, ', ')
+        FROM pg_depend q JOIN pg_rewrite w ON w.oid = q.objid
+        WHERE q.classid = 'pg_rewrite'::regclass AND q.refclassid = 'pg_class'::regclass AND q.refobjid = c.rel
+          AND q.refobjsubid = c.num AND w.ev_class <> c.rel) v (views));
 END
 $$;
 
@@ -244,8 +262,10 @@ BEGIN
         WITH RECURSIVE insertable (rel, through) AS (
             SELECT k.rel, k.rel FROM jsonb_to_recordset(columns) k (rel oid, why_not text) WHERE k.why_not IS NULL
             UNION
+            -- A view of a role that cannot insert itself leads nobody's rows to the table.
             SELECT i.rel, w.ev_class FROM insertable i JOIN pg_depend q ON q.refclassid = 'pg_class'::regclass AND q.refobjid = i.through
-            JOIN pg_rewrite w ON q.classid = 'pg_rewrite'::regclass AND w.oid = q.objid)
+            JOIN pg_rewrite w ON q.classid = 'pg_rewrite'::regclass AND w.oid = q.objid
+            JOIN pg_class v ON v.oid = w.ev_class AND has_any_column_privilege(v.relowner, i.through, 'INSERT'))
         SELECT DISTINCT x.rel, CASE x.role WHEN 0 THEN 'public' ELSE pg_get_userbyid(x.role) END AS name,
                CASE x.role WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(x.role)) END AS quoted
         FROM (SELECT i.rel, x.grantee FROM insertable i JOIN pg_class c ON c.oid = i.through,
@@ -336,86 +356,78 @@ $$;
 COMMENT ON FUNCTION shardid_missing_grants(pg_catalog.text, pg_catalog.oid, pg_catalog.oid, pg_catalog.jsonb) IS
 'the GRANTs that roles with INSERT lack for the new default';
 
-CREATE OR REPLACE FUNCTION shardid_columns_by_sequence(columns pg_catalog.jsonb)
+CREATE OR REPLACE FUNCTION shardid_columns_by_sequence(columns pg_catalog.jsonb, inserters pg_catalog.jsonb)
 RETURNS SETOF pg_catalog.jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
-    RETURN QUERY SELECT to_jsonb(u) FROM (
-        SELECT k.seq, k.seq::regclass::text AS seq_name, max(k.identity) AS identity, max(k.owner) AS owner, array_agg(k.rel) AS rels,
+    RETURN QUERY
+    WITH k AS MATERIALIZED (
+        SELECT k.*, count(*) FILTER (WHERE NOT k.of_parent) OVER (PARTITION BY k.seq) AS n
+        FROM jsonb_to_recordset(columns) k (rel oid, name text, col text, identity text, of_parent bool, is_parted bool,
+                                          expression text, seq oid, why_not text)
+        WHERE k.why_not IS NULL),
+    granted AS MATERIALIZED (
+        SELECT k.seq, array_agg(DISTINCT w.quoted) AS grantees
+        FROM k JOIN jsonb_to_recordset(inserters) w (rel oid, name text, quoted text) USING (rel) WHERE w.name <> current_user GROUP BY k.seq)
+    SELECT to_jsonb(u) FROM (
+        SELECT k.seq, k.seq::regclass::text AS seq_name, max(k.identity) AS identity, k.n, granted.grantees,
+               jsonb_agg(to_jsonb(k) ORDER BY NOT k.is_parted, k.name) AS columns,
                (array_agg(k.col ORDER BY k.name) FILTER (WHERE NOT k.of_parent))[1] AS col,
                (array_agg(k.name ORDER BY k.name) FILTER (WHERE NOT k.of_parent))[1] AS parent,
                (array_agg(k.expression ORDER BY k.name) FILTER (WHERE NOT k.of_parent))[1] AS expression,
                -- Less than deadlock_timeout: in a deadlock this gives way, and the application is not refused.
-               format(E'SET LOCAL lock_timeout = %L;\nLOCK TABLE %s IN ACCESS EXCLUSIVE MODE;', CASE WHEN n.n = 1 THEN '3s' ELSE '900ms' END,
+               format(E'SET LOCAL lock_timeout = %L;\nLOCK TABLE %s IN ACCESS EXCLUSIVE MODE;', CASE WHEN k.n = 1 THEN '3s' ELSE '900ms' END,
                       string_agg(CASE WHEN k.identity = '' THEN 'ONLY ' ELSE '' END || k.name, ', ' ORDER BY NOT k.is_parted, k.name)
                           FILTER (WHERE NOT k.of_parent)) AS locking,
-               format(CASE WHEN count(*) FILTER (WHERE NOT k.of_parent) = 1 THEN '%s' ELSE '(%s) highest (id)' END,
-                      string_agg(format(CASE WHEN n.n = 1 THEN '%2$s' ELSE 'SELECT %1$s FROM %2$s' END, k.col, k.name), ' UNION ALL '
-                                 ORDER BY k.name) FILTER (WHERE NOT k.of_parent)) AS source,
-               n.n
-        FROM jsonb_to_recordset(columns) k (rel oid, name text, col text, owner oid, identity text, of_parent bool, is_parted bool,
-                                          expression text, seq oid, why_not text)
-        CROSS JOIN LATERAL (SELECT count(*) FROM jsonb_to_recordset(columns) o (seq oid, of_parent bool, why_not text)
-                            WHERE o.seq = k.seq AND o.why_not IS NULL AND NOT o.of_parent) n (n)
-        WHERE k.why_not IS NULL GROUP BY k.seq, n.n ORDER BY min(k.name), k.seq) u;
+               format(CASE WHEN k.n = 1 THEN '%s' ELSE '(%s) highest (id)' END,
+                      string_agg(format(CASE WHEN k.n = 1 THEN '%2$s' ELSE 'SELECT %1$s FROM %2$s' END, k.col, k.name), ' UNION ALL '
+                                 ORDER BY k.name) FILTER (WHERE NOT k.of_parent)) AS source
+        FROM k LEFT JOIN granted USING (seq) GROUP BY k.seq, k.n, granted.grantees ORDER BY min(k.name), k.seq) u;
 END
 $$;
 
-COMMENT ON FUNCTION shardid_columns_by_sequence(pg_catalog.jsonb) IS
+COMMENT ON FUNCTION shardid_columns_by_sequence(pg_catalog.jsonb, pg_catalog.jsonb) IS
 'the columns that change, grouped by sequence, since those of one sequence change together';
 
 CREATE OR REPLACE FUNCTION shardid_change_commands(
     ids pg_catalog.text,
-    columns pg_catalog.jsonb,
     of_sequence pg_catalog.jsonb,
     u_generator pg_catalog.text,
     own_generator boolean,
     layout pg_catalog.text,
     default_call pg_catalog.text,
-    inserters pg_catalog.jsonb,
     soon bigint)
 RETURNS pg_catalog.text
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
 DECLARE
     u record;
-    k record;
-    commands text;
     highest bigint;
     a_mark CONSTANT oid := to_regclass(ids || '.shardid_mark_0');    -- of the SQL-only version alone
     rights CONSTANT text := CASE WHEN a_mark IS NULL THEN 'USAGE' ELSE 'USAGE, UPDATE' END;
+    new_id CONSTANT text := format(default_call, u_generator);
     id CONSTANT text := CASE WHEN (of_sequence ->> 'n')::int = 1 THEN of_sequence ->> 'col' ELSE 'id' END;
 BEGIN
-    SELECT * INTO u FROM jsonb_to_record(of_sequence) u (seq oid, seq_name text, identity text, owner oid, rels oid[], col text, parent text,
-         expression text, locking text, source text, n int);
-    commands := u.locking;
-    -- It belongs to no column: clients call setval on the sequence that pg_get_serial_sequence returns.
-    IF own_generator THEN
-        commands := concat_ws(E'\n', commands, format('CREATE SEQUENCE %s;', u_generator),
-            CASE WHEN u.owner <> quote_ident(current_user)::regrole THEN format('ALTER SEQUENCE %s OWNER TO %s;', u_generator, u.owner::regrole) END,
-            (SELECT string_agg(DISTINCT format('GRANT %s ON SEQUENCE %s TO %s;', rights, u_generator, w.quoted), E'\n')
-             FROM jsonb_to_recordset(inserters) w (rel oid, name text, quoted text)
-             WHERE w.rel = ANY (u.rels) AND w.name <> pg_get_userbyid(u.owner)));
-    END IF;
+    SELECT * INTO u FROM jsonb_to_record(of_sequence) u (grantees text[], columns jsonb, locking text, source text);
     EXECUTE format('SELECT max(%s) FROM %s', id, u.source) INTO highest;
-    IF highest >= soon THEN
-        commands := commands || format(E'\nSELECT %s.raise_generator(%s) FROM %s;', ids,
-            concat_ws(', ', quote_literal(u_generator), format('pg_catalog.max(%s)', id), layout), u.source);
-    END IF;
-    FOR k IN
-        SELECT k.* FROM jsonb_to_recordset(columns) k (name text, col text, identity text, of_parent bool, is_parted bool, seq oid, why_not text)
-        WHERE k.why_not IS NULL AND k.seq = u.seq ORDER BY NOT k.is_parted, k.name
-    LOOP
-        commands := concat_ws(E'\n', commands,
-            CASE WHEN k.identity <> '' AND NOT k.of_parent THEN format('ALTER TABLE %s ALTER COLUMN %s DROP IDENTITY;', k.name, k.col) END,
-            format('ALTER TABLE ONLY %s ALTER COLUMN %s SET DEFAULT %s;', k.name, k.col, format(default_call, u_generator)));
-    END LOOP;
-    RETURN commands;
+    RETURN concat_ws(E'\n',
+        -- It belongs to no column: clients call setval on the sequence that pg_get_serial_sequence returns.
+        CASE WHEN own_generator THEN format('CREATE SEQUENCE %s;', u_generator) END,
+        CASE WHEN own_generator THEN
+            (SELECT string_agg(format('GRANT %s ON SEQUENCE %s TO %s;', rights, u_generator, g), E'\n' ORDER BY g) FROM unnest(u.grantees) g) END,
+        -- Without a shard this fails as next_id does: now, and not at the first INSERT.
+        format('DO %L;', format($try$BEGIN IF %s IS NULL THEN RAISE 'the new default generates no id' USING ERRCODE = '55000'; END IF; END$try$, new_id)),
+        u.locking,
+        CASE WHEN highest >= soon THEN format('SELECT %s.raise_generator(%s) FROM %s;', ids,
+            concat_ws(', ', quote_literal(u_generator), format('pg_catalog.max(%s)', id), layout), u.source) END,
+        (SELECT string_agg(concat_ws(E'\n',
+             CASE WHEN k.identity <> '' AND NOT k.of_parent THEN format('ALTER TABLE %s ALTER COLUMN %s DROP IDENTITY;', k.name, k.col) END,
+             format('ALTER TABLE ONLY %s ALTER COLUMN %s SET DEFAULT %s;', k.name, k.col, new_id)), E'\n' ORDER BY NOT k.is_parted, k.name)
+         FROM jsonb_to_recordset(u.columns) k (name text, col text, identity text, of_parent bool, is_parted bool)));
 END
 $$;
 
-COMMENT ON FUNCTION shardid_change_commands(pg_catalog.text, pg_catalog.jsonb, pg_catalog.jsonb, pg_catalog.text, boolean, pg_catalog.text, pg_catalog.text, pg_catalog.jsonb, bigint) IS
+COMMENT ON FUNCTION shardid_change_commands(pg_catalog.text, pg_catalog.jsonb, pg_catalog.text, boolean, pg_catalog.text, pg_catalog.text, bigint) IS
 'the commands of id_migration_commands for the columns of a sequence';
 
 CREATE OR REPLACE FUNCTION shardid_sequence_rights(sequence pg_catalog.regclass)
@@ -442,7 +454,6 @@ COMMENT ON FUNCTION shardid_sequence_rights(pg_catalog.regclass) IS
 
 CREATE OR REPLACE FUNCTION shardid_back_commands(
     ids pg_catalog.text,
-    columns pg_catalog.jsonb,
     of_sequence pg_catalog.jsonb,
     u_generator pg_catalog.text,
     own_generator boolean,
@@ -453,14 +464,13 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp 
 DECLARE
     u record;
     r record;
-    k record;
     rights text;
     commands text;
     tag text;
     id CONSTANT text := CASE WHEN (of_sequence ->> 'n')::int = 1 THEN of_sequence ->> 'col' ELSE 'id' END;
 BEGIN
-    SELECT * INTO u FROM jsonb_to_record(of_sequence) u (seq oid, seq_name text, identity text, owner oid, rels oid[], col text, parent text,
-         expression text, locking text, source text, n int);
+    SELECT * INTO u FROM jsonb_to_record(of_sequence) u (seq oid, seq_name text, identity text, columns jsonb, col text, parent text,
+         expression text, locking text, source text);
     SELECT q.*, CASE WHEN q.seqincrement < 0 THEN 'LEAST' ELSE 'GREATEST' END AS edge,
            CASE WHEN q.seqincrement < 0 THEN 'min' ELSE 'max' END AS furthest,
            q.seqincrement > 0 AND q.seqmax < 9223372036854775807 AS is_narrow,
@@ -468,23 +478,18 @@ BEGIN
            obj_description(c.oid, 'pg_class') AS comment INTO r
     FROM pg_sequence q JOIN pg_class c ON c.oid = q.seqrelid WHERE q.seqrelid = u.seq;
     EXECUTE format('SELECT %s.shardid_sequence_rights($1)', ids) INTO rights USING u.seq::regclass;
-    commands := u.locking;
-    FOR k IN
-        SELECT k.* FROM jsonb_to_recordset(columns) k (name text, col text, identity text, is_parted bool, expression text, seq oid, why_not text)
-        WHERE k.why_not IS NULL AND k.seq = u.seq ORDER BY NOT k.is_parted, k.name
-    LOOP
-        commands := concat_ws(E'\n', commands,
-            CASE WHEN k.identity = '' THEN format('ALTER TABLE ONLY %s ALTER COLUMN %s SET DEFAULT %s;', k.name, k.col,
+    commands := concat_ws(E'\n', u.locking,
+        (SELECT string_agg(
+             CASE WHEN k.identity = '' THEN format('ALTER TABLE ONLY %s ALTER COLUMN %s SET DEFAULT %s;', k.name, k.col,
                                                   -- Its first string has all backslashes: one that reads alike in every session.
                                                   CASE WHEN strpos(k.expression, '\') = 0 THEN k.expression
                                                        ELSE regexp_replace(replace(k.expression, '\', '\\'), '''', 'E''') END)
-                 ELSE format('ALTER TABLE ONLY %s ALTER COLUMN %s DROP DEFAULT;', k.name, k.col) END);
-    END LOOP;
-    commands := concat_ws(E'\n', commands,
+                 ELSE format('ALTER TABLE ONLY %s ALTER COLUMN %s DROP DEFAULT;', k.name, k.col) END, E'\n' ORDER BY NOT k.is_parted, k.name)
+         FROM jsonb_to_recordset(u.columns) k (name text, col text, identity text, is_parted bool, expression text)),
         CASE WHEN u.identity <> '' THEN format(E'ALTER TABLE %s ALTER COLUMN %s ADD GENERATED %s AS IDENTITY\n'
-            '    (SEQUENCE NAME %s START WITH %s INCREMENT BY %s MINVALUE %s MAXVALUE %s CACHE %s %s);',
+            '    (SEQUENCE NAME %s START WITH %s INCREMENT BY %s MINVALUE %s MAXVALUE %s CACHE %s);',
             u.parent, u.col, CASE u.identity WHEN 'a' THEN 'ALWAYS' ELSE 'BY DEFAULT' END, u.seq_name, r.seqstart, r.seqincrement,
-            r.seqmin, r.seqmax, r.seqcache, CASE WHEN r.seqcycle THEN 'CYCLE' ELSE 'NO CYCLE' END) END,
+            r.seqmin, r.seqmax, r.seqcache) END,
         -- Ids of rows that were deleted are not repeated either.
         format('highest := (SELECT pg_catalog.%s(%s) FROM %s);', r.furthest, id, u.source),
         CASE WHEN r.seqincrement > 0 THEN
@@ -510,7 +515,8 @@ BEGIN
     -- A column that has not changed keeps its sequence as it is.
     commands := format(E'DO $%1$s$\n#variable_conflict use_column\nDECLARE\n    highest bigint;\nBEGIN\n'
                        -- Saved defaults name functions, types and operators of pg_catalog without it.
-                       'PERFORM pg_catalog.set_config(''search_path'', ''pg_catalog, pg_temp'', true);\n'
+                       'PERFORM pg_catalog.set_config(''search_path'', ''pg_catalog, pg_temp'', true),\n'
+                       '    pg_catalog.set_config(''quote_all_identifiers'', ''off'', true);\n'
                        'IF NOT EXISTS (SELECT FROM pg_catalog.pg_attribute LEFT JOIN pg_catalog.pg_attrdef ON adrelid = attrelid AND adnum = attnum\n'
                        '               WHERE attrelid = %3$L::pg_catalog.regclass AND attname = %4$L\n'
                        '                 AND (attidentity <> '''' OR pg_catalog.pg_get_expr(adbin, adrelid) = %5$L)) THEN\n'
@@ -519,7 +525,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_back_commands(pg_catalog.text, pg_catalog.jsonb, pg_catalog.jsonb, pg_catalog.text, boolean, pg_catalog.text) IS
+COMMENT ON FUNCTION shardid_back_commands(pg_catalog.text, pg_catalog.jsonb, pg_catalog.text, boolean, pg_catalog.text) IS
 'the commands that restore the columns of a sequence as they are now';
 
 CREATE OR REPLACE FUNCTION id_migration_commands(
@@ -533,7 +539,7 @@ CREATE OR REPLACE FUNCTION id_migration_commands(
     home pg_catalog.regclass DEFAULT 'shardid_seq'::pg_catalog.regclass)
 RETURNS SETOF pg_catalog.text
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' SET timezone = 'UTC'
-    SET standard_conforming_strings = on AS $$
+    SET standard_conforming_strings = on SET quote_all_identifiers = off SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
     -- The functions are in the schema of this sequence, wherever the extension was moved.
@@ -541,7 +547,6 @@ DECLARE
     layout CONSTANT text := CASE WHEN (epoch, shard_bits, sequence_bits) <> ('2011-08-24 21:07:01.721+00', 13, 10)
         THEN format('epoch => %L, shard_bits => %s, sequence_bits => %s', epoch, shard_bits, sequence_bits) END;
     default_call text;    -- a format, to which the generator is passed
-    an_id bigint;
     soon bigint;
     columns jsonb;        -- whose values come from a sequence
     inserters jsonb;
@@ -552,6 +557,11 @@ BEGIN
     IF schema IS NULL OR back IS NULL OR epoch IS NULL OR shard_bits IS NULL OR sequence_bits IS NULL OR ids IS NULL THEN
         RETURN;
     END IF;
+    IF session_user <> current_user AND (SELECT rolsuper FROM pg_roles WHERE rolname = session_user) THEN
+        RAISE insufficient_privilege USING MESSAGE = 'a superuser cannot run this as another role',
+            DETAIL = 'Functions of its tables could run RESET ROLE.',
+            HINT = format('Connect as "%s", or as a role without rights that is a member of it.', current_user);
+    END IF;
     EXECUTE format('SELECT %s.shardid_new_default($1, $2, $3, $4, $5)', ids)
     INTO default_call USING ids, function::oid, generator::oid, home::oid, layout;
     IF NOT back THEN
@@ -559,13 +569,6 @@ BEGIN
             RAISE object_not_in_prerequisite_state USING MESSAGE = format('generator "%s" is owned by a column', generator),
                 DETAIL = 'DROP TABLE would drop it, and many scripts set the sequences of columns to the highest id, which stops a generator.',
                 HINT = format('Run ALTER SEQUENCE %s OWNED BY NONE, or pass another sequence.', generator);
-        END IF;
-        -- Without a shard this fails as next_id does: now, and not at the first INSERT.
-        EXECUTE 'SELECT ' || format(default_call, COALESCE(generator, home)) INTO an_id;
-        IF an_id IS NULL THEN
-            RAISE object_not_in_prerequisite_state USING MESSAGE = 'the new default generates no id',
-                DETAIL = format('%s returns NULL.', format(default_call, COALESCE(generator, home))),
-                HINT = 'Store the shard number of this database first.';
         END IF;
         -- Ids below this are below all that are generated from now on, even if the clock steps back.
         EXECUTE format('SELECT %s.id_lower_bound(greatest($1, clock_timestamp() - interval ''30 days''), $1, $2, $3)', ids)
@@ -581,26 +584,27 @@ BEGIN
     END IF;
 
     -- The columns of one sequence change together: in one row, which is one transaction.
-    FOR u IN EXECUTE format('SELECT s.of_sequence, r.* FROM %s.shardid_columns_by_sequence($1) WITH ORDINALITY s (of_sequence, place), '
-                            'jsonb_to_record(s.of_sequence) r (seq oid) ORDER BY s.place', ids) USING columns
+    FOR u IN EXECUTE format('SELECT s.of_sequence, r.* FROM %s.shardid_columns_by_sequence($1, $2) WITH ORDINALITY s (of_sequence, place), '
+                            'jsonb_to_record(s.of_sequence) r (seq oid) ORDER BY s.place', ids) USING columns, inserters
     LOOP
         u_generator := COALESCE(generator::text, (
             SELECT format('%s.%I', c.relnamespace::regnamespace,
                           CASE WHEN octet_length(c.relname) > 53 THEN md5(c.relname) ELSE c.relname END || '_generator')
             FROM pg_class c WHERE c.oid = u.seq));
         IF back THEN
-            RETURN QUERY EXECUTE format('SELECT %s.shardid_back_commands($1, $2, $3, $4, $5, $6)', ids)
-            USING ids, columns, u.of_sequence, u_generator, generator IS NULL, layout;
+            RETURN QUERY EXECUTE format('SELECT %s.shardid_back_commands($1, $2, $3, $4, $5)', ids)
+            USING ids, u.of_sequence, u_generator, generator IS NULL, layout;
         ELSE
-            RETURN QUERY EXECUTE format('SELECT %s.shardid_change_commands($1, $2, $3, $4, $5, $6, $7, $8, $9)', ids)
-            USING ids, columns, u.of_sequence, u_generator, generator IS NULL, layout, default_call, inserters, soon;
+            RETURN QUERY EXECUTE format('SELECT %s.shardid_change_commands($1, $2, $3, $4, $5, $6, $7)', ids)
+            USING ids, u.of_sequence, u_generator, generator IS NULL, layout, default_call, soon;
         END IF;
         is_empty := false;
     END LOOP;
 
     IF back AND is_empty THEN
         RETURN NEXT '-- No column has an identity or a default from a sequence. Save the way back before the columns change.';
-    ELSIF NOT back THEN
+    END IF;
+    IF is_empty OR NOT back THEN
         RETURN QUERY SELECT '-- ' || translate(format('%s.%s %s', k.name, k.col, k.why_not), E'\n\r', '  ')
         FROM jsonb_to_recordset(columns) k (name text, col text, why_not text) WHERE k.why_not <> '' ORDER BY k.name, k.col;
     END IF;

@@ -32,7 +32,7 @@ on('ALTER TABLE insta12.likes RENAME TO hidden');
 like($fails->('back'), qr/relation "insta12.likes" does not exist/, 'one schema fails on the way back');
 like(on(block('users-of-ids')), qr/^function insta12.next_id\(\)$/m, 'so the saved functions are still needed');
 on('ALTER TABLE insta12.hidden RENAME TO likes');
-on(recipe('back') . 'DROP SCHEMA before_ids CASCADE');
+is(on(recipe('back') . 'DROP SCHEMA before_ids CASCADE'), 'insta12', 'what is put back, and nothing else, is printed');
 is(on(block('users-of-ids')), '', 'nothing uses the extension');
 is(on($owned), 'insta11.photos_id_seq', 'and the column owns its sequence again');
 

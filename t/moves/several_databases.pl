@@ -50,7 +50,8 @@ CREATE TABLE literal (id bigint DEFAULT ids.next_id(5), other bigint DEFAULT 2 *
     named bigint DEFAULT ids.next_id(generator => 'ids.shardid_seq', shard => '7'::smallint),
     fine bigint DEFAULT ids.next_id(), own bigint DEFAULT ids.next_id(generator => 'ids.shardid_seq'))
 SQL
-is(join(' ', as_role('watcher', $oslo, block('alerts')) =~ /^literal\|(\w+)\|/mg), 'id other named', 'defaults with a number');
+is(join(' ', as_role('watcher', $oslo, "SET quote_all_identifiers = $_;" . block('alerts')) =~ /^"?literal"?\|(\w+)\|/mg), 'id other named', "defaults with a number, quoted: $_")
+  for 'off', 'on';
 $oslo->safe_psql('shop', q(SELECT ids.raise_generator('ids.shardid_seq', ids.id_lower_bound(clock_timestamp() + interval '15 minutes'))));
 like(as_role('watcher', $oslo, block('alerts')), qr/^ahead of the clock, or soon negative\|00:1[45]:[0-5]\d(\.\d+)?\|2046-/, 'a lead of a quarter of an hour');
 

@@ -38,9 +38,9 @@ BEGIN
 		'shardid_sequence_columns(regnamespace) RETURNS jsonb', 'shardid_sequence_columns(anyelement) RETURNS jsonb',
 		'shardid_unchanged_columns(anyelement) RETURNS jsonb', 'shardid_notes_of_change(varchar, jsonb) RETURNS SETOF text',
 		'shardid_inserters(json) RETURNS jsonb', 'shardid_inserters(VARIADIC jsonb[]) RETURNS jsonb',
-		'shardid_missing_grants(text, regprocedure, oid, jsonb) RETURNS SETOF text', 'shardid_columns_by_sequence(anyelement) RETURNS SETOF jsonb',
-		'shardid_change_commands(text, jsonb, jsonb, text, boolean, text, text, jsonb, numeric) RETURNS text',
-		'shardid_sequence_rights(oid) RETURNS text', 'shardid_back_commands(text, jsonb, jsonb, text, boolean, anyelement) RETURNS text'] LOOP
+		'shardid_missing_grants(text, regprocedure, oid, jsonb) RETURNS SETOF text', 'shardid_columns_by_sequence(anyelement, jsonb) RETURNS SETOF jsonb',
+		'shardid_change_commands(text, jsonb, text, boolean, text, text, numeric) RETURNS text',
+		'shardid_sequence_rights(oid) RETURNS text', 'shardid_back_commands(text, jsonb, text, boolean, anyelement) RETURNS text'] LOOP
 		BEGIN
 			EXECUTE format('CREATE FUNCTION ids.%s LANGUAGE plpgsql AS %L', made, 'BEGIN RAISE ''planted''; END');
 		EXCEPTION WHEN duplicate_function THEN

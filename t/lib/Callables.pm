@@ -149,6 +149,7 @@ CREATE SEQUENCE cycle CYCLE;
 CREATE SEQUENCE downwards INCREMENT -1;
 CREATE UNLOGGED SEQUENCE unlogged;
 CREATE TABLE plain (id int PRIMARY KEY, t text);
+ALTER SEQUENCE by_ten OWNED BY plain.id;
 CREATE TABLE parted (id int) PARTITION BY RANGE (id);
 CREATE TABLE months (id bigint) PARTITION BY RANGE (id);
 CREATE TABLE a_table_with_a_name_of_sixty_bytes_that_leaves_no_room_for_1 (id bigint) PARTITION BY RANGE (id);

@@ -355,7 +355,7 @@ GRANT EXECUTE ON FUNCTION shardid_lease.create_id_space, shardid_lease.drop_id_s
     shardid_lease.registry_was_restored TO regress_shardid_other;
 SET ROLE regress_shardid_other;
 SELECT try($$SELECT shardid_lease.registry_was_restored()$$);
-SELECT shardid_lease.create_id_space('of_other', lease => '1 s', max_ahead => '1 s');
+SELECT shardid_lease.create_id_space('of_other');
 SELECT try('SELECT shardid_lease.' || call)
 FROM unnest(ARRAY[$$evict_shard('shop', 100)$$, $$reserve_shard('shop', 101)$$,
     $$drop_id_space('shop')$$]) call;

@@ -648,14 +648,6 @@ BEGIN
 END
 $body$;
 
-CREATE FUNCTION granted(request pg_catalog.jsonb, held granted_shard) RETURNS pg_catalog.jsonb
-LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $body$
-BEGIN
-    RETURN jsonb_build_object('origin', request->'origin', 'ok', true, 'space', held.space, 'shard', held.shard,
-        'serial', held.serial);
-END
-$body$;
-
 CREATE FUNCTION why_not(space id_space, shard int, held granted_shard, own boolean) RETURNS pg_catalog.text
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 BEGIN
@@ -824,7 +816,6 @@ BEGIN
         UPDATE shardid_lease.granted_shard g
         SET state = 'released', serial = greatest(held.serial, seen) + 1, branch = space.branch
         WHERE g.space = space.name AND g.shard = chosen RETURNING * INTO held;
-        RETURN shardid_lease.granted(request, held);
     ELSIF clock > now_ms + space.max_ahead_ms THEN
         RETURN shardid_lease.refusal(request, format('its clock is %s ms ahead of the registry''s, and max_ahead of id '
             'space "%s" is %s ms', clock - now_ms, space.name, space.max_ahead_ms));
@@ -850,20 +841,23 @@ BEGIN
         RETURN shardid_lease.refusal(request, shardid_lease.why_not(space, chosen, held, own));
     END IF;
 
-    UPDATE shardid_lease.granted_shard g
-    SET state = 'held', from_ms = new_from, serial = greatest(held.serial, seen) + 1, branch = space.branch, comment = NULL,
-        until_ms = CASE WHEN extends THEN greatest(held.until_ms, greatest(clock, drawn_at) + space.lease_ms)
-            ELSE new_from + space.lease_ms END,
-        since = CASE WHEN held.state = 'held' AND held.incarnation = request->>'incarnation' THEN held.since
-            ELSE clock_timestamp() END,
-        role = CASE WHEN own AND held.state = 'held' THEN shardid_lease.role_ref(shardid_lease.role_oid(held.role))
-            ELSE shardid_lease.role_ref(caller) END,
-        starts = CASE WHEN stays THEN (array_remove(held.starts, started) || started)[greatest(cardinality(held.starts) - 8, 1):]
-            ELSE ARRAY[started] END,
-        origin = request->>'origin', lease = request->>'lease', place = request->>'place', incarnation = request->>'incarnation',
-        host = request->>'host', port = (request->>'port')::int, database = request->>'database'
-    WHERE g.space = space.name AND g.shard = chosen RETURNING * INTO held;
-    RETURN shardid_lease.granted(request, held);
+    IF NOT returns THEN
+        UPDATE shardid_lease.granted_shard g
+        SET state = 'held', from_ms = new_from, serial = greatest(held.serial, seen) + 1, branch = space.branch, comment = NULL,
+            until_ms = CASE WHEN extends THEN greatest(held.until_ms, greatest(clock, drawn_at) + space.lease_ms)
+                ELSE new_from + space.lease_ms END,
+            since = CASE WHEN held.state = 'held' AND held.incarnation = request->>'incarnation' THEN held.since
+                ELSE clock_timestamp() END,
+            role = CASE WHEN own AND held.state = 'held' THEN shardid_lease.role_ref(shardid_lease.role_oid(held.role))
+                ELSE shardid_lease.role_ref(caller) END,
+            starts = CASE WHEN stays THEN (array_remove(held.starts, started) || started)[greatest(cardinality(held.starts) - 8, 1):]
+                ELSE ARRAY[started] END,
+            origin = request->>'origin', lease = request->>'lease', place = request->>'place', incarnation = request->>'incarnation',
+            host = request->>'host', port = (request->>'port')::int, database = request->>'database'
+        WHERE g.space = space.name AND g.shard = chosen RETURNING * INTO held;
+    END IF;
+    RETURN jsonb_build_object('origin', request->'origin', 'ok', true, 'space', held.space, 'shard', held.shard,
+        'serial', held.serial);
 END
 $body$;
 
@@ -928,7 +922,6 @@ COMMENT ON FUNCTION is_own(granted_shard, pg_catalog.regrole, pg_catalog.jsonb) 
 COMMENT ON FUNCTION is_of_lease(granted_shard, pg_catalog.regrole, pg_catalog.jsonb) IS
 'whether the shard was granted to the call of lease_shard() that sent the request';
 COMMENT ON FUNCTION refusal(pg_catalog.jsonb, pg_catalog.text, boolean, boolean) IS 'the answer to a request that the registry refuses';
-COMMENT ON FUNCTION granted(pg_catalog.jsonb, granted_shard) IS 'the answer to a request that the registry grants';
 COMMENT ON FUNCTION why_not(id_space, int, granted_shard, boolean) IS 'why the shard is not granted, and which generator has it';
 COMMENT ON FUNCTION free_shard(id_space, pg_catalog.regrole, pg_catalog.jsonb) IS
 'the lowest shard of the id space that the caller can be granted, locked; NULL if there is none';
@@ -995,19 +988,6 @@ COMMENT ON FUNCTION receipts(pg_catalog.jsonb) IS
 'called by members after the commit: the granted windows, and proofs of them; before a takeover: what it displaces';
 COMMENT ON VIEW id_space_shards IS 'the shards of this registry''s id spaces: their holders, and the ends of their windows';
 
-COMMENT ON FUNCTION create_id_space_by(
-    pg_catalog.regrole, pg_catalog.text, interval, interval, pg_catalog.timestamptz, int, int) IS
-'what create_id_space() does';
-COMMENT ON FUNCTION drop_id_space_by(pg_catalog.regrole, pg_catalog.text) IS 'what drop_id_space() does';
-COMMENT ON FUNCTION evict_shard_by(pg_catalog.regrole, pg_catalog.text, int) IS 'what evict_shard() does';
-COMMENT ON FUNCTION reserve_shard_by(pg_catalog.regrole, pg_catalog.text, int, pg_catalog.text) IS
-'what reserve_shard() does';
-COMMENT ON FUNCTION unreserve_shard_by(pg_catalog.regrole, pg_catalog.text, int) IS 'what unreserve_shard() does';
-COMMENT ON FUNCTION registry_was_restored_by(pg_catalog.regrole, pg_catalog.timestamptz) IS
-'what registry_was_restored() does';
-COMMENT ON FUNCTION registry_was_moved_by(pg_catalog.regrole) IS 'what registry_was_moved() does';
-COMMENT ON FUNCTION grant_shards_by(pg_catalog.regrole, pg_catalog.jsonb) IS 'what grant_shards() does';
-COMMENT ON FUNCTION receipts_by(pg_catalog.regrole, pg_catalog.jsonb) IS 'what receipts() does';
 COMMENT ON FUNCTION owned_space(pg_catalog.regrole, pg_catalog.text) IS
 'the id space, if the caller owns it and it is not stopped';
 COMMENT ON FUNCTION owned_spaces(pg_catalog.regrole) IS 'the id spaces that the caller owns, locked';

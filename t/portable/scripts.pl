@@ -49,17 +49,26 @@ my $session = IPC::Run::start(
 	[ @psql, '-c', q(SELECT next_id(5)), '-c', 'BEGIN', '-c', q(SELECT next_id(5, 'orders')), '-c', 'SELECT pg_sleep(3)', '-c', q(SELECT next_id(5)), '-c', 'COMMIT' ],
 	'>', \my $drawn, '2>&1', IPC::Run::timer(60));
 $node->poll_query_until('portable', q(SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'PgSleep'));
-# A statement that began before the switch, and generates its id after it.
-my $gate = IPC::Run::start([ @psql, '-c', 'SELECT pg_advisory_lock(7)', '-c', 'SELECT pg_sleep(600)' ], '>', \my $held, '2>&1', IPC::Run::timer(600));
-$node->poll_query_until('portable', q(SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = 7 AND granted)) or die;
-my $begun = IPC::Run::start([ @psql, '-c', q(SELECT next_id(5) > 0 FROM (SELECT pg_advisory_lock_shared(7) OFFSET 0) s) ], '>', \my $late, '2>&1', IPC::Run::timer(600));
-$node->poll_query_until('portable', q(SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = 7 AND NOT granted)) or die;
+# A statement that began before the switch, and generates its ids after it. A reader of a mark keeps it from being dropped
+# alone: others would wait for those that are dropped with it.
+sub sleeping { my @statements = @_; return IPC::Run::start([ @psql, (map { ('-c', $_) } @statements, 'SELECT pg_sleep(600)') ], '>', \my $nothing, '2>&1', IPC::Run::timer(600)) }
+my $advisory = q(FROM pg_locks WHERE locktype = 'advisory' AND objid = 7);
+my $reader = sleeping('BEGIN', 'SELECT last_value FROM ids.shardid_mark_63');
+my $gate = sleeping('SELECT pg_advisory_lock(7)');
+$node->poll_query_until('portable', "SELECT count(*) = 1 AND EXISTS (SELECT FROM pg_locks WHERE relation = 'ids.shardid_mark_63'::regclass::oid) $advisory AND granted") or die;
+my $begun = IPC::Run::start([ @psql, '-c', "$draws FROM (SELECT pg_advisory_lock_shared(7) OFFSET 0) s" ], '>', \my $late, '2>&1', IPC::Run::timer(600));
+$node->poll_query_until('portable', "SELECT count(*) = 1 $advisory AND NOT granted") or die;
 my $switching = IPC::Run::start([ @psql, '-U', $owner, '-f', 'portable/to_extension.sql' ], '>', \my $said, '2>&1', IPC::Run::timer(600));
-$node->poll_query_until('portable', q(SELECT to_regclass('ids.shardid_mark_0') IS NULL OR EXISTS (SELECT FROM pg_stat_activity
-	WHERE wait_event = 'PgSleep' AND query LIKE 'DO%virtualxid%'))) or die;
-query(q(SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND objid = 7 AND granted));
+$node->poll_query_until('portable', <<'SQL') or die;
+SELECT pg_get_functiondef(p.oid) LIKE '%shardid.next_id%' AND EXISTS (
+	SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE 'DO%virtualxid%' OR wait_event = 'relation' AND query LIKE 'DROP SEQUENCE%')
+FROM pg_proc p WHERE proname = 'next_id' AND pronamespace = 'ids'::regnamespace::oid AND pronargs = 5
+SQL
+query("SELECT pg_terminate_backend(pid) $advisory AND granted");
+$node->poll_query_until('portable', q{SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE query LIKE '%OFFSET 0) s' AND wait_event IS DISTINCT FROM 'relation' AND pid <> pg_backend_pid())}) or die;
+query(q(SELECT pg_terminate_backend(pid) FROM pg_locks WHERE relation = 'ids.shardid_mark_63'::regclass::oid AND mode = 'AccessShareLock' AND pid <> pg_backend_pid()));
 $_->finish for $begun, $switching;
-eval { $gate->finish };
+eval { $_->finish } for $reader, $gate;
 is($late, "t\n", 'a statement that began before generates its id by the extension');
 is($said, '', 'by the owner, and nothing that was planted runs');
 $session->finish;

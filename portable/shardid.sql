@@ -53,6 +53,14 @@ BEGIN
             HINT = pg_catalog.format('Use a schema of your own, or run REVOKE CREATE ON SCHEMA %I FROM %s.',
                                      of_schema.nspname, other);
     END IF;
+    IF EXISTS (SELECT FROM pg_catalog.pg_extension e
+               JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) e.extnamespace
+               WHERE e.extname OPERATOR(pg_catalog.=) 'shardid'
+                 AND n.nspname OPERATOR(pg_catalog.=) pg_catalog.current_schema()) THEN
+        RAISE duplicate_object USING
+            MESSAGE = pg_catalog.format('the extension shardid is in schema "%s"', pg_catalog.current_schema()),
+            HINT = 'Use another schema.';
+    END IF;
     SELECT o.name INTO other
     FROM (SELECT c.relname, c.relowner FROM pg_catalog.pg_class c
           WHERE c.relnamespace OPERATOR(pg_catalog.=) of_schema.oid
@@ -71,14 +79,6 @@ BEGIN
         RAISE insufficient_privilege USING
             MESSAGE = pg_catalog.format('another role owns "%s" in schema "%s"', other, of_schema.nspname),
             HINT = 'Use another schema, or drop it.';
-    END IF;
-    IF EXISTS (SELECT FROM pg_catalog.pg_extension e
-               JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) e.extnamespace
-               WHERE e.extname OPERATOR(pg_catalog.=) 'shardid'
-                 AND n.nspname OPERATOR(pg_catalog.=) pg_catalog.current_schema()) THEN
-        RAISE duplicate_object USING
-            MESSAGE = pg_catalog.format('the extension shardid is in schema "%s"', pg_catalog.current_schema()),
-            HINT = 'Use another schema.';
     END IF;
     PERFORM pg_catalog.set_config('client_min_messages', 'warning', true);
     PERFORM pg_catalog.set_config('search_path', pg_catalog.format('%I, pg_temp', pg_catalog.current_schema()), true);

@@ -5,6 +5,8 @@ SELECT 'CREATE ROLE shardid_monitor LOGIN' WHERE to_regrole('shardid_monitor') I
 GRANT pg_monitor TO shardid_monitor;
 ALTER ROLE shardid_monitor SET search_path = ids;
 ALTER ROLE shardid_monitor SET quote_all_identifiers = off;
+-- An open ALTER SEQUENCE lets the query fail, on which there is an alert, instead of wait.
+ALTER ROLE shardid_monitor SET lock_timeout = '5s';
 GRANT USAGE ON SCHEMA ids TO shardid_monitor;
 GRANT SELECT ON ALL SEQUENCES IN SCHEMA ids, public TO shardid_monitor;
 -- And on those that are created later by a role that owns the database, one of the schemas, or anything in them. After

@@ -101,6 +101,11 @@ is($held_back >= 1 && $held_back < 600 && "$free", '0', "readers of one generato
 $writer->query_safe('COMMIT');
 $writer->quit;
 is(measured($generators)->{'public.events_id_seq'}{seconds_held_back}, 0, 'until it commits');
+my $owner = $node->background_psql('shop');
+$owner->query_safe('BEGIN; ALTER SEQUENCE events_id_seq INCREMENT BY 1');
+like(($node->psql('shop', $generators, extra_params => [ '-U', 'shardid_monitor' ]))[2], qr/lock timeout/, 'an open ALTER SEQUENCE lets the query fail');
+$owner->query_safe('ROLLBACK');
+$owner->quit;
 # A lease: held, refused by its registry, released.
 query(registry_here() . <<'SQL');
 SELECT shardid_lease.create_id_space('shop');

@@ -14,8 +14,8 @@ connect_to_registry($member, $registry, 'postgres', host => '127.0.0.1', port =>
 
 sub on_member { return $member->safe_psql('postgres', $_[0]) }
 sub as_app { return (error_of($member, 'postgres', "SET ROLE app; $_[0]")) }
-sub held { return $registry->safe_psql('postgres', q(SELECT coalesce(string_agg(shard::text, ' ' ORDER BY shard), '') FROM shardid_lease.id_space_shards WHERE state = 'held')) }
-sub state_there { return $registry->safe_psql('postgres', "SELECT state FROM shardid_lease.id_space_shards WHERE shard = $_[0]") }
+sub held { return $registry->safe_psql('postgres', q(SELECT coalesce(string_agg(shard::text, ' ' ORDER BY shard), '') FROM shardid_lease.granted_shard WHERE state = 'held')) }
+sub state_there { return $registry->safe_psql('postgres', "SELECT state FROM shardid_lease.granted_shard WHERE shard = $_[0]") }
 sub state_here { return on_member("SELECT state FROM shardid_lease.shard_leases WHERE generator = '$_[0]'::regclass") }
 
 sub make { on_member("SET ROLE app; CREATE SEQUENCE $_[0]"); return $_[0]; }

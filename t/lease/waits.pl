@@ -74,7 +74,7 @@ for my $call (sort keys %call_of)
 		usleep 500_000;
 		# Sessions that draw, while the call waits.
 		my $before = draw_count($drawing);
-		my $drawn = !may_draw($generator) || wait_until(sub { draw_count($drawing) > $before + 20 }, 15);
+		my $drawn = !may_draw($generator) || wait_until(sub { draw_count($drawing) > $before + 20 }, 60);
 		ok($drawn, "$call, $way: others draw meanwhile");
 		on_member(q(SELECT ) . ($way eq 'cancel' ? 'pg_cancel_backend' : 'pg_terminate_backend')
 			  . q((pid) FROM pg_stat_activity WHERE application_name = 'waits')) unless $way =~ /timeout/;
@@ -111,7 +111,7 @@ for my $way (@ways)
 	is(on_member("SELECT state FROM shardid_lease.shard_leases WHERE generator = 'release_shard_$way'::regclass"), 'released', "release_shard, $way: released");
 }
 # Shards that were released early are leased again by now.
-is($registry->safe_psql('postgres', q(SELECT count(*) FROM shardid_lease.id_space_shards WHERE state = 'held')), 8, 'no shard is held without a generator');
+is($registry->safe_psql('postgres', q(SELECT count(*) FROM shardid_lease.granted_shard WHERE state = 'held')), 8, 'no shard is held without a generator');
 
 # --- A transaction that has drawn, and is idle: others draw after a takeover, and are refused at once after a release.
 

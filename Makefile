@@ -12,10 +12,10 @@ OBJS = src/module.o \
        $(addprefix src/functions/, bulk_defaults.o id_generator_status.o id_parts.o id_to_text.o \
            made_uuids.o next_id.o next_ids.o nextval_range.o objectids.o raise_generator.o scatter.o settled_below.o \
            shard_fingerprint.o uuid.o uuid_parts.o) \
-       $(addprefix src/lease/, exchange.o grant.o keeper.o late_names.o lease_tables.o member.o request.o script.o \
+       $(addprefix src/lease/, answer.o exchange.o grant.o keeper.o late_names.o lease_tables.o member.o request.o script.o \
            start_worker.o worker.o)
 
-# Only the lease worker loads this, so that no session links libpq.
+# Loaded where a registry is asked, so that no other process links libpq.
 LIBPQ_CLIENT = shardid_libpq$(DLSUFFIX)
 EXTRA_CLEAN = src/lease/libpq_client.o shardid_libpq.so built
 

@@ -63,6 +63,8 @@ AS 'MODULE_PATHNAME', 'shardid_late_name_in' LANGUAGE C IMMUTABLE STRICT PARALLE
 CREATE FUNCTION sequence_ref_out(sequence_ref) RETURNS pg_catalog.cstring
 AS 'MODULE_PATHNAME', 'shardid_sequence_ref_out' LANGUAGE C STABLE STRICT PARALLEL SAFE;
 CREATE TYPE sequence_ref (INPUT = sequence_ref_in, OUTPUT = sequence_ref_out, LIKE = pg_catalog.text);
+CREATE FUNCTION sequence_ref(sequence pg_catalog.oid) RETURNS sequence_ref
+AS 'MODULE_PATHNAME', 'shardid_role_ref' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION sequence_oid(sequence sequence_ref) RETURNS pg_catalog.oid
 AS 'MODULE_PATHNAME', 'shardid_sequence_oid' LANGUAGE C STABLE STRICT PARALLEL SAFE;
 
@@ -74,6 +76,7 @@ COMMENT ON FUNCTION role_ref(pg_catalog.oid) IS 'a reference to the role';
 COMMENT ON FUNCTION role_oid(role_ref) IS 'the OID of the role; NULL if it is missing';
 COMMENT ON FUNCTION sequence_ref_in(pg_catalog.cstring) IS 'I/O';
 COMMENT ON FUNCTION sequence_ref_out(sequence_ref) IS 'I/O';
+COMMENT ON FUNCTION sequence_ref(pg_catalog.oid) IS 'a reference to the sequence';
 COMMENT ON FUNCTION sequence_oid(sequence_ref) IS 'the OID of the sequence; NULL if it is missing';
 
 -- ==== The registry: tables. A time is in milliseconds since the epoch of its id space ====
@@ -857,7 +860,7 @@ BEGIN
         WHERE g.space = space.name AND g.shard = chosen RETURNING * INTO held;
     END IF;
     RETURN jsonb_build_object('origin', request->'origin', 'ok', true, 'space', held.space, 'shard', held.shard,
-        'serial', held.serial);
+        'serial', held.serial, 'lease', held.lease);
 END
 $body$;
 
@@ -898,8 +901,9 @@ BEGIN
             SELECT * INTO space FROM shardid_lease.id_space s WHERE s.name = answer->>'space';
             SELECT * INTO held FROM shardid_lease.granted_shard g
             WHERE g.space = space.name AND g.shard = shardid_lease.number_of(answer, 'shard');
-            answer := CASE WHEN shardid_lease.is_own(held, caller, answer) AND held.serial = shardid_lease.number_of(answer, 'serial') THEN
-                jsonb_build_object('origin', held.origin, 'ok', true, 'shard', held.shard, 'incarnation', held.incarnation,
+            answer := CASE WHEN shardid_lease.is_of_lease(held, caller, answer) AND held.serial = shardid_lease.number_of(answer, 'serial') THEN
+                jsonb_build_object('origin', held.origin, 'lease', held.lease, 'ok', true, 'shard', held.shard,
+                    'incarnation', held.incarnation,
                     'from', held.from_ms, 'until', held.until_ms, 'serial', held.serial, 'receipt', shardid_lease.signed(space,
                         concat_ws('.', held.shard, space.branch, held.serial, held.until_ms)),
                     'registry', space.identity, 'lease_ms', space.lease_ms, 'epoch_ms', shardid_lease.ms_of(space.epoch),
@@ -1006,13 +1010,15 @@ GRANT SELECT ON id_space, granted_shard TO pg_database_owner;
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA shardid_lease FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION ms_of(pg_catalog.timestamptz), now_ms(pg_catalog.timestamptz),
     ts_of(bigint, pg_catalog.timestamptz), role_oid(role_ref), sequence_oid(sequence_ref), role_ref(pg_catalog.oid),
+    sequence_ref(pg_catalog.oid),
     role_ref_in(pg_catalog.cstring), role_ref_out(role_ref), sequence_ref_in(pg_catalog.cstring),
     sequence_ref_out(sequence_ref) TO PUBLIC;
 
 -- ==== The member: tables and views ====
 
 -- Its leased generators, and the window of time that each has. Dumps carry the former only: a copy knows
--- that it is a member, and has to ask. Nothing but the library writes these tables (src/lease/lease_tables.cpp).
+-- that it is a member, and has to ask. A lease has a random name, another one for each lease_shard(): only what has this
+-- name belongs together.
 
 CREATE TABLE leased_generator (
     origin pg_catalog.uuid PRIMARY KEY,
@@ -1032,6 +1038,7 @@ COMMENT ON TABLE leased_generator IS
 
 CREATE TABLE lease_window (
     origin pg_catalog.uuid PRIMARY KEY,
+    lease pg_catalog.uuid NOT NULL,
     family pg_catalog.text NOT NULL,
     moved_at pg_catalog.pg_lsn NOT NULL,
     from_ms bigint NOT NULL,
@@ -1041,8 +1048,10 @@ CREATE TABLE lease_window (
     receipt pg_catalog.text,
     renewed_at pg_catalog.timestamptz,
     failed_at pg_catalog.timestamptz,
+    -- Since when there was no answer, until failed_at.
+    silent_since pg_catalog.timestamptz,
     logged_at pg_catalog.timestamptz,
-    is_refused boolean NOT NULL,
+    is_refused boolean NOT NULL DEFAULT false,
     error pg_catalog.text);
 
 COMMENT ON TABLE lease_window IS
@@ -1090,7 +1099,8 @@ SELECT c.oid::pg_catalog.regclass AS generator, l.space, l.shard, l.server,
 FROM leased_generator l
     JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) shardid_lease.sequence_oid(l.generator)
     LEFT JOIN LATERAL (
-        SELECT v.*, shardid_lease.is_own_family(c.oid::pg_catalog.regclass, v.family) AND v.until_ms OPERATOR(pg_catalog.>) 0 AS own
+        SELECT v.*, shardid_lease.is_own_family(c.oid::pg_catalog.regclass, v.family)
+            AND v.lease OPERATOR(pg_catalog.=) l.lease AND v.until_ms OPERATOR(pg_catalog.>) 0 AS own
         FROM lease_window v WHERE v.origin OPERATOR(pg_catalog.=) l.origin) w ON true
 WHERE pg_catalog.pg_has_role(c.relowner, 'USAGE'::pg_catalog.text)
     OR pg_catalog.pg_has_role('pg_monitor'::pg_catalog.name, 'USAGE'::pg_catalog.text);
@@ -1099,6 +1109,225 @@ COMMENT ON VIEW shard_leases IS
 'the leased generators of this database: their shards, windows of time, and errors since the last renewal';
 
 GRANT SELECT ON shard_leases TO PUBLIC;
+
+-- ==== The member: answers ====
+
+-- Called by the library (src/lease/answer.cpp): in the background worker, which stores what the registry has answered,
+-- and in a session that asks by itself, and uses it without storing it.
+
+CREATE TYPE lease_answer AS (
+    fault pg_catalog.text, is_answered boolean, is_refused boolean, is_final boolean,
+    shard int, from_ms bigint, until_ms bigint, lease_ms bigint, serial bigint, receipt pg_catalog.text,
+    registry pg_catalog.text, epoch pg_catalog.timestamptz, shard_bits int, sequence_bits int);
+
+CREATE FUNCTION answers_by_origin(answers pg_catalog.text) RETURNS pg_catalog.jsonb
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $body$
+BEGIN
+    RETURN coalesce((SELECT jsonb_object_agg(a->>'origin', a) FROM jsonb_array_elements(answers::jsonb) a), '{}');
+EXCEPTION WHEN data_exception THEN
+    RETURN '{}';
+END
+$body$;
+
+-- The registry may belong to another party: an answer is for the lease and the incarnation that asked, and its numbers
+-- are bounded, so that they are valid times.
+
+CREATE FUNCTION check_answer(
+    request pg_catalog.jsonb, answers pg_catalog.jsonb, error pg_catalog.text, is_refusal boolean) RETURNS lease_answer
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $body$
+DECLARE
+    answer jsonb := answers->(request->>'origin');
+    checked shardid_lease.lease_answer;
+    returns boolean := (request->>'returns')::boolean;
+    epoch_ms bigint;
+    most_ms CONSTANT bigint := 1::bigint << 47;
+BEGIN
+    checked.is_answered := answer IS NOT NULL;
+    checked.is_final := coalesce(answer->>'final' = 'true', false);
+    checked.is_refused := CASE WHEN answer IS NULL THEN is_refusal ELSE answer->>'later' IS DISTINCT FROM 'true' END;
+    IF answer IS NULL OR answer->>'ok' IS DISTINCT FROM 'true' THEN
+        checked.fault := CASE WHEN answer IS NULL THEN coalesce(error, 'The registry gave no answer')
+            ELSE left('The registry says: ' || coalesce(answer->>'error', 'no'), 1000) END;
+        RETURN checked;
+    END IF;
+    BEGIN
+        checked.shard := answer->>'shard';
+        checked.from_ms := answer->>'from';
+        checked.until_ms := answer->>'until';
+        checked.lease_ms := answer->>'lease_ms';
+        checked.serial := answer->>'serial';
+        checked.receipt := answer->>'receipt';
+        checked.registry := answer->>'registry';
+        checked.shard_bits := answer->>'shard_bits';
+        checked.sequence_bits := answer->>'sequence_bits';
+        epoch_ms := answer->>'epoch_ms';
+    EXCEPTION WHEN data_exception THEN
+        epoch_ms := NULL;
+    END;
+    IF (epoch_ms BETWEEN -most_ms AND most_ms AND checked.from_ms BETWEEN 0 AND checked.until_ms - 1
+            AND checked.until_ms <= most_ms AND checked.lease_ms BETWEEN 1 AND checked.until_ms - checked.from_ms
+            AND checked.serial BETWEEN 0 AND most_ms AND checked.shard_bits BETWEEN 0 AND 31
+            AND checked.sequence_bits BETWEEN 0 AND 32 - checked.shard_bits
+            AND checked.shard BETWEEN 0 AND (1::bigint << checked.shard_bits) - 1
+            AND length(checked.registry) <= 100 AND length(checked.receipt) <= 1000) IS NOT TRUE THEN
+        checked.fault := 'The registry gave an answer that cannot be read';
+        RETURN checked;
+    END IF;
+    -- Exact: a product of milliseconds would be rounded.
+    checked.epoch := timestamptz '1970-01-01 00:00:00+00' + epoch_ms / 86400000 * interval '24 hours'
+        + epoch_ms % 86400000 * interval '1 millisecond';
+    checked.fault := CASE
+        WHEN answer->>'lease' IS DISTINCT FROM request->>'lease'
+                OR NOT returns AND answer->>'incarnation' IS DISTINCT FROM request->>'incarnation'
+                OR checked.shard <> (request->>'shard')::int
+                OR NOT ((request->>'joins')::boolean OR (request->>'takes_over')::boolean)
+                    AND checked.registry <> request->>'registry' THEN
+            'The registry gave the answer to another request'
+        WHEN NOT returns AND EXISTS (SELECT FROM shardid_lease.leased_generator l WHERE l.lease::text = request->>'lease'
+                AND (l.epoch, l.shard_bits, l.sequence_bits) <> (checked.epoch, checked.shard_bits, checked.sequence_bits)) THEN
+            'The registry says: the id space has another layout than the one that was leased from' END;
+    RETURN checked;
+END
+$body$;
+
+CREATE FUNCTION checked_answer(requests pg_catalog.text, answers pg_catalog.text, error pg_catalog.text, is_refusal boolean)
+RETURNS lease_answer
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body$
+BEGIN
+    RETURN shardid_lease.check_answer(requests::jsonb->0, shardid_lease.answers_by_origin(answers), nullif(error, ''), is_refusal);
+END
+$body$;
+
+-- Returns what came of the last request. One comparison decides what an answer is stored for: that of the lease's name.
+-- What was once granted to an incarnation is its own for ever; so an older window of the lease would do no harm, but its
+-- receipt proves less.
+
+CREATE FUNCTION store_answers(requests pg_catalog.text, answers pg_catalog.text, error pg_catalog.text, is_refusal boolean)
+RETURNS lease_answer
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+DECLARE
+    by_origin jsonb := shardid_lease.answers_by_origin(answers);
+    request jsonb;
+    checked shardid_lease.lease_answer;
+    its shardid_lease.leased_generator;
+    known shardid_lease.lease_window;
+    at timestamptz;
+BEGIN
+    FOR request IN SELECT r FROM jsonb_array_elements(requests::jsonb) r LOOP
+    BEGIN
+        checked := shardid_lease.check_answer(request, by_origin, nullif(error, ''), is_refusal);
+        at := clock_timestamp();
+        SELECT * INTO its FROM shardid_lease.leased_generator l
+        WHERE l.origin = (request->>'origin')::uuid AND l.lease = (request->>'lease')::uuid FOR UPDATE;
+        IF NOT FOUND THEN
+            checked.fault := 'The generator''s lease is another one now';
+            CONTINUE;
+        END IF;
+        IF checked.fault IS NOT NULL THEN
+            INSERT INTO shardid_lease.lease_window VALUES (its.origin, its.lease, '', '0/0', 0, 0, 0, 0)
+            ON CONFLICT ON CONSTRAINT lease_window_pkey DO NOTHING;
+            SELECT * INTO known FROM shardid_lease.lease_window w WHERE w.origin = its.origin;
+            UPDATE shardid_lease.lease_window w
+            SET failed_at = at, is_refused = checked.is_refused, error = checked.fault,
+                silent_since = CASE WHEN NOT checked.is_answered THEN coalesce(w.silent_since, at) END,
+                logged_at = CASE WHEN w.logged_at BETWEEN at - interval '1 minute' AND at THEN w.logged_at ELSE at END
+            WHERE w.origin = its.origin;
+            IF (known.logged_at BETWEEN at - interval '1 minute' AND at) IS NOT TRUE THEN
+                RAISE LOG USING MESSAGE = format('could not renew the lease of generator "%s"', its.generator),
+                    DETAIL = checked.fault || '.', HINT = 'See shardid_lease.shard_leases.';
+            END IF;
+        ELSIF (request->>'returns')::boolean THEN
+            UPDATE shardid_lease.lease_window w
+            SET serial = checked.serial, receipt = checked.receipt, failed_at = NULL, silent_since = NULL, error = NULL
+            WHERE w.origin = its.origin;
+        ELSE
+            INSERT INTO shardid_lease.lease_window AS w
+            VALUES (its.origin, its.lease, split_part(request->>'incarnation', '@', 1),
+                split_part(request->>'incarnation', '@', 2)::pg_lsn, checked.from_ms, checked.until_ms, checked.lease_ms,
+                checked.serial, checked.receipt, at)
+            ON CONFLICT ON CONSTRAINT lease_window_pkey DO UPDATE SET (lease, family, moved_at, from_ms, until_ms, lease_ms,
+                    serial, receipt, renewed_at, failed_at, silent_since, error)
+                = (excluded.lease, excluded.family, excluded.moved_at, excluded.from_ms, excluded.until_ms, excluded.lease_ms,
+                    excluded.serial, excluded.receipt, at, NULL, NULL, NULL)
+            WHERE w.lease <> excluded.lease OR w.serial < excluded.serial OR its.registry <> checked.registry;
+        END IF;
+        IF (request->>'returns')::boolean AND (checked.fault IS NULL OR checked.is_final) THEN
+            UPDATE shardid_lease.leased_generator l SET state = 'released' WHERE l.origin = its.origin;
+        ELSIF checked.fault IS NULL AND ((request->>'joins')::boolean AND its.state = 'joining'
+                OR its.state = 'leased' AND its.registry <> checked.registry) THEN
+            UPDATE shardid_lease.leased_generator l
+            SET state = 'leased', shard = checked.shard, registry = checked.registry, epoch = checked.epoch,
+                shard_bits = checked.shard_bits, sequence_bits = checked.sequence_bits
+            WHERE l.origin = its.origin;
+        END IF;
+    -- One generator's trouble does not keep the others' answers from being stored.
+    EXCEPTION WHEN OTHERS THEN
+        checked.fault := 'Cannot store the answer: ' || sqlerrm;
+    END;
+    END LOOP;
+    RETURN checked;
+END
+$body$;
+
+-- The lease is stored before the registry is asked: a caller that asks again, because the answer was lost, has the same
+-- one. The same for a call that waits for its answer, of its generator.
+
+CREATE FUNCTION begin_lease(
+    its_origin pg_catalog.uuid, its_lease pg_catalog.uuid, sequence pg_catalog.oid, server pg_catalog.text,
+    space pg_catalog.text, shard int) RETURNS pg_catalog.void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+BEGIN
+    INSERT INTO shardid_lease.leased_generator AS l (origin, lease, generator, server, space, shard, state)
+    VALUES (its_origin, its_lease, shardid_lease.sequence_ref(sequence), server, space, nullif(shard, -1), 'joining')
+    ON CONFLICT ON CONSTRAINT leased_generator_pkey DO UPDATE SET (lease, generator, server, space, shard, state, epoch,
+            shard_bits, sequence_bits)
+        = (excluded.lease, excluded.generator, excluded.server, excluded.space, excluded.shard, 'joining', NULL, NULL, NULL);
+END
+$body$;
+
+-- no_more_ids: of a release, before the registry is told. not_granted: of a request that was not granted, or whose
+-- caller no longer waits. follow: of a row from a dump, which from now on follows its sequence; or whose sequence was
+-- dropped.
+
+CREATE FUNCTION change_lease(changed pg_catalog.uuid, what pg_catalog.text, sequence pg_catalog.oid)
+RETURNS pg_catalog.void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+BEGIN
+    IF what = 'no_more_ids' THEN
+        UPDATE shardid_lease.leased_generator l SET state = 'sealed' WHERE l.lease = changed AND l.state = 'leased';
+    ELSIF what = 'follow' AND sequence <> 0 THEN
+        UPDATE shardid_lease.leased_generator l SET generator = shardid_lease.sequence_ref(sequence) WHERE l.lease = changed;
+    ELSE
+        DELETE FROM shardid_lease.lease_window w USING shardid_lease.leased_generator l
+        WHERE l.lease = changed AND (what = 'follow' OR l.registry IS NULL) AND w.origin = l.origin;
+        DELETE FROM shardid_lease.leased_generator l WHERE l.lease = changed AND (what = 'follow' OR l.registry IS NULL);
+        UPDATE shardid_lease.lease_window w SET failed_at = NULL, silent_since = NULL, error = NULL
+        FROM shardid_lease.leased_generator l WHERE l.lease = changed AND w.origin = l.origin;
+        UPDATE shardid_lease.leased_generator l SET state = 'released' WHERE l.lease = changed AND l.state = 'joining';
+    END IF;
+END
+$body$;
+
+COMMENT ON TYPE lease_answer IS 'what an answer of a registry grants, or why it grants nothing';
+COMMENT ON FUNCTION answers_by_origin(pg_catalog.text) IS 'the answers, by the origins of their requests';
+COMMENT ON FUNCTION check_answer(pg_catalog.jsonb, pg_catalog.jsonb, pg_catalog.text, boolean) IS
+'what the registry has answered to the request';
+COMMENT ON FUNCTION checked_answer(pg_catalog.text, pg_catalog.text, pg_catalog.text, boolean) IS
+'what the registry has answered to the first request';
+COMMENT ON FUNCTION store_answers(pg_catalog.text, pg_catalog.text, pg_catalog.text, boolean) IS
+'stores what the registry has answered, and returns that of the last request';
+COMMENT ON FUNCTION begin_lease(
+    pg_catalog.uuid, pg_catalog.uuid, pg_catalog.oid, pg_catalog.text, pg_catalog.text, int) IS
+'stores that a lease is requested for the sequence';
+COMMENT ON FUNCTION change_lease(pg_catalog.uuid, pg_catalog.text, pg_catalog.oid) IS
+'changes what is stored of a lease, or deletes it';
+
+REVOKE ALL ON FUNCTION begin_lease(
+        pg_catalog.uuid, pg_catalog.uuid, pg_catalog.oid, pg_catalog.text, pg_catalog.text, int),
+    change_lease(pg_catalog.uuid, pg_catalog.text, pg_catalog.oid), answers_by_origin(pg_catalog.text),
+    check_answer(pg_catalog.jsonb, pg_catalog.jsonb, pg_catalog.text, boolean),
+    checked_answer(pg_catalog.text, pg_catalog.text, pg_catalog.text, boolean),
+    store_answers(pg_catalog.text, pg_catalog.text, pg_catalog.text, boolean) FROM PUBLIC;
 
 -- ==== The member: functions ====
 

@@ -57,8 +57,8 @@ void define_settings() {
                             "0 means not to wait.", &lease_timeout_ms, 5000, 0, INT_MAX,
                             PGC_USERSET, GUC_UNIT_MS, nullptr, nullptr, nullptr);
     DefineCustomIntVariable("shardid.registry_timeout",
-                            "Sets how long the background worker waits for a connection to a "
-                            "registry and for its answer.",
+                            "Sets how long a request waits for a connection to a registry and for "
+                            "its answer.",
                             "Set it for the server or the database: the worker does not see what a "
                             "session sets.",
                             &registry_timeout_ms, 5000, 1, INT_MAX, PGC_SUSET, GUC_UNIT_MS, nullptr,

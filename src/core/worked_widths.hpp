@@ -56,4 +56,13 @@ constexpr std::uint64_t first_sequence_after(const WorkedWidths &widths, std::ui
     return (last_tick + 1) & widths.max_first_sequence;
 }
 
+// REQUIRED: as pack_id; the shard has this many bits.
+constexpr std::uint64_t pack_id(const WorkedWidths &widths, int shard_bits, std::uint64_t shard,
+                                std::uint64_t tick) {
+    const std::uint64_t sequence = tick_sequence(widths, tick);
+    return (tick ^ sequence) << shard_bits | shard << widths.sequence_bits | sequence;
+}
+
+static_assert(pack_id(worked_out({13, 10}), 13, 5, 1234567) == pack_id({13, 10}, 5, 1234567));
+
 }  // namespace shardid

@@ -185,6 +185,12 @@ pg_noinline Ticks draw_in_any_case(Generator &generator, const L &layout, uint64
         }
         if (attempt.outcome == Outcome::ask) {
             lease_keeper.wait_for_window(generator.lease, generator.sequence.relid, attempt);
+            if constexpr (is_of_ids<L>)
+                if (generator.lease.state == LeaseState::unknown) {
+                    // If it is refused, what is known counts no more.
+                    generator.checked.at = 0;
+                    allow_shards(generator.lease, generator.sequence, layout);
+                }
             waiter = no_wait;
             continue;
         }
@@ -258,9 +264,29 @@ pg_attribute_always_inline Ticks draw(Generator &generator, const L &layout, uin
 
 }  // namespace
 
-uint64 draw_known_tick(Generator &generator, const Layout &layout) {
-    return draw_known(generator, layout, 1).first;
+template <bool is_given>
+pg_noinline uint64 draw_id(Generator &generator, const Layout &layout, uint64 shard) {
+    const uint64 tick = draw_in_any_case(generator, layout, 1).first;
+    const Lease &lease = generator.lease;
+    const bool is_of_lease = !is_given && has_lease(lease);
+    const int32 present = is_of_lease ? lease.shard : static_cast<int32>(shard);
+    return pack_id(layout.widths, allowed_shard(lease, generator.sequence, layout, present), tick);
 }
+
+template <bool is_given>
+uint64 draw_known_id(Generator &generator, const Layout &layout, uint64 shard) {
+    Assert(is_known(generator.known, layout));
+    Ticks drawn;
+    if (likely(!generator.sequence.has_replaced_storage) &&
+        likely(draw_at_once(generator, layout, 1, &drawn)))
+        return pack_id(generator.known.worked, layout.widths.shard_bits, shard, drawn.first);
+    return draw_id<is_given>(generator, layout, shard);
+}
+
+template uint64 draw_id<true>(Generator &, const Layout &, uint64);
+template uint64 draw_id<false>(Generator &, const Layout &, uint64);
+template uint64 draw_known_id<true>(Generator &, const Layout &, uint64);
+template uint64 draw_known_id<false>(Generator &, const Layout &, uint64);
 
 uint64 draw_uuid_tick(Generator &generator) {
     Assert(generator.sequence.makes == uuid_layout.kind);

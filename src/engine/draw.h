@@ -23,10 +23,18 @@ struct Ticks {
 //
 // The next ticks are as many as the millisecond still has, but no more than max_count: at least
 // one. REQUIRED: max_count > 0.
+//
+// While it waits for a window, the generator may get another lease: so the shard of the ids has to
+// be allowed after the draw, too.
 Ticks draw_ticks(Generator &generator, const Layout &layout, uint64 max_count);
 
-// REQUIRED: is_known(generator.known, layout).
-uint64 draw_known_tick(Generator &generator, const Layout &layout);
+// An id of this shard; or if the caller has given none, of the lease in whose window its tick is.
+// Raises 55000 if the shard that was given is no longer that of the lease. REQUIRED: allowed_shard;
+// of draw_known_id also is_known(generator.known, layout).
+template <bool is_given>
+uint64 draw_id(Generator &generator, const Layout &layout, uint64 shard);
+template <bool is_given>
+uint64 draw_known_id(Generator &generator, const Layout &layout, uint64 shard);
 
 // For UUIDs and ObjectIds, in the layouts of uuid_ticks.hpp and objectid.hpp. REQUIRED: the
 // generator is that of the extension's own sequence.

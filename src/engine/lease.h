@@ -33,6 +33,7 @@ struct Lease {
     LeaseState state;
     Shards shards;  // of the layout that is known; see allow_shards
     pg_uuid_t origin;
+    pg_uuid_t name;  // a window with another one is another lease's
     LeaseGroup group;
     int32 shard;
     Layout layout;
@@ -43,7 +44,9 @@ struct Lease {
         moved_at;      // where the page was moved to when the window was asked for; 0: it was not
     uint64 length_ms;  // of the lease
     uint64 look_at;    // the time from which the session looks after it
-    TimestampTz failed_at;  // when the last renewal failed; 0: it gave the window
+    TimestampTz failed_at;     // when the last renewal failed; 0: it gave the window
+    TimestampTz silent_since;  // and since when there was no answer; 0: there was one
+    TimestampTz asked_at;      // when the session has asked by itself
 };
 
 // What src/lease does for the engine.
@@ -56,8 +59,9 @@ struct LeaseKeeper {
     bool (*forget_table)(Oid relid);
 
     // For a draw that found no window that holds its tick: has the registry asked, and returns when
-    // the session has a window to try. Can be canceled. Raises 55000 after shardid.lease_timeout.
-    // REQUIRED: no page is locked; is_limited(lease).
+    // the session has a window to try; or when the lease is another one by now, whose state is then
+    // unknown. Can be canceled. Raises 55000 after shardid.lease_timeout. REQUIRED: no page is
+    // locked; is_limited(lease).
     void (*wait_for_window)(Lease &lease, Oid relid, const Attempt &attempt);
 
     // For a draw that came far in its window: has it renewed, without waiting. REQUIRED: no page is

@@ -22,16 +22,16 @@ pg_noinline void check_layout(Generator &generator, const Layout &layout) {
     begin_to_know(generator.known, generator.lease, generator.sequence, layout);
 }
 
-template <typename ShardOf>
+template <bool is_given, typename ShardOf>
 pg_attribute_always_inline Datum next_id(Generator &generator, const Layout &layout,
                                          ShardOf shard_of) {
     const bool known = likely(is_known(generator.known, layout));
     if (unlikely(!known))
         check_layout(generator, layout);
     const uint64 shard = allowed_shard(generator.lease, generator.sequence, layout, shard_of());
-    const uint64 tick =
-        likely(known) ? draw_known_tick(generator, layout) : draw_ticks(generator, layout, 1).first;
-    return Int64GetDatum(static_cast<int64>(pack_id(layout.widths, shard, tick)));
+    if (likely(known))
+        return Int64GetDatum(static_cast<int64>(draw_known_id<is_given>(generator, layout, shard)));
+    return Int64GetDatum(static_cast<int64>(draw_id<is_given>(generator, layout, shard)));
 }
 
 // A generator with a lease has one shard only.
@@ -61,7 +61,7 @@ PG_FUNCTION_INFO_V1(shardid_next_id_of_set_shard);
 Datum shardid_next_id(PG_FUNCTION_ARGS) {
     const Layout layout{{PG_GETARG_INT32(3), PG_GETARG_INT32(4)}, PG_GETARG_TIMESTAMPTZ(2)};
     Generator &generator = use_generator(PG_GETARG_OID(1), function_name);
-    return next_id(generator, layout, [&] { return PG_GETARG_INT32(0); });
+    return next_id<true>(generator, layout, [&] { return PG_GETARG_INT32(0); });
 }
 
 // The generator is looked at before the setting: a shard of type bigint, which SQL takes for a
@@ -69,7 +69,7 @@ Datum shardid_next_id(PG_FUNCTION_ARGS) {
 Datum shardid_next_id_of_set_shard(PG_FUNCTION_ARGS) {
     const Layout layout{{PG_GETARG_INT32(2), PG_GETARG_INT32(3)}, PG_GETARG_TIMESTAMPTZ(1)};
     Generator &generator = use_generator(PG_GETARG_OID(0), function_name);
-    return next_id(generator, layout, [&] { return shard_to_draw(generator.lease); });
+    return next_id<false>(generator, layout, [&] { return shard_to_draw(generator.lease); });
 }
 
 }  // extern "C"

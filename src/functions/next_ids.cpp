@@ -43,8 +43,10 @@ pg_noinline void draw_more(Run &run, Generator &generator) {
     check_max_value(generator.sequence, max_tick(run.layout.widths));
     if (!is_known(generator.known, run.layout))
         begin_to_know(generator.known, generator.lease, generator.sequence, run.layout);
-    allowed_shard(generator.lease, generator.sequence, run.layout, static_cast<int32>(run.shard));
+    const auto shard = static_cast<int32>(run.shard);
+    allowed_shard(generator.lease, generator.sequence, run.layout, shard);
     run.drawn = draw_ticks(generator, run.layout, run.undrawn);
+    allowed_shard(generator.lease, generator.sequence, run.layout, shard);
     run.undrawn -= run.drawn.count;
 }
 

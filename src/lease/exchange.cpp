@@ -18,10 +18,15 @@ namespace shardid {
 namespace {
 
 instr_time started;
+int64 longest_ms;
 
 int64 left_ms() {
+    return longest_ms - ms_since(started);
+}
+
+int64 left_ms_of_worker() {
     make_way_for_drop();
-    return registry_timeout_ms - ms_since(started);
+    return left_ms();
 }
 
 const char *option_of(const List *definitions, const char *name) {
@@ -99,52 +104,33 @@ Address address_of(const char *name, Oid role) {
     return {options_of(server, mapping), needs};
 }
 
-// What the registry returns as text, of a statement with one parameter.
-Reply ask_once(const Address &address, const char *statement, const char *parameter) {
+// The first one with the requests as its parameter; the second, after its commit, with what it
+// returned. Before a takeover another one adds what that displaces.
+constexpr const char *const statements[] = {
+    "SELECT shardid_lease.receipts($1::pg_catalog.jsonb)",
+    "SELECT shardid_lease.grant_shards($1::pg_catalog.jsonb)",
+    "SELECT shardid_lease.receipts($1::pg_catalog.jsonb)", nullptr};
+
+Reply ask(const char *server, Oid role, const char *requests, int64 wait_ms, int64 (*left)()) {
+    const Address address = address_of(server, role);
     LibpqCall call{};
     call.options = address.options;
     call.needs_password = address.needs_password;
-    call.statement = statement;
-    call.parameter = parameter;
-    call.left_ms = left_ms;
-    static auto ask = reinterpret_cast<LibpqAsk>(
+    const bool takes_over = strstr(requests, "\"takes_over\": true") != nullptr;
+    call.statements = takes_over ? statements : statements + 1;
+    call.parameter = requests;
+    call.left_ms = left;
+    INSTR_TIME_SET_CURRENT(started);
+    longest_ms = Min(wait_ms, registry_timeout_ms);
+    static auto libpq = reinterpret_cast<LibpqAsk>(
         load_external_function(libpq_library, libpq_function, true, nullptr));
-    ask(&call);
+    libpq(&call);
     if (call.error == nullptr)
-        return {call.rows, call.columns, call.values, nullptr, false};
-    return {0, 0, nullptr,
+        return {call.value, nullptr, false};
+    return {nullptr,
             psprintf(call.has_failed ? "The registry says: %s" : "Could not reach the registry: %s",
                      call.error),
-            call.has_failed};
-}
-
-// The statements that ask: the first with the requests as its parameter, the second, after its
-// commit, with what it returned. Before a takeover another one adds what that displaces.
-constexpr const char *displaced_statement = "SELECT shardid_lease.receipts($1::pg_catalog.jsonb)";
-constexpr const char *grant_statement = "SELECT shardid_lease.grant_shards($1::pg_catalog.jsonb)";
-constexpr const char *receipt_statement =
-    "SELECT * FROM pg_catalog.jsonb_to_recordset(shardid_lease.receipts($1::pg_catalog.jsonb))"
-    " AS a(origin pg_catalog.text, ok pg_catalog.text, final pg_catalog.text,"
-    " later pg_catalog.text, error pg_catalog.text, incarnation pg_catalog.text,"
-    " receipt pg_catalog.text, registry pg_catalog.text, shard pg_catalog.text,"
-    " \"from\" pg_catalog.text, until pg_catalog.text, serial pg_catalog.text,"
-    " lease_ms pg_catalog.text, epoch_ms pg_catalog.text, shard_bits pg_catalog.text,"
-    " sequence_bits pg_catalog.text)";
-
-Reply ask_twice(const char *server, Oid role, const char *requests) {
-    const Address address = address_of(server, role);
-    if (strstr(requests, "\"takes_over\": true") != nullptr) {
-        const Reply named = ask_once(address, displaced_statement, requests);
-        if (named.error != nullptr || named.rows != 1 || named.columns != 1 ||
-            named.values[0] == nullptr)
-            return named;
-        requests = named.values[0];
-    }
-    const Reply answers = ask_once(address, grant_statement, requests);
-    if (answers.error != nullptr || answers.rows != 1 || answers.columns != 1 ||
-        answers.values[0] == nullptr)
-        return answers;
-    return ask_once(address, receipt_statement, answers.values[0]);
+            call.is_for_good};
 }
 
 const char *text_of(const ErrorData *error) {
@@ -185,17 +171,17 @@ Reply ask_registry(const char *server, Oid role, const char *requests) {
     begin_transaction();
     PG_TRY();
     {
-        *reply = ask_twice(server, role, requests);
+        *reply = ask(server, role, requests, registry_timeout_ms, left_ms_of_worker);
         commit_transaction();
     }
     PG_CATCH();
-    *reply = {0, 0, nullptr, text_of(error_of_failed_transaction()), true};
+    *reply = {nullptr, text_of(error_of_failed_transaction()), true};
     PG_END_TRY();
     return *reply;
 }
 
-void start_deadline() {
-    INSTR_TIME_SET_CURRENT(started);
+Reply ask_registry_here(const char *server, Oid role, const char *requests, int64 wait_ms) {
+    return ask(server, role, requests, wait_ms, left_ms);
 }
 
 void check_server(const char *server, Oid role) {

@@ -6,26 +6,25 @@
 
 namespace shardid {
 
-// What a statement returned, as text; or why it returned nothing, which begins by naming the source
-// of the error, this server or the registry.
+// What the registry has answered, a JSON array; or null, and why it has not, which begins by naming
+// the source of the error, this server or the registry.
 struct Reply {
-    int rows;
-    int columns;
-    const char *const *values;  // row by row; null: NULL
-    const char *error;          // null if there is none
-    bool is_refusal;            // the registry's statement has failed
+    const char *answers;
+    const char *error;
+    bool is_refusal;  // of the error: a later try does not help
 };
 
 // Has the registry that is behind the foreign server, reached as the role with its user mapping,
 // work on the requests, a JSON array; and asks, after its commit, what is granted: only that
-// counts. Waits at most until the deadline; ends the process if somebody wants to drop the
-// database. In a transaction of its own. REQUIRED: in the worker, outside of transactions.
+// counts. Waits at most for shardid.registry_timeout; ends the process if somebody wants to drop
+// the database. In a transaction of its own. REQUIRED: in the worker, outside of transactions.
 Reply ask_registry(const char *server, Oid role, const char *requests);
 
-// The deadline of all that the worker asks is shardid.registry_timeout from now.
-void start_deadline();
+// The same in a session's transaction, for at most this long. Can be canceled; raises errors of
+// this server as they are.
+Reply ask_registry_here(const char *server, Oid role, const char *requests, int64 wait_ms);
 
-// Raises what ask_registry would return, for what can be seen here: no such server, no right to use
+// Raises what ask_registry_here raises, for what can be seen here: no such server, no right to use
 // it, no user mapping, no password.
 void check_server(const char *server, Oid role);
 

@@ -5,8 +5,8 @@
 #include "engine/attempt.h"
 #include "engine/refusals.h"
 #include "engine/settings.h"
-#include "lease/lease_tables.h"
-#include "lease/start_worker.h"
+#include "lease/answer.h"
+#include "lease/request.h"
 
 extern "C" {
 #include "catalog/pg_authid_d.h"
@@ -16,8 +16,8 @@ namespace shardid {
 
 namespace {
 
-// After a failure the registry is not asked again for this long: sessions that wait have ids again
-// within a second of its return.
+// After a failure the registry is not asked again for this long; and where there is no answer, for
+// half as long as there was none, up to half a lease: those that get answers have the seats.
 constexpr int64 pause_after_failure_ms = 500;
 
 // How long a session that waits for a window sleeps before it looks again; and how long after a
@@ -28,22 +28,32 @@ constexpr int64 ask_again_ms = 100;
 // How long after a session had the lease renewed, or saw that another session has, it looks again.
 constexpr uint64 renew_again_ms = 1000;
 
+bool is_same(const pg_uuid_t &one, const pg_uuid_t &other) {
+    return memcmp(one.data, other.data, UUID_LEN) == 0;
+}
+
+void have_window(Lease &lease, const Window &window, XLogRecPtr moved_at) {
+    lease.window = window;
+    lease.moved_at = moved_at;
+    lease.look_at = ask_from(window, lease.length_ms, static_cast<uint64>(MyProcPid));
+}
+
 // Reads the window again, as it is committed now, whatever snapshot the transaction has. The
-// session keeps what it has if no window was granted to this server since it was started, for the
-// generator's present storage: within one incarnation windows only grow.
+// session keeps what it has if no later one was granted to this lease, on this server since it was
+// started, for the generator's present storage: within one incarnation windows only grow.
 void read_window(Lease &lease) {
     WindowRow row;
     if (!has_lease_tables() || !read_window_row(lease.origin, &row))
         return;
-    lease.failed_at = row.failed_at;
-    if (strcmp(row.family.text, lease.family.text) != 0)
+    if (Max(row.failed_at, row.renewed_at) > lease.asked_at) {
+        lease.failed_at = row.failed_at;
+        lease.silent_since = row.silent_since;
+    }
+    if (!is_same(row.lease, lease.name))
         return;
-    if (row.window == lease.window && row.moved_at == lease.moved_at)
-        return;
-    lease.window = row.window;
-    lease.moved_at = row.moved_at;
     lease.length_ms = static_cast<uint64>(row.length_ms);
-    lease.look_at = ask_from(row.window, lease.length_ms, static_cast<uint64>(MyProcPid));
+    if (strcmp(row.family.text, lease.family.text) == 0 && row.window.until > lease.window.until)
+        have_window(lease, row.window, row.moved_at);
 }
 
 void load(Lease &lease, const Sequence &sequence) {
@@ -57,6 +67,7 @@ void load(Lease &lease, const Sequence &sequence) {
         return;
     }
     lease.origin = row.origin;
+    lease.name = row.lease;
     lease.shard = row.shard;
     lease.layout = row.layout;
     lease.group = group_of(row);
@@ -79,12 +90,25 @@ bool serves(const Lease &lease, const Attempt &attempt) {
 // Whether a renewal failed a moment ago: then no other one is started yet.
 bool has_failed_lately(const Lease &lease) {
     const TimestampTz now = GetCurrentTimestamp();
+    const int64 silent_ms =
+        lease.silent_since == 0 ? 0 : (lease.failed_at - lease.silent_since) / us_per_ms;
+    const int64 pause_ms =
+        Max(Min(silent_ms, static_cast<int64>(lease.length_ms)) / 2, pause_after_failure_ms);
     return lease.failed_at != 0 && lease.failed_at <= now &&
-           !TimestampDifferenceExceeds(lease.failed_at, now, pause_after_failure_ms);
+           !TimestampDifferenceExceeds(lease.failed_at, now, static_cast<int>(pause_ms));
+}
+
+// Whether the generator has another lease by now, or none: what is known of this one counts no
+// more.
+bool is_another(const Lease &lease) {
+    LeasedRow row;
+    return !read_leased_row(lease.origin, &row) || !is_same(row.lease, lease.name) ||
+           row.state != Membership::leased;
 }
 
 WorkerTask renewal_of(const Lease &lease, Oid relid, XLogRecPtr moved_at, uint64 tick) {
     WorkerTask task = task_for(TaskKind::renew, relid, lease.group);
+    task.is_hopeful = lease.silent_since == 0;
     task.family = lease.family;
     task.moved_at = moved_at;
     task.tick = tick;
@@ -97,24 +121,36 @@ bool may_see_why(Oid relid) {
            has_privs_of_role(GetUserId(), ROLE_PG_MONITOR);
 }
 
+// A registry that has refused has to be told something; one that has not answered may do so later.
 struct Reason {
     int sqlstate;
-    const char *text;
+    char text[1024];  // "": there is none
 };
 
-// A registry that has refused has to be told something; one that has not answered may do so later.
-Reason reason_of(const Lease &lease, Oid relid, Started last) {
+void set_reason(Reason &reason, int sqlstate, const char *text) {
+    reason.sqlstate = sqlstate;
+    strlcpy(reason.text, text, sizeof(reason.text));
+}
+
+void set_failure(Reason &reason, Oid relid, bool is_refused, const char *error) {
+    set_reason(reason,
+               is_refused ? ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE : ERRCODE_CANNOT_CONNECT_NOW,
+               may_see_why(relid) ? error : "The owner of the generator sees why");
+}
+
+// What keeps the session from having a window, if it has not asked by itself.
+void look_for_reason(Reason &reason, const Lease &lease, Oid relid, Started last) {
     WindowRow row;
     if (last == Started::no_slot)
-        return {ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
-                "There is no free slot for a background worker"};
-    if (last == Started::no_seat)
-        return {ERRCODE_CANNOT_CONNECT_NOW, why_no_seat()};
-    if (!read_window_row(lease.origin, &row) || row.failed_at == 0 || row.error == nullptr)
-        return {ERRCODE_CANNOT_CONNECT_NOW,
-                psprintf("The registry did not answer within %d ms", lease_timeout_ms)};
-    return {row.is_refused ? ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE : ERRCODE_CANNOT_CONNECT_NOW,
-            may_see_why(relid) ? row.error : "The owner of the generator sees why"};
+        set_reason(reason, ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
+                   "There is no free slot for a background worker");
+    else if (last == Started::no_seat)
+        set_reason(reason, ERRCODE_CANNOT_CONNECT_NOW, why_no_seat());
+    else if (!read_window_row(lease.origin, &row) || row.failed_at == 0 || row.error == nullptr)
+        set_reason(reason, ERRCODE_CANNOT_CONNECT_NOW,
+                   psprintf("The registry did not answer within %d ms", lease_timeout_ms));
+    else
+        set_failure(reason, relid, row.is_refused, row.error);
 }
 
 const char *server_of(const Lease &lease) {
@@ -126,39 +162,86 @@ const char *server_of(const Lease &lease) {
 // Raises 57P03 if the registry has not answered, 55000 if it has refused, 53400 if there is no
 // slot.
 [[noreturn]] void refuse_without_window(const Lease &lease, Oid relid, const Attempt &attempt,
-                                        Started last) {
+                                        const Reason &reason) {
     const char *until =
         lease.window == no_time
             ? "It has no window of time"
             : psprintf("Its window of time ends at %s",
                        as_text(clock_at(lease.layout.epoch_us, lease.window.until)));
-    const Reason reason = reason_of(lease, relid, last);
     ereport(
         ERROR,
         (errcode(reason.sqlstate),
          errmsg("generator \"%s\" has no lease of shard %d at this time", shown_name(relid),
                 lease.shard),
          errdetail("%s, and the clock is at %s. %s.", until, as_text(attempt.clock), reason.text),
-         last == Started::no_slot
+         reason.sqlstate == ERRCODE_CONFIGURATION_LIMIT_EXCEEDED
              ? errhint("Increase max_worker_processes.")
              : errhint("See shardid_lease.shard_leases here and shardid_lease.id_space_shards "
                        "on the registry of foreign server \"%s\".",
                        server_of(lease))));
 }
 
+// Where no worker can be had, the session asks by itself, for its own generator, for at most this
+// long. What it is granted it keeps for itself: nothing is stored, as that would be rolled back
+// with its transaction. To everyone else it is a grant whose answer was lost: the next request of
+// the incarnation is granted the same window, or a longer one. A page that others have moved is
+// another incarnation, of which the other sessions have to know: for that it takes a worker.
+// Returns false if the registry was not asked.
+bool ask_here(Lease &lease, Oid relid, const Attempt &attempt, int64 wait_ms, Reason &reason) {
+    LeasedRow row;
+    if (attempt.moved_at != InvalidXLogRecPtr || !begin_asking(lease.group))
+        return false;
+    const WorkerTask task = renewal_of(lease, relid, InvalidXLogRecPtr, attempt.tick);
+    Request request{};
+    const bool is_asked = read_leased_row(lease.origin, &row) && is_same(row.lease, lease.name);
+    if (is_asked) {
+        request.row = row;
+        describe(&request, &task);
+        const char *json = json_of(list_make1(&request));
+        const Oid owner = owner_of_sequence(relid);
+        const Answer answer =
+            checked_answer(json, ask_registry_here(row.server, owner, json, wait_ms));
+        lease.asked_at = GetCurrentTimestamp();
+        lease.failed_at = answer.fault == nullptr ? 0 : lease.asked_at;
+        if (answer.fault == nullptr || answer.is_answered)
+            lease.silent_since = 0;
+        else if (lease.silent_since == 0)
+            lease.silent_since = lease.asked_at;
+        if (answer.fault != nullptr)
+            set_failure(reason, relid, answer.is_refused, answer.fault);
+        else
+            lease.length_ms = static_cast<uint64>(answer.lease_ms);
+        if (answer.fault == nullptr && static_cast<uint64>(answer.until) > lease.window.until)
+            have_window(lease,
+                        {static_cast<uint64>(answer.from), static_cast<uint64>(answer.until)},
+                        request.moved_at);
+    }
+    end_asking(lease.group);
+    return is_asked;
+}
+
 void wait_until_served(Lease &lease, Oid relid, const Attempt &attempt) {
     instr_time start;
     INSTR_TIME_SET_CURRENT(start);
     Started last = Started::another;
+    Reason reason{};
     for (;;) {
         MemoryContextReset(CurrentMemoryContext);
+        if (is_another(lease)) {
+            lease.state = LeaseState::unknown;
+            return;
+        }
         read_window(lease);
         if (serves(lease, attempt))
             return;
         const int64 left = lease_timeout_ms - ms_since(start);
         Started started = Started::another;
-        if (!has_failed_lately(lease))
+        if (!has_failed_lately(lease)) {
             started = run_worker(renewal_of(lease, relid, attempt.moved_at, attempt.tick), left);
+            if (left > 0 && (started == Started::no_slot || started == Started::no_seat) &&
+                ask_here(lease, relid, attempt, left, reason))
+                started = Started::yes;
+        }
         // Where the registry was asked, a slot that is missing for a moment is not the reason.
         if (started == Started::yes || has_failed_lately(lease))
             last = Started::yes;
@@ -167,8 +250,11 @@ void wait_until_served(Lease &lease, Oid relid, const Attempt &attempt) {
         read_window(lease);
         if (serves(lease, attempt))
             return;
-        if (left <= 0)
-            refuse_without_window(lease, relid, attempt, last);
+        if (left <= 0) {
+            if (reason.text[0] == '\0')
+                look_for_reason(reason, lease, relid, last);
+            refuse_without_window(lease, relid, attempt, reason);
+        }
         nap(Min(left, started == Started::another ? look_again_ms : ask_again_ms));
     }
 }

@@ -81,10 +81,6 @@ bool is_by_name(Datum ref) {
     return stored(ref)[0] == name_follows;
 }
 
-Datum ref_to(Oid object) {
-    return CStringGetTextDatum(psprintf("%c%u", oid_follows, object));
-}
-
 char *name_of_sequence_ref(Datum ref) {
     return shown(ref, sequence_name);
 }
@@ -111,7 +107,7 @@ Datum shardid_sequence_ref_out(PG_FUNCTION_ARGS) {
 }
 
 Datum shardid_role_ref(PG_FUNCTION_ARGS) {
-    PG_RETURN_DATUM(ref_to(PG_GETARG_OID(0)));
+    PG_RETURN_DATUM(CStringGetTextDatum(psprintf("%c%u", oid_follows, PG_GETARG_OID(0))));
 }
 
 Datum shardid_role_oid(PG_FUNCTION_ARGS) {

@@ -13,9 +13,6 @@ Oid sequence_of_ref(Datum ref);
 // Whether it still has the name that was read from a dump.
 bool is_by_name(Datum ref);
 
-// A reference to the role or sequence, by its OID.
-Datum ref_to(Oid object);
-
 // As SQL shows it: the qualified name that the sequence has now. Of a sequence that is gone it is
 // the name that was read from a dump, else the number.
 char *name_of_sequence_ref(Datum ref);

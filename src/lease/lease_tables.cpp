@@ -6,7 +6,6 @@
 #include "lease/late_names.h"
 
 extern "C" {
-#include "catalog/indexing.h"
 #include "utils/pg_lsn.h"
 }
 
@@ -34,6 +33,7 @@ enum LeasedColumn {
 
 enum WindowColumn {
     window_origin,
+    window_lease,
     family,
     moved_at,
     from_ms,
@@ -43,6 +43,7 @@ enum WindowColumn {
     receipt,
     renewed_at,
     failed_at,
+    silent_since,
     logged_at,
     is_refused,
     error,
@@ -62,22 +63,12 @@ Membership state_named(const char *name) {
     return state < 0 ? Membership::sealed : static_cast<Membership>(state);
 }
 
-// A row as an array of values, to be read and to be formed.
+// A row as an array of values.
 template <int columns>
 struct Values {
     Datum values[columns] = {};
     bool nulls[columns] = {};
 
-    void set(int column, Datum value, bool is_null = false) {
-        values[column] = value;
-        nulls[column] = is_null;
-    }
-    void set(int column, const char *text) {
-        set(column, text == nullptr ? Datum{0} : CStringGetTextDatum(text), text == nullptr);
-    }
-    void set_time(int column, TimestampTz time) {
-        set(column, TimestampTzGetDatum(time), time == 0);
-    }
     const char *string(int column) const {
         return nulls[column] ? nullptr : TextDatumGetCString(values[column]);
     }
@@ -95,8 +86,8 @@ Oid primary_key_of(Relation table) {
 // Calls visit(row) for the row of this origin, or for all if that is null. Returns whether there
 // was one. The table may be gone since it was looked up, with the extension.
 template <typename Visit>
-bool scan(const Oid &table_oid, LOCKMODE lock, const pg_uuid_t *origin, Visit visit) {
-    Relation table = has_lease_tables() ? try_table_open(table_oid, lock) : nullptr;
+bool scan(const Oid &table_oid, const pg_uuid_t *origin, Visit visit) {
+    Relation table = has_lease_tables() ? try_table_open(table_oid, AccessShareLock) : nullptr;
     if (table == nullptr)
         return false;
     ScanKeyData key;
@@ -114,7 +105,7 @@ bool scan(const Oid &table_oid, LOCKMODE lock, const pg_uuid_t *origin, Visit vi
     }
     systable_endscan(rows);
     UnregisterSnapshot(now);
-    table_close(table, lock == AccessShareLock ? lock : NoLock);
+    table_close(table, AccessShareLock);
     return is_found;
 }
 
@@ -138,27 +129,6 @@ LeasedRow leased_row_of(Relation table, HeapTuple tuple) {
             {DatumGetInt32(row.values[shard_bits]), DatumGetInt32(row.values[sequence_bits])},
             DatumGetTimestampTz(row.values[epoch])};
     return result;
-}
-
-// Replaces the row that begins with this origin, or adds it.
-template <int columns>
-void put(const Oid &table_oid, const pg_uuid_t &origin, Values<columns> &row) {
-    require_lease_tables();
-    Relation table = table_open(table_oid, RowExclusiveLock);
-    HeapTuple tuple = heap_form_tuple(RelationGetDescr(table), row.values, row.nulls);
-    const auto replace = [&](Relation, HeapTuple old) {
-        CatalogTupleUpdate(table, &old->t_self, tuple);
-    };
-    if (!scan(table_oid, RowExclusiveLock, &origin, replace))
-        CatalogTupleInsert(table, tuple);
-    table_close(table, NoLock);
-    CommandCounterIncrement();
-}
-
-void remove(const Oid &table_oid, const pg_uuid_t &origin) {
-    scan(table_oid, RowExclusiveLock, &origin,
-         [](Relation table, HeapTuple old) { CatalogTupleDelete(table, &old->t_self); });
-    CommandCounterIncrement();
 }
 
 // leased_generator has this row and another one for the generator.
@@ -212,7 +182,7 @@ bool forget_lease_table(Oid relid) {
 bool read_leased_row(Oid generator_oid, LeasedRow *result) {
     bool is_found = false;
     LeasedRow lost{};
-    scan(leased_table, AccessShareLock, nullptr, [&](Relation table, HeapTuple tuple) {
+    scan(leased_table, nullptr, [&](Relation table, HeapTuple tuple) {
         const LeasedRow row = leased_row_of(table, tuple);
         if (row.is_by_name && !OidIsValid(row.generator) && row.state == Membership::leased)
             lost = row;
@@ -229,13 +199,13 @@ bool read_leased_row(Oid generator_oid, LeasedRow *result) {
 }
 
 bool read_leased_row(const pg_uuid_t &origin, LeasedRow *result) {
-    return scan(leased_table, AccessShareLock, &origin,
+    return scan(leased_table, &origin,
                 [&](Relation table, HeapTuple tuple) { *result = leased_row_of(table, tuple); });
 }
 
 List *leased_rows() {
     List *rows = NIL;
-    scan(leased_table, AccessShareLock, nullptr, [&](Relation table, HeapTuple tuple) {
+    scan(leased_table, nullptr, [&](Relation table, HeapTuple tuple) {
         auto *row = static_cast<LeasedRow *>(palloc(sizeof(LeasedRow)));
         *row = leased_row_of(table, tuple);
         rows = lappend(rows, row);
@@ -243,67 +213,24 @@ List *leased_rows() {
     return rows;
 }
 
-void put_leased_row(const LeasedRow &row) {
-    const bool has_none = !row.has_layout;
-    Values<leased_columns> values;
-    values.set(leased_origin, UUIDPGetDatum(&row.origin));
-    values.set(lease, UUIDPGetDatum(&row.lease));
-    values.set(generator, ref_to(row.generator));
-    values.set(server, row.server);
-    values.set(space, row.space);
-    values.set(shard, Int32GetDatum(row.shard), row.shard == any_shard);
-    values.set(registry, row.registry);
-    values.set(state, state_names[static_cast<int>(row.state)]);
-    values.set(epoch, TimestampTzGetDatum(row.layout.epoch_us), has_none);
-    values.set(shard_bits, Int32GetDatum(row.layout.widths.shard_bits), has_none);
-    values.set(sequence_bits, Int32GetDatum(row.layout.widths.sequence_bits), has_none);
-    put(leased_table, row.origin, values);
-    CacheInvalidateRelcacheByRelid(row.generator);
-}
-
-void delete_leased_row(const LeasedRow &row) {
-    remove(leased_table, row.origin);
-    remove(window_table, row.origin);
-    if (OidIsValid(row.generator))
-        CacheInvalidateRelcacheByRelid(row.generator);
-}
-
 bool read_window_row(const pg_uuid_t &origin, WindowRow *result) {
-    return scan(window_table, AccessShareLock, &origin, [&](Relation table, HeapTuple tuple) {
+    return scan(window_table, &origin, [&](Relation table, HeapTuple tuple) {
         Values<window_columns> row;
         heap_deform_tuple(heap_copytuple(tuple), RelationGetDescr(table), row.values, row.nulls);
         *result = {};
+        result->lease = *DatumGetUUIDP(row.values[window_lease]);
         strlcpy(result->family.text, row.string(family), sizeof(result->family.text));
         result->moved_at = DatumGetLSN(row.values[moved_at]);
         result->window = {static_cast<uint64>(Max(row.number(from_ms), 0)),
                           static_cast<uint64>(Max(row.number(until_ms), 0))};
         result->length_ms = row.number(lease_ms);
-        result->serial = row.number(serial);
         result->receipt = row.string(receipt);
         result->renewed_at = row.time(renewed_at);
         result->failed_at = row.time(failed_at);
-        result->logged_at = row.time(logged_at);
+        result->silent_since = row.time(silent_since);
         result->is_refused = DatumGetBool(row.values[is_refused]);
         result->error = row.string(error);
     });
-}
-
-void put_window_row(const pg_uuid_t &origin, const WindowRow &row) {
-    Values<window_columns> values;
-    values.set(window_origin, UUIDPGetDatum(&origin));
-    values.set(family, row.family.text);
-    values.set(moved_at, LSNGetDatum(row.moved_at));
-    values.set(from_ms, Int64GetDatum(static_cast<int64>(row.window.from)));
-    values.set(until_ms, Int64GetDatum(static_cast<int64>(row.window.until)));
-    values.set(lease_ms, Int64GetDatum(row.length_ms));
-    values.set(serial, Int64GetDatum(row.serial));
-    values.set(receipt, row.receipt);
-    values.set_time(renewed_at, row.renewed_at);
-    values.set_time(failed_at, row.failed_at);
-    values.set_time(logged_at, row.logged_at);
-    values.set(is_refused, BoolGetDatum(row.is_refused));
-    values.set(error, row.error);
-    put(window_table, origin, values);
 }
 
 }  // namespace shardid

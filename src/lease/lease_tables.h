@@ -1,5 +1,5 @@
 // The two tables that the extension shardid_lease keeps on a member: leased_generator, which dumps
-// carry, and lease_window, which they do not. Nothing else reads or writes them. They are read by a
+// carry, and lease_window, which they do not. They are read by a
 // snapshot of their own, so that every transaction sees what is committed now.
 #pragma once
 
@@ -41,17 +41,17 @@ inline bool joins_first(const LeasedRow &row) {
 }
 
 struct WindowRow {
+    pg_uuid_t lease;
     Digest family;
     XLogRecPtr moved_at;
     Window window;
     int64 length_ms;
-    int64 serial;         // the highest one seen
     const char *receipt;  // the registry's word for it; null: none
     TimestampTz renewed_at;
-    TimestampTz failed_at;  // 0: the last answer gave the window
-    TimestampTz logged_at;
-    bool is_refused;    // it failed because the registry refused it
-    const char *error;  // null if there was none
+    TimestampTz failed_at;     // 0: the last answer gave the window
+    TimestampTz silent_since;  // 0: the registry has answered
+    bool is_refused;           // it failed because the registry refused it
+    const char *error;         // null if there was none
 };
 
 // Whether the extension's tables exist. Looked up once, until a relation changes.
@@ -75,14 +75,6 @@ bool read_leased_row(const pg_uuid_t &origin, LeasedRow *result);
 // All rows, a list of LeasedRow *.
 List *leased_rows();
 
-// Replaces the row of this origin, and has all sessions look at the generator anew once this
-// transaction commits. REQUIRED: the caller may write the tables.
-void put_leased_row(const LeasedRow &row);
-
-// Deletes the rows of this origin in both tables.
-void delete_leased_row(const LeasedRow &row);
-
 bool read_window_row(const pg_uuid_t &origin, WindowRow *result);
-void put_window_row(const pg_uuid_t &origin, const WindowRow &row);
 
 }  // namespace shardid

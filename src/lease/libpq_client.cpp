@@ -1,11 +1,12 @@
-// shardid_libpq.so: sends a statement to another server by libpq. The only call that blocks in
-// libpq looks up the host's name.
+// shardid_libpq.so: sends statements to another server by libpq. The only call that blocks in libpq
+// looks up the host's name.
 #include "lease/libpq_client.h"
 
 extern "C" {
 #include <libpq-fe.h>
 
 #include "commands/defrem.h"
+#include "storage/fd.h"
 #include "storage/latch.h"
 }
 
@@ -15,21 +16,9 @@ namespace {
 
 constexpr int64 look_again_ms = 100;
 
+// Of the call that is under way.
 PGconn *connection = nullptr;
-
-// Whether the last call came to its end, and whether it was warned.
-bool is_idle = true;
-bool is_warned = false;
-
-void note_notice(void * /*argument*/, const PGresult *notice) {
-    const char *severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
-    is_warned |= severity == nullptr || strcmp(severity, "WARNING") == 0;
-}
-
-void disconnect() {
-    PQfinish(connection);
-    connection = nullptr;
-}
+PGresult *result = nullptr;
 
 const char *on_one_line(const char *message) {
     char *text = pstrdup(message);
@@ -45,12 +34,11 @@ const char *on_one_line(const char *message) {
 
 bool fail(LibpqCall *call, const char *error) {
     call->error = on_one_line(error);
-    disconnect();
     return false;
 }
 
 bool fail_late(LibpqCall *call) {
-    return fail(call, connection == nullptr || PQstatus(connection) != CONNECTION_OK
+    return fail(call, PQstatus(connection) != CONNECTION_OK
                           ? "no connection within shardid.registry_timeout"
                           : "no answer within shardid.registry_timeout");
 }
@@ -110,16 +98,16 @@ bool finish_connecting(LibpqCall *call) {
     return true;
 }
 
+// What the registry says apart from its answers is nobody's business.
+void ignore_notice(void * /*argument*/, const PGresult * /*notice*/) {}
+
 // As dblink and postgres_fdw do: otherwise the server's own files, or its operating system user,
 // would authenticate any role.
 bool connect(LibpqCall *call) {
-    if (is_idle && connection != nullptr && PQstatus(connection) == CONNECTION_OK)
-        return true;
-    disconnect();
     begin_connecting(call);
     if (connection == nullptr)
         return fail(call, "out of memory");
-    PQsetNoticeReceiver(connection, note_notice, nullptr);
+    PQsetNoticeReceiver(connection, ignore_notice, nullptr);
     if (PQstatus(connection) == CONNECTION_BAD)
         return fail(call, PQerrorMessage(connection));
     if (!finish_connecting(call))
@@ -128,13 +116,11 @@ bool connect(LibpqCall *call) {
         return fail(call,
                     "password is required: the registry did not ask for one, and the "
                     "generator's owner is no superuser");
-    return true;
+    return PQsetnonblocking(connection, 1) == 0 || fail(call, PQerrorMessage(connection));
 }
 
-bool send(LibpqCall *call) {
-    if (PQsetnonblocking(connection, 1) != 0 ||
-        PQsendQueryParams(connection, call->statement, 1, nullptr, &call->parameter, nullptr,
-                          nullptr, 0) == 0)
+bool send(LibpqCall *call, const char *statement, const char *parameter) {
+    if (PQsendQueryParams(connection, statement, 1, nullptr, &parameter, nullptr, nullptr, 0) == 0)
         return fail(call, PQerrorMessage(connection));
     int unsent;
     while ((unsent = PQflush(connection)) == 1)
@@ -145,8 +131,9 @@ bool send(LibpqCall *call) {
     return unsent == 0 || fail(call, PQerrorMessage(connection));
 }
 
-// The last result: an error of the commit comes after the rows.
-bool receive(LibpqCall *call, PGresult **result) {
+// As libpqsrv_get_result_last: after a result that begins COPY, or a lost connection, there is no
+// last one. Else it counts, as an error of the commit comes after the rows.
+bool receive(LibpqCall *call) {
     for (;;) {
         while (PQisBusy(connection)) {
             if (!wait_for_socket(call, WL_SOCKET_READABLE))
@@ -156,32 +143,48 @@ bool receive(LibpqCall *call, PGresult **result) {
         }
         PGresult *next = PQgetResult(connection);
         if (next == nullptr)
-            return *result != nullptr || fail(call, "no result");
-        PQclear(*result);
-        *result = next;
+            return result != nullptr || fail(call, "no result");
+        PQclear(result);
+        result = next;
+        const ExecStatusType status = PQresultStatus(result);
+        if (status == PGRES_COPY_IN || status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH ||
+            PQstatus(connection) == CONNECTION_BAD)
+            return true;
     }
 }
 
-const char *error_of(const PGresult *result) {
+constexpr const char *class_of_missing_or_forbidden = "42";
+
+bool take_value(LibpqCall *call) {
+    if (PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) == 1 &&
+        PQnfields(result) == 1 && PQgetisnull(result, 0, 0) == 0) {
+        call->value = pstrdup(PQgetvalue(result, 0, 0));
+        return true;
+    }
     const char *primary = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
     const char *detail = PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL);
+    const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    const char *other = PQresultErrorMessage(result);
+    call->has_failed = primary != nullptr;
+    call->is_for_good =
+        sqlstate != nullptr && strncmp(sqlstate, class_of_missing_or_forbidden, 2) == 0;
     if (primary == nullptr)
-        return on_one_line(PQresultErrorMessage(result));
-    return detail == nullptr ? pstrdup(primary) : psprintf("%s: %s", primary, detail);
+        return fail(call, other[0] == '\0' ? "it gave no answer" : other);
+    return fail(call, detail == nullptr ? primary : psprintf("%s: %s", primary, detail));
 }
 
-void copy_rows(LibpqCall *call, const PGresult *result) {
-    call->rows = PQntuples(result);
-    call->columns = PQnfields(result);
-    const int count = call->rows * call->columns;
-    call->values =
-        static_cast<const char **>(palloc(sizeof(char *) * static_cast<Size>(Max(count, 1))));
-    for (int i = 0; i < count; ++i) {
-        const int row = i / call->columns;
-        const int column = i % call->columns;
-        call->values[i] =
-            PQgetisnull(result, row, column) ? nullptr : pstrdup(PQgetvalue(result, row, column));
-    }
+bool ask(LibpqCall *call, const char *statement, const char *parameter) {
+    PQclear(result);
+    result = nullptr;
+    return send(call, statement, parameter) && receive(call) && take_value(call);
+}
+
+void disconnect() {
+    PQclear(result);
+    PQfinish(connection);
+    result = nullptr;
+    connection = nullptr;
+    ReleaseExternalFD();
 }
 
 }  // namespace
@@ -192,24 +195,23 @@ PG_MODULE_MAGIC;
 
 PGDLLEXPORT void shardid_libpq_ask(LibpqCall *call);
 
+// An answer of an earlier connection could be that of another server: so none is kept.
 void shardid_libpq_ask(LibpqCall *call) {
-    PGresult *result = nullptr;
-    call->error = nullptr;
-    call->has_failed = false;
-    const bool is_connected = connect(call);
-    is_idle = false;
-    is_warned = false;
-    if (is_connected && send(call) && receive(call, &result)) {
-        is_idle = true;
-        call->has_failed = PQresultStatus(result) != PGRES_TUPLES_OK;
-        if (call->has_failed)
-            call->error = error_of(result);
-        else if (is_warned)
-            call->error = "it raised a warning: its commit may not have reached a standby";
-        else
-            copy_rows(call, result);
+    Assert(connection == nullptr && result == nullptr);
+    ReserveExternalFD();
+    PG_TRY();
+    {
+        const char *parameter = call->parameter;
+        const char *const *statement = call->statements;
+        if (connect(call))
+            while (*statement != nullptr && ask(call, *statement, parameter)) {
+                parameter = call->value;
+                ++statement;
+            }
     }
-    PQclear(result);
+    PG_FINALLY();
+    disconnect();
+    PG_END_TRY();
 }
 
 }  // extern "C"

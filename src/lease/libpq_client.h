@@ -1,5 +1,5 @@
-// What shardid_libpq.so, which only the background worker loads, offers: so that no session's
-// process links libpq. Plain C in both directions; it waits by PostgreSQL's latches.
+// What shardid_libpq.so offers, which is loaded where a registry is asked: so that no other process
+// links libpq. Plain C in both directions; it waits by PostgreSQL's latches.
 #pragma once
 
 #include "compat.h"
@@ -10,22 +10,22 @@ extern "C" {
 
 namespace shardid {
 
-// A statement for a server. Memory is of the current context.
+// Statements for a server, by a connection of their own. Memory is of the current context.
 struct LibpqCall {
     const List *options;  // DefElem *; those that libpq does not know are left out
     bool needs_password;  // the server has to ask for it
-    const char *statement;
+    // Each returns one value, which is the parameter of the next one. The last one is null.
+    const char *const *statements;
     const char *parameter;
     int64 (*left_ms)();  // until the deadline; called while it waits, and may end the process
     // The answer.
-    int rows;
-    int columns;
-    const char **values;
-    bool has_failed;  // the error is the statement's
+    const char *value;
     const char *error;
+    bool has_failed;   // the error is a statement's
+    bool is_for_good;  // and there is no such function, or no right to call it
 };
 
-// Connects, unless the last call has and succeeded, asks, and fills in the answer.
+// Connects, asks, disconnects, and fills in the answer. Can be canceled.
 using LibpqAsk = void (*)(LibpqCall *call);
 
 inline constexpr const char *libpq_library = "shardid_libpq";

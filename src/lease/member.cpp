@@ -90,7 +90,7 @@ LeasedRow row_of(Oid generator) {
 // Transactions that have used the generator before it was leased continue without the lease until
 // they end; those from before a release, with what they know of it. No id of theirs is another
 // generator's, but the caller may rely on the order.
-void wait_for_earlier_users(Oid generator, instr_time start, const char *outcome) {
+void wait_for_earlier_users(Oid generator, instr_time start, bool is_release) {
     LOCKTAG tag;
     SET_LOCKTAG_RELATION(tag, MyDatabaseId, generator);
     int count;
@@ -98,13 +98,22 @@ void wait_for_earlier_users(Oid generator, instr_time start, const char *outcome
     for (int i = 0; i < count; ++i)
         while (!VirtualXactLock(users[i], false)) {
             if (ms_since(start) > Max(lease_timeout_ms, 1))
-                ereport(ERROR, (errcode(ERRCODE_OBJECT_IN_USE),
-                                errmsg("a transaction can still generate ids of \"%s\" as before",
-                                       shown_name(generator)),
-                                errdetail("It has used the generator, and has not ended within %d "
-                                          "ms. %s",
-                                          lease_timeout_ms, outcome),
-                                errhint("Wait until it ends; pg_locks shows it.")));
+                ereport(
+                    ERROR,
+                    (errcode(ERRCODE_OBJECT_IN_USE),
+                     errmsg(
+                         is_release
+                             ? "a transaction can still use the released lease of \"%s\""
+                             : "a transaction can still generate ids of \"%s\" without its lease",
+                         shown_name(generator)),
+                     errdetail("A transaction that has used the generator has not ended within %d "
+                               "ms. %s",
+                               lease_timeout_ms,
+                               is_release ? "Only for it the release is not complete."
+                                          : "All others have the lease."),
+                     errhint("End that transaction, which pg_locks shows; %s need not be called "
+                             "again.",
+                             is_release ? "release_shard()" : "lease_shard()")));
             nap(look_again_ms);
         }
 }
@@ -181,7 +190,7 @@ Datum shardid_lease_shard(PG_FUNCTION_ARGS) {
 
     const int32 shard = call_worker(TaskKind::join, generator, call.server, call);
     AcceptInvalidationMessages();
-    wait_for_earlier_users(generator, start, "The lease is held.");
+    wait_for_earlier_users(generator, start, false);
     warn_of_setting(shard);
     PG_RETURN_INT32(shard);
 }
@@ -198,7 +207,7 @@ Datum shardid_release_shard(PG_FUNCTION_ARGS) {
     INSTR_TIME_SET_CURRENT(start);
     check_generator(generator, "release_shard()");
     call_for_member(TaskKind::release, generator);
-    wait_for_earlier_users(generator, start, "The lease is released.");
+    wait_for_earlier_users(generator, start, true);
     PG_RETURN_VOID();
 }
 

@@ -2,7 +2,6 @@
 
 #include "core/binding.hpp"
 
-#include "engine/citus.h"
 #include "engine/incarnation.h"
 #include "engine/sequence_page.h"
 
@@ -13,10 +12,6 @@ extern "C" {
 #include "postmaster/postmaster.h"
 #include "utils/json.h"
 }
-
-#include <cerrno>
-#include <cstddef>
-#include <cstdlib>
 
 namespace shardid {
 
@@ -88,8 +83,6 @@ void append_request(StringInfo json, const Request &request) {
     append(json, "joins", request.joins);
     append(json, "takes_over", request.takes_over);
     append(json, "returns", request.returns);
-    // A clone of a node of Citus is promoted next to the node.
-    append(json, "inherits", !has_citus());
     append_server(json);
 }
 
@@ -102,16 +95,6 @@ Relation open_at_once(Oid generator) {
     if (relation == nullptr)
         UnlockRelationOid(generator, page_lock);
     return relation;
-}
-
-bool read_number(const char *text, int64 *number) {
-    if (text == nullptr)
-        return false;
-    char *end;
-    errno = 0;
-    const long long value = strtoll(text, &end, 10);
-    *number = value;
-    return errno == 0 && end != text && *end == '\0';
 }
 
 Standing standing_of(Relation sequence) {
@@ -135,20 +118,6 @@ XLogRecPtr incarnation_move(const Standing &standing, const WindowRow &window) {
         return standing.moved_at;
     return window.moved_at;
 }
-
-// In the order of the columns that ask_registry returns.
-enum Column {
-    origin,
-    ok,
-    is_final,
-    is_later,
-    error,
-    incarnation,
-    receipt,
-    registry,
-    first_number,
-    columns = first_number + 8
-};
 
 }  // namespace
 
@@ -188,38 +157,6 @@ const char *incarnation_text(const Digest &family, XLogRecPtr moved_at) {
 
 const char *text_of(const pg_uuid_t &uuid) {
     return DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(&uuid)));
-}
-
-Granted granted_of(const Reply &reply, int row) {
-    const char *const *values = reply.values + static_cast<std::ptrdiff_t>(row) * reply.columns;
-    Granted result{};
-    if (reply.columns != columns)
-        return result;
-    result.origin = values[origin];
-    result.ok = values[ok] != nullptr && strcmp(values[ok], "true") == 0;
-    result.is_final = values[is_final] != nullptr && strcmp(values[is_final], "true") == 0;
-    result.is_later = values[is_later] != nullptr && strcmp(values[is_later], "true") == 0;
-    result.error = values[error];
-    result.incarnation = values[incarnation];
-    result.receipt = values[receipt];
-    result.registry = values[registry];
-    int64 *const numbers[] = {&result.shard,      &result.from,         &result.until,
-                              &result.serial,     &result.lease_ms,     &result.epoch_ms,
-                              &result.shard_bits, &result.sequence_bits};
-    result.is_readable = true;
-    for (std::size_t i = 0; i < lengthof(numbers); ++i)
-        result.is_readable &= read_number(values[first_number + i], numbers[i]);
-    // The registry may belong to another party: its numbers are checked.
-    constexpr int64 most_ms = INT64CONST(1) << 50;
-    result.is_readable = result.is_readable && result.from >= 0 && result.from < result.until &&
-                         result.shard >= 0 && result.shard <= INT32_MAX && result.lease_ms > 0 &&
-                         result.lease_ms <= result.until - result.from &&
-                         result.epoch_ms > -most_ms && result.epoch_ms < most_ms &&
-                         result.shard_bits >= 0 && result.shard_bits <= max_field_bits &&
-                         result.sequence_bits >= 0 && result.sequence_bits <= max_field_bits;
-    result.layout = {{static_cast<int>(result.shard_bits), static_cast<int>(result.sequence_bits)},
-                     (result.epoch_ms - epoch_difference_ms) * us_per_ms};
-    return result;
 }
 
 }  // namespace shardid

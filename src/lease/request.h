@@ -1,8 +1,6 @@
-// What the registry is asked, and what it answers. The fields are those that grant_one() of the
-// script reads, and those that receipts() returns.
+// What the registry is asked. The fields are those that grant_one() of the script reads.
 #pragma once
 
-#include "lease/exchange.h"
 #include "lease/lease_tables.h"
 #include "lease/start_worker.h"
 
@@ -39,23 +37,5 @@ const char *text_of(const pg_uuid_t &uuid);
 
 // A JSON array of them.
 const char *json_of(List *requests);
-
-// One answer.
-struct Granted {
-    const char *origin;
-    bool ok;
-    bool is_final;  // of a refused return: nothing is left to be returned
-    bool is_later;  // of a refusal: the same request can be granted later
-    const char *error;
-    const char *incarnation;
-    const char *receipt;
-    const char *registry;
-    int64 shard, from, until, serial, lease_ms, epoch_ms, shard_bits, sequence_bits;
-    bool is_readable;  // all numbers that an `ok` has are there
-    Layout layout;
-};
-
-// Of row n of what they return.
-Granted granted_of(const Reply &reply, int row);
 
 }  // namespace shardid

@@ -3,6 +3,7 @@
 #include "engine/arguments.h"
 #include "engine/durable.h"
 #include "engine/incarnation.h"
+#include "lease/late_names.h"
 
 extern "C" {
 #include "access/xlog_internal.h"
@@ -22,6 +23,9 @@ namespace {
 
 // An advisory lock's fourth field: 1 and 2 are SQL's, 3 and 4 are those of start_worker.cpp.
 constexpr uint16 shard_lock = 5;
+
+// Of leased_generator.
+constexpr AttrNumber generator_column = 3;
 
 // Null if there is no such file.
 FILE *opened(const char *path) {
@@ -183,18 +187,26 @@ Datum shardid_as_owner(PG_FUNCTION_ARGS) {
 
 // The trigger on each table of shardid_lease. What the tables contain is true in this database
 // only, so a logical replication worker leaves them as they are: a publication FOR ALL TABLES has
-// them, too. All sessions look at leased_generator anew once a change of it is committed; what a
-// registry writes at each grant invalidates no plans.
+// them, too. All sessions look at a generator anew once a change of its lease is committed, those
+// that have not looked for the extension since it was created as well; what a registry writes at
+// each grant invalidates no plans.
 Datum shardid_keep_own_rows(PG_FUNCTION_ARGS) {
     if (!CALLED_AS_TRIGGER(fcinfo))
         elog(ERROR, "keep_own_rows() was not called as a trigger");
     const auto &change = *reinterpret_cast<TriggerData *>(fcinfo->context);
     if (IsLogicalWorker())
         return Datum{0};
-    if (strcmp(RelationGetRelationName(change.tg_relation), "leased_generator") == 0)
+    HeapTuple row =
+        TRIGGER_FIRED_BY_UPDATE(change.tg_event) ? change.tg_newtuple : change.tg_trigtuple;
+    if (strcmp(RelationGetRelationName(change.tg_relation), "leased_generator") == 0) {
         CacheInvalidateRelcacheByRelid(RelationGetRelid(change.tg_relation));
-    return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(change.tg_event) ? change.tg_newtuple
-                                                                    : change.tg_trigtuple);
+        bool is_null;
+        const Oid generator = sequence_of_ref(
+            heap_getattr(row, generator_column, RelationGetDescr(change.tg_relation), &is_null));
+        if (OidIsValid(generator))
+            CacheInvalidateRelcacheByRelid(generator);
+    }
+    return PointerGetDatum(row);
 }
 
 }  // extern "C"

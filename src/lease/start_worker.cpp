@@ -47,9 +47,13 @@ Seat seat_of(const LeaseGroup &group) {
 }
 
 // A quarter of max_worker_processes: registries that hang leave the others to parallel queries,
-// replication and the like.
+// replication and the like. And they leave one of the quarter to those that answer.
 int seats_of_server() {
     return Max(max_worker_processes / 4, 1);
+}
+
+int seats_for(const WorkerTask &task) {
+    return task.is_hopeful ? seats_of_server() : seats_of_server() - 1;
 }
 
 // Without taking it for a moment, which would keep the worker from doing so.
@@ -117,9 +121,10 @@ void end_worker(int /*code*/, Datum handle) {
 
 Started start_on_seat(WorkerTask &task, BackgroundWorkerHandle **handle) {
     task.seat = 0;
-    while (!reserve(seat_of_server(task.seat)))
-        if (++task.seat == seats_of_server())
-            return Started::no_seat;
+    while (task.seat < seats_for(task) && !reserve(seat_of_server(task.seat)))
+        ++task.seat;
+    if (task.seat == seats_for(task))
+        return Started::no_seat;
     const Seat seat = seat_of_server(task.seat);
     BackgroundWorker worker = worker_for(task);
     const bool is_registered = RegisterDynamicBackgroundWorker(&worker, handle);
@@ -163,6 +168,21 @@ bool take_seats(const WorkerTask &task) {
     return take(seat_of(task.group)) && take(seat_of_server(task.seat));
 }
 
+bool begin_asking(const LeaseGroup &group) {
+    const Seat seat = seat_of(group);
+    if (!reserve(seat))
+        return false;
+    const LOCKTAG taken = as_taken(seat);
+    const bool is_first = LockAcquire(&taken, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
+    give_up(seat);
+    return is_first;
+}
+
+void end_asking(const LeaseGroup &group) {
+    const LOCKTAG taken = as_taken(seat_of(group));
+    LockRelease(&taken, ExclusiveLock, false);
+}
+
 const char *why_no_seat() {
     return psprintf("The server's %d workers for leases all wait for registries",
                     seats_of_server());
@@ -174,6 +194,7 @@ WorkerTask task_for(TaskKind kind, Oid generator, const LeaseGroup &group) {
     task.database = MyDatabaseId;
     task.generator = generator;
     task.group = group;
+    task.is_hopeful = true;
     return task;
 }
 
@@ -206,7 +227,7 @@ int32 call_worker(TaskKind kind, Oid generator, const char *server, WorkerCall &
     Started last = Started::another;
     for (;;) {
         const int64 left = Max(lease_timeout_ms, 1) - ms_since(start);
-        if (left <= 0 || last == Started::no_slot)
+        if (left <= 0)
             refuse_without_answer(generator, server, last);
         last = run_worker(task, left);
         if (shared->is_done)

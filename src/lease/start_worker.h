@@ -21,6 +21,7 @@ struct WorkerTask {
     Oid generator;
     LeaseGroup group;
     int seat;         // of the server's
+    bool is_hopeful;  // the registry has answered the last time: so it may have the last seat
     Oid caller;       // not for renew: has to own the generator
     dsm_handle call;  // not for renew: a WorkerCall
     Digest family;    // of renew: the session's own, for storage that nobody else sees, if it has
@@ -47,7 +48,8 @@ struct WorkerCall {
 
 WorkerTask task_for(TaskKind kind, Oid generator, const LeaseGroup &group);
 
-// no_seat: the server's are taken. no_slot: none of max_worker_processes is free.
+// no_seat: the server's are taken, or kept for others. no_slot: none of max_worker_processes is
+// free.
 enum class Started { yes, another, no_seat, no_slot };
 
 // Starts the worker, unless the group has one, and waits until it has its seats, some milliseconds;
@@ -62,6 +64,11 @@ int32 call_worker(TaskKind kind, Oid generator, const char *server, WorkerCall &
 // few for the whole server. They are advisory locks, which SQL cannot take: nothing is left of them
 // when their holder has ended. False if another one has them.
 bool take_seats(const WorkerTask &task);
+
+// For a session that asks the registry by itself, as a worker of the group would: until end_asking,
+// or the end of the transaction. Returns false if another one does.
+bool begin_asking(const LeaseGroup &group);
+void end_asking(const LeaseGroup &group);
 
 // What keeps a worker from its seat.
 const char *why_no_seat();

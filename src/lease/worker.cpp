@@ -46,10 +46,8 @@ bool is_in_group(const LeasedRow &row, const char *server, Oid role) {
 // A row from a dump follows its sequence from now on, even if the sequence is renamed; a row whose
 // sequence was dropped is deleted.
 void tidy(const LeasedRow &row) {
-    if (row.is_by_name && OidIsValid(row.generator))
-        put_leased_row(row);
-    else if (!row.is_by_name && !OidIsValid(row.generator))
-        delete_leased_row(row);
+    if (row.is_by_name == OidIsValid(row.generator))
+        change_lease(row, "follow");
 }
 
 List *rows_of_group(const char *server, Oid role) {
@@ -88,11 +86,10 @@ List *requests_of(const WorkerTask &task, List *rows) {
 }
 
 // Raises 55006 if the registry has refused, 57P03 if it has not answered; `message` says what.
-[[noreturn]] void refuse_for(const Outcome &outcome, const char *message, const char *advice) {
-    ereport(ERROR,
-            (errcode(outcome.is_refused ? ERRCODE_OBJECT_IN_USE : ERRCODE_CANNOT_CONNECT_NOW),
-             errmsg("%s", message), errdetail("%s.", outcome.fault),
-             errhint("%s", outcome.is_refused ? advice : "Call it again later.")));
+[[noreturn]] void refuse_for(const Answer &answer, const char *message, const char *advice) {
+    ereport(ERROR, (errcode(answer.is_refused ? ERRCODE_OBJECT_IN_USE : ERRCODE_CANNOT_CONNECT_NOW),
+                    errmsg("%s", message), errdetail("%s.", answer.fault),
+                    errhint("%s", answer.is_refused ? advice : "Call it again later.")));
 }
 
 // Renews all leases of a role from a registry, in one round trip: those of the row's group, the
@@ -101,13 +98,15 @@ List *requests_of(const WorkerTask &task, List *rows) {
 // transactions.
 void renew_group(const LeasedRow &row, Oid role) {
     List *requests = requests_of(job.task, rows_of_group(row.server, role));
-    Outcome outcome = ask_for(row.server, role, requests);
+    Answer answer = ask_for(row.server, role, requests);
     if (requests == NIL ||
-        static_cast<Request *>(llast(requests))->row.generator != job.task.generator)
-        outcome = {"The sequence is locked by a transaction", false, false, false};
-    if (job.task.kind == TaskKind::take_over && outcome.fault != nullptr)
+        static_cast<Request *>(llast(requests))->row.generator != job.task.generator) {
+        answer = {};
+        answer.fault = "The sequence is locked by a transaction";
+    }
+    if (job.task.kind == TaskKind::take_over && answer.fault != nullptr)
         refuse_for(
-            outcome, psprintf("generator \"%s\" cannot take over its shard", row.name),
+            answer, psprintf("generator \"%s\" cannot take over its shard", row.name),
             "Do what the registry says; if another holder of the shard no longer exists, run "
             "shardid_lease.evict_shard() there.");
     if (job.call != nullptr)
@@ -145,9 +144,6 @@ pg_uuid_t new_uuid() {
 // lease that it has already; sets call->granted. Raises 55000 if it holds another lease or one
 // whose release the registry has not heard of, 55006 if its sequence is locked or the registry
 // refuses, 57P03 if the registry does not answer. REQUIRED: outside of transactions.
-//
-// The lease is stored before the registry is asked: a caller that asks again, because the answer
-// was lost, has the same one.
 void join(const char *server, Oid role) {
     const WorkerTask &task = job.task;
     WorkerCall *call = job.call;
@@ -165,7 +161,7 @@ void join(const char *server, Oid role) {
     // An answer that it has another id space of this name does not keep the caller from leasing
     // there.
     if (is_known && row.state == Membership::sealed) {
-        const Outcome returned = give_back(job, row, role);
+        const Answer returned = give_back(job, row, role);
         if (!returned.is_answered && is_from(row, call->space, server))
             refuse_unreturned(row, returned.fault);
     }
@@ -176,7 +172,9 @@ void join(const char *server, Oid role) {
         row = {};
         row.origin = new_uuid();
     }
-    if (!is_known || row.state != Membership::joining)
+    // The same call again, which may have been granted a shard.
+    if (!is_known || row.state != Membership::joining || !is_from(row, call->space, server) ||
+        row.shard != call->shard)
         row.lease = new_uuid();
     Request request{};
     request.row = row;
@@ -192,21 +190,21 @@ void join(const char *server, Oid role) {
         ereport(ERROR, (errcode(ERRCODE_OBJECT_IN_USE),
                         errmsg("sequence \"%s\" is locked by a transaction", request.row.name),
                         errhint("Call it again when that has ended.")));
-    put_leased_row(request.row);
+    begin_lease(request.row);
     commit_transaction();
 
     tell(job, 0, 0, "", nullptr, nullptr);
-    const Outcome outcome = ask_for(server, role, list_make1(&request));
+    const Answer answer = ask_for(server, role, list_make1(&request));
     begin_transaction();
-    if (outcome.fault == nullptr)
+    if (answer.fault == nullptr)
         call->granted =
             row_of_task(job, Membership::leased, Membership::leased, "Call lease_shard() again.")
                 .shard;
-    else if (outcome.is_answered)
-        forget_request(request.row);
+    else if (answer.is_answered)
+        change_lease(request.row, "not_granted");
     commit_transaction();
-    if (outcome.fault != nullptr)
-        refuse_for(outcome,
+    if (answer.fault != nullptr)
+        refuse_for(answer,
                    psprintf("id space \"%s\" grants no lease to generator \"%s\"", call->space,
                             request.row.name),
                    "Do what the registry says; if the holder of the shard no longer exists, run "
@@ -237,7 +235,6 @@ void run() {
     // Of another one by now, this is another worker's work.
     if (group.role != job.task.group.role || group.server != job.task.group.server)
         return;
-    start_deadline();
     if (is_join) {
         join(server, role);
         return;

@@ -1,6 +1,7 @@
 # A member connects to its registry by the foreign server's options and the user mapping of the sequence's owner: with
 # SCRAM over 240 ms, with TLS that verifies the certificate, only to the registry that it knows, never by a dblink
 # connection of the session; and roles see errors of it only if they may.
+use IO::Socket::INET;
 use Leases;
 use Proxy;
 use ShardidTest;
@@ -121,6 +122,29 @@ is(of_view('state'), 'sealed', 'a release does not reach its registry');
 $proxy->lead_to($registry->port);
 on_member(q(SET ROLE app; SELECT shardid_lease.release_shard('ids')));
 is(of_view('state'), 'released', 'until it is the right registry again');
+
+# --- What is no registry at all, and begins COPY: the worker neither waits for its end nor stays.
+
+my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1) or die;
+my $copies = fork // die "fork: $!";
+if ($copies == 0)
+{
+	while (my $client = $listener->accept)
+	{
+		sysread $client, my $startup, 8192;
+		syswrite $client, "R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
+		sysread $client, my $statement, 8192;
+		syswrite $client, "1\0\0\0\x042\0\0\0\x04G\0\0\0\x07\0\0\0";
+		sysread $client, my $end, 8192;
+	}
+	POSIX::_exit(0);
+}
+on_member("CREATE SERVER copies FOREIGN DATA WRAPPER dblink_fdw OPTIONS (hostaddr '127.0.0.1', port '@{[ $listener->sockport ]}', sslmode 'disable', gssencmode 'disable')");
+on_member('CREATE USER MAPPING FOR CURRENT_USER SERVER copies; CREATE SEQUENCE by_copy');
+like(error(q(SELECT shardid_lease.lease_shard('ids', 'copies', 'by_copy'))), qr/57P03: .*Could not reach the registry: it gave no answer/s, 'an answer that begins COPY is none');
+ok(wait_until(sub { workers_of($member) == 0 }, 30), 'no worker stays');
+kill 'KILL', $copies;
+waitpid $copies, 0;
 
 # --- A dblink connection of the session that has the foreign server's name is not used.
 

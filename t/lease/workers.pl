@@ -1,6 +1,7 @@
 # Background workers that ask registries: each group of generators has at most one, which has the registry's time, not
 # its caller's, and ends when its caller has gone; all together leave the server its slots, whatever roles call and however
-# many databases wait for a registry that hangs.
+# many databases wait for a registry that hangs. Meanwhile members of another registry are not kept from asking; and a
+# session that waits where no slot is left asks by itself.
 use List::Util 'max';
 use Time::HiRes qw(time usleep);
 use Leases;
@@ -9,7 +10,7 @@ use ShardidTest;
 my $registry = new_registry('registry');
 $registry->safe_psql('postgres', q(SELECT shardid_lease.create_id_space('ids', lease => '4 s')));
 # A quarter of them, two, are for leases.
-my $member = new_node('member', "autovacuum = off\nlog_min_messages = debug1\nmax_worker_processes = 8\nshardid.registry_timeout = '20s'\nshardid.lease_timeout = '1s'\n");
+my $member = new_node('member', "autovacuum = off\nlog_min_messages = debug1\nmax_worker_processes = 8\nshardid.registry_timeout = '20s'\nshardid.lease_timeout = '60s'\n");
 my @databases = map { "d$_" } 1 .. 8;
 $member->safe_psql('postgres', "CREATE DATABASE $_") for @databases;
 connect_to_registry($member, $registry, $_) for 'postgres', @databases;
@@ -87,7 +88,7 @@ for my $way ('cancel', 'terminate')
 	ok(no_worker_is_left(), "$way: it ends when its caller has");
 	$call->finish;
 }
-my $error = error_of($member, 'postgres', q(SET ROLE app; SELECT shardid_lease.lease_shard('ids', 'registry', 'left_alone')));
+my $error = error_of($member, 'postgres', q(SET ROLE app; SET shardid.lease_timeout = '1s'; SELECT shardid_lease.lease_shard('ids', 'registry', 'left_alone')));
 like($error, qr/57P03: no answer about the lease of generator "public.left_alone" within 1000 ms\nDETAIL: .*foreign server "registry"/, 'the error names the server that does not answer');
 kill 'CONT', @silent;
 ok(no_worker_is_left(), 'no worker is left');
@@ -96,12 +97,18 @@ ok(no_worker_is_left(), 'no worker is left');
 
 my %shard_of = map { $_ => lease($member, 'ids', 'ids', dbname => $_) } @databases;
 draw_one($member, 'ids', dbname => $_) for @databases;
+my $answers = new_registry('answers');
+$answers->safe_psql('postgres', q(SELECT shardid_lease.create_id_space('ids', lease => '4 s')));
+$member->safe_psql('postgres', 'CREATE DATABASE good');
+connect_to_registry($member, $answers, 'good');
+lease($member, 'ids', 'ids', dbname => 'good', shard => 100);
+my $good = start_drawing($member, 'ids', dbname => 'good', settings => "SET shardid.lease_timeout = '60s';");
 stop_registry();
 for my $dbname (@databases)
 {
 	$member->poll_query_until($dbname, 'SELECT until < clock_timestamp() FROM shardid_lease.shard_leases') or die 'a window does not end';
 }
-my @sessions = map { [ $_, "SET ROLE app;\n" . "SELECT next_id(generator => 'ids');\n" x 4 ] } @databases;
+my @sessions = map { [ $_, "SET ROLE app;\nSET shardid.lease_timeout = '1s';\n" . "SELECT next_id(generator => 'ids');\n" x 4 ] } @databases;
 my $parallel = <<'SQL';
 SELECT pg_sleep(2);
 SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
@@ -112,11 +119,48 @@ is($most, 2, 'eight databases, whose registry hangs, have two workers');
 like(pop @said, qr/Workers Launched: [1-9]/, 'a parallel query has workers as well');
 is(scalar(grep { /has no lease of shard.*foreign server "registry"/s } @said), 8, 'all errors name the server');
 is(scalar(grep { /no free slot/ } @said), 0, 'and none says that there is no slot');
-like("@said", qr/The server's 2 workers for leases all wait for registries/, 'some say that other registries are waited for');
+is(join(' ', map { "@$_[2, 3]" } grep { !defined $_->[0] } finish_drawing($good)), '', 'a database whose registry answers has ids all the time');
 kill 'CONT', @silent;
 ok(wait_until(sub { draw_one($member, 'ids', dbname => $databases[-1]) =~ /^\d+$/ }, 120), 'the registry answers again: ids come');
 is(scalar(grep { draw_one($member, 'ids', dbname => $_, settings => "SET shardid.lease_timeout = '60s';") =~ /^\d+$/ } @databases), 8, 'in all databases');
 
+# --- No slot at all: the launcher of logical replication has the only one.
+
+$member->safe_psql('d1', 'CREATE ROLE reader; GRANT USAGE ON SEQUENCE ids TO reader');
+$member->append_conf('postgresql.conf', "max_worker_processes = 1\n");
+$member->restart;
+$starts = worker_starts($member);
+my $windows = sub { $member->safe_psql('d1', 'SELECT w.* FROM shardid_lease.lease_window w') };
+my $stored = $windows->();
+my @drawing = map { start_drawing($member, 'ids', dbname => 'd1', settings => 'SET ROLE reader;') } 1, 2;
+sleep 10;    # more than two leases
+for (@drawing)
+{
+	my @told = finish_drawing($_);
+	is(join(' ', map { "@$_[2, 3]" } grep { !defined $_->[0] } @told), '', 'without a slot a role with USAGE has ids all the time');
+	cmp_ok(scalar(@told), '>', 100, 'and many');
+}
+is(worker_starts($member), $starts, 'without a worker');
+is($windows->(), $stored, 'and nothing is stored');
+like(error_of($member, 'd1', q(SET ROLE app; SET shardid.lease_timeout = '100ms'; CREATE SEQUENCE more; SELECT shardid_lease.lease_shard('ids', 'registry', 'more'))),
+	qr/53400: there is no free slot for a background worker/, 'lease_shard() needs a worker');
+stop_registry();
+sleep 5;
+for my $way ('cancel', 'terminate')
+{
+	my $call = IPC::Run::start([ 'psql', '-Xq', '-v', 'VERBOSITY=verbose', '-d', $member->connstr('d1'), '-c', 'SET ROLE reader', '-c', q(SELECT next_id(generator => 'ids') AS asks) ],
+		'<', \'', '>', \my $told, '2>&1', IPC::Run::timer(180));
+	my $asking = q(FROM pg_stat_activity WHERE query LIKE '%AS asks%' AND backend_type = 'client backend' AND pid <> pg_backend_pid() AND wait_event_type = 'Extension');
+	ok(wait_until(sub { on_member("SELECT count(*) $asking") }, 30), "$way: a session asks");
+	on_member("SELECT pg_${way}_backend(pid) $asking");
+	$call->finish;
+	like($told, $way eq 'cancel' ? qr/57014: canceling statement/ : qr/57P01: terminating connection/, "$way: it ends");
+}
+$error = error_of($member, 'd1', q(SET ROLE reader; SET shardid.lease_timeout = '1s'; SELECT next_id(generator => 'ids')));
+like($error, qr/57P03: .*The owner of the generator sees why/s, 'a session that has asked by itself without an answer says so');
+unlike($error, qr/@{[ $registry->host ]}|@{[ $registry->port ]}|"member"/, 'and shows nothing of the user mapping');
+kill 'CONT', @silent;
+
 no_id_comes_twice('a registry that hangs');
-$_->stop for $member, $registry;
+$_->stop for $member, $registry, $answers;
 done_testing();

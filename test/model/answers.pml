@@ -1,45 +1,62 @@
-/* Answers of the registry that come late, for a generator that leases one of two shards, releases it and leases again.
- * Another generator leases shards, too. Checked: L1, no time of a shard is used by both. README.md lists the errors
- * that -D makes. */
+/* Answers of registries that come late, or from another one, for a generator that leases from one of two registries,
+ * releases it and leases again, while a session goes on that has begun with an earlier lease. Another generator leases
+ * from both, too. Checked: L1, no time of a shard is used by both. README.md lists the errors that -D makes. */
 
 #ifndef END /* the last time that is used */
-#define END 2
+#define END 1
 #endif
 #ifndef SERIALS
-#define SERIALS 3
+#define SERIALS 2
 #endif
-#define NEVER (END + 1) /* any time that is too late */
-#define SHARDS 2
-#define NO_SHARD 2
+#ifndef LEASES
+#define LEASES 3
+#endif
+#define REGISTRIES 2 /* of each, one shard */
+#define NONE 2
 
-/* The registry: each shard's last window, and who has it: 0 nobody, 1 the generator, 2 the other one. */
-byte holder[SHARDS];
-byte until[SHARDS];
-byte serial[SHARDS];
+/* The registries: their shards' last windows, who has them, 0 nobody, 1 the generator, 2 the other one; and by which
+ * lease the generator has, or had, them. */
+byte holder[REGISTRIES];
+byte until[REGISTRIES];
+byte serial[REGISTRIES];
+byte lease_of[REGISTRIES];
 
-/* The generator's row; the other generator's window of each shard. */
-byte shard = NO_SHARD;
+/* The generator's row, and its window's. */
+byte where = NONE;
+byte lease;
+byte window_lease;
 byte seen; /* the serial of the window */
 byte from;
 byte to;
-byte other_from[SHARDS];
-byte other_to[SHARDS];
 
-/* A request: shard and serial of the row when it was sent; and its answer. */
+/* A session: which lease it has loaded, and the window that it uses. */
+byte its_where = NONE;
+byte its_lease;
+byte its_from;
+byte its_to;
+
+byte other_from[REGISTRIES];
+byte other_to[REGISTRIES];
+
+/* A request: where and by which lease it was made, and by whom: the session keeps the answer for itself, and the worker
+ * stores it. The registry that it was sent to; and its answer. */
 bit waits;
+bit is_own;
 byte asked;
-byte asked_seen;
+byte asked_lease;
+byte sent_to;
 bit answered;
 byte new_serial;
 byte new_from;
 byte new_to;
 
-byte used[SHARDS]; /* by the generator, a bit for each time */
-byte other[SHARDS];
+byte link = NONE; /* where the connection leads that the worker has kept */
+byte used[REGISTRIES]; /* by the generator, a bit for each time */
+byte other[REGISTRIES];
 byte s;
 byte time;
 
-inline any_shard() {
+inline any_registry() {
     if
     :: s = 0
     :: s = 1
@@ -49,8 +66,8 @@ inline any_shard() {
 inline any_time() {
     if
     :: time = 0
-    :: time = 1
-    :: time = 2
+    :: END > 0 -> time = 1
+    :: END > 1 -> time = 2
     fi
 }
 
@@ -61,20 +78,22 @@ inline clear() {
 
 inline forget_request() {
     waits = 0;
+    is_own = 0;
     asked = 0;
-    asked_seen = 0;
+    asked_lease = 0;
+    sent_to = 0;
     answered = 0;
     new_serial = 0;
     new_from = 0;
     new_to = 0
 }
 
-/* What is drawn in the window is drawn as an id of the row's shard. */
+/* What is drawn in the session's window is drawn as an id of the shard that it has loaded. */
 inline use() {
     if
-    :: from <= time && time < to ->
-        assert(!(other[shard] & (1 << time)));
-        used[shard] = used[shard] | (1 << time)
+    :: its_from <= time && time < its_to ->
+        assert(!(other[its_where] & (1 << time)));
+        used[its_where] = used[its_where] | (1 << time)
     :: else
     fi;
     clear()
@@ -90,6 +109,27 @@ inline use_other() {
     clear()
 }
 
+inline load() {
+    its_where = where;
+    its_lease = lease;
+    its_from = 0;
+    its_to = 0
+}
+
+/* A session that finds another lease's window looks again. */
+#ifdef ANY_LEASE
+#define is_its_own 1
+#else
+#define is_its_own (window_lease == its_lease)
+#endif
+
+inline read_window() {
+    if
+    :: is_its_own && to > its_to -> its_from = from; its_to = to
+    :: else
+    fi
+}
+
 inline grant_other() {
     if
     :: holder[s] == 0 && serial[s] < SERIALS ->
@@ -103,16 +143,40 @@ inline grant_other() {
     clear()
 }
 
-/* A request of an earlier lease is of an earlier origin: here it is lost. */
+#ifdef CONNECTION_KEPT
+#define leads_to (link != NONE -> link : where)
+#else
+#define leads_to where
+#endif
+
+inline send() {
+    waits = 1;
+    asked = where;
+    asked_lease = lease;
+    sent_to = leads_to;
+    link = sent_to
+}
+
+inline send_own() {
+    waits = 1;
+    is_own = 1;
+    asked = its_where;
+    asked_lease = its_lease;
+    sent_to = its_where
+}
+
+/* A request to join that comes after the release of its lease is refused, and so is a renewal by another lease. */
 inline grant() {
     if
-    :: (holder[asked] == 0 || holder[asked] == 1) && serial[asked] < SERIALS ->
-        holder[asked] = 1;
-        serial[asked]++;
-        new_serial = serial[asked];
-        new_from = (until[asked] > time -> until[asked] : time);
+    :: serial[sent_to] < SERIALS && (holder[sent_to] == 0 && lease_of[sent_to] != asked_lease && !is_own
+            || holder[sent_to] == 1 && lease_of[sent_to] == asked_lease) ->
+        holder[sent_to] = 1;
+        lease_of[sent_to] = asked_lease;
+        serial[sent_to]++;
+        new_serial = serial[sent_to];
+        new_from = (until[sent_to] > time -> until[sent_to] : time);
         new_to = new_from + 1;
-        until[asked] = new_to;
+        until[sent_to] = new_to;
         answered = 1
     :: else -> forget_request()
     fi;
@@ -121,16 +185,21 @@ inline grant() {
 
 #ifdef LATE_ANSWER_STORED
 #define is_expected 1
-#elif defined(ANY_SHARD)
-#define is_expected (asked_seen == seen)
+#elif defined(ANY_REGISTRY)
+#define is_expected (new_serial > seen)
 #else
-#define is_expected (asked == shard && asked_seen == seen)
+#define is_expected (asked_lease == lease && new_serial > seen)
 #endif
 
 inline store() {
     if
-    :: shard != NO_SHARD && is_expected ->
-        assert(new_serial > seen); /* a row's window never gets older */
+    :: is_own -> /* to everyone else it is a lost answer */
+        if
+        :: its_lease == asked_lease && new_to > its_to -> its_from = new_from; its_to = new_to
+        :: else
+        fi
+    :: !is_own && where != NONE && is_expected ->
+        window_lease = lease;
         seen = new_serial;
         from = new_from;
         to = new_to
@@ -141,9 +210,13 @@ inline store() {
 
 /* The message reaches the registry, or the worker tries again until it does. */
 inline release() {
-    holder[shard] = 0;
-    serial[shard] = (serial[shard] < SERIALS -> serial[shard] + 1 : SERIALS);
-    shard = NO_SHARD;
+    if
+    :: holder[where] == 1 && lease_of[where] == lease -> holder[where] = 0
+    :: else
+    fi;
+    link = where;
+    where = NONE;
+    window_lease = 0;
     seen = 0;
     from = 0;
     to = 0
@@ -151,17 +224,21 @@ inline release() {
 
 init {
     do
-    :: atomic { shard != NO_SHARD && to > 0 -> any_time(); d_step { use() } }
-    :: atomic { any_shard(); any_time(); d_step { use_other() } }
-    :: atomic { any_shard(); any_time(); d_step { grant_other() } }
+    :: d_step { where != NONE -> load() }
+    :: d_step { its_where != NONE && to > 0 -> read_window() }
+    :: atomic { its_where != NONE && its_to > 0 -> any_time(); d_step { use() } }
+    :: atomic { any_registry(); any_time(); d_step { use_other() } }
+    :: atomic { any_registry(); any_time(); d_step { grant_other() } }
     :: d_step { holder[0] == 2 -> holder[0] = 0 }
     :: d_step { holder[1] == 2 -> holder[1] = 0 }
 
-    :: atomic { shard == NO_SHARD -> any_shard(); d_step { shard = s; clear() } } /* lease_shard, not answered yet */
-    :: d_step { shard != NO_SHARD && !waits -> waits = 1; asked = shard; asked_seen = seen }
-    :: atomic { waits && !answered && asked == shard -> any_time(); d_step { grant() } }
+    :: atomic { where == NONE && lease < LEASES -> any_registry(); d_step { where = s; lease++; clear() } } /* lease_shard */
+    :: d_step { where != NONE && !waits -> send() }
+    :: d_step { its_where != NONE && !waits -> send_own() }
+    :: atomic { waits && !answered -> any_time(); d_step { grant() } }
     :: d_step { answered -> store() }
     :: d_step { waits -> forget_request() }
-    :: d_step { shard != NO_SHARD -> release() }
+    :: d_step { where != NONE -> release() }
+    :: d_step { link != NONE -> link = NONE }
     od
 }

@@ -34,7 +34,7 @@ declare -A sign=(
     [taken]='.holder==1)==(me==1)'
     [undone]='late_released'
     [renewed]='||(what!=2))'
-    [both]='other[shard]'
+    [both]='other['
     [displaced]='.serial==late_displaces'
     [turns]='(turns<2)'
     [alone]='runs[(2-me)]'
@@ -203,7 +203,7 @@ holds 'honest clock, borrowed time, moved' clock.pml -DHONEST -DBORROW=1 "${move
 holds 'leased shard' lease.pml "${leases[@]}"
 holds 'leased shard, two sessions of one server' lease.pml -DONE_SERVER "${leases[@]}"
 
-holds 'answers that come late' answers.pml
+holds 'answers that come late, or from another registry' answers.pml
 holds 'registry, and its member restarts' registry.pml -DRESTART "${registry[@]}"
 holds 'registry, and a takeover that comes late' registry.pml -DLATE_TAKEOVER "${registry[@]}"
 holds 'registry, and two servers in one place' registry.pml "${twins[@]}"
@@ -300,7 +300,9 @@ breaks 'two servers in one place take turns' turns registry.pml -DNO_STARTS "${t
 breaks 'each registry_was_restored() pushes on' bound registry.pml -DEACH_TIME "${again[@]}"
 breaks 'called restored twice, and a snapshot in between' overlap registry.pml -DAGAIN_AFTER_RESTART "${again[@]}"
 breaks 'late answer stored' both answers.pml -DLATE_ANSWER_STORED
-breaks 'late answer of another shard stored' both answers.pml -DANY_SHARD
+breaks 'late answer of another registry stored' both answers.pml -DANY_REGISTRY
+breaks 'one connection for two registries' both answers.pml -DCONNECTION_KEPT
+breaks 'shard of one lease in the window of another' both answers.pml -DANY_LEASE
 
 breaks 'settled, notes before the position' decreases settled.pml -DNOTES_FIRST -DTIMES=2
 breaks 'settled, noted after the page is unlocked' decreases settled.pml -DNOTE_AFTER_PAGE -DTIMES=2

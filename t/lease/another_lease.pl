@@ -1,0 +1,79 @@
+# What belongs to one lease is never used for another one: an answer counts only if it is that of the registry that was
+# asked, and a session that has begun with another lease of the generator looks again before it generates an id.
+use Leases;
+use ShardidTest;
+
+my %registries = map { $_ => new_registry("registry_$_") } 'a', 'b';
+$_->safe_psql('postgres', q(SELECT shardid_lease.create_id_space('ids', lease => '10 min'); SELECT shardid_lease.create_id_space('brief', lease => '20 s'))) for values %registries;
+my $member = new_node('member', "autovacuum = off\nshardid.lease_timeout = '60s'\nshardid.registry_timeout = '60s'\n");
+$member->safe_psql('postgres', 'CREATE DATABASE other');
+for my $dbname ('postgres', 'other')
+{
+	connect_to_registry($member, $registries{a}, $dbname);
+	my ($host, $port) = ($registries{b}->host, $registries{b}->port);
+	$member->safe_psql($dbname, <<"SQL");
+CREATE SERVER b FOREIGN DATA WRAPPER dblink_fdw OPTIONS (host '$host', port '$port', dbname 'postgres');
+CREATE USER MAPPING FOR app SERVER b OPTIONS (user 'member', password 'of the member');
+GRANT USAGE ON FOREIGN SERVER b TO app;
+SQL
+}
+sub as_app { return error_of($member, 'postgres', "SET ROLE app; SELECT shardid_lease.$_[0]") }
+sub state_of_10 { return $registries{a}->safe_psql('postgres', q(SELECT state FROM shardid_lease.id_space_shards WHERE space = 'brief' AND shard = 10)) }
+my @calls;
+sub begin_call { push @calls, IPC::Run::start([ 'psql', '-Xq', '-d', $member->connstr('postgres'), '-c', 'SET ROLE app', '-c', "SELECT shardid_lease.$_[0]" ], '<', \'', '>', \my $said, '2>&1', IPC::Run::timer(300)) }
+sub held { return $registries{ $_[0] }->safe_psql('postgres', q(SELECT coalesce(string_agg(shard || ' ' || database, ', ' ORDER BY shard), '') FROM shardid_lease.id_space_shards WHERE state = 'held')) }
+
+# --- Another registry: the worker tells one that is back of a release, and then asks the other one for a lease.
+
+is(lease($member, 'ids', 'moves'), 0, 'a lease from one registry');
+$registries{a}->stop;
+as_app("release_shard('moves')");
+$registries{a}->start;
+is(as_app("lease_shard('ids', 'b', 'moves')"), 'no error', 'and then one from another registry');
+is(held('a') . '|' . held('b'), '|0 postgres', 'which has granted it');
+$member->safe_psql('other', q(SET ROLE app; CREATE SEQUENCE ids; SELECT shardid_lease.lease_shard('ids', 'b', 'ids')));
+is(held('b'), '0 postgres, 1 other', 'another member gets another shard of it');
+draw_at_once(1, [ $member, 'postgres', 'moves' ], [ $member, 'other', 'ids' ]);
+
+# --- Another lease of the generator, while a transaction that has used it is open.
+
+$member->safe_psql('postgres', 'CREATE ROLE reader; SET ROLE app; CREATE SEQUENCE changes; GRANT USAGE ON SEQUENCE changes TO reader');
+is(lease($member, 'brief', 'changes', shard => 10), 10, 'a lease of shard 10');
+my @sessions = map { $member->background_psql('postgres', on_error_stop => 0) } 1 .. 3;
+my $ids_of = sub { my ($session, $call) = @_; return $session->query("SELECT next_id($call) FROM generate_series(1, 300)") };
+my $shards_of = sub { return join ' ', sort keys %{ { map { (($_ >> 10) & 8191) => 1 } split /\n/, $_[0] } } };
+$_->query_safe("\\set VERBOSITY verbose\nSET ROLE reader; BEGIN") for @sessions;
+for (@sessions)
+{
+	my $ids = $ids_of->($_, "generator => 'changes'");
+	is($shards_of->($ids), 10, 'an open transaction generates ids of shard 10');
+	all_ids([ split /\n/, $ids ]);
+}
+# Both calls wait for these transactions, after they have done their work.
+begin_call("release_shard('changes')");
+ok(wait_until(sub { state_of_10() eq 'released' }, 60), 'it is released');
+wait_for_end($registries{a}, 'postgres', 'brief', 10);
+$sessions[2]->query_safe('SAVEPOINT before');
+for my $time ('after its window', 'and again')
+{
+	$ids_of->($sessions[2], "generator => 'changes'");
+	like($sessions[2]->{stderr}, qr/55000: .*has released its lease/, "$time a transaction that is still open learns that");
+	$sessions[2]->{stderr} = '';
+	$sessions[2]->query('ROLLBACK TO before');
+}
+begin_call("lease_shard('brief', 'registry', 'changes', 15)");
+ok(wait_until(sub { held('a') =~ /\b15 postgres/ }, 60), 'and has a lease of shard 15');
+is($member->safe_psql('other', q(SET ROLE app; CREATE SEQUENCE has_10; SELECT shardid_lease.lease_shard('brief', 'registry', 'has_10', 10))), 10, 'another member leases shard 10');
+my $beside = start_drawing($member, 'has_10', dbname => 'other');
+$ids_of->($sessions[0], "10, 'changes'");
+like($sessions[0]->{stderr}, qr/55000: .*another shard\nDETAIL:  Its shard is 15, and this call asks for ids of shard 10/, 'a call for shard 10 is refused');
+my $ids = $ids_of->($sessions[1], "generator => 'changes'");
+is($shards_of->($ids), 15, 'a call without a shard has the new one');
+all_ids([ split /\n/, $ids ]);
+$_->quit for @sessions;
+$_->finish for @calls;
+finish_drawing($beside);
+
+no_id_comes_twice('another lease');
+$_->stop for $member, values %registries;
+done_testing();

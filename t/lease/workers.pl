@@ -42,13 +42,15 @@ sub most_workers
 
 on_member('CREATE ROLE greedy LOGIN; GRANT CREATE ON SCHEMA public TO greedy; GRANT USAGE ON FOREIGN SERVER registry TO greedy');
 on_member(q(CREATE USER MAPPING FOR greedy SERVER registry OPTIONS (user 'member', password 'of the member')));
-my $again = join '', map { "SAVEPOINT s; SET LOCAL statement_timeout = '300ms'; SELECT shardid_lease.lease_shard('ids', 'registry', 'locked');\nROLLBACK TO s;\n" } 1 .. 12;
+my $again = join '', map { "SAVEPOINT s; SELECT shardid_lease.lease_shard('ids', 'registry', 'locked');\nROLLBACK TO s;\n" } 1 .. 12;
 my $greedy = <<"SQL";
 SET ROLE greedy; CREATE SEQUENCE made;
 SET shardid.lease_timeout = '1h';
 BEGIN;
 ALTER SEQUENCE made RENAME TO locked;
-${again}ROLLBACK;
+SET LOCAL statement_timeout = '300ms';
+${again}SET statement_timeout = 0;
+ROLLBACK;
 SQL
 my $others = q(SET ROLE app; CREATE SEQUENCE "of app"; SELECT pg_sleep(2); SELECT 'shard ' || shardid_lease.lease_shard('ids', 'registry', '"of app"'););
 my ($most, @said) = most_workers(4, [ 'postgres', $greedy ], [ 'postgres', $others ]);

@@ -44,7 +44,7 @@ PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
 PG_CPPFLAGS = -I$(srcdir)/src -isystem $(shell $(PG_CONFIG) --includedir-server 2>/dev/null)
 # The library does not depend on the directory of the build, also with link-time optimization (LTO).
 prefix_maps = -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(abspath $(srcdir))=.
-PG_CXXFLAGS = -std=c++20 -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wall -Wextra $(prefix_maps) \
+PG_CXXFLAGS = -std=c++20 -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wall -Wextra $(COPT) $(prefix_maps) \
               $(if $(findstring clang,$(shell $(CXX) --version 2>/dev/null)),$(clang_flags))
 PG_LDFLAGS = $(prefix_maps)
 # PGXS has g++'s warnings in its flags; START_CRIT_SECTION and, from 18 on, PG_MODULE_MAGIC are PostgreSQL's.

@@ -12,7 +12,7 @@ CONF
 my ($host, $port) = ($node->host, $node->port);
 $node->safe_psql('postgres', <<SQL);
 CREATE EXTENSION shardid_lease CASCADE;
-SELECT shardid_lease.create_id_space('ids', '10 min');
+SELECT shardid_lease.create_id_space('ids', '10 min', max_ahead => '1 h');
 CREATE DATABASE member;
 \\connect member
 CREATE EXTENSION shardid_lease CASCADE;

@@ -158,7 +158,7 @@ $first->start;
 # Shortly after a failure a draw starts none.
 sub draw_at_once { return draw_one($first, 'quick', settings => 'SET shardid.lease_timeout = 0;') }
 like(draw_at_once(), qr/57P03/, 'a draw that does not wait');
-ok(wait_until(sub { workers_of($first) == 1 || !draw_at_once() }, 30), 'leaves a worker');
+ok(wait_until(sub { workers_of($first) == 1 || !draw_at_once() }, 120), 'leaves a worker');
 $stopping = ms_of(sub { $first->stop('smart') });
 cmp_ok($stopping, '<', 30_000, "the server stops then, smart: in $stopping ms");
 $first->start;

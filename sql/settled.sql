@@ -115,6 +115,9 @@ CREATE FUNCTION rows_below(b bigint) RETURNS bigint STABLE LANGUAGE plpgsql AS
     $$BEGIN RETURN (SELECT count(*) FROM photos WHERE id < b); END$$;
 PREPARE read AS SELECT id FROM photos WHERE id < settled_below('g');
 PREPARE read_below (bigint) AS SELECT id FROM photos WHERE id < $1;
+CREATE FUNCTION has_rows_below(b bigint, n bigint) RETURNS boolean STABLE LANGUAGE plpgsql AS
+    $$BEGIN RETURN rows_below(b) > n; END$$;
+CREATE OPERATOR |<| (FUNCTION = has_rows_below, LEFTARG = bigint, RIGHTARG = bigint);
 CREATE PROCEDURE consume(b bigint) LANGUAGE sql AS $$SELECT count(*) FROM photos WHERE id < b$$;
 SELECT rpad(left(try(statement), 5), 7), statement FROM unnest(ARRAY[
     $$SELECT id FROM photos WHERE id < (SELECT settled_below('g'))$$,
@@ -152,12 +155,16 @@ SELECT rpad(left(try(statement), 5), 7), statement FROM unnest(ARRAY[
     $$INSERT INTO copies (id) SELECT settled_below('g') FROM photos$$,
     $$SELECT settled_below('g') FROM pg_class$$,
     $$SELECT rows_below(settled_below('g'))$$,
-    $$SELECT b, rows_below(b) FROM settled_below('g') b$$]) statement;
+    $$SELECT b, rows_below(b) FROM settled_below('g') b$$,
+    $$SELECT settled_below('g') |<| 1$$]) statement;
 \set VERBOSITY sqlstate
 SELECT id FROM photos WHERE id < wrapped();
 WITH b AS MATERIALIZED (SELECT wrapped() AS b) SELECT id FROM photos, b WHERE id < b;
 DELETE FROM photos WHERE id < wrapped();
 INSERT INTO copies SELECT * FROM photos WHERE id < wrapped();
+WITH p AS (DELETE FROM photos RETURNING id) SELECT id FROM p WHERE id < wrapped();
+WITH p AS (UPDATE photos SET name = '' RETURNING id) INSERT INTO copies (id) SELECT id FROM p WHERE id < wrapped();
+EXECUTE read_below (wrapped());
 DECLARE c CURSOR WITH HOLD FOR SELECT id FROM photos WHERE id < wrapped();
 \set VERBOSITY default
 SELECT wrapped() > 0;

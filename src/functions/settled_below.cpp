@@ -79,7 +79,7 @@ bool is_read(const RangeTblEntry &entry) {
 
 // A STABLE function reads with the snapshot of the statement that calls it. The server's own, and
 // those in C, are taken to read no table.
-bool reads_as_its_caller(Oid function) {
+bool reads_as_its_caller(Oid function, void * /*context*/) {
     HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
     if (!HeapTupleIsValid(tuple))
         return false;
@@ -95,7 +95,7 @@ bool reads_a_table(Query &query);
 bool has_reading_query(Node *node, void *context) {
     if (node == nullptr)
         return false;
-    if (IsA(node, FuncExpr) && reads_as_its_caller(reinterpret_cast<FuncExpr *>(node)->funcid))
+    if (check_functions_in_node(node, reads_as_its_caller, nullptr))
         return true;
     if (IsA(node, Query))
         return reads_a_table(*reinterpret_cast<Query *>(node));
@@ -143,10 +143,11 @@ void check_expression(const PlannerInfo *root) {
     check_statement(root);
 }
 
-// Rows that are written are locked so, and an INSERT does not read them.
+// Rows that are written are locked so, and an INSERT does not read them. What a CTE does with them,
+// the plan does not say.
 bool is_only_written(const PlannedStmt &statement, const RangeTblEntry &entry) {
-    return entry.rellockmode == RowExclusiveLock &&
-           (statement.commandType == CMD_INSERT || statement.commandType == CMD_SELECT);
+    return entry.rellockmode == RowExclusiveLock && statement.commandType == CMD_INSERT &&
+           !statement.hasModifyingCTE;
 }
 
 // Where a function contains the call, the planner sees its statement only, but the client's, which
@@ -159,6 +160,8 @@ void check_clients_statement() {
     ListCell *of_table;
     foreach (cell, ActivePortal->stmts) {
         const auto &statement = *static_cast<PlannedStmt *>(lfirst(cell));
+        if (statement.utilityStmt != nullptr && IsA(statement.utilityStmt, ExecuteStmt))
+            refuse_snapshot("The call is in a function in an argument of EXECUTE.");
         foreach (of_table, statement.rtable) {
             const auto &entry = *static_cast<RangeTblEntry *>(lfirst(of_table));
             if (is_read(entry) && !is_only_written(statement, entry))

@@ -3,6 +3,7 @@
 #include "engine/own_sequence.h"
 #include "engine/relation_changes.h"
 #include "engine/sequence.h"
+#include "engine/sequence_page.h"
 #include "lease/late_names.h"
 
 extern "C" {
@@ -141,6 +142,19 @@ LeasedRow leased_row_of(Relation table, HeapTuple tuple) {
              errhint("As a superuser, delete the row that does not belong to it.")));
 }
 
+// Whether this storage knows its layout, as none does that was restored from a dump. False also if
+// the sequence is being altered or is gone.
+bool has_layout(Oid generator_oid) {
+    if (!ConditionalLockRelationOid(generator_oid, page_lock))
+        return false;
+    Relation relation = try_relation_open(generator_oid, NoLock);
+    const bool is_bound = relation != nullptr && read_position(relation, 1).binding != unbound;
+    if (relation != nullptr)
+        relation_close(relation, NoLock);
+    UnlockRelationOid(generator_oid, page_lock);
+    return is_bound;
+}
+
 // It has none, but one from a dump whose sequence does not exist: it may be this one, renamed.
 [[noreturn]] void refuse_lost(Oid generator_oid, const LeasedRow &lost) {
     ereport(ERROR,
@@ -193,7 +207,7 @@ bool read_leased_row(Oid generator_oid, LeasedRow *result) {
         *result = row;
         is_found = true;
     });
-    if (!is_found && lost.name != nullptr)
+    if (!is_found && lost.name != nullptr && !has_layout(generator_oid))
         refuse_lost(generator_oid, lost);
     return is_found;
 }

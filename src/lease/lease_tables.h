@@ -65,8 +65,8 @@ void require_lease_tables();
 bool forget_lease_table(Oid relid);
 
 // Returns false if there is none. Raises 55000 if there are two; and if there is none, and a row
-// from a dump names a sequence that does not exist: it may be this one, renamed. REQUIRED:
-// has_lease_tables().
+// from a dump names a sequence that does not exist: it may be this one, renamed, unless its storage
+// has a layout. REQUIRED: has_lease_tables(); it is a sequence.
 bool read_leased_row(Oid generator_oid, LeasedRow *result);
 
 // The row of this origin, for any generator. Returns false if there is none.

@@ -137,6 +137,19 @@ void check_binding(Oid relid, const Layout &layout, uint64 found) {
         refuse_binding(relid, binding_of(layout), found);
 }
 
+// As a draw that finds the page: where none is allowed, until someone moves the generator back, the
+// bound would be above the ids that follow, or after the last time of the layout none at all.
+Attempt as_draw(const Look &look, const Layout &layout) {
+    const uint64 now = look.clock < layout.epoch_us ? 0 : time_at(layout.epoch_us, look.clock);
+    Attempt attempt = attempt_at(look.clock, look.binding);
+    attempt.tick = look.last;
+    attempt.lead_ms = lead_ms_of(layout.widths, look.last, now);
+    attempt.outcome = attempt.lead_ms > max_lead_ms         ? Outcome::too_far_ahead
+                      : look.last > max_tick(layout.widths) ? Outcome::ended
+                                                            : Outcome::drawn;
+    return attempt;
+}
+
 // The position is read before the notes. A transaction makes its note and moves the position under
 // one lock of the page: so if its first id is not after the position that was read, its note is
 // found, unless it has ended. And what is noted later is not before any position read earlier.
@@ -160,18 +173,24 @@ Settled settle(Relation relation, const Layout &layout) {
     Reader reader = reader_of(relation, layout);
     const Look look = look_until_closed(relation, reader, layout);
     check_binding(relid, layout, look.binding);
+    const Attempt attempt = as_draw(look, layout);
+    if (attempt.outcome != Outcome::drawn)
+        refuse(relid, layout, attempt);
     make_durable(look.covered_by);
     return settled_at(relid, layout, tick_time(layout.widths, look.last));
 }
 
-Settled would_settle(Relation relation, const Layout &layout) {
+bool would_settle(Relation relation, const Layout &layout, Settled *settled) {
     const Reader reader = reader_of(relation, layout);
     const OpenPage page = lock_page(ReadBuffer(relation, 0), BUFFER_LOCK_SHARE);
     const Look look = look_at(page, reader, layout);
     close_page(page);
+    if (as_draw(look, layout).outcome != Outcome::drawn)
+        return false;
     const uint64 last = tick_time(layout.widths, look.last);
-    return settled_at(RelationGetRelid(relation), layout,
-                      look.closing == Closing::stays ? last : look.next);
+    *settled = settled_at(RelationGetRelid(relation), layout,
+                          look.closing == Closing::stays ? last : look.next);
+    return true;
 }
 
 }  // namespace shardid

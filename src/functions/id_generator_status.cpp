@@ -110,9 +110,10 @@ bool may_see_session(int pid) {
 void describe_settled(Relation relation, uint64 binding, const Layout &layout, Datum *values,
                       bool *nulls) {
     nulls[settled_before] = nulls[held_back_by] = true;
-    if (!shows_notes(relation) || binding != binding_of(layout))
+    Settled found;
+    if (!shows_notes(relation) || binding != binding_of(layout) ||
+        !would_settle(relation, layout, &found))
         return;
-    const Settled found = would_settle(relation, layout);
     nulls[settled_before] = false;
     values[settled_before] = TimestampTzGetDatum(start_of(layout.epoch_us, found.time));
     nulls[held_back_by] = !found.is_held || (found.held_by != 0 && !may_see_session(found.held_by));

@@ -77,7 +77,6 @@ DECLARE
     unlinking text;                                     -- foreign keys to it, without which rows can be moved
     linking text;
     rest regclass;                                      -- the default partition
-    disowned text;                                      -- what it needs before its triggers can be disabled
     silencing text;                                     -- disables its triggers
     waking text;
     waking_clones text;                                 -- those of the partition, which are like its parent's
@@ -118,7 +117,8 @@ BEGIN
         RAISE insufficient_privilege USING MESSAGE = format('must be owner of table %s', of_parent.name),
             DETAIL = format('Its owner is %s, and the current user is %s.', of_parent.relowner::regrole, quote_ident(current_user)),
             HINT = format('Connect as %s.', of_parent.relowner::regrole);
-    ELSIF session_user <> current_user AND (SELECT r.rolsuper FROM pg_roles r WHERE r.rolname = session_user) THEN
+    ELSIF EXISTS (SELECT FROM pg_roles r JOIN pg_stat_get_activity(pg_backend_pid()) ON usesysid = r.oid
+                  WHERE r.rolsuper AND r.rolname <> current_user) THEN
         RAISE insufficient_privilege USING MESSAGE = 'a superuser cannot run this as another role',
             DETAIL = 'Functions of its tables could run RESET ROLE.', HINT = format('Connect as %s.', of_parent.relowner::regrole);
     END IF;
@@ -132,6 +132,14 @@ BEGIN
             HINT = 'Pass a permanent table that was created with PARTITION BY RANGE (id).';
     END IF;
     rest := NULLIF(key.partdefid, 0);
+    -- Its rows are read.
+    SELECT c.oid::regclass AS name, c.relowner::regrole AS owner INTO part
+    FROM pg_partition_tree(rest) t JOIN pg_class c ON c.oid = t.relid WHERE c.relowner <> of_parent.relowner LIMIT 1;
+    IF FOUND THEN
+        RAISE insufficient_privilege USING MESSAGE = format('must be owner of default partition %s', part.name),
+            DETAIL = format('Its owner is %s, and that of %s is %s.', part.owner, of_parent.name, of_parent.relowner::regrole),
+            HINT = format('Run ALTER TABLE %s OWNER TO %s as a superuser.', part.name, of_parent.relowner::regrole);
+    END IF;
 
     -- The periods.
     IF isfinite(every) THEN
@@ -221,8 +229,12 @@ BEGIN
                     ELSE (SELECT pg_get_expr(a.adbin, a.adrelid) FROM pg_attrdef a WHERE a.oid = r.oid) END
         FROM (SELECT DISTINCT r.class, r.oid FROM refs r WHERE r.pronamespace IS NOT NULL) r
         UNION ALL
-        SELECT substring(p.prosrc FROM '(?i)^(?:(?!next_id\s*\().)*\mnext_id\s*(\((?:\s*generator\s*(?:=>|:=))?[^(),=]*\))(?:(?!next_id\s*\().)*$')
-        FROM used u JOIN pg_proc p ON u.class = p.tableoid AND p.oid = u.oid WHERE p.prosrc ~* '\mnext_id\s*\(' AND p.prosqlbody IS NULL)
+        SELECT CASE WHEN lower(c[1]) IN (SELECT lower(quote_ident(n.nspname)) FROM pg_proc o JOIN pg_namespace n ON n.oid = o.pronamespace
+                                         WHERE o.oid = ANY (next_ids)) THEN c[2] END
+        FROM used u JOIN pg_proc p ON u.class = p.tableoid AND p.oid = u.oid,
+             regexp_replace(p.prosrc, '--[^\n]*|/[*]([^*]|[*]+[^*/])*[*]+/', ' ', 'g') body,
+             regexp_match(body, '(?i)^(?:(?!next_id\s*\().)*\m(\w+)\.next_id\s*(\((?:\s*generator\s*(?:=>|:=))?[^(),=]*\))(?:(?!next_id\s*\().)*$') c
+        WHERE body ~* '\mnext_id\s*\(' AND p.prosqlbody IS NULL)
     SELECT EXISTS (SELECT FROM used) AS is_set,
            -- Not if the epoch or a width is an expression.
            (SELECT CASE WHEN count(*) = 1 THEN max(regexp_replace(c.text, $re$'(?:[^']|'')*'::regclass$re$, '::regclass')) END
@@ -324,10 +336,8 @@ BEGIN
 
     -- Nor may a row that only moves fire triggers. Those of foreign keys stay on. Until the end nobody else writes to it.
     SELECT string_agg(format(E'ALTER TABLE ONLY %s DISABLE TRIGGER USER;\n', c.oid::regclass), '' ORDER BY p.level, c.oid),
-           string_agg(format(E';\nALTER TABLE ONLY %s ENABLE TRIGGER USER%s', c.oid::regclass, t.others), '' ORDER BY p.level, c.oid),
-           string_agg(format('ALTER TABLE %s OWNER TO %s', c.oid::regclass, of_parent.relowner::regrole), ', ' ORDER BY p.level, c.oid)
-               FILTER (WHERE NOT pg_has_role(c.relowner, 'USAGE'))
-    INTO silencing, waking, disowned
+           string_agg(format(E';\nALTER TABLE ONLY %s ENABLE TRIGGER USER%s', c.oid::regclass, t.others), '' ORDER BY p.level, c.oid)
+    INTO silencing, waking
     FROM pg_partition_tree(rest) p JOIN pg_class c ON c.oid = p.relid,
          LATERAL (SELECT string_agg(format(E';\nALTER TABLE ONLY %s %s TRIGGER %I', t.tgrelid::regclass,
                                            CASE t.tgenabled WHEN 'D' THEN 'DISABLE' WHEN 'A' THEN 'ENABLE ALWAYS' ELSE 'ENABLE REPLICA' END,
@@ -403,9 +413,8 @@ BEGIN
                     RAISE WARNING USING ERRCODE = 'check_violation',
                         MESSAGE = format('default partition %s has rows of partition %s', rest, qualified),
                         DETAIL = format('Their number is %s.', in_rest),
-                        HINT = COALESCE('As a superuser run ' || disowned || E': only an owner can disable triggers.\n', '')
-                               -- The INSERT comes after ATTACH: a publication of the table then sends it, as it does the DELETE.
-                           || format(E'Move them by these commands:\nBEGIN;\n%1$s%2$s;\n%3$s'
+                        -- The INSERT comes after ATTACH: a publication of the table then sends it, as it does the DELETE.
+                        HINT = format(E'Move them by these commands:\nBEGIN;\n%1$s%2$s;\n%3$s'
                                       'CREATE TEMPORARY TABLE moved_rows ON COMMIT DROP AS SELECT %4$s FROM %5$s WITH NO DATA;\n'
                                       'WITH moved AS (DELETE FROM %5$s WHERE %6$I BETWEEN %7$L AND %8$L RETURNING %4$s)\n'
                                       'INSERT INTO pg_temp.moved_rows SELECT %4$s FROM moved%9$s;\n%10$s;\n'

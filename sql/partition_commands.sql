@@ -1,21 +1,21 @@
 -- id_partition_commands and maintain_id_partitions: the commands and their results. The clock is the machine's: results
 -- that depend on it are not shown. t/partitions/clock.pl sets a clock.
 \a \t on
-SET timezone = 'UTC';
-SET datestyle = 'ISO';
-SET intervalstyle = 'postgres';
+\setenv PGTZ UTC
+\setenv PGDATESTYLE ISO
+\set superuser :USER
 \set SHOW_CONTEXT never
 
 \getenv source PG_ABS_SRCDIR
 \set try :source '/sql/try.psql'
 \i :try
-CREATE ROLE months_owner;
-CREATE ROLE months_reader;
+CREATE ROLE months_owner LOGIN;
+CREATE ROLE months_reader LOGIN;
 CREATE SCHEMA months AUTHORIZATION months_owner;
 GRANT USAGE ON SCHEMA months TO months_reader;
 GRANT USAGE, UPDATE ON SEQUENCE shardid_seq TO months_owner;
 CREATE SCHEMA "; DROP TABLE x; --" AUTHORIZATION months_owner;
-SET SESSION AUTHORIZATION months_owner;
+\c - months_owner
 CREATE TABLE months.events (id bigint PRIMARY KEY DEFAULT next_id(5), what text) PARTITION BY RANGE (id);
 GRANT SELECT, INSERT ON months.events TO months_reader;
 
@@ -89,6 +89,12 @@ CREATE FUNCTION months.next_other_id() RETURNS bigint LANGUAGE sql RETURN next_i
 CREATE FUNCTION months.by_way(text) RETURNS bigint LANGUAGE sql BEGIN ATOMIC SELECT months.next_other_id(); END;
 CREATE FUNCTION months.new_id() RETURNS bigint LANGUAGE plpgsql AS 'DECLARE number int := 5; BEGIN RETURN public.next_id(number); END';
 CREATE FUNCTION months.opaque() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN public.next_id(5, sequence_bits => 12); END';
+-- Calls of another function of this name, and of one that a comment names.
+CREATE FUNCTION months.next_id() RETURNS bigint LANGUAGE sql RETURN months.next_other_id();
+CREATE FUNCTION months.indirect() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN months.next_id(); END';
+CREATE FUNCTION months.commented() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN /* not public.next_id() */ RETURN months.opaque(); END';
+CREATE TABLE months.of_indirect (id bigint DEFAULT months.indirect()) PARTITION BY RANGE (id);
+CREATE TABLE months.of_commented (id bigint DEFAULT months.commented()) PARTITION BY RANGE (id);
 CREATE TABLE months.of_function (id bigint DEFAULT months.next_other_id()) PARTITION BY RANGE (id);
 CREATE TABLE months.of_functions (id bigint DEFAULT months.by_way('x')) PARTITION BY RANGE (id);
 CREATE TABLE months.of_new_id (id bigint DEFAULT months.new_id()) PARTITION BY RANGE (id);
@@ -111,6 +117,8 @@ RESET standard_conforming_strings;
 SET datestyle = 'ISO';
 SET timezone = 'UTC';
 SELECT id_partition_commands('months.of_opaque', '1 month', shard_bits => 13, sequence_bits => 12);
+SELECT id_partition_commands('months.of_indirect', '1 month');
+SELECT id_partition_commands('months.of_commented', '1 month');
 SELECT id_partition_commands('months.of_expression', '1 month', epoch => to_timestamp(0), shard_bits => 8);
 SELECT count(*) FROM id_partition_commands('months.of_expression', '1 month', epoch => to_timestamp(0), shard_bits => 8, sequence_bits => 10);
 SELECT count(*) FROM id_partition_commands('months.of_computed_width', '1 month', epoch => '2023-01-01', shard_bits => 8, sequence_bits => 12);
@@ -164,19 +172,20 @@ SELECT try('SELECT id_partition_commands(' || call || ')') FROM unnest(ARRAY[$$'
     $$NULL, '1 month'$$, $$'months.events', NULL$$,
     $$0, '1 month'$$, $$'months.events_202504', '1 month'$$, $$'months.by_list', '1 month'$$,
     $$'months.by_int', '1 month'$$, $$'months.by_two', '1 month'$$, $$'months.by_expression', '1 month'$$]) call;
-SET SESSION AUTHORIZATION months_reader;
+\c - months_reader
 SELECT id_partition_commands('months.events', '1 month');
 CALL maintain_id_partitions('months.events', '1 month');
-RESET SESSION AUTHORIZATION;
+\c - :superuser
 \set VERBOSITY terse
 SELECT id_partition_commands('months.events', '1 month');
 CALL maintain_id_partitions('months.events', '1 month');
 \set VERBOSITY default
--- Nor as a superuser that has become the owner, and would be a superuser again if a function of the table says RESET ROLE.
+-- Nor as a superuser that has become the owner, and would be a superuser again if a function of the table says so.
 SET ROLE months_owner;
 CALL maintain_id_partitions('months.events', '1 month');
-RESET ROLE;
 SET SESSION AUTHORIZATION months_owner;
+CALL maintain_id_partitions('months.events', '1 month');
+\c - months_owner
 CALL maintain_id_partitions('months.events', '45 minutes');
 CALL maintain_id_partitions(NULL, '1 month');
 BEGIN;
@@ -188,9 +197,9 @@ CREATE TABLE months.a_table_with_a_name_of_fifty_seven_bytes_that_is_too_long (i
 SELECT id_partition_commands('months.a_table_with_a_name_of_fifty_seven_bytes_that_is_too_long', '1 month', since => '2025-05-01');
 \set odd '"; DROP TABLE x; --"."it''s %I %1$s\n""$$;"'
 CREATE TABLE :odd ("i""d" bigint PRIMARY KEY, "a;b" text) PARTITION BY RANGE ("i""d");
-RESET SESSION AUTHORIZATION;
+\c - :superuser
 CREATE ROLE "months %1$s ""x";
-SET SESSION AUTHORIZATION months_owner;
+\c - months_owner
 GRANT SELECT ON :odd TO "months %1$s ""x" WITH GRANT OPTION;
 GRANT SELECT ON :odd TO PUBLIC;
 SELECT * FROM id_partition_commands(:'odd', '1 month', since => '2025-05-01') LIMIT 1 \gexec
@@ -202,9 +211,9 @@ DROP VIEW months.other_202504;
 DROP TYPE months.other_202505;
 
 -- A role whose name has to be quoted owns its tables, and not those of the role that is called like it.
-RESET SESSION AUTHORIZATION;
-CREATE ROLE "Months_Owner" SUPERUSER;
-SET SESSION AUTHORIZATION "Months_Owner";
+\c - :superuser
+CREATE ROLE "Months_Owner" LOGIN SUPERUSER;
+\c - "Months_Owner"
 \set VERBOSITY terse
 SELECT id_partition_commands('months.events', '1 month');
 CALL maintain_id_partitions('months.events', '1 month');
@@ -214,7 +223,7 @@ SELECT count(*) FROM id_partition_commands('months.quoted_owner', '1 month', 0);
 -- Later than now is not since.
 SELECT count(*) FROM id_partition_commands('months.quoted_owner', '1 month', 1, since => now() + '1 year'::interval);
 CALL maintain_id_partitions('months.quoted_owner', '1 month', 0);
-SET SESSION AUTHORIZATION months_owner;
+\c - months_owner
 
 -- Rights of other roles are copied, but not for a table with row security.
 ALTER TABLE months.other ENABLE ROW LEVEL SECURITY;
@@ -257,7 +266,7 @@ ALTER TABLE ONLY months.other_202505 ENABLE TRIGGER USER;
 COMMIT;
 SELECT split_part(c, E'\n', 1) AS command FROM id_partition_commands('months.other', '1 month', since => '2025-05-01') c LIMIT 1;
 
--- Triggers that do not just fire are left as they are. Only an owner can disable them.
+-- Triggers that do not just fire are left as they are.
 CREATE FUNCTION months.never() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''a trigger fires''; END';
 CREATE TRIGGER fires BEFORE DELETE ON months.other_rest FOR EACH ROW EXECUTE FUNCTION months.never();
 CREATE TRIGGER "always fires" BEFORE DELETE ON months.other_rest EXECUTE FUNCTION months.never();
@@ -265,11 +274,11 @@ CREATE TRIGGER fires_not BEFORE DELETE ON months.other_rest EXECUTE FUNCTION mon
 CREATE TRIGGER fires_on_replica BEFORE DELETE ON months.other_rest EXECUTE FUNCTION months.never();
 ALTER TABLE months.other_rest ENABLE ALWAYS TRIGGER "always fires", DISABLE TRIGGER fires_not, ENABLE REPLICA TRIGGER fires_on_replica;
 INSERT INTO months.other VALUES (id_lower_bound('2024-03-10'));
-GRANT SELECT ON months.other_rest TO months_owner;
-RESET SESSION AUTHORIZATION;
-ALTER TABLE months.other_rest OWNER TO "Months_Owner";
-GRANT SELECT ON months.other_rest TO months_owner;
-SET SESSION AUTHORIZATION months_owner;
+CALL maintain_id_partitions('months.other', '1 month', since => '2024-03-01');
+-- One that belongs to another role is not read: functions in its indexes would run.
+\c - :superuser
+ALTER TABLE months.other_rest OWNER TO months_reader;
+\c - months_owner
 CALL maintain_id_partitions('months.other', '1 month', since => '2024-03-01');
 
 -- Old partitions: only those with the bounds of a period. CONCURRENTLY only without a default partition.
@@ -300,11 +309,11 @@ SELECT * FROM months.parts('months.other');
 SELECT * FROM id_partition_commands('months.other', '1 month', keep => :'age');
 
 -- A foreign table is dropped as one.
-RESET SESSION AUTHORIZATION;
+\c - :superuser
 CREATE FOREIGN DATA WRAPPER months_wrapper;
 CREATE SERVER months_server FOREIGN DATA WRAPPER months_wrapper;
 GRANT USAGE ON FOREIGN SERVER months_server TO months_owner;
-SET SESSION AUTHORIZATION months_owner;
+\c - months_owner
 CREATE TABLE months.far (id bigint) PARTITION BY RANGE (id);
 CREATE FOREIGN TABLE months.far_202404 PARTITION OF months.far FOR VALUES FROM (id_lower_bound('2024-04-01')) TO (id_lower_bound('2024-05-01'))
 SERVER months_server;
@@ -362,7 +371,7 @@ SELECT contype, count(*), count(*) FILTER (WHERE conparentid <> 0 OR coninhcount
 WHERE conrelid = 'months.full_202505'::regclass AND contype <> 'n' GROUP BY 1 ORDER BY 1;
 SELECT count(*) AS indexes FROM pg_index WHERE indrelid = 'months.full_202505'::regclass;
 SELECT count(*) AS triggers FROM pg_trigger WHERE tgrelid = 'months.full_202505'::regclass AND NOT tgisinternal;
-RESET SESSION AUTHORIZATION;
+\c - :superuser
 
 -- UUIDs of version 6 as bounds.
 SELECT uuid_v6_lower_bound('2025-01-01'), uuid_v6_timestamp(uuid_v6_lower_bound('2025-01-01')), uuid_v6_timestamp(uuid_v6_lower_bound('2025-01-01')::text);

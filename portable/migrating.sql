@@ -80,8 +80,10 @@ BEGIN
                        (SELECT q.refobjid FROM pg_depend q JOIN pg_sequence s ON s.seqrelid = q.refobjid
                         WHERE q.classid = 'pg_attrdef'::regclass AND q.objid = d.oid AND q.refclassid = 'pg_class'::regclass LIMIT 1),
                        -- A name that is looked up at each INSERT.
-                       CASE WHEN x.late ~ '\.' THEN to_regclass(x.late)
-                            ELSE to_regclass(c.relnamespace::regnamespace || '.' || x.late) END) AS seq
+                       (SELECT s.oid FROM parse_ident(x.late) part, pg_class s
+                        WHERE s.relkind = 'S' AND s.relname = part[cardinality(part)]
+                          AND s.relnamespace = CASE cardinality(part) WHEN 1 THEN c.relnamespace
+                                               ELSE (SELECT n.oid FROM pg_namespace n WHERE n.nspname = part[1]) END)) AS seq
             FROM (SELECT y.expression,
                          y.expression ~ '^\(?nextval\(\(?E?''(?:[^'']|'''')*''(?:::text)?\)?::regclass\)\)?(?:::[^()]+)?$' AS is_plain,
                          substring(y.expression FROM '\)::([^()]+)$') AS cast_to,
@@ -516,7 +518,8 @@ BEGIN
     commands := format(E'DO $%1$s$\n#variable_conflict use_column\nDECLARE\n    highest bigint;\nBEGIN\n'
                        -- Saved defaults name functions, types and operators of pg_catalog without it.
                        'PERFORM pg_catalog.set_config(''search_path'', ''pg_catalog, pg_temp'', true),\n'
-                       '    pg_catalog.set_config(''quote_all_identifiers'', ''off'', true);\n'
+                       '    pg_catalog.set_config(''quote_all_identifiers'', ''off'', true),\n'
+                       '    pg_catalog.set_config(''standard_conforming_strings'', ''on'', true);\n'
                        'IF NOT EXISTS (SELECT FROM pg_catalog.pg_attribute LEFT JOIN pg_catalog.pg_attrdef ON adrelid = attrelid AND adnum = attnum\n'
                        '               WHERE attrelid = %3$L::pg_catalog.regclass AND attname = %4$L\n'
                        '                 AND (attidentity <> '''' OR pg_catalog.pg_get_expr(adbin, adrelid) = %5$L)) THEN\n'
@@ -557,7 +560,7 @@ BEGIN
     IF schema IS NULL OR back IS NULL OR epoch IS NULL OR shard_bits IS NULL OR sequence_bits IS NULL OR ids IS NULL THEN
         RETURN;
     END IF;
-    IF session_user <> current_user AND (SELECT rolsuper FROM pg_roles WHERE rolname = session_user) THEN
+    IF EXISTS (SELECT FROM pg_roles JOIN pg_stat_get_activity(pg_backend_pid()) ON usesysid = oid WHERE rolsuper AND rolname <> current_user) THEN
         RAISE insufficient_privilege USING MESSAGE = 'a superuser cannot run this as another role',
             DETAIL = 'Functions of its tables could run RESET ROLE.',
             HINT = format('Connect as "%s", or as a role without rights that is a member of it.', current_user);

@@ -25,6 +25,6 @@ FROM before_ids.old_functions o JOIN pg_namespace n ON nspname = o.schema
                     string_agg(format('ALTER TABLE %s ALTER %I SET DEFAULT %I.%I();', relation, "column", o.schema, function),
                         E'\n' ORDER BY place)
              FROM before_ids.old_columns c WHERE c.schema = o.schema) c (tables, locks, defaults)
-WHERE prosrc LIKE '%ids.next\_id%' \gexec
+WHERE before_ids.is_switched(prosrc) \gexec
 \set ON_ERROR_STOP on
 CALL before_ids.check_all(false);

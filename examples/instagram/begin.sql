@@ -1,7 +1,9 @@
 -- What the scripts of this directory begin with. Only the owner of functions, sequences and tables may run them, because
--- functions in an index of a table run when SELECT max(id) is planned. SET ROLE in a session of a superuser protects nobody:
--- such a function can RESET it.
+-- functions in an index of a table run when SELECT max(id) is planned. SET ROLE or SET SESSION AUTHORIZATION in a session of a
+-- superuser protects nobody: such a function can RESET it.
 \set QUIET on
+\set AUTOCOMMIT on
+\set ON_ERROR_ROLLBACK off
 SET search_path = pg_catalog, pg_temp;
 SET row_security = off;    -- fail rather than raise above a part of the ids
 -- What is saved as text is read alike by all scripts.
@@ -13,7 +15,8 @@ DO $$
 DECLARE
     other name := (SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE nspname = 'before_ids');
 BEGIN
-    IF session_user <> current_user AND (SELECT rolsuper FROM pg_roles WHERE rolname = session_user) THEN
+    IF EXISTS (SELECT FROM pg_roles JOIN pg_stat_get_activity(pg_backend_pid()) ON usesysid = oid
+               WHERE rolsuper AND rolname <> current_user) THEN
         RAISE insufficient_privilege USING MESSAGE = 'a superuser cannot run this as another role',
             DETAIL = 'Functions of its tables could run RESET ROLE.',
             HINT = format('Connect as "%s", or as a role without rights that is a member of it.', current_user);

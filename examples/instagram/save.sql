@@ -15,6 +15,10 @@ CREATE SCHEMA before_ids;
 CREATE FUNCTION before_ids.only(body text, pattern text) RETURNS text LANGUAGE sql
 RETURN (SELECT CASE count(DISTINCT m[1]) WHEN 1 THEN min(m[1]) END FROM regexp_matches(body, pattern, 'gi') m);
 
+-- The body that switch.sql writes.
+CREATE FUNCTION before_ids.is_switched(body text) RETURNS boolean LANGUAGE sql
+RETURN body ~ '^BEGIN (RETURN|.* :=) ids\.next_id\(';
+
 CREATE TABLE before_ids.old_functions AS
 SELECT nspname AS schema, before_ids.only(body, 'shard_id' || variable)::bigint AS shard,
        to_timestamp(before_ids.only(body, 'epoch' || variable)::numeric / 1000) AS epoch,
@@ -43,7 +47,7 @@ SELECT n.nspname AS schema, format('%s.%I', relnamespace::regnamespace, relname)
 FROM before_ids.old_functions o JOIN pg_namespace n ON n.nspname = schema
     JOIN pg_proc p ON pronamespace = n.oid AND proname = function AND pronargs = 0
     JOIN pg_depend d ON d.refclassid = 'pg_proc'::regclass AND d.refobjid = p.oid AND d.classid = 'pg_attrdef'::regclass
-    JOIN pg_attrdef a ON a.oid = d.objid JOIN pg_class c ON c.oid = adrelid AND relkind IN ('r', 'p')
+    JOIN pg_attrdef a ON a.oid = d.objid JOIN pg_class c ON c.oid = adrelid AND relkind IN ('r', 'p') AND relpersistence <> 't'
     JOIN pg_attribute ON attrelid = adrelid AND attnum = adnum;
 
 -- Epoch and widths, as all calls of this schema pass them.
@@ -140,7 +144,7 @@ CREATE PROCEDURE before_ids.check_all(are_switched boolean) LANGUAGE plpgsql SET
 DECLARE
     others text := (SELECT string_agg(schema, ', ' ORDER BY schema)
                     FROM before_ids.old_functions JOIN pg_proc p ON p.oid = to_regprocedure(format('%I.%I()', schema, function))
-                    WHERE (prosrc LIKE '%ids.next\_id%') <> are_switched);
+                    WHERE before_ids.is_switched(prosrc) <> are_switched);
 BEGIN
     IF others IS NOT NULL THEN
         RAISE object_not_in_prerequisite_state USING MESSAGE = 'not all schemas have changed',

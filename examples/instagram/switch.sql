@@ -30,6 +30,6 @@ FROM before_ids.old_functions o JOIN pg_namespace n ON nspname = o.schema
                     string_agg(format('ALTER TABLE %s ALTER %I SET DEFAULT @;', relation, "column"), E'\n' ORDER BY place),
                     string_agg(format('SELECT max(%I) FROM %s', "column", relation), ' UNION ALL ' ORDER BY place)
              FROM before_ids.old_columns c WHERE c.schema = o.schema) c (tables, locks, defaults, highest)
-WHERE prosrc NOT LIKE '%ids.next\_id%' \gexec
+WHERE NOT before_ids.is_switched(prosrc) \gexec
 \set ON_ERROR_STOP on
 CALL before_ids.check_all(true);

@@ -9,6 +9,7 @@
 -- extension have ended. They get it in the transaction that loads the portable functions: if that fails, nothing has
 -- changed.
 \set ON_ERROR_STOP on
+\set AUTOCOMMIT on
 \if :{?generators}
 \else
 \set generators ''

@@ -10,6 +10,7 @@
 -- next_id meanwhile wait for a mark, find it empty, and generate ids with the extension. It is tried again and again: a
 -- transaction that uses several generators does not have to give way.
 \set ON_ERROR_STOP on
+\set AUTOCOMMIT on
 BEGIN;
 
 -- No name is looked up but in pg_catalog, whatever there is in that schema and in search_path.

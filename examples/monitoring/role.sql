@@ -1,5 +1,6 @@
 -- The role that asks, and what it needs beyond pg_monitor: SELECT on each generator. A superuser runs this in each
 -- database. Leases need nothing more. Neither of them finds a name in a schema in which other roles may create.
+\set AUTOCOMMIT on
 SET search_path = pg_catalog, pg_temp;
 SELECT 'CREATE ROLE shardid_monitor LOGIN' WHERE to_regrole('shardid_monitor') IS NULL \gexec
 GRANT pg_monitor TO shardid_monitor;

@@ -11,7 +11,7 @@ sub query { return $node->safe_psql('portable', $_[0]) }
 sub run_script
 {
 	my ($name) = @_;
-	return run_log([ 'psql', '-Xq', '-d', $node->connstr('portable') . ' user=ids_owner', '-f', "portable/$name.sql" ]);
+	return run_log([ 'psql', '-Xq', '-v', 'AUTOCOMMIT=off', '-d', $node->connstr('portable') . ' user=ids_owner', '-f', "portable/$name.sql" ]);
 }
 
 query(<<'SQL');

@@ -36,7 +36,7 @@ query(<<'SQL');
 CREATE SCHEMA ids;
 CREATE EXTENSION shardid SCHEMA ids;
 CREATE EXTENSION shardid_lease CASCADE;
-CREATE TABLE photos (id bigint DEFAULT next_id(5), name text);
+CREATE TABLE photos (id bigint DEFAULT next_id(generator => 'shardid_seq', shard => 5), name text);
 CREATE SEQUENCE events_id_seq;
 CREATE TABLE events (id bigint DEFAULT next_id(generator => 'events_id_seq', epoch => '2020-01-01 00:00:00+00',
     shard_bits => 4, sequence_bits => 12), name text) PARTITION BY LIST (name);

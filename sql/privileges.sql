@@ -73,7 +73,35 @@ ALTER FUNCTION shop.next() OWNER TO regress_shardid_owner;
 SET ROLE regress_shardid_user;
 SELECT shop.next() IS NOT NULL AS lent;
 SELECT next_id(1, 'shop.ids');
+SELECT next_id(1, 'shop.ids');
 SELECT shop.next() IS NOT NULL AS lent;
+RESET ROLE;
+-- In turns with the user's own right: each role's changes have effect on its own calls only.
+GRANT USAGE ON SEQUENCE shop.ids TO regress_shardid_user;
+CREATE FUNCTION shop.drawn(call text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    drawn bigint;
+BEGIN
+    EXECUTE 'SELECT ' || call INTO drawn;
+    RETURN drawn IS NOT NULL;
+EXCEPTION WHEN insufficient_privilege THEN
+    RETURN false;
+END
+$$;
+CREATE FUNCTION shop.in_turns(OUT direct boolean[], OUT lent boolean[]) LANGUAGE sql AS $$
+    SELECT array_agg(shop.drawn('next_id(1, ''shop.ids'')')), array_agg(shop.drawn('shop.next()')) FROM generate_series(1, 3)
+$$;
+SET ROLE regress_shardid_user;
+SELECT * FROM shop.in_turns();
+RESET ROLE;
+REVOKE USAGE ON SEQUENCE shop.ids FROM regress_shardid_user;
+SET ROLE regress_shardid_user;
+SELECT * FROM shop.in_turns();
+RESET ROLE;
+GRANT USAGE ON SEQUENCE shop.ids TO regress_shardid_user;
+REVOKE ALL ON SEQUENCE shop.ids FROM regress_shardid_owner;
+SET ROLE regress_shardid_user;
+SELECT * FROM shop.in_turns();
 RESET ROLE;
 
 \set VERBOSITY default

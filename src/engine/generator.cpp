@@ -116,13 +116,11 @@ void check_cycle(Oid relid, const FormData_pg_sequence &definition) {
 }
 
 void check_sequence(Sequence &sequence, Relation relation) {
-    check_privilege(relation, ACL_USAGE | ACL_UPDATE, "neither USAGE nor UPDATE", "USAGE");
     check_storage(relation);
     const FormData_pg_sequence definition = definition_of(sequence.relid);
     check_direction(sequence.relid, definition);
     check_cycle(sequence.relid, definition);
 
-    sequence.may_update = has_privilege(relation, ACL_UPDATE);
     sequence.is_temporary = relation->rd_islocaltemp;
     sequence.needs_wal = RelationNeedsWAL(relation);
     sequence.has_own_storage = relation->rd_islocaltemp || has_new_storage(relation);
@@ -135,15 +133,16 @@ void check_sequence(Sequence &sequence, Relation relation) {
     sequence.notes_first_ids = notes_first_ids(sequence, definition);
 }
 
-// Until it has come to its end, nothing that it has found counts.
-pg_noinline void check(Generator &generator) {
-    const uint64 version = catalogue_version;
-    generator.checked.at = 0;
+// What depends on the user. Where two roles use a generator in turns, nothing else is checked anew.
+void check_user(Generator &generator, Relation relation) {
+    check_privilege(relation, ACL_USAGE | ACL_UPDATE, "neither USAGE nor UPDATE", "USAGE");
+    generator.sequence.may_update = has_privilege(relation, ACL_UPDATE);
+    generator.checked.user = GetUserId();
+}
 
-    Assert(no_page_is_locked());
-    Relation relation = open_sequence(generator.sequence.relid, NoLock,
-                                      "Pass the name of a sequence; a shard of type bigint has to "
-                                      "be cast to integer.");
+// Until it has come to its end, nothing that it has found counts.
+void check_anew(Generator &generator, Relation relation, uint64 version) {
+    check_user(generator, relation);
     check_sequence(generator.sequence, relation);
     forget(generator.known, unbound);
     generator.lease.state = LeaseState::unknown;
@@ -151,10 +150,20 @@ pg_noinline void check(Generator &generator) {
         generator.replaced.temporary = nullptr;
     drop_kept_pin(generator.pin);
     raise_storage_in_use(generator.replaced, relation);
-    relation_close(relation, NoLock);
-
-    generator.checked.user = GetUserId();
     generator.checked.at = version;
+}
+
+pg_noinline void check(Generator &generator) {
+    const uint64 version = catalogue_version;
+    Assert(no_page_is_locked());
+    Relation relation = open_sequence(generator.sequence.relid, NoLock,
+                                      "Pass the name of a sequence; a shard of type bigint has to "
+                                      "be cast to integer.");
+    if (generator.checked.at == version)
+        check_user(generator, relation);
+    else
+        check_anew(generator, relation, version);
+    relation_close(relation, NoLock);
 }
 
 uint64 random_seed() {

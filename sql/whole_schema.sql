@@ -52,7 +52,7 @@ CREATE SEQUENCE downwards INCREMENT -1 MINVALUE -1000;
 ALTER TABLE down ALTER id SET DEFAULT nextval('downwards');
 -- An id as large as those of next_id.
 CREATE TABLE big (id bigserial);
-INSERT INTO big VALUES (public.id_lower_bound(now() + interval '1 hour'));
+INSERT INTO big VALUES (public.id_lower_bound(now() + interval '1 minute'));
 -- Names that try to break out of a comment, an identifier, a dollar quote, a format.
 CREATE TABLE "'""
 DROP TABLE items; --" ("the

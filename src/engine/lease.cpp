@@ -48,7 +48,7 @@ LeaseKeeper lease_keeper;
 
 void allow_shards(Lease &lease, const Sequence &sequence, const Layout &layout) {
     if (lease.state == LeaseState::unknown)
-        lease_keeper.load(lease, sequence);
+        lease_keeper.load(lease, sequence, false);
     if (lease.state == LeaseState::none) {
         lease.shards = {0, static_cast<uint32>(max_shard(layout.widths))};
         return;

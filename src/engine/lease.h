@@ -51,8 +51,9 @@ struct Lease {
 
 // What src/lease does for the engine.
 struct LeaseKeeper {
-    // Reads the lease, or that there is none. REQUIRED: its state is unknown.
-    void (*load)(Lease &lease, const Sequence &sequence);
+    // Reads the lease, or that there is none. Raises 55000 where the rows do not say which it is;
+    // for a reader, who generates no id, it is sealed then. REQUIRED: its state is unknown.
+    void (*load)(Lease &lease, const Sequence &sequence, bool is_reader);
 
     // For the relcache callback: forgets what it knew of the relation, and returns whether that is
     // a table that leases are read from.

@@ -250,12 +250,13 @@ XLogRecPtr record_move(const OpenPage &page, Relation relation, const Move &move
 // is the page's own.
 Position read_position(Relation relation, int64 increment) {
     const OpenPage page = lock_page(ReadBuffer(relation, 0), BUFFER_LOCK_SHARE);
-    const bool is_logged_ahead = has_stamp(page, stamp_of(locator_of(relation))) &&
-                                 BufferGetLSNAtomic(page.buffer) > GetRedoRecPtr();
+    const uint32 stamp = stamp_of(locator_of(relation));
+    const bool is_logged_ahead =
+        has_stamp(page, stamp) && BufferGetLSNAtomic(page.buffer) > GetRedoRecPtr();
     const uint64 last = last_tick_of(page);
     const Position position = {last,
                                last + (is_logged_ahead ? logged_remainder(page, increment) : 0),
-                               page.data->is_called, binding_of(page)};
+                               page.data->is_called, binding_of(page), is_ours(page, stamp)};
     UnlockReleaseBuffer(page.buffer);
     return position;
 }

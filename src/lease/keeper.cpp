@@ -56,13 +56,14 @@ void read_window(Lease &lease) {
         have_window(lease, row.window, row.moved_at);
 }
 
-void load(Lease &lease, const Sequence &sequence) {
+void load(Lease &lease, const Sequence &sequence, bool is_reader) {
     lease = Lease{};
     lease.window = any_time;
     lease.look_at = UINT64_MAX;
 
     LeasedRow row;
-    if (!has_lease_tables() || !read_leased_row(sequence.relid, &row) || joins_first(row)) {
+    if (!has_lease_tables() || !read_leased_row(sequence.relid, &row, is_reader) ||
+        joins_first(row)) {
         lease.state = LeaseState::none;
         return;
     }

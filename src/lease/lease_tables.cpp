@@ -94,10 +94,9 @@ bool scan(const Oid &table_oid, const pg_uuid_t *origin, Visit visit) {
     ScanKeyData key;
     if (origin != nullptr)
         ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_UUID_EQ, UUIDPGetDatum(origin));
-    Snapshot now = RegisterSnapshot(GetLatestSnapshot());
     const bool by_key = origin != nullptr;
     SysScanDesc rows = systable_beginscan(table, by_key ? primary_key_of(table) : InvalidOid,
-                                          by_key, now, by_key ? 1 : 0, by_key ? &key : nullptr);
+                                          by_key, nullptr, by_key ? 1 : 0, by_key ? &key : nullptr);
     HeapTuple row;
     bool is_found = false;
     while (HeapTupleIsValid(row = systable_getnext(rows))) {
@@ -105,7 +104,6 @@ bool scan(const Oid &table_oid, const pg_uuid_t *origin, Visit visit) {
         visit(table, row);
     }
     systable_endscan(rows);
-    UnregisterSnapshot(now);
     table_close(table, AccessShareLock);
     return is_found;
 }
@@ -142,17 +140,19 @@ LeasedRow leased_row_of(Relation table, HeapTuple tuple) {
              errhint("As a superuser, delete the row that does not belong to it.")));
 }
 
-// Whether this storage knows its layout, as none does that was restored from a dump. False also if
-// the sequence is being altered or is gone.
-bool has_layout(Oid generator_oid) {
+// Whether this may be a leased sequence of a dump, renamed since its restore. Such storage has
+// generated no id since it was made here, as its lease comes first; but raise_generator may have
+// bound it. True also if the sequence is being altered or is gone.
+bool may_be_restored(Oid generator_oid) {
     if (!ConditionalLockRelationOid(generator_oid, page_lock))
-        return false;
+        return true;
     Relation relation = try_relation_open(generator_oid, NoLock);
-    const bool is_bound = relation != nullptr && read_position(relation, 1).binding != unbound;
+    const bool is_other = relation != nullptr &&
+                          (!RelationIsPermanent(relation) || read_position(relation, 1).is_ours);
     if (relation != nullptr)
         relation_close(relation, NoLock);
     UnlockRelationOid(generator_oid, page_lock);
-    return is_bound;
+    return !is_other;
 }
 
 // It has none, but one from a dump whose sequence does not exist: it may be this one, renamed.
@@ -193,23 +193,26 @@ bool forget_lease_table(Oid relid) {
     return is_one;
 }
 
-bool read_leased_row(Oid generator_oid, LeasedRow *result) {
-    bool is_found = false;
+bool read_leased_row(Oid generator_oid, LeasedRow *result, bool is_reader) {
+    int count = 0;
     LeasedRow lost{};
     scan(leased_table, nullptr, [&](Relation table, HeapTuple tuple) {
         const LeasedRow row = leased_row_of(table, tuple);
         if (row.is_by_name && !OidIsValid(row.generator) && row.state == Membership::leased)
             lost = row;
-        if (row.generator != generator_oid)
-            return;
-        if (is_found)
-            refuse_two(row);
-        *result = row;
-        is_found = true;
+        if (row.generator == generator_oid && ++count == 1)
+            *result = row;
     });
-    if (!is_found && lost.name != nullptr && !has_layout(generator_oid))
+    const bool is_lost = count == 0 && lost.name != nullptr && may_be_restored(generator_oid);
+    if (count > 1 && !is_reader)
+        refuse_two(*result);
+    if (is_lost && !is_reader)
         refuse_lost(generator_oid, lost);
-    return is_found;
+    if (is_lost)
+        *result = lost;
+    if (count > 1 || is_lost)
+        result->state = Membership::sealed;
+    return count > 0 || is_lost;
 }
 
 bool read_leased_row(const pg_uuid_t &origin, LeasedRow *result) {

@@ -64,10 +64,10 @@ void require_lease_tables();
 // table that leases are read from.
 bool forget_lease_table(Oid relid);
 
-// Returns false if there is none. Raises 55000 if there are two; and if there is none, and a row
-// from a dump names a sequence that does not exist: it may be this one, renamed, unless its storage
-// has a layout. REQUIRED: has_lease_tables(); it is a sequence.
-bool read_leased_row(Oid generator_oid, LeasedRow *result);
+// Returns false if there is none. Raises 55000 if there are two, or if there is none but one from a
+// dump, whose sequence does not exist and may be this one, renamed; a reader, who generates no id,
+// gets a sealed row then. REQUIRED: has_lease_tables(); it is a sequence, and no page is locked.
+bool read_leased_row(Oid generator_oid, LeasedRow *result, bool is_reader = false);
 
 // The row of this origin, for any generator. Returns false if there is none.
 bool read_leased_row(const pg_uuid_t &origin, LeasedRow *result);

@@ -56,6 +56,28 @@ SQL
 is(query(q(SELECT settled_before IS NOT NULL, settled_below('own') > 0, next_id(1, 'own') > 0 FROM id_generator_status('own'))), 't|t|t',
 	'a row that is left over stops no generator that has a layout');
 
+# The sequence of such a row, renamed, stays stopped, whatever bound its storage; and readers fail at no row.
+query(q(CREATE SEQUENCE gone CACHE 2));
+query(q(SELECT raise_generator('gone', 0)));
+query(q(ALTER SEQUENCE gone RENAME TO renamed));
+query(q(SELECT settled_below('renamed')));
+$node->psql('postgres', q(SELECT next_id(1, 'renamed')), stderr => \my $error);
+like($error, qr/"public.renamed" may be leased under another name/, 'raised, renamed and read, it generates no id without its lease');
+query(q(UPDATE shardid_lease.leased_generator SET generator = 'public.first' WHERE generator::text = 'public.gone'));
+my $all = q(FROM unnest(ARRAY['own', 'renamed', 'first']) name, LATERAL id_generator_status(name::regclass));
+$node->psql('postgres', q(SELECT next_id(generator => 'first')), stderr => \$error);
+like($error, qr/"public.first" has two leases/, 'a generator with two rows generates none');
+is(query("SELECT count(settled_before) $all"), 3, 'and its status is shown');
+is(query(<<'SQL'), '3|t', 'also beside parallel workers');
+SET min_parallel_table_scan_size = 0;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET parallel_leader_participation = off;
+CREATE TABLE many AS SELECT name FROM generate_series(1, 1000), unnest(ARRAY['own', 'renamed', 'first']) name;
+ANALYZE many;
+SELECT count(settled_before), count(*) > 0 FROM (SELECT DISTINCT name FROM many) names, LATERAL id_generator_status(name::regclass);
+SQL
+
 close_session($writer);
 $node->stop;
 done_testing();

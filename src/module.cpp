@@ -23,9 +23,6 @@ namespace {
 
 constexpr double ms_per_day = 24 * 60 * 60 * 1000;
 
-// 273,790 years: a double still represents every millisecond of them.
-constexpr double longest_lead = 1e8 * ms_per_day;
-
 // As the server keeps it: an integer of milliseconds would end at 24.8 days.
 double max_lead = ms_per_day;
 
@@ -42,8 +39,9 @@ void define_settings() {
     DefineCustomRealVariable("shardid.max_lead",
                              "Sets how far ahead of the clock a generator may be before it "
                              "refuses to generate ids.",
-                             nullptr, &max_lead, ms_per_day, 0, longest_lead, PGC_SUSET,
-                             GUC_UNIT_MS, nullptr, assign_max_lead, nullptr);
+                             nullptr, &max_lead, ms_per_day, 0,
+                             static_cast<double>(longest_lead_ms), PGC_SUSET, GUC_UNIT_MS, nullptr,
+                             assign_max_lead, nullptr);
     DefineCustomIntVariable("shardid.max_borrow",
                             "Sets how far ahead of the clock ids may be generated instead of "
                             "waiting, when those of a millisecond are used up.",

@@ -42,13 +42,12 @@ TimestampTz negative_at(const Layout &layout) {
                      kind == Kind::ids ? ", or pass an earlier epoch" : "")));
 }
 
-// On Citus, the values of a worker whose number is high begin in the future. After its last tick a
-// layout has no time that a clock could show, or max_lead allow.
-const char *hint_on_lead(Oid relid, Kind kind, bool is_after_last) {
+// On Citus, the values of a worker whose number is high begin in the future.
+const char *hint_on_lead(Oid relid, Kind kind, bool is_out_of_reach) {
     const char *narrowed = hint_on_narrowed(relid);
     if (narrowed != nullptr)
         return narrowed;
-    if (is_after_last)
+    if (is_out_of_reach)
         return psprintf("%sIf setval has moved it, run ALTER SEQUENCE %s RESTART.",
                         kind == Kind::ids ? "Pass the epoch and sequence_bits that the generator "
                                             "was used with. "
@@ -64,13 +63,15 @@ const char *hint_on_lead(Oid relid, Kind kind, bool is_after_last) {
 template <typename L>
 [[noreturn]] void refuse_too_far_ahead(Oid relid, Kind kind, const L &layout,
                                        const Attempt &attempt) {
-    ereport(ERROR,
-            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-             errmsg("generator \"%s\" is too far ahead of the clock", shown_name(relid)),
-             errdetail("It is %llu ms ahead, and shardid.max_lead is %llu ms.",
-                       static_cast<unsigned long long>(attempt.lead_ms),
-                       static_cast<unsigned long long>(max_lead_ms)),
-             errhint("%s", hint_on_lead(relid, kind, attempt.tick >= max_tick(layout.widths)))));
+    // After its last tick a layout has no time that a clock could show.
+    const bool is_out_of_reach =
+        attempt.tick >= max_tick(layout.widths) || attempt.lead_ms > longest_lead_ms;
+    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                    errmsg("generator \"%s\" is too far ahead of the clock", shown_name(relid)),
+                    errdetail("It is %llu ms ahead, and shardid.max_lead is %llu ms.",
+                              static_cast<unsigned long long>(attempt.lead_ms),
+                              static_cast<unsigned long long>(max_lead_ms)),
+                    errhint("%s", hint_on_lead(relid, kind, is_out_of_reach))));
 }
 
 TimestampTz last_time_of(const OwnLayout &layout) {

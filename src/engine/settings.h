@@ -13,6 +13,9 @@ extern int shard_id;
 // shardid.max_lead, in milliseconds: how far a generator may be ahead of the clock.
 extern uint64 max_lead_ms;
 
+// The largest one, 273,790 years: a double still represents every millisecond of them.
+inline constexpr uint64 longest_lead_ms = uint64{100'000'000} * 24 * 60 * 60 * 1000;
+
 // shardid.max_borrow, in milliseconds: how far ahead of the clock a draw may step instead of
 // waiting.
 extern int max_borrow_ms;

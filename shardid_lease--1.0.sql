@@ -1124,7 +1124,7 @@ CREATE FUNCTION answers_by_origin(answers pg_catalog.text) RETURNS pg_catalog.js
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $body$
 BEGIN
     RETURN coalesce((SELECT jsonb_object_agg(a->>'origin', a) FROM jsonb_array_elements(answers::jsonb) a), '{}');
-EXCEPTION WHEN data_exception THEN
+EXCEPTION WHEN data_exception OR program_limit_exceeded THEN
     RETURN '{}';
 END
 $body$;
@@ -1164,7 +1164,7 @@ BEGIN
     EXCEPTION WHEN data_exception THEN
         epoch_ms := NULL;
     END;
-    IF (epoch_ms BETWEEN -most_ms AND most_ms AND checked.from_ms BETWEEN 0 AND checked.until_ms - 1
+    IF (epoch_ms BETWEEN -most_ms AND most_ms AND 0 <= checked.from_ms AND checked.from_ms < checked.until_ms
             AND checked.until_ms <= most_ms AND checked.lease_ms BETWEEN 1 AND checked.until_ms - checked.from_ms
             AND checked.serial BETWEEN 0 AND most_ms AND checked.shard_bits BETWEEN 0 AND 31
             AND checked.sequence_bits BETWEEN 0 AND 32 - checked.shard_bits

@@ -446,6 +446,22 @@ SELECT count(*), count(r->>'receipt') FROM unnest(ARRAY['"x"', 'true', '-1', '0.
     unnest(ARRAY['ok', 'space', 'shard', 'serial']) key,
     LATERAL jsonb_array_elements(shardid_lease.receipts(jsonb_build_array(jsonb_build_object('ok', true, 'space', 'odd', 'shard', 0, 'serial', 1) || jsonb_build_object(key, value)))) r;
 
+-- Nor does what a registry answers: a member finds a fault in it, or takes what is a valid time and shard.
+CREATE TABLE lie AS
+SELECT jsonb_build_object(key, value) AS wrong
+FROM unnest(ARRAY['ok', 'origin', 'lease', 'incarnation', 'shard', 'from', 'until', 'lease_ms', 'serial', 'receipt', 'registry', 'shard_bits',
+        'sequence_bits', 'epoch_ms', 'error', 'final', 'later']) key,
+    unnest(ARRAY['null', '"x"', '""', 'true', '[]', '{}', '-1', '0', '0.5', '1e400', '2147483648', '-2147483648', '9223372036854775807',
+        '9223372036854775808', '-9223372036854775808', '" 1"']::jsonb[]) value;
+SELECT count(*), count(*) FILTER (WHERE (c).fault IS NULL),
+    bool_and((c).from_ms >= 0 AND (c).until_ms > (c).from_ms AND (c).until_ms <= 1::bigint << 47) FILTER (WHERE (c).fault IS NULL)
+FROM lie, LATERAL (SELECT shardid_lease.check_answer(asked || '{"joins": true, "takes_over": false, "returns": false}',
+        shardid_lease.answers_by_origin(jsonb_build_array(asked || granted || wrong)::text), NULL, false) AS c
+    FROM (SELECT '{"origin": "o", "lease": "l", "incarnation": "i", "shard": 1}'::jsonb AS asked, '{"ok": true, "from": 1, "until": 60001,
+        "lease_ms": 60000, "serial": 1, "receipt": "r", "registry": "here", "shard_bits": 13, "sequence_bits": 10, "epoch_ms": 0}'::jsonb AS granted) a) a;
+SELECT count(*) FROM unnest(ARRAY['', 'x', '1', '{}', '[1]', '[[]]', '[{}]', '[null]', '["\u0000"]', repeat('[', 1000000)]) said
+WHERE shardid_lease.answers_by_origin(said) = '{}';
+
 -- All shards taken.
 SELECT shardid_lease.create_id_space('small', shard_bits => 1);
 SELECT ask(who, '{"space": "small", "joins": true}') FROM unnest(ARRAY['s1', 's2', 's3']) who;
@@ -466,7 +482,7 @@ SET client_min_messages = warning;
 DROP EXTENSION shardid_lease CASCADE;
 DROP EXTENSION dblink CASCADE;
 DROP SCHEMA shardid_lease;
-DROP TABLE answer;
+DROP TABLE answer, lie;
 DROP FUNCTION ask, give_back, noted, request, displaced, clock_ms, tick_at, try, plain;
 DROP OWNED BY regress_shardid_owner, regress_shardid_member, regress_shardid_other, regress_shardid_app, regress_shardid_found;
 DROP ROLE regress_shardid_owner, regress_shardid_member, regress_shardid_other, regress_shardid_app, regress_shardid_found;

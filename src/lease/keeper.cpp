@@ -99,12 +99,21 @@ bool has_failed_lately(const Lease &lease) {
            !TimestampDifferenceExceeds(lease.failed_at, now, static_cast<int>(pause_ms));
 }
 
-// Whether the generator has another lease by now, or none: what is known of this one counts no
-// more.
-bool is_another(const Lease &lease) {
+// A draw that has begun with the lease's shard has none to go on with.
+[[noreturn]] void refuse_deleted(Oid relid) {
+    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                    errmsg("generator \"%s\" holds no lease", shown_name(relid)),
+                    errdetail("Its lease was deleted while this call waited for a window of time."),
+                    errhint("Call it again if ids are to be generated without a lease.")));
+}
+
+// Whether the generator has another lease by now, or has released this one: what is known of it
+// counts no more. Raises 55000 if it is deleted, as with the extension.
+bool is_another(const Lease &lease, Oid relid) {
     LeasedRow row;
-    return !read_leased_row(lease.origin, &row) || !is_same(row.lease, lease.name) ||
-           row.state != Membership::leased;
+    if (!read_leased_row(lease.origin, &row))
+        refuse_deleted(relid);
+    return !is_same(row.lease, lease.name) || row.state != Membership::leased;
 }
 
 WorkerTask renewal_of(const Lease &lease, Oid relid, XLogRecPtr moved_at, uint64 tick) {
@@ -228,7 +237,7 @@ void wait_until_served(Lease &lease, Oid relid, const Attempt &attempt) {
     Reason reason{};
     for (;;) {
         MemoryContextReset(CurrentMemoryContext);
-        if (is_another(lease)) {
+        if (is_another(lease, relid)) {
             lease.state = LeaseState::unknown;
             return;
         }

@@ -74,6 +74,20 @@ $_->quit for @sessions;
 $_->finish for @calls;
 finish_drawing($beside);
 
+# --- The lease is deleted, with the extension, while a call waits for a window: the shard may be another generator's.
+
+$registries{a}->safe_psql('postgres', q(SELECT shardid_lease.create_id_space('short', lease => '1 s')));
+lease($member, 'short', 'gone', dbname => 'other');
+$registries{a}->stop;
+my $over = q(FROM shardid_lease.shard_leases WHERE generator = 'gone'::regclass AND until < clock_timestamp());
+ok(wait_until(sub { $member->safe_psql('other', "SELECT count(*) $over") }, 60), 'its window ends');
+my $waits = IPC::Run::start([ 'psql', '-Xq', '-v', 'VERBOSITY=verbose', '-d', $member->connstr('other'), '-c', q(SELECT next_id(generator => 'gone') AS waits) ], '<', \'', '>', \my $told, '2>&1', IPC::Run::timer(300));
+my $waiting = q(FROM pg_stat_activity WHERE query LIKE '%AS waits%' AND pid <> pg_backend_pid() AND wait_event_type = 'Extension');
+ok(wait_until(sub { $member->safe_psql('postgres', "SELECT count(*) $waiting") }, 60), 'a call waits');
+$member->safe_psql('other', 'DROP EXTENSION shardid_lease');
+$waits->finish;
+like($told, qr/55000: generator "public.gone" holds no lease/, 'it generates no id of the shard that was leased');
+
 no_id_comes_twice('another lease');
 $_->stop for $member, values %registries;
 done_testing();

@@ -682,7 +682,7 @@ BEGIN
                         THEN format('Its MINVALUE is as far ahead: '
                                     'run ALTER SEQUENCE %I.%I NO MINVALUE START WITH 1 RESTART.',
                                     seq.nspname, seq.relname)
-                        WHEN last >= max_tick
+                        WHEN last >= max_tick OR lead_ms > 8640000000000000
                         THEN format('Pass the epoch and sequence_bits that the generator was used with. '
                                     'If setval has moved it, run ALTER SEQUENCE %I.%I RESTART.',
                                     seq.nspname, seq.relname)

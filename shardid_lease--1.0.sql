@@ -992,6 +992,19 @@ COMMENT ON FUNCTION receipts(pg_catalog.jsonb) IS
 'called by members after the commit: the granted windows, and proofs of them; before a takeover: what it displaces';
 COMMENT ON VIEW id_space_shards IS 'the shards of this registry''s id spaces: their holders, and the ends of their windows';
 
+COMMENT ON FUNCTION create_id_space_by(
+    pg_catalog.regrole, pg_catalog.text, interval, interval, pg_catalog.timestamptz, int, int) IS
+'what create_id_space() does';
+COMMENT ON FUNCTION drop_id_space_by(pg_catalog.regrole, pg_catalog.text) IS 'what drop_id_space() does';
+COMMENT ON FUNCTION evict_shard_by(pg_catalog.regrole, pg_catalog.text, int) IS 'what evict_shard() does';
+COMMENT ON FUNCTION reserve_shard_by(pg_catalog.regrole, pg_catalog.text, int, pg_catalog.text) IS
+'what reserve_shard() does';
+COMMENT ON FUNCTION unreserve_shard_by(pg_catalog.regrole, pg_catalog.text, int) IS 'what unreserve_shard() does';
+COMMENT ON FUNCTION registry_was_restored_by(pg_catalog.regrole, pg_catalog.timestamptz) IS
+'what registry_was_restored() does';
+COMMENT ON FUNCTION registry_was_moved_by(pg_catalog.regrole) IS 'what registry_was_moved() does';
+COMMENT ON FUNCTION grant_shards_by(pg_catalog.regrole, pg_catalog.jsonb) IS 'what grant_shards() does';
+COMMENT ON FUNCTION receipts_by(pg_catalog.regrole, pg_catalog.jsonb) IS 'what receipts() does';
 COMMENT ON FUNCTION owned_space(pg_catalog.regrole, pg_catalog.text) IS
 'the id space, if the caller owns it and it is not stopped';
 COMMENT ON FUNCTION owned_spaces(pg_catalog.regrole) IS 'the id spaces that the caller owns, locked';

@@ -20,11 +20,15 @@ $application->quit;
 is(on(q(SELECT count(*) FROM pg_attribute WHERE attrelid = 'orders'::regclass AND attname = 'id')), 0, 'and the table is as before');
 
 # A transaction of the application holds a row of the fill, which does not wait for it while it holds others: so it can
-# write the rows before. Another one holds a row that the fill does not find, once no row may be without an id.
+# write the rows before. Another one holds rows that the fill leaves out; one of them also when no row may be without an
+# id any more: it lets the constraint pass, which waits for it, and is next to lock a row.
+my $filling = script_in_background('add', @names, pause => 60);
+$node->poll_query_until('shop', 'SELECT count(*) = 1 FROM ids.added_ids WHERE last_id > 0') or die;
+terminate('CALL pg_temp.fill%', $filling);
+my $holder = $node->background_psql('shop');
+$holder->query_safe(q(BEGIN; SELECT count(order_no) FROM (SELECT order_no FROM orders WHERE id IS NULL AND order_no LIKE 'timeless%' FOR UPDATE) held));
 my $script = script_in_background('add', @names, batch => 1000, pause => 0.2);
-$node->poll_query_until('shop', q(SELECT count(*) = 1 FROM pg_attribute WHERE attrelid = 'orders'::regclass AND attname = 'id')) or die;
 my $open = run_in_background('app', <<'SQL');
-SET deadlock_timeout = '100ms';
 BEGIN;
 UPDATE orders SET item = 'open' WHERE order_no = 'bulk 2000';
 SELECT pg_sleep(2);
@@ -34,9 +38,12 @@ COMMIT;
 SQL
 waitpid $open, 0;
 is($?, 0, 'a transaction that holds a row goes through');
-my $holder = $node->background_psql('shop');
-$node->poll_query_until('shop', q(SELECT count(*) = 1 FROM pg_constraint WHERE conname = 'add_id_is_set')) or die;
-my $held = $holder->query_safe('BEGIN; SELECT order_no FROM orders WHERE id IS NULL LIMIT 1 FOR UPDATE SKIP LOCKED');
+for (1 .. 1800)
+{
+	last if $holder->query_safe(q(SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock' AND relation = 'orders'::regclass));
+	select undef, undef, undef, 0.1;
+}
+my $held = $holder->query_safe('COMMIT; BEGIN; SELECT order_no FROM orders WHERE id IS NULL LIMIT 1 FOR UPDATE SKIP LOCKED');
 isnt($held, '', 'a row is locked before it is filled');
 waitpid $script, 0;
 isnt($?, 0, 'the script fails while a transaction holds a row that it has to fill');

@@ -47,7 +47,6 @@ pg_attribute_always_inline OpenPage lock_page(Buffer buffer,
 // Pins and locks a generator's page. Between this and close_page nothing may wait, and nothing but
 // the page may be looked at. The exception is note_first_ms, which waits for a partition of the
 // lock table: readers of pg_locks and settled_below hold all of them while they copy its entries.
-// Reading pg_locks with 1,000 transactions and 3,000 locks took 9 ms in all.
 inline OpenPage open_page(PagePin &pin, const Sequence &sequence) {
     Assert(no_page_is_locked());
     const OpenPage page = lock_page(likely(is_kept(pin)) ? pin.buffer : pin_page(pin, sequence));

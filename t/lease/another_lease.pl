@@ -51,7 +51,7 @@ for (@sessions)
 }
 # Both calls wait for these transactions, after they have done their work.
 begin_call("release_shard('changes')");
-ok(wait_until(sub { state_of_10() eq 'released' }, 60), 'it is released');
+ok(wait_until(sub { state_of_10() eq 'released' }), 'it is released');
 wait_for_end($registries{a}, 'postgres', 'brief', 10);
 $sessions[2]->query_safe('SAVEPOINT before');
 for my $time ('after its window', 'and again')
@@ -62,7 +62,7 @@ for my $time ('after its window', 'and again')
 	$sessions[2]->query('ROLLBACK TO before');
 }
 begin_call("lease_shard('brief', 'registry', 'changes', 15)");
-ok(wait_until(sub { held('a') =~ /\b15 postgres/ }, 60), 'and has a lease of shard 15');
+ok(wait_until(sub { held('a') =~ /\b15 postgres/ }), 'and has a lease of shard 15');
 is($member->safe_psql('other', q(SET ROLE app; CREATE SEQUENCE has_10; SELECT shardid_lease.lease_shard('brief', 'registry', 'has_10', 10))), 10, 'another member leases shard 10');
 my $beside = start_drawing($member, 'has_10', dbname => 'other');
 $ids_of->($sessions[0], "10, 'changes'");
@@ -80,10 +80,10 @@ $registries{a}->safe_psql('postgres', q(SELECT shardid_lease.create_id_space('sh
 lease($member, 'short', 'gone', dbname => 'other');
 $registries{a}->stop;
 my $over = q(FROM shardid_lease.shard_leases WHERE generator = 'gone'::regclass AND until < clock_timestamp());
-ok(wait_until(sub { $member->safe_psql('other', "SELECT count(*) $over") }, 60), 'its window ends');
+ok(wait_until(sub { $member->safe_psql('other', "SELECT count(*) $over") }), 'its window ends');
 my $waits = IPC::Run::start([ 'psql', '-Xq', '-v', 'VERBOSITY=verbose', '-d', $member->connstr('other'), '-c', q(SELECT next_id(generator => 'gone') AS waits) ], '<', \'', '>', \my $told, '2>&1', IPC::Run::timer(300));
 my $waiting = q(FROM pg_stat_activity WHERE query LIKE '%AS waits%' AND pid <> pg_backend_pid() AND wait_event_type = 'Extension');
-ok(wait_until(sub { $member->safe_psql('postgres', "SELECT count(*) $waiting") }, 60), 'a call waits');
+ok(wait_until(sub { $member->safe_psql('postgres', "SELECT count(*) $waiting") }), 'a call waits');
 $member->safe_psql('other', 'DROP EXTENSION shardid_lease');
 $waits->finish;
 like($told, qr/55000: generator "public.gone" holds no lease/, 'it generates no id of the shard that was leased');

@@ -101,7 +101,7 @@ sub start_renewal
 	my $asked = () = $proxy->requests($function);
 	$proxy->mode("late_answer 50000 $function");
 	my $renewal = start_drawing($member, $of, seconds => 1, settings => "SELECT shardid_lease.renew_now('$of');");
-	ok(wait_until(sub { my $now = () = $proxy->requests($function); $now > $asked }, 20), "$of: the renewal asks");
+	ok(wait_until(sub { my $now = () = $proxy->requests($function); $now > $asked }), "$of: the renewal asks");
 	usleep 200_000;
 	$proxy->mode('pass');
 	return $renewal;
@@ -113,7 +113,7 @@ sub is_not_stored
 	my $window = window_of($of);
 	cmp_ok($proxy->links, '>', 0, "$of: the answer has not arrived yet");
 	$proxy->mode('release');
-	ok(wait_until(sub { $proxy->links == 0 }, 20), "$of: it arrives");
+	ok(wait_until(sub { $proxy->links == 0 }), "$of: it arrives");
 	finish_drawing($renewal);
 	return is(window_of($of), $window, "$of: and the window stays as it was");
 }
@@ -148,7 +148,7 @@ my $renewal = start_renewal('renewed', 'receipts');
 my $serial = serial();
 on_member('ALTER SEQUENCE renewed OWNER TO heir');
 as_heir("renew_now('renewed')");
-ok(wait_until(sub { serial() > $serial }, 20), 'another owner renews the same lease');
+ok(wait_until(sub { serial() > $serial }), 'another owner renews the same lease');
 is_not_stored('renewed', $renewal);
 
 # --- One answer that cannot be stored does not lose the others.

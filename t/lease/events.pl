@@ -28,7 +28,7 @@ sub goes_on
 {
 	my ($name, $generator, $code) = @_;
 	my $session = start_drawing($member, $generator, ms => 20);
-	wait_until(sub { ids_of($session) > 10 }, 10) or die "$name: nothing drawn";
+	wait_until(sub { ids_of($session) > 10 }) or die "$name: nothing drawn";
 	$code->();
 	sleep 3;
 	my @told = finish_drawing($session);

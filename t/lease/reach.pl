@@ -142,7 +142,7 @@ if ($copies == 0)
 on_member("CREATE SERVER copies FOREIGN DATA WRAPPER dblink_fdw OPTIONS (hostaddr '127.0.0.1', port '@{[ $listener->sockport ]}', sslmode 'disable', gssencmode 'disable')");
 on_member('CREATE USER MAPPING FOR CURRENT_USER SERVER copies; CREATE SEQUENCE by_copy');
 like(error(q(SELECT shardid_lease.lease_shard('ids', 'copies', 'by_copy'))), qr/57P03: .*Could not reach the registry: it gave no answer/s, 'an answer that begins COPY is none');
-ok(wait_until(sub { workers_of($member) == 0 }, 30), 'no worker stays');
+ok(wait_until(sub { workers_of($member) == 0 }), 'no worker stays');
 kill 'KILL', $copies;
 waitpid $copies, 0;
 

@@ -41,7 +41,7 @@ sub stands_still
 {
 	my ($what, $generator, $expected) = @_;
 	$expected //= $says_what_to_do;
-	ok(wait_until(sub { error("SET shardid.lease_timeout = 0; SELECT next_id(generator => '$generator')") =~ /55000|57P03/ }, 120),
+	ok(wait_until(sub { error("SET shardid.lease_timeout = 0; SELECT next_id(generator => '$generator')") =~ /55000|57P03/ }),
 		"$what: the windows end");
 	like(error("SELECT next_id(generator => '$generator')"), $expected, "$what: the error says what to do");
 	like(error("SELECT shardid_lease.lease_shard('ids', 'registry', 'fresh')"), $expected, "$what: no new lease");

@@ -75,7 +75,7 @@ SQL
 	$held++ if $state eq 'held';
 	$renewals{$renewed_at} = $of_idle{$idle_renewed_at} = 1;
 	return keys %renewals >= 4;
-}, 120), 'it is renewed');
+}), 'it is renewed');
 finish_clients($load, 1);
 all_ids(@{ read_told($load) });
 my $verdict = judge_clients([$load]);
@@ -96,12 +96,12 @@ sub registry_goes_away
 {
 	my ($name, $go, $come, $error) = @_;
 	my $session = start_drawing($first, 'quick', settings => 'SET shardid.lease_timeout = 1000;');
-	ok(wait_until(sub { ids_of($session) > 50 }, 60), "$name: ids come");
+	ok(wait_until(sub { ids_of($session) > 50 }), "$name: ids come");
 	$go->();
-	ok(wait_until(sub { slurp_file($session->{file}) =~ /ERROR/ }, 60), "$name: they end");
+	ok(wait_until(sub { slurp_file($session->{file}) =~ /ERROR/ }), "$name: they end");
 	$come->();
 	my $drawn = () = ids_of($session);
-	ok(wait_until(sub { ids_of($session) > $drawn + 5 }, 60), "$name: ids come again");
+	ok(wait_until(sub { ids_of($session) > $drawn + 5 }), "$name: ids come again");
 	my @told = finish_drawing($session);
 	my @errors = grep { !defined $_->[0] } @told;
 	my ($until, $clock) = $errors[0][3] =~ /window of time ends at ([-\d :.+]+), and the clock is at ([-\d :]+\.\d+\+\d+)/;
@@ -127,7 +127,7 @@ sub used_by_waiting
 	my $count = $first->safe_psql('postgres',
 		q(SELECT count(pg_log_backend_memory_contexts(pid)) FROM pg_stat_activity WHERE query LIKE 'SELECT next_id%'));
 	my @used;
-	wait_until(sub { (@used = slurp_file($first->logfile, $before) =~ /Grand total: .* (\d+) used$/mg) == $count }, 30) or die 'no totals';
+	wait_until(sub { (@used = slurp_file($first->logfile, $before) =~ /Grand total: .* (\d+) used$/mg) == $count }) or die 'no totals';
 	return @used;
 }
 
@@ -158,7 +158,7 @@ $first->start;
 # Shortly after a failure a draw starts none.
 sub draw_at_once { return draw_one($first, 'quick', settings => 'SET shardid.lease_timeout = 0;') }
 like(draw_at_once(), qr/57P03/, 'a draw that does not wait');
-ok(wait_until(sub { workers_of($first) == 1 || !draw_at_once() }, 120), 'leaves a worker');
+ok(wait_until(sub { workers_of($first) == 1 || !draw_at_once() }), 'leaves a worker');
 $stopping = ms_of(sub { $first->stop('smart') });
 cmp_ok($stopping, '<', 30_000, "the server stops then, smart: in $stopping ms");
 $first->start;

@@ -74,11 +74,11 @@ for my $call (sort keys %call_of)
 		usleep 500_000;
 		# Sessions that draw, while the call waits.
 		my $before = draw_count($drawing);
-		my $drawn = !may_draw($generator) || wait_until(sub { draw_count($drawing) > $before + 20 }, 60);
+		my $drawn = !may_draw($generator) || wait_until(sub { draw_count($drawing) > $before + 20 });
 		ok($drawn, "$call, $way: others draw meanwhile");
 		on_member(q(SELECT ) . ($way eq 'cancel' ? 'pg_cancel_backend' : 'pg_terminate_backend')
 			  . q((pid) FROM pg_stat_activity WHERE application_name = 'waits')) unless $way =~ /timeout/;
-		my $ended = wait_until(sub { !$session->pumpable || do { $session->pump_nb; 0 } }, 30);
+		my $ended = wait_until(sub { !$session->pumpable || do { $session->pump_nb; 0 } });
 		ok($ended, "$call, $way: it ends");
 		like($$said, $expected{$way}, "$call, $way: as it is told to");
 		kill 'CONT', @silent unless $ended;

@@ -15,7 +15,7 @@ my @databases = map { "d$_" } 1 .. 8;
 $member->safe_psql('postgres', "CREATE DATABASE $_") for @databases;
 connect_to_registry($member, $registry, $_) for 'postgres', @databases;
 sub on_member { return $member->safe_psql('postgres', $_[0]) }
-sub no_worker_is_left { return wait_until(sub { workers_of($member) == 0 }, 60) }
+sub no_worker_is_left { return wait_until(sub { workers_of($member) == 0 }) }
 
 # Sessions that run the code's statements again and again, whatever errors come; returns the highest number of workers
 # that were seen within these seconds.
@@ -85,7 +85,7 @@ for my $way ('cancel', 'terminate')
 {
 	my $call = IPC::Run::start([ 'psql', '-Xq', '-d', $member->connstr('postgres'), '-c', 'SET ROLE app', '-c', "SET shardid.lease_timeout = '1h'", '-c', q(SELECT shardid_lease.lease_shard('ids', 'registry', 'left_alone')) ],
 		'<', \'', '>', \my $told, '2>&1', IPC::Run::timer(180));
-	ok(wait_until(sub { workers_of($member) == 1 }, 30), "$way: a worker waits for the registry");
+	ok(wait_until(sub { workers_of($member) == 1 }), "$way: a worker waits for the registry");
 	on_member("SELECT pg_${way}_backend(pid) FROM pg_stat_activity WHERE query LIKE '%left_alone%' AND pid <> pg_backend_pid() AND backend_type = 'client backend'");
 	ok(no_worker_is_left(), "$way: it ends when its caller has");
 	$call->finish;
@@ -123,7 +123,7 @@ is(scalar(grep { /has no lease of shard.*foreign server "registry"/s } @said), 8
 is(scalar(grep { /no free slot/ } @said), 0, 'and none says that there is no slot');
 is(join(' ', map { "@$_[2, 3]" } grep { !defined $_->[0] } finish_drawing($good)), '', 'a database whose registry answers has ids all the time');
 kill 'CONT', @silent;
-ok(wait_until(sub { draw_one($member, 'ids', dbname => $databases[-1]) =~ /^\d+$/ }, 120), 'the registry answers again: ids come');
+ok(wait_until(sub { draw_one($member, 'ids', dbname => $databases[-1]) =~ /^\d+$/ }), 'the registry answers again: ids come');
 is(scalar(grep { draw_one($member, 'ids', dbname => $_, settings => "SET shardid.lease_timeout = '60s';") =~ /^\d+$/ } @databases), 8, 'in all databases');
 
 # --- No slot at all: the launcher of logical replication has the only one.
@@ -153,7 +153,7 @@ for my $way ('cancel', 'terminate')
 	my $call = IPC::Run::start([ 'psql', '-Xq', '-v', 'VERBOSITY=verbose', '-d', $member->connstr('d1'), '-c', 'SET ROLE reader', '-c', q(SELECT next_id(generator => 'ids') AS asks) ],
 		'<', \'', '>', \my $told, '2>&1', IPC::Run::timer(180));
 	my $asking = q(FROM pg_stat_activity WHERE query LIKE '%AS asks%' AND backend_type = 'client backend' AND pid <> pg_backend_pid() AND wait_event_type = 'Extension');
-	ok(wait_until(sub { on_member("SELECT count(*) $asking") }, 30), "$way: a session asks");
+	ok(wait_until(sub { on_member("SELECT count(*) $asking") }), "$way: a session asks");
 	on_member("SELECT pg_${way}_backend(pid) $asking");
 	$call->finish;
 	like($told, $way eq 'cancel' ? qr/57014: canceling statement/ : qr/57P01: terminating connection/, "$way: it ends");

@@ -146,14 +146,18 @@ sub wait_for_end
 	return;
 }
 
-# Waits for a condition, at most this number of seconds; returns whether it became true.
+# Waits for a condition; returns whether it became true. The limit is only a guard: no machine is that slow.
 sub wait_until
 {
-	my ($code, $seconds) = @_;
-	my ($end, $pause) = (time + $seconds, 10_000);
+	my ($code) = @_;
+	my ($end, $pause) = (time + $PostgreSQL::Test::Utils::timeout_default, 10_000);
 	until ($code->())
 	{
-		return 0 if time > $end;
+		if (time > $end)
+		{
+			diag 'waited for it in vain';
+			return 0;
+		}
 		usleep $pause;
 		$pause = min(2 * $pause, 200_000);
 	}

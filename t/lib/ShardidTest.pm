@@ -99,7 +99,7 @@ sub read_told
 {
 	my ($clients) = @_;
 	my @told;
-	for my $file (@{ $clients->{files} })
+	for my $file (grep { -e } @{ $clients->{files} })
 	{
 		my $text = slurp_file($file);
 		$text =~ s/[^\n]*\z//;

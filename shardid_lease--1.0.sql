@@ -624,7 +624,7 @@ BEGIN
 END
 $body$;
 
--- ==== The registry: functions for members. Their steps are those of test/model/lease.pml ====
+-- ==== The registry: functions for members. Their steps are those of proof/model/lease.pml ====
 
 CREATE FUNCTION is_own(held granted_shard, caller pg_catalog.regrole, request pg_catalog.jsonb) RETURNS boolean
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $body$

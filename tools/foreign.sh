@@ -5,7 +5,7 @@
 #   RELEASES="bookworm sid"   whose sources of PostgreSQL (15 and 18; trixie has 17)
 #   CACHE=FOLDER              keeps the servers there, so that the next run is fast
 #   MIRROR=URL                where Debian's sources come from; default: this machine's own mirror
-#   JEPSEN=CLASSPATH          see test/judge/jepsen.clj
+#   JEPSEN=CLASSPATH          see proof/judge/jepsen.clj
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -17,7 +17,7 @@ all_tests() {
         grep -L '^# Takes .* min:' examples/*/run.sh
     else
         printf '%s\n' examples/*/run.sh tools/suite/{fuzz,ubsan,tidy,memcheck,sqlsmith,assertions}.sh
-        find test/mutants -name '*.patch' | sort
+        find proof/mutants -name '*.patch' | sort
     fi
 }
 

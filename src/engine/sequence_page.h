@@ -153,7 +153,7 @@ inline void set_state(const OpenPage &page, uint64 last_tick, uint64 remainder) 
 //
 // REQUIRED: the buffer is dirty already. Then a checkpoint whose redo pointer is not seen here yet
 // writes the page after this draw. (nextval_internal marks it dirty later; with that order the
-// model in test/model finds a duplicate.)
+// model in proof/model finds a duplicate.)
 pg_attribute_always_inline bool is_logged(const OpenPage &page, const Sequence &sequence,
                                           uint64 tick) {
     return has_stamp(page, sequence.stamp) &&

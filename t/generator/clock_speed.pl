@@ -19,7 +19,7 @@ sub clock_movement
 }
 
 # libfaketime slows sleeps down with the clock, so this cannot show a step that is taken too early by
-# a clock that cannot be set; test/unit/brute_force.cpp does.
+# a clock that cannot be set; proof/unit/brute_force.cpp does.
 # A clock at half speed is never overtaken, and one that stands still does not stop anybody.
 query('CREATE SEQUENCE slow');
 set_clock('+0 x0.5');

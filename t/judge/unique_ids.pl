@@ -2,7 +2,7 @@
 # unique-ids. It must convict Instagram's function, which here has one bit for its sequence.
 use ShardidTest;
 
-plan skip_all => 'JEPSEN is not set: see test/judge/jepsen.clj' unless $ENV{JEPSEN};
+plan skip_all => 'JEPSEN is not set: see proof/judge/jepsen.clj' unless $ENV{JEPSEN};
 
 my @nodes = map { new_node("database_$_") } 1 .. 3;
 for my $shard (1 .. 3)
@@ -30,7 +30,7 @@ sub verdict_on
 	my $history = PostgreSQL::Test::Utils::tempdir() . '/history';
 	IPC::Run::run([ "$ENV{SANDBOX}/judge/check", '--jepsen', map { @{ $_->{files} } } @clients ], '>', $history) or die;
 	my ($said, $error) = ('', '');
-	my @checker = ('java', '-cp', $ENV{JEPSEN}, 'clojure.main', 'test/judge/jepsen.clj', $history);
+	my @checker = ('java', '-cp', $ENV{JEPSEN}, 'clojure.main', 'proof/judge/jepsen.clj', $history);
 	IPC::Run::run(\@checker, '>', \$said, '2>', \$error);
 	my %verdict = (valid => $? == 0, $said =~ /^(\S+) (\d+)$/mg);
 	is($error, '', "$statement: Jepsen's checker runs") or die;

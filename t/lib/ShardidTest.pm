@@ -40,7 +40,7 @@ sub new_node
 	return $node;
 }
 
-# The programs of test/judge/, which tools/test.sh builds.
+# The programs of proof/judge/, which tools/test.sh builds.
 sub judge_program
 {
 	my ($name) = @_;
@@ -51,7 +51,7 @@ sub judge_program
 
 # Starts clients of a node, or of a connection string without a database. They repeat the statements in turn, each sent
 # by itself, until their server is gone or as %params says (seconds, rounds, reconnect, tolerate, pause_ms: see
-# test/judge/record.cpp). What they receive is written to files outside the server.
+# proof/judge/record.cpp). What they receive is written to files outside the server.
 sub start_clients
 {
 	my ($node, $count, $statements, %params) = @_;
@@ -109,7 +109,7 @@ sub read_told
 }
 
 # Runs the judge over the histories of clients of one generator. %params are its options (shard_bits,
-# sequence_bits, epoch_ms, lead_ms, borrow_ms, clock_percent); returns its counts, see test/judge/check.cpp.
+# sequence_bits, epoch_ms, lead_ms, borrow_ms, clock_percent); returns its counts, see proof/judge/check.cpp.
 sub judge_clients
 {
 	my ($clients, %params) = @_;

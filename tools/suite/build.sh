@@ -12,7 +12,7 @@ none() {
 [[ -e $SANDBOX/build.log ]]
 none -A5 'warning:' "$SANDBOX/build.log"
 for compiler in g++ clang++; do
-    "$compiler" "${flags[@]}" test/unit/*_proof.cpp
+    "$compiler" "${flags[@]}" proof/unit/*_proof.cpp
     echo "ok $compiler"
 done
 for header in src/core/*.hpp; do

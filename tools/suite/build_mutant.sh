@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the extension that a patch of test/mutants breaks: build_mutant.sh PATCH DIRECTORY. DIRECTORY/tree has its
+# Builds the extension that a patch of proof/mutants breaks: build_mutant.sh PATCH DIRECTORY. DIRECTORY/tree has its
 # source, and DIRECTORY/temp.conf the settings by which a server finds it.
 set -euo pipefail
 # shellcheck source=tools/suite/variant.sh

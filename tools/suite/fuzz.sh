@@ -11,7 +11,7 @@ if ! grep -qx 16 < <(clang++ -E -P -x c++ - <<<__SIZEOF_INT128__); then
     exit
 fi
 clang++ -std=c++20 -O1 -g -Wall -Wextra -Werror -fsanitize=fuzzer,address,undefined \
-    -fno-sanitize-recover=undefined -Isrc test/unit/fuzz.cpp -o "$TEST_DIR/fuzz"
+    -fno-sanitize-recover=undefined -Isrc proof/unit/fuzz.cpp -o "$TEST_DIR/fuzz"
 "$TEST_DIR/fuzz" -max_total_time="$seconds" -max_len=512 -verbosity=0 -print_final_stats=1 -artifact_prefix="$TEST_DIR/" 2>&1 |
     tee "$TEST_DIR/stats"
 runs=$(sed -nE 's/^stat::number_of_executed_units: *//p' "$TEST_DIR/stats")

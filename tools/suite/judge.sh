@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The programs that record what clients receive, and judge it (test/judge). To be sourced.
+# The programs that record what clients receive, and judge it (proof/judge). To be sourced.
 
 # compile_judge [FLAG...]: into $SANDBOX/judge.
 compile_judge() {
@@ -7,7 +7,7 @@ compile_judge() {
     mkdir -p "$SANDBOX/judge"
     for program in record check; do
         g++ -std=c++20 -O2 "$@" -isystem "$("$PG_CONFIG" --includedir)" \
-            "test/judge/$program.cpp" -o "$SANDBOX/judge/$program" \
+            "proof/judge/$program.cpp" -o "$SANDBOX/judge/$program" \
             -L"$("$PG_CONFIG" --libdir)" -lpq -pthread &
         compiling+=($!)
     done

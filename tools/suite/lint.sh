@@ -2,7 +2,7 @@
 # Shell scripts, workflows and pages: shellcheck, yamllint, codespell, markdownlint.
 set -euo pipefail
 
-shellcheck -x tools/*.sh tools/*/*.sh bench/*.sh portable/*.sh test/model/*.sh examples/*.sh examples/*/*.sh .ci/run
+shellcheck -x tools/*.sh tools/*/*.sh bench/*.sh portable/*.sh proof/model/*.sh examples/*.sh examples/*/*.sh .ci/run
 echo 'ok shellcheck'
 yamllint -d '{extends: relaxed, rules: {line-length: {max: 120}}}' --strict .github/workflows/*.yml
 for block in number registry member; do

@@ -4,4 +4,4 @@ set -euo pipefail
 renice -n 10 $$ >/dev/null
 few=(--few)
 [[ -z ${FULL:-}${TEST:-} ]] || few=()
-test/model/run.sh "${few[@]}"
+proof/model/run.sh "${few[@]}"

@@ -15,5 +15,5 @@ if "${includes[@]}" --list-checks 2>/dev/null | grep -q include-cleaner; then
 fi
 depth=shallow
 [[ -z ${FULL:-} ]] || depth=deep
-clang-tidy --quiet src/*.cpp src/*/*.cpp test/*/*.cpp -- "${flags[@]}" -Xclang -analyzer-config -Xclang "mode=$depth"
+clang-tidy --quiet src/*.cpp src/*/*.cpp proof/*/*.cpp -- "${flags[@]}" -Xclang -analyzer-config -Xclang "mode=$depth"
 echo 'ok clang-tidy'

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Has spin search every state of the models: with all rules they must hold, without a rule they must break
-# as expected. Prints a line for each. Usage: test/model/run.sh [WORD] runs only models with this word in
-# their name; test/model/run.sh --few. FULL=1 uses larger bounds.
+# as expected. Prints a line for each. Usage: proof/model/run.sh [WORD] runs only models with this word in
+# their name; proof/model/run.sh --few. FULL=1 uses larger bounds.
 set -uo pipefail
 model=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d "${SANDBOX:-/tmp}/model.XXXXXX")

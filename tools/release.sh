@@ -37,7 +37,7 @@ set_version() {
     sed -i "/meta-spec/,\$ ! s/\"version\": \"[0-9.]*\"/\"version\": \"$version\"/; s/--[0-9.]*\.sql\"/--$sql_version.sql\"/" META.json
     sed -i "s/^default_version = .*/default_version = '$sql_version'/" shardid.control shardid_lease.control
     sed -i "s/^## .* (unreleased)$/## $sql_version ($date)/" CHANGELOG.md
-    sed -i "1s/.*/shardid ($version-1) unstable; urgency=medium/; s/^ -- \(.*>\)  .*/ -- \1  $(date -uR)/" debian/changelog
+    sed -i "1s/.*/shardid ($version-1) unstable; urgency=medium/; s/^ -- \(.*>\)  .*/ -- \1  $(date -uR)/" packaging/debian/changelog
     sed -i "s/^Version: .*/Version:        $version/; s/^\* .* - [0-9].*/* $(LC_ALL=C date -u '+%a %b %d %Y') the shardid developers <developers@$host> - $version-1PGDG/" packaging/rpm/shardid.spec
     sed -i "s/version=[0-9.]* comment/version=$version comment/" portable/pg_tle.sh
     sed -i "s/\"[0-9.]*-1\.pgdg/\"$version-1.pgdg/; s/sql     = \"[0-9.]*\"/sql     = \"$sql_version\"/" packaging/cnpg/metadata.hcl

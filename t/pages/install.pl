@@ -40,7 +40,7 @@ run_in('.', "tools/dist.py $dir", 'the zip is made') or BAIL_OUT('no zip');
 my $names = names_in("$dir/$zip");
 unlike($names, qr/\.(o|bc|so|zip)$/m, 'no build output in it');
 is(scalar(grep { !m{^shardid-\Q$version\E/} } split /\n/, $names), 0, 'all of it is in a folder with its version');
-like($names, qr{/\Q$_\E$}m, "$_ is in it") for qw(META.json Makefile shardid.control shardid_lease.control debian/control.in docs/install.md);
+like($names, qr{/\Q$_\E$}m, "$_ is in it") for qw(META.json Makefile shardid.control shardid_lease.control packaging/debian/control.in docs/install.md);
 run_in($dir, "unzip -q $zip", 'unpacked');
 
 my $clean = files_of($source);

@@ -11,26 +11,26 @@ install() {
     apt-get install -y -q --no-install-recommends "$@"
 }
 
-# The packages of debian/control.in, and those of a version that is not the release's own.
+# The packages of packaging/debian/control.in, and those of a version that is not the release's own.
 install_needs() {
     apt-get update -q
     without_cluster
     install build-essential lintian python3 unzip xz-utils
     install "postgresql-$PG_SUPPORTED_VERSIONS" "postgresql-server-dev-$PG_SUPPORTED_VERSIONS"
     apt-get satisfy -y -q --no-install-recommends \
-        "$(sed -nE 's/ <!nocheck>//; s/^Build-Depends: //p' debian/control.in)"
+        "$(sed -nE 's/ <!nocheck>//; s/^Build-Depends: //p' packaging/debian/control.in)"
 }
 
-# The upstream source is the zip without debian/, which is added to it.
+# The upstream source is the zip; packaging/debian becomes the debian/ that is added to it.
 unpack_source() {
     local version
-    version=$(dpkg-parsechangelog -S Version)
+    version=$(dpkg-parsechangelog -l packaging/debian/changelog -S Version)
     rm -rf /build
     mkdir /build
     tools/dist.py /build
     (cd /build && unzip -q ./*.zip && rm ./*.zip)
     source=/build/shardid-${version%-*}
-    tar -C /build --exclude="${source##*/}/debian" --sort=name --owner=0 --group=0 --numeric-owner \
+    tar -C /build --sort=name --owner=0 --group=0 --numeric-owner \
         -cJf "/build/shardid_${version%-*}.orig.tar.xz" "${source##*/}"
 }
 

@@ -2,14 +2,14 @@
 # All extensions of this tree have the same version; the SQL of a released one is frozen; pages, drawings and messages fit
 # the tree and bench/results.
 set -euo pipefail
-package=$(sed -nE '1s/.*\((.*)-[^-]*\).*/\1/p' debian/changelog)
+package=$(sed -nE '1s/.*\((.*)-[^-]*\).*/\1/p' packaging/debian/changelog)
 for control in *.control; do
     extension=${control%.control}
     version=$(sed -nE "s/^default_version = '(.*)'/\1/p" "$control")
     meta=$(python3 -c 'import json, sys; meta = json.load(open("META.json"))
 print(meta["version"], meta["provides"].get(sys.argv[1], {}).get("version"))' "$extension")
     [[ -f $extension--$version.sql && $meta == "$package $package" && ${package%.*} == "$version" ]] || {
-        echo "$control says $version, META.json $meta, debian/changelog $package, scripts: $(echo "$extension"--*.sql)"
+        echo "$control says $version, META.json $meta, packaging/debian/changelog $package, scripts: $(echo "$extension"--*.sql)"
         exit 1
     }
 done

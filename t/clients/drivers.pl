@@ -1,5 +1,5 @@
 # docs/clients.md by drivers and frameworks: INSERT ... RETURNING with a default of next_id gives a program the stored id,
-# in the type that the page names. In Python psycopg 2 and 3, Django with packaging/python, SQLAlchemy and Alembic; Active
+# in the type that the page names. In Python psycopg 2 and 3, Django with contrib/django, SQLAlchemy and Alembic; Active
 # Record; PHP; with FULL=1 also pgx, JDBC and Hibernate. t/clients/node.pl has Node.js.
 use Clients;
 use ShardidTest;
@@ -25,7 +25,7 @@ are_stored('psycopg 3', 'orders', 0, $psycopg3->{created}[0], @{ $psycopg3->{sev
 is(scalar @{ $psycopg3->{several} }, 2, 'psycopg 3: executemany reads all back');
 is(on("SELECT count(*) FROM orders WHERE customer <> 'exact'") . " $psycopg3->{copied}[0]", '5 2', 'psycopg 3: and COPY gives ids');
 
-# --- Django, with packaging/python
+# --- Django, with contrib/django
 
 new_database('django', 'ids.sql', 'tables.sql');
 my $django = said_by('python3', 't/clients/django/django_client.py', PostgreSQL::Test::Utils::tempdir());

@@ -21,7 +21,7 @@ sub clients_node
 		PGHOST => $node->host,
 		PGPORT => $node->port,
 		PGUSER => scalar getpwuid($<),
-		PYTHONPATH => 't/clients:packaging/python',
+		PYTHONPATH => 't/clients:contrib/django',
 		PYTHONDONTWRITEBYTECODE => 1);
 	return $node;
 }

@@ -1,7 +1,7 @@
 // The same as driver.py.
 'use strict';
 
-const { PublicIds } = require('../../../examples/public-ids/public_ids.js');
+const { PublicIds } = require('../../public_ids.js');
 
 const [first, ...requests] = require('fs').readFileSync(0, 'utf8').trimEnd().split('\n');
 const keys = new Map(first.split(' ').map((key) => key.split('=')).map(([number, hex]) => [Number(number), Buffer.from(hex, 'hex')]));

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints vectors.json, by HMAC of Python and AES of the command openssl: vectors.py > vectors.json
 
-The format is in examples/public-ids/README.md. Neither PostgreSQL nor the encoders here are used.
+The format is in contrib/public_ids/README.md. Neither PostgreSQL nor the encoders here are used.
 """
 import hashlib
 import hmac

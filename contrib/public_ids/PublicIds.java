@@ -11,7 +11,7 @@ import javax.crypto.Cipher;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 
-/** Public ids as in portable/public_ids.sql, see examples/public-ids/README.md. */
+/** Public ids as in contrib/public_ids/public_ids.sql, see contrib/public_ids/README.md. */
 public final class PublicIds {
     private static final String ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
     private static final Pattern KIND = Pattern.compile("[a-z][a-z0-9_]{0,62}");

@@ -1,4 +1,4 @@
-// Public ids as in portable/public_ids.sql, see examples/public-ids/README.md. For Node.js; ids are BigInts.
+// Public ids as in contrib/public_ids/public_ids.sql, see contrib/public_ids/README.md. For Node.js; ids are BigInts.
 'use strict';
 
 const { createCipheriv, createDecipheriv, createHmac } = require('crypto');

@@ -1,12 +1,12 @@
-# portable/public_ids.sql: its texts are those of the independent examples/public-ids/vectors.json and of the encoders
+# contrib/public_ids/public_ids.sql: its texts are those of the independent contrib/public_ids/vectors.json and of the encoders
 # there, in both directions, in Python and JavaScript, with FULL=1 also in Go and Java; no other text is accepted; keys
 # rotate; schemas can be renamed.
 use File::Copy;
 use JSON::PP;
 use ShardidTest;
 
-my $path = 'examples/public-ids/vectors.json';
-is(qx(examples/public-ids/vectors.py), slurp_file($path), 'vectors.py makes vectors.json');
+my $path = 'contrib/public_ids/vectors.json';
+is(qx(contrib/public_ids/vectors.py), slurp_file($path), 'vectors.py makes vectors.json');
 my $json = JSON::PP->new->utf8->decode(slurp_file($path));
 
 my $node = PostgreSQL::Test::Cluster->new('public_ids');
@@ -18,7 +18,7 @@ $node->safe_psql('shop', 'CREATE EXTENSION pgcrypto; CREATE SCHEMA ids AUTHORIZA
 sub loaded
 {
 	my ($schema) = @_;
-	return run_log([ 'psql', '-Xq', '-U', 'Ids Owner', '-d', $node->connstr('shop') . " options='-csearch_path=$schema'", '-f', 'portable/public_ids.sql' ]);
+	return run_log([ 'psql', '-Xq', '-U', 'Ids Owner', '-d', $node->connstr('shop') . " options='-csearch_path=$schema'", '-f', 'contrib/public_ids/public_ids.sql' ]);
 }
 ok(loaded('ids'), 'it loads, as a role without other rights, whose name is quoted');
 sub query { return $node->safe_psql('shop', "SET search_path = ids;\n$_[0]") }
@@ -105,19 +105,19 @@ sub encodes_alike
 		[ map { ($_->[1], $_->[0]) } @random ], "$name: and of " . @random . ' random ids those of the database');
 	return;
 }
-encodes_alike('Python', qw(python3 t/clients/public_ids/driver.py));
-encodes_alike('JavaScript', qw(node t/clients/public_ids/driver.js));
+encodes_alike('Python', qw(python3 contrib/public_ids/t/drivers/driver.py));
+encodes_alike('JavaScript', qw(node contrib/public_ids/t/drivers/driver.js));
 SKIP:
 {
 	skip 'the compilers of Go and Java take long, see make test-full', 1 unless $ENV{FULL};
 	my $built = PostgreSQL::Test::Utils::tempdir();
 	{
 		local @ENV{qw(GO111MODULE GOFLAGS)} = ('off', '');
-		copy($_, $built) or die "$_: $!" for 't/clients/public_ids/driver.go', 'examples/public-ids/public_ids.go';
+		copy($_, $built) or die "$_: $!" for 'contrib/public_ids/t/drivers/driver.go', 'contrib/public_ids/public_ids.go';
 		run_log([ qw(go build -o), "$built/driver", "$built/driver.go", "$built/public_ids.go" ]) or die 'no driver.go';
 	}
 	encodes_alike('Go', "$built/driver");
-	run_log([ qw(javac -d), $built, 't/clients/public_ids/Driver.java', 'examples/public-ids/PublicIds.java' ]) or die 'no Driver.java';
+	run_log([ qw(javac -d), $built, 'contrib/public_ids/t/drivers/Driver.java', 'contrib/public_ids/PublicIds.java' ]) or die 'no Driver.java';
 	encodes_alike('Java', qw(java -cp), $built, 'Driver');
 }
 

@@ -1,7 +1,7 @@
--- Public ids: an id as text that cannot be guessed, and back, by AES of pgcrypto. See examples/public-ids/README.md.
+-- Public ids: an id as text that cannot be guessed, and back, by AES of pgcrypto. See contrib/public_ids/README.md.
 --
 --     CREATE EXTENSION pgcrypto;
---     psql -f portable/public_ids.sql        into the schema that is first in search_path, as the role that owns it
+--     psql -f contrib/public_ids/public_ids.sql        into the schema that is first in search_path, as the role that owns it
 --
 -- Run again, it brings the functions of an older file up to date. The keys stay as they are.
 --

@@ -1,10 +1,10 @@
-# Run by t/portable/public_ids.pl. The first line of input has the keys, as number=hexadecimal; each other line is a
+# Run by contrib/public_ids/t/texts.pl. The first line of input has the keys, as number=hexadecimal; each other line is a
 # request of fields separated by tabs: encode, the key's number, the kind, the id; or decode, an empty field, the kind,
 # the text. Kind and text are hexadecimal. Prints a line for each request: text, id, null, or refused. The other
 # drivers do the same.
 import sys
 
-sys.path.insert(0, "examples/public-ids")
+sys.path.insert(0, "contrib/public_ids")
 from public_ids import PublicIds  # noqa: E402 pylint: disable=wrong-import-position
 
 lines = sys.stdin.read().splitlines()

@@ -1,4 +1,4 @@
-# portable/public_ids.sql: examples/public-ids/README.md as written; which role can do what; keys can be seen where the page says,
+# contrib/public_ids/public_ids.sql: contrib/public_ids/README.md as written; which role can do what; keys can be seen where the page says,
 # and nowhere else; and no planted code runs during its installation or its calls.
 use JSON::PP;
 use Docs;
@@ -11,14 +11,14 @@ $node->append_conf('postgresql.conf', "autovacuum = off\nshared_preload_librarie
 $node->start;
 $node->safe_psql('postgres', 'CREATE DATABASE shop');
 my $log = $node->logfile;
-my $page = 'examples/public-ids/README.md';
+my $page = 'contrib/public_ids/README.md';
 sub query { return $node->safe_psql('shop', $_[0]) }
 sub refused { my (undef, undef, $stderr) = $node->psql('shop', "\\set VERBOSITY verbose\n$_[0]"); return $stderr }
 sub loading
 {
 	my ($path) = @_;
 	my $output = '';
-	IPC::Run::run([ 'psql', '-Xq', '-d', $node->connstr('shop') . " options='-csearch_path=$path'", '-f', 'portable/public_ids.sql' ], '>', \$output, '2>&1');
+	IPC::Run::run([ 'psql', '-Xq', '-d', $node->connstr('shop') . " options='-csearch_path=$path'", '-f', 'contrib/public_ids/public_ids.sql' ], '>', \$output, '2>&1');
 	return $output;
 }
 
@@ -33,7 +33,7 @@ query("ALTER DEFAULT PRIVILEGES GRANT ALL ON $_ TO reader") for qw(TABLES FUNCTI
 }
 query('CREATE ROLE app');
 is(query(block_of($page, 'public_ids_first')), 0, 'a key, and rights');
-my $key = JSON::PP->new->decode(slurp_file('examples/public-ids/vectors.json'))->{keys}[0]{master};
+my $key = JSON::PP->new->decode(slurp_file('contrib/public_ids/vectors.json'))->{keys}[0]{master};
 # Without shardid.
 query(block_of($page, 'public_ids_column') =~ s/ DEFAULT ids\.next_id\(\)//r);
 query("INSERT INTO orders VALUES (4032112536055714817, 'lamp');
@@ -101,7 +101,7 @@ for my $place (sort keys %texts)
 # Plants: functions, operators, types and relations with every name of the script, in the schema of pgcrypto, where
 # mallory may create objects.
 query('GRANT CREATE ON SCHEMA public TO mallory');
-my @plants = all_plants('public', slurp_file('portable/public_ids.sql'));
+my @plants = all_plants('public', slurp_file('contrib/public_ids/public_ids.sql'));
 my $planting = join ";\n", 'SET ROLE mallory', map({ $_->[1] } @plants), '';
 $node->psql('shop', $planting, on_error_stop => 0, stderr => \my $clashes);
 my $run = q(SELECT public_id('order', 5) IS NOT NULL, private_id('order', public_id('order', -5)), private_id('order', public_id('other', 5)) IS NULL);

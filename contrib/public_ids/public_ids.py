@@ -1,4 +1,4 @@
-"""Public ids as in portable/public_ids.sql, see examples/public-ids/README.md.
+"""Public ids as in contrib/public_ids/public_ids.sql, see contrib/public_ids/README.md.
 
 Python's standard library has no AES: this needs the package cryptography (Debian: python3-cryptography).
 """

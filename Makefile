@@ -104,14 +104,15 @@ demo:
 	@tools/install-packages.sh --quiet build demo
 	@tools/sandbox.sh tools/demo/demo.sh
 
-# NAME is a directory of examples/; without it, lists all. Exit status 77: the example cannot run here.
+# NAME is a directory of examples/ or contrib/; without it, lists all. Exit status 77: the example cannot run here.
+example_script = $(wildcard $(addsuffix /$(NAME)/run.sh,examples contrib))
 example:
-ifeq ($(wildcard examples/$(NAME)/run.sh),)
-	@awk '/^# Takes / { split(FILENAME, file, "/"); sub(/^# Takes /, ""); printf "make example NAME=%-13s takes %s\n", file[2], $$0 }' examples/*/run.sh
+ifeq ($(example_script),)
+	@awk '/^# Takes / { split(FILENAME, file, "/"); sub(/^# Takes /, ""); printf "make example NAME=%-13s takes %s\n", file[2], $$0 }' examples/*/run.sh contrib/*/run.sh
 	@test '$(origin NAME)' != 'command line'
 else
 	@tools/install-packages.sh --quiet build 'example-$(NAME)'
-	@tools/sandbox.sh 'examples/$(NAME)/run.sh' || test $$? = 77
+	@tools/sandbox.sh '$(example_script)' || test $$? = 77
 endif
 
 # Before a commit: tests of each kind that take seconds. Needs the server's headers, Perl, libfaketime and clang-format.

@@ -5,7 +5,7 @@ set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[1]}")" && pwd)
 example=$(basename "$here")
-folder=$SANDBOX/examples-$example
+folder=$SANDBOX/example-$example
 mkdir "$folder"
 export PGUSER=postgres PGDATABASE=postgres PGTZ=UTC PGOPTIONS='-c client_min_messages=warning'
 

@@ -12,11 +12,11 @@ all_tests() {
         t/settled/faults.pl tools/suite/regress.sh t/pages/{install,demo,new_rows}.pl t/settled/{campaign,gaps}.pl \
         t/generator/every_call.pl t/lease/{copies,registry_copies,renewal,workers}.pl t/crash/{kill,standby,floors}.pl \
         t/generator/ranges.pl tools/suite/{unit,version,build,symbols}.sh t/partitions/maintain.pl \
-        tools/suite/{format,lint,isolation}.sh t/*/*.pl tools/suite/upgrade.sh
+        tools/suite/{format,lint,isolation}.sh t/*/*.pl contrib/*/t/*.pl tools/suite/upgrade.sh
     if [[ -z ${FULL:-} ]]; then
-        grep -L '^# Takes .* min:' examples/*/run.sh
+        grep -L '^# Takes .* min:' {examples,contrib}/*/run.sh
     else
-        printf '%s\n' examples/*/run.sh tools/suite/{fuzz,ubsan,tidy,memcheck,sqlsmith,assertions}.sh
+        printf '%s\n' {examples,contrib}/*/run.sh tools/suite/{fuzz,ubsan,tidy,memcheck,sqlsmith,assertions}.sh
         find proof/mutants -name '*.patch' | sort
     fi
 }

@@ -19,7 +19,8 @@ TOPICS = {
     "docs/partitioning.md": "partitioning",
 }
 CLIENTS = "docs/clients.md"
-PAGES = sorted(glob.glob("*.md") + glob.glob("docs/*.md") + glob.glob("examples/*/README.md") + ["packaging/cnpg/README.md"])
+PAGES = sorted(glob.glob("*.md") + glob.glob("docs/*.md") + glob.glob("examples/*/README.md") + glob.glob("contrib/*/README.md")
+               + ["packaging/RELEASING.md", "packaging/cnpg/README.md"])
 README_LINES = 120
 # Words after ```sql that are no name, see t/pages/pages.pl.
 NO_NAME = {"", "fails", "superuser", "example"}
@@ -109,7 +110,7 @@ def broken_links(path, page):
             yield f"no file {target}"
         elif anchor and anchor not in anchors(file):
             yield f"no section {target}"
-    for file in re.findall(r"`((?:t|sql|specs|tools|bench|test|docs)/[\w./-]+\w)`", page):
+    for file in re.findall(r"`((?:t|sql|specs|tools|bench|proof|contrib|docs)/[\w./-]+\w)`", page):
         if not os.path.exists(file):
             yield f"no file {file}"
 
@@ -133,7 +134,8 @@ def missing_of_benchmarks():
 
 
 def main():
-    known = ("".join(read(name) for name in glob.glob("t/*/*.pl") + glob.glob("tools/**/*.sh", recursive=True) + glob.glob("examples/*/run.sh")),
+    known = ("".join(read(name) for name in glob.glob("t/*/*.pl") + glob.glob("contrib/*/t/*.pl") + glob.glob("tools/**/*.sh", recursive=True)
+                     + glob.glob("examples/*/run.sh") + glob.glob("contrib/*/run.sh")),
              set(re.findall(r"^([a-z-]+):", read("Makefile"), re.M)) | {"all", "install", "installcheck", "clean"})
     found = [line for path in PAGES for line in wrong_with(path, read(path), known)] + missing_of_benchmarks()
     if found:

@@ -21,7 +21,7 @@ tap_file() {
     pgxs=$("$PG_CONFIG" --pgxs)
     pgxs=${pgxs%/makefiles/*}/test
     TESTDIR=$TEST_DIR TESTDATADIR=$TEST_DIR/tmp_check TESTLOGDIR=$TEST_DIR/tmp_check/log PG_TEST_PORT_DIR=$SANDBOX/ports \
-        PG_REGRESS=$pgxs/regress/pg_regress perl -I "$pgxs/perl" -I t/lib "$file"
+        PG_REGRESS=$pgxs/regress/pg_regress perl -I "$pgxs/perl" -I t/lib -I "${file%/*}/lib" "$file"
 }
 
 example() {
@@ -38,14 +38,14 @@ example() {
 case $file in
     *.pl) tap_file ;;
     *.patch) tools/suite/convict.sh "$file" | as_tap ;;
-    examples/*) example | as_tap ;;
+    */run.sh) example | as_tap ;;
     *) "$file" | as_tap ;;
 esac >"$TEST_DIR/output" 2>&1
 status=$?
 
 # The tests end processes by other signals.
 if [[ $file != *.patch ]]; then
-    crashes=$(find "$TEST_DIR" "$SANDBOX/${file////-}" -name '*.log' -exec grep -HE -e '^TRAP: |PANIC:  |AddressSanitizer' \
+    crashes=$(find "$TEST_DIR" "$SANDBOX/example-$(basename "${file%/*}")" -name '*.log' -exec grep -HE -e '^TRAP: |PANIC:  |AddressSanitizer' \
         -e 'terminated by signal (4|6|7|8|11):|: runtime error: |detected write past chunk end' {} + 2>/dev/null)
     [[ -z $crashes ]] || { echo "$crashes" >>"$TEST_DIR/output" && status=1; }
 fi
@@ -54,7 +54,7 @@ fi
 if [[ $status != 0 ]]; then
     kept=$SANDBOX/failed/${file%.*}
     mkdir -p "$kept"
-    find "$TEST_DIR" "$SANDBOX/${file////-}" \( -name '*.log' -o -name 'regress_log_*' -o -name '*.diffs' -o \
+    find "$TEST_DIR" "$SANDBOX/example-$(basename "${file%/*}")" \( -name '*.log' -o -name 'regress_log_*' -o -name '*.diffs' -o \
         -path '*/results/*.out' -o -path "$TEST_DIR/output" \) -exec cp -t "$kept" {} + 2>/dev/null
     {
         echo "== $file failed; its output and the logs of its servers are kept in failed/${file%.*}"

@@ -1,4 +1,4 @@
-# examples/move/move_shard.py, for its tests: two servers, of which one has the shard, what the mover says, and sessions.
+# contrib/move/move_shard.py, for its tests: two servers, of which one has the shard, what the mover says, and sessions.
 package Mover;
 
 use ShardidTest;
@@ -20,7 +20,7 @@ sub start_with_shard_on
 	my $start_south = sub { $node{south} = new_node('south', $conf, allows_streaming => 'logical') };
 	if ($clock) { with_fake_clock($clock, $start_south) }
 	else { $start_south->() }
-	on($name, slurp_file('examples/move/shard.sql'));
+	on($name, slurp_file('contrib/move/shard.sql'));
 	return;
 }
 
@@ -37,7 +37,7 @@ sub mover_command
 {
 	my ($command, $from, $to, @options) = @_;
 	my @args = ('--from', $from =~ /=/ ? $from : address($from), '--to', $to =~ /=/ ? $to : address($to));
-	return ('examples/move/move_shard.py', '--patience', 30, @options, $command, 'shard5', @args);
+	return ('contrib/move/move_shard.py', '--patience', 30, @options, $command, 'shard5', @args);
 }
 
 # One that runs; what it says is kept.
@@ -82,7 +82,7 @@ sub state_is
 sub start_writers
 {
 	my ($file, $sessions, $pause_ms, @statements) = @_;
-	my @command = ('examples/move/writer.py', '--sessions', $sessions, '--pause-ms', $pause_ms,
+	my @command = ('contrib/move/writer.py', '--sessions', $sessions, '--pause-ms', $pause_ms,
 		(map { ('--statement', $_) } @statements), $file, map { address($_) } qw(north south));
 	my $writers = { error => '', files => [ map { "$file.$_" } 1 .. $sessions ] };
 	$writers->{run} = IPC::Run::start(\@command, '>&', \$writers->{error});

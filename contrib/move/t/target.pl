@@ -1,4 +1,4 @@
-# examples/move/move_shard.py and servers that lack something: the checks find it, a copy that does not progress says what its worker
+# contrib/move/move_shard.py and servers that lack something: the checks find it, a copy that does not progress says what its worker
 # does, a lost server is one line, and shards of the same name in several databases move at the same time.
 use Mover;
 use ShardidTest;
@@ -9,7 +9,7 @@ start_with_shard_on('north');
 
 on($_, 'CREATE DATABASE "Other"') for sort keys %node;
 $node{$_}->safe_psql('Other', 'CREATE EXTENSION shardid') for sort keys %node;
-$node{north}->safe_psql('Other', slurp_file('examples/move/shard.sql'));
+$node{north}->safe_psql('Other', slurp_file('contrib/move/shard.sql'));
 my @other = map { address($_, 'Other') } qw(north south);
 moves('copy', 'north', 'south');
 moves('copy', @other);
@@ -117,7 +117,7 @@ $gate->{run}->kill_kill;
 $node{south}->start;
 moves('finish', 'north', 'south');
 
-my $writers = IPC::Run::start([ 'examples/move/writer.py', "$programs/told", address('south'), address('north') ], '>&', \my $error, IPC::Run::timeout(60));
+my $writers = IPC::Run::start([ 'contrib/move/writer.py', "$programs/told", address('south'), address('north') ], '>&', \my $error, IPC::Run::timeout(60));
 $node{south}->poll_query_until('postgres', 'SELECT count(*) > 8 FROM shard5.photos') or die;
 $node{$_}->stop('immediate') for sort keys %node;
 $writers->finish;

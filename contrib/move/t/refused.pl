@@ -1,4 +1,4 @@
-# examples/move/move_shard.py says what it cannot move, and changes nothing: tables without a key, seals of others, another layout,
+# contrib/move/move_shard.py says what it cannot move, and changes nothing: tables without a key, seals of others, another layout,
 # the same server, exchanged servers, a table or column more than when the copy began; and early writers are refused.
 use Mover;
 use ShardidTest;

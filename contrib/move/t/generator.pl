@@ -1,4 +1,4 @@
-# examples/move/move_shard.py moves the generator with its shard: its lease goes to the target, and comes back where the target
+# contrib/move/move_shard.py moves the generator with its shard: its lease goes to the target, and comes back where the target
 # cannot reach the registry; ids of another layout continue if it is named.
 use Mover;
 use ShardidTest;

@@ -1,4 +1,4 @@
-# examples/move/move_shard.py under transactions that lock the shard's tables in both orders, at once and without an end: the seal
+# contrib/move/move_shard.py under transactions that lock the shard's tables in both orders, at once and without an end: the seal
 # gets its turn, nobody is a deadlock's victim, and every row moves. With FULL or ROUNDS it measures tries and waits.
 use List::Util qw(max);
 use Time::HiRes ();

@@ -1,4 +1,4 @@
-# examples/move/move_shard.py, ended in every state: told to end it opens the source again, killed it says that nobody can write,
+# contrib/move/move_shard.py, ended in every state: told to end it opens the source again, killed it says that nobody can write,
 # and another mover undoes or finishes the move. A locked marker on the target keeps it in that state.
 use Mover;
 use ShardidTest;
@@ -29,7 +29,7 @@ sub kill_sealed
 	{
 		open STDOUT, '>', '/dev/null' or die;
 		open STDERR, '>&', \*STDOUT or die;
-		exec 'examples/move/move_shard.py', '--patience', 600, 'switch', 'shard5', '--from', address('north'), '--to', address('south') or die;
+		exec 'contrib/move/move_shard.py', '--patience', 600, 'switch', 'shard5', '--from', address('north'), '--to', address('south') or die;
 	}
 	$node{north}->poll_query_until('postgres', 'SELECT count(*) = 1 FROM shard_move.sealed') or die;
 	kill $signal, $pid;

@@ -1,4 +1,4 @@
-# A shard moves between two servers, to and fro, by examples/move/move_shard.py, under sixteen writers that change to
+# A shard moves between two servers, to and fro, by contrib/move/move_shard.py, under sixteen writers that change to
 # the other server when they are refused; one clock is 5 s behind; some movers are killed or terminated at a random
 # moment, and run again or undone. Every id that a writer received is afterwards in the shard, once, and on one server;
 # no id is repeated, whether its row was kept or not; and writers wait for less than a second.

@@ -1,4 +1,4 @@
-# examples/move/move_shard.py and writers of every kind: those that come late are refused, whatever they have prepared; those that
+# contrib/move/move_shard.py and writers of every kind: those that come late are refused, whatever they have prepared; those that
 # have begun are waited for and named; and ids increase over the move.
 use Mover;
 use ShardidTest;

@@ -2,7 +2,7 @@
 # Takes 6 s: a shard moves from one server to another and back, while four clients write to it.
 set -euo pipefail
 # shellcheck source=examples/servers.sh
-source "$(dirname "$0")/../servers.sh"
+source "$(dirname "$0")/../../examples/servers.sh"
 
 told=$folder/told
 

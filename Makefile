@@ -5,7 +5,7 @@ NEWEST = shardid--$(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(srcdir)/
 DATA = $(filter-out $(NEWEST),$(notdir $(wildcard $(srcdir)/shardid*--*.sql)))
 DATA_built = $(CURDIR)/built/$(NEWEST)
 # SQL that the extension shares with the SQL-only version.
-SHARED = $(addprefix $(srcdir)/portable/,uuids_and_text.sql partitions.sql migrating.sql)
+SHARED = $(addprefix $(srcdir)/contrib/portable/,uuids_and_text.sql partitions.sql migrating.sql)
 OBJS = src/module.o \
        $(addprefix src/engine/, arguments.o borrow.o citus.o draw.o durable.o first_note.o generator.o incarnation.o known.o \
            lease.o own_sequence.o page_pin.o raise.o refusals.o relation_changes.o replaced_storage.o sequence.o sequence_page.o settled.o wait.o) \
@@ -160,7 +160,7 @@ dist:
 
 # The directory for database.dev, dist/shardid_portable: the SQL-only version as an extension of pg_tle.
 tle:
-	@portable/pg_tle.sh "$(CURDIR)/dist/shardid_portable"
+	@contrib/portable/pg_tle.sh "$(CURDIR)/dist/shardid_portable"
 
 # Variables: ROUNDS, SECONDS. Results go to bench/results. PG=19 measures the server of the Debian release that has it, in
 # a directory as make matrix does; see tools/bench.sh.

@@ -503,4 +503,4 @@ COMMENT ON FUNCTION renew_identity() IS
 -- arguments with defaults, the call is ambiguous.
 SELECT renew_identity();
 
--- What follows in the script that is installed is that of files of portable/: the Makefile puts it here.
+-- What follows in the script that is installed is that of files of contrib/portable/: the Makefile puts it here.

@@ -29,8 +29,8 @@ def create_databases():
     psql(f"CREATE ROLE app; CREATE DATABASE {SHOP}; CREATE DATABASE {SQL_ONLY};\n"
          f"ALTER DATABASE {SHOP} SET search_path = public, ids;", "postgres")
     psql(block("docs/migrating.md", "extension"))
-    psql("CREATE SCHEMA ids;\nSET search_path = ids;\n\\i portable/shardid.sql\n", SQL_ONLY)
-    psql(block("docs/portable.md", "sql-only-number"), SQL_ONLY)
+    psql("CREATE SCHEMA ids;\nSET search_path = ids;\n\\i contrib/portable/shardid.sql\n", SQL_ONLY)
+    psql(block("contrib/portable/README.md", "sql-only-number"), SQL_ONLY)
     # Citus has a row with the number of each node.
     function = re.search(r"CREATE FUNCTION.*", block("examples/citus/README.md", "extension"), re.S)[0]
     psql(f"CREATE TABLE pg_dist_local_group AS SELECT 5 AS groupid;\n{function}")

@@ -39,7 +39,7 @@ set_version() {
     sed -i "s/^## .* (unreleased)$/## $sql_version ($date)/" CHANGELOG.md
     sed -i "1s/.*/shardid ($version-1) unstable; urgency=medium/; s/^ -- \(.*>\)  .*/ -- \1  $(date -uR)/" packaging/debian/changelog
     sed -i "s/^Version: .*/Version:        $version/; s/^\* .* - [0-9].*/* $(LC_ALL=C date -u '+%a %b %d %Y') the shardid developers <developers@$host> - $version-1PGDG/" packaging/rpm/shardid.spec
-    sed -i "s/version=[0-9.]* comment/version=$version comment/" portable/pg_tle.sh
+    sed -i "s/version=[0-9.]* comment/version=$version comment/" contrib/portable/pg_tle.sh
     sed -i "s/\"[0-9.]*-1\.pgdg/\"$version-1.pgdg/; s/sql     = \"[0-9.]*\"/sql     = \"$sql_version\"/" packaging/cnpg/metadata.hcl
     sed -i "s/shardid:[0-9.]*-18/shardid:$version-18/" packaging/cnpg/README.md
     sed -i "s/shardid-[0-9.]*\.zip/shardid-$version.zip/" docs/install.md
@@ -88,7 +88,7 @@ export SOURCE_DATE_EPOCH
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 tools/dist.py "$dist"
 git archive --prefix="shardid-$version/" HEAD | gzip -n >"$dist/shardid-$version.tar.gz"
-portable/pg_tle.sh "$dist/shardid_portable"
+contrib/portable/pg_tle.sh "$dist/shardid_portable"
 cp packaging/rpm/shardid.spec "$dist/"
 write_bill_of_materials
 if [[ -n ${TEST-unset} ]]; then

@@ -1,4 +1,4 @@
-/* One generator of portable/shardid.sql. Sessions take numbers of an open millisecond by nextval, without a lock. The
+/* One generator of contrib/portable/shardid.sql. Sessions take numbers of an open millisecond by nextval, without a lock. The
  * mark stores which millisecond is open. A millisecond is opened under a lock. Each nextval, each setval and each read
  * of a sequence or of the clock is a step; between two of them anything may happen.
  *

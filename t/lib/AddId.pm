@@ -128,11 +128,11 @@ sub install
 		on(block('extension'));
 		return;
 	}
-	my $shell = block_of('portable.md', 'sql_only') =~ s/-d shop/'-d "' . $node->connstr('shop') . ' user=shop_owner"'/egr;
+	my $shell = block_of('contrib/portable/README.md', 'sql_only') =~ s/-d shop/'-d "' . $node->connstr('shop') . ' user=shop_owner"'/egr;
 	my $said = `( $shell ) 2>&1`;
 	is($?, 0, 'sql_only: the functions load') or diag($said);
 	is(sqlstate_of('ALTER DATABASE shop SET shardid.shard_id = 5'), '42501', 'sql_only: the owner cannot store the setting');
-	on(block_of('portable.md', 'sql-only-number'));
+	on(block_of('contrib/portable/README.md', 'sql-only-number'));
 	return;
 }
 

@@ -38,7 +38,7 @@ sub load_portable
 	my $connection = $node->connstr($database) . ' user=ids_owner';
 	for my $file (qw(shardid uuids_and_text partitions migrating))
 	{
-		run_log([ 'psql', '-Xq', '-d', $connection, '-f', "portable/$file.sql" ]) or die "portable/$file.sql does not load";
+		run_log([ 'psql', '-Xq', '-d', $connection, '-f', "contrib/portable/$file.sql" ]) or die "contrib/portable/$file.sql does not load";
 	}
 	return;
 }

@@ -24,9 +24,9 @@ sub without_grants { return $_[0] =~ s/^(?:GRANT|CALL) .*\n//mgr }
 my %install = (
 	extension => sub { return on(without_grants(block('extension'))) },
 	sql_only => sub {
-		my $shell = block_of('portable.md', 'sql_only') =~ s/-d shop/'-d "' . $node->connstr('shop') . ' user=shop_owner"'/egr;
+		my $shell = block_of('contrib/portable/README.md', 'sql_only') =~ s/-d shop/'-d "' . $node->connstr('shop') . ' user=shop_owner"'/egr;
 		$node->command_ok([ 'bash', '-ec', $shell ], 'sql_only: the functions load');
-		return on(without_grants(block_of('portable.md', 'sql-only-number')));
+		return on(without_grants(block_of('contrib/portable/README.md', 'sql-only-number')));
 	});
 my %look = (extension => block('schema-look'), sql_only => command_of('migrating.md', 'SELECT ids.id_migration_commands') . ';');
 my %switch = (extension => block('schema-switch'), sql_only => block('schema-switch-sql-only'));

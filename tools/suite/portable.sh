@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The topics of sql/ that the SQL-only version shares with the extension, in a database with portable/*.sql instead of
+# The topics of sql/ that the SQL-only version shares with the extension, in a database with contrib/portable/*.sql instead of
 # it. What stands between the two comments "Only in the extension" and "In both versions" is left out. Not shared:
 #   extension, leases, lease_schema, uuid_v1_generated, objectid, ranges   functions that it does not have
 #   interplay, rollback, cost, two_phase    traces of nextval and rollbacks in a sequence's page, which SQL cannot read
@@ -30,16 +30,16 @@ shared_part() {
 answers() {
     shared_part "$1" | sed -e '/^WARNING:  ids of generator .* negative/d' -e 's/, as a superuser or with SET on this parameter//' \
         -e 's/has neither USAGE nor UPDATE on it/has not both USAGE and UPDATE on it/' \
-        -e 's/With a number that no other database has, .* loads the library\./Pass the shard to next_id(), or call ids.new_id() of docs\/portable.md. For id_migration_commands, pass function => '"'ids.new_id()'."'/' \
+        -e 's/With a number that no other database has, .* loads the library\./Pass the shard to next_id(), or call ids.new_id() of contrib\/portable\/README.md. For id_migration_commands, pass function => '"'ids.new_id()'."'/' \
         -e 's/^\(HINT: *Run \|.* | Run \|\)GRANT USAGE ON SEQUENCE \(public\.\|"Shop"\)/\1GRANT USAGE, UPDATE ON SEQUENCE \2/'
 }
 
 input=$TEST_DIR/input
 mkdir -p "$input/sql" "$input/expected"
-cp -r portable bench "$input/"
+cp -r contrib bench "$input/"
 cp sql/try.psql "$input/sql/"
 printf '%s\n' "\\getenv source PG_ABS_SRCDIR" '\set ECHO none' '\o /dev/null' \
-    "\\set file :source '/portable/"{shardid,uuids_and_text,partitions,migrating}".sql'"$'\n\\i :file' "CALL shardid_grant_marks('public');" |
+    "\\set file :source '/contrib/portable/"{shardid,uuids_and_text,partitions,migrating}".sql'"$'\n\\i :file' "CALL shardid_grant_marks('public');" |
     tee "$input/sql/load.sql" | head -n 2 >"$input/expected/load.out"
 for topic in "${topics[@]}"; do
     shared_part "sql/$topic.sql" >"$input/sql/$topic.sql"

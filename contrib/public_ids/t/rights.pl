@@ -121,7 +121,7 @@ SET search_path = pg_temp, public, pg_catalog;
 SELECT beside.public_id('order'::pg_catalog.text, 5::pg_catalog.int8) IS NOT NULL, beside.private_id('order'::pg_catalog.text, beside.public_id('order'::pg_catalog.text, (-5)::pg_catalog.int8));
 SQL
 
-# It does not load with another's pgcrypto. t/portable/rights.pl has the schemas into which it does not.
+# It does not load with another's pgcrypto. contrib/portable/t/rights.pl has the schemas into which it does not.
 query('CREATE SCHEMA late');
 query('ALTER FUNCTION public.decrypt(bytea, bytea, text) OWNER TO mallory');
 like(loading('late'), qr/function "decrypt\(bytea,bytea,text\)" in schema "public" is not the one of pgcrypto.*DETAIL:  Its owner is "mallory".*HINT/s, 'pgcrypto of another role');

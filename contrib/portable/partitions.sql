@@ -1,7 +1,7 @@
 -- Partitions by time on a bigint id: see docs/partitioning.md. The extension has what follows the line "Also in the
--- extension", by the Makefile. For the SQL-only version load it after portable/shardid.sql, as the same role:
+-- extension", by the Makefile. For the SQL-only version load it after contrib/portable/shardid.sql, as the same role:
 --
---     psql -f portable/shardid.sql -f portable/partitions.sql
+--     psql -f contrib/portable/shardid.sql -f contrib/portable/partitions.sql
 \set ON_ERROR_STOP on
 \set ON_ERROR_ROLLBACK off
 BEGIN;
@@ -16,7 +16,7 @@ BEGIN
     IF bound.oid IS NULL THEN
         RAISE undefined_function USING
             MESSAGE = pg_catalog.format('schema %I has no portable functions', pg_catalog.current_schema()),
-            HINT = 'Load portable/shardid.sql first.';
+            HINT = 'Load contrib/portable/shardid.sql first.';
     ELSIF bound.proowner
           OPERATOR(pg_catalog.<>) pg_catalog.quote_ident(current_user)::pg_catalog.regrole::pg_catalog.oid THEN
         RAISE insufficient_privilege USING

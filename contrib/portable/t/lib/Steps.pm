@@ -1,4 +1,4 @@
-# A database in which the functions of portable/shardid.sql run step by step. A step is a read of a sequence or of the
+# A database in which the functions of contrib/portable/shardid.sql run step by step. A step is a read of a sequence or of the
 # clock, a setval, nextval or sleep. The functions that generate ids are loaded once more, with each step replaced by a
 # function of schema "steps". Their clock stands still unless a schedule, or a sleep, advances it. A session can be held
 # before one of the steps, while the schedule continues.
@@ -123,7 +123,7 @@ SQL
 
 sub replace_steps
 {
-	my $text = slurp_file('portable/shardid.sql');
+	my $text = slurp_file('contrib/portable/shardid.sql');
 	my ($before, $drawing, $after) =
 	  $text =~ /\A(.*?)(^CREATE OR REPLACE FUNCTION shardid_draw_at_once\(.*?)(^-- Watching and advancing a generator\..*)\z/ms
 	  or die 'where do the functions begin and end?';

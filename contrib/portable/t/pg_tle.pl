@@ -19,7 +19,7 @@ for my $database (@databases)
 	$node->safe_psql($database, 'CREATE EXTENSION pg_tle; GRANT pgtle_admin TO adm');
 }
 sub as_adm { my ($database, $sql) = @_; return $node->safe_psql($database, $sql, extra_params => [ '-U', 'adm' ]) }
-my $registration = qx(portable/pg_tle.sh);
+my $registration = qx(contrib/portable/pg_tle.sh);
 
 as_adm('first', $registration);
 as_adm('first', 'CREATE SCHEMA ids; CREATE EXTENSION shardid_portable SCHEMA ids');
@@ -29,7 +29,7 @@ is(as_adm('first', 'SELECT count(DISTINCT ids.next_id(5)) FROM generate_series(1
 my $functions = q(SELECT proname, pg_get_function_identity_arguments(p.oid), md5(prosrc), provolatile, proparallel, proisstrict, proconfig
 	FROM pg_proc p WHERE pronamespace = 'ids'::regnamespace ORDER BY 1, 2);
 as_adm('third', 'CREATE SCHEMA ids');
-$node->command_ok([ 'psql', '-Xq', '-d', $node->connstr('third') . " user=adm options='-csearch_path=ids'", map { ('-f', "portable/$_.sql") } qw(shardid uuids_and_text partitions migrating) ],
+$node->command_ok([ 'psql', '-Xq', '-d', $node->connstr('third') . " user=adm options='-csearch_path=ids'", map { ('-f', "contrib/portable/$_.sql") } qw(shardid uuids_and_text partitions migrating) ],
 	'the files load');
 is(as_adm('first', $functions), as_adm('third', $functions), 'its functions are those of the files');
 
@@ -47,7 +47,7 @@ my $greatest = as_adm('second', 'SELECT max(id) FROM photos');
 cmp_ok(as_adm('second', 'INSERT INTO photos (v) VALUES (2) RETURNING id'), '>', $greatest, 'and ids continue above them');
 
 # An update path.
-my ($version) = slurp_file('portable/pg_tle.sh') =~ /\bversion=(\S+)/;
+my ($version) = slurp_file('contrib/portable/pg_tle.sh') =~ /\bversion=(\S+)/;
 as_adm('first', "SELECT pgtle.install_update_path('shardid_portable', '$version', '$version.1', 'COMMENT ON SEQUENCE shardid_seq IS ''updated''')");
 as_adm('first', "ALTER EXTENSION shardid_portable UPDATE TO '$version.1'");
 is(as_adm('first', q(SELECT obj_description('ids.shardid_seq'::regclass))), 'updated', 'ALTER EXTENSION ... UPDATE');

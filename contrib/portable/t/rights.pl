@@ -1,4 +1,4 @@
-# portable/shardid.sql: the rights that it needs, callers' objects that it must not use, and how it loads.
+# contrib/portable/shardid.sql: the rights that it needs, callers' objects that it must not use, and how it loads.
 use Docs;
 use Portable;
 use ShardidTest;
@@ -36,11 +36,11 @@ SELECT count(*) FROM orders;
 SELECT next_id(5, 'late');
 SQL
 
-# The page's blocks, and the output of portable/pg_tle.sh, run as CREATE EXTENSION runs a script.
+# The page's blocks, and the output of contrib/portable/pg_tle.sh, run as CREATE EXTENSION runs a script.
 make_portable($node, 'page');
-my $shown = $node->safe_psql('page', "SET search_path = public;\n" . block_of('portable.md', 'sql-only-number') . block_of('portable.md', 'portable_first'));
+my $shown = $node->safe_psql('page', "SET search_path = public;\n" . block_of('contrib/portable/README.md', 'sql-only-number') . block_of('portable.md', 'portable_first'));
 like($shown, qr/^\d+\n\d+\nlighthouse\|.*\|5\|\d+$/m, 'the page, as it stands');
-my $told_tle = qx(portable/pg_tle.sh);
+my $told_tle = qx(contrib/portable/pg_tle.sh);
 my ($call, $script) = $told_tle =~ /^(SELECT pgtle\.install_extension\('shardid_portable', '1\.0\.0', '[^']+',)\n\$_pgtle_\$\n(.*)\$_pgtle_\$\);\n\z/s;
 ok($call, 'a call of pgtle.install_extension');
 ok($script =~ s/^SELECT pg_catalog\.pg_extension_config_dump\('shardid_seq', ''\);$//m, 'whose position a dump carries');
@@ -90,7 +90,7 @@ sub loading
 {
 	my ($options, $file) = (@_, 'shardid');
 	my $output = '';
-	IPC::Run::run([ 'psql', '-Xq', '-d', $node->connstr('postgres') . " options='$options'", '-f', "portable/$file.sql" ],
+	IPC::Run::run([ 'psql', '-Xq', '-d', $node->connstr('postgres') . " options='$options'", '-f', "contrib/portable/$file.sql" ],
 		'>', \$output, '2>&1');
 	return $output;
 }
@@ -124,7 +124,7 @@ is( $node->safe_psql('postgres', <<'SQL'), 't', 'with a temporary shardid_seq in
 CREATE SCHEMA beside_temporary;
 CREATE TEMPORARY SEQUENCE shardid_seq;
 SET search_path = beside_temporary;
-\i portable/shardid.sql
+\i contrib/portable/shardid.sql
 SELECT pg_get_expr(proargdefaults, 0) LIKE '%beside_temporary.shardid_seq%' FROM pg_proc
 WHERE oid = 'beside_temporary.next_id(int, regclass, timestamptz, int, int)'::regprocedure;
 SQL
@@ -139,9 +139,9 @@ sub raced
 	my $elsewhere = $node->connstr('postgres');
 	my $then = sub { return "\\! psql -Xq -d \"$elsewhere\" -c \"$_[0]\"\n" };
 	$node->safe_psql('postgres', 'CREATE SCHEMA raced; CREATE SCHEMA of_planter AUTHORIZATION planter');
-	$node->safe_psql('postgres', "SET search_path = raced;\n" . slurp_file('portable/shardid.sql')) if $file !~ /shardid|public_ids/;
+	$node->safe_psql('postgres', "SET search_path = raced;\n" . slurp_file('contrib/portable/shardid.sql')) if $file !~ /shardid|public_ids/;
 	$node->safe_psql('postgres', "GRANT CREATE, USAGE ON SCHEMA raced TO planter; BEGIN; SET LOCAL ROLE planter; $created; PREPARE TRANSACTION 'plant'; REVOKE CREATE ON SCHEMA raced FROM planter");
-	my $text = slurp_file("portable/$file.sql");
+	my $text = slurp_file("contrib/portable/$file.sql");
 	my $in_the_middle = $then->(q(COMMIT PREPARED 'plant'));
 	$text =~ s/^(\$\$;\n|-- Also in the extension\.\n)/$1$in_the_middle/m or die;
 	my $moved = $params{moved} ? $then->("SET lock_timeout = '1s'; $params{moved} SET SCHEMA of_planter") : '';
@@ -160,7 +160,7 @@ my $wrong_operator = "$wrong; CREATE OPERATOR raced.% (FUNCTION = raced.wrong, L
 my $refusal = qr/ERROR:  42501: another role has created (?:function|operator) \S*(?:wrong|%)\(.*HINT:  Use another schema, or drop it/s;
 like(raced($_, $wrong_operator), $refusal, "$_: nothing that another role has created meanwhile") for qw(shardid uuids_and_text partitions migrating public_ids);
 like(raced('shardid', $wrong_operator, moved => 'ALTER OPERATOR raced.%(bigint, int)'), $refusal, 'nor what it has moved out of the schema then');
-my @checks = map { slurp_file("portable/$_.sql") =~ /^(-- Not in the extension.*)\z/ms } qw(shardid uuids_and_text partitions migrating public_ids);
+my @checks = map { slurp_file("contrib/portable/$_.sql") =~ /^(-- Not in the extension.*)\z/ms } qw(shardid uuids_and_text partitions migrating public_ids);
 is(scalar(grep { $_ eq $checks[0] } @checks), 5, 'the files have the same check');
 
 $node->stop;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The files of this directory as one extension, shardid_portable, for services with pg_tle (Trusted Language
-# Extensions). Without an argument, prints the SQL that registers it: portable/pg_tle.sh | psql, as a role with
+# Extensions). Without an argument, prints the SQL that registers it: contrib/portable/pg_tle.sh | psql, as a role with
 # pgtle_admin; then CREATE EXTENSION shardid_portable SCHEMA ids. With a directory, writes there what database.dev
 # publishes.
 set -euo pipefail

@@ -1,6 +1,6 @@
--- Back from the extension to portable/shardid.sql, after portable/to_extension.sql: see docs/portable.md.
+-- Back from the extension to contrib/portable/shardid.sql, after contrib/portable/to_extension.sql: see contrib/portable/README.md.
 --
---     psql -f portable/from_extension.sql   with the schema of the portable functions first in search_path, as its
+--     psql -f contrib/portable/from_extension.sql   with the schema of the portable functions first in search_path, as its
 --                                           owner, with the rights of those who own the generators
 --     psql -v generators='a b' -f ...       with these, too
 --

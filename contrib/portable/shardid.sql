@@ -1,6 +1,6 @@
--- shardid where no library can be installed: the extension's functions in SQL and PL/pgSQL. See docs/portable.md.
+-- shardid where no library can be installed: the extension's functions in SQL and PL/pgSQL. See contrib/portable/README.md.
 --
---     psql -f portable/shardid.sql        into the schema that is first in search_path, as the role that owns it
+--     psql -f contrib/portable/shardid.sql        into the schema that is first in search_path, as the role that owns it
 --
 -- It creates 35 functions, a procedure and 65 sequences in that schema, and no table, trigger, type or operator.
 -- All of it runs with the rights of its caller: nothing is SECURITY DEFINER. PUBLIC has EXECUTE, and nothing else.
@@ -796,7 +796,7 @@ BEGIN
             HINT = 'Pass the name of a sequence; a shard of type bigint has to be cast to integer.';
     ELSIF COALESCE(setting, '') IN ('', '-1') THEN
         RAISE object_not_in_prerequisite_state USING MESSAGE = 'no shard is set', DETAIL = 'shardid.shard_id is -1.',
-            HINT = 'Pass the shard to next_id(), or call ids.new_id() of docs/portable.md. For id_migration_commands, pass function => ''ids.new_id()''.';
+            HINT = 'Pass the shard to next_id(), or call ids.new_id() of contrib/portable/README.md. For id_migration_commands, pass function => ''ids.new_id()''.';
     ELSIF setting !~ '^[0-9]{1,9}$' THEN
         RAISE invalid_parameter_value USING
             MESSAGE = format('invalid value for parameter "shardid.shard_id": "%s"', setting),

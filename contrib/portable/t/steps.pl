@@ -1,5 +1,5 @@
-# portable/shardid.sql step by step: no id is repeated, ahead of the clock or below an earlier one if another session
-# generates ids, or moves the generator, between any two steps of a call. t/lib/Steps.pm has the steps.
+# contrib/portable/shardid.sql step by step: no id is repeated, ahead of the clock or below an earlier one if another session
+# generates ids, or moves the generator, between any two steps of a call. contrib/portable/t/lib/Steps.pm has the steps.
 use ShardidTest;
 use Steps;
 

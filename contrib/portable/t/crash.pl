@@ -1,4 +1,4 @@
-# portable/shardid.sql and clocks that step, crashes and failovers: ids continue, no faster than real time; ids that a
+# contrib/portable/shardid.sql and clocks that step, crashes and failovers: ids continue, no faster than real time; ids that a
 # commit has flushed are never repeated, and others not while the clock is right.
 use Clocked;
 use Portable;

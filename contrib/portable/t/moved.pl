@@ -1,5 +1,5 @@
-# Two generators of portable/shardid.sql that share a mark: both are right, also if one of them is moved or far ahead of
-# the clock. t/portable/steps.pl moves those that do not.
+# Two generators of contrib/portable/shardid.sql that share a mark: both are right, also if one of them is moved or far ahead of
+# the clock. contrib/portable/t/steps.pl moves those that do not.
 use Portable;
 use ShardidTest;
 

@@ -1,7 +1,7 @@
 -- A whole schema at once: see docs/migrating.md. The extension has what follows the line "Also in the extension", by the Makefile.
--- For the SQL-only version load it after portable/shardid.sql, as the same role:
+-- For the SQL-only version load it after contrib/portable/shardid.sql, as the same role:
 --
---     psql -f portable/shardid.sql -f portable/migrating.sql
+--     psql -f contrib/portable/shardid.sql -f contrib/portable/migrating.sql
 \set ON_ERROR_STOP on
 \set ON_ERROR_ROLLBACK off
 BEGIN;

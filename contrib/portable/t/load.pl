@@ -1,4 +1,4 @@
-# portable/shardid.sql, judged like the extension: under load, with cancelled sessions, and during ALTER SEQUENCE.
+# contrib/portable/shardid.sql, judged like the extension: under load, with cancelled sessions, and during ALTER SEQUENCE.
 use Portable;
 use ShardidTest;
 

@@ -1,7 +1,7 @@
--- UUIDs, scattered ids, short text and ObjectIds: see docs/portable.md. The extension has what follows the line "Also
--- in the extension", by the Makefile. For the SQL-only version load it after portable/shardid.sql, as the same role:
+-- UUIDs, scattered ids, short text and ObjectIds: see contrib/portable/README.md. The extension has what follows the line "Also
+-- in the extension", by the Makefile. For the SQL-only version load it after contrib/portable/shardid.sql, as the same role:
 --
---     psql -f portable/shardid.sql -f portable/uuids_and_text.sql
+--     psql -f contrib/portable/shardid.sql -f contrib/portable/uuids_and_text.sql
 --
 -- It creates 43 functions in the schema that is first in search_path, and nothing else. They call none of shardid.sql.
 -- All of it runs with the rights of its caller: nothing is SECURITY DEFINER. PUBLIC has EXECUTE, and nothing else.
@@ -22,7 +22,7 @@ BEGIN
     IF bound.oid IS NULL THEN
         RAISE undefined_function USING
             MESSAGE = pg_catalog.format('schema %I has no portable functions', pg_catalog.current_schema()),
-            HINT = 'Load portable/shardid.sql first.';
+            HINT = 'Load contrib/portable/shardid.sql first.';
     ELSIF bound.proowner
           OPERATOR(pg_catalog.<>) pg_catalog.quote_ident(current_user)::pg_catalog.regrole::pg_catalog.oid THEN
         RAISE insufficient_privilege USING

@@ -1,4 +1,4 @@
-# portable/to_extension.sql and from_extension.sql in a schema with hostile objects: no code of other roles runs,
+# contrib/portable/to_extension.sql and from_extension.sql in a schema with hostile objects: no code of other roles runs,
 # nothing of theirs is changed, and a script that is refused has changed nothing.
 use Portable;
 use ShardidTest;
@@ -16,8 +16,8 @@ sub said
 	return $said;
 }
 my $owner = 'ids_owner';
-sub as_owner { my ($name, @more) = @_; return said('-U', $owner, @more, '-f', "portable/${name}_extension.sql") }
-sub as_superuser { return said('-f', "portable/$_[0]_extension.sql") }
+sub as_owner { my ($name, @more) = @_; return said('-U', $owner, @more, '-f', "contrib/portable/${name}_extension.sql") }
+sub as_superuser { return said('-f', "contrib/portable/$_[0]_extension.sql") }
 my $draws = q(SELECT next_id(5) > 0 AND next_id(5, 'orders') > 0);
 
 query(<<'SQL');
@@ -58,7 +58,7 @@ my $gate = sleeping('SELECT pg_advisory_lock(7)');
 $node->poll_query_until('portable', "SELECT count(*) = 1 AND EXISTS (SELECT FROM pg_locks WHERE relation = 'ids.shardid_mark_63'::regclass::oid) $advisory AND granted") or die;
 my $begun = IPC::Run::start([ @psql, '-c', "$draws FROM (SELECT pg_advisory_lock_shared(7) OFFSET 0) s" ], '>', \my $late, '2>&1', IPC::Run::timer(600));
 $node->poll_query_until('portable', "SELECT count(*) = 1 $advisory AND NOT granted") or die;
-my $switching = IPC::Run::start([ @psql, '-U', $owner, '-f', 'portable/to_extension.sql' ], '>', \my $said, '2>&1', IPC::Run::timer(600));
+my $switching = IPC::Run::start([ @psql, '-U', $owner, '-f', 'contrib/portable/to_extension.sql' ], '>', \my $said, '2>&1', IPC::Run::timer(600));
 $node->poll_query_until('portable', <<'SQL') or die;
 SELECT pg_get_functiondef(p.oid) LIKE '%shardid.next_id%' AND EXISTS (
 	SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE 'DO%virtualxid%' OR wait_event = 'relation' AND query LIKE 'DROP SEQUENCE%')
@@ -114,7 +114,7 @@ SQL
 $owner = 'Ids Owner';
 {
 	local $ENV{PGOPTIONS} = '-c standard_conforming_strings=off -c escape_string_warning=off -c quote_all_identifiers=on';
-	is(said('-U', $owner, map { ('-f', "portable/$_.sql") } qw(shardid uuids_and_text migrating partitions)), '', 'names that are quoted, in a session that reads backslashes');
+	is(said('-U', $owner, map { ('-f', "contrib/portable/$_.sql") } qw(shardid uuids_and_text migrating partitions)), '', 'names that are quoted, in a session that reads backslashes');
 }
 {
 	local $ENV{PGOPTIONS} = '-c datestyle=SQL -c timezone=Asia/Kolkata -c quote_all_identifiers=on';

@@ -1,6 +1,6 @@
--- From portable/shardid.sql to the extension, while sessions draw: see docs/portable.md.
+-- From contrib/portable/shardid.sql to the extension, while sessions draw: see contrib/portable/README.md.
 --
---     psql -f portable/to_extension.sql   with the schema of the portable functions first in search_path, as its owner
+--     psql -f contrib/portable/to_extension.sql   with the schema of the portable functions first in search_path, as its owner
 --
 -- The extension gets a schema of its own, "shardid", if it is not there. Each portable function stays what defaults,
 -- indexes and checks refer to, and becomes a call of the extension's, which is put in its place when a statement is

@@ -1,4 +1,4 @@
-# The extension and portable/shardid.sql return the same results and errors, in the same words.
+# The extension and contrib/portable/shardid.sql return the same results and errors, in the same words.
 use Boundaries;
 use Portable;
 use ShardidTest;

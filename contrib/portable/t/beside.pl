@@ -1,4 +1,4 @@
-# portable/shardid.sql while other code changes its generators: a second copy of it, the extension, and a restore of data
+# contrib/portable/shardid.sql while other code changes its generators: a second copy of it, the extension, and a restore of data
 # alone. And its errors: the value in DETAIL, and a HINT that works as written.
 use Docs;
 use Portable;
@@ -18,7 +18,7 @@ sub refused
 
 # Two copies of the file draw from one generator.
 query('CREATE SCHEMA idc AUTHORIZATION ids_owner; GRANT USAGE ON SCHEMA idc TO PUBLIC; CREATE SEQUENCE joint');
-run_log([ 'psql', '-Xq', '-d', $node->connstr('portable') . ' user=ids_owner options=-csearch_path=idc', '-f', 'portable/shardid.sql' ])
+run_log([ 'psql', '-Xq', '-d', $node->connstr('portable') . ' user=ids_owner options=-csearch_path=idc', '-f', 'contrib/portable/shardid.sql' ])
   or die 'the second copy does not load';
 my @copies = map { start_clients($node, 3, $_, @portable, seconds => $seconds) } (
 	q{SELECT next_id(5, 'joint')}, q{SELECT idc.next_id(5, 'joint')},
@@ -116,7 +116,7 @@ CALL shardid_grant_marks('app');
 REVOKE EXECUTE ON ALL ROUTINES IN SCHEMA ids FROM PUBLIC;
 SQL
 like(refused('SET ROLE app; SELECT next_id(5)'), qr/42501: permission denied for function/, 'EXECUTE revoked from PUBLIC');
-query(command_of('portable.md', 'GRANT EXECUTE ON ALL ROUTINES'));
+query(command_of('contrib/portable/README.md', 'GRANT EXECUTE ON ALL ROUTINES'));
 is(query('SET ROLE app; SELECT next_id(5) > 0, (SELECT count(*) FROM next_ids(5, 2))'), 't|2', 'and granted as the page shows');
 
 $node->stop;

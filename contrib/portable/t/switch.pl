@@ -11,7 +11,7 @@ sub query { return $node->safe_psql('portable', $_[0]) }
 sub run_script
 {
 	my ($name) = @_;
-	return run_log([ 'psql', '-Xq', '-v', 'AUTOCOMMIT=off', '-d', $node->connstr('portable') . ' user=ids_owner', '-f', "portable/$name.sql" ]);
+	return run_log([ 'psql', '-Xq', '-v', 'AUTOCOMMIT=off', '-d', $node->connstr('portable') . ' user=ids_owner', '-f', "contrib/portable/$name.sql" ]);
 }
 
 query(<<'SQL');
@@ -84,7 +84,7 @@ SET ROLE ids_owner;
 GRANT USAGE ON SEQUENCE orders_id_seq TO app;
 SQL
 ok(run_script('to_extension'), 'to the extension');
-$node->command_fails_like([ 'psql', '-Xq', '-d', $node->connstr('portable') . ' user=ids_owner', '-f', 'portable/from_extension.sql' ],
+$node->command_fails_like([ 'psql', '-Xq', '-d', $node->connstr('portable') . ' user=ids_owner', '-f', 'contrib/portable/from_extension.sql' ],
 	qr/HINT:  Run GRANT UPDATE ON SEQUENCE ids\.orders_id_seq TO app;$/m, 'not back before it may UPDATE');
 query('GRANT UPDATE ON SEQUENCE orders_id_seq TO app');
 ok(run_script('from_extension'), 'back');
@@ -97,7 +97,7 @@ my @psql = ('psql', '-XAtq', '-d', $node->connstr('portable'));
 my $drawing = IPC::Run::start([ @psql, '-c', $late ], '>', \my $drawn, '2>&1', IPC::Run::timer(60));
 my $sleeps = q(SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE 'SELECT next_id%');
 $node->poll_query_until('portable', $sleeps) or die 'the late statement does not start';
-my $going_back = IPC::Run::start([ @psql, '-U', 'ids_owner', '-f', 'portable/from_extension.sql' ], '>', \my $said, '2>&1', IPC::Run::timer(60));
+my $going_back = IPC::Run::start([ @psql, '-U', 'ids_owner', '-f', 'contrib/portable/from_extension.sql' ], '>', \my $said, '2>&1', IPC::Run::timer(60));
 $node->poll_query_until('portable', q(SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE 'DO %JOIN shardid_others%'))
   or die 'the way back does not begin';
 my (undef, undef, $refused) = $node->psql('portable', q(SELECT next_id(5, 'orders_id_seq')));
@@ -122,8 +122,8 @@ cmp_ok($node->safe_psql('restored', 'SELECT id FROM ids.newest'), '>', $last, 'a
 # Refused: to load the functions into the extension's schema, and to switch without them.
 $node->safe_psql('postgres', 'CREATE SCHEMA ids; CREATE EXTENSION shardid SCHEMA ids');
 my $load = [ 'psql', '-Xq', '-d', $node->connstr('postgres') . ' options=-csearch_path=ids' ];
-$node->command_fails_like([ @$load, '-f', 'portable/shardid.sql' ], qr/the extension shardid is in schema "ids"/, 'not beside the extension');
-$node->command_fails_like([ @$load, '-f', 'portable/to_extension.sql' ], qr/schema ids has no portable functions/, 'nothing to move');
+$node->command_fails_like([ @$load, '-f', 'contrib/portable/shardid.sql' ], qr/the extension shardid is in schema "ids"/, 'not beside the extension');
+$node->command_fails_like([ @$load, '-f', 'contrib/portable/to_extension.sql' ], qr/schema ids has no portable functions/, 'nothing to move');
 
 $node->stop;
 done_testing();

@@ -1,5 +1,5 @@
-# A commit flushes the WAL that covers the ids of portable/shardid.sql: also if that WAL is of another transaction,
-# which has not ended. The clock of t/lib/Steps.pm stands still, so that both generate ids in one millisecond.
+# A commit flushes the WAL that covers the ids of contrib/portable/shardid.sql: also if that WAL is of another transaction,
+# which has not ended. The clock of contrib/portable/t/lib/Steps.pm stands still, so that both generate ids in one millisecond.
 use ShardidTest;
 use Steps;
 

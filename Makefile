@@ -1,8 +1,10 @@
-EXTENSION = shardid shardid_lease
+EXTENSION = shardid
 MODULE_big = shardid
-# All scripts are installed as they are, except that the one of the newest version of shardid is built.
+# Extensions of their own, each with its Makefile: "make -C contrib/lease installcheck" runs the topics of one.
+HOUSES = contrib/lease
+# All scripts are installed as they are, except that the one of the newest version is built.
 NEWEST = shardid--$(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(srcdir)/shardid.control).sql
-DATA = $(filter-out $(NEWEST),$(notdir $(wildcard $(srcdir)/shardid*--*.sql)))
+DATA = $(filter-out $(NEWEST),$(notdir $(wildcard $(srcdir)/shardid--*.sql)))
 DATA_built = $(CURDIR)/built/$(NEWEST)
 # SQL that the extension shares with the SQL-only version.
 SHARED = $(addprefix $(srcdir)/contrib/portable/,uuids_and_text.sql partitions.sql migrating.sql)
@@ -12,18 +14,18 @@ OBJS = src/module.o \
        $(addprefix src/functions/, bulk_defaults.o id_generator_status.o id_parts.o id_to_text.o \
            made_uuids.o next_id.o next_ids.o nextval_range.o objectids.o raise_generator.o scatter.o settled_below.o \
            shard_fingerprint.o uuid.o uuid_parts.o) \
-       $(addprefix src/lease/, answer.o exchange.o grant.o keeper.o late_names.o lease_tables.o member.o request.o script.o \
+       $(addprefix contrib/lease/src/, answer.o exchange.o grant.o keeper.o late_names.o lease_tables.o member.o request.o script.o \
            start_worker.o worker.o)
 
 # Loaded where a registry is asked, so that no other process links libpq.
 LIBPQ_CLIENT = shardid_libpq$(DLSUFFIX)
-EXTRA_CLEAN = src/lease/libpq_client.o shardid_libpq.so built
+EXTRA_CLEAN = contrib/lease/src/libpq_client.o shardid_libpq.so built
 
 REGRESS = ids layouts settled inspection uuid_v1 uuid_v6 uuid_v7 uuid_v1_generated objectid errors privileges one_layout \
           processors jumps moved raise interplay rollback cost two_phase usage extension batches status ranges scatter \
-          fingerprint short_text layouts_of_others partitioning partition_commands whole_schema leases lease_schema lease_registry
+          fingerprint short_text layouts_of_others partitioning partition_commands whole_schema
 REGRESS_OPTS = --load-extension=shardid
-ISOLATION = ddl_waits draw_waits together revoked prepared watched lease_grants
+ISOLATION = ddl_waits draw_waits together revoked prepared watched
 ISOLATION_OPTS = --load-extension=shardid
 
 # Topics that are named, as in "make installcheck REGRESS=ids", run alone.
@@ -34,14 +36,14 @@ ISOLATION =
 endif
 
 # "make installcheck TAP_TESTS=1" runs the TAP tests of all directories.
-PROVE_TESTS ?= $(sort $(patsubst $(srcdir)/%,%,$(wildcard $(srcdir)/t/*/*.pl)))
+PROVE_TESTS ?= $(sort $(patsubst $(srcdir)/%,%,$(wildcard $(srcdir)/t/*/*.pl $(srcdir)/contrib/*/t/*.pl)))
 override PROVE_FLAGS += -I t/lib
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
 
 # PostgreSQL's headers cause warnings with our flags, and errors with clang; so they are system headers.
-PG_CPPFLAGS = -I$(srcdir)/src -isystem $(shell $(PG_CONFIG) --includedir-server 2>/dev/null)
+PG_CPPFLAGS = -I$(srcdir)/src -I$(srcdir)/contrib/lease/src -isystem $(shell $(PG_CONFIG) --includedir-server 2>/dev/null)
 # The library does not depend on the directory of the build, also with link-time optimization (LTO).
 prefix_maps = -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(abspath $(srcdir))=.
 PG_CXXFLAGS = -std=c++20 -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wall -Wextra $(COPT) $(prefix_maps) \
@@ -54,7 +56,7 @@ ifneq ($(wildcard $(PGXS)),)
 include $(PGXS)
 # PGXS does not pass PG_CXXFLAGS to the bitcode compiler, and on Debian it does not track our headers.
 COMPILE.cxx.bc += $(PG_CXXFLAGS) $(clang_flags)
-$(OBJS) $(OBJS:.o=.bc): $(shell find $(srcdir)/src -name '*.h' -o -name '*.hpp')
+$(OBJS) $(OBJS:.o=.bc): $(shell find $(srcdir)/src $(srcdir)/contrib/lease/src -name '*.h' -o -name '*.hpp')
 
 # The extension's script ends with the shared SQL. The target is absolute: VPATH would find the file of the sources.
 $(DATA_built): $(srcdir)/$(NEWEST) $(SHARED)
@@ -66,9 +68,9 @@ $(DATA_built): $(srcdir)/$(NEWEST) $(SHARED)
 built: $(DATA_built)
 
 all: $(LIBPQ_CLIENT)
-src/lease/libpq_client.o: override CPPFLAGS += -isystem $(libpq_srcdir)
-src/lease/libpq_client.o: $(shell find $(srcdir)/src -name '*.h' -o -name '*.hpp') | $(object_folders)
-$(LIBPQ_CLIENT): src/lease/libpq_client.o
+contrib/lease/src/libpq_client.o: override CPPFLAGS += -isystem $(libpq_srcdir)
+contrib/lease/src/libpq_client.o: $(shell find $(srcdir)/src $(srcdir)/contrib/lease/src -name '*.h' -o -name '*.hpp') | $(object_folders)
+$(LIBPQ_CLIENT): contrib/lease/src/libpq_client.o
 	$(CC) $(CFLAGS) $(CFLAGS_SL) -shared -o $@ $< $(LDFLAGS) $(LDFLAGS_SL) $(PG_LDFLAGS) $(libpq)
 install: install-libpq-client
 .PHONY: install-libpq-client uninstall-libpq-client
@@ -78,6 +80,13 @@ install-libpq-client: $(LIBPQ_CLIENT)
 uninstall: uninstall-libpq-client
 uninstall-libpq-client:
 	rm -f '$(DESTDIR)$(pkglibdir)/$(LIBPQ_CLIENT)'
+
+# A build in another directory has the houses' directories, too.
+.PHONY: $(foreach target,all install uninstall clean,$(HOUSES:=/$(target)))
+$(foreach target,all install uninstall clean,$(eval $(target): $(HOUSES:=/$(target))))
+$(foreach target,all install uninstall clean,$(HOUSES:=/$(target))):
+	$(MKDIR_P) $(@D)
+	$(MAKE) -C $(@D) -f $(abspath $(srcdir))/$(@D)/Makefile $(@F)
 
 # A build in another directory (make -f .../Makefile, or VPATH) has no src there. Absolute names: VPATH would find the
 # directories of the sources.

@@ -9,7 +9,7 @@
 #include "engine/relation_changes.h"
 #include "engine/replaced_storage.h"
 #include "engine/settings.h"
-#include "lease/keeper.h"
+#include "keeper.h"
 
 namespace shardid {
 

@@ -35,7 +35,7 @@ set_home() {
 
 set_version() {
     sed -i "/meta-spec/,\$ ! s/\"version\": \"[0-9.]*\"/\"version\": \"$version\"/; s/--[0-9.]*\.sql\"/--$sql_version.sql\"/" META.json
-    sed -i "s/^default_version = .*/default_version = '$sql_version'/" shardid.control shardid_lease.control
+    sed -i "s/^default_version = .*/default_version = '$sql_version'/" shardid.control contrib/*/*.control
     sed -i "s/^## .* (unreleased)$/## $sql_version ($date)/" CHANGELOG.md
     sed -i "1s/.*/shardid ($version-1) unstable; urgency=medium/; s/^ -- \(.*>\)  .*/ -- \1  $(date -uR)/" packaging/debian/changelog
     sed -i "s/^Version: .*/Version:        $version/; s/^\* .* - [0-9].*/* $(LC_ALL=C date -u '+%a %b %d %Y') the shardid developers <developers@$host> - $version-1PGDG/" packaging/rpm/shardid.spec
@@ -77,7 +77,7 @@ set_version
 set_home
 make -s built
 mkdir "$work/scripts"
-cp shardid*--*.sql "$work/scripts/"
+cp shardid--*.sql contrib/lease/*--*.sql "$work/scripts/"
 cp built/*.sql "$work/scripts/"
 (cd "$work/scripts" && sha256sum -- *.sql) >released.sha256
 git add released.sha256

@@ -8,9 +8,9 @@ set -uo pipefail
 # Those that take longest begin first, and beside those that mostly wait those that mostly compute. Examples that take
 # minutes wait for FULL.
 all_tests() {
-    printf '%s\n' t/lease/{reach,restores,registry_moves,runbook}.pl tools/suite/{model,portable}.sh t/rights/install.pl \
-        t/settled/faults.pl tools/suite/regress.sh t/pages/{install,demo,new_rows}.pl t/settled/{campaign,gaps}.pl \
-        t/generator/every_call.pl t/lease/{copies,registry_copies,renewal,workers}.pl t/crash/{kill,standby,floors}.pl \
+    printf '%s\n' contrib/lease/t/{reach,restores,registry_moves,runbook}.pl tools/suite/{model,portable}.sh t/rights/install.pl \
+        t/settled/faults.pl tools/suite/regress.sh contrib/*/t/topics.sh t/pages/{install,demo,new_rows}.pl t/settled/{campaign,gaps}.pl \
+        t/generator/every_call.pl contrib/lease/t/{copies,registry_copies,renewal,workers}.pl t/crash/{kill,standby,floors}.pl \
         t/generator/ranges.pl tools/suite/{unit,version,build,symbols}.sh t/partitions/maintain.pl \
         tools/suite/{format,lint,isolation}.sh t/*/*.pl contrib/*/t/*.pl tools/suite/upgrade.sh
     if [[ -z ${FULL:-} ]]; then
@@ -31,8 +31,10 @@ named_tests() {
             echo tools/suite/regress.sh
         elif [[ -e specs/$word.spec ]]; then
             echo tools/suite/isolation.sh
+        elif compgen -G "contrib/*/s*/$word.s*" >/dev/null; then
+            dirname "$(dirname contrib/*/s*/"$word".s*)" | sed 's|$|/t/topics.sh|'
         elif [[ -d $word ]]; then
-            find "$word" -name '*.pl' -o -name '*.patch' -o -name run.sh
+            find "$word" -name '*.pl' -o -name '*.patch' -o -name run.sh -o -name topics.sh
         else
             echo "$word"
         fi

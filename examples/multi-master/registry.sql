@@ -1,4 +1,4 @@
--- A third database, to which both nodes connect and which no node replicates: docs/leases.md.
+-- A third database, to which both nodes connect and which no node replicates: contrib/lease/README.md.
 CREATE ROLE lisbon LOGIN PASSWORD 'secret';
 CREATE ROLE oslo LOGIN PASSWORD 'secret';
 CREATE EXTENSION shardid_lease CASCADE;

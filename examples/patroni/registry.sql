@@ -1,4 +1,4 @@
--- The registry, which is not part of the cluster: docs/leases.md.
+-- The registry, which is not part of the cluster: contrib/lease/README.md.
 CREATE ROLE shop_member LOGIN PASSWORD 'secret';
 CREATE EXTENSION shardid_lease CASCADE;
 SELECT shardid_lease.create_id_space('shop');

@@ -95,7 +95,7 @@ begin() {
     done
     folder=$(mktemp -d -p "$work") || exit 1
     (
-        cp "$model"/*.pml "$folder" && cd "$folder" || exit
+        cp "$model"/*.pml "$model"/../../contrib/*/model/*.pml "$folder" && cd "$folder" || exit
         SECONDS=0
         "$@" >report.log 2>&1
         status=$?

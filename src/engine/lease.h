@@ -1,6 +1,6 @@
 // A generator's lease (extension shardid_lease) as the engine uses it: whether it has one, whether
 // that may be used for this page, and until which tick. What only the lease's tables and workers
-// know, the engine asks by an interface of four functions, which src/lease sets. A generator
+// know, the engine asks by an interface of four functions, which contrib/lease sets. A generator
 // without a lease draws any shard at any time.
 #pragma once
 
@@ -49,7 +49,7 @@ struct Lease {
     TimestampTz asked_at;      // when the session has asked by itself
 };
 
-// What src/lease does for the engine.
+// What contrib/lease does for the engine.
 struct LeaseKeeper {
     // Reads the lease, or that there is none. Raises 55000 where the rows do not say which it is;
     // for a reader, who generates no id, it is sealed then. REQUIRED: its state is unknown.

@@ -1,4 +1,4 @@
-# What t/generator/every_call and t/lease/every_call call: the functions of an extension, and relations of every kind and in every
+# What t/generator/every_call and contrib/lease/t/every_call call: the functions of an extension, and relations of every kind and in every
 # state to call them with.
 package Callables;
 

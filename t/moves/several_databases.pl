@@ -1,6 +1,6 @@
 # docs/several-databases.md without leases, by its blocks: three databases with shard numbers, their copies, the alert on
 # defaults. The search for one number, and pg_dump -C, are in t/moves/fingerprint.pl, the drill in t/moves/drill.pl, and
-# the runbook with leases in t/lease/runbook.pl.
+# the runbook with leases in contrib/lease/t/runbook.pl.
 use Docs;
 use ShardidTest;
 

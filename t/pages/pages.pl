@@ -85,7 +85,7 @@ SQL
 	return;
 }
 
-try_page($_) for grep { !$run_elsewhere{$_} } glob '*.md docs/*.md';
+try_page($_) for grep { !$run_elsewhere{$_} } glob '*.md docs/*.md contrib/{lease,portable}/README.md';
 
 $node->stop;
 done_testing();

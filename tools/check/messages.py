@@ -17,7 +17,7 @@ def read(path):
 
 def of_tree():
     """The sources, with each string in one piece, and three dots for what is filled in."""
-    paths = glob.glob("src/**/*.cpp", recursive=True) + glob.glob("shardid*--*.sql") + glob.glob("contrib/portable/*.sql")
+    paths = glob.glob("src/**/*.cpp", recursive=True) + glob.glob("*.sql") + glob.glob("contrib/*/src/*.cpp") + glob.glob("contrib/*/*.sql")
     text = "\n;".join(re.sub(r"""(?<!\\)(["'])\s+\1""", "", read(path)) for path in paths)
     return re.sub(r"%\d*\$?(?:ll)?[a-zA-Z]", "...", text.replace(r"\"", '"').replace("''", "'"))
 

@@ -71,7 +71,8 @@ def unknown_commands(page, targets):
                 yield f"no target {word}: {line}"
         for picked in re.findall(r'TEST="?([^"`\n#]*)', line):
             yield from (f"TEST does not know {word}: {line}" for word in picked.split()
-                        if not any(map(os.path.exists, (word, f"tools/suite/{word}.sh", f"sql/{word}.sql", f"specs/{word}.spec"))))
+                        if not glob.glob(f"contrib/*/s*/{word}.s*") and
+                        not any(map(os.path.exists, (word, f"tools/suite/{word}.sh", f"sql/{word}.sql", f"specs/{word}.spec"))))
 
 
 def unindented(text):
@@ -101,7 +102,7 @@ def anchors(path):
 
 
 def broken_links(path, page):
-    for target in re.findall(r"\]\(([^)\s]+)\)", page):
+    for target in re.findall(r"\]\(([^)\s]+)\)", page) + re.findall(r"^\[\w+\]: (\S+)$", page, re.M):
         name, _, anchor = target.partition("#")
         if re.match(r"\w+:", target):
             continue

@@ -10,11 +10,11 @@ named_topics() {
     done
 }
 
-# run_topics MAKE-ARGUMENT...: writes all files in the test's own directory.
+# run_topics MAKE-ARGUMENT...: writes all files in the test's own directory. $house is the directory of the Makefile.
 run_topics() {
     local status=0 tree=$PWD
     cd "$TEST_DIR" || return
-    make -s -f "$tree/Makefile" installcheck "$@" EXTRA_REGRESS_OPTS="--temp-instance=$TEST_DIR/ti --temp-config=$TEMP_CONFIG" ||
+    make -s -f "$tree/${house:-.}/Makefile" installcheck "$@" EXTRA_REGRESS_OPTS="--temp-instance=$TEST_DIR/ti --temp-config=$TEMP_CONFIG" ||
         status=$?
     cat regression.diffs output_iso/regression.diffs 2>/dev/null || true
     return "$status"

@@ -3,13 +3,13 @@
 # the tree and bench/results.
 set -euo pipefail
 package=$(sed -nE '1s/.*\((.*)-[^-]*\).*/\1/p' packaging/debian/changelog)
-for control in *.control; do
-    extension=${control%.control}
+for control in *.control contrib/*/*.control; do
+    extension=$(basename "${control%.control}")
     version=$(sed -nE "s/^default_version = '(.*)'/\1/p" "$control")
     meta=$(python3 -c 'import json, sys; meta = json.load(open("META.json"))
 print(meta["version"], meta["provides"].get(sys.argv[1], {}).get("version"))' "$extension")
-    [[ -f $extension--$version.sql && $meta == "$package $package" && ${package%.*} == "$version" ]] || {
-        echo "$control says $version, META.json $meta, packaging/debian/changelog $package, scripts: $(echo "$extension"--*.sql)"
+    [[ -f ${control%.control}--$version.sql && $meta == "$package $package" && ${package%.*} == "$version" ]] || {
+        echo "$control says $version, META.json $meta, packaging/debian/changelog $package, scripts: $(echo "${control%.control}"--*.sql)"
         exit 1
     }
 done
@@ -27,5 +27,5 @@ tools/check/pages.py
 echo 'ok pages show what is run'
 tools/check/messages.py
 echo 'ok messages of the page are raised'
-python3 -c 'import sys, xml.dom.minidom as dom; [dom.parse(name) for name in sys.argv[1:]]' docs/*.svg
+python3 -c 'import sys, xml.dom.minidom as dom; [dom.parse(name) for name in sys.argv[1:]]' docs/*.svg contrib/*/*.svg
 echo 'ok drawings are XML'

@@ -1,4 +1,4 @@
-#include "lease/late_names.h"
+#include "late_names.h"
 
 extern "C" {
 #include "catalog/namespace.h"

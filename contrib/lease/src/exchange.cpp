@@ -1,4 +1,4 @@
-#include "lease/exchange.h"
+#include "exchange.h"
 
 #include "engine/settings.h"
 #include "engine/wait.h"

@@ -1,10 +1,10 @@
-#include "lease/lease_tables.h"
+#include "lease_tables.h"
 
 #include "engine/own_sequence.h"
 #include "engine/relation_changes.h"
 #include "engine/sequence.h"
 #include "engine/sequence_page.h"
-#include "lease/late_names.h"
+#include "late_names.h"
 
 extern "C" {
 #include "utils/pg_lsn.h"

@@ -255,7 +255,7 @@ for my $name (sort keys %wanted)
 }
 is(run_on('lisbon2', 'shop', block_of('operations.md', 'take_over')), 'ids.shardid_seq|1', 'lisbon takes over from its old primary');
 block_prints('lisbon2', 'shop', 'member_check');
-is(run_on('registry1', 'registry', command_of('leases.md', 'SELECT shardid_lease.evict_shard(') =~ s/, 1\)/, 3)/r), '', 'the later holder is evicted');
+is(run_on('registry1', 'registry', command_of('contrib/lease/README.md', 'SELECT shardid_lease.evict_shard(') =~ s/, 1\)/, 3)/r), '', 'the later holder is evicted');
 is(run_on('cairo1', 'shop', q(SELECT shardid_lease.take_over_shard('late'))), 3, 'cairo takes over from it');
 for my $name (sort keys %last)
 {

@@ -1,12 +1,12 @@
-#include "lease/keeper.h"
+#include "keeper.h"
 
 #include "core/window.hpp"
 
 #include "engine/attempt.h"
 #include "engine/refusals.h"
 #include "engine/settings.h"
-#include "lease/answer.h"
-#include "lease/request.h"
+#include "answer.h"
+#include "request.h"
 
 extern "C" {
 #include "catalog/pg_authid_d.h"

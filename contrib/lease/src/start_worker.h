@@ -3,7 +3,7 @@
 #pragma once
 
 #include "engine/lease.h"
-#include "lease/lease_tables.h"
+#include "lease_tables.h"
 
 extern "C" {
 #include "postmaster/bgworker.h"

@@ -1,5 +1,5 @@
 # The set-up and the alerts of docs/several-databases.md with one role and the default lease, and the blocks and commands
-# of docs/leases.md and docs/operations.md, with another address of the registry.
+# of contrib/lease/README.md and docs/operations.md, with another address of the registry.
 package LeasePages;
 
 use ShardidTest;
@@ -13,7 +13,7 @@ our @EXPORT = qw(start_registry start_member on_registry address block run_block
 our $registry;
 my $superuser = getpwuid($<);
 my @blocks = (
-	blocks_of('docs/leases.md'),
+	blocks_of('contrib/lease/README.md'),
 	(grep { $_->{words} =~ /^(?:registry|member|watch_member|watch_registry)$/ } blocks_of('docs/several-databases.md')),
 	(grep { $_->{words} eq 'take_over' } blocks_of('docs/operations.md')));
 for my $block (@blocks)
@@ -29,7 +29,7 @@ $ENV{PGOPTIONS} = '-c client_min_messages=warning';
 sub trimmed { return $_[0] =~ s/[ \t]+$//mgr =~ s/\n+\z//r }
 sub on_registry { return $registry->safe_psql('registry', $_[0]) }
 sub address { return sprintf "host '%s', port '%s'", $registry->host, $registry->port }
-sub command { return command_of('leases.md', $_[0]) }
+sub command { return command_of('contrib/lease/README.md', $_[0]) }
 
 # As if time had passed until the end of the shard's last window.
 sub end_window { return on_registry("UPDATE shardid_lease.granted_shard SET until_ms = from_ms - 60000 WHERE space = 'shop' AND shard = $_[0]") }

@@ -1,4 +1,4 @@
-#include "lease/answer.h"
+#include "answer.h"
 
 extern "C" {
 #include "catalog/pg_type_d.h"

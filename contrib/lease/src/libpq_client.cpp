@@ -1,6 +1,6 @@
 // shardid_libpq.so: sends statements to another server by libpq. The only call that blocks in libpq
 // looks up the host's name.
-#include "lease/libpq_client.h"
+#include "libpq_client.h"
 
 extern "C" {
 #include <libpq-fe.h>

@@ -1,8 +1,8 @@
 // What the registry is asked. The fields are those that grant_one() of the script reads.
 #pragma once
 
-#include "lease/lease_tables.h"
-#include "lease/start_worker.h"
+#include "lease_tables.h"
+#include "start_worker.h"
 
 namespace shardid {
 

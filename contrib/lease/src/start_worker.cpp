@@ -1,4 +1,4 @@
-#include "lease/start_worker.h"
+#include "start_worker.h"
 
 #include "engine/sequence.h"
 #include "engine/settings.h"

@@ -7,8 +7,8 @@
 #include "engine/sequence.h"
 #include "engine/settings.h"
 #include "engine/wait.h"
-#include "lease/exchange.h"
-#include "lease/start_worker.h"
+#include "exchange.h"
+#include "start_worker.h"
 
 extern "C" {
 #include "catalog/pg_type_d.h"

@@ -3,7 +3,7 @@
 #include "engine/arguments.h"
 #include "engine/durable.h"
 #include "engine/incarnation.h"
-#include "lease/late_names.h"
+#include "late_names.h"
 
 extern "C" {
 #include "access/xlog_internal.h"

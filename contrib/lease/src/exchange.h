@@ -2,7 +2,7 @@
 // libpq.
 #pragma once
 
-#include "lease/libpq_client.h"
+#include "libpq_client.h"
 
 namespace shardid {
 

@@ -2,8 +2,8 @@
 // the session that waits for it.
 #pragma once
 
-#include "lease/answer.h"
-#include "lease/request.h"
+#include "answer.h"
+#include "request.h"
 
 namespace shardid {
 

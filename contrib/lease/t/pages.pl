@@ -1,6 +1,6 @@
-# The blocks and commands of docs/leases.md, and the set-up of docs/several-databases.md, do as those pages say: for a
+# The blocks and commands of contrib/lease/README.md, and the set-up of docs/several-databases.md, do as those pages say: for a
 # member, a copy of it, dumps, a shard that moves, an owner who is no superuser, a lease that ends, and a longer one.
-# t/lease/pages_failover.pl has those for failovers and for the registry's end.
+# contrib/lease/t/pages_failover.pl has those for failovers and for the registry's end.
 use LeasePages;
 use ShardidTest;
 

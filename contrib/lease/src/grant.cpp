@@ -1,4 +1,4 @@
-#include "lease/grant.h"
+#include "grant.h"
 
 #include "engine/settings.h"
 

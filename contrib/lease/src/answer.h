@@ -1,8 +1,8 @@
 // What functions of the script do with a member's rows: they check and store a registry's answers.
 #pragma once
 
-#include "lease/exchange.h"
-#include "lease/lease_tables.h"
+#include "exchange.h"
+#include "lease_tables.h"
 
 namespace shardid {
 

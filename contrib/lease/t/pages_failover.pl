@@ -1,5 +1,5 @@
 # After a restart or failover of a member, and after its registry is promoted, restored or lost, the commands of
-# docs/operations.md and docs/leases.md, and the scripts of examples/patroni, let the member continue at once,
+# docs/operations.md and contrib/lease/README.md, and the scripts of examples/patroni, let the member continue at once,
 # above its ids.
 use Docs;
 use LeasePages;

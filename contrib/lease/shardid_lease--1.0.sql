@@ -624,7 +624,7 @@ BEGIN
 END
 $body$;
 
--- ==== The registry: functions for members. Their steps are those of proof/model/lease.pml ====
+-- ==== The registry: functions for members. Their steps are those of contrib/lease/model/lease.pml ====
 
 CREATE FUNCTION is_own(held granted_shard, caller pg_catalog.regrole, request pg_catalog.jsonb) RETURNS boolean
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $body$
@@ -1125,7 +1125,7 @@ GRANT SELECT ON shard_leases TO PUBLIC;
 
 -- ==== The member: answers ====
 
--- Called by the library (src/lease/answer.cpp): in the background worker, which stores what the registry has answered,
+-- Called by the library (contrib/lease/src/answer.cpp): in the background worker, which stores what the registry has answered,
 -- and in a session that asks by itself, and uses it without storing it.
 
 CREATE TYPE lease_answer AS (
@@ -1344,7 +1344,7 @@ REVOKE ALL ON FUNCTION begin_lease(
 
 -- ==== The member: functions ====
 
--- Each has the background worker ask the registry (src/lease/worker.cpp), as the owner of the generator.
+-- Each has the background worker ask the registry (contrib/lease/src/worker.cpp), as the owner of the generator.
 
 CREATE FUNCTION lease_shard(
     space pg_catalog.text,

@@ -3,9 +3,9 @@
 // waits (start_worker.h). It does this once, and ends.
 #include "engine/sequence.h"
 #include "engine/settings.h"
-#include "lease/exchange.h"
-#include "lease/grant.h"
-#include "lease/start_worker.h"
+#include "exchange.h"
+#include "grant.h"
+#include "start_worker.h"
 
 extern "C" {
 #include "storage/ipc.h"

@@ -1,4 +1,4 @@
-#include "lease/request.h"
+#include "request.h"
 
 #include "core/binding.hpp"
 

@@ -68,20 +68,21 @@ BEGIN
 END
 $$;
 
--- A cancel ends the wait and the call.
-SET statement_timeout = '50ms';
-SELECT count(id) FROM (SELECT next_ids(5, 2147483647, 'g') AS id) s;
-SELECT count(*) FROM next_ids(5, 2147483647, 'g');
+-- A cancel ends the wait and the call, also where a millisecond has enough numbers, so that no call waits.
 CREATE SEQUENCE slow;
-SELECT count(*) FROM next_ids(5, 2147483647, 'slow', sequence_bits => 0);
--- If a millisecond has enough numbers, no call waits.
 CREATE SEQUENCE wide;
 SELECT date_trunc('day', clock_timestamp()) AS today \gset
 \set VERBOSITY terse
+SELECT next_id(0, 'wide', :'today', 1, 31) > 0;
+\set VERBOSITY default
+SET statement_timeout = '50ms';
+SELECT count(id) FROM (SELECT next_ids(5, 2147483647, 'g') AS id) s;
+SELECT count(*) FROM next_ids(5, 2147483647, 'g');
+SELECT count(*) FROM next_ids(5, 2147483647, 'slow', sequence_bits => 0);
 SELECT count(id) FROM (SELECT next_ids(0, 2147483647, 'wide', :'today', 1, 31) AS id) s;
 SELECT count(*) FROM next_ids(0, 2147483647, 'wide', :'today', 1, 31);
-\set VERBOSITY default
-RESET statement_timeout;
+-- The timeout could also end its own RESET.
+\c -
 DROP SEQUENCE slow, wide;
 
 -- Between two ids of a cursor: other draws, savepoints, ALTER, a rollback of it.

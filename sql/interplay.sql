@@ -86,7 +86,7 @@ SELECT draw('g');
 -- After RESTART WITH a position ahead of the clock, ids continue from there.
 CREATE SEQUENCE ahead;
 SELECT draw('ahead');
-DO $$ BEGIN EXECUTE format('ALTER SEQUENCE ahead RESTART WITH %s', (SELECT last_value + 10240000 FROM ahead)); END $$;
+DO $$ BEGIN EXECUTE format('ALTER SEQUENCE ahead RESTART WITH %s', (SELECT last_value + 3686400000 FROM ahead)); END $$;
 SELECT last_value AS last FROM ahead \gset
 SELECT draw('ahead');
 SELECT last_value - :last BETWEEN 1 AND 1024 AS goes_on FROM ahead;

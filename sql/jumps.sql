@@ -111,7 +111,7 @@ CREATE SEQUENCE short_lived;
 GRANT USAGE ON SEQUENCE short_lived TO regress_shardid_app;
 SET ROLE regress_shardid_app;
 SELECT left(try(format('SELECT next_id(0, ''short_lived'', %L, 1, 31)', date_trunc('milliseconds', clock_timestamp())
-                       - (4294967295 - 1000) * interval '1 ms')), 5);
+                       - (4294967295 - 3600000) * interval '1 ms')), 5);
 SELECT nextval('short_lived');
 RESET ROLE;
 -- Where nothing can be drawn anyway, that is the error: a clock before the epoch, the end of the time field.

@@ -28,7 +28,7 @@ SELECT count(DISTINCT id), count(DISTINCT substr(id, 5, 5)) AS processes, min(le
 SELECT count(*) AS not_above FROM (SELECT id <= lag(id) OVER (ORDER BY n) AS back FROM made) s WHERE back;
 SELECT objectid_timestamp(objectid()) BETWEEN date_trunc('second', statement_timestamp()) AND clock_timestamp() AS now;
 -- Its lead over the clock, as docs/reference.md reads it.
-SELECT lead BETWEEN '-1 minute' AND '0' AS behind
+SELECT lead BETWEEN '-1 hour' AND '0' AS behind
 FROM (SELECT to_timestamp(last_value / 16777000.0) - clock_timestamp() AS lead FROM shardid_objectid_seq) s;
 SELECT id AS last FROM made ORDER BY n DESC LIMIT 1 \gset
 ALTER SEQUENCE shardid_objectid_seq RESTART;
@@ -36,10 +36,10 @@ ALTER SEQUENCE shardid_objectid_seq RESTART;
 SELECT substr(id, 1, 4) || substr(id, 10) > substr(:'last'::bytea, 1, 4) || substr(:'last'::bytea, 10) AS above FROM objectid() id;
 
 -- A second's counter is divided among its milliseconds: its last value, and the first of the next second.
-SELECT (extract(epoch FROM date_trunc('second', clock_timestamp())) + 3)::bigint AS soon \gset
-SELECT setval('shardid_objectid_seq', (:soon + 1::bigint) * 16777000 - 2) > 0 AS set;
-SELECT objectid_timestamp(id) = to_timestamp(:soon) AS of_the_second, substr(id, 10) AS counter FROM objectid() id;
-SELECT objectid_timestamp(id) = to_timestamp(:soon + 1) AS of_the_next, substr(id, 10) AS counter FROM objectid() id;
+SELECT (extract(epoch FROM date_trunc('second', clock_timestamp())) + 3600)::bigint AS ahead \gset
+SELECT setval('shardid_objectid_seq', (:ahead + 1::bigint) * 16777000 - 2) > 0 AS set;
+SELECT objectid_timestamp(id) = to_timestamp(:ahead) AS of_the_second, substr(id, 10) AS counter FROM objectid() id;
+SELECT objectid_timestamp(id) = to_timestamp(:ahead + 1) AS of_the_next, substr(id, 10) AS counter FROM objectid() id;
 ALTER SEQUENCE shardid_objectid_seq RESTART;
 
 -- renew_identity(): other process bytes.

@@ -224,7 +224,7 @@ SELECT last_value, is_called FROM plain;
 CREATE FUNCTION ahead() RETURNS bigint LANGUAGE sql AS $$
     SELECT id_lower_bound(date_trunc('second', clock_timestamp()) + interval '1 hour') >> 23 << 10
 $$;
-SELECT ahead() AS x, ahead() - 1 AS before_x \gset
+SELECT x, x - 1 AS before_x FROM ahead() x \gset
 CREATE SEQUENCE kept;
 SELECT setval('kept', :x, false) = :x AS set;
 BEGIN;

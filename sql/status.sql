@@ -30,8 +30,8 @@ CREATE FUNCTION ms_since_epoch() RETURNS bigint LANGUAGE sql AS $$
     SELECT (extract(epoch FROM clock_timestamp()) * 1000 - 0.4)::bigint - 1314220021721
 $$;
 SELECT ((1::bigint << 40) - ms_since_epoch()) * 1024 AS negative, ((1::bigint << 41) - ms_since_epoch()) * 1024 AS until_end \gset
-SELECT ids_until_negative BETWEEN :negative - 1024 * 60000 AND :negative + 1024 AS until_negative,
-       ids_until_end BETWEEN :until_end - 1024 * 60000 AND :until_end + 1024 AS until_end
+SELECT ids_until_negative BETWEEN :negative - 1024 * 3600000::bigint AND :negative + 1024 AS until_negative,
+       ids_until_end BETWEEN :until_end - 1024 * 3600000::bigint AND :until_end + 1024 AS until_end
 FROM id_generator_status('g');
 -- From the last id, if that is ahead of the clock: 2^50 is the first tick of negative ids.
 SELECT setval('g', (1::bigint << 50) - 3);
@@ -48,9 +48,9 @@ SELECT setval('g', (1::bigint << 51) - 4, false);
 SELECT last_ts, lead > '54 years' AS ahead, logged_to, ids_until_end = 3 AS three_left FROM id_generator_status('g');
 -- In both versions:
 
--- Exactly this number can be drawn: a field that ends in a minute.
+-- Exactly this number can be drawn: a field that ends in an hour.
 CREATE SEQUENCE near_its_end;
-SELECT date_trunc('milliseconds', clock_timestamp()) - ((1::bigint << 32) - 60000) * interval '1 ms' AS epoch \gset
+SELECT date_trunc('milliseconds', clock_timestamp()) - ((1::bigint << 32) - 3600000) * interval '1 ms' AS epoch \gset
 SELECT setval('near_its_end', (1::bigint << 48) - 4);
 SELECT ids_until_end FROM id_generator_status('near_its_end', :'epoch', 16, 16);
 \set VERBOSITY terse

@@ -27,7 +27,7 @@ SELECT last_value - (SELECT max((extract(epoch FROM uuid_v1_timestamp(u)) * 1000
 FROM shardid_uuid_seq;
 
 -- Its lead over the clock, as docs/reference.md reads it.
-SELECT lead BETWEEN '-1 minute' AND '0' AS behind
+SELECT lead BETWEEN '-1 hour' AND '0' AS behind
 FROM (SELECT to_timestamp(last_value / 10000000.0 - 12219292800) - clock_timestamp() AS lead FROM shardid_uuid_seq) s;
 
 -- Found with every search_path, also if another sequence has its name.

@@ -10,11 +10,13 @@ named_topics() {
     done
 }
 
-# run_topics MAKE-ARGUMENT...: writes all files in the test's own directory. $house is the directory of the Makefile.
+# run_topics MAKE-ARGUMENT...: writes all files in the test's own directory. $house is the directory of the Makefile. Some topics
+# show what was logged since the last checkpoint, so none comes by itself.
 run_topics() {
-    local status=0 tree=$PWD
+    local status=0 tree=$PWD config=$TEST_DIR/config
     cd "$TEST_DIR" || return
-    make -s -f "$tree/${house:-.}/Makefile" installcheck "$@" EXTRA_REGRESS_OPTS="--temp-instance=$TEST_DIR/ti --temp-config=$TEMP_CONFIG" ||
+    { cat "$TEMP_CONFIG" && echo "checkpoint_timeout = '1d'"; } >"$config"
+    make -s -f "$tree/${house:-.}/Makefile" installcheck "$@" EXTRA_REGRESS_OPTS="--temp-instance=$TEST_DIR/ti --temp-config=$config" ||
         status=$?
     cat regression.diffs output_iso/regression.diffs 2>/dev/null || true
     return "$status"

@@ -10,8 +10,8 @@ named_topics() {
     done
 }
 
-# run_topics MAKE-ARGUMENT...: writes all files in the test's own directory. $house is the directory of the Makefile. Some topics
-# show what was logged since the last checkpoint, so none comes by itself.
+# run_topics MAKE-ARGUMENT...: writes all files in the test's own directory. $house is the directory of the Makefile.
+# Some topics show what was logged since the last checkpoint, so none comes by itself.
 run_topics() {
     local status=0 tree=$PWD config=$TEST_DIR/config
     cd "$TEST_DIR" || return

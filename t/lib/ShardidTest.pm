@@ -14,7 +14,7 @@ use Test::More;
 use Time::HiRes qw(usleep);
 
 our @EXPORT = (
-	qw(new_node start_clients await_clients finish_clients read_told judge_clients judge judge_space is_innocent note_fault
+	qw(new_node await_event start_clients await_clients finish_clients read_told judge_clients judge judge_space is_innocent note_fault
 	  rounds processes_of kill_node start_again with_fake_clock judge_program set_fake_clock create_recipe lead_ms error_on
 	  usleep),
 	@Test::More::EXPORT, @PostgreSQL::Test::Utils::EXPORT);
@@ -71,6 +71,18 @@ sub start_clients
 		die "exec: $!";
 	}
 	return { pid => $pid, files => [ map { "$dir/told.$_" } 1 .. $count ] };
+}
+
+# Waits for an event that must come; dies if it does not.
+sub await_event
+{
+	my ($event, $code) = @_;
+	for (1 .. 50 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		return if $code->();
+		usleep 20_000;
+	}
+	die "waited in vain: $event";
 }
 
 sub await_clients
@@ -202,12 +214,7 @@ sub kill_node
 sub start_again
 {
 	my ($node) = @_;
-	for (1 .. 100)
-	{
-		return if $node->start(fail_ok => 1);
-		usleep 100_000;
-	}
-	die "server did not start again";
+	return await_event('the server starts again', sub { return $node->start(fail_ok => 1) });
 }
 
 # Runs the code in an environment in which servers follow the clock in $file.

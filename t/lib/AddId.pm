@@ -61,12 +61,17 @@ sub start_script
 	return IPC::Run::start(\@command, '<', \'', '>', $out, '2>', $err);
 }
 
-# Returns what it prints.
+# Returns what it prints. As the page says, a script that has not got a lock in time runs again.
 sub script
 {
 	my @command = command_of_script(@_);
-	my ($out, $err) = ('', '');
-	IPC::Run::run(\@command, '>', \$out, '2>', \$err) or die "@command: $err";
+	my ($is_done, $out, $err);
+	await_event("$_[0] gets its locks", sub {
+		($out, $err) = ('', '');
+		$is_done = IPC::Run::run(\@command, '>', \$out, '2>', \$err);
+		return $is_done || $err !~ /ERROR:  55P03/;
+	});
+	die "@command: $err" unless $is_done;
 	return $out;
 }
 

@@ -1,5 +1,6 @@
 # "Add an id column" of docs/migrating.md while other transactions hold locks: the script fails soon and succeeds when it
 # is run again, or waits. And what the scripts refuse: a column id that other tables reference, and other tables and keys.
+use POSIX 'WNOHANG';
 use AddId;
 use Docs;
 use ShardidTest;
@@ -21,36 +22,46 @@ is(on(q(SELECT count(*) FROM pg_attribute WHERE attrelid = 'orders'::regclass AN
 
 # A transaction of the application holds a row of the fill, which does not wait for it while it holds others: so it can
 # write the rows before. Another one holds rows that the fill leaves out; one of them also when no row may be without an
-# id any more: it lets the constraint pass, which waits for it, and is next to lock a row.
-my $filling = script_in_background('add', @names, pause => 60);
+# id any more: it lets the constraint pass, which waits for it for 3 s, and locks a row while a trigger holds the script.
+my $filling = script_in_background('add', @names, batch => 500, pause => 600);
 $node->poll_query_until('shop', 'SELECT count(*) = 1 FROM ids.added_ids WHERE last_id > 0') or die;
 terminate('CALL pg_temp.fill%', $filling);
-my $holder = $node->background_psql('shop');
-$holder->query_safe(q(BEGIN; SELECT count(order_no) FROM (SELECT order_no FROM orders WHERE id IS NULL AND order_no LIKE 'timeless%' FOR UPDATE) held));
-my $script = script_in_background('add', @names, batch => 1000, pause => 0.2);
-my $open = run_in_background('app', <<'SQL');
-BEGIN;
-UPDATE orders SET item = 'open' WHERE order_no = 'bulk 2000';
-SELECT pg_sleep(2);
-SET statement_timeout = '1s';
-UPDATE orders SET item = 'open' WHERE order_no = 'bulk 999';
-COMMIT;
+on(<<'SQL');
+CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	WHILE EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = 0 AND objid = 7) LOOP PERFORM pg_sleep(0.01); END LOOP;
+	RETURN NEW;
+END $$;
+CREATE TRIGGER holding BEFORE UPDATE ON orders FOR EACH ROW
+WHEN (current_setting('application_name') = 'add_id' AND NEW.order_no LIKE 'timeless%') EXECUTE FUNCTION hold();
 SQL
-waitpid $open, 0;
-is($?, 0, 'a transaction that holds a row goes through');
-for (1 .. 1800)
-{
-	last if $holder->query_safe(q(SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock' AND relation = 'orders'::regclass));
-	select undef, undef, undef, 0.1;
-}
-my $held = $holder->query_safe('COMMIT; BEGIN; SELECT order_no FROM orders WHERE id IS NULL LIMIT 1 FOR UPDATE SKIP LOCKED');
+my $holder = $node->background_psql('shop');
+$holder->query_safe('SELECT pg_advisory_lock(7)');
+$holder->query_safe(q(BEGIN; SELECT count(order_no) FROM (SELECT order_no FROM orders WHERE id IS NULL AND order_no LIKE 'timeless%' FOR UPDATE) held));
+my $open = $node->background_psql('shop', extra_params => [ '-U', 'app' ]);
+$open->query_safe(q(BEGIN; UPDATE orders SET item = 'open' WHERE order_no = 'bulk 2000'));
+my $script = script_in_background('add', @names, batch => 1000, pause => 0.01);
+$node->poll_query_until('shop', q(SELECT last_key[1] = 'bulk 200' FROM ids.added_ids)) or die 'the fill does not come to the row before';
+$open->query_safe(q(UPDATE orders SET item = 'open' WHERE order_no IN ('bulk 200', 'bulk 999'); COMMIT));
+$open->quit;
+is(on(q(SELECT count(*) FROM orders WHERE item = 'open')), 3, 'a transaction that holds a row goes through');
+await_event('the constraint', sub {
+	return 1 if $holder->query_safe(q(SELECT count(*) FROM pg_constraint WHERE conname = 'add_id_is_set'));
+	$holder->query_safe('COMMIT; BEGIN')
+	  if $holder->query_safe(q(SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock' AND relation = 'orders'::regclass));
+	$script = script_in_background('add', @names) if waitpid $script, WNOHANG;
+	return 0;
+});
+my $held = $holder->query_safe('SELECT order_no FROM orders WHERE id IS NULL LIMIT 1 FOR UPDATE SKIP LOCKED');
 isnt($held, '', 'a row is locked before it is filled');
+$holder->query_safe('SELECT pg_advisory_unlock(7)');
 waitpid $script, 0;
 isnt($?, 0, 'the script fails while a transaction holds a row that it has to fill');
 is(on(q(SELECT convalidated, attnotnull FROM pg_constraint JOIN pg_attribute ON attrelid = conrelid AND attname = 'id' WHERE conname = 'add_id_is_set')),
 	'f|f', 'the constraint and the column are as they were');
 $holder->query_safe('COMMIT');
 $holder->quit;
+on('DROP TRIGGER holding ON orders; DROP FUNCTION hold()');
 is(sqlstate_of(q(UPDATE orders SET item = 'desk' WHERE order_no = 'timeless 1')), '23514', 'until then a row without an id cannot be changed');
 like(script('add', @names), qr/^23103\|23103\|\d+$/m, 'run again, all rows have ids');
 script('undo');
@@ -125,7 +136,7 @@ like(script('add', @spaced, table => 'coded', batch => 2), qr/^9\|9\|0$/m, 'a ke
 script('undo', table => 'coded');
 
 # An undo of a fill that was ended, which is ended itself.
-my $filler = script_in_background('add', @spaced, table => 'coded', batch => 1, pause => 1);
+my $filler = script_in_background('add', @spaced, table => 'coded', batch => 2, pause => 600);
 $node->poll_query_until('shop', 'SELECT count("other id") > 1 FROM coded') or die;
 terminate('CALL pg_temp.fill%', $filler);
 as_superuser(q(CREATE FUNCTION fail() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'failed'; END $$;
@@ -170,7 +181,7 @@ my $other_way = '-c default_transaction_isolation=serializable -c quote_all_iden
   . ($node->pg_version < 19 ? ' -c standard_conforming_strings=off' : '');
 {
 	local $ENV{PGOPTIONS} = $other_way;
-	$filler = script_in_background('add', @lines, pause => 60);
+	$filler = script_in_background('add', @lines, pause => 600);
 	$node->poll_query_until('shop', 'SELECT count(*) = 1 FROM ids.added_ids WHERE last_id > 0') or die;
 	like(script_fails('add', @lines), qr/ERROR:  55006: another session runs one of these scripts for table "OrderLine"/, 'a second run at once is refused');
 }

@@ -47,11 +47,10 @@ sub on
 {
 	my ($code, $stdout, $stderr);
 	my ($sql, $role) = @_;
-	for (1 .. 100)
-	{
+	await_event('the locks', sub {
 		($code, $stdout, $stderr) = $original->psql($database, $sql, $role ? (extra_params => [ '-U', $role ]) : ());
-		last if $stderr !~ /canceling statement due to lock timeout/;
-	}
+		return $stderr !~ /canceling statement due to lock timeout/;
+	});
 	die "$database: $stderr\n$sql" if $code;
 	return $stdout;
 }

@@ -29,13 +29,7 @@ sub wait_for_more
 {
 	my ($clients, $more) = @_;
 	my @enough = map { $_ + $more } counts_of($clients);
-	for (1 .. 3000)
-	{
-		my @counts = counts_of($clients);
-		return unless grep { $counts[$_] < $enough[$_] } 0 .. $#counts;
-		usleep 20_000;
-	}
-	die 'the clients are told nothing more';
+	return await_event('the clients are told more', sub { my @counts = counts_of($clients); return !grep { $counts[$_] < $enough[$_] } 0 .. $#counts });
 }
 
 # Switches while the recipe is used and the clock is 10 s back: what each client was told, and the id
@@ -97,14 +91,14 @@ cmp_ok($locks * $timeout_ms, '<', $deadlock_ms, "$locks locks are waited for les
 my $application = $original->background_psql($database);
 $application->query_safe("SET deadlock_timeout = '1h'; BEGIN; INSERT INTO insta5.likes (photo) VALUES (NULL)");
 my $file = "$dir/other_order";
-append_to_file($file, recipe_switch());
+append_to_file($file, "SET deadlock_timeout = '1h';\n" . recipe_switch());
 my $pid = fork // die "fork: $!";
 my $connection = $original->connstr($database);
 exec "psql -qX -v ON_ERROR_STOP=1 -v VERBOSITY=sqlstate -d '$connection' -f $file >$file.said 2>&1"
   if $pid == 0;
 my $holds = q(SELECT count(*) FROM pg_locks
 	WHERE relation = 'insta5.photos'::regclass AND mode = 'AccessExclusiveLock' AND granted);
-usleep 10_000 until on($holds) || -s "$file.said";
+await_event('the switch has a lock, or has failed', sub { return on($holds) || -s "$file.said" });
 $application->query_safe($insert_photo . '; COMMIT');
 waitpid $pid, 0;
 like(slurp_file("$file.said"), qr/ERROR:  55P03/, 'other_order: the switch fails');

@@ -93,7 +93,7 @@ for my $generator (@generators)
 # --- The subscriber takes over, its clock a minute behind.
 
 set_fake_clock($clock, '-60');
-my %told = map { my $clients = start_clients($publisher, 2, draw($_, 1), seconds => 0.3); finish_clients($clients); ($_ => $clients) } @generators;
+my %told = map { my $clients = start_clients($publisher, 2, draw($_, 1), rounds => 200); finish_clients($clients); ($_ => $clients) } @generators;
 on($subscriber, $refresh);
 ok(is_synchronized(), 'and once more');
 on($subscriber, command_of('operations.md', 'DROP SUBSCRIPTION sequences'));

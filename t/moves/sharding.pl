@@ -1,4 +1,4 @@
-# The blocks of docs/sharding.md, with other addresses, on an old server and a new one, whose clock is a minute behind:
+# The blocks of docs/sharding.md, with other addresses, on an old server and a new one, whose clock is an hour behind:
 # a shard that is a schema moves by a dump, a shard within tables by a row filter.
 use Docs;
 use ShardidTest;
@@ -11,7 +11,7 @@ $ENV{PGOPTIONS} = '-c client_min_messages=warning';
 my $dir = PostgreSQL::Test::Utils::tempdir();
 my $conf = "autovacuum = off\nsearch_path = 'public, ids'";
 my $old = new_node('old', $conf, allows_streaming => 'logical');
-set_fake_clock("$dir/clock", '-60s');
+set_fake_clock("$dir/clock", '-1h');
 my $new = with_fake_clock("$dir/clock", sub { new_node('new', $conf, allows_streaming => 'logical') });
 for my $node ($old, $new)
 {

@@ -16,6 +16,17 @@ sub on
 	return $node->safe_psql('shop', $sql, extra_params => [ '-U', $role // 'shop_owner' ]);
 }
 
+# As the page says, what has not got its locks in time runs again.
+sub repeated
+{
+	my ($sql) = @_;
+	return await_event('the locks', sub {
+		my ($code, undef, $err) = $node->psql('shop', $sql, on_error_stop => 1, extra_params => [ '-U', 'shop_owner' ]);
+		die $err if $code && $err !~ /lock timeout/;
+		return !$code;
+	});
+}
+
 sub block { return block_of('migrating.md', $_[0]) }
 
 # The role that inserts lacks all rights: the commands of the switch contain them.
@@ -78,12 +89,7 @@ for my $version (sort keys %install)
 	my $wait_for_more = sub {
 		my @files = map { @{ $_->{files} } } values %clients;
 		my %enough = map { $_ => (-s $_ // 0) + 5000 } @files;
-		for (1 .. 3000)
-		{
-			return unless grep { (-s $_ // 0) < $enough{$_} } @files;
-			usleep 20_000;
-		}
-		die 'the clients are told nothing more';
+		return await_event('the clients are told more', sub { return !grep { (-s $_ // 0) < $enough{$_} } @files });
 	};
 	$wait_for_more->();
 	my $look = $look{$version};
@@ -91,13 +97,13 @@ for my $version (sort keys %install)
 	my $switch = $switch{$version};
 	on(block('schema-save'));
 	$wait_for_more->();
-	on($version eq 'extension' ? $switch : "BEGIN;\n$switch;\nCOMMIT");
+	repeated($version eq 'extension' ? $switch : "BEGIN;\n$switch;\nCOMMIT");
 	is(on($look =~ s/^SELECT (.*);/SELECT count(*) FROM $1 c WHERE c !~ '^--'/mr), 0, "$version: then nothing is left to do");
 	$wait_for_more->();
 	my $answer = $old->query($inserts[0]) . $old->{stderr};
 	like($answer, $version eq 'extension' ? qr/no shard is set/ : qr/^\d{18,}$/, "$version: it can insert only without a setting");
 	$old->quit;
-	on(command_of('migrating.md', 'SELECT command FROM ids.way_back'));
+	repeated(command_of('migrating.md', 'SELECT command FROM ids.way_back'));
 	$wait_for_more->();
 	finish_clients($_, 1) for values %clients;
 

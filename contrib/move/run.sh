@@ -18,7 +18,12 @@ make_place() {
 start_writers() {
     "$here/writer.py" "$told" "$(conninfo north)" "$(conninfo south)" &
     writers=$!
-    sleep 0.5
+    wait_until 'ids of the north' 180 has_ids_of 0
+}
+
+# Whether clients have received ids of the server with this place.
+has_ids_of() {
+    cut -d ' ' -f 5 "$told".* | grep -qx "$1"
 }
 
 stop_writers() {
@@ -61,7 +66,7 @@ say 'When all is well, the old rows are dropped:'
 move_shard finish north south
 
 say 'And back, in one go:'
-sleep 0.5
+wait_until 'ids of the south' 180 has_ids_of 1
 move_shard finish south north
 
 stop_writers

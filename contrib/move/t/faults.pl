@@ -75,7 +75,7 @@ sub move
 # --- Moves.
 
 my %running = map { $_ => start_writers("$dir/$_", @{ $writers{$_} }) } sort keys %writers;
-usleep 500_000;
+await_writers(undef, values %running);
 my $done = 0;
 for my $n (1 .. $moves)
 {
@@ -91,7 +91,7 @@ note sprintf '%d of them undone', $undone // 0;
 my $prepared = on($servers[$at], "BEGIN; $insert PREPARE TRANSACTION 'long'");
 push @moves, { begin => now(), is_interrupted => 1 };
 my $waiting = start_mover('finish', @servers[ $at, 1 - $at ]);
-usleep 2_000_000;
+$waiting->pump until $said =~ /waiting/ || !$waiting->pumpable;
 is(on($servers[ 1 - $at ], q(SELECT to_regclass('shard5.ids') IS NULL)), 't', 'the target is not open');
 on($servers[$at], q(COMMIT PREPARED 'long'));
 ok($waiting->finish, 'the move goes on when it is committed') or diag $said;

@@ -44,7 +44,7 @@ my $rolled_back = $1;
 on('north', 'CREATE ROLE app') if on('north', q(SELECT to_regrole('app') IS NULL)) eq 't';
 stops(qr/waiting.*prepared transaction 'long' for/, 'transactions that do not end', 'switch', 'south', 'north', '--tries', 2, '--lock-wait', 200);
 like($said, qr/pid \d+ \(\Q$owner\E\)/, 'who they are is said');
-my $mover = start_mover('switch', 'south', 'north', '--compare', 'rows', '--tries', 1, '--lock-wait', 60_000);
+my $mover = start_mover('switch', 'south', 'north', '--compare', 'rows', '--tries', 1, '--lock-wait', 600_000);
 my $waits = q(SELECT EXISTS (SELECT FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE application_name = 'move_shard' AND NOT granted AND %s));
 $node{south}->poll_query_until('postgres', sprintf $waits, 'true') or die;
 on('south', q(COMMIT PREPARED 'long'));

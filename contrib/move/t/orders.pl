@@ -16,6 +16,9 @@ my $tally = 'UPDATE shard5.tallies SET photos = photos + 1 WHERE slot = pg_backe
 my $photo = q(INSERT INTO shard5.photos (name) VALUES ('new') RETURNING id);
 my $round = 0;
 
+# Its place among the writers' servers.
+sub number_of { return $_[0] eq 'north' ? 0 : 1 }
+
 sub start_orders
 {
 	my ($clients, $pause_ms, $orders) = @_;
@@ -47,18 +50,18 @@ sub under
 	my ($from, $to) = @servers;
 	moves('copy', $from, $to);
 	my @writers = start_orders($clients, $pause_ms, $orders);
-	Time::HiRes::sleep(1 + $clients * 0.05);
+	await_writers(undef, @writers);
 	my $long = session($from);
-	$long->{in} .= "BEGIN; $photo; SELECT pg_sleep($long_s); ROLLBACK;\n";
+	talk($long, "BEGIN; $photo;");
+	$long->{in} .= "SELECT pg_sleep($long_s); ROLLBACK;\n";
 	$long->{run}->pump_nb;
-	Time::HiRes::sleep(0.2);
 	my $log_before = -s $node{$from}->logfile;
 	my $begin = Time::HiRes::time();
 	my $mover = start_mover('switch', $from, $to, @options);
 	$mover->pump until $said =~ /sealed|stopped/ || !$mover->pumpable;
 	my $seconds = Time::HiRes::time() - $begin;
 	my $moved = $mover->finish;
-	Time::HiRes::sleep(0.5);
+	await_writers($moved ? number_of($to) : undef, @writers);
 	stop_writers(@writers);
 	$long->{run}->finish;
 	my $attempts = $moved + (() = $said =~ /^\S+ +waiting/mg);
@@ -106,7 +109,7 @@ else
 	stops(qr/has not come within 0.1 s/, 'a target that does not keep up', 'switch', @servers, '--patience', 0.1);
 	talk($gate, 'COMMIT;');
 	$gate->{run}->finish;
-	my $found = under(8, 20, 2, 0, '--tries', 10);
+	my $found = under(8, 20, 2, 0, '--tries', 100, '--lock-wait', 5000);
 	ok($found->{moved}, 'moved') or diag $said;
 }
 

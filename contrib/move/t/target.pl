@@ -74,7 +74,7 @@ talk($writer, "BEGIN; $insert SELECT pg_sleep(1.1);");
 	local $ENV{PATH} = "$programs:$ENV{PATH}";
 	my $mover = start_mover('copy', 'north', 'south');
 	$mover->pump until $said =~ /waiting[^\n]*\n/ || !$mover->pumpable;
-	like($said, qr/waiting +pid \d+ .* for 00:00:\d\d: the copy begins after its end$/m, 'whose end a copy waits for is said');
+	like($said, qr/waiting +pid \d+ .* for \d\d:\d\d:\d\d: the copy begins after its end$/m, 'whose end a copy waits for is said');
 	talk($writer, 'COMMIT;');
 	$writer->{run}->finish;
 	ok($mover->finish, 'then it is made') or diag $said;
@@ -117,7 +117,7 @@ $gate->{run}->kill_kill;
 $node{south}->start;
 moves('finish', 'north', 'south');
 
-my $writers = IPC::Run::start([ 'contrib/move/writer.py', "$programs/told", address('south'), address('north') ], '>&', \my $error, IPC::Run::timeout(60));
+my $writers = IPC::Run::start([ 'contrib/move/writer.py', "$programs/told", address('south'), address('north') ], '>&', \my $error, IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
 $node{south}->poll_query_until('postgres', 'SELECT count(*) > 8 FROM shard5.photos') or die;
 $node{$_}->stop('immediate') for sort keys %node;
 $writers->finish;

@@ -5,7 +5,7 @@ use ShardidTest;
 use Exporter 'import';
 
 our @EXPORT = qw(start_with_shard_on stop_servers on address mover_command start_mover mover moves stops state_is
-  session talk answer start_writers stop_writers
+  session talk answer start_writers await_writers stop_writers
   %node $said $insert $draw);
 our (%node, $said);
 our $insert = q(INSERT INTO shard5.photos (name) VALUES ('new') RETURNING id;);
@@ -37,7 +37,7 @@ sub mover_command
 {
 	my ($command, $from, $to, @options) = @_;
 	my @args = ('--from', $from =~ /=/ ? $from : address($from), '--to', $to =~ /=/ ? $to : address($to));
-	return ('contrib/move/move_shard.py', '--patience', 30, @options, $command, 'shard5', @args);
+	return ('contrib/move/move_shard.py', '--patience', 600, @options, $command, 'shard5', @args);
 }
 
 # One that runs; what it says is kept.
@@ -45,7 +45,7 @@ sub start_mover
 {
 	my @command = mover_command(@_);
 	$said = '';
-	return IPC::Run::start(\@command, '>&', \$said, IPC::Run::timeout(600));
+	return IPC::Run::start(\@command, '>&', \$said, IPC::Run::timeout(10 * $PostgreSQL::Test::Utils::timeout_default));
 }
 
 # Returns how it ended.
@@ -89,6 +89,14 @@ sub start_writers
 	return $writers;
 }
 
+# Until each session has received ids, of this server, by its number, if one is named.
+sub await_writers
+{
+	my ($server, @writers) = @_;
+	my $is_of = defined $server ? qr/ $server$/m : qr/\n/;
+	return await_event('ids of each writer', sub { return !grep { !-e || slurp_file($_) !~ $is_of } map { @{ $_->{files} } } @writers });
+}
+
 sub stop_writers
 {
 	for my $writers (@_)
@@ -106,7 +114,7 @@ sub session
 	my ($name) = @_;
 	my $session = { in => '', out => '' };
 	my @command = ('psql', '-XAtq', '-v', 'VERBOSITY=sqlstate', '-d', address($name));
-	$session->{run} = IPC::Run::start(\@command, '<', \$session->{in}, '>', \$session->{out}, '2>', \$session->{out}, IPC::Run::timeout(180));
+	$session->{run} = IPC::Run::start(\@command, '<', \$session->{in}, '>', \$session->{out}, '2>', \$session->{out}, IPC::Run::timeout(10 * $PostgreSQL::Test::Utils::timeout_default));
 	return $session;
 }
 

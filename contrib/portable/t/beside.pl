@@ -6,7 +6,6 @@ use ShardidTest;
 
 my $node = new_portable_node('beside');
 my @portable = (dbname => 'portable');
-my $seconds = rounds(0.5, 20);
 sub query { return $node->safe_psql('portable', $_[0]) }
 
 sub refused
@@ -20,7 +19,7 @@ sub refused
 query('CREATE SCHEMA idc AUTHORIZATION ids_owner; GRANT USAGE ON SCHEMA idc TO PUBLIC; CREATE SEQUENCE joint');
 run_log([ 'psql', '-Xq', '-d', $node->connstr('portable') . ' user=ids_owner options=-csearch_path=idc', '-f', 'contrib/portable/shardid.sql' ])
   or die 'the second copy does not load';
-my @copies = map { start_clients($node, 3, $_, @portable, seconds => $seconds) } (
+my @copies = map { start_clients($node, 3, $_, @portable, rounds => rounds(200, 8000)) } (
 	q{SELECT next_id(5, 'joint')}, q{SELECT idc.next_id(5, 'joint')},
 	q{SELECT next_ids(5, 30, 'joint')}, q{SELECT idc.next_ids(5, 30, 'joint')});
 finish_clients($_) for @copies;

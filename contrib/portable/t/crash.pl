@@ -35,7 +35,7 @@ for my $back ('-0.001', '-1', '-3600')
 	cmp_ok($steps, '>=', 18, "$back s: a millisecond is not overfilled ($steps steps)");
 	cmp_ok($steps, '<=', $took + 1, "$back s: $steps steps in $took ms") if $back <= -1;
 }
-cmp_ok(lead_ms($node, 'ids.shardid_seq', 'portable'), '>', 3_500_000, 'an hour ahead of the clock, it goes on');
+cmp_ok(lead_ms($node, 'ids.shardid_seq', 'portable'), '>', 3_000_000, 'an hour ahead of the clock, it goes on');
 for my $offset ('+3600', '+0', '+0 x0.5')
 {
 	set_clock($offset);

@@ -66,6 +66,8 @@ BEGIN
 END
 \$\$
 SQL
+# Also a machine so slow that each statement was cancelled.
+await_event('ids of sessions that were cancelled', sub { return grep { -s } @{ $busy->{files} } });
 finish_clients($busy, 1);
 my $cancelled = judge_clients([$busy]);
 cmp_ok($cancelled->{ids}, '>', 0, "cancelled sessions were told $cancelled->{ids} ids");
@@ -88,11 +90,11 @@ my $waiting;
 my $altering = IPC::Run::start(
 	[
 		'psql', '-XAtq', '-d', $node->connstr('portable'), '-c', 'SET deadlock_timeout = \'100ms\'', '-c', 'BEGIN',
-		'-c', 'ALTER SEQUENCE altered NO MAXVALUE', '-c', 'SELECT pg_sleep(1)',
+		'-c', 'ALTER SEQUENCE altered NO MAXVALUE', '-c', q(DO 'BEGIN WHILE NOT EXISTS (SELECT FROM pg_locks WHERE relation = ''altered''::regclass AND NOT granted) LOOP PERFORM pg_sleep(0.01); END LOOP; END'),
 		'-c', 'SELECT next_id(5, \'altered\') > 0', '-c', 'COMMIT'
 	],
 	'>', \my $altered, '2>&1', IPC::Run::timer(30));
-$node->poll_query_until('portable', q(SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep(1)%'));
+$node->poll_query_until('portable', q(SELECT count(*) > 0 FROM pg_locks WHERE relation = 'altered'::regclass AND mode = 'ShareRowExclusiveLock' AND granted));
 my $blocked = start_clients($node, 2, q(SELECT next_ids(5, 2, 'altered')), @portable, rounds => 5);
 $altering->finish;
 finish_clients($blocked);

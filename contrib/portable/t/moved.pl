@@ -23,7 +23,7 @@ WHERE a.relkind = 'S' AND b.relkind = 'S' AND a.relname LIKE 'twin%' AND b.relna
   AND shardid_mark_of(a.oid) = shardid_mark_of(b.oid) LIMIT 1
 SQL
 die 'no two generators have one mark' unless $other;
-my @twins = map { start_clients($node, 2, "SELECT next_id(1, '$_')", @portable, seconds => 1) } $one, $other;
+my @twins = map { start_clients($node, 2, "SELECT next_id(1, '$_')", @portable, rounds => 300) } $one, $other;
 finish_clients($_) for @twins;
 my @found = map { judge_clients([$_]) } @twins;
 cmp_ok($found[$_]{ids}, '>', 20, "a generator whose mark is another's, too: $found[$_]{ids} ids") for 0, 1;

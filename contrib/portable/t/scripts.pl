@@ -45,10 +45,6 @@ like(said('-c', q(SELECT format('%s', 'ids'::regnamespace))), qr/planted/, 'in s
 # To the extension.
 like(as_superuser('to'), qr/must be owner of the portable functions in schema ids/, 'not by a superuser, whom others could have prepared for');
 is(query($draws), 't', 'and nothing is changed');
-my $session = IPC::Run::start(
-	[ @psql, '-c', q(SELECT next_id(5)), '-c', 'BEGIN', '-c', q(SELECT next_id(5, 'orders')), '-c', 'SELECT pg_sleep(3)', '-c', q(SELECT next_id(5)), '-c', 'COMMIT' ],
-	'>', \my $drawn, '2>&1', IPC::Run::timer(60));
-$node->poll_query_until('portable', q(SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'PgSleep'));
 # A statement that began before the switch, and generates its ids after it. A reader of a mark keeps it from being dropped
 # alone: others would wait for those that are dropped with it.
 sub sleeping { my @statements = @_; return IPC::Run::start([ @psql, (map { ('-c', $_) } @statements, 'SELECT pg_sleep(600)') ], '>', \my $nothing, '2>&1', IPC::Run::timer(600)) }
@@ -56,9 +52,20 @@ my $advisory = q(FROM pg_locks WHERE locktype = 'advisory' AND objid = 7);
 my $reader = sleeping('BEGIN', 'SELECT last_value FROM ids.shardid_mark_63');
 my $gate = sleeping('SELECT pg_advisory_lock(7)');
 $node->poll_query_until('portable', "SELECT count(*) = 1 AND EXISTS (SELECT FROM pg_locks WHERE relation = 'ids.shardid_mark_63'::regclass::oid) $advisory AND granted") or die;
+my $pause = $node->background_psql('portable');
+$pause->query_safe('SELECT pg_advisory_lock(8)');
+my $session = IPC::Run::start(
+	[ @psql, '-c', q(SELECT next_id(5)), '-c', 'BEGIN', '-c', q(SELECT next_id(5, 'orders')), '-c', 'SELECT pg_advisory_lock_shared(8)', '-c', q(SELECT next_id(5)), '-c', 'COMMIT' ],
+	'>', \my $drawn, '2>&1');
 my $begun = IPC::Run::start([ @psql, '-c', "$draws FROM (SELECT pg_advisory_lock_shared(7) OFFSET 0) s" ], '>', \my $late, '2>&1', IPC::Run::timer(600));
-$node->poll_query_until('portable', "SELECT count(*) = 1 $advisory AND NOT granted") or die;
+$node->poll_query_until('portable', q(SELECT count(*) = 2 FROM pg_locks WHERE locktype = 'advisory' AND objid IN (7, 8) AND NOT granted)) or die;
 my $switching = IPC::Run::start([ @psql, '-U', $owner, '-f', 'contrib/portable/to_extension.sql' ], '>', \my $said, '2>&1', IPC::Run::timer(600));
+# The switch waits for the transaction, and tries again.
+$pause->query_safe(<<'SQL');
+DO $$ BEGIN WHILE NOT EXISTS (SELECT FROM pg_locks WHERE mode = 'ShareRowExclusiveLock' AND NOT granted) LOOP PERFORM pg_sleep(0.01); END LOOP; END $$;
+SELECT pg_advisory_unlock(8);
+SQL
+$pause->quit;
 $node->poll_query_until('portable', <<'SQL') or die;
 SELECT pg_get_functiondef(p.oid) LIKE '%shardid.next_id%' AND EXISTS (
 	SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE 'DO%virtualxid%' OR wait_event = 'relation' AND query LIKE 'DROP SEQUENCE%')

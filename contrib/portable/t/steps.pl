@@ -12,7 +12,7 @@ sub follow
 	my ($schedule) = @_;
 	return query(<<"SQL");
 SET lock_timeout = '100ms';
-SET statement_timeout = '20s';
+SET statement_timeout = '10min';
 DROP SEQUENCE IF EXISTS g;
 CREATE SEQUENCE g;
 TRUNCATE steps.ids;

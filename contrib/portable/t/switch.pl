@@ -48,21 +48,23 @@ sub is_the_extensions
 		WHERE proname = 'next_id' AND pronamespace = 'ids'::regnamespace AND pronargs = 5));
 }
 
+sub goes_on
+{
+	my $drawn = query('SELECT count(*) FROM photos');
+	return ok($node->poll_query_until('portable', "SELECT count(*) > $drawn FROM photos"), 'which goes on drawing');
+}
+
 my %all = (photos => [], orders => []);
 for my $round (1 .. rounds(1, 10))
 {
 	my $load = start_load();
-	usleep 400_000;
+	goes_on();
 	ok(run_script('to_extension'), 'to the extension, under load');
 	is(is_the_extensions(), 't', 'next_id is the extension\'s');
-	my $drawn = query('SELECT count(*) FROM photos');
-	usleep 400_000;
-	cmp_ok(query('SELECT count(*) FROM photos'), '>', $drawn, 'which goes on drawing');
+	goes_on();
 	ok(run_script('from_extension'), 'and back, under load');
 	is(is_the_extensions(), 'f', 'next_id is the portable one');
-	$drawn = query('SELECT count(*) FROM photos');
-	usleep 400_000;
-	cmp_ok(query('SELECT count(*) FROM photos'), '>', $drawn, 'which goes on drawing');
+	goes_on();
 	for my $table (sort keys %$load)
 	{
 		finish_clients($_, 'stop') for @{ $load->{$table} };
@@ -92,18 +94,23 @@ ok(run_script('from_extension'), 'back');
 # The extension and the portable functions never draw at the same time: the way back waits for statements that are
 # planned with the extension, and until they end all draws are refused.
 ok(run_script('to_extension'), 'to the extension');
-my $late = q(SELECT next_id(5, 'orders_id_seq') FROM generate_series(1, 1) WHERE pg_sleep(4) IS NOT NULL);
+my $late = q(SELECT next_id(5, 'orders_id_seq') FROM generate_series(1, 1) WHERE pg_advisory_lock_shared(7) IS NOT NULL);
+my $gate = $node->background_psql('portable');
+$gate->query_safe('SELECT pg_advisory_lock(7)');
 my @psql = ('psql', '-XAtq', '-d', $node->connstr('portable'));
-my $drawing = IPC::Run::start([ @psql, '-c', $late ], '>', \my $drawn, '2>&1', IPC::Run::timer(60));
-my $sleeps = q(SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE 'SELECT next_id%');
-$node->poll_query_until('portable', $sleeps) or die 'the late statement does not start';
-my $going_back = IPC::Run::start([ @psql, '-U', 'ids_owner', '-f', 'contrib/portable/from_extension.sql' ], '>', \my $said, '2>&1', IPC::Run::timer(60));
+my $drawing = IPC::Run::start([ @psql, '-c', $late ], '>', \my $drawn, '2>&1');
+my $runs = q(SELECT count(*) > 0 FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'SELECT next_id%advisory%');
+$node->poll_query_until('portable', "$runs AND wait_event = 'advisory'") or die 'the late statement does not start';
+my $going_back = IPC::Run::start([ @psql, '-U', 'ids_owner', '-f', 'contrib/portable/from_extension.sql' ], '>', \my $said, '2>&1');
 $node->poll_query_until('portable', q(SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE 'DO %JOIN shardid_others%'))
   or die 'the way back does not begin';
 my (undef, undef, $refused) = $node->psql('portable', q(SELECT next_id(5, 'orders_id_seq')));
 like($refused, qr/sequence "ids.orders_id_seq" has CYCLE/, 'until the way back has ended, nobody draws');
+is(query($runs), 't', 'while a statement runs that was planned with the extension');
+$gate->query_safe('SELECT pg_advisory_unlock(7)');
+$gate->quit;
 $going_back->finish;
-is(query($sleeps), 'f', 'which is not before all have ended that are planned with the extension');
+is(query($runs), 'f', 'which is not before it has ended');
 $drawing->finish;
 like($drawn, qr/sequence "ids.orders_id_seq" has CYCLE/, 'those are refused');
 like(query(q(SELECT next_id(5, 'orders_id_seq'))), qr/^\d+$/, 'then all draw again');

@@ -23,7 +23,7 @@ sub start_steps
 {
 	my ($name, $conf) = @_;
 	$node = new_portable_node($name, $conf);
-	$connection = $node->connstr('portable') . q( options='-c statement_timeout=20s');
+	$connection = $node->connstr('portable') . q( options='-c statement_timeout=10min');
 	make_schedules();
 	replace_steps();
 	return;

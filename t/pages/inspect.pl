@@ -147,7 +147,7 @@ document.body.append(Object.assign(new Image(), { src: 'http://127.0.0.1:9/' }))
 const button = document.body.appendChild(document.createElement('button'));
 button.setAttribute('onclick', 'document.title = "run"');
 button.click();
-for (let tries = 0; refused.length < 3 && tries < 500; tries++) await new Promise((resolve) => setTimeout(resolve, 10));
+for (let tries = 0; refused.length < 3 && tries < 6000; tries++) await new Promise((resolve) => setTimeout(resolve, 10));
 return refused.sort().join(' ');
 JS
 

@@ -31,6 +31,13 @@ sub measured
 	return \%rows;
 }
 
+# Sessions that have ended count their rows a moment later.
+sub await_statistics
+{
+	my ($database, $rows) = @_;
+	return $node->poll_query_until($database, "SELECT sum(n_tup_ins) = $rows FROM pg_stat_user_tables WHERE relname ~ '^(photos|events)'") || die 'no statistics';
+}
+
 # Generators with a shard in the default, the database's shard, another layout, partitions; and a plain sequence.
 query(<<'SQL');
 CREATE SCHEMA ids;
@@ -54,6 +61,7 @@ SQL
 query('GRANT USAGE ON SCHEMA ids TO shardid_monitor');
 is(keys %{ measured($generators) }, 0, 'pg_monitor alone sees no generator');
 query($text{'role.sql'});
+await_statistics('shop', 13);
 my $before = measured($generators);
 is(join(' ', sort keys %$before), 'ids.shardid_seq public.events_id_seq', 'with role.sql, the generators that it grants');
 my ($photos, $events) = @$before{qw(ids.shardid_seq public.events_id_seq)};
@@ -137,6 +145,7 @@ INSERT INTO photos SELECT FROM generate_series(1, 10);
 SQL
 my ($grants) = grep { $_->{words} eq 'portable_role' } blocks_of("$folder/README.md");
 $node->safe_psql('portable', $text{'role.sql'} . $grants->{text});
+await_statistics('portable', 10);
 my $portable = measured($generators, 'portable')->{'ids.shardid_seq'};
 is(join(' ', @$portable{qw(shard rows_inserted)}), '5 10', 'the SQL-only version is measured');
 cmp_ok(abs($portable->{seconds_until_end} - $photos->{seconds_until_end}), '<', 600, 'it ends when the extension does');

@@ -1,7 +1,6 @@
 # The readers of docs/new-rows.md, in Python, with a queue of ranges, and with FULL=1 in JavaScript, process each row
 # once, while writers commit late and roll back, sessions of writers and readers are ended, and the server is killed. So
 # they do where the table had the shared generator before. With the clock's id in the place of the bound they miss rows.
-use Time::HiRes qw(time usleep);
 use Clients;
 use Docs;
 use ShardidTest;
@@ -57,14 +56,15 @@ sub share_generator
 sub give_own_generator
 {
 	on('INSERT INTO orders (item) SELECT 5 FROM generate_series(1, 100)');
-	usleep 500_000;
-	for (1 .. 100)
-	{
-		my ($code, $first, $err) = $node->psql('postgres', block_of($page, 'existing_table'), on_error_stop => 1);
-		return $first if $code == 0;
+	$node->poll_query_until('postgres', 'SELECT count(*) > 100 FROM orders') or die 'no rows of clients';
+	my $first;
+	await_event('the block gets its lock', sub {
+		(my $code, $first, my $err) = $node->psql('postgres', block_of($page, 'existing_table'), on_error_stop => 1);
+		return 1 if $code == 0;
 		die $err unless $err =~ /lock timeout/;
-	}
-	die 'the block never gets its lock';
+		return 0;
+	});
+	return $first;
 }
 
 # Starts a reader twice: the second one waits for the first.
@@ -85,11 +85,6 @@ sub end_sessions
 			AND pid <> pg_backend_pid() ORDER BY random() LIMIT 3));
 	}
 	return;
-}
-
-sub rows_missed
-{
-	return on('SELECT count(*) FROM orders LEFT JOIN mails USING (id) WHERE mails.id IS NULL');
 }
 
 sub reads_each_row
@@ -120,17 +115,21 @@ sub reads_each_row
 		start_again($node);
 		end_sessions(rounds(8, 80));
 	}
+	# Rows that the reader has passed.
+	my $is_missed = q(FROM orders LEFT JOIN mails USING (id) WHERE mails.id IS NULL);
+	my $is_passed = q(AND orders.id < (SELECT below FROM readers WHERE name = 'mailer'));
+	$node->poll_query_until('postgres', $misses ? "SELECT EXISTS (SELECT $is_missed $is_passed)" : 'SELECT count(*) > 100 FROM orders')
+	  or diag("$name: in vain");
 	finish_clients($writers, 1);
-	my $until = time + 120;
-	usleep 100_000 while rows_missed() > 0 && time < $until && !$misses;
-	usleep 1_500_000 if $misses;
-	my ($rows, $missed) = (on('SELECT count(*) FROM orders'), rows_missed());
 	if ($misses)
 	{
-		cmp_ok($missed, '>', 0, "$name: misses $missed of $rows rows");
+		my $missed = on("SELECT count(*) $is_missed $is_passed");
+		cmp_ok($missed, '>', 0, "$name: misses $missed rows");
 	}
 	else
 	{
+		$node->poll_query_until('postgres', "SELECT count(*) = 0 $is_missed");
+		my ($rows, $missed) = split /\|/, on("SELECT (SELECT count(*) FROM orders), count(*) $is_missed");
 		is($missed, 0, "$name: has each of $rows rows");
 		cmp_ok($rows, '>', 100, "$name: of many");
 		is(on('SELECT count(*) FROM mails LEFT JOIN orders USING (id) WHERE orders.id IS NULL'), 0, "$name: and no other");

@@ -74,16 +74,16 @@ my ($psql, $orders);
 append_to_file("$folder/insert_order.sh", block_of('operations.md', 'insert_order'));
 {
 	local %ENV = (%ENV, both_hosts());
-	$psql = IPC::Run::start([ 'psql', '-XAtq' ], '<', \$in, '>', \$out, '2>', \$err, IPC::Run::timeout(180));
+	$psql = IPC::Run::start([ 'psql', '-XAtq' ], '<', \$in, '>', \$out, '2>', \$err, IPC::Run::timeout(10 * $PostgreSQL::Test::Utils::timeout_default));
 	$orders = IPC::Run::start(
 		[ 'bash', '-c', "n=0; until [[ -e $folder/enough ]]; do n=\$((n + 1)); echo \$(sh $folder/insert_order.sh \"order \$n\") order \$n; done" ],
-		'>', "$folder/told", '2>', "$folder/errors", IPC::Run::timeout(180));
+		'>', "$folder/told", '2>', "$folder/errors", IPC::Run::timeout(10 * $PostgreSQL::Test::Utils::timeout_default));
 }
 $psql->pump until $out =~ /^\d+\n/;
 my ($first) = $out =~ /^(\d+)/;
-usleep 10_000 until -s "$folder/told";
+await_event('an order', sub { return -s "$folder/told" });
 # At least one try fails before there is a primary again.
-fail_over(sub { kill_node(@_); usleep 10_000 until -s "$folder/errors" });
+fail_over(sub { kill_node(@_); await_event('an error', sub { return -s "$folder/errors" }) });
 $in = "INSERT INTO orders (request) VALUES ('second') RETURNING id;\n";
 $psql->finish;
 is($psql->result, 2, 'psql: ends with status 2');
@@ -110,9 +110,9 @@ sub orders_by_node
 	my ($out, $err, $bare_out, $bare_err) = ('', '', '', '');
 	my @addresses = map { ($_->host, $_->port) } $primary, $standby;
 	my $orders = IPC::Run::start([ 'node', "$client/orders.js", 2000, @addresses ],
-		'>', \$out, '2>', \$err, IPC::Run::timeout(180));
+		'>', \$out, '2>', \$err, IPC::Run::timeout(10 * $PostgreSQL::Test::Utils::timeout_default));
 	my $bare = IPC::Run::start([ 'node', "$client/no_handler.js", @addresses[ 0, 1 ] ],
-		'>', \$bare_out, '2>', \$bare_err, IPC::Run::timeout(180));
+		'>', \$bare_out, '2>', \$bare_err, IPC::Run::timeout(10 * $PostgreSQL::Test::Utils::timeout_default));
 	$bare->pump until $bare_out =~ /connected/;
 	$orders->pump until $out =~ /\border 100\n/;
 	fail_over($how);

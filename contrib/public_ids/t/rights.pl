@@ -76,8 +76,8 @@ $holder->quit;
 like($said, qr/55P03/, 'two keys at once: one waits');
 $said .= refused("\\set ON_ERROR_STOP off\n$loud SELECT ids.new_public_id_key(); SELECT ids.new_public_id_key(); SELECT ids.new_public_id_key(); $calls
 SET client_min_messages = log; $calls; INSERT INTO ids.public_id_keys (generation) VALUES (2);
-SET statement_timeout = 20; SELECT count(ids.private_id('order', ids.public_id('order', n))) FROM generate_series(1, 100000) n;
-RESET statement_timeout; SELECT length(decode('$literal', 'hex')), length('\\x$literal'::bytea) FROM orders; ANALYZE ids.public_id_keys");
+BEGIN; SET LOCAL statement_timeout = 20; SELECT count(ids.private_id('order', ids.public_id('order', n))) FROM generate_series(1, 100000) n;
+ROLLBACK; SELECT length(decode('$literal', 'hex')), length('\\x$literal'::bytea) FROM orders; ANALYZE ids.public_id_keys");
 like($said, qr/57014/, 'canceled within');
 like($said, qr/53400/, 'no fifth key');
 my @keys = split /\n/, query(q(SELECT encode(master, 'hex') FROM ids.public_id_keys UNION ALL

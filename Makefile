@@ -13,13 +13,8 @@ OBJS = src/module.o \
            lease.o own_sequence.o page_pin.o raise.o refusals.o relation_changes.o replaced_storage.o sequence.o sequence_page.o settled.o wait.o) \
        $(addprefix src/functions/, bulk_defaults.o id_generator_status.o id_parts.o id_to_text.o \
            made_uuids.o next_id.o next_ids.o nextval_range.o objectids.o raise_generator.o scatter.o settled_below.o \
-           shard_fingerprint.o uuid.o uuid_parts.o) \
-       $(addprefix contrib/lease/src/, answer.o exchange.o grant.o keeper.o late_names.o lease_tables.o member.o request.o script.o \
-           start_worker.o worker.o)
-
-# Loaded where a registry is asked, so that no other process links libpq.
-LIBPQ_CLIENT = shardid_libpq$(DLSUFFIX)
-EXTRA_CLEAN = contrib/lease/src/libpq_client.o shardid_libpq.so built
+           shard_fingerprint.o uuid.o uuid_parts.o)
+EXTRA_CLEAN = built
 
 REGRESS = ids layouts settled inspection uuid_v1 uuid_v6 uuid_v7 uuid_v1_generated objectid errors privileges one_layout \
           processors jumps moved raise interplay rollback cost two_phase usage extension batches status ranges scatter \
@@ -42,21 +37,8 @@ override PROVE_FLAGS += -I t/lib
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
 
-# PostgreSQL's headers cause warnings with our flags, and errors with clang; so they are system headers.
-PG_CPPFLAGS = -I$(srcdir)/src -I$(srcdir)/contrib/lease/src -isystem $(shell $(PG_CONFIG) --includedir-server 2>/dev/null)
-# The library does not depend on the directory of the build, also with link-time optimization (LTO).
-prefix_maps = -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(abspath $(srcdir))=.
-PG_CXXFLAGS = -std=c++20 -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wall -Wextra $(COPT) $(prefix_maps) \
-              $(if $(findstring clang,$(shell $(CXX) --version 2>/dev/null)),$(clang_flags))
-PG_LDFLAGS = $(prefix_maps)
-# PGXS has g++'s warnings in its flags; START_CRIT_SECTION and, from 18 on, PG_MODULE_MAGIC are PostgreSQL's.
-clang_flags = -Wno-unknown-warning-option -Wno-deprecated-volatile -Wno-missing-designated-field-initializers
-
 ifneq ($(wildcard $(PGXS)),)
-include $(PGXS)
-# PGXS does not pass PG_CXXFLAGS to the bitcode compiler, and on Debian it does not track our headers.
-COMPILE.cxx.bc += $(PG_CXXFLAGS) $(clang_flags)
-$(OBJS) $(OBJS:.o=.bc): $(shell find $(srcdir)/src $(srcdir)/contrib/lease/src -name '*.h' -o -name '*.hpp')
+include $(dir $(lastword $(MAKEFILE_LIST)))src/library.mk
 
 # The extension's script ends with the shared SQL. The target is absolute: VPATH would find the file of the sources.
 $(DATA_built): $(srcdir)/$(NEWEST) $(SHARED)
@@ -67,33 +49,15 @@ $(DATA_built): $(srcdir)/$(NEWEST) $(SHARED)
 .PHONY: built
 built: $(DATA_built)
 
-all: $(LIBPQ_CLIENT)
-contrib/lease/src/libpq_client.o: override CPPFLAGS += -isystem $(libpq_srcdir)
-contrib/lease/src/libpq_client.o: $(shell find $(srcdir)/src $(srcdir)/contrib/lease/src -name '*.h' -o -name '*.hpp') | $(object_folders)
-$(LIBPQ_CLIENT): contrib/lease/src/libpq_client.o
-	$(CC) $(CFLAGS) $(CFLAGS_SL) -shared -o $@ $< $(LDFLAGS) $(LDFLAGS_SL) $(PG_LDFLAGS) $(libpq)
-install: install-libpq-client
-.PHONY: install-libpq-client uninstall-libpq-client
-install-libpq-client: $(LIBPQ_CLIENT)
-	$(MKDIR_P) '$(DESTDIR)$(pkglibdir)'
-	$(INSTALL_SHLIB) $(LIBPQ_CLIENT) '$(DESTDIR)$(pkglibdir)/$(LIBPQ_CLIENT)'
-uninstall: uninstall-libpq-client
-uninstall-libpq-client:
-	rm -f '$(DESTDIR)$(pkglibdir)/$(LIBPQ_CLIENT)'
-
 # A build in another directory has the houses' directories, too.
 .PHONY: $(foreach target,all install uninstall clean,$(HOUSES:=/$(target)))
 $(foreach target,all install uninstall clean,$(eval $(target): $(HOUSES:=/$(target))))
 $(foreach target,all install uninstall clean,$(HOUSES:=/$(target))):
 	$(MKDIR_P) $(@D)
-	$(MAKE) -C $(@D) -f $(abspath $(srcdir))/$(@D)/Makefile $(@F)
-
-# A build in another directory (make -f .../Makefile, or VPATH) has no src there. Absolute names: VPATH would find the
-# directories of the sources.
-object_folders = $(sort $(dir $(OBJS:%=$(CURDIR)/%)))
-$(OBJS) $(OBJS:.o=.bc): | $(object_folders)
-$(object_folders):
-	mkdir -p $@
+	$(MAKE) -C $(@D) -f $(abspath $(srcdir))/$(@D)/Makefile $(if $(VPATH),VPATH=$(abspath $(VPATH))/$(@D)) $(@F)
+$(HOUSES:=/all): all-lib
+# Two at once would write the same files.
+$(foreach house,$(HOUSES),$(eval $(house)/install: $(house)/all))
 else
 .PHONY: all install installcheck clean
 all install installcheck clean:

@@ -9,7 +9,7 @@
 #include "engine/relation_changes.h"
 #include "engine/replaced_storage.h"
 #include "engine/settings.h"
-#include "keeper.h"
+#include "engine/lease.h"
 
 namespace shardid {
 
@@ -66,7 +66,7 @@ void define_settings() {
 
 void forget_all_of(Oid relid) {
     forget_own_sequences(relid);
-    forget_generator(relid, lease_keeper.forget_table(relid));
+    forget_generator(relid, lease_keeper != nullptr && lease_keeper->forget_table(relid));
 }
 
 }  // namespace
@@ -83,7 +83,6 @@ void _PG_init(void) {
     ask_server_version();
     start_unpinning_at_commit();
     start_following_rollbacks();
-    keep_leases();
     forget_relation = forget_all_of;
 }
 

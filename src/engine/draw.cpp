@@ -137,7 +137,7 @@ pg_attribute_always_inline Attempt try_draw(Generator &generator, const L &layou
 // Handles what limit_draws_at_once keeps from being drawn at once.
 void look_after(Known &known, Lease &lease, Oid relid, uint64 last, TimestampTz clock) {
     if (is_limited(lease) && tick_time(known.layout.widths, last) >= lease.look_at)
-        lease_keeper.renew_ahead(lease, relid, last);
+        lease_keeper->renew_ahead(lease, relid, last);
     if (last >= known.negative_soon) {
         known.has_warned = true;
         known.negative_soon = UINT64_MAX;
@@ -184,7 +184,7 @@ pg_noinline Ticks draw_in_any_case(Generator &generator, const L &layout, uint64
             return {attempt.tick, last - attempt.tick + 1};
         }
         if (attempt.outcome == Outcome::ask) {
-            lease_keeper.wait_for_window(generator.lease, generator.sequence.relid, attempt);
+            lease_keeper->wait_for_window(generator.lease, generator.sequence.relid, attempt);
             if constexpr (is_of_ids<L>)
                 if (generator.lease.state == LeaseState::unknown) {
                     // If it is refused, what is known counts no more.

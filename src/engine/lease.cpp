@@ -5,6 +5,11 @@
 #include "engine/refusals.h"
 #include "engine/sequence_page.h"
 
+extern "C" {
+#include "catalog/namespace.h"
+#include "commands/extension.h"
+}
+
 namespace shardid {
 
 namespace {
@@ -42,13 +47,47 @@ void check_wal(const Sequence &sequence) {
              errhint("Generate ids after the commit, or set wal_level to replica.")));
 }
 
+constexpr const char *lease_extension = "shardid_lease";
+
+// Its schema is looked up first, as that look-up is cached.
+bool is_extension_here() {
+    return OidIsValid(get_namespace_oid(lease_extension, true)) &&
+           OidIsValid(get_extension_oid(lease_extension, true));
+}
+
+void load_library() {
+    const auto keeper_of = reinterpret_cast<const LeaseKeeper *(*)()>(
+        load_external_function(lease_extension, "shardid_lease_keeper", true, nullptr));
+    const LeaseKeeper *keeper = keeper_of();
+    if (strcmp(keeper->version, library_version) != 0)
+        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                        errmsg("library \"%s\" is of another version", lease_extension),
+                        errdetail("Its version is %s, and that of library \"shardid\" is %s.",
+                                  keeper->version, library_version),
+                        errhint("Install both from the same build, and connect again.")));
+    lease_keeper = keeper;
+}
+
 }  // namespace
 
-LeaseKeeper lease_keeper;
+const LeaseKeeper *lease_keeper;
+
+void load_lease(Lease &lease, const Sequence &sequence, bool is_reader) {
+    if (lease_keeper == nullptr && is_extension_here())
+        load_library();
+    if (lease_keeper != nullptr) {
+        lease_keeper->load(lease, sequence, is_reader);
+        return;
+    }
+    lease = Lease{};
+    lease.window = any_time;
+    lease.look_at = UINT64_MAX;
+    lease.state = LeaseState::none;
+}
 
 void allow_shards(Lease &lease, const Sequence &sequence, const Layout &layout) {
     if (lease.state == LeaseState::unknown)
-        lease_keeper.load(lease, sequence, false);
+        load_lease(lease, sequence, false);
     if (lease.state == LeaseState::none) {
         lease.shards = {0, static_cast<uint32>(max_shard(layout.widths))};
         return;

@@ -49,8 +49,13 @@ struct Lease {
     TimestampTz asked_at;      // when the session has asked by itself
 };
 
+// Of all libraries of a build.
+inline constexpr const char *library_version = "1.0.0";
+
 // What contrib/lease does for the engine.
 struct LeaseKeeper {
+    const char *version;  // of the build, first in every version of this struct
+
     // Reads the lease, or that there is none. Raises 55000 where the rows do not say which it is;
     // for a reader, who generates no id, it is sealed then. REQUIRED: its state is unknown.
     void (*load)(Lease &lease, const Sequence &sequence, bool is_reader);
@@ -70,8 +75,12 @@ struct LeaseKeeper {
     void (*renew_ahead)(Lease &lease, Oid relid, uint64 last);
 };
 
-// Set once, when the library is loaded.
-extern LeaseKeeper lease_keeper;
+// That of the library shardid_lease; null until a session has met the extension in its database.
+extern const LeaseKeeper *lease_keeper;
+
+// Reads a lease as LeaseKeeper::load. Where the extension is, but not its library, or that of
+// another build, it raises an error: there may be a lease. REQUIRED: as LeaseKeeper::load.
+void load_lease(Lease &lease, const Sequence &sequence, bool is_reader);
 
 inline bool is_limited(const Lease &lease) {
     return lease.state == LeaseState::leased;

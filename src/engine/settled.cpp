@@ -45,7 +45,7 @@ Reader reader_of(Relation relation, const Layout &layout) {
     sequence.max_value = definition_of(sequence.relid).seqmax;
     sequence.locator = locator_of(relation);
     sequence.stamp = stamp_of(sequence.locator);
-    lease_keeper.load(reader.lease, sequence, true);
+    load_lease(reader.lease, sequence, true);
     if (has_lease(reader.lease) && !(is_limited(reader.lease) && reader.lease.layout == layout))
         reader.lease.window = no_time;
     reader.waiter = no_wait;

@@ -69,7 +69,7 @@ sub escaped { return $_[0] =~ s/ /\\ /gr }
 	local $ENV{MAKEFLAGS} = "s -j2 -- CXX=clang++ with_llvm=no CXXFLAGS=$flags";
 	is(run_in($source, q(mkdir ../build && make -C ../build -f "$PWD/Makefile" VPATH="$PWD"), 'a build elsewhere, by clang++'), '', 'without a warning');
 }
-ok(-e "$dir/build/shardid.so", 'the library is there');
+ok(-e "$dir/build/$_.so", "$_ is there") for 'shardid', 'contrib/lease/shardid_lease';
 is(files_of($source), $clean, 'the source is left as it was');
 
 # PGXN's client builds it somewhere else again, and installs it.

@@ -122,9 +122,7 @@ Reply ask(const char *server, Oid role, const char *requests, int64 wait_ms, int
     call.left_ms = left;
     INSTR_TIME_SET_CURRENT(started);
     longest_ms = Min(wait_ms, registry_timeout_ms);
-    static auto libpq = reinterpret_cast<LibpqAsk>(
-        load_external_function(libpq_library, libpq_function, true, nullptr));
-    libpq(&call);
+    ask_by_libpq(&call);
     if (call.error == nullptr)
         return {call.value, nullptr, false};
     return {nullptr,

@@ -291,8 +291,7 @@ void renew_ahead(Lease &lease, Oid relid, uint64 last) {
 
 }  // namespace
 
-void keep_leases() {
-    lease_keeper = {load, forget_lease_table, wait_for_window, renew_ahead};
-}
+const LeaseKeeper keeper_of_leases = {library_version, load, forget_lease_table, wait_for_window,
+                                      renew_ahead};
 
 }  // namespace shardid

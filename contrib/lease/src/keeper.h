@@ -2,9 +2,10 @@
 // windows for it, which the session reads from the tables and has a worker renew.
 #pragma once
 
+#include "engine/lease.h"
+
 namespace shardid {
 
-// Sets lease_keeper. To be called once, when the library is loaded.
-void keep_leases();
+extern const LeaseKeeper keeper_of_leases;
 
 }  // namespace shardid

@@ -1,5 +1,4 @@
-// shardid_libpq.so: sends statements to another server by libpq. The only call that blocks in libpq
-// looks up the host's name.
+// The only call that blocks in libpq looks up the host's name.
 #include "libpq_client.h"
 
 extern "C" {
@@ -189,14 +188,8 @@ void disconnect() {
 
 }  // namespace
 
-extern "C" {
-
-PG_MODULE_MAGIC;
-
-PGDLLEXPORT void shardid_libpq_ask(LibpqCall *call);
-
 // An answer of an earlier connection could be that of another server: so none is kept.
-void shardid_libpq_ask(LibpqCall *call) {
+void ask_by_libpq(LibpqCall *call) {
     Assert(connection == nullptr && result == nullptr);
     ReserveExternalFD();
     PG_TRY();
@@ -213,7 +206,5 @@ void shardid_libpq_ask(LibpqCall *call) {
     disconnect();
     PG_END_TRY();
 }
-
-}  // extern "C"
 
 }  // namespace shardid

@@ -1,5 +1,4 @@
-// What shardid_libpq.so offers, which is loaded where a registry is asked: so that no other process
-// links libpq. Plain C in both directions; it waits by PostgreSQL's latches.
+// Sends statements to another server by libpq, and waits by PostgreSQL's latches.
 #pragma once
 
 #include "compat.h"
@@ -26,9 +25,6 @@ struct LibpqCall {
 };
 
 // Connects, asks, disconnects, and fills in the answer. Can be canceled.
-using LibpqAsk = void (*)(LibpqCall *call);
-
-inline constexpr const char *libpq_library = "shardid_libpq";
-inline constexpr const char *libpq_function = "shardid_libpq_ask";
+void ask_by_libpq(LibpqCall *call);
 
 }  // namespace shardid

@@ -90,7 +90,7 @@ BackgroundWorker worker_for(const WorkerTask &task) {
     worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
     worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
     worker.bgw_restart_time = BGW_NEVER_RESTART;
-    snprintf(worker.bgw_library_name, sizeof(worker.bgw_library_name), "shardid");
+    snprintf(worker.bgw_library_name, sizeof(worker.bgw_library_name), "shardid_lease");
     snprintf(worker.bgw_function_name, BGW_MAXLEN, "shardid_lease_worker");
     memcpy(worker.bgw_extra, &task, sizeof(task));
     worker.bgw_notify_pid = MyProcPid;

@@ -38,7 +38,7 @@ SQL
 
 # The page's blocks, and the output of contrib/portable/pg_tle.sh, run as CREATE EXTENSION runs a script.
 make_portable($node, 'page');
-my $shown = $node->safe_psql('page', "SET search_path = public;\n" . block_of('contrib/portable/README.md', 'sql-only-number') . block_of('portable.md', 'portable_first'));
+my $shown = $node->safe_psql('page', "SET search_path = public;\n" . block_of('contrib/portable/README.md', 'sql-only-number') . block_of('contrib/portable/README.md', 'portable_first'));
 like($shown, qr/^\d+\n\d+\nlighthouse\|.*\|5\|\d+$/m, 'the page, as it stands');
 my $told_tle = qx(contrib/portable/pg_tle.sh);
 my ($call, $script) = $told_tle =~ /^(SELECT pgtle\.install_extension\('shardid_portable', '1\.0\.0', '[^']+',)\n\$_pgtle_\$\n(.*)\$_pgtle_\$\);\n\z/s;
@@ -84,6 +84,8 @@ like(refused("$path; SELECT 5::bigint + 5"), qr/planted/, 'a search_path with pl
 # A session's first draw uses another code path than the next ones.
 is(query("$path; SELECT num_nulls(" . join(', ', @calls, @calls) . q[) + num_nulls(VARIADIC array_agg(id))
 	FROM (SELECT ids.next_id(5, 'ids.orders') FROM generate_series(1, 2000)) s (id)]), 0, 'which no function uses');
+
+sub path_of { return $_[0] eq 'public_ids' ? 'contrib/public_ids/public_ids.sql' : "contrib/portable/$_[0].sql" }
 
 # The file loads only into a schema where no other role can create objects; it can be loaded again.
 sub loading
@@ -141,7 +143,7 @@ sub raced
 	$node->safe_psql('postgres', 'CREATE SCHEMA raced; CREATE SCHEMA of_planter AUTHORIZATION planter');
 	$node->safe_psql('postgres', "SET search_path = raced;\n" . slurp_file('contrib/portable/shardid.sql')) if $file !~ /shardid|public_ids/;
 	$node->safe_psql('postgres', "GRANT CREATE, USAGE ON SCHEMA raced TO planter; BEGIN; SET LOCAL ROLE planter; $created; PREPARE TRANSACTION 'plant'; REVOKE CREATE ON SCHEMA raced FROM planter");
-	my $text = slurp_file("contrib/portable/$file.sql");
+	my $text = slurp_file(path_of($file));
 	my $in_the_middle = $then->(q(COMMIT PREPARED 'plant'));
 	$text =~ s/^(\$\$;\n|-- Also in the extension\.\n)/$1$in_the_middle/m or die;
 	my $moved = $params{moved} ? $then->("SET lock_timeout = '1s'; $params{moved} SET SCHEMA of_planter") : '';
@@ -160,7 +162,7 @@ my $wrong_operator = "$wrong; CREATE OPERATOR raced.% (FUNCTION = raced.wrong, L
 my $refusal = qr/ERROR:  42501: another role has created (?:function|operator) \S*(?:wrong|%)\(.*HINT:  Use another schema, or drop it/s;
 like(raced($_, $wrong_operator), $refusal, "$_: nothing that another role has created meanwhile") for qw(shardid uuids_and_text partitions migrating public_ids);
 like(raced('shardid', $wrong_operator, moved => 'ALTER OPERATOR raced.%(bigint, int)'), $refusal, 'nor what it has moved out of the schema then');
-my @checks = map { slurp_file("contrib/portable/$_.sql") =~ /^(-- Not in the extension.*)\z/ms } qw(shardid uuids_and_text partitions migrating public_ids);
+my @checks = map { slurp_file(path_of($_)) =~ /^(-- Not in the extension.*)\z/ms } qw(shardid uuids_and_text partitions migrating public_ids);
 is(scalar(grep { $_ eq $checks[0] } @checks), 5, 'the files have the same check');
 
 $node->stop;

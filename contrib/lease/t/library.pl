@@ -1,0 +1,48 @@
+# In a database with leases nothing is generated where the library shardid_lease is missing, or is of another build: there
+# may be a lease that nobody sees.
+use Leases;
+use ShardidTest;
+
+my $node = new_node('node');
+$node->safe_psql('postgres', registry_here() . <<'SQL');
+CREATE DATABASE without;
+\c without
+CREATE EXTENSION shardid;
+\c postgres
+CREATE SEQUENCE leased;
+CREATE SEQUENCE free CACHE 2;
+SELECT shardid_lease.create_id_space('ids');
+SELECT shardid_lease.lease_shard('ids', 'here', 'leased');
+SQL
+
+# The server then finds only these libraries; hard links, as two copies of one would be two libraries.
+my ($installed) = slurp_file($ENV{TEMP_CONFIG}) =~ /^dynamic_library_path = '([^:]+)/m;
+my $folder = PostgreSQL::Test::Utils::tempdir();
+link "$installed/shardid.so", "$folder/shardid.so" or die $!;
+my $library = slurp_file("$installed/shardid_lease.so");
+
+sub refused
+{
+	my ($expected, $why) = @_;
+	$node->restart;
+	for my $call ("next_id(generator => 'leased')", "next_id(1, 'free')", "settled_below('free')")
+	{
+		my (undef, undef, $error) = $node->psql('postgres', "\\set VERBOSITY verbose\nSELECT $call");
+		like($error, $expected, "$call: $why");
+	}
+	is($node->safe_psql('without', 'SELECT id_shard(next_id(1))'), 1, 'a database without the extension needs none');
+	return;
+}
+
+$node->append_conf('postgresql.conf', "dynamic_library_path = '$folder:\$libdir'");
+refused(qr/ERROR:  58P01: could not access file "shardid_lease"/, 'no library');
+ok($library =~ s/\0\K1\.0\.0(?=\0)/0.9.9/, 'a library with another version');
+append_to_file("$folder/shardid_lease.so", $library);
+chmod 0755, "$folder/shardid_lease.so";
+refused(qr/ERROR:  55000: library "shardid_lease" is of another version.*0\.9\.9.*1\.0\.0/s, 'another version');
+unlink "$folder/shardid_lease.so";
+link "$installed/shardid_lease.so", "$folder/shardid_lease.so" or die $!;
+$node->restart;
+is($node->safe_psql('postgres', "SELECT id_shard(next_id(generator => 'leased'))"), 0, 'with its own library it generates ids again');
+$node->stop;
+done_testing();

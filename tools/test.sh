@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the tests by prove, several at the same time, and ends with a line "N passed, N failed". To be run by sandbox.sh.
-#   TEST="ids t/generator/clock.pl"   only these: scripts of tools/suite (lint, unit, regress), topics of pg_regress,
+#   TEST="ids t/generator/clock.pl"   only these: scripts of t/suite (lint, unit, regress), topics of pg_regress,
 #                                     isolation specs, TAP files, examples, mutants, or a directory of them
 #   FULL=1                            also tests that take long, and more rounds of each fault
 set -uo pipefail
@@ -8,15 +8,15 @@ set -uo pipefail
 # Those that take longest begin first, and beside those that mostly wait those that mostly compute. Examples that take
 # minutes wait for FULL.
 all_tests() {
-    printf '%s\n' contrib/lease/t/{reach,restores,registry_moves,runbook}.pl tools/suite/{model,portable}.sh t/rights/install.pl \
-        t/settled/faults.pl tools/suite/regress.sh contrib/*/t/topics.sh t/pages/{install,demo,new_rows}.pl t/settled/{campaign,gaps}.pl \
+    printf '%s\n' contrib/lease/t/{reach,restores,registry_moves,runbook}.pl t/suite/{model,portable}.sh t/rights/install.pl \
+        t/settled/faults.pl t/suite/regress.sh contrib/*/t/topics.sh t/pages/{install,demo,new_rows}.pl t/settled/{campaign,gaps}.pl \
         t/generator/every_call.pl contrib/lease/t/{copies,registry_copies,renewal,workers}.pl t/crash/{kill,standby,floors}.pl \
-        t/generator/ranges.pl tools/suite/{unit,version,build,symbols}.sh t/partitions/maintain.pl \
-        tools/suite/{format,lint,isolation}.sh t/*/*.pl contrib/*/t/*.pl tools/suite/upgrade.sh
+        t/generator/ranges.pl t/suite/{unit,version,build,symbols}.sh t/partitions/maintain.pl \
+        t/suite/{format,lint,isolation}.sh t/*/*.pl contrib/*/t/*.pl t/suite/upgrade.sh
     if [[ -z ${FULL:-} ]]; then
         grep -L '^# Takes .* min:' {examples,contrib}/*/run.sh
     else
-        printf '%s\n' {examples,contrib}/*/run.sh tools/suite/{fuzz,ubsan,tidy,memcheck,sqlsmith,assertions}.sh
+        printf '%s\n' {examples,contrib}/*/run.sh t/suite/{fuzz,ubsan,tidy,memcheck,sqlsmith,assertions}.sh
         find proof/mutants -name '*.patch' | sort
     fi
 }
@@ -25,12 +25,12 @@ all_tests() {
 named_tests() {
     local word
     for word in $TEST; do
-        if [[ -e tools/suite/$word.sh ]]; then
-            echo "tools/suite/$word.sh"
+        if [[ -e t/suite/$word.sh ]]; then
+            echo "t/suite/$word.sh"
         elif [[ -e sql/$word.sql ]]; then
-            echo tools/suite/regress.sh
+            echo t/suite/regress.sh
         elif [[ -e specs/$word.spec ]]; then
-            echo tools/suite/isolation.sh
+            echo t/suite/isolation.sh
         elif compgen -G "contrib/*/s*/$word.s*" >/dev/null; then
             dirname "$(dirname contrib/*/s*/"$word".s*)" | sed 's|$|/t/topics.sh|'
         elif [[ -d $word ]]; then
@@ -43,8 +43,8 @@ named_tests() {
 
 mapfile -t tests < <({ if [[ -n ${TEST:-} ]]; then named_tests; else all_tests; fi; } | awk '!known[$0]++')
 if [[ ${tests[*]} =~ \.pl|\.patch|ubsan|assertions && ! -e $SANDBOX/judge/wal_gate.so ]]; then
-    # shellcheck source=tools/suite/judge.sh
-    source tools/suite/judge.sh
+    # shellcheck source=t/suite/judge.sh
+    source t/suite/judge.sh
     if ! compile_judge -Wall -Wextra -Werror ||
         ! gcc -O2 -Wall -Wextra -Werror -shared -fPIC t/lib/wal_gate.c -o "$SANDBOX/judge/wal_gate.so"; then
         echo '0 passed, 1 failed'
@@ -55,7 +55,7 @@ fi
 # A process group of its own, so that it can be ended as a whole. More than there are processors: most tests wait more
 # than they compute. A test that ends without a plan has failed.
 set -m
-(prove --merge --timer --jobs $(($(nproc) + 6)) --exec tools/suite/run.sh "${tests[@]}" </dev/null 2>&1 |
+(prove --merge --timer --jobs $(($(nproc) + 6)) --exec t/suite/run.sh "${tests[@]}" </dev/null 2>&1 |
     tee "$SANDBOX/prove.log") &
 group=$!
 set +m

@@ -5,8 +5,8 @@
 source "$(dirname "$0")/../servers.sh"
 # shellcheck source=examples/patroni/cluster.sh
 source "$here/cluster.sh"
-# shellcheck source=tools/suite/judge.sh
-source "$here/../../tools/suite/judge.sh"
+# shellcheck source=t/suite/judge.sh
+source "$here/../../t/suite/judge.sh"
 
 needs_program etcd patroni patronictl
 

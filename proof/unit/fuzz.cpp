@@ -1,5 +1,5 @@
 // The pure headers under libFuzzer, ASan and UBSan: the first byte of an input selects the check,
-// the others are the check's input. Run by tools/suite/fuzz.sh.
+// the others are the check's input. Run by t/suite/fuzz.sh.
 #include "invariants.hpp"
 
 #include <cstddef>

@@ -72,7 +72,7 @@ def unknown_commands(page, targets):
         for picked in re.findall(r'TEST="?([^"`\n#]*)', line):
             yield from (f"TEST does not know {word}: {line}" for word in picked.split()
                         if not glob.glob(f"contrib/*/s*/{word}.s*") and
-                        not any(map(os.path.exists, (word, f"tools/suite/{word}.sh", f"sql/{word}.sql", f"specs/{word}.spec"))))
+                        not any(map(os.path.exists, (word, f"t/suite/{word}.sh", f"sql/{word}.sql", f"specs/{word}.spec"))))
 
 
 def unindented(text):
@@ -135,7 +135,7 @@ def missing_of_benchmarks():
 
 
 def main():
-    known = ("".join(read(name) for name in glob.glob("t/*/*.pl") + glob.glob("contrib/*/t/*.pl") + glob.glob("tools/**/*.sh", recursive=True)
+    known = ("".join(read(name) for name in glob.glob("t/*/*.pl") + glob.glob("contrib/*/t/*.pl") + glob.glob("tools/**/*.sh", recursive=True) + glob.glob("t/suite/*.sh")
                      + glob.glob("examples/*/run.sh") + glob.glob("contrib/*/run.sh")),
              set(re.findall(r"^([a-z-]+):", read("Makefile"), re.M)) | {"all", "install", "installcheck", "clean"})
     found = [line for path in PAGES for line in wrong_with(path, read(path), known)] + missing_of_benchmarks()

@@ -5,8 +5,8 @@
 set -euo pipefail
 # shellcheck source=tools/cluster.sh
 source tools/cluster.sh
-# shellcheck source=tools/suite/judge.sh
-source tools/suite/judge.sh
+# shellcheck source=t/suite/judge.sh
+source t/suite/judge.sh
 # shellcheck source=tools/demo/faults.sh
 source tools/demo/faults.sh
 

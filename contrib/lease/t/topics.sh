@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # pg_regress and pg_isolation_regress: the topics of contrib/lease/sql and contrib/lease/specs.
 set -euo pipefail
-# shellcheck source=tools/suite/topics.sh
-source tools/suite/topics.sh
+# shellcheck source=t/suite/topics.sh
+source t/suite/topics.sh
 house=contrib/lease
 # shellcheck disable=SC2119
 run_topics

@@ -2,7 +2,7 @@
 # Shell scripts, workflows and pages: shellcheck, yamllint, codespell, markdownlint.
 set -euo pipefail
 
-shellcheck -x tools/*.sh tools/*/*.sh bench/*.sh proof/model/*.sh examples/*.sh {examples,contrib}/*/*.sh contrib/*/t/*.sh .ci/run
+shellcheck -x tools/*.sh {tools,t}/*/*.sh bench/*.sh proof/model/*.sh examples/*.sh {examples,contrib}/*/*.sh contrib/*/t/*.sh .ci/run
 echo 'ok shellcheck'
 yamllint -d '{extends: relaxed, rules: {line-length: {max: 120}}}' --strict .github/workflows/*.yml
 for block in number registry member; do
@@ -14,7 +14,7 @@ echo 'ok the Dockerfile is the one on the page'
 codespell --ignore-words-list=swith,isnt,fro ./*.md docs src examples contrib ./*.sql
 echo 'ok codespell'
 if command -v mdl >/dev/null; then
-    mdl -s tools/suite/markdown.rb ./*.md docs contrib
+    mdl -s t/suite/markdown.rb ./*.md docs contrib
     echo 'ok markdownlint'
 else
     echo 'ok markdownlint # skip no archive of this release has ruby-mdl'

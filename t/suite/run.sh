@@ -37,7 +37,7 @@ example() {
 
 case $file in
     *.pl) tap_file ;;
-    *.patch) tools/suite/convict.sh "$file" | as_tap ;;
+    *.patch) t/suite/convict.sh "$file" | as_tap ;;
     */run.sh) example | as_tap ;;
     *) "$file" | as_tap ;;
 esac >"$TEST_DIR/output" 2>&1

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # pg_regress: the topics of sql/.
 set -euo pipefail
-# shellcheck source=tools/suite/topics.sh
-source tools/suite/topics.sh
+# shellcheck source=t/suite/topics.sh
+source t/suite/topics.sh
 topics=$(named_topics sql/*.sql)
 run_topics ISOLATION= ${topics:+REGRESS="$topics"}

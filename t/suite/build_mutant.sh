@@ -2,8 +2,8 @@
 # Builds the extension that a patch of proof/mutants breaks: build_mutant.sh PATCH DIRECTORY. DIRECTORY/tree has its
 # source, and DIRECTORY/temp.conf the settings by which a server finds it.
 set -euo pipefail
-# shellcheck source=tools/suite/variant.sh
-source tools/suite/variant.sh
+# shellcheck source=t/suite/variant.sh
+source t/suite/variant.sh
 patch=$1 folder=$2
 
 # Copies the build, too, so that only changed files are compiled.

@@ -5,8 +5,8 @@
 #   interplay, rollback, cost, two_phase    traces of nextval and rollbacks in a sequence's page, which SQL cannot read
 #   one_layout, jumps, privileges           the layout in a page, and USAGE alone: it calls setval, which needs UPDATE
 set -euo pipefail
-# shellcheck source=tools/suite/topics.sh
-source tools/suite/topics.sh
+# shellcheck source=t/suite/topics.sh
+source t/suite/topics.sh
 topics=(ids layouts uuid_v1 uuid_v6 uuid_v7 errors moved raise batches status usage layouts_of_others partitioning
     whole_schema)
 # Many thousand calls of functions that are slower than C, and commands that the extension makes by the same SQL.

@@ -4,8 +4,8 @@
 set -euo pipefail
 # shellcheck source=tools/cluster.sh
 source tools/cluster.sh
-# shellcheck source=tools/suite/variant.sh
-source tools/suite/variant.sh
+# shellcheck source=t/suite/variant.sh
+source t/suite/variant.sh
 SANDBOX=$TEST_DIR
 folder=$SANDBOX/build
 reports=$SANDBOX/reports

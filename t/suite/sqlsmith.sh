@@ -38,7 +38,7 @@ log_error_verbosity = verbose
 log_min_error_statement = panic
 track_functions = all
 CONF
-PGOPTIONS="-c allow_system_table_mods=on" as_superuser -f tools/suite/sqlsmith.sql >/dev/null
+PGOPTIONS="-c allow_system_table_mods=on" as_superuser -f t/suite/sqlsmith.sql >/dev/null
 end=$((SECONDS + seconds))
 rounds=0
 seed=$RANDOM

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Builds a mutant and runs the test that its patch names, which must fail: convict.sh PATCH.
 set -euo pipefail
-# shellcheck source=tools/suite/variant.sh
-source tools/suite/variant.sh
+# shellcheck source=t/suite/variant.sh
+source t/suite/variant.sh
 test=$(sed -n 's/^Convicted by: //p' "$1")
 
-tools/suite/build_mutant.sh "$1" "$TEST_DIR"
+t/suite/build_mutant.sh "$1" "$TEST_DIR"
 export FULL='' ROUNDS=1 PG_TEST_TIMEOUT_DEFAULT=60
 if test_variant "$TEST_DIR" "$test" timeout --foreground 600 >"$TEST_DIR/log" 2>&1; then
     echo "$test passes with this build:"

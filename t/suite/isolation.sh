@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # pg_isolation_regress: the specs of specs/.
 set -euo pipefail
-# shellcheck source=tools/suite/topics.sh
-source tools/suite/topics.sh
+# shellcheck source=t/suite/topics.sh
+source t/suite/topics.sh
 topics=$(named_topics specs/*.spec)
 run_topics REGRESS= ${topics:+ISOLATION="$topics"}

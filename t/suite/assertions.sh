@@ -2,8 +2,8 @@
 # Some tests on a server with assertions, which is built from Debian's source package; ASSERTIONS can name the pg_config
 # of an existing one. Then some on one that throws its caches away.
 set -euo pipefail
-# shellcheck source=tools/suite/variant.sh
-source tools/suite/variant.sh
+# shellcheck source=t/suite/variant.sh
+source t/suite/variant.sh
 if [[ -z ${ASSERTIONS:-} ]]; then
     built=0
     tools/chroot.sh build_source assertions "$("$PG_CONFIG" --version | sed -E 's/^PostgreSQL ([0-9]+).*/\1/')" \

@@ -3,8 +3,8 @@
 # and assertions: its own and those in PostgreSQL's headers. The server itself has none, but has the function that
 # reports a failed one. A session with undefined behaviour reports it in the server's log, and ends.
 set -euo pipefail
-# shellcheck source=tools/suite/variant.sh
-source tools/suite/variant.sh
+# shellcheck source=t/suite/variant.sh
+source t/suite/variant.sh
 tests='regress isolation t/generator/load.pl t/generator/moved.pl'
 [[ -z ${FULL:-} ]] || tests+=' t/generator/every_call.pl contrib/lease/t/every_call.pl'
 

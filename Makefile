@@ -129,7 +129,7 @@ deb:
 
 # The zip for PGXN.
 dist:
-	@tools/dist.py
+	@packaging/release/dist.py
 
 # The directory for database.dev, dist/shardid_portable: the SQL-only version as an extension of pg_tle.
 tle:

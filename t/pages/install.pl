@@ -36,7 +36,7 @@ sub files_of
 # The zip. This directory has no .git, but it has the output of the build.
 $ENV{SOURCE_DATE_EPOCH} = 1_600_000_000;
 ok(-e 'shardid.so' && !-e '.git', 'a tree with build output and without .git');
-run_in('.', "tools/dist.py $dir", 'the zip is made') or BAIL_OUT('no zip');
+run_in('.', "packaging/release/dist.py $dir", 'the zip is made') or BAIL_OUT('no zip');
 my $names = names_in("$dir/$zip");
 unlike($names, qr/\.(o|bc|so|zip)$/m, 'no build output in it');
 is(scalar(grep { !m{^shardid-\Q$version\E/} } split /\n/, $names), 0, 'all of it is in a folder with its version');

@@ -2,7 +2,7 @@
 # Shell scripts, workflows and pages: shellcheck, yamllint, codespell, markdownlint.
 set -euo pipefail
 
-shellcheck -x tools/*.sh {tools,t}/*/*.sh bench/*.sh proof/model/*.sh examples/*.sh {examples,contrib}/*/*.sh contrib/*/t/*.sh .ci/run
+shellcheck -x packaging/release/*.sh tools/*.sh {tools,t}/*/*.sh bench/*.sh proof/model/*.sh examples/*.sh {examples,contrib}/*/*.sh contrib/*/t/*.sh .ci/run
 echo 'ok shellcheck'
 yamllint -d '{extends: relaxed, rules: {line-length: {max: 120}}}' --strict .github/workflows/*.yml
 for block in number registry member; do

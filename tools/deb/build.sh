@@ -27,7 +27,7 @@ unpack_source() {
     version=$(dpkg-parsechangelog -l packaging/debian/changelog -S Version)
     rm -rf /build
     mkdir /build
-    tools/dist.py /build
+    packaging/release/dist.py /build
     (cd /build && unzip -q ./*.zip && rm ./*.zip)
     source=/build/shardid-${version%-*}
     tar -C /build --sort=name --owner=0 --group=0 --numeric-owner \

@@ -4,14 +4,14 @@
 # tarball, the RPM spec, the SQL-only extension, a bill of materials and checksums, and tests what it
 # has built (TEST= omits that). This tree stays as it is. At the end it prints the commands that are left, in their order.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 readonly placeholder=https://shardid.example
 version=${1:-} home=${2:-}
 home=${home%/}
 host=${home#https://}
 host=${host%%/*}
 if [[ ! $version =~ ^[0-9]+\.[0-9]+\.[0-9]+$ || ! $home =~ ^https://[^/]+/.+$ ]]; then
-    echo 'usage: tools/release.sh VERSION HOME_URL, as in tools/release.sh 1.0.0 https://git.host/group/shardid' >&2
+    echo 'usage: packaging/release/release.sh VERSION HOME_URL, as in packaging/release/release.sh 1.0.0 https://git.host/group/shardid' >&2
     exit 2
 fi
 if [[ -n $(git status --porcelain) ]]; then
@@ -28,7 +28,7 @@ tree=$work/shardid-$version
 
 # The one place of the home is META.json; all other files have the same placeholder.
 set_home() {
-    git grep -lF shardid.example -- . ':!tools/release.sh' | while read -r file; do
+    git grep -lF shardid.example -- . ':!packaging/release/release.sh' | while read -r file; do
         sed -i "s#$placeholder/shardid\.git#$home.git#g; s#$placeholder/shardid#$home#g; s#$placeholder/issues#$home/issues#g; s#$placeholder/\?#$home#g; s#@shardid\.example#@$host#g" "$file"
     done
 }
@@ -87,7 +87,7 @@ git format-patch --quiet --stdout HEAD~1 >"$dist/release-$version.patch"
 
 export SOURCE_DATE_EPOCH
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
-tools/dist.py "$dist"
+packaging/release/dist.py "$dist"
 git archive --prefix="shardid-$version/" HEAD | gzip -n >"$dist/shardid-$version.tar.gz"
 contrib/portable/pg_tle.sh "$dist/shardid_portable"
 cp packaging/rpm/shardid.spec "$dist/"
@@ -102,7 +102,7 @@ mv "$work/SHA256SUMS" "$dist/"
 
 cat <<END
 
-dist/ is ready. What is left, in this order (RELEASING.md says more):
+dist/ is ready. What is left, in this order (packaging/release/README.md says more):
   git am dist/release-$version.patch
   make deb                                    # before the tag, which is never moved
   git tag -s v$version -m 'shardid $version'

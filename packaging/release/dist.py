@@ -49,7 +49,7 @@ def add(archive, path, prefix):
 
 def main():
     folder = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else ".")
-    os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+    os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
     with open("META.json", encoding="utf-8") as file:
         meta = json.load(file)
     name = f"{meta['name']}-{meta['version']}"

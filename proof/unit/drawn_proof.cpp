@@ -1,5 +1,5 @@
 // What core/drawn.hpp promises.
-#include "core/drawn.hpp"
+#include "core/binding.hpp"
 
 namespace shardid {
 

@@ -12,7 +12,6 @@
 #include "core/identity.hpp"
 #include "core/layout.hpp"
 #include "core/objectid.hpp"
-#include "core/outlook.hpp"
 #include "core/range.hpp"
 #include "core/scatter.hpp"
 #include "core/uuid_ticks.hpp"

@@ -1,5 +1,5 @@
 // What core/worked_widths.hpp promises, at the ends of its ranges and in the middle.
-#include "core/worked_widths.hpp"
+#include "core/advance.hpp"
 
 namespace shardid {
 

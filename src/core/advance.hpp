@@ -3,6 +3,7 @@
 // a Count.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include "core/layout.hpp"
@@ -122,5 +123,153 @@ static_assert(advance(instagram_widths, make_tick(instagram_widths, 5, 7), 4).ti
               make_tick(instagram_widths, 5, 8));
 static_assert(advance(instagram_widths, make_tick(instagram_widths, 5, 1023), 5).verdict ==
               Verdict::wait);
+
+// Widths with the masks and bounds that they make, worked out once for many draws. To the rule of
+// advance.hpp they are what plain widths are. Pure arithmetic.
+
+struct WorkedWidths {
+    int sequence_bits;
+    std::uint64_t max_sequence;
+    std::uint64_t max_first_sequence;
+    std::uint64_t max_tick;
+    std::uint64_t max_drawn_time;
+};
+
+// REQUIRED: the widths are valid.
+constexpr WorkedWidths worked_out(Widths widths) {
+    return {widths.sequence_bits, max_sequence(widths), first_sequence_range(widths) - 1,
+            max_tick(widths), max_drawn_time(widths)};
+}
+
+constexpr std::int64_t step_us(const WorkedWidths & /*widths*/) {
+    return us_per_ms;
+}
+
+constexpr std::uint64_t max_sequence(const WorkedWidths &widths) {
+    return widths.max_sequence;
+}
+
+constexpr std::uint64_t max_tick(const WorkedWidths &widths) {
+    return widths.max_tick;
+}
+
+constexpr std::uint64_t max_drawn_time(const WorkedWidths &widths) {
+    return widths.max_drawn_time;
+}
+
+constexpr std::uint64_t make_tick(const WorkedWidths &widths, std::uint64_t time,
+                                  std::uint64_t sequence) {
+    return time << widths.sequence_bits | sequence;
+}
+
+constexpr std::uint64_t tick_time(const WorkedWidths &widths, std::uint64_t tick) {
+    return tick >> widths.sequence_bits;
+}
+
+constexpr std::uint64_t tick_sequence(const WorkedWidths &widths, std::uint64_t tick) {
+    return tick & widths.max_sequence;
+}
+
+constexpr std::uint64_t first_sequence_after(const WorkedWidths &widths, std::uint64_t last_tick) {
+    return (last_tick + 1) & widths.max_first_sequence;
+}
+
+// REQUIRED: as pack_id; the shard has this many bits.
+constexpr std::uint64_t pack_id(const WorkedWidths &widths, int shard_bits, std::uint64_t shard,
+                                std::uint64_t tick) {
+    const std::uint64_t sequence = tick_sequence(widths, tick);
+    return (tick ^ sequence) << shard_bits | shard << widths.sequence_bits | sequence;
+}
+
+static_assert(pack_id(worked_out({13, 10}), 13, 5, 1234567) == pack_id({13, 10}, 5, 1234567));
+
+// Ticks that are a plain count, without fields of bits: so many numbers in each step of time, one
+// after the other. To the rule of advance.hpp a Count is what Widths are for ids. Pure arithmetic.
+
+// tick = time * numbers + number
+struct Count {
+    std::int64_t step_us;
+    std::uint64_t numbers;
+    std::uint64_t last_tick;
+};
+
+// REQUIRED of every Count that is drawn.
+constexpr bool is_drawable(const Count &count) {
+    return count.step_us > 0 && count.numbers > 0 && count.last_tick <= INT64_MAX;
+}
+
+constexpr std::int64_t step_us(const Count &count) {
+    return count.step_us;
+}
+
+constexpr std::uint64_t max_sequence(const Count &count) {
+    return count.numbers - 1;
+}
+
+constexpr std::uint64_t max_tick(const Count &count) {
+    return count.last_tick;
+}
+
+constexpr std::uint64_t max_drawn_time(const Count &count) {
+    return count.last_tick / count.numbers;
+}
+
+constexpr std::uint64_t make_tick(const Count &count, std::uint64_t time, std::uint64_t number) {
+    return time * count.numbers + number;
+}
+
+constexpr std::uint64_t tick_time(const Count &count, std::uint64_t tick) {
+    return tick / count.numbers;
+}
+
+constexpr std::uint64_t tick_sequence(const Count &count, std::uint64_t tick) {
+    return tick % count.numbers;
+}
+
+// A new time begins at 0: the tick is then the time itself, in the finer unit.
+constexpr std::uint64_t first_sequence_after(const Count & /*count*/, std::uint64_t /*last_tick*/) {
+    return 0;
+}
+
+// How far a generator can still go: its last ticks, and how many there are before them.
+
+// The last tick whose ids are positive as int8.
+constexpr std::uint64_t last_positive_tick(Widths widths) {
+    return UINT64_MAX >> 1 >> widths.shard_bits;
+}
+
+// Two spans of milliseconds: how long before ids turn negative there is a warning, and how long a
+// layout that is proposed instead shall last.
+inline constexpr std::uint64_t warning_ms = std::uint64_t{365} * 24 * 60 * 60 * 1000;
+inline constexpr std::uint64_t proposed_ms = 10 * warning_ms;
+
+// The first tick after which ids turn negative within a year, if they do at all: without shard bits
+// the ticks end first.
+constexpr std::uint64_t negative_soon_from(Widths widths) {
+    if (widths.shard_bits == 0)
+        return UINT64_MAX;
+    const std::uint64_t first_negative = last_positive_tick(widths) + 1;
+    const std::uint64_t year = make_tick(widths, warning_ms, 0);
+    return first_negative > year ? first_negative - year : 0;
+}
+
+// How many bits shard and sequence can have together so that ids stay positive for another ten
+// years, if the epoch was so many milliseconds ago; less than 0 if there are none.
+constexpr int most_positive_bits(std::uint64_t now) {
+    return id_bits - 1 - static_cast<int>(std::bit_width(now + proposed_ms));
+}
+
+// How many ticks up to `end`, itself among them, can at most be drawn after `last`, at clock time
+// `now`: those of times that have passed are lost.
+constexpr std::uint64_t ticks_left(Widths widths, std::uint64_t last, std::uint64_t now,
+                                   std::uint64_t end) {
+    if (now > tick_time(widths, end))
+        return 0;
+    const std::uint64_t next = now > tick_time(widths, last) ? make_tick(widths, now, 0) : last + 1;
+    return next > end ? 0 : end - next + 1;
+}
+
+static_assert(pack_id(instagram_widths, max_shard(instagram_widths),
+                      last_positive_tick(instagram_widths)) == INT64_MAX);
 
 }  // namespace shardid

@@ -7,7 +7,6 @@
 
 #include "core/advance.hpp"
 #include "core/binding.hpp"
-#include "core/count.hpp"
 #include "core/layout.hpp"
 
 namespace shardid {

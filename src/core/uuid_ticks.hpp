@@ -4,7 +4,6 @@
 
 #include "core/advance.hpp"
 #include "core/binding.hpp"
-#include "core/count.hpp"
 #include "core/uuid_v1.hpp"
 
 namespace shardid {

@@ -2,12 +2,10 @@
 
 #include "core/advance.hpp"
 #include "core/binding.hpp"
-#include "core/count.hpp"
 #include "core/first_ms.hpp"
 #include "core/objectid.hpp"
 #include "core/uuid_ticks.hpp"
 #include "core/window.hpp"
-#include "core/worked_widths.hpp"
 
 #include "engine/attempt.h"
 #include "engine/borrow.h"

@@ -2,7 +2,6 @@
 
 #include "core/advance.hpp"
 #include "core/first_ms.hpp"
-#include "core/outlook.hpp"
 
 #include "engine/lease.h"
 #include "engine/sequence_page.h"

@@ -2,9 +2,8 @@
 // stays what it was bound to, so what is known stays true until a check finds other storage.
 #pragma once
 
+#include "core/advance.hpp"
 #include "core/binding.hpp"
-#include "core/count.hpp"
-#include "core/worked_widths.hpp"
 
 #include "engine/first_note.h"
 

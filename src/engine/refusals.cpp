@@ -1,8 +1,7 @@
 #include "engine/refusals.h"
 
+#include "core/advance.hpp"
 #include "core/binding.hpp"
-#include "core/count.hpp"
-#include "core/outlook.hpp"
 
 #include "engine/asserted.h"
 #include "engine/citus.h"

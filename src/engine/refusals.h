@@ -2,7 +2,7 @@
 // of all: the sequence is locked, and no page is.
 #pragma once
 
-#include "core/count.hpp"
+#include "core/advance.hpp"
 
 #include "engine/attempt.h"
 

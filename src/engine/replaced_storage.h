@@ -3,7 +3,7 @@
 // transaction drew meanwhile. So the old one's last value is raised past those ids.
 #pragma once
 
-#include "core/drawn.hpp"
+#include "core/binding.hpp"
 
 #include "engine/sequence.h"
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "core/binding.hpp"
-#include "core/drawn.hpp"
 #include "core/page_notes.hpp"
 
 #include "engine/asserted.h"

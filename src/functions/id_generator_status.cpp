@@ -2,9 +2,9 @@
 // the layout of its ids. They read the page without blocking sessions that draw, wait only where
 // these do, for an open ALTER SEQUENCE, and need no more than SELECT.
 
+#include "core/advance.hpp"
 #include "core/binding.hpp"
 #include "core/layout.hpp"
-#include "core/outlook.hpp"
 
 #include "engine/arguments.h"
 #include "engine/sequence.h"

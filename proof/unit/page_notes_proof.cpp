@@ -1,5 +1,5 @@
 // What core/page_notes.hpp promises, at the ends of its ranges and in the middle.
-#include "core/page_notes.hpp"
+#include "core/notes.hpp"
 
 namespace shardid {
 

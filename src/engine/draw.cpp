@@ -2,7 +2,7 @@
 
 #include "core/advance.hpp"
 #include "core/binding.hpp"
-#include "core/first_ms.hpp"
+#include "core/notes.hpp"
 #include "core/objectid.hpp"
 #include "core/uuid_ticks.hpp"
 #include "core/window.hpp"

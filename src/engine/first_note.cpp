@@ -1,6 +1,6 @@
 #include "engine/first_note.h"
 
-#include "core/first_ms.hpp"
+#include "core/notes.hpp"
 
 extern "C" {
 #include "storage/lock.h"

@@ -1,7 +1,7 @@
 #include "engine/known.h"
 
 #include "core/advance.hpp"
-#include "core/first_ms.hpp"
+#include "core/notes.hpp"
 
 #include "engine/lease.h"
 #include "engine/sequence_page.h"

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/binding.hpp"
-#include "core/page_notes.hpp"
+#include "core/notes.hpp"
 
 #include "engine/asserted.h"
 #include "engine/page_pin.h"

@@ -2,7 +2,7 @@
 
 #include "core/advance.hpp"
 #include "core/binding.hpp"
-#include "core/first_ms.hpp"
+#include "core/notes.hpp"
 
 #include "engine/attempt.h"
 #include "engine/durable.h"

@@ -4,7 +4,7 @@
 #include "core/binding.hpp"
 #include "core/notes.hpp"
 #include "core/objectid.hpp"
-#include "core/uuid_ticks.hpp"
+#include "core/uuid.hpp"
 #include "core/window.hpp"
 
 #include "engine/attempt.h"

@@ -1,7 +1,7 @@
 // The SQL function that draws UUIDs, uuid_v1, and the one that gives the database another identity
 // for UUIDs and ObjectIds.
 
-#include "core/identity.hpp"
+#include "core/uuid.hpp"
 
 #include "engine/draw.h"
 #include "engine/own_sequence.h"

@@ -1,6 +1,6 @@
 // The SQL functions that draw, build and read ObjectIds.
-#include "core/identity.hpp"
 #include "core/objectid.hpp"
+#include "core/uuid.hpp"
 
 #include "engine/draw.h"
 #include "engine/own_sequence.h"

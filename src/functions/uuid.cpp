@@ -1,8 +1,6 @@
 // The SQL functions that build and read UUIDs of version 1 and 6, and bounds and times of version
 // 7, RFC 9562. For a UUID of another version or variant, those that read and convert return NULL.
-#include "core/uuid_v1.hpp"
-#include "core/uuid_v6.hpp"
-#include "core/uuid_v7.hpp"
+#include "core/uuid.hpp"
 
 #include "functions/uuid_parts.h"
 

@@ -1,7 +1,7 @@
 // What the SQL functions for UUIDs of version 1 and 6 have in common: their parts as SQL's types.
 #pragma once
 
-#include "core/uuid_v1.hpp"
+#include "core/uuid.hpp"
 
 #include "compat.h"
 

@@ -3,6 +3,10 @@
 
 #include <cstdint>
 
+#include "core/advance.hpp"
+#include "core/binding.hpp"
+#include "core/layout.hpp"
+
 namespace shardid {
 
 // A timestamp counts intervals of 100 ns since 1582-10-15 00:00 UTC.
@@ -163,5 +167,137 @@ constexpr int hundred_ns_of_uuid_timestamp(std::uint64_t timestamp) {
 
 // Section 5.1's offset to the Unix epoch, 0x01B21DD213814000.
 static_assert(uuid_timestamp_from_us(-10957 * us_per_day, 0) == 0x01B21DD213814000);
+
+// UUID version 6, RFC 9562 section 5.6: the parts of version 1 with the timestamp in order, from
+// its highest bit, so that UUIDs sort by time. Pure arithmetic.
+
+namespace uuid_detail {
+
+// Section 5.6's fields of the first half, from its low end: time_low 12, ver 4, time_high and
+// time_mid 48.
+inline constexpr int v6_time_low_bits = 12;
+inline constexpr int v6_time_high_shift = v6_time_low_bits + version_bits;
+inline constexpr std::uint64_t version_6 = 6;
+static_assert(v6_time_low_bits == version_shift);
+
+}  // namespace uuid_detail
+
+// REQUIRED: each field at most its max_uuid_*.
+constexpr UuidBytes pack_uuid_v6(const UuidParts &parts) {
+    using namespace uuid_detail;
+    return join_halves(parts.timestamp >> v6_time_low_bits << v6_time_high_shift |
+                           version_6 << version_shift | low(parts.timestamp, v6_time_low_bits),
+                       second_half_of(parts));
+}
+
+// Whether the bytes are a UUID of the RFC's variant and of version 6.
+constexpr bool is_uuid_v6(const UuidBytes &bytes) {
+    return uuid_detail::is_of_version(bytes, uuid_detail::version_6);
+}
+
+// REQUIRED: is_uuid_v6(bytes).
+constexpr UuidParts unpack_uuid_v6(const UuidBytes &bytes) {
+    using namespace uuid_detail;
+    const std::uint64_t first = first_half(bytes);
+    return with_second_half(
+        first >> v6_time_high_shift << v6_time_low_bits | low(first, v6_time_low_bits), bytes);
+}
+
+static_assert(unpack_uuid_v6(pack_uuid_v6({0x1EC9414C232AB00, 0x33C8, 0x9F6BDECED846})) ==
+              UuidParts{0x1EC9414C232AB00, 0x33C8, 0x9F6BDECED846});
+
+// UUID version 7, RFC 9562 section 5.7: milliseconds since 1970-01-01 00:00 UTC from the highest
+// bit, then the version, the variant and whatever distinguishes UUIDs of one millisecond. Pure
+// arithmetic.
+
+inline constexpr int uuid_v7_ms_bits = 48;
+
+namespace uuid_detail {
+
+inline constexpr int v7_ms_shift = version_shift + version_bits;
+inline constexpr std::uint64_t version_7 = 7;
+static_assert(v7_ms_shift + uuid_v7_ms_bits == 64);
+
+}  // namespace uuid_detail
+
+// Whether a UUID of version 7 can carry the millisecond of this microsecond.
+constexpr bool fits_uuid_v7(std::int64_t us) {
+    return us >= unix_epoch_us && time_at(unix_epoch_us, us) <= max_of(uuid_v7_ms_bits);
+}
+
+// The smallest one of the millisecond in which this microsecond lies. REQUIRED: fits_uuid_v7(us).
+constexpr UuidBytes first_uuid_v7_at(std::int64_t us) {
+    using namespace uuid_detail;
+    return join_halves(time_at(unix_epoch_us, us) << v7_ms_shift | version_7 << version_shift,
+                       variant_rfc << variant_shift);
+}
+
+// Whether the bytes are a UUID of the RFC's variant and of version 7.
+constexpr bool is_uuid_v7(const UuidBytes &bytes) {
+    return uuid_detail::is_of_version(bytes, uuid_detail::version_7);
+}
+
+// The first microsecond of its millisecond. REQUIRED: is_uuid_v7(bytes).
+constexpr std::int64_t us_of_uuid_v7(const UuidBytes &bytes) {
+    return clock_at(unix_epoch_us, uuid_detail::first_half(bytes) >> uuid_detail::v7_ms_shift);
+}
+
+// Appendix A.6: 2022-02-22 14:22:22 -05:00, 19:22:22 UTC.
+static_assert(us_of_uuid_v7({{0x01, 0x7F, 0x22, 0xE2, 0x79, 0xB0, 0x7C, 0xC3, 0x98, 0xC4, 0xDC,
+                              0x0C, 0x0C, 0x07, 0x39, 0x8F}}) ==
+              unix_epoch_us + INT64_C(1645557742000) * us_per_ms);
+
+// What the generator of UUIDs counts: the timestamp of RFC 9562 section 5.1, intervals of 100 ns,
+// ten in each microsecond of the clock. Pure arithmetic.
+
+inline constexpr Count uuid_ticks{
+    .step_us = 1, .numbers = hundred_ns_per_us, .last_tick = max_uuid_timestamp};
+static_assert(is_drawable(uuid_ticks));
+
+inline constexpr OwnLayout uuid_layout{uuid_ticks, uuid_epoch_us, Kind::uuids};
+
+// What tells the UUIDs and ObjectIds made in one database from those made in any other: a random
+// seed, drawn with the first of them and kept where their generator's storage keeps a layout
+// (binding.hpp). A copy of the files has the same seed; so the database's OID and the cluster's
+// system identifier are added. Pure arithmetic.
+
+// All that uuid_v1() needs: 47 bits of a node and 14 of a clock sequence.
+inline constexpr int node_random_bits = 47;
+inline constexpr int uuid_identity_bits = node_random_bits + uuid_clock_seq_bits;
+
+// The database's own bits: always another value for another database of one cluster with one seed,
+// and for another seed that differs in its lower `bits`, since an odd factor is a bijection; the
+// node is then as random as the seed. REQUIRED: 32 <= bits < 64.
+constexpr std::uint64_t own_bits(std::uint64_t seed, std::uint64_t system_identifier,
+                                 std::uint32_t database, int bits) {
+    constexpr std::uint64_t odd_factor = 0x9E3779B97F4A7C15;
+    const std::uint64_t system = system_identifier * odd_factor >> (id_bits - bits);
+    return ((seed + database) * odd_factor + system) & max_of(bits);
+}
+
+// RFC 9562 section 6.10: a node that is no MAC address has the multicast bit set, the lowest bit of
+// its first byte. REQUIRED: bits < 2^47.
+constexpr std::uint64_t node_of_random_bits(std::uint64_t bits) {
+    constexpr int multicast_bit = 40;
+    return bits >> multicast_bit << (multicast_bit + 1) | std::uint64_t{1} << multicast_bit |
+           (bits & max_of(multicast_bit));
+}
+
+// What a UUID has of its database.
+struct UuidIdentity {
+    std::uint64_t clock_seq;
+    std::uint64_t node;
+};
+
+// The clock sequence, by section 5.1: random at first, and changed when the clock may have been set
+// back or the node has changed. Here the timestamps of a node never go back, and another node has
+// another clock sequence with a probability of 16383 in 16384.
+constexpr UuidIdentity uuid_identity_of(std::uint64_t seed, std::uint64_t system_identifier,
+                                        std::uint32_t database) {
+    const std::uint64_t own = own_bits(seed, system_identifier, database, uuid_identity_bits);
+    return {own >> node_random_bits, node_of_random_bits(own & max_of(node_random_bits))};
+}
+
+static_assert(node_of_random_bits(0) == 0x010000000000);
 
 }  // namespace shardid

@@ -7,12 +7,11 @@
 #pragma once
 
 #include "core/advance.hpp"
-#include "core/base32.hpp"
 #include "core/binding.hpp"
+#include "core/forms.hpp"
 #include "core/layout.hpp"
 #include "core/objectid.hpp"
 #include "core/range.hpp"
-#include "core/scatter.hpp"
 #include "core/uuid.hpp"
 #include "core/wait.hpp"
 #include "core/window.hpp"

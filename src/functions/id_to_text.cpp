@@ -1,5 +1,5 @@
 // The SQL functions that write an id as short text and read it again.
-#include "core/base32.hpp"
+#include "core/forms.hpp"
 
 #include "compat.h"
 

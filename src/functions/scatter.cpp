@@ -1,5 +1,5 @@
 // The SQL functions that scatter ids and gather them again.
-#include "core/scatter.hpp"
+#include "core/forms.hpp"
 
 #include "compat.h"
 

@@ -2,7 +2,6 @@
 // relations change.
 #include <climits>
 
-#include "engine/durable.h"
 #include "engine/generator.h"
 #include "engine/own_sequence.h"
 #include "engine/page_pin.h"
@@ -10,6 +9,7 @@
 #include "engine/replaced_storage.h"
 #include "engine/settings.h"
 #include "engine/lease.h"
+#include "engine/wait.h"
 
 namespace shardid {
 

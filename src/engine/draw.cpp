@@ -9,11 +9,11 @@
 
 #include "engine/attempt.h"
 #include "engine/borrow.h"
-#include "engine/durable.h"
 #include "engine/refusals.h"
 #include "engine/replaced_storage.h"
 #include "engine/sequence_page.h"
 #include "engine/settings.h"
+#include "engine/wait.h"
 
 namespace shardid {
 

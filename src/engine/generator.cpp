@@ -1,11 +1,11 @@
 #include "engine/generator.h"
 
-#include "engine/asserted.h"
 #include "engine/citus.h"
 #include "engine/own_sequence.h"
 #include "engine/refusals.h"
 #include "engine/relation_changes.h"
 #include "engine/sequence_page.h"
+#include "engine/wait.h"
 
 namespace shardid {
 

@@ -4,10 +4,10 @@
 
 #include "engine/attempt.h"
 #include "engine/draw.h"
-#include "engine/durable.h"
 #include "engine/refusals.h"
 #include "engine/sequence_page.h"
 #include "engine/settings.h"
+#include "engine/wait.h"
 
 namespace shardid {
 

@@ -3,10 +3,10 @@
 #include "core/advance.hpp"
 #include "core/binding.hpp"
 
-#include "engine/asserted.h"
 #include "engine/citus.h"
 #include "engine/sequence.h"
 #include "engine/settings.h"
+#include "engine/wait.h"
 
 namespace shardid {
 

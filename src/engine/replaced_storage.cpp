@@ -1,7 +1,7 @@
 #include "engine/replaced_storage.h"
 
-#include "engine/asserted.h"
 #include "engine/sequence_page.h"
+#include "engine/wait.h"
 
 namespace shardid {
 

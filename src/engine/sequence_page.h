@@ -5,8 +5,8 @@
 #include "core/binding.hpp"
 #include "core/notes.hpp"
 
-#include "engine/asserted.h"
 #include "engine/page_pin.h"
+#include "engine/wait.h"
 
 namespace shardid {
 

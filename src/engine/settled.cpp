@@ -5,11 +5,11 @@
 #include "core/notes.hpp"
 
 #include "engine/attempt.h"
-#include "engine/durable.h"
 #include "engine/first_note.h"
 #include "engine/lease.h"
 #include "engine/refusals.h"
 #include "engine/settings.h"
+#include "engine/wait.h"
 
 namespace shardid {
 

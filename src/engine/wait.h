@@ -8,6 +8,34 @@
 
 namespace shardid {
 
+// What only Assert()s ask: a build without assertions has none of it.
+
+#ifdef USE_ASSERT_CHECKING
+
+// Core holds interrupts off as long as it holds a page's lock.
+inline bool no_page_is_locked() {
+    return InterruptHoldoffCount == 0 && CritSectionCount == 0;
+}
+
+// Whether a sequence that is at `from` passes `over` before it comes to `to`, in either direction.
+inline bool is_passed(int64 from, int64 over, int64 to) {
+    return (from <= over && over <= to) || (from >= over && over >= to);
+}
+
+inline bool is_first_page_of(Buffer buffer, const Locator &locator) {
+    Locator found;
+    ForkNumber fork;
+    BlockNumber block;
+    BufferGetTag(buffer, &found, &fork, &block);
+    return memcmp(&found, &locator, sizeof(Locator)) == 0 && fork == MAIN_FORKNUM && block == 0;
+}
+
+inline bool is_locked_by_me(Relation relation, LOCKMODE lock) {
+    return CheckRelationLockedByMe(relation, lock, true);
+}
+
+#endif
+
 // The first look of a wait at a page that was not ours: its takings (page_notes.hpp), the time, and
 // that of the page's last tick.
 struct FirstLook {
@@ -50,5 +78,36 @@ void wait_for_next(Waiter &waiter, TimestampTz epoch, uint64 used_up_time, Times
 
 // The time that the caller has earned by waiting for the end of `last_time`; 0 if none.
 uint64 earned_time(const Waiter &waiter, uint64 last_time, TimestampTz clock);
+
+// Waiting until WAL is durable, before what it covers is returned to anyone.
+
+// Finds out how this server publishes whether standbys are waited for. REQUIRED: once, before
+// make_durable.
+void ask_server_version();
+
+// For make_durable: what is known of this server and session.
+struct Durability {
+    XLogRecPtr flushed;               // WAL, at least up to there
+    StandbyStatusCodes status_codes;  // see standby_status
+};
+
+extern Durability known_durability;
+
+// For make_durable, unless it is known that WAL is flushed and that no standby is waited for.
+void wait_until_durable(XLogRecPtr up_to);
+
+// Flushes WAL at least up to there, and waits for synchronous standbys as a commit would (settings
+// synchronous_standby_names, as the server has it, and synchronous_commit). REQUIRED: no page is
+// open. Raises 57014 when the wait for a standby is canceled.
+inline void make_durable(XLogRecPtr up_to) {
+    Assert(no_page_is_locked());
+    if (unlikely(up_to > known_durability.flushed ||
+                 standby_status(*WalSndCtl) != known_durability.status_codes.none))
+        wait_until_durable(up_to);
+    Assert(up_to <= GetFlushRecPtr(nullptr));
+}
+
+// The same for all WAL that was written before the call.
+void make_present_durable();
 
 }  // namespace shardid

@@ -4,9 +4,9 @@
 #include "core/range.hpp"
 
 #include "engine/arguments.h"
-#include "engine/durable.h"
 #include "engine/sequence.h"
 #include "engine/sequence_page.h"
+#include "engine/wait.h"
 
 namespace shardid {
 

@@ -1,8 +1,8 @@
 // What the script of shardid_lease cannot do in SQL: on the registry, where the server stands and
 // what it has made durable; on both sides, keeping the extension's tables its own.
 #include "engine/arguments.h"
-#include "engine/durable.h"
 #include "engine/incarnation.h"
+#include "engine/wait.h"
 #include "late_names.h"
 
 extern "C" {

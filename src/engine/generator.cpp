@@ -1,9 +1,8 @@
 #include "engine/generator.h"
 
-#include "engine/citus.h"
-#include "engine/own_sequence.h"
 #include "engine/refusals.h"
 #include "engine/relation_changes.h"
+#include "engine/sequence.h"
 #include "engine/sequence_page.h"
 #include "engine/wait.h"
 

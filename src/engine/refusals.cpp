@@ -3,7 +3,6 @@
 #include "core/advance.hpp"
 #include "core/binding.hpp"
 
-#include "engine/citus.h"
 #include "engine/sequence.h"
 #include "engine/settings.h"
 #include "engine/wait.h"

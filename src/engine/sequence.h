@@ -65,4 +65,50 @@ char *qualified_name(Oid relid);
 // The same without those quotes, for a message that has the name in quotes.
 char *shown_name(Oid relid);
 
+// The relations that an extension has made, whatever schema they are in; and the sequences among
+// them, as this extension's functions find them.
+
+// The relation of this name that the extension made; InvalidOid if there is none, or no such
+// extension.
+Oid find_member(const char *extension, const char *name);
+
+// Its OID is known until a relcache invalidation says that the relation has changed or been
+// dropped.
+struct OwnSequence {
+    const char *name;
+    Oid relid;  // InvalidOid: not known
+};
+
+extern OwnSequence uuid_sequence;
+extern OwnSequence objectid_sequence;
+
+// Looks it up among the extension's members, so that no other sequence of this name is taken for
+// it, and sets its OID. Raises 42P01 if there is none.
+void find_own_sequence(OwnSequence &sequence);
+
+// For the relcache callback.
+void forget_own_sequences(Oid relid);
+
+// What the extension makes from this sequence: ids, unless it is one of those above.
+Kind made_from(Relation relation);
+
+inline Oid own_sequence(OwnSequence &sequence) {
+    if (unlikely(!OidIsValid(sequence.relid)))
+        find_own_sequence(sequence);
+    return sequence.relid;
+}
+
+// What Citus does to the databases that it spreads over nodes, and to their sequences.
+
+// Whether this database has it.
+bool has_citus();
+
+// What to do about the sequence where Citus has narrowed it, or nullptr: a worker's share of the
+// values of a sequence that a distributed table's default names. Citus alters it no more.
+const char *hint_on_narrowed(Oid sequence);
+
+// The same where Citus is there, and may refuse to alter the sequence by this command; the command
+// alone where it is not.
+const char *hint_on_altering(Oid sequence, const char *command);
+
 }  // namespace shardid

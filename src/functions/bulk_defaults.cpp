@@ -22,7 +22,7 @@
 // Citus has no PlannerInfo either, where it evaluates the defaults of an INSERT part by part,
 // nextval(0) among them, and where it sends what it has simplified to another node. So there it is
 // left alone.
-#include "engine/citus.h"
+#include "engine/sequence.h"
 
 extern "C" {
 #include "catalog/objectaccess.h"

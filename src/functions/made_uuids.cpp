@@ -4,7 +4,6 @@
 #include "core/uuid.hpp"
 
 #include "engine/draw.h"
-#include "engine/own_sequence.h"
 #include "engine/sequence.h"
 #include "functions/uuid_parts.h"
 

@@ -3,7 +3,7 @@
 #include "core/uuid.hpp"
 
 #include "engine/draw.h"
-#include "engine/own_sequence.h"
+#include "engine/sequence.h"
 
 namespace shardid {
 

@@ -3,7 +3,6 @@
 // renew_leases(); and is_own_family, for the view.
 #include "engine/arguments.h"
 #include "engine/incarnation.h"
-#include "engine/own_sequence.h"
 #include "engine/sequence.h"
 #include "engine/settings.h"
 #include "engine/wait.h"

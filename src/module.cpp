@@ -3,10 +3,10 @@
 #include <climits>
 
 #include "engine/generator.h"
-#include "engine/page_pin.h"
 #include "engine/relation_changes.h"
 #include "engine/replaced_storage.h"
 #include "engine/sequence.h"
+#include "engine/sequence_page.h"
 #include "engine/settings.h"
 #include "engine/lease.h"
 #include "engine/wait.h"

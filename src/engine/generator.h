@@ -5,8 +5,8 @@
 
 #include "engine/known.h"
 #include "engine/lease.h"
-#include "engine/page_pin.h"
 #include "engine/replaced_storage.h"
+#include "engine/sequence_page.h"
 
 namespace shardid {
 

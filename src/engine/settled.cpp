@@ -5,7 +5,7 @@
 #include "core/notes.hpp"
 
 #include "engine/attempt.h"
-#include "engine/first_note.h"
+#include "engine/generator.h"
 #include "engine/lease.h"
 #include "engine/refusals.h"
 #include "engine/settings.h"

@@ -9,8 +9,8 @@ DATA_built = $(CURDIR)/built/$(NEWEST)
 # SQL that the extension shares with the SQL-only version.
 SHARED = $(addprefix $(srcdir)/contrib/portable/,uuids_and_text.sql partitions.sql migrating.sql)
 OBJS = src/module.o \
-       $(addprefix src/engine/, arguments.o borrow.o draw.o generator.o incarnation.o \
-           lease.o raise.o refusals.o relation_changes.o replaced_storage.o sequence.o sequence_page.o settled.o wait.o) \
+       $(addprefix src/engine/, arguments.o draw.o generator.o incarnation.o \
+           lease.o refusals.o relation_changes.o replaced_storage.o sequence.o sequence_page.o settled.o wait.o) \
        $(addprefix src/functions/, bulk_defaults.o id_generator_status.o id_parts.o id_to_text.o \
            made_uuids.o next_id.o next_ids.o nextval_range.o objectids.o raise_generator.o scatter.o settled_below.o \
            shard_fingerprint.o uuid.o uuid_parts.o)

@@ -7,8 +7,6 @@
 #include "core/uuid.hpp"
 #include "core/window.hpp"
 
-#include "engine/attempt.h"
-#include "engine/borrow.h"
 #include "engine/refusals.h"
 #include "engine/replaced_storage.h"
 #include "engine/sequence_page.h"
@@ -16,6 +14,39 @@
 #include "engine/wait.h"
 
 namespace shardid {
+
+// Borrowing time: a session that has shardid.max_borrow advances ahead of the clock instead of
+// waiting for it. Only ids are borrowed.
+
+namespace {
+
+// How far ahead of the clock this session may advance. A crash takes the generator a second
+// further: from there it must still be drawn from.
+uint64 most_borrowed_ms() {
+    const uint64 drawable = max_lead_ms > logged_ahead_ms ? max_lead_ms - logged_ahead_ms : 0;
+    return Min(static_cast<uint64>(max_borrow_ms), drawable);
+}
+
+// The tick after `last`, where that takes the generator no further ahead than the session may go,
+// and no further than it has said; else the verdict is wait. REQUIRED: the page is ours: another
+// may not advance before the clock does (see last_tick).
+Advance borrow(const Layout &layout, uint64 last, uint64 now, uint64 said_ms) {
+    return advance_or_borrow(layout.widths, last, now, Min(said_ms, most_borrowed_ms()));
+}
+
+// Whether this is the first time that the session may borrow so much from the generator. Then the
+// log says so, before the session does, and *said_ms is what it has said. REQUIRED: no page is
+// locked.
+bool begins_to_borrow(Oid relid, uint64 *said_ms) {
+    const uint64 most = most_borrowed_ms();
+    if (most <= *said_ms)
+        return false;
+    *said_ms = most;
+    mention_borrowing(relid, most);
+    return true;
+}
+
+}  // namespace
 
 namespace {
 
@@ -298,6 +329,49 @@ uint64 draw_objectid_tick(Generator &generator) {
 
 Ticks draw_ticks(Generator &generator, const Layout &layout, uint64 max_count) {
     return draw(generator, layout, max_count);
+}
+
+namespace {
+
+// An unbound page whose last value, read in this layout, is past the end of the layout or too far
+// ahead to draw from, is left alone: its values are of another layout.
+Attempt try_raise(const OpenPage &page, const Sequence &sequence, const Known &known,
+                  const Layout &layout, uint64 tick) {
+    Attempt attempt = attempt_at(GetCurrentTimestamp(), binding_of(page));
+    const uint64 now =
+        attempt.clock < layout.epoch_us ? 0 : time_at(layout.epoch_us, attempt.clock);
+    attempt.tick = Max(tick, last_tick_of(page));
+    attempt.lead_ms = lead_ms_of(layout.widths, attempt.tick, now);
+    if (!fits_binding(page, known))
+        attempt.outcome = Outcome::other_binding;
+    else if (attempt.tick >= max_tick(layout.widths))
+        attempt.outcome = Outcome::ended;
+    else if (attempt.binding == unbound && attempt.lead_ms > max_lead_ms)
+        attempt.outcome = Outcome::too_far_ahead;
+    else {
+        attempt.outcome = Outcome::drawn;
+        attempt.covered_by = record_raise(page, sequence, known.binding, tick);
+    }
+    return attempt;
+}
+
+}  // namespace
+
+// Storage that a rollback may bring back remembers draws only: so one tick is drawn there, which is
+// not returned.
+uint64 raise(Generator &generator, const Layout &layout, uint64 tick) {
+    Assert(tick <= max_tick(layout.widths));
+    begin_to_know(generator.known, generator.lease, generator.sequence, layout);
+    const OpenPage page = open_page(generator.pin, generator.sequence);
+    const Attempt attempt = try_raise(page, generator.sequence, generator.known, layout, tick);
+    close_page(generator.pin, page);
+    if (attempt.outcome != Outcome::drawn)
+        refuse(generator.sequence.relid, layout, attempt);
+
+    learn(generator.known);
+    make_durable(attempt.covered_by);
+    return generator.sequence.has_replaced_storage ? draw_ticks(generator, layout, 1).first
+                                                   : attempt.tick;
 }
 
 }  // namespace shardid

@@ -2,8 +2,35 @@
 #pragma once
 
 #include "engine/generator.h"
+#include "engine/sequence_page.h"
+#include "engine/wait.h"
 
 namespace shardid {
+
+// The tick that `advance` is to start from. `elsewhere` was drawn from storage that is gone.
+//
+// A page that is not ours does not show which ids of the present millisecond were drawn: setval or
+// a rollback has overwritten that. So the whole millisecond in which the caller first saw the page
+// like this counts as used up. While the caller waits for its end, other sessions may draw from the
+// page (the count of takings shows it), and the page may be moved again: then the wait starts anew.
+// Moves alone make no session wait again. A page that was ahead of the clock at the first look may
+// be moved back to the present before the next look: then it is the page's own time that counts as
+// used up.
+template <typename L>
+pg_attribute_always_inline uint64 last_tick(const OpenPage &page, uint32 stamp, uint64 elsewhere,
+                                            const L &layout, const Waiter &waiter, uint64 now,
+                                            FirstLook *look) {
+    const uint64 last = Max(last_tick_of(page), elsewhere);
+    if (likely(is_ours(page, stamp)))
+        return last;
+    look->takings = notes_of(page).takings;
+    const bool none_drawn =
+        waiter.look.takings == look->takings && waiter.waited_us < takings_last_us;
+    look->time = none_drawn ? waiter.look.time : now;
+    look->page_time = none_drawn ? waiter.look.page_time : tick_time(layout.widths, last);
+    const uint64 used_up = look->page_time > now ? look->time : Max(look->time, look->page_time);
+    return Max(last, make_tick(layout.widths, used_up, max_sequence(layout.widths)));
+}
 
 // Ticks that follow each other and have the same time.
 struct Ticks {
@@ -40,5 +67,14 @@ uint64 draw_known_id(Generator &generator, const Layout &layout, uint64 shard);
 // generator is that of the extension's own sequence.
 uint64 draw_uuid_tick(Generator &generator);
 uint64 draw_objectid_tick(Generator &generator);
+
+// Raising a generator to a tick that is known from elsewhere.
+
+// Advances the generator to `tick`, unless it is there or further already, and binds its storage to
+// the layout. Returns its last tick, which is not the end and which all later ticks exceed; durable
+// when returned. REQUIRED: the layout is valid, check_max_value, tick <= max_tick. Raises 55000
+// when the storage is bound to another layout, or is not bound and too far ahead in this one; 2200H
+// when no tick is left.
+uint64 raise(Generator &generator, const Layout &layout, uint64 tick);
 
 }  // namespace shardid

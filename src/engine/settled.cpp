@@ -4,8 +4,7 @@
 #include "core/binding.hpp"
 #include "core/notes.hpp"
 
-#include "engine/attempt.h"
-#include "engine/generator.h"
+#include "engine/draw.h"
 #include "engine/lease.h"
 #include "engine/refusals.h"
 #include "engine/settings.h"

@@ -4,7 +4,7 @@
 #include "core/layout.hpp"
 
 #include "engine/arguments.h"
-#include "engine/raise.h"
+#include "engine/draw.h"
 #include "engine/sequence.h"
 #include "engine/settings.h"
 

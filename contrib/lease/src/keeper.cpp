@@ -2,7 +2,6 @@
 
 #include "core/window.hpp"
 
-#include "engine/attempt.h"
 #include "engine/refusals.h"
 #include "engine/settings.h"
 #include "answer.h"

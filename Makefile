@@ -11,9 +11,9 @@ SHARED = $(addprefix $(srcdir)/contrib/portable/,uuids_and_text.sql partitions.s
 OBJS = src/module.o \
        $(addprefix src/engine/, arguments.o draw.o generator.o incarnation.o \
            lease.o refusals.o relation_changes.o replaced_storage.o sequence.o sequence_page.o settled.o wait.o) \
-       $(addprefix src/functions/, bulk_defaults.o id_generator_status.o id_parts.o id_to_text.o \
-           made_uuids.o next_id.o next_ids.o nextval_range.o objectids.o raise_generator.o scatter.o settled_below.o \
-           shard_fingerprint.o uuid.o uuid_parts.o)
+       $(addprefix src/functions/, bulk_defaults.o generators.o id_parts.o id_to_text.o \
+           made_uuids.o next_id.o nextval_range.o objectids.o scatter.o settled_below.o \
+           uuid.o uuid_parts.o)
 EXTRA_CLEAN = built
 
 REGRESS = ids layouts settled inspection uuid_v1 uuid_v6 uuid_v7 uuid_v1_generated objectid errors privileges one_layout \

@@ -1,17 +1,21 @@
 // The SQL functions that show a generator: id_generator_status its position, id_generator_layout
 // the layout of its ids. They read the page without blocking sessions that draw, wait only where
 // these do, for an open ALTER SEQUENCE, and need no more than SELECT.
-
 #include "core/advance.hpp"
 #include "core/binding.hpp"
 #include "core/layout.hpp"
 
 #include "engine/arguments.h"
+#include "engine/draw.h"
+#include "engine/incarnation.h"
 #include "engine/sequence.h"
 #include "engine/sequence_page.h"
+#include "engine/settings.h"
 #include "engine/settled.h"
 
 extern "C" {
+#include "access/xlogrecovery.h"
+#include "catalog/dependency.h"
 #include "catalog/pg_authid_d.h"
 #include "storage/procarray.h"
 }
@@ -176,6 +180,129 @@ Datum shardid_id_generator_layout(PG_FUNCTION_ARGS) {
     Datum values[] = {TimestampTzGetDatum(layout.epoch_us), Int32GetDatum(layout.widths.shard_bits),
                       Int32GetDatum(layout.widths.sequence_bits)};
     bool nulls[lengthof(values)] = {};
+    PG_RETURN_DATUM(make_row(fcinfo, values, nulls));
+}
+
+}  // extern "C"
+
+// The SQL function that raises a generator past an id that is known from elsewhere:
+// raise_generator, which unlike setval never lowers it.
+
+namespace {
+
+void check_update(Oid relid) {
+    Relation relation = relation_open(relid, NoLock);
+    check_privilege(relation, ACL_UPDATE, "no UPDATE", "UPDATE");
+    relation_close(relation, NoLock);
+}
+
+[[noreturn]] void refuse_id(int64 id) {
+    ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+                    errmsg("no id can be generated after this one"),
+                    errdetail("The id is %lld.", static_cast<long long>(id)),
+                    errhint("Pass an id of the layout, before the end of its time.")));
+}
+
+// All shards of the generator share its milliseconds, so it has to leave the id's own behind.
+uint64 last_tick_of_ms(Widths widths, int64 id) {
+    const uint64 time = id_time(widths, static_cast<uint64>(id));
+    if (time >= max_drawn_time(widths))
+        refuse_id(id);
+    return make_tick(widths, time, max_sequence(widths));
+}
+
+// Otherwise no session could draw from the generator afterwards.
+void check_lead(const Layout &layout, uint64 tick) {
+    const TimestampTz clock = GetCurrentTimestamp();
+    const uint64 now = clock < layout.epoch_us ? 0 : time_at(layout.epoch_us, clock);
+    const uint64 time = tick_time(layout.widths, tick);
+    if (time <= now || time - now <= max_lead_ms)
+        return;
+    ereport(
+        ERROR,
+        (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+         errmsg("id is too far ahead of the clock"),
+         errdetail("It is %llu ms ahead, and shardid.max_lead is %llu ms.",
+                   static_cast<unsigned long long>(time - now),
+                   static_cast<unsigned long long>(max_lead_ms)),
+         errhint(
+             "Set the server's clock right, pass the layout that the id was generated "
+             "with, or raise shardid.max_lead, as a superuser or with SET on this parameter.")));
+}
+
+}  // namespace
+
+extern "C" {
+
+PG_FUNCTION_INFO_V1(shardid_raise_generator);
+
+Datum shardid_raise_generator(PG_FUNCTION_ARGS) {
+    const Layout layout =
+        checked_layout(PG_GETARG_TIMESTAMPTZ(2), PG_GETARG_INT32(3), PG_GETARG_INT32(4));
+    const uint64 tick = last_tick_of_ms(layout.widths, PG_GETARG_INT64(1));
+    Generator &generator = use_generator(PG_GETARG_OID(0), "raise_generator()");
+    check_update(generator.sequence.relid);
+    check_max_value(generator.sequence, max_tick(layout.widths));
+    check_lead(layout, tick);
+
+    const uint64 last = raise(generator, layout, tick);
+    return Int64GetDatum(static_cast<int64>(pack_id(layout.widths, 0, last + 1)));
+}
+
+}  // extern "C"
+
+// The SQL function that identifies the server and database, so that two can be compared:
+// shard_fingerprint.
+
+namespace {
+
+// In the order of the function's columns.
+enum FingerprintColumn {
+    system_identifier,
+    timeline,
+    database,
+    extension,
+    started,
+    place,
+    data_directory,
+    machine,
+    fingerprint_columns
+};
+
+TimeLineID current_timeline() {
+    TimeLineID replayed;
+    if (!RecoveryInProgress())
+        return GetWALInsertionTimeLine();
+    GetXLogReplayRecPtr(&replayed);
+    return replayed;
+}
+
+// As PostgreSQL has it for the setting data_directory.
+bool may_see_settings() {
+    return has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_SETTINGS);
+}
+
+}  // namespace
+
+extern "C" {
+
+PG_FUNCTION_INFO_V1(shardid_shard_fingerprint);
+
+Datum shardid_shard_fingerprint(PG_FUNCTION_ARGS) {
+    Datum values[fingerprint_columns] = {};
+    bool nulls[fingerprint_columns] = {};
+    values[system_identifier] = Int64GetDatum(static_cast<int64>(GetSystemIdentifier()));
+    values[timeline] = Int32GetDatum(static_cast<int32>(current_timeline()));
+    values[database] = ObjectIdGetDatum(MyDatabaseId);
+    values[extension] =
+        ObjectIdGetDatum(getExtensionOfObject(ProcedureRelationId, fcinfo->flinfo->fn_oid));
+    values[started] = TimestampTzGetDatum(PgStartTime);
+    values[place] = CStringGetTextDatum(public_place().text);
+    nulls[data_directory] = nulls[machine] = !may_see_settings();
+    if (may_see_settings()) {
+        values[data_directory] = CStringGetTextDatum(DataDir);
+        values[machine] = CStringGetTextDatum(host_name());
+    }
     PG_RETURN_DATUM(make_row(fcinfo, values, nulls));
 }
 

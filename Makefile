@@ -11,8 +11,8 @@ SHARED = $(addprefix $(srcdir)/contrib/portable/,uuids_and_text.sql partitions.s
 OBJS = src/module.o \
        $(addprefix src/engine/, arguments.o draw.o generator.o incarnation.o \
            lease.o refusals.o relation_changes.o replaced_storage.o sequence.o sequence_page.o settled.o wait.o) \
-       $(addprefix src/functions/, bulk_defaults.o generators.o id_parts.o id_to_text.o \
-           made_uuids.o next_id.o nextval_range.o objectids.o scatter.o settled_below.o \
+       $(addprefix src/functions/, bulk_defaults.o generators.o id_parts.o \
+           made_uuids.o next_id.o nextval_range.o objectids.o settled_below.o \
            uuid.o uuid_parts.o)
 EXTRA_CLEAN = built
 

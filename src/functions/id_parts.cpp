@@ -1,8 +1,11 @@
 // The SQL functions that decode ids, the one that builds an id, and the one that finds the smallest
 // id of a time.
+#include "core/forms.hpp"
 #include "core/layout.hpp"
 
 #include "engine/arguments.h"
+
+#include "compat.h"
 
 namespace shardid {
 
@@ -129,6 +132,160 @@ Datum shardid_id_lower_bound(PG_FUNCTION_ARGS) {
     const Layout layout =
         checked_layout(PG_GETARG_TIMESTAMPTZ(1), PG_GETARG_INT32(2), PG_GETARG_INT32(3));
     PG_RETURN_INT64(static_cast<int64>(lower_bound(PG_GETARG_TIMESTAMPTZ(0), layout)));
+}
+
+}  // extern "C"
+
+// The SQL functions that write an id as short text and read it again.
+
+namespace {
+
+// The text is shown whole: a part of it might end within a character, which a server whose encoding
+// is SQL_ASCII cannot tell and a client's encoding then refuses.
+[[noreturn]] pg_attribute_cold void refuse_text(const text *argument,
+                                                const Base32Reading &reading) {
+    const char *shown = text_to_cstring(argument);
+    const int good = static_cast<int>(reading.good);
+    switch (reading.fault) {
+        case Base32Fault::character:
+            ereport(ERROR,
+                    (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION), errmsg("invalid text for an id"),
+                     errdetail("The text is \"%s\", whose character %d is no digit of base 32.",
+                               shown, good + 1),
+                     errhint("Pass a result of id_to_text: digits and Latin letters but U, "
+                             "without spaces or hyphens.")));
+        case Base32Fault::size:
+            ereport(
+                ERROR,
+                (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION), errmsg("invalid text for an id"),
+                 errdetail("The text is \"%s\", whose length is %d.", shown, good),
+                 errhint("Pass a result of id_to_text, which has %d characters.", base32_size)));
+        default:
+            ereport(ERROR,
+                    (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION), errmsg("invalid text for an id"),
+                     errdetail("The text is \"%s\", which is more than 64 bits hold.", shown),
+                     errhint("Pass a result of id_to_text, which begins with 0 to F.")));
+    }
+}
+
+}  // namespace
+
+extern "C" {
+
+PG_FUNCTION_INFO_V1(shardid_id_to_text);
+PG_FUNCTION_INFO_V1(shardid_id_from_text);
+
+// ASCII is the same in every server encoding.
+Datum shardid_id_to_text(PG_FUNCTION_ARGS) {
+    const Base32Text text = base32_of(static_cast<uint64>(PG_GETARG_INT64(0)));
+    PG_RETURN_TEXT_P(cstring_to_text_with_len(text.character, base32_size));
+}
+
+Datum shardid_id_from_text(PG_FUNCTION_ARGS) {
+    const text *argument = PG_GETARG_TEXT_PP(0);
+    const Base32Reading reading = read_base32(VARDATA_ANY(argument), VARSIZE_ANY_EXHDR(argument));
+    if (reading.fault != Base32Fault::none)
+        refuse_text(argument, reading);
+    PG_RETURN_INT64(static_cast<int64>(reading.number));
+}
+
+}  // extern "C"
+
+// The SQL functions that scatter ids and gather them again.
+
+namespace {
+
+int checked_digits(int32 digits) {
+    if (!is_moved_digits(digits))
+        ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+                        errmsg("digits is out of range"), errdetail("digits is %d.", digits),
+                        errhint("Pass a number of digits from 1 to %d.", max_moved_digits)));
+    return digits;
+}
+
+int checked_bits(int32 bits) {
+    if (!is_moved_bits(bits))
+        ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("bits is out of range"),
+                        errdetail("bits is %d.", bits),
+                        errhint("Pass a number of bits, not of partitions, from 1 to %d.",
+                                max_moved_bits)));
+    return bits;
+}
+
+uint64 checked_id(int64 id) {
+    if (id < 0)
+        ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("number is negative"),
+                        errdetail("The number is %lld.", static_cast<long long>(id)),
+                        errhint("Pass a number from 0 to %llu.",
+                                static_cast<unsigned long long>(max_scattered))));
+    return static_cast<uint64>(id);
+}
+
+uint64 checked_id_to_move(int64 number, int digits) {
+    const uint64 id = checked_id(number);
+    if (!has_digits_to_move(id, digits))
+        ereport(ERROR,
+                (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("number has too few digits"),
+                 errdetail("The number is %lld and digits is %d.", static_cast<long long>(number),
+                           digits),
+                 errhint("Pass a number with more digits than are moved, or move fewer.")));
+    return id;
+}
+
+int64 scattered(uint64 id, int digits) {
+    const uint64 result = scatter_digits(id, digits);
+    if (result > max_scattered)
+        ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+                        errmsg("scattered id is out of range"),
+                        errdetail("Id %llu becomes %llu, which no bigint holds.",
+                                  static_cast<unsigned long long>(id),
+                                  static_cast<unsigned long long>(result)),
+                        errhint("Use scatter_bits, which has a result for every id.")));
+    return static_cast<int64>(result);
+}
+
+int64 gathered(uint64 number, int digits) {
+    const uint64 result = gather_digits(number, digits);
+    if (result > max_scattered)
+        ereport(
+            ERROR,
+            (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("number is not a scattered id"),
+             errdetail("The number %llu would come from %llu, which no bigint holds.",
+                       static_cast<unsigned long long>(number),
+                       static_cast<unsigned long long>(result)),
+             errhint("Pass a result of scatter_digits, and the same number of digits.")));
+    return static_cast<int64>(result);
+}
+
+}  // namespace
+
+extern "C" {
+
+PG_FUNCTION_INFO_V1(shardid_scatter_digits);
+PG_FUNCTION_INFO_V1(shardid_gather_digits);
+PG_FUNCTION_INFO_V1(shardid_scatter_bits);
+PG_FUNCTION_INFO_V1(shardid_gather_bits);
+
+Datum shardid_scatter_digits(PG_FUNCTION_ARGS) {
+    const int digits = checked_digits(PG_GETARG_INT32(1));
+    PG_RETURN_INT64(scattered(checked_id_to_move(PG_GETARG_INT64(0), digits), digits));
+}
+
+Datum shardid_gather_digits(PG_FUNCTION_ARGS) {
+    const int digits = checked_digits(PG_GETARG_INT32(1));
+    PG_RETURN_INT64(gathered(checked_id_to_move(PG_GETARG_INT64(0), digits), digits));
+}
+
+Datum shardid_scatter_bits(PG_FUNCTION_ARGS) {
+    const int bits = checked_bits(PG_GETARG_INT32(1));
+    const uint64 id = checked_id(PG_GETARG_INT64(0));
+    PG_RETURN_INT64(static_cast<int64>(scatter_bits(id, bits)));
+}
+
+Datum shardid_gather_bits(PG_FUNCTION_ARGS) {
+    const int bits = checked_bits(PG_GETARG_INT32(1));
+    const uint64 id = checked_id(PG_GETARG_INT64(0));
+    PG_RETURN_INT64(static_cast<int64>(gather_bits(id, bits)));
 }
 
 }  // extern "C"

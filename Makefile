@@ -12,8 +12,8 @@ OBJS = src/module.o \
        $(addprefix src/engine/, arguments.o draw.o generator.o incarnation.o \
            lease.o refusals.o relation_changes.o replaced_storage.o sequence.o sequence_page.o settled.o wait.o) \
        $(addprefix src/functions/, bulk_defaults.o generators.o id_parts.o \
-           made_uuids.o next_id.o nextval_range.o objectids.o settled_below.o \
-           uuid.o uuid_parts.o)
+           next_id.o nextval_range.o objectids.o settled_below.o \
+           uuid.o)
 EXTRA_CLEAN = built
 
 REGRESS = ids layouts settled inspection uuid_v1 uuid_v6 uuid_v7 uuid_v1_generated objectid errors privileges one_layout \

@@ -2,9 +2,87 @@
 // 7, RFC 9562. For a UUID of another version or variant, those that read and convert return NULL.
 #include "core/uuid.hpp"
 
-#include "functions/uuid_parts.h"
+#include "engine/draw.h"
+#include "engine/sequence.h"
+
+extern "C" {
+#include "executor/spi.h"
+}
 
 namespace shardid {
+
+// What the SQL functions for UUIDs of version 1 and 6 have in common: their parts as SQL's types.
+
+namespace {
+
+[[noreturn]] pg_attribute_cold void refuse_clock_seq(int32 clock_seq) {
+    ereport(ERROR,
+            (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("clock sequence is out of range"),
+             errdetail("The clock sequence is %d.", clock_seq),
+             errhint("Pass a clock sequence from 0 to %d.", static_cast<int>(max_uuid_clock_seq))));
+}
+
+[[noreturn]] pg_attribute_cold void refuse_time(TimestampTz ts, int32 hundred_ns, int version) {
+    if (hundred_ns < 0 || hundred_ns >= hundred_ns_per_us)
+        ereport(ERROR,
+                (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("hundred_ns is out of range"),
+                 errdetail("hundred_ns is %d.", hundred_ns),
+                 errhint("Pass the number of 100 ns within the microsecond, 0 to 9.")));
+    ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+                    errmsg("timestamp is outside the range of UUID version %d", version),
+                    errdetail("The timestamp is %s, with %d times 100 ns more.",
+                              timestamptz_to_str(ts), hundred_ns),
+                    errhint("Pass a timestamp from 1582-10-15 00:00:00 to "
+                            "5236-03-31 21:21:00.684697 UTC.")));
+}
+
+uint64 node_of(const macaddr *mac) {
+    return uint64{mac->a} << 40 | uint64{mac->b} << 32 | uint64{mac->c} << 24 |
+           uint64{mac->d} << 16 | uint64{mac->e} << 8 | uint64{mac->f};
+}
+
+// The arguments (ts timestamptz, clkseq int, mac macaddr, hundred_ns int) of a function that builds
+// a UUID; `version` is for the message. Raises 22003 and 22008 for what a UUID cannot hold.
+UuidParts checked_parts(FunctionCallInfo fcinfo, int version) {
+    const TimestampTz ts = PG_GETARG_TIMESTAMPTZ(0);
+    const int32 clock_seq = PG_GETARG_INT32(1);
+    const int32 hundred_ns = PG_GETARG_INT32(3);
+    if (clock_seq < 0 || static_cast<uint64>(clock_seq) > max_uuid_clock_seq)
+        refuse_clock_seq(clock_seq);
+    if (hundred_ns < 0 || hundred_ns >= hundred_ns_per_us || TIMESTAMP_NOT_FINITE(ts) ||
+        !fits_uuid_timestamp(ts, hundred_ns))
+        refuse_time(ts, hundred_ns, version);
+    return {uuid_timestamp_from_us(ts, hundred_ns), static_cast<uint64>(clock_seq),
+            node_of(PG_GETARG_MACADDR_P(2))};
+}
+
+// The first argument, a UUID.
+UuidBytes uuid_argument(FunctionCallInfo fcinfo) {
+    static_assert(uuid_size == UUID_LEN);
+    UuidBytes bytes;
+    memcpy(bytes.byte, PG_GETARG_UUID_P(0)->data, UUID_LEN);
+    return bytes;
+}
+
+// Palloc'd results.
+Datum uuid_datum(const UuidBytes &bytes) {
+    auto *uuid = static_cast<pg_uuid_t *>(palloc(sizeof(pg_uuid_t)));
+    memcpy(uuid->data, bytes.byte, UUID_LEN);
+    return UUIDPGetDatum(uuid);
+}
+
+Datum mac_datum(uint64 node) {
+    auto *mac = static_cast<macaddr *>(palloc(sizeof(macaddr)));
+    mac->a = static_cast<unsigned char>(node >> 40);
+    mac->b = static_cast<unsigned char>(node >> 32);
+    mac->c = static_cast<unsigned char>(node >> 24);
+    mac->d = static_cast<unsigned char>(node >> 16);
+    mac->e = static_cast<unsigned char>(node >> 8);
+    mac->f = static_cast<unsigned char>(node);
+    return MacaddrPGetDatum(mac);
+}
+
+}  // namespace
 
 namespace {
 
@@ -148,6 +226,57 @@ Datum shardid_uuid_v7_timestamp(PG_FUNCTION_ARGS) {
     if (!is_uuid_v7(bytes))
         PG_RETURN_NULL();
     PG_RETURN_TIMESTAMPTZ(us_of_uuid_v7(bytes));
+}
+
+}  // extern "C"
+
+// The SQL function that draws UUIDs, uuid_v1, and the one that gives the database another identity
+// for UUIDs and ObjectIds.
+
+namespace {
+
+constexpr const char *renewing = "renew_identity()";
+
+// Gives the sequence a new relfilenode, which has the last value but not the seed. ALTER SEQUENCE
+// checks that the sequence is the user's, waits for transactions that draw, and invalidates all
+// sessions' relcache entries. This option changes nothing.
+void forget_seed(Oid sequence) {
+    relation_close(open_sequence(sequence, AccessShareLock, "It was dropped just now: call again."),
+                   NoLock);
+    const char *name = qualified_name(sequence);
+
+    SPI_connect();
+    const int result = SPI_execute(psprintf("ALTER SEQUENCE %s INCREMENT BY 1", name), false, 0);
+    if (result != SPI_OK_UTILITY)
+        elog(ERROR, "could not alter sequence: %s", SPI_result_code_string(result));
+    SPI_finish();
+}
+
+}  // namespace
+
+extern "C" {
+
+PG_FUNCTION_INFO_V1(shardid_uuid_v1);
+PG_FUNCTION_INFO_V1(shardid_renew_identity);
+
+Datum shardid_uuid_v1(FunctionCallInfo /*fcinfo*/) {
+    Generator &generator = use_generator(own_sequence(uuid_sequence), "uuid_v1()");
+    const uint64 timestamp = draw_uuid_tick(generator);
+    const UuidIdentity identity =
+        uuid_identity_of(seed_of(generator.known.binding), GetSystemIdentifier(), MyDatabaseId);
+    return uuid_datum(pack_uuid_v1({timestamp, identity.clock_seq, identity.node}));
+}
+
+// A new seed is drawn at once, and with it one UUID or ObjectId that is not returned.
+Datum shardid_renew_identity(FunctionCallInfo /*fcinfo*/) {
+    const Oid of_uuids = own_sequence(uuid_sequence);
+    forget_seed(of_uuids);
+    draw_uuid_tick(use_generator(of_uuids, renewing));
+
+    const Oid of_objectids = own_sequence(objectid_sequence);
+    forget_seed(of_objectids);
+    draw_objectid_tick(use_generator(of_objectids, renewing));
+    PG_RETURN_VOID();
 }
 
 }  // extern "C"

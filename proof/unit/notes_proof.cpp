@@ -1,4 +1,4 @@
-// What core/page_notes.hpp promises, at the ends of its ranges and in the middle.
+// What core/notes.hpp promises, at the ends of its ranges and in the middle.
 #include "core/notes.hpp"
 
 namespace shardid {

@@ -7,20 +7,32 @@ use POSIX ();
 use Test::More ();
 use Time::HiRes qw(time usleep);
 
-our @EXPORT = qw(draw_one draw_at_once draw_from_all start_drawing finish_drawing ids_of all_ids no_id_comes_twice);
+our @EXPORT = qw(answered draw_one draw_at_once draw_from_all start_drawing finish_drawing ids_of all_ids no_id_comes_twice);
 
 my @accounts;    # lists of ids, each from one session
 my @files;       # histories of clients
 
-# Returns one id, which is put on the account, or the error.
+# What a call returns or raises, once the registry has answered it: a machine that is slow may need more than one.
+sub answered
+{
+	my ($call) = @_;
+	my ($result, $end) = (undef, time + $PostgreSQL::Test::Utils::timeout_default);
+	do { $result = $call->() }
+	  while $result =~ /did not answer within [1-9]|no answer about the lease of generator/ && time < $end;
+	return $result;
+}
+
+# Returns one id, which is put on the account, or the error that the registry has caused.
 sub draw_one
 {
 	my ($node, $generator, %params) = @_;
 	my $sql = "\\set VERBOSITY verbose\n" . ($params{settings} // '') . "\nSELECT next_id(generator => '$generator')";
-	my ($status, $id, $error) = $node->psql($params{dbname} // 'postgres', $sql, on_error_stop => 1, timeout => 180);
-	return $error =~ /ERROR/ ? $error : '?' . $error if $status;
-	push @accounts, [$id];
-	return $id;
+	return answered(sub {
+		my ($status, $id, $error) = $node->psql($params{dbname} // 'postgres', $sql, on_error_stop => 1, timeout => 180);
+		return $error =~ /ERROR/ ? $error : '?' . $error if $status;
+		push @accounts, [$id];
+		return $id;
+	});
 }
 
 # Draws from several [node, database, generator] at the same time, by 4 sessions each, for some seconds. A refusal is no
@@ -38,9 +50,8 @@ sub draw_from_all
 {
 	my (@places) = @_;
 	my @clients = map { clients_of(@$_) } @places;
-	my $start = time;
-	do { usleep 100_000 } until time > $start + 0.5 && !(grep { !$_ } received(@clients))
-		|| time > $start + $PostgreSQL::Test::Utils::timeout_default;
+	usleep 500_000;
+	await_ids(@clients);
 	finish_clients($_, 1) for @clients;
 	return ids_received(@clients);
 }
@@ -52,13 +63,11 @@ sub clients_of
 		dbname => $dbname, pause_ms => 10, tolerate => '55000,57P03', %params);
 }
 
-sub received { return map { my $n = 0; $n += @$_ for @{ read_told($_) }; $n } @_ }
-
 sub ids_received
 {
 	my (@clients) = @_;
 	push @files, map { @{ $_->{files} } } @clients;
-	return received(@clients);
+	return map { my $n = 0; $n += @$_ for @{ read_told($_) }; $n } @clients;
 }
 
 # A session that draws an id every $params{ms} (10) for $params{seconds} (600) or until finish_drawing, also after

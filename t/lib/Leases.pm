@@ -9,7 +9,7 @@ use Time::HiRes qw(time usleep);
 use LeaseDraws;
 
 our @EXPORT = (
-	qw(new_registry registry_here let_in on_loopback connect_to_registry lease worker_starts workers_of ms_of
+	qw(new_registry registry_here let_in on_loopback connect_to_registry lease worker_starts workers_of
 	  wait_until wait_for_end error_of), @LeaseDraws::EXPORT);
 
 $ShardidTest::has_own_identifier = 1;
@@ -96,6 +96,7 @@ sub lease
 	my ($node, $space, $generator, %params) = @_;
 	my $more = join '', map { ", $_ => $params{$_}" } grep { $_ ne 'dbname' } sort keys %params;
 	return $node->safe_psql($params{dbname} // 'postgres', <<"SQL");
+SET shardid.lease_timeout = '3min';
 SET ROLE app;
 CREATE SEQUENCE IF NOT EXISTS $generator;
 SELECT shardid_lease.lease_shard('$space', 'registry', '$generator'$more);
@@ -117,22 +118,16 @@ sub workers_of
 	return $node->safe_psql('postgres', q(SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'shardid lease'));
 }
 
-# The error of statements, with its SQLSTATE, or "no error"; $params{role} runs them.
+# The error of statements, with its SQLSTATE, or "no error"; $params{role} runs them. If the registry is silent, $params{once}.
 sub error_of
 {
 	my ($node, $dbname, $sql, %params) = @_;
-	my (undef, undef, $error) = $node->psql($dbname, "\\set VERBOSITY verbose\n$sql", timeout => 180, on_error_stop => 1,
-		extra_params => [ map { ('-U', $_) } grep { defined } $params{role} ]);
-	return $error =~ /(?:ERROR|FATAL): / ? $error : 'no error';
-}
-
-# How many milliseconds the code took.
-sub ms_of
-{
-	my ($code) = @_;
-	my $start = time;
-	$code->();
-	return int(1000 * (time - $start));
+	my $call = sub {
+		my (undef, undef, $error) = $node->psql($dbname, "\\set VERBOSITY verbose\n$sql", timeout => 180, on_error_stop => 1,
+			extra_params => [ map { ('-U', $_) } grep { defined } $params{role} ]);
+		return $error =~ /(?:ERROR|FATAL): / ? $error : 'no error';
+	};
+	return $params{once} ? $call->() : answered($call);
 }
 
 # Waits until the last window that a registry has granted is over, by the registry's row. The shard must be idle: a

@@ -26,7 +26,7 @@ my @calls = (
 my $settings = q(SELECT current_setting('synchronous_commit'), current_setting('lock_timeout'), current_setting('statement_timeout'), current_setting('search_path'));
 while (my ($call, $sql) = splice @calls, 0, 2)
 {
-	for my $given ('off|0|0|public', 'local|7s|8s|pg_catalog, public')
+	for my $given ('off|0|0|public', 'local|70s|80s|pg_catalog, public')
 	{
 		my ($commit, $lock, $statement, $path) = split /\|/, $given;
 		my $set = "SET synchronous_commit = $commit; SET lock_timeout = '$lock'; SET statement_timeout = '$statement'; SET search_path = $path";
@@ -40,7 +40,7 @@ while (my ($call, $sql) = splice @calls, 0, 2)
 
 # --- Text.
 
-my $member = new_node('member', "autovacuum = off\nshardid.lease_timeout = '2s'\n");
+my $member = new_node('member', "autovacuum = off\n");
 connect_to_registry($member, $registry);
 sub raw_error { return (error_of($member, 'postgres', "SET ROLE app; $_[0]")) }
 sub is_whole

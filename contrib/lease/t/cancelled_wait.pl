@@ -7,7 +7,7 @@ use ShardidTest;
 
 my $registry = new_registry('registry', "autovacuum = off\nwal_keep_size = 64MB\n", allows_streaming => 1);
 $registry->safe_psql('postgres', q(SELECT shardid_lease.create_id_space('ids', lease => '2 min', max_ahead => '10 min')));
-my $member = new_node('member', "autovacuum = off\nshardid.lease_timeout = '3min'\nshardid.registry_timeout = '3min'\n");
+my $member = new_node('member', "autovacuum = off\n");
 $member->safe_psql('postgres', 'CREATE DATABASE a; CREATE DATABASE b');
 connect_to_registry($member, $registry, $_) for 'a', 'b';
 

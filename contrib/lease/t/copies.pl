@@ -1,5 +1,6 @@
 # While a lease runs, copies of its holder draw nothing, whatever was copied, and the holder continues; the next
 # holder's ids are later than all ids before.
+use LeaseDraws 'answered';
 use ShardidTest;
 
 # The registry is a database of the same server. The lease is longer than the test: a copy of the holder's window would
@@ -7,7 +8,7 @@ use ShardidTest;
 my $node = new_node('holder', <<'CONF', allows_streaming => 1);
 autovacuum = off
 max_connections = 60
-shardid.lease_timeout = '5s'
+shardid.lease_timeout = '3s'
 CONF
 my ($host, $port) = ($node->host, $node->port);
 $node->safe_psql('postgres', <<SQL);
@@ -23,15 +24,17 @@ is($node->safe_psql('member', q(SELECT shardid_lease.lease_shard('ids', 'registr
 
 my @notes;
 
-# Lets 4 sessions draw for a moment; errors without a lease are no failure.
+# Lets 4 sessions draw until the first $count places have ids; errors without a lease are no failure.
 sub draw_on
 {
-	my (@places) = @_;
+	my ($count, @places) = @_;
 	my @clients = map {
 		start_clients($_->[0], 4, 'SELECT next_id() FROM generate_series(1, 20)',
-			dbname => $_->[1], seconds => 0.7, pause_ms => 10, tolerate => '55000,57P03')
+			dbname => $_->[1], pause_ms => 10, tolerate => '55000,57P03')
 	} @places;
-	finish_clients($_) for @clients;
+	usleep 700_000;
+	await_ids(@clients[ 0 .. $count - 1 ]);
+	finish_clients($_, 1) for @clients;
 	push @notes, map { @{ $_->{files} } } @clients;
 	return map { judge_clients([$_], lead_ms => -1) } @clients;
 }
@@ -39,16 +42,16 @@ sub draw_on
 sub refused_beside
 {
 	my ($what, $node_of_copy, $database) = @_;
-	my ($holder, $copy) = draw_on([ $node, 'member' ], [ $node_of_copy, $database ]);
+	my ($holder, $copy) = draw_on(1, [ $node, 'member' ], [ $node_of_copy, $database ]);
 	cmp_ok($holder->{ids}, '>', 0, "$what: the holder draws $holder->{ids} ids");
 	is($holder->{violations}, 0, 'all of them right');
 	is($copy->{ids}, 0, "$what draws none");
-	my ($code, $output, $error) = $node_of_copy->psql($database, 'SELECT next_id()');
+	my $error = answered(sub { return ($node_of_copy->psql($database, 'SELECT next_id()'))[2] });
 	like($error, qr/shard 0 of id space "ids" (?:is|last) held by \S+, port $port, database "member"/, 'and is told whose it is');
 	return;
 }
 
-draw_on([ $node, 'member' ]);
+draw_on(1, [ $node, 'member' ]);
 for my $strategy ('wal_log', 'file_copy')
 {
 	$node->safe_psql('postgres', "CREATE DATABASE copied TEMPLATE member STRATEGY $strategy");
@@ -74,7 +77,7 @@ refused_beside('a promoted standby', $standby, 'member');
 # After take_over_shard() the standby has the shard, in a window after the old holder's. The old holder continues until
 # the end of its window.
 $standby->safe_psql('member', 'SELECT shardid_lease.take_over_shard()');
-my ($old, $new) = draw_on([ $node, 'member' ], [ $standby, 'member' ]);
+my ($old, $new) = draw_on(2, [ $node, 'member' ], [ $standby, 'member' ]);
 cmp_ok($_->{ids}, '>', 0, "after a takeover $_->{ids} ids") for $old, $new;
 is(judge_space(\@notes)->{violations}, 0, 'none twice after a takeover');
 cmp_ok(
@@ -90,7 +93,7 @@ for my $move (
 	q(SELECT setval('shardid_seq', last_value - 2000000) FROM shardid_seq),
 	'ALTER SEQUENCE shardid_seq RESTART')
 {
-	my ($told) = draw_on([ $standby, 'member' ]);
+	my ($told) = draw_on(1, [ $standby, 'member' ]);
 	cmp_ok($told->{ids}, '>', 0, "$told->{ids} ids");
 	$standby->safe_psql('member', $move);
 	my $next = $standby->safe_psql('member', 'SELECT next_id()');

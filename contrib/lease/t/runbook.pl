@@ -4,7 +4,7 @@
 use IO::Socket::INET;
 use Socket;
 use Docs;
-use Leases 'let_in';
+use Leases qw(answered let_in);
 use ShardidTest;
 
 my $page = slurp_file('docs/several-databases.md');
@@ -158,7 +158,7 @@ my $old = $node{lisbon1};
 $old->stop('immediate');
 block_prints('lisbon2', 'shop', 'member_failover');
 start_again($old);
-like(($old->psql('shop', "SET shardid.lease_timeout = '1s'; SELECT ids.next_id()"))[2], qr/held by \S+, port @{[ $node{lisbon2}->port ]},/, 'the old primary generates no ids');
+like(answered(sub { return ($old->psql('shop', "SET shardid.lease_timeout = '1s'; SELECT ids.next_id()"))[2] }), qr/held by \S+, port @{[ $node{lisbon2}->port ]},/, 'the old primary generates no ids');
 $old->stop;
 make_standby('lisbon2', 'lisbon1', $old);
 is(alerts_of('lisbon2'), '', 'lisbon2: no alert');
@@ -168,12 +168,18 @@ is(run_on('cairo1', 'shop', q(CREATE SEQUENCE late; GRANT SELECT ON SEQUENCE lat
 
 # --- The registry hangs, or waits for a standby that is gone: the check must not look well.
 
+# How long a member waits for the registry.
+sub patience { return run_on($_[0], 'postgres', "ALTER DATABASE shop SET shardid.registry_timeout = '$_[1]'") }
+
 my @frozen = processes_of($node{registry1});
 kill 'STOP', @frozen;
+patience('oslo1', '1s');
 like(run_on('oslo1', 'shop', block('member_check')), qr/held\|f\|.*no connection within /, 'oslo1: the check of a registry that hangs');
 kill 'CONT', @frozen;
+patience('oslo1', '10s');
 $node{registry2}->stop('immediate');
 like(run_on('oslo1', 'shop', block('member_check')), qr/held\|f\|.*no answer within /, 'oslo1: the check of a registry without its standby');
+patience('oslo1', '3min');
 is(run_on('registry1', 'postgres', command('ALTER SYSTEM SET synchronous_standby_names') . ';' . command('SELECT pg_reload_conf(), pg_sleep')), 't|', 'registry1 waits for no standby');
 block_prints('oslo1', 'shop', 'member_check');
 make_standby('registry1', 'registry2', $node{registry2});
@@ -284,11 +290,13 @@ socket($hole, PF_INET, SOCK_STREAM, 0) && bind($hole, sockaddr_in(0, INADDR_LOOP
 my ($hole_port) = sockaddr_in(getsockname $hole);
 my @waiting = map { IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $hole_port, Blocking => 0) } 1 .. 3;
 my $trouble = 'SELECT error FROM shardid_lease.shard_leases WHERE failed_at IS NOT NULL';
-my $renew = "SET shardid.lease_timeout = '9s'; SELECT shardid_lease.renew_leases()";
+my $renew = 'SELECT shardid_lease.renew_leases()';
+patience('lisbon2', '5s');
 my ($timeout) = $page =~ /(tcp_user_timeout '\d+')/ or die;
 my $with_hole = sprintf "SET host '127.0.0.1,%s', SET port '%s,%s'", $node{registry1}->host, $hole_port, $node{registry1}->port;
 run_on('lisbon2', 'shop', "ALTER SERVER registry OPTIONS ($with_hole, DROP tcp_user_timeout); $renew");
 like(run_on('lisbon2', 'shop', $trouble), qr/no connection within shardid\.registry_timeout/, 'a server that is switched off keeps the other one from being asked');
+patience('lisbon2', '3min');
 run_on('lisbon2', 'shop', "ALTER SERVER registry OPTIONS (ADD $timeout); $renew");
 is(run_on('lisbon2', 'shop', $trouble), '', 'but not with the timeout of the page');
 

@@ -5,7 +5,7 @@
 use Leases;
 use ShardidTest;
 
-my $node = new_node('node', "log_min_messages = debug1\nshardid.lease_timeout = '2s'\n");
+my $node = new_node('node', "log_min_messages = debug1\n");
 $node->safe_psql('postgres', 'CREATE ROLE owner LOGIN;' . registry_here('owner') . <<'SQL');
 SELECT shardid_lease.create_id_space('ids', lease => '10 min');
 CREATE ROLE stranger LOGIN;
@@ -68,8 +68,8 @@ sub call_all
 	my ($role, $setup) = @_;
 	my @calls = calls_of($role);
 	cmp_ok(scalar @calls, '>', 5, "$role: " . @calls . ' calls');
-	my $sql = join '', "SET statement_timeout = '20s'; SET shardid.lease_timeout = 0;\n", $setup, map { "$_;\n" } @calls;
-	$node->psql('postgres', $sql, extra_params => [ '-U', $role ], on_error_stop => 0, timeout => 180);
+	my $sql = join '', "SET statement_timeout = '60s'; SET shardid.lease_timeout = 0;\n", $setup, map { "$_;\n" } @calls;
+	$node->psql('postgres', $sql, extra_params => [ '-U', $role ], on_error_stop => 0, timeout => 900);
 	return;
 }
 
@@ -97,7 +97,7 @@ BEGIN; SELECT shardid_lease.grant_shards(jsonb_build_array(jsonb_build_object('s
 	'clock', floor(extract(epoch FROM clock_timestamp()) * 1000))))
 SQL
 my $until = query('SELECT until FROM shardid_lease.shard_leases WHERE shard = ' . $held);
-is(error_of($node, 'postgres', "SET shardid.lease_timeout = '10s'; SELECT shardid_lease.renew_leases()", role => 'owner'), 'no error', 'meanwhile the holder renews');
+is(error_of($node, 'postgres', 'SELECT shardid_lease.renew_leases()', role => 'owner'), 'no error', 'meanwhile the holder renews');
 cmp_ok(query('SELECT until FROM shardid_lease.shard_leases WHERE shard = ' . $held), 'gt', $until, 'and has a later window');
 $open->query_safe('ROLLBACK');
 $open->quit;
@@ -124,7 +124,7 @@ UPDATE shardid_lease.registry_confirmation c SET identity = 'new' FROM shardid_l
 UPDATE shardid_lease.id_space SET identity = 'new', shard_bits = 10 WHERE name = 'short';
 SQL
 sub why { return query(q(SELECT error FROM shardid_lease.shard_leases WHERE generator = 'short'::regclass)) }
-like(error_of($node, 'postgres', q(SELECT next_id('short'::regclass))), qr/55000: .*no lease of shard/, 'another id space of the name grants nothing');
+like(error_of($node, 'postgres', q(SET shardid.lease_timeout = '1s'; SELECT next_id('short'::regclass))), qr/55000: .*no lease of shard/, 'another id space of the name grants nothing');
 like(why(), qr/is another one/, 'and it is said why');
 query(q(UPDATE shardid_lease.registry_confirmation c SET identity = l.registry
 	FROM shardid_lease.id_space s JOIN shardid_lease.leased_generator l ON l.space = s.name WHERE s.name = 'short' AND c.identity = s.identity;

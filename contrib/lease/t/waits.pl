@@ -6,8 +6,8 @@ use ShardidTest;
 
 my $registry = new_registry('registry');
 $registry->safe_psql('postgres', q(SELECT shardid_lease.create_id_space('ids', lease => '10 min')));
-# The timeouts are long: only the test ends what waits.
-my $member = new_node('member', "autovacuum = off\nmax_worker_processes = 40\nshardid.lease_timeout = '120s'\nshardid.registry_timeout = '120s'\n");
+# Only the test ends what waits.
+my $member = new_node('member', "autovacuum = off\nmax_worker_processes = 40\n");
 connect_to_registry($member, $registry);
 my $dir = PostgreSQL::Test::Utils::tempdir();
 sub on_member { return $member->safe_psql('postgres', $_[0]) }
@@ -120,9 +120,9 @@ my $idle = $member->background_psql('postgres', on_error_die => 1);
 $idle->query_safe("BEGIN; SELECT next_id(generator => '$generator')");
 on_member("SET ROLE app; SELECT shardid_lease.take_over_shard('$generator')");
 like(draw_one($member, $generator), qr/^\d+$/, 'taken over behind an idle transaction: others draw');
-like(error_of($member, 'postgres', "SET ROLE app; SET shardid.lease_timeout = '1s'; SELECT shardid_lease.release_shard('$generator')"),
+like(error_of($member, 'postgres', "SET ROLE app; SET shardid.lease_timeout = '3s'; SELECT shardid_lease.release_shard('$generator')"),
 	qr/ERROR:  55006: a transaction can still use the released lease of .*release_shard\(\) need not be called again/s, 'released behind an idle transaction: it says so');
-like(error_of($member, 'postgres', "SET statement_timeout = '10s'; SELECT next_id(generator => '$generator')"),
+like(error_of($member, 'postgres', "SET statement_timeout = '60s'; SELECT next_id(generator => '$generator')"),
 	qr/has released its lease/, 'others are refused at once');
 $idle->quit;
 

@@ -5,7 +5,7 @@ package LeasePages;
 use ShardidTest;
 use Exporter 'import';
 use Docs;
-use Leases 'let_in';
+use Leases qw(answered let_in);
 
 our @EXPORT = qw(start_registry start_member on_registry address block run_block every_block_has_run command generate
   refused shard_of end_window $registry $release $renew);
@@ -32,7 +32,11 @@ sub address { return sprintf "host '%s', port '%s'", $registry->host, $registry-
 sub command { return command_of('contrib/lease/README.md', $_[0]) }
 
 # As if time had passed until the end of the shard's last window.
-sub end_window { return on_registry("UPDATE shardid_lease.granted_shard SET until_ms = from_ms - 60000 WHERE space = 'shop' AND shard = $_[0]") }
+sub end_window
+{
+	my ($shard, $space) = (@_, 'shop');
+	return on_registry("UPDATE shardid_lease.granted_shard SET until_ms = from_ms - 60000 WHERE space = '$space' AND shard = $shard");
+}
 
 our $release = command('SELECT shardid_lease.release_shard()');
 our $renew = command('SELECT shardid_lease.renew_leases()');
@@ -76,8 +80,10 @@ sub generate { return $_[0]->safe_psql($_[1] // 'shop', 'SELECT ids.next_id()') 
 sub refused
 {
 	my ($node, $dbname) = @_;
-	my ($status, $out, $err) = $node->psql($dbname // 'shop', "SET shardid.lease_timeout = '2s'; SELECT ids.next_id()");
-	return $out eq '' ? $err =~ s/^psql:<stdin>:1: //r : "generated $out";
+	return answered(sub {
+		my ($status, $out, $err) = $node->psql($dbname // 'shop', "SET shardid.lease_timeout = '2s'; SELECT ids.next_id()");
+		return $out eq '' ? $err =~ s/^psql:<stdin>:1: //r : "generated $out";
+	});
 }
 
 sub shard_of { return ($_[0] >> 10) & 8191 }

@@ -30,7 +30,7 @@ sub new
 	my $listener = listen_on(0);
 	$self->{port} = $listener->sockport;
 	$self->write_state;
-	append_to_file("$self->{dir}/requests", '');
+	append_to_file("$self->{dir}/$_", '') for qw(requests held seen);
 	append_to_file("$self->{dir}/links", '0');
 	my $parent = $$;
 	$self->{parent} = $parent;
@@ -51,7 +51,6 @@ sub mode
 	my ($self, $mode) = @_;
 	$self->{mode} = $mode;
 	$self->write_state;
-	usleep 50_000;    # it looks every 10 ms
 	return;
 }
 
@@ -61,7 +60,6 @@ sub lead_to
 	my ($self, $upstream) = @_;
 	$self->{upstream} = $upstream;
 	$self->write_state;
-	usleep 50_000;
 	return;
 }
 
@@ -73,6 +71,9 @@ sub requests
 	return grep { $_ eq $function } split /\n/, slurp_file("$self->{dir}/requests");
 }
 
+# The number of messages that were held back so far.
+sub held { return -s "$_[0]{dir}/held" }
+
 # The number of connections, with those whose sender has disconnected while its request is still under way.
 sub links
 {
@@ -83,7 +84,9 @@ sub links
 sub write_state
 {
 	my ($self) = @_;
-	$self->write_file('state', "$self->{upstream} $self->{mode}");
+	my $state = "$self->{upstream} $self->{mode}";
+	$self->write_file('state', $state);
+	usleep 2_000 while $self->{pid} && slurp_file("$self->{dir}/seen") ne $state;
 	return;
 }
 
@@ -126,16 +129,18 @@ sub serve
 {
 	my ($self, $listener, $parent) = @_;
 	my @links;    # client and server, the bytes that are under way to each, and what was seen of requests
-	my $written = 0;
+	my ($written, $seen) = (0, '');
 	while (getppid() == $parent)
 	{
-		my ($upstream, $mode, $ms, $function) = split / /, slurp_file("$self->{dir}/state");
+		my $state = slurp_file("$self->{dir}/state");
+		my ($upstream, $mode, $ms, $function) = split / /, $state;
 		if ($mode eq 'refuse')
 		{
 			close $listener if $listener;
 			undef $listener;
 			close_link($_) for splice @links;
 		}
+		$self->write_file('seen', $seen = $state) if $seen ne $state;
 		if ($mode eq 'refuse' || $mode eq 'swallow')
 		{
 			usleep 10_000;
@@ -197,6 +202,7 @@ sub receive
 	}
 	my $is_late = $mode eq 'delay' || $mode eq 'late_request' && $request
 	  || $mode eq 'late_answer' && !$from_client && $link->{asked};
+	append_to_file("$self->{dir}/held", '.') if $is_late;
 	$link->{is_late} = 1 if $mode eq 'late_request' && $request;
 	delete $link->{is_late} unless $from_client;
 	# Bytes keep their order.

@@ -14,8 +14,8 @@ use Test::More;
 use Time::HiRes qw(usleep);
 
 our @EXPORT = (
-	qw(new_node await_event start_clients await_clients await_ids finish_clients read_told judge_clients judge judge_space is_innocent note_fault
-	  rounds processes_of kill_node start_again with_fake_clock judge_program set_fake_clock create_recipe lead_ms error_on
+	qw(new_node await_event start_clients await_clients await_ids finish_clients read_told judge_clients judge judge_space
+	  is_innocent note_fault rounds processes_of kill_node start_again with_fake_clock judge_program set_fake_clock create_recipe lead_ms error_on
 	  usleep),
 	@Test::More::EXPORT, @PostgreSQL::Test::Utils::EXPORT);
 
@@ -28,7 +28,7 @@ sub import
 # Where leases, UUIDs or fingerprints distinguish servers by their system identifier: see Initdb.pm.
 our $has_own_identifier = 0;
 
-# How slow the machine is does not decide what is answered.
+# How slow the machine is does not decide what a registry answers.
 my $patient = "shardid.lease_timeout = '3min'\nshardid.registry_timeout = '3min'\n";
 
 # A started cluster with the extension in database postgres. $conf is added to postgresql.conf.
@@ -37,7 +37,7 @@ sub new_node
 	my ($name, $conf, %params) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
 	$node->init(%params);
-	$node->append_conf('postgresql.conf', "max_connections = 40\nlog_statement = none\n$patient" . ($conf // ''));
+	$node->append_conf('postgresql.conf', "max_connections = 40\nlog_statement = none\n" . ($has_own_identifier ? $patient : '') . ($conf // ''));
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION shardid');
 	return $node;

@@ -79,9 +79,10 @@ sub generate { return $_[0]->safe_psql($_[1] // 'shop', 'SELECT ids.next_id()') 
 # The error of a call that is not allowed.
 sub refused
 {
-	my ($node, $dbname) = @_;
+	my ($node, $dbname, $call) = @_;
+	$call //= 'SELECT ids.next_id()';
 	return answered(sub {
-		my ($status, $out, $err) = $node->psql($dbname // 'shop', "SET shardid.lease_timeout = '2s'; SELECT ids.next_id()");
+		my ($status, $out, $err) = $node->psql($dbname // 'shop', "SET shardid.lease_timeout = '2s'; $call");
 		return $out eq '' ? $err =~ s/^psql:<stdin>:1: //r : "generated $out";
 	});
 }

@@ -97,7 +97,7 @@ in_step() {
 # Under load both nodes generate ids in one millisecond anyway. Here raise_generator sets both to the same one.
 same_millisecond() {
     local id node
-    id=$(ask "lisbon/$1" "SELECT ids.id_lower_bound(date_trunc('second', now()) + '1 min')")
+    id=$(ask "lisbon/$1" "SELECT ids.id_lower_bound(date_trunc('second', now()) + '1 hour')")
     for node in lisbon oslo; do
         on "$node/$1" -c "SELECT ids.raise_generator('ids.shardid_seq', $id)" >/dev/null
     done

@@ -80,12 +80,13 @@ sub start_clients
 sub await_event
 {
 	my ($event, $code) = @_;
-	for (1 .. 50 * $PostgreSQL::Test::Utils::timeout_default)
+	my $end = time + $PostgreSQL::Test::Utils::timeout_default;
+	until ($code->())
 	{
-		return if $code->();
+		die "waited in vain: $event" if time > $end;
 		usleep 20_000;
 	}
-	die "waited in vain: $event";
+	return;
 }
 
 sub await_clients

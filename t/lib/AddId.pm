@@ -6,7 +6,7 @@ use ShardidTest;
 use Exporter 'import';
 use Docs;
 
-our @EXPORT = qw(start_shop create_orders install on as_superuser block sqlstate_of script script_fails script_in_background
+our @EXPORT = qw(start_shop create_orders install on repeated as_superuser block sqlstate_of script script_fails script_in_background
   start_script run_in_background terminate $node);
 our $node;
 
@@ -23,6 +23,18 @@ sub on
 	my ($sql, $role) = @_;
 	return $node->safe_psql('shop', $sql, extra_params => [ '-U', $role // 'shop_owner' ]);
 }
+
+# As the pages say, what has not got its locks in time runs again.
+sub repeated
+{
+	my ($sql) = @_;
+	return await_event('the locks', sub {
+		my ($code, undef, $err) = $node->psql('shop', $sql, on_error_stop => 1, extra_params => [ '-U', 'shop_owner' ]);
+		die $err if $code && $err !~ /lock timeout/;
+		return !$code;
+	});
+}
+
 sub as_superuser { return $node->safe_psql('shop', $_[0]) }
 sub block { return block_of('migrating.md', $_[0]) }
 
@@ -61,7 +73,7 @@ sub start_script
 	return IPC::Run::start(\@command, '<', \'', '>', $out, '2>', $err);
 }
 
-# Returns what it prints. As the page says, a script that has not got a lock in time runs again.
+# Returns what it prints. It runs again, too.
 sub script
 {
 	my @command = command_of_script(@_);

@@ -3,31 +3,12 @@
 # version in one transaction. The owner is no superuser. No INSERT fails, no row is lost, no id is repeated, also not
 # that of a deleted row; and pg_dump then writes the same schema as before. A sequence that an integer column shares stays
 # as it is: sql/whole_schema has it as a bigint.
+use AddId;
 use Docs;
 use ShardidTest;
 
-my $node = new_node('whole_schema');
+start_shop('whole_schema');
 my $superuser = getpwuid($<);
-$node->safe_psql('postgres', 'CREATE ROLE shop_owner LOGIN; CREATE ROLE app LOGIN');
-
-sub on
-{
-	my ($sql, $role) = @_;
-	return $node->safe_psql('shop', $sql, extra_params => [ '-U', $role // 'shop_owner' ]);
-}
-
-# As the page says, what has not got its locks in time runs again.
-sub repeated
-{
-	my ($sql) = @_;
-	return await_event('the locks', sub {
-		my ($code, undef, $err) = $node->psql('shop', $sql, on_error_stop => 1, extra_params => [ '-U', 'shop_owner' ]);
-		die $err if $code && $err !~ /lock timeout/;
-		return !$code;
-	});
-}
-
-sub block { return block_of('migrating.md', $_[0]) }
 
 # The role that inserts lacks all rights: the commands of the switch contain them.
 sub without_grants { return $_[0] =~ s/^(?:GRANT|CALL) .*\n//mgr }

@@ -1,6 +1,6 @@
-// The rule by which a generator advances from one tick to the next. Pure: every caller reads its
-// clock itself and passes what it read. W is what gives a tick its fields: Widths, WorkedWidths, or
-// a Count.
+// The rule by which a generator advances from one tick to the next; what gives a tick its fields,
+// which is W below: Widths, WorkedWidths, or a Count; and how far a generator can still go. Pure:
+// every caller reads its clock itself and passes what it read.
 #pragma once
 
 #include <bit>
@@ -124,9 +124,7 @@ static_assert(advance(instagram_widths, make_tick(instagram_widths, 5, 7), 4).ti
 static_assert(advance(instagram_widths, make_tick(instagram_widths, 5, 1023), 5).verdict ==
               Verdict::wait);
 
-// Widths with the masks and bounds that they make, worked out once for many draws. To the rule of
-// advance.hpp they are what plain widths are. Pure arithmetic.
-
+// Widths with the masks and bounds that they make, worked out once for many draws.
 struct WorkedWidths {
     int sequence_bits;
     std::uint64_t max_sequence;
@@ -184,9 +182,7 @@ constexpr std::uint64_t pack_id(const WorkedWidths &widths, int shard_bits, std:
 static_assert(pack_id(worked_out({13, 10}), 13, 5, 1234567) == pack_id({13, 10}, 5, 1234567));
 
 // Ticks that are a plain count, without fields of bits: so many numbers in each step of time, one
-// after the other. To the rule of advance.hpp a Count is what Widths are for ids. Pure arithmetic.
-
-// tick = time * numbers + number
+// after the other. tick = time * numbers + number
 struct Count {
     std::int64_t step_us;
     std::uint64_t numbers;
@@ -230,8 +226,6 @@ constexpr std::uint64_t tick_sequence(const Count &count, std::uint64_t tick) {
 constexpr std::uint64_t first_sequence_after(const Count & /*count*/, std::uint64_t /*last_tick*/) {
     return 0;
 }
-
-// How far a generator can still go: its last ticks, and how many there are before them.
 
 // The last tick whose ids are positive as int8.
 constexpr std::uint64_t last_positive_tick(Widths widths) {

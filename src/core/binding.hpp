@@ -1,7 +1,7 @@
-// What a generator's storage (its relfilenode) is bound to at its first draw: the layout of its
-// ids, or the seed that the database's UUIDs or ObjectIds have in common. 64 bits, all of which
-// matter: no two layouts have one binding, so that none can be passed off as another. Pure
-// arithmetic.
+// What a generator's storage (its relfilenode) is bound to at its first draw, and what was drawn
+// from it. It is bound to the layout of its ids, or to the seed that the database's UUIDs or
+// ObjectIds have in common. 64 bits, all of which matter: no two layouts have one binding, so that
+// none can be passed off as another. Pure arithmetic.
 //
 //     ids:                 31 - shard_bits (5) | 31 - sequence_bits (5) | epoch in ms (54)
 //     UUIDs, ObjectIds:    0 (10)              | kind (2)               | random seed (52)
@@ -86,10 +86,9 @@ inline constexpr bool is_of_ids<Layout> = true;
 
 // What was drawn from a generator's storage, as other storage of the generator has to remember it.
 // Storage can be drawn from in one layout and its successor in another: a tick without what it was
-// drawn as says nothing. Pure arithmetic.
-
+// drawn as says nothing.
 struct Drawn {
-    std::uint64_t binding;  // see binding.hpp
+    std::uint64_t binding;
     std::uint64_t tick;
     std::uint64_t log_to;  // how far WAL is to be written where the tick needs it
 

@@ -1,8 +1,4 @@
-// Scattering: an id's low digits or bits moved up, so that consecutive ids lie far apart, and back.
-// Pure arithmetic; ids and results are 0 .. 2^63-1.
-//
-//     digits   561632371724517376 -> 566163237172451737    the last behind the first
-//     bits     abc...xyz -> xyzabc...                      63 bits rotated
+// Other forms of an id, and the way back: scattered, and as short text. Pure arithmetic.
 #pragma once
 
 #include <bit>
@@ -12,6 +8,12 @@
 
 namespace shardid {
 
+// Scattering: an id's low digits or bits moved up, so that consecutive ids lie far apart. Ids and
+// results are 0 .. 2^63-1.
+//
+//     digits   561632371724517376 -> 566163237172451737    the last behind the first
+//     bits     abc...xyz -> xyzabc...                      63 bits rotated
+//
 // What an int8 that is not negative has.
 inline constexpr std::uint64_t max_scattered = INT64_MAX;
 inline constexpr int scattered_bits = 63;
@@ -106,10 +108,8 @@ static_assert(scatter_digits(561632371724517376, 1) == 566163237172451737);
 static_assert(scatter_digits(561632371728711680, 1) == 506163237172871168);
 static_assert(scatter_bits(1, 1) == std::uint64_t{1} << 62 && scatter_bits(2, 1) == 1);
 
-// 64 bits as 13 characters of Crockford's base 32 (crockford.com/base32.html), sorting byte by byte
-// as the numbers do. The first character holds 4 bits, so it is at most F. Pure arithmetic on
-// ASCII.
-
+// 64 bits as 13 characters of Crockford's base 32 (crockford.com/base32.html), in ASCII, sorting
+// byte by byte as the numbers do. The first character holds 4 bits, so it is at most F.
 inline constexpr int base32_digit_bits = 5;
 inline constexpr int base32_size = 13;
 

@@ -1,6 +1,5 @@
-// Two notes in the 16 bits of a sequence's page that nothing reads (the offset in its tuple's
-// t_ctid): how often a draw has made the page ours, modulo 512, and when the generator's lead over
-// the clock was last mentioned in the log, in units of 16 s modulo 63. Pure arithmetic.
+// What sessions note for others: two notes on a sequence's page, and the millisecond of a
+// transaction's first id. Pure arithmetic.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +8,9 @@
 
 namespace shardid {
 
+// In the 16 bits of the page that nothing reads (the offset in its tuple's t_ctid): how often a
+// draw has made the page ours, modulo 512, and when the generator's lead over the clock was last
+// mentioned in the log, in units of 16 s modulo 63.
 struct PageNotes {
     std::uint16_t takings;
     std::uint16_t mention;  // 0: never
@@ -62,10 +64,8 @@ static_assert(notes_of(offset_of({511, 63})) == PageNotes{511, 63});
 // Below the offsets that mean something to the heap: SpecTokenOffsetNumber and its like.
 static_assert(offset_of({511, 63}) == 1 << 15);
 
-// The millisecond of a transaction's first id, as it is noted for other sessions: on a scale of its
-// own, so that it can be compared over layouts. Pure arithmetic.
-
-// As many bits as a note has: some 8,900 years.
+// The millisecond of a first id is noted on a scale of its own, so that it can be compared over
+// layouts, in as many bits as a note has: some 8,900 years.
 inline constexpr int first_ms_bits = 48;
 
 // The scale begins before every epoch: with PostgreSQL's first timestamp, 4714-11-24 BC.

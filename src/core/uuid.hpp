@@ -1,4 +1,6 @@
-// UUID version 1, RFC 9562 section 5.1: packing and unpacking. Pure arithmetic.
+// UUIDs of RFC 9562: packing and unpacking versions 1 and 6, bounds and times of version 7; what
+// the generator of UUIDs counts, and what tells those of one database from all others. Pure
+// arithmetic.
 #pragma once
 
 #include <cstdint>
@@ -168,8 +170,8 @@ constexpr int hundred_ns_of_uuid_timestamp(std::uint64_t timestamp) {
 // Section 5.1's offset to the Unix epoch, 0x01B21DD213814000.
 static_assert(uuid_timestamp_from_us(-10957 * us_per_day, 0) == 0x01B21DD213814000);
 
-// UUID version 6, RFC 9562 section 5.6: the parts of version 1 with the timestamp in order, from
-// its highest bit, so that UUIDs sort by time. Pure arithmetic.
+// Version 6, section 5.6: the parts of version 1 with the timestamp in order, from its highest bit,
+// so that UUIDs sort by time.
 
 namespace uuid_detail {
 
@@ -206,10 +208,8 @@ constexpr UuidParts unpack_uuid_v6(const UuidBytes &bytes) {
 static_assert(unpack_uuid_v6(pack_uuid_v6({0x1EC9414C232AB00, 0x33C8, 0x9F6BDECED846})) ==
               UuidParts{0x1EC9414C232AB00, 0x33C8, 0x9F6BDECED846});
 
-// UUID version 7, RFC 9562 section 5.7: milliseconds since 1970-01-01 00:00 UTC from the highest
-// bit, then the version, the variant and whatever distinguishes UUIDs of one millisecond. Pure
-// arithmetic.
-
+// Version 7, section 5.7: milliseconds since 1970-01-01 00:00 UTC from the highest bit, then the
+// version, the variant and whatever distinguishes UUIDs of one millisecond.
 inline constexpr int uuid_v7_ms_bits = 48;
 
 namespace uuid_detail {
@@ -247,9 +247,8 @@ static_assert(us_of_uuid_v7({{0x01, 0x7F, 0x22, 0xE2, 0x79, 0xB0, 0x7C, 0xC3, 0x
                               0x0C, 0x0C, 0x07, 0x39, 0x8F}}) ==
               unix_epoch_us + INT64_C(1645557742000) * us_per_ms);
 
-// What the generator of UUIDs counts: the timestamp of RFC 9562 section 5.1, intervals of 100 ns,
-// ten in each microsecond of the clock. Pure arithmetic.
-
+// What the generator of UUIDs counts: the timestamp of section 5.1, intervals of 100 ns, ten in
+// each microsecond of the clock.
 inline constexpr Count uuid_ticks{
     .step_us = 1, .numbers = hundred_ns_per_us, .last_tick = max_uuid_timestamp};
 static_assert(is_drawable(uuid_ticks));
@@ -259,8 +258,8 @@ inline constexpr OwnLayout uuid_layout{uuid_ticks, uuid_epoch_us, Kind::uuids};
 // What tells the UUIDs and ObjectIds made in one database from those made in any other: a random
 // seed, drawn with the first of them and kept where their generator's storage keeps a layout
 // (binding.hpp). A copy of the files has the same seed; so the database's OID and the cluster's
-// system identifier are added. Pure arithmetic.
-
+// system identifier are added.
+//
 // All that uuid_v1() needs: 47 bits of a node and 14 of a clock sequence.
 inline constexpr int node_random_bits = 47;
 inline constexpr int uuid_identity_bits = node_random_bits + uuid_clock_seq_bits;
@@ -275,7 +274,7 @@ constexpr std::uint64_t own_bits(std::uint64_t seed, std::uint64_t system_identi
     return ((seed + database) * odd_factor + system) & max_of(bits);
 }
 
-// RFC 9562 section 6.10: a node that is no MAC address has the multicast bit set, the lowest bit of
+// Section 6.10: a node that is no MAC address has the multicast bit set, the lowest bit of
 // its first byte. REQUIRED: bits < 2^47.
 constexpr std::uint64_t node_of_random_bits(std::uint64_t bits) {
     constexpr int multicast_bit = 40;

@@ -64,8 +64,8 @@ constexpr std::uint64_t last_time = max_drawn_time(w);
 static_assert(drawn_at_once_below(w, {0, last_time}, UINT64_MAX) == make_tick(w, last_time, 0));
 static_assert(drawn_at_once_below(w, {0, last_time + 1}, UINT64_MAX) > max_tick(w));
 static_assert(first_tick_of(w, UINT64_MAX) == UINT64_MAX);
-static_assert(first_tick_of({0, 0}, max_drawn_time(Widths{0, 0})) == max_tick(Widths{0, 0}));
-static_assert(first_tick_of({0, 0}, max_drawn_time(Widths{0, 0}) + 1) == UINT64_MAX);
+static_assert(first_tick_of({0, 0}, max_drawn_time({0, 0})) == max_tick({0, 0}));
+static_assert(first_tick_of({0, 0}, max_drawn_time({0, 0}) + 1) == UINT64_MAX);
 
 }  // namespace
 

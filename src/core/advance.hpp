@@ -127,49 +127,36 @@ static_assert(advance(instagram_widths, make_tick(instagram_widths, 5, 1023), 5)
 // Widths with the masks and bounds that they make, worked out once for many draws.
 struct WorkedWidths {
     int sequence_bits;
-    std::uint64_t max_sequence;
-    std::uint64_t max_first_sequence;
-    std::uint64_t max_tick;
-    std::uint64_t max_drawn_time;
+    std::uint64_t largest_sequence;
+    std::uint64_t largest_first_sequence;
+    std::uint64_t last_tick;
+    std::uint64_t last_time;
+
+    friend constexpr std::int64_t step_us(const WorkedWidths & /*w*/) { return us_per_ms; }
+    friend constexpr std::uint64_t max_sequence(const WorkedWidths &w) {
+        return w.largest_sequence;
+    }
+    friend constexpr std::uint64_t max_tick(const WorkedWidths &w) { return w.last_tick; }
+    friend constexpr std::uint64_t max_drawn_time(const WorkedWidths &w) { return w.last_time; }
+    friend constexpr std::uint64_t make_tick(const WorkedWidths &w, std::uint64_t time,
+                                             std::uint64_t sequence) {
+        return time << w.sequence_bits | sequence;
+    }
+    friend constexpr std::uint64_t tick_time(const WorkedWidths &w, std::uint64_t tick) {
+        return tick >> w.sequence_bits;
+    }
+    friend constexpr std::uint64_t tick_sequence(const WorkedWidths &w, std::uint64_t tick) {
+        return tick & w.largest_sequence;
+    }
+    friend constexpr std::uint64_t first_sequence_after(const WorkedWidths &w, std::uint64_t last) {
+        return (last + 1) & w.largest_first_sequence;
+    }
 };
 
 // REQUIRED: the widths are valid.
 constexpr WorkedWidths worked_out(Widths widths) {
     return {widths.sequence_bits, max_sequence(widths), first_sequence_range(widths) - 1,
             max_tick(widths), max_drawn_time(widths)};
-}
-
-constexpr std::int64_t step_us(const WorkedWidths & /*widths*/) {
-    return us_per_ms;
-}
-
-constexpr std::uint64_t max_sequence(const WorkedWidths &widths) {
-    return widths.max_sequence;
-}
-
-constexpr std::uint64_t max_tick(const WorkedWidths &widths) {
-    return widths.max_tick;
-}
-
-constexpr std::uint64_t max_drawn_time(const WorkedWidths &widths) {
-    return widths.max_drawn_time;
-}
-
-constexpr std::uint64_t make_tick(const WorkedWidths &widths, std::uint64_t time,
-                                  std::uint64_t sequence) {
-    return time << widths.sequence_bits | sequence;
-}
-
-constexpr std::uint64_t tick_time(const WorkedWidths &widths, std::uint64_t tick) {
-    return tick >> widths.sequence_bits;
-}
-
-constexpr std::uint64_t tick_sequence(const WorkedWidths &widths, std::uint64_t tick) {
-    return tick & widths.max_sequence;
-}
-
-constexpr std::uint64_t first_sequence_after(const WorkedWidths &widths, std::uint64_t last_tick) {
-    return (last_tick + 1) & widths.max_first_sequence;
 }
 
 // REQUIRED: as pack_id; the shard has this many bits.
@@ -184,47 +171,36 @@ static_assert(pack_id(worked_out({13, 10}), 13, 5, 1234567) == pack_id({13, 10},
 // Ticks that are a plain count, without fields of bits: so many numbers in each step of time, one
 // after the other. tick = time * numbers + number
 struct Count {
-    std::int64_t step_us;
+    std::int64_t step;  // in microseconds
     std::uint64_t numbers;
     std::uint64_t last_tick;
+
+    friend constexpr std::int64_t step_us(const Count &count) { return count.step; }
+    friend constexpr std::uint64_t max_sequence(const Count &count) { return count.numbers - 1; }
+    friend constexpr std::uint64_t max_tick(const Count &count) { return count.last_tick; }
+    friend constexpr std::uint64_t max_drawn_time(const Count &count) {
+        return count.last_tick / count.numbers;
+    }
+    friend constexpr std::uint64_t make_tick(const Count &count, std::uint64_t time,
+                                             std::uint64_t number) {
+        return time * count.numbers + number;
+    }
+    friend constexpr std::uint64_t tick_time(const Count &count, std::uint64_t tick) {
+        return tick / count.numbers;
+    }
+    friend constexpr std::uint64_t tick_sequence(const Count &count, std::uint64_t tick) {
+        return tick % count.numbers;
+    }
+    // A new time begins at 0: the tick is then the time itself, in the finer unit.
+    friend constexpr std::uint64_t first_sequence_after(const Count & /*count*/,
+                                                        std::uint64_t /*last*/) {
+        return 0;
+    }
 };
 
 // REQUIRED of every Count that is drawn.
 constexpr bool is_drawable(const Count &count) {
-    return count.step_us > 0 && count.numbers > 0 && count.last_tick <= INT64_MAX;
-}
-
-constexpr std::int64_t step_us(const Count &count) {
-    return count.step_us;
-}
-
-constexpr std::uint64_t max_sequence(const Count &count) {
-    return count.numbers - 1;
-}
-
-constexpr std::uint64_t max_tick(const Count &count) {
-    return count.last_tick;
-}
-
-constexpr std::uint64_t max_drawn_time(const Count &count) {
-    return count.last_tick / count.numbers;
-}
-
-constexpr std::uint64_t make_tick(const Count &count, std::uint64_t time, std::uint64_t number) {
-    return time * count.numbers + number;
-}
-
-constexpr std::uint64_t tick_time(const Count &count, std::uint64_t tick) {
-    return tick / count.numbers;
-}
-
-constexpr std::uint64_t tick_sequence(const Count &count, std::uint64_t tick) {
-    return tick % count.numbers;
-}
-
-// A new time begins at 0: the tick is then the time itself, in the finer unit.
-constexpr std::uint64_t first_sequence_after(const Count & /*count*/, std::uint64_t /*last_tick*/) {
-    return 0;
+    return count.step > 0 && count.numbers > 0 && count.last_tick <= INT64_MAX;
 }
 
 // The last tick whose ids are positive as int8.

@@ -99,7 +99,7 @@ inline constexpr std::uint64_t ms_per_s = us_per_s / us_per_ms;
 inline constexpr std::uint64_t objectids_per_ms =
     (std::uint64_t{1} << objectid_counter_bits) / ms_per_s;
 inline constexpr Count objectid_ticks{
-    .step_us = us_per_ms,
+    .step = us_per_ms,
     .numbers = objectids_per_ms,
     .last_tick = (std::uint64_t{1} << objectid_seconds_bits) * ms_per_s * objectids_per_ms - 1};
 static_assert(is_drawable(objectid_ticks));

@@ -250,7 +250,7 @@ static_assert(us_of_uuid_v7({{0x01, 0x7F, 0x22, 0xE2, 0x79, 0xB0, 0x7C, 0xC3, 0x
 // What the generator of UUIDs counts: the timestamp of section 5.1, intervals of 100 ns, ten in
 // each microsecond of the clock.
 inline constexpr Count uuid_ticks{
-    .step_us = 1, .numbers = hundred_ns_per_us, .last_tick = max_uuid_timestamp};
+    .step = 1, .numbers = hundred_ns_per_us, .last_tick = max_uuid_timestamp};
 static_assert(is_drawable(uuid_ticks));
 
 inline constexpr OwnLayout uuid_layout{uuid_ticks, uuid_epoch_us, Kind::uuids};

@@ -22,6 +22,7 @@
 // Citus has no PlannerInfo either, where it evaluates the defaults of an INSERT part by part,
 // nextval(0) among them, and where it sends what it has simplified to another node. So there it is
 // left alone.
+#include "engine/arguments.h"
 #include "engine/sequence.h"
 
 extern "C" {
@@ -133,12 +134,8 @@ Node *simplified(const SupportRequestSimplify &request, Oid own_oid) {
 
 }  // namespace
 
-extern "C" {
-
-PG_FUNCTION_INFO_V1(shardid_support);
-
 // The planner calls it without an expression, the executor with that of the call.
-Datum shardid_support(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_support) {
     if (fcinfo->flinfo->fn_expr != nullptr)
         return call_function(fcinfo);
 
@@ -149,7 +146,5 @@ Datum shardid_support(PG_FUNCTION_ARGS) {
                             fcinfo->flinfo->fn_oid);
     PG_RETURN_POINTER(result);
 }
-
-}  // extern "C"
 
 }  // namespace shardid

@@ -141,11 +141,7 @@ void describe_outlook(uint64 last, const Layout &layout, TimestampTz clock, Datu
 
 }  // namespace
 
-extern "C" {
-
-PG_FUNCTION_INFO_V1(shardid_id_generator_status);
-
-Datum shardid_id_generator_status(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_id_generator_status) {
     const Layout layout =
         checked_layout(PG_GETARG_TIMESTAMPTZ(1), PG_GETARG_INT32(2), PG_GETARG_INT32(3));
     const LOCKMODE lock = lock_here();
@@ -165,10 +161,8 @@ Datum shardid_id_generator_status(PG_FUNCTION_ARGS) {
     PG_RETURN_DATUM(make_row(fcinfo, values, nulls));
 }
 
-PG_FUNCTION_INFO_V1(shardid_id_generator_layout);
-
 // NULL for a sequence of which no id was drawn since it was made, restarted or restored.
-Datum shardid_id_generator_layout(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_id_generator_layout) {
     const LOCKMODE lock = lock_here();
     Relation relation = open_readable(PG_GETARG_OID(0), lock);
     const uint64 binding = position_of(relation).binding;
@@ -182,8 +176,6 @@ Datum shardid_id_generator_layout(PG_FUNCTION_ARGS) {
     bool nulls[lengthof(values)] = {};
     PG_RETURN_DATUM(make_row(fcinfo, values, nulls));
 }
-
-}  // extern "C"
 
 // The SQL function that raises a generator past an id that is known from elsewhere:
 // raise_generator, which unlike setval never lowers it.
@@ -232,11 +224,7 @@ void check_lead(const Layout &layout, uint64 tick) {
 
 }  // namespace
 
-extern "C" {
-
-PG_FUNCTION_INFO_V1(shardid_raise_generator);
-
-Datum shardid_raise_generator(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_raise_generator) {
     const Layout layout =
         checked_layout(PG_GETARG_TIMESTAMPTZ(2), PG_GETARG_INT32(3), PG_GETARG_INT32(4));
     const uint64 tick = last_tick_of_ms(layout.widths, PG_GETARG_INT64(1));
@@ -248,8 +236,6 @@ Datum shardid_raise_generator(PG_FUNCTION_ARGS) {
     const uint64 last = raise(generator, layout, tick);
     return Int64GetDatum(static_cast<int64>(pack_id(layout.widths, 0, last + 1)));
 }
-
-}  // extern "C"
 
 // The SQL function that identifies the server and database, so that two can be compared:
 // shard_fingerprint.
@@ -284,11 +270,7 @@ bool may_see_settings() {
 
 }  // namespace
 
-extern "C" {
-
-PG_FUNCTION_INFO_V1(shardid_shard_fingerprint);
-
-Datum shardid_shard_fingerprint(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_shard_fingerprint) {
     Datum values[fingerprint_columns] = {};
     bool nulls[fingerprint_columns] = {};
     values[system_identifier] = Int64GetDatum(static_cast<int64>(GetSystemIdentifier()));
@@ -305,7 +287,5 @@ Datum shardid_shard_fingerprint(PG_FUNCTION_ARGS) {
     }
     PG_RETURN_DATUM(make_row(fcinfo, values, nulls));
 }
-
-}  // extern "C"
 
 }  // namespace shardid

@@ -81,32 +81,23 @@ uint64 id_argument(FunctionCallInfo fcinfo) {
 
 }  // namespace
 
-extern "C" {
-
-PG_FUNCTION_INFO_V1(shardid_id_timestamp);
-PG_FUNCTION_INFO_V1(shardid_id_shard);
-PG_FUNCTION_INFO_V1(shardid_id_sequence);
-PG_FUNCTION_INFO_V1(shardid_id_parts);
-PG_FUNCTION_INFO_V1(shardid_id_from_parts);
-PG_FUNCTION_INFO_V1(shardid_id_lower_bound);
-
-Datum shardid_id_timestamp(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_id_timestamp) {
     const Layout layout =
         checked_layout(PG_GETARG_TIMESTAMPTZ(1), PG_GETARG_INT32(2), PG_GETARG_INT32(3));
     PG_RETURN_TIMESTAMPTZ(timestamp_of(id_argument(fcinfo), layout));
 }
 
-Datum shardid_id_shard(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_id_shard) {
     const Widths widths = checked_widths(PG_GETARG_INT32(1), PG_GETARG_INT32(2));
     PG_RETURN_INT32(static_cast<int32>(id_shard(widths, id_argument(fcinfo))));
 }
 
-Datum shardid_id_sequence(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_id_sequence) {
     const Widths widths = checked_widths(0, PG_GETARG_INT32(1));
     PG_RETURN_INT32(static_cast<int32>(id_sequence(widths, id_argument(fcinfo))));
 }
 
-Datum shardid_id_parts(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_id_parts) {
     const Layout layout =
         checked_layout(PG_GETARG_TIMESTAMPTZ(1), PG_GETARG_INT32(2), PG_GETARG_INT32(3));
     const uint64 id = id_argument(fcinfo);
@@ -118,7 +109,7 @@ Datum shardid_id_parts(PG_FUNCTION_ARGS) {
     PG_RETURN_DATUM(make_row(fcinfo, values, nulls));
 }
 
-Datum shardid_id_from_parts(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_id_from_parts) {
     const Layout layout =
         checked_layout(PG_GETARG_TIMESTAMPTZ(3), PG_GETARG_INT32(4), PG_GETARG_INT32(5));
     const uint64 shard = checked_shard(PG_GETARG_INT32(1), layout.widths);
@@ -128,13 +119,11 @@ Datum shardid_id_from_parts(PG_FUNCTION_ARGS) {
         pack_id(layout.widths, shard, make_tick(layout.widths, time, sequence))));
 }
 
-Datum shardid_id_lower_bound(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_id_lower_bound) {
     const Layout layout =
         checked_layout(PG_GETARG_TIMESTAMPTZ(1), PG_GETARG_INT32(2), PG_GETARG_INT32(3));
     PG_RETURN_INT64(static_cast<int64>(lower_bound(PG_GETARG_TIMESTAMPTZ(0), layout)));
 }
-
-}  // extern "C"
 
 // The SQL functions that write an id as short text and read it again.
 
@@ -170,26 +159,19 @@ namespace {
 
 }  // namespace
 
-extern "C" {
-
-PG_FUNCTION_INFO_V1(shardid_id_to_text);
-PG_FUNCTION_INFO_V1(shardid_id_from_text);
-
 // ASCII is the same in every server encoding.
-Datum shardid_id_to_text(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_id_to_text) {
     const Base32Text text = base32_of(static_cast<uint64>(PG_GETARG_INT64(0)));
     PG_RETURN_TEXT_P(cstring_to_text_with_len(text.character, base32_size));
 }
 
-Datum shardid_id_from_text(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_id_from_text) {
     const text *argument = PG_GETARG_TEXT_PP(0);
     const Base32Reading reading = read_base32(VARDATA_ANY(argument), VARSIZE_ANY_EXHDR(argument));
     if (reading.fault != Base32Fault::none)
         refuse_text(argument, reading);
     PG_RETURN_INT64(static_cast<int64>(reading.number));
 }
-
-}  // extern "C"
 
 // The SQL functions that scatter ids and gather them again.
 
@@ -259,35 +241,26 @@ int64 gathered(uint64 number, int digits) {
 
 }  // namespace
 
-extern "C" {
-
-PG_FUNCTION_INFO_V1(shardid_scatter_digits);
-PG_FUNCTION_INFO_V1(shardid_gather_digits);
-PG_FUNCTION_INFO_V1(shardid_scatter_bits);
-PG_FUNCTION_INFO_V1(shardid_gather_bits);
-
-Datum shardid_scatter_digits(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_scatter_digits) {
     const int digits = checked_digits(PG_GETARG_INT32(1));
     PG_RETURN_INT64(scattered(checked_id_to_move(PG_GETARG_INT64(0), digits), digits));
 }
 
-Datum shardid_gather_digits(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_gather_digits) {
     const int digits = checked_digits(PG_GETARG_INT32(1));
     PG_RETURN_INT64(gathered(checked_id_to_move(PG_GETARG_INT64(0), digits), digits));
 }
 
-Datum shardid_scatter_bits(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_scatter_bits) {
     const int bits = checked_bits(PG_GETARG_INT32(1));
     const uint64 id = checked_id(PG_GETARG_INT64(0));
     PG_RETURN_INT64(static_cast<int64>(scatter_bits(id, bits)));
 }
 
-Datum shardid_gather_bits(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_gather_bits) {
     const int bits = checked_bits(PG_GETARG_INT32(1));
     const uint64 id = checked_id(PG_GETARG_INT64(0));
     PG_RETURN_INT64(static_cast<int64>(gather_bits(id, bits)));
 }
-
-}  // extern "C"
 
 }  // namespace shardid

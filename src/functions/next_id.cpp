@@ -50,12 +50,7 @@ int32 shard_to_draw(const Lease &lease) {
 
 }  // namespace
 
-extern "C" {
-
-PG_FUNCTION_INFO_V1(shardid_next_id);
-PG_FUNCTION_INFO_V1(shardid_next_id_of_set_shard);
-
-Datum shardid_next_id(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_next_id) {
     const Layout layout{{PG_GETARG_INT32(3), PG_GETARG_INT32(4)}, PG_GETARG_TIMESTAMPTZ(2)};
     Generator &generator = use_generator(PG_GETARG_OID(1), "next_id()");
     return next_id<true>(generator, layout, [&] { return PG_GETARG_INT32(0); });
@@ -63,13 +58,11 @@ Datum shardid_next_id(PG_FUNCTION_ARGS) {
 
 // The generator is looked at before the setting: a shard of type bigint, which SQL takes for a
 // regclass, then gets the error that says so.
-Datum shardid_next_id_of_set_shard(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_next_id_of_set_shard) {
     const Layout layout{{PG_GETARG_INT32(2), PG_GETARG_INT32(3)}, PG_GETARG_TIMESTAMPTZ(1)};
     Generator &generator = use_generator(PG_GETARG_OID(0), "next_id()");
     return next_id<false>(generator, layout, [&] { return shard_to_draw(generator.lease); });
 }
-
-}  // extern "C"
 
 // The SQL function that draws many ids: next_ids, which returns one id per call (SFRM_ValuePerCall)
 // and draws as many at a time as the millisecond has left.
@@ -121,13 +114,9 @@ int64 give_one(Run &run) {
 
 }  // namespace
 
-extern "C" {
-
-PG_FUNCTION_INFO_V1(shardid_next_ids);
-
 // Between two calls the caller can do anything: change the role, alter or drop the sequence. So
 // each call looks the generator up, as next_id does.
-Datum shardid_next_ids(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_next_ids) {
     if (SRF_IS_FIRSTCALL()) {
         FuncCallContext *first = SRF_FIRSTCALL_INIT();
         first->user_fctx = begin_run(fcinfo, first->multi_call_memory_ctx);
@@ -143,7 +132,5 @@ Datum shardid_next_ids(PG_FUNCTION_ARGS) {
     }
     SRF_RETURN_NEXT(context, Int64GetDatum(give_one(run)));
 }
-
-}  // extern "C"
 
 }  // namespace shardid

@@ -106,11 +106,7 @@ Range take(Relation relation, uint64 count) {
 
 }  // namespace
 
-extern "C" {
-
-PG_FUNCTION_INFO_V1(shardid_nextval_range);
-
-Datum shardid_nextval_range(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_nextval_range) {
     const uint64 count = checked_number_of_values(PG_GETARG_INT64(1));
     Relation relation = open_for_nextval(PG_GETARG_OID(0), count);
     const Range range = take(relation, count);
@@ -120,7 +116,5 @@ Datum shardid_nextval_range(PG_FUNCTION_ARGS) {
     bool nulls[range_columns] = {};
     PG_RETURN_DATUM(make_row(fcinfo, values, nulls));
 }
-
-}  // extern "C"
 
 }  // namespace shardid

@@ -2,6 +2,7 @@
 #include "core/objectid.hpp"
 #include "core/uuid.hpp"
 
+#include "engine/arguments.h"
 #include "engine/draw.h"
 #include "engine/sequence.h"
 
@@ -61,13 +62,7 @@ inline Datum objectid_datum(const ObjectIdParts &parts) {
 
 }  // namespace
 
-extern "C" {
-
-PG_FUNCTION_INFO_V1(shardid_objectid);
-PG_FUNCTION_INFO_V1(shardid_objectid_from);
-PG_FUNCTION_INFO_V1(shardid_objectid_timestamp);
-
-Datum shardid_objectid(FunctionCallInfo /*fcinfo*/) {
+SQL_FUNCTION(shardid_objectid) {
     Generator &generator = use_generator(own_sequence(objectid_sequence), "objectid()");
     const uint64 tick = draw_objectid_tick(generator);
     const uint64 process = own_bits(seed_of(generator.known.binding), GetSystemIdentifier(),
@@ -75,7 +70,7 @@ Datum shardid_objectid(FunctionCallInfo /*fcinfo*/) {
     return objectid_datum(objectid_of_tick(tick, process));
 }
 
-Datum shardid_objectid_from(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_objectid_from) {
     const uint64 machine = checked_part(PG_GETARG_INT32(1), objectid_machine_bits, "machine");
     const uint64 pid = checked_part(PG_GETARG_INT32(2), objectid_pid_bits, "pid");
     const uint64 counter = checked_part(PG_GETARG_INT32(3), objectid_counter_bits, "counter");
@@ -83,11 +78,9 @@ Datum shardid_objectid_from(PG_FUNCTION_ARGS) {
         {checked_seconds(PG_GETARG_TIMESTAMPTZ(0)), machine << objectid_pid_bits | pid, counter});
 }
 
-Datum shardid_objectid_timestamp(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_objectid_timestamp) {
     const bytea *value = PG_GETARG_BYTEA_PP(0);
     PG_RETURN_TIMESTAMPTZ(us_of_objectid(unpack_objectid(checked_objectid(value)).seconds));
 }
-
-}  // extern "C"
 
 }  // namespace shardid

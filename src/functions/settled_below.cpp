@@ -173,12 +173,7 @@ void check_clients_statement() {
 
 }  // namespace
 
-extern "C" {
-
-PG_FUNCTION_INFO_V1(shardid_settled_below);
-PG_FUNCTION_INFO_V1(shardid_settled_below_support);
-
-Datum shardid_settled_below(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_settled_below) {
     const Layout layout =
         checked_layout(PG_GETARG_TIMESTAMPTZ(1), PG_GETARG_INT32(2), PG_GETARG_INT32(3));
     if (IsolationUsesXactSnapshot())
@@ -193,7 +188,7 @@ Datum shardid_settled_below(PG_FUNCTION_ARGS) {
     PG_RETURN_INT64(static_cast<int64>(first_id_of(layout.widths, time)));
 }
 
-Datum shardid_settled_below_support(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_settled_below_support) {
     auto *request = reinterpret_cast<Node *>(PG_GETARG_POINTER(0));
     if (IsA(request, SupportRequestSimplify))
         check_expression(reinterpret_cast<SupportRequestSimplify *>(request)->root);
@@ -206,7 +201,5 @@ Datum shardid_settled_below_support(PG_FUNCTION_ARGS) {
     Node *unchanged = nullptr;
     PG_RETURN_POINTER(unchanged);
 }
-
-}  // extern "C"
 
 }  // namespace shardid

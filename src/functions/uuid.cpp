@@ -2,6 +2,7 @@
 // 7, RFC 9562. For a UUID of another version or variant, those that read and convert return NULL.
 #include "core/uuid.hpp"
 
+#include "engine/arguments.h"
 #include "engine/draw.h"
 #include "engine/sequence.h"
 
@@ -149,86 +150,67 @@ Datum v6_datum(const UuidParts &parts) {
 
 }  // namespace
 
-extern "C" {
-
-PG_FUNCTION_INFO_V1(shardid_uuid_v1_from);
-PG_FUNCTION_INFO_V1(shardid_uuid_v1_timestamp);
-PG_FUNCTION_INFO_V1(shardid_uuid_v1_hundred_ns);
-PG_FUNCTION_INFO_V1(shardid_uuid_v1_clock_seq);
-PG_FUNCTION_INFO_V1(shardid_uuid_v1_node);
-PG_FUNCTION_INFO_V1(shardid_uuid_v1_to_v6);
-PG_FUNCTION_INFO_V1(shardid_uuid_v6_from);
-PG_FUNCTION_INFO_V1(shardid_uuid_v6_timestamp);
-PG_FUNCTION_INFO_V1(shardid_uuid_v6_hundred_ns);
-PG_FUNCTION_INFO_V1(shardid_uuid_v6_clock_seq);
-PG_FUNCTION_INFO_V1(shardid_uuid_v6_node);
-PG_FUNCTION_INFO_V1(shardid_uuid_v6_to_v1);
-PG_FUNCTION_INFO_V1(shardid_uuid_v7_lower_bound);
-PG_FUNCTION_INFO_V1(shardid_uuid_v7_timestamp);
-
-Datum shardid_uuid_v1_from(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_uuid_v1_from) {
     return uuid_datum(pack_uuid_v1(checked_parts(fcinfo, 1)));
 }
 
-Datum shardid_uuid_v1_timestamp(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_uuid_v1_timestamp) {
     return show_uuid<read_v1, timestamp_datum>(fcinfo);
 }
 
-Datum shardid_uuid_v1_hundred_ns(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_uuid_v1_hundred_ns) {
     return show_uuid<read_v1, hundred_ns_datum>(fcinfo);
 }
 
-Datum shardid_uuid_v1_clock_seq(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_uuid_v1_clock_seq) {
     return show_uuid<read_v1, clock_seq_datum>(fcinfo);
 }
 
-Datum shardid_uuid_v1_node(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_uuid_v1_node) {
     return show_uuid<read_v1, node_datum>(fcinfo);
 }
 
-Datum shardid_uuid_v1_to_v6(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_uuid_v1_to_v6) {
     return show_uuid<read_v1, v6_datum>(fcinfo);
 }
 
-Datum shardid_uuid_v6_from(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_uuid_v6_from) {
     return uuid_datum(pack_uuid_v6(checked_parts(fcinfo, 6)));
 }
 
-Datum shardid_uuid_v6_timestamp(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_uuid_v6_timestamp) {
     return show_uuid<read_v6, timestamp_datum>(fcinfo);
 }
 
-Datum shardid_uuid_v6_hundred_ns(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_uuid_v6_hundred_ns) {
     return show_uuid<read_v6, hundred_ns_datum>(fcinfo);
 }
 
-Datum shardid_uuid_v6_clock_seq(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_uuid_v6_clock_seq) {
     return show_uuid<read_v6, clock_seq_datum>(fcinfo);
 }
 
-Datum shardid_uuid_v6_node(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_uuid_v6_node) {
     return show_uuid<read_v6, node_datum>(fcinfo);
 }
 
-Datum shardid_uuid_v6_to_v1(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_uuid_v6_to_v1) {
     return show_uuid<read_v6, v1_datum>(fcinfo);
 }
 
-Datum shardid_uuid_v7_lower_bound(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_uuid_v7_lower_bound) {
     const TimestampTz ts = PG_GETARG_TIMESTAMPTZ(0);
     if (TIMESTAMP_NOT_FINITE(ts) || !fits_uuid_v7(ts))
         refuse_time_of_v7(ts);
     return uuid_datum(first_uuid_v7_at(ts));
 }
 
-Datum shardid_uuid_v7_timestamp(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_uuid_v7_timestamp) {
     const UuidBytes bytes = uuid_argument(fcinfo);
     if (!is_uuid_v7(bytes))
         PG_RETURN_NULL();
     PG_RETURN_TIMESTAMPTZ(us_of_uuid_v7(bytes));
 }
-
-}  // extern "C"
 
 // The SQL function that draws UUIDs, uuid_v1, and the one that gives the database another identity
 // for UUIDs and ObjectIds.
@@ -254,12 +236,7 @@ void forget_seed(Oid sequence) {
 
 }  // namespace
 
-extern "C" {
-
-PG_FUNCTION_INFO_V1(shardid_uuid_v1);
-PG_FUNCTION_INFO_V1(shardid_renew_identity);
-
-Datum shardid_uuid_v1(FunctionCallInfo /*fcinfo*/) {
+SQL_FUNCTION(shardid_uuid_v1) {
     Generator &generator = use_generator(own_sequence(uuid_sequence), "uuid_v1()");
     const uint64 timestamp = draw_uuid_tick(generator);
     const UuidIdentity identity =
@@ -268,7 +245,7 @@ Datum shardid_uuid_v1(FunctionCallInfo /*fcinfo*/) {
 }
 
 // A new seed is drawn at once, and with it one UUID or ObjectId that is not returned.
-Datum shardid_renew_identity(FunctionCallInfo /*fcinfo*/) {
+SQL_FUNCTION(shardid_renew_identity) {
     const Oid of_uuids = own_sequence(uuid_sequence);
     forget_seed(of_uuids);
     draw_uuid_tick(use_generator(of_uuids, renewing));
@@ -278,7 +255,5 @@ Datum shardid_renew_identity(FunctionCallInfo /*fcinfo*/) {
     draw_objectid_tick(use_generator(of_objectids, renewing));
     PG_RETURN_VOID();
 }
-
-}  // extern "C"
 
 }  // namespace shardid

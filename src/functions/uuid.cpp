@@ -1,5 +1,6 @@
 // The SQL functions that build and read UUIDs of version 1 and 6, and bounds and times of version
-// 7, RFC 9562. For a UUID of another version or variant, those that read and convert return NULL.
+// 7, RFC 9562; uuid_v1, which draws them; and the one that gives the database another identity. For
+// a UUID of another version or variant, those that read and convert return NULL.
 #include "core/uuid.hpp"
 
 #include "engine/arguments.h"
@@ -11,8 +12,6 @@ extern "C" {
 }
 
 namespace shardid {
-
-// What the SQL functions for UUIDs of version 1 and 6 have in common: their parts as SQL's types.
 
 namespace {
 
@@ -72,49 +71,20 @@ Datum uuid_datum(const UuidBytes &bytes) {
     return UUIDPGetDatum(uuid);
 }
 
-Datum mac_datum(uint64 node) {
-    auto *mac = static_cast<macaddr *>(palloc(sizeof(macaddr)));
-    mac->a = static_cast<unsigned char>(node >> 40);
-    mac->b = static_cast<unsigned char>(node >> 32);
-    mac->c = static_cast<unsigned char>(node >> 24);
-    mac->d = static_cast<unsigned char>(node >> 16);
-    mac->e = static_cast<unsigned char>(node >> 8);
-    mac->f = static_cast<unsigned char>(node);
-    return MacaddrPGetDatum(mac);
-}
-
-}  // namespace
-
-namespace {
-
-// Sets *parts and returns true if the function's first argument is a UUID of version 1.
-bool read_v1(FunctionCallInfo fcinfo, UuidParts *parts) {
-    const UuidBytes bytes = uuid_argument(fcinfo);
-    if (!is_uuid_v1(bytes))
-        return false;
-    *parts = unpack_uuid_v1(bytes);
-    return true;
-}
-
-// The same for version 6.
-bool read_v6(FunctionCallInfo fcinfo, UuidParts *parts) {
-    const UuidBytes bytes = uuid_argument(fcinfo);
-    if (!is_uuid_v6(bytes))
-        return false;
-    *parts = unpack_uuid_v6(bytes);
-    return true;
-}
-
-using Read = bool (*)(FunctionCallInfo, UuidParts *);
-
-// The part that `read` returns, as a result made by `show`.
-template <Read read, Datum (*show)(const UuidParts &)>
+// The part, as a result made by `show`, of a first argument that is a UUID of the version of `is`.
+template <bool (*is)(const UuidBytes &), UuidParts (*unpack)(const UuidBytes &),
+          Datum (*show)(const UuidParts &)>
 Datum show_uuid(FunctionCallInfo fcinfo) {
-    UuidParts parts;
-    if (!read(fcinfo, &parts))
+    const UuidBytes bytes = uuid_argument(fcinfo);
+    if (!is(bytes))
         PG_RETURN_NULL();
-    return show(parts);
+    return show(unpack(bytes));
 }
+
+#define SHOW_UUID(name, version, show)                                            \
+    SQL_FUNCTION(name) {                                                          \
+        return show_uuid<is_uuid_##version, unpack_uuid_##version, show>(fcinfo); \
+    }
 
 Datum timestamp_datum(const UuidParts &parts) {
     return TimestampTzGetDatum(us_of_uuid_timestamp(parts.timestamp));
@@ -129,7 +99,14 @@ Datum clock_seq_datum(const UuidParts &parts) {
 }
 
 Datum node_datum(const UuidParts &parts) {
-    return mac_datum(parts.node);
+    auto *mac = static_cast<macaddr *>(palloc(sizeof(macaddr)));
+    mac->a = static_cast<unsigned char>(parts.node >> 40);
+    mac->b = static_cast<unsigned char>(parts.node >> 32);
+    mac->c = static_cast<unsigned char>(parts.node >> 24);
+    mac->d = static_cast<unsigned char>(parts.node >> 16);
+    mac->e = static_cast<unsigned char>(parts.node >> 8);
+    mac->f = static_cast<unsigned char>(parts.node);
+    return MacaddrPGetDatum(mac);
 }
 
 Datum v1_datum(const UuidParts &parts) {
@@ -154,49 +131,21 @@ SQL_FUNCTION(shardid_uuid_v1_from) {
     return uuid_datum(pack_uuid_v1(checked_parts(fcinfo, 1)));
 }
 
-SQL_FUNCTION(shardid_uuid_v1_timestamp) {
-    return show_uuid<read_v1, timestamp_datum>(fcinfo);
-}
-
-SQL_FUNCTION(shardid_uuid_v1_hundred_ns) {
-    return show_uuid<read_v1, hundred_ns_datum>(fcinfo);
-}
-
-SQL_FUNCTION(shardid_uuid_v1_clock_seq) {
-    return show_uuid<read_v1, clock_seq_datum>(fcinfo);
-}
-
-SQL_FUNCTION(shardid_uuid_v1_node) {
-    return show_uuid<read_v1, node_datum>(fcinfo);
-}
-
-SQL_FUNCTION(shardid_uuid_v1_to_v6) {
-    return show_uuid<read_v1, v6_datum>(fcinfo);
-}
+SHOW_UUID(shardid_uuid_v1_timestamp, v1, timestamp_datum)
+SHOW_UUID(shardid_uuid_v1_hundred_ns, v1, hundred_ns_datum)
+SHOW_UUID(shardid_uuid_v1_clock_seq, v1, clock_seq_datum)
+SHOW_UUID(shardid_uuid_v1_node, v1, node_datum)
+SHOW_UUID(shardid_uuid_v1_to_v6, v1, v6_datum)
 
 SQL_FUNCTION(shardid_uuid_v6_from) {
     return uuid_datum(pack_uuid_v6(checked_parts(fcinfo, 6)));
 }
 
-SQL_FUNCTION(shardid_uuid_v6_timestamp) {
-    return show_uuid<read_v6, timestamp_datum>(fcinfo);
-}
-
-SQL_FUNCTION(shardid_uuid_v6_hundred_ns) {
-    return show_uuid<read_v6, hundred_ns_datum>(fcinfo);
-}
-
-SQL_FUNCTION(shardid_uuid_v6_clock_seq) {
-    return show_uuid<read_v6, clock_seq_datum>(fcinfo);
-}
-
-SQL_FUNCTION(shardid_uuid_v6_node) {
-    return show_uuid<read_v6, node_datum>(fcinfo);
-}
-
-SQL_FUNCTION(shardid_uuid_v6_to_v1) {
-    return show_uuid<read_v6, v1_datum>(fcinfo);
-}
+SHOW_UUID(shardid_uuid_v6_timestamp, v6, timestamp_datum)
+SHOW_UUID(shardid_uuid_v6_hundred_ns, v6, hundred_ns_datum)
+SHOW_UUID(shardid_uuid_v6_clock_seq, v6, clock_seq_datum)
+SHOW_UUID(shardid_uuid_v6_node, v6, node_datum)
+SHOW_UUID(shardid_uuid_v6_to_v1, v6, v1_datum)
 
 SQL_FUNCTION(shardid_uuid_v7_lower_bound) {
     const TimestampTz ts = PG_GETARG_TIMESTAMPTZ(0);
@@ -212,12 +161,7 @@ SQL_FUNCTION(shardid_uuid_v7_timestamp) {
     PG_RETURN_TIMESTAMPTZ(us_of_uuid_v7(bytes));
 }
 
-// The SQL function that draws UUIDs, uuid_v1, and the one that gives the database another identity
-// for UUIDs and ObjectIds.
-
 namespace {
-
-constexpr const char *renewing = "renew_identity()";
 
 // Gives the sequence a new relfilenode, which has the last value but not the seed. ALTER SEQUENCE
 // checks that the sequence is the user's, waits for transactions that draw, and invalidates all
@@ -225,10 +169,9 @@ constexpr const char *renewing = "renew_identity()";
 void forget_seed(Oid sequence) {
     relation_close(open_sequence(sequence, AccessShareLock, "It was dropped just now: call again."),
                    NoLock);
-    const char *name = qualified_name(sequence);
-
+    const char *command = psprintf("ALTER SEQUENCE %s INCREMENT BY 1", qualified_name(sequence));
     SPI_connect();
-    const int result = SPI_execute(psprintf("ALTER SEQUENCE %s INCREMENT BY 1", name), false, 0);
+    const int result = SPI_execute(command, false, 0);
     if (result != SPI_OK_UTILITY)
         elog(ERROR, "could not alter sequence: %s", SPI_result_code_string(result));
     SPI_finish();
@@ -248,11 +191,11 @@ SQL_FUNCTION(shardid_uuid_v1) {
 SQL_FUNCTION(shardid_renew_identity) {
     const Oid of_uuids = own_sequence(uuid_sequence);
     forget_seed(of_uuids);
-    draw_uuid_tick(use_generator(of_uuids, renewing));
+    draw_uuid_tick(use_generator(of_uuids, "renew_identity()"));
 
     const Oid of_objectids = own_sequence(objectid_sequence);
     forget_seed(of_objectids);
-    draw_objectid_tick(use_generator(of_objectids, renewing));
+    draw_objectid_tick(use_generator(of_objectids, "renew_identity()"));
     PG_RETURN_VOID();
 }
 

@@ -28,12 +28,15 @@ void refuse_widths(Widths widths) {
                         errhint("Pass numbers of bits whose sum is at most %d.",
                                 max_shard_and_sequence_bits)));
 
-    const bool is_shard = !fits_a_field(widths.shard_bits);
-    const char *name = is_shard ? "shard_bits" : "sequence_bits";
-    ereport(ERROR,
-            (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("%s is out of range", name),
-             errdetail("%s is %d.", name, is_shard ? widths.shard_bits : widths.sequence_bits),
-             errhint("Pass a number of bits from 0 to %d.", max_field_bits)));
+    if (!fits_a_field(widths.shard_bits))
+        refuse_number("shard_bits", widths.shard_bits, 0, max_field_bits, "number of bits");
+    refuse_number("sequence_bits", widths.sequence_bits, 0, max_field_bits, "number of bits");
+}
+
+void refuse_number(const char *name, int value, int from, int to, const char *what) {
+    ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("%s is out of range", name),
+                    errdetail("%s is %d.", name, value),
+                    errhint("Pass a %s from %d to %d.", what, from, to)));
 }
 
 void refuse_epoch(TimestampTz epoch) {

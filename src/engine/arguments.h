@@ -24,6 +24,15 @@ inline uint64 last_shown_time(TimestampTz epoch) {
 [[noreturn]] pg_attribute_cold void refuse_widths(Widths widths);
 [[noreturn]] pg_attribute_cold void refuse_epoch(TimestampTz epoch);
 [[noreturn]] pg_attribute_cold void refuse_shard(int32 shard, Widths widths);
+[[noreturn]] pg_attribute_cold void refuse_number(const char *name, int value, int from, int to,
+                                                  const char *what);
+
+// The argument of this name; raises 22003 unless from <= value <= to. `what` is for the hint.
+inline int checked_number(const char *name, int value, int from, int to, const char *what) {
+    if (unlikely(value < from || value > to))
+        refuse_number(name, value, from, to, what);
+    return value;
+}
 
 // Raises 22003 unless both are 0 .. 31 and together at most 32.
 inline Widths checked_widths(int32 shard_bits, int32 sequence_bits) {
@@ -38,6 +47,12 @@ inline Layout checked_layout(TimestampTz epoch, int32 shard_bits, int32 sequence
     if (TIMESTAMP_NOT_FINITE(epoch) || epoch % us_per_ms != 0)
         refuse_epoch(epoch);
     return {checked_widths(shard_bits, sequence_bits), epoch};
+}
+
+// The arguments (epoch timestamptz, shard_bits int, sequence_bits int), of which this is the first.
+inline Layout layout_argument(FunctionCallInfo fcinfo, int first) {
+    return checked_layout(PG_GETARG_TIMESTAMPTZ(first), PG_GETARG_INT32(first + 1),
+                          PG_GETARG_INT32(first + 2));
 }
 
 // Raises 22003 unless 0 <= shard <= max_shard(widths).

@@ -142,8 +142,7 @@ void describe_outlook(uint64 last, const Layout &layout, TimestampTz clock, Datu
 }  // namespace
 
 SQL_FUNCTION(shardid_id_generator_status) {
-    const Layout layout =
-        checked_layout(PG_GETARG_TIMESTAMPTZ(1), PG_GETARG_INT32(2), PG_GETARG_INT32(3));
+    const Layout layout = layout_argument(fcinfo, 1);
     const LOCKMODE lock = lock_here();
     Relation relation = open_readable(PG_GETARG_OID(0), lock);
     const Position position = position_of(relation);
@@ -225,8 +224,7 @@ void check_lead(const Layout &layout, uint64 tick) {
 }  // namespace
 
 SQL_FUNCTION(shardid_raise_generator) {
-    const Layout layout =
-        checked_layout(PG_GETARG_TIMESTAMPTZ(2), PG_GETARG_INT32(3), PG_GETARG_INT32(4));
+    const Layout layout = layout_argument(fcinfo, 2);
     const uint64 tick = last_tick_of_ms(layout.widths, PG_GETARG_INT64(1));
     Generator &generator = use_generator(PG_GETARG_OID(0), "raise_generator()");
     check_update(generator.sequence.relid);

@@ -1,5 +1,5 @@
 // The SQL functions that decode ids, the one that builds an id, and the one that finds the smallest
-// id of a time.
+// id of a time; those that write an id as short text, or scatter it, and back.
 #include "core/forms.hpp"
 #include "core/layout.hpp"
 
@@ -10,8 +10,6 @@
 namespace shardid {
 
 namespace {
-
-constexpr int id_parts_columns = 3;
 
 [[noreturn]] pg_attribute_cold void refuse_id(uint64 id, uint64 time) {
     ereport(
@@ -82,8 +80,7 @@ uint64 id_argument(FunctionCallInfo fcinfo) {
 }  // namespace
 
 SQL_FUNCTION(shardid_id_timestamp) {
-    const Layout layout =
-        checked_layout(PG_GETARG_TIMESTAMPTZ(1), PG_GETARG_INT32(2), PG_GETARG_INT32(3));
+    const Layout layout = layout_argument(fcinfo, 1);
     PG_RETURN_TIMESTAMPTZ(timestamp_of(id_argument(fcinfo), layout));
 }
 
@@ -98,20 +95,17 @@ SQL_FUNCTION(shardid_id_sequence) {
 }
 
 SQL_FUNCTION(shardid_id_parts) {
-    const Layout layout =
-        checked_layout(PG_GETARG_TIMESTAMPTZ(1), PG_GETARG_INT32(2), PG_GETARG_INT32(3));
+    const Layout layout = layout_argument(fcinfo, 1);
     const uint64 id = id_argument(fcinfo);
-    Datum values[id_parts_columns] = {
-        TimestampTzGetDatum(timestamp_of(id, layout)),
-        Int32GetDatum(static_cast<int32>(id_shard(layout.widths, id))),
-        Int32GetDatum(static_cast<int32>(id_sequence(layout.widths, id)))};
-    bool nulls[id_parts_columns] = {};
+    Datum values[] = {TimestampTzGetDatum(timestamp_of(id, layout)),
+                      Int32GetDatum(static_cast<int32>(id_shard(layout.widths, id))),
+                      Int32GetDatum(static_cast<int32>(id_sequence(layout.widths, id)))};
+    bool nulls[lengthof(values)] = {};
     PG_RETURN_DATUM(make_row(fcinfo, values, nulls));
 }
 
 SQL_FUNCTION(shardid_id_from_parts) {
-    const Layout layout =
-        checked_layout(PG_GETARG_TIMESTAMPTZ(3), PG_GETARG_INT32(4), PG_GETARG_INT32(5));
+    const Layout layout = layout_argument(fcinfo, 3);
     const uint64 shard = checked_shard(PG_GETARG_INT32(1), layout.widths);
     const uint64 sequence = checked_sequence(PG_GETARG_INT32(2), layout.widths);
     const uint64 time = checked_time(PG_GETARG_TIMESTAMPTZ(0), layout);
@@ -120,12 +114,9 @@ SQL_FUNCTION(shardid_id_from_parts) {
 }
 
 SQL_FUNCTION(shardid_id_lower_bound) {
-    const Layout layout =
-        checked_layout(PG_GETARG_TIMESTAMPTZ(1), PG_GETARG_INT32(2), PG_GETARG_INT32(3));
+    const Layout layout = layout_argument(fcinfo, 1);
     PG_RETURN_INT64(static_cast<int64>(lower_bound(PG_GETARG_TIMESTAMPTZ(0), layout)));
 }
-
-// The SQL functions that write an id as short text and read it again.
 
 namespace {
 
@@ -173,25 +164,14 @@ SQL_FUNCTION(shardid_id_from_text) {
     PG_RETURN_INT64(static_cast<int64>(reading.number));
 }
 
-// The SQL functions that scatter ids and gather them again.
-
 namespace {
 
 int checked_digits(int32 digits) {
-    if (!is_moved_digits(digits))
-        ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-                        errmsg("digits is out of range"), errdetail("digits is %d.", digits),
-                        errhint("Pass a number of digits from 1 to %d.", max_moved_digits)));
-    return digits;
+    return checked_number("digits", digits, 1, max_moved_digits, "number of digits");
 }
 
 int checked_bits(int32 bits) {
-    if (!is_moved_bits(bits))
-        ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("bits is out of range"),
-                        errdetail("bits is %d.", bits),
-                        errhint("Pass a number of bits, not of partitions, from 1 to %d.",
-                                max_moved_bits)));
-    return bits;
+    return checked_number("bits", bits, 1, max_moved_bits, "number of bits, not of partitions,");
 }
 
 uint64 checked_id(int64 id) {

@@ -86,8 +86,7 @@ uint64 checked_number_of_ids(int32 count) {
 }
 
 Run *begin_run(FunctionCallInfo fcinfo, MemoryContext context) {
-    const Layout layout =
-        checked_layout(PG_GETARG_TIMESTAMPTZ(3), PG_GETARG_INT32(4), PG_GETARG_INT32(5));
+    const Layout layout = layout_argument(fcinfo, 3);
     auto *run = static_cast<Run *>(MemoryContextAlloc(context, sizeof(Run)));
     *run = {layout,
             checked_shard(PG_GETARG_INT32(0), layout.widths),

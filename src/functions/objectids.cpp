@@ -10,19 +10,10 @@ namespace shardid {
 
 namespace {
 
-[[noreturn]] pg_attribute_cold void refuse_part(int32 value, int bits, const char *name) {
-    ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("%s is out of range", name),
-                    errdetail("%s is %d.", name, value),
-                    errhint("Pass a number from 0 to %d.", static_cast<int>(max_of(bits)))));
-}
-
 // Raises 22003 unless the argument of this name fits the bits.
-uint64 checked_part(int32 value, int bits, const char *name) {
-    // Unsigned, a negative number is too large.
-    const uint64 part = static_cast<uint32>(value);
-    if (part > max_of(bits))
-        refuse_part(value, bits, name);
-    return part;
+uint64 checked_part(const char *name, int32 value, int bits) {
+    return static_cast<uint64>(
+        checked_number(name, value, 0, static_cast<int>(max_of(bits)), "number"));
 }
 
 [[noreturn]] pg_attribute_cold void refuse_timestamp(TimestampTz ts) {
@@ -71,9 +62,9 @@ SQL_FUNCTION(shardid_objectid) {
 }
 
 SQL_FUNCTION(shardid_objectid_from) {
-    const uint64 machine = checked_part(PG_GETARG_INT32(1), objectid_machine_bits, "machine");
-    const uint64 pid = checked_part(PG_GETARG_INT32(2), objectid_pid_bits, "pid");
-    const uint64 counter = checked_part(PG_GETARG_INT32(3), objectid_counter_bits, "counter");
+    const uint64 machine = checked_part("machine", PG_GETARG_INT32(1), objectid_machine_bits);
+    const uint64 pid = checked_part("pid", PG_GETARG_INT32(2), objectid_pid_bits);
+    const uint64 counter = checked_part("counter", PG_GETARG_INT32(3), objectid_counter_bits);
     return objectid_datum(
         {checked_seconds(PG_GETARG_TIMESTAMPTZ(0)), machine << objectid_pid_bits | pid, counter});
 }

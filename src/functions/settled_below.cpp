@@ -174,8 +174,7 @@ void check_clients_statement() {
 }  // namespace
 
 SQL_FUNCTION(shardid_settled_below) {
-    const Layout layout =
-        checked_layout(PG_GETARG_TIMESTAMPTZ(1), PG_GETARG_INT32(2), PG_GETARG_INT32(3));
+    const Layout layout = layout_argument(fcinfo, 1);
     if (IsolationUsesXactSnapshot())
         refuse_snapshot("The transaction reads all rows with the snapshot of its first statement.");
     // Also where the transaction has the lock already.

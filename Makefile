@@ -68,7 +68,7 @@ endif
 
 # The project's own commands, which install missing packages and leave nothing behind. PGXS has a target "check", which
 # only says that it is not supported.
-.PHONY: demo example quick test test-full matrix foreign platforms deb dist tle bench bench-portable \
+.PHONY: demo example quick test test-full matrix foreign platforms deb dist tle bench bench-publish bench-calls bench-portable \
         bench-contention bench-leases bench-new-rows bench-instructions soak
 
 demo:
@@ -135,9 +135,16 @@ dist:
 tle:
 	@contrib/portable/pg_tle.sh "$(CURDIR)/dist/shardid_portable"
 
-# Variables: ROUNDS, SECONDS. Results go to bench/results. PG=19 measures the server of the Debian release that has it, in
-# a directory as make matrix does; see tools/bench.sh.
+# The scripts of bench/pgbench in turn. Variables: ROUNDS, SECONDS. Results go to bench/out. PG=19 measures the server of
+# the Debian release that has it, in a directory as make matrix does; see tools/bench.sh.
 bench:
+	@SECONDS_EACH="$(SECONDS)" tools/bench.sh throughput
+
+# Takes what is in bench/out over to the pages.
+bench-publish:
+	@bench/publish.py --take-over
+
+bench-calls:
 	@SECONDS_EACH="$(SECONDS)" tools/bench.sh calls
 
 bench-portable:

@@ -49,7 +49,7 @@ def main():
         del CONTENDERS["uuidv7"]
     columns = {LOOP: loop, CALL: calls, COPY: lambda contender, _: copy(contender), KEYED: copy_keyed}
     results = measure(CONTENDERS, columns, arguments)
-    lines = [*table_of(CONTENDERS, results, HEADINGS), "", summary(results, ALL, "bench", arguments)]
+    lines = [*table_of(CONTENDERS, results, HEADINGS), "", summary(results, ALL, "bench-calls", arguments)]
     write_report(f"{arguments.out}/calls.md", lines)
 
 

@@ -5,11 +5,13 @@
 - a number in the text: <!-- NUMBER = FILE :: ROW :: COLUMN -->, on a line after its paragraph, list or table; ROW and
   COLUMN are the first cells of their lines, without * and `. Such numbers are not copied: change what is printed.
 
---check writes nothing, and prints what differs.
+--take-over first replaces bench/results by what is in bench/out, and the drawing in docs. --check writes nothing, and
+prints what differs.
 """
 import glob
 import os
 import re
+import shutil
 import sys
 
 RESULTS = "bench/results"
@@ -79,6 +81,9 @@ def checked(page, text):
 def main():
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
     found = []
+    if sys.argv[1:] == ["--take-over"]:
+        for path in glob.glob("bench/out/*"):
+            shutil.copyfile(path, f"{'docs' if path.endswith('.svg') else RESULTS}/{os.path.basename(path)}")
     for page in ["README.md", *sorted(glob.glob("docs/*.md"))]:
         text = read(page)
         if sys.argv[1:] != ["--check"]:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs programs of bench/, each in a sandbox of its own: bench.sh calls portable. Results go to bench/results. Settings:
+# Runs programs of bench/, each in a sandbox of its own: bench.sh calls portable. Results go to bench/out. Settings:
 #   PG_CONFIG=FILE   on this installed server
 #   PG=18            on the server of the Debian release that has it, in a directory as of make matrix;
 #                    needs root or sudo, for debootstrap and chroot
@@ -37,9 +37,10 @@ run_in_folder() {
     fi
     for name in "$@"; do
         PG_CONFIG='' tools/chroot.sh in_folder "$folder" tools/sandbox.sh bench/run.sh "$name"
-        cp "$folder/shardid/bench/results/$name.md" bench/results/
+        mkdir -p bench/out
+        cp "$folder"/shardid/bench/out/"$name".* bench/out/
         # If sudo was needed: not owned by root.
-        chown --reference=bench "bench/results/$name.md"
+        chown -R --reference=bench bench/out
     done
 }
 

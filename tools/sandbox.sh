@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs a script of this tree in a throwaway copy of it, as an ordinary user, with the extension built
 # and installed inside the copy: sandbox.sh SCRIPT [ARGUMENT...]. Nothing remains, except that
-# $SANDBOX/out is copied to ./bench/results, or to the directory RESULTS, and the logs of tests that fail to ./failed.
+# $SANDBOX/out is copied to ./bench/out, or to the directory RESULTS, and the logs of tests that fail to ./failed.
 #
 # The script has: the copy as its working directory; SANDBOX, a short path for sockets and clusters;
 # TEMP_CONFIG, settings by which a server finds the extension; PostgreSQL's programs in PATH.
@@ -123,7 +123,8 @@ as_ordinary_user "${clean_environment[@]}" "$@" || status=$?
 rm -rf "$top/failed"
 [[ ! -d $sandbox/failed ]] || { cp -r "$sandbox/failed" "$top/" && chown -R --reference="$top/tools" "$top/failed"; }
 if [[ -n $(ls -A "$sandbox/out") ]]; then
-    mkdir -p "${RESULTS:-$top/bench/results}"
-    cp "$sandbox/out/"* "${RESULTS:-$top/bench/results}/"
+    mkdir -p "${RESULTS:-$top/bench/out}"
+    cp "$sandbox/out/"* "${RESULTS:-$top/bench/out}/"
+    chown -R --reference="$top/bench" "${RESULTS:-$top/bench/out}"
 fi
 exit "$status"

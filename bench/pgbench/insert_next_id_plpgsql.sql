@@ -1,0 +1,1 @@
+INSERT INTO by_next_id_plpgsql (n) VALUES (1);

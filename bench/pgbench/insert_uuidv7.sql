@@ -1,0 +1,1 @@
+INSERT INTO by_uuidv7 (n) VALUES (1);

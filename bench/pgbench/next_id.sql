@@ -1,0 +1,1 @@
+SELECT ids.next_id();

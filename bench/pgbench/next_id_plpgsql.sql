@@ -1,0 +1,1 @@
+SELECT baseline.next_id();

@@ -1,0 +1,1 @@
+SELECT count(ids.uuid_v1_timestamp(u)) FROM thousand;

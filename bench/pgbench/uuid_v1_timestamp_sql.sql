@@ -1,0 +1,1 @@
+SELECT count(baseline.uuid_v1_timestamp(u)) FROM thousand;

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""The scripts of bench/pgbench in turn: functions of shardid against the published ones, ids against other ids, and one
+to 64 sessions. Also draws docs/throughput.svg, beside the report."""
+import glob
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+from xml.sax.saxutils import escape
+
+from common import Results, conditions, has_uuidv7, options, progress, psql, rotated, table, write_report
+
+# Calls per transaction: 1 where the call generates an id.
+COMPARED = {
+    "next_id()": ("next_id", "next_id_plpgsql", 1),
+    "INSERT with next_id()": ("insert_next_id", "insert_next_id_plpgsql", 1),
+    "uuid_v1_from": ("uuid_v1_from", "uuid_v1_from_plpgsql", 1000),
+    "uuid_v1_timestamp": ("uuid_v1_timestamp", "uuid_v1_timestamp_sql", 1000),
+}
+OTHERS = {"shardid": "next_id", "Instagram's function": "next_id_plpgsql", "nextval": "nextval", "uuidv7": "uuidv7",
+          "gen_random_uuid": "gen_random_uuid"}
+SESSIONS = (1, 4, 16, 64)
+RATE, MEDIAN, WORST = "rate", "median", "99%"
+
+
+def run(script, sessions, seconds):
+    """Transactions per second, and latencies in ms from a sample of them."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = ["pgbench", "-n", "-M", "prepared", "-c", str(sessions), "-j", "2", "-T", str(seconds), "-l", "--log-prefix",
+                   f"{folder}/log", "--sampling-rate", "0.1", "-f", f"bench/pgbench/{script}.sql", "shop"]
+        out = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+        times = []
+        for path in glob.glob(f"{folder}/log*"):
+            with open(path, encoding="ascii") as log:
+                times += [int(line.split()[2]) / 1000 for line in log]
+    cuts = statistics.quantiles(times, n=100)
+    return {RATE: float(re.search(r"tps = ([\d.]+)", out)[1]), MEDIAN: cuts[49], WORST: cuts[98]}
+
+
+def measure(arguments, others):
+    scripts = [(name, 16) for pair in COMPARED.values() for name in pair[:2]]
+    scripts += [(prefix + name, 16) for name in others.values() for prefix in ("", "insert_")]
+    scripts += [(name, sessions) for name in ("next_id", "nextval") for sessions in SESSIONS]
+    scripts = list(dict.fromkeys(scripts))
+    results = Results()
+    for number in range(arguments.rounds):
+        for script in rotated(scripts, number):
+            for key, value in run(*script, arguments.seconds).items():
+                results.add(script, key, value)
+            progress(number, arguments.rounds, f"{script[0]}, {script[1]} sessions: {results.values[script, RATE][-1]:,.0f} tps")
+    return results
+
+
+def compared(results):
+    for label, (own, published, calls) in COMPARED.items():
+        yield (label, results.median((own, 16), RATE) * calls, results.median((published, 16), RATE) * calls,
+               results.ratio((own, 16), (published, 16), RATE))
+
+
+def drawing(results):
+    """A pair of bars for each comparison, as long as what they are of the published function."""
+    rows = list(compared(results))
+    longest = max(max(ratio, 1) for *_, ratio in rows)
+    lines = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 760 %d" font-family="sans-serif" font-size="14">' % (58 * len(rows) + 34),
+             '<rect width="100%" height="100%" fill="white"/>']
+    for number, (label, own, published, ratio) in enumerate(rows):
+        for offset, (name, color, length, value) in enumerate((("shardid", "#336791", ratio, own), ("published", "#b0b7bd", 1, published))):
+            y, width = 14 + 58 * number + 22 * offset, 380 * length / longest
+            lines += [f'<rect x="190" y="{y}" width="{width:.0f}" height="18" fill="{color}"/>',
+                      f'<text x="{width + 196:.0f}" y="{y + 14}">{value:,.0f} a second{f", {ratio:.1f} times" if name == "shardid" else ""}</text>']
+        lines.append(f'<text x="10" y="{14 + 58 * number + 26}">{escape(label)}</text>')
+    lines.append(f'<text x="10" y="{58 * len(rows) + 24}" fill="#555">blue: shardid; grey: the published PL/pgSQL or SQL function; 16 sessions</text>')
+    return "\n".join([*lines, "</svg>", ""])
+
+
+def main():
+    arguments = options(__doc__, rounds=5, seconds=2)
+    if os.getloadavg()[0] > 1:
+        print(f"warning: the load of this machine is {os.getloadavg()[0]:.1f}; the figures will be those of a busy one", file=sys.stderr)
+    psql("CREATE DATABASE shop", "postgres")
+    psql("\\i bench/pgbench/setup.sql")
+    others = {label: name for label, name in OTHERS.items() if name != "uuidv7" or has_uuidv7()}
+    results = measure(arguments, others)
+    lines = table(["calls per second", "shardid", "published function", "ratio"],
+                  [[f"`{label}`" if " " not in label else label, f"{own:,.0f}", f"{published:,.0f}", f"{ratio:.2f}"]
+                   for label, own, published, ratio in compared(results)])
+    lines += ["", *table(["one id per transaction", "SELECT: tps", "INSERT: tps", "median ms", "99% ms"],
+                         [[label, f"{results.median((name, 16), RATE):,.0f}", f"{results.median(('insert_' + name, 16), RATE):,.0f}",
+                           *(f"{results.median(('insert_' + name, 16), key):.2f}" for key in (MEDIAN, WORST))]
+                          for label, name in others.items()])]
+    lines += ["", *table(["SELECT: tps", *(f"{sessions} sessions" if sessions > 1 else "1 session" for sessions in SESSIONS)],
+                         [[label, *(f"{results.median((name, sessions), RATE):,.0f}" for sessions in SESSIONS)]
+                          for label, name in (("`next_id()`", "next_id"), ("`nextval`", "nextval"))])]
+    lines += ["", "16 sessions where none are named; latencies of the INSERTs. Medians of the rounds, which in half of the rows "
+              f"differ by at most {results.spread(RATE):.0%}. Layout: the default, 1,024 ids a millisecond. "
+              f"{conditions('bench', arguments)}"]
+    write_report(f"{arguments.out}/throughput.md", lines)
+    with open(f"{arguments.out}/throughput.svg", "w", encoding="utf-8") as file:
+        file.write(drawing(results))
+
+
+main()

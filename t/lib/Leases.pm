@@ -9,7 +9,7 @@ use Time::HiRes qw(time usleep);
 use LeaseDraws;
 
 our @EXPORT = (
-	qw(new_registry registry_here let_in on_loopback connect_to_registry lease worker_starts workers_of
+	qw(new_registry registry_here let_in on_loopback connect_to_registry lease worker_starts workers_of runs
 	  wait_until wait_for_end error_of), @LeaseDraws::EXPORT);
 
 $ShardidTest::has_own_identifier = 1;
@@ -128,6 +128,14 @@ sub error_of
 		return $error =~ /(?:ERROR|FATAL): / ? $error : 'no error';
 	};
 	return $params{once} ? $call->() : answered($call);
+}
+
+# Whether a program of IPC::Run still runs; what it has printed so far is there then.
+sub runs
+{
+	my ($program) = @_;
+	# It may end between the two calls.
+	return $program->pumpable && (eval { $program->pump_nb; 1 } || $@ !~ /ended prematurely/ && die $@);
 }
 
 # Waits until the last window that a registry has granted is over, by the registry's row. The shard must be idle: a

@@ -67,10 +67,9 @@ sub cancelled
 	my ($said, $error, $cancels) = ('', '', 0);
 	my $call = IPC::Run::start([ 'psql', '-XAtq', '-v', 'VERBOSITY=verbose', '-d', $member->connstr('a'), map { ('-c', $_) } 'SET ROLE app', @statements ],
 		'<', \undef, '>', \$said, '2>', \$error, IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
-	while ($call->pumpable)
+	while (runs($call))
 	{
 		$cancels += ask($canceller, q(SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND usename = 'member';));
-		$call->pump_nb;
 		usleep 20_000;
 	}
 	$call->finish;

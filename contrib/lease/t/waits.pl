@@ -78,7 +78,7 @@ for my $call (sort keys %call_of)
 		ok($drawn, "$call, $way: others draw meanwhile");
 		on_member(q(SELECT ) . ($way eq 'cancel' ? 'pg_cancel_backend' : 'pg_terminate_backend')
 			  . q((pid) FROM pg_stat_activity WHERE application_name = 'waits')) unless $way =~ /timeout/;
-		my $ended = wait_until(sub { !$session->pumpable || do { $session->pump_nb; 0 } });
+		my $ended = wait_until(sub { !runs($session) });
 		ok($ended, "$call, $way: it ends");
 		like($$said, $expected{$way}, "$call, $way: as it is told to");
 		kill 'CONT', @silent unless $ended;

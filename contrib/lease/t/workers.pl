@@ -29,10 +29,9 @@ sub most_workers
 		[ IPC::Run::start([ 'psql', '-Xqt', '-d', $member->connstr($dbname), '-f', "$dir/sql" ], '<', \'', '>', "$dir/said", '2>&1', IPC::Run::timer(180)), "$dir/said" ]
 	} @sessions;
 	my $most = 0;
-	while (grep { $_->[0]->pumpable } @running)
+	while (grep { runs($_->[0]) } @running)
 	{
 		$most = max($most, workers_of($member));
-		$_->[0]->pump_nb for grep { $_->[0]->pumpable } @running;
 		usleep 50_000;
 	}
 	$_->[0]->finish for @running;

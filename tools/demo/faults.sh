@@ -58,7 +58,7 @@ start_clients() {
         folder=$SANDBOX/received/$name
         rm -rf "$folder"
         mkdir -p "$folder"
-        "$SANDBOX/judge/record" --sessions 16 --reconnect --seconds 120 --pause-ms "${DEMO_PAUSE_MS:-0}" "$folder/session" "host=$PGHOST" \
+        "$SANDBOX/judge/record" --sessions 16 --reconnect --seconds 1800 --pause-ms "${DEMO_PAUSE_MS:-0}" "$folder/session" "host=$PGHOST" \
             "SELECT ${call[$name]} FROM generate_series(1, $ids_at_once)" >/dev/null &
         recorder[$name]=$!
     done

@@ -1,4 +1,5 @@
-# A session of psql that is led step by step: each step costs a query, not a process and a connection.
+# A session of psql that is led step by step: each step costs a query, not a process and a connection. A step that hangs
+# dies when PostgreSQL's tests would.
 package Session;
 
 use strict;
@@ -11,9 +12,9 @@ our @EXPORT = qw(open_session ask close_session);
 sub open_session
 {
 	my ($node) = @_;
-	my %session = (in => '', out => '');
+	my %session = (in => '', out => '', guard => IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default, name => 'a step of psql'));
 	$session{psql} = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres') ],
-		'<', \$session{in}, '>', \$session{out}, '2>', \$session{out}, IPC::Run::timer(60));
+		'<', \$session{in}, '>', \$session{out}, '2>', \$session{out}, $session{guard});
 	return \%session;
 }
 
@@ -23,7 +24,9 @@ sub ask
 	my ($session, $sql) = @_;
 	$session->{out} = '';
 	$session->{in} .= "$sql\n\\echo done\n";
+	$session->{guard}->start;
 	$session->{psql}->pump until $session->{out} =~ /^done$/m;
+	$session->{guard}->reset;
 	return $session->{out} =~ s/\n?^done\n\z//mr;
 }
 
@@ -32,6 +35,7 @@ sub close_session
 {
 	my ($session) = @_;
 	$session->{in} .= "\\q\n";
+	$session->{guard}->start;
 	return $session->{psql}->finish;
 }
 

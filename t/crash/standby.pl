@@ -1,12 +1,13 @@
 # Standbys: every WAL record replays to the same page, and a promoted standby repeats no id that a client received from
 # the old primary, as far as the standby has the WAL.
+use Time::HiRes 'time';
 use ShardidTest;
 
 my $dir = PostgreSQL::Test::Utils::tempdir();
 my $number = 0;
 my $clock;    # of the newest standby
 
-# A standby whose clock is a minute behind: more than a failover takes.
+# A standby whose clock is an hour behind: more than a failover takes.
 sub new_standby
 {
 	my ($primary) = @_;
@@ -15,9 +16,9 @@ sub new_standby
 	my $standby = PostgreSQL::Test::Cluster->new($name);
 	$standby->init_from_backup($primary, $name, has_streaming => 1);
 	$clock = "$dir/$name.clock";
-	set_fake_clock($clock, '-60');
+	set_fake_clock($clock, '-3600');
 	with_fake_clock($clock, sub { $standby->start });
-	$primary->poll_query_until('postgres', q(SELECT state = 'streaming' FROM pg_stat_replication));
+	$primary->poll_query_until('postgres', q(SELECT state = 'streaming' FROM pg_stat_replication)) or die 'no standby';
 	return $standby;
 }
 
@@ -26,6 +27,9 @@ my $primary = new_node('primary', <<'CONF', allows_streaming => 1);
 wal_consistency_checking = 'sequence'
 max_prepared_transactions = 10
 autovacuum = off
+checkpoint_timeout = 1h
+wal_sender_timeout = 0
+wal_receiver_timeout = 0
 shared_buffers = 32MB # of which a session may keep eight pages pinned
 CONF
 my $standby = new_standby($primary);
@@ -56,16 +60,33 @@ is( $standby->safe_psql('postgres', $status),
 	$primary->safe_psql('postgres', q(SELECT logged_to, last_sequence, '00:00:00' FROM id_generator_status('watched'))),
 	'a generator is watched on a standby');
 
-# The primary is lost under load, and for the last two seconds nothing was sent to the standby; then the standby is
-# promoted, its clock still behind. Returns what clients received before and after, and the standby's last value.
+# What tells that ids are generated of which the standby knows nothing: all clients wait for it, or one has received an id
+# of more than a second later, for which WAL was written.
+sub all_wait
+{
+	$primary->poll_query_until('postgres', q(SELECT count(*) = 16 FROM pg_stat_activity WHERE wait_event = 'SyncRep'))
+	  or die 'not all clients wait for the standby';
+	return;
+}
+
+sub one_is_ahead
+{
+	my ($clients) = @_;
+	my $from = int(1000 * time) - 1314220021721 + 1100;
+	await_event('an id of a second later', sub { grep { @$_ && $_->[-1] >> 23 > $from } @{ read_told($clients) } });
+	return;
+}
+
+# The primary is lost under load, after nothing more was sent to the standby, and an event; then the standby is promoted,
+# its clock still behind. Returns what clients received before and after, and the standby's last value.
 sub fail_over
 {
-	my ($draw) = @_;
+	my ($draw, $event) = @_;
 	my $before = start_clients($primary, 16, $draw, pause_ms => rounds(20, 0));
 	await_clients($primary, 16);
 	usleep 300_000 + rand 300_000;
 	kill 'STOP', $primary->safe_psql('postgres', 'SELECT pid FROM pg_stat_replication');
-	sleep 2;
+	$event->($before);
 	kill_node($primary);
 	finish_clients($before);
 	$standby->promote;
@@ -93,7 +114,7 @@ sub be_synchronous
 {
 	$primary->append_conf('postgresql.conf', "synchronous_standby_names = '*'");
 	$primary->reload;
-	$primary->poll_query_until('postgres', q(SELECT sync_state = 'sync' FROM pg_stat_replication));
+	$primary->poll_query_until('postgres', q(SELECT sync_state = 'sync' FROM pg_stat_replication)) or die 'not synchronous';
 	return;
 }
 
@@ -109,21 +130,21 @@ my ($rounds, @histories) = (0);
 for my $draw ((sort keys %draws) x rounds(1, 5))
 {
 	be_synchronous();
-	my ($before, $after) = fail_over($draws{$draw});
+	my ($before, $after) = fail_over($draws{$draw}, \&all_wait);
 	my $verdict = judge_clients([ $before, $after ], lead_ms => -1);
 	is($verdict->{violations}, 0, "synchronous, $draw: nothing comes again");
 	push @histories, $before, $after;
 	$rounds++;
 	carry_on();
 }
-is_innocent(judge_clients(\@histories, lead_ms => -1), 'failover to a synchronous standby, its clock a minute behind', $rounds);
+is_innocent(judge_clients(\@histories, lead_ms => -1), 'failover to a synchronous standby, its clock an hour behind', $rounds);
 
 # Asynchronous: only ids above the standby's last value can be repeated.
 sub tick { return ($_[0] >> 23) << 10 | $_[0] & 1023 }
 my ($ids, $wrong) = (0, 0);
 for my $round (1 .. rounds(1, 5))
 {
-	my ($before, $after, $had) = fail_over('SELECT next_id(5)');
+	my ($before, $after, $had) = fail_over('SELECT next_id(5)', \&one_is_ahead);
 	my @told = map { @$_ } @{ read_told($before) };
 	my @new = map { @$_ } @{ read_told($after) };
 	my @at_risk = grep { tick($_) > $had } @told;

@@ -2,7 +2,7 @@
 # until a cancel or the end of the session, which withholds the id. The standby is absent, or does not answer.
 use ShardidTest;
 
-my $node = new_node('primary', "autovacuum = off\ncheckpoint_timeout = 1h\n", allows_streaming => 1);
+my $node = new_node('primary', "autovacuum = off\ncheckpoint_timeout = 1h\nwal_sender_timeout = 0\nwal_receiver_timeout = 0\n", allows_streaming => 1);
 
 # While no standby answers, queries must write nothing.
 sub query { return $node->safe_psql('postgres', $_[0]) }
@@ -154,7 +154,7 @@ my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($node, 'backup', has_streaming => 1);
 $standby->start;
 want_standbys('*');
-$node->poll_query_until('postgres', q(SELECT sync_state = 'sync' FROM pg_stat_replication));
+$node->poll_query_until('postgres', q(SELECT sync_state = 'sync' FROM pg_stat_replication)) or die 'not synchronous';
 query("INSERT INTO notes VALUES ('the standby answers')");
 my $walsender = query('SELECT pid FROM pg_stat_replication');
 kill 'STOP', $walsender;

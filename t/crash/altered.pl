@@ -4,8 +4,8 @@
 use Clocked;
 use ShardidTest;
 
-# The WAL writer must not help: each call must flush by itself.
-start_clocked("wal_writer_delay = 10s\n");
+# No other process must help: each call must flush by itself.
+start_clocked("wal_writer_delay = 10s\ncheckpoint_timeout = 1h\nbgwriter_lru_maxpages = 0\n");
 
 # Generates an id in a transaction that is rolled back, and tests that all WAL is flushed before; the position can be
 # further by the header of the page in which the next record begins.

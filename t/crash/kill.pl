@@ -4,7 +4,7 @@ use Clocked;
 use ShardidTest;
 
 # The WAL writer must not help: each draw must flush by itself.
-start_clocked("wal_writer_delay = 10s\nrestart_after_crash = off\n");
+start_clocked("wal_writer_delay = 10s\nrestart_after_crash = off\ncheckpoint_timeout = 1h\n");
 
 # Ways to lose what is in memory. Each returns when the server has ended.
 sub kill_a_backend
@@ -45,12 +45,13 @@ sub checkpoint_at_some_moment
 	return;
 }
 
-# Waits until all are connected, so that the crash affects all of them.
+# Waits until all are connected, so that the crash affects all of them, and ids come.
 sub start_16_clients
 {
 	my ($mode) = @_;
 	my $clients = start_clients($node, 16, $mode->{draw}, options => $mode->{options}, pause_ms => rounds(15, 0));
 	await_clients($node, 16);
+	await_ids($clients);
 	return $clients;
 }
 
@@ -78,9 +79,13 @@ for my $crash (sort keys %strike)
 }
 
 # The test can detect a loss: nextval returns its value without a flush.
-my $nextval = judge_clients(
-	[ history({ draw => [ 'BEGIN', q(SELECT nextval('plain')), 'ROLLBACK' ] }, 'kill -9 of the whole server', 3) ],
-	lead_ms => -1);
+my ($nextval, @repeats);
+for (1 .. 20)
+{
+	push @repeats, history({ draw => [ 'BEGIN', q(SELECT nextval('plain')), 'ROLLBACK' ] }, 'kill -9 of the whole server', 2);
+	$nextval = judge_clients(\@repeats, lead_ms => -1);
+	last if $nextval->{duplicates};
+}
 cmp_ok($nextval->{duplicates}, '>', 0, "nextval rolled back: $nextval->{duplicates} of $nextval->{ids} twice");
 
 # With a right clock a generator is after a crash where its status said, at most a second ahead.

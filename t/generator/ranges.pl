@@ -2,9 +2,11 @@
 # crash it repeats no value that a client received.
 use ShardidTest;
 
-# The WAL writer must not help: each call must flush by itself.
+# No other process must help: each call must flush by itself.
 my $node = new_node('ranges', <<'CONF');
 wal_writer_delay = 10s
+checkpoint_timeout = 1h
+bgwriter_lru_maxpages = 0
 autovacuum = off
 restart_after_crash = off
 CONF

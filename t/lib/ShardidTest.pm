@@ -89,11 +89,12 @@ sub await_event
 	return;
 }
 
+# Waits until this number of clients has sent a statement: one whose connection was lost before would fail.
 sub await_clients
 {
 	my ($node, $count) = @_;
 	$node->poll_query_until('postgres', <<"SQL") or die 'not all clients are connected';
-SELECT count(*) >= $count FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()
+SELECT count(*) >= $count FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND query <> ''
 SQL
 	return;
 }

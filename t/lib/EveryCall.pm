@@ -89,8 +89,8 @@ sub answers
 	} 0 .. $#$calls;
 	my $copy = join '', "TRUNCATE calls;\nCOPY calls FROM STDIN;\n", @rows, "\\.\n";
 	utf8::encode($copy);
-	my ($code, $out, $err) = $node->psql('postgres', <<SQL, on_error_stop => 0, timeout => 900);
-${copy}SET statement_timeout = '300s';
+	my ($code, $out, $err) = $node->psql('postgres', <<SQL, on_error_stop => 0, timeout => 3600);
+${copy}SET statement_timeout = '1200s';
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 CREATE TEMP SEQUENCE temporary;
@@ -162,6 +162,7 @@ sub check_extension
 {
 	my ($extension) = @_;
 	srand $seed;
+	note "SHARDID_SEED=$seed";
 	start_server();
 	create_attempt();
 	my $part_of = parts_of_reference();

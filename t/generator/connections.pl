@@ -25,6 +25,9 @@ pool_mode = transaction
 default_pool_size = 3
 max_client_conn = 100
 logfile = $folder/log
+query_wait_timeout = 0
+server_connect_timeout = 180
+client_login_timeout = 180
 @{[ $version >= 21 ? 'max_prepared_statements = 100' : '' ]}
 CONF
 my $running = IPC::Run::start([ $program, '-q', "$folder/ini" ], '>', "$folder/out", '2>&1');

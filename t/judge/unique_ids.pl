@@ -1,5 +1,6 @@
 # Ids of three databases, one of which is killed under load, are unique by the checker of another project, too: Jepsen's
 # unique-ids. It must convict Instagram's function, which here has one bit for its sequence.
+use List::Util 'sum';
 use ShardidTest;
 
 plan skip_all => 'JEPSEN is not set: see proof/judge/jepsen.clj' unless $ENV{JEPSEN};
@@ -18,6 +19,7 @@ sub verdict_on
 	my ($statement) = @_;
 	my @clients = map { start_clients($_, 4, $statement, reconnect => 1) } @nodes;
 	await_clients($_, 4) for @nodes;
+	await_event('more than 1000 ids', sub { 1000 < sum(map { scalar @$_ } map { @{ read_told($_) } } @clients) });
 	for my $round (1 .. rounds(1, 5))
 	{
 		usleep 500_000 + rand 500_000;

@@ -7,7 +7,7 @@ test=$(sed -n 's/^Convicted by: //p' "$1")
 
 t/suite/build_mutant.sh "$1" "$TEST_DIR"
 export FULL='' ROUNDS=1 PG_TEST_TIMEOUT_DEFAULT=60
-if test_variant "$TEST_DIR" "$test" timeout --foreground 600 >"$TEST_DIR/log" 2>&1; then
+if test_variant "$TEST_DIR" "$test" timeout --foreground 1800 >"$TEST_DIR/log" 2>&1; then
     echo "$test passes with this build:"
     cat "$TEST_DIR/log"
     exit 1

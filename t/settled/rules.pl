@@ -61,7 +61,7 @@ for my $end ('ROLLBACK TO a', 'RELEASE a')
 }
 
 # A generator that was ahead is moved back: the transaction's next id is below its first.
-query(q(SELECT raise_generator('h', id_lower_bound(clock_timestamp() + interval '10 s'))));
+query(q(SELECT raise_generator('h', id_lower_bound(clock_timestamp() + interval '1 hour'))));
 ask($writer, q(BEGIN; SELECT next_id(101, 'h');));
 query(q(SELECT setval('h', 1)));
 $id = ask($writer, q(SELECT next_id(101, 'h');));

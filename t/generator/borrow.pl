@@ -33,36 +33,63 @@ cmp_ok(last_line($stdout), '<=', 0, 'such ids are not ahead of the clock');
 query(command_of('operations.md', 'GRANT SET ON PARAMETER shardid.max_borrow'));
 
 # With a clock at a hundredth of its speed any machine is faster than the layout: 100,000 rows use the ids of 97 ms,
-# for which this clock takes ten seconds.
+# for which this clock takes ten seconds. If the machine has stood still for that long, the rows are loaded again.
 query('TRUNCATE photos; ALTER SEQUENCE shardid_seq RESTART');
 set_fake_clock($clock, '+0 x0.01');
 my $log_start = -s $node->logfile;
-($code, $stdout, $stderr) = as_loader("$load; $load; $lead_of_photos");
-my $lead = last_line($stdout);
-is($stderr, '', 'with GRANT SET a role may borrow');
-cmp_ok($lead, '>', 0, "INSERT ... SELECT is faster than the default layout: $lead ms ahead of a slow clock");
-is(query('SELECT sum(count), max(count) FROM (SELECT count(DISTINCT id) FROM photos GROUP BY id >> 23) s'),
-	'200000|1024', 'no millisecond has more than its 1,024 ids');
-my @told = slurp_file($node->logfile, $log_start) =~ /LOG:  (generator .* ahead of the clock)/g;
-is("@told", 'generator "ids.shardid_seq" may get up to 3600000 ms ahead of the clock', 'the log says so, once');
-is( query(<<'SQL'), 't|t', 'who borrows nothing draws ids as far ahead');
-SELECT id > max, id_timestamp(id) > clock_timestamp() FROM (SELECT next_id(5) AS id, max(id) FROM photos) s
+my $status = command_of('operations.md', 'SELECT lead');
+my ($loads, $lead, $others, $shown) = 0;
+for (1 .. 10)
+{
+	($code, $stdout, $stderr) = as_loader(<<"SQL");
+$load; $load;
+$lead_of_photos;
+\\c -
+SELECT id > max, id_timestamp(id) > clock_timestamp() FROM (SELECT next_id(5) AS id, max(id) FROM photos) s;
+$status
 SQL
-like(query(command_of('operations.md', 'SELECT lead')), qr/^00:00:00\.\d+$/, 'status shows the lead');
+	($lead, $others, $shown) = (split /\n/, $stdout)[ -3 .. -1 ];
+	$loads += 2;
+	last if $lead > 50 || $stderr;
+}
+is($stderr, '', 'with GRANT SET a role may borrow');
+cmp_ok($lead, '>', 50, "INSERT ... SELECT is faster than the default layout: $lead ms ahead of a slow clock");
+is(query('SELECT sum(count), max(count) FROM (SELECT count(DISTINCT id) FROM photos GROUP BY id >> 23) s'),
+	100_000 * $loads . '|1024', 'no millisecond has more than its 1,024 ids');
+my @told = slurp_file($node->logfile, $log_start) =~ /LOG:  (generator .* ahead of the clock)/g;
+is($told[0], 'generator "ids.shardid_seq" may get up to 3600000 ms ahead of the clock', 'the log says so');
+cmp_ok(scalar @told, '<=', $loads / 2, 'once');
+is($others, 't|t', 'who borrows nothing draws ids as far ahead');
+like($shown, qr/^00:00:00\.\d+$/, 'status shows the lead');
 
-# By how many milliseconds the ids of one call were ahead of the clock at most. Looks only at the last id of each
-# millisecond, because this clock is slow to read.
+# By how many milliseconds ids are ahead of the clock at most. They are generated until the limit has been reached three
+# times: from then on each millisecond is waited for.
+query(<<'SQL');
+CREATE FUNCTION most_ahead(generator regclass, bound int) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+    ahead int;
+    most int := 0;
+    reached int := 0;
+BEGIN
+    FOR n IN 1 .. 10000 LOOP
+        SELECT ceil(1000 * extract(epoch FROM id_timestamp(max(id)) - clock_timestamp())) INTO ahead FROM next_ids(5, 1024, generator) id;
+        most := greatest(most, ahead);
+        reached := reached + (ahead >= bound)::int;
+        EXIT WHEN reached = 3;
+    END LOOP;
+    RETURN most;
+END
+$$;
+SQL
+
 sub most_ahead
 {
-	my ($generator, $count, @settings) = @_;
-	return last_line(query(join ';', "CREATE SEQUENCE $generator", "LOAD 'shardid'", @settings, <<SQL));
-SELECT ceil(1000 * max(extract(epoch FROM id_timestamp(id) - clock_timestamp())))
-FROM (SELECT next_ids(5, $count, '$generator') AS id) s WHERE id & 1023 = 1023
-SQL
+	my ($generator, $bound, @settings) = @_;
+	return last_line(query(join ';', "CREATE SEQUENCE $generator", "LOAD 'shardid'", @settings, "SELECT most_ahead('$generator', $bound)"));
 }
 my $hour = "SET shardid.max_borrow = '1h'";
-is(most_ahead('limited', 120_000, "SET shardid.max_borrow = '100ms'"), 100, 'as far ahead as it may go, and no further');
-is(most_ahead('by_lead', 60_000, $hour, "SET shardid.max_lead = '1050ms'"),
+is(most_ahead('limited', 100, "SET shardid.max_borrow = '100ms'"), 100, 'as far ahead as it may go, and no further');
+is(most_ahead('by_lead', 50, $hour, "SET shardid.max_lead = '1050ms'"),
 	50, 'max_lead less the second that a crash adds is a limit too');
 
 # A page that is fresh, or was moved by setval or the like, waits for the clock as without borrowing. The clock then has its
@@ -89,13 +116,6 @@ my @beside = (
 	start_clients($node, 4, "SELECT next_id(5, 'full_size') FROM generate_series(1, 20)", seconds => $seconds));
 finish_clients($_) for @beside;
 is_innocent(judge_clients(\@beside, borrow_ms => 500), 'time borrowed', 1);
-my $others = judge_clients([ $beside[1] ], lead_ms => -1);
-SKIP:
-{
-	# A machine that generates no more ids than the layout has does not get ahead.
-	skip 'this machine makes no more ids than the layout has', 1 if $others->{max_lead_ms} <= 250;
-	cmp_ok($others->{max_lead_ms}, '>', 250, "ids of who borrows nothing are $others->{max_lead_ms} ms ahead as well");
-}
 
 # kill -9 while time is borrowed: ids continue above the old ones, at most by the one second that was logged ahead.
 my @histories;
@@ -106,6 +126,7 @@ for my $round (1 .. $rounds)
 		start_clients($node, 4, [ 'BEGIN', $bulk, 'ROLLBACK' ], options => $may_borrow),
 		start_clients($node, 4, "SELECT next_id(5, 'full_size')"));
 	await_clients($node, 8);
+	await_ids(@clients);
 	usleep 300_000 + rand 400_000;
 	query('CHECKPOINT') if $round % 2;
 	kill_node($node);

@@ -122,7 +122,26 @@ inline bool has_new_storage(Relation relation) {
     return relation->rd_createSubid != InvalidSubTransactionId || has_replaced_storage(relation);
 }
 
+// What only Assert()s ask.
 #ifdef USE_ASSERT_CHECKING
+// Core holds interrupts off as long as it holds a page's lock.
+inline bool no_page_is_locked() {
+    return InterruptHoldoffCount == 0 && CritSectionCount == 0;
+}
+
+// Whether a sequence that is at `from` passes `over` before it comes to `to`, in either direction.
+inline bool is_passed(int64 from, int64 over, int64 to) {
+    return (from <= over && over <= to) || (from >= over && over >= to);
+}
+
+inline bool is_first_page_of(Buffer buffer, const Locator &locator) {
+    Locator found;
+    ForkNumber fork;
+    BlockNumber block;
+    BufferGetTag(buffer, &found, &fork, &block);
+    return memcmp(&found, &locator, sizeof(Locator)) == 0 && fork == MAIN_FORKNUM && block == 0;
+}
+
 // Whether this session has the page's exclusive lock, which temporary pages do not have. Core has
 // a function for it from 17 on, and another one in 19.
 template <typename B>

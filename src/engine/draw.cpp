@@ -15,10 +15,10 @@
 
 namespace shardid {
 
+namespace {
+
 // Borrowing time: a session that has shardid.max_borrow advances ahead of the clock instead of
 // waiting for it. Only ids are borrowed.
-
-namespace {
 
 // How far ahead of the clock this session may advance. A crash takes the generator a second
 // further: from there it must still be drawn from.
@@ -45,10 +45,6 @@ bool begins_to_borrow(Oid relid, uint64 *said_ms) {
     mention_borrowing(relid, most);
     return true;
 }
-
-}  // namespace
-
-namespace {
 
 // Only ids are leased.
 template <typename L>
@@ -291,6 +287,28 @@ pg_attribute_always_inline Ticks draw(Generator &generator, const L &layout, uin
                : draw_in_any_case(generator, layout, max_count);
 }
 
+// An unbound page whose last value, read in this layout, is past the end of the layout or too far
+// ahead to draw from, is left alone: its values are of another layout.
+Attempt try_raise(const OpenPage &page, const Sequence &sequence, const Known &known,
+                  const Layout &layout, uint64 tick) {
+    Attempt attempt = attempt_at(GetCurrentTimestamp(), binding_of(page));
+    const uint64 now =
+        attempt.clock < layout.epoch_us ? 0 : time_at(layout.epoch_us, attempt.clock);
+    attempt.tick = Max(tick, last_tick_of(page));
+    attempt.lead_ms = lead_ms_of(layout.widths, attempt.tick, now);
+    if (!fits_binding(page, known))
+        attempt.outcome = Outcome::other_binding;
+    else if (attempt.tick >= max_tick(layout.widths))
+        attempt.outcome = Outcome::ended;
+    else if (attempt.binding == unbound && attempt.lead_ms > max_lead_ms)
+        attempt.outcome = Outcome::too_far_ahead;
+    else {
+        attempt.outcome = Outcome::drawn;
+        attempt.covered_by = record_raise(page, sequence, known.binding, tick);
+    }
+    return attempt;
+}
+
 }  // namespace
 
 template <bool is_given>
@@ -330,32 +348,6 @@ uint64 draw_objectid_tick(Generator &generator) {
 Ticks draw_ticks(Generator &generator, const Layout &layout, uint64 max_count) {
     return draw(generator, layout, max_count);
 }
-
-namespace {
-
-// An unbound page whose last value, read in this layout, is past the end of the layout or too far
-// ahead to draw from, is left alone: its values are of another layout.
-Attempt try_raise(const OpenPage &page, const Sequence &sequence, const Known &known,
-                  const Layout &layout, uint64 tick) {
-    Attempt attempt = attempt_at(GetCurrentTimestamp(), binding_of(page));
-    const uint64 now =
-        attempt.clock < layout.epoch_us ? 0 : time_at(layout.epoch_us, attempt.clock);
-    attempt.tick = Max(tick, last_tick_of(page));
-    attempt.lead_ms = lead_ms_of(layout.widths, attempt.tick, now);
-    if (!fits_binding(page, known))
-        attempt.outcome = Outcome::other_binding;
-    else if (attempt.tick >= max_tick(layout.widths))
-        attempt.outcome = Outcome::ended;
-    else if (attempt.binding == unbound && attempt.lead_ms > max_lead_ms)
-        attempt.outcome = Outcome::too_far_ahead;
-    else {
-        attempt.outcome = Outcome::drawn;
-        attempt.covered_by = record_raise(page, sequence, known.binding, tick);
-    }
-    return attempt;
-}
-
-}  // namespace
 
 // Storage that a rollback may bring back remembers draws only: so one tick is drawn there, which is
 // not returned.

@@ -1,4 +1,5 @@
-// Drawing ticks from a generator: the loop around its page, its clock and its waits.
+// Drawing ticks from a generator: the loop around its page, its clock and its waits; and raising it
+// to a tick that is known from elsewhere.
 #pragma once
 
 #include "engine/generator.h"
@@ -63,12 +64,10 @@ uint64 draw_id(Generator &generator, const Layout &layout, uint64 shard);
 template <bool is_given>
 uint64 draw_known_id(Generator &generator, const Layout &layout, uint64 shard);
 
-// For UUIDs and ObjectIds, in the layouts of uuid_ticks.hpp and objectid.hpp. REQUIRED: the
+// For UUIDs and ObjectIds, in the layouts of uuid.hpp and objectid.hpp. REQUIRED: the
 // generator is that of the extension's own sequence.
 uint64 draw_uuid_tick(Generator &generator);
 uint64 draw_objectid_tick(Generator &generator);
-
-// Raising a generator to a tick that is known from elsewhere.
 
 // Advances the generator to `tick`, unless it is there or further already, and binds its storage to
 // the layout. Returns its last tick, which is not the end and which all later ticks exceed; durable

@@ -43,39 +43,6 @@ uint64 ms_in(const LOCKTAG &tag) {
     return uint64{tag.locktag_field3} << low_bits | tag.locktag_field4;
 }
 
-}  // namespace
-
-// For the whole transaction, also if the subtransaction rolls back, as lock_sequence. Nothing takes
-// a mode that conflicts with this one.
-void note_first_ms(FirstNote &note, Oid relid, uint64 ms) {
-    const LOCKTAG tag = tag_of(relid, ms);
-    ResourceOwner owner = CurrentResourceOwner;
-    CurrentResourceOwner = TopTransactionResourceOwner;
-    const LockAcquireResult result = LockAcquire(&tag, AccessShareLock, false, true);
-    CurrentResourceOwner = owner;
-    if (result == LOCKACQUIRE_NOT_AVAIL)
-        elog(ERROR, "could not note the first id of the transaction");
-    note = {current_local_xid(), ms};
-}
-
-// GetLockStatusData locks all partitions of the lock table together, so that what it returns was
-// true at one moment.
-EarliestNote earliest_note(Oid relid) {
-    const LockData *locks = GetLockStatusData();
-    EarliestNote earliest{};
-    for (int i = 0; i < locks->nelements; ++i) {
-        const LockInstanceData &lock = locks->locks[i];
-        if (lock.holdMask == 0 || !is_note_of(lock.locktag, relid))
-            continue;
-        const uint64 ms = ms_in(lock.locktag);
-        if (!earliest.exists || ms < earliest.ms)
-            earliest = {true, ms, lock.pid};
-    }
-    return earliest;
-}
-
-namespace {
-
 // An earlier tick than that of the transaction's note needs another note.
 uint64 first_noted(const Known &known) {
     if (!is_of_this_transaction(known.first_note))
@@ -83,52 +50,6 @@ uint64 first_noted(const Known &known) {
     const uint64 time = time_of_first_ms(known.layout.epoch_us, known.first_note.ms);
     return make_tick(known.layout.widths, time, 0);
 }
-
-}  // namespace
-
-bool fits_binding(const OpenPage &page, const Known &known) {
-    const uint64 found = binding_of(page);
-    return found == unbound || have_one_scale(found, known.binding);
-}
-
-void take_binding(const OpenPage &page, Known &known) {
-    Assert(fits_binding(page, known));
-    if (binding_of(page) != unbound)
-        known.binding = binding_of(page);
-}
-
-template <typename W>
-bool may_not_jump(const OpenPage &page, const Sequence &sequence, const W &widths, uint64 tick) {
-    if (sequence.may_update || binding_of(page) != unbound)
-        return false;
-    const bool is_used = page.data->is_called || page.data->last_value != sequence.start_value;
-    return ends_soon(widths, tick) || (is_used && is_jump(widths, last_tick_of(page), tick));
-}
-
-template bool may_not_jump(const OpenPage &, const Sequence &, const Widths &, uint64);
-template bool may_not_jump(const OpenPage &, const Sequence &, const Count &, uint64);
-
-void learn(Known &known) {
-    Assert(known.binding != unbound);
-    known.kind = kind_of(known.binding);
-    known.negative_soon = UINT64_MAX;
-    if (known.kind != Kind::ids) {
-        known.at_once_count = UINT64_MAX;
-        return;
-    }
-    known.layout = layout_of(known.binding);
-    known.worked = worked_out(known.layout.widths);
-    if (!known.has_warned)
-        known.negative_soon = negative_soon_from(known.layout.widths);
-}
-
-void limit_draws_at_once(Known &known, const Lease &lease, uint64 last) {
-    const uint64 below = Min(known.negative_soon, at_once_limit(lease, last));
-    known.at_once_from = first_noted(known);
-    known.at_once_count = below > known.at_once_from ? below - known.at_once_from : 0;
-}
-
-namespace {
 
 HTAB *generators = nullptr;
 
@@ -297,6 +218,77 @@ bool still_holds(const Checked &checked) {
 }
 
 }  // namespace
+
+// For the whole transaction, also if the subtransaction rolls back, as lock_sequence. Nothing takes
+// a mode that conflicts with this one.
+void note_first_ms(FirstNote &note, Oid relid, uint64 ms) {
+    const LOCKTAG tag = tag_of(relid, ms);
+    ResourceOwner owner = CurrentResourceOwner;
+    CurrentResourceOwner = TopTransactionResourceOwner;
+    const LockAcquireResult result = LockAcquire(&tag, AccessShareLock, false, true);
+    CurrentResourceOwner = owner;
+    if (result == LOCKACQUIRE_NOT_AVAIL)
+        elog(ERROR, "could not note the first id of the transaction");
+    note = {current_local_xid(), ms};
+}
+
+// GetLockStatusData locks all partitions of the lock table together, so that what it returns was
+// true at one moment.
+EarliestNote earliest_note(Oid relid) {
+    const LockData *locks = GetLockStatusData();
+    EarliestNote earliest{};
+    for (int i = 0; i < locks->nelements; ++i) {
+        const LockInstanceData &lock = locks->locks[i];
+        if (lock.holdMask == 0 || !is_note_of(lock.locktag, relid))
+            continue;
+        const uint64 ms = ms_in(lock.locktag);
+        if (!earliest.exists || ms < earliest.ms)
+            earliest = {true, ms, lock.pid};
+    }
+    return earliest;
+}
+
+bool fits_binding(const OpenPage &page, const Known &known) {
+    const uint64 found = binding_of(page);
+    return found == unbound || have_one_scale(found, known.binding);
+}
+
+void take_binding(const OpenPage &page, Known &known) {
+    Assert(fits_binding(page, known));
+    if (binding_of(page) != unbound)
+        known.binding = binding_of(page);
+}
+
+template <typename W>
+bool may_not_jump(const OpenPage &page, const Sequence &sequence, const W &widths, uint64 tick) {
+    if (sequence.may_update || binding_of(page) != unbound)
+        return false;
+    const bool is_used = page.data->is_called || page.data->last_value != sequence.start_value;
+    return ends_soon(widths, tick) || (is_used && is_jump(widths, last_tick_of(page), tick));
+}
+
+template bool may_not_jump(const OpenPage &, const Sequence &, const Widths &, uint64);
+template bool may_not_jump(const OpenPage &, const Sequence &, const Count &, uint64);
+
+void learn(Known &known) {
+    Assert(known.binding != unbound);
+    known.kind = kind_of(known.binding);
+    known.negative_soon = UINT64_MAX;
+    if (known.kind != Kind::ids) {
+        known.at_once_count = UINT64_MAX;
+        return;
+    }
+    known.layout = layout_of(known.binding);
+    known.worked = worked_out(known.layout.widths);
+    if (!known.has_warned)
+        known.negative_soon = negative_soon_from(known.layout.widths);
+}
+
+void limit_draws_at_once(Known &known, const Lease &lease, uint64 last) {
+    const uint64 below = Min(known.negative_soon, at_once_limit(lease, last));
+    known.at_once_from = first_noted(known);
+    known.at_once_count = below > known.at_once_from ? below - known.at_once_from : 0;
+}
 
 void forget_generator(Oid relid, bool all) {
     if (relid == InvalidOid || all ||

@@ -1,6 +1,6 @@
-// A generator as one session knows it: its sequence, whether the current user may draw from it, and
-// whether it is suitable. All catalogue work of drawing an id is done here, before the page is
-// touched.
+// A generator as one session knows it: its sequence, whether the current user may draw from it,
+// whether it is suitable, and what its storage is bound to. All catalogue work of drawing an id is
+// done here, before the page is touched.
 #pragma once
 
 #include "core/advance.hpp"
@@ -9,8 +9,6 @@
 #include "engine/lease.h"
 #include "engine/replaced_storage.h"
 #include "engine/sequence_page.h"
-
-#include "compat.h"
 
 namespace shardid {
 
@@ -23,10 +21,9 @@ namespace shardid {
 // values a session reserves with nextval; for ids it has no other meaning. As a part of the
 // sequence's definition it is dumped, restored and copied with it, its owner alone can change it,
 // and ALTER SEQUENCE waits for all transactions that have generated ids without a note.
-
 struct FirstNote {
     LocalTransactionId made_in;  // the transaction that it is known of
-    uint64 ms;                   // see core/first_ms.hpp
+    uint64 ms;                   // see core/notes.hpp
 };
 
 inline bool is_of_this_transaction(const FirstNote &note) {
@@ -56,13 +53,8 @@ EarliestNote earliest_note(Oid relid);
 
 // What a session knows of a generator's storage (its relfilenode): what it is bound to. Storage
 // stays what it was bound to, so what is known stays true until a check finds other storage.
-
-struct Lease;
-struct OpenPage;
-struct Sequence;
-
 struct Known {
-    uint64 binding;  // see binding.hpp; what it is to be bound to, while nothing is known
+    uint64 binding;  // see core/binding.hpp; what it is to be bound to, while nothing is known
     Kind kind;
     Layout layout;         // of ids, as in the binding
     WorkedWidths worked;   // the same widths

@@ -1,5 +1,5 @@
-// The errors of drawing from a generator, and the warnings and log messages next to an id. REQUIRED
-// of all: the sequence is locked, and no page is.
+// What came of an attempt to draw from a generator; its errors, and the warnings and log messages
+// next to an id. REQUIRED of all of these: the sequence is locked, and no page is.
 #pragma once
 
 #include "core/advance.hpp"
@@ -10,7 +10,6 @@ namespace shardid {
 
 // One look at a generator's page, and what came of it: what draws, readers, refusals and leases
 // tell each other.
-
 enum class Outcome { drawn, wait, before_epoch, ended, too_far_ahead, other_binding, jump, ask };
 
 struct Attempt {

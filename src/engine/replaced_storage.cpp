@@ -168,7 +168,7 @@ XLogRecPtr remember_in_replaced_storage(ReplacedStorages &replaced, const Sequen
 void raise_storage_in_use(ReplacedStorages &replaced, Relation relation) {
     if (!is_noted(replaced) || !replaced.is_lost)
         return;
-    Assert(is_locked_by_me(relation, RowExclusiveLock));
+    Assert(CheckRelationLockedByMe(relation, RowExclusiveLock, true));
 
     const Locator locator = locator_of(relation);
     if (has_new_storage(relation) && storage_number_of(locator) != replaced.drawn_from) {

@@ -27,6 +27,30 @@ Oid owner_of_database() {
                     errmsg("sequence with OID %u does not exist", relid), errhint("%s", hint)));
 }
 
+constexpr const char *extension_name = "shardid";
+
+bool is_relation_named(const FormData_pg_depend &member, const char *name) {
+    if (member.classid != RelationRelationId || member.deptype != DEPENDENCY_EXTENSION)
+        return false;
+    const char *its_name = get_rel_name(member.objid);
+    return its_name != nullptr && strcmp(its_name, name) == 0;
+}
+
+// Its worker_apply_sequence_command gives 2^48 values to each node, by its number in pg_dist_node.
+constexpr int64 share = int64{1} << 48;
+
+constexpr bool is_share(int64 min, int64 max) {
+    return min > share && min % share == 1 && max - min == share;
+}
+
+static_assert(is_share(share + 1, 2 * share + 1) && is_share(9 * share + 1, 10 * share + 1));
+static_assert(!is_share(1, PG_INT64_MAX) && !is_share(1, share + 1) && !is_share(1, PG_INT32_MAX));
+static_assert(!is_share(share + 1, PG_INT64_MAX) && !is_share(share, 2 * share));
+
+constexpr const char *way_around =
+    "let the default use shardid_seq, or a sequence that is created on every node with "
+    "citus.enable_ddl_propagation off and named as text: generator => 'name'::text::regclass";
+
 }  // namespace
 
 // As sequence.c's lock_and_open_sequence.
@@ -120,19 +144,6 @@ char *shown_name(Oid relid) {
 OwnSequence uuid_sequence{"shardid_uuid_seq", InvalidOid};
 OwnSequence objectid_sequence{"shardid_objectid_seq", InvalidOid};
 
-namespace {
-
-constexpr const char *extension_name = "shardid";
-
-bool is_relation_named(const FormData_pg_depend &member, const char *name) {
-    if (member.classid != RelationRelationId || member.deptype != DEPENDENCY_EXTENSION)
-        return false;
-    const char *its_name = get_rel_name(member.objid);
-    return its_name != nullptr && strcmp(its_name, name) == 0;
-}
-
-}  // namespace
-
 Oid find_member(const char *extension, const char *name) {
     const Oid extension_oid = get_extension_oid(extension, true);
     if (!OidIsValid(extension_oid))
@@ -184,25 +195,6 @@ Kind made_from(Relation relation) {
         return Kind::ids;
     return makes_uuids ? Kind::uuids : Kind::objectids;
 }
-
-namespace {
-
-// Its worker_apply_sequence_command gives 2^48 values to each node, by its number in pg_dist_node.
-constexpr int64 share = int64{1} << 48;
-
-constexpr bool is_share(int64 min, int64 max) {
-    return min > share && min % share == 1 && max - min == share;
-}
-
-static_assert(is_share(share + 1, 2 * share + 1) && is_share(9 * share + 1, 10 * share + 1));
-static_assert(!is_share(1, PG_INT64_MAX) && !is_share(1, share + 1) && !is_share(1, PG_INT32_MAX));
-static_assert(!is_share(share + 1, PG_INT64_MAX) && !is_share(share, 2 * share));
-
-constexpr const char *way_around =
-    "let the default use shardid_seq, or a sequence that is created on every node with "
-    "citus.enable_ddl_propagation off and named as text: generator => 'name'::text::regclass";
-
-}  // namespace
 
 bool has_citus() {
     return OidIsValid(get_extension_oid("citus", true));

@@ -1,4 +1,5 @@
-// A sequence as the catalogue knows it, and the checks that all functions that use one share.
+// A sequence as the catalogue knows it, and the checks that all functions that use one share; the
+// sequences that the extension has made; and what Citus does to sequences.
 #pragma once
 
 #include "core/binding.hpp"
@@ -21,7 +22,7 @@ struct Sequence {
     Locator locator;
     uint32 stamp;          // stamp_of(locator)
     Kind makes;            // made_from its relation
-    bool notes_first_ids;  // its transactions do, see first_note.h
+    bool notes_first_ids;  // its transactions do, see FirstNote
 };
 
 // Takes RowExclusiveLock to the end of the transaction, also if the subtransaction rolls back. It
@@ -65,15 +66,12 @@ char *qualified_name(Oid relid);
 // The same without those quotes, for a message that has the name in quotes.
 char *shown_name(Oid relid);
 
-// The relations that an extension has made, whatever schema they are in; and the sequences among
-// them, as this extension's functions find them.
-
-// The relation of this name that the extension made; InvalidOid if there is none, or no such
-// extension.
+// The relation of this name that the extension made, in whatever schema it is; InvalidOid if there
+// is none, or no such extension.
 Oid find_member(const char *extension, const char *name);
 
-// Its OID is known until a relcache invalidation says that the relation has changed or been
-// dropped.
+// A sequence that this extension made. Its OID is known until a relcache invalidation says that the
+// relation has changed or been dropped.
 struct OwnSequence {
     const char *name;
     Oid relid;  // InvalidOid: not known
@@ -98,9 +96,7 @@ inline Oid own_sequence(OwnSequence &sequence) {
     return sequence.relid;
 }
 
-// What Citus does to the databases that it spreads over nodes, and to their sequences.
-
-// Whether this database has it.
+// Whether this database has Citus.
 bool has_citus();
 
 // What to do about the sequence where Citus has narrowed it, or nullptr: a worker's share of the

@@ -84,32 +84,6 @@ void keep(PagePin &pin) {
     kept[kept_count++] = &pin;
 }
 
-}  // namespace
-
-void start_unpinning_at_commit() {
-    RegisterXactCallback(release_all_before_commit, nullptr);
-}
-
-Buffer pin_page(PagePin &pin, const Sequence &sequence) {
-    Assert(!is_kept(pin));
-    pin.buffer = find_and_pin(pin, sequence);
-    if (pin.last_used_in == current_local_xid() && may_keep_pin(sequence))
-        keep(pin);
-    pin.last_used_in = current_local_xid();
-    return pin.buffer;
-}
-
-void drop_kept_pin(PagePin &pin) {
-    if (!is_kept(pin))
-        return;
-    release(pin);
-    for (int i = 0; i < kept_count; ++i)
-        if (kept[i] == &pin)
-            kept[i] = kept[--kept_count];
-}
-
-namespace {
-
 // How far beyond last_value WAL has been written. nextval's log_cnt counts its values, each an
 // INCREMENT from the next.
 uint64 logged_remainder(const OpenPage &page, int64 increment) {
@@ -222,6 +196,28 @@ bool is_move_logged(const OpenPage &page, uint32 stamp, int64 steps) {
 
 }  // namespace
 
+void start_unpinning_at_commit() {
+    RegisterXactCallback(release_all_before_commit, nullptr);
+}
+
+Buffer pin_page(PagePin &pin, const Sequence &sequence) {
+    Assert(!is_kept(pin));
+    pin.buffer = find_and_pin(pin, sequence);
+    if (pin.last_used_in == current_local_xid() && may_keep_pin(sequence))
+        keep(pin);
+    pin.last_used_in = current_local_xid();
+    return pin.buffer;
+}
+
+void drop_kept_pin(PagePin &pin) {
+    if (!is_kept(pin))
+        return;
+    release(pin);
+    for (int i = 0; i < kept_count; ++i)
+        if (kept[i] == &pin)
+            kept[i] = kept[--kept_count];
+}
+
 uint32 stamp_of(const Locator &locator) {
     // An odd factor is a bijection of uint32, so neither part hides a difference in the other.
     constexpr uint32 odd_factor = 0x9E3779B1;
@@ -252,7 +248,8 @@ void refuse_magic(uint32 magic) {
 }
 
 OpenPage open_page(Relation relation) {
-    Assert(is_locked_by_me(relation, RowExclusiveLock) && !RELATION_IS_OTHER_TEMP(relation));
+    Assert(CheckRelationLockedByMe(relation, RowExclusiveLock, true) &&
+           !RELATION_IS_OTHER_TEMP(relation));
     return lock_page(ReadBuffer(relation, 0));
 }
 

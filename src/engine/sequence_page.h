@@ -1,5 +1,5 @@
-// The one page of a sequence, where a generator keeps its last tick. Except for pins (page_pin.h),
-// nothing else in the extension touches buffers or writes WAL of sequences.
+// The one page of a sequence, where a generator keeps its last tick. Nothing else in the extension
+// touches buffers or writes WAL of sequences.
 #pragma once
 
 #include "core/binding.hpp"
@@ -13,7 +13,6 @@ namespace shardid {
 // Pinning a generator's page. Pinning and unpinning cost as much as all the rest of drawing an id,
 // so from a transaction's second id on the pin is kept to the end of the transaction, as the lock
 // on the sequence is.
-
 struct PagePin {
     Buffer buffer;                    // where the page was last seen
     LocalTransactionId last_used_in;  // the last transaction that has pinned it
@@ -130,7 +129,7 @@ inline bool is_ours(const OpenPage &page, uint32 stamp) {
            (likely(has_stamp(page, stamp)) || has_stamp(page, stamp_without_wal(stamp)));
 }
 
-// The notes that we keep on the page (page_notes.hpp), in the offset of its tuple's t_ctid.
+// The notes that we keep on the page (notes.hpp), in the offset of its tuple's t_ctid.
 inline PageNotes notes_of(const OpenPage &page) {
     return notes_of(ItemPointerGetOffsetNumberNoCheck(&page.tuple->t_ctid));
 }

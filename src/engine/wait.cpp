@@ -46,35 +46,6 @@ void sleep_for(int64 us) {
     pgstat_report_wait_end();
 }
 
-}  // namespace
-
-void wait_for_next(Waiter &waiter, TimestampTz epoch, uint64 used_up_time, TimestampTz clock,
-                   int64 step_us) {
-    Assert(no_page_is_locked());
-    if (waiter.has_waited && waiter.wait.used_up_time == used_up_time)
-        waiter.wait = look_again(waiter.wait, clock);
-    else {
-        waiter.has_waited = true;
-        waiter.wait = begin_wait(used_up_time, clock, step_us);
-        INSTR_TIME_SET_CURRENT(waiter.since);
-    }
-    const int64 us = sleep_us(waiter.wait, epoch, clock);
-    if (us <= too_short_to_sleep_us)
-        spin_for(us);
-    else
-        sleep_for(us);
-    CHECK_FOR_INTERRUPTS();
-    waiter.waited_us = us_since(waiter.since);
-}
-
-uint64 earned_time(const Waiter &waiter, uint64 last_time, TimestampTz clock) {
-    const bool earned = waiter.has_waited && last_time == waiter.wait.used_up_time &&
-                        may_step(waiter.wait, clock, waiter.waited_us);
-    return earned ? last_time + 1 : 0;
-}
-
-namespace {
-
 // XLogFlush finds out by itself that there is nothing to do, but that takes it longer.
 void flush(XLogRecPtr up_to) {
     if (up_to <= known_durability.flushed)
@@ -180,6 +151,31 @@ pg_noinline void wait_for_standbys(XLogRecPtr up_to) {
 }
 
 }  // namespace
+
+void wait_for_next(Waiter &waiter, TimestampTz epoch, uint64 used_up_time, TimestampTz clock,
+                   int64 step_us) {
+    Assert(no_page_is_locked());
+    if (waiter.has_waited && waiter.wait.used_up_time == used_up_time)
+        waiter.wait = look_again(waiter.wait, clock);
+    else {
+        waiter.has_waited = true;
+        waiter.wait = begin_wait(used_up_time, clock, step_us);
+        INSTR_TIME_SET_CURRENT(waiter.since);
+    }
+    const int64 us = sleep_us(waiter.wait, epoch, clock);
+    if (us <= too_short_to_sleep_us)
+        spin_for(us);
+    else
+        sleep_for(us);
+    CHECK_FOR_INTERRUPTS();
+    waiter.waited_us = us_since(waiter.since);
+}
+
+uint64 earned_time(const Waiter &waiter, uint64 last_time, TimestampTz clock) {
+    const bool earned = waiter.has_waited && last_time == waiter.wait.used_up_time &&
+                        may_step(waiter.wait, clock, waiter.waited_us);
+    return earned ? last_time + 1 : 0;
+}
 
 Durability known_durability;
 

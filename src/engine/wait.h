@@ -1,5 +1,6 @@
-// Waiting for the next millisecond, or another step of time, while no page is locked. (The
-// sequence's RowExclusiveLock is held to the end of the transaction, as after nextval.)
+// Waiting while no page is locked: for the next millisecond, or another step of time; and until WAL
+// is durable, before what it covers is returned to anyone. (The sequence's RowExclusiveLock is held
+// to the end of the transaction, as after nextval.)
 #pragma once
 
 #include "core/wait.hpp"
@@ -8,35 +9,7 @@
 
 namespace shardid {
 
-// What only Assert()s ask: a build without assertions has none of it.
-
-#ifdef USE_ASSERT_CHECKING
-
-// Core holds interrupts off as long as it holds a page's lock.
-inline bool no_page_is_locked() {
-    return InterruptHoldoffCount == 0 && CritSectionCount == 0;
-}
-
-// Whether a sequence that is at `from` passes `over` before it comes to `to`, in either direction.
-inline bool is_passed(int64 from, int64 over, int64 to) {
-    return (from <= over && over <= to) || (from >= over && over >= to);
-}
-
-inline bool is_first_page_of(Buffer buffer, const Locator &locator) {
-    Locator found;
-    ForkNumber fork;
-    BlockNumber block;
-    BufferGetTag(buffer, &found, &fork, &block);
-    return memcmp(&found, &locator, sizeof(Locator)) == 0 && fork == MAIN_FORKNUM && block == 0;
-}
-
-inline bool is_locked_by_me(Relation relation, LOCKMODE lock) {
-    return CheckRelationLockedByMe(relation, lock, true);
-}
-
-#endif
-
-// The first look of a wait at a page that was not ours: its takings (page_notes.hpp), the time, and
+// The first look of a wait at a page that was not ours: its takings (notes.hpp), the time, and
 // that of the page's last tick.
 struct FirstLook {
     int takings;
@@ -78,8 +51,6 @@ void wait_for_next(Waiter &waiter, TimestampTz epoch, uint64 used_up_time, Times
 
 // The time that the caller has earned by waiting for the end of `last_time`; 0 if none.
 uint64 earned_time(const Waiter &waiter, uint64 last_time, TimestampTz clock);
-
-// Waiting until WAL is durable, before what it covers is returned to anyone.
 
 // Finds out how this server publishes whether standbys are waited for. REQUIRED: once, before
 // make_durable.

@@ -32,7 +32,8 @@ $origin->safe_psql('postgres', 'CREATE SCHEMA ids; ALTER EXTENSION shardid SET S
 $origin->backup('base');
 my $before = draw($origin, 200);
 $origin->safe_psql('postgres', q(SELECT pg_create_restore_point('point')));
-sleep 2;
+$origin->poll_query_until('postgres', "SELECT clock_timestamp() > logged_to FROM id_generator_status('ids.shardid_seq')")
+  or die 'time does not pass';
 my $after = draw($origin, 200);
 $origin->safe_psql('postgres', 'SELECT pg_switch_wal()');
 $origin->stop;

@@ -84,6 +84,7 @@ sub fail_over
 	my ($draw, $event) = @_;
 	my $before = start_clients($primary, 16, $draw, pause_ms => rounds(20, 0));
 	await_clients($primary, 16);
+	await_ids($before);
 	usleep 300_000 + rand 300_000;
 	kill 'STOP', $primary->safe_psql('postgres', 'SELECT pid FROM pg_stat_replication');
 	$event->($before);

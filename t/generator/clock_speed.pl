@@ -97,6 +97,7 @@ for my $fault (sort keys %faults)
 		query(join '', map { "CREATE SEQUENCE $_;" } values %generator);
 		my %clients = map { $_ => start_clients($node, 8, sprintf("SELECT $_", $generator{$_}), pause_ms => rounds(10, 0)) } keys %layouts;
 		await_clients($node, 8 * keys %layouts);
+		await_ids(values %clients);
 		for my $offset (@offsets)
 		{
 			select undef, undef, undef, 0.3 / @offsets;

@@ -76,6 +76,7 @@ sub history
 	{
 		my @now = map { start_clients($node, 8, $_, options => $options, pause_ms => rounds(5, 0)) } @statements;
 		await_clients($node, 8 * @statements);
+		await_ids(@now);
 		usleep 100_000 + rand 200_000;
 		query('CHECKPOINT') if rand() < 0.7;
 		usleep rand 200_000;

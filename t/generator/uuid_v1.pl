@@ -58,6 +58,7 @@ sub history
 	{
 		my $clients = start_clients($node, 16, $round % 2 ? [ 'BEGIN', $draw, 'ROLLBACK' ] : $draw, pause_ms => rounds(5, 0));
 		await_clients($node, 16);
+		await_ids($clients);
 		usleep 200_000 + rand 200_000;
 		query('CHECKPOINT') if rand() < 0.5;
 		usleep rand 200_000;

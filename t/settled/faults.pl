@@ -70,7 +70,7 @@ $standby->init_from_backup($node, 'standby', has_streaming => 1);
 $standby->start;
 $node->append_conf('postgresql.conf', "synchronous_standby_names = '*'");
 $node->reload;
-$node->poll_query_until('postgres', q(SELECT sync_state = 'sync' FROM pg_stat_replication));
+$node->poll_query_until('postgres', q(SELECT sync_state = 'sync' FROM pg_stat_replication)) or die 'not synchronous';
 like(error_on($standby, q(SELECT settled_below('g'))), qr/^55000: recovery is in progress/, 'refused on a standby');
 my ($consumers, $writers) = start_load($node);
 usleep 500_000 + rand 300_000;

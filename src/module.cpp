@@ -3,12 +3,12 @@
 #include <climits>
 
 #include "engine/generator.h"
+#include "engine/lease.h"
 #include "engine/relation_changes.h"
 #include "engine/replaced_storage.h"
 #include "engine/sequence.h"
 #include "engine/sequence_page.h"
 #include "engine/settings.h"
-#include "engine/lease.h"
 #include "engine/wait.h"
 
 namespace shardid {
@@ -16,8 +16,6 @@ namespace shardid {
 int shard_id = unset_shard_id;
 uint64 max_lead_ms;
 int max_borrow_ms;
-int lease_timeout_ms;
-int registry_timeout_ms;
 
 namespace {
 
@@ -49,18 +47,6 @@ void define_settings() {
                             "far ahead.",
                             &max_borrow_ms, 0, 0, INT_MAX, PGC_SUSET, GUC_UNIT_MS, nullptr, nullptr,
                             nullptr);
-    DefineCustomIntVariable("shardid.lease_timeout",
-                            "Sets how long a call waits for a lease to be renewed, taken over or "
-                            "released before it fails.",
-                            "0 means not to wait.", &lease_timeout_ms, 5000, 0, INT_MAX,
-                            PGC_USERSET, GUC_UNIT_MS, nullptr, nullptr, nullptr);
-    DefineCustomIntVariable("shardid.registry_timeout",
-                            "Sets how long a request waits for a connection to a registry and for "
-                            "its answer.",
-                            "Set it for the server or the database: the worker does not see what a "
-                            "session sets.",
-                            &registry_timeout_ms, 5000, 1, INT_MAX, PGC_SUSET, GUC_UNIT_MS, nullptr,
-                            nullptr, nullptr);
     MarkGUCPrefixReserved("shardid");
 }
 

@@ -10,4 +10,4 @@ SELECT shardid_lease.lease_shard('shop', 'registry', 'leased_seq');
 CREATE TABLE leased_photos (id bigint PRIMARY KEY DEFAULT next_id(generator => 'leased_seq'));
 
 -- After a failover clients wait briefly for take_over_shard().
-ALTER DATABASE shop SET shardid.lease_timeout = '1s';
+ALTER DATABASE shop SET shardid_lease.timeout = '1s';

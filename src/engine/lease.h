@@ -66,7 +66,7 @@ struct LeaseKeeper {
 
     // For a draw that found no window that holds its tick: has the registry asked, and returns when
     // the session has a window to try; or when the lease is another one by now, whose state is then
-    // unknown. Can be canceled. Raises 55000 after shardid.lease_timeout. REQUIRED: no page is
+    // unknown. Can be canceled. Raises 55000 after shardid_lease.timeout. REQUIRED: no page is
     // locked; is_limited(lease).
     void (*wait_for_window)(Lease &lease, Oid relid, const Attempt &attempt);
 

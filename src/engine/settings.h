@@ -20,11 +20,4 @@ inline constexpr uint64 longest_lead_ms = uint64{100'000'000} * 24 * 60 * 60 * 1
 // waiting.
 extern int max_borrow_ms;
 
-// shardid.lease_timeout, in milliseconds: how long a draw waits for its lease to be renewed.
-extern int lease_timeout_ms;
-
-// shardid.registry_timeout, in milliseconds: how long the worker takes to reach the registry and to
-// have its answer.
-extern int registry_timeout_ms;
-
 }  // namespace shardid

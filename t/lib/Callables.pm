@@ -180,7 +180,7 @@ my ($other_session, $others);
 sub start_server
 {
 	# Who has no lease need not be waited for.
-	$node = new_node('every_call', "shardid.lease_timeout = 100ms\n");
+	$node = new_node('every_call', "shardid_lease.timeout = 100ms\n");
 	create_relations();
 	my $in = "CREATE TEMP SEQUENCE others; SELECT 'others'::regclass::oid;\n";
 	$other_session = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres') ], '<', \$in, '>', \$others, IPC::Run::timeout(3600));

@@ -96,7 +96,7 @@ sub lease
 	my ($node, $space, $generator, %params) = @_;
 	my $more = join '', map { ", $_ => $params{$_}" } grep { $_ ne 'dbname' } sort keys %params;
 	return $node->safe_psql($params{dbname} // 'postgres', <<"SQL");
-SET shardid.lease_timeout = '3min';
+SET shardid_lease.timeout = '3min';
 SET ROLE app;
 CREATE SEQUENCE IF NOT EXISTS $generator;
 SELECT shardid_lease.lease_shard('$space', 'registry', '$generator'$more);

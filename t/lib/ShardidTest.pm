@@ -29,7 +29,7 @@ sub import
 our $has_own_identifier = 0;
 
 # How slow the machine is does not decide what a registry answers.
-my $patient = "shardid.lease_timeout = '3min'\nshardid.registry_timeout = '3min'\n";
+my $patient = "shardid_lease.timeout = '3min'\nshardid_lease.registry_timeout = '3min'\n";
 
 # A started cluster with the extension in database postgres. $conf is added to postgresql.conf.
 sub new_node

@@ -79,8 +79,8 @@ is($tried, keys %call_with, 'every range of numbers was tried');
 # Settings. PostgreSQL shows them as the page does.
 my $settings = join "\n", sort map { my ($name, @rest) = @$_[ 0 .. 3 ]; join '|', $name =~ s/`//gr, @rest } rows_of('setting');
 is($settings, query(<<'SQL'), 'the settings are those of pg_settings');
-LOAD 'shardid';
-SELECT name, current_setting(name), unit, context FROM pg_settings WHERE name LIKE 'shardid.%' ORDER BY name
+LOAD 'shardid_lease';
+SELECT name, current_setting(name), unit, context FROM pg_settings WHERE name ~ '^shardid(_lease)?[.]' ORDER BY name
 SQL
 
 # What next_id() without a shard says to do, and what docs/operations.md says of who may set what, by the owner of the

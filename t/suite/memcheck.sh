@@ -40,7 +40,7 @@ start_cluster <<'CONF'
 max_prepared_transactions = 2
 autovacuum = off
 jit = off
-shardid.lease_timeout = '1min'
+shardid_lease.timeout = '1min'
 CONF
 status=0
 make -s -C "$folder/tree" installcheck ISOLATION= \

@@ -10,7 +10,7 @@ RESET client_min_messages;
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
 SET intervalstyle = 'postgres';
-SET shardid.lease_timeout = '1 min';
+SET shardid_lease.timeout = '1 min';
 CREATE ROLE regress_shardid_app;
 CREATE ROLE regress_shardid_member LOGIN;
 CREATE ROLE regress_shardid_other;
@@ -23,7 +23,7 @@ BEGIN
     EXECUTE format('ALTER SERVER here OPTIONS (host %L, port %L, dbname %L)',
         split_part(current_setting('unix_socket_directories'), ',', 1), current_setting('port'), current_database());
     EXECUTE format('CREATE USER MAPPING FOR CURRENT_USER SERVER here OPTIONS (user %L)', current_user);
-    EXECUTE format('ALTER DATABASE %I SET shardid.registry_timeout = ''1 min''', current_database());
+    EXECUTE format('ALTER DATABASE %I SET shardid_lease.registry_timeout = ''1 min''', current_database());
 END
 $$;
 
@@ -217,9 +217,9 @@ SELECT next_id(generator => 'a') < next_id(generator => 'g');
 SELECT "from" = :'until_of_a' FROM shardid_lease.shard_leases WHERE generator = 'g'::regclass;
 SELECT try($$SELECT raise_generator('a', next_id(generator => 'g'))$$);
 SELECT shardid_lease.renew_leases();
-SET shardid.lease_timeout = 0;
+SET shardid_lease.timeout = 0;
 SELECT try($$SELECT next_id(generator => 'a')$$);
-SET shardid.lease_timeout = '1 min';
+SET shardid_lease.timeout = '1 min';
 SELECT generator, state, error ~ '^The registry says: shard 5 of id space "shop" is held by .*, port .*, database .* \(role .*\), since .* until '
 FROM shardid_lease.shard_leases WHERE failed_at IS NOT NULL AND generator = 'a'::regclass;
 DROP SEQUENCE a;
@@ -306,10 +306,10 @@ SELECT count(*) FROM shardid_lease.id_space_shards WHERE space = 'brief';
 SELECT end_window('k') IS NOT NULL;
 BEGIN;
 SELECT shard FROM shardid_lease.granted_shard WHERE space = 'brief' AND shard = 1 FOR UPDATE;
-SET shardid.lease_timeout = 0;
+SET shardid_lease.timeout = 0;
 SELECT try($$SELECT next_id(generator => 'k')$$);
 COMMIT;
-SET shardid.lease_timeout = '1 min';
+SET shardid_lease.timeout = '1 min';
 SELECT id_shard(next_id(generator => 'k'));
 
 -- A role that owns its generator, and may be granted shards.
@@ -400,7 +400,7 @@ DROP OWNED BY regress_shardid_member, regress_shardid_other;
 DROP ROLE regress_shardid_app, regress_shardid_group, regress_shardid_member, regress_shardid_other;
 -- Clean up for the other topics.
 RESET ALL;
-DO $$ BEGIN EXECUTE format('ALTER DATABASE %I RESET shardid.registry_timeout', current_database()); END $$;
+DO $$ BEGIN EXECUTE format('ALTER DATABASE %I RESET shardid_lease.registry_timeout', current_database()); END $$;
 DROP SEQUENCE b, c, unlogged, temporary, of_int, downwards, bound, d, e, f, g, j, k;
 DROP TABLE t, drawn;
 DROP FUNCTION draw_and_fail, try;

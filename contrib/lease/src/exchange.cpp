@@ -1,6 +1,6 @@
 #include "exchange.h"
 
-#include "engine/settings.h"
+#include "settings.h"
 #include "engine/wait.h"
 
 extern "C" {

@@ -1,6 +1,6 @@
 #include "grant.h"
 
-#include "engine/settings.h"
+#include "settings.h"
 
 extern "C" {
 #include "mb/pg_wchar.h"

@@ -3,7 +3,7 @@
 #include "core/window.hpp"
 
 #include "engine/refusals.h"
-#include "engine/settings.h"
+#include "settings.h"
 #include "answer.h"
 #include "request.h"
 

@@ -38,8 +38,8 @@ bool fail(LibpqCall *call, const char *error) {
 
 bool fail_late(LibpqCall *call) {
     return fail(call, PQstatus(connection) != CONNECTION_OK
-                          ? "no connection within shardid.registry_timeout"
-                          : "no answer within shardid.registry_timeout");
+                          ? "no connection within shardid_lease.registry_timeout"
+                          : "no answer within shardid_lease.registry_timeout");
 }
 
 // Returns false when the deadline is over.

@@ -5,6 +5,7 @@
 #include "engine/incarnation.h"
 #include "engine/sequence.h"
 #include "engine/settings.h"
+#include "settings.h"
 #include "engine/wait.h"
 #include "exchange.h"
 #include "start_worker.h"

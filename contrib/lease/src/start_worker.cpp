@@ -1,7 +1,7 @@
 #include "start_worker.h"
 
 #include "engine/sequence.h"
-#include "engine/settings.h"
+#include "settings.h"
 #include "engine/wait.h"
 
 extern "C" {
@@ -150,7 +150,7 @@ Started start_on_seat(WorkerTask &task, BackgroundWorkerHandle **handle) {
              : errdetail("The request waits for the registry of foreign server \"%s\", or for "
                          "a lock that a transaction holds.",
                          server),
-         errhint("Call it again, or increase shardid.lease_timeout; "
+         errhint("Call it again, or increase shardid_lease.timeout; "
                  "shardid_lease.shard_leases shows the state of the lease.")));
 }
 

@@ -56,7 +56,7 @@ enum class Started { yes, another, no_seat, no_slot };
 // then at most this long for its end. That can be canceled, which ends a worker with a call.
 Started run_worker(WorkerTask task, int64 wait_ms);
 
-// The same with a call, until a worker has done it, at most for shardid.lease_timeout; raises what
+// The same with a call, until a worker has done it, at most for shardid_lease.timeout; raises what
 // the worker raised, and returns the shard that was granted.
 int32 call_worker(TaskKind kind, Oid generator, const char *server, WorkerCall &call);
 

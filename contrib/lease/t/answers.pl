@@ -93,7 +93,7 @@ SQL
 	return [ split /\n/, $ids ];
 }
 
-# Starts a renewal whose answer to this call is late: until its release, but by less than shardid.registry_timeout.
+# Starts a renewal whose answer to this call is late: until its release, but by less than shardid_lease.registry_timeout.
 sub start_renewal
 {
 	my ($of, $function) = @_;

@@ -92,7 +92,7 @@ for my $setting ('on', 'local')
 
 # --- The standby is promoted, and lacks what was cancelled; another member leases what is free there.
 
-my @drawing = map { start_drawing($member, $_, dbname => 'a', settings => 'SET shardid.lease_timeout = 0;') } 'old', 'new_on', 'new_local';
+my @drawing = map { start_drawing($member, $_, dbname => 'a', settings => 'SET shardid_lease.timeout = 0;') } 'old', 'new_on', 'new_local';
 kill_node($registry);
 $canceller->{psql}->kill_kill;
 kill 'CONT', @standby;

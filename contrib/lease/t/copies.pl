@@ -8,8 +8,8 @@ use ShardidTest;
 my $node = new_node('holder', <<'CONF', allows_streaming => 1);
 autovacuum = off
 max_connections = 60
-shardid.lease_timeout = '3s'
-shardid.registry_timeout = '3min'
+shardid_lease.timeout = '3s'
+shardid_lease.registry_timeout = '3min'
 CONF
 my ($host, $port) = ($node->host, $node->port);
 $node->safe_psql('postgres', <<SQL);

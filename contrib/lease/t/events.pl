@@ -11,7 +11,7 @@ $registry->safe_psql('postgres', <<'SQL');
 SELECT shardid_lease.create_id_space('orders');
 SELECT shardid_lease.create_id_space('quick', lease => '2 s');
 SQL
-my $member = new_node('member', "shardid.registry_timeout = '5s'\n");
+my $member = new_node('member', "shardid_lease.registry_timeout = '5s'\n");
 connect_to_registry($member, $registry);
 sub query { return $member->safe_psql('postgres', $_[0]) }
 
@@ -114,7 +114,7 @@ sub drops_in_time
 	my $dbname = 'victim';
 	member_database($dbname);
 	my $state = $block->();
-	like(draw_one($member, 'ids', dbname => $dbname, settings => 'SET shardid.lease_timeout = 0;'), qr/55000|57P03/, "$name: no window");
+	like(draw_one($member, 'ids', dbname => $dbname, settings => 'SET shardid_lease.timeout = 0;'), qr/55000|57P03/, "$name: no window");
 	is(query("SELECT count(*) FROM pg_stat_activity WHERE datname = '$dbname' AND backend_type = 'shardid lease'"), 1, "$name: a worker is at work");
 	# It fails if others do not leave the database within five seconds.
 	is(error_of($member, 'postgres', "DROP DATABASE $dbname"), 'no error', "$name: DROP DATABASE");
@@ -142,7 +142,7 @@ lease($member, 'orders', 'tardy');
 query(q(SELECT setval('tardy', 1)));
 my $locker = $registry->background_psql('postgres');
 $locker->query_safe('BEGIN; LOCK pg_authid IN ACCESS EXCLUSIVE MODE');
-my $tardy = draw_one($member, 'tardy', settings => 'SET shardid.lease_timeout = 30000;');
+my $tardy = draw_one($member, 'tardy', settings => 'SET shardid_lease.timeout = 30000;');
 like($tardy, qr/Could not reach the registry: no connection within shardid\.registry_timeout/, 'no connection: the error says so');
 $locker->quit;
 draws('and ids come again', 'tardy');
@@ -181,7 +181,7 @@ draws('max_worker_processes = 1', 'again');
 # If the registry was asked, and another process takes the slot then, the registry is the reason.
 $registry->stop('immediate');
 my $asking = IPC::Run::start([ 'psql', '-XAtq', '-v', 'VERBOSITY=verbose', '-d', $member->connstr('postgres'), map { ('-c', $_) }
-		q(SET shardid.lease_timeout = '5s'), q(SELECT setval('again', 1)), q(SELECT next_id(generator => 'again')) ],
+		q(SET shardid_lease.timeout = '5s'), q(SELECT setval('again', 1)), q(SELECT next_id(generator => 'again')) ],
 	'>', \my $answer, '2>', \my $why, IPC::Run::timer(60));
 $member->poll_query_until('postgres', q(SELECT failed_at IS NOT NULL FROM shardid_lease.lease_window)) or die 'nobody asks';
 query(<<'SQL');

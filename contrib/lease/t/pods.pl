@@ -49,7 +49,7 @@ sub take_over
 my $registry = new_registry('registry');
 my %lease = (long => '10 min', short => '3 s');
 $registry->safe_psql('postgres', "SELECT shardid_lease.create_id_space('$_', lease => '$lease{$_}', max_ahead => '5 h')") for sort keys %lease;
-my $original = new_node('original', "autovacuum = off\nshardid.lease_timeout = '1s'\n", allows_streaming => 1);
+my $original = new_node('original', "autovacuum = off\nshardid_lease.timeout = '1s'\n", allows_streaming => 1);
 connect_to_registry($original, $registry);
 $original->stop;
 start_pod($original, 'shop-1');

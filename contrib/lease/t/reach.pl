@@ -27,7 +27,7 @@ sub registry_with_tls
 my $registry = registry_with_tls('registry');
 my $proxy = Proxy->new($registry->port);
 # The defaults.
-my $member = new_node('member', "autovacuum = off\nshardid.lease_timeout = '5s'\nshardid.registry_timeout = '5s'\n");
+my $member = new_node('member', "autovacuum = off\nshardid_lease.timeout = '5s'\nshardid_lease.registry_timeout = '5s'\n");
 connect_to_registry($member, $registry, 'postgres', hostaddr => '127.0.0.1', host => 'localhost', port => $proxy->port, sslmode => 'disable');
 sub on_member { return $member->safe_psql('postgres', $_[0]) }
 sub error { return error_of($member, 'postgres', @_) }
@@ -39,7 +39,7 @@ sub draw_anew { move(); return draw_one($member, 'ids') }
 # After a failure the registry is not asked at once.
 sub ids_come { return ok(wait_until(sub { draw_one($member, 'ids') =~ /^\d+$/ }), $_[0]) }
 
-# --- The defaults of shardid.registry_timeout and shardid.lease_timeout are enough for a distant registry.
+# --- The defaults of shardid_lease.registry_timeout and shardid_lease.timeout are enough for a distant registry.
 
 $proxy->mode('delay 120');
 on_member('SET ROLE app; CREATE SEQUENCE ids');
@@ -48,7 +48,7 @@ move();
 ids_come('and it is renewed there');
 $proxy->mode('pass');
 # From now on only silence lasts too long.
-sub patience { return on_member("ALTER DATABASE postgres SET shardid.registry_timeout = '$_[0]'") }
+sub patience { return on_member("ALTER DATABASE postgres SET shardid_lease.registry_timeout = '$_[0]'") }
 patience('3min');
 
 # --- Errors distinguish what failed here from what the registry says. A role without the lease does not see them.
@@ -64,8 +64,8 @@ for my $failure (sort keys %failures)
 	my ($do, $expected) = @{ $failures{$failure} };
 	ref $do ? $do->() : on_member($do);
 	move();
-	my $error = error("SET shardid.lease_timeout = '3s'; SELECT next_id(generator => 'ids')", role => 'app');
-	my $draw = "SET shardid.lease_timeout = 0; SELECT next_id(generator => 'ids')";
+	my $error = error("SET shardid_lease.timeout = '3s'; SELECT next_id(generator => 'ids')", role => 'app');
+	my $draw = "SET shardid_lease.timeout = 0; SELECT next_id(generator => 'ids')";
 	like($error, $expected, "$failure: its owner reads why");
 	unlike($error, qr/The registry says/, "$failure: which happened here") unless $failure eq 'a refusal';
 	unlike($error, qr/is held/, "$failure: an expired lease is not called held");

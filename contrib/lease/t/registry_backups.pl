@@ -41,7 +41,7 @@ sub is_set_back
 	is(on_registry("SELECT count(*) FROM shardid_lease.granted_shard WHERE shard = $shard"), 0, "$what: it does not know shard $shard");
 
 	# One that has nothing to prove asks first.
-	my @drawing = map { start_drawing($member, $_, settings => 'SET shardid.lease_timeout = 0;') } 'known', $since;
+	my @drawing = map { start_drawing($member, $_, settings => 'SET shardid_lease.timeout = 0;') } 'known', $since;
 	on_member("SET ROLE app; CREATE SEQUENCE $stranger");
 	my $error = error(join_as($stranger));
 	like($error, $_, "$what: stopped, and the error says why") for @differs;

@@ -4,7 +4,7 @@
 use Leases;
 use ShardidTest;
 
-my $conf = "autovacuum = off\nmax_connections = 60\nshardid.lease_timeout = '2s'\n";
+my $conf = "autovacuum = off\nmax_connections = 60\nshardid_lease.timeout = '2s'\n";
 my $node = new_node('original', $conf, allows_streaming => 1);
 
 # The server "registry" names no host: PostgreSQL::Test::Cluster starts each server with PGHOST and PGPORT of its own.
@@ -18,7 +18,7 @@ SELECT shardid_lease.create_id_space('ids', lease => '10 min');
 CREATE EXTENSION shardid_lease CASCADE;
 CREATE SERVER registry FOREIGN DATA WRAPPER dblink_fdw OPTIONS (dbname 'registry');
 CREATE USER MAPPING FOR CURRENT_USER SERVER registry;
-SET shardid.lease_timeout = '3min';
+SET shardid_lease.timeout = '3min';
 SELECT shardid_lease.lease_shard('ids', 'registry', shard => 2);
 SQL
 my $says_what_to_do = qr/is stopped, as its registry .*registry_was_restored\(\)/s;
@@ -89,7 +89,7 @@ SELECT min(not_before) - max(greatest(until_ms, 0)) - min(max_ahead_ms + lease_m
 FROM shardid_lease.id_space, shardid_lease.granted_shard
 SQL
 like(error_of($copy, 'shop', 'SELECT next_id()'), qr/take_over_shard\(\)/, 'the error says what to do now');
-is($copy->safe_psql('shop', q(SET shardid.lease_timeout = '3min'; SELECT shardid_lease.take_over_shard())), 2, 'the copy takes the shard over');
+is($copy->safe_psql('shop', q(SET shardid_lease.timeout = '3min'; SELECT shardid_lease.take_over_shard())), 2, 'the copy takes the shard over');
 ($ids) = ids_of_all([ $copy, 'shop' ]);
 cmp_ok($ids, '>', 0, 'and draws');
 

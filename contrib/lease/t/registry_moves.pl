@@ -42,7 +42,7 @@ sub stands_still
 	my ($what, $generator, $expected) = @_;
 	$expected //= $says_what_to_do;
 	on_member('SELECT raise_generator(generator, id_lower_bound(until)) FROM shardid_lease.shard_leases');
-	like(error("SET shardid.lease_timeout = '1s'; SELECT next_id(generator => '$generator')"), $expected, "$what: the error says what to do");
+	like(error("SET shardid_lease.timeout = '1s'; SELECT next_id(generator => '$generator')"), $expected, "$what: the error says what to do");
 	like(error("SELECT shardid_lease.lease_shard('ids', 'registry', 'fresh')"), $expected, "$what: no new lease");
 	like(error("SELECT shardid_lease.take_over_shard('$generator')"), $expected, "$what: no takeover");
 	return;

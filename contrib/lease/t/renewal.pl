@@ -97,7 +97,7 @@ draw_one($first, 'quick');
 sub registry_goes_away
 {
 	my ($name, $go, $come, $error) = @_;
-	my $session = start_drawing($first, 'quick', settings => 'SET shardid.lease_timeout = 1000;');
+	my $session = start_drawing($first, 'quick', settings => 'SET shardid_lease.timeout = 1000;');
 	ok(wait_until(sub { ids_of($session) > 50 }), "$name: ids come");
 	$go->();
 	my $before = -s $session->{file};
@@ -121,7 +121,7 @@ ok($lines >= 1 && $lines <= 2 + (time - $start) / 60, "the log says so once a mi
 
 my @stopped = processes_of($registry);
 registry_goes_away('registry stands still', sub { kill 'STOP', @stopped }, sub { kill 'CONT', @stopped },
-	qr/Could not reach the registry: no (connection|answer) within shardid.registry_timeout|The registry did not answer within/);
+	qr/Could not reach the registry: no (connection|answer) within shardid_lease.registry_timeout|The registry did not answer within/);
 
 # The bytes that each session that waits uses.
 sub used_by_waiting
@@ -158,7 +158,7 @@ $_->finish for @waiting;
 $first->start;
 # A smart shutdown waits for clients, but not for the worker that a client has started.
 # Shortly after a failure a draw starts none.
-sub draw_at_once { return draw_one($first, 'quick', settings => 'SET shardid.lease_timeout = 0;') }
+sub draw_at_once { return draw_one($first, 'quick', settings => 'SET shardid_lease.timeout = 0;') }
 like(draw_at_once(), qr/57P03/, 'a draw that does not wait');
 ok(wait_until(sub { workers_of($first) == 1 || !draw_at_once() }), 'leaves a worker');
 ok($first->stop('smart', fail_ok => 1), 'the server stops then, smart');

@@ -15,7 +15,7 @@ CREATE ROLE leaver LOGIN PASSWORD 'of the leaver';
 GRANT member TO leaver;
 GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards, shardid_lease.receipts TO leaver;
 SQL
-my $original = new_node('original', "autovacuum = off\nshardid.lease_timeout = '3s'\n");
+my $original = new_node('original', "autovacuum = off\nshardid_lease.timeout = '3s'\n");
 connect_to_registry($original, $registry);
 $original->safe_psql('postgres', 'CREATE SCHEMA "Odd schema" AUTHORIZATION app');
 my @generators = ('ids', 'left_out', '"Odd schema"."Odd seq"', 'renamed');
@@ -33,7 +33,7 @@ $original->safe_psql('postgres', q(SET ROLE app; SELECT shardid_lease.release_sh
 $rows += 2;
 
 my $dir = PostgreSQL::Test::Utils::tempdir();
-my $restored = new_node('restored', "autovacuum = off\nshardid.lease_timeout = '1s'\n");
+my $restored = new_node('restored', "autovacuum = off\nshardid_lease.timeout = '1s'\n");
 $restored->safe_psql('postgres', 'DROP EXTENSION shardid');
 
 # The server has no role "app": statements that need it fail, and the restore continues.
@@ -105,7 +105,7 @@ like($refused->(), qr/(is|last) held by \S+, port @{[ $original->port ]}, databa
 wait_for_end($registry, 'postgres', 'brief', $brief);
 my $until = $registry->safe_psql('postgres', q(SELECT until FROM shardid_lease.id_space_shards WHERE space = 'brief'));
 like($refused->(), qr/expired lease, last held by .*take_over_shard/s, 'nor by itself when it is over');
-is($restored->safe_psql('complete', q(SET shardid.lease_timeout = '3min'; SET ROLE app; SELECT shardid_lease.take_over_shard('brief'))), $brief, 'it is told to, and is granted the shard');
+is($restored->safe_psql('complete', q(SET shardid_lease.timeout = '3min'; SET ROLE app; SELECT shardid_lease.take_over_shard('brief'))), $brief, 'it is told to, and is granted the shard');
 my $first = draw_one($restored, 'brief', dbname => 'complete');
 is($restored->safe_psql('complete', "SELECT id_timestamp($first) >= '$until'"), 't', 'its ids begin at the end of that window');
 like(draw_one($original, 'brief'), qr/(?:is|last) held by \S+, port @{[ $restored->port ]}, database "complete"/, 'the original, back, has lost its shard');

@@ -100,7 +100,7 @@ UPDATE shardid_lease.granted_shard
 SET origin = gen_random_uuid()::text, place = 'other', incarnation = 'other', until_ms = until_ms + 3600000, serial = serial + 1
 WHERE space = 'short' RETURNING until_ms - 3600000
 SQL
-$session->query_safe(q(SET shardid.lease_timeout = '100 ms'));
+$session->query_safe(q(SET shardid_lease.timeout = '100 ms'));
 my ($most, $draws, $end) = (0, 0, time + 120);
 while (time < $end)
 {
@@ -111,7 +111,7 @@ while (time < $end)
 }
 note "$draws draws to the window's end";
 cmp_ok($most, '<', $until, 'none is beyond it');
-my $refused = "SET shardid.lease_timeout = '100 ms'; SELECT next_id(0, 'short_seq')";
+my $refused = "SET shardid_lease.timeout = '100 ms'; SELECT next_id(0, 'short_seq')";
 is(refusal($refused), '55000', 'then there are none');
 is(refusal("$refused FROM generate_series(1, 100)"), '55000', 'nor many');
 $session->quit;

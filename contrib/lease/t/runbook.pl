@@ -158,7 +158,7 @@ my $old = $node{lisbon1};
 $old->stop('immediate');
 block_prints('lisbon2', 'shop', 'member_failover');
 start_again($old);
-like(answered(sub { return ($old->psql('shop', "SET shardid.lease_timeout = '1s'; SELECT ids.next_id()"))[2] }), qr/held by \S+, port @{[ $node{lisbon2}->port ]},/, 'the old primary generates no ids');
+like(answered(sub { return ($old->psql('shop', "SET shardid_lease.timeout = '1s'; SELECT ids.next_id()"))[2] }), qr/held by \S+, port @{[ $node{lisbon2}->port ]},/, 'the old primary generates no ids');
 $old->stop;
 make_standby('lisbon2', 'lisbon1', $old);
 is(alerts_of('lisbon2'), '', 'lisbon2: no alert');
@@ -169,7 +169,7 @@ is(run_on('cairo1', 'shop', q(CREATE SEQUENCE late; GRANT SELECT ON SEQUENCE lat
 # --- The registry hangs, or waits for a standby that is gone: the check must not look well.
 
 # How long a member waits for the registry.
-sub patience { return run_on($_[0], 'postgres', "ALTER DATABASE shop SET shardid.registry_timeout = '$_[1]'") }
+sub patience { return run_on($_[0], 'postgres', "ALTER DATABASE shop SET shardid_lease.registry_timeout = '$_[1]'") }
 
 my @frozen = processes_of($node{registry1});
 kill 'STOP', @frozen;

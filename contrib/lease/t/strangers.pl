@@ -68,7 +68,7 @@ sub call_all
 	my ($role, $setup) = @_;
 	my @calls = calls_of($role);
 	cmp_ok(scalar @calls, '>', 5, "$role: " . @calls . ' calls');
-	my $sql = join '', "SET statement_timeout = '60s'; SET shardid.lease_timeout = 0;\n", $setup, map { "$_;\n" } @calls;
+	my $sql = join '', "SET statement_timeout = '60s'; SET shardid_lease.timeout = 0;\n", $setup, map { "$_;\n" } @calls;
 	$node->psql('postgres', $sql, extra_params => [ '-U', $role ], on_error_stop => 0, timeout => 900);
 	return;
 }
@@ -124,7 +124,7 @@ UPDATE shardid_lease.registry_confirmation c SET identity = 'new' FROM shardid_l
 UPDATE shardid_lease.id_space SET identity = 'new', shard_bits = 10 WHERE name = 'short';
 SQL
 sub why { return query(q(SELECT error FROM shardid_lease.shard_leases WHERE generator = 'short'::regclass)) }
-like(error_of($node, 'postgres', q(SET shardid.lease_timeout = '1s'; SELECT next_id('short'::regclass))), qr/55000: .*no lease of shard/, 'another id space of the name grants nothing');
+like(error_of($node, 'postgres', q(SET shardid_lease.timeout = '1s'; SELECT next_id('short'::regclass))), qr/55000: .*no lease of shard/, 'another id space of the name grants nothing');
 like(why(), qr/is another one/, 'and it is said why');
 query(q(UPDATE shardid_lease.registry_confirmation c SET identity = l.registry
 	FROM shardid_lease.id_space s JOIN shardid_lease.leased_generator l ON l.space = s.name WHERE s.name = 'short' AND c.identity = s.identity;

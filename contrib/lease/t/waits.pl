@@ -1,5 +1,5 @@
 # While a registry does not answer, lease_shard(), take_over_shard() and release_shard() can be cancelled, end after
-# shardid.lease_timeout, and keep no other session from drawing; take_over_shard() does not either while an idle
+# shardid_lease.timeout, and keep no other session from drawing; take_over_shard() does not either while an idle
 # transaction that has drawn blocks it. When the registry answers again, the same calls succeed.
 use Leases;
 use ShardidTest;
@@ -38,7 +38,7 @@ sub draw_of
 }
 
 my @settings = ('SET ROLE app', "SET application_name = 'waits'");
-my %settings_of = (statement_timeout => "SET statement_timeout = '1s'", lease_timeout => "SET shardid.lease_timeout = '1s'");
+my %settings_of = (statement_timeout => "SET statement_timeout = '1s'", lease_timeout => "SET shardid_lease.timeout = '1s'");
 my %expected = (
 	cancel => qr/ERROR:  57014: canceling statement due to user request/,
 	terminate => qr/FATAL:  57P01: terminating connection/,
@@ -120,7 +120,7 @@ my $idle = $member->background_psql('postgres', on_error_die => 1);
 $idle->query_safe("BEGIN; SELECT next_id(generator => '$generator')");
 on_member("SET ROLE app; SELECT shardid_lease.take_over_shard('$generator')");
 like(draw_one($member, $generator), qr/^\d+$/, 'taken over behind an idle transaction: others draw');
-like(error_of($member, 'postgres', "SET ROLE app; SET shardid.lease_timeout = '3s'; SELECT shardid_lease.release_shard('$generator')"),
+like(error_of($member, 'postgres', "SET ROLE app; SET shardid_lease.timeout = '3s'; SELECT shardid_lease.release_shard('$generator')"),
 	qr/ERROR:  55006: a transaction can still use the released lease of .*release_shard\(\) need not be called again/s, 'released behind an idle transaction: it says so');
 like(error_of($member, 'postgres', "SET statement_timeout = '60s'; SELECT next_id(generator => '$generator')"),
 	qr/has released its lease/, 'others are refused at once');

@@ -45,7 +45,7 @@ on_member(q(CREATE USER MAPPING FOR greedy SERVER registry OPTIONS (user 'member
 my $again = join '', map { "SAVEPOINT s; SELECT shardid_lease.lease_shard('ids', 'registry', 'locked');\nROLLBACK TO s;\n" } 1 .. 12;
 my $greedy = <<"SQL";
 SET ROLE greedy; CREATE SEQUENCE made;
-SET shardid.lease_timeout = '1h';
+SET shardid_lease.timeout = '1h';
 BEGIN;
 ALTER SEQUENCE made RENAME TO locked;
 SET LOCAL statement_timeout = '300ms';
@@ -68,7 +68,7 @@ sub stop_registry { @silent = processes_of($registry); kill 'STOP', @silent; ret
 wait_for_end($registry, 'postgres', 'ids', 1);
 stop_registry();
 my $starts = worker_starts($member);
-my $impatient = "SET shardid.lease_timeout = 0;\n" . "SELECT next_id(generator => 'hot');\nSELECT pg_sleep(0.01);\n" x 100;
+my $impatient = "SET shardid_lease.timeout = 0;\n" . "SELECT next_id(generator => 'hot');\nSELECT pg_sleep(0.01);\n" x 100;
 my $hurried = "SET statement_timeout = '2ms';\n" . "SELECT next_id(generator => 'hot');\n" x 100;
 ($most, @said) = most_workers(([ 'postgres', $impatient ], [ 'postgres', $hurried ]) x 2);
 cmp_ok($most, '==', 1, "without waiting: $most worker at a time");
@@ -84,14 +84,14 @@ stop_registry();
 on_member('SET ROLE app; CREATE SEQUENCE left_alone');
 for my $way ('cancel', 'terminate')
 {
-	my $call = IPC::Run::start([ 'psql', '-Xq', '-d', $member->connstr('postgres'), '-c', 'SET ROLE app', '-c', "SET shardid.lease_timeout = '1h'", '-c', q(SELECT shardid_lease.lease_shard('ids', 'registry', 'left_alone')) ],
+	my $call = IPC::Run::start([ 'psql', '-Xq', '-d', $member->connstr('postgres'), '-c', 'SET ROLE app', '-c', "SET shardid_lease.timeout = '1h'", '-c', q(SELECT shardid_lease.lease_shard('ids', 'registry', 'left_alone')) ],
 		'<', \'', '>', \my $told, '2>&1', IPC::Run::timer(180));
 	ok(wait_until(sub { workers_of($member) == 1 }), "$way: a worker waits for the registry");
 	on_member("SELECT pg_${way}_backend(pid) FROM pg_stat_activity WHERE query LIKE '%left_alone%' AND pid <> pg_backend_pid() AND backend_type = 'client backend'");
 	ok(no_worker_is_left(), "$way: it ends when its caller has");
 	$call->finish;
 }
-my $error = error_of($member, 'postgres', q(SET ROLE app; SET shardid.lease_timeout = '1s'; SELECT shardid_lease.lease_shard('ids', 'registry', 'left_alone')), once => 1);
+my $error = error_of($member, 'postgres', q(SET ROLE app; SET shardid_lease.timeout = '1s'; SELECT shardid_lease.lease_shard('ids', 'registry', 'left_alone')), once => 1);
 like($error, qr/57P03: no answer about the lease of generator "public.left_alone" within 1000 ms\nDETAIL: .*foreign server "registry"/, 'the error names the server that does not answer');
 kill 'CONT', @silent;
 ok(no_worker_is_left(), 'no worker is left');
@@ -111,7 +111,7 @@ for my $dbname (@databases)
 {
 	$member->poll_query_until($dbname, 'SELECT until < clock_timestamp() FROM shardid_lease.shard_leases') or die 'a window does not end';
 }
-my @sessions = map { [ $_, "SET ROLE app;\nSET shardid.lease_timeout = '1s';\n" . "SELECT next_id(generator => 'ids');\n" x 4 ] } @databases;
+my @sessions = map { [ $_, "SET ROLE app;\nSET shardid_lease.timeout = '1s';\n" . "SELECT next_id(generator => 'ids');\n" x 4 ] } @databases;
 my $parallel = <<'SQL';
 SELECT pg_sleep(2);
 SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
@@ -146,7 +146,7 @@ for (@drawing)
 }
 is(worker_starts($member), $starts, 'without a worker');
 is($windows->(), $stored, 'and nothing is stored');
-like(error_of($member, 'd1', q(SET ROLE app; SET shardid.lease_timeout = '100ms'; CREATE SEQUENCE more; SELECT shardid_lease.lease_shard('ids', 'registry', 'more'))),
+like(error_of($member, 'd1', q(SET ROLE app; SET shardid_lease.timeout = '100ms'; CREATE SEQUENCE more; SELECT shardid_lease.lease_shard('ids', 'registry', 'more'))),
 	qr/53400: there is no free slot for a background worker/, 'lease_shard() needs a worker');
 stop_registry();
 for my $way ('cancel', 'terminate')
@@ -159,7 +159,7 @@ for my $way ('cancel', 'terminate')
 	$call->finish;
 	like($told, $way eq 'cancel' ? qr/57014: canceling statement/ : qr/57P01: terminating connection/, "$way: it ends");
 }
-$error = error_of($member, 'd1', q(SET ROLE reader; SET shardid.lease_timeout = '1s'; SELECT next_id(generator => 'ids')), once => 1);
+$error = error_of($member, 'd1', q(SET ROLE reader; SET shardid_lease.timeout = '1s'; SELECT next_id(generator => 'ids')), once => 1);
 like($error, qr/57P03: .*The owner of the generator sees why/s, 'a session that has asked by itself without an answer says so');
 unlike($error, qr/@{[ $registry->host ]}|@{[ $registry->port ]}|"member"/, 'and shows nothing of the user mapping');
 kill 'CONT', @silent;

@@ -16,7 +16,7 @@ log_statement = none
 max_connections = 60
 max_worker_processes = 64
 wal_keep_size = 64MB
-shardid.lease_timeout = '500ms'
+shardid_lease.timeout = '500ms'
 shardid.max_lead = '10d'
 listen_addresses = '127.0.0.1'
 CONF

@@ -82,7 +82,7 @@ sub refused
 	my ($node, $dbname, $call) = @_;
 	$call //= 'SELECT ids.next_id()';
 	return answered(sub {
-		my ($status, $out, $err) = $node->psql($dbname // 'shop', "SET shardid.lease_timeout = '2s'; $call");
+		my ($status, $out, $err) = $node->psql($dbname // 'shop', "SET shardid_lease.timeout = '2s'; $call");
 		return $out eq '' ? $err =~ s/^psql:<stdin>:1: //r : "generated $out";
 	});
 }

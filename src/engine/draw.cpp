@@ -91,13 +91,13 @@ pg_attribute_always_inline Attempt decide(const OpenPage &page, const Generator 
     if constexpr (is_of_ids<L>)
         if (next.verdict == Verdict::wait && is_ours(page, stamp))
             next = borrow(layout, last, now, generator.said_borrow_ms);
-    attempt.tick = next.verdict == Verdict::draw ? next.tick : last;
-    attempt.lead_ms = lead_ms_of(layout.widths, attempt.tick, now);
+    attempt.position = next.verdict == Verdict::draw ? next.tick : last;
+    attempt.lead_ms = lead_ms_of(layout.widths, attempt.position, now);
     attempt.outcome =
         attempt.lead_ms > max_lead_ms ? Outcome::too_far_ahead : outcome_of(next.verdict);
     if constexpr (is_of_ids<L>)
         if (attempt.outcome == Outcome::drawn &&
-            !(is_in(window, tick_time(layout.widths, attempt.tick)) &&
+            !(is_in(window, tick_time(layout.widths, attempt.position)) &&
               has_window_for(page, generator.lease, stamp))) {
             attempt.outcome = Outcome::ask;
             attempt.moved_at = is_ours(page, stamp) ? InvalidXLogRecPtr : PageGetLSN(page.page);
@@ -139,18 +139,18 @@ pg_attribute_always_inline Attempt try_draw(Generator &generator, const L &layou
         if (!fits_binding(page, generator.known))
             attempt.outcome = Outcome::other_binding;
         else if (goes_on(attempt.outcome) &&
-                 may_not_jump(page, generator.sequence, layout.widths, attempt.tick))
+                 may_not_jump(page, generator.sequence, layout.widths, attempt.position))
             attempt.outcome = Outcome::jump;
         else
             take_binding(page, generator.known);
     }
     if (attempt.outcome == Outcome::drawn) {
-        const uint64 last = last_drawn(layout.widths, attempt.tick, max_count);
+        const uint64 last = last_drawn(layout.widths, attempt.position, max_count);
         if constexpr (is_of_ids<L>)
-            note_first(generator.known, generator.sequence, layout, attempt.tick);
+            note_first(generator.known, generator.sequence, layout, attempt.position);
         attempt.covered_by =
             record_tick(page, generator.sequence, drawn_to(generator.known, layout.widths, last));
-        Assert(are_drawn(page, generator, layout, attempt.tick, last));
+        Assert(are_drawn(page, generator, layout, attempt.position, last));
         // A lead that is larger than a crash can explain.
         attempt.is_mention_due =
             attempt.lead_ms > logged_ahead_ms && note_mention(page, attempt.clock);
@@ -200,13 +200,13 @@ pg_noinline Ticks draw_in_any_case(Generator &generator, const L &layout, uint64
         if (attempt.outcome == Outcome::drawn) {
             if (!known)
                 learn(generator.known);
-            const uint64 last = last_drawn(layout.widths, attempt.tick, max_count);
+            const uint64 last = last_drawn(layout.widths, attempt.position, max_count);
             finish(generator.replaced, generator.sequence,
                    drawn_to(generator.known, layout.widths, last), attempt);
             if constexpr (is_of_ids<L>)
                 look_after(generator.known, generator.lease, generator.sequence.relid, last,
                            attempt.clock);
-            return {attempt.tick, last - attempt.tick + 1};
+            return {attempt.position, last - attempt.position + 1};
         }
         if (attempt.outcome == Outcome::ask) {
             lease_keeper->wait_for_window(generator.lease, generator.sequence.relid, attempt);
@@ -225,7 +225,7 @@ pg_noinline Ticks draw_in_any_case(Generator &generator, const L &layout, uint64
             if (attempt.look.takings == no_look.takings &&
                 begins_to_borrow(generator.sequence.relid, &generator.said_borrow_ms))
                 continue;
-        wait_for_next(waiter, layout.epoch_us, tick_time(layout.widths, attempt.tick),
+        wait_for_next(waiter, layout.epoch_us, tick_time(layout.widths, attempt.position),
                       attempt.clock, step_us(layout.widths));
         waiter.look = attempt.look;
     }
@@ -294,11 +294,11 @@ Attempt try_raise(const OpenPage &page, const Sequence &sequence, const Known &k
     Attempt attempt = attempt_at(GetCurrentTimestamp(), binding_of(page));
     const uint64 now =
         attempt.clock < layout.epoch_us ? 0 : time_at(layout.epoch_us, attempt.clock);
-    attempt.tick = Max(tick, last_tick_of(page));
-    attempt.lead_ms = lead_ms_of(layout.widths, attempt.tick, now);
+    attempt.position = Max(tick, last_tick_of(page));
+    attempt.lead_ms = lead_ms_of(layout.widths, attempt.position, now);
     if (!fits_binding(page, known))
         attempt.outcome = Outcome::other_binding;
-    else if (attempt.tick >= max_tick(layout.widths))
+    else if (attempt.position >= max_tick(layout.widths))
         attempt.outcome = Outcome::ended;
     else if (attempt.binding == unbound && attempt.lead_ms > max_lead_ms)
         attempt.outcome = Outcome::too_far_ahead;
@@ -363,7 +363,7 @@ uint64 raise(Generator &generator, const Layout &layout, uint64 tick) {
     learn(generator.known);
     make_durable(attempt.covered_by);
     return generator.sequence.has_replaced_storage ? draw_ticks(generator, layout, 1).first
-                                                   : attempt.tick;
+                                                   : attempt.position;
 }
 
 }  // namespace shardid

@@ -63,7 +63,7 @@ template <typename L>
                                        const Attempt &attempt) {
     // After its last tick a layout has no time that a clock could show.
     const bool is_out_of_reach =
-        attempt.tick >= max_tick(layout.widths) || attempt.lead_ms > longest_lead_ms;
+        attempt.position >= max_tick(layout.widths) || attempt.lead_ms > longest_lead_ms;
     ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                     errmsg("generator \"%s\" is too far ahead of the clock", shown_name(relid)),
                     errdetail("It is %llu ms ahead, and shardid.max_lead is %llu ms.",
@@ -127,7 +127,7 @@ void refuse(Oid relid, const L &layout, const Attempt &attempt) {
         case Outcome::other_binding:
             refuse_binding(relid, wanted(layout), attempt.binding);
         case Outcome::jump:
-            refuse_jump(relid, attempt.tick);
+            refuse_jump(relid, attempt.position);
         case Outcome::before_epoch:
             refuse_before_epoch(kind, layout.epoch_us, attempt.clock);
         case Outcome::too_far_ahead:

@@ -16,8 +16,9 @@ struct Attempt {
     Outcome outcome;
     uint64 binding;  // of the page
     bool is_mention_due;
-    uint64 lead_ms;  // how far the tick is ahead of the clock
-    uint64 tick;     // the first one drawn; or the last one, after which none could be drawn
+    uint64
+        position;    // where it takes the generator: its first tick; if there is none, the last one
+    uint64 lead_ms;  // how far that is ahead of the clock
     TimestampTz clock;
     FirstLook look;         // at the page, if it is not ours
     XLogRecPtr moved_at;    // where the page is that a window is to be asked for; 0: it is ours

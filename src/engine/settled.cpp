@@ -141,7 +141,7 @@ void check_binding(Oid relid, const Layout &layout, uint64 found) {
 Attempt as_draw(const Look &look, const Layout &layout) {
     const uint64 now = look.clock < layout.epoch_us ? 0 : time_at(layout.epoch_us, look.clock);
     Attempt attempt = attempt_at(look.clock, look.binding);
-    attempt.tick = look.last;
+    attempt.position = look.last;
     attempt.lead_ms = lead_ms_of(layout.widths, look.last, now);
     attempt.outcome = attempt.lead_ms > max_lead_ms         ? Outcome::too_far_ahead
                       : look.last > max_tick(layout.widths) ? Outcome::ended

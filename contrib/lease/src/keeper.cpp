@@ -82,7 +82,7 @@ void load(Lease &lease, const Sequence &sequence, bool is_reader) {
 }
 
 bool serves(const Lease &lease, const Attempt &attempt) {
-    const uint64 wanted = tick_time(lease.layout.widths, attempt.tick);
+    const uint64 wanted = tick_time(lease.layout.widths, attempt.position);
     return wanted < lease.window.until &&
            (attempt.moved_at == InvalidXLogRecPtr || attempt.moved_at == lease.moved_at);
 }
@@ -200,7 +200,7 @@ bool ask_here(Lease &lease, Oid relid, const Attempt &attempt, int64 wait_ms, Re
     LeasedRow row;
     if (attempt.moved_at != InvalidXLogRecPtr || !begin_asking(lease.group))
         return false;
-    const WorkerTask task = renewal_of(lease, relid, InvalidXLogRecPtr, attempt.tick);
+    const WorkerTask task = renewal_of(lease, relid, InvalidXLogRecPtr, attempt.position);
     Request request{};
     const bool is_asked = read_leased_row(lease.origin, &row) && is_same(row.lease, lease.name);
     if (is_asked) {
@@ -246,7 +246,8 @@ void wait_until_served(Lease &lease, Oid relid, const Attempt &attempt) {
         const int64 left = lease_timeout_ms - ms_since(start);
         Started started = Started::another;
         if (!has_failed_lately(lease)) {
-            started = run_worker(renewal_of(lease, relid, attempt.moved_at, attempt.tick), left);
+            started =
+                run_worker(renewal_of(lease, relid, attempt.moved_at, attempt.position), left);
             if (left > 0 && (started == Started::no_slot || started == Started::no_seat) &&
                 ask_here(lease, relid, attempt, left, reason))
                 started = Started::yes;

@@ -39,29 +39,31 @@ constexpr std::uint64_t twitter = binding_of({twitter_widths, 0});
 constexpr std::uint64_t uuids = binding_of(Kind::uuids, 5);
 
 // The larger tick with its own log_to, as what was drawn last.
-static_assert(merge({instagram, 7, 17}, {instagram, 5, 25}) == Drawn{instagram, 7, 17});
-static_assert(merge({instagram, 5, 15}, {instagram, 7, 17}) == Drawn{instagram, 7, 17});
-static_assert(merge({uuids, 7, 17}, {uuids + 1, 5, 15}) == Drawn{uuids + 1, 7, 17});
+static_assert(merge({instagram, 7, 17}, {instagram, 5, 25}) == LastDraw{instagram, 7, 17});
+static_assert(merge({instagram, 5, 15}, {instagram, 7, 17}) == LastDraw{instagram, 7, 17});
+static_assert(merge({uuids, 7, 17}, {uuids + 1, 5, 15}) == LastDraw{uuids + 1, 7, 17});
 
 // No tick is taken for one of another scale, however much larger.
 constexpr bool are_kept_apart() {
-    DrawnInScale first{{instagram, 5, 5}, nullptr};
-    DrawnInScale second{{twitter, 5000, 5000}, &first};
-    DrawnInScale *list = &second;
+    LastDraws first{{instagram, 5, 5}, nullptr};
+    LastDraws second{{twitter, 5000, 5000}, &first};
+    LastDraws *list = &second;
     const bool known = merge_into(&list, {instagram, 6, 6}) && !merge_into(&list, {uuids, 1, 1});
-    return known && list == &first && first.drawn == Drawn{instagram, 6, 6} &&
-           first.next == &second && second.next == nullptr && drawn_in(list, instagram).tick == 6 &&
-           drawn_in(list, twitter) == Drawn{twitter, 5000, 5000} && drawn_in(list, uuids).tick == 0;
+    return known && list == &first && first.draw == LastDraw{instagram, 6, 6} &&
+           first.next == &second && second.next == nullptr &&
+           last_draw_in(list, instagram).tick == 6 &&
+           last_draw_in(list, twitter) == LastDraw{twitter, 5000, 5000} &&
+           last_draw_in(list, uuids).tick == 0;
 }
 static_assert(are_kept_apart());
 
 constexpr bool is_brought_to_the_front() {
-    DrawnInScale last{{uuids, 3, 3}, nullptr};
-    DrawnInScale middle{{twitter, 2, 2}, &last};
-    DrawnInScale first{{instagram, 1, 1}, &middle};
-    DrawnInScale *list = &first;
+    LastDraws last{{uuids, 3, 3}, nullptr};
+    LastDraws middle{{twitter, 2, 2}, &last};
+    LastDraws first{{instagram, 1, 1}, &middle};
+    LastDraws *list = &first;
     return merge_into(&list, {twitter, 1, 1}) && list == &middle && middle.next == &first &&
-           first.next == &last && middle.drawn == Drawn{twitter, 2, 2} &&
+           first.next == &last && middle.draw == LastDraw{twitter, 2, 2} &&
            merge_into(&list, {uuids, 4, 4}) && list == &last && last.next == &middle &&
            first.next == nullptr;
 }

@@ -82,7 +82,8 @@ pg_attribute_always_inline Attempt decide(const OpenPage &page, const Generator 
 
     const uint64 now = time_at(layout.epoch_us, attempt.clock, step_us(layout.widths));
     const uint32 stamp = generator.sequence.stamp;
-    const uint64 elsewhere = drawn_in(generator.replaced.temporary, generator.known.binding).tick;
+    const uint64 elsewhere =
+        last_draw_in(generator.replaced.temporary, generator.known.binding).tick;
     const uint64 last = last_tick(page, stamp, elsewhere, layout, waiter, now, &attempt.look);
     const uint64 step_to = earned_time(waiter, tick_time(layout.widths, last), attempt.clock);
 
@@ -107,13 +108,13 @@ pg_attribute_always_inline Attempt decide(const OpenPage &page, const Generator 
 
 // The last tick that is drawn together with this one.
 template <typename W>
-uint64 last_drawn(const W &widths, uint64 tick, uint64 max_count) {
+uint64 last_of_batch(const W &widths, uint64 tick, uint64 max_count) {
     return tick + further_ticks(widths, tick, max_count - 1);
 }
 
 // A draw up to this tick, with how far WAL is to be written for it.
 template <typename W>
-Drawn drawn_to(const Known &known, const W &widths, uint64 tick) {
+LastDraw draw_up_to(const Known &known, const W &widths, uint64 tick) {
     return {known.binding, tick, tick_after_ms(widths, tick, logged_ahead_ms)};
 }
 
@@ -145,11 +146,11 @@ pg_attribute_always_inline Attempt try_draw(Generator &generator, const L &layou
             take_binding(page, generator.known);
     }
     if (attempt.outcome == Outcome::drawn) {
-        const uint64 last = last_drawn(layout.widths, attempt.position, max_count);
+        const uint64 last = last_of_batch(layout.widths, attempt.position, max_count);
         if constexpr (is_of_ids<L>)
             note_first(generator.known, generator.sequence, layout, attempt.position);
         attempt.covered_by =
-            record_tick(page, generator.sequence, drawn_to(generator.known, layout.widths, last));
+            record_tick(page, generator.sequence, draw_up_to(generator.known, layout.widths, last));
         Assert(are_drawn(page, generator, layout, attempt.position, last));
         // A lead that is larger than a crash can explain.
         attempt.is_mention_due =
@@ -172,11 +173,11 @@ void look_after(Known &known, Lease &lease, Oid relid, uint64 last, TimestampTz 
 }
 
 // What is left to do for ticks that are on the page, before they are returned.
-void finish(ReplacedStorages &replaced, const Sequence &sequence, const Drawn &drawn,
+void finish(ReplacedStorages &replaced, const Sequence &sequence, const LastDraw &last,
             const Attempt &attempt) {
     XLogRecPtr covered_by = attempt.covered_by;
     if (sequence.has_replaced_storage) {
-        const XLogRecPtr remembered = remember_in_replaced_storage(replaced, sequence, drawn);
+        const XLogRecPtr remembered = remember_in_replaced_storage(replaced, sequence, last);
         covered_by = Max(covered_by, remembered);
     }
     make_durable(covered_by);
@@ -200,9 +201,9 @@ pg_noinline Ticks draw_in_any_case(Generator &generator, const L &layout, uint64
         if (attempt.outcome == Outcome::drawn) {
             if (!known)
                 learn(generator.known);
-            const uint64 last = last_drawn(layout.widths, attempt.position, max_count);
+            const uint64 last = last_of_batch(layout.widths, attempt.position, max_count);
             finish(generator.replaced, generator.sequence,
-                   drawn_to(generator.known, layout.widths, last), attempt);
+                   draw_up_to(generator.known, layout.widths, last), attempt);
             if constexpr (is_of_ids<L>)
                 look_after(generator.known, generator.lease, generator.sequence.relid, last,
                            attempt.clock);
@@ -250,7 +251,7 @@ pg_attribute_always_inline bool draw_at_once(Generator &generator, const L &layo
     const TimestampTz clock = GetCurrentTimestamp();
     const uint64 now = time_at(layout.epoch_us, clock, step_us(widths));
     const Advance next = advance(widths, last_tick_of(page), now);
-    const uint64 last = last_drawn(widths, next.tick, max_count);
+    const uint64 last = last_of_batch(widths, next.tick, max_count);
     const uint64 lead_ms = lead_ms_of(widths, next.tick, now);
     const bool is_drawn =
         likely(clock >= layout.epoch_us) && likely(next.verdict == Verdict::draw) &&

@@ -85,23 +85,23 @@ void note(ReplacedStorages &replaced, const Sequence &sequence) {
     noted_in = replaced.noted_in;
 }
 
-void keep(DrawnInScale **list, const Drawn &drawn, MemoryContext context) {
-    if (merge_into(list, drawn))
+void keep(LastDraws **list, const LastDraw &last, MemoryContext context) {
+    if (merge_into(list, last))
         return;
-    auto *entry = static_cast<DrawnInScale *>(MemoryContextAlloc(context, sizeof(DrawnInScale)));
-    *entry = {drawn, *list};
+    auto *entry = static_cast<LastDraws *>(MemoryContextAlloc(context, sizeof(LastDraws)));
+    *entry = {last, *list};
     *list = entry;
 }
 
 // If the transaction draws from another relfilenode than before, a ROLLBACK TO SAVEPOINT may have
 // made the original the one in use for a while, and ids may have been drawn from its page: what was
 // logged for it no longer counts.
-void note_draw(ReplacedStorages &replaced, Oid number, const Drawn &drawn) {
-    keep(&replaced.drawn, drawn, TopTransactionContext);
-    if (replaced.drawn_from != number && replaced.original != nullptr)
+void note_draw(ReplacedStorages &replaced, Oid number, const LastDraw &last) {
+    keep(&replaced.draws, last, TopTransactionContext);
+    if (replaced.last_storage != number && replaced.original != nullptr)
         replaced.original->logged_to = 0;
-    replaced.drawn_from = number;
-    replaced.drawn_in = GetCurrentSubTransactionId();
+    replaced.last_storage = number;
+    replaced.last_subtransaction = GetCurrentSubTransactionId();
     replaced.is_lost = false;
 }
 
@@ -116,10 +116,10 @@ void for_each_noted(Visit visit) {
 void follow_subtransaction(SubXactEvent event, SubTransactionId own, SubTransactionId parent,
                            void * /*argument*/) {
     for_each_noted([&](ReplacedStorages &replaced) {
-        if (replaced.drawn_in != own)
+        if (replaced.last_subtransaction != own)
             return;
         if (event == SUBXACT_EVENT_COMMIT_SUB)
-            replaced.drawn_in = parent;
+            replaced.last_subtransaction = parent;
         if (event == SUBXACT_EVENT_ABORT_SUB)
             replaced.is_lost = true;
     });
@@ -148,17 +148,17 @@ void start_following_rollbacks() {
 }
 
 XLogRecPtr remember_in_replaced_storage(ReplacedStorages &replaced, const Sequence &sequence,
-                                        const Drawn &drawn) {
+                                        const LastDraw &last) {
     Assert(sequence.has_replaced_storage && no_page_is_locked());
     // Nobody else draws from a temporary sequence: this session's memory is enough.
     if (sequence.is_temporary) {
-        keep(&replaced.temporary, drawn, TopMemoryContext);
+        keep(&replaced.temporary, last, TopMemoryContext);
         return InvalidXLogRecPtr;
     }
     if (!is_noted(replaced))
         note(replaced, sequence);
-    note_draw(replaced, storage_number_of(sequence.locator), drawn);
-    return replaced.original != nullptr ? remember_tick(*replaced.original, {drawn, nullptr})
+    note_draw(replaced, storage_number_of(sequence.locator), last);
+    return replaced.original != nullptr ? remember_tick(*replaced.original, {last, nullptr})
                                         : InvalidXLogRecPtr;
 }
 
@@ -171,17 +171,17 @@ void raise_storage_in_use(ReplacedStorages &replaced, Relation relation) {
     Assert(CheckRelationLockedByMe(relation, RowExclusiveLock, true));
 
     const Locator locator = locator_of(relation);
-    if (has_new_storage(relation) && storage_number_of(locator) != replaced.drawn_from) {
+    if (has_new_storage(relation) && storage_number_of(locator) != replaced.last_storage) {
         const int64 max_value = definition_of(RelationGetRelid(relation)).seqmax;
         ReplacedStorage storage{};
         storage.locator = locator;
         storage.is_permanent = RelationIsPermanent(relation);
         storage.needs_wal = RelationNeedsWAL(relation);
         storage.max_value = max_value < 0 ? 0 : static_cast<uint64>(max_value);
-        remember_tick(storage, *replaced.drawn);
+        remember_tick(storage, *replaced.draws);
     }
-    replaced.drawn_from = storage_number_of(locator);
-    replaced.drawn_in = GetCurrentSubTransactionId();
+    replaced.last_storage = storage_number_of(locator);
+    replaced.last_subtransaction = GetCurrentSubTransactionId();
     replaced.is_lost = false;
 }
 

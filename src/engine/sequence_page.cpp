@@ -175,17 +175,17 @@ bool is_to_come(const OpenPage &page, uint64 tick) {
 
 // How far WAL covers is kept in storage.logged_to. The page itself says that WAL covers nothing,
 // which is right whatever INCREMENT the rollback brings back.
-void raise_page(const OpenPage &page, ReplacedStorage &storage, const Drawn &drawn) {
-    Assert(is_to_come(page, drawn.tick) && drawn.tick <= storage.max_value);
+void raise_page(const OpenPage &page, ReplacedStorage &storage, const LastDraw &last) {
+    Assert(is_to_come(page, last.tick) && last.tick <= storage.max_value);
     MarkBufferDirty(page.buffer);
     if (!storage.needs_wal)
-        record_without_wal(page, stamp_of(storage.locator), drawn.tick, drawn.binding);
-    else if (drawn.tick > storage.logged_to || PageGetLSN(page.page) <= GetRedoRecPtr()) {
-        storage.logged_to = Min(drawn.log_to, storage.max_value);
-        log_ticks(page, storage.locator, drawn.tick, storage.logged_to, drawn.binding);
+        record_without_wal(page, stamp_of(storage.locator), last.tick, last.binding);
+    else if (last.tick > storage.logged_to || PageGetLSN(page.page) <= GetRedoRecPtr()) {
+        storage.logged_to = Min(last.log_to, storage.max_value);
+        log_ticks(page, storage.locator, last.tick, storage.logged_to, last.binding);
     }
-    Assert(!storage.needs_wal || drawn.tick <= storage.logged_to);
-    set_state(page, drawn.tick, 0);
+    Assert(!storage.needs_wal || last.tick <= storage.logged_to);
+    set_state(page, last.tick, 0);
 }
 
 // As is_logged, for the values of a plain sequence.
@@ -257,15 +257,15 @@ void close_page(const OpenPage &page) {
     UnlockReleaseBuffer(page.buffer);
 }
 
-XLogRecPtr record_tick(const OpenPage &page, const Sequence &sequence, const Drawn &drawn) {
-    Assert(drawn.log_to <= static_cast<uint64>(sequence.max_value));
-    if (record_logged_tick(page, sequence, drawn.tick))
+XLogRecPtr record_tick(const OpenPage &page, const Sequence &sequence, const LastDraw &last) {
+    Assert(last.log_to <= static_cast<uint64>(sequence.max_value));
+    if (record_logged_tick(page, sequence, last.tick))
         return PageGetLSN(page.page);
     if (!sequence.needs_wal) {
-        record_without_wal(page, sequence.stamp, drawn.tick, drawn.binding);
+        record_without_wal(page, sequence.stamp, last.tick, last.binding);
         return InvalidXLogRecPtr;
     }
-    log_ticks(page, sequence.locator, drawn.tick, drawn.log_to, drawn.binding);
+    log_ticks(page, sequence.locator, last.tick, last.log_to, last.binding);
     return PageGetLSN(page.page);
 }
 
@@ -310,13 +310,13 @@ bool note_mention(const OpenPage &page, TimestampTz clock) {
 }
 
 // In another layout the tick would be another time, perhaps far in the future.
-XLogRecPtr remember_tick(ReplacedStorage &storage, const DrawnInScale &draws) {
+XLogRecPtr remember_tick(ReplacedStorage &storage, const LastDraws &draws) {
     Assert(no_page_is_locked());
     const OpenPage page = lock_page(pin_replaced(storage));
-    const uint64 kept = binding_of(page) == unbound ? draws.drawn.binding : binding_of(page);
-    const Drawn drawn = drawn_in(&draws, kept);
-    if (drawn.tick != 0 && drawn.tick <= storage.max_value && is_to_come(page, drawn.tick))
-        raise_page(page, storage, drawn);
+    const uint64 kept = binding_of(page) == unbound ? draws.draw.binding : binding_of(page);
+    const LastDraw last = last_draw_in(&draws, kept);
+    if (last.tick != 0 && last.tick <= storage.max_value && is_to_come(page, last.tick))
+        raise_page(page, storage, last);
     const XLogRecPtr covered_by = storage.needs_wal ? PageGetLSN(page.page) : InvalidXLogRecPtr;
     UnlockReleaseBuffer(page.buffer);
     return covered_by;

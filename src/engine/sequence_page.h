@@ -195,11 +195,11 @@ pg_attribute_always_inline bool record_logged_tick(const OpenPage &page, const S
     return true;
 }
 
-// Sets last_value to a tick, and writes WAL up to drawn.log_to where WAL does not cover the tick. A
-// page that is not ours becomes ours, bound to drawn.binding. Returns how far WAL has to be durable
-// before the tick may be returned. REQUIRED: drawn.tick > last_tick_of(page), drawn.tick <=
-// drawn.log_to <= sequence.max_value; the page is unbound or bound to this.
-XLogRecPtr record_tick(const OpenPage &page, const Sequence &sequence, const Drawn &drawn);
+// Sets last_value to a tick, and writes WAL up to last.log_to where WAL does not cover the tick. A
+// page that is not ours becomes ours, bound to last.binding. Returns how far WAL has to be durable
+// before the tick may be returned. REQUIRED: last.tick > last_tick_of(page), last.tick <=
+// last.log_to <= sequence.max_value; the page is unbound or bound to this.
+XLogRecPtr record_tick(const OpenPage &page, const Sequence &sequence, const LastDraw &last);
 
 // Raises last_value to `tick`, unless it is there or further already, and binds the page. A page
 // that is not ours does not become ours by it. Returns how far WAL has to be durable before anyone
@@ -252,6 +252,6 @@ struct ReplacedStorage {
 // already or cannot hold the tick, and writes WAL where that is due. An unbound one takes the first
 // of the draws, and is bound to the same if it is raised. Returns how far WAL has to be durable
 // before the tick may be returned. REQUIRED: it exists and is not temporary.
-XLogRecPtr remember_tick(ReplacedStorage &storage, const DrawnInScale &draws);
+XLogRecPtr remember_tick(ReplacedStorage &storage, const LastDraws &draws);
 
 }  // namespace shardid

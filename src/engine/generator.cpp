@@ -174,35 +174,35 @@ void check_sequence(Sequence &sequence, Relation relation) {
 }
 
 // What depends on the user. Where two roles use a generator in turns, nothing else is checked anew.
-void check_user(Generator &generator, Relation relation) {
+void check_user(Sequence &sequence, Checked &checked, Relation relation) {
     check_privilege(relation, ACL_USAGE | ACL_UPDATE, "neither USAGE nor UPDATE", "USAGE");
-    generator.sequence.may_update = has_privilege(relation, ACL_UPDATE);
-    generator.checked.user = GetUserId();
+    sequence.may_update = has_privilege(relation, ACL_UPDATE);
+    checked.user = GetUserId();
 }
 
-// Until it has come to its end, nothing that it has found counts.
-void check_anew(Generator &generator, Relation relation, uint64 version) {
-    check_user(generator, relation);
-    check_sequence(generator.sequence, relation);
+// What was known of the storage: it may be other storage now.
+void forget_storage(Generator &generator, Relation relation) {
     forget(generator.known, unbound);
     generator.lease.state = LeaseState::unknown;
     if (!generator.sequence.is_temporary)
         generator.replaced.temporary = nullptr;
     drop_kept_pin(generator.pin);
     raise_storage_in_use(generator.replaced, relation);
-    generator.checked.at = version;
 }
 
-pg_noinline void check(Generator &generator) {
+// Until it has come to its end, nothing that it has found counts.
+pg_noinline void check_and_forget(Generator &generator) {
     const uint64 version = catalogue_version;
     Assert(no_page_is_locked());
     Relation relation = open_sequence(generator.sequence.relid, NoLock,
                                       "Pass the name of a sequence; a shard of type bigint has to "
                                       "be cast to integer.");
-    if (generator.checked.at == version)
-        check_user(generator, relation);
-    else
-        check_anew(generator, relation, version);
+    check_user(generator.sequence, generator.checked, relation);
+    if (generator.checked.at != version) {
+        check_sequence(generator.sequence, relation);
+        forget_storage(generator, relation);
+        generator.checked.at = version;
+    }
     relation_close(relation, NoLock);
 }
 
@@ -304,7 +304,7 @@ Generator &use_generator(Oid relid, const char *caller) {
     if (unlikely(generator.checked.locked_in != current_local_xid()))
         lock(generator.sequence, generator.checked, generator.known);
     if (unlikely(!still_holds(generator.checked)))
-        check(generator);
+        check_and_forget(generator);
 
     if (unlikely(XactReadOnly && !generator.sequence.is_temporary))
         PreventCommandIfReadOnly(caller);

@@ -133,10 +133,11 @@ void note_first(Known &known, const Sequence &sequence, const Layout &layout, ui
 // One look at the page, under its lock.
 template <typename L>
 pg_attribute_always_inline Attempt try_draw(Generator &generator, const L &layout,
-                                            const Waiter &waiter, uint64 max_count, bool known) {
+                                            const Waiter &waiter, uint64 max_count,
+                                            bool was_known) {
     const OpenPage page = open_page(generator.pin, generator.sequence);
     Attempt attempt = decide(page, generator, layout, waiter);
-    if (!known) {
+    if (!was_known) {
         if (!fits_binding(page, generator.known))
             attempt.outcome = Outcome::other_binding;
         else if (goes_on(attempt.outcome) &&
@@ -189,17 +190,17 @@ void finish(ReplacedStorages &replaced, const Sequence &sequence, const LastDraw
 template <typename L>
 pg_noinline Ticks draw_in_any_case(Generator &generator, const L &layout, uint64 max_count) {
     Assert(max_count > 0);
-    const bool known = is_known(generator.known, layout);
+    const bool was_known = is_known(generator.known, layout);
     // Of ids this was done before, to check their shard.
     if constexpr (!is_of_ids<L>)
-        if (!known)
+        if (!was_known)
             begin_to_know(generator.known, generator.sequence, layout);
-    Assert(known || (generator.known.kind == Kind::none && generator.known.binding != unbound));
+    Assert(was_known || (generator.known.kind == Kind::none && generator.known.binding != unbound));
     Waiter waiter = no_wait;
     for (;;) {
-        const Attempt attempt = try_draw(generator, layout, waiter, max_count, known);
+        const Attempt attempt = try_draw(generator, layout, waiter, max_count, was_known);
         if (attempt.outcome == Outcome::drawn) {
-            if (!known)
+            if (!was_known)
                 learn(generator.known);
             const uint64 last = last_of_batch(layout.widths, attempt.position, max_count);
             finish(generator.replaced, generator.sequence,

@@ -22,11 +22,11 @@ pg_noinline void check_layout(Generator &generator, const Layout &layout) {
 template <bool is_given, typename ShardOf>
 pg_attribute_always_inline Datum next_id(Generator &generator, const Layout &layout,
                                          ShardOf shard_of) {
-    const bool known = likely(is_known(generator.known, layout));
-    if (unlikely(!known))
+    const bool was_known = likely(is_known(generator.known, layout));
+    if (unlikely(!was_known))
         check_layout(generator, layout);
     const uint64 shard = allowed_shard(generator.lease, generator.sequence, layout, shard_of());
-    if (likely(known))
+    if (likely(was_known))
         return Int64GetDatum(static_cast<int64>(draw_known_id<is_given>(generator, layout, shard)));
     return Int64GetDatum(static_cast<int64>(draw_id<is_given>(generator, layout, shard)));
 }

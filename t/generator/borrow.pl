@@ -32,38 +32,28 @@ like($stderr, qr/WARNING:  permission denied to set parameter "shardid.max_borro
 cmp_ok(last_line($stdout), '<=', 0, 'such ids are not ahead of the clock');
 query(command_of('operations.md', 'GRANT SET ON PARAMETER shardid.max_borrow'));
 
-# With a clock at a hundredth of its speed any machine is faster than the layout: 100,000 rows use the ids of 97 ms,
-# for which this clock takes ten seconds. If the machine has stood still for that long, the rows are loaded again.
-query('TRUNCATE photos; ALTER SEQUENCE shardid_seq RESTART');
-set_fake_clock($clock, '+0 x0.01');
+# With a clock at a thousandth of its speed any machine is faster than the layout: 100,000 rows use the ids of 97 ms,
+# for which this clock takes 97 seconds. A change of its speed sets it back, so it is set forward, too. The generator has
+# an id already: on a fresh page a session waits for the next millisecond, again and again if each takes over 200 ms.
+query('TRUNCATE photos; ALTER SEQUENCE shardid_seq RESTART; SELECT ids.next_id(5)');
+set_fake_clock($clock, '+3600 x0.001');
 my $log_start = -s $node->logfile;
-my $status = command_of('operations.md', 'SELECT lead');
-my ($loads, $lead, $others, $shown) = 0;
-for (1 .. 10)
-{
-	($code, $stdout, $stderr) = as_loader(<<"SQL");
-$load; $load;
-$lead_of_photos;
-\\c -
-SELECT id > max, id_timestamp(id) > clock_timestamp() FROM (SELECT next_id(5) AS id, max(id) FROM photos) s;
-$status
-SQL
-	($lead, $others, $shown) = (split /\n/, $stdout)[ -3 .. -1 ];
-	$loads += 2;
-	last if $lead > 50 || $stderr;
-}
+($code, $stdout, $stderr) = as_loader("$load; $load; $lead_of_photos");
+my $lead = last_line($stdout);
 is($stderr, '', 'with GRANT SET a role may borrow');
-cmp_ok($lead, '>', 50, "INSERT ... SELECT is faster than the default layout: $lead ms ahead of a slow clock");
+cmp_ok($lead, '>', 0, "INSERT ... SELECT is faster than the default layout: $lead ms ahead of a slow clock");
 is(query('SELECT sum(count), max(count) FROM (SELECT count(DISTINCT id) FROM photos GROUP BY id >> 23) s'),
-	100_000 * $loads . '|1024', 'no millisecond has more than its 1,024 ids');
+	'200000|1024', 'no millisecond has more than its 1,024 ids');
 my @told = slurp_file($node->logfile, $log_start) =~ /LOG:  (generator .* ahead of the clock)/g;
-is($told[0], 'generator "ids.shardid_seq" may get up to 3600000 ms ahead of the clock', 'the log says so');
-cmp_ok(scalar @told, '<=', $loads / 2, 'once');
-is($others, 't|t', 'who borrows nothing draws ids as far ahead');
-like($shown, qr/^00:00:00\.\d+$/, 'status shows the lead');
+is("@told", 'generator "ids.shardid_seq" may get up to 3600000 ms ahead of the clock', 'the log says so, once');
+is( query(<<'SQL'), 't|t', 'who borrows nothing draws ids as far ahead');
+SELECT id > max, id_timestamp(id) > clock_timestamp() FROM (SELECT next_id(5) AS id, max(id) FROM photos) s
+SQL
+like(query(command_of('operations.md', 'SELECT lead')), qr/^00:00:00\.\d+$/, 'status shows the lead');
 
 # By how many milliseconds ids are ahead of the clock at most. They are generated until the limit has been reached three
-# times: from then on each millisecond is waited for.
+# times: from then on each millisecond is waited for, so this clock is faster.
+set_fake_clock($clock, '+0 x0.01');
 query(<<'SQL');
 CREATE FUNCTION most_ahead(generator regclass, bound int) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE

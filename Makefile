@@ -7,7 +7,7 @@ NEWEST = shardid--$(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(srcdir)/
 DATA = $(filter-out $(NEWEST),$(notdir $(wildcard $(srcdir)/shardid--*.sql)))
 DATA_built = $(CURDIR)/built/$(NEWEST)
 # SQL that the extension shares with the SQL-only version.
-SHARED = $(addprefix $(srcdir)/contrib/portable/,uuids_and_text.sql partitions.sql migrating.sql)
+SHARED = $(addprefix $(srcdir)/contrib/portable/,partitions.sql migrating.sql)
 OBJS = src/module.o \
        $(addprefix src/engine/, arguments.o draw.o generator.o incarnation.o \
            lease.o refusals.o relation_changes.o replaced_storage.o sequence.o sequence_page.o settled.o wait.o) \

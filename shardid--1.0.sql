@@ -375,6 +375,32 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION uuid_v7_timestamp(pg_catalog.uuid) IS
 'the time in a UUID of version 7, in whole milliseconds; NULL for any other UUID';
 
+-- UUIDs of version 6 as bounds, and of versions 6 and 7 for tools that pass them as text.
+
+CREATE FUNCTION uuid_v6_lower_bound(ts pg_catalog.timestamptz)
+RETURNS pg_catalog.uuid
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN uuid_v6_from(ts, 0, '00:00:00:00:00:00'::pg_catalog.macaddr, 0);
+
+COMMENT ON FUNCTION uuid_v6_lower_bound(pg_catalog.timestamptz) IS
+'the smallest UUID of version 6 generated at this time or later, for range conditions and partition bounds';
+
+CREATE FUNCTION uuid_v6_timestamp(pg_catalog.text)
+RETURNS pg_catalog.timestamptz
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN uuid_v6_timestamp($1::pg_catalog.uuid);
+
+COMMENT ON FUNCTION uuid_v6_timestamp(pg_catalog.text) IS
+'the time in a UUID of version 6 that is passed as text; NULL for any other UUID';
+
+CREATE FUNCTION uuid_v7_timestamp(pg_catalog.text)
+RETURNS pg_catalog.timestamptz
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN uuid_v7_timestamp($1::pg_catalog.uuid);
+
+COMMENT ON FUNCTION uuid_v7_timestamp(pg_catalog.text) IS
+'the time in a UUID of version 7 that is passed as text; NULL for any other UUID';
+
 -- Scattering ids.
 
 CREATE FUNCTION scatter_digits(

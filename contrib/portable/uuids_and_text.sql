@@ -1,5 +1,5 @@
--- UUIDs, scattered ids, short text and ObjectIds: see contrib/portable/README.md. The extension has what follows the line "Also
--- in the extension", by the Makefile. For the SQL-only version load it after contrib/portable/shardid.sql, as the same role:
+-- UUIDs, scattered ids, short text and ObjectIds: see contrib/portable/README.md. Load it after contrib/portable/shardid.sql, as the
+-- same role:
 --
 --     psql -f contrib/portable/shardid.sql -f contrib/portable/uuids_and_text.sql
 --
@@ -473,8 +473,6 @@ RETURN CASE WHEN length($1) = 12 THEN to_timestamp(shardid_hex(encode(substr($1,
 
 COMMENT ON FUNCTION objectid_timestamp(bytea) IS
 'the time in an ObjectId, in whole seconds';
-
--- Also in the extension.
 
 -- UUIDs of version 6 as bounds, and of versions 6 and 7 for tools that pass them as text.
 

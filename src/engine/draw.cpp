@@ -76,7 +76,7 @@ Outcome outcome_of(Verdict verdict) {
 template <typename L>
 pg_attribute_always_inline Attempt decide(const OpenPage &page, const Generator &generator,
                                           const L &layout, const Waiter &waiter) {
-    Attempt attempt = attempt_at(GetCurrentTimestamp(), binding_of(page));
+    Attempt attempt{.binding = binding_of(page), .clock = GetCurrentTimestamp()};
     if (unlikely(attempt.clock < layout.epoch_us))
         return attempt;
 
@@ -243,10 +243,12 @@ const auto &worked_widths(const Known &known, const L &layout) {
 
 // The common case of a draw: a page of ours with a tick that is left and covered by WAL, and
 // nothing to wait for, to report or to remember elsewhere. Otherwise returns false, and has drawn
-// nothing. REQUIRED: is_known.
+// nothing. REQUIRED: is_known, max_count > 0.
 template <typename L>
 pg_attribute_always_inline bool draw_at_once(Generator &generator, const L &layout,
-                                             uint64 max_count, Ticks *drawn) {
+                                             uint64 max_count, Ticks *ticks) {
+    if (unlikely(generator.sequence.has_replaced_storage))
+        return false;
     const auto &widths = worked_widths(generator.known, layout);
     const OpenPage page = open_page(generator.pin, generator.sequence);
     const TimestampTz clock = GetCurrentTimestamp();
@@ -266,34 +268,26 @@ pg_attribute_always_inline bool draw_at_once(Generator &generator, const L &layo
         return false;
 
     make_durable(covered_by);
-    *drawn = {next.tick, last - next.tick + 1};
+    *ticks = {next.tick, last - next.tick + 1};
     return true;
 }
 
 // Inlined, so that drawing a single tick does not pay for the choice, nor UUIDs for a division.
 template <typename L>
-pg_attribute_always_inline Ticks draw_known(Generator &generator, const L &layout,
-                                            uint64 max_count) {
-    Assert(is_known(generator.known, layout) && max_count > 0);
-    Ticks drawn;
-    if (likely(!generator.sequence.has_replaced_storage) &&
-        likely(draw_at_once(generator, layout, max_count, &drawn)))
-        return drawn;
+pg_attribute_always_inline Ticks draw_next(Generator &generator, const L &layout,
+                                           uint64 max_count) {
+    Ticks ticks;
+    if (likely(is_known(generator.known, layout)) &&
+        likely(draw_at_once(generator, layout, max_count, &ticks)))
+        return ticks;
     return draw_in_any_case(generator, layout, max_count);
-}
-
-template <typename L>
-pg_attribute_always_inline Ticks draw(Generator &generator, const L &layout, uint64 max_count) {
-    return likely(is_known(generator.known, layout))
-               ? draw_known(generator, layout, max_count)
-               : draw_in_any_case(generator, layout, max_count);
 }
 
 // An unbound page whose last value, read in this layout, is past the end of the layout or too far
 // ahead to draw from, is left alone: its values are of another layout.
 Attempt try_raise(const OpenPage &page, const Sequence &sequence, const Known &known,
                   const Layout &layout, uint64 tick) {
-    Attempt attempt = attempt_at(GetCurrentTimestamp(), binding_of(page));
+    Attempt attempt{.binding = binding_of(page), .clock = GetCurrentTimestamp()};
     const uint64 now =
         attempt.clock < layout.epoch_us ? 0 : time_at(layout.epoch_us, attempt.clock);
     attempt.position = Max(tick, last_tick_of(page));
@@ -325,10 +319,9 @@ pg_noinline uint64 draw_id(Generator &generator, const Layout &layout, uint64 sh
 template <bool is_given>
 uint64 draw_known_id(Generator &generator, const Layout &layout, uint64 shard) {
     Assert(is_known(generator.known, layout));
-    Ticks drawn;
-    if (likely(!generator.sequence.has_replaced_storage) &&
-        likely(draw_at_once(generator, layout, 1, &drawn)))
-        return pack_id(generator.known.worked, layout.widths.shard_bits, shard, drawn.first);
+    Ticks ticks;
+    if (likely(draw_at_once(generator, layout, 1, &ticks)))
+        return pack_id(generator.known.worked, layout.widths.shard_bits, shard, ticks.first);
     return draw_id<is_given>(generator, layout, shard);
 }
 
@@ -339,16 +332,16 @@ template uint64 draw_known_id<false>(Generator &, const Layout &, uint64);
 
 uint64 draw_uuid_tick(Generator &generator) {
     Assert(generator.sequence.makes == uuid_layout.kind);
-    return draw(generator, uuid_layout, 1).first;
+    return draw_next(generator, uuid_layout, 1).first;
 }
 
 uint64 draw_objectid_tick(Generator &generator) {
     Assert(generator.sequence.makes == objectid_layout.kind);
-    return draw(generator, objectid_layout, 1).first;
+    return draw_next(generator, objectid_layout, 1).first;
 }
 
 Ticks draw_ticks(Generator &generator, const Layout &layout, uint64 max_count) {
-    return draw(generator, layout, max_count);
+    return draw_next(generator, layout, max_count);
 }
 
 // Storage that a rollback may bring back remembers draws only: so one tick is drawn there, which is

@@ -72,10 +72,6 @@ template <typename L>
                     errhint("%s", hint_on_lead(relid, kind, is_out_of_reach))));
 }
 
-TimestampTz last_time_of(const OwnLayout &layout) {
-    return clock_at(layout.epoch_us, max_drawn_time(layout.widths), step_us(layout.widths));
-}
-
 template <typename L>
 [[noreturn]] void refuse_ended(const L &layout, TimestampTz clock) {
     if constexpr (is_of_ids<L>)
@@ -92,7 +88,9 @@ template <typename L>
         ereport(ERROR, (errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
                         errmsg("time field of the ids is exhausted"),
                         errdetail("The clock is at %s, and the last time that they hold is %s.",
-                                  as_text(clock), as_text(last_time_of(layout))),
+                                  as_text(clock),
+                                  as_text(clock_at(layout.epoch_us, max_drawn_time(layout.widths),
+                                                   step_us(layout.widths)))),
                         errhint("Set the server's clock right.")));
 }
 

@@ -13,22 +13,16 @@ namespace shardid {
 enum class Outcome { drawn, wait, before_epoch, ended, too_far_ahead, other_binding, jump, ask };
 
 struct Attempt {
-    Outcome outcome;
+    Outcome outcome = Outcome::before_epoch;
     uint64 binding;  // of the page
-    bool is_mention_due;
-    uint64
-        position;    // where it takes the generator: its first tick; if there is none, the last one
-    uint64 lead_ms;  // how far that is ahead of the clock
+    bool is_mention_due = false;
+    uint64 position = 0;  // where it takes the generator: its first tick, or without one its last
+    uint64 lead_ms = 0;   // how far that is ahead of the clock
     TimestampTz clock;
-    FirstLook look;         // at the page, if it is not ours
-    XLogRecPtr moved_at;    // where the page is that a window is to be asked for; 0: it is ours
-    XLogRecPtr covered_by;  // how far WAL has to be durable before the ticks are returned
+    FirstLook look = no_look;                   // at the page, if it is not ours
+    XLogRecPtr moved_at = InvalidXLogRecPtr;    // of a page not ours, for which a window is asked
+    XLogRecPtr covered_by = InvalidXLogRecPtr;  // how far WAL has to be durable for its ticks
 };
-
-inline Attempt attempt_at(TimestampTz clock, uint64 binding) {
-    return {Outcome::before_epoch, binding,          false, 0, 0, clock, no_look,
-            InvalidXLogRecPtr,     InvalidXLogRecPtr};
-}
 
 // Raises the error of an attempt that is neither drawn nor to be repeated after a wait.
 // L is Layout or OwnLayout.

@@ -140,7 +140,7 @@ void check_binding(Oid relid, const Layout &layout, uint64 found) {
 // bound would be above the ids that follow, or after the last time of the layout none at all.
 Attempt as_draw(const Look &look, const Layout &layout) {
     const uint64 now = look.clock < layout.epoch_us ? 0 : time_at(layout.epoch_us, look.clock);
-    Attempt attempt = attempt_at(look.clock, look.binding);
+    Attempt attempt{.binding = look.binding, .clock = look.clock};
     attempt.position = look.last;
     attempt.lead_ms = lead_ms_of(layout.widths, look.last, now);
     attempt.outcome = attempt.lead_ms > max_lead_ms         ? Outcome::too_far_ahead

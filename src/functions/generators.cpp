@@ -206,15 +206,15 @@ uint64 last_tick_of_ms(Widths widths, int64 id) {
 void check_lead(const Layout &layout, uint64 tick) {
     const TimestampTz clock = GetCurrentTimestamp();
     const uint64 now = clock < layout.epoch_us ? 0 : time_at(layout.epoch_us, clock);
-    const uint64 time = tick_time(layout.widths, tick);
-    if (time <= now || time - now <= max_lead_ms)
+    const uint64 lead_ms = lead_ms_of(layout.widths, tick, now);
+    if (lead_ms <= max_lead_ms)
         return;
     ereport(
         ERROR,
         (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
          errmsg("id is too far ahead of the clock"),
          errdetail("It is %llu ms ahead, and shardid.max_lead is %llu ms.",
-                   static_cast<unsigned long long>(time - now),
+                   static_cast<unsigned long long>(lead_ms),
                    static_cast<unsigned long long>(max_lead_ms)),
          errhint(
              "Set the server's clock right, pass the layout that the id was generated "

@@ -1,24 +1,18 @@
 EXTENSION = shardid
 MODULE_big = shardid
 # Extensions of their own, each with its Makefile: "make -C contrib/lease installcheck" runs the topics of one.
-HOUSES = contrib/lease
-# All scripts are installed as they are, except that the one of the newest version is built.
-NEWEST = shardid--$(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(srcdir)/shardid.control).sql
-DATA = $(filter-out $(NEWEST),$(notdir $(wildcard $(srcdir)/shardid--*.sql)))
-DATA_built = $(CURDIR)/built/$(NEWEST)
-# SQL that the extension shares with the SQL-only version.
-SHARED = $(addprefix $(srcdir)/contrib/portable/,partitions.sql migrating.sql)
+HOUSES = contrib/admin contrib/lease
+DATA = $(notdir $(wildcard $(srcdir)/shardid--*.sql))
 OBJS = src/module.o \
        $(addprefix src/engine/, arguments.o draw.o generator.o incarnation.o \
            lease.o refusals.o relation_changes.o replaced_storage.o sequence.o sequence_page.o settled.o wait.o) \
        $(addprefix src/functions/, bulk_defaults.o generators.o id_parts.o \
            next_id.o nextval_range.o objectids.o settled_below.o \
            uuid.o)
-EXTRA_CLEAN = built
 
 REGRESS = ids layouts settled inspection uuid_v1 uuid_v6 uuid_v7 uuid_v1_generated objectid errors privileges one_layout \
           processors jumps moved raise interplay rollback cost two_phase usage extension batches status ranges scatter \
-          fingerprint short_text layouts_of_others partitioning partition_commands whole_schema
+          fingerprint short_text layouts_of_others
 REGRESS_OPTS = --load-extension=shardid
 ISOLATION = ddl_waits draw_waits together revoked prepared watched
 ISOLATION_OPTS = --load-extension=shardid
@@ -39,15 +33,6 @@ PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
 
 ifneq ($(wildcard $(PGXS)),)
 include $(dir $(lastword $(MAKEFILE_LIST)))src/library.mk
-
-# The extension's script ends with the shared SQL. The target is absolute: VPATH would find the file of the sources.
-$(DATA_built): $(srcdir)/$(NEWEST) $(SHARED)
-	$(MKDIR_P) $(@D)
-	{ cat $< && for file in $(SHARED); do \
-	    sed -e '1,/^-- Also in the extension/d' -e '/^-- Not in the extension/,$$d' -e 's/^CREATE OR REPLACE /CREATE /' $$file || exit; done; } > $@
-
-.PHONY: built
-built: $(DATA_built)
 
 # A build in another directory has the houses' directories, too.
 .PHONY: $(foreach target,all install uninstall clean,$(HOUSES:=/$(target)))

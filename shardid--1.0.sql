@@ -528,5 +528,3 @@ COMMENT ON FUNCTION renew_identity() IS
 -- generates its own. Without arguments the call means this function; if another function of this name has only
 -- arguments with defaults, the call is ambiguous.
 SELECT renew_identity();
-
--- What follows in the script that is installed is that of files of contrib/portable/: the Makefile puts it here.

@@ -29,11 +29,12 @@ SELECT shardid_lease.create_id_space('shop', lease => '{LEASE} s');
 """
 OF_MEMBER = f"""
 CREATE EXTENSION shardid_lease CASCADE;
+CREATE EXTENSION shardid_admin;
 CREATE SERVER registry FOREIGN DATA WRAPPER dblink_fdw OPTIONS (host '{SANDBOX}', port '5433', dbname 'postgres');
 CREATE USER MAPPING FOR CURRENT_USER SERVER registry OPTIONS (user 'member');
 SELECT shardid_lease.lease_shard('shop', 'registry');
 CREATE TABLE events (id bigint PRIMARY KEY DEFAULT next_id(), what text) PARTITION BY RANGE (id);
-CALL maintain_id_partitions('events', '1 hour', since => now() - interval '2 hours');
+CALL shardid_admin.maintain_id_partitions('events', '1 hour', since => now() - interval '2 hours');
 CREATE TABLE refused (at timestamptz);
 """
 INSERT = """
@@ -48,7 +49,7 @@ SELECT max(id) FROM events;
 MAINTAIN = r"""
 SELECT format('DROP TABLE %s', max(inhrelid::regclass::text)) FROM pg_inherits WHERE inhparent = 'events'::regclass
 \gexec
-CALL maintain_id_partitions('events', '1 hour', keep => '1 hour');
+CALL shardid_admin.maintain_id_partitions('events', '1 hour', keep => '1 hour');
 """
 
 

@@ -11,7 +11,7 @@ all_tests() {
     printf '%s\n' contrib/lease/t/{reach,restores,registry_moves,runbook}.pl t/suite/{model,portable}.sh t/rights/install.pl \
         t/settled/faults.pl t/suite/regress.sh contrib/*/t/topics.sh t/pages/{install,demo,new_rows}.pl t/settled/{campaign,gaps}.pl \
         t/generator/every_call.pl contrib/lease/t/{copies,registry_copies,renewal,workers}.pl t/crash/{kill,standby,floors}.pl \
-        t/generator/ranges.pl t/suite/{unit,version,build,symbols}.sh t/partitions/maintain.pl \
+        t/generator/ranges.pl t/suite/{unit,version,build,symbols}.sh contrib/admin/t/maintain.pl \
         t/suite/{format,lint,isolation}.sh t/*/*.pl contrib/*/t/*.pl t/suite/upgrade.sh
     if [[ -z ${FULL:-} ]]; then
         grep -L '^# Takes .* min:' {examples,contrib}/*/run.sh

@@ -19,15 +19,7 @@ SELECT pg_catalog.current_setting('search_path') AS caller_path,
        EXISTS (SELECT FROM pg_catalog.pg_proc p
                JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace
                WHERE n.nspname OPERATOR(pg_catalog.=) pg_catalog.current_schema()
-                 AND p.proname OPERATOR(pg_catalog.=) 'id_to_text') AS has_text,
-       EXISTS (SELECT FROM pg_catalog.pg_proc p
-               JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace
-               WHERE n.nspname OPERATOR(pg_catalog.=) pg_catalog.current_schema()
-                 AND p.proname OPERATOR(pg_catalog.=) 'id_partition_commands') AS has_partitions,
-       EXISTS (SELECT FROM pg_catalog.pg_proc p
-               JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace
-               WHERE n.nspname OPERATOR(pg_catalog.=) pg_catalog.current_schema()
-                 AND p.proname OPERATOR(pg_catalog.=) 'id_migration_commands') AS has_migration \gset
+                 AND p.proname OPERATOR(pg_catalog.=) 'id_to_text') AS has_text \gset
 
 -- No name is looked up but in pg_catalog, whatever there is in that schema and in search_path.
 SET search_path = pg_catalog, pg_temp;
@@ -153,13 +145,5 @@ DROP TABLE shardid_generators, shardid_drawers, shardid_others;
 \if :has_text
 SET search_path = :portable;
 \ir uuids_and_text.sql
-\endif
-\if :has_partitions
-SET search_path = :portable;
-\ir partitions.sql
-\endif
-\if :has_migration
-SET search_path = :portable;
-\ir migrating.sql
 \endif
 SELECT set_config('search_path', :'caller_path', false) \g /dev/null

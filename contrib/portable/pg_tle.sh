@@ -11,10 +11,13 @@ readonly name=shardid_portable version=1.0.0 comment='64-bit ids of time, shard 
 readonly quote='$_pgtle_$'
 
 # CREATE EXTENSION has a transaction and a search_path of its own: psql's commands and ours for these are left out.
+plain() { sed -E '/^\\set /d; /^BEGIN;$/d; /^COMMIT;$/d' "$@"; }
+
 script() {
-    sed -E '/^\\set /d; /^BEGIN;$/d; /^COMMIT;$/d' shardid.sql uuids_and_text.sql partitions.sql migrating.sql
+    plain shardid.sql uuids_and_text.sql
     # A dump of an extension's sequence carries no position but so.
     echo "SELECT pg_catalog.pg_extension_config_dump('shardid_seq', '');"
+    plain admin.sql | sed -e '/^\\ir /r ../admin/shardid_admin--1.0.sql' -e '/^\\ir /d'
 }
 
 if script | grep -qF "$quote"; then

@@ -141,10 +141,10 @@ BEGIN
     END IF;
 
     -- What roles with INSERT lack for the default. A default with arguments of its own is not looked into.
-    IF is_new AND is_plain AND to_regprocedure('ids.shardid_inserters(jsonb)') IS NOT NULL THEN
+    IF is_new AND is_plain AND (SELECT has_schema_privilege(n.oid, 'USAGE') FROM pg_namespace n WHERE n.nspname = 'shardid_admin') THEN
         SELECT string_agg(command, '; ') INTO found
-        FROM ids.shardid_missing_grants('ids', new_function, 'ids.shardid_seq'::regclass,
-            ids.shardid_inserters(jsonb_build_array(jsonb_build_object('rel', of_table::oid)))) command;
+        FROM shardid_admin.missing_grants(new_function::oid, 'ids.shardid_seq'::regclass::oid,
+            shardid_admin.inserters(jsonb_build_array(jsonb_build_object('rel', of_table::oid)))) command;
         IF found IS NOT NULL THEN
             RAISE insufficient_privilege USING
                 MESSAGE = format('roles with INSERT on table "%s" lack rights for the new default', table_name),

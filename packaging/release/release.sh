@@ -76,10 +76,8 @@ mkdir "$dist"
 cd "$tree"
 set_version
 set_home
-make -s built
 mkdir "$work/scripts"
-cp shardid--*.sql contrib/lease/*--*.sql "$work/scripts/"
-cp built/*.sql "$work/scripts/"
+cp shardid--*.sql contrib/*/*--*.sql "$work/scripts/"
 (cd "$work/scripts" && sha256sum -- *.sql) >released.sha256
 git add released.sha256
 git -c user.name='shardid developers' -c user.email="developers@$host" commit --quiet -am "Release $version"

@@ -6,19 +6,15 @@ use ShardidTest;
 use Exporter 'import';
 use Docs;
 
-our @EXPORT = qw(start_server stop_server query functions is_internal relations before_relation own_states $node);
+our @EXPORT = qw(start_server stop_server query functions relations before_relation own_states $node);
 our $node;
 
 sub query { return $node->safe_psql('postgres', $_[0]) }
 
-# Those that shardid_lease has for its own use, by their names: what they raise is not listed. Those of which
-# only the owner has EXECUTE are not called.
-my %is_internal = map { $_ => 1 } internal_functions();
-sub is_internal { return $is_internal{ $_[0] } }
-
 # A function has a name, kind (i, s, v: its volatility) and arguments, and may give a set; an argument
 # has a name, a type and perhaps a default. That nobody can call the one for the planner, t/generator/outside_queries
-# shows.
+# shows. Of those for an extension's own use, what they raise is not listed; those of which only the owner has EXECUTE,
+# and those that take any row, are not called.
 sub functions
 {
 	my ($extension) = @_;
@@ -35,12 +31,12 @@ LEFT JOIN LATERAL (
     WHERE coalesce(p.proargmodes[n], 'i') IN ('i', 'b', 'v')) a ON true
 WHERE d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass AND p.prokind = 'f'
   AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = '$extension') AND 'internal'::regtype <> ALL (p.proargtypes)
-  AND 'regprocedure[]'::regtype <> ALL (p.proargtypes)
+  AND 'record'::regtype <> ALL (p.proargtypes)
 ORDER BY 1, 5
 SQL
 	{
 		my ($oid, $name, $kind, $gives_set, $position, $argument, $type, $has_default, $is_public) = split /\|/;
-		next if $is_internal{ $name =~ s/.*\.//r } && $is_public ne 't';
+		next if is_internal($name) && $is_public ne 't';
 		my $function = $functions{$oid} //= { name => $name, kind => $kind, gives_set => $gives_set eq 't', arguments => [] };
 		next if $position eq '';
 		push @{ $function->{arguments} },
@@ -163,6 +159,8 @@ GRANT SELECT ON SEQUENCE fresh TO of_few_rights;
 CREATE SEQUENCE of_few;
 ALTER SEQUENCE of_few OWNER TO of_few_rights;
 CREATE EXTENSION shardid_lease CASCADE;
+CREATE EXTENSION shardid_admin;
+GRANT USAGE ON SCHEMA shardid_admin TO of_few_rights;
 GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards TO of_few_rights;
 CREATE SERVER nowhere FOREIGN DATA WRAPPER dblink_fdw OPTIONS (host '/nowhere');
 CREATE USER MAPPING FOR PUBLIC SERVER nowhere OPTIONS (user 'nobody', password 'none');

@@ -7,7 +7,7 @@ use warnings;
 use Exporter 'import';
 use PostgreSQL::Test::Utils;
 
-our @EXPORT = qw(block_of blocks_of command_of internal_functions parts_of_reference signatures_of_reference);
+our @EXPORT = qw(block_of blocks_of command_of is_internal parts_of_reference signatures_of_reference);
 
 # The code blocks of a page in their order: each with its language and the words after that, its text, and its first
 # line's number.
@@ -57,18 +57,15 @@ sub command_of
 	return $command;
 }
 
-# The functions that the extensions have for their own use, which docs/reference.md leaves out.
-sub internal_functions
+# Whether a function, named with its schema, is for an extension's own use: docs/reference.md leaves it out. In the schema of shardid
+# there is none that SQL can call.
+my $listed;
+
+sub is_internal
 {
-	return qw(
-	  answers_by_origin begin_lease change_lease check_answer check_durability check_layout checked_answer check_request check_transaction confirm_here create_id_space_by drop_id_space_by evict_shard_by free_shard
-	  grant_one grant_shards_by is_own is_own_family is_owner keep_own_rows is_of_lease ms_of now_ms number_of owned_space
-	  owned_spaces receipts_by refusal registry_place registry_was_moved_by registry_was_restored_by renew_now replayed_all_wal
-	  reserve_shard_by role_oid role_ref role_ref_in role_ref_out sequence_oid sequence_ref sequence_ref_in sequence_ref_out shardid_back_commands
-	  shardid_change_commands shardid_columns_by_sequence shardid_inserters shardid_missing_grants shardid_new_default
-	  shardid_notes_of_change shardid_partition_steps shardid_sequence_columns shardid_sequence_rights shardid_settled_below_support shardid_support
-	  shardid_unchanged_columns signed store_answers try_shard_lock ts_of unreserve_shard_by wait_until_durable where_differs why_not why_stopped window_family
-	);
+	my ($schema, $name) = $_[0] =~ /(\w+)\.(\w+)$/;
+	$listed //= parts_of_reference();
+	return $schema =~ /^shardid_(?:admin|lease)$/ && !$listed->{$name};
 }
 
 # For each function of docs/reference.md, its section: a title and the SQLSTATEs in the table of errors or in the

@@ -110,8 +110,9 @@ sub check_function
 	my ($name) = $function->{name} =~ /(\w+)$/;
 	my $signature = "$name(" . join(', ', map { $_->{type} } @{ $function->{arguments} }) . ')';
 	# A row of the extension's own tables has no boundaries, and types' own functions are not called.
-	return if is_internal($name) && grep { $_->{type} =~ /^(?:shardid_lease\.|cstring$)/ } @{ $function->{arguments} };
-	my $part = is_internal($name) ? { any => 1 } : $part_of->{$name};
+	my $is_internal = is_internal($function->{name});
+	return if $is_internal && grep { $_->{type} =~ /^(?:shardid_lease\.|cstring$)/ } @{ $function->{arguments} };
+	my $part = $is_internal ? { any => 1 } : $part_of->{$name};
 	ok($part, "$signature stands in docs/reference.md") or return;
 	my $is_stable = $function->{kind} eq 'v' ? 0 : 1;
 	my @when = $is_stable ? [ 'not volatile' => $all_at_once ] : @circumstances;
@@ -119,7 +120,7 @@ sub check_function
 	@when = grep { $_->[0] !~ /^one transaction/ } @when if $name =~ /_commands$/ && !$ENV{FULL};
 	@when = grep { $_->[0] !~ /no lead allowed/ } @when if $function->{name} =~ /^shardid_lease/ && !$ENV{FULL};
 	# What nobody is to call has to do no harm.
-	@when = grep { $_->[0] eq 'a role of few rights' } @when if is_internal($name) && !$is_stable && !$ENV{FULL};
+	@when = grep { $_->[0] eq 'a role of few rights' } @when if $is_internal && !$is_stable && !$ENV{FULL};
 	for my $circumstance (@when)
 	{
 		my ($when, $script) = @$circumstance;
@@ -182,9 +183,9 @@ sub check_extension
 	is(join(', ', unknown_types()), '', 'every argument type has its boundaries in Boundaries.pm');
 	is(query("SELECT count(*) FROM pg_proc p JOIN pg_depend d ON classid = 'pg_proc'::regclass AND objid = p.oid
 		WHERE deptype = 'e' AND prokind <> 'f' AND proname <> 'maintain_id_partitions' AND refobjid = (SELECT oid FROM pg_extension WHERE extname = '$extension')"),
-		0, 'there is no aggregate, and no procedure but the one of t/partitions, which have to be called another way');
+		0, 'there is no aggregate, and no procedure but the one of contrib/admin/t, which have to be called another way');
 	my %parts = map { $_->{title} => $_ } values %$part_of;
-	my @others = map { functions($_) } grep { $_ ne $extension } 'shardid', 'shardid_lease';
+	my @others = map { functions($_) } grep { $_ ne $extension } 'shardid', 'shardid_admin', 'shardid_lease';
 	delete $parts{ $_->{title} } for grep { $_ } map { $part_of->{ $_->{name} =~ s/.*\.//r } } @others;
 	for my $part (@parts{ sort keys %parts })
 	{

@@ -112,7 +112,7 @@ sub names_of
 {
 	my ($script) = @_;
 	$script =~ s/^\\echo.*|--.*//mg;
-	# What is between $$ is not run when it is created; t/rights/partitions.pl runs it.
+	# What is between $$ is not run when it is created; contrib/admin/t/rights.pl runs it.
 	$script =~ s/ AS \$\$.*?\$\$;/ AS '';/gs;
 	$script =~ s/COMMENT ON[^;']* IS\s*'(?:[^']|'')*'//g;
 	my %relations = map { $_ => 1 } $script =~ /\b(\w+_seq)\b/g;
@@ -120,8 +120,8 @@ sub names_of
 	my %words = map { $_ => 1 } $script =~ /\b[a-z_]\w*\b/g;
 	my %operators = map { $_ => 1 } grep { !/^(=>|::|@|\*)$/ } $script =~ /[-+*\/<>=~!@#%^&|`?:]+/g;
 	my %qualified = map { $_ => 1 } $script =~ /\bpg_catalog\.(\w+)/g;
-	my %made = map { $_ => 1 } $script =~ /\bFUNCTION\s+(\w+)\s*\(/g;
-	$script =~ s/\bFUNCTION\s+\w+\s*\(/(/g;
+	my %made = map { $_ => 1 } $script =~ /\bFUNCTION\s+(?:\w+\.)?(\w+)\s*\(/g;
+	$script =~ s/\bFUNCTION\s+[\w.]+\s*\(/(/g;
 	my %called = map { $_ => 1 } $script =~ /\b([a-z_]\w*)\s*\(/g, keys %qualified;
 	delete @made{ keys %called };
 	return (

@@ -18,7 +18,7 @@ sub new_portable_node
 	return $node;
 }
 
-# The database belongs to the superuser, the schema "ids" in it to an ordinary role, which loads the file.
+# The database belongs to the superuser, the schemas "ids" and "shardid_admin" in it to an ordinary role, which loads the file.
 sub make_portable
 {
 	my ($node, $database) = @_;
@@ -27,7 +27,8 @@ SELECT 'CREATE ROLE ids_owner LOGIN' WHERE NOT EXISTS (SELECT FROM pg_roles WHER
 CREATE DATABASE $database;
 ALTER DATABASE $database SET search_path = ids, public;
 SQL
-	$node->safe_psql($database, 'CREATE SCHEMA ids AUTHORIZATION ids_owner; GRANT USAGE ON SCHEMA ids TO PUBLIC');
+	$node->safe_psql($database, 'CREATE SCHEMA ids AUTHORIZATION ids_owner; GRANT USAGE ON SCHEMA ids TO PUBLIC;
+		CREATE SCHEMA shardid_admin AUTHORIZATION ids_owner; GRANT USAGE ON SCHEMA shardid_admin TO PUBLIC');
 	load_portable($node, $database);
 	return;
 }
@@ -36,7 +37,7 @@ sub load_portable
 {
 	my ($node, $database) = @_;
 	my $connection = $node->connstr($database) . ' user=ids_owner';
-	for my $file (qw(shardid uuids_and_text partitions migrating))
+	for my $file (qw(shardid uuids_and_text admin))
 	{
 		run_log([ 'psql', '-Xq', '-d', $connection, '-f', "contrib/portable/$file.sql" ]) or die "contrib/portable/$file.sql does not load";
 	}

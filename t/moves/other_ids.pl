@@ -65,7 +65,7 @@ SQL
 is(on('INSERT INTO documents DEFAULT VALUES RETURNING id > ALL (SELECT id FROM documents), id_shard(id)'), 't|5',
 	'uuid: new rows get ids above them');
 
-# --- A column with a sequence of its own, and back: t/moves/whole_schema.pl has all kinds, under load.
+# --- A column with a sequence of its own, and back: contrib/admin/t/whole_schema.pl has all kinds, under load.
 
 new_database('bigserial');
 on(<<'SQL');

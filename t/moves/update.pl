@@ -68,9 +68,9 @@ sub updated
 
 sub difference { return `diff -u $_[0] $_[1]` }
 
-for my $extension (qw(shardid shardid_lease))
+for my $extension (qw(shardid shardid_admin shardid_lease))
 {
-	my ($default) = slurp_file("$extension.control") =~ /default_version = '(.*)'/;
+	my ($default) = slurp_file((grep { -e } glob "{,contrib/*/}$extension.control")[0]) =~ /default_version = '(.*)'/;
 	my $paths = $node->safe_psql('postgres', "SELECT source, target FROM pg_extension_update_paths('$extension') WHERE path IS NOT NULL");
 	ok(-e "$scripts/$extension--$default.sql", "$extension has a script for version $default");
 	for (split /\n/, $paths)
@@ -80,7 +80,9 @@ for my $extension (qw(shardid shardid_lease))
 	}
 
 	my $update = "$scripts/$extension--$default--next.sql";
-	append_to_file("$scripts/$extension--next.sql", slurp_file("$scripts/$extension--$default.sql") . $addition);
+	# That script takes its own schema out of the path.
+	my $path = $extension eq 'shardid_admin' ? "SET LOCAL search_path = shardid_admin, pg_temp;\n" : '';
+	append_to_file("$scripts/$extension--next.sql", slurp_file("$scripts/$extension--$default.sql") . $path . $addition);
 	append_to_file($update, $addition);
 	my $new = dump_of(database_with($extension, 'next'));
 	is(difference(updated($extension, $default, 'next'), $new), '', "a complete update script of $extension");

@@ -9,7 +9,7 @@ use ShardidTest;
 # Other tests contain the SQL of these pages, line by line.
 my %run_elsewhere = (
 	'docs/clients.md' => 't/clients',
-	'docs/partitioning.md' => 'sql/partitioning.sql');
+	'contrib/admin/README.md' => 'contrib/admin/sql/partitioning.sql');
 
 my $node = new_node('pages');
 my $superuser = getpwuid($<);
@@ -85,7 +85,7 @@ SQL
 	return;
 }
 
-try_page($_) for grep { !$run_elsewhere{$_} } glob '*.md docs/*.md contrib/{lease,portable}/README.md';
+try_page($_) for grep { !$run_elsewhere{$_} } glob '*.md docs/*.md contrib/{admin,lease,portable}/README.md';
 
 $node->stop;
 done_testing();

@@ -13,7 +13,7 @@ system_or_bail('make', '-s', 'install', "DESTDIR=$dir/inst", 'with_llvm=no');
 my ($scripts) = glob "$dir/inst" . (`$ENV{PG_CONFIG} --sharedir` =~ s/\n//r) . '/extension';
 append_to_file("$dir/temp.conf", scalar `tools/extension_config.sh $dir/inst`);
 my ($default) = slurp_file('shardid.control') =~ /default_version = '(.*)'/;
-my $install = slurp_file("built/shardid--$default.sql");
+my $install = slurp_file("shardid--$default.sql");
 
 # Invented versions: careless scripts, each with a kind of gain that must be detected, and the corrected scripts.
 my %made_up = (
@@ -49,6 +49,18 @@ for my $installer (sort keys %where)
 	my $schema = $where{$installer};
 	my $create = "CREATE EXTENSION shardid SCHEMA $schema";
 	gives_nothing("$installer installs", try_plants($installer, '', $create, all_plants($schema, $install, functions_of_types($install))));
+
+	# Then shardid_admin, in a schema of mallory's that has the plants, some of which are like what its script finds in that of
+	# shardid, or plants beside shardid.
+	my $admin = slurp_file(glob 'contrib/admin/*--*.sql');
+	my @alike = (
+		[ 'id_lower_bound', 'CREATE FUNCTION shardid_admin.id_lower_bound(timestamptz, timestamptz, int, int) RETURNS bigint LANGUAGE sql RETURN 1' ],
+		[ 'id_timestamp', 'CREATE FUNCTION shardid_admin.id_timestamp(bigint, timestamptz, int, int) RETURNS timestamptz LANGUAGE sql RETURN now()' ]);
+	my $prepared = "$create; CREATE SCHEMA shardid_admin AUTHORIZATION mallory";
+	gives_nothing("$installer installs shardid_admin, plants in its schema",
+		try_plants($installer, $prepared, 'CREATE EXTENSION shardid_admin', @alike, all_plants('shardid_admin', $admin)));
+	gives_nothing("$installer installs shardid_admin, plants beside shardid",
+		try_plants($installer, $prepared, 'CREATE EXTENSION shardid_admin', all_plants($schema, $admin)), $install);
 
 	# Every update script, or an invented one if there is none.
 	for my $update ((map { /^shardid--(.+)--(.+)\.sql$/ } glob 'shardid--*--*.sql'), [ $default, 'careful' ])

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The topics of sql/ that the SQL-only version shares with the extension, in a database with contrib/portable/*.sql instead of
+# The topics of sql/ and contrib/admin/sql that the SQL-only version shares with the extension, in a database with contrib/portable/*.sql instead of
 # it. What stands between the two comments "Only in the extension" and "In both versions" is left out. Not shared:
 #   extension, leases, lease_schema, uuid_v1_generated, objectid, ranges   functions that it does not have
 #   interplay, rollback, cost, two_phase    traces of nextval and rollbacks in a sequence's page, which SQL cannot read
@@ -18,7 +18,7 @@ topics=(ids layouts uuid_v1 uuid_v6 uuid_v7 errors moved raise batches status us
 # PL/pgSQL have a CONTEXT, those in C do not. The functions are in public.
 shared_part() {
     echo '\set SHOW_CONTEXT never'
-    sed -e '/^-- Only in the extension:$/,/^-- In both versions:$/d' -e 's/\<ids\.\([a-z_]*(\)/\1/g' \
+    sed -e '/^-- Only in the extension:$/,/^-- In both versions:$/d' -e "s|:source '/../..|:source '|" -e 's/\<ids\.\([a-z_]*(\)/\1/g' \
         -e "s/(id_sequence(previous) + 1) % 256/128 + (id_sequence(previous) + 1) % 128 AND id_timestamp(id) <= id_timestamp(previous) + interval '20 ms'/" \
         -e 's/ parts.sequence <> 0$/ parts.sequence <> (CASE WHEN sequence_bits >= 9 THEN 1 << (sequence_bits - 3) ELSE 0 END)/' \
         -e 's/^        EXECUTE move USING before;/        PERFORM pg_sleep(0.02);\n&/' \
@@ -39,10 +39,13 @@ mkdir -p "$input/sql" "$input/expected"
 cp -r contrib bench "$input/"
 cp sql/try.psql "$input/sql/"
 printf '%s\n' "\\getenv source PG_ABS_SRCDIR" '\set ECHO none' '\o /dev/null' \
-    "\\set file :source '/contrib/portable/"{shardid,uuids_and_text,partitions,migrating}".sql'"$'\n\\i :file' "CALL shardid_grant_marks('public');" |
+    "\\set file :source '/contrib/portable/"{shardid,uuids_and_text,admin}".sql'"$'\n\\i :file' "CALL shardid_grant_marks('public');" |
     tee "$input/sql/load.sql" | head -n 2 >"$input/expected/load.out"
 for topic in "${topics[@]}"; do
-    shared_part "sql/$topic.sql" >"$input/sql/$topic.sql"
-    answers "expected/$topic.out" >"$input/expected/$topic.out"
+    house=.
+    [[ -e sql/$topic.sql ]] || house=contrib/admin
+    shared_part "$house/sql/$topic.sql" >"$input/sql/$topic.sql"
+    answers "$house/expected/$topic.out" >"$input/expected/$topic.out"
 done
+house=.
 run_topics ISOLATION= "REGRESS=load ${topics[*]}" REGRESS_OPTS="--inputdir=$input --dbname=contrib_regression"

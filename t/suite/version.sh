@@ -17,7 +17,7 @@ grep -q "library_version = \"$package\"" src/engine/lease.h
 echo 'ok versions agree'
 
 # A database that was created with a released script must be what that script creates today: what comes later is in an
-# upgrade script. packaging/release/release.sh notes the sums of the scripts as they are installed.
+# upgrade script. packaging/release/release.sh notes the sums of the scripts.
 if [[ -f released.sha256 ]]; then
     (cd "$SANDBOX/inst$("$PG_CONFIG" --sharedir)/extension" && sha256sum --quiet -c -) <released.sha256
     echo 'ok released scripts are unchanged'

@@ -16,7 +16,7 @@ sys.path.insert(0, "bench")
 import publish  # noqa: E402 pylint: disable=wrong-import-position
 
 TOPICS = {
-    "docs/partitioning.md": "partitioning",
+    "contrib/admin/README.md": "partitioning",
 }
 CLIENTS = "docs/clients.md"
 PAGES = sorted(glob.glob("*.md") + glob.glob("docs/*.md") + glob.glob("examples/*/README.md") + glob.glob("contrib/*/README.md")
@@ -38,13 +38,14 @@ def blocks(page, kind):
 def missing_in_topic(path, topic):
     """What the page shows, but not the topic."""
     page = read(path)
-    ran = "\n" + read(f"sql/{topic}.sql")
-    answers = ["\n" + read(name) for name in glob.glob(f"expected/{topic}*.out")]
+    house = os.path.dirname(path)
+    ran = "\n" + read(f"{house}/sql/{topic}.sql")
+    answers = ["\n" + read(name) for name in glob.glob(f"{house}/expected/{topic}*.out")]
     sql, text = blocks(page, "sql"), blocks(page, "text")
     if not sql or not text:
         return ["no SQL or no answers on it"]
-    return ([f"not in sql/{topic}.sql:\n{block}" for block in sql if "\n" + block not in ran] +
-            [f"not in expected/{topic}.out:\n{block}" for block in text
+    return ([f"not in {house}/sql/{topic}.sql:\n{block}" for block in sql if "\n" + block not in ran] +
+            [f"not in {house}/expected/{topic}.out:\n{block}" for block in text
              if not any("\n" + block in answer for answer in answers)])
 
 

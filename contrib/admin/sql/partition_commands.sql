@@ -1,5 +1,5 @@
 -- id_partition_commands and maintain_id_partitions: the commands and their results. The clock is the machine's: results
--- that depend on it are not shown. t/partitions/clock.pl sets a clock.
+-- that depend on it are not shown. contrib/admin/t/clock.pl sets a clock.
 \a \t on
 \setenv PGTZ UTC
 \setenv PGDATESTYLE ISO
@@ -7,10 +7,11 @@
 \set SHOW_CONTEXT never
 
 \getenv source PG_ABS_SRCDIR
-\set try :source '/sql/try.psql'
+\set try :source '/../../sql/try.psql'
 \i :try
 CREATE ROLE months_owner LOGIN;
 CREATE ROLE months_reader LOGIN;
+GRANT USAGE ON SCHEMA shardid_admin TO PUBLIC;
 CREATE SCHEMA months AUTHORIZATION months_owner;
 GRANT USAGE ON SCHEMA months TO months_reader;
 GRANT USAGE, UPDATE ON SEQUENCE shardid_seq TO months_owner;
@@ -29,30 +30,30 @@ CREATE FUNCTION months.parts(parent regclass) RETURNS TABLE (partition name, sin
 $$;
 
 -- Only for missing partitions, ready to be run.
-SELECT * FROM id_partition_commands('months.events', '1 month', since => '2025-04-10') LIMIT 2;
+SELECT * FROM shardid_admin.id_partition_commands('months.events', '1 month', since => '2025-04-10') LIMIT 2;
 SELECT count(*) - count(DISTINCT id_partition_commands) AS twice,
        count(*) - 12 * (extract(year FROM now()) - 2025) - extract(month FROM now()) + 4 AS ahead
-FROM id_partition_commands('months.events', '1 month', 2, since => '2025-04-10');
+FROM shardid_admin.id_partition_commands('months.events', '1 month', 2, since => '2025-04-10');
 \set ECHO none
-SELECT * FROM id_partition_commands('months.events', '1 month', since => '2025-04-10') \gexec
+SELECT * FROM shardid_admin.id_partition_commands('months.events', '1 month', since => '2025-04-10') \gexec
 \set ECHO all
 SELECT * FROM months.parts('months.events');
-SELECT * FROM id_partition_commands('months.events', '1 month', since => '2025-04-10');
-SELECT id_partition_commands AS one_more FROM id_partition_commands('months.events', '1 month', since => '2025-03-01');
+SELECT * FROM shardid_admin.id_partition_commands('months.events', '1 month', since => '2025-04-10');
+SELECT id_partition_commands AS one_more FROM shardid_admin.id_partition_commands('months.events', '1 month', since => '2025-03-01');
 INSERT INTO months.events (what) VALUES ('now') RETURNING tableoid::regclass::text = to_char(id_timestamp(id), '"months.events_"YYYYMM') AS right;
 SELECT relowner::regrole, grantee::regrole, privilege_type FROM pg_class, aclexplode(relacl)
 WHERE oid = 'months.events_202504'::regclass AND grantee <> relowner ORDER BY 2, 3;
 
 -- Other periods of the same table fill a gap: the rest of the year.
-SELECT split_part(id_partition_commands, E'\n', 3) AS attached FROM id_partition_commands('months.events', '1 year', 0, since => '2025-01-01');
-SELECT split_part(id_partition_commands, E'\n', 3) AS attached FROM id_partition_commands('months.events', '3 months', 0, since => '2025-01-01');
-SELECT split_part(id_partition_commands, E'\n', 3) AS attached FROM id_partition_commands('months.events', '1 week', 0, since => '2025-03-25');
+SELECT split_part(id_partition_commands, E'\n', 3) AS attached FROM shardid_admin.id_partition_commands('months.events', '1 year', 0, since => '2025-01-01');
+SELECT split_part(id_partition_commands, E'\n', 3) AS attached FROM shardid_admin.id_partition_commands('months.events', '3 months', 0, since => '2025-01-01');
+SELECT split_part(id_partition_commands, E'\n', 3) AS attached FROM shardid_admin.id_partition_commands('months.events', '1 week', 0, since => '2025-03-25');
 -- A name that a part of the same period has.
 ALTER TABLE months.events DETACH PARTITION months.events_202505;
 DROP TABLE months.events_202505;
 CREATE TABLE months.events_202505 PARTITION OF months.events
 FOR VALUES FROM (id_lower_bound('2025-05-10')) TO (id_lower_bound('2025-05-20'));
-SELECT * FROM id_partition_commands('months.events', '1 month', since => '2025-04-10') \gexec
+SELECT * FROM shardid_admin.id_partition_commands('months.events', '1 month', since => '2025-04-10') \gexec
 SELECT * FROM months.parts('months.events');
 
 -- Names of all periods are in the order of time.
@@ -60,20 +61,20 @@ CREATE TABLE months.other (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
 SELECT every, count(*) > 5 AS several, bool_and(c COLLATE "C" > previous) AS sorted
 FROM unnest('{12 hours, 24 hours, 1 day, 7 days, 1 month, 2 months, 3 months, 4 months, 6 months, 1 year}'::interval[]) every,
      LATERAL (SELECT c, lag(c) OVER (ORDER BY n) AS previous
-              FROM id_partition_commands('months.other', every, 6, since => now() - 10 * every) WITH ORDINALITY s (c, n)) c
+              FROM shardid_admin.id_partition_commands('months.other', every, 6, since => now() - 10 * every) WITH ORDINALITY s (c, n)) c
 GROUP BY every ORDER BY every;
 SELECT (regexp_match(c, 'other_\w+'))[1] AS name, id_timestamp((regexp_match(c, 'FROM \(''(\d+)'))[1]::bigint) AS since
 FROM unnest('{7 days, 1 month, 2 months, 3 months, 6 months, 1 year}'::interval[]) WITH ORDINALITY e (every, n),
-     LATERAL (SELECT c FROM id_partition_commands('months.other', every, since => '2024-12-31 23:30+00', timezone => 'Europe/Berlin') c LIMIT 1) c ORDER BY n;
+     LATERAL (SELECT c FROM shardid_admin.id_partition_commands('months.other', every, since => '2024-12-31 23:30+00', timezone => 'Europe/Berlin') c LIMIT 1) c ORDER BY n;
 -- A day of 23 hours and one of 25.
 SELECT (regexp_match(c, 'other_\w+'))[1] AS name, id_timestamp(b[2]::bigint) - id_timestamp(b[1]::bigint) AS length
-FROM id_partition_commands('months.other', '1 day', since => '2025-03-30', timezone => 'Europe/Berlin') c,
+FROM shardid_admin.id_partition_commands('months.other', '1 day', since => '2025-03-30', timezone => 'Europe/Berlin') c,
      regexp_match(c, 'FROM \(''(\d+)''\) TO \(''(\d+)') b
 WHERE id_timestamp(b[2]::bigint) - id_timestamp(b[1]::bigint) <> '1 day' LIMIT 2;
 
 -- Another layout; there are no partitions before its epoch.
 SELECT split_part(c, E'\n', 2) AS attached
-FROM id_partition_commands('months.other', '1 month', since => '2000-01-01', epoch => '2025-03-15', shard_bits => 10, sequence_bits => 12) c LIMIT 1;
+FROM shardid_admin.id_partition_commands('months.other', '1 month', since => '2000-01-01', epoch => '2025-03-15', shard_bits => 10, sequence_bits => 12) c LIMIT 1;
 
 -- The layout of the ids: that of the default, in each way to write it, or that of the partitions.
 CREATE SEQUENCE months.g;
@@ -99,7 +100,7 @@ CREATE TABLE months.of_function (id bigint DEFAULT months.next_other_id()) PARTI
 CREATE TABLE months.of_functions (id bigint DEFAULT months.by_way('x')) PARTITION BY RANGE (id);
 CREATE TABLE months.of_new_id (id bigint DEFAULT months.new_id()) PARTITION BY RANGE (id);
 CREATE TABLE months.of_opaque (id bigint DEFAULT months.opaque()) PARTITION BY RANGE (id);
-SELECT parent, (SELECT split_part(c, E'\n', 2) FROM id_partition_commands(parent::regclass, '1 month', since => '2025-03-01 00:00+00') c LIMIT 1)
+SELECT parent, (SELECT split_part(c, E'\n', 2) FROM shardid_admin.id_partition_commands(parent::regclass, '1 month', since => '2025-03-01 00:00+00') c LIMIT 1)
 FROM unnest('{months.of_twitter, months.of_sony, months.of_width, months.of_epoch, months.of_function, months.of_functions, months.of_new_id}'::text[]) parent;
 -- Settings that change text change nothing.
 SET quote_all_identifiers = on;
@@ -109,39 +110,39 @@ SELECT current_setting('server_version_num')::int < 190000 AS can_be_off \gset
 \if :can_be_off
 SET standard_conforming_strings = off;
 \endif
-SELECT parent, (SELECT split_part(c, E'\n', 2) FROM id_partition_commands(parent::regclass, '1 month', since => '2025-03-01 00:00+00') c LIMIT 1)
+SELECT parent, (SELECT split_part(c, E'\n', 2) FROM shardid_admin.id_partition_commands(parent::regclass, '1 month', since => '2025-03-01 00:00+00') c LIMIT 1)
 FROM unnest('{months.of_twitter, months.of_sony, months.of_width, months.of_epoch, months.of_function, months.of_functions, months.of_new_id}'::text[]) parent;
-SELECT id_partition_commands('months.of_sony', '1 month', shard_bits => 13);
+SELECT shardid_admin.id_partition_commands('months.of_sony', '1 month', shard_bits => 13);
 RESET quote_all_identifiers;
 RESET standard_conforming_strings;
 SET datestyle = 'ISO';
 SET timezone = 'UTC';
-SELECT id_partition_commands('months.of_opaque', '1 month', shard_bits => 13, sequence_bits => 12);
-SELECT id_partition_commands('months.of_indirect', '1 month');
-SELECT id_partition_commands('months.of_commented', '1 month');
-SELECT id_partition_commands('months.of_expression', '1 month', epoch => to_timestamp(0), shard_bits => 8);
-SELECT count(*) FROM id_partition_commands('months.of_expression', '1 month', epoch => to_timestamp(0), shard_bits => 8, sequence_bits => 10);
-SELECT count(*) FROM id_partition_commands('months.of_computed_width', '1 month', epoch => '2023-01-01', shard_bits => 8, sequence_bits => 12);
-CALL maintain_id_partitions('months.of_twitter', '1 month');
-SELECT id_partition_commands('months.of_sony', '1 month', epoch => '2014-09-02');
-SELECT count(*) FROM id_partition_commands('months.events', '1 month', shard_bits => 12);
+SELECT shardid_admin.id_partition_commands('months.of_opaque', '1 month', shard_bits => 13, sequence_bits => 12);
+SELECT shardid_admin.id_partition_commands('months.of_indirect', '1 month');
+SELECT shardid_admin.id_partition_commands('months.of_commented', '1 month');
+SELECT shardid_admin.id_partition_commands('months.of_expression', '1 month', epoch => to_timestamp(0), shard_bits => 8);
+SELECT count(*) FROM shardid_admin.id_partition_commands('months.of_expression', '1 month', epoch => to_timestamp(0), shard_bits => 8, sequence_bits => 10);
+SELECT count(*) FROM shardid_admin.id_partition_commands('months.of_computed_width', '1 month', epoch => '2023-01-01', shard_bits => 8, sequence_bits => 12);
+CALL shardid_admin.maintain_id_partitions('months.of_twitter', '1 month');
+SELECT shardid_admin.id_partition_commands('months.of_sony', '1 month', epoch => '2014-09-02');
+SELECT count(*) FROM shardid_admin.id_partition_commands('months.events', '1 month', shard_bits => 12);
 ALTER TABLE months.of_twitter ALTER id DROP DEFAULT;
 \set VERBOSITY sqlstate
-SELECT id_partition_commands('months.of_twitter', '1 month');
-SELECT id_partition_commands('months.of_twitter', '1 month', epoch => '2010-11-04 01:42:54.657+00');
-SELECT id_partition_commands('months.of_twitter', '1 month', epoch => '2010-11-04 01:42:54.657+00', shard_bits => 10, sequence_bits => 12);
+SELECT shardid_admin.id_partition_commands('months.of_twitter', '1 month');
+SELECT shardid_admin.id_partition_commands('months.of_twitter', '1 month', epoch => '2010-11-04 01:42:54.657+00');
+SELECT shardid_admin.id_partition_commands('months.of_twitter', '1 month', epoch => '2010-11-04 01:42:54.657+00', shard_bits => 10, sequence_bits => 12);
 \set VERBOSITY default
 CREATE TABLE months.by_bounds (id bigint) PARTITION BY RANGE (id);
 CREATE TABLE months.by_bounds_a PARTITION OF months.by_bounds
 FOR VALUES FROM (id_lower_bound('2025-03-01', '2023-01-01')) TO (id_lower_bound('2025-04-01', '2023-01-01'));
-SELECT id_partition_commands('months.by_bounds', '1 month');
-SELECT count(*) > 0 AS right FROM id_partition_commands('months.by_bounds', '1 month', epoch => '2023-01-01');
+SELECT shardid_admin.id_partition_commands('months.by_bounds', '1 month');
+SELECT count(*) > 0 AS right FROM shardid_admin.id_partition_commands('months.by_bounds', '1 month', epoch => '2023-01-01');
 -- The name tells where the bounds do not.
-SELECT id_partition_commands('months.by_bounds', '1 month', epoch => '2023-01-01', shard_bits => 12) IS NULL AS unseen LIMIT 1;
+SELECT shardid_admin.id_partition_commands('months.by_bounds', '1 month', epoch => '2023-01-01', shard_bits => 12) IS NULL AS unseen LIMIT 1;
 ALTER TABLE months.by_bounds_a RENAME TO by_bounds_202503;
-SELECT id_partition_commands('months.by_bounds', '1 month', epoch => '2023-01-01', shard_bits => 12);
-SELECT id_partition_commands('months.by_bounds', '1 month', epoch => '2020-01-01');
-SELECT count(*) > 0 AS right FROM id_partition_commands('months.by_bounds', '1 month', epoch => '2023-01-01');
+SELECT shardid_admin.id_partition_commands('months.by_bounds', '1 month', epoch => '2023-01-01', shard_bits => 12);
+SELECT shardid_admin.id_partition_commands('months.by_bounds', '1 month', epoch => '2020-01-01');
+SELECT count(*) > 0 AS right FROM shardid_admin.id_partition_commands('months.by_bounds', '1 month', epoch => '2023-01-01');
 -- Bounds and names of other kinds are left as they are.
 CREATE TABLE months.by_hand (id bigint) PARTITION BY RANGE (id);
 CREATE TABLE months.by_hand_2000 PARTITION OF months.by_hand FOR VALUES FROM (1000) TO (2000);
@@ -155,14 +156,14 @@ CREATE TABLE months.by_hand_2025w30 PARTITION OF months.by_hand FOR VALUES FROM 
 CREATE TABLE months.by_hand_20250731 PARTITION OF months.by_hand FOR VALUES FROM (id_lower_bound('2025-07-31')) TO (id_lower_bound('2025-08-01'));
 CREATE TABLE months.by_hand_2025080112 PARTITION OF months.by_hand
 FOR VALUES FROM (id_lower_bound('2025-08-01 12:00')) TO (id_lower_bound('2025-08-01 13:00'));
-SELECT count(*) > 0 AS right FROM id_partition_commands('months.by_hand', '1 month');
+SELECT count(*) > 0 AS right FROM shardid_admin.id_partition_commands('months.by_hand', '1 month');
 
 -- Refused.
 CREATE TABLE months.by_list (id bigint PRIMARY KEY) PARTITION BY LIST (id);
 CREATE TABLE months.by_int (id int PRIMARY KEY) PARTITION BY RANGE (id);
 CREATE TABLE months.by_two (id bigint, n int) PARTITION BY RANGE (id, n);
 CREATE TABLE months.by_expression (id bigint) PARTITION BY RANGE ((id + 1));
-SELECT try('SELECT id_partition_commands(' || call || ')') FROM unnest(ARRAY[$$'months.events', '45 minutes'$$,
+SELECT try('SELECT shardid_admin.id_partition_commands(' || call || ')') FROM unnest(ARRAY[$$'months.events', '45 minutes'$$,
     $$'months.events', '1 month 3 days'$$, $$'months.events', '-1 months'$$, $$'months.events', '5 months'$$,
     $$'months.events', '5 hours'$$, $$'months.events', '2 days'$$, $$'months.events', '30 days'$$,
     $$'months.events', '0'$$, $$'months.events', '1 month', -1$$, $$'months.events', '1 month', 10001$$,
@@ -173,28 +174,28 @@ SELECT try('SELECT id_partition_commands(' || call || ')') FROM unnest(ARRAY[$$'
     $$0, '1 month'$$, $$'months.events_202504', '1 month'$$, $$'months.by_list', '1 month'$$,
     $$'months.by_int', '1 month'$$, $$'months.by_two', '1 month'$$, $$'months.by_expression', '1 month'$$]) call;
 \c - months_reader
-SELECT id_partition_commands('months.events', '1 month');
-CALL maintain_id_partitions('months.events', '1 month');
+SELECT shardid_admin.id_partition_commands('months.events', '1 month');
+CALL shardid_admin.maintain_id_partitions('months.events', '1 month');
 \c - :superuser
 \set VERBOSITY terse
-SELECT id_partition_commands('months.events', '1 month');
-CALL maintain_id_partitions('months.events', '1 month');
+SELECT shardid_admin.id_partition_commands('months.events', '1 month');
+CALL shardid_admin.maintain_id_partitions('months.events', '1 month');
 \set VERBOSITY default
 -- Nor as a superuser that has become the owner, and would be a superuser again if a function of the table says so.
 SET ROLE months_owner;
-CALL maintain_id_partitions('months.events', '1 month');
+CALL shardid_admin.maintain_id_partitions('months.events', '1 month');
 SET SESSION AUTHORIZATION months_owner;
-CALL maintain_id_partitions('months.events', '1 month');
+CALL shardid_admin.maintain_id_partitions('months.events', '1 month');
 \c - months_owner
-CALL maintain_id_partitions('months.events', '45 minutes');
-CALL maintain_id_partitions(NULL, '1 month');
+CALL shardid_admin.maintain_id_partitions('months.events', '45 minutes');
+CALL shardid_admin.maintain_id_partitions(NULL, '1 month');
 BEGIN;
-CALL maintain_id_partitions('months.events', '1 month');
+CALL shardid_admin.maintain_id_partitions('months.events', '1 month');
 ROLLBACK;
 
 -- Names: long ones, those that need quotes, those that are in use.
 CREATE TABLE months.a_table_with_a_name_of_fifty_seven_bytes_that_is_too_long (id bigint) PARTITION BY RANGE (id);
-SELECT id_partition_commands('months.a_table_with_a_name_of_fifty_seven_bytes_that_is_too_long', '1 month', since => '2025-05-01');
+SELECT shardid_admin.id_partition_commands('months.a_table_with_a_name_of_fifty_seven_bytes_that_is_too_long', '1 month', since => '2025-05-01');
 \set odd '"; DROP TABLE x; --"."it''s %I %1$s\n""$$;"'
 CREATE TABLE :odd ("i""d" bigint PRIMARY KEY, "a;b" text) PARTITION BY RANGE ("i""d");
 \c - :superuser
@@ -202,11 +203,11 @@ CREATE ROLE "months %1$s ""x";
 \c - months_owner
 GRANT SELECT ON :odd TO "months %1$s ""x" WITH GRANT OPTION;
 GRANT SELECT ON :odd TO PUBLIC;
-SELECT * FROM id_partition_commands(:'odd', '1 month', since => '2025-05-01') LIMIT 1 \gexec
+SELECT * FROM shardid_admin.id_partition_commands(:'odd', '1 month', since => '2025-05-01') LIMIT 1 \gexec
 SELECT partition FROM months.parts(:'odd');
 CREATE VIEW months.other_202504 AS SELECT 1 AS n;
 CREATE TYPE months.other_202505 AS ENUM ();
-SELECT id_partition_commands FROM id_partition_commands('months.other', '1 month', since => '2025-04-01') WHERE id_partition_commands ~ 'other_20250[45]';
+SELECT id_partition_commands FROM shardid_admin.id_partition_commands('months.other', '1 month', since => '2025-04-01') WHERE id_partition_commands ~ 'other_20250[45]';
 DROP VIEW months.other_202504;
 DROP TYPE months.other_202505;
 
@@ -215,29 +216,29 @@ DROP TYPE months.other_202505;
 CREATE ROLE "Months_Owner" LOGIN SUPERUSER;
 \c - "Months_Owner"
 \set VERBOSITY terse
-SELECT id_partition_commands('months.events', '1 month');
-CALL maintain_id_partitions('months.events', '1 month');
+SELECT shardid_admin.id_partition_commands('months.events', '1 month');
+CALL shardid_admin.maintain_id_partitions('months.events', '1 month');
 \set VERBOSITY default
 CREATE TABLE months.quoted_owner (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
-SELECT count(*) FROM id_partition_commands('months.quoted_owner', '1 month', 0);
+SELECT count(*) FROM shardid_admin.id_partition_commands('months.quoted_owner', '1 month', 0);
 -- Later than now is not since.
-SELECT count(*) FROM id_partition_commands('months.quoted_owner', '1 month', 1, since => now() + '1 year'::interval);
-CALL maintain_id_partitions('months.quoted_owner', '1 month', 0);
+SELECT count(*) FROM shardid_admin.id_partition_commands('months.quoted_owner', '1 month', 1, since => now() + '1 year'::interval);
+CALL shardid_admin.maintain_id_partitions('months.quoted_owner', '1 month', 0);
 \c - months_owner
 
 -- Rights of other roles are copied, but not for a table with row security.
 ALTER TABLE months.other ENABLE ROW LEVEL SECURITY;
 GRANT SELECT ON months.other TO months_reader;
-SELECT * FROM id_partition_commands('months.other', '1 month', since => '2025-05-01') LIMIT 1;
+SELECT * FROM shardid_admin.id_partition_commands('months.other', '1 month', since => '2025-05-01') LIMIT 1;
 
 -- Nor what default privileges give.
 ALTER DEFAULT PRIVILEGES IN SCHEMA months GRANT SELECT ON TABLES TO PUBLIC;
 ALTER DEFAULT PRIVILEGES GRANT DELETE ON TABLES TO months_reader, "months %1$s ""x";
-SELECT * FROM id_partition_commands('months.other', '1 month', since => '2025-05-01') LIMIT 1;
+SELECT * FROM shardid_admin.id_partition_commands('months.other', '1 month', since => '2025-05-01') LIMIT 1;
 CREATE TABLE months.all_to_one (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
 REVOKE ALL ON months.all_to_one FROM PUBLIC, months_reader, "months %1$s ""x";
 GRANT INSERT ON months.all_to_one TO months_reader;
-SELECT * FROM id_partition_commands('months.all_to_one', '1 month', since => '2025-05-01') LIMIT 1 \gexec
+SELECT * FROM shardid_admin.id_partition_commands('months.all_to_one', '1 month', since => '2025-05-01') LIMIT 1 \gexec
 SELECT COALESCE(NULLIF(grantee, 0)::regrole::text, 'PUBLIC') AS grantee, privilege_type FROM pg_class, aclexplode(relacl)
 WHERE oid = 'months.all_to_one_202505'::regclass AND grantee <> relowner;
 ALTER DEFAULT PRIVILEGES IN SCHEMA months REVOKE SELECT ON TABLES FROM PUBLIC;
@@ -246,9 +247,9 @@ ALTER DEFAULT PRIVILEGES REVOKE DELETE ON TABLES FROM months_reader, "months %1$
 -- A default partition: its rows prevent a new partition; the commands in the HINT move them.
 CREATE TABLE months.other_rest PARTITION OF months.other DEFAULT;
 INSERT INTO months.other SELECT id_lower_bound('2025-05-10') + n FROM generate_series(1, 3) n;
-SELECT split_part(c, E'\n', 1) AS command FROM id_partition_commands('months.other', '1 month', since => '2025-05-01') c LIMIT 1;
+SELECT split_part(c, E'\n', 1) AS command FROM shardid_admin.id_partition_commands('months.other', '1 month', since => '2025-05-01') c LIMIT 1;
 \set VERBOSITY terse
-CALL maintain_id_partitions('months.other', '1 month', since => '2025-05-01');
+CALL shardid_admin.maintain_id_partitions('months.other', '1 month', since => '2025-05-01');
 \set VERBOSITY default
 SELECT count(*) > 10 AS rest_is_done FROM pg_inherits WHERE inhparent = 'months.other'::regclass;
 BEGIN;
@@ -264,7 +265,7 @@ INSERT INTO months.other_202505 (id) OVERRIDING SYSTEM VALUE SELECT id FROM pg_t
 SET CONSTRAINTS ALL IMMEDIATE;
 ALTER TABLE ONLY months.other_202505 ENABLE TRIGGER USER;
 COMMIT;
-SELECT split_part(c, E'\n', 1) AS command FROM id_partition_commands('months.other', '1 month', since => '2025-05-01') c LIMIT 1;
+SELECT split_part(c, E'\n', 1) AS command FROM shardid_admin.id_partition_commands('months.other', '1 month', since => '2025-05-01') c LIMIT 1;
 
 -- Triggers that do not just fire are left as they are.
 CREATE FUNCTION months.never() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''a trigger fires''; END';
@@ -274,39 +275,39 @@ CREATE TRIGGER fires_not BEFORE DELETE ON months.other_rest EXECUTE FUNCTION mon
 CREATE TRIGGER fires_on_replica BEFORE DELETE ON months.other_rest EXECUTE FUNCTION months.never();
 ALTER TABLE months.other_rest ENABLE ALWAYS TRIGGER "always fires", DISABLE TRIGGER fires_not, ENABLE REPLICA TRIGGER fires_on_replica;
 INSERT INTO months.other VALUES (id_lower_bound('2024-03-10'));
-CALL maintain_id_partitions('months.other', '1 month', since => '2024-03-01');
+CALL shardid_admin.maintain_id_partitions('months.other', '1 month', since => '2024-03-01');
 -- One that belongs to another role is not read: functions in its indexes would run.
 \c - :superuser
 ALTER TABLE months.other_rest OWNER TO months_reader;
 \c - months_owner
-CALL maintain_id_partitions('months.other', '1 month', since => '2024-03-01');
+CALL shardid_admin.maintain_id_partitions('months.other', '1 month', since => '2024-03-01');
 
 -- Old partitions: only those with the bounds of a period. CONCURRENTLY only without a default partition.
 DROP TABLE months.other;
 CREATE TABLE months.other (id bigint PRIMARY KEY, g int GENERATED ALWAYS AS (5) STORED) PARTITION BY RANGE (id);
 \set ECHO none
-SELECT * FROM id_partition_commands('months.other', '1 month', since => '2025-01-01') \gexec
+SELECT * FROM shardid_admin.id_partition_commands('months.other', '1 month', since => '2025-01-01') \gexec
 \set ECHO all
 CREATE TABLE months.other_archive PARTITION OF months.other FOR VALUES FROM (MINVALUE) TO (id_lower_bound('2024-06-01'));
 CREATE TABLE months.other_202406 PARTITION OF months.other FOR VALUES FROM (id_lower_bound('2024-06-01')) TO (id_lower_bound('2024-06-30'));
 CREATE TABLE months.other_july PARTITION OF months.other FOR VALUES FROM (id_lower_bound('2024-07-01')) TO (id_lower_bound('2024-08-01'));
 SELECT now() - '2025-03-10 00:00+00' AS age \gset
-SELECT * FROM id_partition_commands('months.other', '1 month', keep => :'age');
-SELECT count(*) FROM unnest('{1000, 10000, 178000000}'::int[]) n, id_partition_commands('months.other', '1 month', keep => n * '1 year'::interval);
+SELECT * FROM shardid_admin.id_partition_commands('months.other', '1 month', keep => :'age');
+SELECT count(*) FROM unnest('{1000, 10000, 178000000}'::int[]) n, shardid_admin.id_partition_commands('months.other', '1 month', keep => n * '1 year'::interval);
 CREATE TABLE months.other_rest PARTITION OF months.other DEFAULT;
-SELECT * FROM id_partition_commands('months.other', '1 month', keep => :'age');
+SELECT * FROM shardid_admin.id_partition_commands('months.other', '1 month', keep => :'age');
 -- A partition with referenced rows stays, and the other commands run.
 INSERT INTO months.other SELECT id_lower_bound('2025-01-05');
 CREATE TABLE months.comments (event bigint REFERENCES months.other);
 INSERT INTO months.comments SELECT id FROM months.other;
 \set VERBOSITY sqlstate
-CALL maintain_id_partitions('months.other', '1 month', keep => :'age');
+CALL shardid_admin.maintain_id_partitions('months.other', '1 month', keep => :'age');
 \set VERBOSITY default
 SELECT * FROM months.parts('months.other');
 DROP TABLE months.comments;
-CALL maintain_id_partitions('months.other', '1 month', keep => :'age');
+CALL shardid_admin.maintain_id_partitions('months.other', '1 month', keep => :'age');
 SELECT * FROM months.parts('months.other');
-SELECT * FROM id_partition_commands('months.other', '1 month', keep => :'age');
+SELECT * FROM shardid_admin.id_partition_commands('months.other', '1 month', keep => :'age');
 
 -- A foreign table is dropped as one.
 \c - :superuser
@@ -317,8 +318,8 @@ GRANT USAGE ON FOREIGN SERVER months_server TO months_owner;
 CREATE TABLE months.far (id bigint) PARTITION BY RANGE (id);
 CREATE FOREIGN TABLE months.far_202404 PARTITION OF months.far FOR VALUES FROM (id_lower_bound('2024-04-01')) TO (id_lower_bound('2024-05-01'))
 SERVER months_server;
-SELECT * FROM id_partition_commands('months.far', '1 month', keep => :'age') WHERE id_partition_commands ~ '202404';
-CALL maintain_id_partitions('months.far', '1 month', 0, keep => :'age');
+SELECT * FROM shardid_admin.id_partition_commands('months.far', '1 month', keep => :'age') WHERE id_partition_commands ~ '202404';
+CALL shardid_admin.maintain_id_partitions('months.far', '1 month', 0, keep => :'age');
 SELECT * FROM months.parts('months.far');
 
 -- Partitions that are partitioned themselves count, and are dropped as a whole.
@@ -327,12 +328,12 @@ CREATE TABLE months.eu PARTITION OF months.regions FOR VALUES IN ('eu') PARTITIO
 CREATE TABLE months.eu_202503 PARTITION OF months.eu FOR VALUES FROM (id_lower_bound('2025-03-01')) TO (id_lower_bound('2025-04-01'))
 PARTITION BY HASH (id);
 CREATE TABLE months.eu_202503_0 PARTITION OF months.eu_202503 FOR VALUES WITH (MODULUS 1, REMAINDER 0);
-SELECT * FROM id_partition_commands('months.eu', '1 month', since => '2025-03-01') LIMIT 2 \gexec
+SELECT * FROM shardid_admin.id_partition_commands('months.eu', '1 month', since => '2025-03-01') LIMIT 2 \gexec
 SELECT * FROM months.parts('months.eu');
 INSERT INTO months.regions VALUES ('eu', id_lower_bound('2025-03-05')), ('eu', id_lower_bound('2025-04-05'));
 SELECT tableoid::regclass FROM months.regions ORDER BY 1;
 SELECT now() - '2025-04-10 00:00+00' AS age \gset
-CALL maintain_id_partitions('months.eu', '1 month', 0, keep => :'age');
+CALL shardid_admin.maintain_id_partitions('months.eu', '1 month', 0, keep => :'age');
 SELECT * FROM months.parts('months.eu');
 
 -- Columns of every kind, a foreign key, triggers: new partitions have them as well.
@@ -349,7 +350,7 @@ ALTER TABLE months.full DROP COLUMN dropped;
 CREATE INDEX ON months.full (lower(text)) WHERE doubled > 1;
 CREATE STATISTICS months.of_full ON owner, text FROM months.full;
 CREATE TRIGGER note BEFORE INSERT ON months.full FOR EACH ROW EXECUTE FUNCTION months.note();
-SELECT * FROM id_partition_commands('months.full', '1 month', since => '2025-05-01') LIMIT 1 \gexec
+SELECT * FROM shardid_admin.id_partition_commands('months.full', '1 month', since => '2025-05-01') LIMIT 1 \gexec
 INSERT INTO months.users VALUES (1);
 INSERT INTO months.full (id, owner) VALUES (id_lower_bound('2025-05-05'), 1) RETURNING tableoid::regclass, n, text, doubled;
 INSERT INTO months.full (id, owner) VALUES (id_lower_bound('2025-05-06'), 2);
@@ -358,7 +359,7 @@ ALTER TABLE months.full REPLICA IDENTITY FULL;
 \if :can_be_off
 SET standard_conforming_strings = off;
 \endif
-SELECT * FROM id_partition_commands('months.full', '1 month', since => '2025-05-01') LIMIT 1 \gexec
+SELECT * FROM shardid_admin.id_partition_commands('months.full', '1 month', since => '2025-05-01') LIMIT 1 \gexec
 RESET standard_conforming_strings;
 SELECT relname, relreplident FROM pg_partition_tree('months.full') JOIN pg_class ON oid = relid WHERE relname < 'full_202507' ORDER BY 1;
 CREATE TABLE months.full_by_core PARTITION OF months.full FOR VALUES FROM (0) TO (1);

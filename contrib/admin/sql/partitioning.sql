@@ -1,17 +1,19 @@
--- Tables partitioned by time on the id itself: the statements of docs/partitioning.md, which also shows
+-- Tables partitioned by time on the id itself: the statements of contrib/admin/README.md, which also shows
 -- the answers.
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
 SET intervalstyle = 'postgres';
 SET shardid.shard_id = 5;
 -- Only in the extension:
+DROP EXTENSION shardid_admin;
 CREATE SCHEMA ids;
 ALTER EXTENSION shardid SET SCHEMA ids;
+CREATE EXTENSION shardid_admin;
 -- In both versions:
 
 -- Months.
 CREATE TABLE events (id bigint PRIMARY KEY DEFAULT ids.next_id(), what text) PARTITION BY RANGE (id);
-CALL ids.maintain_id_partitions('events', '1 month', since => '2025-01-01 00:00+00');
+CALL shardid_admin.maintain_id_partitions('events', '1 month', since => '2025-01-01 00:00+00');
 INSERT INTO events (what) VALUES ('now') RETURNING tableoid::regclass::text = to_char(ids.id_timestamp(id), '"events_"YYYYMM') AS right;
 -- Below there is one partition from July 2025 on.
 SELECT count(*) > 3 AS later, string_agg(format('DROP TABLE %s', relid), '; ') AS drop_later
@@ -128,8 +130,8 @@ COMMIT;
 SELECT pg_get_expr(adbin, adrelid) LIKE '%next_id()' AS default_copied, conname AS key_copied
 FROM pg_attrdef, pg_constraint WHERE adrelid = 'events_202507'::regclass AND conrelid = adrelid AND contype = 'p';
 -- The same for the months that are to come, as a job of every night.
-CALL ids.maintain_id_partitions('events', '1 month');
-SELECT ids.id_partition_commands('events', '1 month');
+CALL shardid_admin.maintain_id_partitions('events', '1 month');
+SELECT shardid_admin.id_partition_commands('events', '1 month');
 INSERT INTO events (what) VALUES ('now') RETURNING tableoid::regclass::text = to_char(ids.id_timestamp(id), '"events_"YYYYMM') AS right;
 
 -- Without a partition a row cannot be inserted.
@@ -142,7 +144,7 @@ CREATE TABLE events_default PARTITION OF events DEFAULT;
 INSERT INTO events VALUES (ids.id_lower_bound('2025-08-10 00:00+00'), 'too early')
 RETURNING tableoid::regclass AS partition;
 \set VERBOSITY terse
-SELECT count(*) > 0 AS others FROM ids.id_partition_commands('events', '1 month', since => '2025-08-01');
+SELECT count(*) > 0 AS others FROM shardid_admin.id_partition_commands('events', '1 month', since => '2025-08-01');
 \set VERBOSITY default
 ALTER TABLE events DETACH PARTITION events_202502 CONCURRENTLY;
 EXPLAIN (COSTS OFF) SELECT * FROM events WHERE id < ids.id_lower_bound('2025-04-01 00:00+00') ORDER BY id;

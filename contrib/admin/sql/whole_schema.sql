@@ -9,6 +9,7 @@ CREATE ROLE regress_app;
 CREATE ROLE "regress ""2""";
 CREATE ROLE regress_viewer;
 CREATE ROLE regress_thief;
+GRANT USAGE ON SCHEMA shardid_admin TO PUBLIC;
 CREATE SCHEMA "Shop";
 GRANT USAGE, CREATE ON SCHEMA "Shop" TO regress_other;
 GRANT USAGE ON SCHEMA "Shop" TO regress_app, "regress ""2""", regress_viewer;
@@ -104,7 +105,7 @@ FROM pg_class c JOIN pg_sequence q ON q.seqrelid = c.oid WHERE c.relnamespace = 
 CREATE TABLE before AS SELECT * FROM state;
 
 -- The way back is saved first; for unchanged columns it changes nothing.
-CREATE TABLE way_back AS SELECT command FROM id_migration_commands('"Shop"', back => true) WITH ORDINALITY c (command, n) ORDER BY n;
+CREATE TABLE way_back AS SELECT command FROM shardid_admin.id_migration_commands('"Shop"', back => true) WITH ORDINALITY c (command, n) ORDER BY n;
 SELECT command || ';' FROM way_back WHERE command ~ 'orders|shared';
 \set ECHO none
 \o /dev/null
@@ -118,23 +119,23 @@ SELECT nextval('"Shop".items_id_seq'), nextval('"Shop".orders_id_seq');
 
 -- The commands, whatever a session quotes. To read them binds no generator to a layout, and generates no id.
 SELECT last_value AS before FROM shardid_seq \gset
-SELECT count(*) > 0 FROM id_migration_commands('"Shop"', generator => NULL, epoch => '2020-01-01', shard_bits => 10, sequence_bits => 12);
+SELECT count(*) > 0 FROM shardid_admin.id_migration_commands('"Shop"', generator => NULL, epoch => '2020-01-01', shard_bits => 10, sequence_bits => 12);
 SELECT md5(string_agg(c, '')) AS commands, md5(string_agg(b, '')) AS back
-FROM id_migration_commands('"Shop"') c FULL JOIN id_migration_commands('"Shop"', back => true) b ON false \gset
+FROM shardid_admin.id_migration_commands('"Shop"') c FULL JOIN shardid_admin.id_migration_commands('"Shop"', back => true) b ON false \gset
 SET quote_all_identifiers = on;
 SELECT md5(string_agg(c, '')) = :'commands', md5(string_agg(b, '')) = :'back'
-FROM id_migration_commands('"Shop"') c FULL JOIN id_migration_commands('"Shop"', back => true) b ON false;
+FROM shardid_admin.id_migration_commands('"Shop"') c FULL JOIN shardid_admin.id_migration_commands('"Shop"', back => true) b ON false;
 RESET quote_all_identifiers;
 SELECT last_value = :before FROM shardid_seq;
-SELECT id_migration_commands('"Shop"');
+SELECT shardid_admin.id_migration_commands('"Shop"');
 BEGIN;
 \set ECHO none
 \o /dev/null
-SELECT id_migration_commands('"Shop"') \gexec
+SELECT shardid_admin.id_migration_commands('"Shop"') \gexec
 \o
 \set ECHO all
 COMMIT;
-SELECT command FROM id_migration_commands('"Shop"') command WHERE command !~ '^--';
+SELECT command FROM shardid_admin.id_migration_commands('"Shop"') command WHERE command !~ '^--';
 SELECT relation, expression FROM state WHERE expression <> '' ORDER BY 1, 2;
 
 -- The same roles can insert as before, and no others.
@@ -165,11 +166,11 @@ INSERT INTO "Shop".one DEFAULT VALUES RETURNING id > (SELECT max(id) FROM "Shop"
 INSERT INTO "Shop".down DEFAULT VALUES RETURNING id;
 
 -- A generator for each sequence, and there and back again.
-SELECT command FROM id_migration_commands('"Shop"', generator => NULL) command WHERE command ~ 'items|shared';
-CREATE TABLE again AS SELECT command FROM id_migration_commands('"Shop"', back => true, generator => NULL) command;
+SELECT command FROM shardid_admin.id_migration_commands('"Shop"', generator => NULL) command WHERE command ~ 'items|shared';
+CREATE TABLE again AS SELECT command FROM shardid_admin.id_migration_commands('"Shop"', back => true, generator => NULL) command;
 \set ECHO none
 \o /dev/null
-SELECT id_migration_commands('"Shop"', generator => NULL) \gexec
+SELECT shardid_admin.id_migration_commands('"Shop"', generator => NULL) \gexec
 \o
 \set ECHO all
 SET ROLE regress_app;
@@ -186,10 +187,10 @@ SELECT relation FROM state WHERE relation ~ 'generator';
 -- Another function, another layout.
 CREATE FUNCTION new_id() RETURNS bigint LANGUAGE sql RETURN next_id(7);
 CREATE FUNCTION new_id_of(generator regclass) RETURNS bigint LANGUAGE sql RETURN next_id(7, generator);
-SELECT command FROM id_migration_commands('"Shop"', function => 'new_id()') command WHERE command ~ 'items;|items A';
-SELECT command FROM id_migration_commands('"Shop"', function => 'new_id_of(regclass)', generator => NULL) command WHERE command ~ 'items;|items A';
+SELECT command FROM shardid_admin.id_migration_commands('"Shop"', function => 'new_id()') command WHERE command ~ 'items;|items A';
+SELECT command FROM shardid_admin.id_migration_commands('"Shop"', function => 'new_id_of(regclass)', generator => NULL) command WHERE command ~ 'items;|items A';
 CREATE SEQUENCE twitter;
-SELECT command FROM id_migration_commands('"Shop"', generator => 'twitter', epoch => '2010-11-04 01:42:54.657+00', shard_bits => 10,
+SELECT command FROM shardid_admin.id_migration_commands('"Shop"', generator => 'twitter', epoch => '2010-11-04 01:42:54.657+00', shard_bits => 10,
                                           sequence_bits => 12) command WHERE command ~ 'big';
 
 -- Hard cases, each in a schema of its own.
@@ -210,8 +211,8 @@ FROM pg_attrdef JOIN pg_attribute ON attrelid = adrelid AND attnum = adnum;
 -- The way back runs nothing that a role with CREATE on the schema has planted, whatever search_path it finds.
 CREATE SCHEMA hard;
 CREATE TABLE hard.items (id bigserial);
-SELECT array_agg(command) AS way_back FROM id_migration_commands('hard', back => true) command \gset
-SELECT run(ARRAY(SELECT id_migration_commands('hard')));
+SELECT array_agg(command) AS way_back FROM shardid_admin.id_migration_commands('hard', back => true) command \gset
+SELECT run(ARRAY(SELECT shardid_admin.id_migration_commands('hard')));
 CREATE FUNCTION hard.planted(name, name) RETURNS boolean LANGUAGE plpgsql AS 'BEGIN RAISE ''an operator of others runs''; END';
 CREATE OPERATOR hard.= (LEFTARG = name, RIGHTARG = name, FUNCTION = hard.planted);
 CREATE FUNCTION hard.nextval(regclass) RETURNS bigint LANGUAGE sql AS 'SELECT 0::bigint';
@@ -219,7 +220,7 @@ SET search_path = hard, pg_catalog, public;
 SELECT run(:'way_back');
 RESET search_path;
 SELECT * FROM defaults WHERE relation = 'hard.items'::regclass;
-SELECT command FROM id_migration_commands('hard', function => 'new_id_of(regclass)') command WHERE command !~ '^--';
+SELECT command FROM shardid_admin.id_migration_commands('hard', function => 'new_id_of(regclass)') command WHERE command !~ '^--';
 DROP SCHEMA hard CASCADE;
 
 -- Rights of ALTER DEFAULT PRIVILEGES are not added to a sequence that did not have them.
@@ -228,8 +229,8 @@ CREATE TABLE hard.items (id bigint GENERATED ALWAYS AS IDENTITY);
 GRANT SELECT ON SEQUENCE hard.items_id_seq TO regress_app;
 ALTER DEFAULT PRIVILEGES GRANT UPDATE ON SEQUENCES TO PUBLIC;
 ALTER DEFAULT PRIVILEGES IN SCHEMA hard GRANT ALL ON SEQUENCES TO regress_app, regress_other;
-SELECT array_agg(command) AS way_back FROM id_migration_commands('hard', back => true) command \gset
-SELECT run(ARRAY(SELECT id_migration_commands('hard')));
+SELECT array_agg(command) AS way_back FROM shardid_admin.id_migration_commands('hard', back => true) command \gset
+SELECT run(ARRAY(SELECT shardid_admin.id_migration_commands('hard')));
 SELECT run(:'way_back');
 SELECT x.grantee::regrole, x.privilege_type FROM pg_class, aclexplode(relacl) x
 WHERE oid = 'hard.items_id_seq'::regclass AND x.grantee <> relowner;
@@ -244,14 +245,14 @@ CREATE TABLE hard."a\b'" ("i\d" bigserial);
 SET escape_string_warning = off;
 SET standard_conforming_strings = off;
 \endif
-SELECT array_agg(command) AS way_back FROM id_migration_commands('hard', back => true) command \gset
-SELECT run(ARRAY(SELECT id_migration_commands('hard')));
+SELECT array_agg(command) AS way_back FROM shardid_admin.id_migration_commands('hard', back => true) command \gset
+SELECT run(ARRAY(SELECT shardid_admin.id_migration_commands('hard')));
 SET standard_conforming_strings = on;
 SELECT * FROM defaults WHERE relation = to_regclass('hard."a\b''"');
 SELECT run(:'way_back');
 SELECT * FROM defaults WHERE relation = to_regclass('hard."a\b''"');
-SELECT array_agg(command) AS way_back FROM id_migration_commands('hard', back => true) command \gset
-SELECT run(ARRAY(SELECT id_migration_commands('hard')));
+SELECT array_agg(command) AS way_back FROM shardid_admin.id_migration_commands('hard', back => true) command \gset
+SELECT run(ARRAY(SELECT shardid_admin.id_migration_commands('hard')));
 \if :has_both
 SET standard_conforming_strings = off;
 \endif
@@ -275,7 +276,7 @@ CREATE FUNCTION hard.last_one() RETURNS bigint LANGUAGE sql AS 'SELECT LASTVAL()
 CREATE FUNCTION hard.next_one() RETURNS bigint LANGUAGE sql AS 'SELECT NEXTVAL(''HARD.ITEMS_ID_SEQ'')';
 CREATE FUNCTION hard.next_two() RETURNS bigint LANGUAGE sql AS 'SELECT nextval(''hard."a-b_id_seq"'')';
 CREATE FUNCTION hard.none() RETURNS text LANGUAGE sql AS 'SELECT ''my_lastval items_id_sequence xa-b_id_seq''';
-SELECT command FROM id_migration_commands('hard') command WHERE command ~ '^--.*hard';
+SELECT command FROM shardid_admin.id_migration_commands('hard') command WHERE command ~ '^--.*hard';
 DROP SCHEMA hard CASCADE;
 
 -- EXECUTE on the functions that the new default calls.
@@ -286,8 +287,8 @@ GRANT INSERT, SELECT ON hard.items TO regress_app;
 CREATE FUNCTION hard.shard() RETURNS int LANGUAGE sql RETURN 7;
 CREATE FUNCTION hard.new_id() RETURNS bigint LANGUAGE sql RETURN public.next_id(hard.shard());
 REVOKE EXECUTE ON FUNCTION hard.shard(), hard.new_id() FROM PUBLIC;
-SELECT command FROM id_migration_commands('hard', function => 'hard.new_id()') command WHERE command ~ 'EXECUTE';
-SELECT run(ARRAY(SELECT id_migration_commands('hard', function => 'hard.new_id()')));
+SELECT command FROM shardid_admin.id_migration_commands('hard', function => 'hard.new_id()') command WHERE command ~ 'EXECUTE';
+SELECT run(ARRAY(SELECT shardid_admin.id_migration_commands('hard', function => 'hard.new_id()')));
 SET ROLE regress_app;
 INSERT INTO hard.items DEFAULT VALUES RETURNING public.id_shard(id);
 RESET ROLE;
@@ -305,8 +306,8 @@ CREATE FUNCTION hard.plus(int) RETURNS int LANGUAGE sql RETURN $1;
 CREATE FUNCTION hard.us(int) RETURNS int LANGUAGE sql RETURN $1;
 CREATE FUNCTION hard.new_id() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN public.next_id(hard.plus((SELECT shard FROM hard.number))); END';
 REVOKE EXECUTE ON FUNCTION hard.plus(int), hard.us(int) FROM PUBLIC;
-SELECT command FROM id_migration_commands('hard_items', function => 'hard.new_id()') command WHERE command ~ '^GRANT (EXECUTE|SELECT|USAGE ON SCHEMA)';
-SELECT run(ARRAY(SELECT id_migration_commands('hard_items', function => 'hard.new_id()')));
+SELECT command FROM shardid_admin.id_migration_commands('hard_items', function => 'hard.new_id()') command WHERE command ~ '^GRANT (EXECUTE|SELECT|USAGE ON SCHEMA)';
+SELECT run(ARRAY(SELECT shardid_admin.id_migration_commands('hard_items', function => 'hard.new_id()')));
 SET ROLE regress_app;
 INSERT INTO hard_items.items DEFAULT VALUES RETURNING public.id_shard(id);
 RESET ROLE;
@@ -314,14 +315,14 @@ ALTER TABLE hard_items.items ALTER id SET DEFAULT nextval('hard_items.items_id_s
 REVOKE ALL ON SCHEMA hard FROM regress_app;
 REVOKE ALL ON hard.number FROM regress_app;
 ALTER FUNCTION hard.new_id() SECURITY DEFINER;
-SELECT count(*) FROM id_migration_commands('hard_items', function => 'hard.new_id()') command WHERE command ~ '^GRANT (EXECUTE|SELECT|USAGE ON SCHEMA)';
+SELECT count(*) FROM shardid_admin.id_migration_commands('hard_items', function => 'hard.new_id()') command WHERE command ~ '^GRANT (EXECUTE|SELECT|USAGE ON SCHEMA)';
 DROP SCHEMA hard, hard_items CASCADE;
 
 -- A default that uses an identity's sequence stays with it: else the second run would drop what the first one needs to go back.
 CREATE SCHEMA hard;
 CREATE TABLE hard.items (id bigint GENERATED ALWAYS AS IDENTITY);
 CREATE TABLE hard.parts (id bigint DEFAULT nextval('hard.items_id_seq'));
-SELECT id_migration_commands('hard');
+SELECT shardid_admin.id_migration_commands('hard');
 DROP SCHEMA hard CASCADE;
 
 -- A sequence shared with an integer column, which would be out of range after the way back; and defaults that see no id.
@@ -352,33 +353,33 @@ CREATE TABLE hard.cycles (id bigint GENERATED ALWAYS AS IDENTITY (MAXVALUE 1000 
 CREATE TABLE hard.inherited (id bigserial);
 CREATE TABLE hard.heir () INHERITS (hard.inherited);
 ALTER TABLE hard.heir OWNER TO regress_other, ALTER id DROP DEFAULT;
-SELECT id_migration_commands('hard');
-SELECT count(*) FROM id_migration_commands('hard', back => true) c WHERE c ~ 'numbers';
+SELECT shardid_admin.id_migration_commands('hard');
+SELECT count(*) FROM shardid_admin.id_migration_commands('hard', back => true) c WHERE c ~ 'numbers';
 DROP SCHEMA hard, hard_items CASCADE;
 
 -- Refused.
-SELECT id_migration_commands('"Shop"', function => 'id_shard(bigint, int, int)');
-SELECT id_migration_commands('"Shop"', function => 'new_id()', generator => NULL);
+SELECT shardid_admin.id_migration_commands('"Shop"', function => 'id_shard(bigint, int, int)');
+SELECT shardid_admin.id_migration_commands('"Shop"', function => 'new_id()', generator => NULL);
 CREATE FUNCTION no_id() RETURNS bigint LANGUAGE sql RETURN NULL::bigint;
-SELECT run(ARRAY(SELECT id_migration_commands('"Shop"', function => 'no_id()')));
+SELECT run(ARRAY(SELECT shardid_admin.id_migration_commands('"Shop"', function => 'no_id()')));
 SET ROLE regress_other;
-SELECT id_migration_commands('"Shop"');
+SELECT shardid_admin.id_migration_commands('"Shop"');
 SET SESSION AUTHORIZATION regress_other;
-SELECT id_migration_commands('"Shop"');
+SELECT shardid_admin.id_migration_commands('"Shop"');
 RESET SESSION AUTHORIZATION;
-SELECT id_migration_commands('"Shop"', shard_bits => 40);
-SELECT count(*) FROM id_migration_commands(NULL);
-SELECT id_migration_commands('pg_catalog', back => true);
+SELECT shardid_admin.id_migration_commands('"Shop"', shard_bits => 40);
+SELECT count(*) FROM shardid_admin.id_migration_commands(NULL);
+SELECT shardid_admin.id_migration_commands('pg_catalog', back => true);
 CREATE TABLE owning (id bigserial);
-SELECT id_migration_commands('"Shop"', generator => 'owning_id_seq');
+SELECT shardid_admin.id_migration_commands('"Shop"', generator => 'owning_id_seq');
 DROP TABLE owning;
 CREATE SEQUENCE ended;
 \set VERBOSITY sqlstate
-SELECT id_migration_commands('"Shop"', generator => 'ended', epoch => '2000-01-01 00:00:00+00', shard_bits => 13, sequence_bits => 12);
+SELECT shardid_admin.id_migration_commands('"Shop"', generator => 'ended', epoch => '2000-01-01 00:00:00+00', shard_bits => 13, sequence_bits => 12);
 \set VERBOSITY default
 DROP SEQUENCE ended;
 RESET shardid.shard_id;
-SELECT run(ARRAY(SELECT id_migration_commands('"Shop"')));
+SELECT run(ARRAY(SELECT shardid_admin.id_migration_commands('"Shop"')));
 
 DROP TABLE before, way_back, again;
 DROP VIEW state, defaults;

@@ -17,6 +17,7 @@ sub set_time
 	return;
 }
 query(<<'SQL');
+CREATE EXTENSION shardid_admin;
 CREATE FUNCTION parts(parent regclass) RETURNS text LANGUAGE sql AS $$
 	SELECT string_agg(concat_ws(' ', relname, to_char(id_timestamp(bound[1]::bigint), 'DD"T"HH24:MI'), '..',
 		to_char(id_timestamp(bound[2]::bigint), 'DD"T"HH24:MI')), E'\n' ORDER BY id_timestamp(bound[1]::bigint), relname)
@@ -38,7 +39,7 @@ for my $time (sort keys %parts_at)
 {
 	my $table = table_of('hours_' . $time =~ s/\D//gr);
 	set_time($time);
-	query("CALL maintain_id_partitions('$table', '1 hour', 1, timezone => 'Europe/Berlin')");
+	query("CALL shardid_admin.maintain_id_partitions('$table', '1 hour', 1, timezone => 'Europe/Berlin')");
 	is(query("SELECT parts('$table')") =~ s/\n/, /gr =~ s/$table//gr, $parts_at{$time}, "an hour that comes twice or not at all, at $time");
 	is(query("INSERT INTO $table DEFAULT VALUES; SELECT count(*) FROM $table"), 1, 'with room for the present');
 }
@@ -51,7 +52,7 @@ query(q{SELECT next_id(generator => 'h'), next_id(5)});
 set_time('2029-01-10 01:30');
 for my $table ('ahead', 'ahead_of_default')
 {
-	query("CALL maintain_id_partitions('$table', '1 hour', 0)");
+	query("CALL shardid_admin.maintain_id_partitions('$table', '1 hour', 0)");
 	is(query("SELECT count(*), max(relid::regclass::text) FROM pg_partition_tree('$table') WHERE isleaf"), "20|${table}_2029011020",
 		"$table: up to where the generator is");
 	is(query("INSERT INTO $table DEFAULT VALUES; SELECT tableoid::regclass FROM $table"), "${table}_2029011020", 'with room for its next id');
@@ -60,23 +61,23 @@ for my $table ('ahead', 'ahead_of_default')
 # Ids become negative, and the time field ends.
 set_time('2046-06-10 12:00');
 table_of('flip');
-query(q{CALL maintain_id_partitions('flip', '1 month', 1)});
+query(q{CALL shardid_admin.maintain_id_partitions('flip', '1 month', 1)});
 is(query(q{SELECT parts('flip')}), "flip_204606_positive 01T00:00 .. 27T17:00\nflip_204606_negative 27T17:00 .. 01T00:00\nflip_204607 01T00:00 .. 01T00:00",
 	'two partitions for the month in which ids become negative');
 is(query(<<'SQL'), "flip_204606_negative|3\nflip_204606_positive|18\nflip_204607|31", 'with room for all of their days');
 INSERT INTO flip SELECT id_lower_bound(day) FROM generate_series('2046-06-10'::timestamptz, '2046-07-31', '1 day') day;
 SELECT tableoid::regclass::text COLLATE "C" AS part, count(*) FROM flip GROUP BY part ORDER BY part;
 SQL
-is(query(q{SELECT count(*) FROM id_partition_commands('flip', '1 month', 1)}), 0, 'nothing is missing then');
+is(query(q{SELECT count(*) FROM shardid_admin.id_partition_commands('flip', '1 month', 1)}), 0, 'nothing is missing then');
 set_time('2046-08-15 12:00');
-query(q{CALL maintain_id_partitions('flip', '1 month', 0, keep => '1 month')});
+query(q{CALL shardid_admin.maintain_id_partitions('flip', '1 month', 0, keep => '1 month')});
 is(query(q{SELECT parts('flip')}), "flip_204607 01T00:00 .. 01T00:00\nflip_204608 01T00:00 .. 01T00:00", 'both go when they are old');
 set_time('2081-04-20 12:00');
 table_of('last');
-query(q{CALL maintain_id_partitions('last', '1 month')});
+query(q{CALL shardid_admin.maintain_id_partitions('last', '1 month')});
 is(query(q{INSERT INTO last VALUES (-1), (DEFAULT); SELECT tableoid::regclass, count(*) FROM last GROUP BY 1}), 'last_208104|2', 'the last month of the time field');
 set_time('2081-05-02 00:00');
-like(($node->psql('postgres', q{SELECT id_partition_commands('last', '1 month')}))[2], qr/timestamp is outside the range of the ids/, 'and none after it');
+like(($node->psql('postgres', q{SELECT shardid_admin.id_partition_commands('last', '1 month')}))[2], qr/timestamp is outside the range of the ids/, 'and none after it');
 
 $node->stop;
 done_testing();

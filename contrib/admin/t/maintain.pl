@@ -10,6 +10,8 @@ query(<<'SQL');
 CREATE SCHEMA ids;
 GRANT USAGE ON SCHEMA ids TO PUBLIC;
 ALTER EXTENSION shardid SET SCHEMA ids;
+CREATE EXTENSION shardid_admin;
+GRANT USAGE ON SCHEMA shardid_admin TO PUBLIC;
 CREATE ROLE planner LOGIN;
 CREATE SCHEMA planner AUTHORIZATION planner;
 CREATE VIEW parts AS SELECT inhparent::regclass::text AS parent, relname, inhdetachpending AS pending FROM pg_inherits JOIN pg_class ON oid = inhrelid
@@ -36,7 +38,7 @@ sub call
 	my ($call, $settings) = @_;
 	my $said = '';
 	local $ENV{PGOPTIONS} = $settings // '';
-	my $ok = IPC::Run::run([ @planner, '-v', 'VERBOSITY=verbose', '-c', "CALL maintain_id_partitions($call)" ], '>', '/dev/null', '2>', \$said);
+	my $ok = IPC::Run::run([ @planner, '-v', 'VERBOSITY=verbose', '-c', "CALL shardid_admin.maintain_id_partitions($call)" ], '>', '/dev/null', '2>', \$said);
 	return ($ok ? '' : 'failed: ') . $said =~ s/^NOTICE: .* is older than keep, and is dropped\nLOCATION: .*\n//mgr;
 }
 sub table_of
@@ -63,7 +65,7 @@ sub end_of { my ($session) = @_; $session->{in} .= "ROLLBACK;\n\\q\n"; $session-
 table_of('together');
 my @calls = map {
 	my $said = '';
-	my $sql = q{CALL maintain_id_partitions('together', '1 day', 20, keep => '1 year')};
+	my $sql = q{CALL shardid_admin.maintain_id_partitions('together', '1 day', 20, keep => '1 year')};
 	my @command = (@planner, '-c', q{SET lock_timeout = '10min'}, '-c', $sql);
 	[ IPC::Run::start(\@command, '>', '/dev/null', '2>', \$said), \$said ];
 } 1 .. 4;
@@ -84,7 +86,7 @@ is(query(q{SELECT string_agg(DISTINCT concat_ws(' ', timeout, path, isolation), 
 table_of('killed');
 is(call(q{'killed', '1 month', 1}), '', 'two months');
 my $gate = holding('SELECT pg_advisory_xact_lock(7)');
-my $killed = IPC::Run::start([ @planner, '-c', q{CALL maintain_id_partitions('killed', '1 month', 5)} ], '>', '/dev/null', '2>', '/dev/null');
+my $killed = IPC::Run::start([ @planner, '-c', q{CALL shardid_admin.maintain_id_partitions('killed', '1 month', 5)} ], '>', '/dev/null', '2>', '/dev/null');
 $node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE usename = 'planner' AND wait_event = 'advisory'}) or die;
 kill_node($node);
 $killed->finish;
@@ -126,7 +128,7 @@ my $old = query(q{SELECT min(relname) FROM parts WHERE parent = 'planner.deadloc
 $reader = holding("SELECT count(*) FROM planner.$old");
 my $application = holding(q{SET LOCAL deadlock_timeout = '1h'; INSERT INTO planner.users VALUES (2)});
 # A call waits for a third of a second, which a busy machine may not see.
-my @calls = map { ('-c', q{CALL maintain_id_partitions('deadlock', '1 month', 0, keep => '1 day')}) } 1 .. 60;
+my @calls = map { ('-c', q{CALL shardid_admin.maintain_id_partitions('deadlock', '1 month', 0, keep => '1 day')}) } 1 .. 60;
 my $dropping = IPC::Run::start([ @planner, @calls ], '>', '/dev/null', '2>', '/dev/null');
 $node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE usename = 'planner' AND NOT granted}) or die;
 $application->{in} .= "INSERT INTO planner.deadlock SELECT ids.id_lower_bound(now()), 2 RETURNING 'inserted';\n\\echo over\n";
@@ -140,7 +142,7 @@ query('ALTER ROLE planner RESET deadlock_timeout');
 # A session that ended between DETACH and DROP.
 table_of('halfway');
 is(call(q{'halfway', '1 month', 0, since => now() - '2 months'::interval}), '', 'three months');
-my ($detached) = split /\n/, as_planner(q{SELECT id_partition_commands('halfway', '1 month', 0, keep => '1 day')});
+my ($detached) = split /\n/, as_planner(q{SELECT shardid_admin.id_partition_commands('halfway', '1 month', 0, keep => '1 day')});
 as_planner($detached);
 as_planner('CREATE TABLE halfway_209901 (id bigint); CREATE TABLE halfway_over (id bigint)');
 $said = call(q{'halfway', '1 month', 0, keep => '1 day'});
@@ -156,7 +158,7 @@ query(q{CREATE TABLE planner.killed_200001 (LIKE planner.killed INCLUDING ALL); 
 query(q{SET SESSION AUTHORIZATION planner; ALTER TABLE planner.killed ATTACH PARTITION planner.killed_200001
 FOR VALUES FROM ('0') TO ('} . query(q{SELECT id_lower_bound('2011-09-01 00:00+00')}) . q{')});
 $reader = holding('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM planner.killed');
-my ($detach, $drop) = split /\n/, $node->safe_psql('postgres', q{SELECT id_partition_commands('killed', '1 month', keep => '5 years')}, extra_params => [ '-U', 'planner' ]);
+my ($detach, $drop) = split /\n/, $node->safe_psql('postgres', q{SELECT shardid_admin.id_partition_commands('killed', '1 month', keep => '5 years')}, extra_params => [ '-U', 'planner' ]);
 is("$detach; $drop", 'ALTER TABLE planner.killed DETACH PARTITION planner.killed_200001 CONCURRENTLY; DROP TABLE planner.killed_200001', 'an old partition');
 run_log([ @planner, '-c', q{SET lock_timeout = '50ms'}, '-c', $detach ]);
 is(query(q{SELECT count(*) FROM parts WHERE pending}), 1, 'a DETACH that was canceled');
@@ -164,8 +166,8 @@ end_of($reader);
 is(call(q{'killed', '1 month', keep => '5 years'}), '', 'is brought to its end');
 is(query(q{SELECT count(*) FROM pg_class WHERE relname = 'killed_200001'}), 0, 'and the table is dropped');
 
-# The alert of docs/partitioning.md, which any role can run.
-my $alert = block_of('partitioning.md', 'partition-alert') =~ s/'events'/'planner.alerted'/r;
+# The alert of contrib/admin/README.md, which any role can run.
+my $alert = block_of('contrib/admin/README.md', 'partition-alert') =~ s/'events'/'planner.alerted'/r;
 table_of('alerted');
 is(query($alert), 'planner.alerted', 'alert: without a partition');
 is(call(q{'alerted', '1 month', 0}) . query($alert), 'planner.alerted', 'alert: without that of the next month');
@@ -179,7 +181,7 @@ SKIP:
 	query('CREATE ROLE keeper NOLOGIN; CREATE ROLE worker LOGIN; CREATE SCHEMA keeper AUTHORIZATION keeper');
 	query('SET ROLE keeper; CREATE TABLE keeper.events (id bigint PRIMARY KEY) PARTITION BY RANGE (id)');
 	query('REVOKE USAGE ON SCHEMA ids FROM PUBLIC');
-	query(block_of('partitioning.md', 'partition-cron') =~ s/events_owner/keeper/gr =~ s/cron_worker/worker/gr =~ s/'events'/'keeper.events'/r =~ s/'\@daily'/'\@reboot'/r =~ s/'shop'/'postgres'/r);
+	query(block_of('contrib/admin/README.md', 'partition-cron') =~ s/events_owner/keeper/gr =~ s/cron_worker/worker/gr =~ s/'events'/'keeper.events'/r =~ s/'\@daily'/'\@reboot'/r =~ s/'shop'/'postgres'/r);
 	$node->restart;
 	ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM cron.job_run_details WHERE status IN ('succeeded', 'failed')}),
 		'pg_cron has run the job');

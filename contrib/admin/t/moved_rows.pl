@@ -6,7 +6,7 @@ use ShardidTest;
 my $node = new_node('moved_rows', "timezone = 'UTC'\nautovacuum = off\n", allows_streaming => 'logical');
 sub query { return $node->safe_psql('postgres', $_[0]) }
 sub as_planner { return $node->safe_psql('postgres', $_[0], extra_params => [ '-U', 'planner' ]) }
-query('CREATE ROLE planner LOGIN; CREATE SCHEMA planner AUTHORIZATION planner');
+query('CREATE ROLE planner LOGIN; CREATE SCHEMA planner AUTHORIZATION planner; CREATE EXTENSION shardid_admin; GRANT USAGE ON SCHEMA shardid_admin TO planner');
 
 # All commands of a text, as psql reads them if one fails.
 sub psql_of { return ($node->psql('postgres', $_[0], on_error_stop => 0, extra_params => [ '-U', 'planner' ]))[ 1, 2 ] }
@@ -46,7 +46,7 @@ my $triggers = q{SELECT string_agg(concat_ws(' ', tgrelid::regclass, tgname, tge
 my $triggers_before = query($triggers);
 sub moving
 {
-	my ($commands) = join("\n", psql_of(q{CALL maintain_id_partitions('counted', '1 month', 0)})) =~
+	my ($commands) = join("\n", psql_of(q{CALL shardid_admin.maintain_id_partitions('counted', '1 month', 0)})) =~
 	  /HINT:  Move them by these commands:\n(.*?COMMIT;)/s;
 	return $commands;
 }

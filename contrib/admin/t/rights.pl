@@ -10,8 +10,14 @@ CREATE ROLE "Planner" LOGIN;
 CREATE DATABASE of_extension;
 SQL
 
-# mallory owns the extension's schema, and plants functions of the same names there: fewer arguments, other types.
-$node->safe_psql('of_extension', 'CREATE SCHEMA ids AUTHORIZATION mallory; CREATE EXTENSION shardid SCHEMA ids; GRANT USAGE ON SCHEMA ids TO PUBLIC');
+# mallory owns the extensions' schemas, and plants functions there that differ in an argument's type from those that are called.
+$node->safe_psql('of_extension', <<'SQL');
+CREATE SCHEMA ids AUTHORIZATION mallory;
+CREATE EXTENSION shardid SCHEMA ids;
+CREATE SCHEMA shardid_admin AUTHORIZATION mallory;
+CREATE EXTENSION shardid_admin;
+GRANT USAGE ON SCHEMA ids, shardid_admin TO PUBLIC;
+SQL
 for my $database ('of_extension', 'portable')
 {
 	my $owner = $database eq 'portable' ? 'ids_owner' : 'mallory';
@@ -25,26 +31,19 @@ DECLARE
 	made text;
 BEGIN
 	FOREACH made IN ARRAY ARRAY[
-		'shardid_partition_steps(parent regclass, every interval, ahead int, keep interval, since timestamptz, epoch timestamptz, shard_bits int,
-			sequence_bits int, timezone text, reports boolean, OUT command text, OUT step text) RETURNS SETOF record',
-		'shardid_partition_steps(parent regclass, every interval, ahead int, keep interval, since timestamptz, epoch timestamptz, shard_bits int,
-			sequence_bits int, timezone text, reports boolean, own anyarray, OUT command text, OUT step text) RETURNS SETOF record',
-		'shardid_partition_steps(parent regclass, every interval, ahead int, keep interval, since timestamptz, epoch timestamptz, shard_bits int,
-			sequence_bits int, timezone text, reports boolean, VARIADIC own regprocedure[], OUT command text, OUT step text) RETURNS SETOF record',
 		'id_lower_bound(timestamptz, timestamptz, bigint, int) RETURNS bigint', 'id_timestamp(numeric, timestamptz, int, int) RETURNS timestamptz',
 		'id_lower_bound(timestamp, timestamptz, int, int) RETURNS bigint', 'uuid_v6_from(timestamptz, int, macaddr, int, int DEFAULT 0) RETURNS uuid',
-		'uuid_v6_from(timestamptz, int, macaddr) RETURNS uuid', 'uuid_v6_timestamp(varchar) RETURNS timestamptz',
-		'shardid_new_default(text, oid, oid, oid, varchar) RETURNS text', 'shardid_new_default(text, oid, oid, anyelement, text) RETURNS text',
-		'shardid_sequence_columns(regnamespace) RETURNS jsonb', 'shardid_sequence_columns(anyelement) RETURNS jsonb',
-		'shardid_unchanged_columns(anyelement) RETURNS jsonb', 'shardid_notes_of_change(varchar, jsonb) RETURNS SETOF text',
-		'shardid_inserters(json) RETURNS jsonb', 'shardid_inserters(VARIADIC jsonb[]) RETURNS jsonb',
-		'shardid_missing_grants(text, regprocedure, oid, jsonb) RETURNS SETOF text', 'shardid_columns_by_sequence(anyelement, jsonb) RETURNS SETOF jsonb',
-		'shardid_change_commands(text, jsonb, text, boolean, text, text, numeric) RETURNS text',
-		'shardid_sequence_rights(oid) RETURNS text', 'shardid_back_commands(text, jsonb, text, boolean, anyelement) RETURNS text'] LOOP
-		BEGIN
-			EXECUTE format('CREATE FUNCTION ids.%s LANGUAGE plpgsql AS %L', made, 'BEGIN RAISE ''planted''; END');
-		EXCEPTION WHEN duplicate_function THEN
-		END;
+		'uuid_v6_from(timestamptz, int, macaddr) RETURNS uuid', 'uuid_v6_timestamp(varchar) RETURNS timestamptz'] LOOP
+		EXECUTE format('CREATE FUNCTION ids.%s LANGUAGE plpgsql AS %L', made, 'BEGIN RAISE ''planted''; END');
+	END LOOP;
+	-- Any value instead of one argument.
+	FOR made IN
+		SELECT format('%I(%s)', p.proname, (SELECT string_agg(CASE n WHEN any_of THEN 'anyelement' ELSE type::regtype::text END, ', ' ORDER BY n)
+			FROM unnest(p.proargtypes) WITH ORDINALITY u (type, n)))
+		FROM pg_proc p, generate_series(1, p.pronargs) any_of
+		WHERE p.pronamespace = 'shardid_admin'::regnamespace AND p.proname !~ '^(maintain_)?id_.*s$'
+	LOOP
+		EXECUTE format('CREATE FUNCTION shardid_admin.%s RETURNS text LANGUAGE plpgsql AS %L', made, 'BEGIN RAISE ''planted''; END');
 	END LOOP;
 END
 $$;
@@ -85,11 +84,14 @@ $$;
 SQL
 	my $path = 'SET search_path = planted, pg_catalog';
 	like($as->('Planner', "$path; SELECT 1 = 1"), qr/planted/, "$database: a search_path with planted operators is one");
-	is($as->('Planner', <<"SQL"), "4\n6|3652231968831045632", "$database: which nothing looks at");
+	is($as->('Planner', <<"SQL"), "4\n1|1\n6|3652231968831045632", "$database: which nothing looks at");
 CREATE TABLE planner.events (id bigint PRIMARY KEY DEFAULT ids.next_id(5)) PARTITION BY RANGE (id);
+CREATE TABLE planner.serials (id bigserial);
 $path;
-SELECT pg_catalog.count(c) FROM ids.id_partition_commands('planner.events', '1 month') c;
-CALL ids.maintain_id_partitions('planner.events', '1 month', 5, keep => '1 year');
+SELECT pg_catalog.count(c) FROM shardid_admin.id_partition_commands('planner.events', '1 month') c;
+SELECT (SELECT pg_catalog.count(c) FROM shardid_admin.id_migration_commands('planner', back => true) c),
+	(SELECT pg_catalog.count(c) FROM shardid_admin.id_migration_commands('planner') c WHERE c OPERATOR(pg_catalog.~) 'SET DEFAULT');
+CALL shardid_admin.maintain_id_partitions('planner.events', '1 month', 5, keep => '1 year');
 SELECT pg_catalog.count(*), ids.id_lower_bound('2025-06-11 00:00+00') FROM pg_catalog.pg_inherits WHERE inhparent OPERATOR(pg_catalog.=) 'planner.events'::pg_catalog.regclass::pg_catalog.oid;
 SQL
 	is($as->('Planner', "SELECT ids.uuid_v6_lower_bound('2025-01-01 00:00+00'), ids.uuid_v6_timestamp('1efc7d35-7fd0-6000-8000-000000000000'::text) = '2025-01-01 00:00+00'"),
@@ -110,10 +112,10 @@ SQL
 	for my $role ($superuser, 'Planner')
 	{
 		like($as->($role, $_), qr/must be owner of table planted\.events/, "$database: $role: $_")
-		  for q{SELECT ids.id_partition_commands('planted.events', '1 month')}, q{CALL ids.maintain_id_partitions('planted.events', '1 month', keep => '1 day')};
+		  for q{SELECT shardid_admin.id_partition_commands('planted.events', '1 month')}, q{CALL shardid_admin.maintain_id_partitions('planted.events', '1 month', keep => '1 day')};
 	}
 	is($node->safe_psql($database, q{SELECT count(*) FROM planted.log WHERE who <> 'mallory'}), 0, "$database: nothing of hers has run");
-	is($as->('mallory', q{CALL ids.maintain_id_partitions('planted.events', '1 month')}), '', "$database: but for herself");
+	is($as->('mallory', q{CALL shardid_admin.maintain_id_partitions('planted.events', '1 month')}), '', "$database: but for herself");
 	cmp_ok($node->safe_psql($database, q{SELECT count(*) FROM planted.log}), '>', 0, "$database: as it does");
 
 	# Each of the procedure's transactions looks at the owner: here the first one ends with another.
@@ -122,7 +124,7 @@ CREATE TABLE ids.given_away (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
 CREATE FUNCTION give_away() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN ALTER TABLE ids.given_away OWNER TO mallory; END $$;
 CREATE EVENT TRIGGER give_away ON ddl_command_end WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION give_away();
 SQL
-	like($as->($superuser, q{CALL ids.maintain_id_partitions('ids.given_away', '1 month')}), qr/must be owner of table ids\.given_away/, "$database: an owner that changes meanwhile");
+	like($as->($superuser, q{CALL shardid_admin.maintain_id_partitions('ids.given_away', '1 month')}), qr/must be owner of table ids\.given_away/, "$database: an owner that changes meanwhile");
 	is($node->safe_psql($database, q{DROP EVENT TRIGGER give_away; SELECT count(*) FROM pg_inherits WHERE inhparent = 'ids.given_away'::regclass}),
 		1, "$database: gets no partition more");
 }

@@ -20,7 +20,7 @@ my %install = (
 		$node->command_ok([ 'bash', '-ec', $shell ], 'sql_only: the functions load');
 		return on(without_grants(block_of('contrib/portable/README.md', 'sql-only-number')));
 	});
-my %look = (extension => block('schema-look'), sql_only => command_of('migrating.md', 'SELECT ids.id_migration_commands') . ';');
+my %look = (extension => block('schema-look'), sql_only => command_of('migrating.md', 'SELECT shardid_admin.id_migration_commands') . ';');
 my %switch = (extension => block('schema-switch'), sql_only => block('schema-switch-sql-only'));
 
 # Partitions have the identity of their table from PostgreSQL 17 on.

@@ -45,7 +45,7 @@ my ($call, $script) = $told_tle =~ /^(SELECT pgtle\.install_extension\('shardid_
 ok($call, 'a call of pgtle.install_extension');
 ok($script =~ s/^SELECT pg_catalog\.pg_extension_config_dump\('shardid_seq', ''\);$//m, 'whose position a dump carries');
 unlike($script, qr/^\\|^(?:BEGIN|COMMIT);/m, 'without psql\'s commands and without a transaction');
-is( $node->safe_psql('page', "CREATE SCHEMA tle; BEGIN; SET LOCAL search_path = tle; $script COMMIT; SELECT tle.next_id(5) > 0 FROM tle.shardid_seq"),
+is( $node->safe_psql('page', "DROP SCHEMA shardid_admin CASCADE; CREATE SCHEMA tle; BEGIN; SET LOCAL search_path = tle; $script COMMIT; SELECT tle.next_id(5) > 0 FROM tle.shardid_seq"),
 	't', 'it runs as CREATE EXTENSION runs a script');
 like($node->safe_psql('page', 'SET ROLE app; SELECT ids.new_id()'), qr/^\d+$/, 'the rights on the page are enough');
 
@@ -122,6 +122,14 @@ like(loading('-csearch_path=planted'), qr/another role owns "%"/, 'be it an oper
 is(loading('-csearch_path=twice'), '', 'a schema of its own');
 is(loading('-csearch_path=twice'), '', 'again');
 is(loading('-csearch_path=twice', 'uuids_and_text'), '', 'and the functions of UUIDs');
+$node->safe_psql('postgres', 'CREATE SCHEMA shardid_admin AUTHORIZATION app');
+like(loading('-csearch_path=twice', 'admin'), qr/must be owner of schema shardid_admin\nHINT:  Run this as app/, 'those of shardid_admin in no schema of another role');
+$node->safe_psql('postgres', 'DROP SCHEMA shardid_admin; CREATE EXTENSION shardid SCHEMA planted; CREATE EXTENSION shardid_admin');
+like(loading('-csearch_path=twice', 'admin'), qr/the extension shardid_admin is in this database\nHINT:  Run DROP EXTENSION shardid_admin/, 'nor over the extension');
+$node->safe_psql('postgres', 'DROP EXTENSION shardid CASCADE; DROP SCHEMA shardid_admin');
+is(loading('-csearch_path=twice', 'admin'), '', 'in a schema that is made');
+$node->safe_psql('postgres', q(CREATE OR REPLACE FUNCTION shardid_admin.signed(bits numeric) RETURNS bigint LANGUAGE sql RETURN 1));
+is(loading('-csearch_path=twice', 'admin') . $node->safe_psql('postgres', 'SELECT shardid_admin.signed(7); DROP SCHEMA shardid_admin CASCADE'), 7, 'again, which brings them up to date');
 is( $node->safe_psql('postgres', <<'SQL'), 't', 'with a temporary shardid_seq in the session');
 CREATE SCHEMA beside_temporary;
 CREATE TEMPORARY SEQUENCE shardid_seq;
@@ -140,30 +148,34 @@ sub raced
 	my ($file, $created, %params) = @_;
 	my $elsewhere = $node->connstr('postgres');
 	my $then = sub { return "\\! psql -Xq -d \"$elsewhere\" -c \"$_[0]\"\n" };
-	$node->safe_psql('postgres', 'CREATE SCHEMA raced; CREATE SCHEMA of_planter AUTHORIZATION planter');
+	my $schema = $created =~ /(\w+)\.wrong/ ? $1 : die;
+	$node->safe_psql('postgres', 'CREATE SCHEMA raced; CREATE SCHEMA shardid_admin; CREATE SCHEMA of_planter AUTHORIZATION planter');
 	$node->safe_psql('postgres', "SET search_path = raced;\n" . slurp_file('contrib/portable/shardid.sql')) if $file !~ /shardid|public_ids/;
-	$node->safe_psql('postgres', "GRANT CREATE, USAGE ON SCHEMA raced TO planter; BEGIN; SET LOCAL ROLE planter; $created; PREPARE TRANSACTION 'plant'; REVOKE CREATE ON SCHEMA raced FROM planter");
+	$node->safe_psql('postgres', "GRANT CREATE, USAGE ON SCHEMA $schema TO planter; BEGIN; SET LOCAL ROLE planter; $created; PREPARE TRANSACTION 'plant'; REVOKE CREATE ON SCHEMA $schema FROM planter");
 	my $text = slurp_file(path_of($file));
 	my $in_the_middle = $then->(q(COMMIT PREPARED 'plant'));
-	$text =~ s/^(\$\$;\n|-- Also in the extension\.\n)/$1$in_the_middle/m or die;
+	$text =~ s/^\\ir /\\i contrib\/portable\//m;
+	$text =~ s/^(\$\$;\n)/$1$in_the_middle/m or die;
 	my $moved = $params{moved} ? $then->("SET lock_timeout = '1s'; $params{moved} SET SCHEMA of_planter") : '';
 	$text =~ s/^(?=-- Not in the extension)/$moved/m or die;
 	my (undef, undef, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\nSET search_path = raced, public;\n$text", on_error_stop => 0);
 	# On success: how many functions another's operator has got into.
 	my $found = $node->safe_psql('postgres', q(SELECT count(DISTINCT p.oid) FROM pg_depend d JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
-		JOIN pg_operator o ON d.refclassid = 'pg_operator'::regclass AND o.oid = d.refobjid WHERE p.pronamespace = 'raced'::regnamespace AND o.oprowner = 'planter'::regrole));
+		JOIN pg_operator o ON d.refclassid = 'pg_operator'::regclass AND o.oid = d.refobjid WHERE p.pronamespace IN ('raced'::regnamespace, 'shardid_admin'::regnamespace) AND o.oprowner = 'planter'::regrole));
 	is($found, 0, "$file: no function uses what another role has created meanwhile");
-	$node->safe_psql('postgres', 'DROP SCHEMA raced, of_planter CASCADE');
+	$node->safe_psql('postgres', 'DROP SCHEMA shardid_admin, raced, of_planter CASCADE');
 	return $stderr;
 }
 $node->safe_psql('postgres', 'CREATE ROLE planter; CREATE EXTENSION IF NOT EXISTS pgcrypto');
 my $wrong = q(CREATE FUNCTION raced.wrong(bigint, int) RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RAISE ''planted''; END');
 my $wrong_operator = "$wrong; CREATE OPERATOR raced.% (FUNCTION = raced.wrong, LEFTARG = bigint, RIGHTARG = int)";
 my $refusal = qr/ERROR:  42501: another role has created (?:function|operator) \S*(?:wrong|%)\(.*HINT:  Use another schema, or drop it/s;
-like(raced($_, $wrong_operator), $refusal, "$_: nothing that another role has created meanwhile") for qw(shardid uuids_and_text partitions migrating public_ids);
+like(raced($_, $wrong_operator), $refusal, "$_: nothing that another role has created meanwhile") for qw(shardid uuids_and_text public_ids);
+like(raced('admin', $wrong_operator =~ s/raced\./shardid_admin./gr), $refusal, 'admin: nor in its own schema');
+is(raced('admin', $wrong_operator), '', 'admin: what it does not use can be in that of shardid');
 like(raced('shardid', $wrong_operator, moved => 'ALTER OPERATOR raced.%(bigint, int)'), $refusal, 'nor what it has moved out of the schema then');
-my @checks = map { slurp_file(path_of($_)) =~ /^(-- Not in the extension.*)\z/ms } qw(shardid uuids_and_text partitions migrating public_ids);
-is(scalar(grep { $_ eq $checks[0] } @checks), 5, 'the files have the same check');
+my @checks = map { slurp_file(path_of($_)) =~ /^(-- Not in the extension.*)\z/ms } qw(shardid uuids_and_text admin public_ids);
+is(scalar(grep { $_ eq $checks[0] } @checks), 4, 'the files have the same check');
 
 $node->stop;
 done_testing();

@@ -121,7 +121,7 @@ SQL
 $owner = 'Ids Owner';
 {
 	local $ENV{PGOPTIONS} = '-c standard_conforming_strings=off -c escape_string_warning=off -c quote_all_identifiers=on';
-	is(said('-U', $owner, map { ('-f', "contrib/portable/$_.sql") } qw(shardid uuids_and_text migrating partitions)), '', 'names that are quoted, in a session that reads backslashes');
+	is(said('-U', $owner, map { ('-f', "contrib/portable/$_.sql") } qw(shardid uuids_and_text admin)), '', 'names that are quoted, in a session that reads backslashes');
 }
 {
 	local $ENV{PGOPTIONS} = '-c datestyle=SQL -c timezone=Asia/Kolkata -c quote_all_identifiers=on';
@@ -131,7 +131,7 @@ $owner = 'Ids Owner';
 is(query(q(SELECT to_regclass('"Ids".shardid_mark_0') IS NULL AND to_regclass('ids.shardid_mark_0') IS NOT NULL)), 't', 'and not those beside');
 is(as_owner('from'), '', 'and back');
 is(query(q(SELECT "Ids".next_id(5) > 0)), 't', 'it draws');
-like(said('-U', $owner, '-c', q(CREATE TABLE "Ids".serials (id bigserial)), '-c', q(SELECT string_agg(command, ' ') FROM "Ids".id_migration_commands('"Ids"', generator => NULL) command)),
+like(said('-U', $owner, '-c', q(CREATE TABLE "Ids".serials (id bigserial)), '-c', q(SELECT string_agg(command, ' ') FROM shardid_admin.id_migration_commands('"Ids"', generator => NULL) command)),
 	qr/ALTER TABLE ONLY "Ids"\.serials /, 'a schema of this owner is migrated');
 
 $node->stop;

@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# pg_regress: the topics of contrib/admin/sql.
+set -euo pipefail
+# shellcheck source=t/suite/topics.sh
+source t/suite/topics.sh
+house=contrib/admin
+# shellcheck disable=SC2119
+run_topics

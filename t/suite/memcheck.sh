@@ -15,7 +15,7 @@ write_wrapper() {
     cat >"$SANDBOX/postgres" <<WRAPPER
 #!/bin/sh
 exec valgrind --quiet --trace-children=yes --error-limit=no --num-callers=50 \
-    --suppressions="$PWD/tools/suite/memcheck.supp" --xml=yes --xml-file="$reports/%p" \
+    --suppressions="$PWD/t/suite/memcheck.supp" --xml=yes --xml-file="$reports/%p" \
     "$(dirname "$(command -v pg_ctl)")/postgres" "\$@"
 WRAPPER
     chmod +x "$SANDBOX/postgres"

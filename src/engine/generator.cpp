@@ -219,14 +219,11 @@ bool still_holds(const Checked &checked) {
 
 }  // namespace
 
-// For the whole transaction, also if the subtransaction rolls back, as lock_sequence. Nothing takes
-// a mode that conflicts with this one.
+// Nothing takes a mode that conflicts with this one.
 void note_first_ms(FirstNote &note, Oid relid, uint64 ms) {
     const LOCKTAG tag = tag_of(relid, ms);
-    ResourceOwner owner = CurrentResourceOwner;
-    CurrentResourceOwner = TopTransactionResourceOwner;
-    const LockAcquireResult result = LockAcquire(&tag, AccessShareLock, false, true);
-    CurrentResourceOwner = owner;
+    LockAcquireResult result;
+    for_transaction([&] { result = LockAcquire(&tag, AccessShareLock, false, true); });
     if (result == LOCKACQUIRE_NOT_AVAIL)
         elog(ERROR, "could not note the first id of the transaction");
     note = {current_local_xid(), ms};

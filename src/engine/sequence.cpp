@@ -55,10 +55,7 @@ constexpr const char *way_around =
 
 // As sequence.c's lock_and_open_sequence.
 void lock_sequence(Oid relid) {
-    ResourceOwner owner = CurrentResourceOwner;
-    CurrentResourceOwner = TopTransactionResourceOwner;
-    LockRelationOid(relid, RowExclusiveLock);
-    CurrentResourceOwner = owner;
+    for_transaction([&] { LockRelationOid(relid, RowExclusiveLock); });
 }
 
 Relation open_sequence(Oid relid, LOCKMODE lock, const char *hint) {

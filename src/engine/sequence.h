@@ -25,8 +25,18 @@ struct Sequence {
     bool notes_first_ids;  // its transactions do, see FirstNote
 };
 
-// Takes RowExclusiveLock to the end of the transaction, also if the subtransaction rolls back. It
-// conflicts with ALTER SEQUENCE, TRUNCATE ... RESTART IDENTITY and DROP.
+// The locks and pins that `take` takes are the transaction's, also if the subtransaction rolls
+// back.
+template <typename Take>
+void for_transaction(Take take) {
+    ResourceOwner owner = CurrentResourceOwner;
+    CurrentResourceOwner = TopTransactionResourceOwner;
+    take();
+    CurrentResourceOwner = owner;
+}
+
+// Takes RowExclusiveLock to the end of the transaction, as for_transaction. It conflicts with ALTER
+// SEQUENCE, TRUNCATE ... RESTART IDENTITY and DROP.
 void lock_sequence(Oid relid);
 
 // The lock for a call that reads a sequence's page, as core's pg_sequence_last_value takes it:

@@ -26,10 +26,7 @@ int most_kept_pins() {
 
 void release(PagePin &pin) {
     Assert(is_kept(pin));
-    ResourceOwner owner = CurrentResourceOwner;
-    CurrentResourceOwner = TopTransactionResourceOwner;
-    ReleaseBuffer(pin.buffer);
-    CurrentResourceOwner = owner;
+    for_transaction([&] { ReleaseBuffer(pin.buffer); });
     pin.kept_in = InvalidLocalTransactionId;
 }
 
@@ -72,10 +69,7 @@ Buffer find_and_pin(const PagePin &pin, const Sequence &sequence) {
 // the subtransaction in which it failed.
 void keep(PagePin &pin) {
     Assert(pins_kept_here() < max_kept_pins);
-    ResourceOwner owner = CurrentResourceOwner;
-    CurrentResourceOwner = TopTransactionResourceOwner;
-    IncrBufferRefCount(pin.buffer);
-    CurrentResourceOwner = owner;
+    for_transaction([&] { IncrBufferRefCount(pin.buffer); });
     ReleaseBuffer(pin.buffer);
     pin.kept_in = current_local_xid();
 

@@ -55,7 +55,7 @@ SQL
 $copy = copy_of('drill_leased', 1);
 $original->safe_psql('shop', command('SELECT shardid_lease.renew_leases()'));
 my $port = $original->port;
-like(($copy->psql('shop', "\\set VERBOSITY verbose\n$ask"))[2], qr/ERROR:  55000: .*held by \S+, port $port,/s,
+like(answered(sub { return ($copy->psql('shop', "\\set VERBOSITY verbose\nSET shardid_lease.timeout = '1s'; $ask"))[2] }), qr/ERROR:  55000: .*held by \S+, port $port,/s,
 	'with a lease a restored server generates no ids, and its error names the original');
 is($original->safe_psql('shop', $ask), 0, 'which continues');
 command_ok([ 'pg_ctl', '-D', $copy->data_dir, 'stop' ], 'it stops');

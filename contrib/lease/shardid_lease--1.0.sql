@@ -154,8 +154,8 @@ RETURN epoch OPERATOR(pg_catalog.+) (ms OPERATOR(pg_catalog.*) '1 millisecond'::
 
 CREATE FUNCTION check_layout(epoch pg_catalog.timestamptz, shard_bits int, sequence_bits int) RETURNS pg_catalog.void
 AS 'MODULE_PATHNAME', 'shardid_check_layout' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION registry_place() RETURNS pg_catalog.jsonb
-AS 'MODULE_PATHNAME', 'shardid_registry_place' LANGUAGE C;
+CREATE FUNCTION this_server(generator pg_catalog.oid DEFAULT 0) RETURNS pg_catalog.jsonb
+AS 'MODULE_PATHNAME', 'shardid_this_server' LANGUAGE C STRICT;
 CREATE FUNCTION replayed_all_wal() RETURNS boolean
 AS 'MODULE_PATHNAME', 'shardid_replayed_all_wal' LANGUAGE C;
 CREATE FUNCTION try_shard_lock(space pg_catalog.text, shard int) RETURNS boolean
@@ -167,7 +167,7 @@ COMMENT ON FUNCTION ms_of(pg_catalog.timestamptz) IS 'the time in whole millisec
 COMMENT ON FUNCTION now_ms(pg_catalog.timestamptz) IS 'the clock, in whole milliseconds since the epoch';
 COMMENT ON FUNCTION ts_of(bigint, pg_catalog.timestamptz) IS 'the time that is so many milliseconds after the epoch';
 COMMENT ON FUNCTION check_layout(pg_catalog.timestamptz, int, int) IS 'raises an error unless ids can have this layout';
-COMMENT ON FUNCTION registry_place() IS 'the place of this database, and what is shown of it';
+COMMENT ON FUNCTION this_server(pg_catalog.oid) IS 'the place of this database, or of its generator, and what is shown of it';
 COMMENT ON FUNCTION replayed_all_wal() IS 'whether the recovery that began this timeline had no target to stop at';
 COMMENT ON FUNCTION try_shard_lock(pg_catalog.text, int) IS
 'locks the shard until the transaction ends, unless another transaction has locked it';
@@ -246,7 +246,7 @@ DECLARE
     differs text;
 BEGIN
     SELECT * INTO known FROM shardid_lease.registry_confirmation c WHERE c.identity = space.identity;
-    differs := shardid_lease.where_differs(known, shardid_lease.registry_place());
+    differs := shardid_lease.where_differs(known, shardid_lease.this_server());
     RETURN CASE
         WHEN space.was_set_back THEN format('id space "%s" is stopped, as the registry has forgotten what it granted: '
             'its owner must run registry_was_restored()', space.name)
@@ -397,7 +397,7 @@ BEGIN
     INSERT INTO shardid_lease.registry_confirmation
     SELECT s.identity, here.place, here.system_identifier, here.timeline, here.host, here.port, current_database(), here.backup,
         here.started, confirm_here.was_restored
-    FROM shardid_lease.id_space s, jsonb_to_record(shardid_lease.registry_place())
+    FROM shardid_lease.id_space s, jsonb_to_record(shardid_lease.this_server())
         AS here(place text, system_identifier text, timeline bigint, host text, port int, backup text, started text)
     WHERE s.name = ANY (spaces);
     UPDATE shardid_lease.id_space s
@@ -572,8 +572,8 @@ BEGIN
             shardid_lease.ms_of(nullif(newest_grant, '-infinity')) - shardid_lease.ms_of(s.epoch)))
     FROM shardid_lease.id_space k CROSS JOIN LATERAL (SELECT NOT k.was_set_back AND EXISTS (
             SELECT FROM shardid_lease.registry_confirmation c WHERE c.identity = k.identity AND c.was_restored
-                AND c.started = shardid_lease.registry_place()->>'started'
-                AND shardid_lease.where_differs(c, shardid_lease.registry_place()) IS NULL) AND NOT EXISTS (
+                AND c.started = shardid_lease.this_server()->>'started'
+                AND shardid_lease.where_differs(c, shardid_lease.this_server()) IS NULL) AND NOT EXISTS (
             SELECT FROM shardid_lease.granted_shard g WHERE g.space = k.name AND g.branch = k.branch) AS again) known
     WHERE s.name = ANY (spaces) AND k.name = s.name;
     PERFORM shardid_lease.confirm_here(spaces, true);
@@ -592,7 +592,7 @@ DECLARE
     spaces text[] := shardid_lease.owned_spaces(caller);
     space shardid_lease.id_space;
     known shardid_lease.registry_confirmation;
-    here jsonb := shardid_lease.registry_place();
+    here jsonb := shardid_lease.this_server();
     timeline_here bigint := here->>'timeline';
     is_successor boolean;
     why text;
@@ -1091,16 +1091,6 @@ LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION is_own_family(pg_catalog.regclass, pg_catalog.text) IS
 'whether a window was granted to this generator''s present storage, on this server, since it was started';
 
-CREATE FUNCTION window_family(generator pg_catalog.regclass)
-RETURNS pg_catalog.text
-AS 'MODULE_PATHNAME', 'shardid_window_family'
-LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-
-COMMENT ON FUNCTION window_family(pg_catalog.regclass) IS
-'what windows that are granted to this generator''s present storage, on this server, have in common until it is restarted';
-
-REVOKE ALL ON FUNCTION window_family(pg_catalog.regclass) FROM PUBLIC;
-
 CREATE VIEW shard_leases AS
 SELECT c.oid::pg_catalog.regclass AS generator, l.space, l.shard, l.server,
     CASE WHEN l.state OPERATOR(pg_catalog.<>) 'leased'::pg_catalog.text THEN l.state
@@ -1123,15 +1113,32 @@ COMMENT ON VIEW shard_leases IS
 
 GRANT SELECT ON shard_leases TO PUBLIC;
 
--- ==== The member: answers ====
+-- ==== The member: what it asks the registry, and what becomes of the answers ====
 
--- Called by the library (contrib/lease/src/answer.cpp): in the background worker, which stores what the registry has answered,
--- and in a session that asks by itself, and uses it without storing it.
+-- Called by the library (contrib/lease/src/steps.cpp): in the background worker, and in a session that asks by itself.
 
-CREATE TYPE lease_answer AS (
-    fault pg_catalog.text, is_answered boolean, is_refused boolean, is_final boolean,
-    shard int, from_ms bigint, until_ms bigint, lease_ms bigint, serial bigint, receipt pg_catalog.text,
-    registry pg_catalog.text, epoch pg_catalog.timestamptz, shard_bits int, sequence_bits int);
+CREATE FUNCTION page_of(generator pg_catalog.oid) RETURNS pg_catalog.jsonb
+AS 'MODULE_PATHNAME', 'shardid_page_of' LANGUAGE C STRICT;
+
+-- The incarnation that asks: as long as others do not move the page, it is the one to which its window was granted.
+
+CREATE FUNCTION request_of(its leased_generator, page pg_catalog.jsonb, joins boolean, takes_over boolean)
+RETURNS pg_catalog.jsonb LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $body$
+DECLARE
+    known shardid_lease.lease_window;
+    moved_at pg_lsn := page->>'moved_at';
+BEGIN
+    SELECT * INTO known FROM shardid_lease.lease_window w WHERE w.origin = its.origin;
+    IF moved_at = '0/0' AND known.family = page->>'family' THEN
+        moved_at := known.moved_at;
+    END IF;
+    RETURN jsonb_strip_nulls(shardid_lease.this_server(shardid_lease.sequence_oid(its.generator))
+        || page - ARRAY['family', 'moved_at', 'owner'] || jsonb_build_object('space', its.space, 'shard', its.shard,
+        'origin', its.origin, 'lease', its.lease, 'registry', its.registry, 'receipt', known.receipt,
+        'incarnation', concat(page->>'family', '@', moved_at), 'joins', joins, 'takes_over', takes_over,
+        'returns', NOT joins AND its.state <> 'leased'));
+END
+$body$;
 
 CREATE FUNCTION answers_by_origin(answers pg_catalog.text) RETURNS pg_catalog.jsonb
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $body$
@@ -1146,97 +1153,93 @@ $body$;
 -- are bounded, so that they are valid times.
 
 CREATE FUNCTION check_answer(
-    request pg_catalog.jsonb, answers pg_catalog.jsonb, error pg_catalog.text, is_refusal boolean) RETURNS lease_answer
+    request pg_catalog.jsonb, answers pg_catalog.jsonb, error pg_catalog.text, is_refusal boolean,
+    OUT fault pg_catalog.text, OUT is_answered boolean, OUT is_refused boolean, OUT is_final boolean,
+    OUT shard int, OUT from_ms bigint, OUT until_ms bigint, OUT lease_ms bigint, OUT serial bigint, OUT receipt pg_catalog.text,
+    OUT registry pg_catalog.text, OUT epoch pg_catalog.timestamptz, OUT shard_bits int, OUT sequence_bits int)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     answer jsonb := answers->(request->>'origin');
-    checked shardid_lease.lease_answer;
     returns boolean := (request->>'returns')::boolean;
     epoch_ms bigint;
     most_ms CONSTANT bigint := 1::bigint << 47;
 BEGIN
-    checked.is_answered := answer IS NOT NULL;
-    checked.is_final := coalesce(answer->>'final' = 'true', false);
-    checked.is_refused := CASE WHEN answer IS NULL THEN is_refusal ELSE answer->>'later' IS DISTINCT FROM 'true' END;
-    IF answer IS NULL OR answer->>'ok' IS DISTINCT FROM 'true' THEN
-        checked.fault := CASE WHEN answer IS NULL THEN coalesce(error, 'The registry gave no answer')
-            ELSE left('The registry says: ' || coalesce(answer->>'error', 'no'), 1000) END;
-        RETURN checked;
+    is_answered := answer IS NOT NULL;
+    is_final := coalesce(answer->>'final' = 'true', false);
+    is_refused := CASE WHEN is_answered THEN answer->>'later' IS DISTINCT FROM 'true' ELSE is_refusal END;
+    IF answer->>'ok' IS DISTINCT FROM 'true' THEN
+        fault := CASE WHEN is_answered THEN left('The registry says: ' || coalesce(answer->>'error', 'no'), 1000)
+            ELSE coalesce(error, 'The registry gave no answer') END;
+        RETURN;
     END IF;
     BEGIN
-        checked.shard := answer->>'shard';
-        checked.from_ms := answer->>'from';
-        checked.until_ms := answer->>'until';
-        checked.lease_ms := answer->>'lease_ms';
-        checked.serial := answer->>'serial';
-        checked.receipt := answer->>'receipt';
-        checked.registry := answer->>'registry';
-        checked.shard_bits := answer->>'shard_bits';
-        checked.sequence_bits := answer->>'sequence_bits';
+        shard := answer->>'shard';
+        from_ms := answer->>'from';
+        until_ms := answer->>'until';
+        lease_ms := answer->>'lease_ms';
+        serial := answer->>'serial';
+        receipt := answer->>'receipt';
+        registry := answer->>'registry';
+        shard_bits := answer->>'shard_bits';
+        sequence_bits := answer->>'sequence_bits';
         epoch_ms := answer->>'epoch_ms';
     EXCEPTION WHEN data_exception THEN
         epoch_ms := NULL;
     END;
-    IF (epoch_ms BETWEEN -most_ms AND most_ms AND 0 <= checked.from_ms AND checked.from_ms < checked.until_ms
-            AND checked.until_ms <= most_ms AND checked.lease_ms BETWEEN 1 AND checked.until_ms - checked.from_ms
-            AND checked.serial BETWEEN 0 AND most_ms AND checked.shard_bits BETWEEN 0 AND 31
-            AND checked.sequence_bits BETWEEN 0 AND 32 - checked.shard_bits
-            AND checked.shard BETWEEN 0 AND (1::bigint << checked.shard_bits) - 1
-            AND length(checked.registry) <= 100 AND length(checked.receipt) <= 1000) IS NOT TRUE THEN
-        checked.fault := 'The registry gave an answer that cannot be read';
-        RETURN checked;
+    IF (epoch_ms BETWEEN -most_ms AND most_ms AND 0 <= from_ms AND from_ms < until_ms AND until_ms <= most_ms
+            AND lease_ms BETWEEN 1 AND until_ms - from_ms AND serial BETWEEN 0 AND most_ms
+            AND shard_bits BETWEEN 0 AND 31 AND sequence_bits BETWEEN 0 AND 32 - shard_bits
+            AND shard BETWEEN 0 AND (1::bigint << shard_bits) - 1
+            AND length(registry) <= 100 AND length(receipt) <= 1000) IS NOT TRUE THEN
+        fault := 'The registry gave an answer that cannot be read';
+        RETURN;
     END IF;
     -- Exact: a product of milliseconds would be rounded.
-    checked.epoch := timestamptz '1970-01-01 00:00:00+00' + epoch_ms / 86400000 * interval '24 hours'
+    epoch := timestamptz '1970-01-01 00:00:00+00' + epoch_ms / 86400000 * interval '24 hours'
         + epoch_ms % 86400000 * interval '1 millisecond';
-    checked.fault := CASE
+    fault := CASE
         WHEN answer->>'lease' IS DISTINCT FROM request->>'lease'
                 OR NOT returns AND answer->>'incarnation' IS DISTINCT FROM request->>'incarnation'
-                OR checked.shard <> (request->>'shard')::int
-                OR NOT ((request->>'joins')::boolean OR (request->>'takes_over')::boolean)
-                    AND checked.registry <> request->>'registry' THEN
+                OR shard <> (request->>'shard')::int
+                OR NOT 'true' IN (request->>'joins', request->>'takes_over') AND registry <> request->>'registry' THEN
             'The registry gave the answer to another request'
         WHEN NOT returns AND EXISTS (SELECT FROM shardid_lease.leased_generator l WHERE l.lease::text = request->>'lease'
-                AND (l.epoch, l.shard_bits, l.sequence_bits) <> (checked.epoch, checked.shard_bits, checked.sequence_bits)) THEN
+                AND (l.epoch, l.shard_bits, l.sequence_bits)
+                    <> (check_answer.epoch, check_answer.shard_bits, check_answer.sequence_bits)) THEN
             'The registry says: the id space has another layout than the one that was leased from' END;
-    RETURN checked;
 END
 $body$;
 
-CREATE FUNCTION checked_answer(requests pg_catalog.text, answers pg_catalog.text, error pg_catalog.text, is_refusal boolean)
-RETURNS lease_answer
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body$
-BEGIN
-    RETURN shardid_lease.check_answer(requests::jsonb->0, shardid_lease.answers_by_origin(answers), nullif(error, ''), is_refusal);
-END
-$body$;
+-- Returns what came of the job's own request. One comparison decides what an answer is stored for: that of the lease's
+-- name. What was once granted to an incarnation is its own for ever; so an older window of the lease would do no harm,
+-- but its receipt proves less.
 
--- Returns what came of the last request. One comparison decides what an answer is stored for: that of the lease's name.
--- What was once granted to an incarnation is its own for ever; so an older window of the lease would do no harm, but its
--- receipt proves less.
-
-CREATE FUNCTION store_answers(requests pg_catalog.text, answers pg_catalog.text, error pg_catalog.text, is_refusal boolean)
-RETURNS lease_answer
+CREATE FUNCTION store_answers(job pg_catalog.jsonb, answers pg_catalog.text, error pg_catalog.text, is_refusal boolean)
+RETURNS pg_catalog.jsonb
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     by_origin jsonb := shardid_lease.answers_by_origin(answers);
     request jsonb;
-    checked shardid_lease.lease_answer;
+    checked record;
+    came jsonb;
+    own jsonb;
+    returns boolean;
     its shardid_lease.leased_generator;
     known shardid_lease.lease_window;
     at timestamptz;
 BEGIN
-    FOR request IN SELECT r FROM jsonb_array_elements(requests::jsonb) r LOOP
+    FOR request IN SELECT r FROM jsonb_array_elements(job->'requests') r LOOP
+        came := '{}';
     BEGIN
-        checked := shardid_lease.check_answer(request, by_origin, nullif(error, ''), is_refusal);
+        SELECT * INTO checked FROM shardid_lease.check_answer(request, by_origin, error, is_refusal);
+        came := to_jsonb(checked);
+        returns := request->>'returns';
         at := clock_timestamp();
         SELECT * INTO its FROM shardid_lease.leased_generator l
         WHERE l.origin = (request->>'origin')::uuid AND l.lease = (request->>'lease')::uuid FOR UPDATE;
         IF NOT FOUND THEN
-            checked.fault := 'The generator''s lease is another one now';
-            CONTINUE;
-        END IF;
-        IF checked.fault IS NOT NULL THEN
+            came := came || '{"fault": "The generator''s lease is another one now"}';
+        ELSIF checked.fault IS NOT NULL THEN
             INSERT INTO shardid_lease.lease_window VALUES (its.origin, its.lease, '', '0/0', 0, 0, 0, 0)
             ON CONFLICT ON CONSTRAINT lease_window_pkey DO NOTHING;
             SELECT * INTO known FROM shardid_lease.lease_window w WHERE w.origin = its.origin;
@@ -1249,7 +1252,7 @@ BEGIN
                 RAISE LOG USING MESSAGE = format('could not renew the lease of generator "%s"', its.generator),
                     DETAIL = checked.fault || '.', HINT = 'See shardid_lease.shard_leases.';
             END IF;
-        ELSIF (request->>'returns')::boolean THEN
+        ELSIF returns THEN
             UPDATE shardid_lease.lease_window w
             SET serial = checked.serial, receipt = checked.receipt, failed_at = NULL, silent_since = NULL, error = NULL
             WHERE w.origin = its.origin;
@@ -1264,9 +1267,9 @@ BEGIN
                     excluded.serial, excluded.receipt, at, NULL, NULL, NULL)
             WHERE w.lease <> excluded.lease OR w.serial < excluded.serial OR its.registry <> checked.registry;
         END IF;
-        IF (request->>'returns')::boolean AND (checked.fault IS NULL OR checked.is_final) THEN
+        IF returns AND (checked.fault IS NULL OR checked.is_final) THEN
             UPDATE shardid_lease.leased_generator l SET state = 'released' WHERE l.origin = its.origin;
-        ELSIF checked.fault IS NULL AND ((request->>'joins')::boolean AND its.state = 'joining'
+        ELSIF checked.fault IS NULL AND (request->>'joins' = 'true' AND its.state = 'joining'
                 OR its.state = 'leased' AND its.registry <> checked.registry) THEN
             UPDATE shardid_lease.leased_generator l
             SET state = 'leased', shard = checked.shard, registry = checked.registry, epoch = checked.epoch,
@@ -1275,72 +1278,246 @@ BEGIN
         END IF;
     -- One generator's trouble does not keep the others' answers from being stored.
     EXCEPTION WHEN OTHERS THEN
-        checked.fault := 'Cannot store the answer: ' || sqlerrm;
+        came := came || jsonb_build_object('fault', 'Cannot store the answer: ' || sqlerrm);
     END;
+        own := CASE WHEN request->'origin' = job->'origin' THEN came ELSE own END;
     END LOOP;
-    RETURN checked;
+    RETURN own;
 END
 $body$;
 
--- The lease is stored before the registry is asked: a caller that asks again, because the answer was lost, has the same
--- one. The same for a call that waits for its answer, of its generator.
+-- What the worker does with a job, in local transactions, between which it asks the registry. Each step returns the job
+-- with "requests" for the registry behind the server "ask", or with what came of it: the shard that was "granted", and a
+-- message for the session that waits.
 
-CREATE FUNCTION begin_lease(
-    its_origin pg_catalog.uuid, its_lease pg_catalog.uuid, sequence pg_catalog.oid, server pg_catalog.text,
-    space pg_catalog.text, shard int) RETURNS pg_catalog.void
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+CREATE FUNCTION told(
+    job pg_catalog.jsonb, level pg_catalog.text, code pg_catalog.text, message pg_catalog.text, detail pg_catalog.text,
+    hint pg_catalog.text) RETURNS pg_catalog.jsonb
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $body$
 BEGIN
+    RETURN job - 'requests' || jsonb_build_object('level', level, 'sqlstate', code, 'message', message,
+        'detail', detail, 'hint', hint);
+END
+$body$;
+
+CREATE FUNCTION refused(job pg_catalog.jsonb, came pg_catalog.jsonb, message pg_catalog.text, advice pg_catalog.text)
+RETURNS pg_catalog.jsonb
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $body$
+DECLARE
+    is_refused boolean := coalesce(came->>'is_refused' = 'true', false);
+BEGIN
+    RETURN shardid_lease.told(job, 'ERROR', CASE WHEN is_refused THEN '55006' ELSE '57P03' END, message, came->>'fault' || '.',
+        CASE WHEN is_refused THEN advice ELSE 'Call it again later.' END);
+END
+$body$;
+
+-- A generator's first lease, or another one after a release. The lease is stored before the registry is asked: a caller
+-- that asks again, because the answer was lost, has the same one.
+
+CREATE FUNCTION join_step(job pg_catalog.jsonb, its leased_generator) RETURNS pg_catalog.jsonb
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+DECLARE
+    page jsonb := shardid_lease.page_of((job->>'generator')::oid);
+    wanted int := job->>'shard';
+BEGIN
+    IF page IS NULL THEN
+        RETURN shardid_lease.told(job, 'ERROR', '55006', format('sequence "%s" is locked by a transaction', job->>'name'),
+            NULL, 'Call it again when that has ended.');
+    END IF;
     INSERT INTO shardid_lease.leased_generator AS l (origin, lease, generator, server, space, shard, state)
-    VALUES (its_origin, its_lease, shardid_lease.sequence_ref(sequence), server, space, nullif(shard, -1), 'joining')
+    VALUES (coalesce(its.origin, gen_random_uuid()),
+        CASE WHEN (its.state, its.space, its.server) = ('joining', job->>'space', job->>'server')
+                AND its.shard IS NOT DISTINCT FROM wanted THEN its.lease ELSE gen_random_uuid() END,
+        shardid_lease.sequence_ref((job->>'generator')::oid), job->>'server', job->>'space', wanted, 'joining')
     ON CONFLICT ON CONSTRAINT leased_generator_pkey DO UPDATE SET (lease, generator, server, space, shard, state, epoch,
             shard_bits, sequence_bits)
-        = (excluded.lease, excluded.generator, excluded.server, excluded.space, excluded.shard, 'joining', NULL, NULL, NULL);
+        = (excluded.lease, excluded.generator, excluded.server, excluded.space, excluded.shard, 'joining', NULL, NULL, NULL)
+    RETURNING * INTO its;
+    RETURN job || jsonb_build_object('joins', true, 'origin', its.origin, 'lease', its.lease, 'ask', its.server,
+        'requests', jsonb_build_array(shardid_lease.request_of(its, page, true, false)));
 END
 $body$;
 
--- no_more_ids: of a release, before the registry is told. not_granted: of a request that was not granted, or whose
--- caller no longer waits. follow: of a row from a dump, which from now on follows its sequence; or whose sequence was
--- dropped.
+-- Of a request that was not granted, or whose caller no longer waits.
 
-CREATE FUNCTION change_lease(changed pg_catalog.uuid, what pg_catalog.text, sequence pg_catalog.oid)
-RETURNS pg_catalog.void
+CREATE FUNCTION forget_join(forgotten pg_catalog.uuid) RETURNS pg_catalog.void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 BEGIN
-    IF what = 'no_more_ids' THEN
-        UPDATE shardid_lease.leased_generator l SET state = 'sealed' WHERE l.lease = changed AND l.state = 'leased';
-    ELSIF what = 'follow' AND sequence <> 0 THEN
-        UPDATE shardid_lease.leased_generator l SET generator = shardid_lease.sequence_ref(sequence) WHERE l.lease = changed;
-    ELSE
-        DELETE FROM shardid_lease.lease_window w USING shardid_lease.leased_generator l
-        WHERE l.lease = changed AND (what = 'follow' OR l.registry IS NULL) AND w.origin = l.origin;
-        DELETE FROM shardid_lease.leased_generator l WHERE l.lease = changed AND (what = 'follow' OR l.registry IS NULL);
-        UPDATE shardid_lease.lease_window w SET failed_at = NULL, silent_since = NULL, error = NULL
-        FROM shardid_lease.leased_generator l WHERE l.lease = changed AND w.origin = l.origin;
-        UPDATE shardid_lease.leased_generator l SET state = 'released' WHERE l.lease = changed AND l.state = 'joining';
-    END IF;
+    DELETE FROM shardid_lease.lease_window w USING shardid_lease.leased_generator l
+    WHERE l.lease = forgotten AND l.registry IS NULL AND w.origin = l.origin;
+    DELETE FROM shardid_lease.leased_generator l WHERE l.lease = forgotten AND l.registry IS NULL;
+    UPDATE shardid_lease.lease_window w SET failed_at = NULL, silent_since = NULL, error = NULL
+    FROM shardid_lease.leased_generator l WHERE l.lease = forgotten AND w.origin = l.origin;
+    UPDATE shardid_lease.leased_generator l SET state = 'released' WHERE l.lease = forgotten AND l.state = 'joining';
 END
 $body$;
 
-COMMENT ON TYPE lease_answer IS 'what an answer of a registry grants, or why it grants nothing';
+-- A row from a dump follows its sequence from now on, even if the sequence is renamed; a row whose sequence was dropped
+-- is deleted.
+
+CREATE FUNCTION tidy_rows() RETURNS pg_catalog.void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+BEGIN
+    UPDATE shardid_lease.leased_generator l SET generator = shardid_lease.sequence_ref(shardid_lease.sequence_oid(l.generator))
+    WHERE shardid_lease.sequence_oid(l.generator) IS NOT NULL
+        AND ROW(l.generator)::record *<> ROW(shardid_lease.sequence_ref(shardid_lease.sequence_oid(l.generator)))::record;
+    WITH dropped AS (
+        DELETE FROM shardid_lease.leased_generator l
+        WHERE shardid_lease.sequence_oid(l.generator) IS NULL AND l.generator::text ~ '^\d+$' RETURNING l.origin)
+    DELETE FROM shardid_lease.lease_window w USING dropped d WHERE w.origin = d.origin;
+END
+$body$;
+
+-- A renewal, and a takeover, are for all leases of the owner with one registry; they also return those that are sealed.
+-- A release is stored before the registry is told. The window stays the incarnation's for ever: so a session that still
+-- uses it, or a transaction that has begun before, generates no id that another holder of the shard generates.
+
+CREATE FUNCTION first_step(job pg_catalog.jsonb, its leased_generator) RETURNS pg_catalog.jsonb
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+DECLARE
+    task text := job->>'task';
+    is_same boolean := (its.space, its.server) = (job->>'space', job->>'server')
+        AND its.shard = coalesce((job->>'shard')::int, its.shard);
+BEGIN
+    IF task = 'join' AND its.state = 'leased' AND is_same THEN
+        RETURN job || jsonb_build_object('granted', its.shard);
+    ELSIF task = 'join' AND its.state = 'leased' THEN
+        RETURN shardid_lease.told(job, 'ERROR', '55000', format('generator "%s" holds a lease already', job->>'name'),
+            format('It has shard %s of id space "%s".', its.shard, its.space), 'Run shardid_lease.release_shard() first.');
+    ELSIF task = 'join' AND its.state IS DISTINCT FROM 'sealed' THEN
+        RETURN shardid_lease.join_step(job, its);
+    ELSIF its.origin IS NULL OR its.state = 'released' OR its.state = 'joining' AND task <> 'release'
+            OR its.state = 'sealed' AND task = 'take_over' THEN
+        RETURN shardid_lease.told(job, 'ERROR', '55000', format('generator "%s" holds no lease', job->>'name'), NULL,
+            CASE task WHEN 'release' THEN 'Nothing is to be released.' ELSE 'Run shardid_lease.lease_shard().' END);
+    END IF;
+    job := job || jsonb_build_object('ask', its.server, 'lease', its.lease, 'was', its.state);
+    IF task IN ('release', 'join') THEN
+        UPDATE shardid_lease.leased_generator l SET state = 'sealed' WHERE l.origin = its.origin AND l.state = 'leased';
+    ELSE
+        PERFORM shardid_lease.tidy_rows();
+    END IF;
+    RETURN job || jsonb_build_object('requests', coalesce((
+        SELECT jsonb_agg(shardid_lease.request_of(l, p.page, false, task = 'take_over' AND l.origin = its.origin))
+        FROM shardid_lease.leased_generator l CROSS JOIN LATERAL (
+            SELECT CASE WHEN l.origin = its.origin AND job ? 'page' THEN job->'page'
+                ELSE shardid_lease.page_of(shardid_lease.sequence_oid(l.generator)) END AS page) p
+        WHERE (l.origin = its.origin OR task IN ('renew', 'take_over') AND l.server = its.server AND l.state IN ('leased', 'sealed'))
+            AND p.page IS NOT NULL AND (l.origin = its.origin OR p.page->'owner' = job->'owner')), '[]'));
+END
+$body$;
+
+CREATE FUNCTION member_step(job pg_catalog.jsonb, answers pg_catalog.text, error pg_catalog.text, is_refusal boolean)
+RETURNS pg_catalog.jsonb
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+DECLARE
+    task text := job->>'task';
+    its shardid_lease.leased_generator;
+    came jsonb;
+    fault text;
+BEGIN
+    IF NOT job ? 'requests' THEN
+        SELECT * INTO its FROM shardid_lease.leased_generator l WHERE l.origin = (job->>'origin')::uuid;
+        RETURN shardid_lease.first_step(job, its);
+    END IF;
+    came := coalesce(shardid_lease.store_answers(job, answers, error, is_refusal),
+        '{"fault": "The sequence is locked by a transaction", "is_answered": false}');
+    fault := came->>'fault';
+    SELECT * INTO its FROM shardid_lease.leased_generator l WHERE l.origin = (job->>'origin')::uuid;
+    IF task = 'join' AND NOT job ? 'joins' THEN
+        -- An answer that it has another id space of this name does not keep the caller from leasing there.
+        IF fault IS NULL OR came->>'is_answered' = 'true' OR (its.space, its.server) <> (job->>'space', job->>'server') THEN
+            RETURN shardid_lease.join_step(job, its);
+        END IF;
+        RETURN shardid_lease.told(job, 'ERROR', '57P03',
+            format('the release of generator "%s" has not reached its registry', job->>'name'), fault || '.',
+            'Call it again when the registry answers. If the registry no longer exists, delete the generator''s row from '
+            'shardid_lease.leased_generator as a superuser.');
+    ELSIF task = 'join' AND fault IS NOT NULL THEN
+        IF came->>'is_answered' = 'true' THEN
+            PERFORM shardid_lease.forget_join((job->>'lease')::uuid);
+        END IF;
+        RETURN shardid_lease.refused(job, came,
+            format('id space "%s" grants no lease to generator "%s"', job->>'space', job->>'name'),
+            'Do what the registry says; if the holder of the shard no longer exists, run shardid_lease.evict_shard() there, '
+            'or ask for another shard.');
+    ELSIF task = 'join' AND its.state IS DISTINCT FROM 'leased' THEN
+        RETURN shardid_lease.told(job, 'ERROR', '55000', format('generator "%s" holds no lease', job->>'name'), NULL,
+            'Call lease_shard() again.');
+    ELSIF task = 'take_over' AND fault IS NOT NULL THEN
+        RETURN shardid_lease.refused(job, came, format('generator "%s" cannot take over its shard', job->>'name'),
+            'Do what the registry says; if another holder of the shard no longer exists, run shardid_lease.evict_shard() there.');
+    ELSIF task = 'release' AND job->>'was' = 'joining' THEN
+        PERFORM shardid_lease.forget_join((job->>'lease')::uuid);
+    END IF;
+    job := job - 'requests' || jsonb_build_object('granted', its.shard);
+    RETURN CASE
+        WHEN task <> 'release' OR fault IS NULL THEN job
+        WHEN came->>'is_final' = 'true' THEN shardid_lease.told(job, 'NOTICE', '00000',
+            format('generator "%s" had no shard to release', job->>'name'), format('It generates no more ids. %s.', fault), NULL)
+        -- It may have been granted a shard, whose answer was lost.
+        WHEN job->>'was' = 'joining' THEN shardid_lease.told(job, 'NOTICE', '00000',
+            format('generator "%s" had not been granted a shard', job->>'name'),
+            format('If the registry has granted one, it stays held until it is evicted there. %s.', fault),
+            'See shardid_lease.id_space_shards on the registry.')
+        ELSE shardid_lease.told(job, 'WARNING', '57P03',
+            format('generator "%s" has released its lease, but the registry does not know it', job->>'name'),
+            format('Shard %s of id space "%s" stays granted to this server. %s.', its.shard, its.space, fault),
+            'The next renewal tries it again, and so does release_shard().') END;
+END
+$body$;
+
+-- The same for a session that asks by itself: it stores nothing. STABLE: the library gives it a snapshot of what is
+-- committed now, whatever its transaction has.
+
+CREATE FUNCTION session_step(job pg_catalog.jsonb, answers pg_catalog.text, error pg_catalog.text, is_refusal boolean)
+RETURNS pg_catalog.jsonb
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body$
+BEGIN
+    IF NOT job ? 'requests' THEN
+        RETURN (SELECT job || jsonb_build_object('ask', l.server,
+                'requests', jsonb_build_array(shardid_lease.request_of(l, job->'page', false, false)))
+            FROM shardid_lease.leased_generator l
+            WHERE l.origin = (job->>'origin')::uuid AND l.lease = (job->>'lease')::uuid AND l.state = 'leased');
+    END IF;
+    RETURN (SELECT to_jsonb(c) || jsonb_build_object('moved_at', split_part(job->'requests'->0->>'incarnation', '@', 2))
+        FROM shardid_lease.check_answer(job->'requests'->0, shardid_lease.answers_by_origin(answers), error, is_refusal) c);
+END
+$body$;
+
+COMMENT ON FUNCTION page_of(pg_catalog.oid) IS
+'the sequence''s owner, and what is on its page; NULL if a transaction has locked it, or if it is missing';
+COMMENT ON FUNCTION request_of(leased_generator, pg_catalog.jsonb, boolean, boolean) IS
+'the request to renew the generator''s lease, or to return it if it is sealed';
 COMMENT ON FUNCTION answers_by_origin(pg_catalog.text) IS 'the answers, by the origins of their requests';
 COMMENT ON FUNCTION check_answer(pg_catalog.jsonb, pg_catalog.jsonb, pg_catalog.text, boolean) IS
-'what the registry has answered to the request';
-COMMENT ON FUNCTION checked_answer(pg_catalog.text, pg_catalog.text, pg_catalog.text, boolean) IS
-'what the registry has answered to the first request';
-COMMENT ON FUNCTION store_answers(pg_catalog.text, pg_catalog.text, pg_catalog.text, boolean) IS
-'stores what the registry has answered, and returns that of the last request';
-COMMENT ON FUNCTION begin_lease(
-    pg_catalog.uuid, pg_catalog.uuid, pg_catalog.oid, pg_catalog.text, pg_catalog.text, int) IS
-'stores that a lease is requested for the sequence';
-COMMENT ON FUNCTION change_lease(pg_catalog.uuid, pg_catalog.text, pg_catalog.oid) IS
-'changes what is stored of a lease, or deletes it';
+'what the registry has answered to the request: what it grants, or the fault because of which that does not count';
+COMMENT ON FUNCTION store_answers(pg_catalog.jsonb, pg_catalog.text, pg_catalog.text, boolean) IS
+'stores what the registry has answered, and returns what came of the job''s own request';
+COMMENT ON FUNCTION told(pg_catalog.jsonb, pg_catalog.text, pg_catalog.text, pg_catalog.text, pg_catalog.text, pg_catalog.text) IS
+'the job that ends with a message';
+COMMENT ON FUNCTION refused(pg_catalog.jsonb, pg_catalog.jsonb, pg_catalog.text, pg_catalog.text) IS
+'the job that ends as the registry has refused it, or has not answered';
+COMMENT ON FUNCTION join_step(pg_catalog.jsonb, leased_generator) IS
+'stores that a lease is requested for the generator, and returns the job with the request';
+COMMENT ON FUNCTION forget_join(pg_catalog.uuid) IS 'deletes what is stored of a lease that was not granted';
+COMMENT ON FUNCTION tidy_rows() IS 'has the rows of leased generators follow their sequences';
+COMMENT ON FUNCTION first_step(pg_catalog.jsonb, leased_generator) IS
+'begins a job for the generator, and returns it with the requests';
+COMMENT ON FUNCTION member_step(pg_catalog.jsonb, pg_catalog.text, pg_catalog.text, boolean) IS
+'one step of the background worker: what it asks the registry next, or what has come of the job';
+COMMENT ON FUNCTION session_step(pg_catalog.jsonb, pg_catalog.text, pg_catalog.text, boolean) IS
+'one step of a session that asks by itself: its request, or what the registry has answered';
 
-REVOKE ALL ON FUNCTION begin_lease(
-        pg_catalog.uuid, pg_catalog.uuid, pg_catalog.oid, pg_catalog.text, pg_catalog.text, int),
-    change_lease(pg_catalog.uuid, pg_catalog.text, pg_catalog.oid), answers_by_origin(pg_catalog.text),
-    check_answer(pg_catalog.jsonb, pg_catalog.jsonb, pg_catalog.text, boolean),
-    checked_answer(pg_catalog.text, pg_catalog.text, pg_catalog.text, boolean),
-    store_answers(pg_catalog.text, pg_catalog.text, pg_catalog.text, boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION page_of(pg_catalog.oid), request_of(leased_generator, pg_catalog.jsonb, boolean, boolean),
+    answers_by_origin(pg_catalog.text), check_answer(pg_catalog.jsonb, pg_catalog.jsonb, pg_catalog.text, boolean),
+    store_answers(pg_catalog.jsonb, pg_catalog.text, pg_catalog.text, boolean),
+    told(pg_catalog.jsonb, pg_catalog.text, pg_catalog.text, pg_catalog.text, pg_catalog.text, pg_catalog.text),
+    refused(pg_catalog.jsonb, pg_catalog.jsonb, pg_catalog.text, pg_catalog.text),
+    join_step(pg_catalog.jsonb, leased_generator), forget_join(pg_catalog.uuid), tidy_rows(),
+    first_step(pg_catalog.jsonb, leased_generator),
+    member_step(pg_catalog.jsonb, pg_catalog.text, pg_catalog.text, boolean),
+    session_step(pg_catalog.jsonb, pg_catalog.text, pg_catalog.text, boolean) FROM PUBLIC;
 
 -- ==== The member: functions ====
 

@@ -111,12 +111,12 @@ constexpr const char *const statements[] = {
     "SELECT shardid_lease.grant_shards($1::pg_catalog.jsonb)",
     "SELECT shardid_lease.receipts($1::pg_catalog.jsonb)", nullptr};
 
-Reply ask(const char *server, Oid role, const char *requests, int64 wait_ms, int64 (*left)()) {
+Reply ask(const char *server, Oid role, const char *requests, bool takes_over, int64 wait_ms,
+          int64 (*left)()) {
     const Address address = address_of(server, role);
     LibpqCall call{};
     call.options = address.options;
     call.needs_password = address.needs_password;
-    const bool takes_over = strstr(requests, "\"takes_over\": true") != nullptr;
     call.statements = takes_over ? statements : statements + 1;
     call.parameter = requests;
     call.left_ms = left;
@@ -164,12 +164,12 @@ ErrorData *error_of_failed_transaction() {
     return error;
 }
 
-Reply ask_registry(const char *server, Oid role, const char *requests) {
+Reply ask_registry(const char *server, Oid role, const char *requests, bool takes_over) {
     auto *reply = static_cast<Reply *>(MemoryContextAllocZero(TopMemoryContext, sizeof(Reply)));
     begin_transaction();
     PG_TRY();
     {
-        *reply = ask(server, role, requests, registry_timeout_ms, left_ms_of_worker);
+        *reply = ask(server, role, requests, takes_over, registry_timeout_ms, left_ms_of_worker);
         commit_transaction();
     }
     PG_CATCH();
@@ -179,7 +179,7 @@ Reply ask_registry(const char *server, Oid role, const char *requests) {
 }
 
 Reply ask_registry_here(const char *server, Oid role, const char *requests, int64 wait_ms) {
-    return ask(server, role, requests, wait_ms, left_ms);
+    return ask(server, role, requests, false, wait_ms, left_ms);
 }
 
 void check_server(const char *server, Oid role) {

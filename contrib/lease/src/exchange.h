@@ -16,9 +16,10 @@ struct Reply {
 
 // Has the registry that is behind the foreign server, reached as the role with its user mapping,
 // work on the requests, a JSON array; and asks, after its commit, what is granted: only that
-// counts. Waits at most for shardid_lease.registry_timeout; ends the process if somebody wants to
-// drop the database. In a transaction of its own. REQUIRED: in the worker, outside of transactions.
-Reply ask_registry(const char *server, Oid role, const char *requests);
+// counts. Before a takeover, asks first what that displaces. Waits at most for
+// shardid_lease.registry_timeout; ends the process if somebody wants to drop the database. In a
+// transaction of its own. REQUIRED: in the worker, outside of transactions.
+Reply ask_registry(const char *server, Oid role, const char *requests, bool takes_over);
 
 // The same in a session's transaction, for at most this long. Can be canceled; raises errors of
 // this server as they are.

@@ -4,11 +4,11 @@
 
 #include "engine/refusals.h"
 #include "settings.h"
-#include "answer.h"
-#include "request.h"
+#include "steps.h"
 
 extern "C" {
 #include "catalog/pg_authid_d.h"
+#include "utils/pg_lsn.h"
 }
 
 namespace shardid {
@@ -190,6 +190,24 @@ const char *server_of(const Lease &lease) {
                        server_of(lease))));
 }
 
+bool is_true(Datum answer, const char *name) {
+    const char *value = field(answer, name);
+    return value != nullptr && strcmp(value, "true") == 0;
+}
+
+uint64 number(Datum answer, const char *name) {
+    return static_cast<uint64>(pg_strtoint64(field(answer, name)));
+}
+
+void use_answer(Lease &lease, Datum answer) {
+    const Window window{number(answer, "from_ms"), number(answer, "until_ms")};
+    lease.length_ms = number(answer, "lease_ms");
+    if (window.until > lease.window.until)
+        have_window(lease, window,
+                    DatumGetLSN(DirectFunctionCall1(pg_lsn_in,
+                                                    CStringGetDatum(field(answer, "moved_at")))));
+}
+
 // Where no worker can be had, the session asks by itself, for its own generator, for at most this
 // long. What it is granted it keeps for itself: nothing is stored, as that would be rolled back
 // with its transaction. To everyone else it is a grant whose answer was lost: the next request of
@@ -197,36 +215,31 @@ const char *server_of(const Lease &lease) {
 // another incarnation, of which the other sessions have to know: for that it takes a worker.
 // Returns false if the registry was not asked.
 bool ask_here(Lease &lease, Oid relid, const Attempt &attempt, int64 wait_ms, Reason &reason) {
-    LeasedRow row;
     if (attempt.moved_at != InvalidXLogRecPtr || !begin_asking(lease.group))
         return false;
+    LeasedRow row{};
+    row.origin = lease.origin;
+    row.lease = lease.name;
     const WorkerTask task = renewal_of(lease, relid, InvalidXLogRecPtr, attempt.position);
-    Request request{};
-    const bool is_asked = read_leased_row(lease.origin, &row) && is_same(row.lease, lease.name);
-    if (is_asked) {
-        request.row = row;
-        describe(&request, &task);
-        const char *json = json_of(list_make1(&request));
-        const Oid owner = owner_of_sequence(relid);
-        const Answer answer =
-            checked_answer(json, ask_registry_here(row.server, owner, json, wait_ms));
+    const Datum job = step("session_step", job_of(task, nullptr, &row), {});
+    if (job != Datum{0}) {
+        const Datum answer = step("session_step", job,
+                                  ask_registry_here(field(job, "ask"), owner_of_sequence(relid),
+                                                    field(job, "requests"), wait_ms));
+        const char *fault = field(answer, "fault");
         lease.asked_at = GetCurrentTimestamp();
-        lease.failed_at = answer.fault == nullptr ? 0 : lease.asked_at;
-        if (answer.fault == nullptr || answer.is_answered)
+        lease.failed_at = fault == nullptr ? 0 : lease.asked_at;
+        if (is_true(answer, "is_answered"))
             lease.silent_since = 0;
         else if (lease.silent_since == 0)
             lease.silent_since = lease.asked_at;
-        if (answer.fault != nullptr)
-            set_failure(reason, relid, answer.is_refused, answer.fault);
+        if (fault != nullptr)
+            set_failure(reason, relid, is_true(answer, "is_refused"), fault);
         else
-            lease.length_ms = static_cast<uint64>(answer.lease_ms);
-        if (answer.fault == nullptr && static_cast<uint64>(answer.until) > lease.window.until)
-            have_window(lease,
-                        {static_cast<uint64>(answer.from), static_cast<uint64>(answer.until)},
-                        request.moved_at);
+            use_answer(lease, answer);
     }
     end_asking(lease.group);
-    return is_asked;
+    return job != Datum{0};
 }
 
 void wait_until_served(Lease &lease, Oid relid, const Attempt &attempt) {

@@ -6,6 +6,7 @@
 #include "late_names.h"
 
 extern "C" {
+#include "executor/spi.h"
 #include "utils/pg_lsn.h"
 }
 
@@ -14,41 +15,6 @@ namespace shardid {
 namespace {
 
 constexpr const char *lease_extension = "shardid_lease";
-
-// As the script makes them. The first of each is the origin, their primary key.
-enum LeasedColumn {
-    leased_origin,
-    lease,
-    generator,
-    server,
-    space,
-    shard,
-    registry,
-    state,
-    epoch,
-    shard_bits,
-    sequence_bits,
-    leased_columns
-};
-
-enum WindowColumn {
-    window_origin,
-    window_lease,
-    family,
-    moved_at,
-    from_ms,
-    until_ms,
-    lease_ms,
-    serial,
-    receipt,
-    renewed_at,
-    failed_at,
-    silent_since,
-    logged_at,
-    is_refused,
-    error,
-    window_columns
-};
 
 constexpr const char *state_names[] = {"joining", "leased", "sealed", "released"};
 
@@ -63,18 +29,30 @@ Membership state_named(const char *name) {
     return state < 0 ? Membership::sealed : static_cast<Membership>(state);
 }
 
-// A row as an array of values.
-template <int columns>
-struct Values {
-    Datum values[columns] = {};
-    bool nulls[columns] = {};
+// A row, and its values by the names of their columns.
+struct Row {
+    HeapTuple tuple;
+    TupleDesc columns;
 
-    const char *string(int column) const {
-        return nulls[column] ? nullptr : TextDatumGetCString(values[column]);
+    Datum value(const char *column, bool *is_null) const {
+        return heap_getattr(tuple, SPI_fnumber(columns, column), columns, is_null);
     }
-    int64 number(int column) const { return nulls[column] ? 0 : DatumGetInt64(values[column]); }
-    TimestampTz time(int column) const {
-        return nulls[column] ? 0 : DatumGetTimestampTz(values[column]);
+    bool has(const char *column) const {
+        bool is_null;
+        value(column, &is_null);
+        return !is_null;
+    }
+    Datum value(const char *column) const {
+        bool is_null;
+        const Datum found = value(column, &is_null);
+        return is_null ? Datum{0} : found;
+    }
+    const char *string(const char *column) const {
+        return has(column) ? TextDatumGetCString(value(column)) : nullptr;
+    }
+    const pg_uuid_t &uuid(const char *column) const { return *DatumGetUUIDP(value(column)); }
+    uint64 time_ms(const char *column) const {
+        return static_cast<uint64>(Max(DatumGetInt64(value(column)), 0));
     }
 };
 
@@ -96,36 +74,34 @@ bool scan(const Oid &table_oid, const pg_uuid_t *origin, Visit visit) {
     const bool by_key = origin != nullptr;
     SysScanDesc rows = systable_beginscan(table, by_key ? primary_key_of(table) : InvalidOid,
                                           by_key, nullptr, by_key ? 1 : 0, by_key ? &key : nullptr);
-    HeapTuple row;
+    Row row{nullptr, RelationGetDescr(table)};
     bool is_found = false;
-    while (HeapTupleIsValid(row = systable_getnext(rows))) {
+    while (HeapTupleIsValid(row.tuple = systable_getnext(rows))) {
         is_found = true;
-        visit(table, row);
+        visit(row);
     }
     systable_endscan(rows);
     table_close(table, AccessShareLock);
     return is_found;
 }
 
-LeasedRow leased_row_of(Relation table, HeapTuple tuple) {
-    Values<leased_columns> row;
-    heap_deform_tuple(heap_copytuple(tuple), RelationGetDescr(table), row.values, row.nulls);
+LeasedRow leased_row_of(const Row &row) {
     LeasedRow result{};
-    result.origin = *DatumGetUUIDP(row.values[leased_origin]);
-    result.lease = *DatumGetUUIDP(row.values[lease]);
-    result.generator = sequence_of_ref(row.values[generator]);
-    result.is_by_name = is_by_name(row.values[generator]);
-    result.name = name_of_sequence_ref(row.values[generator]);
-    result.server = row.string(server);
-    result.space = row.string(space);
-    result.shard = row.nulls[shard] ? any_shard : DatumGetInt32(row.values[shard]);
-    result.registry = row.string(registry);
-    result.state = state_named(row.string(state));
-    result.has_layout = !row.nulls[epoch] && !row.nulls[shard_bits] && !row.nulls[sequence_bits];
+    const Datum generator = row.value("generator");
+    result.origin = row.uuid("origin");
+    result.lease = row.uuid("lease");
+    result.generator = sequence_of_ref(generator);
+    result.is_by_name = is_by_name(generator);
+    result.name = name_of_sequence_ref(generator);
+    result.server = row.string("server");
+    result.shard = row.has("shard") ? DatumGetInt32(row.value("shard")) : any_shard;
+    result.registry = row.string("registry");
+    result.state = state_named(row.string("state"));
+    result.has_layout = row.has("epoch") && row.has("shard_bits") && row.has("sequence_bits");
     if (result.has_layout)
         result.layout = {
-            {DatumGetInt32(row.values[shard_bits]), DatumGetInt32(row.values[sequence_bits])},
-            DatumGetTimestampTz(row.values[epoch])};
+            {DatumGetInt32(row.value("shard_bits")), DatumGetInt32(row.value("sequence_bits"))},
+            DatumGetTimestampTz(row.value("epoch"))};
     return result;
 }
 
@@ -195,8 +171,8 @@ bool forget_lease_table(Oid relid) {
 bool read_leased_row(Oid generator_oid, LeasedRow *result, bool is_reader) {
     int count = 0;
     LeasedRow lost{};
-    scan(leased_table, nullptr, [&](Relation table, HeapTuple tuple) {
-        const LeasedRow row = leased_row_of(table, tuple);
+    scan(leased_table, nullptr, [&](const Row &found) {
+        const LeasedRow row = leased_row_of(found);
         if (row.is_by_name && !OidIsValid(row.generator) && row.state == Membership::leased)
             lost = row;
         if (row.generator == generator_oid && ++count == 1)
@@ -215,37 +191,22 @@ bool read_leased_row(Oid generator_oid, LeasedRow *result, bool is_reader) {
 }
 
 bool read_leased_row(const pg_uuid_t &origin, LeasedRow *result) {
-    return scan(leased_table, &origin,
-                [&](Relation table, HeapTuple tuple) { *result = leased_row_of(table, tuple); });
-}
-
-List *leased_rows() {
-    List *rows = NIL;
-    scan(leased_table, nullptr, [&](Relation table, HeapTuple tuple) {
-        auto *row = static_cast<LeasedRow *>(palloc(sizeof(LeasedRow)));
-        *row = leased_row_of(table, tuple);
-        rows = lappend(rows, row);
-    });
-    return rows;
+    return scan(leased_table, &origin, [&](const Row &found) { *result = leased_row_of(found); });
 }
 
 bool read_window_row(const pg_uuid_t &origin, WindowRow *result) {
-    return scan(window_table, &origin, [&](Relation table, HeapTuple tuple) {
-        Values<window_columns> row;
-        heap_deform_tuple(heap_copytuple(tuple), RelationGetDescr(table), row.values, row.nulls);
+    return scan(window_table, &origin, [&](const Row &row) {
         *result = {};
-        result->lease = *DatumGetUUIDP(row.values[window_lease]);
-        strlcpy(result->family.text, row.string(family), sizeof(result->family.text));
-        result->moved_at = DatumGetLSN(row.values[moved_at]);
-        result->window = {static_cast<uint64>(Max(row.number(from_ms), 0)),
-                          static_cast<uint64>(Max(row.number(until_ms), 0))};
-        result->length_ms = row.number(lease_ms);
-        result->receipt = row.string(receipt);
-        result->renewed_at = row.time(renewed_at);
-        result->failed_at = row.time(failed_at);
-        result->silent_since = row.time(silent_since);
-        result->is_refused = DatumGetBool(row.values[is_refused]);
-        result->error = row.string(error);
+        result->lease = row.uuid("lease");
+        strlcpy(result->family.text, row.string("family"), sizeof(result->family.text));
+        result->moved_at = DatumGetLSN(row.value("moved_at"));
+        result->window = {row.time_ms("from_ms"), row.time_ms("until_ms")};
+        result->length_ms = DatumGetInt64(row.value("lease_ms"));
+        result->renewed_at = DatumGetTimestampTz(row.value("renewed_at"));
+        result->failed_at = DatumGetTimestampTz(row.value("failed_at"));
+        result->silent_since = DatumGetTimestampTz(row.value("silent_since"));
+        result->is_refused = DatumGetBool(row.value("is_refused"));
+        result->error = row.string("error");
     });
 }
 

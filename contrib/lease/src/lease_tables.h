@@ -7,10 +7,6 @@
 
 #include "engine/incarnation.h"
 
-extern "C" {
-#include "nodes/pg_list.h"
-}
-
 namespace shardid {
 
 // joining: the registry has been asked, and no answer has been stored; the generator is as it was.
@@ -26,7 +22,6 @@ struct LeasedRow {
     bool is_by_name;   // as a restored dump has left it
     const char *name;  // of the generator, for messages
     const char *server;
-    const char *space;
     int32 shard;           // any_shard: not known yet
     const char *registry;  // its identity; null: any
     Membership state;
@@ -46,7 +41,6 @@ struct WindowRow {
     XLogRecPtr moved_at;
     Window window;
     int64 length_ms;
-    const char *receipt;  // the registry's word for it; null: none
     TimestampTz renewed_at;
     TimestampTz failed_at;     // 0: the last answer gave the window
     TimestampTz silent_since;  // 0: the registry has answered
@@ -71,9 +65,6 @@ bool read_leased_row(Oid generator_oid, LeasedRow *result, bool is_reader = fals
 
 // The row of this origin, for any generator. Returns false if there is none.
 bool read_leased_row(const pg_uuid_t &origin, LeasedRow *result);
-
-// All rows, a list of LeasedRow *.
-List *leased_rows();
 
 bool read_window_row(const pg_uuid_t &origin, WindowRow *result);
 

@@ -128,16 +128,6 @@ const char *short_name(FunctionCallInfo fcinfo, int number, char *buffer) {
     return buffer;
 }
 
-// Empty if there is no such relation.
-Digest family_of_locked(Oid generator) {
-    Relation relation = try_relation_open(generator, NoLock);
-    if (relation == nullptr)
-        return {};
-    const Digest family = family_of(generator, locator_of(relation));
-    relation_close(relation, NoLock);
-    return family;
-}
-
 // Another generator of this database, without a lease, would use the number, too.
 void warn_of_setting(int32 shard) {
     if (shard_id != shard)
@@ -166,7 +156,6 @@ PG_FUNCTION_INFO_V1(shardid_lease_shard);
 PG_FUNCTION_INFO_V1(shardid_take_over_shard);
 PG_FUNCTION_INFO_V1(shardid_release_shard);
 PG_FUNCTION_INFO_V1(shardid_renew_now);
-PG_FUNCTION_INFO_V1(shardid_window_family);
 PG_FUNCTION_INFO_V1(shardid_is_own_family);
 
 Datum shardid_lease_shard(PG_FUNCTION_ARGS) {
@@ -222,18 +211,15 @@ Datum shardid_renew_now(PG_FUNCTION_ARGS) {
     PG_RETURN_VOID();
 }
 
-Datum shardid_window_family(PG_FUNCTION_ARGS) {
-    const Oid generator = PG_GETARG_OID(0);
-    LockRelationOid(generator, AccessShareLock);
-    PG_RETURN_DATUM(CStringGetTextDatum(family_of_locked(generator).text));
-}
-
 Datum shardid_is_own_family(PG_FUNCTION_ARGS) {
     const Oid generator = PG_GETARG_OID(0);
     if (!ConditionalLockRelationOid(generator, AccessShareLock))
         PG_RETURN_NULL();
-    const Digest family = family_of_locked(generator);
-    UnlockRelationOid(generator, AccessShareLock);
+    Relation relation = try_relation_open(generator, NoLock);
+    if (relation == nullptr)
+        PG_RETURN_BOOL(false);
+    const Digest family = family_of(generator, locator_of(relation));
+    relation_close(relation, AccessShareLock);
     PG_RETURN_BOOL(strcmp(family.text, text_to_cstring(PG_GETARG_TEXT_PP(1))) == 0);
 }
 

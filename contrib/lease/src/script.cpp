@@ -1,12 +1,17 @@
-// What the script of shardid_lease cannot do in SQL: on the registry, where the server stands and
-// what it has made durable; on both sides, keeping the extension's tables its own.
+// What the script of shardid_lease cannot do in SQL: on the registry, what it has made durable; on
+// a member, what is on a generator's page; on both sides, which server this is, and keeping the
+// extension's tables its own.
 #include "engine/arguments.h"
 #include "engine/incarnation.h"
+#include "engine/sequence.h"
+#include "engine/sequence_page.h"
 #include "engine/wait.h"
 #include "late_names.h"
+#include "steps.h"
 
 extern "C" {
 #include "access/xlog_internal.h"
+#include "commands/dbcommands.h"
 #include "commands/trigger.h"
 #include "common/hashfn.h"
 #include "lib/stringinfo.h"
@@ -26,6 +31,32 @@ constexpr uint16 shard_lock = 5;
 
 // Of leased_generator.
 constexpr AttrNumber generator_column = 3;
+
+constexpr int64 epoch_difference_ms =
+    int64{POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE} * SECS_PER_DAY * 1000;
+
+// In milliseconds since 1970.
+int64 unix_ms(TimestampTz ts) {
+    return ts / us_per_ms + epoch_difference_ms;
+}
+
+// Of a generator that has generated ids: the layout of its tick.
+void append_layout(StringInfo json, uint64 binding) {
+    if (binding == unbound || kind_of(binding) != Kind::ids)
+        return;
+    const Layout layout = layout_of(binding);
+    appendStringInfo(json,
+                     ", \"bound_epoch\": " INT64_FORMAT
+                     ", \"bound_shard_bits\": %d, \"bound_sequence_bits\": %d",
+                     unix_ms(layout.epoch_us), layout.widths.shard_bits,
+                     layout.widths.sequence_bits);
+}
+
+// What is written so far of an object.
+Datum jsonb_of(StringInfo json) {
+    appendStringInfoChar(json, '}');
+    return DirectFunctionCall1(jsonb_in, CStringGetDatum(json->data));
+}
 
 // Null if there is no such file.
 FILE *opened(const char *path) {
@@ -89,7 +120,8 @@ Inner &looked_up(FmgrInfo *site) {
 
 extern "C" {
 
-PG_FUNCTION_INFO_V1(shardid_registry_place);
+PG_FUNCTION_INFO_V1(shardid_this_server);
+PG_FUNCTION_INFO_V1(shardid_page_of);
 PG_FUNCTION_INFO_V1(shardid_replayed_all_wal);
 PG_FUNCTION_INFO_V1(shardid_try_shard_lock);
 PG_FUNCTION_INFO_V1(shardid_wait_until_durable);
@@ -97,19 +129,55 @@ PG_FUNCTION_INFO_V1(shardid_check_layout);
 PG_FUNCTION_INFO_V1(shardid_as_owner);
 PG_FUNCTION_INFO_V1(shardid_keep_own_rows);
 
-Datum shardid_registry_place(FunctionCallInfo /*call*/) {
-    PreventCommandDuringRecovery("registry_place()");
+Datum shardid_this_server(PG_FUNCTION_ARGS) {
+    PreventCommandDuringRecovery("this_server()");
+    const Oid generator = PG_GETARG_OID(0);
     StringInfoData json;
     initStringInfo(&json);
     appendStringInfo(&json,
                      "{\"place\": \"%s\", \"system_identifier\": \"" UINT64_FORMAT
-                     "\", \"timeline\": %u, \"port\": %d, \"backup\": \"%s\", "
-                     "\"started\": \"" INT64_FORMAT "\", \"host\": ",
-                     place_of(InvalidOid), GetSystemIdentifier(), GetWALInsertionTimeLine(),
-                     PostPortNumber, started_from_backup(), static_cast<int64>(PgStartTime));
+                     "\", \"timeline\": %u, \"port\": %d, \"started\": " INT64_FORMAT
+                     ", \"clock\": " INT64_FORMAT ", \"host\": ",
+                     place_of(generator), GetSystemIdentifier(), GetWALInsertionTimeLine(),
+                     PostPortNumber, PgStartTime + epoch_difference_ms * us_per_ms,
+                     unix_ms(GetCurrentTimestamp()));
     escape_json(&json, host_name());
-    appendStringInfoChar(&json, '}');
-    return DirectFunctionCall1(jsonb_in, CStringGetDatum(json.data));
+    appendStringInfoString(&json, ", \"database\": ");
+    escape_json(&json, get_database_name(MyDatabaseId));
+    if (!OidIsValid(generator))
+        appendStringInfo(&json, ", \"backup\": \"%s\"", started_from_backup());
+    return jsonb_of(&json);
+}
+
+// Without waiting: a session that alters a sequence must not keep the other leases from being
+// renewed. The content of the page is read under its lock; that on the relation only keeps it.
+Datum shardid_page_of(PG_FUNCTION_ARGS) {
+    const Oid generator = PG_GETARG_OID(0);
+    if (get_rel_relkind(generator) != RELKIND_SEQUENCE ||
+        !ConditionalLockRelationOid(generator, page_lock))
+        PG_RETURN_NULL();
+    Relation sequence = try_relation_open(generator, NoLock);
+    if (sequence == nullptr) {
+        UnlockRelationOid(generator, page_lock);
+        PG_RETURN_NULL();
+    }
+    const Locator locator = locator_of(sequence);
+    const OpenPage page = lock_page(ReadBuffer(sequence, 0), BUFFER_LOCK_SHARE);
+    const uint64 tick = last_tick_of(page);
+    const XLogRecPtr moved_at =
+        is_ours(page, stamp_of(locator)) ? InvalidXLogRecPtr : BufferGetLSNAtomic(page.buffer);
+    const uint64 binding = binding_of(page);
+    close_page(page);
+    relation_close(sequence, page_lock);
+    StringInfoData json;
+    initStringInfo(&json);
+    appendStringInfo(&json,
+                     "{\"owner\": %u, \"family\": \"%s\", \"moved_at\": \"%s\", "
+                     "\"tick\": " UINT64_FORMAT,
+                     owner_of_sequence(generator), family_of(generator, locator).text,
+                     lsn_text(moved_at), tick);
+    append_layout(&json, binding);
+    return jsonb_of(&json);
 }
 
 // The history of a timeline, which stays in pg_wal, ends with what getRecoveryStopReason() of

@@ -1,17 +1,17 @@
 \echo Use "CREATE EXTENSION shardid_lease" to load this file. \quit
 
--- As in shardid--1.0.sql, all that is not made here is named with its schema, and every literal has its type.
---
+-- Only what is in pg_catalog is found by its name alone: no object of another role can be called instead.
+SET LOCAL search_path = pg_catalog, pg_temp;
+
 -- The schema's name is fixed: a member asks its registry, on another server, for functions of this schema.
 --
--- The caller's role decides what may be done, but only superusers may write these tables: so the functions that SQL
--- calls are shardid_as_owner, which calls the function of the same name with _by, as the extension's owner, and
--- passes the caller's role first.
+-- The caller's role decides what may be done, but only superusers may write these tables: so for each function whose
+-- name ends in _by, there is one without, shardid_as_owner, that calls it as the extension's owner, and passes the
+-- caller's role first.
 
 -- This script finds its own objects by name: so only superusers may have created objects in the schema.
 
-CREATE FUNCTION check_schema() RETURNS pg_catalog.void
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+DO $body$
 DECLARE
     why text := (
         SELECT format('It belongs to role "%s", which is no superuser.', r.rolname)
@@ -41,144 +41,134 @@ BEGIN
 END
 $body$;
 
-SELECT shardid_lease.check_schema();
-DROP FUNCTION shardid_lease.check_schema();
-
 -- ==== Types: roles and sequences that a dump names, and that may be missing where it is restored ====
 
-CREATE TYPE role_ref;
-CREATE FUNCTION role_ref_in(pg_catalog.cstring) RETURNS role_ref
+CREATE TYPE shardid_lease.role_ref;
+CREATE FUNCTION shardid_lease.role_ref_in(cstring) RETURNS shardid_lease.role_ref
 AS 'MODULE_PATHNAME', 'shardid_late_name_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION role_ref_out(role_ref) RETURNS pg_catalog.cstring
+CREATE FUNCTION shardid_lease.role_ref_out(shardid_lease.role_ref) RETURNS cstring
 AS 'MODULE_PATHNAME', 'shardid_role_ref_out' LANGUAGE C STABLE STRICT PARALLEL SAFE;
-CREATE TYPE role_ref (INPUT = role_ref_in, OUTPUT = role_ref_out, LIKE = pg_catalog.text);
-CREATE FUNCTION role_ref(role pg_catalog.oid) RETURNS role_ref
+CREATE TYPE shardid_lease.role_ref (INPUT = shardid_lease.role_ref_in, OUTPUT = shardid_lease.role_ref_out, LIKE = text);
+CREATE FUNCTION shardid_lease.role_ref(role oid) RETURNS shardid_lease.role_ref
 AS 'MODULE_PATHNAME', 'shardid_role_ref' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION role_oid(role role_ref) RETURNS pg_catalog.oid
+CREATE FUNCTION shardid_lease.role_oid(role shardid_lease.role_ref) RETURNS oid
 AS 'MODULE_PATHNAME', 'shardid_role_oid' LANGUAGE C STABLE STRICT PARALLEL SAFE;
 
-CREATE TYPE sequence_ref;
-CREATE FUNCTION sequence_ref_in(pg_catalog.cstring) RETURNS sequence_ref
+CREATE TYPE shardid_lease.sequence_ref;
+CREATE FUNCTION shardid_lease.sequence_ref_in(cstring) RETURNS shardid_lease.sequence_ref
 AS 'MODULE_PATHNAME', 'shardid_late_name_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION sequence_ref_out(sequence_ref) RETURNS pg_catalog.cstring
+CREATE FUNCTION shardid_lease.sequence_ref_out(shardid_lease.sequence_ref) RETURNS cstring
 AS 'MODULE_PATHNAME', 'shardid_sequence_ref_out' LANGUAGE C STABLE STRICT PARALLEL SAFE;
-CREATE TYPE sequence_ref (INPUT = sequence_ref_in, OUTPUT = sequence_ref_out, LIKE = pg_catalog.text);
-CREATE FUNCTION sequence_ref(sequence pg_catalog.oid) RETURNS sequence_ref
+CREATE TYPE shardid_lease.sequence_ref (INPUT = shardid_lease.sequence_ref_in, OUTPUT = shardid_lease.sequence_ref_out, LIKE = text);
+CREATE FUNCTION shardid_lease.sequence_ref(sequence oid) RETURNS shardid_lease.sequence_ref
 AS 'MODULE_PATHNAME', 'shardid_role_ref' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION sequence_oid(sequence sequence_ref) RETURNS pg_catalog.oid
+CREATE FUNCTION shardid_lease.sequence_oid(sequence shardid_lease.sequence_ref) RETURNS oid
 AS 'MODULE_PATHNAME', 'shardid_sequence_oid' LANGUAGE C STABLE STRICT PARALLEL SAFE;
 
-COMMENT ON TYPE role_ref IS 'a role, stored by its OID and shown by its name; or a name read from a dump';
-COMMENT ON TYPE sequence_ref IS 'a sequence, stored by its OID and shown by its name; or a name read from a dump';
-COMMENT ON FUNCTION role_ref_in(pg_catalog.cstring) IS 'I/O';
-COMMENT ON FUNCTION role_ref_out(role_ref) IS 'I/O';
-COMMENT ON FUNCTION role_ref(pg_catalog.oid) IS 'a reference to the role';
-COMMENT ON FUNCTION role_oid(role_ref) IS 'the OID of the role; NULL if it is missing';
-COMMENT ON FUNCTION sequence_ref_in(pg_catalog.cstring) IS 'I/O';
-COMMENT ON FUNCTION sequence_ref_out(sequence_ref) IS 'I/O';
-COMMENT ON FUNCTION sequence_ref(pg_catalog.oid) IS 'a reference to the sequence';
-COMMENT ON FUNCTION sequence_oid(sequence_ref) IS 'the OID of the sequence; NULL if it is missing';
+COMMENT ON TYPE shardid_lease.role_ref IS 'a role, stored by its OID and shown by its name; or a name read from a dump';
+COMMENT ON TYPE shardid_lease.sequence_ref IS 'a sequence, stored by its OID and shown by its name; or a name read from a dump';
+COMMENT ON FUNCTION shardid_lease.role_ref_in IS 'I/O';
+COMMENT ON FUNCTION shardid_lease.role_ref_out IS 'I/O';
+COMMENT ON FUNCTION shardid_lease.role_ref IS 'a reference to the role';
+COMMENT ON FUNCTION shardid_lease.role_oid IS 'the OID of the role; NULL if it is missing';
+COMMENT ON FUNCTION shardid_lease.sequence_ref_in IS 'I/O';
+COMMENT ON FUNCTION shardid_lease.sequence_ref_out IS 'I/O';
+COMMENT ON FUNCTION shardid_lease.sequence_ref IS 'a reference to the sequence';
+COMMENT ON FUNCTION shardid_lease.sequence_oid IS 'the OID of the sequence; NULL if it is missing';
 
 -- ==== The registry: tables. A time is in milliseconds since the epoch of its id space ====
 
-CREATE TABLE id_space (
-    name pg_catalog.text PRIMARY KEY,
-    owner role_ref NOT NULL,
-    epoch pg_catalog.timestamptz NOT NULL, shard_bits int NOT NULL, sequence_bits int NOT NULL,
+CREATE TABLE shardid_lease.id_space (
+    name text PRIMARY KEY,
+    owner shardid_lease.role_ref NOT NULL,
+    epoch timestamptz NOT NULL, shard_bits int NOT NULL, sequence_bits int NOT NULL,
     lease_ms bigint NOT NULL, max_ahead_ms bigint NOT NULL,
     not_before bigint NOT NULL,
-    identity pg_catalog.text NOT NULL,
-    secret pg_catalog.text NOT NULL,
-    branch pg_catalog.text NOT NULL,
+    identity text NOT NULL,
+    secret text NOT NULL,
+    branch text NOT NULL,
     was_set_back boolean NOT NULL);
 
 -- Where the registry of an id space was last confirmed, and how. Dumps do not have it: a registry that is
 -- restored from one, even into the same database, has to be confirmed.
-CREATE TABLE registry_confirmation (
-    identity pg_catalog.text PRIMARY KEY,
-    place pg_catalog.text NOT NULL, system_identifier pg_catalog.text NOT NULL, timeline bigint NOT NULL,
-    host pg_catalog.text NOT NULL, port int NOT NULL, database pg_catalog.text NOT NULL,
-    backup pg_catalog.text NOT NULL,
-    started pg_catalog.text NOT NULL,
+CREATE TABLE shardid_lease.registry_confirmation (
+    identity text PRIMARY KEY,
+    place text NOT NULL, system_identifier text NOT NULL, timeline bigint NOT NULL,
+    host text NOT NULL, port int NOT NULL, database text NOT NULL,
+    backup text NOT NULL,
+    started text NOT NULL,
     was_restored boolean NOT NULL);
 
-CREATE TABLE granted_shard (
-    space pg_catalog.text NOT NULL REFERENCES id_space,
+CREATE TABLE shardid_lease.granted_shard (
+    space text NOT NULL REFERENCES shardid_lease.id_space,
     shard int NOT NULL,
-    state pg_catalog.text NOT NULL,
+    state text NOT NULL,
     from_ms bigint NOT NULL, until_ms bigint NOT NULL,
-    origin pg_catalog.text, lease pg_catalog.text, place pg_catalog.text, incarnation pg_catalog.text, role role_ref,
-    host pg_catalog.text, port int, database pg_catalog.text,
-    since pg_catalog.timestamptz,
+    origin text, lease text, place text, incarnation text, role shardid_lease.role_ref,
+    host text, port int, database text,
+    since timestamptz,
     -- The last starts of the server in the holder's place, in the order in which they were seen, as microseconds since 1970.
     starts bigint[],
     serial bigint NOT NULL,
     -- Of the id space, when the row was changed last.
-    branch pg_catalog.text,
-    comment pg_catalog.text,
+    branch text,
+    comment text,
     PRIMARY KEY (space, shard));
 
-COMMENT ON TABLE id_space IS 'the id spaces of this registry';
-COMMENT ON TABLE registry_confirmation IS 'where the registry of each id space was confirmed';
-COMMENT ON TABLE granted_shard IS 'the shards that were ever granted or reserved: their holders and last windows of time';
+COMMENT ON TABLE shardid_lease.id_space IS 'the id spaces of this registry';
+COMMENT ON TABLE shardid_lease.registry_confirmation IS 'where the registry of each id space was confirmed';
+COMMENT ON TABLE shardid_lease.granted_shard IS 'the shards that were ever granted or reserved: their holders and last windows of time';
 
 -- A registry that is restored from a dump has to know what was granted.
-SELECT pg_catalog.pg_extension_config_dump('id_space'::pg_catalog.regclass, ''::pg_catalog.text);
-SELECT pg_catalog.pg_extension_config_dump('granted_shard'::pg_catalog.regclass, ''::pg_catalog.text);
+SELECT pg_extension_config_dump('shardid_lease.id_space', '');
+SELECT pg_extension_config_dump('shardid_lease.granted_shard', '');
 
-CREATE FUNCTION keep_own_rows() RETURNS pg_catalog.trigger
+CREATE FUNCTION shardid_lease.keep_own_rows() RETURNS trigger
 AS 'MODULE_PATHNAME', 'shardid_keep_own_rows' LANGUAGE C;
-COMMENT ON FUNCTION keep_own_rows() IS 'keeps logical replication from changing the rows, which are true in this database only';
-
-CREATE TRIGGER keep_own_rows BEFORE INSERT OR UPDATE OR DELETE ON id_space
-FOR EACH ROW EXECUTE FUNCTION shardid_lease.keep_own_rows();
-CREATE TRIGGER keep_own_rows BEFORE INSERT OR UPDATE OR DELETE ON registry_confirmation
-FOR EACH ROW EXECUTE FUNCTION shardid_lease.keep_own_rows();
-CREATE TRIGGER keep_own_rows BEFORE INSERT OR UPDATE OR DELETE ON granted_shard
-FOR EACH ROW EXECUTE FUNCTION shardid_lease.keep_own_rows();
-ALTER TABLE id_space ENABLE ALWAYS TRIGGER keep_own_rows;
-ALTER TABLE registry_confirmation ENABLE ALWAYS TRIGGER keep_own_rows;
-ALTER TABLE granted_shard ENABLE ALWAYS TRIGGER keep_own_rows;
+COMMENT ON FUNCTION shardid_lease.keep_own_rows IS
+'keeps logical replication from changing the rows, which are true in this database only';
 
 -- ==== The registry: times, errors, and what SQL cannot find out ====
 
-CREATE FUNCTION ms_of(ts pg_catalog.timestamptz) RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE
-RETURN pg_catalog.floor(pg_catalog.extract('epoch'::pg_catalog.text, ts) OPERATOR(pg_catalog.*) 1000);
+CREATE FUNCTION shardid_lease.ms_of(ts timestamptz) RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE
+RETURN floor(extract(epoch FROM ts) * 1000);
 
-CREATE FUNCTION now_ms(epoch pg_catalog.timestamptz) RETURNS bigint LANGUAGE sql VOLATILE PARALLEL SAFE
-RETURN shardid_lease.ms_of(pg_catalog.clock_timestamp()) OPERATOR(pg_catalog.-) shardid_lease.ms_of(epoch);
+CREATE FUNCTION shardid_lease.now_ms(epoch timestamptz) RETURNS bigint LANGUAGE sql VOLATILE PARALLEL SAFE
+RETURN shardid_lease.ms_of(clock_timestamp()) - shardid_lease.ms_of(epoch);
 
-CREATE FUNCTION ts_of(ms bigint, epoch pg_catalog.timestamptz) RETURNS pg_catalog.timestamptz
+CREATE FUNCTION shardid_lease.ts_of(ms bigint, epoch timestamptz) RETURNS timestamptz
 LANGUAGE sql STABLE PARALLEL SAFE
-RETURN epoch OPERATOR(pg_catalog.+) (ms OPERATOR(pg_catalog.*) '1 millisecond'::pg_catalog.interval);
+RETURN epoch + (ms * interval '1 millisecond');
 
-CREATE FUNCTION check_layout(epoch pg_catalog.timestamptz, shard_bits int, sequence_bits int) RETURNS pg_catalog.void
+CREATE FUNCTION shardid_lease.check_layout(epoch timestamptz, shard_bits int, sequence_bits int) RETURNS void
 AS 'MODULE_PATHNAME', 'shardid_check_layout' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION this_server(generator pg_catalog.oid DEFAULT 0) RETURNS pg_catalog.jsonb
+CREATE FUNCTION shardid_lease.this_server(generator oid DEFAULT 0) RETURNS jsonb
 AS 'MODULE_PATHNAME', 'shardid_this_server' LANGUAGE C STRICT;
-CREATE FUNCTION replayed_all_wal() RETURNS boolean
+CREATE FUNCTION shardid_lease.replayed_all_wal() RETURNS boolean
 AS 'MODULE_PATHNAME', 'shardid_replayed_all_wal' LANGUAGE C;
-CREATE FUNCTION try_shard_lock(space pg_catalog.text, shard int) RETURNS boolean
+CREATE FUNCTION shardid_lease.try_shard_lock(space text, shard int) RETURNS boolean
 AS 'MODULE_PATHNAME', 'shardid_try_shard_lock' LANGUAGE C STRICT;
-CREATE FUNCTION wait_until_durable() RETURNS pg_catalog.void
+CREATE FUNCTION shardid_lease.wait_until_durable() RETURNS void
 AS 'MODULE_PATHNAME', 'shardid_wait_until_durable' LANGUAGE C;
 
-COMMENT ON FUNCTION ms_of(pg_catalog.timestamptz) IS 'the time in whole milliseconds since 1970';
-COMMENT ON FUNCTION now_ms(pg_catalog.timestamptz) IS 'the clock, in whole milliseconds since the epoch';
-COMMENT ON FUNCTION ts_of(bigint, pg_catalog.timestamptz) IS 'the time that is so many milliseconds after the epoch';
-COMMENT ON FUNCTION check_layout(pg_catalog.timestamptz, int, int) IS 'raises an error unless ids can have this layout';
-COMMENT ON FUNCTION this_server(pg_catalog.oid) IS 'the place of this database, or of its generator, and what is shown of it';
-COMMENT ON FUNCTION replayed_all_wal() IS 'whether the recovery that began this timeline had no target to stop at';
-COMMENT ON FUNCTION try_shard_lock(pg_catalog.text, int) IS
+COMMENT ON FUNCTION shardid_lease.ms_of IS 'the time in whole milliseconds since 1970';
+COMMENT ON FUNCTION shardid_lease.now_ms IS 'the clock, in whole milliseconds since the epoch';
+COMMENT ON FUNCTION shardid_lease.ts_of IS 'the time that is so many milliseconds after the epoch';
+COMMENT ON FUNCTION shardid_lease.check_layout IS 'raises an error unless ids can have this layout';
+COMMENT ON FUNCTION shardid_lease.this_server IS
+'the place of this database, or of its generator, and what is shown of it';
+COMMENT ON FUNCTION shardid_lease.replayed_all_wal IS
+'whether the recovery that began this timeline had no target to stop at';
+COMMENT ON FUNCTION shardid_lease.try_shard_lock IS
 'locks the shard until the transaction ends, unless another transaction has locked it';
-COMMENT ON FUNCTION wait_until_durable() IS
+COMMENT ON FUNCTION shardid_lease.wait_until_durable IS
 'waits until all that is committed now is on disk, and on the synchronous standbys';
 
 -- ==== The registry: what all its functions check ====
 
 -- A snapshot that is older than the last commit would hide what was granted.
 
-CREATE FUNCTION check_transaction() RETURNS pg_catalog.void
+CREATE FUNCTION shardid_lease.check_transaction() RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 BEGIN
     IF current_setting('transaction_isolation') <> 'read committed' THEN
@@ -192,7 +182,7 @@ $body$;
 
 -- A standby that is promoted must not have forgotten what an owner was told.
 
-CREATE FUNCTION check_durability() RETURNS pg_catalog.void
+CREATE FUNCTION shardid_lease.check_durability() RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 BEGIN
     PERFORM shardid_lease.check_transaction();
@@ -208,18 +198,13 @@ $body$;
 
 -- If the owner is missing, superusers own the id space.
 
-CREATE FUNCTION is_owner(caller pg_catalog.regrole, owner role_ref) RETURNS boolean
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $body$
-BEGIN
-    RETURN coalesce(pg_has_role(caller, shardid_lease.role_oid(owner), 'USAGE'),
-        (SELECT r.rolsuper FROM pg_roles r WHERE r.oid = caller));
-END
-$body$;
+CREATE FUNCTION shardid_lease.is_owner(caller regrole, owner shardid_lease.role_ref) RETURNS boolean LANGUAGE sql STABLE
+RETURN coalesce(pg_has_role(caller, shardid_lease.role_oid(owner), 'USAGE'), (SELECT r.rolsuper FROM pg_roles r WHERE r.oid = caller));
 
 -- A copy of the registry grants nothing until its owner has confirmed it. A file backup_label.old that was not there
 -- before shows that the server was started from a base backup.
 
-CREATE FUNCTION where_differs(known registry_confirmation, here pg_catalog.jsonb) RETURNS pg_catalog.text
+CREATE FUNCTION shardid_lease.where_differs(known shardid_lease.registry_confirmation, here jsonb) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     other_cluster boolean := known.system_identifier <> here->>'system_identifier';
@@ -239,7 +224,7 @@ BEGIN
 END
 $body$;
 
-CREATE FUNCTION why_stopped(space id_space) RETURNS pg_catalog.text
+CREATE FUNCTION shardid_lease.why_stopped(space shardid_lease.id_space) RETURNS text
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     known shardid_lease.registry_confirmation;
@@ -262,27 +247,20 @@ $body$;
 -- what is committed and durable, by receipts(). Each call of registry_was_restored() begins another branch. A receipt
 -- is shard.branch.serial.until.signature.
 
-CREATE FUNCTION signed(space id_space, claims pg_catalog.text) RETURNS pg_catalog.text
-LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $body$
-BEGIN
-    RETURN concat_ws('.', claims,
-        encode(sha256(convert_to(concat_ws('|', space.secret, claims, space.secret), 'UTF8')), 'hex'));
-END
-$body$;
+CREATE FUNCTION shardid_lease.signed(space shardid_lease.id_space, claims text) RETURNS text LANGUAGE sql IMMUTABLE
+RETURN concat_ws('.', claims,
+    encode(sha256(convert_to(concat_ws('|', (space).secret, claims, (space).secret), 'UTF8')), 'hex'));
 
 -- A number of a request, from 0 to the highest; NULL if it is anything else: nothing that a member sends makes an error.
 
-CREATE FUNCTION number_of(request pg_catalog.jsonb, name pg_catalog.text, highest bigint DEFAULT 9223372036854775807)
-RETURNS bigint LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $body$
-BEGIN
-    RETURN CASE WHEN request->>name ~ '^\d{1,19}$' THEN
-        CASE WHEN (request->>name)::numeric <= highest THEN request->>name END END;
-END
-$body$;
+CREATE FUNCTION shardid_lease.number_of(request jsonb, name text, highest bigint DEFAULT 9223372036854775807) RETURNS bigint
+LANGUAGE sql IMMUTABLE
+RETURN CASE WHEN request->>name ~ '^\d{1,19}$' THEN
+    CASE WHEN (request->>name)::numeric <= highest THEN (request->>name)::bigint END END;
 
 -- seen: the serial of the receipt, if it is for the requested shard or if no shard is requested.
 
-CREATE FUNCTION check_request(request pg_catalog.jsonb, space id_space, OUT why pg_catalog.text, OUT seen bigint)
+CREATE FUNCTION shardid_lease.check_request(request jsonb, space shardid_lease.id_space, OUT why text, OUT seen bigint)
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     asked bigint := shardid_lease.number_of(request, 'shard');
@@ -336,20 +314,21 @@ BEGIN
 END
 $body$;
 
-COMMENT ON FUNCTION check_transaction() IS 'raises 0A000 unless the isolation level is READ COMMITTED';
-COMMENT ON FUNCTION check_durability() IS 'raises 55000 if the commit would not wait for synchronous standbys';
-COMMENT ON FUNCTION is_owner(pg_catalog.regrole, role_ref) IS 'whether the caller has the privileges of the owner';
-COMMENT ON FUNCTION where_differs(registry_confirmation, pg_catalog.jsonb) IS
+COMMENT ON FUNCTION shardid_lease.check_transaction IS 'raises 0A000 unless the isolation level is READ COMMITTED';
+COMMENT ON FUNCTION shardid_lease.check_durability IS
+'raises 55000 if the commit would not wait for synchronous standbys';
+COMMENT ON FUNCTION shardid_lease.is_owner IS 'whether the caller has the privileges of the owner';
+COMMENT ON FUNCTION shardid_lease.where_differs IS
 'what differs from where the registry was confirmed; NULL if nothing does';
-COMMENT ON FUNCTION why_stopped(id_space) IS 'why the registry grants nothing of the id space; NULL if it does';
-COMMENT ON FUNCTION signed(id_space, pg_catalog.text) IS 'the claims, and the proof that this registry made them';
-COMMENT ON FUNCTION number_of(pg_catalog.jsonb, pg_catalog.text, bigint) IS 'a number of a request; NULL if it is out of range';
-COMMENT ON FUNCTION check_request(pg_catalog.jsonb, id_space) IS
+COMMENT ON FUNCTION shardid_lease.why_stopped IS 'why the registry grants nothing of the id space; NULL if it does';
+COMMENT ON FUNCTION shardid_lease.signed IS 'the claims, and the proof that this registry made them';
+COMMENT ON FUNCTION shardid_lease.number_of IS 'a number of a request; NULL if it is out of range';
+COMMENT ON FUNCTION shardid_lease.check_request IS
 'why the request is refused, regardless of the holder; stops the id space if it proves that the registry was set back';
 
 -- ==== The registry: functions for the owners of id spaces ====
 
-CREATE FUNCTION owned_space(caller pg_catalog.regrole, wanted pg_catalog.text) RETURNS id_space
+CREATE FUNCTION shardid_lease.owned_space(caller regrole, wanted text) RETURNS shardid_lease.id_space
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     space shardid_lease.id_space;
@@ -375,7 +354,7 @@ BEGIN
 END
 $body$;
 
-CREATE FUNCTION owned_spaces(caller pg_catalog.regrole) RETURNS pg_catalog.text[]
+CREATE FUNCTION shardid_lease.owned_spaces(caller regrole) RETURNS text[]
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 BEGIN
     PERFORM shardid_lease.check_durability();
@@ -389,7 +368,7 @@ BEGIN
 END
 $body$;
 
-CREATE FUNCTION confirm_here(spaces pg_catalog.text[], was_restored boolean) RETURNS pg_catalog.void
+CREATE FUNCTION shardid_lease.confirm_here(spaces text[], was_restored boolean) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 BEGIN
     DELETE FROM shardid_lease.registry_confirmation c
@@ -406,10 +385,10 @@ BEGIN
 END
 $body$;
 
-CREATE FUNCTION create_id_space_by(
-    caller pg_catalog.regrole, name pg_catalog.text, lease interval, max_ahead interval,
-    epoch pg_catalog.timestamptz, shard_bits int, sequence_bits int) RETURNS pg_catalog.void
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+CREATE FUNCTION shardid_lease.create_id_space_by(
+    caller regrole, name text, lease interval DEFAULT '60 seconds', max_ahead interval DEFAULT NULL,
+    epoch timestamptz DEFAULT '2011-08-24 21:07:01.721+00', shard_bits int DEFAULT 13, sequence_bits int DEFAULT 10)
+RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     lease_ms bigint := 1000 * extract(epoch FROM lease);
     max_ahead_ms bigint;
@@ -448,8 +427,8 @@ EXCEPTION WHEN unique_violation THEN
 END
 $body$;
 
-CREATE FUNCTION drop_id_space_by(caller pg_catalog.regrole, name pg_catalog.text) RETURNS pg_catalog.void
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+CREATE FUNCTION shardid_lease.drop_id_space_by(caller regrole, name text) RETURNS void
+LANGUAGE plpgsql STRICT SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     dropped shardid_lease.id_space := shardid_lease.owned_space(caller, name);
 BEGIN
@@ -470,8 +449,8 @@ BEGIN
 END
 $body$;
 
-CREATE FUNCTION evict_shard_by(caller pg_catalog.regrole, space pg_catalog.text, shard int) RETURNS pg_catalog.void
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+CREATE FUNCTION shardid_lease.evict_shard_by(caller regrole, space text, shard int) RETURNS void
+LANGUAGE plpgsql STRICT SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     its_space shardid_lease.id_space := shardid_lease.owned_space(caller, space);
 BEGIN
@@ -487,8 +466,8 @@ BEGIN
 END
 $body$;
 
-CREATE FUNCTION reserve_shard_by(caller pg_catalog.regrole, space pg_catalog.text, shard int, comment pg_catalog.text)
-RETURNS pg_catalog.void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+CREATE FUNCTION shardid_lease.reserve_shard_by(caller regrole, space text, shard int, comment text DEFAULT NULL)
+RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     its_space shardid_lease.id_space := shardid_lease.owned_space(caller, space);
     last_shard bigint := (1::bigint << its_space.shard_bits) - 1;
@@ -531,8 +510,8 @@ BEGIN
 END
 $body$;
 
-CREATE FUNCTION unreserve_shard_by(caller pg_catalog.regrole, space pg_catalog.text, shard int) RETURNS pg_catalog.void
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+CREATE FUNCTION shardid_lease.unreserve_shard_by(caller regrole, space text, shard int) RETURNS void
+LANGUAGE plpgsql STRICT SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     its_space shardid_lease.id_space := shardid_lease.owned_space(caller, space);
 BEGIN
@@ -550,8 +529,8 @@ BEGIN
 END
 $body$;
 
-CREATE FUNCTION registry_was_restored_by(caller pg_catalog.regrole, newest_grant pg_catalog.timestamptz)
-RETURNS pg_catalog.void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+CREATE FUNCTION shardid_lease.registry_was_restored_by(caller regrole, newest_grant timestamptz DEFAULT NULL)
+RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     spaces text[] := shardid_lease.owned_spaces(caller);
 BEGIN
@@ -586,8 +565,8 @@ BEGIN
 END
 $body$;
 
-CREATE FUNCTION registry_was_moved_by(caller pg_catalog.regrole) RETURNS pg_catalog.void
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+CREATE FUNCTION shardid_lease.registry_was_moved_by(caller regrole) RETURNS void
+LANGUAGE plpgsql STRICT SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     spaces text[] := shardid_lease.owned_spaces(caller);
     space shardid_lease.id_space;
@@ -626,32 +605,22 @@ $body$;
 
 -- ==== The registry: functions for members. Their steps are those of contrib/lease/model/lease.pml ====
 
-CREATE FUNCTION is_own(held granted_shard, caller pg_catalog.regrole, request pg_catalog.jsonb) RETURNS boolean
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $body$
-BEGIN
-    RETURN coalesce(held.origin = request->>'origin' AND
-        pg_has_role(caller, shardid_lease.role_oid(held.role), 'USAGE'), false);
-END
-$body$;
+CREATE FUNCTION shardid_lease.is_own(held shardid_lease.granted_shard, caller regrole, request jsonb) RETURNS boolean
+LANGUAGE sql STABLE
+RETURN coalesce((held).origin = request->>'origin'
+    AND pg_has_role(caller, shardid_lease.role_oid((held).role), 'USAGE'), false);
 
-CREATE FUNCTION is_of_lease(held granted_shard, caller pg_catalog.regrole, request pg_catalog.jsonb) RETURNS boolean
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $body$
-BEGIN
-    RETURN shardid_lease.is_own(held, caller, request) AND held.lease IS NOT DISTINCT FROM request->>'lease';
-END
-$body$;
+CREATE FUNCTION shardid_lease.is_of_lease(held shardid_lease.granted_shard, caller regrole, request jsonb) RETURNS boolean
+LANGUAGE sql STABLE
+RETURN shardid_lease.is_own(held, caller, request) AND (held).lease IS NOT DISTINCT FROM request->>'lease';
 
 -- final: nothing is left to be released. later: the same request can be granted later.
 
-CREATE FUNCTION refusal(
-    request pg_catalog.jsonb, error pg_catalog.text, final boolean DEFAULT false, later boolean DEFAULT false)
-RETURNS pg_catalog.jsonb LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $body$
-BEGIN
-    RETURN jsonb_build_object('origin', request->'origin', 'ok', false, 'final', final, 'later', later, 'error', error);
-END
-$body$;
+CREATE FUNCTION shardid_lease.refusal(request jsonb, error text, final boolean DEFAULT false, later boolean DEFAULT false)
+RETURNS jsonb LANGUAGE sql IMMUTABLE
+RETURN jsonb_build_object('origin', request->'origin', 'ok', false, 'final', final, 'later', later, 'error', error);
 
-CREATE FUNCTION why_not(space id_space, shard int, held granted_shard, own boolean) RETURNS pg_catalog.text
+CREATE FUNCTION shardid_lease.why_not(space shardid_lease.id_space, shard int, held shardid_lease.granted_shard, own boolean) RETURNS text
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 BEGIN
     RETURN format('shard %s of id space "%s" ', shard, space.name) || CASE
@@ -671,7 +640,7 @@ $body$;
 
 -- The lowest shard that the caller can be granted: one of its own, or a free one that no open transaction has locked.
 
-CREATE FUNCTION free_shard(space id_space, caller pg_catalog.regrole, request pg_catalog.jsonb) RETURNS int
+CREATE FUNCTION shardid_lease.free_shard(space shardid_lease.id_space, caller regrole, request jsonb) RETURNS int
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     rows_of_space bigint := (SELECT count(*) FROM shardid_lease.granted_shard g WHERE g.space = space.name);
@@ -736,7 +705,7 @@ $body$;
 --   clock, tick       Each is compared with the registry's clock, the tick also with not_before: a wrong clock does not
 --                     move a shard's windows further than max_ahead.
 
-CREATE FUNCTION grant_one(caller pg_catalog.regrole, request pg_catalog.jsonb) RETURNS pg_catalog.jsonb
+CREATE FUNCTION shardid_lease.grant_one(caller regrole, request jsonb) RETURNS jsonb
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     space shardid_lease.id_space;
@@ -864,8 +833,8 @@ BEGIN
 END
 $body$;
 
-CREATE FUNCTION grant_shards_by(caller pg_catalog.regrole, requests pg_catalog.jsonb) RETURNS pg_catalog.jsonb
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+CREATE FUNCTION shardid_lease.grant_shards_by(caller regrole, requests jsonb) RETURNS jsonb
+LANGUAGE plpgsql STRICT SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     request jsonb;
     answers jsonb[] := '{}';
@@ -882,8 +851,8 @@ $body$;
 -- A second transaction: what the first one has changed counts once it is committed, on disk, and on the standbys that
 -- commits wait for, also if that wait was canceled.
 
-CREATE FUNCTION receipts_by(caller pg_catalog.regrole, answers pg_catalog.jsonb) RETURNS pg_catalog.jsonb
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET synchronous_commit = 'on' AS $body$
+CREATE FUNCTION shardid_lease.receipts_by(caller regrole, answers jsonb) RETURNS jsonb
+LANGUAGE plpgsql STRICT SET search_path = pg_catalog, pg_temp SET synchronous_commit = 'on' AS $body$
 DECLARE
     answer jsonb;
     complete jsonb[] := '{}';
@@ -921,111 +890,76 @@ BEGIN
 END
 $body$;
 
-COMMENT ON FUNCTION is_own(granted_shard, pg_catalog.regrole, pg_catalog.jsonb) IS
-'whether the request comes from the generator that has, or had, the shard';
-COMMENT ON FUNCTION is_of_lease(granted_shard, pg_catalog.regrole, pg_catalog.jsonb) IS
+COMMENT ON FUNCTION shardid_lease.is_own IS 'whether the request comes from the generator that has, or had, the shard';
+COMMENT ON FUNCTION shardid_lease.is_of_lease IS
 'whether the shard was granted to the call of lease_shard() that sent the request';
-COMMENT ON FUNCTION refusal(pg_catalog.jsonb, pg_catalog.text, boolean, boolean) IS 'the answer to a request that the registry refuses';
-COMMENT ON FUNCTION why_not(id_space, int, granted_shard, boolean) IS 'why the shard is not granted, and which generator has it';
-COMMENT ON FUNCTION free_shard(id_space, pg_catalog.regrole, pg_catalog.jsonb) IS
+COMMENT ON FUNCTION shardid_lease.refusal IS 'the answer to a request that the registry refuses';
+COMMENT ON FUNCTION shardid_lease.why_not IS 'why the shard is not granted, and which generator has it';
+COMMENT ON FUNCTION shardid_lease.free_shard IS
 'the lowest shard of the id space that the caller can be granted, locked; NULL if there is none';
-COMMENT ON FUNCTION grant_one(pg_catalog.regrole, pg_catalog.jsonb) IS
+COMMENT ON FUNCTION shardid_lease.grant_one IS
 'grants a shard and a window of time, or releases a shard, or says why not';
 
 -- ==== The registry: what SQL calls ====
 
-CREATE FUNCTION create_id_space(
-    name pg_catalog.text,
-    lease interval DEFAULT '60 seconds'::pg_catalog.interval,
-    max_ahead interval DEFAULT NULL::pg_catalog.interval,
-    epoch pg_catalog.timestamptz DEFAULT '2011-08-24 21:07:01.721+00'::pg_catalog.timestamptz,
-    shard_bits int DEFAULT 13,
-    sequence_bits int DEFAULT 10) RETURNS pg_catalog.void
-AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C;
-CREATE FUNCTION drop_id_space(name pg_catalog.text) RETURNS pg_catalog.void
-AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C STRICT;
-CREATE FUNCTION evict_shard(space pg_catalog.text, shard int) RETURNS pg_catalog.void
-AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C STRICT;
-CREATE FUNCTION reserve_shard(space pg_catalog.text, shard int, comment pg_catalog.text DEFAULT NULL::pg_catalog.text)
-RETURNS pg_catalog.void
-AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C;
-CREATE FUNCTION unreserve_shard(space pg_catalog.text, shard int) RETURNS pg_catalog.void
-AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C STRICT;
-CREATE FUNCTION registry_was_restored(newest_grant pg_catalog.timestamptz DEFAULT NULL::pg_catalog.timestamptz)
-RETURNS pg_catalog.void
-AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C;
-CREATE FUNCTION registry_was_moved() RETURNS pg_catalog.void
-AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C STRICT;
-CREATE FUNCTION grant_shards(requests pg_catalog.jsonb) RETURNS pg_catalog.jsonb
-AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C STRICT;
-CREATE FUNCTION receipts(answers pg_catalog.jsonb) RETURNS pg_catalog.jsonb
-AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C STRICT;
+DO $body$
+DECLARE
+    inner_function pg_proc;
+BEGIN
+    FOR inner_function IN SELECT * FROM pg_proc p WHERE p.pronamespace = 'shardid_lease'::regnamespace AND p.proname LIKE '%\_by' LOOP
+        EXECUTE format($outer$CREATE FUNCTION shardid_lease.%I(%s) RETURNS %s AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C %s$outer$,
+            left(inner_function.proname, -3),
+            regexp_replace(pg_get_function_arguments(inner_function.oid), '^caller regrole(, )?', ''),
+            pg_get_function_result(inner_function.oid), CASE WHEN inner_function.proisstrict THEN 'STRICT' END);
+        EXECUTE format('COMMENT ON FUNCTION shardid_lease.%I IS %L', inner_function.proname,
+            format('what %s() does', left(inner_function.proname, -3)));
+    END LOOP;
+END
+$body$;
 
-CREATE VIEW id_space_shards AS
+CREATE VIEW shardid_lease.id_space_shards AS
 SELECT g.space, g.shard,
-    CASE WHEN g.state OPERATOR(pg_catalog.=) 'held'::pg_catalog.text
-            AND g.until_ms OPERATOR(pg_catalog.<=) shardid_lease.now_ms(s.epoch)
-        THEN 'expired'::pg_catalog.text ELSE g.state END AS state,
+    CASE WHEN g.state = 'held'
+            AND g.until_ms <= shardid_lease.now_ms(s.epoch)
+        THEN 'expired' ELSE g.state END AS state,
     g.host, g.port, g.database, g.role, g.since,
-    CASE WHEN g.state OPERATOR(pg_catalog.<>) 'reserved'::pg_catalog.text
+    CASE WHEN g.state <> 'reserved'
         THEN shardid_lease.ts_of(g.until_ms, s.epoch) END AS until,
     g.comment
-FROM granted_shard g JOIN id_space s ON s.name OPERATOR(pg_catalog.=) g.space
-WHERE g.serial OPERATOR(pg_catalog.>) 0 AND (pg_catalog.pg_has_role(shardid_lease.role_oid(s.owner), 'USAGE'::pg_catalog.text)
-    OR pg_catalog.pg_has_role(shardid_lease.role_oid(g.role), 'USAGE'::pg_catalog.text)
-    OR pg_catalog.pg_has_role('pg_monitor'::pg_catalog.name, 'USAGE'::pg_catalog.text));
+FROM shardid_lease.granted_shard g JOIN shardid_lease.id_space s ON s.name = g.space
+WHERE g.serial > 0 AND (pg_has_role(shardid_lease.role_oid(s.owner), 'USAGE')
+    OR pg_has_role(shardid_lease.role_oid(g.role), 'USAGE')
+    OR pg_has_role('pg_monitor', 'USAGE'));
 
-COMMENT ON FUNCTION create_id_space(pg_catalog.text, interval, interval, pg_catalog.timestamptz, int, int) IS
+COMMENT ON FUNCTION shardid_lease.create_id_space IS
 'creates an id space, of which members lease shards: no two of its ids are equal';
-COMMENT ON FUNCTION drop_id_space(pg_catalog.text) IS 'drops an id space of which nothing was ever granted';
-COMMENT ON FUNCTION evict_shard(pg_catalog.text, int) IS
+COMMENT ON FUNCTION shardid_lease.drop_id_space IS 'drops an id space of which nothing was ever granted';
+COMMENT ON FUNCTION shardid_lease.evict_shard IS
 'releases a shard whose holder no longer exists, so that any generator can lease it';
-COMMENT ON FUNCTION reserve_shard(pg_catalog.text, int, pg_catalog.text) IS
-'keeps a shard from being granted, for a generator without a lease';
-COMMENT ON FUNCTION unreserve_shard(pg_catalog.text, int) IS 'lets a reserved shard be granted again';
-COMMENT ON FUNCTION registry_was_restored(pg_catalog.timestamptz) IS
+COMMENT ON FUNCTION shardid_lease.reserve_shard IS 'keeps a shard from being granted, for a generator without a lease';
+COMMENT ON FUNCTION shardid_lease.unreserve_shard IS 'lets a reserved shard be granted again';
+COMMENT ON FUNCTION shardid_lease.registry_was_restored IS
 'confirms a registry that may have lost commits: no window that it grants overlaps one that it has forgotten';
-COMMENT ON FUNCTION registry_was_moved() IS
+COMMENT ON FUNCTION shardid_lease.registry_was_moved IS
 'confirms a registry in another place that has lost nothing since it last granted, and of which no other copy runs';
-COMMENT ON FUNCTION grant_shards(pg_catalog.jsonb) IS 'called by members: grants, renews or releases leases of shards';
-COMMENT ON FUNCTION receipts(pg_catalog.jsonb) IS
+COMMENT ON FUNCTION shardid_lease.grant_shards IS 'called by members: grants, renews or releases leases of shards';
+COMMENT ON FUNCTION shardid_lease.receipts IS
 'called by members after the commit: the granted windows, and proofs of them; before a takeover: what it displaces';
-COMMENT ON VIEW id_space_shards IS 'the shards of this registry''s id spaces: their holders, and the ends of their windows';
+COMMENT ON VIEW shardid_lease.id_space_shards IS 'the shards of this registry''s id spaces: their holders, and the ends of their windows';
 
-COMMENT ON FUNCTION create_id_space_by(
-    pg_catalog.regrole, pg_catalog.text, interval, interval, pg_catalog.timestamptz, int, int) IS
-'what create_id_space() does';
-COMMENT ON FUNCTION drop_id_space_by(pg_catalog.regrole, pg_catalog.text) IS 'what drop_id_space() does';
-COMMENT ON FUNCTION evict_shard_by(pg_catalog.regrole, pg_catalog.text, int) IS 'what evict_shard() does';
-COMMENT ON FUNCTION reserve_shard_by(pg_catalog.regrole, pg_catalog.text, int, pg_catalog.text) IS
-'what reserve_shard() does';
-COMMENT ON FUNCTION unreserve_shard_by(pg_catalog.regrole, pg_catalog.text, int) IS 'what unreserve_shard() does';
-COMMENT ON FUNCTION registry_was_restored_by(pg_catalog.regrole, pg_catalog.timestamptz) IS
-'what registry_was_restored() does';
-COMMENT ON FUNCTION registry_was_moved_by(pg_catalog.regrole) IS 'what registry_was_moved() does';
-COMMENT ON FUNCTION grant_shards_by(pg_catalog.regrole, pg_catalog.jsonb) IS 'what grant_shards() does';
-COMMENT ON FUNCTION receipts_by(pg_catalog.regrole, pg_catalog.jsonb) IS 'what receipts() does';
-COMMENT ON FUNCTION owned_space(pg_catalog.regrole, pg_catalog.text) IS
-'the id space, if the caller owns it and it is not stopped';
-COMMENT ON FUNCTION owned_spaces(pg_catalog.regrole) IS 'the id spaces that the caller owns, locked';
-COMMENT ON FUNCTION confirm_here(pg_catalog.text[], boolean) IS 'stores that the registry of the id spaces is in this place';
+COMMENT ON FUNCTION shardid_lease.owned_space IS 'the id space, if the caller owns it and it is not stopped';
+COMMENT ON FUNCTION shardid_lease.owned_spaces IS 'the id spaces that the caller owns, locked';
+COMMENT ON FUNCTION shardid_lease.confirm_here IS 'stores that the registry of the id spaces is in this place';
 
 -- ==== The registry: privileges ====
 
 GRANT SELECT (name, owner, epoch, shard_bits, sequence_bits, lease_ms, max_ahead_ms, not_before,
-    identity, was_set_back) ON id_space TO PUBLIC;
+    identity, was_set_back) ON shardid_lease.id_space TO PUBLIC;
 GRANT SELECT (identity, system_identifier, timeline, host, port, database, was_restored)
-    ON registry_confirmation TO PUBLIC;
-GRANT SELECT ON id_space_shards TO PUBLIC;
+    ON shardid_lease.registry_confirmation TO PUBLIC;
+GRANT SELECT ON shardid_lease.id_space_shards TO PUBLIC;
 -- For pg_dump.
-GRANT SELECT ON id_space, granted_shard TO pg_database_owner;
--- What views and types need. Everything else is for superusers, and for roles to which they grant it.
-REVOKE ALL ON ALL FUNCTIONS IN SCHEMA shardid_lease FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION ms_of(pg_catalog.timestamptz), now_ms(pg_catalog.timestamptz),
-    ts_of(bigint, pg_catalog.timestamptz), role_oid(role_ref), sequence_oid(sequence_ref), role_ref(pg_catalog.oid),
-    sequence_ref(pg_catalog.oid),
-    role_ref_in(pg_catalog.cstring), role_ref_out(role_ref), sequence_ref_in(pg_catalog.cstring),
-    sequence_ref_out(sequence_ref) TO PUBLIC;
+GRANT SELECT ON shardid_lease.id_space, shardid_lease.granted_shard TO pg_database_owner;
 
 -- ==== The member: tables and views ====
 
@@ -1033,97 +967,102 @@ GRANT EXECUTE ON FUNCTION ms_of(pg_catalog.timestamptz), now_ms(pg_catalog.times
 -- that it is a member, and has to ask. A lease has a random name, another one for each lease_shard(): only what has this
 -- name belongs together.
 
-CREATE TABLE leased_generator (
-    origin pg_catalog.uuid PRIMARY KEY,
-    lease pg_catalog.uuid NOT NULL,
-    generator sequence_ref NOT NULL,
-    server pg_catalog.text NOT NULL,
-    space pg_catalog.text NOT NULL,
+CREATE TABLE shardid_lease.leased_generator (
+    origin uuid PRIMARY KEY,
+    lease uuid NOT NULL,
+    generator shardid_lease.sequence_ref NOT NULL,
+    server text NOT NULL,
+    space text NOT NULL,
     shard int,
-    registry pg_catalog.text,
-    state pg_catalog.text NOT NULL,
-    epoch pg_catalog.timestamptz,
+    registry text,
+    state text NOT NULL,
+    epoch timestamptz,
     shard_bits int,
     sequence_bits int);
 
-COMMENT ON TABLE leased_generator IS
+COMMENT ON TABLE shardid_lease.leased_generator IS
 'the generators of this database that hold a lease, and what they lease';
 
-CREATE TABLE lease_window (
-    origin pg_catalog.uuid PRIMARY KEY,
-    lease pg_catalog.uuid NOT NULL,
-    family pg_catalog.text NOT NULL,
-    moved_at pg_catalog.pg_lsn NOT NULL,
+CREATE TABLE shardid_lease.lease_window (
+    origin uuid PRIMARY KEY,
+    lease uuid NOT NULL,
+    family text NOT NULL,
+    moved_at pg_lsn NOT NULL,
     from_ms bigint NOT NULL,
     until_ms bigint NOT NULL,
     lease_ms bigint NOT NULL,
     serial bigint NOT NULL,
-    receipt pg_catalog.text,
-    renewed_at pg_catalog.timestamptz,
-    failed_at pg_catalog.timestamptz,
+    receipt text,
+    renewed_at timestamptz,
+    failed_at timestamptz,
     -- Since when there was no answer, until failed_at.
-    silent_since pg_catalog.timestamptz,
-    logged_at pg_catalog.timestamptz,
+    silent_since timestamptz,
+    logged_at timestamptz,
     is_refused boolean NOT NULL DEFAULT false,
-    error pg_catalog.text);
+    error text);
 
-COMMENT ON TABLE lease_window IS
+COMMENT ON TABLE shardid_lease.lease_window IS
 'the window of time that each leased generator was granted last, and errors since then';
 
 -- Not those of generators that were dropped.
-SELECT pg_catalog.pg_extension_config_dump('leased_generator'::pg_catalog.regclass,
-    'WHERE shardid_lease.sequence_oid(generator) IS NOT NULL'::pg_catalog.text);
+SELECT pg_extension_config_dump('shardid_lease.leased_generator', 'WHERE shardid_lease.sequence_oid(generator) IS NOT NULL');
 
-CREATE TRIGGER keep_own_rows BEFORE INSERT OR UPDATE OR DELETE ON leased_generator
-    FOR EACH ROW EXECUTE FUNCTION shardid_lease.keep_own_rows();
-CREATE TRIGGER keep_own_rows BEFORE INSERT OR UPDATE OR DELETE ON lease_window
-    FOR EACH ROW EXECUTE FUNCTION shardid_lease.keep_own_rows();
-ALTER TABLE leased_generator ENABLE ALWAYS TRIGGER keep_own_rows;
-ALTER TABLE lease_window ENABLE ALWAYS TRIGGER keep_own_rows;
+DO $body$
+DECLARE
+    own regclass;
+BEGIN
+    FOREACH own IN ARRAY ARRAY['shardid_lease.id_space', 'shardid_lease.registry_confirmation', 'shardid_lease.granted_shard',
+            'shardid_lease.leased_generator', 'shardid_lease.lease_window'] LOOP
+        EXECUTE format('CREATE TRIGGER keep_own_rows BEFORE INSERT OR UPDATE OR DELETE ON %s '
+            'FOR EACH ROW EXECUTE FUNCTION shardid_lease.keep_own_rows()', own);
+        EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER keep_own_rows', own);
+    END LOOP;
+END
+$body$;
 
-GRANT SELECT ON leased_generator TO pg_database_owner, pg_monitor;
+GRANT SELECT ON shardid_lease.leased_generator TO pg_database_owner, pg_monitor;
 
-CREATE FUNCTION is_own_family(generator pg_catalog.regclass, family pg_catalog.text)
+CREATE FUNCTION shardid_lease.is_own_family(generator regclass, family text)
 RETURNS boolean
 AS 'MODULE_PATHNAME', 'shardid_is_own_family'
 LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
 
-COMMENT ON FUNCTION is_own_family(pg_catalog.regclass, pg_catalog.text) IS
+COMMENT ON FUNCTION shardid_lease.is_own_family IS
 'whether a window was granted to this generator''s present storage, on this server, since it was started';
 
-CREATE VIEW shard_leases AS
-SELECT c.oid::pg_catalog.regclass AS generator, l.space, l.shard, l.server,
-    CASE WHEN l.state OPERATOR(pg_catalog.<>) 'leased'::pg_catalog.text THEN l.state
-        WHEN w.own AND shardid_lease.ts_of(w.until_ms, l.epoch) OPERATOR(pg_catalog.>) pg_catalog.clock_timestamp()
-        THEN 'held'::pg_catalog.text ELSE 'not held'::pg_catalog.text END AS state,
+CREATE VIEW shardid_lease.shard_leases AS
+SELECT c.oid::regclass AS generator, l.space, l.shard, l.server,
+    CASE WHEN l.state <> 'leased' THEN l.state
+        WHEN w.own AND shardid_lease.ts_of(w.until_ms, l.epoch) > clock_timestamp()
+        THEN 'held' ELSE 'not held' END AS state,
     CASE WHEN w.own THEN shardid_lease.ts_of(w.from_ms, l.epoch) END AS "from",
     CASE WHEN w.own THEN shardid_lease.ts_of(w.until_ms, l.epoch) END AS until,
     w.renewed_at, w.failed_at, w.error
-FROM leased_generator l
-    JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) shardid_lease.sequence_oid(l.generator)
+FROM shardid_lease.leased_generator l
+    JOIN pg_class c ON c.oid = shardid_lease.sequence_oid(l.generator)
     LEFT JOIN LATERAL (
-        SELECT v.*, shardid_lease.is_own_family(c.oid::pg_catalog.regclass, v.family)
-            AND v.lease OPERATOR(pg_catalog.=) l.lease AND v.until_ms OPERATOR(pg_catalog.>) 0 AS own
-        FROM lease_window v WHERE v.origin OPERATOR(pg_catalog.=) l.origin) w ON true
-WHERE pg_catalog.pg_has_role(c.relowner, 'USAGE'::pg_catalog.text)
-    OR pg_catalog.pg_has_role('pg_monitor'::pg_catalog.name, 'USAGE'::pg_catalog.text);
+        SELECT v.*, shardid_lease.is_own_family(c.oid::regclass, v.family)
+            AND v.lease = l.lease AND v.until_ms > 0 AS own
+        FROM shardid_lease.lease_window v WHERE v.origin = l.origin) w ON true
+WHERE pg_has_role(c.relowner, 'USAGE')
+    OR pg_has_role('pg_monitor', 'USAGE');
 
-COMMENT ON VIEW shard_leases IS
+COMMENT ON VIEW shardid_lease.shard_leases IS
 'the leased generators of this database: their shards, windows of time, and errors since the last renewal';
 
-GRANT SELECT ON shard_leases TO PUBLIC;
+GRANT SELECT ON shardid_lease.shard_leases TO PUBLIC;
 
 -- ==== The member: what it asks the registry, and what becomes of the answers ====
 
 -- Called by the library (contrib/lease/src/steps.cpp): in the background worker, and in a session that asks by itself.
 
-CREATE FUNCTION page_of(generator pg_catalog.oid) RETURNS pg_catalog.jsonb
+CREATE FUNCTION shardid_lease.page_of(generator oid) RETURNS jsonb
 AS 'MODULE_PATHNAME', 'shardid_page_of' LANGUAGE C STRICT;
 
 -- The incarnation that asks: as long as others do not move the page, it is the one to which its window was granted.
 
-CREATE FUNCTION request_of(its leased_generator, page pg_catalog.jsonb, joins boolean, takes_over boolean)
-RETURNS pg_catalog.jsonb LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $body$
+CREATE FUNCTION shardid_lease.request_of(its shardid_lease.leased_generator, page jsonb, joins boolean, takes_over boolean)
+RETURNS jsonb LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     known shardid_lease.lease_window;
     moved_at pg_lsn := page->>'moved_at';
@@ -1140,7 +1079,7 @@ BEGIN
 END
 $body$;
 
-CREATE FUNCTION answers_by_origin(answers pg_catalog.text) RETURNS pg_catalog.jsonb
+CREATE FUNCTION shardid_lease.answers_by_origin(answers text) RETURNS jsonb
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $body$
 BEGIN
     RETURN coalesce((SELECT jsonb_object_agg(a->>'origin', a) FROM jsonb_array_elements(answers::jsonb) a), '{}');
@@ -1152,11 +1091,11 @@ $body$;
 -- The registry may belong to another party: an answer is for the lease and the incarnation that asked, and its numbers
 -- are bounded, so that they are valid times.
 
-CREATE FUNCTION check_answer(
-    request pg_catalog.jsonb, answers pg_catalog.jsonb, error pg_catalog.text, is_refusal boolean,
-    OUT fault pg_catalog.text, OUT is_answered boolean, OUT is_refused boolean, OUT is_final boolean,
-    OUT shard int, OUT from_ms bigint, OUT until_ms bigint, OUT lease_ms bigint, OUT serial bigint, OUT receipt pg_catalog.text,
-    OUT registry pg_catalog.text, OUT epoch pg_catalog.timestamptz, OUT shard_bits int, OUT sequence_bits int)
+CREATE FUNCTION shardid_lease.check_answer(
+    request jsonb, answers jsonb, error text, is_refusal boolean,
+    OUT fault text, OUT is_answered boolean, OUT is_refused boolean, OUT is_final boolean,
+    OUT shard int, OUT from_ms bigint, OUT until_ms bigint, OUT lease_ms bigint, OUT serial bigint, OUT receipt text,
+    OUT registry text, OUT epoch timestamptz, OUT shard_bits int, OUT sequence_bits int)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     answer jsonb := answers->(request->>'origin');
@@ -1214,8 +1153,8 @@ $body$;
 -- name. What was once granted to an incarnation is its own for ever; so an older window of the lease would do no harm,
 -- but its receipt proves less.
 
-CREATE FUNCTION store_answers(job pg_catalog.jsonb, answers pg_catalog.text, error pg_catalog.text, is_refusal boolean)
-RETURNS pg_catalog.jsonb
+CREATE FUNCTION shardid_lease.store_answers(job jsonb, answers text, error text, is_refusal boolean)
+RETURNS jsonb
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     by_origin jsonb := shardid_lease.answers_by_origin(answers);
@@ -1290,18 +1229,12 @@ $body$;
 -- with "requests" for the registry behind the server "ask", or with what came of it: the shard that was "granted", and a
 -- message for the session that waits.
 
-CREATE FUNCTION told(
-    job pg_catalog.jsonb, level pg_catalog.text, code pg_catalog.text, message pg_catalog.text, detail pg_catalog.text,
-    hint pg_catalog.text) RETURNS pg_catalog.jsonb
-LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $body$
-BEGIN
-    RETURN job - 'requests' || jsonb_build_object('level', level, 'sqlstate', code, 'message', message,
-        'detail', detail, 'hint', hint);
-END
-$body$;
+CREATE FUNCTION shardid_lease.told(job jsonb, level text, code text, message text, detail text, hint text) RETURNS jsonb
+LANGUAGE sql IMMUTABLE
+RETURN job - 'requests' || jsonb_build_object('level', level, 'sqlstate', code, 'message', message, 'detail', detail, 'hint', hint);
 
-CREATE FUNCTION refused(job pg_catalog.jsonb, came pg_catalog.jsonb, message pg_catalog.text, advice pg_catalog.text)
-RETURNS pg_catalog.jsonb
+CREATE FUNCTION shardid_lease.refused(job jsonb, came jsonb, message text, advice text)
+RETURNS jsonb
 LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     is_refused boolean := coalesce(came->>'is_refused' = 'true', false);
@@ -1314,7 +1247,7 @@ $body$;
 -- A generator's first lease, or another one after a release. The lease is stored before the registry is asked: a caller
 -- that asks again, because the answer was lost, has the same one.
 
-CREATE FUNCTION join_step(job pg_catalog.jsonb, its leased_generator) RETURNS pg_catalog.jsonb
+CREATE FUNCTION shardid_lease.join_step(job jsonb, its shardid_lease.leased_generator) RETURNS jsonb
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     page jsonb := shardid_lease.page_of((job->>'generator')::oid);
@@ -1340,7 +1273,7 @@ $body$;
 
 -- Of a request that was not granted, or whose caller no longer waits.
 
-CREATE FUNCTION forget_join(forgotten pg_catalog.uuid) RETURNS pg_catalog.void
+CREATE FUNCTION shardid_lease.forget_join(forgotten uuid) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 BEGIN
     DELETE FROM shardid_lease.lease_window w USING shardid_lease.leased_generator l
@@ -1355,7 +1288,7 @@ $body$;
 -- A row from a dump follows its sequence from now on, even if the sequence is renamed; a row whose sequence was dropped
 -- is deleted.
 
-CREATE FUNCTION tidy_rows() RETURNS pg_catalog.void
+CREATE FUNCTION shardid_lease.tidy_rows() RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 BEGIN
     UPDATE shardid_lease.leased_generator l SET generator = shardid_lease.sequence_ref(shardid_lease.sequence_oid(l.generator))
@@ -1372,7 +1305,7 @@ $body$;
 -- A release is stored before the registry is told. The window stays the incarnation's for ever: so a session that still
 -- uses it, or a transaction that has begun before, generates no id that another holder of the shard generates.
 
-CREATE FUNCTION first_step(job pg_catalog.jsonb, its leased_generator) RETURNS pg_catalog.jsonb
+CREATE FUNCTION shardid_lease.first_step(job jsonb, its shardid_lease.leased_generator) RETURNS jsonb
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     task text := job->>'task';
@@ -1407,8 +1340,8 @@ BEGIN
 END
 $body$;
 
-CREATE FUNCTION member_step(job pg_catalog.jsonb, answers pg_catalog.text, error pg_catalog.text, is_refusal boolean)
-RETURNS pg_catalog.jsonb
+CREATE FUNCTION shardid_lease.member_step(job jsonb, answers text, error text, is_refusal boolean)
+RETURNS jsonb
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     task text := job->>'task';
@@ -1470,8 +1403,8 @@ $body$;
 -- The same for a session that asks by itself: it stores nothing. STABLE: the library gives it a snapshot of what is
 -- committed now, whatever its transaction has.
 
-CREATE FUNCTION session_step(job pg_catalog.jsonb, answers pg_catalog.text, error pg_catalog.text, is_refusal boolean)
-RETURNS pg_catalog.jsonb
+CREATE FUNCTION shardid_lease.session_step(job jsonb, answers text, error text, is_refusal boolean)
+RETURNS jsonb
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body$
 BEGIN
     IF NOT job ? 'requests' THEN
@@ -1485,81 +1418,68 @@ BEGIN
 END
 $body$;
 
-COMMENT ON FUNCTION page_of(pg_catalog.oid) IS
+COMMENT ON FUNCTION shardid_lease.page_of IS
 'the sequence''s owner, and what is on its page; NULL if a transaction has locked it, or if it is missing';
-COMMENT ON FUNCTION request_of(leased_generator, pg_catalog.jsonb, boolean, boolean) IS
+COMMENT ON FUNCTION shardid_lease.request_of IS
 'the request to renew the generator''s lease, or to return it if it is sealed';
-COMMENT ON FUNCTION answers_by_origin(pg_catalog.text) IS 'the answers, by the origins of their requests';
-COMMENT ON FUNCTION check_answer(pg_catalog.jsonb, pg_catalog.jsonb, pg_catalog.text, boolean) IS
+COMMENT ON FUNCTION shardid_lease.answers_by_origin IS 'the answers, by the origins of their requests';
+COMMENT ON FUNCTION shardid_lease.check_answer IS
 'what the registry has answered to the request: what it grants, or the fault because of which that does not count';
-COMMENT ON FUNCTION store_answers(pg_catalog.jsonb, pg_catalog.text, pg_catalog.text, boolean) IS
+COMMENT ON FUNCTION shardid_lease.store_answers IS
 'stores what the registry has answered, and returns what came of the job''s own request';
-COMMENT ON FUNCTION told(pg_catalog.jsonb, pg_catalog.text, pg_catalog.text, pg_catalog.text, pg_catalog.text, pg_catalog.text) IS
-'the job that ends with a message';
-COMMENT ON FUNCTION refused(pg_catalog.jsonb, pg_catalog.jsonb, pg_catalog.text, pg_catalog.text) IS
-'the job that ends as the registry has refused it, or has not answered';
-COMMENT ON FUNCTION join_step(pg_catalog.jsonb, leased_generator) IS
+COMMENT ON FUNCTION shardid_lease.told IS 'the job that ends with a message';
+COMMENT ON FUNCTION shardid_lease.refused IS 'the job that ends as the registry has refused it, or has not answered';
+COMMENT ON FUNCTION shardid_lease.join_step IS
 'stores that a lease is requested for the generator, and returns the job with the request';
-COMMENT ON FUNCTION forget_join(pg_catalog.uuid) IS 'deletes what is stored of a lease that was not granted';
-COMMENT ON FUNCTION tidy_rows() IS 'has the rows of leased generators follow their sequences';
-COMMENT ON FUNCTION first_step(pg_catalog.jsonb, leased_generator) IS
-'begins a job for the generator, and returns it with the requests';
-COMMENT ON FUNCTION member_step(pg_catalog.jsonb, pg_catalog.text, pg_catalog.text, boolean) IS
+COMMENT ON FUNCTION shardid_lease.forget_join IS 'deletes what is stored of a lease that was not granted';
+COMMENT ON FUNCTION shardid_lease.tidy_rows IS 'has the rows of leased generators follow their sequences';
+COMMENT ON FUNCTION shardid_lease.first_step IS 'begins a job for the generator, and returns it with the requests';
+COMMENT ON FUNCTION shardid_lease.member_step IS
 'one step of the background worker: what it asks the registry next, or what has come of the job';
-COMMENT ON FUNCTION session_step(pg_catalog.jsonb, pg_catalog.text, pg_catalog.text, boolean) IS
+COMMENT ON FUNCTION shardid_lease.session_step IS
 'one step of a session that asks by itself: its request, or what the registry has answered';
-
-REVOKE ALL ON FUNCTION page_of(pg_catalog.oid), request_of(leased_generator, pg_catalog.jsonb, boolean, boolean),
-    answers_by_origin(pg_catalog.text), check_answer(pg_catalog.jsonb, pg_catalog.jsonb, pg_catalog.text, boolean),
-    store_answers(pg_catalog.jsonb, pg_catalog.text, pg_catalog.text, boolean),
-    told(pg_catalog.jsonb, pg_catalog.text, pg_catalog.text, pg_catalog.text, pg_catalog.text, pg_catalog.text),
-    refused(pg_catalog.jsonb, pg_catalog.jsonb, pg_catalog.text, pg_catalog.text),
-    join_step(pg_catalog.jsonb, leased_generator), forget_join(pg_catalog.uuid), tidy_rows(),
-    first_step(pg_catalog.jsonb, leased_generator),
-    member_step(pg_catalog.jsonb, pg_catalog.text, pg_catalog.text, boolean),
-    session_step(pg_catalog.jsonb, pg_catalog.text, pg_catalog.text, boolean) FROM PUBLIC;
 
 -- ==== The member: functions ====
 
 -- Each has the background worker ask the registry (contrib/lease/src/worker.cpp), as the owner of the generator.
 
-CREATE FUNCTION lease_shard(
-    space pg_catalog.text,
-    server pg_catalog.name,
-    generator pg_catalog.regclass DEFAULT NULL::pg_catalog.regclass,
-    shard int DEFAULT NULL::int)
+CREATE FUNCTION shardid_lease.lease_shard(
+    space text,
+    server name,
+    generator regclass DEFAULT NULL,
+    shard int DEFAULT NULL)
 RETURNS int
 AS 'MODULE_PATHNAME', 'shardid_lease_shard'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION lease_shard(pg_catalog.text, pg_catalog.name, pg_catalog.regclass, int) IS
+COMMENT ON FUNCTION shardid_lease.lease_shard IS
 'leases a shard of an id space for a generator, which from then on generates ids only while it holds the lease';
 
-CREATE FUNCTION take_over_shard(generator pg_catalog.regclass DEFAULT NULL::pg_catalog.regclass)
+CREATE FUNCTION shardid_lease.take_over_shard(generator regclass DEFAULT NULL)
 RETURNS int
 AS 'MODULE_PATHNAME', 'shardid_take_over_shard'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION take_over_shard(pg_catalog.regclass) IS
+COMMENT ON FUNCTION shardid_lease.take_over_shard IS
 'grants a leased shard to this server at once, even if another copy of the server holds it';
 
-CREATE FUNCTION release_shard(generator pg_catalog.regclass DEFAULT NULL::pg_catalog.regclass)
-RETURNS pg_catalog.void
+CREATE FUNCTION shardid_lease.release_shard(generator regclass DEFAULT NULL)
+RETURNS void
 AS 'MODULE_PATHNAME', 'shardid_release_shard'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION release_shard(pg_catalog.regclass) IS
+COMMENT ON FUNCTION shardid_lease.release_shard IS
 'releases a leased shard, and waits for transactions that use its generator; it generates no ids until it is leased again';
 
-CREATE FUNCTION renew_now(generator pg_catalog.regclass)
-RETURNS pg_catalog.void
+CREATE FUNCTION shardid_lease.renew_now(generator regclass)
+RETURNS void
 AS 'MODULE_PATHNAME', 'shardid_renew_now'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION renew_now(pg_catalog.regclass) IS
+COMMENT ON FUNCTION shardid_lease.renew_now IS
 'renews the lease of the caller''s generator, and all that share its registry and owner, now';
 
-CREATE FUNCTION renew_leases()
+CREATE FUNCTION shardid_lease.renew_leases()
 RETURNS int
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -1581,8 +1501,15 @@ BEGIN
 END
 $body$;
 
-COMMENT ON FUNCTION renew_leases() IS
+COMMENT ON FUNCTION shardid_lease.renew_leases IS
 'renews the leases of the caller''s generators now, and returns how many hold a window; for cron, in a database that rarely generates ids';
 
--- No other role's objects are in the schema: USAGE is all that other roles need.
+-- No other role's objects are in the schema: USAGE is all that other roles need, and what views, types and members call.
+-- Everything else is for superusers, and for roles to which they grant it.
 GRANT USAGE ON SCHEMA shardid_lease TO PUBLIC;
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA shardid_lease FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION shardid_lease.ms_of, shardid_lease.now_ms, shardid_lease.ts_of, shardid_lease.role_oid,
+    shardid_lease.sequence_oid, shardid_lease.role_ref, shardid_lease.sequence_ref, shardid_lease.role_ref_in,
+    shardid_lease.role_ref_out, shardid_lease.sequence_ref_in, shardid_lease.sequence_ref_out, shardid_lease.is_own_family,
+    shardid_lease.lease_shard, shardid_lease.take_over_shard, shardid_lease.release_shard, shardid_lease.renew_now,
+    shardid_lease.renew_leases TO PUBLIC;

@@ -15,12 +15,10 @@ CREATE EXTENSION shardid_lease;
 ALTER SCHEMA shardid_lease OWNER TO regress_shardid_admin;
 CREATE EXTENSION shardid_lease;
 DROP FUNCTION shardid_lease.grant_shards(text);
-CREATE FUNCTION shardid_lease.check_schema(int DEFAULT 0) RETURNS void LANGUAGE sql AS '';
-ALTER FUNCTION shardid_lease.check_schema(int) OWNER TO regress_shardid_mallory;
-\set VERBOSITY sqlstate
+CREATE FUNCTION shardid_lease.planted(int DEFAULT 0) RETURNS void LANGUAGE sql AS '';
+ALTER FUNCTION shardid_lease.planted(int) OWNER TO regress_shardid_mallory;
 CREATE EXTENSION shardid_lease;
-\set VERBOSITY default
-DROP FUNCTION shardid_lease.check_schema(int);
+DROP FUNCTION shardid_lease.planted(int);
 
 -- Each kind of object.
 CREATE TYPE shardid_lease.planted AS ENUM ();
@@ -50,7 +48,6 @@ GRANT CREATE ON SCHEMA shardid_lease TO regress_shardid_admin;
 CREATE TABLE shardid_lease.own ();
 ALTER DEFAULT PRIVILEGES FOR ROLE regress_shardid_mallory IN SCHEMA shardid_lease GRANT ALL ON TABLES TO PUBLIC;
 CREATE EXTENSION shardid_lease;
-SELECT to_regproc('shardid_lease.check_schema') AS left_over;
 
 -- DROP EXTENSION leaves the schema; the extension can be created there again.
 DROP EXTENSION shardid_lease;

@@ -136,8 +136,7 @@ RETURN floor(extract(epoch FROM ts) * 1000);
 CREATE FUNCTION shardid_lease.now_ms(epoch timestamptz) RETURNS bigint LANGUAGE sql VOLATILE PARALLEL SAFE
 RETURN shardid_lease.ms_of(clock_timestamp()) - shardid_lease.ms_of(epoch);
 
-CREATE FUNCTION shardid_lease.ts_of(ms bigint, epoch timestamptz) RETURNS timestamptz
-LANGUAGE sql STABLE PARALLEL SAFE
+CREATE FUNCTION shardid_lease.ts_of(ms bigint, epoch timestamptz) RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE
 RETURN epoch + (ms * interval '1 millisecond');
 
 CREATE FUNCTION shardid_lease.check_layout(epoch timestamptz, shard_bits int, sequence_bits int) RETURNS void
@@ -1022,10 +1021,8 @@ $body$;
 
 GRANT SELECT ON shardid_lease.leased_generator TO pg_database_owner, pg_monitor;
 
-CREATE FUNCTION shardid_lease.is_own_family(generator regclass, family text)
-RETURNS boolean
-AS 'MODULE_PATHNAME', 'shardid_is_own_family'
-LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
+CREATE FUNCTION shardid_lease.is_own_family(generator regclass, family text) RETURNS boolean
+AS 'MODULE_PATHNAME', 'shardid_is_own_family' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION shardid_lease.is_own_family IS
 'whether a window was granted to this generator''s present storage, on this server, since it was started';
@@ -1153,8 +1150,7 @@ $body$;
 -- name. What was once granted to an incarnation is its own for ever; so an older window of the lease would do no harm,
 -- but its receipt proves less.
 
-CREATE FUNCTION shardid_lease.store_answers(job jsonb, answers text, error text, is_refusal boolean)
-RETURNS jsonb
+CREATE FUNCTION shardid_lease.store_answers(job jsonb, answers text, error text, is_refusal boolean) RETURNS jsonb
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     by_origin jsonb := shardid_lease.answers_by_origin(answers);
@@ -1233,8 +1229,7 @@ CREATE FUNCTION shardid_lease.told(job jsonb, level text, code text, message tex
 LANGUAGE sql IMMUTABLE
 RETURN job - 'requests' || jsonb_build_object('level', level, 'sqlstate', code, 'message', message, 'detail', detail, 'hint', hint);
 
-CREATE FUNCTION shardid_lease.refused(job jsonb, came jsonb, message text, advice text)
-RETURNS jsonb
+CREATE FUNCTION shardid_lease.refused(job jsonb, came jsonb, message text, advice text) RETURNS jsonb
 LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     is_refused boolean := coalesce(came->>'is_refused' = 'true', false);
@@ -1340,8 +1335,7 @@ BEGIN
 END
 $body$;
 
-CREATE FUNCTION shardid_lease.member_step(job jsonb, answers text, error text, is_refusal boolean)
-RETURNS jsonb
+CREATE FUNCTION shardid_lease.member_step(job jsonb, answers text, error text, is_refusal boolean) RETURNS jsonb
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     task text := job->>'task';
@@ -1403,8 +1397,7 @@ $body$;
 -- The same for a session that asks by itself: it stores nothing. STABLE: the library gives it a snapshot of what is
 -- committed now, whatever its transaction has.
 
-CREATE FUNCTION shardid_lease.session_step(job jsonb, answers text, error text, is_refusal boolean)
-RETURNS jsonb
+CREATE FUNCTION shardid_lease.session_step(job jsonb, answers text, error text, is_refusal boolean) RETURNS jsonb
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body$
 BEGIN
     IF NOT job ? 'requests' THEN
@@ -1444,46 +1437,32 @@ COMMENT ON FUNCTION shardid_lease.session_step IS
 -- Each has the background worker ask the registry (contrib/lease/src/worker.cpp), as the owner of the generator.
 
 CREATE FUNCTION shardid_lease.lease_shard(
-    space text,
-    server name,
-    generator regclass DEFAULT NULL,
-    shard int DEFAULT NULL)
-RETURNS int
-AS 'MODULE_PATHNAME', 'shardid_lease_shard'
-LANGUAGE C VOLATILE PARALLEL UNSAFE;
+    space text, server name, generator regclass DEFAULT NULL, shard int DEFAULT NULL) RETURNS int
+AS 'MODULE_PATHNAME', 'shardid_lease_shard' LANGUAGE C;
 
 COMMENT ON FUNCTION shardid_lease.lease_shard IS
 'leases a shard of an id space for a generator, which from then on generates ids only while it holds the lease';
 
-CREATE FUNCTION shardid_lease.take_over_shard(generator regclass DEFAULT NULL)
-RETURNS int
-AS 'MODULE_PATHNAME', 'shardid_take_over_shard'
-LANGUAGE C VOLATILE PARALLEL UNSAFE;
+CREATE FUNCTION shardid_lease.take_over_shard(generator regclass DEFAULT NULL) RETURNS int
+AS 'MODULE_PATHNAME', 'shardid_take_over_shard' LANGUAGE C;
 
 COMMENT ON FUNCTION shardid_lease.take_over_shard IS
 'grants a leased shard to this server at once, even if another copy of the server holds it';
 
-CREATE FUNCTION shardid_lease.release_shard(generator regclass DEFAULT NULL)
-RETURNS void
-AS 'MODULE_PATHNAME', 'shardid_release_shard'
-LANGUAGE C VOLATILE PARALLEL UNSAFE;
+CREATE FUNCTION shardid_lease.release_shard(generator regclass DEFAULT NULL) RETURNS void
+AS 'MODULE_PATHNAME', 'shardid_release_shard' LANGUAGE C;
 
 COMMENT ON FUNCTION shardid_lease.release_shard IS
 'releases a leased shard, and waits for transactions that use its generator; it generates no ids until it is leased again';
 
-CREATE FUNCTION shardid_lease.renew_now(generator regclass)
-RETURNS void
-AS 'MODULE_PATHNAME', 'shardid_renew_now'
-LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+CREATE FUNCTION shardid_lease.renew_now(generator regclass) RETURNS void
+AS 'MODULE_PATHNAME', 'shardid_renew_now' LANGUAGE C STRICT;
 
 COMMENT ON FUNCTION shardid_lease.renew_now IS
 'renews the lease of the caller''s generator, and all that share its registry and owner, now';
 
-CREATE FUNCTION shardid_lease.renew_leases()
-RETURNS int
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $body$
+CREATE FUNCTION shardid_lease.renew_leases() RETURNS int
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     leased regclass;
 BEGIN

@@ -1,5 +1,7 @@
 #include "late_names.h"
 
+#include "engine/arguments.h"
+
 extern "C" {
 #include "catalog/namespace.h"
 #include "utils/varlena.h"
@@ -85,39 +87,28 @@ char *name_of_sequence_ref(Datum ref) {
     return shown(ref, sequence_name);
 }
 
-extern "C" {
-
-PG_FUNCTION_INFO_V1(shardid_late_name_in);
-PG_FUNCTION_INFO_V1(shardid_role_ref_out);
-PG_FUNCTION_INFO_V1(shardid_sequence_ref_out);
-PG_FUNCTION_INFO_V1(shardid_role_ref);
-PG_FUNCTION_INFO_V1(shardid_role_oid);
-PG_FUNCTION_INFO_V1(shardid_sequence_oid);
-
-Datum shardid_late_name_in(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_late_name_in) {
     PG_RETURN_DATUM(CStringGetTextDatum(psprintf("%c%s", name_follows, PG_GETARG_CSTRING(0))));
 }
 
-Datum shardid_role_ref_out(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_role_ref_out) {
     PG_RETURN_CSTRING(shown(PG_GETARG_DATUM(0), role_name));
 }
 
-Datum shardid_sequence_ref_out(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_sequence_ref_out) {
     PG_RETURN_CSTRING(name_of_sequence_ref(PG_GETARG_DATUM(0)));
 }
 
-Datum shardid_role_ref(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_role_ref) {
     PG_RETURN_DATUM(CStringGetTextDatum(psprintf("%c%u", oid_follows, PG_GETARG_OID(0))));
 }
 
-Datum shardid_role_oid(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_role_oid) {
     return oid_or_null(fcinfo, role_of_ref(PG_GETARG_DATUM(0)));
 }
 
-Datum shardid_sequence_oid(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_sequence_oid) {
     return oid_or_null(fcinfo, sequence_of_ref(PG_GETARG_DATUM(0)));
 }
-
-}  // extern "C"
 
 }  // namespace shardid

@@ -150,15 +150,7 @@ int32 call_for_member(TaskKind kind, Oid generator) {
 
 }  // namespace
 
-extern "C" {
-
-PG_FUNCTION_INFO_V1(shardid_lease_shard);
-PG_FUNCTION_INFO_V1(shardid_take_over_shard);
-PG_FUNCTION_INFO_V1(shardid_release_shard);
-PG_FUNCTION_INFO_V1(shardid_renew_now);
-PG_FUNCTION_INFO_V1(shardid_is_own_family);
-
-Datum shardid_lease_shard(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_lease_shard) {
     if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
         ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
                         errmsg("%s of lease_shard() is null", PG_ARGISNULL(0) ? "space" : "server"),
@@ -184,13 +176,13 @@ Datum shardid_lease_shard(PG_FUNCTION_ARGS) {
     PG_RETURN_INT32(shard);
 }
 
-Datum shardid_take_over_shard(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_take_over_shard) {
     const Oid generator = generator_or_default(fcinfo, 0);
     check_generator(generator, "take_over_shard()");
     PG_RETURN_INT32(call_for_member(TaskKind::take_over, generator));
 }
 
-Datum shardid_release_shard(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_release_shard) {
     const Oid generator = generator_or_default(fcinfo, 0);
     instr_time start;
     INSTR_TIME_SET_CURRENT(start);
@@ -200,7 +192,7 @@ Datum shardid_release_shard(PG_FUNCTION_ARGS) {
     PG_RETURN_VOID();
 }
 
-Datum shardid_renew_now(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_renew_now) {
     const Oid generator = PG_GETARG_OID(0);
     PreventCommandIfReadOnly("renew_leases()");
     require_lease_tables();
@@ -211,7 +203,7 @@ Datum shardid_renew_now(PG_FUNCTION_ARGS) {
     PG_RETURN_VOID();
 }
 
-Datum shardid_is_own_family(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_is_own_family) {
     const Oid generator = PG_GETARG_OID(0);
     if (!ConditionalLockRelationOid(generator, AccessShareLock))
         PG_RETURN_NULL();
@@ -222,7 +214,5 @@ Datum shardid_is_own_family(PG_FUNCTION_ARGS) {
     relation_close(relation, AccessShareLock);
     PG_RETURN_BOOL(strcmp(family.text, text_to_cstring(PG_GETARG_TEXT_PP(1))) == 0);
 }
-
-}  // extern "C"
 
 }  // namespace shardid

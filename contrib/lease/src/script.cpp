@@ -118,18 +118,7 @@ Inner &looked_up(FmgrInfo *site) {
 
 }  // namespace
 
-extern "C" {
-
-PG_FUNCTION_INFO_V1(shardid_this_server);
-PG_FUNCTION_INFO_V1(shardid_page_of);
-PG_FUNCTION_INFO_V1(shardid_replayed_all_wal);
-PG_FUNCTION_INFO_V1(shardid_try_shard_lock);
-PG_FUNCTION_INFO_V1(shardid_wait_until_durable);
-PG_FUNCTION_INFO_V1(shardid_check_layout);
-PG_FUNCTION_INFO_V1(shardid_as_owner);
-PG_FUNCTION_INFO_V1(shardid_keep_own_rows);
-
-Datum shardid_this_server(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_this_server) {
     PreventCommandDuringRecovery("this_server()");
     const Oid generator = PG_GETARG_OID(0);
     StringInfoData json;
@@ -151,7 +140,7 @@ Datum shardid_this_server(PG_FUNCTION_ARGS) {
 
 // Without waiting: a session that alters a sequence must not keep the other leases from being
 // renewed. The content of the page is read under its lock; that on the relation only keeps it.
-Datum shardid_page_of(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_page_of) {
     const Oid generator = PG_GETARG_OID(0);
     if (get_rel_relkind(generator) != RELKIND_SEQUENCE ||
         !ConditionalLockRelationOid(generator, page_lock))
@@ -183,7 +172,7 @@ Datum shardid_page_of(PG_FUNCTION_ARGS) {
 // The history of a timeline, which stays in pg_wal, ends with what getRecoveryStopReason() of
 // xlogrecovery.c wrote about the recovery that began it. A server without that file has lost WAL,
 // by pg_resetwal for instance.
-Datum shardid_replayed_all_wal(FunctionCallInfo /*call*/) {
+SQL_FUNCTION(shardid_replayed_all_wal) {
     PreventCommandDuringRecovery("replayed_all_wal()");
     const TimeLineID timeline = GetWALInsertionTimeLine();
     if (timeline == 1)
@@ -202,7 +191,7 @@ Datum shardid_replayed_all_wal(FunctionCallInfo /*call*/) {
     PG_RETURN_BOOL(all);
 }
 
-Datum shardid_try_shard_lock(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_try_shard_lock) {
     const text *space = PG_GETARG_TEXT_PP(0);
     const uint32 hash = hash_bytes(reinterpret_cast<const unsigned char *>(VARDATA_ANY(space)),
                                    static_cast<int>(VARSIZE_ANY_EXHDR(space)));
@@ -212,13 +201,13 @@ Datum shardid_try_shard_lock(PG_FUNCTION_ARGS) {
     PG_RETURN_BOOL(LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL);
 }
 
-Datum shardid_wait_until_durable(FunctionCallInfo /*call*/) {
+SQL_FUNCTION(shardid_wait_until_durable) {
     PreventCommandDuringRecovery("wait_until_durable()");
     make_present_durable();
     PG_RETURN_VOID();
 }
 
-Datum shardid_check_layout(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_check_layout) {
     checked_layout(PG_GETARG_TIMESTAMPTZ(0), PG_GETARG_INT32(1), PG_GETARG_INT32(2));
     PG_RETURN_VOID();
 }
@@ -228,7 +217,7 @@ Datum shardid_check_layout(PG_FUNCTION_ARGS) {
 // brings the role back with the transaction's, or the subtransaction's, state. What the function
 // has changed outlives a crash, whatever synchronous_commit says; and a member's open transaction
 // does not keep others waiting for ever.
-Datum shardid_as_owner(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_as_owner) {
     Inner &inner = looked_up(fcinfo->flinfo);
     LOCAL_FCINFO(call, FUNC_MAX_ARGS);
     InitFunctionCallInfoData(*call, &inner.function, static_cast<short>(PG_NARGS() + 1),
@@ -258,7 +247,7 @@ Datum shardid_as_owner(PG_FUNCTION_ARGS) {
 // them, too. All sessions look at a generator anew once a change of its lease is committed, those
 // that have not looked for the extension since it was created as well; what a registry writes at
 // each grant invalidates no plans.
-Datum shardid_keep_own_rows(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(shardid_keep_own_rows) {
     if (!CALLED_AS_TRIGGER(fcinfo))
         elog(ERROR, "keep_own_rows() was not called as a trigger");
     const auto &change = *reinterpret_cast<TriggerData *>(fcinfo->context);
@@ -276,7 +265,5 @@ Datum shardid_keep_own_rows(PG_FUNCTION_ARGS) {
     }
     return PointerGetDatum(row);
 }
-
-}  // extern "C"
 
 }  // namespace shardid

@@ -40,7 +40,7 @@ run_in('.', "packaging/release/dist.py $dir", 'the zip is made') or BAIL_OUT('no
 my $names = names_in("$dir/$zip");
 unlike($names, qr/\.(o|bc|so|zip)$/m, 'no build output in it');
 is(scalar(grep { !m{^shardid-\Q$version\E/} } split /\n/, $names), 0, 'all of it is in a folder with its version');
-like($names, qr{/\Q$_\E$}m, "$_ is in it") for qw(META.json Makefile shardid.control shardid_lease.control packaging/debian/control.in docs/install.md);
+like($names, qr{/\Q$_\E$}m, "$_ is in it") for qw(META.json Makefile shardid.control shardid_admin.control shardid_lease.control packaging/debian/control.in docs/install.md);
 run_in($dir, "unzip -q $zip", 'unpacked');
 
 my $clean = files_of($source);
@@ -109,7 +109,7 @@ SKIP:
 }
 my $shard = 'SELECT shard FROM id_parts(next_id(5))';
 is($node->safe_psql('postgres', "LOAD '$dir/build/shardid.so'; SHOW shardid.max_lead"), '1d', 'the library of clang++ loads');
-$node->safe_psql('postgres', 'CREATE EXTENSION shardid');
+$node->safe_psql('postgres', 'CREATE EXTENSION shardid; CREATE EXTENSION shardid_admin; DROP EXTENSION shardid_admin');
 is($node->safe_psql('postgres', $shard), 5, 'the library of the zip makes an id');
 my $lease = registry_here() . <<'SQL';
 CREATE SEQUENCE leased;

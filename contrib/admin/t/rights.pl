@@ -36,12 +36,13 @@ BEGIN
 		'uuid_v6_from(timestamptz, int, macaddr) RETURNS uuid', 'uuid_v6_timestamp(varchar) RETURNS timestamptz'] LOOP
 		EXECUTE format('CREATE FUNCTION ids.%s LANGUAGE plpgsql AS %L', made, 'BEGIN RAISE ''planted''; END');
 	END LOOP;
-	-- Any value instead of one argument.
+	-- Another type of one argument.
 	FOR made IN
-		SELECT format('%I(%s)', p.proname, (SELECT string_agg(CASE n WHEN any_of THEN 'anyelement' ELSE type::regtype::text END, ', ' ORDER BY n)
+		SELECT format('%I(%s)', p.proname, (SELECT string_agg(CASE n WHEN place THEN another ELSE type::regtype::text END, ', ' ORDER BY n)
 			FROM unnest(p.proargtypes) WITH ORDINALITY u (type, n)))
-		FROM pg_proc p, generate_series(1, p.pronargs) any_of
-		WHERE p.pronamespace = 'shardid_admin'::regnamespace AND p.proname !~ '^(maintain_)?id_.*s$'
+		FROM pg_proc p, generate_series(1, p.pronargs) place,
+			unnest(ARRAY['anyelement', 'name', 'varchar', 'timestamp', 'date', 'bigint', 'smallint', 'regclass', 'oid', 'jsonb']) another
+		WHERE another::regtype <> p.proargtypes[place - 1] AND p.pronamespace = 'shardid_admin'::regnamespace AND p.proname !~ '^(maintain_)?id_.*s$'
 	LOOP
 		EXECUTE format('CREATE FUNCTION shardid_admin.%s RETURNS text LANGUAGE plpgsql AS %L', made, 'BEGIN RAISE ''planted''; END');
 	END LOOP;

@@ -29,17 +29,15 @@ declare -A sign=(
     [layouts]='(told_layout=='
     [raised]='>raised)'
     [queue]='!=up_to[me]'
-    [again]='(drawn&(1<<time))'
-    [overlap]='used[0]|used[1]'
-    [taken]='.holder==1)==(me==1)'
-    [undone]='late_released'
-    [renewed]='||(what!=2))'
-    [both]='other['
-    [displaced]='.serial==late_displaces'
+    [overlap]='used['
+    [taken]='.holder==1)==('
+    [undone]='.released'
+    [renewed]='.branch!='
+    [displaced]='.displaces)'
     [turns]='(turns<2)'
-    [alone]='runs[(2-me)]'
+    [alone]='runs[(2-'
     [bound]='.not_before<=highest)'
-    [stopped]='violated is_lost'
+    [stopped]='(is_lost||'
     [below]='(tick>before)'
     [future]='<=clock)'
     [unread]='~(delivered))==0)'
@@ -144,12 +142,13 @@ exact=()
 sooner=(-DEND=2)
 moved=(-DMOVE -DMICROS=1 -DEND=2)
 leases=(-DEND=1)
-registry=(-DEND=1 -DSERIALS=3 -DORIGINS=2)
-restores=(-DEND=1 -DSERIALS=2 -DORIGINS=2 -DRESTORE)
-standby=(-DEND=1 -DSERIALS=2 -DORIGINS=2 -DSTANDBY -DCHANGES=1)
-again=(-DEND=1 -DSERIALS=1 -DORIGINS=2 -DAGAIN -DCHANGES=1 -DSTRANGERS)
-twins=(-DEND=1 -DSERIALS=3 -DORIGINS=1 -DTWINS -DSTRANGERS)
-moved_wrongly=(-DEND=1 -DSERIALS=2 -DORIGINS=2 -DRESTORE -DCHANGES=1 -DLIAR)
+registry=(-DEND=1 -DSERIALS=3 -DLEASES=2)
+restores=(-DEND=1 -DSERIALS=2 -DLEASES=2 -DRESTORE)
+standby=(-DEND=1 -DSERIALS=2 -DLEASES=2 -DSTANDBY -DCHANGES=1)
+again=(-DEND=1 -DSERIALS=1 -DLEASES=2 -DAGAIN -DCHANGES=1 -DSTRANGERS)
+twins=(-DEND=1 -DSERIALS=3 -DLEASES=1 -DTWINS -DSTRANGERS)
+moved_wrongly=(-DEND=1 -DSERIALS=2 -DLEASES=2 -DRESTORE -DCHANGES=1 -DBUG=LIAR)
+two=(-DTWO_REGISTRIES -DEND=1 -DSERIALS=3)
 portable=(-DEND=3)
 moved_back=(-DHONEST -DEND=1 -DMOVE=1 -DMOVE_BACK)
 settled=(-DTIMES=2)
@@ -164,8 +163,8 @@ if [[ -n ${FULL:-} ]]; then
     moved=(-DMOVE -DEND=2)
     leases=()
     registry=(-DSERIALS=3)
-    moved_wrongly=(-DEND=1 -DSERIALS=3 -DORIGINS=2 -DRESTORE -DCHANGES=1 -DLIAR)
-    again=(-DEND=1 -DSERIALS=2 -DORIGINS=2 -DAGAIN -DCHANGES=1)
+    moved_wrongly=(-DEND=1 -DSERIALS=3 -DLEASES=2 -DRESTORE -DCHANGES=1 -DBUG=LIAR)
+    again=(-DEND=1 -DSERIALS=2 -DLEASES=2 -DAGAIN -DCHANGES=1)
     settled_again=(-DMOVES=1 -DTIMES=3)
     optimize=-O2
     at_once=1
@@ -200,21 +199,21 @@ holds 'any clock, borrowed time' clock.pml -DBORROW=2 "${sooner[@]}"
 holds 'honest clock, borrowed time' clock.pml -DHONEST -DBORROW=2 "${exact[@]}"
 holds 'honest clock, borrowed time, RESTART' clock.pml -DHONEST -DBORROW=1 -DRESTART "${sooner[@]}"
 holds 'honest clock, borrowed time, moved' clock.pml -DHONEST -DBORROW=1 "${moved[@]}"
-holds 'leased shard' lease.pml "${leases[@]}"
-holds 'leased shard, two sessions of one server' lease.pml -DONE_SERVER "${leases[@]}"
+holds 'leased shard' lease.pml -DPAGES "${leases[@]}"
+holds 'leased shard, two sessions of one server' lease.pml -DPAGES -DONE_SERVER "${leases[@]}"
 
-holds 'answers that come late, or from another registry' answers.pml
-holds 'registry, and its member restarts' registry.pml -DRESTART "${registry[@]}"
-holds 'registry, and a takeover that comes late' registry.pml -DLATE_TAKEOVER "${registry[@]}"
-holds 'registry, and two servers in one place' registry.pml "${twins[@]}"
-holds 'registry with a standby' registry.pml "${standby[@]}"
-holds 'registry, restored once and called restored twice' registry.pml "${again[@]}"
-holds 'registry, and a clone of it' registry.pml -DCLONE "${registry[@]}"
-holds 'registry that evicts' registry.pml -DEVICT "${registry[@]}"
-holds 'registry, restored, with answers that come late' registry.pml -DHEARD -DCHANGES=1 "${restores[@]}"
+holds 'answers that come late, or from another registry' lease.pml "${two[@]}"
+holds 'registry, and its member restarts' lease.pml -DRESTART "${registry[@]}"
+holds 'registry, and a takeover that comes late' lease.pml -DLATE_TAKEOVER "${registry[@]}"
+holds 'registry, and two servers in one place' lease.pml "${twins[@]}"
+holds 'registry with a standby' lease.pml "${standby[@]}"
+holds 'registry, restored once and called restored twice' lease.pml "${again[@]}"
+holds 'registry, and a clone of it' lease.pml -DCLONE "${registry[@]}"
+holds 'registry that evicts' lease.pml -DEVICT "${registry[@]}"
+holds 'registry, restored, with answers that come late' lease.pml -DHEARD -DCHANGES=1 "${restores[@]}"
 if [[ -n ${FULL:-} ]]; then
-    holds 'registry, restored or moved twice' registry.pml -DCHANGES=2 "${restores[@]}"
-    holds 'registry, restored, three grants' registry.pml -DRESTORE -DCHANGES=1 -DEND=1 -DSERIALS=3
+    holds 'registry, restored or moved twice' lease.pml -DCHANGES=2 "${restores[@]}"
+    holds 'registry, restored, three grants' lease.pml -DRESTORE -DCHANGES=1 -DEND=1 -DSERIALS=3
 fi
 
 holds 'settled, prepared, CACHE altered, crash' settled.pml -DPREPARE -DALTER -DCRASHES=1 "${settled[@]}"
@@ -270,39 +269,41 @@ breaks 'borrowed before the time is used up' ahead clock.pml -DHONEST -DBORROW=2
 breaks 'borrowed on fresh storage' ahead clock.pml -DHONEST -DBORROW=1 -DRESTART -DBORROW_WHEN_MOVED
 breaks 'moved back when the clock has caught up' twice \
     clock.pml -DONLY_UNIQUE -DHONEST -DBORROW=1 -DMOVE -DMICROS=1 -DEND=2 -DNO_AHEAD_RULE
-breaks 'window not looked at again at its end' again lease.pml -DNO_UNTIL
-breaks 'window kept for a moved page' again lease.pml -DMOVED_KEEPS_WINDOW
-breaks 'window as the row says, in a copy too' again lease.pml -DTRUST_ROW
-breaks 'released, and its window shortened' again lease.pml -DRELEASE_SHORTENS -DEND=1
-breaks 'drawn at once before the window was entered' again lease.pml -DAT_ONCE_UNENTERED
+breaks 'window not looked at again at its end' overlap lease.pml -DPAGES -DBUG=NO_UNTIL
+breaks 'window kept for a moved page' overlap lease.pml -DPAGES -DBUG=MOVED_KEEPS_WINDOW
+breaks 'window as the row says, in a copy too' overlap lease.pml -DPAGES -DBUG=TRUST_ROW
+breaks 'released, and its window shortened' overlap lease.pml -DPAGES -DBUG=RELEASE_SHORTENS -DEND=1
+breaks 'drawn at once before the window was entered' overlap lease.pml -DPAGES -DBUG=AT_ONCE_UNENTERED
 
-breaks 'clone of the registry grants' overlap registry.pml -DCLONE -DNO_PLACE "${registry[@]}"
-breaks 'registry grants on another timeline' overlap registry.pml -DNO_TIMELINE -DCHANGES=1 "${restores[@]}"
-breaks 'two changes of timeline taken for one' overlap registry.pml -DNO_SUCCESSOR -DCHANGES=2 "${restores[@]}"
-breaks 'recovery with a target taken for a failover' overlap registry.pml -DNO_TARGET -DCHANGES=1 "${restores[@]}"
-breaks 'registry set back and not stopped' overlap registry.pml -DNO_SERIAL -DCHANGES=1 "${restores[@]}"
-breaks 'receipts of another branch believed' overlap registry.pml -DNO_OTHER_BRANCH -DCHANGES=2 "${restores[@]}"
-breaks 'registry restored, and no new branch' stopped registry.pml -DNO_BRANCH -DCHANGES=1 "${restores[@]}"
-breaks 'registry restored by its clock' overlap registry.pml -DBELIEVES_CLOCK -DCHANGES=1 "${restores[@]}"
-breaks 'registry grants by an old snapshot' overlap registry.pml -DNO_COMMITTED -DHEARD -DCHANGES=1 "${restores[@]}"
-breaks 'window from before the restore kept' overlap registry.pml -DNO_OLD_WINDOW -DRESTORE -DCHANGES=1 "${registry[@]}"
-breaks 'window from when it is wanted' overlap registry.pml -DNO_FROM "${registry[@]}"
-breaks 'window extended for another incarnation' taken registry.pml -DNO_INCARNATION -DRESTART "${registry[@]}"
-breaks 'copy takes what is held' taken registry.pml -DNO_HOLDER "${registry[@]}"
-breaks 'late takeover displaces whom it did not name' displaced registry.pml -DLATE_TAKEOVER -DANY_SERIAL "${registry[@]}"
-breaks 'copy takes what is idle' taken registry.pml -DINHERITS "${registry[@]}"
-breaks 'copy returns what is held' taken registry.pml -DNO_PLACE_OF_RETURN "${registry[@]}"
-breaks 'late request undoes a release' undone registry.pml -DNO_LATE "${registry[@]}"
-breaks 'ids between a release and the next lease' overlap registry.pml -DRELEASED_DRAWS "${registry[@]}"
-breaks 'renewal takes what was evicted' renewed registry.pml -DNO_RENEWAL -DEVICT -DEND=1 -DSERIALS=5 -DORIGINS=1
-breaks 'grant counts without a receipt' overlap registry.pml -DCANCELLED_COUNTS "${standby[@]}"
-breaks 'two servers in one place take turns' turns registry.pml -DNO_STARTS "${twins[@]}"
-breaks 'each registry_was_restored() pushes on' bound registry.pml -DEACH_TIME "${again[@]}"
-breaks 'called restored twice, and a snapshot in between' overlap registry.pml -DAGAIN_AFTER_RESTART "${again[@]}"
-breaks 'late answer stored' both answers.pml -DLATE_ANSWER_STORED
-breaks 'late answer of another registry stored' both answers.pml -DANY_REGISTRY
-breaks 'one connection for two registries' both answers.pml -DCONNECTION_KEPT
-breaks 'shard of one lease in the window of another' both answers.pml -DANY_LEASE
+breaks 'clone of the registry grants' overlap lease.pml -DCLONE -DBUG=NO_PLACE "${registry[@]}"
+breaks 'registry grants on another timeline' overlap lease.pml -DBUG=NO_TIMELINE -DCHANGES=1 "${restores[@]}"
+breaks 'two changes of timeline taken for one' overlap lease.pml -DBUG=NO_SUCCESSOR -DCHANGES=2 "${restores[@]}"
+breaks 'recovery with a target taken for a failover' overlap lease.pml -DBUG=NO_TARGET -DCHANGES=1 "${restores[@]}"
+breaks 'registry set back and not stopped' overlap lease.pml -DBUG=NO_SERIAL -DCHANGES=1 "${restores[@]}"
+breaks 'receipts of another branch believed' overlap lease.pml -DBUG=NO_OTHER_BRANCH -DCHANGES=2 "${restores[@]}"
+breaks 'registry restored, and no new branch' stopped lease.pml -DBUG=NO_BRANCH -DCHANGES=1 "${restores[@]}"
+breaks 'registry restored by its clock' overlap lease.pml -DBUG=BELIEVES_CLOCK -DCHANGES=1 "${restores[@]}"
+breaks 'registry grants by an old snapshot' overlap lease.pml -DBUG=NO_COMMITTED -DHEARD -DCHANGES=1 "${restores[@]}"
+breaks 'window from before the restore kept' overlap \
+    lease.pml -DBUG=NO_OLD_WINDOW -DRESTORE -DCHANGES=1 "${registry[@]}"
+breaks 'window from when it is wanted' overlap lease.pml -DBUG=NO_FROM "${registry[@]}"
+breaks 'window extended for another incarnation' taken lease.pml -DBUG=NO_INCARNATION -DRESTART "${registry[@]}"
+breaks 'copy takes what is held' taken lease.pml -DBUG=NO_HOLDER "${registry[@]}"
+breaks 'late takeover displaces whom it did not name' displaced \
+    lease.pml -DLATE_TAKEOVER -DBUG=ANY_SERIAL "${registry[@]}"
+breaks 'copy takes what is idle' taken lease.pml -DBUG=INHERITS "${registry[@]}"
+breaks 'copy returns what is held' taken lease.pml -DBUG=NO_PLACE_OF_RETURN "${registry[@]}"
+breaks 'late request undoes a release' undone lease.pml -DBUG=NO_LATE "${registry[@]}"
+breaks 'ids between a release and the next lease' overlap lease.pml -DBUG=RELEASED_DRAWS "${registry[@]}"
+breaks 'renewal takes what was evicted' renewed lease.pml -DBUG=NO_RENEWAL -DEVICT -DEND=1 -DSERIALS=5 -DLEASES=1
+breaks 'grant counts without a receipt' overlap lease.pml -DBUG=CANCELLED_COUNTS "${standby[@]}"
+breaks 'two servers in one place take turns' turns lease.pml -DBUG=NO_STARTS "${twins[@]}"
+breaks 'each registry_was_restored() pushes on' bound lease.pml -DBUG=EACH_TIME "${again[@]}"
+breaks 'called restored twice, and a snapshot in between' overlap lease.pml -DBUG=AGAIN_AFTER_RESTART "${again[@]}"
+breaks 'late answer stored' overlap lease.pml "${two[@]}" -DBUG=LATE_ANSWER_STORED
+breaks 'late answer of another registry stored' overlap lease.pml "${two[@]}" -DBUG=ANY_REGISTRY
+breaks 'one connection for two registries' overlap lease.pml "${two[@]}" -DBUG=CONNECTION_KEPT
+breaks 'shard of one lease in the window of another' overlap lease.pml "${two[@]}" -DBUG=ANY_LEASE
 
 breaks 'settled, notes before the position' decreases settled.pml -DNOTES_FIRST -DTIMES=2
 breaks 'settled, noted after the page is unlocked' decreases settled.pml -DNOTE_AFTER_PAGE -DTIMES=2
@@ -341,9 +342,9 @@ breaks 'limit, portable, setval within the open millisecond' twice portable.pml 
 breaks 'limit, portable, as many sessions as the guard has numbers' future portable.pml -DHONEST -DSESSIONS=3
 breaks 'limit, portable, setval back, more sessions than half the guard' below \
     portable.pml -DSESSIONS=3 -DGUARD=4 -DNUMBERS=6 "${moved_back[@]}"
-breaks 'limit, called moved, and a holder is back' overlap registry.pml "${moved_wrongly[@]}"
-breaks 'limit, late request of an older lease' undone registry.pml -DOLDER -DSTRANGERS -DEND=1 -DSERIALS=5
-breaks 'limit, late request of a start in between' alone registry.pml -DALONE -DRESTART "${registry[@]}"
+breaks 'limit, called moved, and a holder is back' overlap lease.pml "${moved_wrongly[@]}"
+breaks 'limit, late request of an older lease' undone lease.pml -DBUG=OLDER -DSTRANGERS -DEND=1 -DSERIALS=5
+breaks 'limit, late request of a start in between' alone lease.pml -DBUG=ALONE -DRESTART "${registry[@]}"
 breaks 'limit, asynchronous standby' twice wal.pml -DONLY_UNIQUE -DPROMOTE "${small[@]}"
 breaks 'limit, RESTART when ahead of the clock' twice \
     clock.pml -DONLY_UNIQUE -DHONEST -DRESTART -DAHEAD_AT_START=1 -DMOVE_AHEAD

@@ -17,9 +17,9 @@ REGRESS_OPTS = --load-extension=shardid
 ISOLATION = ddl_waits draw_waits together revoked prepared watched
 ISOLATION_OPTS = --load-extension=shardid
 
-# Topics that are named, as in "make installcheck REGRESS=ids", run alone.
-named_topics = $(if $(filter command,$(origin $(1))),$($(1)))
-ifneq ($(call named_topics,REGRESS)$(call named_topics,ISOLATION),)
+# Topics that are named, as in "make installcheck REGRESS=ids", run alone; else those of the houses run, too.
+named_topics := $(foreach kind,REGRESS ISOLATION,$(if $(filter command,$(origin $(kind))),$($(kind))))
+ifneq ($(strip $(named_topics)),)
 REGRESS =
 ISOLATION =
 endif
@@ -35,12 +35,16 @@ ifneq ($(wildcard $(PGXS)),)
 include $(dir $(lastword $(MAKEFILE_LIST)))src/library.mk
 
 # A build in another directory has the houses' directories, too.
-.PHONY: $(foreach target,all install uninstall clean,$(HOUSES:=/$(target)))
+in_houses = $(foreach target,$(1),$(HOUSES:=/$(target)))
+.PHONY: $(call in_houses,all install uninstall clean installcheck)
 $(foreach target,all install uninstall clean,$(eval $(target): $(HOUSES:=/$(target))))
-$(foreach target,all install uninstall clean,$(HOUSES:=/$(target))):
+$(call in_houses,all install uninstall clean installcheck):
 	$(MKDIR_P) $(@D)
 	$(MAKE) -C $(@D) -f $(abspath $(srcdir))/$(@D)/Makefile $(if $(VPATH),VPATH=$(abspath $(VPATH))/$(@D)) $(@F)
 $(HOUSES:=/all): all-lib
+ifeq ($(strip $(named_topics)),)
+installcheck: $(HOUSES:=/installcheck)
+endif
 # Two at once would write the same files.
 $(foreach house,$(HOUSES),$(eval $(house)/install: $(house)/all))
 else

@@ -55,7 +55,7 @@ fi
 # A process group of its own, so that it can be ended as a whole. More than there are processors: most tests wait more
 # than they compute. A test that ends without a plan has failed.
 set -m
-(prove --merge --timer --jobs $(($(nproc) + 6)) --exec t/suite/run.sh "${tests[@]}" </dev/null 2>&1 |
+(prove --merge --timer --jobs $((6 * $(nproc))) --exec t/suite/run.sh "${tests[@]}" </dev/null 2>&1 |
     tee "$SANDBOX/prove.log") &
 group=$!
 set +m

@@ -30,6 +30,9 @@
 #ifndef CHANGES /* how often the registry is restored or moved */
 #define CHANGES 2
 #endif
+#if defined(PAGES) || defined(TWO_REGISTRIES)
+#define SESSIONS
+#endif
 
 /* The rule that is left out or put wrong, -DBUG=... README.md says what each does. */
 #ifndef BUG
@@ -62,10 +65,10 @@ typedef Registry {
 Registry t[2];
 
 /* The lease rows of member 0; of 1, its copy in another place, or a stranger; and of 2, which 0 is after a restart in
- * its place. With -DPAGES these are servers, and each has several incarnations. */
+ * its place. With -DPAGES these are servers, and each has several incarnations. (spin gives four bytes to a bit.) */
 #define MEMBERS 3
 typedef Row {
-    bit sealed; /* it has released, or never joined */
+    byte sealed; /* it has released, or never joined */
     byte where; /* the registry that it asks */
     byte lease; /* or of the request for it */
     byte who;   /* the window's incarnation */
@@ -78,16 +81,6 @@ bit runs[MEMBERS];
 /* The times that were used, a bit for each, of a shard and by a member. */
 typedef Times { byte by[MEMBERS] };
 Times used[2];
-
-/* Sessions, with the lease that they have loaded and the window that they keep. */
-typedef Session {
-    byte where;
-    byte lease;
-    byte who;
-    byte from, until;
-    bit entered /* it has drawn in this window, and can draw at once */
-};
-Session kept[2];
 
 /* Requests: one that arrives at once, and one that is on its way. */
 #define NOW 0
@@ -102,10 +95,21 @@ typedef Request {
     byte serial, branch, till; /* the receipt */
     byte below;     /* not_before when it was sent */
     byte displaces; /* the serial that a takeover names */
-    bit own;        /* a session asks by itself and keeps the answer: to everyone else it is lost */
-    bit released    /* its sender has released since */
+    byte own;       /* a session asks by itself and keeps the answer: to everyone else it is lost */
+    byte released   /* its sender has released since */
 };
 Request q[2];
+
+#ifdef SESSIONS
+/* Sessions, with the lease that they have loaded and the window that they keep. */
+typedef Session {
+    byte where;
+    byte lease;
+    byte who;
+    byte from, until;
+    byte entered /* it has drawn in this window, and can draw at once */
+};
+Session kept[2];
 
 /* The answer that a member's worker or session has not stored yet. */
 typedef Answer {
@@ -113,9 +117,10 @@ typedef Answer {
     byte lease;
     byte serial;
     byte from, until; /* 0: none */
-    bit own
+    byte own
 };
 Answer answer[2];
+#endif
 
 byte leases; /* the number of the last one */
 byte turns;  /* how often a start has displaced another in its place, one after the other */
@@ -220,15 +225,6 @@ inline forget_choice() {
 
 inline forget_window(m) {
     row[m].who = 0; row[m].from = 0; row[m].until = 0
-}
-
-inline forget_kept(k) {
-    kept[k].who = 0; kept[k].from = 0; kept[k].until = 0; kept[k].entered = 0
-}
-
-inline forget_answer(s) {
-    answer[s].who = 0; answer[s].lease = 0; answer[s].serial = 0; answer[s].from = 0; answer[s].until = 0;
-    answer[s].own = 0
 }
 
 inline forget_request(i) {
@@ -384,6 +380,16 @@ inline begin_lease(m) {
     leases++; row[m].lease = leases; row[m].sealed = 0
 }
 
+#ifdef SESSIONS
+inline forget_kept(k) {
+    kept[k].who = 0; kept[k].from = 0; kept[k].until = 0; kept[k].entered = 0
+}
+
+inline forget_answer(s) {
+    answer[s].who = 0; answer[s].lease = 0; answer[s].serial = 0; answer[s].from = 0; answer[s].until = 0;
+    answer[s].own = 0
+}
+
 inline reply(s) {
     answer[s].who = q[LATE].who; answer[s].lease = q[LATE].lease; answer[s].serial = t[r].serial;
     answer[s].from = t[r].from; answer[s].until = t[r].until; answer[s].own = q[LATE].own
@@ -413,6 +419,7 @@ inline read_window(k, s) {
     :: else -> forget_kept(k)
     fi
 }
+#endif
 
 #ifdef PAGES
 /* Whether a window of this incarnation may be used on the page as it is now. */
@@ -513,7 +520,7 @@ inline take_other(m) {
 }
 #endif
 
-#if !defined(PAGES) && !defined(TWO_REGISTRIES)
+#ifndef SESSIONS
 inline receive(r_, m) {
     row[m].serial = t[r_].serial; row[m].branch = t[r_].branch; row[m].till = t[r_].until
 }
@@ -727,13 +734,13 @@ init {
     :: d_step { q[LATE].kind != 0 -> forget_request(LATE) }
     :: atomic { q[LATE].kind != 0 && t[q[LATE].where].serial < SERIALS ->
         either(is_idle);
-#if defined(PAGES) || defined(TWO_REGISTRIES)
+#ifdef SESSIONS
         any_time();
 #elif defined(HEARD)
         either(is_heard);
 #endif
         d_step {
-#if defined(PAGES) || defined(TWO_REGISTRIES)
+#ifdef SESSIONS
             q[LATE].wanted = time; /* what it was when the request was sent: nothing else reads it */
             deliver(LATE, is_idle);
             if :: granted && is_awaited(q[LATE]) -> reply(place(q[LATE].who)) :: else fi;
@@ -748,7 +755,7 @@ init {
     :: d_step { is_confirmed(0) && t[0].held && t[0].serial < SERIALS -> free(0) }
 #endif
 
-#if defined(PAGES) || defined(TWO_REGISTRIES)
+#ifdef SESSIONS
     :: d_step { answer[0].until > 0 -> store(0) }
     :: d_step { answer[1].until > 0 -> store(1) }
     :: d_step { answer[0].until > 0 -> forget_answer(0) }

@@ -910,6 +910,7 @@ BEGIN
             left(inner_function.proname, -3),
             regexp_replace(pg_get_function_arguments(inner_function.oid), '^caller regrole(, )?', ''),
             pg_get_function_result(inner_function.oid), CASE WHEN inner_function.proisstrict THEN 'STRICT' END);
+        EXECUTE format('ALTER FUNCTION %s SECURITY DEFINER', inner_function.oid::regprocedure);
         EXECUTE format('COMMENT ON FUNCTION shardid_lease.%I IS %L', inner_function.proname,
             format('what %s() does', left(inner_function.proname, -3)));
     END LOOP;

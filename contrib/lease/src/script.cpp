@@ -77,44 +77,7 @@ const char *started_from_backup() {
     return pstrdup(digest_of(content).text);
 }
 
-constexpr const char *suffix = "_by";
 constexpr const char *longest_wait = "10s";
-
-struct Inner {
-    FmgrInfo function;
-    Oid owner;
-};
-
-// The function of the same schema whose name ends in _by, and whose first argument is the role.
-Oid inner_of(const FormData_pg_proc &outer) {
-    Oid types[FUNC_MAX_ARGS];
-    types[0] = REGROLEOID;
-    for (int i = 0; i < outer.pronargs; ++i)
-        types[i + 1] = outer.proargtypes.values[i];
-    oidvector *arguments = buildoidvector(types, outer.pronargs + 1);
-    char *name = psprintf("%s%s", NameStr(outer.proname), suffix);
-    const Oid found =
-        GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid, CStringGetDatum(name),
-                        PointerGetDatum(arguments), ObjectIdGetDatum(outer.pronamespace));
-    if (!OidIsValid(found))
-        elog(ERROR, "function %s of the extension does not exist", name);
-    return found;
-}
-
-Inner &looked_up(FmgrInfo *site) {
-    if (site->fn_extra != nullptr)
-        return *static_cast<Inner *>(site->fn_extra);
-    HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(site->fn_oid));
-    if (!HeapTupleIsValid(tuple))
-        elog(ERROR, "cache lookup failed for function %u", site->fn_oid);
-    const auto &outer = *reinterpret_cast<Form_pg_proc>(GETSTRUCT(tuple));
-    auto *inner = static_cast<Inner *>(MemoryContextAllocZero(site->fn_mcxt, sizeof(Inner)));
-    inner->owner = outer.proowner;
-    fmgr_info_cxt(inner_of(outer), &inner->function, site->fn_mcxt);
-    ReleaseSysCache(tuple);
-    site->fn_extra = inner;
-    return *inner;
-}
 
 }  // namespace
 
@@ -213,23 +176,27 @@ SQL_FUNCTION(shardid_check_layout) {
 }
 
 // For SQL that works on tables that only their owner can write, for a caller whose role decides
-// what it may do. SECURITY DEFINER would hide the role; session_user may be another role. An error
-// brings the role back with the transaction's, or the subtransaction's, state. What the function
-// has changed outlives a crash, whatever synchronous_commit says; and a member's open transaction
-// does not keep others waiting for ever.
+// what it may do: calls the function whose name ends in _by, and passes the role first. That one is
+// SECURITY DEFINER, which would hide the role; session_user may be another role. What it has
+// changed outlives a crash, whatever synchronous_commit says; and a member's open transaction does
+// not keep others waiting for ever.
 SQL_FUNCTION(shardid_as_owner) {
-    Inner &inner = looked_up(fcinfo->flinfo);
+    Oid *arguments;
+    int count;
+    get_func_signature(fcinfo->flinfo->fn_oid, &arguments, &count);
+    const char *name = psprintf("%s_by", get_func_name(fcinfo->flinfo->fn_oid));
+    Oid types[FUNC_MAX_ARGS] = {REGROLEOID};
     LOCAL_FCINFO(call, FUNC_MAX_ARGS);
-    InitFunctionCallInfoData(*call, &inner.function, static_cast<short>(PG_NARGS() + 1),
-                             PG_GET_COLLATION(), nullptr, nullptr);
     call->args[0] = {ObjectIdGetDatum(GetUserId()), false};
-    for (int i = 0; i < PG_NARGS(); ++i)
+    for (int i = 0; i < count; ++i) {
+        types[i + 1] = arguments[i];
         call->args[i + 1] = fcinfo->args[i];
+    }
+    FmgrInfo inner;
+    fmgr_info(function_named(name, count + 1, types), &inner);
+    InitFunctionCallInfoData(*call, &inner, static_cast<short>(count + 1), InvalidOid, nullptr,
+                             nullptr);
 
-    Oid caller;
-    int context;
-    GetUserIdAndSecContext(&caller, &context);
-    SetUserIdAndSecContext(inner.owner, context | SECURITY_LOCAL_USERID_CHANGE);
     const int settings = NewGUCNestLevel();
     if (LockTimeout == 0)
         set_config_option("lock_timeout", longest_wait, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
@@ -237,7 +204,6 @@ SQL_FUNCTION(shardid_as_owner) {
     const Datum result = FunctionCallInvoke(call);
     AtEOXact_GUC(true, settings);
     ForceSyncCommit();
-    SetUserIdAndSecContext(caller, context);
     fcinfo->isnull = call->isnull;
     return result;
 }

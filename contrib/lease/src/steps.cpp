@@ -32,6 +32,11 @@ Datum text_or_null(const char *text) {
 
 }  // namespace
 
+Oid function_named(const char *name, int arguments, const Oid *types) {
+    List *qualified = list_make2(makeString(pstrdup("shardid_lease")), makeString(pstrdup(name)));
+    return LookupFuncName(qualified, arguments, types, false);
+}
+
 Datum job_of(const WorkerTask &task, const WorkerCall *call, const LeasedRow *row) {
     StringInfoData json;
     initStringInfo(&json);
@@ -59,9 +64,8 @@ Datum job_of(const WorkerTask &task, const WorkerCall *call, const LeasedRow *ro
 
 Datum step(const char *function, Datum job, const Reply &reply) {
     const Oid types[] = {JSONBOID, TEXTOID, TEXTOID, BOOLOID};
-    List *name = list_make2(makeString(pstrdup("shardid_lease")), makeString(pstrdup(function)));
     FmgrInfo found;
-    fmgr_info(LookupFuncName(name, lengthof(types), types, false), &found);
+    fmgr_info(function_named(function, lengthof(types), types), &found);
     LOCAL_FCINFO(call, lengthof(types));
     InitFunctionCallInfoData(*call, &found, lengthof(types), InvalidOid, nullptr, nullptr);
     call->args[0] = {job, false};

@@ -7,6 +7,9 @@
 
 namespace shardid {
 
+// The script's function of this name. Raises 42883 if it is missing.
+Oid function_named(const char *name, int arguments, const Oid *types);
+
 // The job for a task of the generator that has this row, or none; with what its call asks for.
 Datum job_of(const WorkerTask &task, const WorkerCall *call, const LeasedRow *row);
 

@@ -1110,16 +1110,10 @@ BEGIN
         RETURN;
     END IF;
     BEGIN
-        shard := answer->>'shard';
-        from_ms := answer->>'from';
-        until_ms := answer->>'until';
-        lease_ms := answer->>'lease_ms';
-        serial := answer->>'serial';
-        receipt := answer->>'receipt';
-        registry := answer->>'registry';
-        shard_bits := answer->>'shard_bits';
-        sequence_bits := answer->>'sequence_bits';
-        epoch_ms := answer->>'epoch_ms';
+        SELECT a.shard, a."from", a.until, a.lease_ms, a.serial, a.receipt, a.registry, a.shard_bits, a.sequence_bits, a.epoch_ms
+        INTO shard, from_ms, until_ms, lease_ms, serial, receipt, registry, shard_bits, sequence_bits, epoch_ms
+        FROM jsonb_to_record(answer) AS a(shard int, "from" bigint, until bigint, lease_ms bigint, serial bigint,
+            receipt text, registry text, shard_bits int, sequence_bits int, epoch_ms bigint);
     EXCEPTION WHEN data_exception THEN
         epoch_ms := NULL;
     END;

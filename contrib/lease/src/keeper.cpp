@@ -1,5 +1,5 @@
-#include "keeper.h"
-
+// What the engine asks of leases (LeaseKeeper in engine/lease.h): whether a sequence is leased, and
+// windows for it, which the session reads from the tables and has a worker renew.
 #include "core/window.hpp"
 
 #include "engine/refusals.h"
@@ -302,9 +302,19 @@ void renew_ahead(Lease &lease, Oid relid, uint64 last) {
         run_worker(renewal_of(lease, relid, InvalidXLogRecPtr, last), 0);
 }
 
+const LeaseKeeper keeper = {library_version, load, forget_lease_table, wait_for_window,
+                            renew_ahead};
+
 }  // namespace
 
-const LeaseKeeper keeper_of_leases = {library_version, load, forget_lease_table, wait_for_window,
-                                      renew_ahead};
+extern "C" {
+
+PGDLLEXPORT const LeaseKeeper *shardid_lease_keeper(void);
+
+const LeaseKeeper *shardid_lease_keeper() {
+    return &keeper;
+}
+
+}  // extern "C"
 
 }  // namespace shardid

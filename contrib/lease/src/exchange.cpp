@@ -70,11 +70,6 @@ const List *options_of(const ForeignServer *server, const UserMapping *mapping) 
     return lappend(options, option("client_encoding", GetDatabaseEncodingName()));
 }
 
-struct Address {
-    const List *options;
-    bool needs_password;
-};
-
 Address address_of(const char *name, Oid role) {
     const ForeignServer *server = GetForeignServerByName(name, true);
     if (server == nullptr)
@@ -101,7 +96,7 @@ Address address_of(const char *name, Oid role) {
                                   "user mapping for server \"%s\" has no password.",
                                   GetUserNameFromId(role, false), server->servername),
                         errhint("Run ALTER USER MAPPING ... OPTIONS (ADD password '...').")));
-    return {options_of(server, mapping), needs};
+    return {options_of(server, mapping), needs, nullptr};
 }
 
 // The first one with the requests as its parameter; the second, after its commit, with what it
@@ -111,9 +106,8 @@ constexpr const char *const statements[] = {
     "SELECT shardid_lease.grant_shards($1::pg_catalog.jsonb)",
     "SELECT shardid_lease.receipts($1::pg_catalog.jsonb)", nullptr};
 
-Reply ask(const char *server, Oid role, const char *requests, bool takes_over, int64 wait_ms,
+Reply ask(const Address &address, const char *requests, bool takes_over, int64 wait_ms,
           int64 (*left)()) {
-    const Address address = address_of(server, role);
     LibpqCall call{};
     call.options = address.options;
     call.needs_password = address.needs_password;
@@ -164,14 +158,36 @@ ErrorData *error_of_failed_transaction() {
     return error;
 }
 
-Reply ask_registry(const char *server, Oid role, const char *requests, bool takes_over) {
-    auto *reply = static_cast<Reply *>(MemoryContextAllocZero(TopMemoryContext, sizeof(Reply)));
-    begin_transaction();
+// By a subtransaction, so that an error undoes nothing that the transaction has stored.
+Address find_registry(const char *server, Oid role) {
+    auto *found = static_cast<Address *>(palloc0(sizeof(Address)));
+    ResourceOwner owner = CurrentResourceOwner;
+    BeginInternalSubTransaction(nullptr);
+    MemoryContextSwitchTo(TopMemoryContext);
     PG_TRY();
     {
-        *reply = ask(server, role, requests, takes_over, registry_timeout_ms, left_ms_of_worker);
-        commit_transaction();
+        *found = address_of(server, role);
+        ReleaseCurrentSubTransaction();
     }
+    PG_CATCH();
+    {
+        MemoryContextSwitchTo(TopMemoryContext);
+        found->error = text_of(CopyErrorData());
+        FlushErrorState();
+        RollbackAndReleaseCurrentSubTransaction();
+    }
+    PG_END_TRY();
+    MemoryContextSwitchTo(TopMemoryContext);
+    CurrentResourceOwner = owner;
+    return *found;
+}
+
+Reply ask_registry(const Address &address, const char *requests, bool takes_over) {
+    auto *reply = static_cast<Reply *>(palloc0(sizeof(Reply)));
+    if (address.error != nullptr)
+        return {nullptr, address.error, true};
+    PG_TRY();
+    *reply = ask(address, requests, takes_over, registry_timeout_ms, left_ms_of_worker);
     PG_CATCH();
     *reply = {nullptr, text_of(error_of_failed_transaction()), true};
     PG_END_TRY();
@@ -179,7 +195,7 @@ Reply ask_registry(const char *server, Oid role, const char *requests, bool take
 }
 
 Reply ask_registry_here(const char *server, Oid role, const char *requests, int64 wait_ms) {
-    return ask(server, role, requests, false, wait_ms, left_ms);
+    return ask(address_of(server, role), requests, false, wait_ms, left_ms);
 }
 
 void check_server(const char *server, Oid role) {

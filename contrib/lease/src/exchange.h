@@ -14,12 +14,22 @@ struct Reply {
     bool is_refusal;  // of the error: a later try does not help
 };
 
-// Has the registry that is behind the foreign server, reached as the role with its user mapping,
-// work on the requests, a JSON array; and asks, after its commit, what is granted: only that
-// counts. Before a takeover, asks first what that displaces. Waits at most for
-// shardid_lease.registry_timeout; ends the process if somebody wants to drop the database. In a
-// transaction of its own. REQUIRED: in the worker, outside of transactions.
-Reply ask_registry(const char *server, Oid role, const char *requests, bool takes_over);
+// A foreign server, reached as a role with its user mapping; or why it is not, which can be seen
+// here.
+struct Address {
+    const List *options;
+    bool needs_password;
+    const char *error;
+};
+
+// REQUIRED: in the worker, in a transaction.
+Address find_registry(const char *server, Oid role);
+
+// Has the registry work on the requests, a JSON array; and asks, after its commit, what is granted:
+// only that counts. Before a takeover, asks first what that displaces. Waits at most for
+// shardid_lease.registry_timeout; ends the process if somebody wants to drop the database.
+// REQUIRED: in the worker, outside of transactions.
+Reply ask_registry(const Address &address, const char *requests, bool takes_over);
 
 // The same in a session's transaction, for at most this long. Can be canceled; raises errors of
 // this server as they are.

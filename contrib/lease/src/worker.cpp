@@ -98,22 +98,28 @@ Datum first_step() {
     return step("member_step", job_of(task, call, is_known ? &row : nullptr), {});
 }
 
-// Each step is a transaction of its own; the registry is asked between them. Returns false if there
-// is nothing to do.
-bool run() {
+Datum job;         // 0: there is nothing to do
+Address registry;  // that the job wants to be asked
+
+// A step is a transaction of its own.
+void do_step(const Reply *reply) {
     begin_transaction();
-    Datum job = first_step();
+    job = reply == nullptr ? first_step() : step("member_step", job, *reply);
+    if (job != Datum{0} && field(job, "requests") != nullptr)
+        registry = find_registry(field(job, "ask"), task.group.role);
     commit_transaction();
+}
+
+// Returns false if there is nothing to do.
+bool run() {
+    do_step(nullptr);
     if (job == Datum{0})
         return false;
     while (const char *requests = field(job, "requests")) {
         Reply reply{};
         if (strcmp(requests, "[]") != 0)
-            reply = ask_registry(field(job, "ask"), task.group.role, requests,
-                                 task.kind == TaskKind::take_over);
-        begin_transaction();
-        job = step("member_step", job, reply);
-        commit_transaction();
+            reply = ask_registry(registry, requests, task.kind == TaskKind::take_over);
+        do_step(&reply);
     }
     if (call != nullptr)
         tell_outcome(job);

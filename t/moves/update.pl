@@ -80,8 +80,8 @@ for my $extension (qw(shardid shardid_admin shardid_lease))
 	}
 
 	my $update = "$scripts/$extension--$default--next.sql";
-	# That script takes its own schema out of the path.
-	my $path = $extension eq 'shardid_admin' ? "SET LOCAL search_path = shardid_admin, pg_temp;\n" : '';
+	# The others take their own schema out of the path.
+	my $path = $extension eq 'shardid' ? '' : "SET LOCAL search_path = $extension, pg_temp;\n";
 	append_to_file("$scripts/$extension--next.sql", slurp_file("$scripts/$extension--$default.sql") . $path . $addition);
 	append_to_file($update, $addition);
 	my $new = dump_of(database_with($extension, 'next'));

@@ -143,7 +143,7 @@ query(q(SELECT setval('tardy', 1)));
 my $locker = $registry->background_psql('postgres');
 $locker->query_safe('BEGIN; LOCK pg_authid IN ACCESS EXCLUSIVE MODE');
 my $tardy = draw_one($member, 'tardy', settings => 'SET shardid_lease.timeout = 30000;');
-like($tardy, qr/Could not reach the registry: no connection within shardid\.registry_timeout/, 'no connection: the error says so');
+like($tardy, qr/Could not reach the registry: no connection within shardid_lease\.registry_timeout/, 'no connection: the error says so');
 $locker->quit;
 draws('and ids come again', 'tardy');
 

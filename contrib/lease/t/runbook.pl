@@ -295,7 +295,7 @@ patience('lisbon2', '5s');
 my ($timeout) = $page =~ /(tcp_user_timeout '\d+')/ or die;
 my $with_hole = sprintf "SET host '127.0.0.1,%s', SET port '%s,%s'", $node{registry1}->host, $hole_port, $node{registry1}->port;
 run_on('lisbon2', 'shop', "ALTER SERVER registry OPTIONS ($with_hole, DROP tcp_user_timeout); $renew");
-like(run_on('lisbon2', 'shop', $trouble), qr/no connection within shardid\.registry_timeout/, 'a server that is switched off keeps the other one from being asked');
+like(run_on('lisbon2', 'shop', $trouble), qr/no connection within shardid_lease\.registry_timeout/, 'a server that is switched off keeps the other one from being asked');
 patience('lisbon2', '3min');
 run_on('lisbon2', 'shop', "ALTER SERVER registry OPTIONS (ADD $timeout); $renew");
 is(run_on('lisbon2', 'shop', $trouble), '', 'but not with the timeout of the page');

@@ -69,6 +69,7 @@ void _PG_init(void) {
     ask_server_version();
     start_unpinning_at_commit();
     start_following_rollbacks();
+    start_looking_again();
     forget_relation = forget_all_of;
 }
 

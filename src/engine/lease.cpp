@@ -3,10 +3,10 @@
 #include "core/binding.hpp"
 
 #include "engine/refusals.h"
+#include "engine/relation_changes.h"
 #include "engine/sequence_page.h"
 
 extern "C" {
-#include "catalog/namespace.h"
 #include "commands/extension.h"
 }
 
@@ -49,40 +49,57 @@ void check_wal(const Sequence &sequence) {
 
 constexpr const char *lease_extension = "shardid_lease";
 
-// Its schema is looked up first, as that look-up is cached.
-bool is_extension_here() {
-    return OidIsValid(get_namespace_oid(lease_extension, true)) &&
-           OidIsValid(get_extension_oid(lease_extension, true));
-}
-
 void load_library() {
+    if (!OidIsValid(get_extension_oid(lease_extension, true)))
+        return;
     const auto keeper_of = reinterpret_cast<const LeaseKeeper *(*)()>(
         load_external_function(lease_extension, "shardid_lease_keeper", true, nullptr));
-    const LeaseKeeper *keeper = keeper_of();
-    if (strcmp(keeper->version, library_version) != 0)
-        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                        errmsg("library \"%s\" is of another version", lease_extension),
-                        errdetail("Its version is %s, and that of library \"shardid\" is %s.",
-                                  keeper->version, library_version),
-                        errhint("Install both from the same build, and connect again.")));
-    lease_keeper = keeper;
+    lease_keeper = keeper_of();
+}
+
+// Whether no lease was found in this transaction after it had changed something, perhaps the
+// extension. A rollback brings that back, and not every session is told.
+bool found_none_after_change = false;
+
+void look_again_after_rollback(XactEvent event, void * /*argument*/) {
+    if (found_none_after_change && event == XACT_EVENT_ABORT)
+        forget_relation(InvalidOid);
+    if (event == XACT_EVENT_ABORT || event == XACT_EVENT_COMMIT || event == XACT_EVENT_PREPARE)
+        found_none_after_change = false;
+}
+
+void look_again_after_subtransaction(SubXactEvent event, SubTransactionId /*own*/,
+                                     SubTransactionId /*parent*/, void * /*argument*/) {
+    if (found_none_after_change && event == SUBXACT_EVENT_ABORT_SUB)
+        forget_relation(InvalidOid);
 }
 
 }  // namespace
 
 const LeaseKeeper *lease_keeper;
 
+const char *version_of_engine() {
+    return library_version;
+}
+
+void start_looking_again() {
+    RegisterXactCallback(look_again_after_rollback, nullptr);
+    RegisterSubXactCallback(look_again_after_subtransaction, nullptr);
+}
+
 void load_lease(Lease &lease, const Sequence &sequence, bool is_reader) {
-    if (lease_keeper == nullptr && is_extension_here())
+    if (lease_keeper == nullptr)
         load_library();
     if (lease_keeper != nullptr) {
         lease_keeper->load(lease, sequence, is_reader);
-        return;
+    } else {
+        lease = Lease{};
+        lease.window = any_time;
+        lease.look_at = UINT64_MAX;
+        lease.state = LeaseState::none;
     }
-    lease = Lease{};
-    lease.window = any_time;
-    lease.look_at = UINT64_MAX;
-    lease.state = LeaseState::none;
+    if (lease.state == LeaseState::none && TransactionIdIsValid(GetTopTransactionIdIfAny()))
+        found_none_after_change = true;
 }
 
 void allow_shards(Lease &lease, const Sequence &sequence, const Layout &layout) {

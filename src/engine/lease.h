@@ -52,10 +52,11 @@ struct Lease {
 // Of all libraries of a build.
 inline constexpr const char *library_version = "1.0.0";
 
+// Of the library shardid, for others that are loaded into the same process.
+const char *version_of_engine();
+
 // What contrib/lease does for the engine.
 struct LeaseKeeper {
-    const char *version;  // of the build, first in every version of this struct
-
     // Reads the lease, or that there is none. Raises 55000 where the rows do not say which it is;
     // for a reader, who generates no id, it is sealed then. REQUIRED: its state is unknown.
     void (*load)(Lease &lease, const Sequence &sequence, bool is_reader);
@@ -78,8 +79,12 @@ struct LeaseKeeper {
 // That of the library shardid_lease; null until a session has met the extension in its database.
 extern const LeaseKeeper *lease_keeper;
 
+// To be called once, when the library is loaded: what is found of leases in a transaction that is
+// rolled back is forgotten.
+void start_looking_again();
+
 // Reads a lease as LeaseKeeper::load. Where the extension is, but not its library, or that of
-// another build, it raises an error: there may be a lease. REQUIRED: as LeaseKeeper::load.
+// another build, loading it raises an error: there may be a lease. REQUIRED: as LeaseKeeper::load.
 void load_lease(Lease &lease, const Sequence &sequence, bool is_reader);
 
 inline bool is_limited(const Lease &lease) {

@@ -302,8 +302,7 @@ void renew_ahead(Lease &lease, Oid relid, uint64 last) {
         run_worker(renewal_of(lease, relid, InvalidXLogRecPtr, last), 0);
 }
 
-const LeaseKeeper keeper = {library_version, load, forget_lease_table, wait_for_window,
-                            renew_ahead};
+const LeaseKeeper keeper = {load, forget_lease_table, wait_for_window, renew_ahead};
 
 }  // namespace
 

@@ -1,7 +1,7 @@
 // The library shardid_lease as PostgreSQL loads it, and its settings.
 #include <climits>
 
-#include "compat.h"
+#include "engine/lease.h"
 #include "settings.h"
 
 namespace shardid {
@@ -27,6 +27,16 @@ void define_settings() {
     MarkGUCPrefixReserved("shardid_lease");
 }
 
+void check_version() {
+    if (strcmp(library_version, version_of_engine()) == 0)
+        return;
+    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                    errmsg("library \"%s\" is of another version", "shardid_lease"),
+                    errdetail("Its version is %s, and that of library \"%s\" is %s.",
+                              library_version, "shardid", version_of_engine()),
+                    errhint("Install both from the same build, and connect again.")));
+}
+
 }  // namespace
 
 extern "C" {
@@ -36,9 +46,11 @@ PG_MODULE_MAGIC;
 // fmgr.h declares it only from 16 on.
 PGDLLEXPORT void _PG_init(void);
 
-// The library shardid, whose functions this one calls, is then mapped, but may not be initialized.
+// The library shardid, whose functions this one calls, is mapped by now, but may not be
+// initialized.
 void _PG_init(void) {
     load_file("shardid", false);
+    check_version();
     define_settings();
 }
 

@@ -25,9 +25,9 @@ sub refused
 {
 	my ($expected, $why) = @_;
 	$node->restart;
-	for my $call ("next_id(generator => 'leased')", "next_id(1, 'free')", "settled_below('free')")
+	for my $call ("SELECT next_id(generator => 'leased')", "SELECT next_id(1, 'free')", "SELECT settled_below('free')", "LOAD 'shardid_lease'")
 	{
-		my (undef, undef, $error) = $node->psql('postgres', "\\set VERBOSITY verbose\nSELECT $call");
+		my (undef, undef, $error) = $node->psql('postgres', "\\set VERBOSITY verbose\n$call");
 		like($error, $expected, "$call: $why");
 	}
 	is($node->safe_psql('without', 'SELECT id_shard(next_id(1))'), 1, 'a database without the extension needs none');
@@ -43,6 +43,25 @@ refused(qr/ERROR:  55000: library "shardid_lease" is of another version.*0\.9\.9
 unlink "$folder/shardid_lease.so";
 link "$installed/shardid_lease.so", "$folder/shardid_lease.so" or die $!;
 $node->restart;
-is($node->safe_psql('postgres', "SELECT id_shard(next_id(generator => 'leased'))"), 0, 'with its own library it generates ids again');
+my $draw = "SELECT id_shard(next_id(generator => 'leased'));";
+is($node->safe_psql('postgres', $draw), 0, 'with its own library it generates ids again');
+
+# What a transaction sees that drops the extension is undone by its rollback.
+for my $rollback ('ROLLBACK', 'ROLLBACK TO s; COMMIT')
+{
+	for my $before ('', $draw)
+	{
+		my $drop = "BEGIN; SAVEPOINT s; DROP EXTENSION shardid_lease CASCADE; $draw $rollback;";
+		like($node->safe_psql('postgres', "SET client_min_messages = error; SET shardid.shard_id = 9; $before $drop $draw"), qr/^9\n0$/m,
+			"$rollback: the lease is there again");
+	}
+}
+
+# The extension is there, whatever its schema is called.
+$node->safe_psql('postgres', 'ALTER SCHEMA shardid_lease RENAME TO another');
+my (undef, $shard) = $node->psql('postgres', "SET shardid.shard_id = 9; $draw");
+isnt($shard, 9, 'in another schema: no id of the shard that is set');
+$node->safe_psql('postgres', 'ALTER SCHEMA another RENAME TO shardid_lease');
+is($node->safe_psql('postgres', "SET shardid.shard_id = 9; $draw"), 0, 'back in its own');
 $node->stop;
 done_testing();

@@ -78,7 +78,8 @@ sub keep
 	push @{ $self->{wrong} }, "$label: " . join ', ', map { "$_ $verdict->{$_}" } sort keys %$verdict
 	  if $verdict->{violations};
 	my $file = "$self->{dir}/$label";
-	IPC::Run::run([ 'cut', '-d', ' ', '-f', '1', @{ $clients->{files} } ], '>', $file) or die 'cut';
+	# Calls that were lost have no id.
+	IPC::Run::run([ 'sed', '-nE', 's/^(-?[0-9]+) .*/\1/p', @{ $clients->{files} } ], '>', $file) or die 'sed';
 	push @{ $self->{notes} }, $file;
 	unlink @{ $clients->{files} };
 	return;

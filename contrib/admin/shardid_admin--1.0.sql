@@ -86,7 +86,7 @@ COMMENT ON FUNCTION shardid_admin.signed(numeric) IS
 -- ==== Partitions by time ====
 --
 -- What depends on a table runs code of its owner's: planning computes constants in the expressions of its indexes, and so does ATTACH.
--- So nobody but the owner may ask for these commands.
+-- So nobody but the owner may ask for these commands. DETACH plans queries of the tables that reference the partition, too.
 
 CREATE OR REPLACE FUNCTION shardid_admin.partitioned_table(
     parent pg_catalog.regclass,
@@ -129,7 +129,8 @@ BEGIN
     IF FOUND THEN
         RAISE insufficient_privilege USING MESSAGE = format('must be owner of default partition %s', part.name),
             DETAIL = format('Its owner is %s, and that of %s is %s.', part.owner, name, owner::regrole),
-            HINT = format('Run ALTER TABLE %s OWNER TO %s as a superuser.', part.name, owner::regrole);
+            HINT = format('If no function of another role is in its indexes, checks, policies and triggers, run ALTER TABLE %s OWNER TO %s as a superuser.',
+                          part.name, owner::regrole);
     END IF;
 END
 $$;
@@ -151,6 +152,50 @@ $$;
 
 COMMENT ON FUNCTION shardid_admin.refuse_superuser(pg_catalog.text) IS
 'raises 42501 if a superuser has set another role';
+
+CREATE OR REPLACE FUNCTION shardid_admin.stranger(
+    parent pg_catalog.regclass,
+    part pg_catalog.regclass,
+    OUT message pg_catalog.text,
+    OUT detail pg_catalog.text,
+    OUT hint pg_catalog.text)
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    WITH parts AS MATERIALIZED (
+        SELECT t.relid FROM pg_partition_tree(part) t)
+    SELECT format('must be owner of table %s, which %s %s', s.oid::regclass, s.relation, COALESCE(s.referenced, parent)),
+           format('Its owner is %s, and that of %s is %s.', c.relowner::regrole, parent, p.relowner::regrole),
+           format('If no function of another role is in its indexes, checks, policies and triggers, run ALTER TABLE %s OWNER TO %s as a superuser.%s',
+                  s.oid::regclass, p.relowner::regrole, ' Or drop its foreign key ' || s.name || '.')
+    INTO message, detail, hint
+    FROM (SELECT parts.relid, 'is a partition of', NULL::regclass, NULL FROM parts
+          UNION ALL
+          SELECT f.conrelid, 'references', f.confrelid, quote_ident(f.conname) FROM pg_constraint f
+          WHERE f.contype = 'f' AND f.confrelid IN (SELECT parts.relid FROM parts UNION ALL SELECT a.relid FROM pg_partition_ancestors(parent) a)
+         ) s (oid, relation, referenced, name)
+    JOIN pg_class c ON c.oid = s.oid JOIN pg_class p ON p.oid = parent AND p.relowner <> c.relowner
+    ORDER BY s.referenced IS NOT NULL, c.oid::regclass::text, s.referenced::oid LIMIT 1;
+END
+$$;
+
+COMMENT ON FUNCTION shardid_admin.stranger(pg_catalog.regclass, pg_catalog.regclass) IS
+'the error if a table that is read when this partition leaves its parent has another owner than the parent';
+
+CREATE OR REPLACE FUNCTION shardid_admin.refuse_stranger(parent pg_catalog.regclass, part pg_catalog.regclass)
+RETURNS pg_catalog.void
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    stranger record;
+BEGIN
+    stranger := shardid_admin.stranger(parent, part);
+    IF stranger.message <> '' THEN
+        RAISE insufficient_privilege USING MESSAGE = stranger.message, DETAIL = stranger.detail, HINT = stranger.hint;
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION shardid_admin.refuse_stranger(pg_catalog.regclass, pg_catalog.regclass) IS
+'raises 42501 if a table that is read when this partition leaves its parent has another owner than the parent';
 
 CREATE OR REPLACE FUNCTION shardid_admin.periods(
     every interval,
@@ -547,7 +592,9 @@ BEGIN
             RAISE WARNING USING ERRCODE = 'check_violation',
                 MESSAGE = format('default partition %s has rows of partition %s', plan.rest, part),
                 DETAIL = format('Their number is %s.', in_rest),
-                HINT = E'Move them by these commands:\n' || shardid_admin.moving_commands(plan, part, creation, attaching, low, high);
+                -- They drop foreign keys to the table, and add them again, for which all of its partitions are read.
+                HINT = COALESCE((shardid_admin.stranger(plan.parent, pg_partition_root(plan.parent))).hint, E'Move them by these commands:\n'
+                                || shardid_admin.moving_commands(plan, part, creation, attaching, low, high));
         END IF;
     ELSE
         RETURN false;
@@ -681,6 +728,7 @@ BEGIN
         IF (part.low = period.low OR part.low = turn AND period.low < turn AND period.high > turn)
            AND (part.high = period.high OR part.high = turn AND period.low < turn AND period.high > turn) THEN
             CONTINUE WHEN period.next > plan.oldest;
+            PERFORM shardid_admin.refuse_stranger(plan.parent, part.name);
             command := format('ALTER TABLE %s DETACH PARTITION %s', plan.name, part.name);
             step := format(E'%s%s;\nDROP %s %s', command, CASE WHEN part.is_leaving THEN ' FINALIZE' ELSE '' END, part.kind, part.name);
             -- CONCURRENTLY is refused where there is a default partition, or one that is being detached.
@@ -820,6 +868,7 @@ DECLARE
     failed int := 0;
     gave_way boolean := false;
     next pg_catalog.text;
+    part pg_catalog.text;
     message pg_catalog.text;
     detail pg_catalog.text;
     hint pg_catalog.text;
@@ -858,10 +907,14 @@ BEGIN
                 -- Far less than deadlock_timeout: in a deadlock this gives way, and the application is not refused.
                 PERFORM set_config('lock_timeout', LEAST(timeout, 300)::text, true);
                 tried := tried || next;
+                part := CASE WHEN NOT starts_with(next, 'CREATE ') THEN substring(split_part(next, E'\nDROP ', 2) FROM 'TABLE (.*)') END;
+                IF part <> '' THEN
+                    -- Under this lock no foreign key is added.
+                    PERFORM shardid_admin.refuse_stranger(parent, part::regclass);
+                END IF;
                 EXECUTE next;
-                IF NOT starts_with(next, 'CREATE ') THEN
-                    RAISE NOTICE USING MESSAGE = format('partition %s is older than keep, and is dropped',
-                                                        substring(split_part(next, E'\nDROP ', 2) FROM 'TABLE (.*)'));
+                IF part <> '' THEN
+                    RAISE NOTICE USING MESSAGE = format('partition %s is older than keep, and is dropped', part);
                 END IF;
                 known_parts := ARRAY(SELECT i.inhrelid FROM pg_inherits i WHERE i.inhparent = parent ORDER BY i.inhrelid);
             END IF;

@@ -119,6 +119,57 @@ SQL
 	is($as->('mallory', q{CALL shardid_admin.maintain_id_partitions('planted.events', '1 month')}), '', "$database: but for herself");
 	cmp_ok($node->safe_psql($database, q{SELECT count(*) FROM planted.log}), '>', 0, "$database: as it does");
 
+	# DETACH reads the partition and the tables that reference it, as the role that runs it.
+	$node->safe_psql($database, <<'SQL');
+CREATE SCHEMA shop;
+GRANT USAGE, CREATE ON SCHEMA shop TO mallory;
+CREATE TABLE shop.events (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
+CALL shardid_admin.maintain_id_partitions('shop.events', '1 month', since => now() - interval '4 months');
+CREATE TABLE shop.parted (ev bigint REFERENCES shop.events) PARTITION BY LIST (ev);
+GRANT REFERENCES ON shop.events TO mallory;
+SQL
+	my $parts = q{FROM pg_inherits WHERE inhparent = 'shop.events'::regclass};
+	my $oldest = $node->safe_psql($database, "SELECT min(inhrelid::regclass::text) $parts");
+	my $index = 'CREATE INDEX ON %s (%s) WHERE planted.one() = 1';
+	my $refused = sub {
+		my ($message, $name) = @_;
+		like($as->($superuser, $_), qr/ERROR:  must be owner of table $message\nDETAIL:  Its owner is mallory, and that of shop\.events is \S+\.\nHINT:  If no /, "$database: $name: $_")
+		  for q{SELECT shardid_admin.id_partition_commands('shop.events', '1 month', keep => '1 month')}, q{CALL shardid_admin.maintain_id_partitions('shop.events', '1 month', keep => '1 month')};
+		is($node->safe_psql($database, q{SELECT count(*) FROM planted.log WHERE who <> 'mallory'}), 0, "$database: $name: nothing of hers has run");
+	};
+	is($as->('mallory', "CREATE TABLE planted.refers (ev bigint REFERENCES shop.events);" . sprintf $index, 'planted.refers', 'ev'), '', "$database: a hostile table refers to partitions");
+	$refused->('planted\.refers, which references shop\.events', 'one that refers');
+	is($as->($superuser, q{CALL shardid_admin.maintain_id_partitions('shop.events', '1 month', 5, since => now() - interval '6 months')}), '', "$database: but new ones are created");
+	is($node->safe_psql($database, "SELECT (SELECT count(*) $parts), (SELECT count(*) FROM planted.log WHERE who <> 'mallory')"), '12|0', "$database: which runs nothing of hers");
+	$node->safe_psql($database, 'DROP TABLE planted.refers; CREATE TABLE shop.heir PARTITION OF shop.parted DEFAULT; ALTER TABLE shop.heir OWNER TO mallory');
+	is($as->('mallory', sprintf $index, 'shop.heir', 'ev'), '', "$database: so does a hostile partition");
+	$refused->('shop\.heir, which references shop\.events', 'a part of one that refers');
+	$node->safe_psql($database, "DROP TABLE shop.heir; ALTER TABLE $oldest OWNER TO mallory");
+	is($as->('mallory', sprintf $index, $oldest, 'id'), '', "$database: one that is dropped is hostile");
+	$refused->(quotemeta($oldest) . ', which is a partition of shop\.events', 'one that is dropped');
+	$node->safe_psql($database, "DROP TABLE shop.parted, $oldest; CREATE TABLE shop.default_one PARTITION OF shop.events DEFAULT");
+	$node->safe_psql($database, q{INSERT INTO shop.events SELECT ids.id_lower_bound(now() + interval '9 months'); ALTER TABLE shop.events OWNER TO "Planner"; ALTER TABLE shop.default_one OWNER TO "Planner"; GRANT USAGE, CREATE ON SCHEMA shop TO "Planner"});
+	like($as->('Planner', q{SELECT shardid_admin.id_partition_commands('shop.events', '1 month', 11)}), qr/WARNING:  default partition shop\.default_one has rows.*\nDETAIL.*\nHINT:  If no function of another role/, "$database: no commands that would run it");
+
+	# Under a lock, with which no foreign key is added, the procedure looks again.
+	$node->safe_psql($database, <<'SQL');
+CREATE TABLE shop.raced (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
+CALL shardid_admin.maintain_id_partitions('shop.raced', '1 month', since => now() - interval '4 months');
+CREATE FUNCTION refer() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+	IF to_regclass('shop.late') IS NULL THEN
+		CREATE TABLE shop.late (ev bigint REFERENCES shop.raced);
+		ALTER TABLE shop.late OWNER TO mallory;
+	END IF;
+END $$;
+CREATE EVENT TRIGGER refer ON ddl_command_end WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION refer();
+SQL
+	like($as->($superuser, q{CALL shardid_admin.maintain_id_partitions('shop.raced', '1 month', 4, keep => '1 month')}),
+		qr/WARNING:  could not maintain a partition of shop\.raced: must be owner of table shop\.late.*ERROR:  partitions of shop\.raced are not maintained/s, "$database: a table that refers since the call began");
+	is($node->safe_psql($database, q{DROP EVENT TRIGGER refer; SELECT count(*) FROM pg_inherits WHERE inhparent = 'shop.raced'::regclass}), 9, "$database: is not read");
+	$node->safe_psql($database, 'DROP TABLE shop.late');
+	unlike($as->($superuser, q{CALL shardid_admin.maintain_id_partitions('shop.raced', '1 month', 4, keep => '1 month')}), qr/WARNING|ERROR/, "$database: without it");
+	cmp_ok($node->safe_psql($database, q{SELECT count(*) FROM pg_inherits WHERE inhparent = 'shop.raced'::regclass}), '<', 8, "$database: old ones are dropped");
+
 	# Each of the procedure's transactions looks at the owner: here the first one ends with another.
 	$node->safe_psql($database, <<'SQL');
 CREATE TABLE ids.given_away (id bigint PRIMARY KEY) PARTITION BY RANGE (id);

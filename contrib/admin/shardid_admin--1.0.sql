@@ -142,16 +142,16 @@ CREATE OR REPLACE FUNCTION shardid_admin.refuse_superuser(hint pg_catalog.text)
 RETURNS pg_catalog.void
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    IF EXISTS (SELECT FROM pg_roles r JOIN pg_stat_get_activity(pg_backend_pid()) ON usesysid = r.oid
-               WHERE r.rolsuper AND r.rolname <> current_user) THEN
-        RAISE insufficient_privilege USING MESSAGE = 'a superuser cannot run this as another role',
+    IF EXISTS (SELECT FROM pg_stat_get_activity(pg_backend_pid()) JOIN pg_roles l ON l.oid = usesysid
+               JOIN pg_roles s ON s.rolsuper AND pg_has_role(l.oid, s.oid, 'MEMBER') WHERE current_user NOT IN (l.rolname, s.rolname)) THEN
+        RAISE insufficient_privilege USING MESSAGE = 'a superuser, or a member of one, cannot run this as another role',
             DETAIL = 'Functions of its tables could run RESET ROLE.', HINT = hint;
     END IF;
 END
 $$;
 
 COMMENT ON FUNCTION shardid_admin.refuse_superuser(pg_catalog.text) IS
-'raises 42501 if a superuser has set another role';
+'raises 42501 if a superuser, or a member of one, has set another role';
 
 CREATE OR REPLACE FUNCTION shardid_admin.stranger(
     parent pg_catalog.regclass,

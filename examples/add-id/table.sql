@@ -54,14 +54,15 @@ BEGIN
             old_primary_key name,       -- its constraint, if the id has replaced it
             old_comment text);          -- of this constraint
     END IF;
-    SELECT relname, o.rolname AS owner, s.rolname AS session, s.rolsuper INTO other
-    FROM pg_class c JOIN pg_roles o ON o.oid = relowner, pg_roles s
-    WHERE c.oid IN (of_table, 'ids.added_ids'::regclass) AND s.oid = (SELECT usesysid FROM pg_stat_get_activity(pg_backend_pid()))
-      AND (o.rolname <> current_user OR s.rolsuper AND s.oid <> o.oid);
+    SELECT relname, o.rolname AS owner, l.rolname AS session, is_above INTO other
+    FROM pg_class c JOIN pg_roles o ON o.oid = relowner, pg_stat_get_activity(pg_backend_pid()) JOIN pg_roles l ON l.oid = usesysid,
+         LATERAL (SELECT EXISTS (SELECT FROM pg_roles s WHERE s.rolsuper AND pg_has_role(l.oid, s.oid, 'MEMBER')
+                                 AND current_user NOT IN (l.rolname, s.rolname))) a (is_above)
+    WHERE c.oid IN (of_table, 'ids.added_ids'::regclass) AND (o.rolname <> current_user OR is_above);
     IF FOUND THEN
         RAISE insufficient_privilege USING MESSAGE = format('must be owner of table "%s"', other.relname),
             DETAIL = format('Its owner is %I, and the current user is %I%s.', other.owner, current_user,
-                CASE WHEN other.rolsuper THEN format(' in a session of superuser %I', other.session) END),
+                CASE WHEN other.is_above THEN format(' in a session of %I, a superuser or a member of one', other.session) END),
             HINT = format('Connect as %I.', other.owner);
     END IF;
     IF NOT pg_try_advisory_lock(hashtext('add_id'), hashtext(current_setting('add_id.relation'))) THEN

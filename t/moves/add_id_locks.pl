@@ -202,6 +202,7 @@ is(on(q(SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = '"Orde
 my $superuser = getpwuid($<);
 as_superuser(<<"SQL");
 CREATE ROLE mallory LOGIN;
+CREATE ROLE dba LOGIN NOINHERIT IN ROLE mallory, "$superuser";
 GRANT CREATE, USAGE ON SCHEMA public, ids TO mallory;
 SET SESSION AUTHORIZATION mallory;
 CREATE FUNCTION public.format(text, name, name) RETURNS text LANGUAGE plpgsql AS 'BEGIN RAISE ''planted''; END';
@@ -225,6 +226,10 @@ for my $name (qw(add primary_key swap undo))
 		like(script_fails($name, role => $superuser, table => 'baits', time => 'time', key => 'key'),
 			qr/ERROR:  42501: must be owner of table.*HINT:  Connect as /s, "$name: refused in a session of a superuser $options");
 	}
+	local $ENV{PGOPTIONS} = '-c role=mallory';
+	like(script_fails($name, role => 'dba', table => 'baits', time => 'time', key => 'key'),
+		qr/ERROR:  42501: must be owner of table.*HINT:  Connect as /s, "$name: refused to a member of a superuser");
+	delete local $ENV{PGOPTIONS};
 	like(script_fails($name, role => 'mallory', @names), qr/ERROR:  42501: must be owner of table/, "$name: refused to a stranger");
 }
 script('add', @spaced, table => $long);

@@ -66,8 +66,10 @@ DECLARE our_epoch bigint := 1314220021721; shard_id int := 8;
 BEGIN RETURN (1 << 23 | 1 << 10) + nextval('insta5.photos_id_seq') % 1024; END $$;
 CREATE FUNCTION public.format(text, name, name) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE 'run as %', current_user; END $$;
 SQL
-like(fails("SET $_ stranger;\n" . recipe('save')), qr/^ERROR:  a superuser cannot run this as another role$/m, "no superuser, who could RESET $_")
+like(fails("SET $_ stranger;\n" . recipe('save')), qr/^ERROR:  a superuser, or a member of one, cannot run this as another role$/m, "no superuser, who could RESET $_")
   for 'ROLE', 'SESSION AUTHORIZATION';
+on(sprintf 'CREATE ROLE dba LOGIN NOINHERIT IN ROLE stranger, %s', $original->safe_psql('postgres', 'SELECT quote_ident(current_user)'));
+like(fails("SET ROLE stranger;\n" . recipe('save'), 'dba'), qr/^ERROR:  a superuser, or a member of one, cannot run this as another role$/m, 'nor a member of one');
 like(on(recipe('save')), qr/^insta5\|.*\|must be owner of table strange\.heir\. [^\n]*\Z/, 'a superuser saves what he owns, and no heir is read');
 like(fails(recipe($_)), qr/^ERROR:  must be owner of table strange.heir$/m, "$_: only by the owner of all") for 'rights', 'switch';
 is(on(q(SELECT count(*) FROM pg_class, aclexplode(relacl) x WHERE oid = 'insta5.photos_id_seq'::regclass AND x.grantee <> relowner)), 0, 'a thief gets no rights');

@@ -181,5 +181,15 @@ SQL
 		1, "$database: gets no partition more");
 }
 
+# A member of a superuser that does not inherit its rights could take them, too.
+my $superuser = getpwuid $<;
+$node->safe_psql('of_extension', qq{CREATE ROLE dba LOGIN NOINHERIT IN ROLE "Planner", "$superuser"});
+for my $sql (q{CALL shardid_admin.maintain_id_partitions('planner.events', '1 month')}, q{SELECT shardid_admin.id_migration_commands('planner')})
+{
+	my (undef, undef, $error) = $node->psql('of_extension', qq{SET ROLE "Planner"; $sql}, extra_params => [ '-U', 'dba' ]);
+	like($error, qr/ERROR:  a superuser, or a member of one, cannot run this as another role/, "refused to one: $sql");
+}
+is(join('', map { $_ // '' } ($node->psql('of_extension', qq{SET ROLE "$superuser"; SELECT count(*) FROM shardid_admin.id_migration_commands('ids', back => true)}, extra_params => [ '-U', 'dba' ]))[ 1, 2 ]), 1, 'but not as the superuser');
+
 $node->stop;
 done_testing();

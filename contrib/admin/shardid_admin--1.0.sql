@@ -7,11 +7,11 @@
 -- All of it runs with the rights of its caller. The schema may belong to any role. So bodies in PL/pgSQL look names up in pg_catalog,
 -- and call what is made here with arguments of exactly its types: then no other function of that name is meant.
 
--- What is parsed now finds the functions of shardid in the schema that it has today, and nothing in this one.
+-- What is parsed now finds the functions of shardid in the schema that it has today, and nothing in this one if that is another.
 DO $$
 BEGIN
     PERFORM pg_catalog.set_config('search_path', pg_catalog.format('%s, pg_temp', (
-        SELECT pg_catalog.string_agg(pg_catalog.quote_ident(s), ', ')
+        SELECT COALESCE(pg_catalog.string_agg(pg_catalog.quote_ident(s), ', '), 'shardid_admin')
         FROM pg_catalog.unnest(pg_catalog.current_schemas(false)) s WHERE s OPERATOR(pg_catalog.<>) 'shardid_admin')), true);
 END
 $$;
@@ -60,6 +60,19 @@ $$;
 
 COMMENT ON FUNCTION shardid_admin.ids_schema() IS
 'the schema of shardid, quoted if it must be';
+
+CREATE OR REPLACE FUNCTION shardid_admin.a_mark()
+RETURNS pg_catalog.oid
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN (SELECT to_regclass(shardid_admin.ids_schema() || '.shardid_mark_0') WHERE NOT EXISTS (
+        SELECT FROM pg_depend d
+        WHERE d.classid = 'pg_class'::regclass AND d.objid = shardid_admin.default_generator() AND d.deptype = 'e'));
+END
+$$;
+
+COMMENT ON FUNCTION shardid_admin.a_mark() IS
+'the first of the sequences which only the SQL-only version has';
 
 CREATE OR REPLACE FUNCTION shardid_admin.unsigned(id bigint)
 RETURNS numeric
@@ -965,7 +978,7 @@ DECLARE
     r record;
 BEGIN
     IF of_function IS NULL THEN
-        RETURN format('%s.next_id(%s)', shardid_admin.ids_schema(), concat_ws(', ',
+        RETURN format('%s.next_id(%s)', replace(shardid_admin.ids_schema(), '%', '%%'), concat_ws(', ',
             CASE WHEN one_generator IS DISTINCT FROM shardid_admin.default_generator() THEN 'generator => %1$L' END, replace(layout, '%', '%%')));
     END IF;
     SELECT p.pronargs - p.pronargdefaults AS needed, p.prorettype, p.proretset,
@@ -1141,7 +1154,7 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp 
 #variable_conflict use_column
 DECLARE
     ids CONSTANT text := shardid_admin.ids_schema();
-    a_mark CONSTANT oid := to_regclass(ids || '.shardid_mark_0');    -- of the SQL-only version alone
+    a_mark CONSTANT oid := shardid_admin.a_mark();
 BEGIN
     RETURN QUERY
     WITH changed AS (
@@ -1245,7 +1258,7 @@ DECLARE
     -- What no dependency shows: a function in PL/pgSQL uses what it names.
     its_text CONSTANT text := (SELECT p.prosrc FROM pg_proc p WHERE p.oid = of_function AND p.prosqlbody IS NULL AND NOT p.prosecdef);
     ids CONSTANT text := shardid_admin.ids_schema();
-    a_mark CONSTANT oid := to_regclass(ids || '.shardid_mark_0');    -- of the SQL-only version alone
+    a_mark CONSTANT oid := shardid_admin.a_mark();
     rights CONSTANT text := CASE WHEN a_mark IS NULL THEN 'USAGE' ELSE 'USAGE, UPDATE' END;
     own_next_id CONSTANT oid := to_regprocedure(ids || '.next_id(regclass, timestamptz, int, int)');
 BEGIN
@@ -1355,7 +1368,7 @@ DECLARE
     u record;
     highest bigint;
     ids CONSTANT text := shardid_admin.ids_schema();
-    rights CONSTANT text := CASE WHEN to_regclass(ids || '.shardid_mark_0') IS NULL THEN 'USAGE' ELSE 'USAGE, UPDATE' END;
+    rights CONSTANT text := CASE WHEN shardid_admin.a_mark() IS NULL THEN 'USAGE' ELSE 'USAGE, UPDATE' END;
     new_id CONSTANT text := format(default_call, u_generator);
     id CONSTANT text := CASE WHEN (of_sequence ->> 'n')::int = 1 THEN of_sequence ->> 'col' ELSE 'id' END;
 BEGIN

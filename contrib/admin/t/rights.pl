@@ -181,6 +181,29 @@ SQL
 		1, "$database: gets no partition more");
 }
 
+# The schema of shardid: a name that is a format, a mark of the SQL-only version that is none, and the one of shardid_admin.
+$node->safe_psql('postgres', $_) for 'CREATE DATABASE of_percent', 'CREATE DATABASE of_one_schema';
+is($node->safe_psql('of_percent', <<'SQL'), qq{GRANT USAGE ON SEQUENCE "100%".shardid_seq TO "Planner"|DO 'BEGIN IF "100%".next_id() IS NULL}, 'its name is no format, and a planted mark none');
+CREATE SCHEMA "100%";
+CREATE EXTENSION shardid SCHEMA "100%";
+CREATE EXTENSION shardid_admin;
+GRANT CREATE ON SCHEMA "100%" TO mallory;
+CREATE TABLE public.t (id bigserial);
+GRANT INSERT ON public.t TO "Planner";
+SET ROLE mallory;
+CREATE SEQUENCE "100%".shardid_mark_0;
+RESET ROLE;
+SELECT string_agg(split_part(c, ' THEN', 1), '|') FROM shardid_admin.id_migration_commands('public') c WHERE c ~ '^(DO|GRANT)';
+SQL
+is($node->safe_psql('of_one_schema', <<'SQL'), 4, 'one schema for both');
+CREATE SCHEMA shardid_admin;
+CREATE EXTENSION shardid SCHEMA shardid_admin;
+CREATE EXTENSION shardid_admin;
+CREATE TABLE public.t (id bigint PRIMARY KEY DEFAULT shardid_admin.next_id()) PARTITION BY RANGE (id);
+CALL shardid_admin.maintain_id_partitions('public.t', '1 month');
+SELECT count(*) FROM pg_inherits WHERE inhparent = 'public.t'::regclass;
+SQL
+
 # A member of a superuser that does not inherit its rights could take them, too.
 my $superuser = getpwuid $<;
 $node->safe_psql('of_extension', qq{CREATE ROLE dba LOGIN NOINHERIT IN ROLE "Planner", "$superuser"});

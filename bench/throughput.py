@@ -67,7 +67,7 @@ def drawing(results):
              '<rect width="100%" height="100%" fill="white"/>']
     for number, (label, own, published, ratio) in enumerate(rows):
         for offset, (name, color, length, value) in enumerate((("shardid", "#336791", ratio, own), ("published", "#b0b7bd", 1, published))):
-            y, width = 14 + 58 * number + 22 * offset, 380 * length / longest
+            y, width = 14 + 58 * number + 22 * offset, 330 * length / longest
             lines += [f'<rect x="190" y="{y}" width="{width:.0f}" height="18" fill="{color}"/>',
                       f'<text x="{width + 196:.0f}" y="{y + 14}">{value:,.0f} a second{f", {ratio:.1f} times" if name == "shardid" else ""}</text>']
         lines.append(f'<text x="10" y="{14 + 58 * number + 26}">{escape(label)}</text>')

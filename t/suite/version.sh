@@ -28,5 +28,5 @@ tools/check/pages.py
 echo 'ok pages show what is run'
 tools/check/messages.py
 echo 'ok messages of the page are raised'
-python3 -c 'import sys, xml.dom.minidom as dom; [dom.parse(name) for name in sys.argv[1:]]' contrib/*/*.svg
+python3 -c 'import sys, xml.dom.minidom as dom; [dom.parse(name) for name in sys.argv[1:]]' docs/*.svg contrib/*/*.svg
 echo 'ok drawings are XML'

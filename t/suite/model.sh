@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # spin searches every state of some models, with all rules and without one; with TEST or FULL, of all models.
 set -euo pipefail
-renice -n 10 $$ >/dev/null
 few=(--few)
 [[ -z ${FULL:-}${TEST:-} ]] || few=()
 proof/model/run.sh "${few[@]}"

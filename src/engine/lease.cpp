@@ -90,14 +90,14 @@ void start_looking_again() {
 void load_lease(Lease &lease, const Sequence &sequence, bool is_reader) {
     if (lease_keeper == nullptr)
         load_library();
-    if (lease_keeper != nullptr) {
-        lease_keeper->load(lease, sequence, is_reader);
-    } else {
-        lease = Lease{};
-        lease.window = any_time;
-        lease.look_at = UINT64_MAX;
+    // Its state stays unknown if an error is raised.
+    lease = Lease{};
+    lease.window = any_time;
+    lease.look_at = UINT64_MAX;
+    if (lease_keeper == nullptr)
         lease.state = LeaseState::none;
-    }
+    else
+        lease_keeper->load(lease, sequence, is_reader);
     if (lease.state == LeaseState::none && TransactionIdIsValid(GetTopTransactionIdIfAny()))
         found_none_after_change = true;
 }

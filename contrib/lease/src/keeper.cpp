@@ -56,10 +56,6 @@ void read_window(Lease &lease) {
 }
 
 void load(Lease &lease, const Sequence &sequence, bool is_reader) {
-    lease = Lease{};
-    lease.window = any_time;
-    lease.look_at = UINT64_MAX;
-
     LeasedRow row;
     if (!has_lease_tables() || !read_leased_row(sequence.relid, &row, is_reader) ||
         joins_first(row)) {

@@ -31,9 +31,9 @@ void check_version() {
     if (strcmp(library_version, version_of_engine()) == 0)
         return;
     ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                    errmsg("library \"%s\" is of another version", "shardid_lease"),
-                    errdetail("Its version is %s, and that of library \"%s\" is %s.",
-                              library_version, "shardid", version_of_engine()),
+                    errmsg("library \"shardid_lease\" is of another version"),
+                    errdetail("Its version is %s, and that of library \"shardid\" is %s.",
+                              library_version, version_of_engine()),
                     errhint("Install both from the same build, and connect again.")));
 }
 

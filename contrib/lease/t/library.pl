@@ -46,6 +46,15 @@ $node->restart;
 my $draw = "SELECT id_shard(next_id(generator => 'leased'));";
 is($node->safe_psql('postgres', $draw), 0, 'with its own library it generates ids again');
 
+# A session that could not read the lease reads it again at the next call.
+my $double = 'INSERT INTO shardid_lease.leased_generator SELECT gen_random_uuid(), gen_random_uuid(), generator, server, space,
+	shard, registry, state, epoch, shard_bits, sequence_bits FROM shardid_lease.leased_generator';
+$node->safe_psql('postgres', $double);
+my (undef, $drawn, $twice) = $node->psql('postgres', "SET shardid.shard_id = 9;\n$draw\n$draw", on_error_stop => 0);
+is($drawn, '', 'a lease of two rows: no id');
+is(scalar(() = $twice =~ /generator "public.leased" has two leases/g), 2, 'nor by the next call of the session');
+$node->safe_psql('postgres', 'DELETE FROM shardid_lease.leased_generator l WHERE NOT EXISTS (SELECT FROM shardid_lease.lease_window w WHERE w.origin = l.origin)');
+
 # What a transaction sees that drops the extension is undone by its rollback.
 for my $rollback ('ROLLBACK', 'ROLLBACK TO s; COMMIT')
 {

@@ -12,7 +12,7 @@ PG_LDFLAGS = $(prefix_maps)
 clang_flags = -Wno-unknown-warning-option -Wno-deprecated-volatile -Wno-missing-designated-field-initializers
 
 include $(PGXS)
-# From 16 on PGXS hides what is not marked, and shardid_lease calls functions of shardid.
+# From 16 on PGXS hides what is not marked, and other libraries call functions of shardid.
 override CXXFLAGS += -fvisibility=default
 # PGXS does not pass PG_CXXFLAGS to the bitcode compiler, and on Debian it does not track our headers.
 COMPILE.cxx.bc += $(PG_CXXFLAGS) $(clang_flags)

@@ -3,7 +3,7 @@
 #include <climits>
 
 #include "engine/generator.h"
-#include "engine/lease.h"
+#include "engine/bounds.h"
 #include "engine/relation_changes.h"
 #include "engine/replaced_storage.h"
 #include "engine/sequence.h"
@@ -52,7 +52,7 @@ void define_settings() {
 
 void forget_all_of(Oid relid) {
     forget_own_sequences(relid);
-    forget_generator(relid, lease_keeper != nullptr && lease_keeper->forget_table(relid));
+    forget_generator(relid, forget_table_of_bounds(relid));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The window of times in which a generator with a lease may draw ids, and when a session asks for
+// The window of times in which a generator with bounds may draw ids, and when a session asks for
 // more. Pure arithmetic; a time is a count of whole milliseconds since the epoch of the layout.
 #pragma once
 
@@ -35,18 +35,19 @@ constexpr std::uint64_t first_tick_of(Widths widths, std::uint64_t time) {
 }
 
 // All sessions of a database have one window, and one of them is enough to ask: so each begins at a
-// time of its own, within a sixteenth of a lease before half of it is left.
+// time of its own, within a sixteenth of a window's length before half of it is left.
 inline constexpr std::uint64_t ask_steps = 16;
 
-// The time from which a session asks for a longer window while there is no need to wait for it.
-// REQUIRED: the lease is at most until - from.
-constexpr std::uint64_t ask_from(const Window &window, std::uint64_t lease, std::uint64_t session) {
-    const std::uint64_t before_half = lease / ask_steps * (session % ask_steps) / ask_steps;
-    const std::uint64_t ahead = lease / 2 + before_half;
+// The time from which a session asks for a longer window while there is no need to wait for it. A
+// grant is of this length, and windows grow. REQUIRED: length <= until - from.
+constexpr std::uint64_t ask_from(const Window &window, std::uint64_t length,
+                                 std::uint64_t session) {
+    const std::uint64_t before_half = length / ask_steps * (session % ask_steps) / ask_steps;
+    const std::uint64_t ahead = length / 2 + before_half;
     return window.until - ahead > window.from ? window.until - ahead : window.from;
 }
 
-// The first tick that a session does not draw without looking at its lease: from `look_at` on, or
+// The first tick that a session does not draw without looking at its bounds: from `look_at` on, or
 // after the window. REQUIRED: a tick at or after the window's beginning was drawn.
 constexpr std::uint64_t drawn_at_once_below(Widths widths, const Window &window,
                                             std::uint64_t look_at) {

@@ -46,11 +46,11 @@ bool begins_to_borrow(Oid relid, uint64 *said_ms) {
     return true;
 }
 
-// Only ids are leased.
+// Only ids have bounds.
 template <typename L>
-Window window_of(const Lease &lease) {
+Window window_of(const Bounds &bounds) {
     if constexpr (is_of_ids<L>)
-        return lease.window;
+        return bounds.window;
     return any_time;
 }
 
@@ -62,7 +62,7 @@ bool are_drawn(const OpenPage &page, const Generator &generator, const L &layout
     const uint64 time = tick_time(layout.widths, first);
     return last_tick_of(page) == last && is_ours(page, generator.sequence.stamp) &&
            binding_of(page) == generator.known.binding && last <= max_tick(layout.widths) &&
-           tick_time(layout.widths, last) == time && is_in(window_of<L>(generator.lease), time);
+           tick_time(layout.widths, last) == time && is_in(window_of<L>(generator.bounds), time);
 }
 #endif
 
@@ -87,7 +87,7 @@ pg_attribute_always_inline Attempt decide(const OpenPage &page, const Generator 
     const uint64 last = last_tick(page, stamp, elsewhere, layout, waiter, now, &attempt.look);
     const uint64 step_to = earned_time(waiter, tick_time(layout.widths, last), attempt.clock);
 
-    const Window window = window_of<L>(generator.lease);
+    const Window window = window_of<L>(generator.bounds);
     Advance next = advance(layout.widths, last, clock_in(window, now), step_to);
     if constexpr (is_of_ids<L>)
         if (next.verdict == Verdict::wait && is_ours(page, stamp))
@@ -99,7 +99,7 @@ pg_attribute_always_inline Attempt decide(const OpenPage &page, const Generator 
     if constexpr (is_of_ids<L>)
         if (attempt.outcome == Outcome::drawn &&
             !(is_in(window, tick_time(layout.widths, attempt.position)) &&
-              has_window_for(page, generator.lease, stamp))) {
+              has_window_for(page, generator.bounds, stamp))) {
             attempt.outcome = Outcome::ask;
             attempt.moved_at = is_ours(page, stamp) ? InvalidXLogRecPtr : PageGetLSN(page.page);
         }
@@ -162,15 +162,15 @@ pg_attribute_always_inline Attempt try_draw(Generator &generator, const L &layou
 }
 
 // Handles what limit_draws_at_once keeps from being drawn at once.
-void look_after(Known &known, Lease &lease, Oid relid, uint64 last, TimestampTz clock) {
-    if (is_limited(lease) && tick_time(known.layout.widths, last) >= lease.look_at)
-        lease_keeper->renew_ahead(lease, relid, last);
+void look_after(Known &known, Bounds &bounds, Oid relid, uint64 last, TimestampTz clock) {
+    if (tick_time(known.layout.widths, last) >= bounds.look_at)
+        renew_window(bounds, relid, last);
     if (last >= known.negative_soon) {
         known.has_warned = true;
         known.negative_soon = UINT64_MAX;
         warn_of_negative_ids(relid, known.layout, clock);
     }
-    limit_draws_at_once(known, lease, last);
+    limit_draws_at_once(known, bounds, last);
 }
 
 // What is left to do for ticks that are on the page, before they are returned.
@@ -206,17 +206,17 @@ pg_noinline Ticks draw_in_any_case(Generator &generator, const L &layout, uint64
             finish(generator.replaced, generator.sequence,
                    draw_up_to(generator.known, layout.widths, last), attempt);
             if constexpr (is_of_ids<L>)
-                look_after(generator.known, generator.lease, generator.sequence.relid, last,
+                look_after(generator.known, generator.bounds, generator.sequence.relid, last,
                            attempt.clock);
             return {attempt.position, last - attempt.position + 1};
         }
         if (attempt.outcome == Outcome::ask) {
-            lease_keeper->wait_for_window(generator.lease, generator.sequence.relid, attempt);
+            wait_for_window(generator.bounds, generator.sequence.relid, attempt);
             if constexpr (is_of_ids<L>)
-                if (generator.lease.state == LeaseState::unknown) {
+                if (generator.bounds.state == BoundsState::unknown) {
                     // If it is refused, what is known counts no more.
                     generator.checked.at = 0;
-                    allow_shards(generator.lease, generator.sequence, layout);
+                    allow_shards(generator.bounds, generator.sequence, layout);
                 }
             waiter = no_wait;
             continue;
@@ -310,10 +310,10 @@ Attempt try_raise(const OpenPage &page, const Sequence &sequence, const Known &k
 template <bool is_given>
 pg_noinline uint64 draw_id(Generator &generator, const Layout &layout, uint64 shard) {
     const uint64 tick = draw_in_any_case(generator, layout, 1).first;
-    const Lease &lease = generator.lease;
-    const bool is_of_lease = !is_given && has_lease(lease);
-    const int32 present = is_of_lease ? lease.shard : static_cast<int32>(shard);
-    return pack_id(layout.widths, allowed_shard(lease, generator.sequence, layout, present), tick);
+    const Bounds &bounds = generator.bounds;
+    const bool is_of_bounds = !is_given && has_bounds(bounds);
+    const int32 present = is_of_bounds ? bounds.shard : static_cast<int32>(shard);
+    return pack_id(layout.widths, allowed_shard(bounds, generator.sequence, layout, present), tick);
 }
 
 template <bool is_given>
@@ -348,7 +348,7 @@ Ticks draw_ticks(Generator &generator, const Layout &layout, uint64 max_count) {
 // not returned.
 uint64 raise(Generator &generator, const Layout &layout, uint64 tick) {
     Assert(tick <= max_tick(layout.widths));
-    begin_to_know(generator.known, generator.lease, generator.sequence, layout);
+    begin_to_know(generator.known, generator.bounds, generator.sequence, layout);
     const OpenPage page = open_page(generator.pin, generator.sequence);
     const Attempt attempt = try_raise(page, generator.sequence, generator.known, layout, tick);
     close_page(generator.pin, page);

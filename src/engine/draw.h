@@ -52,12 +52,12 @@ struct Ticks {
 // The next ticks are as many as the millisecond still has, but no more than max_count: at least
 // one. REQUIRED: max_count > 0.
 //
-// While it waits for a window, the generator may get another lease: so the shard of the ids has to
+// While it waits for a window, the generator may get other bounds: so the shard of the ids has to
 // be allowed after the draw, too.
 Ticks draw_ticks(Generator &generator, const Layout &layout, uint64 max_count);
 
-// An id of this shard; or if the caller has given none, of the lease in whose window its tick is.
-// Raises 55000 if the shard that was given is no longer that of the lease. REQUIRED: allowed_shard;
+// An id of this shard; or if the caller has given none, of the bounds in whose window its tick is.
+// Raises 55000 if the shard that was given is no longer within the bounds. REQUIRED: allowed_shard;
 // of draw_known_id also is_known(generator.known, layout).
 template <bool is_given>
 uint64 draw_id(Generator &generator, const Layout &layout, uint64 shard);

@@ -3,7 +3,6 @@
 #include "core/advance.hpp"
 #include "core/notes.hpp"
 
-#include "engine/lease.h"
 #include "engine/refusals.h"
 #include "engine/relation_changes.h"
 #include "engine/sequence.h"
@@ -183,7 +182,7 @@ void check_user(Sequence &sequence, Checked &checked, Relation relation) {
 // What was known of the storage: it may be other storage now.
 void forget_storage(Generator &generator, Relation relation) {
     forget(generator.known, unbound);
-    generator.lease.state = LeaseState::unknown;
+    generator.bounds.state = BoundsState::unknown;
     if (!generator.sequence.is_temporary)
         generator.replaced.temporary = nullptr;
     drop_kept_pin(generator.pin);
@@ -281,8 +280,8 @@ void learn(Known &known) {
         known.negative_soon = negative_soon_from(known.layout.widths);
 }
 
-void limit_draws_at_once(Known &known, const Lease &lease, uint64 last) {
-    const uint64 below = Min(known.negative_soon, at_once_limit(lease, last));
+void limit_draws_at_once(Known &known, const Bounds &bounds, uint64 last) {
+    const uint64 below = Min(known.negative_soon, at_once_limit(bounds, last));
     known.at_once_from = first_noted(known);
     known.at_once_count = below > known.at_once_from ? below - known.at_once_from : 0;
 }
@@ -323,12 +322,12 @@ void refuse_max_value(const Sequence &sequence, uint64 needed) {
              errhint("%s", hint_on_altering(sequence.relid, command))));
 }
 
-void begin_to_know(Known &known, Lease &lease, const Sequence &sequence, const Layout &layout) {
+void begin_to_know(Known &known, Bounds &bounds, const Sequence &sequence, const Layout &layout) {
     Assert(is_valid(layout.widths));
     const uint64 wanted = binding_of(layout);
     if (sequence.makes != Kind::ids)
         refuse_binding(sequence.relid, wanted, binding_of(sequence.makes, 0));
-    allow_shards(lease, sequence, layout);
+    allow_shards(bounds, sequence, layout);
     forget(known, wanted);
 }
 

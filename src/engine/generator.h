@@ -6,7 +6,7 @@
 #include "core/advance.hpp"
 #include "core/binding.hpp"
 
-#include "engine/lease.h"
+#include "engine/bounds.h"
 #include "engine/replaced_storage.h"
 #include "engine/sequence_page.h"
 
@@ -103,7 +103,7 @@ void take_binding(const OpenPage &page, Known &known);
 void learn(Known &known);
 
 // Sets which ticks of ids are drawn at once, after `last` was drawn. REQUIRED: learn.
-void limit_draws_at_once(Known &known, const Lease &lease, uint64 last);
+void limit_draws_at_once(Known &known, const Bounds &bounds, uint64 last);
 
 // Until limit_draws_at_once no id is drawn at once.
 inline void draw_none_at_once(Known &known) {
@@ -121,7 +121,7 @@ struct Generator {
     Sequence sequence;  // begins with the hash key
     Checked checked;
 
-    Lease lease;
+    Bounds bounds;
     Known known;
     uint64 said_borrow_ms;  // to the log: how far this session may advance ahead of the clock
 
@@ -149,7 +149,7 @@ inline void check_max_value(const Sequence &sequence, uint64 needed) {
 // for ids the shards that may be drawn (allow_shards). Raises 55000 for ids from a sequence that
 // the extension uses for other values, even if its storage is unbound after a dump or pg_upgrade.
 // REQUIRED: the layout is valid, and check_max_value for its ids.
-void begin_to_know(Known &known, Lease &lease, const Sequence &sequence, const Layout &layout);
+void begin_to_know(Known &known, Bounds &bounds, const Sequence &sequence, const Layout &layout);
 void begin_to_know(Known &known, const Sequence &sequence, const OwnLayout &layout);
 
 // For the relcache callback: the generator of this OID, or all of them, are checked again.

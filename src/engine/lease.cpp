@@ -2,6 +2,7 @@
 
 #include "core/binding.hpp"
 
+#include "engine/arguments.h"
 #include "engine/refusals.h"
 #include "engine/relation_changes.h"
 #include "engine/sequence_page.h"
@@ -14,22 +15,22 @@ namespace shardid {
 
 namespace {
 
-[[noreturn]] void refuse_sealed(const Lease &lease, Oid relid) {
+[[noreturn]] void refuse_closed(const Bounds &bounds, Oid relid) {
     ereport(ERROR,
             (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
              errmsg("generator \"%s\" has released its lease", shown_name(relid)),
-             lease.shard < 0 ? errdetail("It has asked for another one, which was not granted.")
-                             : errdetail("Its shard was %d.", lease.shard),
+             bounds.shard < 0 ? errdetail("It has asked for another one, which was not granted.")
+                              : errdetail("Its shard was %d.", bounds.shard),
              errhint("Run SELECT shardid_lease.lease_shard(...) with generator => %s, or "
                      "use another sequence.",
                      quote_literal_cstr(qualified_name(relid)))));
 }
 
-[[noreturn]] void refuse_layout(const Lease &lease, Oid relid, const Layout &layout) {
+[[noreturn]] void refuse_layout(const Bounds &bounds, Oid relid, const Layout &layout) {
     ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                     errmsg("generator \"%s\" has a lease for another layout", shown_name(relid)),
                     errdetail("Its id space has %s, and this call asks for %s.",
-                              described(binding_of(lease.layout)), described(binding_of(layout))),
+                              described(binding_of(bounds.layout)), described(binding_of(layout))),
                     errhint("Pass the layout of the id space, or use another generator.")));
 }
 
@@ -49,12 +50,15 @@ void check_wal(const Sequence &sequence) {
 
 constexpr const char *lease_extension = "shardid_lease";
 
+// That of its library; null until a session has met the extension in its database.
+const LeaseKeeper *keeper = nullptr;
+
 void load_library() {
     if (!OidIsValid(get_extension_oid(lease_extension, true)))
         return;
     const auto keeper_of = reinterpret_cast<const LeaseKeeper *(*)()>(
         load_external_function(lease_extension, "shardid_lease_keeper", true, nullptr));
-    lease_keeper = keeper_of();
+    keeper = keeper_of();
 }
 
 // Whether no lease was found in this transaction after it had changed something, perhaps the
@@ -76,8 +80,6 @@ void look_again_after_subtransaction(SubXactEvent event, SubTransactionId /*own*
 
 }  // namespace
 
-const LeaseKeeper *lease_keeper;
-
 const char *version_of_engine() {
     return library_version;
 }
@@ -87,57 +89,70 @@ void start_looking_again() {
     RegisterSubXactCallback(look_again_after_subtransaction, nullptr);
 }
 
-void load_lease(Lease &lease, const Sequence &sequence, bool is_reader) {
-    if (lease_keeper == nullptr)
+void load_bounds(Bounds &bounds, const Sequence &sequence, bool is_reader) {
+    if (keeper == nullptr)
         load_library();
-    // Its state stays unknown if an error is raised.
-    lease = Lease{};
-    lease.window = any_time;
-    lease.look_at = UINT64_MAX;
-    if (lease_keeper == nullptr)
-        lease.state = LeaseState::none;
+    // Their state stays unknown if an error is raised.
+    void *source = bounds.source;
+    bounds = Bounds{};
+    bounds.source = source;
+    if (keeper == nullptr)
+        bounds.state = BoundsState::none;
     else
-        lease_keeper->load(lease, sequence, is_reader);
-    if (lease.state == LeaseState::none && TransactionIdIsValid(GetTopTransactionIdIfAny()))
+        keeper->load(bounds, sequence, is_reader);
+    if (bounds.state == BoundsState::none && TransactionIdIsValid(GetTopTransactionIdIfAny()))
         found_none_after_change = true;
 }
 
-void allow_shards(Lease &lease, const Sequence &sequence, const Layout &layout) {
-    if (lease.state == LeaseState::unknown)
-        load_lease(lease, sequence, false);
-    if (lease.state == LeaseState::none) {
-        lease.shards = {0, static_cast<uint32>(max_shard(layout.widths))};
-        return;
-    }
-    if (lease.state == LeaseState::sealed)
-        refuse_sealed(lease, sequence.relid);
-    if (lease.layout != layout)
-        refuse_layout(lease, sequence.relid, layout);
-    check_wal(sequence);
-    lease.shards = {static_cast<uint32>(lease.shard), 0};
+bool forget_table_of_bounds(Oid relid) {
+    return keeper != nullptr && keeper->forget_table(relid);
 }
 
-void refuse_shard(const Lease &lease, const Sequence &sequence, const Layout &layout, int32 shard) {
+void allow_shards(Bounds &bounds, const Sequence &sequence, const Layout &layout) {
+    if (bounds.state == BoundsState::unknown)
+        load_bounds(bounds, sequence, false);
+    if (bounds.state == BoundsState::none) {
+        bounds.shards = {0, static_cast<uint32>(max_shard(layout.widths))};
+        return;
+    }
+    if (bounds.state == BoundsState::closed)
+        refuse_closed(bounds, sequence.relid);
+    if (bounds.layout != layout)
+        refuse_layout(bounds, sequence.relid, layout);
+    check_wal(sequence);
+    bounds.shards = {static_cast<uint32>(bounds.shard), 0};
+}
+
+void refuse_shard(const Bounds &bounds, const Sequence &sequence, const Layout &layout,
+                  int32 shard) {
     checked_shard(shard, layout.widths);
     ereport(
         ERROR,
         (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
          errmsg("generator \"%s\" has a lease for another shard", shown_name(sequence.relid)),
-         errdetail("Its shard is %d, and this call asks for ids of shard %d.", lease.shard, shard),
-         errhint("Pass shard %d or none, or use another generator.", lease.shard)));
+         errdetail("Its shard is %d, and this call asks for ids of shard %d.", bounds.shard, shard),
+         errhint("Pass shard %d or none, or use another generator.", bounds.shard)));
 }
 
-bool has_window_for(const OpenPage &page, const Lease &lease, uint32 stamp) {
-    return !is_limited(lease) || is_ours(page, stamp) || lease.moved_at == PageGetLSN(page.page);
+bool has_window_for(const OpenPage &page, const Bounds &bounds, uint32 stamp) {
+    return !is_limited(bounds) || is_ours(page, stamp) || bounds.moved_at == PageGetLSN(page.page);
 }
 
-uint64 at_once_limit(const Lease &lease, uint64 last) {
-    if (!is_limited(lease))
+void wait_for_window(Bounds &bounds, Oid relid, const Attempt &attempt) {
+    keeper->wait_for_window(bounds, relid, attempt);
+}
+
+void renew_window(Bounds &bounds, Oid relid, uint64 last) {
+    keeper->renew_window(bounds, relid, last);
+}
+
+uint64 at_once_limit(const Bounds &bounds, uint64 last) {
+    if (!is_limited(bounds))
         return UINT64_MAX;
-    const Widths widths = lease.layout.widths;
-    if (!is_in(lease.window, tick_time(widths, last)))
+    const Widths widths = bounds.layout.widths;
+    if (!is_in(bounds.window, tick_time(widths, last)))
         return 0;
-    return drawn_at_once_below(widths, lease.window, lease.look_at);
+    return drawn_at_once_below(widths, bounds.window, bounds.look_at);
 }
 
 }  // namespace shardid

@@ -165,7 +165,7 @@ void mention_lead(Oid relid, uint64 lead_ms) {
                     static_cast<unsigned long long>(lead_ms)),
              errdetail("Its ids carry a later time than the clock until the clock has caught up. "
                        "Perhaps the clock was set back, setval or nextval has moved the generator, "
-                       "a session uses shardid.max_borrow, or the generator's lease begins later."),
+                       "a session uses shardid.max_borrow, or its window of time begins later."),
              errhint("Check the server's clock.")));
 }
 

@@ -8,7 +8,7 @@
 
 namespace shardid {
 
-// One look at a generator's page, and what came of it: what draws, readers, refusals and leases
+// One look at a generator's page, and what came of it: what draws, readers, refusals and bounds
 // tell each other.
 enum class Outcome { drawn, wait, before_epoch, ended, too_far_ahead, other_binding, jump, ask };
 

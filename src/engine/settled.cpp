@@ -4,8 +4,8 @@
 #include "core/binding.hpp"
 #include "core/notes.hpp"
 
+#include "engine/bounds.h"
 #include "engine/draw.h"
-#include "engine/lease.h"
 #include "engine/refusals.h"
 #include "engine/settings.h"
 #include "engine/wait.h"
@@ -17,7 +17,7 @@ namespace {
 // A session that looks at a generator's page, as one that draws knows it.
 struct Reader {
     Sequence sequence;
-    Lease lease;
+    Bounds bounds;
     Waiter waiter;
 };
 
@@ -35,7 +35,7 @@ struct Look {
     XLogRecPtr covered_by;
 };
 
-// A lease of another layout, or one that was released, has no time for the reader.
+// Bounds of another layout, or closed ones, have no time for the reader.
 Reader reader_of(Relation relation, const Layout &layout) {
     Reader reader{};
     Sequence &sequence = reader.sequence;
@@ -44,9 +44,9 @@ Reader reader_of(Relation relation, const Layout &layout) {
     sequence.max_value = definition_of(sequence.relid).seqmax;
     sequence.locator = locator_of(relation);
     sequence.stamp = stamp_of(sequence.locator);
-    load_lease(reader.lease, sequence, true);
-    if (has_lease(reader.lease) && !(is_limited(reader.lease) && reader.lease.layout == layout))
-        reader.lease.window = no_time;
+    load_bounds(reader.bounds, sequence, true);
+    if (has_bounds(reader.bounds) && !(is_limited(reader.bounds) && reader.bounds.layout == layout))
+        reader.bounds.window = no_time;
     reader.waiter = no_wait;
     return reader;
 }
@@ -56,8 +56,8 @@ bool may_be_drawn(const OpenPage &page, const Reader &reader, Widths widths, uin
                   uint64 now) {
     return time < max_drawn_time(widths) && time <= now + max_lead_ms &&
            max_tick(widths) <= static_cast<uint64>(reader.sequence.max_value) &&
-           is_in(reader.lease.window, time) &&
-           has_window_for(page, reader.lease, reader.sequence.stamp);
+           is_in(reader.bounds.window, time) &&
+           has_window_for(page, reader.bounds, reader.sequence.stamp);
 }
 
 // What a draw would do if all numbers of the page's last time were used up. Only storage that is
@@ -76,7 +76,7 @@ Look look_at(const OpenPage &page, const Reader &reader, const Layout &layout) {
     const uint32 stamp = reader.sequence.stamp;
     look.used_up =
         tick_time(widths, last_tick(page, stamp, 0, layout, reader.waiter, now, &look.first));
-    const uint64 earliest = Max(clock_in(reader.lease.window, now),
+    const uint64 earliest = Max(clock_in(reader.bounds.window, now),
                                 earned_time(reader.waiter, look.used_up, look.clock));
     look.next = Max(earliest, look.used_up + 1);
     const bool is_open = look.used_up == now && is_ours(page, stamp);

@@ -25,7 +25,7 @@ bool shows_notes(Relation relation);
 // If the generator's last id is of a time that is over, advances the generator to the present, or
 // as far as a draw would: as no id of that time will follow then, its ids are settled, too; and an
 // idle generator holds no reader of several back. WAL is written as for an id, so at most about
-// once per second. Where a lease would allow no draw, the generator stays.
+// once per second. Where bounds allow no draw, the generator stays.
 //
 // REQUIRED: the relation is a sequence with page_lock, permanent or the session's own, and shows
 // its notes; the layout is valid; the transaction may write. Raises 55000 if its storage is bound

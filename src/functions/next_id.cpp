@@ -16,7 +16,7 @@ namespace {
 pg_noinline void check_layout(Generator &generator, const Layout &layout) {
     checked_layout(layout.epoch_us, layout.widths.shard_bits, layout.widths.sequence_bits);
     check_max_value(generator.sequence, max_tick(layout.widths));
-    begin_to_know(generator.known, generator.lease, generator.sequence, layout);
+    begin_to_know(generator.known, generator.bounds, generator.sequence, layout);
 }
 
 template <bool is_given, typename ShardOf>
@@ -25,16 +25,16 @@ pg_attribute_always_inline Datum next_id(Generator &generator, const Layout &lay
     const bool was_known = likely(is_known(generator.known, layout));
     if (unlikely(!was_known))
         check_layout(generator, layout);
-    const uint64 shard = allowed_shard(generator.lease, generator.sequence, layout, shard_of());
+    const uint64 shard = allowed_shard(generator.bounds, generator.sequence, layout, shard_of());
     if (likely(was_known))
         return Int64GetDatum(static_cast<int64>(draw_known_id<is_given>(generator, layout, shard)));
     return Int64GetDatum(static_cast<int64>(draw_id<is_given>(generator, layout, shard)));
 }
 
-// A generator with a lease has one shard only.
-int32 shard_to_draw(const Lease &lease) {
-    if (unlikely(has_lease(lease)))
-        return lease.shard;
+// A generator with bounds has one shard only.
+int32 shard_to_draw(const Bounds &bounds) {
+    if (unlikely(has_bounds(bounds)))
+        return bounds.shard;
     if (unlikely(shard_id == unset_shard_id))
         ereport(
             ERROR,
@@ -61,7 +61,7 @@ SQL_FUNCTION(shardid_next_id) {
 SQL_FUNCTION(shardid_next_id_of_set_shard) {
     const Layout layout{{PG_GETARG_INT32(2), PG_GETARG_INT32(3)}, PG_GETARG_TIMESTAMPTZ(1)};
     Generator &generator = use_generator(PG_GETARG_OID(0), "next_id()");
-    return next_id<false>(generator, layout, [&] { return shard_to_draw(generator.lease); });
+    return next_id<false>(generator, layout, [&] { return shard_to_draw(generator.bounds); });
 }
 
 // The SQL function that draws many ids: next_ids, which returns one id per call (SFRM_ValuePerCall)
@@ -98,11 +98,11 @@ Run *begin_run(FunctionCallInfo fcinfo, MemoryContext context) {
 pg_noinline void draw_more(Run &run, Generator &generator) {
     check_max_value(generator.sequence, max_tick(run.layout.widths));
     if (!is_known(generator.known, run.layout))
-        begin_to_know(generator.known, generator.lease, generator.sequence, run.layout);
+        begin_to_know(generator.known, generator.bounds, generator.sequence, run.layout);
     const auto shard = static_cast<int32>(run.shard);
-    allowed_shard(generator.lease, generator.sequence, run.layout, shard);
+    allowed_shard(generator.bounds, generator.sequence, run.layout, shard);
     run.drawn = draw_ticks(generator, run.layout, run.undrawn);
-    allowed_shard(generator.lease, generator.sequence, run.layout, shard);
+    allowed_shard(generator.bounds, generator.sequence, run.layout, shard);
     run.undrawn -= run.drawn.count;
 }
 

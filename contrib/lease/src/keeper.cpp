@@ -1,7 +1,6 @@
-// What the engine asks of leases (LeaseKeeper in engine/lease.h): whether a sequence is leased, and
-// windows for it, which the session reads from the tables and has a worker renew.
-#include "core/window.hpp"
-
+// The bounds of a leased sequence, which the engine asks for (LeaseKeeper in engine/lease.h): the
+// session reads them from the tables, and has a worker renew the window.
+#include "engine/lease.h"
 #include "engine/refusals.h"
 #include "settings.h"
 #include "steps.h"
@@ -27,20 +26,37 @@ constexpr int64 ask_again_ms = 100;
 // How long after a session had the lease renewed, or saw that another session has, it looks again.
 constexpr uint64 renew_again_ms = 1000;
 
+// What the session knows of a lease in addition to the bounds that it sets.
+struct Lease {
+    pg_uuid_t origin;
+    pg_uuid_t name;  // a window with another one is another lease's
+    LeaseGroup group;
+    Digest family;             // the incarnations whose windows can be used
+    uint64 length_ms;          // of the lease
+    TimestampTz failed_at;     // when the last renewal failed; 0: it gave the window
+    TimestampTz silent_since;  // and since when there was no answer; 0: there was one
+    TimestampTz asked_at;      // when the session has asked by itself
+};
+
+Lease &lease_of(const Bounds &bounds) {
+    return *static_cast<Lease *>(bounds.source);
+}
+
 bool is_same(const pg_uuid_t &one, const pg_uuid_t &other) {
     return memcmp(one.data, other.data, UUID_LEN) == 0;
 }
 
-void have_window(Lease &lease, const Window &window, XLogRecPtr moved_at) {
-    lease.window = window;
-    lease.moved_at = moved_at;
-    lease.look_at = ask_from(window, lease.length_ms, static_cast<uint64>(MyProcPid));
+void have_window(Bounds &bounds, const Window &window, XLogRecPtr moved_at) {
+    bounds.window = window;
+    bounds.moved_at = moved_at;
+    bounds.look_at = ask_from(window, lease_of(bounds).length_ms, static_cast<uint64>(MyProcPid));
 }
 
 // Reads the window again, as it is committed now, whatever snapshot the transaction has. The
 // session keeps what it has if no later one was granted to this lease, on this server since it was
 // started, for the generator's present storage: within one incarnation windows only grow.
-void read_window(Lease &lease) {
+void read_window(Bounds &bounds) {
+    Lease &lease = lease_of(bounds);
     WindowRow row;
     if (!has_lease_tables() || !read_window_row(lease.origin, &row))
         return;
@@ -51,36 +67,47 @@ void read_window(Lease &lease) {
     if (!is_same(row.lease, lease.name))
         return;
     lease.length_ms = static_cast<uint64>(row.length_ms);
-    if (strcmp(row.family.text, lease.family.text) == 0 && row.window.until > lease.window.until)
-        have_window(lease, row.window, row.moved_at);
+    if (strcmp(row.family.text, lease.family.text) == 0 && row.window.until > bounds.window.until)
+        have_window(bounds, row.window, row.moved_at);
 }
 
-void load(Lease &lease, const Sequence &sequence, bool is_reader) {
+// The engine keeps a generator's bounds as long as the session; those of a reader, for a call.
+Lease &new_lease_of(Bounds &bounds, bool is_reader) {
+    if (bounds.source == nullptr)
+        bounds.source =
+            MemoryContextAlloc(is_reader ? CurrentMemoryContext : TopMemoryContext, sizeof(Lease));
+    Lease &lease = lease_of(bounds);
+    lease = {};
+    return lease;
+}
+
+void load(Bounds &bounds, const Sequence &sequence, bool is_reader) {
     LeasedRow row;
     if (!has_lease_tables() || !read_leased_row(sequence.relid, &row, is_reader) ||
         joins_first(row)) {
-        lease.state = LeaseState::none;
+        bounds.state = BoundsState::none;
         return;
     }
+    Lease &lease = new_lease_of(bounds, is_reader);
     lease.origin = row.origin;
     lease.name = row.lease;
-    lease.shard = row.shard;
-    lease.layout = row.layout;
     lease.group = group_of(row);
-    lease.state = row.state == Membership::leased && row.has_layout && row.shard != any_shard
-                      ? LeaseState::leased
-                      : LeaseState::sealed;
-    if (!is_limited(lease))
+    bounds.shard = row.shard;
+    bounds.layout = row.layout;
+    bounds.state = row.state == Membership::leased && row.has_layout && row.shard != any_shard
+                       ? BoundsState::set
+                       : BoundsState::closed;
+    if (!is_limited(bounds))
         return;
     lease.family = family_of(sequence.relid, sequence.locator);
-    lease.window = no_time;
-    read_window(lease);
+    bounds.window = no_time;
+    read_window(bounds);
 }
 
-bool serves(const Lease &lease, const Attempt &attempt) {
-    const uint64 wanted = tick_time(lease.layout.widths, attempt.position);
-    return wanted < lease.window.until &&
-           (attempt.moved_at == InvalidXLogRecPtr || attempt.moved_at == lease.moved_at);
+bool serves(const Bounds &bounds, const Attempt &attempt) {
+    const uint64 wanted = tick_time(bounds.layout.widths, attempt.position);
+    return wanted < bounds.window.until &&
+           (attempt.moved_at == InvalidXLogRecPtr || attempt.moved_at == bounds.moved_at);
 }
 
 // Whether a renewal failed a moment ago: then no other one is started yet.
@@ -166,24 +193,24 @@ const char *server_of(const Lease &lease) {
 
 // Raises 57P03 if the registry has not answered, 55000 if it has refused, 53400 if there is no
 // slot.
-[[noreturn]] void refuse_without_window(const Lease &lease, Oid relid, const Attempt &attempt,
+[[noreturn]] void refuse_without_window(const Bounds &bounds, Oid relid, const Attempt &attempt,
                                         const Reason &reason) {
     const char *until =
-        lease.window == no_time
+        bounds.window == no_time
             ? "It has no window of time"
             : psprintf("Its window of time ends at %s",
-                       as_text(clock_at(lease.layout.epoch_us, lease.window.until)));
+                       as_text(clock_at(bounds.layout.epoch_us, bounds.window.until)));
     ereport(
         ERROR,
         (errcode(reason.sqlstate),
          errmsg("generator \"%s\" has no lease of shard %d at this time", shown_name(relid),
-                lease.shard),
+                bounds.shard),
          errdetail("%s, and the clock is at %s. %s.", until, as_text(attempt.clock), reason.text),
          reason.sqlstate == ERRCODE_CONFIGURATION_LIMIT_EXCEEDED
              ? errhint("Increase max_worker_processes.")
              : errhint("See shardid_lease.shard_leases here and shardid_lease.id_space_shards "
                        "on the registry of foreign server \"%s\".",
-                       server_of(lease))));
+                       server_of(lease_of(bounds)))));
 }
 
 bool is_true(Datum answer, const char *name) {
@@ -195,11 +222,11 @@ uint64 number(Datum answer, const char *name) {
     return static_cast<uint64>(pg_strtoint64(field(answer, name)));
 }
 
-void use_answer(Lease &lease, Datum answer) {
+void use_answer(Bounds &bounds, Datum answer) {
     const Window window{number(answer, "from_ms"), number(answer, "until_ms")};
-    lease.length_ms = number(answer, "lease_ms");
-    if (window.until > lease.window.until)
-        have_window(lease, window,
+    lease_of(bounds).length_ms = number(answer, "lease_ms");
+    if (window.until > bounds.window.until)
+        have_window(bounds, window,
                     DatumGetLSN(DirectFunctionCall1(pg_lsn_in,
                                                     CStringGetDatum(field(answer, "moved_at")))));
 }
@@ -210,7 +237,8 @@ void use_answer(Lease &lease, Datum answer) {
 // the incarnation is granted the same window, or a longer one. A page that others have moved is
 // another incarnation, of which the other sessions have to know: for that it takes a worker.
 // Returns false if the registry was not asked.
-bool ask_here(Lease &lease, Oid relid, const Attempt &attempt, int64 wait_ms, Reason &reason) {
+bool ask_here(Bounds &bounds, Oid relid, const Attempt &attempt, int64 wait_ms, Reason &reason) {
+    Lease &lease = lease_of(bounds);
     if (attempt.moved_at != InvalidXLogRecPtr || !begin_asking(lease.group))
         return false;
     LeasedRow row{};
@@ -232,13 +260,14 @@ bool ask_here(Lease &lease, Oid relid, const Attempt &attempt, int64 wait_ms, Re
         if (fault != nullptr)
             set_failure(reason, relid, is_true(answer, "is_refused"), fault);
         else
-            use_answer(lease, answer);
+            use_answer(bounds, answer);
     }
     end_asking(lease.group);
     return job != Datum{0};
 }
 
-void wait_until_served(Lease &lease, Oid relid, const Attempt &attempt) {
+void wait_until_served(Bounds &bounds, Oid relid, const Attempt &attempt) {
+    Lease &lease = lease_of(bounds);
     instr_time start;
     INSTR_TIME_SET_CURRENT(start);
     Started last = Started::another;
@@ -246,11 +275,11 @@ void wait_until_served(Lease &lease, Oid relid, const Attempt &attempt) {
     for (;;) {
         MemoryContextReset(CurrentMemoryContext);
         if (is_another(lease, relid)) {
-            lease.state = LeaseState::unknown;
+            bounds.state = BoundsState::unknown;
             return;
         }
-        read_window(lease);
-        if (serves(lease, attempt))
+        read_window(bounds);
+        if (serves(bounds, attempt))
             return;
         const int64 left = lease_timeout_ms - ms_since(start);
         Started started = Started::another;
@@ -258,7 +287,7 @@ void wait_until_served(Lease &lease, Oid relid, const Attempt &attempt) {
             started =
                 run_worker(renewal_of(lease, relid, attempt.moved_at, attempt.position), left);
             if (left > 0 && (started == Started::no_slot || started == Started::no_seat) &&
-                ask_here(lease, relid, attempt, left, reason))
+                ask_here(bounds, relid, attempt, left, reason))
                 started = Started::yes;
         }
         // Where the registry was asked, a slot that is missing for a moment is not the reason.
@@ -266,39 +295,40 @@ void wait_until_served(Lease &lease, Oid relid, const Attempt &attempt) {
             last = Started::yes;
         else if (last == Started::another || started == Started::no_seat)
             last = started;
-        read_window(lease);
-        if (serves(lease, attempt))
+        read_window(bounds);
+        if (serves(bounds, attempt))
             return;
         if (left <= 0) {
             if (reason.text[0] == '\0')
                 look_for_reason(reason, lease, relid, last);
-            refuse_without_window(lease, relid, attempt, reason);
+            refuse_without_window(bounds, relid, attempt, reason);
         }
         nap(Min(left, started == Started::another ? look_again_ms : ask_again_ms));
     }
 }
 
 // Each look leaves some hundred bytes, and a wait can be long: so it has memory of its own.
-void wait_for_window(Lease &lease, Oid relid, const Attempt &attempt) {
+void wait_for_window(Bounds &bounds, Oid relid, const Attempt &attempt) {
     MemoryContext looks =
         AllocSetContextCreate(CurrentMemoryContext, "shardid lease", ALLOCSET_SMALL_SIZES);
     MemoryContext before = MemoryContextSwitchTo(looks);
-    wait_until_served(lease, relid, attempt);
+    wait_until_served(bounds, relid, attempt);
     MemoryContextSwitchTo(before);
     MemoryContextDelete(looks);
 }
 
-void renew_ahead(Lease &lease, Oid relid, uint64 last) {
-    const uint64 time = tick_time(lease.layout.widths, last);
-    read_window(lease);
-    if (time < lease.look_at)
+void renew_window(Bounds &bounds, Oid relid, uint64 last) {
+    const Lease &lease = lease_of(bounds);
+    const uint64 time = tick_time(bounds.layout.widths, last);
+    read_window(bounds);
+    if (time < bounds.look_at)
         return;
-    lease.look_at = time + renew_again_ms;
+    bounds.look_at = time + renew_again_ms;
     if (!has_failed_lately(lease))
         run_worker(renewal_of(lease, relid, InvalidXLogRecPtr, last), 0);
 }
 
-const LeaseKeeper keeper = {load, forget_lease_table, wait_for_window, renew_ahead};
+const LeaseKeeper keeper = {load, forget_lease_table, wait_for_window, renew_window};
 
 }  // namespace
 

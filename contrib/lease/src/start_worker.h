@@ -2,7 +2,6 @@
 // committed, even if the session's transaction is rolled back.
 #pragma once
 
-#include "engine/lease.h"
 #include "lease_tables.h"
 
 extern "C" {
@@ -11,6 +10,12 @@ extern "C" {
 }
 
 namespace shardid {
+
+// Those that share a registry and a role.
+struct LeaseGroup {
+    Oid role;
+    uint32 server;  // a hash of its name
+};
 
 enum class TaskKind : uint8 { renew, join, take_over, release };
 

@@ -86,10 +86,10 @@ for my $extension (qw(shardid shardid_admin shardid_lease))
 	append_to_file($update, $addition);
 	my $new = dump_of(database_with($extension, 'next'));
 	is(difference(updated($extension, $default, 'next'), $new), '', "a complete update script of $extension");
-	for my $lacking (sort keys %faulty)
+	for my $lacking ($extension eq 'shardid' ? sort keys %faulty : ())
 	{
 		unlink $update;
-		append_to_file($update, $faulty{$lacking} =~ s/EXTENSION shardid/EXTENSION $extension/r);
+		append_to_file($update, $faulty{$lacking});
 		isnt(difference(updated($extension, $default, 'next'), $new), '', "one that lacks $lacking is detected");
 	}
 }

@@ -1,10 +1,73 @@
-# docs/migrating.md and docs/migrating-ids.md: ids of pgEdge's snowflake, UUIDs of version 1, of which ids are made, and a
-# bigserial continue with ids of next_id, above the old ones although the clock is set back.
+# docs/migrating.md and docs/migrating-ids.md: tables with ids of Instagram's function (the recipe), also under load, of
+# pgEdge's snowflake, with UUIDs of version 1, of which ids are made, and with a bigserial continue with ids of next_id,
+# above the old ones although the clock is set back.
 use Docs;
 use Migrating;
 use ShardidTest;
 
 start_original();
+
+# --- The recipe, under load: each client's ids after the switch are above all before it.
+
+# Until each of four clients was told that many ids more; the files come a moment after the clients.
+sub await_more
+{
+	my ($clients, $more) = @_;
+	my $counts = sub { return map { scalar @$_ } map { @{ read_told($_) } } @$clients };
+	await_event('four clients', sub { return 4 == (() = $counts->()) });
+	my @enough = map { $_ + $more } $counts->();
+	return await_event('the clients are told more', sub { my @counts = $counts->(); return !grep { $counts[$_] < $enough[$_] } 0 .. 3 });
+}
+
+new_database('recipe');
+create_recipe_of_page();
+on($insert_photo) for 1 .. 3;
+# The recipe itself may repeat an id under load.
+my @clients = (
+	start_clients($original, 2, $insert_photo =~ s/(?= RETURNING)/ ON CONFLICT DO NOTHING/r, dbname => $database),
+	start_clients($original, 2, 'SELECT insta5.next_id()', dbname => $database));
+await_more(\@clients, 200);
+clock('-10s');
+await_more(\@clients, 20);
+my ($first_new) = on(recipe_switch()) =~ /^insta5\|\d*\|(\d+)$/m;
+# More than 200: the clients' files are behind by a buffer, so ids from before the switch may be counted.
+await_more(\@clients, 400);
+finish_clients($_, 1) for @clients;
+my (@before, @after);
+for my $told (map { @{ read_told($_) } } @clients)
+{
+	my $old = 0;
+	$old++ while $old < @$told && $told->[$old] < $first_new;
+	push @before, $old;
+	push @after, [ @$told[ $old .. $#$told ] ];
+}
+is(scalar(grep { $_ < 200 } @before, map { scalar @$_ } @after), 0, "$database: each client drew before and after");
+is(scalar(grep { $_ < $first_new } map { @$_ } @after), 0, 'after its first new id none is told an old one');
+is_innocent(judge(\@after, lead_ms => -1), "$database: switch under load, clock 10 s back", 1);
+is(on('SELECT count(DISTINCT id_shard(id)), min(id_shard(id)) FROM insta5.photos'), '1|5', 'all of one shard');
+
+# --- A transaction uses the tables in the other order: the switch gives way, before PostgreSQL looks for a deadlock.
+
+new_database('other_order');
+create_recipe_of_page();
+on($insert_photo);
+my $locks = () = recipe_switch() =~ /^(?:LOCK|ALTER SEQUENCE)|, insta5/mg;
+my ($timeout_ms) = recipe_switch() =~ /lock_timeout = '(\d+)ms'/;
+is($locks, 3, 'two tables and a sequence are locked');
+cmp_ok($locks * $timeout_ms, '<', on(q(SELECT setting FROM pg_settings WHERE name = 'deadlock_timeout')), 'and waited for less than deadlock_timeout');
+my $application = $original->background_psql($database);
+$application->query_safe("SET deadlock_timeout = '1h'; BEGIN; INSERT INTO insta5.likes (photo) VALUES (NULL)");
+my $said = '';
+my $switch = IPC::Run::start([ qw(psql -qX -v ON_ERROR_STOP=1 -v VERBOSITY=sqlstate -d), $original->connstr($database) ],
+	'<', \"SET deadlock_timeout = '1h';\n@{[ recipe_switch() ]}", '>', '/dev/null', '2>', \$said);
+my $holds = q(SELECT count(*) FROM pg_locks
+	WHERE relation = 'insta5.photos'::regclass AND mode = 'AccessExclusiveLock' AND granted);
+await_event('the switch has a lock, or has failed', sub { $switch->pump_nb; return on($holds) || !$switch->pumpable });
+$application->query_safe($insert_photo . '; COMMIT');
+$switch->finish;
+like($said, qr/ERROR:  55P03/, 'other_order: the switch fails');
+is(on('SELECT count(*) FROM insta5.likes'), 1, 'other_order: the application does not');
+$application->quit;
 
 # --- pgEdge's snowflake: ids that it published, and others made the same way, whose last one is the
 # value of the sequence. MAXVALUE is what it leaves behind before 2.5.0.

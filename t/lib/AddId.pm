@@ -7,7 +7,7 @@ use Exporter 'import';
 use Docs;
 
 our @EXPORT = qw(start_shop create_orders install on repeated as_superuser block sqlstate_of script script_fails script_in_background
-  start_script run_in_background terminate $node);
+  start_script terminate $node);
 our $node;
 
 sub start_shop
@@ -43,17 +43,6 @@ sub sqlstate_of
 	my ($sql, $role) = @_;
 	my (undef, undef, $stderr) = $node->psql('shop', "\\set VERBOSITY sqlstate\n$sql", extra_params => [ '-U', $role // 'shop_owner' ]);
 	return $stderr =~ /ERROR:  (\w{5})/ ? $1 : 'none';
-}
-
-# A psql that runs these statements, each by itself; returns its process.
-sub run_in_background
-{
-	my ($role, $sql) = @_;
-	my $file = PostgreSQL::Test::Utils::tempdir() . '/statements';
-	append_to_file($file, $sql);
-	my $pid = fork // die "fork: $!";
-	exec 'psql', '-Xq', '-d', $node->connstr('shop') . " user=$role", '-o', '/dev/null', '-f', $file if $pid == 0;
-	return $pid;
 }
 
 # The command of a script of examples/add-id, or of another example, with these variables.

@@ -6,11 +6,9 @@
 # The least number of ids of each before a fault, and after it; load without a fault has twenty times as many.
 demo_ids=${DEMO_IDS:-25000}
 ids_at_once=${DEMO_IDS_AT_ONCE:-1000}
-# The call of next_id; the demo's test replaces it by one that generates duplicates.
-our_call=${DEMO_CALL:-'ids.next_id()'}
 
 contenders=(recipe next_id)
-declare -A call=([recipe]='baseline.next_id()' [next_id]=$our_call) received=() repeated=() recorder=()
+declare -A call=([recipe]='baseline.next_id()' [next_id]='ids.next_id()') received=() repeated=() recorder=()
 
 # --- A server that follows the clock in a file, as t/lib/ShardidTest.pm has one.
 

@@ -2,8 +2,9 @@
 # ordinary role owns. It has the extension in the schema ids, unless the page creates it. A block of text after a block
 # of SQL is the expected output. Words after "sql": "fails" if a statement of the block is refused, "superuser" if a
 # superuser runs it. Any other word is a name: the test that uses the name runs the block; tools/check/pages.py finds
-# blocks that no test runs.
+# blocks that no test runs. At the end, the named blocks of tickets.
 use Docs;
+use List::Util 'max';
 use ShardidTest;
 
 # Other tests contain the SQL of these pages, line by line.
@@ -86,6 +87,52 @@ SQL
 }
 
 try_page($_) for grep { !$run_elsewhere{$_} } glob '*.md docs/*.md contrib/{admin,lease,portable}/README.md';
+
+# --- The tickets and triples of docs/layouts.md: two servers, here databases, become three.
+
+query("CREATE DATABASE server_$_") for 1 .. 3;
+$node->safe_psql("server_$_", 'CREATE SCHEMA ids; CREATE EXTENSION shardid SCHEMA ids') for 1 .. 3;
+
+# Runs SQL of the page on a server, with the variables that it names. Returns its result or the SQLSTATE.
+sub run_sql
+{
+	my ($server, $sql, %variables) = @_;
+	my ($status, $out, $err) = $node->psql("server_$server", $sql, on_error_stop => 0,
+		extra_params => [ '-v', 'VERBOSITY=sqlstate', map { ('-v', $_) } "server=$server", map { "$_=$variables{$_}" } keys %variables ]);
+	return $err ? $err =~ s/.*ERROR:\s+//sr : $out;
+}
+sub layouts { return command_of('layouts.md', $_[0]) }
+
+my @tickets;
+sub draw_tickets { return push @tickets, map { split /\n/, run_sql($_, layouts("SELECT nextval('tickets')") . ' FROM generate_series(1, 50)') } @_ }
+
+is(run_sql($_, layouts('CREATE SEQUENCE tickets INCREMENT :servers START :server'), servers => 2), '', "server $_: tickets") for 1, 2;
+draw_tickets(1, 2);
+my $the_maximum = layouts('ALTER SEQUENCE tickets MAXVALUE');
+is(run_sql(1, $the_maximum, maximum => 10), '22023', 'a maximum below tickets that exist is refused');
+my %three = (maximum => max(@tickets) + 1000, servers => 3);
+is(run_sql($_, $the_maximum, %three), '', "server $_: the maximum") for 1, 2;
+draw_tickets(1, 2);
+my $more_servers = block_of('layouts.md', 'more_servers');
+is(run_sql(2, $more_servers, %three), '', 'server 2 continues above the maximum');
+draw_tickets(1, 2);
+my $new_server = $more_servers =~ s/^ALTER .*/layouts('CREATE SEQUENCE tickets INCREMENT :servers START :first')/emr;
+is(run_sql(3, $new_server, %three), '', 'server 3 begins');
+draw_tickets(1 .. 3);
+is(run_sql(1, $more_servers, %three), '', 'server 1 continues above the maximum');
+draw_tickets(1 .. 3);
+my %count;
+$count{ $_ > $three{maximum} ? ($_ - $three{maximum}) % 3 : 'below' }++ for @tickets;
+is_deeply(\%count, { below => 300, 1 => 50, 2 => 150, 0 => 100 }, 'each server has tickets of its own above the maximum');
+my %is_seen = map { $_ => 1 } @tickets;
+is(keys %is_seen, @tickets, 'no ticket is a duplicate');
+for my $server (1 .. 3)
+{
+	my @triple = split /[|\n]/, run_sql($server, block_of('layouts.md', 'triples'));
+	is("@triple[0, 1, 5, 6]", max(grep { $_ > $three{maximum} && ($_ - $three{maximum}) % 3 == $server % 3 } @tickets) + 3 . " 196 196 $server",
+		"server $server: number and shard of article 14532, shard and server in the id");
+	cmp_ok(abs($triple[2] / 1000 - time), '<', 600, 'the time is in milliseconds');
+}
 
 $node->stop;
 done_testing();

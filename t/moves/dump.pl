@@ -108,57 +108,32 @@ my ($highest) = sort { $b <=> $a } map { @$_ } @{ read_told($told{'the default g
 $restored->safe_psql('schema_only', "\\set highest_id $highest\n" . block_of('operations.md', 'raise'));
 is(first_ids('schema_only')->{violations}, 0, 'schema only: the generator raised, all are above');
 
-# The extension is trusted: a database's owner who is no superuser installs, dumps and restores it; a superuser
-# restores it as well.
+# The extension is trusted: a database's owner who is no superuser installs it, grants, also if somebody else has installed
+# it, dumps and restores it, if the schema is the owner's; a superuser restores it as well. Two generations of dumps: a
+# dump can name the grantor.
 $_->safe_psql('postgres', 'CREATE ROLE alice LOGIN; CREATE ROLE app LOGIN') for $original, $restored;
-$original->safe_psql('postgres', 'CREATE DATABASE shop OWNER alice');
-$original->safe_psql('shop', <<'SQL', extra_params => [ '-U', 'alice' ]);
-CREATE SCHEMA ids;
-CREATE EXTENSION shardid SCHEMA ids;
-CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT next_id(6), document uuid DEFAULT uuid_v1());
-GRANT USAGE ON SCHEMA ids TO app;
-GRANT USAGE ON SEQUENCE shardid_seq, shardid_uuid_seq TO app;
-GRANT INSERT, SELECT ON orders TO app;
-INSERT INTO orders SELECT FROM generate_series(1, 1000);
-SQL
-$told{'the default generator'} = start_clients($original, 2, $draw{'the default generator'}, rounds => 200, dbname => 'shop');
-finish_clients($told{'the default generator'});
-$original->command_ok([ 'pg_dump', '-U', 'alice', '-Fc', '-f', "$dir/shop", $original->connstr('shop') ], 'trusted: dump by the owner');
-for my $user ('alice', scalar getpwuid($<))
-{
-	my $database = $user eq 'alice' ? 'trusted_by_owner' : 'trusted_by_superuser';
-	$restored->safe_psql('postgres', "CREATE DATABASE $database OWNER alice");
-	$restored->command_ok([ 'pg_restore', '-U', $user, '--exit-on-error', '-d', $database, "$dir/shop" ], "$database: restore");
-	my $another_layout = "\\set VERBOSITY sqlstate\nBEGIN; SELECT next_id(6, shard_bits => 12) IS NOT NULL; ROLLBACK";
-	my @as_app = ($database, $another_layout, extra_params => [ '-U', 'app' ]);
-	$restored->safe_psql($database, command_of('operations.md', 'SELECT ids.raise_generator'), extra_params => [ '-U', 'alice' ]);
-	like(($restored->psql(@as_app))[2], qr/ERROR:  55000/, "$database: bound by the owner before anybody draws");
-	goes_on($database, 'the default generator');
-	for my $role ('alice', 'app')
-	{
-		is( $restored->safe_psql($database, 'INSERT INTO orders DEFAULT VALUES RETURNING id_shard(id)', extra_params => [ '-U', $role ]),
-			6, "$database: $role inserts");
-	}
-}
-
-# Two generations of dumps. The database's owner grants, who need not have installed the extension. A superuser restores,
-# or the owner, if the schema is the owner's: as the grantor, where a dump names one.
 my $superuser = getpwuid($<);
 my $lease = registry_here() . q(SELECT shardid_lease.create_id_space('shop'); CREATE SEQUENCE leased; SELECT shardid_lease.lease_shard('shop', 'here', 'leased'));
 my $leases = 'SELECT s.name, g.shard, l.origin FROM shardid_lease.id_space s, shardid_lease.granted_shard g, shardid_lease.leased_generator l';
 for my $case ([ 'alice', 'alice' ], [ 'alice', $superuser ], [ $superuser, 'alice' ], [ $superuser, $superuser, $lease ])
 {
 	my ($installer, $schema_owner, $with) = @$case;
+	my $is_trusted = "$installer $schema_owner" eq 'alice alice';
 	my $original_database = "by_${installer}_for_$schema_owner";
 	$original->safe_psql('postgres', "CREATE DATABASE $original_database OWNER alice");
 	$original->safe_psql($original_database, "CREATE SCHEMA ids AUTHORIZATION $schema_owner");
 	$original->safe_psql($original_database, 'CREATE EXTENSION shardid SCHEMA ids', extra_params => [ '-U', $installer ]);
 	$original->safe_psql($original_database, 'GRANT USAGE ON SCHEMA ids TO alice, app;' . ($with // ''));
 	$original->safe_psql($original_database, <<'SQL', extra_params => [ '-U', 'alice' ]);
-CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT ids.next_id(6));
+CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT ids.next_id(6), document uuid DEFAULT ids.uuid_v1());
 GRANT INSERT, SELECT ON orders TO app;
-GRANT USAGE ON SEQUENCE ids.shardid_seq TO app;
+GRANT USAGE ON SEQUENCE ids.shardid_seq, ids.shardid_uuid_seq TO app;
 SQL
+	if ($is_trusted)
+	{
+		$told{'the default generator'} = start_clients($original, 2, $draw{'the default generator'}, rounds => 200, dbname => $original_database);
+		finish_clients($told{'the default generator'});
+	}
 	for my $user ($superuser, $schema_owner eq 'alice' ? 'alice' : ())
 	{
 		my ($node, $from) = ($original, $original_database);
@@ -167,12 +142,25 @@ SQL
 			$restored->safe_psql('postgres', "CREATE DATABASE $to OWNER alice");
 			$node->command_ok([ 'pg_dump', '-U', $user, '-Fc', '-f', "$dir/$to", $node->connstr($from) ], "$to: dump");
 			$restored->command_ok([ 'pg_restore', '-U', $user, '-1', '-d', $to, "$dir/$to" ], "$to: restore");
+			is_bound_by_owner($to) if $is_trusted && $node == $original;
 			is( ($restored->psql($to, 'INSERT INTO orders DEFAULT VALUES RETURNING ids.id_shard(id)', extra_params => [ '-U', 'app' ]))[1],
 				6, "$to: the application inserts");
 			($node, $from) = ($restored, $to);
 		}
 		is($restored->safe_psql($from, $leases), $original->safe_psql($original_database, $leases), "$from: space, grant and member") if $with;
 	}
+}
+
+# The owner raises the generator, which binds its layout, before anybody draws; then all ids are above those of the dump.
+sub is_bound_by_owner
+{
+	my ($database) = @_;
+	$restored->safe_psql($database, command_of('operations.md', 'SELECT ids.raise_generator'), extra_params => [ '-U', 'alice' ]);
+	my $another_layout = "\\set VERBOSITY sqlstate\nBEGIN; SELECT next_id(6, shard_bits => 12) IS NOT NULL; ROLLBACK";
+	like(($restored->psql($database, $another_layout, extra_params => [ '-U', 'app' ]))[2], qr/ERROR:  55000/, "$database: bound by the owner");
+	goes_on($database, 'the default generator');
+	is($restored->safe_psql($database, 'INSERT INTO orders DEFAULT VALUES RETURNING id_shard(id)', extra_params => [ '-U', 'alice' ]), 6, "$database: the owner inserts");
+	return;
 }
 
 $original->stop;

@@ -75,5 +75,5 @@ def check():
         names.add(name)
 
 
-COMMANDS = {"list": list_named, "apply": apply, "check": check}
-COMMANDS[sys.argv[1]](*sys.argv[2:])
+if __name__ == "__main__":
+    {"list": list_named, "apply": apply, "check": check}[sys.argv[1]](*sys.argv[2:])

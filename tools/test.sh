@@ -17,7 +17,7 @@ all_tests() {
         grep -L '^# Takes .* min:' {examples,contrib}/*/run.sh
     else
         printf '%s\n' {examples,contrib}/*/run.sh t/suite/{fuzz,ubsan,tidy,memcheck,sqlsmith,assertions}.sh
-        find proof/mutants -name '*.patch' | sort
+        tools/mutants.py list proof/mutants
     fi
 }
 
@@ -33,8 +33,10 @@ named_tests() {
             echo t/suite/isolation.sh
         elif compgen -G "contrib/*/s*/$word.s*" >/dev/null; then
             dirname "$(dirname contrib/*/s*/"$word".s*)" | sed 's|$|/t/topics.sh|'
+        elif [[ $word == proof/mutants* ]]; then
+            tools/mutants.py list "$word"
         elif [[ -d $word ]]; then
-            find "$word" -name '*.pl' -o -name '*.patch' -o -name run.sh -o -name topics.sh
+            find "$word" -name '*.pl' -o -name run.sh -o -name topics.sh
         else
             echo "$word"
         fi
@@ -42,7 +44,7 @@ named_tests() {
 }
 
 mapfile -t tests < <({ if [[ -n ${TEST:-} ]]; then named_tests; else all_tests; fi; } | awk '!known[$0]++')
-if [[ ${tests[*]} =~ \.pl|\.patch|ubsan|assertions && ! -e $SANDBOX/judge/wal_gate.so ]]; then
+if [[ ${tests[*]} =~ \.pl|mutants|ubsan|assertions && ! -e $SANDBOX/judge/wal_gate.so ]]; then
     # shellcheck source=t/suite/judge.sh
     source t/suite/judge.sh
     if ! compile_judge -Wall -Wextra -Werror ||

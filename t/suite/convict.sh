@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Builds a mutant and runs the test that its patch names, which must fail: convict.sh PATCH.
+# Builds a mutant and runs the test that detects it, which must fail: convict.sh NAME, see tools/mutants.py.
 set -euo pipefail
 # shellcheck source=t/suite/variant.sh
 source t/suite/variant.sh
-test=$(sed -n 's/^Convicted by: //p' "$1")
 
-t/suite/build_mutant.sh "$1" "$TEST_DIR"
+# Copies the build, too, so that only changed files are compiled.
+copy_variant "$TEST_DIR"
+test=$(tools/mutants.py apply "$1" "$TEST_DIR/tree")
+install_variant "$TEST_DIR" with_llvm=no COPT=-O0
 export FULL='' ROUNDS=1 PG_TEST_TIMEOUT_DEFAULT=60
 if test_variant "$TEST_DIR" "$test" timeout --foreground 1800 >"$TEST_DIR/log" 2>&1; then
     echo "$test passes with this build:"

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Shell scripts, workflows and pages: shellcheck, yamllint, codespell, markdownlint.
+# Shell scripts, workflows and pages: shellcheck, yamllint, codespell, markdownlint; and whether mutants can be applied.
 set -euo pipefail
 
+tools/mutants.py check
+echo 'ok mutants'
 shellcheck -x packaging/release/*.sh tools/*.sh {tools,t}/*/*.sh bench/*.sh proof/model/*.sh examples/*.sh {examples,contrib}/*/*.sh contrib/*/t/*.sh .ci/run
 echo 'ok shellcheck'
 yamllint -d '{extends: relaxed, rules: {line-length: {max: 120}}}' --strict .github/workflows/*.yml

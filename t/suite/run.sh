@@ -37,14 +37,14 @@ example() {
 
 case $file in
     *.pl) tap_file ;;
-    *.patch) t/suite/convict.sh "$file" | as_tap ;;
+    proof/mutants/*) t/suite/convict.sh "$file" | as_tap ;;
     */run.sh) example | as_tap ;;
     *) "$file" | as_tap ;;
 esac >"$TEST_DIR/output" 2>&1
 status=$?
 
 # The tests end processes by other signals.
-if [[ $file != *.patch ]]; then
+if [[ $file != proof/mutants/* ]]; then
     crashes=$(find "$TEST_DIR" "$SANDBOX/example-$(basename "${file%/*}")" -name '*.log' -exec grep -HE -e '^TRAP: |PANIC:  |AddressSanitizer' \
         -e 'terminated by signal (4|6|7|8|11):|: runtime error: |detected write past chunk end' {} + 2>/dev/null)
     [[ -z $crashes ]] || { echo "$crashes" >>"$TEST_DIR/output" && status=1; }

@@ -42,7 +42,6 @@ RESET client_min_messages;
 SELECT shardid_lease.this_server()->>'place' LIKE place || '%' AS of_leases FROM shard_fingerprint();
 \set VERBOSITY terse
 DROP EXTENSION shardid_lease, dblink CASCADE;
-DROP SCHEMA shardid_lease;
 \set VERBOSITY default
 
 -- In a read-only transaction, and in a parallel worker.

@@ -9,37 +9,8 @@ SET LOCAL search_path = pg_catalog, pg_temp;
 -- name ends in _by, there is one without, shardid_as_owner, that calls it as the extension's owner, and passes the
 -- caller's role first.
 
--- This script finds its own objects by name: so only superusers may have created objects in the schema.
-
-DO $body$
-DECLARE
-    why text := (
-        SELECT format('It belongs to role "%s", which is no superuser.', r.rolname)
-        FROM pg_namespace n JOIN pg_roles r ON r.oid = n.nspowner
-        WHERE n.nspname = 'shardid_lease' AND NOT r.rolsuper
-        UNION ALL
-        (SELECT CASE WHEN a.grantee = 0 THEN 'Everybody may create objects in it.'
-             ELSE format('Role "%s", which is no superuser, may create objects in it.', r.rolname) END
-         FROM pg_namespace n CROSS JOIN aclexplode(n.nspacl) a LEFT JOIN pg_roles r ON r.oid = a.grantee
-         WHERE n.nspname = 'shardid_lease' AND a.privilege_type = 'CREATE' AND r.rolsuper IS NOT TRUE)
-        UNION ALL
-        (SELECT format('In it there is %s, of role "%s", which is no superuser.',
-             pg_describe_object(d.classid, d.objid, 0), r.rolname)
-         FROM pg_depend d
-             JOIN pg_shdepend o ON o.classid = d.classid AND o.objid = d.objid AND o.deptype = 'o'
-             JOIN pg_database b ON b.oid = o.dbid AND b.datname = current_database()
-             JOIN pg_roles r ON r.oid = o.refobjid
-         WHERE d.refclassid = 'pg_namespace'::regclass AND d.refobjid = 'shardid_lease'::regnamespace
-             AND d.classid <> 'pg_default_acl'::regclass AND NOT r.rolsuper)
-        LIMIT 1);
-BEGIN
-    IF why IS NOT NULL THEN
-        RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
-            MESSAGE = 'schema "shardid_lease" is not the extension''s own', DETAIL = why,
-            HINT = 'Drop the schema, or give it another name, and try again.';
-    END IF;
-END
-$body$;
+-- A schema that exists is refused: other roles' code may be in it, or be put there.
+CREATE SCHEMA shardid_lease;
 
 -- ==== Types: roles and sequences that a dump names, and that may be missing where it is restored ====
 

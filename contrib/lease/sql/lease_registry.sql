@@ -486,7 +486,6 @@ ORDER BY tgrelid::regclass::text COLLATE "C";
 SET client_min_messages = warning;
 DROP EXTENSION shardid_lease CASCADE;
 DROP EXTENSION dblink CASCADE;
-DROP SCHEMA shardid_lease;
 DROP TABLE answer, lie;
 DROP FUNCTION ask, give_back, noted, request, displaced, clock_ms, tick_at, try, plain;
 DROP OWNED BY regress_shardid_owner, regress_shardid_member, regress_shardid_other, regress_shardid_app, regress_shardid_found;

@@ -392,7 +392,6 @@ SET client_min_messages = warning;
 DROP EXTENSION shardid_lease CASCADE;
 DROP EXTENSION dblink CASCADE;
 DROP EXTENSION postgres_fdw CASCADE;
-DROP SCHEMA shardid_lease;
 RESET client_min_messages;
 SELECT id_shard(next_id(7)), next_id(7) >> 23 >= :last >> 23;
 REVOKE CREATE ON SCHEMA public FROM regress_shardid_member, regress_shardid_other;

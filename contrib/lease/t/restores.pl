@@ -66,10 +66,10 @@ my %ways = (
 	sections => [ dump_to('sections', '-Fc'), map { [ 'pg_restore', "--section=$_", "$dir/sections" ] } qw(pre-data data post-data) ],
 	parallel => [ dump_to('parallel', '-Fd', '-j', '2'), [ 'pg_restore', '-j', '2', "$dir/parallel" ] ],
 	inserts_twice => [ dump_to('inserts_twice', '--inserts', '--clean', '--if-exists'), ([ 'psql', '-qX', '-f', "$dir/inserts_twice" ]) x 2 ],
-	two_schemas => [
-		dump_to('two_schemas', '-n', 'public', '-n', 'shardid_lease'),
+	one_schema => [
+		dump_to('one_schema', '-n', 'public', '-e', 'shardid_lease'),
 		[ 'psql', '-qX', '-c', 'CREATE EXTENSION shardid_lease CASCADE' ],
-		[ 'psql', '-qX', '-f', "$dir/two_schemas" ] ]);
+		[ 'psql', '-qX', '-f', "$dir/one_schema" ] ]);
 for my $way (sort keys %ways)
 {
 	restore_to($way, @{ $ways{$way} });

@@ -14,6 +14,8 @@ CREATE SCHEMA shardid_lease;
 
 -- ==== Types: roles and sequences that a dump names, and that may be missing where it is restored ====
 
+-- role_oid() and sequence_oid() return NULL for what is missing.
+
 CREATE TYPE shardid_lease.role_ref;
 CREATE FUNCTION shardid_lease.role_ref_in(cstring) RETURNS shardid_lease.role_ref
 AS 'MODULE_PATHNAME', 'shardid_late_name_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -38,14 +40,6 @@ AS 'MODULE_PATHNAME', 'shardid_sequence_oid' LANGUAGE C STABLE STRICT PARALLEL S
 
 COMMENT ON TYPE shardid_lease.role_ref IS 'a role, stored by its OID and shown by its name; or a name read from a dump';
 COMMENT ON TYPE shardid_lease.sequence_ref IS 'a sequence, stored by its OID and shown by its name; or a name read from a dump';
-COMMENT ON FUNCTION shardid_lease.role_ref_in IS 'I/O';
-COMMENT ON FUNCTION shardid_lease.role_ref_out IS 'I/O';
-COMMENT ON FUNCTION shardid_lease.role_ref IS 'a reference to the role';
-COMMENT ON FUNCTION shardid_lease.role_oid IS 'the OID of the role; NULL if it is missing';
-COMMENT ON FUNCTION shardid_lease.sequence_ref_in IS 'I/O';
-COMMENT ON FUNCTION shardid_lease.sequence_ref_out IS 'I/O';
-COMMENT ON FUNCTION shardid_lease.sequence_ref IS 'a reference to the sequence';
-COMMENT ON FUNCTION shardid_lease.sequence_oid IS 'the OID of the sequence; NULL if it is missing';
 
 -- ==== The registry: tables. A time is in milliseconds since the epoch of its id space ====
 
@@ -94,12 +88,14 @@ COMMENT ON TABLE shardid_lease.granted_shard IS 'the shards that were ever grant
 SELECT pg_extension_config_dump('shardid_lease.id_space', '');
 SELECT pg_extension_config_dump('shardid_lease.granted_shard', '');
 
+-- Keeps logical replication from changing the rows, which are true in this database only.
+
 CREATE FUNCTION shardid_lease.keep_own_rows() RETURNS trigger
 AS 'MODULE_PATHNAME', 'shardid_keep_own_rows' LANGUAGE C;
-COMMENT ON FUNCTION shardid_lease.keep_own_rows IS
-'keeps logical replication from changing the rows, which are true in this database only';
 
--- ==== The registry: times, errors, and what SQL cannot find out ====
+-- ==== The registry: times, and what SQL cannot find out ====
+
+-- ms_of: in whole milliseconds since 1970. now_ms: the clock, in those of an id space.
 
 CREATE FUNCTION shardid_lease.ms_of(ts timestamptz) RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE
 RETURN floor(extract(epoch FROM ts) * 1000);
@@ -120,19 +116,6 @@ CREATE FUNCTION shardid_lease.try_shard_lock(space text, shard int) RETURNS bool
 AS 'MODULE_PATHNAME', 'shardid_try_shard_lock' LANGUAGE C STRICT;
 CREATE FUNCTION shardid_lease.wait_until_durable() RETURNS void
 AS 'MODULE_PATHNAME', 'shardid_wait_until_durable' LANGUAGE C;
-
-COMMENT ON FUNCTION shardid_lease.ms_of IS 'the time in whole milliseconds since 1970';
-COMMENT ON FUNCTION shardid_lease.now_ms IS 'the clock, in whole milliseconds since the epoch';
-COMMENT ON FUNCTION shardid_lease.ts_of IS 'the time that is so many milliseconds after the epoch';
-COMMENT ON FUNCTION shardid_lease.check_layout IS 'raises an error unless ids can have this layout';
-COMMENT ON FUNCTION shardid_lease.this_server IS
-'the place of this database, or of its generator, and what is shown of it';
-COMMENT ON FUNCTION shardid_lease.replayed_all_wal IS
-'whether the recovery that began this timeline had no target to stop at';
-COMMENT ON FUNCTION shardid_lease.try_shard_lock IS
-'locks the shard until the transaction ends, unless another transaction has locked it';
-COMMENT ON FUNCTION shardid_lease.wait_until_durable IS
-'waits until all that is committed now is on disk, and on the synchronous standbys';
 
 -- ==== The registry: what all its functions check ====
 
@@ -228,7 +211,8 @@ LANGUAGE sql IMMUTABLE
 RETURN CASE WHEN request->>name ~ '^\d{1,19}$' THEN
     CASE WHEN (request->>name)::numeric <= highest THEN (request->>name)::bigint END END;
 
--- seen: the serial of the receipt, if it is for the requested shard or if no shard is requested.
+-- Why the request is refused, whoever holds the shard. If the receipt proves that the registry was set back, the id space
+-- is stopped. seen: the serial of the receipt, if it is for the requested shard or if no shard is requested.
 
 CREATE FUNCTION shardid_lease.check_request(request jsonb, space shardid_lease.id_space, OUT why text, OUT seen bigint)
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
@@ -283,18 +267,6 @@ BEGIN
     END IF;
 END
 $body$;
-
-COMMENT ON FUNCTION shardid_lease.check_transaction IS 'raises 0A000 unless the isolation level is READ COMMITTED';
-COMMENT ON FUNCTION shardid_lease.check_durability IS
-'raises 55000 if the commit would not wait for synchronous standbys';
-COMMENT ON FUNCTION shardid_lease.is_owner IS 'whether the caller has the privileges of the owner';
-COMMENT ON FUNCTION shardid_lease.where_differs IS
-'what differs from where the registry was confirmed; NULL if nothing does';
-COMMENT ON FUNCTION shardid_lease.why_stopped IS 'why the registry grants nothing of the id space; NULL if it does';
-COMMENT ON FUNCTION shardid_lease.signed IS 'the claims, and the proof that this registry made them';
-COMMENT ON FUNCTION shardid_lease.number_of IS 'a number of a request; NULL if it is out of range';
-COMMENT ON FUNCTION shardid_lease.check_request IS
-'why the request is refused, regardless of the holder; stops the id space if it proves that the registry was set back';
 
 -- ==== The registry: functions for the owners of id spaces ====
 
@@ -575,10 +547,14 @@ $body$;
 
 -- ==== The registry: functions for members. Their steps are those of contrib/lease/model/lease.pml ====
 
+-- The request comes from the generator that has, or had, the shard.
+
 CREATE FUNCTION shardid_lease.is_own(held shardid_lease.granted_shard, caller regrole, request jsonb) RETURNS boolean
 LANGUAGE sql STABLE
 RETURN coalesce((held).origin = request->>'origin'
     AND pg_has_role(caller, shardid_lease.role_oid((held).role), 'USAGE'), false);
+
+-- It is of the call of lease_shard() that was granted the shard.
 
 CREATE FUNCTION shardid_lease.is_of_lease(held shardid_lease.granted_shard, caller regrole, request jsonb) RETURNS boolean
 LANGUAGE sql STABLE
@@ -860,16 +836,6 @@ BEGIN
 END
 $body$;
 
-COMMENT ON FUNCTION shardid_lease.is_own IS 'whether the request comes from the generator that has, or had, the shard';
-COMMENT ON FUNCTION shardid_lease.is_of_lease IS
-'whether the shard was granted to the call of lease_shard() that sent the request';
-COMMENT ON FUNCTION shardid_lease.refusal IS 'the answer to a request that the registry refuses';
-COMMENT ON FUNCTION shardid_lease.why_not IS 'why the shard is not granted, and which generator has it';
-COMMENT ON FUNCTION shardid_lease.free_shard IS
-'the lowest shard of the id space that the caller can be granted, locked; NULL if there is none';
-COMMENT ON FUNCTION shardid_lease.grant_one IS
-'grants a shard and a window of time, or releases a shard, or says why not';
-
 -- ==== The registry: what SQL calls ====
 
 DO $body$
@@ -882,8 +848,6 @@ BEGIN
             regexp_replace(pg_get_function_arguments(inner_function.oid), '^caller regrole(, )?', ''),
             pg_get_function_result(inner_function.oid), CASE WHEN inner_function.proisstrict THEN 'STRICT' END);
         EXECUTE format('ALTER FUNCTION %s SECURITY DEFINER', inner_function.oid::regprocedure);
-        EXECUTE format('COMMENT ON FUNCTION shardid_lease.%I IS %L', inner_function.proname,
-            format('what %s() does', left(inner_function.proname, -3)));
     END LOOP;
 END
 $body$;
@@ -917,10 +881,6 @@ COMMENT ON FUNCTION shardid_lease.grant_shards IS 'called by members: grants, re
 COMMENT ON FUNCTION shardid_lease.receipts IS
 'called by members after the commit: the granted windows, and proofs of them; before a takeover: what it displaces';
 COMMENT ON VIEW shardid_lease.id_space_shards IS 'the shards of this registry''s id spaces: their holders, and the ends of their windows';
-
-COMMENT ON FUNCTION shardid_lease.owned_space IS 'the id space, if the caller owns it and it is not stopped';
-COMMENT ON FUNCTION shardid_lease.owned_spaces IS 'the id spaces that the caller owns, locked';
-COMMENT ON FUNCTION shardid_lease.confirm_here IS 'stores that the registry of the id spaces is in this place';
 
 -- ==== The registry: privileges ====
 
@@ -993,11 +953,10 @@ $body$;
 
 GRANT SELECT ON shardid_lease.leased_generator TO pg_database_owner, pg_monitor;
 
+-- A window of this family was granted to the generator's present storage, on this server, since it was started.
+
 CREATE FUNCTION shardid_lease.is_own_family(generator regclass, family text) RETURNS boolean
 AS 'MODULE_PATHNAME', 'shardid_is_own_family' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
-
-COMMENT ON FUNCTION shardid_lease.is_own_family IS
-'whether a window was granted to this generator''s present storage, on this server, since it was started';
 
 CREATE VIEW shardid_lease.shard_leases AS
 SELECT c.oid::regclass AS generator, l.space, l.shard, l.server,
@@ -1025,10 +984,13 @@ GRANT SELECT ON shardid_lease.shard_leases TO PUBLIC;
 
 -- Called by the library (contrib/lease/src/steps.cpp): in the background worker, and in a session that asks by itself.
 
+-- What is on its page, and its owner; NULL if a transaction has locked the sequence, or if it is missing.
+
 CREATE FUNCTION shardid_lease.page_of(generator oid) RETURNS jsonb
 AS 'MODULE_PATHNAME', 'shardid_page_of' LANGUAGE C STRICT;
 
--- The incarnation that asks: as long as others do not move the page, it is the one to which its window was granted.
+-- A request to join, to take over or to renew; or to return what is sealed. As long as others do not move the page, the
+-- incarnation is the one to which its window was granted.
 
 CREATE FUNCTION shardid_lease.request_of(its shardid_lease.leased_generator, page jsonb, joins boolean, takes_over boolean)
 RETURNS jsonb LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $body$
@@ -1377,27 +1339,6 @@ BEGIN
 END
 $body$;
 
-COMMENT ON FUNCTION shardid_lease.page_of IS
-'the sequence''s owner, and what is on its page; NULL if a transaction has locked it, or if it is missing';
-COMMENT ON FUNCTION shardid_lease.request_of IS
-'the request to renew the generator''s lease, or to return it if it is sealed';
-COMMENT ON FUNCTION shardid_lease.answers_by_origin IS 'the answers, by the origins of their requests';
-COMMENT ON FUNCTION shardid_lease.check_answer IS
-'what the registry has answered to the request: what it grants, or the fault because of which that does not count';
-COMMENT ON FUNCTION shardid_lease.store_answers IS
-'stores what the registry has answered, and returns what came of the job''s own request';
-COMMENT ON FUNCTION shardid_lease.told IS 'the job that ends with a message';
-COMMENT ON FUNCTION shardid_lease.refused IS 'the job that ends as the registry has refused it, or has not answered';
-COMMENT ON FUNCTION shardid_lease.join_step IS
-'stores that a lease is requested for the generator, and returns the job with the request';
-COMMENT ON FUNCTION shardid_lease.forget_join IS 'deletes what is stored of a lease that was not granted';
-COMMENT ON FUNCTION shardid_lease.tidy_rows IS 'has the rows of leased generators follow their sequences';
-COMMENT ON FUNCTION shardid_lease.first_step IS 'begins a job for the generator, and returns it with the requests';
-COMMENT ON FUNCTION shardid_lease.member_step IS
-'one step of the background worker: what it asks the registry next, or what has come of the job';
-COMMENT ON FUNCTION shardid_lease.session_step IS
-'one step of a session that asks by itself: its request, or what the registry has answered';
-
 -- ==== The member: functions ====
 
 -- Each has the background worker ask the registry (contrib/lease/src/worker.cpp), as the owner of the generator.
@@ -1424,9 +1365,6 @@ COMMENT ON FUNCTION shardid_lease.release_shard IS
 CREATE FUNCTION shardid_lease.renew_now(generator regclass) RETURNS void
 AS 'MODULE_PATHNAME', 'shardid_renew_now' LANGUAGE C STRICT;
 
-COMMENT ON FUNCTION shardid_lease.renew_now IS
-'renews the lease of the caller''s generator, and all that share its registry and owner, now';
-
 CREATE FUNCTION shardid_lease.renew_leases() RETURNS int
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
@@ -1448,6 +1386,17 @@ $body$;
 
 COMMENT ON FUNCTION shardid_lease.renew_leases IS
 'renews the leases of the caller''s generators now, and returns how many hold a window; for cron, in a database that rarely generates ids';
+
+DO $body$
+DECLARE
+    inner_function regprocedure;
+BEGIN
+    FOR inner_function IN SELECT p.oid FROM pg_proc p
+            WHERE p.pronamespace = 'shardid_lease'::regnamespace AND obj_description(p.oid, 'pg_proc') IS NULL LOOP
+        EXECUTE format('COMMENT ON FUNCTION %s IS ''used by shardid_lease itself''', inner_function);
+    END LOOP;
+END
+$body$;
 
 -- No other role's objects are in the schema: USAGE is all that other roles need, and what views, types and members call.
 -- Everything else is for superusers, and for roles to which they grant it.

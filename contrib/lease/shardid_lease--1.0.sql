@@ -108,14 +108,39 @@ RETURN epoch + (ms * interval '1 millisecond');
 
 CREATE FUNCTION shardid_lease.check_layout(epoch timestamptz, shard_bits int, sequence_bits int) RETURNS void
 AS 'MODULE_PATHNAME', 'shardid_check_layout' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION shardid_lease.this_server(generator oid DEFAULT 0) RETURNS jsonb
-AS 'MODULE_PATHNAME', 'shardid_this_server' LANGUAGE C STRICT;
-CREATE FUNCTION shardid_lease.replayed_all_wal() RETURNS boolean
-AS 'MODULE_PATHNAME', 'shardid_replayed_all_wal' LANGUAGE C;
+CREATE FUNCTION shardid_lease.place_of(generator oid) RETURNS text
+AS 'MODULE_PATHNAME', 'shardid_place_of' LANGUAGE C STRICT;
+CREATE FUNCTION shardid_lease.host_name() RETURNS text
+AS 'MODULE_PATHNAME', 'shardid_host_name' LANGUAGE C;
 CREATE FUNCTION shardid_lease.try_shard_lock(space text, shard int) RETURNS boolean
 AS 'MODULE_PATHNAME', 'shardid_try_shard_lock' LANGUAGE C STRICT;
 CREATE FUNCTION shardid_lease.wait_until_durable() RETURNS void
 AS 'MODULE_PATHNAME', 'shardid_wait_until_durable' LANGUAGE C;
+
+-- As in the names of files in pg_wal. Raises an error during recovery.
+
+CREATE FUNCTION shardid_lease.timeline() RETURNS text LANGUAGE sql VOLATILE
+RETURN left(pg_walfile_name(pg_current_wal_lsn()), 8);
+
+-- Of a registry also what the recovery that read it has left of the file backup_label.
+
+CREATE FUNCTION shardid_lease.this_server(generator oid DEFAULT 0) RETURNS jsonb LANGUAGE sql VOLATILE
+RETURN jsonb_build_object('place', shardid_lease.place_of(generator), 'host', shardid_lease.host_name(),
+    'port', current_setting('port')::int, 'database', current_database(), 'clock', shardid_lease.ms_of(clock_timestamp()),
+    'started', (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint,
+    'system_identifier', (SELECT c.system_identifier::text FROM pg_control_system() c),
+    'timeline', ('x' || shardid_lease.timeline())::bit(32)::bigint,
+    'backup', CASE WHEN generator = 0 THEN
+        coalesce(sha256(pg_read_binary_file('backup_label.old', 0, 1 << 20, true))::text, '') END);
+
+-- Whether the recovery that began this timeline had no target to stop at: the history of a timeline, which stays in
+-- pg_wal, ends with what getRecoveryStopReason() of xlogrecovery.c wrote about it. A server without that file has lost
+-- WAL, by pg_resetwal for instance.
+
+CREATE FUNCTION shardid_lease.replayed_all_wal() RETURNS boolean LANGUAGE sql VOLATILE
+RETURN shardid_lease.timeline() = '00000001' OR coalesce(encode(
+    pg_read_binary_file(format('pg_wal/%s.history', shardid_lease.timeline()), 0, 1 << 20, true), 'escape')
+    ~ '\tno recovery target specified\s*$', false);
 
 -- ==== The registry: what all its functions check ====
 

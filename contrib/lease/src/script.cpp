@@ -1,6 +1,6 @@
 // What the script of shardid_lease cannot do in SQL: on the registry, what it has made durable; on
-// a member, what is on a generator's page; on both sides, which server this is, and keeping the
-// extension's tables its own.
+// a member, what is on a generator's page; on both sides, where this is, and keeping the extension's
+// tables its own.
 #include "engine/arguments.h"
 #include "engine/incarnation.h"
 #include "engine/sequence.h"
@@ -10,16 +10,11 @@
 #include "steps.h"
 
 extern "C" {
-#include "access/xlog_internal.h"
-#include "commands/dbcommands.h"
 #include "commands/trigger.h"
 #include "common/hashfn.h"
 #include "lib/stringinfo.h"
-#include "postmaster/postmaster.h"
 #include "replication/logicalworker.h"
-#include "storage/fd.h"
 #include "storage/lock.h"
-#include "utils/json.h"
 }
 
 namespace shardid {
@@ -52,53 +47,16 @@ void append_layout(StringInfo json, uint64 binding) {
                      layout.widths.sequence_bits);
 }
 
-// What is written so far of an object.
-Datum jsonb_of(StringInfo json) {
-    appendStringInfoChar(json, '}');
-    return DirectFunctionCall1(jsonb_in, CStringGetDatum(json->data));
-}
-
-// Null if there is no such file.
-FILE *opened(const char *path) {
-    FILE *file = AllocateFile(path, "r");
-    if (file == nullptr && errno != ENOENT)
-        ereport(ERROR, (errcode_for_file_access(), errmsg("could not open file \"%s\": %m", path)));
-    return file;
-}
-
-// What the recovery that read it has left of the file backup_label; "" if there is none.
-const char *started_from_backup() {
-    FILE *label = opened(BACKUP_LABEL_OLD);
-    if (label == nullptr)
-        return "";
-    char content[MAXPGPATH];
-    content[fread(content, 1, sizeof(content) - 1, label)] = '\0';
-    FreeFile(label);
-    return pstrdup(digest_of(content).text);
-}
-
 constexpr const char *longest_wait = "10s";
 
 }  // namespace
 
-SQL_FUNCTION(shardid_this_server) {
-    PreventCommandDuringRecovery("this_server()");
-    const Oid generator = PG_GETARG_OID(0);
-    StringInfoData json;
-    initStringInfo(&json);
-    appendStringInfo(&json,
-                     "{\"place\": \"%s\", \"system_identifier\": \"" UINT64_FORMAT
-                     "\", \"timeline\": %u, \"port\": %d, \"started\": " INT64_FORMAT
-                     ", \"clock\": " INT64_FORMAT ", \"host\": ",
-                     place_of(generator), GetSystemIdentifier(), GetWALInsertionTimeLine(),
-                     PostPortNumber, PgStartTime + epoch_difference_ms * us_per_ms,
-                     unix_ms(GetCurrentTimestamp()));
-    escape_json(&json, host_name());
-    appendStringInfoString(&json, ", \"database\": ");
-    escape_json(&json, get_database_name(MyDatabaseId));
-    if (!OidIsValid(generator))
-        appendStringInfo(&json, ", \"backup\": \"%s\"", started_from_backup());
-    return jsonb_of(&json);
+SQL_FUNCTION(shardid_place_of) {
+    PG_RETURN_DATUM(CStringGetTextDatum(place_of(PG_GETARG_OID(0))));
+}
+
+SQL_FUNCTION(shardid_host_name) {
+    PG_RETURN_DATUM(CStringGetTextDatum(host_name()));
 }
 
 // Without waiting: a session that alters a sequence must not keep the other leases from being
@@ -129,29 +87,8 @@ SQL_FUNCTION(shardid_page_of) {
                      owner_of_sequence(generator), family_of(generator, locator).text,
                      lsn_text(moved_at), tick);
     append_layout(&json, binding);
-    return jsonb_of(&json);
-}
-
-// The history of a timeline, which stays in pg_wal, ends with what getRecoveryStopReason() of
-// xlogrecovery.c wrote about the recovery that began it. A server without that file has lost WAL,
-// by pg_resetwal for instance.
-SQL_FUNCTION(shardid_replayed_all_wal) {
-    PreventCommandDuringRecovery("replayed_all_wal()");
-    const TimeLineID timeline = GetWALInsertionTimeLine();
-    if (timeline == 1)
-        PG_RETURN_BOOL(true);
-    char path[MAXPGPATH];
-    TLHistoryFilePath(path, timeline);
-    FILE *history = opened(path);
-    if (history == nullptr)
-        PG_RETURN_BOOL(false);
-    bool all = false;
-    char line[MAXPGPATH];
-    while (fgets(line, sizeof(line), history) != nullptr)
-        if (strspn(line, " \t\n") < strlen(line))
-            all = strstr(line, "\tno recovery target specified\n") != nullptr;
-    FreeFile(history);
-    PG_RETURN_BOOL(all);
+    appendStringInfoChar(&json, '}');
+    return DirectFunctionCall1(jsonb_in, CStringGetDatum(json.data));
 }
 
 SQL_FUNCTION(shardid_try_shard_lock) {

@@ -66,7 +66,7 @@ sub fail_over
 		$standby->poll_query_until('postgres', 'SELECT count(*) = 0 FROM pg_stat_wal_receiver') or die 'it streams';
 		$lost->();
 	}
-	like(error_of($standby, 'postgres', 'SELECT shardid_lease.replayed_all_wal()'), qr/ERROR:  25006: .*during recovery/s, "$name: not before its recovery is over");
+	like(error_of($standby, 'postgres', 'SELECT shardid_lease.replayed_all_wal()'), qr/ERROR:  55000: .*during recovery/s, "$name: not before its recovery is over");
 	$registry->stop('immediate');
 	$standby->promote;
 	$registry = $standby;

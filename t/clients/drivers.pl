@@ -110,6 +110,28 @@ like($rails->{loaded}[0], qr/^PG::(?:InvalidSchemaName|UndefinedFunction)$/, 'Ra
 $ENV{PGDATABASE} = 'of_structure_sql';
 are_stored('Rails, loaded from structure.sql', 'orders', $rails->{created}[0], $rails->{restored}[0]);
 
+# --- Functions around next_id, of which the planner sees through those in SQL without SET; the page's grants, and what the
+# trigger of a logical shard needs: it calls next_id by its name, as the role that inserts.
+
+new_database('wrappers', 'ids.sql', 'tables.sql', 'sharded.sql', 'wrappers.sql');
+for my $kind (qw(by_return by_string with_path of_owner stable in_plpgsql))
+{
+	my $called = $kind =~ /^by_/ ? qr/ids\.next_id\(5, 'ids\.wrapped_ids'/ : qr/$kind\(\)/;
+	like(on("CREATE TABLE of_$kind (id bigint DEFAULT $kind(), n int); EXPLAIN (VERBOSE) INSERT INTO of_$kind (n) VALUES (1)"), qr/Output: $called/, "$kind: what is called for each row");
+}
+sub error_of_app
+{
+	my ($result, $out, $err) = $node->psql('wrappers', "\\set VERBOSITY sqlstate\nSET ROLE app; $_[0]");
+	return $err =~ s/.*ERROR:\s+(\w+).*/$1/sr;
+}
+on('CREATE ROLE app;' . slurp_file('t/clients/grants.sql') . 'GRANT INSERT ON photos TO app');
+is(error_of_app(q(INSERT INTO orders (customer) VALUES ('Ada') RETURNING id)), '', 'as the page grants it');
+is(error_of_app('INSERT INTO photos (user_id) VALUES (4007)'), '', 'the trigger generates an id');
+is(error_of_app('INSERT INTO photos VALUES (4032112536055721985, 4012)'), '', 'it keeps one that a row has');
+is(error_of_app('INSERT INTO photos VALUES (4032112536055721986, 4007)'), '23514', 'but not one of another shard');
+on('REVOKE USAGE ON SCHEMA ids FROM app');
+is(error_of_app('INSERT INTO photos (user_id) VALUES (4007)'), '42501', 'the trigger is refused without USAGE on the schema');
+
 SKIP:
 {
 	skip 'pgx, JDBC and Hibernate take long, see make test-full', 1 unless $ENV{FULL};

@@ -1,4 +1,4 @@
--- The same call in functions of several kinds, for t/clients/wrappers.pl and bench/instructions.py: which of them the planner
+-- The same call in functions of several kinds, for t/clients/drivers.pl and bench/instructions.py: which of them the planner
 -- inlines, and what they cost.
 CREATE SEQUENCE ids.wrapped_ids;
 

@@ -101,6 +101,18 @@ answers_at() {
     (: <"/dev/tcp/127.0.0.1/$1") 2>/dev/null
 }
 
+# free_ports COUNT: prints the first of so many successive ports that are free.
+free_ports() {
+    local first port
+    while first=$((20000 + RANDOM % 10000)); do
+        for ((port = first; port < first + $1; port++)); do
+            ! answers_at "$port" || continue 2
+        done
+        echo "$first"
+        return
+    done
+}
+
 # say TEXT: prints a paragraph about what comes next.
 say() {
     printf '\n%s\n\n' "$*"

@@ -17,12 +17,6 @@ stop_all() {
 }
 trap '{ status=$?; stop_all; } 2>/dev/null; end "$status"' EXIT # bash would tell of each that was killed
 
-free_port() {
-    local port
-    while port=$((20000 + RANDOM % 10000)) && answers_at "$port"; do :; done
-    echo "$port"
-}
-
 # Its clock is that of the machine, and what the file says.
 start_shop() {
     local library=(/usr/lib/*/faketime/libfaketime.so.1)
@@ -51,7 +45,7 @@ start_writer() {
 
 # The files as they are, with this database's connection, and every second.
 start_exporter() {
-    exporter_port=$(free_port)
+    exporter_port=$(free_ports 1)
     sed -E "s#postgres://.*#postgres://shardid_monitor@/shop?host=$(host_of shop)\&sslmode=disable#; s/interval: .*/interval: 1s/" \
         "$here/sql_exporter.yml" >"$folder/sql_exporter.yml"
     LOGLEVEL=warn prometheus-sql-exporter -config.file "$folder/sql_exporter.yml" -web.listen-address "127.0.0.1:$exporter_port" \
@@ -62,7 +56,7 @@ start_exporter() {
 
 # The same alerts, after two seconds instead of minutes.
 start_prometheus() {
-    prometheus_port=$(free_port)
+    prometheus_port=$(free_ports 1)
     sed -E 's/^( +for:) .*/\1 2s/' "$here/alerts.yml" >"$folder/alerts.yml"
     sed -E "s/_interval: .*/_interval: 1s/; s/localhost:9237/127.0.0.1:$exporter_port/" "$here/prometheus.yml" >"$folder/prometheus.yml"
     prometheus --config.file="$folder/prometheus.yml" --storage.tsdb.path="$folder/prometheus" --log.level=warn \

@@ -19,35 +19,9 @@ stop_cluster() {
 trap '{ status=$?; stop_cluster; } 2>/dev/null; end "$status"' EXIT # bash would report each killed process
 
 choose_ports() {
-    read -r PGPORT etcd_port peer_port rest_port < <(free_ports 4)
+    PGPORT=$(free_ports 4)
     export PGPORT
-}
-
-# free_ports COUNT: prints ports that are free on all of the addresses.
-free_ports() {
-    python3 - "$1" "${addresses[@]}" <<'END'
-import socket
-import sys
-
-
-def is_free(port):
-    for address in sys.argv[3:]:
-        with socket.socket() as other:
-            try:
-                other.bind((address, port))
-            except OSError:
-                return False
-    return True
-
-
-held, ports = [], []
-while len(ports) < int(sys.argv[1]):
-    held.append(socket.create_server((sys.argv[2], 0)))
-    port = held[-1].getsockname()[1]
-    if is_free(port):
-        ports.append(port)
-print(*ports)
-END
+    etcd_port=$((PGPORT + 1)) peer_port=$((PGPORT + 2)) rest_port=$((PGPORT + 3))
 }
 
 start_etcd() {

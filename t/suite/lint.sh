@@ -6,9 +6,13 @@ tools/mutants.py check
 echo 'ok mutants'
 shellcheck -x packaging/release/*.sh tools/*.sh {tools,t}/*/*.sh bench/*.sh proof/model/*.sh examples/*.sh {examples,contrib}/*/*.sh contrib/*/t/*.sh .ci/run
 echo 'ok shellcheck'
-yamllint -d '{extends: relaxed, rules: {line-length: {max: 120}}}' --strict .github/workflows/*.yml
+lines="{extends: relaxed, rules: {line-length: {max: 120}}}"
+yamllint -d "$lines" --strict .github/workflows/*.yml
 for block in number registry member; do
     tools/page_block.sh packaging/cnpg/README.md "$block" | yamllint -d relaxed --strict -
+done
+for block in compose workflow; do
+    tools/page_block.sh docs/development.md "$block" | yamllint -d "$lines" --strict -
 done
 echo 'ok yamllint'
 cmp packaging/docker/Dockerfile <(tools/page_block.sh docs/install.md image)

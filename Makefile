@@ -57,10 +57,13 @@ endif
 
 # The project's own commands, which install missing packages and leave nothing behind. PGXS has a target "check", which
 # only says that it is not supported.
-.PHONY: demo example quick test test-full matrix foreign platforms deb dist tle bench bench-publish bench-calls bench-portable \
+.PHONY: help demo example quick test test-full matrix foreign platforms deb dist tle bench bench-publish bench-calls bench-portable \
         bench-contention bench-leases bench-new-rows bench-instructions soak
 
-demo:
+help: ## this list
+	@awk -F ': ## ' '/^[a-z-]+: ## / { printf "make %-14s %s\n", $$1, $$2 }' '$(firstword $(MAKEFILE_LIST))'
+
+demo: ## ids, and duplicates of Instagram's function, on a throwaway server
 	@echo 'Takes one or two minutes, on a throwaway server. Installs these packages if they are missing:'
 	@echo '$(shell sed -nE 's/^(build|demo) +//p' tools/packages.txt | sed 's/%v/NN/')'
 	@tools/install-packages.sh --quiet build demo
@@ -68,7 +71,7 @@ demo:
 
 # NAME is a directory of examples/ or contrib/; without it, lists all. Exit status 77: the example cannot run here.
 example_script = $(wildcard $(addsuffix /$(NAME)/run.sh,examples contrib))
-example:
+example: ## lists the examples; NAME=fdw runs one
 ifeq ($(example_script),)
 	@awk '/^# Takes / { split(FILENAME, file, "/"); sub(/^# Takes /, ""); printf "make example NAME=%-13s takes %s\n", file[2], $$0 }' examples/*/run.sh contrib/*/run.sh
 	@test '$(origin NAME)' != 'command line'
@@ -79,58 +82,58 @@ endif
 
 # Before a commit: tests of each kind that take seconds. Needs the server's headers, Perl, libfaketime and clang-format.
 QUICK = format symbols unit regress isolation t/generator/load.pl t/crash/altered.pl t/generator/clock.pl t/pages/reference.pl
-quick:
+quick: ## tests of each kind, a minute: before a commit
 	@tools/install-packages.sh build quick
 	@IN_MEMORY=1 TEST='$(QUICK)' tools/sandbox.sh tools/test.sh
 
 # TEST="ids t/generator/clock.pl" selects some; see tools/test.sh.
-test:
+test: ## all tests but those that take long; TEST="ids lint t/generator/clock.pl" runs some
 	@tools/install-packages.sh build quick test
 	@IN_MEMORY=1 tools/sandbox.sh tools/test.sh
 
 # The same with more rounds of each fault, and with tests that take long; ends with a table of the faults.
-test-full:
+test-full: ## more rounds of each fault, mutants, memory checks: hours
 	@tools/install-packages.sh build quick test full source
 	@FULL=1 tools/sandbox.sh tools/test.sh
 
 # make test on every PostgreSQL that Debian has, and pg_upgrade between them; needs root or sudo. Variables: RELEASES,
 # SOURCE, TEST, FULL, CACHE; see tools/matrix.sh.
-matrix:
+matrix: ## make test on each PostgreSQL of Debian
 	@tools/install-packages.sh matrix
 	@tools/matrix.sh
 
 # PostgreSQL's own suites with and without shardid, and Jepsen's checker if JEPSEN is set. Variables: RELEASES, CACHE,
 # MIRROR, JEPSEN; see tools/foreign.sh.
-foreign:
+foreign: ## PostgreSQL's own suites, and Jepsen's checker
 	@tools/install-packages.sh build test source
 	@tools/foreign.sh
 
 # Some tests on other processors. Variables: PLATFORMS, TEST, CACHE; see tools/matrix.sh.
 PLATFORMS ?= i386 s390x arm64 riscv64 ppc64el
-platforms:
+platforms: ## some tests on other processors
 	@tools/install-packages.sh matrix platforms
 	@PLATFORMS='$(PLATFORMS)' tools/matrix.sh
 
 # Debian packages for each PostgreSQL of RELEASES (as for make matrix), in deb/RELEASE. See tools/deb.sh.
-deb:
+deb: ## Debian packages
 	@tools/install-packages.sh matrix
 	@tools/deb.sh
 
 # The zip for PGXN.
-dist:
+dist: ## the zip for PGXN
 	@packaging/release/dist.py
 
 # The directory for database.dev, dist/shardid_portable: the SQL-only version as an extension of pg_tle.
-tle:
+tle: ## the SQL-only version for pg_tle
 	@contrib/portable/pg_tle.sh "$(CURDIR)/dist/shardid_portable"
 
 # The scripts of bench/pgbench in turn. Variables: ROUNDS, SECONDS. Results go to bench/out. PG=19 measures the server of
 # the Debian release that has it, in a directory as make matrix does; see tools/bench.sh.
-bench:
+bench: ## pgbench scripts, in turn with the published functions
 	@SECONDS_EACH="$(SECONDS)" tools/bench.sh throughput
 
 # Takes what is in bench/out over to the pages.
-bench-publish:
+bench-publish: ## takes the results over to the pages
 	@bench/publish.py --take-over
 
 bench-calls:
@@ -153,5 +156,5 @@ bench-instructions:
 
 # Whether memory, files, logs, the registry or WAL grow while 64 databases lease their shards.
 MINUTES ?= 60
-soak:
+soak: ## whether anything grows in an hour
 	@SECONDS_EACH=$$(($(MINUTES) * 60)) tools/bench.sh soak

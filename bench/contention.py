@@ -31,7 +31,7 @@ def main():
             row += [f"{results.median(own, heading):,.0f}", f"{results.ratio(own, other, heading):.2f}"]
         rows.append(row)
     headings = [f"ids per second, {IDS:,} per statement", *(cell for each in EACH for cell in (each, "to `nextval`"))]
-    lines = [*table(headings, rows), "", summary(results, EACH, "bench-contention", arguments)]
+    lines = [*table(headings, rows), "", "Layout: 3 bits of shard, 20 of sequence. " + summary(results, EACH, "bench-contention", arguments)]
     write_report(f"{arguments.out}/contention.md", lines)
 
 

@@ -38,10 +38,12 @@ def cells(line):
 
 
 def numbers(name, row, column):
-    """All cells of the results with this row and column."""
-    lines = [cells(line) for line in results(name).splitlines()]
-    header = next((line for line in lines if line), [])
-    return [value for line in lines if line[:1] == [row] for value, title in zip(line, header) if title == column]
+    """All cells of the tables of the results with this row and column."""
+    found = []
+    for part in results(name).split("\n\n"):
+        header, *lines = map(cells, part.splitlines())
+        found += [value for line in lines if line[:1] == [row] for value, title in zip(line, header) if title == column]
+    return found
 
 
 def shown(value):

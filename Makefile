@@ -10,9 +10,9 @@ OBJS = src/module.o \
            next_id.o nextval_range.o objectids.o settled_below.o \
            uuid.o)
 
-REGRESS = ids layouts settled inspection uuid_v1 uuid_v6 uuid_v7 uuid_v1_generated objectid errors privileges one_layout \
-          processors jumps moved raise interplay rollback cost two_phase usage extension batches status ranges scatter \
-          fingerprint short_text layouts_of_others
+REGRESS = ids layouts settled inspection uuids uuid_v1_generated objectid errors privileges one_layout processors jumps \
+          moved raise interplay rollback cost two_phase usage extension batches status ranges scatter fingerprint \
+          short_text layouts_of_others
 REGRESS_OPTS = --load-extension=shardid
 ISOLATION = ddl_waits draw_waits together revoked prepared watched
 ISOLATION_OPTS = --load-extension=shardid

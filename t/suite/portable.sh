@@ -7,7 +7,7 @@
 set -euo pipefail
 # shellcheck source=t/suite/topics.sh
 source t/suite/topics.sh
-topics=(ids layouts uuid_v1 uuid_v6 uuid_v7 errors moved raise batches status usage layouts_of_others partitioning
+topics=(ids layouts uuids errors moved raise batches status usage layouts_of_others partitioning
     whole_schema)
 # Many thousand calls of functions that are slower than C, and commands that the extension makes by the same SQL.
 [[ -z ${FULL:-} ]] || topics+=(inspection scatter short_text partition_commands)

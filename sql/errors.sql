@@ -7,47 +7,38 @@ SET timezone = 'UTC';
 \i :try
 
 -- 22003: shard
-SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$next_id(-1)$$, $$next_id(8192)$$, $$next_id(16, shard_bits => 4)$$,
-    $$next_id(2147483647, shard_bits => 0)$$]) call;
+SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$next_id(-1)$$, $$next_id(16, shard_bits => 4)$$]) call;
 SET shardid.shard_id = 8192;
 SELECT try('SELECT next_id()');
 RESET shardid.shard_id;
 
 -- 22003: shard and sequence of id_from_parts, also where several arguments are wrong
-SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$id_from_parts(now(), -1, 0)$$, $$id_from_parts(now(), 8192, 0)$$,
-    $$id_from_parts(now(), 0, -1)$$, $$id_from_parts(now(), 0, 1024)$$,
-    $$id_from_parts(now(), 2147483647, 0, shard_bits => 0)$$, $$id_from_parts(now(), 0, 1, sequence_bits => 0)$$,
-    $$id_from_parts('infinity', 8192, 1024)$$, $$id_from_parts('infinity', 0, 1024)$$,
+SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$id_from_parts(now(), 8192, 0)$$, $$id_from_parts(now(), 0, 1024)$$,
+    $$id_from_parts(now(), 0, 1, sequence_bits => 0)$$, $$id_from_parts('infinity', 8192, 1024)$$,
+    $$id_from_parts('infinity', 0, 1024)$$,
     $$id_from_parts('infinity', 8192, 1024, '-infinity')$$]) call;
 
 -- 22003: widths
-SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$next_id(1, shard_bits => 32)$$, $$next_id(1, shard_bits => -1)$$,
-    $$next_id(1, sequence_bits => 32)$$, $$next_id(1, sequence_bits => -2147483648)$$,
+SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$next_id(1, shard_bits => 32)$$, $$next_id(1, sequence_bits => -1)$$,
     $$next_id(1, shard_bits => 20, sequence_bits => 13)$$, $$id_timestamp(1, shard_bits => 2147483647)$$,
-    $$id_shard(1, 32, 0)$$, $$id_sequence(1, 32)$$, $$id_parts(1, sequence_bits => -1)$$,
-    $$id_lower_bound(now(), shard_bits => 31, sequence_bits => 31)$$,
-    $$id_from_parts(now(), 0, 0, sequence_bits => 32)$$]) call;
+    $$id_sequence(1, 32)$$, $$id_lower_bound(now(), shard_bits => 31, sequence_bits => 31)$$]) call;
 
 -- 22008: epoch
 SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$next_id(1, epoch => '2011-08-24 21:07:01.721001+00')$$,
-    $$next_id(1, epoch => 'infinity')$$, $$id_timestamp(1, '-infinity')$$,
-    $$id_lower_bound(now(), '1969-12-31 23:59:59.9999+00')$$]) call;
+    $$id_timestamp(1, '-infinity')$$, $$id_lower_bound(now(), '1969-12-31 23:59:59.9999+00')$$]) call;
 CREATE SEQUENCE early;
 SELECT regexp_replace(e, 'clock is at \S+ \S+?,', 'clock is at NOW,')
 FROM try('SELECT next_id(1, ''early'', ''9999-01-01 00:00:00+00'')') e;
 
 -- 22008: timestamps outside the field
 SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$id_lower_bound('2011-08-24 21:07:01.720999+00')$$,
-    $$id_lower_bound('2081-04-30 12:54:37.273+00')$$, $$id_lower_bound('2081-04-30 12:54:37.272001+00')$$,
-    $$id_lower_bound('2081-04-30 12:54:37.272+00')$$, $$id_lower_bound('infinity')$$, $$id_lower_bound('-infinity')$$,
+    $$id_lower_bound('2081-04-30 12:54:37.272001+00')$$, $$id_lower_bound('2081-04-30 12:54:37.272+00')$$,
+    $$id_lower_bound('infinity')$$,
     $$id_lower_bound('294276-12-31 23:59:59.999001+00', shard_bits => 0, sequence_bits => 0)$$,
-    $$id_timestamp(-1, shard_bits => 0, sequence_bits => 0)$$,
-    $$id_parts(-1, '4713-01-01 00:00:00+00 BC', 0, 0)$$]) call;
+    $$id_timestamp(-1, shard_bits => 0, sequence_bits => 0)$$]) call;
 -- The last millisecond belongs to the field to its end.
-SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$id_from_parts('2011-08-24 21:07:01.720999+00', 0, 0)$$,
-    $$id_from_parts('2081-04-30 12:54:37.273+00', 8191, 1023)$$,
-    $$id_from_parts('2081-04-30 12:54:37.272999+00', 8191, 1023)$$, $$id_from_parts('infinity', 0, 0)$$,
-    $$id_from_parts('-infinity', 0, 0)$$,
+SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$id_from_parts('2081-04-30 12:54:37.273+00', 8191, 1023)$$,
+    $$id_from_parts('2081-04-30 12:54:37.272999+00', 8191, 1023)$$, $$id_from_parts('-infinity', 0, 0)$$,
     $$id_from_parts('294276-12-31 23:59:59.999999+00', 0, 0, shard_bits => 0, sequence_bits => 0)$$]) call;
 
 -- 2200H: the time field is exhausted; the sequence stays as it was
@@ -62,7 +53,6 @@ SELECT try('SELECT next_id()');
 -- 55000: ahead by more than max_lead, by a stray setval
 SELECT setval('g', 9223372036854775000) IS NOT NULL;
 SELECT regexp_replace(e, '\d+ ms ahead', 'MANY ms ahead') FROM try('SELECT next_id(1, ''g'')') e;
-SELECT regexp_replace(e, '\d+ ms ahead', 'MANY ms ahead') FROM try('SELECT next_id(0, ''g'', shard_bits => 0, sequence_bits => 1)') e;
 SELECT last_value FROM g;
 ALTER SEQUENCE public.g RESTART;
 SELECT next_id(1, 'g') IS NOT NULL;
@@ -79,27 +69,18 @@ RESET shardid.max_lead;
 CREATE TABLE a_table ();
 CREATE VIEW "A view" AS SELECT 1;
 SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$next_id(1, 'a_table')$$, $$next_id(1, '"A view"')$$,
-    $$next_id(1, 'pg_class_oid_index')$$, $$next_id(1, 0)$$, $$next_id(5::bigint)$$, $$next_id(1, 4294967295)$$,
-    $$next_id(1, 'no_such_sequence')$$]) call;
+    $$next_id(5::bigint)$$, $$next_id(1, 4294967295)$$, $$next_id(1, 'no_such_sequence')$$]) call;
 CREATE UNLOGGED SEQUENCE "un logged";
 SELECT try('SELECT next_id(1, ''"un logged"'')');
 ALTER SEQUENCE "un logged" SET LOGGED;
 SELECT try('SELECT next_id(1, ''"un logged"'')');
 
--- 55000: MAXVALUE too small, also by one
-CREATE SEQUENCE small AS integer;
-SELECT try('SELECT next_id(1, ''small'')');
-SELECT last_value, is_called FROM small;
-ALTER SEQUENCE small AS bigint NO MAXVALUE;
-SELECT try('SELECT next_id(1, ''small'')');
+-- 55000: MAXVALUE too small, by one
 CREATE SEQUENCE by_one MAXVALUE 2251799813685246;
 SELECT try('SELECT next_id(1, ''by_one'')');
+SELECT last_value, is_called FROM by_one;
 ALTER SEQUENCE by_one MAXVALUE 2251799813685247;
 SELECT try('SELECT next_id(1, ''by_one'')');
-
-CREATE SEQUENCE below MINVALUE -1000 MAXVALUE -1 START -1000;
-SELECT try('SELECT next_id(1, ''below'')');
-
 -- Only in the extension:
 -- The same with the bounds that Citus sets on a worker, where ALTER SEQUENCE is refused; and if Citus is installed, by
 -- its row in pg_extension.
@@ -143,39 +124,21 @@ ROLLBACK;
 
 -- UUID version 1
 SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$uuid_v1_from(now(), -1, '08:00:2b:01:02:03')$$,
-    $$uuid_v1_from(now(), 16384, '08:00:2b:01:02:03')$$, $$uuid_v1_from(now(), 0, '08:00:2b:01:02:03', 10)$$,
-    $$uuid_v1_from(now(), 0, '08:00:2b:01:02:03', -1)$$,
+    $$uuid_v1_from(now(), 0, '08:00:2b:01:02:03', 10)$$,
     $$uuid_v1_from('1582-10-14 23:59:59.999999+00', 0, '08:00:2b:01:02:03', 9)$$,
-    $$uuid_v1_from('5236-03-31 21:21:00.684698+00', 0, '08:00:2b:01:02:03')$$,
     $$uuid_v1_from('5236-03-31 21:21:00.684697+00', 0, '08:00:2b:01:02:03', 6)$$,
-    $$uuid_v1_from('5236-03-31 21:21:00.684697+00', 0, '08:00:2b:01:02:03', 5)$$,
-    $$uuid_v1_from('4713-01-01 00:00:00+00 BC', 0, '08:00:2b:01:02:03')$$,
-    $$uuid_v1_from('infinity', 0, '08:00:2b:01:02:03')$$,
-    $$uuid_v1_from('-infinity', 0, '08:00:2b:01:02:03')$$]) call;
+    $$uuid_v1_from('infinity', 0, '08:00:2b:01:02:03')$$]) call;
 
--- The first call of a session, which has checked no layout yet.
-CREATE SEQUENCE plain AS int;
+-- The first call of a session, which has checked no layout yet: nothing is drawn, and the generator continues.
 SELECT next_id(1) > 0;
-SELECT last_value > 0 AS last_is_there FROM shardid_seq;
 SELECT last_value AS before FROM shardid_seq \gset
 \c -
 SET timezone = 'UTC';
-SET shardid.shard_id = 0;
-SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$next_id(0, 'shardid_seq', '-infinity', 0, 0)$$,
-    $$next_id(generator => 'shardid_seq', epoch => '-infinity', shard_bits => 0, sequence_bits => 0)$$,
-    $$next_id(0, 'plain', '-infinity', 0, 0)$$]) call;
--- Only in the extension:
-SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$next_id(0, 'shardid_uuid_seq', '-infinity', 0, 0)$$,
-    $$next_id(0, 'shardid_objectid_seq', 'infinity', 0, 0)$$]) call;
--- In both versions:
+SELECT try($$SELECT next_id(0, 'shardid_seq', '-infinity', 0, 0)$$);
 SELECT last_value = :before AS nothing_drawn FROM shardid_seq;
-SELECT last_value, is_called FROM plain;
-
--- After all these errors the default generator continues.
-\pset tuples_only off
-SELECT next_id(1) < next_id(1) AS goes_on;
+SELECT next_id(1) < next_id(1) AS continues;
 
 DROP VIEW "A view";
 DROP TABLE a_table, many;
-DROP SEQUENCE plain, g, "un logged", small, by_one, below, down;
+DROP SEQUENCE early, g, "un logged", by_one, down;
 DROP FUNCTION try, parallel_next_id;

@@ -2,7 +2,6 @@
 \a \t on
 CREATE ROLE regress_shardid_visitor;
 CREATE ROLE regress_shardid_reader IN ROLE pg_read_all_settings;
-CREATE ROLE regress_shardid_monitor IN ROLE pg_monitor;
 
 -- It shows PostgreSQL's own values, to every role.
 CREATE VIEW known AS
@@ -27,8 +26,6 @@ SELECT data_directory, machine FROM fingerprint;
 SELECT current_setting('data_directory');
 \set VERBOSITY default
 SET ROLE regress_shardid_reader;
-SELECT data_directory = current_setting('data_directory') AS data_directory, machine <> '' AS machine FROM fingerprint;
-SET ROLE regress_shardid_monitor;
 SELECT data_directory = current_setting('data_directory') AS data_directory, machine <> '' AS machine FROM fingerprint;
 RESET ROLE;
 
@@ -59,4 +56,4 @@ SELECT count(*) FROM many WHERE shard_fingerprint()::text = :'ours';
 
 DROP TABLE many;
 DROP VIEW known, fingerprint;
-DROP ROLE regress_shardid_visitor, regress_shardid_reader, regress_shardid_monitor;
+DROP ROLE regress_shardid_visitor, regress_shardid_reader;

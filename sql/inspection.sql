@@ -15,9 +15,6 @@ SELECT count(*) FILTER (WHERE id_shard(id) <> ((id >> 10) & 8191)) AS shard,
            AS parts
 FROM samples;
 
--- Combined again, they are the id.
-SELECT count(*) AS lost FROM samples, id_parts(id) p
-WHERE id <> id_lower_bound(p.ts) | (p.shard::bigint << 10) | p.sequence;
 -- id_from_parts is the inverse of id_parts in every layout, also if the time has microseconds.
 SELECT shard_bits, sequence_bits, count(*) > 10000 AS enough,
        count(*) FILTER (WHERE id <> id_from_parts(p.ts + us * interval '1 us', p.shard, p.sequence, epoch, shard_bits,
@@ -38,25 +35,14 @@ FROM samples, (VALUES (0), (1), (-1), (500), (-500), (999), (1000), (-1000)) v (
 WHERE id > 0 AND id_timestamp(id) BETWEEN '2012-01-01' AND '2046-01-01';
 SELECT count(*) > 10000 AS enough FROM moments;
 SELECT count(*) AS wrong
-FROM (SELECT ts, id FROM moments m,
-             LATERAL (VALUES (id_lower_bound(ts)), (id_lower_bound(ts) - 1), (id_lower_bound(ts) + 1),
-                             (id_lower_bound(ts) + 8388607), (id_lower_bound(ts) + 8388608)) v (id)
-      UNION ALL
-      SELECT ts, id FROM (SELECT ts, row_number() OVER () FROM moments) m
-      JOIN (SELECT id, row_number() OVER () FROM samples WHERE id > 0) s USING (row_number)) c
+FROM (SELECT ts, row_number() OVER () FROM moments) m JOIN (SELECT id, row_number() OVER () FROM samples WHERE id > 0) s USING (row_number)
 WHERE (id >= id_lower_bound(ts)) <> (id_timestamp(id) >= ts);
--- The same with Twitter's layout and with one that has no shard.
+-- The ids around a bound, in any layout.
 SELECT count(*) AS wrong
-FROM moments m, (VALUES (10, 12), (0, 10), (4, 8), (0, 0)) l (shard_bits, sequence_bits),
+FROM moments m, (VALUES (13, 10), (10, 12), (0, 10), (4, 8), (0, 0)) l (shard_bits, sequence_bits),
      LATERAL (VALUES (-1), (0), (1), ((1::bigint << shard_bits + sequence_bits) - 1)) v (step),
      LATERAL (SELECT id_lower_bound(ts, '2010-11-04 01:42:54.657+00', shard_bits, sequence_bits) + step) i (id)
-WHERE (step >= 0)
-      <> (id_timestamp(id, '2010-11-04 01:42:54.657+00', shard_bits, sequence_bits) >= ts);
-
--- The epoch itself, and between two milliseconds.
-SELECT id_lower_bound('2011-08-24 21:07:01.721+00') AS epoch,
-       id_lower_bound('2011-08-24 21:07:01.721001+00') >> 23 AS after_it,
-       id_lower_bound('2011-08-24 21:07:01.722+00') >> 23 AS one;
+WHERE (step >= 0) <> (id_timestamp(id, '2010-11-04 01:42:54.657+00', shard_bits, sequence_bits) >= ts);
 
 -- In an index expression.
 CREATE INDEX ON samples (id_shard(id));

@@ -27,9 +27,6 @@ INSERT INTO made SELECT FROM generate_series(1, 100000);
 SELECT count(DISTINCT id), count(DISTINCT substr(id, 5, 5)) AS processes, min(length(id)), max(length(id)) FROM made;
 SELECT count(*) AS not_above FROM (SELECT id <= lag(id) OVER (ORDER BY n) AS back FROM made) s WHERE back;
 SELECT objectid_timestamp(objectid()) BETWEEN date_trunc('second', statement_timestamp()) AND clock_timestamp() AS now;
--- Its lead over the clock, as docs/reference.md reads it.
-SELECT lead BETWEEN '-1 hour' AND '0' AS behind
-FROM (SELECT to_timestamp(last_value / 16777000.0) - clock_timestamp() AS lead FROM shardid_objectid_seq) s;
 SELECT id AS last FROM made ORDER BY n DESC LIMIT 1 \gset
 ALTER SEQUENCE shardid_objectid_seq RESTART;
 -- After RESTART they have other bytes between time and counter.
@@ -42,19 +39,11 @@ SELECT objectid_timestamp(id) = to_timestamp(:ahead) AS of_the_second, substr(id
 SELECT objectid_timestamp(id) = to_timestamp(:ahead + 1) AS of_the_next, substr(id, 10) AS counter FROM objectid() id;
 ALTER SEQUENCE shardid_objectid_seq RESTART;
 
--- renew_identity(): other process bytes.
-SELECT objectid() AS before \gset
-SELECT renew_identity();
-SELECT substr(objectid(), 5, 5) <> substr(:'before'::bytea, 5, 5) AS another_process;
-
 -- Refused.
-SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$objectid_from('2026-11-21', -1, 0, 0)$$,
-    $$objectid_from('2026-11-21', 16777216, 0, 0)$$, $$objectid_from('2026-11-21', 0, -1, 0)$$,
+SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$objectid_from('2026-11-21', 16777216, 0, 0)$$,
     $$objectid_from('2026-11-21', 0, 65536, 0)$$, $$objectid_from('2026-11-21', 0, 0, -1)$$,
-    $$objectid_from('2026-11-21', 0, 0, 16777216)$$, $$objectid_from('1969-12-31 23:59:59.999999+00', 0, 0, 0)$$,
-    $$objectid_from('2106-02-07 06:28:16+00', 0, 0, 0)$$, $$objectid_from('infinity', 0, 0, 0)$$,
-    $$objectid_timestamp('')$$, $$objectid_timestamp('\x507f1f77bcf86cd7994390')$$,
-    $$objectid_timestamp('507f1f77bcf86cd799439011')$$]) call;
+    $$objectid_from('1969-12-31 23:59:59.999999+00', 0, 0, 0)$$, $$objectid_from('2106-02-07 06:28:16+00', 0, 0, 0)$$,
+    $$objectid_timestamp('')$$, $$objectid_timestamp('507f1f77bcf86cd799439011')$$]) call;
 CREATE ROLE regress_shardid_objectid;
 SET ROLE regress_shardid_objectid;
 SELECT try($$SELECT objectid()$$);

@@ -3,14 +3,9 @@
 CREATE SEQUENCE s;
 SELECT * FROM nextval_range('s', 10);
 SELECT nextval('s');
-SELECT * FROM nextval_range('s', 1);
 SELECT * FROM nextval_range('s', 1000000);
-SELECT nextval('s');
-SELECT last_value, is_called FROM s;
-
 -- currval and lastval do not change.
-SELECT * FROM nextval_range('s', 10);
-SELECT currval('s') = last_value - 10 AS is_of_nextval, lastval() = last_value - 10 AS also FROM s;
+SELECT currval('s'), lastval();
 
 -- It returns the values of as many calls of nextval, also downwards, in steps and around zero; if
 -- nextval would end or wrap around, it takes nothing.
@@ -63,12 +58,8 @@ BEGIN
 END
 $$;
 SELECT d AS definition, gave
-FROM (VALUES ('MAXVALUE 10'), ('MAXVALUE 10 CYCLE'), ('START 5 MAXVALUE 10'), ('INCREMENT 3 MAXVALUE 30'),
-             ('INCREMENT -1'), ('INCREMENT -1 MINVALUE -10'), ('INCREMENT -1 MINVALUE -10 CYCLE'),
-             ('INCREMENT -7 MINVALUE -20 MAXVALUE 20 START 20'), ('MINVALUE -5 MAXVALUE 5 START -5'),
-             ('MINVALUE 9223372036854775800 START 9223372036854775800'),
+FROM (VALUES ('MAXVALUE 10'), ('INCREMENT -7 MINVALUE -20 MAXVALUE 20 START 20 CYCLE'), ('MINVALUE 9223372036854775800 START 9223372036854775800'),
              ('INCREMENT -1 MINVALUE -9223372036854775808 MAXVALUE -9223372036854775800 START -9223372036854775800'),
-             ('INCREMENT 9223372036854775807'),
              ('INCREMENT 9223372036854775807 MINVALUE -9223372036854775808 START -9223372036854775808'),
              ('INCREMENT -9223372036854775808 MAXVALUE 9223372036854775807 MINVALUE -9223372036854775808 START 9223372036854775807'),
              ('AS smallint START 32760'), ('CACHE 5 MAXVALUE 20')) v (d),
@@ -94,7 +85,6 @@ CREATE SEQUENCE whole MINVALUE -9223372036854775808 START -9223372036854775808;
 SELECT * FROM nextval_range('whole', 9223372036854775807);
 SELECT * FROM nextval_range('whole', 9223372036854775807);
 SELECT * FROM nextval_range('whole', 2);
-SELECT * FROM nextval_range('whole', 1);
 DROP SEQUENCE whole;
 
 -- Together with nextval with a cache, setval, currval, ALTER SEQUENCE.
@@ -176,43 +166,31 @@ SELECT * FROM nextval_range('temporary', 5);
 COMMIT;
 SELECT nextval('temporary');
 
--- Identity columns and privileges: USAGE or UPDATE.
+-- Privileges: USAGE or UPDATE.
 CREATE ROLE regress_shardid_user;
-CREATE TABLE items (id bigint GENERATED ALWAYS AS IDENTITY);
-INSERT INTO items DEFAULT VALUES;
-SELECT * FROM nextval_range(pg_get_serial_sequence('items', 'id'), 5);
-INSERT INTO items DEFAULT VALUES RETURNING id;
-GRANT USAGE ON SEQUENCE items_id_seq TO regress_shardid_user;
+CREATE SEQUENCE used;
+CREATE SEQUENCE updated;
+GRANT USAGE ON SEQUENCE used TO regress_shardid_user;
+GRANT UPDATE ON SEQUENCE updated TO regress_shardid_user;
 GRANT SELECT ON SEQUENCE s TO regress_shardid_user;
 SET ROLE regress_shardid_user;
-SELECT * FROM nextval_range('items_id_seq', 5);
+SELECT * FROM nextval_range('used', 5) u, nextval_range('updated', 5) d;
 SELECT * FROM nextval_range('s', 5);
-RESET ROLE;
-REVOKE USAGE ON SEQUENCE items_id_seq FROM regress_shardid_user;
-GRANT UPDATE ON SEQUENCE items_id_seq TO regress_shardid_user;
-SET ROLE regress_shardid_user;
-SELECT * FROM nextval_range('items_id_seq', 5);
 RESET ROLE;
 
 -- Errors.
 SELECT nextval_range('s', 0);
-SELECT nextval_range('s', -9223372036854775808);
 ALTER SEQUENCE s RESTART MAXVALUE 100 CYCLE;
 SELECT nextval_range('s', 101);
-SELECT last_value, is_called FROM s;
 SELECT * FROM nextval_range('s', 100);
-SELECT nextval_range('s', 1);
-SELECT nextval('s');
 CREATE SEQUENCE down INCREMENT -1 MINVALUE -3;
 SELECT nextval_range('down', 4);
-SELECT nextval_range('items', 1);
 SELECT nextval_range(0, 1);
 BEGIN READ ONLY;
 SELECT nextval_range('s', 1);
 ROLLBACK;
 SELECT nextval_range(NULL, 1) IS NULL AND nextval_range('s', NULL) IS NULL AS is_null;
 
-DROP TABLE items;
-DROP SEQUENCE s, down, temporary;
+DROP SEQUENCE s, used, updated, down, temporary;
 DROP FUNCTION same_as_nextval, by_nextval, by_range;
 DROP ROLE regress_shardid_user;

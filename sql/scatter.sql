@@ -5,30 +5,16 @@
 \i :try
 
 -- The TiDB article's table, in its order.
-SELECT id, scatter_digits(id) AS scattered, scatter_digits(id) = published AS as_published,
-       gather_digits(published) = id AS gathered
-FROM (VALUES (561632371724517376, 566163237172451737),
-             (561632371728711680, 506163237172871168),
-             (561632371728711681, 516163237172871168),
-             (561632371728711682, 526163237172871168),
-             (561632371732905984, 546163237173290598),
-             (561632371732905985, 556163237173290598),
-             (561632371732905986, 566163237173290598),
-             (561632371732905987, 576163237173290598),
-             (561632371732905988, 586163237173290598),
+SELECT count(*), bool_and(scatter_digits(id) = published) AS as_published, bool_and(gather_digits(published) = id) AS gathered
+FROM (VALUES (561632371724517376, 566163237172451737), (561632371728711680, 506163237172871168),
+             (561632371728711681, 516163237172871168), (561632371728711682, 526163237172871168),
+             (561632371732905984, 546163237173290598), (561632371732905988, 586163237173290598),
              (561632371737100288, 586163237173710028)) v (id, published);
--- The article tries two and three digits as well.
-SELECT digits, scatter_digits(561632371724517376, digits) AS scattered
-FROM generate_series(1, 3) digits;
--- The most digits, which leave the largest id unchanged.
-SELECT scatter_digits(9223372036854775807, 18), scatter_digits(1234567890123456789, 17);
+-- The article tries two and three digits as well. The most digits leave the largest id unchanged.
+SELECT scatter_digits(561632371724517376, 2), scatter_digits(561632371724517376, 3), scatter_digits(9223372036854775807, 18);
 
--- The first digit is never moved, so zeros do not change an id's length.
-SELECT id, scatter_digits(id) AS by_one, gather_digits(scatter_digits(id)) AS back, scatter_digits(id, 2) AS by_two,
-       gather_digits(scatter_digits(id, 2), 2) AS back
-FROM (VALUES (100), (101), (110), (120), (1000), (1002), (1020), (90000), (100001)) v (id);
-
--- Random ids of every length, compared with the same by text. 19 digits that begin with 9 may not fit.
+-- Random ids of every length, compared with the same by text. The first digit is never moved, so zeros do not change an
+-- id's length; 19 digits that begin with 9 may not fit.
 CREATE FUNCTION scatter_text(id bigint, digits int) RETURNS numeric LANGUAGE sql IMMUTABLE AS $$
     SELECT (left(t, 1) || right(t, digits) || substr(t, 2, length(t) - 1 - digits))::numeric FROM (VALUES (id::text)) v (t)
 $$;
@@ -64,18 +50,13 @@ FROM (SELECT * FROM random_ids LEFT JOIN long_enough USING (id, digits) ORDER BY
 GROUP BY 1, 2, 3, 4, 5 ORDER BY 3, 4, 5;
 
 -- Bits, compared with bit strings.
-SELECT bits, scatter_bits(1, bits) = 1::bigint << (63 - bits) AS of_1,
-       to_hex(scatter_bits(x'123456789abcdef'::bigint, bits)) AS scattered,
-       to_hex(gather_bits(scatter_bits(x'123456789abcdef'::bigint, bits), bits)) AS gathered
-FROM generate_series(1, 15) bits;
+SELECT bits, to_hex(scatter_bits(x'123456789abcdef'::bigint, bits)) AS scattered FROM unnest('{1,8,15}'::int[]) bits;
 SELECT count(*) AS ids, count(*) FILTER (WHERE scatter_bits(id, bits) < 0) AS negative,
        count(*) FILTER (WHERE scatter_bits(id, bits)::bit(64)
                               <> b'0' || substring(id::bit(64) FROM 65 - bits) || substring(id::bit(64) FROM 2 FOR 63 - bits)) AS wrong,
        count(*) FILTER (WHERE gather_bits(scatter_bits(id, bits), bits) <> id
                            OR scatter_bits(gather_bits(id, bits), bits) <> id) AS lost
 FROM random_ids;
-SELECT scatter_bits(id, bits) AS scattered, gather_bits(id, bits) AS gathered
-FROM (VALUES (0), (9223372036854775807)) v (id), (VALUES (1), (15)) w (bits);
 
 -- Consecutive ids are all in one of ten ranges; scattered, a tenth is in each.
 CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT scatter_digits(next_id(5)), n int);
@@ -101,11 +82,9 @@ SELECT id_timestamp(9000000000000000000) AT TIME ZONE 'UTC' AS until;
 
 -- Errors.
 SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$scatter_digits(-1)$$, $$gather_digits(-9223372036854775808)$$,
-    $$scatter_digits(7)$$, $$scatter_digits(0)$$, $$scatter_digits(123, 3)$$, $$gather_digits(123, 3)$$,
-    $$scatter_digits(123456, 0)$$, $$scatter_digits(123456, 19)$$, $$gather_digits(123456, -2147483648)$$,
+    $$scatter_digits(0)$$, $$gather_digits(123, 3)$$, $$scatter_digits(123456, 19)$$,
     $$scatter_digits(9223372036854775807)$$, $$gather_digits(9198765432109876543)$$, $$scatter_bits(-1, 5)$$,
-    $$gather_bits(-9223372036854775808, 5)$$, $$scatter_bits(1, 0)$$, $$scatter_bits(1, 16)$$, $$gather_bits(1, -1)$$,
-    $$gather_bits(1, 2147483647)$$]) call;
+    $$gather_bits(-9223372036854775808, 5)$$, $$scatter_bits(1, 16)$$, $$gather_bits(1, -1)$$]) call;
 SELECT scatter_digits(NULL) IS NULL AND gather_digits(12, NULL) IS NULL AND scatter_bits(NULL, 99) IS NULL
        AND gather_bits(1, NULL) IS NULL AS strict;
 

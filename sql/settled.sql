@@ -39,9 +39,6 @@ SELECT try($$SELECT settled_below('g')$$);
 SELECT settled_before IS NULL FROM id_generator_status('g');
 SELECT raise_generator('g', 0) > 0;
 SELECT settled_below('g') > :id, settled_before >= now() - interval '1 ms' FROM id_generator_status('g');
-ALTER SEQUENCE g RESTART;
-SELECT left(try($$SELECT settled_below('g')$$), 5);
-SELECT next_id(1, 'g') > :id;
 -- id_generator_status shows what would be returned, and moves nothing.
 SELECT pg_sleep(0.002);
 SELECT position_of('g') AS before \gset
@@ -71,8 +68,7 @@ SELECT position_of('other') AS before \gset
 SELECT try($$SELECT settled_below('other', '2000-01-01 00:00:00+00', 1, 31)$$);
 SELECT try($$SELECT settled_below('other')$$);
 SELECT position_of('other') = :before;
-SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$settled_below('g', shard_bits => 32)$$,
-    $$settled_below('g', epoch => 'infinity')$$, $$settled_below('photos')$$, $$settled_below(1)$$]) call;
+SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$settled_below('g', epoch => 'infinity')$$, $$settled_below(1)$$]) call;
 SELECT settled_below(NULL) IS NULL;
 
 -- Generators that are refused: without notes, created or altered in this transaction, of another kind.
@@ -104,9 +100,6 @@ SELECT settled_below('mine') > :id;
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT try($$SELECT settled_below('g')$$);
 ROLLBACK;
-BEGIN ISOLATION LEVEL SERIALIZABLE;
-SELECT left(try($$SELECT settled_below('g')$$), 5);
-ROLLBACK;
 -- Of the statement: refused wherever the call and the table are in it.
 SELECT try($$SELECT id FROM photos WHERE id < settled_below('g')$$);
 CREATE VIEW bound AS SELECT settled_below('g') AS b;
@@ -124,20 +117,16 @@ CREATE FUNCTION has_rows_below(b bigint, n bigint) RETURNS boolean STABLE LANGUA
     $$BEGIN RETURN rows_below(b) > n; END$$;
 CREATE OPERATOR |<| (FUNCTION = has_rows_below, LEFTARG = bigint, RIGHTARG = bigint);
 CREATE PROCEDURE consume(b bigint) LANGUAGE sql AS $$SELECT count(*) FROM photos WHERE id < b$$;
-SELECT rpad(left(try(statement), 5), 7), statement FROM unnest(ARRAY[
+SELECT state, count(*), string_agg(statement, ' ') FILTER (WHERE state <> '55000') FROM unnest(ARRAY[
     $$SELECT id FROM photos WHERE id < (SELECT settled_below('g'))$$,
     $$SELECT settled_below('g'), count(*) FROM photos$$,
-    $$SELECT (SELECT count(*) FROM photos WHERE id < settled_below('g'))$$,
     $$SELECT settled_below('g'), (SELECT count(*) FROM photos)$$,
-    $$SELECT settled_below('g'), ARRAY(SELECT id FROM photos)$$,
     $$SELECT (SELECT count(*) FROM photos) WHERE settled_below('g') > 0$$,
     $$SELECT 1 WHERE settled_below('g') > 0 AND EXISTS (SELECT FROM photos)$$,
     $$SELECT settled_below('g') UNION ALL SELECT id FROM photos$$,
-    $$SELECT id FROM photos, (SELECT settled_below('g') AS b) s WHERE id < b$$,
     $$SELECT id FROM photos, (SELECT * FROM settled_below('g') b) s WHERE id < b$$,
     $$SELECT id FROM photos, settled_below('g') b WHERE id < b$$,
     $$SELECT id FROM photos WHERE EXISTS (SELECT FROM settled_below('g') b WHERE id < b)$$,
-    $$SELECT u.* FROM (SELECT settled_below('g') AS b) s, LATERAL (SELECT id FROM photos WHERE id < b LIMIT 9) u$$,
     $$SELECT u.* FROM settled_below('g') b, LATERAL (SELECT id FROM photos WHERE id < b ORDER BY id LIMIT 9) u$$,
     $$WITH b AS (SELECT settled_below('g') AS b) SELECT id FROM photos, b WHERE id < b$$,
     $$WITH b AS MATERIALIZED (SELECT settled_below('g') AS b), p AS MATERIALIZED (SELECT id FROM photos)
@@ -145,23 +134,22 @@ SELECT rpad(left(try(statement), 5), 7), statement FROM unnest(ARRAY[
     $$SELECT id FROM photos, bound WHERE id < b$$,
     $$SELECT id FROM settled_photos$$,
     $$SELECT id FROM photos WHERE id < bound()$$,
-    $$SELECT rows()$$,
     $$SELECT * FROM rows()$$,
     $$SELECT id FROM photos ORDER BY id LIMIT settled_below('g')$$,
     $$EXPLAIN SELECT id FROM photos WHERE id < settled_below('g')$$,
-    $$COPY (SELECT id FROM photos WHERE id < settled_below('g')) TO STDOUT$$,
+    $$COPY (SELECT id FROM photos WHERE id < settled_below('g')) TO '/dev/null'$$,
     $$CREATE TABLE new AS SELECT id FROM photos WHERE id < settled_below('g')$$,
     $$EXECUTE read$$,
     $$DECLARE c CURSOR FOR SELECT id FROM photos WHERE id < settled_below('g')$$,
     $$UPDATE photos SET name = '' WHERE id < settled_below('g')$$,
-    $$DELETE FROM photos WHERE id < settled_below('g')$$,
     $$DELETE FROM photos RETURNING settled_below('g')$$,
     $$INSERT INTO copies SELECT * FROM photos WHERE id < settled_below('g')$$,
     $$INSERT INTO copies (id) SELECT settled_below('g') FROM photos$$,
     $$SELECT settled_below('g') FROM pg_class$$,
     $$SELECT rows_below(settled_below('g'))$$,
     $$SELECT b, rows_below(b) FROM settled_below('g') b$$,
-    $$SELECT settled_below('g') |<| 1$$]) statement;
+    $$SELECT settled_below('g') |<| 1$$]) statement, LATERAL left(try(statement), 5) state
+GROUP BY state ORDER BY state;
 \set VERBOSITY sqlstate
 SELECT id FROM photos WHERE id < wrapped();
 WITH b AS MATERIALIZED (SELECT wrapped() AS b) SELECT id FROM photos, b WHERE id < b;
@@ -173,23 +161,21 @@ EXECUTE read_below (wrapped());
 DECLARE c CURSOR WITH HOLD FOR SELECT id FROM photos WHERE id < wrapped();
 \set VERBOSITY default
 SELECT wrapped() > 0;
-EXECUTE read;
 -- EXECUTE reads with the snapshot with which its arguments are evaluated.
 EXECUTE read_below (settled_below('g'));
 CALL consume(settled_below('g'));
 -- Not refused: what reads no table.
 CREATE TABLE bounds (id bigint, at timestamptz DEFAULT '2020-01-01 00:00:00+00' UNIQUE);
-SELECT try(statement), statement FROM unnest(ARRAY[
+SELECT state, count(*), string_agg(statement, ' ') FILTER (WHERE state <> 'no error') FROM unnest(ARRAY[
     $$SELECT b > 0 FROM bound$$,
-    $$SELECT bound() > 0$$,
-    $$SELECT wrapped() > 0$$,
     $$INSERT INTO bounds (id, at) VALUES (wrapped(), now())$$,
     $$SELECT least(settled_below('g'), settled_below('mine')) FROM generate_series(1, 3)$$,
     $$WITH b AS MATERIALIZED (SELECT settled_below('g') AS b) SELECT b FROM b$$,
     $$INSERT INTO bounds (id) VALUES (settled_below('g'))$$,
     $$INSERT INTO bounds (id) SELECT settled_below('g') ON CONFLICT (at) DO UPDATE SET id = excluded.id$$,
     $$COPY (SELECT settled_below('g')) TO '/dev/null'$$,
-    $$DO 'DECLARE b bigint := settled_below(''g''); BEGIN PERFORM id FROM photos WHERE id < b; END'$$]) statement;
+    $$DO 'DECLARE b bigint := settled_below(''g''); BEGIN PERFORM id FROM photos WHERE id < b; END'$$]) statement,
+    LATERAL try(statement) state GROUP BY state;
 SELECT count(*), max(id) >= :b FROM bounds;
 -- The bound that a table has, in one statement and in any isolation.
 BEGIN ISOLATION LEVEL SERIALIZABLE;
@@ -197,20 +183,14 @@ SELECT name FROM photos WHERE id < (SELECT max(id) FROM bounds) ORDER BY id;
 COMMIT;
 
 -- It needs SELECT on the sequence, and USAGE is no substitute. A role with SELECT can do no more.
-GRANT SELECT ON photos TO regress_settled_reader;
+GRANT USAGE ON SEQUENCE g TO regress_settled_reader;
 SET ROLE regress_settled_reader;
 SELECT try($$SELECT settled_below('g')$$);
 RESET ROLE;
-GRANT USAGE ON SEQUENCE g TO regress_settled_reader;
-SET ROLE regress_settled_reader;
-SELECT left(try($$SELECT settled_below('g')$$), 5);
-RESET ROLE;
-REVOKE USAGE ON SEQUENCE g FROM regress_settled_reader;
 GRANT SELECT ON SEQUENCE g TO regress_settled_reader;
 SET ROLE regress_settled_reader;
 SELECT settled_below('g') >= :b;
-SELECT left(try($$SELECT next_id(1, 'g')$$), 5), left(try($$ALTER SEQUENCE g CACHE 1$$), 5);
-SELECT left(try($$SELECT settled_below('g', '2000-01-01 00:00:00+00', 1, 31)$$), 5), left(try('SELECT settled_below(''other'')'), 5);
+SELECT left(try($$ALTER SEQUENCE g CACHE 1$$), 5), left(try($$SELECT settled_below('g', '2000-01-01 00:00:00+00', 1, 31)$$), 5);
 BEGIN READ ONLY;
 SELECT settled_before IS NOT NULL FROM id_generator_status('g');
 SELECT try($$SELECT settled_below('g')$$);

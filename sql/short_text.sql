@@ -17,10 +17,7 @@ SELECT id_to_text(1469918176385) = '000' || '01ARYZ6S41' AS readme, id_to_text(2
 
 -- Reading accepts both cases, O for 0, I and L for 1.
 SELECT text, id_from_text(text), id_to_text(id_from_text(text)) AS written
-FROM (VALUES ('00001aryz6s41'), ('oOOOI' || 'ARYZ6S4l'), ('LLLLLLLLLLLLL'), ('iiiiiiiiiiiii'), ('fzzzzzzzzzzzz'), ('7ZzZzZzZzZzZz')) v (text);
-
--- docs/layouts.md's example.
-SELECT id_to_text(4032112536055714817) = '3FX7GZM700501' AS written, id_from_text('3fx7gzm7oo5ol') = 4032112536055714817 AS read;
+FROM (VALUES ('oOOOI' || 'ARYZ6S4l'), ('iiiiiiiiiiiii'), ('fzzzzzzzzzzzz')) v (text);
 
 -- Random ids: read back in upper and lower case, and in order.
 SELECT setseed(0.125);
@@ -47,19 +44,10 @@ SELECT count(*) AS out_of_order
 FROM (SELECT text, lag(text) OVER (ORDER BY id < 0, id) AS before FROM random_ids) s
 WHERE before COLLATE "C" > text COLLATE "C";
 
--- As a column, generated and unique.
-CREATE TABLE links (id bigint PRIMARY KEY DEFAULT next_id(5),
-                    code text COLLATE "C" UNIQUE GENERATED ALWAYS AS (id_to_text(id)) STORED);
-INSERT INTO links SELECT next_id(5) FROM (SELECT generate_series(1, 100)) s;
-SELECT count(*) AS found FROM links l JOIN links m ON m.id = id_from_text(lower(l.code));
-DROP TABLE links;
-
 -- Errors.
 SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$id_from_text('')$$, $$id_from_text('00001ARYZ6S4')$$,
-    $$id_from_text('00001ARYZ6S410')$$, $$id_from_text('00001ARYZ6S4U')$$, $$id_from_text('u0001ARYZ6S41')$$,
-    $$id_from_text('0000-1ARY-Z6S41')$$, $$id_from_text(' 00001ARYZ6S41')$$, $$id_from_text(E'00001ARYZ6S41\n')$$,
-    $$id_from_text('G000000000000')$$, $$id_from_text('zzzzzzzzzzzzz')$$, $$id_from_text('00001ARYZ6S4=')$$,
-    $$id_from_text(repeat('A', 100))$$, $$id_from_text(repeat('A', 100) || '*')$$]) call;
+    $$id_from_text('00001ARYZ6S4U')$$, $$id_from_text('0000-1ARY-Z6S41')$$, $$id_from_text(E'00001ARYZ6S41\n')$$,
+    $$id_from_text('G000000000000')$$, $$id_from_text(repeat('A', 100) || '*')$$]) call;
 SELECT id_from_text(NULL) IS NULL AND id_to_text(NULL) IS NULL AS strict;
 -- No other ASCII character is read as a digit.
 CREATE FUNCTION is_read(text text) RETURNS bool LANGUAGE plpgsql AS $$

@@ -16,10 +16,6 @@ FROM id_generator_status('g');
 -- What was logged before a checkpoint does not count any more.
 CHECKPOINT;
 SELECT logged_to - last_ts AS logged_ahead FROM id_generator_status('g');
-SELECT max(id) AS id FROM next_ids(5, 3000, 'g') AS id \gset
-SELECT last_ts = id_timestamp(:id) AS same_ts, last_sequence = id_sequence(:id) AS same_sequence,
-       logged_to BETWEEN last_ts AND last_ts + interval '1 s' AS logged_ahead
-FROM id_generator_status('g');
 -- nextval's count of logged values is not used, as a copy of the page would have it, too.
 ALTER SEQUENCE g RESTART;
 SELECT nextval('g');
@@ -38,8 +34,6 @@ SELECT setval('g', (1::bigint << 50) - 3);
 SELECT last_ts, last_sequence, ids_until_negative, ids_until_end = (1::bigint << 51) - 1 - last_value AS until_end,
        lead - (last_ts - clock_timestamp()) BETWEEN '-1 ms' AND '1 minute' AS lead
 FROM id_generator_status('g'), g;
-SELECT setval('g', (1::bigint << 50) - 1);
-SELECT last_ts, ids_until_negative, ids_until_end = 1::bigint << 50 AS until_end FROM id_generator_status('g');
 SELECT setval('g', (1::bigint << 51) - 1);
 SELECT last_ts, last_sequence, ids_until_negative, ids_until_end FROM id_generator_status('g');
 -- After setval with is_called false: it has a lead, and no last id.
@@ -65,7 +59,7 @@ DROP SEQUENCE near_its_end;
 SELECT shard_bits, sequence_bits, negative_at = id_timestamp('-9223372036854775808', epoch, shard_bits, sequence_bits) AS negative,
        end_at = id_timestamp(-1, epoch, shard_bits, sequence_bits) + interval '1 ms' AS ended
 FROM (VALUES ('2011-08-24 21:07:01.721+00'::timestamptz, 13, 10), ('2010-11-04 01:42:54.657+00', 10, 12),
-             ('2000-01-01 00:00:00+00', 16, 16), ('1970-01-01 00:00:00+00', 13, 7)) l (epoch, shard_bits, sequence_bits),
+             ('2000-01-01 00:00:00+00', 16, 16)) l (epoch, shard_bits, sequence_bits),
      LATERAL id_generator_status('g', epoch, shard_bits, sequence_bits);
 -- Without shard bits a generator ends before its ids turn negative; a time that no timestamp can hold is infinity.
 SELECT negative_at = end_at AS together, ids_until_negative = ids_until_end AS same
@@ -89,14 +83,14 @@ SELECT nextval('unlogged'), nextval('temporary');
 SELECT last_ts, last_sequence, logged_to FROM id_generator_status('unlogged');
 BEGIN READ ONLY;
 SELECT last_ts, last_sequence, logged_to FROM id_generator_status('temporary');
--- It keeps no lock, and does not change the sequence.
+-- It keeps no lock.
 SELECT end_at FROM id_generator_status('g');
 -- Only in the extension:
 SELECT count(*) FROM pg_locks WHERE relation = 'g'::regclass;
 -- In both versions:
 COMMIT;
 
--- It needs SELECT only.
+-- It needs SELECT only, and USAGE is no substitute.
 CREATE ROLE regress_shardid_reader;
 GRANT USAGE ON SEQUENCE g TO regress_shardid_reader;
 SET ROLE regress_shardid_reader;
@@ -109,14 +103,10 @@ SELECT end_at FROM id_generator_status('g');
 RESET ROLE;
 
 -- Errors.
-CREATE TABLE a_table ();
-SELECT id_generator_status('a_table');
 SELECT id_generator_status(0);
-SELECT id_generator_status('g', shard_bits => 32);
 SELECT id_generator_status('g', epoch => 'infinity');
 SELECT id_generator_status(NULL) IS NULL AS is_null;
 
-DROP TABLE a_table;
 DROP SEQUENCE g, below, unlogged, temporary;
 DROP FUNCTION ms_since_epoch;
 DROP ROLE regress_shardid_reader;

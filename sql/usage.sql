@@ -15,37 +15,22 @@ $$;
 
 -- Partitions by hash: the default of the parent fills the key before the row is routed.
 CREATE TABLE by_hash (id bigint PRIMARY KEY DEFAULT next_id(5, 'g'), n int) PARTITION BY HASH (id);
-CREATE TABLE by_hash_0 PARTITION OF by_hash FOR VALUES WITH (MODULUS 4, REMAINDER 0);
-CREATE TABLE by_hash_1 PARTITION OF by_hash FOR VALUES WITH (MODULUS 4, REMAINDER 1);
-CREATE TABLE by_hash_2 PARTITION OF by_hash FOR VALUES WITH (MODULUS 4, REMAINDER 2);
-CREATE TABLE by_hash_3 PARTITION OF by_hash FOR VALUES WITH (MODULUS 4, REMAINDER 3);
+CREATE TABLE by_hash_0 PARTITION OF by_hash FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE by_hash_1 PARTITION OF by_hash FOR VALUES WITH (MODULUS 2, REMAINDER 1);
 INSERT INTO by_hash (n) SELECT generate_series(1, 4000);
 SELECT * FROM ids_of('by_hash', 5);
-SELECT count(*), bool_and(n BETWEEN 700 AND 1300) AS even FROM (SELECT count(*) AS n FROM by_hash GROUP BY tableoid) s;
+SELECT count(*), bool_and(n BETWEEN 1700 AND 2300) AS even FROM (SELECT count(*) AS n FROM by_hash GROUP BY tableoid) s;
 -- A partition's own default is for rows that go into it directly.
 ALTER TABLE by_hash_1 ALTER id SET DEFAULT next_id(6, 'g');
 INSERT INTO by_hash (n) VALUES (4001) RETURNING id_shard(id);
 
-CREATE FUNCTION plan_of(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    plan json;
-BEGIN
-    EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
-    RETURN plan;
-END
-$$;
--- Generated columns: parts of an id may be stored, a new id may not.
+-- Generated columns, indexes and constraints may have parts of an id, and not a new id: t/generator/outside_queries.pl.
 CREATE TABLE generated (
     id bigint PRIMARY KEY DEFAULT next_id(5, 'g'),
     ts timestamptz GENERATED ALWAYS AS (id_timestamp(id)) STORED,
     shard int GENERATED ALWAYS AS (id_shard(id)) STORED);
 INSERT INTO generated SELECT FROM generate_series(1, 100);
 SELECT count(*), bool_and(ts = id_timestamp(id)), bool_and(shard = 5) FROM generated;
-\set VERBOSITY sqlstate
-CREATE TABLE refused (n int, id bigint GENERATED ALWAYS AS (next_id(5, 'g')) STORED);
--- Nor may an index or a constraint use next_id.
-CREATE INDEX ON generated (next_id(5, 'g'));
-\set VERBOSITY default
 CREATE INDEX ON generated (id_timestamp(id));
 ALTER TABLE generated ADD CHECK (id_shard(id) < 10);
 
@@ -63,8 +48,6 @@ SELECT count(*), count(DISTINCT id), count(*) FILTER (WHERE id > 3) AS new FROM 
 -- A column added to a table with rows gets an id for each.
 CREATE TABLE rows AS SELECT generate_series(1, 2000) AS n;
 ALTER TABLE rows ADD id bigint PRIMARY KEY DEFAULT next_id(5, 'g');
-SELECT * FROM ids_of('rows', 5);
-
 -- COPY of more rows than a millisecond has ids.
 COPY (SELECT generate_series(1, 5000)) TO PROGRAM 'cat > copied.data';
 COPY rows (n) FROM PROGRAM 'cat copied.data; rm copied.data';
@@ -79,8 +62,6 @@ INSERT INTO unique_rows (n) VALUES (1) ON CONFLICT (n) DO NOTHING;
 SELECT last_value > :last AS drawn FROM g;
 SELECT id AS old FROM unique_rows WHERE n = 1 \gset
 INSERT INTO unique_rows (n) VALUES (1) ON CONFLICT (n) DO UPDATE SET id = excluded.id RETURNING id > :old AS newer;
-SELECT * FROM ids_of('unique_rows', 5);
-
 -- MERGE: ids for new rows, new ids for old ones.
 MERGE INTO unique_rows u USING generate_series(11, 20) i ON u.n = i
 WHEN MATCHED THEN UPDATE SET id = DEFAULT
@@ -93,9 +74,8 @@ CREATE TABLE children (parent bigint, id bigint DEFAULT next_id(5, 'g'));
 WITH parents AS (INSERT INTO unique_rows (n) SELECT generate_series(101, 200) RETURNING id),
      stored AS (INSERT INTO children SELECT id FROM parents, generate_series(1, 3) RETURNING parent, id)
 SELECT count(*), count(DISTINCT parent), count(DISTINCT id), bool_and(id > parent) FROM stored;
-SELECT count(*) AS orphans FROM children WHERE parent NOT IN (SELECT id FROM unique_rows);
 WITH drawn AS (SELECT next_id(5, 'g') AS id FROM generate_series(1, 100))
-SELECT count(*), bool_and(a.id = b.id) FROM drawn a JOIN drawn b USING (id);
+SELECT count(*) FROM drawn a JOIN drawn b USING (id);
 -- Views: the table's default, or the view's own; a rule.
 CREATE VIEW simple AS SELECT * FROM rows;
 INSERT INTO simple (n) VALUES (0) RETURNING id_shard(id);
@@ -121,9 +101,6 @@ CREATE MATERIALIZED VIEW drawn AS SELECT next_id(5, 'g') AS id FROM generate_ser
 SELECT max(id) AS last FROM drawn \gset
 REFRESH MATERIALIZED VIEW drawn;
 SELECT min(id) > :last AS drawn_anew FROM drawn;
-CREATE TEMPORARY TABLE temporary (id bigint DEFAULT next_id(5, 'g')) ON COMMIT PRESERVE ROWS;
-INSERT INTO temporary SELECT FROM generate_series(1, 100);
-SELECT * FROM ids_of('temporary', 5);
 
 -- Functions: SQL as a string and as a standard body, PL/pgSQL with blocks that fail, a procedure that commits.
 CREATE FUNCTION next_photo() RETURNS bigint LANGUAGE sql AS $$ SELECT next_id(5, 'g') $$;
@@ -180,8 +157,13 @@ SELECT * FROM ids_of('audit', 9);
 SELECT count(*), bool_and(a.id > of_id) AS later FROM audit a JOIN audited t ON t.id = of_id;
 
 -- Plans: a query that draws an id has no parallel part, one that decodes ids may have one.
-CREATE FUNCTION is_parallel(query text) RETURNS boolean LANGUAGE sql AS $$
-    SELECT plan_of(query) LIKE '%"Gather%'
+CREATE FUNCTION is_parallel(query text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    plan json;
+BEGIN
+    EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
+    RETURN plan::text LIKE '%"Gather%';
+END
 $$;
 CREATE TABLE many AS SELECT id_lower_bound('2026-01-01') + i * 1000003 AS id FROM generate_series(1, 20000::bigint) i;
 SET parallel_setup_cost = 0;
@@ -195,10 +177,9 @@ SELECT is_parallel('SELECT sum(id_shard(id)) FROM many') AS takes_apart,
 CREATE VIEW answers AS
     SELECT count(*), min(id_timestamp(id)), max(id_timestamp(id)), sum(id_shard(id)) AS shards, sum((id_parts(id)).sequence) AS sequences
     FROM many;
-SELECT is_parallel('CREATE TABLE new AS SELECT * FROM answers');
+SELECT is_parallel('SELECT * FROM answers');
 CREATE TABLE in_parallel AS SELECT * FROM answers;
 SET max_parallel_workers_per_gather = 0;
-SELECT is_parallel('CREATE TABLE new AS SELECT * FROM answers');
 SELECT count(*) AS same FROM answers JOIN in_parallel USING (count, min, max, shards, sequences);
 RESET max_parallel_workers_per_gather;
 -- Every possible plan in a worker, by the setting's name up to 15 or from 16 on.
@@ -209,9 +190,9 @@ SELECT next_id(5, 'g') < next_id(5, 'g') AS increasing;
 
 SET client_min_messages = warning;
 DROP TABLE by_hash, generated, identity, serial, rows, unique_rows, children, noted, photos,
-    temporary, audited, audit, many, in_parallel CASCADE;
+    audited, audit, many, in_parallel CASCADE;
 DROP MATERIALIZED VIEW drawn;
 DROP DOMAIN photo_id;
 DROP PROCEDURE store_and_commit;
-DROP FUNCTION ids_of, next_photo, next_standard, ids_in_spite_of_errors, fill_id, audit_all, is_parallel, plan_of;
+DROP FUNCTION ids_of, next_photo, next_standard, ids_in_spite_of_errors, fill_id, audit_all, is_parallel;
 DROP SEQUENCE g;

@@ -15,20 +15,11 @@ CREATE TABLE made (n int GENERATED ALWAYS AS IDENTITY, u uuid DEFAULT uuid_v1())
 INSERT INTO made SELECT FROM generate_series(1, 100000);
 SELECT count(DISTINCT u), count(DISTINCT (uuid_v1_node(u), uuid_v1_clock_seq(u))) AS nodes FROM made;
 SELECT count(*) AS not_later
-FROM (SELECT (uuid_v1_timestamp(u), uuid_v1_hundred_ns(u))
-             <= lag((uuid_v1_timestamp(u), uuid_v1_hundred_ns(u))) OVER (ORDER BY n) AS back,
-             uuid_v1_to_v6(u) <= lag(uuid_v1_to_v6(u)) OVER (ORDER BY n) AS back_as_v6
-      FROM made) s
-WHERE back OR back_as_v6;
-
+FROM (SELECT uuid_v1_to_v6(u) <= lag(uuid_v1_to_v6(u)) OVER (ORDER BY n) AS back FROM made) s WHERE back;
 -- The sequence's last value is the timestamp of the last.
 SELECT last_value - (SELECT max((extract(epoch FROM uuid_v1_timestamp(u)) * 1000000)::bigint * 10
                                 + uuid_v1_hundred_ns(u)) FROM made) AS since_1582_to_1970
 FROM shardid_uuid_seq;
-
--- Its lead over the clock, as docs/reference.md reads it.
-SELECT lead BETWEEN '-1 hour' AND '0' AS behind
-FROM (SELECT to_timestamp(last_value / 10000000.0 - 12219292800) - clock_timestamp() AS lead FROM shardid_uuid_seq) s;
 
 -- Found with every search_path, also if another sequence has its name.
 CREATE SCHEMA elsewhere;
@@ -40,7 +31,6 @@ RESET search_path;
 SELECT (SELECT is_called FROM pg_temp.shardid_uuid_seq), (SELECT is_called FROM elsewhere.shardid_uuid_seq);
 DROP SCHEMA elsewhere CASCADE;
 DROP SEQUENCE pg_temp.shardid_uuid_seq;
-
 -- It moves with the extension.
 CREATE SCHEMA ids;
 ALTER EXTENSION shardid SET SCHEMA ids;
@@ -49,16 +39,12 @@ INSERT INTO made DEFAULT VALUES;
 ALTER EXTENSION shardid SET SCHEMA public;
 DROP SCHEMA ids;
 
--- After a rollback they are not repeated.
-SELECT u AS last FROM made ORDER BY n DESC LIMIT 1 \gset
+-- After a rollback and RESTART they are not repeated; RESTART results in another node, as every ALTER SEQUENCE with new
+-- storage does.
 BEGIN;
-SELECT uuid_v1() AS rolled_back \gset
-ROLLBACK;
-SELECT uuid_v1_to_v6(:'last') < uuid_v1_to_v6(:'rolled_back') AS later,
-       uuid_v1_to_v6(:'rolled_back') < uuid_v1_to_v6(uuid_v1()) AS and_later;
-
--- Nor after RESTART, which results in another node, as every ALTER SEQUENCE with new storage does.
 SELECT uuid_v1() AS before \gset
+ROLLBACK;
+SELECT uuid_v1_to_v6(:'before') < uuid_v1_to_v6(uuid_v1()) AS later;
 ALTER SEQUENCE shardid_uuid_seq RESTART;
 SELECT uuid_v1() AS after \gset
 SELECT uuid_v1_to_v6(:'before') < uuid_v1_to_v6(:'after') AS later,
@@ -72,20 +58,13 @@ SELECT setval('shardid_uuid_seq', last_value) IS NOT NULL AS set, nextval('shard
 FROM shardid_uuid_seq;
 ALTER SEQUENCE shardid_uuid_seq OWNER TO CURRENT_USER;
 SELECT uuid_v1_node(:'after') = uuid_v1_node(uuid_v1()) AS same_node;
-
--- Another node: the times continue. Created again, the extension has another, too.
-SELECT uuid_v1() AS before \gset
-SELECT renew_identity();
-SELECT uuid_v1() AS after \gset
-SELECT uuid_v1_node(:'before') <> uuid_v1_node(:'after') AS another_node,
-       uuid_v1_timestamp(:'before') < uuid_v1_timestamp(:'after') AS later;
+-- Created again, the extension has another; renew_identity() is in t/generator/uuid_v1.pl.
 DROP TABLE made;
 DROP EXTENSION shardid;
 CREATE EXTENSION shardid;
 SELECT uuid_v1_node(uuid_v1()) <> uuid_v1_node(:'after') AS another_node;
 
 -- Refused, with a HINT.
-\set SHOW_CONTEXT never
 CREATE ROLE regress_shardid_uuid;
 SET ROLE regress_shardid_uuid;
 SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$uuid_v1()$$, $$renew_identity()$$]) call;
@@ -94,13 +73,10 @@ GRANT USAGE ON SEQUENCE shardid_uuid_seq TO regress_shardid_uuid;
 SET ROLE regress_shardid_uuid;
 SELECT uuid_v1() IS NOT NULL AS made;
 RESET ROLE;
-REVOKE ALL ON SEQUENCE shardid_uuid_seq FROM regress_shardid_uuid;
+DROP OWNED BY regress_shardid_uuid;
 DROP ROLE regress_shardid_uuid;
 BEGIN READ ONLY;
-SELECT try($$SELECT uuid_v1()$$);
-ROLLBACK;
-BEGIN READ ONLY;
-SELECT try($$SELECT renew_identity()$$);
+SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$uuid_v1()$$, $$renew_identity()$$]) call;
 ROLLBACK;
 ALTER SEQUENCE shardid_uuid_seq MAXVALUE 1000000 RESTART;
 SELECT try($$SELECT uuid_v1()$$);
@@ -112,24 +88,20 @@ SELECT try($$SELECT uuid_v1()$$);
 ALTER SEQUENCE shardid_uuid_seq SET LOGGED;
 ALTER SEQUENCE shardid_uuid_seq RENAME TO renamed;
 SELECT try($$SELECT uuid_v1()$$);
--- Another sequence is not used, even if it is renamed or moved to this name.
+-- Another sequence is not used, even if it has this name and the own one another schema.
 CREATE SEQUENCE shardid_uuid_seq;
-SELECT uuid_v1();
-SELECT is_called FROM shardid_uuid_seq;
+SELECT left(try('SELECT uuid_v1()'), 5);
 CREATE SCHEMA elsewhere;
 ALTER SEQUENCE renamed SET SCHEMA elsewhere;
 ALTER SEQUENCE elsewhere.renamed RENAME TO shardid_uuid_seq;
-SELECT uuid_v1() IS NOT NULL AS goes_on;
+SELECT uuid_v1() IS NOT NULL AS continues;
 SELECT is_called FROM shardid_uuid_seq;
 DROP SEQUENCE shardid_uuid_seq;
-SELECT uuid_v1() IS NOT NULL AS goes_on;
 ALTER SEQUENCE elsewhere.shardid_uuid_seq SET SCHEMA public;
 DROP SCHEMA elsewhere;
-SELECT uuid_v1() IS NOT NULL AS goes_on;
+SELECT uuid_v1() IS NOT NULL AS continues;
 SELECT setval('shardid_uuid_seq', 1152921504606846975);
 SELECT regexp_replace(try('SELECT uuid_v1()'), '\d+ ms ahead', 'N ms ahead');
-ALTER SEQUENCE shardid_uuid_seq RESTART;
-SELECT uuid_v1() IS NOT NULL AS goes_on;
 DROP EXTENSION shardid;
 CREATE EXTENSION shardid;
 DROP FUNCTION try;

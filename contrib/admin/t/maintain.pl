@@ -1,10 +1,11 @@
 # maintain_id_partitions at the same time as other sessions: four calls at once, a server that is killed during a step,
-# locks that it does not get, a DETACH CONCURRENTLY that was canceled; and by pg_cron. The next call completes the work.
+# locks that it does not get, a DETACH CONCURRENTLY that was canceled; and by pg_cron. The next call completes the work. And the
+# commands that it names to move rows of a default partition.
 use Docs;
 use ShardidTest;
 
 my $has_cron = -e (`$ENV{PG_CONFIG} --pkglibdir` =~ s/\n//r) . '/pg_cron.so';
-my $node = new_node('maintain', "timezone = 'UTC'\nautovacuum = off\nsearch_path = '\"\$user\", public, ids'\n" . ($has_cron ? "shared_preload_libraries = 'pg_cron'\ncron.use_background_workers = on\n" : ''));
+my $node = new_node('maintain', "timezone = 'UTC'\nautovacuum = off\nsearch_path = '\"\$user\", public, ids'\n" . ($has_cron ? "shared_preload_libraries = 'pg_cron'\ncron.use_background_workers = on\n" : ''), allows_streaming => 'logical');
 sub query { return $node->safe_psql('postgres', $_[0]) }
 query(<<'SQL');
 CREATE SCHEMA ids;
@@ -50,16 +51,14 @@ sub table_of
 sub as_planner { return $node->safe_psql('postgres', $_[0], extra_params => [ '-U', 'planner' ]) }
 sub parts_of { return query("SELECT count(*) FROM parts WHERE parent = 'planner.$_[0]'") }
 
-# A session that holds a lock until it is ended.
+# A session that holds a lock until it quits.
 sub holding
 {
 	my ($sql) = @_;
-	my $session = { in => "BEGIN; $sql;\n\\echo held\n", out => '' };
-	$session->{run} = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres') ], '<', \$session->{in}, '>', \$session->{out}, IPC::Run::timeout(10 * $PostgreSQL::Test::Utils::timeout_default));
-	$session->{run}->pump until $session->{out} =~ /held/;
+	my $session = $node->background_psql('postgres');
+	$session->query_safe("BEGIN; $sql");
 	return $session;
 }
-sub end_of { my ($session) = @_; $session->{in} .= "ROLLBACK;\n\\q\n"; $session->{run}->finish; return }
 
 # Four calls at once take turns: each partition is made once, without a warning.
 table_of('together');
@@ -90,7 +89,7 @@ my $killed = IPC::Run::start([ @planner, '-c', q{CALL shardid_admin.maintain_id_
 $node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE usename = 'planner' AND wait_event = 'advisory'}) or die;
 kill_node($node);
 $killed->finish;
-eval { $gate->{run}->finish };
+eval { $gate->quit };
 start_again($node);
 is(parts_of('killed') . query(q{SELECT count(*) FROM pg_class WHERE relname ~ '^killed_\d+$'}), 22, 'a step that was killed has left nothing');
 is(call(q{'killed', '1 month', 5}) . parts_of('killed'), 6, 'and the next call makes the rest');
@@ -103,12 +102,12 @@ is(call(q{'locked', '1 month', 0, since => now() - '3 months'::interval}) . part
 my $vacuum = holding('LOCK TABLE ONLY planner.locked IN SHARE UPDATE EXCLUSIVE MODE');
 like(call(q{'locked', '1 month', 2}, '-clock_timeout=50ms'), qr/^WARNING:  55P03: could not get a lock.*DETAIL:  The lock is that of the table.*HINT:  The next call/s,
 	'a lock of the table is not had');
-end_of($vacuum);
+$vacuum->quit;
 my $writer = holding('INSERT INTO planner.users VALUES (1)');
 my $said = call(q{'locked', '1 month', 2, keep => '40 days'}, '-clock_timeout=50ms');
 is(() = $said =~ /WARNING:  55P03: could not get a lock for a partition of planner\.locked\n.*?DETAIL:  The commands are: CREATE TABLE/g, 2, 'nor one of what it refers to');
 unlike($said, qr/failed|ERROR/, 'which is no failure');
-end_of($writer);
+$writer->quit;
 is(call(q{'locked', '1 month', 2, keep => '40 days'}), '', 'the next call has all');
 # Twelve old partitions and a session that has read: others wait for one drop only, and not until a deadlock is looked for.
 table_of('read');
@@ -116,7 +115,7 @@ is(call(q{'read', '1 month', 0, since => now() - '12 months'::interval}) . parts
 my $reader = holding('SELECT count(*) FROM planner.read');
 $said = call(q{'read', '1 month', 0, keep => '1 day'});
 is(() = $said =~ /WARNING:  55P03: could not get a lock for a partition of planner\.read\n/g, 1, 'of the drops one is tried');
-end_of($reader);
+$reader->quit;
 is(call(q{'read', '1 month', 1, keep => '1 day'}) . parts_of('read'), 2, 'the next call drops all');
 
 # In a deadlock the call gives way, whoever began to wait first: it waits for 0.3 s, as seen above, and deadlock_timeout is
@@ -128,14 +127,12 @@ my $old = query(q{SELECT min(relname) FROM parts WHERE parent = 'planner.deadloc
 $reader = holding("SELECT count(*) FROM planner.$old");
 my $application = holding(q{SET LOCAL deadlock_timeout = '1h'; INSERT INTO planner.users VALUES (2)});
 # A call waits for a third of a second, which a busy machine may not see.
-my @calls = map { ('-c', q{CALL shardid_admin.maintain_id_partitions('deadlock', '1 month', 0, keep => '1 day')}) } 1 .. 60;
-my $dropping = IPC::Run::start([ @planner, @calls ], '>', '/dev/null', '2>', '/dev/null');
+my @drops = map { ('-c', q{CALL shardid_admin.maintain_id_partitions('deadlock', '1 month', 0, keep => '1 day')}) } 1 .. 60;
+my $dropping = IPC::Run::start([ @planner, @drops ], '>', '/dev/null', '2>', '/dev/null');
 $node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE usename = 'planner' AND NOT granted}) or die;
-$application->{in} .= "INSERT INTO planner.deadlock SELECT ids.id_lower_bound(now()), 2 RETURNING 'inserted';\n\\echo over\n";
-$application->{run}->pump until $application->{out} =~ /over/;
-like($application->{out}, qr/^inserted$/m, 'a session that waits for the call gets in before the reader has ended');
-end_of($reader);
-end_of($application);
+is($application->query(q{INSERT INTO planner.deadlock SELECT ids.id_lower_bound(now()), 2 RETURNING 'inserted'}), 'inserted', 'a session that waits for the call gets in before the reader has ended');
+$reader->quit;
+$application->quit;
 $dropping->finish;
 query('ALTER ROLE planner RESET deadlock_timeout');
 
@@ -162,9 +159,98 @@ my ($detach, $drop) = split /\n/, $node->safe_psql('postgres', q{SELECT shardid_
 is("$detach; $drop", 'ALTER TABLE planner.killed DETACH PARTITION planner.killed_200001 CONCURRENTLY; DROP TABLE planner.killed_200001', 'an old partition');
 run_log([ @planner, '-c', q{SET lock_timeout = '50ms'}, '-c', $detach ]);
 is(query(q{SELECT count(*) FROM parts WHERE pending}), 1, 'a DETACH that was canceled');
-end_of($reader);
+$reader->quit;
 is(call(q{'killed', '1 month', keep => '5 years'}), '', 'is brought to its end');
 is(query(q{SELECT count(*) FROM pg_class WHERE relname = 'killed_200001'}), 0, 'and the table is dropped');
+
+# Rows that are moved out of the default partition by the commands of the HINT fire no trigger, not of the table, of the default
+# partition or of a part of it, also none that is newer than the HINT; and those of other sessions do. A subscriber gets both the
+# DELETE and the INSERT of each row. Commands that fail leave all as it was.
+
+# All commands of a text, as psql reads them if one fails.
+sub psql_of { return ($node->psql('postgres', $_[0], on_error_stop => 0, extra_params => [ '-U', 'planner' ]))[ 1, 2 ] }
+as_planner(<<'SQL');
+CREATE TABLE counted (id bigint PRIMARY KEY, next bigint REFERENCES counted ON DELETE CASCADE) PARTITION BY RANGE (id);
+CREATE TABLE counted_rest PARTITION OF counted DEFAULT PARTITION BY HASH (id);
+CREATE TABLE counted_rest_0 PARTITION OF counted_rest FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE counted_rest_1 PARTITION OF counted_rest FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+CREATE TABLE counter AS SELECT 0 AS rows, 0 AS fired;
+CREATE FUNCTION count_rows() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	UPDATE counter SET rows = rows + CASE WHEN TG_LEVEL = 'STATEMENT' OR TG_NARGS > 0 OR TG_NAME = 'later' THEN 0
+			WHEN TG_OP = 'INSERT' THEN 1 ELSE -1 END, fired = fired + 1;
+	RETURN NULL;
+END $$;
+CREATE TRIGGER count_rows AFTER INSERT OR DELETE ON counted FOR EACH ROW EXECUTE FUNCTION count_rows();
+CREATE CONSTRAINT TRIGGER later AFTER INSERT OR DELETE ON counted DEFERRABLE INITIALLY DEFERRED
+	FOR EACH ROW EXECUTE FUNCTION count_rows();
+CREATE TRIGGER "100% always" AFTER INSERT ON counted FOR EACH ROW EXECUTE FUNCTION count_rows('audit');
+CREATE TRIGGER off AFTER INSERT ON counted FOR EACH ROW EXECUTE FUNCTION count_rows('audit');
+CREATE TRIGGER of_statements AFTER INSERT OR DELETE ON counted EXECUTE FUNCTION count_rows();
+ALTER TABLE counted ENABLE ALWAYS TRIGGER "100% always", DISABLE TRIGGER off;
+CREATE TRIGGER of_rest AFTER DELETE ON counted_rest EXECUTE FUNCTION count_rows();
+CREATE TRIGGER of_part BEFORE DELETE ON counted_rest_0 FOR EACH ROW EXECUTE FUNCTION count_rows();
+ALTER TABLE counted_rest_0 ENABLE ALWAYS TRIGGER of_part;
+ALTER TABLE counted_rest_1 DISABLE TRIGGER count_rows;
+ALTER TABLE counted_rest_1 ENABLE TRIGGER count_rows;
+ALTER TABLE counted_rest_1 DISABLE TRIGGER later;
+INSERT INTO counted SELECT id, id FROM generate_series(1, 50) n, LATERAL (SELECT ids.id_lower_bound(now()) + n) i (id);
+UPDATE counter SET fired = 0;
+CREATE TABLE of_part (event bigint REFERENCES counted_rest_0 ON DELETE CASCADE);
+INSERT INTO of_part SELECT id FROM counted_rest_0;
+SQL
+my $triggers = q{SELECT string_agg(concat_ws(' ', tgrelid::regclass, tgname, tgenabled), ', '
+		ORDER BY tgrelid::regclass::text COLLATE "C", tgname)
+	FROM pg_trigger WHERE tgrelid::regclass::text LIKE 'planner.counted_rest%' AND NOT tgisinternal AND tgname <> 'newer'};
+my $triggers_before = query($triggers);
+sub moving
+{
+	my ($commands) = join("\n", psql_of(q{CALL shardid_admin.maintain_id_partitions('counted', '1 month', 0)})) =~
+	  /HINT:  Move them by these commands:\n(.*?COMMIT;)/s;
+	return $commands;
+}
+my $state = q{SELECT (SELECT array_agg(c ORDER BY id) FROM planner.counted c),
+	(SELECT array_agg(o ORDER BY event) FROM planner.of_part o),
+	(SELECT string_agg(pg_get_constraintdef(oid), '; ' ORDER BY conrelid, conname) FROM pg_constraint
+		WHERE contype = 'f' AND confrelid::regclass::text LIKE 'planner.counted%'),
+	(SELECT count(*) FROM pg_class WHERE relname ~ '^counted_\d'), (SELECT c FROM planner.counter c), (} . $triggers . ')';
+my $state_before = query($state);
+like((psql_of(moving()))[1], qr/violates foreign key constraint "of_part_event_fkey"/, 
+	'rows that are referenced where they are cannot be moved');
+is(query($state), $state_before, 'which changes nothing, also in the rows that refer to them');
+as_planner('DROP TABLE of_part');
+my $moving = moving();
+like($moving, qr/DELETE FROM planner\.counted_rest /, 'rows of the default partition are to be moved');
+query(q{CREATE PUBLICATION of_counted FOR TABLE planner.counted WITH (publish_via_partition_root);
+	SELECT pg_create_logical_replication_slot('counted', 'pgoutput')});
+as_planner('CREATE TRIGGER newer AFTER DELETE ON counted_rest_1 FOR EACH ROW EXECUTE FUNCTION count_rows()');
+$moving =~ s/^BEGIN;\n//;
+my ($until_moved, $then) = $moving =~ /^(.*FROM moved)(.*)$/s;
+my $moving_them = $node->background_psql('postgres', extra_params => [ '-U', 'planner' ]);
+$moving_them->query_safe("BEGIN; $until_moved");
+my $beside = (psql_of(q{SET lock_timeout = '100ms';
+	INSERT INTO counted SELECT ids.id_lower_bound(now() + '4 months'::interval)}))[1];
+like($beside, qr/canceling statement due to lock timeout/, 'no other session inserts while triggers are off');
+$moving_them->query_safe(substr $then, 1);
+$moving_them->quit;
+is(query('SELECT rows, fired FROM planner.counter'), '50|0', 'rows that move fire no trigger');
+is(query($triggers), $triggers_before, 'all triggers are as before');
+is(query(q{SELECT string_agg(concat_ws(' ', c.tgname, c.tgenabled), ', ' ORDER BY c.tgname) FROM pg_trigger c
+	JOIN pg_trigger t ON t.oid = c.tgparentid WHERE NOT t.tgisinternal AND t.tgrelid = 'planner.counted'::regclass
+		AND c.tgrelid = to_regclass(to_char(now(), '"planner.counted_"YYYYMM'))}),
+	'100% always A, count_rows O, later O, off D', 'those of the partition are as those of the table');
+is(query(q{SELECT string_agg(kind || ' ' || n, ', ' ORDER BY kind) FROM (SELECT chr(get_byte(data, 0)) AS kind, count(*) AS n
+	FROM pg_logical_slot_get_binary_changes('counted', NULL, NULL, 'proto_version', '1',
+		'publication_names', 'of_counted') GROUP BY 1) c WHERE kind IN ('I', 'D')}),
+	'D 50, I 50', 'a subscriber gets each row again');
+query(q{SELECT pg_drop_replication_slot('counted'); DROP PUBLICATION of_counted});
+is(query(q{SELECT count(*) FROM planner.counted
+	WHERE tableoid = to_regclass(to_char(now(), '"planner.counted_"YYYYMM'))}), 50, 'the rows are in their partition');
+as_planner('INSERT INTO counted SELECT max(id) + 1, max(id) FROM counted;
+	DELETE FROM counted WHERE id = (SELECT min(id) FROM counted)');
+is(query('SELECT rows, fired FROM planner.counter'), '50|7', 'then triggers fire again');
+like((psql_of('INSERT INTO counted SELECT max(id) + 1, 1 FROM counted'))[1], qr/violates foreign key/, 'as do foreign keys');
+
 
 # The alert of contrib/admin/README.md, which any role can run.
 my $alert = block_of('contrib/admin/README.md', 'partition-alert') =~ s/'events'/'planner.alerted'/r;

@@ -1,5 +1,6 @@
 -- id_partition_commands and maintain_id_partitions: the commands and their results. The clock is the machine's: results
 -- that depend on it are not shown. contrib/admin/t/clock.pl sets a clock.
+\set ECHO none
 \a \t on
 \setenv PGTZ UTC
 \setenv PGDATESTYLE ISO
@@ -9,6 +10,7 @@
 \getenv source PG_ABS_SRCDIR
 \set try :source '/../../sql/try.psql'
 \i :try
+\set ECHO none
 CREATE ROLE months_owner LOGIN;
 CREATE ROLE months_reader LOGIN;
 GRANT USAGE ON SCHEMA shardid_admin TO PUBLIC;
@@ -28,6 +30,7 @@ CREATE FUNCTION months.parts(parent regclass) RETURNS TABLE (partition name, sin
     WHERE inhparent = parent AND (id_timestamp(NULLIF(bound[1], 'MINVALUE')::bigint) < '2025-06-01') IS NOT FALSE
     ORDER BY 2, 3, 1
 $$;
+\set ECHO all
 
 -- Only for missing partitions, ready to be run.
 SELECT * FROM shardid_admin.id_partition_commands('months.events', '1 month', since => '2025-04-10') LIMIT 2;
@@ -37,17 +40,15 @@ FROM shardid_admin.id_partition_commands('months.events', '1 month', 2, since =>
 \set ECHO none
 SELECT * FROM shardid_admin.id_partition_commands('months.events', '1 month', since => '2025-04-10') \gexec
 \set ECHO all
-SELECT * FROM months.parts('months.events');
-SELECT * FROM shardid_admin.id_partition_commands('months.events', '1 month', since => '2025-04-10');
 SELECT id_partition_commands AS one_more FROM shardid_admin.id_partition_commands('months.events', '1 month', since => '2025-03-01');
 INSERT INTO months.events (what) VALUES ('now') RETURNING tableoid::regclass::text = to_char(id_timestamp(id), '"months.events_"YYYYMM') AS right;
 SELECT relowner::regrole, grantee::regrole, privilege_type FROM pg_class, aclexplode(relacl)
 WHERE oid = 'months.events_202504'::regclass AND grantee <> relowner ORDER BY 2, 3;
 
 -- Other periods of the same table fill a gap: the rest of the year.
-SELECT split_part(id_partition_commands, E'\n', 3) AS attached FROM shardid_admin.id_partition_commands('months.events', '1 year', 0, since => '2025-01-01');
-SELECT split_part(id_partition_commands, E'\n', 3) AS attached FROM shardid_admin.id_partition_commands('months.events', '3 months', 0, since => '2025-01-01');
-SELECT split_part(id_partition_commands, E'\n', 3) AS attached FROM shardid_admin.id_partition_commands('months.events', '1 week', 0, since => '2025-03-25');
+SELECT split_part(c, E'\n', 3) AS attached
+FROM (VALUES ('1 year'::interval, '2025-01-01'::timestamptz), ('3 months', '2025-01-01'), ('1 week', '2025-03-25')) p (every, since),
+     shardid_admin.id_partition_commands('months.events', p.every, 0, since => p.since) c;
 -- A name that a part of the same period has.
 ALTER TABLE months.events DETACH PARTITION months.events_202505;
 DROP TABLE months.events_202505;
@@ -77,6 +78,7 @@ SELECT split_part(c, E'\n', 2) AS attached
 FROM shardid_admin.id_partition_commands('months.other', '1 month', since => '2000-01-01', epoch => '2025-03-15', shard_bits => 10, sequence_bits => 12) c LIMIT 1;
 
 -- The layout of the ids: that of the default, in each way to write it, or that of the partitions.
+\set ECHO none
 CREATE SEQUENCE months.g;
 CREATE TABLE months.of_twitter (id bigint DEFAULT next_id(5, 'months.g', '2010-11-04 01:42:54.657+00', 10, 12)) PARTITION BY RANGE (id);
 CREATE TABLE months.of_sony (id bigint DEFAULT next_id(generator => 'months.g', sequence_bits => 8, epoch => '2014-09-01', shard_bits => 16))
@@ -100,8 +102,12 @@ CREATE TABLE months.of_function (id bigint DEFAULT months.next_other_id()) PARTI
 CREATE TABLE months.of_functions (id bigint DEFAULT months.by_way('x')) PARTITION BY RANGE (id);
 CREATE TABLE months.of_new_id (id bigint DEFAULT months.new_id()) PARTITION BY RANGE (id);
 CREATE TABLE months.of_opaque (id bigint DEFAULT months.opaque()) PARTITION BY RANGE (id);
-SELECT parent, (SELECT split_part(c, E'\n', 2) FROM shardid_admin.id_partition_commands(parent::regclass, '1 month', since => '2025-03-01 00:00+00') c LIMIT 1)
+CREATE VIEW months.bounds AS
+SELECT parent, (SELECT substr(c, strpos(c, 'FOR VALUES')) FROM shardid_admin.id_partition_commands(parent::regclass, '1 month', since => '2025-03-01 00:00+00') c LIMIT 1)
 FROM unnest('{months.of_twitter, months.of_sony, months.of_width, months.of_epoch, months.of_function, months.of_functions, months.of_new_id}'::text[]) parent;
+\set ECHO all
+CREATE TEMPORARY TABLE bounds AS TABLE months.bounds;
+TABLE bounds;
 -- Settings that change text change nothing.
 SET quote_all_identifiers = on;
 SET datestyle = 'SQL, DMY';
@@ -110,40 +116,34 @@ SELECT current_setting('server_version_num')::int < 190000 AS can_be_off \gset
 \if :can_be_off
 SET standard_conforming_strings = off;
 \endif
-SELECT parent, (SELECT split_part(c, E'\n', 2) FROM shardid_admin.id_partition_commands(parent::regclass, '1 month', since => '2025-03-01 00:00+00') c LIMIT 1)
-FROM unnest('{months.of_twitter, months.of_sony, months.of_width, months.of_epoch, months.of_function, months.of_functions, months.of_new_id}'::text[]) parent;
-SELECT shardid_admin.id_partition_commands('months.of_sony', '1 month', shard_bits => 13);
+TABLE months.bounds EXCEPT TABLE bounds;
+SELECT try('SELECT shardid_admin.id_partition_commands(' || call || ')') FROM unnest(ARRAY[
+    $$'months.of_sony', '1 month', shard_bits => 13$$, $$'months.of_sony', '1 month', epoch => '01/09/2014 02:00:01'$$,
+    $$'months.events', '1 month', shard_bits => 12$$, $$'months.of_opaque', '1 month', shard_bits => 13, sequence_bits => 12$$,
+    $$'months.of_indirect', '1 month'$$, $$'months.of_commented', '1 month'$$,
+    $$'months.of_expression', '1 month', epoch => to_timestamp(0), shard_bits => 8$$]) call;
 RESET quote_all_identifiers;
 RESET standard_conforming_strings;
 SET datestyle = 'ISO';
 SET timezone = 'UTC';
-SELECT shardid_admin.id_partition_commands('months.of_opaque', '1 month', shard_bits => 13, sequence_bits => 12);
-SELECT shardid_admin.id_partition_commands('months.of_indirect', '1 month');
-SELECT shardid_admin.id_partition_commands('months.of_commented', '1 month');
-SELECT shardid_admin.id_partition_commands('months.of_expression', '1 month', epoch => to_timestamp(0), shard_bits => 8);
 SELECT count(*) FROM shardid_admin.id_partition_commands('months.of_expression', '1 month', epoch => to_timestamp(0), shard_bits => 8, sequence_bits => 10);
 SELECT count(*) FROM shardid_admin.id_partition_commands('months.of_computed_width', '1 month', epoch => '2023-01-01', shard_bits => 8, sequence_bits => 12);
 CALL shardid_admin.maintain_id_partitions('months.of_twitter', '1 month');
-SELECT shardid_admin.id_partition_commands('months.of_sony', '1 month', epoch => '2014-09-02');
-SELECT count(*) FROM shardid_admin.id_partition_commands('months.events', '1 month', shard_bits => 12);
 ALTER TABLE months.of_twitter ALTER id DROP DEFAULT;
-\set VERBOSITY sqlstate
-SELECT shardid_admin.id_partition_commands('months.of_twitter', '1 month');
-SELECT shardid_admin.id_partition_commands('months.of_twitter', '1 month', epoch => '2010-11-04 01:42:54.657+00');
-SELECT shardid_admin.id_partition_commands('months.of_twitter', '1 month', epoch => '2010-11-04 01:42:54.657+00', shard_bits => 10, sequence_bits => 12);
-\set VERBOSITY default
+SELECT count(*) FROM shardid_admin.id_partition_commands('months.of_twitter', '1 month', epoch => '2010-11-04 01:42:54.657+00', shard_bits => 10, sequence_bits => 12);
 CREATE TABLE months.by_bounds (id bigint) PARTITION BY RANGE (id);
 CREATE TABLE months.by_bounds_a PARTITION OF months.by_bounds
 FOR VALUES FROM (id_lower_bound('2025-03-01', '2023-01-01')) TO (id_lower_bound('2025-04-01', '2023-01-01'));
-SELECT shardid_admin.id_partition_commands('months.by_bounds', '1 month');
-SELECT count(*) > 0 AS right FROM shardid_admin.id_partition_commands('months.by_bounds', '1 month', epoch => '2023-01-01');
 -- The name tells where the bounds do not.
-SELECT shardid_admin.id_partition_commands('months.by_bounds', '1 month', epoch => '2023-01-01', shard_bits => 12) IS NULL AS unseen LIMIT 1;
+SELECT count(*) > 0 AS unseen FROM shardid_admin.id_partition_commands('months.by_bounds', '1 month', epoch => '2023-01-01', shard_bits => 12);
 ALTER TABLE months.by_bounds_a RENAME TO by_bounds_202503;
-SELECT shardid_admin.id_partition_commands('months.by_bounds', '1 month', epoch => '2023-01-01', shard_bits => 12);
-SELECT shardid_admin.id_partition_commands('months.by_bounds', '1 month', epoch => '2020-01-01');
 SELECT count(*) > 0 AS right FROM shardid_admin.id_partition_commands('months.by_bounds', '1 month', epoch => '2023-01-01');
+SELECT try('SELECT shardid_admin.id_partition_commands(''months.' || call || ')') FROM unnest(ARRAY[
+    $$of_twitter', '1 month'$$, $$of_twitter', '1 month', epoch => '2010-11-04 01:42:54.657+00'$$,
+    $$by_bounds', '1 month'$$, $$by_bounds', '1 month', epoch => '2020-01-01'$$,
+    $$by_bounds', '1 month', epoch => '2023-01-01', shard_bits => 12$$]) call;
 -- Bounds and names of other kinds are left as they are.
+\set ECHO none
 CREATE TABLE months.by_hand (id bigint) PARTITION BY RANGE (id);
 CREATE TABLE months.by_hand_2000 PARTITION OF months.by_hand FOR VALUES FROM (1000) TO (2000);
 CREATE TABLE months.by_hand_before PARTITION OF months.by_hand FOR VALUES FROM (2000) TO (id_lower_bound('2025-01-07 12:34:56.789'));
@@ -156,6 +156,7 @@ CREATE TABLE months.by_hand_2025w30 PARTITION OF months.by_hand FOR VALUES FROM 
 CREATE TABLE months.by_hand_20250731 PARTITION OF months.by_hand FOR VALUES FROM (id_lower_bound('2025-07-31')) TO (id_lower_bound('2025-08-01'));
 CREATE TABLE months.by_hand_2025080112 PARTITION OF months.by_hand
 FOR VALUES FROM (id_lower_bound('2025-08-01 12:00')) TO (id_lower_bound('2025-08-01 13:00'));
+\set ECHO all
 SELECT count(*) > 0 AS right FROM shardid_admin.id_partition_commands('months.by_hand', '1 month');
 
 -- Refused.
@@ -175,15 +176,16 @@ SELECT try('SELECT shardid_admin.id_partition_commands(' || call || ')') FROM un
     $$'months.by_int', '1 month'$$, $$'months.by_two', '1 month'$$, $$'months.by_expression', '1 month'$$]) call;
 \c - months_reader
 SELECT shardid_admin.id_partition_commands('months.events', '1 month');
+\set VERBOSITY terse
 CALL shardid_admin.maintain_id_partitions('months.events', '1 month');
 \c - :superuser
-\set VERBOSITY terse
 SELECT shardid_admin.id_partition_commands('months.events', '1 month');
 CALL shardid_admin.maintain_id_partitions('months.events', '1 month');
 \set VERBOSITY default
 -- Nor as a superuser that has become the owner, and would be a superuser again if a function of the table says so.
 SET ROLE months_owner;
 CALL shardid_admin.maintain_id_partitions('months.events', '1 month');
+\set VERBOSITY terse
 SET SESSION AUTHORIZATION months_owner;
 CALL shardid_admin.maintain_id_partitions('months.events', '1 month');
 \c - months_owner
@@ -192,6 +194,7 @@ CALL shardid_admin.maintain_id_partitions(NULL, '1 month');
 BEGIN;
 CALL shardid_admin.maintain_id_partitions('months.events', '1 month');
 ROLLBACK;
+\set VERBOSITY default
 
 -- Names: long ones, those that need quotes, those that are in use.
 CREATE TABLE months.a_table_with_a_name_of_fifty_seven_bytes_that_is_too_long (id bigint) PARTITION BY RANGE (id);
@@ -206,10 +209,8 @@ GRANT SELECT ON :odd TO PUBLIC;
 SELECT * FROM shardid_admin.id_partition_commands(:'odd', '1 month', since => '2025-05-01') LIMIT 1 \gexec
 SELECT partition FROM months.parts(:'odd');
 CREATE VIEW months.other_202504 AS SELECT 1 AS n;
-CREATE TYPE months.other_202505 AS ENUM ();
-SELECT id_partition_commands FROM shardid_admin.id_partition_commands('months.other', '1 month', since => '2025-04-01') WHERE id_partition_commands ~ 'other_20250[45]';
+SELECT count(*) > 0 FROM shardid_admin.id_partition_commands('months.other', '1 month', since => '2025-04-01');
 DROP VIEW months.other_202504;
-DROP TYPE months.other_202505;
 
 -- A role whose name has to be quoted owns its tables, and not those of the role that is called like it.
 \c - :superuser
@@ -226,12 +227,9 @@ SELECT count(*) FROM shardid_admin.id_partition_commands('months.quoted_owner', 
 CALL shardid_admin.maintain_id_partitions('months.quoted_owner', '1 month', 0);
 \c - months_owner
 
--- Rights of other roles are copied, but not for a table with row security.
+-- Rights of other roles are copied, but not for a table with row security, nor what default privileges give.
 ALTER TABLE months.other ENABLE ROW LEVEL SECURITY;
 GRANT SELECT ON months.other TO months_reader;
-SELECT * FROM shardid_admin.id_partition_commands('months.other', '1 month', since => '2025-05-01') LIMIT 1;
-
--- Nor what default privileges give.
 ALTER DEFAULT PRIVILEGES IN SCHEMA months GRANT SELECT ON TABLES TO PUBLIC;
 ALTER DEFAULT PRIVILEGES GRANT DELETE ON TABLES TO months_reader, "months %1$s ""x";
 SELECT * FROM shardid_admin.id_partition_commands('months.other', '1 month', since => '2025-05-01') LIMIT 1;
@@ -244,38 +242,21 @@ WHERE oid = 'months.all_to_one_202505'::regclass AND grantee <> relowner;
 ALTER DEFAULT PRIVILEGES IN SCHEMA months REVOKE SELECT ON TABLES FROM PUBLIC;
 ALTER DEFAULT PRIVILEGES REVOKE DELETE ON TABLES FROM months_reader, "months %1$s ""x";
 
--- A default partition: its rows prevent a new partition; the commands in the HINT move them.
+-- A default partition: its rows prevent a new partition. The HINT has the commands that move them, after which triggers are as
+-- before; contrib/admin/t/maintain.pl runs them.
 CREATE TABLE months.other_rest PARTITION OF months.other DEFAULT;
 INSERT INTO months.other SELECT id_lower_bound('2025-05-10') + n FROM generate_series(1, 3) n;
-SELECT split_part(c, E'\n', 1) AS command FROM shardid_admin.id_partition_commands('months.other', '1 month', since => '2025-05-01') c LIMIT 1;
-\set VERBOSITY terse
-CALL shardid_admin.maintain_id_partitions('months.other', '1 month', since => '2025-05-01');
-\set VERBOSITY default
-SELECT count(*) > 10 AS rest_is_done FROM pg_inherits WHERE inhparent = 'months.other'::regclass;
-BEGIN;
-CREATE TABLE months.other_202505 (LIKE months.other INCLUDING ALL EXCLUDING IDENTITY);
-ALTER TABLE ONLY months.other_rest DISABLE TRIGGER USER;
-CREATE TEMPORARY TABLE moved_rows ON COMMIT DROP AS SELECT id FROM months.other_rest WITH NO DATA;
-WITH moved AS (DELETE FROM months.other_rest WHERE id BETWEEN '3622516163851845632' AND '3644984211519045631' RETURNING id)
-INSERT INTO pg_temp.moved_rows SELECT id FROM moved;
-ALTER TABLE ONLY months.other_rest ENABLE TRIGGER USER;
-ALTER TABLE months.other ATTACH PARTITION months.other_202505 FOR VALUES FROM ('3622516163851845632') TO ('3644984211519045632');
-ALTER TABLE ONLY months.other_202505 DISABLE TRIGGER USER;
-INSERT INTO months.other_202505 (id) OVERRIDING SYSTEM VALUE SELECT id FROM pg_temp.moved_rows;
-SET CONSTRAINTS ALL IMMEDIATE;
-ALTER TABLE ONLY months.other_202505 ENABLE TRIGGER USER;
-COMMIT;
-SELECT split_part(c, E'\n', 1) AS command FROM shardid_admin.id_partition_commands('months.other', '1 month', since => '2025-05-01') c LIMIT 1;
-
--- Triggers that do not just fire are left as they are.
 CREATE FUNCTION months.never() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''a trigger fires''; END';
 CREATE TRIGGER fires BEFORE DELETE ON months.other_rest FOR EACH ROW EXECUTE FUNCTION months.never();
 CREATE TRIGGER "always fires" BEFORE DELETE ON months.other_rest EXECUTE FUNCTION months.never();
 CREATE TRIGGER fires_not BEFORE DELETE ON months.other_rest EXECUTE FUNCTION months.never();
 CREATE TRIGGER fires_on_replica BEFORE DELETE ON months.other_rest EXECUTE FUNCTION months.never();
 ALTER TABLE months.other_rest ENABLE ALWAYS TRIGGER "always fires", DISABLE TRIGGER fires_not, ENABLE REPLICA TRIGGER fires_on_replica;
-INSERT INTO months.other VALUES (id_lower_bound('2024-03-10'));
-CALL shardid_admin.maintain_id_partitions('months.other', '1 month', since => '2024-03-01');
+\set VERBOSITY terse
+SELECT split_part(c, E'\n', 1) AS command FROM shardid_admin.id_partition_commands('months.other', '1 month', since => '2025-05-01') c LIMIT 1;
+\set VERBOSITY default
+CALL shardid_admin.maintain_id_partitions('months.other', '1 month', since => '2025-05-01');
+SELECT count(*) > 10 AS rest_is_done FROM pg_inherits WHERE inhparent = 'months.other'::regclass;
 -- One that belongs to another role is not read: functions in its indexes would run.
 \c - :superuser
 ALTER TABLE months.other_rest OWNER TO months_reader;
@@ -293,21 +274,19 @@ CREATE TABLE months.other_202406 PARTITION OF months.other FOR VALUES FROM (id_l
 CREATE TABLE months.other_july PARTITION OF months.other FOR VALUES FROM (id_lower_bound('2024-07-01')) TO (id_lower_bound('2024-08-01'));
 SELECT now() - '2025-03-10 00:00+00' AS age \gset
 SELECT * FROM shardid_admin.id_partition_commands('months.other', '1 month', keep => :'age');
+\set VERBOSITY terse
 SELECT count(*) FROM unnest('{1000, 10000, 178000000}'::int[]) n, shardid_admin.id_partition_commands('months.other', '1 month', keep => n * '1 year'::interval);
 CREATE TABLE months.other_rest PARTITION OF months.other DEFAULT;
-SELECT * FROM shardid_admin.id_partition_commands('months.other', '1 month', keep => :'age');
+SELECT * FROM shardid_admin.id_partition_commands('months.other', '1 month', keep => :'age') LIMIT 1;
 -- A partition with referenced rows stays, and the other commands run.
 INSERT INTO months.other SELECT id_lower_bound('2025-01-05');
 CREATE TABLE months.comments (event bigint REFERENCES months.other);
 INSERT INTO months.comments SELECT id FROM months.other;
-\set VERBOSITY sqlstate
 CALL shardid_admin.maintain_id_partitions('months.other', '1 month', keep => :'age');
-\set VERBOSITY default
-SELECT * FROM months.parts('months.other');
 DROP TABLE months.comments;
 CALL shardid_admin.maintain_id_partitions('months.other', '1 month', keep => :'age');
 SELECT * FROM months.parts('months.other');
-SELECT * FROM shardid_admin.id_partition_commands('months.other', '1 month', keep => :'age');
+\set VERBOSITY default
 
 -- A foreign table is dropped as one.
 \c - :superuser
@@ -320,7 +299,6 @@ CREATE FOREIGN TABLE months.far_202404 PARTITION OF months.far FOR VALUES FROM (
 SERVER months_server;
 SELECT * FROM shardid_admin.id_partition_commands('months.far', '1 month', keep => :'age') WHERE id_partition_commands ~ '202404';
 CALL shardid_admin.maintain_id_partitions('months.far', '1 month', 0, keep => :'age');
-SELECT * FROM months.parts('months.far');
 
 -- Partitions that are partitioned themselves count, and are dropped as a whole.
 CREATE TABLE months.regions (region text, id bigint, PRIMARY KEY (region, id)) PARTITION BY LIST (region);
@@ -328,8 +306,7 @@ CREATE TABLE months.eu PARTITION OF months.regions FOR VALUES IN ('eu') PARTITIO
 CREATE TABLE months.eu_202503 PARTITION OF months.eu FOR VALUES FROM (id_lower_bound('2025-03-01')) TO (id_lower_bound('2025-04-01'))
 PARTITION BY HASH (id);
 CREATE TABLE months.eu_202503_0 PARTITION OF months.eu_202503 FOR VALUES WITH (MODULUS 1, REMAINDER 0);
-SELECT * FROM shardid_admin.id_partition_commands('months.eu', '1 month', since => '2025-03-01') LIMIT 2 \gexec
-SELECT * FROM months.parts('months.eu');
+SELECT * FROM shardid_admin.id_partition_commands('months.eu', '1 month', since => '2025-03-01') LIMIT 1 \gexec
 INSERT INTO months.regions VALUES ('eu', id_lower_bound('2025-03-05')), ('eu', id_lower_bound('2025-04-05'));
 SELECT tableoid::regclass FROM months.regions ORDER BY 1;
 SELECT now() - '2025-04-10 00:00+00' AS age \gset
@@ -337,6 +314,7 @@ CALL shardid_admin.maintain_id_partitions('months.eu', '1 month', 0, keep => :'a
 SELECT * FROM months.parts('months.eu');
 
 -- Columns of every kind, a foreign key, triggers: new partitions have them as well.
+\set ECHO none
 CREATE TABLE months.users (id bigint PRIMARY KEY);
 CREATE FUNCTION months.note() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
 CREATE TABLE months.full (
@@ -350,8 +328,9 @@ ALTER TABLE months.full DROP COLUMN dropped;
 CREATE INDEX ON months.full (lower(text)) WHERE doubled > 1;
 CREATE STATISTICS months.of_full ON owner, text FROM months.full;
 CREATE TRIGGER note BEFORE INSERT ON months.full FOR EACH ROW EXECUTE FUNCTION months.note();
-SELECT * FROM shardid_admin.id_partition_commands('months.full', '1 month', since => '2025-05-01') LIMIT 1 \gexec
 INSERT INTO months.users VALUES (1);
+\set ECHO all
+SELECT * FROM shardid_admin.id_partition_commands('months.full', '1 month', since => '2025-05-01') LIMIT 1 \gexec
 INSERT INTO months.full (id, owner) VALUES (id_lower_bound('2025-05-05'), 1) RETURNING tableoid::regclass, n, text, doubled;
 INSERT INTO months.full (id, owner) VALUES (id_lower_bound('2025-05-06'), 2);
 -- A table that is published without a key needs it.
@@ -363,15 +342,14 @@ SELECT * FROM shardid_admin.id_partition_commands('months.full', '1 month', sinc
 RESET standard_conforming_strings;
 SELECT relname, relreplident FROM pg_partition_tree('months.full') JOIN pg_class ON oid = relid WHERE relname < 'full_202507' ORDER BY 1;
 CREATE TABLE months.full_by_core PARTITION OF months.full FOR VALUES FROM (0) TO (1);
-SELECT a.attname, a.attnotnull, a.atthasdef, a.attgenerated, a.attcollation = c.attcollation AS same
-FROM pg_attribute a JOIN pg_attribute c USING (attname)
+SELECT string_agg(a.attname, ' ' ORDER BY a.attname) AS alike FROM pg_attribute a JOIN pg_attribute c USING (attname)
 WHERE a.attrelid = 'months.full_202505'::regclass AND c.attrelid = 'months.full_by_core'::regclass AND a.attnum > 0
-  AND (a.attnotnull, a.atthasdef, a.attgenerated, a.attcollation) IS NOT DISTINCT FROM (c.attnotnull, c.atthasdef, c.attgenerated, c.attcollation)
-ORDER BY 1;
-SELECT contype, count(*), count(*) FILTER (WHERE conparentid <> 0 OR coninhcount > 0) AS inherited FROM pg_constraint
-WHERE conrelid = 'months.full_202505'::regclass AND contype <> 'n' GROUP BY 1 ORDER BY 1;
-SELECT count(*) AS indexes FROM pg_index WHERE indrelid = 'months.full_202505'::regclass;
-SELECT count(*) AS triggers FROM pg_trigger WHERE tgrelid = 'months.full_202505'::regclass AND NOT tgisinternal;
+  AND (a.attnotnull, a.atthasdef, a.attgenerated, a.attcollation) IS NOT DISTINCT FROM (c.attnotnull, c.atthasdef, c.attgenerated, c.attcollation);
+SELECT (SELECT string_agg(concat(contype, conparentid <> 0 OR coninhcount > 0), ' ' ORDER BY contype) FROM pg_constraint
+        WHERE conrelid = relid AND contype <> 'n') AS constraints,
+       (SELECT count(*) FROM pg_index WHERE indrelid = relid) AS indexes,
+       (SELECT count(*) FROM pg_trigger WHERE tgrelid = relid AND NOT tgisinternal) AS triggers
+FROM to_regclass('months.full_202505') relid;
 \c - :superuser
 
 -- UUIDs of version 6 as bounds.
@@ -380,17 +358,10 @@ SELECT bool_and(uuid_v6_from(ts, seq, mac, ns) >= uuid_v6_lower_bound(ts) AND uu
 FROM generate_series('1900-01-01'::timestamptz, '2100-01-01', '333 days 01:01:01.010101') ts, unnest('{0, 16383}'::int[]) seq,
      unnest('{00:00:00:00:00:00, ff:ff:ff:ff:ff:ff}'::macaddr[]) mac, unnest('{0, 9}'::int[]) ns;
 SELECT uuid_v6_timestamp('c232ab00-9414-11ec-b3c8-9f6bdeced846'), uuid_v6_timestamp(NULL::text), uuid_v6_lower_bound(NULL);
-SELECT uuid_v6_timestamp('x');
-SELECT uuid_v6_lower_bound('1500-01-01');
-CREATE TABLE by_uuid (id uuid PRIMARY KEY) PARTITION BY RANGE (id);
-CREATE TABLE by_uuid_202501 PARTITION OF by_uuid FOR VALUES FROM (uuid_v6_lower_bound('2025-01-01')) TO (uuid_v6_lower_bound('2025-02-01'));
-CREATE TABLE by_uuid_202502 PARTITION OF by_uuid FOR VALUES FROM (uuid_v6_lower_bound('2025-02-01')) TO (uuid_v6_lower_bound('2025-03-01'));
-INSERT INTO by_uuid SELECT uuid_v6_from('2025-02-28 23:59:59.999999', 16383, 'ff:ff:ff:ff:ff:ff', 9) RETURNING tableoid::regclass;
-EXPLAIN (COSTS OFF) SELECT FROM by_uuid WHERE id >= uuid_v6_lower_bound('2025-02-10') AND id < uuid_v6_lower_bound('2025-02-11');
-
+SELECT try('SELECT uuid_v6_timestamp(''x'')'), try('SELECT uuid_v6_lower_bound(''1500-01-01'')');
+\set ECHO none
 \set VERBOSITY terse
 SET client_min_messages = warning;
-DROP TABLE by_uuid;
 DROP SCHEMA months, "; DROP TABLE x; --" CASCADE;
 REVOKE USAGE, UPDATE ON SEQUENCE shardid_seq FROM months_owner;
 DROP FOREIGN DATA WRAPPER months_wrapper CASCADE;

@@ -13,37 +13,36 @@ BEGIN;
 
 DO $$
 DECLARE
+    own_schema pg_catalog.name := pg_catalog.current_schema();
+    me pg_catalog.oid := pg_catalog.quote_ident(current_user)::pg_catalog.regrole;
     bound pg_catalog.pg_proc;
     of_schema pg_catalog.pg_namespace;
-    me pg_catalog.oid := pg_catalog.quote_ident(current_user)::pg_catalog.regrole;
 BEGIN
-    SELECT p.* INTO bound FROM pg_catalog.pg_proc p
-    WHERE p.oid OPERATOR(pg_catalog.=) pg_catalog.to_regprocedure(pg_catalog.quote_ident(pg_catalog.current_schema())
-          OPERATOR(pg_catalog.||) '.id_lower_bound(pg_catalog.timestamptz, pg_catalog.timestamptz, int, int)');
+    -- No name is looked up but in pg_catalog, whatever there is in that schema and in search_path.
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    SELECT p.* INTO bound FROM pg_proc p
+    WHERE p.oid = to_regprocedure(quote_ident(own_schema) || '.id_lower_bound(timestamptz, timestamptz, int, int)');
     IF bound.oid IS NULL THEN
         RAISE undefined_function USING
-            MESSAGE = pg_catalog.format('schema %I has no portable functions', pg_catalog.current_schema()),
+            MESSAGE = format('schema %I has no portable functions', own_schema),
             HINT = 'Load contrib/portable/shardid.sql first.';
-    ELSIF bound.proowner OPERATOR(pg_catalog.<>) me THEN
+    ELSIF bound.proowner <> me THEN
         RAISE insufficient_privilege USING
-            MESSAGE = pg_catalog.format('must be owner of the portable functions in schema %I',
-                                        pg_catalog.current_schema()),
-            HINT = pg_catalog.format('Run this as %s.', bound.proowner::pg_catalog.regrole);
+            MESSAGE = format('must be owner of the portable functions in schema %I', own_schema),
+            HINT = format('Run this as %s.', bound.proowner::regrole);
     END IF;
-    SELECT n.* INTO of_schema FROM pg_catalog.pg_namespace n WHERE n.nspname OPERATOR(pg_catalog.=) 'shardid_admin';
+    SELECT n.* INTO of_schema FROM pg_namespace n WHERE n.nspname = 'shardid_admin';
     IF NOT FOUND THEN
         CREATE SCHEMA shardid_admin;
-    ELSIF of_schema.nspowner OPERATOR(pg_catalog.<>) me THEN
-        RAISE insufficient_privilege USING
-            MESSAGE = 'must be owner of schema shardid_admin',
-            HINT = pg_catalog.format('Run this as %s, or rename that schema.', of_schema.nspowner::pg_catalog.regrole);
-    ELSIF EXISTS (SELECT FROM pg_catalog.pg_extension e WHERE e.extnamespace OPERATOR(pg_catalog.=) of_schema.oid) THEN
-        RAISE duplicate_object USING
-            MESSAGE = 'the extension shardid_admin is in this database',
+    ELSIF of_schema.nspowner <> me THEN
+        RAISE insufficient_privilege USING MESSAGE = 'must be owner of schema shardid_admin',
+            HINT = format('Run this as %s, or rename that schema.', of_schema.nspowner::regrole);
+    ELSIF EXISTS (SELECT FROM pg_extension e WHERE e.extnamespace = of_schema.oid) THEN
+        RAISE duplicate_object USING MESSAGE = 'the extension shardid_admin is in this database',
             HINT = 'Run DROP EXTENSION shardid_admin.';
     END IF;
-    PERFORM pg_catalog.set_config('client_min_messages', 'warning', true);
-    PERFORM pg_catalog.set_config('search_path', pg_catalog.format('%I, pg_temp', pg_catalog.current_schema()), true);
+    PERFORM set_config('client_min_messages', 'warning', true),
+            set_config('search_path', format('%I, pg_temp', own_schema), true);
 END
 $$;
 
@@ -54,37 +53,30 @@ SET LOCAL search_path = shardid_admin, pg_temp;
 -- What is above may have found that, wherever it has been moved since then.
 DO $$
 DECLARE
+    own_path pg_catalog.text := pg_catalog.current_setting('search_path');
     own_schema pg_catalog.oid := pg_catalog.quote_ident(pg_catalog.current_schema())::pg_catalog.regnamespace;
     other pg_catalog.text;
 BEGIN
-    SELECT pg_catalog.pg_describe_object(o.classid, o.objid, 0) INTO other
-    FROM (SELECT 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid, p.oid, p.proowner
-          FROM pg_catalog.pg_proc p
-          WHERE p.pronamespace OPERATOR(pg_catalog.=) own_schema
-          UNION ALL
-          SELECT 'pg_catalog.pg_operator'::pg_catalog.regclass::pg_catalog.oid, p.oid, p.oprowner
-          FROM pg_catalog.pg_operator p
-          WHERE p.oprnamespace OPERATOR(pg_catalog.=) own_schema
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    SELECT pg_describe_object(o.classid, o.objid, 0) INTO other
+    FROM (SELECT tableoid, oid, proowner FROM pg_proc WHERE pronamespace = own_schema
+          UNION ALL SELECT tableoid, oid, oprowner FROM pg_operator WHERE oprnamespace = own_schema
           UNION ALL
           -- What this transaction has made uses it.
-          SELECT d.refclassid, d.refobjid, COALESCE(p.proowner, q.oprowner, t.typowner, c.relowner)
-          FROM pg_catalog.pg_depend d
-          LEFT JOIN pg_catalog.pg_proc p
-              ON d.refclassid OPERATOR(pg_catalog.=) p.tableoid AND d.refobjid OPERATOR(pg_catalog.=) p.oid
-          LEFT JOIN pg_catalog.pg_operator q
-              ON d.refclassid OPERATOR(pg_catalog.=) q.tableoid AND d.refobjid OPERATOR(pg_catalog.=) q.oid
-          LEFT JOIN pg_catalog.pg_type t
-              ON d.refclassid OPERATOR(pg_catalog.=) t.tableoid AND d.refobjid OPERATOR(pg_catalog.=) t.oid
-          LEFT JOIN pg_catalog.pg_class c
-              ON d.refclassid OPERATOR(pg_catalog.=) c.tableoid AND d.refobjid OPERATOR(pg_catalog.=) c.oid
-          WHERE d.xmin OPERATOR(pg_catalog.=) pg_catalog.pg_current_xact_id()::pg_catalog.xid
+          SELECT d.refclassid, d.refobjid, COALESCE(p.proowner, q.oprowner, t.typowner, c.relowner) FROM pg_depend d
+          LEFT JOIN pg_proc p ON d.refclassid = p.tableoid AND d.refobjid = p.oid
+          LEFT JOIN pg_operator q ON d.refclassid = q.tableoid AND d.refobjid = q.oid
+          LEFT JOIN pg_type t ON d.refclassid = t.tableoid AND d.refobjid = t.oid
+          LEFT JOIN pg_class c ON d.refclassid = c.tableoid AND d.refobjid = c.oid
+          WHERE d.xmin = pg_current_xact_id()::xid
          ) o (classid, objid, owner)
-    WHERE o.owner OPERATOR(pg_catalog.<>) pg_catalog.quote_ident(current_user)::pg_catalog.regrole::pg_catalog.oid
-      AND NOT (SELECT r.rolsuper FROM pg_catalog.pg_roles r WHERE r.oid OPERATOR(pg_catalog.=) o.owner) LIMIT 1;
+    WHERE o.owner <> quote_ident(current_user)::regrole
+      AND NOT (SELECT r.rolsuper FROM pg_roles r WHERE r.oid = o.owner) LIMIT 1;
     IF FOUND THEN
         RAISE insufficient_privilege USING
-            MESSAGE = pg_catalog.format('another role has created %s', other), HINT = 'Use another schema, or drop it.';
+            MESSAGE = format('another role has created %s', other), HINT = 'Use another schema, or drop it.';
     END IF;
+    PERFORM set_config('search_path', own_path, true);
 END
 $$;
 

@@ -13,64 +13,50 @@ BEGIN;
 
 DO $$
 DECLARE
+    own_schema pg_catalog.name := pg_catalog.current_schema();
+    me pg_catalog.oid := pg_catalog.quote_ident(current_user)::pg_catalog.regrole;
     of_schema pg_catalog.pg_namespace;
     other pg_catalog.text;
 BEGIN
-    SELECT n.* INTO of_schema FROM pg_catalog.pg_namespace n
-    WHERE n.nspname OPERATOR(pg_catalog.=) pg_catalog.current_schema();
+    -- No name is looked up but in pg_catalog, whatever there is in that schema and in search_path.
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    SELECT n.* INTO of_schema FROM pg_namespace n WHERE n.nspname = own_schema;
     IF NOT FOUND THEN
         RAISE invalid_schema_name USING MESSAGE = 'no schema has been selected to create in',
             HINT = 'Set search_path to a schema of yours.';
     END IF;
     -- A superuser has all rights, but what runs as this role must be its own. That of schema "public" is the database's
     -- owner.
-    IF of_schema.nspowner
-       OPERATOR(pg_catalog.<>) pg_catalog.quote_ident(current_user)::pg_catalog.regrole::pg_catalog.oid
-       AND NOT EXISTS (SELECT FROM pg_catalog.pg_database d
-                       WHERE d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
-                         AND d.datdba OPERATOR(pg_catalog.=)
-                             pg_catalog.quote_ident(current_user)::pg_catalog.regrole::pg_catalog.oid
-                         AND of_schema.nspowner OPERATOR(pg_catalog.=)
-                             'pg_database_owner'::pg_catalog.regrole::pg_catalog.oid) THEN
+    IF of_schema.nspowner <> me AND NOT EXISTS (
+        SELECT FROM pg_database d WHERE d.datname = current_database() AND d.datdba = me
+                                    AND of_schema.nspowner = 'pg_database_owner'::regrole) THEN
         RAISE insufficient_privilege USING
-            MESSAGE = pg_catalog.format('must be owner of schema "%s"', of_schema.nspname),
-            DETAIL = pg_catalog.format('Its owner is "%s", and the current user is "%s".',
-                                       pg_catalog.pg_get_userbyid(of_schema.nspowner), current_user),
+            MESSAGE = format('must be owner of schema "%s"', own_schema),
+            DETAIL = format('Its owner is "%s", and the current user is "%s".',
+                            pg_get_userbyid(of_schema.nspowner), current_user),
             HINT = 'Run this as its owner.';
     END IF;
-    SELECT CASE a.grantee WHEN 0::pg_catalog.oid THEN 'PUBLIC' ELSE a.grantee::pg_catalog.regrole::pg_catalog.text END
-    INTO other
-    FROM pg_catalog.aclexplode(of_schema.nspacl) a
-    WHERE a.grantee OPERATOR(pg_catalog.<>) of_schema.nspowner
-      AND a.privilege_type OPERATOR(pg_catalog.=) 'CREATE'::pg_catalog.text
-    LIMIT 1;
+    SELECT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END INTO other
+    FROM aclexplode(of_schema.nspacl) a
+    WHERE a.grantee <> of_schema.nspowner AND a.privilege_type = 'CREATE' LIMIT 1;
     IF FOUND THEN
         RAISE insufficient_privilege USING
-            MESSAGE = pg_catalog.format('others can create objects in schema "%s"', of_schema.nspname),
-            HINT = pg_catalog.format('Use a schema of your own, or run REVOKE CREATE ON SCHEMA %I FROM %s.',
-                                     of_schema.nspname, other);
+            MESSAGE = format('others can create objects in schema "%s"', own_schema),
+            HINT = format('Use a schema of your own, or run REVOKE CREATE ON SCHEMA %I FROM %s.', own_schema, other);
     END IF;
     SELECT o.name INTO other
-    FROM (SELECT c.relname, c.relowner FROM pg_catalog.pg_class c
-          WHERE c.relnamespace OPERATOR(pg_catalog.=) of_schema.oid
-            AND c.relname OPERATOR(pg_catalog.~) '^public_id_keys'
-          UNION ALL
-          SELECT p.proname, p.proowner FROM pg_catalog.pg_proc p
-          WHERE p.pronamespace OPERATOR(pg_catalog.=) of_schema.oid
-          UNION ALL
-          SELECT p.oprname, p.oprowner FROM pg_catalog.pg_operator p
-          WHERE p.oprnamespace OPERATOR(pg_catalog.=) of_schema.oid
-         ) o (name, owner)
+    FROM (SELECT relname, relowner FROM pg_class WHERE relnamespace = of_schema.oid AND relname ~ '^public_id_keys'
+          UNION ALL SELECT proname, proowner FROM pg_proc WHERE pronamespace = of_schema.oid
+          UNION ALL SELECT oprname, oprowner FROM pg_operator WHERE oprnamespace = of_schema.oid) o (name, owner)
     -- What is called here may be found among them. Superusers need not plant anything.
-    WHERE o.owner OPERATOR(pg_catalog.<>) pg_catalog.quote_ident(current_user)::pg_catalog.regrole::pg_catalog.oid
-      AND NOT (SELECT r.rolsuper FROM pg_catalog.pg_roles r WHERE r.oid OPERATOR(pg_catalog.=) o.owner) LIMIT 1;
+    WHERE o.owner <> me AND NOT (SELECT r.rolsuper FROM pg_roles r WHERE r.oid = o.owner) LIMIT 1;
     IF FOUND THEN
         RAISE insufficient_privilege USING
-            MESSAGE = pg_catalog.format('another role owns "%s" in schema "%s"', other, of_schema.nspname),
+            MESSAGE = format('another role owns "%s" in schema "%s"', other, own_schema),
             HINT = 'Use another schema, or drop it.';
     END IF;
-    PERFORM pg_catalog.set_config('client_min_messages', 'warning', true);
-    PERFORM pg_catalog.set_config('search_path', pg_catalog.format('%I, pg_temp', pg_catalog.current_schema()), true);
+    PERFORM set_config('client_min_messages', 'warning', true),
+            set_config('search_path', format('%I, pg_temp', own_schema), true);
 END
 $$;
 
@@ -288,37 +274,30 @@ $$;
 -- What is above may have found that, wherever it has been moved since then.
 DO $$
 DECLARE
+    own_path pg_catalog.text := pg_catalog.current_setting('search_path');
     own_schema pg_catalog.oid := pg_catalog.quote_ident(pg_catalog.current_schema())::pg_catalog.regnamespace;
     other pg_catalog.text;
 BEGIN
-    SELECT pg_catalog.pg_describe_object(o.classid, o.objid, 0) INTO other
-    FROM (SELECT 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid, p.oid, p.proowner
-          FROM pg_catalog.pg_proc p
-          WHERE p.pronamespace OPERATOR(pg_catalog.=) own_schema
-          UNION ALL
-          SELECT 'pg_catalog.pg_operator'::pg_catalog.regclass::pg_catalog.oid, p.oid, p.oprowner
-          FROM pg_catalog.pg_operator p
-          WHERE p.oprnamespace OPERATOR(pg_catalog.=) own_schema
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    SELECT pg_describe_object(o.classid, o.objid, 0) INTO other
+    FROM (SELECT tableoid, oid, proowner FROM pg_proc WHERE pronamespace = own_schema
+          UNION ALL SELECT tableoid, oid, oprowner FROM pg_operator WHERE oprnamespace = own_schema
           UNION ALL
           -- What this transaction has made uses it.
-          SELECT d.refclassid, d.refobjid, COALESCE(p.proowner, q.oprowner, t.typowner, c.relowner)
-          FROM pg_catalog.pg_depend d
-          LEFT JOIN pg_catalog.pg_proc p
-              ON d.refclassid OPERATOR(pg_catalog.=) p.tableoid AND d.refobjid OPERATOR(pg_catalog.=) p.oid
-          LEFT JOIN pg_catalog.pg_operator q
-              ON d.refclassid OPERATOR(pg_catalog.=) q.tableoid AND d.refobjid OPERATOR(pg_catalog.=) q.oid
-          LEFT JOIN pg_catalog.pg_type t
-              ON d.refclassid OPERATOR(pg_catalog.=) t.tableoid AND d.refobjid OPERATOR(pg_catalog.=) t.oid
-          LEFT JOIN pg_catalog.pg_class c
-              ON d.refclassid OPERATOR(pg_catalog.=) c.tableoid AND d.refobjid OPERATOR(pg_catalog.=) c.oid
-          WHERE d.xmin OPERATOR(pg_catalog.=) pg_catalog.pg_current_xact_id()::pg_catalog.xid
+          SELECT d.refclassid, d.refobjid, COALESCE(p.proowner, q.oprowner, t.typowner, c.relowner) FROM pg_depend d
+          LEFT JOIN pg_proc p ON d.refclassid = p.tableoid AND d.refobjid = p.oid
+          LEFT JOIN pg_operator q ON d.refclassid = q.tableoid AND d.refobjid = q.oid
+          LEFT JOIN pg_type t ON d.refclassid = t.tableoid AND d.refobjid = t.oid
+          LEFT JOIN pg_class c ON d.refclassid = c.tableoid AND d.refobjid = c.oid
+          WHERE d.xmin = pg_current_xact_id()::xid
          ) o (classid, objid, owner)
-    WHERE o.owner OPERATOR(pg_catalog.<>) pg_catalog.quote_ident(current_user)::pg_catalog.regrole::pg_catalog.oid
-      AND NOT (SELECT r.rolsuper FROM pg_catalog.pg_roles r WHERE r.oid OPERATOR(pg_catalog.=) o.owner) LIMIT 1;
+    WHERE o.owner <> quote_ident(current_user)::regrole
+      AND NOT (SELECT r.rolsuper FROM pg_roles r WHERE r.oid = o.owner) LIMIT 1;
     IF FOUND THEN
         RAISE insufficient_privilege USING
-            MESSAGE = pg_catalog.format('another role has created %s', other), HINT = 'Use another schema, or drop it.';
+            MESSAGE = format('another role has created %s', other), HINT = 'Use another schema, or drop it.';
     END IF;
+    PERFORM set_config('search_path', own_path, true);
 END
 $$;
 

@@ -7,7 +7,7 @@ use strict;
 use warnings;
 use Exporter 'import';
 
-our @EXPORT = qw(all_plants called_plants);
+our @EXPORT = qw(all_plants called_plants shadow_catalog);
 
 # Names that no script uses, and that differ, so that many plants can exist at once.
 my $helpers = 0;
@@ -153,6 +153,47 @@ sub all_plants
 		(map { type_plants($schema, $_) } @{ $names{types} }),
 		(map { operator_plants($schema, $_) } @{ $names{operators} }, qw(= <> || ~~ +)),
 		(map { relation_plants($schema, $_) } @{ $names{relations} }));
+}
+
+# For a schema of mallory's that a caller's search_path has before pg_catalog: functions, operators and types exactly as those of
+# pg_catalog whose names a script has, also in the bodies of its functions. Each raises an error.
+sub shadow_catalog
+{
+	my ($schema, $script) = @_;
+	my $list = sub { my %names = map { $_ => 1 } @_; return join ', ', map { "'$_'" } sort keys %names };
+	my ($words, $operators) = ($list->($script =~ /\b[a-z_]\w*\b/g), $list->($script =~ /[-+*\/<>=~!#%^&|]+/g));
+	return <<"SQL";
+DO \$\$
+DECLARE
+	made text;
+	body CONSTANT text := 'LANGUAGE plpgsql AS ''BEGIN RAISE ''''planted''''; END''';
+BEGIN
+	FOR made IN
+		-- PL/pgSQL does not have all pseudo-types: "any", which format has, is replaced.
+		SELECT DISTINCT format('CREATE FUNCTION $schema.%I(%s) RETURNS %s %s', p.proname,
+			replace(pg_get_function_identity_arguments(p.oid), 'VARIADIC "any"', any_type), format_type(p.prorettype, NULL), body)
+		FROM pg_proc p, unnest(ARRAY['text', 'name', 'regclass', 'int', 'bigint']) any_type
+		WHERE p.pronamespace = 'pg_catalog'::regnamespace AND p.prokind = 'f' AND p.proname IN ($words)
+		UNION ALL
+		SELECT format('CREATE FUNCTION $schema.planted(%s, %s) RETURNS boolean %s', l, r, body)
+			|| string_agg(format('; CREATE OPERATOR $schema.%s (FUNCTION = $schema.planted, LEFTARG = %s, RIGHTARG = %s)', o.oprname, l, r), '')
+		FROM pg_operator o, format_type(o.oprleft, NULL) l, format_type(o.oprright, NULL) r
+		WHERE o.oprnamespace = 'pg_catalog'::regnamespace AND o.oprleft <> 0 AND o.oprname IN ($operators) GROUP BY l, r
+		UNION ALL
+		SELECT format('CREATE DOMAIN $schema.%I AS pg_catalog.%1\$I CHECK (VALUE IS NULL)', t.typname) FROM pg_type t
+		WHERE t.typnamespace = 'pg_catalog'::regnamespace AND t.typtype = 'b' AND t.typname IN ($words)
+	LOOP
+		BEGIN
+			EXECUTE made;
+		EXCEPTION WHEN invalid_function_definition OR feature_not_supported THEN
+			NULL;
+		END;
+	END LOOP;
+END
+\$\$;
+CREATE TABLE $schema.pg_class (oid oid);
+CREATE TABLE $schema.pg_settings (name text, setting text);
+SQL
 }
 
 1;

@@ -7,10 +7,10 @@
 set -euo pipefail
 # shellcheck source=t/suite/topics.sh
 source t/suite/topics.sh
-topics=(ids layouts uuids errors moved raise batches status usage layouts_of_others partitioning
-    whole_schema)
-# Many thousand calls of functions that are slower than C, and commands that the extension makes by the same SQL.
-[[ -z ${FULL:-} ]] || topics+=(inspection scatter short_text partition_commands)
+topics=(ids errors moved raise batches status usage layouts_of_others whole_schema)
+# Many thousand calls of functions that are slower than C, of which contrib/portable/t/same.pl makes some; and commands
+# that the extension makes by the same SQL.
+[[ -z ${FULL:-} ]] || topics+=(layouts uuids inspection scatter short_text partitioning partition_commands)
 
 # A millisecond, and so a sequence, begins in the second eighth of its numbers; a move within the running millisecond is
 # not noticed, so the millisecond ends before a move; after 20 ms without an id the numbers begin anew; INCREMENT and

@@ -3,10 +3,7 @@ use Boundaries;
 use Portable;
 use ShardidTest;
 
-plan skip_all => 'takes long, see make test-full' unless $ENV{FULL} || $ENV{ROUNDS};
-
-my $node = new_portable_node('portable');
-my @portable = (dbname => 'portable');
+my $node = new_portable_node('portable', '', files => ['uuids_and_text']);
 sub query { return $node->safe_psql('portable', $_[0]) }
 
 # Calls of all functions that both have: one argument has its boundaries, the others usual values.
@@ -25,7 +22,6 @@ END
 $$;
 CREATE TABLE calls (call text);
 SQL
-my %name_of = ('timestamptz' => 'timestamp with time zone', int => 'integer');
 my @calls_of_both;
 for my $function (split /\n/, query(<<'SQL'))
 SELECT p.proname || '|' || string_agg(format_type(t.type, NULL), '|' ORDER BY t.n)

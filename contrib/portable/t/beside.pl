@@ -1,6 +1,5 @@
-# contrib/portable/shardid.sql while other code changes its generators: a second copy of it, the extension, and a restore of data
-# alone. And its errors: the value in DETAIL, and a HINT that works as written.
-use Docs;
+# contrib/portable/shardid.sql while other code changes its generators: a second copy of it, the extension, a restore of data
+# alone, and another generator that shares their mark. And its errors: the value in DETAIL, and a HINT that works as written.
 use Portable;
 use ShardidTest;
 
@@ -15,6 +14,20 @@ sub refused
 	return $stderr;
 }
 
+# A call waits for the lock of the generator, which this session holds.
+sub takes_lock
+{
+	my ($generator, $call, $name) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my $elsewhere = $node->connstr('portable');
+	my (undef, $stdout) = $node->psql('portable', <<"SQL");
+BEGIN;
+SELECT pg_advisory_xact_lock(8316003854193786880 | ('$generator'::regclass::oid::bigint & 63));
+\\! psql -XAtq -d "$elsewhere" -c "SET lock_timeout = '100ms'" -c "SELECT $call" 2>&1
+SQL
+	return like($stdout, qr/canceling statement due to lock timeout/, $name);
+}
+
 # Two copies of the file draw from one generator.
 query('CREATE SCHEMA idc AUTHORIZATION ids_owner; GRANT USAGE ON SCHEMA idc TO PUBLIC; CREATE SEQUENCE joint');
 run_log([ 'psql', '-Xq', '-d', $node->connstr('portable') . ' user=ids_owner options=-csearch_path=idc', '-f', 'contrib/portable/shardid.sql' ])
@@ -26,7 +39,66 @@ finish_clients($_) for @copies;
 my $verdict = judge_clients(\@copies);
 is_innocent($verdict, 'portable: two copies on one generator', 1);
 cmp_ok($verdict->{ids}, '>', 0, "$verdict->{duplicates} of $verdict->{ids} ids of two copies are duplicates");
-takes_lock($node, 'joint', "$_.next_id(5, 'joint')", "the copy in schema $_ takes the lock of the generator") for 'ids', 'idc';
+takes_lock('joint', "$_.next_id(5, 'joint')", "the copy in schema $_ takes the lock of the generator") for 'ids', 'idc';
+
+# Two generators with one mark: they wait for each other, and each is right, also if one of them is moved.
+my ($one, $other) = split /\|/, query(<<'SQL');
+DO $$
+BEGIN
+    FOR n IN 1 .. 70 LOOP EXECUTE format('CREATE SEQUENCE twin_%s', n); END LOOP;
+END
+$$;
+SELECT a.oid::regclass, b.oid::regclass FROM pg_class a, pg_class b
+WHERE a.relkind = 'S' AND b.relkind = 'S' AND a.relname LIKE 'twin%' AND b.relname LIKE 'twin%' AND a.oid < b.oid
+  AND shardid_mark_of(a.oid) = shardid_mark_of(b.oid) LIMIT 1
+SQL
+my @twins = map { start_clients($node, 2, "SELECT next_id(1, '$_')", @portable, rounds => rounds(100, 300)) } $one, $other;
+finish_clients($_) for @twins;
+is_innocent(judge_clients([$_]), 'portable: a shared mark', 1) for @twins;
+if ($ENV{FULL})
+{
+	my $beside = start_clients($node, 1, "SELECT next_id(1, '$other')", @portable, seconds => 20);
+	my @moving = map { start_clients($node, $_->[0], $_->[1], @portable, seconds => 20) } (
+		[ 2, "SELECT next_id(1, '$one') FROM generate_series(1, 20)" ],
+		[ 1, "WITH before (v) AS MATERIALIZED (SELECT pg_sequence_last_value('$one')), drawn (id) AS MATERIALIZED"
+			. " (SELECT next_id(1, '$one') FROM before WHERE v > 0) SELECT id FROM drawn, before WHERE setval('$one', CASE WHEN pg_sleep(0.002) IS NOT NULL THEN v END) > 0" ]);
+	finish_clients($_) for $beside, @moving;
+	is_innocent(judge_clients(\@moving), 'portable: moved, with the mark of another', 1);
+}
+# Both use one advisory lock: neither is read or set while the other is.
+takes_lock($one, "next_id(1, '$_')", 'a draw takes the lock of those that share its mark') for $one, $other;
+
+# A generator that is far ahead of the clock sets the mark to its own time: the other one must not take that as past.
+is(query(<<"SQL"), '0', 'a generator far ahead hides no move of the one whose mark it shares');
+CREATE TEMPORARY TABLE wrong (count int);
+DO \$\$
+DECLARE
+    since timestamptz := date_trunc('day', now() - interval '5 days');
+    before bigint;
+    first bigint;
+    second bigint;
+    count int := 0;
+BEGIN
+    PERFORM setval('$one', 1), setval('$other', 1), next_id(0, '$other', since, 0, 31);
+    FOR i IN 1 .. 20 LOOP
+        -- 2^22 ms ahead.
+        PERFORM raise_generator('$other', id_lower_bound(clock_timestamp() + interval '4194.300 s', since, 0, 31), since, 0, 31);
+        PERFORM next_id(0, '$other', since, 0, 31);
+        PERFORM next_id(5, '$one');
+        PERFORM pg_sleep(0.003);
+        before := pg_sequence_last_value('$one');
+        WHILE extract(microseconds FROM clock_timestamp())::int % 1000 > 50 LOOP END LOOP;
+        first := next_id(5, '$one');
+        PERFORM next_id(0, '$other', since, 0, 31);
+        PERFORM setval('$one', before);
+        second := next_id(5, '$one');
+        count := count + (second <= first)::int;
+    END LOOP;
+    INSERT INTO wrong VALUES (count);
+END
+\$\$;
+SELECT count FROM wrong;
+SQL
 
 # A restore of data alone sets generator and mark back together.
 is(query(<<'SQL'), '0', 'ids continue after a data-only restore');
@@ -106,17 +178,6 @@ for my $change (['INCREMENT BY 2', 'INCREMENT is 2 and its CACHE 1'], ['CACHE 10
 	my ($back) = $changed =~ /HINT:  Run (ALTER SEQUENCE .*)\.$/m;
 	is(query(($back // q(SELECT 'no hint')) . q{; SELECT next_id(5, 'changed') > 0}), 't', 'and what the hint says mends it');
 }
-
-# EXECUTE, as the page grants it.
-query(<<'SQL');
-CREATE ROLE app;
-GRANT USAGE, UPDATE ON SEQUENCE shardid_seq TO app;
-CALL shardid_grant_marks('app');
-REVOKE EXECUTE ON ALL ROUTINES IN SCHEMA ids FROM PUBLIC;
-SQL
-like(refused('SET ROLE app; SELECT next_id(5)'), qr/42501: permission denied for function/, 'EXECUTE revoked from PUBLIC');
-query(command_of('contrib/portable/README.md', 'GRANT EXECUTE ON ALL ROUTINES'));
-is(query('SET ROLE app; SELECT next_id(5) > 0, (SELECT count(*) FROM next_ids(5, 2))'), 't|2', 'and granted as the page shows');
 
 $node->stop;
 done_testing();

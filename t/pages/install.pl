@@ -1,7 +1,6 @@
-# Installing as docs/install.md says: from the zip for PGXN, with PGXN's client; from the source, in a directory of its
-# own and with clang++; on a running server; and from a directory as CloudNativePG mounts it. The build does not depend
-# on the directory: the library does not contain its name, and the object files are those of this test run, byte for
-# byte.
+# Installing as docs/install.md says: from the zip for PGXN, with PGXN's client and clang++, which has other warnings; on a
+# running server; and from a directory as CloudNativePG mounts it. The build does not depend on the directory: the library
+# does not contain its name, and the object files of g++ are those of this test run, byte for byte.
 use Docs;
 use Leases 'registry_here';
 use ShardidTest;
@@ -43,40 +42,22 @@ is(scalar(grep { !m{^shardid-\Q$version\E/} } split /\n/, $names), 0, 'all of it
 like($names, qr{/\Q$_\E$}m, "$_ is in it") for qw(META.json Makefile shardid.control shardid_admin.control shardid_lease.control packaging/debian/control.in docs/install.md);
 run_in($dir, "unzip -q $zip", 'unpacked');
 
-my $clean = files_of($source);
 run_in($source, command_of($page, 'make dist'), 'the zip makes itself: make dist');
 is(slurp_file("$source/$zip"), slurp_file("$dir/$zip"), 'the same zip');
 unlink "$source/$zip";
 
-# Flags of a build in which PostgreSQL's headers, of which compat.h has all that many files need, are read once: that takes
-# most of its time. The library has the name of their folder, which is none of a build.
-my $headers = PostgreSQL::Test::Utils::tempdir();
-sub quick_flags
+# PGXN's client builds it in a directory of its own, and installs it. To be fast, without bitcode, and PostgreSQL's headers,
+# of which compat.h has all that many files need, are read once. The library has the name of their folder, which is none
+# of a build.
 {
-	my ($compiler, $flags) = @_;
-	my $header = "$headers/$compiler.h";
+	my $flags = '-g -O0 -Werror';
+	my $header = PostgreSQL::Test::Utils::tempdir() . '/headers.h';
 	append_to_file($header, slurp_file('src/compat.h') =~ /^(extern "C" \{\n.*?^\}\n)/ms);
-	my ($command) = run_in($source, "make -n CXX=$compiler CXXFLAGS='$flags' src/module.o", "flags of $compiler") =~ /^(\Q$compiler\E .*) -c -o /m;
-	run_in($source, "$command -x c++-header $header -o $header.gch", "PostgreSQL's headers for $compiler");
-	return join ' ', $flags, '-include', $header;
-}
-sub escaped { return $_[0] =~ s/ /\\ /gr }
-
-# A build in another directory, with clang++, which has other warnings. Without bitcode, to be fast: Debian's packages
-# are also built in another directory, and with bitcode.
-{
-	my $flags = escaped(quick_flags('clang++', '-O0'));
-	local $ENV{MAKEFLAGS} = "s -j2 -- CXX=clang++ with_llvm=no CXXFLAGS=$flags";
-	is(run_in($source, q(mkdir ../build && make -C ../build -f "$PWD/Makefile" VPATH="$PWD"), 'a build elsewhere, by clang++'), '', 'without a warning');
-}
-ok(-e "$dir/build/$_.so", "$_ is there") for 'shardid', 'contrib/lease/shardid_lease';
-is(files_of($source), $clean, 'the source is left as it was');
-
-# PGXN's client builds it somewhere else again, and installs it.
-{
-	my $flags = escaped(quick_flags('g++', '-g -O0'));
+	my ($command) = run_in($source, "make -n CXX=clang++ CXXFLAGS='$flags' src/module.o", 'how clang++ is called') =~ /^(clang\+\+ .*) -c -o /m;
+	run_in($source, "$command -x c++-header $header -o $header.gch", "PostgreSQL's headers");
+	$flags = "$flags -include $header" =~ s/ /\\ /gr;
 	local $ENV{DESTDIR} = "$dir/inst";
-	local $ENV{MAKEFLAGS} = " -j2 -- with_llvm=no CXXFLAGS=$flags";
+	local $ENV{MAKEFLAGS} = " -j2 -- CXX=clang++ with_llvm=no CXXFLAGS=$flags";
 	# --sudo: the client requires a program that grants the right to write to the server's directories; DESTDIR needs none.
 	run_in($dir, block_of($page, 'pgxn') =~ s/--sudo /--sudo=env /r, 'installed by pgxn') or BAIL_OUT('not installed');
 }
@@ -108,7 +89,6 @@ SKIP:
 	run_in($source, $check, 'all of them');
 }
 my $shard = 'SELECT shard FROM id_parts(next_id(5))';
-is($node->safe_psql('postgres', "LOAD '$dir/build/shardid.so'; SHOW shardid.max_lead"), '1d', 'the library of clang++ loads');
 $node->safe_psql('postgres', 'CREATE EXTENSION shardid; CREATE EXTENSION shardid_admin; DROP EXTENSION shardid_admin');
 is($node->safe_psql('postgres', $shard), 5, 'the library of the zip makes an id');
 my $lease = registry_here() . <<'SQL';

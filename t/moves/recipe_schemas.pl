@@ -153,7 +153,7 @@ for ([ 'a', "'$epoch', 10, 12" ], [ 'b', q('1970-01-01 00:00:00+00', 11, 10) ])
 
 new_database('recipe_many');
 create_recipe_of_page();
-on("CREATE TABLE insta5.many_$_ (id bigint DEFAULT insta5.next_id())") for 3 .. 60;
+on(join '', map { "CREATE TABLE insta5.many_$_ (id bigint DEFAULT insta5.next_id());\n" } 3 .. 60);
 on('CREATE TEMPORARY TABLE copies (LIKE insta5.photos INCLUDING DEFAULTS);' . recipe('save'));
 like(on(recipe($_)), qr/^insta5/m, "$_: 60 tables, and none that was temporary") for 'switch', 'back';
 

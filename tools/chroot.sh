@@ -168,7 +168,7 @@ enter() {
         PG_CONFIG="${PG_CONFIG:-pg_config}" "${kept[@]}" chroot "$folder" sh -c 'cd /shardid && exec "$@"' sh "$@"
 }
 
-# The server of bookworm in /opt/old, next to a newer one, for t/suite/upgrade.sh, with the libraries that the newer
+# The server of bookworm in /opt/old, next to a newer one, for t/moves/upgrade.pl, with the libraries that the newer
 # release lacks. Debian names a library's package after its soname: libgnutls.so.30 is in libgnutls30, libldap-2.5.so.0
 # in libldap-2.5-0; two are exceptions.
 old_server() {

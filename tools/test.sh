@@ -12,7 +12,7 @@ all_tests() {
         t/settled/faults.pl t/suite/regress.sh contrib/*/t/topics.sh t/pages/{install,demo,new_rows}.pl t/settled/{campaign,gaps}.pl \
         t/generator/every_call.pl contrib/lease/t/{copies,registry_copies,renewal,workers}.pl t/crash/{kill,standby,floors}.pl \
         t/generator/ranges.pl t/suite/{unit,version,build,symbols}.sh contrib/admin/t/maintain.pl \
-        t/suite/{format,lint,isolation}.sh t/*/*.pl contrib/*/t/*.pl t/suite/upgrade.sh
+        t/suite/{format,lint,isolation}.sh t/*/*.pl contrib/*/t/*.pl
     if [[ -z ${FULL:-} ]]; then
         grep -L '^# Takes .* min:' {examples,contrib}/*/run.sh
     else

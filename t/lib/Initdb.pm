@@ -8,7 +8,7 @@ use List::Util 'first';
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 
-# initdb runs once for each set of options, and its result is copied; WAL segments are small, since copying empty ones
+# initdb runs once for each version and set of options, and its result is copied; WAL segments are small, since copying empty ones
 # would take much of the time. The copies have one system identifier; where a test tells servers apart by it
 # ($ShardidTest::has_own_identifier), the first servers of all files share one, the second ones another, and so on.
 {
@@ -41,7 +41,8 @@ sub next_number
 sub template_of
 {
 	my ($run, @options) = @_;
-	my $template = join '_', "$ENV{SANDBOX}/template", map { tr/A-Za-z0-9//cdr } @options;
+	my ($programs) = split /:/, $ENV{PATH};
+	my $template = join '_', "$ENV{SANDBOX}/template", map { tr/A-Za-z0-9//cdr } $programs, @options;
 	$template .= '_' . next_number() if $ShardidTest::has_own_identifier;
 	open my $lock, '>', "$template.lock" or die;
 	flock $lock, LOCK_EX or die;

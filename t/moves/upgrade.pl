@@ -1,0 +1,166 @@
+# pg_upgrade in each of its modes, from the server of pg_config UPGRADE_FROM to the one under test, whose clock is then an
+# hour behind: every generator continues above all ids that clients received before, a leased one in a new window of a
+# registry that is not upgraded.
+use List::Util 'uniq';
+use Leases;
+use ShardidTest;
+
+plan skip_all => 'UPGRADE_FROM names no pg_config of an older server; make matrix has one' unless $ENV{UPGRADE_FROM};
+
+my $dir = PostgreSQL::Test::Utils::tempdir();
+my ($old, $new, %told);
+sub query { my ($sql, $dbname) = @_; return $new->safe_psql($dbname // 'postgres', $sql) }
+
+# A copy of a server with the extension in its own directories: pg_upgrade of 18 looks only there for a library that the
+# older version knows as $libdir/shardid. A copied PostgreSQL finds its files relative to its programs; the layout is
+# Debian's.
+sub copied
+{
+	my ($version, $pg_config) = @_;
+	my ($usr) = `$pg_config --bindir` =~ m{^(.*)/lib/postgresql/};
+	my $server = "$dir/usr/lib/postgresql/$version";
+	-d $server || system('sh', '-ec', <<"SH") == 0 or die "$server is not made";
+mkdir -p '$dir/usr/lib/postgresql' '$dir/usr/share/postgresql' '$dir/usr/include/postgresql'
+cp -a '$usr/lib/postgresql/$version' '$dir/usr/lib/postgresql/'
+cp -a '$usr/share/postgresql/$version' '$dir/usr/share/postgresql/'
+ln -sf '$usr/include/postgresql/$version' '$usr'/include/postgresql/*.h '$dir/usr/include/postgresql/'
+cp -r . '$dir/tree'
+make -s -C '$dir/tree' PG_CONFIG='$server/bin/pg_config' with_llvm=no clean install >'$dir/make.log' 2>&1
+rm -r '$dir/tree'
+SH
+	return $server;
+}
+
+# Data checksums are the default from 18 on, and must be the same in both clusters.
+sub made
+{
+	my ($name, $pg_config) = @_;
+	my ($version) = `$pg_config --version` =~ /^PostgreSQL (\d+)/;
+	my $node = PostgreSQL::Test::Cluster->new($name, install_path => copied($version, $pg_config));
+	local $ENV{TEMP_CONFIG};
+	$node->init(extra => [ '--locale=C', $version < 18 ? () : '--no-data-checksums' ]);
+	$node->append_conf('postgresql.conf', "jit = off\n");
+	return $node;
+}
+
+# Each generator, and how a client draws from it: by a column's default if the generator has one. That of UUIDs and of
+# ObjectIds is read as their time.
+my $rows = 'SELECT FROM generate_series(1, :n) RETURNING';
+my %draw = (
+	shardid_seq => "INSERT INTO orders $rows id",
+	'insta5.photos_id_seq' => "INSERT INTO insta5.photos $rows id",
+	items_id_seq => "INSERT INTO items $rows new_id",
+	users_id_seq => "INSERT INTO users $rows new_id",
+	map({ $_ => "SELECT next_id(5, '$_') FROM generate_series(1, :n)" } qw(untouched set_back)),
+	leased => q{SELECT next_id(generator => 'leased') FROM generate_series(1, :n)},
+	shardid_uuid_seq => 'SELECT ticks(uuid_v1()) FROM generate_series(1, :n)',
+	shardid_objectid_seq => 'SELECT ticks(objectid()) FROM generate_series(1, :n)');
+my %options = (
+	shardid_uuid_seq => { shard_bits => 0, sequence_bits => 0, clock_percent => 1_000_000 },
+	shardid_objectid_seq => { shard_bits => 0, sequence_bits => 0, clock_percent => 1_677_700 });
+
+sub draw_ids
+{
+	my ($generator, $n) = @_;
+	push @{ $told{$generator} }, split /\n/, query($draw{$generator} =~ s/:n/$n/r);
+	return judge([ $told{$generator} ], lead_ms => -1, %{ $options{$generator} // {} });
+}
+
+sub all_continue { is(draw_ids($_, 1)->{violations}, 0, "$_[0]: $_ continues") for sort keys %draw; return }
+
+sub start_an_hour_behind
+{
+	set_fake_clock("$dir/clock", '-1h');
+	return with_fake_clock("$dir/clock", sub { $new->start });
+}
+
+my $registry = new_registry('registry');
+$registry->safe_psql('postgres', q(SELECT shardid_lease.create_id_space('shop', lease => '1 s')));
+my $address = sprintf "host '%s', port '%s', dbname 'postgres'", $registry->host, $registry->port;
+my $identity = 'SELECT uuid_v1_node(uuid_v1()), substr(objectid(), 5, 5)';
+my $membership = 'SELECT * FROM shardid_lease.leased_generator ORDER BY origin';
+my $lease = q(SELECT state, "from" FROM shardid_lease.shard_leases);
+sub another_layout_fails { return like(($new->psql('postgres', 'SELECT next_id(5, shard_bits => 12)'))[2], qr/layout/, "another layout $_[0]") }
+
+sub upgrade
+{
+	my ($mode, $shard) = @_;
+	$new = $old = made("old$mode", $ENV{UPGRADE_FROM});
+	%told = ();
+	$old->start;
+	query(<<"SQL");
+CREATE EXTENSION shardid;
+CREATE EXTENSION shardid_lease CASCADE;
+CREATE SERVER registry FOREIGN DATA WRAPPER dblink_fdw OPTIONS ($address);
+CREATE USER MAPPING FOR CURRENT_USER SERVER registry OPTIONS (user 'member', password 'of the member');
+CREATE SEQUENCE leased;
+SELECT shardid_lease.lease_shard('shop', 'registry', 'leased', shard => $shard);
+CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT next_id(5));
+CREATE SCHEMA insta5;
+CREATE SEQUENCE insta5.photos_id_seq;
+CREATE TABLE insta5.photos (id bigint PRIMARY KEY DEFAULT next_id(5, 'insta5.photos_id_seq'));
+CREATE TABLE items (id bigserial PRIMARY KEY, new_id bigint UNIQUE DEFAULT next_id(5, 'items_id_seq'));
+CREATE TABLE users (id bigint GENERATED BY DEFAULT AS IDENTITY);
+ALTER TABLE users ADD new_id bigint UNIQUE DEFAULT next_id(5, 'users_id_seq');
+CREATE SEQUENCE untouched;
+CREATE SEQUENCE set_back;
+CREATE ROLE app;
+GRANT USAGE ON SEQUENCE shardid_seq TO app;
+CREATE FUNCTION ticks(u uuid) RETURNS bigint LANGUAGE sql RETURN
+    (extract(epoch FROM uuid_v1_timestamp(u)) * 1000000)::bigint * 10 + uuid_v1_hundred_ns(u);
+CREATE FUNCTION ticks(id bytea) RETURNS bigint LANGUAGE sql RETURN
+    ('x' || encode(substr(id, 1, 4) || substr(id, 10, 3), 'hex'))::bit(56)::bigint;
+SQL
+	# A database whose owner is no superuser, and neither created the schema nor installed the extension.
+	query('CREATE ROLE alice');
+	query('CREATE DATABASE granted OWNER alice');
+	query(<<'SQL', 'granted');
+CREATE SCHEMA ids;
+CREATE EXTENSION shardid SCHEMA ids;
+GRANT USAGE ON SCHEMA ids TO app, alice;
+SET ROLE alice;
+GRANT USAGE ON SEQUENCE ids.shardid_seq TO app;
+SQL
+	is(draw_ids($_, 5000)->{violations}, 0, "$_: before") for grep { $_ ne 'untouched' } sort keys %draw;
+	my ($count, $was, $member) = map { query($_) } 'SELECT count(*) FROM orders', $identity, $membership;
+	$old->stop;
+
+	$new = made("new$mode", $ENV{PG_CONFIG});
+	$new->command_ok(
+		[ 'pg_upgrade', $mode, '-s', PostgreSQL::Test::Utils::tempdir_short(), '-b', $old->config_data('--bindir'), '-B', $new->config_data('--bindir'),
+			'-d', $old->data_dir, '-D', $new->data_dir, '-p', $old->port, '-P', $new->port ], "pg_upgrade $mode");
+
+	start_an_hour_behind();
+	cmp_ok(lead_ms($new, 'shardid_seq'), '>', 3_500_000, 'the clock is behind');
+	is(query('SELECT count(*) FROM orders'), $count, 'no row is lost');
+	# Only --swap keeps the page, and with it the layout. Otherwise the next id binds it, for which USAGE is enough.
+	another_layout_fails('after the upgrade') if $mode eq '--swap';
+	like(query('SET ROLE app; SELECT next_id(5)'), qr/^\d+$/, 'a role with USAGE continues');
+	another_layout_fails('after the first id');
+	like(query('SET ROLE app; SELECT ids.next_id(5)', 'granted'), qr/^\d+$/, 'and one by a grant of the owner of the database');
+	# The new server has another system identifier, so the window of the old one is not valid.
+	is(query($membership), $member, 'it is a member');
+	is(query($lease), 'not held|', 'without a window');
+	isnt(($new->psql('postgres', q(SELECT next_id(generator => 'leased'))))[0], 0, 'the lease is not renewed untold');
+	is(query(q(SELECT shardid_lease.take_over_shard('leased'))), $shard, 'but taken over');
+	# It is short, so it can have ended already.
+	await_event('the lease is held', sub { draw_ids('leased', 1); return query($lease) =~ /^held/ });
+	is(query(q(SELECT DISTINCT shard FROM id_parts(next_id(generator => 'leased')))), $shard, 'for the same shard');
+	all_continue('after the upgrade');
+	isnt(query($identity), $was, 'UUIDs and ObjectIds have another node and other bytes');
+	is(query('SELECT DISTINCT id_shard(id) FROM orders'), 5, 'the default has the same shard');
+	$new->stop('immediate');
+	start_an_hour_behind();
+	all_continue('after a crash');
+	is(query("SELECT last_value - nextval('$_') FROM $_"), -1, "nextval of $_ takes one step") for sort keys %draw;
+	all_continue('after nextval');
+	note_fault("pg_upgrade $mode", 1, scalar(map { @$_ } values %told), 0);
+	query(q(SELECT setval('set_back', 1)));
+	cmp_ok(draw_ids('set_back', 1)->{violations}, '>', 0, 'the judge detects a generator that was set back');
+	return $new->stop;
+}
+
+my $shard = 9;
+upgrade($_, $shard++) for uniq(`pg_upgrade --help` =~ /(--(?:link|swap)\b)/g);
+$registry->stop;
+done_testing();

@@ -108,6 +108,20 @@ my ($highest) = sort { $b <=> $a } map { @$_ } @{ read_told($told{'the default g
 $restored->safe_psql('schema_only', "\\set highest_id $highest\n" . block_of('operations.md', 'raise'));
 is(first_ids('schema_only')->{violations}, 0, 'schema only: the generator raised, all are above');
 
+# The layouts, which a dump does not contain, by the steps of a major upgrade.
+{
+	local $ENV{PGOPTIONS} = '-c search_path=pg_catalog';
+	my $save = block_of('operations.md', 'upgrade_layouts') =~ s{layouts\.sql}{$dir/layouts.sql}r;
+	$original->safe_psql('postgres', $save);
+}
+my $layouts = slurp_file("$dir/layouts.sql");
+$restored->safe_psql('postgres', 'CREATE DATABASE layouts');
+restore('layouts', @{ $ways{custom} });
+is(() = $restored->safe_psql('layouts', $layouts) =~ /^-?\d+$/mg, keys %draw, 'layouts: an id for each generator');
+my ($status, undef, $refusal) = $restored->psql('layouts', $draw{'a named generator'} =~ s/\)$/, epoch => '2020-01-01 00:00+00')/r);
+like($refusal, qr/layout/, 'layouts: another one is refused');
+goes_on('layouts', sort keys %draw);
+
 # The extension is trusted: a database's owner who is no superuser installs it, grants, also if somebody else has installed
 # it, dumps and restores it, if the schema is the owner's; a superuser restores it as well. Two generations of dumps: a
 # dump can name the grantor.

@@ -27,6 +27,10 @@ static_assert(!is_due_after(now, now) && !is_due_after(now, now + 79) &&
 static_assert(is_due_after(now, now + 80) && is_due_after(now + 15, now + 80) &&
               is_due_after(now, now - 1));
 
+static_assert(time_of_first_ms(0, first_ms_of(0, 5)) == 5);
+static_assert(time_of_first_ms(7000, first_ms_of(5000, 5)) == 3);
+static_assert(time_of_first_ms(0, first_ms_of(0, UINT64_MAX)) < max_of(first_ms_bits));
+
 }  // namespace
 
 }  // namespace shardid

@@ -115,15 +115,6 @@ constexpr bool ends_soon(W widths, std::uint64_t tick) {
     return ms_of_times(widths, left) < year_ms;
 }
 
-// A later clock: its time, and the next number modulo 256. The same or an earlier clock: the same
-// time and the next number, until they are used up.
-static_assert(advance(instagram_widths, make_tick(instagram_widths, 5, 1023), 6).tick ==
-              make_tick(instagram_widths, 6, 0));
-static_assert(advance(instagram_widths, make_tick(instagram_widths, 5, 7), 4).tick ==
-              make_tick(instagram_widths, 5, 8));
-static_assert(advance(instagram_widths, make_tick(instagram_widths, 5, 1023), 5).verdict ==
-              Verdict::wait);
-
 // Widths with the masks and bounds that they make, worked out once for many draws.
 struct WorkedWidths {
     int sequence_bits;
@@ -165,8 +156,6 @@ constexpr std::uint64_t pack_id(const WorkedWidths &widths, int shard_bits, std:
     const std::uint64_t sequence = tick_sequence(widths, tick);
     return (tick ^ sequence) << shard_bits | shard << widths.sequence_bits | sequence;
 }
-
-static_assert(pack_id(worked_out({13, 10}), 13, 5, 1234567) == pack_id({13, 10}, 5, 1234567));
 
 // Ticks that are a plain count, without fields of bits: so many numbers in each step of time, one
 // after the other. tick = time * numbers + number
@@ -238,8 +227,5 @@ constexpr std::uint64_t ticks_left(Widths widths, std::uint64_t last, std::uint6
     const std::uint64_t next = now > tick_time(widths, last) ? make_tick(widths, now, 0) : last + 1;
     return next > end ? 0 : end - next + 1;
 }
-
-static_assert(pack_id(instagram_widths, max_shard(instagram_widths),
-                      last_positive_tick(instagram_widths)) == INT64_MAX);
 
 }  // namespace shardid

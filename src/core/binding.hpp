@@ -68,15 +68,17 @@ constexpr std::uint64_t seed_of(std::uint64_t binding) {
     return binding & max_of(seed_bits);
 }
 
-static_assert(layout_of(binding_of({instagram_widths, 0})) == Layout{instagram_widths, 0});
-static_assert(kind_of(binding_of(Kind::uuids, 5)) == Kind::uuids);
-
 // What one of the extension's own sequences counts, since when, and what is made of it.
 struct OwnLayout {
     Count widths;
     std::int64_t epoch_us;
     Kind kind;
 };
+
+// With any seed: UUIDs and ObjectIds accept that of the storage.
+constexpr std::uint64_t binding_of(const OwnLayout &layout) {
+    return binding_of(layout.kind, 0);
+}
 
 // Whether a layout is that of ids, of which the caller chooses the widths: else it is an OwnLayout.
 template <typename L>

@@ -158,10 +158,4 @@ constexpr std::int64_t clock_at(std::int64_t epoch_us, std::uint64_t time,
 inline constexpr Widths instagram_widths{13, 10};
 inline constexpr Widths twitter_widths{10, 12};
 
-// Instagram's own example: 1387263000 << 23 | 1341 << 10 | 5001 % 1024.
-static_assert(pack_id(instagram_widths, 1341,
-                      make_tick(instagram_widths, 1387263000, 5001 % 1024)) ==
-              (std::uint64_t{1387263000} << 23 | 1341 << 10 | 905));
-static_assert(time_bits(instagram_widths) == 41 && max_shard(instagram_widths) == 8191);
-
 }  // namespace shardid

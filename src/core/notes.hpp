@@ -59,11 +59,6 @@ constexpr bool is_mention_due(PageNotes notes, std::uint64_t second) {
 // around in less time than this.
 inline constexpr std::int64_t takings_last_us = INT64_C(200) * 1000;
 
-static_assert(notes_of(offset_without_notes) == PageNotes{0, 0});
-static_assert(notes_of(offset_of({511, 63})) == PageNotes{511, 63});
-// Below the offsets that mean something to the heap: SpecTokenOffsetNumber and its like.
-static_assert(offset_of({511, 63}) == 1 << 15);
-
 // The millisecond of a first id is noted on a scale of its own, so that it can be compared over
 // layouts, in as many bits as a note has: some 8,900 years.
 inline constexpr int first_ms_bits = 48;
@@ -89,9 +84,5 @@ constexpr std::uint64_t time_of_first_ms(std::int64_t epoch_us, std::uint64_t ms
     const std::uint64_t epoch = epoch_on_scale(epoch_us);
     return ms < epoch ? 0 : ms - epoch;
 }
-
-static_assert(time_of_first_ms(0, first_ms_of(0, 5)) == 5);
-static_assert(time_of_first_ms(7000, first_ms_of(5000, 5)) == 3);
-static_assert(time_of_first_ms(0, first_ms_of(0, UINT64_MAX)) < max_of(first_ms_bits));
 
 }  // namespace shardid

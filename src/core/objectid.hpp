@@ -112,8 +112,4 @@ constexpr ObjectIdParts objectid_of_tick(std::uint64_t tick, std::uint64_t proce
     return {tick / per_s, process, tick % per_s};
 }
 
-// 507f1f77bcf86cd799439011 is of 2012-10-17 21:13:27 UTC: 4673 days and 76407 s after 2000-01-01.
-static_assert(us_of_objectid(0x507f1f77) == (INT64_C(4673) * 86400 + 76407) * us_per_s);
-static_assert(objectids_per_ms == 16777);
-
 }  // namespace shardid

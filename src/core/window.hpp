@@ -54,8 +54,4 @@ constexpr std::uint64_t drawn_at_once_below(Widths widths, const Window &window,
     return first_tick_of(widths, look_at < window.until ? look_at : window.until);
 }
 
-static_assert(!is_in(no_time, 0) && is_in(any_time, 0) && is_in({5, 6}, 5) && !is_in({5, 6}, 6));
-static_assert(clock_in({5, 6}, 4) == 5 && clock_in({5, 6}, 9) == 9);
-static_assert(ask_from({1000, 61000}, 60000, 0) == 31000);
-
 }  // namespace shardid

@@ -65,12 +65,12 @@ CREATE OR REPLACE FUNCTION shardid_refuse_uuid(ts timestamptz, clkseq int, hundr
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' AS $$
 BEGIN
     IF clkseq NOT BETWEEN 0 AND 16383 THEN
-        RAISE numeric_value_out_of_range USING MESSAGE = 'clock sequence is out of range',
-            DETAIL = format('The clock sequence is %s.', clkseq), HINT = 'Pass a clock sequence from 0 to 16383.';
+        RAISE numeric_value_out_of_range USING MESSAGE = 'clkseq is out of range',
+            DETAIL = format('clkseq is %s.', clkseq), HINT = 'Pass a clock sequence from 0 to 16383.';
     ELSIF hundred_ns NOT BETWEEN 0 AND 9 THEN
         RAISE numeric_value_out_of_range USING MESSAGE = 'hundred_ns is out of range',
             DETAIL = format('hundred_ns is %s.', hundred_ns),
-            HINT = 'Pass the number of 100 ns within the microsecond, 0 to 9.';
+            HINT = 'Pass a number of 100 ns within the microsecond from 0 to 9.';
     END IF;
     RAISE datetime_field_overflow USING MESSAGE = format('timestamp is outside the range of UUID version %s', version),
         DETAIL = format('The timestamp is %s, with %s times 100 ns more.', ts, hundred_ns),

@@ -461,7 +461,7 @@ inline void check_uuid_v6(const UuidParts &parts) {
                   parts.timestamp / 0x1000, parts.timestamp % 0x1000, parts.clock_seq + 0x8000,
                   parts.node);
     REQUIRE(std::strcmp(expected, digits_of(bytes).text) == 0);
-    REQUIRE(is_uuid_v6(bytes) && !is_uuid_v1(bytes) && unpack_uuid_v6(bytes) == parts);
+    REQUIRE(is_uuid(bytes, 6) && !is_uuid(bytes, 1) && unpack_uuid_v6(bytes) == parts);
     if (parts.timestamp == max_uuid_timestamp)
         return;
     const UuidBytes later = pack_uuid_v6({parts.timestamp + 1, 0, 0});
@@ -481,7 +481,7 @@ void check_uuid(Source &source) {
                   parts.timestamp % 0x100000000, parts.timestamp / 0x100000000 % 0x10000,
                   parts.timestamp / 0x1000000000000, parts.clock_seq + 0x8000, parts.node);
     REQUIRE(std::strcmp(expected, digits_of(bytes).text) == 0);
-    REQUIRE(is_uuid_v1(bytes) && !is_uuid_v6(bytes) && unpack_uuid_v1(bytes) == parts);
+    REQUIRE(is_uuid(bytes, 1) && !is_uuid(bytes, 6) && unpack_uuid_v1(bytes) == parts);
     check_uuid_v6(parts);
 
     const std::int64_t us = us_of_uuid_timestamp(parts.timestamp);
@@ -501,11 +501,11 @@ inline void check_uuid_v7_at(std::int64_t us) {
     std::snprintf(expected, sizeof expected, "%012" PRIx64 "70008000000000000000",
                   static_cast<std::uint64_t>(since_1970 / 1000));
     REQUIRE(std::strcmp(expected, digits_of(first).text) == 0);
-    REQUIRE(is_uuid_v7(first) && us - us_of_uuid_v7(first) == since_1970 % 1000);
+    REQUIRE(is_uuid(first, 7) && us - us_of_uuid_v7(first) == since_1970 % 1000);
 }
 
 inline void check_any_uuid_v7(const UuidBytes &any) {
-    REQUIRE(is_uuid_v7(any) == (any.byte[6] / 16 == 7 && any.byte[8] / 64 == 2));
+    REQUIRE(is_uuid(any, 7) == (any.byte[6] / 16 == 7 && any.byte[8] / 64 == 2));
     UuidBytes of_v7 = any;
     of_v7.byte[6] = static_cast<std::uint8_t>(0x70 + any.byte[6] % 16);
     of_v7.byte[8] = static_cast<std::uint8_t>(0x80 + any.byte[8] % 64);
@@ -523,11 +523,11 @@ void check_any_uuid(Source &source) {
     for (std::uint8_t &byte : any.byte)
         byte = static_cast<std::uint8_t>(source.below(256));
     const bool is_v1 = any.byte[6] / 16 == 1 && any.byte[8] / 64 == 2;
-    REQUIRE(is_uuid_v1(any) == is_v1);
+    REQUIRE(is_uuid(any, 1) == is_v1);
     if (is_v1)
         REQUIRE(pack_uuid_v1(unpack_uuid_v1(any)) == any);
     const bool is_v6 = any.byte[6] / 16 == 6 && any.byte[8] / 64 == 2;
-    REQUIRE(is_uuid_v6(any) == is_v6);
+    REQUIRE(is_uuid(any, 6) == is_v6);
     if (is_v6)
         REQUIRE(pack_uuid_v6(unpack_uuid_v6(any)) == any);
     check_any_uuid_v7(any);

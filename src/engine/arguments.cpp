@@ -46,12 +46,11 @@ void refuse_epoch(TimestampTz epoch) {
                     errhint("Pass a finite epoch without microseconds.")));
 }
 
-void refuse_shard(int32 shard, Widths widths) {
-    ereport(ERROR,
-            (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("shard is out of range"),
-             errdetail("The shard is %d, and %d bits hold shards from 0 to %llu.", shard,
-                       widths.shard_bits, static_cast<unsigned long long>(max_shard(widths))),
-             errhint("Pass a shard in that range, or more shard_bits.")));
+void refuse_field(const char *name, const char *what, int32 value, int bits) {
+    ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("%s is out of range", name),
+                    errdetail("The %s is %d, and %d bits hold %ss from 0 to %llu.", name, value,
+                              bits, what, static_cast<unsigned long long>(max_of(bits))),
+                    errhint("Pass a %s in that range, or more %s_bits.", what, name)));
 }
 
 Datum make_row(FunctionCallInfo fcinfo, Datum *values, bool *nulls) {

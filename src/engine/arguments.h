@@ -23,7 +23,8 @@ inline uint64 last_shown_time(TimestampTz epoch) {
 // The errors of the functions below.
 [[noreturn]] pg_attribute_cold void refuse_widths(Widths widths);
 [[noreturn]] pg_attribute_cold void refuse_epoch(TimestampTz epoch);
-[[noreturn]] pg_attribute_cold void refuse_shard(int32 shard, Widths widths);
+[[noreturn]] pg_attribute_cold void refuse_field(const char *name, const char *what, int32 value,
+                                                 int bits);
 [[noreturn]] pg_attribute_cold void refuse_number(const char *name, int value, int from, int to,
                                                   const char *what);
 
@@ -55,11 +56,15 @@ inline Layout layout_argument(FunctionCallInfo fcinfo, int first) {
                           PG_GETARG_INT32(first + 2));
 }
 
-// Raises 22003 unless 0 <= shard <= max_shard(widths).
+// The argument of this name, which is `what`; raises 22003 unless it fits a field of so many bits.
+inline uint64 checked_field(const char *name, const char *what, int32 value, int bits) {
+    if (unlikely(value < 0 || static_cast<uint64>(value) > max_of(bits)))
+        refuse_field(name, what, value, bits);
+    return static_cast<uint64>(value);
+}
+
 inline uint64 checked_shard(int32 shard, Widths widths) {
-    if (unlikely(shard < 0 || static_cast<uint64>(shard) > max_shard(widths)))
-        refuse_shard(shard, widths);
-    return static_cast<uint64>(shard);
+    return checked_field("shard", "shard", shard, widths.shard_bits);
 }
 
 // The row that the function returns, whose result type is looked up once for the call site.

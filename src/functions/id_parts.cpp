@@ -41,15 +41,6 @@ TimestampTz timestamp_of(uint64 id, const Layout &layout) {
                     errhint("Pass a timestamp in that range, or another layout.")));
 }
 
-[[noreturn]] pg_attribute_cold void refuse_sequence(int32 sequence, Widths widths) {
-    ereport(ERROR,
-            (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("sequence is out of range"),
-             errdetail("The sequence is %d, and %d bits hold sequence numbers from 0 to %llu.",
-                       sequence, widths.sequence_bits,
-                       static_cast<unsigned long long>(max_sequence(widths))),
-             errhint("Pass a sequence number in that range, or more sequence_bits.")));
-}
-
 bool is_since_epoch(TimestampTz ts, const Layout &layout) {
     return !TIMESTAMP_NOT_FINITE(ts) && ts >= layout.epoch_us;
 }
@@ -65,12 +56,6 @@ uint64 checked_time(TimestampTz ts, const Layout &layout) {
     if (!is_since_epoch(ts, layout) || time_at(layout.epoch_us, ts) > max_time(layout.widths))
         refuse_timestamp(ts, layout);
     return time_at(layout.epoch_us, ts);
-}
-
-uint64 checked_sequence(int32 sequence, Widths widths) {
-    if (sequence < 0 || static_cast<uint64>(sequence) > max_sequence(widths))
-        refuse_sequence(sequence, widths);
-    return static_cast<uint64>(sequence);
 }
 
 uint64 id_argument(FunctionCallInfo fcinfo) {
@@ -107,7 +92,8 @@ SQL_FUNCTION(shardid_id_parts) {
 SQL_FUNCTION(shardid_id_from_parts) {
     const Layout layout = layout_argument(fcinfo, 3);
     const uint64 shard = checked_shard(PG_GETARG_INT32(1), layout.widths);
-    const uint64 sequence = checked_sequence(PG_GETARG_INT32(2), layout.widths);
+    const uint64 sequence = checked_field("sequence", "sequence number", PG_GETARG_INT32(2),
+                                          layout.widths.sequence_bits);
     const uint64 time = checked_time(PG_GETARG_TIMESTAMPTZ(0), layout);
     PG_RETURN_INT64(static_cast<int64>(
         pack_id(layout.widths, shard, make_tick(layout.widths, time, sequence))));

@@ -9,25 +9,14 @@
 
 extern "C" {
 #include "executor/spi.h"
+#include "port/pg_bswap.h"
 }
 
 namespace shardid {
 
 namespace {
 
-[[noreturn]] pg_attribute_cold void refuse_clock_seq(int32 clock_seq) {
-    ereport(ERROR,
-            (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("clock sequence is out of range"),
-             errdetail("The clock sequence is %d.", clock_seq),
-             errhint("Pass a clock sequence from 0 to %d.", static_cast<int>(max_uuid_clock_seq))));
-}
-
 [[noreturn]] pg_attribute_cold void refuse_time(TimestampTz ts, int32 hundred_ns, int version) {
-    if (hundred_ns < 0 || hundred_ns >= hundred_ns_per_us)
-        ereport(ERROR,
-                (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("hundred_ns is out of range"),
-                 errdetail("hundred_ns is %d.", hundred_ns),
-                 errhint("Pass the number of 100 ns within the microsecond, 0 to 9.")));
     ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
                     errmsg("timestamp is outside the range of UUID version %d", version),
                     errdetail("The timestamp is %s, with %d times 100 ns more.",
@@ -36,21 +25,24 @@ namespace {
                             "5236-03-31 21:21:00.684697 UTC.")));
 }
 
+constexpr Size bytes_before_node = sizeof(uint64) - sizeof(macaddr);
+
 uint64 node_of(const macaddr *mac) {
-    return uint64{mac->a} << 40 | uint64{mac->b} << 32 | uint64{mac->c} << 24 |
-           uint64{mac->d} << 16 | uint64{mac->e} << 8 | uint64{mac->f};
+    uint64 big_endian = 0;
+    memcpy(reinterpret_cast<char *>(&big_endian) + bytes_before_node, mac, sizeof(macaddr));
+    return pg_ntoh64(big_endian);
 }
 
 // The arguments (ts timestamptz, clkseq int, mac macaddr, hundred_ns int) of a function that builds
 // a UUID; `version` is for the message. Raises 22003 and 22008 for what a UUID cannot hold.
 UuidParts checked_parts(FunctionCallInfo fcinfo, int version) {
     const TimestampTz ts = PG_GETARG_TIMESTAMPTZ(0);
-    const int32 clock_seq = PG_GETARG_INT32(1);
-    const int32 hundred_ns = PG_GETARG_INT32(3);
-    if (clock_seq < 0 || static_cast<uint64>(clock_seq) > max_uuid_clock_seq)
-        refuse_clock_seq(clock_seq);
-    if (hundred_ns < 0 || hundred_ns >= hundred_ns_per_us || TIMESTAMP_NOT_FINITE(ts) ||
-        !fits_uuid_timestamp(ts, hundred_ns))
+    const int clock_seq = checked_number("clkseq", PG_GETARG_INT32(1), 0,
+                                         static_cast<int>(max_uuid_clock_seq), "clock sequence");
+    const int hundred_ns =
+        checked_number("hundred_ns", PG_GETARG_INT32(3), 0, hundred_ns_per_us - 1,
+                       "number of 100 ns within the microsecond");
+    if (TIMESTAMP_NOT_FINITE(ts) || !fits_uuid_timestamp(ts, hundred_ns))
         refuse_time(ts, hundred_ns, version);
     return {uuid_timestamp_from_us(ts, hundred_ns), static_cast<uint64>(clock_seq),
             node_of(PG_GETARG_MACADDR_P(2))};
@@ -71,19 +63,14 @@ Datum uuid_datum(const UuidBytes &bytes) {
     return UUIDPGetDatum(uuid);
 }
 
-// The part, as a result made by `show`, of a first argument that is a UUID of the version of `is`.
-template <bool (*is)(const UuidBytes &), UuidParts (*unpack)(const UuidBytes &),
-          Datum (*show)(const UuidParts &)>
-Datum show_uuid(FunctionCallInfo fcinfo) {
-    const UuidBytes bytes = uuid_argument(fcinfo);
-    if (!is(bytes))
-        PG_RETURN_NULL();
-    return show(unpack(bytes));
-}
-
-#define SHOW_UUID(name, version, show)                                            \
-    SQL_FUNCTION(name) {                                                          \
-        return show_uuid<is_uuid_##version, unpack_uuid_##version, show>(fcinfo); \
+// A function of the part, as a result made by `show`, of a first argument that is a UUID of the
+// version.
+#define SHOW_UUID(name, version, show)                 \
+    SQL_FUNCTION(name) {                               \
+        const UuidBytes bytes = uuid_argument(fcinfo); \
+        if (!is_uuid(bytes, version))                  \
+            PG_RETURN_NULL();                          \
+        return show(unpack_uuid_v##version(bytes));    \
     }
 
 Datum timestamp_datum(const UuidParts &parts) {
@@ -100,12 +87,8 @@ Datum clock_seq_datum(const UuidParts &parts) {
 
 Datum node_datum(const UuidParts &parts) {
     auto *mac = static_cast<macaddr *>(palloc(sizeof(macaddr)));
-    mac->a = static_cast<unsigned char>(parts.node >> 40);
-    mac->b = static_cast<unsigned char>(parts.node >> 32);
-    mac->c = static_cast<unsigned char>(parts.node >> 24);
-    mac->d = static_cast<unsigned char>(parts.node >> 16);
-    mac->e = static_cast<unsigned char>(parts.node >> 8);
-    mac->f = static_cast<unsigned char>(parts.node);
+    const uint64 big_endian = pg_hton64(parts.node);
+    memcpy(mac, reinterpret_cast<const char *>(&big_endian) + bytes_before_node, sizeof(macaddr));
     return MacaddrPGetDatum(mac);
 }
 
@@ -131,21 +114,21 @@ SQL_FUNCTION(shardid_uuid_v1_from) {
     return uuid_datum(pack_uuid_v1(checked_parts(fcinfo, 1)));
 }
 
-SHOW_UUID(shardid_uuid_v1_timestamp, v1, timestamp_datum)
-SHOW_UUID(shardid_uuid_v1_hundred_ns, v1, hundred_ns_datum)
-SHOW_UUID(shardid_uuid_v1_clock_seq, v1, clock_seq_datum)
-SHOW_UUID(shardid_uuid_v1_node, v1, node_datum)
-SHOW_UUID(shardid_uuid_v1_to_v6, v1, v6_datum)
+SHOW_UUID(shardid_uuid_v1_timestamp, 1, timestamp_datum)
+SHOW_UUID(shardid_uuid_v1_hundred_ns, 1, hundred_ns_datum)
+SHOW_UUID(shardid_uuid_v1_clock_seq, 1, clock_seq_datum)
+SHOW_UUID(shardid_uuid_v1_node, 1, node_datum)
+SHOW_UUID(shardid_uuid_v1_to_v6, 1, v6_datum)
 
 SQL_FUNCTION(shardid_uuid_v6_from) {
     return uuid_datum(pack_uuid_v6(checked_parts(fcinfo, 6)));
 }
 
-SHOW_UUID(shardid_uuid_v6_timestamp, v6, timestamp_datum)
-SHOW_UUID(shardid_uuid_v6_hundred_ns, v6, hundred_ns_datum)
-SHOW_UUID(shardid_uuid_v6_clock_seq, v6, clock_seq_datum)
-SHOW_UUID(shardid_uuid_v6_node, v6, node_datum)
-SHOW_UUID(shardid_uuid_v6_to_v1, v6, v1_datum)
+SHOW_UUID(shardid_uuid_v6_timestamp, 6, timestamp_datum)
+SHOW_UUID(shardid_uuid_v6_hundred_ns, 6, hundred_ns_datum)
+SHOW_UUID(shardid_uuid_v6_clock_seq, 6, clock_seq_datum)
+SHOW_UUID(shardid_uuid_v6_node, 6, node_datum)
+SHOW_UUID(shardid_uuid_v6_to_v1, 6, v1_datum)
 
 SQL_FUNCTION(shardid_uuid_v7_lower_bound) {
     const TimestampTz ts = PG_GETARG_TIMESTAMPTZ(0);
@@ -156,7 +139,7 @@ SQL_FUNCTION(shardid_uuid_v7_lower_bound) {
 
 SQL_FUNCTION(shardid_uuid_v7_timestamp) {
     const UuidBytes bytes = uuid_argument(fcinfo);
-    if (!is_uuid_v7(bytes))
+    if (!is_uuid(bytes, 7))
         PG_RETURN_NULL();
     PG_RETURN_TIMESTAMPTZ(us_of_uuid_v7(bytes));
 }

@@ -163,7 +163,7 @@ SQL_FUNCTION(shardid_lease_shard) {
     const Oid generator = generator_or_default(fcinfo, 2);
     call.shard = PG_ARGISNULL(3) ? any_shard : PG_GETARG_INT32(3);
     if (!PG_ARGISNULL(3) && call.shard < 0)
-        refuse_shard(call.shard, {max_field_bits, 0});
+        refuse_field("shard", "shard", call.shard, max_field_bits);
     check_generator(generator, "lease_shard()");
     check_kind(generator);
     check_definition(generator);

@@ -73,48 +73,18 @@ extern "C" {
 namespace shardid {
 
 // RelFileNode became RelFileLocator in 16, and what has one was renamed with it.
-#if PG_VERSION_NUM >= 160000
-using Locator = RelFileLocator;
-inline constexpr auto relation_locator = &RelationData::rd_locator;
-inline constexpr auto relation_changed_in = &RelationData::rd_firstRelfilelocatorSubid;
-inline constexpr auto locator_database = &RelFileLocator::dbOid;
-inline constexpr auto locator_number = &RelFileLocator::relNumber;
-inline constexpr auto record_locator = &xl_seq_rec::locator;
-#else
-using Locator = RelFileNode;
-inline constexpr auto relation_locator = &RelationData::rd_node;
-inline constexpr auto relation_changed_in = &RelationData::rd_firstRelfilenodeSubid;
-inline constexpr auto locator_database = &RelFileNode::dbNode;
-inline constexpr auto locator_number = &RelFileNode::relNode;
-inline constexpr auto record_locator = &xl_seq_rec::node;
+#if PG_VERSION_NUM < 160000
+#define RelFileLocator RelFileNode
+#define rd_locator rd_node
+#define rd_firstRelfilelocatorSubid rd_firstRelfilenodeSubid
+#define dbOid dbNode
+#define relNumber relNode
 #endif
-
-inline Locator locator_of(Relation relation) {
-    return relation->*relation_locator;
-}
-
-inline Oid database_of(const Locator &locator) {
-    return locator.*locator_database;
-}
-
-inline Oid storage_number_of(const Locator &locator) {
-    return locator.*locator_number;
-}
-
-inline void set_storage_number(Locator &locator, Oid number) {
-    locator.*locator_number = number;
-}
-
-inline xl_seq_rec sequence_record(const Locator &locator) {
-    xl_seq_rec record;
-    record.*record_locator = locator;
-    return record;
-}
 
 // Whether this transaction gave the relation new storage in place of other storage, which a
 // rollback to some point would bring back.
 inline bool has_replaced_storage(Relation relation) {
-    return relation->*relation_changed_in != InvalidSubTransactionId;
+    return relation->rd_firstRelfilelocatorSubid != InvalidSubTransactionId;
 }
 
 // Whether the relation's storage was made in this transaction.
@@ -129,17 +99,12 @@ inline bool no_page_is_locked() {
     return InterruptHoldoffCount == 0 && CritSectionCount == 0;
 }
 
-// Whether a sequence that is at `from` passes `over` before it comes to `to`, in either direction.
-inline bool is_passed(int64 from, int64 over, int64 to) {
-    return (from <= over && over <= to) || (from >= over && over >= to);
-}
-
-inline bool is_first_page_of(Buffer buffer, const Locator &locator) {
-    Locator found;
+inline bool is_first_page_of(Buffer buffer, const RelFileLocator &locator) {
+    RelFileLocator found;
     ForkNumber fork;
     BlockNumber block;
     BufferGetTag(buffer, &found, &fork, &block);
-    return memcmp(&found, &locator, sizeof(Locator)) == 0 && fork == MAIN_FORKNUM && block == 0;
+    return memcmp(&found, &locator, sizeof(locator)) == 0 && fork == MAIN_FORKNUM && block == 0;
 }
 
 // Whether this session has the page's exclusive lock, which temporary pages do not have. Core has
@@ -185,32 +150,12 @@ struct StandbyStatusCodes {
     uint8 some;
 };
 
-constexpr int first_minor_with_flags(int major) {
-    switch (major) {
-        case 15:
-            return 13;
-        case 16:
-            return 9;
-        case 17:
-            return 5;
-        default:
-            return 0;
-    }
-}
-
-constexpr StandbyStatusCodes standby_status_codes(int server_version) {
-    const int major = server_version / 10000;
-    const int minor = server_version % 10000;
-    return minor < first_minor_with_flags(major) ? StandbyStatusCodes{0, 1}
-                                                 : StandbyStatusCodes{1, 3};
-}
-
-static_assert(standby_status_codes(150012).some == 1 && standby_status_codes(150013).none == 1);
-static_assert(standby_status_codes(170004).none == 0 && standby_status_codes(180000).some == 3);
-
 // The server may be another minor version than the headers.
-inline int server_version() {
-    return pg_strtoint32(GetConfigOption("server_version_num", false, false));
+inline StandbyStatusCodes standby_status_codes() {
+    constexpr int first_minor_with_flags[] = {13, 9, 5, 0, 0};
+    const int version = pg_strtoint32(GetConfigOption("server_version_num", false, false));
+    const bool has_flags = version % 10000 >= first_minor_with_flags[version / 10000 - 15];
+    return has_flags ? StandbyStatusCodes{1, 3} : StandbyStatusCodes{0, 1};
 }
 
 // From 17 on a wait has a name of its own in pg_stat_activity. REQUIRED: there is shared memory.

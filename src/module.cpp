@@ -4,7 +4,6 @@
 
 #include "engine/generator.h"
 #include "engine/bounds.h"
-#include "engine/relation_changes.h"
 #include "engine/replaced_storage.h"
 #include "engine/sequence.h"
 #include "engine/sequence_page.h"

@@ -1,6 +1,7 @@
 // The bounds within which a generator may generate ids on this server: of which shard, in which
 // layout, and in which window of times. A generator without bounds generates ids of any shard at
-// any time. lease.cpp knows where bounds come from.
+// any time; so do those of UUIDs and ObjectIds, which have none. lease.cpp knows where bounds come
+// from.
 #pragma once
 
 #include "core/window.hpp"
@@ -31,6 +32,11 @@ struct Bounds {
     uint64 look_at = UINT64_MAX;  // the time from which the session has the window renewed
     void *source = nullptr;       // what the library that sets them knows of them
 };
+
+inline void forget(Bounds &bounds) {
+    bounds.state = BoundsState::unknown;
+    bounds.window = any_time;
+}
 
 inline bool is_limited(const Bounds &bounds) {
     return bounds.state == BoundsState::set;

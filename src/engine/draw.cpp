@@ -46,26 +46,6 @@ bool begins_to_borrow(Oid relid, uint64 *said_ms) {
     return true;
 }
 
-// Only ids have bounds.
-template <typename L>
-Window window_of(const Bounds &bounds) {
-    if constexpr (is_of_ids<L>)
-        return bounds.window;
-    return any_time;
-}
-
-#ifdef USE_ASSERT_CHECKING
-// Whether the page, before it is unlocked, shows that these ticks are the session's own.
-template <typename L>
-bool are_drawn(const OpenPage &page, const Generator &generator, const L &layout, uint64 first,
-               uint64 last) {
-    const uint64 time = tick_time(layout.widths, first);
-    return last_tick_of(page) == last && is_ours(page, generator.sequence.stamp) &&
-           binding_of(page) == generator.known.binding && last <= max_tick(layout.widths) &&
-           tick_time(layout.widths, last) == time && is_in(window_of<L>(generator.bounds), time);
-}
-#endif
-
 Outcome outcome_of(Verdict verdict) {
     if (verdict == Verdict::draw)
         return Outcome::drawn;
@@ -87,7 +67,7 @@ pg_attribute_always_inline Attempt decide(const OpenPage &page, const Generator 
     const uint64 last = last_tick(page, stamp, elsewhere, layout, waiter, now, &attempt.look);
     const uint64 step_to = earned_time(waiter, tick_time(layout.widths, last), attempt.clock);
 
-    const Window window = window_of<L>(generator.bounds);
+    const Window &window = generator.bounds.window;
     Advance next = advance(layout.widths, last, clock_in(window, now), step_to);
     if constexpr (is_of_ids<L>)
         if (next.verdict == Verdict::wait && is_ours(page, stamp))
@@ -96,13 +76,12 @@ pg_attribute_always_inline Attempt decide(const OpenPage &page, const Generator 
     attempt.lead_ms = lead_ms_of(layout.widths, attempt.position, now);
     attempt.outcome =
         attempt.lead_ms > max_lead_ms ? Outcome::too_far_ahead : outcome_of(next.verdict);
-    if constexpr (is_of_ids<L>)
-        if (attempt.outcome == Outcome::drawn &&
-            !(is_in(window, tick_time(layout.widths, attempt.position)) &&
-              has_window_for(page, generator.bounds, stamp))) {
-            attempt.outcome = Outcome::ask;
-            attempt.moved_at = is_ours(page, stamp) ? InvalidXLogRecPtr : PageGetLSN(page.page);
-        }
+    if (attempt.outcome == Outcome::drawn &&
+        !(is_in(window, tick_time(layout.widths, attempt.position)) &&
+          has_window_for(page, generator.bounds, stamp))) {
+        attempt.outcome = Outcome::ask;
+        attempt.moved_at = is_ours(page, stamp) ? InvalidXLogRecPtr : PageGetLSN(page.page);
+    }
     return attempt;
 }
 
@@ -152,7 +131,6 @@ pg_attribute_always_inline Attempt try_draw(Generator &generator, const L &layou
             note_first(generator.known, generator.sequence, layout, attempt.position);
         attempt.covered_by =
             record_tick(page, generator.sequence, draw_up_to(generator.known, layout.widths, last));
-        Assert(are_drawn(page, generator, layout, attempt.position, last));
         // A lead that is larger than a crash can explain.
         attempt.is_mention_due =
             attempt.lead_ms > logged_ahead_ms && note_mention(page, attempt.clock);
@@ -261,7 +239,6 @@ pg_attribute_always_inline bool draw_at_once(Generator &generator, const L &layo
         likely(lead_ms <= Min(max_lead_ms, logged_ahead_ms)) &&
         likely(last - generator.known.at_once_from < generator.known.at_once_count) &&
         likely(record_logged_tick(page, generator.sequence, last));
-    Assert(!is_drawn || are_drawn(page, generator, layout, next.tick, last));
     const XLogRecPtr covered_by = PageGetLSN(page.page);
     close_page(generator.pin, page);
     if (unlikely(!is_drawn))

@@ -4,7 +4,6 @@
 #include "core/notes.hpp"
 
 #include "engine/refusals.h"
-#include "engine/relation_changes.h"
 #include "engine/sequence.h"
 #include "engine/sequence_page.h"
 #include "engine/wait.h"
@@ -166,7 +165,7 @@ void check_sequence(Sequence &sequence, Relation relation) {
     sequence.has_replaced_storage = has_replaced_storage(relation);
     sequence.start_value = definition.seqstart;
     sequence.max_value = definition.seqmax;
-    sequence.locator = locator_of(relation);
+    sequence.locator = relation->rd_locator;
     sequence.stamp = stamp_of(sequence.locator);
     sequence.makes = made_from(relation);
     sequence.notes_first_ids = notes_first_ids(sequence, definition);
@@ -182,7 +181,7 @@ void check_user(Sequence &sequence, Checked &checked, Relation relation) {
 // What was known of the storage: it may be other storage now.
 void forget_storage(Generator &generator, Relation relation) {
     forget(generator.known, unbound);
-    generator.bounds.state = BoundsState::unknown;
+    forget(generator.bounds);
     if (!generator.sequence.is_temporary)
         generator.replaced.temporary = nullptr;
     drop_kept_pin(generator.pin);

@@ -58,10 +58,10 @@ Digest digest_of(const char *text) {
     return result;
 }
 
-Digest family_of(Oid relid, const Locator &locator) {
+Digest family_of(Oid relid, const RelFileLocator &locator) {
     return digest_of(psprintf("%s|" INT64_FORMAT "|%u|%u|%u", server_text(),
                               static_cast<int64>(PgStartTime), MyDatabaseId, relid,
-                              storage_number_of(locator)));
+                              locator.relNumber));
 }
 
 char *place_of(Oid relid) {

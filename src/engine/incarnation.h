@@ -18,7 +18,7 @@ Digest digest_of(const char *text);
 // What this server keeps for as long as it runs, and no copy of it has, nor the same one started
 // again: system identifier, data directory, machine, start of the postmaster; and the generator's
 // database, OID and relfilenode. Its incarnations differ by where others have moved its page.
-Digest family_of(Oid relid, const Locator &locator);
+Digest family_of(Oid relid, const RelFileLocator &locator);
 
 // Where only one server at a time can run, as the postmaster's lock file says: system identifier,
 // data directory, machine and its name; and the database and the generator.

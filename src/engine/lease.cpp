@@ -4,7 +4,6 @@
 
 #include "engine/arguments.h"
 #include "engine/refusals.h"
-#include "engine/relation_changes.h"
 #include "engine/sequence_page.h"
 
 extern "C" {

@@ -106,24 +106,15 @@ template <typename L>
                      "UPDATE on it; after that USAGE is enough.")));
 }
 
-// What a call for this layout would bind storage to.
-uint64 wanted(const Layout &layout) {
-    return binding_of(layout);
-}
-
-uint64 wanted(const OwnLayout &layout) {
-    return binding_of(layout.kind, 0);
-}
-
 }  // namespace
 
 template <typename L>
 void refuse(Oid relid, const L &layout, const Attempt &attempt) {
     Assert(no_page_is_locked());
-    const Kind kind = kind_of(wanted(layout));
+    const Kind kind = kind_of(binding_of(layout));
     switch (attempt.outcome) {
         case Outcome::other_binding:
-            refuse_binding(relid, wanted(layout), attempt.binding);
+            refuse_binding(relid, binding_of(layout), attempt.binding);
         case Outcome::jump:
             refuse_jump(relid, attempt.position);
         case Outcome::before_epoch:

@@ -64,7 +64,7 @@ ReplacedStorage *original_storage(const Sequence &sequence) {
             original = static_cast<ReplacedStorage *>(
                 MemoryContextAllocZero(TopTransactionContext, sizeof(ReplacedStorage)));
             original->locator = sequence.locator;
-            set_storage_number(original->locator, row.relfilenode);
+            original->locator.relNumber = row.relfilenode;
             original->is_permanent = row.relpersistence == RELPERSISTENCE_PERMANENT;
             original->needs_wal = original->is_permanent;
             original->max_value = original_max_value(sequence);
@@ -157,7 +157,7 @@ XLogRecPtr remember_in_replaced_storage(ReplacedStorages &replaced, const Sequen
     }
     if (!is_noted(replaced))
         note(replaced, sequence);
-    note_draw(replaced, storage_number_of(sequence.locator), last);
+    note_draw(replaced, sequence.locator.relNumber, last);
     return replaced.original != nullptr ? remember_tick(*replaced.original, {last, nullptr})
                                         : InvalidXLogRecPtr;
 }
@@ -170,8 +170,8 @@ void raise_storage_in_use(ReplacedStorages &replaced, Relation relation) {
         return;
     Assert(CheckRelationLockedByMe(relation, RowExclusiveLock, true));
 
-    const Locator locator = locator_of(relation);
-    if (has_new_storage(relation) && storage_number_of(locator) != replaced.last_storage) {
+    const RelFileLocator locator = relation->rd_locator;
+    if (has_new_storage(relation) && locator.relNumber != replaced.last_storage) {
         const int64 max_value = definition_of(RelationGetRelid(relation)).seqmax;
         ReplacedStorage storage{};
         storage.locator = locator;
@@ -180,7 +180,7 @@ void raise_storage_in_use(ReplacedStorages &replaced, Relation relation) {
         storage.max_value = max_value < 0 ? 0 : static_cast<uint64>(max_value);
         remember_tick(storage, *replaced.draws);
     }
-    replaced.last_storage = storage_number_of(locator);
+    replaced.last_storage = locator.relNumber;
     replaced.last_subtransaction = GetCurrentSubTransactionId();
     replaced.is_lost = false;
 }

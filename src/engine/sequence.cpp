@@ -1,7 +1,5 @@
 #include "engine/sequence.h"
 
-#include "engine/relation_changes.h"
-
 extern "C" {
 #include "catalog/dependency.h"
 #include "catalog/pg_depend.h"
@@ -46,6 +44,10 @@ constexpr bool is_share(int64 min, int64 max) {
 static_assert(is_share(share + 1, 2 * share + 1) && is_share(9 * share + 1, 10 * share + 1));
 static_assert(!is_share(1, PG_INT64_MAX) && !is_share(1, share + 1) && !is_share(1, PG_INT32_MAX));
 static_assert(!is_share(share + 1, PG_INT64_MAX) && !is_share(share, 2 * share));
+
+void note_relation_change(Datum /*argument*/, Oid relid) {
+    forget_relation(relid);
+}
 
 constexpr const char *way_around =
     "let the default use shardid_seq, or a sequence that is created on every node with "
@@ -162,6 +164,15 @@ Oid find_member(const char *extension, const char *name) {
     systable_endscan(scan);
     table_close(depend, AccessShareLock);
     return found;
+}
+
+void (*forget_relation)(Oid relid);
+
+void follow_relation_changes() {
+    static bool is_following = false;
+    if (!is_following)
+        CacheRegisterRelcacheCallback(note_relation_change, Datum{0});
+    is_following = true;
 }
 
 void forget_own_sequences(Oid relid) {

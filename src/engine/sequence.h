@@ -1,5 +1,6 @@
 // A sequence as the catalogue knows it, and the checks that all functions that use one share; the
-// sequences that the extension has made; and what Citus does to sequences.
+// library's relcache callback; the sequences that the extension has made; and what Citus does to
+// sequences.
 #pragma once
 
 #include "core/binding.hpp"
@@ -19,7 +20,7 @@ struct Sequence {
     bool has_replaced_storage;  // its relfilenode made in this transaction in place of another
     int64 start_value;
     int64 max_value;
-    Locator locator;
+    RelFileLocator locator;
     uint32 stamp;          // stamp_of(locator)
     Kind makes;            // made_from its relation
     bool notes_first_ids;  // its transactions do, see FirstNote
@@ -79,6 +80,13 @@ char *shown_name(Oid relid);
 // The relation of this name that the extension made, in whatever schema it is; InvalidOid if there
 // is none, or no such extension.
 Oid find_member(const char *extension, const char *name);
+
+// What is to be called when a relation has changed or been dropped; InvalidOid: any may have. To be
+// set once, when the library is loaded. Core has room for ten relcache callbacks of all libraries.
+extern void (*forget_relation)(Oid relid);
+
+// From the first call on, what a session knows of relations is forgotten when they change.
+void follow_relation_changes();
 
 // A sequence that this extension made. Its OID is known until a relcache invalidation says that the
 // relation has changed or been dropped.

@@ -115,11 +115,11 @@ void set_stamp(const OpenPage &page, uint32 stamp) {
 }
 
 // Logs the page with the values that it has now. REQUIRED: in a critical section, buffer dirty.
-void log_page(const OpenPage &page, const Locator &locator, uint32 stamp) {
+void log_page(const OpenPage &page, const RelFileLocator &locator, uint32 stamp) {
     Assert(CritSectionCount > 0 && is_first_page_of(page.buffer, locator));
     set_stamp(page, stamp);
 
-    xl_seq_rec record = sequence_record(locator);
+    xl_seq_rec record{locator};
     XLogBeginInsert();
     XLogRegisterBuffer(0, page.buffer, REGBUF_WILL_INIT);
     XLogRegisterData(reinterpret_cast<char *>(&record), sizeof(record));
@@ -132,7 +132,7 @@ void log_page(const OpenPage &page, const Locator &locator, uint32 stamp) {
 // Logs the page as it will be when every tick up to `log_to` is drawn, as nextval_internal does
 // with its 32 values. As there, an xid is taken before the critical section, so that the commit
 // waits for synchronous standbys.
-void log_ticks(const OpenPage &page, const Locator &locator, uint64 tick, uint64 log_to,
+void log_ticks(const OpenPage &page, const RelFileLocator &locator, uint64 tick, uint64 log_to,
                uint64 binding) {
     Assert(tick >= last_tick_of(page) && tick <= log_to);
     const uint32 stamp = stamp_of(locator);
@@ -212,10 +212,10 @@ void drop_kept_pin(PagePin &pin) {
             kept[i] = kept[--kept_count];
 }
 
-uint32 stamp_of(const Locator &locator) {
+uint32 stamp_of(const RelFileLocator &locator) {
     // An odd factor is a bijection of uint32, so neither part hides a difference in the other.
     constexpr uint32 odd_factor = 0x9E3779B1;
-    const uint32 stamp = database_of(locator) * odd_factor ^ storage_number_of(locator);
+    const uint32 stamp = locator.dbOid * odd_factor ^ locator.relNumber;
     return stamp == FirstCommandId ? odd_factor : stamp;
 }
 
@@ -318,8 +318,7 @@ XLogRecPtr remember_tick(ReplacedStorage &storage, const LastDraws &draws) {
 
 XLogRecPtr record_move(const OpenPage &page, Relation relation, const Move &move) {
     Assert(move.steps >= 0 && move.logged_ahead >= 0);
-    Assert(is_passed(page.data->last_value, move.to, move.logged_to));
-    const Locator locator = locator_of(relation);
+    const RelFileLocator locator = relation->rd_locator;
     const uint32 stamp = stamp_of(locator);
     MarkBufferDirty(page.buffer);
 
@@ -345,7 +344,7 @@ XLogRecPtr record_move(const OpenPage &page, Relation relation, const Move &move
 // is the page's own.
 Position read_position(Relation relation, int64 increment) {
     const OpenPage page = lock_page(ReadBuffer(relation, 0), BUFFER_LOCK_SHARE);
-    const uint32 stamp = stamp_of(locator_of(relation));
+    const uint32 stamp = stamp_of(relation->rd_locator);
     const bool is_logged_ahead =
         has_stamp(page, stamp) && BufferGetLSNAtomic(page.buffer) > GetRedoRecPtr();
     const uint64 last = last_tick_of(page);

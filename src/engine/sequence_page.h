@@ -93,7 +93,7 @@ void close_page(const OpenPage &page);
 
 // Another value for every relfilenode of a database, and for the same relfilenode number of every
 // other database. Never zero.
-uint32 stamp_of(const Locator &locator);
+uint32 stamp_of(const RelFileLocator &locator);
 
 // The stamp of a page that was changed without WAL: of a temporary sequence, or of a relfilenode
 // made in the same transaction under wal_level = minimal. There the commit logs the page as it is,
@@ -240,7 +240,7 @@ inline constexpr uint64 logged_ahead_ms = 1000;
 
 // A relfilenode of a generator that is not in use now, and that only this transaction can touch.
 struct ReplacedStorage {
-    Locator locator;
+    RelFileLocator locator;
     bool is_permanent;
     bool needs_wal;
     uint64 max_value;  // the largest value that its sequence may hold

@@ -42,7 +42,7 @@ Reader reader_of(Relation relation, const Layout &layout) {
     sequence.relid = RelationGetRelid(relation);
     sequence.needs_wal = RelationNeedsWAL(relation);
     sequence.max_value = definition_of(sequence.relid).seqmax;
-    sequence.locator = locator_of(relation);
+    sequence.locator = relation->rd_locator;
     sequence.stamp = stamp_of(sequence.locator);
     load_bounds(reader.bounds, sequence, true);
     if (has_bounds(reader.bounds) && !(is_limited(reader.bounds) && reader.bounds.layout == layout))

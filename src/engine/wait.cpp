@@ -180,7 +180,7 @@ uint64 earned_time(const Waiter &waiter, uint64 last_time, TimestampTz clock) {
 Durability known_durability;
 
 void ask_server_version() {
-    known_durability.status_codes = standby_status_codes(server_version());
+    known_durability.status_codes = standby_status_codes();
 }
 
 void make_present_durable() {

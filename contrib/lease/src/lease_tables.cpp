@@ -1,6 +1,5 @@
 #include "lease_tables.h"
 
-#include "engine/relation_changes.h"
 #include "engine/sequence.h"
 #include "engine/sequence_page.h"
 #include "late_names.h"

@@ -210,7 +210,7 @@ SQL_FUNCTION(shardid_is_own_family) {
     Relation relation = try_relation_open(generator, NoLock);
     if (relation == nullptr)
         PG_RETURN_BOOL(false);
-    const Digest family = family_of(generator, locator_of(relation));
+    const Digest family = family_of(generator, relation->rd_locator);
     relation_close(relation, AccessShareLock);
     PG_RETURN_BOOL(strcmp(family.text, text_to_cstring(PG_GETARG_TEXT_PP(1))) == 0);
 }

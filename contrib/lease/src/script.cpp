@@ -71,7 +71,7 @@ SQL_FUNCTION(shardid_page_of) {
         UnlockRelationOid(generator, page_lock);
         PG_RETURN_NULL();
     }
-    const Locator locator = locator_of(sequence);
+    const RelFileLocator locator = sequence->rd_locator;
     const OpenPage page = lock_page(ReadBuffer(sequence, 0), BUFFER_LOCK_SHARE);
     const uint64 tick = last_tick_of(page);
     const XLogRecPtr moved_at =

@@ -8,9 +8,9 @@ set -uo pipefail
 # Those that take longest begin first, and beside those that mostly wait those that mostly compute. Examples that take
 # minutes wait for FULL.
 all_tests() {
-    printf '%s\n' contrib/lease/t/{reach,restores,registry_moves,runbook}.pl t/suite/{model,portable}.sh t/rights/install.pl \
+    printf '%s\n' contrib/lease/t/{torture,registry_moves,runbook,reach}.pl t/suite/{model,portable}.sh t/rights/install.pl \
         t/settled/faults.pl t/suite/regress.sh contrib/*/t/topics.sh t/pages/{install,demo,new_rows}.pl t/settled/{campaign,gaps}.pl \
-        t/generator/every_call.pl contrib/lease/t/{copies,registry_copies,renewal,workers}.pl t/crash/{kill,standby,floors}.pl \
+        t/generator/every_call.pl contrib/lease/t/{copies,restores,renewal,workers}.pl t/crash/{kill,standby,floors}.pl \
         t/generator/ranges.pl t/suite/{unit,version,build,symbols}.sh contrib/admin/t/maintain.pl \
         t/suite/{format,lint,isolation}.sh t/*/*.pl contrib/*/t/*.pl
     if [[ -z ${FULL:-} ]]; then

@@ -1,142 +1,122 @@
-# While a lease runs, copies of its holder draw nothing, whatever was copied, and the holder continues; the next
-# holder's ids are later than all ids before.
-use LeaseDraws 'answered';
+# While a lease runs, copies of its holder generate nothing, whatever was copied, and the holder continues; a copied
+# registry grants nothing, also to members that are copied with it, and also when the leases that it knows are over. The
+# next holder's ids are later than all ids before.
+use Leases;
 use ShardidTest;
 
-# The registry is a database of the same server. The lease is longer than the test: a copy of the holder's window would
-# remain usable.
-my $node = new_node('holder', <<'CONF', allows_streaming => 1);
-autovacuum = off
-max_connections = 60
-shardid_lease.timeout = '3s'
-shardid_lease.registry_timeout = '3min'
-CONF
-my ($host, $port) = ($node->host, $node->port);
-$node->safe_psql('postgres', <<SQL);
+# The leases are longer than the test: a copy of the holder's window would remain usable.
+my $original = new_node('original', "autovacuum = off\nmax_connections = 60\nshardid_lease.timeout = '3s'\n", allows_streaming => 1);
+my ($host, $port) = ($original->host, $original->port);
+$original->safe_psql('postgres', <<SQL);
+CREATE DATABASE registry;
+CREATE DATABASE shop;
+\\connect registry
 CREATE EXTENSION shardid_lease CASCADE;
-SELECT shardid_lease.create_id_space('ids', '10 min', max_ahead => '1 h');
-CREATE DATABASE member;
-\\connect member
+SELECT shardid_lease.create_id_space('ids', lease => '10 min', max_ahead => '1 h');
+\\connect shop
 CREATE EXTENSION shardid_lease CASCADE;
-CREATE SERVER registry FOREIGN DATA WRAPPER dblink_fdw OPTIONS (host '$host', port '$port', dbname 'postgres');
+CREATE SERVER registry FOREIGN DATA WRAPPER dblink_fdw OPTIONS (host '$host', port '$port', dbname 'registry');
 CREATE USER MAPPING FOR CURRENT_USER SERVER registry;
+SELECT shardid_lease.lease_shard('ids', 'registry', shard => 2);
 SQL
-is($node->safe_psql('member', q(SELECT shardid_lease.lease_shard('ids', 'registry'))), 0, 'a shard is leased');
+my $shop = [ $original, 'shop', 'shardid_seq' ];
+cmp_ok((draw_from_all($shop))[0], '>', 0, 'ids come');
 
-my @notes;
-
-# Lets 4 sessions draw until the first $count places have ids; errors without a lease are no failure.
-sub draw_on
+sub asks
 {
-	my ($count, @places) = @_;
-	my @clients = map {
-		start_clients($_->[0], 4, 'SELECT next_id() FROM generate_series(1, 20)',
-			dbname => $_->[1], pause_ms => 10, tolerate => '55000,57P03')
-	} @places;
-	usleep 700_000;
-	await_ids(@clients[ 0 .. $count - 1 ]);
-	finish_clients($_, 1) for @clients;
-	push @notes, map { @{ $_->{files} } } @clients;
-	return map { judge_clients([$_], lead_ms => -1) } @clients;
-}
-
-sub refused_beside
-{
-	my ($what, $node_of_copy, $database) = @_;
-	my ($holder, $copy) = draw_on(1, [ $node, 'member' ], [ $node_of_copy, $database ]);
-	cmp_ok($holder->{ids}, '>', 0, "$what: the holder draws $holder->{ids} ids");
-	is($holder->{violations}, 0, 'all of them right');
-	is($copy->{ids}, 0, "$what draws none");
-	my $error = answered(sub { return ($node_of_copy->psql($database, 'SELECT next_id()'))[2] });
-	like($error, qr/shard 0 of id space "ids" (?:is|last) held by \S+, port $port, database "member"/, 'and is told whose it is');
+	my ($node, $dbname, $port_of_registry, $registry) = @_;
+	$node->safe_psql($dbname, "ALTER SERVER registry OPTIONS (SET host '@{[ $node->host ]}', SET port '$port_of_registry', SET dbname '$registry')");
 	return;
 }
 
-draw_on(1, [ $node, 'member' ]);
+sub generates_nothing
+{
+	my ($what, $node, $dbname, $why) = @_;
+	my $beside = start_drawing($node, 'shardid_seq', dbname => $dbname);
+	my ($ids) = draw_from_all($shop);
+	is(scalar(grep { defined $_->[0] } finish_drawing($beside)), 0, "$what: no id beside $ids of the holder");
+	like(error_of($node, $dbname, 'SELECT next_id()'), qr/ERROR:  55000: .*has no lease of shard 2.*$why/s, "$what: the error says why");
+	return;
+}
+
+# Beside the original; with the original's registry, and with a copy of it.
+sub copied
+{
+	my ($what, $node, $dbname, $registry) = @_;
+	generates_nothing($what, $node, $dbname, qr/(?:is|last) held by \S+, port $port, database "shop"/) unless $what =~ /^dump/;
+	asks($node, $dbname, $node->port, $registry);
+	# As if all leases that the copied registry knows had ended.
+	$node->safe_psql($registry, 'UPDATE shardid_lease.granted_shard SET until_ms = least(until_ms, shardid_lease.now_ms(epoch)) FROM shardid_lease.id_space');
+	my $stopped = qr/is stopped, as its registry .*registry_was_restored\(\)/s;
+	generates_nothing("$what with its registry", $node, $dbname, $stopped);
+	$node->safe_psql($dbname, 'CREATE SEQUENCE fresh');
+	like(error_of($node, $dbname, $_), $stopped, "$what: nor is anything granted by $_")
+	  for 'SELECT shardid_lease.take_over_shard()', q(SELECT shardid_lease.lease_shard('ids', 'registry', 'fresh'));
+	asks($node, $dbname, $port, 'registry');
+	return;
+}
+
 for my $strategy ('wal_log', 'file_copy')
 {
-	$node->safe_psql('postgres', "CREATE DATABASE copied TEMPLATE member STRATEGY $strategy");
-	refused_beside("a copy by CREATE DATABASE, $strategy", $node, 'copied');
-	like($node->safe_psql('copied', q(SELECT shardid_lease.release_shard(); SELECT shardid_lease.lease_shard('ids', 'registry'); SELECT shardid_lease.release_shard())),
-		qr/^\n[1-9]\d*\n$/, 'it gets another shard once it has released');
-	$node->safe_psql('postgres', 'DROP DATABASE copied');
+	$original->safe_psql('postgres', "CREATE DATABASE ${_}_copied TEMPLATE $_ STRATEGY $strategy") for 'registry', 'shop';
+	copied("CREATE DATABASE, $strategy", $original, 'shop_copied', 'registry_copied');
+	like($original->safe_psql('shop_copied', q(SELECT shardid_lease.release_shard(); SELECT shardid_lease.lease_shard('ids', 'registry'); SELECT shardid_lease.release_shard())),
+		qr/^\n[013-9]\n$/, 'it gets another shard when it has released');
+	$original->safe_psql('postgres', "DROP DATABASE ${_}_copied") for 'registry', 'shop';
 }
 
-# The copies connect to the registry by a socket, which is still the original's.
-$node->backup('base');
-my $copy = PostgreSQL::Test::Cluster->new('copy');
-$copy->init_from_backup($node, 'base');
-$copy->start;
-refused_beside('a copy by pg_basebackup', $copy, 'member');
+$original->backup('base');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($node, 'base', has_streaming => 1);
+$standby->init_from_backup($original, 'base', has_streaming => 1);
 $standby->start;
-$node->wait_for_catchup($standby);
+$original->wait_for_catchup($standby);
 $standby->promote;
-refused_beside('a promoted standby', $standby, 'member');
-
-# After take_over_shard() the standby has the shard, in a window after the old holder's. The old holder continues until
-# the end of its window.
-$standby->safe_psql('member', 'SELECT shardid_lease.take_over_shard()');
-my ($old, $new) = draw_on(2, [ $node, 'member' ], [ $standby, 'member' ]);
-cmp_ok($_->{ids}, '>', 0, "after a takeover $_->{ids} ids") for $old, $new;
-is(judge_space(\@notes)->{violations}, 0, 'none twice after a takeover');
-cmp_ok(
-	$node->safe_psql('member', 'SELECT until FROM shardid_lease.shard_leases'),
-	'le',
-	$standby->safe_psql('member', 'SELECT "from" FROM shardid_lease.shard_leases'),
-	'the new holder\'s window begins after the old one\'s');
-
-# The generator is ahead of the clock now, and is moved back.
-my $highest = $standby->safe_psql('member', 'SELECT next_id()');
-for my $move (
-	q(SELECT setval('shardid_seq', 1)),
-	q(SELECT setval('shardid_seq', last_value - 2000000) FROM shardid_seq),
-	'ALTER SEQUENCE shardid_seq RESTART')
+copied('a promoted standby', $standby, 'shop', 'registry');
+$standby->safe_psql('postgres', "CREATE DATABASE ${_}_restored") for 'registry', 'shop';
+for my $dbname ('registry', 'shop')
 {
-	my ($told) = draw_on(1, [ $standby, 'member' ]);
-	cmp_ok($told->{ids}, '>', 0, "$told->{ids} ids");
-	$standby->safe_psql('member', $move);
-	my $next = $standby->safe_psql('member', 'SELECT next_id()');
-	cmp_ok($next, '>', $highest, "after $move ids go on");
-	$highest = $next;
+	IPC::Run::run([ 'pg_dump', $original->connstr($dbname) ], '|', [ 'psql', '-Xqb', '-v', 'ON_ERROR_STOP=1', $standby->connstr("${dbname}_restored") ], '>', \my $out) or die;
 }
-is(judge_space(\@notes)->{violations}, 0, 'none twice after moves');
+is($standby->safe_psql('registry_restored', 'SELECT count(*) FROM shardid_lease.granted_shard'), $original->safe_psql('registry', 'SELECT count(*) FROM shardid_lease.granted_shard'),
+	'dumps have all rows');
+copied('dumps', $standby, 'shop_restored', 'registry_restored');
 
-# A shard that comes back to an earlier holder: the holder's old window is no longer valid.
-$node->safe_psql('member', <<'SQL');
-CREATE SEQUENCE first;
-CREATE SEQUENCE second;
-SELECT shardid_lease.lease_shard('ids', 'registry', 'first', 7);
-SQL
+# After a takeover the standby has the shard, in a window after the old holder's, which continues until the end of its own.
+is($standby->safe_psql('shop', 'SELECT shardid_lease.take_over_shard()'), 2, 'the standby takes over');
+my @ids = draw_from_all($shop, [ $standby, 'shop', 'shardid_seq' ]);
+cmp_ok($_, '>', 0, "after a takeover $_ ids") for @ids;
+my $its = 'FROM shardid_lease.shard_leases WHERE shard = 2';
+cmp_ok($original->safe_psql('shop', "SELECT until $its"), 'le', $standby->safe_psql('shop', qq(SELECT "from" $its)), 'of windows that do not overlap');
+
+# --- A shard that goes to and fro: the holder's old window is no longer valid, and each lease has another name, so that
+# no late request of an earlier one is taken for one of it.
+
 my @told;
-sub told_by
-{
-	push @told, split /\n/, $node->safe_psql('member', "SELECT next_id('$_[0]'::regclass) FROM generate_series(1, 3)");
-	return;
-}
+sub on_shop { return $original->safe_psql('shop', $_[0]) }
+sub told_by { return push @told, split /\n/, on_shop("SELECT next_id('$_[0]'::regclass) FROM generate_series(1, 3)") }
+sub row_of_first { return on_shop(q(SELECT origin, lease FROM shardid_lease.leased_generator WHERE shardid_lease.sequence_oid(generator) = 'first'::regclass)) }
+on_shop(q(CREATE SEQUENCE first; CREATE SEQUENCE second; SELECT shardid_lease.lease_shard('ids', 'registry', 'first', 7)));
 told_by('first');
-$node->restart;    # the windows are ahead of the clock from now on
+$original->restart;    # the windows are ahead of the clock from now on
 told_by('first');
-my $of_first = q(FROM shardid_lease.leased_generator WHERE shardid_lease.sequence_oid(generator) = 'first'::regclass);
-my ($origin, $lease) = map { $node->safe_psql('member', "SELECT $_ $of_first") } 'origin', 'lease';
-for my $hands ([qw(first second)], [qw(second first)], [qw(first second)])
+my ($origin, $lease) = split /\|/, row_of_first();
+for my $hands ([qw(first second)], [qw(second first)], [qw(first second)], [qw(second first)])
 {
-	my ($from, $to) = @$hands;
-	$node->safe_psql('member', <<SQL);
-SELECT shardid_lease.release_shard('$from');
-SELECT shardid_lease.lease_shard('ids', 'registry', '$to', 7);
-SQL
-	told_by($to);
+	on_shop("SELECT shardid_lease.release_shard('$hands->[0]'); SELECT shardid_lease.lease_shard('ids', 'registry', '$hands->[1]', 7)");
+	told_by($hands->[1]);
 }
-is(scalar(grep { $told[$_] <= $told[ $_ - 1 ] } 1 .. $#told), 0, 'a shard that goes to and fro: each id is above the one before')
-  or diag explain \@told;
+is(scalar(grep { $told[$_] <= $told[ $_ - 1 ] } 1 .. $#told), 0, 'each id is above the one before') or diag explain \@told;
+all_ids(\@told);
+like(row_of_first(), qr/^\Q$origin\E\|(?!\Q$lease\E)/, 'a generator that leases its shard again has its origin, and another lease');
 
-# The origin stays the same: otherwise a member that is restored to a time before a release could not have its shard again.
-# Each lease has another number, so that no late request of an earlier one is taken for one of it.
-$node->safe_psql('member', q(SELECT shardid_lease.release_shard('second'); SELECT shardid_lease.lease_shard('ids', 'registry', 'first', 7)));
-is($node->safe_psql('member', "SELECT origin $of_first"), $origin, 'a generator that releases its shard and leases it again has its origin');
-isnt($node->safe_psql('member', "SELECT lease $of_first"), $lease, 'and another lease');
+# --- The original is lost. The copied registry is told so, and its member takes over.
 
-$_->stop for $copy, $standby, $node;
+$original->stop('immediate');
+asks($standby, 'shop', $standby->port, 'registry');
+$standby->safe_psql('registry', 'SELECT shardid_lease.registry_was_restored()');
+is($standby->safe_psql('shop', 'SELECT shardid_lease.take_over_shard()'), 2, 'a copy takes the shard over');
+cmp_ok((draw_from_all([ $standby, 'shop', 'shardid_seq' ]))[0], '>', 0, 'and generates ids');
+
+no_id_comes_twice('copies');
+$standby->stop;
 done_testing();

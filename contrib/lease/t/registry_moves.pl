@@ -1,170 +1,159 @@
-# A registry that is on another timeline, or has forgotten a grant that a member can prove, grants nothing until its
-# owner says why: registry_was_moved() after a failover that lost nothing, registry_was_restored() after one that lost
-# grants, a recovery in its place, or a restored snapshot. A restart needs neither.
+# A registry that is on another timeline or in another place, that comes from a backup or a dump, or that has forgotten a
+# grant which a member can prove, grants nothing until its owner says why: registry_was_moved() after a failover that lost
+# nothing, registry_was_restored() after all else. What was forgotten is granted again in later windows only. A restart
+# needs no word.
 use File::Path qw(remove_tree);
 use Leases;
 use ShardidTest;
 
-my $conf = "autovacuum = off\nwal_keep_size = 64MB\n";
-my $registry = new_node('registry', $conf, allows_streaming => 1);
+my $registry = new_node('registry', "autovacuum = off\nwal_keep_size = 64MB\n", allows_streaming => 1);
+my $member = new_node('member', "autovacuum = off\n");
 $registry->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION shardid_lease CASCADE;
 SELECT shardid_lease.create_id_space('ids', lease => '10 min', max_ahead => '20 min');
 SQL
-my $member = new_node('member', "autovacuum = off\n");
 $member->safe_psql('postgres', <<SQL);
 CREATE EXTENSION shardid_lease CASCADE;
 CREATE SERVER registry FOREIGN DATA WRAPPER dblink_fdw OPTIONS (host '@{[ $registry->host ]}', port '@{[ $registry->port ]}');
 CREATE USER MAPPING FOR CURRENT_USER SERVER registry;
-CREATE SEQUENCE a; CREATE SEQUENCE b; CREATE SEQUENCE c; CREATE SEQUENCE fresh;
+CREATE SEQUENCE known;
+SELECT shardid_lease.lease_shard('ids', 'registry', 'known');
 SQL
 sub on_registry { return $registry->safe_psql('postgres', $_[0]) }
 sub on_member { return $member->safe_psql('postgres', $_[0]) }
-sub lease_of { return on_member("SELECT shardid_lease.lease_shard('ids', 'registry', '$_[0]')") }
-sub error { return error_of($member, 'postgres', $_[0]) }
+sub window_of { return on_member("SELECT \"$_[1]\" FROM shardid_lease.shard_leases WHERE generator = '$_[0]'::regclass") }
+my $renew = 'SELECT shardid_lease.renew_leases()';
 
-my $says_what_to_do = qr/registry_was_(restored|moved)\(.*registry_was_(?!\1)(restored|moved)\(/s;
-
-# Draws from the generators at the same time; returns how many ids each received.
-sub draw { return draw_from_all(map { [ $member, 'postgres', $_ ] } @_) }
-
-sub goes_on
+# While the member's windows last, no call of it is granted another one. Then the owner says what has happened. $save and
+# $set_back get a name for the state between them; $more: says, not_moved (errors), is_unnoticed, moved.
+sub happens
 {
-	my ($what, @generators) = @_;
-	my @ids = draw(@generators);
-	is(scalar(grep { $_ > 0 } @ids), scalar @generators, "$what: @ids ids of @generators");
-	return;
-}
-
-# The times of the member's windows that are left are skipped, and no call of it is granted another one.
-sub stands_still
-{
-	my ($what, $generator, $expected) = @_;
-	$expected //= $says_what_to_do;
-	on_member('SELECT raise_generator(generator, id_lower_bound(until)) FROM shardid_lease.shard_leases');
-	like(error("SET shardid_lease.timeout = '1s'; SELECT next_id(generator => '$generator')"), $expected, "$what: the error says what to do");
-	like(error("SELECT shardid_lease.lease_shard('ids', 'registry', 'fresh')"), $expected, "$what: no new lease");
-	like(error("SELECT shardid_lease.take_over_shard('$generator')"), $expected, "$what: no takeover");
-	return;
-}
-
-sub window_of { return on_member("SELECT (extract(epoch FROM \"$_[1]\") * 1000)::bigint FROM shardid_lease.shard_leases WHERE generator = '$_[0]'::regclass") }
-
-# Promotes a standby that has all commits of its primary, except those that $lost makes while the standby is cut off.
-sub fail_over
-{
-	my ($name, $lost) = @_;
-	$registry->backup($name);
-	my $standby = PostgreSQL::Test::Cluster->new($name);
-	$standby->init_from_backup($registry, $name, has_streaming => 1);
-	$standby->start;
-	$registry->wait_for_catchup($standby);
-	if ($lost)
-	{
-		$standby->append_conf('postgresql.conf', "primary_conninfo = ''");
-		$standby->reload;
-		$standby->poll_query_until('postgres', 'SELECT count(*) = 0 FROM pg_stat_wal_receiver') or die 'it streams';
-		$lost->();
-	}
-	like(error_of($standby, 'postgres', 'SELECT shardid_lease.replayed_all_wal()'), qr/ERROR:  55000: .*during recovery/s, "$name: not before its recovery is over");
-	$registry->stop('immediate');
-	$standby->promote;
-	$registry = $standby;
+	my ($what, $save, $set_back, %more) = @_;
+	my $name = $what =~ tr/ /_/r;
+	my ($since, $fresh) = ("since_$name", "fresh_$name");
+	$save->($name);
+	my $shard = on_member("CREATE SEQUENCE $since; CREATE SEQUENCE $fresh; SELECT shardid_lease.lease_shard('ids', 'registry', '$since')");
+	on_member($renew);
+	my @drawing = map { start_drawing($member, $_) } 'known', $since;
+	$set_back->($name);
 	on_member("ALTER SERVER registry OPTIONS (SET host '@{[ $registry->host ]}', SET port '@{[ $registry->port ]}')");
-	return;
-}
+	is(on_registry("SELECT count(*) FROM shardid_lease.granted_shard WHERE shard = $shard"), $more{moved} ? 1 : 0, "$what: what it knows");
 
-is(lease_of('a'), 0, 'a has a lease');
-goes_on('at first', 'a');
-$registry->restart;
-on_member('SELECT shardid_lease.renew_leases()');
-kill_node($registry);
-start_again($registry);
-is(on_member('SELECT shardid_lease.renew_leases()'), 1, 'after a restart, and a crash, it grants as before');
-goes_on('after a restart', 'a');
-
-# --- Nothing is lost. The windows continue.
-
-fail_over('second');
-stands_still('a failover', 'a');
-on_registry('SELECT shardid_lease.registry_was_moved()');
-goes_on('moved', 'a');
-is(on_registry('SELECT not_before FROM shardid_lease.id_space'), 0, 'and no window is put off');
-
-# --- Commits are lost, with b's lease, and so is b; c leases the shard, whose grant is known to no server.
-
-my $last_of_b;
-fail_over('third', sub {
-	is(lease_of('b'), 1, 'b has a lease, of which the next primary does not hear');
-	goes_on('before the failover', 'a', 'b');
-	$last_of_b = window_of('b', 'until');
-});
-on_member('DROP SEQUENCE b');
-stands_still('a failover that lost a lease', 'a');
-on_registry('SELECT shardid_lease.registry_was_restored()');
-is(lease_of('c'), 1, "c gets b's shard");
-cmp_ok(window_of('c', 'from'), '>=', $last_of_b, 'in a window after all of b\'s');
-goes_on('restored', 'a', 'c');
-
-# --- Two failovers without registry_was_moved() between them: the last confirmed state is not that of the last primary.
-
-fail_over('fourth');
-fail_over('fifth');
-like(error_of($registry, 'postgres', 'SELECT shardid_lease.registry_was_moved()'),
-	qr/ERROR:  55000: .*HINT: .*registry_was_restored\(\)/s, 'moved twice: not believed');
-stands_still('moved twice', 'a');
-on_registry('SELECT shardid_lease.registry_was_restored()');
-goes_on('restored', 'a', 'c');
-
-# --- Recovered in its place, to the end of its WAL or to a target; and a snapshot restored there, where only a
-# member can know of it.
-
-sub put_back
-{
-	my ($what, $recovery) = @_;
-	my $data = $registry->data_dir;
-	(my $backup = $what) =~ tr/ /_/;
-	my $copied = $registry->backup_dir . "/$backup";
-	if (defined $recovery)
+	# One that has nothing to prove asks first.
+	on_member($renew) if $more{is_unnoticed};
+	my $join = "SELECT shardid_lease.lease_shard('ids', 'registry', '$fresh', $shard)";
+	my $says = $more{says} // qr/registry_was_(restored|moved)\(.*registry_was_(?!\1)(?:restored|moved)\(/s;
+	like(error_of($member, 'postgres', $_), qr/ERROR: .*$says/s, "$what: $_ is refused") for $join, q(SELECT shardid_lease.take_over_shard('known'));
+	if ($more{not_moved})
 	{
-		$registry->backup($backup);
+		like(error_of($registry, 'postgres', 'SELECT shardid_lease.registry_was_moved()'), qr/ERROR:  55000: .*$more{not_moved}.*HINT: .*registry_was_restored\(/s, "$what: not moved");
+		like(error_of($member, 'postgres', $join), qr/ERROR: .*$says/s, 'and still stopped');
+	}
+	on_registry('SELECT shardid_lease.registry_was_' . ($more{moved} ? 'moved()' : 'restored()'));
+	if ($more{moved})
+	{
+		is(on_registry('SELECT not_before FROM shardid_lease.id_space'), 0, "$what: no window is put off");
+		is(on_member($renew), 2, 'and it grants');
 	}
 	else
 	{
-		$registry->stop;
-		system_or_bail('cp', '-a', $data, $copied);
-		$registry->start;
+		is(on_member($join), $shard, "$what: it grants the forgotten shard");
+		cmp_ok(window_of($fresh, 'from'), 'ge', window_of($since, 'until'), 'in a window after the forgotten one');
 	}
-	on_member('SELECT shardid_lease.renew_leases()');
-	goes_on('after the backup', 'a', 'c');
+	my @told = map { scalar grep { defined $_->[0] } finish_drawing($_) } @drawing;
+	my $until = window_of('known', 'until');
+	on_member(q(SELECT raise_generator('known', id_lower_bound(until)) FROM shardid_lease.shard_leases WHERE generator = 'known'::regclass));
+	my @ids = draw_from_all(map { [ $member, 'postgres', $_ ] } 'known', $more{moved} ? $since : $fresh);
+	is(scalar(grep { $_ > 0 } @told, @ids), 4, "$what: @told ids meanwhile, and then @ids");
+	cmp_ok(window_of('known', 'from'), 'ge', $until, 'in a later window') unless $more{moved};
+	on_member("DROP SEQUENCE $since");
+	return;
+}
+
+$registry->restart;
+is(on_member($renew), 1, 'after a restart it grants as before');
+kill_node($registry);
+start_again($registry);
+is(on_member($renew), 1, 'after a crash as well');
+
+# --- A standby is promoted, which has all commits of its primary, or has been cut off.
+
+my $standby;
+sub follow
+{
+	my ($name) = @_;
+	$registry->backup($name);
+	$standby = PostgreSQL::Test::Cluster->new($name);
+	$standby->init_from_backup($registry, $name, has_streaming => 1);
+	$standby->start;
+	$registry->wait_for_catchup($standby);
+	like(error_of($standby, 'postgres', 'SELECT shardid_lease.replayed_all_wal()'), qr/ERROR:  55000: .*during recovery/s, "$name: not before its recovery is over");
+	return;
+}
+
+sub promote
+{
+	$registry->stop('immediate');
+	$standby->promote;
+	$registry = $standby;
+	return;
+}
+happens('a failover', \&follow, sub { $registry->wait_for_catchup($standby); promote() }, moved => 1);
+happens('a failover that loses grants', sub {
+	follow(@_);
+	$standby->append_conf('postgresql.conf', "primary_conninfo = ''");
+	$standby->reload;
+	$standby->poll_query_until('postgres', 'SELECT count(*) = 0 FROM pg_stat_wal_receiver') or die 'it streams';
+}, \&promote);
+
+# --- An older state in its place or in another one, on its timeline or recovered.
+
+sub state_of { return $registry->backup_dir . "/$_[0]" }
+sub back_up { return $registry->backup($_[0]) }
+sub snapshot
+{
 	$registry->stop;
+	system_or_bail('cp', '-a', $registry->data_dir, state_of($_[0]));
+	$registry->start;
+	return;
+}
+
+sub put_in_place
+{
+	my ($name, $conf) = @_;
+	my $data = $registry->data_dir;
+	$registry->stop('immediate');
 	remove_tree($data, { keep_root => 1 });
-	system_or_bail('cp', '-a', "$copied/.", $data);
-	if (defined $recovery)
-	{
-		append_to_file("$data/recovery.signal", '');
-		append_to_file("$data/postgresql.auto.conf", "restore_command = 'false'\nrecovery_target_action = 'promote'\n$recovery\n");
-	}
+	system_or_bail('cp', '-a', state_of($name) . '/.', $data);
+	append_to_file("$data/recovery.signal", '') if $conf;
+	append_to_file("$data/postgresql.auto.conf", $conf // '');
 	$registry->start;
 	$registry->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()') or die 'not recovered';
 	return;
 }
-
-my %recovery = ('recovered to its end' => '', 'recovered to a target' => q(recovery_target = 'immediate'), 'a snapshot put back' => undef);
-my %not_moved = ('recovered to a target' => qr/ERROR:  55000: .*stopped at a target/s, 'a snapshot put back' => qr/ERROR:  55000: /);
-for my $what (sort keys %recovery)
-{
-	my $recovered = defined $recovery{$what};
-	put_back($what, $recovery{$what});
-	stands_still($what, 'a', $recovered ? undef : qr/has forgotten what it granted: .*registry_was_restored\(\)/s);
-	is(on_registry('SELECT was_set_back FROM shardid_lease.id_space'), $recovered ? 'f' : 't', "$what: noticed by " . ($recovered ? 'the timeline' : 'the member'));
-	like(error_of($registry, 'postgres', 'SELECT shardid_lease.registry_was_moved()'), $not_moved{$what}, "$what: not moved")
-	  if $not_moved{$what};
-	my $until = window_of('a', 'until');
-	on_registry('SELECT shardid_lease.registry_was_restored()');
-	goes_on($what, 'a', 'c');
-	cmp_ok(window_of('a', 'from'), '>=', $until, "$what: the next window is a later one");
-}
+happens('recovered to a target', \&back_up,
+	sub { put_in_place($_[0], "restore_command = 'false'\nrecovery_target = 'immediate'\nrecovery_target_action = 'promote'\n") },
+	not_moved => qr/stopped at a target/);
+happens('a snapshot in its place', \&snapshot, \&put_in_place, is_unnoticed => 1,
+	says => qr/has forgotten what it granted: .*registry_was_restored\(\)/s, not_moved => qr/It has forgotten what it granted/);
+happens('a base backup in its place', \&back_up, \&put_in_place, says => qr/base backup.*registry_was_restored\(/s, not_moved => qr/from a base backup/);
+# A restart, which moves no backup label, changes nothing; neither does a backup of this registry.
+back_up('another');
+$registry->restart;
+is(on_member("$renew; SELECT count(*) FROM shardid_lease.shard_leases WHERE error IS NULL AND generator = 'known'::regclass") =~ s/.*\n//r, 1, 'nothing is stopped by a later backup and restart');
+happens('a base backup in another place', \&back_up, sub {
+	my $elsewhere = PostgreSQL::Test::Cluster->new('elsewhere');
+	$elsewhere->init_from_backup($registry, $_[0]);
+	$registry->stop('immediate');
+	$registry = $elsewhere;
+	$registry->start;
+}, says => qr/another data directory.*base backup/, not_moved => qr/from a base backup/);
+happens('a dump in its database', sub { system_or_bail('pg_dump', '-Fc', '-f', state_of($_[0]), $registry->connstr('postgres')) },
+	sub { system_or_bail('pg_restore', '--clean', '--if-exists', '--exit-on-error', '-d', $registry->connstr('postgres'), state_of($_[0])) },
+	says => qr/registry_was_restored\(/, not_moved => qr/It comes from a dump/);
+# Such a snapshot shows no change since that call, which has to put windows off again.
+happens('a snapshot after registry_was_restored', sub { on_registry('SELECT shardid_lease.registry_was_restored()'); snapshot(@_) }, \&put_in_place,
+	is_unnoticed => 1, says => qr/has forgotten what it granted/);
 
 no_id_comes_twice('a registry that moves and forgets');
 unlike(slurp_file($_->logfile), qr/PANIC|TRAP:|terminated by signal/, 'nothing worse in the log of ' . $_->name) for $member, $registry;

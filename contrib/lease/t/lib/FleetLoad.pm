@@ -85,52 +85,55 @@ sub keep
 	return;
 }
 
-# The places that draw no id within some seconds.
+# The places that draw no id within some seconds, with their {error}. Those whose error matches are {is_lost}, and are not
+# waited for.
 sub places_that_do_not_draw
 {
-	my ($self, $seconds) = @_;
+	my ($self, $seconds, $lost) = @_;
 	my @silent = @{ $self->{places} };
 	my $end = time + $seconds;
-	while (@silent && time < $end)
+	while (1)
 	{
 		my @asked = map { ask_for_ids($_, @silent) } @{ $self->{members} };
-		my %told = map { $_ => 1 } map { $self->ids_told($_) } @asked;
-		@silent = grep { !$told{ $_->{node}->name . " $_->{db}" } } @silent;
-		usleep 200_000 if @silent;
+		my %error_of = map { $self->errors_of($_) } @asked;
+		$_->{error} = $error_of{ $_->{node}->name . " $_->{db}" } for @silent;
+		@silent = grep { defined $_->{error} } @silent;
+		$_->{is_lost} = $lost && $_->{error} =~ $lost for @silent;
+		return @silent if time > $end || !grep { !$_->{is_lost} } @silent;
+		usleep 200_000;
 	}
-	return @silent;
 }
 
 # Starts one session per server, which asks all its databases for an id; the servers' sessions run at the same time.
 sub ask_for_ids
 {
 	my ($node, @places) = @_;
-	my $sql = join '', map { "\\connect $_->{db}\nSELECT '$_->{db} ' || " . next_id() . ";\n" } grep { $_->{node} == $node } @places;
+	my $sql = join '', map { "\\connect $_->{db}\n\\warn of $_->{db}\nSELECT " . next_id() . ";\n" } grep { $_->{node} == $node } @places;
 	my $asked = { name => $node->name };
 	$asked->{run} = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres') ],
 		'<', \$sql, '>', \$asked->{told}, '2>', \$asked->{error});
 	return $asked;
 }
 
-sub ids_told
+# The errors of the databases that have no id.
+sub errors_of
 {
 	my ($self, $asked) = @_;
 	$asked->{run}->finish;
-	$self->{error} .= $asked->{error};
-	my %told = map { split / / } split /\n/, $asked->{told};
 	my $file = "$self->{dir}/end-$asked->{name}";
-	append_to_file($file, join '', map { "$_\n" } values %told);
+	append_to_file($file, $asked->{told});
 	push @{ $self->{notes} }, $file unless grep { $_ eq $file } @{ $self->{notes} };
-	return map { "$asked->{name} $_" } keys %told;
+	my %said = map { /^of (\w+)\n(.*)/s } split /^(?=of d\d+$)/m, $asked->{error};
+	return map { ("$asked->{name} $_" => $said{$_}) } grep { $said{$_} =~ /ERROR|FATAL/ } keys %said;
 }
 
-# Retries what may be refused for some seconds: if the holder's clock was far ahead, the shard's windows are as far
-# ahead as they may be.
+# Retries what may be refused for a while: if the holder's clock was far ahead, the shard's windows are as far ahead as
+# they may be.
 sub insist
 {
 	my ($self, $place, $sql) = @_;
 	my $error;
-	for (1 .. 20)
+	for (1 .. 2 * $self->{patience})
 	{
 		return if $place->{node}->psql($place->{db}, $sql, stderr => \$error) == 0;
 		usleep 500_000;

@@ -55,9 +55,9 @@ extern "C" {
 #include "storage/buf_internals.h"
 #endif
 
-// Before another version is supported, t/generator/copy.pl and outside_queries.pl have to pass on
-// it: bulk_defaults.cpp leans on what its planner does not fold. Above all they must find each
-// row's own id for ADD COLUMN, ALTER COLUMN TYPE ... USING, two defaults of one table, a domain's
+// Before another version is supported, t/generator/outside_queries.pl has to pass on it:
+// bulk_defaults.cpp leans on what its planner does not fold. Above all it must find each row's own
+// id for ADD COLUMN, ALTER COLUMN TYPE ... USING, two defaults of one table, a domain's
 // CHECK, EXECUTE, CALL and a subscriber, no id for a NULL argument, and rows in batches for COPY.
 #if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 200000
 #error "shardid supports PostgreSQL 15 to 19"

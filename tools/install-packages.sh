@@ -100,7 +100,7 @@ disable_new_services() {
     local package
     for package in "$@"; do
         case $package in
-        pgbouncer | patroni | prometheus | prometheus-sql-exporter) as_root systemctl disable --now "$package" >/dev/null 2>&1 || true ;;
+        patroni | prometheus | prometheus-sql-exporter) as_root systemctl disable --now "$package" >/dev/null 2>&1 || true ;;
         etcd-server) as_root systemctl disable --now etcd >/dev/null 2>&1 || true ;;
         esac
     done

@@ -9,7 +9,7 @@ set -uo pipefail
 # minutes wait for FULL.
 all_tests() {
     printf '%s\n' contrib/lease/t/{torture,registry_moves,runbook,reach}.pl t/suite/{model,portable}.sh t/rights/install.pl \
-        t/settled/faults.pl t/suite/regress.sh contrib/*/t/topics.sh t/pages/{install,demo,new_rows}.pl t/settled/{campaign,gaps}.pl \
+        t/settled/campaign.pl t/suite/regress.sh contrib/*/t/topics.sh t/pages/{install,demo,new_rows}.pl \
         t/generator/every_call.pl contrib/lease/t/{copies,restores,renewal,workers}.pl t/crash/{kill,standby,floors}.pl \
         t/generator/ranges.pl t/suite/{unit,version,build,symbols}.sh contrib/admin/t/maintain.pl \
         t/suite/{format,lint,isolation}.sh t/*/*.pl contrib/*/t/*.pl

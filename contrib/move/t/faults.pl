@@ -1,9 +1,8 @@
 # A shard moves between two servers, to and fro, by contrib/move/move_shard.py, under sixteen writers that change to
 # the other server when they are refused; one clock is 5 s behind; some movers are killed or terminated at a random
-# moment, and run again or undone. Every id that a writer received is afterwards in the shard, once, and on one server;
-# no id is repeated, whether its row was kept or not; and writers wait for less than a second.
+# moment, and run again or undone. Every id that a writer received is afterwards in the shard, once, and on one server,
+# and no id is repeated, whether its row was kept or not. contrib/move/t/orders.pl measures how long writers wait.
 use List::Util qw(sum);
-use POSIX ();
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC usleep);
 use Mover;
 use ShardidTest;
@@ -47,7 +46,7 @@ sub interrupt_mover
 }
 
 my $at = 0;
-my (@moves, @usual, $interruptions, $undone);
+my (@usual, $interruptions, $undone);
 
 sub move
 {
@@ -65,7 +64,6 @@ sub move
 		} while (rand() < 0.3);
 	}
 	my $status = mover('finish', $from, $to);
-	push @moves, { begin => $begin, is_interrupted => $is_interrupted };
 	push @usual, now() - $begin unless $is_interrupted;
 	return 0 if $status;
 	$at = 1 - $at;
@@ -89,7 +87,6 @@ note sprintf '%d of them undone', $undone // 0;
 # --- The switch waits for a prepared transaction, whose row moves as well.
 
 my $prepared = on($servers[$at], "BEGIN; $insert PREPARE TRANSACTION 'long'");
-push @moves, { begin => now(), is_interrupted => 1 };
 my $waiting = start_mover('finish', @servers[ $at, 1 - $at ]);
 $waiting->pump until $said =~ /waiting/ || !$waiting->pumpable;
 is(on($servers[ 1 - $at ], q(SELECT to_regclass('shard5.ids') IS NULL)), 't', 'the target is not open');
@@ -127,53 +124,10 @@ UNION ALL SELECT move FROM shard_move.marker UNION ALL SELECT tgname FROM pg_tri
 SQL
 }
 
-# --- How long a writer waited: from its last row on one server to its first on the other.
+# --- A writer's file names the server of each row in its last column.
 
-sub pauses
-{
-	my ($file) = @_;
-	my (@pauses, $end_before, $server_before);
-	for (split /\n/, slurp_file($file))
-	{
-		my (undef, undef, $end, undef, $server) = split / /;
-		push @pauses, [ $end / 1e9, ($end - $end_before) / 1e6 ] if defined $server_before && $server != $server_before;
-		($end_before, $server_before) = ($end, $server);
-	}
-	return @pauses;
-}
-
-sub of_interrupted
-{
-	my ($pause) = @_;
-	return (grep { $pause->[0] >= $_->{begin} } @moves)[-1]{is_interrupted};
-}
-
-sub quantile
-{
-	my ($share, @values) = @_;
-	return (sort { $a <=> $b } @values)[ POSIX::floor($share * $#values + 0.5) ];
-}
-
-sub tell_pauses
-{
-	my ($which, @pauses) = @_;
-	return unless @pauses;
-	my $ms = sprintf 'median %.0f, p99 %.0f, longest %.0f ms', map { quantile($_, @pauses) } 0.5, 0.99, 1;
-	note "$which: $ms";
-	note_fault("pauses of writers, $which, above a second: $ms", $done, scalar @pauses, scalar grep { $_ >= 1000 } @pauses);
-	return;
-}
-
-my (@whole, @interrupted);
-for my $pause (map { pauses($_) } @{ $running{keep}{files} })
-{
-	if (of_interrupted($pause)) { push @interrupted, $pause->[1] }
-	else { push @whole, $pause->[1] }
-}
-tell_pauses('moves', @whole);
-tell_pauses('movers interrupted, and the one that had to wait', @interrupted);
-cmp_ok(scalar @whole, '>', 0.9 * 16 * (grep { !$_->{is_interrupted} } @moves), 'the writers have met the moves');
-cmp_ok(quantile(0.99, @whole), '<', 1000, 'p99 of the pauses is under a second') if $ENV{FULL};
+my $changes = sum(map { my @servers = slurp_file($_) =~ / (\d)$/mg; scalar grep { $servers[$_] != $servers[ $_ - 1 ] } 1 .. $#servers } @{ $running{keep}{files} });
+cmp_ok($changes, '>', 0.9 * 16 * ($done - ($interruptions // 0)), 'the writers have met the moves');
 
 stop_servers();
 done_testing();

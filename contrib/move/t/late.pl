@@ -58,7 +58,7 @@ for my $how (reverse sort keys %late)
 	my $sqlstate = $late{$how}[2] // '25006';
 	is(talk($session{$how}, $late{$how}[1]), "ERROR:  $sqlstate", "$how: refused");
 }
-$_->{run}->finish for values %session, $writer, $drawer;
+end_session($_) for values %session, $writer, $drawer;
 my $first = on('north', $draw);
 cmp_ok($first, '>', $_, 'the first id of the target is above those that were drawn') for $drawn, $rolled_back;
 is(on('north', q(SELECT count(*) FROM shard5.photos WHERE name = 'prepared')), 1, 'the prepared row is there');

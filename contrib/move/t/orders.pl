@@ -63,7 +63,7 @@ sub under
 	my $moved = $mover->finish;
 	await_writers($moved ? number_of($to) : undef, @writers);
 	stop_writers(@writers);
-	$long->{run}->finish;
+	end_session($long);
 	my $attempts = $moved + (() = $said =~ /^\S+ +waiting/mg);
 	my @errors = grep { /ERROR: / && !/move_shard/ } split /\n/, substr slurp_file($node{$from}->logfile), $log_before;
 	if ($moved)
@@ -104,11 +104,9 @@ else
 {
 	# The triggers of a seal that was opened again are no guard.
 	moves('copy', @servers);
-	my $gate = session($servers[1]);
-	talk($gate, 'BEGIN; LOCK TABLE shard_move.marker IN EXCLUSIVE MODE;');
+	my $gate = hold_marker($servers[1]);
 	stops(qr/has not come within 0.1 s/, 'a target that does not keep up', 'switch', @servers, '--patience', 0.1);
-	talk($gate, 'COMMIT;');
-	$gate->{run}->finish;
+	end_session($gate);
 	my $found = under(8, 20, 2, 0, '--tries', 100, '--lock-wait', 5000);
 	ok($found->{moved}, 'moved') or diag $said;
 }
@@ -139,7 +137,7 @@ $session{sealer}{run}->pump until $session{sealer}{out} =~ /^done$/m;
 unlike($session{sealer}{out}, qr/ERROR/, 'the seal has its locks');
 talk($session{sealer}, 'ROLLBACK;');
 like(talk($session{new}, $insert), qr/^\d+$/, 'without the mover everybody writes');
-$_->{run}->finish for values %session;
+end_session($_) for values %session;
 moves('undo', @servers);
 is(on($name, "SELECT count(*) FROM pg_trigger WHERE NOT tgisinternal"), 0, 'undo drops the guards');
 

@@ -4,8 +4,8 @@ package Mover;
 use ShardidTest;
 use Exporter 'import';
 
-our @EXPORT = qw(start_with_shard_on stop_servers on address mover_command start_mover mover moves stops state_is
-  session talk answer start_writers await_writers stop_writers
+our @EXPORT = qw(start_with_shard_on stop_servers on address start_mover mover moves stops state_is
+  session talk end_session answer hold_marker start_writers await_writers stop_writers
   %node $said $insert $draw);
 our (%node, $said);
 our $insert = q(INSERT INTO shard5.photos (name) VALUES ('new') RETURNING id;);
@@ -33,19 +33,14 @@ sub stop_servers
 sub on { my ($name, $sql) = @_; return $node{$name}->safe_psql('postgres', $sql) }
 sub address { my ($name, $dbname) = @_; return $node{$name}->connstr($dbname // 'postgres') }
 
-sub mover_command
-{
-	my ($command, $from, $to, @options) = @_;
-	my @args = ('--from', $from =~ /=/ ? $from : address($from), '--to', $to =~ /=/ ? $to : address($to));
-	return ('contrib/move/move_shard.py', '--patience', 600, @options, $command, 'shard5', @args);
-}
-
 # One that runs; what it says is kept.
 sub start_mover
 {
-	my @command = mover_command(@_);
+	my ($command, $from, $to, @options) = @_;
+	my @args = map { ("--$_->[0]", $_->[1] =~ /=/ ? $_->[1] : address($_->[1])) } [ from => $from ], [ to => $to ];
 	$said = '';
-	return IPC::Run::start(\@command, '>&', \$said, IPC::Run::timeout(10 * $PostgreSQL::Test::Utils::timeout_default));
+	return IPC::Run::start([ 'contrib/move/move_shard.py', '--patience', 600, @options, $command, 'shard5', @args ],
+		'>&', \$said, IPC::Run::timeout(10 * $PostgreSQL::Test::Utils::timeout_default));
 }
 
 # Returns how it ended.
@@ -55,11 +50,16 @@ sub mover
 	return $? >> 8;
 }
 
+# Each command ends with the next one, which tells the state.
+my %next = (copy => 'switch: when', switch => 'finish', finish => 'nothing', undo => 'copy');
+
 sub moves
 {
 	my ($command, $from, $to, @options) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	return is(mover(@_), 0, "$command from $from to $to" . join ' ', '', @options) || diag $said;
+	my $next = "@options" =~ /--dry-run/ ? 'copy' : $next{$command};
+	is(mover(@_), 0, "$command from $from to $to" . join ' ', '', @options);
+	return like($said, qr/^next +$next/m, "then $next");
 }
 
 sub stops
@@ -127,12 +127,27 @@ sub talk
 	return $session->{out} =~ s/^(?:done|NOTICE.*)\n//mgr =~ s/\n\z//r;
 }
 
+sub end_session
+{
+	my ($session) = @_;
+	$session->{in} .= "\\q\n";
+	return $session->{run}->finish;
+}
+
+# A session that keeps the target from getting the source's last write.
+sub hold_marker
+{
+	my $session = session(@_);
+	talk($session, 'BEGIN; LOCK TABLE shard_move.marker IN EXCLUSIVE MODE;');
+	return $session;
+}
+
 sub answer
 {
 	my ($name, $sql) = @_;
 	my $session = session($name);
 	my $answer = talk($session, $sql);
-	$session->{run}->finish;
+	end_session($session);
 	return $answer;
 }
 

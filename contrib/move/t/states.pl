@@ -1,0 +1,139 @@
+# contrib/move/move_shard.py in every state. It says what it cannot move, and changes nothing. Told to end, it opens the source
+# again; killed, it says that nobody can write, and another mover undoes or finishes the move: a locked marker on the target
+# keeps it in that state. The generator moves with its shard: its lease goes to the target, and comes back where the target
+# cannot reach the registry; ids of another layout continue if it is named.
+use Mover;
+use ShardidTest;
+
+start_with_shard_on('north');
+on($_, 'CREATE DATABASE other') for sort keys %node;
+on('north', <<'SQL');
+CREATE TABLE shard5."Odd ""one""" (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "select" text UNIQUE);
+INSERT INTO shard5."Odd ""one""" ("select") VALUES ('%s'), (NULL);
+CREATE TABLE shard5.parts (id bigint PRIMARY KEY DEFAULT next_id(5, 'shard5.ids'), n int) PARTITION BY RANGE (id);
+CREATE TABLE shard5.parts_past PARTITION OF shard5.parts FOR VALUES FROM (MINVALUE) TO (1000);
+CREATE TABLE shard5.parts_rest PARTITION OF shard5.parts DEFAULT;
+INSERT INTO shard5.parts (n) SELECT generate_series(1, 5);
+INSERT INTO shard5.parts VALUES (1, 1);
+CREATE TABLE shard5.keyless (a int);
+CREATE UNLOGGED TABLE shard5.unlogged (a int PRIMARY KEY);
+CREATE TABLE shard5.of_another (a int PRIMARY KEY);
+CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+CREATE TRIGGER always BEFORE INSERT ON shard5.of_another FOR EACH ROW EXECUTE FUNCTION tell();
+ALTER TABLE shard5.of_another ENABLE ALWAYS TRIGGER always;
+CREATE SEQUENCE shard5.mine_sealed;
+CREATE TABLE outside (photo bigint REFERENCES shard5.photos, id bigint DEFAULT next_id(5, 'shard5.ids'));
+CREATE VIEW looks AS SELECT * FROM shard5.photos;
+SQL
+stops(qr/keyless has no replica identity/, 'a shard with much that is unfit', 'switch', 'north', 'south');
+like($said, $_, "$_") for qr/unlogged is not logged/, qr/of_another has a trigger "?always"?/, qr/mine_sealed has a name/,
+  qr/outside, which is elsewhere, has a key/, qr/looks, which is elsewhere, is a view/, qr/outside, which is elsewhere, has a default/;
+on('north', 'DROP TABLE outside; DROP VIEW looks; DROP TABLE shard5.keyless, shard5.unlogged, shard5.of_another; DROP SEQUENCE shard5.mine_sealed');
+stops(qr/another layout/, 'another layout than that of the generator', 'switch', 'north', 'south', '--layout', 'shard_bits => 4, sequence_bits => 8');
+stops(qr/one server/, 'to the same server', 'switch', 'north', address('north', 'other'));
+stops(qr/schema public of the source and None/, 'to a database without the extension', 'switch', 'north', address('south', 'other'));
+stops(qr/^stopped +connection to server [^\n]*No such file or directory\n +status says/m, 'a server that does not answer, in one line',
+	'switch', 'north', 'host=/nonexistent dbname=postgres');
+stops(qr/^stopped +function [^\n]* does not exist\. No function matches[^\n]*\n +status says/m, 'an error of the server, in one line',
+	'switch', 'north', 'south', '--layout', 'nonsense => 1');
+stops(qr/no state of a move/, 'a shard that is nowhere', 'switch', address('north', 'other'), 'south');
+moves('finish', 'north', 'south', '--dry-run');
+like($said, qr/CREATE SUBSCRIPTION/, 'a dry run says what it would do');
+is(on($_, q(SELECT count(*) FROM pg_namespace WHERE nspname = 'shard_move')), 0, "$_: nothing was changed") for sort keys %node;
+on('south', 'CREATE ROLE mallory; CREATE SCHEMA shard_move AUTHORIZATION mallory; CREATE VIEW shard_move.sealed AS SELECT 1');
+stops(qr/schema "shard_move" on the target does not belong to a superuser/, 'a schema that another role has made for it', 'switch', 'north', 'south');
+on('south', 'DROP SCHEMA shard_move CASCADE');
+
+# --- While it is copied.
+
+on('north', $insert) for 1 .. 3;
+moves('copy', 'north', 'south');
+on('north', $insert);
+is(answer('south', $insert), 'ERROR:  25006', 'an early writer is refused on the target');
+is(answer('south', $draw), 'ERROR:  42P01', 'and who draws');
+stops(qr/the right way round/, 'from and to exchanged', 'switch', 'south', 'north');
+stops(qr/another source/, 'a move from another database', 'switch', address('north', 'other'), 'south');
+on('north', 'ALTER TABLE shard5.photos ADD note text');
+stops(qr/column note/, 'a column more on the source', 'switch', 'north', 'south');
+on('south', 'ALTER TABLE shard5.photos ADD note text');
+on($_, 'CREATE TABLE shard5.late (a int PRIMARY KEY)') for sort keys %node;
+stops(qr/not replicated: late/, 'a table more on both', 'switch', 'north', 'south');
+on($_, 'DROP TABLE shard5.late') for sort keys %node;
+
+# --- A mover that is killed while the shard is sealed: what the target's table does not let in keeps it waiting.
+
+sub kill_sealed
+{
+	my ($signal) = @_;
+	my $gate = hold_marker('south');
+	my $mover = start_mover('switch', 'north', 'south');
+	$node{north}->poll_query_until('postgres', 'SELECT count(*) = 1 FROM shard_move.sealed') or die;
+	$mover->signal($signal);
+	$mover->finish;
+	return $gate;
+}
+my $gate = kill_sealed('TERM');
+state_is('copying', 'north', 'south');
+is(on('north', $insert) > 0, 1, 'who is told to end opens the source again');
+end_session($gate);
+$gate = kill_sealed('KILL');
+state_is('sealed', 'north', 'south');
+like($said, qr/NOBODY CAN WRITE/, 'who is killed does not: status says so');
+is(answer($_, $insert), 'ERROR:  25006', "$_: a writer is refused") for sort keys %node;
+stops(qr/another target/, 'a move to another database', 'switch', 'north', address('south', 'other'));
+end_session($gate);
+moves('undo', 'north', 'south');
+my $told = on('north', $insert);
+is(on('north', 'SELECT max(id) FROM shard5.photos'), $told, 'undone: the source takes writes');
+is(on('north', "SELECT count(*) FROM pg_trigger WHERE tgname = '!sealed'"), 0, 'and has no trigger');
+moves('copy', 'north', 'south');
+end_session(kill_sealed('KILL'));
+moves('switch', 'north', 'south');
+is(on('south', 'SELECT count(*), count(*) FILTER (WHERE tableoid = ' . q('shard5.parts_past'::regclass) . ') FROM shard5.parts'), '6|1', 'partitions have their rows');
+is(on('south', q(INSERT INTO shard5."Odd ""one""" ("select") VALUES ('three') RETURNING id)), 3, 'an identity goes on');
+stops(qr/the target is open/, 'undo after the switch', 'undo', 'north', 'south');
+is(on('south', 'SELECT count(*) FROM shard5.photos WHERE name = ' . q('new')), on('north', 'SELECT count(*) FROM shard5.photos'), 'every row is there');
+on('north', 'ALTER TABLE shard5.tallies DISABLE TRIGGER "!sealed"');
+stops(qr/taken the seal off shard5.tallies/, 'the old rows, without their seal', 'finish', 'north', 'south');
+on('north', 'ALTER TABLE shard5.tallies ENABLE ALWAYS TRIGGER "!sealed"');
+moves('finish', 'north', 'south') for 1 .. 2;
+
+# --- A leased generator: the lease moves with the shard, and comes back where the target cannot have it.
+
+on('north', 'CREATE DATABASE registry');
+$node{north}->safe_psql('registry', q(CREATE EXTENSION shardid_lease CASCADE; SELECT shardid_lease.create_id_space('shop')));
+my ($host, $port) = ($node{north}->host, $node{north}->port);
+on($_, <<"SQL") for sort keys %node;
+CREATE EXTENSION shardid_lease CASCADE;
+CREATE SERVER registry FOREIGN DATA WRAPPER dblink_fdw OPTIONS (host '$host', port '$port', dbname 'registry');
+CREATE USER MAPPING FOR CURRENT_USER SERVER registry;
+SQL
+is(on('south', q(SELECT shardid_lease.lease_shard('shop', 'registry', 'shard5.ids', 5))), 5, 'the generator leases its shard');
+my $leased = on('south', $draw);
+moves('copy', 'south', 'north');
+on('north', q(ALTER SERVER registry OPTIONS (SET port '1')));
+stops(qr/could not/i, 'a target that does not reach the registry', 'switch', 'south', 'north');
+cmp_ok(my $again = on('south', $draw), '>', $leased, 'the source has its lease again');
+on('north', "ALTER SERVER registry OPTIONS (SET port '$port')");
+moves('finish', 'south', 'north');
+like($said, qr/leased +ids: shard 5 of shop/, 'the lease has moved');
+cmp_ok(on('north', $draw), '>', $again, 'the target draws above the source');
+is(on('north', q(SELECT count(*) FROM shardid_lease.shard_leases WHERE state = 'held')), 1, 'with its lease');
+
+# --- Another layout.
+
+on('north', <<'SQL');
+SELECT shardid_lease.release_shard('shard5.ids');
+DROP EXTENSION shardid_lease CASCADE;
+DROP SCHEMA shard5 CASCADE;
+CREATE SCHEMA shard5;
+CREATE SEQUENCE shard5.ids;
+CREATE TABLE shard5.t (id bigint PRIMARY KEY DEFAULT next_id(5, 'shard5.ids', '2024-01-01 00:00+00', 4, 8));
+INSERT INTO shard5.t DEFAULT VALUES;
+SQL
+stops(qr/another layout.*--layout/, 'a layout that is not named', 'switch', 'north', 'south');
+moves('finish', 'north', 'south', '--layout', "'2024-01-01 00:00+00', 4, 8");
+is(on('south', 'INSERT INTO shard5.t DEFAULT VALUES RETURNING id > (SELECT max(id) FROM shard5.t)'), 't', 'a layout that is named goes on');
+
+stop_servers();
+done_testing();

@@ -1,11 +1,18 @@
 # CREATE EXTENSION gives no role more rights. The extension is trusted, so its scripts run as the bootstrap superuser.
-# A hostile role plants functions, types, operators and relations with every name of the scripts in the schema of the
+# A hostile role, mallory, plants functions, types, operators and relations with every name of the scripts in the schema of the
 # extension. Then the role, or an administrator, installs or updates the extension. An error is allowed.
 # Gains are: planted code that runs as another role, and any right, member or owner that differs from an installation
 # without the plant. Nor may the role change the objects of an extension that it has installed.
-use Planting;
+use POSIX ();
 use Plants;
 use ShardidTest;
+
+# make test plants random groups at once, and then parts of those that changed anything, down to each of their plants.
+# make test-full plants each alone. The seed repeats the groups.
+my @plants_at_once = $ENV{FULL} ? 1 : (64, 8, 1);
+my $seed = $ENV{SHARDID_SEED} || int rand 2**31;
+srand $seed;
+note "SHARDID_SEED=$seed";
 
 # A second installation, to which versions can be added.
 my $dir = PostgreSQL::Test::Utils::tempdir();
@@ -28,8 +35,158 @@ for my $version (keys %made_up)
 }
 
 local $ENV{TEMP_CONFIG} = "$dir/temp.conf";
-start_planting('install');
-my $administrator = $node->safe_psql('postgres', 'SELECT current_user');
+my $node = PostgreSQL::Test::Cluster->new('install');
+$node->init;
+$node->append_conf('postgresql.conf', 'log_statement = none');
+$node->start;
+$node->safe_psql('postgres', 'CREATE ROLE mallory LOGIN; CREATE ROLE bob');
+my $administrator = getpwuid $<;
+
+# What could be gained, as text: every right of every role, the extension's objects (a function's definition shows what
+# its defaults refer to), and what mallory owns that she did not own before.
+$node->safe_psql('template1', <<'SQL');
+CREATE SCHEMA watch;
+GRANT USAGE ON SCHEMA watch TO PUBLIC;
+CREATE FUNCTION watch.of_mallory() RETURNS text[] LANGUAGE sql SET search_path = pg_catalog AS $$
+SELECT coalesce(array_agg(pg_describe_object(classid, objid, objsubid)), '{}')
+FROM pg_shdepend WHERE refobjid = 'mallory'::regrole AND deptype = 'o'
+$$;
+CREATE FUNCTION watch.rights(before text[]) RETURNS SETOF text LANGUAGE sql
+SET search_path = pg_catalog SET datestyle = iso SET timezone = utc SET intervalstyle = postgres AS $$
+SELECT to_jsonb(r)::text FROM pg_roles r
+UNION ALL SELECT 'member ' || to_jsonb(m)::text FROM pg_auth_members m
+UNION ALL SELECT 'setting ' || to_jsonb(s)::text FROM pg_db_role_setting s
+UNION ALL SELECT concat_ws(' ', 'database', datdba::regrole, datacl) FROM pg_database WHERE datname = current_database()
+UNION ALL SELECT concat_ws(' ', 'schema', nspname, nspowner::regrole, nspacl) FROM pg_namespace WHERE nspname !~ '^pg_(toast_)?temp'
+UNION ALL SELECT concat_ws(' ', 'language', lanname, lanowner::regrole, lanacl) FROM pg_language
+UNION ALL SELECT concat_ws(' ', 'parameter', parname, paracl) FROM pg_parameter_acl
+UNION ALL SELECT concat_ws(' ', 'extension', extname, extowner::regrole, extnamespace::regnamespace, extconfig::regclass[]) FROM pg_extension
+UNION ALL SELECT concat_ws(' ', i.type, i.identity, relowner::regrole, relacl, relpersistence, proowner::regrole, proacl, translate(pg_get_functiondef(p.oid), E'\n', ' '))
+FROM pg_depend d CROSS JOIN pg_identify_object(d.classid, d.objid, 0) i
+LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid
+LEFT JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
+WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'
+UNION ALL SELECT 'owned by mallory: ' || o FROM unnest(watch.of_mallory()) o WHERE o <> ALL (before)
+$$;
+CREATE FUNCTION watch.digest(before text[]) RETURNS text LANGUAGE sql SET search_path = pg_catalog AS $$
+SELECT md5(string_agg(r, E'\n' ORDER BY r)) FROM watch.rights(before) r
+$$;
+SQL
+
+my $databases = 0;
+
+# mallory has CREATE on the database and on schema public, and owns schema evil.
+sub new_database
+{
+	my $database = 'database_' . ++$databases;
+	$node->safe_psql('postgres', "CREATE DATABASE $database; GRANT CREATE ON DATABASE $database TO mallory");
+	$node->safe_psql($database, 'GRANT CREATE ON SCHEMA public TO mallory; CREATE SCHEMA evil AUTHORIZATION mallory');
+	return $database;
+}
+
+sub psql_as
+{
+	my ($user, $database, $sql) = @_;
+	my ($status, $output, $error) = $node->psql($database, $sql, extra_params => [ '-U', $user ], on_error_stop => 0);
+	return wantarray ? ($output, $error) : $error;
+}
+
+# Each plant in a transaction that is rolled back. The first plant is empty: its rights are the reference.
+sub script_of
+{
+	my ($installer, $installation, @plants) = @_;
+	my ($hostile, $own) = $installer eq 'mallory' ? ('', '') : ('SET LOCAL SESSION AUTHORIZATION mallory;', 'RESET SESSION AUTHORIZATION;');
+	my $sql = '';
+	for my $plant ([ 'nothing', '' ], @plants)
+	{
+		my ($label, $statements) = @$plant;
+		my $result = $label eq 'nothing'
+		  ? "SELECT watch.digest(:'before') AS expected \\gset\nSELECT 'expected ' || r FROM watch.rights(:'before') r;"
+		  : "SELECT CASE WHEN watch.digest(:'before') = :'expected' THEN 'same' ELSE (SELECT string_agg(r, E'\\n') FROM watch.rights(:'before') r) END;";
+		my $first = $label eq 'nothing' ? q(SELECT 'before ' || r FROM watch.rights(:'before') r) : '';
+		$sql .= <<"SQL";
+\\echo plant: $label
+BEGIN;
+$hostile
+$statements;
+SELECT watch.of_mallory() AS before \\gset
+\\echo planted: :{?before}
+$own
+$first;
+$installation;
+$result
+ROLLBACK;
+\\unset before
+SQL
+	}
+	return $sql;
+}
+
+# The plants that could be created, those with which the installation was refused, those that changed nothing, and all gains.
+# Rights are only expected on the extension and its members.
+sub outcome
+{
+	my ($output, $error) = @_;
+	my $its_own = qr/^(extension|function|procedure|sequence|owned by mallory: extension) /;
+	my (undef, undef, @results) = split /^plant: (.*)\n/m, $output;
+	my $nothing = shift @results;
+	my %before = map { $_ => 1 } $nothing =~ /^before (.*)/mg;
+	my %expected = map { $_ => 1 } $nothing =~ /^expected (.*)/mg;
+	my @gains = map { "by nothing: $_" } grep { !$before{$_} && !/$its_own/ } sort keys %expected;
+	push @gains, 'nothing planted: could not be installed' unless %expected;
+	push @gains, $error =~ /(planted .* ran as .*)/g;
+	my %outcome = (not_planted => [], refused => [], unchanged => {}, gains => \@gains);
+	while (my ($label, $result) = splice @results, 0, 2)
+	{
+		my $planted = $result =~ s/^planted: (TRUE|FALSE)(\n|\z)// && $1 eq 'TRUE';
+		push @{ $outcome{not_planted} }, $label unless $planted;
+		push @{ $outcome{refused} }, $label if $planted && $result eq '';
+		$outcome{unchanged}{$label} = 1 if $planted && $result eq "same\n";
+		push @{ $outcome{gains} }, map { "$label: $_" } grep { $_ ne 'same' && !$expected{$_} } split /\n/, $result;
+	}
+	return \%outcome;
+}
+
+# In a new database, after the installer's $preparation.
+sub try_plants
+{
+	my ($installer, $preparation, $installation, @plants) = @_;
+	my $database = new_database();
+	is(psql_as($installer, $database, $preparation), '', $preparation) if $preparation;
+	my %all = (number => scalar @plants, gains => []);
+	# Plants of one name are in different groups, as they would be in each other's way.
+	my %place;
+	my $place_of = sub { my ($name) = $_[0][0] =~ /\.([^\s(]+)/; return $place{ $name // $_[0][0] } //= rand };
+	@plants = sort { $place_of->($a) <=> $place_of->($b) } @plants;
+	# Sequences are made by their names: what has one of those is alone from the beginning.
+	my @taken = grep { $_->[0] =~ /_seq$/ } @plants;
+	@plants = grep { $_->[0] !~ /_seq$/ } @plants;
+	for my $at_once (@plants_at_once)
+	{
+		push @plants, @taken if $at_once == 1;
+		my @groups;
+		my $number = POSIX::ceil(@plants / $at_once);
+		push @{ $groups[ $_ % $number ] }, $plants[$_] for 0 .. $#plants;
+		my $outcome = outcome(psql_as($installer, $database, script_of($installer, $installation,
+			map { [ $at_once > 1 ? "group $_" : $groups[$_][0][0], join '; ', map { $_->[1] } @{ $groups[$_] } ] } 0 .. $#groups)));
+		push @{ $all{gains} }, grep { !/^group \d/ } @{ $outcome->{gains} };
+		@plants = map { @{ $groups[$_] } } grep { !$outcome->{unchanged}{"group $_"} } 0 .. $#groups if $at_once > 1;
+		@all{qw(not_planted refused)} = @$outcome{qw(not_planted refused)};
+	}
+	return \%all;
+}
+
+# $there: the script of the objects that already exist, whose names are taken.
+sub gives_nothing
+{
+	my ($name, $outcome, $there) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my @failed = grep { my ($its) = /\.(\w+)/; !$there || $there !~ /CREATE \w+ $its\b/ } @{ $outcome->{not_planted} };
+	is("@failed", '', "$name: all could be planted");
+	note "refused: $_" for @{ $outcome->{refused} };
+	is(join("\n", @{ $outcome->{gains} }), '', "$name: nothing gained by $outcome->{number} plants, of which " . @{ $outcome->{refused} } . ' were refused');
+	return;
+}
 
 # The functions of the types that a script uses, which it calls without a name.
 sub functions_of_types
@@ -52,15 +209,18 @@ for my $installer (sort keys %where)
 
 	# Then shardid_admin, in a schema of mallory's that has the plants, some of which are like what its script finds in that of
 	# shardid, or plants beside shardid.
-	my $admin = slurp_file(glob 'contrib/admin/*--*.sql');
-	my @alike = (
-		[ 'id_lower_bound', 'CREATE FUNCTION shardid_admin.id_lower_bound(timestamptz, timestamptz, int, int) RETURNS bigint LANGUAGE sql RETURN 1' ],
-		[ 'id_timestamp', 'CREATE FUNCTION shardid_admin.id_timestamp(bigint, timestamptz, int, int) RETURNS timestamptz LANGUAGE sql RETURN now()' ]);
-	my $prepared = "$create; CREATE SCHEMA shardid_admin AUTHORIZATION mallory";
-	gives_nothing("$installer installs shardid_admin, plants in its schema",
-		try_plants($installer, $prepared, 'CREATE EXTENSION shardid_admin', @alike, all_plants('shardid_admin', $admin)));
-	gives_nothing("$installer installs shardid_admin, plants beside shardid",
-		try_plants($installer, $prepared, 'CREATE EXTENSION shardid_admin', all_plants($schema, $admin)), $install);
+	if ($installer eq 'mallory' || $ENV{FULL})
+	{
+		my $admin = slurp_file(glob 'contrib/admin/*--*.sql');
+		my @alike = (
+			[ 'id_lower_bound', 'CREATE FUNCTION shardid_admin.id_lower_bound(timestamptz, timestamptz, int, int) RETURNS bigint LANGUAGE sql RETURN 1' ],
+			[ 'id_timestamp', 'CREATE FUNCTION shardid_admin.id_timestamp(bigint, timestamptz, int, int) RETURNS timestamptz LANGUAGE sql RETURN now()' ]);
+		my $prepared = "$create; CREATE SCHEMA shardid_admin AUTHORIZATION mallory";
+		gives_nothing("$installer installs shardid_admin, plants in its schema",
+			try_plants($installer, $prepared, 'CREATE EXTENSION shardid_admin', @alike, all_plants('shardid_admin', $admin)));
+		gives_nothing("$installer installs shardid_admin, plants beside shardid",
+			try_plants($installer, $prepared, 'CREATE EXTENSION shardid_admin', all_plants($schema, $admin)), $install);
+	}
 
 	# Every update script, or an invented one if there is none.
 	for my $update ((map { /^shardid--(.+)--(.+)\.sql$/ } glob 'shardid--*--*.sql'), [ $default, 'careful' ])

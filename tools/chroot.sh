@@ -14,6 +14,7 @@ as_root() {
 
 # The directory $work, which is gone when the command ends; $folders, where releases are kept; and MIRROR.
 make_work() {
+    unshare --mount true || { echo 'needs mounts of its own: in a container, CAP_SYS_ADMIN (docker run --privileged)' >&2; exit 1; }
     # Not in /tmp: device files are made here, which some machines do not allow there.
     work=$(mktemp -d /var/tmp/shardid-matrix.XXXXXX)
     trap remove_work EXIT

@@ -62,12 +62,15 @@ run_extension_image() {
     tools/chroot.sh in_folder "$folder" tools/deb/image_check.sh "$version"
 }
 
+declare -A said=([build_in]='builds the packages: minutes' [install_in]='installs them elsewhere, and tests them'
+    [run_dockerfile]='does what the Dockerfile says' [run_extension_image]="does what that of CloudNativePG says")
 status=0
 lines=()
 for release in ${RELEASES:-bookworm trixie sid experimental}; do
     since=$SECONDS
     result=ok
     for step in build_in install_in run_dockerfile run_extension_image; do
+        echo "$(date +%H:%M) $release, ${said[$step]}"
         logged "$work/log" 100 "$step" "$release"
         [[ $failed == 0 ]] || { result="FAILED, $step"; break; }
         sed -nE "s/^(installcheck +[A-Z].*)/autopkgtest in $release: \1/p" "$work/log" | sort -u

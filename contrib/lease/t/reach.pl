@@ -1,37 +1,36 @@
 # A member connects to its registry by the foreign server's options and the user mapping of the sequence's owner: with
-# SCRAM over 240 ms, with TLS that verifies the certificate, only to the registry that it knows, never by a dblink
-# connection of the session; and roles see errors of it only if they may.
+# SCRAM over 240 ms, with TLS that verifies the certificate, never by a dblink connection of the session; and roles see
+# errors of it only if they may. Then requests, answers and connections are lost or late: if the answer to a grant is lost,
+# the next request gets the same shard; the next worker repeats a release that did not arrive; and an answer to a renewal
+# that comes when the generator has another owner, and another lease or a later window, is not stored: the shard's earlier
+# holder may have generated ids in such a window. A proxy in front of the registry loses and delays messages.
 use IO::Socket::INET;
 use Leases;
 use Proxy;
 use ShardidTest;
 
-my $dir = PostgreSQL::Test::Utils::tempdir();
-
 # Self-signed certificates for the name "localhost".
+my $dir = PostgreSQL::Test::Utils::tempdir();
 for my $name ('server', 'other')
 {
 	system_or_bail('openssl', 'req', '-new', '-x509', '-days', '2', '-nodes', '-newkey', 'rsa:2048', '-subj', '/CN=localhost',
 		'-addext', 'subjectAltName = DNS:localhost', '-keyout', "$dir/$name.key", '-out', "$dir/$name.crt", '-batch');
 	chmod 0600, "$dir/$name.key";
 }
-
-sub registry_with_tls
-{
-	my ($name) = @_;
-	my $registry = new_registry($name);
-	on_loopback($registry, "ssl = on\nssl_cert_file = '$dir/server.crt'\nssl_key_file = '$dir/server.key'\nlog_connections = on\n");
-	$registry->safe_psql('postgres', q(SELECT shardid_lease.create_id_space('ids', lease => '10 s', max_ahead => '5 h')));
-	return $registry;
-}
-my $registry = registry_with_tls('registry');
-my $proxy = Proxy->new($registry->port);
+my $registry = new_registry('registry');
+my $proxy = Proxy->new(on_loopback($registry, "ssl = on\nssl_cert_file = '$dir/server.crt'\nssl_key_file = '$dir/server.key'\nlog_connections = on\n"));
+sub on_registry { return $registry->safe_psql('postgres', $_[0]) }
+on_registry(<<'SQL');
+SELECT shardid_lease.create_id_space('first', lease => '10 s', max_ahead => '5 h'), shardid_lease.create_id_space('ids', lease => '10 min'),
+	shardid_lease.create_id_space('brief', lease => '4 min'), shardid_lease.create_id_space('other', lease => '4 min');
+SQL
 # The defaults.
 my $member = new_node('member', "autovacuum = off\nshardid_lease.timeout = '5s'\nshardid_lease.registry_timeout = '5s'\n");
 connect_to_registry($member, $registry, 'postgres', hostaddr => '127.0.0.1', host => 'localhost', port => $proxy->port, sslmode => 'disable');
 sub on_member { return $member->safe_psql('postgres', $_[0]) }
 sub error { return error_of($member, 'postgres', @_) }
-sub of_view { return on_member("SELECT $_[0] FROM shardid_lease.shard_leases WHERE generator = 'ids'::regclass") }
+sub as_app { return error($_[0], role => 'app') }
+sub alter { return on_member("ALTER SERVER registry OPTIONS ($_[0])") }
 
 # From a page that was moved, for which a window must be requested.
 sub move { return on_member(q(SELECT setval('ids', 1))) }
@@ -43,89 +42,71 @@ sub ids_come { return ok(wait_until(sub { draw_one($member, 'ids') =~ /^\d+$/ })
 
 $proxy->mode('delay 120');
 on_member('SET ROLE app; CREATE SEQUENCE ids');
-ok(wait_until(sub { error(q(SET ROLE app; SELECT shardid_lease.lease_shard('ids', 'registry', 'ids'))) eq 'no error' }), 'a lease, 240 ms away, by SCRAM');
+ok(wait_until(sub { as_app(q(SELECT shardid_lease.lease_shard('first', 'registry', 'ids'))) eq 'no error' }), 'a lease, 240 ms away, by SCRAM');
 move();
 ids_come('and it is renewed there');
 $proxy->mode('pass');
 # From now on only silence lasts too long.
-sub patience { return on_member("ALTER DATABASE postgres SET shardid_lease.registry_timeout = '$_[0]'") }
-patience('3min');
+sub patience { return on_member("ALTER DATABASE postgres SET shardid_lease.$_[0] = '$_[1]'") }
+patience('registry_timeout', '3min');
 
 # --- Errors distinguish what failed here from what the registry says. A role without the lease does not see them.
 
-on_member(q(CREATE ROLE reader LOGIN; GRANT USAGE ON SEQUENCE ids TO reader; CREATE ROLE watcher LOGIN IN ROLE pg_monitor; GRANT USAGE ON SEQUENCE ids TO watcher));
+on_member(q(CREATE ROLE reader LOGIN; CREATE ROLE watcher LOGIN IN ROLE pg_monitor; GRANT USAGE ON SEQUENCE ids TO reader, watcher));
+my $mapping = 'ALTER USER MAPPING FOR app SERVER registry OPTIONS';
 my %failures = (
-	'wrong password' => [ "ALTER USER MAPPING FOR app SERVER registry OPTIONS (SET password 'wrong')", qr/Could not reach the registry: .*password authentication failed for user "member"/s ],
-	'nobody there' => [ sub { $proxy->mode('refuse') }, qr/Could not reach the registry: .*port \d+/s ],
-	'silence' => [ sub { patience('1s'); $proxy->mode('swallow') }, qr/Could not reach the registry: no connection within/ ],
-	'a refusal' => [ sub { $registry->safe_psql('postgres', q(REVOKE ALL ON FUNCTION shardid_lease.grant_shards FROM member)) }, qr/The registry says: permission denied for function grant_shards/ ]);
+	'wrong password' => [ sub { on_member("$mapping (SET password 'wrong')") }, sub { on_member("$mapping (SET password 'of the member')") },
+		qr/Could not reach the registry: .*password authentication failed for user "member"/s ],
+	'nobody there' => [ sub { $proxy->mode('refuse') }, sub { }, qr/Could not reach the registry: .*port \d+/s ],
+	'silence' => [ sub { patience('registry_timeout', '1s'); $proxy->mode('swallow') }, sub { patience('registry_timeout', '3min') }, qr/Could not reach the registry: no connection within/ ],
+	'a refusal' => [ sub { on_registry('REVOKE ALL ON FUNCTION shardid_lease.grant_shards FROM member') },
+		sub { on_registry('GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards TO member') }, qr/The registry says: permission denied for function grant_shards/ ]);
 for my $failure (sort keys %failures)
 {
-	my ($do, $expected) = @{ $failures{$failure} };
-	ref $do ? $do->() : on_member($do);
+	my ($begin, $end, $expected) = @{ $failures{$failure} };
+	$begin->();
 	move();
-	my $error = error("SET shardid_lease.timeout = '3s'; SELECT next_id(generator => 'ids')", role => 'app');
-	my $draw = "SET shardid_lease.timeout = 0; SELECT next_id(generator => 'ids')";
+	my $error = as_app("SET shardid_lease.timeout = '3s'; SELECT next_id(generator => 'ids')");
 	like($error, $expected, "$failure: its owner reads why");
-	unlike($error, qr/The registry says/, "$failure: which happened here") unless $failure eq 'a refusal';
-	unlike($error, qr/is held/, "$failure: an expired lease is not called held");
-	like(of_view('error'), $expected, "$failure: so does the view");
-	like(error($draw, role => 'watcher'), $expected, "$failure: pg_monitor as well");
+	unlike($error, $failure eq 'a refusal' ? qr/is held/ : qr/The registry says|is held/, 'which happened here, or there');
+	like(on_member(q(SELECT error FROM shardid_lease.shard_leases WHERE generator = 'ids'::regclass)), $expected, 'so does the view');
+	my $draw = "SET shardid_lease.timeout = 0; SELECT next_id(generator => 'ids')";
+	like(error($draw, role => 'watcher'), $expected, 'pg_monitor as well');
 	unlike(error($draw, role => 'reader'), qr/localhost|127\.0\.0\.1|"?member"?\b(?! of)|@{[ $proxy->port ]}|@{[ $registry->port ]}|says/,
-		"$failure: one who may only draw reads no host, port or user");
-	on_member("ALTER USER MAPPING FOR app SERVER registry OPTIONS (SET password 'of the member')");
-	$registry->safe_psql('postgres', q(GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards TO member));
-	patience('3min');
+		'one who may only draw reads no host, port or user');
+	$end->();
 	$proxy->mode('pass');
 	ids_come("$failure: afterwards ids come");
 }
-# --- TLS.
 
-on_member("ALTER SERVER registry OPTIONS (SET sslmode 'verify-full', ADD sslrootcert '$dir/server.crt')");
+# --- TLS, passwords and privileges.
+
+alter("SET sslmode 'verify-full', ADD sslrootcert '$dir/server.crt'");
 move();
 ids_come('sslmode=verify-full');
 like(slurp_file($registry->logfile), qr/connection authorized: user=member .*SSL enabled/, 'by an encrypted connection');
-on_member("ALTER SERVER registry OPTIONS (SET sslrootcert '$dir/other.crt')");
-like(draw_anew(), qr/57P03: .*Could not reach the registry: .*certificate verify failed/s, 'not with another certificate');
-on_member("ALTER SERVER registry OPTIONS (SET sslrootcert '$dir/server.crt', SET host 'elsewhere')");
-like(draw_anew(), qr/Could not reach the registry: .*"elsewhere"/s, 'nor by another name');
-on_member("ALTER SERVER registry OPTIONS (SET host 'localhost', SET sslmode 'disable', DROP sslrootcert)");
-
-# --- Passwords and privileges.
-
-on_member(q(ALTER USER MAPPING FOR app SERVER registry OPTIONS (DROP password)));
-like(draw_anew(), qr/ERROR: .*password/s, 'one who is no superuser has to bring a password');
-on_member(q(ALTER USER MAPPING FOR app SERVER registry OPTIONS (ADD password 'of the member')));
-# If the registry trusts the address, it could not tell members apart.
+my @refused = (
+	[ 'another certificate', sub { alter("SET sslrootcert '$dir/other.crt'") }, qr/57P03: .*Could not reach the registry: .*certificate verify failed/s ],
+	[ 'another name', sub { alter("SET sslrootcert '$dir/server.crt', SET host 'elsewhere'") }, qr/Could not reach the registry: .*"elsewhere"/s ],
+	[ 'no password', sub { alter("SET host 'localhost', SET sslmode 'disable', DROP sslrootcert"); on_member("$mapping (DROP password)") }, qr/ERROR: .*password/s ],
+	[ 'no USAGE', sub { on_member("$mapping (ADD password 'of the member'); REVOKE USAGE ON FOREIGN SERVER registry FROM app") }, qr/ERROR: .*permission denied for foreign server/s ]);
+for (@refused)
 {
-	my $rest = let_in($registry, "host all +member 127.0.0.1/32 trust\n");
-	my $disconnect = q(SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = 'member');
-	$registry->safe_psql('postgres', $disconnect);
-	my $window = $registry->safe_psql('postgres', 'SELECT max(until) FROM shardid_lease.id_space_shards');
-	like(draw_anew(), qr/password is required: the registry did not ask for one/s, 'and the registry to ask for it');
-	is($registry->safe_psql('postgres', 'SELECT max(until) FROM shardid_lease.id_space_shards'), $window, 'nothing is granted without');
-	let_in($registry, '', $rest);
-	$registry->safe_psql('postgres', $disconnect);
-	ids_come('else ids come again');
+	my ($what, $do, $expected) = @$_;
+	$do->();
+	like(draw_anew(), $expected, "refused: $what");
 }
-on_member(q(REVOKE USAGE ON FOREIGN SERVER registry FROM app));
-like(draw_anew(), qr/ERROR: .*permission denied for foreign server/s, 'and to have USAGE on the server');
-on_member(q(GRANT USAGE ON FOREIGN SERVER registry TO app));
+on_member('GRANT USAGE ON FOREIGN SERVER registry TO app');
+# If the registry trusts the address, it could not tell members apart.
+my $rest = let_in($registry, "host all +member 127.0.0.1/32 trust\n");
+my $disconnect = q(SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = 'member');
+on_registry($disconnect);
+my $last = on_registry('SELECT max(until) FROM shardid_lease.id_space_shards');
+like(draw_anew(), qr/password is required: the registry did not ask for one/s, 'a registry that asks for no password');
+is(on_registry('SELECT max(until) FROM shardid_lease.id_space_shards'), $last, 'grants nothing');
+let_in($registry, '', $rest);
+on_registry($disconnect);
 ids_come('then ids come again');
-
-# --- By mistake another registry, with an id space of the same name.
-
-my $other = registry_with_tls('other');
-$other->safe_psql('postgres', q(SELECT shardid_lease.create_id_space('more')));
-$proxy->lead_to($other->port);
-my $error = draw_anew();
-like($error, qr/55000: .*id space "ids" of this registry is another one/s, 'another registry: refused, and why');
-is($other->safe_psql('postgres', 'SELECT count(*) FROM shardid_lease.granted_shard'), 0, 'nothing is granted there');
-on_member(q(SET ROLE app; SELECT shardid_lease.release_shard('ids')));
-is(of_view('state'), 'sealed', 'a release does not reach its registry');
-$proxy->lead_to($registry->port);
-on_member(q(SET ROLE app; SELECT shardid_lease.release_shard('ids')));
-is(of_view('state'), 'released', 'until it is the right registry again');
 
 # --- What is no registry at all, and begins COPY: the worker neither waits for its end nor stays.
 
@@ -150,14 +131,163 @@ ok(wait_until(sub { workers_of($member) == 0 }), 'no worker stays');
 kill 'KILL', $copies;
 waitpid $copies, 0;
 
-# --- A dblink connection of the session that has the foreign server's name is not used.
+# --- A dblink connection of the session that has the foreign server's name, to a server that is no registry, is not used.
 
 is(on_member(<<SQL), "OK\n0", 'a dblink connection of the server\'s name is not used');
-SELECT public.dblink_connect('registry', 'host=@{[ $other->host ]} port=@{[ $other->port ]} dbname=postgres user=' || current_user);
-SELECT shardid_lease.lease_shard('ids', 'registry', 'ids');
+SELECT public.dblink_connect('registry', 'host=@{[ $member->host ]} port=@{[ $member->port ]} dbname=postgres user=' || current_user);
+SELECT shardid_lease.lease_shard('first', 'registry', 'ids');
 SQL
-is($other->safe_psql('postgres', 'SELECT count(*) FROM shardid_lease.granted_shard'), 0, 'nothing is asked there');
+on_member(q(SET ROLE app; SELECT shardid_lease.release_shard('ids')));
+patience('timeout', '3min');
 
-no_id_comes_twice('ways to a registry');
-$_->stop for $member, $registry, $other;
+# --- Lost: lease_shard(), of any shard and of a given one. %granted_by: whether the registry grants it in this mode.
+
+sub held { return on_registry(q(SELECT coalesce(string_agg(shard::text, ' ' ORDER BY shard), '') FROM shardid_lease.granted_shard WHERE state = 'held')) }
+sub state_there { return on_registry("SELECT state FROM shardid_lease.granted_shard WHERE space = '$_[0]' AND shard = $_[1]") }
+sub state_here { return on_member("SELECT state FROM shardid_lease.shard_leases WHERE generator = '$_[0]'::regclass") }
+my %granted_by = (cut_before => 0, cut_after => 1, refuse => 0);
+my ($next, @expected) = (0);
+for my $mode (sort keys %granted_by)
+{
+	for my $given ('', ', ' . (100 + $next))
+	{
+		my $generator = $mode . ($given ? '_given' : '_any');
+		my $ours = $given ? $given =~ s/, //r : $next++;
+		my $ask = "SELECT shardid_lease.lease_shard('ids', 'registry', '$generator'$given)";
+		on_member("SET ROLE app; CREATE SEQUENCE $generator");
+		$proxy->mode($mode);
+		my $error = as_app($ask);
+		like($error, qr/ERROR:  \w+: .*\n?.*(Could not reach the registry|did not answer)/, "$generator: the error says that the registry was not reached");
+		unlike($error, qr/registry says/, 'and not that it said so');
+		is(scalar(grep { $_ == $ours } split / /, held()), $granted_by{$mode}, "granted there $granted_by{$mode} times");
+		is(state_here($generator), 'joining', 'joining here');
+		like(on_member("SELECT next_id(4000, '$generator')"), qr/^\d+$/, 'and drawn from as before');
+		$proxy->mode('pass');
+		is(on_member("SET ROLE app; $ask"), $ours, "asked again, it has shard $ours");
+		push @expected, $ours;
+		is(held(), join(' ', sort { $a <=> $b } @expected), 'and no other');
+		is(on_member("SELECT id_shard(next_id(generator => '$generator'))"), $ours, 'it draws');
+	}
+}
+
+# --- release_shard(): if the request is lost, the next worker repeats it; if the answer is lost, it is released.
+
+for my $mode (sort keys %granted_by)
+{
+	my $released = "${mode}_any";
+	my $its_shard = on_member("SELECT shard FROM shardid_lease.shard_leases WHERE generator = '$released'::regclass");
+	draw_one($member, $released);
+	$proxy->mode($mode);
+	like(as_app("SELECT shardid_lease.release_shard('$released')") . slurp_file($member->logfile), qr/WARNING:  /, "release, $mode: a warning");
+	is(state_here($released), 'sealed', 'sealed');
+	like(draw_one($member, $released), qr/55000: .*has released its lease/, 'draws nothing');
+	is(state_there('ids', $its_shard), $granted_by{$mode} ? 'released' : 'held', 'what the registry knows');
+	$proxy->mode('pass');
+	cmp_ok(on_member('SET ROLE app; SELECT shardid_lease.renew_leases()'), '>=', 1, 'the worker of another generator');
+	is(state_there('ids', $its_shard) . ' ' . state_here($released), 'released released', 'tells it again');
+}
+
+# --- The answer to either call of a renewal comes late, when another owner has leased the same number of another id space.
+
+on_member(<<'SQL');
+CREATE ROLE heir LOGIN;
+CREATE USER MAPPING FOR heir SERVER registry OPTIONS (user 'member', password 'of the member');
+GRANT USAGE ON FOREIGN SERVER registry TO heir;
+GRANT CREATE ON SCHEMA public TO heir;
+SQL
+sub as_heir { return on_member("SET ROLE heir; SELECT shardid_lease.$_[0]") }
+sub window_of { return on_member("SELECT shard, \"from\", until FROM shardid_lease.shard_leases WHERE generator = '$_[0]'::regclass") }
+sub row_of { return on_registry("SELECT until FROM shardid_lease.id_space_shards WHERE space = 'brief' AND shard = $_[0]") }
+
+# The shard's holder before generates all ids of the next 2 s; some of them are returned.
+sub draw_ahead
+{
+	my ($its) = @_;
+	for my $space ('other', 'brief')
+	{
+		on_member("SET ROLE app; SELECT shardid_lease.release_shard('before_$its')") if $space eq 'brief';
+		lease($member, $space, "before_$its", shard => $its);
+	}
+	my $ids = on_member(<<SQL);
+SET shardid.max_borrow = '60s';
+SELECT id FROM next_ids($its, 2 * 1024000, 'before_$its') id WHERE id % 64 = 0;
+SQL
+	on_member("SET ROLE app; SELECT shardid_lease.release_shard('before_$its')");
+	return [ split /\n/, $ids ];
+}
+
+# Starts a renewal whose answer to this call is late: until its release, but by less than shardid_lease.registry_timeout.
+sub start_renewal
+{
+	my ($of, $function) = @_;
+	$member->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'shardid lease'") or die 'a worker does not end';
+	my $held = $proxy->held;
+	$proxy->mode("late_answer 150000 $function");
+	my $renewal = start_drawing($member, $of, seconds => 1, settings => "SELECT shardid_lease.renew_now('$of');");
+	ok(wait_until(sub { $proxy->held > $held }), "$of: the renewal asks, and has its answer to come");
+	$proxy->mode('pass');
+	return $renewal;
+}
+
+sub is_not_stored
+{
+	my ($of, $renewal) = @_;
+	my $window = window_of($of);
+	cmp_ok($proxy->links, '>', 0, "$of: the answer has not arrived yet");
+	$proxy->mode('release');
+	ok(wait_until(sub { $proxy->links == 0 }), "$of: it arrives");
+	finish_drawing($renewal);
+	return is(window_of($of), $window, "$of: and the window stays as it was");
+}
+
+# Each is the only one of its owner that is leased, as in a renewal of its own.
+on_member(q(SELECT shardid_lease.release_shard(generator) FROM shardid_lease.shard_leases WHERE state = 'held'));
+is(held(), '', 'all are released');
+my %shard_of = (grant_shards => 205, receipts => 206);
+for my $function (sort keys %shard_of)
+{
+	my $its = $shard_of{$function};
+	my $of = "of_$function";
+	all_ids(draw_ahead($its));
+	lease($member, 'other', $of, shard => $its);
+	my $renewal = start_renewal($of, $function);
+	on_member("ALTER SEQUENCE $of OWNER TO heir");
+	as_heir("release_shard('$of')");
+	is(as_heir("lease_shard('brief', 'registry', '$of', $its)"), $its, "$of: meanwhile another owner has leased shard $its");
+	my $until = row_of($its);
+	like(window_of($of), qr/^$its\|.*\|\Q$until\E$/, "$of: in the window that the registry has granted");
+	is_not_stored($of, $renewal);
+	my ($ids) = draw_from_all([ $member, 'postgres', $of ]);
+	cmp_ok($ids, '>', 0, "$of: $ids ids of shard $its");
+	is(row_of($its) . state_there('other', $its), "${until}released", "$of: that of the other id space is released");
+}
+
+# The same lease, which its new owner has renewed meanwhile: the window of before does not come back.
+sub serial { return on_member("SELECT w.serial FROM shardid_lease.lease_window w JOIN shardid_lease.leased_generator USING (origin) WHERE shardid_lease.sequence_oid(generator) = 'renewed'::regclass") }
+lease($member, 'brief', 'renewed', shard => 230);
+draw_one($member, 'renewed');
+my $renewal = start_renewal('renewed', 'receipts');
+my $serial = serial();
+on_member('ALTER SEQUENCE renewed OWNER TO heir');
+as_heir("renew_now('renewed')");
+ok(wait_until(sub { serial() > $serial }), 'another owner renews the same lease');
+is_not_stored('renewed', $renewal);
+
+# --- One answer that cannot be stored does not lose the others.
+
+lease($member, 'ids', $_) for 'bad', 'good';
+on_member(<<'SQL');
+CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;
+SELECT format('CREATE TRIGGER fail BEFORE UPDATE ON shardid_lease.lease_window FOR EACH ROW WHEN (new.origin = %L) EXECUTE FUNCTION fail()', origin)
+FROM shardid_lease.leased_generator WHERE shardid_lease.sequence_oid(generator) = 'bad'::regclass \gexec
+SQL
+my $renewed = q(SELECT string_agg(renewed_at::text, ' ' ORDER BY generator::text) FROM shardid_lease.shard_leases WHERE generator::text IN ('bad', 'good'));
+my @before = split / (?=2)/, on_member($renewed);
+on_member(q(SET ROLE app; SELECT shardid_lease.renew_now('good')));
+my @after = split / (?=2)/, on_member($renewed);
+is($after[0], $before[0], 'an answer that cannot be stored');
+isnt($after[1], $before[1], 'and that of another generator, which is');
+
+no_id_comes_twice('ways to a registry, lost and late messages');
+$_->stop for $member, $registry;
 done_testing();

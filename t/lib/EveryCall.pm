@@ -148,7 +148,7 @@ sub check_function
 
 # A list that says more than what can happen would be no list. That no function comes into a parallel
 # worker, which would be 25000, is what PARALLEL UNSAFE is for; nothing is cancelled here, 57014; slots for
-# background workers are not used up, 53400, which contrib/lease/t/events does, nor is the lock table, 53200, but in
+# background workers are not used up, 53400, which contrib/lease/t/workers does, nor is the lock table, 53200, but in
 # t/settled/rules; nobody leaves out a password, 2F003, but contrib/lease/t/renewal; no
 # registry is out of reach, 57P03, but in contrib/lease/t/waits; and no lock is waited for, 55P03.
 # No transaction is REPEATABLE READ, which a registry refuses, 0A000: sql/lease_registry has some that are.

@@ -29,16 +29,6 @@ sub start_pod
 	return;
 }
 
-# A server with the data of another one, as the pod of this name.
-sub pod_with
-{
-	my ($from, $backup, $name, %params) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($params{as});
-	$node->init_from_backup($from, $backup, %{ $params{how} // {} });
-	start_pod($node, $name);
-	return $node;
-}
-
 sub take_over
 {
 	my ($node) = @_;
@@ -49,12 +39,11 @@ sub take_over
 my $registry = new_registry('registry');
 my %lease = (long => '10 min', short => '3 s');
 $registry->safe_psql('postgres', "SELECT shardid_lease.create_id_space('$_', lease => '$lease{$_}', max_ahead => '5 h')") for sort keys %lease;
-my $original = new_node('original', "autovacuum = off\nshardid_lease.timeout = '1s'\n", allows_streaming => 1);
+my $original = new_node('original', "autovacuum = off\nshardid_lease.timeout = '1s'\n");
 connect_to_registry($original, $registry);
 $original->stop;
 start_pod($original, 'shop-1');
 my %shard = map { $_ => lease($original, $_, $_) } sort keys %lease;
-$original->backup('base');
 $original->stop;
 $original->backup_fs_cold('volume');
 
@@ -65,7 +54,9 @@ like(draw_one($original, $_), qr/^\d+$/, "hibernated, and back: $_ has ids at on
 
 # --- A clone from a snapshot, in another namespace of Kubernetes, where its pod has the same name
 
-my $clone = pod_with($original, 'volume', 'shop-1', as => 'clone');
+my $clone = PostgreSQL::Test::Cluster->new('clone');
+$clone->init_from_backup($original, 'volume');
+start_pod($clone, 'shop-1');
 my $cloned = start_drawing($clone, 'long');
 my ($held) = draw_from_all([ $original, 'postgres', 'long' ]);
 cmp_ok($held, '>', 0, "the original continues: $held ids");
@@ -86,48 +77,21 @@ is(take_over($original), 'no error', 'until it takes it back');
 like(draw_one($original, $_), qr/^\d+$/, "$_ has ids again") for sort keys %shard;
 $clone->stop;
 
-# --- Switchover: the primary stops, then a standby is promoted
-
-my $standby = pod_with($original, 'base', 'shop-2', as => 'standby', how => { has_streaming => 1 });
-like(draw_one($standby, 'long'), qr/ERROR:  25006/, 'a pod that was added generates no id');
-$original->wait_for_catchup($standby);
-$original->stop;
-$standby->promote;
-like(draw_one($standby, 'long'), qr/is held by shop-1/, 'switchover: no ids while the lease runs');
-is(take_over($standby), 'no error', 'the new primary takes over');
-like(draw_one($standby, $_), qr/^\d+$/, "$_ has ids") for sort keys %shard;
-
-# --- Recovery into a new cluster, which ends with a promotion
-
-$standby->backup('later');
-my $restored = PostgreSQL::Test::Cluster->new('restored');
-$restored->init_from_backup($standby, 'later');
-$restored->append_conf('postgresql.conf', "restore_command = 'false'\n");
-$restored->set_recovery_mode;
-start_pod($restored, 'restored-1');
-$restored->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()') or die 'no recovery';
-like(draw_one($restored, 'long'), qr/is held by shop-2/, 'recovery into a new cluster: no ids while the lease runs');
-$standby->stop;
-wait_for_end($registry, 'postgres', 'short', $shard{short});
-like(draw_one($restored, 'short'), qr/expired lease, last held by shop-2, .*take_over_shard/s, 'nor when it is over');
-is(take_over($restored), 'no error', 'it takes over');
-like(draw_one($restored, $_), qr/^\d+$/, "$_ has ids") for sort keys %shard;
-
 # --- A clone whose device and inode have the same numbers, too: its directories are mounted over those of the original,
 # with which it shares the files next to them. Each server checks every minute whether postmaster.pid has its own number,
 # and stops if not: so the original is stopped by a signal while the file has that of the twin, or is missing.
 
-$restored->stop;
-$restored->backup_fs_cold('twin');
-start_pod($restored, 'restored-1');
-like(draw_one($restored, 'long'), qr/^\d+$/, 'the original has ids');
+$original->stop;
+$original->backup_fs_cold('twin');
+start_pod($original, 'shop-1');
+like(draw_one($original, 'long'), qr/^\d+$/, 'the original has ids');
 my $twin = PostgreSQL::Test::Cluster->new('twin');
-my ($data, $copy) = ($restored->data_dir, $restored->backup_dir . '/twin');
+my ($data, $copy) = ($original->data_dir, $original->backup_dir . '/twin');
 my $pid_file = slurp_file("$data/postmaster.pid");
 sub without_pid_file
 {
 	my ($code) = @_;
-	my ($postmaster) = processes_of($restored);
+	my ($postmaster) = processes_of($original);
 	kill 'STOP', $postmaster;
 	my $done = eval { $code->(); 1 };
 	unlink "$data/postmaster.pid";
@@ -142,21 +106,21 @@ my %over = (
 my @server = ('postgres', '-D', $data, '-p', $twin->port, '-k', $twin->host);
 my $run;
 without_pid_file(sub {
-	$run = IPC::Run::start([ in_pod('restored-1', \%over, @server) ], '>&', \my $log);
+	$run = IPC::Run::start([ in_pod('shop-1', \%over, @server) ], '>&', \my $log);
 	$twin->poll_query_until('postgres', 'SELECT true') or die "no twin: $log";
 });
 is($twin->safe_psql('postgres', 'SHOW data_directory'), $data, 'a twin runs in the same place');
-draw_at_once(1, map { [ $_, 'postgres', 'long' ] } $restored, $twin) for 1 .. 3;
+draw_at_once(1, map { [ $_, 'postgres', 'long' ] } $original, $twin) for 1 .. 3;
 like(draw_one($twin, 'long'), qr/^\d+$/, 'a twin that starts later has the shard');
-is(error_of($restored, 'postgres', 'SELECT shardid_lease.renew_leases()'), 'no error', 'the original asks');
-like($restored->safe_psql('postgres', q(SELECT error FROM shardid_lease.shard_leases WHERE generator::text = 'long')),
-	qr/two servers run in one place, restored-1, /, 'and is refused: two servers run in one place');
+is(error_of($original, 'postgres', 'SELECT shardid_lease.renew_leases()'), 'no error', 'the original asks');
+like($original->safe_psql('postgres', q(SELECT error FROM shardid_lease.shard_leases WHERE generator::text = 'long')),
+	qr/two servers run in one place, shop-1, /, 'and is refused: two servers run in one place');
 # A parent's death does not reach it, which has changed its user since.
 without_pid_file(sub {
 	kill 'QUIT', split ' ', `ps -o pid= --ppid $run->{KIDS}[0]{PID}`;
 	$run->finish;
 });
-$restored->stop;
+$original->stop;
 
 no_id_comes_twice('pods');
 $registry->stop;

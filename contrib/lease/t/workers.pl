@@ -11,7 +11,7 @@ my $registry = new_registry('registry');
 $registry->safe_psql('postgres', q(SELECT shardid_lease.create_id_space('ids', lease => '4 s')));
 # A quarter of them, two, are for leases.
 my $member = new_node('member', "autovacuum = off\nlog_min_messages = debug1\nmax_worker_processes = 8\n");
-my @databases = map { "d$_" } 1 .. 8;
+my @databases = map { "d$_" } 1 .. 4;
 $member->safe_psql('postgres', "CREATE DATABASE $_") for @databases;
 connect_to_registry($member, $registry, $_) for 'postgres', @databases;
 sub on_member { return $member->safe_psql('postgres', $_[0]) }
@@ -118,14 +118,14 @@ SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT count(*) FROM pg_proc;
 SQL
 ($most, @said) = most_workers(@sessions, [ 'postgres', $parallel ]);
-is($most, 2, 'eight databases, whose registry hangs, have two workers');
+is($most, 2, 'four databases, whose registry hangs, have two workers');
 like(pop @said, qr/Workers Launched: [1-9]/, 'a parallel query has workers as well');
-is(scalar(grep { /has no lease of shard.*foreign server "registry"/s } @said), 8, 'all errors name the server');
+is(scalar(grep { /has no lease of shard.*foreign server "registry"/s } @said), 4, 'all errors name the server');
 is(scalar(grep { /no free slot/ } @said), 0, 'and none says that there is no slot');
 is(join(' ', map { "@$_[2, 3]" } grep { !defined $_->[0] } finish_drawing($good)), '', 'a database whose registry answers has ids all the time');
 kill 'CONT', @silent;
 ok(wait_until(sub { draw_one($member, 'ids', dbname => $databases[-1]) =~ /^\d+$/ }), 'the registry answers again: ids come');
-is(scalar(grep { draw_one($member, 'ids', dbname => $_) =~ /^\d+$/ } @databases), 8, 'in all databases');
+is(scalar(grep { draw_one($member, 'ids', dbname => $_) =~ /^\d+$/ } @databases), 4, 'in all databases');
 
 # --- No slot at all: the launcher of logical replication has the only one.
 

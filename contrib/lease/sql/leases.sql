@@ -2,6 +2,7 @@
 -- may call it, and how ids are drawn across a renewal. No lease ends by itself, and no call gives up, on a machine that
 -- is slow.
 \a \t on
+\set ECHO none
 SET client_min_messages = warning;
 CREATE EXTENSION dblink;
 CREATE EXTENSION shardid_lease;
@@ -49,6 +50,7 @@ GRANT EXECUTE ON FUNCTION try TO PUBLIC;
 CREATE FUNCTION end_window(sequence regclass) RETURNS bigint LANGUAGE sql
 RETURN (SELECT raise_generator(sequence, id_lower_bound(until)) FROM shardid_lease.shard_leases WHERE generator = sequence);
 
+\set ECHO all
 -- Id spaces.
 SELECT shardid_lease.create_id_space('shop', lease => '1 h', max_ahead => '4 h');
 SELECT shardid_lease.create_id_space('brief', lease => '10 min', max_ahead => '5 h');
@@ -86,6 +88,9 @@ SELECT (SELECT until FROM shardid_lease.shard_leases) = (SELECT until FROM shard
 
 -- The same lease again changes nothing. Another lease is refused until this one is released.
 SELECT shardid_lease.lease_shard('shop', 'here'), shardid_lease.lease_shard('shop', 'here', shard => 0);
+SET shardid.shard_id = 0;
+SELECT shardid_lease.lease_shard('shop', 'here');
+RESET shardid.shard_id;
 SELECT try('SELECT shardid_lease.' || call) FROM unnest(ARRAY[$$lease_shard('shop', 'here', shard => 1)$$,
     $$lease_shard('tiny', 'here')$$, $$lease_shard('shop', server => 'elsewhere')$$]) call;
 
@@ -106,19 +111,12 @@ SELECT try('SELECT shardid_lease.' || call) FROM unnest(ARRAY[$$lease_shard('now
     $$lease_shard('shop', 'here', generator => 'c', shard => 5)$$,
     $$lease_shard('shop', 'elsewhere', generator => 'c')$$]) call;
 CREATE UNLOGGED SEQUENCE unlogged;
-SELECT try($$SELECT shardid_lease.lease_shard('shop', 'here', generator => 'unlogged')$$);
 CREATE TEMP SEQUENCE temporary;
-SELECT regexp_replace(try($$SELECT shardid_lease.lease_shard('shop', 'here', generator => 'temporary')$$), '_temp_\d+', '_temp_N');
-SELECT try('SELECT shardid_lease.' || call)
-FROM unnest(ARRAY[$$lease_shard('shop', 'here', generator => 'shardid_uuid_seq')$$,
-    $$lease_shard('shop', 'here', generator => 'shardid_objectid_seq')$$]) call;
 CREATE TABLE t (id bigint);
-SELECT try('SELECT shardid_lease.' || call) FROM unnest(ARRAY[$$lease_shard('shop', 'here', generator => 't')$$,
-    $$lease_shard('shop', 'here', generator => 0)$$]) call;
 CREATE SEQUENCE of_int AS int;
-SELECT try($$SELECT shardid_lease.lease_shard('shop', 'here', generator => 'of_int')$$);
 CREATE SEQUENCE downwards INCREMENT -1;
-SELECT try($$SELECT shardid_lease.lease_shard('shop', 'here', generator => 'downwards')$$);
+SELECT regexp_replace(try(format('SELECT shardid_lease.lease_shard(%L, %L, %L, 300)', 'shop', 'here', generator)), '_temp_\d+', '_temp_N')
+FROM unnest(ARRAY['unlogged', 'temporary', 'shardid_uuid_seq', 'shardid_objectid_seq', 't', '0', 'of_int', 'downwards']) generator;
 CREATE SEQUENCE bound;
 SELECT next_id(1, 'bound', shard_bits => 12, sequence_bits => 11) IS NOT NULL;
 SELECT try($$SELECT shardid_lease.lease_shard('shop', 'here', generator => 'bound')$$);
@@ -127,9 +125,6 @@ SELECT try('SELECT shardid_lease.' || call) FROM unnest(ARRAY[$$lease_shard('sho
     $$release_shard('a')$$, $$take_over_shard('a')$$, $$renew_leases()$$]) call;
 COMMIT;
 -- None of these has left a lease or a held shard; at a registry on another server the shard is released.
-SELECT try('SELECT shardid_lease.' || call) FROM unnest(ARRAY[$$lease_shard('shop', 'here', 'of_int', shard => 300)$$,
-    $$lease_shard('shop', 'here', 'downwards', shard => 301)$$]) call;
-SELECT shard, state FROM shardid_lease.id_space_shards WHERE shard >= 300 ORDER BY shard;
 SELECT generator, shard, state FROM shardid_lease.shard_leases ORDER BY shard;
 SELECT shard, state FROM shardid_lease.id_space_shards ORDER BY shard;
 SELECT next_id(3, 'c') IS NOT NULL;
@@ -191,13 +186,6 @@ SELECT id_shard(next_id(generator => 'anew'));
 SELECT shardid_lease.release_shard('anew');
 SELECT shardid_lease.evict_shard('shop', 400);
 DROP SEQUENCE anew;
--- A rollback does not undo the release.
-BEGIN;
-SELECT shardid_lease.release_shard('e');
-ROLLBACK;
-SELECT try($$SELECT next_id('e', '2020-01-01 00:00:00+00', 1, 12)$$);
-SELECT state FROM shardid_lease.shard_leases WHERE generator = 'e'::regclass;
-
 -- A takeover by the holder itself changes nothing.
 SELECT shardid_lease.take_over_shard('a');
 SELECT id_shard(next_id(generator => 'a'));
@@ -205,12 +193,8 @@ SELECT try('SELECT shardid_lease.' || call) FROM unnest(ARRAY[$$take_over_shard(
     $$take_over_shard('t')$$]) call;
 
 -- Evicted: the holder learns it at its next renewal. Others begin after its window.
-SELECT try('SELECT shardid_lease.' || call) FROM unnest(ARRAY[$$evict_shard('shop', 4711)$$, $$evict_shard('none', 0)$$,
-    $$drop_id_space('shop')$$]) call;
 SELECT until AS until_of_a FROM shardid_lease.shard_leases WHERE generator = 'a'::regclass \gset
 SELECT shardid_lease.evict_shard('shop', 5);
-SELECT try($$SELECT shardid_lease.evict_shard('shop', 5)$$);
-SELECT shard, state FROM shardid_lease.id_space_shards WHERE space = 'shop' ORDER BY shard;
 CREATE SEQUENCE g;
 SELECT shardid_lease.lease_shard('shop', 'here', generator => 'g', shard => 5);
 SELECT next_id(generator => 'a') < next_id(generator => 'g');
@@ -263,15 +247,8 @@ ROLLBACK;
 INSERT INTO drawn SELECT :lost UNION ALL SELECT next_id(generator => 'j');
 SELECT count(*), count(DISTINCT id), bool_and(is_later) IS TRUE FROM (SELECT id, id > lag(id, 1, 0::bigint) OVER (ORDER BY ctid) AS is_later FROM drawn) s;
 
--- RESTART and setval: other storage, and a page that was moved, have no window; the next one begins after the last.
+-- RESTART, rolled back: the old storage has no window any more. (t/rules has other moves.)
 SELECT next_id(generator => 'j') AS last \gset
-ALTER SEQUENCE j RESTART;
-SELECT next_id(generator => 'j') > :last;
-SELECT next_id(generator => 'j') AS last \gset
-SELECT setval('j', 1);
-SELECT next_id(generator => 'j') > :last;
-SELECT next_id(generator => 'j') AS last \gset
-SELECT shardid_lease.renew_leases() > 0, next_id(generator => 'j') > :last;
 BEGIN;
 ALTER SEQUENCE j RESTART;
 SELECT next_id(generator => 'j') AS inside \gset
@@ -329,18 +306,14 @@ SELECT shardid_lease.renew_leases();
 SELECT try('SELECT shardid_lease.' || call) FROM unnest(ARRAY[$$lease_shard('shop', 'here')$$,
     $$lease_shard('shop', 'here', generator => 'b')$$, $$release_shard()$$, $$release_shard('b')$$,
     $$take_over_shard('b')$$, $$renew_now('b')$$]) call;
--- Only superusers may read or write these.
-SELECT try(format(statement, relation))
+-- All that others than superusers may do with the tables.
+SELECT format(statement, relation)
 FROM unnest(ARRAY['granted_shard', 'leased_generator', 'lease_window', 'registry_confirmation', 'id_space']) relation,
     unnest(ARRAY['SELECT FROM shardid_lease.%s', 'DELETE FROM shardid_lease.%s', 'INSERT INTO shardid_lease.%s DEFAULT VALUES',
-        'LOCK shardid_lease.%s IN EXCLUSIVE MODE']) statement;
+        'LOCK shardid_lease.%s IN EXCLUSIVE MODE']) statement
+WHERE try(format(statement, relation)) NOT LIKE '42501 | permission denied for table %';
 SELECT name, owner::text = 'regress_shardid_member' FROM shardid_lease.id_space ORDER BY name;
 RESET ROLE;
--- The functions of the extension that PUBLIC may not execute.
-SELECT string_agg(p.oid::regprocedure::text, E'\n' ORDER BY proname)
-FROM pg_proc p
-WHERE pronamespace = 'shardid_lease'::regnamespace AND NOT has_function_privilege('regress_shardid_app', p.oid, 'EXECUTE');
-
 -- A role with USAGE on the sequence draws; the worker asks as the role that leased it.
 SET ROLE regress_shardid_member;
 CREATE SEQUENCE brief_one;
@@ -360,31 +333,6 @@ SET ROLE regress_shardid_app;
 SELECT count(*) > 3 FROM shardid_lease.shard_leases;
 SELECT count(*) > 3 FROM shardid_lease.id_space_shards;
 RESET ROLE;
-
--- An owner of an id space that is no superuser.
-GRANT EXECUTE ON FUNCTION shardid_lease.create_id_space, shardid_lease.drop_id_space, shardid_lease.evict_shard,
-    shardid_lease.reserve_shard, shardid_lease.unreserve_shard, shardid_lease.registry_was_moved,
-    shardid_lease.registry_was_restored TO regress_shardid_other;
-SET ROLE regress_shardid_other;
-SELECT try($$SELECT shardid_lease.registry_was_restored()$$);
-SELECT shardid_lease.create_id_space('of_other');
-SELECT try('SELECT shardid_lease.' || call)
-FROM unnest(ARRAY[$$evict_shard('shop', 100)$$, $$reserve_shard('shop', 101)$$,
-    $$drop_id_space('shop')$$]) call;
-RESET ROLE;
-SET ROLE regress_shardid_member;
-CREATE SEQUENCE of_member_2;
-SELECT shardid_lease.lease_shard('of_other', 'here', generator => 'of_member_2');
-SET ROLE regress_shardid_other;
-SELECT space, shard, role, state FROM shardid_lease.id_space_shards ORDER BY space, shard;
-SELECT shardid_lease.registry_was_moved();
-SET client_min_messages = warning;
-SELECT shardid_lease.registry_was_restored();
-RESET client_min_messages;
-SELECT shardid_lease.evict_shard('of_other', 0);
-SELECT try($$SELECT shardid_lease.drop_id_space('of_other')$$);
-RESET ROLE;
-SELECT name FROM shardid_lease.id_space WHERE not_before > 0;
 
 -- Without the extension a generator has no lease, and draws as before.
 SELECT next_id() AS last \gset

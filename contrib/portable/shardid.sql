@@ -3,6 +3,7 @@
 --     psql -f contrib/portable/shardid.sql        into the schema that is first in search_path, as the role that owns it
 --
 -- It creates 35 functions, a procedure and 65 sequences in that schema, and no table, trigger, type or operator.
+-- The others call the functions whose names begin with shardid_.
 -- All of it runs with the rights of its caller: nothing is SECURITY DEFINER. PUBLIC has EXECUTE, and nothing else.
 -- To undo it, run DROP SCHEMA ... CASCADE, which drops all that is in the schema. An error leaves nothing.
 --
@@ -137,9 +138,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_refuse_widths(int, int) IS
-'raises 22003 if no layout can have these widths';
-
 CREATE OR REPLACE FUNCTION shardid_refuse_epoch(epoch timestamptz) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' AS $$
 BEGIN
@@ -151,15 +149,9 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_refuse_epoch(timestamptz) IS
-'raises 22008 if the epoch is infinite or has microseconds';
-
 CREATE OR REPLACE FUNCTION shardid_refuse_layout(epoch timestamptz, shard_bits int, sequence_bits int) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN COALESCE(shardid_refuse_epoch(epoch), shardid_refuse_widths(shard_bits, sequence_bits));
-
-COMMENT ON FUNCTION shardid_refuse_layout(timestamptz, int, int) IS
-'raises 22008 or 22003 if the epoch or the widths are not valid';
 
 CREATE OR REPLACE FUNCTION shardid_refuse_shard(shard int, shard_bits int) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -171,17 +163,12 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_refuse_shard(int, int) IS
-'raises 22003 if shard_bits cannot hold the shard';
-
+-- The epoch of a layout in milliseconds since 1970; NULL if the layout is not valid.
 CREATE OR REPLACE FUNCTION shardid_epoch_ms(epoch timestamptz, shard_bits int, sequence_bits int) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN (shard_bits | sequence_bits) >> 5 = 0 AND shard_bits + sequence_bits <= 32
                  AND extract(microseconds FROM epoch AT TIME ZONE 'UTC') % 1000 = 0
             THEN (extract(epoch FROM epoch - '2000-01-01 00:00:00+00'::timestamptz) * 1000)::bigint + 946684800000 END;
-
-COMMENT ON FUNCTION shardid_epoch_ms(timestamptz, int, int) IS
-'the epoch of a layout in milliseconds since 1970; NULL if the layout is not valid';
 
 -- Generating ids.
 --
@@ -215,35 +202,29 @@ COMMENT ON FUNCTION shardid_epoch_ms(timestamptz, int, int) IS
 -- millisecond's numbers; so the sessions come to the lock before they reach ids that exist. Layouts of fewer than 9
 -- bits have too few numbers for that. There each id is generated under the lock, and the mark holds its number, too.
 
+-- The bits of a mark that identify its generator.
 CREATE OR REPLACE FUNCTION shardid_mark_head(generator regclass) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ((generator::oid::bigint >> 6) & 1023) << 53;
 
-COMMENT ON FUNCTION shardid_mark_head(regclass) IS
-'the bits of a mark that identify its generator';
-
+-- The value of the mark in the first millisecond of the epoch; NULL for an epoch before 1830.
 CREATE OR REPLACE FUNCTION shardid_mark_zero(generator regclass, epoch timestamptz, shard_bits int, sequence_bits int)
 RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN abs(shardid_epoch_ms(epoch, shard_bits, sequence_bits)) < 1::bigint << 42
             THEN shardid_mark_head(generator) + shardid_epoch_ms(epoch, shard_bits, sequence_bits) END;
 
-COMMENT ON FUNCTION shardid_mark_zero(regclass, timestamptz, int, int) IS
-'the value of the mark in the first millisecond of the epoch; NULL for an epoch before 1830';
-
--- NULL for what is no layout or has too few numbers.
+-- The bits of time in a generator that can generate ids without the lock; NULL if it cannot.
 CREATE OR REPLACE FUNCTION shardid_ms_bits(shard int, shard_bits int, sequence_bits int) RETURNS int
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN sequence_bits BETWEEN 9 AND 31 AND shard_bits BETWEEN 0 AND 31 AND shard::bigint >> shard_bits = 0
             THEN 64 - GREATEST(shard_bits, 1) - sequence_bits END;
 
-COMMENT ON FUNCTION shardid_ms_bits(int, int, int) IS
-'the bits of time in a generator that can generate ids without the lock; NULL if it cannot';
-
 -- Between the look at the mark, which is the argument ms, and the look at the clock there is all that an id needs. All
 -- times are milliseconds since the epoch, which is not before 1830; zero is the epoch, so that a cast, which rounds,
 -- makes milliseconds of the clock: a float8 of seconds since 1970 is exact to less than half a microsecond until 2106.
 -- Without the rights ms is NULL, and shardid_draw_any says what is missing.
+-- Generates an id without the lock; NULL if that is not possible at this moment.
 CREATE OR REPLACE FUNCTION shardid_draw_at_once(
     ms bigint, generator regclass, mark regclass, mark_zero bigint, zero double precision, shard bigint, id_shift int,
     sequence_bits int, guard bigint, max_number bigint, ms_bits int)
@@ -373,10 +354,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_draw_at_once(
-    bigint, regclass, regclass, bigint, double precision, bigint, int, int, bigint, bigint, int) IS
-'generates an id without the lock; NULL if that is not possible at this moment';
-
 -- PostgreSQL's own errors about a sequence have no hint.
 CREATE OR REPLACE FUNCTION shardid_refuse_sequence(
     failed bigint, generator regclass, mark regclass, shard_bits int, caller text)
@@ -428,9 +405,6 @@ BEGIN
     END IF;
 END
 $$;
-
-COMMENT ON FUNCTION shardid_refuse_sequence(bigint, regclass, regclass, int, text) IS
-'raises the error of a sequence that shardid_draw_locked could not use';
 
 -- All that reads and moves a generator under the lock: for next_id, next_ids and raise_generator. Returns the first and
 -- the last of as many ids as are wanted and as there are in one millisecond. If none is wanted it advances the
@@ -730,9 +704,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_draw_locked(int, regclass, regclass, bigint, int, int, bigint, bigint, text) IS
-'generates ids or advances the generator, under its lock';
-
 -- With its arguments checked. search_path keeps it from being planned where it is not needed.
 CREATE OR REPLACE FUNCTION shardid_draw_any(
     shard int, generator regclass, epoch timestamptz, shard_bits int, sequence_bits int,
@@ -749,9 +720,7 @@ BEGIN ATOMIC
       AND (shard::bigint >> shard_bits = 0 OR shardid_refuse_shard(shard, shard_bits));
 END;
 
-COMMENT ON FUNCTION shardid_draw_any(int, regclass, timestamptz, int, int, bigint, bigint, text) IS
-'checks the arguments, and calls shardid_draw_locked';
-
+-- The shard that the setting shardid.shard_id names; raises an error if it is not set or not valid.
 CREATE OR REPLACE FUNCTION shardid_set_shard(generator regclass) RETURNS int
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -772,18 +741,13 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_set_shard(regclass) IS
-'the shard that the setting shardid.shard_id names; raises an error if it is not set or not valid';
-
 -- In place for what is a number, without a call: next_id asks for it twice.
+-- The shard that the setting shardid.shard_id names.
 CREATE OR REPLACE FUNCTION shardid_shard(generator regclass) RETURNS int
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN CASE WHEN current_setting('shardid.shard_id', true) ~ '^[0-9]{1,9}$'
             THEN current_setting('shardid.shard_id', true)::int
             ELSE shardid_set_shard(generator) END;
-
-COMMENT ON FUNCTION shardid_shard(regclass) IS
-'the shard that the setting shardid.shard_id names';
 
 CREATE OR REPLACE FUNCTION next_id(
     shard int,
@@ -837,9 +801,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_refuse_count(int) IS
-'raises 22023 if the count is negative';
-
 -- Of each millisecond as many as it has left, in one step; no further than they are fetched.
 CREATE OR REPLACE FUNCTION next_ids(
     shard int,
@@ -882,9 +843,6 @@ RETURN CASE WHEN ms <= 9223371331199999 + 946684800000 - epoch_ms - more
                  AT TIME ZONE 'UTC'
             WHEN ms IS NOT NULL THEN 'infinity'::timestamptz END;
 
-COMMENT ON FUNCTION shardid_ts(timestamptz, bigint, bigint, int) IS
-'the time so many milliseconds after the epoch, or infinity';
-
 CREATE OR REPLACE FUNCTION shardid_refuse_id(id bigint) RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -892,9 +850,6 @@ BEGIN
         DETAIL = format('The id is %s.', id), HINT = 'Pass an id of the layout, before the end of its time.';
 END
 $$;
-
-COMMENT ON FUNCTION shardid_refuse_id(bigint) IS
-'raises 22003, since no id can be generated after this one';
 
 -- Past the whole millisecond of the id, which all shards of the generator share.
 CREATE OR REPLACE FUNCTION raise_generator(
@@ -938,6 +893,7 @@ $$;
 COMMENT ON FUNCTION settled_below(regclass, timestamptz, int, int) IS
 'raises 0A000: only the extension knows which rows can still become visible';
 
+-- The last value of a sequence; NULL while there is none.
 CREATE OR REPLACE FUNCTION shardid_read(generator regclass) RETURNS bigint
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -965,18 +921,13 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_read(regclass) IS
-'the last value of a sequence; NULL while there is none';
-
+-- How many ids are left after the last one.
 CREATE OR REPLACE FUNCTION shardid_ticks_left(last bigint, clock bigint, last_of_all bigint, sequence_bits int)
 RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN clock > last_of_all >> sequence_bits OR last >= last_of_all THEN 0
             WHEN clock > last >> sequence_bits THEN last_of_all - (clock << sequence_bits) + 1
             ELSE last_of_all - last END;
-
-COMMENT ON FUNCTION shardid_ticks_left(bigint, bigint, bigint, int) IS
-'how many ids are left after the last one';
 
 CREATE OR REPLACE FUNCTION id_generator_status(
     generator regclass DEFAULT 'shardid_seq'::regclass,
@@ -1019,6 +970,7 @@ COMMENT ON FUNCTION id_generator_status(regclass, timestamptz, int, int) IS
 
 -- Taking ids apart. All are CASEs that inline: what fits is computed in place, what does not is left to a function.
 
+-- What id_timestamp returns, in any layout; raises 22008 for an id whose time no timestamp shows.
 CREATE OR REPLACE FUNCTION shardid_timestamp_of(id bigint, epoch timestamptz, shard_bits int, sequence_bits int)
 RETURNS timestamptz
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -1036,9 +988,6 @@ BEGIN
                                                      secs => (mod(id_ms, 86400000) / 1000)::float8)) AT TIME ZONE 'UTC';
 END
 $$;
-
-COMMENT ON FUNCTION shardid_timestamp_of(bigint, timestamptz, int, int) IS
-'id_timestamp for any layout; raises 22008 for an id whose time no timestamp shows';
 
 -- A float8 is exact for milliseconds of 43 bits, in microseconds. Later times are put together from days and seconds.
 CREATE OR REPLACE FUNCTION id_timestamp(
@@ -1114,6 +1063,7 @@ END;
 COMMENT ON FUNCTION id_parts(bigint, timestamptz, int, int) IS
 'the time, shard and sequence number of the id';
 
+-- The smallest id of a millisecond, in any layout; raises 22008 for a time that its ids cannot have.
 CREATE OR REPLACE FUNCTION shardid_bound_of(
     ts timestamptz, epoch timestamptz, shard_bits int, sequence_bits int, rounds_up boolean)
 RETURNS bigint
@@ -1143,9 +1093,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_bound_of(timestamptz, timestamptz, int, int, boolean) IS
-'the smallest id of a millisecond, in any layout; raises 22008 for a time that its ids cannot have';
-
 CREATE OR REPLACE FUNCTION shardid_refuse_sequence(sequence int, sequence_bits int) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -1155,9 +1102,6 @@ BEGIN
         HINT = 'Pass a sequence number in that range, or more sequence_bits.';
 END
 $$;
-
-COMMENT ON FUNCTION shardid_refuse_sequence(int, int) IS
-'raises 22003';
 
 CREATE OR REPLACE FUNCTION id_from_parts(
     ts timestamptz,

@@ -38,28 +38,22 @@ $$;
 
 -- UUIDs of version 1 and 6.
 
+-- Whether it is a UUID of this version and of the RFC's variant.
 CREATE OR REPLACE FUNCTION shardid_is_uuid(u uuid, version text) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN substr(u::text, 15, 1) = version AND substr(u::text, 20, 1) IN ('8', '9', 'a', 'b');
 
-COMMENT ON FUNCTION shardid_is_uuid(uuid, text) IS
-'whether it is a UUID of this version and of the RFC''s variant';
-
+-- The number of these hexadecimal digits.
 CREATE OR REPLACE FUNCTION shardid_hex(hex text) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ('x' || lpad(hex, 16, '0'))::bit(64)::bigint;
 
-COMMENT ON FUNCTION shardid_hex(text) IS
-'the number of these hexadecimal digits';
-
+-- The time so many 100 ns after 1582-10-15, in whole microseconds.
 CREATE OR REPLACE FUNCTION shardid_uuid_timestamp(hundred_ns bigint) RETURNS timestamptz
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ('1582-10-15 00:00:00'::timestamp
         + make_interval(days => (hundred_ns / 864000000000)::int,
                         secs => (hundred_ns % 864000000000 / 10)::float8 / 1000000)) AT TIME ZONE 'UTC';
-
-COMMENT ON FUNCTION shardid_uuid_timestamp(bigint) IS
-'the time so many 100 ns after 1582-10-15, in whole microseconds';
 
 CREATE OR REPLACE FUNCTION shardid_refuse_uuid(ts timestamptz, clkseq int, hundred_ns int, version int) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' AS $$
@@ -78,9 +72,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_refuse_uuid(timestamptz, int, int, int) IS
-'raises 22003 or 22008 for what a UUID cannot hold';
-
+-- The timestamp of a UUID; raises for what it cannot hold.
 CREATE OR REPLACE FUNCTION shardid_uuid_time(ts timestamptz, clkseq int, hundred_ns int, version int) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN clkseq BETWEEN 0 AND 16383 AND hundred_ns BETWEEN 0 AND 9
@@ -90,45 +82,32 @@ RETURN CASE WHEN clkseq BETWEEN 0 AND 16383 AND hundred_ns BETWEEN 0 AND 9
             THEN (extract(epoch FROM ts - '1582-10-15 00:00:00+00'::timestamptz) * 10000000)::bigint + hundred_ns
             WHEN shardid_refuse_uuid(ts, clkseq, hundred_ns, version) THEN 0 END;
 
-COMMENT ON FUNCTION shardid_uuid_time(timestamptz, int, int, int) IS
-'the timestamp of a UUID; raises for what it cannot hold';
-
+-- The UUID of version 1 with this timestamp and, in hexadecimal, all behind it.
 CREATE OR REPLACE FUNCTION shardid_uuid_v1(hundred_ns bigint, rest text) RETURNS uuid
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (lpad(to_hex(((hundred_ns & 4294967295) << 32) | (((hundred_ns >> 32) & 65535) << 16) | 4096
                     | (hundred_ns >> 48)),
              16, '0') || rest)::uuid;
 
-COMMENT ON FUNCTION shardid_uuid_v1(bigint, text) IS
-'the UUID of version 1 with this timestamp and, in hexadecimal, all behind it';
-
+-- The UUID of version 6 with this timestamp and, in hexadecimal, all behind it.
 CREATE OR REPLACE FUNCTION shardid_uuid_v6(hundred_ns bigint, rest text) RETURNS uuid
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (lpad(to_hex(((hundred_ns >> 12) << 16) | 24576 | (hundred_ns & 4095)), 16, '0') || rest)::uuid;
 
-COMMENT ON FUNCTION shardid_uuid_v6(bigint, text) IS
-'the UUID of version 6 with this timestamp and, in hexadecimal, all behind it';
-
+-- The second half of a UUID, in hexadecimal.
 CREATE OR REPLACE FUNCTION shardid_uuid_rest(clkseq int, mac macaddr) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN to_hex(32768 | clkseq) || replace(mac::text, ':', '');
 
-COMMENT ON FUNCTION shardid_uuid_rest(int, macaddr) IS
-'the second half of a UUID, in hexadecimal';
-
+-- The timestamp of a UUID of version 1.
 CREATE OR REPLACE FUNCTION shardid_uuid_v1_time(u uuid) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN shardid_hex(substr(u::text, 16, 3) || substr(u::text, 10, 4) || substr(u::text, 1, 8));
 
-COMMENT ON FUNCTION shardid_uuid_v1_time(uuid) IS
-'the timestamp of a UUID of version 1';
-
+-- The timestamp of a UUID of version 6.
 CREATE OR REPLACE FUNCTION shardid_uuid_v6_time(u uuid) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN shardid_hex(substr(u::text, 1, 8) || substr(u::text, 10, 4) || substr(u::text, 16, 3));
-
-COMMENT ON FUNCTION shardid_uuid_v6_time(uuid) IS
-'the timestamp of a UUID of version 6';
 
 CREATE OR REPLACE FUNCTION uuid_v1_from(ts timestamptz, clkseq int, mac macaddr, hundred_ns int DEFAULT 0) RETURNS uuid
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
@@ -227,9 +206,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_refuse_uuid_v7(timestamptz) IS
-'raises 22008';
-
 CREATE OR REPLACE FUNCTION uuid_v7_lower_bound(ts timestamptz) RETURNS uuid
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN ts >= '1970-01-01 00:00:00+00'::timestamptz AND ts < '10889-08-02 05:31:50.656+00'::timestamptz
@@ -252,6 +228,7 @@ COMMENT ON FUNCTION uuid_v7_timestamp(uuid) IS
 
 -- Scattering ids.
 
+-- What scatter_digits or gather_digits make of the number; raises 22003 for what they refuse.
 CREATE OR REPLACE FUNCTION shardid_refuse_digits(number bigint, digits int, is_scattered boolean) RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -291,9 +268,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_refuse_digits(bigint, int, boolean) IS
-'what scatter_digits or gather_digits make of the number; raises 22003 for what they refuse';
-
 CREATE OR REPLACE FUNCTION scatter_digits(id bigint, digits int DEFAULT 1) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN digits BETWEEN 1 AND 18 AND id BETWEEN 0 AND 8999999999999999999 AND length(id::text) > digits
@@ -331,9 +305,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_refuse_bits(bigint, int) IS
-'raises 22003';
-
 CREATE OR REPLACE FUNCTION scatter_bits(id bigint, bits int) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN bits BETWEEN 1 AND 15 AND id >= 0
@@ -354,12 +325,10 @@ COMMENT ON FUNCTION gather_bits(bigint, int) IS
 
 -- Ids as short text.
 
+-- The lowest digit of a number in Crockford's base 32.
 CREATE OR REPLACE FUNCTION shardid_digit(number bigint) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN substr('0123456789ABCDEFGHJKMNPQRSTVWXYZ', (number & 31)::int + 1, 1);
-
-COMMENT ON FUNCTION shardid_digit(bigint) IS
-'the lowest digit of a number in Crockford''s base 32';
 
 CREATE OR REPLACE FUNCTION id_to_text(id bigint) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -372,14 +341,12 @@ COMMENT ON FUNCTION id_to_text(bigint) IS
 'the id as 13 characters of Crockford''s base 32, which sort as the ids do under COLLATE "C"';
 
 -- Each character's place modulo 32. No text that is read has a *.
+-- The value of the digit in this place.
 CREATE OR REPLACE FUNCTION shardid_value(digits text, place int, shift int) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZOI********abcdefghjkmnpqrstvwxyz'
                 'oL*******************************l*******************************i',
                 substr(digits, place, 1)) - 1) & 31)::bigint << shift;
-
-COMMENT ON FUNCTION shardid_value(text, int, int) IS
-'the value of the digit in this place';
 
 CREATE OR REPLACE FUNCTION shardid_refuse_text(text) RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -400,9 +367,6 @@ BEGIN
         HINT = 'Pass a result of id_to_text, which begins with 0 to F.';
 END
 $$;
-
-COMMENT ON FUNCTION shardid_refuse_text(text) IS
-'raises 22P02';
 
 CREATE OR REPLACE FUNCTION id_from_text(text) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -440,9 +404,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_refuse_objectid(timestamptz, int, int, int) IS
-'raises 22003 or 22008';
-
 CREATE OR REPLACE FUNCTION objectid_from(ts timestamptz, machine int, pid int, counter int) RETURNS bytea
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN decode(
@@ -463,9 +424,6 @@ BEGIN
         HINT = 'Pass its bytes, not its hexadecimal digits as text.';
 END
 $$;
-
-COMMENT ON FUNCTION shardid_refuse_bytes(bytea) IS
-'raises 22023';
 
 CREATE OR REPLACE FUNCTION objectid_timestamp(bytea) RETURNS timestamptz
 LANGUAGE sql IMMUTABLE PARALLEL SAFE

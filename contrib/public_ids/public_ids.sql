@@ -110,6 +110,7 @@ $$;
 
 -- Base 32. PL/pgSQL keeps its plans; SQL functions would be planned again for each statement.
 
+-- A block and the number of its key, written as 26 characters.
 CREATE OR REPLACE FUNCTION public_id_digits(number int, block bytea) RETURNS text
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -123,9 +124,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION public_id_digits(int, bytea) IS
-'a block and the number of its key, written as 26 characters';
-
+-- The block in these 26 characters.
 CREATE OR REPLACE FUNCTION public_id_block(digits text) RETURNS bytea
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -138,9 +137,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION public_id_block(text) IS
-'the block in these 26 characters';
-
 -- Keys.
 
 CREATE OR REPLACE FUNCTION public_id_refuse_fifth(keys regclass, oldest bigint) RETURNS bigint
@@ -151,9 +147,6 @@ BEGIN
         HINT = format('If its texts may become invalid, run DELETE FROM %s WHERE generation = %s.', keys, oldest);
 END
 $$;
-
-COMMENT ON FUNCTION public_id_refuse_fifth(regclass, bigint) IS
-'raises 53400, since there are four keys already';
 
 CREATE OR REPLACE FUNCTION new_public_id_key() RETURNS int
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
@@ -180,9 +173,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION public_id_refuse_kind(text) IS
-'raises 22023, since the kind is not valid';
-
 CREATE OR REPLACE FUNCTION public_id_refuse_without_key(maker regprocedure) RETURNS text
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -190,9 +180,6 @@ BEGIN
         HINT = format('As the owner of these functions, run SELECT %s.', maker);
 END
 $$;
-
-COMMENT ON FUNCTION public_id_refuse_without_key(regprocedure) IS
-'raises 55000, since there is no key';
 
 -- Keys are arguments of C functions alone. Those of an SQL function can be constants of its plan, which
 -- debug_print_plan shows to every caller.

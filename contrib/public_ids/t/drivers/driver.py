@@ -1,4 +1,4 @@
-# Run by contrib/public_ids/t/texts.pl. The first line of input has the keys, as number=hexadecimal; each other line is a
+# Run by contrib/public_ids/t/public_ids.pl. The first line of input has the keys, as number=hexadecimal; each other line is a
 # request of fields separated by tabs: encode, the key's number, the kind, the id; or decode, an empty field, the kind,
 # the text. Kind and text are hexadecimal. Prints a line for each request: text, id, null, or refused. The other
 # drivers do the same.

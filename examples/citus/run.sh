@@ -34,9 +34,9 @@ page() {
     "$here/../../tools/page_block.sh" "$here/README.md" "$1"
 }
 
-# The registry of docs/several-databases.md, in an existing database, with one role for all members.
+# The registry of contrib/lease/RUNBOOK.md, in an existing database, with one role for all members.
 registry_block() {
-    "$here/../../tools/page_block.sh" "$here/../../docs/several-databases.md" registry |
+    "$here/../../tools/page_block.sh" "$here/../../contrib/lease/RUNBOOK.md" registry |
         sed -e '/^CREATE DATABASE/d' -e '/^\\c /d' -e '/^CREATE ROLE \(lisbon\|cairo\)_member/d' \
             -e 's/, lisbon_member, cairo_member//' -e "s/, lease => '10 minutes'//" -e 's/oslo_member/shop_member/' -e 's/secret1/secret/'
 }

@@ -26,7 +26,7 @@ else
     echo 'ok markdownlint # skip no archive of this release has ruby-mdl'
 fi
 # A number other than 1 begins no list within a paragraph.
-for page in ./*.md docs/*.md contrib/*/README.md examples/*/README.md packaging/*/README.md; do
+for page in ./*.md docs/*.md contrib/*/*.md examples/*/README.md packaging/*/README.md; do
     ! cmark-gfm --extension table "$page" | grep -E '^[0-9]+\. ' || { echo "$page: a step within a paragraph"; exit 1; }
 done
 echo 'ok steps are lists'

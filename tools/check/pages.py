@@ -19,7 +19,7 @@ TOPICS = {
     "contrib/admin/README.md": "partitioning",
 }
 CLIENTS = "docs/clients.md"
-PAGES = sorted(glob.glob("*.md") + glob.glob("docs/*.md") + glob.glob("examples/*/README.md") + glob.glob("contrib/*/README.md")
+PAGES = sorted(glob.glob("*.md") + glob.glob("docs/*.md") + glob.glob("examples/*/README.md") + glob.glob("contrib/*/*.md")
                + ["bench/pgbench/README.md", "packaging/release/README.md", "packaging/cnpg/README.md"])
 README_LINES = 110
 # Words after ```sql that are no name, see t/pages/pages.pl.

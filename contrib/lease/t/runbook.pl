@@ -1,4 +1,4 @@
-# The runbook of docs/several-databases.md from its start to its end, by its blocks: a registry with a synchronous
+# The runbook of contrib/lease/RUNBOOK.md from its start to its end, by its blocks: a registry with a synchronous
 # standby, two of its members, the alerts, a member fails over, the registry hangs, loses its standby, fails over, and is
 # restored from a backup of before that, the cluster of a member is restored. Each block prints what the page says.
 use IO::Socket::INET;
@@ -7,7 +7,8 @@ use Docs;
 use Leases qw(answered let_in);
 use ShardidTest;
 
-my $page = slurp_file('docs/several-databases.md');
+my ($runbook, $before) = ('contrib/lease/RUNBOOK.md', 'several-databases.md');
+my $page = slurp_file($runbook);
 my $dir = PostgreSQL::Test::Utils::tempdir();
 my (%node, %has_run);
 my %number_of = (oslo => 0, lisbon => 1);
@@ -16,8 +17,8 @@ $ENV{PGPASSFILE} = "$dir/pgpass";
 append_to_file($ENV{PGPASSFILE}, "*:*:*:replicator:secret\n*:*:*:watcher:secret\n");
 chmod 0600, $ENV{PGPASSFILE};
 
-sub block { $has_run{ $_[0] } = 1; return block_of('several-databases.md', $_[0]) }
-sub command { return command_of('several-databases.md', $_[0]) }
+sub block { $has_run{ $_[0] } = 1; return block_of($runbook, $_[0]) }
+sub command { return command_of($runbook, $_[0]) }
 
 # What psql prints, without an error or warning.
 sub run_on
@@ -108,7 +109,7 @@ for my $name ('oslo', 'lisbon')
 	my $block = block('member') =~ s/host 'registry1\.example,registry2\.example'/$both/r =~ s/lisbon_member/${name}_member/r
 	  =~ s/secret2/'secret' . ($number + 1)/er;
 	is(run_on("${name}1", 'shop', $block), $number, "$name leases $number");
-	run_on("${name}1", 'shop', block('table'));
+	run_on("${name}1", 'shop', block_of($before, 'table'));
 	is(run_on("${name}1", 'shop', command('INSERT INTO photos'), 'app'), $number, "$name: app inserts");
 	is(run_on("${name}1", 'shop', q(SELECT count(*) FROM photos WHERE id >= ids.id_lower_bound(now() - interval '1 hour')), 'app'), 1, 'and asks for a time');
 }
@@ -116,12 +117,12 @@ make_standby('lisbon1', 'lisbon2');
 
 # --- Alerts
 
-run_on($_, $_ eq 'registry1' ? 'registry' : 'shop', command('CREATE ROLE watcher')) for qw(registry1 oslo1 lisbon1);
-run_on($_, 'shop', command('GRANT USAGE ON SCHEMA ids TO watcher')) for qw(oslo1 lisbon1);
+run_on($_, $_ eq 'registry1' ? 'registry' : 'shop', command_of($before, 'CREATE ROLE watcher')) for qw(registry1 oslo1 lisbon1);
+run_on($_, 'shop', command_of($before, 'GRANT USAGE ON SCHEMA ids TO watcher')) for qw(oslo1 lisbon1);
 
-append_to_file("$dir/shop.sql", block('alerts') . block('watch_member'));
+append_to_file("$dir/shop.sql", block_of($before, 'alerts') =~ s/5 seconds/11 minutes/r . block('watch_member'));
 append_to_file("$dir/registry.sql", block('watch_registry'));
-my ($watch_shop, $watch_registry) = block('watch') =~ /^(.*)\n(.*\n.*)$/m;
+my ($watch_shop, $watch_registry) = (block_of($before, 'watch'), block('watch_registry_run'));
 sub alerts_of
 {
 	my ($name) = @_;
@@ -278,8 +279,7 @@ patience('lisbon2', '3min');
 run_on('lisbon2', 'shop', "ALTER SERVER registry OPTIONS (ADD $timeout); $renew");
 is(run_on('lisbon2', 'shop', $trouble), '', 'but not with the timeout of the page');
 
-my @others = qw(number);
-is_deeply([ grep { $_ && !$has_run{$_} } map { my $words = $_->{words}; (grep { $_ eq $words } @others) ? () : $words } blocks_of('docs/several-databases.md') ],
+is_deeply([ grep { $_ && !$has_run{$_} } map { $_->{words} } blocks_of($runbook) ],
 	[], 'every block of the runbook was run');
 $_->stop for grep { -e $_->data_dir . '/postmaster.pid' } values %node;
 done_testing();

@@ -1,24 +1,30 @@
 # However a generator's page has come about, an id is flushed before a client receives it, and is not generated again
-# if the server crashes at once and its clock is then an hour back: new, altered, moved, rolled back, or copied with
-# its database.
+# if the server crashes at once and its clock is then an hour back: new, altered, moved, raised, rolled back, or copied
+# with its database. The page keeps its layout.
 use Clocked;
 use ShardidTest;
 
 # No other process must help: each call must flush by itself.
-start_clocked("wal_writer_delay = 10s\ncheckpoint_timeout = 1h\nbgwriter_lru_maxpages = 0\n");
+start_clocked(<<'CONF');
+wal_writer_delay = 10s
+checkpoint_timeout = 1h
+bgwriter_lru_maxpages = 0
+max_prepared_transactions = 1
+CONF
 
-# Generates an id in a transaction that is rolled back, and tests that all WAL is flushed before; the position can be
-# further by the header of the page in which the next record begins.
+# Generates an id by $call in a transaction that is rolled back, and tests that all WAL is flushed before; the position can
+# be further by the header of the page in which the next record begins.
 my @returned;
 
 sub one_id
 {
 	my ($what, $generator, %params) = @_;
 	my $database = $params{database} // 'postgres';
+	my $call = $params{call} // "next_id(5, '$generator')";
 	my ($id, $is_flushed) = split /\n/, query(<<"SQL", $database);
 BEGIN;
 @{[ $params{before} // '' ]}
-SELECT next_id(5, '$generator');
+SELECT $call;
 SELECT pg_current_wal_insert_lsn() - pg_current_wal_flush_lsn() <= 40;
 ROLLBACK;
 SQL
@@ -27,37 +33,27 @@ SQL
 	return;
 }
 
-sub compare
-{
-	for my $returned (@returned)
-	{
-		my ($what, $generator, $id, $database) = @$returned;
-		cmp_ok(query("SELECT next_id(5, '$generator')", $database), '>', $id, "one id after $what: after the crash the next is above it");
-	}
-	@returned = ();
-	set_clock('+0');
-	return;
-}
-
 # Each id comes at once, before the second has passed that is logged ahead. No checkpoint comes between it and the crash,
-# since that writes all pages.
-query("CREATE SEQUENCE $_") for qw(one many);
-query(q{SELECT count(next_id(5, 'many')) FROM generate_series(1, 5000); CHECKPOINT; SELECT next_id(5, 'many'), next_id(5, 'one'); CHECKPOINT});
+# since that writes all pages. CREATE DATABASE ... TEMPLATE copies the page with its count of values logged ahead. In the
+# copy nextval trusts the count, and next_id must not. file_copy writes a checkpoint.
+my $hour_ahead = q(id_lower_bound(clock_timestamp() + interval '1 hour'));
+query("CREATE SEQUENCE $_") for qw(one many raised bound);
+query('CREATE DATABASE origin');
+query(q{CREATE EXTENSION shardid; CREATE SEQUENCE plain; SELECT nextval('plain'), next_id(5)}, 'origin');
+query('CREATE DATABASE file_copy TEMPLATE origin STRATEGY file_copy');
+query(<<'SQL');
+SELECT count(next_id(5, 'many')) FROM generate_series(1, 5000);
+CHECKPOINT;
+SELECT next_id(5, 'many'), next_id(5, 'one'), next_id(5, 'raised');
+CHECKPOINT;
+SQL
 one_id('an id and a checkpoint', 'one');
 one_id('ids and two checkpoints', 'many');
-crash('-1h');
-compare();
-
-# CREATE DATABASE ... TEMPLATE copies the page with its count of values logged ahead. In the copy nextval trusts the
-# count, and next_id must not. file_copy writes a checkpoint.
-query('CREATE DATABASE origin');
-query('CREATE EXTENSION shardid; CREATE SEQUENCE plain', 'origin');
-for my $strategy (qw(file_copy wal_log))
-{
-	query(q{SELECT nextval('plain'), next_id(5)}, 'origin');
-	query("CREATE DATABASE $strategy TEMPLATE origin STRATEGY $strategy");
-	one_id("a copy by $strategy", 'shardid_seq', database => $strategy);
-}
+one_id('raise_generator', 'raised', call => "raise_generator('raised', $hour_ahead)");
+one_id('a copy by file_copy', 'shardid_seq', database => 'file_copy');
+query(q{SELECT nextval('plain'), next_id(5)}, 'origin');
+query('CREATE DATABASE wal_log TEMPLATE origin STRATEGY wal_log');
+one_id('a copy by wal_log', 'shardid_seq', database => 'wal_log');
 my $plain = query(q{SELECT nextval('plain')}, 'wal_log');
 
 my @ways = (
@@ -77,12 +73,20 @@ for my $n (0 .. $#ways)
 	one_id($what, "way_$n.g");
 }
 
+# The layout of the first id, or of the first raise, is in WAL, also after a checkpoint.
+query("CREATE SEQUENCE $_") for qw(new raised_first);
+query("SELECT next_id(5, '$_', shard_bits => 12)") for qw(new bound);
+one_id('raise_generator of a fresh sequence', 'raised_first', call => "raise_generator('raised_first', $hour_ahead, shard_bits => 13)");
+
+query('CREATE SEQUENCE in_prepared');
+push @returned, [ 'PREPARE TRANSACTION', 'in_prepared', query(q{BEGIN; SELECT next_id(5, 'in_prepared'); PREPARE TRANSACTION 'q'}), 'postgres' ];
+
 # A rollback, or a crash, restores the old storage of an altered generator, which knows the ids of the new storage.
 query("CREATE SEQUENCE $_; SELECT next_id(5, '$_')") for qw(rolled_back in_flight);
 one_id('ALTER rolled back', 'rolled_back', before => 'ALTER SEQUENCE rolled_back CACHE 2;');
 # A committed position that is ahead of the clock is above all that is drawn meanwhile, and stays.
 query("CREATE SEQUENCE $_") for qw(set restarted);
-my $ahead = query(q{SELECT id_lower_bound(clock_timestamp() + interval '1 hour') >> 23 << 10});
+my $ahead = query("SELECT $hour_ahead >> 23 << 10");
 query("SELECT setval('set', $ahead, false)");
 query(<<"SQL");
 BEGIN;
@@ -108,7 +112,20 @@ my ($of_open) = @{ read_told($in_flight)->[0] };
 ok($of_open, 'an id was returned in a transaction that had altered its generator and was open');
 push @returned, [ 'ALTER in an open transaction', 'in_flight', $of_open, 'postgres' ];
 cmp_ok(query("SELECT last_value FROM $_"), '>=', $ahead, "$_: after the crash no lower than it was committed") for qw(set restarted);
-compare();
+for my $returned (@returned)
+{
+	my ($what, $generator, $id, $database) = @$returned;
+	cmp_ok(query("SELECT next_id(5, '$generator')", $database), '>', $id, "one id after $what: after the crash the next is above it");
+}
+for my $generator (qw(new bound))
+{
+	like(error_on($node, "SELECT next_id(5, '$generator', shard_bits => 13)"), qr/^55000/, "$generator: another layout is refused after the crash");
+	like(error_on($node, "SELECT next_id(5, '$generator', shard_bits => 12)"), qr/^none: \d+$/, 'and its own continues');
+}
+like(error_on($node, q(SET lock_timeout = '20ms'; ALTER SEQUENCE in_prepared RESTART)),
+	qr/^55P03/, 'a prepared transaction keeps the lock of its draw, also over a crash');
+query(q(COMMIT PREPARED 'q'));
+query('ALTER SEQUENCE in_prepared RESTART');
 cmp_ok(query(q{SELECT nextval('plain')}, 'wal_log'), '<=', $plain, 'nextval repeats in the copy by wal_log: the test can detect it');
 
 $node->stop;

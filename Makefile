@@ -11,10 +11,10 @@ OBJS = src/module.o \
            uuid.o)
 
 REGRESS = ids layouts settled inspection uuids uuid_v1_generated objectid errors privileges one_layout processors jumps \
-          moved raise interplay rollback cost two_phase usage extension batches status ranges scatter fingerprint \
+          moved raise interplay rollback cost usage extension batches status ranges scatter fingerprint \
           short_text layouts_of_others
 REGRESS_OPTS = --load-extension=shardid
-ISOLATION = ddl_waits draw_waits together revoked prepared watched
+ISOLATION = waits revoked
 ISOLATION_OPTS = --load-extension=shardid
 
 # Topics that are named, as in "make installcheck REGRESS=ids", run alone; else those of the houses run, too.

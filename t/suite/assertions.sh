@@ -25,5 +25,5 @@ test_variant "$TEST_DIR" \
     'regress isolation t/generator/every_call.pl contrib/lease/t/every_call.pl t/crash/standby.pl t/generator/ended_waits.pl'
 echo 'ok assertions'
 echo 'debug_discard_caches = 1' >>"$TEST_DIR/temp.conf"
-test_variant "$TEST_DIR" 'rollback two_phase status ids interplay'
+test_variant "$TEST_DIR" 'rollback status ids interplay'
 echo 'ok assertions, without caches'

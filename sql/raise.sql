@@ -9,27 +9,21 @@ SET timezone = 'UTC';
 -- Ids of several shards in the highest id's millisecond: none is repeated, and all later ids are above.
 CREATE SEQUENCE original;
 CREATE SEQUENCE copy;
-CREATE TABLE ids AS SELECT 1 + n % 5 AS shard, next_id(1 + n % 5, 'original') AS id
-FROM generate_series(1, 3000) n;
+CREATE TABLE ids AS SELECT next_id(1 + n % 5, 'original') AS id FROM generate_series(1, 3000) n;
 SELECT max(id) AS highest FROM ids \gset
 SELECT raise_generator('copy', :highest) AS first \gset
 SELECT id_timestamp(:first) - id_timestamp(:highest), id_shard(:first), id_sequence(:first);
-INSERT INTO ids SELECT 1 + n % 5, next_id(1 + n % 5, 'copy') FROM generate_series(1, 3000) n;
-SELECT count(*) - count(DISTINCT id) AS twice FROM ids;
-SELECT count(*) FILTER (WHERE id < :first), count(*) FILTER (WHERE id = :first) <= 1
-FROM (SELECT id FROM ids OFFSET 3000) s;
+SELECT count(*) FILTER (WHERE id < :first), count(*) FILTER (WHERE id = :first) <= 1, count(*) - count(DISTINCT id)
+FROM (SELECT next_id(1 + n % 5, 'copy') AS id FROM generate_series(1, 3000) n) s;
 
--- Never back: neither to an older id nor to one of its own.
+-- Never back: neither to an older id nor to one of its own. The returned id is the smallest possible next id.
 SELECT last_value FROM copy \gset
 SELECT raise_generator('copy', id_lower_bound('2020-01-01 00:00:00+00')) > :highest;
 SELECT raise_generator('copy', 0) > :highest;
 SELECT last_value = :last_value FROM copy;
--- The returned id is the smallest possible next id.
 SELECT raise_generator('copy', 0) <= next_id(0, 'copy');
 -- A generator that setval has set ahead, with is_called false.
-SELECT last_value FROM copy \gset
-SELECT setval('copy', :last_value + 100000, false) - :last_value;
-SELECT last_value AS ahead FROM copy \gset
+SELECT setval('copy', last_value + 100000, false) AS ahead FROM copy \gset
 SELECT raise_generator('copy', :highest) IS NOT NULL;
 SELECT last_value = :ahead FROM copy;
 
@@ -38,7 +32,6 @@ CREATE SEQUENCE ahead;
 SELECT id_lower_bound(clock_timestamp() + interval '1 hour') AS future \gset
 SELECT raise_generator('ahead', :future) = :future + (1 << 23);
 SELECT next_id(7, 'ahead') > :future + (1 << 23) - 1, next_id(0, 'ahead') > :future + (1 << 23);
-SELECT lead BETWEEN '30 min' AND '61 min' FROM id_generator_status('ahead');
 SELECT regexp_replace(try('SELECT raise_generator(''ahead'', id_lower_bound(clock_timestamp() + interval ''2 days''))'),
                       '\d+ ms ahead', 'MANY ms ahead');
 SELECT lead BETWEEN '30 min' AND '61 min' FROM id_generator_status('ahead');
@@ -59,8 +52,7 @@ RESET client_min_messages;
 CREATE SEQUENCE bound;
 -- Only in the extension:
 SELECT raise_generator('bound', 5, shard_bits => 12) = (1 << 22);
-SELECT left(try('SELECT next_id(1, ''bound'')'), 5);
-SELECT left(try('SELECT raise_generator(''bound'', 5)'), 5);
+SELECT left(try('SELECT next_id(1, ''bound'')'), 5), left(try('SELECT raise_generator(''bound'', 5)'), 5);
 SELECT next_id(1, 'bound', shard_bits => 12) IS NOT NULL;
 -- In both versions:
 
@@ -73,17 +65,15 @@ SELECT last_value FROM plain;
 -- A generator whose layout is unknown, as after a dump, is not bound to a layout in which it has ended or
 -- is too far ahead.
 CREATE SEQUENCE restored;
-SELECT last_value FROM original \gset
-SELECT setval('restored', :last_value) IS NOT NULL;
-SELECT left(try('SELECT raise_generator(''restored'', 1, shard_bits => 31, sequence_bits => 0)'), 5);
-SELECT left(try('SELECT raise_generator(''restored'', 1, shard_bits => 13, sequence_bits => 8)'), 5);
+SELECT setval('restored', last_value) IS NOT NULL FROM original;
+SELECT left(try('SELECT raise_generator(''restored'', 1, shard_bits => 31, sequence_bits => 0)'), 5),
+       left(try('SELECT raise_generator(''restored'', 1, shard_bits => 13, sequence_bits => 8)'), 5);
 SELECT next_id(1, 'restored') IS NOT NULL;
 
 -- The last millisecond of the layout has none after it.
 SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$raise_generator('plain', -1)$$,
     $$raise_generator('plain', 5, shard_bits => 40)$$]) call;
-SELECT left(try('SELECT raise_generator(''ids'', 5)'), 5);
-SELECT raise_generator('plain', NULL) IS NULL;
+SELECT left(try('SELECT raise_generator(''ids'', 5)'), 5), raise_generator('plain', NULL) IS NULL;
 
 -- It needs UPDATE, not USAGE, and no read-only transaction.
 GRANT USAGE ON SEQUENCE original TO regress_shardid_app;
@@ -103,20 +93,19 @@ ROLLBACK;
 -- Like setval, it is not rolled back; and storage that a rollback restores knows it as well.
 BEGIN;
 SELECT raise_generator('original', :future) IS NOT NULL;
+-- Only in the extension:
+ALTER SEQUENCE copy RESTART;
+SELECT raise_generator('copy', :future) IS NOT NULL;
+-- In both versions:
 ROLLBACK;
 SELECT next_id(1, 'original') > :future;
-CREATE SEQUENCE rolled_back;
-BEGIN;
-ALTER SEQUENCE rolled_back RESTART;
-SELECT raise_generator('rolled_back', :future) IS NOT NULL;
-ROLLBACK;
 -- Only in the extension:
-SELECT next_id(1, 'rolled_back') > :future;
+SELECT next_id(1, 'copy') > :future;
 -- In both versions:
 CREATE TEMPORARY SEQUENCE temporary;
 SELECT raise_generator('temporary', :future) IS NOT NULL, next_id(1, 'temporary') > :future;
 
 DROP TABLE ids;
-DROP SEQUENCE original, copy, ahead, negative, bound, plain, restored, rolled_back;
+DROP SEQUENCE original, copy, ahead, negative, bound, plain, restored;
 DROP FUNCTION try;
 DROP ROLE regress_shardid_app;

@@ -48,15 +48,13 @@ def milliseconds(statements, database=SHOP):
     return [float(t) for t in re.findall(r"^Time: ([\d.]+) ms", out, re.M)]
 
 
-def tps(statement, seconds, sessions=CLIENTS, database=SHOP, **variables):
+def tps(statement, seconds, sessions=CLIENTS, database=SHOP):
     """Transactions per second."""
     with tempfile.NamedTemporaryFile("w", suffix=".sql") as script:
         script.write(statement + ";\n")
         script.flush()
         command = ["pgbench", "-n", "-M", "prepared", "-c", str(sessions), "-j", "2", "-T", str(seconds)]
-        command += ["-f", script.name]
-        command += [word for name, value in variables.items() for word in ("-D", f"{name}={value}")]
-        out = subprocess.run([*command, database], stdout=subprocess.PIPE, text=True, check=True).stdout
+        out = subprocess.run([*command, "-f", script.name, database], stdout=subprocess.PIPE, text=True, check=True).stdout
     return float(re.search(r"tps = ([\d.]+)", out)[1])
 
 

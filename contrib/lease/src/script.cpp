@@ -1,6 +1,6 @@
 // What the script of shardid_lease cannot do in SQL: on the registry, what it has made durable; on
-// a member, what is on a generator's page; on both sides, where this is, and keeping the extension's
-// tables its own.
+// a member, what is on a generator's page; on both sides, where this is, and keeping the
+// extension's tables its own.
 #include "engine/arguments.h"
 #include "engine/incarnation.h"
 #include "engine/sequence.h"

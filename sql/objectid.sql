@@ -23,7 +23,7 @@ SELECT objectid_from(NULL, 0, 0, 0) IS NULL AND objectid_timestamp(NULL) IS NULL
 
 -- Generated ObjectIds: distinct, increasing, of one process, of the current second.
 CREATE TABLE made (n int GENERATED ALWAYS AS IDENTITY, id bytea DEFAULT objectid());
-INSERT INTO made SELECT FROM generate_series(1, 100000);
+INSERT INTO made SELECT FROM generate_series(1, 40000);
 SELECT count(DISTINCT id), count(DISTINCT substr(id, 5, 5)) AS processes, min(length(id)), max(length(id)) FROM made;
 SELECT count(*) AS not_above FROM (SELECT id <= lag(id) OVER (ORDER BY n) AS back FROM made) s WHERE back;
 SELECT objectid_timestamp(objectid()) BETWEEN date_trunc('second', statement_timestamp()) AND clock_timestamp() AS now;

@@ -70,7 +70,7 @@ DECLARE
     top int;
 BEGIN
     PERFORM setseed(0.5);
-    FOR i IN 1 .. 300 LOOP
+    FOR i IN 1 .. 100 LOOP
         bottom := (random() * 200)::int - 150;
         top := bottom + (random() * 100)::int + 1;
         PERFORM same_as_nextval(

@@ -146,8 +146,7 @@ RETURN shardid_lease.timeline() = '00000001' OR coalesce(encode(
 
 -- A snapshot that is older than the last commit would hide what was granted.
 
-CREATE FUNCTION shardid_lease.check_transaction() RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+CREATE FUNCTION shardid_lease.check_transaction() RETURNS void LANGUAGE plpgsql AS $body$
 BEGIN
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
@@ -160,8 +159,7 @@ $body$;
 
 -- A standby that is promoted must not have forgotten what an owner was told.
 
-CREATE FUNCTION shardid_lease.check_durability() RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+CREATE FUNCTION shardid_lease.check_durability() RETURNS void LANGUAGE plpgsql AS $body$
 BEGIN
     PERFORM shardid_lease.check_transaction();
     IF current_setting('synchronous_standby_names') <> ''
@@ -183,7 +181,7 @@ RETURN coalesce(pg_has_role(caller, shardid_lease.role_oid(owner), 'USAGE'), (SE
 -- before shows that the server was started from a base backup.
 
 CREATE FUNCTION shardid_lease.where_differs(known shardid_lease.registry_confirmation, here jsonb) RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $body$
+LANGUAGE plpgsql STABLE AS $body$
 DECLARE
     other_cluster boolean := known.system_identifier <> here->>'system_identifier';
     other_host boolean := known.host <> here->>'host';
@@ -202,8 +200,7 @@ BEGIN
 END
 $body$;
 
-CREATE FUNCTION shardid_lease.why_stopped(space shardid_lease.id_space) RETURNS text
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+CREATE FUNCTION shardid_lease.why_stopped(space shardid_lease.id_space) RETURNS text LANGUAGE plpgsql AS $body$
 DECLARE
     known shardid_lease.registry_confirmation;
     differs text;
@@ -240,7 +237,7 @@ RETURN CASE WHEN request->>name ~ '^\d{1,19}$' THEN
 -- is stopped. seen: the serial of the receipt, if it is for the requested shard or if no shard is requested.
 
 CREATE FUNCTION shardid_lease.check_request(request jsonb, space shardid_lease.id_space, OUT why text, OUT seen bigint)
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+LANGUAGE plpgsql AS $body$
 DECLARE
     asked bigint := shardid_lease.number_of(request, 'shard');
     last_shard bigint := (1::bigint << space.shard_bits) - 1;
@@ -296,7 +293,7 @@ $body$;
 -- ==== The registry: functions for the owners of id spaces ====
 
 CREATE FUNCTION shardid_lease.owned_space(caller regrole, wanted text) RETURNS shardid_lease.id_space
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+LANGUAGE plpgsql AS $body$
 DECLARE
     space shardid_lease.id_space;
 BEGIN
@@ -321,8 +318,7 @@ BEGIN
 END
 $body$;
 
-CREATE FUNCTION shardid_lease.owned_spaces(caller regrole) RETURNS text[]
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+CREATE FUNCTION shardid_lease.owned_spaces(caller regrole) RETURNS text[] LANGUAGE plpgsql AS $body$
 BEGIN
     PERFORM shardid_lease.check_durability();
     PERFORM FROM shardid_lease.id_space s WHERE shardid_lease.is_owner(caller, s.owner) ORDER BY s.name FOR UPDATE;
@@ -335,8 +331,7 @@ BEGIN
 END
 $body$;
 
-CREATE FUNCTION shardid_lease.confirm_here(spaces text[], was_restored boolean) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+CREATE FUNCTION shardid_lease.confirm_here(spaces text[], was_restored boolean) RETURNS void LANGUAGE plpgsql AS $body$
 BEGIN
     DELETE FROM shardid_lease.registry_confirmation c
     USING shardid_lease.id_space s WHERE s.name = ANY (spaces) AND c.identity = s.identity;
@@ -355,7 +350,7 @@ $body$;
 CREATE FUNCTION shardid_lease.create_id_space_by(
     caller regrole, name text, lease interval DEFAULT '60 seconds', max_ahead interval DEFAULT NULL,
     epoch timestamptz DEFAULT '2011-08-24 21:07:01.721+00', shard_bits int DEFAULT 13, sequence_bits int DEFAULT 10)
-RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+RETURNS void LANGUAGE plpgsql AS $body$
 DECLARE
     lease_ms bigint := 1000 * extract(epoch FROM lease);
     max_ahead_ms bigint;
@@ -394,8 +389,7 @@ EXCEPTION WHEN unique_violation THEN
 END
 $body$;
 
-CREATE FUNCTION shardid_lease.drop_id_space_by(caller regrole, name text) RETURNS void
-LANGUAGE plpgsql STRICT SET search_path = pg_catalog, pg_temp AS $body$
+CREATE FUNCTION shardid_lease.drop_id_space_by(caller regrole, name text) RETURNS void LANGUAGE plpgsql STRICT AS $body$
 DECLARE
     dropped shardid_lease.id_space := shardid_lease.owned_space(caller, name);
 BEGIN
@@ -417,7 +411,7 @@ END
 $body$;
 
 CREATE FUNCTION shardid_lease.evict_shard_by(caller regrole, space text, shard int) RETURNS void
-LANGUAGE plpgsql STRICT SET search_path = pg_catalog, pg_temp AS $body$
+LANGUAGE plpgsql STRICT AS $body$
 DECLARE
     its_space shardid_lease.id_space := shardid_lease.owned_space(caller, space);
 BEGIN
@@ -434,7 +428,7 @@ END
 $body$;
 
 CREATE FUNCTION shardid_lease.reserve_shard_by(caller regrole, space text, shard int, comment text DEFAULT NULL)
-RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+RETURNS void LANGUAGE plpgsql AS $body$
 DECLARE
     its_space shardid_lease.id_space := shardid_lease.owned_space(caller, space);
     last_shard bigint := (1::bigint << its_space.shard_bits) - 1;
@@ -478,7 +472,7 @@ END
 $body$;
 
 CREATE FUNCTION shardid_lease.unreserve_shard_by(caller regrole, space text, shard int) RETURNS void
-LANGUAGE plpgsql STRICT SET search_path = pg_catalog, pg_temp AS $body$
+LANGUAGE plpgsql STRICT AS $body$
 DECLARE
     its_space shardid_lease.id_space := shardid_lease.owned_space(caller, space);
 BEGIN
@@ -497,7 +491,7 @@ END
 $body$;
 
 CREATE FUNCTION shardid_lease.registry_was_restored_by(caller regrole, newest_grant timestamptz DEFAULT NULL)
-RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+RETURNS void LANGUAGE plpgsql AS $body$
 DECLARE
     spaces text[] := shardid_lease.owned_spaces(caller);
 BEGIN
@@ -532,8 +526,7 @@ BEGIN
 END
 $body$;
 
-CREATE FUNCTION shardid_lease.registry_was_moved_by(caller regrole) RETURNS void
-LANGUAGE plpgsql STRICT SET search_path = pg_catalog, pg_temp AS $body$
+CREATE FUNCTION shardid_lease.registry_was_moved_by(caller regrole) RETURNS void LANGUAGE plpgsql STRICT AS $body$
 DECLARE
     spaces text[] := shardid_lease.owned_spaces(caller);
     space shardid_lease.id_space;
@@ -592,7 +585,7 @@ RETURNS jsonb LANGUAGE sql IMMUTABLE
 RETURN jsonb_build_object('origin', request->'origin', 'ok', false, 'final', final, 'later', later, 'error', error);
 
 CREATE FUNCTION shardid_lease.why_not(space shardid_lease.id_space, shard int, held shardid_lease.granted_shard, own boolean) RETURNS text
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+LANGUAGE plpgsql AS $body$
 BEGIN
     RETURN format('shard %s of id space "%s" ', shard, space.name) || CASE
         WHEN held.state IS NULL THEN 'is not granted to any generator'
@@ -612,7 +605,7 @@ $body$;
 -- The lowest shard that the caller can be granted: one of its own, or a free one that no open transaction has locked.
 
 CREATE FUNCTION shardid_lease.free_shard(space shardid_lease.id_space, caller regrole, request jsonb) RETURNS int
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+LANGUAGE plpgsql AS $body$
 DECLARE
     rows_of_space bigint := (SELECT count(*) FROM shardid_lease.granted_shard g WHERE g.space = space.name);
     lowest bigint := 0;
@@ -676,8 +669,7 @@ $body$;
 --   clock, tick       Each is compared with the registry's clock, the tick also with not_before: a wrong clock does not
 --                     move a shard's windows further than max_ahead.
 
-CREATE FUNCTION shardid_lease.grant_one(caller regrole, request jsonb) RETURNS jsonb
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+CREATE FUNCTION shardid_lease.grant_one(caller regrole, request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $body$
 DECLARE
     space shardid_lease.id_space;
     held shardid_lease.granted_shard;
@@ -805,7 +797,7 @@ END
 $body$;
 
 CREATE FUNCTION shardid_lease.grant_shards_by(caller regrole, requests jsonb) RETURNS jsonb
-LANGUAGE plpgsql STRICT SET search_path = pg_catalog, pg_temp AS $body$
+LANGUAGE plpgsql STRICT AS $body$
 DECLARE
     request jsonb;
     answers jsonb[] := '{}';
@@ -823,7 +815,7 @@ $body$;
 -- commits wait for, also if that wait was canceled.
 
 CREATE FUNCTION shardid_lease.receipts_by(caller regrole, answers jsonb) RETURNS jsonb
-LANGUAGE plpgsql STRICT SET search_path = pg_catalog, pg_temp SET synchronous_commit = 'on' AS $body$
+LANGUAGE plpgsql STRICT SET synchronous_commit = 'on' AS $body$
 DECLARE
     answer jsonb;
     complete jsonb[] := '{}';
@@ -1005,6 +997,123 @@ COMMENT ON VIEW shardid_lease.shard_leases IS
 
 GRANT SELECT ON shardid_lease.shard_leases TO PUBLIC;
 
+-- ==== The member: what the library reads, in a session and in the background worker ====
+
+-- The sequence can be one from a dump, renamed since its restore.
+
+CREATE FUNCTION shardid_lease.may_be_restored(generator oid) RETURNS boolean
+AS 'MODULE_PATHNAME', 'shardid_may_be_restored' LANGUAGE C STRICT;
+
+-- The lease of a generator; sealed for a reader, if it is not to be seen which lease it has.
+
+CREATE FUNCTION shardid_lease.lease_of(generator oid, is_reader boolean) RETURNS shardid_lease.leased_generator
+LANGUAGE plpgsql STABLE AS $body$
+DECLARE
+    found_rows shardid_lease.leased_generator[] := ARRAY(
+        SELECT l FROM shardid_lease.leased_generator l WHERE shardid_lease.sequence_oid(l.generator) = lease_of.generator);
+    its shardid_lease.leased_generator := found_rows[1];
+    is_one boolean := cardinality(found_rows) < 2;
+    lost shardid_lease.leased_generator;
+BEGIN
+    IF NOT (is_one OR is_reader) THEN
+        RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+            MESSAGE = format('generator "%s" has two leases', its.generator),
+            DETAIL = 'Table shardid_lease.leased_generator has two rows for it, perhaps one from a dump that was restored.',
+            HINT = 'As a superuser, delete the row that does not belong to it.';
+    ELSIF its.origin IS NULL THEN
+        SELECT * INTO lost FROM shardid_lease.leased_generator l
+        WHERE l.state = 'leased' AND shardid_lease.sequence_oid(l.generator) IS NULL AND l.generator::text !~ '^\d+$' LIMIT 1;
+        IF FOUND AND shardid_lease.may_be_restored(generator) THEN
+            IF NOT is_reader THEN
+                RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+                    MESSAGE = format('generator "%s" may be leased under another name', generator::regclass),
+                    DETAIL = format('A dump that was restored here has a lease of sequence %s, which does not exist.', lost.generator),
+                    HINT = 'Rename that sequence back and generate an id with it; or, if it was dropped, delete its row from '
+                        'shardid_lease.leased_generator as a superuser.';
+            END IF;
+            its := lost;
+            is_one := false;
+        END IF;
+    END IF;
+    IF NOT is_one OR its.state = 'leased' AND num_nulls(its.shard, its.epoch, its.shard_bits, its.sequence_bits) > 0 THEN
+        its.state := 'sealed';
+    END IF;
+    RETURN its;
+END
+$body$;
+
+-- The same with its window, as jsonb; or the lease of this origin, if that is not null.
+
+CREATE FUNCTION shardid_lease.known_lease(generator oid, origin text, is_reader boolean) RETURNS jsonb
+LANGUAGE plpgsql STABLE SECURITY DEFINER AS $body$
+DECLARE
+    its shardid_lease.leased_generator;
+BEGIN
+    IF origin IS NULL THEN
+        its := shardid_lease.lease_of(generator, is_reader);
+    ELSE
+        SELECT * INTO its FROM shardid_lease.leased_generator l WHERE l.origin = known_lease.origin::uuid;
+    END IF;
+    RETURN CASE WHEN its.origin IS NOT NULL THEN coalesce((
+        SELECT to_jsonb(w) || jsonb_build_object('window_lease', w.lease) FROM shardid_lease.lease_window w
+        WHERE w.origin = its.origin), '{}') || to_jsonb(its) END;
+END
+$body$;
+
+-- An object that has a message. For a job: it ends with that.
+
+CREATE FUNCTION shardid_lease.told(job jsonb, level text, code text, message text, detail text, hint text) RETURNS jsonb
+LANGUAGE sql IMMUTABLE
+RETURN job - 'requests' || jsonb_build_object('level', level, 'sqlstate', code, 'message', message, 'detail', detail, 'hint', hint);
+
+CREATE FUNCTION shardid_lease.is_connection_option(name text) RETURNS boolean
+AS 'MODULE_PATHNAME', 'shardid_is_connection_option' LANGUAGE C STRICT;
+
+-- How a role reaches the registry behind a foreign server, by its user mapping; or a message. Of two options with one
+-- name libpq takes the later one. password_required is postgres_fdw's, and only superusers can set it.
+
+CREATE FUNCTION shardid_lease.address_of(server text, role oid) RETURNS jsonb
+LANGUAGE plpgsql STABLE SECURITY DEFINER AS $body$
+DECLARE
+    role_name text := pg_get_userbyid(role);
+    found record;
+    mapping record;
+    needs_password boolean := NOT (SELECT r.rolsuper FROM pg_roles r WHERE r.oid = role);
+BEGIN
+    SELECT s.oid, s.srvoptions, w.fdwname, w.fdwoptions INTO found
+    FROM pg_foreign_server s JOIN pg_foreign_data_wrapper w ON w.oid = s.srvfdw WHERE s.srvname = server;
+    SELECT m.umserver, m.umoptions AS options, o.* INTO mapping
+    FROM pg_user_mapping m, LATERAL (SELECT max(option_value) FILTER (WHERE option_name = 'password') AS password,
+        max(option_value) FILTER (WHERE option_name = 'password_required') AS required FROM pg_options_to_table(m.umoptions)) o
+    WHERE m.umserver = found.oid AND m.umuser IN (role, 0) ORDER BY m.umuser DESC LIMIT 1;
+    needs_password := needs_password AND mapping.required IS DISTINCT FROM 'false';
+    RETURN CASE
+        WHEN found.oid IS NULL THEN shardid_lease.told('{}', 'ERROR', '42704', format('server "%s" does not exist', server), NULL,
+            'Run CREATE SERVER ... FOREIGN DATA WRAPPER dblink_fdw, and CREATE USER MAPPING.')
+        WHEN found.fdwname NOT IN ('dblink_fdw', 'postgres_fdw') THEN shardid_lease.told('{}', 'ERROR', '42809',
+            format('server "%s" does not lead to a PostgreSQL database', server),
+            format('Its foreign-data wrapper is "%s".', found.fdwname),
+            'Run CREATE SERVER ... FOREIGN DATA WRAPPER dblink_fdw.')
+        WHEN NOT has_server_privilege(role, found.oid, 'USAGE') THEN shardid_lease.told('{}', 'ERROR', '42501',
+            format('permission denied for foreign server %s', server),
+            format('Role "%s", which owns the generator, has no USAGE on it.', role_name),
+            format('Run GRANT USAGE ON FOREIGN SERVER %I TO %I.', server, role_name))
+        WHEN mapping.umserver IS NULL THEN shardid_lease.told('{}', 'ERROR', '42704',
+            format('user mapping not found for user "%s", server "%s"', role_name, server), NULL, 'Run CREATE USER MAPPING.')
+        WHEN needs_password AND coalesce(mapping.password, '') = '' THEN shardid_lease.told('{}', 'ERROR', '2F003',
+            'password is required',
+            format('Role "%s", which owns the generator, is no superuser, and its user mapping for server "%s" has no password.',
+                role_name, server),
+            'Run ALTER USER MAPPING ... OPTIONS (ADD password ''...'').')
+        ELSE jsonb_build_object('needs_password', needs_password, 'conninfo', (
+            SELECT string_agg(format('%s=''%s''', o.option_name, replace(replace(o.option_value, '\', '\\'), '''', '\''')), ' '
+                ORDER BY o.ordinality)
+            FROM pg_options_to_table('{fallback_application_name=shardid_lease}'::text[] || found.fdwoptions || found.srvoptions
+                || mapping.options || ('client_encoding=' || getdatabaseencoding())) WITH ORDINALITY o
+            WHERE shardid_lease.is_connection_option(o.option_name))) END;
+END
+$body$;
+
 -- ==== The member: what it asks the registry, and what becomes of the answers ====
 
 -- Called by the library (contrib/lease/src/steps.cpp): in the background worker, and in a session that asks by itself.
@@ -1018,7 +1127,7 @@ AS 'MODULE_PATHNAME', 'shardid_page_of' LANGUAGE C STRICT;
 -- incarnation is the one to which its window was granted.
 
 CREATE FUNCTION shardid_lease.request_of(its shardid_lease.leased_generator, page jsonb, joins boolean, takes_over boolean)
-RETURNS jsonb LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $body$
+RETURNS jsonb LANGUAGE plpgsql STABLE AS $body$
 DECLARE
     known shardid_lease.lease_window;
     moved_at pg_lsn := page->>'moved_at';
@@ -1035,8 +1144,7 @@ BEGIN
 END
 $body$;
 
-CREATE FUNCTION shardid_lease.answers_by_origin(answers text) RETURNS jsonb
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $body$
+CREATE FUNCTION shardid_lease.answers_by_origin(answers text) RETURNS jsonb LANGUAGE plpgsql STABLE AS $body$
 BEGIN
     RETURN coalesce((SELECT jsonb_object_agg(a->>'origin', a) FROM jsonb_array_elements(answers::jsonb) a), '{}');
 EXCEPTION WHEN data_exception OR program_limit_exceeded THEN
@@ -1052,7 +1160,7 @@ CREATE FUNCTION shardid_lease.check_answer(
     OUT fault text, OUT is_answered boolean, OUT is_refused boolean, OUT is_final boolean,
     OUT shard int, OUT from_ms bigint, OUT until_ms bigint, OUT lease_ms bigint, OUT serial bigint, OUT receipt text,
     OUT registry text, OUT epoch timestamptz, OUT shard_bits int, OUT sequence_bits int)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $body$
+LANGUAGE plpgsql STABLE AS $body$
 DECLARE
     answer jsonb := answers->(request->>'origin');
     returns boolean := (request->>'returns')::boolean;
@@ -1063,8 +1171,8 @@ BEGIN
     is_final := coalesce(answer->>'final' = 'true', false);
     is_refused := CASE WHEN is_answered THEN answer->>'later' IS DISTINCT FROM 'true' ELSE is_refusal END;
     IF answer->>'ok' IS DISTINCT FROM 'true' THEN
-        fault := CASE WHEN is_answered THEN left('The registry says: ' || coalesce(answer->>'error', 'no'), 1000)
-            ELSE coalesce(error, 'The registry gave no answer') END;
+        fault := left(CASE WHEN is_answered THEN 'The registry says: ' || coalesce(answer->>'error', 'no')
+            ELSE coalesce(btrim(regexp_replace(error, '\s+', ' ', 'g')), 'The registry gave no answer') END, 1000);
         RETURN;
     END IF;
     BEGIN
@@ -1104,7 +1212,7 @@ $body$;
 -- but its receipt proves less.
 
 CREATE FUNCTION shardid_lease.store_answers(job jsonb, answers text, error text, is_refusal boolean) RETURNS jsonb
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+LANGUAGE plpgsql AS $body$
 DECLARE
     by_origin jsonb := shardid_lease.answers_by_origin(answers);
     request jsonb;
@@ -1166,7 +1274,7 @@ BEGIN
         END IF;
     -- One generator's trouble does not keep the others' answers from being stored.
     EXCEPTION WHEN OTHERS THEN
-        came := came || jsonb_build_object('fault', 'Cannot store the answer: ' || sqlerrm);
+        came := came || jsonb_build_object('fault', left('Cannot store the answer: ' || sqlerrm, 1000));
     END;
         own := CASE WHEN request->'origin' = job->'origin' THEN came ELSE own END;
     END LOOP;
@@ -1178,12 +1286,8 @@ $body$;
 -- with "requests" for the registry behind the server "ask", or with what came of it: the shard that was "granted", and a
 -- message for the session that waits.
 
-CREATE FUNCTION shardid_lease.told(job jsonb, level text, code text, message text, detail text, hint text) RETURNS jsonb
-LANGUAGE sql IMMUTABLE
-RETURN job - 'requests' || jsonb_build_object('level', level, 'sqlstate', code, 'message', message, 'detail', detail, 'hint', hint);
-
 CREATE FUNCTION shardid_lease.refused(job jsonb, came jsonb, message text, advice text) RETURNS jsonb
-LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $body$
+LANGUAGE plpgsql IMMUTABLE AS $body$
 DECLARE
     is_refused boolean := coalesce(came->>'is_refused' = 'true', false);
 BEGIN
@@ -1196,7 +1300,7 @@ $body$;
 -- that asks again, because the answer was lost, has the same one.
 
 CREATE FUNCTION shardid_lease.join_step(job jsonb, its shardid_lease.leased_generator) RETURNS jsonb
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+LANGUAGE plpgsql AS $body$
 DECLARE
     page jsonb := shardid_lease.page_of((job->>'generator')::oid);
     wanted int := job->>'shard';
@@ -1221,8 +1325,7 @@ $body$;
 
 -- Of a request that was not granted, or whose caller no longer waits.
 
-CREATE FUNCTION shardid_lease.forget_join(forgotten uuid) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+CREATE FUNCTION shardid_lease.forget_join(forgotten uuid) RETURNS void LANGUAGE plpgsql AS $body$
 BEGIN
     DELETE FROM shardid_lease.lease_window w USING shardid_lease.leased_generator l
     WHERE l.lease = forgotten AND l.registry IS NULL AND w.origin = l.origin;
@@ -1236,8 +1339,7 @@ $body$;
 -- A row from a dump follows its sequence from now on, even if the sequence is renamed; a row whose sequence was dropped
 -- is deleted.
 
-CREATE FUNCTION shardid_lease.tidy_rows() RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+CREATE FUNCTION shardid_lease.tidy_rows() RETURNS void LANGUAGE plpgsql AS $body$
 BEGIN
     UPDATE shardid_lease.leased_generator l SET generator = shardid_lease.sequence_ref(shardid_lease.sequence_oid(l.generator))
     WHERE shardid_lease.sequence_oid(l.generator) IS NOT NULL
@@ -1254,7 +1356,7 @@ $body$;
 -- uses it, or a transaction that has begun before, generates no id that another holder of the shard generates.
 
 CREATE FUNCTION shardid_lease.first_step(job jsonb, its shardid_lease.leased_generator) RETURNS jsonb
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+LANGUAGE plpgsql AS $body$
 DECLARE
     task text := job->>'task';
     is_same boolean := (its.space, its.server) = (job->>'space', job->>'server')
@@ -1289,7 +1391,7 @@ END
 $body$;
 
 CREATE FUNCTION shardid_lease.member_step(job jsonb, answers text, error text, is_refusal boolean) RETURNS jsonb
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+LANGUAGE plpgsql AS $body$
 DECLARE
     task text := job->>'task';
     its shardid_lease.leased_generator;
@@ -1297,8 +1399,8 @@ DECLARE
     fault text;
 BEGIN
     IF NOT job ? 'requests' THEN
-        SELECT * INTO its FROM shardid_lease.leased_generator l WHERE l.origin = (job->>'origin')::uuid;
-        RETURN shardid_lease.first_step(job, its);
+        its := shardid_lease.lease_of((job->>'generator')::oid, false);
+        RETURN shardid_lease.first_step(job || jsonb_build_object('origin', its.origin), its);
     END IF;
     came := coalesce(shardid_lease.store_answers(job, answers, error, is_refusal),
         '{"fault": "The sequence is locked by a transaction", "is_answered": false}');
@@ -1347,20 +1449,29 @@ BEGIN
 END
 $body$;
 
--- The same for a session that asks by itself: it stores nothing. STABLE: the library gives it a snapshot of what is
--- committed now, whatever its transaction has.
+-- The same for a session that asks by itself: it stores nothing, and keeps what would be stored. STABLE: the library gives
+-- it a snapshot of what is committed now, whatever its transaction has.
 
 CREATE FUNCTION shardid_lease.session_step(job jsonb, answers text, error text, is_refusal boolean) RETURNS jsonb
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body$
+LANGUAGE plpgsql STABLE SECURITY DEFINER AS $body$
+DECLARE
+    request jsonb := job->'requests'->0;
+    at timestamptz := clock_timestamp();
+    checked record;
 BEGIN
-    IF NOT job ? 'requests' THEN
+    IF request IS NULL THEN
         RETURN (SELECT job || jsonb_build_object('ask', l.server,
                 'requests', jsonb_build_array(shardid_lease.request_of(l, job->'page', false, false)))
             FROM shardid_lease.leased_generator l
             WHERE l.origin = (job->>'origin')::uuid AND l.lease = (job->>'lease')::uuid AND l.state = 'leased');
     END IF;
-    RETURN (SELECT to_jsonb(c) || jsonb_build_object('moved_at', split_part(job->'requests'->0->>'incarnation', '@', 2))
-        FROM shardid_lease.check_answer(job->'requests'->0, shardid_lease.answers_by_origin(answers), error, is_refusal) c);
+    SELECT * INTO checked FROM shardid_lease.check_answer(request, shardid_lease.answers_by_origin(answers), error, is_refusal);
+    IF checked.fault IS NOT NULL THEN
+        RETURN jsonb_build_object('failed_at', at, 'is_refused', checked.is_refused, 'error', checked.fault,
+            'silent_since', CASE WHEN NOT checked.is_answered THEN coalesce((job->>'silent_since')::timestamptz, at) END);
+    END IF;
+    RETURN to_jsonb(checked) || jsonb_build_object('renewed_at', at, 'window_lease', request->'lease',
+        'family', split_part(request->>'incarnation', '@', 1), 'moved_at', split_part(request->>'incarnation', '@', 2));
 END
 $body$;
 
@@ -1390,8 +1501,7 @@ COMMENT ON FUNCTION shardid_lease.release_shard IS
 CREATE FUNCTION shardid_lease.renew_now(generator regclass) RETURNS void
 AS 'MODULE_PATHNAME', 'shardid_renew_now' LANGUAGE C STRICT;
 
-CREATE FUNCTION shardid_lease.renew_leases() RETURNS int
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+CREATE FUNCTION shardid_lease.renew_leases() RETURNS int LANGUAGE plpgsql AS $body$
 DECLARE
     leased regclass;
 BEGIN
@@ -1419,6 +1529,10 @@ BEGIN
     FOR inner_function IN SELECT p.oid FROM pg_proc p
             WHERE p.pronamespace = 'shardid_lease'::regnamespace AND obj_description(p.oid, 'pg_proc') IS NULL LOOP
         EXECUTE format('COMMENT ON FUNCTION %s IS ''used by shardid_lease itself''', inner_function);
+    END LOOP;
+    FOR inner_function IN SELECT p.oid FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
+            WHERE p.pronamespace = 'shardid_lease'::regnamespace AND l.lanname = 'plpgsql' LOOP
+        EXECUTE format('ALTER FUNCTION %s SET search_path = pg_catalog, pg_temp', inner_function);
     END LOOP;
 END
 $body$;

@@ -1,205 +1,59 @@
+// The only call that blocks in libpq looks up the host's name.
 #include "exchange.h"
 
-#include "settings.h"
+#include "engine/arguments.h"
 #include "engine/wait.h"
 
 extern "C" {
+#include <libpq-fe.h>
+
 #include "catalog/pg_database_d.h"
-#include "commands/defrem.h"
-#include "foreign/foreign.h"
-#include "mb/pg_wchar.h"
-#include "nodes/makefuncs.h"
+#include "storage/fd.h"
 #include "storage/ipc.h"
-#include "utils/timeout.h"
+#include "storage/latch.h"
 }
 
 namespace shardid {
 
 namespace {
 
-instr_time started;
-int64 longest_ms;
+constexpr int64 look_again_ms = 100;
 
-int64 left_ms() {
-    return longest_ms - ms_since(started);
-}
-
-int64 left_ms_of_worker() {
-    make_way_for_drop();
-    return left_ms();
-}
-
-const char *option_of(const List *definitions, const char *name) {
-    ListCell *cell;
-    foreach (cell, definitions) {
-        auto *option = static_cast<DefElem *>(lfirst(cell));
-        if (strcmp(option->defname, name) == 0)
-            return defGetString(option);
-    }
-    return nullptr;
-}
-
-// Its options are those that the wrapper's validator knows for connection options.
-void check_wrapper(const ForeignServer *server) {
-    const char *name = GetForeignDataWrapper(server->fdwid)->fdwname;
-    if (strcmp(name, "dblink_fdw") != 0 && strcmp(name, "postgres_fdw") != 0)
-        ereport(ERROR,
-                (errcode(ERRCODE_WRONG_OBJECT_TYPE),
-                 errmsg("server \"%s\" does not lead to a PostgreSQL database", server->servername),
-                 errdetail("Its foreign-data wrapper is \"%s\".", name),
-                 errhint("Run CREATE SERVER ... FOREIGN DATA WRAPPER dblink_fdw.")));
-}
-
-// postgres_fdw's way to say in a user mapping that no password is needed: only a superuser can set
-// it.
-bool needs_password(Oid role, const UserMapping *mapping) {
-    const char *required = option_of(mapping->options, "password_required");
-    return !superuser_arg(role) && (required == nullptr || strcmp(required, "false") != 0);
-}
-
-DefElem *option(const char *name, const char *value) {
-    return makeDefElem(pstrdup(name), reinterpret_cast<Node *>(makeString(pstrdup(value))), -1);
-}
-
-// Of two with one name libpq takes the later one.
-const List *options_of(const ForeignServer *server, const UserMapping *mapping) {
-    List *options = list_make1(option("fallback_application_name", "shardid_lease"));
-    options = list_concat(options, GetForeignDataWrapper(server->fdwid)->options);
-    options = list_concat(options, server->options);
-    options = list_concat(options, mapping->options);
-    return lappend(options, option("client_encoding", GetDatabaseEncodingName()));
-}
-
-Address address_of(const char *name, Oid role) {
-    const ForeignServer *server = GetForeignServerByName(name, true);
-    if (server == nullptr)
-        ereport(ERROR,
-                (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("server \"%s\" does not exist", name),
-                 errhint("Run CREATE SERVER ... FOREIGN DATA WRAPPER dblink_fdw, and CREATE USER "
-                         "MAPPING.")));
-    check_wrapper(server);
-    if (object_aclcheck(ForeignServerRelationId, server->serverid, role, ACL_USAGE) != ACLCHECK_OK)
-        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-                        errmsg("permission denied for foreign server %s", server->servername),
-                        errdetail("Role \"%s\", which owns the generator, has no USAGE on it.",
-                                  GetUserNameFromId(role, false)),
-                        errhint("Run GRANT USAGE ON FOREIGN SERVER %s TO %s.",
-                                quote_identifier(server->servername),
-                                quote_identifier(GetUserNameFromId(role, false)))));
-    const UserMapping *mapping = GetUserMapping(role, server->serverid);
-    const bool needs = needs_password(role, mapping);
-    const char *password = option_of(mapping->options, "password");
-    if (needs && (password == nullptr || password[0] == '\0'))
-        ereport(ERROR, (errcode(ERRCODE_S_R_E_PROHIBITED_SQL_STATEMENT_ATTEMPTED),
-                        errmsg("password is required"),
-                        errdetail("Role \"%s\", which owns the generator, is no superuser, and its "
-                                  "user mapping for server \"%s\" has no password.",
-                                  GetUserNameFromId(role, false), server->servername),
-                        errhint("Run ALTER USER MAPPING ... OPTIONS (ADD password '...').")));
-    return {options_of(server, mapping), needs, nullptr};
-}
-
-// The first one with the requests as its parameter; the second, after its commit, with what it
-// returned. Before a takeover another one adds what that displaces.
+// What the registry is asked, one statement after the other: each returns one value, which is the
+// parameter of the next one. The first two are a transaction of their own: only what is committed
+// is granted. Before a takeover, the first one adds what that displaces.
 constexpr const char *const statements[] = {
     "SELECT shardid_lease.receipts($1::pg_catalog.jsonb)",
     "SELECT shardid_lease.grant_shards($1::pg_catalog.jsonb)",
-    "SELECT shardid_lease.receipts($1::pg_catalog.jsonb)", nullptr};
+    "SELECT shardid_lease.receipts($1::pg_catalog.jsonb)"};
 
-Reply ask(const Address &address, const char *requests, bool takes_over, int64 wait_ms,
-          int64 (*left)()) {
-    LibpqCall call{};
-    call.options = address.options;
-    call.needs_password = address.needs_password;
-    call.statements = takes_over ? statements : statements + 1;
-    call.parameter = requests;
-    call.left_ms = left;
-    INSTR_TIME_SET_CURRENT(started);
-    longest_ms = Min(wait_ms, registry_timeout_ms);
-    ask_by_libpq(&call);
-    if (call.error == nullptr)
-        return {call.value, nullptr, false};
-    return {nullptr,
-            psprintf(call.has_failed ? "The registry says: %s" : "Could not reach the registry: %s",
-                     call.error),
-            call.is_for_good};
+// What is under way.
+PGconn *connection = nullptr;
+PGresult *result = nullptr;
+instr_time started;
+int64 longest_ms;
+bool is_worker;
+
+const char *value;  // that the next statement has as its parameter
+
+// Why there is no answer; null: there is one.
+const char *fault;
+bool has_failed;   // it is a statement's
+bool is_for_good;  // and there is no such function, or no right to call it
+
+bool fail(const char *error) {
+    fault = pstrdup(error);
+    return false;
 }
 
-const char *text_of(const ErrorData *error) {
-    const char *text = error->detail == nullptr ? error->message
-                                                : psprintf("%s: %s", error->message, error->detail);
-    return psprintf("Cannot ask the registry: %s", text);
+bool fail_by_libpq() {
+    return fail(PQerrorMessage(connection));
 }
 
-}  // namespace
-
-void begin_transaction() {
-    SetCurrentStatementStartTimestamp();
-    StartTransactionCommand();
-    PushActiveSnapshot(GetTransactionSnapshot());
-    // The worker ends soon: the memory that it uses need not be freed.
-    MemoryContextSwitchTo(TopMemoryContext);
-}
-
-void commit_transaction() {
-    PopActiveSnapshot();
-    CommitTransactionCommand();
-    MemoryContextSwitchTo(TopMemoryContext);
-}
-
-ErrorData *error_of_failed_transaction() {
-    MemoryContextSwitchTo(TopMemoryContext);
-    ErrorData *error = CopyErrorData();
-    FlushErrorState();
-    disable_all_timeouts(false);
-    QueryCancelPending = false;
-    AbortCurrentTransaction();
-    MemoryContextSwitchTo(TopMemoryContext);
-    return error;
-}
-
-// By a subtransaction, so that an error undoes nothing that the transaction has stored.
-Address find_registry(const char *server, Oid role) {
-    auto *found = static_cast<Address *>(palloc0(sizeof(Address)));
-    ResourceOwner owner = CurrentResourceOwner;
-    BeginInternalSubTransaction(nullptr);
-    MemoryContextSwitchTo(TopMemoryContext);
-    PG_TRY();
-    {
-        *found = address_of(server, role);
-        ReleaseCurrentSubTransaction();
-    }
-    PG_CATCH();
-    {
-        MemoryContextSwitchTo(TopMemoryContext);
-        found->error = text_of(CopyErrorData());
-        FlushErrorState();
-        RollbackAndReleaseCurrentSubTransaction();
-    }
-    PG_END_TRY();
-    MemoryContextSwitchTo(TopMemoryContext);
-    CurrentResourceOwner = owner;
-    return *found;
-}
-
-Reply ask_registry(const Address &address, const char *requests, bool takes_over) {
-    auto *reply = static_cast<Reply *>(palloc0(sizeof(Reply)));
-    if (address.error != nullptr)
-        return {nullptr, address.error, true};
-    PG_TRY();
-    *reply = ask(address, requests, takes_over, registry_timeout_ms, left_ms_of_worker);
-    PG_CATCH();
-    *reply = {nullptr, text_of(error_of_failed_transaction()), true};
-    PG_END_TRY();
-    return *reply;
-}
-
-Reply ask_registry_here(const char *server, Oid role, const char *requests, int64 wait_ms) {
-    return ask(address_of(server, role), requests, false, wait_ms, left_ms);
-}
-
-void check_server(const char *server, Oid role) {
-    address_of(server, role);
+bool fail_late() {
+    return fail(PQstatus(connection) != CONNECTION_OK
+                    ? "no connection within shardid_lease.registry_timeout"
+                    : "no answer within shardid_lease.registry_timeout");
 }
 
 // DROP DATABASE locks the database before it waits for others to leave it; CREATE DATABASE, with
@@ -210,6 +64,193 @@ void make_way_for_drop() {
     if (LockAcquire(&tag, RowExclusiveLock, true, true) == LOCKACQUIRE_NOT_AVAIL)
         proc_exit(0);
     LockRelease(&tag, RowExclusiveLock, true);
+}
+
+// Returns false when the deadline is over.
+bool wait_for_socket(int event) {
+    for (;;) {
+        if (is_worker)
+            make_way_for_drop();
+        const int64 left = longest_ms - ms_since(started);
+        if (left <= 0)
+            return false;
+        const int events = WaitLatchOrSocket(
+            MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH | event, PQsocket(connection),
+            static_cast<long>(Min(left, look_again_ms)), PG_WAIT_EXTENSION);
+        if (events & WL_LATCH_SET)
+            ResetLatch(MyLatch);
+        CHECK_FOR_INTERRUPTS();
+        if (events & event)
+            return true;
+    }
+}
+
+bool finish_connecting() {
+    PostgresPollingStatusType status = PGRES_POLLING_WRITING;
+    while (status != PGRES_POLLING_OK) {
+        if (status == PGRES_POLLING_FAILED)
+            return fail_by_libpq();
+        if (!wait_for_socket(status == PGRES_POLLING_READING ? WL_SOCKET_READABLE
+                                                             : WL_SOCKET_WRITEABLE))
+            return fail_late();
+        status = PQconnectPoll(connection);
+    }
+    return true;
+}
+
+// What the registry says apart from its answers is nobody's business.
+void ignore_notice(void * /*argument*/, const PGresult * /*notice*/) {}
+
+// As dblink and postgres_fdw do: otherwise the server's own files, or its operating system user,
+// would authenticate any role.
+bool connect(Datum address) {
+    connection = PQconnectStart(field(address, "conninfo"));
+    if (connection == nullptr)
+        return fail("out of memory");
+    PQsetNoticeReceiver(connection, ignore_notice, nullptr);
+    if (PQstatus(connection) == CONNECTION_BAD)
+        return fail_by_libpq();
+    if (!finish_connecting())
+        return false;
+    if (is_true(address, "needs_password") && !PQconnectionUsedPassword(connection))
+        return fail(
+            "password is required: the registry did not ask for one, and the generator's "
+            "owner is no superuser");
+    return PQsetnonblocking(connection, 1) == 0 || fail_by_libpq();
+}
+
+bool send(const char *statement) {
+    if (PQsendQueryParams(connection, statement, 1, nullptr, &value, nullptr, nullptr, 0) == 0)
+        return fail_by_libpq();
+    int unsent;
+    while ((unsent = PQflush(connection)) == 1)
+        if (!wait_for_socket(WL_SOCKET_WRITEABLE | WL_SOCKET_READABLE))
+            return fail_late();
+        else if (PQconsumeInput(connection) == 0)
+            return fail_by_libpq();
+    return unsent == 0 || fail_by_libpq();
+}
+
+// As libpqsrv_get_result_last: after a result that begins COPY, or a lost connection, there is no
+// last one. Else it counts, as an error of the commit comes after the rows.
+bool receive() {
+    for (;;) {
+        while (PQisBusy(connection)) {
+            if (!wait_for_socket(WL_SOCKET_READABLE))
+                return fail_late();
+            if (PQconsumeInput(connection) == 0)
+                return fail_by_libpq();
+        }
+        PGresult *next = PQgetResult(connection);
+        if (next == nullptr)
+            return result != nullptr || fail("no result");
+        PQclear(result);
+        result = next;
+        const ExecStatusType status = PQresultStatus(result);
+        if (status == PGRES_COPY_IN || status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH ||
+            PQstatus(connection) == CONNECTION_BAD)
+            return true;
+    }
+}
+
+constexpr const char *class_of_missing_or_forbidden = "42";
+
+bool take_value() {
+    if (PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) == 1 &&
+        PQnfields(result) == 1 && PQgetisnull(result, 0, 0) == 0) {
+        value = pstrdup(PQgetvalue(result, 0, 0));
+        return true;
+    }
+    const char *primary = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+    const char *detail = PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL);
+    const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    const char *other = PQresultErrorMessage(result);
+    has_failed = primary != nullptr;
+    is_for_good = sqlstate != nullptr && strncmp(sqlstate, class_of_missing_or_forbidden, 2) == 0;
+    if (primary == nullptr)
+        return fail(other[0] == '\0' ? "it gave no answer" : other);
+    return fail(detail == nullptr ? primary : psprintf("%s: %s", primary, detail));
+}
+
+bool ask(const char *statement) {
+    PQclear(result);
+    result = nullptr;
+    return send(statement) && receive() && take_value();
+}
+
+void connect_and_ask(Datum address, bool takes_over) {
+    if (!connect(address))
+        return;
+    size_t number = takes_over ? 0 : 1;
+    while (number < lengthof(statements) && ask(statements[number]))
+        ++number;
+}
+
+void disconnect() {
+    PQclear(result);
+    PQfinish(connection);
+    result = nullptr;
+    connection = nullptr;
+    ReleaseExternalFD();
+}
+
+// An answer of an earlier connection could be that of another server: so none is kept.
+Reply exchange(Datum address, const char *requests, bool takes_over, int64 wait_ms) {
+    Assert(connection == nullptr && result == nullptr);
+    INSTR_TIME_SET_CURRENT(started);
+    longest_ms = Min(wait_ms, registry_timeout_ms);
+    value = requests;
+    fault = nullptr;
+    has_failed = is_for_good = false;
+    ReserveExternalFD();
+    PG_TRY();
+    connect_and_ask(address, takes_over);
+    PG_FINALLY();
+    disconnect();
+    PG_END_TRY();
+    if (fault == nullptr)
+        return {value, nullptr, false};
+    return {
+        nullptr,
+        psprintf(has_failed ? "The registry says: %s" : "Could not reach the registry: %s", fault),
+        is_for_good};
+}
+
+const char *text_of(const char *message, const char *detail) {
+    return psprintf("Cannot ask the registry: %s%s%s", message, detail == nullptr ? "" : ": ",
+                    detail == nullptr ? "" : detail);
+}
+
+}  // namespace
+
+Reply ask_registry(Datum address, const char *requests, bool takes_over) {
+    auto *reply = static_cast<Reply *>(palloc0(sizeof(Reply)));
+    is_worker = true;
+    if (field(address, "message") != nullptr)
+        return {nullptr, text_of(field(address, "message"), field(address, "detail")), true};
+    PG_TRY();
+    *reply = exchange(address, requests, takes_over, registry_timeout_ms);
+    PG_CATCH();
+    const ErrorData *error = error_of_failed_transaction();
+    *reply = {nullptr, text_of(error->message, error->detail), true};
+    PG_END_TRY();
+    return *reply;
+}
+
+Reply ask_registry_here(Datum address, const char *requests, int64 wait_ms) {
+    raise_message(address);
+    return exchange(address, requests, false, wait_ms);
+}
+
+// For the script: whether a foreign server's or a user mapping's option is one of libpq's.
+SQL_FUNCTION(shardid_is_connection_option) {
+    const char *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+    PQconninfoOption *known = PQconndefaults();
+    bool is_known = false;
+    for (const PQconninfoOption *at = known; at != nullptr && at->keyword != nullptr; ++at)
+        is_known |= strcmp(at->keyword, name) == 0 && strchr(at->dispchar, 'D') == nullptr;
+    PQconninfoFree(known);
+    PG_RETURN_BOOL(is_known);
 }
 
 }  // namespace shardid

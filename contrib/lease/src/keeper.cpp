@@ -2,12 +2,14 @@
 // session reads them from the tables, and has a worker renew the window.
 #include "engine/lease.h"
 #include "engine/refusals.h"
-#include "settings.h"
-#include "steps.h"
+#include "exchange.h"
+#include "lease_tables.h"
 
 extern "C" {
 #include "catalog/pg_authid_d.h"
-#include "utils/pg_lsn.h"
+#include "catalog/pg_type_d.h"
+#include "utils/datetime.h"
+#include "utils/json.h"
 }
 
 namespace shardid {
@@ -20,30 +22,33 @@ constexpr int64 pause_after_failure_ms = 500;
 
 // How long a session that waits for a window sleeps before it looks again; and how long after a
 // worker that has granted nothing.
-constexpr int64 look_again_ms = 5;
+constexpr int64 look_again_ms = 10;
 constexpr int64 ask_again_ms = 100;
 
 // How long after a session had the lease renewed, or saw that another session has, it looks again.
 constexpr uint64 renew_again_ms = 1000;
 
+constexpr int uuid_length = 36;
+
 // What the session knows of a lease in addition to the bounds that it sets.
 struct Lease {
-    pg_uuid_t origin;
-    pg_uuid_t name;  // a window with another one is another lease's
+    char origin[uuid_length + 1];
+    char name[uuid_length + 1];  // a window with another one is another lease's
     LeaseGroup group;
     Digest family;             // the incarnations whose windows can be used
     uint64 length_ms;          // of the lease
     TimestampTz failed_at;     // when the last renewal failed; 0: it gave the window
     TimestampTz silent_since;  // and since when there was no answer; 0: there was one
-    TimestampTz asked_at;      // when the session has asked by itself
+    TimestampTz known_at;      // when that was
 };
 
 Lease &lease_of(const Bounds &bounds) {
     return *static_cast<Lease *>(bounds.source);
 }
 
-bool is_same(const pg_uuid_t &one, const pg_uuid_t &other) {
-    return memcmp(one.data, other.data, UUID_LEN) == 0;
+bool has(Datum row, const char *name, const char *value) {
+    const char *found = field(row, name);
+    return found != nullptr && strcmp(found, value) == 0;
 }
 
 void have_window(Bounds &bounds, const Window &window, XLogRecPtr moved_at) {
@@ -52,56 +57,64 @@ void have_window(Bounds &bounds, const Window &window, XLogRecPtr moved_at) {
     bounds.look_at = ask_from(window, lease_of(bounds).length_ms, static_cast<uint64>(MyProcPid));
 }
 
-// Reads the window again, as it is committed now, whatever snapshot the transaction has. The
-// session keeps what it has if no later one was granted to this lease, on this server since it was
-// started, for the generator's present storage: within one incarnation windows only grow.
-void read_window(Bounds &bounds) {
+// The session keeps the window that it has if no later one was granted to this lease, on this
+// server since it was started, for the generator's present storage: within one incarnation windows
+// only grow.
+void take_window(Bounds &bounds, Datum row) {
     Lease &lease = lease_of(bounds);
-    WindowRow row;
-    if (!has_lease_tables() || !read_window_row(lease.origin, &row))
-        return;
-    if (Max(row.failed_at, row.renewed_at) > lease.asked_at) {
-        lease.failed_at = row.failed_at;
-        lease.silent_since = row.silent_since;
+    const TimestampTz failed_at = time_of(row, "failed_at");
+    const TimestampTz known_at = Max(failed_at, time_of(row, "renewed_at"));
+    if (known_at > lease.known_at) {
+        lease.known_at = known_at;
+        lease.failed_at = failed_at;
+        lease.silent_since = time_of(row, "silent_since");
     }
-    if (!is_same(row.lease, lease.name))
+    if (!has(row, "window_lease", lease.name))
         return;
-    lease.length_ms = static_cast<uint64>(row.length_ms);
-    if (strcmp(row.family.text, lease.family.text) == 0 && row.window.until > bounds.window.until)
-        have_window(bounds, row.window, row.moved_at);
+    lease.length_ms = number(row, "lease_ms");
+    const Window window{number(row, "from_ms"), number(row, "until_ms")};
+    if (has(row, "family", lease.family.text) && window.until > bounds.window.until)
+        have_window(bounds, window, lsn(row, "moved_at"));
 }
 
-// The engine keeps a generator's bounds as long as the session; those of a reader, for a call.
-Lease &new_lease_of(Bounds &bounds, bool is_reader) {
+Datum look_again(Bounds &bounds) {
+    const Datum row = read_lease(InvalidOid, lease_of(bounds).origin);
+    if (row != Datum{0})
+        take_window(bounds, row);
+    return row;
+}
+
+// A generator that is asked for its first lease is as it was, until there is an answer. One that
+// has held a lease generates nothing without one: its old shard may be another generator's.
+bool joins_first(Datum row) {
+    return has(row, "state", "joining") && field(row, "registry") == nullptr;
+}
+
+void load(Bounds &bounds, const Sequence &sequence, bool is_reader) {
+    const Datum row = read_lease(sequence.relid, nullptr, is_reader);
+    if (row == Datum{0} || joins_first(row)) {
+        bounds.state = BoundsState::none;
+        return;
+    }
+    // The engine keeps a generator's bounds as long as the session; those of a reader, for a call.
     if (bounds.source == nullptr)
         bounds.source =
             MemoryContextAlloc(is_reader ? CurrentMemoryContext : TopMemoryContext, sizeof(Lease));
     Lease &lease = lease_of(bounds);
     lease = {};
-    return lease;
-}
-
-void load(Bounds &bounds, const Sequence &sequence, bool is_reader) {
-    LeasedRow row;
-    if (!has_lease_tables() || !read_leased_row(sequence.relid, &row, is_reader) ||
-        joins_first(row)) {
-        bounds.state = BoundsState::none;
-        return;
-    }
-    Lease &lease = new_lease_of(bounds, is_reader);
-    lease.origin = row.origin;
-    lease.name = row.lease;
-    lease.group = group_of(row);
-    bounds.shard = row.shard;
-    bounds.layout = row.layout;
-    bounds.state = row.state == Membership::leased && row.has_layout && row.shard != any_shard
-                       ? BoundsState::set
-                       : BoundsState::closed;
+    strlcpy(lease.origin, field(row, "origin"), sizeof(lease.origin));
+    strlcpy(lease.name, field(row, "lease"), sizeof(lease.name));
+    lease.group = group_of(field(row, "server"), owner_of_sequence(sequence.relid));
+    bounds.shard = field(row, "shard") == nullptr ? -1 : static_cast<int32>(number(row, "shard"));
+    bounds.layout = {{static_cast<int>(number(row, "shard_bits")),
+                      static_cast<int>(number(row, "sequence_bits"))},
+                     time_of(row, "epoch")};
+    bounds.state = has(row, "state", "leased") ? BoundsState::set : BoundsState::closed;
     if (!is_limited(bounds))
         return;
     lease.family = family_of(sequence.relid, sequence.locator);
     bounds.window = no_time;
-    read_window(bounds);
+    take_window(bounds, row);
 }
 
 bool serves(const Bounds &bounds, const Attempt &attempt) {
@@ -131,15 +144,14 @@ bool has_failed_lately(const Lease &lease) {
 
 // Whether the generator has another lease by now, or has released this one: what is known of it
 // counts no more. Raises 55000 if it is deleted, as with the extension.
-bool is_another(const Lease &lease, Oid relid) {
-    LeasedRow row;
-    if (!read_leased_row(lease.origin, &row))
+bool is_another(const Lease &lease, Datum row, Oid relid) {
+    if (row == Datum{0})
         refuse_deleted(relid);
-    return !is_same(row.lease, lease.name) || row.state != Membership::leased;
+    return !has(row, "lease", lease.name) || !has(row, "state", "leased");
 }
 
 WorkerTask renewal_of(const Lease &lease, Oid relid, XLogRecPtr moved_at, uint64 tick) {
-    WorkerTask task = task_for(TaskKind::renew, relid, lease.group);
+    WorkerTask task = task_for(relid, lease.group);
     task.is_hopeful = lease.silent_since == 0;
     task.family = lease.family;
     task.moved_at = moved_at;
@@ -171,30 +183,24 @@ void set_failure(Reason &reason, Oid relid, bool is_refused, const char *error) 
 }
 
 // What keeps the session from having a window, if it has not asked by itself.
-void look_for_reason(Reason &reason, const Lease &lease, Oid relid, Started last) {
-    WindowRow row;
+void look_for_reason(Reason &reason, Datum row, Oid relid, Started last) {
+    const char *error = row == Datum{0} ? nullptr : field(row, "error");
     if (last == Started::no_slot)
         set_reason(reason, ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
                    "There is no free slot for a background worker");
     else if (last == Started::no_seat)
         set_reason(reason, ERRCODE_CANNOT_CONNECT_NOW, why_no_seat());
-    else if (!read_window_row(lease.origin, &row) || row.failed_at == 0 || row.error == nullptr)
+    else if (error == nullptr)
         set_reason(reason, ERRCODE_CANNOT_CONNECT_NOW,
                    psprintf("The registry did not answer within %d ms", lease_timeout_ms));
     else
-        set_failure(reason, relid, row.is_refused, row.error);
-}
-
-const char *server_of(const Lease &lease) {
-    LeasedRow row{};
-    read_leased_row(lease.origin, &row);
-    return row.server == nullptr ? "" : row.server;
+        set_failure(reason, relid, is_true(row, "is_refused"), error);
 }
 
 // Raises 57P03 if the registry has not answered, 55000 if it has refused, 53400 if there is no
 // slot.
 [[noreturn]] void refuse_without_window(const Bounds &bounds, Oid relid, const Attempt &attempt,
-                                        const Reason &reason) {
+                                        Datum row, const Reason &reason) {
     const char *until =
         bounds.window == no_time
             ? "It has no window of time"
@@ -210,25 +216,7 @@ const char *server_of(const Lease &lease) {
              ? errhint("Increase max_worker_processes.")
              : errhint("See shardid_lease.shard_leases here and shardid_lease.id_space_shards "
                        "on the registry of foreign server \"%s\".",
-                       server_of(lease_of(bounds)))));
-}
-
-bool is_true(Datum answer, const char *name) {
-    const char *value = field(answer, name);
-    return value != nullptr && strcmp(value, "true") == 0;
-}
-
-uint64 number(Datum answer, const char *name) {
-    return static_cast<uint64>(pg_strtoint64(field(answer, name)));
-}
-
-void use_answer(Bounds &bounds, Datum answer) {
-    const Window window{number(answer, "from_ms"), number(answer, "until_ms")};
-    lease_of(bounds).length_ms = number(answer, "lease_ms");
-    if (window.until > bounds.window.until)
-        have_window(bounds, window,
-                    DatumGetLSN(DirectFunctionCall1(pg_lsn_in,
-                                                    CStringGetDatum(field(answer, "moved_at")))));
+                       row == Datum{0} ? "" : field(row, "server"))));
 }
 
 // Where no worker can be had, the session asks by itself, for its own generator, for at most this
@@ -241,26 +229,24 @@ bool ask_here(Bounds &bounds, Oid relid, const Attempt &attempt, int64 wait_ms, 
     Lease &lease = lease_of(bounds);
     if (attempt.moved_at != InvalidXLogRecPtr || !begin_asking(lease.group))
         return false;
-    LeasedRow row{};
-    row.origin = lease.origin;
-    row.lease = lease.name;
-    const WorkerTask task = renewal_of(lease, relid, InvalidXLogRecPtr, attempt.position);
-    const Datum job = step("session_step", job_of(task, nullptr, &row), {});
+    StringInfoData json;
+    begin_renewal(&json, renewal_of(lease, relid, InvalidXLogRecPtr, attempt.position));
+    append(&json, "origin", lease.origin);
+    append(&json, "lease", lease.name);
+    char text[MAXDATELEN + 1];
+    if (lease.silent_since != 0)
+        append(&json, "silent_since",
+               JsonEncodeDateTime(text, TimestampTzGetDatum(lease.silent_since), TIMESTAMPTZOID,
+                                  nullptr));
+    const Datum job = step("session_step", end_object(&json), {});
     if (job != Datum{0}) {
-        const Datum answer = step("session_step", job,
-                                  ask_registry_here(field(job, "ask"), owner_of_sequence(relid),
-                                                    field(job, "requests"), wait_ms));
-        const char *fault = field(answer, "fault");
-        lease.asked_at = GetCurrentTimestamp();
-        lease.failed_at = fault == nullptr ? 0 : lease.asked_at;
-        if (is_true(answer, "is_answered"))
-            lease.silent_since = 0;
-        else if (lease.silent_since == 0)
-            lease.silent_since = lease.asked_at;
-        if (fault != nullptr)
-            set_failure(reason, relid, is_true(answer, "is_refused"), fault);
-        else
-            use_answer(bounds, answer);
+        const Datum row =
+            step("session_step", job,
+                 ask_registry_here(address_of(field(job, "ask"), owner_of_sequence(relid)),
+                                   field(job, "requests"), wait_ms));
+        take_window(bounds, row);
+        if (const char *error = field(row, "error"))
+            set_failure(reason, relid, is_true(row, "is_refused"), error);
     }
     end_asking(lease.group);
     return job != Datum{0};
@@ -274,11 +260,11 @@ void wait_until_served(Bounds &bounds, Oid relid, const Attempt &attempt) {
     Reason reason{};
     for (;;) {
         MemoryContextReset(CurrentMemoryContext);
-        if (is_another(lease, relid)) {
+        Datum row = look_again(bounds);
+        if (is_another(lease, row, relid)) {
             bounds.state = BoundsState::unknown;
             return;
         }
-        read_window(bounds);
         if (serves(bounds, attempt))
             return;
         const int64 left = lease_timeout_ms - ms_since(start);
@@ -295,13 +281,13 @@ void wait_until_served(Bounds &bounds, Oid relid, const Attempt &attempt) {
             last = Started::yes;
         else if (last == Started::another || started == Started::no_seat)
             last = started;
-        read_window(bounds);
+        row = look_again(bounds);
         if (serves(bounds, attempt))
             return;
         if (left <= 0) {
             if (reason.text[0] == '\0')
-                look_for_reason(reason, lease, relid, last);
-            refuse_without_window(bounds, relid, attempt, reason);
+                look_for_reason(reason, row, relid, last);
+            refuse_without_window(bounds, relid, attempt, row, reason);
         }
         nap(Min(left, started == Started::another ? look_again_ms : ask_again_ms));
     }
@@ -318,14 +304,13 @@ void wait_for_window(Bounds &bounds, Oid relid, const Attempt &attempt) {
 }
 
 void renew_window(Bounds &bounds, Oid relid, uint64 last) {
-    const Lease &lease = lease_of(bounds);
     const uint64 time = tick_time(bounds.layout.widths, last);
-    read_window(bounds);
+    look_again(bounds);
     if (time < bounds.look_at)
         return;
     bounds.look_at = time + renew_again_ms;
-    if (!has_failed_lately(lease))
-        run_worker(renewal_of(lease, relid, InvalidXLogRecPtr, last), 0);
+    if (!has_failed_lately(lease_of(bounds)))
+        run_worker(renewal_of(lease_of(bounds), relid, InvalidXLogRecPtr, last), 0);
 }
 
 const LeaseKeeper keeper = {load, forget_lease_table, wait_for_window, renew_window};

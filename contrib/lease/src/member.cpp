@@ -5,10 +5,9 @@
 #include "engine/incarnation.h"
 #include "engine/sequence.h"
 #include "engine/settings.h"
-#include "settings.h"
 #include "engine/wait.h"
-#include "exchange.h"
-#include "start_worker.h"
+#include "lease_tables.h"
+#include "steps.h"
 
 extern "C" {
 #include "catalog/pg_type_d.h"
@@ -78,19 +77,19 @@ void check_definition(Oid generator) {
 }
 
 // Raises 55000 if the generator has no lease: else any role could have workers started.
-LeasedRow row_of(Oid generator) {
-    LeasedRow row;
-    if (!read_leased_row(generator, &row) || row.state == Membership::released)
+const char *server_of(Oid generator) {
+    const Datum row = read_lease(generator, nullptr);
+    if (row == Datum{0} || strcmp(field(row, "state"), "released") == 0)
         ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                         errmsg("generator \"%s\" holds no lease", shown_name(generator)),
                         errhint("SELECT * FROM shardid_lease.shard_leases shows those that do.")));
-    return row;
+    return field(row, "server");
 }
 
 // Transactions that have used the generator before it was leased continue without the lease until
 // they end; those from before a release, with what they know of it. No id of theirs is another
 // generator's, but the caller may rely on the order.
-void wait_for_earlier_users(Oid generator, instr_time start, bool is_release) {
+void wait_for_earlier_users(Oid generator, instr_time start, const char *caller) {
     LOCKTAG tag;
     SET_LOCKTAG_RELATION(tag, MyDatabaseId, generator);
     int count;
@@ -98,34 +97,26 @@ void wait_for_earlier_users(Oid generator, instr_time start, bool is_release) {
     for (int i = 0; i < count; ++i)
         while (!VirtualXactLock(users[i], false)) {
             if (ms_since(start) > Max(lease_timeout_ms, 1))
-                ereport(
-                    ERROR,
-                    (errcode(ERRCODE_OBJECT_IN_USE),
-                     errmsg(
-                         is_release
-                             ? "a transaction can still use the released lease of \"%s\""
-                             : "a transaction can still generate ids of \"%s\" without its lease",
-                         shown_name(generator)),
-                     errdetail("A transaction that has used the generator has not ended within %d "
-                               "ms. %s",
-                               lease_timeout_ms,
-                               is_release ? "Only for it the release is not complete."
-                                          : "All others have the lease."),
-                     errhint("End that transaction, which pg_locks shows; %s need not be called "
-                             "again.",
-                             is_release ? "release_shard()" : "lease_shard()")));
+                ereport(ERROR,
+                        (errcode(ERRCODE_OBJECT_IN_USE),
+                         errmsg("a transaction can still generate ids of \"%s\" as before",
+                                shown_name(generator)),
+                         errdetail("It has used the generator, and has not ended within %d ms. For "
+                                   "all others %s is complete.",
+                                   lease_timeout_ms, caller),
+                         errhint("End that transaction, which pg_locks shows; %s need not be "
+                                 "called again.",
+                                 caller)));
             nap(look_again_ms);
         }
 }
 
-const char *short_name(FunctionCallInfo fcinfo, int number, char *buffer) {
-    const char *name = text_to_cstring(PG_GETARG_TEXT_PP(number));
+const char *short_name(const char *name) {
     if (strlen(name) >= NAMEDATALEN)
         ereport(ERROR, (errcode(ERRCODE_NAME_TOO_LONG), errmsg("name is too long"),
                         errdetail("Names of id spaces have at most %d bytes.", NAMEDATALEN - 1),
                         errhint("Pass a shorter name.")));
-    strlcpy(buffer, name, NAMEDATALEN);
-    return buffer;
+    return name;
 }
 
 // Another generator of this database, without a lease, would use the number, too.
@@ -139,10 +130,11 @@ void warn_of_setting(int32 shard) {
                      "RESET shardid.shard_id, and the same for roles that have the setting.")));
 }
 
-int32 call_for_member(TaskKind kind, Oid generator) {
-    const LeasedRow row = row_of(generator);
-    WorkerCall call{};
-    const int32 shard = call_worker(kind, generator, row.server, call);
+int32 call_for_member(const char *task, Oid generator) {
+    const char *server = server_of(generator);
+    StringInfoData job;
+    begin_job(&job, task, generator);
+    const int32 shard = call_worker(&job, generator, server);
     // This session may have the sequence locked already, and may generate ids next.
     AcceptInvalidationMessages();
     return shard;
@@ -157,21 +149,26 @@ SQL_FUNCTION(shardid_lease_shard) {
                         errhint("Pass the names of an id space and of a foreign server.")));
     instr_time start;
     INSTR_TIME_SET_CURRENT(start);
-    WorkerCall call{};
-    short_name(fcinfo, 0, call.space);
-    strlcpy(call.server, NameStr(*PG_GETARG_NAME(1)), NAMEDATALEN);
+    const char *space = short_name(text_to_cstring(PG_GETARG_TEXT_PP(0)));
+    const char *server = NameStr(*PG_GETARG_NAME(1));
     const Oid generator = generator_or_default(fcinfo, 2);
-    call.shard = PG_ARGISNULL(3) ? any_shard : PG_GETARG_INT32(3);
-    if (!PG_ARGISNULL(3) && call.shard < 0)
-        refuse_field("shard", "shard", call.shard, max_field_bits);
+    const bool is_any = PG_ARGISNULL(3);
+    if (!is_any && PG_GETARG_INT32(3) < 0)
+        refuse_field("shard", "shard", PG_GETARG_INT32(3), max_field_bits);
     check_generator(generator, "lease_shard()");
     check_kind(generator);
     check_definition(generator);
-    check_server(call.server, owner_of_sequence(generator));
+    raise_message(address_of(server, owner_of_sequence(generator)));
 
-    const int32 shard = call_worker(TaskKind::join, generator, call.server, call);
+    StringInfoData job;
+    begin_job(&job, "join", generator);
+    append(&job, "space", space);
+    append(&job, "server", server);
+    if (!is_any)
+        append(&job, "shard", static_cast<int64>(PG_GETARG_INT32(3)));
+    const int32 shard = call_worker(&job, generator, server);
     AcceptInvalidationMessages();
-    wait_for_earlier_users(generator, start, false);
+    wait_for_earlier_users(generator, start, "lease_shard()");
     warn_of_setting(shard);
     PG_RETURN_INT32(shard);
 }
@@ -179,7 +176,7 @@ SQL_FUNCTION(shardid_lease_shard) {
 SQL_FUNCTION(shardid_take_over_shard) {
     const Oid generator = generator_or_default(fcinfo, 0);
     check_generator(generator, "take_over_shard()");
-    PG_RETURN_INT32(call_for_member(TaskKind::take_over, generator));
+    PG_RETURN_INT32(call_for_member("take_over", generator));
 }
 
 SQL_FUNCTION(shardid_release_shard) {
@@ -187,8 +184,8 @@ SQL_FUNCTION(shardid_release_shard) {
     instr_time start;
     INSTR_TIME_SET_CURRENT(start);
     check_generator(generator, "release_shard()");
-    call_for_member(TaskKind::release, generator);
-    wait_for_earlier_users(generator, start, true);
+    call_for_member("release", generator);
+    wait_for_earlier_users(generator, start, "release_shard()");
     PG_RETURN_VOID();
 }
 
@@ -197,8 +194,8 @@ SQL_FUNCTION(shardid_renew_now) {
     PreventCommandIfReadOnly("renew_leases()");
     require_lease_tables();
     check_owner(generator, GetUserId());
-    const WorkerTask task = task_for(TaskKind::renew, generator, group_of(row_of(generator)));
-    if (run_worker(task, lease_timeout_ms) == Started::no_slot)
+    const LeaseGroup group = group_of(server_of(generator), owner_of_sequence(generator));
+    if (run_worker(task_for(generator, group), lease_timeout_ms) == Started::no_slot)
         refuse_without_slot();
     PG_RETURN_VOID();
 }

@@ -2,7 +2,7 @@
 #include <climits>
 
 #include "engine/lease.h"
-#include "settings.h"
+#include "start_worker.h"
 
 namespace shardid {
 

@@ -1,38 +1,36 @@
 // What the script of shardid_lease cannot do in SQL: on the registry, what it has made durable; on
-// a member, what is on a generator's page; on both sides, where this is, and keeping the
-// extension's tables its own.
+// a member, what is on a generator's page; on both sides, where this is, names that are looked up
+// late, and keeping the extension's tables its own.
 #include "engine/arguments.h"
 #include "engine/incarnation.h"
 #include "engine/sequence.h"
 #include "engine/sequence_page.h"
 #include "engine/wait.h"
-#include "late_names.h"
 #include "steps.h"
 
 extern "C" {
+#include "catalog/namespace.h"
 #include "commands/trigger.h"
 #include "common/hashfn.h"
 #include "lib/stringinfo.h"
 #include "replication/logicalworker.h"
 #include "storage/lock.h"
+#include "utils/varlena.h"
 }
 
 namespace shardid {
 
 namespace {
 
-// An advisory lock's fourth field: 1 and 2 are SQL's, 3 and 4 are those of start_worker.cpp.
-constexpr uint16 shard_lock = 5;
+// An advisory lock's fourth field: 1 and 2 are SQL's, 3 is that of start_worker.cpp.
+constexpr uint16 shard_lock = 4;
 
 // Of leased_generator.
 constexpr AttrNumber generator_column = 3;
 
-constexpr int64 epoch_difference_ms =
-    int64{POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE} * SECS_PER_DAY * 1000;
-
 // In milliseconds since 1970.
 int64 unix_ms(TimestampTz ts) {
-    return ts / us_per_ms + epoch_difference_ms;
+    return ts / us_per_ms + int64{POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE} * SECS_PER_DAY * 1000;
 }
 
 // Of a generator that has generated ids: the layout of its tick.
@@ -40,16 +38,109 @@ void append_layout(StringInfo json, uint64 binding) {
     if (binding == unbound || kind_of(binding) != Kind::ids)
         return;
     const Layout layout = layout_of(binding);
-    appendStringInfo(json,
-                     ", \"bound_epoch\": " INT64_FORMAT
-                     ", \"bound_shard_bits\": %d, \"bound_sequence_bits\": %d",
-                     unix_ms(layout.epoch_us), layout.widths.shard_bits,
-                     layout.widths.sequence_bits);
+    append(json, "bound_epoch", unix_ms(layout.epoch_us));
+    append(json, "bound_shard_bits", int64{layout.widths.shard_bits});
+    append(json, "bound_sequence_bits", int64{layout.widths.sequence_bits});
 }
 
 constexpr const char *longest_wait = "10s";
 
+// The types role_ref and sequence_ref: a role or a sequence that is stored by its OID, and dumped
+// by its name. A name that was read from a dump is looked up when it is needed, so that a row
+// arrives although its role or sequence is missing.
+
+// How a reference begins, before the OID or the name.
+constexpr char oid_follows = 'o';
+constexpr char name_follows = 'n';
+
+char *stored(Datum ref) {
+    return TextDatumGetCString(ref);
+}
+
+Oid oid_in(const char *ref) {
+    return atooid(ref + 1);
+}
+
+bool is_sequence(Oid relation) {
+    return OidIsValid(relation) && get_rel_relkind(relation) == RELKIND_SEQUENCE;
+}
+
+// By no search_path: a name without a schema is not found.
+Oid relation_named(const char *name) {
+    List *parts;
+    if (!SplitIdentifierString(pstrdup(name), '.', &parts) || list_length(parts) != 2)
+        return InvalidOid;
+    const Oid schema = get_namespace_oid(static_cast<char *>(linitial(parts)), true);
+    return OidIsValid(schema) ? get_relname_relid(static_cast<char *>(lsecond(parts)), schema)
+                              : InvalidOid;
+}
+
+Oid role_of_ref(Datum ref) {
+    const char *text = stored(ref);
+    if (text[0] == name_follows)
+        return get_role_oid(text + 1, true);
+    return SearchSysCacheExists1(AUTHOID, ObjectIdGetDatum(oid_in(text))) ? oid_in(text)
+                                                                          : InvalidOid;
+}
+
+char *sequence_name(Oid sequence) {
+    if (!is_sequence(sequence))
+        return nullptr;
+    const char *schema = get_namespace_name(get_rel_namespace(sequence));
+    const char *name = get_rel_name(sequence);
+    return schema == nullptr || name == nullptr ? nullptr
+                                                : quote_qualified_identifier(schema, name);
+}
+
+using NameOf = char *(*)(Oid);
+
+char *shown(Datum ref, NameOf name_of) {
+    char *text = stored(ref);
+    char *name = text[0] == oid_follows ? name_of(oid_in(text)) : nullptr;
+    return name == nullptr ? pstrdup(text + 1) : name;
+}
+
+char *role_name(Oid role) {
+    return GetUserNameFromId(role, true);
+}
+
+Datum oid_or_null(FunctionCallInfo fcinfo, Oid object) {
+    fcinfo->isnull = !OidIsValid(object);
+    return ObjectIdGetDatum(object);
+}
+
+// InvalidOid if there is none.
+Oid sequence_of_ref(Datum ref) {
+    const char *text = stored(ref);
+    const Oid found = text[0] == oid_follows ? oid_in(text) : relation_named(text + 1);
+    return is_sequence(found) ? found : InvalidOid;
+}
+
 }  // namespace
+
+SQL_FUNCTION(shardid_late_name_in) {
+    PG_RETURN_DATUM(CStringGetTextDatum(psprintf("%c%s", name_follows, PG_GETARG_CSTRING(0))));
+}
+
+SQL_FUNCTION(shardid_role_ref_out) {
+    PG_RETURN_CSTRING(shown(PG_GETARG_DATUM(0), role_name));
+}
+
+SQL_FUNCTION(shardid_sequence_ref_out) {
+    PG_RETURN_CSTRING(shown(PG_GETARG_DATUM(0), sequence_name));
+}
+
+SQL_FUNCTION(shardid_role_ref) {
+    PG_RETURN_DATUM(CStringGetTextDatum(psprintf("%c%u", oid_follows, PG_GETARG_OID(0))));
+}
+
+SQL_FUNCTION(shardid_role_oid) {
+    return oid_or_null(fcinfo, role_of_ref(PG_GETARG_DATUM(0)));
+}
+
+SQL_FUNCTION(shardid_sequence_oid) {
+    return oid_or_null(fcinfo, sequence_of_ref(PG_GETARG_DATUM(0)));
+}
 
 SQL_FUNCTION(shardid_place_of) {
     PG_RETURN_DATUM(CStringGetTextDatum(place_of(PG_GETARG_OID(0))));
@@ -80,15 +171,10 @@ SQL_FUNCTION(shardid_page_of) {
     close_page(page);
     relation_close(sequence, page_lock);
     StringInfoData json;
-    initStringInfo(&json);
-    appendStringInfo(&json,
-                     "{\"owner\": %u, \"family\": \"%s\", \"moved_at\": \"%s\", "
-                     "\"tick\": " UINT64_FORMAT,
-                     owner_of_sequence(generator), family_of(generator, locator).text,
-                     lsn_text(moved_at), tick);
+    begin_page(&json, family_of(generator, locator), moved_at, tick);
+    append(&json, "owner", static_cast<int64>(owner_of_sequence(generator)));
     append_layout(&json, binding);
-    appendStringInfoChar(&json, '}');
-    return DirectFunctionCall1(jsonb_in, CStringGetDatum(json.data));
+    return end_object(&json);
 }
 
 SQL_FUNCTION(shardid_try_shard_lock) {

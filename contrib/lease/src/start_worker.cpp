@@ -1,7 +1,7 @@
 #include "start_worker.h"
 
 #include "engine/sequence.h"
-#include "settings.h"
+#include "steps.h"
 #include "engine/wait.h"
 
 extern "C" {
@@ -16,6 +16,7 @@ namespace shardid {
 namespace {
 
 constexpr int64 look_again_ms = 50;
+constexpr int64 look_at_start_ms = 5;
 
 // A worker that has not begun by then is called off: it waits for DROP DATABASE, for example.
 constexpr int64 begin_within_ms = 3000;
@@ -23,18 +24,12 @@ constexpr int64 begin_within_ms = 3000;
 // A worker's seat, as take_seats says.
 using Seat = LOCKTAG;
 
-// Advisory locks' fourth field is 1 or 2 for what SQL can lock. A session cannot hand over a lock:
-// so there is one for it, and one for its worker.
-enum class LockUse : uint16 { reserved = 3, taken };
+// Advisory locks' fourth field is 1 or 2 for what SQL can lock.
+constexpr uint16 seat_lock = 3;
 
 Seat seat(Oid database, uint32 first, uint32 second) {
     Seat seat;
-    SET_LOCKTAG_ADVISORY(seat, database, first, second, static_cast<uint16>(LockUse::reserved));
-    return seat;
-}
-
-LOCKTAG as_taken(Seat seat) {
-    seat.locktag_field4 = static_cast<uint16>(LockUse::taken);
+    SET_LOCKTAG_ADVISORY(seat, database, first, second, seat_lock);
     return seat;
 }
 
@@ -56,31 +51,19 @@ int seats_for(const WorkerTask &task) {
     return task.is_hopeful ? seats_of_server() : seats_of_server() - 1;
 }
 
-// Without taking it for a moment, which would keep the worker from doing so.
-bool is_taken(const Seat &seat) {
-    const LOCKTAG taken = as_taken(seat);
-    return LockWaiterCount(&taken) > 0;
+// Until give_up, or the end of the transaction. False if a worker or another session has it, or
+// waits for it.
+bool reserve(const Seat &seat) {
+    return LockAcquire(&seat, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
 }
 
 void give_up(const Seat &seat) {
     LockRelease(&seat, ExclusiveLock, false);
 }
 
-// For a session that starts a worker, until that has the seat: then give_up. False if a worker has
-// it, or another session has reserved it. The end of the transaction gives it up as well.
-bool reserve(const Seat &seat) {
-    if (LockAcquire(&seat, ExclusiveLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
-        return false;
-    if (!is_taken(seat))
-        return true;
-    give_up(seat);
-    return false;
-}
-
-// For the session, as an error in the worker's transaction must not take it away.
-bool take(const Seat &seat) {
-    const LOCKTAG taken = as_taken(seat);
-    return LockAcquire(&taken, ExclusiveLock, true, true) != LOCKACQUIRE_NOT_AVAIL;
+// Whether a worker waits for the seat that this session has: then it has it at once after give_up.
+bool is_awaited(const Seat &seat) {
+    return LockWaiterCount(&seat) > 1;
 }
 
 BackgroundWorker worker_for(const WorkerTask &task) {
@@ -97,17 +80,17 @@ BackgroundWorker worker_for(const WorkerTask &task) {
     return worker;
 }
 
-// Until it has ended or, if there is one, has taken the seat. Returns false after this time.
+// Until it has ended or, if there is one, waits for the seat. Returns false after this time.
 bool wait_for(BackgroundWorkerHandle *handle, const Seat *seat, int64 wait_ms) {
     instr_time start;
     INSTR_TIME_SET_CURRENT(start);
     pid_t pid;
     while (GetBackgroundWorkerPid(handle, &pid) != BGWH_STOPPED &&
-           (seat == nullptr || !is_taken(*seat))) {
+           (seat == nullptr || !is_awaited(*seat))) {
         const int64 left = wait_ms - ms_since(start);
         if (left <= 0)
             return false;
-        nap(Min(left, look_again_ms));
+        nap(Min(left, seat == nullptr ? look_again_ms : look_at_start_ms));
     }
     return true;
 }
@@ -119,21 +102,24 @@ void end_worker(int /*code*/, Datum handle) {
             reinterpret_cast<BackgroundWorkerHandle *>(DatumGetPointer(handle)));
 }
 
-Started start_on_seat(WorkerTask &task, BackgroundWorkerHandle **handle) {
+// Hands over the seat of its group, which the session has, and one of the server's.
+Started start_on_seat(WorkerTask &task, const Seat &of_group, BackgroundWorkerHandle **handle) {
     task.seat = 0;
     while (task.seat < seats_for(task) && !reserve(seat_of_server(task.seat)))
         ++task.seat;
     if (task.seat == seats_for(task))
         return Started::no_seat;
-    const Seat seat = seat_of_server(task.seat);
+    const Seat of_server = seat_of_server(task.seat);
     BackgroundWorker worker = worker_for(task);
     const bool is_registered = RegisterDynamicBackgroundWorker(&worker, handle);
     // Not to be canceled: else a session could leave one that has not begun after the other.
     HOLD_INTERRUPTS();
-    if (is_registered && !wait_for(*handle, &seat, begin_within_ms))
-        TerminateBackgroundWorker(*handle);
+    for (const Seat *seat : {&of_group, &of_server}) {
+        if (is_registered && !wait_for(*handle, seat, begin_within_ms))
+            TerminateBackgroundWorker(*handle);
+        give_up(*seat);
+    }
     RESUME_INTERRUPTS();
-    give_up(seat);
     return is_registered ? Started::yes : Started::no_slot;
 }
 
@@ -154,33 +140,20 @@ Started start_on_seat(WorkerTask &task, BackgroundWorkerHandle **handle) {
                  "shardid_lease.shard_leases shows the state of the lease.")));
 }
 
-void raise_message(const WorkerCall &call) {
-    if (call.level == 0)
-        return;
-    ereport(call.level, (errcode(call.sqlstate), errmsg_internal("%s", call.message),
-                         call.detail[0] == '\0' ? 0 : errdetail_internal("%s", call.detail),
-                         call.hint[0] == '\0' ? 0 : errhint("%s", call.hint)));
-}
-
 }  // namespace
 
-bool take_seats(const WorkerTask &task) {
-    return take(seat_of(task.group)) && take(seat_of_server(task.seat));
+// For the session, as an error in the worker's transaction must not take them away.
+void take_seats(const WorkerTask &task) {
+    for (const Seat &seat : {seat_of(task.group), seat_of_server(task.seat)})
+        LockAcquire(&seat, ExclusiveLock, true, false);
 }
 
 bool begin_asking(const LeaseGroup &group) {
-    const Seat seat = seat_of(group);
-    if (!reserve(seat))
-        return false;
-    const LOCKTAG taken = as_taken(seat);
-    const bool is_first = LockAcquire(&taken, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
-    give_up(seat);
-    return is_first;
+    return reserve(seat_of(group));
 }
 
 void end_asking(const LeaseGroup &group) {
-    const LOCKTAG taken = as_taken(seat_of(group));
-    LockRelease(&taken, ExclusiveLock, false);
+    give_up(seat_of(group));
 }
 
 const char *why_no_seat() {
@@ -188,9 +161,8 @@ const char *why_no_seat() {
                     seats_of_server());
 }
 
-WorkerTask task_for(TaskKind kind, Oid generator, const LeaseGroup &group) {
+WorkerTask task_for(Oid generator, const LeaseGroup &group) {
     WorkerTask task{};
-    task.kind = kind;
     task.database = MyDatabaseId;
     task.generator = generator;
     task.group = group;
@@ -203,11 +175,12 @@ Started run_worker(WorkerTask task, int64 wait_ms) {
     if (!reserve(seat))
         return Started::another;
     BackgroundWorkerHandle *handle;
-    const Started started = start_on_seat(task, &handle);
-    give_up(seat);
+    const Started started = start_on_seat(task, seat, &handle);
+    if (started == Started::no_seat)
+        give_up(seat);
     if (started != Started::yes)
         return started;
-    const Datum of_call = task.kind == TaskKind::renew ? 0 : PointerGetDatum(handle);
+    const Datum of_call = task.call == 0 ? 0 : PointerGetDatum(handle);
     PG_ENSURE_ERROR_CLEANUP(end_worker, of_call);
     wait_for(handle, nullptr, wait_ms);
     PG_END_ENSURE_ERROR_CLEANUP(end_worker, of_call);
@@ -215,14 +188,16 @@ Started run_worker(WorkerTask task, int64 wait_ms) {
     return started;
 }
 
-int32 call_worker(TaskKind kind, Oid generator, const char *server, WorkerCall &call) {
+int32 call_worker(StringInfo job, Oid generator, const char *server) {
     instr_time start;
     INSTR_TIME_SET_CURRENT(start);
+    WorkerTask task = task_for(generator, group_of(server, owner_of_sequence(generator)));
+    append(job, "owner", static_cast<int64>(task.group.role));
+    append(job, "caller", static_cast<int64>(GetUserId()));
+    appendStringInfoChar(job, '}');
     dsm_segment *segment = dsm_create(sizeof(WorkerCall), 0);
     auto *shared = static_cast<WorkerCall *>(dsm_segment_address(segment));
-    *shared = call;
-    WorkerTask task = task_for(kind, generator, group_of(server, owner_of_sequence(generator)));
-    task.caller = GetUserId();
+    strlcpy(shared->job, job->data, sizeof(shared->job));
     task.call = dsm_segment_handle(segment);
     Started last = Started::another;
     for (;;) {
@@ -234,10 +209,10 @@ int32 call_worker(TaskKind kind, Oid generator, const char *server, WorkerCall &
             break;
         nap(Min(left, look_again_ms));
     }
-    call = *shared;
+    const Datum outcome = DirectFunctionCall1(jsonb_in, CStringGetDatum(shared->job));
     dsm_detach(segment);
-    raise_message(call);
-    return call.granted;
+    raise_message(outcome);
+    return static_cast<int32>(number(outcome, "granted"));
 }
 
 void refuse_without_slot() {
@@ -251,10 +226,6 @@ void refuse_without_slot() {
 LeaseGroup group_of(const char *server, Oid role) {
     return {role, hash_bytes(reinterpret_cast<const unsigned char *>(server),
                              static_cast<int>(strlen(server)))};
-}
-
-LeaseGroup group_of(const LeasedRow &row) {
-    return group_of(row.server, owner_of_sequence(row.generator));
 }
 
 void nap(int64 ms) {

@@ -2,14 +2,20 @@
 // committed, even if the session's transaction is rolled back.
 #pragma once
 
-#include "lease_tables.h"
+#include "engine/incarnation.h"
 
 extern "C" {
+#include "lib/stringinfo.h"
 #include "postmaster/bgworker.h"
 #include "storage/dsm.h"
 }
 
 namespace shardid {
+
+// shardid_lease.timeout, in milliseconds: how long a call waits for a lease to be renewed; and
+// shardid_lease.registry_timeout: how long a request waits for the registry. See module.cpp.
+extern int lease_timeout_ms;
+extern int registry_timeout_ms;
 
 // Those that share a registry and a role.
 struct LeaseGroup {
@@ -17,19 +23,15 @@ struct LeaseGroup {
     uint32 server;  // a hash of its name
 };
 
-enum class TaskKind : uint8 { renew, join, take_over, release };
-
 // What the worker is told, in the 128 bytes that bgw_extra has.
 struct WorkerTask {
-    TaskKind kind;
     Oid database;
     Oid generator;
     LeaseGroup group;
     int seat;         // of the server's
     bool is_hopeful;  // the registry has answered the last time: so it may have the last seat
-    Oid caller;       // not for renew: has to own the generator
-    dsm_handle call;  // not for renew: a WorkerCall
-    Digest family;    // of renew: the session's own, for storage that nobody else sees, if it has
+    dsm_handle call;  // a WorkerCall; 0: the lease is to be renewed
+    Digest family;    // for that the session's own, for storage that nobody else sees, if it has
     XLogRecPtr moved_at;  // and where others have moved the page to; 0: nowhere
     uint64 tick;          // and the first one wanted
 };
@@ -38,20 +40,12 @@ static_assert(sizeof(WorkerTask) <= BGW_EXTRALEN);
 
 // What a session and the worker that works for it tell each other, in shared memory.
 struct WorkerCall {
-    char space[NAMEDATALEN];   // of join, as the next two
-    char server[NAMEDATALEN];  // "": the registry is this database
-    int32 shard;               // any_shard, or this one
-
     bool is_done;
-    int32 granted;  // the shard
-    int level;      // of the message; 0: there is none
-    int sqlstate;
-    char message[512];
-    char detail[2048];
-    char hint[512];
+    char job[32 * 1024];  // its text; at its end, what came of it
 };
 
-WorkerTask task_for(TaskKind kind, Oid generator, const LeaseGroup &group);
+// To renew the lease, or for a call.
+WorkerTask task_for(Oid generator, const LeaseGroup &group);
 
 // no_seat: the server's are taken, or kept for others. no_slot: none of max_worker_processes is
 // free.
@@ -61,14 +55,14 @@ enum class Started { yes, another, no_seat, no_slot };
 // then at most this long for its end. That can be canceled, which ends a worker with a call.
 Started run_worker(WorkerTask task, int64 wait_ms);
 
-// The same with a call, until a worker has done it, at most for shardid_lease.timeout; raises what
-// the worker raised, and returns the shard that was granted.
-int32 call_worker(TaskKind kind, Oid generator, const char *server, WorkerCall &call);
+// Has a worker do the job, for at most shardid_lease.timeout; raises what came of it, and returns
+// the shard that was granted.
+int32 call_worker(StringInfo job, Oid generator, const char *server);
 
 // For a worker, which has its seats until it ends: one for its group of generators, and one of a
 // few for the whole server. They are advisory locks, which SQL cannot take: nothing is left of them
-// when their holder has ended. False if another one has them.
-bool take_seats(const WorkerTask &task);
+// when their holder has ended. Waits until the session that has started the worker leaves them.
+void take_seats(const WorkerTask &task);
 
 // For a session that asks the registry by itself, as a worker of the group would: until end_asking,
 // or the end of the transaction. Returns false if another one does.
@@ -82,7 +76,6 @@ const char *why_no_seat();
 [[noreturn]] void refuse_without_slot();
 
 LeaseGroup group_of(const char *server, Oid role);
-LeaseGroup group_of(const LeasedRow &row);
 
 // Sleeps at most this long, less if the session's latch is set. Can be canceled.
 void nap(int64 ms);

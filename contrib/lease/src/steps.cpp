@@ -4,7 +4,6 @@
 
 extern "C" {
 #include "catalog/pg_type_d.h"
-#include "lib/stringinfo.h"
 #include "nodes/makefuncs.h"
 #include "parser/parse_func.h"
 #include "utils/json.h"
@@ -15,19 +14,8 @@ namespace shardid {
 
 namespace {
 
-constexpr const char *task_names[] = {"renew", "join", "take_over", "release"};
-
-void append(StringInfo json, const char *name, const char *value) {
-    appendStringInfo(json, ", \"%s\": ", name);
-    escape_json(json, value);
-}
-
-void append(StringInfo json, const char *name, const pg_uuid_t &value) {
-    append(json, name, DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(&value))));
-}
-
-Datum text_or_null(const char *text) {
-    return text == nullptr ? Datum{0} : CStringGetTextDatum(text);
+int level_named(const char *name) {
+    return strcmp(name, "ERROR") == 0 ? ERROR : strcmp(name, "WARNING") == 0 ? WARNING : NOTICE;
 }
 
 }  // namespace
@@ -37,58 +25,132 @@ Oid function_named(const char *name, int arguments, const Oid *types) {
     return LookupFuncName(qualified, arguments, types, false);
 }
 
-Datum job_of(const WorkerTask &task, const WorkerCall *call, const LeasedRow *row) {
-    StringInfoData json;
-    initStringInfo(&json);
-    appendStringInfo(&json, "{\"generator\": %u, \"owner\": %u", task.generator, task.group.role);
-    append(&json, "task", task_names[static_cast<int>(task.kind)]);
-    append(&json, "name", shown_name(task.generator));
-    if (row != nullptr) {
-        append(&json, "origin", row->origin);
-        append(&json, "lease", row->lease);
-    }
-    if (task.kind == TaskKind::join) {
-        append(&json, "space", call->space);
-        append(&json, "server", call->server);
-        if (call->shard != any_shard)
-            appendStringInfo(&json, ", \"shard\": %d", call->shard);
-    }
-    if (task.family.text[0] != '\0')
-        appendStringInfo(
-            &json,
-            ", \"page\": {\"family\": \"%s\", \"moved_at\": \"%s\", \"tick\": " UINT64_FORMAT "}",
-            task.family.text, lsn_text(task.moved_at), task.tick);
-    appendStringInfoChar(&json, '}');
-    return DirectFunctionCall1(jsonb_in, CStringGetDatum(json.data));
-}
-
-Datum step(const char *function, Datum job, const Reply &reply) {
-    const Oid types[] = {JSONBOID, TEXTOID, TEXTOID, BOOLOID};
+Datum call_script(const char *name, const Oid *types, std::initializer_list<NullableDatum> values) {
+    const auto count = static_cast<short>(values.size());
     FmgrInfo found;
-    fmgr_info(function_named(function, lengthof(types), types), &found);
-    LOCAL_FCINFO(call, lengthof(types));
-    InitFunctionCallInfoData(*call, &found, lengthof(types), InvalidOid, nullptr, nullptr);
-    call->args[0] = {job, false};
-    call->args[1] = {text_or_null(reply.answers), reply.answers == nullptr};
-    call->args[2] = {text_or_null(reply.error), reply.error == nullptr};
-    call->args[3] = {BoolGetDatum(reply.is_refusal), false};
-    PushActiveSnapshot(GetLatestSnapshot());
+    fmgr_info(function_named(name, count, types), &found);
+    LOCAL_FCINFO(call, FUNC_MAX_ARGS);
+    InitFunctionCallInfoData(*call, &found, count, InvalidOid, nullptr, nullptr);
+    NullableDatum *argument = call->args;
+    for (const NullableDatum &value : values)
+        *argument++ = value;
+    // As GetLatestSnapshot(), which a parallel query cannot take.
+    PushActiveSnapshot(GetCatalogSnapshot(InvalidOid));
     const Datum result = FunctionCallInvoke(call);
     PopActiveSnapshot();
     return call->isnull ? Datum{0} : result;
 }
 
-const char *lsn_text(XLogRecPtr lsn) {
-    return DatumGetCString(DirectFunctionCall1(pg_lsn_out, LSNGetDatum(lsn)));
+NullableDatum text_or_null(const char *text) {
+    return text == nullptr ? NullableDatum{Datum{0}, true}
+                           : NullableDatum{CStringGetTextDatum(text), false};
 }
 
-const char *field(Datum job, const char *name) {
+Datum step(const char *function, Datum job, const Reply &reply) {
+    const Oid types[] = {JSONBOID, TEXTOID, TEXTOID, BOOLOID};
+    return call_script(function, types,
+                       {{job, false},
+                        text_or_null(reply.answers),
+                        text_or_null(reply.error),
+                        {BoolGetDatum(reply.is_refusal), false}});
+}
+
+Datum address_of(const char *server, Oid role) {
+    const Oid types[] = {TEXTOID, OIDOID};
+    return call_script("address_of", types,
+                       {text_or_null(server), {ObjectIdGetDatum(role), false}});
+}
+
+void raise_message(Datum object) {
+    const char *level = field(object, "level");
+    if (level == nullptr)
+        return;
+    const char *code = field(object, "sqlstate");
+    const char *detail = field(object, "detail");
+    const char *hint = field(object, "hint");
+    ereport(level_named(level),
+            (errcode(MAKE_SQLSTATE(code[0], code[1], code[2], code[3], code[4])),
+             errmsg_internal("%s", field(object, "message")),
+             detail == nullptr ? 0 : errdetail_internal("%s", detail),
+             hint == nullptr ? 0 : errhint("%s", hint)));
+}
+
+const char *field(Datum object, const char *name) {
     LOCAL_FCINFO(call, 2);
     InitFunctionCallInfoData(*call, nullptr, 2, InvalidOid, nullptr, nullptr);
-    call->args[0] = {job, false};
+    call->args[0] = {object, false};
     call->args[1] = {CStringGetTextDatum(name), false};
     const Datum found = jsonb_object_field_text(call);
     return call->isnull ? nullptr : TextDatumGetCString(found);
+}
+
+bool is_true(Datum object, const char *name) {
+    const char *value = field(object, name);
+    return value != nullptr && strcmp(value, "true") == 0;
+}
+
+uint64 number(Datum object, const char *name) {
+    const char *value = field(object, name);
+    return value == nullptr ? 0 : static_cast<uint64>(Max(pg_strtoint64(value), 0));
+}
+
+XLogRecPtr lsn(Datum object, const char *name) {
+    const char *value = field(object, name);
+    return value == nullptr ? InvalidXLogRecPtr
+                            : DatumGetLSN(DirectFunctionCall1(pg_lsn_in, CStringGetDatum(value)));
+}
+
+TimestampTz time_of(Datum object, const char *name) {
+    const char *value = field(object, name);
+    return value == nullptr ? 0
+                            : DatumGetTimestampTz(DirectFunctionCall3(
+                                  timestamptz_in, CStringGetDatum(value),
+                                  ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1)));
+}
+
+void begin_object(StringInfo json, const char *name, const char *value) {
+    initStringInfo(json);
+    appendStringInfo(json, "{\"%s\": ", name);
+    escape_json(json, value);
+}
+
+void append(StringInfo json, const char *name, const char *value) {
+    if (value == nullptr)
+        return;
+    appendStringInfo(json, ", \"%s\": ", name);
+    escape_json(json, value);
+}
+
+void append(StringInfo json, const char *name, int64 value) {
+    appendStringInfo(json, ", \"%s\": " INT64_FORMAT, name, value);
+}
+
+Datum end_object(StringInfo json) {
+    appendStringInfoChar(json, '}');
+    return DirectFunctionCall1(jsonb_in, CStringGetDatum(json->data));
+}
+
+void begin_page(StringInfo json, const Digest &family, XLogRecPtr moved_at, uint64 tick) {
+    begin_object(json, "family", family.text);
+    append(json, "moved_at",
+           DatumGetCString(DirectFunctionCall1(pg_lsn_out, LSNGetDatum(moved_at))));
+    append(json, "tick", static_cast<int64>(tick));
+}
+
+void begin_job(StringInfo json, const char *task, Oid generator) {
+    begin_object(json, "task", task);
+    append(json, "generator", static_cast<int64>(generator));
+    append(json, "name", shown_name(generator));
+}
+
+void begin_renewal(StringInfo json, const WorkerTask &task) {
+    begin_job(json, "renew", task.generator);
+    append(json, "owner", static_cast<int64>(task.group.role));
+    if (task.family.text[0] == '\0')
+        return;
+    StringInfoData page;
+    begin_page(&page, task.family, task.moved_at, task.tick);
+    appendStringInfo(json, ", \"page\": %s}", page.data);
 }
 
 }  // namespace shardid

@@ -1,25 +1,62 @@
-// The steps of a job, which the script has: a request to the registry is built, and an answer
-// stored or used, by SQL. A job is a jsonb object, which each step returns with what comes next.
+// What the script of shardid_lease does for the library: it reads leases, builds requests to the
+// registry, and stores or uses answers. All of it is jsonb, and a job is an object that each step
+// returns with what comes next.
 #pragma once
 
-#include "exchange.h"
 #include "start_worker.h"
 
+#include <initializer_list>
+
+extern "C" {
+#include "lib/stringinfo.h"
+}
+
 namespace shardid {
+
+// What the registry has answered, a JSON array; or null, and why it has not, which begins by naming
+// the source of the error, this server or the registry.
+struct Reply {
+    const char *answers;
+    const char *error;
+    bool is_refusal;  // of the error: a later try does not help
+};
 
 // The script's function of this name. Raises 42883 if it is missing.
 Oid function_named(const char *name, int arguments, const Oid *types);
 
-// The job for a task of the generator that has this row, or none; with what its call asks for.
-Datum job_of(const WorkerTask &task, const WorkerCall *call, const LeasedRow *row);
+// Calls it, and returns a jsonb object or, for null, 0. It sees what is committed now, whatever
+// snapshot the transaction has.
+Datum call_script(const char *name, const Oid *types, std::initializer_list<NullableDatum> values);
 
-// The next step, member_step() or session_step(), which sees what is committed now, whatever
-// snapshot the transaction has. Returns 0 for null.
+NullableDatum text_or_null(const char *text);
+
+// member_step() or session_step().
 Datum step(const char *function, Datum job, const Reply &reply);
 
-const char *lsn_text(XLogRecPtr lsn);
+// How the registry behind the server is reached; or a message, as told() of the script puts it.
+Datum address_of(const char *server, Oid role);
 
-// A field of the object as text; null if it has none.
-const char *field(Datum job, const char *name);
+// Raises a message that an object has, if it has one.
+void raise_message(Datum object);
+
+// A field as text; null if there is none.
+const char *field(Datum object, const char *name);
+
+// The same, of the type; 0 if there is none.
+bool is_true(Datum object, const char *name);
+uint64 number(Datum object, const char *name);
+XLogRecPtr lsn(Datum object, const char *name);
+TimestampTz time_of(Datum object, const char *name);
+
+// An object that is written: its first field, the others, and its end.
+void begin_object(StringInfo json, const char *name, const char *value);
+void append(StringInfo json, const char *name, const char *value);
+void append(StringInfo json, const char *name, int64 value);
+Datum end_object(StringInfo json);
+
+// What is on a generator's page, and the job of a task, not yet at their end.
+void begin_page(StringInfo json, const Digest &family, XLogRecPtr moved_at, uint64 tick);
+void begin_job(StringInfo json, const char *task, Oid generator);
+void begin_renewal(StringInfo json, const WorkerTask &task);
 
 }  // namespace shardid

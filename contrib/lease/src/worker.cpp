@@ -2,15 +2,13 @@
 // registry and a role, in one round trip; or joins, takes over or releases one for a session that
 // waits (start_worker.h). It does this once, and ends.
 #include "engine/sequence.h"
-#include "settings.h"
-#include "steps.h"
+#include "exchange.h"
+#include "lease_tables.h"
 
 extern "C" {
-#include "mb/pg_wchar.h"
 #include "storage/ipc.h"
-#include "storage/latch.h"
-#include "storage/procarray.h"
 #include "tcop/tcopprot.h"
+#include "utils/timeout.h"
 }
 
 namespace shardid {
@@ -39,74 +37,72 @@ void set_defaults() {
         SetConfigOption(setting.name, setting.value, PGC_SUSET, PGC_S_OVERRIDE);
 }
 
-// Not inside a character.
-template <int room>
-void copy(char (&to)[room], const char *from) {
-    const char *text = from == nullptr ? "" : from;
-    const int length = pg_mbcliplen(text, static_cast<int>(strlen(text)), room - 1);
-    strlcpy(to, text, static_cast<Size>(length) + 1);
+void begin_transaction() {
+    SetCurrentStatementStartTimestamp();
+    StartTransactionCommand();
+    PushActiveSnapshot(GetTransactionSnapshot());
+    // The worker ends soon: the memory that it uses need not be freed.
+    MemoryContextSwitchTo(TopMemoryContext);
 }
 
-// For the session that waits: the outcome, in addition to the worker's end.
-void tell(int level, int sqlstate, const char *message, const char *detail, const char *hint) {
-    call->level = level;
-    call->sqlstate = sqlstate;
-    copy(call->message, message);
-    copy(call->detail, detail);
-    copy(call->hint, hint);
+void commit_transaction() {
+    PopActiveSnapshot();
+    CommitTransactionCommand();
+    MemoryContextSwitchTo(TopMemoryContext);
 }
 
-void tell_error(const ErrorData *error) {
-    if (error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE)
-        tell(
-            ERROR, error->sqlerrcode,
-            psprintf("could not wait for a lock on the sequence within %d ms", registry_timeout_ms),
-            nullptr, "Call it again when that has ended; pg_locks shows what it waits for.");
-    else
-        tell(ERROR, error->sqlerrcode, error->message, error->detail, error->hint);
-}
-
-// What came of a job, as told() of the script has put it.
-void tell_outcome(Datum job) {
-    const char *level = field(job, "level");
-    const char *granted = field(job, "granted");
-    if (granted != nullptr)
-        call->granted = pg_strtoint32(granted);
-    if (level == nullptr)
-        return;
-    const char *code = field(job, "sqlstate");
-    tell(strcmp(level, "ERROR") == 0     ? ERROR
-         : strcmp(level, "WARNING") == 0 ? WARNING
-                                         : NOTICE,
-         MAKE_SQLSTATE(code[0], code[1], code[2], code[3], code[4]), field(job, "message"),
-         field(job, "detail"), field(job, "hint"));
+// For the session that waits.
+const char *told(const ErrorData *error) {
+    const bool is_lock = error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE;
+    StringInfoData json;
+    begin_object(&json, "level", "ERROR");
+    append(&json, "sqlstate", unpack_sql_state(error->sqlerrcode));
+    append(&json, "message",
+           is_lock ? psprintf("could not wait for a lock on the sequence within %d ms",
+                              registry_timeout_ms)
+                   : error->message);
+    append(&json, "detail", is_lock ? nullptr : error->detail);
+    append(&json, "hint",
+           is_lock ? "Call it again when that has ended; pg_locks shows what it waits for."
+                   : error->hint);
+    appendStringInfoChar(&json, '}');
+    return json.data;
 }
 
 // Returns 0 if the generator is of another group by now: then this is another worker's work.
-Datum first_step() {
+Datum first_step(Datum job) {
     require_lease_tables();
     if (call != nullptr)
-        check_owner(task.generator, task.caller);
-    LeasedRow row{};
-    const bool is_known = read_leased_row(task.generator, &row);
-    const char *server = task.kind == TaskKind::join ? call->server : row.server;
+        check_owner(task.generator, static_cast<Oid>(number(job, "caller")));
+    const Datum row = read_lease(task.generator, nullptr);
+    const char *server = field(job, "server");
+    if (server == nullptr && row != Datum{0})
+        server = field(row, "server");
     if (server != nullptr) {
         const LeaseGroup group = group_of(server, owner_of_sequence(task.generator));
         if (group.role != task.group.role || group.server != task.group.server)
             return Datum{0};
     }
-    return step("member_step", job_of(task, call, is_known ? &row : nullptr), {});
+    return step("member_step", job, {});
 }
 
-Datum job;         // 0: there is nothing to do
-Address registry;  // that the job wants to be asked
+Datum first_job() {
+    if (call != nullptr)
+        return DirectFunctionCall1(jsonb_in, CStringGetDatum(call->job));
+    StringInfoData json;
+    begin_renewal(&json, task);
+    return end_object(&json);
+}
+
+Datum job;       // 0: there is nothing to do
+Datum registry;  // the address of the one that the job wants to be asked
 
 // A step is a transaction of its own.
 void do_step(const Reply *reply) {
     begin_transaction();
-    job = reply == nullptr ? first_step() : step("member_step", job, *reply);
+    job = reply == nullptr ? first_step(first_job()) : step("member_step", job, *reply);
     if (job != Datum{0} && field(job, "requests") != nullptr)
-        registry = find_registry(field(job, "ask"), task.group.role);
+        registry = address_of(field(job, "ask"), task.group.role);
     commit_transaction();
 }
 
@@ -118,11 +114,9 @@ bool run() {
     while (const char *requests = field(job, "requests")) {
         Reply reply{};
         if (strcmp(requests, "[]") != 0)
-            reply = ask_registry(registry, requests, task.kind == TaskKind::take_over);
+            reply = ask_registry(registry, requests, strcmp(field(job, "task"), "take_over") == 0);
         do_step(&reply);
     }
-    if (call != nullptr)
-        tell_outcome(job);
     return true;
 }
 
@@ -133,29 +127,33 @@ void run_for_caller() {
     dsm_pin_mapping(segment);
     call = static_cast<WorkerCall *>(dsm_segment_address(segment));
     bool is_done = true;
+    const char *outcome = "{}";
     PG_TRY();
-    is_done = run();
+    {
+        is_done = run();
+        if (is_done)
+            outcome = DatumGetCString(DirectFunctionCall1(jsonb_out, job));
+    }
     PG_CATCH();
-    tell_error(error_of_failed_transaction());
+    outcome = told(error_of_failed_transaction());
     PG_END_TRY();
+    if (is_done)
+        strlcpy(call->job, outcome, sizeof(call->job));
     call->is_done = is_done;
 }
 
-// The session that has started this worker waits for that.
-void tell_begun() {
-    PGPROC *session = BackendPidGetProc(MyBgworkerEntry->bgw_notify_pid);
-    if (session != nullptr)
-        SetLatch(&session->procLatch);
-}
-
-// The session has reserved them; but it may have called the worker off.
-bool take_own_seats() {
-    const bool has_all = take_seats(task);
-    tell_begun();
-    return has_all;
-}
-
 }  // namespace
+
+ErrorData *error_of_failed_transaction() {
+    MemoryContextSwitchTo(TopMemoryContext);
+    ErrorData *error = CopyErrorData();
+    FlushErrorState();
+    disable_all_timeouts(false);
+    QueryCancelPending = false;
+    AbortCurrentTransaction();
+    MemoryContextSwitchTo(TopMemoryContext);
+    return error;
+}
 
 extern "C" {
 
@@ -167,10 +165,9 @@ void shardid_lease_worker(Datum /*argument*/) {
     BackgroundWorkerUnblockSignals();
     BackgroundWorkerInitializeConnectionByOid(task.database, InvalidOid, BGWORKER_BYPASS_ALLOWCONN);
     pgstat_report_activity(STATE_RUNNING, "shardid lease");
-    if (!take_own_seats())
-        proc_exit(0);
     set_defaults();
-    if (task.kind == TaskKind::renew)
+    take_seats(task);
+    if (task.call == 0)
         run();
     else
         run_for_caller();

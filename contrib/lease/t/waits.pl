@@ -78,7 +78,7 @@ $idle->query_safe("BEGIN; SELECT next_id(generator => '$generator')");
 on_member("SET ROLE app; SELECT shardid_lease.take_over_shard('$generator')");
 like(draw_one($member, $generator), qr/^\d+$/, 'taken over behind an idle transaction: others draw');
 like(error_of($member, 'postgres', "SET ROLE app; SET shardid_lease.timeout = '3s'; SELECT shardid_lease.release_shard('$generator')"),
-	qr/ERROR:  55006: a transaction can still use the released lease of .*release_shard\(\) need not be called again/s, 'released behind an idle transaction: it says so');
+	qr/ERROR:  55006: a transaction can still generate ids of .*release_shard\(\) need not be called again/s, 'released behind an idle transaction: it says so');
 like(error_of($member, 'postgres', "SET statement_timeout = '60s'; SELECT next_id(generator => '$generator')"), qr/has released its lease/, 'others are refused at once');
 $idle->quit;
 

@@ -89,14 +89,12 @@ SELECT pg_extension_config_dump('shardid_lease.id_space', '');
 SELECT pg_extension_config_dump('shardid_lease.granted_shard', '');
 
 -- Keeps logical replication from changing the rows, which are true in this database only.
-
 CREATE FUNCTION shardid_lease.keep_own_rows() RETURNS trigger
 AS 'MODULE_PATHNAME', 'shardid_keep_own_rows' LANGUAGE C;
 
 -- ==== The registry: times, and what SQL cannot find out ====
 
 -- ms_of: in whole milliseconds since 1970. now_ms: the clock, in those of an id space.
-
 CREATE FUNCTION shardid_lease.ms_of(ts timestamptz) RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE
 RETURN floor(extract(epoch FROM ts) * 1000);
 
@@ -118,12 +116,10 @@ CREATE FUNCTION shardid_lease.wait_until_durable() RETURNS void
 AS 'MODULE_PATHNAME', 'shardid_wait_until_durable' LANGUAGE C;
 
 -- As in the names of files in pg_wal. Raises an error during recovery.
-
 CREATE FUNCTION shardid_lease.timeline() RETURNS text LANGUAGE sql VOLATILE
 RETURN left(pg_walfile_name(pg_current_wal_lsn()), 8);
 
 -- Of a registry also what the recovery that read it has left of the file backup_label.
-
 CREATE FUNCTION shardid_lease.this_server(generator oid DEFAULT 0) RETURNS jsonb LANGUAGE sql VOLATILE
 RETURN jsonb_build_object('place', shardid_lease.place_of(generator), 'host', shardid_lease.host_name(),
     'port', current_setting('port')::int, 'database', current_database(), 'clock', shardid_lease.ms_of(clock_timestamp()),
@@ -136,7 +132,6 @@ RETURN jsonb_build_object('place', shardid_lease.place_of(generator), 'host', sh
 -- Whether the recovery that began this timeline had no target to stop at: the history of a timeline, which stays in
 -- pg_wal, ends with what getRecoveryStopReason() of xlogrecovery.c wrote about it. A server without that file has lost
 -- WAL, by pg_resetwal for instance.
-
 CREATE FUNCTION shardid_lease.replayed_all_wal() RETURNS boolean LANGUAGE sql VOLATILE
 RETURN shardid_lease.timeline() = '00000001' OR coalesce(encode(
     pg_read_binary_file(format('pg_wal/%s.history', shardid_lease.timeline()), 0, 1 << 20, true), 'escape')
@@ -145,7 +140,6 @@ RETURN shardid_lease.timeline() = '00000001' OR coalesce(encode(
 -- ==== The registry: what all its functions check ====
 
 -- A snapshot that is older than the last commit would hide what was granted.
-
 CREATE FUNCTION shardid_lease.check_transaction() RETURNS void LANGUAGE plpgsql AS $body$
 BEGIN
     IF current_setting('transaction_isolation') <> 'read committed' THEN
@@ -158,7 +152,6 @@ END
 $body$;
 
 -- A standby that is promoted must not have forgotten what an owner was told.
-
 CREATE FUNCTION shardid_lease.check_durability() RETURNS void LANGUAGE plpgsql AS $body$
 BEGIN
     PERFORM shardid_lease.check_transaction();
@@ -173,13 +166,11 @@ END
 $body$;
 
 -- If the owner is missing, superusers own the id space.
-
 CREATE FUNCTION shardid_lease.is_owner(caller regrole, owner shardid_lease.role_ref) RETURNS boolean LANGUAGE sql STABLE
 RETURN coalesce(pg_has_role(caller, shardid_lease.role_oid(owner), 'USAGE'), (SELECT r.rolsuper FROM pg_roles r WHERE r.oid = caller));
 
 -- A copy of the registry grants nothing until its owner has confirmed it. A file backup_label.old that was not there
 -- before shows that the server was started from a base backup.
-
 CREATE FUNCTION shardid_lease.where_differs(known shardid_lease.registry_confirmation, here jsonb) RETURNS text
 LANGUAGE plpgsql STABLE AS $body$
 DECLARE
@@ -221,13 +212,11 @@ $body$;
 -- A receipt for a grant that the registry does not have proves that the registry was set back: it is given only for
 -- what is committed and durable, by receipts(). Each call of registry_was_restored() begins another branch. A receipt
 -- is shard.branch.serial.until.signature.
-
 CREATE FUNCTION shardid_lease.signed(space shardid_lease.id_space, claims text) RETURNS text LANGUAGE sql IMMUTABLE
 RETURN concat_ws('.', claims,
     encode(sha256(convert_to(concat_ws('|', (space).secret, claims, (space).secret), 'UTF8')), 'hex'));
 
 -- A number of a request, from 0 to the highest; NULL if it is anything else: nothing that a member sends makes an error.
-
 CREATE FUNCTION shardid_lease.number_of(request jsonb, name text, highest bigint DEFAULT 9223372036854775807) RETURNS bigint
 LANGUAGE sql IMMUTABLE
 RETURN CASE WHEN request->>name ~ '^\d{1,19}$' THEN
@@ -235,7 +224,6 @@ RETURN CASE WHEN request->>name ~ '^\d{1,19}$' THEN
 
 -- Why the request is refused, whoever holds the shard. If the receipt proves that the registry was set back, the id space
 -- is stopped. seen: the serial of the receipt, if it is for the requested shard or if no shard is requested.
-
 CREATE FUNCTION shardid_lease.check_request(request jsonb, space shardid_lease.id_space, OUT why text, OUT seen bigint)
 LANGUAGE plpgsql AS $body$
 DECLARE
@@ -566,20 +554,17 @@ $body$;
 -- ==== The registry: functions for members. Their steps are those of contrib/lease/model/lease.pml ====
 
 -- The request comes from the generator that has, or had, the shard.
-
 CREATE FUNCTION shardid_lease.is_own(held shardid_lease.granted_shard, caller regrole, request jsonb) RETURNS boolean
 LANGUAGE sql STABLE
 RETURN coalesce((held).origin = request->>'origin'
     AND pg_has_role(caller, shardid_lease.role_oid((held).role), 'USAGE'), false);
 
 -- It is of the call of lease_shard() that was granted the shard.
-
 CREATE FUNCTION shardid_lease.is_of_lease(held shardid_lease.granted_shard, caller regrole, request jsonb) RETURNS boolean
 LANGUAGE sql STABLE
 RETURN shardid_lease.is_own(held, caller, request) AND (held).lease IS NOT DISTINCT FROM request->>'lease';
 
 -- final: nothing is left to be released. later: the same request can be granted later.
-
 CREATE FUNCTION shardid_lease.refusal(request jsonb, error text, final boolean DEFAULT false, later boolean DEFAULT false)
 RETURNS jsonb LANGUAGE sql IMMUTABLE
 RETURN jsonb_build_object('origin', request->'origin', 'ok', false, 'final', final, 'later', later, 'error', error);
@@ -603,7 +588,6 @@ END
 $body$;
 
 -- The lowest shard that the caller can be granted: one of its own, or a free one that no open transaction has locked.
-
 CREATE FUNCTION shardid_lease.free_shard(space shardid_lease.id_space, caller regrole, request jsonb) RETURNS int
 LANGUAGE plpgsql AS $body$
 DECLARE
@@ -668,7 +652,6 @@ $body$;
 --   confirmation      A registry that was copied, promoted or restored grants nothing before its owner's word.
 --   clock, tick       Each is compared with the registry's clock, the tick also with not_before: a wrong clock does not
 --                     move a shard's windows further than max_ahead.
-
 CREATE FUNCTION shardid_lease.grant_one(caller regrole, request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $body$
 DECLARE
     space shardid_lease.id_space;
@@ -813,7 +796,6 @@ $body$;
 
 -- A second transaction: what the first one has changed counts once it is committed, on disk, and on the standbys that
 -- commits wait for, also if that wait was canceled.
-
 CREATE FUNCTION shardid_lease.receipts_by(caller regrole, answers jsonb) RETURNS jsonb
 LANGUAGE plpgsql STRICT SET synchronous_commit = 'on' AS $body$
 DECLARE
@@ -971,7 +953,6 @@ $body$;
 GRANT SELECT ON shardid_lease.leased_generator TO pg_database_owner, pg_monitor;
 
 -- A window of this family was granted to the generator's present storage, on this server, since it was started.
-
 CREATE FUNCTION shardid_lease.is_own_family(generator regclass, family text) RETURNS boolean
 AS 'MODULE_PATHNAME', 'shardid_is_own_family' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
 
@@ -1000,12 +981,10 @@ GRANT SELECT ON shardid_lease.shard_leases TO PUBLIC;
 -- ==== The member: what the library reads, in a session and in the background worker ====
 
 -- The sequence can be one from a dump, renamed since its restore.
-
 CREATE FUNCTION shardid_lease.may_be_restored(generator oid) RETURNS boolean
 AS 'MODULE_PATHNAME', 'shardid_may_be_restored' LANGUAGE C STRICT;
 
 -- The lease of a generator; sealed for a reader, if it is not to be seen which lease it has.
-
 CREATE FUNCTION shardid_lease.lease_of(generator oid, is_reader boolean) RETURNS shardid_lease.leased_generator
 LANGUAGE plpgsql STABLE AS $body$
 DECLARE
@@ -1043,7 +1022,6 @@ END
 $body$;
 
 -- The same with its window, as jsonb; or the lease of this origin, if that is not null.
-
 CREATE FUNCTION shardid_lease.known_lease(generator oid, origin text, is_reader boolean) RETURNS jsonb
 LANGUAGE plpgsql STABLE SECURITY DEFINER AS $body$
 DECLARE
@@ -1061,7 +1039,6 @@ END
 $body$;
 
 -- An object that has a message. For a job: it ends with that.
-
 CREATE FUNCTION shardid_lease.told(job jsonb, level text, code text, message text, detail text, hint text) RETURNS jsonb
 LANGUAGE sql IMMUTABLE
 RETURN job - 'requests' || jsonb_build_object('level', level, 'sqlstate', code, 'message', message, 'detail', detail, 'hint', hint);
@@ -1071,7 +1048,6 @@ AS 'MODULE_PATHNAME', 'shardid_is_connection_option' LANGUAGE C STRICT;
 
 -- How a role reaches the registry behind a foreign server, by its user mapping; or a message. Of two options with one
 -- name libpq takes the later one. password_required is postgres_fdw's, and only superusers can set it.
-
 CREATE FUNCTION shardid_lease.address_of(server text, role oid) RETURNS jsonb
 LANGUAGE plpgsql STABLE SECURITY DEFINER AS $body$
 DECLARE
@@ -1119,13 +1095,11 @@ $body$;
 -- Called by the library (contrib/lease/src/steps.cpp): in the background worker, and in a session that asks by itself.
 
 -- What is on its page, and its owner; NULL if a transaction has locked the sequence, or if it is missing.
-
 CREATE FUNCTION shardid_lease.page_of(generator oid) RETURNS jsonb
 AS 'MODULE_PATHNAME', 'shardid_page_of' LANGUAGE C STRICT;
 
 -- A request to join, to take over or to renew; or to return what is sealed. As long as others do not move the page, the
 -- incarnation is the one to which its window was granted.
-
 CREATE FUNCTION shardid_lease.request_of(its shardid_lease.leased_generator, page jsonb, joins boolean, takes_over boolean)
 RETURNS jsonb LANGUAGE plpgsql STABLE AS $body$
 DECLARE
@@ -1154,7 +1128,6 @@ $body$;
 
 -- The registry may belong to another party: an answer is for the lease and the incarnation that asked, and its numbers
 -- are bounded, so that they are valid times.
-
 CREATE FUNCTION shardid_lease.check_answer(
     request jsonb, answers jsonb, error text, is_refusal boolean,
     OUT fault text, OUT is_answered boolean, OUT is_refused boolean, OUT is_final boolean,
@@ -1210,7 +1183,6 @@ $body$;
 -- Returns what came of the job's own request. One comparison decides what an answer is stored for: that of the lease's
 -- name. What was once granted to an incarnation is its own for ever; so an older window of the lease would do no harm,
 -- but its receipt proves less.
-
 CREATE FUNCTION shardid_lease.store_answers(job jsonb, answers text, error text, is_refusal boolean) RETURNS jsonb
 LANGUAGE plpgsql AS $body$
 DECLARE
@@ -1298,7 +1270,6 @@ $body$;
 
 -- A generator's first lease, or another one after a release. The lease is stored before the registry is asked: a caller
 -- that asks again, because the answer was lost, has the same one.
-
 CREATE FUNCTION shardid_lease.join_step(job jsonb, its shardid_lease.leased_generator) RETURNS jsonb
 LANGUAGE plpgsql AS $body$
 DECLARE
@@ -1324,7 +1295,6 @@ END
 $body$;
 
 -- Of a request that was not granted, or whose caller no longer waits.
-
 CREATE FUNCTION shardid_lease.forget_join(forgotten uuid) RETURNS void LANGUAGE plpgsql AS $body$
 BEGIN
     DELETE FROM shardid_lease.lease_window w USING shardid_lease.leased_generator l
@@ -1338,7 +1308,6 @@ $body$;
 
 -- A row from a dump follows its sequence from now on, even if the sequence is renamed; a row whose sequence was dropped
 -- is deleted.
-
 CREATE FUNCTION shardid_lease.tidy_rows() RETURNS void LANGUAGE plpgsql AS $body$
 BEGIN
     UPDATE shardid_lease.leased_generator l SET generator = shardid_lease.sequence_ref(shardid_lease.sequence_oid(l.generator))
@@ -1354,7 +1323,6 @@ $body$;
 -- A renewal, and a takeover, are for all leases of the owner with one registry; they also return those that are sealed.
 -- A release is stored before the registry is told. The window stays the incarnation's for ever: so a session that still
 -- uses it, or a transaction that has begun before, generates no id that another holder of the shard generates.
-
 CREATE FUNCTION shardid_lease.first_step(job jsonb, its shardid_lease.leased_generator) RETURNS jsonb
 LANGUAGE plpgsql AS $body$
 DECLARE
@@ -1451,7 +1419,6 @@ $body$;
 
 -- The same for a session that asks by itself: it stores nothing, and keeps what would be stored. STABLE: the library gives
 -- it a snapshot of what is committed now, whatever its transaction has.
-
 CREATE FUNCTION shardid_lease.session_step(job jsonb, answers text, error text, is_refusal boolean) RETURNS jsonb
 LANGUAGE plpgsql STABLE SECURITY DEFINER AS $body$
 DECLARE
@@ -1478,7 +1445,6 @@ $body$;
 -- ==== The member: functions ====
 
 -- Each has the background worker ask the registry (contrib/lease/src/worker.cpp), as the owner of the generator.
-
 CREATE FUNCTION shardid_lease.lease_shard(
     space text, server name, generator regclass DEFAULT NULL, shard int DEFAULT NULL) RETURNS int
 AS 'MODULE_PATHNAME', 'shardid_lease_shard' LANGUAGE C;

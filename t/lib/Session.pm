@@ -11,10 +11,10 @@ our @EXPORT = qw(open_session ask close_session);
 
 sub open_session
 {
-	my ($node) = @_;
+	my ($node, @options) = @_;
 	my %session = (in => '', out => '', guard => IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default, name => 'a step of psql'));
-	$session{psql} = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres') ],
-		'<', \$session{in}, '>', \$session{out}, '2>', \$session{out}, $session{guard});
+	$session{psql} = IPC::Run::start([ 'psql', '-XAtq', @options, '-d', $node->connstr('postgres') ],
+		'<', \$session{in}, '>', \$session{out}, '2>&1', $session{guard});
 	return \%session;
 }
 

@@ -1,5 +1,7 @@
-# contrib/move/move_shard.py under transactions that lock the shard's tables in both orders, at once and without an end: the seal
-# gets its turn, nobody is a deadlock's victim, and every row moves. With FULL or ROUNDS it measures tries and waits.
+# contrib/move/move_shard.py and writers of every kind: those that come late are refused, whatever they have prepared; those that
+# have begun are waited for and named; and ids increase over the move. Under transactions that lock the shard's tables in both
+# orders, at once and without an end, the seal gets its turn, nobody is a deadlock's victim, and every row moves. With FULL or
+# ROUNDS it measures tries and waits.
 use List::Util qw(max);
 use Time::HiRes ();
 use Mover;
@@ -7,11 +9,72 @@ use ShardidTest;
 
 my $dir = PostgreSQL::Test::Utils::tempdir();
 my @servers = qw(north south);
-start_with_shard_on('north');
-on('north', q(INSERT INTO shard5.tallies SELECT generate_series(16, 999)));
+start_with_shard_on('south');
+on($_, <<'SQL') for sort keys %node;
+CREATE SCHEMA shard_move;
+CREATE FUNCTION shard_move.seal(name, text, text, boolean, regclass[] DEFAULT '{}') RETURNS void LANGUAGE sql AS '';
+SQL
+moves('copy', 'south', 'north');
+
+on('south', <<'SQL');
+CREATE ROLE app LOGIN;
+GRANT USAGE ON SCHEMA shard5 TO app;
+GRANT ALL ON ALL TABLES IN SCHEMA shard5 TO app;
+GRANT ALL ON ALL SEQUENCES IN SCHEMA shard5 TO app;
+CREATE FUNCTION public.draw() RETURNS bigint LANGUAGE plpgsql AS $$ DECLARE id bigint; BEGIN id := next_id(5, 'shard5.ids'); RETURN id; END $$;
+SQL
+my $owner = getpwuid $<;
+my %late = (
+	'a prepared INSERT' => [ "PREPARE ins AS $insert EXECUTE ins;", 'EXECUTE ins;' ],
+	'a role that is no superuser' => [ "SET ROLE app; $insert", $insert ],
+	'a snapshot from before' => [ 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) > 0 FROM shard5.photos;', $insert ],
+	'COPY' => [ '', "COPY shard5.photos (name) FROM PROGRAM 'echo copied';" ],
+	'ON CONFLICT' => [ '', 'INSERT INTO shard5.tallies VALUES (1) ON CONFLICT (slot) DO UPDATE SET photos = 0;' ],
+	'an UPDATE of no row' => [ '', 'UPDATE shard5.photos SET name = name WHERE id = 0;' ],
+	'DELETE' => [ '', 'DELETE FROM shard5.photos;' ],
+	'TRUNCATE' => [ '', 'TRUNCATE shard5.photos CASCADE;' ],
+	'MERGE' => [ '', 'MERGE INTO shard5.tallies t USING (SELECT 1 AS slot) s ON t.slot = s.slot WHEN MATCHED THEN DELETE;' ],
+	'a replica' => [ 'SET session_replication_role = replica;', $insert ],
+	'a prepared draw' => [ "PREPARE draws AS $draw EXECUTE draws;", 'EXECUTE draws;', '42P01' ],
+	'a function that draws' => [ 'SELECT public.draw();', 'SELECT public.draw();', '42P01' ]);
+my %session = map { $_ => session('south') } sort keys %late;
+unlike(talk($session{$_}, $late{$_}[0]), qr/ERROR/, "$_: before") for sort keys %late;
+talk($session{'a snapshot from before'}, 'SELECT 1;');
+my $writer = session('south');
+talk($writer, "BEGIN; $insert");
+my $drawer = session('south');
+my $drawn = talk($drawer, "BEGIN; $draw");
+on('south', "BEGIN; INSERT INTO shard5.photos (name) VALUES ('prepared'); PREPARE TRANSACTION 'long'");
+on('south', 'BEGIN; ' . join(' ', ($insert) x 300) . ' ROLLBACK') =~ /(\d+)\z/;
+my $rolled_back = $1;
+on('north', 'CREATE ROLE app') if on('north', q(SELECT to_regrole('app') IS NULL)) eq 't';
+stops(qr/waiting.*prepared transaction 'long' for/, 'transactions that do not end', 'switch', 'south', 'north', '--tries', 2, '--lock-wait', 200);
+like($said, qr/pid \d+ \(\Q$owner\E\)/, 'who they are is said');
+my $mover = start_mover('switch', 'south', 'north', '--compare', 'rows', '--tries', 1, '--lock-wait', 600_000);
+my $waits = q(SELECT EXISTS (SELECT FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE application_name = 'move_shard' AND NOT granted AND %s));
+$node{south}->poll_query_until('postgres', sprintf $waits, 'true') or die;
+on('south', q(COMMIT PREPARED 'long'));
+talk($writer, 'COMMIT;');
+$node{south}->poll_query_until('postgres', sprintf $waits, q(relation = 'shard5.ids'::regclass)) or die;
+talk($drawer, 'COMMIT;');
+ok($mover->finish, 'one try waits for young transactions: prepared ones, and those that have only drawn ids') || diag $said;
+# TRUNCATE would wait for the old snapshot.
+for my $how (reverse sort keys %late)
+{
+	my $sqlstate = $late{$how}[2] // '25006';
+	is(talk($session{$how}, $late{$how}[1]), "ERROR:  $sqlstate", "$how: refused");
+}
+close_session($_) for values %session, $writer, $drawer;
+my $first = on('north', $draw);
+cmp_ok($first, '>', $_, 'the first id of the target is above those that were drawn') for $drawn, $rolled_back;
+is(on('north', q(SELECT count(*) FROM shard5.photos WHERE name = 'prepared')), 1, 'the prepared row is there');
+my ($status, undef, $error) = $node{south}->psql('postgres', $insert);
+like($error, qr/HINT: +It moves to host=\S+ port=@{[ $node{north}->port ]} dbname=postgres: try there/, 'who is late is told where to go');
+moves('finish', 'south', 'north');
 
 # --- Writers: both statements in one transaction, with a pause between; half of the writers in the other order, if so wanted.
 
+on('north', q(TRUNCATE shard5.photos CASCADE; INSERT INTO shard5.tallies SELECT generate_series(16, 999)));
 my $tally = 'UPDATE shard5.tallies SET photos = photos + 1 WHERE slot = pg_backend_pid() % 1000';
 my $photo = q(INSERT INTO shard5.photos (name) VALUES ('new') RETURNING id);
 my $round = 0;
@@ -54,7 +117,7 @@ sub under
 	my $long = session($from);
 	talk($long, "BEGIN; $photo;");
 	$long->{in} .= "SELECT pg_sleep($long_s); ROLLBACK;\n";
-	$long->{run}->pump_nb;
+	$long->{psql}->pump_nb;
 	my $log_before = -s $node{$from}->logfile;
 	my $begin = Time::HiRes::time();
 	my $mover = start_mover('switch', $from, $to, @options);
@@ -63,7 +126,7 @@ sub under
 	my $moved = $mover->finish;
 	await_writers($moved ? number_of($to) : undef, @writers);
 	stop_writers(@writers);
-	end_session($long);
+	close_session($long);
 	my $attempts = $moved + (() = $said =~ /^\S+ +waiting/mg);
 	my @errors = grep { /ERROR: / && !/move_shard/ } split /\n/, substr slurp_file($node{$from}->logfile), $log_before;
 	if ($moved)
@@ -106,7 +169,7 @@ else
 	moves('copy', @servers);
 	my $gate = hold_marker($servers[1]);
 	stops(qr/has not come within 0.1 s/, 'a target that does not keep up', 'switch', @servers, '--patience', 0.1);
-	end_session($gate);
+	close_session($gate);
 	my $found = under(8, 20, 2, 0, '--tries', 100, '--lock-wait', 5000);
 	ok($found->{moved}, 'moved') or diag $said;
 }
@@ -120,12 +183,12 @@ is(on($servers[0], 'SELECT sum(photos) - (SELECT count(*) FROM shard5.photos) FR
 my ($name) = @servers;
 moves('copy', @servers);
 on($name, "SELECT shard_move.guard('shard5.$_', 'admit()', true)") for qw(photos tallies events);
-my %session = map { $_ => session($name) } qw(begun drawn sealer new);
+%session = map { $_ => session($name) } qw(begun drawn sealer new);
 talk($session{begun}, "BEGIN; $insert");
 like(talk($session{drawn}, "BEGIN; $draw"), qr/^\d+$/, 'an id before the seal');
 $session{sealer}{out} = '';
 $session{sealer}{in} .= "BEGIN; SELECT shard_move.seal('shard5', 'mine', '', true);\n\\echo done\n";
-$session{sealer}{run}->pump_nb;
+$session{sealer}{psql}->pump_nb;
 $node{$name}->poll_query_until('postgres', q(SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted))) or die;
 is(talk($session{new}, $insert), 'ERROR:  25006', 'a new transaction is refused');
 is(talk($session{begun}, "SAVEPOINT s; $tally; ROLLBACK TO s; $tally;"), '', 'one that has begun writes to another table');
@@ -133,11 +196,11 @@ talk($session{begun}, 'COMMIT;');
 $node{$name}->poll_query_until('postgres', q(SELECT EXISTS (SELECT FROM pg_locks WHERE relation = 'shard5.ids'::regclass AND NOT granted))) or die;
 is(talk($session{drawn}, $insert), 'ERROR:  25006', 'one that has drawn an id is refused, and no deadlock');
 talk($session{drawn}, 'ROLLBACK;');
-$session{sealer}{run}->pump until $session{sealer}{out} =~ /^done$/m;
+$session{sealer}{psql}->pump until $session{sealer}{out} =~ /^done$/m;
 unlike($session{sealer}{out}, qr/ERROR/, 'the seal has its locks');
 talk($session{sealer}, 'ROLLBACK;');
 like(talk($session{new}, $insert), qr/^\d+$/, 'without the mover everybody writes');
-end_session($_) for values %session;
+close_session($_) for values %session;
 moves('undo', @servers);
 is(on($name, "SELECT count(*) FROM pg_trigger WHERE NOT tgisinternal"), 0, 'undo drops the guards');
 

@@ -67,7 +67,7 @@ my $mover = start_mover('copy', 'north', 'south');
 $mover->pump until $said =~ /waiting[^\n]*\n/ || !$mover->pumpable;
 like($said, qr/waiting +pid \d+ .* for \d\d:\d\d:\d\d: the copy begins after its end$/m, 'whose end a copy waits for is said');
 talk($writer, 'COMMIT;');
-end_session($writer);
+close_session($writer);
 ok($mover->finish, 'then it is made') or diag $said;
 $ENV{PATH} = $path;
 $node{south}->append_conf('postgresql.conf', 'logging_collector = on');
@@ -100,7 +100,7 @@ like($said, qr/trouble +the source stays as it is/, 'the mover says that nobody 
 like($said, qr/^stopped +the connection to the target is lost: server closed the connection unexpectedly$/m, 'and which server is lost');
 my $lines = () = $said =~ /closed/g;
 is($lines, 1, 'in one line');
-$gate->{run}->kill_kill;
+$gate->{psql}->kill_kill;
 $node{south}->start;
 moves('finish', 'north', 'south');
 

@@ -1,11 +1,12 @@
 # contrib/move/move_shard.py, for its tests: two servers, of which one has the shard, what the mover says, and sessions.
 package Mover;
 
+use Session;
 use ShardidTest;
 use Exporter 'import';
 
 our @EXPORT = qw(start_with_shard_on stop_servers on address start_mover mover moves stops state_is
-  session talk end_session answer hold_marker start_writers await_writers stop_writers
+  session talk answer close_session hold_marker start_writers await_writers stop_writers
   %node $said $insert $draw);
 our (%node, $said);
 our $insert = q(INSERT INTO shard5.photos (name) VALUES ('new') RETURNING id;);
@@ -109,30 +110,8 @@ sub stop_writers
 }
 
 # A session that stays; what it answers, an error as its SQLSTATE.
-sub session
-{
-	my ($name) = @_;
-	my $session = { in => '', out => '' };
-	my @command = ('psql', '-XAtq', '-v', 'VERBOSITY=sqlstate', '-d', address($name));
-	$session->{run} = IPC::Run::start(\@command, '<', \$session->{in}, '>', \$session->{out}, '2>', \$session->{out}, IPC::Run::timeout(10 * $PostgreSQL::Test::Utils::timeout_default));
-	return $session;
-}
-
-sub talk
-{
-	my ($session, $sql) = @_;
-	$session->{out} = '';
-	$session->{in} .= "$sql\n\\echo done\n";
-	$session->{run}->pump until $session->{out} =~ /^done$/m;
-	return $session->{out} =~ s/^(?:done|NOTICE.*)\n//mgr =~ s/\n\z//r;
-}
-
-sub end_session
-{
-	my ($session) = @_;
-	$session->{in} .= "\\q\n";
-	return $session->{run}->finish;
-}
+sub session { return open_session($node{ $_[0] }, '-v', 'VERBOSITY=sqlstate') }
+sub talk { return ask(@_) =~ s/^NOTICE.*\n?//mgr =~ s/\n\z//r }
 
 # A session that keeps the target from getting the source's last write.
 sub hold_marker
@@ -147,7 +126,7 @@ sub answer
 	my ($name, $sql) = @_;
 	my $session = session($name);
 	my $answer = talk($session, $sql);
-	end_session($session);
+	close_session($session);
 	return $answer;
 }
 

@@ -13,21 +13,17 @@ sub refused
 	my (undef, undef, $stderr) = $node->psql('portable', "\\set VERBOSITY verbose\n$sql");
 	return $stderr;
 }
-query('CREATE ROLE app; CREATE SEQUENCE orders; GRANT USAGE ON SEQUENCE orders TO app');
-my $draw = q(SET ROLE app; SELECT next_id(5, 'orders'));
+query('CREATE ROLE clerk; CREATE ROLE app; CREATE SEQUENCE orders; GRANT USAGE ON SEQUENCE orders TO clerk');
+my $draw = q(SET ROLE clerk; SELECT next_id(5, 'orders'));
 like(refused($draw), qr/42501: permission denied for sequence orders.*GRANT USAGE, UPDATE/s, 'USAGE alone does not do');
-query('GRANT UPDATE ON SEQUENCE orders TO app');
-like(refused($draw), qr/42501: permission denied for sequence shardid_mark_\d+.*HINT:  Run CALL ids\.shardid_grant_marks\('app'\)\./s,
+query('GRANT UPDATE ON SEQUENCE orders TO clerk');
+like(refused($draw), qr/42501: permission denied for sequence shardid_mark_\d+.*HINT:  Run CALL ids\.shardid_grant_marks\('clerk'\)\./s,
 	'nor do USAGE and UPDATE without the marks');
-like(refused(q(SET ROLE app; CALL ids.shardid_grant_marks('app'))), qr/42501/, 'which their owner grants');
-query(q(CALL ids.shardid_grant_marks('app')));
+like(refused(q(SET ROLE clerk; CALL ids.shardid_grant_marks('clerk'))), qr/42501/, 'which their owner grants');
+query(q(CALL ids.shardid_grant_marks('clerk')));
 like(query($draw), qr/^\d+$/, 'with them they do');
-like(refused(q(SET ROLE app; SELECT next_id(5))), qr/42501: permission denied for sequence shardid_seq/, 'not for another generator');
-like(refused(q(SET ROLE app; ALTER SEQUENCE ids.shardid_mark_0 RESTART)), qr/42501/, 'nobody else owns a mark');
-query('REVOKE EXECUTE ON ALL ROUTINES IN SCHEMA ids FROM PUBLIC');
-like(refused($draw), qr/42501: permission denied for function/, 'EXECUTE revoked from PUBLIC');
-query(command_of('contrib/portable/README.md', 'GRANT EXECUTE ON ALL ROUTINES'));
-like(query("$draw, (SELECT count(*) FROM next_ids(5, 2, 'orders'))"), qr/^\d+\|2$/, 'and granted as the page shows');
+like(refused(q(SET ROLE clerk; SELECT next_id(5))), qr/42501: permission denied for sequence shardid_seq/, 'not for another generator');
+like(refused(q(SET ROLE clerk; ALTER SEQUENCE ids.shardid_mark_0 RESTART)), qr/42501/, 'nobody else owns a mark');
 
 # A sequence that the transaction's snapshot does not see cannot be checked; it could be unlogged.
 my $elsewhere = $node->connstr('portable');
@@ -39,16 +35,20 @@ SELECT next_id(5, 'late');
 SQL
 
 # The page's blocks, and the output of contrib/portable/pg_tle.sh, run as CREATE EXTENSION runs a script.
-make_portable($node, 'page');
-my $shown = $node->safe_psql('page', "SET search_path = public;\n" . block_of('contrib/portable/README.md', 'sql-only-number') . block_of('contrib/portable/README.md', 'portable_first'));
-like($shown, qr/^\d+\n\d+\nlighthouse\|.*\|5\|\d+$/m, 'the page, as it stands');
-like($node->safe_psql('page', 'SET ROLE app; SELECT ids.new_id()'), qr/^\d+$/, 'the rights on the page are enough');
+my $page = 'contrib/portable/README.md';
+like(query("SET search_path = public;\n" . block_of($page, 'sql-only-number') . block_of($page, 'portable_first')), qr/^\d+\n\d+\nlighthouse\|.*\|5\|\d+$/m, 'the page, as it stands');
+my $as_app = 'SET ROLE app; SELECT ids.new_id()';
+like(query($as_app), qr/^\d+$/, 'the rights on the page are enough');
+query('REVOKE EXECUTE ON ALL ROUTINES IN SCHEMA ids FROM PUBLIC');
+like(refused($as_app), qr/42501: permission denied for function/, 'EXECUTE revoked from PUBLIC');
+query(command_of($page, 'GRANT EXECUTE ON ALL ROUTINES'));
+like(query("$as_app, (SELECT count(*) FROM ids.next_ids(5, 2))"), qr/^\d+\|2$/, 'and granted as the page shows');
 my $told_tle = qx(contrib/portable/pg_tle.sh);
 my ($call, $script) = $told_tle =~ /^(SELECT pgtle\.install_extension\('shardid_portable', '1\.0\.0', '[^']+',)\n\$_pgtle_\$\n(.*)\$_pgtle_\$\);\n\z/s;
 ok($call, 'a call of pgtle.install_extension');
 ok($script =~ s/^SELECT pg_catalog\.pg_extension_config_dump\('shardid_seq', ''\);$//m, 'whose position a dump carries');
 unlike($script, qr/^\\|^(?:BEGIN|COMMIT);/m, 'without psql\'s commands and without a transaction');
-is( $node->safe_psql('page', "DROP SCHEMA shardid_admin CASCADE; CREATE SCHEMA tle; BEGIN; SET LOCAL search_path = tle; $script COMMIT; SELECT tle.next_id(5) > 0 FROM tle.shardid_seq"),
+is( query("DROP SCHEMA shardid_admin CASCADE; CREATE SCHEMA tle; BEGIN; SET LOCAL search_path = tle; $script COMMIT; SELECT tle.next_id(5) > 0 FROM tle.shardid_seq"),
 	't', 'it runs as CREATE EXTENSION runs a script');
 
 # The file loads only into a schema where no other role can create objects; it can be loaded again.

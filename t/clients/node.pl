@@ -9,17 +9,12 @@ my ($folder, $why) = fetched_by_npm('node');
 plan skip_all => "the clients for Node.js: $why" unless $folder;
 my $node = clients_node('node_clients');
 
-# Runs a program in a database of its own, with the assertions that apply to every program.
+# Runs a program in a database of its own.
 sub for_node
 {
 	my ($client, $program, $table, @files) = @_;
 	new_database($program, @files) if @files;
-	my $js = said_by('node', "$folder/$program.js");
-	page_names($client, @{ $js->{version} });
-	gets_as_page_says($client, $js->{type}[0], $js->{exact}[0]);
-	are_stored($client, $table, 0, $js->{created}[0], @{ $js->{several} // [] });
-	is($js->{found}[0], 'Ada', "$client: found by its id") if $js->{found};
-	return $js;
+	return client($client, $table, [ 'node', "$folder/$program.js" ]);
 }
 
 my @tables = ('ids.sql', 'tables.sql');

@@ -6,7 +6,7 @@ use Exporter 'import';
 use File::Copy;
 use Test::More ();
 
-our @EXPORT = qw(clients_node new_database on said_by gets_as_page_says page_names page_names_release are_stored are_in_shards fetched_by_npm);
+our @EXPORT = qw(clients_node new_database on said_by client gets_as_page_says page_names page_names_release are_stored are_in_shards fetched_by_npm);
 
 my $exact = '4032112536055714817';
 my $node;
@@ -46,6 +46,21 @@ sub said_by
 	my ($out, $err) = ('', '');
 	IPC::Run::run(\@command, '>', \$out, '2>', \$err) or die "@command: $err";
 	return { map { my ($name, @values) = split /\t/; $name => \@values } split /\n/, $out };
+}
+
+# Runs a client's program, with the assertions that apply to each; returns its output. $in_table: its name in the table of
+# the page, if that is another one.
+sub client
+{
+	my ($client, $table, $command, $in_table) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my $said = said_by(@$command);
+	my @versions = @{ $said->{version} // [] };
+	$command->[0] eq 'node' ? page_names($client, @versions) : page_names_release($client, @versions) if @versions;
+	gets_as_page_says($in_table // $client, $said->{type}[0], $said->{exact}[0]);
+	are_stored($client, $table, 0, $said->{created}[0], @{ $said->{several} // [] });
+	Test::More::is($said->{found}[0], 'Ada', "$client: found by its id") if $said->{found};
+	return $said;
 }
 
 # Tests that this client's row in the page's table names the type that a program received, and what became of the id

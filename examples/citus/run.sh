@@ -81,21 +81,9 @@ page tables | on coordinator/shop >/dev/null
 say 'The node that evaluates the default draws: where the client is, or the workers that hold the rows.'
 page inserts | indented
 answers inserts inserts_answer
-on coordinator/shop >/dev/null <<'SQL'
-PREPARE p AS INSERT INTO photos (user_id, name) VALUES ($1, 'prepared');
-EXECUTE p(1); EXECUTE p(1); EXECUTE p(1); EXECUTE p(1); EXECUTE p(1); EXECUTE p(1); EXECUTE p(1);
-CREATE TABLE by_id (id bigint PRIMARY KEY DEFAULT next_shop_id(), name text);
-SELECT create_distributed_table('by_id', 'id');
-INSERT INTO by_id (name) VALUES ('values');
-INSERT INTO by_id (name) SELECT name FROM photos;
-SQL
 on worker1/shop -c "INSERT INTO photos (user_id, name) VALUES (1, 'worker'), (2, 'worker')"
-expect 'ids that were drawn by a prepared statement' \
-    "$(ask coordinator/shop "SELECT count(DISTINCT id) FROM photos WHERE name = 'prepared'")" 7
 expect 'the shard of a client of worker1' \
     "$(ask coordinator/shop "SELECT DISTINCT ids.id_shard(id) FROM photos WHERE name = 'worker'")" 1
-expect 'rows of a table that is distributed by its id' \
-    "$(ask coordinator/shop 'SELECT count(DISTINCT id), array_agg(DISTINCT ids.id_shard(id)) FROM by_id')" '1010|{0,1,2}'
 on coordinator/shop -c 'ALTER TABLE photos ADD COLUMN mark bigint DEFAULT next_shop_id()'
 expect 'a column that is added to a distributed table' \
     "$(ask coordinator/shop 'SELECT count(*) = count(DISTINCT mark), array_agg(DISTINCT ids.id_shard(mark)) FROM photos')" 't|{1,2}'

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The scripts of bench/pgbench in turn: functions of shardid against the published ones, ids against other ids, and one
-to 64 sessions. Also draws docs/throughput.svg, beside the report."""
+"""The scripts of bench/pgbench in turn: functions of shardid against the published ones, ids against other ids, one to 64
+sessions, and INSERTs that wait for a synchronous standby. Also draws docs/throughput.svg, beside the report."""
+import contextlib
 import glob
 import os
 import re
@@ -8,6 +9,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from xml.sax.saxutils import escape
 
 from common import Results, conditions, has_uuidv7, options, progress, psql, rotated, table, write_report
@@ -22,6 +24,7 @@ COMPARED = {
 OTHERS = {"shardid": "next_id", "Instagram's function": "next_id_plpgsql", "nextval": "nextval", "uuidv7": "uuidv7",
           "gen_random_uuid": "gen_random_uuid"}
 SESSIONS = (1, 4, 16, 64)
+WITH_STANDBY = {"shardid": "insert_next_id", "nextval": "insert_nextval"}
 RATE, MEDIAN, WORST = "rate", "median", "99%"
 
 
@@ -51,6 +54,30 @@ def measure(arguments, others):
                 results.add(script, key, value)
             progress(number, arguments.rounds, f"{script[0]}, {script[1]} sessions: {results.values[script, RATE][-1]:,.0f} tps")
     return results
+
+
+@contextlib.contextmanager
+def synchronous_standby():
+    folder = f"{os.environ['SANDBOX']}/standby"
+    subprocess.run(["pg_basebackup", "-D", folder, "-R", "-c", "fast"], check=True)
+    subprocess.run(["pg_ctl", "-D", folder, "-l", f"{folder}.log", "-o", "-p 5433", "-w", "start"], stdout=subprocess.DEVNULL, check=True)
+    try:
+        psql("ALTER SYSTEM SET synchronous_standby_names = '*';\nSELECT pg_reload_conf()")
+        while psql("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'").strip() == "0":
+            time.sleep(0.1)
+        yield
+    finally:
+        psql("ALTER SYSTEM RESET synchronous_standby_names;\nSELECT pg_reload_conf()")
+        subprocess.run(["pg_ctl", "-D", folder, "-w", "stop"], stdout=subprocess.DEVNULL, check=True)
+
+
+def measure_with_standby(arguments, results):
+    with synchronous_standby():
+        for number in range(arguments.rounds):
+            for script in rotated(list(WITH_STANDBY.values()), number):
+                for key, value in run(script, 16, arguments.seconds).items():
+                    results.add(f"{script}, standby", key, value)
+                progress(number, arguments.rounds, f"{script} beside a standby: {results.values[f'{script}, standby', RATE][-1]:,.0f} tps")
 
 
 def compared(results):
@@ -83,6 +110,7 @@ def main():
     psql("\\i bench/pgbench/setup.sql")
     others = {label: name for label, name in OTHERS.items() if name != "uuidv7" or has_uuidv7()}
     results = measure(arguments, others)
+    measure_with_standby(arguments, results)
     lines = table(["calls per second", "shardid", "published function", "ratio"],
                   [[f"`{label}`" if " " not in label else label, f"{own:,.0f}", f"{published:,.0f}", f"{ratio:.2f}"]
                    for label, own, published, ratio in compared(results)])
@@ -93,6 +121,10 @@ def main():
     lines += ["", *table(["SELECT: tps", *(f"{sessions} sessions" if sessions > 1 else "1 session" for sessions in SESSIONS)],
                          [[label, *(f"{results.median((name, sessions), RATE):,.0f}" for sessions in SESSIONS)]
                           for label, name in (("`next_id()`", "next_id"), ("`nextval`", "nextval"))])]
+    lines += ["", *table(["INSERT, with a synchronous standby", "tps", "median ms", "99% ms"],
+                         [[label, f"{results.median(f'{name}, standby', RATE):,.0f}",
+                           *(f"{results.median(f'{name}, standby', key):.2f}" for key in (MEDIAN, WORST))]
+                          for label, name in WITH_STANDBY.items()])]
     lines += ["", "16 sessions where none are named; latencies of the INSERTs. Medians of the rounds, which in half of the rows "
               f"differ by at most {results.spread(RATE):.0%}. Layout: the default, 1,024 ids a millisecond. "
               f"{conditions('bench', arguments)}"]

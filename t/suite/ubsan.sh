@@ -6,7 +6,7 @@ set -euo pipefail
 # shellcheck source=t/suite/variant.sh
 source t/suite/variant.sh
 tests='regress isolation t/generator/load.pl t/generator/moved.pl'
-[[ -z ${FULL:-} ]] || tests+=' t/generator/every_call.pl contrib/lease/t/every_call.pl'
+[[ -z ${FULL:-} ]] || tests+=' t/generator/every_call.pl'
 
 build_variant "$TEST_DIR" '-O1 -fsanitize=undefined -fno-sanitize-recover=undefined -DUSE_ASSERT_CHECKING' \
     SHLIB_LINK=-lubsan

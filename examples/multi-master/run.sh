@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Takes 10 s: two nodes that both take writes: with a shard each, with the same one, and with leases.
+# Takes 10 s: two nodes that both take writes: with a shard each, and with leases.
 # By native logical replication (PostgreSQL 16 and later) or by pglogical (15).
 # shellcheck source=examples/servers.sh
 source "$(dirname "$0")/../servers.sh"
@@ -57,19 +57,7 @@ subscribe() {
     on "$1/$2" -v subscription="$2_to_$1" -v other="$(address_of "$3" "$2")" -f "$here/${by}_subscribe.sql" >/dev/null
 }
 
-# link enable|disable DATABASE: its replication in both directions.
-link() {
-    local node
-    for node in lisbon oslo; do
-        if [[ $by == native ]]; then
-            on "$node/$2" -c "ALTER SUBSCRIPTION $2_to_$node $1"
-        else
-            on "$node/$2" -c "SELECT pglogical.alter_subscription_$1('$2_to_$node', true)" >/dev/null
-        fi
-    done
-}
-
-# --- Load, checks and faults.
+# --- Load and checks.
 
 # write DATABASE ROWS: this number by each node's clients, at the same time.
 write() {
@@ -94,47 +82,9 @@ in_step() {
     [[ ${rows%% *} == "$2" && $rows == "$(rows_of "oslo/$1")" ]]
 }
 
-# Under load both nodes generate ids in one millisecond anyway. Here raise_generator sets both to the same one.
-same_millisecond() {
-    local id node
-    id=$(ask "lisbon/$1" "SELECT ids.id_lower_bound(date_trunc('second', now()) + '1 hour')")
-    for node in lisbon oslo; do
-        on "$node/$1" -c "SELECT ids.raise_generator('ids.shardid_seq', $id)" >/dev/null
-    done
-}
-
 # Output without the directories of this sandbox, and without times.
 shown() {
     sed -E "s#$folder/##g; s/( is at| since| until) [0-9]{4}-[^,. ]+ [0-9:.]+\+00/\1 .../g" "$1"
-}
-
-has_stopped() {
-    is_true "$1/trap" "SELECT NOT subenabled FROM pg_subscription WHERE subname = 'trap_to_$1'"
-}
-
-has_rows_of() {
-    is_true "$1/trap" "SELECT count(*) = 3 FROM photos WHERE taken_in = '$2'"
-}
-
-lost_natively() {
-    local node
-    for node in lisbon oslo; do
-        wait_until "$node stops" 60 has_stopped "$node"
-        expect "rows of $node" "$(ask "$node/trap" "SELECT count(*) FROM photos WHERE taken_in = '$node'")" 3
-        expect 'rows of the other' "$(ask "$node/trap" 'SELECT count(*) FROM photos')" 3
-    done
-    grep -m 1 -o 'ERROR:.*duplicate key value.*\|ERROR:.*conflict detected.*' "$folder/oslo/server.log" | indented
-    echo '    Six rows were committed. Each node has its own three, and replication has stopped in both directions.'
-}
-
-lost_by_pglogical() {
-    local rows="SELECT current_setting('cluster_name') AS node, count(*), min(taken_in) AS of FROM photos"
-    wait_until 'lisbon has the rows of oslo' 60 has_rows_of lisbon oslo
-    wait_until 'oslo has the rows of lisbon' 60 has_rows_of oslo lisbon
-    show lisbon/trap -c "$rows"
-    show oslo/trap -c "$rows"
-    expect 'rows' "$(ask lisbon/trap 'SELECT count(*) FROM photos')$(ask oslo/trap 'SELECT count(*) FROM photos')" 33
-    echo '    Six rows were committed. Each node has three, the other one'"'"'s: its own are overwritten.'
 }
 
 # --- The example.
@@ -151,21 +101,7 @@ show oslo/shop -c 'SELECT ids.id_shard(id), taken_in, count(*) FROM photos GROUP
 expect 'ids misplaced' "$(ask oslo/shop "SELECT count(*) FROM photos WHERE (taken_in = 'lisbon') <> (ids.id_shard(id) = 1)")" 0
 echo '    Both have the same 2000 rows, and no id was drawn twice.'
 
-say '2. The trap: both have shard 1, and both draw in one millisecond (the generators are set to it, the link is down)'
-both trap 1 1
-link disable trap
-same_millisecond trap
-show lisbon/trap -c 'INSERT INTO photos SELECT FROM generate_series(1, 3)'
-show oslo/trap -c 'INSERT INTO photos SELECT FROM generate_series(1, 3)'
-expect 'ids' "$(ask lisbon/trap 'SELECT array_agg(id ORDER BY id) FROM photos')" "$(ask oslo/trap 'SELECT array_agg(id ORDER BY id) FROM photos')"
-link enable trap
-if [[ $by == native ]]; then
-    lost_natively
-else
-    lost_by_pglogical
-fi
-
-say '3. Leases: a registry gives each node a shard of its own'
+say '2. Leases: a registry gives each node a shard of its own'
 start_server registry </dev/null
 on registry -f "$here/registry.sql" >/dev/null
 both leased 1 1
@@ -183,4 +119,4 @@ show lisbon/leased -c 'SELECT ids.id_shard(id), taken_in, count(*) FROM photos G
 expect 'shards' "$(ask oslo/leased "SELECT count(DISTINCT ids.id_shard(id)) || ' ' || count(DISTINCT (ids.id_shard(id), taken_in)) FROM photos")" '2 2'
 echo '    Both databases have shardid.shard_id = 1, and nobody looks at it.'
 
-verdict='no conflict of ids with a shard or a lease for each node; with one shard for both, replication stops'
+verdict='no conflict of ids with a shard or a lease for each node'

@@ -4,8 +4,8 @@ MODULE_big = shardid
 HOUSES = contrib/admin contrib/lease
 DATA = $(notdir $(wildcard $(srcdir)/shardid--*.sql))
 OBJS = src/module.o \
-       $(addprefix src/engine/, arguments.o draw.o generator.o incarnation.o \
-           lease.o refusals.o replaced_storage.o sequence.o sequence_page.o settled.o wait.o) \
+       $(addprefix src/engine/, arguments.o draw.o generator.o \
+           lease.o refusals.o replaced_storage.o sequence.o sequence_page.o server.o settled.o wait.o) \
        $(addprefix src/functions/, bulk_defaults.o generators.o id_parts.o \
            next_id.o nextval_range.o objectids.o settled_below.o \
            uuid.o)

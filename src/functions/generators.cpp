@@ -7,9 +7,9 @@
 
 #include "engine/arguments.h"
 #include "engine/draw.h"
-#include "engine/incarnation.h"
 #include "engine/sequence.h"
 #include "engine/sequence_page.h"
+#include "engine/server.h"
 #include "engine/settings.h"
 #include "engine/settled.h"
 

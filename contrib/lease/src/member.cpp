@@ -2,7 +2,6 @@
 // background worker do something, and wait for it without any lock that others need; renew_now, for
 // renew_leases(); and is_own_family, for the view.
 #include "engine/arguments.h"
-#include "engine/incarnation.h"
 #include "engine/sequence.h"
 #include "engine/settings.h"
 #include "engine/wait.h"

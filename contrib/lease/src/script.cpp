@@ -2,7 +2,6 @@
 // a member, what is on a generator's page; on both sides, where this is, names that are looked up
 // late, and keeping the extension's tables its own.
 #include "engine/arguments.h"
-#include "engine/incarnation.h"
 #include "engine/sequence.h"
 #include "engine/sequence_page.h"
 #include "engine/wait.h"
@@ -142,8 +141,12 @@ SQL_FUNCTION(shardid_sequence_oid) {
     return oid_or_null(fcinfo, sequence_of_ref(PG_GETARG_DATUM(0)));
 }
 
+// Where only one server at a time can run, as the postmaster's lock file says; and the database and
+// the generator.
 SQL_FUNCTION(shardid_place_of) {
-    PG_RETURN_DATUM(CStringGetTextDatum(place_of(PG_GETARG_OID(0))));
+    const Digest server = digest_of(psprintf("%s|%s", described_server(), host_name()));
+    PG_RETURN_DATUM(
+        CStringGetTextDatum(psprintf("%s/%u/%u", server.text, MyDatabaseId, PG_GETARG_OID(0))));
 }
 
 SQL_FUNCTION(shardid_host_name) {

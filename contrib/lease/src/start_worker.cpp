@@ -142,6 +142,12 @@ Started start_on_seat(WorkerTask &task, const Seat &of_group, BackgroundWorkerHa
 
 }  // namespace
 
+Digest family_of(Oid relid, const RelFileLocator &locator) {
+    return digest_of(psprintf("%s|" INT64_FORMAT "|%u|%u|%u", described_server(),
+                              static_cast<int64>(PgStartTime), MyDatabaseId, relid,
+                              locator.relNumber));
+}
+
 // For the session, as an error in the worker's transaction must not take them away.
 void take_seats(const WorkerTask &task) {
     for (const Seat &seat : {seat_of(task.group), seat_of_server(task.seat)})

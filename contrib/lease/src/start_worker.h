@@ -2,7 +2,7 @@
 // committed, even if the session's transaction is rolled back.
 #pragma once
 
-#include "engine/incarnation.h"
+#include "engine/server.h"
 
 extern "C" {
 #include "lib/stringinfo.h"
@@ -22,6 +22,11 @@ struct LeaseGroup {
     Oid role;
     uint32 server;  // a hash of its name
 };
+
+// What this server keeps for as long as it runs, and no copy of it has, nor the same one started
+// again: described_server, start of the postmaster; and the generator's database, OID and
+// relfilenode. Its incarnations differ by where others have moved its page.
+Digest family_of(Oid relid, const RelFileLocator &locator);
 
 // What the worker is told, in the 128 bytes that bgw_extra has.
 struct WorkerTask {

@@ -1,4 +1,4 @@
-#include "engine/incarnation.h"
+#include "engine/server.h"
 
 extern "C" {
 #include <sys/stat.h>
@@ -25,7 +25,7 @@ void append_machine_id(StringInfo text) {
     FreeFile(file);
 }
 
-const char *described_server() {
+const char *describe_server() {
     struct stat directory;
     if (stat(DataDir, &directory) != 0)
         ereport(ERROR, (errcode_for_file_access(),
@@ -39,15 +39,14 @@ const char *described_server() {
     return text.data;
 }
 
-// None of it changes while the server runs.
-const char *server_text() {
+}  // namespace
+
+const char *described_server() {
     static const char *text = nullptr;
     if (text == nullptr)
-        text = MemoryContextStrdup(TopMemoryContext, described_server());
+        text = MemoryContextStrdup(TopMemoryContext, describe_server());
     return text;
 }
-
-}  // namespace
 
 Digest digest_of(const char *text) {
     Datum bytes = DirectFunctionCall1(sha256_bytea, PointerGetDatum(cstring_to_text(text)));
@@ -58,17 +57,6 @@ Digest digest_of(const char *text) {
     return result;
 }
 
-Digest family_of(Oid relid, const RelFileLocator &locator) {
-    return digest_of(psprintf("%s|" INT64_FORMAT "|%u|%u|%u", server_text(),
-                              static_cast<int64>(PgStartTime), MyDatabaseId, relid,
-                              locator.relNumber));
-}
-
-char *place_of(Oid relid) {
-    const Digest server = digest_of(psprintf("%s|%s", server_text(), host_name()));
-    return psprintf("%s/%u/%u", server.text, MyDatabaseId, relid);
-}
-
 // Includes a secret that copies have in common, so that a machine's name and the number of a
 // directory cannot be found by trying.
 Digest public_place() {
@@ -77,7 +65,7 @@ Digest public_place() {
     initStringInfo(&text);
     for (int i = 0; i < MOCK_AUTH_NONCE_LEN; ++i)
         appendStringInfo(&text, "%02x", nonce[i]);
-    appendStringInfo(&text, "|%s|%s", server_text(), host_name());
+    appendStringInfo(&text, "|%s|%s", described_server(), host_name());
     return digest_of(text.data);
 }
 

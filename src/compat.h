@@ -1,7 +1,6 @@
 // PostgreSQL's headers for C++, and everything in which the supported versions (15 to 19) differ.
 #pragma once
 
-// IWYU pragma: begin_exports
 extern "C" {
 #include "postgres.h"
 
@@ -50,11 +49,6 @@ extern "C" {
 #include "utils/uuid.h"
 #include "utils/wait_event.h"
 
-// For LWLocks of buffers.
-#if defined(USE_ASSERT_CHECKING) && PG_VERSION_NUM < 170000
-#include "storage/buf_internals.h"
-#endif
-
 // Before another version is supported, t/generator/outside_queries.pl has to pass on it:
 // bulk_defaults.cpp leans on what its planner does not fold. Above all it must find each row's own
 // id for ADD COLUMN, ALTER COLUMN TYPE ... USING, two defaults of one table, a domain's
@@ -68,7 +62,6 @@ extern "C" {
 #include "commands/sequence_xlog.h"
 #endif
 }
-// IWYU pragma: end_exports
 
 namespace shardid {
 
@@ -105,23 +98,6 @@ inline bool is_first_page_of(Buffer buffer, const RelFileLocator &locator) {
     BlockNumber block;
     BufferGetTag(buffer, &found, &fork, &block);
     return memcmp(&found, &locator, sizeof(locator)) == 0 && fork == MAIN_FORKNUM && block == 0;
-}
-
-// Whether this session has the page's exclusive lock, which temporary pages do not have. Core has
-// a function for it from 17 on, and another one in 19.
-template <typename B>
-bool is_locked_exclusively(B buffer) {
-    if (BufferIsLocal(buffer))
-        return true;
-    if constexpr (requires { BufferIsLockedByMeInMode(buffer, BUFFER_LOCK_EXCLUSIVE); })
-        return BufferIsLockedByMeInMode(buffer, BUFFER_LOCK_EXCLUSIVE);
-    else if constexpr (requires { BufferIsExclusiveLocked(buffer); })
-        return BufferIsExclusiveLocked(buffer);
-#if PG_VERSION_NUM < 170000
-    return LWLockHeldByMeInMode(
-        BufferDescriptorGetContentLock(GetBufferDescriptor(static_cast<uint32>(buffer - 1))),
-        LW_EXCLUSIVE);
-#endif
 }
 #endif
 

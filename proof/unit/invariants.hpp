@@ -402,9 +402,10 @@ void check_identity(Source &source) {
     const auto database = static_cast<std::uint32_t>(source.up_to(UINT32_MAX));
     const auto other = static_cast<std::uint32_t>(source.up_to(UINT32_MAX));
 
-    const auto [clock_seq, node] = uuid_identity_of(seed, system, database);
-    REQUIRE(node <= max_uuid_node && (node / power_of_two(40)) % 2 == 1);
-    REQUIRE((node == uuid_identity_of(seed, system, other).node) == (database == other));
+    const std::uint64_t tick = source.up_to(max_uuid_timestamp);
+    const auto [timestamp, clock_seq, node] = uuid_of_tick(tick, seed, system, database);
+    REQUIRE(timestamp == tick && node <= max_uuid_node && (node / power_of_two(40)) % 2 == 1);
+    REQUIRE((node == uuid_of_tick(tick, seed, system, other).node) == (database == other));
     REQUIRE((own_bits(seed, system, database, 40) == own_bits(seed, system, other, 40)) ==
             (database == other));
     REQUIRE(own_bits(seed, system, database, 40) <= max_of(40));
@@ -412,7 +413,7 @@ void check_identity(Source &source) {
 
     // Each seed has a node of its own, except for the bits that become the clock sequence.
     const std::uint64_t other_seed = source.up_to(max_of(seed_bits));
-    REQUIRE((node == uuid_identity_of(other_seed, system, database).node) ==
+    REQUIRE((node == uuid_of_tick(tick, other_seed, system, database).node) ==
             ((seed ^ other_seed) % power_of_two(47) == 0));
 }
 

@@ -86,9 +86,8 @@ inline constexpr bool is_of_ids = false;
 template <>
 inline constexpr bool is_of_ids<Layout> = true;
 
-// What was drawn from a generator's storage, as other storage of the generator has to remember it.
-// Storage can be drawn from in one layout and its successor in another: a tick without what it was
-// drawn as says nothing.
+// What was drawn from a generator's storage, as other storage of the generator has to remember it:
+// which may be bound to another layout, where the tick alone says nothing.
 struct LastDraw {
     std::uint64_t binding;
     std::uint64_t tick;

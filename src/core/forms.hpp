@@ -25,14 +25,6 @@ inline constexpr int max_moved_digits = scattered_digits - 1;
 // As many as TiDB's AUTO_RANDOM and SHARD_ROW_ID_BITS take.
 inline constexpr int max_moved_bits = 15;
 
-constexpr bool is_moved_digits(int digits) {
-    return digits >= 1 && digits <= max_moved_digits;
-}
-
-constexpr bool is_moved_bits(int bits) {
-    return bits >= 1 && bits <= max_moved_bits;
-}
-
 namespace scatter_detail {
 
 struct PowersOfTen {
@@ -51,19 +43,14 @@ constexpr PowersOfTen powers_of_ten() {
 
 inline constexpr PowersOfTen ten_to = powers_of_ten();
 
-// floor(bits * log10(2)) for up to 63 bits.
-constexpr int whole_digits(int bits) {
-    return bits * 1233 >> 12;
-}
-
 }  // namespace scatter_detail
 
 // How many decimal digits the number has; 0 has one, as 1 has. REQUIRED: number <= max_scattered.
 constexpr int decimal_digits(std::uint64_t number) {
     using namespace scatter_detail;
     const std::uint64_t odd = number | 1;  // no power of ten above 1 lies between the two
-    const int at_least =
-        whole_digits(std::numeric_limits<std::uint64_t>::digits - std::countl_zero(odd));
+    const int bits = std::numeric_limits<std::uint64_t>::digits - std::countl_zero(odd);
+    const int at_least = bits * 1233 >> 12;  // floor(bits * log10(2)), for up to 63 bits
     return odd >= ten_to.of[at_least] ? at_least + 1 : at_least;
 }
 
@@ -74,7 +61,7 @@ constexpr bool has_digits_to_move(std::uint64_t id, int digits) {
 
 // The last digits moved, in their order, to behind the first digit; the number of digits stays. May
 // exceed max_scattered, which an id of 19 digits that begins with 9 can.
-// REQUIRED: id <= max_scattered, is_moved_digits(digits), has_digits_to_move(id, digits).
+// REQUIRED: id <= max_scattered, 1 <= digits <= max_moved_digits, has_digits_to_move(id, digits).
 constexpr std::uint64_t scatter_digits(std::uint64_t id, int digits) {
     using namespace scatter_detail;
     const int behind_first = decimal_digits(id) - 1;
@@ -93,7 +80,8 @@ constexpr std::uint64_t gather_digits(std::uint64_t scattered, int digits) {
     return scattered - rest + rest % below_moved * ten_to.of[digits] + rest / below_moved;
 }
 
-// The low bits moved to below the sign. REQUIRED: id <= max_scattered, is_moved_bits(bits).
+// The low bits moved to below the sign. REQUIRED: id <= max_scattered, 1 <= bits <=
+// max_moved_bits.
 constexpr std::uint64_t scatter_bits(std::uint64_t id, int bits) {
     return (id << (scattered_bits - bits) & max_scattered) | id >> bits;
 }

@@ -215,19 +215,14 @@ constexpr std::uint64_t node_of_random_bits(std::uint64_t bits) {
            (bits & max_of(multicast_bit));
 }
 
-// What a UUID has of its database.
-struct UuidIdentity {
-    std::uint64_t clock_seq;
-    std::uint64_t node;
-};
-
-// The clock sequence, by section 5.1: random at first, and changed when the clock may have been set
-// back or the node has changed. Here the timestamps of a node never go back, and another node has
-// another clock sequence with a probability of 16383 in 16384.
-constexpr UuidIdentity uuid_identity_of(std::uint64_t seed, std::uint64_t system_identifier,
-                                        std::uint32_t database) {
+// The UUID of a tick in a database. The clock sequence, by section 5.1: random at first, and
+// changed when the clock may have been set back or the node has changed. Here the timestamps of a
+// node never go back, and another node has another clock sequence with a probability of 16383 in
+// 16384.
+constexpr UuidParts uuid_of_tick(std::uint64_t tick, std::uint64_t seed,
+                                 std::uint64_t system_identifier, std::uint32_t database) {
     const std::uint64_t own = own_bits(seed, system_identifier, database, uuid_identity_bits);
-    return {own >> node_random_bits, node_of_random_bits(own & max_of(node_random_bits))};
+    return {tick, own >> node_random_bits, node_of_random_bits(own & max_of(node_random_bits))};
 }
 
 }  // namespace shardid

@@ -20,17 +20,12 @@ TupleDesc row_type(FunctionCallInfo fcinfo) {
 }  // namespace
 
 void refuse_widths(Widths widths) {
-    if (fits_a_field(widths.shard_bits) && fits_a_field(widths.sequence_bits))
-        ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-                        errmsg("shard_bits and sequence_bits leave too few bits for the time"),
-                        errdetail("shard_bits is %d and sequence_bits is %d.", widths.shard_bits,
-                                  widths.sequence_bits),
-                        errhint("Pass numbers of bits whose sum is at most %d.",
-                                max_shard_and_sequence_bits)));
-
-    if (!fits_a_field(widths.shard_bits))
-        refuse_number("shard_bits", widths.shard_bits, 0, max_field_bits, "number of bits");
-    refuse_number("sequence_bits", widths.sequence_bits, 0, max_field_bits, "number of bits");
+    ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+                    errmsg("shard_bits and sequence_bits leave too few bits for the time"),
+                    errdetail("shard_bits is %d and sequence_bits is %d.", widths.shard_bits,
+                              widths.sequence_bits),
+                    errhint("Pass numbers of bits whose sum is at most %d.",
+                            max_shard_and_sequence_bits)));
 }
 
 void refuse_number(const char *name, int value, int from, int to, const char *what) {
@@ -46,6 +41,13 @@ void refuse_epoch(TimestampTz epoch) {
                     errhint("Pass a finite epoch without microseconds.")));
 }
 
+void refuse_timestamp(const char *timestamp, const char *what, const char *range) {
+    ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+                    errmsg("timestamp is outside the range of %s", what),
+                    errdetail("The timestamp is %s.", timestamp),
+                    errhint("Pass a timestamp from %s UTC.", range)));
+}
+
 void refuse_field(const char *name, const char *what, int32 value, int bits) {
     ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("%s is out of range", name),
                     errdetail("The %s is %d, and %d bits hold %ss from 0 to %llu.", name, value,
@@ -53,8 +55,10 @@ void refuse_field(const char *name, const char *what, int32 value, int bits) {
                     errhint("Pass a %s in that range, or more %s_bits.", what, name)));
 }
 
-Datum make_row(FunctionCallInfo fcinfo, Datum *values, bool *nulls) {
-    return HeapTupleGetDatum(heap_form_tuple(row_type(fcinfo), values, nulls));
+Datum make_row(FunctionCallInfo fcinfo, ResultRow &row) {
+    TupleDesc type = row_type(fcinfo);
+    Assert(row.columns == type->natts);
+    return HeapTupleGetDatum(heap_form_tuple(type, row.values, row.nulls));
 }
 
 }  // namespace shardid

@@ -28,6 +28,10 @@ inline uint64 last_shown_time(TimestampTz epoch) {
 [[noreturn]] pg_attribute_cold void refuse_number(const char *name, int value, int from, int to,
                                                   const char *what);
 
+// Raises 22008: the timestamp is none of `what`, which have those of the range.
+[[noreturn]] pg_attribute_cold void refuse_timestamp(const char *timestamp, const char *what,
+                                                     const char *range);
+
 // The argument of this name; raises 22003 unless from <= value <= to. `what` is for the hint.
 inline int checked_number(const char *name, int value, int from, int to, const char *what) {
     if (unlikely(value < from || value > to))
@@ -37,7 +41,9 @@ inline int checked_number(const char *name, int value, int from, int to, const c
 
 // Raises 22003 unless both are 0 .. 31 and together at most 32.
 inline Widths checked_widths(int32 shard_bits, int32 sequence_bits) {
-    const Widths widths{shard_bits, sequence_bits};
+    const Widths widths{
+        checked_number("shard_bits", shard_bits, 0, max_field_bits, "number of bits"),
+        checked_number("sequence_bits", sequence_bits, 0, max_field_bits, "number of bits")};
     if (!is_valid(widths))
         refuse_widths(widths);
     return widths;
@@ -67,8 +73,21 @@ inline uint64 checked_shard(int32 shard, Widths widths) {
     return checked_field("shard", "shard", shard, widths.shard_bits);
 }
 
-// The row that the function returns, whose result type is looked up once for the call site.
-// REQUIRED: as many values as the type has columns.
-Datum make_row(FunctionCallInfo fcinfo, Datum *values, bool *nulls);
+// The row that a function returns, column by column.
+struct ResultRow {
+    static constexpr int most_columns = 10;
+    Datum values[most_columns];
+    bool nulls[most_columns];
+    int columns = 0;
+
+    void add(Datum value, bool is_null = false) {
+        values[columns] = value;
+        nulls[columns++] = is_null;
+    }
+};
+
+// As a result, whose type is looked up once for the call site. REQUIRED: it has as many columns as
+// that type.
+Datum make_row(FunctionCallInfo fcinfo, ResultRow &row);
 
 }  // namespace shardid

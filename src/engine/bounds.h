@@ -16,15 +16,10 @@ struct OpenPage;
 // closed: there are some, and no id may be generated.
 enum class BoundsState : uint8 { unknown, none, set, closed };
 
-// The shards that may be drawn: the first, and `others` more.
-struct Shards {
-    uint32 first;
-    uint32 others;
-};
-
 struct Bounds {
     BoundsState state = BoundsState::unknown;
-    Shards shards;  // of the layout that is known; see allow_shards
+    uint32 first_shard;   // see allow_shards; of the layout that is known, the first that may be
+    uint32 other_shards;  // drawn, and how many more
     int32 shard;
     Layout layout;
     Window window = any_time;
@@ -60,7 +55,7 @@ bool forget_table_of_bounds(Oid relid);
 void load_bounds(Bounds &bounds, const Sequence &sequence, bool is_reader);
 
 // Raises 55000 unless the sequence's bounds, if it has any, are for ids of this layout; and sets
-// bounds.shards. REQUIRED: the layout is valid.
+// which shards may be drawn. REQUIRED: the layout is valid.
 void allow_shards(Bounds &bounds, const Sequence &sequence, const Layout &layout);
 
 [[noreturn]] pg_attribute_cold void refuse_shard(const Bounds &bounds, const Sequence &sequence,
@@ -70,7 +65,7 @@ void allow_shards(Bounds &bounds, const Sequence &sequence, const Layout &layout
 // for this layout.
 inline uint64 allowed_shard(const Bounds &bounds, const Sequence &sequence, const Layout &layout,
                             int32 shard) {
-    if (unlikely(static_cast<uint32>(shard) - bounds.shards.first > bounds.shards.others))
+    if (unlikely(static_cast<uint32>(shard) - bounds.first_shard > bounds.other_shards))
         refuse_shard(bounds, sequence, layout, shard);
     Assert(shard >= 0 && static_cast<uint64>(shard) <= max_shard(layout.widths));
     return static_cast<uint64>(shard);

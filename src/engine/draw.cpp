@@ -284,8 +284,8 @@ Attempt try_raise(const OpenPage &page, const Sequence &sequence, const Known &k
 
 }  // namespace
 
-template <bool is_given>
-pg_noinline uint64 draw_id(Generator &generator, const Layout &layout, uint64 shard) {
+pg_noinline uint64 draw_id(Generator &generator, const Layout &layout, uint64 shard,
+                           bool is_given) {
     const uint64 tick = draw_in_any_case(generator, layout, 1).first;
     const Bounds &bounds = generator.bounds;
     const bool is_of_bounds = !is_given && has_bounds(bounds);
@@ -293,19 +293,13 @@ pg_noinline uint64 draw_id(Generator &generator, const Layout &layout, uint64 sh
     return pack_id(layout.widths, allowed_shard(bounds, generator.sequence, layout, present), tick);
 }
 
-template <bool is_given>
-uint64 draw_known_id(Generator &generator, const Layout &layout, uint64 shard) {
+uint64 draw_known_id(Generator &generator, const Layout &layout, uint64 shard, bool is_given) {
     Assert(is_known(generator.known, layout));
     Ticks ticks;
     if (likely(draw_at_once(generator, layout, 1, &ticks)))
         return pack_id(generator.known.worked, layout.widths.shard_bits, shard, ticks.first);
-    return draw_id<is_given>(generator, layout, shard);
+    return draw_id(generator, layout, shard, is_given);
 }
-
-template uint64 draw_id<true>(Generator &, const Layout &, uint64);
-template uint64 draw_id<false>(Generator &, const Layout &, uint64);
-template uint64 draw_known_id<true>(Generator &, const Layout &, uint64);
-template uint64 draw_known_id<false>(Generator &, const Layout &, uint64);
 
 uint64 draw_uuid_tick(Generator &generator) {
     Assert(generator.sequence.makes == uuid_layout.kind);

@@ -59,10 +59,8 @@ Ticks draw_ticks(Generator &generator, const Layout &layout, uint64 max_count);
 // An id of this shard; or if the caller has given none, of the bounds in whose window its tick is.
 // Raises 55000 if the shard that was given is no longer within the bounds. REQUIRED: allowed_shard;
 // of draw_known_id also is_known(generator.known, layout).
-template <bool is_given>
-uint64 draw_id(Generator &generator, const Layout &layout, uint64 shard);
-template <bool is_given>
-uint64 draw_known_id(Generator &generator, const Layout &layout, uint64 shard);
+uint64 draw_id(Generator &generator, const Layout &layout, uint64 shard, bool is_given);
+uint64 draw_known_id(Generator &generator, const Layout &layout, uint64 shard, bool is_given);
 
 // For UUIDs and ObjectIds, in the layouts of uuid.hpp and objectid.hpp. REQUIRED: the
 // generator is that of the extension's own sequence.

@@ -105,7 +105,7 @@ pg_noinline void lock(const Sequence &sequence, Checked &checked, Known &known) 
     if (sequence.has_own_storage)
         checked.at = 0;
     if (sequence.notes_first_ids)
-        draw_none_at_once(known);
+        known.at_once_count = 0;
 }
 
 // A transaction that has replaced the storage may have changed CACHE, which others do not see yet.

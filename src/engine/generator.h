@@ -17,10 +17,9 @@ namespace shardid {
 // to its end, for a prepared one over a restart, too. SQL cannot take a lock of this type
 // (LOCKTAG_USERLOCK), so no role can hold readers back but by generating ids.
 //
-// Only transactions on generators with a CACHE above 1 note their first ids. CACHE says how many
-// values a session reserves with nextval; for ids it has no other meaning. As a part of the
-// sequence's definition it is dumped, restored and copied with it, its owner alone can change it,
-// and ALTER SEQUENCE waits for all transactions that have generated ids without a note.
+// Only transactions on generators with a CACHE above 1 note their first ids: for ids it has no
+// other meaning. It is dumped, restored and copied with the sequence, its owner alone can change
+// it, and ALTER SEQUENCE waits for all transactions that have generated ids without a note.
 struct FirstNote {
     LocalTransactionId made_in;  // the transaction that it is known of
     uint64 ms;                   // see core/notes.hpp
@@ -104,11 +103,6 @@ void learn(Known &known);
 
 // Sets which ticks of ids are drawn at once, after `last` was drawn. REQUIRED: learn.
 void limit_draws_at_once(Known &known, const Bounds &bounds, uint64 last);
-
-// Until limit_draws_at_once no id is drawn at once.
-inline void draw_none_at_once(Known &known) {
-    known.at_once_count = 0;
-}
 
 // How long what was found of it holds.
 struct Checked {

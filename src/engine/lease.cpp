@@ -111,7 +111,8 @@ void allow_shards(Bounds &bounds, const Sequence &sequence, const Layout &layout
     if (bounds.state == BoundsState::unknown)
         load_bounds(bounds, sequence, false);
     if (bounds.state == BoundsState::none) {
-        bounds.shards = {0, static_cast<uint32>(max_shard(layout.widths))};
+        bounds.first_shard = 0;
+        bounds.other_shards = static_cast<uint32>(max_shard(layout.widths));
         return;
     }
     if (bounds.state == BoundsState::closed)
@@ -119,7 +120,8 @@ void allow_shards(Bounds &bounds, const Sequence &sequence, const Layout &layout
     if (bounds.layout != layout)
         refuse_layout(bounds, sequence.relid, layout);
     check_wal(sequence);
-    bounds.shards = {static_cast<uint32>(bounds.shard), 0};
+    bounds.first_shard = static_cast<uint32>(bounds.shard);
+    bounds.other_shards = 0;
 }
 
 void refuse_shard(const Bounds &bounds, const Sequence &sequence, const Layout &layout,

@@ -25,12 +25,6 @@ const char *described(uint64 binding) {
 
 namespace {
 
-// Where ids of the layout turn negative.
-TimestampTz negative_at(const Layout &layout) {
-    return clock_at(layout.epoch_us,
-                    tick_time(layout.widths, last_positive_tick(layout.widths)) + 1);
-}
-
 [[noreturn]] void refuse_before_epoch(Kind kind, TimestampTz epoch, TimestampTz clock) {
     ereport(ERROR,
             (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
@@ -169,7 +163,8 @@ void mention_borrowing(Oid relid, uint64 most_ms) {
 }
 
 void warn_of_negative_ids(Oid relid, const Layout &layout, TimestampTz clock) {
-    const TimestampTz since = negative_at(layout);
+    const uint64 last_time = tick_time(layout.widths, last_positive_tick(layout.widths));
+    const TimestampTz since = clock_at(layout.epoch_us, last_time + 1);
     const int bits = most_positive_bits(time_at(layout.epoch_us, clock));
     const char *epoch =
         layout.widths.shard_bits + layout.widths.sequence_bits > most_positive_bits(0)

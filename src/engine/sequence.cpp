@@ -78,16 +78,16 @@ bool has_privilege(Relation relation, AclMode any_of) {
 
 void check_privilege(Relation relation, AclMode any_of, const char *lacks, const char *grant) {
     if (!has_privilege(relation, any_of))
-        refuse_privilege(relation, lacks, grant);
+        refuse_privilege(RelationGetRelid(relation), lacks, grant);
 }
 
-void refuse_privilege(Relation relation, const char *lacks, const char *grant) {
+void refuse_privilege(Oid relid, const char *lacks, const char *grant) {
     const char *user = GetUserNameFromId(GetUserId(), false);
     ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-                    errmsg("permission denied for sequence %s", RelationGetRelationName(relation)),
+                    errmsg("permission denied for sequence %s", get_rel_name(relid)),
                     errdetail("Role \"%s\" has %s on it.", user, lacks),
-                    errhint("Run GRANT %s ON SEQUENCE %s TO %s.", grant,
-                            qualified_name(RelationGetRelid(relation)), quote_identifier(user))));
+                    errhint("Run GRANT %s ON SEQUENCE %s TO %s.", grant, qualified_name(relid),
+                            quote_identifier(user))));
 }
 
 void check_session(Relation relation) {

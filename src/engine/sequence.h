@@ -55,7 +55,7 @@ bool has_privilege(Relation relation, AclMode any_of);
 // Raises 42501 unless has_privilege; `lacks` and `grant` are the missing privilege and the one to
 // grant, in the message's words.
 void check_privilege(Relation relation, AclMode any_of, const char *lacks, const char *grant);
-[[noreturn]] void refuse_privilege(Relation relation, const char *lacks, const char *grant);
+[[noreturn]] void refuse_privilege(Oid relid, const char *lacks, const char *grant);
 
 // Raises 0A000 for a temporary sequence of another session.
 void check_session(Relation relation);

@@ -90,7 +90,6 @@ uint64 logged_remainder(const OpenPage &page, int64 increment) {
 }
 
 void bind(const OpenPage &page, uint64 binding) {
-    Assert(is_locked_exclusively(page.buffer));
     Assert(binding != unbound && TransactionIdIsNormal(static_cast<TransactionId>(binding >> 32)));
     Assert(binding_of(page) == unbound || binding_of(page) == binding);
     HeapTupleHeaderSetXmin(page.tuple, static_cast<TransactionId>(binding >> 32));
@@ -98,7 +97,6 @@ void bind(const OpenPage &page, uint64 binding) {
 }
 
 void set_notes(const OpenPage &page, PageNotes notes) {
-    Assert(is_locked_exclusively(page.buffer));
     ItemPointerSetOffsetNumber(&page.tuple->t_ctid, offset_of(notes));
 }
 
@@ -110,14 +108,10 @@ void note_taking(const OpenPage &page, uint32 stamp) {
         set_notes(page, with_taking(notes_of(page)));
 }
 
-void set_stamp(const OpenPage &page, uint32 stamp) {
-    HeapTupleHeaderSetCmin(page.tuple, stamp);
-}
-
 // Logs the page with the values that it has now. REQUIRED: in a critical section, buffer dirty.
 void log_page(const OpenPage &page, const RelFileLocator &locator, uint32 stamp) {
     Assert(CritSectionCount > 0 && is_first_page_of(page.buffer, locator));
-    set_stamp(page, stamp);
+    HeapTupleHeaderSetCmin(page.tuple, stamp);
 
     xl_seq_rec record{locator};
     XLogBeginInsert();
@@ -151,7 +145,7 @@ void record_without_wal(const OpenPage &page, uint32 stamp, uint64 tick, uint64 
     note_taking(page, stamp);
     bind(page, binding);
     set_state(page, tick, 0);
-    set_stamp(page, stamp_without_wal(stamp));
+    HeapTupleHeaderSetCmin(page.tuple, stamp_without_wal(stamp));
 }
 
 Buffer pin_replaced(ReplacedStorage &storage) {
@@ -180,12 +174,6 @@ void raise_page(const OpenPage &page, ReplacedStorage &storage, const LastDraw &
     }
     Assert(!storage.needs_wal || last.tick <= storage.logged_to);
     set_state(page, last.tick, 0);
-}
-
-// As is_logged, for the values of a plain sequence.
-bool is_move_logged(const OpenPage &page, uint32 stamp, int64 steps) {
-    return page.data->is_called && has_stamp(page, stamp) && steps <= page.data->log_cnt &&
-           PageGetLSN(page.page) > GetRedoRecPtr();
 }
 
 }  // namespace
@@ -280,7 +268,7 @@ XLogRecPtr record_raise(const OpenPage &page, const Sequence &sequence, uint64 b
     if (!sequence.needs_wal) {
         bind(page, binding);
         set_values(page, static_cast<int64>(last), log_cnt);
-        set_stamp(page, stamp_without_wal(sequence.stamp));
+        HeapTupleHeaderSetCmin(page.tuple, stamp_without_wal(sequence.stamp));
         return InvalidXLogRecPtr;
     }
     GetTopTransactionId();
@@ -324,10 +312,12 @@ XLogRecPtr record_move(const OpenPage &page, Relation relation, const Move &move
 
     if (!RelationNeedsWAL(relation)) {
         set_values(page, move.to, 0);
-        set_stamp(page, stamp_without_wal(stamp));
+        HeapTupleHeaderSetCmin(page.tuple, stamp_without_wal(stamp));
         return InvalidXLogRecPtr;
     }
-    if (is_move_logged(page, stamp, move.steps))
+    // As is_logged, for the values of a plain sequence.
+    if (page.data->is_called && has_stamp(page, stamp) && move.steps <= page.data->log_cnt &&
+        PageGetLSN(page.page) > GetRedoRecPtr())
         set_values(page, move.to, page.data->log_cnt - move.steps);
     else {
         GetTopTransactionId();

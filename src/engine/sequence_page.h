@@ -30,8 +30,7 @@ inline bool is_kept(const PagePin &pin) {
 // The buffer of the sequence's page, pinned. REQUIRED: the pin is not kept.
 Buffer pin_page(PagePin &pin, const Sequence &sequence);
 
-// Releases a kept pin of a page that is no longer the generator's. Without a kept pin there is
-// nothing to do.
+// Releases the pin of a page that is no longer the generator's, if it is kept.
 void drop_kept_pin(PagePin &pin);
 
 // A page that is pinned and locked exclusively.
@@ -120,10 +119,9 @@ inline uint64 our_remainder(const OpenPage &page) {
     return ~static_cast<uint64>(page.data->log_cnt);
 }
 
-// Whether a draw, of any session, made the page what it is, in this very storage, whose stamp_of
-// this is, and only draws and raises have changed it since. If not, the page is new, a copy, or was
-// moved (setval, nextval, a subscription that synchronizes sequences), and its last value does not
-// show which ids were drawn a moment ago.
+// Whether a draw made the page what it is, in the storage of this stamp_of, and only draws and
+// raises have changed it since. If not, the page is new, a copy, or was moved (setval, nextval, a
+// subscription that synchronizes sequences): it does not show which ids were drawn a moment ago.
 inline bool is_ours(const OpenPage &page, uint32 stamp) {
     return likely(has_our_remainder(page)) &&
            (likely(has_stamp(page, stamp)) || has_stamp(page, stamp_without_wal(stamp)));
@@ -153,7 +151,6 @@ inline int64 log_cnt_of(uint64 remainder) {
 }
 
 inline void set_values(const OpenPage &page, int64 last_value, int64 log_cnt) {
-    Assert(is_locked_exclusively(page.buffer));
     page.data->last_value = last_value;
     page.data->is_called = true;
     page.data->log_cnt = log_cnt;
@@ -167,12 +164,10 @@ inline void set_state(const OpenPage &page, uint64 last_tick, uint64 remainder) 
 
 // Whether WAL that will be replayed covers the tick.
 //
-// CREATE DATABASE ... TEMPLATE copies a page, with its log_cnt, into a file of the same relfilenode
-// number in another database. WAL covers those values in the original only. The stamp tells the two
-// apart. It is kept in the tuple header's t_cid: nothing reads it in a frozen tuple, XLOG_SEQ_LOG
-// has it, and fill_seq_fork_with_data (sequence.c) sets it to zero in a new relfilenode. A page
-// changed without WAL has another stamp. And a log_cnt of nextval's counts nextval's values: it is
-// not negative, so its complement, compared as a signed number, is less than every distance.
+// In the copy of a page by CREATE DATABASE ... TEMPLATE, WAL covers nothing: the stamp tells it
+// apart. It is in the tuple header's t_cid: nothing reads it in a frozen tuple, XLOG_SEQ_LOG has
+// it, and fill_seq_fork_with_data (sequence.c) sets it to zero in a new relfilenode. A log_cnt of
+// nextval's is not negative: its complement, as a signed number, is less than every distance.
 //
 // REQUIRED: the buffer is dirty already. Then a checkpoint whose redo pointer is not seen here yet
 // writes the page after this draw. (nextval_internal marks it dirty later; with that order the
@@ -248,10 +243,9 @@ struct ReplacedStorage {
     Buffer recent_buffer;
 };
 
-// Raises its last_value to the tick that was drawn in its own scale, unless it is there or further
-// already or cannot hold the tick, and writes WAL where that is due. An unbound one takes the first
-// of the draws, and is bound to the same if it is raised. Returns how far WAL has to be durable
-// before the tick may be returned. REQUIRED: it exists and is not temporary.
+// As record_raise, to the tick that was drawn in its own scale, if it can hold that. An unbound one
+// takes the first of the draws, and is bound to the same if it is raised. REQUIRED: it exists and
+// is not temporary.
 XLogRecPtr remember_tick(ReplacedStorage &storage, const LastDraws &draws);
 
 }  // namespace shardid

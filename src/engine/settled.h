@@ -22,10 +22,9 @@ bool shows_notes(Relation relation);
 // with an earlier time will be generated. Never less than before, unless setval or ALTER SEQUENCE
 // has moved the generator back. Waits for no transaction. Durable, as ids are, when returned.
 //
-// If the generator's last id is of a time that is over, advances the generator to the present, or
-// as far as a draw would: as no id of that time will follow then, its ids are settled, too; and an
-// idle generator holds no reader of several back. WAL is written as for an id, so at most about
-// once per second. Where bounds allow no draw, the generator stays.
+// If the generator's last id is of a time that is over, advances the generator as far as a draw
+// would: as no id of that time will follow then, its ids are settled, too; and an idle generator
+// holds no reader of several back. Where bounds allow no draw, the generator stays.
 //
 // REQUIRED: the relation is a sequence with page_lock, permanent or the session's own, and shows
 // its notes; the layout is valid; the transaction may write. Raises 55000 if its storage is bound

@@ -31,8 +31,7 @@ inline int64 ms_since(instr_time start) {
     return us_since(start) / 1000;
 }
 
-// One caller that may have to wait. The time that has really passed is measured by a clock that
-// cannot be set.
+// One caller that may have to wait.
 struct Waiter {
     bool has_waited;
     Wait wait;

@@ -1,6 +1,5 @@
 // The planner support function of next_id, uuid_v1 and objectid: it lets COPY insert rows in
-// batches. That saves a fifth of its time in the default layout, and half with max_borrow. On a
-// PostgreSQL without the exception for nextval COPY would insert row by row: slower, never wrong.
+// batches.
 //
 // COPY inserts row by row if a default is volatile, because it might read the table that is loaded;
 // nextval is excepted (copyfrom.c, contain_volatile_functions_not_nextval). Our functions read no

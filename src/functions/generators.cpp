@@ -24,21 +24,6 @@ namespace shardid {
 
 namespace {
 
-// In the order of the function's columns.
-enum Column {
-    last_ts,
-    last_sequence,
-    lead,
-    logged_to,
-    ids_until_negative,
-    negative_at,
-    ids_until_end,
-    end_at,
-    settled_before,
-    held_back_by,
-    columns
-};
-
 // What the executor, the buffer manager and the planner check for a SELECT, which this function
 // bypasses.
 void check_readable(Relation relation) {
@@ -89,19 +74,19 @@ Interval *interval_of(int64 us) {
     return interval;
 }
 
-void describe_last(const Position &position, const Layout &layout, TimestampTz clock, Datum *values,
-                   bool *nulls) {
+// Of the columns, last_ts, last_sequence, lead.
+void describe_last(ResultRow &row, const Position &position, const Layout &layout,
+                   TimestampTz clock) {
     const TimestampTz last =
         start_of(layout.epoch_us, tick_time(layout.widths, position.last_tick));
-    values[last_ts] = TimestampTzGetDatum(last);
-    values[last_sequence] =
-        Int32GetDatum(static_cast<int32>(tick_sequence(layout.widths, position.last_tick)));
-    nulls[last_ts] = nulls[last_sequence] = !position.is_called;
+    row.add(TimestampTzGetDatum(last), !position.is_called);
+    row.add(Int32GetDatum(static_cast<int32>(tick_sequence(layout.widths, position.last_tick))),
+            !position.is_called);
 
     // A generator that was set ahead before its first id starts there.
     int64 us = 0;
-    nulls[lead] = !lead_us(last, clock, &us) || (!position.is_called && us <= 0);
-    values[lead] = IntervalPGetDatum(interval_of(us));
+    const bool has_lead = lead_us(last, clock, &us) && (position.is_called || us > 0);
+    row.add(IntervalPGetDatum(interval_of(us)), !has_lead);
 }
 
 // As pg_stat_activity has it.
@@ -111,32 +96,25 @@ bool may_see_session(int pid) {
                                   has_privs_of_role(GetUserId(), session->roleId));
 }
 
-void describe_settled(Relation relation, uint64 binding, const Layout &layout, Datum *values,
-                      bool *nulls) {
-    nulls[settled_before] = nulls[held_back_by] = true;
-    Settled found;
-    if (!shows_notes(relation) || binding != binding_of(layout) ||
-        !would_settle(relation, layout, &found))
-        return;
-    nulls[settled_before] = false;
-    values[settled_before] = TimestampTzGetDatum(start_of(layout.epoch_us, found.time));
-    nulls[held_back_by] = !found.is_held || (found.held_by != 0 && !may_see_session(found.held_by));
-    values[held_back_by] = Int32GetDatum(found.held_by);
+// settled_before, held_back_by.
+void describe_settled(ResultRow &row, Relation relation, uint64 binding, const Layout &layout) {
+    Settled found{};
+    const bool is_known = shows_notes(relation) && binding == binding_of(layout) &&
+                          would_settle(relation, layout, &found);
+    row.add(TimestampTzGetDatum(start_of(layout.epoch_us, found.time)), !is_known);
+    row.add(Int32GetDatum(found.held_by),
+            !found.is_held || (found.held_by != 0 && !may_see_session(found.held_by)));
 }
 
-void describe_outlook(uint64 last, const Layout &layout, TimestampTz clock, Datum *values) {
+// ids_until_negative, negative_at, ids_until_end, end_at.
+void describe_outlook(ResultRow &row, uint64 last, const Layout &layout, TimestampTz clock) {
     const Widths widths = layout.widths;
     const uint64 now = clock < layout.epoch_us ? 0 : time_at(layout.epoch_us, clock);
-    const auto left = [&](uint64 end) {
-        return Int64GetDatum(static_cast<int64>(ticks_left(widths, last, now, end)));
-    };
-    const auto after = [&](uint64 end) {
-        return TimestampTzGetDatum(start_of(layout.epoch_us, tick_time(widths, end) + 1));
-    };
-    values[ids_until_negative] = left(last_positive_tick(widths));
-    values[negative_at] = after(last_positive_tick(widths));
-    values[ids_until_end] = left(max_tick(widths));
-    values[end_at] = after(max_tick(widths));
+    const uint64 ends[] = {last_positive_tick(widths), max_tick(widths)};
+    for (const uint64 end : ends) {
+        row.add(Int64GetDatum(static_cast<int64>(ticks_left(widths, last, now, end))));
+        row.add(TimestampTzGetDatum(start_of(layout.epoch_us, tick_time(widths, end) + 1)));
+    }
 }
 
 }  // namespace
@@ -148,16 +126,15 @@ SQL_FUNCTION(shardid_id_generator_status) {
     const Position position = position_of(relation);
     const TimestampTz clock = GetCurrentTimestamp();
 
-    Datum values[columns] = {};
-    bool nulls[columns] = {};
-    describe_last(position, layout, clock, values, nulls);
-    values[logged_to] = TimestampTzGetDatum(
-        start_of(layout.epoch_us, tick_time(layout.widths, position.logged_to)));
-    nulls[logged_to] = !RelationIsPermanent(relation) || !position.is_called;
-    describe_outlook(position.last_tick, layout, clock, values);
-    describe_settled(relation, position.binding, layout, values, nulls);
+    ResultRow row;
+    describe_last(row, position, layout, clock);
+    const uint64 logged_to = tick_time(layout.widths, position.logged_to);
+    row.add(TimestampTzGetDatum(start_of(layout.epoch_us, logged_to)),
+            !RelationIsPermanent(relation) || !position.is_called);
+    describe_outlook(row, position.last_tick, layout, clock);
+    describe_settled(row, relation, position.binding, layout);
     relation_close(relation, lock);
-    PG_RETURN_DATUM(make_row(fcinfo, values, nulls));
+    return make_row(fcinfo, row);
 }
 
 // NULL for a sequence of which no id was drawn since it was made, restarted or restored.
@@ -170,22 +147,17 @@ SQL_FUNCTION(shardid_id_generator_layout) {
         PG_RETURN_NULL();
 
     const Layout layout = layout_of(binding);
-    Datum values[] = {TimestampTzGetDatum(layout.epoch_us), Int32GetDatum(layout.widths.shard_bits),
-                      Int32GetDatum(layout.widths.sequence_bits)};
-    bool nulls[lengthof(values)] = {};
-    PG_RETURN_DATUM(make_row(fcinfo, values, nulls));
+    ResultRow row;
+    row.add(TimestampTzGetDatum(layout.epoch_us));
+    row.add(Int32GetDatum(layout.widths.shard_bits));
+    row.add(Int32GetDatum(layout.widths.sequence_bits));
+    return make_row(fcinfo, row);
 }
 
 // The SQL function that raises a generator past an id that is known from elsewhere:
 // raise_generator, which unlike setval never lowers it.
 
 namespace {
-
-void check_update(Oid relid) {
-    Relation relation = relation_open(relid, NoLock);
-    check_privilege(relation, ACL_UPDATE, "no UPDATE", "UPDATE");
-    relation_close(relation, NoLock);
-}
 
 [[noreturn]] void refuse_id(int64 id) {
     ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
@@ -227,7 +199,8 @@ SQL_FUNCTION(shardid_raise_generator) {
     const Layout layout = layout_argument(fcinfo, 2);
     const uint64 tick = last_tick_of_ms(layout.widths, PG_GETARG_INT64(1));
     Generator &generator = use_generator(PG_GETARG_OID(0), "raise_generator()");
-    check_update(generator.sequence.relid);
+    if (!generator.sequence.may_update)
+        refuse_privilege(generator.sequence.relid, "no UPDATE", "UPDATE");
     check_max_value(generator.sequence, max_tick(layout.widths));
     check_lead(layout, tick);
 
@@ -240,19 +213,6 @@ SQL_FUNCTION(shardid_raise_generator) {
 
 namespace {
 
-// In the order of the function's columns.
-enum FingerprintColumn {
-    system_identifier,
-    timeline,
-    database,
-    extension,
-    started,
-    place,
-    data_directory,
-    machine,
-    fingerprint_columns
-};
-
 TimeLineID current_timeline() {
     TimeLineID replayed;
     if (!RecoveryInProgress())
@@ -261,29 +221,22 @@ TimeLineID current_timeline() {
     return replayed;
 }
 
-// As PostgreSQL has it for the setting data_directory.
-bool may_see_settings() {
-    return has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_SETTINGS);
-}
-
 }  // namespace
 
 SQL_FUNCTION(shardid_shard_fingerprint) {
-    Datum values[fingerprint_columns] = {};
-    bool nulls[fingerprint_columns] = {};
-    values[system_identifier] = Int64GetDatum(static_cast<int64>(GetSystemIdentifier()));
-    values[timeline] = Int32GetDatum(static_cast<int32>(current_timeline()));
-    values[database] = ObjectIdGetDatum(MyDatabaseId);
-    values[extension] =
-        ObjectIdGetDatum(getExtensionOfObject(ProcedureRelationId, fcinfo->flinfo->fn_oid));
-    values[started] = TimestampTzGetDatum(PgStartTime);
-    values[place] = CStringGetTextDatum(public_place().text);
-    nulls[data_directory] = nulls[machine] = !may_see_settings();
-    if (may_see_settings()) {
-        values[data_directory] = CStringGetTextDatum(DataDir);
-        values[machine] = CStringGetTextDatum(host_name());
-    }
-    PG_RETURN_DATUM(make_row(fcinfo, values, nulls));
+    const Oid extension = getExtensionOfObject(ProcedureRelationId, fcinfo->flinfo->fn_oid);
+    // As PostgreSQL has it for the setting data_directory.
+    const bool sees_settings = has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_SETTINGS);
+    ResultRow row;
+    row.add(Int64GetDatum(static_cast<int64>(GetSystemIdentifier())));
+    row.add(Int32GetDatum(static_cast<int32>(current_timeline())));
+    row.add(ObjectIdGetDatum(MyDatabaseId));
+    row.add(ObjectIdGetDatum(extension));
+    row.add(TimestampTzGetDatum(PgStartTime));
+    row.add(CStringGetTextDatum(public_place().text));
+    row.add(CStringGetTextDatum(DataDir), !sees_settings);
+    row.add(CStringGetTextDatum(host_name()), !sees_settings);
+    return make_row(fcinfo, row);
 }
 
 }  // namespace shardid

@@ -82,11 +82,11 @@ SQL_FUNCTION(shardid_id_sequence) {
 SQL_FUNCTION(shardid_id_parts) {
     const Layout layout = layout_argument(fcinfo, 1);
     const uint64 id = id_argument(fcinfo);
-    Datum values[] = {TimestampTzGetDatum(timestamp_of(id, layout)),
-                      Int32GetDatum(static_cast<int32>(id_shard(layout.widths, id))),
-                      Int32GetDatum(static_cast<int32>(id_sequence(layout.widths, id)))};
-    bool nulls[lengthof(values)] = {};
-    PG_RETURN_DATUM(make_row(fcinfo, values, nulls));
+    ResultRow row;
+    row.add(TimestampTzGetDatum(timestamp_of(id, layout)));
+    row.add(Int32GetDatum(static_cast<int32>(id_shard(layout.widths, id))));
+    row.add(Int32GetDatum(static_cast<int32>(id_sequence(layout.widths, id))));
+    return make_row(fcinfo, row);
 }
 
 SQL_FUNCTION(shardid_id_from_parts) {

@@ -26,9 +26,9 @@ pg_attribute_always_inline Datum next_id(Generator &generator, const Layout &lay
     if (unlikely(!was_known))
         check_layout(generator, layout);
     const uint64 shard = allowed_shard(generator.bounds, generator.sequence, layout, shard_of());
-    if (likely(was_known))
-        return Int64GetDatum(static_cast<int64>(draw_known_id<is_given>(generator, layout, shard)));
-    return Int64GetDatum(static_cast<int64>(draw_id<is_given>(generator, layout, shard)));
+    const uint64 id = likely(was_known) ? draw_known_id(generator, layout, shard, is_given)
+                                        : draw_id(generator, layout, shard, is_given);
+    return Int64GetDatum(static_cast<int64>(id));
 }
 
 // A generator with bounds has one shard only.
@@ -106,11 +106,6 @@ pg_noinline void draw_more(Run &run, Generator &generator) {
     run.undrawn -= run.drawn.count;
 }
 
-int64 give_one(Run &run) {
-    --run.drawn.count;
-    return static_cast<int64>(pack_id(run.layout.widths, run.shard, run.drawn.first++));
-}
-
 }  // namespace
 
 // Between two calls the caller can do anything: change the role, alter or drop the sequence. So
@@ -129,7 +124,9 @@ SQL_FUNCTION(shardid_next_ids) {
             SRF_RETURN_DONE(context);
         draw_more(run, generator);
     }
-    SRF_RETURN_NEXT(context, Int64GetDatum(give_one(run)));
+    --run.drawn.count;
+    const uint64 id = pack_id(run.layout.widths, run.shard, run.drawn.first++);
+    SRF_RETURN_NEXT(context, Int64GetDatum(static_cast<int64>(id)));
 }
 
 }  // namespace shardid

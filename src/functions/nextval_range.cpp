@@ -13,7 +13,6 @@ namespace shardid {
 namespace {
 
 constexpr const char *function_name = "nextval_range()";
-constexpr int range_columns = 2;
 
 // WAL is written ahead for as many values as nextval does it for, or for another range of this
 // size, unless that is so large that users would notice the gap after a crash.
@@ -36,7 +35,8 @@ uint64 checked_number_of_values(int64 count) {
 }
 
 [[noreturn]] void refuse_without_update(Relation relation, const char *what) {
-    refuse_privilege(relation, psprintf("no UPDATE, which %s requires,", what), "UPDATE");
+    refuse_privilege(RelationGetRelid(relation), psprintf("no UPDATE, which %s requires,", what),
+                     "UPDATE");
 }
 
 // Locked, and checked as nextval does: the user, then the transaction. More than most_with_usage
@@ -112,9 +112,10 @@ SQL_FUNCTION(shardid_nextval_range) {
     const Range range = take(relation, count);
     relation_close(relation, NoLock);
 
-    Datum values[range_columns] = {Int64GetDatum(range.first), Int64GetDatum(range.last)};
-    bool nulls[range_columns] = {};
-    PG_RETURN_DATUM(make_row(fcinfo, values, nulls));
+    ResultRow row;
+    row.add(Int64GetDatum(range.first));
+    row.add(Int64GetDatum(range.last));
+    return make_row(fcinfo, row);
 }
 
 }  // namespace shardid

@@ -16,17 +16,10 @@ uint64 checked_part(const char *name, int32 value, int bits) {
         checked_number(name, value, 0, static_cast<int>(max_of(bits)), "number"));
 }
 
-[[noreturn]] pg_attribute_cold void refuse_timestamp(TimestampTz ts) {
-    ereport(ERROR,
-            (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-             errmsg("timestamp is outside the range of ObjectIds"),
-             errdetail("The timestamp is %s.", timestamptz_to_str(ts)),
-             errhint("Pass a timestamp from 1970-01-01 00:00:00 to 2106-02-07 06:28:15 UTC.")));
-}
-
 uint64 checked_seconds(TimestampTz ts) {
     if (TIMESTAMP_NOT_FINITE(ts) || !fits_objectid(ts))
-        refuse_timestamp(ts);
+        refuse_timestamp(timestamptz_to_str(ts), "ObjectIds",
+                         "1970-01-01 00:00:00 to 2106-02-07 06:28:15");
     return objectid_seconds_at(ts);
 }
 

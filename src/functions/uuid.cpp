@@ -16,15 +16,6 @@ namespace shardid {
 
 namespace {
 
-[[noreturn]] pg_attribute_cold void refuse_time(TimestampTz ts, int32 hundred_ns, int version) {
-    ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-                    errmsg("timestamp is outside the range of UUID version %d", version),
-                    errdetail("The timestamp is %s, with %d times 100 ns more.",
-                              timestamptz_to_str(ts), hundred_ns),
-                    errhint("Pass a timestamp from 1582-10-15 00:00:00 to "
-                            "5236-03-31 21:21:00.684697 UTC.")));
-}
-
 constexpr Size bytes_before_node = sizeof(uint64) - sizeof(macaddr);
 
 uint64 node_of(const macaddr *mac) {
@@ -34,8 +25,8 @@ uint64 node_of(const macaddr *mac) {
 }
 
 // The arguments (ts timestamptz, clkseq int, mac macaddr, hundred_ns int) of a function that builds
-// a UUID; `version` is for the message. Raises 22003 and 22008 for what a UUID cannot hold.
-UuidParts checked_parts(FunctionCallInfo fcinfo, int version) {
+// a UUID; `what` is for the message. Raises 22003 and 22008 for what a UUID cannot hold.
+UuidParts checked_parts(FunctionCallInfo fcinfo, const char *what) {
     const TimestampTz ts = PG_GETARG_TIMESTAMPTZ(0);
     const int clock_seq = checked_number("clkseq", PG_GETARG_INT32(1), 0,
                                          static_cast<int>(max_uuid_clock_seq), "clock sequence");
@@ -43,7 +34,9 @@ UuidParts checked_parts(FunctionCallInfo fcinfo, int version) {
         checked_number("hundred_ns", PG_GETARG_INT32(3), 0, hundred_ns_per_us - 1,
                        "number of 100 ns within the microsecond");
     if (TIMESTAMP_NOT_FINITE(ts) || !fits_uuid_timestamp(ts, hundred_ns))
-        refuse_time(ts, hundred_ns, version);
+        refuse_timestamp(
+            psprintf("%s, with %d times 100 ns more", timestamptz_to_str(ts), hundred_ns), what,
+            "1582-10-15 00:00:00 to 5236-03-31 21:21:00.684697");
     return {uuid_timestamp_from_us(ts, hundred_ns), static_cast<uint64>(clock_seq),
             node_of(PG_GETARG_MACADDR_P(2))};
 }
@@ -100,18 +93,10 @@ Datum v6_datum(const UuidParts &parts) {
     return uuid_datum(pack_uuid_v6(parts));
 }
 
-[[noreturn]] pg_attribute_cold void refuse_time_of_v7(TimestampTz ts) {
-    ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-                    errmsg("timestamp is outside the range of UUID version 7"),
-                    errdetail("The timestamp is %s.", timestamptz_to_str(ts)),
-                    errhint("Pass a timestamp from 1970-01-01 00:00:00 to "
-                            "10889-08-02 05:31:50.655999 UTC.")));
-}
-
 }  // namespace
 
 SQL_FUNCTION(shardid_uuid_v1_from) {
-    return uuid_datum(pack_uuid_v1(checked_parts(fcinfo, 1)));
+    return uuid_datum(pack_uuid_v1(checked_parts(fcinfo, "UUID version 1")));
 }
 
 SHOW_UUID(shardid_uuid_v1_timestamp, 1, timestamp_datum)
@@ -121,7 +106,7 @@ SHOW_UUID(shardid_uuid_v1_node, 1, node_datum)
 SHOW_UUID(shardid_uuid_v1_to_v6, 1, v6_datum)
 
 SQL_FUNCTION(shardid_uuid_v6_from) {
-    return uuid_datum(pack_uuid_v6(checked_parts(fcinfo, 6)));
+    return uuid_datum(pack_uuid_v6(checked_parts(fcinfo, "UUID version 6")));
 }
 
 SHOW_UUID(shardid_uuid_v6_timestamp, 6, timestamp_datum)
@@ -133,7 +118,8 @@ SHOW_UUID(shardid_uuid_v6_to_v1, 6, v1_datum)
 SQL_FUNCTION(shardid_uuid_v7_lower_bound) {
     const TimestampTz ts = PG_GETARG_TIMESTAMPTZ(0);
     if (TIMESTAMP_NOT_FINITE(ts) || !fits_uuid_v7(ts))
-        refuse_time_of_v7(ts);
+        refuse_timestamp(timestamptz_to_str(ts), "UUID version 7",
+                         "1970-01-01 00:00:00 to 10889-08-02 05:31:50.655999");
     return uuid_datum(first_uuid_v7_at(ts));
 }
 
@@ -164,10 +150,9 @@ void forget_seed(Oid sequence) {
 
 SQL_FUNCTION(shardid_uuid_v1) {
     Generator &generator = use_generator(own_sequence(uuid_sequence), "uuid_v1()");
-    const uint64 timestamp = draw_uuid_tick(generator);
-    const UuidIdentity identity =
-        uuid_identity_of(seed_of(generator.known.binding), GetSystemIdentifier(), MyDatabaseId);
-    return uuid_datum(pack_uuid_v1({timestamp, identity.clock_seq, identity.node}));
+    const uint64 tick = draw_uuid_tick(generator);
+    return uuid_datum(pack_uuid_v1(
+        uuid_of_tick(tick, seed_of(generator.known.binding), GetSystemIdentifier(), MyDatabaseId)));
 }
 
 // A new seed is drawn at once, and with it one UUID or ObjectId that is not returned.

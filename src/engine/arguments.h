@@ -28,7 +28,7 @@ inline uint64 last_shown_time(TimestampTz epoch) {
 [[noreturn]] pg_attribute_cold void refuse_number(const char *name, int value, int from, int to,
                                                   const char *what);
 
-// Raises 22008: the timestamp is none of `what`, which have those of the range.
+// Raises 22008: `what` can hold no such timestamp, only those of the range.
 [[noreturn]] pg_attribute_cold void refuse_timestamp(const char *timestamp, const char *what,
                                                      const char *range);
 

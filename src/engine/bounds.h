@@ -1,7 +1,6 @@
 // The bounds within which a generator may generate ids on this server: of which shard, in which
 // layout, and in which window of times. A generator without bounds generates ids of any shard at
-// any time; so do those of UUIDs and ObjectIds, which have none. lease.cpp knows where bounds come
-// from.
+// any time; those of UUIDs and ObjectIds have none.
 #pragma once
 
 #include "core/window.hpp"

@@ -80,10 +80,10 @@ for my $extension (qw(shardid shardid_admin shardid_lease))
 	}
 
 	my $update = "$scripts/$extension--$default--next.sql";
-	# The others take their own schema out of the path.
-	my $path = $extension eq 'shardid' ? '' : "SET LOCAL search_path = $extension, pg_temp;\n";
-	append_to_file("$scripts/$extension--next.sql", slurp_file("$scripts/$extension--$default.sql") . $path . $addition);
-	append_to_file($update, $addition);
+	# The others have schemas of their own.
+	my $added = ($extension eq 'shardid' ? '' : "SET LOCAL search_path = $extension, pg_temp;\n") . $addition;
+	append_to_file("$scripts/$extension--next.sql", slurp_file("$scripts/$extension--$default.sql") . $added);
+	append_to_file($update, $added);
 	my $new = dump_of(database_with($extension, 'next'));
 	is(difference(updated($extension, $default, 'next'), $new), '', "a complete update script of $extension");
 	for my $lacking ($extension eq 'shardid' ? sort keys %faulty : ())

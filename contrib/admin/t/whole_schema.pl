@@ -69,7 +69,7 @@ for my $version (sort keys %install)
 	my %clients = map { $_ => start_clients($node->connstr . ' user=app', 2, $statements_of{$_}, dbname => 'shop', pause_ms => 2) } sort keys %statements_of;
 	my $wait_for_more = sub {
 		my @files = map { @{ $_->{files} } } values %clients;
-		my %enough = map { $_ => (-s $_ // 0) + 5000 } @files;
+		my %enough = map { $_ => (-s $_ // 0) + 2000 } @files;
 		return await_event('the clients are told more', sub { return !grep { (-s $_ // 0) < $enough{$_} } @files });
 	};
 	$wait_for_more->();

@@ -131,10 +131,12 @@ is(scalar @wrong, 0, 'asynchronous: every new id is above what the standby had')
 note_fault('failover to an asynchronous standby: ids the standby had', 1, @$told + @$new, scalar @wrong);
 cmp_ok(scalar(grep { tick($_) > $had } @$told), '>', 0, 'of ' . @$told . ' ids some could come again, since its clock is behind');
 cmp_ok(judge_clients([ $before, $after ], lead_ms => -1)->{crossings}, '>', 0, 'and the test sees it');
-set_fake_clock($clock, '+0');
+# After raise_generator, which docs/operations.md has for this and for a recovery to a past time, none can.
+my ($highest) = sort { $b <=> $a } @$told, @$new;
+$standby->safe_psql('postgres', "SELECT raise_generator('shardid_seq', $highest)");
 my $later = start_clients($standby, 4, 'SELECT next_id(5)', rounds => 50);
 finish_clients($later);
-is(judge_clients([ $before, $later ], lead_ms => -1)->{violations}, 0, 'with a right clock none could');
+is_innocent(judge_clients([ $before, $later ], lead_ms => -1), 'failover to an asynchronous standby, its clock an hour behind, the generator raised', 1);
 
 $standby->stop;
 done_testing();

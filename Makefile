@@ -58,7 +58,7 @@ endif
 # The project's own commands, which install missing packages and leave nothing behind. PGXS has a target "check", which
 # only says that it is not supported.
 .PHONY: help demo example quick test test-full matrix foreign platforms deb dist tle bench bench-publish bench-calls bench-portable \
-        bench-leases bench-new-rows bench-instructions soak
+        bench-new-rows bench-instructions soak
 
 help: ## this list
 	@awk -F ': ## ' '/^[a-z-]+: ## / { printf "make %-14s %s\n", $$1, $$2 }' '$(firstword $(MAKEFILE_LIST))'
@@ -141,9 +141,6 @@ bench-calls:
 
 bench-portable:
 	@SECONDS_EACH="$(SECONDS)" tools/bench.sh portable
-
-bench-leases:
-	@tools/bench.sh leases
 
 bench-new-rows:
 	@SECONDS_EACH="$(SECONDS)" tools/bench.sh new_rows

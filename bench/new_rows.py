@@ -5,13 +5,10 @@
 After a third of the time another transaction begins, which has a snapshot and a transaction id and generates no id; it
 is idle until the end. A row's delay is the time from its commit until a reader has it.
 """
-import json
-import multiprocessing
-import os
 import re
 import statistics
 import subprocess
-import tempfile
+import threading
 import time
 
 import psycopg2
@@ -28,6 +25,7 @@ CREATE TABLE rows (id bigint PRIMARY KEY DEFAULT next_id('g'::regclass), n bigse
 CREATE INDEX ON rows (n);
 CREATE INDEX ON rows (xid);
 SELECT pg_create_logical_replication_slot('decoded', 'test_decoding');
+SELECT next_id('g'::regclass); -- settled_below knows a bound
 """
 WRITER = """
 \\set ms random(1, 400)
@@ -108,9 +106,8 @@ READERS = {
 }
 
 
-def follow(reader, is_over, file):
-    """Writes down when the reader has each id."""
-    times = {}
+def follow(reader, is_over, times):
+    """Notes when the reader has each id."""
     for ids in reader():
         now = time.time()
         for row_id in ids:
@@ -118,61 +115,39 @@ def follow(reader, is_over, file):
         if is_over.is_set():
             break
         time.sleep(POLL_S)
-    with open(file, "w", encoding="ascii") as written:
-        json.dump(times, written)
 
 
-def follow_decoding(lines, file):
-    times = {}
+def follow_decoding(lines, times):
     for line in lines:
         inserted = re.match(r"table public\.rows: INSERT: id\[bigint\]:(\d+)", line)
         if inserted:
             times[int(inserted[1])] = time.time()
-    with open(file, "w", encoding="ascii") as written:
-        json.dump(times, written)
-
-
-def start_writers(seconds):
-    script = tempfile.NamedTemporaryFile("w", suffix=".sql", delete=False)  # pylint: disable=consider-using-with
-    with script:
-        script.write(WRITER)
-    command = ["pgbench", "-n", "-M", "prepared", "-c", str(WRITERS), "-j", "2", "-T", str(seconds), "-f", script.name, SHOP]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL)
-
-
-def start_readers(is_over, receiver, files):
-    readers = [reader for reader, _ in READERS.values()]
-    works = [(follow, (reader, is_over, file)) if reader else (follow_decoding, (receiver.stdout, file))
-             for reader, file in zip(readers, files)]
-    processes = [multiprocessing.Process(target=work, args=own) for work, own in works]
-    for process in processes:
-        process.start()
-    return processes
 
 
 def run(seconds):
     """For each reader the times of its ids, and when the idle transaction began."""
-    is_over = multiprocessing.Event()
-    files = [f"{os.environ['SANDBOX']}/reader.{n}" for n in range(len(READERS))]
-    command = ["pg_recvlogical", "-d", SHOP, "--slot", "decoded", "--start", "-f", "-", "--no-loop"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as receiver:
-        readers = start_readers(is_over, receiver, files)
-        writers = start_writers(seconds)
-        time.sleep(seconds / 3)
-        idle = connect()
-        idle.execute(IDLE)
-        idle_since = time.time()
-        writers.wait()
+    is_over, times = threading.Event(), [{} for _ in READERS]
+    receive = ["pg_recvlogical", "-d", SHOP, "--slot", "decoded", "--start", "-f", "-", "--no-loop"]
+    write = ["pgbench", "-n", "-M", "prepared", "-c", str(WRITERS), "-j", "2", "-T", str(seconds), "-f", "-", SHOP]
+    with subprocess.Popen(receive, stdout=subprocess.PIPE, text=True) as receiver:
+        threads = [threading.Thread(target=follow, args=(reader, is_over, own)) if reader else
+                   threading.Thread(target=follow_decoding, args=(receiver.stdout, own))
+                   for (reader, _), own in zip(READERS.values(), times)]
+        for thread in threads:
+            thread.start()
+        with subprocess.Popen(write, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as writers:
+            writers.stdin.write(WRITER)
+            writers.stdin.close()
+            time.sleep(seconds / 3)
+            idle = connect()
+            idle.execute(IDLE)
+            idle_since = time.time()
         idle.execute("ROLLBACK")
         time.sleep(GAP_S + 2)
         is_over.set()
         receiver.terminate()
-        for process in readers:
-            process.join()
-    times = []
-    for file in files:
-        with open(file, encoding="ascii") as written:
-            times.append({int(row_id): at for row_id, at in json.load(written).items()})
+        for thread in threads:
+            thread.join()
     return times, idle_since
 
 

@@ -58,8 +58,9 @@ if [[ $status != 0 ]]; then
         -path '*/results/*.out' -o -path "$TEST_DIR/output" \) -exec cp -t "$kept" {} + 2>/dev/null
     {
         echo "== $file failed; its output and the logs of its servers are kept in failed/${file%.*}"
-        grep -vE '^ok |^# (ok|test) ' "$TEST_DIR/output"
         tail -n 30 "$kept"/*.log 2>/dev/null
+        grep -vE '^ok |^# (ok|test) ' "$TEST_DIR/output"
+        echo "== repeat it: $(grep -oE -m1 'SHARDID_SEED=[0-9]+' "$TEST_DIR/output" | sed 's|$| |')make test TEST=$file"
     } >"$kept/text"
     flock "$SANDBOX/failed" cat "$kept/text" >>"$SANDBOX/failures"
 fi

@@ -87,51 +87,56 @@ on('ALTER TABLE strange.photos NO FORCE ROW LEVEL SECURITY');
 like(($original->psql($database, recipe('switch'), extra_params => [ '-U', 'stranger' ]))[1], qr/^strange\|/m, 'and not without');
 is(on(q(INSERT INTO strange.photos DEFAULT VALUES RETURNING id_shard(id)), 'stranger'), 9, 'and a name ends no string');
 
-# --- Other layouts, read from the body of the function, whatever the settings of the session.
+# --- Other layouts, read from the body of the function, whatever the settings of the session. With another name and another
+# kind of result, tables and columns with names to be quoted, and a sequence that is named without its schema.
 
 new_database('recipe_layouts');
 sub other_recipe
 {
 	my ($schema, $epoch_ms, $shifts, $modulus) = @_;
 	return on(<<"SQL");
-CREATE SCHEMA $schema;
-CREATE SEQUENCE $schema.ids;
-CREATE FUNCTION $schema.next_id(OUT result bigint) LANGUAGE plpgsql AS \$\$
+CREATE SCHEMA "$schema";
+CREATE SEQUENCE "$schema".ids;
+CREATE FUNCTION "$schema".new_number() RETURNS bigint LANGUAGE plpgsql SET search_path = '$schema' AS \$\$
 DECLARE
     our_epoch CONSTANT bigint := $epoch_ms;
     shard_id integer := 5;    -- not shard_id int := 6, and not ids.next_id()
 BEGIN
-    result := ((extract(epoch FROM clock_timestamp()) * 1000)::bigint - our_epoch) << $shifts->[0];
-    result := result | (shard_id << $shifts->[1]) | nextval('$schema.ids') % $modulus;
+    RETURN ((extract(epoch FROM clock_timestamp()) * 1000)::bigint - our_epoch) << $shifts->[0] | (shard_id << $shifts->[1]) | nextval('ids') % $modulus;
 END \$\$;
-CREATE TABLE $schema.photos (id bigint DEFAULT $schema.next_id());
-INSERT INTO $schema.photos VALUES (DEFAULT), (DEFAULT);
+CREATE TABLE "$schema"."my table" ("the id" bigint DEFAULT "$schema".new_number());
+INSERT INTO "$schema"."my table" VALUES (DEFAULT), (DEFAULT);
 SQL
 }
-other_recipe('a', 1314220021721, [ 22, 12 ], 4096);
+other_recipe('A', 1314220021721, [ 22, 12 ], 4096);
 other_recipe('b', 0, [ 21, 10 ], 1000);
 other_recipe('c', 1314220021721, [ 23, 10 ], 4096);
 other_recipe('d', 1314220021721, [ 23, 10 ], 1024);
 other_recipe('e', 1314220021721, [ 23, 10 ], 1024);
-on('INSERT INTO e.photos SELECT e.next_id() + (1::bigint << 40) + 1024');
-on('SET quote_all_identifiers = on; SET standard_conforming_strings = off; SET datestyle = "SQL, DMY"; SET timezone = "Asia/Tokyo";' . recipe('save'));
+on('INSERT INTO e."my table" SELECT e.new_number() + (1::bigint << 40) + 1024');
+like(on("\\set function new_number\n" . 'SET quote_all_identifiers = on; SET standard_conforming_strings = off; SET datestyle = "SQL, DMY"; SET timezone = "Asia/Tokyo";' . recipe('save')),
+	qr/^A\|5\|\Q$epoch\E\|10\|12\|"A"\.ids\|"A"\."my table"\."the id"\|$/m, 'recipe_layouts: what is saved');
 is(on('SELECT schema, shard, epoch, shard_bits, sequence_bits FROM before_ids.old_functions ORDER BY 1'),
-	join("\n", "a|5|$epoch|10|12", 'b|5|1970-01-01 00:00:00+00|11|10', "c|5|$epoch||", "d|5|$epoch|13|10", "e|5|$epoch|13|10"), 'recipe_layouts: what is read');
+	join("\n", "A|5|$epoch|10|12", 'b|5|1970-01-01 00:00:00+00|11|10', "c|5|$epoch||", "d|5|$epoch|13|10", "e|5|$epoch|13|10"), 'recipe_layouts: what is read');
 on(q(UPDATE before_ids.old_functions SET epoch = epoch + interval '1 month' WHERE schema = 'd'));
 my $unknown = $fails->('switch');
-like($unknown, qr/^ERROR:  the layout of c.next_id\(\) is not known$/m, 'recipe_layouts: sequence numbers that change the shard are refused');
-like($unknown, qr/^ERROR:  ids of $_->[0].next_id\(\) have another layout\nDETAIL:.* the $_->[1] id \d+ contains /m, "recipe_layouts: the $_->[1] id shows another layout")
+like($unknown, qr/^ERROR:  the layout of c.new_number\(\) is not known$/m, 'recipe_layouts: sequence numbers that change the shard are refused');
+like($unknown, qr/^ERROR:  ids of $_->[0].new_number\(\) have another layout\nDETAIL:.* the $_->[1] id \d+ contains /m, "recipe_layouts: the $_->[1] id shows another layout")
   for [ d => 'new' ], [ e => 'highest' ];
-is(on(q(SELECT string_agg(nspname, ' ' ORDER BY nspname) FROM pg_proc JOIN pg_namespace n ON n.oid = pronamespace WHERE proname = 'next_id' AND prosrc ~ ':= ids.next_id')), 'a b',
+is(on(q(SELECT string_agg(nspname, ' ' ORDER BY nspname) FROM pg_proc JOIN pg_namespace n ON n.oid = pronamespace WHERE proname = 'new_number' AND prosrc ~ 'RETURN ids.next_id')), 'A b',
 	'recipe_layouts: only the others have switched');
-for ([ 'a', "'$epoch', 10, 12" ], [ 'b', q('1970-01-01 00:00:00+00', 11, 10) ])
+for ([ '"A"', "'$epoch', 10, 12" ], [ 'b', q('1970-01-01 00:00:00+00', 11, 10) ])
 {
 	my ($schema, $layout) = @$_;
-	my $is_later = "INSERT INTO $schema.photos DEFAULT VALUES RETURNING id > (SELECT max(id) FROM $schema.photos),
-		id_timestamp(id, $layout) - clock_timestamp() BETWEEN '-10 min' AND '10 min', id_shard(id" . $layout =~ s/'.*?'//r . ')';
-	is(on($is_later), 't|t|5', "recipe_layouts: $schema continues in its layout");
+	my $is_later = sub {
+		my ($id) = @_;
+		return "$id > (SELECT max(\"the id\") FROM $schema.\"my table\"), id_timestamp($id, $layout) - clock_timestamp() BETWEEN '-10 min' AND '10 min',
+			id_shard($id" . $layout =~ s/'.*?'//r . ')';
+	};
+	my $both = 'SELECT ' . $is_later->('number') . " FROM (SELECT $schema.new_number() AS number) n;\nINSERT INTO $schema.\"my table\" DEFAULT VALUES RETURNING " . $is_later->('"the id"');
+	is(on($both), "t|t|5\nt|t|5", "recipe_layouts: $schema continues in its layout, by the function and by the default");
 	like($fails->('back'), qr/ahead of the clock|^$/, "recipe_layouts: back");
-	is(on($is_later), 't|t|5', "recipe_layouts: $schema, and back");
+	is(on($both), "t|t|5\nt|t|5", "recipe_layouts: $schema, and back");
 }
 
 # --- So many tables that deadlock_timeout leaves no time for each lock.
@@ -189,30 +194,6 @@ my @ids = split /\n/, on("$insert_photo;\n" x 20);
 is(scalar(grep { $_ <= $highest } @ids), 0, 'its ids are above those of next_id');
 on($_) for block_of('migrating.md', 'remove') =~ /^(DROP.*)/m, command_of('migrating-ids.md', 'DROP SCHEMA before_ids');
 is(on("SET ROLE app; $insert_photo") > $ids[-1] ? 't' : 'f', 't', 'without the extension the function is what it was');
-
-# --- Another name and another kind of result, in a table with a name to be quoted; the sequence is named without a schema.
-
-new_database('recipe_named');
-on(<<'SQL');
-CREATE SCHEMA "Five";
-CREATE SEQUENCE "Five".numbers;
-CREATE FUNCTION "Five".new_number() RETURNS bigint LANGUAGE plpgsql SET search_path = 'Five' AS $$
-DECLARE
-    our_epoch bigint := 1314220021721;
-    shard_id int := 5;
-BEGIN
-    RETURN ((extract(epoch FROM clock_timestamp()) * 1000)::bigint - our_epoch) << 23 | (shard_id << 10) | nextval('numbers') % 1024;
-END $$;
-CREATE TABLE "Five"."my table" ("the id" bigint DEFAULT "Five".new_number());
-INSERT INTO "Five"."my table" DEFAULT VALUES;
-SQL
-is(on("\\set function new_number\n" . recipe('save')), qq(Five|5|$epoch|13|10|"Five".numbers|"Five"."my table"."the id"|), 'recipe_named: what is saved');
-on(recipe('switch'));
-my $by_name = q(SELECT id_shard(number), number > (SELECT max("the id") FROM "Five"."my table") FROM (SELECT "Five".new_number() AS number) n);
-is(on($by_name), '5|t', 'recipe_named: the function has switched');
-is(on(q(INSERT INTO "Five"."my table" DEFAULT VALUES RETURNING id_shard("the id"))), 5, 'recipe_named: and the table');
-on(recipe('back'));
-is(on($by_name), '5|t', 'recipe_named: and back');
 
 # --- The end of the old functions: a caller by name is found, and then only the defaults are left.
 

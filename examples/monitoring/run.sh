@@ -171,13 +171,6 @@ start_prometheus
 wait_until 'ids of both generators are measured' 60 holds 'count(rate(sql_shardid_generator{col="rows_inserted"}[10s]) > 0) == 2'
 wait_until 'the lease is measured' 60 holds 'sql_shardid_lease{col="seconds_left"} > 0'
 
-say '== What the queries show, as the role shardid_monitor'
-for name in shardid_generator shardid_lease; do
-    awk -v name="$name" '$2 == "name:" { is_its = $3 == name } !/^          / { is_query = is_its && $1 == "query:"; next } is_query' \
-        "$here/sql_exporter.yml" |
-        show shop/shop -U shardid_monitor -x | sed -n '/RECORD/,$p'
-done
-
 say '== What happens, and the alerts. Intervals are a second, and for: is 2 s'
 printf '    %-36s %-24s %-7s %-40s %s\n' 'what happens' alert 'fires' 'what is done' 'clears'
 event 'the clock is set back by 2 hours' 'it is set right' ShardidGeneratorAhead set_back_two_hours set_right

@@ -2,7 +2,7 @@
 # ordinary role owns. It has the extension in the schema ids, unless the page creates it. A block of text after a block
 # of SQL is the expected output. Words after "sql": "fails" if a statement of the block is refused, "superuser" if a
 # superuser runs it. Any other word is a name: the test that uses the name runs the block; tools/check/pages.py finds
-# blocks that no test runs. At the end, the named blocks of tickets.
+# blocks that no test runs. At the end, the named blocks of tickets, and bench/pgbench.
 use Docs;
 use List::Util 'max';
 use ShardidTest;
@@ -133,6 +133,26 @@ for my $server (1 .. 3)
 		"server $server: number and shard of article 14532, shard and server in the id");
 	cmp_ok(abs($triple[2] / 1000 - time), '<', 600, 'the time is in milliseconds');
 }
+
+# --- The commands of bench/pgbench/README.md, and every script of that directory, by plain pgbench.
+
+local %ENV = (%ENV, PGHOST => $node->host, PGPORT => $node->port);
+my ($commands) = slurp_file('bench/pgbench/README.md') =~ /^((?:    .*\n)+)/m;
+my @commands = map { s/^ +//r =~ s/ -T 10 / -t 10 /r } split /\n/, $commands;
+is(scalar @commands, 4, "the README's commands");
+$node->command_ok([ 'sh', '-c', $_ ], $_) for @commands;
+my ($uuidv7) = $node->safe_psql('bench', q(SELECT count(*) FROM pg_proc WHERE proname = 'uuidv7'));
+for my $script (sort grep { !m{/setup\.sql$} } glob 'bench/pgbench/*.sql')
+{
+	SKIP:
+	{
+		skip "$script: PostgreSQL has uuidv7() from 18 on", 1 if $script =~ /uuidv7/ && !$uuidv7;
+		$node->command_ok([ qw(pgbench -n -t 5 -f), $script, 'bench' ], $script);
+	}
+}
+is($node->safe_psql('bench', q(SELECT count(*), count(DISTINCT id) FROM by_next_id)), '5|5', 'rows with ids');
+is($node->safe_psql('bench', q(SELECT count(*) FROM thousand WHERE u = baseline.form_uuid_v1(ts, 666, '44:88:99:36:57:32'))),
+	1000, 'what is compared builds the same UUIDs');
 
 $node->stop;
 done_testing();

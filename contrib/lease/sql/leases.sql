@@ -15,7 +15,6 @@ SET shardid_lease.timeout = '1 min';
 CREATE ROLE regress_shardid_app;
 CREATE ROLE regress_shardid_member LOGIN;
 CREATE ROLE regress_shardid_other;
-CREATE ROLE regress_shardid_group;
 CREATE SERVER here FOREIGN DATA WRAPPER postgres_fdw;
 GRANT USAGE ON FOREIGN SERVER here TO regress_shardid_member;
 CREATE USER MAPPING FOR regress_shardid_member SERVER here OPTIONS (user 'regress_shardid_member', password_required 'false');
@@ -50,6 +49,19 @@ GRANT EXECUTE ON FUNCTION try TO PUBLIC;
 CREATE FUNCTION end_window(sequence regclass) RETURNS bigint LANGUAGE sql
 RETURN (SELECT raise_generator(sequence, id_lower_bound(until)) FROM shardid_lease.shard_leases WHERE generator = sequence);
 
+CREATE FUNCTION draw_and_fail() RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    drawn bigint;
+BEGIN
+    PERFORM end_window('j');
+    BEGIN
+        drawn := next_id(generator => 'j');
+        RAISE EXCEPTION 'no';
+    EXCEPTION WHEN raise_exception THEN
+        RETURN drawn;
+    END;
+END
+$$;
 \set ECHO all
 -- Id spaces.
 SELECT shardid_lease.create_id_space('shop', lease => '1 h', max_ahead => '4 h');
@@ -227,19 +239,6 @@ INSERT INTO drawn SELECT next_id(generator => 'j');
 COMMIT;
 -- Waiting for a window within a statement, a function and a subtransaction, some of which are rolled back.
 INSERT INTO drawn SELECT next_id(generator => 'j') FROM generate_series(1, 3), end_window('j');
-CREATE FUNCTION draw_and_fail() RETURNS bigint LANGUAGE plpgsql AS $$
-DECLARE
-    drawn bigint;
-BEGIN
-    PERFORM end_window('j');
-    BEGIN
-        drawn := next_id(generator => 'j');
-        RAISE EXCEPTION 'no';
-    EXCEPTION WHEN raise_exception THEN
-        RETURN drawn;
-    END;
-END
-$$;
 INSERT INTO drawn SELECT draw_and_fail();
 BEGIN;
 SELECT next_id(generator => 'j') AS lost \gset
@@ -342,9 +341,10 @@ DROP EXTENSION dblink CASCADE;
 DROP EXTENSION postgres_fdw CASCADE;
 RESET client_min_messages;
 SELECT id_shard(next_id(7)), next_id(7) >> 23 >= :last >> 23;
+\set ECHO none
 REVOKE CREATE ON SCHEMA public FROM regress_shardid_member, regress_shardid_other;
 DROP OWNED BY regress_shardid_member, regress_shardid_other;
-DROP ROLE regress_shardid_app, regress_shardid_group, regress_shardid_member, regress_shardid_other;
+DROP ROLE regress_shardid_app, regress_shardid_member, regress_shardid_other;
 -- Clean up for the other topics.
 RESET ALL;
 DO $$ BEGIN EXECUTE format('ALTER DATABASE %I RESET shardid_lease.registry_timeout', current_database()); END $$;

@@ -73,6 +73,7 @@ my $lines = () = slurp_file($member->logfile, $log_before) =~ /could not renew t
 ok($lines >= 1 && $lines <= 2 + (time - $start) / 60, "the log says so once a minute, not more: $lines times");
 
 my @stopped = processes_of($registry);
+END { kill 'CONT', @stopped }
 registry_goes_away('registry stands still', sub { kill 'STOP', @stopped }, sub { kill 'CONT', @stopped },
 	qr/Could not reach the registry: no (connection|answer) within shardid_lease.registry_timeout|The registry did not answer within/);
 

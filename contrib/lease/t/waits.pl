@@ -31,6 +31,7 @@ on_member("SET ROLE app; SELECT shardid_lease.lease_shard('ids', 'registry', '$_
 # --- All calls wait at the same time, while one session each draws.
 
 my @silent = processes_of($registry);
+END { kill 'CONT', @silent }
 kill 'STOP', @silent;
 for (@all)
 {

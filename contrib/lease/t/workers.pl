@@ -64,6 +64,7 @@ ok(no_worker_is_left(), 'a worker ends when its caller has given up');
 is(lease($member, 'ids', 'hot'), 1, 'a lease');
 draw_one($member, 'hot');
 my @silent = processes_of($registry);
+END { kill 'CONT', @silent }
 sub stop_registry { @silent = processes_of($registry); kill 'STOP', @silent; return }
 wait_for_end($registry, 'postgres', 'ids', 1);
 stop_registry();

@@ -6,9 +6,8 @@
 # end. SECONDS_EACH sets the duration (3600); SHARDID_SEED repeats a run.
 use List::Util qw(max min shuffle);
 use Time::HiRes qw(time);
+use Faults;
 use Fleet;
-use MemberFaults;
-use RegistryFaults;
 use ShardidTest;
 
 my $is_long = $ENV{FULL} || $ENV{SECONDS_EACH};
@@ -18,13 +17,12 @@ diag "SHARDID_SEED=$seed";
 my $seconds = $ENV{SECONDS_EACH} || 3600;
 my $seconds_of_a_fleet = min(900, $seconds / 2);
 my $patience = $is_long ? 10 : $PostgreSQL::Test::Utils::timeout_default;
-my %kinds = (%of_members, %of_registries);
 
 sub place_for
 {
 	my ($fleet, $kind) = @_;
 	my $first = $fleet->{members}[0];
-	my $must_be_first = $kinds{$kind}{old} || $kinds{$kind}{small} && rand() < 0.9;
+	my $must_be_first = $faults{$kind}{old} || $faults{$kind}{small} && rand() < 0.9;
 	return $fleet->any_place($must_be_first ? sub { $_[0]{node} == $first } : undef);
 }
 
@@ -57,7 +55,9 @@ sub run_round
 	local $SIG{ALRM} = sub { die "a round does not end\n" };
 	alarm 30 * $patience;
 	$fleet->load(4, map { $fleet->any_place(sub { $_[0] != $place }) } 1 .. 2);
-	$kinds{$kind}{do}->($fleet, $place);
+	$fleet->load(8, $place);
+	$fleet->nap(0.3);
+	$faults{$kind}{do}->($fleet, $place);
 	$fleet->repair;
 	alarm 0;
 	return 1;
@@ -76,7 +76,7 @@ for (my $number = 1; $is_long ? time < $end : $number == 1; $number++)
 	my $end_of_fleet = time + $seconds_of_a_fleet;
 	while ($is_long ? time < $end && time < $end_of_fleet : $fleet->{round} < 6)
 	{
-		@plan = shuffle(grep { $is_wild || !$kinds{$_}{wild} } sort keys %kinds) unless @plan;
+		@plan = shuffle(grep { $is_wild || !$faults{$_}{wild} } sort keys %faults) unless @plan;
 		my $kind = shift @plan;
 		my ($ids, $wrong) = ($fleet->{ids}, scalar @{ $fleet->{wrong} });
 		$fleet->{round}++;

@@ -87,18 +87,25 @@ sub clock_of
 sub set_clock
 {
 	my ($self, $node, $offset) = @_;
-	$self->{steps}{ $node->name }++;
 	set_fake_clock($self->clock_of($node), $offset);
 	return;
 }
-
-sub steps_of { return $_[0]{steps}{ $_[1]->name } // 0 }
 
 sub start
 {
 	my ($self, $node, $offset) = @_;
 	$self->set_clock($node, $offset // '+0');
 	with_fake_clock($self->clock_of($node), sub { start_again($node) });
+	return;
+}
+
+sub crash
+{
+	my ($self, $node, $offset) = @_;
+	kill_node($node);
+	$self->nap(rand 0.5);
+	$self->start($node, $offset);
+	$self->nap(0.6);
 	return;
 }
 

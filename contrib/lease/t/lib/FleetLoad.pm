@@ -31,7 +31,7 @@ sub load
 				'BEGIN ISOLATION LEVEL REPEATABLE READ', "SELECT $next", "SELECT $next", 'ROLLBACK'
 			],
 			dbname => $place->{db}, reconnect => 1, tolerate => $tolerated, pause_ms => 20);
-		push @{ $self->{load} }, { place => $place, clients => $clients, steps => $self->steps_of($place->{node}) };
+		push @{ $self->{load} }, { place => $place, clients => $clients };
 	}
 	return;
 }
@@ -72,8 +72,7 @@ sub keep
 	$clients->{files} = [ grep { -e } @{ $clients->{files} } ];
 	return unless @{ $clients->{files} };
 	# If a clock steps forward, its ids are in one millisecond more than have passed.
-	my $stepped = $self->steps_of($place->{node}) > $load->{steps} ? 1 : 0;
-	my $verdict = judge_clients([$clients], shard_bits => $shard_bits, sequence_bits => $sequence_bits, lead_ms => -1, borrow_ms => $stepped);
+	my $verdict = judge_clients([$clients], shard_bits => $shard_bits, sequence_bits => $sequence_bits, lead_ms => -1, borrow_ms => 1);
 	$self->{ids} += $verdict->{ids};
 	push @{ $self->{wrong} }, "$label: " . join ', ', map { "$_ $verdict->{$_}" } sort keys %$verdict
 	  if $verdict->{violations};
@@ -179,12 +178,6 @@ sub any_place
 	my ($self, $wanted) = @_;
 	my @places = grep { !$wanted || $wanted->($_) } @{ $self->{places} };
 	return $places[ rand @places ];
-}
-
-sub any_elsewhere
-{
-	my ($self, $place) = @_;
-	return $self->any_place(sub { $_[0]{node} != $place->{node} });
 }
 
 # The call that draws, from the extension's own generator or from the one that is named.

@@ -30,7 +30,7 @@ sub new
 	my $listener = listen_on(0);
 	$self->{port} = $listener->sockport;
 	$self->write_state;
-	append_to_file("$self->{dir}/$_", '') for qw(requests held seen);
+	append_to_file("$self->{dir}/$_", '') for qw(held seen);
 	append_to_file("$self->{dir}/links", '0');
 	my $parent = $$;
 	$self->{parent} = $parent;
@@ -61,14 +61,6 @@ sub lead_to
 	$self->{upstream} = $upstream;
 	$self->write_state;
 	return;
-}
-
-# The calls of a function, by default grant_shards, that members have sent so far, answered or not.
-sub requests
-{
-	my ($self, $function) = @_;
-	$function //= 'grant_shards';
-	return grep { $_ eq $function } split /\n/, slurp_file("$self->{dir}/requests");
 }
 
 # The number of messages that were held back so far.
@@ -192,7 +184,6 @@ sub receive
 		return;
 	}
 	my ($request) = $from_client ? $bytes =~ /\b(grant_shards|receipts)\b/ : ();
-	append_to_file("$self->{dir}/requests", "$request\n") if $request;
 	undef $request if $request && $request ne ($function // 'grant_shards');
 	$link->{asked} = 1 if $request;
 	if ($mode eq 'cut_before' && $request || $mode eq 'cut_after' && !$from_client && $link->{asked})

@@ -11,12 +11,12 @@ my $seed = $ENV{SHARDID_SEED} || int rand 1 << 31;
 my $count = rounds(30_000, 100_000);
 note "SHARDID_SEED=$seed";
 
-# The lines that a program of Python prints, as a table.
+# The lines that Python prints, as a table.
 sub load_from_python
 {
-	my ($program, $what, $table, $columns) = @_;
+	my ($what, $table, $columns) = @_;
 	my $file = PostgreSQL::Test::Utils::tempdir() . "/$table";
-	system("python3 t/oracles/$program.py $what $count $seed >$file") == 0 or die 'python3 failed';
+	system("python3 t/oracles/python_oracle.py $what $count $seed >$file") == 0 or die 'python3 failed';
 	query("CREATE TABLE $table ($columns); COPY $table FROM '$file'");
 	is(query("SELECT count(*) FROM $table"), $count, "Python made $count $table");
 	return;
@@ -26,7 +26,7 @@ sub load_from_python
 for my $version (1, 6)
 {
 	my $table = "version_$version";
-	load_from_python('uuid_oracle', $version, $table, 'u uuid, ts timestamptz, hundred_ns int, clock_seq int, node macaddr');
+	load_from_python($version, $table, 'u uuid, ts timestamptz, hundred_ns int, clock_seq int, node macaddr');
 	is( query("SELECT count(ts) > 0.9 * $count, count(ts) < $count, min(ts), max(ts) FROM $table"),
 		't|t|1582-10-15 00:00:00+00|5236-03-31 21:21:00.684697+00',
 		"UUIDs of version $version, from the first time to the last");
@@ -61,7 +61,7 @@ is(query(sprintf $out_of_order, 'uuid_v1_to_v6(u)', 1), 0, 'and so does version 
 cmp_ok(query(sprintf $out_of_order, 'u', 1), '>', 3000, 'version 1 does not: the test can see it');
 
 # Version 7: times beyond the year 9999 are only numbers for Python.
-load_from_python('uuid_oracle', 7, 'version_7', 'u uuid, ms bigint, first uuid');
+load_from_python(7, 'version_7', 'u uuid, ms bigint, first uuid');
 is(query("SELECT count(ms) > 0.9 * $count, count(ms) < $count, min(ms), max(ms) FROM version_7"),
 	't|t|0|281474976710655', 'UUIDs of version 7, from the first time to the last');
 is(query(<<'SQL'), 0, 'uuid_v7_timestamp is Python\'s time');
@@ -85,7 +85,7 @@ SQL
 }
 
 # Each id's text, each text's id, and the texts that are refused.
-load_from_python('base32_oracle', 'ids', 'ids', 'id bigint, text text, typed text');
+load_from_python('ids', 'ids', 'id bigint, text text, typed text');
 is(query('SELECT count(*) FROM ids WHERE id < 0') > $count / 200, 1, 'negative ones among them');
 is(query('SELECT count(*) FROM ids WHERE id_to_text(id) <> text'), 0, 'id_to_text writes as Python does');
 is(query('SELECT count(*) FROM ids WHERE id_from_text(text) <> id'), 0, 'id_from_text reads it');
@@ -95,7 +95,7 @@ is( query('SELECT count(*) FROM (SELECT id, lag(id) OVER (ORDER BY text COLLATE 
 	WHERE (before < 0, before) > (id < 0, id)'),
 	0, 'the texts sort as the unsigned ids do');
 
-load_from_python('base32_oracle', 'texts', 'texts', 'text text, id bigint');
+load_from_python('texts', 'texts', 'text text, id bigint');
 query(<<'SQL');
 CREATE FUNCTION read(text text) RETURNS bigint LANGUAGE plpgsql AS $$
 BEGIN

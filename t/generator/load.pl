@@ -3,7 +3,7 @@
 use ShardidTest;
 
 my $node = new_node('load');
-create_recipe($node);
+$node->safe_psql('postgres', slurp_file('bench/baseline.sql'));
 
 # Each row has its id, its session, its place in the session's order, and a clock that was read after the id: defaults
 # are computed in the order of the columns.

@@ -15,7 +15,7 @@ use Time::HiRes qw(usleep);
 
 our @EXPORT = (
 	qw(new_node await_event start_clients await_clients await_ids finish_clients read_told judge_clients judge judge_space
-	  is_innocent note_fault rounds processes_of kill_node start_again with_fake_clock judge_program set_fake_clock create_recipe lead_ms error_on
+	  is_innocent note_fault rounds processes_of kill_node start_again with_fake_clock judge_program set_fake_clock lead_ms error_on
 	  usleep),
 	@Test::More::EXPORT, @PostgreSQL::Test::Utils::EXPORT);
 
@@ -295,14 +295,6 @@ sub error_on
 	my ($node, $sql) = @_;
 	my ($result, $out, $err) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql");
 	return $err =~ /ERROR:  (\w{5}: .*)/ ? $1 : "none: $out";
-}
-
-# Instagram's PL/pgSQL function (the recipe), as baseline.next_id().
-sub create_recipe
-{
-	my ($node) = @_;
-	$node->safe_psql('postgres', slurp_file('bench/baseline.sql'));
-	return;
 }
 
 # How far the generator is ahead of the server's clock, in milliseconds.

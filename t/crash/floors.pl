@@ -250,9 +250,9 @@ for my $round (1 .. rounds(4, 60))
 		$said = transaction();
 		compare($said);
 	}
+	close_session($on_primary);
 	kill_node($node);
 	start_again($node);
-	close_session($on_primary);
 	$on_primary = open_session($node);
 	compare("$said\nand a crash");
 }

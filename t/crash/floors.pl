@@ -87,6 +87,7 @@ sub drawn
 sub raised
 {
 	my ($layout, $tick) = @_;
+	used();
 	return drawn($layout, $tick) if is_replaced();
 	@$storage{qw(floor called layout)} = ($tick > $storage->{floor} ? $tick : $storage->{floor}, 1, $layout);
 	return '';

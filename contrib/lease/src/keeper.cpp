@@ -3,7 +3,6 @@
 #include "engine/lease.h"
 #include "engine/refusals.h"
 #include "exchange.h"
-#include "lease_tables.h"
 
 extern "C" {
 #include "catalog/pg_authid_d.h"

@@ -1,11 +1,10 @@
 // The SQL functions of a member: lease_shard, take_over_shard, release_shard, which have the
-// background worker do something, and wait for it without any lock that others need; renew_now, for
-// renew_leases(); and is_own_family, for the view.
+// background worker do something, and wait for it without any lock that others need; and renew_now,
+// for renew_leases().
 #include "engine/arguments.h"
 #include "engine/sequence.h"
 #include "engine/settings.h"
 #include "engine/wait.h"
-#include "lease_tables.h"
 #include "steps.h"
 
 extern "C" {
@@ -197,18 +196,6 @@ SQL_FUNCTION(shardid_renew_now) {
     if (run_worker(task_for(generator, group), lease_timeout_ms) == Started::no_slot)
         refuse_without_slot();
     PG_RETURN_VOID();
-}
-
-SQL_FUNCTION(shardid_is_own_family) {
-    const Oid generator = PG_GETARG_OID(0);
-    if (!ConditionalLockRelationOid(generator, AccessShareLock))
-        PG_RETURN_NULL();
-    Relation relation = try_relation_open(generator, NoLock);
-    if (relation == nullptr)
-        PG_RETURN_BOOL(false);
-    const Digest family = family_of(generator, relation->rd_locator);
-    relation_close(relation, AccessShareLock);
-    PG_RETURN_BOOL(strcmp(family.text, text_to_cstring(PG_GETARG_TEXT_PP(1))) == 0);
 }
 
 }  // namespace shardid

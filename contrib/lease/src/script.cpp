@@ -27,6 +27,17 @@ constexpr uint16 shard_lock = 4;
 // Of leased_generator.
 constexpr AttrNumber generator_column = 3;
 
+// Null if a transaction has locked it, or if it is gone: a session that alters a sequence must not
+// keep the other leases from being renewed.
+Relation try_open(Oid relid, LOCKMODE mode) {
+    if (!ConditionalLockRelationOid(relid, mode))
+        return nullptr;
+    Relation relation = try_relation_open(relid, NoLock);
+    if (relation == nullptr)
+        UnlockRelationOid(relid, mode);
+    return relation;
+}
+
 // In milliseconds since 1970.
 int64 unix_ms(TimestampTz ts) {
     return ts / us_per_ms + int64{POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE} * SECS_PER_DAY * 1000;
@@ -153,18 +164,11 @@ SQL_FUNCTION(shardid_host_name) {
     PG_RETURN_DATUM(CStringGetTextDatum(host_name()));
 }
 
-// Without waiting: a session that alters a sequence must not keep the other leases from being
-// renewed. The content of the page is read under its lock; that on the relation only keeps it.
 SQL_FUNCTION(shardid_page_of) {
     const Oid generator = PG_GETARG_OID(0);
-    if (get_rel_relkind(generator) != RELKIND_SEQUENCE ||
-        !ConditionalLockRelationOid(generator, page_lock))
+    Relation sequence = is_sequence(generator) ? try_open(generator, page_lock) : nullptr;
+    if (sequence == nullptr)
         PG_RETURN_NULL();
-    Relation sequence = try_relation_open(generator, NoLock);
-    if (sequence == nullptr) {
-        UnlockRelationOid(generator, page_lock);
-        PG_RETURN_NULL();
-    }
     const RelFileLocator locator = sequence->rd_locator;
     const OpenPage page = lock_page(ReadBuffer(sequence, 0), BUFFER_LOCK_SHARE);
     const uint64 tick = last_tick_of(page);
@@ -178,6 +182,28 @@ SQL_FUNCTION(shardid_page_of) {
     append(&json, "owner", static_cast<int64>(owner_of_sequence(generator)));
     append_layout(&json, binding);
     return end_object(&json);
+}
+
+// Whether this may be a leased sequence of a dump, renamed since its restore. Such storage has
+// generated no id since it was made here, as its lease comes first; but raise_generator may have
+// bound it. True also if the sequence is being altered or is gone.
+SQL_FUNCTION(shardid_may_be_restored) {
+    Relation sequence = try_open(PG_GETARG_OID(0), page_lock);
+    if (sequence == nullptr)
+        PG_RETURN_BOOL(true);
+    const bool is_other = !RelationIsPermanent(sequence) || read_position(sequence, 1).is_ours;
+    relation_close(sequence, page_lock);
+    PG_RETURN_BOOL(!is_other);
+}
+
+SQL_FUNCTION(shardid_is_own_family) {
+    const Oid generator = PG_GETARG_OID(0);
+    Relation sequence = try_open(generator, AccessShareLock);
+    if (sequence == nullptr)
+        PG_RETURN_NULL();
+    const Digest family = family_of(generator, sequence->rd_locator);
+    relation_close(sequence, AccessShareLock);
+    PG_RETURN_BOOL(strcmp(family.text, text_to_cstring(PG_GETARG_TEXT_PP(1))) == 0);
 }
 
 SQL_FUNCTION(shardid_try_shard_lock) {

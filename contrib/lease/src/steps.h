@@ -36,6 +36,22 @@ Datum step(const char *function, Datum job, const Reply &reply);
 // How the registry behind the server is reached; or a message, as told() of the script puts it.
 Datum address_of(const char *server, Oid role);
 
+// Whether the extension's tables exist. Looked up once, until a relation changes.
+bool has_lease_tables();
+
+// Raises 42704 if there are none.
+void require_lease_tables();
+
+// For the relcache callback: forgets what it knew of the relation, and returns whether that is a
+// table that leases are read from.
+bool forget_lease_table(Oid relid);
+
+// The generator's lease and its window, as the columns of both; or of this origin's, if that is not
+// null. Returns 0 if there is none. As it is committed now: nobody is told later of a change that
+// this has not read. Raises 55000 if it is not to be seen which lease the generator has; for a
+// reader, who generates no id, it is sealed then. REQUIRED: no page is locked.
+Datum read_lease(Oid generator, const char *origin, bool is_reader = false);
+
 // Raises a message that an object has, if it has one.
 void raise_message(Datum object);
 

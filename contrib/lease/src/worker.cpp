@@ -3,7 +3,6 @@
 // waits (start_worker.h). It does this once, and ends.
 #include "engine/sequence.h"
 #include "exchange.h"
-#include "lease_tables.h"
 
 extern "C" {
 #include "storage/ipc.h"

@@ -927,7 +927,6 @@ CREATE TABLE shardid_lease.lease_window (
     failed_at timestamptz,
     -- Since when there was no answer, until failed_at.
     silent_since timestamptz,
-    logged_at timestamptz,
     is_refused boolean NOT NULL DEFAULT false,
     error text);
 
@@ -1213,10 +1212,10 @@ BEGIN
             SELECT * INTO known FROM shardid_lease.lease_window w WHERE w.origin = its.origin;
             UPDATE shardid_lease.lease_window w
             SET failed_at = at, is_refused = checked.is_refused, error = checked.fault,
-                silent_since = CASE WHEN NOT checked.is_answered THEN coalesce(w.silent_since, at) END,
-                logged_at = CASE WHEN w.logged_at BETWEEN at - interval '1 minute' AND at THEN w.logged_at ELSE at END
+                silent_since = CASE WHEN NOT checked.is_answered THEN coalesce(w.silent_since, at) END
             WHERE w.origin = its.origin;
-            IF (known.logged_at BETWEEN at - interval '1 minute' AND at) IS NOT TRUE THEN
+            -- At most once in a minute.
+            IF date_trunc('minute', known.failed_at) IS DISTINCT FROM date_trunc('minute', at) THEN
                 RAISE LOG USING MESSAGE = format('could not renew the lease of generator "%s"', its.generator),
                     DETAIL = checked.fault || '.', HINT = 'See shardid_lease.shard_leases.';
             END IF;

@@ -43,35 +43,30 @@ void check_generator(Oid generator, const char *caller) {
     relation_close(relation, page_lock);
 }
 
-void check_kind(Oid generator) {
+// As a draw would find; which MAXVALUE is enough, only the layout of the id space says.
+void check_sequence(Oid generator) {
     Relation relation = open_sequence(generator, page_lock, "Pass the name of a sequence.");
     check_session(relation);
-    const bool is_permanent = relation->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT;
-    if (!is_permanent || made_from(relation) != Kind::ids)
-        ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
-                        errmsg("cannot lease a shard for sequence \"%s\"", shown_name(generator)),
-                        errdetail("It is %s.", is_permanent ? "used for UUIDs or ObjectIds"
-                                                            : "unlogged or temporary"),
-                        errhint("Use an ordinary sequence.")));
-    relation_close(relation, page_lock);
-}
-
-// As a draw would find; which MAXVALUE is enough, only the layout of the id space says.
-void check_definition(Oid generator) {
     const FormData_pg_sequence definition = definition_of(generator);
-    const char *is = definition.seqincrement <= 0     ? "It counts downwards."
+    const bool is_permanent = relation->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT;
+    const bool is_ordinary = is_permanent && made_from(relation) == Kind::ids;
+    relation_close(relation, page_lock);
+    const char *is = !is_permanent                    ? "It is unlogged or temporary."
+                     : !is_ordinary                   ? "It is used for UUIDs or ObjectIds."
+                     : definition.seqincrement <= 0   ? "It counts downwards."
                      : definition.seqcycle            ? "It has CYCLE."
                      : definition.seqtypid != INT8OID ? "It is not of type bigint."
                                                       : nullptr;
     if (is != nullptr)
-        ereport(
-            ERROR,
-            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-             errmsg("cannot lease a shard for sequence \"%s\"", shown_name(generator)),
-             errdetail("%s", is),
-             errhint("Run ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MINVALUE NO MAXVALUE NO "
-                     "CYCLE START WITH 1 RESTART.",
-                     qualified_name(generator))));
+        ereport(ERROR,
+                (errcode(is_ordinary ? ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE
+                                     : ERRCODE_WRONG_OBJECT_TYPE),
+                 errmsg("cannot lease a shard for sequence \"%s\"", shown_name(generator)),
+                 errdetail("%s", is),
+                 is_ordinary ? errhint("Run ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MINVALUE "
+                                       "NO MAXVALUE NO CYCLE START WITH 1 RESTART.",
+                                       qualified_name(generator))
+                             : errhint("Use an ordinary sequence.")));
 }
 
 // Raises 55000 if the generator has no lease: else any role could have workers started.
@@ -154,8 +149,7 @@ SQL_FUNCTION(shardid_lease_shard) {
     if (!is_any && PG_GETARG_INT32(3) < 0)
         refuse_field("shard", "shard", PG_GETARG_INT32(3), max_field_bits);
     check_generator(generator, "lease_shard()");
-    check_kind(generator);
-    check_definition(generator);
+    check_sequence(generator);
     raise_message(address_of(server, owner_of_sequence(generator)));
 
     StringInfoData job;

@@ -203,6 +203,7 @@ int32 call_worker(StringInfo job, Oid generator, const char *server) {
     appendStringInfoChar(job, '}');
     dsm_segment *segment = dsm_create(sizeof(WorkerCall), 0);
     auto *shared = static_cast<WorkerCall *>(dsm_segment_address(segment));
+    shared->is_done = false;
     strlcpy(shared->job, job->data, sizeof(shared->job));
     task.call = dsm_segment_handle(segment);
     Started last = Started::another;

@@ -7,24 +7,14 @@ source tools/cluster.sh
 faults=$SANDBOX/faults
 SANDBOX=$TEST_DIR
 seconds=${SQLSMITH_SECONDS:-600}
-round_seconds=60
 
-as_superuser() {
-    psql -X -q -A -t -v ON_ERROR_STOP=1 "$@"
-}
+as_superuser() { psql -X -q -A -t -v ON_ERROR_STOP=1 "$@"; }
 
 # After calls with absurd layouts every later draw would be refused.
 restart_generators() {
     as_superuser <<'SQL'
 SELECT format('ALTER SEQUENCE %s RESTART', oid::regclass) FROM pg_class WHERE relkind = 'S' \gexec
 SQL
-}
-
-# Some functions end sqlsmith's session, and with it sqlsmith; so it is started repeatedly.
-smith() {
-    local seed=$1 seconds=$2
-    timeout "$seconds" sqlsmith --target="host=$PGHOST port=$PGPORT user=smith dbname=postgres" \
-        --exclude-catalog --verbose --seed="$seed" >"$SANDBOX/sqlsmith.log" 2>&1 || true
 }
 
 # Internal errors, and where each is raised.
@@ -43,10 +33,12 @@ end=$((SECONDS + seconds))
 rounds=0
 seed=$RANDOM
 echo "seeds from $seed"
+# Some functions end sqlsmith's session, and with it sqlsmith; so it is started repeatedly.
 while ((SECONDS < end)); do
     restart_generators || break
     left=$((end - SECONDS))
-    smith $((seed + rounds)) $((left < round_seconds ? left : round_seconds))
+    timeout $((left < 60 ? left : 60)) sqlsmith --target="host=$PGHOST port=$PGPORT user=smith dbname=postgres" \
+        --exclude-catalog --verbose --seed=$((seed + rounds)) >"$SANDBOX/sqlsmith.log" 2>&1 || true
     rounds=$((rounds + 1))
 done
 

@@ -3,6 +3,7 @@
 
 -- With every layout ids decode to their parts, which make the id again. Some have less than a positive year left, and
 -- warn.
+\set ECHO none
 SET client_min_messages = error;
 DO $$
 DECLARE
@@ -29,7 +30,7 @@ BEGIN
 END
 $$;
 RESET client_min_messages;
-
+\set ECHO all
 -- The sign flip of the default layout.
 SELECT id_timestamp(9223372036854775807) AT TIME ZONE 'UTC' AS last_positive,
        id_timestamp((-9223372036854775808)::bigint) AT TIME ZONE 'UTC' AS first_negative,
@@ -55,6 +56,7 @@ CREATE TABLE visits (
     id bigint PRIMARY KEY DEFAULT next_id(31, 'visit_ids', '2026-01-01 00:00:00+00', shard_bits => 5, sequence_bits => 7)
        CHECK (id BETWEEN 0 AND 9007199254740991));
 SET shardid.max_lead = '100000000d';
+\set ECHO none
 CREATE FUNCTION insert_from(ts timestamptz, count int) RETURNS TABLE (inserted int, refused int) LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM raise_generator('visit_ids', id_lower_bound(ts, '2026-01-01 00:00:00+00', 5, 7),
@@ -71,6 +73,7 @@ BEGIN
     RETURN NEXT;
 END
 $$;
+\set ECHO all
 SELECT inserted >= 2 * 96 AS inserted, refused > 0 AS refused FROM insert_from('2095-09-07 15:47:35.549+00', 300);
 SELECT max(id), bool_and(id = id::float8::bigint) AS same_in_javascript FROM visits;
 SELECT last_value >> 7 = 1::bigint << 41 AS further FROM visit_ids;

@@ -9,6 +9,7 @@ SELECT currval('s'), lastval();
 
 -- It returns the values of as many calls of nextval, also downwards, in steps and around zero; if
 -- nextval would end or wrap around, it takes nothing.
+\set ECHO none
 CREATE FUNCTION by_nextval(seq regclass, count int) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     ascends bool := (SELECT seqincrement > 0 FROM pg_sequence WHERE seqrelid = seq);
@@ -57,6 +58,7 @@ BEGIN
     RETURN NEXT;
 END
 $$;
+\set ECHO all
 SELECT d AS definition, gave
 FROM (VALUES ('MAXVALUE 10'), ('INCREMENT -7 MINVALUE -20 MAXVALUE 20 START 20 CYCLE'), ('MINVALUE 9223372036854775800 START 9223372036854775800'),
              ('INCREMENT -1 MINVALUE -9223372036854775808 MAXVALUE -9223372036854775800 START -9223372036854775800'),
@@ -64,6 +66,7 @@ FROM (VALUES ('MAXVALUE 10'), ('INCREMENT -7 MINVALUE -20 MAXVALUE 20 START 20 C
              ('INCREMENT -9223372036854775808 MAXVALUE 9223372036854775807 MINVALUE -9223372036854775808 START 9223372036854775807'),
              ('AS smallint START 32760'), ('CACHE 5 MAXVALUE 20')) v (d),
      LATERAL same_as_nextval(d, 1, 3, 2, 6, 1, 4, 1, 1, 1);
+\set ECHO none
 DO $$
 DECLARE
     bottom int;
@@ -80,6 +83,7 @@ BEGIN
     END LOOP;
 END
 $$;
+\set ECHO all
 -- All of int8 at once.
 CREATE SEQUENCE whole MINVALUE -9223372036854775808 START -9223372036854775808;
 SELECT * FROM nextval_range('whole', 9223372036854775807);

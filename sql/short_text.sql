@@ -50,6 +50,7 @@ SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$id_from_text('')$$, $$id_from_
     $$id_from_text('G000000000000')$$, $$id_from_text(repeat('A', 100) || '*')$$]) call;
 SELECT id_from_text(NULL) IS NULL AND id_to_text(NULL) IS NULL AS strict;
 -- No other ASCII character is read as a digit.
+\set ECHO none
 CREATE FUNCTION is_read(text text) RETURNS bool LANGUAGE plpgsql AS $$
 BEGIN
     RETURN id_from_text(text) IS NOT NULL;
@@ -57,6 +58,7 @@ EXCEPTION WHEN invalid_text_representation THEN
     RETURN false;
 END
 $$;
+\set ECHO all
 SELECT string_agg(chr(n), '' ORDER BY n) AS read FROM generate_series(1, 127) n WHERE is_read('000000' || chr(n) || '000000');
 SELECT string_agg(chr(n), '' ORDER BY n) AS read_first FROM generate_series(1, 127) n WHERE is_read(chr(n) || '000000000000');
 

@@ -5,6 +5,7 @@ SET timezone = 'UTC';
 CREATE SEQUENCE g;
 
 -- Of a table's ids: how many, how many different ones, whether all are of the shard.
+\set ECHO none
 CREATE FUNCTION ids_of(relation regclass, shard int, OUT ids bigint, OUT different bigint, OUT all_of_shard boolean)
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -12,7 +13,7 @@ BEGIN
     INTO ids, different, all_of_shard;
 END
 $$;
-
+\set ECHO all
 -- Partitions by hash: the default of the parent fills the key before the row is routed.
 CREATE TABLE by_hash (id bigint PRIMARY KEY DEFAULT next_id(5, 'g'), n int) PARTITION BY HASH (id);
 CREATE TABLE by_hash_0 PARTITION OF by_hash FOR VALUES WITH (MODULUS 2, REMAINDER 0);
@@ -90,6 +91,7 @@ INSERT INTO photos VALUES (next_id(8, 'g'), 0);
 -- Functions: SQL as a string and as a standard body, PL/pgSQL with blocks that fail.
 CREATE FUNCTION next_photo() RETURNS bigint LANGUAGE sql AS $$ SELECT next_id(5, 'g') $$;
 CREATE FUNCTION next_standard() RETURNS bigint LANGUAGE sql BEGIN ATOMIC SELECT next_id(5, 'g'); END;
+\set ECHO none
 CREATE FUNCTION ids_in_spite_of_errors(count int) RETURNS SETOF bigint LANGUAGE plpgsql AS $$
 DECLARE
     id bigint;
@@ -106,12 +108,14 @@ BEGIN
     END LOOP;
 END
 $$;
+\set ECHO all
 SELECT count(*), count(DISTINCT id), bool_and(id > previous) AS increasing
 FROM (SELECT id, lag(id) OVER (ORDER BY n) AS previous FROM ids_in_spite_of_errors(1000) WITH ORDINALITY f (id, n)) s;
 
 -- Triggers for each row of a statement, in one table or into another; with transition tables.
 CREATE TABLE audited (id bigint PRIMARY KEY, n int);
 CREATE TABLE audit (id bigint PRIMARY KEY DEFAULT next_id(9, 'g'), of_id bigint);
+\set ECHO none
 CREATE FUNCTION fill_id() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     NEW.id := next_id(5, 'g');
@@ -124,6 +128,7 @@ BEGIN
     RETURN NULL;
 END
 $$;
+\set ECHO all
 CREATE TRIGGER fill_id BEFORE INSERT ON audited FOR EACH ROW EXECUTE FUNCTION fill_id();
 CREATE TRIGGER audit_all AFTER INSERT ON audited REFERENCING NEW TABLE AS stored FOR EACH STATEMENT EXECUTE FUNCTION audit_all();
 INSERT INTO audited (n) SELECT generate_series(1, 3000);
@@ -132,6 +137,7 @@ SELECT * FROM ids_of('audit', 9);
 SELECT count(*), bool_and(a.id > of_id) AS later FROM audit a JOIN audited t ON t.id = of_id;
 
 -- Plans: a query that draws an id has no parallel part, one that decodes ids may have one.
+\set ECHO none
 CREATE FUNCTION is_parallel(query text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     plan json;
@@ -140,6 +146,7 @@ BEGIN
     RETURN plan::text LIKE '%"Gather%';
 END
 $$;
+\set ECHO all
 CREATE TABLE many AS SELECT id_lower_bound('2026-01-01') + i * 1000003 AS id FROM generate_series(1, 20000::bigint) i;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Brute force over the pure headers: bits, rule, waits, UUIDs.
+# Brute force over the pure headers: bits, rule, waits.
 set -euo pipefail
 
-# Compilers for 32 bits have no integers of 128 bits, which proof/unit/invariants.hpp needs.
+# Compilers for 32 bits have no integers of 128 bits, which the slower arithmetic needs.
 if ! grep -qx 16 < <(g++ -E -P - <<<__SIZEOF_INT128__); then
     echo 'ok brute force # skip the compiler has no integers of 128 bits'
     exit

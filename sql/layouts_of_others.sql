@@ -4,6 +4,7 @@ SET timezone = 'UTC';
 SET datestyle = 'ISO';
 
 -- All layouts in one table.
+\set ECHO none
 CREATE TABLE layouts (name text, epoch timestamptz, shard_bits int, sequence_bits int);
 INSERT INTO layouts VALUES
     ('Instagram', '2011-08-24 21:07:01.721+00', 13, 10),
@@ -15,7 +16,7 @@ INSERT INTO layouts VALUES
     ('as wide as Sonyflake', '2014-09-01 00:00:00+00', 16, 5),
     ('PgDog', '2025-11-26 19:13:15+00', 10, 12),
     ('PgDog, compact', '2025-11-26 19:13:15+00', 6, 6);
-
+\set ECHO all
 SELECT name, 1 << shard_bits AS shards, 1 << sequence_bits AS ids_a_ms,
        id_timestamp(9223372036854775807, epoch, shard_bits, sequence_bits) AS last_positive,
        id_timestamp(-1, epoch, shard_bits, sequence_bits) AS last

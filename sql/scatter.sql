@@ -15,6 +15,7 @@ SELECT scatter_digits(561632371724517376, 2), scatter_digits(561632371724517376,
 
 -- Random ids of every length, compared with the same by text. The first digit is never moved, so zeros do not change an
 -- id's length; 19 digits that begin with 9 may not fit.
+\set ECHO none
 CREATE FUNCTION scatter_text(id bigint, digits int) RETURNS numeric LANGUAGE sql IMMUTABLE AS $$
     SELECT (left(t, 1) || right(t, digits) || substr(t, 2, length(t) - 1 - digits))::numeric FROM (VALUES (id::text)) v (t)
 $$;
@@ -31,6 +32,7 @@ SELECT 9000000000000000000 + (223372036854775807 * random()::numeric)::bigint, 1
 FROM generate_series(1, 4000);
 CREATE TABLE long_enough AS
 SELECT *, scatter_text(id, digits) AS s, gather_text(id, digits) AS g FROM random_ids WHERE length(id::text) > digits;
+\set ECHO all
 SELECT count(*) > 20000 AS many, count(DISTINCT length(id::text)) AS lengths, count(DISTINCT digits) AS digits,
        count(*) FILTER (WHERE s > 9223372036854775807) > 200 AS some_too_large
 FROM long_enough;

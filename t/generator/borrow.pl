@@ -108,6 +108,7 @@ for my $round (1 .. $rounds)
 	my @clients = (
 		start_clients($node, 4, [ 'BEGIN', $bulk, 'ROLLBACK' ], options => $may_borrow),
 		start_clients($node, 4, "SELECT next_id(5, 'full_size')"));
+	await_clients($node, 8);
 	await_ids(@clients);
 	usleep 200_000 + rand 200_000;
 	query('CHECKPOINT') if $round % 2;

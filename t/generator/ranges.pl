@@ -75,6 +75,7 @@ for my $round (1 .. $rounds)
 {
 	my @clients = map { start_clients($node, 6, $_, options => '-c synchronous_commit=off', pause_ms => rounds(5, 0)) }
 	  range_of('r', 2), [ 'BEGIN', range_of('r', 40), 'ROLLBACK' ];
+	await_clients($node, 12);
 	await_ids(@clients);
 	usleep 100_000 + rand 200_000;
 	query('CHECKPOINT') if $round % 2;

@@ -31,12 +31,14 @@ SELECT count(*) FROM (SELECT uuid_v1_timestamp(uuid_v1()) AS u, objectid_timesta
                       FROM generate_series(1, 20000)) s WHERE greatest(u, o) > clock
 SQL
 my $rounds = rounds(2, 20);
+my $sessions = rounds(6, 16);
 for my $round (1 .. $rounds)
 {
 	my %clients = map {
 		my $draw = "SELECT ticks($_)";
-		$_ => start_clients($node, rounds(6, 16), $round % 2 ? [ 'BEGIN', $draw, 'ROLLBACK' ] : $draw, pause_ms => rounds(5, 0))
+		$_ => start_clients($node, $sessions, $round % 2 ? [ 'BEGIN', $draw, 'ROLLBACK' ] : $draw, pause_ms => rounds(5, 0))
 	} keys %told;
+	await_clients($node, 2 * $sessions);
 	await_ids(values %clients);
 	usleep 200_000 + rand 200_000;
 	query('CHECKPOINT') if $round % 2;

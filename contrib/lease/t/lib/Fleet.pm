@@ -66,7 +66,7 @@ CREATE USER MAPPING FOR CURRENT_USER SERVER registry;
 \\connect postgres
 SQL
 	$sql .= "CREATE DATABASE $_ TEMPLATE pattern STRATEGY file_copy;\n" for @databases;
-	$sql .= "\\connect $_\nSELECT shardid_lease.lease_shard('ids', 'registry');\n" for @databases;
+	$sql .= "\\connect $_\nSET shardid_lease.timeout = '3min';\nSELECT shardid_lease.lease_shard('ids', 'registry');\n" for @databases;
 	$node->safe_psql('postgres', $sql);
 	return;
 }

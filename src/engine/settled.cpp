@@ -85,19 +85,15 @@ Look look_at(const OpenPage &page, const Reader &reader, const Layout &layout) {
     return look;
 }
 
-// A tick of this time from which ids continue as after `last`.
-uint64 tick_after(Widths widths, uint64 last, uint64 time) {
-    return make_tick(widths, time,
-                     tick_sequence(widths, last) & (first_sequence_range(widths) - 1));
-}
-
 // Looks at the page, and closes the time of its last tick if that is over. As no id of that time
 // can follow then, all of them are settled as soon as their transactions have ended.
 Look look_and_close(Relation relation, const Reader &reader, const Layout &layout) {
     const OpenPage page = open_page(relation);
     Look look = look_at(page, reader, layout);
     if (look.closing == Closing::closes) {
-        look.last = tick_after(layout.widths, look.last, look.next);
+        // Ids then continue as after the last one.
+        const uint64 sequence = look.last & (first_sequence_range(layout.widths) - 1);
+        look.last = make_tick(layout.widths, look.next, sequence);
         look.covered_by = record_tick(
             page, reader.sequence,
             {look.binding, look.last, tick_after_ms(layout.widths, look.last, logged_ahead_ms)});

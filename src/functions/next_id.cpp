@@ -85,7 +85,7 @@ uint64 checked_number_of_ids(int32 count) {
     return static_cast<uint64>(count);
 }
 
-Run *begin_run(FunctionCallInfo fcinfo, MemoryContext context) {
+pg_noinline Run *begin_run(FunctionCallInfo fcinfo, MemoryContext context) {
     const Layout layout = layout_argument(fcinfo, 3);
     auto *run = static_cast<Run *>(MemoryContextAlloc(context, sizeof(Run)));
     *run = {layout,
@@ -106,6 +106,11 @@ pg_noinline void draw_more(Run &run, Generator &generator) {
     run.undrawn -= run.drawn.count;
 }
 
+int64 give_one(Run &run) {
+    --run.drawn.count;
+    return static_cast<int64>(pack_id(run.layout.widths, run.shard, run.drawn.first++));
+}
+
 }  // namespace
 
 // Between two calls the caller can do anything: change the role, alter or drop the sequence. So
@@ -124,9 +129,7 @@ SQL_FUNCTION(shardid_next_ids) {
             SRF_RETURN_DONE(context);
         draw_more(run, generator);
     }
-    --run.drawn.count;
-    const uint64 id = pack_id(run.layout.widths, run.shard, run.drawn.first++);
-    SRF_RETURN_NEXT(context, Int64GetDatum(static_cast<int64>(id)));
+    SRF_RETURN_NEXT(context, Int64GetDatum(give_one(run)));
 }
 
 }  // namespace shardid

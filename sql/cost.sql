@@ -1,5 +1,6 @@
 -- The cost of a draw in a transaction that has altered its generator: pages read and WAL written.
 \a \t on
+\set ECHO none
 CREATE FUNCTION cost(statement text, VARIADIC counters text[]) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     plan json;
@@ -18,6 +19,7 @@ EXCEPTION WHEN division_by_zero THEN
     NULL;
 END
 $$;
+\set ECHO all
 
 -- Nested subtransactions: each costs the same, compared with ALTER SEQUENCE and nextval.
 CREATE SEQUENCE one;

@@ -3,6 +3,7 @@
 
 -- Draws one id, and returns whether it is greater than all drawn before from that generator.
 CREATE TABLE drawn (generator text, id bigint);
+\set ECHO none
 CREATE FUNCTION draw(generator text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     id bigint := next_id(1, generator::regclass);
@@ -28,6 +29,7 @@ BEGIN
     END LOOP;
 END
 $$;
+\set ECHO all
 
 -- nextval, currval, lastval, setval
 CREATE SEQUENCE g;
@@ -49,6 +51,7 @@ SELECT last_value > 5 AS in_the_view FROM pg_sequences WHERE sequencename = 'g';
 -- Other increments and a cache: the values of nextval and the ticks of next_id never collide.
 CREATE SEQUENCE tens INCREMENT 10 CACHE 20;
 CREATE TABLE ticks (tick bigint PRIMARY KEY);
+\set ECHO none
 DO $$
 BEGIN
     FOR i IN 1 .. 300 LOOP
@@ -57,6 +60,7 @@ BEGIN
     END LOOP;
 END
 $$;
+\set ECHO all
 SELECT count(*) FROM ticks;
 -- A sequence that starts below zero.
 CREATE SEQUENCE below MINVALUE -1000 START -1000;
@@ -122,12 +126,14 @@ EXECUTE draw(NULL);
 
 -- A deferred trigger draws while the transaction commits.
 CREATE TABLE triggered (id bigint PRIMARY KEY, n int);
+\set ECHO none
 CREATE FUNCTION set_id() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     NEW.id := next_id(6, 'g');
     RETURN NEW;
 END
 $$;
+\set ECHO all
 CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON triggered DEFERRABLE INITIALLY DEFERRED
 FOR EACH ROW EXECUTE FUNCTION set_id();
 INSERT INTO triggered VALUES (0, 0);

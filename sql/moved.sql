@@ -5,6 +5,7 @@ CREATE SEQUENCE g;
 CREATE TABLE ids (id bigint);
 
 -- Back to the value of a few ids ago, in the same millisecond.
+\set ECHO none
 CREATE FUNCTION draw_and_move(move text) RETURNS TABLE (drawn bigint, twice bigint, decreases bigint)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -21,6 +22,7 @@ BEGIN
     TRUNCATE ids;
 END
 $$;
+\set ECHO all
 SELECT * FROM draw_and_move('SELECT setval(''g'', $1)');
 SELECT * FROM draw_and_move('SELECT setval(''g'', $1, false)');
 -- setval and then nextval or nextval_range, which leave another log_cnt behind.
@@ -31,6 +33,7 @@ SELECT * FROM draw_and_move('SELECT setval(''g'', $1), nextval_range(''g'', 3)')
 SELECT * FROM draw_and_move('SELECT nextval_range(''g'', 1), setval(''g'', $1)');
 -- In both versions:
 -- setval, and a raise in a part of the transaction that is rolled back.
+\set ECHO none
 CREATE FUNCTION raise_and_roll_back() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     ALTER SEQUENCE g RESTART;
@@ -39,6 +42,7 @@ BEGIN
 EXCEPTION WHEN division_by_zero THEN
 END
 $$;
+\set ECHO all
 SELECT * FROM draw_and_move('SELECT setval(''g'', $1), raise_and_roll_back()');
 -- To the first value.
 SELECT * FROM draw_and_move('SELECT setval(''g'', 1)');
@@ -55,6 +59,7 @@ ALTER SEQUENCE logged RENAME TO g;
 -- A draw of next_id is never mistaken for such a move, also at the end of what was logged ahead and with another INCREMENT:
 -- log_cnt is then negative. Core's nextval treats that as nothing logged, and returns the value after the last id.
 -- Only in the extension:
+\set ECHO none
 DO $$
 BEGIN
     FOR n IN 1 .. 3000 LOOP
@@ -63,6 +68,7 @@ BEGIN
     END LOOP;
 END
 $$;
+\set ECHO all
 ALTER SEQUENCE g INCREMENT BY 1000000000;
 SELECT next_id(1, 'g') IS NOT NULL;
 SELECT log_cnt < 0 AS drawn FROM g;

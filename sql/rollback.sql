@@ -83,6 +83,7 @@ ROLLBACK;
 SELECT last_value, is_called FROM items_id_seq;
 
 -- With the real clock, repeatedly: within a millisecond of the rollback. Returns how many ids are repeated.
+\set ECHO none
 CREATE FUNCTION draw_and_fail(generator text, INOUT ids bigint[], VARIADIC statements text[])
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -111,6 +112,7 @@ BEGIN
     RETURN (SELECT count(*) - count(DISTINCT id) FROM unnest(ids) id);
 END
 $$;
+\set ECHO all
 CREATE SEQUENCE g;
 CREATE TEMPORARY SEQUENCE temporary;
 ALTER TABLE items ALTER id TYPE bigint;

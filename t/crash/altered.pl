@@ -21,9 +21,10 @@ sub one_id
 	my ($what, $generator, %params) = @_;
 	my $database = $params{database} // 'postgres';
 	my $call = $params{call} // "next_id(5, '$generator')";
-	my ($id, $is_flushed) = split /\n/, query(<<"SQL", $database);
+	my ($id, $is_flushed) = (split /\n/, query(<<"SQL", $database))[ -2, -1 ];
+@{[ $params{first} // '' ]};
 BEGIN;
-@{[ $params{before} // '' ]}
+@{[ $params{before} // '' ]};
 SELECT $call;
 SELECT pg_current_wal_insert_lsn() - pg_current_wal_flush_lsn() <= 40;
 ROLLBACK;
@@ -69,8 +70,7 @@ my @ways = (
 for my $n (0 .. $#ways)
 {
 	my ($what, $statements) = @{ $ways[$n] };
-	query("CREATE SCHEMA way_$n; CREATE SEQUENCE way_$n.g; SET search_path = way_$n, public; $statements");
-	one_id($what, "way_$n.g");
+	one_id($what, "way_$n.g", first => "CREATE SCHEMA way_$n; CREATE SEQUENCE way_$n.g; SET search_path = way_$n, public; $statements");
 }
 
 # The layout of the first id, or of the first raise, is in WAL, also after a checkpoint.
@@ -83,7 +83,7 @@ push @returned, [ 'PREPARE TRANSACTION', 'in_prepared', query(q{BEGIN; SELECT ne
 
 # A rollback, or a crash, restores the old storage of an altered generator, which knows the ids of the new storage.
 query("CREATE SEQUENCE $_; SELECT next_id(5, '$_')") for qw(rolled_back in_flight);
-one_id('ALTER rolled back', 'rolled_back', before => 'ALTER SEQUENCE rolled_back CACHE 2;');
+one_id('ALTER rolled back', 'rolled_back', before => 'ALTER SEQUENCE rolled_back CACHE 2');
 # A committed position that is ahead of the clock is above all that is drawn meanwhile, and stays.
 query("CREATE SEQUENCE $_") for qw(set restarted);
 my $ahead = query("SELECT $hour_ahead >> 23 << 10");
@@ -112,10 +112,11 @@ my ($of_open) = @{ read_told($in_flight)->[0] };
 ok($of_open, 'an id was returned in a transaction that had altered its generator and was open');
 push @returned, [ 'ALTER in an open transaction', 'in_flight', $of_open, 'postgres' ];
 cmp_ok(query("SELECT last_value FROM $_"), '>=', $ahead, "$_: after the crash no lower than it was committed") for qw(set restarted);
-for my $returned (@returned)
+for my $database (qw(postgres file_copy wal_log))
 {
-	my ($what, $generator, $id, $database) = @$returned;
-	cmp_ok(query("SELECT next_id(5, '$generator')", $database), '>', $id, "one id after $what: after the crash the next is above it");
+	my @its = grep { $_->[3] eq $database } @returned;
+	my @next = split /\n/, query(join(';', map { "SELECT next_id(5, '$_->[1]')" } @its), $database);
+	cmp_ok(shift @next, '>', $_->[2], "one id after $_->[0]: after the crash the next is above it") for @its;
 }
 for my $generator (qw(new bound))
 {

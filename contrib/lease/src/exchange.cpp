@@ -1,5 +1,5 @@
 // The only call that blocks in libpq looks up the host's name.
-#include "exchange.h"
+#include "steps.h"
 
 #include "engine/arguments.h"
 #include "engine/wait.h"
@@ -112,7 +112,7 @@ bool connect(Datum address) {
         return fail_by_libpq();
     if (!finish_connecting())
         return false;
-    if (is_true(address, "needs_password") && !PQconnectionUsedPassword(connection))
+    if (has(address, "needs_password", "true") && !PQconnectionUsedPassword(connection))
         return fail(
             "password is required: the registry did not ask for one, and the generator's "
             "owner is no superuser");

@@ -2,7 +2,7 @@
 // session reads them from the tables, and has a worker renew the window.
 #include "engine/lease.h"
 #include "engine/refusals.h"
-#include "exchange.h"
+#include "steps.h"
 
 extern "C" {
 #include "catalog/pg_authid_d.h"
@@ -43,11 +43,6 @@ struct Lease {
 
 Lease &lease_of(const Bounds &bounds) {
     return *static_cast<Lease *>(bounds.source);
-}
-
-bool has(Datum row, const char *name, const char *value) {
-    const char *found = field(row, name);
-    return found != nullptr && strcmp(found, value) == 0;
 }
 
 void have_window(Bounds &bounds, const Window &window, XLogRecPtr moved_at) {
@@ -193,7 +188,7 @@ void look_for_reason(Reason &reason, Datum row, Oid relid, Started last) {
         set_reason(reason, ERRCODE_CANNOT_CONNECT_NOW,
                    psprintf("The registry did not answer within %d ms", lease_timeout_ms));
     else
-        set_failure(reason, relid, is_true(row, "is_refused"), error);
+        set_failure(reason, relid, has(row, "is_refused", "true"), error);
 }
 
 // Raises 57P03 if the registry has not answered, 55000 if it has refused, 53400 if there is no
@@ -245,7 +240,7 @@ bool ask_here(Bounds &bounds, Oid relid, const Attempt &attempt, int64 wait_ms, 
                                    field(job, "requests"), wait_ms));
         take_window(bounds, row);
         if (const char *error = field(row, "error"))
-            set_failure(reason, relid, is_true(row, "is_refused"), error);
+            set_failure(reason, relid, has(row, "is_refused", "true"), error);
     }
     end_asking(lease.group);
     return job != Datum{0};

@@ -72,7 +72,7 @@ void check_sequence(Oid generator) {
 // Raises 55000 if the generator has no lease: else any role could have workers started.
 const char *server_of(Oid generator) {
     const Datum row = read_lease(generator, nullptr);
-    if (row == Datum{0} || strcmp(field(row, "state"), "released") == 0)
+    if (row == Datum{0} || has(row, "state", "released"))
         ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                         errmsg("generator \"%s\" holds no lease", shown_name(generator)),
                         errhint("SELECT * FROM shardid_lease.shard_leases shows those that do.")));

@@ -155,9 +155,9 @@ const char *field(Datum object, const char *name) {
     return call->isnull ? nullptr : TextDatumGetCString(found);
 }
 
-bool is_true(Datum object, const char *name) {
-    const char *value = field(object, name);
-    return value != nullptr && strcmp(value, "true") == 0;
+bool has(Datum object, const char *name, const char *value) {
+    const char *found = field(object, name);
+    return found != nullptr && strcmp(found, value) == 0;
 }
 
 uint64 number(Datum object, const char *name) {

@@ -1,6 +1,7 @@
 // What the script of shardid_lease does for the library: it reads leases, builds requests to the
 // registry, and stores or uses answers. All of it is jsonb, and a job is an object that each step
-// returns with what comes next.
+// returns with what comes next. Between two steps the registry is asked (exchange.cpp): a database
+// behind a foreign server, by libpq.
 #pragma once
 
 #include "start_worker.h"
@@ -58,8 +59,10 @@ void raise_message(Datum object);
 // A field as text; null if there is none.
 const char *field(Datum object, const char *name);
 
-// The same, of the type; 0 if there is none.
-bool is_true(Datum object, const char *name);
+// Whether it has this field.
+bool has(Datum object, const char *name, const char *value);
+
+// The same as field(), of the type; 0 if there is none.
 uint64 number(Datum object, const char *name);
 XLogRecPtr lsn(Datum object, const char *name);
 TimestampTz time_of(Datum object, const char *name);
@@ -74,5 +77,19 @@ Datum end_object(StringInfo json);
 void begin_page(StringInfo json, const Digest &family, XLogRecPtr moved_at, uint64 tick);
 void begin_job(StringInfo json, const char *task, Oid generator);
 void begin_renewal(StringInfo json, const WorkerTask &task);
+
+// Has the registry work on the requests, a JSON array; and asks, after its commit, what is granted:
+// only that counts. Before a takeover, asks first what that displaces. Waits at most for
+// shardid_lease.registry_timeout; ends the process if somebody wants to drop the database.
+// REQUIRED: in the worker, outside of transactions.
+Reply ask_registry(Datum address, const char *requests, bool takes_over);
+
+// The same in a session's transaction, for at most this long. Can be canceled; raises errors of
+// this server as they are.
+Reply ask_registry_here(Datum address, const char *requests, int64 wait_ms);
+
+// For PG_CATCH in the worker: ends the transaction, and returns what went wrong, in
+// TopMemoryContext.
+ErrorData *error_of_failed_transaction();
 
 }  // namespace shardid

@@ -2,7 +2,7 @@
 // registry and a role, in one round trip; or joins, takes over or releases one for a session that
 // waits (start_worker.h). It does this once, and ends.
 #include "engine/sequence.h"
-#include "exchange.h"
+#include "steps.h"
 
 extern "C" {
 #include "storage/ipc.h"
@@ -113,7 +113,7 @@ bool run() {
     while (const char *requests = field(job, "requests")) {
         Reply reply{};
         if (strcmp(requests, "[]") != 0)
-            reply = ask_registry(registry, requests, strcmp(field(job, "task"), "take_over") == 0);
+            reply = ask_registry(registry, requests, has(job, "task", "take_over"));
         do_step(&reply);
     }
     return true;

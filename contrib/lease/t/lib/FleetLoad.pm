@@ -30,7 +30,7 @@ sub load
 				"SELECT $next", "SELECT $next FROM generate_series(1, 30)", @named,
 				'BEGIN ISOLATION LEVEL REPEATABLE READ', "SELECT $next", "SELECT $next", 'ROLLBACK'
 			],
-			dbname => $place->{db}, reconnect => 1, tolerate => $tolerated, pause_ms => 20);
+			dbname => $place->{db}, reconnect => 1, tolerate => $tolerated, pause_ms => $self->{pause_ms});
 		push @{ $self->{load} }, { place => $place, clients => $clients };
 	}
 	return;

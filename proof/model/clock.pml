@@ -8,7 +8,7 @@
  * that really passes; a further step borrows, from a time all of whose ids are told and no further
  * ahead than allowed; no caller waits for ever: it looks at the same used up time a limited number of
  * times, whatever the clock does; and ids that are drawn after raise_generator have a later time than
- * its id. README.md lists the errors that -D makes. */
+ * its id. */
 
 #ifndef SESSIONS
 #define SESSIONS 2
@@ -19,6 +19,44 @@
 #ifndef END /* the last time; no more than 6 */
 #define END 3
 #endif
+#ifndef BORROW /* how far ahead of the clock callers may borrow */
+#define BORROW 0
+#endif
+#ifndef AHEAD_AT_START /* how far ahead of the clock the generator begins */
+#define AHEAD_AT_START 0
+#endif
+
+/* What can happen in a search: 0 or, by -D, 1. */
+#ifndef HONEST /* the clock runs forward, at any speed */
+#define HONEST 0
+#endif
+#ifndef FRESH /* the generator is new */
+#define FRESH 0
+#endif
+#ifndef RESTART /* ALTER SEQUENCE ... RESTART by session 0 */
+#define RESTART 0
+#endif
+#ifndef MOVE /* setval and nextval, any number of times */
+#define MOVE 0
+#endif
+#ifndef MOVE_AHEAD /* setval and RESTART also while the generator is ahead of the clock */
+#define MOVE_AHEAD 0
+#endif
+#ifndef RAISE /* raise_generator to any millisecond */
+#define RAISE 0
+#endif
+#ifndef ELSEWHERE /* the rows go to another server */
+#define ELSEWHERE 0
+#endif
+
+/* The rule that is left out or put wrong, -DBUG=...; run.sh says what happens then. */
+#ifndef BUG
+#define BUG 0
+#endif
+mtype:bug = { KEEP_EARNED, OVERTAKE, NO_STILL_RULE, NO_START_RESET, NO_FRESH_WAIT, NO_REMEMBER, NO_COUNT_RULE,
+    MOVED_BY_LOG_CNT_ZERO, RAISE_MAKES_OURS, RAISE_MAY_LOWER, RAISE_TO_OWN_TICK, BORROW_WITHOUT_LIMIT, BORROW_EARLY,
+    BORROW_WHEN_MOVED, NO_AHEAD_RULE };
+
 #define NUMBERS 2 /* of a time: one bit of sequence, so a new time begins at 0 */
 #define LAST_TICK ((END + 1) * NUMBERS - 1)
 #define LAST_CLOCK ((END + 1) * MICROS)
@@ -45,49 +83,22 @@ byte seen[SESSIONS];  /* the clock at the latest look */
 byte found[SESSIONS]; /* the time that this look found used up */
 /* A Waiter and its Wait. Real time is counted to MICROS, which is all that matters. */
 bit began[SESSIONS];
-byte used_up[SESSIONS];
-byte start[SESSIONS];
-byte latest[SESSIONS];
-byte since[SESSIONS];
-byte waited[SESSIONS];
+byte used_up[SESSIONS], start[SESSIONS], latest[SESSIONS], since[SESSIONS], waited[SESSIONS], looks[SESSIONS];
 byte left[SESSIONS]; /* microseconds that are left of this sleep */
-byte looks[SESSIONS];
 
-#ifdef HONEST
-byte clock;
-byte lead; /* how far the last tick's time is ahead of the clock */
-#endif
-#ifdef RESTART
+/* An honest clock, and how far the last tick's time is ahead of it. */
+byte clock, lead;
 bit altering; /* session 0 is in the transaction of an ALTER SEQUENCE */
 bit altered;
 byte old_last;
 bit old_stamped;
 mtype:count old_log_cnt;
-#endif
-#if defined(RAISE) || defined(ELSEWHERE)
 byte raised_to; /* the first time that may still be drawn */
-#endif
-#ifdef ELSEWHERE
 short told_by[SESSIONS]; /* each session draws for the shard with its number */
-#endif
 
 /* Whether the page is as our own latest draw left it. */
-#ifdef MOVED_BY_LOG_CNT_ZERO
-#define is_ours (stamped && log_cnt != zero)
-#else
-#define is_ours (stamped && log_cnt == minus)
-#endif
-
+#define is_ours (stamped && (log_cnt == minus || BUG == MOVED_BY_LOG_CNT_ZERO && log_cnt == plus))
 #define has_seen_count(me) ((count_seen & (1 << me)) != 0)
-
-/* Without the count, a page that is not ours at two looks counts as moved once. */
-inline count_taking() {
-#ifndef NO_COUNT_RULE
-    count_seen = 0
-#else
-    skip
-#endif
-}
 
 inline forget(me) {
     count_seen = count_seen & ~(1 << me);
@@ -109,22 +120,12 @@ inline forget(me) {
 #define last_of(time) ((time) * NUMBERS + NUMBERS - 1)
 
 inline raise(what, to) {
-    if
-    :: what < to -> what = to
-    :: else
-    fi
+    if :: what < to -> what = to :: else fi
 }
 
 inline read_clock() {
-#ifdef HONEST
-    reading = clock
-#else
-    reading = 0;
-    do
-    :: reading < LAST_CLOCK -> reading++
-    :: break
-    od
-#endif
+    reading = clock;
+    do :: !HONEST && reading < LAST_CLOCK -> reading++ :: break od
 }
 
 /* last_tick(): a page that knows nothing of the present time - fresh storage, or moved by others -
@@ -134,21 +135,12 @@ inline find_last(me) {
     from = last;
     if
     :: is_ours -> count_seen = count_seen & ~(1 << me); first[me] = 0; page_first[me] = 0
-#ifdef NO_FRESH_WAIT
-    :: !is_ours && !stamped
-    :: !is_ours && stamped ->
-#else
-    :: !is_ours ->
-#endif
+    :: !is_ours && !stamped && BUG == NO_FRESH_WAIT
+    :: !is_ours && (stamped || BUG != NO_FRESH_WAIT) ->
        if
        :: began[me] && has_seen_count(me) ->
           first_seen = first[me];
-#ifndef NO_AHEAD_RULE
-          if
-          :: page_first[me] <= now -> raise(first_seen, page_first[me])
-          :: else
-          fi
-#endif
+          if :: page_first[me] <= now && BUG != NO_AHEAD_RULE -> raise(first_seen, page_first[me]) :: else fi
        :: else ->
           first_seen = now; first[me] = now; began[me] = 0;
           page_first[me] = (last / NUMBERS > now -> last / NUMBERS : 0)
@@ -159,21 +151,9 @@ inline find_last(me) {
 }
 
 #define has_waited (waited[me] >= MICROS)
-#ifdef NO_STILL_RULE
-#define stands_still false
-#else
-#define stands_still (reading <= latest[me])
-#endif
-#ifdef OVERTAKE
-#define has_moved true
-#else
-#define has_moved (reading >= start[me] + MICROS)
-#endif
-#ifdef KEEP_EARNED
-#define is_same_wait true
-#else
-#define is_same_wait (used_up[me] == from / NUMBERS)
-#endif
+#define stands_still (reading <= latest[me] && BUG != NO_STILL_RULE)
+#define has_moved (reading >= start[me] + MICROS || BUG == OVERTAKE)
+#define is_same_wait (used_up[me] == from / NUMBERS || BUG == KEEP_EARNED)
 
 /* earned_time(), may_step(). */
 inline find_earned(me) {
@@ -186,72 +166,40 @@ inline find_earned(me) {
 }
 
 /* advance_or_borrow(). */
-#ifdef BORROW
-#ifdef BORROW_EARLY
-#define is_used_up true
-#else
-#define is_used_up (from % NUMBERS == NUMBERS - 1)
-#endif
-#ifdef BORROW_WITHOUT_LIMIT
-#define is_near true
-#else
-#define is_near (from / NUMBERS + 1 <= now + BORROW)
-#endif
-#ifdef BORROW_WHEN_MOVED
-#define knows_present true
-#else
-#define knows_present is_ours
-#endif
-#define may_borrow (is_used_up && is_near && knows_present)
-#define has_borrowed(time) (time <= now + BORROW && (told & (1 << last_of(time - 1))) != 0)
-#else
-#define has_borrowed(time) false
-#endif
+#define is_used_up (from % NUMBERS == NUMBERS - 1 || BUG == BORROW_EARLY)
+#define is_near (from / NUMBERS + 1 <= now + BORROW || BUG == BORROW_WITHOUT_LIMIT)
+#define may_borrow (BORROW && is_used_up && is_near && (is_ours || BUG == BORROW_WHEN_MOVED))
+#define has_borrowed(time) (BORROW && time <= now + BORROW && (told & (1 << last_of(time - 1))) != 0)
 
 inline check_time(time) {
 #if !defined(ONLY_UNIQUE) && !defined(ONLY_P1)
     /* P5; for a page that others have moved ahead, the wait may have been earlier */
     assert(time <= now || time == last / NUMBERS || passed >= MICROS || moved_ahead ||
            has_borrowed(time));
-#ifdef HONEST
     /* P3: never ahead of the clock, or no further than before; unless others have moved it ahead */
-    assert(time <= now || time - now <= lead || moved_ahead || has_borrowed(time));
-    lead = (time > now -> time - now : 0);
+    assert(!HONEST || time <= now || time - now <= lead || moved_ahead || has_borrowed(time));
+    lead = (HONEST && time > now -> time - now : 0);
 #endif
-#endif
-    if
-    :: time != last / NUMBERS -> passed = 0
-    :: else
-    fi
+    if :: time != last / NUMBERS -> passed = 0 :: else fi
 }
 
 /* remember_in_replaced_storage(): ahead, as WAL is written ahead. */
 inline remember() {
-#if defined(RESTART) && !defined(NO_REMEMBER)
     if
-    :: altering && old_last < last ->
+    :: altering && old_last < last && BUG != NO_REMEMBER ->
        old_last = last + NUMBERS;
        old_stamped = 1;
        old_log_cnt = minus
     :: else
     fi
-#else
-    skip
-#endif
 }
 
 inline check_tick(me) {
-#ifdef ELSEWHERE
-    assert((told_by[me] & (1 << tick)) == 0); /* P1, no id twice */
-    told_by[me] = told_by[me] | (1 << tick);
-#else
-    assert((told & (1 << tick)) == 0); /* P1, no tick twice */
-#endif
+    assert(((ELSEWHERE -> told_by[me] : told) & (1 << tick)) == 0); /* P1: no tick twice, or no id */
+    told_by[me] = told_by[me] | (ELSEWHERE << tick);
 #ifndef ONLY_UNIQUE
     assert((told >> tick) == 0); /* P1, in order */
-#if defined(RAISE) || defined(ELSEWHERE)
     assert(raised_to <= tick / NUMBERS);
-#endif
 #endif
     told = told | (1 << tick)
 }
@@ -262,10 +210,8 @@ inline give(me) {
     check_time(tick / NUMBERS);
 #endif
     last = tick;
-    if
-    :: !is_ours -> count_taking()
-    :: else
-    fi;
+    /* Without the count, a page that is not ours at two looks counts as moved once. */
+    if :: !is_ours && BUG != NO_COUNT_RULE -> count_seen = 0 :: else fi;
     stamped = 1;
     log_cnt = minus;
     remember();
@@ -288,10 +234,8 @@ inline look_at_page(me) {
        seen[me] = reading;
        found[me] = from / NUMBERS;
        at[me] = doze
-#ifdef BORROW
     :: time <= from / NUMBERS && from / NUMBERS < END && may_borrow ->
        tick = (from / NUMBERS + 1) * NUMBERS; give(me)
-#endif
     :: else -> forget(me); at[me] = stop
     fi;
     reading = 0; now = 0; from = 0; first_seen = 0; earned = 0; time = 0; tick = 0
@@ -303,12 +247,7 @@ inline fall_asleep(me) {
     :: began[me] && used_up[me] == found[me] ->
        looks[me]++;
        assert(looks[me] <= MOST_LOOKS);
-#ifndef NO_START_RESET
-       if
-       :: seen[me] < start[me] -> start[me] = seen[me]
-       :: else
-       fi
-#endif
+       if :: seen[me] < start[me] && BUG != NO_START_RESET -> start[me] = seen[me] :: else fi
     :: else ->
        began[me] = 1;
        used_up[me] = found[me];
@@ -329,18 +268,10 @@ inline fall_asleep(me) {
 }
 
 /* A sleep and a look last long enough for a running clock to move. */
-#ifdef HONEST
-#define is_over(me) (left[me] == 0 && clock > latest[me])
-#else
-#define is_over(me) (left[me] == 0)
-#endif
+#define is_over(me) (left[me] == 0 && (clock > latest[me] || !HONEST))
 
 /* The transaction that has altered the sequence is the only one that can draw. */
-#ifdef RESTART
 #define may_call(me) (!altering || me == 0)
-#else
-#define may_call(me) true
-#endif
 
 proctype session(byte me) {
     byte reading, now, from, first_seen, earned, time, tick;
@@ -362,71 +293,31 @@ end:
            true;
            do
            :: k < SESSIONS ->
-              if
-              :: began[k] && since[k] < MICROS -> since[k]++
-              :: else
-              fi;
-              if
-              :: left[k] > 0 -> left[k]--
-              :: else
-              fi;
+              if :: began[k] && since[k] < MICROS -> since[k]++ :: else fi;
+              if :: left[k] > 0 -> left[k]-- :: else fi;
               k++
            :: else -> break
            od;
            k = 0;
-           if
-           :: passed < MICROS -> passed++
-           :: else
-           fi;
-#ifdef HONEST
+           if :: passed < MICROS -> passed++ :: else fi;
            if
            :: true
-           :: clock < LAST_CLOCK -> clock++
-           :: clock + 2 <= LAST_CLOCK -> clock = clock + 2
+           :: HONEST && clock < LAST_CLOCK -> clock++
+           :: HONEST && clock + 2 <= LAST_CLOCK -> clock = clock + 2
            fi
-#endif
        }
     od
 }
 
-#ifdef MOVE_AHEAD
-#define may_move true
-#elif defined(HONEST)
-#define may_move (last / NUMBERS <= clock / MICROS)
-#else
-#define may_move true
-#endif
+#define may_move (last / NUMBERS <= clock / MICROS || !HONEST || MOVE_AHEAD)
 #define is_unused(me) (at[me] == stop || at[me] == look && !began[me])
-#if SESSIONS == 2
-#define are_others_unused is_unused(1)
-#else
-#define are_others_unused (is_unused(1) && is_unused(2))
-#endif
-
-/* setval undoes a raise: then only the uniqueness of ticks is promised. */
-inline forget_raise() {
-#ifdef RAISE
-    raised_to = 0
-#else
-    skip
-#endif
-}
 
 inline measure_lead() {
-#ifdef HONEST
-    lead = (last / NUMBERS > clock / MICROS -> last / NUMBERS - clock / MICROS : 0);
+    lead = (HONEST && last / NUMBERS > clock / MICROS -> last / NUMBERS - clock / MICROS : 0);
     moved_ahead = moved_ahead || lead > 0
-#else
-    skip
-#endif
 }
 
-#ifdef MOVE
-#ifdef RESTART
 #define may_touch (!altering || is_unused(0))
-#else
-#define may_touch true
-#endif
 
 /* setval and nextval. Their locks do not exclude a caller that waits. */
 proctype mover() {
@@ -436,13 +327,10 @@ end:
     /* do_setval: log_cnt = 0. */
     :: atomic {
            may_move && may_touch ->
-           do
-           :: to < LAST_TICK -> to++
-           :: break
-           od;
+           do :: to < LAST_TICK -> to++ :: break od;
            last = to;
            log_cnt = zero;
-           forget_raise();
+           raised_to = 0; /* setval undoes a raise: then only the uniqueness of ticks is promised */
            measure_lead();
            to = 0
        }
@@ -459,67 +347,36 @@ end:
        }
     od
 }
-#endif
-
-#if defined(RAISE) || defined(ELSEWHERE)
-#ifdef RAISE_MAY_LOWER
-#define may_lower true
-#else
-#define may_lower false
-#endif
 
 /* raise_generator(): the page stays ours, or not ours; a page that is not ours is logged each time. */
 inline raise_to(time) {
-    if
-    :: last < last_of(time) || may_lower -> last = last_of(time)
-    :: else
-    fi;
-#ifdef RAISE_MAKES_OURS
-    stamped = 1;
-    log_cnt = minus;
-#else
-    log_cnt = (log_cnt == minus -> minus : zero);
-#endif
+    if :: last < last_of(time) || BUG == RAISE_MAY_LOWER -> last = last_of(time) :: else fi;
+    stamped = stamped || BUG == RAISE_MAKES_OURS;
+    log_cnt = (log_cnt == minus || BUG == RAISE_MAKES_OURS -> minus : zero);
     measure_lead();
     raise(raised_to, time + 1)
 }
-#endif
 
-#ifdef RAISE
 proctype raiser() {
     byte time;
 end:
     do
     :: atomic {
            true;
-           do
-           :: time < END -> time++
-           :: break
-           od;
+           do :: time < END -> time++ :: break od;
            raise_to(time);
            time = 0
        }
     od
 }
-#endif
 
-#ifdef ELSEWHERE
 /* Of ids of one time, the highest is the last one of the highest shard. */
 inline find_highest(id, shard) {
     id = LAST_TICK;
-    do
-    :: id > 0 && (told & (1 << id)) == 0 -> id--
-    :: else -> break
-    od;
+    do :: id > 0 && (told & (1 << id)) == 0 -> id-- :: else -> break od;
     shard = SESSIONS - 1;
-    do
-    :: (told_by[shard] >> (id / NUMBERS * NUMBERS)) == 0 -> shard--
-    :: else -> break
-    od;
-    do
-    :: (told_by[shard] & (1 << id)) == 0 -> id--
-    :: else -> break
-    od
+    do :: (told_by[shard] >> (id / NUMBERS * NUMBERS)) == 0 -> shard-- :: else -> break od;
+    do :: (told_by[shard] & (1 << id)) == 0 -> id-- :: else -> break od
 }
 
 /* The rows go to another server, with another clock and a fresh generator, which is raised to the
@@ -529,33 +386,22 @@ proctype migration() {
 end:
     atomic {
         told != 0 ->
-        do
-        :: k < SESSIONS -> forget(k); k++
-        :: else -> break
-        od;
+        do :: k < SESSIONS -> forget(k); k++ :: else -> break od;
         last = 0;
         stamped = 0;
         log_cnt = zero;
         passed = 0;
         clock = 0;
-        do
-        :: clock < LAST_CLOCK -> clock++
-        :: break
-        od;
+        do :: clock < LAST_CLOCK -> clock++ :: break od;
         measure_lead();
         find_highest(id, k);
-#ifdef RAISE_TO_OWN_TICK
-        last = id;
-#else
         raise_to(id / NUMBERS);
-#endif
+        last = (BUG == RAISE_TO_OWN_TICK -> id : last);
         k = 0;
         id = 0
     }
 }
-#endif
 
-#ifdef RESTART
 inline forget_old() {
     old_last = 0;
     old_stamped = 0;
@@ -567,7 +413,7 @@ proctype ddl() {
 end:
     do
     :: atomic {
-           !altered && is_unused(0) && are_others_unused && may_move ->
+           !altered && is_unused(0) && is_unused(1) && is_unused(SESSIONS - 1) && may_move ->
            old_last = last;
            old_stamped = stamped;
            old_log_cnt = log_cnt;
@@ -589,42 +435,21 @@ end:
        }
     od
 }
-#endif
 
 init {
     byte n;
     atomic {
-#ifdef FRESH
-        log_cnt = zero;
-#else
-        stamped = 1;
-        log_cnt = minus;
-#endif
-#ifdef AHEAD_AT_START
+        stamped = !FRESH;
+        log_cnt = (FRESH -> zero : minus);
         /* As after a crash: WAL was written ahead. */
-        last = AHEAD_AT_START * NUMBERS + NUMBERS - 1;
-#ifdef HONEST
-        lead = AHEAD_AT_START;
-#endif
-#endif
-        do
-        :: n < SESSIONS -> forget(n); run session(n); n++
-        :: else -> break
-        od;
+        last = (AHEAD_AT_START -> AHEAD_AT_START * NUMBERS + NUMBERS - 1 : 0);
+        lead = HONEST * AHEAD_AT_START;
+        do :: n < SESSIONS -> forget(n); run session(n); n++ :: else -> break od;
         n = 0;
         run real_time();
-#ifdef RESTART
-        run ddl();
-#endif
-#ifdef MOVE
-        run mover();
-#endif
-#ifdef RAISE
-        run raiser();
-#endif
-#ifdef ELSEWHERE
-        run migration();
-#endif
-        skip
+        if :: RESTART -> run ddl() :: else fi;
+        if :: MOVE -> run mover() :: else fi;
+        if :: RAISE -> run raiser() :: else fi;
+        if :: ELSEWHERE -> run migration() :: else fi
     }
 }

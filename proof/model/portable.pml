@@ -1,9 +1,9 @@
-/* One generator of contrib/portable/shardid.sql. Sessions take numbers of an open millisecond by nextval, without a lock. The
- * mark stores which millisecond is open. A millisecond is opened under a lock. Each nextval, each setval and each read
- * of a sequence or of the clock is a step; between two of them anything may happen.
+/* One generator of contrib/portable/shardid.sql. Sessions take numbers of an open millisecond by nextval, without a
+ * lock. The mark stores which millisecond is open. A millisecond is opened under a lock. Each nextval, each setval and
+ * each read of a sequence or of the clock is a step; between two of them anything may happen.
  *
  * Checked: no id twice; each id above all that were told, and all that was raised, before its call began; none later
- * than an honest clock. README.md lists the rules that -D leaves out. */
+ * than an honest clock. */
 
 #ifndef SESSIONS
 #define SESSIONS 2
@@ -24,12 +24,42 @@
 #ifndef TRUST
 #define TRUST 1 /* how many milliseconds a mark counts */
 #endif
-#ifdef NO_GUARD
-#define USED 0
-#else
-#define USED GUARD /* the first number that counts */
+#ifndef RAISE /* how often raise_generator is called */
+#define RAISE 0
+#endif
+#ifndef MOVE /* and setval by others */
+#define MOVE 0
 #endif
 
+/* What can happen in a search: 0 or, by -D, 1; and CRASH. */
+#ifndef HONEST /* the clock runs forward, at any speed */
+#define HONEST 0
+#endif
+#ifndef HONEST_AFTER /* also over a crash */
+#define HONEST_AFTER 0
+#endif
+#ifndef NEXT_IDS /* calls that go to shardid_draw_locked at once */
+#define NEXT_IDS 0
+#endif
+#ifndef MOVE_WITHIN /* moves back also within the open millisecond */
+#define MOVE_WITHIN 0
+#endif
+#ifndef MOVE_BACK /* no moves forward */
+#define MOVE_BACK 0
+#endif
+#ifndef RESTORE /* a dump of data alone */
+#define RESTORE 0
+#endif
+
+/* The rule that is left out or put wrong, -DBUG=...; run.sh says what happens then. */
+#ifndef BUG
+#define BUG 0
+#endif
+mtype:bug = { NO_LOCK, MARK_FIRST, MARK_AFTER, NO_CLOCK_AFTER, NO_GUARD, ANY_NUMBER, MOVED_AT_ONCE, SET_BELOW,
+    BELOW_TICK, OPEN_ANY_MARK, HELD_UP, OLD_WAITS, OLD_WITHOUT_LOCK, WAIT_FOR_ANY, RAISE_SETS, NO_MESSAGE,
+    RAISE_NO_MESSAGE };
+
+#define USED (BUG == NO_GUARD -> 0 : GUARD) /* the first number that counts */
 #define NONE 255
 #define ms_of(tick) ((tick) / NUMBERS)
 #define number_of(tick) ((tick) % NUMBERS)
@@ -45,9 +75,7 @@ int told;                   /* ids, by their ticks */
 byte highest;               /* the highest tick that was told or raised */
 #define my_mark mark[me % COPIES]
 
-#ifdef RAISE
 byte raises;
-#endif
 
 #ifdef CRASH
 #ifndef RECORDS
@@ -68,32 +96,20 @@ int shown;                  /* ids whose transaction has committed */
 byte highest_shown;
 
 inline replay_first() {
-    if
-    :: wal[0] >= MARK -> flushed_mark = wal[0] - MARK
-    :: else -> flushed_last = wal[0]
-    fi;
+    if :: wal[0] >= MARK -> flushed_mark = wal[0] - MARK :: else -> flushed_last = wal[0] fi;
     n = 1;
-    do
-    :: n < inserted -> wal[n - 1] = wal[n]; n++
-    :: else -> break
-    od;
+    do :: n < inserted -> wal[n - 1] = wal[n]; n++ :: else -> break od;
     inserted--;
     wal[inserted] = 0;
     n = 0
 }
 
 inline flush() {
-    do
-    :: inserted > 0 -> replay_first()
-    :: else -> break
-    od
+    do :: inserted > 0 -> replay_first() :: else -> break od
 }
 
 inline insert(what) {
-    if
-    :: inserted == RECORDS -> replay_first()
-    :: else
-    fi;
+    if :: inserted == RECORDS -> replay_first() :: else fi;
     wal[inserted] = what;
     inserted++
 }
@@ -113,70 +129,38 @@ inline set_mark(to) {
 
 inline take_next() {
     last++;
-    if
-    :: last > logged -> logged = last + AHEAD; insert(logged); has_logged = 1
-    :: else
-    fi
+    if :: last > logged -> logged = last + AHEAD; insert(logged); has_logged = 1 :: else fi
 }
 #else
-inline set_generator(to) {
-    last = to
-}
-
-inline set_mark(to) {
-    my_mark = to
-}
-
-inline take_next() {
-    last++
-}
+inline set_generator(to) { last = to }
+inline set_mark(to) { my_mark = to }
+inline take_next() { last++ }
 #endif
 
 /* Whether a value of nextval is an id. The clock may be behind the mark, if it was set back. */
-#ifdef NO_CLOCK_AFTER
-#define counts (ms_of(tick) == ms && number_of(tick) >= USED)
-#else
-#define counts (ms_of(tick) == ms && number_of(tick) >= USED && clock <= ms)
-#endif
-#ifdef OLD_WAITS
-#define is_old_now false
-#else
-#define is_old_now (clock > seen + TRUST)
-#endif
+#define counts (ms_of(tick) == ms && number_of(tick) >= USED && (clock <= ms || BUG == NO_CLOCK_AFTER))
+#define is_old_now (clock > seen + TRUST && BUG != OLD_WAITS && BUG != HELD_UP)
 #define is_below (tick != NONE && tick < first_of(ms) + USED)
-
 #define is_old (seen + TRUST < now && !(old == seen && now > old_at))
 
 /* shardid_draw_locked. */
-#ifdef ANY_NUMBER
-#define is_marked (ms_of(found) == seen && now <= ms_of(found) + TRUST)
-#else
-#define is_marked (ms_of(found) == seen && number_of(found) + 1 >= GUARD && now <= ms_of(found) + TRUST)
-#endif
+#define is_marked (ms_of(found) == seen && (number_of(found) + 1 >= GUARD || BUG == ANY_NUMBER) && \
+    now <= ms_of(found) + TRUST)
 #define is_past (now > seen && now - seen <= TRUST)
 
 /* The time to use: if the clock is behind, a time that a wait of a millisecond has earned. */
 #define ends(found) (ms_of(found) + (number_of(found) >= GUARD -> 1 : 0))
-#ifdef WAIT_FOR_ANY
-#define is_earned (waited != NONE && waited == ms_of(found) && ends(found) > now)
-#define step (is_earned -> ends(found) : now)
-#else
-#define step ((waited != NONE && waited > now) -> waited : now)
-#endif
+#define earned (BUG != WAIT_FOR_ANY -> waited : (waited == ms_of(found) -> ends(found) : 0))
+#define step ((waited != NONE && earned > now) -> earned : now)
 
 inline tell(tick) {
     assert((told & (1 << tick)) == 0);
 #ifndef ONLY_UNIQUE
     assert(tick > before);
-#ifdef HONEST
-    assert(ms_of(tick) <= clock);
-#endif
+    assert(!HONEST || ms_of(tick) <= clock);
 #endif
     told = told | (1 << tick);
-    if
-    :: tick > highest -> highest = tick
-    :: else
-    fi
+    if :: tick > highest -> highest = tick :: else fi
 }
 
 inline forget() {
@@ -192,10 +176,14 @@ inline forget() {
 }
 
 inline release() {
-    if
-    :: holder == me -> holder = NONE
-    :: else
-    fi
+    if :: holder == me -> holder = NONE :: else fi
+}
+
+#define opens_above (BUG == BELOW_TICK -> first_of(now) + tick : first_of(seen + 1) + GUARD)
+#define can_lock (holder == NONE || BUG == NO_LOCK)
+
+inline lock() {
+    holder = (BUG == NO_LOCK -> NONE : me)
 }
 
 proctype session(byte me) {
@@ -219,26 +207,16 @@ proctype session(byte me) {
 idle:
 end:
     if
-#ifdef MARK_AFTER
-    :: atomic { before = highest; take_next(); tick = last };
-       ms = my_mark
-#else
-    :: atomic { before = highest; ms = my_mark };
+    :: atomic { BUG != MARK_AFTER -> before = highest; ms = my_mark };
        atomic { take_next(); tick = last }
-#endif
-#ifdef NEXT_IDS
-    :: atomic { before = highest; goto locked } /* next_ids */
-#endif
-#ifdef RAISE
+    :: atomic { BUG == MARK_AFTER -> before = highest; take_next(); tick = last };
+       ms = my_mark
+    :: atomic { NEXT_IDS -> before = highest; goto locked } /* next_ids */
     :: atomic { raises < RAISE -> raises++; before = highest; target = last_of(1); goto locked }
     :: atomic { raises < RAISE && clock > 1 -> raises++; before = highest; target = last_of(2); goto locked }
-#endif
     fi;
 check:
-    if
-    :: atomic { counts -> goto got }
-    :: else
-    fi;
+    if :: atomic { counts -> goto got } :: else fi;
 
 look:
     seen = my_mark;
@@ -246,20 +224,14 @@ look:
         now = clock;
         if
         :: seen > now || is_below -> goto locked
-#ifndef OLD_WAITS
-        :: !(seen > now || is_below) && is_old -> goto locked /* a second old */
-        :: !(seen > now || is_below) && is_old -> skip
-#else
-        :: !(seen > now || is_below) && is_old ->
+        :: !(seen > now || is_below) && is_old && BUG != OLD_WAITS -> goto locked /* a second old */
+        :: !(seen > now || is_below) && is_old && BUG != OLD_WAITS -> skip
+        :: !(seen > now || is_below) && is_old && BUG == OLD_WAITS ->
            tick = NONE;
-           if
-           :: old == seen
-           :: else -> old_at = now; old = seen
-           fi;
+           if :: old == seen :: else -> old_at = now; old = seen fi;
            seen = 0;
            now = 0;
            goto look
-#endif
         :: !(seen > now || is_below) && !is_old && seen < now -> skip
         :: !is_below && seen == now && seen > ms -> ms = seen; seen = 0; now = 0; goto again
         :: !is_below && seen == now && seen <= ms -> seen = 0; now = 0; goto look
@@ -268,54 +240,30 @@ look:
 
     tick = start_in(0, last);
     if
-    :: atomic {
-#ifndef NO_LOCK
-        holder == NONE -> holder = me;
-#endif
-        skip }
-#ifndef NO_LOCK
-    :: atomic { holder != NONE -> tick = NONE; seen = 0; now = 0; goto look }
-#endif
+    :: atomic { can_lock -> lock() }
+    :: atomic { !can_lock -> tick = NONE; seen = 0; now = 0; goto look }
     fi;
-#ifndef OPEN_ANY_MARK
     if
-    :: my_mark == seen
-    :: atomic { my_mark != seen -> release(); tick = NONE; seen = 0; now = 0; goto look }
+    :: my_mark == seen || BUG == OPEN_ANY_MARK
+    :: atomic { my_mark != seen && BUG != OPEN_ANY_MARK -> release(); tick = NONE; seen = 0; now = 0; goto look }
     fi;
-#endif
-#ifndef HELD_UP
     /* An old mark may be restored, and the generator with it: ids of this millisecond may exist. Wait with the lock. */
     if
-    :: atomic { is_old_now -> now = clock }
+    :: atomic { is_old_now -> now = clock; if :: BUG == OLD_WITHOUT_LOCK -> release() :: else fi }
     :: atomic { !is_old_now -> goto opens }
     fi;
-#ifdef OLD_WITHOUT_LOCK
-    release();
-#endif
     if
     :: atomic { clock > now -> now = clock }
-#ifndef HONEST
-    :: atomic { clock <= now && now < END -> now++ }
-#endif
+    :: atomic { !HONEST && clock <= now && now < END -> now++ }
     :: goto cancelled
     fi;
-#endif
 opens:
-#ifndef SET_BELOW
     if
-#ifdef BELOW_TICK
-    :: last < first_of(now) + tick
-    :: atomic { last >= first_of(now) + tick -> release(); goto locked }
-#else
-    :: last < first_of(seen + 1) + GUARD
-    :: atomic { last >= first_of(seen + 1) + GUARD -> release(); goto locked }
-#endif
+    :: last < opens_above || BUG == SET_BELOW
+    :: atomic { last >= opens_above && BUG != SET_BELOW -> release(); goto locked }
     fi;
-#endif
     atomic {
-#ifndef HELD_UP
-        now = (clock > now -> clock : now);
-#endif
+        now = (clock > now && BUG != HELD_UP -> clock : now);
         tick = first_of(now) + tick
     };
     goto open;
@@ -325,9 +273,7 @@ again:
 
 locked:
     atomic {
-#ifndef NO_LOCK
-        holder == NONE -> holder = me;
-#endif
+        can_lock -> lock();
         ms = 0;
         tick = 0;
         old = NONE;
@@ -341,22 +287,15 @@ locked:
         now = clock;
         tick = start_in(0, found);
         if
-#ifndef MOVED_AT_ONCE
-        :: target == NONE && !is_marked && !is_past && found < last_of(now) -> skip
-#endif
+        :: target == NONE && !is_marked && !is_past && found < last_of(now) && BUG != MOVED_AT_ONCE -> skip
         :: else -> goto decide
         fi
     };
     /* After a move by others it is unknown which ids of this millisecond exist: wait for the next one. */
-    if
-    :: atomic { seen == now -> set_generator(last_of(now)) }
-    :: seen != now
-    fi;
+    if :: atomic { seen == now -> set_generator(last_of(now)) } :: seen != now fi;
     if
     :: atomic { clock > now -> found = (last > last_of(now) -> last : last_of(now)) }
-#ifndef HONEST
-    :: atomic { clock <= now -> found = (last > last_of(now) -> last : last_of(now)) }
-#endif
+    :: atomic { !HONEST && clock <= now -> found = (last > last_of(now) -> last : last_of(now)) }
     :: goto cancelled
     fi;
     now = clock;
@@ -366,13 +305,12 @@ decide:
         if
         :: target != NONE -> now = 0;
            if
-#ifndef RAISE_SETS
-           :: found >= target -> goto raised
-#endif
+           :: found >= target && BUG != RAISE_SETS -> goto raised
            :: else -> tick = (found > target -> found : target)
            fi
         :: target == NONE && step > END -> goto cancelled /* at the end of the time */
-        :: target == NONE && step <= END && (step > ms_of(found) || (step == ms_of(found) && number_of(found) < GUARD)) ->
+        :: target == NONE && step <= END &&
+           (step > ms_of(found) || (step == ms_of(found) && number_of(found) < GUARD)) ->
            tick = first_of(step) + tick; now = step
         :: target == NONE && step <= ms_of(found) && number_of(found) >= GUARD && number_of(found) < NUMBERS - 1 ->
            now = ms_of(found); goto join
@@ -392,23 +330,19 @@ decide:
     fi;
 
 open:
-#ifdef MARK_FIRST
     if
-    :: target == NONE -> set_mark(now)
-    :: else
-    fi;
-#endif
-    if
-    :: atomic { true -> set_generator(tick) }
+    :: atomic {
+           true ->
+           if :: BUG == MARK_FIRST && target == NONE -> set_mark(now) :: else -> set_generator(tick) fi
+       }
     :: goto cancelled
     fi;
     if
     :: target != NONE -> goto raised
-#ifndef MARK_FIRST
-    :: atomic { target == NONE -> set_mark(now) }
-#else
-    :: target == NONE
-#endif
+    :: atomic {
+           target == NONE ->
+           if :: BUG == MARK_FIRST -> set_generator(tick) :: else -> set_mark(now) fi
+       }
     :: goto cancelled
     fi;
     goto got;
@@ -416,14 +350,8 @@ open:
 wait:
 end_wait:
     atomic {
-#ifdef HONEST
-        clock > now;
-#endif
-#ifdef WAIT_FOR_ANY
-        waited = (now < ms_of(found) -> ms_of(found) : NONE);
-#else
-        waited = (now < ms_of(found) -> ends(found) : NONE);
-#endif
+        clock > now || !HONEST;
+        waited = (now < ms_of(found) -> (BUG == WAIT_FOR_ANY -> ms_of(found) : ends(found)) : NONE);
         now = 0;
         found = 0;
         goto locked
@@ -441,10 +369,7 @@ join:
        }
     :: goto cancelled
     fi;
-    if
-    :: atomic { set_mark(now); goto got }
-    :: goto cancelled
-    fi;
+    if :: atomic { set_mark(now); goto got } :: goto cancelled fi;
 
 raised:
     atomic {
@@ -452,10 +377,7 @@ raised:
 #ifdef CRASH
         goto commit
 #else
-        if
-        :: target > highest && target != NONE -> highest = target
-        :: else
-        fi;
+        if :: target > highest && target != NONE -> highest = target :: else fi;
         before = 0;
         forget();
         goto idle
@@ -483,27 +405,12 @@ commit:
     if
     :: atomic {
            if
-           :: has_logged -> flush()
-#ifndef NO_MESSAGE
-           :: !has_logged && target == NONE -> flush()
-#endif
-#ifndef RAISE_NO_MESSAGE
-           :: !has_logged && target != NONE -> flush()
-#endif
+           :: has_logged || BUG != (target == NONE -> NO_MESSAGE : RAISE_NO_MESSAGE) -> flush()
            :: else
            fi;
-           if
-           :: target == NONE -> shown = shown | (1 << tick)
-           :: else -> tick = target
-           fi;
-           if
-           :: tick > highest -> highest = tick
-           :: else
-           fi;
-           if
-           :: tick > highest_shown -> highest_shown = tick
-           :: else
-           fi;
+           if :: target == NONE -> shown = shown | (1 << tick) :: else -> tick = target fi;
+           if :: tick > highest -> highest = tick :: else fi;
+           if :: tick > highest_shown -> highest_shown = tick :: else fi;
            has_logged = 0;
            before = 0;
            forget();
@@ -533,13 +440,10 @@ proctype real_time() {
 end:
     do
     :: clock < END -> clock++
-#ifndef HONEST
-    :: clock > 1 -> clock--
-#endif
+    :: !HONEST && clock > 1 -> clock--
     od
 }
 
-#ifdef MOVE
 /* setval by others, MOVE times: forward at most to the present millisecond, or back by more than a millisecond. */
 proctype mover() {
     byte to, moves;
@@ -549,28 +453,17 @@ end:
            moves < MOVE && ms_of(last) <= clock ->
            moves++;
            to = 0;
-           do
-           :: to < last_of(clock) -> to++
-           :: break
-           od;
+           do :: to < last_of(clock) -> to++ :: break od;
            if
-#ifdef MOVE_WITHIN
-           :: to < last -> last = to
-#else
-           :: to + NUMBERS < last -> last = to
-#endif
-#ifndef MOVE_BACK
-           :: to > last -> last = to
-#endif
+           :: to + (MOVE_WITHIN -> 0 : NUMBERS) < last -> last = to
+           :: !MOVE_BACK && to > last -> last = to
            :: else
            fi;
            to = 0
        }
     od
 }
-#endif
 
-#ifdef RESTORE
 /* A dump of data alone, of time 0, is restored when its mark no longer counts: generator and mark, in either order. */
 proctype restore() {
 end:
@@ -581,7 +474,6 @@ end:
        mark[0] = 0
     fi
 }
-#endif
 
 #ifdef CRASH
 /* Any part of the unflushed WAL is lost, and all sessions with their transactions. Uncommitted ids may come again. */
@@ -591,32 +483,18 @@ end:
     atomic {
         !has_crashed ->
         has_crashed = 1;
-        do
-        :: inserted > 0 -> replay_first()
-        :: break
-        od;
-        do
-        :: inserted > 0 -> inserted--; wal[inserted] = 0
-        :: else -> break
-        od;
+        do :: inserted > 0 -> replay_first() :: break od;
+        do :: inserted > 0 -> inserted--; wal[inserted] = 0 :: else -> break od;
         last = flushed_last;
         logged = last;
         mark[0] = flushed_mark;
         told = shown;
         highest = highest_shown;
-#ifndef HONEST_AFTER
-        clock = 1;
-        do
-        :: clock < END -> clock++
-        :: break
-        od;
-#endif
+        clock = (HONEST_AFTER -> clock : 1);
+        do :: !HONEST_AFTER && clock < END -> clock++ :: break od;
         holder = NONE;
         n = 0;
-        do
-        :: n < AFTER -> run session(n + SESSIONS); n++
-        :: else -> break
-        od;
+        do :: n < AFTER -> run session(n + SESSIONS); n++ :: else -> break od;
         n = 0
     }
 }
@@ -625,18 +503,11 @@ end:
 init {
     byte n;
     atomic {
-        do
-        :: n < SESSIONS -> run session(n); n++
-        :: else -> break
-        od;
+        do :: n < SESSIONS -> run session(n); n++ :: else -> break od;
         n = 0;
         run real_time();
-#ifdef MOVE
-        run mover();
-#endif
-#ifdef RESTORE
-        run restore();
-#endif
+        if :: MOVE -> run mover() :: else fi;
+        if :: RESTORE -> run restore() :: else fi;
 #ifdef CRASH
         run crash();
 #endif

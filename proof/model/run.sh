@@ -1,68 +1,28 @@
 #!/usr/bin/env bash
-# Has spin search every state of the models: with all rules they must hold, without a rule they must break
-# as expected. Prints a line for each. Usage: proof/model/run.sh [WORD] runs only models with this word in
-# their name; proof/model/run.sh --few. FULL=1 uses larger bounds.
+# Has spin search every state of the models: with all rules they must hold, without one they must break as expected.
+# Each line of the table below is a search; run.sh WORD... runs those whose line has one of the words, and run.sh '*'
+# those of make test. Prints a line for each. FULL=1 has larger bounds.
 set -uo pipefail
 model=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d "${SANDBOX:-/tmp}/model.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-
-only=${1:-}
-# For make test: one search that breaks for each model, and two that hold.
-few=('without the redo pointer' 'without the wait on fresh storage' 'late answer stored' 'registry with a standby'
-    'settled, notes before the position' 'portable, honest clock' 'portable, opened without the lock')
 at_once=2
+optimize=-O1
 
-# The effects of a broken rule, as pan prints the assertion.
-declare -A sign=(
-    [twice]='&(1<<tick'
-    [order]='>>tick'
-    [uncovered]='(covered>='
-    [stuck]='page.last=='
-    [ahead]='<=lead'
-    [pace]='(passed>='
-    [waits]='looks[me]<='
-    [layouts]='(told_layout=='
-    [raised]='>raised)'
-    [queue]='!=up_to[me]'
-    [overlap]='used['
-    [taken]='.holder==1)==('
-    [undone]='.released'
-    [renewed]='.branch!='
-    [displaced]='.displaces)'
-    [turns]='(turns<2)'
-    [alone]='runs[(2-'
-    [bound]='.not_before<=highest)'
-    [stopped]='(is_lost||'
-    [below]='(tick>before)'
-    [future]='<=clock)'
-    [unread]='~(delivered))==0)'
-    [unlogged]='&((1<<(stored*'
-    [decreases]='(settled>=bound)'
-)
-
-report() {
-    printf '%-8s%-58s%12s states %4d s\n' "$1" "$2" "$3" "$SECONDS"
-}
-
-show() {
-    tail -n 40 search.log
-    [[ ! -f $1.trail ]] || spin "${@:2}" -t -p "$1" | grep -v 'goto' | tail -n 200
-    return 1
-}
+# The effect of each broken rule, as pan prints the assertion.
+declare -A sign=([twice]='&(1<<tick' [uncovered]='(covered>=' [stuck]='page.last==' [ahead]='<=lead'
+    [pace]='(passed>=' [waits]='looks[me]<=' [layouts]='(told_layout==' [raised]='>raised)' [queue]='!=up_to[me]'
+    [overlap]='used[' [taken]='.holder==1)==(' [undone]='.released' [renewed]='.branch!=' [displaced]='.displaces)'
+    [turns]='(turns<2)' [alone]='runs[(2-' [bound]='.not_before<=highest)' [stopped]='(is_lost||'
+    [below]='(tick>before)' [future]='<=clock)' [unread]='~(delivered))==0)' [unlogged]='&((1<<(stored*'
+    [decreases]='(settled>=bound)')
 
 # Depth-first search of all states: no reduction, no hashing of states to bits.
 search() {
-    local file=$1
-    shift
     spin "$@" -a "$file" >search.log 2>&1 &&
         gcc "$optimize" -w -DSAFETY -DNOREDUCE -DMEMLIM=6000 -o pan pan.c >>search.log 2>&1 &&
         ./pan -m200000 -n >>search.log 2>&1
-}
-
-states() {
-    sed -nE 's/^ *([0-9.e+]+) states, stored.*/\1/p' search.log
 }
 
 is_complete() {
@@ -70,286 +30,244 @@ is_complete() {
         ! grep -qE 'not completed|too small|out of memory|reached -DMEMLIM|hit the' search.log
 }
 
+# run EFFECT MODEL NAME OPTION...: in a directory of its own, which stays if it fails.
+run() {
+    local effect=$1 file=$2.pml name=$3 folder result=FAILED
+    shift 3
+    folder=$(mktemp -d -p "$work") && cd "$folder" && cp "$model"/*.pml "$model"/../../contrib/*/model/*.pml . || return
+    SECONDS=0
+    # Most searches that find an error take less time than their compilation.
+    [[ $effect == ok ]] || optimize=-O0
+    search "$@"
+    if [[ $effect == ok ]]; then
+        ! is_complete || result=ok
+    elif grep -F 'assertion violated' search.log | grep -qF -- "${sign[$effect]}"; then
+        result=ok
+    fi
+    printf '%-7s%12s states %4d s  %s: %s\n' \
+        "$result" "$(sed -nE 's/^ *([0-9.e+]+) states, stored.*/\1/p' search.log)" "$SECONDS" "$effect" "$name"
+    [[ $result != ok ]] || { rm -rf "$folder"; return; }
+    tail -n 40 search.log
+    [[ ! -f $file.trail ]] || spin "$@" -t -p "$file" | grep -v goto | tail -n 200
+}
+
 is_wanted() {
-    local one
-    [[ $only == --few ]] || { [[ $1 == *"$only"* ]]; return; }
-    for one in "${few[@]}"; do
-        [[ $1 != "$one" ]] || return 0
+    local word
+    [[ $1 != *+' '* || -n ${FULL:-} ]] || return 1
+    (($# > 1)) || return 0
+    for word in "${@:2}"; do
+        [[ $1 != *"$word"* ]] || return 0
     done
     return 1
 }
 
-# If the name is wanted, runs the rest of the line in parallel with others, in a directory of its own, which
-# stays if it fails.
-begin() {
-    local name=$1 folder
-    shift
-    is_wanted "$name" || return 0
-    while (($(jobs -rp | wc -l) >= at_once)); do
-        wait -n
-    done
-    folder=$(mktemp -d -p "$work") || exit 1
-    (
-        cp "$model"/*.pml "$model"/../../contrib/*/model/*.pml "$folder" && cd "$folder" || exit
-        SECONDS=0
-        "$@" >report.log 2>&1
-        status=$?
-        cat report.log
-        ((status != 0)) || rm -rf "$folder"
-    ) &
-}
-
-holds() {
-    begin "$1" expect_to_hold "$@"
-}
-
-breaks() {
-    begin "$1" expect_to_break "$@"
-}
-
-expect_to_hold() {
-    local name=$1
-    shift
-    if search "$@" && is_complete; then
-        report ok "$name" "$(states)"
-    else
-        report FAILED "$name" "$(states)"
-        show "$@"
-    fi
-}
-
-expect_to_break() {
-    local name=$1 how=$2
-    shift 2
-    optimize=-O0 search "$@" # most searches take less time than their compilation
-    if grep -F 'assertion violated' search.log | grep -qF -- "${sign[$how]}"; then
-        report ok "$name: $how" "$(states)"
-    else
-        report FAILED "$name: not $how" "$(states)"
-        show "$@"
-    fi
-}
-
-smallest=(-DTICKS=2 -DCRASHES=1)
-raises=(-DRAISE -DNEXTVAL "${smallest[@]}")
-small=(-DTICKS=3 -DCRASHES=1)
-middle=(-DTICKS=4 -DCRASHES=1)
-large=("${middle[@]}")
-exact=()
-sooner=(-DEND=2)
-moved=(-DMOVE -DMICROS=1 -DEND=2)
-leases=(-DEND=1)
-registry=(-DEND=1 -DSERIALS=3 -DLEASES=2)
-restores=(-DEND=1 -DSERIALS=2 -DLEASES=2 -DRESTORE)
-standby=(-DEND=1 -DSERIALS=2 -DLEASES=2 -DSTANDBY -DCHANGES=1)
-again=(-DEND=1 -DSERIALS=1 -DLEASES=2 -DAGAIN -DCHANGES=1 -DSTRANGERS)
-twins=(-DEND=1 -DSERIALS=3 -DLEASES=1 -DTWINS -DSTRANGERS)
-moved_wrongly=(-DEND=1 -DSERIALS=2 -DLEASES=2 -DRESTORE -DCHANGES=1 -DBUG=LIAR)
-two=(-DTWO_REGISTRIES -DEND=1 -DSERIALS=3)
-portable=(-DEND=3)
-moved_back=(-DHONEST -DEND=1 -DMOVE=1 -DMOVE_BACK)
-settled=(-DTIMES=2)
-settled_again=(-DMOVES=1 -DNUMBERS=1 -DTIMES=4)
-optimize=-O1
+smallest='TICKS=2 CRASHES=1'
+small='TICKS=3 CRASHES=1'
+middle='TICKS=4 CRASHES=1'
+large=$middle
+raises="RAISE NEXTVAL $smallest"
+exact=
+sooner='END=2'
+moved='MOVE MICROS=1 END=2'
+leases='END=1'
+registry='END=1 SERIALS=3 LEASES=2'
+restores='END=1 SERIALS=2 LEASES=2 RESTORE'
+standby='END=1 SERIALS=2 LEASES=2 STANDBY CHANGES=1'
+again='END=1 SERIALS=1 LEASES=2 AGAIN CHANGES=1 STRANGERS'
+twins='END=1 SERIALS=3 LEASES=1 TWINS STRANGERS'
+liar='END=1 SERIALS=2 LEASES=2 RESTORE CHANGES=1 BUG=LIAR'
+two='TWO_REGISTRIES END=1 SERIALS=3'
+moved_back='HONEST END=1 MOVE=1 MOVE_BACK'
+settled='MOVES=1 NUMBERS=1 TIMES=4'
 if [[ -n ${FULL:-} ]]; then
-    raises+=(-DRAISE_AGAIN)
-    middle=(-DTICKS=4 -DCRASHES=2)
-    large=(-DTICKS=5 -DCRASHES=2)
-    exact=(-DMICROS=3 -DEND=2)
-    sooner=("${exact[@]}")
-    moved=(-DMOVE -DEND=2)
-    leases=()
-    registry=(-DSERIALS=3)
-    moved_wrongly=(-DEND=1 -DSERIALS=3 -DLEASES=2 -DRESTORE -DCHANGES=1 -DBUG=LIAR)
-    again=(-DEND=1 -DSERIALS=2 -DLEASES=2 -DAGAIN -DCHANGES=1)
-    settled_again=(-DMOVES=1 -DTIMES=3)
+    middle='TICKS=4 CRASHES=2'
+    large='TICKS=5 CRASHES=2'
+    raises="RAISE=2 NEXTVAL $smallest"
+    exact='MICROS=3 END=2'
+    sooner=$exact
+    moved='MOVE END=2'
+    leases=
+    registry='SERIALS=3'
+    again='END=1 SERIALS=2 LEASES=2 AGAIN CHANGES=1'
+    liar='END=1 SERIALS=3 LEASES=2 RESTORE CHANGES=1 BUG=LIAR'
+    settled='MOVES=1 TIMES=3'
     optimize=-O2
     at_once=1
 fi
 
-holds 'crashes and checkpoints' wal.pml "${large[@]}"
-holds 'three sessions' wal.pml -DSESSIONS=3 "${small[@]}"
-holds 'WAL two ticks ahead' wal.pml -DAHEAD=2 "${middle[@]}"
-holds 'nextval in between' wal.pml -DNEXTVAL "${small[@]}"
-holds 'copied database' wal.pml -DCOPY "${middle[@]}"
-holds 'synchronous standby' wal.pml -DPROMOTE -DSYNC "${small[@]}"
-holds 'synchronous standby, copied database' wal.pml -DPROMOTE -DSYNC -DCOPY "${middle[@]}"
-holds 'synchronous standby, set up meanwhile' wal.pml -DPROMOTE -DSYNC -DSWITCH "${small[@]}"
-holds 'asynchronous standby, but for what it did not get' wal.pml -DPROMOTE -DLOSSY "${small[@]}"
-holds 'one layout' wal.pml -DLAYOUTS "${small[@]}"
-holds 'one layout, copied database' wal.pml -DLAYOUTS -DCOPY "${small[@]}"
-holds 'one layout, synchronous standby' wal.pml -DLAYOUTS -DPROMOTE -DSYNC "${smallest[@]}"
-holds 'raise_generator' wal.pml "${raises[@]}"
-holds 'any clock' clock.pml "${exact[@]}"
-holds 'any clock, fresh storage' clock.pml -DFRESH -DONLY_P1 "${exact[@]}"
-holds 'honest clock' clock.pml -DHONEST "${exact[@]}"
-holds 'honest clock, generator ahead' clock.pml -DHONEST -DAHEAD_AT_START=1 "${exact[@]}"
-holds 'honest clock, RESTART' clock.pml -DHONEST -DRESTART "${exact[@]}"
-holds 'any clock, moved: nobody waits for ever' clock.pml -DONLY_WAITS -DMOVE -DEND=1
-holds 'honest clock, moved' clock.pml -DHONEST "${moved[@]}"
-holds 'honest clock, moved, three callers' clock.pml -DHONEST -DMOVE -DSESSIONS=3 -DMICROS=1 -DEND=1
-holds 'honest clock, moved, RESTART' clock.pml -DHONEST -DRESTART -DMOVE -DEND=1
-holds 'honest clock, moved, raise_generator' clock.pml -DHONEST -DRAISE -DMOVE -DEND=1
-holds 'any clock, raise_generator' clock.pml -DRAISE "${sooner[@]}"
-holds 'honest clocks, raise_generator on another server' clock.pml -DHONEST -DELSEWHERE "${sooner[@]}"
-holds 'any clock, borrowed time' clock.pml -DBORROW=2 "${sooner[@]}"
-holds 'honest clock, borrowed time' clock.pml -DHONEST -DBORROW=2 "${exact[@]}"
-holds 'honest clock, borrowed time, RESTART' clock.pml -DHONEST -DBORROW=1 -DRESTART "${sooner[@]}"
-holds 'honest clock, borrowed time, moved' clock.pml -DHONEST -DBORROW=1 "${moved[@]}"
-holds 'leased shard' lease.pml -DPAGES "${leases[@]}"
-holds 'leased shard, two sessions of one server' lease.pml -DPAGES -DONE_SERVER "${leases[@]}"
+# The effect, "ok" if the model must hold, with * in make test, too, with + only with FULL; the model; what is given to
+# spin as -D; and, after the colon, what spin finds.
+while read -r effect file rest; do
+    [[ -n $effect ]] || continue
+    is_wanted "$effect $file $rest" "$@" || continue
+    while (($(jobs -rp | wc -l) >= at_once)); do
+        wait -n
+    done
+    read -ra options <<<"${rest%%: *}"
+    run "${effect%[*+]}" "$file" "${rest#*: }" "${options[@]/#/-D}" </dev/null &
+done <<END
+ok         wal $large: crashes and checkpoints
+ok         wal SESSIONS=3 $small: three sessions
+ok         wal AHEAD=2 $middle: WAL two ticks ahead
+ok         wal NEXTVAL $small: nextval in between
+ok         wal COPY $middle: a copied database
+ok         wal PROMOTE SYNC $small: a synchronous standby
+ok         wal PROMOTE SYNC COPY $middle: a synchronous standby, a copied database
+ok         wal PROMOTE SYNC SWITCH $small: a synchronous standby, set up meanwhile
+ok         wal PROMOTE LOSSY $small: an asynchronous standby, except for what it did not get
+ok         wal LAYOUTS $small: one layout
+ok         wal LAYOUTS COPY $small: one layout, a copied database
+ok         wal LAYOUTS PROMOTE SYNC $smallest: one layout, a synchronous standby
+ok         wal $raises: raise_generator
+uncovered  wal BUG=NO_FLUSH $small: an id is told before its record is flushed
+twice      wal ONLY_UNIQUE BUG=FLUSH_OWN_ONLY $small: only who logged flushes; another id within the record is lost
+twice*     wal ONLY_UNIQUE BUG=NO_REDO_RULE $small: draws after a checkpoint are in no WAL that is replayed
+twice      wal ONLY_UNIQUE BUG=DIRTY_AFTER_REDO_READ $small: between the two a checkpoint begins, finds nothing dirty
+twice      wal ONLY_UNIQUE BUG=NO_STAMP_RULE COPY $small: the copy draws from the original's remainder, without WAL
+twice      wal ONLY_UNIQUE BUG=NO_LOCK $small: two sessions on the page
+twice      wal ONLY_UNIQUE PROMOTE BUG=SYNC_OF_LOGGERS $small: who draws without WAL does not wait for the standby
+twice      wal ONLY_UNIQUE PROMOTE SYNC SWITCH BUG=SYNC_BY_SESSION $small: the session's copy of the setting decides
+queue      wal PROMOTE SYNC BUG=QUEUE_BY_PAGE_LSN $smallest: two waiters with one LSN, which core asserts against
+stuck      wal BUG=KEEP_LOCK $small: a standstill
+layouts    wal LAYOUTS BUG=BIND_WITHOUT_LOG $small: a crash brings back a page without the layout
+raised     wal BUG=RAISE_FLUSH_ONLY $raises: nextval had come as far, in its own order; no flush covers that
+twice      wal ONLY_UNIQUE PROMOTE $small: not promised, ids that an asynchronous standby has not got
 
-holds 'answers that come late, or from another registry' lease.pml "${two[@]}"
-holds 'registry, and its member restarts' lease.pml -DRESTART "${registry[@]}"
-holds 'registry, and a takeover that comes late' lease.pml -DLATE_TAKEOVER "${registry[@]}"
-holds 'registry, and two servers in one place' lease.pml "${twins[@]}"
-holds 'registry with a standby' lease.pml "${standby[@]}"
-holds 'registry, restored once and called restored twice' lease.pml "${again[@]}"
-holds 'registry, and a clone of it' lease.pml -DCLONE "${registry[@]}"
-holds 'registry that evicts' lease.pml -DEVICT "${registry[@]}"
-holds 'registry, restored, with answers that come late' lease.pml -DHEARD -DCHANGES=1 "${restores[@]}"
-if [[ -n ${FULL:-} ]]; then
-    holds 'registry, restored or moved twice' lease.pml -DCHANGES=2 "${restores[@]}"
-    holds 'registry, restored, three grants' lease.pml -DRESTORE -DCHANGES=1 -DEND=1 -DSERIALS=3
-fi
+ok         clock $exact: any clock
+ok         clock FRESH ONLY_P1 $exact: any clock, fresh storage
+ok         clock HONEST $exact: an honest clock
+ok         clock HONEST AHEAD_AT_START=1 $exact: an honest clock, the generator is ahead
+ok         clock HONEST RESTART $exact: an honest clock, RESTART
+ok         clock ONLY_WAITS MOVE END=1: any clock, moved, nobody waits for ever
+ok         clock HONEST $moved: an honest clock, moved
+ok         clock HONEST MOVE SESSIONS=3 MICROS=1 END=1: an honest clock, moved, three callers
+ok         clock HONEST RESTART MOVE END=1: an honest clock, moved, RESTART
+ok         clock HONEST RAISE MOVE END=1: an honest clock, moved, raise_generator
+ok         clock RAISE $sooner: any clock, raise_generator
+ok         clock HONEST ELSEWHERE $sooner: honest clocks, raise_generator on another server
+ok         clock BORROW=2 $sooner: any clock, borrowed time
+ok         clock HONEST BORROW=2 $exact: an honest clock, borrowed time
+ok         clock HONEST BORROW=1 RESTART $sooner: an honest clock, borrowed time, RESTART
+ok         clock HONEST BORROW=1 $moved: an honest clock, borrowed time, moved
+pace       clock BUG=KEEP_EARNED: any wait has earned a step, faster than real time
+ahead      clock HONEST BUG=OVERTAKE: an id later than a slow clock
+waits      clock BUG=NO_STILL_RULE: a wait for a clock that stands still
+waits      clock BUG=NO_START_RESET: a wait for a clock that was set back
+twice*     clock ONLY_UNIQUE HONEST RESTART BUG=NO_FRESH_WAIT: ids of the millisecond of a RESTART
+twice      clock ONLY_UNIQUE HONEST RESTART BUG=NO_REMEMBER: ids of a transaction that was rolled back
+twice      clock ONLY_UNIQUE HONEST MOVE BUG=NO_COUNT_RULE: moved, drawn from, and moved again counts as one move
+twice      clock ONLY_UNIQUE HONEST MOVE BUG=MOVED_BY_LOG_CNT_ZERO: after setval, nextval makes the page ours again
+twice      clock ONLY_UNIQUE HONEST MOVE RAISE BUG=RAISE_MAKES_OURS: setval back, then raised to an id of long ago
+twice      clock ONLY_UNIQUE HONEST RAISE BUG=RAISE_MAY_LOWER: raise_generator lowers
+twice      clock ONLY_UNIQUE HONEST ELSEWHERE BUG=RAISE_TO_OWN_TICK: a lower shard has later ids of that time
+ahead      clock HONEST BORROW=1 BUG=BORROW_WITHOUT_LIMIT: a step further ahead than allowed
+ahead      clock HONEST BORROW=2 BUG=BORROW_EARLY: a step from a time not all of whose ids were told
+ahead      clock HONEST BORROW=1 RESTART BUG=BORROW_WHEN_MOVED: the same, on fresh storage
+twice      clock ONLY_UNIQUE HONEST BORROW=1 MOVE MICROS=1 END=2 BUG=NO_AHEAD_RULE: the clock catches up; setval back
+twice      clock ONLY_UNIQUE HONEST RESTART AHEAD_AT_START=1 MOVE_AHEAD: not promised, RESTART while ahead of the clock
+twice      clock ONLY_UNIQUE RESTART: not promised, a clock that is set back after RESTART
+twice      clock ONLY_UNIQUE HONEST MOVE MOVE_AHEAD: not promised, setval while ahead of the clock
+twice      clock ONLY_UNIQUE MOVE: not promised, a clock that is set back after setval
+pace       clock FRESH: not promised, a clock that is set back between two looks at a fresh page
 
-holds 'settled, prepared, CACHE altered, crash' settled.pml -DPREPARE -DALTER -DCRASHES=1 "${settled[@]}"
-holds 'settled, three times' settled.pml -DTIMES=3
-holds 'settled, moved back' settled.pml "${settled_again[@]}"
+ok         lease PAGES $leases: a leased shard
+ok         lease PAGES ONE_SERVER $leases: a leased shard, two sessions of one server
+ok         lease $two: answers that come late, or from another registry
+ok         lease RESTART $registry: a registry, and its member restarts
+ok         lease LATE_TAKEOVER $registry: a registry, and a takeover that comes late
+ok         lease $twins: a registry, and two servers in one place
+ok*        lease $standby: a registry with a standby
+ok         lease $again: a registry, restored once and called restored twice
+ok         lease CLONE $registry: a registry, and a clone of it
+ok         lease EVICT $registry: a registry that evicts
+ok         lease HEARD CHANGES=1 $restores: a restored registry, with answers that come late
+ok+        lease CHANGES=2 $restores: a registry, restored or moved twice
+ok+        lease RESTORE CHANGES=1 END=1 SERIALS=3: a restored registry, three grants
+overlap    lease PAGES BUG=NO_UNTIL: a window is used past its end, and the next holder has the same times
+overlap    lease PAGES BUG=MOVED_KEEPS_WINDOW: setval back within the window
+overlap    lease PAGES BUG=TRUST_ROW: the row decides whether a window may be used, and a copy has it, too
+overlap    lease PAGES BUG=RELEASE_SHORTENS END=1: a session still has the window that a release has ended
+overlap    lease PAGES BUG=AT_ONCE_UNENTERED: the page is before the window, in a time of another incarnation
+overlap    lease CLONE BUG=NO_PLACE $registry: a clone of the registry grants its windows
+overlap    lease BUG=NO_TIMELINE CHANGES=1 $restores: a registry on another timeline grants the windows again
+overlap    lease BUG=NO_SUCCESSOR CHANGES=2 $restores: the first of two failovers lost a grant, registry_was_moved()
+overlap    lease BUG=NO_TARGET CHANGES=1 $restores: registry_was_moved() after a recovery with a target
+overlap    lease BUG=NO_SERIAL CHANGES=1 $restores: a receipt that the registry cannot know is ignored
+overlap    lease BUG=NO_OTHER_BRANCH CHANGES=2 $restores: the snapshot is from before registry_was_restored()
+stopped    lease BUG=NO_BRANCH CHANGES=1 $restores: after registry_was_restored() the first renewal stops the space
+overlap    lease BUG=BELIEVES_CLOCK CHANGES=1 $restores: a lost window ends after the registry's rows and clock
+overlap    lease BUG=NO_COMMITTED HEARD CHANGES=1 $restores: a grant sees an older not_before
+overlap    lease BUG=NO_OLD_WINDOW RESTORE CHANGES=1 $registry: a window from before not_before is extended
+overlap    lease BUG=NO_FROM $registry: a window begins as requested, and a copy has a clock that is behind
+taken      lease BUG=NO_INCARNATION RESTART $registry: a copy has the original's window extended
+taken      lease BUG=NO_HOLDER $registry: a copy displaces the original
+displaced  lease LATE_TAKEOVER BUG=ANY_SERIAL $registry: a late takeover displaces a holder that came after it
+taken      lease BUG=INHERITS $registry: a copy takes the shard of an idle original
+taken      lease BUG=NO_PLACE_OF_RETURN $registry: a copy ends the original's lease
+undone     lease BUG=NO_LATE $registry: a late join makes a released shard held
+overlap    lease BUG=RELEASED_DRAWS $registry: a released generator generates ids, and the next holder has its times
+renewed    lease BUG=NO_RENEWAL EVICT END=1 SERIALS=5 LEASES=1: a renewal gets an evicted shard
+overlap    lease BUG=CANCELLED_COUNTS $standby: a promoted standby does not have a grant that is used
+turns      lease BUG=NO_STARTS $twins: two servers in one place displace each other
+bound      lease BUG=EACH_TIME $again: not_before moves on with each registry_was_restored()
+overlap    lease BUG=AGAIN_AFTER_RESTART $again: a snapshot is put back between two registry_was_restored()
+overlap*   lease $two BUG=LATE_ANSWER_STORED: the window of an earlier lease is used for another shard
+overlap    lease $two BUG=ANY_REGISTRY: the window of another registry
+overlap    lease $two BUG=CONNECTION_KEPT: one connection for the requests to two registries
+overlap    lease $two BUG=ANY_LEASE: a session that has loaded an earlier lease uses the new one's window
+overlap    lease $liar: not promised, registry_was_moved() although grants are lost
+undone     lease BUG=OLDER STRANGERS END=1 SERIALS=5: not promised, a late join of an older lease; no id repeats
+alone      lease BUG=ALONE RESTART $registry: not promised, a late request of a start in between two
 
-holds 'portable, honest clock' portable.pml -DHONEST
-holds 'portable, honest clock, next_ids and raise_generator' portable.pml -DHONEST -DNEXT_IDS -DRAISE=1 "${portable[@]}"
-holds 'portable, any clock, next_ids and raise_generator' portable.pml -DNEXT_IDS -DRAISE=1
-holds 'portable, two copies of the file' portable.pml -DHONEST -DNEXT_IDS -DCOPIES=2 "${portable[@]}"
-holds 'portable, setval by others' portable.pml -DHONEST -DMOVE=1
-holds 'portable, setval back by others, three sessions' portable.pml -DSESSIONS=3 -DGUARD=6 -DNUMBERS=8 "${moved_back[@]}"
-holds 'portable, restored by a dump' portable.pml -DHONEST -DRESTORE "${portable[@]}"
-holds 'portable, crash' portable.pml -DCRASH -DEND=1 -DNUMBERS=6
-holds 'portable, crash and raise_generator' portable.pml -DCRASH -DRAISE=1 -DEND=1
-if [[ -n ${FULL:-} ]]; then
-    holds 'portable, three sessions' portable.pml -DHONEST -DSESSIONS=3 -DGUARD=4 -DNUMBERS=6
-    holds 'portable, setval back by others, twice' portable.pml -DHONEST -DMOVE=2 -DMOVE_BACK
-    holds 'portable, crash, honest clock' portable.pml -DCRASH -DHONEST -DHONEST_AFTER
-fi
+ok         settled PREPARE ALTER CRASHES=1 TIMES=2: settled_below; prepared, CACHE altered, a crash
+ok         settled TIMES=3: settled_below, three times
+ok         settled $settled: settled_below, moved back
+decreases* settled BUG=NOTES_FIRST TIMES=2: between the looks one session notes an id, and another moves the position
+decreases  settled BUG=NOTE_AFTER_PAGE TIMES=2: the position is read between the id and its note
+unlogged   settled PREPARE BUG=PREPARED_IGNORED TIMES=2: a prepared row below the bound is committed later
+unlogged   settled BUG=OWN_IGNORED TIMES=2: a row of the calling transaction
+unread     settled BUG=ONE_STATEMENT TIMES=2: a row is committed between snapshot and call
+unlogged   settled BUG=POSITION_LOST CRASHES=1 TIMES=2: after a crash an id below the bound is generated
+unlogged   settled BUG=ONE_NOTE $settled: a transaction's later id is from before its only note
+unlogged   settled BUG=NOTE_OF_SUBTRANSACTION TIMES=2: a rollback to a savepoint releases the note
+unread     settled BUG=LOCKS_RELEASED_FIRST TIMES=2: as if a commit released locks before its rows are visible
+unread     settled ALTER BUG=ALTER_AT_ONCE TIMES=2: a transaction has generated ids without a note
+unlogged   settled ALTER BUG=OWN_CHANGE_UNNOTED TIMES=2: it sets CACHE to 1, which a savepoint undoes
+unlogged   settled ALTER BUG=READER_UNLOCKED TIMES=2: notes are switched off within the call
 
-breaks 'without the flush' uncovered wal.pml -DNO_FLUSH "${small[@]}"
-breaks 'flush by who logged only' twice wal.pml -DONLY_UNIQUE -DFLUSH_OWN_ONLY "${small[@]}"
-breaks 'without the redo pointer' twice wal.pml -DONLY_UNIQUE -DNO_REDO_RULE "${small[@]}"
-breaks 'dirty after the redo pointer is read' twice wal.pml -DONLY_UNIQUE -DDIRTY_AFTER_REDO_READ "${small[@]}"
-breaks 'without the stamp' twice wal.pml -DONLY_UNIQUE -DNO_STAMP_RULE -DCOPY "${small[@]}"
-breaks 'without the lock' twice wal.pml -DONLY_UNIQUE -DNO_LOCK "${small[@]}"
-breaks 'synchronous standby, who draws without WAL does not wait' twice \
-    wal.pml -DONLY_UNIQUE -DPROMOTE -DSYNC_OF_LOGGERS "${small[@]}"
-breaks 'synchronous standby, setting as the session knows it' twice \
-    wal.pml -DONLY_UNIQUE -DPROMOTE -DSYNC -DSWITCH -DSYNC_BY_SESSION "${small[@]}"
-breaks 'synchronous standby, waits without an LSN of their own' queue \
-    wal.pml -DPROMOTE -DSYNC -DQUEUE_BY_PAGE_LSN "${smallest[@]}"
-breaks 'lock kept' stuck wal.pml -DKEEP_LOCK "${small[@]}"
-breaks 'layout not in WAL' layouts wal.pml -DLAYOUTS -DBIND_WITHOUT_LOG "${small[@]}"
-breaks 'nothing to raise and only a flush' raised wal.pml -DRAISE_FLUSH_ONLY "${raises[@]}"
-breaks 'step earned by another wait' pace clock.pml -DKEEP_EARNED
-breaks 'step past a running clock' ahead clock.pml -DHONEST -DOVERTAKE
-breaks 'wait for a clock that stands still' waits clock.pml -DNO_STILL_RULE
-breaks 'wait for a clock set back to come again' waits clock.pml -DNO_START_RESET
-breaks 'without the wait on fresh storage' twice clock.pml -DONLY_UNIQUE -DHONEST -DRESTART -DNO_FRESH_WAIT
-breaks 'without a memory in replaced storage' twice clock.pml -DONLY_UNIQUE -DHONEST -DRESTART -DNO_REMEMBER
-breaks 'moved again, not noticed' twice clock.pml -DONLY_UNIQUE -DHONEST -DMOVE -DNO_COUNT_RULE
-breaks 'setval, nextval, and taken for ours' twice \
-    clock.pml -DONLY_UNIQUE -DHONEST -DMOVE -DMOVED_BY_LOG_CNT_ZERO
-breaks 'moved page ours once raised' twice \
-    clock.pml -DONLY_UNIQUE -DHONEST -DMOVE -DRAISE -DRAISE_MAKES_OURS
-breaks 'raise_generator lowers' twice clock.pml -DONLY_UNIQUE -DHONEST -DRAISE -DRAISE_MAY_LOWER
-breaks 'raised to the highest id itself' twice \
-    clock.pml -DONLY_UNIQUE -DHONEST -DELSEWHERE -DRAISE_TO_OWN_TICK
-breaks 'borrowed without a limit' ahead clock.pml -DHONEST -DBORROW=1 -DBORROW_WITHOUT_LIMIT
-breaks 'borrowed before the time is used up' ahead clock.pml -DHONEST -DBORROW=2 -DBORROW_EARLY
-breaks 'borrowed on fresh storage' ahead clock.pml -DHONEST -DBORROW=1 -DRESTART -DBORROW_WHEN_MOVED
-breaks 'moved back when the clock has caught up' twice \
-    clock.pml -DONLY_UNIQUE -DHONEST -DBORROW=1 -DMOVE -DMICROS=1 -DEND=2 -DNO_AHEAD_RULE
-breaks 'window not looked at again at its end' overlap lease.pml -DPAGES -DBUG=NO_UNTIL
-breaks 'window kept for a moved page' overlap lease.pml -DPAGES -DBUG=MOVED_KEEPS_WINDOW
-breaks 'window as the row says, in a copy too' overlap lease.pml -DPAGES -DBUG=TRUST_ROW
-breaks 'released, and its window shortened' overlap lease.pml -DPAGES -DBUG=RELEASE_SHORTENS -DEND=1
-breaks 'drawn at once before the window was entered' overlap lease.pml -DPAGES -DBUG=AT_ONCE_UNENTERED
-
-breaks 'clone of the registry grants' overlap lease.pml -DCLONE -DBUG=NO_PLACE "${registry[@]}"
-breaks 'registry grants on another timeline' overlap lease.pml -DBUG=NO_TIMELINE -DCHANGES=1 "${restores[@]}"
-breaks 'two changes of timeline taken for one' overlap lease.pml -DBUG=NO_SUCCESSOR -DCHANGES=2 "${restores[@]}"
-breaks 'recovery with a target taken for a failover' overlap lease.pml -DBUG=NO_TARGET -DCHANGES=1 "${restores[@]}"
-breaks 'registry set back and not stopped' overlap lease.pml -DBUG=NO_SERIAL -DCHANGES=1 "${restores[@]}"
-breaks 'receipts of another branch believed' overlap lease.pml -DBUG=NO_OTHER_BRANCH -DCHANGES=2 "${restores[@]}"
-breaks 'registry restored, and no new branch' stopped lease.pml -DBUG=NO_BRANCH -DCHANGES=1 "${restores[@]}"
-breaks 'registry restored by its clock' overlap lease.pml -DBUG=BELIEVES_CLOCK -DCHANGES=1 "${restores[@]}"
-breaks 'registry grants by an old snapshot' overlap lease.pml -DBUG=NO_COMMITTED -DHEARD -DCHANGES=1 "${restores[@]}"
-breaks 'window from before the restore kept' overlap \
-    lease.pml -DBUG=NO_OLD_WINDOW -DRESTORE -DCHANGES=1 "${registry[@]}"
-breaks 'window from when it is wanted' overlap lease.pml -DBUG=NO_FROM "${registry[@]}"
-breaks 'window extended for another incarnation' taken lease.pml -DBUG=NO_INCARNATION -DRESTART "${registry[@]}"
-breaks 'copy takes what is held' taken lease.pml -DBUG=NO_HOLDER "${registry[@]}"
-breaks 'late takeover displaces whom it did not name' displaced \
-    lease.pml -DLATE_TAKEOVER -DBUG=ANY_SERIAL "${registry[@]}"
-breaks 'copy takes what is idle' taken lease.pml -DBUG=INHERITS "${registry[@]}"
-breaks 'copy returns what is held' taken lease.pml -DBUG=NO_PLACE_OF_RETURN "${registry[@]}"
-breaks 'late request undoes a release' undone lease.pml -DBUG=NO_LATE "${registry[@]}"
-breaks 'ids between a release and the next lease' overlap lease.pml -DBUG=RELEASED_DRAWS "${registry[@]}"
-breaks 'renewal takes what was evicted' renewed lease.pml -DBUG=NO_RENEWAL -DEVICT -DEND=1 -DSERIALS=5 -DLEASES=1
-breaks 'grant counts without a receipt' overlap lease.pml -DBUG=CANCELLED_COUNTS "${standby[@]}"
-breaks 'two servers in one place take turns' turns lease.pml -DBUG=NO_STARTS "${twins[@]}"
-breaks 'each registry_was_restored() pushes on' bound lease.pml -DBUG=EACH_TIME "${again[@]}"
-breaks 'called restored twice, and a snapshot in between' overlap lease.pml -DBUG=AGAIN_AFTER_RESTART "${again[@]}"
-breaks 'late answer stored' overlap lease.pml "${two[@]}" -DBUG=LATE_ANSWER_STORED
-breaks 'late answer of another registry stored' overlap lease.pml "${two[@]}" -DBUG=ANY_REGISTRY
-breaks 'one connection for two registries' overlap lease.pml "${two[@]}" -DBUG=CONNECTION_KEPT
-breaks 'shard of one lease in the window of another' overlap lease.pml "${two[@]}" -DBUG=ANY_LEASE
-
-breaks 'settled, notes before the position' decreases settled.pml -DNOTES_FIRST -DTIMES=2
-breaks 'settled, noted after the page is unlocked' decreases settled.pml -DNOTE_AFTER_PAGE -DTIMES=2
-breaks 'settled, prepared transactions not looked at' unlogged settled.pml -DPREPARE -DPREPARED_IGNORED -DTIMES=2
-breaks 'settled, own transaction not looked at' unlogged settled.pml -DOWN_IGNORED -DTIMES=2
-breaks 'settled, in the statement that reads the rows' unread settled.pml -DONE_STATEMENT -DTIMES=2
-breaks 'settled, position not durable' unlogged settled.pml -DPOSITION_LOST -DCRASHES=1 -DTIMES=2
-breaks 'settled, moved back and no other note' unlogged settled.pml -DONE_NOTE "${settled_again[@]}"
-breaks 'settled, note of the subtransaction' unlogged settled.pml -DNOTE_OF_SUBTRANSACTION -DTIMES=2
-breaks 'settled, locks released before the commit' unread settled.pml -DLOCKS_RELEASED_FIRST -DTIMES=2
-breaks 'settled, CACHE altered at once' unread settled.pml -DALTER -DALTER_AT_ONCE -DTIMES=2
-breaks 'settled, own change of CACHE and no note' unlogged settled.pml -DALTER -DOWN_CHANGE_UNNOTED -DTIMES=2
-breaks 'settled, read without the lock' unlogged settled.pml -DALTER -DREADER_UNLOCKED -DTIMES=2
-
-breaks 'portable, opened without the lock' twice portable.pml -DHONEST -DNO_LOCK
-breaks 'portable, mark set before the generator' twice portable.pml -DHONEST -DMARK_FIRST
-breaks 'portable, mark read after nextval' twice portable.pml -DHONEST -DMOVE=1 -DMARK_AFTER
-breaks 'portable, no clock after nextval' twice portable.pml -DHONEST -DMOVE=1 -DNO_CLOCK_AFTER
-breaks 'portable, without the guard' below portable.pml -DHONEST -DMOVE=1 -DNO_GUARD
-breaks 'portable, guard of the generator not looked at' twice portable.pml -DHONEST -DMOVE=1 -DANY_NUMBER
-breaks 'portable, no wait after a move' twice portable.pml -DHONEST -DMOVE=1 -DMOVED_AT_ONCE
-breaks 'portable, opened over another copy' twice portable.pml -DHONEST -DCOPIES=2 -DSET_BELOW
-breaks 'portable, opened within an open millisecond' twice portable.pml -DHONEST -DCOPIES=2 -DBELOW_TICK
-breaks 'portable, opened after another' twice portable.pml -DHONEST -DMOVE=1 -DOPEN_ANY_MARK
-breaks 'portable, held up before the lock' below portable.pml -DHONEST -DRESTORE -DHELD_UP
-breaks 'portable, old mark trusted after a wait' twice portable.pml -DHONEST -DRESTORE -DOLD_WAITS -DEND=3
-breaks 'portable, old mark waited for without the lock' twice \
-    portable.pml -DHONEST -DRESTORE -DOLD_WITHOUT_LOCK -DEND=3
-breaks 'portable, wait for what others have ended' future portable.pml -DHONEST -DNEXT_IDS -DWAIT_FOR_ANY -DEND=3
-breaks 'portable, set where nothing is to be raised' twice portable.pml -DHONEST -DRAISE=1 -DRAISE_SETS
-breaks 'portable, commit without the message' twice portable.pml -DCRASH -DONLY_UNIQUE -DNO_MESSAGE -DEND=1 -DNUMBERS=6
-breaks 'portable, nothing to raise and no message' below portable.pml -DCRASH -DRAISE=1 -DRAISE_NO_MESSAGE -DEND=1 -DNUMBERS=6
-
-# What is not promised: the models show that, too.
-breaks 'limit, portable, setval within the open millisecond' twice portable.pml -DHONEST -DMOVE=1 -DMOVE_WITHIN
-breaks 'limit, portable, as many sessions as the guard has numbers' future portable.pml -DHONEST -DSESSIONS=3
-breaks 'limit, portable, setval back, more sessions than half the guard' below \
-    portable.pml -DSESSIONS=3 -DGUARD=4 -DNUMBERS=6 "${moved_back[@]}"
-breaks 'limit, called moved, and a holder is back' overlap lease.pml "${moved_wrongly[@]}"
-breaks 'limit, late request of an older lease' undone lease.pml -DBUG=OLDER -DSTRANGERS -DEND=1 -DSERIALS=5
-breaks 'limit, late request of a start in between' alone lease.pml -DBUG=ALONE -DRESTART "${registry[@]}"
-breaks 'limit, asynchronous standby' twice wal.pml -DONLY_UNIQUE -DPROMOTE "${small[@]}"
-breaks 'limit, RESTART when ahead of the clock' twice \
-    clock.pml -DONLY_UNIQUE -DHONEST -DRESTART -DAHEAD_AT_START=1 -DMOVE_AHEAD
-breaks 'limit, clock set back after RESTART' twice clock.pml -DONLY_UNIQUE -DRESTART
-breaks 'limit, setval when ahead of the clock' twice \
-    clock.pml -DONLY_UNIQUE -DHONEST -DMOVE -DMOVE_AHEAD
-breaks 'limit, clock set back after setval' twice clock.pml -DONLY_UNIQUE -DMOVE
-breaks 'limit, clock set back over a fresh page' pace clock.pml -DFRESH
+ok*        portable HONEST: SQL-only, an honest clock
+ok         portable HONEST NEXT_IDS RAISE=1 END=3: SQL-only, an honest clock, next_ids and raise_generator
+ok         portable NEXT_IDS RAISE=1: SQL-only, any clock, next_ids and raise_generator
+ok         portable HONEST NEXT_IDS COPIES=2 END=3: SQL-only, two copies of the file
+ok         portable HONEST MOVE=1: SQL-only, setval by others
+ok         portable SESSIONS=3 GUARD=6 NUMBERS=8 $moved_back: SQL-only, setval back by others, three sessions
+ok         portable HONEST RESTORE END=3: SQL-only, restored by a dump
+ok         portable CRASH END=1 NUMBERS=6: SQL-only, a crash
+ok         portable CRASH RAISE=1 END=1: SQL-only, a crash, raise_generator
+ok+        portable HONEST SESSIONS=3 GUARD=4 NUMBERS=6: SQL-only, three sessions
+ok+        portable HONEST MOVE=2 MOVE_BACK: SQL-only, setval back by others, twice
+ok+        portable CRASH HONEST HONEST_AFTER: SQL-only, a crash, an honest clock
+twice*     portable HONEST BUG=NO_LOCK: two sessions open one millisecond, the second sets the generator back
+twice      portable HONEST BUG=MARK_FIRST: others overflow through the guard before the opener sets the generator
+twice      portable HONEST MOVE=1 BUG=MARK_AFTER: setval forward, a number taken before the millisecond is opened
+twice      portable HONEST MOVE=1 BUG=NO_CLOCK_AFTER: a session is delayed, and the generator moved back to that time
+below      portable HONEST MOVE=1 BUG=NO_GUARD: moved back to a millisecond's end, nextval overflows into the open one
+twice      portable HONEST MOVE=1 BUG=ANY_NUMBER: the same, not noticed under the lock
+twice      portable HONEST MOVE=1 BUG=MOVED_AT_ONCE: ids of this millisecond, after a move
+twice      portable HONEST COPIES=2 BUG=SET_BELOW: ids of a millisecond that another copy has opened
+twice      portable HONEST COPIES=2 BUG=BELOW_TICK: nextval of another copy returns the tick before setval
+twice      portable HONEST MOVE=1 BUG=OPEN_ANY_MARK: another session has opened it, and a move back hides that
+below      portable HONEST RESTORE BUG=HELD_UP: delayed between clock and lock, until a restore brings the mark
+twice      portable HONEST RESTORE BUG=OLD_WAITS END=3: a restore brings back an old mark that two sessions saw
+twice      portable HONEST RESTORE BUG=OLD_WITHOUT_LOCK END=3: two sessions wait, both open the next millisecond
+future     portable HONEST NEXT_IDS BUG=WAIT_FOR_ANY END=3: the wait was for a time that another session has ended
+twice      portable HONEST RAISE=1 BUG=RAISE_SETS: a nextval between the look and setval
+twice      portable CRASH ONLY_UNIQUE BUG=NO_MESSAGE END=1 NUMBERS=6: the WAL that covers the id is another session's
+below      portable CRASH RAISE=1 BUG=RAISE_NO_MESSAGE END=1 NUMBERS=6: another session's nextval came as far
+twice      portable HONEST MOVE=1 MOVE_WITHIN: not promised, setval within the open millisecond
+future     portable HONEST SESSIONS=3: not promised, as many sessions as the guard has numbers
+below      portable SESSIONS=3 GUARD=4 NUMBERS=6 $moved_back: not promised, more than half the guard
+END
 
 wait
 [[ -z $(ls -A "$work") ]]

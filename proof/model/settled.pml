@@ -2,7 +2,7 @@
  * reader, who reads the rows from its last bound up to the next. Checked: no row below a bound becomes visible after it
  * was read up to there, nor is logged after the bound was stored (so a standby has them before it); the bound never
  * decreases; each row is read once. After a move back, all this begins anew there. The clock may show any time: a draw
- * may take any tick above the last one. README.md lists the errors that -D makes. */
+ * may take any tick above the last one. */
 
 #ifndef CRASHES
 #define CRASHES 0
@@ -16,9 +16,23 @@
 #ifndef TIMES
 #define TIMES 3
 #endif
+#ifndef PREPARE /* the transaction that may be prepared; 0 or 1 */
+#define PREPARE 0
+#endif
+#ifndef ALTER /* ALTER SEQUENCE ... CACHE */
+#define ALTER 0
+#endif
+
+/* The rule that is left out or put wrong, -DBUG=...; run.sh says what happens then. */
+#ifndef BUG
+#define BUG 0
+#endif
+mtype:bug = { NOTES_FIRST, NOTE_AFTER_PAGE, PREPARED_IGNORED, OWN_IGNORED, ONE_STATEMENT, POSITION_LOST, ONE_NOTE,
+    NOTE_OF_SUBTRANSACTION, LOCKS_RELEASED_FIRST, ALTER_AT_ONCE, OWN_CHANGE_UNNOTED, READER_UNLOCKED };
+
 #define TICKS (NUMBERS * TIMES)
 #define SLOTS 3
-#define PREPARED 2 /* the slot of the prepared transaction, with -DPREPARE */
+#define PREPARED 2 /* the slot of the prepared transaction */
 #define NONE TIMES
 
 #define time_of(tick) ((tick) / NUMBERS)
@@ -27,14 +41,9 @@
 byte last;    /* the page's */
 byte durable; /* what a crash leaves of it at least */
 bit locked;   /* the page */
-#ifdef ALTER
-bit noting;   /* CACHE is above 1, as others than `altering` see it */
-bit altering; /* transaction 0 has the lock of ALTER SEQUENCE */
-bit altered;  /* what it makes of `noting` */
-#else
-#define noting true
-#define altering false
-#endif
+bit noting = !ALTER; /* CACHE is above 1, as others than `altering` see it */
+bit altering;        /* transaction 0 has the lock of ALTER SEQUENCE */
+bit altered;         /* what it makes of `noting` */
 
 /* Transactions. */
 mtype = { open, note_late, record, flush, log, leave, release };
@@ -43,11 +52,7 @@ bit has_drawn[SLOTS]; /* so it has locked the generator, to its end */
 byte tick[SLOTS];     /* that is being drawn */
 byte rows[SLOTS];
 byte note[SLOTS] = NONE;  /* its earliest; this and the lock of ALTER SEQUENCE are locks */
-#ifdef NOTE_OF_SUBTRANSACTION
 byte known[SLOTS] = NONE; /* the note that the session remembers */
-#else
-#define known note
-#endif
 
 byte visible; /* rows of transactions that have left the running set */
 
@@ -61,31 +66,10 @@ byte delivered; /* rows */
 byte crashes;
 byte moves;
 
-#ifdef ALTER_AT_ONCE
-#define others_have_drawn false
-#else
-#define others_have_drawn (has_drawn[1] || has_drawn[PREPARED])
-#endif
-
-#ifdef OWN_CHANGE_UNNOTED
-#define is_to_note(me) (altering && me == 0 -> altered : noting)
-#else
-#define is_to_note(me) (noting || altering)
-#endif
-
-#ifdef ONE_NOTE
-#define is_noted(me) (known[me] != NONE)
-#else
-#define is_noted(me) (known[me] <= time_of(tick[me]))
-#endif
-
-#ifdef PREPARED_IGNORED
-#define is_looked_at(slot) (slot != PREPARED)
-#elif defined(OWN_IGNORED)
-#define is_looked_at(slot) (slot != 0)
-#else
-#define is_looked_at(slot) true
-#endif
+#define others_have_drawn ((has_drawn[1] || has_drawn[PREPARED]) && BUG != ALTER_AT_ONCE)
+#define is_to_note(me) (BUG != OWN_CHANGE_UNNOTED -> noting || altering : (altering && me == 0 -> altered : noting))
+#define is_noted(me) (BUG != ONE_NOTE -> known[me] <= time_of(tick[me]) : known[me] != NONE)
+#define is_looked_at(slot) (slot != (BUG == PREPARED_IGNORED -> PREPARED : (BUG == OWN_IGNORED -> 0 : SLOTS)))
 
 inline raise(what, to) {
     what = (what < to -> to : what)
@@ -121,10 +105,7 @@ inline begin(me) {
 inline insert(me) {
     if
     :: rows[me] = rows[me] | 1 << tick[me]
-    :: true ->
-#ifdef NOTE_OF_SUBTRANSACTION
-       note[me] = NONE
-#endif
+    :: true -> note[me] = (BUG == NOTE_OF_SUBTRANSACTION -> NONE : note[me])
     fi;
     tick[me] = 0;
     at[me] = open
@@ -139,19 +120,13 @@ inline log_commit(me) {
 inline become_visible(me) {
     visible = visible | rows[me];
     rows[me] = 0;
-#ifdef ALTER
     noting = (altering && me == 0 -> altered : noting);
-#endif
     assert((visible & below(bound) & ~delivered) == 0)
 }
 
 inline end_locks(me) {
-#ifdef ALTER
     altering = (me == 0 -> 0 : altering);
     altered = (altering -> altered : 0)
-#else
-    skip
-#endif
 }
 
 inline prepare(me) {
@@ -177,22 +152,18 @@ inline take_step(me) {
            fi;
            locked = 1;
            has_drawn[me] = 1;
-#ifndef NOTE_AFTER_PAGE
-           make_note(me);
-#endif
+           if :: BUG != NOTE_AFTER_PAGE -> make_note(me) :: else fi;
            at[me] = record
        }
     :: d_step {
            at[me] == record ->
            last = tick[me];
            locked = 0;
-#ifdef NOTE_AFTER_PAGE
-           at[me] = note_late
+           at[me] = (BUG == NOTE_AFTER_PAGE -> note_late : flush)
        }
     :: d_step {
            at[me] == note_late ->
            make_note(me);
-#endif
            at[me] = flush
        }
     :: atomic {
@@ -206,14 +177,13 @@ inline take_step(me) {
            end_locks(me);
            begin(me)
        }
-#ifdef PREPARE
-    :: d_step { at[me] == open && has_drawn[me] && me != PREPARED && !altering && !has_drawn[PREPARED] -> prepare(me) }
-#endif
+    :: d_step {
+           PREPARE && at[me] == open && has_drawn[me] && me != PREPARED && !altering && !has_drawn[PREPARED] ->
+           prepare(me)
+       }
     :: d_step {
            at[me] == open && has_drawn[me] ->
-#ifdef LOCKS_RELEASED_FIRST
-           note[me] = NONE;
-#endif
+           note[me] = (BUG == LOCKS_RELEASED_FIRST -> NONE : note[me]);
            log_commit(me)
        }
     :: d_step {
@@ -238,19 +208,14 @@ inline alter() {
 
 inline read_position() {
     lower(settled, time_of(last));
-#ifndef POSITION_LOST
-    raise(durable, last)
-#endif
+    raise(durable, (BUG == POSITION_LOST -> 0 : last))
 }
 
 inline read_notes() {
     n = 0;
     do
     :: n < SLOTS ->
-       if
-       :: is_looked_at(n) -> lower(settled, note[n])
-       :: else
-       fi;
+       if :: is_looked_at(n) -> lower(settled, note[n]) :: else fi;
        n++
     :: else -> break
     od;
@@ -258,26 +223,15 @@ inline read_notes() {
 }
 
 /* For its call, the reader has the lock of one who draws. */
-#ifdef READER_UNLOCKED
-#define may_read true
-#define is_reading false
-#else
-#define may_read (!altering)
-#define is_reading (reader_at == position || reader_at == notes)
-#endif
+#define may_read (!altering || BUG == READER_UNLOCKED)
+#define is_reading ((reader_at == position || reader_at == notes) && BUG != READER_UNLOCKED)
 
-#ifdef NOTES_FIRST
-#define first_look read_notes
-#define second_look read_position
-#else
-#define first_look read_position
-#define second_look read_notes
-#endif
+inline take_look(at_notes) {
+    if :: at_notes -> read_notes() :: else -> read_position() fi
+}
 
 inline deliver_rows() {
-#ifndef ONE_STATEMENT
-    snapshot = visible;
-#endif
+    snapshot = (BUG == ONE_STATEMENT -> snapshot : visible);
     assert(settled >= bound);
     assert((delivered & snapshot & below(settled) & ~below(bound)) == 0);
     delivered = delivered | snapshot & below(settled) & ~below(bound);
@@ -295,14 +249,17 @@ inline read_step() {
     if
     :: d_step {
            reader_at == idle && noting && may_read ->
-#ifdef ONE_STATEMENT
-           snapshot = visible;
-#endif
+           snapshot = (BUG == ONE_STATEMENT -> visible : 0);
            settled = NONE;
            reader_at = position
        }
-    :: d_step { reader_at == position && !locked -> first_look(); reader_at = notes }
-    :: d_step { reader_at == notes && !locked -> second_look(); raise(stored, settled); reader_at = deliver }
+    :: d_step { reader_at == position && !locked -> take_look(BUG == NOTES_FIRST); reader_at = notes }
+    :: d_step {
+           reader_at == notes && !locked ->
+           take_look(BUG != NOTES_FIRST);
+           raise(stored, settled);
+           reader_at = deliver
+       }
     :: d_step { reader_at == deliver -> deliver_rows(); end_call() }
     fi
 }
@@ -338,10 +295,8 @@ inline crash() {
     od;
     n = 0;
     locked = 0;
-#ifdef ALTER
     altering = 0;
     altered = 0;
-#endif
     end_call();
     crashes++
 }
@@ -350,35 +305,27 @@ active proctype writer_0() {
 end:
     do
     :: take_step(0)
-#ifdef ALTER
-    :: d_step { at[0] == open && !altering && !others_have_drawn && !is_reading -> alter() }
-#endif
+    :: d_step { ALTER && at[0] == open && !altering && !others_have_drawn && !is_reading -> alter() }
+    :: d_step { altering && at[0] == open -> end_locks(0) } /* ROLLBACK TO SAVEPOINT: its ids stay */
     od
 }
 
 active proctype writer_1() {
 end:
-    do
-    :: take_step(1)
-    od
+    do :: take_step(1) od
 }
 
-#ifdef PREPARE
-active proctype prepared() {
+active [PREPARE] proctype prepared() {
 end:
     do
     :: take_step(PREPARED)
     od
 }
-#endif
 
 active proctype reader() {
     byte n;
 end:
-    do
-    :: read_step()
-    :: d_step { !locked && !altering && time_of(last) + 1 < TIMES -> close_time() }
-    od
+    do :: read_step() :: d_step { !locked && !altering && time_of(last) + 1 < TIMES -> close_time() } od
 }
 
 active proctype others() {

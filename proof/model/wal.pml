@@ -4,8 +4,7 @@
  * Checked: P1 (no tick is told twice; each that is drawn is above all told before), P2 (a tick is
  * told only when flushed WAL covers it), no deadlock; with -DLAYOUTS, that one storage tells ticks of
  * one layout only; with -DRAISE, that ticks drawn after raise_generator has returned are above its
- * argument. The clock may show any time: a draw may take any tick above the last one. README.md
- * lists the errors that -D makes, and their effects.
+ * argument. The clock may show any time: a draw may take any tick above the last one.
  *
  * Each process does one step at a time, and its next step is a global variable, so that a crash can
  * reset all processes at once. */
@@ -22,6 +21,33 @@
 #ifndef CRASHES
 #define CRASHES 2
 #endif
+
+/* What can happen in a search: 0 or, by -D, 1. */
+#ifndef LAYOUTS /* each call draws with one of two layouts */
+#define LAYOUTS 0
+#endif
+#ifndef RAISE /* raise_generator to any tick, by session 1; 2: repeatedly */
+#define RAISE 0
+#endif
+#ifndef NEXTVAL /* in core's order; nothing is promised about its own values */
+#define NEXTVAL 0
+#endif
+#ifndef PROMOTE /* of a standby, which has a base backup and a part of the flushed WAL */
+#define PROMOTE 0
+#endif
+#ifndef SYNC /* draws wait for the standby */
+#define SYNC 0
+#endif
+#ifndef SWITCH /* synchronous_standby_names is set at some moment; who passed before is promised nothing */
+#define SWITCH 0
+#endif
+
+/* The rule that is left out or put wrong, -DBUG=...; run.sh says what happens then. */
+#ifndef BUG
+#define BUG 0
+#endif
+mtype:bug = { NO_FLUSH, FLUSH_OWN_ONLY, NO_REDO_RULE, DIRTY_AFTER_REDO_READ, NO_STAMP_RULE, NO_LOCK, KEEP_LOCK,
+    SYNC_OF_LOGGERS, SYNC_BY_SESSION, QUEUE_BY_PAGE_LSN, BIND_WITHOUT_LOG, RAISE_FLUSH_ONLY };
 
 /* The content of a page, or of the page in a WAL record. */
 typedef Content {
@@ -42,9 +68,9 @@ Content disk; /* as it is after a loss of power */
 
 /* A record's LSN is its index. Those that no recovery will read are dropped and the rest numbered
  * anew from 1, so the redo pointer of the last complete checkpoint is always 0. */
-#ifdef SYNC
+#if SYNC
 #define MOST_RECORDS (2 * TICKS + 1)
-#elif defined(RAISE)
+#elif RAISE
 #define MOST_RECORDS (TICKS + 2)
 #else
 #define MOST_RECORDS (TICKS + 1)
@@ -63,14 +89,10 @@ byte tick[SESSIONS];
 byte up_to[SESSIONS];
 bit logged[SESSIONS]; /* nothing to be logged */
 bit core[SESSIONS];   /* it is core's nextval */
-#ifdef LAYOUTS
 byte layout[SESSIONS];
-byte told_layout; /* the layout of the ticks that this storage has told */
-#endif
-#ifdef RAISE
+byte told_layout;     /* the layout of the ticks that this storage has told */
 bit raises[SESSIONS]; /* it is raise_generator to the tick */
 byte raised;          /* the largest tick for which it has returned: later ones are above */
-#endif
 
 /* The next steps of the two processes that write the page. */
 mtype:write = { idle, publish_redo, scan, take_lock, flush_first, write_file, sync_file, complete };
@@ -82,55 +104,26 @@ short told;   /* a bit for each tick */
 byte covered; /* the largest value in flushed WAL */
 byte crashes;
 
-#ifdef PROMOTE
-bit promoted;
+bit promoted = 1 - PROMOTE;
 Content base;      /* the page in the standby's base backup */
 byte acknowledged; /* the LSN up to which a session has waited for the standby */
-#define is_one_server promoted
-#ifdef SWITCH
-bit must_wait;        /* WalSndCtl->sync_standbys_defined */
-bit exempt[SESSIONS]; /* nothing is promised: its check was before the setting was made */
-#else
-#define must_wait true
-#endif
-#else
-#define is_one_server true
-#endif
+bit must_wait = 1 - SWITCH; /* WalSndCtl->sync_standbys_defined */
+bit exempt[SESSIONS];       /* nothing is promised: its check was before the setting was made */
 
-#ifdef NO_LOCK
-#define may_lock true
-#else
-#define may_lock (!locked)
-#endif
+#define may_lock (!locked || BUG == NO_LOCK)
+#define has_stamp (page.stamped || BUG == NO_STAMP_RULE)
+#define is_after(pointer) (page_lsn > pointer || BUG == NO_REDO_RULE)
 
-#ifdef NO_STAMP_RULE
-#define has_stamp true
-#else
-#define has_stamp page.stamped
-#endif
-
-#ifdef NO_REDO_RULE
-#define is_after(pointer) true
-#else
-#define is_after(pointer) (page_lsn > pointer)
-#endif
-
-#ifdef DIRTY_AFTER_REDO_READ
-#define after_opening ask_redo
-#define after_marking (logged[me] -> close_page : log_state)
-#define after_asking mark_dirty
-#else
-#define after_opening mark_dirty
-#define after_marking ask_redo
-#define after_asking (logged[me] -> close_page : log_state)
-#endif
+/* The buffer is marked as dirty before the redo pointer is read. */
+#define MARKS_FIRST (BUG != DIRTY_AFTER_REDO_READ)
+#define after_both (logged[me] -> close_page : log_state)
+#define after_opening (MARKS_FIRST -> mark_dirty : ask_redo)
+#define after_marking (MARKS_FIRST -> ask_redo : after_both)
+#define after_asking (MARKS_FIRST -> after_both : mark_dirty)
 
 inline choose_between(what, least, most) {
     what = least;
-    do
-    :: what < most -> what++
-    :: break
-    od
+    do :: what < most -> what++ :: break od
 }
 
 inline copy(to, from) {
@@ -150,26 +143,17 @@ inline clear(content) {
 }
 
 inline raise(what, to) {
-    if
-    :: what < to -> what = to
-    :: else
-    fi
+    if :: what < to -> what = to :: else fi
 }
 
 inline flush(lsn) {
     raise(flushed, lsn);
-    if
-    :: flushed > 0 -> raise(covered, wal[flushed].last)
-    :: else
-    fi
+    if :: flushed > 0 -> raise(covered, wal[flushed].last) :: else fi
 }
 
 /* Numbers an LSN anew. */
 inline count_from_redo(lsn) {
-    if
-    :: lsn > redo -> lsn = lsn - redo
-    :: else -> lsn = 0
-    fi
+    if :: lsn > redo -> lsn = lsn - redo :: else -> lsn = 0 fi
 }
 
 inline forget(me) {
@@ -177,73 +161,52 @@ inline forget(me) {
     up_to[me] = 0;
     logged[me] = 0;
     core[me] = 0;
-#ifdef LAYOUTS
     layout[me] = 0;
-#endif
-#ifdef RAISE
     raises[me] = 0;
-#endif
-#ifdef SWITCH
     exempt[me] = 0;
-#endif
     at[me] = open_page
 }
 
 /* Any tick after the last: the result of `advance` with any clock. */
 inline choose_tick(me) {
     tick[me] = page.last + 1;
-    do
-    :: tick[me] < TICKS -> tick[me]++
-    :: break
-    od
+    do :: tick[me] < TICKS -> tick[me]++ :: break od
 }
 
 /* A draw with another layout than the page's is refused and has no effect. */
 inline choose_layout(me) {
-#ifdef LAYOUTS
     if
-    :: page.layout != 2 -> layout[me] = 1
-    :: page.layout != 1 -> layout[me] = 2
+    :: !LAYOUTS
+    :: LAYOUTS && page.layout != 2 -> layout[me] = 1
+    :: LAYOUTS && page.layout != 1 -> layout[me] = 2
     fi
-#else
-    skip
-#endif
 }
 
 inline bind_layout(me) {
-#ifdef LAYOUTS
-    if
-    :: !core[me] -> page.layout = layout[me]
-    :: else
-    fi
-#else
-    skip
-#endif
+    if :: !core[me] -> page.layout = layout[me] :: else fi
 }
 
 /* XLogInsert and PageSetLSN: the page as it will be when all ticks that are logged ahead are drawn. */
 inline insert_record(me) {
     page.bound = tick[me] + (page.ours || core[me] -> AHEAD : 0);
-    if
-    :: page.bound > TICKS -> page.bound = TICKS
-    :: else
-    fi;
+    if :: page.bound > TICKS -> page.bound = TICKS :: else fi;
     inserted++;
     copy(wal[inserted], page);
     wal[inserted].last = page.bound;
     page_lsn = inserted
 }
 
-#ifdef SYNC
 /* An XLOG_NOOP of the session's own, flushed; replay ignores it. Core's queue of waiters must not
  * contain an LSN twice. */
 inline join_queue(me) {
-#ifndef QUEUE_BY_PAGE_LSN
-    inserted++;
-    copy(wal[inserted], wal[inserted - 1]);
-    up_to[me] = inserted;
-    flush(inserted);
-#endif
+    if
+    :: BUG != QUEUE_BY_PAGE_LSN ->
+       inserted++;
+       copy(wal[inserted], wal[inserted - 1]);
+       up_to[me] = inserted;
+       flush(inserted)
+    :: else
+    fi;
     k = 0;
     do
     :: k < SESSIONS ->
@@ -254,35 +217,18 @@ inline join_queue(me) {
     k = 0;
     at[me] = in_queue
 }
-#endif
 
 #define is_counted(me) (has_stamp && page.ours && tick[me] <= page.bound)
 
 inline leave_page(me) {
     up_to[me] = page_lsn;
-#ifndef KEEP_LOCK
-    locked = 0;
-#endif
-    if
-    :: core[me] -> forget(me)
-    :: else -> at[me] = flush_wal
-    fi
+    locked = locked && BUG == KEEP_LOCK;
+    if :: core[me] -> forget(me) :: else -> at[me] = flush_wal fi
 }
 
-/* Nothing to raise: without any step that makes a draw durable, or with the flush alone. */
-#ifdef RAISE_FLUSH_ONLY
-#define after_finding flush_wal
-#endif
+/* It may be repeated, with -DRAISE=2, and log each time: bounded, so that the search ends. */
+#define may_raise(me) (RAISE && me == 1 && (raised == 0 || RAISE == 2) && inserted + TICKS - page.last < MOST_RECORDS)
 
-/* It may be repeated, and log each time: bounded, so that the search ends. */
-#ifdef RAISE_AGAIN
-#define is_enough false
-#else
-#define is_enough (raised > 0)
-#endif
-#define may_raise(me) (me == 1 && !is_enough && inserted + TICKS - page.last < MOST_RECORDS)
-
-#ifdef RAISE
 /* raise_generator(): as durable as a draw, also if the page is already that far. A page that is not
  * ours is logged each time. */
 inline open_to_raise(me) {
@@ -294,14 +240,10 @@ inline open_to_raise(me) {
     if
     :: tick[me] <= page.last ->
        tick[me] = page.last;
-#ifdef after_finding
-       leave_page(me);
-       at[me] = after_finding
-#endif
+       if :: BUG == RAISE_FLUSH_ONLY -> leave_page(me) :: else fi
     :: else
     fi
 }
-#endif
 
 inline tell_tick(me) {
 #ifndef ONLY_UNIQUE
@@ -309,20 +251,14 @@ inline tell_tick(me) {
 #endif
     assert((told & (1 << tick[me])) == 0); /* P1, no tick twice */
     told = told | (1 << tick[me]);
-#ifdef LAYOUTS
     assert(told_layout == 0 || told_layout == layout[me]);
     told_layout = layout[me]
-#endif
 }
 
 inline tell(me) {
     if
-#ifdef RAISE
     :: raises[me] -> raise(raised, tick[me])
-#endif
-#ifdef SWITCH
     :: exempt[me]
-#endif
     :: else -> tell_tick(me)
     fi
 }
@@ -337,9 +273,7 @@ inline take_step(me) {
        at[me] = after_opening;
 #ifndef ONLY_UNIQUE
        assert((told >> tick[me]) == 0); /* P1, in order */
-#ifdef RAISE
        assert(tick[me] > raised)
-#endif
 #endif
     :: at[me] == mark_dirty ->
        dirty = 1;
@@ -355,69 +289,41 @@ inline take_step(me) {
     :: at[me] == log_state ->
        if
        :: core[me] -> page.ours = 0
-#ifdef RAISE
        :: raises[me] /* ours or not, as it was */
-#endif
        :: else -> page.stamped = 1; page.ours = 1
        fi;
-#ifdef BIND_WITHOUT_LOG
+       if :: BUG != BIND_WITHOUT_LOG -> bind_layout(me) :: else fi;
        insert_record(me);
        bind_layout(me);
-#else
-       bind_layout(me);
-       insert_record(me);
-#endif
        at[me] = close_page
     :: at[me] == close_page ->
        page.last = tick[me];
        leave_page(me)
     :: at[me] == flush_wal ->
-#ifdef NO_FLUSH
-       skip;
-#elif defined(FLUSH_OWN_ONLY)
-       if
-       :: !logged[me] -> flush(up_to[me])
-       :: else
-       fi;
-#else
-       flush(up_to[me]);
-#endif
-       at[me] = (is_one_server -> give : wait_standby)
-#ifdef SYNC
+       if :: BUG != NO_FLUSH && (BUG != FLUSH_OWN_ONLY || !logged[me]) -> flush(up_to[me]) :: else fi;
+       at[me] = (promoted -> give : wait_standby)
     :: at[me] == wait_standby ->
        if
-#ifdef SWITCH
        :: !must_wait -> exempt[me] = 1; at[me] = give
-#endif
-       :: must_wait && acknowledged >= up_to[me] -> at[me] = give
-       :: must_wait && acknowledged < up_to[me] -> join_queue(me)
-#ifdef SYNC_BY_SESSION
-       :: must_wait -> at[me] = give /* the session's copy of the setting is an older one */
-#endif
+       :: SYNC && must_wait && acknowledged >= up_to[me] -> at[me] = give
+       :: SYNC && must_wait && acknowledged < up_to[me] -> join_queue(me)
+       :: must_wait && BUG == SYNC_BY_SESSION -> at[me] = give /* the session's copy of the setting is an older one */
+       :: !SYNC ->
+          if :: BUG == SYNC_OF_LOGGERS && !logged[me] -> raise(acknowledged, up_to[me]) :: else fi;
+          at[me] = give
        fi
     :: at[me] == in_queue ->
        raise(acknowledged, up_to[me]);
        at[me] = give
-#else
-    :: at[me] == wait_standby ->
-#ifdef SYNC_OF_LOGGERS
-       if
-       :: !logged[me] -> raise(acknowledged, up_to[me])
-       :: else
-       fi;
-#endif
-       at[me] = give
-#endif
     :: at[me] == give ->
        tell(me);
        forget(me)
     /* It fails or is cancelled after the draw. */
     :: at[me] == flush_wal || at[me] == give || at[me] == wait_standby || at[me] == in_queue ->
        forget(me)
-#ifdef NEXTVAL
     /* Core's nextval_internal reads the redo pointer before it marks the buffer; nothing is
      * promised about its values. It does not trust a negative log_cnt. */
-    :: at[me] == open_page && may_lock && page.last < TICKS ->
+    :: NEXTVAL && at[me] == open_page && may_lock && page.last < TICKS ->
        locked = 1;
        core[me] = 1;
        tick[me] = page.last + 1;
@@ -425,11 +331,8 @@ inline take_step(me) {
        at[me] = core_mark_dirty
     :: at[me] == core_mark_dirty ->
        dirty = 1;
-       at[me] = (logged[me] -> close_page : log_state)
-#endif
-#ifdef RAISE
+       at[me] = after_both
     :: at[me] == open_page && may_lock && may_raise(me) -> open_to_raise(me)
-#endif
     fi
 }
 
@@ -446,10 +349,7 @@ inline take_write_step(who_at, after) {
     :: who_at == write_file ->
        if
        :: dirty ->
-          if
-          :: copy(disk, file)
-          :: true
-          fi;
+          if :: copy(disk, file) :: true fi;
           copy(file, page);
           dirty = 0
        :: else
@@ -468,10 +368,7 @@ inline drop_old_wal() {
     :: k > inserted -> break
     od;
     k = 0;
-    do
-    :: k < SESSIONS -> count_from_redo(up_to[k]); k++
-    :: else -> break
-    od;
+    do :: k < SESSIONS -> count_from_redo(up_to[k]); k++ :: else -> break od;
     k = 0;
     count_from_redo(page_lsn);
     flushed = flushed - redo;
@@ -483,7 +380,7 @@ inline drop_old_wal() {
 /* CreateCheckPoint and BufferSync. Without new WAL there is no checkpoint. */
 inline take_checkpoint_step() {
     if
-    :: checkpointer_at == idle && is_one_server && (dirty || inserted > 0) ->
+    :: checkpointer_at == idle && promoted && (dirty || inserted > 0) ->
        redo = inserted;
        checkpointer_at = publish_redo
     :: checkpointer_at == publish_redo ->
@@ -505,10 +402,7 @@ inline take_checkpoint_step() {
 
 inline stop_all() {
     k = 0;
-    do
-    :: k < SESSIONS -> forget(k); k++
-    :: else -> break
-    od;
+    do :: k < SESSIONS -> forget(k); k++ :: else -> break od;
     k = 0;
     checkpointer_at = idle;
     writer_at = idle;
@@ -516,10 +410,7 @@ inline stop_all() {
 }
 
 inline empty_wal() {
-    do
-    :: inserted > 0 -> clear(wal[inserted]); inserted--
-    :: else -> break
-    od;
+    do :: inserted > 0 -> clear(wal[inserted]); inserted-- :: else -> break od;
     flushed = 0;
     redo = 0;
     redo_seen = 0;
@@ -533,15 +424,9 @@ inline empty_wal() {
  * end of recovery there is nothing to replay. */
 inline crash() {
     stop_all();
-    if
-    :: copy(page, file)
-    :: copy(page, disk)
-    fi;
+    if :: copy(page, file) :: copy(page, disk) fi;
     choose_between(k, flushed, inserted);
-    if
-    :: k > 0 -> copy(page, wal[k])
-    :: else
-    fi;
+    if :: k > 0 -> copy(page, wal[k]) :: else fi;
     k = 0;
     empty_wal();
     copy(file, page);
@@ -553,10 +438,7 @@ inline crash() {
 inline promote() {
     stop_all();
     choose_between(k, acknowledged, flushed);
-    if
-    :: k > 0 -> copy(page, wal[k])
-    :: else -> copy(page, base)
-    fi;
+    if :: k > 0 -> copy(page, wal[k]) :: else -> copy(page, base) fi;
     empty_wal();
     copy(file, base);
     copy(disk, base);
@@ -579,21 +461,15 @@ inline promote() {
 }
 
 proctype session(byte me) {
-#ifdef SYNC
     byte k;
-#endif
 end:
-    do
-    :: atomic { take_step(me) }
-    od
+    do :: atomic { take_step(me) } od
 }
 
 proctype checkpointer() {
     byte k;
 end:
-    do
-    :: atomic { take_checkpoint_step() }
-    od
+    do :: atomic { take_checkpoint_step() } od
 }
 
 proctype writer() {
@@ -608,20 +484,16 @@ proctype fault() {
     byte k;
 end:
     do
-    :: atomic { crashes < CRASHES && is_one_server -> crashes++; crash() }
-#ifdef PROMOTE
+    :: atomic { crashes < CRASHES && promoted -> crashes++; crash() }
     :: atomic { !promoted -> promote() }
-#endif
     od
 }
 
-#ifdef SWITCH
 /* synchronous_standby_names is set and read again. */
 proctype setting() {
 end:
     atomic { !must_wait -> must_wait = 1 }
 }
-#endif
 
 /* If no process can continue, every tick has been drawn. */
 proctype watch() {
@@ -634,23 +506,17 @@ init {
     byte n;
     atomic {
         page.stamped = 1;
-#ifdef PROMOTE
         copy(base, page);
 #ifdef COPY
         acknowledged = 1;
-#endif
-#endif
-#ifdef COPY
         /* CREATE DATABASE ... TEMPLATE: a record of the whole page, with the original's stamp,
          * count of logged values and layout. Ticks that the original has told are told. */
         page.last = 1;
         page.bound = 1 + AHEAD;
         page.stamped = 0;
         page.ours = 1;
-#ifdef LAYOUTS
-        page.layout = 1;
-        told_layout = 1;
-#endif
+        page.layout = LAYOUTS;
+        told_layout = LAYOUTS;
         inserted = 1;
         copy(wal[1], page);
         page_lsn = 1;
@@ -661,14 +527,9 @@ init {
         copy(disk, page);
         checkpointer_at = idle;
         writer_at = idle;
-        do
-        :: n < SESSIONS -> forget(n); run session(n); n++
-        :: else -> break
-        od;
+        do :: n < SESSIONS -> forget(n); run session(n); n++ :: else -> break od;
         n = 0;
-#ifdef SWITCH
-        run setting();
-#endif
+        if :: SWITCH -> run setting() :: else fi;
         run checkpointer();
         run writer();
         run fault();

@@ -34,7 +34,7 @@
 #define SESSIONS
 #endif
 
-/* The rule that is left out or put wrong, -DBUG=... README.md says what each does. */
+/* The rule that is left out or put wrong, -DBUG=...; run.sh says what happens then. */
 #ifndef BUG
 #define BUG NONE
 #endif

@@ -3,6 +3,7 @@
 # pg_proc, so that a new one is covered as it is.
 use Calls;
 use Docs;
+use Session;
 use ShardidTest;
 
 # Which values meet is random where there are too many to call all: the seed brings them again.
@@ -81,13 +82,17 @@ sub circumstances_of
 	return @all;
 }
 
-# The answers, a line a call: number|answer.
+# The answers, a line a call: number|answer. One session makes all calls, as if each time it were a new one.
+local $PostgreSQL::Test::Utils::timeout_default = 3600;
+my $session = open_session($node);
+
 sub answers
 {
 	my ($calls, $is_stable, $script) = @_;
 	my $copy = join '', map { join("\t", $_, map({ s/\\/\\\\/gr } @{ $calls->[$_] }{qw(before text by_column)}), $is_stable) . "\n" } 0 .. $#$calls;
 	utf8::encode($copy);
-	my ($code, $out, $err) = $node->psql('postgres', <<SQL, on_error_stop => 0, timeout => 3600);
+	my @said = split /\n/, ask($session, <<SQL);
+DISCARD ALL;
 TRUNCATE calls;
 COPY calls FROM STDIN;
 ${copy}\\.
@@ -98,8 +103,8 @@ CREATE TEMP SEQUENCE temporary;
 GRANT ALL ON SEQUENCE temporary TO public;
 $script
 SQL
-	diag $err if $err;
-	return split /\n/, $out;
+	diag $_ for grep { !/^\d+\|/ } @said;
+	return grep { /^\d+\|/ } @said;
 }
 
 my ($calls, $violations) = (0, 0);
@@ -171,5 +176,6 @@ is(join(' ', never_met($parts{$_})), '', "$_: every SQLSTATE listed has come up"
 unlike(slurp_file($node->logfile), qr/PANIC|TRAP:|terminated by signal|runtime error:/, 'nothing worse in the log');
 diag "to repeat these calls: SHARDID_SEED=$seed" if $violations;
 note_fault('every boundary of every argument', rounds(1, 10), "$calls calls", $violations);
+close_session($session);
 stop_server();
 done_testing();

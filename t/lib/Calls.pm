@@ -178,22 +178,15 @@ sub values_of
 sub combinations
 {
 	my (@values) = @_;
-	return product_of(@values) if product(1, map { scalar @$_ } @values) <= 300;
-	my (@singles, @pairs);
-	for my $i (0 .. $#values)
-	{
-		push @singles, map { { $i => $_ } } @{ $values[$i] };
-		for my $j ($i + 1 .. $#values)
-		{
-			push @pairs, map { { $i => $_->[0], $j => $_->[1] } } product_of($values[$i], $values[$j]);
-		}
-	}
+	return product_of(@values) if product(1, map { scalar @$_ } @values) <= rounds(100, 300);
+	my @singles = map { my $i = $_; map { { $i => $_ } } @{ $values[$i] } } 0 .. $#values;
+	my @pairs = map { { map { $_ => $values[$_][ rand @{ $values[$_] } ] } head(2, shuffle 0 .. $#values) } } 1 .. rounds(30, 2000);
 	return map {
 		my $usual = rand() < 0.75;
 		my @row = map { $_->[ $usual ? 0 : rand @$_ ] } @values;
 		@row[ keys %$_ ] = values %$_;
 		\@row
-	} @singles, head(rounds(50, 2000), shuffle @pairs);
+	} @singles, @pairs;
 }
 
 sub product_of

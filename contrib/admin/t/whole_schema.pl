@@ -66,10 +66,10 @@ for my $version (sort keys %install)
 	$install{$version}->();
 	like(on(block('old-sessions'), $superuser), qr/^$pid_of_old\|app\|/m, "$version: a session that is older is listed");
 	my $before = dump_of_schema();
-	my %clients = map { $_ => start_clients($node->connstr . ' user=app', 2, $statements_of{$_}, dbname => 'shop', pause_ms => 2) } sort keys %statements_of;
+	my %clients = map { $_ => start_clients($node->connstr . ' user=app', 2, $statements_of{$_}, dbname => 'shop', pause_ms => 5) } sort keys %statements_of;
 	my $wait_for_more = sub {
 		my @files = map { @{ $_->{files} } } values %clients;
-		my %enough = map { $_ => (-s $_ // 0) + 2000 } @files;
+		my %enough = map { $_ => (-s $_ // 0) + 1000 } @files;
 		return await_event('the clients are told more', sub { return !grep { (-s $_ // 0) < $enough{$_} } @files });
 	};
 	$wait_for_more->();

@@ -70,13 +70,13 @@ sub ids_received
 	return map { my $n = 0; $n += @$_ for @{ read_told($_) }; $n } @clients;
 }
 
-# A session that draws an id every $params{ms} (10) for $params{seconds} (600) or until finish_drawing, also after
+# A session that draws an id every $params{ms} (25) for $params{seconds} (600) or until finish_drawing, also after
 # errors.
 sub start_drawing
 {
 	my ($node, $generator, %params) = @_;
 	my $dir = PostgreSQL::Test::Utils::tempdir();
-	my $ms = $params{ms} // 10;
+	my $ms = $params{ms} // 25;
 	append_to_file("$dir/told", '');
 	my $pid = fork // die "fork: $!";
 	if ($pid == 0)

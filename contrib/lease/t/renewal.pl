@@ -2,6 +2,7 @@
 # the registry is down.
 use List::Util 'sum';
 use Leases;
+use Session;
 use ShardidTest;
 
 my $registry = new_registry('registry');
@@ -25,13 +26,15 @@ draw_one($member, 'steady');
 my $workers = worker_starts($member);
 my $incarnations = q(SELECT since FROM shardid_lease.id_space_shards WHERE space = 'steady' AND shard = 0);
 my $since = $registry->safe_psql('postgres', $incarnations);
-my $load = start_clients($member, 16, [ q(SELECT next_id(generator => 'steady')), 'SELECT pg_sleep(0.02)' ]);
+my $load = start_clients($member, 16, [ q(SELECT next_id(generator => 'steady')), 'SELECT pg_sleep(0.1)' ]);
+my $watch = open_session($member);
 my (%renewals, %of_idle);
 ok(wait_until(sub {
-	my ($renewed_at, $idle_renewed_at) = split /\n/, $member->safe_psql('postgres', 'SELECT renewed_at FROM shardid_lease.shard_leases ORDER BY shard');
+	my ($renewed_at, $idle_renewed_at) = split /\n/, ask($watch, 'SELECT renewed_at FROM shardid_lease.shard_leases ORDER BY shard;');
 	$renewals{$renewed_at} = $of_idle{$idle_renewed_at} = 1;
 	return keys %renewals >= 4;
 }), 'it is renewed');
+close_session($watch);
 finish_clients($load, 1);
 all_ids(@{ read_told($load) });
 my $verdict = judge_clients([$load]);

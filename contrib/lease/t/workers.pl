@@ -5,6 +5,7 @@
 use List::Util 'max';
 use Time::HiRes 'usleep';
 use Leases;
+use Session;
 use ShardidTest;
 
 my $registry = new_registry('registry');
@@ -28,13 +29,14 @@ sub most_workers
 		append_to_file("$dir/sql", $sql);
 		[ IPC::Run::start([ 'psql', '-Xqt', '-d', $member->connstr($dbname), '-f', "$dir/sql" ], '<', \'', '>', "$dir/said", '2>&1', IPC::Run::timer(180)), "$dir/said" ]
 	} @sessions;
-	my $most = 0;
+	my ($most, $watch) = (0, open_session($member));
 	while (grep { runs($_->[0]) } @running)
 	{
-		$most = max($most, workers_of($member));
+		$most = max($most, ask($watch, q(SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'shardid lease';)));
 		usleep 50_000;
 	}
 	$_->[0]->finish for @running;
+	close_session($watch);
 	return ($most, map { slurp_file($_->[1]) } @running);
 }
 

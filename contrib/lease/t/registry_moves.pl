@@ -32,15 +32,12 @@ sub happens
 	my $name = $what =~ tr/ /_/r;
 	my ($since, $fresh) = ("since_$name", "fresh_$name");
 	$save->($name);
-	my $shard = on_member("CREATE SEQUENCE $since; CREATE SEQUENCE $fresh; SELECT shardid_lease.lease_shard('ids', 'registry', '$since')");
-	on_member($renew);
+	my ($shard) = split /\n/, on_member("CREATE SEQUENCE $since; CREATE SEQUENCE $fresh; SELECT shardid_lease.lease_shard('ids', 'registry', '$since'); $renew");
 	my @drawing = map { start_drawing($member, $_) } 'known', $since;
 	$set_back->($name);
-	on_member("ALTER SERVER registry OPTIONS (SET host '@{[ $registry->host ]}', SET port '@{[ $registry->port ]}')");
-	is(on_registry("SELECT count(*) FROM shardid_lease.granted_shard WHERE shard = $shard"), $more{moved} ? 1 : 0, "$what: what it knows");
-
 	# One that has nothing to prove asks first.
-	on_member($renew) if $more{is_unnoticed};
+	on_member("ALTER SERVER registry OPTIONS (SET host '@{[ $registry->host ]}', SET port '@{[ $registry->port ]}')" . ($more{is_unnoticed} ? "; $renew" : ''));
+	is(on_registry("SELECT count(*) FROM shardid_lease.granted_shard WHERE shard = $shard"), $more{moved} ? 1 : 0, "$what: what it knows");
 	my $join = "SELECT shardid_lease.lease_shard('ids', 'registry', '$fresh', $shard)";
 	my $says = $more{says} // qr/registry_was_(restored|moved)\(.*registry_was_(?!\1)(?:restored|moved)\(/s;
 	like(error_of($member, 'postgres', $_), qr/ERROR: .*$says/s, "$what: $_ is refused") for $join, q(SELECT shardid_lease.take_over_shard('known'));
@@ -61,8 +58,7 @@ sub happens
 		cmp_ok(window_of($fresh, 'from'), 'ge', window_of($since, 'until'), 'in a window after the forgotten one');
 	}
 	my @told = map { scalar grep { defined $_->[0] } finish_drawing($_) } @drawing;
-	my $until = window_of('known', 'until');
-	on_member(q(SELECT raise_generator('known', id_lower_bound(until)) FROM shardid_lease.shard_leases WHERE generator = 'known'::regclass));
+	my ($until) = split /\|/, on_member(q(SELECT until, raise_generator('known', id_lower_bound(until)) FROM shardid_lease.shard_leases WHERE generator = 'known'::regclass));
 	my @ids = draw_from_all(map { [ $member, 'postgres', $_ ] } 'known', $more{moved} ? $since : $fresh);
 	is(scalar(grep { $_ > 0 } @told, @ids), 4, "$what: @told ids meanwhile, and then @ids");
 	cmp_ok(window_of('known', 'from'), 'ge', $until, 'in a later window') unless $more{moved};

@@ -9,11 +9,13 @@ use IPC::Run;
 
 our @EXPORT = qw(open_session ask close_session);
 
+# On a node, or by a connection string.
 sub open_session
 {
 	my ($node, @options) = @_;
+	my $address = ref $node ? $node->connstr('postgres') : $node;
 	my %session = (in => '', out => '', guard => IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default, name => 'a step of psql'));
-	$session{psql} = IPC::Run::start([ 'psql', '-XAtq', @options, '-d', $node->connstr('postgres') ],
+	$session{psql} = IPC::Run::start([ 'psql', '-XAtq', @options, '-d', $address ],
 		'<', \$session{in}, '>', \$session{out}, '2>&1', $session{guard});
 	return \%session;
 }

@@ -10,6 +10,7 @@ use POSIX ();
 use Initdb;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Session;
 use Test::More;
 use Time::HiRes qw(usleep);
 
@@ -72,6 +73,23 @@ SQL
 		my ($node, $mode) = @_;
 		check_generators($node) if $node->{_pid} && ($mode // '') ne 'immediate';
 		return $stop->(@_);
+	};
+	# PostgreSQL's own starts psql for each poll. A session that cannot connect, or is ended, is opened again.
+	*PostgreSQL::Test::Cluster::poll_query_until = sub {
+		my ($node, $dbname, $query, $expected) = @_;
+		my ($session, $said);
+		for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
+		{
+			eval { $said = ask($session //= open_session($node->connstr($dbname)), "$query;"); 1 } or undef $session;
+			if ($session && $said eq ($expected // 't'))
+			{
+				close_session($session);
+				return 1;
+			}
+			usleep 100_000;
+		}
+		diag "polled in vain: $query\nthe last answer: " . ($said // 'none');
+		return 0;
 	};
 }
 

@@ -52,3 +52,10 @@ with engine.begin() as connection:
     say('nothing_drawn', drawn(connection) == before)
     say('otherwise', *differences(connection, "ids.next_id(generator => 'ids.shardid_seq')"))
     say('drawn', drawn(connection) > before)
+
+with engine.connect() as connection, connection.begin() as transaction:
+    connection.execute(sa.text('''CREATE FUNCTION next_order_id() RETURNS bigint LANGUAGE sql
+        RETURN ids.next_id('ids.shardid_seq'::regclass, '2026-01-01 00:00:00+00', shard_bits => 10, sequence_bits => 12);
+        ALTER TABLE invoices ALTER id SET DEFAULT next_order_id()'''))
+    say('by_function', *differences(connection, 'next_order_id()'))
+    transaction.rollback()

@@ -68,6 +68,7 @@ is(on(q{SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'invo
 	$alembic->{default}[0], 'Alembic: the default is written as \d prints it');
 is("@{ $alembic->{as_printed} } $alembic->{nothing_drawn}[0]", ' True', 'Alembic: so autogenerate finds no difference, and draws no id');
 is("@{ $alembic->{otherwise} } $alembic->{drawn}[0]", 'modify_default True', 'Alembic: written otherwise it finds one, and draws ids');
+is("@{ $alembic->{by_function} }", '', 'Alembic: and none for a function around a layout');
 
 # --- PHP
 

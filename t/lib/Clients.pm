@@ -69,7 +69,7 @@ sub gets_as_page_says
 {
 	my ($client, $type, $got) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	my ($row) = slurp_file('docs/clients.md') =~ /^\| (?:[^|]+; )?\Q$client\E(?:; [^|]+)? \| (.*) \|$/m;
+	my ($row) = slurp_file('docs/clients.md') =~ /^\| (?:[^|]+; )?\Q$client\E(?:; [^|]+)? \| (`\w+` \| .*) \|$/m;
 	my $as_got = $got eq $exact ? 'exact' : "**$got**";
 	return Test::More::is($row, "`$type` | $as_got", "$client: the page says that $exact is the $type $got");
 }

@@ -1,9 +1,15 @@
 'use strict';
 
 const { sql } = require('drizzle-orm');
-const { bigint, pgTable, text } = require('drizzle-orm/pg-core');
+const { customType, pgTable, text } = require('drizzle-orm/pg-core');
+
+const id = customType({ dataType: () => 'bigint' });
 
 exports.orders = pgTable('orders', {
-    id: bigint({ mode: 'bigint' }).primaryKey().default(sql`ids.next_id()`),
+    id: id().primaryKey().default(sql`ids.next_id()`),
     customer: text(),
+});
+
+exports.invoices = pgTable('invoices', {
+    id: id().primaryKey().default(sql`next_order_id()`),
 });

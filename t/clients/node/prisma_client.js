@@ -4,7 +4,7 @@
 
 const { spawnSync } = require('child_process');
 const { chmodSync, mkdirSync, readFileSync, readdirSync, writeFileSync } = require('fs');
-const { run, say, versionOf } = require('./say');
+const { run, say, versionOf, withLayout } = require('./say');
 
 // What the tool prints, without empty lines and colours. It migrates on terminals only, which script makes.
 function prisma(...command) {
@@ -29,12 +29,15 @@ function prisma(...command) {
 function migrate() {
     mkdirSync(`${__dirname}/migrations/0_shardid`, { recursive: true });
     writeFileSync(`${__dirname}/migrations/0_shardid/migration.sql`,
-        readFileSync(`${__dirname}/prisma_first_migration.sql`, 'utf8') + readFileSync('t/clients/sharded.sql', 'utf8'));
+        readFileSync(`${__dirname}/first_migration.sql`, 'utf8') + readFileSync('t/clients/sharded.sql', 'utf8'));
     say('deployed', prisma('migrate', 'deploy').match(/successfully applied|$/)[0]);
     say('migrated', prisma('migrate', 'dev', '--name', 'orders').match(/now in sync|$/)[0]);
     const [name] = readdirSync(`${__dirname}/migrations`).filter((entry) => entry.endsWith('_orders'));
     say('migration', readFileSync(`${__dirname}/migrations/${name}/migration.sql`, 'utf8').match(/"id" .*/)[0]);
     say('again', prisma('migrate', 'dev', '--name', 'again').match(/Already in sync|$/)[0]);
+    withLayout('schema.prisma');
+    for (const name of ['first', 'second'])
+        say(name, prisma('migrate', 'dev', '--name', name).match(/now in sync|Already in sync|$/)[0]);
     say('pulled', prisma('db', 'pull', '--print').match(/id +BigInt.*/)[0].replace(/ +/g, ' '));
 }
 

@@ -1,9 +1,9 @@
-// Run by t/clients/node.pl: a table by a migration that TypeORM generates, and rows. The server is named by PGHOST,
+// Run by t/clients/node.pl: tables by migrations that TypeORM generates, and rows. The server is named by PGHOST,
 // PGPORT, PGDATABASE and PGUSER.
 'use strict';
 
 const { spawnSync } = require('child_process');
-const { run, say, versionOf } = require('./say');
+const { run, say, versionOf, withLayout } = require('./say');
 const { source } = require('./typeorm_source');
 
 function typeorm(...command) {
@@ -29,5 +29,9 @@ run(async () => {
 
     await orders.insert({ id: '4032112536055714817', customer: 'exact' });
     say('exact', (await orders.findOneBy({ customer: 'exact' })).id);
+
+    withLayout('typeorm_source.js');
+    say('of_layout', ...['First', 'Second'].flatMap((name) =>
+        [typeorm('migration:generate', '--outputJs', `typeorm_migrations/${name}`), typeorm('migration:run')]));
     await source.destroy();
 });

@@ -12,7 +12,14 @@ const Order = new EntitySchema({
     },
 });
 
+const Invoice = new EntitySchema({
+    name: 'Invoice',
+    tableName: 'invoices',
+    columns: { id: { type: 'bigint', primary: true, default: () => `next_order_id()` } },
+});
+
 const { PGHOST: host, PGPORT: port, PGDATABASE: database, PGUSER: username } = process.env;
 exports.source = new DataSource({
-    type: 'postgres', host, port, database, username, entities: [Order], migrations: [`${__dirname}/typeorm_migrations/*.js`],
+    type: 'postgres', host, port, database, username, entities: [Order, Invoice],
+    migrations: [`${__dirname}/typeorm_migrations/*.js`],
 });

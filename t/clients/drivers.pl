@@ -1,6 +1,6 @@
 # docs/clients.md by drivers and frameworks: INSERT ... RETURNING with a default of next_id gives a program the stored id,
 # in the type that the page names. In Python psycopg 2 and 3, Django with contrib/django, SQLAlchemy and Alembic; Active
-# Record; PHP; with FULL=1 also pgx, JDBC and Hibernate. t/clients/node.pl has Node.js.
+# Record; PHP; with FULL=1 also Doctrine, pgx, JDBC and Hibernate. t/clients/node.pl has Node.js.
 use Clients;
 use ShardidTest;
 
@@ -122,7 +122,8 @@ is(error_of_app('INSERT INTO photos (user_id) VALUES (4007)'), '42501', 'the tri
 
 SKIP:
 {
-	skip 'pgx, JDBC and Hibernate take long, see make test-full', 1 unless $ENV{FULL};
+	skip 'Doctrine, pgx, JDBC and Hibernate take long, see make test-full', 1 unless $ENV{FULL};
+	doctrine();
 	pgx();
 	jdbc();
 	hibernate();
@@ -130,6 +131,19 @@ SKIP:
 
 $node->stop;
 done_testing();
+
+# --- Doctrine
+
+sub doctrine
+{
+  SKIP:
+	{
+		skip 'the page names the Doctrine of Debian 12', 1 unless slurp_file('/etc/os-release') =~ /^VERSION_CODENAME=bookworm$/m;
+		new_database('doctrine', 'ids.sql', 'tables.sql');
+		client('Doctrine', 'orders', [ 'php', 't/clients/doctrine_client.php' ]);
+	}
+	return;
+}
 
 # --- pgx
 

@@ -1,9 +1,9 @@
 # Random faults: of servers, clocks, workers and the connection to the registry, and of the registry itself, which is
 # copied, restored, and fails over with and without its last grants. No id is repeated, no two incarnations use one
 # millisecond of a shard, and after a fault each generator draws that may; one that has lost its shard draws after
-# take_over_shard(). make test has some rounds of a small fleet; make test-full has an hour, in which generators draw 10 s
-# after a fault at most, and every other fleet is a large one, whose clocks may be wrong by a day: its shards draw at the
-# end. SECONDS_EACH sets the duration (3600); SHARDID_SEED repeats a run.
+# take_over_shard(), or lease_shard() if another generator has leased its shard. make test has some rounds of a small
+# fleet; make test-full has an hour, in which every other fleet is a large one, whose clocks may be wrong by a day:
+# its shards draw at the end. SECONDS_EACH sets the duration (3600); SHARDID_SEED repeats a run.
 use List::Util qw(max min shuffle);
 use Time::HiRes qw(time);
 use Faults;
@@ -16,7 +16,7 @@ srand $seed;
 diag "SHARDID_SEED=$seed";
 my $seconds = $ENV{SECONDS_EACH} || 3600;
 my $seconds_of_a_fleet = min(900, $seconds / 2);
-my $patience = $is_long ? 10 : $PostgreSQL::Test::Utils::timeout_default;
+my $patience = $PostgreSQL::Test::Utils::timeout_default;
 
 sub place_for
 {
@@ -36,15 +36,15 @@ sub recovered
 	my @lost = $fleet->places_that_do_not_draw($patience, qr/is held by|last held by|was released|take_over_shard/);
 	my $took = time - $start;
 	is_wrong($fleet, "silent after $patience s: " . $_->{node}->name . " $_->{db}: $_->{error}") for grep { !$_->{is_lost} } @lost;
-	take_back($fleet, $patience, @lost);
+	take_back($fleet, @lost);
 	return $took;
 }
 
 sub take_back
 {
-	my ($fleet, $within, @lost) = @_;
+	my ($fleet, @lost) = @_;
 	eval { $fleet->take_back(@lost); 1 } or is_wrong($fleet, "no takeover: $@");
-	is_wrong($fleet, 'silent after a takeover: ' . $_->{node}->name . " $_->{db}: $_->{error}") for $fleet->places_that_do_not_draw($within);
+	is_wrong($fleet, 'silent after a takeover: ' . $_->{node}->name . " $_->{db}: $_->{error}") for $fleet->places_that_do_not_draw($patience);
 	return;
 }
 
@@ -53,7 +53,7 @@ sub run_round
 	my ($fleet, $kind) = @_;
 	my $place = place_for($fleet, $kind);
 	local $SIG{ALRM} = sub { die "a round does not end\n" };
-	alarm 30 * $patience;
+	alarm 10 * $patience;
 	$fleet->load(4, map { $fleet->any_place(sub { $_[0] != $place }) } 1 .. 2);
 	$fleet->load(8, $place);
 	$fleet->nap(0.3);
@@ -91,7 +91,7 @@ for (my $number = 1; $is_long ? time < $end : $number == 1; $number++)
 		$sum->{ids} += $fleet->{ids} - $ids;
 		$sum->{wrong} += @{ $fleet->{wrong} } - $wrong;
 	}
-	take_back($fleet, 20, $fleet->places_that_do_not_draw(5)) if $is_wild;
+	take_back($fleet, $fleet->places_that_do_not_draw(5)) if $is_wild;
 	is(scalar @{ $fleet->{wrong} }, 0, "fleet $number: nothing is wrong or stuck") or diag explain $fleet->{wrong};
 	my $space = judge_space($fleet->{notes}, sequence_bits => $fleet->{sequence_bits});
 	is("$space->{duplicates} $space->{shared_ms}", '0 0', "fleet $number: of $space->{ids} ids none twice, no millisecond shared")

@@ -170,7 +170,7 @@ our %faults = (
 			'|', [ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $there->{node}->connstr('restored') ], '>', \my $output) or die 'the dump is not restored';
 		beside($fleet, $place, $there);
 		$fleet->end_load;
-		$there->{node}->safe_psql('postgres', 'DROP DATABASE restored');
+		$fleet->insist({ %$there, db => 'postgres' }, 'DROP DATABASE restored');
 	} },
 	# There must be no session in the template meanwhile, but there is load just before and just after.
 	'CREATE DATABASE TEMPLATE' => { do => sub {
@@ -178,11 +178,12 @@ our %faults = (
 		my $copy = { %$place, db => 'copied' };
 		my $strategy = rand() < 0.5 ? 'wal_log' : 'file_copy';
 		$fleet->end_load;
-		$place->{node}->safe_psql('postgres', "CREATE DATABASE copied TEMPLATE $place->{db} STRATEGY $strategy");
+		my $postgres = { %$place, db => 'postgres' };
+		$fleet->insist($postgres, "CREATE DATABASE copied TEMPLATE $place->{db} STRATEGY $strategy");
 		$fleet->load(4, $place, $copy);
 		$fleet->nap(0.6);
 		$fleet->end_load($copy);
-		$place->{node}->safe_psql('postgres', 'DROP DATABASE copied');
+		$fleet->insist($postgres, 'DROP DATABASE copied');
 	} },
 	'clock of a member wrong' => { wild => 1, do => sub {
 		my ($fleet, $place) = @_;

@@ -11,6 +11,9 @@ our @EXPORT = qw($shard_bits $sequence_bits $layout);
 # No window or no lease, a standby, and a statement in a failed transaction.
 my $tolerated = '55000,57P03,25006,25P02';
 
+# Load waits half a second for the registry; where what must come is awaited, a slow machine may need longer.
+my $longer = "SET shardid_lease.timeout = '10s';";
+
 # Four ids per millisecond: two generators that draw for one shard at the same time almost certainly collide.
 our ($shard_bits, $sequence_bits) = (20, 2);
 our $layout = "shard_bits => $shard_bits, sequence_bits => $sequence_bits";
@@ -30,7 +33,7 @@ sub load
 				"SELECT $next", "SELECT $next FROM generate_series(1, 30)", @named,
 				'BEGIN ISOLATION LEVEL REPEATABLE READ', "SELECT $next", "SELECT $next", 'ROLLBACK'
 			],
-			dbname => $place->{db}, reconnect => 1, tolerate => $tolerated, pause_ms => $self->{pause_ms});
+			dbname => $place->{db}, reconnect => 1, tolerate => $tolerated, pause_ms => $pause_ms);
 		push @{ $self->{load} }, { place => $place, clients => $clients };
 	}
 	return;
@@ -107,14 +110,15 @@ sub places_that_do_not_draw
 sub ask_for_ids
 {
 	my ($node, @places) = @_;
-	my $sql = join '', map { "\\connect $_->{db}\n\\warn of $_->{db}\nSELECT " . next_id() . ";\n" } grep { $_->{node} == $node } @places;
-	my $asked = { name => $node->name };
+	my @databases = map { $_->{db} } grep { $_->{node} == $node } @places;
+	my $sql = join '', map { "\\warn of $_\n\\connect $_\n$longer SELECT " . next_id() . ";\n" } @databases;
+	my $asked = { name => $node->name, databases => \@databases };
 	$asked->{run} = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres') ],
 		'<', \$sql, '>', \$asked->{told}, '2>', \$asked->{error});
 	return $asked;
 }
 
-# The errors of the databases that have no id.
+# The errors of the databases that have no id. If psql cannot connect to one, it asks no more.
 sub errors_of
 {
 	my ($self, $asked) = @_;
@@ -123,7 +127,8 @@ sub errors_of
 	append_to_file($file, $asked->{told});
 	push @{ $self->{notes} }, $file unless grep { $_ eq $file } @{ $self->{notes} };
 	my %said = map { /^of (\w+)\n(.*)/s } split /^(?=of d\d+$)/m, $asked->{error};
-	return map { ("$asked->{name} $_" => $said{$_}) } grep { $said{$_} =~ /ERROR|FATAL/ } keys %said;
+	$said{$_} //= 'not asked' for @{ $asked->{databases} };
+	return map { ("$asked->{name} $_" => $said{$_}) } grep { $said{$_} =~ /ERROR|error:|FATAL|not asked/ } keys %said;
 }
 
 # Retries what may be refused for a while: if the holder's clock was far ahead, the shard's windows are as far ahead as

@@ -132,15 +132,15 @@ sub errors_of
 }
 
 # Retries what may be refused for a while: if the holder's clock was far ahead, the shard's windows are as far ahead as
-# they may be.
+# they may be. Returns whether it was done; it was not, if the error matches what is final.
 sub insist
 {
-	my ($self, $place, $sql) = @_;
+	my ($self, $place, $sql, $final) = @_;
 	my $error;
-	for (1 .. 2 * $self->{patience})
+	for (my $end = time + $self->{patience}; time < $end; usleep 500_000)
 	{
-		return if $place->{node}->psql($place->{db}, $sql, stderr => \$error) == 0;
-		usleep 500_000;
+		return 1 if $place->{node}->psql($place->{db}, "$longer $sql", stderr => \$error) == 0;
+		return 0 if $final && $error =~ $final;
 	}
 	die "$sql: $error";
 }
@@ -155,14 +155,18 @@ sub release
 }
 
 # What an operator does when a removed copy holds the shard: if the copy's clock was far ahead, it holds the shard for
-# as long. A place that lost its shard still generates ids until its own window ends.
+# as long. A place that lost its shard still generates ids until its own window ends. A takeover is refused if another
+# generator has leased the shard, after an eviction, or held it in the registry's backup: then the place leases another.
 sub take_back
 {
 	my ($self, @places) = @_;
 	for my $place (@places)
 	{
 		next if $place->{node}->psql($place->{db}, 'SELECT ' . next_id(), stderr => \my $error) == 0 && $self->holds($place);
-		$self->insist($place, 'SELECT shardid_lease.take_over_shard()');
+		next if $self->insist($place, 'SELECT shardid_lease.take_over_shard()', qr/held by (?!.*if it replaces that one)/s);
+		$self->release($place, 'shardid_seq');
+		$self->insist($place, "SELECT shardid_lease.lease_shard('ids', 'registry')");
+		$place->{shard} = Fleet::shard_of(@$place{qw(node db)});
 	}
 	return;
 }

@@ -70,11 +70,11 @@ for (my $number = 1; $is_long ? time < $end : $number == 1; $number++)
 	my $is_wild = $number % 2 == 0;
 	my $databases = !$is_long ? [ 2, 2 ] : !$is_wild ? [ 4, 4, 4 ] : $seconds < 3600 ? [ 4, 6, 6 ] : [ 8, 28, 28 ];
 	my $fleet = Fleet->new(number => "f$number", databases => $databases,
-		patience => $patience, pause_ms => $is_long ? 20 : 80, max_ahead => $is_wild && rand() < 0.5 ? '1 hour' : !$is_wild && rand() < 0.5 ? '1 min' : '5 hours');
+		patience => $patience, is_small => !$is_long, max_ahead => $is_wild && rand() < 0.5 ? '1 hour' : !$is_wild && rand() < 0.5 ? '1 min' : '5 hours');
 	$fleet->keep_old($_) for $fleet->{registry}, $fleet->{members}[0];
 	my @plan;
 	my $end_of_fleet = time + $seconds_of_a_fleet;
-	while ($is_long ? time < $end && time < $end_of_fleet : $fleet->{round} < 6)
+	while ($is_long ? time < $end && time < $end_of_fleet : $fleet->{round} < 4)
 	{
 		@plan = shuffle(grep { $is_wild || !$faults{$_}{wild} } sort keys %faults) unless @plan;
 		my $kind = shift @plan;

@@ -27,7 +27,7 @@ sub new
 	my ($class, %params) = @_;
 	my $self = bless {
 		dir => PostgreSQL::Test::Utils::tempdir(), number => $params{number}, load => [], copies => [], notes => [],
-		wrong => [], serial => 0, ids => 0, round => 0, patience => $params{patience}, pause_ms => $params{pause_ms}, sequence_bits => $sequence_bits
+		wrong => [], serial => 0, ids => 0, round => 0, patience => $params{patience}, is_small => $params{is_small}, sequence_bits => $sequence_bits
 	}, $class;
 	my @names = map { "$self->{number}_$_" } 'registry', map { "member_$_" } 1 .. @{ $params{databases} };
 	my @nodes = map { PostgreSQL::Test::Cluster->new($_) } @names;

@@ -22,13 +22,14 @@ our $layout = "shard_bits => $shard_bits, sequence_bits => $sequence_bits";
 sub load
 {
 	my ($self, $count, @places) = @_;
+	my ($sessions, $pause_ms) = $self->{is_small} ? ($count / 2, 250) : ($count, 20);
 	for my $place (@places)
 	{
 		my $next = next_id($place->{generator});
 		# A call that names the shard must fail as well while another place holds the shard.
 		my @named = $place->{generator} || !defined $place->{shard} ? () : "SELECT next_id($place->{shard}, $layout)";
 		my $clients = start_clients(
-			$place->{node}, $count,
+			$place->{node}, $sessions,
 			[
 				"SELECT $next", "SELECT $next FROM generate_series(1, 30)", @named,
 				'BEGIN ISOLATION LEVEL REPEATABLE READ', "SELECT $next", "SELECT $next", 'ROLLBACK'

@@ -147,12 +147,18 @@ sub outcome
 	return \%outcome;
 }
 
-# In a new database, after the installer's $preparation.
+# In a database of its own for the installer's $preparation: nothing of what is tried stays there.
+my %prepared;
+
 sub try_plants
 {
 	my ($installer, $preparation, $installation, @plants) = @_;
-	my $database = new_database();
-	is(psql_as($installer, $database, $preparation), '', $preparation) if $preparation;
+	my $database = $prepared{ $preparation && "$installer $preparation" };
+	if (!$database)
+	{
+		$database = $prepared{ $preparation && "$installer $preparation" } = new_database();
+		is(psql_as($installer, $database, $preparation), '', $preparation) if $preparation;
+	}
 	my %all = (number => scalar @plants, gains => []);
 	# Plants of one name are in different groups, as they would be in each other's way.
 	my %place;

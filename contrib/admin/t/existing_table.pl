@@ -49,6 +49,13 @@ locked('partition-switch');
 query("CALL shardid_admin.maintain_id_partitions('orders', '1 month')");
 query(command('ALTER TABLE items VALIDATE'));
 await_orders();
+is(query('SELECT count(*) FROM ONLY orders'), 0, 'orders is partitioned');
+is(query('SELECT count(*) FROM orders_before_2027') + 0 > 1000, 1, 'and its rows are in the old table');
+locked('partition-back');
+await_orders();
+locked('partition-switch');
+query(command('ALTER TABLE items VALIDATE'));
+await_orders();
 $load->signal('TERM');
 $load->finish;
 

@@ -118,7 +118,7 @@ want_standbys('absent');
 my $later = start_session('SELECT next_id(5)');
 waits_for_standby($later, 'the setting taken back and made again: a new next_id waits');
 kill 'CONT', $pid;
-$node->wait_for_log(qr/logging memory contexts of PID $pid\b/);
+$node->wait_for_log(qr/logging memory contexts of PID $pid\b.*Grand total: /s);
 query("SELECT pg_cancel_backend($pid)");
 is_withheld($draw, $canceled, 'the one that was woken waits on, until it is canceled');
 want_standbys('');

@@ -87,18 +87,17 @@ def compared(results):
 
 
 def drawing(results):
-    """A pair of bars for each comparison, as long as what they are of the published function."""
+    """A pair of bars for each comparison, the longer one as long as the picture allows."""
     rows = list(compared(results))
-    longest = max(max(ratio, 1) for *_, ratio in rows)
     lines = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 760 %d" font-family="sans-serif" font-size="14">' % (58 * len(rows) + 34),
              '<rect width="100%" height="100%" fill="white"/>']
     for number, (label, own, published, ratio) in enumerate(rows):
         for offset, (name, color, length, value) in enumerate((("shardid", "#336791", ratio, own), ("published", "#b0b7bd", 1, published))):
-            y, width = 14 + 58 * number + 22 * offset, 330 * length / longest
+            y, width = 14 + 58 * number + 22 * offset, 330 * length / max(ratio, 1)
             lines += [f'<rect x="190" y="{y}" width="{width:.0f}" height="18" fill="{color}"/>',
                       f'<text x="{width + 196:.0f}" y="{y + 14}">{value:,.0f} a second{f", {ratio:.1f} times" if name == "shardid" else ""}</text>']
         lines.append(f'<text x="10" y="{14 + 58 * number + 26}">{escape(label)}</text>')
-    lines.append(f'<text x="10" y="{58 * len(rows) + 24}" fill="#555">blue: shardid; grey: the published PL/pgSQL or SQL function; 16 sessions</text>')
+    lines.append(f'<text x="10" y="{58 * len(rows) + 24}" fill="#555">blue: shardid; grey: the published PL/pgSQL or SQL function; each pair to its own scale; 16 sessions</text>')
     return "\n".join([*lines, "</svg>", ""])
 
 

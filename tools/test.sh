@@ -8,11 +8,12 @@ set -uo pipefail
 # Those that take longest begin first, and beside those that mostly wait those that mostly compute. Examples that take
 # minutes wait for FULL.
 all_tests() {
-    printf '%s\n' contrib/lease/t/{torture,registry_moves,runbook,reach}.pl t/suite/{model,portable}.sh t/rights/install.pl \
-        t/settled/campaign.pl t/suite/regress.sh contrib/*/t/topics.sh t/pages/{install,demo,new_rows}.pl \
-        t/generator/every_call.pl contrib/lease/t/{copies,restores,renewal,workers}.pl t/crash/{kill,standby,floors}.pl \
-        t/generator/ranges.pl t/suite/{unit,version,build,symbols}.sh contrib/admin/t/maintain.pl \
-        t/suite/{format,lint,isolation}.sh t/*/*.pl contrib/*/t/*.pl
+    printf '%s\n' contrib/lease/t/{torture,rules,registry_moves,runbook,reach}.pl t/suite/{model,lint,portable}.sh \
+        t/rights/install.pl t/settled/campaign.pl t/suite/regress.sh contrib/*/t/topics.sh \
+        t/pages/{install,inspect,demo,new_rows}.pl t/generator/every_call.pl \
+        contrib/lease/t/{copies,restores,renewal,workers,pages,pods}.pl contrib/move/t/states.pl \
+        t/crash/{kill,standby,floors}.pl t/generator/ranges.pl t/suite/{unit,version,build,symbols}.sh \
+        contrib/admin/t/maintain.pl t/suite/{format,isolation}.sh t/*/*.pl contrib/*/t/*.pl
     if [[ -z ${FULL:-} ]]; then
         grep -L '^# Takes .* min:' {examples,contrib}/*/run.sh
     else

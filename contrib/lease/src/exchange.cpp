@@ -1,4 +1,5 @@
 // The only call that blocks in libpq looks up the host's name.
+#include "start_worker.h"
 #include "steps.h"
 
 #include "engine/arguments.h"

@@ -2,6 +2,7 @@
 // session reads them from the tables, and has a worker renew the window.
 #include "engine/lease.h"
 #include "engine/refusals.h"
+#include "start_worker.h"
 #include "steps.h"
 
 extern "C" {

@@ -5,6 +5,7 @@
 #include "engine/sequence.h"
 #include "engine/settings.h"
 #include "engine/wait.h"
+#include "start_worker.h"
 #include "steps.h"
 
 extern "C" {

@@ -176,6 +176,16 @@ WorkerTask task_for(Oid generator, const LeaseGroup &group) {
     return task;
 }
 
+void begin_renewal(StringInfo json, const WorkerTask &task) {
+    begin_job(json, "renew", task.generator);
+    append(json, "owner", static_cast<int64>(task.group.role));
+    if (task.family.text[0] == '\0')
+        return;
+    StringInfoData page;
+    begin_page(&page, task.family, task.moved_at, task.tick);
+    appendStringInfo(json, ", \"page\": %s}", page.data);
+}
+
 Started run_worker(WorkerTask task, int64 wait_ms) {
     const Seat seat = seat_of(task.group);
     if (!reserve(seat))

@@ -52,6 +52,9 @@ struct WorkerCall {
 // To renew the lease, or for a call.
 WorkerTask task_for(Oid generator, const LeaseGroup &group);
 
+// Its job, when there is no call.
+void begin_renewal(StringInfo json, const WorkerTask &task);
+
 // no_seat: the server's are taken, or kept for others. no_slot: none of max_worker_processes is
 // free.
 enum class Started { yes, another, no_seat, no_slot };

@@ -214,14 +214,4 @@ void begin_job(StringInfo json, const char *task, Oid generator) {
     append(json, "name", shown_name(generator));
 }
 
-void begin_renewal(StringInfo json, const WorkerTask &task) {
-    begin_job(json, "renew", task.generator);
-    append(json, "owner", static_cast<int64>(task.group.role));
-    if (task.family.text[0] == '\0')
-        return;
-    StringInfoData page;
-    begin_page(&page, task.family, task.moved_at, task.tick);
-    appendStringInfo(json, ", \"page\": %s}", page.data);
-}
-
 }  // namespace shardid

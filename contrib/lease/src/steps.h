@@ -4,7 +4,7 @@
 // behind a foreign server, by libpq.
 #pragma once
 
-#include "start_worker.h"
+#include "engine/server.h"
 
 #include <initializer_list>
 
@@ -76,7 +76,6 @@ Datum end_object(StringInfo json);
 // What is on a generator's page, and the job of a task, not yet at their end.
 void begin_page(StringInfo json, const Digest &family, XLogRecPtr moved_at, uint64 tick);
 void begin_job(StringInfo json, const char *task, Oid generator);
-void begin_renewal(StringInfo json, const WorkerTask &task);
 
 // Has the registry work on the requests, a JSON array; and asks, after its commit, what is granted:
 // only that counts. Before a takeover, asks first what that displaces. Waits at most for

@@ -2,6 +2,7 @@
 // registry and a role, in one round trip; or joins, takes over or releases one for a session that
 // waits (start_worker.h). It does this once, and ends.
 #include "engine/sequence.h"
+#include "start_worker.h"
 #include "steps.h"
 
 extern "C" {

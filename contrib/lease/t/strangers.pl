@@ -18,6 +18,16 @@ SELECT next_id(generator => 'leased');
 SQL
 sub query { return $node->safe_psql('postgres', $_[0]) }
 
+# Some run as the extension's owner, and one of them tells passwords to the library.
+is(query(<<'SQL'), '', 'what runs as the owner is for no stranger, and PL/pgSQL finds what it names in pg_catalog only');
+SELECT string_agg(p.oid::regprocedure::text, ' ')
+FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
+WHERE p.pronamespace = 'shardid_lease'::regnamespace
+    AND (p.prosecdef AND has_function_privilege('stranger', p.oid, 'EXECUTE')
+        OR (p.prosecdef OR l.lanname = 'plpgsql')
+            AND (p.proconfig @> ARRAY['search_path=pg_catalog, pg_temp']) IS NOT TRUE)
+SQL
+
 # The calls of all functions that this role may execute, each with every argument that is listed for its type.
 my %tried = (
 	regclass => [ "'pg_temp.mine'", "'leased'", "'shardid_seq'", "'mine'", 'NULL' ],

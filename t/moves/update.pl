@@ -1,5 +1,5 @@
 # ALTER EXTENSION UPDATE: between all versions of this tree, an updated database dumps the same as a new one, and the ids
-# continue. A version that only this test has shows that the comparison detects each part that an update script lacks.
+# continue. A version that only this test has shows that the comparison detects what an update script lacks.
 use ShardidTest;
 
 my $addition = <<'SQL';
@@ -10,16 +10,9 @@ CREATE TABLE additions (id bigint);
 SELECT pg_extension_config_dump('additions', '');
 CREATE VIEW added AS SELECT addition(id) FROM additions;
 SQL
-my %faulty = (
-	'a comment' => $addition =~ s/^COMMENT.*\n//mr,
-	'a label' => $addition =~ s/ PARALLEL SAFE//r,
-	'another body' => $addition =~ s/id \+ 1/id + 2/r,
-	'a privilege' => $addition =~ s/^REVOKE.*\n//mr,
-	'a type' => $addition =~ s/\(id bigint\);/(id numeric);/r =~ s/addition\(id\) FROM/addition(id::bigint) FROM/r,
-	'rows for pg_dump' => $addition =~ s/^SELECT.*\n//mr,
-	'a view' => $addition =~ s/^CREATE VIEW.*\n//mr,
-	'an object' => $addition =~ s/^(CREATE FUNCTION|COMMENT|REVOKE|CREATE VIEW).*\n//mgr,
-	'a member' => $addition . 'ALTER EXTENSION shardid DROP VIEW added;');
+# Without a comment, a privilege and rows for pg_dump, with another label, body, type and member.
+my $faulty = ($addition =~ s/^(?:COMMENT|REVOKE|SELECT).*\n//mgr =~ s/ PARALLEL SAFE//r =~ s/id \+ 1/id + 2/r =~ s/additions \(id bigint/additions (id numeric/r
+	  =~ s/addition\(id\) FROM/addition(id::bigint) FROM/r) . 'ALTER EXTENSION shardid DROP VIEW added;';
 
 # A second installation, to which versions can be added.
 my $dir = PostgreSQL::Test::Utils::tempdir();
@@ -86,12 +79,12 @@ for my $extension (qw(shardid shardid_admin shardid_lease))
 	append_to_file($update, $added);
 	my $new = dump_of(database_with($extension, 'next'));
 	is(difference(updated($extension, $default, 'next'), $new), '', "a complete update script of $extension");
-	for my $lacking ($extension eq 'shardid' ? sort keys %faulty : ())
-	{
-		unlink $update;
-		append_to_file($update, $faulty{$lacking});
-		isnt(difference(updated($extension, $default, 'next'), $new), '', "one that lacks $lacking is detected");
-	}
+	next if $extension ne 'shardid';
+	unlink $update;
+	append_to_file($update, $faulty);
+	my $difference = difference(updated($extension, $default, 'next'), $new);
+	like($difference, qr/^\+.*$_/m, "an update script that lacks this is detected: $_")
+	  for 'COMMENT ON FUNCTION', 'REVOKE ALL ON FUNCTION', 'PARALLEL SAFE', 'id \+ 1', 'id bigint', '\{.*additions', 'ADD VIEW';
 }
 
 $node->stop;

@@ -6,8 +6,7 @@ use ShardidTest;
 use Exporter 'import';
 use Docs;
 
-our @EXPORT = qw(start_shop create_orders install on repeated as_superuser block sqlstate_of script script_fails script_in_background
-  start_script terminate $node);
+our @EXPORT = qw(start_shop create_orders install on repeated as_superuser block sqlstate_of script script_fails start_script $node);
 our $node;
 
 sub start_shop
@@ -85,23 +84,6 @@ sub script_fails
 	return $err;
 }
 
-sub script_in_background
-{
-	my @command = command_of_script(@_);
-	my $pid = fork // die "fork: $!";
-	exec @command, '-o', '/dev/null' if $pid == 0;
-	return $pid;
-}
-
-# Ends the sessions that run a query like this, and waits for their psql. Returns its exit status.
-sub terminate
-{
-	my ($query, $pid) = @_;
-	as_superuser("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '$query' AND pid <> pg_backend_pid()");
-	waitpid $pid, 0;
-	return $?;
-}
-
 # The database with the table: times that several rows share, one of them 3,000 rows, as after a bulk load; some before
 # any id's time, one in the future.
 sub create_orders
@@ -129,17 +111,12 @@ SQL
 sub install
 {
 	my ($version) = @_;
-	if ($version eq 'extension')
-	{
-		on(block('extension'));
-		return;
-	}
+	return on(block('extension')) if $version eq 'extension';
 	my $shell = block_of('contrib/portable/README.md', 'sql_only') =~ s/-d shop/'-d "' . $node->connstr('shop') . ' user=shop_owner"'/egr;
 	my $said = `( $shell ) 2>&1`;
 	is($?, 0, 'sql_only: the functions load') or diag($said);
 	is(sqlstate_of('ALTER DATABASE shop SET shardid.shard_id = 5'), '42501', 'sql_only: the owner cannot store the setting');
-	on(block_of('contrib/portable/README.md', 'sql-only-number'));
-	return;
+	return on(block_of('contrib/portable/README.md', 'sql-only-number'));
 }
 
 1;

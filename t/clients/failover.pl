@@ -22,27 +22,6 @@ sub standby_of
 	return $new;
 }
 
-# Ends the primary and promotes the standby.
-sub fail_over
-{
-	my ($how) = @_;
-	$how->($primary);
-	$standby->promote;
-	$primary = $standby;
-	return;
-}
-
-# The page's connection string, with these hosts.
-sub both_hosts
-{
-	my ($connect) = command_of('operations.md', 'export PGHOST') =~ /PGTARGETSESSIONATTRS=(\S+)/ or die;
-	return (
-		PGHOST => join(',', map { $_->host } $primary, $standby),
-		PGPORT => join(',', map { $_->port } $primary, $standby),
-		PGTARGETSESSIONATTRS => $connect,
-		PGDATABASE => 'postgres');
-}
-
 sub rows { return $primary->safe_psql('postgres', $_[0]) }
 
 # Each request has one row, with the id that its client received.
@@ -67,18 +46,23 @@ rows(command_of('operations.md', 'CREATE TABLE orders'));
 $standby = standby_of($primary);
 rows('CHECKPOINT');
 
-# The page's script retries orders until it has their ids.
+# The page's script retries orders until it has their ids, by its connection string with these hosts.
+my ($connect) = command_of('operations.md', 'export PGHOST') =~ /PGTARGETSESSIONATTRS=(\S+)/ or die;
 my $orders;
 append_to_file("$folder/insert_order.sh", block_of('operations.md', 'insert_order'));
 {
-	local %ENV = (%ENV, both_hosts());
+	local @ENV{qw(PGHOST PGPORT PGTARGETSESSIONATTRS PGDATABASE)} = (
+		(map { my $of = $_; join ',', map { $_->$of } $primary, $standby } qw(host port)), $connect, 'postgres');
 	$orders = IPC::Run::start(
 		[ 'bash', '-c', "n=0; until [[ -e $folder/enough ]]; do n=\$((n + 1)); echo \$(sh $folder/insert_order.sh \"order \$n\") order \$n; done" ],
 		'>', "$folder/told", '2>', "$folder/errors", IPC::Run::timeout(10 * $PostgreSQL::Test::Utils::timeout_default));
 }
 await_event('an order', sub { return -s "$folder/told" });
 # At least one try fails before there is a primary again.
-fail_over(sub { kill_node(@_); await_event('an error', sub { return -s "$folder/errors" }) });
+kill_node($primary);
+await_event('an error', sub { return -s "$folder/errors" });
+$standby->promote;
+$primary = $standby;
 my $before = () = slurp_file("$folder/told") =~ /\n/g;
 await_event('orders after it', sub { return $before + 1 < (() = slurp_file("$folder/told") =~ /\n/g) });
 append_to_file("$folder/enough", '');
@@ -90,31 +74,25 @@ is(scalar(grep { $told[$_][0] <= $told[ $_ - 1 ][0] } 1 .. $#told), 0, 'psql, re
 
 # --- node-postgres
 
-sub orders_by_node
-{
-	my ($client) = @_;
-	append_to_file("$client/insert_order.js", slurp_file('examples/patroni/insert_order.js'));
-	$standby = standby_of($primary);
-	my ($out, $err) = ('', '');
-	local %ENV = (%ENV, PGUSER => scalar getpwuid($<), PGDATABASE => 'postgres');
-	my $orders = IPC::Run::start([ 'node', "$client/orders.js", 2000, map { ($_->host, $_->port) } $primary, $standby ],
-		'>', \$out, '2>', \$err, IPC::Run::timeout(10 * $PostgreSQL::Test::Utils::timeout_default));
-	$orders->pump until $out =~ /\border 100\n/;
-	fail_over(\&kill_node);
-	$orders->finish;
-	is($err, '', 'node-postgres: ends well');
-	my %told = map { /^told\t(\d+)\t(.*)$/ ? ($2 => $1) : () } split /\n/, $out;
-	nothing_is_lost('node-postgres', \%told, 2000);
-	like($out, qr/^error\t.*$_/m, "node-postgres: sees $_") for 'Connection terminated unexpectedly', 'ECONNREFUSED';
-	return;
-}
-
 SKIP:
 {
 	skip 'node-postgres takes long, see make test-full', 1 unless $ENV{FULL};
 	my ($client, $why) = fetched_by_npm('failover');
 	skip "node-postgres: $why", 1 unless $client;
-	orders_by_node($client);
+	append_to_file("$client/insert_order.js", slurp_file('examples/patroni/insert_order.js'));
+	$standby = standby_of($primary);
+	my ($out, $err) = ('', '');
+	local %ENV = (%ENV, PGUSER => scalar getpwuid($<), PGDATABASE => 'postgres');
+	my $requests = IPC::Run::start([ 'node', "$client/orders.js", 2000, map { ($_->host, $_->port) } $primary, $standby ],
+		'>', \$out, '2>', \$err, IPC::Run::timeout(10 * $PostgreSQL::Test::Utils::timeout_default));
+	$requests->pump until $out =~ /\border 100\n/;
+	kill_node($primary);
+	$standby->promote;
+	$primary = $standby;
+	$requests->finish;
+	is($err, '', 'node-postgres: ends well');
+	nothing_is_lost('node-postgres', { reverse $out =~ /^told\t(\d+)\t(.*)$/mg }, 2000);
+	like($out, qr/^error\t.*$_/m, "node-postgres: sees $_") for 'Connection terminated unexpectedly', 'ECONNREFUSED';
 }
 
 $primary->stop;

@@ -25,7 +25,6 @@ new_database('django', 'ids.sql', 'tables.sql');
 my $django = said_by('python3', 't/clients/django/django_client.py', PostgreSQL::Test::Utils::tempdir());
 page_names_release('Django', $django->{version}[0]);
 gets_as_page_says('Django', $django->{type}[0], $django->{exact}[0]);
-is($django->{old}[0], 1, 'Django: a row of its own sequence');
 like($django->{makemigrations}[0], qr/^No changes detected/, 'Django: makemigrations finds nothing to do then');
 like($django->{sql}[0], qr/^INSERT INTO "shop_photo" \("name"\) VALUES \('lighthouse'\) RETURNING "shop_photo"."id"$/,
 	'Django: the id is left out and read back');
@@ -41,11 +40,10 @@ is("@{ $django->{sharded} }", '7 7 7', 'Django: rows with the number of their lo
 is($django->{extension_exists}[0], 'True', 'Django: CreateShardid needs no privilege where the extension exists');
 is($django->{unmanaged}[0], 'others.Unmanaged has managed = False, so migrations do not change its table', 'Django: which a migration says');
 is("$django->{reversed}[0] $django->{generator_dropped}[0]", '1 True', 'Django: the migrations are reversed, and ids continue');
-is($django->{above}[0], 'table "shop_photo" has ids above those that are generated now', 'Django: and not applied to ids of the future');
-like(slurp_file($django->{section}[1]), qr/^## \Q$django->{section}[0]\E$/m, 'Django: of which the hint names a section');
 is($django->{altered}[0], '23502', 'Django: AlterField leaves the column without a default');
 is("@{ $django->{quoted} }", '5 1', 'Django: names with quotes and percent signs, forwards and backwards');
-is($django->{quoted_above}[0], q(table "shop's 100%d $switch$" has ids above those that are generated now), 'Django: and in an error');
+is($django->{above}[0], q(table "shop's 100%d $switch$" has ids above those that are generated now), 'Django: and not applied to ids of the future');
+like(slurp_file($django->{section}[1]), qr/^## \Q$django->{section}[0]\E$/m, 'Django: of which the hint names a section');
 is($django->{owned}[0], '55000', 'Django: a generator that belongs to the column is spoilt by loaddata');
 is("@{ $django->{test_database} }", 'test_django 5', 'Django: a test database, with a shard number by its settings');
 
@@ -123,55 +121,17 @@ is(error_of_app('INSERT INTO photos (user_id) VALUES (4007)'), '42501', 'the tri
 SKIP:
 {
 	skip 'Doctrine, pgx, JDBC and Hibernate take long, see make test-full', 1 unless $ENV{FULL};
-	doctrine();
-	pgx();
-	jdbc();
-	hibernate();
-}
-
-$node->stop;
-done_testing();
-
-# --- Doctrine
-
-sub doctrine
-{
-  SKIP:
-	{
-		skip 'the page names the Doctrine of Debian 12', 1 unless slurp_file('/etc/os-release') =~ /^VERSION_CODENAME=bookworm$/m;
-		new_database('doctrine', 'ids.sql', 'tables.sql');
-		client('Doctrine', 'orders', [ 'php', 't/clients/doctrine_client.php' ]);
-	}
-	return;
-}
-
-# --- pgx
-
-sub pgx
-{
 	new_database('pgx', 'ids.sql', 'tables.sql');
 	local @ENV{qw(GO111MODULE GOPATH GOFLAGS)} = ('off', '/usr/share/gocode', '');
 	my $pgx = client('pgx', 'orders', [qw(go run t/clients/pgx/main.go)]);
 	is($pgx->{scanned}[0], 'int64', 'pgx: so is what is scanned into an interface');
 	is(on("SELECT count(*) FROM orders WHERE customer <> 'exact'") . " $pgx->{copied}[0]", '3 2', 'pgx: CopyFrom gives ids');
 	is($pgx->{json}[0], '{"id":"4032112536055714817","customer":"exact"}', 'pgx: a string in JSON, by its tag');
-	return;
-}
 
-# --- JDBC
-
-sub jdbc
-{
 	new_database('jdbc', 'ids.sql', 'tables.sql');
 	client('JDBC', 'orders', [ qw(java -cp /usr/share/java/postgresql.jar t/clients/jdbc/Client.java),
 			"jdbc:postgresql://127.0.0.1:$ENV{PGPORT}/jdbc?user=$ENV{PGUSER}" ]);
-	return;
-}
 
-# --- Hibernate
-
-sub hibernate
-{
 	my @jars = map { "/usr/share/java/$_.jar" } qw(hibernate3 hibernate-core hibernate-commons-annotations geronimo-jpa_2.0_spec
 	  geronimo-jta-1.2-spec antlr commons-collections3 dom4j jaxen javassist slf4j-api slf4j-nop postgresql);
 	new_database('hibernate', 'ids.sql', 'tables.sql');
@@ -179,5 +139,11 @@ sub hibernate
 	said_by('javac', '-cp', join(':', @jars), '-d', $classes, 't/clients/hibernate/Client.java');
 	client('Hibernate', 'orders', [ qw(java --add-opens java.base/java.lang=ALL-UNNAMED -cp), join(':', @jars, $classes), 'Client',
 			"jdbc:postgresql://127.0.0.1:$ENV{PGPORT}/hibernate", $ENV{PGUSER} ]);
-	return;
+
+	skip 'the page names the Doctrine of Debian 12', 1 unless slurp_file('/etc/os-release') =~ /^VERSION_CODENAME=bookworm$/m;
+	new_database('doctrine', 'ids.sql', 'tables.sql');
+	client('Doctrine', 'orders', [ 'php', 't/clients/doctrine_client.php' ]);
 }
+
+$node->stop;
+done_testing();

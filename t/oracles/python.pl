@@ -30,19 +30,12 @@ for my $version (1, 6)
 	is( query("SELECT count(ts) > 0.9 * $count, count(ts) < $count, min(ts), max(ts) FROM $table"),
 		't|t|1582-10-15 00:00:00+00|5236-03-31 21:21:00.684697+00',
 		"UUIDs of version $version, from the first time to the last");
-	my %ours = (
-		ts => 'timestamp(u)',
-		hundred_ns => 'hundred_ns(u)',
-		clock_seq => 'clock_seq(u)',
-		node => 'node(u)');
-	for my $theirs (sort keys %ours)
-	{
-		my $ours = "uuid_v${version}_$ours{$theirs}";
-		is(query("SELECT count(*) FROM $table WHERE $ours IS DISTINCT FROM $theirs"), 0, "$ours is Python's $theirs");
-	}
-	is( query("SELECT count(*) FROM $table WHERE uuid_v${version}_from(ts, clock_seq, node, hundred_ns) <> u"),
-		0,
-		"and of Python's parts uuid_v${version}_from makes each again");
+	is( query(<<"SQL"), 0, "of version $version each part is Python's, of which uuid_v${version}_from makes it again");
+SELECT count(*) FROM $table
+WHERE (uuid_v${version}_timestamp(u), uuid_v${version}_hundred_ns(u), uuid_v${version}_clock_seq(u), uuid_v${version}_node(u))
+      IS DISTINCT FROM (ts, hundred_ns, clock_seq, node)
+   OR uuid_v${version}_from(ts, clock_seq, node, hundred_ns) <> u
+SQL
 }
 
 # Conversion to the other version and back; version 6 is in the order of time.
@@ -87,10 +80,8 @@ SQL
 # Each id's text, each text's id, and the texts that are refused.
 load_from_python('ids', 'ids', 'id bigint, text text, typed text');
 is(query('SELECT count(*) FROM ids WHERE id < 0') > $count / 200, 1, 'negative ones among them');
-is(query('SELECT count(*) FROM ids WHERE id_to_text(id) <> text'), 0, 'id_to_text writes as Python does');
-is(query('SELECT count(*) FROM ids WHERE id_from_text(text) <> id'), 0, 'id_from_text reads it');
-is(query('SELECT count(*) FROM ids WHERE typed <> text AND id_from_text(typed) <> id'),
-	0, 'in either case, and with O, I and L');
+is(query('SELECT count(*) FROM ids WHERE id_to_text(id) <> text OR id_from_text(text) <> id'), 0, 'id_to_text writes as Python does, and id_from_text reads it');
+is(query('SELECT count(*) FROM ids WHERE id_from_text(typed) <> id'), 0, 'in either case, and with O, I and L');
 is( query('SELECT count(*) FROM (SELECT id, lag(id) OVER (ORDER BY text COLLATE "C") AS before FROM ids) s
 	WHERE (before < 0, before) > (id < 0, id)'),
 	0, 'the texts sort as the unsigned ids do');

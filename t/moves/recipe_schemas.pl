@@ -146,7 +146,16 @@ like(fails(recipe('save')), qr/^ERROR:  role ".*" owns no such function with a s
 create_recipe_of_page();
 on(join '', map { "CREATE TABLE insta5.many_$_ (id bigint DEFAULT insta5.next_id());\n" } 3 .. 60);
 on('CREATE TEMPORARY TABLE copies (LIKE insta5.photos INCLUDING DEFAULTS);' . recipe('save'));
-like(on(recipe($_)), qr/^insta5/m, "$_: 60 tables, and none that was temporary") for 'switch', 'back';
+like(on(recipe($_)), qr/^insta5/m, "$_: 60 tables, and none that was temporary") for 'switch', 'back', 'switch';
+
+# --- The end of the old functions: a caller by name is found, and then only the defaults are left.
+
+$original->safe_psql('postgres', $_) for q(ALTER SYSTEM SET track_functions = 'pl'), 'SELECT pg_reload_conf()';
+my ($look) = block('recipe-calls') =~ /(SELECT.*?);/s;
+on('CREATE FUNCTION public.format(text, name, name) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE $f$run as %$f$, current_user; END $$');
+ok($original->poll_query_until($database, "SELECT insta5.next_id() > 0 AND EXISTS ($look)"), 'a caller is found');
+on(block('recipe-end'));
+like(on($insert_photo), qr/^\d+$/, 'without the function, rows are inserted');
 
 # --- A function that only callers by name use; and a generator that is ahead when the way back has waited.
 
@@ -194,18 +203,6 @@ my @ids = split /\n/, on("$insert_photo;\n" x 20);
 is(scalar(grep { $_ <= $highest } @ids), 0, 'its ids are above those of next_id');
 on($_) for block_of('migrating.md', 'remove') =~ /^(DROP.*)/m, command_of('migrating-ids.md', 'DROP SCHEMA before_ids');
 is(on("SET ROLE app; $insert_photo") > $ids[-1] ? 't' : 'f', 't', 'without the extension the function is what it was');
-
-# --- The end of the old functions: a caller by name is found, and then only the defaults are left.
-
-new_database('recipe_end');
-create_recipe_of_page();
-on(recipe($_)) for 'save', 'switch';
-$original->safe_psql('postgres', $_) for q(ALTER SYSTEM SET track_functions = 'pl'), 'SELECT pg_reload_conf()';
-my ($look) = block('recipe-calls') =~ /(SELECT.*?);/s;
-on('CREATE FUNCTION public.format(text, name, name) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE $f$run as %$f$, current_user; END $$');
-ok($original->poll_query_until($database, "SELECT insta5.next_id() > 0 AND EXISTS ($look)"), 'a caller is found');
-on(block('recipe-end'));
-like(on($insert_photo), qr/^\d+$/, 'without the function, rows are inserted');
 
 $original->stop;
 done_testing();

@@ -1,6 +1,7 @@
 # docs/reference.md compared with the catalog: the page has all functions and no other, each with its arguments,
 # defaults, result and labels; every argument is in its table, and the ranges there are those that are accepted; the
-# settings have the defaults, units and contexts of pg_settings.
+# settings have the defaults, units and contexts of pg_settings. And who may set them, and where, as docs/operations.md and
+# docs/development.md say.
 use Docs;
 use ShardidTest;
 
@@ -136,5 +137,26 @@ query(join ';', map { command_of('operations.md', $_) } q(LOAD 'shardid'), 'ALTE
 $node->poll_query_until('shop', 'SELECT id_shard(next_id())', '5');
 is((as_owner($drawn))[1], 5, 'ALTER SYSTEM by a superuser, who loads the extension, holds for all');
 
+
+# docs/development.md: the number in the server's command, or in its configuration, is that of all its databases.
+my $number = 'SELECT ids.id_shard(ids.next_id())';
+my ($setting) = block_of('development.md', 'compose') =~ /^    command: postgres (-c \S+)$/m;
+my ($image) = grep { $_->{language} eq 'dockerfile' } blocks_of('docs/development.md');
+is($image->{text} =~ s/^ADD .*/COPY . \/shardid/mr =~ s/^COPY init.*\n//mr, block_of('install.md', 'image') =~ s/postgres:18/postgres:17/gr,
+	'the image is built as on the other page');
+query('DROP DATABASE shop; ALTER SYSTEM RESET ALL');
+sub server { return PostgreSQL::Test::Utils::system_or_bail('pg_ctl', '-D', $node->data_dir, '-l', $node->logfile, '-w', @_) }
 $node->stop;
+server('-o', $setting, 'start');
+for my $database (qw(shop test_shop))
+{
+	query("CREATE DATABASE $database");
+	is($node->safe_psql($database, block_of('development.md', 'development') . $number), 7, "$database: the number of the command");
+}
+server('stop');
+server('start');
+like(($node->psql('shop', $number))[2], qr/no shard is set/, 'without it no id, and the error that the page names');
+query(block_of('development.md', 'development_server'));
+$node->poll_query_until($_, $number, 7) or die "$_: not the number of the configuration" for 'shop', 'test_shop';
+server('stop');
 done_testing();

@@ -4,7 +4,7 @@
 # superuser runs it. Any other word is a name: the test that uses the name runs the block; tools/check/pages.py finds
 # blocks that no test runs. At the end, the named blocks of tickets, and bench/pgbench.
 use Docs;
-use List::Util 'max';
+use List::Util qw(max uniq);
 use ShardidTest;
 
 # Other tests contain the SQL of these pages, line by line.
@@ -62,14 +62,7 @@ SQL
 	{
 		my $block = $blocks[$n];
 		my $place = "$page, line $block->{line}";
-		if ($block->{words} =~ /fails/)
-		{
-			like($err->{$n}, qr/ERROR:/, "$place: is refused");
-		}
-		else
-		{
-			is($err->{$n}, '', "$place: runs");
-		}
+		$block->{words} =~ /fails/ ? like($err->{$n}, qr/ERROR:/, "$place: is refused") : is($err->{$n}, '', "$place: runs");
 		my ($next) = grep { $_->{line} > $block->{line} } @all;
 		next unless $next && $next->{language} eq 'text' && $next->{words} =~ /^(?:example)?$/;
 		my $answer = $next->{text} =~ /^ERROR/ ? $err->{$n} : $out->{$n};
@@ -78,11 +71,12 @@ SQL
 		@texts = map { s/\b\d{19}\b/id/gr =~ s/\b\d{4}-\d\d-\d\d [\d:.]+\+00/time/gr =~ s/[ -]+/ /gr } @texts if $next->{words} eq 'example';
 		is($texts[0], $texts[1], "$place: answers as line $next->{line} says");
 	}
-	query('ALTER SYSTEM RESET ALL');
-	query('SELECT pg_reload_conf()');
-	query('DROP DATABASE shop');
-	my @roles = split /\n/, query("SELECT quote_ident(rolname) FROM pg_roles WHERE rolname !~ '^pg_' AND rolname NOT IN ('shop_owner', '$superuser')");
-	query("DROP OWNED BY $_; DROP ROLE $_") for @roles;
+	query(<<"SQL");
+ALTER SYSTEM RESET ALL;
+SELECT pg_reload_conf();
+DROP DATABASE shop;
+SELECT format('DROP OWNED BY %I', rolname), format('DROP ROLE %I', rolname) FROM pg_roles WHERE rolname !~ '^pg_' AND rolname NOT IN ('shop_owner', '$superuser') \\gexec
+SQL
 	return;
 }
 
@@ -124,8 +118,7 @@ draw_tickets(1 .. 3);
 my %count;
 $count{ $_ > $three{maximum} ? ($_ - $three{maximum}) % 3 : 'below' }++ for @tickets;
 is_deeply(\%count, { below => 300, 1 => 50, 2 => 150, 0 => 100 }, 'each server has tickets of its own above the maximum');
-my %is_seen = map { $_ => 1 } @tickets;
-is(keys %is_seen, @tickets, 'no ticket is a duplicate');
+is(uniq(@tickets), @tickets, 'no ticket is a duplicate');
 for my $server (1 .. 3)
 {
 	my @triple = split /[|\n]/, run_sql($server, block_of('layouts.md', 'triples'));

@@ -1,5 +1,5 @@
-# contrib/portable/shardid.sql while other code changes its generators: a second copy of it, the extension, a restore of data
-# alone, and another generator that shares their mark. And its errors: the value in DETAIL, and a HINT that works as written.
+# contrib/portable/shardid.sql while other code uses its generators: a second copy of it, the extension, and another generator
+# that shares their mark. And its errors: the value in DETAIL, and a HINT that works as written.
 use Portable;
 use ShardidTest;
 
@@ -67,74 +67,6 @@ if ($ENV{FULL})
 }
 # Both use one advisory lock: neither is read or set while the other is.
 takes_lock($one, "next_id(1, '$_')", 'a draw takes the lock of those that share its mark') for $one, $other;
-
-# A generator that is far ahead of the clock sets the mark to its own time: the other one must not take that as past.
-is(query(<<"SQL"), '0', 'a generator far ahead hides no move of the one whose mark it shares');
-CREATE TEMPORARY TABLE wrong (count int);
-DO \$\$
-DECLARE
-    since timestamptz := date_trunc('day', now() - interval '5 days');
-    before bigint;
-    first bigint;
-    second bigint;
-    count int := 0;
-BEGIN
-    PERFORM setval('$one', 1), setval('$other', 1), next_id(0, '$other', since, 0, 31);
-    FOR i IN 1 .. 20 LOOP
-        -- 2^22 ms ahead.
-        PERFORM raise_generator('$other', id_lower_bound(clock_timestamp() + interval '4194.300 s', since, 0, 31), since, 0, 31);
-        PERFORM next_id(0, '$other', since, 0, 31);
-        PERFORM next_id(5, '$one');
-        PERFORM pg_sleep(0.003);
-        before := pg_sequence_last_value('$one');
-        WHILE extract(microseconds FROM clock_timestamp())::int % 1000 > 50 LOOP END LOOP;
-        first := next_id(5, '$one');
-        PERFORM next_id(0, '$other', since, 0, 31);
-        PERFORM setval('$one', before);
-        second := next_id(5, '$one');
-        count := count + (second <= first)::int;
-    END LOOP;
-    INSERT INTO wrong VALUES (count);
-END
-\$\$;
-SELECT count FROM wrong;
-SQL
-
-# A restore of data alone sets generator and mark back together.
-is(query(<<'SQL'), '0', 'ids continue after a data-only restore');
-CREATE SEQUENCE restored;
-CREATE TEMPORARY TABLE wrong (count int);
-DO $$
-DECLARE
-    mark regclass := shardid_mark_of('restored');
-    before bigint;
-    marked bigint;
-    first bigint;
-    second bigint;
-    count int := 0;
-BEGIN
-    FOR i IN 1 .. 40 LOOP
-        PERFORM next_id(5, 'restored');
-        before := pg_sequence_last_value('restored');
-        marked := pg_sequence_last_value(mark);
-        PERFORM pg_sleep(0.05);
-        IF i % 2 = 0 THEN
-            PERFORM next_id(5, 'restored');
-        END IF;
-        WHILE extract(microseconds FROM clock_timestamp())::int % 1000 > 50 LOOP END LOOP;
-        first := next_id(5, 'restored');
-        PERFORM setval('restored', before), setval(mark, marked);
-        IF i % 4 < 2 THEN
-            PERFORM raise_generator('restored', (first >> 23) - 1 << 23);
-        END IF;
-        second := next_id(5, 'restored');
-        count := count + (second <= first)::int;
-    END LOOP;
-    INSERT INTO wrong VALUES (count);
-END
-$$;
-SELECT count FROM wrong;
-SQL
 
 # If the extension has drawn from a generator, the portable functions refuse it until it is handed back.
 query('CREATE SCHEMA ext; CREATE EXTENSION shardid SCHEMA ext; GRANT USAGE ON SCHEMA ext TO PUBLIC; CREATE SEQUENCE mixed');

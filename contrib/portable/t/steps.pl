@@ -211,6 +211,32 @@ PERFORM steps.draw(), steps.draw();
 PERFORM setval('g', last), setval(mark, marked);
 CALL steps.resume();
 SQL
+is_right('old generators and marks are restored: within the millisecond of an id, and raised to the one before', <<'SQL');
+FOR i IN 0 .. 3 LOOP
+    marked := pg_sequence_last_value(mark);
+    last := pg_sequence_last_value('g');
+    CALL steps.pass(50);
+    IF i % 2 = 1 THEN
+        PERFORM steps.draw();
+    END IF;
+    PERFORM steps.draw(), setval('g', last), setval(mark, marked);
+    IF i < 2 THEN
+        PERFORM raise_generator('g', (steps.highest() >> 23) - 1 << 23);
+    END IF;
+    PERFORM steps.draw();
+END LOOP;
+SQL
+is_right('moved back, while a generator far ahead of the clock has set the mark, which both share', <<'SQL');
+LOOP
+    CREATE SEQUENCE twin;
+    EXIT WHEN shardid_mark_of('twin') = mark;
+    DROP SEQUENCE twin;
+END LOOP;
+PERFORM raise_generator('twin', steps.ms(4000000) << 23), next_id(5, 'twin');
+last := pg_sequence_last_value('g');
+CALL steps.pass(1);
+PERFORM steps.draw(), next_id(5, 'twin'), setval('g', last), steps.draw();
+SQL
 is_right('moved back to the end of the millisecond before', <<'SQL');
 CALL steps.move(0, 1022);
 PERFORM steps.draw();

@@ -44,6 +44,11 @@ lost_or_untold() {
     diff <(cut -d ' ' -f 1 "$told".* | sort) <(ask "$1" 'SELECT id FROM shard5.photos' | sort) | grep -c '^[<>]' || true
 }
 
+# By the third column, the time in nanoseconds at which the row was there.
+longest_wait() {
+    awk 'FNR > 1 && $3 - last > longest { longest = $3 - last } { last = $3 } END { printf "%d ms", longest / 1000000 }' "$told".*
+}
+
 make_place north
 make_place south
 on north -f "$here/shard.sql"
@@ -70,7 +75,7 @@ wait_until 'ids of the south' 180 has_ids_of 1
 move_shard finish south north
 
 stop_writers
-say "$(cat "$told".* | wc -l) photos were written meanwhile."
+say "$(cat "$told".* | wc -l) photos were written meanwhile, and the longest wait of a writer was $(longest_wait)."
 expect 'ids that were lost, or stored untold' "$(lost_or_untold north)" 0
 expect 'ids twice' "$(cut -d ' ' -f 1 "$told".* | sort | uniq -d | wc -l)" 0
 expect 'servers that were written to' "$(cut -d ' ' -f 5 "$told".* | sort -u | wc -l)" 2

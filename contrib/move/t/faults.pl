@@ -1,7 +1,7 @@
 # A shard moves between two servers, to and fro, by contrib/move/move_shard.py, under sixteen writers that change to
 # the other server when they are refused; one clock is 5 s behind; some movers are killed or terminated at a random
 # moment, and run again or undone. Every id that a writer received is afterwards in the shard, once, and on one server,
-# and no id is repeated, whether its row was kept or not. contrib/move/t/orders.pl measures how long writers wait.
+# and no id is repeated, whether its row was kept or not.
 use List::Util qw(sum);
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC usleep);
 use Mover;

@@ -6,31 +6,20 @@ my $node = new_portable_node('portable');
 my @portable = (dbname => 'portable');
 sub query { return $node->safe_psql('portable', $_[0]) }
 
-# Load: ids one by one, in bulk and many at once.
-query(<<'SQL');
-CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT next_id(5), n int);
-CREATE SEQUENCE narrow;
-SQL
+# Load: ids in bulk and many at once; many sessions that generate ids one by one, without the lock; and with one id per
+# millisecond.
+query('CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT next_id(5), n int); CREATE SEQUENCE narrow');
 my %times = (
-	'SELECT next_id(5)' => 100,
-	'INSERT INTO photos DEFAULT VALUES RETURNING id' => 100,
-	'INSERT INTO photos (n) SELECT generate_series(1, 200) RETURNING id' => 10,
-	'SELECT next_ids(5, 2000)' => 10);
-my @loads = map { start_clients($node, 4, $_, @portable, rounds => $times{$_} * rounds(1, 60)) } sort keys %times;
-finish_clients($_) for @loads;
+	'SELECT next_id(5)' => [ 24, 40, 600 ],
+	'INSERT INTO photos DEFAULT VALUES RETURNING id' => [ 24, 40, 600 ],
+	'INSERT INTO photos (n) SELECT generate_series(1, 200) RETURNING id' => [ 4, 10, 600 ],
+	'SELECT next_ids(5, 2000)' => [ 4, 10, 600 ]);
+my @loads = map { my ($sessions, @rounds) = @{ $times{$_} }; start_clients($node, $sessions, $_, @portable, rounds => rounds(@rounds)) } sort keys %times;
+my $narrow = start_clients($node, 4, q{SELECT next_id(5, 'narrow', shard_bits => 22, sequence_bits => 0)}, @portable, rounds => rounds(25, 1000));
+finish_clients($_) for @loads, $narrow;
 my $verdict = judge_clients(\@loads);
-cmp_ok($verdict->{ids}, '>', 2000, "16 sessions drew $verdict->{ids} ids");
+cmp_ok($verdict->{ids}, '>', 2000, "56 sessions drew $verdict->{ids} ids");
 is_innocent($verdict, 'portable: load', 1);
-
-# Many sessions that generate ids one by one, without the lock.
-query('CREATE SEQUENCE shared; CREATE TABLE notes (id bigint PRIMARY KEY DEFAULT next_id(5, \'shared\'))');
-my @many = map { start_clients($node, 32, $_, @portable, rounds => rounds(30, 600)) }
-  (q{SELECT next_id(5, 'shared')}, 'INSERT INTO notes DEFAULT VALUES RETURNING id');
-finish_clients($_) for @many;
-is_innocent(judge_clients(\@many), 'portable: 64 sessions without the lock', 1);
-my $narrow_draw = q{SELECT next_id(5, 'narrow', shard_bits => 22, sequence_bits => 0)};
-my $narrow = start_clients($node, 4, $narrow_draw, @portable, rounds => rounds(25, 1000));
-finish_clients($narrow);
 is_innocent(judge_clients([$narrow], shard_bits => 22, sequence_bits => 0), 'portable: each waits for its millisecond', 1);
 
 # At a low rate each millisecond starts with the number after the last one, within the first eighth of the range: the
@@ -83,14 +72,13 @@ SQL
 # No session that holds the advisory lock waits for ALTER SEQUENCE: so the transaction that altered a generator can
 # draw from it. The others call next_ids, which needs that lock at any time.
 query('CREATE SEQUENCE altered; SELECT next_id(5, \'altered\')');
-my $waiting;
 my $altering = IPC::Run::start(
 	[
 		'psql', '-XAtq', '-d', $node->connstr('portable'), '-c', 'SET deadlock_timeout = \'100ms\'', '-c', 'BEGIN',
 		'-c', 'ALTER SEQUENCE altered NO MAXVALUE', '-c', q(DO 'BEGIN WHILE NOT EXISTS (SELECT FROM pg_locks WHERE relation = ''altered''::regclass AND NOT granted) LOOP PERFORM pg_sleep(0.01); END LOOP; END'),
 		'-c', 'SELECT next_id(5, \'altered\') > 0', '-c', 'COMMIT'
 	],
-	'>', \my $altered, '2>&1', IPC::Run::timer(30));
+	'>', \my $altered, '2>&1', IPC::Run::timer(600));
 $node->poll_query_until('portable', q(SELECT count(*) > 0 FROM pg_locks WHERE relation = 'altered'::regclass AND mode = 'ShareRowExclusiveLock' AND granted));
 my $blocked = start_clients($node, 2, q(SELECT next_ids(5, 2, 'altered')), @portable, rounds => 5);
 $altering->finish;

@@ -135,7 +135,7 @@ RETURN jsonb_build_object('place', shardid_lease.place_of(generator), 'host', sh
 CREATE FUNCTION shardid_lease.replayed_all_wal() RETURNS boolean LANGUAGE sql VOLATILE
 RETURN shardid_lease.timeline() = '00000001' OR coalesce(encode(
     pg_read_binary_file(format('pg_wal/%s.history', shardid_lease.timeline()), 0, 1 << 20, true), 'escape')
-    ~ '\tno recovery target specified\s*$', false);
+    ~ '[[:space:]]no recovery target specified[[:space:]]*$', false);
 
 -- ==== The registry: what all its functions check ====
 
@@ -219,7 +219,7 @@ RETURN concat_ws('.', claims,
 -- A number of a request, from 0 to the highest; NULL if it is anything else: nothing that a member sends makes an error.
 CREATE FUNCTION shardid_lease.number_of(request jsonb, name text, highest bigint DEFAULT 9223372036854775807) RETURNS bigint
 LANGUAGE sql IMMUTABLE
-RETURN CASE WHEN request->>name ~ '^\d{1,19}$' THEN
+RETURN CASE WHEN request->>name ~ '^[0-9]{1,19}$' THEN
     CASE WHEN (request->>name)::numeric <= highest THEN (request->>name)::bigint END END;
 
 -- Why the request is refused, whoever holds the shard. If the receipt proves that the registry was set back, the id space
@@ -841,7 +841,7 @@ DO $body$
 DECLARE
     inner_function pg_proc;
 BEGIN
-    FOR inner_function IN SELECT * FROM pg_proc p WHERE p.pronamespace = 'shardid_lease'::regnamespace AND p.proname LIKE '%\_by' LOOP
+    FOR inner_function IN SELECT * FROM pg_proc p WHERE p.pronamespace = 'shardid_lease'::regnamespace AND right(p.proname, 3) = '_by' LOOP
         EXECUTE format($outer$CREATE FUNCTION shardid_lease.%I(%s) RETURNS %s AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C %s$outer$,
             left(inner_function.proname, -3),
             regexp_replace(pg_get_function_arguments(inner_function.oid), '^caller regrole(, )?', ''),
@@ -1000,7 +1000,7 @@ BEGIN
             HINT = 'As a superuser, delete the row that does not belong to it.';
     ELSIF its.origin IS NULL THEN
         SELECT * INTO lost FROM shardid_lease.leased_generator l
-        WHERE l.state = 'leased' AND shardid_lease.sequence_oid(l.generator) IS NULL AND l.generator::text !~ '^\d+$' LIMIT 1;
+        WHERE l.state = 'leased' AND shardid_lease.sequence_oid(l.generator) IS NULL AND l.generator::text !~ '^[0-9]+$' LIMIT 1;
         IF FOUND AND shardid_lease.may_be_restored(generator) THEN
             IF NOT is_reader THEN
                 RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
@@ -1081,7 +1081,7 @@ BEGIN
                 role_name, server),
             'Run ALTER USER MAPPING ... OPTIONS (ADD password ''...'').')
         ELSE jsonb_build_object('needs_password', needs_password, 'conninfo', (
-            SELECT string_agg(format('%s=''%s''', o.option_name, replace(replace(o.option_value, '\', '\\'), '''', '\''')), ' '
+            SELECT string_agg(format('%s=''%s''', o.option_name, replace(replace(o.option_value, E'\\', E'\\\\'), '''', E'\\''')), ' '
                 ORDER BY o.ordinality)
             FROM pg_options_to_table('{fallback_application_name=shardid_lease}'::text[] || found.fdwoptions || found.srvoptions
                 || mapping.options || ('client_encoding=' || getdatabaseencoding())) WITH ORDINALITY o
@@ -1144,7 +1144,7 @@ BEGIN
     is_refused := CASE WHEN is_answered THEN answer->>'later' IS DISTINCT FROM 'true' ELSE is_refusal END;
     IF answer->>'ok' IS DISTINCT FROM 'true' THEN
         fault := left(CASE WHEN is_answered THEN 'The registry says: ' || coalesce(answer->>'error', 'no')
-            ELSE coalesce(btrim(regexp_replace(error, '\s+', ' ', 'g')), 'The registry gave no answer') END, 1000);
+            ELSE coalesce(btrim(regexp_replace(error, '[[:space:]]+', ' ', 'g')), 'The registry gave no answer') END, 1000);
         RETURN;
     END IF;
     BEGIN
@@ -1314,7 +1314,7 @@ BEGIN
         AND ROW(l.generator)::record *<> ROW(shardid_lease.sequence_ref(shardid_lease.sequence_oid(l.generator)))::record;
     WITH dropped AS (
         DELETE FROM shardid_lease.leased_generator l
-        WHERE shardid_lease.sequence_oid(l.generator) IS NULL AND l.generator::text ~ '^\d+$' RETURNING l.origin)
+        WHERE shardid_lease.sequence_oid(l.generator) IS NULL AND l.generator::text ~ '^[0-9]+$' RETURNING l.origin)
     DELETE FROM shardid_lease.lease_window w USING dropped d WHERE w.origin = d.origin;
 END
 $body$;

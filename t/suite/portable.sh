@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The topics of sql/ and contrib/admin/sql that the SQL-only version shares with the extension, in a database with contrib/portable/*.sql instead of
 # it. What stands between the two comments "Only in the extension" and "In both versions" is left out. Not shared:
-#   extension, leases, lease_schema, uuid_v1_generated, objectid, ranges   functions that it does not have
+#   extension, leases, uuid_v1_generated, objectid, ranges   functions that it does not have
 #   interplay, rollback, cost               traces of nextval and rollbacks in a sequence's page, which SQL cannot read
 #   one_layout, jumps, privileges           the layout in a page, and USAGE alone: it calls setval, which needs UPDATE
 set -euo pipefail

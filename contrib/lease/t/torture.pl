@@ -18,14 +18,6 @@ my $seconds = $ENV{SECONDS_EACH} || 3600;
 my $seconds_of_a_fleet = min(900, $seconds / 2);
 my $patience = $PostgreSQL::Test::Utils::timeout_default;
 
-sub place_for
-{
-	my ($fleet, $kind) = @_;
-	my $first = $fleet->{members}[0];
-	my $must_be_first = $faults{$kind}{old} || $faults{$kind}{small} && rand() < 0.9;
-	return $fleet->any_place($must_be_first ? sub { $_[0]{node} == $first } : undef);
-}
-
 sub is_wrong { my ($fleet, $what) = @_; push @{ $fleet->{wrong} }, "round $fleet->{round}: $what"; return }
 
 # Waits until all places draw that may; those that have lost their shard take it over. Returns how long it took.
@@ -51,7 +43,9 @@ sub take_back
 sub run_round
 {
 	my ($fleet, $kind) = @_;
-	my $place = place_for($fleet, $kind);
+	my $first = $fleet->{members}[0];
+	my $must_be_first = $faults{$kind}{old} || $faults{$kind}{small} && rand() < 0.9;
+	my $place = $fleet->any_place($must_be_first ? sub { $_[0]{node} == $first } : undef);
 	local $SIG{ALRM} = sub { die "a round does not end\n" };
 	alarm 10 * $patience;
 	$fleet->load(4, map { $fleet->any_place(sub { $_[0] != $place }) } 1 .. 2);

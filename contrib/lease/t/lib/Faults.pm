@@ -4,6 +4,7 @@ package Faults;
 
 use ShardidTest;
 use Exporter 'import';
+use File::Path qw(make_path remove_tree);
 use FleetLoad ();
 
 our @EXPORT = qw(%faults);
@@ -67,9 +68,17 @@ sub restored_in_place
 	my ($fleet, $node) = @_;
 	kill_node($node);
 	$fleet->end_load(grep { $_->{node} == $node } @{ $fleet->{places} });
-	$fleet->put_old_in_place($node);
+	# In the same directory, or in another one of the same name.
+	my $data = $node->data_dir;
+	remove_tree($data, { keep_root => rand() < 0.5 });
+	mkdir $data, 0700;
+	system_or_bail('cp', '-a', Fleet::old_of($node) . '/.', $data);
+	$fleet->recover_to_old($data, $node->archive_dir);
+	$node->{life}++;
 	$fleet->start($node, clock_at_start());
-	return $fleet->wait_for_end_of_recovery($node);
+	$node->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()') or die 'not recovered';
+	$node->safe_psql('postgres', "ALTER SYSTEM RESET $_") for qw(restore_command recovery_target_name recovery_target_action);
+	return;
 }
 
 sub on_the_way
@@ -131,10 +140,17 @@ sub registry_fails_over
 	$fleet->{proxy}->lead_to($new->port);
 	$fleet->{proxy}->mode('pass');
 	$fleet->nap(rand 3);
-	$fleet->registry_is($new);
+	$fleet->{copies} = [ grep { $_ != $new } @{ $fleet->{copies} } ];
+	$fleet->{registry} = $new;
 	$fleet->ask_registry('SELECT shardid_lease.registry_was_' . ($lost || rand() < 0.5 ? 'restored()' : 'moved()'));
 	$fleet->nap(0.5);
-	return $fleet->forget($old);
+	# The new one archives its own WAL and keeps a backup.
+	remove_tree($old->data_dir, $old->backup_dir, $old->archive_dir);
+	make_path($new->archive_dir, $new->backup_dir);
+	$new->enable_archiving;
+	$new->stop;
+	$fleet->start($new);
+	return $fleet->keep_old($new);
 }
 
 my @moves = (

@@ -3,7 +3,7 @@
 package Fleet;
 
 use ShardidTest;
-use File::Path qw(make_path remove_tree);
+use File::Path 'remove_tree';
 use Time::HiRes qw(time usleep);
 use FleetLoad;
 use Proxy;
@@ -47,28 +47,20 @@ SQL
 	{
 		my $node = $self->{members}[$i];
 		my @databases = map { sprintf 'd%02d', $_ } 1 .. $params{databases}[$i];
-		$self->set_up($node, @databases);
-		push @{ $self->{places} }, map { { node => $node, db => $_, shard => shard_of($node, $_) } } @databases;
-	}
-	return $self;
-}
-
-sub set_up
-{
-	my ($self, $node, @databases) = @_;
-	my $port = $self->{proxy}->port;
-	my $sql = <<SQL;
+		my $sql = <<SQL;
 CREATE DATABASE pattern;
 \\connect pattern
 CREATE EXTENSION shardid_lease CASCADE;
-CREATE SERVER registry FOREIGN DATA WRAPPER dblink_fdw OPTIONS (host '127.0.0.1', port '$port', dbname 'postgres');
+CREATE SERVER registry FOREIGN DATA WRAPPER dblink_fdw OPTIONS (host '127.0.0.1', port '@{[ $self->{proxy}->port ]}', dbname 'postgres');
 CREATE USER MAPPING FOR CURRENT_USER SERVER registry;
 \\connect postgres
 SQL
-	$sql .= "CREATE DATABASE $_ TEMPLATE pattern STRATEGY file_copy;\n" for @databases;
-	$sql .= "\\connect $_\nSET shardid_lease.timeout = '3min';\nSELECT shardid_lease.lease_shard('ids', 'registry');\n" for @databases;
-	$node->safe_psql('postgres', $sql);
-	return;
+		$sql .= "CREATE DATABASE $_ TEMPLATE pattern STRATEGY file_copy;\n" for @databases;
+		$sql .= "\\connect $_\nSET shardid_lease.timeout = '3min';\nSELECT shardid_lease.lease_shard('ids', 'registry');\n" for @databases;
+		$node->safe_psql('postgres', $sql);
+		push @{ $self->{places} }, map { { node => $node, db => $_, shard => shard_of($node, $_) } } @databases;
+	}
+	return $self;
 }
 
 sub shard_of { my ($node, $database) = @_; return $node->safe_psql($database, 'SELECT shard FROM shardid_lease.shard_leases') }
@@ -78,18 +70,9 @@ sub ask_registry { return $_[0]{registry}->safe_psql('postgres', $_[1]) }
 sub nap { usleep 1_000_000 * $_[1]; return; }
 
 # Each server follows a clock of its own from its start on.
-sub clock_of
-{
-	my ($self, $node) = @_;
-	return "$self->{dir}/" . $node->name . '.clock';
-}
+sub clock_of { my ($self, $node) = @_; return "$self->{dir}/" . $node->name . '.clock' }
 
-sub set_clock
-{
-	my ($self, $node, $offset) = @_;
-	set_fake_clock($self->clock_of($node), $offset);
-	return;
-}
+sub set_clock { my ($self, $node, $offset) = @_; return set_fake_clock($self->clock_of($node), $offset) }
 
 sub start
 {
@@ -151,29 +134,6 @@ sub remove_copies
 	return;
 }
 
-# Makes a copy of the registry the registry. The old registry is not running.
-sub registry_is
-{
-	my ($self, $new) = @_;
-	$self->{copies} = [ grep { $_ != $new } @{ $self->{copies} } ];
-	$self->{registry} = $new;
-	return;
-}
-
-# Removes the old registry's data. The new one archives its own WAL and keeps a backup.
-sub forget
-{
-	my ($self, $old) = @_;
-	remove_tree($old->data_dir, $old->backup_dir, $old->archive_dir);
-	my $new = $self->{registry};
-	make_path($new->archive_dir, $new->backup_dir);
-	$new->enable_archiving;
-	$new->stop;
-	$self->start($new);
-	$self->keep_old($new);
-	return;
-}
-
 # Keeps a backup of the server, and of its WAL up to a point after it.
 sub keep_old
 {
@@ -201,32 +161,6 @@ CONF
 	return;
 }
 
-# Replaces the server's data by the older data, in the same directory or in another one of the same name. The server is
-# not running, and there is no load on it.
-sub put_old_in_place
-{
-	my ($self, $node) = @_;
-	my $data = $node->data_dir;
-	remove_tree($data, { keep_root => rand() < 0.5 });
-	mkdir $data, 0700;
-	system_or_bail('cp', '-a', old_of($node) . '/.', $data);
-	$self->recover_to_old($data, $node->archive_dir);
-	$node->{life}++;
-	return;
-}
-
-sub wait_for_end_of_recovery
-{
-	my ($self, $node) = @_;
-	$node->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()') or die 'not recovered';
-	$node->safe_psql('postgres', <<'SQL') unless grep { $_ == $node } @{ $self->{copies} };
-ALTER SYSTEM RESET restore_command;
-ALTER SYSTEM RESET recovery_target_name;
-ALTER SYSTEM RESET recovery_target_action;
-SQL
-	return;
-}
-
 # Ends load, copies and wrong clocks at the end of a round.
 sub repair
 {
@@ -243,7 +177,7 @@ sub stop
 	my ($self) = @_;
 	$self->repair;
 	$_->stop('immediate') for @{ $self->{members} }, $self->{registry};
-	$self->{proxy}->stop;
+	undef $self->{proxy};
 	remove_tree(map { ($_->data_dir, $_->backup_dir, $_->archive_dir) } @{ $self->{members} }, $self->{registry});
 	return;
 }

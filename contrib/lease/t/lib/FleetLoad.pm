@@ -163,23 +163,17 @@ sub take_back
 	my ($self, @places) = @_;
 	for my $place (@places)
 	{
-		next if $place->{node}->psql($place->{db}, 'SELECT ' . next_id(), stderr => \my $error) == 0 && $self->holds($place);
+		my $draws = $place->{node}->psql($place->{db}, 'SELECT ' . next_id(), stderr => \my $error) == 0;
+		next if $draws && $self->ask_registry(<<"SQL") eq 't';
+SELECT count(*) = 1 FROM shardid_lease.id_space_shards
+WHERE shard = $place->{shard} AND port = @{[ $place->{node}->port ]} AND database = '$place->{db}' AND state = 'held'
+SQL
 		next if $self->insist($place, 'SELECT shardid_lease.take_over_shard()', qr/held by (?!.*if it replaces that one)/s);
 		$self->release($place, 'shardid_seq');
 		$self->insist($place, "SELECT shardid_lease.lease_shard('ids', 'registry')");
 		$place->{shard} = Fleet::shard_of(@$place{qw(node db)});
 	}
 	return;
-}
-
-sub holds
-{
-	my ($self, $place) = @_;
-	my $port = $place->{node}->port;
-	return $self->ask_registry(<<"SQL") eq 't';
-SELECT count(*) = 1 FROM shardid_lease.id_space_shards
-WHERE shard = $place->{shard} AND port = $port AND database = '$place->{db}' AND state = 'held'
-SQL
 }
 
 # A random place of all, or of those that the code accepts.

@@ -67,11 +67,7 @@ sub lead_to
 sub held { return -s "$_[0]{dir}/held" }
 
 # The number of connections, with those whose sender has disconnected while its request is still under way.
-sub links
-{
-	my ($self) = @_;
-	return slurp_file("$self->{dir}/links");
-}
+sub links { return slurp_file("$_[0]{dir}/links") }
 
 sub write_state
 {
@@ -92,19 +88,13 @@ sub write_file
 	return;
 }
 
-sub stop
-{
-	my ($self) = @_;
-	kill 'TERM', $self->{pid};
-	waitpid $self->{pid}, 0;
-	return;
-}
-
 sub DESTROY
 {
 	my ($self) = @_;
 	local ($?, $@);
-	$self->stop if $$ == $self->{parent};
+	return if $$ != $self->{parent};
+	kill 'TERM', $self->{pid};
+	waitpid $self->{pid}, 0;
 	return;
 }
 
@@ -144,8 +134,9 @@ sub serve
 		{
 			if ($socket == $listener)
 			{
-				my $link = new_link(scalar $listener->accept, $upstream);
-				push @links, $link if $link;
+				my $client = $listener->accept;
+				my $server = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $upstream);
+				push @links, { client => $client, server => $server, queue => [] } if $client && $server;
 				next;
 			}
 			my ($link, $side) = @{ $link_of{$socket} };
@@ -156,13 +147,6 @@ sub serve
 		$self->write_file('links', $written = @links) if $written != @links;
 	}
 	return;
-}
-
-sub new_link
-{
-	my ($client, $upstream) = @_;
-	my $server = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $upstream);
-	return $client && $server ? { client => $client, server => $server, queue => [] } : undef;
 }
 
 sub close_link

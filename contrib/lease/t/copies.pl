@@ -56,14 +56,10 @@ sub copied
 	return;
 }
 
-for my $strategy ('wal_log', 'file_copy')
-{
-	$original->safe_psql('postgres', "CREATE DATABASE ${_}_copied TEMPLATE $_ STRATEGY $strategy") for 'registry', 'shop';
-	copied("CREATE DATABASE, $strategy", $original, 'shop_copied', 'registry_copied');
-	like($original->safe_psql('shop_copied', q(SELECT shardid_lease.release_shard(); SELECT shardid_lease.lease_shard('ids', 'registry'); SELECT shardid_lease.release_shard())),
-		qr/^\n[013-9]\n$/, 'it gets another shard when it has released');
-	$original->safe_psql('postgres', "DROP DATABASE ${_}_copied") for 'registry', 'shop';
-}
+$original->safe_psql('postgres', "CREATE DATABASE ${_}_copied TEMPLATE $_") for 'registry', 'shop';
+copied('CREATE DATABASE', $original, 'shop_copied', 'registry_copied');
+like($original->safe_psql('shop_copied', q(SELECT shardid_lease.release_shard(); SELECT shardid_lease.lease_shard('ids', 'registry'))),
+	qr/^\n[013-9]$/, 'it gets another shard when it has released');
 
 $original->backup('base');
 my $standby = PostgreSQL::Test::Cluster->new('standby');

@@ -1,7 +1,5 @@
 # What the functions of a registry leave behind: a receipt only for what is committed, and only for rows of the caller's
-# role; a commit that is flushed whatever its caller has set; its caller's settings; and errors that are valid UTF-8, with
-# whole sentences. (What it grants is in sql/lease_registry.)
-use Encode ();
+# role; a commit that is flushed whatever its caller has set; and its caller's settings. (What it grants is in sql/lease_registry.)
 use Leases;
 use ShardidTest;
 
@@ -47,17 +45,6 @@ for my $end ('ROLLBACK', 'RESET ROLE; SELECT pg_terminate_backend(pg_backend_pid
 	my $answers = answers_in('member', 'm', 1, 'true', "$end;");
 	like(receipt_for('member', $answers), $end eq 'COMMIT' ? qr/^1\.[^.]+\.1\.\d+\.[0-9a-f]{64}$/ : qr/^$/, "$end: what there is after it");
 }
-my $session = $registry->background_psql('postgres', on_error_die => 1);
-my $lost = $session->query_safe(q(SET ROLE member; BEGIN; SELECT shardid_lease.grant_shards(request('m', 1, false))));
-like($lost, qr/"ok": true/, 'a renewal, which is not committed');
-is(receipt_for('member', $lost), '', 'no receipt from another session');
-$registry->stop('immediate');
-eval { $session->quit };
-$registry->start;
-is(receipt_for('member', $lost), '', 'nor after a crash');
-my $renewed = answers_in('member', 'm', 1, 'false', 'COMMIT;');
-like($renewed, qr/\Q$_\E,?/, 'its serial is used again') for $lost =~ /("serial": \d+)/;
-isnt(receipt_for('member', $renewed), '', 'then there is one');
 my $theirs = answers_in('other', 't', 2, 'true', 'COMMIT;');
 isnt(receipt_for('other', $theirs), '', 'a role has a receipt for its own row');
 is(receipt_for('member', $theirs), '', 'and another role has none');
@@ -82,19 +69,5 @@ SQL
 	like($said, qr/^local70s80spg_catalog, public\n.*^$flushed\z/ms, "$call keeps its caller's settings, and is flushed");
 }
 
-# --- Text: letters of two and of three bytes, which a cut at any byte splits.
-
-my $member = new_node('member', "autovacuum = off\n");
-connect_to_registry($member, $registry);
-$member->safe_psql('postgres', 'SET ROLE app; CREATE SEQUENCE a');
-my $shard = 10;
-for my $comment ('é', 'é' x 300, (map { 'x' x $_ . 'é' x 3000 } 0, 1), (map { 'x' x $_ . '€' x 2100 } 0 .. 2))
-{
-	my $refused = error_of($registry, 'postgres', 'SELECT shardid_lease.reserve_shard(\'ids\', ' . ++$shard . ", '$comment')");
-	my $error = $refused eq 'no error' ? error_of($member, 'postgres', "SET ROLE app; SELECT shardid_lease.lease_shard('ids', 'registry', 'a', $shard)") : $refused;
-	like($error, $refused eq 'no error' ? qr/^DETAIL:  [\p{Lu}\d"].*(?:é|€)/m : qr/ERROR: /, 'a comment of ' . length($comment) . ' bytes');
-	ok(defined eval { Encode::decode('UTF-8', my $copy = $error, Encode::FB_CROAK) }, 'in valid UTF-8') || diag $error;
-}
-
-$_->stop for $member, $registry;
+$registry->stop;
 done_testing();

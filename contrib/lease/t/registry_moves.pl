@@ -137,13 +137,6 @@ happens('a base backup in its place', \&back_up, \&put_in_place, says => qr/base
 back_up('another');
 $registry->restart;
 is(on_member("$renew; SELECT count(*) FROM shardid_lease.shard_leases WHERE error IS NULL AND generator = 'known'::regclass") =~ s/.*\n//r, 1, 'nothing is stopped by a later backup and restart');
-happens('a base backup in another place', \&back_up, sub {
-	my $elsewhere = PostgreSQL::Test::Cluster->new('elsewhere');
-	$elsewhere->init_from_backup($registry, $_[0]);
-	$registry->stop('immediate');
-	$registry = $elsewhere;
-	$registry->start;
-}, says => qr/another data directory.*base backup/, not_moved => qr/from a base backup/);
 happens('a dump in its database', sub { system_or_bail('pg_dump', '-Fc', '-f', state_of($_[0]), $registry->connstr('postgres')) },
 	sub { system_or_bail('pg_restore', '--clean', '--if-exists', '--exit-on-error', '-d', $registry->connstr('postgres'), state_of($_[0])) },
 	says => qr/registry_was_restored\(/, not_moved => qr/It comes from a dump/);

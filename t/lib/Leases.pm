@@ -1,16 +1,16 @@
-# What the TAP tests of leases share: a registry, members that connect to it by dblink as an ordinary role, and what
-# LeaseDraws has.
+# What the TAP tests of leases share: a registry, members that connect to it by dblink as an ordinary role; single ids,
+# sessions that draw continuously and record ids and errors; and one account of all ids of all servers.
 package Leases;
 
 use ShardidTest;
 use Exporter 'import';
-use List::Util 'min';
-use Time::HiRes qw(time usleep);
-use LeaseDraws;
 
 our @EXPORT = (
-	qw(new_registry registry_here let_in on_loopback connect_to_registry lease worker_starts workers_of runs
-	  wait_until wait_for_end error_of), @LeaseDraws::EXPORT);
+	qw(new_registry registry_here let_in connect_to_registry lease worker_starts workers_of runs
+	  error_of answered draw_one draw_from_all start_drawing finish_drawing ids_of all_ids no_id_comes_twice));
+
+my @accounts;    # lists of ids, each from one session
+my @files;       # histories of clients
 
 $ShardidTest::has_own_identifier = 1;
 
@@ -60,16 +60,6 @@ CREATE USER MAPPING FOR $_ SERVER here OPTIONS (user '$_', password_required 'fa
 SQL
 }
 
-# Has it listen on TCP, also with a password; returns the port.
-sub on_loopback
-{
-	my ($registry, $conf) = @_;
-	let_in($registry, join '', map { "$_ all +member 127.0.0.1/32 scram-sha-256\n" } 'hostssl', 'hostnossl');
-	$registry->append_conf('postgresql.conf', "listen_addresses = '127.0.0.1'\n" . ($conf // ''));
-	$registry->restart;
-	return $registry->port;
-}
-
 # Makes a database a member: its role "app", not a superuser, owns the generators and has the password.
 sub connect_to_registry
 {
@@ -104,19 +94,10 @@ SQL
 }
 
 # How many lease workers the server has started so far; its log_min_messages is debug1.
-sub worker_starts
-{
-	my ($node) = @_;
-	my $log = slurp_file($node->logfile);
-	return scalar(() = $log =~ /starting background worker process "shardid lease/g);
-}
+sub worker_starts { return scalar(() = slurp_file($_[0]->logfile) =~ /starting background worker process "shardid lease/g) }
 
-# The number of running lease workers.
-sub workers_of
-{
-	my ($node) = @_;
-	return $node->safe_psql('postgres', q(SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'shardid lease'));
-}
+# How many run.
+sub workers_of { return $_[0]->safe_psql('postgres', q(SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'shardid lease')) }
 
 # The error of statements, with its SQLSTATE, or "no error"; $params{role} runs them. If the registry is silent, $params{once}.
 sub error_of
@@ -138,33 +119,95 @@ sub runs
 	return $program->pumpable && (eval { $program->pump_nb; 1 } || $@ !~ /ended prematurely/ && die $@);
 }
 
-# Waits until the last window that a registry has granted is over, by the registry's row. The shard must be idle: a
-# renewal would prolong the window.
-sub wait_for_end
+# What a call returns or raises, once the registry has answered it: a machine that is slow may need more than one.
+sub answered
 {
-	my ($node, $dbname, $space, $shard) = @_;
-	$node->poll_query_until($dbname,
-		"SELECT until < clock_timestamp() FROM shardid_lease.id_space_shards WHERE space = '$space' AND shard = $shard")
-	  or die "the lease of shard $shard does not end";
-	return;
+	my ($call) = @_;
+	my ($result, $end) = (undef, time + $PostgreSQL::Test::Utils::timeout_default);
+	do { $result = $call->() }
+	  while $result =~ /did not answer within [1-9]|no answer about the lease of generator/ && time < $end;
+	return $result;
 }
 
-# Waits for a condition; returns whether it became true. The limit is only a guard: no machine is that slow.
-sub wait_until
+# Returns one id, which is put on the account, or the error that the registry has caused.
+sub draw_one
 {
-	my ($code) = @_;
-	my ($end, $pause) = (time + $PostgreSQL::Test::Utils::timeout_default, 10_000);
-	until ($code->())
-	{
-		if (time > $end)
-		{
-			diag 'waited for it in vain';
-			return 0;
-		}
-		usleep $pause;
-		$pause = min(2 * $pause, 200_000);
-	}
-	return 1;
+	my ($node, $generator, %params) = @_;
+	my $sql = "\\set VERBOSITY verbose\n" . ($params{settings} // '') . "\nSELECT next_id(generator => '$generator')";
+	return answered(sub {
+		my ($status, $id, $error) = $node->psql($params{dbname} // 'postgres', $sql, on_error_stop => 1, timeout => 180);
+		return $error =~ /ERROR/ ? $error : '?' . $error if $status;
+		push @accounts, [$id];
+		return $id;
+	});
+}
+
+# Draws from several [node, database, generator] at the same time, by 4 sessions each, for half a second and until each has
+# received ids: on a machine that is slow, a lease can end first. A refusal is no failure. Returns how many ids each
+# received.
+sub draw_from_all
+{
+	my (@places) = @_;
+	my @clients = map {
+		my ($node, $dbname, $generator) = @$_;
+		start_clients($node, 4, "SELECT next_id(generator => '$generator') FROM generate_series(1, 100)",
+			dbname => $dbname, pause_ms => 10, tolerate => '55000,57P03')
+	} @places;
+	usleep 500_000;
+	await_ids(@clients);
+	finish_clients($_, 1) for @clients;
+	push @files, map { @{ $_->{files} } } @clients;
+	return map { scalar map { @$_ } @{ read_told($_) } } @clients;
+}
+
+# A session that draws an id every 25 ms until finish_drawing, also after errors.
+sub start_drawing
+{
+	my ($node, $generator, %params) = @_;
+	my $dir = PostgreSQL::Test::Utils::tempdir();
+	append_to_file("$dir/sql", ($params{settings} // '') . "\n" . <<"SQL" x 24_000);
+SELECT next_id(generator => '$generator');
+\\echo done
+SELECT FROM pg_sleep(0.025);
+SQL
+	my @command = ('psql', '-XAtq', '-v', 'VERBOSITY=verbose', '-d', $node->connstr($params{dbname} // 'postgres'));
+	return { run => IPC::Run::start(\@command, '<', "$dir/sql", '>', "$dir/told", '2>&1'), file => "$dir/told" };
+}
+
+# Ends it, and returns what it received, in order: [id] or [undef, SQLSTATE, whole error].
+sub finish_drawing
+{
+	my ($session) = @_;
+	$session->{run}->kill_kill;
+	all_ids([ ids_of($session) ]);
+	return told($session);
+}
+
+sub told
+{
+	my ($session) = @_;
+	my @told = split /^done\n/m, slurp_file($session->{file}), -1;
+	pop @told if @told > 1;
+	return map { /^(-?\d+)$/m ? [$1] : [ undef, /ERROR:  (\w+)/ ? $1 : 'lost', $_ ] } grep { /\S/ } @told;
+}
+
+# The ids so far of a session that continues.
+sub ids_of { return map { $_->[0] // () } told($_[0]) }
+
+# Puts ids from elsewhere on the account.
+sub all_ids { push @accounts, @_; return }
+
+# One assertion: no id of any server is repeated.
+sub no_id_comes_twice
+{
+	my ($fault) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my $noted = PostgreSQL::Test::Utils::tempdir() . '/noted';
+	append_to_file($noted, join '', map { "$_\n" } map { @$_ } @accounts);
+	my $space = judge_space([ $noted, @files ]);
+	note_fault($fault, 1, @$space{qw(ids violations)});
+	return is($space->{violations}, 0, "$fault: none of $space->{ids} ids comes twice")
+	  || diag(join "\n", @{ $space->{twice} });
 }
 
 1;

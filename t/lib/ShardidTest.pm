@@ -130,11 +130,12 @@ sub start_clients
 sub await_event
 {
 	my ($event, $code) = @_;
-	my $end = time + $PostgreSQL::Test::Utils::timeout_default;
+	my ($end, $pause) = (time + $PostgreSQL::Test::Utils::timeout_default, 10_000);
 	until ($code->())
 	{
 		die "waited in vain: $event" if time > $end;
-		usleep 20_000;
+		usleep $pause;
+		$pause *= 2 if $pause < 160_000;
 	}
 	return;
 }

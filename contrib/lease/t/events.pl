@@ -10,21 +10,21 @@ $registry->safe_psql('postgres', q(SELECT shardid_lease.create_id_space('orders'
 my $member = new_node('member', "shardid_lease.registry_timeout = '5s'\n");
 connect_to_registry($member, $registry);
 sub query { return $member->safe_psql('postgres', $_[0]) }
-sub draws { my ($name, @place) = @_; return like(draw_one($member, @place), qr/^\d+$/, $name) }
+sub draws { return like(draw_one($member, @_), qr/^\d+$/, "$_[0] draws") }
 
 # A session draws continuously while the code runs and until two renewals later; none of its draws may fail.
 sub goes_on
 {
 	my ($name, $generator, $code, $settings) = @_;
-	my $session = start_drawing($member, $generator, ms => 20, settings => $settings);
-	wait_until(sub { ids_of($session) > 10 }) or die "$name: nothing drawn";
+	my $session = start_drawing($member, $generator, settings => $settings);
+	await_event("$name: nothing drawn", sub { ids_of($session) > 10 });
 	$code->();
 	my $serials = sub { return $registry->safe_psql('postgres', q(SELECT sum(serial) FROM shardid_lease.granted_shard WHERE space = 'quick')) };
 	my $before = $serials->();
-	wait_until(sub { $serials->() >= $before + 2 }) or die "$name: no renewal";
+	await_event("$name: no renewal", sub { $serials->() >= $before + 2 });
 	my @told = finish_drawing($session);
 	my ($error) = grep { !defined $_->[0] } @told;
-	return is($error ? $error->[3] : '', '', "$name: none of " . @told . ' draws failed');
+	return is($error ? $error->[2] : '', '', "$name: none of " . @told . ' draws failed');
 }
 
 # --- Names, schemas, owners and settings. The registry is asked as the owner.
@@ -68,7 +68,7 @@ for my $place ('nowhere', 'shardid_lease.granted_shard', 'pg_authid')
 	query('CREATE DATABASE victim');
 	connect_to_registry($member, $registry, 'victim');
 	lease($member, 'orders', 'ids', dbname => 'victim');
-	draws('a database', 'ids', dbname => 'victim');
+	draws('ids', dbname => 'victim');
 	$member->safe_psql('victim', q(SELECT setval('ids', 1)));
 	my $locker = $registry->background_psql('postgres');
 	$locker->query_safe("BEGIN; LOCK $place IN ACCESS EXCLUSIVE MODE") if $place ne 'nowhere';
@@ -89,14 +89,15 @@ my $shard = query("SELECT shard FROM shardid_lease.shard_leases WHERE generator 
 my $load = start_clients($member, 8, "SELECT next_id($shard, 'loaded')");
 await_ids($load);
 query('DROP EXTENSION shardid_lease');
-usleep 1_000_000;
+my $before = () = map { @$_ } @{ read_told($load) };
+await_event('nothing drawn', sub { ((() = map { @$_ } @{ read_told($load) })) > $before + 1000 });
 finish_clients($load, 1);
 all_ids(@{ read_told($load) });
 is_innocent(judge_clients([$load]), 'DROP EXTENSION shardid_lease under load', 1);
-draws('without the extension', 'loaded', settings => "SET shardid.shard_id = $shard;");
+draws('loaded', settings => "SET shardid.shard_id = $shard;");
 query('CREATE EXTENSION shardid_lease; GRANT USAGE ON FOREIGN SERVER registry TO app');
 lease($member, 'orders', 'again');
-draws('with it again', 'again');
+draws('again');
 
 no_id_comes_twice('operators');
 $_->stop for $member, $registry;

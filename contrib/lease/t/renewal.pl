@@ -29,11 +29,11 @@ my $since = $registry->safe_psql('postgres', $incarnations);
 my $load = start_clients($member, 16, [ q(SELECT next_id(generator => 'steady')), 'SELECT pg_sleep(0.1)' ]);
 my $watch = open_session($member);
 my (%renewals, %of_idle);
-ok(wait_until(sub {
+await_event('renewals', sub {
 	my ($renewed_at, $idle_renewed_at) = split /\n/, ask($watch, 'SELECT renewed_at FROM shardid_lease.shard_leases ORDER BY shard;');
 	$renewals{$renewed_at} = $of_idle{$idle_renewed_at} = 1;
 	return keys %renewals >= 4;
-}), 'it is renewed');
+});
 close_session($watch);
 finish_clients($load, 1);
 all_ids(@{ read_told($load) });
@@ -47,38 +47,23 @@ cmp_ok(scalar keys %of_idle, '>=', 3, 'each renewal renews all leases of the rol
 # --- The registry is down.
 
 lease($member, 'quick', 'quick');
-draw_one($member, 'quick');
-
-# Draws until the registry is down and the window ends, fails as promised, and draws again after the registry's return.
-sub registry_goes_away
-{
-	my ($name, $go, $come, $error) = @_;
-	my $session = start_drawing($member, 'quick', settings => 'SET shardid_lease.timeout = 1000;');
-	ok(wait_until(sub { ids_of($session) > 50 }), "$name: ids come");
-	$go->();
-	my $before = -s $session->{file};
-	ok(wait_until(sub { slurp_file($session->{file}, $before) =~ /ERROR.*$error/s }), "$name: they end, with what is wrong");
-	$come->();
-	my $drawn = () = ids_of($session);
-	ok(wait_until(sub { ids_of($session) > $drawn + 5 }), "$name: ids come again");
-	my @told = finish_drawing($session);
-	my @errors = grep { !defined $_->[0] } @told;
-	my ($said) = map { $_->[3] =~ $error ? $_->[3] : () } @errors;
-	my ($until, $clock) = $said =~ /window of time ends at ([-\d :.+]+), and the clock is at ([-\d :]+\.\d+\+\d+)/;
-	is($member->safe_psql('postgres', "SELECT '$clock'::timestamptz >= '$until'"), 't', "$name: ids go on to the end of the window");
-	is(join(' ', keys %{ { map { $_->[2] => 1 } @errors } }), '57P03', "$name: then " . @errors . ' times 57P03');
-	return;
-}
-
 my ($log_before, $start) = (-s $member->logfile, time);
-registry_goes_away('registry stopped', sub { $registry->stop('immediate') }, sub { $registry->start }, qr/Could not reach the registry: /);
+my $session = start_drawing($member, 'quick', settings => 'SET shardid_lease.timeout = 1000;');
+await_event('ids come', sub { ids_of($session) > 50 });
+$registry->stop('immediate');
+my $before = -s $session->{file};
+my $unreached = qr/Could not reach the registry: /;
+await_event('they end, with what is wrong', sub { slurp_file($session->{file}, $before) =~ /ERROR.*$unreached/s });
+$registry->start;
+my $drawn = () = ids_of($session);
+await_event('ids come again', sub { ids_of($session) > $drawn + 5 });
+my @errors = grep { !defined $_->[0] } finish_drawing($session);
+my ($why) = map { $_->[2] =~ $unreached ? $_->[2] : () } @errors;
+my ($until, $clock) = $why =~ /window of time ends at ([-\d :.+]+), and the clock is at ([-\d :]+\.\d+\+\d+)/;
+is($member->safe_psql('postgres', "SELECT '$clock'::timestamptz >= '$until'"), 't', 'ids go on to the end of the window');
+is(join(' ', keys %{ { map { $_->[1] => 1 } @errors } }), '57P03', 'then ' . @errors . ' times 57P03');
 my $lines = () = slurp_file($member->logfile, $log_before) =~ /could not renew the lease of generator "public.quick"/g;
 ok($lines >= 1 && $lines <= 2 + (time - $start) / 60, "the log says so once a minute, not more: $lines times");
-
-my @stopped = processes_of($registry);
-END { kill 'CONT', @stopped }
-registry_goes_away('registry stands still', sub { kill 'STOP', @stopped }, sub { kill 'CONT', @stopped },
-	qr/Could not reach the registry: no (connection|answer) within shardid_lease.registry_timeout|The registry did not answer within/);
 
 # The bytes that each session that waits uses.
 sub used_by_waiting
@@ -87,28 +72,23 @@ sub used_by_waiting
 	my $count = $member->safe_psql('postgres',
 		q(SELECT count(pg_log_backend_memory_contexts(pid)) FROM pg_stat_activity WHERE query LIKE 'SELECT next_id%'));
 	my @used;
-	wait_until(sub { (@used = slurp_file($member->logfile, $before) =~ /Grand total: .* (\d+) used$/mg) == $count }) or die 'no totals';
+	await_event('no totals', sub { (@used = slurp_file($member->logfile, $before) =~ /Grand total: .* (\d+) used$/mg) == $count });
 	return @used;
 }
 
 # Sessions that wait for a window can be ended, and the server can be stopped.
-sub start_waiting
-{
-	my ($output) = @_;
-	my $session = IPC::Run::start([ 'psql', '-XAtq', '-d', $member->connstr('postgres'),
-			'-c', q(SELECT next_id(generator => 'quick')) ],
-		'>', $output, '2>&1', IPC::Run::timer(180));
-	die 'nobody waits' unless $member->poll_query_until('postgres',
-		q(SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE 'SELECT next_id%' AND state = 'active' AND wait_event_type IN ('Extension', 'IPC')));
-	return $session;
-}
-wait_for_end($registry, 'postgres', 'quick', 0);
-@stopped = processes_of($registry);
+$registry->poll_query_until('postgres', q(SELECT until < clock_timestamp() FROM shardid_lease.id_space_shards WHERE space = 'quick')) or die 'no end';
+my @stopped = processes_of($registry);
+END { kill 'CONT', @stopped }
 kill 'STOP', @stopped;
-my $said = '';
-my @waiting = map { start_waiting(\$said) } 1, 2;
+my @command = ('psql', '-XAtq', '-d', $member->connstr('postgres'), '-c', q(SELECT next_id(generator => 'quick')));
+my @waiting = map { IPC::Run::start(\@command, '>', \my $said, '2>&1', IPC::Run::timer(180)) } 1, 2;
+$member->poll_query_until('postgres', <<'SQL') or die 'they do not wait';
+SELECT count(*) = 2 FROM pg_stat_activity WHERE query LIKE 'SELECT next_id%' AND state = 'active' AND wait_event_type IN ('Extension', 'IPC')
+SQL
 my $used = sum(used_by_waiting());
-usleep 2_000_000;
+# Each look wakes them.
+used_by_waiting() for 1 .. 20;
 cmp_ok(sum(used_by_waiting()), '<', $used + 20_000, 'sessions use no more memory the longer they wait');
 ok($member->stop('fast', fail_ok => 1), 'the server stops while a draw waits, fast');
 $_->finish for @waiting;
@@ -117,7 +97,7 @@ $member->start;
 # Shortly after a failure a draw starts none.
 sub draw_without_waiting { return draw_one($member, 'quick', settings => 'SET shardid_lease.timeout = 0;') }
 like(draw_without_waiting(), qr/57P03/, 'a draw that does not wait');
-ok(wait_until(sub { workers_of($member) == 1 || !draw_without_waiting() }), 'leaves a worker');
+await_event('leaves a worker', sub { workers_of($member) == 1 || !draw_without_waiting() });
 ok($member->stop('smart', fail_ok => 1), 'the server stops then, smart');
 $member->start;
 kill 'CONT', @stopped;

@@ -2,12 +2,12 @@
 # generator that was moved, restarted or created again draws in a later window, which is no further ahead of the clock than
 # the old one's rest; at a window's end it draws nothing; and it has one shard and one layout. (The registry's rules are
 # in sql/lease_registry.)
-use Leases qw(registry_here wait_until);
+use Leases 'registry_here';
 use ShardidTest;
 
 my $node = new_node('rules');
 $node->safe_psql('postgres', registry_here() . <<'SQL');
-SELECT shardid_lease.create_id_space('shop'), shardid_lease.create_id_space('short', lease => '8 s');
+SELECT shardid_lease.create_id_space('shop', max_ahead => '1 h'), shardid_lease.create_id_space('short', lease => '2 s');
 CREATE SEQUENCE short_seq;
 SELECT shardid_lease.lease_shard('shop', 'here', shard => 5);
 SQL
@@ -86,13 +86,13 @@ SET origin = gen_random_uuid()::text, place = 'other', incarnation = 'other', un
 WHERE space = 'short' RETURNING until_ms - 3600000
 SQL
 $session->query_safe(q(SET shardid_lease.timeout = '100 ms'));
-ok(wait_until(sub { my $time = $session->query($draw); return 1 unless $time =~ /^\d+$/; $most = $time; return 0 }), 'it ends');
+await_event('it ends', sub { my $time = $session->query($draw); return 1 unless $time =~ /^\d+$/; $most = $time; return 0 });
 cmp_ok($most, '<', $until, 'no id is beyond it');
 my ($refused, $state) = ("SET shardid_lease.timeout = '100 ms'; SELECT next_id(0, 'short_seq')");
 for my $calls ($refused, "$refused FROM generate_series(1, 100)")
 {
 	# Once the registry has answered.
-	wait_until(sub { ($state = sqlstate($calls)) ne '57P03' });
+	await_event('an answer', sub { ($state = sqlstate($calls)) ne '57P03' });
 	is($state, '55000', 'then there are none, nor many');
 }
 $session->quit;

@@ -1,5 +1,5 @@
 # While a registry does not answer, lease_shard(), take_over_shard() and release_shard() can be cancelled, end after
-# shardid_lease.timeout, and keep no other session from drawing; take_over_shard() does not either while an idle
+# shardid_lease.timeout, leave no worker, and keep no other session from drawing; take_over_shard() does not either while an idle
 # transaction that has drawn blocks it. When the registry answers again, the same calls succeed.
 use Leases;
 use ShardidTest;
@@ -38,10 +38,10 @@ for (@all)
 	my @statements = ('SET ROLE app', "SET application_name = '$_->{generator}'", $settings_of{ $_->{way} } // (), sprintf "SELECT shardid_lease.$call_of{$_->{call}}[0]", $_->{generator});
 	$_->{said} = '';
 	$_->{session} = IPC::Run::start([ 'psql', '-Xq', '-v', 'VERBOSITY=verbose', '-d', $member->connstr('postgres'), map { ('-c', $_) } @statements ],
-		'<', \'', '>', \$_->{said}, '2>&1', IPC::Run::timer($PostgreSQL::Test::Utils::timeout_default));
+		'<', \'', '>', \$_->{said}, '2>&1', IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
 }
 my $waiting = q(FROM pg_stat_activity WHERE application_name ~ '_(cancel|terminate)$' AND state = 'active' AND query ~ 'shardid_lease');
-ok(wait_until(sub { on_member("SELECT count(*) $waiting") == 6 }), 'calls wait');
+await_event('calls wait', sub { on_member("SELECT count(*) $waiting") == 6 });
 for my $call ('lease_shard', 'take_over_shard')
 {
 	my $ids = on_member(join ' ', map { sprintf "SELECT $call_of{$call}[1] FROM generate_series(1, 20);", "${call}_$_" } 'cancel', 'terminate');
@@ -52,12 +52,13 @@ is(on_member("SELECT count(*) $waiting"), 6, 'and they still wait');
 on_member("SELECT pg_${_}_backend(pid) FROM pg_stat_activity WHERE application_name ~ '_$_\$'") for 'cancel', 'terminate';
 for (@all)
 {
-	my $session = $_->{session};
-	ok(wait_until(sub { !runs($session) }), "$_->{generator}: it ends");
-	like($_->{said}, $expected{ $_->{way} }, 'as it is told to');
+	eval { $_->{session}->finish };
+	like($_->{said}, $expected{ $_->{way} }, "$_->{generator}: it ends as it is told to");
 }
+my $late = qr/57P03: no answer about the lease of generator "public.lease_shard_lease_timeout" within 3000 ms\nDETAIL: .*foreign server "registry"/;
+is(scalar(grep { $_->{said} =~ $late } @all), 1, 'the error names the server that does not answer');
+await_event('a worker ends when its callers have', sub { workers_of($member) == 0 });
 kill 'CONT', @silent;
-eval { $_->{session}->finish } for @all;
 
 # --- The registry answers again: each call succeeds, and no shard is granted twice.
 

@@ -157,6 +157,18 @@ is_told_an_id($_, 'the setting withdrawn: an id is told') for @waiting;
 my %ids = map { $_->{said} => 1 } @waiting;
 is(scalar keys %ids, 8, 'of one generator each another');
 
+# A standby that flushes WAL no earlier than with the end of a segment: what it has written is enough for remote_write only.
+query(q(SELECT pg_create_physical_replication_slot('writes')));
+my $standby = IPC::Run::start([ qw(pg_receivewal -n -s 1 -S writes -D), PostgreSQL::Test::Utils::tempdir(), '-d', $node->connstr('postgres') ]);
+want_standbys('*');
+await_event('a standby', sub { return query('SELECT sync_state FROM pg_stat_replication') eq 'sync' });
+is_told_an_id(start_session('SET synchronous_commit = remote_write', q(SELECT next_id(5, 'shared'))), 'remote_write does not wait for a flush');
+$draw = start_session(q(SELECT next_id(5, 'shared')));
+waits_for_standby($draw, 'on waits for it, also if another session wrote the record');
+want_standbys('');
+is_told_an_id($draw, 'and then has an id');
+$standby->kill_kill;
+
 close_session($watching);
 $node->stop;
 done_testing();

@@ -66,7 +66,14 @@ GRANT USAGE ON SEQUENCE shop.ids TO regress_shardid_user;
 REVOKE ALL ON SEQUENCE shop.ids FROM regress_shardid_owner;
 SET ROLE regress_shardid_user;
 SELECT * FROM shop.in_turns();
--- Roles need a grant to draw from the default generator.
+RESET ROLE;
+-- Roles need a grant to draw from the default generator, except the database's owner.
+SELECT format('ALTER DATABASE %I OWNER TO regress_shardid_user', current_database()) \gexec
+SET ROLE regress_shardid_user;
+SELECT next_id(1) IS NOT NULL AS as_owner;
+RESET ROLE;
+SELECT format('ALTER DATABASE %I OWNER TO CURRENT_USER', current_database()) \gexec
+SET ROLE regress_shardid_user;
 SELECT next_id(1);
 RESET ROLE;
 \set VERBOSITY default

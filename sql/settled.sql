@@ -191,6 +191,13 @@ GRANT SELECT ON SEQUENCE g TO regress_settled_reader;
 SET ROLE regress_settled_reader;
 SELECT settled_below('g') >= :b;
 SELECT left(try($$ALTER SEQUENCE g CACHE 1$$), 5), left(try($$SELECT settled_below('g', '2000-01-01 00:00:00+00', 1, 31)$$), 5);
+-- Nor does it see which of another role's sessions holds readers back.
+BEGIN;
+SELECT next_id(1, 'g') > 0 AS drawn;
+SELECT held_back_by FROM id_generator_status('g');
+RESET ROLE;
+SELECT held_back_by = pg_backend_pid() FROM id_generator_status('g');
+ROLLBACK;
 BEGIN READ ONLY;
 SELECT settled_before IS NOT NULL FROM id_generator_status('g');
 SELECT try($$SELECT settled_below('g')$$);

@@ -2,7 +2,7 @@
 # share of the buffer pool, so that all can read other pages; with so few buffers as a server can have, none.
 use ShardidTest;
 
-my $node = new_node('pins', "autovacuum = off\nshared_buffers = 128kB");
+my $node = new_node('pins', "autovacuum = off\nshared_buffers = 128kB\nmax_prepared_transactions = 1");
 $node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION dblink;
 CREATE EXTENSION pg_buffercache;
@@ -40,7 +40,7 @@ cmp_ok($pins, '>=', 6, "in 256 they keep $pins, some of each");
 cmp_ok($pins, '<=', 256 * 6 / 52, 'no more than their share of the pool');
 
 # A page that is pinned is released before its generator gets new storage, or none.
-is($node->safe_psql('postgres', <<'SQL'), "t\nt\n0", 'ALTER and DROP of generators whose pages are pinned, rolled back');
+my (undef, $stdout, $stderr) = $node->psql('postgres', <<'SQL');
 BEGIN;
 SELECT count(next_id(5, format('many_%s', i % 4)::regclass)) = 16 FROM generate_series(1, 16) i;
 SAVEPOINT a;
@@ -50,8 +50,10 @@ SELECT FROM next_id(5, 'many_1');
 ROLLBACK TO a;
 SELECT next_id(5, 'many_1') > 0 AND next_id(5, 'many_2') > 0;
 DROP SEQUENCE many_3;
-COMMIT;
+PREPARE TRANSACTION 'with pins';
+COMMIT PREPARED 'with pins';
 TABLE pins;
 SQL
+is("$stdout$stderr", "t\nt\n0", 'ALTER and DROP of generators whose pages are pinned, rolled back, and PREPARE');
 $node->stop;
 done_testing();

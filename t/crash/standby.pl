@@ -56,6 +56,8 @@ my $status = q(SELECT last_ts, last_sequence, logged_to - last_ts FROM id_genera
 is( $standby->safe_psql('postgres', $status),
 	$primary->safe_psql('postgres', q(SELECT logged_to, last_sequence, '00:00:00' FROM id_generator_status('watched'))),
 	'a generator is watched on a standby');
+my $timeline = 'SELECT timeline FROM shard_fingerprint()';
+is($standby->safe_psql('postgres', $timeline), $primary->safe_psql('postgres', $timeline), 'which has the timeline of its primary');
 
 # What tells that ids are generated of which the standby knows nothing: all clients wait for it, or one has received an id
 # of more than a second later, for which WAL was written.

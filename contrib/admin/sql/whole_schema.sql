@@ -55,6 +55,7 @@ ALTER TABLE down ALTER id SET DEFAULT nextval('downwards');
 -- An id as large as those of next_id.
 CREATE TABLE big (id bigserial);
 INSERT INTO big VALUES (public.id_lower_bound(now() + interval '1 minute'));
+INSERT INTO base VALUES (public.id_lower_bound(now() - interval '29 days'));
 -- Names that try to break out of a comment, an identifier, a dollar quote, a format.
 CREATE TABLE "'""
 DROP TABLE items; --" ("the

@@ -5,6 +5,7 @@
 #include "core/advance.hpp"
 #include "core/binding.hpp"
 #include "core/layout.hpp"
+#include "core/notes.hpp"
 #include "core/objectid.hpp"
 #include "core/range.hpp"
 #include "core/uuid.hpp"
@@ -16,6 +17,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <random>
 #include <unordered_map>
 #include <vector>
@@ -36,7 +38,7 @@ void require(bool holds, const char *what, int line) {
     std::abort();
 }
 
-#define REQUIRE(condition) require((condition), #condition, __LINE__)
+#define REQUIRE(...) require((__VA_ARGS__), #__VA_ARGS__, __LINE__)
 
 Wide power_of_two(int exponent) {
     return Wide{1} << exponent;
@@ -161,6 +163,23 @@ void check_borrowing(Random &source, Widths l, std::uint64_t last, std::uint64_t
         REQUIRE(borrowed.verdict == Verdict::wait && last_time + 1 - now > borrow);
 }
 
+bool is_same(const Advance &a, const Advance &b) {
+    return a.verdict == b.verdict && a.tick == b.tick;
+}
+
+// What advance() must answer, by division. A later time begins at the number after the last one,
+// modulo `firsts`.
+template <typename W>
+Advance slow_advance(W w, std::uint64_t last, std::uint64_t time, Wide numbers, Wide firsts) {
+    const bool is_later = time > last / numbers;
+    const Wide tick = is_later ? time * numbers + (Wide{last} + 1) % firsts : Wide{last} + 1;
+    if ((is_later ? time * numbers : tick) > max_tick(w))
+        return {Verdict::ended, 0};
+    if (!is_later && tick % numbers == 0)
+        return {Verdict::wait, 0};
+    return {Verdict::draw, static_cast<std::uint64_t>(tick)};
+}
+
 void check_advance(Random &source) {
     const Widths l = any_widths(source);
     const std::uint64_t last = source.up_to(source.below(8) == 0 ? INT64_MAX : max_tick(l));
@@ -169,27 +188,42 @@ void check_advance(Random &source) {
                                                    : source.up_to(max_time(l));
     const std::uint64_t step_to = source.below(4) == 0 ? last_time + 1 : 0;
     const Advance next = advance(l, last, now, step_to);
-    const std::uint64_t clock = now > step_to ? now : step_to;
+    const Wide numbers = power_of_two(l.sequence_bits);
+    REQUIRE(is_same(next, slow_advance(l, last, std::max(now, step_to), numbers,
+                                       numbers < 4 ? 1 : numbers / 4)));
+    REQUIRE(is_same(next, advance(worked_out(l), last, now, step_to)));
+    REQUIRE(next.verdict != Verdict::draw || (next.tick > last && next.tick <= max_tick(l)));
     check_borrowing(source, l, last, now);
+    if (next.verdict == Verdict::draw)
+        check_further_ticks(source, l, next.tick);
+}
 
-    switch (next.verdict) {
-        case Verdict::draw:
-            REQUIRE(next.tick > last && next.tick <= max_tick(l));
-            REQUIRE(tick_time(l, next.tick) == (clock > last_time ? clock : last_time));
-            if (clock > last_time)
-                REQUIRE(tick_sequence(l, next.tick) * 4 <= max_sequence(l) + 1);
-            else
-                REQUIRE(next.tick == last + 1);
-            check_further_ticks(source, l, next.tick);
-            break;
-        case Verdict::wait:
-            REQUIRE(clock <= last_time && tick_sequence(l, last) == max_sequence(l));
-            REQUIRE(advance(l, last, last_time + 1).verdict == Verdict::draw);
-            break;
-        case Verdict::ended:
-            REQUIRE(clock > max_drawn_time(l) || last >= max_tick(l));
-            break;
-    }
+// A lead and what is logged ahead in milliseconds, the year before the end, and what is a jump: by
+// days, each of so many times.
+template <typename W>
+void check_spans(Random &source, W w) {
+    const Wide numbers = Wide{max_sequence(w)} + 1;
+    const Wide day = Wide{86400} * 1000 * 1000 / step_us(w);
+    const Wide edges[] = {day * numbers, (max_drawn_time(w) - 365 * day) * numbers};
+    const Wide edge = edges[source.below(2)] + source.below(3) - 1;
+    const bool is_at_edge = source.below(4) == 0 && edge >= 0 && edge <= max_tick(w);
+    const std::uint64_t tick =
+        is_at_edge ? static_cast<std::uint64_t>(edge) : source.up_to(max_tick(w));
+    const Wide time = tick / numbers;
+    REQUIRE(ends_soon(w, tick) == (max_drawn_time(w) - time < 365 * day));
+    const std::uint64_t now = source.up_to(max_drawn_time(w));
+    REQUIRE(lead_ms_of(w, tick, now) == std::max<Wide>(0, time - now) * step_us(w) / 1000);
+    const std::uint64_t last = source.below(2) == 0 ? tick / 2 - source.below(2) : now;
+    REQUIRE(is_jump(w, last, tick) == (tick >= Wide{last} * 2 + 2 || tick < day * numbers));
+    const std::uint64_t ms = source.up_to(86400000);
+    const Wide later = tick + Wide{ms} * 1000 / step_us(w) * numbers;
+    REQUIRE(tick_after_ms(w, tick, ms) == std::min<Wide>(later, max_tick(w)));
+}
+
+void check_spans(Random &source) {
+    check_spans(source, any_widths(source));
+    check_spans(source, uuid_ticks);
+    check_spans(source, objectid_ticks);
 }
 
 // Whatever the clock, the window and the last tick: a tick that is drawn is not before the window,
@@ -226,6 +260,15 @@ void check_ask_from(const Window &window, std::uint64_t lease, std::uint64_t ses
     REQUIRE(lease < 2 || at < window.until);
     const Wide ahead = Wide{window.until} - at;
     REQUIRE(ahead >= lease / 2 && 16 * ahead <= 9 * Wide{lease});
+    // Sessions do not ask at the same time.
+    if (lease >= ask_steps * ask_steps && window.until - window.from >= lease)
+        REQUIRE(at != ask_from(window, lease, session + 1));
+}
+
+void check_ask(Random &source) {
+    const std::uint64_t until = source.up_to(UINT64_MAX);
+    const std::uint64_t length = source.up_to(until);
+    check_ask_from({until - length, until}, source.up_to(length), source.up_to(UINT64_MAX));
 }
 
 // The last positive id, and how many ticks are left, counted one by one if they are few.
@@ -291,17 +334,8 @@ void check_count(Random &source) {
     const std::uint64_t now = source.below(3) == 0 ? last / numbers + source.below(3)
                                                    : source.up_to(2 * max_drawn_time(ticks));
     const std::uint64_t step_to = source.below(4) == 0 ? last / numbers + 1 : 0;
-    const std::uint64_t clock = now > step_to ? now : step_to;
-    const Advance next = advance(ticks, last, now, step_to);
-    const bool is_later = clock > last / numbers;
-    const bool has_ended =
-        is_later ? Wide{clock} * numbers > Wide{last_of_all} : last >= last_of_all;
-    const bool is_used_up = !is_later && !has_ended && last % numbers == numbers - 1;
-    REQUIRE((next.verdict == Verdict::ended) == has_ended);
-    REQUIRE((next.verdict == Verdict::wait) == is_used_up);
-    if (next.verdict == Verdict::draw)
-        REQUIRE(next.tick == (is_later ? clock * numbers : last + 1) && next.tick > last &&
-                next.tick <= last_of_all);
+    REQUIRE(is_same(advance(ticks, last, now, step_to),
+                    slow_advance(ticks, last, std::max(now, step_to), numbers, 1)));
 }
 
 // ObjectIds have the right bytes, as printed in hexadecimal, and the order of their ticks; no two
@@ -348,6 +382,76 @@ void check_binding(Random &source) {
         const std::uint64_t other = binding_of(kind, seed);
         REQUIRE(kind_of(other) == kind && seed_of(other) == seed && other / power_of_two(32) >= 3);
     }
+}
+
+// Draws are remembered for each scale, the scale of the last one first, as in a vector.
+void check_last_draws(Random &source) {
+    const std::uint64_t bindings[] = {binding_of(Layout{instagram_widths, 0}),  // each a scale
+                                      binding_of(Layout{instagram_widths, 1000}),
+                                      binding_of(Layout{twitter_widths, 0}),
+                                      binding_of(Kind::uuids, 5),  // two bindings of a scale
+                                      binding_of(Kind::uuids, 6),
+                                      binding_of(Kind::objectids, 5),
+                                      binding_of(Kind::objectids, 6)};
+    const auto scale_of = [&](std::uint64_t binding) {
+        const auto number = std::find(bindings, std::end(bindings), binding) - bindings;
+        return number < 3 ? number : (number + 3) / 2;
+    };
+    std::vector<LastDraw> expected;
+    LastDraws entries[5];
+    LastDraws *list = nullptr;
+    for (int i = 0; i < 12; ++i) {
+        const LastDraw draw{bindings[source.below(7)], source.below(20), source.below(20)};
+        const auto known = std::find_if(expected.begin(), expected.end(), [&](const LastDraw &d) {
+            return scale_of(d.binding) == scale_of(draw.binding);
+        });
+        const LastDraw found = last_draw_in(list, draw.binding);
+        LastDraw larger = draw;
+        REQUIRE(merge_into(&list, draw) == (known != expected.end()));
+        if (known == expected.end()) {
+            REQUIRE(found == LastDraw{draw.binding, 0, 0});
+            LastDraws &entry = entries[expected.size()];
+            entry = {draw, list};
+            list = &entry;
+        } else {
+            REQUIRE(found == LastDraw{draw.binding, known->tick, known->log_to});
+            if (known->tick > draw.tick)
+                larger = found;
+            expected.erase(known);
+        }
+        expected.insert(expected.begin(), larger);
+        const LastDraws *entry = list;
+        for (const LastDraw &one : expected) {
+            REQUIRE(entry != nullptr && entry->draw == one);
+            entry = entry->next;
+        }
+        REQUIRE(entry == nullptr);
+    }
+}
+
+// The notes on a page, which are below the offsets with a special meaning in a heap, such as
+// SpecTokenOffsetNumber; and the millisecond of a first id, on a scale of its own.
+void check_notes(Random &source) {
+    const auto takings = static_cast<std::uint16_t>(source.below(512));
+    const PageNotes notes{takings, static_cast<std::uint16_t>(source.below(64))};
+    REQUIRE(notes_of(offset_of(notes)) == notes && offset_of(notes) <= 1 << 15);
+    REQUIRE(notes_of(offset_without_notes) == PageNotes{0, 0});
+    REQUIRE(with_taking(notes).takings == (takings + 1) % 512 &&
+            with_taking(notes).mention == notes.mention);
+
+    // Five units of 16 s later, or after a clock that was set back.
+    const std::uint64_t second = source.up_to(max_of(40)) + 1000;
+    const std::uint64_t later = second + source.below(62 * 16);
+    const PageNotes mentioned{takings, mention_at(second)};
+    REQUIRE(is_mention_due(mentioned, later) == (later / 16 - second / 16 >= 5));
+    REQUIRE(is_mention_due(mentioned, second - 16 - source.below(57 * 16)));
+    REQUIRE(is_mention_due({takings, 0}, second));
+
+    const std::int64_t epoch = any_timestamp(source) / us_per_ms * us_per_ms;
+    const Wide epoch_ms = (Wide{epoch} - scale_epoch_us) / 1000;
+    const std::uint64_t time = source.up_to(UINT64_MAX);
+    REQUIRE(first_ms_of(epoch, time) == std::min<Wide>(epoch_ms + time, max_of(48)));
+    REQUIRE(time_of_first_ms(epoch, time) == std::max<Wide>(time - epoch_ms, 0));
 }
 
 // Databases of one cluster never share a node or an ObjectId's process, whatever the seed.
@@ -612,14 +716,18 @@ int main(int argc, char **argv) {
     repeat("valid layouts", 1000000, random, check_validity);
     repeat("clock", 3000000, random, check_clock);
     repeat("advance.hpp", 3000000, random, check_advance);
+    repeat("spans", 1000000, random, [](Random &source) { check_spans(source); });
     repeat("outlook", 300000, random, check_outlook);
     repeat("range.hpp", 3000000, random, check_range);
     every_small_window();
+    repeat("asking", 1000000, random, check_ask);
     repeat("wait.hpp", 1000000, random, check_wait);
     repeat("count of UUIDs", 1000000, random, check_count<uuid_ticks>);
     repeat("of ObjectIds", 1000000, random, check_count<objectid_ticks>);
     repeat("objectid.hpp", 1000000, random, check_objectid);
     repeat("binding.hpp", 1000000, random, check_binding);
+    repeat("last draws", 100000, random, check_last_draws);
+    repeat("notes.hpp", 1000000, random, check_notes);
     repeat("identity", 1000000, random, check_identity);
     repeat("any clock", 1000, random, simulate);
     repeat("steady clock", 5000, random, simulate_steady);

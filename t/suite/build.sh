@@ -12,11 +12,10 @@ none() {
 [[ -e $SANDBOX/build.log ]]
 none -A5 'warning:' "$SANDBOX/build.log"
 for compiler in g++ clang++; do
-    "$compiler" "${flags[@]}" proof/unit/*_proof.cpp
+    for header in src/core/*.hpp; do
+        "$compiler" "${flags[@]}" -I. -x c++ - <<<"#include \"$header\""
+    done
     echo "ok $compiler"
-done
-for header in src/core/*.hpp; do
-    g++ "${flags[@]}" -I. -x c++ - <<<"#include \"$header\""
 done
 none -nE '#include "(\.\.|engine|functions)/' src/core/*
 grep -hE '#include <' src/core/* | none -vE '<(bit|cstddef|cstdint|limits)>'

@@ -44,12 +44,4 @@ FROM moments m, (VALUES (13, 10), (10, 12), (0, 10), (4, 8), (0, 0)) l (shard_bi
      LATERAL (SELECT id_lower_bound(ts, '2010-11-04 01:42:54.657+00', shard_bits, sequence_bits) + step) i (id)
 WHERE (step >= 0) <> (id_timestamp(id, '2010-11-04 01:42:54.657+00', shard_bits, sequence_bits) >= ts);
 
--- In an index expression.
-CREATE INDEX ON samples (id_shard(id));
-SET enable_seqscan = off;
--- Only in the extension:
-EXPLAIN (COSTS off) SELECT * FROM samples WHERE id_shard(id) = 5;
--- In both versions:
-RESET enable_seqscan;
-
 DROP TABLE samples, moments;

@@ -48,20 +48,6 @@ SELECT draw('g') AS from_the_clock;
 SELECT last_value > 5 AND is_called AS called FROM g;
 SELECT last_value > 5 AS in_the_view FROM pg_sequences WHERE sequencename = 'g';
 
--- Other increments and a cache: the values of nextval and the ticks of next_id never collide.
-CREATE SEQUENCE tens INCREMENT 10 CACHE 20;
-CREATE TABLE ticks (tick bigint PRIMARY KEY);
-\set ECHO none
-DO $$
-BEGIN
-    FOR i IN 1 .. 300 LOOP
-        INSERT INTO ticks SELECT ((id >> 23) << 10) | (id & 1023) FROM next_id(1, 'tens') id;
-        INSERT INTO ticks SELECT nextval('tens');
-    END LOOP;
-END
-$$;
-\set ECHO all
-SELECT count(*) FROM ticks;
 -- A sequence that starts below zero.
 CREATE SEQUENCE below MINVALUE -1000 START -1000;
 SELECT draw('below'), draw('below');
@@ -116,14 +102,6 @@ SELECT draw('g');
 SELECT draw('temporary');
 \set VERBOSITY default
 
--- Prepared statements, custom and generic plans.
-PREPARE draw (int) AS SELECT id_shard(next_id($1, 'g'));
-EXECUTE draw(1);
-SET plan_cache_mode = force_generic_plan;
-EXECUTE draw(3);
-RESET plan_cache_mode;
-EXECUTE draw(NULL);
-
 -- A deferred trigger draws while the transaction commits.
 CREATE TABLE triggered (id bigint PRIMARY KEY, n int);
 \set ECHO none
@@ -137,7 +115,7 @@ $$;
 CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON triggered DEFERRABLE INITIALLY DEFERRED
 FOR EACH ROW EXECUTE FUNCTION set_id();
 INSERT INTO triggered VALUES (0, 0);
-DROP TABLE drawn, ticks, items, triggered;
-DROP SEQUENCE g, tens, below, ahead;
+DROP TABLE drawn, items, triggered;
+DROP SEQUENCE g, below, ahead;
 DROP FUNCTION draw, set_id;
 DROP PROCEDURE draw_around;

@@ -41,14 +41,6 @@ ALTER TABLE identity ALTER id SET DEFAULT next_id(5, 'identity_old_seq');
 INSERT INTO identity (old) SELECT 0 FROM generate_series(1, 100);
 SELECT * FROM ids_of('identity', 5);
 
--- A column added to a table with rows gets an id for each.
-CREATE TABLE rows AS SELECT generate_series(1, 2000) AS n;
-ALTER TABLE rows ADD id bigint PRIMARY KEY DEFAULT next_id(5, 'g');
--- COPY of more rows than a millisecond has ids.
-COPY (SELECT generate_series(1, 5000)) TO PROGRAM 'cat > copied.data';
-COPY rows (n) FROM PROGRAM 'cat copied.data; rm copied.data';
-SELECT * FROM ids_of('rows', 5);
-
 -- ON CONFLICT: a row that is not stored has drawn its id.
 CREATE TABLE unique_rows (id bigint PRIMARY KEY DEFAULT next_id(5, 'g'), n int UNIQUE);
 INSERT INTO unique_rows (n) SELECT i FROM generate_series(1, 10) i;
@@ -64,29 +56,6 @@ WHEN MATCHED THEN UPDATE SET id = DEFAULT
 WHEN NOT MATCHED THEN INSERT (n) VALUES (i);
 SELECT * FROM ids_of('unique_rows', 5);
 SELECT bool_and(a.id > b.id) AS newer FROM unique_rows a, unique_rows b WHERE a.n > 10 AND b.n <= 10 AND b.n > 1;
-
--- CTEs: each id is drawn once, however often it is read.
-WITH drawn AS (SELECT next_id(5, 'g') AS id FROM generate_series(1, 100))
-SELECT count(*) FROM drawn a JOIN drawn b USING (id);
--- Views: the table's default, or the view's own; a rule.
-CREATE VIEW simple AS SELECT * FROM rows;
-INSERT INTO simple (n) VALUES (0) RETURNING id_shard(id);
-ALTER VIEW simple ALTER id SET DEFAULT next_id(6, 'g');
-INSERT INTO simple (n) VALUES (0) RETURNING id_shard(id);
--- A rule repeats the expression, so it draws twice.
-CREATE TABLE noted (id bigint);
-CREATE RULE note AS ON INSERT TO unique_rows DO ALSO INSERT INTO noted VALUES (NEW.id);
-INSERT INTO unique_rows (n) VALUES (1000);
-SELECT count(*) FROM noted JOIN unique_rows USING (id);
-
--- A domain over bigint.
-CREATE DOMAIN photo_id AS bigint DEFAULT next_id(7, 'g') CHECK (id_shard(VALUE) = 7);
-CREATE TABLE photos (id photo_id PRIMARY KEY, n int);
-INSERT INTO photos (n) SELECT generate_series(1, 100);
-SELECT * FROM ids_of('photos', 7);
-\set VERBOSITY sqlstate
-INSERT INTO photos VALUES (next_id(8, 'g'), 0);
-\set VERBOSITY default
 
 -- Functions: SQL as a string and as a standard body, PL/pgSQL with blocks that fail.
 CREATE FUNCTION next_photo() RETURNS bigint LANGUAGE sql AS $$ SELECT next_id(5, 'g') $$;
@@ -111,30 +80,6 @@ $$;
 \set ECHO all
 SELECT count(*), count(DISTINCT id), bool_and(id > previous) AS increasing
 FROM (SELECT id, lag(id) OVER (ORDER BY n) AS previous FROM ids_in_spite_of_errors(1000) WITH ORDINALITY f (id, n)) s;
-
--- Triggers for each row of a statement, in one table or into another; with transition tables.
-CREATE TABLE audited (id bigint PRIMARY KEY, n int);
-CREATE TABLE audit (id bigint PRIMARY KEY DEFAULT next_id(9, 'g'), of_id bigint);
-\set ECHO none
-CREATE FUNCTION fill_id() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    NEW.id := next_id(5, 'g');
-    RETURN NEW;
-END
-$$;
-CREATE FUNCTION audit_all() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO audit (of_id) SELECT id FROM stored;
-    RETURN NULL;
-END
-$$;
-\set ECHO all
-CREATE TRIGGER fill_id BEFORE INSERT ON audited FOR EACH ROW EXECUTE FUNCTION fill_id();
-CREATE TRIGGER audit_all AFTER INSERT ON audited REFERENCING NEW TABLE AS stored FOR EACH STATEMENT EXECUTE FUNCTION audit_all();
-INSERT INTO audited (n) SELECT generate_series(1, 3000);
-SELECT * FROM ids_of('audited', 5);
-SELECT * FROM ids_of('audit', 9);
-SELECT count(*), bool_and(a.id > of_id) AS later FROM audit a JOIN audited t ON t.id = of_id;
 
 -- Plans: a query that draws an id has no parallel part, one that decodes ids may have one.
 \set ECHO none
@@ -171,7 +116,6 @@ SELECT id_timestamp(1), id_shard(1024), uuid_v1_clock_seq(uuid_v1_from('2026-01-
 SELECT next_id(5, 'g') < next_id(5, 'g') AS increasing;
 
 SET client_min_messages = warning;
-DROP TABLE by_hash, generated, identity, rows, unique_rows, noted, photos, audited, audit, many, in_parallel CASCADE;
-DROP DOMAIN photo_id;
-DROP FUNCTION ids_of, next_photo, next_standard, ids_in_spite_of_errors, fill_id, audit_all, is_parallel;
+DROP TABLE by_hash, generated, identity, unique_rows, many, in_parallel CASCADE;
+DROP FUNCTION ids_of, next_photo, next_standard, ids_in_spite_of_errors, is_parallel;
 DROP SEQUENCE g;

@@ -1,6 +1,6 @@
 # However a generator's page has come about, an id is flushed before a client receives it, and is not generated again
 # if the server crashes at once and its clock is then an hour back: new, altered, moved, raised, rolled back, or copied
-# with its database. The page keeps its layout.
+# with its database. The page keeps its layout. Nor is a value of nextval_range.
 use Clocked;
 use ShardidTest;
 
@@ -12,15 +12,18 @@ bgwriter_lru_maxpages = 0
 max_prepared_transactions = 1
 CONF
 
-# Generates an id by $call in a transaction that is rolled back, and tests that all WAL is flushed before; the position can
-# be further by the header of the page in which the next record begins.
+# Generates an id by $call, or takes a range, in a transaction that is rolled back, and tests that all WAL is flushed before;
+# the position can be further by the header of the page in which the next record begins.
 my @returned;
 
 sub one_id
 {
 	my ($what, $generator, %params) = @_;
 	my $database = $params{database} // 'postgres';
-	my $call = $params{call} // "next_id(5, '$generator')";
+	my ($again, $call) = $params{is_range}
+	  ? ("first FROM nextval_range('$generator', 1)", "last FROM nextval_range('$generator', 5)")
+	  : ("next_id(5, '$generator')") x 2;
+	$call = $params{call} // $call;
 	my ($id, $is_flushed) = (split /\n/, query(<<"SQL", $database))[ -2, -1 ];
 @{[ $params{first} // '' ]};
 BEGIN;
@@ -30,7 +33,7 @@ SELECT pg_current_wal_insert_lsn() - pg_current_wal_flush_lsn() <= 40;
 ROLLBACK;
 SQL
 	is($is_flushed, 't', "one id after $what: flushed");
-	push @returned, [ $what, $generator, $id, $database ];
+	push @returned, [ $what, $again, $id, $database ];
 	return;
 }
 
@@ -38,23 +41,26 @@ SQL
 # since that writes all pages. CREATE DATABASE ... TEMPLATE copies the page with its count of values logged ahead. In the
 # copy nextval trusts the count, and next_id must not. file_copy writes a checkpoint.
 my $hour_ahead = q(id_lower_bound(clock_timestamp() + interval '1 hour'));
-query("CREATE SEQUENCE $_") for qw(one many raised bound);
+query("CREATE SEQUENCE $_") for qw(one many raised bound ranged counted);
 query('CREATE DATABASE origin');
-query(q{CREATE EXTENSION shardid; CREATE SEQUENCE plain; SELECT nextval('plain'), next_id(5)}, 'origin');
+query(q{CREATE EXTENSION shardid; CREATE SEQUENCE plain; CREATE SEQUENCE q; SELECT nextval('plain'), next_id(5), nextval_range('q', 5)}, 'origin');
 query('CREATE DATABASE file_copy TEMPLATE origin STRATEGY file_copy');
 query(<<'SQL');
 SELECT count(next_id(5, 'many')) FROM generate_series(1, 5000);
 CHECKPOINT;
-SELECT next_id(5, 'many'), next_id(5, 'one'), next_id(5, 'raised');
+SELECT next_id(5, 'many'), next_id(5, 'one'), next_id(5, 'raised'), nextval_range('ranged', 20), nextval('counted');
 CHECKPOINT;
 SQL
 one_id('an id and a checkpoint', 'one');
 one_id('ids and two checkpoints', 'many');
+one_id('a range and a checkpoint', 'ranged', is_range => 1);
+one_id('nextval and a checkpoint', 'counted', is_range => 1);
 one_id('raise_generator', 'raised', call => "raise_generator('raised', $hour_ahead)");
 one_id('a copy by file_copy', 'shardid_seq', database => 'file_copy');
-query(q{SELECT nextval('plain'), next_id(5)}, 'origin');
+query(q{SELECT nextval('plain'), next_id(5), nextval_range('q', 5)}, 'origin');
 query('CREATE DATABASE wal_log TEMPLATE origin STRATEGY wal_log');
 one_id('a copy by wal_log', 'shardid_seq', database => 'wal_log');
+one_id('a range and a copy by wal_log', 'q', database => 'wal_log', is_range => 1);
 my $plain = query(q{SELECT nextval('plain')}, 'wal_log');
 
 my @ways = (
@@ -70,7 +76,13 @@ my @ways = (
 for my $n (0 .. $#ways)
 {
 	my ($what, $statements) = @{ $ways[$n] };
-	one_id($what, "way_$n.g", first => "CREATE SCHEMA way_$n; CREATE SEQUENCE way_$n.g; SET search_path = way_$n, public; $statements");
+	for my $schema ("way_$n", "range_$n")
+	{
+		my $is_range = $schema =~ /^range/;
+		$statements =~ s/next_id\(5, 'g'\)/nextval_range('g', 20)/ if $is_range;
+		one_id($is_range ? "a range and $what" : $what, "$schema.g", is_range => $is_range,
+			first => "CREATE SCHEMA $schema; CREATE SEQUENCE $schema.g; SET search_path = $schema, public; $statements");
+	}
 }
 
 # The layout of the first id, or of the first raise, is in WAL, also after a checkpoint.
@@ -79,7 +91,7 @@ query("SELECT next_id(5, '$_', shard_bits => 12)") for qw(new bound);
 one_id('raise_generator of a fresh sequence', 'raised_first', call => "raise_generator('raised_first', $hour_ahead, shard_bits => 13)");
 
 query('CREATE SEQUENCE in_prepared');
-push @returned, [ 'PREPARE TRANSACTION', 'in_prepared', query(q{BEGIN; SELECT next_id(5, 'in_prepared'); PREPARE TRANSACTION 'q'}), 'postgres' ];
+push @returned, [ 'PREPARE TRANSACTION', q(next_id(5, 'in_prepared')), query(q{BEGIN; SELECT next_id(5, 'in_prepared'); PREPARE TRANSACTION 'q'}), 'postgres' ];
 
 # A rollback, or a crash, restores the old storage of an altered generator, which knows the ids of the new storage.
 query("CREATE SEQUENCE $_; SELECT next_id(5, '$_')") for qw(rolled_back in_flight);
@@ -110,12 +122,12 @@ crash('-1h');
 finish_clients($in_flight);
 my ($of_open) = @{ read_told($in_flight)->[0] };
 ok($of_open, 'an id was returned in a transaction that had altered its generator and was open');
-push @returned, [ 'ALTER in an open transaction', 'in_flight', $of_open, 'postgres' ];
+push @returned, [ 'ALTER in an open transaction', q(next_id(5, 'in_flight')), $of_open, 'postgres' ];
 cmp_ok(query("SELECT last_value FROM $_"), '>=', $ahead, "$_: after the crash no lower than it was committed") for qw(set restarted);
 for my $database (qw(postgres file_copy wal_log))
 {
 	my @its = grep { $_->[3] eq $database } @returned;
-	my @next = split /\n/, query(join(';', map { "SELECT next_id(5, '$_->[1]')" } @its), $database);
+	my @next = split /\n/, query(join(';', map { "SELECT $_->[1]" } @its), $database);
 	cmp_ok(shift @next, '>', $_->[2], "one id after $_->[0]: after the crash the next is above it") for @its;
 }
 for my $generator (qw(new bound))

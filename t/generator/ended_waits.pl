@@ -32,15 +32,11 @@ sub ends_by
 	{
 		$session //= open_session($node);
 		my $pid = ask($session, 'SELECT pg_backend_pid();');
-		$session->{out} = '';
-		$session->{in} .= expression($generator);
-		$session->{psql}->pump_nb;
+		send_to($session, expression($generator));
 		await_event('the session waits for a millisecond',
 			sub { return query("SELECT wait_event_type FROM pg_stat_activity WHERE pid = $pid") eq 'Extension' });
 		my $position = query("SELECT pg_sequence_last_value('$generator') FROM pg_${signal}_backend($pid)");
-		$session->{guard}->start;
-		$session->{psql}->pump until $session->{out} =~ /$reason{$signal}/;
-		$ended++;
+		$ended++ if (eval { answer($session) } // $session->{out}) =~ /$reason{$signal}/;
 		my $further = query("SELECT pg_sequence_last_value('$generator')") - $position;
 		$furthest = $further if $further > $furthest;
 		next if $signal eq 'cancel';

@@ -7,7 +7,7 @@ use warnings;
 use Exporter 'import';
 use IPC::Run;
 
-our @EXPORT = qw(open_session ask close_session);
+our @EXPORT = qw(open_session ask send_to answer close_session);
 
 # On a node, or by a connection string.
 sub open_session
@@ -20,16 +20,29 @@ sub open_session
 	return \%session;
 }
 
-# What the session prints for these statements.
-sub ask
+# Sends it statements.
+sub send_to
 {
 	my ($session, $sql) = @_;
 	$session->{out} = '';
 	$session->{in} .= "$sql\n\\echo done\n";
+	return $session->{psql}->pump_nb;
+}
+
+# What it prints for them.
+sub answer
+{
+	my ($session) = @_;
 	$session->{guard}->start;
 	$session->{psql}->pump until $session->{out} =~ /^done$/m;
 	$session->{guard}->reset;
 	return $session->{out} =~ s/\n?^done\n\z//mr;
+}
+
+sub ask
+{
+	send_to(@_);
+	return answer(@_);
 }
 
 # The end of its input does not end it: sessions that were opened later have inherited the pipe.

@@ -121,12 +121,17 @@ sub await { return js("while (!($_[0])) await new Promise((resolve) => setTimeou
 # --- The vectors
 
 my @ids = map { with_layout($_) } @{ $vectors->{ids} };
-my @texts = grep { $_->{text} =~ /[A-Z]|^0/ } @ids;    # digits alone are a number, unless they begin with 0
-my $read = q(choose(vector); put('value', %s); return [seen('utc'), ...['Shard', 'Sequence', 'Id', 'Text'].map(part), seen('value-problem')].join(););
-my @parts_of = map { my $all = $_; [ map { join ',', shown_time($_), @$_{qw(shard sequence id text)}, '' } @$all ] } \@ids, \@texts;
-shows('ids', \@ids, sprintf($read, 'vector.id'), @{ $parts_of[0] });
-shows('texts', \@texts, sprintf($read, 'vector.text'), @{ $parts_of[1] });
-shows('texts, as somebody types them', \@texts, sprintf($read, q(vector.text.toLowerCase().replace(/0/g, 'o').replace(/1/g, 'l'))), @{ $parts_of[1] });
+shows('ids, their texts, and these as somebody types them', \@ids, <<'JS',
+if (vector.layout !== globalThis.chosen) choose(vector);
+globalThis.chosen = vector.layout;
+const isNumber = /^[1-9]\d*$/.test(vector.text);
+const typed = vector.text.toLowerCase().replace(/0/g, 'o').replace(/1/g, 'l');
+return [vector.id, ...(isNumber ? [] : [vector.text, typed])].map((value) => {
+    put('value', value);
+    return [seen('utc'), ...['Shard', 'Sequence', 'Id', 'Text'].map(part), seen('value-problem')].join();
+}).join(' ');
+JS
+	map { join ' ', (join ',', shown_time($_), @$_{qw(shard sequence id text)}, '') x ($_->{text} =~ /^[1-9]\d*$/ ? 1 : 3) } @ids);
 
 my @days = map { with_layout($_) } @{ $vectors->{days} };
 shows('days', \@days, q(choose(vector); put('day', vector.day); return seen('where');), map { "WHERE $_->{where}" } @days);

@@ -7,7 +7,7 @@ use warnings;
 use Exporter 'import';
 use PostgreSQL::Test::Utils;
 
-our @EXPORT = qw(block_of blocks_of command_of is_internal parts_of_reference signatures_of_reference);
+our @EXPORT = qw(block_of blocks_of command_of is_internal parts_of_reference);
 
 # The code blocks of a page in their order: each with its language and the words after that, its text, and its first
 # line's number.
@@ -84,33 +84,6 @@ sub parts_of_reference
 		$part_of{$_} = $part for map { split /, / } map { /^(\w+(?:, \w+)*)\(/mg } $text =~ /^```signature\n(.*?)^```$/msg;
 	}
 	return \%part_of;
-}
-
-# The signatures of docs/reference.md in one line each, with the layout's three arguments in the place of its
-# name: "name(arguments) → result: labels". A line of labels holds for all signatures above it; a line of the page can
-# have several names before its arguments.
-sub signatures_of_reference
-{
-	my @blocks = blocks_of('docs/reference.md');
-	my ($layout) = map { $_->{text} =~ s/\n//r } grep { $_->{language} eq 'layout' } @blocks;
-	my @signatures;
-	for my $block (grep { $_->{language} eq 'signature' } @blocks)
-	{
-		my @without_labels;
-		for my $line (split /\n(?! )/, $block->{text})
-		{
-			if ($line =~ /^(?:IMMUTABLE|STABLE|VOLATILE) /)
-			{
-				push @signatures, map { "$_: $line" } @without_labels;
-				@without_labels = ();
-				next;
-			}
-			my ($names, $rest) = $line =~ /^([\w, ]+)(\(.*)/s;
-			push @without_labels, map { $_ . $rest =~ s/\s+/ /gr =~ s/\blayout\b/$layout/r } split /, /, $names;
-		}
-		die "line $block->{line}: no labels" if @without_labels;
-	}
-	return @signatures;
 }
 
 1;

@@ -34,7 +34,22 @@ my @support = sort map { /\.(\w+)\(internal\)/ } @catalogue;
 is("@support", 'shardid_settled_below_support shardid_support', 'two functions are for the planner');
 @catalogue = map { s/^\w+\.//r } grep { !/\(internal\)/ && !is_internal(/^(\w+\.\w+)/) } @catalogue;
 cmp_ok(scalar @catalogue, '>', 30, @catalogue . ' functions are in the catalogue');
-is(join("\n", sort(signatures_of_reference())), join("\n", sort @catalogue), 'the page has just these, as they are');
+
+# The signatures of the page in one line each, with the layout's three arguments in the place of its name: "name(arguments)
+# → result: labels". A line of labels holds for all signatures above it; a line of the page can have several names before
+# its arguments.
+my @blocks = blocks_of('docs/reference.md');
+my ($layout) = map { $_->{text} =~ s/\n//r } grep { $_->{language} eq 'layout' } @blocks;
+my (@signatures, @without_labels);
+my @described = grep { $_->{language} eq 'signature' } @blocks;
+die "line $_->{line}: no labels" for grep { $_->{text} !~ /^(?:IMMUTABLE|STABLE|VOLATILE) .*\n\z/m } @described;
+for my $line (map { split /\n(?! )/, $_->{text} } @described)
+{
+	my ($names, $rest) = $line =~ /^([\w, ]+)(\(.*)/s;
+	push @without_labels, map { $_ . $rest =~ s/\s+/ /gr =~ s/\blayout\b/$layout/r } split /, /, $names if $names;
+	push @signatures, map { "$_: $line" } splice @without_labels if !$names;
+}
+is(join("\n", sort @signatures), join("\n", sort @catalogue), 'the page has just these, as they are');
 
 # The rows of a table of the page, by its header's first cell.
 sub rows_of

@@ -250,22 +250,7 @@ RESET escape_string_warning;
 \endif
 DROP SCHEMA hard CASCADE;
 
--- EXECUTE on the functions that the new default calls.
-CREATE SCHEMA hard;
-GRANT USAGE ON SCHEMA hard TO regress_app;
-CREATE TABLE hard.items (id bigserial);
-GRANT INSERT, SELECT ON hard.items TO regress_app;
-CREATE FUNCTION hard.shard() RETURNS int LANGUAGE sql RETURN 7;
-CREATE FUNCTION hard.new_id() RETURNS bigint LANGUAGE sql RETURN public.next_id(hard.shard());
-REVOKE EXECUTE ON FUNCTION hard.shard(), hard.new_id() FROM PUBLIC;
-SELECT command FROM shardid_admin.id_migration_commands('hard', function => 'hard.new_id()') command WHERE command ~ 'EXECUTE';
-SELECT run(ARRAY(SELECT shardid_admin.id_migration_commands('hard', function => 'hard.new_id()')));
-SET ROLE regress_app;
-INSERT INTO hard.items DEFAULT VALUES RETURNING public.id_shard(id);
-RESET ROLE;
-DROP SCHEMA hard CASCADE;
-
--- What a function in PL/pgSQL uses is found by its text, and needs USAGE on its schema.
+-- EXECUTE on the functions that the new default calls. What one in PL/pgSQL uses is found by its text, and needs USAGE on its schema.
 CREATE SCHEMA hard;
 CREATE SCHEMA hard_items;
 GRANT USAGE ON SCHEMA hard_items TO regress_app;
@@ -273,10 +258,11 @@ CREATE TABLE hard_items.items (id bigserial);
 GRANT INSERT, SELECT ON hard_items.items TO regress_app;
 CREATE TABLE hard.number AS SELECT 7 AS shard;
 CREATE TABLE hard.numbe (shard int);
-CREATE FUNCTION hard.plus(int) RETURNS int LANGUAGE sql RETURN $1;
+CREATE FUNCTION hard.same(int) RETURNS int LANGUAGE sql RETURN $1;
+CREATE FUNCTION hard.plus(int) RETURNS int LANGUAGE sql RETURN hard.same($1);
 CREATE FUNCTION hard.us(int) RETURNS int LANGUAGE sql RETURN $1;
 CREATE FUNCTION hard.new_id() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN public.next_id(hard.plus((SELECT shard FROM hard.number))); END';
-REVOKE EXECUTE ON FUNCTION hard.plus(int), hard.us(int) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION hard.new_id(), hard.same(int), hard.plus(int), hard.us(int) FROM PUBLIC;
 SELECT command FROM shardid_admin.id_migration_commands('hard_items', function => 'hard.new_id()') command WHERE command ~ '^GRANT (EXECUTE|SELECT|USAGE ON SCHEMA)';
 SELECT run(ARRAY(SELECT shardid_admin.id_migration_commands('hard_items', function => 'hard.new_id()')));
 SET ROLE regress_app;

@@ -27,19 +27,13 @@ is(on('north', 'SELECT count(*) FROM pg_replication_slots'), 0, 'and no slot is 
 my %too_little = (
 	north => "max_wal_senders = 1\n",
 	south => "max_logical_replication_workers = 1\nmax_sync_workers_per_subscription = 0\nmax_replication_slots = 1\nmax_worker_processes = 2\n");
-my $conf_of = sub { return $node{ $_[0] }->data_dir . '/postgresql.auto.conf' };
-my %before = map { $_ => slurp_file($conf_of->($_)) } sort keys %node;
-append_to_file($conf_of->($_), $too_little{$_}), $node{$_}->restart for sort keys %node;
+$node{$_}->append_conf('postgresql.auto.conf', $too_little{$_}), $node{$_}->restart for sort keys %node;
 stops(qr/the target has 1 free subscription workers, and 2 are needed \(max_logical_replication_workers\)/, 'servers without workers', 'copy', 'north', 'south');
 like($said, $_, "$_") for qr/^  - .*max_sync_workers_per_subscription/m, qr/1 free replication origins,.*max_replication_slots/,
   qr/the target has -?\d free worker processes, and 2 are needed \(max_worker_processes\)/, qr/the source has 1 free WAL senders, and 2 are needed \(max_wal_senders\)/;
-for my $name (sort keys %node)
-{
-	open my $auto, '>', $conf_of->($name) or die;
-	print $auto $before{$name};
-	close $auto;
-	$node{$name}->restart;
-}
+# Below, a log that the server collects.
+$node{south}->append_conf('postgresql.conf', 'logging_collector = on');
+on($_, 'ALTER SYSTEM RESET ALL'), $node{$_}->restart for sort keys %node;
 
 # --- pg_dump: an old one, and what pg_dump 17 begins with, which an older server does not know.
 
@@ -70,8 +64,6 @@ talk($writer, 'COMMIT;');
 close_session($writer);
 ok($mover->finish, 'then it is made') or diag $said;
 $ENV{PATH} = $path;
-$node{south}->append_conf('postgresql.conf', 'logging_collector = on');
-$node{south}->restart;
 on('south', 'ALTER TABLE shard5.photos ADD CONSTRAINT none CHECK (false) NOT VALID');
 on('north', $insert);
 $node{south}->poll_query_until('postgres', 'SELECT apply_error_count > 0 FROM pg_stat_subscription_stats') or die;

@@ -39,8 +39,14 @@ SQL
 	return;
 }
 
-moved_by('setval to the value of 50 ms ago',
-	q{PERFORM pg_sleep(0.05); PERFORM setval('g', before);});
+moved_by('setval to a value of some ms ago, or to 1, and raise_generator', <<'SQL');
+PERFORM pg_sleep(0.03 * random() * random());
+CASE floor(random() * 3)
+    WHEN 0 THEN PERFORM setval('g', before);
+    WHEN 1 THEN PERFORM setval('g', 1);
+    ELSE PERFORM setval('g', before, false); PERFORM raise_generator('g', 5);
+END CASE;
+SQL
 moved_by('setval to the value read before, at once',
 	q{PERFORM setval('g', before);});
 # nextval does not wait: from the last value of this millisecond it moves the generator into the next one.
@@ -48,9 +54,6 @@ moved_by('setval to the value of some ids ago, and nextval',
 	q{PERFORM pg_sleep(0.0005); PERFORM setval('g', before); PERFORM nextval('g');}, lead_ms => 1000);
 # Moves alone make no session wait, however fast they follow each other.
 moved_by('nextval in a loop', q{PERFORM nextval('g');}, lead_ms => 1000, clock_percent => 10000);
-moved_by('setval to 1', q{PERFORM setval('g', 1);});
-moved_by('setval and raise_generator',
-	q{PERFORM pg_sleep(0.0005); PERFORM setval('g', before, false); PERFORM raise_generator('g', 5);});
 
 # Two sessions at once, each with a layout of its own: each generator is bound to one of the two.
 $node->safe_psql('postgres', <<'SQL');

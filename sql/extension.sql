@@ -46,14 +46,6 @@ ALTER SEQUENCE app.shardid_seq RESTART;
 DROP EXTENSION shardid;
 RESET ROLE;
 
--- A temporary sequence of the same name is not used instead.
-CREATE TEMPORARY SEQUENCE shardid_seq;
-CREATE EXTENSION shardid SCHEMA app;
-SELECT app.next_id(5) > 0 AS drawn;
-SELECT t.is_called AS temporary_is_called, a.is_called FROM pg_temp.shardid_seq t, app.shardid_seq a;
-DROP SEQUENCE pg_temp.shardid_seq;
-DROP EXTENSION shardid;
-
 -- DROP OWNED by its owner drops it.
 SET ROLE regress_shardid_installer;
 CREATE EXTENSION shardid SCHEMA app;

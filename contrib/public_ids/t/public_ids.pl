@@ -52,10 +52,11 @@ query(block_of($page, 'public_ids_retire'));
 is(query("$upper; SELECT count(*) FROM ids.public_id_keys"), "\n1", 'until their key is deleted');
 
 # Rights.
-like(refused("SET ROLE $_->[0]; $_->[1]"), qr/42501: permission denied for (table|function)/, "$_->[0]: $_->[1]")
-  for (map { [ 'app', $_ ] } 'SELECT ids.new_public_id_key()', 'SELECT ids.public_id_digits(0, \'\')', 'SELECT * FROM ids.public_id_keys',
-	'BEGIN; LOCK TABLE ids.public_id_keys IN ACCESS SHARE MODE', 'INSERT INTO ids.public_id_keys DEFAULT VALUES', 'DELETE FROM ids.public_id_keys',
-	'CREATE TEMPORARY TABLE t (LIKE ids.public_id_keys)', 'SELECT n.ctid FROM ids.public_id_keys n');
+my @forbidden = ('SELECT ids.new_public_id_key()', 'SELECT ids.public_id_digits(0, \'\')', 'SELECT * FROM ids.public_id_keys',
+	'BEGIN; LOCK TABLE ids.public_id_keys IN ACCESS SHARE MODE; ROLLBACK', 'INSERT INTO ids.public_id_keys DEFAULT VALUES',
+	'DELETE FROM ids.public_id_keys', 'CREATE TEMPORARY TABLE t (LIKE ids.public_id_keys)', 'SELECT n.ctid FROM ids.public_id_keys n');
+is(() = refused("\\set ON_ERROR_STOP off\n" . join ";\n", 'SET ROLE app', @forbidden, '') =~ /ERROR:  42501: permission denied for (?:table|function)/g,
+	scalar @forbidden, "app may do none of: @forbidden");
 query('GRANT USAGE ON SCHEMA ids TO reader');
 # As a restore does where default privileges are set.
 query('GRANT SELECT ON ids.public_id_keys TO reader');
@@ -84,7 +85,6 @@ SET client_min_messages = log; $calls; INSERT INTO ids.public_id_keys (generatio
 BEGIN; SET LOCAL statement_timeout = 20; SELECT count(ids.private_id('order', ids.public_id('order', n))) FROM generate_series(1, 100000) n;
 ROLLBACK; SELECT length(decode('$literal', 'hex')), length('\\x$literal'::bytea) FROM orders; ANALYZE ids.public_id_keys");
 like($said, qr/57014/, 'canceled within');
-like($said, qr/53400/, 'no fifth key');
 my @keys = split /\n/, query(q(SELECT encode(master, 'hex') FROM ids.public_id_keys UNION ALL
 SELECT encode(substr(hmac(bytea 'shardid public id 1:order', master, 'sha256'), 1, 16), 'hex') FROM ids.public_id_keys));
 is(scalar @keys, 8, 'four keys, and those of the kind');
@@ -114,9 +114,8 @@ cmp_ok(query(q(SELECT count(*) FROM pg_proc WHERE proowner = 'mallory'::regrole)
 query('CREATE SCHEMA beside; GRANT USAGE ON SCHEMA beside TO app');
 is(loading('beside,public'), '', 'the file loads among them');
 query('GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA beside TO app');
-my $is_super = q(; SELECT rolsuper FROM pg_catalog.pg_roles WHERE rolname OPERATOR(pg_catalog.=) 'mallory'::pg_catalog.name);
 is(query("SET search_path = beside, public; SELECT new_public_id_key(); $run"), "0\nt|-5|t", 'its functions, too');
-is(query("SELECT 1 $is_super"), "1\nf", 'and nothing planted has run');
+is(query(q(SELECT rolsuper FROM pg_roles WHERE rolname = 'mallory')), 'f', 'and nothing planted has run');
 is(query(<<'SQL'), 't|-5', 'nor what a caller has in its own schemas');
 SET ROLE app;
 CREATE TEMPORARY TABLE public_id_keys (generation bigint, number int, master bytea);
@@ -173,14 +172,14 @@ like(refused(q[SELECT ids.public_id('] . JSON::PP->new->ascii->encode([$_]) . q[
   for sort keys %no_kinds;
 
 # No other text: each character of a text replaced by each other one, and random texts, with every first character.
-is(query(<<'SQL'), '806|0|5000|0', 'no other text is one');
+is(query(<<'SQL'), '806|0|500|0', 'no other text is one');
 CREATE FUNCTION digits() RETURNS text[] IMMUTABLE LANGUAGE sql RETURN string_to_array('0123456789abcdefghjkmnpqrstvwxyz', NULL);
 WITH text (text) AS (SELECT public_id('order', 4032112536055714817)),
      changed AS (SELECT overlay(text PLACING digit FROM place) AS text FROM text, generate_series(7, 32) place, unnest(digits()) digit
                  WHERE substr(text, place, 1) <> digit)
 SELECT (SELECT count(*) FROM changed), (SELECT count(private_id('order', text)) FROM changed), count(*), count(private_id('order', made_up))
 FROM (SELECT 'order_' || (SELECT string_agg((digits())[1 + floor(random() * 32)::int], '') FROM generate_series(1, 26) WHERE n > 0) AS made_up
-      FROM generate_series(1, 5000) n) s
+      FROM generate_series(1, 500) n) s
 SQL
 
 # Each encoder: all vectors in both directions, and random ids with a key that the database has made.
@@ -244,8 +243,7 @@ my $made = q(SELECT new_public_id_key() AS key \gset
 INSERT INTO texts VALUES (:key, public_id('order', 5)));
 my $read = q(SELECT string_agg(key || ' ' || COALESCE(private_id('order', text)::text, 'refused'), ', ' ORDER BY ctid) FROM texts);
 query($made) for 0 .. 3;
-is(query($read), '0 5, 1 5, 2 5, 3 5', 'texts of four keys');
-is(query(q(SELECT count(DISTINCT text) FROM texts)), 4, 'all different');
+is(query("$read; SELECT count(DISTINCT text) FROM texts"), "0 5, 1 5, 2 5, 3 5\n4", 'different texts of four keys');
 my $fifth = refused('SELECT ids.new_public_id_key()');
 like($fifth, qr/53400: there are four keys of public ids.*DETAIL:  The oldest key has generation 0 and number 0\..*HINT:/s, 'no fifth');
 my ($hint) = $fifth =~ /HINT: .* run (DELETE FROM [^\n]*)\.$/m;
@@ -253,7 +251,7 @@ query($hint);
 is(query($read), '0 refused, 1 5, 2 5, 3 5', 'the hint retires the oldest');
 query($made);
 is(query($read), '0 refused, 1 5, 2 5, 3 5, 0 5', 'whose number the next key has');
-# The functions survive other names of schemas, and a dump has the keys.
+# The functions survive other names of schemas.
 query(q(ALTER SCHEMA ids RENAME TO renamed; CREATE SCHEMA ids; GRANT USAGE ON SCHEMA ids TO "Ids Owner"; ALTER EXTENSION pgcrypto SET SCHEMA ids; CREATE TABLE ids.public_id_keys (number int)));
 my $again = q(SELECT renamed.private_id('order', renamed.public_id('order', 5)));
 is(query($again), 5, 'another name of the schema, and pgcrypto in another schema');

@@ -10,7 +10,8 @@ source t/suite/topics.sh
 topics=(ids errors moved raise batches status usage layouts_of_others whole_schema)
 # Many thousand calls of functions that are slower than C, of which contrib/portable/t/same.pl makes some; and commands
 # that the extension makes by the same SQL.
-[[ -z ${FULL:-} ]] || topics+=(layouts uuids inspection scatter short_text partitioning partition_commands)
+rounds=10 # moves of each kind
+[[ -z ${FULL:-} ]] || { rounds=100 && topics+=(layouts uuids inspection scatter short_text partitioning partition_commands); }
 
 # A millisecond, and so a sequence, begins in the second eighth of its numbers; a move within the running millisecond is
 # not noticed, so the millisecond ends before a move; after 20 ms without an id the numbers begin anew; INCREMENT and
@@ -21,6 +22,7 @@ shared_part() {
     sed -e '/^-- Only in the extension:$/,/^-- In both versions:$/d' -e "s|:source '/../..|:source '|" -e 's/\<ids\.\([a-z_]*(\)/\1/g' \
         -e "s/(id_sequence(previous) + 1) % 256/128 + (id_sequence(previous) + 1) % 128 AND id_timestamp(id) <= id_timestamp(previous) + interval '20 ms'/" \
         -e 's/ parts.sequence <> 0$/ parts.sequence <> (CASE WHEN sequence_bits >= 9 THEN 1 << (sequence_bits - 3) ELSE 0 END)/' \
+        -e "s/ FOR n IN 1 .. 100 LOOP/ FOR n IN 1 .. $rounds LOOP/" -e "s/^2000|0|0$/$((20 * rounds))|0|0/" \
         -e 's/^        EXECUTE move USING before;/        PERFORM pg_sleep(0.02);\n&/' \
         -e 's/^\(ALTER SEQUENCE g\) \(INCREMENT BY\|CACHE\) [0-9]*;$/\1 NO CYCLE;/' \
         -e 's/^SELECT log_cnt FROM g;$/SELECT GREATEST(log_cnt, 32) AS log_cnt FROM g;/' "$1"

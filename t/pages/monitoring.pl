@@ -1,6 +1,7 @@
 # The queries in examples/monitoring/sql_exporter.yml return right values, and the role of role.sql can run them: for
 # generators of any layout, leases, the SQL-only version. promtool tests alerts; make example NAME=monitoring shows each.
 use Docs;
+use JSON::PP;
 use Leases 'registry_here';
 use Portable;
 use ShardidTest;
@@ -16,19 +17,10 @@ sub query { return $node->safe_psql('shop', $_[0]) }
 sub measured
 {
 	my ($sql, $database) = @_;
-	my ($code, $out, $err) = $node->psql($database // 'shop', $sql,
-		extra_params => [ '-U', 'shardid_monitor', '-A', '-P', 'tuples_only=off', '-P', 'footer=off' ]);
+	my ($code, $out, $err) = $node->psql($database // 'shop', "SELECT coalesce(json_object_agg(q.generator, q), '{}') FROM ($sql) q",
+		extra_params => [ '-U', 'shardid_monitor' ]);
 	is($err, '', 'it is asked without an error');
-	my ($names, @rows) = split /\n/, $out;
-	my @names = split /\|/, $names;
-	my %rows;
-	for (@rows)
-	{
-		my %row;
-		@row{@names} = split /\|/, $_, -1;
-		$rows{ $row{generator} // $row{tag_generator} } = \%row;
-	}
-	return \%rows;
+	return decode_json($out);
 }
 
 # Sessions that have ended count their rows a moment later.

@@ -115,9 +115,6 @@ sub shows
 	return is_deeply(js("return given.map((vector) => { $code });", $vectors), \@wanted, "$name: " . @wanted);
 }
 
-# Until this is true in the page.
-sub await { return js("while (!($_[0])) await new Promise((resolve) => setTimeout(resolve, 20))") }
-
 # --- The vectors
 
 my @ids = map { with_layout($_) } @{ $vectors->{ids} };
@@ -212,10 +209,9 @@ is($fragment, 'value=-123456789012&layout=own&epoch=2024-05-06+07%3A08%3A09%2B02
 open_page($fragment);
 is(js($state), $before, 'and restores it');
 js(q(put('value', '5')));
-await(q(location.hash.startsWith('#value=5&')));
+await_event('the link follows what is typed', sub { return js(q(return location.hash.startsWith('#value=5&'))) });
 js(q(location.hash = '#value=175928847299117063&layout=discord'));
-await(q(seen('utc') === '2016-04-30 11:18:25.796'));
-pass('it follows what is typed, and another link in the same tab');
+await_event('the page follows another link in the same tab', sub { return js(q(return seen('utc') === '2016-04-30 11:18:25.796')) });
 my $script = q(<img src=x onerror="document.title='run'"><script>document.title='run'</script>);
 open_page('value=' . ($script =~ s/(\W)/sprintf '%%%02X', ord $1/ger) . '&layout=nothing&day=2026-99-99&zone=nowhere');
 is_deeply(js(q(return [document.getElementById('value').value, document.images.length, document.title, seen('day-problem')])),

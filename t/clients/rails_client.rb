@@ -75,7 +75,6 @@ schema = StringIO.new
 pool = ActiveRecord::Base.respond_to?(:connection_pool) && ActiveRecord.version >= Gem::Version.new('7.2')
 ActiveRecord::SchemaDumper.dump(pool ? ActiveRecord::Base.connection_pool : ActiveRecord::Base.connection, schema)
 say 'schema', schema.string.match(/create_table "orders".*/)
-say 'schema_extensions', *schema.string.scan(/^ *((?:create_schema|enable_extension) .*shardid.*|create_schema .*)/).flatten
 connect(ENV['PGDATABASE_OF_SCHEMA_RB'])
 begin
   ActiveRecord::Schema.verbose = false

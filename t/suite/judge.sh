@@ -3,16 +3,7 @@
 
 # compile_judge [FLAG...]: into $SANDBOX/judge.
 compile_judge() {
-    local program compiling=() one status=0
     mkdir -p "$SANDBOX/judge"
-    for program in record check; do
-        g++ -std=c++20 -O2 "$@" -isystem "$("$PG_CONFIG" --includedir)" \
-            "proof/judge/$program.cpp" -o "$SANDBOX/judge/$program" \
-            -L"$("$PG_CONFIG" --libdir)" -lpq -pthread &
-        compiling+=($!)
-    done
-    for one in "${compiling[@]}"; do
-        wait "$one" || status=1
-    done
-    return "$status"
+    printf '%s\n' record check | xargs -P 2 -I '{}' g++ -std=c++20 -O2 "$@" -isystem "$("$PG_CONFIG" --includedir)" \
+        'proof/judge/{}.cpp' -o "$SANDBOX/judge/{}" -L"$("$PG_CONFIG" --libdir)" -lpq -pthread
 }

@@ -3,7 +3,6 @@
 //     check [--shard-bits N] [--sequence-bits N] [--epoch-ms N] [--lead-ms N] [--borrow-ms N]
 //           [--clock-percent N] FILE...
 //     check --one-space [--sequence-bits N] FILE...
-//     check --jepsen FILE...
 //
 // The files of the first form are histories of one generator, one session each (see history.hpp);
 // the default layout is Instagram's. Prints, one per line, the numbers of
@@ -26,9 +25,6 @@
 // are named INCARNATION@ANYTHING, shared_ms counts the milliseconds of a shard of which two
 // incarnations have ids: a violation even if these ids differ. They are printed as "shared ID FILE
 // FILE", the ID without its sequence.
-//
-// The third form prints the histories of sessions that receive one id per call as one history of
-// operations, as Jepsen's checkers read it (see jepsen.clj).
 //
 // Exit status: 0 if all counts of violations are 0, 1 if not, 2 if a file cannot be read or has an
 // incomplete line.
@@ -53,7 +49,6 @@ struct Options {
     std::int64_t borrow_ms = 0;
     int clock_percent = 100;
     bool one_space = false;
-    bool jepsen = false;
     std::vector<std::string> files;
 };
 
@@ -84,7 +79,7 @@ Id take_apart(const Receipt &receipt, const Options &options) {
 }
 
 template <typename Use>
-void read_calls(const std::string &name, Use use) {
+void read_receipts(const std::string &name, Use use) {
     std::FILE *file = std::fopen(name.c_str(), "r");
     if (file == nullptr) {
         std::perror(name.c_str());
@@ -97,17 +92,10 @@ void read_calls(const std::string &name, Use use) {
             std::fprintf(stderr, "%s: not a receipt: %s\n", name.c_str(), line);
             std::exit(2);
         }
-        use(receipt);
-    }
-    std::fclose(file);
-}
-
-template <typename Use>
-void read_receipts(const std::string &name, Use use) {
-    read_calls(name, [&](const Receipt &receipt) {
         if (!receipt.is_lost)
             use(receipt);
-    });
+    }
+    std::fclose(file);
 }
 
 std::vector<Id> read_session(const std::string &name, const Options &options) {
@@ -277,35 +265,6 @@ long judge_space(const Options &options) {
     return duplicates + shared;
 }
 
-struct Operation {
-    std::int64_t time_ns;
-    std::size_t process;
-    const char *type;
-    std::string value;
-};
-
-// A process ends with a call whose end is unknown; its session continues as another one.
-void print_for_jepsen(const std::vector<std::string> &files) {
-    std::vector<Operation> history;
-    for (std::size_t number = 0; number < files.size(); ++number) {
-        std::size_t process = number;
-        read_calls(files[number], [&](const Receipt &call) {
-            history.push_back({call.begin_ns, process, "invoke", "nil"});
-            if (call.is_lost)
-                history.push_back({call.end_ns, process, "info", "nil"});
-            else
-                history.push_back({call.end_ns, process, "ok", std::to_string(call.id)});
-            if (call.is_lost)
-                process += files.size();
-        });
-    }
-    std::stable_sort(history.begin(), history.end(),
-                     [](const Operation &a, const Operation &b) { return a.time_ns < b.time_ns; });
-    for (const Operation &operation : history)
-        std::printf("{:process %zu, :type :%s, :f :generate, :value %s, :time %" PRId64 "}\n",
-                    operation.process, operation.type, operation.value.c_str(), operation.time_ns);
-}
-
 long violations(const Verdict &v) {
     return v.duplicates + v.decreases + v.crossings + v.over_capacity + v.too_fast + v.ahead;
 }
@@ -325,16 +284,14 @@ void print(const Verdict &v, std::size_t sessions) {
     std::fprintf(stderr,
                  "usage: check [--shard-bits N] [--sequence-bits N] [--epoch-ms N] "
                  "[--lead-ms N] [--borrow-ms N] [--clock-percent N] FILE...\n"
-                 "       check --one-space [--sequence-bits N] FILE...\n"
-                 "       check --jepsen FILE...\n");
+                 "       check --one-space [--sequence-bits N] FILE...\n");
     std::exit(2);
 }
 
 Options read_options(int argc, char **argv) {
     Options options;
     options.one_space = argc > 1 && std::string(argv[1]) == "--one-space";
-    options.jepsen = argc > 1 && std::string(argv[1]) == "--jepsen";
-    int at = options.one_space || options.jepsen ? 2 : 1;
+    int at = options.one_space ? 2 : 1;
     for (; at + 1 < argc && argv[at][0] == '-'; at += 2) {
         const std::string name = argv[at];
         const long long value = std::atoll(argv[at + 1]);
@@ -363,10 +320,6 @@ Options read_options(int argc, char **argv) {
 
 int main(int argc, char **argv) {
     const Options options = read_options(argc, argv);
-    if (options.jepsen) {
-        print_for_jepsen(options.files);
-        return 0;
-    }
     if (options.one_space)
         return judge_space(options) == 0 ? 0 : 1;
     const Verdict verdict = judge_all(options);

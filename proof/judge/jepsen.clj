@@ -1,4 +1,4 @@
-;; Judges a history that `check --jepsen` has printed by Jepsen's checker unique-ids, and prints its result:
+;; Judges a history that t/judge/unique_ids.pl has written by Jepsen's checker unique-ids, and prints its result:
 ;;
 ;;     java -cp CLASSPATH clojure.main jepsen.clj HISTORY
 ;;

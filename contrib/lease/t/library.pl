@@ -1,6 +1,7 @@
 # In a database with leases nothing is generated where the library shardid_lease is missing, or is of another build: there
 # may be a lease that nobody sees.
 use Leases;
+use Session;
 use ShardidTest;
 
 my $node = new_node('node');
@@ -72,5 +73,12 @@ my (undef, $shard) = $node->psql('postgres', "SET shardid.shard_id = 9; $draw");
 isnt($shard, 9, 'in another schema: no id of the shard that is set');
 $node->safe_psql('postgres', 'ALTER SCHEMA another RENAME TO shardid_lease');
 is($node->safe_psql('postgres', "SET shardid.shard_id = 9; $draw"), 0, 'back in its own');
+
+# A session that has drawn before the extension came learns of the first lease.
+my $early = open_session($node->connstr('without'));
+is(ask($early, 'SET shardid.shard_id = 9; SELECT id_shard(next_id());'), 9, 'no extension yet');
+$node->safe_psql('without', registry_here() . q(SELECT shardid_lease.create_id_space('ids'); SELECT shardid_lease.lease_shard('ids', 'here');));
+is(ask($early, 'SELECT id_shard(next_id());'), 0, 'the first lease: its shard');
+close_session($early);
 $node->stop;
 done_testing();

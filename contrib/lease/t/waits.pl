@@ -60,8 +60,10 @@ is(scalar(grep { $_->{said} =~ $late } @all), 1, 'the error names the server tha
 await_event('a worker ends when its callers have', sub { workers_of($member) == 0 });
 kill 'CONT', @silent;
 
-# --- The registry answers again: each call succeeds, and no shard is granted twice.
+# --- The registry answers again: each call succeeds, also beside who only reads, and no shard is granted twice.
 
+my $reader = $member->background_psql('postgres', on_error_die => 1);
+$reader->query_safe('BEGIN; ' . join ' ', map { "SELECT last_value FROM $_->{generator};" } @all);
 for (@all)
 {
 	my $state = "SELECT state FROM shardid_lease.shard_leases WHERE generator = '$_->{generator}'::regclass";
@@ -69,6 +71,7 @@ for (@all)
 	is(on_member($state), $_->{call} eq 'release_shard' ? 'released' : 'held', "$_->{generator}: asked again");
 	like(draw_one($member, $_->{generator}), $_->{call} eq 'release_shard' ? qr/has released its lease/ : qr/^\d+$/, 'and it draws if it may');
 }
+$reader->quit;
 # Shards that were released early are leased again by now.
 is($registry->safe_psql('postgres', q(SELECT count(*) FROM shardid_lease.granted_shard WHERE state = 'held')), 8, 'no shard is held without a generator');
 

@@ -133,12 +133,15 @@ set_clock('+0');
 query('CREATE SEQUENCE noted; SELECT next_id(5, \'noted\')');
 my $log_start = -s $node->logfile;
 set_clock('-0.9');
-query('SELECT next_id(5, \'noted\')');
+my $open = open_session($node);
+ask($open, q(SELECT next_id(5, 'noted');));
 unlike(slurp_file($node->logfile, $log_start), qr/ahead of the clock/, 'less than a second ahead, it says nothing');
 set_clock('-3600');
 $log_start = -s $node->logfile;
 my $draw_for = rounds(2, 80);
 my $start = clock_gettime(CLOCK_MONOTONIC);
+ask($open, q(SELECT next_id(5, 'noted');));
+like(slurp_file($node->logfile, $log_start), qr/ahead of the clock/, 'also in a session that is open');
 query("SELECT next_id(5, 'noted');\n\\c -\n" x 20);
 query(<<SQL);
 DO \$\$

@@ -6,7 +6,7 @@ use ShardidTest;
 use Exporter 'import';
 use Docs;
 
-our @EXPORT = qw(start_original clock new_database on fails block recipe create_recipe_of_page recipe_switch $original
+our @EXPORT = qw(start_original clock new_database on fails block recipe recipe_of_page create_recipe_of_page recipe_switch $original
   $database $dir $insert_photo $epoch);
 our ($original, $database, $dir);
 our $insert_photo = q(INSERT INTO insta5.photos (name) VALUES ('x') RETURNING id);
@@ -64,11 +64,12 @@ sub fails
 }
 
 # The PL/pgSQL recipe.
-sub create_recipe_of_page
+sub create_recipe_of_page { return on(recipe_of_page($_[0] // 5)) }
+
+sub recipe_of_page
 {
 	my ($shard) = @_;
-	$shard //= 5;
-	return on(<<"SQL");
+	return <<"SQL";
 CREATE SCHEMA insta$shard;
 CREATE SEQUENCE insta$shard.photos_id_seq;
 CREATE FUNCTION insta$shard.next_id(OUT result bigint) LANGUAGE plpgsql AS \$\$

@@ -2,6 +2,7 @@
 # random moments, and run again, while sessions write: by the end of their session, of psql, of the server. Every row, and
 # all that belongs to the table, is as the sessions have left it. SHARDID_SEED repeats the moments, ROUNDS sets how many.
 use AddId;
+use Migrating 'recipe_of_page';
 use ShardidTest;
 
 my $seed = $ENV{SHARDID_SEED} || time;
@@ -144,20 +145,9 @@ $count{kills} = 0;
 
 # --- examples/instagram
 
-on(<<"SQL") for 5 .. 7;
-CREATE SCHEMA insta$_;
-CREATE SEQUENCE insta$_.photos_id_seq;
-CREATE FUNCTION insta$_.next_id(OUT result bigint) LANGUAGE plpgsql SET search_path = pg_catalog AS \$\$
-DECLARE
-    our_epoch bigint := 1314220021721;
-    shard_id int := $_;
-BEGIN
-    result := ((extract(epoch FROM clock_timestamp()) * 1000)::bigint - our_epoch) << 23 | (shard_id << 10) | nextval('insta$_.photos_id_seq') % 1024;
-END
-\$\$;
+on(recipe_of_page($_) . <<"SQL") for 5 .. 7;
+ALTER FUNCTION insta$_.next_id SET search_path = pg_catalog;
 COMMENT ON FUNCTION insta$_.next_id IS 'the function';
-CREATE TABLE insta$_.photos (id bigint PRIMARY KEY DEFAULT insta$_.next_id(), name text);
-CREATE TABLE insta$_.likes (id bigint PRIMARY KEY DEFAULT insta$_.next_id(), photo bigint REFERENCES insta$_.photos);
 COMMENT ON COLUMN insta$_.photos.id IS 'the id';
 CREATE TABLE insta$_.told (id bigint PRIMARY KEY, name text);
 GRANT USAGE ON SCHEMA insta$_ TO app;

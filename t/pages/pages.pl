@@ -18,31 +18,6 @@ sub query { return $node->safe_psql('postgres', $_[0]) }
 query('CREATE ROLE shop_owner LOGIN');
 $ENV{PGTZ} = 'UTC';
 
-# What psql prints for each block, as the database's owner, and its errors and warnings.
-sub run_blocks
-{
-	my (@blocks) = @_;
-	my $script = '';
-	for my $n (0 .. $#blocks)
-	{
-		my $as_superuser = $blocks[$n]{words} =~ /superuser/;
-		$script .= "\\c - $superuser\n" if $as_superuser;
-		$script .= "\\echo ==== $n\n\\warn ==== $n\n$blocks[$n]{text}";
-		$script .= "\\c - shop_owner\n" if $as_superuser;
-	}
-	my ($out, $err) = ('', '');
-	IPC::Run::run([ 'psql', '-Xq', '-U', 'shop_owner', '-d', $node->connstr('shop') ], '<', \$script, '>', \$out, '2>', \$err);
-	return (parts($out), parts($err));
-}
-
-sub parts
-{
-	my ($text) = @_;
-	return { $text =~ /^==== (\d+)\n(.*?)(?=^==== |\z)/gms };
-}
-
-sub trimmed { return $_[0] =~ s/[ \t]+$//mgr =~ s/\n+\z//r }
-
 sub try_page
 {
 	my ($page) = @_;
@@ -57,7 +32,16 @@ CREATE EXTENSION shardid SCHEMA ids;
 ALTER DATABASE shop SET shardid.shard_id = 5;
 ALTER DATABASE shop SET search_path = "$user", public, ids;
 SQL
-	my ($out, $err) = run_blocks(@blocks);
+	# What psql prints for each block, as the database's owner, and its errors and warnings.
+	my $script = '';
+	for my $n (0 .. $#blocks)
+	{
+		my $block = "\\echo ==== $n\n\\warn ==== $n\n$blocks[$n]{text}";
+		$script .= $blocks[$n]{words} =~ /superuser/ ? "\\c - $superuser\n$block\\c - shop_owner\n" : $block;
+	}
+	my ($all_out, $all_err) = ('', '');
+	IPC::Run::run([ 'psql', '-Xq', '-U', 'shop_owner', '-d', $node->connstr('shop') ], '<', \$script, '>', \$all_out, '2>', \$all_err);
+	my ($out, $err) = map { +{ /^==== (\d+)\n(.*?)(?=^==== |\z)/gms } } $all_out, $all_err;
 	for my $n (0 .. $#blocks)
 	{
 		my $block = $blocks[$n];
@@ -66,7 +50,7 @@ SQL
 		my ($next) = grep { $_->{line} > $block->{line} } @all;
 		next unless $next && $next->{language} eq 'text' && $next->{words} =~ /^(?:example)?$/;
 		my $answer = $next->{text} =~ /^ERROR/ ? $err->{$n} : $out->{$n};
-		my @texts = map { trimmed($_) } $answer, $next->{text};
+		my @texts = map { s/[ \t]+$//mgr =~ s/\n+\z//r } $answer, $next->{text};
 		# Ids of 19 digits and times in a "text example" differ in each run, and with them the widths of columns.
 		@texts = map { s/\b\d{19}\b/id/gr =~ s/\b\d{4}-\d\d-\d\d [\d:.]+\+00/time/gr =~ s/[ -]+/ /gr } @texts if $next->{words} eq 'example';
 		is($texts[0], $texts[1], "$place: answers as line $next->{line} says");

@@ -8,9 +8,7 @@ my $days = 86400;
 set_fake_clock($clock, '+0');
 my $node;
 with_fake_clock($clock, sub { $node = new_node('forward', "autovacuum = off\nsearch_path = 'public, ids'"); });
-sub query { return $node->safe_psql('postgres', $_[0]) }
-query('CREATE DATABASE jumped');
-query('ALTER DATABASE jumped SET shardid.shard_id = 5');
+$node->safe_psql('postgres', 'CREATE DATABASE jumped; ALTER DATABASE jumped SET shardid.shard_id = 5');
 my $insert = "INSERT INTO photos (name) SELECT '%s' FROM generate_series(1, 2000)";
 my $make_others = "INSERT INTO others SELECT '%s', uuid_v1(), objectid() FROM generate_series(1, 100)";
 $node->safe_psql('jumped', <<'SQL');
@@ -42,10 +40,8 @@ set_fake_clock($clock, '+0');
 # The database after the jump, in a new copy.
 sub jump
 {
-	query('DROP DATABASE IF EXISTS shop');
-	query('CREATE DATABASE shop TEMPLATE jumped');
-	query('ALTER DATABASE shop SET shardid.shard_id = 5');
-	return;
+	return $node->safe_psql('postgres',
+		'DROP DATABASE IF EXISTS shop; CREATE DATABASE shop TEMPLATE jumped; ALTER DATABASE shop SET shardid.shard_id = 5');
 }
 sub shop { return $node->safe_psql('shop', $_[0]) }
 sub remedy { return $node->safe_psql('shop', block_of('operations.md', $_[0]), extra_params => $_[1] // []) }

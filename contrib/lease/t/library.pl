@@ -16,7 +16,7 @@ SELECT shardid_lease.create_id_space('ids');
 SELECT shardid_lease.lease_shard('ids', 'here', 'leased');
 SQL
 
-# The server then finds only these libraries; hard links, as two copies of one would be two libraries.
+# Sessions then find only these libraries; hard links, as two copies of one would be two libraries.
 my ($installed) = slurp_file($ENV{TEMP_CONFIG}) =~ /^dynamic_library_path = '([^:]+)/m;
 my $folder = PostgreSQL::Test::Utils::tempdir();
 link "$installed/shardid.so", "$folder/shardid.so" or die $!;
@@ -25,7 +25,6 @@ my $library = slurp_file("$installed/shardid_lease.so");
 sub refused
 {
 	my ($expected, $why) = @_;
-	$node->restart;
 	for my $call ("SELECT next_id(generator => 'leased')", "SELECT next_id(1, 'free')", "SELECT settled_below('free')", "LOAD 'shardid_lease'")
 	{
 		my (undef, undef, $error) = $node->psql('postgres', "\\set VERBOSITY verbose\n$call");
@@ -36,6 +35,7 @@ sub refused
 }
 
 $node->append_conf('postgresql.conf', "dynamic_library_path = '$folder:\$libdir'");
+$node->restart;
 refused(qr/ERROR:  58P01: could not access file "shardid_lease"/, 'no library');
 ok($library =~ s/\0\K1\.0\.0(?=\0)/0.9.9/, 'a library with another version');
 append_to_file("$folder/shardid_lease.so", $library);
@@ -43,7 +43,6 @@ chmod 0755, "$folder/shardid_lease.so";
 refused(qr/ERROR:  55000: library "shardid_lease" is of another version.*0\.9\.9.*1\.0\.0/s, 'another version');
 unlink "$folder/shardid_lease.so";
 link "$installed/shardid_lease.so", "$folder/shardid_lease.so" or die $!;
-$node->restart;
 my $draw = "SELECT id_shard(next_id(generator => 'leased'));";
 is($node->safe_psql('postgres', $draw), 0, 'with its own library it generates ids again');
 

@@ -5,6 +5,8 @@
 use Mover;
 use ShardidTest;
 
+# For the lease, whose requests are then patient as well.
+$ShardidTest::has_own_identifier = 1;
 start_with_shard_on('north');
 on($_, 'CREATE DATABASE other') for sort keys %node;
 on('north', <<'SQL');
@@ -49,8 +51,8 @@ on('south', 'DROP SCHEMA shard_move CASCADE');
 on('north', $insert) for 1 .. 3;
 moves('copy', 'north', 'south');
 on('north', $insert);
-is(answer('south', $insert), 'ERROR:  25006', 'an early writer is refused on the target');
-is(answer('south', $draw), 'ERROR:  42P01', 'and who draws');
+is(answer_of('south', $insert), 'ERROR:  25006', 'an early writer is refused on the target');
+is(answer_of('south', $draw), 'ERROR:  42P01', 'and who draws');
 stops(qr/the right way round/, 'from and to exchanged', 'switch', 'south', 'north');
 stops(qr/another source/, 'a move from another database', 'switch', address('north', 'other'), 'south');
 on('north', 'ALTER TABLE shard5.photos ADD note text');
@@ -79,7 +81,7 @@ close_session($gate);
 $gate = kill_sealed('KILL');
 state_is('sealed', 'north', 'south');
 like($said, qr/NOBODY CAN WRITE/, 'who is killed does not: status says so');
-is(answer($_, $insert), 'ERROR:  25006', "$_: a writer is refused") for sort keys %node;
+is(answer_of($_, $insert), 'ERROR:  25006', "$_: a writer is refused") for sort keys %node;
 stops(qr/another target/, 'a move to another database', 'switch', 'north', address('south', 'other'));
 close_session($gate);
 moves('undo', 'north', 'south');

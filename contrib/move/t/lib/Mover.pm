@@ -6,7 +6,7 @@ use ShardidTest;
 use Exporter 'import';
 
 our @EXPORT = qw(start_with_shard_on stop_servers on address start_mover mover moves stops state_is
-  session talk answer close_session hold_marker start_writers await_writers stop_writers
+  session talk answer_of send_to answer close_session hold_marker start_writers await_writers stop_writers
   %node $said $insert $draw);
 our (%node, $said);
 our $insert = q(INSERT INTO shard5.photos (name) VALUES ('new') RETURNING id;);
@@ -121,7 +121,7 @@ sub hold_marker
 	return $session;
 }
 
-sub answer
+sub answer_of
 {
 	my ($name, $sql) = @_;
 	my $session = session($name);

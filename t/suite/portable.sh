@@ -8,7 +8,7 @@ set -euo pipefail
 # shellcheck source=t/suite/topics.sh
 source t/suite/topics.sh
 topics=(ids errors moved raise batches status usage layouts_of_others whole_schema)
-# Many thousand calls of functions that are slower than C, of which contrib/portable/t/same.pl makes some; and commands
+# Many thousand calls of functions that are slower than C, of which contrib/portable/t/beside.pl makes some; and commands
 # that the extension makes by the same SQL.
 rounds=10 # moves of each kind
 [[ -z ${FULL:-} ]] || { rounds=100 && topics+=(layouts uuids inspection scatter short_text partitioning partition_commands); }

@@ -1,5 +1,5 @@
 # The SQL-only version as an extension of a real pg_tle: an ordinary role registers and creates it, dumps and restores
-# it, and updates it; its functions are those of the files. pg_tle is in no archive of Debian: build its public sources
+# it; its functions are those of the files. pg_tle is in no archive of Debian: build its public sources
 # outside this tree, with make install.
 use Portable;
 use ShardidTest;
@@ -45,12 +45,6 @@ $node->psql('second', "\\i $dump", extra_params => [ '-U', 'adm' ], on_error_sto
 is(as_adm('second', 'SELECT count(*) FROM photos'), 1001, 'the rows are restored');
 my $greatest = as_adm('second', 'SELECT max(id) FROM photos');
 cmp_ok(as_adm('second', 'INSERT INTO photos (v) VALUES (2) RETURNING id'), '>', $greatest, 'and ids continue above them');
-
-# An update path.
-my ($version) = slurp_file('contrib/portable/pg_tle.sh') =~ /\bversion=(\S+)/;
-as_adm('first', "SELECT pgtle.install_update_path('shardid_portable', '$version', '$version.1', 'COMMENT ON SEQUENCE shardid_seq IS ''updated''')");
-as_adm('first', "ALTER EXTENSION shardid_portable UPDATE TO '$version.1'");
-is(as_adm('first', q(SELECT obj_description('ids.shardid_seq'::regclass))), 'updated', 'ALTER EXTENSION ... UPDATE');
 
 $node->stop;
 done_testing();

@@ -10,16 +10,6 @@ use ShardidTest;
 start_shop('whole_schema');
 my $superuser = getpwuid($<);
 
-# The role that inserts lacks all rights: the commands of the switch contain them.
-sub without_grants { return $_[0] =~ s/^(?:GRANT|CALL) .*\n//mgr }
-
-my %install = (
-	extension => sub { return on(without_grants(block('extension'))) },
-	sql_only => sub {
-		my $shell = block_of('contrib/portable/README.md', 'sql_only') =~ s/-d shop/'-d "' . $node->connstr('shop') . ' user=shop_owner"'/egr;
-		$node->command_ok([ 'bash', '-ec', $shell ], 'sql_only: the functions load');
-		return on(without_grants(block_of('contrib/portable/README.md', 'sql-only-number')));
-	});
 my %look = (extension => block('schema-look'), sql_only => command_of('migrating.md', 'SELECT shardid_admin.id_migration_commands') . ';');
 my %switch = (extension => block('schema-switch'), sql_only => block('schema-switch-sql-only'));
 
@@ -56,14 +46,15 @@ sub dump_of_schema
 	return $out =~ s/^\\(un)?restrict .*\n//mgr;
 }
 
-for my $version (sort keys %install)
+for my $version (sort keys %look)
 {
 	$node->safe_psql('postgres', 'CREATE DATABASE shop OWNER shop_owner');
 	on('GRANT CREATE ON SCHEMA public TO shop_owner', $superuser);
 	on($tables);
 	my $old = $node->background_psql('shop', on_error_stop => 0, extra_params => [ '-U', 'app' ]);
 	my $pid_of_old = $old->query_safe('SELECT pg_backend_pid()');
-	$install{$version}->();
+	# The role that inserts lacks all rights: the commands of the switch contain them.
+	install($version, qr/^(?:GRANT|CALL) .*\n/m);
 	like(on(block('old-sessions'), $superuser), qr/^$pid_of_old\|app\|/m, "$version: a session that is older is listed");
 	my $before = dump_of_schema();
 	my %clients = map { $_ => start_clients($node->connstr . ' user=app', 2, $statements_of{$_}, dbname => 'shop', pause_ms => 5) } sort keys %statements_of;

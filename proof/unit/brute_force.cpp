@@ -17,8 +17,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <iterator>
-#include <random>
 #include <unordered_map>
 #include <vector>
 
@@ -46,9 +46,9 @@ Wide power_of_two(int exponent) {
 
 class Random {
   public:
-    explicit Random(std::uint64_t seed) : bits_(seed) {}
+    explicit Random(std::uint64_t seed) : state_(seed) {}
 
-    std::uint64_t below(std::uint64_t limit) { return bits_() % limit; }
+    std::uint64_t below(std::uint64_t limit) { return bits() % limit; }
 
     std::uint64_t up_to(std::uint64_t max) {
         switch (below(8)) {
@@ -57,14 +57,22 @@ class Random {
             case 1:
                 return below(max < 3 ? max + 1 : 3);
             default: {
-                const std::uint64_t value = bits_() >> below(64);
+                const std::uint64_t value = bits() >> below(64);
                 return max == UINT64_MAX ? value : value % (max + 1);
             }
         }
     }
 
   private:
-    std::mt19937_64 bits_;
+    // splitmix64: <random> takes a fifth of the time to compile this.
+    std::uint64_t bits() {
+        std::uint64_t mixed = state_ += UINT64_C(0x9e3779b97f4a7c15);
+        mixed = (mixed ^ mixed >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+        mixed = (mixed ^ mixed >> 27) * UINT64_C(0x94d049bb133111eb);
+        return mixed ^ mixed >> 31;
+    }
+
+    std::uint64_t state_;
 };
 
 int int_below(Random &source, int limit) {
@@ -706,8 +714,8 @@ using namespace shardid;
 int main(int argc, char **argv) {
     const char *full = std::getenv("FULL");
     part = full != nullptr && *full != '\0' ? 1 : 10;
-    const std::uint64_t seed =
-        argc > 1 ? std::strtoull(argv[1], nullptr, 10) : std::random_device{}();
+    const std::uint64_t seed = argc > 1 ? std::strtoull(argv[1], nullptr, 10)
+                                        : static_cast<std::uint64_t>(std::time(nullptr));
     std::printf("seed %" PRIu64 "\n", seed);
     std::fflush(stdout);
     Random random(seed);

@@ -65,20 +65,10 @@ as_root() {
 
 # Shows the command's output only if it fails.
 quietly() {
-    local log status=0
-    if [[ -z $quiet ]]; then
-        "$@"
-        return
-    fi
-    log=$(mktemp)
-    ("$@") >"$log" 2>&1 || status=$? # as_root may exit
-    [[ $status == 0 ]] || cat "$log" >&2
-    rm "$log"
+    local shown status=0
+    [[ -n $quiet ]] || { "$@"; return; }
+    shown=$("$@" 2>&1) || { status=$? && echo "$shown" >&2; }
     return "$status"
-}
-
-update() {
-    quietly as_root apt-get update -q
 }
 
 install() {
@@ -115,12 +105,12 @@ version=$(postgresql_version || true)
 missing=()
 if [[ -z $version ]]; then
     missing=(postgresql)
-    update
+    quietly as_root apt-get update -q
     version=$(postgresql_version)
 fi
 mapfile -t missing < <(missing_for "$version" "$@")
 if [[ ${#missing[@]} -gt 0 ]]; then
-    update
+    quietly as_root apt-get update -q
     mapfile -t missing < <(missing_for "$version" "$@")
     echo "installing: ${missing[*]}"
     if is_installed "postgresql-$version"; then

@@ -9,13 +9,6 @@ cd "$(dirname "$0")/.."
 # shellcheck source=tools/chroot.sh
 source tools/chroot.sh
 
-release_with() {
-    local release
-    for release in "${!version_in[@]}"; do
-        [[ ${version_in[$release]} != "$1" ]] || echo "$release"
-    done
-}
-
 run_here() {
     local name
     tools/install-packages.sh build bench
@@ -26,7 +19,10 @@ run_here() {
 
 run_in_folder() {
     local release folder name
-    release=$(release_with "$PG")
+    for release in "${!version_in[@]}"; do
+        [[ ${version_in[$release]} != "$PG" ]] || break
+        release=
+    done
     [[ -n $release ]] || { echo "no release in tools/chroot.sh has PostgreSQL $PG" >&2; return 1; }
     tools/install-packages.sh matrix
     make_work

@@ -136,17 +136,8 @@ bench: ## pgbench scripts, in turn with the published functions
 bench-publish: ## takes the results over to the pages
 	@bench/publish.py --take-over
 
-bench-calls:
-	@SECONDS_EACH="$(SECONDS)" tools/bench.sh calls
-
-bench-portable:
-	@SECONDS_EACH="$(SECONDS)" tools/bench.sh portable
-
-bench-new-rows:
-	@SECONDS_EACH="$(SECONDS)" tools/bench.sh new_rows
-
-bench-instructions:
-	@tools/bench.sh instructions
+bench-calls bench-portable bench-new-rows bench-instructions:
+	@SECONDS_EACH="$(SECONDS)" tools/bench.sh $(subst -,_,$(@:bench-%=%))
 
 # Whether memory, files, logs, the registry or WAL grow while 64 databases lease their shards.
 MINUTES ?= 60

@@ -139,7 +139,7 @@ def main():
     places = ("t/*/*.pl", "contrib/*/t/*.pl", "tools/**/*.sh", "t/suite/*.sh", "examples/*/run.sh", "contrib/*/run.sh")
     tests = "".join(read(name) for place in places for name in glob.glob(place, recursive=True))
     known = (set(re.findall(r"[\w-]+", tests)),
-             set(re.findall(r"^([a-z-]+):", read("Makefile"), re.M)) | {"all", "install", "installcheck", "clean"})
+             {target for line in re.findall(r"^([a-z -]+):", read("Makefile"), re.M) for target in line.split()} | {"all", "install", "installcheck", "clean"})
     found = [line for path in PAGES for line in wrong_with(path, read(path), known)] + missing_of_benchmarks()
     if found:
         print("\n".join(found))

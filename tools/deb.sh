@@ -38,7 +38,7 @@ install_in() {
 make_images() {
     local release=$1 folder=$work/image
     clean_folder "$release" "$(base_of "$release")" "$folder"
-    tools/chroot.sh in_folder "$folder" tools/deb/image_server.sh "${version_in[$release]}"
+    tools/chroot.sh in_folder "$folder" bash -ec "source tools/deb/installed.sh; install_server ${version_in[$release]}"
     rm -rf --one-file-system "$folder-build"
     cp -a "$folder" "$folder-build"
 }

@@ -7,6 +7,13 @@ without_cluster() {
     echo 'create_main_cluster = false' >/etc/postgresql-common/createcluster.d/shardid-none.conf
 }
 
+# install_server VERSION
+install_server() {
+    without_cluster
+    apt-get update -q
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "postgresql-$1"
+}
+
 no_compiler() {
     local compiler
     for compiler in cc c++ gcc g++ clang clang++; do

@@ -147,8 +147,9 @@ sub outcome
 	return \%outcome;
 }
 
-# In a database of its own for the installer's $preparation: nothing of what is tried stays there.
-my %prepared;
+# In a database of its own for the installer's $preparation: nothing of what is tried stays there. What one installer was
+# refused, with the schema left out, is alone from the beginning for the next.
+my (%prepared, %was_refused);
 
 sub try_plants
 {
@@ -164,9 +165,10 @@ sub try_plants
 	my %place;
 	my $place_of = sub { my ($name) = $_[0][0] =~ /\.([^\s(]+)/; return $place{ $name // $_[0][0] } //= rand };
 	@plants = sort { $place_of->($a) <=> $place_of->($b) } @plants;
-	# Sequences are made by their names: what has one of those is alone from the beginning.
-	my @taken = grep { $_->[0] =~ /_seq$/ } @plants;
-	@plants = grep { $_->[0] !~ /_seq$/ } @plants;
+	# Sequences are made by their names: what has one of those is alone, too.
+	my $is_taken = sub { return $_[0][0] =~ /_seq$/ || $was_refused{ $_[0][0] =~ s/\w+\.//r } };
+	my @taken = grep { $is_taken->($_) } @plants;
+	@plants = grep { !$is_taken->($_) } @plants;
 	for my $at_once (@plants_at_once)
 	{
 		push @plants, @taken if $at_once == 1;
@@ -178,7 +180,9 @@ sub try_plants
 		push @{ $all{gains} }, grep { !/^group \d/ } @{ $outcome->{gains} };
 		@plants = map { @{ $groups[$_] } } grep { !$outcome->{unchanged}{"group $_"} } 0 .. $#groups if $at_once > 1;
 		@all{qw(not_planted refused)} = @$outcome{qw(not_planted refused)};
+		last if @{ $all{gains} };
 	}
+	$was_refused{s/\w+\.//r} = 1 for @{ $all{refused} };
 	return \%all;
 }
 

@@ -38,10 +38,6 @@ SELECT draw('g') AS jumps_to_the_present;
 SELECT currval('g'), lastval();
 SELECT last_value AS last FROM g \gset
 SELECT nextval('g') - :last AS next, draw('g');
-SELECT count(nextval('g')) FROM generate_series(1, 100);
-SELECT draw('g');
-SELECT setval('g', last_value + 1024) > 0 AS set_forward FROM g;
-SELECT draw('g');
 DELETE FROM drawn;
 SELECT setval('g', 5, false);
 SELECT draw('g') AS from_the_clock;

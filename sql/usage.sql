@@ -48,14 +48,7 @@ INSERT INTO unique_rows (n) SELECT i FROM generate_series(5, 14) i ON CONFLICT (
 SELECT last_value AS last FROM g \gset
 INSERT INTO unique_rows (n) VALUES (1) ON CONFLICT (n) DO NOTHING;
 SELECT last_value > :last AS drawn FROM g;
-SELECT id AS old FROM unique_rows WHERE n = 1 \gset
-INSERT INTO unique_rows (n) VALUES (1) ON CONFLICT (n) DO UPDATE SET id = excluded.id RETURNING id > :old AS newer;
--- MERGE: ids for new rows, new ids for old ones.
-MERGE INTO unique_rows u USING generate_series(11, 20) i ON u.n = i
-WHEN MATCHED THEN UPDATE SET id = DEFAULT
-WHEN NOT MATCHED THEN INSERT (n) VALUES (i);
 SELECT * FROM ids_of('unique_rows', 5);
-SELECT bool_and(a.id > b.id) AS newer FROM unique_rows a, unique_rows b WHERE a.n > 10 AND b.n <= 10 AND b.n > 1;
 
 -- Functions: SQL as a string and as a standard body, PL/pgSQL with blocks that fail.
 CREATE FUNCTION next_photo() RETURNS bigint LANGUAGE sql AS $$ SELECT next_id(5, 'g') $$;

@@ -3,6 +3,7 @@
 \set ECHO none
 \a \t on
 SET client_min_messages = warning;
+SELECT set_config(name, 'off', false) FROM pg_settings WHERE name = 'escape_string_warning' \g /dev/null
 \set SHOW_CONTEXT never
 SET shardid.shard_id = 5;
 CREATE ROLE regress_other;
@@ -118,6 +119,14 @@ BEGIN
         END IF;
     END LOOP;
 END $$;
+-- Returns the way back.
+CREATE FUNCTION there(of_schema regnamespace) RETURNS text[] LANGUAGE plpgsql AS $$
+DECLARE
+    way_back text[] := ARRAY(SELECT shardid_admin.id_migration_commands(of_schema, back => true));
+BEGIN
+    PERFORM run(ARRAY(SELECT shardid_admin.id_migration_commands(of_schema)));
+    RETURN way_back;
+END $$;
 CREATE FUNCTION new_id() RETURNS bigint LANGUAGE sql RETURN next_id(7);
 CREATE FUNCTION new_id_of(generator regclass) RETURNS bigint LANGUAGE sql RETURN next_id(7, generator);
 \set ECHO all
@@ -194,8 +203,7 @@ SELECT command FROM shardid_admin.id_migration_commands('"Shop"', generator => '
 -- The way back runs nothing that a role with CREATE on the schema has planted, whatever search_path it finds.
 CREATE SCHEMA hard;
 CREATE TABLE hard.items (id bigserial);
-SELECT array_agg(command) AS way_back FROM shardid_admin.id_migration_commands('hard', back => true) command \gset
-SELECT run(ARRAY(SELECT shardid_admin.id_migration_commands('hard')));
+SELECT there('hard') AS way_back \gset
 CREATE FUNCTION hard.planted(name, name) RETURNS boolean LANGUAGE plpgsql AS 'BEGIN RAISE ''an operator of others runs''; END';
 CREATE OPERATOR hard.= (LEFTARG = name, RIGHTARG = name, FUNCTION = hard.planted);
 CREATE FUNCTION hard.nextval(regclass) RETURNS bigint LANGUAGE sql AS 'SELECT 0::bigint';
@@ -212,8 +220,7 @@ CREATE TABLE hard.items (id bigint GENERATED ALWAYS AS IDENTITY);
 GRANT SELECT ON SEQUENCE hard.items_id_seq TO regress_app;
 ALTER DEFAULT PRIVILEGES GRANT UPDATE ON SEQUENCES TO PUBLIC;
 ALTER DEFAULT PRIVILEGES IN SCHEMA hard GRANT ALL ON SEQUENCES TO regress_app, regress_other;
-SELECT array_agg(command) AS way_back FROM shardid_admin.id_migration_commands('hard', back => true) command \gset
-SELECT run(ARRAY(SELECT shardid_admin.id_migration_commands('hard')));
+SELECT there('hard') AS way_back \gset
 SELECT run(:'way_back');
 SELECT x.grantee::regrole, x.privilege_type FROM pg_class, aclexplode(relacl) x
 WHERE oid = 'hard.items_id_seq'::regclass AND x.grantee <> relowner;
@@ -221,23 +228,16 @@ ALTER DEFAULT PRIVILEGES REVOKE UPDATE ON SEQUENCES FROM PUBLIC;
 DROP SCHEMA hard CASCADE;
 
 -- Backslashes, with both ways to read a string, of which PostgreSQL 19 has one; saved with one and run with the other.
-SELECT current_setting('server_version_num')::int < 190000 AS has_both \gset
+SELECT CASE WHEN current_setting('server_version_num')::int < 190000 THEN 'off' ELSE 'on' END AS other \gset
 CREATE SCHEMA hard;
 CREATE TABLE hard."a\b'" ("i\d" bigserial);
-\if :has_both
-SET escape_string_warning = off;
-SET standard_conforming_strings = off;
-\endif
-SELECT array_agg(command) AS way_back FROM shardid_admin.id_migration_commands('hard', back => true) command \gset
-SELECT run(ARRAY(SELECT shardid_admin.id_migration_commands('hard')));
+SET standard_conforming_strings = :other;
+SELECT there('hard') AS way_back \gset
 SET standard_conforming_strings = on;
 SELECT run(:'way_back');
 SELECT * FROM defaults WHERE relation = to_regclass('hard."a\b''"');
-SELECT array_agg(command) AS way_back FROM shardid_admin.id_migration_commands('hard', back => true) command \gset
-SELECT run(ARRAY(SELECT shardid_admin.id_migration_commands('hard')));
-\if :has_both
-SET standard_conforming_strings = off;
-\endif
+SELECT there('hard') AS way_back \gset
+SET standard_conforming_strings = :other;
 SELECT run(:'way_back');
 SELECT setval(pg_get_serial_sequence('hard.' || quote_ident(relname), attname), 1) FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid AND attnum = 1
 WHERE relname ~ '^a.b' AND relkind = 'r';
@@ -245,9 +245,6 @@ SELECT run(:'way_back');
 RESET standard_conforming_strings;
 SELECT pg_sequence_last_value('hard."a\b''_i\d_seq"') AS stays;
 SELECT * FROM defaults WHERE relation = to_regclass('hard."a\b''"');
-\if :has_both
-RESET escape_string_warning;
-\endif
 DROP SCHEMA hard CASCADE;
 
 -- EXECUTE on the functions that the new default calls. What one in PL/pgSQL uses is found by its text, and needs USAGE on its schema.
@@ -345,7 +342,7 @@ SELECT run(ARRAY(SELECT shardid_admin.id_migration_commands('"Shop"')));
 \set ECHO none
 DROP TABLE before, way_back;
 DROP VIEW state, defaults;
-DROP FUNCTION new_id(), new_id_of(regclass), no_id(), run(text[]);
+DROP FUNCTION new_id(), new_id_of(regclass), no_id(), there(regnamespace), run(text[]);
 DROP SEQUENCE twitter;
 DROP SCHEMA "Shop" CASCADE;
 DROP OWNED BY regress_other, regress_app, "regress ""2""", regress_viewer, regress_thief;

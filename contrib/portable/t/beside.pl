@@ -34,7 +34,7 @@ SQL
 query('CREATE SCHEMA idc AUTHORIZATION ids_owner; GRANT USAGE ON SCHEMA idc TO PUBLIC; CREATE SEQUENCE joint');
 run_log([ 'psql', '-Xq', '-d', $node->connstr('portable') . ' user=ids_owner options=-csearch_path=idc', '-f', 'contrib/portable/shardid.sql' ])
   or die 'the second copy does not load';
-my @copies = map { start_clients($node, 3, $_, @portable, rounds => rounds(60, 8000)) } (
+my @copies = map { start_clients($node, 3, $_, @portable, rounds => rounds(30, 8000)) } (
 	q{SELECT next_id(5, 'joint')}, q{SELECT idc.next_id(5, 'joint')},
 	q{SELECT next_ids(5, 30, 'joint')}, q{SELECT idc.next_ids(5, 30, 'joint')});
 finish_clients($_) for @copies;
@@ -54,7 +54,7 @@ SELECT a.oid::regclass, b.oid::regclass FROM pg_class a, pg_class b
 WHERE a.relkind = 'S' AND b.relkind = 'S' AND a.relname LIKE 'twin%' AND b.relname LIKE 'twin%' AND a.oid < b.oid
   AND shardid_mark_of(a.oid) = shardid_mark_of(b.oid) LIMIT 1
 SQL
-my @twins = map { start_clients($node, 2, "SELECT next_id(1, '$_')", @portable, rounds => rounds(40, 300)) } $one, $other;
+my @twins = map { start_clients($node, 2, "SELECT next_id(1, '$_')", @portable, rounds => rounds(25, 300)) } $one, $other;
 finish_clients($_) for @twins;
 is_innocent(judge_clients([$_]), 'portable: a shared mark', 1) for @twins;
 if ($ENV{FULL})
@@ -81,7 +81,7 @@ my %mixed = (ids => 0, duplicates => 0);
 for my $round (1 .. rounds(1, 20))
 {
 	query('DROP SEQUENCE mixed; CREATE SEQUENCE mixed');
-	my @mixed = map { start_clients($node, 4, $_, @portable, tolerate => '55000', seconds => 1) } (
+	my @mixed = map { start_clients($node, 4, $_, @portable, tolerate => '55000', rounds => rounds(250, 4000)) } (
 		q{SELECT next_id(5, 'mixed')}, q{SELECT ext.next_id(5, 'mixed')});
 	finish_clients($_) for @mixed;
 	my $found = judge_clients(\@mixed);

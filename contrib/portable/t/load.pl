@@ -10,8 +10,8 @@ sub query { return $node->safe_psql('portable', $_[0]) }
 # millisecond.
 query('CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT next_id(5), n int); CREATE SEQUENCE narrow');
 my %times = (
-	'SELECT next_id(5)' => [ 24, 40, 600 ],
-	'INSERT INTO photos DEFAULT VALUES RETURNING id' => [ 24, 40, 600 ],
+	'SELECT next_id(5)' => [ 24, 25, 600 ],
+	'INSERT INTO photos DEFAULT VALUES RETURNING id' => [ 24, 25, 600 ],
 	'INSERT INTO photos (n) SELECT generate_series(1, 200) RETURNING id' => [ 4, 10, 600 ],
 	'SELECT next_ids(5, 2000)' => [ 4, 10, 600 ]);
 my @loads = map { my ($sessions, @rounds) = @{ $times{$_} }; start_clients($node, $sessions, $_, @portable, rounds => rounds(@rounds)) } sort keys %times;
@@ -44,7 +44,7 @@ my $busy = start_clients($node, 6, q{SELECT next_id(5) FROM (SELECT generate_ser
 query(<<"SQL");
 DO \$\$
 BEGIN
-    FOR n IN 1 .. @{[ rounds(150, 20000) ]} LOOP
+    FOR n IN 1 .. @{[ rounds(100, 20000) ]} LOOP
         PERFORM pg_stat_clear_snapshot();
         PERFORM pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'SELECT next_id(5) FROM%' AND pid <> pg_backend_pid();
         PERFORM pg_sleep(0.0002 + random() / 1000);

@@ -12,7 +12,7 @@ all_tests() {
         t/rights/install.pl t/settled/campaign.pl t/suite/regress.sh contrib/*/t/topics.sh \
         t/pages/{install,inspect,demo,new_rows}.pl t/generator/every_call.pl \
         contrib/lease/t/{copies,restores,renewal,workers,pages,pods}.pl contrib/move/t/states.pl \
-        t/crash/{kill,standby,floors}.pl t/generator/ranges.pl t/suite/{unit,version,build,symbols}.sh \
+        t/crash/{kill,standby,floors}.pl t/generator/clock.pl t/suite/{unit,version,build,symbols}.sh \
         contrib/admin/t/maintain.pl t/suite/{format,isolation}.sh t/*/*.pl contrib/*/t/*.pl
     if [[ -z ${FULL:-} ]]; then
         grep -L '^# Takes .* min:' {examples,contrib}/*/run.sh

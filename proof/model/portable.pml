@@ -21,9 +21,7 @@
 #define GUARD 3
 #endif
 #define STARTS 2            /* the number of different first numbers of milliseconds; a power of 2 */
-#ifndef TRUST
-#define TRUST 1 /* how many milliseconds a mark counts */
-#endif
+#define TRUST 1             /* how many milliseconds a mark counts */
 #ifndef RAISE /* how often raise_generator is called */
 #define RAISE 0
 #endif
@@ -78,12 +76,8 @@ byte highest;               /* the highest tick that was told or raised */
 byte raises;
 
 #ifdef CRASH
-#ifndef RECORDS
 #define RECORDS 3
-#endif
-#ifndef AFTER
 #define AFTER 1             /* sessions after the crash */
-#endif
 #define AHEAD 1             /* how far nextval logs ahead */
 #define MARK 128            /* a record of the mark */
 byte wal[RECORDS];          /* records that are not flushed; if it is full, the oldest is flushed */

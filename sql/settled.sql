@@ -64,6 +64,7 @@ SELECT next_id(1, 'other', '2020-01-01 00:00:00+00', 4, 8) AS id \gset
 SELECT pg_sleep(0.002);
 SELECT settled_below('other', '2020-01-01 00:00:00+00', 4, 8) - (:id >> 12 << 12) >= 4096;
 -- A wrong layout is refused, and does not move it: not in a scale of the caller's.
+SELECT settled_before FROM id_generator_status('other');
 SELECT position_of('other') AS before \gset
 SELECT try($$SELECT settled_below('other', '2000-01-01 00:00:00+00', 1, 31)$$);
 SELECT try($$SELECT settled_below('other')$$);

@@ -46,6 +46,7 @@ for my $case (
 	[ q(bigint DEFAULT next_id()), $batches ],
 	[ q(bigint DEFAULT next_id(sequence_bits => 10, shard => 5)), $batches ],
 	[ q(uuid DEFAULT uuid_v1()), $batches ],
+	[ q(bytea DEFAULT objectid()), $batches ],
 	[ q(text DEFAULT 'P' || next_id(5)), $batches ],
 	[ q(bigint DEFAULT CASE WHEN current_user = 'nobody' THEN 0 ELSE next_id(5) END), $batches ],
 	[ q(own_id), $batches ],

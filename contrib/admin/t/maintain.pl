@@ -254,7 +254,6 @@ as_planner('INSERT INTO counted SELECT max(id) + 1, max(id) FROM counted;
 is(query('SELECT rows, fired FROM planner.counter'), '50|7', 'then triggers fire again');
 like((psql_of('INSERT INTO counted SELECT max(id) + 1, 1 FROM counted'))[1], qr/violates foreign key/, 'as do foreign keys');
 
-
 # The alert of contrib/admin/README.md, which any role can run.
 my $alert = block_of('contrib/admin/README.md', 'partition-alert') =~ s/'events'/'planner.alerted'/r;
 table_of('alerted');

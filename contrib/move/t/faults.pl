@@ -118,5 +118,5 @@ SQL
 my $changes = sum(map { my @servers = slurp_file($_) =~ / (\d)$/mg; scalar grep { $servers[$_] != $servers[ $_ - 1 ] } 1 .. $#servers } @{ $running{keep}{files} });
 cmp_ok($changes, '>', 0.9 * 16 * ($done - ($interruptions // 0)), 'the writers have met the moves');
 
-stop_servers();
+$_->stop for values %node;
 done_testing();

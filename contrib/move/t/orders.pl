@@ -119,5 +119,5 @@ close_session($_) for values %session;
 moves('undo', @servers);
 is(on($name, "SELECT count(*) FROM pg_trigger WHERE NOT tgisinternal"), 0, 'undo drops the guards');
 
-stop_servers();
+$_->stop for values %node;
 done_testing();

@@ -75,11 +75,13 @@ sub kill_sealed
 	return $gate;
 }
 my $gate = kill_sealed('TERM');
-state_is('copying', 'north', 'south');
+mover('status', 'north', 'south');
+like($said, qr/^state +copying$/m, 'state: copying');
 is(on('north', $insert) > 0, 1, 'who is told to end opens the source again');
 close_session($gate);
 $gate = kill_sealed('KILL');
-state_is('sealed', 'north', 'south');
+mover('status', 'north', 'south');
+like($said, qr/^state +sealed$/m, 'state: sealed');
 like($said, qr/NOBODY CAN WRITE/, 'who is killed does not: status says so');
 is(answer_of($_, $insert), 'ERROR:  25006', "$_: a writer is refused") for sort keys %node;
 stops(qr/another target/, 'a move to another database', 'switch', 'north', address('south', 'other'));
@@ -137,5 +139,5 @@ stops(qr/another layout.*--layout/, 'a layout that is not named', 'switch', 'nor
 moves('finish', 'north', 'south', '--layout', "'2024-01-01 00:00+00', 4, 8");
 is(on('south', 'INSERT INTO shard5.t DEFAULT VALUES RETURNING id > (SELECT max(id) FROM shard5.t)'), 't', 'a layout that is named goes on');
 
-stop_servers();
+$_->stop for values %node;
 done_testing();

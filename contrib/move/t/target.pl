@@ -103,5 +103,5 @@ $writers->{run}->finish;
 cmp_ok($writers->{error} =~ tr/\n//, '<=', 2, 'writers say once that their server is lost') or diag $writers->{error};
 $node{$_}->start for sort keys %node;
 
-stop_servers();
+$_->stop for values %node;
 done_testing();

@@ -5,7 +5,7 @@ use Session;
 use ShardidTest;
 use Exporter 'import';
 
-our @EXPORT = qw(start_with_shard_on stop_servers on address start_mover mover moves stops state_is
+our @EXPORT = qw(start_with_shard_on on address start_mover mover moves stops
   session talk answer_of send_to answer close_session hold_marker start_writers await_writers stop_writers
   %node $said $insert $draw);
 our (%node, $said);
@@ -22,12 +22,6 @@ sub start_with_shard_on
 	if ($clock) { with_fake_clock($clock, $start_south) }
 	else { $start_south->() }
 	on($name, slurp_file('contrib/move/shard.sql'));
-	return;
-}
-
-sub stop_servers
-{
-	$_->stop for values %node;
 	return;
 }
 
@@ -69,14 +63,6 @@ sub stops
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	is(mover(@args), 1, "$what: stops");
 	return like($said, $pattern, "$what: says why");
-}
-
-sub state_is
-{
-	my ($state, $from, $to) = @_;
-	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	mover('status', $from, $to);
-	return like($said, qr/^state +$state$/m, "state: $state");
 }
 
 # Clients that change between the servers; each session's file has the ids that it received.

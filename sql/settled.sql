@@ -22,6 +22,7 @@ SELECT count(*) FILTER (WHERE id < :b), count(*), :b & ((1 << 23) - 1) FROM phot
 -- An idle generator keeps up with the clock, so it holds no reader of several back; and ids continue above.
 SELECT pg_sleep(0.002);
 SELECT settled_below('g') > :b, settled_below('g') >= id_lower_bound(statement_timestamp() - interval '1 ms');
+SELECT position_of('g') & 1023 < 256 AS most_is_left;
 SELECT settled_below('g') AS b \gset
 INSERT INTO photos (name) VALUES ('lighthouse') RETURNING id > :b;
 

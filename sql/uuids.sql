@@ -8,7 +8,7 @@ SET timezone = 'UTC';
 -- RFC 9562, appendices A.1, A.5 and A.6, and the value that the article shows.
 SELECT uuid_v1_from('2022-02-22 14:22:22-05', x'33C8'::int, '9F:6B:DE:CE:D8:46') AS v1,
        uuid_v6_from('2022-02-22 14:22:22-05', x'33C8'::int, '9F:6B:DE:CE:D8:46') AS v6,
-       uuid_v7_lower_bound('2022-02-22 14:22:22-05') AS v7;
+       uuid_v6_lower_bound('2022-02-22 14:22:22-05') AS first_v6, uuid_v7_lower_bound('2022-02-22 14:22:22-05') AS v7;
 SELECT uuid_v1_timestamp(u), uuid_v1_hundred_ns(u), to_hex(uuid_v1_clock_seq(u)), uuid_v1_node(u)
 FROM unnest('{C232AB00-9414-11EC-B3C8-9F6BDECED846,6b54058a-a413-11e6-b501-a0999b048337}'::uuid[]) u;
 SELECT uuid_v6_timestamp(u), uuid_v6_hundred_ns(u), to_hex(uuid_v6_clock_seq(u)), uuid_v6_node(u), uuid_v6_to_v1(u)

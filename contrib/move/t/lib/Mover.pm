@@ -11,6 +11,8 @@ our @EXPORT = qw(start_with_shard_on on address start_mover mover moves stops
 our (%node, $said);
 our $insert = q(INSERT INTO shard5.photos (name) VALUES ('new') RETURNING id;);
 our $draw = q(SELECT next_id(5, 'shard5.ids'););
+# Each mover would compile its modules.
+@ENV{qw(PYTHONDONTWRITEBYTECODE PYTHONPYCACHEPREFIX)} = ('', PostgreSQL::Test::Utils::tempdir());
 
 # With a second argument, the file of a fake clock, that is the clock of south.
 sub start_with_shard_on

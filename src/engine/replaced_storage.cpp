@@ -93,16 +93,20 @@ void keep(LastDraws **list, const LastDraw &last, MemoryContext context) {
     *list = entry;
 }
 
-// If the transaction draws from another relfilenode than before, a ROLLBACK TO SAVEPOINT may have
-// made the original the one in use for a while, and ids may have been drawn from its page: what was
-// logged for it no longer counts.
-void note_draw(ReplacedStorages &replaced, Oid number, const LastDraw &last) {
-    keep(&replaced.draws, last, TopTransactionContext);
+// If the transaction uses another relfilenode than before, a ROLLBACK TO SAVEPOINT may have made
+// the original the one in use for a while, and its page may have been drawn from, or moved: what
+// was logged for it no longer counts.
+void note_storage(ReplacedStorages &replaced, Oid number) {
     if (replaced.last_storage != number && replaced.original != nullptr)
         replaced.original->logged_to = 0;
     replaced.last_storage = number;
     replaced.last_subtransaction = GetCurrentSubTransactionId();
     replaced.is_lost = false;
+}
+
+void note_draw(ReplacedStorages &replaced, Oid number, const LastDraw &last) {
+    keep(&replaced.draws, last, TopTransactionContext);
+    note_storage(replaced, number);
 }
 
 template <typename Visit>
@@ -180,9 +184,7 @@ void raise_storage_in_use(ReplacedStorages &replaced, Relation relation) {
         storage.max_value = max_value < 0 ? 0 : static_cast<uint64>(max_value);
         remember_tick(storage, *replaced.draws);
     }
-    replaced.last_storage = locator.relNumber;
-    replaced.last_subtransaction = GetCurrentSubTransactionId();
-    replaced.is_lost = false;
+    note_storage(replaced, locator.relNumber);
 }
 
 }  // namespace shardid

@@ -73,6 +73,10 @@ SELECT position_of('other') = :before;
 SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$settled_below('g', epoch => 'infinity')$$, $$settled_below(1)$$]) call;
 SELECT settled_below(NULL) IS NULL;
 
+-- One whose layout has ended stays where it is.
+CREATE SEQUENCE ended CACHE 2;
+SELECT raise_generator('ended', 0, '1970-01-01 00:00:00+00', 16, 16) > 0;
+SELECT settled_below('ended', '1970-01-01 00:00:00+00', 16, 16);
 -- Generators that are refused: without notes, created or altered in this transaction, of another kind.
 CREATE SEQUENCE plain;
 SELECT try($$SELECT settled_below('plain')$$);

@@ -51,6 +51,8 @@ CHECKPOINT;
 SELECT next_id(5, 'many'), next_id(5, 'one'), next_id(5, 'raised'), nextval_range('ranged', 20), nextval('counted');
 CHECKPOINT;
 SQL
+one_id('ALTER rolled back after a checkpoint', 'written', first => q{CREATE SEQUENCE written; SELECT next_id(5, 'written')},
+	before => q{ALTER SEQUENCE written CACHE 2; SELECT next_id(5, 'written'); CHECKPOINT});
 one_id('an id and a checkpoint', 'one');
 one_id('ids and two checkpoints', 'many');
 one_id('a range and a checkpoint', 'ranged', is_range => 1);

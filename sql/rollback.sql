@@ -8,15 +8,19 @@ CREATE FUNCTION set_ahead(generator text) RETURNS void LANGUAGE sql AS $$
     SELECT setval(generator, id_lower_bound(clock_timestamp() + interval '1 hour') >> 23 << 10)
 $$;
 
--- A sequence created in the same transaction, altered in a subtransaction.
+-- A sequence created in the same transaction, altered in a subtransaction; and so another one, drawn from after it.
 BEGIN;
 CREATE SEQUENCE made;
+CREATE SEQUENCE beside;
 SELECT set_ahead('made'), next_id(1, 'made') AS first \gset
 SAVEPOINT a;
 ALTER SEQUENCE made CACHE 5;
 SELECT max(next_id(1, 'made')) AS second FROM generate_series(1, 3) \gset
+ALTER SEQUENCE beside CACHE 5;
+SELECT next_id(1, 'beside') > 0 AS drawn;
 ROLLBACK TO a;
 COMMIT;
+DROP SEQUENCE beside;
 SELECT :first < :second AND last_value = ((:second >> 23) << 10 | (:second & 1023)) AS exact FROM made;
 -- Dropped; or unlogged in the transaction that gives it up.
 BEGIN;

@@ -118,7 +118,9 @@ if ! as_ordinary_user "${clean_environment[@]}" \
     exit 1
 fi
 status=0
-as_ordinary_user "${clean_environment[@]}" "$@" || status=$?
+# Killed servers leave orphans. In a container whose first process does not wait for them they would stay, as zombies that
+# kill(2) takes for servers.
+as_ordinary_user "${clean_environment[@]}" tini -s -- "$@" || status=$?
 
 rm -rf "$top/failed"
 [[ ! -d $sandbox/failed ]] || { cp -r "$sandbox/failed" "$top/" && chown -R --reference="$top/tools" "$top/failed"; }

@@ -37,7 +37,7 @@ named_tests() {
         elif [[ $word == proof/mutants* ]]; then
             tools/mutants.py list "$word"
         elif [[ -d $word ]]; then
-            find "$word" -name '*.pl' -o -name run.sh -o -name topics.sh
+            find "$word" -path t/suite -prune -o \( -name '*.pl' -o -name run.sh -o -name topics.sh \) -print
         else
             echo "$word"
         fi

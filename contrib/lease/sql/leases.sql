@@ -9,7 +9,9 @@ CREATE EXTENSION dblink;
 CREATE EXTENSION postgres_fdw;
 \set ECHO all
 CREATE SCHEMA shardid_lease;
+\set SHOW_CONTEXT never
 CREATE EXTENSION shardid_lease;
+\set SHOW_CONTEXT errors
 DROP SCHEMA shardid_lease;
 CREATE EXTENSION shardid_lease;
 SELECT nspowner = current_user::regrole AS own_schema FROM pg_namespace WHERE nspname = 'shardid_lease';

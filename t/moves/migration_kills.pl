@@ -41,12 +41,12 @@ sub interrupted
 	return;
 }
 
-# What its end does, and what the page says to answer by another run: a lock that somebody has, here the session of a psql
-# that was killed; and that there is nothing more to do.
+# What its end does, also while psql connects, where libpq tells no SQLSTATE; and what the page says to answer by another
+# run: a lock that somebody has, here the session of a psql that was killed; and that there is nothing more to do.
 sub is_error_of_page
 {
 	my ($err, $when) = @_;
-	my @others = grep { !/57P0[1-3]|the database system is|55P03|55006|40P01|not all schemas have changed|$done/ } $err =~ /(?:ERROR|FATAL):  (.*)/g;
+	my @others = grep { !/57P0[1-3]|^terminating connection|the database system is|55P03|55006|40P01|not all schemas have changed|$done/ } $err =~ /(?:ERROR|FATAL):  (.*)/g;
 	return is("@others", '', "$when: no other error");
 }
 

@@ -39,6 +39,7 @@ sub start_browser
 	my $tab = call('Target.createTarget', url => 'about:blank')->{targetId};
 	$session = call('Target.attachToTarget', targetId => $tab, flatten => JSON::PP::true)->{sessionId};
 	call("$_.enable") for qw(Page Runtime Network Log);
+	call('Page.setLifecycleEventsEnabled', enabled => JSON::PP::true);
 	return;
 }
 
@@ -48,16 +49,19 @@ sub call
 	my ($method, %params) = @_;
 	my $message = { id => ++$calls, method => $method, params => \%params, $session ? (sessionId => $session) : () };
 	syswrite $to_browser, encode_json($message) . "\0" or die;
-	while (1)
-	{
-		sysread $from_browser, $received, 65536, length $received or die 'the browser has ended' while $received !~ /\0/;
-		(my $text, $received) = split /\0/, $received, 2;
-		my $answer = decode_json($text);
-		push @events, $answer unless $answer->{id};
-		next unless ($answer->{id} // 0) == $calls;
-		die "$method: $answer->{error}{message}" if $answer->{error};
-		return $answer->{result};
-	}
+	my $answer;
+	do { $answer = next_message() } until ($answer->{id} // 0) == $calls;
+	die "$method: $answer->{error}{message}" if $answer->{error};
+	return $answer->{result};
+}
+
+sub next_message
+{
+	sysread $from_browser, $received, 65536, length $received or die 'the browser has ended' while $received !~ /\0/;
+	(my $text, $received) = split /\0/, $received, 2;
+	my $message = decode_json($text);
+	push @events, $message unless $message->{id};
+	return $message;
 }
 
 # The result of JavaScript in the page; the argument is its "given".
@@ -77,8 +81,13 @@ sub js
 sub open_page
 {
 	my ($fragment) = @_;
-	call('Page.navigate', url => $_) for 'about:blank', "$page_url#$fragment";
-	await_event('the page', sub { return js(q(return document.readyState === 'complete' && location.protocol === 'file:')) });
+	alarm 180;
+	for my $url ('about:blank', "$page_url#$fragment")
+	{
+		# Scripts that run in a page while it is replaced may get no answer.
+		my $loader = call('Page.navigate', url => $url)->{loaderId};
+		next_message() until grep { $_->{name} eq 'load' && $_->{loaderId} eq $loader } events('Page.lifecycleEvent');
+	}
 	js(<<'JS');
 globalThis.put = (id, value) => {
     const field = document.getElementById(id);

@@ -33,7 +33,7 @@ for ((run = 1; run <= runs; run++)); do
     since=$SECONDS
     make -C "$work/tree" -s test >"$work/log" 2>&1 || status=1
     failed=$(sed -nE 's/^== (.*) failed;.*/\1/p' "$work/log" | tr '\n' ' ')
-    echo "run $run of $runs, load $load: $(grep -E '^[0-9]+ passed, ' "$work/log" || echo 'no result'), $((SECONDS - since)) s${failed:+: $failed}"
+    echo "run $run of $runs, load $load: $(grep -aE '^[0-9]+ passed, ' "$work/log" || echo 'no result'), $((SECONDS - since)) s${failed:+: $failed}"
     [[ -z $failed ]] || cp "$work/log" "stress-$run.log"
 done
 exit "$status"

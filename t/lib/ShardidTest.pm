@@ -80,7 +80,11 @@ SQL
 		my ($session, $said);
 		for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
 		{
-			eval { $said = ask($session //= open_session($node->connstr($dbname)), "$query;"); 1 } or undef $session;
+			unless (eval { $said = ask($session //= open_session($node->connstr($dbname)), "$query;"); 1 })
+			{
+				$session->{psql}->kill_kill if $session;
+				undef $session;
+			}
 			if ($session && $said eq ($expected // 't'))
 			{
 				close_session($session);

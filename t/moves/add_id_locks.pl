@@ -170,7 +170,7 @@ SQL
 my $filler;
 my @lines = (table => 'OrderLine', time => 'time', key => 'code, bits,day', triggers => 'run', batch => 2);
 my $other_way = '-c default_transaction_isolation=serializable -c quote_all_identifiers=on -c datestyle=SQL,DMY'
-  . ($node->pg_version < 19 ? ' -c standard_conforming_strings=off' : '');
+  . ($node->pg_version->major < 19 ? ' -c standard_conforming_strings=off' : '');
 {
 	local $ENV{PGOPTIONS} = $other_way;
 	$filler = start_filling(@lines);

@@ -36,7 +36,7 @@ stops(qr/one server/, 'to the same server', 'switch', 'north', address('north', 
 like($said, qr/schema public of the source and None/, 'and to a database without the extension');
 stops(qr/^stopped +connection to server [^\n]*No such file or directory\n +status says/m, 'a server that does not answer, in one line',
 	'switch', 'north', 'host=/nonexistent dbname=postgres');
-stops(qr/^stopped +function [^\n]* does not exist\. No function matches[^\n]*\n +status says/m, 'an error of the server, in one line',
+stops(qr/^stopped +function [^\n]* does not exist\. No function [^\n]*\n +status says/m, 'an error of the server, in one line',
 	'switch', 'north', 'south', '--layout', 'nonsense => 1');
 stops(qr/no state of a move/, 'a shard that is nowhere', 'switch', address('north', 'other'), 'south');
 moves('finish', 'north', 'south', '--dry-run');

@@ -27,7 +27,7 @@ is(on('north', 'SELECT count(*) FROM pg_replication_slots'), 0, 'and no slot is 
 my %too_little = (
 	north => "max_wal_senders = 1\n",
 	south => "max_logical_replication_workers = 1\nmax_sync_workers_per_subscription = 0\nmax_worker_processes = 2\n"
-	  . ($node{south}->pg_version < 18 ? "max_replication_slots = 1\n" : "max_active_replication_origins = 1\n"));
+	  . ($node{south}->pg_version->major < 18 ? "max_replication_slots = 1\n" : "max_active_replication_origins = 1\n"));
 $node{$_}->append_conf('postgresql.auto.conf', $too_little{$_}), $node{$_}->restart for sort keys %node;
 stops(qr/the target has 1 free subscription workers, and 2 are needed \(max_logical_replication_workers\)/, 'servers without workers', 'copy', 'north', 'south');
 like($said, $_, "$_") for qr/^  - .*max_sync_workers_per_subscription/m, qr/1 free replication origins,.*max_replication_slots/,

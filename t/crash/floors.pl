@@ -172,11 +172,14 @@ my %kinds = (
 	rollback_to => sub { return ('ROLLBACK TO a', \&rolled_back_to) });
 my @kinds = (('draw') x 8, ('savepoint') x 4, ('rollback_to') x 4, ('alter') x 3, ('setval') x 2, ('restart') x 2, qw(restart_at_start raise release));
 
-# A savepoint is released or rolled back to only where there is one. Some transactions end with storage that they have made
-# and restored, which then learns what was drawn.
+# Some transactions end with storage that they have made and restored, which then learns what was drawn; some move restored
+# storage before it is replaced again. Else a savepoint is released or rolled back to only where there is one.
+my @lost_at_end = qw(alter savepoint alter draw draw rollback_to);
+my @moved_between = qw(savepoint alter draw rollback_to setval restart_at_start draw rollback_to);
+
 sub planned
 {
-	return map { [ $kinds{$_}->() ] } qw(alter savepoint alter draw draw rollback_to) if rand() < 0.1;
+	return map { [ $kinds{$_}->() ] } one_of(\@lost_at_end, (\@moved_between) x 2)->@* if rand() < 0.3;
 	my ($open, @planned) = 0;
 	for (1 .. 3 + rand 12)
 	{

@@ -48,6 +48,7 @@ WHERE other IS DISTINCT FROM uuid_v${to}_from(ts, clock_seq, node, hundred_ns)
    OR uuid_v${to}_to_v$from(other) IS DISTINCT FROM CASE WHEN ts IS NOT NULL THEN u END
 SQL
 }
+is(query('SELECT count(*) FROM version_6 WHERE uuid_v6_timestamp(upper(u::text)) IS DISTINCT FROM ts'), 0, 'the time of version 6, also of its text');
 my $out_of_order = 'SELECT count(*) FROM (SELECT %s > lead(%1$s) OVER (ORDER BY ts, hundred_ns) AS later FROM version_%d WHERE ts IS NOT NULL) s WHERE later';
 is(query(sprintf $out_of_order, 'u', 6), 0, 'version 6 sorts by time');
 is(query(sprintf $out_of_order, 'uuid_v1_to_v6(u)', 1), 0, 'and so does version 1 made 6');

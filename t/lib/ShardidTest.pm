@@ -50,19 +50,20 @@ sub new_node
 sub check_generators
 {
 	my ($node) = @_;
-	local $ENV{PGCONNECT_TIMEOUT} = 10;
-	my ($status, $complaints) = $node->psql('postgres', <<'SQL');
+	local $ENV{PGCONNECT_TIMEOUT} = 60;
+	my ($status, $complaints, $error) = $node->psql('postgres', <<'SQL');
 SELECT pg_is_in_recovery() AS is_standby \gset
 \if :is_standby
 \q
 \endif
-SET lock_timeout = '10s';
+SET lock_timeout = '1min';
 BEGIN;
 CREATE EXTENSION IF NOT EXISTS amcheck SCHEMA pg_catalog;
 SELECT oid::regclass, v.* FROM pg_class, pg_catalog.verify_heapam(oid) v WHERE relkind = 'S';
 ROLLBACK;
 SQL
 	die "amcheck: $complaints" if $complaints;
+	note "amcheck has read no generator: $error" if $status;
 	return;
 }
 

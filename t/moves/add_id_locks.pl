@@ -158,7 +158,8 @@ script('undo', table => qq("$long"));
 is(on($indexes), $before, 'undone, its primary key is as before');
 
 # A name as \d prints it, columns that are called like variables, and a key of three columns with a length or a domain that
-# is NOT NULL, though the fill begins with NULL. Settings of the session change neither the place where a fill continues nor what it finds, and its triggers run as ever.
+# is NOT NULL, though the fill begins with NULL. Settings of the session change neither the place where a fill continues nor
+# what it finds, and its triggers run as ever.
 on(<<'SQL');
 CREATE DOMAIN code5 AS char(5) NOT NULL;
 CREATE TABLE "OrderLine" (code code5, bits bit(4), day date, time timestamptz, add_id_time int, add_id_key int, add_id_last int, PRIMARY KEY (code, bits, day));

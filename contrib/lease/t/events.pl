@@ -17,11 +17,11 @@ sub goes_on
 {
 	my ($name, $generator, $code, $settings) = @_;
 	my $session = start_drawing($member, $generator, settings => $settings);
-	await_event("$name: nothing drawn", sub { ids_of($session) > 10 });
+	await_event("$name: ids are drawn", sub { ids_of($session) > 10 });
 	$code->();
 	my $serials = sub { return $registry->safe_psql('postgres', q(SELECT sum(serial) FROM shardid_lease.granted_shard WHERE space = 'quick')) };
 	my $before = $serials->();
-	await_event("$name: no renewal", sub { $serials->() >= $before + 2 });
+	await_event("$name: two renewals", sub { $serials->() >= $before + 2 });
 	my @told = finish_drawing($session);
 	my ($error) = grep { !defined $_->[0] } @told;
 	return is($error ? $error->[2] : '', '', "$name: none of " . @told . ' draws failed');
@@ -90,7 +90,7 @@ my $load = start_clients($member, 8, "SELECT next_id($shard, 'loaded')");
 await_ids($load);
 query('DROP EXTENSION shardid_lease');
 my $before = () = map { @$_ } @{ read_told($load) };
-await_event('nothing drawn', sub { ((() = map { @$_ } @{ read_told($load) })) > $before + 1000 });
+await_event('a thousand ids more', sub { ((() = map { @$_ } @{ read_told($load) })) > $before + 1000 });
 finish_clients($load, 1);
 all_ids(@{ read_told($load) });
 is_innocent(judge_clients([$load]), 'DROP EXTENSION shardid_lease under load', 1);

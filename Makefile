@@ -67,7 +67,7 @@ demo: ## ids, and duplicates of Instagram's function, on a throwaway server
 	@echo 'Takes one or two minutes, on a throwaway server. Installs these packages if they are missing:'
 	@echo '$(shell sed -nE 's/^(build|demo) +//p' tools/packages.txt | sed 's/%v/NN/')'
 	@tools/install-packages.sh --quiet build demo
-	@tools/sandbox.sh tools/demo/demo.sh
+	@exec tools/sandbox.sh tools/demo/demo.sh
 
 # NAME is a directory of examples/ or contrib/; without it, lists all. Exit status 77: the example cannot run here.
 example_script = $(wildcard $(addsuffix /$(NAME)/run.sh,examples contrib))
@@ -84,17 +84,17 @@ endif
 QUICK = format symbols unit regress isolation t/generator/load.pl t/crash/altered.pl t/generator/clock.pl t/pages/reference.pl
 quick: ## tests of each kind, a minute: before a commit
 	@tools/install-packages.sh build quick
-	@IN_MEMORY=1 TEST='$(QUICK)' tools/sandbox.sh tools/test.sh
+	@exec env IN_MEMORY=1 TEST='$(QUICK)' tools/sandbox.sh tools/test.sh
 
 # TEST="ids t/generator/clock.pl" selects some; see tools/test.sh.
 test: ## all tests but those that take long; TEST="ids lint t/generator/clock.pl" runs some
 	@tools/install-packages.sh build quick test
-	@IN_MEMORY=1 tools/sandbox.sh tools/test.sh
+	@exec env IN_MEMORY=1 tools/sandbox.sh tools/test.sh
 
 # The same with more rounds of each fault, and with tests that take long; ends with a table of the faults.
 test-full: ## more rounds of each fault, mutants, memory checks: hours
 	@tools/install-packages.sh build quick test full source
-	@FULL=1 tools/sandbox.sh tools/test.sh
+	@exec env FULL=1 tools/sandbox.sh tools/test.sh
 
 # make test on every PostgreSQL that Debian has, and pg_upgrade between them; needs root or sudo. Variables: RELEASES,
 # SOURCE, TEST, FULL, CACHE; see tools/matrix.sh.

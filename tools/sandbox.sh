@@ -27,12 +27,22 @@ as_ordinary_user() {
     fi
 }
 
+# Every process of the script works in the sandbox, also a server that is starting. By QUIT a server removes its shared memory.
 # shellcheck disable=SC2317,SC2329 # called by a trap
-stop_servers() {
-    local pid_file
-    while read -r pid_file; do
-        kill -QUIT "$(head -n 1 "$pid_file")" 2>/dev/null || true
-    done < <(find "$sandbox" -name postmaster.pid 2>/dev/null)
+end_processes() {
+    local attempt process processes
+    cd "$top"
+    for ((attempt = 0; attempt < 300; attempt++)); do
+        mapfile -t processes < <(find /proc/[0-9]*/cwd -maxdepth 0 -lname "$sandbox/*" 2>/dev/null | cut -d / -f 3)
+        ((${#processes[@]} > 0)) || return 0
+        for process in "${processes[@]}"; do
+            case $(cat "/proc/$process/comm" 2>/dev/null) in
+                postgres) kill -QUIT "$process" && kill -CONT "$process" ;;
+                *) kill -KILL "$process" ;;
+            esac 2>/dev/null || true
+        done
+        sleep 0.1
+    done
 }
 
 # What libfaketime has shared between processes stays if they are killed. Of tests that run at the same time it is in use,
@@ -48,7 +58,7 @@ remove_clocks() {
 
 # shellcheck disable=SC2317,SC2329 # called by a trap
 clean_up() {
-    stop_servers
+    end_processes
     rm -rf "$sandbox" || { sleep 1 && rm -rf "$sandbox"; }
     remove_clocks
 }
@@ -107,12 +117,21 @@ clean_environment=(env -i
     PG_TEST_TIMEOUT_DEFAULT="${PG_TEST_TIMEOUT_DEFAULT:-180}" PGCTLTIMEOUT="${PGCTLTIMEOUT:-180}"
     PG="${PG:-}" ASSERTIONS="${ASSERTIONS:-}" ASAN_OPTIONS="${ASAN_OPTIONS:-}" JEPSEN="${JEPSEN:-}")
 
+# In the background, because bash runs a trap only when the command in the foreground has ended; with job control, because
+# without it a command in the background ignores SIGINT.
+in_sandbox() {
+    set -m
+    as_ordinary_user "${clean_environment[@]}" "$@" &
+    set +m
+    wait $!
+}
+
 # Bitcode is for JIT, and takes as long as the rest of the build.
 quickly=with_llvm=no
 [[ -z ${FULL:-} ]] || quickly=
 
 cd "$sandbox/tree"
-if ! as_ordinary_user "${clean_environment[@]}" \
+if ! in_sandbox \
     make -s -j "$(nproc)" install DESTDIR="$sandbox/inst" ${quickly:+"$quickly"} >"$sandbox/build.log" 2>&1; then
     cat "$sandbox/build.log" >&2
     exit 1
@@ -120,7 +139,7 @@ fi
 status=0
 # Killed servers leave orphans. In a container whose first process does not wait for them they would stay, as zombies that
 # kill(2) takes for servers.
-as_ordinary_user "${clean_environment[@]}" tini -s -- "$@" || status=$?
+in_sandbox tini -s -- "$@" || status=$?
 
 rm -rf "$top/failed"
 [[ ! -d $sandbox/failed ]] || { cp -r "$sandbox/failed" "$top/" && chown -R --reference="$top/tools" "$top/failed"; }

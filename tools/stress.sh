@@ -11,6 +11,7 @@ others=()
 # shellcheck disable=SC2317,SC2329 # called by a trap
 end() {
     ((${#others[@]} == 0)) || kill "${others[@]}" 2>/dev/null || true
+    wait
     rm -rf "$work"
 }
 trap end EXIT
@@ -31,7 +32,12 @@ fi
 status=0
 for ((run = 1; run <= runs; run++)); do
     since=$SECONDS
-    make -C "$work/tree" -s test >"$work/log" 2>&1 || status=1
+    # As in sandbox.sh: it ends when this script does.
+    set -m
+    make -C "$work/tree" -s test >"$work/log" 2>&1 &
+    set +m
+    others[load + 1]=$!
+    wait $! || status=1
     failed=$(sed -nE 's/^== (.*) failed;.*/\1/p' "$work/log" | tr '\n' ' ')
     echo "run $run of $runs, load $load: $(grep -aE '^[0-9]+ passed, ' "$work/log" || echo 'no result'), $((SECONDS - since)) s${failed:+: $failed}"
     [[ -z $failed ]] || cp "$work/log" "stress-$run.log"

@@ -7,10 +7,11 @@ runs=${1:?usage: tools/stress.sh N}
 load=${LOAD:-4}
 work=$(mktemp -d)
 others=()
+running=
 
 # shellcheck disable=SC2317,SC2329 # called by a trap
 end() {
-    ((${#others[@]} == 0)) || kill "${others[@]}" 2>/dev/null || true
+    kill "$running" "${others[@]}" 2>/dev/null || true
     wait
     rm -rf "$work"
 }
@@ -18,8 +19,17 @@ trap end EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
+# In the background, as in sandbox.sh.
+run_make() {
+    set -m
+    make -C "$work/tree" -s test "$@" >"$work/log" 2>&1 &
+    set +m
+    running=$!
+    wait "$running"
+}
+
 git clone --quiet . "$work/tree"
-make -C "$work/tree" -s test TEST=format >"$work/log" 2>&1 || { cat "$work/log"; exit 1; } # installs what is missing
+run_make TEST=format || { cat "$work/log"; exit 1; } # installs what is missing
 if ((load > 0)); then
     for ((i = 0; i < load; i++)); do
         while :; do :; done &
@@ -32,12 +42,7 @@ fi
 status=0
 for ((run = 1; run <= runs; run++)); do
     since=$SECONDS
-    # As in sandbox.sh: it ends when this script does.
-    set -m
-    make -C "$work/tree" -s test >"$work/log" 2>&1 &
-    set +m
-    others[load + 1]=$!
-    wait $! || status=1
+    run_make || status=1
     failed=$(sed -nE 's/^== (.*) failed;.*/\1/p' "$work/log" | tr '\n' ' ')
     echo "run $run of $runs, load $load: $(grep -aE '^[0-9]+ passed, ' "$work/log" || echo 'no result'), $((SECONDS - since)) s${failed:+: $failed}"
     [[ -z $failed ]] || cp "$work/log" "stress-$run.log"

@@ -268,6 +268,7 @@ sub kill_node
 {
 	my ($node) = @_;
 	my ($postmaster) = processes_of($node);
+	my $lock = slurp_file($node->data_dir . '/postmaster.pid');
 	# Once it is stopped, it starts no more of them: one that survived could wait for ever for a lock of one that did not.
 	kill 'STOP', $postmaster;
 	usleep 1_000 until slurp_file("/proc/$postmaster/stat") =~ /\) T /;
@@ -275,6 +276,8 @@ sub kill_node
 	kill 'KILL', $postmaster, @children;
 	usleep 10_000 while grep { kill 0, $_ } @children;
 	$node->{_pid} = undef;
+	# Line 7 of postmaster.pid: the key and the number of the shared memory, which stays.
+	append_to_file("$ENV{SANDBOX}/segments", (split ' ', (split /\n/, $lock)[6])[1] . "\n");
 	return;
 }
 

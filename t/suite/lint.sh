@@ -17,7 +17,7 @@ done
 echo 'ok yamllint'
 cmp packaging/docker/Dockerfile <(tools/page_block.sh docs/install.md image)
 echo 'ok the Dockerfile is the one on the page'
-codespell --ignore-words-list=swith,isnt,fro,inout,numbe ./*.md docs src examples contrib ./*.sql
+codespell --ignore-words-list=swith,isnt,fro,inout,numbe,brin ./*.md docs src examples contrib ./*.sql
 echo 'ok codespell'
 if command -v mdl >/dev/null; then
     mdl -s t/suite/markdown.rb ./*.md docs contrib

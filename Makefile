@@ -45,6 +45,8 @@ $(HOUSES:=/all): all-lib
 ifeq ($(strip $(named_topics)),)
 installcheck: $(HOUSES:=/installcheck)
 endif
+# Two at once would use the same database.
+contrib/lease/installcheck: contrib/admin/installcheck
 # Two at once would write the same files.
 $(foreach house,$(HOUSES),$(eval $(house)/install: $(house)/all))
 else

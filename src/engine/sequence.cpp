@@ -104,7 +104,8 @@ Oid owner_of_sequence(Oid relid) {
     HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
     if (!HeapTupleIsValid(tuple))
         return InvalidOid;
-    const Oid owner = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple))->relowner;
+    const auto &relation = *reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple));
+    const Oid owner = relation.relkind == RELKIND_SEQUENCE ? relation.relowner : InvalidOid;
     ReleaseSysCache(tuple);
     return owner == ROLE_PG_DATABASE_OWNER ? owner_of_database() : owner;
 }

@@ -28,15 +28,18 @@ constexpr uint16 shard_lock = 4;
 // Of leased_generator.
 constexpr AttrNumber generator_column = 3;
 
-// Null if a transaction has locked it, or if it is gone: a session that alters a sequence must not
-// keep the other leases from being renewed.
+// Null if a transaction has locked it, or if it is no sequence: a session that alters a sequence
+// must not keep the other leases from being renewed.
 Relation try_open(Oid relid, LOCKMODE mode) {
     if (!ConditionalLockRelationOid(relid, mode))
         return nullptr;
     Relation relation = try_relation_open(relid, NoLock);
-    if (relation == nullptr)
-        UnlockRelationOid(relid, mode);
-    return relation;
+    if (relation != nullptr && relation->rd_rel->relkind == RELKIND_SEQUENCE)
+        return relation;
+    if (relation != nullptr)
+        relation_close(relation, NoLock);
+    UnlockRelationOid(relid, mode);
+    return nullptr;
 }
 
 // In milliseconds since 1970.
@@ -167,7 +170,7 @@ SQL_FUNCTION(shardid_host_name) {
 
 SQL_FUNCTION(shardid_page_of) {
     const Oid generator = PG_GETARG_OID(0);
-    Relation sequence = is_sequence(generator) ? try_open(generator, page_lock) : nullptr;
+    Relation sequence = try_open(generator, page_lock);
     if (sequence == nullptr)
         PG_RETURN_NULL();
     const RelFileLocator locator = sequence->rd_locator;
@@ -187,11 +190,11 @@ SQL_FUNCTION(shardid_page_of) {
 
 // Whether this may be a leased sequence of a dump, renamed since its restore. Such storage has
 // generated no id since it was made here, as its lease comes first; but raise_generator may have
-// bound it. True also if the sequence is being altered or is gone.
+// bound it. True also of a sequence that is being altered.
 SQL_FUNCTION(shardid_may_be_restored) {
     Relation sequence = try_open(PG_GETARG_OID(0), page_lock);
     if (sequence == nullptr)
-        PG_RETURN_BOOL(true);
+        PG_RETURN_BOOL(is_sequence(PG_GETARG_OID(0)));
     const bool is_other = !RelationIsPermanent(sequence) || read_position(sequence, 1).is_ours;
     relation_close(sequence, page_lock);
     PG_RETURN_BOOL(!is_other);
@@ -267,18 +270,20 @@ SQL_FUNCTION(shardid_as_owner) {
 // that have not looked for the extension since it was created as well; what a registry writes at
 // each grant invalidates no plans.
 SQL_FUNCTION(shardid_keep_own_rows) {
-    if (!CALLED_AS_TRIGGER(fcinfo))
-        elog(ERROR, "keep_own_rows() was not called as a trigger");
-    const auto &change = *reinterpret_cast<TriggerData *>(fcinfo->context);
+    const auto *change = reinterpret_cast<TriggerData *>(fcinfo->context);
+    if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_BEFORE(change->tg_event) ||
+        !TRIGGER_FIRED_FOR_ROW(change->tg_event))
+        ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+                        errmsg("keep_own_rows() was not fired before a change of a row")));
     if (IsLogicalWorker())
         return Datum{0};
     HeapTuple row =
-        TRIGGER_FIRED_BY_UPDATE(change.tg_event) ? change.tg_newtuple : change.tg_trigtuple;
-    if (strcmp(RelationGetRelationName(change.tg_relation), "leased_generator") == 0) {
-        CacheInvalidateRelcacheByRelid(RelationGetRelid(change.tg_relation));
+        TRIGGER_FIRED_BY_UPDATE(change->tg_event) ? change->tg_newtuple : change->tg_trigtuple;
+    if (is_leased_table(RelationGetRelid(change->tg_relation))) {
+        CacheInvalidateRelcacheByRelid(RelationGetRelid(change->tg_relation));
         bool is_null;
         const Oid generator = sequence_of_ref(
-            heap_getattr(row, generator_column, RelationGetDescr(change.tg_relation), &is_null));
+            heap_getattr(row, generator_column, RelationGetDescr(change->tg_relation), &is_null));
         if (OidIsValid(generator))
             CacheInvalidateRelcacheByRelid(generator);
     }

@@ -86,6 +86,10 @@ bool has_lease_tables() {
     return OidIsValid(window_table);
 }
 
+bool is_leased_table(Oid relid) {
+    return has_lease_tables() && relid == leased_table;
+}
+
 void require_lease_tables() {
     if (!has_lease_tables())
         ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),

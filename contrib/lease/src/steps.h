@@ -40,6 +40,9 @@ Datum address_of(const char *server, Oid role);
 // Whether the extension's tables exist. Looked up once, until a relation changes.
 bool has_lease_tables();
 
+// Whether this is leased_generator.
+bool is_leased_table(Oid relid);
+
 // Raises 42704 if there are none.
 void require_lease_tables();
 

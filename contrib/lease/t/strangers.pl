@@ -1,5 +1,6 @@
 # A role without a lease that may connect and create temporary tables starts no worker, whatever function of the
-# extension it calls; and a role that owns sequences but no lease changes no row of leases.
+# extension it calls; and a role that owns sequences but no lease changes no row of leases. What only superusers may call
+# does no harm either, whatever relation it is given and however a trigger is fired.
 use Leases;
 use ShardidTest;
 
@@ -83,6 +84,21 @@ call_all('maker', "CREATE SEQUENCE mine;\nSELECT next_id(3, 'mine');\n");
 is(rows(), $rows, 'an owner of sequences who is granted no shard changes no row');
 is(query(q(SELECT count(*) FROM shardid_lease.shard_leases WHERE state <> 'joining')), 1, 'there is one lease as before');
 like(error_of($node, 'postgres', q(SELECT next_id(generator => 'leased')), role => 'owner'), qr/no error/, 'which goes on');
+
+is(query(<<'SQL'), '', 'no page is read but of sequences');
+SELECT string_agg(oid::regclass::text, ' ') FROM pg_class
+WHERE relkind <> 'S' AND (shardid_lease.page_of(oid) IS NOT NULL OR shardid_lease.may_be_restored(oid) OR shardid_lease.is_own_family(oid, '') IS NOT NULL)
+SQL
+like(error_on($node, q(SELECT shardid_lease.renew_now('pg_class'))), qr/^42P01: /, 'nor is a lease sought');
+query('CREATE SCHEMA other; CREATE TABLE other.leased_generator (n) AS SELECT 1; CREATE VIEW other.seen AS TABLE other.leased_generator');
+for my $fired ('BEFORE INSERT ON leased_generator FOR EACH ROW', 'AFTER INSERT ON leased_generator FOR EACH ROW', 'INSTEAD OF INSERT ON seen FOR EACH ROW',
+	map { my $event = $_; map { "$_ $event ON leased_generator FOR EACH STATEMENT" } qw(BEFORE AFTER) } qw(INSERT UPDATE DELETE TRUNCATE))
+{
+	my ($when, $change, $relation) = $fired =~ /(\w+) (?:OF )?(\w+) ON (\w+)/;
+	my $sql = { INSERT => 'INSERT INTO %s VALUES (2)', UPDATE => 'UPDATE %s SET n = 3', DELETE => 'DELETE FROM %s', TRUNCATE => 'TRUNCATE %s' }->{$change};
+	like(error_on($node, sprintf "SET search_path = other; BEGIN; CREATE TRIGGER t $fired EXECUTE FUNCTION shardid_lease.keep_own_rows(); $sql; ROLLBACK", $relation),
+		$fired =~ /^BEFORE.*ROW/ ? qr/^none/ : qr/^39P01: /, $fired);
+}
 
 $node->stop;
 unlike(slurp_file($node->logfile), qr/background worker "shardid lease".*exit code 1/, 'no worker ended in an error');

@@ -12,6 +12,8 @@ topics=(ids errors moved raise batches status usage layouts_of_others whole_sche
 # that the extension makes by the same SQL.
 rounds=10 # moves of each kind
 [[ -z ${FULL:-} ]] || { rounds=100 && topics+=(layouts uuids inspection scatter short_text partitioning partition_commands); }
+named=$(named_topics "${topics[@]/%/.sql}")
+[[ -z $named ]] || read -ra topics <<<"$named"
 
 # A millisecond, and so a sequence, begins in the second eighth of its numbers; a move within the running millisecond is
 # not noticed, so the millisecond ends before a move; after 20 ms without an id the numbers begin anew; INCREMENT and

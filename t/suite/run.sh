@@ -50,6 +50,17 @@ if [[ $file != proof/mutants/* ]]; then
     [[ -z $crashes ]] || { echo "$crashes" >>"$TEST_DIR/output" && status=1; }
 fi
 
+# What TEST names to repeat it: of topics those that have failed.
+to_repeat() {
+    local topics=
+    case $file in
+        */topics.sh | t/suite/regress.sh | t/suite/isolation.sh | t/suite/portable.sh)
+            topics=$(sed -nE 's/^not ok [0-9]+ - (\w+) .*/\1/p' "$TEST_DIR/output" | grep -vx load | paste -sd ' ') ;;
+    esac
+    [[ -z $topics || $file != */portable.sh ]] || topics="portable $topics"
+    if [[ $topics == *' '* ]]; then echo "\"$topics\""; else echo "${topics:-$file}"; fi
+}
+
 # For sandbox.sh, which keeps them; test.sh shows the text when all tests have ended.
 if [[ $status != 0 ]]; then
     kept=$SANDBOX/failed/${file%.*}
@@ -60,7 +71,7 @@ if [[ $status != 0 ]]; then
         echo "== $file failed; its output and the logs of its servers are kept in failed/${file%.*}"
         tail -n 30 "$kept"/*.log 2>/dev/null
         grep -vE '^ok |^# (ok|test) ' "$TEST_DIR/output"
-        echo "== repeat it: $(grep -oE -m1 'SHARDID_SEED=[0-9]+' "$TEST_DIR/output" | sed 's|$| |')make test TEST=$file"
+        echo "== repeat it: $(grep -oE -m1 'SHARDID_SEED=[0-9]+' "$TEST_DIR/output" | sed 's|$| |')make test TEST=$(to_repeat)"
     } >"$kept/text"
     flock "$SANDBOX/failed" cat "$kept/text" >>"$SANDBOX/failures"
 fi

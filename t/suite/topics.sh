@@ -21,3 +21,11 @@ run_topics() {
     cat regression.diffs output_iso/regression.diffs 2>/dev/null || true
     return "$status"
 }
+
+# The topics and specs of $house that TEST names, or all.
+run_house() {
+    local topics specs
+    topics=$(named_topics "$house"/sql/*.sql)
+    specs=$(named_topics "$house"/specs/*.spec)
+    if [[ -z $topics$specs ]]; then run_topics; else run_topics REGRESS="$topics" ISOLATION="$specs"; fi
+}

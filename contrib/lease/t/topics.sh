@@ -4,5 +4,4 @@ set -euo pipefail
 # shellcheck source=t/suite/topics.sh
 source t/suite/topics.sh
 house=contrib/lease
-# shellcheck disable=SC2119
-run_topics
+run_house

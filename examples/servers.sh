@@ -86,12 +86,12 @@ is_true() {
     [[ $(ask "$@") == t ]]
 }
 
-# wait_until WHAT SECONDS COMMAND...: until its exit status is 0.
+# wait_until WHAT COMMAND...: until its exit status is 0.
 wait_until() {
-    local what=$1 end=$((SECONDS + $2))
-    shift 2
+    local what=$1 since=$SECONDS
+    shift
     until "$@"; do
-        ((SECONDS < end)) || { echo "FAILED  waited in vain: $what" >&2; tail -n 8 "$folder"/{,*/}*.log >&2; return 1; }
+        ((SECONDS - since < PG_TEST_TIMEOUT_DEFAULT)) || { echo "FAILED  the guard has ended the wait for: $what" >&2; tail -n 8 "$folder"/{,*/}*.log >&2; return 1; }
         sleep 0.2
     done
 }

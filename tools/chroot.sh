@@ -165,7 +165,7 @@ enter() {
     done
     # shellcheck disable=SC2016 # expanded inside
     env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 TERM="${TERM:-dumb}" \
-        PG_TEST_TIMEOUT_DEFAULT="${PG_TEST_TIMEOUT_DEFAULT:-180}" PGCTLTIMEOUT="${PGCTLTIMEOUT:-60}" \
+        PG_TEST_TIMEOUT_DEFAULT="${PG_TEST_TIMEOUT_DEFAULT:-1800}" PGCTLTIMEOUT="${PGCTLTIMEOUT:-1800}" \
         PG_CONFIG="${PG_CONFIG:-pg_config}" "${kept[@]}" chroot "$folder" sh -c 'cd /shardid && exec "$@"' sh "$@"
 }
 

@@ -116,7 +116,7 @@ clean_environment=(env -i
     SANDBOX="$sandbox" TEMP_CONFIG="$sandbox/temp.conf" MAKEFLAGS= PYTHONDONTWRITEBYTECODE=1
     ROUNDS="${ROUNDS:-}" ROWS="${ROWS:-}" SECONDS_EACH="${SECONDS_EACH:-}" TEST="${TEST:-}" FULL="${FULL:-}"
     UPGRADE_FROM="${UPGRADE_FROM:-}" SQLSMITH_SECONDS="${SQLSMITH_SECONDS:-}" SHARDID_SEED="${SHARDID_SEED:-}"
-    PG_TEST_TIMEOUT_DEFAULT="${PG_TEST_TIMEOUT_DEFAULT:-180}" PGCTLTIMEOUT="${PGCTLTIMEOUT:-180}"
+    PG_TEST_TIMEOUT_DEFAULT="${PG_TEST_TIMEOUT_DEFAULT:-1800}" PGCTLTIMEOUT="${PGCTLTIMEOUT:-1800}"
     PG="${PG:-}" ASSERTIONS="${ASSERTIONS:-}" ASAN_OPTIONS="${ASAN_OPTIONS:-}" JEPSEN="${JEPSEN:-}")
 
 # In the background, because bash runs a trap only when the command in the foreground has ended; with job control, because

@@ -51,7 +51,7 @@ start_exporter() {
     LOGLEVEL=warn prometheus-sql-exporter -config.file "$folder/sql_exporter.yml" -web.listen-address "127.0.0.1:$exporter_port" \
         >"$folder/exporter.log" 2>&1 &
     running+=($!)
-    wait_until 'the exporter answers' 60 answers_at "$exporter_port"
+    wait_until 'the exporter answers' answers_at "$exporter_port"
 }
 
 # The same alerts, after two seconds instead of minutes.
@@ -62,7 +62,7 @@ start_prometheus() {
     prometheus --config.file="$folder/prometheus.yml" --storage.tsdb.path="$folder/prometheus" --log.level=warn \
         --web.listen-address="127.0.0.1:$prometheus_port" >"$folder/prometheus.log" 2>&1 &
     running+=($!)
-    wait_until 'Prometheus answers' 60 answers_at "$prometheus_port"
+    wait_until 'Prometheus answers' answers_at "$prometheus_port"
 }
 
 # --- What Prometheus says.
@@ -88,13 +88,13 @@ is_clear() {
 events=()
 event() {
     local text=$1 remedy=$2 alert=$3 since fired
-    wait_until "$alert is clear at first" 180 is_clear "$alert"
+    wait_until "$alert is clear at first" is_clear "$alert"
     since=$SECONDS
     "$4"
-    wait_until "$alert fires" 120 fires "$alert"
+    wait_until "$alert fires" fires "$alert"
     fired=$SECONDS
     "$5"
-    wait_until "$alert clears" 180 is_clear "$alert"
+    wait_until "$alert clears" is_clear "$alert"
     printf '    %-36s %-24s %4s s  %-40s %4s s\n' "$text" "$alert" $((fired - since)) "$remedy" $((SECONDS - fired))
     events+=("$alert")
 }
@@ -124,7 +124,7 @@ hold_back() {
     psql -X -q -h "$(host_of shop)" -d shop -c BEGIN -c "SELECT ids.next_id(1, 'ids.held_ids')" -c 'SELECT pg_sleep(600)' \
         >"$folder/held.log" 2>&1 &
     running+=($!)
-    wait_until 'readers are held back' 60 holds 'sql_shardid_generator{col="lead_seconds", generator="ids.held_ids"}'
+    wait_until 'readers are held back' holds 'sql_shardid_generator{col="lead_seconds", generator="ids.held_ids"}'
     set_right
 }
 let_go() {
@@ -168,8 +168,8 @@ on shop/shop -f "$here/role.sql"
 start_writer
 start_exporter
 start_prometheus
-wait_until 'ids of both generators are measured' 60 holds 'count(rate(sql_shardid_generator{col="rows_inserted"}[10s]) > 0) == 2'
-wait_until 'the lease is measured' 60 holds 'sql_shardid_lease{col="seconds_left"} > 0'
+wait_until 'ids of both generators are measured' holds 'count(rate(sql_shardid_generator{col="rows_inserted"}[10s]) > 0) == 2'
+wait_until 'the lease is measured' holds 'sql_shardid_lease{col="seconds_left"} > 0'
 
 say '== What happens, and the alerts. Intervals are a second, and for: is 2 s'
 printf '    %-36s %-24s %-7s %-40s %s\n' 'what happens' alert 'fires' 'what is done' 'clears'
@@ -183,7 +183,7 @@ event 'SELECT is revoked' 'role.sql' ShardidNotMeasured revoke grant
 event 'the registry is stopped' 'it is started' ShardidLeaseNotRenewed stop_registry start_registry
 event 'the registry is stopped' 'it is started' ShardidLeaseEnds stop_registry start_registry
 event 'another database leases the shard' 'release_shard there, take_over_shard here' ShardidRegistryRefuses evict take_over
-wait_until 'all alerts are clear' 180 is_clear ''
+wait_until 'all alerts are clear' is_clear ''
 
 echo
 expect 'alerts that were shown' "$(printf '%s\n' "${events[@]}" | sort)" "$(sed -n 's/^ *- alert: //p' "$here/alerts.yml" | sort)"

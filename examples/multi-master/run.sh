@@ -96,7 +96,7 @@ start_node oslo
 say '1. Each node has its own shard'
 both shop 1 2
 write shop 1000
-wait_until 'shop is in step' 60 in_step shop 2000
+wait_until 'shop is in step' in_step shop 2000
 show oslo/shop -c 'SELECT ids.id_shard(id), taken_in, count(*) FROM photos GROUP BY 1, 2 ORDER BY 1'
 expect 'ids misplaced' "$(ask oslo/shop "SELECT count(*) FROM photos WHERE (taken_in = 'lisbon') <> (ids.id_shard(id) = 1)")" 0
 echo '    Both have the same 2000 rows, and no id was drawn twice.'
@@ -114,7 +114,7 @@ shown "$folder/refused"
 expect 'lines that tell oslo who has shard 0' "$(grep -c 'held by.*role lisbon' "$folder/refused")" 1
 show oslo/leased -c "SELECT shardid_lease.lease_shard('shop', 'registry') AS shard_of_oslo"
 write leased 1000
-wait_until 'leased is in step' 60 in_step leased 2000
+wait_until 'leased is in step' in_step leased 2000
 show lisbon/leased -c 'SELECT ids.id_shard(id), taken_in, count(*) FROM photos GROUP BY 1, 2 ORDER BY 1'
 expect 'shards' "$(ask oslo/leased "SELECT count(DISTINCT ids.id_shard(id)) || ' ' || count(DISTINCT (ids.id_shard(id), taken_in)) FROM photos")" '2 2'
 echo '    Both databases have shardid.shard_id = 1, and nobody looks at it.'

@@ -30,7 +30,7 @@ start_etcd() {
         --listen-peer-urls "$peer" --initial-advertise-peer-urls "$peer" --initial-cluster "etcd=$peer" \
         >"$folder/etcd.log" 2>&1 &
     etcd=($!)
-    wait_until 'etcd answers' 120 answers_at "$etcd_port"
+    wait_until 'etcd answers' answers_at "$etcd_port"
 }
 
 # make_node NAME [SECONDS]: makes its PostgreSQL programs, with a clock that is behind by this number of seconds.

@@ -36,7 +36,7 @@ wait_for_ids() {
     local table
     for table in photos leased_photos; do
         told_before=$(lines_told "$table")
-        wait_until "ids of $table" 120 more_of "$table"
+        wait_until "ids of $table" more_of "$table"
     done
     sleep 2
 }
@@ -86,13 +86,13 @@ event() {
 fail_over() {
     local old=$leader
     kill_leader
-    wait_until 'a new leader' 120 find_leader
+    wait_until 'a new leader' find_leader
     [[ $leader != "$old" ]]
 }
 
 switch_over_to_n1() {
     operator switchover --force --candidate n1
-    wait_until 'n1 leads' 120 is_primary n1
+    wait_until 'n1 leads' is_primary n1
     leader=n1
 }
 
@@ -104,7 +104,7 @@ fail_over_unsent() {
 
 bring_back() {
     run_node n1
-    wait_until 'n1 is back' 120 streams 2
+    wait_until 'n1 is back' streams 2
 }
 
 set_config() {
@@ -123,12 +123,12 @@ make_node n3 25
 run_node n1
 start_server registry </dev/null
 on registry -f "$here/registry.sql" >/dev/null
-wait_until 'n1 leads' 120 find_leader
+wait_until 'n1 leads' find_leader
 run_node n2
 run_node n3
 on "$leader" -c 'CREATE DATABASE shop'
 on "$leader/shop" -v registry="$(host_of registry)" -v port="$PGPORT" -f "$here/database.sql" >/dev/null
-wait_until 'two standbys stream' 120 streams 2
+wait_until 'two standbys stream' streams 2
 wait "$judge_build"
 
 echo "Three nodes of $(patroni --version) on $(pg_config --version). The clocks of n2 and n3 are 25 s behind."
@@ -141,13 +141,13 @@ bring_back
 event "switchover from $leader to n1" switch_over_to_n1
 expect 'ids twice' "$twice" 0
 set_config -s synchronous_mode=true
-wait_until 'a synchronous standby' 120 is_synchronous
+wait_until 'a synchronous standby' is_synchronous
 event 'synchronous_mode, 3 s unsent, kill -9 of n1' fail_over_unsent
 expect 'ids twice' "$twice" 0
 set_config -s synchronous_mode=false -s maximum_lag_on_failover=1073741824
 bring_back
 switch_over_to_n1
-wait_until 'two standbys stream' 120 streams 2
+wait_until 'two standbys stream' streams 2
 event 'asynchronous, 3 s unsent, kill -9 of n1' fail_over_unsent
 expect 'asynchronous failover repeats ids' "$((twice > 0))" 1
 verdict='no id twice but by asynchronous failover of a shard without a lease, which repeats what was not sent'

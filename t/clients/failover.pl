@@ -55,7 +55,7 @@ append_to_file("$folder/insert_order.sh", block_of('operations.md', 'insert_orde
 		(map { my $of = $_; join ',', map { $_->$of } $primary, $standby } qw(host port)), $connect, 'postgres');
 	$orders = IPC::Run::start(
 		[ 'bash', '-c', "n=0; until [[ -e $folder/enough ]]; do n=\$((n + 1)); echo \$(sh $folder/insert_order.sh \"order \$n\") order \$n; done" ],
-		'>', "$folder/told", '2>', "$folder/errors", IPC::Run::timeout(10 * $PostgreSQL::Test::Utils::timeout_default));
+		'>', "$folder/told", '2>', "$folder/errors", guard('insert_order.sh'));
 }
 await_event('an order', sub { return -s "$folder/told" });
 # At least one try fails before there is a primary again.
@@ -84,7 +84,7 @@ SKIP:
 	my ($out, $err) = ('', '');
 	local %ENV = (%ENV, PGUSER => scalar getpwuid($<), PGDATABASE => 'postgres');
 	my $requests = IPC::Run::start([ 'node', "$client/orders.js", 2000, map { ($_->host, $_->port) } $primary, $standby ],
-		'>', \$out, '2>', \$err, IPC::Run::timeout(10 * $PostgreSQL::Test::Utils::timeout_default));
+		'>', \$out, '2>', \$err, guard('orders.js'));
 	$requests->pump until $out =~ /\border 100\n/;
 	kill_node($primary);
 	$standby->promote;

@@ -2,7 +2,6 @@
 # IDENTITY, other ALTER SEQUENCE, raise_generator and ids in two layouts, often ahead of the clock, with savepoints, are
 # compared with a model, on the server, on its standby and after crashes. SHARDID_SEED repeats a run.
 use Time::HiRes 'time';
-use Session;
 use ShardidTest;
 
 my $seed = $ENV{SHARDID_SEED} || int rand 1e9;

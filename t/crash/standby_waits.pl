@@ -1,6 +1,5 @@
 # next_id waits for synchronous standbys: by the server's current settings, each session for a WAL record of its own,
 # until a cancel or the end of the session, which withholds the id. The standby is absent.
-use Session;
 use ShardidTest;
 
 my $node = new_node('primary', "autovacuum = off\ncheckpoint_timeout = 1h\n", allows_streaming => 1);
@@ -27,8 +26,7 @@ sub start_session
 	$session->{psql} = IPC::Run::start(
 		[ qw(psql -XAtq -v VERBOSITY=verbose -d), $node->connstr('postgres') . " application_name='$session->{name}'",
 			map { ('-c', $_) } @statements ],
-		'>', \$session->{said}, '2>', \$session->{failed},
-		IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
+		'>', \$session->{said}, '2>', \$session->{failed}, guard($session->{name}));
 	return $session;
 }
 

@@ -5,7 +5,6 @@
 # is set under load.
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 use Clocked;
-use Session;
 use ShardidTest;
 
 start_clocked();

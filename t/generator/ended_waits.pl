@@ -1,6 +1,5 @@
 # A draw that waits can be ended: cancelled, timed out, its session terminated. It generates no more ids, other sessions can
 # use its generator, and no id is repeated.
-use Session;
 use ShardidTest;
 
 my $tries = 10;

@@ -3,7 +3,6 @@
 # pg_proc, so that a new one is covered as it is.
 use Calls;
 use Docs;
-use Session;
 use ShardidTest;
 
 # Which values meet is random where there are too many to call all: the seed brings them again.

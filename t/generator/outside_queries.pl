@@ -2,7 +2,6 @@
 # bound of a partition and a CHECK of a domain), each row gets an id of its own, with the rights that next_id needs; and
 # queries are planned as before. COPY inserts rows in batches if a DEFAULT generates the ids, as with nextval, and only
 # where that is right.
-use Session;
 use ShardidTest;
 
 my $rows = 3000;

@@ -7,7 +7,6 @@ use Exporter 'import';
 use List::Util qw(head product shuffle);
 use Boundaries;
 use Docs;
-use Session;
 
 our @EXPORT = qw(start_server stop_server query functions calls_of unknown_types $node);
 our $node;

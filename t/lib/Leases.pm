@@ -104,7 +104,7 @@ sub error_of
 {
 	my ($node, $dbname, $sql, %params) = @_;
 	my $call = sub {
-		my (undef, undef, $error) = $node->psql($dbname, "\\set VERBOSITY verbose\n$sql", timeout => 180, on_error_stop => 1,
+		my (undef, undef, $error) = $node->psql($dbname, "\\set VERBOSITY verbose\n$sql", timeout => $PostgreSQL::Test::Utils::timeout_default, on_error_stop => 1,
 			extra_params => [ map { ('-U', $_) } grep { defined } $params{role} ]);
 		return $error =~ /(?:ERROR|FATAL): / ? $error : 'no error';
 	};
@@ -135,7 +135,7 @@ sub draw_one
 	my ($node, $generator, %params) = @_;
 	my $sql = "\\set VERBOSITY verbose\n" . ($params{settings} // '') . "\nSELECT next_id(generator => '$generator')";
 	return answered(sub {
-		my ($status, $id, $error) = $node->psql($params{dbname} // 'postgres', $sql, on_error_stop => 1, timeout => 180);
+		my ($status, $id, $error) = $node->psql($params{dbname} // 'postgres', $sql, on_error_stop => 1, timeout => $PostgreSQL::Test::Utils::timeout_default);
 		return $error =~ /ERROR/ ? $error : '?' . $error if $status;
 		push @accounts, [$id];
 		return $id;

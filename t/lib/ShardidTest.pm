@@ -1,5 +1,5 @@
 # What the TAP tests share: clusters with the extension, clients that record what they receive, and one judge of ids.
-# A file that uses it is strict, and has what Test::More and PostgreSQL's Utils export.
+# A file that uses it is strict, and has what Session, Test::More and PostgreSQL's Utils export.
 package ShardidTest;
 
 use strict;
@@ -18,7 +18,7 @@ our @EXPORT = (
 	qw(new_node await_event start_clients await_clients await_ids finish_clients read_told judge_clients judge judge_space
 	  is_innocent note_fault rounds processes_of kill_node start_again with_fake_clock judge_program set_fake_clock lead_ms error_on
 	  usleep),
-	@Test::More::EXPORT, @PostgreSQL::Test::Utils::EXPORT);
+	@Session::EXPORT, @Test::More::EXPORT, @PostgreSQL::Test::Utils::EXPORT);
 
 sub import
 {
@@ -28,6 +28,9 @@ sub import
 
 # Where leases, UUIDs or fingerprints distinguish servers by their system identifier: see Initdb.pm.
 our $has_own_identifier = 0;
+
+# PostgreSQL's Utils, up to 17, send what a file dies of to its log only.
+$SIG{__DIE__} //= sub { diag("died: $_[0]") if defined $^S && !$^S };
 
 # How slow the machine is does not decide what a registry answers.
 my $patient = "shardid_lease.timeout = '3min'\nshardid_lease.registry_timeout = '3min'\n";
@@ -93,7 +96,7 @@ SQL
 			}
 			usleep 100_000;
 		}
-		diag "polled in vain: $query\nthe last answer: " . ($said // 'none');
+		diag guard_said("waiting for: $query") . "\nthe last answer: " . ($said // 'none');
 		return 0;
 	};
 }
@@ -138,7 +141,7 @@ sub await_event
 	my ($end, $pause) = (time + $PostgreSQL::Test::Utils::timeout_default, 10_000);
 	until ($code->())
 	{
-		die "waited in vain: $event" if time > $end;
+		die guard_said("waiting for: $event") if time > $end;
 		usleep $pause;
 		$pause *= 2 if $pause < 160_000;
 	}

@@ -29,11 +29,10 @@ on(block('add-id-trigger'));
 on(q(INSERT INTO orders (order_no, created_at) SELECT 'timeless ' || n, NULL FROM generate_series(1, 20000) n));
 
 # A transaction has locked the table.
-my $application = $node->background_psql('shop');
-$application->query_safe('BEGIN; LOCK TABLE orders IN ACCESS SHARE MODE');
+my $application = open_session($node->connstr('shop'));
+ask_safe($application, 'BEGIN; LOCK TABLE orders IN ACCESS SHARE MODE;');
 like(script_fails('add', @names), qr/ERROR:  55P03/, 'the column waits no longer than lock_timeout');
-$application->query_safe('COMMIT');
-$application->quit;
+close_session($application);
 is(on(q(SELECT count(*) FROM pg_attribute WHERE attrelid = 'orders'::regclass AND attname = 'id')), 0, 'and the table is as before');
 
 # A transaction of the application holds a row of the fill, which does not wait for it while it holds others: so it can
@@ -49,32 +48,31 @@ END $$;
 CREATE TRIGGER holding BEFORE UPDATE ON orders FOR EACH ROW
 WHEN (current_setting('application_name') = 'add_id' AND NEW.order_no LIKE 'timeless%') EXECUTE FUNCTION hold();
 SQL
-my $holder = $node->background_psql('shop');
-$holder->query_safe('SELECT pg_advisory_lock(7)');
-$holder->query_safe(q(BEGIN; SELECT count(order_no) FROM (SELECT order_no FROM orders WHERE id IS NULL AND order_no LIKE 'timeless%' FOR UPDATE) held));
-my $open = $node->background_psql('shop', extra_params => [ '-U', 'app' ]);
-$open->query_safe(q(BEGIN; UPDATE orders SET item = 'open' WHERE order_no = 'bulk 2000'));
+my $holder = open_session($node->connstr('shop'));
+ask_safe($holder, 'SELECT pg_advisory_lock(7);');
+ask_safe($holder, q(BEGIN; SELECT count(order_no) FROM (SELECT order_no FROM orders WHERE id IS NULL AND order_no LIKE 'timeless%' FOR UPDATE) held;));
+my $open = open_session($node->connstr('shop'), '-U', 'app');
+ask_safe($open, q(BEGIN; UPDATE orders SET item = 'open' WHERE order_no = 'bulk 2000';));
 my $script = start_script(\$out, \$err, 'add', @names, batch => 1000, pause => 0.01);
 $node->poll_query_until('shop', q(SELECT last_key[1] = 'bulk 200' FROM ids.added_ids)) or die 'the fill does not come to the row before';
-$open->query_safe(q(UPDATE orders SET item = 'open' WHERE order_no IN ('bulk 200', 'bulk 999'); COMMIT));
-$open->quit;
+ask_safe($open, q(UPDATE orders SET item = 'open' WHERE order_no IN ('bulk 200', 'bulk 999'); COMMIT;));
+close_session($open);
 is(on(q(SELECT count(*) FROM orders WHERE item = 'open')), 3, 'a transaction that holds a row goes through');
 await_event('the constraint', sub {
-	return 1 if $holder->query_safe(q(SELECT count(*) FROM pg_constraint WHERE conname = 'add_id_is_set'));
-	$holder->query_safe('COMMIT; BEGIN')
-	  if $holder->query_safe(q(SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock' AND relation = 'orders'::regclass));
+	return 1 if ask_safe($holder, q(SELECT count(*) FROM pg_constraint WHERE conname = 'add_id_is_set';));
+	ask_safe($holder, 'COMMIT; BEGIN;')
+	  if ask_safe($holder, q(SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock' AND relation = 'orders'::regclass;));
 	$script->pump_nb if $script->pumpable;
 	$script = start_script(\$out, \$err, 'add', @names) if !$script->pumpable;
 	return 0;
 });
-my $held = $holder->query_safe('SELECT order_no FROM orders WHERE id IS NULL LIMIT 1 FOR UPDATE SKIP LOCKED');
+my $held = ask_safe($holder, 'SELECT order_no FROM orders WHERE id IS NULL LIMIT 1 FOR UPDATE SKIP LOCKED;');
 isnt($held, '', 'a row is locked before it is filled');
-$holder->query_safe('SELECT pg_advisory_unlock(7)');
+ask_safe($holder, 'SELECT pg_advisory_unlock(7);');
 ok(!$script->finish, 'the script fails while a transaction holds a row that it has to fill');
 is(on(q(SELECT convalidated, attnotnull FROM pg_constraint JOIN pg_attribute ON attrelid = conrelid AND attname = 'id' WHERE conname = 'add_id_is_set')),
 	'f|f', 'the constraint and the column are as they were');
-$holder->query_safe('COMMIT');
-$holder->quit;
+close_session($holder);
 on('DROP TRIGGER holding ON orders; DROP FUNCTION hold()');
 is(sqlstate_of(q(UPDATE orders SET item = 'desk' WHERE order_no = 'timeless 1')), '23514', 'until then a row without an id cannot be changed');
 like(script('add', @names), qr/^23103\|23103\|\d+$/m, 'run again, all rows have ids');

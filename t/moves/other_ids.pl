@@ -55,19 +55,19 @@ my $locks = () = recipe_switch() =~ /^(?:LOCK|ALTER SEQUENCE)|, insta5/mg;
 my ($timeout_ms) = recipe_switch() =~ /lock_timeout = '(\d+)ms'/;
 is($locks, 3, 'two tables and a sequence are locked');
 cmp_ok($locks * $timeout_ms, '<', on(q(SELECT setting FROM pg_settings WHERE name = 'deadlock_timeout')), 'and waited for less than deadlock_timeout');
-my $application = $original->background_psql($database);
-$application->query_safe("SET deadlock_timeout = '1h'; BEGIN; INSERT INTO insta5.likes (photo) VALUES (NULL)");
+my $application = open_session($original->connstr($database));
+ask_safe($application, "SET deadlock_timeout = '1h'; BEGIN; INSERT INTO insta5.likes (photo) VALUES (NULL);");
 my $said = '';
 my $switch = IPC::Run::start([ qw(psql -qX -v ON_ERROR_STOP=1 -v VERBOSITY=sqlstate -d), $original->connstr($database) ],
 	'<', \"SET deadlock_timeout = '1h';\n@{[ recipe_switch() ]}", '>', '/dev/null', '2>', \$said);
 my $holds = q(SELECT count(*) FROM pg_locks
 	WHERE relation = 'insta5.photos'::regclass AND mode = 'AccessExclusiveLock' AND granted);
 await_event('the switch has a lock, or has failed', sub { $switch->pump_nb; return on($holds) || !$switch->pumpable });
-$application->query_safe($insert_photo . '; COMMIT');
+ask_safe($application, "$insert_photo; COMMIT;");
 $switch->finish;
 like($said, qr/ERROR:  55P03/, 'other_order: the switch fails');
 is(on('SELECT count(*) FROM insta5.likes'), 1, 'other_order: the application does not');
-$application->quit;
+close_session($application);
 
 # --- pgEdge's snowflake: ids that it published, and others made the same way, whose last one is the
 # value of the sequence. MAXVALUE is what it leaves behind before 2.5.0.

@@ -1,4 +1,5 @@
-# make test that is ended by a signal ends with its servers, and leaves no directory.
+# make test that is ended by a signal ends with its servers, and leaves no directory. What fails says why, also if a guard
+# has ended it, and how to repeat that alone.
 use strict;
 use warnings FATAL => 'all';
 
@@ -24,10 +25,27 @@ sub has_server
 
 my $make = fork // die;
 exec "exec make -s test TEST=t/crash/altered.pl >$ENV{TEST_DIR}/ended 2>&1" unless $make;
-await_event('make test has a server', sub { return has_server($make) });
+my $has_begun = eval { await_event('make test has a server', sub { return has_server($make) }); 1 };
 kill 'TERM', $make;
 waitpid $make, 0;
+$has_begun or die $@;
 isnt($?, 0, 'make test ends, and not well');
 is(join(' ', working_in($folder)), '', 'it leaves no process');
 ok(!-e $folder, 'and no directory');
+
+# In a copy of this tree, one test of which waits in vain, and one topic of which prints something else.
+my $tree = PostgreSQL::Test::Utils::tempdir();
+system_or_bail('cp', '-a', glob('*'), $tree);
+append_to_file("$tree/t/pages/hangs.pl", "use ShardidTest;\nawait_event('the end of time', sub { return 0 });\n");
+append_to_file("$tree/expected/short_text.out", "another line\n");
+my %says = (
+	't/pages/hangs.pl' => qr/died: the guard has ended this after 1 s: waiting for: the end of time.*make test TEST=t\/pages\/hangs\.pl$/s,
+	't/suite/regress.sh' => qr/^# -another line\n.*make test TEST=short_text$/ms);
+for my $file (sort keys %says)
+{
+	local %ENV = (%ENV, SANDBOX => $tree, TEST => 'fingerprint short_text', PG_TEST_TIMEOUT_DEFAULT => 1);
+	isnt(system("cd $tree && t/suite/run.sh $file >/dev/null"), 0, "$file fails");
+	like(slurp_file("$tree/failures"), $says{$file}, 'and says why, and how to repeat it');
+	unlink "$tree/failures";
+}
 done_testing();

@@ -12,6 +12,9 @@ my ($calls, $received) = (0, '');
 
 my $page_url = 'file://' . getcwd() . '/docs/inspect.html';
 
+# For each script and each page.
+sub set_guard { return alarm $PostgreSQL::Test::Utils::timeout_default }
+
 # The events of this name that the browser has reported.
 sub events { my ($method) = @_; return map { $_->{params} } grep { $_->{method} eq $method } @events }
 
@@ -34,8 +37,8 @@ sub start_browser
 		  '--user-data-dir=' . PostgreSQL::Test::Utils::tempdir(), 'about:blank';
 	}
 	close $_ for $its_input, $its_output;
-	$SIG{ALRM} = sub { die 'the browser does not answer' };
-	alarm 180;    # as long as this for each script, too
+	$SIG{ALRM} = sub { die guard_said('waiting for the browser') };
+	set_guard();
 	my $tab = call('Target.createTarget', url => 'about:blank')->{targetId};
 	$session = call('Target.attachToTarget', targetId => $tab, flatten => JSON::PP::true)->{sessionId};
 	call("$_.enable") for qw(Page Runtime Network Log);
@@ -68,7 +71,7 @@ sub next_message
 sub js
 {
 	my ($code, $argument) = @_;
-	alarm 180;
+	set_guard();
 	my $given = JSON::PP->new->ascii->allow_nonref->encode($argument);
 	my $got = call('Runtime.evaluate', expression => "(async (given) => { $code })($given)",
 		awaitPromise => JSON::PP::true, returnByValue => JSON::PP::true);
@@ -81,7 +84,7 @@ sub js
 sub open_page
 {
 	my ($fragment) = @_;
-	alarm 180;
+	set_guard();
 	for my $url ('about:blank', "$page_url#$fragment")
 	{
 		# Scripts that run in a page while it is replaced may get no answer.
@@ -239,7 +242,7 @@ document.body.append(Object.assign(new Image(), { src: 'http://127.0.0.1:9/' }))
 const button = document.body.appendChild(document.createElement('button'));
 button.setAttribute('onclick', 'document.title = "run"');
 button.click();
-for (let tries = 0; refused.length < 3 && tries < 6000; tries++) await new Promise((resolve) => setTimeout(resolve, 10));
+while (refused.length < 3) await new Promise((resolve) => setTimeout(resolve, 10));
 return refused.sort().join(' ');
 JS
 

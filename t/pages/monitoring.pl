@@ -93,19 +93,18 @@ is(grep({ /later/ } keys %{ measured($generators) }), 2, 'that of another role a
 
 # A transaction that holds readers back, here of a generator that was used at least a second before.
 query('ALTER SEQUENCE events_id_seq CACHE 2 OWNED BY events.id');
-my $writer = $node->background_psql('shop');
-$writer->query_safe(q(BEGIN; INSERT INTO events (name) VALUES ('a'); SELECT pg_sleep(1)));
+my $writer = open_session($node->connstr('shop'));
+ask_safe($writer, q(BEGIN; INSERT INTO events (name) VALUES ('a'); SELECT pg_sleep(1);));
 is(join(' ', map { $_->{is_owned} } @{ measured($generators) }{qw(public.events_id_seq ids.shardid_seq)}), '1 0', 'one is owned by a column');
 my ($held_back, $free) = map { $_->{seconds_held_back} } @{ measured($generators) }{ 'public.events_id_seq', 'ids.shardid_seq' };
 is($held_back >= 1 && $held_back < 600 && "$free", '0', "readers of one generator are held back for $held_back s");
-$writer->query_safe('COMMIT');
-$writer->quit;
+ask_safe($writer, 'COMMIT;');
+close_session($writer);
 is(measured($generators)->{'public.events_id_seq'}{seconds_held_back}, 0, 'until it commits');
-my $owner = $node->background_psql('shop');
-$owner->query_safe('BEGIN; ALTER SEQUENCE events_id_seq INCREMENT BY 1');
+my $owner = open_session($node->connstr('shop'));
+ask_safe($owner, 'BEGIN; ALTER SEQUENCE events_id_seq INCREMENT BY 1;');
 like(($node->psql('shop', $generators, extra_params => [ '-U', 'shardid_monitor' ]))[2], qr/lock timeout/, 'an open ALTER SEQUENCE lets the query fail');
-$owner->query_safe('ROLLBACK');
-$owner->quit;
+close_session($owner);
 # A lease: held, refused by its registry, released.
 query(registry_here() . <<'SQL');
 SELECT shardid_lease.create_id_space('shop');

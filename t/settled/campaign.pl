@@ -3,7 +3,6 @@
 # failover to a synchronous standby. An idle generator that is ahead of the clock delivers its last row by the second
 # poll. SHARDID_SEED repeats the scripts of a run.
 use Docs;
-use Session;
 use ShardidTest;
 
 my $seed = $ENV{SHARDID_SEED} || time;

@@ -1,7 +1,6 @@
 # Leased generators: settled_below is right for a window that begins minutes ahead of the clock, an idle generator
 # delivers its last row there, too, and no reader moves it out of its window.
 use Leases;
-use Session;
 use ShardidTest;
 
 my $clock = PostgreSQL::Test::Utils::tempdir() . '/clock';

@@ -1,6 +1,5 @@
 # Each rule of settled_below, by sessions that are led step by step: what holds it back, for how long, and what of it a
 # crash leaves.
-use Session;
 use ShardidTest;
 
 my $node = new_node('rules', "max_prepared_transactions = 10\nmax_locks_per_transaction = 10\nwal_writer_delay = 10s\nautovacuum = off\n");

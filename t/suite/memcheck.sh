@@ -35,7 +35,7 @@ our_errors() {
 mkdir "$reports"
 build_variant "$folder" '-O1 -g -fno-omit-frame-pointer -fwrapv'
 write_wrapper
-export TEMP_CONFIG=$folder/temp.conf PGCTLTIMEOUT=600 SERVER_PROGRAM=$SANDBOX/postgres
+export TEMP_CONFIG=$folder/temp.conf SERVER_PROGRAM=$SANDBOX/postgres
 start_cluster <<'CONF'
 max_prepared_transactions = 2
 autovacuum = off

@@ -55,8 +55,8 @@ sub parts_of { return query("SELECT count(*) FROM parts WHERE parent = 'planner.
 sub holding
 {
 	my ($sql) = @_;
-	my $session = $node->background_psql('postgres');
-	$session->query_safe("BEGIN; $sql");
+	my $session = open_session($node);
+	ask_safe($session, "BEGIN; $sql;");
 	return $session;
 }
 
@@ -89,7 +89,7 @@ my $killed = IPC::Run::start([ @planner, '-c', q{CALL shardid_admin.maintain_id_
 $node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE usename = 'planner' AND wait_event = 'advisory'}) or die;
 kill_node($node);
 $killed->finish;
-eval { $gate->quit };
+eval { close_session($gate) };
 start_again($node);
 is(parts_of('killed') . query(q{SELECT count(*) FROM pg_class WHERE relname ~ '^killed_\d+$'}), 22, 'a step that was killed has left nothing');
 is(call(q{'killed', '1 month', 5}) . parts_of('killed'), 6, 'and the next call makes the rest');
@@ -102,12 +102,12 @@ is(call(q{'locked', '1 month', 0, since => now() - '3 months'::interval}) . part
 my $vacuum = holding('LOCK TABLE ONLY planner.locked IN SHARE UPDATE EXCLUSIVE MODE');
 like(call(q{'locked', '1 month', 2}, '-clock_timeout=50ms'), qr/^WARNING:  55P03: could not get a lock.*DETAIL:  The lock is that of the table.*HINT:  The next call/s,
 	'a lock of the table is not had');
-$vacuum->quit;
+close_session($vacuum);
 my $writer = holding('INSERT INTO planner.users VALUES (1)');
 my $said = call(q{'locked', '1 month', 2, keep => '40 days'}, '-clock_timeout=50ms');
 is(() = $said =~ /WARNING:  55P03: could not get a lock for a partition of planner\.locked\n.*?DETAIL:  The commands are: CREATE TABLE/g, 2, 'nor one of what it refers to');
 unlike($said, qr/failed|ERROR/, 'which is no failure');
-$writer->quit;
+close_session($writer);
 is(call(q{'locked', '1 month', 2, keep => '40 days'}), '', 'the next call has all');
 # Twelve old partitions and a session that has read: others wait for one drop only, and not until a deadlock is looked for.
 table_of('read');
@@ -115,7 +115,7 @@ is(call(q{'read', '1 month', 0, since => now() - '12 months'::interval}) . parts
 my $reader = holding('SELECT count(*) FROM planner.read');
 $said = call(q{'read', '1 month', 0, keep => '1 day'});
 is(() = $said =~ /WARNING:  55P03: could not get a lock for a partition of planner\.read\n/g, 1, 'of the drops one is tried');
-$reader->quit;
+close_session($reader);
 is(call(q{'read', '1 month', 1, keep => '1 day'}) . parts_of('read'), 2, 'the next call drops all');
 
 # In a deadlock the call gives way, whoever began to wait first: it waits for 0.3 s, as seen above, and deadlock_timeout is
@@ -135,9 +135,9 @@ DO $$ BEGIN
 END $$
 SQL
 $node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE usename = 'planner' AND NOT granted}) or die;
-is($application->query(q{INSERT INTO planner.deadlock SELECT ids.id_lower_bound(now()), 2 RETURNING 'inserted'}), 'inserted', 'a session that waits for the call gets in before the reader has ended');
-$reader->quit;
-$application->quit;
+is(ask($application, q{INSERT INTO planner.deadlock SELECT ids.id_lower_bound(now()), 2 RETURNING 'inserted';}), 'inserted', 'a session that waits for the call gets in before the reader has ended');
+close_session($reader);
+close_session($application);
 ok($dropping->finish, 'then the call drops the partition');
 query('ALTER ROLE planner RESET deadlock_timeout');
 
@@ -162,7 +162,7 @@ my ($detach, $drop) = split /\n/, as_planner(q{SELECT shardid_admin.id_partition
 is("$detach; $drop", 'ALTER TABLE planner.killed DETACH PARTITION planner.killed_200001 CONCURRENTLY; DROP TABLE planner.killed_200001', 'an old partition');
 run_log([ @planner, '-c', q{SET lock_timeout = '50ms'}, '-c', $detach ]);
 is(query(q{SELECT count(*) FROM parts WHERE pending}), 1, 'a DETACH that was canceled');
-$reader->quit;
+close_session($reader);
 is(call(q{'killed', '1 month', keep => '5 years'}), '', 'is brought to its end');
 is(query(q{SELECT count(*) FROM pg_class WHERE relname = 'killed_200001'}), 0, 'and the table is dropped');
 
@@ -229,13 +229,13 @@ query(q{CREATE PUBLICATION of_counted FOR TABLE planner.counted WITH (publish_vi
 as_planner('CREATE TRIGGER newer AFTER DELETE ON counted_rest_1 FOR EACH ROW EXECUTE FUNCTION count_rows()');
 $moving =~ s/^BEGIN;\n//;
 my ($until_moved, $then) = $moving =~ /^(.*FROM moved)(.*)$/s;
-my $moving_them = $node->background_psql('postgres', extra_params => [ '-U', 'planner' ]);
-$moving_them->query_safe("BEGIN; $until_moved");
+my $moving_them = open_session($node, '-U', 'planner');
+ask_safe($moving_them, "BEGIN; $until_moved;");
 my $beside = (psql_of(q{SET lock_timeout = '100ms';
 	INSERT INTO counted SELECT ids.id_lower_bound(now() + '4 months'::interval)}))[1];
 like($beside, qr/canceling statement due to lock timeout/, 'no other session inserts while triggers are off');
-$moving_them->query_safe(substr $then, 1);
-$moving_them->quit;
+ask_safe($moving_them, substr($then, 1) . ';');
+close_session($moving_them);
 is(query('SELECT rows, fired FROM planner.counter'), '50|0', 'rows that move fire no trigger');
 is(query($triggers), $triggers_before, 'all triggers are as before');
 is(query(q{SELECT string_agg(concat_ws(' ', c.tgname, c.tgenabled), ', ' ORDER BY c.tgname) FROM pg_trigger c

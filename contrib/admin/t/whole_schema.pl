@@ -51,8 +51,8 @@ for my $version (sort keys %look)
 	$node->safe_psql('postgres', 'CREATE DATABASE shop OWNER shop_owner');
 	on('GRANT CREATE ON SCHEMA public TO shop_owner', $superuser);
 	on($tables);
-	my $old = $node->background_psql('shop', on_error_stop => 0, extra_params => [ '-U', 'app' ]);
-	my $pid_of_old = $old->query_safe('SELECT pg_backend_pid()');
+	my $old = open_session($node->connstr('shop'), '-U', 'app');
+	my $pid_of_old = ask($old, 'SELECT pg_backend_pid();');
 	# The role that inserts lacks all rights: the commands of the switch contain them.
 	install($version, qr/^(?:GRANT|CALL) .*\n/m);
 	like(on(block('old-sessions'), $superuser), qr/^$pid_of_old\|app\|/m, "$version: a session that is older is listed");
@@ -72,9 +72,8 @@ for my $version (sort keys %look)
 	repeated($version eq 'extension' ? $switch : "BEGIN;\n$switch;\nCOMMIT");
 	is(on($look =~ s/^SELECT (.*);/SELECT count(*) FROM $1 c WHERE c !~ '^--'/mr), 0, "$version: then nothing is left to do");
 	$wait_for_more->();
-	my $answer = $old->query($inserts[0]) . $old->{stderr};
-	like($answer, $version eq 'extension' ? qr/no shard is set/ : qr/^\d{18,}$/, "$version: it can insert only without a setting");
-	$old->quit;
+	like(ask($old, "$inserts[0];"), $version eq 'extension' ? qr/no shard is set/ : qr/^\d{18,}$/, "$version: it can insert only without a setting");
+	close_session($old);
 	repeated(command_of('migrating.md', 'SELECT command FROM ids.way_back'));
 	$wait_for_more->();
 	finish_clients($_, 1) for values %clients;

@@ -36,10 +36,10 @@ is(held('a') . '|' . held('b'), '|0 postgres', 'which has granted it');
 
 $member->safe_psql('postgres', 'CREATE ROLE reader; SET ROLE app; CREATE SEQUENCE changes; GRANT USAGE ON SEQUENCE changes TO reader');
 is(lease($member, 'brief', 'changes', shard => 10), 10, 'a lease of shard 10');
-my @sessions = map { $member->background_psql('postgres', on_error_stop => 0) } 1 .. 3;
-my $ids_of = sub { my ($session, $call) = @_; return $session->query("SELECT next_id($call) FROM generate_series(1, 300)") };
+my @sessions = map { open_session($member) } 1 .. 3;
+my $ids_of = sub { my ($session, $call) = @_; return ask($session, "SELECT next_id($call) FROM generate_series(1, 300);") };
 my $shards_of = sub { return join ' ', sort keys %{ { map { (($_ >> 10) & 8191) => 1 } split /\n/, $_[0] } } };
-$_->query_safe("\\set VERBOSITY verbose\nSET ROLE reader; BEGIN") for @sessions;
+ask_safe($_, "\\set VERBOSITY verbose\nSET ROLE reader; BEGIN;") for @sessions;
 for (@sessions)
 {
 	my $ids = $ids_of->($_, "generator => 'changes'");
@@ -51,24 +51,21 @@ $member->safe_psql('postgres', q(SELECT raise_generator('changes', id_lower_boun
 # Both calls wait for these transactions, after they have done their work.
 begin_call("release_shard('changes')");
 await_event('it is released', sub { state_of_10() eq 'released' });
-$sessions[2]->query_safe('SAVEPOINT before');
+ask_safe($sessions[2], 'SAVEPOINT before;');
 for my $time ('after its window', 'and again')
 {
-	$ids_of->($sessions[2], "generator => 'changes'");
-	like($sessions[2]->{stderr}, qr/55000: .*has released its lease/, "$time a transaction that is still open learns that");
-	$sessions[2]->{stderr} = '';
-	$sessions[2]->query('ROLLBACK TO before');
+	like($ids_of->($sessions[2], "generator => 'changes'"), qr/55000: .*has released its lease/, "$time a transaction that is still open learns that");
+	ask_safe($sessions[2], 'ROLLBACK TO before;');
 }
 begin_call("lease_shard('brief', 'registry', 'changes', 15)");
 await_event('and has a lease of shard 15', sub { held('a') =~ /\b15 postgres/ });
 is($member->safe_psql('other', q(SET ROLE app; CREATE SEQUENCE has_10; SELECT shardid_lease.lease_shard('brief', 'registry', 'has_10', 10))), 10, 'another member leases shard 10');
 my $beside = start_drawing($member, 'has_10', dbname => 'other');
-$ids_of->($sessions[0], "10, 'changes'");
-like($sessions[0]->{stderr}, qr/55000: .*another shard\nDETAIL:  Its shard is 15, and this call asks for ids of shard 10/, 'a call for shard 10 is refused');
+like($ids_of->($sessions[0], "10, 'changes'"), qr/55000: .*another shard\nDETAIL:  Its shard is 15, and this call asks for ids of shard 10/, 'a call for shard 10 is refused');
 my $ids = $ids_of->($sessions[1], "generator => 'changes'");
 is($shards_of->($ids), 15, 'a call without a shard has the new one');
 all_ids([ split /\n/, $ids ]);
-$_->quit for @sessions;
+close_session($_) for @sessions;
 $_->finish for @calls;
 finish_drawing($beside);
 

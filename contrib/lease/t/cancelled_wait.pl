@@ -2,7 +2,6 @@
 # standby, because the wait was cancelled, a member stores nothing, and generates nothing that the promoted standby does
 # not know. Neither does it store an answer that an error follows.
 use Leases;
-use Session;
 use ShardidTest;
 
 my $registry = new_registry('registry', "autovacuum = off\nwal_keep_size = 64MB\n", allows_streaming => 1);
@@ -55,7 +54,7 @@ sub cancelled
 	my ($statement) = @_;
 	my ($said, $cancels) = ('', 0);
 	my $call = IPC::Run::start([ 'psql', '-XAtq', '-v', 'VERBOSITY=verbose', '-d', $member->connstr('a'), '-c', 'SET ROLE app', '-c', $statement ],
-		'<', \undef, '>', \$said, '2>&1', IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
+		'<', \undef, '>', \$said, '2>&1', guard($statement));
 	while (runs($call))
 	{
 		$cancels += ask($canceller, q(SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND usename = 'member';));

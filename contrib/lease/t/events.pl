@@ -70,15 +70,15 @@ for my $place ('nowhere', 'shardid_lease.granted_shard', 'pg_authid')
 	lease($member, 'orders', 'ids', dbname => 'victim');
 	draws('ids', dbname => 'victim');
 	$member->safe_psql('victim', q(SELECT setval('ids', 1)));
-	my $locker = $registry->background_psql('postgres');
-	$locker->query_safe("BEGIN; LOCK $place IN ACCESS EXCLUSIVE MODE") if $place ne 'nowhere';
+	my $locker = open_session($registry);
+	ask_safe($locker, "BEGIN; LOCK $place IN ACCESS EXCLUSIVE MODE;") if $place ne 'nowhere';
 	kill 'STOP', @frozen = processes_of($registry) if $place eq 'nowhere';
 	like(draw_one($member, 'ids', dbname => 'victim', settings => 'SET shardid_lease.timeout = 0;'), qr/55000|57P03/, "waiting at $place: no window");
 	is(workers_of($member), 1, 'a worker is at work');
 	# It fails if others do not leave the database within five seconds.
 	is(error_of($member, 'postgres', 'DROP DATABASE victim'), 'no error', 'DROP DATABASE');
 	kill 'CONT', @frozen;
-	$locker->quit;
+	close_session($locker);
 }
 
 # --- DROP EXTENSION under load: no server crashes, and without leases a generator draws as before.

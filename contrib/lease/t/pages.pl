@@ -84,7 +84,7 @@ sub start_script
 {
 	my ($script, $node, $role, $out, $err) = @_;
 	local @ENV{qw(PGHOST PGPORT PGUSER)} = ($node->host, $node->port, $superuser);
-	return IPC::Run::start([ 'sh', "examples/patroni/$script", 'on_role_change', $role, 'cluster' ], '>', $out, '2>', $err, IPC::Run::timeout(180));
+	return IPC::Run::start([ 'sh', "examples/patroni/$script", 'on_role_change', $role, 'cluster' ], '>', $out, '2>', $err, guard($script));
 }
 $old->backup('base');
 my $member = PostgreSQL::Test::Cluster->new('standby');

@@ -2,7 +2,6 @@
 # the registry is down.
 use List::Util 'sum';
 use Leases;
-use Session;
 use ShardidTest;
 
 my $registry = new_registry('registry');

@@ -31,8 +31,8 @@ SQL
 }
 
 # One session continues with the window that it has in memory, another reads it anew.
-my $session = $node->background_psql('postgres');
-sub drawn { return $session->query_safe("SELECT next_id() >> $bits") }
+my $session = open_session($node);
+sub drawn { return ask_safe($session, "SELECT next_id() >> $bits;") }
 sub drawn_anew { return query("SELECT next_id() >> $bits") }
 
 my ($first, $window) = (drawn(), window());
@@ -64,29 +64,28 @@ my $set_back = sub { query("SELECT setval('shardid_seq', (SELECT last_value - 10
 goes_on_later('set back', $set_back, \&drawn);
 goes_on_later('set back again', $set_back, \&drawn);
 goes_on_later('set back, and drawn by another session', $set_back, \&drawn_anew);
-$session->quit;
+close_session($session);
 goes_on_later('the server restarted', sub { $node->restart }, \&drawn_anew);
-$session = $node->background_psql('postgres');
+$session = open_session($node);
 goes_on_later('started anew', sub { query('ALTER SEQUENCE shardid_seq RESTART') }, \&drawn);
 is(sqlstate('BEGIN; ALTER SEQUENCE shardid_seq RESTART; SELECT next_id()'), '55000',
 	'not drawn from storage whose page leaves no mark in WAL: wal_level is minimal');
-$session->quit;
+close_session($session);
 goes_on_later('the server crashed', sub { $node->stop('immediate'); $node->start }, \&drawn_anew);
 
 # The registry has granted the shard to another holder, whose window begins where this one ends.
 query(q(SELECT shardid_lease.lease_shard('short', 'here', generator => 'short_seq')));
 is(sqlstate("SELECT next_id(0, 'short_seq', shard_bits => 12)"), '55000', 'no other layout, for its first id either');
-$session = $node->background_psql('postgres', on_error_stop => 0);
-$session->query_safe(q(\set VERBOSITY sqlstate));
-my $draw = "SELECT max(next_id(0, 'short_seq') >> $bits) FROM generate_series(1, 3)";
-like(my $most = $session->query($draw), qr/^\d+$/, 'there is a window');
+$session = open_session($node, '-v', 'VERBOSITY=sqlstate');
+my $draw = "SELECT max(next_id(0, 'short_seq') >> $bits) FROM generate_series(1, 3);";
+like(my $most = ask($session, $draw), qr/^\d+$/, 'there is a window');
 my $until = query(<<'SQL');
 UPDATE shardid_lease.granted_shard
 SET origin = gen_random_uuid()::text, place = 'other', incarnation = 'other', until_ms = until_ms + 3600000, serial = serial + 1
 WHERE space = 'short' RETURNING until_ms - 3600000
 SQL
-$session->query_safe(q(SET shardid_lease.timeout = '100 ms'));
-await_event('it ends', sub { my $time = $session->query($draw); return 1 unless $time =~ /^\d+$/; $most = $time; return 0 });
+ask_safe($session, q(SET shardid_lease.timeout = '100 ms';));
+await_event('it ends', sub { my $time = ask($session, $draw); return 1 unless $time =~ /^\d+$/; $most = $time; return 0 });
 cmp_ok($most, '<', $until, 'no id is beyond it');
 my ($refused, $state) = ("SET shardid_lease.timeout = '100 ms'; SELECT next_id(0, 'short_seq')");
 for my $calls ($refused, "$refused FROM generate_series(1, 100)")
@@ -95,7 +94,7 @@ for my $calls ($refused, "$refused FROM generate_series(1, 100)")
 	await_event('an answer', sub { ($state = sqlstate($calls)) ne '57P03' });
 	is($state, '55000', 'then there are none, nor many');
 }
-$session->quit;
+close_session($session);
 
 # A release is not rolled back with its transaction.
 query('BEGIN; SELECT shardid_lease.release_shard(); ROLLBACK');

@@ -68,7 +68,7 @@ sub call_all
 	my @calls = calls_of($role);
 	cmp_ok(scalar @calls, '>', 5, "$role: " . @calls . ' calls');
 	my $sql = join '', "SET statement_timeout = '60s'; SET shardid_lease.timeout = 0;\n", $setup, map { "$_;\n" } @calls;
-	$node->psql('postgres', $sql, extra_params => [ '-U', $role ], on_error_stop => 0, timeout => 900);
+	$node->psql('postgres', $sql, extra_params => [ '-U', $role ], on_error_stop => 0, timeout => $PostgreSQL::Test::Utils::timeout_default);
 	return;
 }
 

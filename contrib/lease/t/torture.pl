@@ -46,7 +46,7 @@ sub run_round
 	my $first = $fleet->{members}[0];
 	my $must_be_first = $faults{$kind}{old} || $faults{$kind}{small} && rand() < 0.9;
 	my $place = $fleet->any_place($must_be_first ? sub { $_[0]{node} == $first } : undef);
-	local $SIG{ALRM} = sub { die "a round does not end\n" };
+	local $SIG{ALRM} = sub { die guard_said("a round\n") };
 	alarm 10 * $patience;
 	$fleet->load(4, map { $fleet->any_place(sub { $_[0] != $place }) } 1 .. 2);
 	$fleet->load(8, $place);

@@ -38,7 +38,7 @@ for (@all)
 	my @statements = ('SET ROLE app', "SET application_name = '$_->{generator}'", $settings_of{ $_->{way} } // (), sprintf "SELECT shardid_lease.$call_of{$_->{call}}[0]", $_->{generator});
 	$_->{said} = '';
 	$_->{session} = IPC::Run::start([ 'psql', '-Xq', '-v', 'VERBOSITY=verbose', '-d', $member->connstr('postgres'), map { ('-c', $_) } @statements ],
-		'<', \'', '>', \$_->{said}, '2>&1', IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
+		'<', \'', '>', \$_->{said}, '2>&1', guard($_->{generator}));
 }
 my $waiting = q(FROM pg_stat_activity WHERE application_name ~ '_(cancel|terminate)$' AND state = 'active' AND query ~ 'shardid_lease');
 await_event('calls wait', sub { on_member("SELECT count(*) $waiting") == 6 });
@@ -62,8 +62,8 @@ kill 'CONT', @silent;
 
 # --- The registry answers again: each call succeeds, also beside who only reads, and no shard is granted twice.
 
-my $reader = $member->background_psql('postgres', on_error_die => 1);
-$reader->query_safe('BEGIN; ' . join ' ', map { "SELECT last_value FROM $_->{generator};" } @all);
+my $reader = open_session($member);
+ask_safe($reader, join ' ', 'BEGIN;', map { "SELECT last_value FROM $_->{generator};" } @all);
 on_member(join ' ', 'SET ROLE app;', map { sprintf <<"SQL", ($_->{generator}) x 2 } @all);
 SELECT shardid_lease.$call_of{$_->{call}}[0]
 WHERE NOT EXISTS (SELECT FROM shardid_lease.shard_leases WHERE generator = '%s'::regclass AND state = 'released');
@@ -72,21 +72,21 @@ is(on_member('SELECT state, count(*) FROM shardid_lease.shard_leases GROUP BY 1 
 my (undef, $ids, $errors) = $member->psql('postgres', join(' ', map { "SELECT next_id(generator => '$_->{generator}');" } @all), on_error_stop => 0);
 is(join(' ', scalar(() = $ids =~ /^\d+$/mg), scalar(() = $errors =~ /has released its lease/g)), '8 4', 'and all draw that may');
 all_ids([ split /\n/, $ids ]);
-$reader->quit;
+close_session($reader);
 # Shards that were released early are leased again by now.
 is($registry->safe_psql('postgres', q(SELECT count(*) FROM shardid_lease.granted_shard WHERE state = 'held')), 8, 'no shard is held without a generator');
 
 # --- A transaction that has drawn, and is idle: others draw after a takeover, and are refused at once after a release.
 
 my $generator = 'take_over_shard_cancel';
-my $idle = $member->background_psql('postgres', on_error_die => 1);
-$idle->query_safe("BEGIN; SELECT next_id(generator => '$generator')");
+my $idle = open_session($member);
+ask_safe($idle, "BEGIN; SELECT next_id(generator => '$generator');");
 on_member("SET ROLE app; SELECT shardid_lease.take_over_shard('$generator')");
 like(draw_one($member, $generator), qr/^\d+$/, 'taken over behind an idle transaction: others draw');
 like(error_of($member, 'postgres', "SET ROLE app; SET shardid_lease.timeout = '3s'; SELECT shardid_lease.release_shard('$generator')"),
 	qr/ERROR:  55006: a transaction can still generate ids of .*release_shard\(\) need not be called again/s, 'released behind an idle transaction: it says so');
 like(error_of($member, 'postgres', "SET statement_timeout = '60s'; SELECT next_id(generator => '$generator')"), qr/has released its lease/, 'others are refused at once');
-$idle->quit;
+close_session($idle);
 
 no_id_comes_twice('a silent registry');
 $_->stop for $member, $registry;

@@ -5,7 +5,6 @@
 use List::Util 'max';
 use Time::HiRes 'usleep';
 use Leases;
-use Session;
 use ShardidTest;
 
 my $registry = new_registry('registry');

@@ -69,18 +69,18 @@ my $advisory = q(FROM pg_locks WHERE locktype = 'advisory' AND objid = 7);
 my $reader = sleeping('BEGIN', 'SELECT last_value FROM ids.shardid_mark_63');
 my $gate = sleeping('SELECT pg_advisory_lock(7)');
 await("SELECT count(*) = 1 AND EXISTS (SELECT FROM pg_locks WHERE relation = 'ids.shardid_mark_63'::regclass::oid) $advisory AND granted");
-my $pause = $node->background_psql('portable');
-$pause->query_safe('SELECT pg_advisory_lock(8)');
+my $pause = open_session($node->connstr('portable'));
+ask_safe($pause, 'SELECT pg_advisory_lock(8);');
 my $session = starting(\my $drawn, map { ('-c', $_) } q(SELECT next_id(5)), 'BEGIN', q(SELECT next_id(5, 'orders')), 'SELECT pg_advisory_lock_shared(8)', q(SELECT next_id(5)), 'COMMIT');
 my $begun = starting(\my $late, '-c', "$draws FROM (SELECT pg_advisory_lock_shared(7) OFFSET 0) s");
 await(q(SELECT count(*) = 2 FROM pg_locks WHERE locktype = 'advisory' AND objid IN (7, 8) AND NOT granted));
 my $switching = starting(\my $said, '-U', $owner, '-f', 'contrib/portable/to_extension.sql');
 # The switch waits for the transaction, and tries again.
-$pause->query_safe(<<'SQL');
+ask_safe($pause, <<'SQL');
 DO $$ BEGIN WHILE NOT EXISTS (SELECT FROM pg_locks WHERE mode = 'ShareRowExclusiveLock' AND NOT granted) LOOP PERFORM pg_sleep(0.01); END LOOP; END $$;
 SELECT pg_advisory_unlock(8);
 SQL
-$pause->quit;
+close_session($pause);
 await(<<'SQL');
 SELECT pg_get_functiondef(p.oid) LIKE '%shardid.next_id%' AND EXISTS (
 	SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE 'DO%virtualxid%' OR wait_event = 'relation' AND query LIKE 'DROP SEQUENCE%')
@@ -113,8 +113,8 @@ query('GRANT UPDATE ON SEQUENCE orders TO app; GRANT USAGE, UPDATE ON SEQUENCE s
 
 # The extension and the portable functions never draw at the same time: the way back waits for statements that are
 # planned with the extension, and until they end all draws are refused.
-$gate = $node->background_psql('portable');
-$gate->query_safe('SELECT pg_advisory_lock(7)');
+$gate = open_session($node->connstr('portable'));
+ask_safe($gate, 'SELECT pg_advisory_lock(7);');
 my $drawing = starting(\$late, '-c', q(SELECT next_id(5, 'orders') FROM generate_series(1, 1) WHERE pg_advisory_lock_shared(7) IS NOT NULL));
 my $runs = q(SELECT count(*) > 0 FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'SELECT next_id%advisory%');
 await("$runs AND wait_event = 'advisory'");
@@ -123,8 +123,7 @@ await(q(SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE 'DO %JOIN sha
 my $closed = qr/sequence "ids.orders" has CYCLE/;
 like(said('-c', q(SELECT next_id(5, 'orders'))), $closed, 'until the way back has ended, nobody draws');
 is(query($runs), 't', 'while a statement runs that was planned with the extension');
-$gate->query_safe('SELECT pg_advisory_unlock(7)');
-$gate->quit;
+close_session($gate);
 $going_back->finish;
 is(query($runs), 'f', 'which is not before it has ended');
 $drawing->finish;

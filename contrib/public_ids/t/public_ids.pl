@@ -74,11 +74,11 @@ SET auto_explain.log_analyze = on; SET lock_timeout = '50ms';);
 my $calls = q(SELECT ids.public_id('order', id) FROM orders; SELECT * FROM orders WHERE id = ids.private_id('order', ids.public_id('order', id));
 EXPLAIN (ANALYZE, VERBOSE) SELECT ids.private_id('order', ids.public_id('order', 5)); SELECT ids.public_id('O', 5););
 my $from = -s $log;
-my $holder = $node->background_psql('shop');
-$holder->query_safe('BEGIN; SELECT ids.new_public_id_key()');
+my $holder = open_session($node->connstr('shop'));
+ask_safe($holder, 'BEGIN; SELECT ids.new_public_id_key();');
 my $said = refused("$loud SELECT ids.new_public_id_key();");
-$holder->query_safe('COMMIT');
-$holder->quit;
+ask_safe($holder, 'COMMIT;');
+close_session($holder);
 like($said, qr/55P03/, 'two keys at once: one waits');
 $said .= refused("\\set ON_ERROR_STOP off\n$loud SELECT ids.new_public_id_key(); SELECT ids.new_public_id_key(); SELECT ids.new_public_id_key(); $calls
 SET client_min_messages = log; $calls; INSERT INTO ids.public_id_keys (generation) VALUES (2);

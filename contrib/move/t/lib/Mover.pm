@@ -1,7 +1,6 @@
 # contrib/move/move_shard.py, for its tests: two servers, of which one has the shard, what the mover says, and sessions.
 package Mover;
 
-use Session;
 use ShardidTest;
 use Exporter 'import';
 
@@ -37,7 +36,7 @@ sub start_mover
 	my @args = map { ("--$_->[0]", $_->[1] =~ /=/ ? $_->[1] : address($_->[1])) } [ from => $from ], [ to => $to ];
 	$said = '';
 	return IPC::Run::start([ 'contrib/move/move_shard.py', '--patience', 600, @options, $command, 'shard5', @args ],
-		'>&', \$said, IPC::Run::timeout(10 * $PostgreSQL::Test::Utils::timeout_default));
+		'>&', \$said, guard("move_shard.py $command"));
 }
 
 # Returns how it ended.

@@ -762,8 +762,9 @@ BEGIN
     IF NOT returns THEN
         UPDATE shardid_lease.granted_shard g
         SET state = 'held', from_ms = new_from, serial = greatest(held.serial, seen) + 1, branch = space.branch, comment = NULL,
-            until_ms = CASE WHEN extends THEN greatest(held.until_ms, greatest(clock, drawn_at) + space.lease_ms)
-                ELSE new_from + space.lease_ms END,
+            -- A lease after the clock; a step ahead of it, as step_of() in src/core/window.hpp.
+            until_ms = greatest(held.until_ms, clock + space.lease_ms,
+                CASE WHEN extends THEN drawn_at ELSE new_from END + greatest(space.lease_ms / 32, 1000)),
             since = CASE WHEN held.state = 'held' AND held.incarnation = request->>'incarnation' THEN held.since
                 ELSE clock_timestamp() END,
             role = CASE WHEN own AND held.state = 'held' THEN shardid_lease.role_ref(shardid_lease.role_oid(held.role))
@@ -1156,7 +1157,7 @@ BEGIN
         epoch_ms := NULL;
     END;
     IF (epoch_ms BETWEEN -most_ms AND most_ms AND 0 <= from_ms AND from_ms < until_ms AND until_ms <= most_ms
-            AND lease_ms BETWEEN 1 AND until_ms - from_ms AND serial BETWEEN 0 AND most_ms
+            AND lease_ms BETWEEN 1 AND 6 * 3600 * 1000 AND serial BETWEEN 0 AND most_ms
             AND shard_bits BETWEEN 0 AND 31 AND sequence_bits BETWEEN 0 AND 32 - shard_bits
             AND shard BETWEEN 0 AND (1::bigint << shard_bits) - 1
             AND length(registry) <= 100 AND length(receipt) <= 1000) IS NOT TRUE THEN

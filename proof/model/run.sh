@@ -196,7 +196,7 @@ overlap    lease BUG=NO_TARGET CHANGES=1 $restores: registry_was_moved() after a
 overlap    lease BUG=NO_SERIAL CHANGES=1 $restores: a receipt that the registry cannot know is ignored
 overlap    lease BUG=NO_OTHER_BRANCH CHANGES=2 $restores: the snapshot is from before registry_was_restored()
 stopped    lease BUG=NO_BRANCH CHANGES=1 $restores: after registry_was_restored() the first renewal stops the space
-overlap    lease BUG=BELIEVES_CLOCK CHANGES=1 $restores: a lost window ends after the registry's rows and clock
+stopped    lease BUG=BELIEVES_CLOCK CHANGES=1 $restores: a lost window ends after the registry's rows and clock
 overlap    lease BUG=NO_COMMITTED HEARD CHANGES=1 $restores: a grant sees an older not_before
 overlap    lease BUG=NO_OLD_WINDOW RESTORE CHANGES=1 $registry: a window from before not_before is extended
 overlap    lease BUG=NO_FROM $registry: a window begins as requested, and a copy has a clock that is behind

@@ -260,23 +260,29 @@ void check_draw_in(Widths l, const Window &window, std::uint64_t last, std::uint
     }
 }
 
-// A session asks for the next window half a lease before this one's end, or up to a sixteenth of a
-// lease earlier, but never before this one's start.
-void check_ask_from(const Window &window, std::uint64_t lease, std::uint64_t session) {
+// A session asks half a lease before the window's end, or up to a sixteenth of a lease earlier; and
+// before a tick that is ahead of the clock comes to the end. Only then does it gain by it.
+void check_ask_from(const Window &window, std::uint64_t lease, std::uint64_t session,
+                    std::uint64_t now, std::uint64_t time) {
     const std::uint64_t at = ask_from(window, lease, session);
-    REQUIRE(at >= window.from && at <= window.until);
-    REQUIRE(lease < 2 || at < window.until);
+    REQUIRE(at <= window.until);
     const Wide ahead = Wide{window.until} - at;
-    REQUIRE(ahead >= lease / 2 && 16 * ahead <= 9 * Wide{lease});
+    REQUIRE((ahead >= lease / 2 || at == 0) && 16 * ahead <= 9 * Wide{lease});
     // Sessions do not ask at the same time.
-    if (lease >= ask_steps * ask_steps && window.until - window.from >= lease)
+    if (lease >= ask_steps * ask_steps && window.until >= lease)
         REQUIRE(at != ask_from(window, lease, session + 1));
+    const Wide extended = std::max(Wide{now} + lease, Wide{time} + step_of(lease));
+    if (asks_at(window, lease, at, now, time))
+        REQUIRE(lease == 0 || extended > window.until);
+    else
+        REQUIRE(Wide{now} + lease / 2 < window.until &&
+                Wide{time} + step_of(lease) / 2 < window.until);
 }
 
 void check_ask(Random &source) {
-    const std::uint64_t until = source.up_to(UINT64_MAX);
-    const std::uint64_t length = source.up_to(until);
-    check_ask_from({until - length, until}, source.up_to(length), source.up_to(UINT64_MAX));
+    const std::uint64_t until = source.up_to(UINT64_MAX - 1) + 1;
+    check_ask_from({source.below(until), until}, source.up_to(until), source.up_to(UINT64_MAX),
+                   source.up_to(UINT64_MAX), source.below(until));
 }
 
 // The last positive id, and how many ticks are left, counted one by one if they are few.
@@ -678,9 +684,10 @@ void every_small_window(Widths l, std::uint64_t base) {
     const std::uint64_t first_last = base < max_drawn_time(l) ? base : max_drawn_time(l) - 1;
     for (std::uint64_t from = base; from <= base + span; ++from) {
         for (std::uint64_t until = from; until <= base + span; ++until) {
-            for (std::uint64_t lease = 0; lease <= until - from; ++lease)
+            for (std::uint64_t lease = 0; from < until && lease <= 3000; lease += 1 + lease / 2)
                 for (std::uint64_t session = 0; session <= ask_steps; ++session)
-                    check_ask_from({from, until}, lease, session);
+                    for (std::uint64_t now = 0; now <= until; now = 2 * now + 1)
+                        check_ask_from({from, until}, lease, session, now, from);
             for (std::uint64_t last = make_tick(l, first_last, 0);
                  last <= max_tick(l) && tick_time(l, last) <= base + span; ++last)
                 for (std::uint64_t now = base; now <= base + span; ++now)

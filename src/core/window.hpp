@@ -34,17 +34,28 @@ constexpr std::uint64_t first_tick_of(Widths widths, std::uint64_t time) {
     return time > max_drawn_time(widths) ? UINT64_MAX : make_tick(widths, time, 0);
 }
 
+// A grant or an extension ends a lease after the clock of who asks; but at least this long after
+// the window's beginning, or after the last tick, where that is ahead of the clock.
+constexpr std::uint64_t step_of(std::uint64_t lease) {
+    return lease / 32 < 1000 ? 1000 : lease / 32;
+}
+
 // All sessions of a database have one window, and one of them is enough to ask: so each begins at a
-// time of its own, within a sixteenth of a window's length before half of it is left.
+// time of its own, within a sixteenth of a lease before half of one is left.
 inline constexpr std::uint64_t ask_steps = 16;
 
-// The time from which a session asks for a longer window while there is no need to wait for it. A
-// grant is of this length, and windows grow. REQUIRED: length <= until - from.
-constexpr std::uint64_t ask_from(const Window &window, std::uint64_t length,
-                                 std::uint64_t session) {
-    const std::uint64_t before_half = length / ask_steps * (session % ask_steps) / ask_steps;
-    const std::uint64_t ahead = length / 2 + before_half;
-    return window.until - ahead > window.from ? window.until - ahead : window.from;
+// The clock from which a session asks for a longer window while there is no need to wait for it.
+constexpr std::uint64_t ask_from(const Window &window, std::uint64_t lease, std::uint64_t session) {
+    const std::uint64_t before_half = lease / ask_steps * (session % ask_steps) / ask_steps;
+    const std::uint64_t ahead = lease / 2 + before_half;
+    return window.until > ahead ? window.until - ahead : 0;
+}
+
+// Whether it asks, having drawn at this time: from that clock on, or when a tick that is ahead of
+// the clock is near the window's end. REQUIRED: time < until.
+constexpr bool asks_at(const Window &window, std::uint64_t lease, std::uint64_t look_at,
+                       std::uint64_t now, std::uint64_t time) {
+    return now >= look_at || window.until - time <= step_of(lease) / 2;
 }
 
 // The first tick that a session does not draw without looking at its bounds: from `look_at` on, or

@@ -284,6 +284,11 @@ inline check(i) {
 #define comes_back(i) (stays(i) && q[i].kind != TAKE_OVER && t[r].holder != q[i].who && \
     (t[r].starts & started(q[i].who)) && BUG != NO_STARTS)
 
+/* A window ends a lease from now, or a step after its beginning, or after what was drawn in it, if that is later. */
+inline end(after, idle) {
+    raise(t[r].until, after + (idle -> 2 : 1))
+}
+
 /* idle: by the registry's clock the lease has expired. */
 inline grant(i, idle) {
     number = t[r].serial + STEP;
@@ -297,7 +302,7 @@ inline grant(i, idle) {
     fi;
     if
     :: !refused && extends(i) ->
-        raise(t[r].until, q[i].wanted + 1);
+        end(q[i].wanted, idle);
         granted = 1
     :: !refused && !extends(i) && may_take(i, idle) ->
         assert(!t[r].held || q[i].kind == TAKE_OVER || is_in_place(i) || (ANY_HOLDER && idle)); /* L2 */
@@ -315,7 +320,8 @@ inline grant(i, idle) {
         raise(t[r].from, (BUG == NO_FROM -> 0 : t[r].until));
         raise(t[r].from, below);
         lower(t[r].from, NEVER);
-        t[r].until = t[r].from + 1;
+        t[r].until = 0;
+        end(t[r].from, idle);
         t[r].held = 1;
         t[r].holder = q[i].who;
         t[r].lease = q[i].lease;

@@ -25,7 +25,7 @@ constexpr int64 pause_after_failure_ms = 500;
 constexpr int64 look_again_ms = 10;
 constexpr int64 ask_again_ms = 100;
 
-// How long after a session had the lease renewed, or saw that another session has, it looks again.
+// How long after a session had the lease renewed it looks again.
 constexpr uint64 renew_again_ms = 1000;
 
 constexpr int uuid_length = 36;
@@ -40,6 +40,7 @@ struct Lease {
     TimestampTz failed_at;     // when the last renewal failed; 0: it gave the window
     TimestampTz silent_since;  // and since when there was no answer; 0: there was one
     TimestampTz known_at;      // when that was
+    uint64 asked_at;           // when the session had the lease renewed, by its clock
 };
 
 Lease &lease_of(const Bounds &bounds) {
@@ -298,14 +299,23 @@ void wait_for_window(Bounds &bounds, Oid relid, const Attempt &attempt) {
     MemoryContextDelete(looks);
 }
 
+bool asks(const Bounds &bounds, uint64 now, uint64 last) {
+    return asks_at(bounds.window, lease_of(bounds).length_ms, bounds.look_at, now,
+                   tick_time(bounds.layout.widths, last));
+}
+
 void renew_window(Bounds &bounds, Oid relid, uint64 last) {
-    const uint64 time = tick_time(bounds.layout.widths, last);
-    look_again(bounds);
-    if (time < bounds.look_at)
+    Lease &lease = lease_of(bounds);
+    const uint64 now = time_at(bounds.layout.epoch_us, GetCurrentTimestamp());
+    if (now - lease.asked_at < renew_again_ms || !asks(bounds, now, last))
         return;
-    bounds.look_at = time + renew_again_ms;
-    if (!has_failed_lately(lease_of(bounds)))
-        run_worker(renewal_of(lease_of(bounds), relid, InvalidXLogRecPtr, last), 0);
+    look_again(bounds);
+    if (!asks(bounds, now, last))
+        return;
+    lease.asked_at = now;
+    bounds.look_at = Max(bounds.look_at, now + renew_again_ms);
+    if (!has_failed_lately(lease))
+        run_worker(renewal_of(lease, relid, InvalidXLogRecPtr, last), 0);
 }
 
 const LeaseKeeper keeper = {load, forget_lease_table, wait_for_window, renew_window};

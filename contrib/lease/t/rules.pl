@@ -1,17 +1,19 @@
 # Each rule that keeps the ids of a leased generator in its window, on one server that is registry and member: a
-# generator that was moved, restarted or created again draws in a later window, which is no further ahead of the clock than
-# the old one's rest; at a window's end it draws nothing; and it has one shard and one layout. (The registry's rules are
-# in sql/lease_registry.)
+# generator that was moved, restarted or created again draws in a later window, and the time by which it is then ahead of
+# the clock does not add up; at a window's end it draws nothing; and it has one shard and one layout. (The registry's
+# rules are in sql/lease_registry.)
+use List::Util 'max';
 use Leases 'registry_here';
 use ShardidTest;
 
 my $node = new_node('rules');
 $node->safe_psql('postgres', registry_here() . <<'SQL');
-SELECT shardid_lease.create_id_space('shop', max_ahead => '1 h'), shardid_lease.create_id_space('short', lease => '2 s');
+SELECT shardid_lease.create_id_space('shop', lease => '10 min', max_ahead => '12 min'), shardid_lease.create_id_space('short', lease => '2 s');
 CREATE SEQUENCE short_seq;
 SELECT shardid_lease.lease_shard('shop', 'here', shard => 5);
 SQL
-my ($lease, $bits) = (60_000, 13 + 10);
+my ($lease, $bits) = (600_000, 13 + 10);
+my $step = $lease / 32;
 sub query { return $node->safe_psql('postgres', $_[0]) }
 
 sub sqlstate
@@ -43,7 +45,8 @@ cmp_ok($window->{until} - $window->{from}, '>=', $lease, 'of a lease');
 is(query('SET shardid.shard_id = 7; SELECT id_shard(next_id()), id_shard(next_id(5))'), '5|5', 'its shard, whatever shardid.shard_id says');
 is(sqlstate("SELECT $_"), '55000', "no other shard or layout: $_") for 'next_id(6)', 'next_id(5); SELECT next_id(6)', 'next_ids(6, 10)', 'next_id(5, shard_bits => 12)';
 
-# After $change the old window is no longer valid: ids are in the next one.
+# After $change the old window is no longer valid: ids are in the next one. Ten changes at once take the generator a lease
+# and ten small steps ahead of the clock.
 my $ends = $window->{until};    # if the clock stood still
 sub goes_on_later
 {
@@ -55,8 +58,8 @@ sub goes_on_later
 	ok($time >= $after->{from} && $time < $after->{until}, "$what: an id in it");
 	cmp_ok(drawn_anew(), '>=', $before->{until}, "$what: nor does another session draw before it");
 	my $clock = query('SELECT id_lower_bound(clock_timestamp()) >> 23');
-	$ends = ($ends > $clock ? $ends : $clock) + $lease;
-	cmp_ok($after->{until}, '<=', $ends, "$what: it is a lease further");
+	$ends = max($ends + $step, $clock + $lease);
+	cmp_ok($after->{until}, '<=', $ends, "$what: it ends a lease from now, or a step after its beginning");
 	return;
 }
 
@@ -65,7 +68,7 @@ goes_on_later('set back', $set_back, \&drawn);
 goes_on_later('set back again', $set_back, \&drawn);
 goes_on_later('set back, and drawn by another session', $set_back, \&drawn_anew);
 close_session($session);
-goes_on_later('the server restarted', sub { $node->restart }, \&drawn_anew);
+goes_on_later("the server restarted, $_ times", sub { $node->restart }, \&drawn_anew) for 1 .. 6;
 $session = open_session($node);
 goes_on_later('started anew', sub { query('ALTER SEQUENCE shardid_seq RESTART') }, \&drawn);
 is(sqlstate('BEGIN; ALTER SEQUENCE shardid_seq RESTART; SELECT next_id()'), '55000',

@@ -85,10 +85,12 @@ new_sandbox() {
     fi
 }
 
+# Within a sandbox, what that has built is built as here.
 copy_tree() {
+    local without=(--exclude='*.o' --exclude='*.bc' --exclude='*.so')
     mkdir "$sandbox/tree" "$sandbox/out" "$sandbox/tmp"
-    tar -C "$top" --exclude=./.git --exclude=./deb --exclude=./failed --exclude='*.o' --exclude='*.bc' \
-        --exclude='*.so' -cf - . | tar -C "$sandbox/tree" -xf -
+    [[ -z ${SANDBOX:-} ]] || { without=() && ln -s "$SANDBOX/judge" "$sandbox/judge"; }
+    tar -C "$top" --exclude=./.git --exclude=./deb --exclude=./failed "${without[@]}" -cf - . | tar -C "$sandbox/tree" -xf -
     if [[ $(id -u) == 0 ]]; then
         chown -R "$user" "$sandbox"
     fi

@@ -7,7 +7,7 @@
 -- Nobody may draw by the extension while others draw by the portable functions, which have another lock. So the
 -- generators get CYCLE, with which both refuse to draw (55000), until all transactions that may yet draw by the
 -- extension have ended. They get it in the transaction that loads the portable functions: if that fails, nothing has
--- changed.
+-- changed. Until they have lost it, a comment on a function names them: if this is interrupted, the next run ends it.
 \set ON_ERROR_STOP on
 \set AUTOCOMMIT on
 \if :{?generators}
@@ -27,8 +27,8 @@ BEGIN;
 SELECT set_config('shardid_portable.schema', :'portable', true), set_config('client_min_messages', 'error', true),
        set_config('lock_timeout', '200ms', true) \g /dev/null
 
--- Those that defaults of columns pass to next_id, the default one, and what is the owner's and
--- has the last_value of one.
+-- Those that defaults of columns pass to next_id, the default one, what is the owner's and has the last_value of one,
+-- and those of a run that was interrupted.
 CREATE TEMPORARY TABLE shardid_generators AS
 SELECT s.oid::regclass AS generator, s.relowner
 FROM pg_class s JOIN pg_sequence q ON q.seqrelid = s.oid
@@ -36,6 +36,8 @@ WHERE s.relpersistence = 'p' AND NOT EXISTS (SELECT FROM pg_depend e WHERE e.cla
                                              AND e.objid = s.oid AND e.deptype = 'e')
   AND (s.oid = to_regclass(:'portable' || '.shardid_seq')
        OR s.oid = ANY (regexp_split_to_array(nullif(btrim(:'generators'), ''), '[[:space:]]+')::regclass[])
+       OR s.oid IN (SELECT to_regclass(closed) FROM to_regprocedure(:'portable' || '.shardid_set_shard(regclass)') f,
+                           unnest(obj_description(f, 'pg_proc')::text[]) closed)
        OR EXISTS (SELECT FROM pg_depend d JOIN pg_depend f USING (classid, objid) JOIN pg_proc p ON p.oid = f.refobjid
                   WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = s.oid AND classid = 'pg_attrdef'::regclass
                     AND f.refclassid = 'pg_proc'::regclass AND p.proname = 'next_id'
@@ -59,7 +61,7 @@ DECLARE
     owner oid := (SELECT proowner FROM pg_proc WHERE pronamespace = portable::regnamespace
                   AND proname = 'shardid_draw_any');
     those text;
-    generator regclass;
+    alteration text;
     is_done boolean := false;
 BEGIN
     IF owner IS NULL THEN
@@ -104,8 +106,14 @@ BEGIN
 
     FOR try IN 1 .. 100 LOOP
         BEGIN
-            FOR generator IN SELECT g.generator FROM shardid_generators g LOOP
-                EXECUTE format('ALTER SEQUENCE %s CYCLE', generator);
+            FOR alteration IN
+                SELECT format('ALTER SEQUENCE %s CYCLE', g.generator) FROM shardid_generators g
+                UNION ALL
+                -- There are marks if to_extension.sql was interrupted.
+                SELECT format('ALTER SEQUENCE %s NO CYCLE', m.oid::regclass) FROM pg_class m
+                WHERE m.relnamespace = portable::regnamespace AND m.relname ~ '^shardid_mark_[0-9]+$'
+            LOOP
+                EXECUTE alteration;
             END LOOP;
             is_done := true;
             EXIT;
@@ -117,6 +125,8 @@ BEGIN
         RAISE lock_not_available USING MESSAGE = 'a transaction that has generated ids does not end',
             DETAIL = 'Nothing is changed.', HINT = 'Run this again later.';
     END IF;
+    EXECUTE format('COMMENT ON FUNCTION %s.shardid_set_shard(regclass) IS %L', portable,
+                   (SELECT array_agg(g.generator) FROM shardid_generators g));
 END
 $$;
 
@@ -141,6 +151,7 @@ END
 $$;
 
 SELECT format('ALTER SEQUENCE %s NO CYCLE', generator) FROM shardid_generators \gexec
+COMMENT ON FUNCTION :portable.shardid_set_shard(regclass) IS NULL;
 DROP TABLE shardid_generators, shardid_drawers, shardid_others;
 \if :has_text
 SET search_path = :portable;

@@ -448,6 +448,7 @@ DECLARE
     until bigint;               -- the last one
     taken bigint[];
     has_ended boolean := false;
+    is_switched boolean := false;    -- by to_extension.sql
     setting text;
     max_lead_ms bigint := 86400000;
     lead_ms bigint;
@@ -476,6 +477,10 @@ BEGIN
             -- For their locks.
             PERFORM pg_sequence_last_value(generator), pg_sequence_last_value(mark);
             PERFORM pg_advisory_xact_lock(8316003854193786880 | (generator::oid::bigint & 63));
+            is_switched := (pg_sequence_parameters(mark)).cycle_option;
+            IF is_switched THEN
+                RAISE SQLSTATE 'SHID0';
+            END IF;
             last := pg_sequence_last_value(generator);
             marked := pg_sequence_last_value(mark);
             clock := floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - epoch_ms;
@@ -691,6 +696,12 @@ BEGIN
                 RAISE;
         END;
 
+        IF is_switched THEN
+            EXECUTE format('SELECT %s.shardid_draw_any($1, $2, $3, $4, $5, $6, $7, $8)',
+                           (SELECT c.relnamespace::regnamespace FROM pg_class c WHERE c.oid = mark))
+            INTO tick USING shard, generator, epoch, shard_bits, sequence_bits, wanted, raise_to, caller;
+            RETURN ARRAY[tick, tick];
+        END IF;
         IF tick IS NOT NULL THEN
             tick := tick + (wanted = 0)::int;
             RETURN ARRAY[((tick >> sequence_bits) << (shard_bits + sequence_bits)) | (shard::bigint << sequence_bits)

@@ -6,9 +6,9 @@
 -- indexes and checks refer to, and becomes a call of the extension's, which is put in its place when a statement is
 -- planned. The generators stay the same, and so does the default one.
 --
--- Altering the marks waits for every transaction that has generated ids with the portable functions. Sessions that call
--- next_id meanwhile wait for a mark, find it empty, and generate ids with the extension. It is tried again and again: a
--- transaction that uses several generators does not have to give way.
+-- Altering the marks waits for every transaction that has generated ids with the portable functions. Sessions that
+-- generate ids meanwhile wait for a mark, find that it is empty and has CYCLE, and generate them with the extension. It is
+-- tried again and again: a transaction that uses several generators does not have to give way.
 \set ON_ERROR_STOP on
 \set AUTOCOMMIT on
 BEGIN;
@@ -45,7 +45,7 @@ BEGIN
             HINT = format('Run this as %s.', owner::regrole);
     END IF;
 
-    -- What a session calls that has found a mark empty.
+    -- What a session calls that has found a mark so.
     EXECUTE format($replace$
         CREATE OR REPLACE FUNCTION %1$s.shardid_draw_any(
             shard int, generator regclass, epoch timestamptz, shard_bits int, sequence_bits int,
@@ -83,7 +83,7 @@ BEGIN
     FOR try IN 1 .. 100 LOOP
         BEGIN
             FOR n IN 0 .. 63 LOOP
-                EXECUTE format('ALTER SEQUENCE %s.shardid_mark_%s RESTART', portable, n);
+                EXECUTE format('ALTER SEQUENCE %s.shardid_mark_%s RESTART CYCLE', portable, n);
             END LOOP;
             is_done := true;
             EXIT;

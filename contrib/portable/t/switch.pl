@@ -1,6 +1,7 @@
 # contrib/portable/to_extension.sql and from_extension.sql: no code of other roles runs, nothing of theirs is changed, and a
-# script that is refused has changed nothing. Each waits for those that may still use the other version. make test-full does so
-# under load: no id is repeated, all increase, and objects that use the functions stay; also those of a dump.
+# script that is refused has changed nothing. Each waits for those that may still use the other version, and ends what it had begun
+# before it was interrupted. make test-full does so under load: no id is repeated, all increase, and objects that use the functions
+# stay; also those of a dump.
 use Portable;
 use ShardidTest;
 
@@ -74,18 +75,40 @@ ask_safe($pause, 'SELECT pg_advisory_lock(8);');
 my $session = starting(\my $drawn, map { ('-c', $_) } q(SELECT next_id(5)), 'BEGIN', q(SELECT next_id(5, 'orders')), 'SELECT pg_advisory_lock_shared(8)', q(SELECT next_id(5)), 'COMMIT');
 my $begun = starting(\my $late, '-c', "$draws FROM (SELECT pg_advisory_lock_shared(7) OFFSET 0) s");
 await(q(SELECT count(*) = 2 FROM pg_locks WHERE locktype = 'advisory' AND objid IN (7, 8) AND NOT granted));
-my $switching = starting(\my $said, '-U', $owner, '-f', 'contrib/portable/to_extension.sql');
+my ($marks_locked, $rest) = slurp_file('contrib/portable/to_extension.sql') =~ /^(.*?\n\$\$;\n)(.*)/s;
+my $switching = IPC::Run::start([ @psql, '-U', $owner ], '<pipe', \*FEED, '>', \my $said, '2>&1', IPC::Run::timer(600));
+FEED->autoflush(1);
+print FEED $marks_locked;
 # The switch waits for the transaction, and tries again.
 ask_safe($pause, <<'SQL');
 DO $$ BEGIN WHILE NOT EXISTS (SELECT FROM pg_locks WHERE mode = 'ShareRowExclusiveLock' AND NOT granted) LOOP PERFORM pg_sleep(0.01); END LOOP; END $$;
 SELECT pg_advisory_unlock(8);
 SQL
 close_session($pause);
-await(<<'SQL');
+# Those that wait for a mark when the marks change, and find that the extension has generated ids.
+await(q(SELECT count(*) = 64 FROM pg_locks WHERE relation::regclass::text LIKE '%shardid_mark_%' AND mode = 'ShareRowExclusiveLock' AND granted));
+my @waiting = (
+	'SELECT count(DISTINCT id) FROM next_ids(5, 3000) id', q(SELECT next_id(5, 'short', shard_bits => 22, sequence_bits => 0) > 0),
+	q(SELECT raise_generator('orders', id_lower_bound(now())) > 0));
+my @said_to = ('') x @waiting;
+@waiting = map { starting(\$said_to[$_], '-c', $waiting[$_]) } 0 .. $#waiting;
+await(q(SELECT count(*) = 3 FROM pg_locks WHERE locktype = 'relation' AND NOT granted));
+print FEED q(SELECT shardid.next_id(5, 'ids.shardid_seq'), shardid.next_id(5, 'ids.orders'), shardid.next_id(5, 'ids.short', shard_bits => 22, sequence_bits => 0) \g /dev/null), "\n";
+print FEED $rest;
+close FEED;
+$_->finish for @waiting;
+is_deeply(\@said_to, [ "3000\n", "t\n", "t\n" ], 'calls that waited for a mark go on with the extension');
+my $at_its_wait = <<'SQL';
 SELECT pg_get_functiondef(p.oid) LIKE '%shardid.next_id%' AND EXISTS (
 	SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE 'DO%virtualxid%' OR wait_event = 'relation' AND query LIKE 'DROP SEQUENCE%')
 FROM pg_proc p WHERE proname = 'next_id' AND pronamespace = 'ids'::regnamespace::oid AND pronargs = 5
 SQL
+await($at_its_wait);
+query(q(SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'ids_owner'));
+$switching->finish;
+like($said, qr/terminating connection/, 'it is interrupted, and run again');
+$switching = starting(\$said, '-U', $owner, '-f', 'contrib/portable/to_extension.sql');
+await($at_its_wait);
 query("SELECT pg_terminate_backend(pid) $advisory AND granted");
 await(q{SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE query LIKE '%OFFSET 0) s' AND wait_event IS DISTINCT FROM 'relation' AND pid <> pg_backend_pid())});
 query(q(SELECT pg_terminate_backend(pid) FROM pg_locks WHERE relation = 'ids.shardid_mark_63'::regclass::oid AND mode = 'AccessShareLock' AND pid <> pg_backend_pid()));
@@ -119,7 +142,13 @@ my $drawing = starting(\$late, '-c', q(SELECT next_id(5, 'orders') FROM generate
 my $runs = q(SELECT count(*) > 0 FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'SELECT next_id%advisory%');
 await("$runs AND wait_event = 'advisory'");
 my $going_back = starting(\$said, '-U', $owner, '-v', 'generators=ids.short', '-f', 'contrib/portable/from_extension.sql');
-await(q(SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE 'DO %JOIN shardid_others%'));
+$at_its_wait = q(SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE 'DO %JOIN shardid_others%');
+await($at_its_wait);
+query(q(SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'ids_owner'));
+$going_back->finish;
+like($said, qr/terminating connection/, 'it is interrupted, and run again, without the names of generators');
+$going_back = starting(\$said, '-U', $owner, '-f', 'contrib/portable/from_extension.sql');
+await($at_its_wait);
 my $closed = qr/sequence "ids.orders" has CYCLE/;
 like(said('-c', q(SELECT next_id(5, 'orders'))), $closed, 'until the way back has ended, nobody draws');
 is(query($runs), 't', 'while a statement runs that was planned with the extension');
@@ -206,6 +235,9 @@ $owner = 'Ids Owner';
 is(query(q(SELECT to_regclass('"Ids".shardid_mark_0') IS NULL AND to_regclass('ids.shardid_mark_0') IS NOT NULL)), 't', 'and not those beside');
 is(as_owner('from'), '', 'and back');
 is(query(q(SELECT "Ids".next_id(5) > 0)), 't', 'it draws');
+$marks_locked .= 'COMMIT;';
+IPC::Run::run([ @psql, '-U', $owner ], '<', \$marks_locked, '>', \$said, '2>&1');
+is($said . as_owner('from') . query(q(SELECT count(*) FROM "Ids".next_ids(5, 3000))), 3000, 'back from a way there that was interrupted');
 like(said('-U', $owner, '-c', q(CREATE TABLE "Ids".serials (id bigserial)), '-c', q(SELECT string_agg(command, ' ') FROM shardid_admin.id_migration_commands('"Ids"', generator => NULL) command)),
 	qr/ALTER TABLE ONLY "Ids"\.serials /, 'a schema of this owner is migrated');
 

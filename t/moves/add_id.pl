@@ -80,7 +80,7 @@ SQL
 
 	# A database without a shard number.
 	on($sql_only ? 'DELETE FROM ids.this_database' : 'SELECT ids.id_shard(0); ALTER DATABASE shop SET shardid.shard_id = -1');
-	is(sqlstate_of(q(INSERT INTO orders (order_no) VALUES ('without a number')), 'app'), $sql_only ? '23502' : '55000',
+	is(sqlstate_of(q(INSERT INTO orders (order_no) VALUES ('without a number')), 'app'), $sql_only ? '22004' : '55000',
 		"$version: no id without a shard number");
 
 	# The way back.
@@ -89,7 +89,7 @@ SQL
 	is(sqlstate_of(q(INSERT INTO orders (order_no) VALUES ('undone')), 'app'), 'none', "$version: undone, rows can be inserted");
 	is(on(block('users-of-ids')), '', "$version: undone, nothing uses the functions");
 	like(script_fails('undo'), qr/ERROR:  42704: table "orders" has no id column of add.sql/, "$version: there is nothing more to undo");
-	like(script_fails('add', @names), qr/ERROR:  (?:55000|22023)/, "$version: without a shard number no column is added");
+	like(script_fails('add', @names), qr/ERROR:  (?:55000|22004)/, "$version: without a shard number no column is added");
 
 	on(block('remove') =~ s/^(ALTER.*)/$sql_only ? '' : $1/mer);
 	is(on('SELECT count(*) FROM pg_db_role_setting') . sqlstate_of('SELECT ids.next_id()'), '03F000', "$version: nothing is left, also no setting");

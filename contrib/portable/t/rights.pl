@@ -39,6 +39,8 @@ my $page = 'contrib/portable/README.md';
 like(query("SET search_path = public;\n" . block_of($page, 'sql-only-number') . block_of($page, 'portable_first')), qr/^\d+\n\d+\nlighthouse\|.*\|5\|\d+$/m, 'the page, as it stands');
 my $as_app = 'SET ROLE app; SELECT ids.new_id()';
 like(query($as_app), qr/^\d+$/, 'the rights on the page are enough');
+like(refused("ALTER TABLE ids.this_database ENABLE ROW LEVEL SECURITY; $as_app"), qr/ERROR:  22004: .*"number"/, 'no NULL where the number cannot be read');
+query('ALTER TABLE ids.this_database DISABLE ROW LEVEL SECURITY');
 query('REVOKE EXECUTE ON ALL ROUTINES IN SCHEMA ids FROM PUBLIC');
 like(refused($as_app), qr/42501: permission denied for function/, 'EXECUTE revoked from PUBLIC');
 query(command_of($page, 'GRANT EXECUTE ON ALL ROUTINES'));

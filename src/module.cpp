@@ -3,7 +3,7 @@
 #include <climits>
 
 #include "engine/generator.h"
-#include "engine/bounds.h"
+#include "engine/lease.h"
 #include "engine/replaced_storage.h"
 #include "engine/sequence.h"
 #include "engine/sequence_page.h"
@@ -64,6 +64,7 @@ PG_MODULE_MAGIC;
 PGDLLEXPORT void _PG_init(void);
 
 void _PG_init(void) {
+    refuse_second_copy("shardid", "shardid.max_lead");
     define_settings();
     ask_server_version();
     start_unpinning_at_commit();

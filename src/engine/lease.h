@@ -3,14 +3,23 @@
 #pragma once
 
 #include "engine/bounds.h"
+#include "engine/refusals.h"
 
 namespace shardid {
 
-// Of all libraries of a build.
+// Of all libraries of a build; and the form of the structs that they share, whose first number is
+// to be raised where their sizes do not show a change.
 inline constexpr const char *library_version = "1.0.0";
+inline constexpr uint32 library_form =
+    1 << 24 | sizeof(Bounds) << 16 | sizeof(Sequence) << 8 | sizeof(Attempt);
 
 // Of the library shardid, for others that are loaded into the same process.
 const char *version_of_engine();
+uint32 form_of_engine();
+
+// Raises 55000 if another copy of the library has defined this setting of milliseconds. REQUIRED:
+// nothing is defined or registered yet.
+void refuse_second_copy(const char *library, const char *setting);
 
 // As the functions of bounds.h say.
 struct LeaseKeeper {

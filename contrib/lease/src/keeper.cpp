@@ -186,6 +186,11 @@ void look_for_reason(Reason &reason, Datum row, Oid relid, Started last) {
                    "There is no free slot for a background worker");
     else if (last == Started::no_seat)
         set_reason(reason, ERRCODE_CANNOT_CONNECT_NOW, why_no_seat());
+    else if (last == Started::not_begun)
+        set_reason(
+            reason, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            "The background worker did not begin: see the server's log, and connect again if "
+            "the library was replaced");
     else if (error == nullptr)
         set_reason(reason, ERRCODE_CANNOT_CONNECT_NOW,
                    psprintf("The registry did not answer within %d ms", lease_timeout_ms));
@@ -268,7 +273,7 @@ void wait_until_served(Bounds &bounds, Oid relid, const Attempt &attempt) {
         if (!has_failed_lately(lease)) {
             started =
                 run_worker(renewal_of(lease, relid, attempt.moved_at, attempt.position), left);
-            if (left > 0 && (started == Started::no_slot || started == Started::no_seat) &&
+            if (left > 0 && started != Started::yes && started != Started::another &&
                 ask_here(bounds, relid, attempt, left, reason))
                 started = Started::yes;
         }

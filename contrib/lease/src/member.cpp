@@ -188,8 +188,7 @@ SQL_FUNCTION(shardid_renew_now) {
     require_lease_tables();
     check_owner(generator, GetUserId());
     const LeaseGroup group = group_of(server_of(generator), owner_of_sequence(generator));
-    if (run_worker(task_for(generator, group), lease_timeout_ms) == Started::no_slot)
-        refuse_without_slot();
+    refuse_without_worker(run_worker(task_for(generator, group), lease_timeout_ms));
     PG_RETURN_VOID();
 }
 

@@ -28,12 +28,13 @@ void define_settings() {
 }
 
 void check_version() {
-    if (strcmp(library_version, version_of_engine()) == 0)
+    if (strcmp(library_version, version_of_engine()) == 0 && library_form == form_of_engine())
         return;
     ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                    errmsg("library \"shardid_lease\" is of another version"),
-                    errdetail("Its version is %s, and that of library \"shardid\" is %s.",
-                              library_version, version_of_engine()),
+                    errmsg("library \"shardid_lease\" is of another build"),
+                    errdetail("Its version is %s (form %x), and that of library \"shardid\" is %s "
+                              "(form %x).",
+                              library_version, library_form, version_of_engine(), form_of_engine()),
                     errhint("Install both from the same build, and connect again.")));
 }
 
@@ -50,6 +51,7 @@ PGDLLEXPORT void _PG_init(void);
 // initialized.
 void _PG_init(void) {
     load_file("shardid", false);
+    refuse_second_copy("shardid_lease", "shardid_lease.timeout");
     check_version();
     define_settings();
 }

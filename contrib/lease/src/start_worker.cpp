@@ -80,13 +80,15 @@ BackgroundWorker worker_for(const WorkerTask &task) {
     return worker;
 }
 
-// Until it has ended or, if there is one, waits for the seat. Returns false after this time.
+// Until it waits for the seat, if there is one, or else has ended. Returns false after this time,
+// and where it does not begin.
 bool wait_for(BackgroundWorkerHandle *handle, const Seat *seat, int64 wait_ms) {
     instr_time start;
     INSTR_TIME_SET_CURRENT(start);
     pid_t pid;
-    while (GetBackgroundWorkerPid(handle, &pid) != BGWH_STOPPED &&
-           (seat == nullptr || !is_awaited(*seat))) {
+    while (seat == nullptr || !is_awaited(*seat)) {
+        if (GetBackgroundWorkerPid(handle, &pid) == BGWH_STOPPED)
+            return seat == nullptr;
         const int64 left = wait_ms - ms_since(start);
         if (left <= 0)
             return false;
@@ -114,18 +116,20 @@ Started start_on_seat(WorkerTask &task, const Seat &of_group, BackgroundWorkerHa
     const bool is_registered = RegisterDynamicBackgroundWorker(&worker, handle);
     // Not to be canceled: else a session could leave one that has not begun after the other.
     HOLD_INTERRUPTS();
+    bool has_begun = is_registered;
     for (const Seat *seat : {&of_group, &of_server}) {
-        if (is_registered && !wait_for(*handle, seat, begin_within_ms))
+        if (has_begun && !wait_for(*handle, seat, begin_within_ms)) {
             TerminateBackgroundWorker(*handle);
+            has_begun = false;
+        }
         give_up(*seat);
     }
     RESUME_INTERRUPTS();
-    return is_registered ? Started::yes : Started::no_slot;
+    return has_begun ? Started::yes : is_registered ? Started::not_begun : Started::no_slot;
 }
 
 [[noreturn]] void refuse_without_answer(Oid generator, const char *server, Started last) {
-    if (last == Started::no_slot)
-        refuse_without_slot();
+    refuse_without_worker(last);
     ereport(
         ERROR,
         (errcode(ERRCODE_CANNOT_CONNECT_NOW),
@@ -169,6 +173,7 @@ const char *why_no_seat() {
 
 WorkerTask task_for(Oid generator, const LeaseGroup &group) {
     WorkerTask task{};
+    task.form = worker_form;
     task.database = MyDatabaseId;
     task.generator = generator;
     task.group = group;
@@ -194,7 +199,7 @@ Started run_worker(WorkerTask task, int64 wait_ms) {
     const Started started = start_on_seat(task, seat, &handle);
     if (started == Started::no_seat)
         give_up(seat);
-    if (started != Started::yes)
+    if (started == Started::no_seat || started == Started::no_slot)
         return started;
     const Datum of_call = task.call == 0 ? 0 : PointerGetDatum(handle);
     PG_ENSURE_ERROR_CLEANUP(end_worker, of_call);
@@ -213,6 +218,7 @@ int32 call_worker(StringInfo job, Oid generator, const char *server) {
     appendStringInfoChar(job, '}');
     dsm_segment *segment = dsm_create(sizeof(WorkerCall), 0);
     auto *shared = static_cast<WorkerCall *>(dsm_segment_address(segment));
+    shared->form = worker_form;
     shared->is_done = false;
     strlcpy(shared->job, job->data, sizeof(shared->job));
     task.call = dsm_segment_handle(segment);
@@ -226,16 +232,24 @@ int32 call_worker(StringInfo job, Oid generator, const char *server) {
             break;
         nap(Min(left, look_again_ms));
     }
+    pg_read_barrier();
     const Datum outcome = DirectFunctionCall1(jsonb_in, CStringGetDatum(shared->job));
     dsm_detach(segment);
     raise_message(outcome);
     return static_cast<int32>(number(outcome, "granted"));
 }
 
-void refuse_without_slot() {
-    ereport(ERROR, (errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-                    errmsg("there is no free slot for a background worker"),
-                    errhint("Increase max_worker_processes.")));
+void refuse_without_worker(Started started) {
+    if (started == Started::no_slot)
+        ereport(ERROR, (errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+                        errmsg("there is no free slot for a background worker"),
+                        errhint("Increase max_worker_processes.")));
+    if (started == Started::not_begun)
+        ereport(ERROR,
+                (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                 errmsg("could not ask the registry"),
+                 errdetail("The background worker did not begin."),
+                 errhint("See the server's log, and connect again if the library was replaced.")));
 }
 
 // Two servers whose names have one hash wait for each other. But no role can find a name that keeps

@@ -30,6 +30,7 @@ Digest family_of(Oid relid, const RelFileLocator &locator);
 
 // What the worker is told, in the 128 bytes that bgw_extra has.
 struct WorkerTask {
+    uint32 form;  // first, as in WorkerCall
     Oid database;
     Oid generator;
     LeaseGroup group;
@@ -45,9 +46,14 @@ static_assert(sizeof(WorkerTask) <= BGW_EXTRALEN);
 
 // What a session and the worker that works for it tell each other, in shared memory.
 struct WorkerCall {
+    uint32 form;
     bool is_done;
     char job[32 * 1024];  // its text; at its end, what came of it
 };
+
+// A session that goes on with the library that it has loaded can start a worker that loads a newer
+// one. The first number is to be raised where the sizes do not show that the structs have changed.
+inline constexpr uint32 worker_form = 1 << 24 | sizeof(WorkerTask) << 16 | sizeof(WorkerCall);
 
 // To renew the lease, or for a call.
 WorkerTask task_for(Oid generator, const LeaseGroup &group);
@@ -56,8 +62,8 @@ WorkerTask task_for(Oid generator, const LeaseGroup &group);
 void begin_renewal(StringInfo json, const WorkerTask &task);
 
 // no_seat: the server's are taken, or kept for others. no_slot: none of max_worker_processes is
-// free.
-enum class Started { yes, another, no_seat, no_slot };
+// free. not_begun: it has ended, or was called off, before it had its seats.
+enum class Started { yes, another, no_seat, no_slot, not_begun };
 
 // Starts the worker, unless the group has one, and waits until it has its seats, some milliseconds;
 // then at most this long for its end. That can be canceled, which ends a worker with a call.
@@ -80,8 +86,9 @@ void end_asking(const LeaseGroup &group);
 // What keeps a worker from its seat.
 const char *why_no_seat();
 
-// For SQL functions: there is no free slot of max_worker_processes.
-[[noreturn]] void refuse_without_slot();
+// For SQL functions: raises 53400 if there was no free slot of max_worker_processes, 55000 if the
+// worker did not begin.
+void refuse_without_worker(Started started);
 
 LeaseGroup group_of(const char *server, Oid role);
 

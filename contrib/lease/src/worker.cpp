@@ -120,12 +120,24 @@ bool run() {
     return true;
 }
 
+void check_form(uint32 form) {
+    if (form == worker_form)
+        return;
+    ereport(
+        ERROR,
+        (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+         errmsg("a session has another build of library \"shardid_lease\" than its worker"),
+         errdetail("The session's form is %x, and that of the worker is %x.", form, worker_form),
+         errhint("End sessions that were begun before the library was replaced.")));
+}
+
 void run_for_caller() {
     dsm_segment *segment = dsm_attach(task.call);
     if (segment == nullptr)  // the session has given up
         return;
     dsm_pin_mapping(segment);
     call = static_cast<WorkerCall *>(dsm_segment_address(segment));
+    check_form(call->form);
     bool is_done = true;
     const char *outcome = "{}";
     PG_TRY();
@@ -139,6 +151,7 @@ void run_for_caller() {
     PG_END_TRY();
     if (is_done)
         strlcpy(call->job, outcome, sizeof(call->job));
+    pg_write_barrier();
     call->is_done = is_done;
 }
 
@@ -161,6 +174,7 @@ PGDLLEXPORT void shardid_lease_worker(Datum argument);
 
 void shardid_lease_worker(Datum /*argument*/) {
     memcpy(&task, MyBgworkerEntry->bgw_extra, sizeof(task));
+    check_form(task.form);
     pqsignal(SIGTERM, die);
     BackgroundWorkerUnblockSignals();
     BackgroundWorkerInitializeConnectionByOid(task.database, InvalidOid, BGWORKER_BYPASS_ALLOWCONN);

@@ -40,11 +40,59 @@ refused(qr/ERROR:  58P01: could not access file "shardid_lease"/, 'no library');
 ok($library =~ s/\0\K1\.0\.0(?=\0)/0.9.9/, 'a library with another version');
 append_to_file("$folder/shardid_lease.so", $library);
 chmod 0755, "$folder/shardid_lease.so";
-refused(qr/ERROR:  55000: library "shardid_lease" is of another version.*0\.9\.9.*1\.0\.0/s, 'another version');
-unlink "$folder/shardid_lease.so";
-link "$installed/shardid_lease.so", "$folder/shardid_lease.so" or die $!;
+refused(qr/ERROR:  55000: library "shardid_lease" is of another build.*0\.9\.9.*1\.0\.0/s, 'another version');
+
+# The library from here on is this file.
+sub use_library
+{
+	unlink "$folder/shardid_lease.so";
+	return link $_[0], "$folder/shardid_lease.so" || die $!;
+}
+
+# One of the same version that was built with another number in a header, which these objects contain.
+sub rebuilt
+{
+	my ($header, $from, $to, @objects) = @_;
+	my $dir = PostgreSQL::Test::Utils::tempdir();
+	system_or_bail('cp', '-a', '--parents', 'src', 'contrib/lease', 'shardid.so', $dir);
+	my $text = slurp_file("$dir/$header");
+	$text =~ s/$from/$to/ or die "no $from in $header";
+	unlink "$dir/$header";
+	append_to_file("$dir/$header", $text);
+	# The other objects remain as they are.
+	utime undef, undef, map { "$dir/contrib/lease/src/$_.cpp" } @objects;
+	system_or_bail('make', '-s', '-C', "$dir/contrib/lease", '-o', "$dir/$header", 'COPT=-O0', 'with_llvm=no', 'shardid_lease.so');
+	return "$dir/contrib/lease/shardid_lease.so";
+}
+use_library(rebuilt('src/engine/lease.h', qr/library_form =\s+\K1/, 2, 'module'));
+refused(qr/ERROR:  55000: library "shardid_lease" is of another build.*form 2.*form 1/s, 'the same version with other structs');
+use_library("$installed/shardid_lease.so");
 my $draw = "SELECT id_shard(next_id(generator => 'leased'));";
 is($node->safe_psql('postgres', $draw), 0, 'with its own library it generates ids again');
+
+# A session that goes on with the library that has been replaced by one whose workers it cannot start.
+$node->safe_psql('postgres', q(CREATE SEQUENCE brief; SELECT shardid_lease.create_id_space('short', lease => '1 s'); SELECT shardid_lease.lease_shard('short', 'here', 'brief')));
+my $old = open_session($node, '-v', 'VERBOSITY=verbose');
+my $brief = q(SELECT id_shard(next_id(generator => 'brief')););
+is(ask($old, $brief), 0, 'a session');
+use_library(rebuilt('contrib/lease/src/start_worker.h', qr/worker_form =\s+\K1/, 2, 'start_worker', 'worker'));
+$node->poll_query_until('postgres', q(SELECT until < clock_timestamp() FROM shardid_lease.shard_leases WHERE space = 'short'));
+is(ask($old, $brief), 0, 'asks the registry itself');
+my $not_begun = qr/^ERROR:  55000: .*\n.*The background worker did not begin/;
+like(ask($old, "SET shardid_lease.timeout = '1s'; SELECT shardid_lease.lease_shard('short', 'here', 'free');"), $not_begun, 'what needs a worker is refused');
+$node->safe_psql('postgres', q(SELECT setval('brief', 1)));
+like(ask($old, $brief), $not_begun, 'also a moved page');
+close_session($old);
+use_library("$installed/shardid_lease.so");
+is($node->safe_psql('postgres', $brief), 0, 'other sessions continue');
+like(slurp_file($node->logfile), qr/a session has another build of library "shardid_lease" than its worker/, 'the log says why');
+
+# A second copy of a library is not loaded.
+my $copy = PostgreSQL::Test::Utils::tempdir();
+append_to_file("$copy/$_.so", slurp_file("$installed/$_.so")) for 'shardid', 'shardid_lease';
+my (undef, $goes_on, $second) = $node->psql('postgres', "\\set VERBOSITY verbose\n$brief LOAD '$copy/shardid'; LOAD '$copy/shardid_lease'; $brief", on_error_stop => 0);
+is(join(' ', $second =~ /ERROR:  55000: library "(\w+)" is loaded already, from another file$/mg), 'shardid shardid_lease', 'a second copy is refused');
+is($goes_on, "0\n0", 'and the session goes on');
 
 # A session that could not read the lease reads it again at the next call.
 my $double = 'INSERT INTO shardid_lease.leased_generator SELECT gen_random_uuid(), gen_random_uuid(), generator, server, space,

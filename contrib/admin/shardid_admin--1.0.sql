@@ -96,6 +96,17 @@ $$;
 COMMENT ON FUNCTION shardid_admin.signed(numeric) IS
 'the id with these 64 bits';
 
+CREATE OR REPLACE FUNCTION shardid_admin.base_type(type pg_catalog.oid)
+RETURNS pg_catalog.oid
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN COALESCE((SELECT shardid_admin.base_type(t.typbasetype) FROM pg_type t WHERE t.oid = type AND t.typtype = 'd'), type);
+END
+$$;
+
+COMMENT ON FUNCTION shardid_admin.base_type(pg_catalog.oid) IS
+'the type below all domains';
+
 -- ==== Partitions by time ====
 --
 -- What depends on a table runs code of its owner's: planning computes constants in the expressions of its indexes, and so does ATTACH.
@@ -129,12 +140,12 @@ BEGIN
     PERFORM shardid_admin.refuse_superuser(format('Connect as %s.', owner::regrole));
     SELECT a.attname, a.attnum, NULLIF(p.partdefid, 0) INTO key, key_number, rest
     FROM pg_partitioned_table p JOIN pg_attribute a ON a.attrelid = p.partrelid AND a.attnum = p.partattrs[0]
-    WHERE p.partrelid = parent AND p.partstrat = 'r' AND p.partnatts = 1 AND a.atttypid = 'bigint'::regtype;
+    WHERE p.partrelid = parent AND p.partstrat = 'r' AND p.partnatts = 1 AND shardid_admin.base_type(a.atttypid) = 'bigint'::regtype;
     IF NOT FOUND OR is_temporary THEN
         RAISE wrong_object_type USING MESSAGE = format('%s is not partitioned by range of a bigint', name),
             DETAIL = format('It is %s.', COALESCE('partitioned by ' || pg_get_partkeydef(parent), 'not partitioned')
                             || CASE WHEN is_temporary THEN ' and temporary' ELSE '' END),
-            HINT = 'Pass a permanent table that was created with PARTITION BY RANGE (id).';
+            HINT = 'Pass a permanent table that was created with PARTITION BY RANGE (id), where id is bigint or a domain over it.';
     END IF;
     -- Its rows are read.
     SELECT c.oid::regclass AS name, c.relowner::regrole AS owner INTO part
@@ -334,8 +345,26 @@ $$;
 COMMENT ON FUNCTION shardid_admin.time_in_name(pg_catalog.text) IS
 'the first day that the name of a partition says, and how long it can be at most; NULL if it says none';
 
--- What the default passes to next_id tells the layout, also in functions that the default calls: they depend on it if they have an SQL
--- body. Of another body only a call without a layout is understood. There is no call if the epoch or a width is an expression.
+CREATE OR REPLACE FUNCTION shardid_admin.called(expression pg_catalog.text)
+RETURNS pg_catalog.text
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    rest text := regexp_replace(regexp_replace(expression, '''(?:[^'']|'''')*''', '', 'g'), '^[(](.*)[)]::[^()]+$', '\1');
+    longer text := '';
+BEGIN
+    WHILE rest <> longer LOOP
+        longer := rest;
+        rest := regexp_replace(rest, '[(][^()]*[)]', '', 'g');
+    END LOOP;
+    RETURN rest;
+END
+$$;
+
+COMMENT ON FUNCTION shardid_admin.called(pg_catalog.text) IS
+'the name of the function, if the expression is a call of one, perhaps in a cast';
+
+-- What the default passes to next_id tells the layout, also in functions that the default calls, if none computes with the result. Of a
+-- body that is no SQL body only a call without a layout is understood. There is no call if the epoch or a width is an expression.
 CREATE OR REPLACE FUNCTION shardid_admin.default_of(
     parent pg_catalog.regclass,
     key_number smallint,
@@ -346,37 +375,39 @@ LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SE
 DECLARE
     next_ids CONSTANT oid[] := ARRAY(SELECT p.oid FROM pg_proc p WHERE p.proname = 'next_id'
                                      AND oidvectortypes(p.proargtypes) LIKE '%regclass, timestamp with time zone, integer, integer');
+    source record;
 BEGIN
-    expression := (SELECT pg_get_expr(a.adbin, a.adrelid) FROM pg_attrdef a WHERE a.adrelid = parent AND a.adnum = key_number);
-    WITH RECURSIVE used (class, oid) AS (
-        SELECT a.tableoid, a.oid FROM pg_attrdef a WHERE a.adrelid = parent AND a.adnum = key_number
+    SELECT COALESCE(d.tableoid, t.tableoid) AS class, COALESCE(d.oid, t.oid) AS oid,
+           COALESCE(pg_get_expr(d.adbin, d.adrelid), pg_get_expr(t.typdefaultbin, 0)) AS text INTO source
+    FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+    WHERE a.attrelid = parent AND a.attnum = key_number;
+    expression := source.text;
+    WITH RECURSIVE links (class, oid, text, caller) AS (
+        SELECT source.class, source.oid, source.text COLLATE "C", NULL COLLATE "C"
         UNION
-        SELECT d.refclassid, d.refobjid FROM used u JOIN pg_depend d ON d.classid = u.class AND d.objid = u.oid
-        WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid <> ALL (next_ids)),
-    refs AS (
-        SELECT u.class, u.oid, d.refobjid, p.pronamespace
-        FROM used u JOIN pg_depend d ON d.classid = u.class AND d.objid = u.oid
-             LEFT JOIN pg_proc p ON d.refclassid = 'pg_proc'::regclass AND p.oid = d.refobjid AND p.oid = ANY (next_ids)
-        WHERE p.oid IS NOT NULL OR d.refclassid = 'pg_class'::regclass),
-    calls (text) AS (
-        SELECT CASE WHEN r.class = 'pg_proc'::regclass
-                    THEN substring(pg_get_function_sqlbody(r.oid) FROM '^(?:RETURN|BEGIN ATOMIC\s+SELECT)\s+\S*(\mnext_id\(.*)')
-                    ELSE expression END
-        FROM (SELECT DISTINCT r.class, r.oid FROM refs r WHERE r.pronamespace IS NOT NULL) r
+        SELECT p.tableoid, p.oid, regexp_replace(pg_get_function_sqlbody(p.oid), '^(RETURN|BEGIN ATOMIC\s+SELECT)\s+|( AS [^\s()]+)?;\s*END$', '', 'g'), l.text
+        FROM links l JOIN pg_depend d ON d.classid = l.class AND d.objid = l.oid
+             JOIN pg_proc p ON d.refclassid = p.tableoid AND p.oid = d.refobjid AND p.oid::regproc::text = shardid_admin.called(l.text)
+        WHERE l.oid <> ALL (next_ids)),
+    calls (text, home) AS (
+        SELECT l.caller, p.pronamespace FROM links l JOIN pg_proc p ON l.class = p.tableoid AND p.oid = l.oid WHERE p.oid = ANY (next_ids)
         UNION ALL
-        SELECT CASE WHEN lower(c[1]) IN (SELECT lower(quote_ident(n.nspname)) FROM pg_proc o JOIN pg_namespace n ON n.oid = o.pronamespace
-                                         WHERE o.oid = ANY (next_ids)) THEN c[2] END
-        FROM used u JOIN pg_proc p ON u.class = p.tableoid AND p.oid = u.oid,
+        SELECT c[2], n.oid
+        FROM links l JOIN pg_proc p ON l.class = p.tableoid AND p.oid = l.oid AND p.oid <> ALL (next_ids) AND p.prosqlbody IS NULL,
              regexp_replace(p.prosrc, '--[^\n]*|/[*]([^*]|[*]+[^*/])*[*]+/', ' ', 'g') body,
-             regexp_match(body, '(?i)^(?:(?!next_id\s*\().)*\m(\w+)\.next_id\s*(\((?:\s*generator\s*(?:=>|:=))?[^(),=]*\))(?:(?!next_id\s*\().)*$') c
-        WHERE body ~* '\mnext_id\s*\(' AND p.prosqlbody IS NULL)
+             regexp_match(body, '(?i)^(?:(?!next_id\s*\().)*\m(?:RETURN|SELECT)\s+(\w+)\.next_id\s*'
+                                '(\((?:\s*generator\s*(?:=>|:=))?[^(),=]*\))\s*(?:;(?:(?!next_id\s*\().)*)?$') c
+             JOIN pg_namespace n ON lower(quote_ident(n.nspname)) = lower(c[1])
+        WHERE n.oid IN (SELECT o.pronamespace FROM pg_proc o WHERE o.oid = ANY (next_ids)))
     SELECT (SELECT CASE WHEN count(*) = 1 THEN max(regexp_replace(c.text, $re$'(?:[^']|'')*'::regclass$re$, '::regclass')) END
             FROM calls c
             HAVING bool_and((c.text ~ ('(::regclass, (?!(epoch|shard_bits|sequence_bits) => )|epoch => )(?!''[^'']*''::timestamp with time zone)'
                 '|_bits => (?!\d+[,)])|::timestamp with time zone, (\d+, )?(?!\d+[,)]|shard_bits => |sequence_bits => )')) IS NOT TRUE)),
            ARRAY(SELECT CASE WHEN has_sequence_privilege(s.oid, 'USAGE, SELECT') THEN pg_sequence_last_value(s.oid) END
-                 FROM refs r JOIN pg_class s ON r.pronamespace IS NULL AND s.oid = r.refobjid OR s.relnamespace = r.pronamespace AND s.relname = 'shardid_seq'
-                 WHERE s.relkind = 'S')
+                 FROM pg_class s
+                 WHERE s.relkind = 'S' AND (s.relname = 'shardid_seq' AND s.relnamespace IN (SELECT c.home FROM calls c)
+                       OR s.oid IN (SELECT d.refobjid FROM links l JOIN pg_depend d ON d.classid = l.class AND d.objid = l.oid
+                                    WHERE d.refclassid = 'pg_class'::regclass)))
     INTO call, last_values;
 END
 $$;
@@ -409,7 +440,7 @@ BEGIN
     IF of_default.expression IS NOT NULL AND of_default.call IS NULL AND num_nulls(epoch, shard_bits, sequence_bits) > 0 THEN
         RAISE invalid_parameter_value USING MESSAGE = format('the layout of the ids of %s is unknown', name),
             DETAIL = format('It cannot be read from the default, %s.', of_default.expression),
-            HINT = 'Pass epoch, shard_bits and sequence_bits.';
+            HINT = 'If these ids begin with a time, pass epoch, shard_bits and sequence_bits.';
     END IF;
     epoch := COALESCE(epoch, own.epoch);
     shard_bits := COALESCE(shard_bits, own.shard_bits);
@@ -998,17 +1029,6 @@ $$;
 
 COMMENT ON FUNCTION shardid_admin.new_default(pg_catalog.oid, pg_catalog.oid, pg_catalog.text) IS
 'the default that id_migration_commands gives to columns: a format, to which the generator is passed';
-
-CREATE OR REPLACE FUNCTION shardid_admin.base_type(type pg_catalog.oid)
-RETURNS pg_catalog.oid
-LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    RETURN COALESCE((SELECT shardid_admin.base_type(t.typbasetype) FROM pg_type t WHERE t.oid = type AND t.typtype = 'd'), type);
-END
-$$;
-
-COMMENT ON FUNCTION shardid_admin.base_type(pg_catalog.oid) IS
-'the type below all domains';
 
 -- Every column whose value comes from a sequence, and those of other schemas that share one by their defaults (not is_here). Of
 -- a partitioned table with an identity the partitions have one, too, from PostgreSQL 17 on.

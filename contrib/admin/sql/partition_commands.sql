@@ -96,6 +96,19 @@ CREATE FUNCTION months.opaque() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN
 CREATE FUNCTION months.next_id() RETURNS bigint LANGUAGE sql RETURN months.next_other_id();
 CREATE FUNCTION months.indirect() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN months.next_id(); END';
 CREATE FUNCTION months.commented() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN /* not public.next_id() */ RETURN months.opaque(); END';
+-- Those that compute with the id, at each place, and by a domain.
+CREATE FUNCTION months.computed() RETURNS bigint LANGUAGE sql RETURN next_id(5) / 1024;
+CREATE FUNCTION months.computes() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN public.next_id(5) + 7; END';
+CREATE FUNCTION months.assigned() RETURNS bigint LANGUAGE plpgsql AS 'DECLARE n bigint; BEGIN SELECT public.next_id(5) INTO n; RETURN n / 2; END';
+CREATE DOMAIN months.event_id AS bigint;
+CREATE DOMAIN months.twitter_id AS months.event_id DEFAULT next_id(5, 'months.g', '2010-11-04 01:42:54.657+00', 10, 12);
+CREATE TABLE months.of_scattered (id bigint DEFAULT scatter_bits(next_id(5), 4)) PARTITION BY RANGE (id);
+CREATE TABLE months.of_sum (id bigint DEFAULT months.next_other_id() + 7) PARTITION BY RANGE (id);
+CREATE TABLE months.of_computed (id bigint DEFAULT months.computed()) PARTITION BY RANGE (id);
+CREATE TABLE months.of_computes (id bigint DEFAULT months.computes()) PARTITION BY RANGE (id);
+CREATE TABLE months.of_assigned (id bigint DEFAULT months.assigned()) PARTITION BY RANGE (id);
+CREATE TABLE months.of_event (id months.event_id DEFAULT next_id(length('of (shard'), sequence_bits => 12)::months.event_id) PARTITION BY RANGE (id);
+CREATE TABLE months.of_domain (id months.twitter_id) PARTITION BY RANGE (id);
 CREATE TABLE months.of_indirect (id bigint DEFAULT months.indirect()) PARTITION BY RANGE (id);
 CREATE TABLE months.of_commented (id bigint DEFAULT months.commented()) PARTITION BY RANGE (id);
 CREATE TABLE months.of_function (id bigint DEFAULT months.next_other_id()) PARTITION BY RANGE (id);
@@ -104,7 +117,8 @@ CREATE TABLE months.of_new_id (id bigint DEFAULT months.new_id()) PARTITION BY R
 CREATE TABLE months.of_opaque (id bigint DEFAULT months.opaque()) PARTITION BY RANGE (id);
 CREATE VIEW months.bounds AS
 SELECT parent, (SELECT substr(c, strpos(c, 'FOR VALUES')) FROM shardid_admin.id_partition_commands(parent::regclass, '1 month', since => '2025-03-01 00:00+00') c LIMIT 1)
-FROM unnest('{months.of_twitter, months.of_sony, months.of_width, months.of_epoch, months.of_function, months.of_functions, months.of_new_id}'::text[]) parent;
+FROM unnest('{months.of_twitter, months.of_sony, months.of_width, months.of_epoch, months.of_function, months.of_functions, months.of_new_id, months.of_event,
+    months.of_domain}'::text[]) parent;
 \set ECHO all
 CREATE TEMPORARY TABLE bounds AS TABLE months.bounds;
 TABLE bounds;
@@ -120,7 +134,8 @@ TABLE months.bounds EXCEPT TABLE bounds;
 SELECT try('SELECT shardid_admin.id_partition_commands(' || call || ')') FROM unnest(ARRAY[
     $$'months.of_sony', '1 month', shard_bits => 13$$, $$'months.of_sony', '1 month', epoch => '01/09/2014 02:00:01'$$,
     $$'months.events', '1 month', shard_bits => 12$$, $$'months.of_opaque', '1 month', shard_bits => 13, sequence_bits => 12$$,
-    $$'months.of_indirect', '1 month'$$, $$'months.of_commented', '1 month'$$,
+    $$'months.of_indirect', '1 month'$$, $$'months.of_commented', '1 month'$$, $$'months.of_scattered', '1 month'$$, $$'months.of_sum', '1 month'$$,
+    $$'months.of_computed', '1 month'$$, $$'months.of_computes', '1 month'$$, $$'months.of_assigned', '1 month'$$,
     $$'months.of_expression', '1 month', epoch => to_timestamp(0), shard_bits => 8$$]) call;
 RESET quote_all_identifiers;
 RESET standard_conforming_strings;
@@ -129,6 +144,8 @@ SET timezone = 'UTC';
 SELECT count(*) FROM shardid_admin.id_partition_commands('months.of_expression', '1 month', epoch => to_timestamp(0), shard_bits => 8, sequence_bits => 10);
 SELECT count(*) FROM shardid_admin.id_partition_commands('months.of_computed_width', '1 month', epoch => '2023-01-01', shard_bits => 8, sequence_bits => 12);
 CALL shardid_admin.maintain_id_partitions('months.of_twitter', '1 month');
+CALL shardid_admin.maintain_id_partitions('months.of_domain', '1 month');
+INSERT INTO months.of_domain DEFAULT VALUES;
 ALTER TABLE months.of_twitter ALTER id DROP DEFAULT;
 SELECT count(*) FROM shardid_admin.id_partition_commands('months.of_twitter', '1 month', epoch => '2010-11-04 01:42:54.657+00', shard_bits => 10, sequence_bits => 12);
 CREATE TABLE months.by_bounds (id bigint) PARTITION BY RANGE (id);

@@ -1,14 +1,27 @@
 EXTENSION = shardid
 MODULE_big = shardid
-# Extensions of their own, each with its Makefile: "make -C contrib/lease installcheck" runs the topics of one.
-HOUSES = contrib/admin contrib/lease
 DATA = $(notdir $(wildcard $(srcdir)/shardid--*.sql))
-OBJS = src/module.o \
-       $(addprefix src/engine/, arguments.o draw.o generator.o \
-           lease.o refusals.o replaced_storage.o sequence.o sequence_page.o server.o settled.o wait.o) \
-       $(addprefix src/functions/, bulk_defaults.o generators.o id_parts.o \
-           next_id.o nextval_range.o objectids.o settled_below.o \
-           uuid.o)
+OBJS = \
+       src/module.o \
+       src/engine/arguments.o \
+       src/engine/draw.o \
+       src/engine/generator.o \
+       src/engine/lease.o \
+       src/engine/refusals.o \
+       src/engine/replaced_storage.o \
+       src/engine/sequence.o \
+       src/engine/sequence_page.o \
+       src/engine/server.o \
+       src/engine/settled.o \
+       src/engine/wait.o \
+       src/functions/bulk_defaults.o \
+       src/functions/generators.o \
+       src/functions/id_parts.o \
+       src/functions/next_id.o \
+       src/functions/nextval_range.o \
+       src/functions/objectids.o \
+       src/functions/settled_below.o \
+       src/functions/uuid.o
 
 REGRESS = ids layouts settled inspection uuids uuid_v1_generated objectid errors privileges one_layout processors jumps \
           moved raise interplay rollback cost usage extension batches status ranges scatter fingerprint \
@@ -17,16 +30,15 @@ REGRESS_OPTS = --load-extension=shardid
 ISOLATION = waits revoked
 ISOLATION_OPTS = --load-extension=shardid
 
+# Extensions of their own, each with its Makefile: "make -C contrib/lease installcheck" runs the topics of one.
+HOUSES = contrib/admin contrib/lease
+
 # Topics that are named, as in "make installcheck REGRESS=ids", run alone; else those of the houses run, too.
-named_topics := $(foreach kind,REGRESS ISOLATION,$(if $(filter command,$(origin $(kind))),$($(kind))))
+named_topics = $(if $(filter command,$(origin REGRESS)),$(REGRESS)) $(if $(filter command,$(origin ISOLATION)),$(ISOLATION))
 ifneq ($(strip $(named_topics)),)
 REGRESS =
 ISOLATION =
 endif
-
-# "make installcheck TAP_TESTS=1" runs the TAP tests of all directories.
-PROVE_TESTS ?= $(sort $(patsubst $(srcdir)/%,%,$(wildcard $(srcdir)/t/*/*.pl $(srcdir)/contrib/*/t/*.pl)))
-override PROVE_FLAGS += -I t/lib
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
@@ -34,21 +46,25 @@ PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
 ifneq ($(wildcard $(PGXS)),)
 include $(dir $(lastword $(MAKEFILE_LIST)))src/library.mk
 
-# A build in another directory has the houses' directories, too.
-in_houses = $(foreach target,$(1),$(HOUSES:=/$(target)))
-.PHONY: $(call in_houses,all install uninstall clean installcheck)
-$(foreach target,all install uninstall clean,$(eval $(target): $(HOUSES:=/$(target))))
-$(call in_houses,all install uninstall clean installcheck):
-	$(MKDIR_P) $(@D)
-	$(MAKE) -C $(@D) -f $(abspath $(srcdir))/$(@D)/Makefile $(if $(VPATH),VPATH=$(abspath $(VPATH))/$(@D)) $(@F)
-$(HOUSES:=/all): all-lib
+all: $(HOUSES:=/all)
+install: $(HOUSES:=/install)
+uninstall: $(HOUSES:=/uninstall)
+clean: $(HOUSES:=/clean)
 ifeq ($(strip $(named_topics)),)
 installcheck: $(HOUSES:=/installcheck)
 endif
-# Two at once would use the same database.
+
+# A build in another directory has the houses' directories, too.
+in_houses = $(HOUSES:=/all) $(HOUSES:=/install) $(HOUSES:=/uninstall) $(HOUSES:=/clean) $(HOUSES:=/installcheck)
+.PHONY: $(in_houses)
+$(in_houses):
+	$(MKDIR_P) $(@D)
+	$(MAKE) -C $(@D) -f $(abspath $(srcdir))/$(@D)/Makefile $(if $(VPATH),VPATH=$(abspath $(VPATH))/$(@D)) $(@F)
+
+# A library is linked with ours, and installed after it is built. Two checks at once would use the same database.
+$(HOUSES:=/all): all-lib
+$(HOUSES:=/install): %/install: %/all
 contrib/lease/installcheck: contrib/admin/installcheck
-# Two at once would write the same files.
-$(foreach house,$(HOUSES),$(eval $(house)/install: $(house)/all))
 else
 .PHONY: all install installcheck clean
 all install installcheck clean:

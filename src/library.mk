@@ -1,10 +1,10 @@
-# How a library of shardid is built by PGXS. Included by its Makefile, which sets MODULE_big and OBJS.
+# How an extension of this tree is built by PGXS. Included by its Makefile, which sets MODULE_big and OBJS if it has a library.
 sources := $(patsubst %/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
 
 # PostgreSQL's headers cause warnings with our flags, and errors with clang; so they are system headers.
 PG_CPPFLAGS = -I$(sources) -isystem $(shell $(PG_CONFIG) --includedir-server 2>/dev/null) $(if $(uses_libpq),-isystem $(libpq_srcdir))
 # The library does not depend on the directory of the build, also with link-time optimization (LTO).
-prefix_maps = $(foreach folder,$(CURDIR) $(abspath $(srcdir)) $(abspath $(sources)/..),-ffile-prefix-map=$(folder)=.)
+prefix_maps = $(patsubst %,-ffile-prefix-map=%=.,$(CURDIR) $(abspath $(srcdir)) $(abspath $(sources)/..))
 PG_CXXFLAGS = -std=c++20 -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wall -Wextra $(COPT) $(prefix_maps) \
               $(if $(findstring clang,$(shell $(CXX) --version 2>/dev/null)),$(clang_flags))
 PG_LDFLAGS = $(prefix_maps)
@@ -12,6 +12,9 @@ PG_LDFLAGS = $(prefix_maps)
 clang_flags = -Wno-unknown-warning-option -Wno-deprecated-volatile -Wno-missing-designated-field-initializers
 
 include $(PGXS)
+ifneq ($(and $(TAP_TESTS),$(filter %installcheck,$(MAKECMDGOALS))),)
+$(error the TAP tests need throwaway servers: run "make test TEST=t" or "make test TEST=contrib" without TAP_TESTS)
+endif
 # From 16 on PGXS hides what is not marked, and other libraries call functions of shardid.
 override CXXFLAGS += -fvisibility=default
 # PGXS does not pass PG_CXXFLAGS to the bitcode compiler, and on Debian it does not track our headers.

@@ -1,5 +1,5 @@
 # make test that is ended by a signal ends with its servers, and leaves no directory. What fails says why, also if a guard
-# has ended it, and how to repeat that alone.
+# has ended it, and how to repeat that alone; and so does a server that the tests cannot use.
 use strict;
 use warnings FATAL => 'all';
 
@@ -47,5 +47,18 @@ for my $file (sort keys %says)
 	isnt(system("cd $tree && t/suite/run.sh $file >/dev/null"), 0, "$file fails");
 	like(slurp_file("$tree/failures"), $says{$file}, 'and says why, and how to repeat it');
 	unlink "$tree/failures";
+}
+
+# A server of PostgreSQL up to 17 without Debian's patch, as from PostgreSQL's own sources.
+SKIP:
+{
+	skip 'it needs no patch from 18 on', 1 if `$ENV{PG_CONFIG} --version` =~ / (\d+)/ && $1 >= 18;
+	my $programs = PostgreSQL::Test::Utils::tempdir() . '/bin';
+	mkdir $programs or die;
+	chomp(my $bindir = `$ENV{PG_CONFIG} --bindir`);
+	system_or_bail('cp', "$bindir/pg_config", $programs);
+	append_to_file("$programs/postgres", slurp_file("$bindir/postgres") =~ s/extension_destdir/other_setting_name/gr);
+	local $ENV{PG_CONFIG} = "$programs/pg_config";
+	like(`exec 2>&1; make -s test TEST=format`, qr/^The tests need a server that finds an extension outside its own directory/m, 'what a server needs');
 }
 done_testing();

@@ -75,6 +75,10 @@ my $check = command_of($page, 'make installcheck');
 my $checked = run_in($source, qq($check REGRESS="ids extension"), 'with topics named');
 like($checked, qr/^(test|ok \d+ +-) ids .*^(test|ok \d+ +-) extension .*All 2 tests passed/ms, 'runs these');
 unlike($checked, qr/isolation/, 'and no others');
+for my $where ('.', 'contrib/admin', 'contrib/lease')
+{
+	like(`make -C $source/$where installcheck TAP_TESTS=1 2>&1`, qr/run "make test TEST=t"/, "$where: what runs the TAP tests");
+}
 # As pg_buildext does: on one server, in one database.
 SKIP:
 {

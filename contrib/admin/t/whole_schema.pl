@@ -72,6 +72,8 @@ for my $version (sort keys %look)
 	repeated($version eq 'extension' ? $switch : "BEGIN;\n$switch;\nCOMMIT");
 	is(on($look =~ s/^SELECT (.*);/SELECT count(*) FROM $1 c WHERE c !~ '^--'/mr), 0, "$version: then nothing is left to do");
 	$wait_for_more->();
+	is(on(q(SELECT bool_and(ids.id_timestamp(id) < '2012-01-01'), bool_or(id >= ids.id_lower_bound('2012-01-01')) FROM items WHERE id < 1000000)),
+		't|f', "$version: old ids contain no time");
 	like(ask($old, "$inserts[0];"), $version eq 'extension' ? qr/no shard is set/ : qr/^\d{18,}$/, "$version: it can insert only without a setting");
 	close_session($old);
 	repeated(command_of('migrating.md', 'SELECT command FROM ids.way_back'));

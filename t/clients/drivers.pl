@@ -39,7 +39,10 @@ are_stored('Django, with ShardIdField instead', 'orders', 0, $django->{as_shard_
 is("@{ $django->{sharded} }", '7 7 7', 'Django: rows with the number of their logical shard');
 is($django->{unmanaged}[0], 'others.Orders has managed = False, so migrations do not change its table', 'Django: what AlterToShardId leaves alone');
 is("$django->{reversed}[0] $django->{generator_dropped}[0]", 'True True', 'Django: the migrations are reversed, and ids continue above that of a deleted row');
-is($django->{altered}[0], '23502', 'Django: AlterField leaves the column without a default');
+is("@{ $django->{altered_1} }, @{ $django->{altered_2} }, @{ $django->{altered_3} }", '42601 ids.next_id(), 42601 ids.next_id(7), 42601 none',
+	'Django: AlterField is refused, and AlterToShardId sets the default');
+is("@{ $django->{altered_back} }", 'ids.next_id(7) ids.next_id()', 'Django: and back');
+is("$django->{in_use}[0] $django->{waits}[0]", '55P03 99s', 'Django: a table in use is given up, and the next migration waits as before');
 is("@{ $django->{quoted} }", '5 True', 'Django: names with quotes and percent signs, forwards and backwards');
 is($django->{above}[0], q(table "shop's 100%d $switch$" has ids above those that are generated now), 'Django: and not applied to ids of the future');
 like(slurp_file($django->{section}[1]), qr/^## \Q$django->{section}[0]\E$/m, 'Django: of which the hint names a section');

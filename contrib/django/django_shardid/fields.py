@@ -27,7 +27,10 @@ class ShardIdField(models.BigAutoField):
         """The type of the column: without a sequence of its own, as BigAutoField would give it."""
         return 'BigIntegerField'
 
-    def db_type_suffix(self, connection: Any) -> str:
+    def db_parameters(self, connection: Any) -> Any:
+        """The default is a part of the type: PostgreSQL refuses to alter a column to it by AlterField."""
         if connection.vendor != 'postgresql':
             raise NotSupportedError('ShardIdField needs PostgreSQL')
-        return f'DEFAULT {self.expression}' if self.expression else ''
+        parameters = super().db_parameters(connection)
+        parameters['type'] += f' DEFAULT {self.expression or "NULL"} /* altered by AlterToShardId */'
+        return parameters

@@ -9,6 +9,7 @@ os.environ['DJANGO_SETTINGS_MODULE'] = 'settings'
 import django
 from django.core.management import call_command
 from django.db import connection, models, utils
+from django.db.migrations import AlterField
 from django.db.migrations.state import ModelState, ProjectState
 from django.test.utils import CaptureQueriesContext
 
@@ -106,28 +107,46 @@ with connection.cursor() as cursor:
 call_command('migrate', 'shop', verbosity=0)
 say('again', Photo.objects.create(name='again').id)
 
-# AlterField in the place of AlterToShardId.
-class Before(models.Model):
-    class Meta:
-        app_label = 'others'
-        db_table = 'switched'
-
-
-class After(models.Model):
-    id = ShardIdField()
-
-    class Meta:
-        app_label = 'others'
-        db_table = 'switched'
-
-
+# A column that gets the default, another one, and none: refused by AlterField, and done by AlterToShardId, also back.
+fields = [models.BigAutoField(primary_key=True), ShardIdField(), ShardIdField(expression='ids.next_id(7)'), ShardIdField(expression=None)]
+states = [ProjectState() for _ in fields]
+for field, state in zip(fields, states):
+    state.add_model(ModelState('others', 'Switched', [('id', field)], {'db_table': 'switched'}))
 with connection.schema_editor() as editor:
-    editor.create_model(Before)
-    editor.alter_field(Before, Before._meta.pk, After._meta.pk)
-try:
-    After.objects.create()
-except utils.IntegrityError as error:
-    say('altered', sqlstate(error))
+    editor.create_model(states[0].apps.get_model('others', 'Switched'))
+
+
+def default_after(operation, *between):
+    """What becomes of the column's default."""
+    try:
+        with connection.schema_editor() as editor:
+            operation('others', editor, *between)
+    except utils.DatabaseError as error:
+        return sqlstate(error)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT coalesce(max(pg_get_expr(adbin, adrelid)), 'none') FROM pg_attrdef WHERE adrelid = 'switched'::regclass")
+        return cursor.fetchone()[0]
+
+
+for n in 1, 2, 3:
+    field = ['switched', 'id', fields[n]]
+    say(f'altered_{n}', default_after(AlterField(*field).database_forwards, *states[n - 1:n + 1]),
+        default_after(AlterToShardId(*field).database_forwards, *states[n - 1:n + 1]))
+say('altered_back', *[default_after(AlterToShardId('switched', 'id', fields[n]).database_backwards, states[n], states[n - 1]) for n in (3, 2)])
+
+# A table in use is not waited for, and the session's setting stays.
+reader = connection.copy()
+reader.set_autocommit(False)
+reader.cursor().execute('LOCK TABLE switched IN ACCESS SHARE MODE')
+with connection.cursor() as cursor:
+    cursor.execute("SET statement_timeout = '60s'; SET lock_timeout = '99s'")
+    say('in_use', default_after(AlterToShardId(*field).database_forwards, *states[2:]))
+    reader.close()
+    with connection.schema_editor() as editor:
+        AlterToShardId(*field).database_forwards('others', editor, *states[2:])
+        cursor.execute('SHOW lock_timeout')
+        say('waits', cursor.fetchone()[0])
+    cursor.execute('RESET lock_timeout; RESET statement_timeout')
 
 # Names that would end a string, or stand for a value.
 class Quoted(models.Model):

@@ -11,6 +11,8 @@ PG_LDFLAGS = $(prefix_maps)
 # PGXS has g++'s warnings in its flags; START_CRIT_SECTION and, from 18 on, PG_MODULE_MAGIC are PostgreSQL's.
 clang_flags = -Wno-unknown-warning-option -Wno-deprecated-volatile -Wno-missing-designated-field-initializers
 
+PG_CONFIG ?= pg_config
+PGXS ?= $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 ifneq ($(and $(TAP_TESTS),$(filter %installcheck,$(MAKECMDGOALS))),)
 $(error the TAP tests need throwaway servers: run "make test TEST=t" or "make test TEST=contrib" without TAP_TESTS)

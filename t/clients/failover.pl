@@ -12,13 +12,8 @@ my $nodes = 0;
 sub standby_of
 {
 	my ($node) = @_;
-	my $new = PostgreSQL::Test::Cluster->new('node_' . ++$nodes);
-	$node->backup($new->name);
-	$new->init_from_backup($node, $new->name, has_streaming => 1);
-	$new->start;
-	$node->safe_psql('postgres', "ALTER SYSTEM SET synchronous_standby_names = '*'");
-	$node->reload;
-	$node->poll_query_until('postgres', "SELECT sync_state = 'sync' FROM pg_stat_replication") or die;
+	my $new = new_standby($node, 'node_' . ++$nodes);
+	wait_for_standby($node);
 	return $new;
 }
 

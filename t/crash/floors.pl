@@ -12,11 +12,7 @@ my $is_over_ms = 60 * 60 * 1000;
 
 my $node = new_node('primary', "autovacuum = off\nmax_prepared_transactions = 1\nwal_consistency_checking = 'sequence'\n", allows_streaming => 1);
 $node->safe_psql('postgres', 'CREATE TABLE items (id bigint); CREATE SEQUENCE s OWNED BY items.id; CREATE TABLE flushed ()');
-$node->backup('copy');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($node, 'copy', has_streaming => 1);
-$standby->append_conf('postgresql.conf', "wal_retrieve_retry_interval = '100ms'\n");
-$standby->start;
+my $standby = new_standby($node, 'standby', "wal_retrieve_retry_interval = '100ms'\n");
 my ($on_primary, $on_standby) = map { open_session($_) } $node, $standby;
 
 # --- The model: what the generator must not be below, whatever a transaction and its savepoints do.

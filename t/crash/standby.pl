@@ -8,16 +8,13 @@ my $number = 0;
 my $clock;    # of the newest standby
 
 # A standby whose clock is an hour behind: more than a failover takes.
-sub new_standby
+sub late_standby
 {
 	my ($primary) = @_;
 	my $name = 'standby_' . ++$number;
-	$primary->backup($name);
-	my $standby = PostgreSQL::Test::Cluster->new($name);
-	$standby->init_from_backup($primary, $name, has_streaming => 1);
 	$clock = "$dir/$name.clock";
 	set_fake_clock($clock, '-3600');
-	with_fake_clock($clock, sub { $standby->start });
+	my $standby = with_fake_clock($clock, sub { return new_standby($primary, $name) });
 	$primary->poll_query_until('postgres', q(SELECT state = 'streaming' FROM pg_stat_replication)) or die 'no standby';
 	return $standby;
 }
@@ -30,7 +27,7 @@ wal_sender_timeout = 0
 wal_receiver_timeout = 0
 shared_buffers = 32MB # of which a session may keep eight pages pinned
 CONF
-my $standby = new_standby($primary);
+my $standby = late_standby($primary);
 
 # Nothing is drawn on a standby.
 my ($code, $stdout, $stderr) = $standby->psql('postgres', "\\set VERBOSITY verbose\nSELECT next_id(5)");
@@ -99,9 +96,7 @@ my @draws = $ENV{FULL} ? (sort keys %draws) x 5 : 'rolled back';
 my @histories;
 for my $draw (@draws)
 {
-	$primary->append_conf('postgresql.conf', "synchronous_standby_names = '*'");
-	$primary->reload;
-	$primary->poll_query_until('postgres', q(SELECT sync_state = 'sync' FROM pg_stat_replication)) or die 'not synchronous';
+	wait_for_standby($primary);
 	my ($before, $after) = fail_over($draws{$draw}, \&all_wait);
 	push @histories, $before, $after;
 	# The promoted standby gets a right clock and a standby of its own.
@@ -109,7 +104,7 @@ for my $draw (@draws)
 	set_fake_clock($clock, '+0');
 	$primary->append_conf('postgresql.conf', "synchronous_standby_names = ''");
 	$primary->reload;
-	$standby = new_standby($primary);
+	$standby = late_standby($primary);
 }
 is_innocent(judge_clients(\@histories, lead_ms => -1), "failover to a synchronous standby, its clock an hour behind, @draws", scalar @draws);
 

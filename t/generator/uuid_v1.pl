@@ -113,10 +113,7 @@ for my $strategy ('wal_log', 'file_copy')
 
 # A promoted standby is the same database: the same node, and its times continue.
 @original = split /\|/, query($identity);
-$node->backup('base');
-my $standby = PostgreSQL::Test::Cluster->new('promoted');
-$standby->init_from_backup($node, 'base', has_streaming => 1);
-with_fake_clock($clock, sub { $standby->start });
+my $standby = with_fake_clock($clock, sub { return new_standby($node, 'promoted') });
 my $primary = $node;
 @before = times_in();
 $primary->wait_for_catchup($standby);

@@ -15,7 +15,7 @@ use Test::More;
 use Time::HiRes qw(usleep);
 
 our @EXPORT = (
-	qw(new_node await_event start_clients await_clients await_ids finish_clients read_told judge_clients judge judge_space
+	qw(new_node new_standby wait_for_standby await_event start_clients await_clients await_ids finish_clients read_told judge_clients judge judge_space
 	  is_innocent note_fault rounds processes_of kill_node start_again with_fake_clock judge_program set_fake_clock lead_ms error_on
 	  usleep),
 	@Session::EXPORT, @Test::More::EXPORT, @PostgreSQL::Test::Utils::EXPORT);
@@ -45,6 +45,28 @@ sub new_node
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION shardid');
 	return $node;
+}
+
+# A started standby.
+sub new_standby
+{
+	my ($primary, $name, $conf) = @_;
+	my $standby = PostgreSQL::Test::Cluster->new($name);
+	$primary->backup($name);
+	$standby->init_from_backup($primary, $name, has_streaming => 1);
+	$standby->append_conf('postgresql.conf', $conf // '');
+	$standby->start;
+	return $standby;
+}
+
+# Lets the commits of the primary server wait for it.
+sub wait_for_standby
+{
+	my ($primary, $names) = @_;
+	$primary->append_conf('postgresql.conf', "synchronous_standby_names = '" . ($names // '*') . "'");
+	$primary->reload;
+	$primary->poll_query_until('postgres', q(SELECT sync_state = 'sync' FROM pg_stat_replication)) or die 'not synchronous';
+	return;
 }
 
 # Before a server is stopped, amcheck reads its generators: whatever a test has done to them, other readers find their

@@ -53,10 +53,7 @@ $restored->safe_psql('postgres', 'CREATE ROLE watcher LOGIN; CREATE ROLE app; CR
 dumped('-C', $restored->connstr('postgres'));
 $others{restored} = [ $restored, 'shop' ];
 
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$node->backup('base');
-$standby->init_from_backup($node, 'base', has_streaming => 1);
-$standby->start;
+my $standby = new_standby($node, 'standby');
 $others{standby} = [ $standby, 'shop' ];
 
 # A copy that the page starts: of a synchronous server, with the original's configuration, but without its standbys.

@@ -274,13 +274,8 @@ set_fake_clock($clock, '+0');
 
 # Failover.
 my $primary = $node;
-$primary->backup('standby');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($primary, 'standby', has_streaming => 1);
-$standby->start;
-$primary->append_conf('postgresql.conf', "synchronous_standby_names = '*'");
-$primary->reload;
-$primary->poll_query_until('postgres', q(SELECT sync_state = 'sync' FROM pg_stat_replication)) or die 'not synchronous';
+my $standby = new_standby($primary, 'standby');
+wait_for_standby($primary);
 like(error_on($standby, q(SELECT settled_below('g'))), qr/^55000: recovery is in progress/, 'refused on a standby');
 kill_under_load();
 $standby->promote;

@@ -23,17 +23,12 @@ CREATE FUNCTION plain(message text) RETURNS text LANGUAGE sql RETURN
         'host \S+ instead', 'host H instead', 'g'),
         '(system|identifier|of) \d{10,}', '\1 S', 'g'),
         '\m' || session_user || '\M', 'SUPERUSER', 'g');
-CREATE FUNCTION try(statement text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    detail text; hint text;
-BEGIN
-    EXECUTE statement;
-    RETURN 'no error';
-EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-    RETURN plain(concat_ws(' | ', sqlstate, sqlerrm, NULLIF(detail, ''), NULLIF(hint, '')));
-END
-$$;
+\getenv source PG_ABS_SRCDIR
+\set try :source '/../../sql/try.psql'
+\i :try
+\set ECHO none
+ALTER FUNCTION try RENAME TO try_it;
+CREATE FUNCTION try(statement text) RETURNS text LANGUAGE sql RETURN plain(try_it(statement));
 
 -- A member, and the last answer that it received; the last argument of ask() adds to its request.
 CREATE TABLE answer (who text PRIMARY KEY, answer jsonb);
@@ -464,6 +459,6 @@ SET client_min_messages = warning;
 DROP EXTENSION shardid_lease CASCADE;
 DROP EXTENSION dblink CASCADE;
 DROP TABLE answer, confirmed, lie;
-DROP FUNCTION ask, confirmed_as, give_back, noted, request, displaced, clock_ms, tick_at, try, plain;
+DROP FUNCTION ask, confirmed_as, give_back, noted, request, displaced, clock_ms, tick_at, try, try_it, plain;
 DROP OWNED BY regress_shardid_owner, regress_shardid_member, regress_shardid_other, regress_shardid_app, regress_shardid_found;
 DROP ROLE regress_shardid_owner, regress_shardid_member, regress_shardid_other, regress_shardid_app, regress_shardid_found;

@@ -41,23 +41,18 @@ BEGIN
 END
 $$;
 
+\getenv source PG_ABS_SRCDIR
+\set try :source '/../../sql/try.psql'
+\i :try
+\set ECHO none
+ALTER FUNCTION try RENAME TO try_it;
 -- Replaces times, hosts and the like, which differ in each run.
-CREATE FUNCTION try(statement text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    detail text; hint text;
-BEGIN
-    EXECUTE statement;
-    RETURN 'no error';
-EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-    RETURN (SELECT regexp_replace(regexp_replace(regexp_replace(regexp_replace(error,
+CREATE FUNCTION try(statement text) RETURNS text LANGUAGE sql RETURN
+    regexp_replace(regexp_replace(regexp_replace(regexp_replace(try_it(statement),
         '\d{4}-\d\d-\d\d \d\d:\d\d:[\d.]+\+00|\w{3} \w{3} \d\d [\d:.]+ \d{4} \w{3}', 'TIME', 'g'),
         '(held by|reserved for) \S+, port \d+, database "\w+"', '\1 HOST, PORT, DATABASE'),
         '\d+ ms ahead', 'N ms ahead'),
-        '\m' || session_user || '\M', 'SUPERUSER', 'g')
-        FROM concat_ws(' | ', sqlstate, sqlerrm, NULLIF(detail, ''), NULLIF(hint, '')) error);
-END
-$$;
+        '\m' || session_user || '\M', 'SUPERUSER', 'g');
 GRANT EXECUTE ON FUNCTION try TO PUBLIC;
 -- Skips the times of the generator's window that are left: the next id needs another window.
 CREATE FUNCTION end_window(sequence regclass) RETURNS bigint LANGUAGE sql
@@ -364,5 +359,5 @@ RESET ALL;
 DO $$ BEGIN EXECUTE format('ALTER DATABASE %I RESET shardid_lease.registry_timeout', current_database()); END $$;
 DROP SEQUENCE b, c, unlogged, temporary, of_int, downwards, bound, d, e, f, g, j, k;
 DROP TABLE t, drawn;
-DROP FUNCTION draw_and_fail, try;
+DROP FUNCTION draw_and_fail, try, try_it;
 ALTER SEQUENCE shardid_seq RESTART;

@@ -31,13 +31,8 @@ is(lease($member, 'ids', 'fresh', dbname => 'a'), 1, 'another lease');
 
 # --- The standby hangs, is not heard of any more, and the wait for it is cancelled.
 
-$registry->backup('base');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($registry, 'base', has_streaming => 1);
-$standby->start;
-$registry->append_conf('postgresql.conf', "synchronous_standby_names = 'standby'");
-$registry->reload;
-$registry->poll_query_until('postgres', q(SELECT sync_state = 'sync' FROM pg_stat_replication)) or die 'not synchronous';
+my $standby = new_standby($registry, 'standby');
+wait_for_standby($registry, 'standby');
 renew();
 my @standby = processes_of($standby);
 END { kill 'CONT', @standby }

@@ -61,10 +61,7 @@ copied('CREATE DATABASE', $original, 'shop_copied', 'registry_copied');
 like($original->safe_psql('shop_copied', q(SELECT shardid_lease.release_shard(); SELECT shardid_lease.lease_shard('ids', 'registry'))),
 	qr/^\n[013-9]$/, 'it gets another shard when it has released');
 
-$original->backup('base');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($original, 'base', has_streaming => 1);
-$standby->start;
+my $standby = new_standby($original, 'standby');
 $original->wait_for_catchup($standby);
 $standby->promote;
 copied('a promoted standby', $standby, 'shop', 'registry');

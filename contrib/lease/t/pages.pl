@@ -86,10 +86,7 @@ sub start_script
 	local @ENV{qw(PGHOST PGPORT PGUSER)} = ($node->host, $node->port, $superuser);
 	return IPC::Run::start([ 'sh', "examples/patroni/$script", 'on_role_change', $role, 'cluster' ], '>', $out, '2>', $err, guard($script));
 }
-$old->backup('base');
-my $member = PostgreSQL::Test::Cluster->new('standby');
-$member->init_from_backup($old, 'base', has_streaming => 1);
-$member->start;
+my $member = new_standby($old, 'standby');
 my $before = generate($old, 'shop');
 $old->wait_for_catchup($member);
 my $renew = command('SELECT shardid_lease.renew_leases()');

@@ -78,10 +78,7 @@ my $standby;
 sub follow
 {
 	my ($name) = @_;
-	$registry->backup($name);
-	$standby = PostgreSQL::Test::Cluster->new($name);
-	$standby->init_from_backup($registry, $name, has_streaming => 1);
-	$standby->start;
+	$standby = new_standby($registry, $name);
 	$registry->wait_for_catchup($standby);
 	like(error_of($standby, 'postgres', 'SELECT shardid_lease.replayed_all_wal()'), qr/ERROR:  55000: .*during recovery/s, "$name: not before its recovery is over");
 	return;

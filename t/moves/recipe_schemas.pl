@@ -34,6 +34,17 @@ like(on(block('users-of-ids')), qr/^function insta12.next_id\(\)$/m, 'so the sav
 on('ALTER TABLE insta12.hidden RENAME TO likes');
 is(on(recipe('back') . 'DROP SCHEMA before_ids CASCADE'), 'insta12', 'what is put back, and nothing else, is printed');
 is(on(block('users-of-ids')), '', 'nothing uses the extension');
+on(<<'SQL');
+CREATE SCHEMA users;
+CREATE FUNCTION users.quoted() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN "ids".next_id(); END';
+CREATE FUNCTION users.capital() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN IDS . next_id(); END';
+CREATE FUNCTION users.by_path() RETURNS timestamptz LANGUAGE plpgsql SET search_path = 'ids', public AS 'BEGIN RETURN id_timestamp(0); END';
+CREATE FUNCTION users.by_any_path() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN next_id(); END';
+CREATE TABLE users.plain (id bigint DEFAULT nextval('ids.shardid_seq'));
+CREATE FUNCTION users.not_one(ids bigint[]) RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN kids.next_id() + users.next_id() + ids[1]; END';
+SQL
+is(on(block('users-of-ids') =~ s/;$/ ORDER BY 1;/r), join("\n", 'default value for column id of table users.plain', map { "function users.$_()" } qw(by_any_path by_path capital quoted)),
+	'what still uses it, in each way to write it');
 is(on($owned), 'insta11.photos_id_seq', 'and the column owns its sequence again');
 
 # --- Strangers have functions, a sequence and tables of such names, and the planner runs their code.

@@ -1239,6 +1239,41 @@ $$;
 COMMENT ON FUNCTION shardid_admin.notes_of_change(pg_catalog.jsonb) IS
 'the comments of id_migration_commands on the columns that change';
 
+CREATE OR REPLACE FUNCTION shardid_admin.notes_of_others(of_schema pg_catalog.oid)
+RETURNS SETOF pg_catalog.text
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
+BEGIN
+    RETURN QUERY
+    WITH callers AS MATERIALIZED (
+        SELECT p.oid FROM pg_proc p
+        WHERE p.pronamespace <> 'pg_catalog'::regnamespace AND COALESCE(pg_get_function_sqlbody(p.oid), p.prosrc) ~* '\mnextval\M'),
+    relations AS (
+        SELECT c.* FROM pg_class c
+        WHERE c.relnamespace = of_schema AND c.relkind IN ('r', 'p', 'f', 'v') AND c.relpersistence <> 't'
+          AND NOT EXISTS (SELECT FROM pg_depend q WHERE q.classid = 'pg_class'::regclass AND q.objid = c.oid AND q.deptype = 'e')),
+    notes (object, note) AS (
+        SELECT format('%s.%I', c.oid::regclass, a.attname),
+               format('gets its numbers from %s: not changed. The default is %s.',
+                      CASE WHEN d.oid IS NULL THEN format('domain %s', t.oid::regtype) WHEN c.relkind = 'v' THEN 'the view' ELSE 'a function' END, e.text)
+        FROM relations c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND a.attidentity = '' AND a.attgenerated = ''
+        JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
+        CROSS JOIN LATERAL (SELECT COALESCE(d.tableoid, t.tableoid) AS class, COALESCE(d.oid, t.oid) AS oid,
+                                   COALESCE(pg_get_expr(d.adbin, d.adrelid), pg_get_expr(t.typdefaultbin, 0)) AS text) e
+        WHERE CASE WHEN e.text ~ '\mnextval\(' THEN (d.oid IS NULL) <> (c.relkind = 'v')
+              ELSE EXISTS (SELECT FROM pg_depend q JOIN callers ON callers.oid = q.refobjid
+                           WHERE q.classid = e.class AND q.objid = e.oid AND q.refclassid = 'pg_proc'::regclass) END
+        UNION ALL
+        -- Those for INSERT, of a row, before it or instead of it.
+        SELECT pg_describe_object(t.tableoid, t.oid, 0), format('fills columns with numbers of nextval: not changed. It calls %s.', t.tgfoid::regprocedure)
+        FROM relations c JOIN pg_trigger t ON t.tgrelid = c.oid JOIN callers ON callers.oid = t.tgfoid
+        WHERE t.tgparentid = 0 AND t.tgtype & 5 = 5 AND t.tgtype & 66 <> 0)
+    SELECT '-- ' || translate(object || ' ' || note, E'\n\r', '  ') FROM notes ORDER BY object;
+END
+$$;
+
+COMMENT ON FUNCTION shardid_admin.notes_of_others(pg_catalog.oid) IS
+'the comments of id_migration_commands on columns whose numbers come from elsewhere than their default and a sequence';
+
 CREATE OR REPLACE FUNCTION shardid_admin.inserters(columns pg_catalog.jsonb)
 RETURNS pg_catalog.jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -1553,6 +1588,7 @@ BEGIN
     columns := shardid_admin.unchanged_columns(shardid_admin.sequence_columns(schema::oid));
     IF NOT back THEN
         RETURN QUERY SELECT shardid_admin.notes_of_change(columns);
+        RETURN QUERY SELECT shardid_admin.notes_of_others(schema::oid);
         inserters := shardid_admin.inserters(columns);
         RETURN QUERY SELECT shardid_admin.missing_grants(function::oid, generator::oid, inserters);
     END IF;

@@ -72,6 +72,20 @@ CREATE TABLE notes (id bigserial PRIMARY KEY);
 CREATE TABLE remarks (note int REFERENCES notes);
 CREATE TABLE by_id (id bigserial) PARTITION BY RANGE (id);
 CREATE TABLE plain (id bigint DEFAULT 0, at timestamptz DEFAULT now());
+-- Their numbers come from elsewhere: from a domain, a trigger, the default of a view, a function.
+CREATE SEQUENCE elsewhere;
+CREATE DOMAIN numbered AS bigint DEFAULT nextval('elsewhere');
+CREATE DOMAIN also_numbered AS numbered;
+CREATE TABLE of_numbered (id also_numbered, other numbered DEFAULT 0, made bigint GENERATED ALWAYS AS (1) STORED);
+CREATE TABLE filled (id bigint, at timestamptz) PARTITION BY RANGE (at);
+CREATE TABLE filled_part PARTITION OF filled DEFAULT;
+CREATE FUNCTION fill() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.id := NEXTVAL(TG_ARGV[0]); RETURN NEW; END';
+CREATE TRIGGER fill BEFORE INSERT ON filled FOR EACH ROW EXECUTE FUNCTION fill('"Shop".elsewhere');
+CREATE TRIGGER counted AFTER INSERT ON filled FOR EACH ROW EXECUTE FUNCTION fill();
+CREATE VIEW to_plain AS SELECT id FROM plain;
+ALTER VIEW to_plain ALTER id SET DEFAULT nextval('elsewhere');
+CREATE FUNCTION number() RETURNS bigint LANGUAGE sql RETURN nextval('elsewhere');
+CREATE TABLE of_function (id bigint DEFAULT number() + 1);
 -- Objects that use them.
 CREATE FUNCTION last_item() RETURNS bigint LANGUAGE sql AS $$SELECT currval('"Shop".items_id_seq')$$;
 CREATE FUNCTION of_trigger() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN IF TG_NARGS > 0 THEN PERFORM lastval(); END IF; RETURN NEW; END';

@@ -1,12 +1,14 @@
 /* One generator and its clock: callers that wait for the next millisecond; fresh storage by ALTER
  * SEQUENCE ... RESTART, committed or rolled back; setval and nextval at any moment; raise_generator;
- * callers that borrow time, as far ahead of the clock as -DBORROW says.
+ * callers that borrow time, as far ahead of the clock as -DBORROW says; crashes, of which it is looked
+ * at here how far they take the generator.
  * Every draw is durable here: wal.pml is about that.
  *
  * The clock shows any time at every look (default), or runs forward at any speed (-DHONEST).
  * Checked: P1; P3, with an honest clock; P5, at most one step ahead of the clock for each millisecond
  * that really passes; a further step borrows, from a time all of whose ids are told and no further
- * ahead than allowed; no caller waits for ever: it looks at the same used up time a limited number of
+ * ahead than allowed; after any number of crashes it is not so far ahead that nothing can be drawn from
+ * it; no caller waits for ever: it looks at the same used up time a limited number of
  * times, whatever the clock does; and ids that are drawn after raise_generator have a later time than
  * its id. */
 
@@ -48,6 +50,9 @@
 #ifndef ELSEWHERE /* the rows go to another server */
 #define ELSEWHERE 0
 #endif
+#ifndef CRASHES /* the server crashes, any number of times */
+#define CRASHES 0
+#endif
 
 /* The rule that is left out or put wrong, -DBUG=...; run.sh says what happens then. */
 #ifndef BUG
@@ -55,12 +60,16 @@
 #endif
 mtype:bug = { KEEP_EARNED, OVERTAKE, NO_STILL_RULE, NO_START_RESET, NO_FRESH_WAIT, NO_REMEMBER, NO_COUNT_RULE,
     MOVED_BY_LOG_CNT_ZERO, RAISE_MAKES_OURS, RAISE_MAY_LOWER, RAISE_TO_OWN_TICK, BORROW_WITHOUT_LIMIT, BORROW_EARLY,
-    BORROW_WHEN_MOVED, NO_AHEAD_RULE };
+    BORROW_WHEN_MOVED, NO_AHEAD_RULE, CRASHES_ADD_UP, PAST_MAX_LEAD };
 
 #define NUMBERS 2 /* of a time: one bit of sequence, so a new time begins at 0 */
 #define LAST_TICK ((END + 1) * NUMBERS - 1)
 #define LAST_CLOCK ((END + 1) * MICROS)
 #define MOST_LOOKS (2 * MICROS + 1)
+/* In times: how far WAL is written ahead of the clock, and of a generator that is ahead; shardid.max_lead. */
+#define LOGGED_AHEAD 2
+#define LOGGED_FURTHER 1
+#define MAX_LEAD 3
 
 /* The page. Our draws leave a negative log_cnt, setval leaves zero, nextval zero or more. */
 mtype:count = { minus, zero, plus };
@@ -88,6 +97,7 @@ byte left[SESSIONS]; /* microseconds that are left of this sleep */
 
 /* An honest clock, and how far the last tick's time is ahead of it. */
 byte clock, lead;
+byte logged; /* the tick to which WAL is written */
 bit altering; /* session 0 is in the transaction of an ALTER SEQUENCE */
 bit altered;
 byte old_last;
@@ -171,6 +181,20 @@ inline find_earned(me) {
 #define may_borrow (BORROW && is_used_up && is_near && (is_ours || BUG == BORROW_WHEN_MOVED))
 #define has_borrowed(time) (BORROW && time <= now + BORROW && (told & (1 << last_of(time - 1))) != 0)
 
+/* logged_to(); `time` is that of the tick, and now is not later. */
+inline write_ahead(time) {
+    if
+    :: CRASHES && tick > logged ->
+       logged = time - now; /* the lead */
+       logged = (logged + LOGGED_FURTHER <= LOGGED_AHEAD -> LOGGED_AHEAD - logged :
+                (logged < MAX_LEAD || BUG == PAST_MAX_LEAD -> LOGGED_FURTHER : 0));
+       logged = (time + (BUG == CRASHES_ADD_UP -> LOGGED_AHEAD : logged)) * NUMBERS;
+       raise(logged, tick);
+       if :: logged > LAST_TICK -> logged = LAST_TICK :: else fi
+    :: else
+    fi
+}
+
 inline check_time(time) {
 #if !defined(ONLY_UNIQUE) && !defined(ONLY_P1)
     /* P5; for a page that others have moved ahead, the wait may have been earlier */
@@ -209,6 +233,7 @@ inline give(me) {
     check_tick(me);
     check_time(tick / NUMBERS);
 #endif
+    write_ahead(tick / NUMBERS);
     last = tick;
     /* Without the count, a page that is not ours at two looks counts as moved once. */
     if :: !is_ours && BUG != NO_COUNT_RULE -> count_seen = 0 :: else fi;
@@ -402,6 +427,23 @@ end:
     }
 }
 
+/* What is logged ahead, a recovery takes for drawn. */
+proctype crash() {
+    byte k;
+end:
+    do
+    :: atomic {
+           logged != 0 ->
+           do :: k < SESSIONS -> forget(k); k++ :: else -> break od;
+           k = 0;
+           last = logged;
+           passed = 0;
+           lead = (last / NUMBERS > clock / MICROS -> last / NUMBERS - clock / MICROS : 0);
+           assert(lead <= MAX_LEAD)
+       }
+    od
+}
+
 inline forget_old() {
     old_last = 0;
     old_stamped = 0;
@@ -450,6 +492,7 @@ init {
         if :: RESTART -> run ddl() :: else fi;
         if :: MOVE -> run mover() :: else fi;
         if :: RAISE -> run raiser() :: else fi;
-        if :: ELSEWHERE -> run migration() :: else fi
+        if :: ELSEWHERE -> run migration() :: else fi;
+        if :: CRASHES -> run crash() :: else fi
     }
 }

@@ -18,7 +18,7 @@ declare -A sign=([twice]='&(1<<tick' [uncovered]='(covered>=' [stuck]='page.last
     [overlap]='used[' [taken]='.holder==1)==(' [undone]='.released' [renewed]='.branch!=' [displaced]='.displaces)'
     [turns]='(turns<2)' [alone]='runs[(2-' [bound]='.not_before<=highest)' [stopped]='(is_lost||'
     [below]='(tick>before)' [future]='<=clock)' [unread]='~(delivered))==0)' [unlogged]='&((1<<(stored*'
-    [decreases]='(settled>=bound)')
+    [decreases]='(settled>=bound)' [far]='(lead<=3)')
 
 # Depth-first search of all states: no reduction, no hashing of states to bits.
 search() {
@@ -150,6 +150,7 @@ ok         clock BORROW=2 $sooner: any clock, borrowed time
 ok         clock HONEST BORROW=2 $exact: an honest clock, borrowed time
 ok         clock HONEST BORROW=1 RESTART $sooner: an honest clock, borrowed time, RESTART
 ok         clock HONEST BORROW=1 $moved: an honest clock, borrowed time, moved
+ok         clock HONEST CRASHES MICROS=1 END=4: an honest clock, crashes
 pace       clock BUG=KEEP_EARNED: any wait has earned a step, faster than real time
 ahead      clock HONEST BUG=OVERTAKE: an id later than a slow clock
 waits      clock BUG=NO_STILL_RULE: a wait for a clock that stands still
@@ -164,6 +165,8 @@ twice      clock ONLY_UNIQUE HONEST ELSEWHERE BUG=RAISE_TO_OWN_TICK: a lower sha
 ahead      clock HONEST BORROW=1 BUG=BORROW_WITHOUT_LIMIT: a step further ahead than allowed
 ahead      clock HONEST BORROW=2 BUG=BORROW_EARLY: a step from a time not all of whose ids were told
 ahead      clock HONEST BORROW=1 RESTART BUG=BORROW_WHEN_MOVED: the same, on fresh storage
+far        clock HONEST CRASHES MICROS=1 END=4 BUG=CRASHES_ADD_UP: each crash logs as far ahead of the last one
+far        clock HONEST CRASHES MICROS=1 END=4 BUG=PAST_MAX_LEAD: crashes one after the other, until nothing can be drawn
 twice      clock ONLY_UNIQUE HONEST BORROW=1 MOVE MICROS=1 END=2 BUG=NO_AHEAD_RULE: the clock catches up; setval back
 twice      clock ONLY_UNIQUE HONEST RESTART AHEAD_AT_START=1 MOVE_AHEAD: not promised, RESTART while ahead of the clock
 twice      clock ONLY_UNIQUE RESTART: not promised, a clock that is set back after RESTART

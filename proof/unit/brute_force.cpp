@@ -226,6 +226,13 @@ void check_spans(Random &source, W w) {
     const std::uint64_t ms = source.up_to(86400000);
     const Wide later = tick + Wide{ms} * 1000 / step_us(w) * numbers;
     REQUIRE(tick_after_ms(w, tick, ms) == std::min<Wide>(later, max_tick(w)));
+    // Of a tick that is 20 ms ahead at most, and of one further ahead, with room to max_lead, and
+    // without.
+    const std::uint64_t little = source.below(21);
+    const std::uint64_t lead = 900 + source.below(100000);
+    REQUIRE(logged_to(w, tick, little, ms) == tick_after_ms(w, tick, 1000 - little));
+    REQUIRE(logged_to(w, tick, lead, lead + 100 + ms) == tick_after_ms(w, tick, 100));
+    REQUIRE(logged_to(w, tick, lead + 100, lead + 100 + little) == tick_after_ms(w, tick, little));
 }
 
 void check_spans(Random &source) {

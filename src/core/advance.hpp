@@ -91,6 +91,23 @@ constexpr std::uint64_t tick_after_ms(W widths, std::uint64_t tick, std::uint64_
     return tick + (room < ahead ? room : ahead);
 }
 
+// How far WAL is written ahead: to a second after the clock, so that a busy generator writes about
+// one record per second, and is ahead by no more after a crash. If it is ahead already, a tenth of
+// a second further, so that crashes one after the other hardly add up; but not past max_lead, where
+// nothing could be drawn.
+inline constexpr std::uint64_t logged_ahead_ms = 1000;
+inline constexpr std::uint64_t logged_further_ms = 100;
+
+// The tick to which WAL is written for this one. REQUIRED: tick <= max_tick.
+template <typename W>
+constexpr std::uint64_t logged_to(W widths, std::uint64_t tick, std::uint64_t lead_ms,
+                                  std::uint64_t max_lead_ms) {
+    const std::uint64_t to_second = lead_ms < logged_ahead_ms ? logged_ahead_ms - lead_ms : 0;
+    const std::uint64_t room = lead_ms < max_lead_ms ? max_lead_ms - lead_ms : 0;
+    const std::uint64_t further = room < logged_further_ms ? room : logged_further_ms;
+    return tick_after_ms(widths, tick, to_second > further ? to_second : further);
+}
+
 // How far the tick's time is ahead of clock time `now`, in whole milliseconds; 0 if it is not.
 template <typename W = Widths>
 constexpr std::uint64_t lead_ms_of(W widths, std::uint64_t tick, std::uint64_t now) {

@@ -20,8 +20,7 @@ namespace {
 // Borrowing time: a session that has shardid.max_borrow advances ahead of the clock instead of
 // waiting for it. Only ids are borrowed.
 
-// How far ahead of the clock this session may advance. A crash takes the generator a second
-// further: from there it must still be drawn from.
+// How far ahead of the clock this session may advance. There is room for what is logged ahead.
 uint64 most_borrowed_ms() {
     const uint64 drawable = max_lead_ms > logged_ahead_ms ? max_lead_ms - logged_ahead_ms : 0;
     return Min(static_cast<uint64>(max_borrow_ms), drawable);
@@ -93,8 +92,8 @@ uint64 last_of_batch(const W &widths, uint64 tick, uint64 max_count) {
 
 // A draw up to this tick, with how far WAL is to be written for it.
 template <typename W>
-LastDraw draw_up_to(const Known &known, const W &widths, uint64 tick) {
-    return {known.binding, tick, tick_after_ms(widths, tick, logged_ahead_ms)};
+LastDraw draw_up_to(const Known &known, const W &widths, uint64 tick, uint64 lead_ms) {
+    return {known.binding, tick, logged_to(widths, tick, lead_ms, max_lead_ms)};
 }
 
 // Whether a tick was found, or may be later: no refusal.
@@ -130,7 +129,8 @@ pg_attribute_always_inline Attempt try_draw(Generator &generator, const L &layou
         if constexpr (is_of_ids<L>)
             note_first(generator.known, generator.sequence, layout, attempt.position);
         attempt.covered_by =
-            record_tick(page, generator.sequence, draw_up_to(generator.known, layout.widths, last));
+            record_tick(page, generator.sequence,
+                        draw_up_to(generator.known, layout.widths, last, attempt.lead_ms));
         // A lead that is larger than a crash can explain.
         attempt.is_mention_due =
             attempt.lead_ms > logged_ahead_ms && note_mention(page, attempt.clock);
@@ -182,7 +182,7 @@ pg_noinline Ticks draw_in_any_case(Generator &generator, const L &layout, uint64
                 learn(generator.known);
             const uint64 last = last_of_batch(layout.widths, attempt.position, max_count);
             finish(generator.replaced, generator.sequence,
-                   draw_up_to(generator.known, layout.widths, last), attempt);
+                   draw_up_to(generator.known, layout.widths, last, attempt.lead_ms), attempt);
             if constexpr (is_of_ids<L>)
                 look_after(generator.known, generator.bounds, generator.sequence.relid, last,
                            attempt.clock);

@@ -229,10 +229,6 @@ struct Position {
 // Reads it under a shared lock. REQUIRED: as of open_page.
 Position read_position(Relation relation, int64 increment);
 
-// WAL is written this far ahead of the ticks drawn: a busy generator then writes one record per
-// second, and after a crash it is ahead of the clock by no more than that.
-inline constexpr uint64 logged_ahead_ms = 1000;
-
 // A relfilenode of a generator that is not in use now, and that only this transaction can touch.
 struct ReplacedStorage {
     RelFileLocator locator;

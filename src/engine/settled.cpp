@@ -94,9 +94,11 @@ Look look_and_close(Relation relation, const Reader &reader, const Layout &layou
         // Ids then continue as after the last one.
         const uint64 sequence = look.last & (first_sequence_range(layout.widths) - 1);
         look.last = make_tick(layout.widths, look.next, sequence);
+        const uint64 lead_ms =
+            lead_ms_of(layout.widths, look.last, time_at(layout.epoch_us, look.clock));
         look.covered_by = record_tick(
             page, reader.sequence,
-            {look.binding, look.last, tick_after_ms(layout.widths, look.last, logged_ahead_ms)});
+            {look.binding, look.last, logged_to(layout.widths, look.last, lead_ms, max_lead_ms)});
     }
     close_page(page);
     return look;

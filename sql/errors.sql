@@ -73,6 +73,13 @@ SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$next_id(1, 'a_table')$$, $$nex
 CREATE UNLOGGED SEQUENCE "un logged";
 SELECT try('SELECT next_id(1, ''"un logged"'')');
 ALTER SEQUENCE "un logged" SET LOGGED;
+-- Only in the extension:
+ALTER SEQUENCE "un logged" SET UNLOGGED;
+BEGIN;
+ALTER SEQUENCE "un logged" SET LOGGED;
+SELECT try('SELECT next_id(1, ''"un logged"'')');
+COMMIT;
+-- In both versions:
 SELECT try('SELECT next_id(1, ''"un logged"'')');
 
 -- 55000: MAXVALUE too small, by one

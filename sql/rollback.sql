@@ -1,6 +1,6 @@
 -- Storage that a rollback restores knows what was drawn from the storage that is rolled back: generators that are ahead of
 -- the clock show it. t/crash/floors.pl has random transactions, with the real clock, too; here are sequences that are new,
--- plain or unlogged, and how exact the restored position is.
+-- plain or made unlogged, and how exact the restored position is.
 \a \t on
 
 -- Sets a generator an hour ahead of the clock: then it can only continue from what its storage remembers.
@@ -22,7 +22,7 @@ ROLLBACK TO a;
 COMMIT;
 DROP SEQUENCE beside;
 SELECT :first < :second AND last_value = ((:second >> 23) << 10 | (:second & 1023)) AS exact FROM made;
--- Dropped; or unlogged in the transaction that gives it up.
+-- Dropped; or made unlogged by the transaction that gives it up.
 BEGIN;
 ALTER SEQUENCE made CACHE 6;
 SAVEPOINT a;
@@ -31,13 +31,13 @@ SELECT next_id(1, 'made') > :second AS increasing;
 ROLLBACK TO a;
 DROP SEQUENCE made;
 COMMIT;
-CREATE UNLOGGED SEQUENCE made;
+CREATE SEQUENCE made;
 BEGIN;
-ALTER SEQUENCE made CACHE 5;
 SAVEPOINT a;
-ALTER SEQUENCE made SET LOGGED;
+ALTER SEQUENCE made CACHE 5;
 SELECT set_ahead('made'), next_id(1, 'made') AS last \gset
 ROLLBACK TO a;
+ALTER SEQUENCE made SET UNLOGGED;
 COMMIT;
 ALTER SEQUENCE made SET LOGGED;
 SELECT next_id(1, 'made') > :last AS increasing;

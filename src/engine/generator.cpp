@@ -116,15 +116,22 @@ bool notes_first_ids(const Sequence &sequence, const FormData_pg_sequence &defin
 
 void check_storage(Relation relation) {
     check_session(relation);
-    if (relation->rd_rel->relpersistence != RELPERSISTENCE_UNLOGGED)
-        return;
-    const char *name = qualified_name(RelationGetRelid(relation));
-    ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
-                    errmsg("cannot generate ids from unlogged sequence \"%s\"",
-                           shown_name(RelationGetRelid(relation))),
-                    errdetail("An unlogged sequence starts anew after a crash, and would then "
-                              "generate duplicate ids."),
-                    errhint("Run ALTER SEQUENCE %s SET LOGGED.", name)));
+    const Oid relid = RelationGetRelid(relation);
+    if (relation->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED)
+        ereport(ERROR,
+                (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+                 errmsg("cannot generate ids from unlogged sequence \"%s\"", shown_name(relid)),
+                 errdetail("An unlogged sequence starts anew after a crash, and would then "
+                           "generate duplicate ids."),
+                 errhint("Run ALTER SEQUENCE %s SET LOGGED.", qualified_name(relid))));
+    if (has_replaced_storage(relation) && has_replaced_unlogged_storage(relid))
+        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                        errmsg("cannot generate ids from sequence \"%s\" in the transaction that "
+                               "has made it logged",
+                               shown_name(relid)),
+                        errdetail("After a rollback it is unlogged again, and after a crash it "
+                                  "would generate duplicate ids."),
+                        errhint("Generate ids after the commit.")));
 }
 
 // nextval on a descending sequence would return what next_id has drawn. A sequence that was created

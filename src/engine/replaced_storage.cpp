@@ -15,33 +15,30 @@ bool is_noted(const ReplacedStorages &replaced) {
     return replaced.noted_in == current_local_xid();
 }
 
-// Whether this row version of a catalogue is from before this transaction, which has updated it.
+// Whether this transaction has updated this row version of a catalogue.
 bool was_replaced_here(HeapTupleHeader version) {
-    return !TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(version)) &&
-           (version->t_infomask & HEAP_XMAX_INVALID) == 0 &&
+    return (version->t_infomask & HEAP_XMAX_INVALID) == 0 &&
            !HEAP_XMAX_IS_LOCKED_ONLY(version->t_infomask) &&
            TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(version));
 }
 
-template <typename Form>
-Form *row_of(HeapTuple version) {
-    return reinterpret_cast<Form *>(GETSTRUCT(version));
-}
-
-// Calls visit(row) for the sequence's row as it will be again if this transaction is rolled back;
-// not if the transaction has not updated it.
+// Calls visit(row, is_original) for each version of the sequence's row that will be there again if
+// this transaction, or a part of it, is rolled back; the original is from before it.
 template <typename Form, typename Visit>
-void with_replaced_row(Oid catalogue, Oid index, AttrNumber key_column, Oid relid, Visit visit) {
+void for_each_replaced_row(Oid catalogue, Oid index, AttrNumber key_column, Oid relid,
+                           Visit visit) {
     ScanKeyData key;
     ScanKeyInit(&key, key_column, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
     Relation relation = table_open(catalogue, AccessShareLock);
     SysScanDesc scan = systable_beginscan(relation, index, true, SnapshotAny, 1, &key);
     for (HeapTuple version = systable_getnext(scan); HeapTupleIsValid(version);
-         version = systable_getnext(scan))
-        if (was_replaced_here(version->t_data)) {
-            visit(*row_of<Form>(version));
-            break;
-        }
+         version = systable_getnext(scan)) {
+        const TransactionId made_by = HeapTupleHeaderGetXmin(version->t_data);
+        if (was_replaced_here(version->t_data) &&
+            made_by != HeapTupleHeaderGetUpdateXid(version->t_data))
+            visit(*reinterpret_cast<Form *>(GETSTRUCT(version)),
+                  !TransactionIdIsCurrentTransactionId(made_by));
+    }
     systable_endscan(scan);
     table_close(relation, AccessShareLock);
 }
@@ -50,25 +47,34 @@ void with_replaced_row(Oid catalogue, Oid index, AttrNumber key_column, Oid reli
 // at its end.
 uint64 original_max_value(const Sequence &sequence) {
     int64 max_value = sequence.max_value;
-    with_replaced_row<FormData_pg_sequence>(
+    for_each_replaced_row<FormData_pg_sequence>(
         SequenceRelationId, SequenceRelidIndexId, Anum_pg_sequence_seqrelid, sequence.relid,
-        [&](const FormData_pg_sequence &row) { max_value = row.seqmax; });
+        [&](const FormData_pg_sequence &row, bool is_original) {
+            if (is_original)
+                max_value = row.seqmax;
+        });
     return max_value < 0 ? 0 : static_cast<uint64>(max_value);
+}
+
+template <typename Visit>
+void for_each_replaced_relation(Oid relid, Visit visit) {
+    for_each_replaced_row<FormData_pg_class>(RelationRelationId, ClassOidIndexId, Anum_pg_class_oid,
+                                             relid, visit);
 }
 
 ReplacedStorage *original_storage(const Sequence &sequence) {
     ReplacedStorage *original = nullptr;
-    with_replaced_row<FormData_pg_class>(
-        RelationRelationId, ClassOidIndexId, Anum_pg_class_oid, sequence.relid,
-        [&](const FormData_pg_class &row) {
-            original = static_cast<ReplacedStorage *>(
-                MemoryContextAllocZero(TopTransactionContext, sizeof(ReplacedStorage)));
-            original->locator = sequence.locator;
-            original->locator.relNumber = row.relfilenode;
-            original->is_permanent = row.relpersistence == RELPERSISTENCE_PERMANENT;
-            original->needs_wal = original->is_permanent;
-            original->max_value = original_max_value(sequence);
-        });
+    for_each_replaced_relation(sequence.relid, [&](const FormData_pg_class &row, bool is_original) {
+        if (!is_original)
+            return;
+        original = static_cast<ReplacedStorage *>(
+            MemoryContextAllocZero(TopTransactionContext, sizeof(ReplacedStorage)));
+        original->locator = sequence.locator;
+        original->locator.relNumber = row.relfilenode;
+        original->is_permanent = true;
+        original->needs_wal = true;
+        original->max_value = original_max_value(sequence);
+    });
     return original;
 }
 
@@ -149,6 +155,14 @@ void raise_all_before_commit(XactEvent event, void * /*argument*/) {
 void start_following_rollbacks() {
     RegisterSubXactCallback(follow_subtransaction, nullptr);
     RegisterXactCallback(raise_all_before_commit, nullptr);
+}
+
+bool has_replaced_unlogged_storage(Oid relid) {
+    bool has = false;
+    for_each_replaced_relation(relid, [&](const FormData_pg_class &row, bool /*is_original*/) {
+        has = has || row.relpersistence == RELPERSISTENCE_UNLOGGED;
+    });
+    return has;
 }
 
 XLogRecPtr remember_in_replaced_storage(ReplacedStorages &replaced, const Sequence &sequence,

@@ -34,10 +34,14 @@ struct ReplacedStorages {
 // To be called once, when the library is loaded.
 void start_following_rollbacks();
 
+// Whether a rollback, also to a savepoint, would bring back an unlogged relfilenode: a crash then
+// resets it, and what it remembers is lost.
+bool has_replaced_unlogged_storage(Oid relid);
+
 // To be called for each draw. Raises the relfilenode from before the transaction to the tick, if
 // its MAXVALUE allows; where that takes WAL, it is written up to last.log_to. Notes the draw for
 // the others. Returns how far WAL has to be durable before the tick is returned. REQUIRED:
-// sequence.has_replaced_storage.
+// sequence.has_replaced_storage, not has_replaced_unlogged_storage.
 XLogRecPtr remember_in_replaced_storage(ReplacedStorages &replaced, const Sequence &sequence,
                                         const LastDraw &last);
 

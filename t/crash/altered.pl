@@ -146,6 +146,22 @@ like(error_on($node, q(SET lock_timeout = '20ms'; ALTER SEQUENCE in_prepared RES
 	qr/^55P03/, 'a prepared transaction keeps the lock of its draw, also over a crash');
 query(q(COMMIT PREPARED 'q'));
 query('ALTER SEQUENCE in_prepared RESTART');
+
+# Of SET LOGGED a rollback, or a crash, restores unlogged storage, which knows nothing after a crash.
+my %sequence_of = ('uuid_v1()' => 'shardid_uuid_seq', 'objectid()' => 'shardid_objectid_seq');
+query('CREATE UNLOGGED SEQUENCE logged');
+for my $call ("next_id(5, 'logged')", "next_ids(5, 2, 'logged')", "raise_generator('logged', 0)", sort keys %sequence_of)
+{
+	my $sequence = $sequence_of{$call} // 'logged';
+	query("ALTER SEQUENCE $sequence SET UNLOGGED");
+	my $set_logged = "ALTER SEQUENCE $sequence SET LOGGED";
+	like(error_on($node, "BEGIN; $set_logged; SELECT $call"), qr/^55000: cannot generate ids .* made it logged/, "$call after SET LOGGED");
+	like(error_on($node, "$set_logged; SELECT $call"), qr/^none/, "$call after its commit");
+}
+my $then = q(ALTER SEQUENCE u SET LOGGED; SELECT next_id(5, 'u'));
+like(error_on($node, "BEGIN; CREATE UNLOGGED SEQUENCE u; SAVEPOINT a; $then"), qr/^55000/, 'after a savepoint');
+like(error_on($node, "BEGIN; CREATE UNLOGGED SEQUENCE u; $then"), qr/^none/, 'where a rollback leaves no sequence');
+
 cmp_ok(query(q{SELECT nextval('plain')}, 'wal_log'), '<=', $plain, 'nextval repeats in the copy by wal_log: the test can detect it');
 
 $node->stop;

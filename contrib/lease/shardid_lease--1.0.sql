@@ -540,7 +540,9 @@ BEGIN
                     known.system_identifier, timeline_here, here->>'system_identifier',
                     CASE WHEN is_successor THEN ', whose recovery stopped at a target' END)
             WHEN here->>'backup' NOT IN ('', known.backup) THEN
-                'The server was started from a base backup.' END;
+                'The server was started from a base backup.'
+            WHEN split_part(known.place, '/', 1) = split_part(here->>'place', '/', 1) AND known.place <> here->>'place' THEN
+                'On the same server, the database was copied, made again or moved to a tablespace.' END;
         IF why IS NOT NULL THEN
             RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
                 MESSAGE = format('the registry of id space "%s" may have lost commits', space.name), DETAIL = why,

@@ -1,6 +1,7 @@
 #include "engine/server.h"
 
 extern "C" {
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,11 +26,32 @@ void append_machine_id(StringInfo text) {
     FreeFile(file);
 }
 
-const char *describe_server() {
+struct stat directory_at(const char *path) {
     struct stat directory;
-    if (stat(DataDir, &directory) != 0)
-        ereport(ERROR, (errcode_for_file_access(),
-                        errmsg("could not stat data directory \"%s\": %m", DataDir)));
+    if (stat(path, &directory) != 0)
+        ereport(ERROR,
+                (errcode_for_file_access(), errmsg("could not stat directory \"%s\": %m", path)));
+    return directory;
+}
+
+const char *describe_database() {
+    StringInfoData text;
+    initStringInfo(&text);
+    appendStringInfo(&text, "%u|%llu", MyDatabaseId,
+                     static_cast<unsigned long long>(directory_at(DatabasePath).st_ino));
+#ifdef STATX_BTIME
+    // A file system that does not keep it may give a new directory the inode of a deleted one.
+    struct statx born;
+    if (statx(AT_FDCWD, DatabasePath, 0, STATX_BTIME, &born) == 0 &&
+        (born.stx_mask & STATX_BTIME) != 0)
+        appendStringInfo(&text, "|%lld.%u", static_cast<long long>(born.stx_btime.tv_sec),
+                         born.stx_btime.tv_nsec);
+#endif
+    return text.data;
+}
+
+const char *describe_server() {
+    const struct stat directory = directory_at(DataDir);
     StringInfoData text;
     initStringInfo(&text);
     appendStringInfo(&text, UINT64_FORMAT "|%llu|%llu", GetSystemIdentifier(),
@@ -45,6 +67,13 @@ const char *described_server() {
     static const char *text = nullptr;
     if (text == nullptr)
         text = MemoryContextStrdup(TopMemoryContext, describe_server());
+    return text;
+}
+
+const char *described_database() {
+    static const char *text = nullptr;
+    if (text == nullptr)
+        text = MemoryContextStrdup(TopMemoryContext, describe_database());
     return text;
 }
 

@@ -160,8 +160,8 @@ SQL_FUNCTION(shardid_sequence_oid) {
 // the generator.
 SQL_FUNCTION(shardid_place_of) {
     const Digest server = digest_of(psprintf("%s|%s", described_server(), host_name()));
-    PG_RETURN_DATUM(
-        CStringGetTextDatum(psprintf("%s/%u/%u", server.text, MyDatabaseId, PG_GETARG_OID(0))));
+    PG_RETURN_DATUM(CStringGetTextDatum(
+        psprintf("%s/%s/%u", server.text, digest_of(described_database()).text, PG_GETARG_OID(0))));
 }
 
 SQL_FUNCTION(shardid_host_name) {

@@ -147,8 +147,8 @@ Started start_on_seat(WorkerTask &task, const Seat &of_group, BackgroundWorkerHa
 }  // namespace
 
 Digest family_of(Oid relid, const RelFileLocator &locator) {
-    return digest_of(psprintf("%s|" INT64_FORMAT "|%u|%u|%u", described_server(),
-                              static_cast<int64>(PgStartTime), MyDatabaseId, relid,
+    return digest_of(psprintf("%s|" INT64_FORMAT "|%s|%u|%u", described_server(),
+                              static_cast<int64>(PgStartTime), described_database(), relid,
                               locator.relNumber));
 }
 

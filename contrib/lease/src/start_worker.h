@@ -24,7 +24,7 @@ struct LeaseGroup {
 };
 
 // What this server keeps for as long as it runs, and no copy of it has, nor the same one started
-// again: described_server, start of the postmaster; and the generator's database, OID and
+// again: described_server, start of the postmaster, described_database; and the generator's OID and
 // relfilenode. Its incarnations differ by where others have moved its page.
 Digest family_of(Oid relid, const RelFileLocator &locator);
 

@@ -61,6 +61,19 @@ copied('CREATE DATABASE', $original, 'shop_copied', 'registry_copied');
 like($original->safe_psql('shop_copied', q(SELECT shardid_lease.release_shard(); SELECT shardid_lease.lease_shard('ids', 'registry'))),
 	qr/^\n[013-9]$/, 'it gets another shard when it has released');
 
+# One that is made again, from a copy of its own, has its OID, and is another one.
+$original->safe_psql('registry_copied', 'SELECT shardid_lease.registry_was_restored()');
+my $stops = 'SELECT count(shardid_lease.why_stopped(s)) FROM shardid_lease.id_space s';
+is($original->safe_psql('registry_copied', $stops), 0, 'the copied registry is confirmed');
+for my $dbname ('shop_copied', 'registry_copied')
+{
+	my $oid = $original->safe_psql('postgres', "CREATE DATABASE kept TEMPLATE $dbname; SELECT oid FROM pg_database WHERE datname = '$dbname'");
+	cmp_ok((draw_from_all([ $original, $dbname, 'shardid_seq' ]))[0], '>', 0, 'ids after that') if $dbname eq 'shop_copied';
+	$original->safe_psql('postgres', "DROP DATABASE $dbname; CREATE DATABASE $dbname TEMPLATE kept OID = $oid; DROP DATABASE kept");
+}
+like(draw_one($original, 'shardid_seq', dbname => 'shop_copied'), qr/ERROR:  55000: .*held by \S+, port $port, database "shop_copied"/s, 'made again: no id');
+is($original->safe_psql('registry_copied', $stops), 1, 'and no grant');
+
 my $standby = new_standby($original, 'standby');
 $original->wait_for_catchup($standby);
 $standby->promote;

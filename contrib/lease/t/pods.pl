@@ -69,15 +69,43 @@ is(take_over($original), 'no error', 'until it takes it back');
 like(draw_one($original, 'long'), qr/^\d+$/, 'and it has ids again');
 $clone->stop;
 
-# --- A clone whose device and inode have the same numbers, too: its directories are mounted over those of the original,
-# with which it shares the files next to them. Each server checks every minute whether postmaster.pid has its own number,
+# --- A clone whose devices and inodes have the same numbers, too: its directories are mounted over those of the original,
+# with which it shares the files next to them; for those of databases, stat() gives one number to all. Each server checks every minute whether postmaster.pid has its own number,
 # and stops if not: so the original is stopped by a signal while the file has that of the twin, or is missing.
 
 $original->stop;
+my $twin = PostgreSQL::Test::Cluster->new('twin');
+my $dir = PostgreSQL::Test::Utils::tempdir();
+append_to_file("$dir/alike.c", <<'C');
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+int stat(const char *restrict path, struct stat *restrict found)
+{
+	int (*next)(const char *, struct stat *) = dlsym(RTLD_NEXT, "stat");
+	int failed = next(path, found);
+
+	if (!failed && strncmp(path, "base/", 5) == 0)
+		found->st_ino = 1;
+	return failed;
+}
+
+int statx(int folder, const char *restrict path, int flags, unsigned mask, struct statx *restrict found)
+{
+	return errno = ENOSYS, -1;
+}
+C
+system_or_bail('gcc', qw(-shared -fPIC -o), "$dir/alike.so", "$dir/alike.c");
+local $ENV{LD_PRELOAD} = "$dir/alike.so";
+start_pod($original, 'shop-1');
+is(take_over($original), 'no error', 'the original is there from now on');
+$original->stop;
 $original->backup_fs_cold('twin');
 start_pod($original, 'shop-1');
-like(draw_one($original, 'long'), qr/^\d+$/, 'the original has ids');
-my $twin = PostgreSQL::Test::Cluster->new('twin');
+like(draw_one($original, 'long'), qr/^\d+$/, 'and has ids');
 my ($data, $copy) = ($original->data_dir, $original->backup_dir . '/twin');
 my $pid_file = slurp_file("$data/postmaster.pid");
 sub without_pid_file

@@ -113,10 +113,11 @@ sub snapshot
 
 sub put_in_place
 {
-	my ($name, $conf) = @_;
+	my ($name, $conf, $is_snapshot) = @_;
 	my $data = $registry->data_dir;
 	$registry->stop('immediate');
-	remove_tree($data, { keep_root => 1 });
+	# A snapshot of the disk has the directories of databases as they were; after others they are new ones.
+	$is_snapshot ? system_or_bail('find', $data, qw(! -type d -delete)) : remove_tree($data, { keep_root => 1 });
 	system_or_bail('cp', '-a', state_of($name) . '/.', $data);
 	append_to_file("$data/recovery.signal", '') if $conf;
 	append_to_file("$data/postgresql.auto.conf", $conf // '');
@@ -127,7 +128,9 @@ sub put_in_place
 happens('recovered to a target', \&back_up,
 	sub { put_in_place($_[0], "restore_command = 'false'\nrecovery_target = 'immediate'\nrecovery_target_action = 'promote'\n") },
 	not_moved => qr/stopped at a target/);
-happens('a snapshot in its place', \&snapshot, \&put_in_place, is_unnoticed => 1,
+sub put_back { return put_in_place($_[0], '', 1) }
+happens('files in their place', \&snapshot, \&put_in_place, says => qr/another database than.*registry_was_restored\(/s, not_moved => qr/made again/);
+happens('a snapshot in its place', \&snapshot, \&put_back, is_unnoticed => 1,
 	says => qr/has forgotten what it granted: .*registry_was_restored\(\)/s, not_moved => qr/It has forgotten what it granted/);
 happens('a base backup in its place', \&back_up, \&put_in_place, says => qr/base backup.*registry_was_restored\(/s, not_moved => qr/from a base backup/);
 # A restart, which moves no backup label, changes nothing; neither does a backup of this registry.
@@ -138,7 +141,7 @@ happens('a dump in its database', sub { system_or_bail('pg_dump', '-Fc', '-f', s
 	sub { system_or_bail('pg_restore', '--clean', '--if-exists', '--exit-on-error', '-d', $registry->connstr('postgres'), state_of($_[0])) },
 	says => qr/registry_was_restored\(/, not_moved => qr/It comes from a dump/);
 # Such a snapshot shows no change since that call, which has to put windows off again.
-happens('a snapshot after registry_was_restored', sub { on_registry('SELECT shardid_lease.registry_was_restored()'); snapshot(@_) }, \&put_in_place,
+happens('a snapshot after registry_was_restored', sub { on_registry('SELECT shardid_lease.registry_was_restored()'); snapshot(@_) }, \&put_back,
 	is_unnoticed => 1, says => qr/has forgotten what it granted/);
 
 no_id_comes_twice('a registry that moves and forgets');

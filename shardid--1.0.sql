@@ -149,10 +149,12 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION uuid_v1_from(pg_catalog.timestamptz, int, pg_catalog.macaddr, int) IS
 'builds the UUID of version 1 with this time, clock sequence and node';
 
+-- LEAKPROOF, so that their indexes serve queries under row security: they return NULL, and raise nothing.
+
 CREATE FUNCTION uuid_v1_timestamp(pg_catalog.uuid)
 RETURNS pg_catalog.timestamptz
 AS 'MODULE_PATHNAME', 'shardid_uuid_v1_timestamp'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 
 COMMENT ON FUNCTION uuid_v1_timestamp(pg_catalog.uuid) IS
 'the time in a UUID of version 1, in whole microseconds; NULL for any other UUID';
@@ -160,7 +162,7 @@ COMMENT ON FUNCTION uuid_v1_timestamp(pg_catalog.uuid) IS
 CREATE FUNCTION uuid_v1_hundred_ns(pg_catalog.uuid)
 RETURNS int
 AS 'MODULE_PATHNAME', 'shardid_uuid_v1_hundred_ns'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 
 COMMENT ON FUNCTION uuid_v1_hundred_ns(pg_catalog.uuid) IS
 'the units of 100 ns after the whole microsecond in a UUID of version 1; NULL for any other UUID';
@@ -168,7 +170,7 @@ COMMENT ON FUNCTION uuid_v1_hundred_ns(pg_catalog.uuid) IS
 CREATE FUNCTION uuid_v1_clock_seq(pg_catalog.uuid)
 RETURNS int
 AS 'MODULE_PATHNAME', 'shardid_uuid_v1_clock_seq'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 
 COMMENT ON FUNCTION uuid_v1_clock_seq(pg_catalog.uuid) IS
 'the clock sequence in a UUID of version 1; NULL for any other UUID';
@@ -176,7 +178,7 @@ COMMENT ON FUNCTION uuid_v1_clock_seq(pg_catalog.uuid) IS
 CREATE FUNCTION uuid_v1_node(pg_catalog.uuid)
 RETURNS pg_catalog.macaddr
 AS 'MODULE_PATHNAME', 'shardid_uuid_v1_node'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 
 COMMENT ON FUNCTION uuid_v1_node(pg_catalog.uuid) IS
 'the node, usually a MAC address, in a UUID of version 1; NULL for any other UUID';
@@ -312,7 +314,7 @@ COMMENT ON FUNCTION uuid_v6_from(pg_catalog.timestamptz, int, pg_catalog.macaddr
 CREATE FUNCTION uuid_v6_timestamp(pg_catalog.uuid)
 RETURNS pg_catalog.timestamptz
 AS 'MODULE_PATHNAME', 'shardid_uuid_v6_timestamp'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 
 COMMENT ON FUNCTION uuid_v6_timestamp(pg_catalog.uuid) IS
 'the time in a UUID of version 6, in whole microseconds; NULL for any other UUID';
@@ -320,7 +322,7 @@ COMMENT ON FUNCTION uuid_v6_timestamp(pg_catalog.uuid) IS
 CREATE FUNCTION uuid_v6_hundred_ns(pg_catalog.uuid)
 RETURNS int
 AS 'MODULE_PATHNAME', 'shardid_uuid_v6_hundred_ns'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 
 COMMENT ON FUNCTION uuid_v6_hundred_ns(pg_catalog.uuid) IS
 'the units of 100 ns after the whole microsecond in a UUID of version 6; NULL for any other UUID';
@@ -328,7 +330,7 @@ COMMENT ON FUNCTION uuid_v6_hundred_ns(pg_catalog.uuid) IS
 CREATE FUNCTION uuid_v6_clock_seq(pg_catalog.uuid)
 RETURNS int
 AS 'MODULE_PATHNAME', 'shardid_uuid_v6_clock_seq'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 
 COMMENT ON FUNCTION uuid_v6_clock_seq(pg_catalog.uuid) IS
 'the clock sequence in a UUID of version 6; NULL for any other UUID';
@@ -336,7 +338,7 @@ COMMENT ON FUNCTION uuid_v6_clock_seq(pg_catalog.uuid) IS
 CREATE FUNCTION uuid_v6_node(pg_catalog.uuid)
 RETURNS pg_catalog.macaddr
 AS 'MODULE_PATHNAME', 'shardid_uuid_v6_node'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 
 COMMENT ON FUNCTION uuid_v6_node(pg_catalog.uuid) IS
 'the node in a UUID of version 6; NULL for any other UUID';
@@ -344,7 +346,7 @@ COMMENT ON FUNCTION uuid_v6_node(pg_catalog.uuid) IS
 CREATE FUNCTION uuid_v1_to_v6(pg_catalog.uuid)
 RETURNS pg_catalog.uuid
 AS 'MODULE_PATHNAME', 'shardid_uuid_v1_to_v6'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 
 COMMENT ON FUNCTION uuid_v1_to_v6(pg_catalog.uuid) IS
 'a UUID of version 1 as version 6, which sorts by time; NULL for any other UUID';
@@ -352,7 +354,7 @@ COMMENT ON FUNCTION uuid_v1_to_v6(pg_catalog.uuid) IS
 CREATE FUNCTION uuid_v6_to_v1(pg_catalog.uuid)
 RETURNS pg_catalog.uuid
 AS 'MODULE_PATHNAME', 'shardid_uuid_v6_to_v1'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 
 COMMENT ON FUNCTION uuid_v6_to_v1(pg_catalog.uuid) IS
 'a UUID of version 6 as version 1; NULL for any other UUID';
@@ -370,7 +372,7 @@ COMMENT ON FUNCTION uuid_v7_lower_bound(pg_catalog.timestamptz) IS
 CREATE FUNCTION uuid_v7_timestamp(pg_catalog.uuid)
 RETURNS pg_catalog.timestamptz
 AS 'MODULE_PATHNAME', 'shardid_uuid_v7_timestamp'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 
 COMMENT ON FUNCTION uuid_v7_timestamp(pg_catalog.uuid) IS
 'the time in a UUID of version 7, in whole milliseconds; NULL for any other UUID';

@@ -96,7 +96,7 @@ sub functions
 	my ($extension) = @_;
 	my %functions;
 	for (split /\n/, query(<<"SQL"))
-SELECT p.oid, format('%I.%I', n.nspname, p.proname), p.provolatile, p.proretset, a.position, a.name, format_type(a.type, NULL),
+SELECT p.oid, format('%I.%I', n.nspname, p.proname), p.provolatile, p.proretset, p.proleakproof, a.position, a.name, format_type(a.type, NULL),
        a.position > p.pronargs - p.pronargdefaults, has_function_privilege('of_few_rights', p.oid, 'EXECUTE')
 FROM pg_depend d
 JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
@@ -111,9 +111,9 @@ WHERE d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass AND p.prokind 
 ORDER BY 1, 5
 SQL
 	{
-		my ($oid, $name, $kind, $gives_set, $position, $argument, $type, $has_default, $is_public) = split /\|/;
+		my ($oid, $name, $kind, $gives_set, $is_leakproof, $position, $argument, $type, $has_default, $is_public) = split /\|/;
 		next if is_internal($name) && $is_public ne 't';
-		my $function = $functions{$oid} //= { name => $name, kind => $kind, gives_set => $gives_set eq 't', arguments => [] };
+		my $function = $functions{$oid} //= { name => $name, kind => $kind, gives_set => $gives_set eq 't', is_leakproof => $is_leakproof eq 't', arguments => [] };
 		push @{ $function->{arguments} }, { name => $argument, type => $type, has_default => $has_default eq 't' } if $position ne '';
 	}
 	# There has to be a lease before anything is done to one.

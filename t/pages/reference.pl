@@ -17,7 +17,7 @@ SELECT p.pronamespace::regnamespace || '.' || p.proname || '(' || coalesce(strin
             ELSE ' → ' || CASE WHEN proretset THEN 'setof ' ELSE '' END || format_type(prorettype, NULL) END
     || ': ' || CASE provolatile WHEN 'i' THEN 'IMMUTABLE' WHEN 's' THEN 'STABLE' ELSE 'VOLATILE' END
     || ' PARALLEL ' || CASE proparallel WHEN 's' THEN 'SAFE' WHEN 'r' THEN 'RESTRICTED' ELSE 'UNSAFE' END
-    || CASE WHEN proisstrict THEN '' ELSE ' not STRICT' END
+    || CASE WHEN proleakproof THEN ' LEAKPROOF' ELSE '' END || CASE WHEN proisstrict THEN '' ELSE ' not STRICT' END
 FROM pg_depend d JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
 LEFT JOIN LATERAL (
     SELECT n, coalesce(proargmodes[n], 'i') AS mode,

@@ -307,21 +307,22 @@ COMMENT ON FUNCTION shardid_admin.period_of(pg_catalog.record, pg_catalog.timest
 'the period of a time: where it begins in local time, its first and its next instant, and its bounds, which are unsigned';
 
 CREATE OR REPLACE FUNCTION shardid_admin.partitions_of(parent pg_catalog.regclass)
-RETURNS TABLE (part pg_catalog.oid, low numeric, high numeric, is_leaving boolean)
+RETURNS TABLE (part pg_catalog.oid, low numeric, high numeric, unsigned_low numeric, unsigned_high numeric, is_leaving boolean)
 LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN QUERY
-    SELECT c.oid, b.low, b.high, i.inhdetachpending
+    SELECT c.oid, b.low, b.high, b.low + u.more, b.high + u.more, i.inhdetachpending
     FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid,
          regexp_match(pg_get_expr(c.relpartbound, c.oid), '^FOR VALUES FROM [(](.*)[)] TO [(](.*)[)]$') t,
          LATERAL (SELECT CASE t[1] WHEN 'MINVALUE' THEN -9223372036854775808 ELSE btrim(t[1], '''')::numeric END AS low,
-                         CASE t[2] WHEN 'MAXVALUE' THEN 9223372036854775808 ELSE btrim(t[2], '''')::numeric END AS high) b
+                         CASE t[2] WHEN 'MAXVALUE' THEN 9223372036854775808 ELSE btrim(t[2], '''')::numeric END AS high) b,
+         LATERAL (SELECT CASE WHEN b.low < 0 THEN 18446744073709551616 ELSE 0 END AS more) u
     WHERE i.inhparent = parent AND b.low < b.high;
 END
 $$;
 
 COMMENT ON FUNCTION shardid_admin.partitions_of(pg_catalog.regclass) IS
-'the partitions, except a default one, with their bounds as PostgreSQL orders them';
+'the partitions, except a default one, with their bounds as PostgreSQL orders them, and as unsigned numbers';
 
 CREATE OR REPLACE FUNCTION shardid_admin.time_in_name(
     relation pg_catalog.text,
@@ -480,19 +481,17 @@ DECLARE
     turn CONSTANT numeric := 9223372036854775808;       -- where ids become negative
     part record;
 BEGIN
-    SELECT format('%I.%I', s.nspname, c.relname) AS name, u.low INTO part
+    SELECT format('%I.%I', s.nspname, c.relname) AS name, p.unsigned_low AS low INTO part
     FROM shardid_admin.partitions_of(parent) p JOIN pg_class c ON c.oid = p.part JOIN pg_namespace s ON s.oid = c.relnamespace,
-         LATERAL (SELECT p.low + CASE WHEN p.low < 0 THEN 2 * turn ELSE 0 END AS low,
-                         p.high + CASE WHEN p.low < 0 THEN 2 * turn ELSE 0 END AS high) u,
-         LATERAL (SELECT extract(epoch FROM epoch) * 1000 + div(u.low, 2::numeric ^ (shard_bits + sequence_bits)) AS low,
-                         extract(epoch FROM epoch) * 1000 + div(u.high, 2::numeric ^ (shard_bits + sequence_bits)) AS high) ms,
+         LATERAL (SELECT extract(epoch FROM epoch) * 1000 + div(p.unsigned_low, 2::numeric ^ (shard_bits + sequence_bits)) AS low,
+                         extract(epoch FROM epoch) * 1000 + div(p.unsigned_high, 2::numeric ^ (shard_bits + sequence_bits)) AS high) ms,
          shardid_admin.time_in_name(c.relname::text) f,
          LATERAL (SELECT extract(epoch FROM f.first - interval '7 days') * 1000 AS low,
                          extract(epoch FROM f.first + f.length + interval '7 days') * 1000 AS high) t
-    WHERE u.low > 0 AND p.low > -turn AND p.high < turn AND (u.high - u.low) % (3600000 * 1024::numeric) = 0
+    WHERE p.unsigned_low > 0 AND p.low > -turn AND p.high < turn AND (p.unsigned_high - p.unsigned_low) % (3600000 * 1024::numeric) = 0
       AND COALESCE(ms.low > t.high OR ms.high < t.low,
-                   u.low % (2::numeric ^ (shard_bits + sequence_bits)) <> 0 OR ms.low % 60000 <> 0)
-    ORDER BY u.low LIMIT 1;
+                   p.unsigned_low % (2::numeric ^ (shard_bits + sequence_bits)) <> 0 OR ms.low % 60000 <> 0)
+    ORDER BY p.unsigned_low LIMIT 1;
     IF FOUND THEN
         RAISE invalid_parameter_value USING MESSAGE = format('partition %s was created for ids of another layout', part.name),
             DETAIL = format('With epoch %s, shard_bits %s, sequence_bits %s it begins at %s.', epoch, shard_bits, sequence_bits,
@@ -759,11 +758,10 @@ DECLARE
 BEGIN
     FOR part IN
         SELECT p.is_leaving, count(*) FILTER (WHERE p.is_leaving) OVER () > 0 OR plan.rest IS NOT NULL AS at_once,
-               c.oid::regclass AS name, CASE c.relkind WHEN 'f' THEN 'FOREIGN TABLE' ELSE 'TABLE' END AS kind, u.low, u.high
-        FROM shardid_admin.partitions_of(plan.parent) p JOIN pg_class c ON c.oid = p.part,
-             LATERAL (SELECT p.low + CASE WHEN p.low < 0 THEN 2 * turn ELSE 0 END AS low,
-                             p.high + CASE WHEN p.low < 0 THEN 2 * turn ELSE 0 END AS high) u
-        ORDER BY u.low
+               c.oid::regclass AS name, CASE c.relkind WHEN 'f' THEN 'FOREIGN TABLE' ELSE 'TABLE' END AS kind,
+               p.unsigned_low AS low, p.unsigned_high AS high
+        FROM shardid_admin.partitions_of(plan.parent) p JOIN pg_class c ON c.oid = p.part
+        ORDER BY p.unsigned_low
     LOOP
         at := shardid_admin.time_of(shardid_admin.signed(part.low), plan.epoch, plan.shard_bits, plan.sequence_bits);
         EXIT WHEN at >= plan.oldest;

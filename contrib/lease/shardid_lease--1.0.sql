@@ -362,12 +362,13 @@ BEGIN
             HINT = 'Pass an interval that is not shorter than the lease, and together with it at most 6 hours.';
     END IF;
     PERFORM shardid_lease.check_layout(epoch, shard_bits, sequence_bits);
+    -- Before the row: of two transactions that lock the table after their rows, neither gets the lock.
+    LOCK TABLE shardid_lease.id_space IN SHARE ROW EXCLUSIVE MODE;
     INSERT INTO shardid_lease.id_space
     VALUES (name, shardid_lease.role_ref(caller), epoch, shard_bits, sequence_bits, lease_ms, max_ahead_ms,
         0, gen_random_uuid(), concat(gen_random_uuid(), gen_random_uuid()), gen_random_uuid(), false);
     PERFORM shardid_lease.confirm_here(ARRAY[name], false);
     -- No member of the extension depends on it: so DROP EXTENSION without CASCADE fails where windows may be in use.
-    LOCK TABLE shardid_lease.id_space IN SHARE ROW EXCLUSIVE MODE;
     IF to_regclass('shardid_lease.registry_in_use') IS NULL THEN
         CREATE VIEW shardid_lease.registry_in_use AS SELECT s.name FROM shardid_lease.id_space s;
     END IF;
@@ -379,8 +380,10 @@ $body$;
 
 CREATE FUNCTION shardid_lease.drop_id_space_by(caller regrole, name text) RETURNS void LANGUAGE plpgsql STRICT AS $body$
 DECLARE
-    dropped shardid_lease.id_space := shardid_lease.owned_space(caller, name);
+    dropped shardid_lease.id_space;
 BEGIN
+    LOCK TABLE shardid_lease.id_space IN SHARE ROW EXCLUSIVE MODE;
+    dropped := shardid_lease.owned_space(caller, name);
     -- After it has waited for open transactions that grant requests, it sees what they have granted.
     PERFORM FROM shardid_lease.id_space s WHERE s.identity = dropped.identity FOR UPDATE;
     IF dropped.not_before > 0 OR EXISTS (

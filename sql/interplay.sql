@@ -98,6 +98,26 @@ SELECT draw('g');
 SELECT draw('temporary');
 \set VERBOSITY default
 
+-- Only in the extension:
+-- A session forgets the sequences that are gone, and OIDs that never were one.
+DO $$
+BEGIN
+    FOR n IN 1 .. 2000 LOOP
+        BEGIN
+            PERFORM next_id(1, (900000000 + n)::oid);
+        EXCEPTION WHEN undefined_table THEN
+        END;
+        IF n % 10 = 0 THEN
+            CREATE TEMPORARY SEQUENCE gone;
+            EXECUTE $q$SELECT next_id(1, 'gone')$q$;
+            DROP SEQUENCE gone;
+            COMMIT;
+        END IF;
+    END LOOP;
+END $$;
+SELECT total_bytes < 200000 AS forgotten FROM pg_backend_memory_contexts WHERE name = 'shardid generators';
+-- In both versions:
+
 -- A deferred trigger draws while the transaction commits.
 CREATE TABLE triggered (id bigint PRIMARY KEY, n int);
 \set ECHO none

@@ -69,7 +69,7 @@ SELECT last_ts, lead, logged_to, ids_until_negative, negative_at, ids_until_end,
 FROM id_generator_status('g', shard_bits => 0, sequence_bits => 0);
 CREATE SEQUENCE late;
 -- Only in the extension:
-SELECT lead > '290000 years' AS ahead, end_at FROM id_generator_status('late', '294276-12-31 23:59:59.999+00');
+SELECT lead, end_at FROM id_generator_status('late', '294276-12-31 23:59:59.999+00');
 -- In both versions:
 DROP SEQUENCE late;
 

@@ -82,9 +82,31 @@ void create_table() {
     start_following_changes();
 }
 
+// Forgets the sequences that are gone, and OIDs that never were one. A temporary one, whose DROP
+// may be rolled back, stays if ids of it are remembered here only.
+void forget_gone() {
+    last_used = nullptr;
+    HASH_SEQ_STATUS scan;
+    hash_seq_init(&scan, generators);
+    while (auto *generator = static_cast<Generator *>(hash_seq_search(&scan))) {
+        const Oid relid = generator->sequence.relid;
+        if (generator->checked.locked_in == current_local_xid() ||
+            generator->replaced.temporary != nullptr || get_rel_relkind(relid) == RELKIND_SEQUENCE)
+            continue;
+        if (generator->bounds.source != nullptr)
+            pfree(generator->bounds.source);
+        hash_search(generators, &relid, HASH_REMOVE, nullptr);
+    }
+}
+
 Generator *find_or_add(Oid relid) {
     if (generators == nullptr)
         create_table();
+    static long forget_at = 64;
+    if (unlikely(hash_get_num_entries(generators) >= forget_at)) {
+        forget_gone();
+        forget_at = 64 + 2 * hash_get_num_entries(generators);
+    }
 
     bool found;
     auto *generator = static_cast<Generator *>(hash_search(generators, &relid, HASH_ENTER, &found));

@@ -127,7 +127,7 @@ struct Generator {
 // 42809 if it is not a sequence or an unlogged one, 42501 without USAGE or UPDATE, 55000 if it
 // counts downwards or has CYCLE, 0A000 if it is another session's temporary one, 42P01 if there is
 // none, 25006 and 25000 as nextval does; `caller` is the name of the SQL function for these
-// messages. The pointer stays valid for the session.
+// messages. The pointer stays valid to the end of the transaction.
 Generator &use_generator(Oid relid, const char *caller);
 
 [[noreturn]] void refuse_max_value(const Sequence &sequence, uint64 needed);

@@ -137,10 +137,11 @@ void check_binding(Oid relid, const Layout &layout, uint64 found) {
 // As a draw that finds the page: where none is allowed, until someone moves the generator back, the
 // bound would be above the ids that follow, or after the last time of the layout none at all.
 Attempt as_draw(const Look &look, const Layout &layout) {
-    const uint64 now = look.clock < layout.epoch_us ? 0 : time_at(layout.epoch_us, look.clock);
     Attempt attempt{.binding = look.binding, .clock = look.clock};
+    if (look.clock < layout.epoch_us)
+        return attempt;
     attempt.position = look.last;
-    attempt.lead_ms = lead_ms_of(layout.widths, look.last, now);
+    attempt.lead_ms = lead_ms_of(layout.widths, look.last, time_at(layout.epoch_us, look.clock));
     attempt.outcome = attempt.lead_ms > max_lead_ms         ? Outcome::too_far_ahead
                       : look.last > max_tick(layout.widths) ? Outcome::ended
                                                             : Outcome::drawn;

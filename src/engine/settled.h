@@ -28,7 +28,8 @@ bool shows_notes(Relation relation);
 //
 // REQUIRED: the relation is a sequence with page_lock, permanent or the session's own, and shows
 // its notes; the layout is valid; the transaction may write. Raises 55000 if its storage is bound
-// to another layout, or to none, and if the generator is too far ahead for a draw.
+// to another layout, or to none, and if the generator is too far ahead for a draw; 22008 if the
+// clock is before the epoch.
 Settled settle(Relation relation, const Layout &layout);
 
 // What settle would return now; false if it is too far ahead. Changes nothing, and is not durable.

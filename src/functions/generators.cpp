@@ -85,7 +85,8 @@ void describe_last(ResultRow &row, const Position &position, const Layout &layou
 
     // A generator that was set ahead before its first id starts there.
     int64 us = 0;
-    const bool has_lead = lead_us(last, clock, &us) && (position.is_called || us > 0);
+    const bool has_lead =
+        lead_us(last, clock, &us) && (position.is_called || (us > 0 && clock >= layout.epoch_us));
     row.add(IntervalPGetDatum(interval_of(us)), !has_lead);
 }
 

@@ -100,8 +100,10 @@ set_clock('+0');
 draw(1000);
 
 # Before the epoch: refused, and nothing lost.
+query('CREATE SEQUENCE unused; CREATE SEQUENCE settled CACHE 2; SELECT next_id(5, $$settled$$)');
 set_clock('-' . 20 * 365 * 86400);
-like(error_of('next_id(5)'), qr/ERROR:  22008: clock is before the epoch of the ids/, 'before the epoch');
+like(error_of($_), qr/ERROR:  22008: clock is before the epoch of the ids/, "$_: before the epoch") for 'next_id(5)', q(settled_below('settled'));
+is(query(q(SELECT lead FROM id_generator_status('unused'))), '', 'then an unused generator has no lead');
 # Beyond the field's end.
 my %end_of = (
 	'next_id(5)' => [ 60, '41 bits of milliseconds since 2011-08-24 21:07:01\.721\+00 hold no later time' ],

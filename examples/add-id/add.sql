@@ -38,7 +38,7 @@ DECLARE
     table_name text := current_setting('add_id.table');
     time_name name := current_setting('add_id.time');
     key_names name[] := regexp_split_to_array(current_setting('add_id.key'), '\s*,\s*');
-    is_new bool := NOT EXISTS (SELECT FROM ids.added_ids WHERE relation = of_table);
+    is_new bool := NOT EXISTS (SELECT FROM pg_temp.added_ids WHERE relation = of_table);
     own_shard int;
     old_shard int := NULLIF(current_setting('add_id.shard'), '');
     new_default text := current_setting('add_id.function');
@@ -98,7 +98,7 @@ BEGIN
     SELECT string_agg(format('"%s" of table %s', conname, conrelid::regclass), ', ') INTO found
     FROM pg_constraint JOIN pg_attribute ON attrelid = confrelid AND attnum = ANY (confkey)
     WHERE confrelid = of_table AND contype = 'f' AND attname = 'id' AND NOT EXISTS (
-        SELECT FROM ids.added_ids WHERE relation = of_table AND added = 'id');
+        SELECT FROM pg_temp.added_ids WHERE relation = of_table AND added = 'id');
     IF found IS NOT NULL AND current_setting('add_id.swap') <> 'no' THEN
         RAISE object_not_in_prerequisite_state USING
             MESSAGE = format('column "id" of table "%s" is referenced by foreign keys', table_name),
@@ -140,8 +140,16 @@ BEGIN
         PERFORM set_config('add_id.shard', old_shard::text, false);
     END IF;
 
-    -- What roles with INSERT lack for the default. A default with arguments of its own is not looked into.
-    IF is_new AND is_plain AND (SELECT has_schema_privilege(n.oid, 'USAGE') FROM pg_namespace n WHERE n.nspname = 'shardid_admin') THEN
+    -- What roles with INSERT lack for the default.
+    IF is_new AND NOT is_plain THEN
+        RAISE WARNING USING MESSAGE = format('GRANTs for the default %s are not checked, because it has arguments', new_default);
+    ELSIF is_new THEN
+        IF has_schema_privilege(to_regnamespace('shardid_admin')::oid, 'USAGE') IS NOT TRUE THEN
+            RAISE insufficient_privilege USING MESSAGE = format('the GRANTs for table "%s" cannot be checked', table_name),
+                DETAIL = format('Role "%s" needs USAGE on schema shardid_admin.', current_user),
+                HINT = format('Run %s.', CASE WHEN to_regnamespace('shardid_admin') IS NULL THEN 'CREATE EXTENSION shardid_admin, or contrib/portable/admin.sql'
+                                         ELSE format('GRANT USAGE ON SCHEMA shardid_admin TO %I', current_user) END);
+        END IF;
         SELECT string_agg(command, '; ') INTO found
         FROM shardid_admin.missing_grants(new_function::oid, 'ids.shardid_seq'::regclass::oid,
             shardid_admin.inserters(jsonb_build_array(jsonb_build_object('rel', of_table::oid)))) command;
@@ -154,13 +162,13 @@ BEGIN
 END
 $$;
 
-SELECT count(*) = 1 AS is_added FROM ids.added_ids WHERE relation = :relation_oid \gset
+SELECT count(*) = 1 AS is_added FROM pg_temp.added_ids WHERE relation = :relation_oid \gset
 \if :is_added
 \else
 \echo 1. the column, with the default for new rows
 BEGIN;
 SET LOCAL lock_timeout = '3s';
-INSERT INTO ids.added_ids (relation, added, shard, time_column, key_columns)
+INSERT INTO pg_temp.added_ids (relation, added, shard, time_column, key_columns)
 VALUES (:relation_oid, :'column', current_setting('add_id.shard')::int, :'time', current_setting('add_id.key')::name[]);
 SELECT set_config('search_path', :'caller_path', true) \g /dev/null
 ALTER TABLE :relation ADD COLUMN :"column" bigint, ALTER COLUMN :"column" SET DEFAULT :function;
@@ -170,7 +178,7 @@ SELECT pg_temp.added_column() AS added \gset
 
 SELECT shard, time_column AS time, attnotnull AS is_complete,
        (SELECT string_agg(quote_ident(k), ', ') FROM unnest(key_columns) k) AS key_list
-FROM ids.added_ids JOIN pg_attribute ON attrelid = relation AND attname = added WHERE relation = :relation_oid \gset
+FROM pg_temp.added_ids JOIN pg_attribute ON attrelid = relation AND attname = added WHERE relation = :relation_oid \gset
 \if :is_complete
 \else
 \echo 2. an index for the order of the rows
@@ -181,7 +189,7 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS :"by_time" ON :relation (:"time", :key_l
 -- NULL, which a domain may refuse. Their operators can be in a schema of their own.
 WITH RECURSIVE keys AS (
     SELECT place, k AS name, atttypid AS type, atttypmod AS length
-    FROM ids.added_ids, unnest(key_columns) WITH ORDINALITY u (k, place), pg_attribute
+    FROM pg_temp.added_ids, unnest(key_columns) WITH ORDINALITY u (k, place), pg_attribute
     WHERE relation = :relation_oid AND attrelid = relation AND attname = k
     UNION ALL
     SELECT place, name, typbasetype, typtypmod FROM keys JOIN pg_type t ON t.oid = type AND typtype = 'd')
@@ -214,7 +222,7 @@ BEGIN
     LOOP
         BEGIN
             SELECT a.last_time, a.last_key, a.last_id INTO add_id_time, add_id_key, add_id_last
-            FROM ids.added_ids a WHERE a.relation = %1$s FOR UPDATE;
+            FROM pg_temp.added_ids a WHERE a.relation = %1$s FOR UPDATE;
             PERFORM set_config('search_path', %9$L, true);
             FOR add_id_row IN SELECT t.ctid, t.%3$I AS at, ARRAY[%6$s] AS key FROM %2$s t
                 WHERE (t.%3$I, %5$s) > (add_id_time, %7$s) AND t.%4$I IS NULL
@@ -226,7 +234,7 @@ BEGIN
             END LOOP;
             EXIT WHEN NOT FOUND;
             PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-            UPDATE ids.added_ids a SET last_time = add_id_row.at, last_key = add_id_row.key, last_id = add_id_last
+            UPDATE pg_temp.added_ids a SET last_time = add_id_row.at, last_key = add_id_row.key, last_id = add_id_last
             WHERE a.relation = %1$s;
             add_id_rows := least(add_id_rows * 2, add_id_batch);
         EXCEPTION WHEN lock_not_available THEN    -- the application has a row of this batch: again, with fewer

@@ -58,7 +58,7 @@ BEGIN;
 SET LOCAL lock_timeout = '3s';
 COMMENT ON INDEX :"schema".:"kept_key" IS :'index_comment';
 ALTER TABLE :relation DROP CONSTRAINT :"old_key", ADD CONSTRAINT :"by_id" PRIMARY KEY USING INDEX :"by_id" :marks;
-UPDATE ids.added_ids SET old_primary_key = :'old_key', old_comment = :'old_comment' WHERE relation = :relation_oid;
+UPDATE pg_temp.added_ids SET old_primary_key = :'old_key', old_comment = :'old_comment' WHERE relation = :relation_oid;
 COMMIT;
 \else
 SET lock_timeout = '3s';

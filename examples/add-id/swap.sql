@@ -37,12 +37,12 @@ $$;
 \if :back
 ALTER TABLE :relation RENAME id TO new_id;
 ALTER TABLE :relation RENAME old_id TO id;
-UPDATE ids.added_ids SET added = 'new_id' WHERE relation = :relation_oid;
+UPDATE pg_temp.added_ids SET added = 'new_id' WHERE relation = :relation_oid;
 \else
 SELECT pg_temp.added_column() AS added \gset
 ALTER TABLE :relation RENAME id TO old_id;
 ALTER TABLE :relation RENAME :"added" TO id;
-UPDATE ids.added_ids SET added = 'id' WHERE relation = :relation_oid;
+UPDATE pg_temp.added_ids SET added = 'id' WHERE relation = :relation_oid;
 \endif
 COMMIT;
 SELECT set_config('search_path', :'caller_path', false) \g /dev/null

@@ -16,7 +16,7 @@ END
 $$;
 SELECT pg_temp.added_column() AS added \gset
 SELECT old_primary_key AS old_key, COALESCE(old_comment, '') AS old_comment, old_primary_key IS NOT NULL AS has_old_key
-FROM ids.added_ids WHERE relation = :relation_oid \gset
+FROM pg_temp.added_ids WHERE relation = :relation_oid \gset
 SET lock_timeout = 0;
 DROP INDEX CONCURRENTLY IF EXISTS :"schema".:"by_time";
 \if :has_old_key
@@ -30,6 +30,7 @@ ALTER TABLE :relation DROP COLUMN :"added";
 ALTER TABLE :relation ADD CONSTRAINT :"old_key" PRIMARY KEY USING INDEX :"kept_key";
 COMMENT ON CONSTRAINT :"old_key" ON :relation IS :'old_comment';
 \endif
-DELETE FROM ids.added_ids WHERE relation = :relation_oid;
+DELETE FROM pg_temp.added_ids WHERE relation = :relation_oid;
+SELECT format('DROP TABLE %s CASCADE', :'records') WHERE NOT EXISTS (SELECT FROM pg_temp.added_ids) \gexec
 COMMIT;
 SELECT set_config('search_path', :'caller_path', false) \g /dev/null

@@ -10,7 +10,7 @@ my ($out, $err) = ('', '');
 sub start_filling
 {
 	my $script = start_script(\$out, \$err, 'add', @_, pause => 600);
-	$node->poll_query_until('shop', 'SELECT count(*) = 1 FROM ids.added_ids WHERE last_id > 0') or die;
+	$node->poll_query_until('shop', 'SELECT count(*) = 1 FROM added_ids_of_shop_owner WHERE last_id > 0') or die;
 	return $script;
 }
 
@@ -54,7 +54,7 @@ ask_safe($holder, q(BEGIN; SELECT count(order_no) FROM (SELECT order_no FROM ord
 my $open = open_session($node->connstr('shop'), '-U', 'app');
 ask_safe($open, q(BEGIN; UPDATE orders SET item = 'open' WHERE order_no = 'bulk 2000';));
 my $script = start_script(\$out, \$err, 'add', @names, batch => 1000, pause => 0.01);
-$node->poll_query_until('shop', q(SELECT last_key[1] = 'bulk 200' FROM ids.added_ids)) or die 'the fill does not come to the row before';
+$node->poll_query_until('shop', q(SELECT last_key[1] = 'bulk 200' FROM added_ids_of_shop_owner)) or die 'the fill does not come to the row before';
 ask_safe($open, q(UPDATE orders SET item = 'open' WHERE order_no IN ('bulk 200', 'bulk 999'); COMMIT;));
 close_session($open);
 is(on(q(SELECT count(*) FROM orders WHERE item = 'open')), 3, 'a transaction that holds a row goes through');
@@ -231,6 +231,19 @@ like(script_fails($_, role => $superuser, @baits), $not_owner, "$_: refused in a
 like(script_fails($_, role => 'mallory', @names), qr/ERROR:  42501: must be owner of table/, "$_: refused to a stranger") for qw(add primary_key swap undo);
 script('add', @spaced, table => $long);
 is(on(q(SELECT to_regclass('public.gained') IS NULL)), 't', 'and nothing planted has run');
+
+# A second owner in the database, and what may not be skipped in silence.
+as_superuser('CREATE ROLE other_owner LOGIN; GRANT CREATE ON SCHEMA public TO other_owner; GRANT USAGE ON SCHEMA ids TO other_owner; GRANT USAGE ON SEQUENCE ids.shardid_seq TO other_owner');
+on('CREATE TABLE theirs (key int PRIMARY KEY, time timestamptz); INSERT INTO theirs SELECT n, now() FROM generate_series(1, 9) n; GRANT INSERT ON theirs TO app', 'other_owner');
+as_superuser('REVOKE USAGE ON SEQUENCE ids.shardid_seq FROM app');
+my @theirs = (role => 'other_owner', table => 'theirs', time => 'time', key => 'key');
+my ($usage) = script_fails('add', @theirs) =~ /ERROR:  42501: .* GRANTs .*HINT:  Run (GRANT USAGE ON SCHEMA shardid_admin TO other_owner)\.\n/s;
+as_superuser($usage);
+like(script_fails('add', @theirs), qr/lack rights.*GRANT USAGE ON SEQUENCE ids\.shardid_seq TO app/s, 'missing GRANTs are found, or the search for them fails');
+as_superuser('GRANT USAGE ON SEQUENCE ids.shardid_seq TO app');
+like(script('add', @theirs), qr/^9\|9\|0$/m, 'a second owner in the database');
+script($_, @theirs[0 .. 3]) for qw(primary_key undo);
+is(on(q(SELECT string_agg(relname, ' ') FROM pg_class WHERE relowner = 'other_owner'::regrole AND relkind = 'r')), 'theirs', 'undone, nothing is left');
 
 $node->stop;
 done_testing();

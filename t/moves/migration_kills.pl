@@ -79,7 +79,7 @@ sub campaign
 sub fingerprint
 {
 	my ($schemas) = @_;
-	my ($dump, $err) = run_command([ 'pg_dump', '-s', '-n', $schemas, '-d', $node->connstr('shop') ]);
+	my ($dump, $err) = run_command([ 'pg_dump', '-s', '-n', $schemas, '-T', '*.added_ids_of_*', '-d', $node->connstr('shop') ]);
 	die $err if $err;
 	return join "\n", grep { !/^--|^$|^\\(?:un)?restrict|^ +(?:NO )?MINVALUE/ } split /\n/, $dump =~ s/,$//mgr;
 }
@@ -128,7 +128,7 @@ for my $cycle (1 .. rounds(1, 4))
 	if ($cycle < 3)
 	{
 		like(at_last(@add), qr/^(\d+)\|\1\|\d+$/m, 'add.sql ends with different ids');
-		is(join("\n", grep { !/orders_by_id|^    id |added_ids/ } split /\n/, fingerprint('public')), $before, 'add.sql: all else is as before');
+		is(join("\n", grep { !/orders_by_id|^    id / } split /\n/, fingerprint('public')), $before, 'add.sql: all else is as before');
 		campaign($kills / 2, [ [ '', 0.15 ] ], 'primary_key');
 		at_last('primary_key');
 		is(on(q(SELECT count(*) - count(DISTINCT id), (SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'orders'::regclass AND contype = 'p') FROM orders)), '0|PRIMARY KEY (id)', 'primary_key.sql: the key');

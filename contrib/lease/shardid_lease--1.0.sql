@@ -127,7 +127,7 @@ RETURN jsonb_build_object('place', shardid_lease.place_of(generator), 'host', sh
     'system_identifier', (SELECT c.system_identifier::text FROM pg_control_system() c),
     'timeline', ('x' || shardid_lease.timeline())::bit(32)::bigint,
     'backup', CASE WHEN generator = 0 THEN
-        coalesce(sha256(pg_read_binary_file('backup_label.old', 0, 1 << 20, true))::text, '') END);
+        coalesce(encode(sha256(pg_read_binary_file('backup_label.old', 0, 1 << 20, true)), 'hex'), '') END);
 
 -- Whether the recovery that began this timeline had no target to stop at: the history of a timeline, which stays in
 -- pg_wal, ends with what getRecoveryStopReason() of xlogrecovery.c wrote about it. A server without that file has lost

@@ -569,6 +569,12 @@ CREATE FUNCTION shardid_lease.is_of_lease(held shardid_lease.granted_shard, call
 LANGUAGE sql STABLE
 RETURN shardid_lease.is_own(held, caller, request) AND (held).lease IS NOT DISTINCT FROM request->>'lease';
 
+-- The request is of the incarnation, or of its family for a page that others have not moved: then the last incarnation of
+-- the family to be granted a window has drawn from the page since, or is to.
+CREATE FUNCTION shardid_lease.is_same(incarnation text, wanted text) RETURNS boolean LANGUAGE sql IMMUTABLE
+RETURN coalesce(incarnation = wanted
+    OR split_part(wanted, '@', 2) = '0/0' AND split_part(incarnation, '@', 1) = split_part(wanted, '@', 1), false);
+
 -- final: nothing is left to be released. later: the same request can be granted later.
 CREATE FUNCTION shardid_lease.refusal(request jsonb, error text, final boolean DEFAULT false, later boolean DEFAULT false)
 RETURNS jsonb LANGUAGE sql IMMUTABLE
@@ -638,7 +644,8 @@ $body$;
 --                     once granted to an incarnation is its own for ever, however late it learns of it.
 --   incarnation       (family@move) Only the incarnation that has a window gets a longer one. The family is the server
 --                     (system identifier, data directory, machine), its start, and the generator's storage; the move is
---                     where others moved the page. A copy, a restart, RESTART or setval begins another window.
+--                     where others moved the page, 0/0 if nobody has. A copy, a restart, RESTART or setval begins another
+--                     window.
 --   place             (server without its start, host name, database, generator) In one place only one server can run: so
 --                     a restart in its place gets the next window at once, and any other copy is refused, until it takes
 --                     over. A start that returns after another one shows that two servers run in one place.
@@ -667,7 +674,7 @@ DECLARE
     returns boolean := coalesce(request->>'returns' = 'true', false);
     started bigint := shardid_lease.number_of(request, 'started');
     why text; later boolean := false; seen bigint; now_ms bigint; horizon bigint; clock bigint;
-    drawn_at bigint; own boolean; stays boolean; extends boolean := false; is_forgotten boolean; new_from bigint;
+    drawn_at bigint; own boolean; stays boolean; same boolean; extends boolean := false; is_forgotten boolean; new_from bigint;
 BEGIN
     SELECT * INTO space FROM shardid_lease.id_space s WHERE s.name = request->>'space';
     SELECT * INTO why, seen FROM shardid_lease.check_request(request, space);
@@ -719,6 +726,7 @@ BEGIN
     drawn_at := shardid_lease.number_of(request, 'tick') >> space.sequence_bits;
     own := shardid_lease.is_own(held, caller, request);
     stays := own AND held.state = 'held' AND held.place = request->>'place';
+    same := held.state = 'held' AND shardid_lease.is_same(held.incarnation, request->>'incarnation');
     is_forgotten := seen > held.serial AND held.branch IS DISTINCT FROM space.branch;
 
     IF shardid_lease.why_stopped(space) IS NOT NULL THEN
@@ -733,7 +741,7 @@ BEGIN
             to_timestamp(held.starts[cardinality(held.starts)] / 1e6), to_timestamp(started / 1e6)), returns);
     ELSIF returns THEN
         IF NOT shardid_lease.is_of_lease(held, caller, request)
-                OR held.state = 'held' AND NOT stays AND held.incarnation <> request->>'incarnation' THEN
+                OR held.state = 'held' AND NOT (stays OR same) THEN
             RETURN shardid_lease.refusal(request, shardid_lease.why_not(space, chosen, held, own), true);
         END IF;
         UPDATE shardid_lease.granted_shard g
@@ -745,7 +753,7 @@ BEGIN
     ELSIF drawn_at > horizon THEN
         RETURN shardid_lease.refusal(request, format('its generator is %s ms ahead of the registry, and max_ahead of '
             'id space "%s" is %s ms', drawn_at - now_ms, space.name, space.max_ahead_ms));
-    ELSIF held.state = 'held' AND own AND held.incarnation = request->>'incarnation' AND NOT joins
+    ELSIF own AND same AND NOT joins
             AND held.from_ms >= space.not_before THEN
         extends := true;
         new_from := held.from_ms;
@@ -753,7 +761,7 @@ BEGIN
     -- late does not undo a release.
     ELSIF held.state = 'released' AND (takes_over OR is_forgotten
                 OR joins AND NOT shardid_lease.is_of_lease(held, caller, request))
-            OR held.state = 'held' AND own AND (takes_over OR held.incarnation = request->>'incarnation' OR stays) THEN
+            OR held.state = 'held' AND own AND (takes_over OR same OR stays) THEN
         new_from := greatest(held.until_ms, clock, drawn_at, space.not_before);
         IF new_from > horizon THEN
             RETURN shardid_lease.refusal(request, format('the windows of shard %s of id space "%s" are %s ms ahead of '
@@ -770,13 +778,14 @@ BEGIN
             -- A lease after the clock; a step ahead of it, as step_of() in src/core/window.hpp.
             until_ms = greatest(held.until_ms, clock + space.lease_ms,
                 CASE WHEN extends THEN drawn_at ELSE new_from END + greatest(space.lease_ms / 32, 1000)),
-            since = CASE WHEN held.state = 'held' AND held.incarnation = request->>'incarnation' THEN held.since
+            since = CASE WHEN same THEN held.since
                 ELSE clock_timestamp() END,
             role = CASE WHEN own AND held.state = 'held' THEN shardid_lease.role_ref(shardid_lease.role_oid(held.role))
                 ELSE shardid_lease.role_ref(caller) END,
             starts = CASE WHEN stays THEN (array_remove(held.starts, started) || started)[greatest(cardinality(held.starts) - 8, 1):]
                 ELSE ARRAY[started] END,
-            origin = request->>'origin', lease = request->>'lease', place = request->>'place', incarnation = request->>'incarnation',
+            origin = request->>'origin', lease = request->>'lease', place = request->>'place',
+            incarnation = CASE WHEN extends THEN held.incarnation ELSE request->>'incarnation' END,
             host = request->>'host', port = (request->>'port')::int, database = request->>'database'
         WHERE g.space = space.name AND g.shard = chosen RETURNING * INTO held;
     END IF;
@@ -1103,22 +1112,17 @@ $body$;
 CREATE FUNCTION shardid_lease.page_of(generator oid) RETURNS jsonb
 AS 'MODULE_PATHNAME', 'shardid_page_of' LANGUAGE C STRICT;
 
--- A request to join, to take over or to renew; or to return what is sealed. As long as others do not move the page, the
--- incarnation is the one to which its window was granted.
+-- A request to join, to take over or to renew; or to return what is sealed.
 CREATE FUNCTION shardid_lease.request_of(its shardid_lease.leased_generator, page jsonb, joins boolean, takes_over boolean)
 RETURNS jsonb LANGUAGE plpgsql STABLE AS $body$
 DECLARE
     known shardid_lease.lease_window;
-    moved_at pg_lsn := page->>'moved_at';
 BEGIN
     SELECT * INTO known FROM shardid_lease.lease_window w WHERE w.origin = its.origin;
-    IF moved_at = '0/0' AND known.family = page->>'family' THEN
-        moved_at := known.moved_at;
-    END IF;
     RETURN jsonb_strip_nulls(shardid_lease.this_server(shardid_lease.sequence_oid(its.generator))
         || page - ARRAY['family', 'moved_at', 'owner'] || jsonb_build_object('space', its.space, 'shard', its.shard,
         'origin', its.origin, 'lease', its.lease, 'registry', its.registry, 'receipt', known.receipt,
-        'incarnation', concat(page->>'family', '@', moved_at), 'joins', joins, 'takes_over', takes_over,
+        'incarnation', concat(page->>'family', '@', page->>'moved_at'), 'joins', joins, 'takes_over', takes_over,
         'returns', NOT joins AND its.state <> 'leased'));
 END
 $body$;
@@ -1136,7 +1140,7 @@ $body$;
 CREATE FUNCTION shardid_lease.check_answer(
     request jsonb, answers jsonb, error text, is_refusal boolean,
     OUT fault text, OUT is_answered boolean, OUT is_refused boolean, OUT is_final boolean,
-    OUT shard int, OUT from_ms bigint, OUT until_ms bigint, OUT lease_ms bigint, OUT serial bigint, OUT receipt text,
+    OUT family text, OUT moved_at pg_lsn, OUT shard int, OUT from_ms bigint, OUT until_ms bigint, OUT lease_ms bigint, OUT serial bigint, OUT receipt text,
     OUT registry text, OUT epoch timestamptz, OUT shard_bits int, OUT sequence_bits int)
 LANGUAGE plpgsql STABLE AS $body$
 DECLARE
@@ -1154,6 +1158,8 @@ BEGIN
         RETURN;
     END IF;
     BEGIN
+        family := split_part(answer->>'incarnation', '@', 1);
+        moved_at := nullif(split_part(answer->>'incarnation', '@', 2), '');
         SELECT a.shard, a."from", a.until, a.lease_ms, a.serial, a.receipt, a.registry, a.shard_bits, a.sequence_bits, a.epoch_ms
         INTO shard, from_ms, until_ms, lease_ms, serial, receipt, registry, shard_bits, sequence_bits, epoch_ms
         FROM jsonb_to_record(answer) AS a(shard int, "from" bigint, until bigint, lease_ms bigint, serial bigint,
@@ -1174,7 +1180,7 @@ BEGIN
         + epoch_ms % 86400000 * interval '1 millisecond';
     fault := CASE
         WHEN answer->>'lease' IS DISTINCT FROM request->>'lease'
-                OR NOT returns AND answer->>'incarnation' IS DISTINCT FROM request->>'incarnation'
+                OR NOT returns AND NOT (shardid_lease.is_same(answer->>'incarnation', request->>'incarnation') AND moved_at IS NOT NULL)
                 OR shard <> (request->>'shard')::int
                 OR NOT 'true' IN (request->>'joins', request->>'takes_over') AND registry <> request->>'registry' THEN
             'The registry gave the answer to another request'
@@ -1231,8 +1237,7 @@ BEGIN
             WHERE w.origin = its.origin;
         ELSE
             INSERT INTO shardid_lease.lease_window AS w
-            VALUES (its.origin, its.lease, split_part(request->>'incarnation', '@', 1),
-                split_part(request->>'incarnation', '@', 2)::pg_lsn, checked.from_ms, checked.until_ms, checked.lease_ms,
+            VALUES (its.origin, its.lease, checked.family, checked.moved_at, checked.from_ms, checked.until_ms, checked.lease_ms,
                 checked.serial, checked.receipt, at)
             ON CONFLICT ON CONSTRAINT lease_window_pkey DO UPDATE SET (lease, family, moved_at, from_ms, until_ms, lease_ms,
                     serial, receipt, renewed_at, failed_at, silent_since, error)
@@ -1442,8 +1447,7 @@ BEGIN
         RETURN jsonb_build_object('failed_at', at, 'is_refused', checked.is_refused, 'error', checked.fault,
             'silent_since', CASE WHEN NOT checked.is_answered THEN coalesce((job->>'silent_since')::timestamptz, at) END);
     END IF;
-    RETURN to_jsonb(checked) || jsonb_build_object('renewed_at', at, 'window_lease', request->'lease',
-        'family', split_part(request->>'incarnation', '@', 1), 'moved_at', split_part(request->>'incarnation', '@', 2));
+    RETURN to_jsonb(checked) || jsonb_build_object('renewed_at', at, 'window_lease', request->'lease');
 END
 $body$;
 

@@ -95,6 +95,7 @@ typedef Request {
     byte serial, branch, till; /* the receipt */
     byte below;     /* not_before when it was sent */
     byte displaces; /* the serial that a takeover names */
+    bit unmoved;    /* it is for a page that others have not moved: of any incarnation of the family */
     byte own;       /* a session asks by itself and keeps the answer: to everyone else it is lost */
     byte released   /* its sender has released since */
 };
@@ -170,6 +171,7 @@ byte next[2];  /* the first time after the last one drawn */
 #else
 #define server_of(session) session
 #endif
+#define is_kin(i) (q[i].unmoved && t[r].held && family[t[r].holder] == family[q[i].who])
 #define is_current(incarnation, s) (incarnation != 0 && (family[incarnation] == base[s] || BUG == TRUST_ROW))
 #define is_awaited(request) (family[request.who] == base[at[request.who]])
 #else
@@ -178,6 +180,7 @@ byte next[2];  /* the first time after the last one drawn */
 #define STEP 1
 #define ANY_HOLDER 0
 #define already(shard, m) ((used[shard].by[0] | used[shard].by[1] | used[shard].by[2]) & ~used[shard].by[m])
+#define is_kin(i) 0
 #define is_current(incarnation, s) 1
 #ifdef TWO_REGISTRIES
 #define is_awaited(request) 1
@@ -229,7 +232,7 @@ inline forget_window(m) {
 
 inline forget_request(i) {
     q[i].kind = 0; q[i].where = 0; q[i].who = 0; q[i].lease = 0; q[i].wanted = 0; q[i].serial = 0;
-    q[i].branch = 0; q[i].till = 0; q[i].below = 0; q[i].displaces = 0; q[i].own = 0; q[i].released = 0; r = 0;
+    q[i].branch = 0; q[i].till = 0; q[i].below = 0; q[i].displaces = 0; q[i].unmoved = 0; q[i].own = 0; q[i].released = 0; r = 0;
     number = 0; below = 0; refused = 0; granted = 0
 }
 
@@ -269,7 +272,7 @@ inline check(i) {
 }
 
 #define is_own(i) (t[r].lease == q[i].lease)
-#define is_same(i) (t[r].holder == q[i].who || BUG == NO_INCARNATION)
+#define is_same(i) (t[r].holder == q[i].who || BUG == NO_INCARNATION || is_kin(i))
 #define is_in_place(i) (place(t[r].holder) == place(q[i].who))
 #define stays(i) (t[r].held && is_own(i) && is_in_place(i))
 #define is_old (t[r].from < below && BUG != NO_OLD_WINDOW)
@@ -397,7 +400,7 @@ inline forget_answer(s) {
 }
 
 inline reply(s) {
-    answer[s].who = q[LATE].who; answer[s].lease = q[LATE].lease; answer[s].serial = t[r].serial;
+    answer[s].who = t[r].holder; answer[s].lease = q[LATE].lease; answer[s].serial = t[r].serial;
     answer[s].from = t[r].from; answer[s].until = t[r].until; answer[s].own = q[LATE].own
 }
 
@@ -406,8 +409,9 @@ inline reply(s) {
 
 inline store(s) {
     if
-    :: answer[s].own && answer[s].lease == kept[0].lease && answer[s].until > kept[0].until ->
-        kept[0].from = answer[s].from; kept[0].until = answer[s].until
+    :: answer[s].own && answer[s].lease == kept[s].lease && answer[s].until > kept[s].until ->
+        kept[s].entered = kept[s].entered && kept[s].who == answer[s].who && kept[s].from == answer[s].from;
+        kept[s].who = answer[s].who; kept[s].from = answer[s].from; kept[s].until = answer[s].until
     :: !answer[s].own && !row[s].sealed && is_expected(s) ->
         row[s].who = answer[s].who; row[s].serial = answer[s].serial;
         row[s].from = answer[s].from; row[s].until = answer[s].until
@@ -465,14 +469,11 @@ inline begin_family(s) {
     if :: BUG != TRUST_ROW -> forget_window(s) :: else fi
 }
 
-/* A request for the page as a session has seen it. */
+/* A request for the page as a session has seen it, by its worker or by itself. */
 inline ask_for_page(s, kind_) {
     send(LATE, kind_, base[s], 0, 0);
-    if
-    :: moved[s] != 0 -> q[LATE].who = moved[s]
-    :: moved[s] == 0 && row[s].who != 0 && family[row[s].who] == base[s] -> q[LATE].who = row[s].who
-    :: else
-    fi
+    q[LATE].unmoved = (moved[s] == 0);
+    if :: moved[s] != 0 -> q[LATE].who = moved[s] :: else fi
 }
 
 /* Its message is lost, or does later what evict_shard does. Sessions that keep the window, and an answer that comes
@@ -776,6 +777,7 @@ init {
     :: d_step { runs[server_of(0)] -> read_window(0, server_of(0)) }
     :: d_step { runs[server_of(1)] -> read_window(1, server_of(1)) }
     :: d_step { may_ask(0) -> ask_for_page(0, RENEW) }
+    :: d_step { may_ask(0) -> ask_for_page(0, RENEW); q[LATE].own = 1 }
     :: d_step { may_ask(1) -> ask_for_page(1, RENEW) }
     :: d_step { may_ask(1) -> ask_for_page(1, TAKE_OVER) }
     :: d_step { may_release(0) -> release_page(0) }

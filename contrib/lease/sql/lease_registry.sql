@@ -192,6 +192,15 @@ SELECT ask('t', '{"takes_over": true}'), ask('t', '{"started": 3, "incarnation":
 SELECT count(ask('t', jsonb_build_object('started', n))) FROM generate_series(4, 20) n;
 SELECT starts FROM shardid_lease.granted_shard WHERE shard = 60;
 
+-- A page that nobody has moved is of whatever incarnation of its family had a window last: sessions that do not know of
+-- each other's requests share the window.
+SELECT ask('p', '{"joins": true, "shard": 61, "incarnation": "p@0/0"}'), ask('p', '{"incarnation": "p@0/5"}');
+SELECT from_ms FROM shardid_lease.granted_shard WHERE shard = 61 \gset
+SELECT ask('p', '{"incarnation": "p@0/0"}'), ask('p', '{"incarnation": "p@0/5"}'), ask('p', '{"incarnation": "p@0/0"}');
+SELECT incarnation, from_ms = :from_ms FROM shardid_lease.granted_shard WHERE shard = 61;
+SELECT ask('p', '{"incarnation": "p@0/4"}'), ask('p', '{"incarnation": "other@0/0"}');
+SELECT incarnation, from_ms > :from_ms FROM shardid_lease.granted_shard WHERE shard = 61;
+
 -- Released by its own generator, in its place or by its incarnation. The window is kept: the next one begins after it.
 SELECT give_back('x', '{"shard": 7}'), give_back('b', '{"shard": 7}');
 SELECT answer->>'receipt' AS old FROM answer WHERE who = 'b' \gset
@@ -440,7 +449,7 @@ SELECT count(*), count(*) FILTER (WHERE (c).fault IS NULL),
     bool_and((c).from_ms >= 0 AND (c).until_ms > (c).from_ms AND (c).until_ms <= 1::bigint << 47) FILTER (WHERE (c).fault IS NULL)
 FROM lie, LATERAL (SELECT shardid_lease.check_answer(asked || '{"joins": true, "takes_over": false, "returns": false}',
         shardid_lease.answers_by_origin(jsonb_build_array(asked || granted || wrong)::text), NULL, false) AS c
-    FROM (SELECT '{"origin": "o", "lease": "l", "incarnation": "i", "shard": 1}'::jsonb AS asked, '{"ok": true, "from": 1, "until": 60001,
+    FROM (SELECT '{"origin": "o", "lease": "l", "incarnation": "i@0/0", "shard": 1}'::jsonb AS asked, '{"ok": true, "from": 1, "until": 60001,
         "lease_ms": 60000, "serial": 1, "receipt": "r", "registry": "here", "shard_bits": 13, "sequence_bits": 10, "epoch_ms": 0}'::jsonb AS granted) a) a;
 SELECT count(*) FROM unnest(ARRAY['', 'x', '1', '{}', '[1]', '[[]]', '[{}]', '[null]', '["\u0000"]', repeat('[', 1000000)]) said
 WHERE shardid_lease.answers_by_origin(said) = '{}';

@@ -223,15 +223,14 @@ void look_for_reason(Reason &reason, Datum row, Oid relid, Started last) {
 // Where no worker can be had, the session asks by itself, for its own generator, for at most this
 // long. What it is granted it keeps for itself: nothing is stored, as that would be rolled back
 // with its transaction. To everyone else it is a grant whose answer was lost: the next request of
-// the incarnation is granted the same window, or a longer one. A page that others have moved is
-// another incarnation, of which the other sessions have to know: for that it takes a worker.
-// Returns false if the registry was not asked.
+// the family is granted the same window, or a longer one. Returns false if the registry was not
+// asked.
 bool ask_here(Bounds &bounds, Oid relid, const Attempt &attempt, int64 wait_ms, Reason &reason) {
     Lease &lease = lease_of(bounds);
-    if (attempt.moved_at != InvalidXLogRecPtr || !begin_asking(lease.group))
+    if (!begin_asking(lease.group))
         return false;
     StringInfoData json;
-    begin_renewal(&json, renewal_of(lease, relid, InvalidXLogRecPtr, attempt.position));
+    begin_renewal(&json, renewal_of(lease, relid, attempt.moved_at, attempt.position));
     append(&json, "origin", lease.origin);
     append(&json, "lease", lease.name);
     char text[MAXDATELEN + 1];
@@ -273,9 +272,9 @@ void wait_until_served(Bounds &bounds, Oid relid, const Attempt &attempt) {
         if (!has_failed_lately(lease)) {
             started =
                 run_worker(renewal_of(lease, relid, attempt.moved_at, attempt.position), left);
-            if (left > 0 && started != Started::yes && started != Started::another &&
-                ask_here(bounds, relid, attempt, left, reason))
-                started = Started::yes;
+            if (left > 0 && started != Started::yes && started != Started::another)
+                started = ask_here(bounds, relid, attempt, left, reason) ? Started::yes
+                                                                         : Started::another;
         }
         // Where the registry was asked, a slot that is missing for a moment is not the reason.
         if (started == Started::yes || has_failed_lately(lease))

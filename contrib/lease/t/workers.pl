@@ -133,6 +133,16 @@ my @drawing = map { start_drawing($member, 'ids', dbname => 'd1', settings => 'S
 my $serial = sub { return $registry->safe_psql('postgres', "SELECT serial FROM shardid_lease.granted_shard WHERE shard = $shard_of{d1}") };
 my $first = $serial->();
 await_event('the sessions have it renewed', sub { $serial->() >= $first + 4 && !grep { 100 >= (() = ids_of($_)) } @drawing });
+# One of them moves the page, and all go on in the next window.
+my $begins = sub { return $registry->safe_psql('postgres', "SELECT from_ms FROM shardid_lease.granted_shard WHERE shard = $shard_of{d1}") };
+my $begun = $begins->();
+$member->safe_psql('d1', q(SET ROLE reader; SELECT nextval('ids')));
+sub has_failed { return grep { slurp_file($_->{file}) =~ /ERROR/ } @drawing }
+await_event('the page is moved: the sessions have the next window', sub { $begins->() > $begun || has_failed() });
+($begun, $first) = ($begins->(), $serial->());
+my @so_far = map { scalar ids_of($_) } @drawing;
+await_event('and have it renewed', sub { has_failed() || $serial->() >= $first + 4 && !grep { $so_far[$_] + 100 >= (() = ids_of($drawing[$_])) } 0, 1 });
+is($begins->(), $begun, 'together, as one incarnation');
 for (@drawing)
 {
 	my @told = finish_drawing($_);

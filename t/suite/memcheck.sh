@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# pg_regress on a server under valgrind's memcheck. An error counts if a frame of shardid.so is on its
-# stack: Debian's server is not built for valgrind, and has errors of its own. To be run by sandbox.sh.
+# pg_regress on a server under valgrind's memcheck. An error counts if a frame of ours is on its stack:
+# Debian's server is not built for valgrind, and has errors of its own. To be run by sandbox.sh.
 set -euo pipefail
 # shellcheck source=tools/cluster.sh
 source tools/cluster.sh
@@ -28,7 +28,7 @@ errors() {
 
 # The kind and stack of each error on whose stack is a frame of ours.
 our_errors() {
-    errors | awk 'BEGIN { RS = "</error>" } /\/shardid\.so/' |
+    errors | awk 'BEGIN { RS = "</error>" } /\/shardid(_lease)?\.so/' |
         sed -nE 's/.*<(what|text)>(.*)<\/.*/\2/p; s/.*<(fn|file|line)>(.*)<\/.*/    \2/p'
 }
 

@@ -14,7 +14,10 @@ if test_variant "$TEST_DIR" "$test" timeout --foreground 1800 >"$TEST_DIR/log" 2
     cat "$TEST_DIR/log"
     exit 1
 fi
-# It has failed, not been missing.
-grep '^== .* failed;' "$TEST_DIR/log"
+grep '^== .* failed;' "$TEST_DIR/log" || {
+    echo "$test has neither passed nor failed within 1800 s:"
+    cat "$TEST_DIR/log"
+    exit 1
+}
 rm -rf "$TEST_DIR/tree" "$TEST_DIR/inst" "$TEST_DIR/run"
 echo "ok convicted by $test"

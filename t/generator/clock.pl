@@ -73,12 +73,7 @@ set_clock('+0');
 draw(1000);
 is(ids_ahead(5000), 0, 'after it has caught up: no id ahead of it');
 
-sub error_of
-{
-	my ($call) = @_;
-	my (undef, undef, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\nSET timezone = 'UTC'; SELECT $call");
-	return $stderr;
-}
+sub error_of { return said_of($node, "SET timezone = 'UTC'; SELECT $_[0]") }
 
 query('SELECT uuid_v1(), objectid()');
 

@@ -16,7 +16,7 @@ use Time::HiRes qw(usleep);
 
 our @EXPORT = (
 	qw(new_node new_standby wait_for_standby await_event start_clients await_clients await_ids finish_clients read_told judge_clients judge judge_space
-	  is_innocent note_fault rounds processes_of kill_node start_again with_fake_clock judge_program set_fake_clock lead_ms error_on
+	  is_innocent note_fault rounds processes_of kill_node start_again with_fake_clock judge_program set_fake_clock lead_ms said_of error_on
 	  usleep),
 	@Session::EXPORT, @Test::More::EXPORT, @PostgreSQL::Test::Utils::EXPORT);
 
@@ -341,13 +341,15 @@ sub set_fake_clock
 	return;
 }
 
-# The first error of these statements: SQLSTATE and message.
-sub error_on
+# What psql says of statements, with SQLSTATEs.
+sub said_of
 {
-	my ($node, $sql) = @_;
-	my ($result, $out, $err) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql");
-	return $err =~ /ERROR:  (\w{5}: .*)/ ? $1 : "none: $out";
+	my ($node, $sql, $dbname) = @_;
+	return ($node->psql($dbname // 'postgres', "\\set VERBOSITY verbose\n$sql"))[2];
 }
+
+# Their first error: SQLSTATE and message.
+sub error_on { return said_of(@_) =~ /ERROR:  (\w{5}: .*)/ ? $1 : 'none' }
 
 # How far the generator is ahead of the server's clock, in milliseconds.
 sub lead_ms

@@ -16,12 +16,7 @@ my ($lease, $bits) = (600_000, 13 + 10);
 my $step = $lease / 32;
 sub query { return $node->safe_psql('postgres', $_[0]) }
 
-sub sqlstate
-{
-	my ($sql) = @_;
-	my (undef, undef, $error) = $node->psql('postgres', "\\set VERBOSITY sqlstate\n$sql");
-	return $error =~ /ERROR:  (\w+)/ ? $1 : 'no error';
-}
+sub sqlstate { return substr error_on($node, $_[0]), 0, 5 }
 
 sub window
 {

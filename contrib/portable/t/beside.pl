@@ -9,12 +9,7 @@ my $node = new_portable_node('beside', '', files => ['uuids_and_text']);
 my @portable = (dbname => 'portable');
 sub query { return $node->safe_psql('portable', $_[0]) }
 
-sub refused
-{
-	my ($sql) = @_;
-	my (undef, undef, $stderr) = $node->psql('portable', "\\set VERBOSITY verbose\n$sql");
-	return $stderr;
-}
+sub refused { return said_of($node, $_[0], 'portable') }
 
 # A call waits for the lock of the generator, which this session holds.
 sub takes_lock

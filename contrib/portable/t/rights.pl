@@ -7,12 +7,7 @@ my $node = new_portable_node('portable', 'max_prepared_transactions = 1');
 sub query { return $node->safe_psql('portable', $_[0]) }
 
 # Rights: a caller needs UPDATE, for setval, and USAGE on the generator; it has none on the file's own objects.
-sub refused
-{
-	my ($sql) = @_;
-	my (undef, undef, $stderr) = $node->psql('portable', "\\set VERBOSITY verbose\n$sql");
-	return $stderr;
-}
+sub refused { return said_of($node, $_[0], 'portable') }
 query('CREATE ROLE clerk; CREATE ROLE app; CREATE SEQUENCE orders; GRANT USAGE ON SEQUENCE orders TO clerk');
 my $draw = q(SET ROLE clerk; SELECT next_id(5, 'orders'));
 like(refused($draw), qr/42501: permission denied for sequence orders.*GRANT USAGE, UPDATE/s, 'USAGE alone does not do');

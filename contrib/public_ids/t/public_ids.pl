@@ -17,7 +17,7 @@ my $database = 'shop';
 my $log = $node->logfile;
 my $page = 'contrib/public_ids/README.md';
 sub query { return $node->safe_psql($database, $_[0]) }
-sub refused { my (undef, undef, $stderr) = $node->psql($database, "\\set VERBOSITY verbose\n$_[0]"); return $stderr }
+sub refused { return said_of($node, $_[0], $database) }
 sub loading
 {
 	my ($path, @options) = @_;

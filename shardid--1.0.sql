@@ -530,3 +530,39 @@ COMMENT ON FUNCTION renew_identity() IS
 -- generates its own. Without arguments the call means this function; if another function of this name has only
 -- arguments with defaults, the call is ambiguous.
 SELECT renew_identity();
+
+-- Default privileges may have given or taken rights on what is new: it gets those that it has without them.
+DO $$
+DECLARE
+    own_path pg_catalog.text := pg_catalog.current_setting('search_path');
+    own_schema pg_catalog.pg_namespace;
+    change pg_catalog.text;
+BEGIN
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    FOR change IN
+        SELECT format('REVOKE ALL ON %1$s FROM PUBLIC%2$s CASCADE; GRANT ALL ON %1$s TO %3$s', o.name,
+                      (SELECT string_agg(', ' || a.grantee::regrole, '') FROM aclexplode(o.acl) a WHERE a.grantee <> 0), o.grantees)
+        FROM (SELECT tableoid, oid, pronamespace, 'ROUTINE ' || oid::regprocedure, proacl, proowner::regrole || ', PUBLIC' FROM pg_proc
+              UNION ALL SELECT tableoid, oid, typnamespace, 'TYPE ' || oid::regtype, typacl, typowner::regrole || ', PUBLIC' FROM pg_type
+              UNION ALL SELECT tableoid, oid, oid, 'SCHEMA ' || oid::regnamespace, nspacl, nspowner::regrole::text FROM pg_namespace
+              UNION ALL SELECT tableoid, oid, relnamespace, CASE relkind WHEN 'S' THEN 'SEQUENCE ' ELSE 'TABLE ' END || oid::regclass,
+                  NULLIF(relacl || ARRAY(SELECT unnest(attacl) FROM pg_attribute WHERE attrelid = c.oid), '{}'),
+                  relowner::regrole::text FROM pg_class c) o (classid, objid, schema, name, acl, grantees)
+        WHERE o.acl IS NOT NULL AND (o.classid, o.objid) IN (
+            SELECT d.classid, d.objid FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'shardid'
+            WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e')
+    LOOP
+        EXECUTE change;
+    END LOOP;
+    SELECT n.* INTO own_schema FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace JOIN pg_roles r ON r.oid = n.nspowner
+    WHERE e.extname = 'shardid' AND NOT r.rolsuper AND r.oid NOT IN (
+        SELECT e.extowner UNION ALL SELECT 'pg_database_owner'::regrole
+        UNION ALL SELECT d.datdba FROM pg_database d WHERE d.datname = current_database());
+    IF FOUND THEN
+        RAISE WARNING USING MESSAGE = format('schema "%s" belongs to role %s', own_schema.nspname, own_schema.nspowner::regrole),
+            DETAIL = 'A call of a function there can mean one that this role has created or will create.',
+            HINT = 'If you do not trust it, run DROP EXTENSION shardid, and use a schema of your own.';
+    END IF;
+    PERFORM set_config('search_path', own_path, true);
+END
+$$;

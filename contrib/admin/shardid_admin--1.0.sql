@@ -4,15 +4,23 @@
 -- bring the functions up to date. As in shardid--1.0.sql, all that is not made here is named with its schema, and every literal
 -- has its type.
 --
--- All of it runs with the rights of its caller. The schema may belong to any role. So bodies in PL/pgSQL look names up in pg_catalog,
--- and call what is made here with arguments of exactly its types: then no other function of that name is meant.
+-- All of it runs with the rights of its caller. The schema can be given to any role. So bodies in PL/pgSQL look names up in
+-- pg_catalog, and call what is made here with arguments of exactly its types: then no other function of that name is meant.
 
--- What is parsed now finds the functions of shardid in the schema that it has today, and nothing in this one if that is another.
+-- The extension refuses a schema that exists: other roles' functions may be in it, or be put there.
 DO $$
+DECLARE
+    own_path pg_catalog.text := pg_catalog.current_setting('search_path');
 BEGIN
-    PERFORM pg_catalog.set_config('search_path', pg_catalog.format('%s, pg_temp', (
-        SELECT COALESCE(pg_catalog.string_agg(pg_catalog.quote_ident(s), ', '), 'shardid_admin')
-        FROM pg_catalog.unnest(pg_catalog.current_schemas(false)) s WHERE s OPERATOR(pg_catalog.<>) 'shardid_admin')), true);
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    -- What exists keeps its rights.
+    PERFORM set_config('shardid_portable.before', ARRAY(
+        SELECT d.objid FROM pg_depend d WHERE d.refclassid = 'pg_namespace'::regclass AND d.refobjid = to_regnamespace('shardid_admin')
+        UNION ALL SELECT n.oid FROM pg_namespace n WHERE n.nspname = 'shardid_admin')::text, true);
+    IF EXISTS (SELECT FROM pg_extension e WHERE e.extname = 'shardid_admin') OR to_regnamespace('shardid_admin') IS NULL THEN
+        CREATE SCHEMA shardid_admin;
+    END IF;
+    PERFORM set_config('search_path', own_path, true);
 END
 $$;
 
@@ -1622,3 +1630,29 @@ COMMENT ON FUNCTION shardid_admin.id_migration_commands(pg_catalog.regnamespace,
                                           pg_catalog.timestamptz, int, int) IS
 'the commands that make next_id the default of a schema''s columns instead of their sequences, or those that undo it';
 
+-- Default privileges may have given or taken rights on what is new: it gets those that it has without them.
+DO $$
+DECLARE
+    own_path pg_catalog.text := pg_catalog.current_setting('search_path');
+    change pg_catalog.text;
+BEGIN
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    FOR change IN
+        SELECT format('REVOKE ALL ON %1$s FROM PUBLIC%2$s CASCADE; GRANT ALL ON %1$s TO %3$s', o.name,
+                      (SELECT string_agg(', ' || a.grantee::regrole, '') FROM aclexplode(o.acl) a WHERE a.grantee <> 0), o.grantees)
+        FROM (SELECT tableoid, oid, pronamespace, 'ROUTINE ' || oid::regprocedure, proacl, proowner::regrole || ', PUBLIC' FROM pg_proc
+              UNION ALL SELECT tableoid, oid, typnamespace, 'TYPE ' || oid::regtype, typacl, typowner::regrole || ', PUBLIC' FROM pg_type
+              UNION ALL SELECT tableoid, oid, oid, 'SCHEMA ' || oid::regnamespace, nspacl, nspowner::regrole::text FROM pg_namespace
+              UNION ALL SELECT tableoid, oid, relnamespace, CASE relkind WHEN 'S' THEN 'SEQUENCE ' ELSE 'TABLE ' END || oid::regclass,
+                  NULLIF(relacl || ARRAY(SELECT unnest(attacl) FROM pg_attribute WHERE attrelid = c.oid), '{}'),
+                  relowner::regrole::text FROM pg_class c) o (classid, objid, schema, name, acl, grantees)
+        WHERE o.acl IS NOT NULL AND o.schema = 'shardid_admin'::regnamespace AND o.objid <> ALL (current_setting('shardid_portable.before')::oid[])
+    LOOP
+        EXECUTE change;
+    END LOOP;
+    PERFORM set_config('search_path', own_path, true);
+END
+$$;
+
+-- All of it runs with the rights of its caller.
+GRANT USAGE ON SCHEMA shardid_admin TO PUBLIC;

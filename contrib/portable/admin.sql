@@ -32,14 +32,15 @@ BEGIN
             HINT = format('Run this as %s.', bound.proowner::regrole);
     END IF;
     SELECT n.* INTO of_schema FROM pg_namespace n WHERE n.nspname = 'shardid_admin';
-    IF NOT FOUND THEN
-        CREATE SCHEMA shardid_admin;
+    IF EXISTS (SELECT FROM pg_extension e WHERE e.extname = 'shardid_admin') THEN
+        RAISE duplicate_object USING MESSAGE = 'the extension shardid_admin is in this database',
+            HINT = 'Run DROP EXTENSION shardid_admin.';
     ELSIF of_schema.nspowner <> me THEN
         RAISE insufficient_privilege USING MESSAGE = 'must be owner of schema shardid_admin',
             HINT = format('Run this as %s, or rename that schema.', of_schema.nspowner::regrole);
-    ELSIF EXISTS (SELECT FROM pg_extension e WHERE e.extnamespace = of_schema.oid) THEN
-        RAISE duplicate_object USING MESSAGE = 'the extension shardid_admin is in this database',
-            HINT = 'Run DROP EXTENSION shardid_admin.';
+    ELSIF EXISTS (SELECT FROM aclexplode(of_schema.nspacl) a WHERE a.grantee <> me AND a.privilege_type = 'CREATE') THEN
+        RAISE insufficient_privilege USING MESSAGE = 'others can create objects in schema shardid_admin',
+            HINT = 'Drop the schema: this file creates it.';
     END IF;
     PERFORM set_config('client_min_messages', 'warning', true),
             set_config('search_path', format('%I, pg_temp', own_schema), true);

@@ -7,6 +7,18 @@ use ShardidTest;
 # JDBC cannot use unix sockets.
 my $node = clients_node('drivers', $ENV{FULL} ? "listen_addresses = '127.0.0.1'\n" : '');
 
+# --- What migrations run: it creates the extension once, and calls nothing in a schema that another role has prepared.
+
+new_database('prepared');
+sub creating
+{
+	my (undef, undef, $error) = $node->psql('prepared', "\\set VERBOSITY sqlstate\n$_[0];\n" . slurp_file('t/clients/create_shardid.sql'));
+	return $error =~ /ERROR:\s+(\w+)/ ? $1 : 'created';
+}
+my @prepared = ('CREATE ROLE mallory; CREATE SCHEMA ids AUTHORIZATION mallory', 'CREATE EXTENSION shardid SCHEMA ids',
+	map({ "ALTER SCHEMA ids OWNER TO $_" } qw(pg_database_owner CURRENT_USER)), 'DROP EXTENSION shardid; DROP SCHEMA ids');
+is(join(' ', map { creating($_) } @prepared), '42P06 42P06 created created created', 'the block of the page refuses a schema of another role');
+
 # --- psycopg
 
 new_database('psycopg2', 'ids.sql', 'tables.sql');
@@ -38,6 +50,7 @@ is("$django->{inspected}[0] $django->{as_inspected}[0]", 'BigIntegerField 23502'
 are_stored('Django, with ShardIdField instead', 'orders', 0, $django->{as_shard_id_field}[0]);
 is("@{ $django->{sharded} }", '7 7 7', 'Django: rows with the number of their logical shard');
 is($django->{unmanaged}[0], 'others.Orders has managed = False, so migrations do not change its table', 'Django: what AlterToShardId leaves alone');
+is("@{ $django->{prepared} }", '42501 42501', 'Django: CreateShardid refuses a schema in which another role can create functions');
 is("$django->{reversed}[0] $django->{generator_dropped}[0]", 'True True', 'Django: the migrations are reversed, and ids continue above that of a deleted row');
 is("@{ $django->{altered_1} }, @{ $django->{altered_2} }, @{ $django->{altered_3} }", '42601 ids.next_id(), 42601 ids.next_id(7), 42601 none',
 	'Django: AlterField is refused, and AlterToShardId sets the default');

@@ -21,7 +21,7 @@ my @tables = ('ids.sql', 'tables.sql');
 
 # The function around next_id with a layout, as docs/layouts.md has it; the tools' first migrations create it.
 my ($wrapper) = slurp_file('docs/layouts.md') =~ /^(CREATE SEQUENCE ids\.orders_id_seq;\n.*?\n)CREATE FUNCTION order_time/ms;
-append_to_file("$folder/first_migration.sql", $wrapper);
+append_to_file("$folder/first_migration.sql", slurp_file('t/clients/create_shardid.sql') . $wrapper);
 
 my $pg = for_node('node-postgres', 'node_postgres', 'orders', @tables);
 my $exact = $pg->{exact}[0];

@@ -5,6 +5,7 @@ require 'logger'
 require 'stringio'
 require 'yaml'
 require 'active_record'
+require 'fileutils'
 
 def say(name, *values)
   puts [name, *values].join("\t")
@@ -12,8 +13,7 @@ end
 
 class CreateShardid < ActiveRecord::Migration[6.1]
   def up
-    exists = connection.select_value("SELECT true FROM pg_extension WHERE extname = 'shardid'")
-    execute 'CREATE SCHEMA ids; CREATE EXTENSION shardid SCHEMA ids' unless exists
+    execute File.read('db/create_shardid.sql')
   end
 end
 
@@ -39,6 +39,9 @@ end
 
 # Of config/database.yml.
 CONFIGURATION = YAML.load_file('t/clients/database.yml')['test']
+FileUtils.mkdir_p("#{ARGV[0]}/db")
+FileUtils.cp('t/clients/create_shardid.sql', "#{ARGV[0]}/db")
+Dir.chdir(ARGV[0])
 
 def connect(database)
   ActiveRecord::Base.establish_connection(CONFIGURATION.merge('database' => database))

@@ -63,7 +63,6 @@ CREATE SEQUENCE of_few;
 ALTER SEQUENCE of_few OWNER TO of_few_rights;
 CREATE EXTENSION shardid_lease CASCADE;
 CREATE EXTENSION shardid_admin;
-GRANT USAGE ON SCHEMA shardid_admin TO of_few_rights;
 GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards TO of_few_rights;
 CREATE SERVER nowhere FOREIGN DATA WRAPPER dblink_fdw OPTIONS (host '/nowhere');
 CREATE USER MAPPING FOR PUBLIC SERVER nowhere OPTIONS (user 'nobody', password 'none');

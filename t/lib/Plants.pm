@@ -118,7 +118,7 @@ sub names_of
 	my %relations = map { $_ => 1 } $script =~ /\b(\w+_seq)\b/g;
 	$script =~ s/'(?:[^']|'')*'/''/g;
 	my %words = map { $_ => 1 } $script =~ /\b[a-z_]\w*\b/g;
-	my %operators = map { $_ => 1 } grep { !/^(=>|::|@|\*)$/ } $script =~ /[-+*\/<>=~!@#%^&|`?:]+/g;
+	my %operators = map { $_ => 1 } grep { !/^(=>|::|:=|@|\*)$/ } $script =~ /[-+*\/<>=~!@#%^&|`?:]+/g;
 	my %qualified = map { $_ => 1 } $script =~ /\bpg_catalog\.(\w+)/g;
 	my %made = map { $_ => 1 } $script =~ /\bFUNCTION\s+(?:\w+\.)?(\w+)\s*\(/g;
 	$script =~ s/\bFUNCTION\s+[\w.]+\s*\(/(/g;

@@ -127,7 +127,7 @@ SQL
 sub outcome
 {
 	my ($output, $error) = @_;
-	my $its_own = qr/^(extension|function|procedure|sequence|owned by mallory: extension) /;
+	my $its_own = qr/^(?:(?:extension|function|procedure|sequence|owned by mallory: extension) |schema shardid_admin(?! mallory))/;
 	my (undef, undef, @results) = split /^plant: (.*)\n/m, $output;
 	my $nothing = shift @results;
 	my %before = map { $_ => 1 } $nothing =~ /^before (.*)/mg;
@@ -217,19 +217,14 @@ for my $installer (sort keys %where)
 	my $create = "CREATE EXTENSION shardid SCHEMA $schema";
 	gives_nothing("$installer installs", try_plants($installer, '', $create, all_plants($schema, $install, functions_of_types($install))));
 
-	# Then shardid_admin, in a schema of mallory's that has the plants, some of which are like what its script finds in that of
-	# shardid, or plants beside shardid.
+	# Then shardid_admin, whose schema mallory has prepared, or with plants beside shardid.
 	if ($installer eq 'mallory' || $ENV{FULL})
 	{
 		my $admin = slurp_file(glob 'contrib/admin/*--*.sql');
-		my @alike = (
-			[ 'id_lower_bound', 'CREATE FUNCTION shardid_admin.id_lower_bound(timestamptz, timestamptz, int, int) RETURNS bigint LANGUAGE sql RETURN 1' ],
-			[ 'id_timestamp', 'CREATE FUNCTION shardid_admin.id_timestamp(bigint, timestamptz, int, int) RETURNS timestamptz LANGUAGE sql RETURN now()' ]);
-		my $prepared = "$create; CREATE SCHEMA shardid_admin AUTHORIZATION mallory";
-		gives_nothing("$installer installs shardid_admin, plants in its schema",
-			try_plants($installer, $prepared, 'CREATE EXTENSION shardid_admin', @alike, all_plants('shardid_admin', $admin)));
+		is("@{ try_plants($installer, $create, 'CREATE EXTENSION shardid_admin', [ 'its schema', 'CREATE SCHEMA shardid_admin' ])->{refused} }",
+			'its schema', "$installer installs shardid_admin: refused where its schema exists");
 		gives_nothing("$installer installs shardid_admin, plants beside shardid",
-			try_plants($installer, $prepared, 'CREATE EXTENSION shardid_admin', all_plants($schema, $admin)), $install);
+			try_plants($installer, $create, 'CREATE EXTENSION shardid_admin', all_plants($schema, $admin)), $install);
 	}
 
 	# Every update script, or an invented one if there is none.
@@ -265,6 +260,10 @@ my @temporary = (called_plants('pg_temp', $install), map { [ "temporary sequence
 my $harmless = try_plants('mallory', '', 'CREATE EXTENSION shardid SCHEMA evil', @settings, @defaults, @temporary);
 gives_nothing('settings, default privileges and temporary objects', $harmless);
 is("@{ $harmless->{refused} }", '', 'settings, default privileges and temporary objects: none prevents the installation');
+
+# A schema of hers is named to others who install there.
+is(psql_as($_, new_database(), 'CREATE EXTENSION shardid SCHEMA evil') =~ /WARNING:  schema "evil" belongs to role mallory\n/, $_ ne 'mallory', "$_ installs in her schema")
+  for sort keys %where;
 
 # She cannot change the objects of an extension that she has installed, except as an extension's owner may.
 my $own = new_database();

@@ -13,7 +13,6 @@
 \set ECHO none
 CREATE ROLE months_owner LOGIN;
 CREATE ROLE months_reader LOGIN;
-GRANT USAGE ON SCHEMA shardid_admin TO PUBLIC;
 CREATE SCHEMA months AUTHORIZATION months_owner;
 GRANT USAGE ON SCHEMA months TO months_reader;
 GRANT USAGE, UPDATE ON SEQUENCE shardid_seq TO months_owner;

@@ -11,7 +11,6 @@ CREATE ROLE regress_app;
 CREATE ROLE "regress ""2""";
 CREATE ROLE regress_viewer;
 CREATE ROLE regress_thief;
-GRANT USAGE ON SCHEMA shardid_admin TO PUBLIC;
 CREATE SCHEMA "Shop";
 GRANT USAGE, CREATE ON SCHEMA "Shop" TO regress_other;
 GRANT USAGE ON SCHEMA "Shop" TO regress_app, "regress ""2""", regress_viewer;

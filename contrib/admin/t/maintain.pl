@@ -12,7 +12,6 @@ CREATE SCHEMA ids;
 GRANT USAGE ON SCHEMA ids TO PUBLIC;
 ALTER EXTENSION shardid SET SCHEMA ids;
 CREATE EXTENSION shardid_admin;
-GRANT USAGE ON SCHEMA shardid_admin TO PUBLIC;
 CREATE ROLE planner LOGIN;
 CREATE SCHEMA planner AUTHORIZATION planner;
 CREATE VIEW parts AS SELECT inhparent::regclass::text AS parent, relname, inhdetachpending AS pending FROM pg_inherits JOIN pg_class ON oid = inhrelid

@@ -9,19 +9,40 @@ from django.db.migrations import AlterField, RunSQL
 from .fields import NEXT_ID, ShardIdField
 
 
+def literal(text: str) -> str:
+    """Not by quote_value, which doubles % as well."""
+    return "'" + text.replace("'", "''") + "'"
+
+
 class CreateShardid(RunSQL):
-    """Creates the extension in a schema of its own, unless it exists: then the role needs no privilege. In reverse it
-    stays, as ids may depend on it."""
+    """Creates the extension in a schema of its own, unless it exists: then the role needs no privilege. Refuses a schema
+    in which a role can create functions that next_id() could mean, unless it is this role, a superuser or the database's
+    owner. In reverse the extension stays, as ids may depend on it."""
 
     def __init__(self, schema: str = 'ids') -> None:
         self.schema = schema
         super().__init__(
             f'''
 DO $create$
+DECLARE
+    other pg_catalog.text;
 BEGIN
     IF NOT EXISTS (SELECT FROM pg_extension WHERE extname = 'shardid') THEN
         CREATE SCHEMA IF NOT EXISTS {schema};
         CREATE EXTENSION shardid SCHEMA {schema};
+    END IF;
+    SELECT COALESCE(r.rolname, 'PUBLIC') INTO other
+    FROM pg_catalog.pg_namespace n,
+         LATERAL (SELECT n.nspowner UNION
+                  SELECT a.grantee FROM pg_catalog.aclexplode(n.nspacl) a WHERE a.privilege_type = 'CREATE') c (role)
+         LEFT JOIN pg_catalog.pg_roles r ON r.oid = c.role
+    WHERE n.oid = pg_catalog.to_regnamespace({literal(schema)})::oid AND NOT COALESCE(
+        r.rolsuper OR r.rolname IN (current_user, 'pg_database_owner')
+        OR r.oid = (SELECT d.datdba FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()), false);
+    IF FOUND THEN
+        RAISE insufficient_privilege USING
+            MESSAGE = pg_catalog.format('role "%s" can create functions in schema %s', other, {literal(schema)}),
+            DETAIL = 'A call of next_id() could mean one of them.', HINT = 'Use another schema, or drop it.';
     END IF;
 END
 $create$
@@ -77,11 +98,6 @@ SWITCH_BACK = LOCK + """
         GREATEST(pg_catalog.max({column}), {next_id} OPERATOR(pg_catalog.|) 8388607)) FROM {table};
 END
 """
-
-
-def literal(text: str) -> str:
-    """Not by quote_value, which doubles % as well."""
-    return "'" + text.replace("'", "''") + "'"
 
 
 class AlterToShardId(AlterField):

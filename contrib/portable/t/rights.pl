@@ -82,11 +82,16 @@ my %refused = (
 like(loading($_), $refused{$_}, "not into schema $_, not by a superuser either") for sort keys %refused;
 is(on(q(SELECT count(*) FROM pg_proc WHERE pronamespace::regnamespace::text IN ('open', 'public', 'of_app', 'shared'))), 0, 'what was refused has left nothing');
 is(loading('twice', $_), '', "a schema of its own: $_") for qw(shardid shardid uuids_and_text);
+my $granted = q(SELECT proacl, relacl FROM pg_proc, pg_class WHERE pg_proc.oid = 'twice.id_shard'::regproc AND pg_class.oid = 'twice.shardid_seq'::regclass);
+my $before = on("GRANT USAGE ON SEQUENCE twice.shardid_seq TO app; REVOKE EXECUTE ON FUNCTION twice.id_shard FROM PUBLIC; $granted");
+is(loading('twice') . on($granted), $before, 'loaded again, which keeps the rights that its owner has given and taken');
 on('CREATE SCHEMA shardid_admin AUTHORIZATION app');
 like(loading('twice', 'admin'), qr/must be owner of schema shardid_admin\nHINT:  Run this as app/, 'those of shardid_admin in no schema of another role');
+on('ALTER SCHEMA shardid_admin OWNER TO CURRENT_USER; GRANT CREATE ON SCHEMA shardid_admin TO app');
+like(loading('twice', 'admin'), qr/others can create objects in schema shardid_admin\nHINT:  Drop the schema/, 'nor where another role can create some');
 on('DROP SCHEMA shardid_admin; CREATE EXTENSION shardid SCHEMA planted; CREATE EXTENSION shardid_admin');
 like(loading('twice', 'admin'), qr/the extension shardid_admin is in this database\nHINT:  Run DROP EXTENSION shardid_admin/, 'nor over the extension');
-on('DROP EXTENSION shardid CASCADE; DROP SCHEMA shardid_admin');
+on('DROP EXTENSION shardid CASCADE');
 is(loading('twice', 'admin'), '', 'in a schema that is made');
 on(q(CREATE OR REPLACE FUNCTION shardid_admin.signed(bits numeric) RETURNS bigint LANGUAGE sql RETURN 1));
 is(loading('twice', 'admin') . on('SELECT shardid_admin.signed(7); DROP SCHEMA shardid_admin CASCADE'), 7, 'again, which brings them up to date');

@@ -8,7 +8,7 @@ import sys
 os.environ['DJANGO_SETTINGS_MODULE'] = 'settings'
 import django
 from django.core.management import call_command
-from django.db import connection, models, utils
+from django.db import connection, models, transaction, utils
 from django.db.migrations import AlterField
 from django.db.migrations.state import ModelState, ProjectState
 from django.test.utils import CaptureQueriesContext
@@ -84,6 +84,15 @@ with connection.cursor() as cursor:
     with connection.schema_editor() as editor:
         CreateShardid().database_forwards('shop', editor, None, None)
     cursor.execute('RESET ROLE')
+    refused = []
+    for prepared in ('ALTER SCHEMA ids OWNER TO migrates', 'GRANT CREATE ON SCHEMA ids TO PUBLIC'):
+        try:
+            with transaction.atomic(), connection.schema_editor() as editor:
+                cursor.execute(prepared)
+                CreateShardid().database_forwards('shop', editor, None, None)
+        except utils.ProgrammingError as error:
+            refused.append(sqlstate(error))
+    say('prepared', *refused)
 
 state = ProjectState()
 state.add_model(ModelState.from_model(Orders))

@@ -896,16 +896,6 @@ COMMENT ON FUNCTION shardid_lease.receipts IS
 'called by members after the commit: the granted windows, and proofs of them; before a takeover: what it displaces';
 COMMENT ON VIEW shardid_lease.id_space_shards IS 'the shards of this registry''s id spaces: their holders, and the ends of their windows';
 
--- ==== The registry: privileges ====
-
-GRANT SELECT (name, owner, epoch, shard_bits, sequence_bits, lease_ms, max_ahead_ms, not_before,
-    identity, was_set_back) ON shardid_lease.id_space TO PUBLIC;
-GRANT SELECT (identity, system_identifier, timeline, host, port, database, was_restored)
-    ON shardid_lease.registry_confirmation TO PUBLIC;
-GRANT SELECT ON shardid_lease.id_space_shards TO PUBLIC;
--- For pg_dump.
-GRANT SELECT ON shardid_lease.id_space, shardid_lease.granted_shard TO pg_database_owner;
-
 -- ==== The member: tables and views ====
 
 -- Its leased generators, and the window of time that each has. Dumps carry the former only: a copy knows
@@ -951,21 +941,6 @@ COMMENT ON TABLE shardid_lease.lease_window IS
 -- Not those of generators that were dropped.
 SELECT pg_extension_config_dump('shardid_lease.leased_generator', 'WHERE shardid_lease.sequence_oid(generator) IS NOT NULL');
 
-DO $body$
-DECLARE
-    own regclass;
-BEGIN
-    FOREACH own IN ARRAY ARRAY['shardid_lease.id_space', 'shardid_lease.registry_confirmation', 'shardid_lease.granted_shard',
-            'shardid_lease.leased_generator', 'shardid_lease.lease_window'] LOOP
-        EXECUTE format('CREATE TRIGGER keep_own_rows BEFORE INSERT OR UPDATE OR DELETE ON %s '
-            'FOR EACH ROW EXECUTE FUNCTION shardid_lease.keep_own_rows()', own);
-        EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER keep_own_rows', own);
-    END LOOP;
-END
-$body$;
-
-GRANT SELECT ON shardid_lease.leased_generator TO pg_database_owner, pg_monitor;
-
 -- A window of this family was granted to the generator's present storage, on this server, since it was started.
 CREATE FUNCTION shardid_lease.is_own_family(generator regclass, family text) RETURNS boolean
 AS 'MODULE_PATHNAME', 'shardid_is_own_family' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
@@ -989,8 +964,6 @@ WHERE pg_has_role(c.relowner, 'USAGE')
 
 COMMENT ON VIEW shardid_lease.shard_leases IS
 'the leased generators of this database: their shards, windows of time, and errors since the last renewal';
-
-GRANT SELECT ON shardid_lease.shard_leases TO PUBLIC;
 
 -- ==== The member: what the library reads, in a session and in the background worker ====
 
@@ -1497,17 +1470,33 @@ $body$;
 COMMENT ON FUNCTION shardid_lease.renew_leases IS
 'renews the leases of the caller''s generators now, and returns how many hold a window; for cron, in a database that rarely generates ids';
 
+-- What holds for all that is made here. Default privileges may have given or taken rights on it: it gets those that it has
+-- without them.
 DO $body$
 DECLARE
-    inner_function regprocedure;
+    change text;
 BEGIN
-    FOR inner_function IN SELECT p.oid FROM pg_proc p
-            WHERE p.pronamespace = 'shardid_lease'::regnamespace AND obj_description(p.oid, 'pg_proc') IS NULL LOOP
-        EXECUTE format('COMMENT ON FUNCTION %s IS ''used by shardid_lease itself''', inner_function);
-    END LOOP;
-    FOR inner_function IN SELECT p.oid FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
-            WHERE p.pronamespace = 'shardid_lease'::regnamespace AND l.lanname = 'plpgsql' LOOP
-        EXECUTE format('ALTER FUNCTION %s SET search_path = pg_catalog, pg_temp', inner_function);
+    FOR change IN
+        SELECT format('CREATE TRIGGER keep_own_rows BEFORE INSERT OR UPDATE OR DELETE ON %1$s FOR EACH ROW '
+            'EXECUTE FUNCTION shardid_lease.keep_own_rows(); ALTER TABLE %1$s ENABLE ALWAYS TRIGGER keep_own_rows', oid::regclass)
+        FROM pg_class WHERE relnamespace = 'shardid_lease'::regnamespace AND relkind = 'r'
+        UNION ALL SELECT format('COMMENT ON FUNCTION %s IS ''used by shardid_lease itself''', oid::regprocedure)
+        FROM pg_proc WHERE pronamespace = 'shardid_lease'::regnamespace AND obj_description(oid, 'pg_proc') IS NULL
+        UNION ALL SELECT format('ALTER FUNCTION %s SET search_path = pg_catalog, pg_temp', p.oid::regprocedure)
+        FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
+        WHERE p.pronamespace = 'shardid_lease'::regnamespace AND l.lanname = 'plpgsql'
+        UNION ALL
+        SELECT format('REVOKE ALL ON %1$s FROM PUBLIC%2$s CASCADE; GRANT ALL ON %1$s TO %3$s', o.name,
+                      (SELECT string_agg(', ' || a.grantee::regrole, '') FROM aclexplode(o.acl) a WHERE a.grantee <> 0), o.grantees)
+        FROM (SELECT tableoid, oid, pronamespace, 'ROUTINE ' || oid::regprocedure, proacl, proowner::regrole || ', PUBLIC' FROM pg_proc
+              UNION ALL SELECT tableoid, oid, typnamespace, 'TYPE ' || oid::regtype, typacl, typowner::regrole || ', PUBLIC' FROM pg_type
+              UNION ALL SELECT tableoid, oid, oid, 'SCHEMA ' || oid::regnamespace, nspacl, nspowner::regrole::text FROM pg_namespace
+              UNION ALL SELECT tableoid, oid, relnamespace, CASE relkind WHEN 'S' THEN 'SEQUENCE ' ELSE 'TABLE ' END || oid::regclass,
+                  NULLIF(relacl || ARRAY(SELECT unnest(attacl) FROM pg_attribute WHERE attrelid = c.oid), '{}'),
+                  relowner::regrole::text FROM pg_class c) o (classid, objid, schema, name, acl, grantees)
+        WHERE o.acl IS NOT NULL AND o.schema = 'shardid_lease'::regnamespace
+    LOOP
+        EXECUTE change;
     END LOOP;
 END
 $body$;
@@ -1521,3 +1510,11 @@ GRANT EXECUTE ON FUNCTION shardid_lease.ms_of, shardid_lease.now_ms, shardid_lea
     shardid_lease.role_ref_out, shardid_lease.sequence_ref_in, shardid_lease.sequence_ref_out, shardid_lease.is_own_family,
     shardid_lease.lease_shard, shardid_lease.take_over_shard, shardid_lease.release_shard, shardid_lease.renew_now,
     shardid_lease.renew_leases TO PUBLIC;
+GRANT SELECT (name, owner, epoch, shard_bits, sequence_bits, lease_ms, max_ahead_ms, not_before,
+    identity, was_set_back) ON shardid_lease.id_space TO PUBLIC;
+GRANT SELECT (identity, system_identifier, timeline, host, port, database, was_restored)
+    ON shardid_lease.registry_confirmation TO PUBLIC;
+GRANT SELECT ON shardid_lease.id_space_shards, shardid_lease.shard_leases TO PUBLIC;
+-- For pg_dump.
+GRANT SELECT ON shardid_lease.id_space, shardid_lease.granted_shard TO pg_database_owner;
+GRANT SELECT ON shardid_lease.leased_generator TO pg_database_owner, pg_monitor;

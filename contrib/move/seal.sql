@@ -8,6 +8,9 @@ BEGIN
     IF NOT (SELECT rolsuper FROM pg_namespace JOIN pg_roles r ON r.oid = nspowner WHERE nspname = 'shard_move') THEN
         RAISE insufficient_privilege USING MESSAGE = 'schema "shard_move" does not belong to a superuser', HINT = 'Drop it.';
     END IF;
+    -- Default privileges may have opened it: whoever writes to a table in it can open a seal.
+    EXECUTE (SELECT format('REVOKE ALL ON SCHEMA shard_move FROM PUBLIC%s CASCADE', string_agg(', ' || grantee::regrole, ''))
+             FROM pg_namespace, aclexplode(nspacl) WHERE nspname = 'shard_move' AND grantee NOT IN (0, nspowner));
 END
 $$;
 

@@ -25,6 +25,8 @@ SELECT current_setting('shardid_portable.schema') AS portable \gset
 SELECT count(*) = 0 AS is_missing FROM pg_extension WHERE extname = 'shardid' \gset
 \if :is_missing
 CREATE SCHEMA shardid;
+SELECT format('REVOKE ALL ON SCHEMA shardid FROM %s', COALESCE(quote_ident(rolname), 'PUBLIC'))
+FROM pg_namespace, aclexplode(nspacl) LEFT JOIN pg_roles r ON r.oid = grantee WHERE nspname = 'shardid' AND grantee <> nspowner \gexec
 CREATE EXTENSION shardid SCHEMA shardid;
 \endif
 

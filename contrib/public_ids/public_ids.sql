@@ -55,7 +55,11 @@ BEGIN
             MESSAGE = format('another role owns "%s" in schema "%s"', other, own_schema),
             HINT = 'Use another schema, or drop it.';
     END IF;
-    PERFORM set_config('client_min_messages', 'warning', true),
+    -- What exists keeps its rights.
+    PERFORM set_config('shardid_portable.before', ARRAY(
+        SELECT d.objid FROM pg_depend d WHERE d.refclassid = 'pg_namespace'::regclass AND d.refobjid = of_schema.oid
+        UNION ALL SELECT of_schema.oid)::text, true),
+            set_config('client_min_messages', 'warning', true),
             set_config('search_path', format('%I, pg_temp', own_schema), true);
 END
 $$;
@@ -232,30 +236,34 @@ COMMENT ON FUNCTION public_id(text, bigint) IS
 COMMENT ON FUNCTION private_id(text, text) IS
 'the id of a text that public_id has written for this kind; NULL for any other text';
 
--- Default privileges may have opened what is new.
+-- Default privileges may have given or taken rights on what is new: it gets those that it has without them.
 DO $$
 DECLARE
-    other text;
-    made regprocedure;
+    own_path pg_catalog.text := pg_catalog.current_setting('search_path');
+    own_schema pg_catalog.oid := pg_catalog.quote_ident(pg_catalog.current_schema())::pg_catalog.regnamespace;
+    change pg_catalog.text;
 BEGIN
-    FOR other IN
-        SELECT DISTINCT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END
-        FROM pg_class c,
-             LATERAL (SELECT x.grantee FROM aclexplode(c.relacl) x
-                      UNION ALL SELECT x.grantee FROM pg_attribute t, aclexplode(t.attacl) x WHERE t.attrelid = c.oid) a
-        WHERE c.oid = 'public_id_keys'::regclass AND a.grantee <> c.relowner
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    FOR change IN
+        SELECT format('REVOKE ALL ON %1$s FROM PUBLIC%2$s CASCADE; GRANT ALL ON %1$s TO %3$s', o.name,
+                      (SELECT string_agg(', ' || a.grantee::regrole, '') FROM aclexplode(o.acl) a WHERE a.grantee <> 0), o.grantees)
+        FROM (SELECT tableoid, oid, pronamespace, 'ROUTINE ' || oid::regprocedure, proacl, proowner::regrole || ', PUBLIC' FROM pg_proc
+              UNION ALL SELECT tableoid, oid, typnamespace, 'TYPE ' || oid::regtype, typacl, typowner::regrole || ', PUBLIC' FROM pg_type
+              UNION ALL SELECT tableoid, oid, oid, 'SCHEMA ' || oid::regnamespace, nspacl, nspowner::regrole::text FROM pg_namespace
+              UNION ALL SELECT tableoid, oid, relnamespace, CASE relkind WHEN 'S' THEN 'SEQUENCE ' ELSE 'TABLE ' END || oid::regclass,
+                  NULLIF(relacl || ARRAY(SELECT unnest(attacl) FROM pg_attribute WHERE attrelid = c.oid), '{}'),
+                  relowner::regrole::text FROM pg_class c) o (classid, objid, schema, name, acl, grantees)
+        WHERE o.acl IS NOT NULL AND o.schema = own_schema 
+            AND (o.name ~ '[.]public_id_keys$' OR o.objid <> ALL (current_setting('shardid_portable.before')::oid[]))
     LOOP
-        EXECUTE format('REVOKE ALL ON TABLE public_id_keys FROM %s CASCADE', other);
+        EXECUTE change;
     END LOOP;
-    FOR made IN
-        SELECT p.oid FROM pg_proc p
-        WHERE p.pronamespace = current_schema()::regnamespace
-          AND p.proname ~ '^(public_id(_digits|_block|_refuse_.*)?|private_id|new_public_id_key)$'
-    LOOP
-        EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', made);
-    END LOOP;
+    PERFORM set_config('search_path', own_path, true);
 END
 $$;
+
+REVOKE ALL ON FUNCTION public_id, private_id, new_public_id_key, public_id_digits, public_id_block,
+    public_id_refuse_kind, public_id_refuse_without_key, public_id_refuse_fifth FROM PUBLIC;
 
 -- Not in the extension. A transaction that created something before CREATE was revoked may have ended after this began.
 -- What is above may have found that, wherever it has been moved since then.

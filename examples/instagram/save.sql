@@ -10,6 +10,9 @@
 \if :{?tables} \else \set tables '' \endif
 BEGIN;
 CREATE SCHEMA before_ids;
+-- Default privileges may have opened it: back.sql runs what is stored there.
+SELECT format('REVOKE ALL ON SCHEMA before_ids FROM %s', COALESCE(quote_ident(rolname), 'PUBLIC'))
+FROM pg_namespace, aclexplode(nspacl) LEFT JOIN pg_roles r ON r.oid = grantee WHERE nspname = 'before_ids' AND grantee <> nspowner \gexec
 
 -- The one text that the pattern finds, or NULL: there is none, or there are several.
 CREATE FUNCTION before_ids.only(body text, pattern text) RETURNS text LANGUAGE sql

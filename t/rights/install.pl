@@ -261,6 +261,56 @@ my $harmless = try_plants('mallory', '', 'CREATE EXTENSION shardid SCHEMA evil',
 gives_nothing('settings, default privileges and temporary objects', $harmless);
 is("@{ $harmless->{refused} }", '', 'settings, default privileges and temporary objects: none prevents the installation');
 
+# The rights on what the scripts make, and a dump of them, are the same whatever default privileges their owner has.
+$node->safe_psql('template1', <<'SQL');
+CREATE FUNCTION watch.given() RETURNS SETOF text LANGUAGE sql SET search_path = pg_catalog AS $$
+SELECT concat_ws(' ', pg_describe_object(o.classid, o.objid, 0), COALESCE(rolname, 'PUBLIC'), privilege_type, is_grantable)
+FROM (SELECT tableoid, oid, pronamespace, COALESCE(proacl, acldefault('f', proowner)) FROM pg_proc
+	UNION ALL SELECT tableoid, oid, typnamespace, COALESCE(typacl, acldefault('T', typowner)) FROM pg_type
+	UNION ALL SELECT tableoid, oid, oid, COALESCE(nspacl, acldefault('n', nspowner)) FROM pg_namespace
+	UNION ALL SELECT tableoid, oid, relnamespace, COALESCE(relacl, acldefault(CASE relkind WHEN 'S' THEN 's'::"char" ELSE 'r' END, relowner)) FROM pg_class
+	UNION ALL SELECT c.tableoid, c.oid, relnamespace, attacl FROM pg_attribute JOIN pg_class c ON c.oid = attrelid) o (classid, objid, schema, acl),
+	aclexplode(acl) LEFT JOIN pg_roles r ON r.oid = grantee
+WHERE o.schema::regnamespace::text IN ('ids', 'shardid', 'shardid_lease', 'shardid_admin')
+$$;
+SQL
+my @kinds = qw(FUNCTIONS SEQUENCES TABLES TYPES SCHEMAS);
+my %default_privileges = (
+	none => [],
+	given => [ map { ("GRANT ALL ON $_ TO bob WITH GRANT OPTION", "GRANT ALL ON $_ TO PUBLIC") } @kinds ],
+	given_in_schema => [ map { "IN SCHEMA ids GRANT ALL ON $_ TO bob" } @kinds[ 0 .. 3 ] ],
+	taken => [ map { ("REVOKE ALL ON $_ FROM PUBLIC", "REVOKE ALL ON $_ FROM CURRENT_USER") } @kinds ]);
+my $file = sub { return "\\set ON_ERROR_STOP on\nSET search_path = ids;\n" . join '', map { "\\i contrib/$_.sql\n" } @_ };
+my @scripts = (
+	extensions => $administrator, 'CREATE EXTENSION shardid SCHEMA ids; CREATE EXTENSION shardid_lease; CREATE EXTENSION shardid_admin',
+	sql_only => 'shop_owner', $file->(map { "portable/$_" } qw(shardid uuids_and_text admin)),
+	public_ids => 'shop_owner', $file->('public_ids/public_ids'),
+	extension_in_its_place => 'shop_owner', $file->(qw(portable/shardid portable/to_extension)),
+	and_back => 'shop_owner', $file->(qw(portable/shardid portable/to_extension portable/from_extension portable/shardid)));
+$node->safe_psql('postgres', 'CREATE ROLE shop_owner LOGIN');
+sub differences
+{
+	my %lines;
+	$lines{$_}++ for split /\n/, $_[0];
+	$lines{$_}-- for split /\n/, $_[1];
+	return join "\n", map { ($lines{$_} > 0 ? '+' : '-') . $_ } grep { $lines{$_} } sort keys %lines;
+}
+while (my ($name, $owner, $script) = splice @scripts, 0, 3)
+{
+	my (%given, %dump);
+	for my $kind (sort { $b eq 'none' } sort keys %default_privileges)
+	{
+		my $database = new_database();
+		$node->safe_psql($database, "CREATE EXTENSION dblink; CREATE EXTENSION pgcrypto; CREATE SCHEMA ids AUTHORIZATION $owner; ALTER DATABASE $database OWNER TO $owner");
+		is(psql_as($owner, $database, join(';', map({ "ALTER DEFAULT PRIVILEGES $_" } @{ $default_privileges{$kind} }), '') . $script), '', "$name, default privileges: $kind");
+		$given{$kind} = $node->safe_psql($database, 'SELECT * FROM watch.given() g ORDER BY 1');
+		$dump{$kind} = join '', grep { /^(GRANT|REVOKE) .* ON (?!SCHEMA watch)/ } split /^/, qx(pg_dump -d "@{[ $node->connstr($database) ]}");
+		is(differences($given{$kind}, $given{none}), '', "$name, default privileges: $kind: the same rights");
+		is(differences($dump{$kind}, $dump{none}), '', "$name, default privileges: $kind: the same dump");
+	}
+	note $dump{none};
+}
+
 # A schema of hers is named to others who install there.
 is(psql_as($_, new_database(), 'CREATE EXTENSION shardid SCHEMA evil') =~ /WARNING:  schema "evil" belongs to role mallory\n/, $_ ne 'mallory', "$_ installs in her schema")
   for sort keys %where;

@@ -44,12 +44,13 @@ like($said, qr/CREATE SUBSCRIPTION/, 'a dry run says what it would do');
 is(on($_, q(SELECT count(*) FROM pg_namespace WHERE nspname = 'shard_move')), 0, "$_: nothing was changed") for sort keys %node;
 on('south', 'CREATE ROLE mallory; CREATE SCHEMA shard_move AUTHORIZATION mallory; CREATE VIEW shard_move.sealed AS SELECT 1');
 stops(qr/schema "shard_move" on the target does not belong to a superuser/, 'a schema that another role has made for it', 'switch', 'north', 'south');
-on('south', 'DROP SCHEMA shard_move CASCADE');
+on('south', 'DROP SCHEMA shard_move CASCADE; ALTER DEFAULT PRIVILEGES GRANT ALL ON SCHEMAS TO PUBLIC');
 
 # --- While it is copied.
 
 on('north', $insert) for 1 .. 3;
 moves('copy', 'north', 'south');
+is(on('south', q(SELECT has_schema_privilege('mallory', 'shard_move', 'USAGE'))), 'f', 'what default privileges give does not open a seal');
 on('north', $insert);
 is(answer_of('south', $insert), 'ERROR:  25006', 'an early writer is refused on the target');
 is(answer_of('south', $draw), 'ERROR:  42P01', 'and who draws');

@@ -72,6 +72,8 @@ BEGIN
           AND EXISTS (SELECT FROM pg_depend d JOIN pg_extension x ON x.oid = d.refobjid
                       WHERE d.classid = 'pg_proc'::regclass AND d.objid = e.oid AND d.deptype = 'e'
                         AND x.extname = 'shardid')
+          -- The extension's owner, who can be any role, can add functions to it.
+          AND (SELECT r.rolsuper FROM pg_roles r WHERE r.oid = e.proowner)
     LOOP
         EXECUTE format('CREATE OR REPLACE FUNCTION %s.%I(%s) RETURNS %s LANGUAGE sql %s %s',
                        portable, f.proname, pg_get_function_arguments(f.oid), pg_get_function_result(f.oid), f.labels,

@@ -156,10 +156,11 @@ Oid find_member(const char *extension, const char *name) {
     Relation depend = table_open(DependRelationId, AccessShareLock);
     SysScanDesc scan = systable_beginscan(depend, DependReferenceIndexId, true, nullptr, 2, keys);
     Oid found = InvalidOid;
-    for (HeapTuple row = systable_getnext(scan); HeapTupleIsValid(row) && !OidIsValid(found);
+    // The oldest: the extension's owner, who can be any role, can add another one.
+    for (HeapTuple row = systable_getnext(scan); HeapTupleIsValid(row);
          row = systable_getnext(scan)) {
         const auto &member = *reinterpret_cast<FormData_pg_depend *>(GETSTRUCT(row));
-        if (is_relation_named(member, name))
+        if (is_relation_named(member, name) && (!OidIsValid(found) || member.objid < found))
             found = member.objid;
     }
     systable_endscan(scan);

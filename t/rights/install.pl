@@ -317,6 +317,7 @@ is(psql_as($_, new_database(), 'CREATE EXTENSION shardid SCHEMA evil') =~ /WARNI
 
 # She cannot change the objects of an extension that she has installed, except as an extension's owner may.
 my $own = new_database();
+psql_as('mallory', $own, q(SELECT format('CREATE TABLE public.many_%s ()', n) FROM generate_series(1, 300) n \gexec));
 is(psql_as('mallory', $own, 'CREATE EXTENSION shardid SCHEMA evil; CREATE FUNCTION evil.more() RETURNS int LANGUAGE sql RETURN 1'), '', 'installed by mallory');
 my $rights = $node->safe_psql($own, q(SELECT watch.digest('{}')));
 for my $statement (
@@ -327,6 +328,22 @@ for my $statement (
 	like(psql_as('mallory', $own, $statement), qr/ERROR/, "refused: $statement");
 }
 is($node->safe_psql($own, q(SELECT watch.digest('{}'))), $rights, 'refused statements change no right');
+
+# What she adds to it is not taken for its own, even where the catalog shows it first.
+$node->safe_psql($own, q(SELECT format('DROP TABLE public.many_%s', n) FROM generate_series(1, 300) n \gexec
+VACUUM pg_depend; CREATE SCHEMA ids));
+is(psql_as('mallory', $own, <<'SQL'), '', 'mallory adds members');
+CREATE SEQUENCE public.shardid_uuid_seq;
+ALTER EXTENSION shardid ADD SEQUENCE public.shardid_uuid_seq;
+CREATE FUNCTION evil.shardid_refuse_shard(shard int, shard_bits int) RETURNS boolean LANGUAGE sql RETURN false;
+ALTER EXTENSION shardid ADD FUNCTION evil.shardid_refuse_shard;
+SQL
+$node->safe_psql($own, $file->(qw(portable/shardid portable/to_extension)));
+is($node->safe_psql($own, <<'SQL'), "t\nf|0", 'none is used');
+SELECT evil.uuid_v1() IS NOT NULL;
+SELECT is_called, (SELECT count(*) FROM pg_depend d JOIN pg_proc p ON p.oid = d.refobjid JOIN pg_proc f ON f.oid = d.objid
+	WHERE f.pronamespace = 'ids'::regnamespace AND p.proowner = 'mallory'::regrole) FROM public.shardid_uuid_seq;
+SQL
 
 $node->stop;
 done_testing();

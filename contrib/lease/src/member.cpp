@@ -9,6 +9,7 @@
 #include "steps.h"
 
 extern "C" {
+#include "access/twophase.h"
 #include "catalog/pg_type_d.h"
 }
 
@@ -80,16 +81,23 @@ const char *server_of(Oid generator) {
     return field(row, "server");
 }
 
+// From before the server's start, or from since then.
+bool is_prepared(VirtualTransactionId transaction) {
+    bool has_more;
+    return VirtualTransactionIdIsRecoveredPreparedXact(transaction) ||
+           TransactionIdIsValid(TwoPhaseGetXidByVirtualXID(transaction, &has_more));
+}
+
 // Transactions that have used the generator before it was leased continue without the lease until
-// they end; those from before a release, with what they know of it. No id of theirs is another
-// generator's, but the caller may rely on the order.
+// they end, or are prepared; those from before a release, with what they know of it. No id of
+// theirs is another generator's, but the caller may rely on the order.
 void wait_for_earlier_users(Oid generator, instr_time start, const char *caller) {
     LOCKTAG tag;
     SET_LOCKTAG_RELATION(tag, MyDatabaseId, generator);
     int count;
     const VirtualTransactionId *users = GetLockConflicts(&tag, ShareRowExclusiveLock, &count);
     for (int i = 0; i < count; ++i)
-        while (!VirtualXactLock(users[i], false)) {
+        while (!is_prepared(users[i]) && !VirtualXactLock(users[i], false)) {
             if (ms_since(start) > Max(lease_timeout_ms, 1))
                 ereport(ERROR,
                         (errcode(ERRCODE_OBJECT_IN_USE),

@@ -7,7 +7,7 @@ use ShardidTest;
 my $registry = new_registry('registry');
 $registry->safe_psql('postgres', q(SELECT shardid_lease.create_id_space('ids', lease => '10 min')));
 # Only the test ends what waits.
-my $member = new_node('member', "autovacuum = off\nmax_worker_processes = 40\n");
+my $member = new_node('member', "autovacuum = off\nmax_worker_processes = 40\nmax_prepared_transactions = 2\n");
 connect_to_registry($member, $registry);
 sub on_member { return $member->safe_psql('postgres', $_[0]) }
 
@@ -87,6 +87,16 @@ like(error_of($member, 'postgres', "SET ROLE app; SET shardid_lease.timeout = '3
 	qr/ERROR:  55006: a transaction can still generate ids of .*release_shard\(\) need not be called again/s, 'released behind an idle transaction: it says so');
 like(error_of($member, 'postgres', "SET statement_timeout = '60s'; SELECT next_id(generator => '$generator')"), qr/has released its lease/, 'others are refused at once');
 close_session($idle);
+
+# A prepared transaction generates no more ids.
+my @used = ('take_over_shard_terminate', 'take_over_shard_statement_timeout');
+for (@used)
+{
+	on_member("BEGIN; SELECT next_id(generator => '$_'); PREPARE TRANSACTION '$_'");
+	$member->restart if $_ eq $used[0];
+}
+is(error_of($member, 'postgres', "SET ROLE app; SELECT shardid_lease.release_shard('$_')"), 'no error', "released behind a prepared transaction: $_") for @used;
+on_member("ROLLBACK PREPARED '$_'") for @used;
 
 no_id_comes_twice('a silent registry');
 $_->stop for $member, $registry;

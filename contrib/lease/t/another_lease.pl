@@ -20,7 +20,7 @@ SQL
 sub as_app { return error_of($member, 'postgres', "SET ROLE app; SELECT shardid_lease.$_[0]") }
 sub state_of_10 { return $registries{a}->safe_psql('postgres', q(SELECT state FROM shardid_lease.id_space_shards WHERE space = 'brief' AND shard = 10)) }
 my @calls;
-sub begin_call { push @calls, IPC::Run::start([ 'psql', '-Xq', '-d', $member->connstr('postgres'), '-c', 'SET ROLE app', '-c', "SELECT shardid_lease.$_[0]" ], '<', \'', '>', \my $said, '2>&1', IPC::Run::timer(300)) }
+sub begin_call { push @calls, IPC::Run::start([ 'psql', '-Xq', '-d', $member->connstr('postgres'), '-c', 'SET ROLE app', '-c', "SELECT shardid_lease.$_[0]" ], '<', \'', '>', \my $said, '2>&1', guard($_[0])) }
 sub held { return $registries{ $_[0] }->safe_psql('postgres', q(SELECT coalesce(string_agg(shard || ' ' || database, ', ' ORDER BY shard), '') FROM shardid_lease.id_space_shards WHERE state = 'held')) }
 
 # --- Another registry: the worker tells one that is back of a release, and then asks the other one for a lease.
@@ -76,7 +76,7 @@ lease($member, 'short', 'gone', dbname => 'other');
 $registries{a}->stop;
 my $over = q(FROM shardid_lease.shard_leases WHERE generator = 'gone'::regclass AND until < clock_timestamp());
 await_event('its window ends', sub { $member->safe_psql('other', "SELECT count(*) $over") });
-my $waits = IPC::Run::start([ 'psql', '-Xq', '-v', 'VERBOSITY=verbose', '-d', $member->connstr('other'), '-c', q(SELECT next_id(generator => 'gone') AS waits) ], '<', \'', '>', \my $told, '2>&1', IPC::Run::timer(300));
+my $waits = IPC::Run::start([ 'psql', '-Xq', '-v', 'VERBOSITY=verbose', '-d', $member->connstr('other'), '-c', q(SELECT next_id(generator => 'gone') AS waits) ], '<', \'', '>', \my $told, '2>&1', guard('a call that waits'));
 my $waiting = q(FROM pg_stat_activity WHERE query LIKE '%AS waits%' AND pid <> pg_backend_pid() AND wait_event_type = 'Extension');
 await_event('a call waits', sub { $member->safe_psql('postgres', "SELECT count(*) $waiting") });
 $member->safe_psql('other', 'DROP EXTENSION shardid_lease');

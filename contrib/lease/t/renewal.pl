@@ -90,7 +90,7 @@ my @stopped = processes_of($registry);
 END { kill 'CONT', @stopped }
 kill 'STOP', @stopped;
 my @command = ('psql', '-XAtq', '-d', $member->connstr('postgres'), '-c', q(SELECT next_id(generator => 'quick')));
-my @waiting = map { IPC::Run::start(\@command, '>', \my $said, '2>&1', IPC::Run::timer(180)) } 1, 2;
+my @waiting = map { IPC::Run::start(\@command, '>', \my $said, '2>&1', guard('a call that waits')) } 1, 2;
 $member->poll_query_until('postgres', <<'SQL') or die 'they do not wait';
 SELECT count(*) = 2 FROM pg_stat_activity WHERE query LIKE 'SELECT next_id%' AND state = 'active' AND wait_event_type IN ('Extension', 'IPC')
 SQL

@@ -26,7 +26,7 @@ sub most_workers
 		my ($dbname, $sql) = @$_;
 		my $dir = PostgreSQL::Test::Utils::tempdir();
 		append_to_file("$dir/sql", $sql);
-		[ IPC::Run::start([ 'psql', '-Xqt', '-d', $member->connstr($dbname), '-f', "$dir/sql" ], '<', \'', '>', "$dir/said", '2>&1', IPC::Run::timer(180)), "$dir/said" ]
+		[ IPC::Run::start([ 'psql', '-Xqt', '-d', $member->connstr($dbname), '-f', "$dir/sql" ], '<', \'', '>', "$dir/said", '2>&1', guard('calls')), "$dir/said" ]
 	} @sessions;
 	my ($most, $watch) = (0, open_session($member));
 	while (grep { runs($_->[0]) } @running)
@@ -156,7 +156,7 @@ stop_registry();
 for my $way ('cancel', 'terminate')
 {
 	my $call = IPC::Run::start([ 'psql', '-Xq', '-v', 'VERBOSITY=verbose', '-d', $member->connstr('d1'), '-c', 'SET ROLE reader', '-c', q(SELECT next_id(generator => 'ids') AS asks) ],
-		'<', \'', '>', \my $told, '2>&1', IPC::Run::timer(180));
+		'<', \'', '>', \my $told, '2>&1', guard('a call that waits'));
 	my $asking = q(FROM pg_stat_activity WHERE query LIKE '%AS asks%' AND backend_type = 'client backend' AND pid <> pg_backend_pid() AND wait_event_type = 'Extension');
 	await_event("$way: a session asks", sub { on_member("SELECT count(*) $asking") });
 	on_member("SELECT pg_${way}_backend(pid) $asking");

@@ -78,7 +78,7 @@ my $altering = IPC::Run::start(
 		'-c', 'ALTER SEQUENCE altered NO MAXVALUE', '-c', q(DO 'BEGIN WHILE NOT EXISTS (SELECT FROM pg_locks WHERE relation = ''altered''::regclass AND NOT granted) LOOP PERFORM pg_sleep(0.01); END LOOP; END'),
 		'-c', 'SELECT next_id(5, \'altered\') > 0', '-c', 'COMMIT'
 	],
-	'>', \my $altered, '2>&1', IPC::Run::timer(600));
+	'>', \my $altered, '2>&1', guard('ALTER SEQUENCE'));
 $node->poll_query_until('portable', q(SELECT count(*) > 0 FROM pg_locks WHERE relation = 'altered'::regclass AND mode = 'ShareRowExclusiveLock' AND granted));
 my $blocked = start_clients($node, 2, q(SELECT next_ids(5, 2, 'altered')), @portable, rounds => 5);
 $altering->finish;

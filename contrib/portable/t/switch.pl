@@ -14,16 +14,28 @@ sub said
 {
 	my (@command) = @_;
 	my $said = '';
-	IPC::Run::run([ @psql, @command ], '<', \undef, '>', \$said, '2>&1', IPC::Run::timer(600));
+	IPC::Run::run([ @psql, @command ], '<', \undef, '>', \$said, '2>&1', guard("@command"));
 	return $said;
 }
 sub starting
 {
 	my ($said, @arguments) = @_;
-	return IPC::Run::start([ @psql, @arguments ], '>', $said, '2>&1', IPC::Run::timer(600));
+	return IPC::Run::start([ @psql, @arguments ], '>', $said, '2>&1', guard("@arguments"));
 }
 sub await { my ($sql) = @_; return $node->poll_query_until('portable', $sql) || die "in vain: $sql" }
 my $owner = 'ids_owner';
+# A script of the owner's is ended where it waits, and run again until it waits there.
+sub interrupted
+{
+	my ($script, $said, $name, $at_its_wait) = @_;
+	await($at_its_wait);
+	query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '$owner'");
+	$script->finish;
+	like($$said, qr/terminating connection/, 'it is interrupted, and run again');
+	my $again = starting($said, '-U', $owner, '-f', "contrib/portable/${name}_extension.sql");
+	await($at_its_wait);
+	return $again;
+}
 sub as_owner { my ($name, @more) = @_; return said('-U', $owner, @more, '-f', "contrib/portable/${name}_extension.sql") }
 sub as_superuser { return said('-f', "contrib/portable/$_[0]_extension.sql") }
 my $draws = q(SELECT next_id(5) > 0 AND next_id(5, 'orders') > 0);
@@ -76,7 +88,7 @@ my $session = starting(\my $drawn, map { ('-c', $_) } q(SELECT next_id(5)), 'BEG
 my $begun = starting(\my $late, '-c', "$draws FROM (SELECT pg_advisory_lock_shared(7) OFFSET 0) s");
 await(q(SELECT count(*) = 2 FROM pg_locks WHERE locktype = 'advisory' AND objid IN (7, 8) AND NOT granted));
 my ($marks_locked, $rest) = slurp_file('contrib/portable/to_extension.sql') =~ /^(.*?\n\$\$;\n)(.*)/s;
-my $switching = IPC::Run::start([ @psql, '-U', $owner ], '<pipe', \*FEED, '>', \my $said, '2>&1', IPC::Run::timer(600));
+my $switching = IPC::Run::start([ @psql, '-U', $owner ], '<pipe', \*FEED, '>', \my $said, '2>&1', guard('to_extension.sql'));
 FEED->autoflush(1);
 print FEED $marks_locked;
 # The switch waits for the transaction, and tries again.
@@ -98,17 +110,11 @@ print FEED $rest;
 close FEED;
 $_->finish for @waiting;
 is_deeply(\@said_to, [ "3000\n", "t\n", "t\n" ], 'calls that waited for a mark go on with the extension');
-my $at_its_wait = <<'SQL';
+$switching = interrupted($switching, \$said, 'to', <<'SQL');
 SELECT pg_get_functiondef(p.oid) LIKE '%shardid.next_id%' AND EXISTS (
 	SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE 'DO%virtualxid%' OR wait_event = 'relation' AND query LIKE 'DROP SEQUENCE%')
 FROM pg_proc p WHERE proname = 'next_id' AND pronamespace = 'ids'::regnamespace::oid AND pronargs = 5
 SQL
-await($at_its_wait);
-query(q(SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'ids_owner'));
-$switching->finish;
-like($said, qr/terminating connection/, 'it is interrupted, and run again');
-$switching = starting(\$said, '-U', $owner, '-f', 'contrib/portable/to_extension.sql');
-await($at_its_wait);
 query("SELECT pg_terminate_backend(pid) $advisory AND granted");
 await(q{SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE query LIKE '%OFFSET 0) s' AND wait_event IS DISTINCT FROM 'relation' AND pid <> pg_backend_pid())});
 query(q(SELECT pg_terminate_backend(pid) FROM pg_locks WHERE relation = 'ids.shardid_mark_63'::regclass::oid AND mode = 'AccessShareLock' AND pid <> pg_backend_pid()));
@@ -142,13 +148,8 @@ my $drawing = starting(\$late, '-c', q(SELECT next_id(5, 'orders') FROM generate
 my $runs = q(SELECT count(*) > 0 FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'SELECT next_id%advisory%');
 await("$runs AND wait_event = 'advisory'");
 my $going_back = starting(\$said, '-U', $owner, '-v', 'generators=ids.short', '-f', 'contrib/portable/from_extension.sql');
-$at_its_wait = q(SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE 'DO %JOIN shardid_others%');
-await($at_its_wait);
-query(q(SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'ids_owner'));
-$going_back->finish;
-like($said, qr/terminating connection/, 'it is interrupted, and run again, without the names of generators');
-$going_back = starting(\$said, '-U', $owner, '-f', 'contrib/portable/from_extension.sql');
-await($at_its_wait);
+# Run again without the names of generators.
+$going_back = interrupted($going_back, \$said, 'from', q(SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE 'DO %JOIN shardid_others%'));
 my $closed = qr/sequence "ids.orders" has CYCLE/;
 like(said('-c', q(SELECT next_id(5, 'orders'))), $closed, 'until the way back has ended, nobody draws');
 is(query($runs), 't', 'while a statement runs that was planned with the extension');

@@ -8,7 +8,7 @@ source t/suite/variant.sh
 copy_variant "$TEST_DIR"
 test=$(tools/mutants.py apply "$1" "$TEST_DIR/tree")
 install_variant "$TEST_DIR" with_llvm=no COPT=-O0
-export FULL='' ROUNDS=1 PG_TEST_TIMEOUT_DEFAULT=60
+export FULL='' ROUNDS=1 PG_TEST_TIMEOUT_DEFAULT=180 PGCTLTIMEOUT=180
 if test_variant "$TEST_DIR" "$test" timeout --foreground 1800 >"$TEST_DIR/log" 2>&1; then
     echo "$test passes with this build:"
     cat "$TEST_DIR/log"

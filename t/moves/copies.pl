@@ -159,18 +159,43 @@ $node->safe_psql('beside', <<'SQL');
 CREATE TABLE literal (id bigint DEFAULT ids.next_id(5), other bigint DEFAULT 2 * ids.next_id(6),
     named bigint DEFAULT ids.next_id(generator => 'ids.shardid_seq', shard => '7'::smallint),
     fine bigint DEFAULT ids.next_id(), own bigint DEFAULT ids.next_id(generator => 'ids.shardid_seq'));
+CREATE VIEW seen AS SELECT id FROM literal;
+ALTER VIEW seen ALTER id SET DEFAULT ids.next_id(7);
+CREATE RULE ruled AS ON UPDATE TO seen DO INSTEAD INSERT INTO literal VALUES (ids.next_id(7));
+CREATE DOMAIN numbered AS bigint DEFAULT ids.next_id(7);
+CREATE FUNCTION of_sql() RETURNS bigint LANGUAGE sql RETURN ids.next_id(7);
+CREATE FUNCTION of_text() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.id := "ids".NEXT_ID ( generator => 'ids.shardid_seq', shard := 7 ); RETURN NEW; END $$;
+CREATE FUNCTION of_argument() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.id := ids.next_id(TG_ARGV[0]::int); RETURN NEW; END';
+CREATE FUNCTION sets() RETURNS void LANGUAGE sql AS $$ SELECT set_config('shardid.shard_id', '7', true) $$;
+CREATE FUNCTION set_on() RETURNS bigint LANGUAGE sql SET shardid.shard_id = 7 AS 'SELECT ids.next_id()';
+CREATE FUNCTION ids.fine(n int) RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN PERFORM current_setting('shardid.shard_id'); RETURN ids.next_id() + 7 + n; END $$;
+ALTER ROLE app SET shardid.shard_id = 7;
 CREATE TABLE owning (id bigserial);
-GRANT SELECT ON SEQUENCE owning_id_seq TO watcher;
-SELECT ids.next_id(generator => 'owning_id_seq'),
-    ids.raise_generator('ids.shardid_seq', ids.id_lower_bound(clock_timestamp() + interval '15 minutes'));
+CREATE SEQUENCE ahead;
+CREATE SEQUENCE held CACHE 2;
+CREATE SEQUENCE fine CACHE 2;
+GRANT SELECT ON SEQUENCE owning_id_seq, ahead, held, fine TO watcher;
+SELECT ids.next_id(generator => 'owning_id_seq'), ids.next_id(generator => 'fine'),
+    ids.next_id(generator => 'ahead', epoch => '2020-01-01', shard_bits => 10, sequence_bits => 12),
+    ids.raise_generator('ahead', ids.id_lower_bound(clock_timestamp() + interval '15 minutes', '2020-01-01', 10, 12), '2020-01-01', 10, 12);
 SQL
+my $held = open_session($node->connstr('beside'));
+my $pid = ask_safe($held, q(BEGIN; SELECT ids.next_id(generator => 'held') \g /dev/null
+SELECT pg_backend_pid();));
 for my $quoted ('off', 'on')
 {
-	my $alerts = alerts("SET quote_all_identifiers = $quoted;");
-	is(join(' ', $alerts =~ /^"?literal"?\|(\w+)\|/mg), 'id other named', "defaults with a number, quoted: $quoted");
-	like($alerts, qr/^ahead of the clock, or soon negative\|00:1\d:[0-5]\d(\.\d+)?\|2046-/, 'a lead of a quarter of an hour');
-	like($alerts, qr/^owned by a column\|"?owning_id_seq"?\|"?owning"?$/m, 'a generator that a column owns');
+	my $alerts = as_role('watcher', "SET quote_all_identifiers = $quoted; SELECT pg_sleep(0.01);" . block('alerts') =~ s/1 hour/5 ms/r, 'beside') =~ s/"//gr;
+	is(join("\n", sort $alerts =~ /^a number is written in\|([^|]+)\|/mg), join("\n",
+			sort((map { "default value for column $_" } 'id of table literal', 'id of view seen', 'named of table literal', 'other of table literal'),
+				(map { "function $_()" } qw(of_argument of_sql of_text set_on sets)), 'role app', 'rule ruled on view seen', 'type numbered')),
+		"all places with a number, quoted: $quoted");
+	my ($ahead, $holding, $owned, @more) = sort $alerts =~ /^a generator needs attention\|(.*)$/mg;
+	like($ahead, qr/^ahead\|00:1\d:[0-5]\d(\.\d+)?\|2089-[^|]+\|\|\|$/, 'one with a layout of its own is a quarter of an hour ahead');
+	like($holding, qr/^held\|-[^|]+\|2046-[^|]+\|20[^|]+\|$pid\|$/, 'one holds readers back');
+	like($owned, qr/^owning_id_seq\|.*\|owning$/, 'one is owned by a column');
+	is(@more, 0, 'and no other');
 }
+close_session($held);
 
 $_->stop for $standby, $restored, $node;
 done_testing();

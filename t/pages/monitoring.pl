@@ -27,7 +27,7 @@ sub measured
 sub await_statistics
 {
 	my ($database, $rows) = @_;
-	return $node->poll_query_until($database, "SELECT sum(n_tup_ins) = $rows FROM pg_stat_user_tables WHERE relname ~ '^(photos|events)'") || die 'no statistics';
+	return $node->poll_query_until($database, "SELECT sum(n_tup_ins) = $rows FROM pg_stat_user_tables WHERE relname ~ '^(photos|events|numbered|of_two)'") || die 'no statistics';
 }
 
 # Generators with a shard in the default, the database's shard, another layout, partitions; and a plain sequence.
@@ -43,22 +43,27 @@ CREATE TABLE events_a PARTITION OF events FOR VALUES IN ('a');
 CREATE TABLE events_b PARTITION OF events FOR VALUES IN ('b');
 CREATE SEQUENCE unused;
 CREATE SEQUENCE numbers;
+CREATE TABLE of_two (id bigint DEFAULT CASE WHEN random() < 2 THEN next_id(generator => 'events_id_seq', epoch => '2020-01-01 00:00:00+00',
+    shard_bits => 4, sequence_bits => 12) ELSE next_id(3, 'shardid_seq') END, name text);
+CREATE TABLE numbered (id bigint DEFAULT next_id(nextval('numbers')::int % 4), name text);
 CREATE SCHEMA hidden;
 CREATE SEQUENCE hidden.generator;
 SELECT nextval('numbers'), uuid_v1(), objectid(), next_id(1, 'hidden.generator');
 INSERT INTO photos SELECT FROM generate_series(1, 10);
 INSERT INTO events (name) SELECT unnest(ARRAY['a', 'b', 'b']);
+INSERT INTO numbered (name) VALUES ('of the default generator');
+INSERT INTO of_two (name) VALUES ('of either');
 CREATE ROLE shardid_monitor LOGIN IN ROLE pg_monitor;
 SQL
 query('GRANT USAGE ON SCHEMA ids TO shardid_monitor');
 is(keys %{ measured($generators) }, 0, 'pg_monitor alone sees no generator');
 query($text{'role.sql'});
-await_statistics('shop', 13);
+await_statistics('shop', 15);
 my $before = measured($generators);
 is(join(' ', sort keys %$before), 'ids.shardid_seq public.events_id_seq', 'with role.sql, the generators that it grants');
 my ($photos, $events) = @$before{qw(ids.shardid_seq public.events_id_seq)};
-is("$photos->{shard} $events->{shard}", '5 7', 'their shards');
-is("$photos->{rows_inserted} $events->{rows_inserted}", '10 3', 'the rows of their tables, and of partitions');
+is("$photos->{shard} $events->{shard}", '3,5 3', 'their shards');
+is("$photos->{rows_inserted} $events->{rows_inserted}", '12 4', 'the rows of their tables, and of partitions, also where a default names two sequences');
 is(query(<<"SQL"), 't', 'time and ids that are left, in the layout of each');
 SELECT bool_and(s.ids_until_end BETWEEN m.until_end::numeric - 1e9 AND m.until_end::numeric
     AND abs(extract(epoch FROM s.negative_at - clock_timestamp()) - m.negative) < 600

@@ -1028,7 +1028,7 @@ $body$;
 -- An object that has a message. For a job: it ends with that.
 CREATE FUNCTION shardid_lease.told(job jsonb, level text, code text, message text, detail text, hint text) RETURNS jsonb
 LANGUAGE sql IMMUTABLE
-RETURN job - 'requests' || jsonb_build_object('level', level, 'sqlstate', code, 'message', message, 'detail', detail, 'hint', hint);
+RETURN job - ARRAY['requests', 'origins'] || jsonb_build_object('level', level, 'sqlstate', code, 'message', message, 'detail', detail, 'hint', hint);
 
 CREATE FUNCTION shardid_lease.is_connection_option(name text) RETURNS boolean
 AS 'MODULE_PATHNAME', 'shardid_is_connection_option' LANGUAGE C STRICT;
@@ -1164,7 +1164,7 @@ BEGIN
 END
 $body$;
 
--- Returns what came of the job's own request. One comparison decides what an answer is stored for: that of the lease's
+-- Returns what came of the job's own request, and the number of those that were granted. One comparison decides what an answer is stored for: that of the lease's
 -- name. What was once granted to an incarnation is its own for ever; so an older window of the lease would do no harm,
 -- but its receipt proves less.
 CREATE FUNCTION shardid_lease.store_answers(job jsonb, answers text, error text, is_refusal boolean) RETURNS jsonb
@@ -1179,6 +1179,7 @@ DECLARE
     its shardid_lease.leased_generator;
     known shardid_lease.lease_window;
     at timestamptz;
+    granted int := 0;
 BEGIN
     FOR request IN SELECT r FROM jsonb_array_elements(job->'requests') r LOOP
         came := '{}';
@@ -1232,8 +1233,10 @@ BEGIN
         came := came || jsonb_build_object('fault', left('Cannot store the answer: ' || sqlerrm, 1000));
     END;
         own := CASE WHEN request->'origin' = job->'origin' THEN came ELSE own END;
+        granted := granted + (came->>'fault' IS NULL)::int;
     END LOOP;
-    RETURN own;
+    RETURN coalesce(own, '{"fault": "The sequence is locked by a transaction", "is_answered": false}')
+        || jsonb_build_object('granted', granted);
 END
 $body$;
 
@@ -1303,8 +1306,19 @@ BEGIN
 END
 $body$;
 
--- A renewal, and a takeover, are for all leases of the owner with one registry; they also return those that are sealed.
--- A release is stored before the registry is told. The window stays the incarnation's for ever: so a session that still
+-- The requests for the first hundred of a job's origins, so that the registry's answer comes in time; the next ones follow
+-- when that is stored.
+CREATE FUNCTION shardid_lease.with_requests(job jsonb) RETURNS jsonb LANGUAGE sql
+RETURN job || jsonb_build_object('origins', jsonb_path_query_array(job->'origins', '$[100 to last]'), 'requests', coalesce((
+    SELECT jsonb_agg(shardid_lease.request_of(l, p.page, false, job->>'task' = 'take_over'))
+    FROM jsonb_array_elements_text(jsonb_path_query_array(job->'origins', '$[0 to 99]')) o
+        JOIN shardid_lease.leased_generator l ON l.origin = o::uuid CROSS JOIN LATERAL (
+        SELECT CASE WHEN l.origin::text = job->>'origin' AND job ? 'page' THEN job->'page'
+            ELSE shardid_lease.page_of(shardid_lease.sequence_oid(l.generator)) END AS page) p
+    WHERE p.page IS NOT NULL AND (l.origin::text = job->>'origin' OR p.page->'owner' = job->'owner')), '[]'));
+
+-- A renewal is for all leases of the owner with one registry, its own first; it also returns those that are sealed. All
+-- else is for one generator, but for a takeover that names several. A release is stored before the registry is told. The window stays the incarnation's for ever: so a session that still
 -- uses it, or a transaction that has begun before, generates no id that another holder of the shard generates.
 CREATE FUNCTION shardid_lease.first_step(job jsonb, its shardid_lease.leased_generator) RETURNS jsonb
 LANGUAGE plpgsql AS $body$
@@ -1328,16 +1342,14 @@ BEGIN
     job := job || jsonb_build_object('ask', its.server, 'lease', its.lease, 'was', its.state);
     IF task IN ('release', 'join') THEN
         UPDATE shardid_lease.leased_generator l SET state = 'sealed' WHERE l.origin = its.origin AND l.state = 'leased';
-    ELSE
+    ELSIF task = 'renew' THEN
         PERFORM shardid_lease.tidy_rows();
     END IF;
-    RETURN job || jsonb_build_object('requests', coalesce((
-        SELECT jsonb_agg(shardid_lease.request_of(l, p.page, false, task = 'take_over' AND l.origin = its.origin))
-        FROM shardid_lease.leased_generator l CROSS JOIN LATERAL (
-            SELECT CASE WHEN l.origin = its.origin AND job ? 'page' THEN job->'page'
-                ELSE shardid_lease.page_of(shardid_lease.sequence_oid(l.generator)) END AS page) p
-        WHERE (l.origin = its.origin OR task IN ('renew', 'take_over') AND l.server = its.server AND l.state IN ('leased', 'sealed'))
-            AND p.page IS NOT NULL AND (l.origin = its.origin OR p.page->'owner' = job->'owner')), '[]'));
+    RETURN shardid_lease.with_requests(job || jsonb_build_object('granted', 0, 'origins', (
+        SELECT jsonb_agg(l.origin ORDER BY l.origin <> its.origin, l.origin) FROM shardid_lease.leased_generator l
+        WHERE l.origin = its.origin OR l.server = its.server AND (task = 'renew' AND l.state IN ('leased', 'sealed')
+            OR l.state = 'leased' AND shardid_lease.sequence_oid(l.generator)::text IN (
+                SELECT jsonb_array_elements_text(job->'generators'))))));
 END
 $body$;
 
@@ -1353,9 +1365,13 @@ BEGIN
         its := shardid_lease.lease_of((job->>'generator')::oid, false);
         RETURN shardid_lease.first_step(job || jsonb_build_object('origin', its.origin), its);
     END IF;
-    came := coalesce(shardid_lease.store_answers(job, answers, error, is_refusal),
-        '{"fault": "The sequence is locked by a transaction", "is_answered": false}');
+    came := shardid_lease.store_answers(job, answers, error, is_refusal);
     fault := came->>'fault';
+    IF job ? 'generators' OR task = 'renew' THEN
+        job := job || jsonb_build_object('granted', (job->>'granted')::int + (came->>'granted')::int);
+        RETURN CASE WHEN job->'origins' = '[]' OR answers IS NULL AND job->'requests' <> '[]' THEN job - ARRAY['requests', 'origins']
+            ELSE shardid_lease.with_requests(job) END;
+    END IF;
     SELECT * INTO its FROM shardid_lease.leased_generator l WHERE l.origin = (job->>'origin')::uuid;
     IF task = 'join' AND NOT job ? 'joins' THEN
         -- An answer that it has another id space of this name does not keep the caller from leasing there.
@@ -1383,7 +1399,7 @@ BEGIN
     ELSIF task = 'release' AND job->>'was' = 'joining' THEN
         PERFORM shardid_lease.forget_join((job->>'lease')::uuid);
     END IF;
-    job := job - 'requests' || jsonb_build_object('granted', its.shard);
+    job := job - ARRAY['requests', 'origins'] || jsonb_build_object('granted', its.shard);
     RETURN CASE
         WHEN task <> 'release' OR fault IS NULL THEN job
         WHEN came->>'is_final' = 'true' THEN shardid_lease.told(job, 'NOTICE', '00000',
@@ -1439,6 +1455,46 @@ AS 'MODULE_PATHNAME', 'shardid_take_over_shard' LANGUAGE C;
 
 COMMENT ON FUNCTION shardid_lease.take_over_shard IS
 'grants a leased shard to this server at once, even if another copy of the server holds it';
+
+-- Returns how many have taken over.
+CREATE FUNCTION shardid_lease.take_over_batch(generators regclass[]) RETURNS int
+AS 'MODULE_PATHNAME', 'shardid_take_over_batch' LANGUAGE C STRICT;
+
+CREATE FUNCTION shardid_lease.take_over_shards() RETURNS int LANGUAGE plpgsql AS $body$
+DECLARE
+    batch regclass[];
+    last int;
+    wanted int := 0;
+    taken int := 0;
+    failed record;
+BEGIN
+    FOR batch IN
+        SELECT array_agg(s.generator)
+        FROM (SELECT l.generator, l.server, c.relowner,
+                (row_number() OVER (PARTITION BY l.server, c.relowner ORDER BY c.oid) - 1) / 100 AS number
+            FROM shardid_lease.shard_leases l JOIN pg_class c ON c.oid = l.generator
+            WHERE l.state IN ('held', 'not held') AND pg_has_role(c.relowner, 'USAGE')) s
+        GROUP BY s.server, s.relowner, s.number
+    LOOP
+        wanted := wanted + cardinality(batch);
+        -- After a batch of which none was granted, it does not wait for the registry again.
+        last := CASE last WHEN 0 THEN 0 ELSE shardid_lease.take_over_batch(batch) END;
+        taken := taken + last;
+    END LOOP;
+    IF taken < wanted THEN
+        SELECT * INTO failed FROM shardid_lease.shard_leases l
+        WHERE l.state IN ('held', 'not held') AND l.failed_at IS NOT NULL ORDER BY l.failed_at DESC LIMIT 1;
+        RAISE EXCEPTION USING ERRCODE = CASE WHEN failed.error LIKE 'The registry says%' THEN 'object_in_use' ELSE 'cannot_connect_now' END,
+            MESSAGE = format('%s of %s generators cannot take over their shards', wanted - taken, wanted),
+            DETAIL = format('Generator "%s": %s.', failed.generator, coalesce(failed.error, 'it is locked by a transaction')),
+            HINT = 'shardid_lease.shard_leases shows the errors of all. Do what they say, and call it again: what was taken over stays.';
+    END IF;
+    RETURN taken;
+END
+$body$;
+
+COMMENT ON FUNCTION shardid_lease.take_over_shards IS
+'takes over the shards of all of the caller''s leased generators, as take_over_shard() does, and returns how many';
 
 CREATE FUNCTION shardid_lease.release_shard(generator regclass DEFAULT NULL) RETURNS void
 AS 'MODULE_PATHNAME', 'shardid_release_shard' LANGUAGE C;
@@ -1508,8 +1564,8 @@ REVOKE ALL ON ALL FUNCTIONS IN SCHEMA shardid_lease FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION shardid_lease.ms_of, shardid_lease.now_ms, shardid_lease.ts_of, shardid_lease.role_oid,
     shardid_lease.sequence_oid, shardid_lease.role_ref, shardid_lease.sequence_ref, shardid_lease.role_ref_in,
     shardid_lease.role_ref_out, shardid_lease.sequence_ref_in, shardid_lease.sequence_ref_out, shardid_lease.is_own_family,
-    shardid_lease.lease_shard, shardid_lease.take_over_shard, shardid_lease.release_shard, shardid_lease.renew_now,
-    shardid_lease.renew_leases TO PUBLIC;
+    shardid_lease.lease_shard, shardid_lease.take_over_shard, shardid_lease.take_over_shards, shardid_lease.take_over_batch,
+    shardid_lease.release_shard, shardid_lease.renew_now, shardid_lease.renew_leases TO PUBLIC;
 GRANT SELECT (name, owner, epoch, shard_bits, sequence_bits, lease_ms, max_ahead_ms, not_before,
     identity, was_set_back) ON shardid_lease.id_space TO PUBLIC;
 GRANT SELECT (identity, system_identifier, timeline, host, port, database, was_restored)

@@ -9,5 +9,5 @@ CREATE SEQUENCE leased_seq;
 SELECT shardid_lease.lease_shard('shop', 'registry', 'leased_seq');
 CREATE TABLE leased_photos (id bigint PRIMARY KEY DEFAULT next_id(generator => 'leased_seq'));
 
--- After a failover clients wait briefly for take_over_shard().
+-- After a failover clients wait briefly for take_over_shards().
 ALTER DATABASE shop SET shardid_lease.timeout = '1s';

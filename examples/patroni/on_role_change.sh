@@ -8,8 +8,7 @@ export PGDATABASE=shop
 # Patroni calls this when the promotion has begun: the server may still be a standby for a moment.
 tries=60
 until psql -X -v ON_ERROR_STOP=1 <<'SQL'
-SELECT generator, shardid_lease.take_over_shard(generator)
-FROM shardid_lease.shard_leases WHERE state IN ('held', 'not held');
+SELECT shardid_lease.take_over_shards();
 SQL
 do
     tries=$((tries - 1))

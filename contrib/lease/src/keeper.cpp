@@ -270,8 +270,8 @@ void wait_until_served(Bounds &bounds, Oid relid, const Attempt &attempt) {
         const int64 left = lease_timeout_ms - ms_since(start);
         Started started = Started::another;
         if (!has_failed_lately(lease)) {
-            started =
-                run_worker(renewal_of(lease, relid, attempt.moved_at, attempt.position), left);
+            started = run_worker(renewal_of(lease, relid, attempt.moved_at, attempt.position),
+                                 Min(left, ask_again_ms));
             if (left > 0 && started != Started::yes && started != Started::another)
                 started = ask_here(bounds, relid, attempt, left, reason) ? Started::yes
                                                                          : Started::another;

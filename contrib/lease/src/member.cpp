@@ -11,6 +11,7 @@
 extern "C" {
 #include "access/twophase.h"
 #include "catalog/pg_type_d.h"
+#include "utils/array.h"
 }
 
 namespace shardid {
@@ -132,10 +133,11 @@ void warn_of_setting(int32 shard) {
                      "RESET shardid.shard_id, and the same for roles that have the setting.")));
 }
 
-int32 call_for_member(const char *task, Oid generator) {
+int32 call_for_member(const char *task, Oid generator, const char *more = "") {
     const char *server = server_of(generator);
     StringInfoData job;
     begin_job(&job, task, generator);
+    appendStringInfoString(&job, more);
     const int32 shard = call_worker(&job, generator, server);
     // This session may have the sequence locked already, and may generate ids next.
     AcceptInvalidationMessages();
@@ -178,6 +180,26 @@ SQL_FUNCTION(shardid_take_over_shard) {
     const Oid generator = generator_or_default(fcinfo, 0);
     check_generator(generator, "take_over_shard()");
     PG_RETURN_INT32(call_for_member("take_over", generator));
+}
+
+SQL_FUNCTION(shardid_take_over_batch) {
+    ArrayType *generators = PG_GETARG_ARRAYTYPE_P(0);
+    ArrayIterator next = array_create_iterator(generators, 0, nullptr);
+    StringInfoData names;
+    initStringInfo(&names);
+    Oid first = InvalidOid;
+    Datum generator;
+    for (bool is_null; array_iterate(next, &generator, &is_null);) {
+        const Oid named = is_null ? InvalidOid : DatumGetObjectId(generator);
+        check_generator(named, "take_over_shards()");
+        appendStringInfo(&names, "%s%u", OidIsValid(first) ? ", " : "", named);
+        if (!OidIsValid(first))
+            first = named;
+    }
+    if (!OidIsValid(first))
+        PG_RETURN_INT32(0);
+    PG_RETURN_INT32(
+        call_for_member("take_over", first, psprintf(", \"generators\": [%s]", names.data)));
 }
 
 SQL_FUNCTION(shardid_release_shard) {

@@ -52,6 +52,28 @@ cmp_ok($workers, '<', $verdict->{ids} / 20, "$workers workers, and not one for e
 is($registry->safe_psql('postgres', $incarnations), $since, 'in one incarnation');
 cmp_ok(scalar keys %of_idle, '>=', 3, 'each renewal renews all leases of the role, also one that generates no ids');
 
+# --- Many generators: a call about one asks for that one; one about all, for each of them once, whatever becomes of others.
+
+$registry->safe_psql('postgres', q(SELECT shardid_lease.create_id_space('many', lease => '1 h')));
+$member->safe_psql('postgres', 'SET ROLE app; DO $$ BEGIN FOR i IN 0 .. 101 LOOP EXECUTE format($f$CREATE SEQUENCE many_%s$f$, i); END LOOP; END $$');
+$member->safe_psql('postgres', q(SET ROLE app; SELECT shardid_lease.lease_shard('many', 'registry', ('many_' || i)::regclass, i) FROM generate_series(0, 101) i));
+my @serials = (1) x 102;
+sub asks_for
+{
+	my ($sql, @asked) = @_;
+	my $said = error_of($member, 'postgres', "SET ROLE app; SET shardid_lease.timeout = '3min'; SELECT shardid_lease.$sql");
+	$serials[$_]++ for @asked;
+	is($registry->safe_psql('postgres', q(SELECT string_agg(serial::text, ' ' ORDER BY shard) FROM shardid_lease.granted_shard WHERE space = 'many')), "@serials", $sql);
+	return $said;
+}
+asks_for(q(take_over_shard('many_7')), 7);
+is(asks_for('take_over_shards()', 0 .. 101), 'no error', 'all are taken over');
+$registry->safe_psql('postgres', q(UPDATE shardid_lease.granted_shard SET origin = 'another' WHERE space = 'many' AND shard = 50));
+my @others = (0 .. 49, 51 .. 101);
+like(asks_for('take_over_shards()', @others), qr/55006: 1 of 104 generators cannot take over.*"public.many_50": The registry says: shard 50 of id space "many" is held by/s, 'but one');
+asks_for('renew_leases()', @others);
+$member->safe_psql('postgres', 'DO $$ BEGIN FOR i IN 0 .. 101 LOOP EXECUTE format($f$DROP SEQUENCE many_%s$f$, i); END LOOP; END $$');
+
 # --- The registry is down.
 
 lease($member, 'quick', 'quick');

@@ -237,7 +237,7 @@ for my $name (sort keys %wanted)
 {
 	like(run_on($name, 'shop', block('member_check') =~ s/shard_leases;/shard_leases ORDER BY shard;/r), $wanted{$name}, "$name: what the check shows");
 }
-is(run_on('lisbon2', 'shop', block_of('operations.md', 'take_over') =~ s/;/ ORDER BY 2;/r), "ids.shardid_seq|1\nforbidden|2", 'lisbon takes over from its old primary');
+is(run_on('lisbon2', 'shop', block_of('operations.md', 'take_over')), 2, 'lisbon takes over from its old primary');
 is(run_on('registry1', 'registry', command_of('contrib/lease/README.md', 'SELECT shardid_lease.evict_shard(') =~ s/, 1\)/, 2)/r), '', 'the later holder is evicted');
 run_on('lisbon2', 'shop', 'DROP SEQUENCE forbidden');
 is(run_on('oslo1', 'shop', q(SELECT shardid_lease.take_over_shard('late'))), 2, 'oslo takes over from it');
@@ -258,7 +258,7 @@ like(alerts_of('registry1'), qr/^shop\|0\|held\|/m, 'as does that of the registr
 $node{oslo1}->stop('immediate');
 restore_server('oslo1', 'oslo_again', 'member_restore');
 is(run_on('oslo1', 'shop', 'SHOW synchronous_standby_names'), '', 'the restored member waits for no standby');
-is(run_on('oslo1', 'shop', join(';', map { command_of('operations.md', $_) } 'SELECT shardid_lease.take_over_shard()', 'SELECT ids.renew_identity()')), 0, 'the restored member takes over');
+is(run_on('oslo1', 'shop', join(';', map { command_of('operations.md', $_) } 'SELECT shardid_lease.take_over_shards()', 'SELECT ids.renew_identity()')), 1, 'the restored member takes over');
 cmp_ok(run_on('oslo1', 'shop', 'SELECT ids.next_id()'), '>', $last{oslo1}, 'its ids are above those before');
 
 # --- A registry's server that is switched off: simulated by a listener that accepts no more connections. Without the

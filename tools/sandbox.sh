@@ -89,7 +89,7 @@ new_sandbox() {
 copy_tree() {
     local without=(--exclude='*.o' --exclude='*.bc' --exclude='*.so')
     mkdir "$sandbox/tree" "$sandbox/out" "$sandbox/tmp"
-    [[ -z ${SANDBOX:-} ]] || { without=() && ln -s "$SANDBOX/judge" "$sandbox/judge"; }
+    [[ ! -d ${SANDBOX:+$SANDBOX/judge} ]] || { without=() && ln -s "$SANDBOX/judge" "$sandbox/judge"; }
     tar -C "$top" --exclude=./.git --exclude=./deb --exclude=./failed "${without[@]}" -cf - . | tar -C "$sandbox/tree" -xf -
     if [[ $(id -u) == 0 ]]; then
         chown -R "$user" "$sandbox"

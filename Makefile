@@ -4,6 +4,7 @@ DATA = $(notdir $(wildcard $(srcdir)/shardid--*.sql))
 OBJS = \
        src/module.o \
        src/engine/arguments.o \
+       src/engine/bounds.o \
        src/engine/draw.o \
        src/engine/generator.o \
        src/engine/lease.o \

@@ -2,8 +2,8 @@
 // bounds. Only the library of contrib/lease knows its tables and its registry.
 #pragma once
 
+#include "engine/attempt.h"
 #include "engine/bounds.h"
-#include "engine/refusals.h"
 
 namespace shardid {
 

@@ -99,7 +99,7 @@ void forget_gone() {
     }
 }
 
-Generator *find_or_add(Oid relid) {
+pg_noinline Generator *find_or_add(Oid relid) {
     if (generators == nullptr)
         create_table();
     static long forget_at = 64;

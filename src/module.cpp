@@ -69,7 +69,7 @@ void _PG_init(void) {
     ask_server_version();
     start_unpinning_at_commit();
     start_following_rollbacks();
-    start_looking_again();
+    start_forgetting_bounds();
     forget_relation = forget_all_of;
 }
 

@@ -1,5 +1,5 @@
-// One look at a generator's page, and what came of it: what draws, readers, refusals and bounds tell
-// each other.
+// One look at a generator's page, and what came of it: what draws, readers, refusals and bounds
+// tell each other.
 #pragma once
 
 #include "engine/wait.h"

@@ -65,24 +65,24 @@ void load_library() {
 // extension. A rollback brings that back, and not every session is told.
 bool found_none_after_change = false;
 
-void look_again_after_rollback(XactEvent event, void * /*argument*/) {
+void forget_after_rollback(XactEvent event, void * /*argument*/) {
     if (found_none_after_change && event == XACT_EVENT_ABORT)
         forget_relation(InvalidOid);
     if (event == XACT_EVENT_ABORT || event == XACT_EVENT_COMMIT || event == XACT_EVENT_PREPARE)
         found_none_after_change = false;
 }
 
-void look_again_after_subtransaction(SubXactEvent event, SubTransactionId /*own*/,
-                                     SubTransactionId /*parent*/, void * /*argument*/) {
+void forget_after_subtransaction(SubXactEvent event, SubTransactionId /*own*/,
+                                 SubTransactionId /*parent*/, void * /*argument*/) {
     if (found_none_after_change && event == SUBXACT_EVENT_ABORT_SUB)
         forget_relation(InvalidOid);
 }
 
 }  // namespace
 
-void start_looking_again() {
-    RegisterXactCallback(look_again_after_rollback, nullptr);
-    RegisterSubXactCallback(look_again_after_subtransaction, nullptr);
+void start_forgetting_bounds() {
+    RegisterXactCallback(forget_after_rollback, nullptr);
+    RegisterSubXactCallback(forget_after_subtransaction, nullptr);
 }
 
 void load_bounds(Bounds &bounds, const Sequence &sequence, bool is_reader) {

@@ -27,7 +27,7 @@ struct Bounds {
     void *source = nullptr;       // what the library that sets them knows of them
 };
 
-inline void forget(Bounds &bounds) {
+inline void forget_bounds(Bounds &bounds) {
     bounds.state = BoundsState::unknown;
     bounds.window = any_time;
 }
@@ -42,7 +42,7 @@ inline bool has_bounds(const Bounds &bounds) {
 
 // To be called once, when the library is loaded: what is found of bounds in a transaction that is
 // rolled back is forgotten.
-void start_looking_again();
+void start_forgetting_bounds();
 
 // For the relcache callback: forgets what is known of the relation, and returns whether that is a
 // table that bounds are read from.

@@ -317,7 +317,7 @@ Ticks draw_ticks(Generator &generator, const Layout &layout, uint64 max_count) {
 
 // Storage that a rollback may bring back remembers draws only: so one tick is drawn there, which is
 // not returned.
-uint64 raise(Generator &generator, const Layout &layout, uint64 tick) {
+uint64 raise_to(Generator &generator, const Layout &layout, uint64 tick) {
     Assert(tick <= max_tick(layout.widths));
     begin_to_know(generator.known, generator.bounds, generator.sequence, layout);
     const OpenPage page = open_page(generator.pin, generator.sequence);

@@ -72,6 +72,6 @@ uint64 draw_objectid_tick(Generator &generator);
 // when returned. REQUIRED: the layout is valid, check_max_value, tick <= max_tick. Raises 55000
 // when the storage is bound to another layout, or is not bound and too far ahead in this one; 2200H
 // when no tick is left.
-uint64 raise(Generator &generator, const Layout &layout, uint64 tick);
+uint64 raise_to(Generator &generator, const Layout &layout, uint64 tick);
 
 }  // namespace shardid

@@ -182,7 +182,7 @@ void check_cycle(Oid relid, const FormData_pg_sequence &definition) {
              errhint("Run ALTER SEQUENCE %s NO CYCLE.", name)));
 }
 
-void check_sequence(Sequence &sequence, Relation relation) {
+void check_definition(Sequence &sequence, Relation relation) {
     check_storage(relation);
     const FormData_pg_sequence definition = definition_of(sequence.relid);
     check_direction(sequence.relid, definition);
@@ -209,8 +209,8 @@ void check_user(Sequence &sequence, Checked &checked, Relation relation) {
 
 // What was known of the storage: it may be other storage now.
 void forget_storage(Generator &generator, Relation relation) {
-    forget(generator.known, unbound);
-    forget(generator.bounds);
+    forget_binding(generator.known, unbound);
+    forget_bounds(generator.bounds);
     if (!generator.sequence.is_temporary)
         generator.replaced.temporary = nullptr;
     drop_kept_pin(generator.pin);
@@ -226,7 +226,7 @@ pg_noinline void check_and_forget(Generator &generator) {
                                       "be cast to integer.");
     check_user(generator.sequence, generator.checked, relation);
     if (generator.checked.at != version) {
-        check_sequence(generator.sequence, relation);
+        check_definition(generator.sequence, relation);
         forget_storage(generator, relation);
         generator.checked.at = version;
     }
@@ -356,12 +356,12 @@ void begin_to_know(Known &known, Bounds &bounds, const Sequence &sequence, const
     if (sequence.makes != Kind::ids)
         refuse_binding(sequence.relid, wanted, binding_of(sequence.makes, 0));
     allow_shards(bounds, sequence, layout);
-    forget(known, wanted);
+    forget_binding(known, wanted);
 }
 
 void begin_to_know(Known &known, const Sequence &sequence, const OwnLayout &layout) {
     check_max_value(sequence, max_tick(layout.widths));
-    forget(known, binding_of(layout.kind, random_seed()));
+    forget_binding(known, binding_of(layout.kind, random_seed()));
 }
 
 }  // namespace shardid

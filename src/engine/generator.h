@@ -66,9 +66,16 @@ struct Known {
     FirstNote first_note;  // the last one
 };
 
-inline void forget(Known &known, uint64 binding) {
-    known = {binding, Kind::none,       {{}, DT_NOBEGIN}, {}, UINT64_MAX, 0,
-             0,       known.has_warned, known.first_note};
+inline void forget_binding(Known &known, uint64 next_binding) {
+    known = {.binding = next_binding,
+             .kind = Kind::none,
+             .layout = {{}, DT_NOBEGIN},
+             .worked = {},
+             .negative_soon = UINT64_MAX,
+             .at_once_from = 0,
+             .at_once_count = 0,
+             .has_warned = known.has_warned,
+             .first_note = known.first_note};
 }
 
 // Whether this session has drawn ids of the layout from the generator as it is now. Then the layout

@@ -11,7 +11,7 @@ namespace {
 ReplacedStorages *noted = nullptr;
 LocalTransactionId noted_in = InvalidLocalTransactionId;
 
-bool is_noted(const ReplacedStorages &replaced) {
+bool is_of_this_transaction(const ReplacedStorages &replaced) {
     return replaced.noted_in == current_local_xid();
 }
 
@@ -91,7 +91,7 @@ void note(ReplacedStorages &replaced, const Sequence &sequence) {
     noted_in = replaced.noted_in;
 }
 
-void keep(LastDraws **list, const LastDraw &last, MemoryContext context) {
+void add_draw(LastDraws **list, const LastDraw &last, MemoryContext context) {
     if (merge_into(list, last))
         return;
     auto *entry = static_cast<LastDraws *>(MemoryContextAlloc(context, sizeof(LastDraws)));
@@ -111,7 +111,7 @@ void note_storage(ReplacedStorages &replaced, Oid number) {
 }
 
 void note_draw(ReplacedStorages &replaced, Oid number, const LastDraw &last) {
-    keep(&replaced.draws, last, TopTransactionContext);
+    add_draw(&replaced.draws, last, TopTransactionContext);
     note_storage(replaced, number);
 }
 
@@ -170,10 +170,10 @@ XLogRecPtr remember_in_replaced_storage(ReplacedStorages &replaced, const Sequen
     Assert(sequence.has_replaced_storage && no_page_is_locked());
     // Nobody else draws from a temporary sequence: this session's memory is enough.
     if (sequence.is_temporary) {
-        keep(&replaced.temporary, last, TopMemoryContext);
+        add_draw(&replaced.temporary, last, TopMemoryContext);
         return InvalidXLogRecPtr;
     }
-    if (!is_noted(replaced))
+    if (!is_of_this_transaction(replaced))
         note(replaced, sequence);
     note_draw(replaced, sequence.locator.relNumber, last);
     return replaced.original != nullptr ? remember_tick(*replaced.original, {last, nullptr})
@@ -184,7 +184,7 @@ XLogRecPtr remember_in_replaced_storage(ReplacedStorages &replaced, const Sequen
 // and flushed, at each draw; the WAL of this relfilenode counts from the commit on, which flushes
 // it.
 void raise_storage_in_use(ReplacedStorages &replaced, Relation relation) {
-    if (!is_noted(replaced) || !replaced.is_lost)
+    if (!is_of_this_transaction(replaced) || !replaced.is_lost)
         return;
     Assert(CheckRelationLockedByMe(relation, RowExclusiveLock, true));
 

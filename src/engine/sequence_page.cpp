@@ -67,7 +67,7 @@ Buffer find_and_pin(const PagePin &pin, const Sequence &sequence) {
 
 // The page is read under the current resource owner, so that a read that fails is cleaned up with
 // the subtransaction in which it failed.
-void keep(PagePin &pin) {
+void keep_pin(PagePin &pin) {
     Assert(pins_kept_here() < max_kept_pins);
     for_transaction([&] { IncrBufferRefCount(pin.buffer); });
     ReleaseBuffer(pin.buffer);
@@ -186,7 +186,7 @@ Buffer pin_page(PagePin &pin, const Sequence &sequence) {
     Assert(!is_kept(pin));
     pin.buffer = find_and_pin(pin, sequence);
     if (pin.last_used_in == current_local_xid() && may_keep_pin(sequence))
-        keep(pin);
+        keep_pin(pin);
     pin.last_used_in = current_local_xid();
     return pin.buffer;
 }

@@ -160,7 +160,7 @@ SQL_FUNCTION(shardid_id_generator_layout) {
 
 namespace {
 
-[[noreturn]] void refuse_id(int64 id) {
+[[noreturn]] void refuse_last_id(int64 id) {
     ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
                     errmsg("no id can be generated after this one"),
                     errdetail("The id is %lld.", static_cast<long long>(id)),
@@ -171,7 +171,7 @@ namespace {
 uint64 last_tick_of_ms(Widths widths, int64 id) {
     const uint64 time = id_time(widths, static_cast<uint64>(id));
     if (time >= max_drawn_time(widths))
-        refuse_id(id);
+        refuse_last_id(id);
     return make_tick(widths, time, max_sequence(widths));
 }
 
@@ -205,7 +205,7 @@ SQL_FUNCTION(shardid_raise_generator) {
     check_max_value(generator.sequence, max_tick(layout.widths));
     check_lead(layout, tick);
 
-    const uint64 last = raise(generator, layout, tick);
+    const uint64 last = raise_to(generator, layout, tick);
     return Int64GetDatum(static_cast<int64>(pack_id(layout.widths, 0, last + 1)));
 }
 

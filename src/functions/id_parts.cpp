@@ -11,7 +11,7 @@ namespace shardid {
 
 namespace {
 
-[[noreturn]] pg_attribute_cold void refuse_id(uint64 id, uint64 time) {
+[[noreturn]] pg_attribute_cold void refuse_late_id(uint64 id, uint64 time) {
     ereport(
         ERROR,
         (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
@@ -24,11 +24,11 @@ namespace {
 TimestampTz timestamp_of(uint64 id, const Layout &layout) {
     const uint64 time = id_time(layout.widths, id);
     if (time > last_shown_time(layout.epoch_us))
-        refuse_id(id, time);
+        refuse_late_id(id, time);
     return clock_at(layout.epoch_us, time);
 }
 
-[[noreturn]] pg_attribute_cold void refuse_timestamp(TimestampTz ts, const Layout &layout) {
+[[noreturn]] pg_attribute_cold void refuse_outside_layout(TimestampTz ts, const Layout &layout) {
     const uint64 last = max_time(layout.widths) < last_shown_time(layout.epoch_us)
                             ? max_time(layout.widths)
                             : last_shown_time(layout.epoch_us);
@@ -48,13 +48,13 @@ bool is_since_epoch(TimestampTz ts, const Layout &layout) {
 uint64 lower_bound(TimestampTz ts, const Layout &layout) {
     if (!is_since_epoch(ts, layout) ||
         time_not_before(layout.epoch_us, ts) > max_time(layout.widths))
-        refuse_timestamp(ts, layout);
+        refuse_outside_layout(ts, layout);
     return first_id_of(layout.widths, time_not_before(layout.epoch_us, ts));
 }
 
 uint64 checked_time(TimestampTz ts, const Layout &layout) {
     if (!is_since_epoch(ts, layout) || time_at(layout.epoch_us, ts) > max_time(layout.widths))
-        refuse_timestamp(ts, layout);
+        refuse_outside_layout(ts, layout);
     return time_at(layout.epoch_us, ts);
 }
 

@@ -57,7 +57,7 @@ void refuse_own_change(Oid relid) {
                     errhint("Call settled_below() after the commit.")));
 }
 
-void check_generator(Relation relation) {
+void check_settles(Relation relation) {
     const Oid relid = RelationGetRelid(relation);
     check_privilege(relation, ACL_SELECT, "no SELECT", "SELECT");
     check_session(relation);
@@ -180,7 +180,7 @@ SQL_FUNCTION(shardid_settled_below) {
     // Also where the transaction has the lock already.
     AcceptInvalidationMessages();
     Relation relation = open_sequence(PG_GETARG_OID(0), page_lock, "Pass the name of a sequence.");
-    check_generator(relation);
+    check_settles(relation);
     check_clients_statement();
     const uint64 time = settle(relation, layout).time;
     relation_close(relation, page_lock);

@@ -6,6 +6,7 @@ OBJS = \
        src/engine/arguments.o \
        src/engine/bounds.o \
        src/engine/draw.o \
+       src/engine/first_note.o \
        src/engine/generator.o \
        src/engine/lease.o \
        src/engine/refusals.o \

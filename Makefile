@@ -17,12 +17,17 @@ OBJS = \
        src/engine/settled.o \
        src/engine/wait.o \
        src/functions/bulk_defaults.o \
-       src/functions/generators.o \
+       src/functions/generator_status.o \
        src/functions/id_parts.o \
+       src/functions/id_text.o \
        src/functions/next_id.o \
+       src/functions/next_ids.o \
        src/functions/nextval_range.o \
        src/functions/objectids.o \
+       src/functions/raise_generator.o \
+       src/functions/scatter.o \
        src/functions/settled_below.o \
+       src/functions/shard_fingerprint.o \
        src/functions/uuid.o
 
 REGRESS = ids layouts settled inspection uuids uuid_v1_generated objectid errors privileges one_layout processors jumps \

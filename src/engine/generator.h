@@ -1,6 +1,6 @@
 // A generator as one session knows it: its sequence, whether the current user may draw from it,
-// whether it is suitable, and what its storage is bound to. All catalogue work of drawing an id is
-// done here, before the page is touched.
+// whether it is suitable, and what its storage is bound to. The catalogues are asked here, before
+// the page is touched; only what a rollback would bring back is found after a draw.
 #pragma once
 
 #include "core/advance.hpp"

@@ -1,5 +1,5 @@
-// The one page of a sequence, where a generator keeps its last tick. Nothing else in the extension
-// touches buffers or writes WAL of sequences.
+// The one page of a sequence, where a generator keeps its last tick. Whatever changes the page and
+// writes its WAL is here; draws and readers look at it while it is open.
 #pragma once
 
 #include "core/binding.hpp"

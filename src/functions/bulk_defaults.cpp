@@ -134,8 +134,11 @@ Node *simplified(const SupportRequestSimplify &request, Oid own_oid) {
 
 }  // namespace
 
+extern "C" {
+
 // The planner calls it without an expression, the executor with that of the call.
-SQL_FUNCTION(shardid_support) {
+PG_FUNCTION_INFO_V1(shardid_support);
+Datum shardid_support(PG_FUNCTION_ARGS) {
     if (fcinfo->flinfo->fn_expr != nullptr)
         return call_function(fcinfo);
 
@@ -146,5 +149,7 @@ SQL_FUNCTION(shardid_support) {
                             fcinfo->flinfo->fn_oid);
     PG_RETURN_POINTER(result);
 }
+
+}  // extern "C"
 
 }  // namespace shardid

@@ -106,7 +106,10 @@ Range take(Relation relation, uint64 count) {
 
 }  // namespace
 
-SQL_FUNCTION(shardid_nextval_range) {
+extern "C" {
+
+PG_FUNCTION_INFO_V1(shardid_nextval_range);
+Datum shardid_nextval_range(PG_FUNCTION_ARGS) {
     const uint64 count = checked_number_of_values(PG_GETARG_INT64(1));
     Relation relation = open_for_nextval(PG_GETARG_OID(0), count);
     const Range range = take(relation, count);
@@ -117,5 +120,7 @@ SQL_FUNCTION(shardid_nextval_range) {
     row.add(Int64GetDatum(range.last));
     return make_row(fcinfo, row);
 }
+
+}  // extern "C"
 
 }  // namespace shardid

@@ -46,7 +46,10 @@ inline Datum objectid_datum(const ObjectIdParts &parts) {
 
 }  // namespace
 
-SQL_FUNCTION(shardid_objectid) {
+extern "C" {
+
+PG_FUNCTION_INFO_V1(shardid_objectid);
+Datum shardid_objectid([[maybe_unused]] PG_FUNCTION_ARGS) {
     Generator &generator = use_generator(own_sequence(objectid_sequence), "objectid()");
     const uint64 tick = draw_objectid_tick(generator);
     const uint64 process = own_bits(seed_of(generator.known.binding), GetSystemIdentifier(),
@@ -54,7 +57,8 @@ SQL_FUNCTION(shardid_objectid) {
     return objectid_datum(objectid_of_tick(tick, process));
 }
 
-SQL_FUNCTION(shardid_objectid_from) {
+PG_FUNCTION_INFO_V1(shardid_objectid_from);
+Datum shardid_objectid_from(PG_FUNCTION_ARGS) {
     const uint64 machine = checked_part("machine", PG_GETARG_INT32(1), objectid_machine_bits);
     const uint64 pid = checked_part("pid", PG_GETARG_INT32(2), objectid_pid_bits);
     const uint64 counter = checked_part("counter", PG_GETARG_INT32(3), objectid_counter_bits);
@@ -62,9 +66,12 @@ SQL_FUNCTION(shardid_objectid_from) {
         {checked_seconds(PG_GETARG_TIMESTAMPTZ(0)), machine << objectid_pid_bits | pid, counter});
 }
 
-SQL_FUNCTION(shardid_objectid_timestamp) {
+PG_FUNCTION_INFO_V1(shardid_objectid_timestamp);
+Datum shardid_objectid_timestamp(PG_FUNCTION_ARGS) {
     const bytea *value = PG_GETARG_BYTEA_PP(0);
     PG_RETURN_TIMESTAMPTZ(us_of_objectid(unpack_objectid(checked_objectid(value)).seconds));
 }
+
+}  // extern "C"
 
 }  // namespace shardid

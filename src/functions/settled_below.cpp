@@ -173,7 +173,10 @@ void check_clients_statement() {
 
 }  // namespace
 
-SQL_FUNCTION(shardid_settled_below) {
+extern "C" {
+
+PG_FUNCTION_INFO_V1(shardid_settled_below);
+Datum shardid_settled_below(PG_FUNCTION_ARGS) {
     const Layout layout = layout_argument(fcinfo, 1);
     if (IsolationUsesXactSnapshot())
         refuse_snapshot("The transaction reads all rows with the snapshot of its first statement.");
@@ -187,7 +190,8 @@ SQL_FUNCTION(shardid_settled_below) {
     PG_RETURN_INT64(static_cast<int64>(first_id_of(layout.widths, time)));
 }
 
-SQL_FUNCTION(shardid_settled_below_support) {
+PG_FUNCTION_INFO_V1(shardid_settled_below_support);
+Datum shardid_settled_below_support(PG_FUNCTION_ARGS) {
     auto *request = reinterpret_cast<Node *>(PG_GETARG_POINTER(0));
     if (IsA(request, SupportRequestSimplify))
         check_expression(reinterpret_cast<SupportRequestSimplify *>(request)->root);
@@ -200,5 +204,7 @@ SQL_FUNCTION(shardid_settled_below_support) {
     Node *unchanged = nullptr;
     PG_RETURN_POINTER(unchanged);
 }
+
+}  // extern "C"
 
 }  // namespace shardid

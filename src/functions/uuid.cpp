@@ -59,7 +59,8 @@ Datum uuid_datum(const UuidBytes &bytes) {
 // A function of the part, as a result made by `show`, of a first argument that is a UUID of the
 // version.
 #define SHOW_UUID(name, version, show)                 \
-    SQL_FUNCTION(name) {                               \
+    PG_FUNCTION_INFO_V1(name);                         \
+    Datum name(PG_FUNCTION_ARGS) {                     \
         const UuidBytes bytes = uuid_argument(fcinfo); \
         if (!is_uuid(bytes, version))                  \
             PG_RETURN_NULL();                          \
@@ -93,45 +94,6 @@ Datum v6_datum(const UuidParts &parts) {
     return uuid_datum(pack_uuid_v6(parts));
 }
 
-}  // namespace
-
-SQL_FUNCTION(shardid_uuid_v1_from) {
-    return uuid_datum(pack_uuid_v1(checked_parts(fcinfo, "UUID version 1")));
-}
-
-SHOW_UUID(shardid_uuid_v1_timestamp, 1, timestamp_datum)
-SHOW_UUID(shardid_uuid_v1_hundred_ns, 1, hundred_ns_datum)
-SHOW_UUID(shardid_uuid_v1_clock_seq, 1, clock_seq_datum)
-SHOW_UUID(shardid_uuid_v1_node, 1, node_datum)
-SHOW_UUID(shardid_uuid_v1_to_v6, 1, v6_datum)
-
-SQL_FUNCTION(shardid_uuid_v6_from) {
-    return uuid_datum(pack_uuid_v6(checked_parts(fcinfo, "UUID version 6")));
-}
-
-SHOW_UUID(shardid_uuid_v6_timestamp, 6, timestamp_datum)
-SHOW_UUID(shardid_uuid_v6_hundred_ns, 6, hundred_ns_datum)
-SHOW_UUID(shardid_uuid_v6_clock_seq, 6, clock_seq_datum)
-SHOW_UUID(shardid_uuid_v6_node, 6, node_datum)
-SHOW_UUID(shardid_uuid_v6_to_v1, 6, v1_datum)
-
-SQL_FUNCTION(shardid_uuid_v7_lower_bound) {
-    const TimestampTz ts = PG_GETARG_TIMESTAMPTZ(0);
-    if (TIMESTAMP_NOT_FINITE(ts) || !fits_uuid_v7(ts))
-        refuse_timestamp(timestamptz_to_str(ts), "UUID version 7",
-                         "1970-01-01 00:00:00 to 10889-08-02 05:31:50.655999");
-    return uuid_datum(first_uuid_v7_at(ts));
-}
-
-SQL_FUNCTION(shardid_uuid_v7_timestamp) {
-    const UuidBytes bytes = uuid_argument(fcinfo);
-    if (!is_uuid(bytes, 7))
-        PG_RETURN_NULL();
-    PG_RETURN_TIMESTAMPTZ(us_of_uuid_v7(bytes));
-}
-
-namespace {
-
 // Gives the sequence a new relfilenode, which has the last value but not the seed. ALTER SEQUENCE
 // checks that the sequence is the user's, waits for transactions that draw, and invalidates all
 // sessions' relcache entries. This option changes nothing.
@@ -148,7 +110,49 @@ void forget_seed(Oid sequence) {
 
 }  // namespace
 
-SQL_FUNCTION(shardid_uuid_v1) {
+extern "C" {
+
+PG_FUNCTION_INFO_V1(shardid_uuid_v1_from);
+Datum shardid_uuid_v1_from(PG_FUNCTION_ARGS) {
+    return uuid_datum(pack_uuid_v1(checked_parts(fcinfo, "UUID version 1")));
+}
+
+SHOW_UUID(shardid_uuid_v1_timestamp, 1, timestamp_datum)
+SHOW_UUID(shardid_uuid_v1_hundred_ns, 1, hundred_ns_datum)
+SHOW_UUID(shardid_uuid_v1_clock_seq, 1, clock_seq_datum)
+SHOW_UUID(shardid_uuid_v1_node, 1, node_datum)
+SHOW_UUID(shardid_uuid_v1_to_v6, 1, v6_datum)
+
+PG_FUNCTION_INFO_V1(shardid_uuid_v6_from);
+Datum shardid_uuid_v6_from(PG_FUNCTION_ARGS) {
+    return uuid_datum(pack_uuid_v6(checked_parts(fcinfo, "UUID version 6")));
+}
+
+SHOW_UUID(shardid_uuid_v6_timestamp, 6, timestamp_datum)
+SHOW_UUID(shardid_uuid_v6_hundred_ns, 6, hundred_ns_datum)
+SHOW_UUID(shardid_uuid_v6_clock_seq, 6, clock_seq_datum)
+SHOW_UUID(shardid_uuid_v6_node, 6, node_datum)
+SHOW_UUID(shardid_uuid_v6_to_v1, 6, v1_datum)
+
+PG_FUNCTION_INFO_V1(shardid_uuid_v7_lower_bound);
+Datum shardid_uuid_v7_lower_bound(PG_FUNCTION_ARGS) {
+    const TimestampTz ts = PG_GETARG_TIMESTAMPTZ(0);
+    if (TIMESTAMP_NOT_FINITE(ts) || !fits_uuid_v7(ts))
+        refuse_timestamp(timestamptz_to_str(ts), "UUID version 7",
+                         "1970-01-01 00:00:00 to 10889-08-02 05:31:50.655999");
+    return uuid_datum(first_uuid_v7_at(ts));
+}
+
+PG_FUNCTION_INFO_V1(shardid_uuid_v7_timestamp);
+Datum shardid_uuid_v7_timestamp(PG_FUNCTION_ARGS) {
+    const UuidBytes bytes = uuid_argument(fcinfo);
+    if (!is_uuid(bytes, 7))
+        PG_RETURN_NULL();
+    PG_RETURN_TIMESTAMPTZ(us_of_uuid_v7(bytes));
+}
+
+PG_FUNCTION_INFO_V1(shardid_uuid_v1);
+Datum shardid_uuid_v1([[maybe_unused]] PG_FUNCTION_ARGS) {
     Generator &generator = use_generator(own_sequence(uuid_sequence), "uuid_v1()");
     const uint64 tick = draw_uuid_tick(generator);
     return uuid_datum(pack_uuid_v1(
@@ -156,7 +160,8 @@ SQL_FUNCTION(shardid_uuid_v1) {
 }
 
 // A new seed is drawn at once, and with it one UUID or ObjectId that is not returned.
-SQL_FUNCTION(shardid_renew_identity) {
+PG_FUNCTION_INFO_V1(shardid_renew_identity);
+Datum shardid_renew_identity([[maybe_unused]] PG_FUNCTION_ARGS) {
     const Oid of_uuids = own_sequence(uuid_sequence);
     forget_seed(of_uuids);
     draw_uuid_tick(use_generator(of_uuids, "renew_identity()"));
@@ -166,5 +171,7 @@ SQL_FUNCTION(shardid_renew_identity) {
     draw_objectid_tick(use_generator(of_objectids, "renew_identity()"));
     PG_RETURN_VOID();
 }
+
+}  // extern "C"
 
 }  // namespace shardid

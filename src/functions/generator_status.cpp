@@ -3,19 +3,13 @@
 // these do, for an open ALTER SEQUENCE, and need no more than SELECT.
 #include "core/advance.hpp"
 #include "core/binding.hpp"
-#include "core/layout.hpp"
 
 #include "engine/arguments.h"
-#include "engine/draw.h"
 #include "engine/sequence.h"
 #include "engine/sequence_page.h"
-#include "engine/server.h"
-#include "engine/settings.h"
 #include "engine/settled.h"
 
 extern "C" {
-#include "access/xlogrecovery.h"
-#include "catalog/dependency.h"
 #include "catalog/pg_authid_d.h"
 #include "storage/procarray.h"
 }
@@ -120,7 +114,10 @@ void describe_outlook(ResultRow &row, uint64 last, const Layout &layout, Timesta
 
 }  // namespace
 
-SQL_FUNCTION(shardid_id_generator_status) {
+extern "C" {
+
+PG_FUNCTION_INFO_V1(shardid_id_generator_status);
+Datum shardid_id_generator_status(PG_FUNCTION_ARGS) {
     const Layout layout = layout_argument(fcinfo, 1);
     const LOCKMODE lock = lock_here();
     Relation relation = open_readable(PG_GETARG_OID(0), lock);
@@ -139,7 +136,8 @@ SQL_FUNCTION(shardid_id_generator_status) {
 }
 
 // NULL for a sequence of which no id was drawn since it was made, restarted or restored.
-SQL_FUNCTION(shardid_id_generator_layout) {
+PG_FUNCTION_INFO_V1(shardid_id_generator_layout);
+Datum shardid_id_generator_layout(PG_FUNCTION_ARGS) {
     const LOCKMODE lock = lock_here();
     Relation relation = open_readable(PG_GETARG_OID(0), lock);
     const uint64 binding = position_of(relation).binding;
@@ -155,89 +153,6 @@ SQL_FUNCTION(shardid_id_generator_layout) {
     return make_row(fcinfo, row);
 }
 
-// The SQL function that raises a generator past an id that is known from elsewhere:
-// raise_generator, which unlike setval never lowers it.
-
-namespace {
-
-[[noreturn]] void refuse_last_id(int64 id) {
-    ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-                    errmsg("no id can be generated after this one"),
-                    errdetail("The id is %lld.", static_cast<long long>(id)),
-                    errhint("Pass an id of the layout, before the end of its time.")));
-}
-
-// All shards of the generator share its milliseconds, so it has to leave the id's own behind.
-uint64 last_tick_of_ms(Widths widths, int64 id) {
-    const uint64 time = id_time(widths, static_cast<uint64>(id));
-    if (time >= max_drawn_time(widths))
-        refuse_last_id(id);
-    return make_tick(widths, time, max_sequence(widths));
-}
-
-// Otherwise no session could draw from the generator afterwards.
-void check_lead(const Layout &layout, uint64 tick) {
-    const TimestampTz clock = GetCurrentTimestamp();
-    const uint64 now = clock < layout.epoch_us ? 0 : time_at(layout.epoch_us, clock);
-    const uint64 lead_ms = lead_ms_of(layout.widths, tick, now);
-    if (lead_ms <= max_lead_ms)
-        return;
-    ereport(
-        ERROR,
-        (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-         errmsg("id is too far ahead of the clock"),
-         errdetail("It is %llu ms ahead, and shardid.max_lead is %llu ms.",
-                   static_cast<unsigned long long>(lead_ms),
-                   static_cast<unsigned long long>(max_lead_ms)),
-         errhint(
-             "Set the server's clock right, pass the layout that the id was generated "
-             "with, or raise shardid.max_lead, as a superuser or with SET on this parameter.")));
-}
-
-}  // namespace
-
-SQL_FUNCTION(shardid_raise_generator) {
-    const Layout layout = layout_argument(fcinfo, 2);
-    const uint64 tick = last_tick_of_ms(layout.widths, PG_GETARG_INT64(1));
-    Generator &generator = use_generator(PG_GETARG_OID(0), "raise_generator()");
-    if (!generator.sequence.may_update)
-        refuse_privilege(generator.sequence.relid, "no UPDATE", "UPDATE");
-    check_max_value(generator.sequence, max_tick(layout.widths));
-    check_lead(layout, tick);
-
-    const uint64 last = raise_to(generator, layout, tick);
-    return Int64GetDatum(static_cast<int64>(pack_id(layout.widths, 0, last + 1)));
-}
-
-// The SQL function that identifies the server and database, so that two can be compared:
-// shard_fingerprint.
-
-namespace {
-
-TimeLineID current_timeline() {
-    TimeLineID replayed;
-    if (!RecoveryInProgress())
-        return GetWALInsertionTimeLine();
-    GetXLogReplayRecPtr(&replayed);
-    return replayed;
-}
-
-}  // namespace
-
-SQL_FUNCTION(shardid_shard_fingerprint) {
-    const Oid extension = getExtensionOfObject(ProcedureRelationId, fcinfo->flinfo->fn_oid);
-    // As PostgreSQL has it for the setting data_directory.
-    const bool sees_settings = has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_SETTINGS);
-    ResultRow row;
-    row.add(Int64GetDatum(static_cast<int64>(GetSystemIdentifier())));
-    row.add(Int32GetDatum(static_cast<int32>(current_timeline())));
-    row.add(ObjectIdGetDatum(MyDatabaseId));
-    row.add(ObjectIdGetDatum(extension));
-    row.add(TimestampTzGetDatum(PgStartTime));
-    row.add(CStringGetTextDatum(public_place().text));
-    row.add(CStringGetTextDatum(DataDir), !sees_settings);
-    row.add(CStringGetTextDatum(host_name()), !sees_settings);
-    return make_row(fcinfo, row);
-}
+}  // extern "C"
 
 }  // namespace shardid

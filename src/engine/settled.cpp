@@ -14,30 +14,21 @@ namespace shardid {
 
 namespace {
 
-// A session that looks at a generator's page, as one that draws knows it.
-struct Reader {
-    Sequence sequence;
-    Bounds bounds;
-    Waiter waiter;
-};
-
 enum class Closing { stays, waits, closes };
 
 // What one look at the page has found.
 struct Look {
+    Attempt attempt;  // as of a draw of the page's last tick, its position
     Closing closing;
-    uint64 last;     // the page's last tick
-    uint64 binding;  // of the page
-    uint64 next;     // the first time after that of `last`, and after all that may have been drawn
+    uint64 next;     // the first time after that of the last tick, and after all that may have been
+                     // drawn
     uint64 used_up;  // the time before
-    TimestampTz clock;
-    FirstLook first;
-    XLogRecPtr covered_by;
 };
 
-// Bounds of another layout, or closed ones, have no time for the reader.
-Reader reader_of(Relation relation, const Layout &layout) {
-    Reader reader{};
+// The generator for a reader, who draws nothing: its sequence and bounds. Bounds of another layout,
+// or closed ones, have no time for the reader.
+Generator reader_of(Relation relation, const Layout &layout) {
+    Generator reader{};
     Sequence &sequence = reader.sequence;
     sequence.relid = RelationGetRelid(relation);
     sequence.needs_wal = RelationNeedsWAL(relation);
@@ -47,12 +38,11 @@ Reader reader_of(Relation relation, const Layout &layout) {
     load_bounds(reader.bounds, sequence, true);
     if (has_bounds(reader.bounds) && !(is_limited(reader.bounds) && reader.bounds.layout == layout))
         reader.bounds.window = no_time;
-    reader.waiter = no_wait;
     return reader;
 }
 
 // Whether a draw of this time would be allowed.
-bool may_be_drawn(const OpenPage &page, const Reader &reader, Widths widths, uint64 time,
+bool may_be_drawn(const OpenPage &page, const Generator &reader, Widths widths, uint64 time,
                   uint64 now) {
     return time < max_drawn_time(widths) && time <= now + max_lead_ms &&
            max_tick(widths) <= static_cast<uint64>(reader.sequence.max_value) &&
@@ -62,22 +52,33 @@ bool may_be_drawn(const OpenPage &page, const Reader &reader, Widths widths, uin
 
 // What a draw would do if all numbers of the page's last time were used up. Only storage that is
 // bound to the layout moves: the layout is the caller's, and in another one the last tick would be
-// another time, perhaps far in the future.
-Look look_at(const OpenPage &page, const Reader &reader, const Layout &layout) {
+// another time, perhaps far in the future. Where no draw is allowed, until someone moves the
+// generator back, the bound would be above the ids that follow, or after the last time of the
+// layout none at all.
+Look look_at(const OpenPage &page, const Generator &reader, const Waiter &waiter,
+             const Layout &layout) {
     const Widths widths = layout.widths;
     const uint64 last = last_tick_of(page);
-    Look look{Closing::stays,        last,    binding_of(page), 0, tick_time(widths, last),
-              GetCurrentTimestamp(), no_look, InvalidXLogRecPtr};
+    Look look{{.binding = binding_of(page), .position = last, .clock = GetCurrentTimestamp()},
+              Closing::stays,
+              0,
+              tick_time(widths, last)};
+    Attempt &attempt = look.attempt;
     if (reader.sequence.needs_wal)
-        look.covered_by = BufferGetLSNAtomic(page.buffer);
-    if (look.clock < layout.epoch_us || look.binding != binding_of(layout))
+        attempt.covered_by = BufferGetLSNAtomic(page.buffer);
+    if (attempt.clock < layout.epoch_us)
         return look;
-    const uint64 now = time_at(layout.epoch_us, look.clock);
+    const uint64 now = time_at(layout.epoch_us, attempt.clock);
+    attempt.lead_ms = lead_ms_of(widths, last, now);
+    attempt.outcome = attempt.lead_ms > max_lead_ms ? Outcome::too_far_ahead
+                      : last > max_tick(widths)     ? Outcome::ended
+                                                    : Outcome::drawn;
+    if (attempt.binding != binding_of(layout))
+        return look;
     const uint32 stamp = reader.sequence.stamp;
-    look.used_up =
-        tick_time(widths, last_tick(page, stamp, 0, layout, reader.waiter, now, &look.first));
-    const uint64 earliest = Max(clock_in(reader.bounds.window, now),
-                                earned_time(reader.waiter, look.used_up, look.clock));
+    look.used_up = tick_time(widths, last_tick(page, stamp, 0, layout, waiter, now, &attempt.look));
+    const uint64 earliest =
+        Max(clock_in(reader.bounds.window, now), earned_time(waiter, look.used_up, attempt.clock));
     look.next = Max(earliest, look.used_up + 1);
     const bool is_open = look.used_up == now && is_ours(page, stamp);
     if (!is_open && may_be_drawn(page, reader, widths, look.next, now))
@@ -87,18 +88,22 @@ Look look_at(const OpenPage &page, const Reader &reader, const Layout &layout) {
 
 // Looks at the page, and closes the time of its last tick if that is over. As no id of that time
 // can follow then, all of them are settled as soon as their transactions have ended.
-Look look_and_close(Relation relation, const Reader &reader, const Layout &layout) {
+Look look_and_close(Relation relation, const Generator &reader, const Waiter &waiter,
+                    const Layout &layout) {
+    const Widths widths = layout.widths;
     const OpenPage page = open_page(relation);
-    Look look = look_at(page, reader, layout);
+    Look look = look_at(page, reader, waiter, layout);
+    Attempt &attempt = look.attempt;
     if (look.closing == Closing::closes) {
         // Ids then continue as after the last one.
-        const uint64 sequence = look.last & (first_sequence_range(layout.widths) - 1);
-        look.last = make_tick(layout.widths, look.next, sequence);
-        const uint64 lead_ms =
-            lead_ms_of(layout.widths, look.last, time_at(layout.epoch_us, look.clock));
-        look.covered_by = record_tick(
-            page, reader.sequence,
-            {look.binding, look.last, logged_to(layout.widths, look.last, lead_ms, max_lead_ms)});
+        const uint64 sequence = attempt.position & (first_sequence_range(widths) - 1);
+        const uint64 now = time_at(layout.epoch_us, attempt.clock);
+        attempt.position = make_tick(widths, look.next, sequence);
+        attempt.lead_ms = lead_ms_of(widths, attempt.position, now);
+        attempt.covered_by =
+            record_tick(page, reader.sequence,
+                        {attempt.binding, attempt.position,
+                         logged_to(widths, attempt.position, attempt.lead_ms, max_lead_ms)});
     }
     close_page(page);
     return look;
@@ -107,15 +112,15 @@ Look look_and_close(Relation relation, const Reader &reader, const Layout &layou
 // Waits as a draw does: a generator that is ahead of the clock gains at most one time for each that
 // really passes. If the page has moved on meanwhile, its last time is another one, and no longer
 // waited for.
-Look look_until_closed(Relation relation, Reader &reader, const Layout &layout) {
+Attempt look_until_closed(Relation relation, const Generator &reader, const Layout &layout) {
+    Waiter waiter = no_wait;
     for (;;) {
-        const Look look = look_and_close(relation, reader, layout);
-        Waiter &waiter = reader.waiter;
+        const Look look = look_and_close(relation, reader, waiter, layout);
         if (look.closing != Closing::waits ||
             (waiter.has_waited && waiter.wait.used_up_time != look.used_up))
-            return look;
-        wait_for_next(waiter, layout.epoch_us, look.used_up, look.clock, us_per_ms);
-        waiter.look = look.first;
+            return look.attempt;
+        wait_for_next(waiter, layout.epoch_us, look.used_up, look.attempt.clock, us_per_ms);
+        waiter.look = look.attempt.look;
     }
 }
 
@@ -132,20 +137,6 @@ void check_binding(Oid relid, const Layout &layout, uint64 found) {
                          quote_literal_cstr(qualified_name(relid)))));
     if (found != binding_of(layout))
         refuse_binding(relid, binding_of(layout), found);
-}
-
-// As a draw that finds the page: where none is allowed, until someone moves the generator back, the
-// bound would be above the ids that follow, or after the last time of the layout none at all.
-Attempt as_draw(const Look &look, const Layout &layout) {
-    Attempt attempt{.binding = look.binding, .clock = look.clock};
-    if (look.clock < layout.epoch_us)
-        return attempt;
-    attempt.position = look.last;
-    attempt.lead_ms = lead_ms_of(layout.widths, look.last, time_at(layout.epoch_us, look.clock));
-    attempt.outcome = attempt.lead_ms > max_lead_ms         ? Outcome::too_far_ahead
-                      : look.last > max_tick(layout.widths) ? Outcome::ended
-                                                            : Outcome::drawn;
-    return attempt;
 }
 
 // The position is read before the notes. A transaction makes its note and moves the position under
@@ -168,24 +159,22 @@ bool shows_notes(Relation relation) {
 
 Settled settle(Relation relation, const Layout &layout) {
     const Oid relid = RelationGetRelid(relation);
-    Reader reader = reader_of(relation, layout);
-    const Look look = look_until_closed(relation, reader, layout);
-    check_binding(relid, layout, look.binding);
-    const Attempt attempt = as_draw(look, layout);
+    const Attempt attempt = look_until_closed(relation, reader_of(relation, layout), layout);
+    check_binding(relid, layout, attempt.binding);
     if (attempt.outcome != Outcome::drawn)
         refuse(relid, layout, attempt);
-    make_durable(look.covered_by);
-    return settled_at(relid, layout, tick_time(layout.widths, look.last));
+    make_durable(attempt.covered_by);
+    return settled_at(relid, layout, tick_time(layout.widths, attempt.position));
 }
 
 bool would_settle(Relation relation, const Layout &layout, Settled *settled) {
-    const Reader reader = reader_of(relation, layout);
+    const Generator reader = reader_of(relation, layout);
     const OpenPage page = lock_page(ReadBuffer(relation, 0), BUFFER_LOCK_SHARE);
-    const Look look = look_at(page, reader, layout);
+    const Look look = look_at(page, reader, no_wait, layout);
     close_page(page);
-    if (as_draw(look, layout).outcome != Outcome::drawn)
+    if (look.attempt.outcome != Outcome::drawn)
         return false;
-    const uint64 last = tick_time(layout.widths, look.last);
+    const uint64 last = tick_time(layout.widths, look.attempt.position);
     *settled = settled_at(RelationGetRelid(relation), layout,
                           look.closing == Closing::stays ? last : look.next);
     return true;

@@ -61,9 +61,9 @@ pg_attribute_always_inline Attempt decide(const OpenPage &page, const Generator 
 
     const uint64 now = time_at(layout.epoch_us, attempt.clock, step_us(layout.widths));
     const uint32 stamp = generator.sequence.stamp;
-    const uint64 elsewhere =
+    const uint64 rolled_back =
         last_draw_in(generator.replaced.temporary, generator.known.binding).tick;
-    const uint64 last = last_tick(page, stamp, elsewhere, layout, waiter, now, &attempt.look);
+    const uint64 last = last_tick(page, stamp, rolled_back, layout, waiter, now, &attempt.look);
     const uint64 step_to = earned_time(waiter, tick_time(layout.widths, last), attempt.clock);
 
     const Window &window = generator.bounds.window;
@@ -302,12 +302,12 @@ uint64 draw_known_id(Generator &generator, const Layout &layout, uint64 shard, b
 }
 
 uint64 draw_uuid_tick(Generator &generator) {
-    Assert(generator.sequence.makes == uuid_layout.kind);
+    Assert(generator.sequence.kind == uuid_layout.kind);
     return draw_next(generator, uuid_layout, 1).first;
 }
 
 uint64 draw_objectid_tick(Generator &generator) {
-    Assert(generator.sequence.makes == objectid_layout.kind);
+    Assert(generator.sequence.kind == objectid_layout.kind);
     return draw_next(generator, objectid_layout, 1).first;
 }
 

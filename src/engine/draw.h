@@ -8,7 +8,7 @@
 
 namespace shardid {
 
-// The tick that `advance` is to start from. `elsewhere` was drawn from storage that is gone.
+// The tick that `advance` is to start from. `rolled_back` was drawn from storage that is gone.
 //
 // A page that is not ours does not show which ids of the present millisecond were drawn: setval or
 // a rollback has overwritten that. So the whole millisecond in which the caller first saw the page
@@ -18,10 +18,10 @@ namespace shardid {
 // be moved back to the present before the next look: then it is the page's own time that counts as
 // used up.
 template <typename L>
-pg_attribute_always_inline uint64 last_tick(const OpenPage &page, uint32 stamp, uint64 elsewhere,
+pg_attribute_always_inline uint64 last_tick(const OpenPage &page, uint32 stamp, uint64 rolled_back,
                                             const L &layout, const Waiter &waiter, uint64 now,
                                             FirstLook *look) {
-    const uint64 last = Max(last_tick_of(page), elsewhere);
+    const uint64 last = Max(last_tick_of(page), rolled_back);
     if (likely(is_ours(page, stamp)))
         return last;
     look->takings = notes_of(page).takings;

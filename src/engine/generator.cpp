@@ -103,8 +103,7 @@ pg_noinline void lock(const Sequence &sequence, Checked &checked, Known &known) 
 
 // A transaction that has replaced the storage may have changed CACHE, which others do not see yet.
 bool notes_first_ids(const Sequence &sequence, const FormData_pg_sequence &definition) {
-    return sequence.makes == Kind::ids &&
-           (definition.seqcache > 1 || sequence.has_replaced_storage);
+    return sequence.kind == Kind::ids && (definition.seqcache > 1 || sequence.has_replaced_storage);
 }
 
 void check_storage(Relation relation) {
@@ -167,7 +166,7 @@ void check_definition(Sequence &sequence, Relation relation) {
     sequence.max_value = definition.seqmax;
     sequence.locator = relation->rd_locator;
     sequence.stamp = stamp_of(sequence.locator);
-    sequence.makes = made_from(relation);
+    sequence.kind = kind_of_sequence(relation);
     sequence.notes_first_ids = notes_first_ids(sequence, definition);
 }
 
@@ -298,8 +297,8 @@ void refuse_max_value(const Sequence &sequence, uint64 needed) {
 void begin_to_know(Known &known, Bounds &bounds, const Sequence &sequence, const Layout &layout) {
     Assert(is_valid(layout.widths));
     const uint64 wanted = binding_of(layout);
-    if (sequence.makes != Kind::ids)
-        refuse_binding(sequence.relid, wanted, binding_of(sequence.makes, 0));
+    if (sequence.kind != Kind::ids)
+        refuse_binding(sequence.relid, wanted, binding_of(sequence.kind, 0));
     allow_shards(bounds, sequence, layout);
     forget_binding(known, wanted);
 }

@@ -195,7 +195,7 @@ void find_own_sequence(OwnSequence &sequence) {
     sequence.relid = found;
 }
 
-Kind made_from(Relation relation) {
+Kind kind_of_sequence(Relation relation) {
     const char *name = RelationGetRelationName(relation);
     const bool makes_uuids = strcmp(name, uuid_sequence.name) == 0;
     if (!makes_uuids && strcmp(name, objectid_sequence.name) != 0)

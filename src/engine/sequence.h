@@ -22,7 +22,7 @@ struct Sequence {
     int64 max_value;
     RelFileLocator locator;
     uint32 stamp;          // stamp_of(locator)
-    Kind makes;            // made_from its relation
+    Kind kind;             // kind_of_sequence
     bool notes_first_ids;  // its transactions do, see FirstNote
 };
 
@@ -106,7 +106,7 @@ void find_own_sequence(OwnSequence &sequence);
 void forget_own_sequences(Oid relid);
 
 // What the extension makes from this sequence: ids, unless it is one of those above.
-Kind made_from(Relation relation);
+Kind kind_of_sequence(Relation relation);
 
 inline Oid own_sequence(OwnSequence &sequence) {
     if (unlikely(!OidIsValid(sequence.relid)))

@@ -52,7 +52,7 @@ void check_sequence(Oid generator) {
     check_session(relation);
     const FormData_pg_sequence definition = definition_of(generator);
     const bool is_permanent = relation->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT;
-    const bool is_ordinary = is_permanent && made_from(relation) == Kind::ids;
+    const bool is_ordinary = is_permanent && kind_of_sequence(relation) == Kind::ids;
     relation_close(relation, page_lock);
     const char *is = !is_permanent                    ? "It is unlogged or temporary."
                      : !is_ordinary                   ? "It is used for UUIDs or ObjectIds."

@@ -984,8 +984,11 @@ BEGIN
     IF NOT (is_one OR is_reader) THEN
         RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
             MESSAGE = format('generator "%s" has two leases', its.generator),
-            DETAIL = 'Table shardid_lease.leased_generator has two rows for it, perhaps one from a dump that was restored.',
-            HINT = 'As a superuser, delete the row that does not belong to it.';
+            DETAIL = format('Table shardid_lease.leased_generator has the rows of %s for it.', (
+                SELECT string_agg(format('origin %s, %s', l.origin, coalesce('last renewed here at ' || w.renewed_at, 'never renewed here')), ' and '
+                    ORDER BY w.renewed_at DESC NULLS LAST, l.origin)
+                FROM unnest(found_rows) l LEFT JOIN shardid_lease.lease_window w ON w.origin = l.origin AND w.lease = l.lease)),
+            HINT = 'As a superuser, delete the row that does not belong to it; a dump brings rows that were never renewed here.';
     ELSIF its.origin IS NULL THEN
         SELECT * INTO lost FROM shardid_lease.leased_generator l
         WHERE l.state = 'leased' AND shardid_lease.sequence_oid(l.generator) IS NULL AND l.generator::text !~ '^[0-9]+$' LIMIT 1;

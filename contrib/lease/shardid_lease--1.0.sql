@@ -92,6 +92,12 @@ SELECT pg_extension_config_dump('shardid_lease.granted_shard', '');
 CREATE FUNCTION shardid_lease.keep_own_rows() RETURNS trigger
 AS 'MODULE_PATHNAME', 'shardid_keep_own_rows' LANGUAGE C;
 
+-- One of these tables that logical replication can change: a restore by pg_restore --disable-triggers leaves a trigger that
+-- is not fired for it.
+CREATE FUNCTION shardid_lease.open_table(own regclass[]) RETURNS regclass LANGUAGE sql STABLE
+RETURN (SELECT o FROM unnest(own) o WHERE NOT EXISTS (
+    SELECT FROM pg_trigger t WHERE t.tgrelid = o AND t.tgname = 'keep_own_rows' AND t.tgenabled = 'A') LIMIT 1);
+
 -- ==== The registry: times, and what SQL cannot find out ====
 
 -- ms_of: in whole milliseconds since 1970. now_ms: the clock, in those of an id space.
@@ -195,6 +201,7 @@ CREATE FUNCTION shardid_lease.why_stopped(space shardid_lease.id_space) RETURNS 
 DECLARE
     known shardid_lease.registry_confirmation;
     differs text;
+    open_table text := shardid_lease.open_table('{shardid_lease.id_space,shardid_lease.registry_confirmation,shardid_lease.granted_shard}');
 BEGIN
     SELECT * INTO known FROM shardid_lease.registry_confirmation c WHERE c.identity = space.identity;
     differs := shardid_lease.where_differs(known, shardid_lease.this_server());
@@ -205,7 +212,9 @@ BEGIN
             'must run registry_was_restored()', space.name)
         WHEN differs IS NOT NULL THEN format('id space "%s" is stopped, as its registry is not where it was confirmed '
             '(%s): its owner must run registry_was_restored() if commits may be lost or if in doubt, or '
-            'registry_was_moved() if nothing is lost and no other copy of it runs', space.name, differs) END;
+            'registry_was_moved() if nothing is lost and no other copy of it runs', space.name, differs)
+        WHEN open_table IS NOT NULL THEN format('id space "%s" is stopped, as logical replication can change its registry: '
+            'run ALTER TABLE %s ENABLE ALWAYS TRIGGER keep_own_rows there as a superuser', space.name, open_table) END;
 END
 $body$;
 
@@ -979,6 +988,7 @@ DECLARE
         SELECT l FROM shardid_lease.leased_generator l WHERE shardid_lease.sequence_oid(l.generator) = lease_of.generator);
     its shardid_lease.leased_generator := found_rows[1];
     is_one boolean := cardinality(found_rows) < 2;
+    open_table text := shardid_lease.open_table('{shardid_lease.leased_generator,shardid_lease.lease_window}');
     lost shardid_lease.leased_generator;
 BEGIN
     IF NOT (is_one OR is_reader) THEN
@@ -989,6 +999,12 @@ BEGIN
                     ORDER BY w.renewed_at DESC NULLS LAST, l.origin)
                 FROM unnest(found_rows) l LEFT JOIN shardid_lease.lease_window w ON w.origin = l.origin AND w.lease = l.lease)),
             HINT = 'As a superuser, delete the row that does not belong to it; a dump brings rows that were never renewed here.';
+    ELSIF its.origin IS NOT NULL AND open_table IS NOT NULL AND NOT is_reader THEN
+        RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+            MESSAGE = format('logical replication can change the lease of generator "%s"', its.generator),
+            DETAIL = format('Trigger keep_own_rows of table %s is not enabled always, perhaps since a restore by pg_restore '
+                '--disable-triggers.', open_table),
+            HINT = format('As a superuser, run ALTER TABLE %s ENABLE ALWAYS TRIGGER keep_own_rows.', open_table);
     ELSIF its.origin IS NULL THEN
         SELECT * INTO lost FROM shardid_lease.leased_generator l
         WHERE l.state = 'leased' AND shardid_lease.sequence_oid(l.generator) IS NULL AND l.generator::text !~ '^[0-9]+$' LIMIT 1;

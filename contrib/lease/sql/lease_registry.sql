@@ -339,6 +339,11 @@ FROM unnest(ARRAY['timeline = 0', 'timeline = -1', 'timeline = 2', $$system_iden
     $$place = replace(place, '/', '/9'), database = 'former'$$]) change;
 -- That somebody has removed the file backup_label.old does not matter.
 SELECT confirmed_as($$backup = 'of another'$$), ask('a');
+-- Nor is anything granted where logical replication can change the tables.
+BEGIN;
+ALTER TABLE shardid_lease.granted_shard ENABLE TRIGGER keep_own_rows;
+SELECT ask('a');
+ROLLBACK;
 DELETE FROM shardid_lease.registry_confirmation;
 SELECT ask('a'), try('SELECT shardid_lease.registry_was_moved()');
 SELECT shardid_lease.registry_was_restored();

@@ -83,6 +83,8 @@ is("$drizzle->{push}[0], $drizzle->{again}[0]", 'Changes applied, No changes det
 is("@{ $drizzle->{of_layout} }", 'Changes applied Changes applied', 'Drizzle: but a default with a layout again each time');
 is("@{ $drizzle->{sequences} }", '__drizzle_migrations_id_seq orders_id_seq shardid_objectid_seq shardid_seq shardid_uuid_seq',
 	'Drizzle: push drops a sequence in public that the schema has not, and leaves the schema ids alone');
+is("@{ $drizzle->{identity} }, $drizzle->{reordered}[0]", 'migrations applied successfully, migrations applied successfully',
+	'Drizzle: an identity becomes next_id in the order of the page only');
 is($drizzle->{pulled}[0], 'number', 'Drizzle: pull writes mode number');
 
 $node->stop;

@@ -44,6 +44,14 @@ on($insert);
 read_once() for 1, 2;
 is(on('SELECT count(*), (SELECT count(*) FROM orders) FROM mails'), '7|7', 'and none is missed');
 
+# A table whose ids are an identity gets a generator of its own.
+make_tables();
+on('DROP SEQUENCE ids.order_ids CASCADE; ALTER TABLE orders ALTER id ADD GENERATED ALWAYS AS IDENTITY');
+on("$insert; " . block_of($page, 'existing_table'));
+on($insert);
+read_once();
+is(on(q(SELECT string_agg(ids.id_shard(id)::text, ' ' ORDER BY id) FROM mails)), '0 5 5 5', 'an identity becomes a generator, and all rows are read');
+
 # Starts a reader twice: the second one waits for the first.
 sub start_readers
 {

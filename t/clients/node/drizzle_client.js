@@ -6,7 +6,7 @@ const { and, desc, eq, gte, lt, sql } = require('drizzle-orm');
 const { drizzle } = require('drizzle-orm/node-postgres');
 const { bigint, pgTable } = require('drizzle-orm/pg-core');
 const { spawnSync } = require('child_process');
-const { copyFileSync, readFileSync } = require('fs');
+const { appendFileSync, copyFileSync, readFileSync, writeFileSync } = require('fs');
 const { Pool } = require('pg');
 const { orders } = require('./drizzle_schema');
 const { run, say, versionOf, withLayout } = require('./say');
@@ -51,6 +51,17 @@ run(async () => {
         .orderBy(desc(orders.id)).limit(20);
     say('page', ...(await pageSince(new Date('2026-01-01'))).map((each) => each.id));
     say('of_hour', ...(await pageSince(new Date(Date.now() - 3600000))).map((each) => each.id));
+
+    // A column that was an identity gets the default: by the statements as they are written, and in the page's order.
+    const migrateTickets = (kind) => {
+        appendFileSync(`${__dirname}/drizzle_schema.js`, `exports.tickets = pgTable('tickets', {
+            id: require('drizzle-orm/pg-core').bigint({ mode: 'bigint' }).primaryKey().${kind} });\n`);
+        return kit('generate', '--name=tickets') && kit('migrate');
+    };
+    say('identity', migrateTickets('generatedAlwaysAsIdentity()'), migrateTickets('default(sql`ids.next_id()`)'));
+    const file = `${__dirname}/drizzle/0003_tickets.sql`;
+    writeFileSync(file, readFileSync(file, 'utf8').split('--> statement-breakpoint').reverse().join('\n--> statement-breakpoint\n'));
+    say('reordered', kit('migrate'));
 
     say('pull', kit('pull'));
     say('pulled', readFileSync(`${__dirname}/drizzle/schema.ts`, 'utf8').match(/bigint\(.*mode: "(\w+)"/)[1]);

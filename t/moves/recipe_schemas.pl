@@ -28,6 +28,11 @@ is(on($owned), '', 'and no column owns a generator');
 is(on(<<"SQL"), "$_|t", "shard $_ has switched") for 11, 12, 7;
 INSERT INTO insta$_.photos (name) VALUES ('new') RETURNING id_shard(id), id > (SELECT max(id) FROM insta$_.photos)
 SQL
+is(on("BEGIN; SET LOCAL shardid.shard_id = 9;\n" . block('recipe-staging') . <<'SQL'), "9|9|9\n9|9|9", 'a copy whose schemas use the setting');
+INSERT INTO insta7.photos (name) VALUES ('copied') RETURNING ids.id_shard(id), ids.id_shard(insta7.next_id()), ids.id_shard(insta11.next_id());
+INSERT INTO insta12.likes DEFAULT VALUES RETURNING ids.id_shard(id), ids.id_shard(insta12.next_id()), ids.id_shard(insta11.next_id());
+ROLLBACK;
+SQL
 on('ALTER TABLE insta12.likes RENAME TO hidden');
 like($fails->('back'), qr/relation "insta12.likes" does not exist/, 'one schema fails on the way back');
 like(on(block('users-of-ids')), qr/^function insta12.next_id\(\)$/m, 'so the saved functions are still needed');

@@ -72,6 +72,9 @@ like($sqlalchemy->{sql}[0], qr/^INSERT INTO shop_orders \(customer\) VALUES \(%\
 are_stored('SQLAlchemy, by an insert of its core', 'shop_orders', $sqlalchemy->{several}[-1], $sqlalchemy->{core}[0]);
 is(scalar @{ $sqlalchemy->{several} }, 100, 'SQLAlchemy: add_all reads all back');
 are_in_shards('SQLAlchemy', 'photos', $sqlalchemy);
+my $sorts = $sqlalchemy->{version}[0] =~ /^2/;
+is("@{ $sqlalchemy->{declared} }, @{ $sqlalchemy->{undeclared} }", ($sorts ? '3 9 8 7, 1 7 8 9' : '1 9 8 7, 1 9 8 7'),
+	'SQLAlchemy: with a declared default each row gets its own id');
 
 new_database('alembic', 'ids.sql');
 my $alembic = said_by('python3', 't/clients/alembic_client.py');
@@ -130,6 +133,13 @@ is(error_of_app(q(INSERT INTO orders (customer) VALUES ('Ada') RETURNING id)), '
 is(error_of_app('INSERT INTO photos (user_id) VALUES (4007)'), '', 'the trigger generates an id');
 is(error_of_app('INSERT INTO photos VALUES (4032112536055721985, 4012)'), '', 'it keeps one that a row has');
 is(error_of_app('INSERT INTO photos VALUES (4032112536055721986, 4007)'), '23514', 'but not one of another shard');
+on(<<'SQL');
+CREATE TABLE parted (LIKE photos) PARTITION BY RANGE (id);
+CREATE TABLE part PARTITION OF parted FOR VALUES FROM (MINVALUE) TO (MAXVALUE);
+CREATE TRIGGER set_id BEFORE INSERT ON parted FOR EACH ROW WHEN (NEW.id IS NULL) EXECUTE FUNCTION set_photo_id();
+GRANT INSERT ON parted TO app;
+SQL
+is(error_of_app('INSERT INTO parted (user_id) VALUES (4007)'), '23514', 'a table partitioned by its id gets none from a trigger');
 on('REVOKE USAGE ON SCHEMA ids FROM app');
 is(error_of_app('INSERT INTO photos (user_id) VALUES (4007)'), '42501', 'the trigger is refused without USAGE on the schema');
 

@@ -58,5 +58,17 @@ with Session(engine) as session:
     session.commit()
     say('sharded', *sorted(photo.id for photo in photos))
 
+# Rows that are inserted together, in the reverse order of their shards: each has its own id, by a statement for each in
+# SQLAlchemy 2. If the default is not declared, that sorts the ids.
+Undeclared = type('Undeclared', (declarative_base(),), {
+    '__tablename__': 'photos', 'id': Column(BigInteger, primary_key=True), 'user_id': Column(BigInteger, nullable=False)})
+for name, model in ('declared', Photo), ('undeclared', Undeclared):
+    with Session(engine) as session:
+        photos = [model(user_id=n) for n in (9, 8, 7)]
+        session.add_all(photos)
+        before = len(statements)
+        session.flush()
+        say(name, len(statements) - before, *[photo.id >> 10 & 8191 for photo in photos])
+
 with engine.begin() as connection:
     say('core', connection.execute(insert(Order).values(customer='core').returning(Order.id)).scalar())

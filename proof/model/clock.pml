@@ -12,52 +12,24 @@
  * times, whatever the clock does; and ids that are drawn after raise_generator have a later time than
  * its id. */
 
-#ifndef SESSIONS
 #define SESSIONS 2
-#endif
-#ifndef MICROS /* microseconds in a millisecond */
-#define MICROS 2
-#endif
-#ifndef END /* the last time; no more than 6 */
-#define END 3
-#endif
-#ifndef BORROW /* how far ahead of the clock callers may borrow */
-#define BORROW 0
-#endif
-#ifndef AHEAD_AT_START /* how far ahead of the clock the generator begins */
-#define AHEAD_AT_START 0
-#endif
+#define MICROS 2 /* microseconds in a millisecond */
+#define END 3 /* the last time; no more than 6 */
+#define BORROW 0 /* how far ahead of the clock callers may borrow */
+#define AHEAD_AT_START 0 /* how far ahead of the clock the generator begins */
 
 /* What can happen in a search: 0 or, by -D, 1. */
-#ifndef HONEST /* the clock runs forward, at any speed */
-#define HONEST 0
-#endif
-#ifndef FRESH /* the generator is new */
-#define FRESH 0
-#endif
-#ifndef RESTART /* ALTER SEQUENCE ... RESTART by session 0 */
-#define RESTART 0
-#endif
-#ifndef MOVE /* setval and nextval, any number of times */
-#define MOVE 0
-#endif
-#ifndef MOVE_AHEAD /* setval and RESTART also while the generator is ahead of the clock */
-#define MOVE_AHEAD 0
-#endif
-#ifndef RAISE /* raise_generator to any millisecond */
-#define RAISE 0
-#endif
-#ifndef ELSEWHERE /* the rows go to another server */
-#define ELSEWHERE 0
-#endif
-#ifndef CRASHES /* the server crashes, any number of times */
-#define CRASHES 0
-#endif
+#define HONEST 0 /* the clock runs forward, at any speed */
+#define FRESH 0 /* the generator is new */
+#define RESTART 0 /* ALTER SEQUENCE ... RESTART by session 0 */
+#define MOVE 0 /* setval and nextval, any number of times */
+#define MOVE_AHEAD 0 /* setval and RESTART also while the generator is ahead of the clock */
+#define RAISE 0 /* raise_generator to any millisecond */
+#define ELSEWHERE 0 /* the rows go to another server */
+#define CRASHES 0 /* the server crashes, any number of times */
 
 /* The rule that is left out or put wrong, -DBUG=...; run.sh says what happens then. */
-#ifndef BUG
 #define BUG 0
-#endif
 mtype:bug = { KEEP_EARNED, OVERTAKE, NO_STILL_RULE, NO_START_RESET, NO_FRESH_WAIT, NO_REMEMBER, NO_COUNT_RULE,
     MOVED_BY_LOG_CNT_ZERO, RAISE_MAKES_OURS, RAISE_MAY_LOWER, RAISE_TO_OWN_TICK, BORROW_WITHOUT_LIMIT, BORROW_EARLY,
     BORROW_WHEN_MOVED, NO_AHEAD_RULE, CRASHES_ADD_UP, PAST_MAX_LEAD };

@@ -5,54 +5,26 @@
  * Checked: no id twice; each id above all that were told, and all that was raised, before its call began; none later
  * than an honest clock. */
 
-#ifndef SESSIONS
 #define SESSIONS 2
-#endif
-#ifndef END /* the last millisecond to which the clock comes */
-#define END 2
-#endif
-#ifndef COPIES /* of the file, each with a mark of its own */
-#define COPIES 1
-#endif
-#ifndef NUMBERS
+#define END 2 /* the last millisecond to which the clock comes */
+#define COPIES 1 /* of the file, each with a mark of its own */
 #define NUMBERS 5
-#endif
-#ifndef GUARD
 #define GUARD 3
-#endif
 #define STARTS 2            /* the number of different first numbers of milliseconds; a power of 2 */
 #define TRUST 1             /* how many milliseconds a mark counts */
-#ifndef RAISE /* how often raise_generator is called */
-#define RAISE 0
-#endif
-#ifndef MOVE /* and setval by others */
-#define MOVE 0
-#endif
+#define RAISE 0 /* how often raise_generator is called */
+#define MOVE 0 /* and setval by others */
 
 /* What can happen in a search: 0 or, by -D, 1; and CRASH. */
-#ifndef HONEST /* the clock runs forward, at any speed */
-#define HONEST 0
-#endif
-#ifndef HONEST_AFTER /* also over a crash */
-#define HONEST_AFTER 0
-#endif
-#ifndef NEXT_IDS /* calls that go to shardid_draw_locked at once */
-#define NEXT_IDS 0
-#endif
-#ifndef MOVE_WITHIN /* moves back also within the open millisecond */
-#define MOVE_WITHIN 0
-#endif
-#ifndef MOVE_BACK /* no moves forward */
-#define MOVE_BACK 0
-#endif
-#ifndef RESTORE /* a dump of data alone */
-#define RESTORE 0
-#endif
+#define HONEST 0 /* the clock runs forward, at any speed */
+#define HONEST_AFTER 0 /* also over a crash */
+#define NEXT_IDS 0 /* calls that go to shardid_draw_locked at once */
+#define MOVE_WITHIN 0 /* moves back also within the open millisecond */
+#define MOVE_BACK 0 /* no moves forward */
+#define RESTORE 0 /* a dump of data alone */
 
 /* The rule that is left out or put wrong, -DBUG=...; run.sh says what happens then. */
-#ifndef BUG
 #define BUG 0
-#endif
 mtype:bug = { NO_LOCK, MARK_FIRST, MARK_AFTER, NO_CLOCK_AFTER, NO_GUARD, ANY_NUMBER, MOVED_AT_ONCE, SET_BELOW,
     BELOW_TICK, OPEN_ANY_MARK, HELD_UP, OLD_WAITS, OLD_WITHOUT_LOCK, WAIT_FOR_ANY, RAISE_SETS, NO_MESSAGE,
     RAISE_NO_MESSAGE };

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Has spin search every state of the models: with all rules they must hold, without one they must break as expected.
 # Each line of the table below is a search; run.sh WORD... runs those whose line has one of the words, and run.sh '*'
-# those of make test. Prints a line for each. FULL=1 has larger bounds.
+# those of make test. Prints a line for each, and the steps to an error that is not expected; with SHORTEST=1 the shortest
+# ones to any error. FULL=1 has larger bounds.
 set -uo pipefail
 model=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d "${SANDBOX:-/tmp}/model.XXXXXX")
@@ -23,7 +24,7 @@ declare -A sign=([twice]='&(1<<tick' [uncovered]='(covered>=' [stuck]='page.last
 # Depth-first search of all states: no reduction, no hashing of states to bits.
 search() {
     spin "$@" -a "$file" >search.log 2>&1 &&
-        gcc "$optimize" -w -DSAFETY -DNOREDUCE -DMEMLIM=6000 -o pan pan.c >>search.log 2>&1 &&
+        gcc "$optimize" -w -DSAFETY -DNOREDUCE ${SHORTEST:+-DBFS} -DMEMLIM=6000 -o pan pan.c >>search.log 2>&1 &&
         ./pan -m200000 -n >>search.log 2>&1
 }
 
@@ -34,9 +35,13 @@ is_complete() {
 
 # run EFFECT MODEL NAME OPTION...: in a directory of its own, which stays if it fails.
 run() {
-    local effect=$1 file=$2.pml name=$3 folder result=FAILED
+    local effect=$1 file=$2.pml name=$3 folder option result=FAILED
     shift 3
     folder=$(mktemp -d -p "$work") && cd "$folder" && cp "$model"/*.pml "$model"/../../contrib/*/model/*.pml . || return
+    # What is given takes the place of what the model defines.
+    for option in "${@#-D}"; do
+        sed -i "/^#define ${option%%=*} /d" "$file"
+    done
     SECONDS=0
     [[ $effect == ok ]] || optimize=-O0
     search "$@"
@@ -47,7 +52,7 @@ run() {
     fi
     printf '%-7s%12s states %4d s  %s: %s\n' \
         "$result" "$(sed -nE 's/^ *([0-9.e+]+) states, stored.*/\1/p' search.log)" "$SECONDS" "$effect" "$name"
-    [[ $result != ok ]] || { rm -rf "$folder"; return; }
+    [[ $result != ok || -n ${SHORTEST:-} ]] || { rm -rf "$folder"; return; }
     tail -n 40 search.log
     [[ ! -f $file.trail ]] || spin "$@" -t -p "$file" | grep -v goto | tail -n 200
 }
@@ -274,4 +279,4 @@ below      portable SESSIONS=3 GUARD=4 NUMBERS=6 $moved_back: not promised, more
 END
 
 wait
-[[ -z $(ls -A "$work") ]]
+[[ -n ${SHORTEST:-} || -z $(ls -A "$work") ]]

@@ -4,29 +4,15 @@
  * decreases; each row is read once. After a move back, all this begins anew there. The clock may show any time: a draw
  * may take any tick above the last one. */
 
-#ifndef CRASHES
 #define CRASHES 0
-#endif
-#ifndef MOVES
 #define MOVES 0
-#endif
-#ifndef NUMBERS /* ticks of a time */
-#define NUMBERS 2
-#endif
-#ifndef TIMES
+#define NUMBERS 2 /* ticks of a time */
 #define TIMES 3
-#endif
-#ifndef PREPARE /* the transaction that may be prepared; 0 or 1 */
-#define PREPARE 0
-#endif
-#ifndef ALTER /* ALTER SEQUENCE ... CACHE */
-#define ALTER 0
-#endif
+#define PREPARE 0 /* the transaction that may be prepared; 0 or 1 */
+#define ALTER 0 /* ALTER SEQUENCE ... CACHE */
 
 /* The rule that is left out or put wrong, -DBUG=...; run.sh says what happens then. */
-#ifndef BUG
 #define BUG 0
-#endif
 mtype:bug = { NOTES_FIRST, NOTE_AFTER_PAGE, PREPARED_IGNORED, OWN_IGNORED, ONE_STATEMENT, POSITION_LOST, ONE_NOTE,
     NOTE_OF_SUBTRANSACTION, LOCKS_RELEASED_FIRST, ALTER_AT_ONCE, OWN_CHANGE_UNNOTED, READER_UNLOCKED };
 

@@ -9,43 +9,21 @@
  * Each process does one step at a time, and its next step is a global variable, so that a crash can
  * reset all processes at once. */
 
-#ifndef SESSIONS
 #define SESSIONS 2
-#endif
-#ifndef TICKS /* the last tick; no more than 14 */
-#define TICKS 4
-#endif
-#ifndef AHEAD /* how many ticks WAL is written ahead */
-#define AHEAD 1
-#endif
-#ifndef CRASHES
+#define TICKS 4 /* the last tick; no more than 14 */
+#define AHEAD 1 /* how many ticks WAL is written ahead */
 #define CRASHES 2
-#endif
 
 /* What can happen in a search: 0 or, by -D, 1. */
-#ifndef LAYOUTS /* each call draws with one of two layouts */
-#define LAYOUTS 0
-#endif
-#ifndef RAISE /* raise_generator to any tick, by session 1; 2: repeatedly */
-#define RAISE 0
-#endif
-#ifndef NEXTVAL /* in core's order; nothing is promised about its own values */
-#define NEXTVAL 0
-#endif
-#ifndef PROMOTE /* of a standby, which has a base backup and a part of the flushed WAL */
-#define PROMOTE 0
-#endif
-#ifndef SYNC /* draws wait for the standby */
-#define SYNC 0
-#endif
-#ifndef SWITCH /* synchronous_standby_names is set at some moment; who passed before is promised nothing */
-#define SWITCH 0
-#endif
+#define LAYOUTS 0 /* each call draws with one of two layouts */
+#define RAISE 0 /* raise_generator to any tick, by session 1; 2: repeatedly */
+#define NEXTVAL 0 /* in core's order; nothing is promised about its own values */
+#define PROMOTE 0 /* of a standby, which has a base backup and a part of the flushed WAL */
+#define SYNC 0 /* draws wait for the standby */
+#define SWITCH 0 /* synchronous_standby_names is set at some moment; who passed before is promised nothing */
 
 /* The rule that is left out or put wrong, -DBUG=...; run.sh says what happens then. */
-#ifndef BUG
 #define BUG 0
-#endif
 mtype:bug = { NO_FLUSH, FLUSH_OWN_ONLY, NO_REDO_RULE, DIRTY_AFTER_REDO_READ, NO_STAMP_RULE, NO_LOCK, KEEP_LOCK,
     SYNC_OF_LOGGERS, SYNC_BY_SESSION, QUEUE_BY_PAGE_LSN, BIND_WITHOUT_LOG, RAISE_FLUSH_ONLY };
 

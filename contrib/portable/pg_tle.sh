@@ -11,13 +11,16 @@ readonly name=shardid_portable version=1.0.0 comment='64-bit ids of time, shard 
 readonly quote='$_pgtle_$'
 
 # CREATE EXTENSION has a transaction and a search_path of its own: psql's commands and ours for these are left out.
-plain() { sed -E '/^\\set /d; /^BEGIN;$/d; /^COMMIT;$/d' "$@"; }
+plain() {
+    sed -E '/^\\set /d; /^BEGIN;$/d; /^COMMIT;$/d' "$@" |
+        awk '/^\\ir / { for (file = $2; (getline line < file) > 0;) print line; close(file); next } { print }'
+}
 
 script() {
     plain shardid.sql uuids_and_text.sql
     # A dump of an extension's sequence carries no position but so.
     echo "SELECT pg_catalog.pg_extension_config_dump('shardid_seq', '');"
-    plain admin.sql | sed -e '/^\\ir /r ../admin/shardid_admin--1.0.sql' -e '/^\\ir /d'
+    plain admin.sql
 }
 
 if script | grep -qF "$quote"; then

@@ -12,33 +12,7 @@
 \set ON_ERROR_ROLLBACK off
 BEGIN;
 
-DO $$
-DECLARE
-    own_schema pg_catalog.name := pg_catalog.current_schema();
-    me pg_catalog.oid := pg_catalog.quote_ident(current_user)::pg_catalog.regrole;
-    bound pg_catalog.pg_proc;
-BEGIN
-    -- No name is looked up but in pg_catalog, whatever there is in that schema and in search_path.
-    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-    SELECT p.* INTO bound FROM pg_proc p
-    WHERE p.oid = to_regprocedure(quote_ident(own_schema) || '.id_lower_bound(timestamptz, timestamptz, int, int)');
-    IF bound.oid IS NULL THEN
-        RAISE undefined_function USING
-            MESSAGE = format('schema %I has no portable functions', own_schema),
-            HINT = 'Load contrib/portable/shardid.sql first.';
-    ELSIF bound.proowner <> me THEN
-        RAISE insufficient_privilege USING
-            MESSAGE = format('must be owner of the portable functions in schema %I', own_schema),
-            HINT = format('Run this as %s.', bound.proowner::regrole);
-    END IF;
-    -- What exists keeps its rights.
-    PERFORM set_config('shardid_portable.before', ARRAY(
-        SELECT d.objid FROM pg_depend d WHERE d.refclassid = 'pg_namespace'::regclass AND d.refobjid = bound.pronamespace
-        UNION ALL SELECT bound.pronamespace)::text, true),
-            set_config('client_min_messages', 'warning', true),
-            set_config('search_path', format('%I, pg_temp', own_schema), true);
-END
-$$;
+\ir beside_shardid.sql
 
 -- UUIDs of version 1 and 6.
 
@@ -463,60 +437,6 @@ RETURN uuid_v7_timestamp($1::pg_catalog.uuid);
 COMMENT ON FUNCTION uuid_v7_timestamp(pg_catalog.text) IS
 'the time in a UUID of version 7 that is passed as text; NULL for any other UUID';
 
--- Default privileges may have given or taken rights on what is new: it gets those that it has without them.
-DO $$
-DECLARE
-    own_path pg_catalog.text := pg_catalog.current_setting('search_path');
-    own_schema pg_catalog.oid := pg_catalog.quote_ident(pg_catalog.current_schema())::pg_catalog.regnamespace;
-    change pg_catalog.text;
-BEGIN
-    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-    FOR change IN
-        SELECT format('REVOKE ALL ON %1$s FROM PUBLIC%2$s CASCADE; GRANT ALL ON %1$s TO %3$s', o.name,
-                      (SELECT string_agg(', ' || a.grantee::regrole, '') FROM aclexplode(o.acl) a WHERE a.grantee <> 0), o.grantees)
-        FROM (SELECT tableoid, oid, pronamespace, 'ROUTINE ' || oid::regprocedure, proacl, proowner::regrole || ', PUBLIC' FROM pg_proc
-              UNION ALL SELECT tableoid, oid, typnamespace, 'TYPE ' || oid::regtype, typacl, typowner::regrole || ', PUBLIC' FROM pg_type
-              UNION ALL SELECT tableoid, oid, oid, 'SCHEMA ' || oid::regnamespace, nspacl, nspowner::regrole::text FROM pg_namespace
-              UNION ALL SELECT tableoid, oid, relnamespace, CASE relkind WHEN 'S' THEN 'SEQUENCE ' ELSE 'TABLE ' END || oid::regclass,
-                  NULLIF(relacl || ARRAY(SELECT unnest(attacl) FROM pg_attribute WHERE attrelid = c.oid), '{}'),
-                  relowner::regrole::text FROM pg_class c) o (classid, objid, schema, name, acl, grantees)
-        WHERE o.acl IS NOT NULL AND o.schema = own_schema AND o.objid <> ALL (current_setting('shardid_portable.before')::oid[])
-    LOOP
-        EXECUTE change;
-    END LOOP;
-    PERFORM set_config('search_path', own_path, true);
-END
-$$;
-
--- Not in the extension. A transaction that created something before CREATE was revoked may have ended after this began.
--- What is above may have found that, wherever it has been moved since then.
-DO $$
-DECLARE
-    own_path pg_catalog.text := pg_catalog.current_setting('search_path');
-    own_schema pg_catalog.oid := pg_catalog.quote_ident(pg_catalog.current_schema())::pg_catalog.regnamespace;
-    other pg_catalog.text;
-BEGIN
-    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-    SELECT pg_describe_object(o.classid, o.objid, 0) INTO other
-    FROM (SELECT tableoid, oid, proowner FROM pg_proc WHERE pronamespace = own_schema
-          UNION ALL SELECT tableoid, oid, oprowner FROM pg_operator WHERE oprnamespace = own_schema
-          UNION ALL
-          -- What this transaction has made uses it.
-          SELECT d.refclassid, d.refobjid, COALESCE(p.proowner, q.oprowner, t.typowner, c.relowner) FROM pg_depend d
-          LEFT JOIN pg_proc p ON d.refclassid = p.tableoid AND d.refobjid = p.oid
-          LEFT JOIN pg_operator q ON d.refclassid = q.tableoid AND d.refobjid = q.oid
-          LEFT JOIN pg_type t ON d.refclassid = t.tableoid AND d.refobjid = t.oid
-          LEFT JOIN pg_class c ON d.refclassid = c.tableoid AND d.refobjid = c.oid
-          WHERE d.xmin = pg_current_xact_id()::xid
-         ) o (classid, objid, owner)
-    WHERE o.owner <> quote_ident(current_user)::regrole
-      AND NOT (SELECT r.rolsuper FROM pg_roles r WHERE r.oid = o.owner) LIMIT 1;
-    IF FOUND THEN
-        RAISE insufficient_privilege USING
-            MESSAGE = format('another role has created %s', other), HINT = 'Use another schema, or drop it.';
-    END IF;
-    PERFORM set_config('search_path', own_path, true);
-END
-$$;
-
+\ir rights.sql
+\ir owners.sql
 COMMIT;

@@ -11,56 +11,12 @@
 \set ON_ERROR_ROLLBACK off
 BEGIN;
 
+\ir ../portable/own_schema.sql
+-- The table of the keys loses rights that it has been given, too.
 DO $$
-DECLARE
-    own_schema pg_catalog.name := pg_catalog.current_schema();
-    me pg_catalog.oid := pg_catalog.quote_ident(current_user)::pg_catalog.regrole;
-    of_schema pg_catalog.pg_namespace;
-    other pg_catalog.text;
 BEGIN
-    -- No name is looked up but in pg_catalog, whatever there is in that schema and in search_path.
-    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-    SELECT n.* INTO of_schema FROM pg_namespace n WHERE n.nspname = own_schema;
-    IF NOT FOUND THEN
-        RAISE invalid_schema_name USING MESSAGE = 'no schema has been selected to create in',
-            HINT = 'Set search_path to a schema of yours.';
-    END IF;
-    -- A superuser has all rights, but what runs as this role must be its own. That of schema "public" is the database's
-    -- owner.
-    IF of_schema.nspowner <> me AND NOT EXISTS (
-        SELECT FROM pg_database d WHERE d.datname = current_database() AND d.datdba = me
-                                    AND of_schema.nspowner = 'pg_database_owner'::regrole) THEN
-        RAISE insufficient_privilege USING
-            MESSAGE = format('must be owner of schema "%s"', own_schema),
-            DETAIL = format('Its owner is "%s", and the current user is "%s".',
-                            pg_get_userbyid(of_schema.nspowner), current_user),
-            HINT = 'Run this as its owner.';
-    END IF;
-    SELECT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END INTO other
-    FROM aclexplode(of_schema.nspacl) a
-    WHERE a.grantee <> of_schema.nspowner AND a.privilege_type = 'CREATE' LIMIT 1;
-    IF FOUND THEN
-        RAISE insufficient_privilege USING
-            MESSAGE = format('others can create objects in schema "%s"', own_schema),
-            HINT = format('Use a schema of your own, or run REVOKE CREATE ON SCHEMA %I FROM %s.', own_schema, other);
-    END IF;
-    SELECT o.name INTO other
-    FROM (SELECT relname, relowner FROM pg_class WHERE relnamespace = of_schema.oid AND relname ~ '^public_id_keys'
-          UNION ALL SELECT proname, proowner FROM pg_proc WHERE pronamespace = of_schema.oid
-          UNION ALL SELECT oprname, oprowner FROM pg_operator WHERE oprnamespace = of_schema.oid) o (name, owner)
-    -- What is called here may be found among them. Superusers need not plant anything.
-    WHERE o.owner <> me AND NOT (SELECT r.rolsuper FROM pg_roles r WHERE r.oid = o.owner) LIMIT 1;
-    IF FOUND THEN
-        RAISE insufficient_privilege USING
-            MESSAGE = format('another role owns "%s" in schema "%s"', other, own_schema),
-            HINT = 'Use another schema, or drop it.';
-    END IF;
-    -- What exists keeps its rights.
-    PERFORM set_config('shardid_portable.before', ARRAY(
-        SELECT d.objid FROM pg_depend d WHERE d.refclassid = 'pg_namespace'::regclass AND d.refobjid = of_schema.oid
-        UNION ALL SELECT of_schema.oid)::text, true),
-            set_config('client_min_messages', 'warning', true),
-            set_config('search_path', format('%I, pg_temp', own_schema), true);
+    PERFORM pg_catalog.set_config('shardid_portable.before', pg_catalog.array_remove(
+        pg_catalog.current_setting('shardid_portable.before')::pg_catalog.oid[], pg_catalog.to_regclass('public_id_keys')::pg_catalog.oid)::text, true);
 END
 $$;
 
@@ -236,64 +192,9 @@ COMMENT ON FUNCTION public_id(text, bigint) IS
 COMMENT ON FUNCTION private_id(text, text) IS
 'the id of a text that public_id has written for this kind; NULL for any other text';
 
--- Default privileges may have given or taken rights on what is new: it gets those that it has without them.
-DO $$
-DECLARE
-    own_path pg_catalog.text := pg_catalog.current_setting('search_path');
-    own_schema pg_catalog.oid := pg_catalog.quote_ident(pg_catalog.current_schema())::pg_catalog.regnamespace;
-    change pg_catalog.text;
-BEGIN
-    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-    FOR change IN
-        SELECT format('REVOKE ALL ON %1$s FROM PUBLIC%2$s CASCADE; GRANT ALL ON %1$s TO %3$s', o.name,
-                      (SELECT string_agg(', ' || a.grantee::regrole, '') FROM aclexplode(o.acl) a WHERE a.grantee <> 0), o.grantees)
-        FROM (SELECT tableoid, oid, pronamespace, 'ROUTINE ' || oid::regprocedure, proacl, proowner::regrole || ', PUBLIC' FROM pg_proc
-              UNION ALL SELECT tableoid, oid, typnamespace, 'TYPE ' || oid::regtype, typacl, typowner::regrole || ', PUBLIC' FROM pg_type
-              UNION ALL SELECT tableoid, oid, oid, 'SCHEMA ' || oid::regnamespace, nspacl, nspowner::regrole::text FROM pg_namespace
-              UNION ALL SELECT tableoid, oid, relnamespace, CASE relkind WHEN 'S' THEN 'SEQUENCE ' ELSE 'TABLE ' END || oid::regclass,
-                  NULLIF(relacl || ARRAY(SELECT unnest(attacl) FROM pg_attribute WHERE attrelid = c.oid), '{}'),
-                  relowner::regrole::text FROM pg_class c) o (classid, objid, schema, name, acl, grantees)
-        WHERE o.acl IS NOT NULL AND o.schema = own_schema 
-            AND (o.name ~ '[.]public_id_keys$' OR o.objid <> ALL (current_setting('shardid_portable.before')::oid[]))
-    LOOP
-        EXECUTE change;
-    END LOOP;
-    PERFORM set_config('search_path', own_path, true);
-END
-$$;
-
+\ir ../portable/rights.sql
 REVOKE ALL ON FUNCTION public_id, private_id, new_public_id_key, public_id_digits, public_id_block,
     public_id_refuse_kind, public_id_refuse_without_key, public_id_refuse_fifth FROM PUBLIC;
 
--- Not in the extension. A transaction that created something before CREATE was revoked may have ended after this began.
--- What is above may have found that, wherever it has been moved since then.
-DO $$
-DECLARE
-    own_path pg_catalog.text := pg_catalog.current_setting('search_path');
-    own_schema pg_catalog.oid := pg_catalog.quote_ident(pg_catalog.current_schema())::pg_catalog.regnamespace;
-    other pg_catalog.text;
-BEGIN
-    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-    SELECT pg_describe_object(o.classid, o.objid, 0) INTO other
-    FROM (SELECT tableoid, oid, proowner FROM pg_proc WHERE pronamespace = own_schema
-          UNION ALL SELECT tableoid, oid, oprowner FROM pg_operator WHERE oprnamespace = own_schema
-          UNION ALL
-          -- What this transaction has made uses it.
-          SELECT d.refclassid, d.refobjid, COALESCE(p.proowner, q.oprowner, t.typowner, c.relowner) FROM pg_depend d
-          LEFT JOIN pg_proc p ON d.refclassid = p.tableoid AND d.refobjid = p.oid
-          LEFT JOIN pg_operator q ON d.refclassid = q.tableoid AND d.refobjid = q.oid
-          LEFT JOIN pg_type t ON d.refclassid = t.tableoid AND d.refobjid = t.oid
-          LEFT JOIN pg_class c ON d.refclassid = c.tableoid AND d.refobjid = c.oid
-          WHERE d.xmin = pg_current_xact_id()::xid
-         ) o (classid, objid, owner)
-    WHERE o.owner <> quote_ident(current_user)::regrole
-      AND NOT (SELECT r.rolsuper FROM pg_roles r WHERE r.oid = o.owner) LIMIT 1;
-    IF FOUND THEN
-        RAISE insufficient_privilege USING
-            MESSAGE = format('another role has created %s', other), HINT = 'Use another schema, or drop it.';
-    END IF;
-    PERFORM set_config('search_path', own_path, true);
-END
-$$;
-
+\ir ../portable/owners.sql
 COMMIT;

@@ -18,8 +18,7 @@ sub block { return "SET search_path = public;\n" . block_of($_[0] =~ /^(?:uuid|r
 # A script of examples/instagram.
 sub recipe
 {
-	my $script = slurp_file("examples/instagram/$_[0].sql") =~ s{^\\ir (\S+)}{slurp_file("examples/instagram/$1")}emr;
-	return "SET search_path = public;\n\\set tables photos,likes\n$script";
+	return "SET search_path = public;\n\\set tables photos,likes\n" . script_with_includes("examples/instagram/$_[0].sql");
 }
 
 sub start_original

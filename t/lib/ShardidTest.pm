@@ -17,7 +17,7 @@ use Time::HiRes qw(usleep);
 our @EXPORT = (
 	qw(new_node new_standby wait_for_standby await_event start_clients await_clients await_ids finish_clients read_told judge_clients judge judge_space
 	  is_innocent note_fault rounds processes_of kill_node start_again with_fake_clock judge_program set_fake_clock lead_ms said_of error_on
-	  usleep),
+	  script_with_includes usleep),
 	@Session::EXPORT, @Test::More::EXPORT, @PostgreSQL::Test::Utils::EXPORT);
 
 sub import
@@ -34,6 +34,14 @@ $SIG{__DIE__} //= sub { diag("died: $_[0]") if defined $^S && !$^S };
 
 # How slow the machine is does not decide what a registry answers.
 my $patient = "shardid_lease.timeout = '3min'\nshardid_lease.registry_timeout = '3min'\n";
+
+# The text of a script of psql, with the files that it reads by \ir.
+sub script_with_includes
+{
+	my ($path) = @_;
+	my ($folder) = $path =~ m{^(.*/)};
+	return slurp_file($path) =~ s{^\\ir (\S+)\n}{script_with_includes("$folder$1")}emgr;
+}
 
 # A started cluster with the extension in database postgres. $conf is added to postgresql.conf.
 sub new_node

@@ -97,7 +97,7 @@ $$;
 SQL
 
 # The functions with their steps.
-my $text = slurp_file('contrib/portable/shardid.sql');
+my $text = script_with_includes('contrib/portable/shardid.sql');
 my ($before, $drawing, $after) =
   $text =~ /\A(.*?)(^CREATE OR REPLACE FUNCTION shardid_draw_at_once\(.*?)(^-- Watching and advancing a generator\..*)\z/ms
   or die 'where do the functions begin and end?';

@@ -106,7 +106,7 @@ for my $place (sort keys %texts)
 # Plants: functions, operators, types and relations with every name of the script, in the schema of pgcrypto, where
 # mallory may create objects.
 query('GRANT CREATE ON SCHEMA public TO mallory');
-my @plants = all_plants('public', slurp_file('contrib/public_ids/public_ids.sql'));
+my @plants = all_plants('public', script_with_includes('contrib/public_ids/public_ids.sql'));
 my $planting = join ";\n", 'SET ROLE mallory', map({ $_->[1] } @plants), '';
 $node->psql('shop', $planting, on_error_stop => 0, stderr => \my $clashes);
 my $run = q(SELECT public_id('order', 5) IS NOT NULL, private_id('order', public_id('order', -5)), private_id('order', public_id('other', 5)) IS NULL);

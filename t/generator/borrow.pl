@@ -47,7 +47,7 @@ is("@told", 'generator "ids.shardid_seq" may get up to 3600000 ms ahead of the c
 is( query(<<'SQL'), 't|t', 'who borrows nothing draws ids as far ahead');
 SELECT id > max, id_timestamp(id) > clock_timestamp() FROM (SELECT next_id(5) AS id, max(id) FROM photos) s
 SQL
-like(query(command_of('operations.md', 'SELECT lead')), qr/^00:00:00\.\d+$/, 'status shows the lead');
+like(query('SELECT lead FROM ids.id_generator_status()'), qr/^00:00:00\.\d+$/, 'status shows the lead');
 
 # By how many milliseconds ids are ahead of the clock at most. They are generated until the limit has been reached three
 # times: from then on each millisecond is waited for, so this clock is faster.

@@ -69,7 +69,7 @@ CREATE TABLE shardid_lease.granted_shard (
     shard int NOT NULL,
     state text NOT NULL,
     from_ms bigint NOT NULL, until_ms bigint NOT NULL,
-    origin text, lease text, place text, incarnation text, role shardid_lease.role_ref,
+    origin text, lease text, place text, family text, moved_at pg_lsn, role shardid_lease.role_ref,
     host text, port int, database text,
     since timestamptz,
     -- The last starts of the server in the holder's place, in the order in which they were seen, as microseconds since 1970.
@@ -87,6 +87,23 @@ COMMENT ON TABLE shardid_lease.granted_shard IS 'the shards that were ever grant
 -- A registry that is restored from a dump has to know what was granted.
 SELECT pg_extension_config_dump('shardid_lease.id_space', '');
 SELECT pg_extension_config_dump('shardid_lease.granted_shard', '');
+
+-- What a member asks, and what its registry answers. The number is the version of both: between two servers it is in each
+-- statement, and a registry of another version says that it does not have the type.
+CREATE TYPE shardid_lease.request_1 AS (
+    kind text, -- join, renew, take_over, return
+    space text, shard int, origin text, lease text, registry text, receipt text, displaces bigint,
+    place text, family text, moved_at pg_lsn, tick bigint, bound_epoch bigint, bound_shard_bits int, bound_sequence_bits int,
+    started bigint, clock bigint, host text, port int, database text);
+
+-- is_final: nothing is left to be released. is_later: the same request can be granted later.
+CREATE TYPE shardid_lease.grant_1 AS (
+    origin text, lease text, space text, shard int, serial bigint, family text, moved_at pg_lsn,
+    from_ms bigint, until_ms bigint, receipt text, registry text, lease_ms bigint, epoch_ms bigint, shard_bits int, sequence_bits int,
+    error text, is_final boolean, is_later boolean);
+
+COMMENT ON TYPE shardid_lease.request_1 IS 'used by shardid_lease itself: a request of a member';
+COMMENT ON TYPE shardid_lease.grant_1 IS 'used by shardid_lease itself: a registry''s answer to it';
 
 -- Keeps logical replication from changing the rows, which are true in this database only.
 CREATE FUNCTION shardid_lease.keep_own_rows() RETURNS trigger
@@ -225,45 +242,37 @@ CREATE FUNCTION shardid_lease.signed(space shardid_lease.id_space, claims text) 
 RETURN concat_ws('.', claims,
     encode(sha256(convert_to(concat_ws('|', (space).secret, claims, (space).secret), 'UTF8')), 'hex'));
 
--- A number of a request, from 0 to the highest; NULL if it is anything else: nothing that a member sends makes an error.
-CREATE FUNCTION shardid_lease.number_of(request jsonb, name text, highest bigint DEFAULT 9223372036854775807) RETURNS bigint
-LANGUAGE sql IMMUTABLE
-RETURN CASE WHEN request->>name ~ '^[0-9]{1,19}$' THEN
-    CASE WHEN (request->>name)::numeric <= highest THEN (request->>name)::bigint END END;
-
 -- Why the request is refused, whoever holds the shard. If the receipt proves that the registry was set back, the id space
 -- is stopped. seen: the serial of the receipt, if it is for the requested shard or if no shard is requested.
-CREATE FUNCTION shardid_lease.check_request(request jsonb, space shardid_lease.id_space, OUT why text, OUT seen bigint)
+CREATE FUNCTION shardid_lease.check_request(request shardid_lease.request_1, space shardid_lease.id_space, OUT why text, OUT seen bigint)
 LANGUAGE plpgsql AS $body$
 DECLARE
-    asked bigint := shardid_lease.number_of(request, 'shard');
     last_shard bigint := (1::bigint << space.shard_bits) - 1;
-    other_space boolean := coalesce(request->>'registry' <> space.identity, false);
-    claims text[] := string_to_array(request->>'receipt', '.');
+    other_space boolean := coalesce(request.registry <> space.identity, false);
+    claims text[] := string_to_array(request.receipt, '.');
 BEGIN
     seen := 0;
     why := CASE
-        WHEN space.name IS NULL THEN format('id space "%s" does not exist', request->>'space')
-        WHEN num_nulls(request->>'origin', request->>'incarnation', request->>'place', request->>'host', request->>'database',
-            shardid_lease.number_of(request, 'started', 1::bigint << 60), shardid_lease.number_of(request, 'clock', 1::bigint << 50),
-            shardid_lease.number_of(request, 'port', 65535)) > 0
-            OR request->>'shard' IS NOT NULL AND asked IS NULL
-            OR request->>'tick' IS NOT NULL AND shardid_lease.number_of(request, 'tick') IS NULL THEN
+        WHEN space.name IS NULL THEN format('id space "%s" does not exist', request.space)
+        WHEN num_nulls(request.origin, request.family, request.moved_at, request.place, request.host, request.database) > 0
+            OR (request.kind IN ('join', 'renew', 'take_over', 'return') AND request.started BETWEEN 0 AND 1::bigint << 60
+                AND request.clock BETWEEN 0 AND 1::bigint << 50 AND request.port BETWEEN 0 AND 65535) IS NOT TRUE
+            OR request.shard < 0 OR request.tick < 0 THEN
             'the request is not complete, or a number in it is out of range'
-        WHEN length(request::text) > 4000 OR concat(request->>'host', request->>'database') ~ '[[:cntrl:]]' THEN
+        WHEN length(request::text) > 4000 OR concat(request.host, request.database) ~ '[[:cntrl:]]' THEN
             'the request is too long, or a name in it has control characters'
-        WHEN other_space AND NOT coalesce('true' IN (request->>'joins', request->>'takes_over'), false) THEN
+        WHEN other_space AND request.kind NOT IN ('join', 'take_over') THEN
             format('id space "%s" of this registry is another one than the one that the lease is of: run '
                 'take_over_shard() if this registry has replaced that one', space.name)
-        WHEN asked NOT BETWEEN 0 AND last_shard THEN
-            format('id space "%s" has shards from 0 to %s, not %s', space.name, last_shard, asked)
+        WHEN request.shard NOT BETWEEN 0 AND last_shard THEN
+            format('id space "%s" has shards from 0 to %s, not %s', space.name, last_shard, request.shard)
         ELSE shardid_lease.why_stopped(space) END;
     IF why IS NULL AND claims IS NOT NULL AND NOT other_space THEN
-        IF shardid_lease.signed(space, array_to_string(claims[1:4], '.')) <> request->>'receipt' THEN
+        IF shardid_lease.signed(space, array_to_string(claims[1:4], '.')) <> request.receipt THEN
             why := format('the receipt in the request is not of this registry''s id space "%s"', space.name);
             RETURN;
         END IF;
-        seen := CASE WHEN claims[1]::int = coalesce(asked, claims[1]::int) THEN claims[3]::bigint ELSE 0 END;
+        seen := CASE WHEN claims[1]::int = coalesce(request.shard, claims[1]::int) THEN claims[3]::bigint ELSE 0 END;
         -- No registry whose clock is right gives such a one; a copy whose clock is wrong must not put windows off.
         IF claims[4]::bigint > greatest(shardid_lease.now_ms(space.epoch), space.not_before) + 24 * 3600 * 1000 THEN
             why := format('the receipt in the request is of a window until %s, more than a day ahead of the registry',
@@ -279,8 +288,8 @@ BEGIN
             why := shardid_lease.why_stopped(space);
         END IF;
     END IF;
-    IF why IS NULL AND (request->>'bound_epoch', request->>'bound_shard_bits', request->>'bound_sequence_bits') <>
-            (shardid_lease.ms_of(space.epoch)::text, space.shard_bits::text, space.sequence_bits::text) THEN
+    IF why IS NULL AND (request.bound_epoch, request.bound_shard_bits, request.bound_sequence_bits) <>
+            (shardid_lease.ms_of(space.epoch), space.shard_bits, space.sequence_bits) THEN
         why := format('its ids have another layout than those of id space "%s", which has epoch => ''%s'', '
             'shard_bits => %s, sequence_bits => %s', space.name, space.epoch, space.shard_bits, space.sequence_bits);
     END IF;
@@ -465,7 +474,7 @@ BEGIN
     END IF;
     UPDATE shardid_lease.granted_shard g
     SET state = 'reserved', serial = g.serial + 1, branch = its_space.branch, comment = reserve_shard_by.comment,
-        since = clock_timestamp(), origin = NULL, lease = NULL, place = NULL, incarnation = NULL, role = NULL, host = NULL,
+        since = clock_timestamp(), origin = NULL, lease = NULL, place = NULL, family = NULL, moved_at = NULL, role = NULL, host = NULL,
         port = NULL, database = NULL, starts = NULL
     WHERE g.space = its_space.name AND g.shard = reserve_shard_by.shard;
 END
@@ -568,26 +577,25 @@ $body$;
 -- ==== The registry: functions for members. Their steps are those of contrib/lease/model/lease.pml ====
 
 -- The request comes from the generator that has, or had, the shard.
-CREATE FUNCTION shardid_lease.is_own(held shardid_lease.granted_shard, caller regrole, request jsonb) RETURNS boolean
+CREATE FUNCTION shardid_lease.is_own(held shardid_lease.granted_shard, caller regrole, origin text) RETURNS boolean
 LANGUAGE sql STABLE
-RETURN coalesce((held).origin = request->>'origin'
-    AND pg_has_role(caller, shardid_lease.role_oid((held).role), 'USAGE'), false);
+RETURN coalesce((held).origin = is_own.origin AND pg_has_role(caller, shardid_lease.role_oid((held).role), 'USAGE'), false);
 
 -- It is of the call of lease_shard() that was granted the shard.
-CREATE FUNCTION shardid_lease.is_of_lease(held shardid_lease.granted_shard, caller regrole, request jsonb) RETURNS boolean
+CREATE FUNCTION shardid_lease.is_of_lease(held shardid_lease.granted_shard, caller regrole, origin text, lease text) RETURNS boolean
 LANGUAGE sql STABLE
-RETURN shardid_lease.is_own(held, caller, request) AND (held).lease IS NOT DISTINCT FROM request->>'lease';
+RETURN shardid_lease.is_own(held, caller, origin) AND (held).lease IS NOT DISTINCT FROM is_of_lease.lease;
 
 -- The request is of the incarnation, or of its family for a page that others have not moved: then the last incarnation of
 -- the family to be granted a window has drawn from the page since, or is to.
-CREATE FUNCTION shardid_lease.is_same(incarnation text, wanted text) RETURNS boolean LANGUAGE sql IMMUTABLE
-RETURN coalesce(incarnation = wanted
-    OR split_part(wanted, '@', 2) = '0/0' AND split_part(incarnation, '@', 1) = split_part(wanted, '@', 1), false);
+CREATE FUNCTION shardid_lease.is_same(family text, moved_at pg_lsn, wanted shardid_lease.request_1) RETURNS boolean
+LANGUAGE sql IMMUTABLE
+RETURN coalesce(is_same.family = (wanted).family AND (wanted).moved_at IN (is_same.moved_at, '0/0'), false);
 
--- final: nothing is left to be released. later: the same request can be granted later.
-CREATE FUNCTION shardid_lease.refusal(request jsonb, error text, final boolean DEFAULT false, later boolean DEFAULT false)
-RETURNS jsonb LANGUAGE sql IMMUTABLE
-RETURN jsonb_build_object('origin', request->'origin', 'ok', false, 'final', final, 'later', later, 'error', error);
+CREATE FUNCTION shardid_lease.refusal(origin text, error text, is_final boolean DEFAULT false, is_later boolean DEFAULT false)
+RETURNS shardid_lease.grant_1 LANGUAGE sql STABLE
+RETURN jsonb_populate_record(NULL::shardid_lease.grant_1,
+    jsonb_build_object('origin', origin, 'error', error, 'is_final', is_final, 'is_later', is_later));
 
 CREATE FUNCTION shardid_lease.why_not(space shardid_lease.id_space, shard int, held shardid_lease.granted_shard, own boolean) RETURNS text
 LANGUAGE plpgsql AS $body$
@@ -608,7 +616,7 @@ END
 $body$;
 
 -- The lowest shard that the caller can be granted: one of its own, or a free one that no open transaction has locked.
-CREATE FUNCTION shardid_lease.free_shard(space shardid_lease.id_space, caller regrole, request jsonb) RETURNS int
+CREATE FUNCTION shardid_lease.free_shard(space shardid_lease.id_space, caller regrole, request shardid_lease.request_1) RETURNS int
 LANGUAGE plpgsql AS $body$
 DECLARE
     rows_of_space bigint := (SELECT count(*) FROM shardid_lease.granted_shard g WHERE g.space = space.name);
@@ -618,8 +626,8 @@ DECLARE
 BEGIN
     FOR found_shard IN
         SELECT g.shard FROM shardid_lease.granted_shard g
-        WHERE g.space = space.name AND shardid_lease.is_own(g, caller, request) AND g.state = 'held'
-            AND g.place = request->>'place'
+        WHERE g.space = space.name AND shardid_lease.is_own(g, caller, request.origin) AND g.state = 'held'
+            AND g.place = request.place
         ORDER BY g.shard
     LOOP
         IF shardid_lease.try_shard_lock(space.name, found_shard) THEN
@@ -637,7 +645,7 @@ BEGIN
             CONTINUE WHEN NOT shardid_lease.try_shard_lock(space.name, found_shard);
             -- The transaction that had the lock may have granted it.
             SELECT * INTO held FROM shardid_lease.granted_shard g WHERE g.space = space.name AND g.shard = found_shard;
-            IF NOT FOUND OR held.state = 'released' AND NOT shardid_lease.is_of_lease(held, caller, request) THEN
+            IF NOT FOUND OR held.state = 'released' AND NOT shardid_lease.is_of_lease(held, caller, request.origin, request.lease) THEN
                 RETURN found_shard;
             END IF;
         END LOOP;
@@ -651,7 +659,7 @@ $body$;
 --
 --   from >= until     A window begins where the last one of its shard ends, and nothing makes until smaller: so what was
 --                     once granted to an incarnation is its own for ever, however late it learns of it.
---   incarnation       (family@move) Only the incarnation that has a window gets a longer one. The family is the server
+--   incarnation       (family, moved_at) Only the incarnation that has a window gets a longer one. The family is the server
 --                     (system identifier, data directory, machine), its start, and the generator's storage; the move is
 --                     where others moved the page, 0/0 if nobody has. A copy, a restart, RESTART or setval begins another
 --                     window.
@@ -673,55 +681,55 @@ $body$;
 --   confirmation      A registry that was copied, promoted or restored grants nothing before its owner's word.
 --   clock, tick       Each is compared with the registry's clock, the tick also with not_before: a wrong clock does not
 --                     move a shard's windows further than max_ahead.
-CREATE FUNCTION shardid_lease.grant_one(caller regrole, request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $body$
+CREATE FUNCTION shardid_lease.grant_one(caller regrole, request shardid_lease.request_1) RETURNS shardid_lease.grant_1 LANGUAGE plpgsql AS $body$
 DECLARE
     space shardid_lease.id_space;
     held shardid_lease.granted_shard;
-    chosen int := shardid_lease.number_of(request, 'shard', 2147483647);
-    joins boolean := coalesce(request->>'joins' = 'true', false);
-    takes_over boolean := coalesce(request->>'takes_over' = 'true', false);
-    returns boolean := coalesce(request->>'returns' = 'true', false);
-    started bigint := shardid_lease.number_of(request, 'started');
+    chosen int := request.shard;
+    joins boolean := coalesce(request.kind = 'join', false);
+    takes_over boolean := coalesce(request.kind = 'take_over', false);
+    returns boolean := coalesce(request.kind = 'return', false);
+    started bigint := request.started;
     why text; later boolean := false; seen bigint; now_ms bigint; horizon bigint; clock bigint;
     drawn_at bigint; own boolean; stays boolean; same boolean; extends boolean := false; is_forgotten boolean; new_from bigint;
 BEGIN
-    SELECT * INTO space FROM shardid_lease.id_space s WHERE s.name = request->>'space';
+    SELECT * INTO space FROM shardid_lease.id_space s WHERE s.name = request.space;
     SELECT * INTO why, seen FROM shardid_lease.check_request(request, space);
     IF why IS NULL AND chosen IS NULL THEN
         -- An earlier transaction, whose answer was lost, may have chosen one for this origin.
-        later := NOT shardid_lease.try_shard_lock(request->>'origin', -1);
+        later := NOT shardid_lease.try_shard_lock(request.origin, -1);
         IF later THEN
             why := 'an earlier request of this generator has not ended yet';
         ELSIF returns THEN
             chosen := (SELECT min(g.shard) FROM shardid_lease.granted_shard g
-                       WHERE g.space = space.name AND shardid_lease.is_of_lease(g, caller, request));
+                       WHERE g.space = space.name AND shardid_lease.is_of_lease(g, caller, request.origin, request.lease));
             IF chosen IS NULL THEN
-                RETURN shardid_lease.refusal(request, 'nothing was granted to this generator', true);
+                RETURN shardid_lease.refusal(request.origin, 'nothing was granted to this generator', true);
             END IF;
         ELSIF NOT joins THEN
             why := 'the request is not complete';
         ELSE
             chosen := shardid_lease.free_shard(space, caller, request);
-            seen := CASE WHEN request->>'receipt' LIKE chosen || '.%' THEN seen ELSE 0 END;
+            seen := CASE WHEN request.receipt LIKE chosen || '.%' THEN seen ELSE 0 END;
             why := CASE WHEN chosen IS NULL THEN format('id space "%s" has no free shard', space.name) END;
         END IF;
     END IF;
     IF why IS NOT NULL THEN
-        RETURN shardid_lease.refusal(request, why, later => later);
+        RETURN shardid_lease.refusal(request.origin, why, is_later => later);
     END IF;
 
     -- Where other members can get the shard, too, no request waits for an open transaction.
     SELECT * INTO held FROM shardid_lease.granted_shard g WHERE g.space = space.name AND g.shard = chosen;
-    own := shardid_lease.is_own(held, caller, request);
+    own := shardid_lease.is_own(held, caller, request.origin);
     is_forgotten := seen > coalesce(held.serial, 0) AND held.branch IS DISTINCT FROM space.branch;
     IF (CASE WHEN returns THEN NOT own
             WHEN coalesce(held.state, 'released') = 'released' THEN NOT (joins OR takes_over OR is_forgotten)
             ELSE NOT own END) THEN
-        RETURN shardid_lease.refusal(request, shardid_lease.why_not(space, chosen, held, false), returns);
+        RETURN shardid_lease.refusal(request.origin, shardid_lease.why_not(space, chosen, held, false), returns);
     ELSIF NOT returns AND coalesce(held.state, 'released') = 'released' THEN
         IF NOT shardid_lease.try_shard_lock(space.name, chosen) THEN
-            RETURN shardid_lease.refusal(request,
-                format('shard %s of id space "%s" is being granted to another generator', chosen, space.name), later => true);
+            RETURN shardid_lease.refusal(request.origin,
+                format('shard %s of id space "%s" is being granted to another generator', chosen, space.name), is_later => true);
         END IF;
         INSERT INTO shardid_lease.granted_shard (space, shard, state, from_ms, until_ms, serial)
         VALUES (space.name, chosen, 'released', 0, 0, 0) ON CONFLICT DO NOTHING;
@@ -731,36 +739,36 @@ BEGIN
     SELECT * INTO space FROM shardid_lease.id_space s WHERE s.identity = space.identity;
     now_ms := shardid_lease.now_ms(space.epoch);
     horizon := greatest(now_ms, space.not_before) + space.max_ahead_ms;
-    clock := shardid_lease.number_of(request, 'clock') - shardid_lease.ms_of(space.epoch);
-    drawn_at := shardid_lease.number_of(request, 'tick') >> space.sequence_bits;
-    own := shardid_lease.is_own(held, caller, request);
-    stays := own AND held.state = 'held' AND held.place = request->>'place';
-    same := held.state = 'held' AND shardid_lease.is_same(held.incarnation, request->>'incarnation');
+    clock := request.clock - shardid_lease.ms_of(space.epoch);
+    drawn_at := request.tick >> space.sequence_bits;
+    own := shardid_lease.is_own(held, caller, request.origin);
+    stays := own AND held.state = 'held' AND held.place = request.place;
+    same := held.state = 'held' AND shardid_lease.is_same(held.family, held.moved_at, request);
     is_forgotten := seen > held.serial AND held.branch IS DISTINCT FROM space.branch;
 
     IF shardid_lease.why_stopped(space) IS NOT NULL THEN
-        RETURN shardid_lease.refusal(request, shardid_lease.why_stopped(space));
-    ELSIF takes_over AND shardid_lease.number_of(request, 'displaces') IS DISTINCT FROM held.serial THEN
-        RETURN shardid_lease.refusal(request, format('another request has changed shard %s of id space "%s" since the takeover began',
-            chosen, space.name), later => true);
+        RETURN shardid_lease.refusal(request.origin, shardid_lease.why_stopped(space));
+    ELSIF takes_over AND request.displaces IS DISTINCT FROM held.serial THEN
+        RETURN shardid_lease.refusal(request.origin, format('another request has changed shard %s of id space "%s" since the takeover began',
+            chosen, space.name), is_later => true);
     ELSIF stays AND NOT takes_over AND array_position(held.starts, started) < cardinality(held.starts) THEN
-        RETURN shardid_lease.refusal(request, format('two servers run in one place, %s, port %s: one was started at %s, '
+        RETURN shardid_lease.refusal(request.origin, format('two servers run in one place, %s, port %s: one was started at %s, '
             'and this one at %s: end one, and give it a machine-id of its own before it is started again; '
             'take_over_shard() decides which of them has the shard', held.host, held.port,
             to_timestamp(held.starts[cardinality(held.starts)] / 1e6), to_timestamp(started / 1e6)), returns);
     ELSIF returns THEN
-        IF NOT shardid_lease.is_of_lease(held, caller, request)
+        IF NOT shardid_lease.is_of_lease(held, caller, request.origin, request.lease)
                 OR held.state = 'held' AND NOT (stays OR same) THEN
-            RETURN shardid_lease.refusal(request, shardid_lease.why_not(space, chosen, held, own), true);
+            RETURN shardid_lease.refusal(request.origin, shardid_lease.why_not(space, chosen, held, own), true);
         END IF;
         UPDATE shardid_lease.granted_shard g
         SET state = 'released', serial = greatest(held.serial, seen) + 1, branch = space.branch
         WHERE g.space = space.name AND g.shard = chosen RETURNING * INTO held;
     ELSIF clock > now_ms + space.max_ahead_ms THEN
-        RETURN shardid_lease.refusal(request, format('its clock is %s ms ahead of the registry''s, and max_ahead of id '
+        RETURN shardid_lease.refusal(request.origin, format('its clock is %s ms ahead of the registry''s, and max_ahead of id '
             'space "%s" is %s ms', clock - now_ms, space.name, space.max_ahead_ms));
     ELSIF drawn_at > horizon THEN
-        RETURN shardid_lease.refusal(request, format('its generator is %s ms ahead of the registry, and max_ahead of '
+        RETURN shardid_lease.refusal(request.origin, format('its generator is %s ms ahead of the registry, and max_ahead of '
             'id space "%s" is %s ms', drawn_at - now_ms, space.name, space.max_ahead_ms));
     ELSIF own AND same AND NOT joins
             AND held.from_ms >= space.not_before THEN
@@ -769,16 +777,16 @@ BEGIN
     -- A renewal does not get a released shard, unless the registry has forgotten its grant; and a request that arrives
     -- late does not undo a release.
     ELSIF held.state = 'released' AND (takes_over OR is_forgotten
-                OR joins AND NOT shardid_lease.is_of_lease(held, caller, request))
+                OR joins AND NOT shardid_lease.is_of_lease(held, caller, request.origin, request.lease))
             OR held.state = 'held' AND own AND (takes_over OR same OR stays) THEN
         new_from := greatest(held.until_ms, clock, drawn_at, space.not_before);
         IF new_from > horizon THEN
-            RETURN shardid_lease.refusal(request, format('the windows of shard %s of id space "%s" are %s ms ahead of '
+            RETURN shardid_lease.refusal(request.origin, format('the windows of shard %s of id space "%s" are %s ms ahead of '
                 'the registry''s clock: several servers ask for it, or its server was started or its generator moved too often',
                 chosen, space.name, new_from - now_ms));
         END IF;
     ELSE
-        RETURN shardid_lease.refusal(request, shardid_lease.why_not(space, chosen, held, own));
+        RETURN shardid_lease.refusal(request.origin, shardid_lease.why_not(space, chosen, held, own));
     END IF;
 
     IF NOT returns THEN
@@ -793,38 +801,42 @@ BEGIN
                 ELSE shardid_lease.role_ref(caller) END,
             starts = CASE WHEN stays THEN (array_remove(held.starts, started) || started)[greatest(cardinality(held.starts) - 8, 1):]
                 ELSE ARRAY[started] END,
-            origin = request->>'origin', lease = request->>'lease', place = request->>'place',
-            incarnation = CASE WHEN extends THEN held.incarnation ELSE request->>'incarnation' END,
-            host = request->>'host', port = (request->>'port')::int, database = request->>'database'
+            origin = request.origin, lease = request.lease, place = request.place,
+            family = request.family, moved_at = CASE WHEN extends THEN held.moved_at ELSE request.moved_at END,
+            host = request.host, port = request.port, database = request.database
         WHERE g.space = space.name AND g.shard = chosen RETURNING * INTO held;
     END IF;
-    RETURN jsonb_build_object('origin', request->'origin', 'ok', true, 'space', held.space, 'shard', held.shard,
-        'serial', held.serial, 'lease', held.lease);
+    RETURN jsonb_populate_record(NULL::shardid_lease.grant_1, jsonb_build_object('origin', held.origin, 'lease', held.lease,
+        'space', held.space, 'shard', held.shard, 'serial', held.serial));
 END
 $body$;
 
-CREATE FUNCTION shardid_lease.grant_shards_by(caller regrole, requests jsonb) RETURNS jsonb
-LANGUAGE plpgsql STRICT AS $body$
+-- displaced: before a takeover, what receipts() has returned.
+CREATE FUNCTION shardid_lease.grant_shards_by(
+    caller regrole, requests shardid_lease.request_1[], displaced shardid_lease.grant_1[] DEFAULT NULL)
+RETURNS shardid_lease.grant_1[] LANGUAGE plpgsql AS $body$
 DECLARE
-    request jsonb;
-    answers jsonb[] := '{}';
+    request shardid_lease.request_1;
+    answers shardid_lease.grant_1[] := '{}';
 BEGIN
     PERFORM shardid_lease.check_transaction();
     -- All use one order, otherwise two members could wait for each other.
-    FOR request IN SELECT r FROM jsonb_array_elements(requests) r ORDER BY r->>'space', shardid_lease.number_of(r, 'shard') LOOP
-        answers := answers || shardid_lease.grant_one(caller, request);
+    FOR request IN SELECT r.* FROM unnest(requests) r ORDER BY r.space, r.shard LOOP
+        request.displaces := coalesce((SELECT d.serial FROM unnest(displaced) d WHERE d.origin = request.origin LIMIT 1), request.displaces);
+        answers := array_append(answers, shardid_lease.grant_one(caller, request));
     END LOOP;
-    RETURN to_jsonb(answers);
+    RETURN answers;
 END
 $body$;
 
 -- A second transaction: what the first one has changed counts once it is committed, on disk, and on the standbys that
--- commits wait for, also if that wait was canceled.
-CREATE FUNCTION shardid_lease.receipts_by(caller regrole, answers jsonb) RETURNS jsonb
-LANGUAGE plpgsql STRICT SET synchronous_commit = 'on' AS $body$
+-- commits wait for, also if that wait was canceled. With requests: the serials that these would displace.
+CREATE FUNCTION shardid_lease.receipts_by(
+    caller regrole, answers shardid_lease.grant_1[], requests shardid_lease.request_1[] DEFAULT NULL)
+RETURNS shardid_lease.grant_1[] LANGUAGE plpgsql SET synchronous_commit = 'on' AS $body$
 DECLARE
-    answer jsonb;
-    complete jsonb[] := '{}';
+    answer shardid_lease.grant_1;
+    complete shardid_lease.grant_1[];
     space shardid_lease.id_space;
     held shardid_lease.granted_shard;
 BEGIN
@@ -834,28 +846,26 @@ BEGIN
             MESSAGE = 'receipts() cannot be called in a transaction that has changed something',
             DETAIL = 'A receipt is for what is committed.', HINT = 'Call it after the commit.';
     END IF;
-    FOR answer IN SELECT a FROM jsonb_array_elements(answers) a LOOP
-        IF answer->>'ok' = 'true' THEN
-            SELECT * INTO space FROM shardid_lease.id_space s WHERE s.name = answer->>'space';
-            SELECT * INTO held FROM shardid_lease.granted_shard g
-            WHERE g.space = space.name AND g.shard = shardid_lease.number_of(answer, 'shard');
-            answer := CASE WHEN shardid_lease.is_of_lease(held, caller, answer) AND held.serial = shardid_lease.number_of(answer, 'serial') THEN
-                jsonb_build_object('origin', held.origin, 'lease', held.lease, 'ok', true, 'shard', held.shard,
-                    'incarnation', held.incarnation,
-                    'from', held.from_ms, 'until', held.until_ms, 'serial', held.serial, 'receipt', shardid_lease.signed(space,
-                        concat_ws('.', held.shard, space.branch, held.serial, held.until_ms)),
-                    'registry', space.identity, 'lease_ms', space.lease_ms, 'epoch_ms', shardid_lease.ms_of(space.epoch),
-                    'shard_bits', space.shard_bits, 'sequence_bits', space.sequence_bits)
-                ELSE shardid_lease.refusal(answer, 'the shard has changed since it was granted', later => true) END;
-        -- Before a takeover: with the serial that it displaces.
-        ELSIF answer->>'takes_over' = 'true' THEN
-            answer := answer || jsonb_build_object('displaces', coalesce((SELECT g.serial FROM shardid_lease.granted_shard g
-                WHERE g.space = answer->>'space' AND g.shard = shardid_lease.number_of(answer, 'shard')), 0));
+    complete := ARRAY(
+        SELECT jsonb_populate_record(NULL::shardid_lease.grant_1, jsonb_build_object('origin', r.origin, 'serial', coalesce(g.serial, 0)))
+        FROM unnest(requests) r LEFT JOIN shardid_lease.granted_shard g ON g.space = r.space AND g.shard = r.shard);
+    FOR answer IN SELECT a.* FROM unnest(answers) a LOOP
+        IF answer.error IS NULL THEN
+            SELECT * INTO space FROM shardid_lease.id_space s WHERE s.name = answer.space;
+            SELECT * INTO held FROM shardid_lease.granted_shard g WHERE g.space = space.name AND g.shard = answer.shard;
+            IF shardid_lease.is_of_lease(held, caller, answer.origin, answer.lease) AND held.serial = answer.serial THEN
+                answer := (held.origin, held.lease, held.space, held.shard, held.serial, held.family, held.moved_at, held.from_ms,
+                    held.until_ms, shardid_lease.signed(space, concat_ws('.', held.shard, space.branch, held.serial, held.until_ms)),
+                    space.identity, space.lease_ms, shardid_lease.ms_of(space.epoch), space.shard_bits, space.sequence_bits,
+                    NULL, NULL, NULL);
+            ELSE
+                answer := shardid_lease.refusal(answer.origin, 'the shard has changed since it was granted', is_later => true);
+            END IF;
         END IF;
-        complete := complete || answer;
+        complete := array_append(complete, answer);
     END LOOP;
     PERFORM shardid_lease.wait_until_durable();
-    RETURN to_jsonb(complete);
+    RETURN complete;
 END
 $body$;
 
@@ -1104,94 +1114,71 @@ $body$;
 CREATE FUNCTION shardid_lease.page_of(generator oid) RETURNS jsonb
 AS 'MODULE_PATHNAME', 'shardid_page_of' LANGUAGE C STRICT;
 
--- A request to join, to take over or to renew; or to return what is sealed.
-CREATE FUNCTION shardid_lease.request_of(its shardid_lease.leased_generator, page jsonb, joins boolean, takes_over boolean)
-RETURNS jsonb LANGUAGE plpgsql STABLE AS $body$
-DECLARE
-    known shardid_lease.lease_window;
-BEGIN
-    SELECT * INTO known FROM shardid_lease.lease_window w WHERE w.origin = its.origin;
-    RETURN jsonb_strip_nulls(shardid_lease.this_server(shardid_lease.sequence_oid(its.generator))
-        || page - ARRAY['family', 'moved_at', 'owner'] || jsonb_build_object('space', its.space, 'shard', its.shard,
-        'origin', its.origin, 'lease', its.lease, 'registry', its.registry, 'receipt', known.receipt,
-        'incarnation', concat(page->>'family', '@', page->>'moved_at'), 'joins', joins, 'takes_over', takes_over,
-        'returns', NOT joins AND its.state <> 'leased'));
-END
-$body$;
+-- A request of this kind; or to return what is sealed.
+CREATE FUNCTION shardid_lease.request_of(its shardid_lease.leased_generator, page jsonb, kind text)
+RETURNS shardid_lease.request_1 LANGUAGE sql STABLE
+RETURN jsonb_populate_record(NULL::shardid_lease.request_1, shardid_lease.this_server(shardid_lease.sequence_oid((its).generator))
+    || page || jsonb_build_object('space', (its).space, 'shard', (its).shard, 'origin', (its).origin, 'lease', (its).lease,
+        'registry', (its).registry, 'receipt', (SELECT w.receipt FROM shardid_lease.lease_window w WHERE w.origin = (its).origin),
+        'kind', CASE WHEN kind <> 'join' AND (its).state <> 'leased' THEN 'return' ELSE kind END));
 
-CREATE FUNCTION shardid_lease.answers_by_origin(answers text) RETURNS jsonb LANGUAGE plpgsql STABLE AS $body$
+CREATE FUNCTION shardid_lease.read_answers(answers text) RETURNS shardid_lease.grant_1[] LANGUAGE plpgsql STABLE AS $body$
 BEGIN
-    RETURN coalesce((SELECT jsonb_object_agg(a->>'origin', a) FROM jsonb_array_elements(answers::jsonb) a), '{}');
+    RETURN answers::shardid_lease.grant_1[];
 EXCEPTION WHEN data_exception OR program_limit_exceeded THEN
-    RETURN '{}';
+    RETURN NULL;
 END
 $body$;
 
 -- The registry may belong to another party: an answer is for the lease and the incarnation that asked, and its numbers
 -- are bounded, so that they are valid times.
 CREATE FUNCTION shardid_lease.check_answer(
-    request jsonb, answers jsonb, error text, is_refusal boolean,
-    OUT fault text, OUT is_answered boolean, OUT is_refused boolean, OUT is_final boolean,
-    OUT family text, OUT moved_at pg_lsn, OUT shard int, OUT from_ms bigint, OUT until_ms bigint, OUT lease_ms bigint, OUT serial bigint, OUT receipt text,
-    OUT registry text, OUT epoch timestamptz, OUT shard_bits int, OUT sequence_bits int)
+    request shardid_lease.request_1, answers shardid_lease.grant_1[], error text, is_refusal boolean,
+    OUT fault text, OUT is_answered boolean, OUT is_refused boolean, OUT answer shardid_lease.grant_1, OUT epoch timestamptz)
 LANGUAGE plpgsql STABLE AS $body$
 DECLARE
-    answer jsonb := answers->(request->>'origin');
-    returns boolean := (request->>'returns')::boolean;
-    epoch_ms bigint;
     most_ms CONSTANT bigint := 1::bigint << 47;
 BEGIN
-    is_answered := answer IS NOT NULL;
-    is_final := coalesce(answer->>'final' = 'true', false);
-    is_refused := CASE WHEN is_answered THEN answer->>'later' IS DISTINCT FROM 'true' ELSE is_refusal END;
-    IF answer->>'ok' IS DISTINCT FROM 'true' THEN
-        fault := left(CASE WHEN is_answered THEN 'The registry says: ' || coalesce(answer->>'error', 'no')
+    SELECT a.* INTO answer FROM unnest(answers) a WHERE a.origin = request.origin LIMIT 1;
+    is_answered := FOUND;
+    is_refused := CASE WHEN is_answered THEN answer.is_later IS NOT TRUE ELSE is_refusal END;
+    IF NOT is_answered OR answer.error IS NOT NULL THEN
+        fault := left(CASE WHEN is_answered THEN 'The registry says: ' || answer.error
             ELSE coalesce(btrim(regexp_replace(error, '[[:space:]]+', ' ', 'g')), 'The registry gave no answer') END, 1000);
         RETURN;
-    END IF;
-    BEGIN
-        family := split_part(answer->>'incarnation', '@', 1);
-        moved_at := nullif(split_part(answer->>'incarnation', '@', 2), '');
-        SELECT a.shard, a."from", a.until, a.lease_ms, a.serial, a.receipt, a.registry, a.shard_bits, a.sequence_bits, a.epoch_ms
-        INTO shard, from_ms, until_ms, lease_ms, serial, receipt, registry, shard_bits, sequence_bits, epoch_ms
-        FROM jsonb_to_record(answer) AS a(shard int, "from" bigint, until bigint, lease_ms bigint, serial bigint,
-            receipt text, registry text, shard_bits int, sequence_bits int, epoch_ms bigint);
-    EXCEPTION WHEN data_exception THEN
-        epoch_ms := NULL;
-    END;
-    IF (epoch_ms BETWEEN -most_ms AND most_ms AND 0 <= from_ms AND from_ms < until_ms AND until_ms <= most_ms
-            AND lease_ms BETWEEN 1 AND 6 * 3600 * 1000 AND serial BETWEEN 0 AND most_ms
-            AND shard_bits BETWEEN 0 AND 31 AND sequence_bits BETWEEN 0 AND 32 - shard_bits
-            AND shard BETWEEN 0 AND (1::bigint << shard_bits) - 1
-            AND length(registry) <= 100 AND length(receipt) <= 1000) IS NOT TRUE THEN
+    ELSIF (answer.epoch_ms BETWEEN -most_ms AND most_ms
+            AND 0 <= answer.from_ms AND answer.from_ms < answer.until_ms AND answer.until_ms <= most_ms
+            AND answer.lease_ms BETWEEN 1 AND 6 * 3600 * 1000 AND answer.serial BETWEEN 0 AND most_ms
+            AND answer.shard_bits BETWEEN 0 AND 31 AND answer.sequence_bits BETWEEN 0 AND 32 - answer.shard_bits
+            AND answer.shard BETWEEN 0 AND (1::bigint << answer.shard_bits) - 1
+            AND length(answer.registry) <= 100 AND length(answer.receipt) <= 1000) IS NOT TRUE THEN
         fault := 'The registry gave an answer that cannot be read';
         RETURN;
     END IF;
     -- Exact: a product of milliseconds would be rounded.
-    epoch := timestamptz '1970-01-01 00:00:00+00' + epoch_ms / 86400000 * interval '24 hours'
-        + epoch_ms % 86400000 * interval '1 millisecond';
+    epoch := timestamptz '1970-01-01 00:00:00+00' + answer.epoch_ms / 86400000 * interval '24 hours'
+        + answer.epoch_ms % 86400000 * interval '1 millisecond';
     fault := CASE
-        WHEN answer->>'lease' IS DISTINCT FROM request->>'lease'
-                OR NOT returns AND NOT (shardid_lease.is_same(answer->>'incarnation', request->>'incarnation') AND moved_at IS NOT NULL)
-                OR shard <> (request->>'shard')::int
-                OR NOT 'true' IN (request->>'joins', request->>'takes_over') AND registry <> request->>'registry' THEN
+        WHEN answer.lease IS DISTINCT FROM request.lease OR answer.shard <> request.shard
+                OR request.kind <> 'return' AND NOT shardid_lease.is_same(answer.family, answer.moved_at, request)
+                OR request.kind NOT IN ('join', 'take_over') AND answer.registry <> request.registry THEN
             'The registry gave the answer to another request'
-        WHEN NOT returns AND EXISTS (SELECT FROM shardid_lease.leased_generator l WHERE l.lease::text = request->>'lease'
-                AND (l.epoch, l.shard_bits, l.sequence_bits)
-                    <> (check_answer.epoch, check_answer.shard_bits, check_answer.sequence_bits)) THEN
+        WHEN request.kind <> 'return' AND EXISTS (SELECT FROM shardid_lease.leased_generator l WHERE l.lease::text = request.lease
+                AND (l.epoch, l.shard_bits, l.sequence_bits) <> (check_answer.epoch, answer.shard_bits, answer.sequence_bits)) THEN
             'The registry says: the id space has another layout than the one that was leased from' END;
 END
 $body$;
 
--- Returns what came of the job's own request, and the number of those that were granted. One comparison decides what an answer is stored for: that of the lease's
--- name. What was once granted to an incarnation is its own for ever; so an older window of the lease would do no harm,
+-- Returns what came of the job's own request, and the number of those that were granted. One comparison decides what an
+-- answer is stored for: that of the lease's name. What was once granted to an incarnation is its own for ever; so an older window of the lease would do no harm,
 -- but its receipt proves less.
 CREATE FUNCTION shardid_lease.store_answers(job jsonb, answers text, error text, is_refusal boolean) RETURNS jsonb
 LANGUAGE plpgsql AS $body$
 DECLARE
-    by_origin jsonb := shardid_lease.answers_by_origin(answers);
-    request jsonb;
+    all_answers shardid_lease.grant_1[] := shardid_lease.read_answers(answers);
+    request shardid_lease.request_1;
     checked record;
+    answer shardid_lease.grant_1;
     came jsonb;
     own jsonb;
     returns boolean;
@@ -1200,15 +1187,16 @@ DECLARE
     at timestamptz;
     granted int := 0;
 BEGIN
-    FOR request IN SELECT r FROM jsonb_array_elements(job->'requests') r LOOP
+    FOR request IN SELECT r.* FROM unnest((job->>'requests')::shardid_lease.request_1[]) r LOOP
         came := '{}';
     BEGIN
-        SELECT * INTO checked FROM shardid_lease.check_answer(request, by_origin, error, is_refusal);
+        SELECT * INTO checked FROM shardid_lease.check_answer(request, all_answers, error, is_refusal);
+        answer := checked.answer;
         came := to_jsonb(checked);
-        returns := request->>'returns';
+        returns := request.kind = 'return';
         at := clock_timestamp();
         SELECT * INTO its FROM shardid_lease.leased_generator l
-        WHERE l.origin = (request->>'origin')::uuid AND l.lease = (request->>'lease')::uuid FOR UPDATE;
+        WHERE l.origin = request.origin::uuid AND l.lease = request.lease::uuid FOR UPDATE;
         IF NOT FOUND THEN
             came := came || '{"fault": "The generator''s lease is another one now"}';
         ELSIF checked.fault IS NOT NULL THEN
@@ -1226,32 +1214,32 @@ BEGIN
             END IF;
         ELSIF returns THEN
             UPDATE shardid_lease.lease_window w
-            SET serial = checked.serial, receipt = checked.receipt, failed_at = NULL, silent_since = NULL, error = NULL
+            SET serial = answer.serial, receipt = answer.receipt, failed_at = NULL, silent_since = NULL, error = NULL
             WHERE w.origin = its.origin;
         ELSE
             INSERT INTO shardid_lease.lease_window AS w
-            VALUES (its.origin, its.lease, checked.family, checked.moved_at, checked.from_ms, checked.until_ms, checked.lease_ms,
-                checked.serial, checked.receipt, at)
+            VALUES (its.origin, its.lease, answer.family, answer.moved_at, answer.from_ms, answer.until_ms, answer.lease_ms,
+                answer.serial, answer.receipt, at)
             ON CONFLICT ON CONSTRAINT lease_window_pkey DO UPDATE SET (lease, family, moved_at, from_ms, until_ms, lease_ms,
                     serial, receipt, renewed_at, failed_at, silent_since, error)
                 = (excluded.lease, excluded.family, excluded.moved_at, excluded.from_ms, excluded.until_ms, excluded.lease_ms,
                     excluded.serial, excluded.receipt, at, NULL, NULL, NULL)
-            WHERE w.lease <> excluded.lease OR w.serial < excluded.serial OR its.registry <> checked.registry;
+            WHERE w.lease <> excluded.lease OR w.serial < excluded.serial OR its.registry <> answer.registry;
         END IF;
-        IF returns AND (checked.fault IS NULL OR checked.is_final) THEN
+        IF returns AND (checked.fault IS NULL OR answer.is_final) THEN
             UPDATE shardid_lease.leased_generator l SET state = 'released' WHERE l.origin = its.origin;
-        ELSIF checked.fault IS NULL AND (request->>'joins' = 'true' AND its.state = 'joining'
-                OR its.state = 'leased' AND its.registry <> checked.registry) THEN
+        ELSIF checked.fault IS NULL AND (request.kind = 'join' AND its.state = 'joining'
+                OR its.state = 'leased' AND its.registry <> answer.registry) THEN
             UPDATE shardid_lease.leased_generator l
-            SET state = 'leased', shard = checked.shard, registry = checked.registry, epoch = checked.epoch,
-                shard_bits = checked.shard_bits, sequence_bits = checked.sequence_bits
+            SET state = 'leased', shard = answer.shard, registry = answer.registry, epoch = checked.epoch,
+                shard_bits = answer.shard_bits, sequence_bits = answer.sequence_bits
             WHERE l.origin = its.origin;
         END IF;
     -- One generator's trouble does not keep the others' answers from being stored.
     EXCEPTION WHEN OTHERS THEN
         came := came || jsonb_build_object('fault', left('Cannot store the answer: ' || sqlerrm, 1000));
     END;
-        own := CASE WHEN request->'origin' = job->'origin' THEN came ELSE own END;
+        own := CASE WHEN request.origin = job->>'origin' THEN came ELSE own END;
         granted := granted + (came->>'fault' IS NULL)::int;
     END LOOP;
     RETURN coalesce(own, '{"fault": "The sequence is locked by a transaction", "is_answered": false}')
@@ -1295,7 +1283,7 @@ BEGIN
         = (excluded.lease, excluded.generator, excluded.server, excluded.space, excluded.shard, 'joining', NULL, NULL, NULL)
     RETURNING * INTO its;
     RETURN job || jsonb_build_object('joins', true, 'origin', its.origin, 'lease', its.lease, 'ask', its.server,
-        'requests', jsonb_build_array(shardid_lease.request_of(its, page, true, false)));
+        'requests', ARRAY[shardid_lease.request_of(its, page, 'join')]::text);
 END
 $body$;
 
@@ -1329,15 +1317,16 @@ $body$;
 -- when that is stored.
 CREATE FUNCTION shardid_lease.with_requests(job jsonb) RETURNS jsonb LANGUAGE sql
 RETURN job || jsonb_build_object('origins', jsonb_path_query_array(job->'origins', '$[100 to last]'), 'requests', coalesce((
-    SELECT jsonb_agg(shardid_lease.request_of(l, p.page, false, job->>'task' = 'take_over'))
+    SELECT array_agg(shardid_lease.request_of(l, p.page, CASE job->>'task' WHEN 'take_over' THEN 'take_over' ELSE 'renew' END))::text
     FROM jsonb_array_elements_text(jsonb_path_query_array(job->'origins', '$[0 to 99]')) o
         JOIN shardid_lease.leased_generator l ON l.origin = o::uuid CROSS JOIN LATERAL (
         SELECT CASE WHEN l.origin::text = job->>'origin' AND job ? 'page' THEN job->'page'
             ELSE shardid_lease.page_of(shardid_lease.sequence_oid(l.generator)) END AS page) p
-    WHERE p.page IS NOT NULL AND (l.origin::text = job->>'origin' OR p.page->'owner' = job->'owner')), '[]'));
+    WHERE p.page IS NOT NULL AND (l.origin::text = job->>'origin' OR p.page->'owner' = job->'owner')), '{}'));
 
 -- A renewal is for all leases of the owner with one registry, its own first; it also returns those that are sealed. All
--- else is for one generator, but for a takeover that names several. A release is stored before the registry is told. The window stays the incarnation's for ever: so a session that still
+-- else is for one generator, but for a takeover that names several. A release is stored before the registry is told. The
+-- window stays the incarnation's for ever: so a session that still
 -- uses it, or a transaction that has begun before, generates no id that another holder of the shard generates.
 CREATE FUNCTION shardid_lease.first_step(job jsonb, its shardid_lease.leased_generator) RETURNS jsonb
 LANGUAGE plpgsql AS $body$
@@ -1388,7 +1377,7 @@ BEGIN
     fault := came->>'fault';
     IF job ? 'generators' OR task = 'renew' THEN
         job := job || jsonb_build_object('granted', (job->>'granted')::int + (came->>'granted')::int);
-        RETURN CASE WHEN job->'origins' = '[]' OR answers IS NULL AND job->'requests' <> '[]' THEN job - ARRAY['requests', 'origins']
+        RETURN CASE WHEN job->'origins' = '[]' OR answers IS NULL AND job->>'requests' <> '{}' THEN job - ARRAY['requests', 'origins']
             ELSE shardid_lease.with_requests(job) END;
     END IF;
     SELECT * INTO its FROM shardid_lease.leased_generator l WHERE l.origin = (job->>'origin')::uuid;
@@ -1421,7 +1410,7 @@ BEGIN
     job := job - ARRAY['requests', 'origins'] || jsonb_build_object('granted', its.shard);
     RETURN CASE
         WHEN task <> 'release' OR fault IS NULL THEN job
-        WHEN came->>'is_final' = 'true' THEN shardid_lease.told(job, 'NOTICE', '00000',
+        WHEN came->'answer'->>'is_final' = 'true' THEN shardid_lease.told(job, 'NOTICE', '00000',
             format('generator "%s" had no shard to release', job->>'name'), format('It generates no more ids. %s.', fault), NULL)
         -- It may have been granted a shard, whose answer was lost.
         WHEN job->>'was' = 'joining' THEN shardid_lease.told(job, 'NOTICE', '00000',
@@ -1440,22 +1429,22 @@ $body$;
 CREATE FUNCTION shardid_lease.session_step(job jsonb, answers text, error text, is_refusal boolean) RETURNS jsonb
 LANGUAGE plpgsql STABLE SECURITY DEFINER AS $body$
 DECLARE
-    request jsonb := job->'requests'->0;
+    request shardid_lease.request_1 := ((job->>'requests')::shardid_lease.request_1[])[1];
     at timestamptz := clock_timestamp();
     checked record;
 BEGIN
-    IF request IS NULL THEN
+    IF NOT job ? 'requests' THEN
         RETURN (SELECT job || jsonb_build_object('ask', l.server,
-                'requests', jsonb_build_array(shardid_lease.request_of(l, job->'page', false, false)))
+                'requests', ARRAY[shardid_lease.request_of(l, job->'page', 'renew')]::text)
             FROM shardid_lease.leased_generator l
             WHERE l.origin = (job->>'origin')::uuid AND l.lease = (job->>'lease')::uuid AND l.state = 'leased');
     END IF;
-    SELECT * INTO checked FROM shardid_lease.check_answer(request, shardid_lease.answers_by_origin(answers), error, is_refusal);
+    SELECT * INTO checked FROM shardid_lease.check_answer(request, shardid_lease.read_answers(answers), error, is_refusal);
     IF checked.fault IS NOT NULL THEN
         RETURN jsonb_build_object('failed_at', at, 'is_refused', checked.is_refused, 'error', checked.fault,
             'silent_since', CASE WHEN NOT checked.is_answered THEN coalesce((job->>'silent_since')::timestamptz, at) END);
     END IF;
-    RETURN to_jsonb(checked) || jsonb_build_object('renewed_at', at, 'window_lease', request->'lease');
+    RETURN to_jsonb(checked.answer) || jsonb_build_object('renewed_at', at, 'window_lease', request.lease);
 END
 $body$;
 

@@ -89,20 +89,16 @@ my %boundaries = (
 	name => [ 'registry', 'nowhere', '', ' ', "'", '%s%n', 'dbname=postgres', 'x' x 63, "\x{e4}\x{1f418}" ],
 	oid => [qw(0 1 10 1259 4294967295)],
 	pg_lsn => [qw(0/1 0/0 FFFFFFFF/FFFFFFFF 0/FFFFFFFF 1/0)],
-	jsonb => [
-		'[{"space": "00001ARYZ6S41", "origin": "o", "place": "p", "incarnation": "i", '
-		  . '"clock": 1700000000000, "joins": true, "host": "h", "port": 1, "database": "d"}]',
-		'{"space": "00001ARYZ6S41", "origin": "o", "place": "p", "incarnation": "i", "shard": 0, "tick": 1, '
-		  . '"clock": 1700000000000, "joins": true, "host": "h", "port": 1, "database": "d"}',
-		'null', 'true', '1', '"a"', '{}', '[]', '[null]', '[[]]', '[{}]', '[1, "a", {}]', '{"space": {}}',
-		'[{"space": "00001ARYZ6S41", "origin": "o", "place": "p", "incarnation": "i"}]',
-		'[{"space": "00001ARYZ6S41", "shard": "x"}]',
-		'[{"space": "00001ARYZ6S41", "shard": 2147483648}]',
-		'[{"space": "00001ARYZ6S41", "shard": 7, "origin": "o", "place": "p", "incarnation": "i", "clock": 9223372036854775807, "tick": -1}]',
-		'[{"space": "00001ARYZ6S41", "shard": 8, "origin": "o", "place": "p", "incarnation": "i", "clock": -9223372036854775808, "tick": 9223372036854775807}]',
-		'{"space": "00001ARYZ6S41", "shard": 0, "tick": "x"}',
-		'{"space": "00001ARYZ6S41", "shard": 0, "tick": 9223372036854775807, "origin": "o", "place": "p", "incarnation": "i"}',
-		'{"space": "00001ARYZ6S41", "shard": 0, "tick": -9223372036854775808, "origin": "o", "place": "p", "incarnation": "i"}'
+	jsonb => [ 'null', 'true', '1', '"a"', '{}', '[]', '[null]', '[[]]', '[{}]', '[1, "a", {}]' ],
+	'shardid_lease.request_1[]' => [
+		map({ qq({"($_)"}) } 'join,00001ARYZ6S41,,o,,,,,p,f,0/0,,,,,1,1700000000000,h,1,d', 'join,00001ARYZ6S41,0,o,,,,,p,f,0/0,1,,,,1,1700000000000,h,1,d',
+			'take_over,00001ARYZ6S41,7,o,,,,-1,p,f,0/0,-1,,,,1,9223372036854775807,h,1,d', 'renew,00001ARYZ6S41,2147483647,o,,,x,,p,f,0/0,9223372036854775807,,,,1,1,h,1,d',
+			'return,00001ARYZ6S41,,o,,,,,p,f,FFFFFFFF/FFFFFFFF,,1,1,1,-9223372036854775808,-9223372036854775808,h,-1,d', ',' x 19),
+		'{}', '{NULL}', '{{NULL}}'
+	],
+	'shardid_lease.grant_1[]' => [
+		map({ qq({"($_)"}) } 'o,,00001ARYZ6S41,0,1,,,,,,,,,,,,,', 'o,,none,-1,9223372036854775807,,,,,,,,,,,,t,f', 'o,,,,,,,,,,,,,,,no,,', ',' x 17),
+		'{}', '{NULL}', '{{NULL}}'
 	],
 	interval => [
 		'1 day', '0', '1 us', '-1 us', '178000000 years', '-178000000 years', '2147483647 months',

@@ -27,7 +27,7 @@ LEFT JOIN LATERAL (
 WHERE d.deptype = 'e' AND d.refobjid IN (SELECT oid FROM pg_extension WHERE extname IN ('shardid', 'shardid_admin', 'shardid_lease'))
 GROUP BY p.oid
 SQL
-my @catalogue = map { s/'::(?:regclass|timestamp with time zone|interval|text)/'/gr =~ s/\bNULL::(?:timestamp with time zone|\w+)/NULL/gr =~ s/timestamp with time zone/timestamptz/gr =~ s/\binteger\b/int/gr }
+my @catalogue = map { s/'::(?:regclass|timestamp with time zone|interval|text)/'/gr =~ s/\bNULL::(?:timestamp with time zone|[\w.]+(?:\[\])?)/NULL/gr =~ s/timestamp with time zone/timestamptz/gr =~ s/\binteger\b/int/gr }
   split /\n/, query($signatures);
 # Without those for the planner and for the extensions' own use.
 my @support = sort map { /\.(\w+)\(internal\)/ } @catalogue;

@@ -45,10 +45,15 @@ CREATE FUNCTION request(who text, more jsonb DEFAULT '{}') RETURNS jsonb LANGUAG
             coalesce(more->'shard', a.answer->'shard'))) || more
     FROM (SELECT) one LEFT JOIN answer a ON a.who = request.who
 $$;
+-- What is not "joins", "takes_over" or "returns" renews. An incarnation is a family, and where others moved the page.
+CREATE FUNCTION typed(r jsonb) RETURNS shardid_lease.request_1 LANGUAGE sql RETURN
+    jsonb_populate_record(NULL::shardid_lease.request_1, r || jsonb_build_object('family', split_part(r->>'incarnation', '@', 1),
+        'moved_at', coalesce(nullif(split_part(r->>'incarnation', '@', 2), ''), '0/1'), 'kind',
+        CASE 'true' WHEN r->>'joins' THEN 'join' WHEN r->>'takes_over' THEN 'take_over' WHEN r->>'returns' THEN 'return' ELSE 'renew' END));
 -- The receipt as receipts() gives it, which this is too early for: before the commit.
 CREATE FUNCTION noted(who text, answer jsonb) RETURNS text LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
-    IF (answer->>'ok')::boolean THEN
+    IF answer->>'error' IS NULL THEN
         answer := answer || (SELECT jsonb_build_object('until', g.until_ms, 'registry', s.identity, 'receipt',
                 shardid_lease.signed(s, concat_ws('.', g.shard, s.branch, g.serial, g.until_ms)))
             FROM shardid_lease.granted_shard g JOIN shardid_lease.id_space s ON s.name = g.space
@@ -56,12 +61,12 @@ BEGIN
         INSERT INTO answer AS a VALUES (who, answer) ON CONFLICT ON CONSTRAINT answer_pkey DO UPDATE SET answer = a.answer || excluded.answer;
         RETURN format('ok: shard %s, serial %s', answer->>'shard', answer->>'serial');
     END IF;
-    RETURN CASE WHEN (answer->>'final')::boolean THEN 'final: ' ELSE '' END || plain(answer->>'error');
+    RETURN CASE WHEN (answer->>'is_final')::boolean THEN 'final: ' ELSE '' END || plain(answer->>'error');
 END
 $$;
 CREATE FUNCTION ask(who text, more jsonb DEFAULT '{}') RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
-    RETURN noted(who, shardid_lease.grant_shards(jsonb_build_array(request(who, more)))->0);
+    RETURN noted(who, to_jsonb((shardid_lease.grant_shards(ARRAY[typed(request(who, more))]))[1]));
 END
 $$;
 CREATE FUNCTION give_back(who text, more jsonb DEFAULT '{}') RETURNS text LANGUAGE plpgsql AS $$
@@ -124,11 +129,10 @@ SELECT ask('a', '{"host": "h\nLOG:  it"}');
 SELECT ask('a', '{"registry": "another"}');
 SELECT ask('a', '{"shard": 8192, "joins": true}'), ask('a', '{"shard": -1, "joins": true}');
 SELECT ask('a', '{"bound_epoch": 1, "bound_shard_bits": 13, "bound_sequence_bits": 10}');
-SELECT shardid_lease.grant_shards('[]');
-SELECT try(format('SELECT shardid_lease.grant_shards(%L)', request))
-FROM unnest(ARRAY['{}', '1', '[1]', '[null]', '[{"shard": "x"}]', '[{"space": "shop", "shard": 99999999999}]', '"a"', '[[]]']) request;
-SELECT try(format('SELECT shardid_lease.receipts(%L)', request))
-FROM unnest(ARRAY['[]', '{}', '1', '[{"ok": true}]', '[{"ok": true, "space": "shop", "shard": "x"}]']) request;
+SELECT shardid_lease.grant_shards('{}'), shardid_lease.grant_shards(NULL);
+SELECT error FROM unnest(shardid_lease.grant_shards('{NULL}'));
+SELECT try(format('SELECT shardid_lease.%s(%L)', name, argument))
+FROM unnest(ARRAY['grant_shards', 'receipts']) name, unnest(ARRAY['1', '{1}', '{"(1)"}']) argument;
 SELECT give_back('a'), give_back('a', '{"shard": 3}');
 SELECT count(*) FROM shardid_lease.granted_shard;
 
@@ -139,16 +143,17 @@ SELECT from_ms, until_ms FROM shardid_lease.granted_shard WHERE shard = 0 \gset
 SELECT ask('a'), ask('a');
 SELECT from_ms = :from_ms, until_ms >= :until_ms, serial, state, host, port, database FROM shardid_lease.granted_shard;
 -- The window comes after the commit: by another call, in a transaction that has changed nothing.
-SELECT jsonb_build_array(answer) AS of_a FROM answer WHERE who = 'a' \gset
-SELECT complete - ARRAY['from', 'until', 'receipt', 'registry'] FROM jsonb_array_elements(shardid_lease.receipts(:'of_a')) complete;
-SELECT complete->'receipt' = answer->'receipt', complete->'until' = to_jsonb(until_ms), complete->'from' = to_jsonb(from_ms)
-FROM jsonb_array_elements(shardid_lease.receipts(:'of_a')) complete, answer, shardid_lease.granted_shard WHERE who = 'a';
+SELECT ARRAY[jsonb_populate_record(NULL::shardid_lease.grant_1, answer)] AS of_a FROM answer WHERE who = 'a' \gset
+SELECT jsonb_strip_nulls(to_jsonb(c)) - ARRAY['from_ms', 'until_ms', 'receipt', 'registry'] FROM unnest(shardid_lease.receipts(:'of_a')) c;
+SELECT c.receipt = answer->>'receipt', c.until_ms = g.until_ms, c.from_ms = g.from_ms
+FROM unnest(shardid_lease.receipts(:'of_a')) c, answer, shardid_lease.granted_shard g WHERE who = 'a';
 BEGIN;
 SELECT ask('a');
 SELECT try(format('SELECT shardid_lease.receipts(%L)', :'of_a'));
 ROLLBACK;
-SELECT complete FROM jsonb_array_elements(shardid_lease.receipts(jsonb_build_array('{"origin": "a", "ok": false, "error": "no"}'::jsonb,
-    jsonb_set(:'of_a'::jsonb->0, '{serial}', '99'), jsonb_set(:'of_a'::jsonb->0, '{origin}', '"b"')))) complete;
+SELECT c.origin, c.error, c.is_later FROM unnest(shardid_lease.receipts(ARRAY(
+    SELECT jsonb_populate_record(g, change) FROM unnest(:'of_a'::shardid_lease.grant_1[]) g,
+        unnest(ARRAY['{"error": "no"}', '{"serial": 99}', '{"origin": "b"}', '{"shard": null}', '{"space": "none"}']::jsonb[]) change))) c;
 -- A member that joins again, or restarts in its place, begins after its old window. That is ahead of the clock, so each
 -- window there, and each renewal, is a small step longer, and not a lease of 600 s.
 SELECT until_ms FROM shardid_lease.granted_shard WHERE shard = 0 \gset
@@ -165,7 +170,7 @@ SELECT ask('a', '{"incarnation": "a 2"}');
 SELECT ask('a', '{"incarnation": "a 4", "takes_over": true}');
 -- A late takeover displaces nobody.
 SELECT ask('a', '{"incarnation": "a 5", "place": "copy", "takes_over": true, "displaces": 7}'), ask('a', '{"incarnation": "a 5", "takes_over": true, "displaces": null}');
-SELECT displaces FROM jsonb_to_recordset(shardid_lease.receipts('[{"takes_over": true, "space": "shop", "shard": 0}, {"takes_over": true, "space": "shop", "shard": 99}]')) r(displaces int);
+SELECT serial FROM unnest(shardid_lease.receipts(NULL, ARRAY[typed('{"space": "shop", "shard": 0}'), typed('{"space": "shop", "shard": 99}')]));
 SELECT ask('b', '{"shard": 0, "joins": true}'), ask('b', '{"shard": 0, "takes_over": true}'), ask('b', '{"shard": 0}');
 SELECT ask('b', '{"joins": true}'), ask('b', '{"joins": true, "shard": null, "place": "copy"}'), ask('c', '{"joins": true, "shard": 7}');
 -- A member that received no answer and asks again, without a shard, gets the same shard.
@@ -197,9 +202,9 @@ SELECT starts FROM shardid_lease.granted_shard WHERE shard = 60;
 SELECT ask('p', '{"joins": true, "shard": 61, "incarnation": "p@0/0"}'), ask('p', '{"incarnation": "p@0/5"}');
 SELECT from_ms FROM shardid_lease.granted_shard WHERE shard = 61 \gset
 SELECT ask('p', '{"incarnation": "p@0/0"}'), ask('p', '{"incarnation": "p@0/5"}'), ask('p', '{"incarnation": "p@0/0"}');
-SELECT incarnation, from_ms = :from_ms FROM shardid_lease.granted_shard WHERE shard = 61;
+SELECT family, moved_at, from_ms = :from_ms FROM shardid_lease.granted_shard WHERE shard = 61;
 SELECT ask('p', '{"incarnation": "p@0/4"}'), ask('p', '{"incarnation": "other@0/0"}');
-SELECT incarnation, from_ms > :from_ms FROM shardid_lease.granted_shard WHERE shard = 61;
+SELECT family, moved_at, from_ms > :from_ms FROM shardid_lease.granted_shard WHERE shard = 61;
 
 -- Released by its own generator, in its place or by its incarnation. The window is kept: the next one begins after it.
 SELECT give_back('x', '{"shard": 7}'), give_back('b', '{"shard": 7}');
@@ -255,12 +260,12 @@ SELECT ask('g', '{"shard": 10, "joins": true}');
 SELECT shardid_lease.evict_shard('shop', 10);
 UPDATE shardid_lease.granted_shard SET until_ms = 1000 WHERE shard = 10;
 SELECT shardid_lease.reserve_shard('shop', 10);
-SELECT origin, place, incarnation, role, host, serial FROM shardid_lease.granted_shard WHERE shard = 10;
+SELECT origin, place, family, moved_at, role, host, serial FROM shardid_lease.granted_shard WHERE shard = 10;
 
 -- Only with READ COMMITTED. No setting of the caller's transaction is changed.
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT try(format('SELECT shardid_lease.%s', call))
-FROM unnest(ARRAY[$$grant_shards('[]')$$, $$receipts('[]')$$, $$create_id_space('s')$$, $$drop_id_space('shop')$$, $$evict_shard('shop', 1)$$,
+FROM unnest(ARRAY[$$grant_shards('{}')$$, $$receipts('{}')$$, $$create_id_space('s')$$, $$drop_id_space('shop')$$, $$evict_shard('shop', 1)$$,
     $$reserve_shard('shop', 1)$$, $$unreserve_shard('shop', 1)$$, 'registry_was_restored()', 'registry_was_moved()']) call;
 ROLLBACK;
 
@@ -362,7 +367,7 @@ SET ROLE regress_shardid_app;
 SELECT name, owner IS NOT NULL, was_set_back, timeline FROM shardid_lease.id_space JOIN shardid_lease.registry_confirmation USING (identity);
 SELECT try('SELECT ' || columns || ' FROM shardid_lease.id_space') FROM unnest(ARRAY['secret', 'branch', '*']) columns;
 SELECT count(*) FROM shardid_lease.id_space_shards;
-SELECT try($$SELECT shardid_lease.grant_shards('[]')$$);
+SELECT try($$SELECT shardid_lease.grant_shards('{}')$$);
 RESET ROLE;
 GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards, shardid_lease.receipts TO regress_shardid_member, regress_shardid_other;
 GRANT EXECUTE ON FUNCTION shardid_lease.create_id_space, shardid_lease.drop_id_space, shardid_lease.evict_shard, shardid_lease.reserve_shard,
@@ -428,36 +433,33 @@ SELECT not_before, ask('l', '{"space": "late", "joins": true}') FROM shardid_lea
 -- Whatever a member sends is an answer of its own: it costs the others of the batch nothing, nor any later request.
 SELECT shardid_lease.create_id_space('odd');
 SELECT ask('good', '{"space": "odd", "joins": true}');
-SELECT count(*), sum(good)
-FROM unnest(ARRAY['space', 'shard', 'origin', 'lease', 'incarnation', 'place', 'started', 'tick', 'clock', 'receipt', 'registry', 'joins',
-        'takes_over', 'returns', 'host', 'port', 'database', 'bound_epoch']) key,
-    unnest(ARRAY['null', '"x"', '""', 'true', '[]', '{}', '-1', '0', '0.5', '1.0', '1e400', '65535', '65536', '2147483647', '2147483648',
-        '9223372036854775807', '9223372036854775808', '-9223372036854775808', '"9223372036854775807"', '"1e5"', '" 1"']::jsonb[]) value,
-    unnest(ARRAY['{"joins": true}', '{"joins": true, "shard": 4}', '{"shard": 4, "takes_over": true}', '{"shard": 4}', '{"shard": 4, "returns": true}']::jsonb[]) kind,
-    LATERAL (SELECT shardid_lease.grant_shards(jsonb_build_array(
-        request('odd', '{"space": "odd"}' || kind || jsonb_build_object(key, value)), request('good', '{"space": "odd"}'))) AS a) answers,
-    LATERAL (SELECT count(*) AS good FROM jsonb_array_elements(a) e WHERE e->>'origin' = 'good' AND e->>'ok' = 'true') e;
+CREATE TABLE odd AS
+SELECT jsonb_build_object(key, value) AS value
+FROM unnest(ARRAY['shard', 'port', 'bound_shard_bits', 'tick', 'started', 'clock', 'bound_epoch', 'displaces', 'serial', 'from_ms', 'until_ms',
+        'lease_ms', 'epoch_ms', 'sequence_bits']) WITH ORDINALITY k(key, number),
+    unnest(ARRAY['null', '-1', '0', '65535', '65536', '2147483647', '-2147483648', '9223372036854775807', '-9223372036854775808']::jsonb[]) value
+WHERE key NOT IN ('shard', 'port', 'bound_shard_bits', 'sequence_bits') OR value = 'null' OR value::text::numeric BETWEEN -2147483648 AND 2147483647
+UNION ALL SELECT jsonb_build_object(key, value)
+FROM unnest(ARRAY['space', 'origin', 'lease', 'incarnation', 'family', 'moved_at', 'place', 'receipt', 'registry', 'joins', 'takes_over', 'returns',
+    'host', 'database', 'error', 'is_final', 'is_later']) key, unnest(ARRAY['null', '"0/7"', 'true']::jsonb[]) value
+WHERE key NOT IN ('moved_at', 'is_final', 'is_later') OR value = 'null' OR key = 'moved_at' AND value = '"0/7"';
+SELECT count(*), count(*) FILTER (WHERE e.error IS NULL)
+FROM odd, unnest(ARRAY['{"joins": true}', '{"joins": true, "shard": 4}', '{"shard": 4, "takes_over": true}', '{"shard": 4}', '{"shard": 4, "returns": true}']::jsonb[]) kind,
+    LATERAL unnest(shardid_lease.grant_shards(ARRAY[typed(request('odd', '{"space": "odd"}' || kind || value)), typed(request('good', '{"space": "odd"}'))])) e
+WHERE e.origin = 'good';
 SELECT ask('last', '{"space": "odd", "joins": true}') ~ '^ok', ask('good', '{"space": "odd"}') ~ '^ok';
 SELECT count(*) > 3, max(until) < now() + interval '7 min' FROM shardid_lease.id_space_shards WHERE space = 'odd';
-SELECT count(*), count(r->>'receipt') FROM unnest(ARRAY['"x"', 'true', '-1', '0.5', '1e400', '9223372036854775808']::jsonb[]) value,
-    unnest(ARRAY['ok', 'space', 'shard', 'serial']) key,
-    LATERAL jsonb_array_elements(shardid_lease.receipts(jsonb_build_array(jsonb_build_object('ok', true, 'space', 'odd', 'shard', 0, 'serial', 1) || jsonb_build_object(key, value)))) r;
+SELECT count(*), count(r.receipt)
+FROM odd, unnest(shardid_lease.receipts(ARRAY[jsonb_populate_record(NULL::shardid_lease.grant_1, '{"space": "odd", "shard": 0, "serial": 1}' || value)])) r;
 
 -- Nor does what a registry answers: a member finds a fault in it, or takes what is a valid time and shard.
-CREATE TABLE lie AS
-SELECT jsonb_build_object(key, value) AS wrong
-FROM unnest(ARRAY['ok', 'origin', 'lease', 'incarnation', 'shard', 'from', 'until', 'lease_ms', 'serial', 'receipt', 'registry', 'shard_bits',
-        'sequence_bits', 'epoch_ms', 'error', 'final', 'later']) key,
-    unnest(ARRAY['null', '"x"', '""', 'true', '[]', '{}', '-1', '0', '0.5', '1e400', '2147483648', '-2147483648', '9223372036854775807',
-        '9223372036854775808', '-9223372036854775808', '" 1"']::jsonb[]) value;
 SELECT count(*), count(*) FILTER (WHERE (c).fault IS NULL),
-    bool_and((c).from_ms >= 0 AND (c).until_ms > (c).from_ms AND (c).until_ms <= 1::bigint << 47) FILTER (WHERE (c).fault IS NULL)
-FROM lie, LATERAL (SELECT shardid_lease.check_answer(asked || '{"joins": true, "takes_over": false, "returns": false}',
-        shardid_lease.answers_by_origin(jsonb_build_array(asked || granted || wrong)::text), NULL, false) AS c
-    FROM (SELECT '{"origin": "o", "lease": "l", "incarnation": "i@0/0", "shard": 1}'::jsonb AS asked, '{"ok": true, "from": 1, "until": 60001,
+    bool_and((c).answer.from_ms >= 0 AND (c).answer.until_ms > (c).answer.from_ms AND (c).answer.until_ms <= 1::bigint << 47) FILTER (WHERE (c).fault IS NULL)
+FROM odd, LATERAL (SELECT shardid_lease.check_answer(typed(asked || '{"joins": true}'), ARRAY[jsonb_populate_record(NULL::shardid_lease.grant_1,
+        asked || granted || value)], NULL, false) AS c
+    FROM (SELECT '{"origin": "o", "lease": "l", "incarnation": "i@0/0", "shard": 1}'::jsonb AS asked, '{"family": "i", "moved_at": "0/5", "from_ms": 1, "until_ms": 60001,
         "lease_ms": 60000, "serial": 1, "receipt": "r", "registry": "here", "shard_bits": 13, "sequence_bits": 10, "epoch_ms": 0}'::jsonb AS granted) a) a;
-SELECT count(*) FROM unnest(ARRAY['', 'x', '1', '{}', '[1]', '[[]]', '[{}]', '[null]', '["\u0000"]', repeat('[', 1000000)]) said
-WHERE shardid_lease.answers_by_origin(said) = '{}';
+SELECT count(*) FROM unnest(ARRAY['', 'x', '1', '{1}', '{{}', '{"()"}', '[]', repeat('{', 1000000)]) said WHERE shardid_lease.read_answers(said) IS NULL;
 
 -- All shards taken.
 SELECT shardid_lease.create_id_space('one', shard_bits => 0);
@@ -465,6 +467,7 @@ SELECT ask(who, '{"space": "one", "joins": true}') FROM unnest(ARRAY['o1', 'o2']
 SELECT shardid_lease.create_id_space('wide', shard_bits => 31, sequence_bits => 0);
 SELECT ask('w', '{"space": "wide", "joins": true, "shard": 2147483647}');
 
+DROP FUNCTION typed;
 -- Who drops the extension drops what was granted: only CASCADE does so.
 SELECT try('DROP EXTENSION shardid_lease');
 
@@ -472,7 +475,7 @@ SELECT try('DROP EXTENSION shardid_lease');
 SET client_min_messages = warning;
 DROP EXTENSION shardid_lease CASCADE;
 DROP EXTENSION dblink CASCADE;
-DROP TABLE answer, confirmed, lie;
+DROP TABLE answer, confirmed, odd;
 DROP FUNCTION ask, confirmed_as, give_back, noted, request, displaced, clock_ms, tick_at, try, try_it, plain;
 DROP OWNED BY regress_shardid_owner, regress_shardid_member, regress_shardid_other, regress_shardid_app, regress_shardid_found;
 DROP ROLE regress_shardid_owner, regress_shardid_member, regress_shardid_other, regress_shardid_app, regress_shardid_found;

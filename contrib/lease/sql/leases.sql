@@ -303,7 +303,7 @@ SET ROLE regress_shardid_member;
 CREATE SEQUENCE of_member;
 SELECT try($$SELECT shardid_lease.lease_shard('shop', 'here', generator => 'of_member')$$);
 RESET ROLE;
-GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards(jsonb), shardid_lease.receipts(jsonb)
+GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards, shardid_lease.receipts
     TO regress_shardid_member, regress_shardid_other;
 SET ROLE regress_shardid_member;
 SELECT shardid_lease.lease_shard('shop', 'here', generator => 'of_member', shard => 100);

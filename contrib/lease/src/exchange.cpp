@@ -20,13 +20,13 @@ namespace {
 
 constexpr int64 look_again_ms = 100;
 
-// What the registry is asked, one statement after the other: each returns one value, which is the
-// parameter of the next one. The first two are a transaction of their own: only what is committed
-// is granted. Before a takeover, the first one adds what that displaces.
+// What the registry is asked, one statement after the other: each returns one value, which is $1 of
+// the next one; $2 are the requests. The first two are a transaction of their own: only what is
+// committed is granted. Before a takeover, the first one returns what that displaces.
 constexpr const char *const statements[] = {
-    "SELECT shardid_lease.receipts($1::pg_catalog.jsonb)",
-    "SELECT shardid_lease.grant_shards($1::pg_catalog.jsonb)",
-    "SELECT shardid_lease.receipts($1::pg_catalog.jsonb)"};
+    "SELECT shardid_lease.receipts($1::shardid_lease.grant_1[], $2::shardid_lease.request_1[])",
+    "SELECT shardid_lease.grant_shards($2::shardid_lease.request_1[], $1::shardid_lease.grant_1[])",
+    "SELECT shardid_lease.receipts($1::shardid_lease.grant_1[])"};
 
 // What is under way.
 PGconn *connection = nullptr;
@@ -35,7 +35,7 @@ instr_time started;
 int64 longest_ms;
 bool is_worker;
 
-const char *value;  // that the next statement has as its parameter
+const char *values[2];  // that the next statement has as its parameters
 
 // Why there is no answer; null: there is one.
 const char *fault;
@@ -121,7 +121,8 @@ bool connect(Datum address) {
 }
 
 bool send(const char *statement) {
-    if (PQsendQueryParams(connection, statement, 1, nullptr, &value, nullptr, nullptr, 0) == 0)
+    if (PQsendQueryParams(connection, statement, strstr(statement, "$2") == nullptr ? 1 : 2,
+                          nullptr, values, nullptr, nullptr, 0) == 0)
         return fail_by_libpq();
     int unsent;
     while ((unsent = PQflush(connection)) == 1)
@@ -159,7 +160,7 @@ constexpr const char *class_of_missing_or_forbidden = "42";
 bool take_value() {
     if (PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) == 1 &&
         PQnfields(result) == 1 && PQgetisnull(result, 0, 0) == 0) {
-        value = pstrdup(PQgetvalue(result, 0, 0));
+        values[0] = pstrdup(PQgetvalue(result, 0, 0));
         return true;
     }
     const char *primary = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
@@ -200,7 +201,8 @@ Reply exchange(Datum address, const char *requests, bool takes_over, int64 wait_
     Assert(connection == nullptr && result == nullptr);
     INSTR_TIME_SET_CURRENT(started);
     longest_ms = Min(wait_ms, registry_timeout_ms);
-    value = requests;
+    values[0] = nullptr;
+    values[1] = requests;
     fault = nullptr;
     has_failed = is_for_good = false;
     ReserveExternalFD();
@@ -210,7 +212,7 @@ Reply exchange(Datum address, const char *requests, bool takes_over, int64 wait_
     disconnect();
     PG_END_TRY();
     if (fault == nullptr)
-        return {value, nullptr, false};
+        return {values[0], nullptr, false};
     return {
         nullptr,
         psprintf(has_failed ? "The registry says: %s" : "Could not reach the registry: %s", fault),

@@ -14,8 +14,8 @@ extern "C" {
 
 namespace shardid {
 
-// What the registry has answered, a JSON array; or null, and why it has not, which begins by naming
-// the source of the error, this server or the registry.
+// What the registry has answered, an array of grant_1; or null, and why it has not, which begins by
+// naming the source of the error, this server or the registry.
 struct Reply {
     const char *answers;
     const char *error;
@@ -80,8 +80,8 @@ Datum end_object(StringInfo json);
 void begin_page(StringInfo json, const Digest &family, XLogRecPtr moved_at, uint64 tick);
 void begin_job(StringInfo json, const char *task, Oid generator);
 
-// Has the registry work on the requests, a JSON array; and asks, after its commit, what is granted:
-// only that counts. Before a takeover, asks first what that displaces. Waits at most for
+// Has the registry work on the requests, an array of request_1; and asks, after its commit, what is
+// granted: only that counts. Before a takeover, asks first what that displaces. Waits at most for
 // shardid_lease.registry_timeout; ends the process if somebody wants to drop the database.
 // REQUIRED: in the worker, outside of transactions.
 Reply ask_registry(Datum address, const char *requests, bool takes_over);

@@ -113,7 +113,7 @@ bool run() {
         return false;
     while (const char *requests = field(job, "requests")) {
         Reply reply{};
-        if (strcmp(requests, "[]") != 0)
+        if (strcmp(requests, "{}") != 0)
             reply = ask_registry(registry, requests, has(job, "task", "take_over"));
         do_step(&reply);
     }

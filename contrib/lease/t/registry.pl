@@ -10,9 +10,10 @@ on_registry(<<'SQL');
 CREATE ROLE other LOGIN;
 GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards, shardid_lease.receipts TO other;
 SELECT shardid_lease.create_id_space('ids'), shardid_lease.create_id_space('dropped');
-CREATE FUNCTION request(origin text, shard int, joins boolean) RETURNS jsonb LANGUAGE sql AS $$
-	SELECT jsonb_build_array(jsonb_build_object('space', 'ids', 'origin', request.origin, 'incarnation', 'i', 'place', 'p', 'started', 1,
-		'shard', shard, 'joins', joins, 'host', 'h', 'port', 1, 'database', 'd', 'clock', floor(extract(epoch FROM clock_timestamp()) * 1000)))
+CREATE FUNCTION request(origin text, shard int, kind text) RETURNS shardid_lease.request_1[] LANGUAGE sql AS $$
+	SELECT ARRAY[jsonb_populate_record(NULL::shardid_lease.request_1, jsonb_build_object('space', 'ids', 'origin', request.origin, 'family', 'i',
+		'moved_at', '0/0', 'place', 'p', 'started', 1, 'shard', shard, 'kind', kind, 'host', 'h', 'port', 1, 'database', 'd',
+		'clock', floor(extract(epoch FROM clock_timestamp()) * 1000)))]
 $$;
 SQL
 
@@ -21,12 +22,12 @@ SQL
 # The answers that a role is given in a transaction, which ends so; and what else is printed.
 sub answers_in
 {
-	my ($role, $origin, $shard, $joins, $end) = @_;
+	my ($role, $origin, $shard, $kind, $end) = @_;
 	my (undef, $said, $error) = $registry->psql('postgres', <<SQL, on_error_stop => 0);
 \\set VERBOSITY verbose
 SET ROLE $role;
 BEGIN;
-SELECT shardid_lease.grant_shards(request('$origin', $shard, $joins)) AS answers \\gset
+SELECT shardid_lease.grant_shards(request('$origin', $shard, '$kind')) AS answers \\gset
 \\echo :answers
 SAVEPOINT before;
 SELECT shardid_lease.receipts(:'answers');
@@ -38,23 +39,23 @@ SQL
 	like($error, qr/ERROR:  25001: /, 'as the error says');
 	return $answers;
 }
-sub receipt_for { return on_registry("SET ROLE $_[0]; SELECT shardid_lease.receipts('$_[1]')->0->>'receipt'") }
+sub receipt_for { return on_registry("SET ROLE $_[0]; SELECT (shardid_lease.receipts('$_[1]'))[1].receipt") }
 
 for my $end ('ROLLBACK', 'RESET ROLE; SELECT pg_terminate_backend(pg_backend_pid())', 'COMMIT')
 {
-	my $answers = answers_in('member', 'm', 1, 'true', "$end;");
+	my $answers = answers_in('member', 'm', 1, 'join', "$end;");
 	like(receipt_for('member', $answers), $end eq 'COMMIT' ? qr/^1\.[^.]+\.1\.\d+\.[0-9a-f]{64}$/ : qr/^$/, "$end: what there is after it");
 }
-my $theirs = answers_in('other', 't', 2, 'true', 'COMMIT;');
+my $theirs = answers_in('other', 't', 2, 'join', 'COMMIT;');
 isnt(receipt_for('other', $theirs), '', 'a role has a receipt for its own row');
 is(receipt_for('member', $theirs), '', 'and another role has none');
-is(receipt_for('member', $theirs =~ s/"t"/"m"/r), '', 'nor by its own origin');
+is(receipt_for('member', $theirs =~ s/\(t,/(m,/r), '', 'nor by its own origin');
 is(on_registry('SELECT count(*) FROM shardid_lease.id_space WHERE was_set_back'), 0, 'nothing is stopped');
 
 # --- Settings, and commits.
 
 my @calls = (q(create_id_space('new')), q(drop_id_space('dropped')), q(reserve_shard('ids', 9, 'by hand')), q(unreserve_shard('ids', 9)),
-	q(grant_shards(request('s', 3, true))), q(evict_shard('ids', 3)), 'registry_was_moved()', 'registry_was_restored()', q(receipts('[]')));
+	q(grant_shards(request('s', 3, 'join'))), q(evict_shard('ids', 3)), 'registry_was_moved()', 'registry_was_restored()', q(receipts('{}')));
 my $settings = join ' || ', map { "current_setting('$_')" } qw(synchronous_commit lock_timeout statement_timeout search_path);
 for my $call (@calls)
 {

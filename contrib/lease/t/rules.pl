@@ -79,7 +79,7 @@ my $draw = "SELECT max(next_id(0, 'short_seq') >> $bits) FROM generate_series(1,
 like(my $most = ask($session, $draw), qr/^\d+$/, 'there is a window');
 my $until = query(<<'SQL');
 UPDATE shardid_lease.granted_shard
-SET origin = gen_random_uuid()::text, place = 'other', incarnation = 'other', until_ms = until_ms + 3600000, serial = serial + 1
+SET origin = gen_random_uuid()::text, place = 'other', family = 'other', until_ms = until_ms + 3600000, serial = serial + 1
 WHERE space = 'short' RETURNING until_ms - 3600000
 SQL
 ask_safe($session, q(SET shardid_lease.timeout = '100 ms';));

@@ -46,6 +46,7 @@ SELECT count(*) FROM generate_series(1, 3) n, LATERAL next_ids(5, n, 'g');
 -- If it is started again before its end, it draws new ids.
 SELECT cardinality(ids) AS n, count(*), (SELECT count(DISTINCT id) FROM unnest(array_agg(ids)) AS id) AS different
 FROM (SELECT ARRAY(SELECT next_ids(5, 3, 'g') + 0 * n LIMIT 2) AS ids FROM generate_series(1, 4) n) s GROUP BY 1;
+\set ECHO none
 DO $$
 DECLARE
     drawn bigint;
@@ -59,6 +60,7 @@ BEGIN
     END LOOP;
 END
 $$;
+\set ECHO all
 
 -- A cancel ends the wait and the call, also where a millisecond has enough numbers, so that no call waits.
 CREATE SEQUENCE slow;

@@ -1,10 +1,6 @@
 -- Every error: SQLSTATE, message, DETAIL with the value, HINT with the action. Nothing is lost.
-\a \t on
-SET timezone = 'UTC';
-
 \getenv source PG_ABS_SRCDIR
-\set try :source '/sql/try.psql'
-\i :try
+\i :source/sql/try.psql
 
 -- 22003: shard
 SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$next_id(-1)$$, $$next_id(16, shard_bits => 4)$$]) call;
@@ -148,4 +144,4 @@ SELECT next_id(1) < next_id(1) AS continues;
 DROP VIEW "A view";
 DROP TABLE a_table, many;
 DROP SEQUENCE early, g, "un logged", by_one, down;
-DROP FUNCTION try, parallel_next_id;
+DROP FUNCTION parallel_next_id;

@@ -78,6 +78,7 @@ DROP EXTENSION shardid;
 FETCH made;
 \set VERBOSITY default
 ROLLBACK;
+\set ECHO none
 DO $$
 DECLARE
     first uuid;
@@ -94,5 +95,6 @@ BEGIN
     IF first IS NULL OR first = second THEN RAISE 'first %, second %', first, second; END IF;
 END
 $$;
+\set ECHO all
 DROP EXTENSION shardid;
 CREATE EXTENSION shardid;

@@ -100,6 +100,7 @@ SELECT draw('temporary');
 
 -- Only in the extension:
 -- A session forgets the sequences that are gone, and OIDs that never were one.
+\set ECHO none
 DO $$
 BEGIN
     FOR n IN 1 .. 2000 LOOP
@@ -115,6 +116,7 @@ BEGIN
         END IF;
     END LOOP;
 END $$;
+\set ECHO all
 SELECT total_bytes < 200000 AS forgotten FROM pg_backend_memory_contexts WHERE name = 'shardid generators';
 -- In both versions:
 

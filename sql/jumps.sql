@@ -1,12 +1,9 @@
 -- USAGE is not UPDATE: a call that would turn a used plain sequence into a generator needs UPDATE, as setval does.
-\a \t on
+\getenv source PG_ABS_SRCDIR
+\i :source/sql/try.psql
 CREATE ROLE regress_shardid_app;
 CREATE ROLE regress_shardid_owner;
 ALTER DEFAULT PRIVILEGES GRANT USAGE ON SEQUENCES TO regress_shardid_app;
-SET timezone = 'UTC';
-\getenv source PG_ABS_SRCDIR
-\set try :source '/sql/try.psql'
-\i :try
 -- What comes of these calls by a role with USAGE: SQLSTATEs.
 CREATE FUNCTION with_usage(VARIADIC calls text[]) RETURNS SETOF text LANGUAGE sql SET role = 'regress_shardid_app'
 AS $$ SELECT split_part(try('SELECT ' || call), ' | ', 1) FROM unnest(calls) call $$;
@@ -100,6 +97,6 @@ SELECT last - first FROM nextval_range('fresh', 100);
 
 DROP TABLE orders;
 DROP SEQUENCE short_lived, round, fresh, elsewhere, used, granted, no_time;
-DROP FUNCTION with_usage, try;
+DROP FUNCTION with_usage;
 DROP OWNED BY regress_shardid_app;
 DROP ROLE regress_shardid_app, regress_shardid_owner;

@@ -1,9 +1,6 @@
 -- MongoDB's ObjectId.
-\a \t on
 \getenv source PG_ABS_SRCDIR
-\set try :source '/sql/try.psql'
-\i :try
-SET timezone = 'UTC';
+\i :source/sql/try.psql
 
 -- Published ones, and the specification's seconds, which have no sign.
 SELECT id, objectid_timestamp(id)
@@ -50,4 +47,3 @@ SELECT try($$SELECT objectid()$$);
 RESET ROLE;
 DROP ROLE regress_shardid_objectid;
 DROP TABLE made;
-DROP FUNCTION try;

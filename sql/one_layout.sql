@@ -1,9 +1,6 @@
 -- A generator has one layout, which its storage remembers from the first id on.
-\a \t on
 \getenv source PG_ABS_SRCDIR
-\set try :source '/sql/try.psql'
-\i :try
-SET timezone = 'UTC';
+\i :source/sql/try.psql
 
 -- Each of epoch, shard_bits and sequence_bits matters, in every function that draws or raises.
 CREATE SEQUENCE g;
@@ -116,7 +113,6 @@ SET ROLE regress_shardid_layout;
 SELECT id_generator_layout('shown');
 RESET ROLE;
 
-DROP FUNCTION try;
 DROP SEQUENCE unbound, young, negative, soon, later, shown;
 DROP ROLE regress_shardid_layout;
 DROP TABLE t;

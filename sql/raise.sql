@@ -1,10 +1,7 @@
 -- raise_generator moves a generator forward past the millisecond of an id, and never back.
-\a \t on
-CREATE ROLE regress_shardid_app;
-SET timezone = 'UTC';
 \getenv source PG_ABS_SRCDIR
-\set try :source '/sql/try.psql'
-\i :try
+\i :source/sql/try.psql
+CREATE ROLE regress_shardid_app;
 
 -- Ids of several shards in the highest id's millisecond: none is repeated, and all later ids are above.
 CREATE SEQUENCE original;
@@ -107,5 +104,4 @@ SELECT raise_generator('temporary', :future) IS NOT NULL, next_id(1, 'temporary'
 
 DROP TABLE ids;
 DROP SEQUENCE original, copy, ahead, negative, bound, plain, restored;
-DROP FUNCTION try;
 DROP ROLE regress_shardid_app;

@@ -87,6 +87,7 @@ $$;
 -- Alternating with next_id and nextval on one sequence: their ticks never collide.
 CREATE SEQUENCE g INCREMENT 10 CACHE 20;
 CREATE TABLE ticks (tick bigint PRIMARY KEY);
+\set ECHO none
 DO $$
 BEGIN
     FOR i IN 1 .. 200 LOOP
@@ -97,10 +98,12 @@ BEGIN
     END LOOP;
 END
 $$;
+\set ECHO all
 SELECT count(*) FROM ticks;
 -- After RESTART and a range, next_id must not assume that the page remembers the ids of this
 -- millisecond.
 ALTER SEQUENCE g INCREMENT 1 CACHE 1;
+\set ECHO none
 DO $$
 BEGIN
     FOR i IN 1 .. 100 LOOP
@@ -110,6 +113,7 @@ BEGIN
     END LOOP;
 END
 $$;
+\set ECHO all
 DROP TABLE ticks;
 DROP SEQUENCE g;
 

@@ -1,8 +1,6 @@
 -- Scattering: moving the low digits or bits of an id to the top, and back.
-\a \t on
 \getenv source PG_ABS_SRCDIR
-\set try :source '/sql/try.psql'
-\i :try
+\i :source/sql/try.psql
 
 -- The TiDB article's table, in its order.
 SELECT count(*), bool_and(scatter_digits(id) = published) AS as_published, bool_and(gather_digits(published) = id) AS gathered
@@ -83,4 +81,3 @@ SELECT scatter_digits(NULL) IS NULL AND gather_digits(12, NULL) IS NULL AND scat
 
 DROP TABLE random_ids, long_enough;
 DROP FUNCTION scatter_text, gather_text;
-DROP FUNCTION try;

@@ -1,11 +1,8 @@
 -- settled_below returns an id below which no row of a generator can become visible any more.
-\a \t on
-SET timezone = 'UTC';
+\getenv source PG_ABS_SRCDIR
+\i :source/sql/try.psql
 CREATE SCHEMA settled;
 SET search_path = settled, public;
-\getenv source PG_ABS_SRCDIR
-\set try :source '/sql/try.psql'
-\i :try
 CREATE ROLE regress_settled_reader;
 GRANT USAGE ON SCHEMA settled TO regress_settled_reader;
 CREATE SEQUENCE g CACHE 2;
@@ -108,6 +105,7 @@ SELECT try($$SELECT settled_below('g')$$);
 ROLLBACK;
 -- Of the statement: refused wherever the call and the table are in it.
 SELECT try($$SELECT id FROM photos WHERE id < settled_below('g')$$);
+\set ECHO none
 CREATE VIEW bound AS SELECT settled_below('g') AS b;
 CREATE VIEW settled_photos AS SELECT * FROM photos WHERE id < settled_below('g');
 CREATE FUNCTION bound() RETURNS bigint LANGUAGE sql RETURN settled_below('g');
@@ -156,6 +154,7 @@ SELECT state, count(*), string_agg(statement, ' ') FILTER (WHERE state <> '55000
     $$SELECT b, rows_below(b) FROM settled_below('g') b$$,
     $$SELECT settled_below('g') |<| 1$$]) statement, LATERAL left(try(statement), 5) state
 GROUP BY state ORDER BY state;
+\set ECHO all
 \set VERBOSITY sqlstate
 SELECT id FROM photos WHERE id < wrapped();
 WITH b AS MATERIALIZED (SELECT wrapped() AS b) SELECT id FROM photos, b WHERE id < b;
@@ -171,6 +170,7 @@ SELECT wrapped() > 0;
 EXECUTE read_below (settled_below('g'));
 CALL consume(settled_below('g'));
 -- Not refused: what reads no table.
+\set ECHO none
 CREATE TABLE bounds (id bigint, at timestamptz DEFAULT '2020-01-01 00:00:00+00' UNIQUE);
 SELECT state, count(*), string_agg(statement, ' ') FILTER (WHERE state <> 'no error') FROM unnest(ARRAY[
     $$SELECT b > 0 FROM bound$$,
@@ -182,6 +182,7 @@ SELECT state, count(*), string_agg(statement, ' ') FILTER (WHERE state <> 'no er
     $$COPY (SELECT settled_below('g')) TO '/dev/null'$$,
     $$DO 'DECLARE b bigint := settled_below(''g''); BEGIN PERFORM id FROM photos WHERE id < b; END'$$]) statement,
     LATERAL try(statement) state GROUP BY state;
+\set ECHO all
 SELECT count(*), max(id) >= :b FROM bounds;
 -- The bound that a table has, in one statement and in any isolation.
 BEGIN ISOLATION LEVEL SERIALIZABLE;

@@ -1,8 +1,6 @@
 -- Ids as short text: Crockford's base 32.
-\a \t on
 \getenv source PG_ABS_SRCDIR
-\set try :source '/sql/try.psql'
-\i :try
+\i :source/sql/try.psql
 
 -- The first and last ids, and the alphabet in its order.
 SELECT id, id_to_text(id)
@@ -39,4 +37,4 @@ $$;
 SELECT string_agg(chr(n), '' ORDER BY n) AS read FROM generate_series(1, 127) n WHERE is_read('000000' || chr(n) || '000000');
 SELECT string_agg(chr(n), '' ORDER BY n) AS read_first FROM generate_series(1, 127) n WHERE is_read(chr(n) || '000000000000');
 
-DROP FUNCTION is_read, try;
+DROP FUNCTION is_read;

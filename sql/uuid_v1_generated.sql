@@ -1,8 +1,6 @@
 -- Generated UUIDs of version 1.
-\a \t on
 \getenv source PG_ABS_SRCDIR
-\set try :source '/sql/try.psql'
-\i :try
+\i :source/sql/try.psql
 
 -- Version 1 of the RFC's variant, a multicast node, the time of now.
 SELECT substr(u::text, 15, 1) AS version, substr(u::text, 20, 1) IN ('8', '9', 'a', 'b') AS variant,
@@ -104,4 +102,3 @@ SELECT setval('shardid_uuid_seq', 1152921504606846975);
 SELECT regexp_replace(try('SELECT uuid_v1()'), '\d+ ms ahead', 'N ms ahead');
 DROP EXTENSION shardid;
 CREATE EXTENSION shardid;
-DROP FUNCTION try;

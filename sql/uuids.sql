@@ -1,9 +1,6 @@
 -- UUIDs of versions 1, 6 and 7.
-\a \t on
 \getenv source PG_ABS_SRCDIR
-\set try :source '/sql/try.psql'
-\i :try
-SET timezone = 'UTC';
+\i :source/sql/try.psql
 
 -- RFC 9562, appendices A.1, A.5 and A.6, and the value that the article shows.
 SELECT uuid_v1_from('2022-02-22 14:22:22-05', x'33C8'::int, '9F:6B:DE:CE:D8:46') AS v1,
@@ -40,7 +37,6 @@ SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$uuid_v6_from('2022-02-22', 163
     $$uuid_v6_from('5236-03-31 21:21:00.684697+00', 0, '00:00:00:00:00:00', 6)$$,
     $$uuid_v7_lower_bound('1969-12-31 23:59:59.999999+00')$$, $$uuid_v7_lower_bound('10889-08-02 05:31:50.656+00')$$,
     $$uuid_v7_lower_bound('-infinity')$$, $$uuid_v7_timestamp('no UUID'::text)$$]) call;
-DROP FUNCTION try;
 
 -- Partitions by the time of version 7. A range of times is pruned when the query is planned, or, if the time is only known
 -- then, when it is run.

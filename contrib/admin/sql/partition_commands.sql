@@ -176,6 +176,7 @@ FOR VALUES FROM (id_lower_bound('2025-08-01 12:00')) TO (id_lower_bound('2025-08
 SELECT count(*) > 0 AS right FROM shardid_admin.id_partition_commands('months.by_hand', '1 month');
 
 -- Refused.
+\set ECHO none
 CREATE TABLE months.by_list (id bigint PRIMARY KEY) PARTITION BY LIST (id);
 CREATE TABLE months.by_int (id int PRIMARY KEY) PARTITION BY RANGE (id);
 CREATE TABLE months.by_two (id bigint, n int) PARTITION BY RANGE (id, n);
@@ -190,6 +191,7 @@ SELECT try('SELECT shardid_admin.id_partition_commands(' || call || ')') FROM un
     $$NULL, '1 month'$$, $$'months.events', NULL$$,
     $$0, '1 month'$$, $$'months.events_202504', '1 month'$$, $$'months.by_list', '1 month'$$,
     $$'months.by_int', '1 month'$$, $$'months.by_two', '1 month'$$, $$'months.by_expression', '1 month'$$]) call;
+\set ECHO all
 \c - months_reader
 SELECT shardid_admin.id_partition_commands('months.events', '1 month');
 \c - :superuser
@@ -252,6 +254,7 @@ ALTER DEFAULT PRIVILEGES REVOKE DELETE ON TABLES FROM months_reader, "months %1$
 
 -- A default partition: its rows prevent a new partition. The HINT has the commands that move them, after which triggers are as
 -- before; contrib/admin/t/maintain.pl runs them.
+\set ECHO none
 CREATE TABLE months.other_rest PARTITION OF months.other DEFAULT;
 INSERT INTO months.other SELECT id_lower_bound('2025-05-10') + n FROM generate_series(1, 3) n;
 CREATE FUNCTION months.never() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''a trigger fires''; END';
@@ -260,6 +263,7 @@ CREATE TRIGGER "always fires" BEFORE DELETE ON months.other_rest EXECUTE FUNCTIO
 CREATE TRIGGER fires_not BEFORE DELETE ON months.other_rest EXECUTE FUNCTION months.never();
 CREATE TRIGGER fires_on_replica BEFORE DELETE ON months.other_rest EXECUTE FUNCTION months.never();
 ALTER TABLE months.other_rest ENABLE ALWAYS TRIGGER "always fires", DISABLE TRIGGER fires_not, ENABLE REPLICA TRIGGER fires_on_replica;
+\set ECHO all
 \set VERBOSITY terse
 SELECT split_part(c, E'\n', 1) AS command FROM shardid_admin.id_partition_commands('months.other', '1 month', since => '2025-05-01') c LIMIT 1;
 \set VERBOSITY default

@@ -1,7 +1,7 @@
 -- Tables partitioned by time on the id itself: the statements of contrib/admin/README.md, which also shows the answer, and
 -- what it says of plans and locks. partition_commands, contrib/admin/t/clock.pl and maintain.pl have the partitions.
 \set ECHO none
-\t on
+\a \t on
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
 SET shardid.shard_id = 5;
@@ -46,6 +46,7 @@ WHERE id >= ids.id_lower_bound('2025-03-10 00:00+00') AND id < ids.id_lower_boun
 PREPARE day (timestamptz) AS SELECT * FROM events
 WHERE id >= ids.id_lower_bound($1) AND id < ids.id_lower_bound($1 + interval '1 day');
 SET plan_cache_mode = force_generic_plan;
+\set ECHO none
 SELECT query, tables_read(query) FROM unnest(ARRAY[
     'SELECT * FROM events WHERE id >= ids.id_lower_bound(now() - interval ''7 days'')',
     'EXECUTE day(''2025-05-10 00:00+00'')',
@@ -56,6 +57,7 @@ SELECT query, tables_read(query) FROM unnest(ARRAY[
     'SELECT * FROM events WHERE id >= ids.id_lower_bound(clock_timestamp() - interval ''7 days'')',
     'SELECT * FROM events WHERE ids.id_timestamp(id) >= ''2025-05-10 00:00+00'''
 ]) query;
+\set ECHO all
 RESET plan_cache_mode;
 
 -- Dropping a month that is referred to, and the locks of the table for dropping one and for attaching one.

@@ -261,6 +261,7 @@ SELECT * FROM defaults WHERE relation = to_regclass('hard."a\b''"');
 DROP SCHEMA hard CASCADE;
 
 -- EXECUTE on the functions that the new default calls. What one in PL/pgSQL uses is found by its text, and needs USAGE on its schema.
+\set ECHO none
 CREATE SCHEMA hard;
 CREATE SCHEMA hard_items;
 GRANT USAGE ON SCHEMA hard_items TO regress_app;
@@ -273,6 +274,7 @@ CREATE FUNCTION hard.plus(int) RETURNS int LANGUAGE sql RETURN hard.same($1);
 CREATE FUNCTION hard.us(int) RETURNS int LANGUAGE sql RETURN $1;
 CREATE FUNCTION hard.new_id() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN public.next_id(hard.plus((SELECT shard FROM hard.number))); END';
 REVOKE EXECUTE ON FUNCTION hard.new_id(), hard.same(int), hard.plus(int), hard.us(int) FROM PUBLIC;
+\set ECHO all
 SELECT command FROM shardid_admin.id_migration_commands('hard_items', function => 'hard.new_id()') command WHERE command ~ '^GRANT (EXECUTE|SELECT|USAGE ON SCHEMA)';
 SELECT run(ARRAY(SELECT shardid_admin.id_migration_commands('hard_items', function => 'hard.new_id()')));
 SET ROLE regress_app;

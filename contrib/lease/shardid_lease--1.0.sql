@@ -142,15 +142,16 @@ AS 'MODULE_PATHNAME', 'shardid_wait_until_durable' LANGUAGE C;
 CREATE FUNCTION shardid_lease.timeline() RETURNS text LANGUAGE sql VOLATILE
 RETURN left(pg_walfile_name(pg_current_wal_lsn()), 8);
 
--- Of a registry also what the recovery that read it has left of the file backup_label.
-CREATE FUNCTION shardid_lease.this_server(generator oid DEFAULT 0) RETURNS jsonb LANGUAGE sql VOLATILE
-RETURN jsonb_build_object('place', shardid_lease.place_of(generator), 'host', shardid_lease.host_name(),
-    'port', current_setting('port')::int, 'database', current_database(), 'clock', shardid_lease.ms_of(clock_timestamp()),
-    'started', (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint,
+CREATE FUNCTION shardid_lease.started_us() RETURNS bigint LANGUAGE sql STABLE
+RETURN extract(epoch FROM pg_postmaster_start_time()) * 1000000;
+
+-- Where a registry is; and what the recovery that read it has left of the file backup_label.
+CREATE FUNCTION shardid_lease.this_server() RETURNS jsonb LANGUAGE sql VOLATILE
+RETURN jsonb_build_object('place', shardid_lease.place_of(0), 'host', shardid_lease.host_name(),
+    'port', current_setting('port')::int, 'started', shardid_lease.started_us(),
     'system_identifier', (SELECT c.system_identifier::text FROM pg_control_system() c),
     'timeline', ('x' || shardid_lease.timeline())::bit(32)::bigint,
-    'backup', CASE WHEN generator = 0 THEN
-        coalesce(encode(sha256(pg_read_binary_file('backup_label.old', 0, 1 << 20, true)), 'hex'), '') END);
+    'backup', coalesce(encode(sha256(pg_read_binary_file('backup_label.old', 0, 1 << 20, true)), 'hex'), ''));
 
 -- Whether the recovery that began this timeline had no target to stop at: the history of a timeline, which stays in
 -- pg_wal, ends with what getRecoveryStopReason() of xlogrecovery.c wrote about it. A server without that file has lost
@@ -685,6 +686,7 @@ CREATE FUNCTION shardid_lease.grant_one(caller regrole, request shardid_lease.re
 DECLARE
     space shardid_lease.id_space;
     held shardid_lease.granted_shard;
+    granted shardid_lease.grant_1;
     chosen int := request.shard;
     joins boolean := coalesce(request.kind = 'join', false);
     takes_over boolean := coalesce(request.kind = 'take_over', false);
@@ -806,8 +808,9 @@ BEGIN
             host = request.host, port = request.port, database = request.database
         WHERE g.space = space.name AND g.shard = chosen RETURNING * INTO held;
     END IF;
-    RETURN jsonb_populate_record(NULL::shardid_lease.grant_1, jsonb_build_object('origin', held.origin, 'lease', held.lease,
-        'space', held.space, 'shard', held.shard, 'serial', held.serial));
+    granted.origin := held.origin; granted.lease := held.lease; granted.space := held.space;
+    granted.shard := held.shard; granted.serial := held.serial;
+    RETURN granted;
 END
 $body$;
 
@@ -1117,10 +1120,13 @@ AS 'MODULE_PATHNAME', 'shardid_page_of' LANGUAGE C STRICT;
 -- A request of this kind; or to return what is sealed.
 CREATE FUNCTION shardid_lease.request_of(its shardid_lease.leased_generator, page jsonb, kind text)
 RETURNS shardid_lease.request_1 LANGUAGE sql STABLE
-RETURN jsonb_populate_record(NULL::shardid_lease.request_1, shardid_lease.this_server(shardid_lease.sequence_oid((its).generator))
-    || page || jsonb_build_object('space', (its).space, 'shard', (its).shard, 'origin', (its).origin, 'lease', (its).lease,
-        'registry', (its).registry, 'receipt', (SELECT w.receipt FROM shardid_lease.lease_window w WHERE w.origin = (its).origin),
-        'kind', CASE WHEN kind <> 'join' AND (its).state <> 'leased' THEN 'return' ELSE kind END));
+RETURN ROW(CASE WHEN kind <> 'join' AND (its).state <> 'leased' THEN 'return' ELSE kind END,
+    (its).space, (its).shard, (its).origin, (its).lease, (its).registry,
+    (SELECT w.receipt FROM shardid_lease.lease_window w WHERE w.origin = (its).origin), NULL,
+    shardid_lease.place_of(shardid_lease.sequence_oid((its).generator)), page->>'family', (page->>'moved_at')::pg_lsn,
+    (page->>'tick')::bigint, (page->>'bound_epoch')::bigint, (page->>'bound_shard_bits')::int, (page->>'bound_sequence_bits')::int,
+    shardid_lease.started_us(), shardid_lease.ms_of(clock_timestamp()), shardid_lease.host_name(), current_setting('port')::int,
+    current_database())::shardid_lease.request_1;
 
 CREATE FUNCTION shardid_lease.read_answers(answers text) RETURNS shardid_lease.grant_1[] LANGUAGE plpgsql STABLE AS $body$
 BEGIN

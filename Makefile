@@ -30,7 +30,7 @@ OBJS = \
        src/functions/shard_fingerprint.o \
        src/functions/uuid.o
 
-REGRESS = ids layouts settled inspection uuids uuid_v1_generated objectid errors privileges one_layout processors jumps \
+REGRESS = ids layouts settled uuids uuid_v1_generated objectid errors privileges one_layout processors jumps \
           moved raise interplay rollback cost usage extension batches status ranges scatter fingerprint \
           short_text layouts_of_others
 REGRESS_OPTS = --load-extension=shardid

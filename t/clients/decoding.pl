@@ -34,6 +34,15 @@ SELECT ids.* FROM ids, id_parts(id, epoch, shard_bits, sequence_bits) AS p
 WHERE (p.ts, p.shard, p.sequence, extract(epoch FROM ts) * 1000) <> (time, ids.shard, ids.sequence, unix_ms)
    OR (id_to_text(id), id_from_text(text), id_from_text(lower(text))) <> (text, id, id)
 SQL
+is(query(<<'SQL'), '', 'its parts make it again, and so is the first id of its time, and of a microsecond after it');
+SELECT ids.*, parts_make, of_time, of_next FROM ids, LATERAL (SELECT -1::bigint << shard_bits + sequence_bits AS time_bits) b,
+    id_from_parts(time + interval '999 us', shard, sequence, epoch, shard_bits, sequence_bits) AS parts_make,
+    id_lower_bound(time - CASE WHEN time > epoch THEN interval '999 us' ELSE '0' END, epoch, shard_bits, sequence_bits) AS of_time,
+    LATERAL (SELECT CASE WHEN time < id_timestamp(-1, epoch, shard_bits, sequence_bits)
+        THEN id_lower_bound(time + interval '1 us', epoch, shard_bits, sequence_bits) END AS of_next) n
+WHERE parts_make <> id OR of_time <> id & time_bits
+   OR of_next <> of_next & time_bits OR id_timestamp(of_next, epoch, shard_bits, sequence_bits) <> time + interval '1 ms'
+SQL
 is(query(<<'SQL'), '', 'and each day has its bounds');
 SELECT * FROM days
 WHERE id_lower_bound(greatest(day, epoch), epoch, shard_bits, sequence_bits) <> lower

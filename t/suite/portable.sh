@@ -11,7 +11,7 @@ topics=(ids errors moved raise batches status usage layouts_of_others whole_sche
 # Many thousand calls of functions that are slower than C, of which contrib/portable/t/beside.pl makes some; and commands
 # that the extension makes by the same SQL.
 rounds=10 # moves of each kind
-[[ -z ${FULL:-} ]] || { rounds=100 && topics+=(layouts uuids inspection scatter short_text partitioning partition_commands); }
+[[ -z ${FULL:-} ]] || { rounds=100 && topics+=(layouts uuids scatter short_text partitioning partition_commands); }
 named=$(named_topics "${topics[@]/%/.sql}")
 [[ -z $named ]] || read -ra topics <<<"$named"
 

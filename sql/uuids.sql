@@ -12,21 +12,7 @@ SELECT uuid_v6_timestamp(u), uuid_v6_hundred_ns(u), to_hex(uuid_v6_clock_seq(u))
 FROM unnest('{1EC9414C-232A-6B00-B3C8-9F6BDECED846}'::uuid[]) u;
 SELECT uuid_v1_to_v6('C232AB00-9414-11EC-B3C8-9F6BDECED846'), uuid_v7_timestamp('017F22E2-79B0-7CC3-98C4-DC0C0C07398F'::uuid);
 
--- The ends of the ranges.
-SELECT uuid_v1_from(ts, clock_seq, mac, hundred_ns) AS v1, uuid_v6_from(ts, clock_seq, mac, hundred_ns) AS v6
-FROM (VALUES ('1582-10-15 00:00:00+00'::timestamptz, 0, '00:00:00:00:00:00'::macaddr, 0),
-             ('5236-03-31 21:21:00.684697+00', 16383, 'ff:ff:ff:ff:ff:ff', 5)) v (ts, clock_seq, mac, hundred_ns);
-SELECT uuid_v1_timestamp(v1), uuid_v1_hundred_ns(v1), uuid_v6_timestamp(v6), uuid_v6_hundred_ns(v6), uuid_v7_timestamp(v7)
-FROM (VALUES ('00000000-0000-1000-8000-000000000000'::uuid, '00000000-0000-6000-8000-000000000000'::uuid,
-              '00000000-0000-7000-8000-000000000000'::uuid),
-             ('ffffffff-ffff-1fff-bfff-ffffffffffff', 'ffffffff-ffff-6fff-bfff-ffffffffffff',
-              'ffffffff-ffff-7fff-bfff-ffffffffffff')) v (v1, v6, v7);
--- Version 7 cuts microseconds off, before 2000 as well, where PostgreSQL counts them from zero downwards.
-SELECT ts, uuid_v7_lower_bound(ts), uuid_v7_timestamp(uuid_v7_lower_bound(ts))
-FROM unnest(ARRAY['1970-01-01 00:00:00.000999+00', '1999-12-31 23:59:59.999001+00', '2000-01-01 00:00:00.000999+00',
-                  '10889-08-02 05:31:50.655999+00']::timestamptz[]) ts;
-
--- t/oracles/python.pl has random ones. NULL in, NULL out.
+-- t/oracles/python.pl has random ones, the first and the last. NULL in, NULL out.
 SELECT num_nonnulls(uuid_v1_from(NULL, 0, '00:00:00:00:00:00'), uuid_v1_timestamp(NULL), uuid_v1_to_v6(NULL), uuid_v6_to_v1(NULL),
                     uuid_v6_from(NULL, 0, '00:00:00:00:00:00'), uuid_v6_timestamp(NULL), uuid_v7_lower_bound(NULL),
                     uuid_v7_timestamp(NULL::uuid), uuid_v7_timestamp(NULL::text)) AS of_null;

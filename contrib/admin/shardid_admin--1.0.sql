@@ -1102,7 +1102,7 @@ BEGIN
     SELECT root, root_num, string_agg(format('%s.%I (%s)', r.rel::regclass, a.attname, pg_size_pretty(pg_total_relation_size(r.rel))), ', '
                                       ORDER BY r.rel::regclass::text, a.attnum)
     FROM referrers r JOIN pg_attribute a ON a.attrelid = r.rel AND a.attnum = r.num
-    WHERE r.rel <> root AND shardid_admin.base_type(a.atttypid) IN ('int'::regtype, 'smallint'::regtype) GROUP BY root, root_num;
+    WHERE (r.rel, r.num) <> (root, root_num) AND shardid_admin.base_type(a.atttypid) IN ('int'::regtype, 'smallint'::regtype) GROUP BY root, root_num;
 END
 $$;
 

@@ -64,11 +64,12 @@ CREATE FUNCTION "f
 SELECT 'out of the comment'; --"() RETURNS bigint LANGUAGE sql AS 'SELECT lastval()';
 CREATE TABLE "%s $back$" (id bigint GENERATED ALWAYS AS IDENTITY);
 -- Columns that are left unchanged.
-CREATE TABLE visits (id serial PRIMARY KEY);
+CREATE TABLE visits (id serial PRIMARY KEY, parent int REFERENCES visits);
 CREATE VIEW seen AS SELECT id FROM visits;
 CREATE TABLE clicks (id smallserial, visit int REFERENCES visits);
-CREATE TABLE notes (id bigserial PRIMARY KEY);
+CREATE TABLE notes (id bigserial PRIMARY KEY, parent int REFERENCES notes);
 CREATE TABLE remarks (note int REFERENCES notes);
+CREATE TABLE topics (id bigserial PRIMARY KEY, parent smallint REFERENCES topics);
 CREATE TABLE by_id (id bigserial) PARTITION BY RANGE (id);
 CREATE TABLE plain (id bigint DEFAULT 0, at timestamptz DEFAULT now());
 -- Their numbers come from elsewhere: from a domain, a trigger, the default of a view, a function.

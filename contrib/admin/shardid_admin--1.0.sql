@@ -1401,9 +1401,9 @@ BEGIN
                jsonb_agg(to_jsonb(k) ORDER BY NOT k.is_parted, k.name) AS columns,
                (array_agg(k.col ORDER BY k.name) FILTER (WHERE NOT k.of_parent))[1] AS col,
                (array_agg(k.name ORDER BY k.name) FILTER (WHERE NOT k.of_parent))[1] AS parent,
-               (array_agg(k.expression ORDER BY k.name) FILTER (WHERE NOT k.of_parent))[1] AS expression,
                -- Less than deadlock_timeout: in a deadlock this gives way, and the application is not refused.
-               format(E'SET LOCAL lock_timeout = %L;\nLOCK TABLE %s IN ACCESS EXCLUSIVE MODE;', CASE WHEN k.n = 1 THEN '3s' ELSE '900ms' END,
+               format('SET LOCAL lock_timeout = %L;', CASE WHEN k.n = 1 THEN '3s' ELSE '900ms' END) AS timeout,
+               format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE;',
                       string_agg(CASE WHEN k.identity = '' THEN 'ONLY ' ELSE '' END || k.name, ', ' ORDER BY NOT k.is_parted, k.name)
                           FILTER (WHERE NOT k.of_parent)) AS locking,
                format(CASE WHEN k.n = 1 THEN '%s' ELSE '(%s) highest (id)' END,
@@ -1433,7 +1433,7 @@ DECLARE
     new_id CONSTANT text := format(default_call, u_generator);
     id CONSTANT text := CASE WHEN (of_sequence ->> 'n')::int = 1 THEN of_sequence ->> 'col' ELSE 'id' END;
 BEGIN
-    SELECT * INTO u FROM jsonb_to_record(of_sequence) u (grantees text[], columns jsonb, locking text, source text);
+    SELECT * INTO u FROM jsonb_to_record(of_sequence) u (grantees text[], columns jsonb, timeout text, locking text, source text);
     EXECUTE format('SELECT max(%s) FROM %s', id, u.source) INTO highest;
     RETURN concat_ws(E'\n',
         -- It belongs to no column: clients call setval on the sequence that pg_get_serial_sequence returns.
@@ -1442,7 +1442,7 @@ BEGIN
             (SELECT string_agg(format('GRANT %s ON SEQUENCE %s TO %s;', rights, u_generator, g), E'\n' ORDER BY g) FROM unnest(u.grantees) g) END,
         -- Without a shard this fails as next_id does: now, and not at the first INSERT.
         format('DO %L;', format($try$BEGIN IF %s IS NULL THEN RAISE 'the new default generates no id' USING ERRCODE = '55000'; END IF; END$try$, new_id)),
-        u.locking,
+        u.timeout, u.locking,
         CASE WHEN highest >= soon THEN format('SELECT %s.raise_generator(%s) FROM %s;', ids,
             concat_ws(', ', quote_literal(u_generator), format('pg_catalog.max(%s)', id), layout), u.source) END,
         (SELECT string_agg(concat_ws(E'\n',
@@ -1489,12 +1489,13 @@ DECLARE
     u record;
     r record;
     rights text;
+    locks text;
+    changes text;
+    saved text;
     commands text;
     tag text;
-    id CONSTANT text := CASE WHEN (of_sequence ->> 'n')::int = 1 THEN of_sequence ->> 'col' ELSE 'id' END;
 BEGIN
-    SELECT * INTO u FROM jsonb_to_record(of_sequence) u (seq oid, seq_name text, identity text, columns jsonb, col text, parent text,
-         expression text, locking text, source text);
+    SELECT * INTO u FROM jsonb_to_record(of_sequence) u (seq oid, seq_name text, identity text, columns jsonb, col text, parent text, timeout text);
     SELECT q.*, CASE WHEN q.seqincrement < 0 THEN 'LEAST' ELSE 'GREATEST' END AS edge,
            CASE WHEN q.seqincrement < 0 THEN 'min' ELSE 'max' END AS furthest,
            q.seqincrement > 0 AND q.seqmax < 9223372036854775807 AS is_narrow,
@@ -1502,20 +1503,24 @@ BEGIN
            obj_description(c.oid, 'pg_class') AS comment INTO r
     FROM pg_sequence q JOIN pg_class c ON c.oid = q.seqrelid WHERE q.seqrelid = u.seq;
     rights := shardid_admin.sequence_rights(u.seq::regclass);
-    commands := concat_ws(E'\n', u.locking,
-        (SELECT string_agg(
-             CASE WHEN k.identity = '' THEN format('ALTER TABLE ONLY %s ALTER COLUMN %s SET DEFAULT %s;', k.name, k.col,
-                                                  -- Its first string has all backslashes: one that reads alike in every session.
-                                                  CASE WHEN strpos(k.expression, '\') = 0 THEN k.expression
-                                                       ELSE regexp_replace(replace(k.expression, '\', '\\'), '''', 'E''') END)
-                 ELSE format('ALTER TABLE ONLY %s ALTER COLUMN %s DROP DEFAULT;', k.name, k.col) END, E'\n' ORDER BY NOT k.is_parted, k.name)
-         FROM jsonb_to_recordset(u.columns) k (name text, col text, identity text, is_parted bool, expression text)),
+    SELECT string_agg(format('IF %L <> ALL (gone) THEN LOCK TABLE %s IN ACCESS EXCLUSIVE MODE; END IF;', k.name || '.' || k.col,
+                             CASE WHEN k.identity = '' THEN 'ONLY ' ELSE '' END || k.name), E'\n' ORDER BY k.place) FILTER (WHERE NOT k.of_parent),
+           -- Ids of rows that were deleted are not repeated either.
+           string_agg(format(E'IF %L <> ALL (gone) THEN\n    highest := %s(highest, (SELECT pg_catalog.%s(%s) FROM %s));\n'
+                             '    ALTER TABLE ONLY %5$s ALTER COLUMN %4$s %6$s;\nEND IF;', k.name || '.' || k.col, r.edge, r.furthest, k.col, k.name,
+                             CASE WHEN k.identity <> '' THEN 'DROP DEFAULT'
+                                  -- Its first string has all backslashes: one that reads alike in every session.
+                                  WHEN strpos(k.expression, '\') = 0 THEN 'SET DEFAULT ' || k.expression
+                                  ELSE 'SET DEFAULT ' || regexp_replace(replace(k.expression, '\', '\\'), '''', 'E''') END), E'\n' ORDER BY k.place),
+           string_agg(format('(%L, %L, %L, %L)', k.name, k.col, k.expression, k.of_parent), E',\n         ' ORDER BY k.place)
+    INTO locks, changes, saved
+    FROM (SELECT k.*, row_number() OVER (ORDER BY NOT k.is_parted, k.name) AS place
+          FROM jsonb_to_recordset(u.columns) k (name text, col text, identity text, of_parent bool, is_parted bool, expression text)) k;
+    commands := concat_ws(E'\n', u.timeout, locks, changes,
         CASE WHEN u.identity <> '' THEN format(E'ALTER TABLE %s ALTER COLUMN %s ADD GENERATED %s AS IDENTITY\n'
             '    (SEQUENCE NAME %s START WITH %s INCREMENT BY %s MINVALUE %s MAXVALUE %s CACHE %s);',
             u.parent, u.col, CASE u.identity WHEN 'a' THEN 'ALWAYS' ELSE 'BY DEFAULT' END, u.seq_name, r.seqstart, r.seqincrement,
             r.seqmin, r.seqmax, r.seqcache) END,
-        -- Ids of rows that were deleted are not repeated either.
-        format('highest := (SELECT pg_catalog.%s(%s) FROM %s);', r.furthest, id, u.source),
         CASE WHEN r.seqincrement > 0 THEN
             format(E'highest := GREATEST(highest,\n'
                    '    (SELECT %1$s.id_lower_bound(s.last_ts + interval ''1 ms''%3$s) FROM %1$s.id_generator_status(%2$L%3$s) s));',
@@ -1536,16 +1541,21 @@ BEGIN
     WHILE strpos(commands, '$' || tag || '$') > 0 LOOP
         tag := tag || '_';
     END LOOP;
-    -- A column that has not changed keeps its sequence as it is.
-    commands := format(E'DO $%1$s$\n#variable_conflict use_column\nDECLARE\n    highest bigint;\nBEGIN\n'
+    -- Columns that have not changed keep their sequence as it is. What was dropped or renamed since does not keep the others from it.
+    commands := format(E'DO $%1$s$\n#variable_conflict use_column\nDECLARE\n    highest bigint;\n    gone text[];\n    is_changed boolean;\nBEGIN\n'
                        -- Saved defaults name functions, types and operators of pg_catalog without it.
                        'PERFORM pg_catalog.set_config(''search_path'', ''pg_catalog, pg_temp'', true),\n'
                        '    pg_catalog.set_config(''quote_all_identifiers'', ''off'', true),\n'
                        '    pg_catalog.set_config(''standard_conforming_strings'', ''on'', true);\n'
-                       'IF NOT EXISTS (SELECT FROM pg_catalog.pg_attribute LEFT JOIN pg_catalog.pg_attrdef ON adrelid = attrelid AND adnum = attnum\n'
-                       '               WHERE attrelid = %3$L::pg_catalog.regclass AND attname = %4$L\n'
-                       '                 AND (attidentity <> '''' OR pg_catalog.pg_get_expr(adbin, adrelid) = %5$L)) THEN\n'
-                       '%2$s\nEND IF;\nEND\n$%1$s$', tag, commands, u.parent, (parse_ident(u.col))[1], u.expression);
+                       'SELECT COALESCE(array_agg(name || ''.'' || col) FILTER (WHERE attname IS NULL), ''{}''),\n'
+                       '       bool_or((attidentity <> '''' OR pg_get_expr(adbin, adrelid) = expression) IS NOT TRUE)\n'
+                       '           FILTER (WHERE attname IS NOT NULL AND NOT of_parent::boolean)\n'
+                       'INTO gone, is_changed\n'
+                       'FROM (VALUES\n         %3$s) c (name, col, expression, of_parent)\n'
+                       'LEFT JOIN pg_attribute ON attrelid = to_regclass(name) AND quote_ident(attname) = col AND NOT attisdropped\n'
+                       'LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum;\n'
+                       'IF gone <> ''{}'' THEN\n    RAISE NOTICE ''columns that no longer exist are left out: %%'', array_to_string(gone, '', '');\nEND IF;\n'
+                       'IF is_changed THEN\n%2$s\nEND IF;\nEND\n$%1$s$', tag, commands, saved);
     RETURN commands;
 END
 $$;

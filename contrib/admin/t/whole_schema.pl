@@ -76,7 +76,7 @@ for my $version (sort keys %look)
 		't|f', "$version: old ids contain no time");
 	like(ask($old, "$inserts[0];"), $version eq 'extension' ? qr/no shard is set/ : qr/^\d{18,}$/, "$version: it can insert only without a setting");
 	close_session($old);
-	repeated(command_of('migrating.md', 'SELECT command FROM ids.way_back'));
+	repeated(block('schema-undo'));
 	$wait_for_more->();
 	finish_clients($_, 1) for values %clients;
 

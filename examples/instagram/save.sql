@@ -32,7 +32,7 @@ SELECT nspname AS schema, before_ids.only(body, 'shard_id' || variable)::bigint 
         FROM pg_depend JOIN pg_attribute ON attrelid = refobjid AND attnum = refobjsubid
         WHERE classid = 'pg_class'::regclass AND deptype = 'a'
           AND objid = to_regclass(CASE WHEN name LIKE '%.%' THEN name ELSE format('%I.%s', nspname, name) END)) AS owned_by,
-       proname AS function, proargnames[1] AS result, pg_get_functiondef(p.oid) AS definition
+       proname AS function, proargnames[1] AS result, pg_get_functiondef(p.oid) AS definition, :'tables' AS in_order
 FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace,
      (VALUES ('\s+(?:constant\s+)?(?:int|integer|bigint|smallint|int[248])\s*(?::=|=|default)\s*(\d{1,13})\s*;')) v (variable),
      regexp_replace(prosrc, '--[^\n]*|/[*]([^*]|[*]+[^*/])*[*]+/', ' ', 'g') body,
@@ -43,15 +43,20 @@ FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace,
                          before_ids.only(body, '&\s*(\d+)')::numeric + 1) <= 2 ^ shifts[1]::numeric) r (is_read)
 WHERE proname = :'function' AND pronargs = 0 AND nspname <> 'ids' AND body LIKE '%nextval%' AND pg_get_userbyid(proowner) = current_user;
 
-CREATE TABLE before_ids.old_columns AS
-SELECT n.nspname AS schema, format('%s.%I', relnamespace::regnamespace, relname) AS relation, attname AS "column",
-       row_number() OVER (PARTITION BY n.nspname
-           ORDER BY array_position(string_to_array(:'tables', ','), relname::text), relname, attnum) AS place
-FROM before_ids.old_functions o JOIN pg_namespace n ON n.nspname = schema
-    JOIN pg_proc p ON pronamespace = n.oid AND proname = function AND pronargs = 0
-    JOIN pg_depend d ON d.refclassid = 'pg_proc'::regclass AND d.refobjid = p.oid AND d.classid = 'pg_attrdef'::regclass
+-- The columns of now: a table that was dropped since is left out, and one that was renamed or created since is in it. After the
+-- switch they are found by their generator. Other roles can write its name into a default, too.
+CREATE VIEW before_ids.old_columns AS
+SELECT schema, format('%s.%I', relnamespace::regnamespace, relname) AS relation, attname AS "column",
+       row_number() OVER (PARTITION BY schema
+           ORDER BY array_position(string_to_array(in_order, ','), relname::text), relname, attnum) AS place
+FROM before_ids.old_functions CROSS JOIN LATERAL (
+         VALUES ('pg_proc'::regclass, to_regprocedure(format('%I.%I()', schema, function))::oid),
+                ('pg_class'::regclass, to_regclass(generator)::oid)) used (class, oid)
+    JOIN pg_depend d ON d.refclassid = used.class AND d.refobjid = used.oid AND d.classid = 'pg_attrdef'::regclass
     JOIN pg_attrdef a ON a.oid = d.objid JOIN pg_class c ON c.oid = adrelid AND relkind IN ('r', 'p') AND relpersistence <> 't'
-    JOIN pg_attribute ON attrelid = adrelid AND attnum = adnum;
+    JOIN pg_attribute ON attrelid = adrelid AND attnum = adnum
+WHERE used.class = 'pg_proc'::regclass
+   OR pg_get_userbyid(relowner) = current_user AND starts_with(pg_get_expr(adbin, adrelid), 'ids.next_id(');
 
 -- Epoch and widths, as all calls of this schema pass them.
 CREATE FUNCTION before_ids.layout(of_schema name) RETURNS text LANGUAGE sql

@@ -16,14 +16,18 @@ on('ALTER SEQUENCE insta11.photos_id_seq OWNED BY insta11.photos.id');
 my $owned = q(SELECT pg_get_serial_sequence('insta11.photos', 'id'));
 is(on(recipe('save')), join("\n", map { "insta$_|$_|$epoch|13|10|insta$_.photos_id_seq|insta$_.photos.id, insta$_.likes.id|" } 7, 11, 12), 'what is saved');
 like(fails(recipe('save')), qr/schema "before_ids" already exists/, 'and only once');
-on('DROP TABLE insta12.likes');
+on('CREATE ROLE other; ALTER TABLE insta12.likes OWNER TO other');
 my $fails = sub { return ($original->psql($database, recipe($_[0]), on_error_stop => 0))[2] =~ s{^psql:<stdin>:\d+: }{}mgr };
-like($fails->('switch'), qr/relation "insta12.likes" does not exist.*not all schemas have changed.*: insta12\./s, 'one schema fails, and so does the script');
-is(on($users), 'insta12.photos', 'the others are switched, and the check finds the one');
-on('CREATE TABLE insta12.likes (id bigint PRIMARY KEY DEFAULT insta12.next_id(), photo bigint)');
+like($fails->('switch'), qr/must be owner of table insta12.likes.*not all schemas have changed.*: insta12\./s, 'one schema fails, and so does the script');
+on('CREATE DOMAIN insta12.key AS bigint DEFAULT insta12.next_id()');
+is(on($users =~ s/;$/ ORDER BY 1;/r), join("\n", (map { "default value for column id of table insta12.$_" } qw(likes photos)), 'type insta12.key'),
+	'the others are switched, and the check finds the one');
+on('ALTER TABLE insta12.likes OWNER TO ' . getpwuid $<);
 on(recipe('switch'));
 is(on(recipe('switch')), '', 'run again, the switch prints nothing');
-is(on($users), '', 'every table has switched');
+is(on($users), 'type insta12.key', 'every table has switched');
+like(fails(block('recipe-end')), qr/^ERROR:  cannot drop function insta12.next_id\(\) because other objects depend on it$/m, 'and a domain keeps its function');
+on('DROP DOMAIN insta12.key');
 is(on($owned), '', 'and no column owns a generator');
 is(on(<<"SQL"), "$_|t", "shard $_ has switched") for 11, 12, 7;
 INSERT INTO insta$_.photos (name) VALUES ('new') RETURNING id_shard(id), id > (SELECT max(id) FROM insta$_.photos)
@@ -33,11 +37,21 @@ INSERT INTO insta7.photos (name) VALUES ('copied') RETURNING ids.id_shard(id), i
 INSERT INTO insta12.likes DEFAULT VALUES RETURNING ids.id_shard(id), ids.id_shard(insta12.next_id()), ids.id_shard(insta11.next_id());
 ROLLBACK;
 SQL
-on('ALTER TABLE insta12.likes RENAME TO hidden');
-like($fails->('back'), qr/relation "insta12.likes" does not exist/, 'one schema fails on the way back');
+# Of the tables one is dropped since the save, one is renamed, and one gets a copy. One of another role stays as it is.
+on(<<'SQL');
+DROP TABLE insta7.likes;
+ALTER TABLE insta11.likes RENAME TO renamed;
+CREATE TABLE insta11.copy (LIKE insta11.renamed INCLUDING DEFAULTS);
+CREATE TABLE insta11.of_other (LIKE insta11.renamed INCLUDING DEFAULTS);
+ALTER TABLE insta11.of_other OWNER TO other;
+ALTER FUNCTION insta12.next_id OWNER TO other;
+SQL
+like($fails->('back'), qr/must be owner of/, 'one schema fails on the way back');
 like(on(block('users-of-ids')), qr/^function insta12.next_id\(\)$/m, 'so the saved functions are still needed');
-on('ALTER TABLE insta12.hidden RENAME TO likes');
+on('ALTER FUNCTION insta12.next_id OWNER TO ' . getpwuid $<);
 is(on(recipe('back') . 'DROP SCHEMA before_ids CASCADE'), 'insta12', 'what is put back, and nothing else, is printed');
+is(on(block('users-of-ids')), 'default value for column id of table insta11.of_other', 'all others have their function again');
+on('DROP TABLE insta11.of_other');
 is(on(block('users-of-ids')), '', 'nothing uses the extension');
 on(<<'SQL');
 CREATE SCHEMA users;

@@ -1,7 +1,7 @@
 -- Tables partitioned by time on the id itself: the statements of contrib/admin/README.md, which also shows the answer, and
 -- what it says of plans and locks. partition_commands, contrib/admin/t/clock.pl and maintain.pl have the partitions.
 \set ECHO none
-\a \t on
+\t on
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
 SET shardid.shard_id = 5;
@@ -42,6 +42,7 @@ ANALYZE events;
 -- Left out when the query is planned.
 EXPLAIN (COSTS OFF) SELECT * FROM events
 WHERE id >= ids.id_lower_bound('2025-03-10 00:00+00') AND id < ids.id_lower_bound('2025-03-11 00:00+00');
+\a
 -- When it starts, or while it runs; with the time of each call, or by the time of each id, no partition is.
 PREPARE day (timestamptz) AS SELECT * FROM events
 WHERE id >= ids.id_lower_bound($1) AND id < ids.id_lower_bound($1 + interval '1 day');

@@ -4,9 +4,6 @@
 
 #include "engine/generator.h"
 #include "engine/lease.h"
-#include "engine/replaced_storage.h"
-#include "engine/sequence.h"
-#include "engine/sequence_page.h"
 #include "engine/settings.h"
 #include "engine/wait.h"
 
@@ -66,7 +63,7 @@ PGDLLEXPORT void _PG_init(void);
 void _PG_init(void) {
     refuse_second_copy("shardid", "shardid.max_lead");
     define_settings();
-    ask_server_version();
+    known_durability.status_codes = standby_status_codes();
     start_unpinning_at_commit();
     start_following_rollbacks();
     start_forgetting_bounds();

@@ -238,7 +238,7 @@ inline look_at_page(me) {
     reading = 0; now = 0; from = 0; first_seen = 0; earned = 0; time = 0; tick = 0
 }
 
-/* wait_for_next(): begin_wait or look_again, sleep_us. */
+/* wait_for_next(): begin_wait or continue_wait, sleep_us. */
 inline fall_asleep(me) {
     if
     :: began[me] && used_up[me] == found[me] ->

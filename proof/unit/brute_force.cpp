@@ -453,23 +453,23 @@ void check_last_draws(Random &source) {
 // The notes on a page, which are below the offsets with a special meaning in a heap, such as
 // SpecTokenOffsetNumber; and the millisecond of a first id, on a scale of its own.
 void check_notes(Random &source) {
-    const auto takings = static_cast<std::uint16_t>(source.below(512));
-    const PageNotes notes{takings, static_cast<std::uint16_t>(source.below(64))};
+    const auto starts = static_cast<std::uint16_t>(source.below(512));
+    const PageNotes notes{starts, static_cast<std::uint16_t>(source.below(64))};
     REQUIRE(notes_of(offset_of(notes)) == notes && offset_of(notes) <= 1 << 15);
     REQUIRE(notes_of(offset_without_notes) == PageNotes{0, 0});
-    REQUIRE(with_taking(notes).takings == (takings + 1) % 512 &&
-            with_taking(notes).mention == notes.mention);
+    REQUIRE(with_start(notes).starts == (starts + 1) % 512 &&
+            with_start(notes).mention == notes.mention);
 
     // Five units of 16 s later, or after a clock that was set back.
     const std::uint64_t second = source.up_to(max_of(40)) + 1000;
     const std::uint64_t later = second + source.below(62 * 16);
-    const PageNotes mentioned{takings, mention_at(second)};
+    const PageNotes mentioned{starts, mention_at(second)};
     REQUIRE(is_mention_due(mentioned, later) == (later / 16 - second / 16 >= 5));
     REQUIRE(is_mention_due(mentioned, second - 16 - source.below(57 * 16)));
-    REQUIRE(is_mention_due({takings, 0}, second));
+    REQUIRE(is_mention_due({starts, 0}, second));
 
     const std::int64_t epoch = any_timestamp(source) / us_per_ms * us_per_ms;
-    const Wide epoch_ms = (Wide{epoch} - scale_epoch_us) / 1000;
+    const Wide epoch_ms = (Wide{epoch} - first_timestamp_us) / 1000;
     const std::uint64_t time = source.up_to(UINT64_MAX);
     REQUIRE(first_ms_of(epoch, time) == std::min<Wide>(epoch_ms + time, max_of(48)));
     REQUIRE(time_of_first_ms(epoch, time) == std::max<Wide>(time - epoch_ms, 0));
@@ -515,7 +515,7 @@ void check_wait(Random &source) {
         else
             REQUIRE(waited_us < us_per_ms || (shown > wait.latest_clock_us &&
                                               Wide{shown} - wait.start_clock_us < us_per_ms));
-        wait = look_again(wait, shown);
+        wait = continue_wait(wait, shown);
         REQUIRE(wait.start_clock_us <= shown && wait.latest_clock_us == shown);
     }
 }
@@ -579,7 +579,7 @@ Advance try_to_advance(const Caller &caller, W l, std::uint64_t last, std::int64
 std::int64_t begin_to_wait(Caller &caller, std::uint64_t last_time, std::int64_t shown,
                            std::int64_t real, std::int64_t step) {
     if (caller.waits && caller.wait.used_up_time == last_time)
-        caller.wait = look_again(caller.wait, shown);
+        caller.wait = continue_wait(caller.wait, shown);
     else {
         caller.waits = true;
         caller.wait = begin_wait(last_time, shown, step);

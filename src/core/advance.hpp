@@ -115,19 +115,20 @@ constexpr std::uint64_t lead_ms_of(W widths, std::uint64_t tick, std::uint64_t n
     return ms_of_times(widths, time > now ? time - now : 0);
 }
 
+inline constexpr std::uint64_t day_ms = std::uint64_t{24} * 60 * 60 * 1000;
+inline constexpr std::uint64_t year_ms = 365 * day_ms;
+
 // Whether the first tick of a used sequence, whose storage is bound to nothing yet, would be a
 // jump: more than twice the last value, or counted from an epoch so young that the last value could
 // double within a day.
 template <typename W = Widths>
 constexpr bool is_jump(W widths, std::uint64_t last, std::uint64_t tick) {
-    constexpr std::uint64_t day_ms = std::uint64_t{24} * 60 * 60 * 1000;
     return tick / 2 > last || tick < ticks_of_ms(widths, day_ms);
 }
 
 // Whether the ticks end within a year of this one, and with them the sequence.
 template <typename W = Widths>
 constexpr bool ends_soon(W widths, std::uint64_t tick) {
-    constexpr std::uint64_t year_ms = std::uint64_t{365} * 24 * 60 * 60 * 1000;
     const std::uint64_t left = max_drawn_time(widths) - tick_time(widths, tick);
     return ms_of_times(widths, left) < year_ms;
 }
@@ -214,25 +215,20 @@ constexpr std::uint64_t last_positive_tick(Widths widths) {
     return UINT64_MAX >> 1 >> widths.shard_bits;
 }
 
-// Two spans of milliseconds: how long before ids turn negative there is a warning, and how long a
-// layout that is proposed instead shall last.
-inline constexpr std::uint64_t warning_ms = std::uint64_t{365} * 24 * 60 * 60 * 1000;
-inline constexpr std::uint64_t proposed_ms = 10 * warning_ms;
-
 // The first tick after which ids turn negative within a year, if they do at all: without shard bits
 // the ticks end first.
 constexpr std::uint64_t negative_soon_from(Widths widths) {
     if (widths.shard_bits == 0)
         return UINT64_MAX;
     const std::uint64_t first_negative = last_positive_tick(widths) + 1;
-    const std::uint64_t year = make_tick(widths, warning_ms, 0);
+    const std::uint64_t year = make_tick(widths, year_ms, 0);
     return first_negative > year ? first_negative - year : 0;
 }
 
 // How many bits shard and sequence can have together so that ids stay positive for another ten
 // years, if the epoch was so many milliseconds ago; less than 0 if there are none.
 constexpr int most_positive_bits(std::uint64_t now) {
-    return id_bits - 1 - static_cast<int>(std::bit_width(now + proposed_ms));
+    return id_bits - 1 - static_cast<int>(std::bit_width(now + 10 * year_ms));
 }
 
 // How many ticks up to `end`, itself among them, can at most be drawn after `last`, at clock time

@@ -14,7 +14,6 @@
 #include <cstdint>
 
 #include "core/advance.hpp"
-#include "core/layout.hpp"
 
 namespace shardid {
 
@@ -26,8 +25,7 @@ inline constexpr int epoch_bits = id_bits - 2 * bits_of_a_width;
 inline constexpr int kind_bits = 2;
 inline constexpr int seed_bits = epoch_bits - kind_bits;
 
-// PostgreSQL's first timestamp, in milliseconds since its own epoch.
-inline constexpr std::int64_t first_epoch_ms = INT64_C(-211813488000000);
+inline constexpr std::int64_t first_epoch_ms = first_timestamp_us / us_per_ms;
 
 // REQUIRED: the widths are valid; the epoch a whole millisecond that a timestamp can show.
 constexpr std::uint64_t binding_of(const Layout &layout) {

@@ -25,8 +25,6 @@ inline constexpr int max_moved_digits = scattered_digits - 1;
 // As many as TiDB's AUTO_RANDOM and SHARD_ROW_ID_BITS take.
 inline constexpr int max_moved_bits = 15;
 
-namespace scatter_detail {
-
 struct PowersOfTen {
     std::uint64_t of[scattered_digits];
 };
@@ -43,11 +41,8 @@ constexpr PowersOfTen powers_of_ten() {
 
 inline constexpr PowersOfTen ten_to = powers_of_ten();
 
-}  // namespace scatter_detail
-
 // How many decimal digits the number has; 0 has one, as 1 has. REQUIRED: number <= max_scattered.
 constexpr int decimal_digits(std::uint64_t number) {
-    using namespace scatter_detail;
     const std::uint64_t odd = number | 1;  // no power of ten above 1 lies between the two
     const int bits = std::numeric_limits<std::uint64_t>::digits - std::countl_zero(odd);
     const int at_least = bits * 1233 >> 12;  // floor(bits * log10(2)), for up to 63 bits
@@ -63,7 +58,6 @@ constexpr bool has_digits_to_move(std::uint64_t id, int digits) {
 // exceed max_scattered, which an id of 19 digits that begins with 9 can.
 // REQUIRED: id <= max_scattered, 1 <= digits <= max_moved_digits, has_digits_to_move(id, digits).
 constexpr std::uint64_t scatter_digits(std::uint64_t id, int digits) {
-    using namespace scatter_detail;
     const int behind_first = decimal_digits(id) - 1;
     const std::uint64_t rest = id % ten_to.of[behind_first];
     return id - rest + rest % ten_to.of[digits] * ten_to.of[behind_first - digits] +
@@ -73,7 +67,6 @@ constexpr std::uint64_t scatter_digits(std::uint64_t id, int digits) {
 // The inverse. May exceed max_scattered as well: then no id scatters to this number.
 // REQUIRED: as above.
 constexpr std::uint64_t gather_digits(std::uint64_t scattered, int digits) {
-    using namespace scatter_detail;
     const int behind_first = decimal_digits(scattered) - 1;
     const std::uint64_t rest = scattered % ten_to.of[behind_first];
     const std::uint64_t below_moved = ten_to.of[behind_first - digits];
@@ -113,8 +106,6 @@ constexpr Base32Text base32_of(std::uint64_t number) {
     return text;
 }
 
-namespace base32_detail {
-
 inline constexpr std::int8_t no_digit = -1;
 inline constexpr int first_digit_shift = (base32_size - 1) * base32_digit_bits;
 inline constexpr std::uint64_t max_first_digit = UINT64_MAX >> first_digit_shift;
@@ -141,9 +132,7 @@ constexpr Digits digits_of_characters() {
     return digits;
 }
 
-inline constexpr Digits digits = digits_of_characters();
-
-}  // namespace base32_detail
+inline constexpr Digits base32_digits = digits_of_characters();
 
 enum class Base32Fault { none, character, size, range };
 
@@ -157,17 +146,16 @@ struct Base32Reading {
 // Takes any bytes. Reports a wrong character before a wrong size: so if the size is reported, all
 // bytes are ASCII.
 constexpr Base32Reading read_base32(const char *bytes, std::size_t size) {
-    using namespace base32_detail;
     std::uint64_t number = 0;
     for (std::size_t i = 0; i < size; ++i) {
-        const std::int8_t digit = digits.of[static_cast<unsigned char>(bytes[i])];
+        const std::int8_t digit = base32_digits.of[static_cast<unsigned char>(bytes[i])];
         if (digit == no_digit)
             return {0, Base32Fault::character, i};
         number = number << base32_digit_bits | static_cast<std::uint64_t>(digit);
     }
     if (size != base32_size)
         return {0, Base32Fault::size, size};
-    if (static_cast<std::uint64_t>(digits.of[static_cast<unsigned char>(bytes[0])]) >
+    if (static_cast<std::uint64_t>(base32_digits.of[static_cast<unsigned char>(bytes[0])]) >
         max_first_digit)
         return {0, Base32Fault::range, size};
     return {number, Base32Fault::none, size};

@@ -40,13 +40,10 @@ struct Layout {
     friend constexpr bool operator==(const Layout &, const Layout &) = default;
 };
 
-constexpr bool fits_a_field(int bits) {
-    return bits >= 0 && bits <= max_field_bits;
-}
-
 // Whether a layout can have these widths; REQUIRED of all that are passed to the functions below.
 constexpr bool is_valid(Widths widths) {
-    return fits_a_field(widths.shard_bits) && fits_a_field(widths.sequence_bits) &&
+    return widths.shard_bits >= 0 && widths.shard_bits <= max_field_bits &&
+           widths.sequence_bits >= 0 && widths.sequence_bits <= max_field_bits &&
            widths.shard_bits + widths.sequence_bits <= max_shard_and_sequence_bits;
 }
 
@@ -125,7 +122,10 @@ constexpr std::uint64_t first_id_of(Widths widths, std::uint64_t time) {
 // Clock readings and epochs are microseconds on one common scale, whichever it is.
 inline constexpr std::int64_t us_per_ms = 1000;
 
-// 1970-01-01 00:00 UTC on PostgreSQL's scale, whose zero is 2000-01-01 00:00 UTC.
+// PostgreSQL's first timestamp on its own scale, whose zero is 2000-01-01 00:00 UTC: 4714-11-24 BC.
+inline constexpr std::int64_t first_timestamp_us = INT64_C(-211813488000000) * us_per_ms;
+
+// 1970-01-01 00:00 UTC.
 inline constexpr std::int64_t unix_epoch_us = INT64_C(-946684800000) * us_per_ms;
 
 // How long a time lasts, a step of the clock.

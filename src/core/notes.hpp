@@ -12,7 +12,7 @@ namespace shardid {
 // draw has made the page ours, modulo 512, and when the generator's lead over the clock was last
 // mentioned in the log, in units of 16 s modulo 63.
 struct PageNotes {
-    std::uint16_t takings;
+    std::uint16_t starts;
     std::uint16_t mention;  // 0: never
 
     friend constexpr bool operator==(const PageNotes &, const PageNotes &) = default;
@@ -20,24 +20,24 @@ struct PageNotes {
 
 inline constexpr int mention_bits = 6;
 inline constexpr unsigned mention_values = (1U << mention_bits) - 1;
-inline constexpr unsigned takings_values = 1U << 9;
+inline constexpr unsigned start_values = 1U << 9;
 
 // A fresh sequence has FirstOffsetNumber there, which stands for no notes.
 inline constexpr std::uint16_t offset_without_notes = 1;
 
 constexpr PageNotes notes_of(std::uint16_t offset) {
     const unsigned bits = unsigned{offset} - offset_without_notes;
-    return {static_cast<std::uint16_t>((bits >> mention_bits) % takings_values),
+    return {static_cast<std::uint16_t>((bits >> mention_bits) % start_values),
             static_cast<std::uint16_t>(bits & mention_values)};
 }
 
 constexpr std::uint16_t offset_of(PageNotes notes) {
     return static_cast<std::uint16_t>(offset_without_notes +
-                                      (unsigned{notes.takings} << mention_bits | notes.mention));
+                                      (unsigned{notes.starts} << mention_bits | notes.mention));
 }
 
-constexpr PageNotes with_taking(PageNotes notes) {
-    return {static_cast<std::uint16_t>((notes.takings + 1) % takings_values), notes.mention};
+constexpr PageNotes with_start(PageNotes notes) {
+    return {static_cast<std::uint16_t>((notes.starts + 1) % start_values), notes.mention};
 }
 
 inline constexpr std::uint64_t mention_unit_s = 16;
@@ -57,17 +57,15 @@ constexpr bool is_mention_due(PageNotes notes, std::uint64_t second) {
 
 // Two draws that make a page ours are in different milliseconds, so the counter does not wrap
 // around in less time than this.
-inline constexpr std::int64_t takings_last_us = INT64_C(200) * 1000;
+inline constexpr std::int64_t starts_last_us = INT64_C(200) * 1000;
 
 // The millisecond of a first id is noted on a scale of its own, so that it can be compared over
 // layouts, in as many bits as a note has: some 8,900 years.
 inline constexpr int first_ms_bits = 48;
 
-// The scale begins before every epoch: with PostgreSQL's first timestamp, 4714-11-24 BC.
-inline constexpr std::int64_t scale_epoch_us = INT64_C(-211813488000000000);
-
+// The scale begins before every epoch.
 constexpr std::uint64_t epoch_on_scale(std::int64_t instant_us) {
-    return time_at(scale_epoch_us, instant_us);
+    return time_at(first_timestamp_us, instant_us);
 }
 
 // A time later than the scale is noted as its end: earlier than it is, which holds readers back

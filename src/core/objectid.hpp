@@ -5,9 +5,7 @@
 
 #include <cstdint>
 
-#include "core/advance.hpp"
 #include "core/binding.hpp"
-#include "core/layout.hpp"
 
 namespace shardid {
 
@@ -35,8 +33,6 @@ struct ObjectIdParts {
     friend constexpr bool operator==(const ObjectIdParts &, const ObjectIdParts &) = default;
 };
 
-namespace objectid_detail {
-
 constexpr int bits_per_byte = 8;
 
 constexpr void store(std::uint8_t *to, int bits, std::uint64_t value) {
@@ -55,11 +51,8 @@ inline constexpr int process_offset = objectid_seconds_bits / bits_per_byte;
 inline constexpr int counter_offset = process_offset + objectid_process_bits / bits_per_byte;
 static_assert(counter_offset + objectid_counter_bits / bits_per_byte == objectid_size);
 
-}  // namespace objectid_detail
-
 // REQUIRED: each part fits its bits.
 constexpr ObjectIdBytes pack_objectid(const ObjectIdParts &parts) {
-    using namespace objectid_detail;
     ObjectIdBytes bytes{};
     store(bytes.byte, objectid_seconds_bits, parts.seconds);
     store(bytes.byte + process_offset, objectid_process_bits, parts.process);
@@ -68,7 +61,6 @@ constexpr ObjectIdBytes pack_objectid(const ObjectIdParts &parts) {
 }
 
 constexpr ObjectIdParts unpack_objectid(const ObjectIdBytes &bytes) {
-    using namespace objectid_detail;
     return {load(bytes.byte, objectid_seconds_bits),
             load(bytes.byte + process_offset, objectid_process_bits),
             load(bytes.byte + counter_offset, objectid_counter_bits)};

@@ -6,9 +6,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "core/advance.hpp"
 #include "core/binding.hpp"
-#include "core/layout.hpp"
 
 namespace shardid {
 
@@ -36,8 +34,6 @@ struct UuidParts {
 
     friend constexpr bool operator==(const UuidParts &, const UuidParts &) = default;
 };
-
-namespace uuid_detail {
 
 // From their low ends, the fields of version 1 (section 5.1): of the first half time_high 12, ver
 // 4, time_mid 16, time_low 32; of the second half node 48, clock_seq 14, var 2. Version 6 (section
@@ -83,11 +79,8 @@ constexpr UuidParts with_second_half(std::uint64_t timestamp, std::uint64_t seco
     return {timestamp, second >> clock_seq_shift & max_uuid_clock_seq, second & max_uuid_node};
 }
 
-}  // namespace uuid_detail
-
 // Whether the bytes are a UUID of the RFC's variant and of this version.
 constexpr bool is_uuid(const UuidBytes &bytes, std::uint64_t version) {
-    using namespace uuid_detail;
     const Halves halves = halves_of(bytes);
     return (halves.first >> version_shift & max_of(version_bits)) == version &&
            halves.second >> variant_shift == variant_rfc;
@@ -95,7 +88,6 @@ constexpr bool is_uuid(const UuidBytes &bytes, std::uint64_t version) {
 
 // REQUIRED: each field at most its max_uuid_*.
 constexpr UuidBytes pack_uuid_v1(const UuidParts &parts) {
-    using namespace uuid_detail;
     const std::uint64_t time_low = parts.timestamp & max_of(time_low_bits);
     const std::uint64_t time_mid = parts.timestamp >> time_low_bits & max_of(time_mid_bits);
     const std::uint64_t time_high = parts.timestamp >> (time_low_bits + time_mid_bits);
@@ -105,7 +97,6 @@ constexpr UuidBytes pack_uuid_v1(const UuidParts &parts) {
 
 // REQUIRED: is_uuid(bytes, 1).
 constexpr UuidParts unpack_uuid_v1(const UuidBytes &bytes) {
-    using namespace uuid_detail;
     const auto [first, second] = halves_of(bytes);
     return with_second_half((first & max_of(time_high_bits)) << (time_low_bits + time_mid_bits) |
                                 (first >> time_mid_shift & max_of(time_mid_bits)) << time_low_bits |
@@ -115,7 +106,6 @@ constexpr UuidParts unpack_uuid_v1(const UuidBytes &bytes) {
 
 // Version 6 has the timestamp in order, so that UUIDs sort by time. REQUIRED: as pack_uuid_v1.
 constexpr UuidBytes pack_uuid_v6(const UuidParts &parts) {
-    using namespace uuid_detail;
     return join_halves(
         parts.timestamp >> version_shift << front_shift | (parts.timestamp & max_of(version_shift)),
         6, second_half_of(parts));
@@ -123,7 +113,6 @@ constexpr UuidBytes pack_uuid_v6(const UuidParts &parts) {
 
 // REQUIRED: is_uuid(bytes, 6).
 constexpr UuidParts unpack_uuid_v6(const UuidBytes &bytes) {
-    using namespace uuid_detail;
     const auto [first, second] = halves_of(bytes);
     return with_second_half(first >> front_shift << version_shift | (first & max_of(version_shift)),
                             second);
@@ -170,13 +159,11 @@ constexpr bool fits_uuid_v7(std::int64_t us) {
 
 // The smallest one of the millisecond in which this microsecond lies. REQUIRED: fits_uuid_v7(us).
 constexpr UuidBytes first_uuid_v7_at(std::int64_t us) {
-    using namespace uuid_detail;
     return join_halves(time_at(unix_epoch_us, us) << front_shift, 7, 0);
 }
 
 // The first microsecond of its millisecond. REQUIRED: is_uuid(bytes, 7).
 constexpr std::int64_t us_of_uuid_v7(const UuidBytes &bytes) {
-    using namespace uuid_detail;
     return clock_at(unix_epoch_us, halves_of(bytes).first >> front_shift);
 }
 

@@ -25,7 +25,7 @@ constexpr Wait begin_wait(std::uint64_t used_up_time, std::int64_t clock_us,
 
 // The wait after a further look. If the clock was set back, the wait starts again from there: it
 // may take hours until the clock passes its old start.
-constexpr Wait look_again(const Wait &wait, std::int64_t clock_us) {
+constexpr Wait continue_wait(const Wait &wait, std::int64_t clock_us) {
     return {wait.used_up_time, wait.step_us,
             clock_us < wait.start_clock_us ? clock_us : wait.start_clock_us, clock_us};
 }

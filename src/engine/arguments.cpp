@@ -2,23 +2,6 @@
 
 namespace shardid {
 
-namespace {
-
-TupleDesc row_type(FunctionCallInfo fcinfo) {
-    FmgrInfo *site = fcinfo->flinfo;
-    if (site->fn_extra == nullptr) {
-        MemoryContext caller = MemoryContextSwitchTo(site->fn_mcxt);
-        TupleDesc type;
-        if (get_call_result_type(fcinfo, nullptr, &type) != TYPEFUNC_COMPOSITE)
-            elog(ERROR, "return type must be a row type");
-        site->fn_extra = BlessTupleDesc(type);
-        MemoryContextSwitchTo(caller);
-    }
-    return static_cast<TupleDesc>(site->fn_extra);
-}
-
-}  // namespace
-
 void refuse_widths(Widths widths) {
     ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
                     errmsg("shard_bits and sequence_bits leave too few bits for the time"),
@@ -56,7 +39,16 @@ void refuse_field(const char *name, const char *what, int32 value, int bits) {
 }
 
 Datum make_row(FunctionCallInfo fcinfo, ResultRow &row) {
-    TupleDesc type = row_type(fcinfo);
+    FmgrInfo *site = fcinfo->flinfo;
+    TupleDesc type;
+    if (site->fn_extra == nullptr) {
+        MemoryContext caller = MemoryContextSwitchTo(site->fn_mcxt);
+        if (get_call_result_type(fcinfo, nullptr, &type) != TYPEFUNC_COMPOSITE)
+            elog(ERROR, "return type must be a row type");
+        site->fn_extra = BlessTupleDesc(type);
+        MemoryContextSwitchTo(caller);
+    }
+    type = static_cast<TupleDesc>(site->fn_extra);
     Assert(row.columns == type->natts);
     return HeapTupleGetDatum(heap_form_tuple(type, row.values, row.nulls));
 }

@@ -1,4 +1,4 @@
-// One look at a generator's page, and what came of it: what draws, readers, refusals and bounds
+// One look at a generator's page, and its outcome: what draws, readers, refusals and bounds
 // tell each other.
 #pragma once
 
@@ -15,7 +15,7 @@ struct Attempt {
     uint64 position = 0;  // where it takes the generator: its first tick, or without one its last
     uint64 lead_ms = 0;   // how far that is ahead of the clock
     TimestampTz clock;
-    FirstLook look = no_look;                   // at the page, if it is not ours
+    FirstLook look{};                           // at the page, if it is not ours
     XLogRecPtr moved_at = InvalidXLogRecPtr;    // of a page not ours, for which a window is asked
     XLogRecPtr covered_by = InvalidXLogRecPtr;  // how far WAL has to be durable for its ticks
 };

@@ -1,7 +1,5 @@
 #include "engine/bounds.h"
 
-#include "core/binding.hpp"
-
 #include "engine/arguments.h"
 #include "engine/lease.h"
 #include "engine/refusals.h"
@@ -62,7 +60,8 @@ void load_library() {
 }
 
 // Whether no lease was found in this transaction after it had changed something, perhaps the
-// extension. A rollback brings that back, and not every session is told.
+// extension. A rollback brings that back, and not every session gets an
+// invalidation.
 bool found_none_after_change = false;
 
 void forget_after_rollback(XactEvent event, void * /*argument*/) {

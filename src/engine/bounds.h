@@ -80,8 +80,8 @@ bool has_window_for(const OpenPage &page, const Bounds &bounds, uint32 stamp);
 // is_limited(bounds).
 void wait_for_window(Bounds &bounds, Oid relid, const Attempt &attempt);
 
-// For a draw that came to look_at: has the window renewed, without waiting. REQUIRED: no page is
-// locked; is_limited(bounds).
+// For a draw that has reached look_at: has the window renewed, without waiting. REQUIRED: no page
+// is locked; is_limited(bounds).
 void renew_window(Bounds &bounds, Oid relid, uint64 last);
 
 // The first tick that the session does not draw without looking at the bounds again, having drawn

@@ -1,17 +1,10 @@
 #include "engine/draw.h"
 
-#include "core/advance.hpp"
-#include "core/binding.hpp"
-#include "core/notes.hpp"
 #include "core/objectid.hpp"
 #include "core/uuid.hpp"
-#include "core/window.hpp"
 
 #include "engine/refusals.h"
-#include "engine/replaced_storage.h"
-#include "engine/sequence_page.h"
 #include "engine/settings.h"
-#include "engine/wait.h"
 
 namespace shardid {
 
@@ -51,7 +44,7 @@ Outcome outcome_of(Verdict verdict) {
     return verdict == Verdict::wait ? Outcome::wait : Outcome::ended;
 }
 
-// What the rule makes of this page at this moment. Changes nothing.
+// The rule applied to this page at this moment. Changes nothing.
 template <typename L>
 pg_attribute_always_inline Attempt decide(const OpenPage &page, const Generator &generator,
                                           const L &layout, const Waiter &waiter) {
@@ -174,7 +167,7 @@ pg_noinline Ticks draw_in_any_case(Generator &generator, const L &layout, uint64
         if (!was_known)
             begin_to_know(generator.known, generator.sequence, layout);
     Assert(was_known || (generator.known.kind == Kind::none && generator.known.binding != unbound));
-    Waiter waiter = no_wait;
+    Waiter waiter;
     for (;;) {
         const Attempt attempt = try_draw(generator, layout, waiter, max_count, was_known);
         if (attempt.outcome == Outcome::drawn) {
@@ -196,13 +189,13 @@ pg_noinline Ticks draw_in_any_case(Generator &generator, const L &layout, uint64
                     generator.checked.at = 0;
                     allow_shards(generator.bounds, generator.sequence, layout);
                 }
-            waiter = no_wait;
+            waiter = Waiter{};
             continue;
         }
         if (attempt.outcome != Outcome::wait)
             refuse(generator.sequence.relid, layout, attempt);
         if constexpr (is_of_ids<L>)
-            if (attempt.look.takings == no_look.takings &&
+            if (attempt.look.starts < 0 &&
                 begins_to_borrow(generator.sequence.relid, &generator.said_borrow_ms))
                 continue;
         wait_for_next(waiter, layout.epoch_us, tick_time(layout.widths, attempt.position),
@@ -220,7 +213,7 @@ const auto &worked_widths(const Known &known, const L &layout) {
 }
 
 // The common case of a draw: a page of ours with a tick that is left and covered by WAL, and
-// nothing to wait for, to report or to remember elsewhere. Otherwise returns false, and has drawn
+// nothing to wait for, to report or to remember. Otherwise returns false, and has drawn
 // nothing. REQUIRED: is_known, max_count > 0.
 template <typename L>
 pg_attribute_always_inline bool draw_at_once(Generator &generator, const L &layout,

@@ -1,5 +1,5 @@
 // Drawing ticks from a generator: the loop around its page, its clock and its waits; and raising it
-// to a tick that is known from elsewhere.
+// to a given tick.
 #pragma once
 
 #include "engine/generator.h"
@@ -13,7 +13,7 @@ namespace shardid {
 // A page that is not ours does not show which ids of the present millisecond were drawn: setval or
 // a rollback has overwritten that. So the whole millisecond in which the caller first saw the page
 // like this counts as used up. While the caller waits for its end, other sessions may draw from the
-// page (the count of takings shows it), and the page may be moved again: then the wait starts anew.
+// page (the count of starts shows it), and the page may be moved again: then the wait starts anew.
 // Moves alone make no session wait again. A page that was ahead of the clock at the first look may
 // be moved back to the present before the next look: then it is the page's own time that counts as
 // used up.
@@ -24,9 +24,8 @@ pg_attribute_always_inline uint64 last_tick(const OpenPage &page, uint32 stamp, 
     const uint64 last = Max(last_tick_of(page), rolled_back);
     if (likely(is_ours(page, stamp)))
         return last;
-    look->takings = notes_of(page).takings;
-    const bool none_drawn =
-        waiter.look.takings == look->takings && waiter.waited_us < takings_last_us;
+    look->starts = notes_of(page).starts;
+    const bool none_drawn = waiter.look.starts == look->starts && waiter.waited_us < starts_last_us;
     look->time = none_drawn ? waiter.look.time : now;
     look->page_time = none_drawn ? waiter.look.page_time : tick_time(layout.widths, last);
     const uint64 used_up = look->page_time > now ? look->time : Max(look->time, look->page_time);

@@ -1,12 +1,6 @@
 #include "engine/generator.h"
 
-#include "core/advance.hpp"
-#include "core/notes.hpp"
-
 #include "engine/refusals.h"
-#include "engine/sequence.h"
-#include "engine/sequence_page.h"
-#include "engine/wait.h"
 
 namespace shardid {
 
@@ -37,20 +31,16 @@ void note_catalogue_change(Datum /*argument*/, SyscacheNumber /*cache*/, uint32 
 
 // Privileges depend on the roles, their memberships and (for pg_database_owner) the database's
 // owner, as in acl.c's initialize_acl; the limits of a sequence on its row in pg_sequence.
-void start_following_changes() {
-    follow_relation_changes();
-    CacheRegisterSyscacheCallback(AUTHOID, note_catalogue_change, Datum{0});
-    CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, note_catalogue_change, Datum{0});
-    CacheRegisterSyscacheCallback(DATABASEOID, note_catalogue_change, Datum{0});
-    CacheRegisterSyscacheCallback(SEQRELID, note_catalogue_change, Datum{0});
-}
-
 void create_table() {
     HASHCTL control{};
     control.keysize = sizeof(Oid);
     control.entrysize = sizeof(Generator);
     generators = hash_create("shardid generators", 16, &control, HASH_ELEM | HASH_BLOBS);
-    start_following_changes();
+    follow_relation_changes();
+    CacheRegisterSyscacheCallback(AUTHOID, note_catalogue_change, Datum{0});
+    CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, note_catalogue_change, Datum{0});
+    CacheRegisterSyscacheCallback(DATABASEOID, note_catalogue_change, Datum{0});
+    CacheRegisterSyscacheCallback(SEQRELID, note_catalogue_change, Datum{0});
 }
 
 // Forgets the sequences that are gone, and OIDs that never were one. A temporary one, whose DROP
@@ -203,17 +193,6 @@ pg_noinline void check_and_forget(Generator &generator) {
     relation_close(relation, NoLock);
 }
 
-uint64 random_seed() {
-    uint64 random;
-    if (!pg_strong_random(&random, sizeof(random)))
-        ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not get random bits")));
-    return random & max_of(seed_bits);
-}
-
-bool still_holds(const Checked &checked) {
-    return checked.at == catalogue_version && checked.user == GetUserId();
-}
-
 }  // namespace
 
 bool fits_binding(const OpenPage &page, const Known &known) {
@@ -271,7 +250,8 @@ Generator &use_generator(Oid relid, const char *caller) {
 
     if (unlikely(generator.checked.locked_in != current_local_xid()))
         lock(generator.sequence, generator.checked, generator.known);
-    if (unlikely(!still_holds(generator.checked)))
+    if (unlikely(generator.checked.at != catalogue_version ||
+                 generator.checked.user != GetUserId()))
         check_and_forget(generator);
 
     if (unlikely(XactReadOnly && !generator.sequence.is_temporary))
@@ -305,7 +285,10 @@ void begin_to_know(Known &known, Bounds &bounds, const Sequence &sequence, const
 
 void begin_to_know(Known &known, const Sequence &sequence, const OwnLayout &layout) {
     check_max_value(sequence, max_tick(layout.widths));
-    forget_binding(known, binding_of(layout.kind, random_seed()));
+    uint64 random;
+    if (!pg_strong_random(&random, sizeof(random)))
+        ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not get random bits")));
+    forget_binding(known, binding_of(layout.kind, random & max_of(seed_bits)));
 }
 
 }  // namespace shardid

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "core/advance.hpp"
-#include "core/binding.hpp"
 
 #include "engine/bounds.h"
 #include "engine/first_note.h"
@@ -16,29 +15,24 @@ namespace shardid {
 // What a session knows of a generator's storage (its relfilenode): what it is bound to. Storage
 // stays what it was bound to, so what is known stays true until a check finds other storage.
 struct Known {
-    uint64 binding;  // see core/binding.hpp; what it is to be bound to, while nothing is known
-    Kind kind;
-    Layout layout;         // of ids, as in the binding
-    WorkedWidths worked;   // the same widths
-    uint64 negative_soon;  // from this tick on there is a warning to give
-    uint64 at_once_from;   // only these ticks have nothing to look after: from this one,
-    uint64 at_once_count;  // so many
+    uint64 binding = unbound;  // what it is to be bound to, while nothing is known
+    Kind kind = Kind::none;
+    Layout layout{{}, DT_NOBEGIN};      // of ids, as in the binding
+    WorkedWidths worked{};              // the same widths
+    uint64 negative_soon = UINT64_MAX;  // from this tick on there is a warning to give
+    uint64 at_once_from = 0;            // only these ticks have nothing to check: from this one,
+    uint64 at_once_count = 0;           // so many
 
     // Never forgotten.
-    bool has_warned;       // of negative ids, in this session
-    FirstNote first_note;  // the last one
+    bool has_warned = false;  // of negative ids, in this session
+    FirstNote first_note{};   // the last one
 };
 
 inline void forget_binding(Known &known, uint64 next_binding) {
-    known = {.binding = next_binding,
-             .kind = Kind::none,
-             .layout = {{}, DT_NOBEGIN},
-             .worked = {},
-             .negative_soon = UINT64_MAX,
-             .at_once_from = 0,
-             .at_once_count = 0,
-             .has_warned = known.has_warned,
-             .first_note = known.first_note};
+    Known forgotten{.binding = next_binding};
+    forgotten.has_warned = known.has_warned;
+    forgotten.first_note = known.first_note;
+    known = forgotten;
 }
 
 // Whether this session has drawn ids of the layout from the generator as it is now. Then the layout

@@ -5,7 +5,6 @@
 
 #include "engine/sequence.h"
 #include "engine/settings.h"
-#include "engine/wait.h"
 
 namespace shardid {
 

@@ -1,7 +1,6 @@
 #include "engine/replaced_storage.h"
 
 #include "engine/sequence_page.h"
-#include "engine/wait.h"
 
 namespace shardid {
 
@@ -110,11 +109,6 @@ void note_storage(ReplacedStorages &replaced, Oid number) {
     replaced.is_lost = false;
 }
 
-void note_draw(ReplacedStorages &replaced, Oid number, const LastDraw &last) {
-    add_draw(&replaced.draws, last, TopTransactionContext);
-    note_storage(replaced, number);
-}
-
 template <typename Visit>
 void for_each_noted(Visit visit) {
     if (noted_in != current_local_xid())
@@ -175,7 +169,8 @@ XLogRecPtr remember_in_replaced_storage(ReplacedStorages &replaced, const Sequen
     }
     if (!is_of_this_transaction(replaced))
         note(replaced, sequence);
-    note_draw(replaced, sequence.locator.relNumber, last);
+    add_draw(&replaced.draws, last, TopTransactionContext);
+    note_storage(replaced, sequence.locator.relNumber);
     return replaced.original != nullptr ? remember_tick(*replaced.original, {last, nullptr})
                                         : InvalidXLogRecPtr;
 }

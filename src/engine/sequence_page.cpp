@@ -1,7 +1,5 @@
 #include "engine/sequence_page.h"
 
-#include "engine/wait.h"
-
 namespace shardid {
 
 namespace {
@@ -15,7 +13,7 @@ PagePin *kept[max_kept_pins];
 int kept_count = 0;
 LocalTransactionId all_kept_in = InvalidLocalTransactionId;
 
-// The last transaction that came to its commit. No pin is kept in it any more.
+// The last transaction that began to commit. No pin is kept in it any more.
 LocalTransactionId committing = InvalidLocalTransactionId;
 
 // A session's share of the buffer pool, as bufmgr.c's MaxProportionalPins. In a small pool it is 0:
@@ -52,8 +50,8 @@ bool may_keep_pin(const Sequence &sequence) {
            pins_kept_here() < most_kept_pins();
 }
 
-// Opening the relation and looking the page up is done only when the page has left the buffer in
-// which it was last seen. (Before 15.2 ReadRecentBuffer is wrong for temporary relations.)
+// Opens the relation only if the page has left the buffer in which it was last seen. (Before 15.2
+// ReadRecentBuffer is wrong for temporary relations.)
 Buffer find_and_pin(const PagePin &pin, const Sequence &sequence) {
     if (!sequence.is_temporary && BufferIsValid(pin.buffer) &&
         ReadRecentBuffer(sequence.locator, MAIN_FORKNUM, 0, pin.buffer))
@@ -103,9 +101,9 @@ void set_notes(const OpenPage &page, PageNotes notes) {
 // Before a draw makes the page ours. From the count of these, a session that waits for the end of a
 // millisecond sees that another session has drawn meanwhile, even if the page was moved again
 // since.
-void note_taking(const OpenPage &page, uint32 stamp) {
+void note_start(const OpenPage &page, uint32 stamp) {
     if (!is_ours(page, stamp))
-        set_notes(page, with_taking(notes_of(page)));
+        set_notes(page, with_start(notes_of(page)));
 }
 
 // Logs the page with the values that it has now. REQUIRED: in a critical section, buffer dirty.
@@ -132,7 +130,7 @@ void log_ticks(const OpenPage &page, const RelFileLocator &locator, uint64 tick,
     const uint32 stamp = stamp_of(locator);
     GetTopTransactionId();
     START_CRIT_SECTION();
-    note_taking(page, stamp);
+    note_start(page, stamp);
     bind(page, binding);
     set_state(page, log_to, 0);
     log_page(page, locator, stamp);
@@ -142,7 +140,7 @@ void log_ticks(const OpenPage &page, const RelFileLocator &locator, uint64 tick,
 
 void record_without_wal(const OpenPage &page, uint32 stamp, uint64 tick, uint64 binding) {
     Assert(tick >= last_tick_of(page));
-    note_taking(page, stamp);
+    note_start(page, stamp);
     bind(page, binding);
     set_state(page, tick, 0);
     HeapTupleHeaderSetCmin(page.tuple, stamp_without_wal(stamp));

@@ -64,16 +64,12 @@ const char *describe_server() {
 }  // namespace
 
 const char *described_server() {
-    static const char *text = nullptr;
-    if (text == nullptr)
-        text = MemoryContextStrdup(TopMemoryContext, describe_server());
+    static const char *text = MemoryContextStrdup(TopMemoryContext, describe_server());
     return text;
 }
 
 const char *described_database() {
-    static const char *text = nullptr;
-    if (text == nullptr)
-        text = MemoryContextStrdup(TopMemoryContext, describe_database());
+    static const char *text = MemoryContextStrdup(TopMemoryContext, describe_database());
     return text;
 }
 

@@ -1,14 +1,8 @@
 #include "engine/settled.h"
 
-#include "core/advance.hpp"
-#include "core/binding.hpp"
-#include "core/notes.hpp"
-
-#include "engine/bounds.h"
 #include "engine/draw.h"
 #include "engine/refusals.h"
 #include "engine/settings.h"
-#include "engine/wait.h"
 
 namespace shardid {
 
@@ -113,7 +107,7 @@ Look look_and_close(Relation relation, const Generator &reader, const Waiter &wa
 // really passes. If the page has moved on meanwhile, its last time is another one, and no longer
 // waited for.
 Attempt look_until_closed(Relation relation, const Generator &reader, const Layout &layout) {
-    Waiter waiter = no_wait;
+    Waiter waiter;
     for (;;) {
         const Look look = look_and_close(relation, reader, waiter, layout);
         if (look.closing != Closing::waits ||
@@ -170,7 +164,7 @@ Settled settle(Relation relation, const Layout &layout) {
 bool would_settle(Relation relation, const Layout &layout, Settled *settled) {
     const Generator reader = reader_of(relation, layout);
     const OpenPage page = lock_page(ReadBuffer(relation, 0), BUFFER_LOCK_SHARE);
-    const Look look = look_at(page, reader, no_wait, layout);
+    const Look look = look_at(page, reader, Waiter{}, layout);
     close_page(page);
     if (look.attempt.outcome != Outcome::drawn)
         return false;

@@ -156,7 +156,7 @@ void wait_for_next(Waiter &waiter, TimestampTz epoch, uint64 used_up_time, Times
                    int64 step_us) {
     Assert(no_page_is_locked());
     if (waiter.has_waited && waiter.wait.used_up_time == used_up_time)
-        waiter.wait = look_again(waiter.wait, clock);
+        waiter.wait = continue_wait(waiter.wait, clock);
     else {
         waiter.has_waited = true;
         waiter.wait = begin_wait(used_up_time, clock, step_us);
@@ -178,10 +178,6 @@ uint64 earned_time(const Waiter &waiter, uint64 last_time, TimestampTz clock) {
 }
 
 Durability known_durability;
-
-void ask_server_version() {
-    known_durability.status_codes = standby_status_codes();
-}
 
 void make_present_durable() {
     log_nothing();

@@ -9,15 +9,13 @@
 
 namespace shardid {
 
-// The first look of a wait at a page that was not ours: its takings (notes.hpp), the time, and
+// The first look of a wait at a page that was not ours: its starts (notes.hpp), the time, and
 // that of the page's last tick.
 struct FirstLook {
-    int takings;
-    uint64 time;
-    uint64 page_time;
+    int starts = -1;  // none: there was no such look
+    uint64 time = 0;
+    uint64 page_time = 0;
 };
-
-inline constexpr FirstLook no_look{.takings = -1, .time = 0, .page_time = 0};
 
 // By a clock that cannot be set.
 inline int64 us_since(instr_time start) {
@@ -33,15 +31,12 @@ inline int64 ms_since(instr_time start) {
 
 // One caller that may have to wait.
 struct Waiter {
-    bool has_waited;
-    Wait wait;
-    instr_time since;
-    int64 waited_us;
+    bool has_waited = false;
+    Wait wait{};
+    instr_time since{};
+    int64 waited_us = 0;
     FirstLook look;
 };
-
-inline constexpr Waiter no_wait{
-    .has_waited = false, .wait = {}, .since = {}, .waited_us = 0, .look = no_look};
 
 // Sleeps until it makes sense to try again, at most a step of time, having found `used_up_time`
 // used up when the clock was at `clock`. Can be canceled. REQUIRED: no page is locked.
@@ -51,11 +46,7 @@ void wait_for_next(Waiter &waiter, TimestampTz epoch, uint64 used_up_time, Times
 // The time that the caller has earned by waiting for the end of `last_time`; 0 if none.
 uint64 earned_time(const Waiter &waiter, uint64 last_time, TimestampTz clock);
 
-// Finds out how this server publishes whether standbys are waited for. REQUIRED: once, before
-// make_durable.
-void ask_server_version();
-
-// For make_durable: what is known of this server and session.
+// For make_durable: what is known of this server and session. Set when the library is loaded.
 struct Durability {
     XLogRecPtr flushed;               // WAL, at least up to there
     StandbyStatusCodes status_codes;  // see standby_status

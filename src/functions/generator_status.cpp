@@ -2,10 +2,8 @@
 // the layout of its ids. They read the page without blocking sessions that draw, wait only where
 // these do, for an open ALTER SEQUENCE, and need no more than SELECT.
 #include "core/advance.hpp"
-#include "core/binding.hpp"
 
 #include "engine/arguments.h"
-#include "engine/sequence.h"
 #include "engine/sequence_page.h"
 #include "engine/settled.h"
 

@@ -1,7 +1,5 @@
 // The SQL functions that decode ids, the one that builds an id, and the one that finds the smallest
 // id of a time.
-#include "core/layout.hpp"
-
 #include "engine/arguments.h"
 
 namespace shardid {

@@ -13,26 +13,19 @@ namespace {
                                                 const Base32Reading &reading) {
     const char *shown = text_to_cstring(argument);
     const int good = static_cast<int>(reading.good);
-    switch (reading.fault) {
-        case Base32Fault::character:
-            ereport(ERROR,
-                    (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION), errmsg("invalid text for an id"),
-                     errdetail("The text is \"%s\", whose character %d is no digit of base 32.",
-                               shown, good + 1),
-                     errhint("Pass a result of id_to_text: digits and Latin letters but U, "
-                             "without spaces or hyphens.")));
-        case Base32Fault::size:
-            ereport(
-                ERROR,
-                (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION), errmsg("invalid text for an id"),
-                 errdetail("The text is \"%s\", whose length is %d.", shown, good),
-                 errhint("Pass a result of id_to_text, which has %d characters.", base32_size)));
-        default:
-            ereport(ERROR,
-                    (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION), errmsg("invalid text for an id"),
-                     errdetail("The text is \"%s\", which is more than 64 bits hold.", shown),
-                     errhint("Pass a result of id_to_text, which begins with 0 to F.")));
-    }
+    const bool is_character = reading.fault == Base32Fault::character;
+    const bool is_size = reading.fault == Base32Fault::size;
+    ereport(
+        ERROR,
+        (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION), errmsg("invalid text for an id"),
+         is_character ? errdetail("The text is \"%s\", whose character %d is no digit of base 32.",
+                                  shown, good + 1)
+         : is_size    ? errdetail("The text is \"%s\", whose length is %d.", shown, good)
+                      : errdetail("The text is \"%s\", which is more than 64 bits hold.", shown),
+         is_character ? errhint("Pass a result of id_to_text: digits and Latin letters but U, "
+                                "without spaces or hyphens.")
+         : is_size ? errhint("Pass a result of id_to_text, which has %d characters.", base32_size)
+                   : errhint("Pass a result of id_to_text, which begins with 0 to F.")));
 }
 
 }  // namespace

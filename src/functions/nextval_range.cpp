@@ -1,12 +1,8 @@
 // The SQL function that takes many values of a plain sequence in one step: nextval_range.
-
-#include "core/binding.hpp"
 #include "core/range.hpp"
 
 #include "engine/arguments.h"
-#include "engine/sequence.h"
 #include "engine/sequence_page.h"
-#include "engine/wait.h"
 
 namespace shardid {
 

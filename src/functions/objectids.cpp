@@ -4,7 +4,6 @@
 
 #include "engine/arguments.h"
 #include "engine/draw.h"
-#include "engine/sequence.h"
 
 namespace shardid {
 

@@ -1,5 +1,5 @@
-// The SQL function that raises a generator past an id that is known from elsewhere:
-// raise_generator, which unlike setval never lowers it.
+// The SQL function raise_generator, which raises a generator past an id that another one has
+// generated, and unlike setval never lowers it.
 #include "engine/arguments.h"
 #include "engine/draw.h"
 #include "engine/settings.h"
@@ -8,18 +8,14 @@ namespace shardid {
 
 namespace {
 
-[[noreturn]] void refuse_last_id(int64 id) {
-    ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-                    errmsg("no id can be generated after this one"),
-                    errdetail("The id is %lld.", static_cast<long long>(id)),
-                    errhint("Pass an id of the layout, before the end of its time.")));
-}
-
 // All shards of the generator share its milliseconds, so it has to leave the id's own behind.
 uint64 last_tick_of_ms(Widths widths, int64 id) {
     const uint64 time = id_time(widths, static_cast<uint64>(id));
     if (time >= max_drawn_time(widths))
-        refuse_last_id(id);
+        ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+                        errmsg("no id can be generated after this one"),
+                        errdetail("The id is %lld.", static_cast<long long>(id)),
+                        errhint("Pass an id of the layout, before the end of its time.")));
     return make_tick(widths, time, max_sequence(widths));
 }
 

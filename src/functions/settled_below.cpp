@@ -1,7 +1,5 @@
 // The SQL function settled_below, for reading new rows by id; and its planner support function,
 // which refuses statements that read rows with a snapshot from before the call.
-#include "core/layout.hpp"
-
 #include "engine/arguments.h"
 #include "engine/sequence.h"
 #include "engine/settled.h"
@@ -30,43 +28,32 @@ void refuse_snapshot(const char *detail) {
                             "and pass its result to the next statement.")));
 }
 
-void refuse_recovery(Oid relid) {
-    ereport(ERROR,
+void check_settles(Relation relation) {
+    const Oid relid = RelationGetRelid(relation);
+    check_privilege(relation, ACL_SELECT, "no SELECT", "SELECT");
+    check_session(relation);
+    if (RecoveryInProgress())
+        ereport(
+            ERROR,
             (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("recovery is in progress"),
              errdetail("A standby does not have the locks of transactions on the primary, which "
                        "settled_below() needs for generator \"%s\".",
                        shown_name(relid)),
              errhint("Store its result in a table on the primary, and read that table in the "
                      "statement that reads the rows.")));
-}
-
-void refuse_without_notes(Oid relid) {
-    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                    errmsg("transactions on generator \"%s\" do not note their first ids",
-                           shown_name(relid)),
-                    errdetail("They do if its CACHE is above 1; it is %lld.",
-                              static_cast<long long>(definition_of(relid).seqcache)),
-                    errhint("Run ALTER SEQUENCE %s CACHE 2.", qualified_name(relid))));
-}
-
-void refuse_own_change(Oid relid) {
-    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                    errmsg("generator \"%s\" was created or altered in this transaction",
-                           shown_name(relid)),
-                    errdetail("Until the commit, other transactions use it as it was before."),
-                    errhint("Call settled_below() after the commit.")));
-}
-
-void check_settles(Relation relation) {
-    const Oid relid = RelationGetRelid(relation);
-    check_privilege(relation, ACL_SELECT, "no SELECT", "SELECT");
-    check_session(relation);
-    if (RecoveryInProgress())
-        refuse_recovery(relid);
     if (has_new_storage(relation))
-        refuse_own_change(relid);
+        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                        errmsg("generator \"%s\" was created or altered in this transaction",
+                               shown_name(relid)),
+                        errdetail("Until the commit, other transactions use it as it was before."),
+                        errhint("Call settled_below() after the commit.")));
     if (!shows_notes(relation))
-        refuse_without_notes(relid);
+        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                        errmsg("transactions on generator \"%s\" do not note their first ids",
+                               shown_name(relid)),
+                        errdetail("They do if its CACHE is above 1; it is %lld.",
+                                  static_cast<long long>(definition_of(relid).seqcache)),
+                        errhint("Run ALTER SEQUENCE %s CACHE 2.", qualified_name(relid))));
     if (!relation->rd_islocaltemp)
         PreventCommandIfReadOnly(function_name);
     PreventCommandIfParallelMode(function_name);

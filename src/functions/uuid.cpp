@@ -5,7 +5,6 @@
 
 #include "engine/arguments.h"
 #include "engine/draw.h"
-#include "engine/sequence.h"
 
 extern "C" {
 #include "executor/spi.h"

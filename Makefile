@@ -8,7 +8,6 @@ OBJS = \
        src/engine/draw.o \
        src/engine/first_note.o \
        src/engine/generator.o \
-       src/engine/lease.o \
        src/engine/refusals.o \
        src/engine/replaced_storage.o \
        src/engine/sequence.o \

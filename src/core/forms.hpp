@@ -49,14 +49,9 @@ constexpr int decimal_digits(std::uint64_t number) {
     return odd >= ten_to.of[at_least] ? at_least + 1 : at_least;
 }
 
-// Whether there is a first digit and, behind it, as many as are to be moved.
-constexpr bool has_digits_to_move(std::uint64_t id, int digits) {
-    return decimal_digits(id) > digits;
-}
-
 // The last digits moved, in their order, to behind the first digit; the number of digits stays. May
 // exceed max_scattered, which an id of 19 digits that begins with 9 can.
-// REQUIRED: id <= max_scattered, 1 <= digits <= max_moved_digits, has_digits_to_move(id, digits).
+// REQUIRED: id <= max_scattered, 1 <= digits <= max_moved_digits, digits < decimal_digits(id).
 constexpr std::uint64_t scatter_digits(std::uint64_t id, int digits) {
     const int behind_first = decimal_digits(id) - 1;
     const std::uint64_t rest = id % ten_to.of[behind_first];

@@ -76,15 +76,6 @@ constexpr bool fits_objectid(std::int64_t us) {
     return us >= unix_epoch_us && us < objectid_end_us;
 }
 
-// REQUIRED: fits_objectid(us).
-constexpr std::uint64_t objectid_seconds_at(std::int64_t us) {
-    return time_at(unix_epoch_us, us, us_per_s);
-}
-
-constexpr std::int64_t us_of_objectid(std::uint64_t seconds) {
-    return clock_at(unix_epoch_us, seconds, us_per_s);
-}
-
 // The counter's values are divided among the milliseconds of a second, 16777 for each: so the
 // generator's step is a millisecond, as for ids, and ObjectIds of one second do not collide.
 inline constexpr std::uint64_t ms_per_s = us_per_s / us_per_ms;

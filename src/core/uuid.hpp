@@ -50,8 +50,6 @@ inline constexpr int clock_seq_shift = uuid_node_bits;
 inline constexpr int variant_shift = clock_seq_shift + uuid_clock_seq_bits;
 inline constexpr std::uint64_t variant_rfc = 2;  // section 4.1: binary 10
 
-inline constexpr int front_shift = version_shift + version_bits;  // of versions 6 and 7
-
 struct Halves {
     std::uint64_t first;
     std::uint64_t second;
@@ -106,16 +104,16 @@ constexpr UuidParts unpack_uuid_v1(const UuidBytes &bytes) {
 
 // Version 6 has the timestamp in order, so that UUIDs sort by time. REQUIRED: as pack_uuid_v1.
 constexpr UuidBytes pack_uuid_v6(const UuidParts &parts) {
-    return join_halves(
-        parts.timestamp >> version_shift << front_shift | (parts.timestamp & max_of(version_shift)),
-        6, second_half_of(parts));
+    return join_halves(parts.timestamp >> version_shift << time_mid_shift |
+                           (parts.timestamp & max_of(version_shift)),
+                       6, second_half_of(parts));
 }
 
 // REQUIRED: is_uuid(bytes, 6).
 constexpr UuidParts unpack_uuid_v6(const UuidBytes &bytes) {
     const auto [first, second] = halves_of(bytes);
-    return with_second_half(first >> front_shift << version_shift | (first & max_of(version_shift)),
-                            second);
+    return with_second_half(
+        first >> time_mid_shift << version_shift | (first & max_of(version_shift)), second);
 }
 
 // Timestamps as PostgreSQL counts them: microseconds since 2000-01-01 00:00 UTC.
@@ -145,11 +143,6 @@ constexpr std::int64_t us_of_uuid_timestamp(std::uint64_t timestamp) {
     return uuid_epoch_us + static_cast<std::int64_t>(timestamp / hundred_ns_per_us);
 }
 
-// The 100 ns within that microsecond, 0 .. 9.
-constexpr int hundred_ns_of_uuid_timestamp(std::uint64_t timestamp) {
-    return static_cast<int>(timestamp % hundred_ns_per_us);
-}
-
 inline constexpr int uuid_v7_ms_bits = 48;
 
 // Whether a UUID of version 7 can carry the millisecond of this microsecond.
@@ -159,12 +152,12 @@ constexpr bool fits_uuid_v7(std::int64_t us) {
 
 // The smallest one of the millisecond in which this microsecond lies. REQUIRED: fits_uuid_v7(us).
 constexpr UuidBytes first_uuid_v7_at(std::int64_t us) {
-    return join_halves(time_at(unix_epoch_us, us) << front_shift, 7, 0);
+    return join_halves(time_at(unix_epoch_us, us) << time_mid_shift, 7, 0);
 }
 
 // The first microsecond of its millisecond. REQUIRED: is_uuid(bytes, 7).
 constexpr std::int64_t us_of_uuid_v7(const UuidBytes &bytes) {
-    return clock_at(unix_epoch_us, halves_of(bytes).first >> front_shift);
+    return clock_at(unix_epoch_us, halves_of(bytes).first >> time_mid_shift);
 }
 
 // What the generator of UUIDs counts: the timestamp of section 5.1, intervals of 100 ns, ten in

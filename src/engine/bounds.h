@@ -27,11 +27,6 @@ struct Bounds {
     void *source = nullptr;       // what the library that sets them knows of them
 };
 
-inline void forget_bounds(Bounds &bounds) {
-    bounds.state = BoundsState::unknown;
-    bounds.window = any_time;
-}
-
 inline bool is_limited(const Bounds &bounds) {
     return bounds.state == BoundsState::set;
 }

@@ -44,6 +44,25 @@ Outcome outcome_of(Verdict verdict) {
     return verdict == Verdict::wait ? Outcome::wait : Outcome::ended;
 }
 
+// Whether the storage is bound to what the call draws, or to nothing. Ids need exactly the layout
+// that the call asks for; UUIDs and ObjectIds accept any seed. REQUIRED: begin_to_know.
+bool fits_binding(uint64 found, const Known &known) {
+    return found == unbound || have_one_scale(found, known.binding);
+}
+
+// Whether the caller lacks the right to have the storage bound by a draw of this tick. Core asks
+// for UPDATE to let a sequence jump (setval). So does a draw that makes a generator of a plain
+// sequence; but not one from a generator whose storage has forgotten its layout, in a dump or
+// pg_upgrade, nor one from a sequence that is as it was made, unless the layout ends soon. W is
+// Widths, or a Count.
+template <typename W>
+bool may_not_jump(const OpenPage &page, const Sequence &sequence, const W &widths, uint64 tick) {
+    if (sequence.may_update || binding_of(page) != unbound)
+        return false;
+    const bool is_used = page.data->is_called || page.data->last_value != sequence.start_value;
+    return ends_soon(widths, tick) || (is_used && is_jump(widths, last_tick_of(page), tick));
+}
+
 // The rule applied to this page at this moment. Changes nothing.
 template <typename L>
 pg_attribute_always_inline Attempt decide(const OpenPage &page, const Generator &generator,
@@ -109,13 +128,14 @@ pg_attribute_always_inline Attempt try_draw(Generator &generator, const L &layou
     const OpenPage page = open_page(generator.pin, generator.sequence);
     Attempt attempt = decide(page, generator, layout, waiter);
     if (!was_known) {
-        if (!fits_binding(page, generator.known))
+        if (!fits_binding(attempt.binding, generator.known))
             attempt.outcome = Outcome::other_binding;
         else if (goes_on(attempt.outcome) &&
                  may_not_jump(page, generator.sequence, layout.widths, attempt.position))
             attempt.outcome = Outcome::jump;
-        else
-            take_binding(page, generator.known);
+        else if (attempt.binding != unbound)
+            generator.known.binding =
+                attempt.binding;  // of UUIDs and ObjectIds, the storage's seed
     }
     if (attempt.outcome == Outcome::drawn) {
         const uint64 last = last_of_batch(layout.widths, attempt.position, max_count);
@@ -262,7 +282,7 @@ Attempt try_raise(const OpenPage &page, const Sequence &sequence, const Known &k
         attempt.clock < layout.epoch_us ? 0 : time_at(layout.epoch_us, attempt.clock);
     attempt.position = Max(tick, last_tick_of(page));
     attempt.lead_ms = lead_ms_of(layout.widths, attempt.position, now);
-    if (!fits_binding(page, known))
+    if (!fits_binding(attempt.binding, known))
         attempt.outcome = Outcome::other_binding;
     else if (attempt.position >= max_tick(layout.widths))
         attempt.outcome = Outcome::ended;

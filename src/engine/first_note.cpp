@@ -17,31 +17,21 @@ constexpr int low_bits = 16;
 
 static_assert(first_ms_bits - low_bits == 32);
 
-LOCKTAG tag_of(Oid relid, uint64 ms) {
-    LOCKTAG tag;
-    tag.locktag_field1 = MyDatabaseId;
-    tag.locktag_field2 = relid;
-    tag.locktag_field3 = static_cast<uint32>(ms >> low_bits);
-    tag.locktag_field4 = static_cast<uint16>(ms & max_of(low_bits));
-    tag.locktag_type = LOCKTAG_USERLOCK;
-    tag.locktag_lockmethodid = DEFAULT_LOCKMETHOD;
-    return tag;
-}
-
 bool is_note_of(const LOCKTAG &tag, Oid relid) {
     return tag.locktag_type == LOCKTAG_USERLOCK && tag.locktag_field1 == MyDatabaseId &&
            tag.locktag_field2 == relid && tag.locktag_lockmethodid == DEFAULT_LOCKMETHOD;
-}
-
-uint64 ms_in(const LOCKTAG &tag) {
-    return uint64{tag.locktag_field3} << low_bits | tag.locktag_field4;
 }
 
 }  // namespace
 
 // Nothing takes a mode that conflicts with this one.
 void note_first_ms(FirstNote &note, Oid relid, uint64 ms) {
-    const LOCKTAG tag = tag_of(relid, ms);
+    const LOCKTAG tag{.locktag_field1 = MyDatabaseId,
+                      .locktag_field2 = relid,
+                      .locktag_field3 = static_cast<uint32>(ms >> low_bits),
+                      .locktag_field4 = static_cast<uint16>(ms & max_of(low_bits)),
+                      .locktag_type = LOCKTAG_USERLOCK,
+                      .locktag_lockmethodid = DEFAULT_LOCKMETHOD};
     LockAcquireResult result;
     for_transaction([&] { result = LockAcquire(&tag, AccessShareLock, false, true); });
     if (result == LOCKACQUIRE_NOT_AVAIL)
@@ -58,7 +48,8 @@ EarliestNote earliest_note(Oid relid) {
         const LockInstanceData &lock = locks->locks[i];
         if (lock.holdMask == 0 || !is_note_of(lock.locktag, relid))
             continue;
-        const uint64 ms = ms_in(lock.locktag);
+        const uint64 ms =
+            uint64{lock.locktag.locktag_field3} << low_bits | lock.locktag.locktag_field4;
         if (!earliest.exists || ms < earliest.ms)
             earliest = {true, ms, lock.pid};
     }

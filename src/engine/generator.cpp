@@ -134,12 +134,11 @@ void check_direction(Oid relid, const FormData_pg_sequence &definition) {
 void check_cycle(Oid relid, const FormData_pg_sequence &definition) {
     if (!definition.seqcycle)
         return;
-    const char *name = qualified_name(relid);
     ereport(ERROR,
             (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
              errmsg("sequence \"%s\" has CYCLE", shown_name(relid)),
              errdetail("After its MAXVALUE nextval goes back to its MINVALUE, and ids increase."),
-             errhint("Run ALTER SEQUENCE %s NO CYCLE.", name)));
+             errhint("Run ALTER SEQUENCE %s NO CYCLE.", qualified_name(relid))));
 }
 
 void check_definition(Sequence &sequence, Relation relation) {
@@ -170,7 +169,8 @@ void check_user(Sequence &sequence, Checked &checked, Relation relation) {
 // What was known of the storage: it may be other storage now.
 void forget_storage(Generator &generator, Relation relation) {
     forget_binding(generator.known, unbound);
-    forget_bounds(generator.bounds);
+    generator.bounds.state = BoundsState::unknown;
+    generator.bounds.window = any_time;
     if (!generator.sequence.is_temporary)
         generator.replaced.temporary = nullptr;
     drop_kept_pin(generator.pin);
@@ -194,28 +194,6 @@ pg_noinline void check_and_forget(Generator &generator) {
 }
 
 }  // namespace
-
-bool fits_binding(const OpenPage &page, const Known &known) {
-    const uint64 found = binding_of(page);
-    return found == unbound || have_one_scale(found, known.binding);
-}
-
-void take_binding(const OpenPage &page, Known &known) {
-    Assert(fits_binding(page, known));
-    if (binding_of(page) != unbound)
-        known.binding = binding_of(page);
-}
-
-template <typename W>
-bool may_not_jump(const OpenPage &page, const Sequence &sequence, const W &widths, uint64 tick) {
-    if (sequence.may_update || binding_of(page) != unbound)
-        return false;
-    const bool is_used = page.data->is_called || page.data->last_value != sequence.start_value;
-    return ends_soon(widths, tick) || (is_used && is_jump(widths, last_tick_of(page), tick));
-}
-
-template bool may_not_jump(const OpenPage &, const Sequence &, const Widths &, uint64);
-template bool may_not_jump(const OpenPage &, const Sequence &, const Count &, uint64);
 
 void learn(Known &known) {
     Assert(known.binding != unbound);

@@ -46,21 +46,6 @@ inline bool is_known(const Known &known, const OwnLayout &layout) {
     return known.kind == layout.kind;
 }
 
-// Whether the storage is bound to what the call draws, or to nothing. Ids need exactly the layout
-// that the call asks for; UUIDs and ObjectIds accept any seed. REQUIRED: begin_to_know.
-bool fits_binding(const OpenPage &page, const Known &known);
-
-// Whether the caller lacks the right to have the storage bound by a draw of this tick. Core asks
-// for UPDATE to let a sequence jump (setval). So does a draw that makes a generator of a plain
-// sequence; but not one from a generator whose storage has forgotten its layout, in a dump or
-// pg_upgrade, nor one from a sequence that is as it was made, unless the layout ends soon. W is
-// Widths, or a Count.
-template <typename W>
-bool may_not_jump(const OpenPage &page, const Sequence &sequence, const W &widths, uint64 tick);
-
-// UUIDs and ObjectIds adopt the seed of the storage, if it has one. REQUIRED: fits_binding.
-void take_binding(const OpenPage &page, Known &known);
-
 // REQUIRED: the storage is bound to known.binding. Until limit_draws_at_once no id is drawn at
 // once.
 void learn(Known &known);

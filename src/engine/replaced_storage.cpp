@@ -61,7 +61,9 @@ void for_each_replaced_relation(Oid relid, Visit visit) {
                                              relid, visit);
 }
 
-ReplacedStorage *original_storage(const Sequence &sequence) {
+// The RowExclusiveLock held since the first draw keeps others from ALTER SEQUENCE, so the original
+// stays what it is to the end of the transaction.
+void note(ReplacedStorages &replaced, const Sequence &sequence) {
     ReplacedStorage *original = nullptr;
     for_each_replaced_relation(sequence.relid, [&](const FormData_pg_class &row, bool is_original) {
         if (!is_original)
@@ -74,13 +76,6 @@ ReplacedStorage *original_storage(const Sequence &sequence) {
         original->needs_wal = true;
         original->max_value = original_max_value(sequence);
     });
-    return original;
-}
-
-// The RowExclusiveLock held since the first draw keeps others from ALTER SEQUENCE, so the original
-// stays what it is to the end of the transaction.
-void note(ReplacedStorages &replaced, const Sequence &sequence) {
-    ReplacedStorage *original = original_storage(sequence);
     replaced = {};
     replaced.original = original;
     replaced.relid = sequence.relid;

@@ -50,19 +50,6 @@ bool may_keep_pin(const Sequence &sequence) {
            pins_kept_here() < most_kept_pins();
 }
 
-// Opens the relation only if the page has left the buffer in which it was last seen. (Before 15.2
-// ReadRecentBuffer is wrong for temporary relations.)
-Buffer find_and_pin(const PagePin &pin, const Sequence &sequence) {
-    if (!sequence.is_temporary && BufferIsValid(pin.buffer) &&
-        ReadRecentBuffer(sequence.locator, MAIN_FORKNUM, 0, pin.buffer))
-        return pin.buffer;
-
-    Relation relation = relation_open(sequence.relid, NoLock);
-    Buffer buffer = ReadBuffer(relation, 0);
-    relation_close(relation, NoLock);
-    return buffer;
-}
-
 // The page is read under the current resource owner, so that a read that fails is cleaned up with
 // the subtransaction in which it failed.
 void keep_pin(PagePin &pin) {
@@ -182,7 +169,14 @@ void start_unpinning_at_commit() {
 
 Buffer pin_page(PagePin &pin, const Sequence &sequence) {
     Assert(!is_kept(pin));
-    pin.buffer = find_and_pin(pin, sequence);
+    // The relation is opened only if the page has left the buffer in which it was last seen.
+    // (Before 15.2 ReadRecentBuffer is wrong for temporary relations.)
+    if (sequence.is_temporary || !BufferIsValid(pin.buffer) ||
+        !ReadRecentBuffer(sequence.locator, MAIN_FORKNUM, 0, pin.buffer)) {
+        Relation relation = relation_open(sequence.relid, NoLock);
+        pin.buffer = ReadBuffer(relation, 0);
+        relation_close(relation, NoLock);
+    }
     if (pin.last_used_in == current_local_xid() && may_keep_pin(sequence))
         keep_pin(pin);
     pin.last_used_in = current_local_xid();

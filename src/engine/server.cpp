@@ -15,17 +15,6 @@ namespace {
 
 constexpr int max_host_name = 256;
 
-// Where there is no machine id, or it cannot be read, the data directory has to suffice.
-void append_machine_id(StringInfo text) {
-    char line[64] = "";
-    FILE *file = AllocateFile("/etc/machine-id", "r");
-    if (file == nullptr)
-        return;
-    if (fgets(line, sizeof(line), file) != nullptr)
-        appendStringInfo(text, "|%s", line);
-    FreeFile(file);
-}
-
 struct stat directory_at(const char *path) {
     struct stat directory;
     if (stat(path, &directory) != 0)
@@ -57,7 +46,14 @@ const char *describe_server() {
     appendStringInfo(&text, UINT64_FORMAT "|%llu|%llu", GetSystemIdentifier(),
                      static_cast<unsigned long long>(directory.st_dev),
                      static_cast<unsigned long long>(directory.st_ino));
-    append_machine_id(&text);
+    // Where there is no machine id, or it cannot be read, the data directory has to suffice.
+    FILE *file = AllocateFile("/etc/machine-id", "r");
+    if (file != nullptr) {
+        char line[64];
+        if (fgets(line, sizeof(line), file) != nullptr)
+            appendStringInfo(&text, "|%s", line);
+        FreeFile(file);
+    }
     return text.data;
 }
 

@@ -59,13 +59,6 @@ bool lead_us(TimestampTz last, TimestampTz clock, int64 *us) {
     return !TIMESTAMP_NOT_FINITE(last) && !__builtin_sub_overflow(last, now, us);
 }
 
-Interval *interval_of(int64 us) {
-    auto *interval = static_cast<Interval *>(palloc0(sizeof(Interval)));
-    interval->day = static_cast<int32>(us / USECS_PER_DAY);
-    interval->time = us % USECS_PER_DAY;
-    return interval;
-}
-
 // Of the columns, last_ts, last_sequence, lead.
 void describe_last(ResultRow &row, const Position &position, const Layout &layout,
                    TimestampTz clock) {
@@ -79,7 +72,10 @@ void describe_last(ResultRow &row, const Position &position, const Layout &layou
     int64 us = 0;
     const bool has_lead =
         lead_us(last, clock, &us) && (position.is_called || (us > 0 && clock >= layout.epoch_us));
-    row.add(IntervalPGetDatum(interval_of(us)), !has_lead);
+    auto *interval = static_cast<Interval *>(palloc0(sizeof(Interval)));
+    interval->day = static_cast<int32>(us / USECS_PER_DAY);
+    interval->time = us % USECS_PER_DAY;
+    row.add(IntervalPGetDatum(interval), !has_lead);
 }
 
 // As pg_stat_activity has it.

@@ -15,21 +15,16 @@ struct Run {
     Ticks drawn;     // what is drawn and not yet given
 };
 
-uint64 checked_number_of_ids(int32 count) {
+pg_noinline Run *begin_run(FunctionCallInfo fcinfo, MemoryContext context) {
+    const Layout layout = layout_argument(fcinfo, 3);
+    const uint64 shard = checked_shard(PG_GETARG_INT32(0), layout.widths);
+    const int32 count = PG_GETARG_INT32(1);
     if (count < 0)
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                         errmsg("count must not be negative"), errdetail("The count is %d.", count),
                         errhint("Pass a number of ids, 0 or more.")));
-    return static_cast<uint64>(count);
-}
-
-pg_noinline Run *begin_run(FunctionCallInfo fcinfo, MemoryContext context) {
-    const Layout layout = layout_argument(fcinfo, 3);
     auto *run = static_cast<Run *>(MemoryContextAlloc(context, sizeof(Run)));
-    *run = {layout,
-            checked_shard(PG_GETARG_INT32(0), layout.widths),
-            checked_number_of_ids(PG_GETARG_INT32(1)),
-            {0, 0}};
+    *run = {layout, shard, static_cast<uint64>(count), {0, 0}};
     return run;
 }
 

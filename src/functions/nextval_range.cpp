@@ -22,14 +22,6 @@ uint64 values_logged_ahead(uint64 count) {
                                      : Max(count, logged_ahead_by_nextval);
 }
 
-uint64 checked_number_of_values(int64 count) {
-    if (count < 1)
-        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("count must be positive"),
-                        errdetail("The count is %lld.", static_cast<long long>(count)),
-                        errhint("Pass a number of values, 1 or more.")));
-    return static_cast<uint64>(count);
-}
-
 [[noreturn]] void refuse_without_update(Relation relation, const char *what) {
     refuse_privilege(RelationGetRelid(relation), psprintf("no UPDATE, which %s requires,", what),
                      "UPDATE");
@@ -67,12 +59,6 @@ Relation open_for_nextval(Oid relid, uint64 count) {
                  name)));
 }
 
-Move move_to(const Range &range, const Limits &limits, uint64 count) {
-    const uint64 ahead = Min(values_logged_ahead(count), steps_left(limits, range.last));
-    return {range.last, static_cast<int64>(range.steps), value_after(limits, range.last, ahead),
-            static_cast<int64>(ahead)};
-}
-
 // Nothing is taken if there are too few.
 Range take(Relation relation, uint64 count) {
     const FormData_pg_sequence definition = definition_of(RelationGetRelid(relation));
@@ -94,7 +80,10 @@ Range take(Relation relation, uint64 count) {
         refuse_count(relation, limits, count, left);
     }
     const Range range = next_range(limits, last_value, is_called, count);
-    const XLogRecPtr covered_by = record_move(page, relation, move_to(range, limits, count));
+    const uint64 ahead = Min(values_logged_ahead(count), steps_left(limits, range.last));
+    const Move move{range.last, static_cast<int64>(range.steps),
+                    value_after(limits, range.last, ahead), static_cast<int64>(ahead)};
+    const XLogRecPtr covered_by = record_move(page, relation, move);
     close_page(page);
     make_durable(covered_by);
     return range;
@@ -106,7 +95,12 @@ extern "C" {
 
 PG_FUNCTION_INFO_V1(shardid_nextval_range);
 Datum shardid_nextval_range(PG_FUNCTION_ARGS) {
-    const uint64 count = checked_number_of_values(PG_GETARG_INT64(1));
+    const int64 given = PG_GETARG_INT64(1);
+    if (given < 1)
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("count must be positive"),
+                        errdetail("The count is %lld.", static_cast<long long>(given)),
+                        errhint("Pass a number of values, 1 or more.")));
+    const auto count = static_cast<uint64>(given);
     Relation relation = open_for_nextval(PG_GETARG_OID(0), count);
     const Range range = take(relation, count);
     relation_close(relation, NoLock);

@@ -19,7 +19,7 @@ uint64 checked_seconds(TimestampTz ts) {
     if (TIMESTAMP_NOT_FINITE(ts) || !fits_objectid(ts))
         refuse_timestamp(timestamptz_to_str(ts), "ObjectIds",
                          "1970-01-01 00:00:00 to 2106-02-07 06:28:15");
-    return objectid_seconds_at(ts);
+    return time_at(unix_epoch_us, ts, us_per_s);
 }
 
 ObjectIdBytes checked_objectid(const bytea *value) {
@@ -68,7 +68,8 @@ Datum shardid_objectid_from(PG_FUNCTION_ARGS) {
 PG_FUNCTION_INFO_V1(shardid_objectid_timestamp);
 Datum shardid_objectid_timestamp(PG_FUNCTION_ARGS) {
     const bytea *value = PG_GETARG_BYTEA_PP(0);
-    PG_RETURN_TIMESTAMPTZ(us_of_objectid(unpack_objectid(checked_objectid(value)).seconds));
+    const ObjectIdParts parts = unpack_objectid(checked_objectid(value));
+    PG_RETURN_TIMESTAMPTZ(clock_at(unix_epoch_us, parts.seconds, us_per_s));
 }
 
 }  // extern "C"

@@ -121,15 +121,6 @@ void check_statement(const PlannerInfo *root) {
             "function that can.");
 }
 
-// EXECUTE evaluates its arguments with the snapshot with which the prepared statement then reads.
-void check_expression(const PlannerInfo *root) {
-    if (root == nullptr)
-        refuse_snapshot(
-            "The call is in an argument of EXECUTE or CALL, or in an expression that is "
-            "evaluated without a query.");
-    check_statement(root);
-}
-
 // Rows that are written are locked so, and an INSERT does not read them. What a CTE does with them,
 // the plan does not say.
 bool is_only_written(const PlannedStmt &statement, const RangeTblEntry &entry) {
@@ -180,8 +171,15 @@ Datum shardid_settled_below(PG_FUNCTION_ARGS) {
 PG_FUNCTION_INFO_V1(shardid_settled_below_support);
 Datum shardid_settled_below_support(PG_FUNCTION_ARGS) {
     auto *request = reinterpret_cast<Node *>(PG_GETARG_POINTER(0));
-    if (IsA(request, SupportRequestSimplify))
-        check_expression(reinterpret_cast<SupportRequestSimplify *>(request)->root);
+    if (IsA(request, SupportRequestSimplify)) {
+        const PlannerInfo *root = reinterpret_cast<SupportRequestSimplify *>(request)->root;
+        // EXECUTE evaluates its arguments with the snapshot with which its statement then reads.
+        if (root == nullptr)
+            refuse_snapshot(
+                "The call is in an argument of EXECUTE or CALL, or in an expression that is "
+                "evaluated without a query.");
+        check_statement(root);
+    }
     // A function in FROM of a subquery that is pulled up was simplified apart from the query above.
     if (IsA(request, SupportRequestCost)) {
         const PlannerInfo *root = reinterpret_cast<SupportRequestCost *>(request)->root;

@@ -11,18 +11,6 @@ extern "C" {
 
 namespace shardid {
 
-namespace {
-
-TimeLineID current_timeline() {
-    TimeLineID replayed;
-    if (!RecoveryInProgress())
-        return GetWALInsertionTimeLine();
-    GetXLogReplayRecPtr(&replayed);
-    return replayed;
-}
-
-}  // namespace
-
 extern "C" {
 
 PG_FUNCTION_INFO_V1(shardid_shard_fingerprint);
@@ -30,9 +18,14 @@ Datum shardid_shard_fingerprint(PG_FUNCTION_ARGS) {
     const Oid extension = getExtensionOfObject(ProcedureRelationId, fcinfo->flinfo->fn_oid);
     // As PostgreSQL has it for the setting data_directory.
     const bool sees_settings = has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_SETTINGS);
+    TimeLineID timeline;
+    if (RecoveryInProgress())
+        GetXLogReplayRecPtr(&timeline);
+    else
+        timeline = GetWALInsertionTimeLine();
     ResultRow row;
     row.add(Int64GetDatum(static_cast<int64>(GetSystemIdentifier())));
-    row.add(Int32GetDatum(static_cast<int32>(current_timeline())));
+    row.add(Int32GetDatum(static_cast<int32>(timeline)));
     row.add(ObjectIdGetDatum(MyDatabaseId));
     row.add(ObjectIdGetDatum(extension));
     row.add(TimestampTzGetDatum(PgStartTime));

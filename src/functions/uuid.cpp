@@ -71,7 +71,7 @@ Datum timestamp_datum(const UuidParts &parts) {
 }
 
 Datum hundred_ns_datum(const UuidParts &parts) {
-    return Int32GetDatum(hundred_ns_of_uuid_timestamp(parts.timestamp));
+    return Int32GetDatum(static_cast<int32>(parts.timestamp % hundred_ns_per_us));
 }
 
 Datum clock_seq_datum(const UuidParts &parts) {

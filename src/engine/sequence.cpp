@@ -197,13 +197,13 @@ void find_own_sequence(OwnSequence &sequence) {
 
 Kind kind_of_sequence(Relation relation) {
     const char *name = RelationGetRelationName(relation);
-    const bool makes_uuids = strcmp(name, uuid_sequence.name) == 0;
-    if (!makes_uuids && strcmp(name, objectid_sequence.name) != 0)
+    const bool generates_uuids = strcmp(name, uuid_sequence.name) == 0;
+    if (!generates_uuids && strcmp(name, objectid_sequence.name) != 0)
         return Kind::ids;
     const Oid extension = getExtensionOfObject(RelationRelationId, RelationGetRelid(relation));
     if (!OidIsValid(extension) || extension != get_extension_oid(extension_name, true))
         return Kind::ids;
-    return makes_uuids ? Kind::uuids : Kind::objectids;
+    return generates_uuids ? Kind::uuids : Kind::objectids;
 }
 
 bool has_citus() {

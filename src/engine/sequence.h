@@ -105,7 +105,7 @@ void find_own_sequence(OwnSequence &sequence);
 // For the relcache callback.
 void forget_own_sequences(Oid relid);
 
-// What the extension makes from this sequence: ids, unless it is one of those above.
+// What the extension generates from this sequence: ids, unless it is one of those above.
 Kind kind_of_sequence(Relation relation);
 
 inline Oid own_sequence(OwnSequence &sequence) {

@@ -165,11 +165,17 @@ CREATE RULE ruled AS ON UPDATE TO seen DO INSTEAD INSERT INTO literal VALUES (id
 CREATE DOMAIN numbered AS bigint DEFAULT ids.next_id(7);
 CREATE FUNCTION of_sql() RETURNS bigint LANGUAGE sql RETURN ids.next_id(7);
 CREATE FUNCTION of_text() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.id := "ids".NEXT_ID ( generator => 'ids.shardid_seq', shard := 7 ); RETURN NEW; END $$;
+CREATE FUNCTION of_cast() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN ids.next_id(CAST(7 AS int)); END';
+CREATE FUNCTION of_comment() RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN RETURN ids.next_id(/* us */ -- here
+    shard => coalesce(7, 1)); END $$;
+CREATE FUNCTION of_type() RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN RETURN ids.next_id( int '7'); END $$;
 CREATE FUNCTION of_argument() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.id := ids.next_id(TG_ARGV[0]::int); RETURN NEW; END';
 CREATE FUNCTION sets() RETURNS void LANGUAGE sql AS $$ SELECT set_config('shardid.shard_id', '7', true) $$;
 CREATE FUNCTION set_on() RETURNS bigint LANGUAGE sql SET shardid.shard_id = 7 AS 'SELECT ids.next_id()';
 CREATE FUNCTION ids.fine(n int) RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN PERFORM current_setting('shardid.shard_id'); RETURN ids.next_id() + 7 + n; END $$;
 ALTER ROLE app SET shardid.shard_id = 7;
+ALTER ROLE app IN DATABASE beside SET shardid.shard_id = 7;
+ALTER ROLE app IN DATABASE postgres SET shardid.shard_id = 7;
 CREATE TABLE owning (id bigserial);
 CREATE SEQUENCE ahead;
 CREATE SEQUENCE held CACHE 2;
@@ -187,7 +193,7 @@ for my $quoted ('off', 'on')
 	my $alerts = as_role('watcher', "SET quote_all_identifiers = $quoted; SELECT pg_sleep(0.01);" . block('alerts') =~ s/1 hour/5 ms/r, 'beside') =~ s/"//gr;
 	is(join("\n", sort $alerts =~ /^a number is written in\|([^|]+)\|/mg), join("\n",
 			sort((map { "default value for column $_" } 'id of table literal', 'id of view seen', 'named of table literal', 'other of table literal'),
-				(map { "function $_()" } qw(of_argument of_sql of_text set_on sets)), 'role app', 'rule ruled on view seen', 'type numbered')),
+				(map { "function $_()" } qw(of_argument of_cast of_comment of_sql of_text of_type set_on sets)), 'role app', 'role app in database beside', 'rule ruled on view seen', 'type numbered')),
 		"all places with a number, quoted: $quoted");
 	my ($ahead, $holding, $owned, @more) = sort $alerts =~ /^a generator needs attention\|(.*)$/mg;
 	like($ahead, qr/^ahead\|00:1\d:[0-5]\d(\.\d+)?\|2089-[^|]+\|\|\|$/, 'one with a layout of its own is a quarter of an hour ahead');

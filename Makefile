@@ -82,7 +82,7 @@ endif
 # The project's own commands, which install missing packages and leave nothing behind. PGXS has a target "check", which
 # only says that it is not supported.
 .PHONY: help demo example quick test test-full matrix foreign platforms deb dist tle bench bench-publish bench-calls bench-portable \
-        bench-new-rows bench-instructions
+        bench-new-rows bench-instructions soak
 
 help: ## this list
 	@awk -F ': ## ' '/^[a-z-]+: ## / { printf "make %-14s %s\n", $$1, $$2 }' '$(firstword $(MAKEFILE_LIST))'
@@ -162,3 +162,8 @@ bench-publish: ## takes the results over to the pages
 
 bench-calls bench-portable bench-new-rows bench-instructions:
 	@SECONDS_EACH="$(SECONDS)" tools/bench.sh $(subst -,_,$(@:bench-%=%))
+
+# Whether memory, files, logs, the registry or WAL grow while 64 databases lease their shards.
+MINUTES ?= 60
+soak: ## whether anything grows in an hour
+	@SECONDS_EACH=$$(($(MINUTES) * 60)) tools/bench.sh soak

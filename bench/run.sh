@@ -9,6 +9,10 @@ source tools/cluster.sh
 # checkpoint does depends on the WAL that is kept.
 settings() {
     [[ $1 != instructions ]] || return 0
+    if [[ $1 == soak ]]; then
+        printf '%s\n' 'max_worker_processes = 16' 'checkpoint_timeout = 1min' 'log_checkpoints = off'
+        return
+    fi
     cat <<CONF
 jit = off
 autovacuum = off

@@ -88,6 +88,8 @@ COMMENT ON TABLE shardid_lease.granted_shard IS 'the shards that were ever grant
 SELECT pg_extension_config_dump('shardid_lease.id_space', '');
 SELECT pg_extension_config_dump('shardid_lease.granted_shard', '');
 
+CREATE TYPE shardid_lease.registry_in_use AS ();
+
 -- What a member asks, and what its registry answers. The number is the version of both: between two servers it is in each
 -- statement, and a registry of another version says that it does not have the type.
 CREATE TYPE shardid_lease.request_1 AS (
@@ -387,9 +389,10 @@ BEGIN
     VALUES (name, shardid_lease.role_ref(caller), epoch, shard_bits, sequence_bits, lease_ms, max_ahead_ms,
         0, gen_random_uuid(), concat(gen_random_uuid(), gen_random_uuid()), gen_random_uuid(), false);
     PERFORM shardid_lease.confirm_here(ARRAY[name], false);
-    -- No member of the extension depends on it: so DROP EXTENSION without CASCADE fails where windows may be in use.
-    IF to_regclass('shardid_lease.registry_in_use') IS NULL THEN
-        CREATE VIEW shardid_lease.registry_in_use AS SELECT s.name FROM shardid_lease.id_space s;
+    -- Not a member of the extension: so DROP EXTENSION without CASCADE fails where windows may be in use. On a cast nobody has
+    -- a right, and nothing of others can depend on it.
+    IF NOT EXISTS (SELECT FROM pg_cast c WHERE c.casttarget = 'shardid_lease.registry_in_use'::regtype) THEN
+        CREATE CAST (shardid_lease.id_space AS shardid_lease.registry_in_use) WITH INOUT;
     END IF;
 EXCEPTION WHEN unique_violation THEN
     RAISE EXCEPTION USING ERRCODE = 'duplicate_object', MESSAGE = format('id space "%s" already exists', name),
@@ -415,7 +418,7 @@ BEGIN
     DELETE FROM shardid_lease.id_space s WHERE s.name = dropped.name;
     DELETE FROM shardid_lease.registry_confirmation c WHERE c.identity = dropped.identity;
     IF NOT EXISTS (SELECT FROM shardid_lease.id_space) THEN
-        DROP VIEW shardid_lease.registry_in_use;
+        DROP CAST (shardid_lease.id_space AS shardid_lease.registry_in_use);
     END IF;
 END
 $body$;

@@ -199,7 +199,7 @@ $member->safe_psql('last', $move);
 like(refused($member, 'last'), qr/The registry says: .* is stopped.*(?:registry_was_moved.*registry_was_restored|registry_was_restored.*registry_was_moved)/s, 'it grants nothing, and names what its owner may call');
 start_script('registry_on_role_change.sh', $registry, 'primary', \$out, \$err)->finish;
 cmp_ok($before = generate($member, 'last'), '>', 0, "the script confirms it, and it grants");
-like(refused($registry, 'registry', 'DROP EXTENSION shardid_lease'), qr/other objects depend on it\nDETAIL:  view shardid_lease.registry_in_use/, 'DROP EXTENSION needs CASCADE');
+like(refused($registry, 'registry', 'DROP EXTENSION shardid_lease'), qr/other objects depend on it\nDETAIL:  cast from shardid_lease.id_space to shardid_lease.registry_in_use/, 'DROP EXTENSION needs CASCADE');
 on_registry(<<'SQL');
 SELECT shardid_lease.registry_was_restored();
 SELECT shardid_lease.ts_of(not_before, epoch) AS told FROM shardid_lease.id_space WHERE name = 'shop' \gset

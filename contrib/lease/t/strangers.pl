@@ -27,6 +27,13 @@ WHERE p.pronamespace = 'shardid_lease'::regnamespace
             AND (p.proconfig @> ARRAY['search_path=pg_catalog, pg_temp']) IS NOT TRUE)
 SQL
 
+# Nor has anybody a right on what they create, as default privileges could give, or a way to be in the way of its DROP.
+is(query(<<'SQL'), '', 'nothing with a name is created later');
+SELECT string_agg(pg_describe_object(d.classid, d.objid, 0), ' ') FROM pg_depend d
+WHERE d.refobjid = 'shardid_lease'::regnamespace
+    AND NOT EXISTS (SELECT FROM pg_depend e WHERE (e.classid, e.objid, e.deptype) = (d.classid, d.objid, 'e'))
+SQL
+
 # The calls of all functions that this role may execute, each with NULL and every argument that is listed for its type.
 sub calls_of
 {

@@ -245,8 +245,12 @@ bool ask_here(Bounds &bounds, Oid relid, const Attempt &attempt, int64 wait_ms, 
                  ask_registry_here(address_of(field(job, "ask"), owner_of_sequence(relid)),
                                    field(job, "requests"), wait_ms));
         take_window(bounds, row);
-        if (const char *error = field(row, "error"))
-            set_failure(reason, relid, has(row, "is_refused", "true"), error);
+        // A refusal remains the reason if there is no time for another answer.
+        const bool is_refused = has(row, "is_refused", "true");
+        const char *error = field(row, "error");
+        if (error != nullptr &&
+            (is_refused || reason.sqlstate != ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE))
+            set_failure(reason, relid, is_refused, error);
     }
     end_asking(lease.group);
     return job != Datum{0};

@@ -1479,31 +1479,42 @@ AS 'MODULE_PATHNAME', 'shardid_take_over_batch' LANGUAGE C STRICT;
 
 CREATE FUNCTION shardid_lease.take_over_shards() RETURNS int LANGUAGE plpgsql AS $body$
 DECLARE
-    batch regclass[];
-    last int;
+    began timestamptz := clock_timestamp();
+    batch record;
+    silent text[] := '{}'; -- servers whose registries did not answer
+    why text;
     wanted int := 0;
     taken int := 0;
     failed record;
 BEGIN
     FOR batch IN
-        SELECT array_agg(s.generator)
-        FROM (SELECT l.generator, l.server, c.relowner,
+        -- A generator with two leases is left out: which one is its own is not known.
+        SELECT s.server, count(*) AS wanted, array_agg(s.generator) FILTER (WHERE s.leases = 1) AS generators
+        FROM (SELECT l.generator, l.server, c.relowner, count(*) OVER (PARTITION BY c.oid) AS leases,
                 (row_number() OVER (PARTITION BY l.server, c.relowner ORDER BY c.oid) - 1) / 100 AS number
             FROM shardid_lease.shard_leases l JOIN pg_class c ON c.oid = l.generator
             WHERE l.state IN ('held', 'not held') AND pg_has_role(c.relowner, 'USAGE')) s
         GROUP BY s.server, s.relowner, s.number
     LOOP
-        wanted := wanted + cardinality(batch);
-        -- After a batch of which none was granted, it does not wait for the registry again.
-        last := CASE last WHEN 0 THEN 0 ELSE shardid_lease.take_over_batch(batch) END;
-        taken := taken + last;
+        wanted := wanted + batch.wanted;
+        CONTINUE WHEN batch.server = ANY (silent);
+        BEGIN
+            taken := taken + coalesce(shardid_lease.take_over_batch(batch.generators), 0);
+        EXCEPTION WHEN cannot_connect_now THEN
+            silent := silent || batch.server;
+            why := format('Server "%s": %s', batch.server, sqlerrm);
+        END;
+        IF EXISTS (SELECT FROM shardid_lease.shard_leases l
+                WHERE l.generator = ANY (batch.generators) AND l.failed_at >= began AND l.error NOT LIKE 'The registry says%') THEN
+            silent := silent || batch.server;
+        END IF;
     END LOOP;
     IF taken < wanted THEN
-        SELECT * INTO failed FROM shardid_lease.shard_leases l
+        SELECT format('Generator "%s": %s', l.generator, l.error) AS why, l.error INTO failed FROM shardid_lease.shard_leases l
         WHERE l.state IN ('held', 'not held') AND l.failed_at IS NOT NULL ORDER BY l.failed_at DESC LIMIT 1;
         RAISE EXCEPTION USING ERRCODE = CASE WHEN failed.error LIKE 'The registry says%' THEN 'object_in_use' ELSE 'cannot_connect_now' END,
             MESSAGE = format('%s of %s generators cannot take over their shards', wanted - taken, wanted),
-            DETAIL = format('Generator "%s": %s.', failed.generator, coalesce(failed.error, 'it is locked by a transaction')),
+            DETAIL = coalesce(failed.why, why, 'They have two leases, or are locked by a transaction') || '.',
             HINT = 'shardid_lease.shard_leases shows the errors of all. Do what they say, and call it again: what was taken over stays.';
     END IF;
     RETURN taken;
@@ -1527,10 +1538,12 @@ DECLARE
     leased regclass;
 BEGIN
     FOR leased IN
-        SELECT min(l.generator::oid)::regclass
-        FROM shardid_lease.shard_leases l JOIN pg_class c ON c.oid = l.generator
-        WHERE l.state IN ('held', 'not held', 'sealed') AND pg_has_role(c.relowner, 'USAGE')
-        GROUP BY l.server, c.relowner
+        SELECT min(s.oid)::regclass
+        FROM (SELECT c.oid, l.server, c.relowner, count(*) OVER (PARTITION BY c.oid) AS leases
+            FROM shardid_lease.shard_leases l JOIN pg_class c ON c.oid = l.generator
+            WHERE l.state IN ('held', 'not held', 'sealed') AND pg_has_role(c.relowner, 'USAGE')) s
+        WHERE s.leases = 1
+        GROUP BY s.server, s.relowner
     LOOP
         PERFORM shardid_lease.renew_now(leased);
     END LOOP;

@@ -31,11 +31,27 @@ Oid generator_or_default(FunctionCallInfo fcinfo, int number) {
     return found;
 }
 
-// Raises an error unless the caller owns the generator, as others see it.
-void check_generator(Oid generator, const char *caller) {
+// Waits no longer than the call may: an ALTER SEQUENCE that is prepared may not end.
+bool try_lock(Oid generator, int64 wait_ms) {
+    instr_time start;
+    INSTR_TIME_SET_CURRENT(start);
+    while (!ConditionalLockRelationOid(generator, page_lock)) {
+        if (ms_since(start) >= wait_ms)
+            return false;
+        nap(look_again_ms);
+    }
+    return true;
+}
+
+// Raises an error unless the caller owns the generator, as others see it. Returns false if a
+// transaction has locked it for all that time.
+bool check_generator(Oid generator, const char *caller, int64 wait_ms) {
     PreventCommandIfReadOnly(caller);
     require_lease_tables();
+    if (!try_lock(generator, wait_ms))
+        return false;
     Relation relation = open_sequence(generator, page_lock, "Pass the name of a sequence.");
+    UnlockRelationOid(generator, page_lock);
     check_owner(generator, GetUserId());
     if (has_new_storage(relation))
         ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -44,6 +60,14 @@ void check_generator(Oid generator, const char *caller) {
                                   shown_name(generator)),
                         errhint("Call it after the commit.")));
     relation_close(relation, page_lock);
+    return true;
+}
+
+void check_generator(Oid generator, const char *caller) {
+    if (!check_generator(generator, caller, Max(lease_timeout_ms, 1)))
+        ereport(ERROR, (errcode(ERRCODE_OBJECT_IN_USE),
+                        errmsg("sequence \"%s\" is locked by a transaction", shown_name(generator)),
+                        errhint("Call it again when that has ended; pg_locks shows it.")));
 }
 
 // As a draw would find; which MAXVALUE is enough, only the layout of the id space says.
@@ -191,7 +215,8 @@ SQL_FUNCTION(shardid_take_over_batch) {
     Datum generator;
     for (bool is_null; array_iterate(next, &generator, &is_null);) {
         const Oid named = is_null ? InvalidOid : DatumGetObjectId(generator);
-        check_generator(named, "take_over_shards()");
+        if (!check_generator(named, "take_over_shards()", 0))
+            continue;
         appendStringInfo(&names, "%s%u", OidIsValid(first) ? ", " : "", named);
         if (!OidIsValid(first))
             first = named;

@@ -72,6 +72,21 @@ $registry->safe_psql('postgres', q(UPDATE shardid_lease.granted_shard SET origin
 my @others = (0 .. 49, 51 .. 101);
 like(asks_for('take_over_shards()', @others), qr/55006: 1 of 104 generators cannot take over.*"public.many_50": The registry says: shard 50 of id space "many" is held by/s, 'but one');
 asks_for('renew_leases()', @others);
+# What keeps a generator from being taken over keeps no other one: all of a server, a registry that does not answer, a lock, two leases.
+$member->safe_psql('postgres', "CREATE SERVER again FOREIGN DATA WRAPPER dblink_fdw OPTIONS (host '" . $registry->host . "', port '" . $registry->port . "', dbname 'postgres')");
+$member->safe_psql('postgres', "CREATE SERVER nowhere FOREIGN DATA WRAPPER dblink_fdw OPTIONS (host '/nowhere', dbname 'postgres')");
+$member->safe_psql('postgres', "CREATE USER MAPPING FOR app SERVER $_ OPTIONS (user 'member', password 'of the member'); GRANT USAGE ON FOREIGN SERVER $_ TO app") for 'again', 'nowhere';
+my $of = q(UPDATE shardid_lease.leased_generator SET server = '%s' WHERE generator::text = 'public.many_%s');
+$member->safe_psql('postgres', sprintf $of, @$_) for [ 'again', 50 ], [ 'nowhere', 51 ];
+$member->safe_psql('postgres', q(INSERT INTO shardid_lease.leased_generator SELECT gen_random_uuid(), gen_random_uuid(), generator, server, space, 5000,
+	registry, state, epoch, shard_bits, sequence_bits FROM shardid_lease.leased_generator WHERE generator::text = 'public.many_0'));
+my $locking = open_session($member);
+ask_safe($locking, 'BEGIN; ALTER SEQUENCE many_1 CACHE 2;');
+like(asks_for('take_over_shards()', 2 .. 49, 52 .. 101), qr/5 of 105 generators cannot take over/, 'but those that cannot');
+asks_for('renew_leases()', 0, 2 .. 49, 52 .. 101);
+like(error_of($member, 'postgres', q(SET ROLE app; SET shardid_lease.timeout = 100; SELECT shardid_lease.take_over_shard('many_1'))), qr/55006: sequence "public.many_1" is locked/, 'the call ends');
+close_session($locking);
+$member->safe_psql('postgres', 'DELETE FROM shardid_lease.leased_generator WHERE shard = 5000');
 $member->safe_psql('postgres', 'DO $$ BEGIN FOR i IN 0 .. 101 LOOP EXECUTE format($f$DROP SEQUENCE many_%s$f$, i); END LOOP; END $$');
 
 # --- The registry is down.

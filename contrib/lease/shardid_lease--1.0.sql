@@ -321,7 +321,7 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
             MESSAGE = format('id space "%s" is stopped', wanted),
             DETAIL = format('The reason: %s.', shardid_lease.why_stopped(space)),
-            HINT = 'Run registry_was_restored() first, or registry_was_moved() if that is named and true.';
+            HINT = 'Do what the reason says, and call it again.';
     END IF;
     RETURN space;
 END

@@ -11,30 +11,20 @@
 \set ON_ERROR_ROLLBACK off
 BEGIN;
 
+\ir own_schema.sql
 \ir beside_shardid.sql
 DO $$
-DECLARE
-    own_path pg_catalog.text := pg_catalog.current_setting('search_path');
-    me pg_catalog.oid := pg_catalog.quote_ident(current_user)::pg_catalog.regrole;
-    of_schema pg_catalog.pg_namespace;
 BEGIN
-    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-    SELECT n.* INTO of_schema FROM pg_namespace n WHERE n.nspname = 'shardid_admin';
-    IF EXISTS (SELECT FROM pg_extension e WHERE e.extname = 'shardid_admin') THEN
+    IF EXISTS (SELECT FROM pg_catalog.pg_extension e WHERE e.extname OPERATOR(pg_catalog.=) 'shardid_admin') THEN
         RAISE duplicate_object USING MESSAGE = 'the extension shardid_admin is in this database',
             HINT = 'Run DROP EXTENSION shardid_admin.';
-    ELSIF of_schema.nspowner <> me THEN
-        RAISE insufficient_privilege USING MESSAGE = 'must be owner of schema shardid_admin',
-            HINT = format('Run this as %s, or rename that schema.', of_schema.nspowner::regrole);
-    ELSIF EXISTS (SELECT FROM aclexplode(of_schema.nspacl) a WHERE a.grantee <> me AND a.privilege_type = 'CREATE') THEN
-        RAISE insufficient_privilege USING MESSAGE = 'others can create objects in schema shardid_admin',
-            HINT = 'Drop the schema: this file creates it.';
     END IF;
-    PERFORM set_config('search_path', own_path, true);
 END
 $$;
 
 \ir ../admin/shardid_admin--1.0.sql
+-- Others could have created it until now.
 SET LOCAL search_path = shardid_admin, pg_temp;
+\ir own_schema.sql
 \ir owners.sql
 COMMIT;

@@ -17,6 +17,8 @@ BEGIN
           LEFT JOIN pg_operator q ON d.refclassid = q.tableoid AND d.refobjid = q.oid
           LEFT JOIN pg_type t ON d.refclassid = t.tableoid AND d.refobjid = t.oid
           LEFT JOIN pg_class c ON d.refclassid = c.tableoid AND d.refobjid = c.oid
+              -- Those of the extension.
+              AND NOT (c.relkind = 'S' AND c.relowner = 'pg_database_owner'::regrole)
           WHERE d.xmin = pg_current_xact_id()::xid
          ) o (classid, objid, owner)
     WHERE o.owner <> quote_ident(current_user)::regrole

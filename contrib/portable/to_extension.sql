@@ -11,6 +11,7 @@
 -- tried again and again: a transaction that uses several generators does not have to give way.
 \set ON_ERROR_STOP on
 \set AUTOCOMMIT on
+\set ON_ERROR_ROLLBACK off
 BEGIN;
 
 -- No name is looked up but in pg_catalog, whatever there is in that schema and in search_path.
@@ -102,6 +103,9 @@ BEGIN
 END
 $$;
 
+-- What was found by its name must not be another's.
+SET LOCAL search_path = :portable, pg_temp;
+\ir owners.sql
 COMMIT;
 
 -- No statement that begins now knows the marks, nor what only the portable functions call. Those that have begun do.

@@ -12,6 +12,7 @@
 \set ON_ERROR_ROLLBACK off
 BEGIN;
 
+\ir own_schema.sql
 \ir beside_shardid.sql
 
 -- UUIDs of version 1 and 6.

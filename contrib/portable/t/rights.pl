@@ -86,9 +86,9 @@ my $granted = q(SELECT proacl, relacl FROM pg_proc, pg_class WHERE pg_proc.oid =
 my $before = on("GRANT USAGE ON SEQUENCE twice.shardid_seq TO app; REVOKE EXECUTE ON FUNCTION twice.id_shard FROM PUBLIC; $granted");
 is(loading('twice') . on($granted), $before, 'loaded again, which keeps the rights that its owner has given and taken');
 on('CREATE SCHEMA shardid_admin AUTHORIZATION app');
-like(loading('twice', 'admin'), qr/must be owner of schema shardid_admin\nHINT:  Run this as app/, 'those of shardid_admin in no schema of another role');
+like(loading('twice', 'admin'), qr/must be owner of schema "shardid_admin"\nDETAIL:  Its owner is "app"/, 'those of shardid_admin in no schema of another role');
 on('ALTER SCHEMA shardid_admin OWNER TO CURRENT_USER; GRANT CREATE ON SCHEMA shardid_admin TO app');
-like(loading('twice', 'admin'), qr/others can create objects in schema shardid_admin\nHINT:  Drop the schema/, 'nor where another role can create some');
+like(loading('twice', 'admin'), qr/others can create objects in schema "shardid_admin"\nHINT:  .*REVOKE CREATE ON SCHEMA shardid_admin FROM app/, 'nor where another role can create some');
 on('DROP SCHEMA shardid_admin; CREATE EXTENSION shardid SCHEMA planted; CREATE EXTENSION shardid_admin');
 like(loading('twice', 'admin'), qr/the extension shardid_admin is in this database\nHINT:  Run DROP EXTENSION shardid_admin/, 'nor over the extension');
 on('DROP EXTENSION shardid CASCADE');
@@ -138,11 +138,44 @@ SQL
 	return $stderr;
 }
 on('CREATE ROLE planter; CREATE EXTENSION IF NOT EXISTS pgcrypto');
-my $refusal = qr/ERROR:  42501: another role has created (?:function|operator) \S*(?:wrong|%)\(.*HINT:  Use another schema, or drop it/s;
+my $refusal = qr/ERROR:  42501: another role (?:has created (?:function|operator) \S*(?:wrong|%)\(|owns "(?:wrong|%)").*HINT:  Use another schema, or drop it/s;
 like(raced('admin', 'shardid_admin'), $refusal, 'admin: nothing that another role has created meanwhile');
 is(raced('admin', 'raced'), '', 'admin: what it does not use can be in that of shardid');
 like(raced('shardid', 'raced', 1), $refusal, 'shardid: nor what it has moved out of the schema then');
 like(slurp_file(path_of($_)), qr{^\\ir (\.\./portable/)?owners\.sql\nCOMMIT;\n\z}m, "$_ has the same check at its end") for qw(uuids_and_text public_ids);
+
+# The schema of shardid_admin appears after the file has found none.
+on('GRANT CREATE ON DATABASE postgres TO planter; GRANT USAGE ON SCHEMA twice TO planter');
+my $creates = q(\\! psql -Xq -d ") . $node->connstr('postgres') . qq(" -c 'SET ROLE planter' -c 'CREATE SCHEMA shardid_admin' -c 'GRANT ALL ON SCHEMA shardid_admin TO PUBLIC'\n);
+my $admin = script_with_includes(path_of('admin'));
+$admin =~ s/^(?=-- Partitions by time on an id)/$creates/m or die;
+my (undef, undef, $stderr) = $node->psql('postgres', "SET search_path = twice;\n$admin", on_error_stop => 0);
+like($stderr, qr/must be owner of schema "shardid_admin"/, 'not in a schema that another role has created meanwhile');
+is(on(q(SELECT count(*) FROM pg_proc WHERE pronamespace = 'shardid_admin'::regnamespace)), 0, 'which stays empty');
+
+# The extension is replaced by functions of its owner after to_extension.sql has read where it is. The lock ends with the transaction.
+on('DROP SCHEMA shardid_admin; CREATE SCHEMA of_planter AUTHORIZATION planter');
+on('SET ROLE planter; CREATE EXTENSION shardid SCHEMA of_planter');
+my $planter = open_session($node->connstr('postgres'));
+ask_safe($planter, <<'SQL');
+SET ROLE planter;
+BEGIN;
+SELECT pg_advisory_xact_lock(4);
+DROP EXTENSION shardid;
+CREATE FUNCTION of_planter.next_id(int, regclass, timestamptz, int, int) RETURNS bigint LANGUAGE sql RETURN 1;
+CREATE FUNCTION of_planter.raise_generator(regclass, bigint, timestamptz, int, int) RETURNS bigint LANGUAGE sql RETURN 1;
+SQL
+my $switch = script_with_includes(path_of('to_extension'));
+$switch =~ s/^(?=    -- What a session calls)/    PERFORM pg_advisory_xact_lock_shared(4);\n/m or die;
+my $waiting = PostgreSQL::Test::Utils::tempdir() . '/to_extension.sql';
+append_to_file($waiting, $switch);
+my $switching = IPC::Run::start([ 'psql', '-Xq', '-d', $node->connstr('postgres') . ' options=-csearch_path=twice', '-f', $waiting ], '>', \my $told, '2>&1', guard($waiting));
+$node->poll_query_until('postgres', q(SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND objid = 4 AND NOT granted)) or die;
+ask_safe($planter, 'COMMIT;');
+close_session($planter);
+$switching->finish;
+like($told, qr/another role has created function of_planter\.\w+\(/, 'to_extension.sql calls no function of the owner of the extension');
+is(on('SELECT twice.next_id(5) > 1 FROM twice.shardid_mark_0'), 't', 'and has changed nothing');
 
 $node->stop;
 done_testing();

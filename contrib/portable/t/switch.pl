@@ -87,7 +87,7 @@ ask_safe($pause, 'SELECT pg_advisory_lock(8);');
 my $session = starting(\my $drawn, map { ('-c', $_) } q(SELECT next_id(5)), 'BEGIN', q(SELECT next_id(5, 'orders')), 'SELECT pg_advisory_lock_shared(8)', q(SELECT next_id(5)), 'COMMIT');
 my $begun = starting(\my $late, '-c', "$draws FROM (SELECT pg_advisory_lock_shared(7) OFFSET 0) s");
 await(q(SELECT count(*) = 2 FROM pg_locks WHERE locktype = 'advisory' AND objid IN (7, 8) AND NOT granted));
-my ($marks_locked, $rest) = slurp_file('contrib/portable/to_extension.sql') =~ /^(.*?\n\$\$;\n)(.*)/s;
+my ($marks_locked, $rest) = script_with_includes('contrib/portable/to_extension.sql') =~ /^(.*?\n\$\$;\n)(.*)/s;
 my $switching = IPC::Run::start([ @psql, '-U', $owner ], '<pipe', \*FEED, '>', \my $said, '2>&1', guard('to_extension.sql'));
 FEED->autoflush(1);
 print FEED $marks_locked;

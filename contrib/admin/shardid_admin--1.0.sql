@@ -1660,9 +1660,10 @@ BEGIN
     LOOP
         EXECUTE change;
     END LOOP;
+    -- All of it runs with the rights of its caller.
+    IF 'shardid_admin'::regnamespace::oid <> ALL (current_setting('shardid_portable.before')::oid[]) THEN
+        GRANT USAGE ON SCHEMA shardid_admin TO PUBLIC;
+    END IF;
     PERFORM set_config('search_path', own_path, true);
 END
 $$;
-
--- All of it runs with the rights of its caller.
-GRANT USAGE ON SCHEMA shardid_admin TO PUBLIC;

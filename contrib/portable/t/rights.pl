@@ -93,8 +93,9 @@ on('DROP SCHEMA shardid_admin; CREATE EXTENSION shardid SCHEMA planted; CREATE E
 like(loading('twice', 'admin'), qr/the extension shardid_admin is in this database\nHINT:  Run DROP EXTENSION shardid_admin/, 'nor over the extension');
 on('DROP EXTENSION shardid CASCADE');
 is(loading('twice', 'admin'), '', 'in a schema that is made');
-on(q(CREATE OR REPLACE FUNCTION shardid_admin.signed(bits numeric) RETURNS bigint LANGUAGE sql RETURN 1));
-is(loading('twice', 'admin') . on('SELECT shardid_admin.signed(7); DROP SCHEMA shardid_admin CASCADE'), 7, 'again, which brings them up to date');
+on(q(REVOKE USAGE ON SCHEMA shardid_admin FROM PUBLIC; CREATE OR REPLACE FUNCTION shardid_admin.signed(bits numeric) RETURNS bigint LANGUAGE sql RETURN 1));
+is(loading('twice', 'admin') . on(q(SELECT shardid_admin.signed(7), has_schema_privilege('app', 'shardid_admin', 'USAGE'); DROP SCHEMA shardid_admin CASCADE)), '7|f',
+	'again, which brings them up to date and keeps the rights');
 is(on(<<'SQL'), 't', 'with a temporary shardid_seq in the session');
 CREATE SCHEMA beside_temporary;
 CREATE TEMPORARY SEQUENCE shardid_seq;

@@ -5,7 +5,7 @@ CREATE SCHEMA IF NOT EXISTS shard_move;
 -- Another role could change what the mover, a superuser, calls.
 DO $$
 BEGIN
-    IF NOT (SELECT rolsuper FROM pg_namespace JOIN pg_roles r ON r.oid = nspowner WHERE nspname = 'shard_move') THEN
+    IF (SELECT rolsuper FROM pg_namespace JOIN pg_roles r ON r.oid = nspowner WHERE nspname = 'shard_move') IS NOT TRUE THEN
         RAISE insufficient_privilege USING MESSAGE = 'schema "shard_move" does not belong to a superuser', HINT = 'Drop it.';
     END IF;
     -- Default privileges may have opened it: whoever writes to a table in it can open a seal.

@@ -13,7 +13,7 @@ SET datestyle = 'ISO';
 SET timezone = 'UTC';
 DO $$
 DECLARE
-    other name := (SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE nspname = 'before_ids');
+    other name := (SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE oid = 'before_ids'::regnamespace);
 BEGIN
     IF EXISTS (SELECT FROM pg_stat_get_activity(pg_backend_pid()) JOIN pg_roles l ON l.oid = usesysid
                JOIN pg_roles s ON s.rolsuper AND pg_has_role(l.oid, s.oid, 'MEMBER') WHERE current_user NOT IN (l.rolname, s.rolname)) THEN

@@ -5,11 +5,11 @@
 --
 -- Variables: the name of the function, and the tables in the order in which transactions write them.
 \set ON_ERROR_STOP on
+BEGIN;
+CREATE SCHEMA before_ids;
 \ir begin.sql
 \if :{?function} \else \set function next_id \endif
 \if :{?tables} \else \set tables '' \endif
-BEGIN;
-CREATE SCHEMA before_ids;
 -- Default privileges may have opened it: back.sql runs what is stored there.
 SELECT format('REVOKE ALL ON SCHEMA before_ids FROM %s', COALESCE(quote_ident(rolname), 'PUBLIC'))
 FROM pg_namespace, aclexplode(nspacl) LEFT JOIN pg_roles r ON r.oid = grantee WHERE nspname = 'before_ids' AND grantee <> nspowner \gexec

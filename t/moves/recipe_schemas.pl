@@ -100,6 +100,7 @@ like(fails("SET $_ stranger;\n" . recipe('save')), qr/^ERROR:  a superuser, or a
   for 'ROLE', 'SESSION AUTHORIZATION';
 on(sprintf 'CREATE ROLE dba LOGIN NOINHERIT IN ROLE stranger, %s', $original->safe_psql('postgres', 'SELECT quote_ident(current_user)'));
 like(fails("SET ROLE stranger;\n" . recipe('save'), 'dba'), qr/^ERROR:  a superuser, or a member of one, cannot run this as another role$/m, 'nor a member of one');
+like(fails(recipe('begin')), qr/^ERROR:  schema "before_ids" does not exist$/m, 'nor before anything is saved, when another role could create the schema');
 on('ALTER DEFAULT PRIVILEGES GRANT ALL ON SCHEMAS TO stranger');
 like(on(recipe('save')), qr/^insta5\|.*\|must be owner of table strange\.heir\. [^\n]*\Z/, 'a superuser saves what he owns, and no heir is read');
 is(on(q(SELECT has_schema_privilege('stranger', 'before_ids', 'USAGE, CREATE'))), 'f', 'default privileges open nothing of it');

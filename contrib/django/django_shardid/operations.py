@@ -36,7 +36,7 @@ BEGIN
          LATERAL (SELECT n.nspowner UNION
                   SELECT a.grantee FROM pg_catalog.aclexplode(n.nspacl) a WHERE a.privilege_type = 'CREATE') c (role)
          LEFT JOIN pg_catalog.pg_roles r ON r.oid = c.role
-    WHERE n.oid = pg_catalog.to_regnamespace({literal(schema)})::oid AND NOT COALESCE(
+    WHERE n.oid = {literal(schema)}::pg_catalog.regnamespace AND NOT COALESCE(
         r.rolsuper OR r.rolname IN (current_user, 'pg_database_owner')
         OR r.oid = (SELECT d.datdba FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()), false);
     IF FOUND THEN

@@ -45,6 +45,7 @@ is(on($_, q(SELECT count(*) FROM pg_namespace WHERE nspname = 'shard_move')), 0,
 on('south', 'CREATE ROLE mallory; CREATE SCHEMA shard_move AUTHORIZATION mallory; CREATE VIEW shard_move.sealed AS SELECT 1');
 stops(qr/schema "shard_move" on the target does not belong to a superuser/, 'a schema that another role has made for it', 'switch', 'north', 'south');
 on('south', 'DROP SCHEMA shard_move CASCADE; ALTER DEFAULT PRIVILEGES GRANT ALL ON SCHEMAS TO PUBLIC');
+like(($node{south}->psql('postgres', slurp_file('contrib/move/seal.sql') =~ s/^CREATE SCHEMA.*//mr))[2], qr/does not belong to a superuser/, 'nor one that it drops meanwhile');
 
 # --- While it is copied.
 

@@ -85,6 +85,9 @@ is(loading('twice', $_), '', "a schema of its own: $_") for qw(shardid shardid u
 my $granted = q(SELECT proacl, relacl FROM pg_proc, pg_class WHERE pg_proc.oid = 'twice.id_shard'::regproc AND pg_class.oid = 'twice.shardid_seq'::regclass);
 my $before = on("GRANT USAGE ON SEQUENCE twice.shardid_seq TO app; REVOKE EXECUTE ON FUNCTION twice.id_shard FROM PUBLIC; $granted");
 is(loading('twice') . on($granted), $before, 'loaded again, which keeps the rights that its owner has given and taken');
+on('ALTER SCHEMA twice OWNER TO app');
+like(loading('twice', $_), qr/must be owner of schema "twice"/, "$_: not where another role owns the schema by now") for qw(uuids_and_text admin);
+on('ALTER SCHEMA twice OWNER TO CURRENT_USER');
 on('CREATE SCHEMA shardid_admin AUTHORIZATION app');
 like(loading('twice', 'admin'), qr/must be owner of schema "shardid_admin"\nDETAIL:  Its owner is "app"/, 'those of shardid_admin in no schema of another role');
 on('ALTER SCHEMA shardid_admin OWNER TO CURRENT_USER; GRANT CREATE ON SCHEMA shardid_admin TO app');

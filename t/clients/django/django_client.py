@@ -85,7 +85,7 @@ with connection.cursor() as cursor:
         CreateShardid().database_forwards('shop', editor, None, None)
     cursor.execute('RESET ROLE')
     refused = []
-    for prepared in ('ALTER SCHEMA ids OWNER TO migrates', 'GRANT CREATE ON SCHEMA ids TO PUBLIC'):
+    for prepared in ('ALTER SCHEMA ids OWNER TO migrates', 'GRANT CREATE ON SCHEMA ids TO PUBLIC', 'ALTER SCHEMA ids RENAME TO elsewhere'):
         try:
             with transaction.atomic(), connection.schema_editor() as editor:
                 cursor.execute(prepared)

@@ -20,6 +20,9 @@ SQL
 my ($installed) = slurp_file($ENV{TEMP_CONFIG}) =~ /^dynamic_library_path = '([^:]+)/m;
 my $folder = PostgreSQL::Test::Utils::tempdir();
 link "$installed/shardid.so", "$folder/shardid.so" or die $!;
+# From 18 on those of PostgreSQL are sought in the same path.
+chomp(my $pkglibdir = `$ENV{PG_CONFIG} --pkglibdir`);
+symlink "$pkglibdir/$_.so", "$folder/$_.so" or die $! for 'plpgsql', 'dblink';
 my $library = slurp_file("$installed/shardid_lease.so");
 
 sub refused

@@ -22,7 +22,7 @@ my $folder = PostgreSQL::Test::Utils::tempdir();
 link "$installed/shardid.so", "$folder/shardid.so" or die $!;
 # From 18 on those of PostgreSQL are sought in the same path.
 chomp(my $pkglibdir = `$ENV{PG_CONFIG} --pkglibdir`);
-symlink "$pkglibdir/$_.so", "$folder/$_.so" or die $! for 'plpgsql', 'dblink';
+symlink "$pkglibdir/$_.so", "$folder/$_.so" or die $! for 'plpgsql', 'dblink', 'postgres_fdw';
 my $library = slurp_file("$installed/shardid_lease.so");
 
 sub refused

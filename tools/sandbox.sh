@@ -58,6 +58,7 @@ remove_clocks() {
 
 # shellcheck disable=SC2317,SC2329 # called by a trap
 clean_up() {
+    trap '' INT TERM
     end_processes
     # Segments of servers that a test killed, and perhaps did not start again; kill_node writes them.
     [[ ! -e $sandbox/segments ]] || xargs -n 1 ipcrm -m <"$sandbox/segments" 2>/dev/null || true

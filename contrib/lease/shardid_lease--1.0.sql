@@ -1505,13 +1505,13 @@ BEGIN
             why := format('Server "%s": %s', batch.server, sqlerrm);
         END;
         IF EXISTS (SELECT FROM shardid_lease.shard_leases l
-                WHERE l.generator = ANY (batch.generators) AND l.failed_at >= began AND l.error NOT LIKE 'The registry says%') THEN
+                WHERE l.generator = ANY (batch.generators) AND l.failed_at >= began AND l.error ~ '^(Could not reach|Cannot ask) the registry') THEN
             silent := silent || batch.server;
         END IF;
     END LOOP;
     IF taken < wanted THEN
         SELECT format('Generator "%s": %s', l.generator, l.error) AS why, l.error INTO failed FROM shardid_lease.shard_leases l
-        WHERE l.state IN ('held', 'not held') AND l.failed_at IS NOT NULL ORDER BY l.failed_at DESC LIMIT 1;
+        WHERE l.state IN ('held', 'not held') AND l.failed_at >= began ORDER BY l.failed_at DESC LIMIT 1;
         RAISE EXCEPTION USING ERRCODE = CASE WHEN failed.error LIKE 'The registry says%' THEN 'object_in_use' ELSE 'cannot_connect_now' END,
             MESSAGE = format('%s of %s generators cannot take over their shards', wanted - taken, wanted),
             DETAIL = coalesce(failed.why, why, 'They have two leases, or are locked by a transaction') || '.',

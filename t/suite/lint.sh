@@ -7,7 +7,7 @@ echo 'ok mutants'
 shellcheck -x packaging/release/*.sh tools/*.sh {tools,t}/*/*.sh bench/*.sh proof/model/*.sh examples/*.sh {examples,contrib}/*/*.sh contrib/*/t/*.sh .ci/run
 echo 'ok shellcheck'
 lines="{extends: relaxed, rules: {line-length: {max: 120}}}"
-yamllint -d "$lines" --strict .github/workflows/*.yml
+yamllint -d "$lines" --strict .github/*/*.yml
 for block in number registry member; do
     tools/page_block.sh packaging/cnpg/README.md "$block" | yamllint -d relaxed --strict -
 done

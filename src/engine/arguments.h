@@ -1,17 +1,10 @@
-// What the SQL functions have in common: their definition, reading and checking shard, epoch and
+// What the SQL functions have in common: reading and checking shard, epoch and
 // layout, and results of several columns.
 #pragma once
 
 #include "core/layout.hpp"
 
 #include "compat.h"
-
-// Begins the definition of a function that SQL calls; within it, fcinfo has the arguments.
-#define SQL_FUNCTION(name)     \
-    extern "C" {               \
-    PG_FUNCTION_INFO_V1(name); \
-    }                          \
-    Datum name([[maybe_unused]] FunctionCallInfo fcinfo)
 
 namespace shardid {
 

@@ -18,7 +18,7 @@ namespace shardid {
 
 namespace {
 
-constexpr int64 look_again_ms = 100;
+constexpr int64 interrupt_poll_ms = 100;
 
 // What the registry is asked, one statement after the other: each returns one value, which is $1 of
 // the next one; $2 are the requests. The first two are a transaction of their own: only what is
@@ -77,7 +77,7 @@ bool wait_for_socket(int event) {
             return false;
         const int events = WaitLatchOrSocket(
             MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH | event, PQsocket(connection),
-            static_cast<long>(Min(left, look_again_ms)), PG_WAIT_EXTENSION);
+            static_cast<long>(Min(left, interrupt_poll_ms)), PG_WAIT_EXTENSION);
         if (events & WL_LATCH_SET)
             ResetLatch(MyLatch);
         CHECK_FOR_INTERRUPTS();
@@ -245,8 +245,11 @@ Reply ask_registry_here(Datum address, const char *requests, int64 wait_ms) {
     return exchange(address, requests, false, wait_ms);
 }
 
+extern "C" {
+
 // For the script: whether a foreign server's or a user mapping's option is one of libpq's.
-SQL_FUNCTION(shardid_is_connection_option) {
+PG_FUNCTION_INFO_V1(shardid_is_connection_option);
+Datum shardid_is_connection_option(PG_FUNCTION_ARGS) {
     const char *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
     PQconninfoOption *known = PQconndefaults();
     bool is_known = false;
@@ -255,5 +258,7 @@ SQL_FUNCTION(shardid_is_connection_option) {
     PQconninfoFree(known);
     PG_RETURN_BOOL(is_known);
 }
+
+}  // extern "C"
 
 }  // namespace shardid

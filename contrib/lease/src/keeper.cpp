@@ -22,7 +22,7 @@ constexpr int64 pause_after_failure_ms = 500;
 
 // How long a session that waits for a window sleeps before it looks again; and how long after a
 // worker that has granted nothing.
-constexpr int64 look_again_ms = 10;
+constexpr int64 window_poll_ms = 10;
 constexpr int64 ask_again_ms = 100;
 
 // How long after a session had the lease renewed it looks again.
@@ -73,7 +73,7 @@ void take_window(Bounds &bounds, Datum row) {
         have_window(bounds, window, lsn(row, "moved_at"));
 }
 
-Datum look_again(Bounds &bounds) {
+Datum reread_lease(Bounds &bounds) {
     const Datum row = read_lease(InvalidOid, lease_of(bounds).origin);
     if (row != Datum{0})
         take_window(bounds, row);
@@ -264,7 +264,7 @@ void wait_until_served(Bounds &bounds, Oid relid, const Attempt &attempt) {
     Reason reason{};
     for (;;) {
         MemoryContextReset(CurrentMemoryContext);
-        Datum row = look_again(bounds);
+        Datum row = reread_lease(bounds);
         if (is_another(lease, row, relid)) {
             bounds.state = BoundsState::unknown;
             return;
@@ -285,7 +285,7 @@ void wait_until_served(Bounds &bounds, Oid relid, const Attempt &attempt) {
             last = Started::yes;
         else if (last == Started::another || started == Started::no_seat)
             last = started;
-        row = look_again(bounds);
+        row = reread_lease(bounds);
         if (serves(bounds, attempt))
             return;
         if (left <= 0) {
@@ -293,7 +293,7 @@ void wait_until_served(Bounds &bounds, Oid relid, const Attempt &attempt) {
                 look_for_reason(reason, row, relid, last);
             refuse_without_window(bounds, relid, attempt, row, reason);
         }
-        nap(Min(left, started == Started::another ? look_again_ms : ask_again_ms));
+        nap(Min(left, started == Started::another ? window_poll_ms : ask_again_ms));
     }
 }
 
@@ -317,7 +317,7 @@ void renew_window(Bounds &bounds, Oid relid, uint64 last) {
     const uint64 now = time_at(bounds.layout.epoch_us, GetCurrentTimestamp());
     if (now - lease.asked_at < renew_again_ms || !asks(bounds, now, last))
         return;
-    look_again(bounds);
+    reread_lease(bounds);
     if (!asks(bounds, now, last))
         return;
     lease.asked_at = now;

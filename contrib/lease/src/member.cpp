@@ -18,7 +18,7 @@ namespace shardid {
 
 namespace {
 
-constexpr int64 look_again_ms = 10;
+constexpr int64 lock_poll_ms = 10;
 
 Oid generator_or_default(FunctionCallInfo fcinfo, int number) {
     if (!PG_ARGISNULL(number))
@@ -38,14 +38,14 @@ bool try_lock(Oid generator, int64 wait_ms) {
     while (!ConditionalLockRelationOid(generator, page_lock)) {
         if (ms_since(start) >= wait_ms)
             return false;
-        nap(look_again_ms);
+        nap(lock_poll_ms);
     }
     return true;
 }
 
 // Raises an error unless the caller owns the generator, as others see it. Returns false if a
 // transaction has locked it for all that time.
-bool check_generator(Oid generator, const char *caller, int64 wait_ms) {
+bool try_check_caller(Oid generator, const char *caller, int64 wait_ms) {
     PreventCommandIfReadOnly(caller);
     require_lease_tables();
     if (!try_lock(generator, wait_ms))
@@ -63,15 +63,15 @@ bool check_generator(Oid generator, const char *caller, int64 wait_ms) {
     return true;
 }
 
-void check_generator(Oid generator, const char *caller) {
-    if (!check_generator(generator, caller, Max(lease_timeout_ms, 1)))
+void check_caller(Oid generator, const char *caller) {
+    if (!try_check_caller(generator, caller, Max(lease_timeout_ms, 1)))
         ereport(ERROR, (errcode(ERRCODE_OBJECT_IN_USE),
                         errmsg("sequence \"%s\" is locked by a transaction", shown_name(generator)),
                         errhint("Call it again when that has ended; pg_locks shows it.")));
 }
 
 // As a draw would find; which MAXVALUE is enough, only the layout of the id space says.
-void check_sequence(Oid generator) {
+void check_leasable(Oid generator) {
     Relation relation = open_sequence(generator, page_lock, "Pass the name of a sequence.");
     check_session(relation);
     const FormData_pg_sequence definition = definition_of(generator);
@@ -134,7 +134,7 @@ void wait_for_earlier_users(Oid generator, instr_time start, const char *caller)
                          errhint("End that transaction, which pg_locks shows; %s need not be "
                                  "called again.",
                                  caller)));
-            nap(look_again_ms);
+            nap(lock_poll_ms);
         }
 }
 
@@ -170,7 +170,10 @@ int32 call_for_member(const char *task, Oid generator, const char *more = "") {
 
 }  // namespace
 
-SQL_FUNCTION(shardid_lease_shard) {
+extern "C" {
+
+PG_FUNCTION_INFO_V1(shardid_lease_shard);
+Datum shardid_lease_shard(PG_FUNCTION_ARGS) {
     if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
         ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
                         errmsg("%s of lease_shard() is null", PG_ARGISNULL(0) ? "space" : "server"),
@@ -183,8 +186,8 @@ SQL_FUNCTION(shardid_lease_shard) {
     const bool is_any = PG_ARGISNULL(3);
     if (!is_any && PG_GETARG_INT32(3) < 0)
         refuse_field("shard", "shard", PG_GETARG_INT32(3), max_field_bits);
-    check_generator(generator, "lease_shard()");
-    check_sequence(generator);
+    check_caller(generator, "lease_shard()");
+    check_leasable(generator);
     raise_message(address_of(server, owner_of_sequence(generator)));
 
     StringInfoData job;
@@ -200,13 +203,15 @@ SQL_FUNCTION(shardid_lease_shard) {
     PG_RETURN_INT32(shard);
 }
 
-SQL_FUNCTION(shardid_take_over_shard) {
+PG_FUNCTION_INFO_V1(shardid_take_over_shard);
+Datum shardid_take_over_shard(PG_FUNCTION_ARGS) {
     const Oid generator = generator_or_default(fcinfo, 0);
-    check_generator(generator, "take_over_shard()");
+    check_caller(generator, "take_over_shard()");
     PG_RETURN_INT32(call_for_member("take_over", generator));
 }
 
-SQL_FUNCTION(shardid_take_over_batch) {
+PG_FUNCTION_INFO_V1(shardid_take_over_batch);
+Datum shardid_take_over_batch(PG_FUNCTION_ARGS) {
     ArrayType *generators = PG_GETARG_ARRAYTYPE_P(0);
     ArrayIterator next = array_create_iterator(generators, 0, nullptr);
     StringInfoData names;
@@ -215,7 +220,7 @@ SQL_FUNCTION(shardid_take_over_batch) {
     Datum generator;
     for (bool is_null; array_iterate(next, &generator, &is_null);) {
         const Oid named = is_null ? InvalidOid : DatumGetObjectId(generator);
-        if (!check_generator(named, "take_over_shards()", 0))
+        if (!try_check_caller(named, "take_over_shards()", 0))
             continue;
         appendStringInfo(&names, "%s%u", OidIsValid(first) ? ", " : "", named);
         if (!OidIsValid(first))
@@ -227,17 +232,19 @@ SQL_FUNCTION(shardid_take_over_batch) {
         call_for_member("take_over", first, psprintf(", \"generators\": [%s]", names.data)));
 }
 
-SQL_FUNCTION(shardid_release_shard) {
+PG_FUNCTION_INFO_V1(shardid_release_shard);
+Datum shardid_release_shard(PG_FUNCTION_ARGS) {
     const Oid generator = generator_or_default(fcinfo, 0);
     instr_time start;
     INSTR_TIME_SET_CURRENT(start);
-    check_generator(generator, "release_shard()");
+    check_caller(generator, "release_shard()");
     call_for_member("release", generator);
     wait_for_earlier_users(generator, start, "release_shard()");
     PG_RETURN_VOID();
 }
 
-SQL_FUNCTION(shardid_renew_now) {
+PG_FUNCTION_INFO_V1(shardid_renew_now);
+Datum shardid_renew_now(PG_FUNCTION_ARGS) {
     const Oid generator = PG_GETARG_OID(0);
     PreventCommandIfReadOnly("renew_leases()");
     require_lease_tables();
@@ -246,5 +253,7 @@ SQL_FUNCTION(shardid_renew_now) {
     refuse_without_worker(run_worker(task_for(generator, group), lease_timeout_ms));
     PG_RETURN_VOID();
 }
+
+}  // extern "C"
 
 }  // namespace shardid

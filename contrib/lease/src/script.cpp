@@ -132,43 +132,54 @@ Oid sequence_of_ref(Datum ref) {
 
 }  // namespace
 
-SQL_FUNCTION(shardid_late_name_in) {
+extern "C" {
+
+PG_FUNCTION_INFO_V1(shardid_late_name_in);
+Datum shardid_late_name_in(PG_FUNCTION_ARGS) {
     PG_RETURN_DATUM(CStringGetTextDatum(psprintf("%c%s", name_follows, PG_GETARG_CSTRING(0))));
 }
 
-SQL_FUNCTION(shardid_role_ref_out) {
+PG_FUNCTION_INFO_V1(shardid_role_ref_out);
+Datum shardid_role_ref_out(PG_FUNCTION_ARGS) {
     PG_RETURN_CSTRING(shown(PG_GETARG_DATUM(0), role_name));
 }
 
-SQL_FUNCTION(shardid_sequence_ref_out) {
+PG_FUNCTION_INFO_V1(shardid_sequence_ref_out);
+Datum shardid_sequence_ref_out(PG_FUNCTION_ARGS) {
     PG_RETURN_CSTRING(shown(PG_GETARG_DATUM(0), sequence_name));
 }
 
-SQL_FUNCTION(shardid_role_ref) {
+PG_FUNCTION_INFO_V1(shardid_role_ref);
+Datum shardid_role_ref(PG_FUNCTION_ARGS) {
     PG_RETURN_DATUM(CStringGetTextDatum(psprintf("%c%u", oid_follows, PG_GETARG_OID(0))));
 }
 
-SQL_FUNCTION(shardid_role_oid) {
+PG_FUNCTION_INFO_V1(shardid_role_oid);
+Datum shardid_role_oid(PG_FUNCTION_ARGS) {
     return oid_or_null(fcinfo, role_of_ref(PG_GETARG_DATUM(0)));
 }
 
-SQL_FUNCTION(shardid_sequence_oid) {
+PG_FUNCTION_INFO_V1(shardid_sequence_oid);
+Datum shardid_sequence_oid(PG_FUNCTION_ARGS) {
     return oid_or_null(fcinfo, sequence_of_ref(PG_GETARG_DATUM(0)));
 }
 
 // Where only one server at a time can run, as the postmaster's lock file says; and the database and
 // the generator.
-SQL_FUNCTION(shardid_place_of) {
+PG_FUNCTION_INFO_V1(shardid_place_of);
+Datum shardid_place_of(PG_FUNCTION_ARGS) {
     const Digest server = digest_of(psprintf("%s|%s", described_server(), host_name()));
     PG_RETURN_DATUM(CStringGetTextDatum(
         psprintf("%s/%s/%u", server.text, digest_of(described_database()).text, PG_GETARG_OID(0))));
 }
 
-SQL_FUNCTION(shardid_host_name) {
+PG_FUNCTION_INFO_V1(shardid_host_name);
+Datum shardid_host_name(FunctionCallInfo /*fcinfo*/) {
     PG_RETURN_DATUM(CStringGetTextDatum(host_name()));
 }
 
-SQL_FUNCTION(shardid_page_of) {
+PG_FUNCTION_INFO_V1(shardid_page_of);
+Datum shardid_page_of(PG_FUNCTION_ARGS) {
     const Oid generator = PG_GETARG_OID(0);
     Relation sequence = try_open(generator, page_lock);
     if (sequence == nullptr)
@@ -191,7 +202,8 @@ SQL_FUNCTION(shardid_page_of) {
 // Whether this may be a leased sequence of a dump, renamed since its restore. Such storage has
 // generated no id since it was made here, as its lease comes first; but raise_generator may have
 // bound it. True also of a sequence that is being altered.
-SQL_FUNCTION(shardid_may_be_restored) {
+PG_FUNCTION_INFO_V1(shardid_may_be_restored);
+Datum shardid_may_be_restored(PG_FUNCTION_ARGS) {
     Relation sequence = try_open(PG_GETARG_OID(0), page_lock);
     if (sequence == nullptr)
         PG_RETURN_BOOL(is_sequence(PG_GETARG_OID(0)));
@@ -200,7 +212,8 @@ SQL_FUNCTION(shardid_may_be_restored) {
     PG_RETURN_BOOL(!is_other);
 }
 
-SQL_FUNCTION(shardid_is_own_family) {
+PG_FUNCTION_INFO_V1(shardid_is_own_family);
+Datum shardid_is_own_family(PG_FUNCTION_ARGS) {
     const Oid generator = PG_GETARG_OID(0);
     Relation sequence = try_open(generator, AccessShareLock);
     if (sequence == nullptr)
@@ -210,7 +223,8 @@ SQL_FUNCTION(shardid_is_own_family) {
     PG_RETURN_BOOL(strcmp(family.text, text_to_cstring(PG_GETARG_TEXT_PP(1))) == 0);
 }
 
-SQL_FUNCTION(shardid_try_shard_lock) {
+PG_FUNCTION_INFO_V1(shardid_try_shard_lock);
+Datum shardid_try_shard_lock(PG_FUNCTION_ARGS) {
     const text *space = PG_GETARG_TEXT_PP(0);
     const uint32 hash = hash_bytes(reinterpret_cast<const unsigned char *>(VARDATA_ANY(space)),
                                    static_cast<int>(VARSIZE_ANY_EXHDR(space)));
@@ -220,13 +234,15 @@ SQL_FUNCTION(shardid_try_shard_lock) {
     PG_RETURN_BOOL(LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL);
 }
 
-SQL_FUNCTION(shardid_wait_until_durable) {
+PG_FUNCTION_INFO_V1(shardid_wait_until_durable);
+Datum shardid_wait_until_durable(FunctionCallInfo /*fcinfo*/) {
     PreventCommandDuringRecovery("wait_until_durable()");
     make_present_durable();
     PG_RETURN_VOID();
 }
 
-SQL_FUNCTION(shardid_check_layout) {
+PG_FUNCTION_INFO_V1(shardid_check_layout);
+Datum shardid_check_layout(PG_FUNCTION_ARGS) {
     checked_layout(PG_GETARG_TIMESTAMPTZ(0), PG_GETARG_INT32(1), PG_GETARG_INT32(2));
     PG_RETURN_VOID();
 }
@@ -236,7 +252,8 @@ SQL_FUNCTION(shardid_check_layout) {
 // SECURITY DEFINER, which would hide the role; session_user may be another role. What it has
 // changed outlives a crash, whatever synchronous_commit says; and a member's open transaction does
 // not keep others waiting for ever.
-SQL_FUNCTION(shardid_as_owner) {
+PG_FUNCTION_INFO_V1(shardid_as_owner);
+Datum shardid_as_owner(PG_FUNCTION_ARGS) {
     Oid *arguments;
     int count;
     get_func_signature(fcinfo->flinfo->fn_oid, &arguments, &count);
@@ -269,7 +286,8 @@ SQL_FUNCTION(shardid_as_owner) {
 // them, too. All sessions look at a generator anew once a change of its lease is committed, those
 // that have not looked for the extension since it was created as well; what a registry writes at
 // each grant invalidates no plans.
-SQL_FUNCTION(shardid_keep_own_rows) {
+PG_FUNCTION_INFO_V1(shardid_keep_own_rows);
+Datum shardid_keep_own_rows(PG_FUNCTION_ARGS) {
     const auto *change = reinterpret_cast<TriggerData *>(fcinfo->context);
     if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_BEFORE(change->tg_event) ||
         !TRIGGER_FIRED_FOR_ROW(change->tg_event))
@@ -289,5 +307,7 @@ SQL_FUNCTION(shardid_keep_own_rows) {
     }
     return PointerGetDatum(row);
 }
+
+}  // extern "C"
 
 }  // namespace shardid

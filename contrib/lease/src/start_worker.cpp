@@ -15,8 +15,8 @@ namespace shardid {
 
 namespace {
 
-constexpr int64 look_again_ms = 50;
-constexpr int64 look_at_start_ms = 5;
+constexpr int64 end_poll_ms = 50;
+constexpr int64 seat_poll_ms = 5;
 
 // A worker that has not begun by then is called off: it waits for DROP DATABASE, for example.
 constexpr int64 begin_within_ms = 3000;
@@ -92,7 +92,7 @@ bool wait_for(BackgroundWorkerHandle *handle, const Seat *seat, int64 wait_ms) {
         const int64 left = wait_ms - ms_since(start);
         if (left <= 0)
             return false;
-        nap(Min(left, seat == nullptr ? look_again_ms : look_at_start_ms));
+        nap(Min(left, seat == nullptr ? end_poll_ms : seat_poll_ms));
     }
     return true;
 }
@@ -230,7 +230,7 @@ int32 call_worker(StringInfo job, Oid generator, const char *server) {
         last = run_worker(task, left);
         if (shared->is_done)
             break;
-        nap(Min(left, look_again_ms));
+        nap(Min(left, end_poll_ms));
     }
     pg_read_barrier();
     const Datum outcome = DirectFunctionCall1(jsonb_in, CStringGetDatum(shared->job));

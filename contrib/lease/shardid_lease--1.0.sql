@@ -5,9 +5,8 @@ SET LOCAL search_path = pg_catalog, pg_temp;
 
 -- The schema's name is fixed: a member asks its registry, on another server, for functions of this schema.
 --
--- The caller's role decides what may be done, but only superusers may write these tables: so for each function whose
--- name ends in _by, there is one without, shardid_as_owner, that calls it as the extension's owner, and passes the
--- caller's role first.
+-- The caller's role decides what may be done, but only superusers may write these tables: so shardid_as_owner calls the
+-- function whose name ends in _by, as the extension's owner, and passes the caller's role first.
 
 -- A schema that exists is refused: other roles' code may be in it, or be put there.
 CREATE SCHEMA shardid_lease;
@@ -356,10 +355,11 @@ BEGIN
 END
 $body$;
 
+CREATE FUNCTION shardid_lease.create_id_space(name text, lease interval DEFAULT '60 seconds', max_ahead interval DEFAULT NULL,
+    epoch timestamptz DEFAULT '2011-08-24 21:07:01.721+00', shard_bits int DEFAULT 13, sequence_bits int DEFAULT 10) RETURNS void
+AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C;
 CREATE FUNCTION shardid_lease.create_id_space_by(
-    caller regrole, name text, lease interval DEFAULT '60 seconds', max_ahead interval DEFAULT NULL,
-    epoch timestamptz DEFAULT '2011-08-24 21:07:01.721+00', shard_bits int DEFAULT 13, sequence_bits int DEFAULT 10)
-RETURNS void LANGUAGE plpgsql AS $body$
+    caller regrole, name text, lease interval, max_ahead interval, epoch timestamptz, shard_bits int, sequence_bits int) RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $body$
 DECLARE
     lease_ms bigint := 1000 * extract(epoch FROM lease);
     max_ahead_ms bigint;
@@ -400,7 +400,9 @@ EXCEPTION WHEN unique_violation THEN
 END
 $body$;
 
-CREATE FUNCTION shardid_lease.drop_id_space_by(caller regrole, name text) RETURNS void LANGUAGE plpgsql STRICT AS $body$
+CREATE FUNCTION shardid_lease.drop_id_space(name text) RETURNS void
+AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C STRICT;
+CREATE FUNCTION shardid_lease.drop_id_space_by(caller regrole, name text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $body$
 DECLARE
     dropped shardid_lease.id_space;
 BEGIN
@@ -423,8 +425,10 @@ BEGIN
 END
 $body$;
 
+CREATE FUNCTION shardid_lease.evict_shard(space text, shard int) RETURNS void
+AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C STRICT;
 CREATE FUNCTION shardid_lease.evict_shard_by(caller regrole, space text, shard int) RETURNS void
-LANGUAGE plpgsql STRICT AS $body$
+LANGUAGE plpgsql SECURITY DEFINER AS $body$
 DECLARE
     its_space shardid_lease.id_space := shardid_lease.owned_space(caller, space);
 BEGIN
@@ -440,8 +444,10 @@ BEGIN
 END
 $body$;
 
-CREATE FUNCTION shardid_lease.reserve_shard_by(caller regrole, space text, shard int, comment text DEFAULT NULL)
-RETURNS void LANGUAGE plpgsql AS $body$
+CREATE FUNCTION shardid_lease.reserve_shard(space text, shard int, comment text DEFAULT NULL) RETURNS void
+AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C;
+CREATE FUNCTION shardid_lease.reserve_shard_by(caller regrole, space text, shard int, comment text)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $body$
 DECLARE
     its_space shardid_lease.id_space := shardid_lease.owned_space(caller, space);
     last_shard bigint := (1::bigint << its_space.shard_bits) - 1;
@@ -484,8 +490,10 @@ BEGIN
 END
 $body$;
 
+CREATE FUNCTION shardid_lease.unreserve_shard(space text, shard int) RETURNS void
+AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C STRICT;
 CREATE FUNCTION shardid_lease.unreserve_shard_by(caller regrole, space text, shard int) RETURNS void
-LANGUAGE plpgsql STRICT AS $body$
+LANGUAGE plpgsql SECURITY DEFINER AS $body$
 DECLARE
     its_space shardid_lease.id_space := shardid_lease.owned_space(caller, space);
 BEGIN
@@ -503,8 +511,10 @@ BEGIN
 END
 $body$;
 
-CREATE FUNCTION shardid_lease.registry_was_restored_by(caller regrole, newest_grant timestamptz DEFAULT NULL)
-RETURNS void LANGUAGE plpgsql AS $body$
+CREATE FUNCTION shardid_lease.registry_was_restored(newest_grant timestamptz DEFAULT NULL) RETURNS void
+AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C;
+CREATE FUNCTION shardid_lease.registry_was_restored_by(caller regrole, newest_grant timestamptz)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $body$
 DECLARE
     spaces text[] := shardid_lease.owned_spaces(caller);
 BEGIN
@@ -539,7 +549,9 @@ BEGIN
 END
 $body$;
 
-CREATE FUNCTION shardid_lease.registry_was_moved_by(caller regrole) RETURNS void LANGUAGE plpgsql STRICT AS $body$
+CREATE FUNCTION shardid_lease.registry_was_moved() RETURNS void
+AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C STRICT;
+CREATE FUNCTION shardid_lease.registry_was_moved_by(caller regrole) RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $body$
 DECLARE
     spaces text[] := shardid_lease.owned_spaces(caller);
     space shardid_lease.id_space;
@@ -818,9 +830,10 @@ END
 $body$;
 
 -- displaced: before a takeover, what receipts() has returned.
-CREATE FUNCTION shardid_lease.grant_shards_by(
-    caller regrole, requests shardid_lease.request_1[], displaced shardid_lease.grant_1[] DEFAULT NULL)
-RETURNS shardid_lease.grant_1[] LANGUAGE plpgsql AS $body$
+CREATE FUNCTION shardid_lease.grant_shards(requests shardid_lease.request_1[], displaced shardid_lease.grant_1[] DEFAULT NULL)
+RETURNS shardid_lease.grant_1[] AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C;
+CREATE FUNCTION shardid_lease.grant_shards_by(caller regrole, requests shardid_lease.request_1[], displaced shardid_lease.grant_1[])
+RETURNS shardid_lease.grant_1[] LANGUAGE plpgsql SECURITY DEFINER AS $body$
 DECLARE
     request shardid_lease.request_1;
     answers shardid_lease.grant_1[] := '{}';
@@ -837,9 +850,10 @@ $body$;
 
 -- A second transaction: what the first one has changed counts once it is committed, on disk, and on the standbys that
 -- commits wait for, also if that wait was canceled. With requests: the serials that these would displace.
-CREATE FUNCTION shardid_lease.receipts_by(
-    caller regrole, answers shardid_lease.grant_1[], requests shardid_lease.request_1[] DEFAULT NULL)
-RETURNS shardid_lease.grant_1[] LANGUAGE plpgsql SET synchronous_commit = 'on' AS $body$
+CREATE FUNCTION shardid_lease.receipts(answers shardid_lease.grant_1[], requests shardid_lease.request_1[] DEFAULT NULL)
+RETURNS shardid_lease.grant_1[] AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C;
+CREATE FUNCTION shardid_lease.receipts_by(caller regrole, answers shardid_lease.grant_1[], requests shardid_lease.request_1[])
+RETURNS shardid_lease.grant_1[] LANGUAGE plpgsql SECURITY DEFINER SET synchronous_commit = 'on' AS $body$
 DECLARE
     answer shardid_lease.grant_1;
     complete shardid_lease.grant_1[];
@@ -872,22 +886,6 @@ BEGIN
     END LOOP;
     PERFORM shardid_lease.wait_until_durable();
     RETURN complete;
-END
-$body$;
-
--- ==== The registry: what SQL calls ====
-
-DO $body$
-DECLARE
-    inner_function pg_proc;
-BEGIN
-    FOR inner_function IN SELECT * FROM pg_proc p WHERE p.pronamespace = 'shardid_lease'::regnamespace AND right(p.proname, 3) = '_by' LOOP
-        EXECUTE format($outer$CREATE FUNCTION shardid_lease.%I(%s) RETURNS %s AS 'MODULE_PATHNAME', 'shardid_as_owner' LANGUAGE C %s$outer$,
-            left(inner_function.proname, -3),
-            regexp_replace(pg_get_function_arguments(inner_function.oid), '^caller regrole(, )?', ''),
-            pg_get_function_result(inner_function.oid), CASE WHEN inner_function.proisstrict THEN 'STRICT' END);
-        EXECUTE format('ALTER FUNCTION %s SECURITY DEFINER', inner_function.oid::regprocedure);
-    END LOOP;
 END
 $body$;
 

@@ -13,9 +13,9 @@ inline constexpr const char *library_version = "1.0.0";
 inline constexpr uint32 library_form =
     1 << 24 | sizeof(Bounds) << 16 | sizeof(Sequence) << 8 | sizeof(Attempt);
 
-// Of the library shardid, for others that are loaded into the same process.
-const char *version_of_engine();
-uint32 form_of_engine();
+// For libraries that are loaded next to shardid. Raises 55000 unless they are of its build, whose
+// version and form they pass.
+void check_build(const char *library, const char *version, uint32 form);
 
 // Raises 55000 if another copy of the library has defined this setting of milliseconds. REQUIRED:
 // nothing is defined or registered yet.

@@ -144,11 +144,35 @@ Settled settled_at(Oid relid, const Layout &layout, uint64 time) {
     return {time, false, 0};
 }
 
-}  // namespace
-
-bool shows_notes(Relation relation) {
-    return !RecoveryInProgress() && !has_new_storage(relation) &&
-           definition_of(RelationGetRelid(relation)).seqcache > 1;
+void check_settles(Relation relation) {
+    const Oid relid = RelationGetRelid(relation);
+    check_privilege(relation, ACL_SELECT, "no SELECT", "SELECT");
+    check_session(relation);
+    if (RecoveryInProgress())
+        ereport(
+            ERROR,
+            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("recovery is in progress"),
+             errdetail("A standby does not have the locks of transactions on the primary, which "
+                       "settled_below() needs for generator \"%s\".",
+                       shown_name(relid)),
+             errhint("Store its result in a table on the primary, and read that table in the "
+                     "statement that reads the rows.")));
+    if (has_new_storage(relation))
+        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                        errmsg("generator \"%s\" was created or altered in this transaction",
+                               shown_name(relid)),
+                        errdetail("Until the commit, other transactions use it as it was before."),
+                        errhint("Call settled_below() after the commit.")));
+    if (!shows_notes(relation))
+        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                        errmsg("transactions on generator \"%s\" do not note their first ids",
+                               shown_name(relid)),
+                        errdetail("They do if its CACHE is above 1; it is %lld.",
+                                  static_cast<long long>(definition_of(relid).seqcache)),
+                        errhint("Run ALTER SEQUENCE %s CACHE 2.", qualified_name(relid))));
+    if (!relation->rd_islocaltemp)
+        PreventCommandIfReadOnly("settled_below()");
+    PreventCommandIfParallelMode("settled_below()");
 }
 
 Settled settle(Relation relation, const Layout &layout) {
@@ -159,6 +183,24 @@ Settled settle(Relation relation, const Layout &layout) {
         refuse(relid, layout, attempt);
     make_durable(attempt.covered_by);
     return settled_at(relid, layout, tick_time(layout.widths, attempt.position));
+}
+
+}  // namespace
+
+bool shows_notes(Relation relation) {
+    return !RecoveryInProgress() && !has_new_storage(relation) &&
+           definition_of(RelationGetRelid(relation)).seqcache > 1;
+}
+
+int64 settled_bound(Oid generator, const Layout &layout, void (*check_statement)()) {
+    // Also where the transaction has the lock already.
+    AcceptInvalidationMessages();
+    Relation relation = open_sequence(generator, page_lock, "Pass the name of a sequence.");
+    check_settles(relation);
+    check_statement();
+    const uint64 time = settle(relation, layout).time;
+    relation_close(relation, page_lock);
+    return static_cast<int64>(first_id_of(layout.widths, time));
 }
 
 bool would_settle(Relation relation, const Layout &layout, Settled *settled) {

@@ -18,22 +18,22 @@ struct Settled {
 // it may then have changed CACHE itself.
 bool shows_notes(Relation relation);
 
-// Every transaction that has generated an id with an earlier time than this has ended, and no id
-// with an earlier time will be generated. Never less than before, unless setval or ALTER SEQUENCE
-// has moved the generator back. Waits for no transaction. Durable, as ids are, when returned.
+// The smallest id of a time: every transaction that has generated an id with an earlier time has
+// ended, and no id with an earlier time will be generated. Never less than before, unless setval or
+// ALTER SEQUENCE has moved the generator back. Waits for no transaction. Durable, as ids are, when
+// returned.
 //
 // If the generator's last id is of a time that is over, advances the generator as far as a draw
 // would: as no id of that time will follow then, its ids are settled, too; and an idle generator
 // holds no reader of several back. Where bounds allow no draw, the generator stays.
 //
-// REQUIRED: the relation is a sequence with page_lock, permanent or the session's own, and shows
-// its notes; the layout is valid; the transaction may write. Raises 55000 if its storage is bound
-// to another layout, or to none, and if the generator is too far ahead for a draw; 22008 if the
-// clock is before the epoch.
-Settled settle(Relation relation, const Layout &layout);
+// The statement is checked after the generator. Raises what docs/reference.md says of
+// settled_below. REQUIRED: the layout is valid.
+int64 settled_bound(Oid generator, const Layout &layout, void (*check_statement)());
 
-// What settle would return now; false if it is too far ahead. Changes nothing, and is not durable.
-// REQUIRED: the same, and the storage is bound to the layout.
+// What settled_bound would find now; false if the generator is too far ahead. Changes nothing,
+// and is not durable. REQUIRED: the relation is a sequence with page_lock, permanent or the
+// session's own, and shows its notes; its storage is bound to the layout.
 bool would_settle(Relation relation, const Layout &layout, Settled *settled);
 
 }  // namespace shardid

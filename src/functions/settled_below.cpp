@@ -1,7 +1,6 @@
 // The SQL function settled_below, for reading new rows by id; and its planner support function,
 // which refuses statements that read rows with a snapshot from before the call.
 #include "engine/arguments.h"
-#include "engine/sequence.h"
 #include "engine/settled.h"
 
 extern "C" {
@@ -17,8 +16,6 @@ namespace shardid {
 
 namespace {
 
-constexpr const char *function_name = "settled_below()";
-
 void refuse_snapshot(const char *detail) {
     ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                     errmsg("settled_below() must be called before the snapshot that reads the rows "
@@ -26,37 +23,6 @@ void refuse_snapshot(const char *detail) {
                     errdetail("%s", detail),
                     errhint("Call settled_below() in a statement of its own under READ COMMITTED, "
                             "and pass its result to the next statement.")));
-}
-
-void check_settles(Relation relation) {
-    const Oid relid = RelationGetRelid(relation);
-    check_privilege(relation, ACL_SELECT, "no SELECT", "SELECT");
-    check_session(relation);
-    if (RecoveryInProgress())
-        ereport(
-            ERROR,
-            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("recovery is in progress"),
-             errdetail("A standby does not have the locks of transactions on the primary, which "
-                       "settled_below() needs for generator \"%s\".",
-                       shown_name(relid)),
-             errhint("Store its result in a table on the primary, and read that table in the "
-                     "statement that reads the rows.")));
-    if (has_new_storage(relation))
-        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                        errmsg("generator \"%s\" was created or altered in this transaction",
-                               shown_name(relid)),
-                        errdetail("Until the commit, other transactions use it as it was before."),
-                        errhint("Call settled_below() after the commit.")));
-    if (!shows_notes(relation))
-        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                        errmsg("transactions on generator \"%s\" do not note their first ids",
-                               shown_name(relid)),
-                        errdetail("They do if its CACHE is above 1; it is %lld.",
-                                  static_cast<long long>(definition_of(relid).seqcache)),
-                        errhint("Run ALTER SEQUENCE %s CACHE 2.", qualified_name(relid))));
-    if (!relation->rd_islocaltemp)
-        PreventCommandIfReadOnly(function_name);
-    PreventCommandIfParallelMode(function_name);
 }
 
 bool is_read(const RangeTblEntry &entry) {
@@ -158,14 +124,7 @@ Datum shardid_settled_below(PG_FUNCTION_ARGS) {
     const Layout layout = layout_argument(fcinfo, 1);
     if (IsolationUsesXactSnapshot())
         refuse_snapshot("The transaction reads all rows with the snapshot of its first statement.");
-    // Also where the transaction has the lock already.
-    AcceptInvalidationMessages();
-    Relation relation = open_sequence(PG_GETARG_OID(0), page_lock, "Pass the name of a sequence.");
-    check_settles(relation);
-    check_clients_statement();
-    const uint64 time = settle(relation, layout).time;
-    relation_close(relation, page_lock);
-    PG_RETURN_INT64(static_cast<int64>(first_id_of(layout.widths, time)));
+    PG_RETURN_INT64(settled_bound(PG_GETARG_OID(0), layout, check_clients_statement));
 }
 
 PG_FUNCTION_INFO_V1(shardid_settled_below_support);

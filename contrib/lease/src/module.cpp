@@ -27,17 +27,6 @@ void define_settings() {
     MarkGUCPrefixReserved("shardid_lease");
 }
 
-void check_version() {
-    if (strcmp(library_version, version_of_engine()) == 0 && library_form == form_of_engine())
-        return;
-    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                    errmsg("library \"shardid_lease\" is of another build"),
-                    errdetail("Its version is %s (form %x), and that of library \"shardid\" is %s "
-                              "(form %x).",
-                              library_version, library_form, version_of_engine(), form_of_engine()),
-                    errhint("Install both from the same build, and connect again.")));
-}
-
 }  // namespace
 
 extern "C" {
@@ -52,7 +41,7 @@ PGDLLEXPORT void _PG_init(void);
 void _PG_init(void) {
     load_file("shardid", false);
     refuse_second_copy("shardid_lease", "shardid_lease.timeout");
-    check_version();
+    check_build("shardid_lease", library_version, library_form);
     define_settings();
 }
 

@@ -89,15 +89,7 @@ expect 'a column that is added to a distributed table' \
     "$(ask coordinator/shop 'SELECT count(*) = count(DISTINCT mark), array_agg(DISTINCT ids.id_shard(mark)) FROM photos')" 't|{1,2}'
 on coordinator/shop -c 'ALTER TABLE photos DROP COLUMN mark'
 
-say 'Citus has each node fill its own copy of a reference table, when a column is added.'
-answers reference reference_answer
-run reference_filled
-expect 'ids that differ between nodes' "$(ask coordinator/shop "SELECT count(DISTINCT result)
-    FROM run_command_on_all_nodes('SELECT string_agg(concat(id, marked), '','' ORDER BY id) FROM tags')")" 1
-expect 'ids in a column that was filled' \
-    "$(ask coordinator/shop 'SELECT count(*) - count(DISTINCT marked) FROM tags')" 0
-
-# --- Grants, own generators.
+# --- Grants.
 
 run grants
 for node in coordinator worker2; do
@@ -113,17 +105,7 @@ expect 'who may call it on a worker' "$(ask worker2/shop "SELECT has_function_pr
 PGUSER=shop_guest on worker1/shop -c "INSERT INTO photos (user_id, name) SELECT user_id, 'guest' FROM photos WHERE user_id < 9"
 expect 'ids of all these' "$(ask coordinator/shop 'SELECT count(*) - count(DISTINCT id) FROM photos')" 0
 
-# --- Numbers by a setting, own generators, a new node.
-
-by_setting() {
-    ask coordinator/shop "SELECT string_agg(CASE WHEN success THEN result ELSE 'none' END, ' ' ORDER BY nodeid)
-        FROM run_command_on_all_nodes('SELECT ids.id_shard(ids.next_id())')"
-}
-
-page number_of_coordinator | on coordinator/shop >/dev/null
-run numbers
-expect 'numbers that two nodes have' "$(page same_number | on coordinator/shop -At)" ''
-expect 'shards by the setting' "$(by_setting)" '0 1 2'
+# --- Own generators, a new node.
 
 say 'A generator that a default names is narrowed on the workers.'
 page trap | sed '$d' | on coordinator/shop >/dev/null
@@ -132,34 +114,11 @@ fails coordinator/shop 'ALTER SEQUENCE ids.orders_id_seq NO MAXVALUE' >/dev/null
 
 say 'One that is named in a text is not.'
 answers own own_answer
-on coordinator/shop >/dev/null <<'SQL'
-CREATE TABLE more_items (user_id bigint, id bigint DEFAULT ids.next_id(generator => 'ids.items_id_seq'::text::regclass));
-SELECT create_distributed_table('more_items', 'user_id');
-INSERT INTO more_items (user_id) SELECT user_id FROM items;
-SQL
-expect 'ids of both' "$(ask coordinator/shop 'SELECT count(*) - count(DISTINCT id)
-    FROM (SELECT id FROM items UNION ALL SELECT id FROM more_items) s')" 0
 
-say 'A new worker has its number by the function, and none by the setting until that is made again:'
+say 'A new worker has its number by the function:'
 add_worker worker3
 expect 'shards by the function, with a new node' "$(by_function)" '0 1 2 3'
-echo "    by the setting: $(by_setting)"
-expect 'shards by the setting, with a new node' "$(by_setting)" '0 1 2 none'
-quietly "$(page numbers)"
-echo "    by the setting: $(by_setting)"
-expect 'shards by the setting, made again' "$(by_setting)" '0 1 2 3'
 quietly "$(page own | sed '/^CREATE FUNCTION/,$d')"
-
-say 'A number that is set for the database of the coordinator, one node more, and one that is activated again:'
-on coordinator/shop -c 'SET citus.enable_ddl_propagation = off' -c 'ALTER DATABASE shop SET shardid.shard_id = 0'
-add_worker worker4
-quietly "SELECT citus_activate_node('$(host_of worker1)', 5432)"
-echo "    by the setting: $(by_setting)"
-expect 'shards by the setting, copied' "$(by_setting)" '0 0 2 3 0'
-expect 'numbers that two nodes have' "$(page same_number | on coordinator/shop -At)" '0|3'
-on coordinator/shop -c 'SET citus.enable_ddl_propagation = off' -c 'ALTER DATABASE shop RESET shardid.shard_id'
-quietly "$(page numbers)"
-expect 'shards by the setting, made right' "$(by_setting)" '0 1 2 3 4'
 
 # --- Mistakes that raise no error, and how to prevent them.
 
@@ -185,29 +144,5 @@ quietly "INSERT INTO photos (user_id, name) SELECT user_id, 'leased' FROM photos
 expect 'ids by leases' \
     "$(ask coordinator/shop "SELECT count(*) - count(DISTINCT id) FROM photos")" 0
 expect 'shards that are held' \
-    "$(ask registry/registry "SELECT count(DISTINCT port) FROM shardid_lease.id_space_shards WHERE state = 'held'")" 5
-
-# --- A clone that is promoted.
-
-make_clone() {
-    mkdir "$folder/clone"
-    pg_basebackup -c fast -h "$(host_of worker1)" -D "$folder/clone/data" -R -C -S clone
-    cat >>"$folder/clone/data/postgresql.conf" <<END
-unix_socket_directories = '$folder/clone'
-citus.local_hostname = '$(host_of clone)'
-cluster_name = '$(host_of clone)' # Citus looks for it among the worker's standbys
-END
-    run_server clone
-}
-
-say 'A clone of a worker generates no ids, until it has a lease of its own.'
-make_clone
-clone=$(ask coordinator/shop "SELECT citus_add_clone_node('$(host_of clone)', 5432, '$(host_of worker1)', 5432)")
-quietly "SELECT citus_promote_clone_and_rebalance($clone)"
-expect 'the group of the clone' "$(ask clone/shop 'SELECT groupid FROM pg_dist_local_group')" \
-    "$(ask coordinator/shop "SELECT groupid FROM pg_dist_node WHERE nodeid = $clone")"
-expect 'nodes in a group' "$(ask coordinator/shop 'SELECT max(count) FROM (SELECT count(*) FROM pg_dist_node GROUP BY groupid) g')" 1
-fails clone/shop 'SELECT next_shop_id()' 'has no lease of shard' | cut -c 1-120
-page clone | on clone/shop | indented
-expect 'shards with a clone' "$(by_function | tr ' ' '\n' | sort -u | wc -l)" 6
+    "$(ask registry/registry "SELECT count(DISTINCT port) FROM shardid_lease.id_space_shards WHERE state = 'held'")" 4
 verdict='no id twice with a number or a lease for each node; a literal shard repeats ids'

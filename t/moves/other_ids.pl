@@ -119,8 +119,7 @@ on('ALTER TABLE documents DISABLE ROW LEVEL SECURITY');
 on('INSERT INTO documents VALUES (gen_random_uuid())');
 on(block('uuid-time'));
 on('DELETE FROM documents WHERE created_at IS NULL');
-$original->command_ok([ 'psql', '-Xq', '-d', $original->connstr($database), map({ ('-v', $_) } qw(table=documents time=created_at key=uuid)),
-	'-f', 'examples/add-id/add.sql' ], 'uuid: an id is added');
+on(block($_) =~ s/orders/documents/gr =~ s/order_no/uuid/gr) for 'add-id', 'add-id-fill', 'add-id-end';
 is( on(<<'SQL'), '2000|2000|t|4101|4101', 'uuid: each has an id of its time and of shard 4101');
 SELECT count(*), count(DISTINCT id), bool_and(id_timestamp(id) = date_trunc('milliseconds', uuid_v1_timestamp(uuid))),
        min(id_shard(id)), max(id_shard(id)) FROM documents

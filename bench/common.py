@@ -109,10 +109,6 @@ class Results:
     def median(self, row, column):
         return statistics.median(self.values[row, column])
 
-    def ratio(self, row, other, column):
-        """The median of the rounds' ratios: another load of the machine affects both."""
-        return statistics.median(a / b for a, b in zip(self.values[row, column], self.values[other, column]))
-
     def spread(self, column):
         """The range of all rounds as a share of the median: of the row in the middle."""
         rows = [values for (_, own), values in self.values.items() if own == column]

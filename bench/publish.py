@@ -2,10 +2,11 @@
 """Copies bench/results to the pages, so that each number on a page was measured. Markers are on lines of their own:
 
 - a file: all between <!-- bench/results/FILE --> and <!-- end -->;
+- the picture docs/throughput.svg, see bench/picture.py;
 - a number in the text: <!-- NUMBER = FILE :: ROW :: COLUMN -->, on a line after its paragraph, list or table; ROW and
   COLUMN are the first cells of their lines, without * and `. Such numbers are not copied: change what is printed.
 
---take-over first replaces bench/results by what is in bench/out, and the drawing in docs. --check writes nothing, and
+--take-over first replaces bench/results by what is in bench/out. --check writes nothing, and
 prints what differs.
 """
 import glob
@@ -14,7 +15,9 @@ import re
 import shutil
 import sys
 
-RESULTS = "bench/results"
+from picture import picture
+
+RESULTS, PICTURE = "bench/results", "docs/throughput.svg"
 WHOLE = re.compile(r"<!-- bench/results/(\S+) -->\n(.*?)<!-- end -->", re.S)
 # Lines of text, and the lines after them with the sources of their numbers.
 SOURCED = re.compile(r"((?:^(?!<!-- .* = ).+\n)+)((?:^<!-- .+ = \S+\.md :: .* -->\n?)+)", re.M)
@@ -80,12 +83,16 @@ def checked(page, text):
     return new, [f"{page}: {line}" for line in wrong]
 
 
+def wrong_picture():
+    return [] if read(PICTURE) == picture(read(f"{RESULTS}/throughput.md")) else [f"{PICTURE}: bench/results say something else"]
+
+
 def main():
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
     found = []
     if sys.argv[1:] == ["--take-over"]:
         for path in glob.glob("bench/out/*"):
-            shutil.copyfile(path, f"{'docs' if path.endswith('.svg') else RESULTS}/{os.path.basename(path)}")
+            shutil.copyfile(path, f"{RESULTS}/{os.path.basename(path)}")
     for page in ["README.md", "bench/pgbench/README.md", *sorted(glob.glob("docs/*.md")), *sorted(glob.glob("contrib/*/README.md"))]:
         text = read(page)
         if sys.argv[1:] != ["--check"]:
@@ -93,6 +100,10 @@ def main():
             with open(page, "w", encoding="utf-8") as file:
                 file.write(text)
         found += checked(page, text)[1]
+    if sys.argv[1:] != ["--check"]:
+        with open(PICTURE, "w", encoding="utf-8") as file:
+            file.write(picture(read(f"{RESULTS}/throughput.md")))
+    found += wrong_picture()
     print("\n".join(found))
     sys.exit(1 if found else 0)
 

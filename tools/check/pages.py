@@ -140,7 +140,7 @@ def main():
     tests = "".join(read(name) for place in places for name in glob.glob(place, recursive=True))
     known = (set(re.findall(r"[\w-]+", tests)),
              {target for line in re.findall(r"^([a-z -]+):", read("Makefile"), re.M) for target in line.split()} | {"all", "install", "installcheck", "clean"})
-    found = [line for path in PAGES for line in wrong_with(path, read(path), known)] + missing_of_benchmarks()
+    found = [line for path in PAGES for line in wrong_with(path, read(path), known)] + missing_of_benchmarks() + publish.wrong_picture()
     if found:
         print("\n".join(found))
     sys.exit(1 if found else 0)

@@ -11,6 +11,8 @@ INSERT INTO layouts VALUES
     ('digoal', '2012-01-01 00:00:00+00', 13, 10),
     ('Twitter', '2010-11-04 01:42:54.657+00', 10, 12),
     ('Discord', '2015-01-01 00:00:00+00', 10, 12),
+    ('pgactive', '2016-10-06 23:22:19.634+00', 10, 14),
+    ('TSID', '2020-01-01 00:00:00+00', 10, 12),
     ('pgEdge, from 1.2 on', '2023-01-01 00:00:00+00', 10, 12),
     ('redis-id-generator', '1970-01-01 00:00:00+00', 12, 10),
     ('as wide as Sonyflake', '2014-09-01 00:00:00+00', 16, 5),
@@ -39,6 +41,18 @@ ORDER BY l.name COLLATE "C", id;
 SELECT id, id & 1023 = 0 AS surely_new, id >> 12 & 1023 = 0 AS surely_old
 FROM (VALUES (514953126957023239), (514953133449834496), (514953126958329863), (514953133449834728)) drawn (id);
 
+-- pgactive: an id as its function shifts it, from 946684800 + 529111339.634 s on; and a table of such ids is continued.
+CREATE SEQUENCE gstest_id_seq;
+SELECT ts, shard, sequence
+FROM (VALUES (((1795520673474 - 946684800000 - 529111339634) << 24) | (7 << 14) | (20000 % 16383))) made_by_hand (id),
+     id_parts(id, '2016-10-06 23:22:19.634+00', 10, 14);
+SELECT raise_generator('gstest_id_seq', 5364087564733107745, '2016-10-06 23:22:19.634+00', 10, 14) <
+       next_id(7, 'gstest_id_seq', '2016-10-06 23:22:19.634+00', 10, 14) AS continues;
+
+-- TSID: its time, and its text.
+SELECT id_to_text(id) AS text, ts, shard, sequence
+FROM (VALUES (501438102971408389)) published (id), id_parts(id, '2020-01-01 00:00:00+00', 10, 12);
+
 -- Sonyflake: its ids are only decoded.
 SELECT epoch::date, epoch + (id >> 24) * interval '10 ms' AS ts, id_shard(id, 8, 16) AS sequence, id_sequence(id, 16) AS machine
 FROM (VALUES ((6000000000 << 24) | (255 << 16) | 40000)) made_by_hand (id),
@@ -48,4 +62,4 @@ CREATE SEQUENCE sensors_id_seq;
 SELECT id_shard(id, 16, 5) AS machine FROM next_id(40000, 'sensors_id_seq', '2014-09-01 00:00:00+00', 16, 5) id;
 
 DROP TABLE layouts;
-DROP SEQUENCE sensors_id_seq;
+DROP SEQUENCE sensors_id_seq, gstest_id_seq;

@@ -27,7 +27,7 @@ CREATE TABLE days AS SELECT x.*, epoch, shard_bits, sequence_bits FROM vectors, 
 SQL
 
 is(query('SELECT count(*) FROM layouts WHERE extract(epoch FROM epoch) * 1000 <> epoch_ms'), 0, 'each epoch is written twice, alike');
-is(query('SELECT count(*) > 200, count(*) FILTER (WHERE id < 0) > 50, count(DISTINCT layout) FROM ids'), 't|t|15', 'ids of 15 layouts');
+is(query('SELECT count(*) > 200, count(*) FILTER (WHERE id < 0) > 50, count(DISTINCT layout) FROM ids'), 't|t|17', 'ids of 17 layouts');
 is(query(<<'SQL'), '', 'the database reads each id, and each text, as its vector says');
 SELECT ids.* FROM ids, id_parts(id, epoch, shard_bits, sequence_bits) AS p
 WHERE (p.ts, p.shard, p.sequence, extract(epoch FROM ts) * 1000) <> (time, ids.shard, ids.sequence, unix_ms)

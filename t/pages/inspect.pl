@@ -161,7 +161,8 @@ shows('refused texts', $vectors->{refused}, q(put('value', vector.text); return 
 
 my %rows = slurp_file('docs/layouts.md') =~ /^\| (\w[^|]*?) \| (\d{4}-.*? \| \d+ \| \d+) \|/mg;
 delete $rows{'as many machines as Sonyflake'};
-my %row_of = ('shardid, Instagram' => 'Instagram (the default)', 'pgEdge, from 1.2 on' => 'pgEdge snowflake, 1.2 and later');
+my %row_of = ('shardid, Instagram' => 'Instagram (the default)', 'pgEdge, from 1.2 on' => 'pgEdge snowflake, 1.2 and later',
+	'pgactive' => 'pgactive (Amazon RDS)');
 my $presets = js(<<'JS');
 return [...document.getElementById('layout').options].slice(0, -1).map(({ value, label }) => {
     put('layout', value);

@@ -99,6 +99,29 @@ SQL
 		't', "$database: old and new tell their time by the same call");
 }
 
+# --- pgactive: ids as its function shifts them, and the same block with the layout that the page names.
+
+clock('+0s');
+{
+	my ($epoch, $bits) = slurp_file('docs/migrating-ids.md') =~ /^## From pgactive\n.*?'(\d{4}-[^']+)'.*?\band\s+(\d+) of sequence/ms;
+	$arguments = "'$epoch', 10, $bits";
+	new_database('pgactive');
+	on(<<'SQL');
+CREATE SEQUENCE orders_id_seq;
+CREATE TABLE orders (id bigint PRIMARY KEY, customer text);
+ALTER SEQUENCE orders_id_seq OWNED BY orders.id;
+INSERT INTO orders
+SELECT (((extract(epoch FROM clock_timestamp()) * 1000)::bigint - 946684800000 - 529111339634) << 24) | (5 << 14) | (nextval('orders_id_seq') % 16383)
+FROM generate_series(1, 1000);
+SQL
+	on(block('pgedge-switch') =~ s/2023-01-01 00:00:00\+00/$epoch/gr =~ s/sequence_bits => 12/sequence_bits => $bits/r =~ s/10, 12\)/10, $bits)/gr);
+	is( on("INSERT INTO orders (customer) VALUES ('new')
+			RETURNING id > ALL (SELECT id FROM orders), id_shard(id, 10, $bits)"),
+		't|5', "$database: a new id is above, of the same node");
+	is( on("SELECT bool_and(id_timestamp(id, $arguments) BETWEEN now() - interval '1 hour' AND now() + interval '1 hour') FROM orders"),
+		't', "$database: old and new tell their time by the same call");
+}
+
 # --- UUIDs of version 1, by uuid-ossp.
 
 new_database('uuid_v1');

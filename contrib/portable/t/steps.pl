@@ -71,6 +71,13 @@ $$;
 -- An id of another session, or a value to which it has raised the generator: it must not be generated.
 CREATE PROCEDURE steps.others_have(later int, number int) LANGUAGE sql AS
 $$INSERT INTO steps.ids (above, id, ms) VALUES (steps.highest(), (steps.ms(later) << 23) | (5 << 10) | number, steps.ms(later))$$;
+CREATE PROCEDURE steps.raise(later int) LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM raise_generator('g', steps.ms(later) << 23);
+    CALL steps.others_have(later - 1, 1023);
+EXCEPTION WHEN lock_not_available THEN
+END
+$$;
 -- Another session makes the call, and stops before this step when it comes there for the given time.
 CREATE PROCEDURE steps.hold(step text, times int, call text) LANGUAGE plpgsql AS $$
 BEGIN
@@ -288,6 +295,32 @@ CALL steps.hold('nextval generator', 1, 'SELECT next_ids(5, 40, ''g'')');
 PERFORM setval('g', ((first >> 23) << 10) | (first & 1023));
 CALL steps.resume();
 SQL
+
+# A call is held before each of its steps in turn, in an open millisecond and in a new one, while others do each of these.
+my $count = 0;
+my @calls = (q{SELECT next_id(5, ''g'')}, q{SELECT next_ids(5, 40, ''g'')}, q{SELECT NULL::bigint FROM raise_generator(''g'', steps.ms(0) << 23)});
+my $wrong = '';
+my @others = ('PERFORM steps.draw(), steps.draw();', 'CALL steps.pass(1); PERFORM steps.draw(), steps.draw();',
+	'CALL steps.pass(2); PERFORM steps.draw(); CALL steps.move(-2, 200); PERFORM steps.draw();',
+	'CALL steps.raise(1); CALL steps.pass(1); PERFORM steps.draw();');
+for my $call (@calls[ 0 .. rounds(0, 2) ])
+{
+	for my $held (map { my $step = $_; map { "CALL steps.hold('$step', $_, '$call');" } 1 .. rounds(1, 3) } ((map { ("last $_", "nextval $_", "setval $_") } 'generator', 'mark'), qw(lock clock sleep)))
+	{
+		for my $passed ('', 'CALL steps.pass(1);')
+		{
+			for my $others (@others)
+			{
+				my $said = follow("$passed\n$held\n$others\nCALL steps.resume();\nPERFORM steps.draw();");
+				$wrong .= "$said: $passed $held $others\n" if $said !~ /held: 0 wrong$/;
+				last if $said =~ /^not held/;
+				$count++;
+			}
+		}
+	}
+}
+is($wrong, '', 'held before any step');
+cmp_ok($count, '>', 20, "held $count times");
 
 # With few sequence bits each id is generated under the lock, and a move within the millisecond is noticed.
 is_right('8 sequence bits, moved back within the millisecond', <<'SQL');

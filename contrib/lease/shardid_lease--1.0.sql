@@ -147,12 +147,11 @@ CREATE FUNCTION shardid_lease.started_us() RETURNS bigint LANGUAGE sql STABLE
 RETURN extract(epoch FROM pg_postmaster_start_time()) * 1000000;
 
 -- Where a registry is; and what the recovery that read it has left of the file backup_label.
-CREATE FUNCTION shardid_lease.this_server() RETURNS jsonb LANGUAGE sql VOLATILE
-RETURN jsonb_build_object('place', shardid_lease.place_of(0), 'host', shardid_lease.host_name(),
-    'port', current_setting('port')::int, 'started', shardid_lease.started_us(),
-    'system_identifier', (SELECT c.system_identifier::text FROM pg_control_system() c),
-    'timeline', ('x' || shardid_lease.timeline())::bit(32)::bigint,
-    'backup', coalesce(encode(sha256(pg_read_binary_file('backup_label.old', 0, 1 << 20, true)), 'hex'), ''));
+CREATE FUNCTION shardid_lease.this_server() RETURNS shardid_lease.registry_confirmation LANGUAGE sql VOLATILE
+RETURN ROW(NULL, shardid_lease.place_of(0), (SELECT c.system_identifier FROM pg_control_system() c),
+    ('x' || shardid_lease.timeline())::bit(32)::bigint, shardid_lease.host_name(), current_setting('port')::int, current_database(),
+    coalesce(encode(sha256(pg_read_binary_file('backup_label.old', 0, 1 << 20, true)), 'hex'), ''),
+    shardid_lease.started_us(), NULL)::shardid_lease.registry_confirmation;
 
 -- Whether the recovery that began this timeline had no target to stop at: the history of a timeline, which stays in
 -- pg_wal, ends with what getRecoveryStopReason() of xlogrecovery.c wrote about it. A server without that file has lost
@@ -196,23 +195,23 @@ RETURN coalesce(pg_has_role(caller, shardid_lease.role_oid(owner), 'USAGE'), (SE
 
 -- A copy of the registry grants nothing until its owner has confirmed it. A file backup_label.old that was not there
 -- before shows that the server was started from a base backup.
-CREATE FUNCTION shardid_lease.where_differs(known shardid_lease.registry_confirmation, here jsonb) RETURNS text
+CREATE FUNCTION shardid_lease.where_differs(known shardid_lease.registry_confirmation, here shardid_lease.registry_confirmation) RETURNS text
 LANGUAGE plpgsql STABLE AS $body$
 DECLARE
-    other_cluster boolean := known.system_identifier <> here->>'system_identifier';
-    other_host boolean := known.host <> here->>'host';
+    other_cluster boolean := known.system_identifier <> here.system_identifier;
+    other_host boolean := known.host <> here.host;
 BEGIN
     RETURN nullif(concat_ws(', ',
-        CASE WHEN other_cluster THEN format('system identifier %s instead of %s', here->>'system_identifier',
+        CASE WHEN other_cluster THEN format('system identifier %s instead of %s', here.system_identifier,
             known.system_identifier) END,
-        CASE WHEN known.timeline <> (here->>'timeline')::bigint THEN
-            format('timeline %s instead of %s', here->>'timeline', known.timeline) END,
-        CASE WHEN other_host THEN format('host %s instead of %s', here->>'host', known.host) END,
-        CASE WHEN NOT (other_cluster OR other_host) AND split_part(known.place, '/', 1) <> split_part(here->>'place', '/', 1)
+        CASE WHEN known.timeline <> here.timeline THEN
+            format('timeline %s instead of %s', here.timeline, known.timeline) END,
+        CASE WHEN other_host THEN format('host %s instead of %s', here.host, known.host) END,
+        CASE WHEN NOT (other_cluster OR other_host) AND split_part(known.place, '/', 1) <> split_part(here.place, '/', 1)
             THEN 'another data directory or machine-id' END,
-        CASE WHEN split_part(known.place, '/', 2) <> split_part(here->>'place', '/', 2) THEN
+        CASE WHEN split_part(known.place, '/', 2) <> split_part(here.place, '/', 2) THEN
             format('another database than "%s" was', known.database) END,
-        CASE WHEN here->>'backup' NOT IN ('', known.backup) THEN 'started from a base backup' END), '');
+        CASE WHEN here.backup NOT IN ('', known.backup) THEN 'started from a base backup' END), '');
 END
 $body$;
 
@@ -344,11 +343,8 @@ BEGIN
     DELETE FROM shardid_lease.registry_confirmation c
     USING shardid_lease.id_space s WHERE s.name = ANY (spaces) AND c.identity = s.identity;
     INSERT INTO shardid_lease.registry_confirmation
-    SELECT s.identity, here.place, here.system_identifier, here.timeline, here.host, here.port, current_database(), here.backup,
-        here.started, confirm_here.was_restored
-    FROM shardid_lease.id_space s, jsonb_to_record(shardid_lease.this_server())
-        AS here(place text, system_identifier text, timeline bigint, host text, port int, backup text, started text)
-    WHERE s.name = ANY (spaces);
+    SELECT s.identity, h.place, h.system_identifier, h.timeline, h.host, h.port, h.database, h.backup, h.started, confirm_here.was_restored
+    FROM shardid_lease.id_space s, shardid_lease.this_server() h WHERE s.name = ANY (spaces);
     UPDATE shardid_lease.id_space s
     SET was_set_back = false, owner = coalesce(shardid_lease.role_ref(shardid_lease.role_oid(s.owner)), s.owner)
     WHERE s.name = ANY (spaces);
@@ -535,7 +531,7 @@ BEGIN
             shardid_lease.ms_of(nullif(newest_grant, '-infinity')) - shardid_lease.ms_of(s.epoch)))
     FROM shardid_lease.id_space k CROSS JOIN LATERAL (SELECT NOT k.was_set_back AND EXISTS (
             SELECT FROM shardid_lease.registry_confirmation c WHERE c.identity = k.identity AND c.was_restored
-                AND c.started = shardid_lease.this_server()->>'started'
+                AND c.started = (shardid_lease.this_server()).started
                 AND shardid_lease.where_differs(c, shardid_lease.this_server()) IS NULL) AND NOT EXISTS (
             SELECT FROM shardid_lease.granted_shard g WHERE g.space = k.name AND g.branch = k.branch) AS again) known
     WHERE s.name = ANY (spaces) AND k.name = s.name;
@@ -556,29 +552,28 @@ DECLARE
     spaces text[] := shardid_lease.owned_spaces(caller);
     space shardid_lease.id_space;
     known shardid_lease.registry_confirmation;
-    here jsonb := shardid_lease.this_server();
-    timeline_here bigint := here->>'timeline';
+    here shardid_lease.registry_confirmation := shardid_lease.this_server();
     is_successor boolean;
     why text;
 BEGIN
     FOR space IN SELECT s.* FROM shardid_lease.id_space s WHERE s.name = ANY (spaces) ORDER BY s.name LOOP
         SELECT * INTO known FROM shardid_lease.registry_confirmation c WHERE c.identity = space.identity;
         CONTINUE WHEN shardid_lease.why_stopped(space) IS NULL;
-        is_successor := known.system_identifier = here->>'system_identifier' AND timeline_here = known.timeline + 1;
+        is_successor := known.system_identifier = here.system_identifier AND here.timeline = known.timeline + 1;
         -- After two changes of timeline, the last state need not be the one that was confirmed. Nor is it after a
         -- recovery that stopped at a target, nor, on the same timeline, if the server was started from a backup.
         why := CASE
             WHEN space.was_set_back THEN 'It has forgotten what it granted.'
             WHEN known.identity IS NULL THEN 'It comes from a dump.'
             WHEN is_successor AND shardid_lease.replayed_all_wal() THEN NULL
-            WHEN is_successor OR timeline_here <> CASE WHEN known.system_identifier = here->>'system_identifier'
+            WHEN is_successor OR here.timeline <> CASE WHEN known.system_identifier = here.system_identifier
                 THEN known.timeline ELSE 1 END THEN
                 format('It was confirmed on timeline %s of system %s, and this is timeline %s of system %s%s.', known.timeline,
-                    known.system_identifier, timeline_here, here->>'system_identifier',
+                    known.system_identifier, here.timeline, here.system_identifier,
                     CASE WHEN is_successor THEN ', whose recovery stopped at a target' END)
-            WHEN here->>'backup' NOT IN ('', known.backup) THEN
+            WHEN here.backup NOT IN ('', known.backup) THEN
                 'The server was started from a base backup.'
-            WHEN split_part(known.place, '/', 1) = split_part(here->>'place', '/', 1) AND known.place <> here->>'place' THEN
+            WHEN split_part(known.place, '/', 1) = split_part(here.place, '/', 1) AND known.place <> here.place THEN
                 'On the same server, the database was copied, made again or moved to a tablespace.' END;
         IF why IS NOT NULL THEN
             RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
@@ -1041,40 +1036,47 @@ BEGIN
 END
 $body$;
 
--- The same with its window, as jsonb; or the lease of this origin, if that is not null.
-CREATE FUNCTION shardid_lease.known_lease(generator oid, origin text, is_reader boolean) RETURNS jsonb
+-- A lease and the window that was stored last for its origin, perhaps of another lease.
+CREATE TYPE shardid_lease.known_lease AS (
+    origin uuid, lease uuid, server text, state text, is_first boolean, shard int, epoch timestamptz, shard_bits int, sequence_bits int,
+    window_lease uuid, family text, moved_at pg_lsn, from_ms bigint, until_ms bigint, lease_ms bigint,
+    renewed_at timestamptz, failed_at timestamptz, silent_since timestamptz, is_refused boolean, error text);
+COMMENT ON TYPE shardid_lease.known_lease IS 'used by shardid_lease itself: what a session knows of a lease';
+
+-- That of the generator; or of this origin, if that is not null. NULL if there is none.
+CREATE FUNCTION shardid_lease.known_lease(generator oid, origin uuid, is_reader boolean) RETURNS shardid_lease.known_lease
 LANGUAGE plpgsql STABLE SECURITY DEFINER AS $body$
 DECLARE
     its shardid_lease.leased_generator;
+    known shardid_lease.known_lease;
 BEGIN
     IF origin IS NULL THEN
         its := shardid_lease.lease_of(generator, is_reader);
     ELSE
-        SELECT * INTO its FROM shardid_lease.leased_generator l WHERE l.origin = known_lease.origin::uuid;
+        SELECT * INTO its FROM shardid_lease.leased_generator l WHERE l.origin = known_lease.origin;
     END IF;
-    RETURN CASE WHEN its.origin IS NOT NULL THEN coalesce((
-        SELECT to_jsonb(w) || jsonb_build_object('window_lease', w.lease) FROM shardid_lease.lease_window w
-        WHERE w.origin = its.origin), '{}') || to_jsonb(its) END;
+    IF its.origin IS NULL THEN
+        RETURN NULL;
+    END IF;
+    SELECT its.origin, its.lease, its.server, its.state, its.registry IS NULL, its.shard, its.epoch, its.shard_bits, its.sequence_bits,
+        w.lease, w.family, w.moved_at, w.from_ms, w.until_ms, w.lease_ms,
+        w.renewed_at, w.failed_at, w.silent_since, w.is_refused, w.error
+    INTO known FROM (SELECT) lease LEFT JOIN shardid_lease.lease_window w ON w.origin = its.origin;
+    RETURN known;
 END
 $body$;
-
--- An object that has a message. For a job: it ends with that.
-CREATE FUNCTION shardid_lease.told(job jsonb, level text, code text, message text, detail text, hint text) RETURNS jsonb
-LANGUAGE sql IMMUTABLE
-RETURN job - ARRAY['requests', 'origins'] || jsonb_build_object('level', level, 'sqlstate', code, 'message', message, 'detail', detail, 'hint', hint);
 
 CREATE FUNCTION shardid_lease.is_connection_option(name text) RETURNS boolean
 AS 'MODULE_PATHNAME', 'shardid_is_connection_option' LANGUAGE C STRICT;
 
--- How a role reaches the registry behind a foreign server, by its user mapping; or a message. Of two options with one
--- name libpq takes the later one. password_required is postgres_fdw's, and only superusers can set it.
-CREATE FUNCTION shardid_lease.address_of(server text, role oid) RETURNS jsonb
+-- How a role reaches the registry behind a foreign server, by its user mapping. Of two options with one name libpq takes
+-- the later one. password_required is postgres_fdw's, and only superusers can set it.
+CREATE FUNCTION shardid_lease.address_of(server text, role oid, OUT conninfo text, OUT needs_password boolean)
 LANGUAGE plpgsql STABLE SECURITY DEFINER AS $body$
 DECLARE
     role_name text := pg_get_userbyid(role);
     found record;
     mapping record;
-    needs_password boolean := NOT (SELECT r.rolsuper FROM pg_roles r WHERE r.oid = role);
 BEGIN
     SELECT s.oid, s.srvoptions, w.fdwname, w.fdwoptions INTO found
     FROM pg_foreign_server s JOIN pg_foreign_data_wrapper w ON w.oid = s.srvfdw WHERE s.srvname = server;
@@ -1082,52 +1084,65 @@ BEGIN
     FROM pg_user_mapping m, LATERAL (SELECT max(option_value) FILTER (WHERE option_name = 'password') AS password,
         max(option_value) FILTER (WHERE option_name = 'password_required') AS required FROM pg_options_to_table(m.umoptions)) o
     WHERE m.umserver = found.oid AND m.umuser IN (role, 0) ORDER BY m.umuser DESC LIMIT 1;
-    needs_password := needs_password AND mapping.required IS DISTINCT FROM 'false';
-    RETURN CASE
-        WHEN found.oid IS NULL THEN shardid_lease.told('{}', 'ERROR', '42704', format('server "%s" does not exist', server), NULL,
-            'Run CREATE SERVER ... FOREIGN DATA WRAPPER dblink_fdw, and CREATE USER MAPPING.')
-        WHEN found.fdwname NOT IN ('dblink_fdw', 'postgres_fdw') THEN shardid_lease.told('{}', 'ERROR', '42809',
-            format('server "%s" does not lead to a PostgreSQL database', server),
-            format('Its foreign-data wrapper is "%s".', found.fdwname),
-            'Run CREATE SERVER ... FOREIGN DATA WRAPPER dblink_fdw.')
-        WHEN NOT has_server_privilege(role, found.oid, 'USAGE') THEN shardid_lease.told('{}', 'ERROR', '42501',
-            format('permission denied for foreign server %s', server),
-            format('Role "%s", which owns the generator, has no USAGE on it.', role_name),
-            format('Run GRANT USAGE ON FOREIGN SERVER %I TO %I.', server, role_name))
-        WHEN mapping.umserver IS NULL THEN shardid_lease.told('{}', 'ERROR', '42704',
-            format('user mapping not found for user "%s", server "%s"', role_name, server), NULL, 'Run CREATE USER MAPPING.')
-        WHEN needs_password AND coalesce(mapping.password, '') = '' THEN shardid_lease.told('{}', 'ERROR', '2F003',
-            'password is required',
-            format('Role "%s", which owns the generator, is no superuser, and its user mapping for server "%s" has no password.',
+    needs_password := mapping.required IS DISTINCT FROM 'false' AND NOT (SELECT r.rolsuper FROM pg_roles r WHERE r.oid = role);
+    IF found.oid IS NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'undefined_object', MESSAGE = format('server "%s" does not exist', server),
+            HINT = 'Run CREATE SERVER ... FOREIGN DATA WRAPPER dblink_fdw, and CREATE USER MAPPING.';
+    ELSIF found.fdwname NOT IN ('dblink_fdw', 'postgres_fdw') THEN
+        RAISE EXCEPTION USING ERRCODE = 'wrong_object_type',
+            MESSAGE = format('server "%s" does not lead to a PostgreSQL database', server),
+            DETAIL = format('Its foreign-data wrapper is "%s".', found.fdwname),
+            HINT = 'Run CREATE SERVER ... FOREIGN DATA WRAPPER dblink_fdw.';
+    ELSIF NOT has_server_privilege(role, found.oid, 'USAGE') THEN
+        RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege', MESSAGE = format('permission denied for foreign server %s', server),
+            DETAIL = format('Role "%s", which owns the generator, has no USAGE on it.', role_name),
+            HINT = format('Run GRANT USAGE ON FOREIGN SERVER %I TO %I.', server, role_name);
+    ELSIF mapping.umserver IS NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'undefined_object',
+            MESSAGE = format('user mapping not found for user "%s", server "%s"', role_name, server), HINT = 'Run CREATE USER MAPPING.';
+    ELSIF needs_password AND coalesce(mapping.password, '') = '' THEN
+        RAISE EXCEPTION USING ERRCODE = '2F003', MESSAGE = 'password is required',
+            DETAIL = format('Role "%s", which owns the generator, is no superuser, and its user mapping for server "%s" has no password.',
                 role_name, server),
-            'Run ALTER USER MAPPING ... OPTIONS (ADD password ''...'').')
-        ELSE jsonb_build_object('needs_password', needs_password, 'conninfo', (
-            SELECT string_agg(format('%s=''%s''', o.option_name, replace(replace(o.option_value, E'\\', E'\\\\'), '''', E'\\''')), ' '
-                ORDER BY o.ordinality)
-            FROM pg_options_to_table('{fallback_application_name=shardid_lease}'::text[] || found.fdwoptions || found.srvoptions
-                || mapping.options || ('client_encoding=' || getdatabaseencoding())) WITH ORDINALITY o
-            WHERE shardid_lease.is_connection_option(o.option_name))) END;
+            HINT = 'Run ALTER USER MAPPING ... OPTIONS (ADD password ''...'').';
+    END IF;
+    conninfo := (
+        SELECT string_agg(format('%s=''%s''', o.option_name, replace(replace(o.option_value, E'\\', E'\\\\'), '''', E'\\''')), ' '
+            ORDER BY o.ordinality)
+        FROM pg_options_to_table('{fallback_application_name=shardid_lease}'::text[] || found.fdwoptions || found.srvoptions
+            || mapping.options || ('client_encoding=' || getdatabaseencoding())) WITH ORDINALITY o
+        WHERE shardid_lease.is_connection_option(o.option_name));
 END
 $body$;
 
 -- ==== The member: what it asks the registry, and what becomes of the answers ====
 
--- Called by the library (contrib/lease/src/steps.cpp): in the background worker, and in a session that asks by itself.
+-- What is on its page, and its owner.
+CREATE TYPE shardid_lease.page AS (
+    family text, moved_at pg_lsn, tick bigint, owner oid, bound_epoch bigint, bound_shard_bits int, bound_sequence_bits int);
+COMMENT ON TYPE shardid_lease.page IS 'used by shardid_lease itself: what is on a generator''s page';
 
--- What is on its page, and its owner; NULL if a transaction has locked the sequence, or if it is missing.
-CREATE FUNCTION shardid_lease.page_of(generator oid) RETURNS jsonb
+-- NULL if a transaction has locked the sequence, or if it is missing.
+CREATE FUNCTION shardid_lease.page_of(generator oid) RETURNS shardid_lease.page
 AS 'MODULE_PATHNAME', 'shardid_page_of' LANGUAGE C STRICT;
 
--- A request of this kind; or to return what is sealed.
-CREATE FUNCTION shardid_lease.request_of(its shardid_lease.leased_generator, page jsonb, kind text)
+-- What a member sends: a request of this kind, or to return what is sealed.
+CREATE FUNCTION shardid_lease.request_of(its shardid_lease.leased_generator, page shardid_lease.page, kind text)
 RETURNS shardid_lease.request_1 LANGUAGE sql STABLE
 RETURN ROW(CASE WHEN kind <> 'join' AND (its).state <> 'leased' THEN 'return' ELSE kind END,
     (its).space, (its).shard, (its).origin, (its).lease, (its).registry,
     (SELECT w.receipt FROM shardid_lease.lease_window w WHERE w.origin = (its).origin), NULL,
-    shardid_lease.place_of(shardid_lease.sequence_oid((its).generator)), page->>'family', (page->>'moved_at')::pg_lsn,
-    (page->>'tick')::bigint, (page->>'bound_epoch')::bigint, (page->>'bound_shard_bits')::int, (page->>'bound_sequence_bits')::int,
+    shardid_lease.place_of(shardid_lease.sequence_oid((its).generator)), (page).family, (page).moved_at,
+    (page).tick, (page).bound_epoch, (page).bound_shard_bits, (page).bound_sequence_bits,
     shardid_lease.started_us(), shardid_lease.ms_of(clock_timestamp()), shardid_lease.host_name(), current_setting('port')::int,
     current_database())::shardid_lease.request_1;
+
+-- Sends the requests, for at most this long, or in the background worker, without a limit of its own, for
+-- shardid_lease.registry_timeout; a takeover first asks what it displaces. Returns the registry's answers, or why there are
+-- none, and whether a later try does not help.
+CREATE FUNCTION shardid_lease.exchange(conninfo text, needs_password boolean, requests text, takes_over boolean, wait_ms int,
+    OUT answers text, OUT error text, OUT is_refusal boolean)
+AS 'MODULE_PATHNAME', 'shardid_exchange' LANGUAGE C;
 
 CREATE FUNCTION shardid_lease.read_answers(answers text) RETURNS shardid_lease.grant_1[] LANGUAGE plpgsql STABLE AS $body$
 BEGIN
@@ -1136,6 +1151,13 @@ EXCEPTION WHEN data_exception OR program_limit_exceeded THEN
     RETURN NULL;
 END
 $body$;
+
+CREATE FUNCTION shardid_lease.ask(server text, role oid, requests shardid_lease.request_1[], takes_over boolean, wait_ms int,
+    OUT answers shardid_lease.grant_1[], OUT error text, OUT is_refusal boolean) LANGUAGE sql STABLE
+BEGIN ATOMIC
+    SELECT shardid_lease.read_answers(e.answers), e.error, e.is_refusal FROM shardid_lease.address_of(server, role) a,
+        shardid_lease.exchange(a.conninfo, a.needs_password, requests::text, takes_over, wait_ms) e;
+END;
 
 -- The registry may belong to another party: an answer is for the lease and the incarnation that asked, and its numbers
 -- are bounded, so that they are valid times.
@@ -1176,121 +1198,90 @@ BEGIN
 END
 $body$;
 
--- Returns what came of the job's own request, and the number of those that were granted. One comparison decides what an
--- answer is stored for: that of the lease's name. What was once granted to an incarnation is its own for ever; so an older window of the lease would do no harm,
--- but its receipt proves less.
-CREATE FUNCTION shardid_lease.store_answers(job jsonb, answers text, error text, is_refusal boolean) RETURNS jsonb
-LANGUAGE plpgsql AS $body$
+-- What came of a request. is_final: nothing is left to be released.
+CREATE TYPE shardid_lease.outcome AS (origin text, fault text, is_answered boolean, is_refused boolean, is_final boolean);
+COMMENT ON TYPE shardid_lease.outcome IS 'used by shardid_lease itself: what came of a request';
+
+-- One comparison decides what an answer is stored for: that of the lease's name. What was once granted to an incarnation is
+-- its own for ever; so an older window of the lease would do no harm, but its receipt proves less.
+CREATE FUNCTION shardid_lease.store_answer(
+    request shardid_lease.request_1, answers shardid_lease.grant_1[], error text, is_refusal boolean)
+RETURNS shardid_lease.outcome LANGUAGE plpgsql AS $body$
 DECLARE
-    all_answers shardid_lease.grant_1[] := shardid_lease.read_answers(answers);
-    request shardid_lease.request_1;
+    came shardid_lease.outcome;
     checked record;
     answer shardid_lease.grant_1;
-    came jsonb;
-    own jsonb;
-    returns boolean;
     its shardid_lease.leased_generator;
-    known shardid_lease.lease_window;
-    at timestamptz;
-    granted int := 0;
+    last_failed_at timestamptz;
+    at timestamptz := clock_timestamp();
 BEGIN
-    FOR request IN SELECT r.* FROM unnest((job->>'requests')::shardid_lease.request_1[]) r LOOP
-        came := '{}';
-    BEGIN
-        SELECT * INTO checked FROM shardid_lease.check_answer(request, all_answers, error, is_refusal);
-        answer := checked.answer;
-        came := to_jsonb(checked);
-        returns := request.kind = 'return';
-        at := clock_timestamp();
-        SELECT * INTO its FROM shardid_lease.leased_generator l
-        WHERE l.origin = request.origin::uuid AND l.lease = request.lease::uuid FOR UPDATE;
-        IF NOT FOUND THEN
-            came := came || '{"fault": "The generator''s lease is another one now"}';
-        ELSIF checked.fault IS NOT NULL THEN
-            INSERT INTO shardid_lease.lease_window VALUES (its.origin, its.lease, '', '0/0', 0, 0, 0, 0)
-            ON CONFLICT ON CONSTRAINT lease_window_pkey DO NOTHING;
-            SELECT * INTO known FROM shardid_lease.lease_window w WHERE w.origin = its.origin;
-            UPDATE shardid_lease.lease_window w
-            SET failed_at = at, is_refused = checked.is_refused, error = checked.fault,
-                silent_since = CASE WHEN NOT checked.is_answered THEN coalesce(w.silent_since, at) END
-            WHERE w.origin = its.origin;
-            -- At most once in a minute.
-            IF date_trunc('minute', known.failed_at) IS DISTINCT FROM date_trunc('minute', at) THEN
-                RAISE LOG USING MESSAGE = format('could not renew the lease of generator "%s"', its.generator),
-                    DETAIL = checked.fault || '.', HINT = 'See shardid_lease.shard_leases.';
-            END IF;
-        ELSIF returns THEN
-            UPDATE shardid_lease.lease_window w
-            SET serial = answer.serial, receipt = answer.receipt, failed_at = NULL, silent_since = NULL, error = NULL
-            WHERE w.origin = its.origin;
-        ELSE
-            INSERT INTO shardid_lease.lease_window AS w
-            VALUES (its.origin, its.lease, answer.family, answer.moved_at, answer.from_ms, answer.until_ms, answer.lease_ms,
-                answer.serial, answer.receipt, at)
-            ON CONFLICT ON CONSTRAINT lease_window_pkey DO UPDATE SET (lease, family, moved_at, from_ms, until_ms, lease_ms,
-                    serial, receipt, renewed_at, failed_at, silent_since, error)
-                = (excluded.lease, excluded.family, excluded.moved_at, excluded.from_ms, excluded.until_ms, excluded.lease_ms,
-                    excluded.serial, excluded.receipt, at, NULL, NULL, NULL)
-            WHERE w.lease <> excluded.lease OR w.serial < excluded.serial OR its.registry <> answer.registry;
+    came.origin := request.origin;
+    SELECT * INTO checked FROM shardid_lease.check_answer(request, answers, error, is_refusal);
+    answer := checked.answer;
+    came := (request.origin, checked.fault, checked.is_answered, checked.is_refused, answer.is_final);
+    SELECT * INTO its FROM shardid_lease.leased_generator l
+    WHERE l.origin = request.origin::uuid AND l.lease = request.lease::uuid FOR UPDATE;
+    IF NOT FOUND THEN
+        came.fault := 'The generator''s lease is another one now';
+    ELSIF checked.fault IS NOT NULL THEN
+        INSERT INTO shardid_lease.lease_window VALUES (its.origin, its.lease, '', '0/0', 0, 0, 0, 0)
+        ON CONFLICT ON CONSTRAINT lease_window_pkey DO NOTHING;
+        SELECT w.failed_at INTO last_failed_at FROM shardid_lease.lease_window w WHERE w.origin = its.origin;
+        UPDATE shardid_lease.lease_window w
+        SET failed_at = at, is_refused = checked.is_refused, error = checked.fault,
+            silent_since = CASE WHEN NOT checked.is_answered THEN coalesce(w.silent_since, at) END
+        WHERE w.origin = its.origin;
+        -- At most once in a minute.
+        IF date_trunc('minute', last_failed_at) IS DISTINCT FROM date_trunc('minute', at) THEN
+            RAISE LOG USING MESSAGE = format('could not renew the lease of generator "%s"', its.generator),
+                DETAIL = checked.fault || '.', HINT = 'See shardid_lease.shard_leases.';
         END IF;
-        IF returns AND (checked.fault IS NULL OR answer.is_final) THEN
-            UPDATE shardid_lease.leased_generator l SET state = 'released' WHERE l.origin = its.origin;
-        ELSIF checked.fault IS NULL AND (request.kind = 'join' AND its.state = 'joining'
-                OR its.state = 'leased' AND its.registry <> answer.registry) THEN
-            UPDATE shardid_lease.leased_generator l
-            SET state = 'leased', shard = answer.shard, registry = answer.registry, epoch = checked.epoch,
-                shard_bits = answer.shard_bits, sequence_bits = answer.sequence_bits
-            WHERE l.origin = its.origin;
-        END IF;
-    -- One generator's trouble does not keep the others' answers from being stored.
-    EXCEPTION WHEN OTHERS THEN
-        came := came || jsonb_build_object('fault', left('Cannot store the answer: ' || sqlerrm, 1000));
-    END;
-        own := CASE WHEN request.origin = job->>'origin' THEN came ELSE own END;
-        granted := granted + (came->>'fault' IS NULL)::int;
-    END LOOP;
-    RETURN coalesce(own, '{"fault": "The sequence is locked by a transaction", "is_answered": false}')
-        || jsonb_build_object('granted', granted);
-END
-$body$;
-
--- What the worker does with a job, in local transactions, between which it asks the registry. Each step returns the job
--- with "requests" for the registry behind the server "ask", or with what came of it: the shard that was "granted", and a
--- message for the session that waits.
-
-CREATE FUNCTION shardid_lease.refused(job jsonb, came jsonb, message text, advice text) RETURNS jsonb
-LANGUAGE plpgsql IMMUTABLE AS $body$
-DECLARE
-    is_refused boolean := coalesce(came->>'is_refused' = 'true', false);
-BEGIN
-    RETURN shardid_lease.told(job, 'ERROR', CASE WHEN is_refused THEN '55006' ELSE '57P03' END, message, came->>'fault' || '.',
-        CASE WHEN is_refused THEN advice ELSE 'Call it again later.' END);
-END
-$body$;
-
--- A generator's first lease, or another one after a release. The lease is stored before the registry is asked: a caller
--- that asks again, because the answer was lost, has the same one.
-CREATE FUNCTION shardid_lease.join_step(job jsonb, its shardid_lease.leased_generator) RETURNS jsonb
-LANGUAGE plpgsql AS $body$
-DECLARE
-    page jsonb := shardid_lease.page_of((job->>'generator')::oid);
-    wanted int := job->>'shard';
-BEGIN
-    IF page IS NULL THEN
-        RETURN shardid_lease.told(job, 'ERROR', '55006', format('sequence "%s" is locked by a transaction', job->>'name'),
-            NULL, 'Call it again when that has ended.');
+    ELSIF request.kind = 'return' THEN
+        UPDATE shardid_lease.lease_window w
+        SET serial = answer.serial, receipt = answer.receipt, failed_at = NULL, silent_since = NULL, error = NULL
+        WHERE w.origin = its.origin;
+    ELSE
+        INSERT INTO shardid_lease.lease_window AS w
+        VALUES (its.origin, its.lease, answer.family, answer.moved_at, answer.from_ms, answer.until_ms, answer.lease_ms,
+            answer.serial, answer.receipt, at)
+        ON CONFLICT ON CONSTRAINT lease_window_pkey DO UPDATE SET (lease, family, moved_at, from_ms, until_ms, lease_ms,
+                serial, receipt, renewed_at, failed_at, silent_since, error)
+            = (excluded.lease, excluded.family, excluded.moved_at, excluded.from_ms, excluded.until_ms, excluded.lease_ms,
+                excluded.serial, excluded.receipt, at, NULL, NULL, NULL)
+        WHERE w.lease <> excluded.lease OR w.serial < excluded.serial OR its.registry <> answer.registry;
     END IF;
-    INSERT INTO shardid_lease.leased_generator AS l (origin, lease, generator, server, space, shard, state)
-    VALUES (coalesce(its.origin, gen_random_uuid()),
-        CASE WHEN (its.state, its.space, its.server) = ('joining', job->>'space', job->>'server')
-                AND its.shard IS NOT DISTINCT FROM wanted THEN its.lease ELSE gen_random_uuid() END,
-        shardid_lease.sequence_ref((job->>'generator')::oid), job->>'server', job->>'space', wanted, 'joining')
-    ON CONFLICT ON CONSTRAINT leased_generator_pkey DO UPDATE SET (lease, generator, server, space, shard, state, epoch,
-            shard_bits, sequence_bits)
-        = (excluded.lease, excluded.generator, excluded.server, excluded.space, excluded.shard, 'joining', NULL, NULL, NULL)
-    RETURNING * INTO its;
-    RETURN job || jsonb_build_object('joins', true, 'origin', its.origin, 'lease', its.lease, 'ask', its.server,
-        'requests', ARRAY[shardid_lease.request_of(its, page, 'join')]::text);
+    IF request.kind = 'return' AND (checked.fault IS NULL OR answer.is_final) THEN
+        UPDATE shardid_lease.leased_generator l SET state = 'released' WHERE l.origin = its.origin;
+    ELSIF checked.fault IS NULL AND (request.kind = 'join' AND its.state = 'joining'
+            OR its.state = 'leased' AND its.registry <> answer.registry) THEN
+        UPDATE shardid_lease.leased_generator l
+        SET state = 'leased', shard = answer.shard, registry = answer.registry, epoch = checked.epoch,
+            shard_bits = answer.shard_bits, sequence_bits = answer.sequence_bits
+        WHERE l.origin = its.origin;
+    END IF;
+    RETURN came;
+-- One generator's trouble does not keep the others' answers from being stored.
+EXCEPTION WHEN OTHERS THEN
+    came.fault := left('Cannot store the answer: ' || sqlerrm, 1000);
+    RETURN came;
+END
+$body$;
+
+-- Asks, and stores what is answered.
+CREATE FUNCTION shardid_lease.settle(requests shardid_lease.request_1[], server text, owner oid, takes_over boolean)
+RETURNS shardid_lease.outcome[] LANGUAGE plpgsql AS $body$
+DECLARE
+    reply record;
+    why text;
+BEGIN
+    BEGIN
+        SELECT * INTO reply FROM shardid_lease.ask(server, owner, requests, takes_over, NULL);
+    EXCEPTION WHEN OTHERS THEN
+        GET STACKED DIAGNOSTICS why = PG_EXCEPTION_DETAIL;
+        SELECT NULL::shardid_lease.grant_1[] AS answers, true AS is_refusal,
+            'Cannot ask the registry: ' || concat_ws(': ', sqlerrm, nullif(why, '')) AS error INTO reply;
+    END;
+    RETURN ARRAY(SELECT shardid_lease.store_answer(r, reply.answers, reply.error, reply.is_refusal) FROM unnest(requests) r);
 END
 $body$;
 
@@ -1320,138 +1311,170 @@ BEGIN
 END
 $body$;
 
--- The requests for the first hundred of a job's origins, so that the registry's answer comes in time; the next ones follow
--- when that is stored.
-CREATE FUNCTION shardid_lease.with_requests(job jsonb) RETURNS jsonb LANGUAGE sql
-RETURN job || jsonb_build_object('origins', jsonb_path_query_array(job->'origins', '$[100 to last]'), 'requests', coalesce((
-    SELECT array_agg(shardid_lease.request_of(l, p.page, CASE job->>'task' WHEN 'take_over' THEN 'take_over' ELSE 'renew' END))::text
-    FROM jsonb_array_elements_text(jsonb_path_query_array(job->'origins', '$[0 to 99]')) o
-        JOIN shardid_lease.leased_generator l ON l.origin = o::uuid CROSS JOIN LATERAL (
-        SELECT CASE WHEN l.origin::text = job->>'origin' AND job ? 'page' THEN job->'page'
-            ELSE shardid_lease.page_of(shardid_lease.sequence_oid(l.generator)) END AS page) p
-    WHERE p.page IS NOT NULL AND (l.origin::text = job->>'origin' OR p.page->'owner' = job->'owner')), '{}'));
+-- What a session is told apart from errors.
+CREATE TYPE shardid_lease.notice AS (is_warning boolean, message text, detail text, hint text);
+COMMENT ON TYPE shardid_lease.notice IS 'used by shardid_lease itself: what a session is told';
 
--- A renewal is for all leases of the owner with one registry, its own first; it also returns those that are sealed. All
--- else is for one generator, but for a takeover that names several. A release is stored before the registry is told. The
--- window stays the incarnation's for ever: so a session that still
--- uses it, or a transaction that has begun before, generates no id that another holder of the shard generates.
-CREATE FUNCTION shardid_lease.first_step(job jsonb, its shardid_lease.leased_generator) RETURNS jsonb
+-- What the background worker does, and nothing else: it stores what must not be lost, commits, asks the registry, and stores
+-- the answers. A renewal is for all leases of the owner with one registry, its own first, with what the session has seen of
+-- its page; it also returns those that are sealed. All else is for one generator, but for a takeover that names several.
+-- Returns how many requests were granted; of one generator's, its shard.
+CREATE PROCEDURE shardid_lease.work(
+    task text, generator oid, name text, owner oid, family text, moved_at pg_lsn, tick bigint, space text, server text, wanted int, others oid[],
+    INOUT granted int, INOUT notice shardid_lease.notice)
 LANGUAGE plpgsql AS $body$
 DECLARE
-    task text := job->>'task';
-    is_same boolean := (its.space, its.server) = (job->>'space', job->>'server')
-        AND its.shard = coalesce((job->>'shard')::int, its.shard);
+    its shardid_lease.leased_generator := shardid_lease.lease_of(generator, false);
+    was text := its.state;
+    asked uuid := its.lease;
+    page shardid_lease.page;
+    origins uuid[];
+    requests shardid_lease.request_1[];
+    outcomes shardid_lease.outcome[];
+    came shardid_lease.outcome;
 BEGIN
-    IF task = 'join' AND its.state = 'leased' AND is_same THEN
-        RETURN job || jsonb_build_object('granted', its.shard);
-    ELSIF task = 'join' AND its.state = 'leased' THEN
-        RETURN shardid_lease.told(job, 'ERROR', '55000', format('generator "%s" holds a lease already', job->>'name'),
-            format('It has shard %s of id space "%s".', its.shard, its.space), 'Run shardid_lease.release_shard() first.');
-    ELSIF task = 'join' AND its.state IS DISTINCT FROM 'sealed' THEN
-        RETURN shardid_lease.join_step(job, its);
-    ELSIF its.origin IS NULL OR its.state = 'released' OR its.state = 'joining' AND task <> 'release'
-            OR its.state = 'sealed' AND task = 'take_over' THEN
-        RETURN shardid_lease.told(job, 'ERROR', '55000', format('generator "%s" holds no lease', job->>'name'), NULL,
-            CASE task WHEN 'release' THEN 'Nothing is to be released.' ELSE 'Run shardid_lease.lease_shard().' END);
+    granted := 0;
+    came := (its.origin, 'The sequence is locked by a transaction', false, NULL, NULL);
+    IF task = 'join' AND was = 'leased' THEN
+        IF (its.space, its.server) = (space, server) AND its.shard = coalesce(wanted, its.shard) THEN
+            granted := its.shard;
+            RETURN;
+        END IF;
+        RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+            MESSAGE = format('generator "%s" holds a lease already', name),
+            DETAIL = format('It has shard %s of id space "%s".', its.shard, its.space), HINT = 'Run shardid_lease.release_shard() first.';
+    ELSIF task <> 'join' AND (its.origin IS NULL OR was = 'released' OR was = 'joining' AND task <> 'release'
+            OR was = 'sealed' AND task = 'take_over') THEN
+        RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state', MESSAGE = format('generator "%s" holds no lease', name),
+            HINT = CASE task WHEN 'release' THEN 'Nothing is to be released.' ELSE 'Run shardid_lease.lease_shard().' END;
     END IF;
-    job := job || jsonb_build_object('ask', its.server, 'lease', its.lease, 'was', its.state);
-    IF task IN ('release', 'join') THEN
+    -- A release is stored before the registry is told. The window stays the incarnation's for ever: so a session that still
+    -- uses it, or a transaction that has begun before, generates no id that another holder of the shard generates.
+    IF task = 'release' THEN
         UPDATE shardid_lease.leased_generator l SET state = 'sealed' WHERE l.origin = its.origin AND l.state = 'leased';
     ELSIF task = 'renew' THEN
         PERFORM shardid_lease.tidy_rows();
     END IF;
-    RETURN shardid_lease.with_requests(job || jsonb_build_object('granted', 0, 'origins', (
-        SELECT jsonb_agg(l.origin ORDER BY l.origin <> its.origin, l.origin) FROM shardid_lease.leased_generator l
-        WHERE l.origin = its.origin OR l.server = its.server AND (task = 'renew' AND l.state IN ('leased', 'sealed')
-            OR l.state = 'leased' AND shardid_lease.sequence_oid(l.generator)::text IN (
-                SELECT jsonb_array_elements_text(job->'generators'))))));
-END
-$body$;
+    origins := ARRAY(SELECT l.origin FROM shardid_lease.leased_generator l
+        WHERE (task <> 'join' OR was = 'sealed') AND (l.origin = its.origin
+            OR l.server = its.server AND (task = 'renew' AND l.state IN ('leased', 'sealed')
+                OR l.state = 'leased' AND shardid_lease.sequence_oid(l.generator) = ANY (others)))
+        ORDER BY l.origin <> its.origin, l.origin);
+    -- In hundreds, so that the registry's answer comes in time, as long as it answers.
+    WHILE cardinality(origins) > 0 LOOP
+        requests := ARRAY(
+            SELECT shardid_lease.request_of(l, p.page, CASE task WHEN 'take_over' THEN task ELSE 'renew' END)
+            FROM shardid_lease.leased_generator l CROSS JOIN LATERAL (
+                SELECT CASE WHEN l.origin = its.origin AND work.family IS NOT NULL
+                    THEN (work.family, work.moved_at, work.tick, owner, NULL, NULL, NULL)::shardid_lease.page
+                    ELSE shardid_lease.page_of(shardid_lease.sequence_oid(l.generator)) END AS page) p
+            WHERE l.origin = ANY (origins[:100]) AND (p.page).family IS NOT NULL AND (l.origin = its.origin OR (p.page).owner = owner));
+        origins := origins[101:];
+        COMMIT;
+        CONTINUE WHEN cardinality(requests) = 0;
+        outcomes := shardid_lease.settle(requests, its.server, owner, task = 'take_over');
+        COMMIT;
+        came := coalesce((SELECT o FROM unnest(outcomes) o WHERE o.origin = its.origin::text), came);
+        granted := granted + (SELECT count(*) FROM unnest(outcomes) o WHERE o.fault IS NULL);
+        EXIT WHEN NOT EXISTS (SELECT FROM unnest(outcomes) o WHERE o.is_answered);
+    END LOOP;
+    IF task = 'renew' OR cardinality(others) > 0 THEN
+        RETURN;
+    END IF;
+    SELECT * INTO its FROM shardid_lease.leased_generator l WHERE l.origin = its.origin;
 
-CREATE FUNCTION shardid_lease.member_step(job jsonb, answers text, error text, is_refusal boolean) RETURNS jsonb
-LANGUAGE plpgsql AS $body$
-DECLARE
-    task text := job->>'task';
-    its shardid_lease.leased_generator;
-    came jsonb;
-    fault text;
-BEGIN
-    IF NOT job ? 'requests' THEN
-        its := shardid_lease.lease_of((job->>'generator')::oid, false);
-        RETURN shardid_lease.first_step(job || jsonb_build_object('origin', its.origin), its);
-    END IF;
-    came := shardid_lease.store_answers(job, answers, error, is_refusal);
-    fault := came->>'fault';
-    IF job ? 'generators' OR task = 'renew' THEN
-        job := job || jsonb_build_object('granted', (job->>'granted')::int + (came->>'granted')::int);
-        RETURN CASE WHEN job->'origins' = '[]' OR answers IS NULL AND job->>'requests' <> '{}' THEN job - ARRAY['requests', 'origins']
-            ELSE shardid_lease.with_requests(job) END;
-    END IF;
-    SELECT * INTO its FROM shardid_lease.leased_generator l WHERE l.origin = (job->>'origin')::uuid;
-    IF task = 'join' AND NOT job ? 'joins' THEN
+    IF task = 'join' THEN
         -- An answer that it has another id space of this name does not keep the caller from leasing there.
-        IF fault IS NULL OR came->>'is_answered' = 'true' OR (its.space, its.server) <> (job->>'space', job->>'server') THEN
-            RETURN shardid_lease.join_step(job, its);
+        IF was = 'sealed' AND came.fault IS NOT NULL AND NOT came.is_answered AND (its.space, its.server) = (space, server) THEN
+            RAISE EXCEPTION USING ERRCODE = 'cannot_connect_now',
+                MESSAGE = format('the release of generator "%s" has not reached its registry', name), DETAIL = came.fault || '.',
+                HINT = 'Call it again when the registry answers. If the registry no longer exists, delete the generator''s row from '
+                    'shardid_lease.leased_generator as a superuser.';
         END IF;
-        RETURN shardid_lease.told(job, 'ERROR', '57P03',
-            format('the release of generator "%s" has not reached its registry', job->>'name'), fault || '.',
-            'Call it again when the registry answers. If the registry no longer exists, delete the generator''s row from '
-            'shardid_lease.leased_generator as a superuser.');
-    ELSIF task = 'join' AND fault IS NOT NULL THEN
-        IF came->>'is_answered' = 'true' THEN
-            PERFORM shardid_lease.forget_join((job->>'lease')::uuid);
+        page := shardid_lease.page_of(generator);
+        IF page.family IS NULL THEN
+            RAISE EXCEPTION USING ERRCODE = 'object_in_use', MESSAGE = format('sequence "%s" is locked by a transaction', name),
+                HINT = 'Call it again when that has ended.';
         END IF;
-        RETURN shardid_lease.refused(job, came,
-            format('id space "%s" grants no lease to generator "%s"', job->>'space', job->>'name'),
-            'Do what the registry says; if the holder of the shard no longer exists, run shardid_lease.evict_shard() there, '
-            'or ask for another shard.');
-    ELSIF task = 'join' AND its.state IS DISTINCT FROM 'leased' THEN
-        RETURN shardid_lease.told(job, 'ERROR', '55000', format('generator "%s" holds no lease', job->>'name'), NULL,
-            'Call lease_shard() again.');
-    ELSIF task = 'take_over' AND fault IS NOT NULL THEN
-        RETURN shardid_lease.refused(job, came, format('generator "%s" cannot take over its shard', job->>'name'),
-            'Do what the registry says; if another holder of the shard no longer exists, run shardid_lease.evict_shard() there.');
-    ELSIF task = 'release' AND job->>'was' = 'joining' THEN
-        PERFORM shardid_lease.forget_join((job->>'lease')::uuid);
+        -- Stored before the registry is asked: a caller that asks again, because the answer was lost, has the same lease.
+        INSERT INTO shardid_lease.leased_generator AS l (origin, lease, generator, server, space, shard, state)
+        VALUES (coalesce(its.origin, gen_random_uuid()),
+            CASE WHEN (its.state, its.space, its.server) = ('joining', work.space, work.server)
+                    AND its.shard IS NOT DISTINCT FROM wanted THEN its.lease ELSE gen_random_uuid() END,
+            shardid_lease.sequence_ref(work.generator), work.server, work.space, wanted, 'joining')
+        ON CONFLICT ON CONSTRAINT leased_generator_pkey DO UPDATE SET (lease, generator, server, space, shard, state, epoch,
+                shard_bits, sequence_bits)
+            = (excluded.lease, excluded.generator, excluded.server, excluded.space, excluded.shard, 'joining', NULL, NULL, NULL)
+        RETURNING * INTO its;
+        asked := its.lease;
+        requests := ARRAY[shardid_lease.request_of(its, page, 'join')];
+        COMMIT;
+        outcomes := shardid_lease.settle(requests, its.server, owner, false);
+        came := outcomes[1];
+        IF came.fault IS NOT NULL AND came.is_answered THEN
+            PERFORM shardid_lease.forget_join(asked);
+        END IF;
+        SELECT * INTO its FROM shardid_lease.leased_generator l WHERE l.origin = its.origin;
+        COMMIT;
+    ELSIF was = 'joining' THEN
+        PERFORM shardid_lease.forget_join(asked);
     END IF;
-    job := job - ARRAY['requests', 'origins'] || jsonb_build_object('granted', its.shard);
-    RETURN CASE
-        WHEN task <> 'release' OR fault IS NULL THEN job
-        WHEN came->'answer'->>'is_final' = 'true' THEN shardid_lease.told(job, 'NOTICE', '00000',
-            format('generator "%s" had no shard to release', job->>'name'), format('It generates no more ids. %s.', fault), NULL)
-        -- It may have been granted a shard, whose answer was lost.
-        WHEN job->>'was' = 'joining' THEN shardid_lease.told(job, 'NOTICE', '00000',
-            format('generator "%s" had not been granted a shard', job->>'name'),
-            format('If the registry has granted one, it stays held until it is evicted there. %s.', fault),
-            'See shardid_lease.id_space_shards on the registry.')
-        ELSE shardid_lease.told(job, 'WARNING', '57P03',
-            format('generator "%s" has released its lease, but the registry does not know it', job->>'name'),
-            format('Shard %s of id space "%s" stays granted to this server. %s.', its.shard, its.space, fault),
-            'The next renewal tries it again, and so does release_shard().') END;
+    IF task <> 'release' AND came.fault IS NOT NULL THEN
+        RAISE EXCEPTION USING ERRCODE = CASE WHEN came.is_refused THEN '55006' ELSE '57P03' END,
+            MESSAGE = CASE task WHEN 'join' THEN format('id space "%s" grants no lease to generator "%s"', space, name)
+                ELSE format('generator "%s" cannot take over its shard', name) END,
+            DETAIL = came.fault || '.',
+            HINT = CASE WHEN came.is_refused IS NOT TRUE THEN 'Call it again later.'
+                WHEN task = 'join' THEN 'Do what the registry says; if the holder of the shard no longer exists, run '
+                    'shardid_lease.evict_shard() there, or ask for another shard.'
+                ELSE 'Do what the registry says; if another holder of the shard no longer exists, run shardid_lease.evict_shard() there.' END;
+    ELSIF task = 'join' AND its.state IS DISTINCT FROM 'leased' THEN
+        RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state', MESSAGE = format('generator "%s" holds no lease', name),
+            HINT = 'Call lease_shard() again.';
+    ELSIF came.fault IS NOT NULL AND came.is_final THEN
+        notice := (false, format('generator "%s" had no shard to release', name), format('It generates no more ids. %s.', came.fault), NULL);
+    -- It may have been granted a shard, whose answer was lost.
+    ELSIF came.fault IS NOT NULL AND was = 'joining' THEN
+        notice := (false, format('generator "%s" had not been granted a shard', name),
+            format('If the registry has granted one, it stays held until it is evicted there. %s.', came.fault),
+            'See shardid_lease.id_space_shards on the registry.');
+    ELSIF came.fault IS NOT NULL THEN
+        notice := (true, format('generator "%s" has released its lease, but the registry does not know it', name),
+            format('Shard %s of id space "%s" stays granted to this server. %s.', its.shard, its.space, came.fault),
+            'The next renewal tries it again, and so does release_shard().');
+    END IF;
+    granted := its.shard;
 END
 $body$;
 
--- The same for a session that asks by itself: it stores nothing, and keeps what would be stored. STABLE: the library gives
+-- A renewal by a session that asks by itself: it stores nothing, and keeps what would be stored. STABLE: the library gives
 -- it a snapshot of what is committed now, whatever its transaction has.
-CREATE FUNCTION shardid_lease.session_step(job jsonb, answers text, error text, is_refusal boolean) RETURNS jsonb
+CREATE FUNCTION shardid_lease.ask_in_session(origin uuid, lease uuid, owner oid, family text, moved_at pg_lsn, tick bigint,
+    silent_since timestamptz, wait_ms int) RETURNS shardid_lease.known_lease
 LANGUAGE plpgsql STABLE SECURITY DEFINER AS $body$
 DECLARE
-    request shardid_lease.request_1 := ((job->>'requests')::shardid_lease.request_1[])[1];
-    at timestamptz := clock_timestamp();
+    its shardid_lease.leased_generator;
+    request shardid_lease.request_1;
     checked record;
+    known shardid_lease.known_lease;
 BEGIN
-    IF NOT job ? 'requests' THEN
-        RETURN (SELECT job || jsonb_build_object('ask', l.server,
-                'requests', ARRAY[shardid_lease.request_of(l, job->'page', 'renew')]::text)
-            FROM shardid_lease.leased_generator l
-            WHERE l.origin = (job->>'origin')::uuid AND l.lease = (job->>'lease')::uuid AND l.state = 'leased');
+    SELECT * INTO its FROM shardid_lease.leased_generator l
+    WHERE l.origin = ask_in_session.origin AND l.lease = ask_in_session.lease AND l.state = 'leased';
+    IF NOT FOUND THEN
+        RETURN NULL;
     END IF;
-    SELECT * INTO checked FROM shardid_lease.check_answer(request, shardid_lease.read_answers(answers), error, is_refusal);
-    IF checked.fault IS NOT NULL THEN
-        RETURN jsonb_build_object('failed_at', at, 'is_refused', checked.is_refused, 'error', checked.fault,
-            'silent_since', CASE WHEN NOT checked.is_answered THEN coalesce((job->>'silent_since')::timestamptz, at) END);
+    request := shardid_lease.request_of(its, (family, moved_at, tick, owner, NULL, NULL, NULL)::shardid_lease.page, 'renew');
+    SELECT c.* INTO checked FROM shardid_lease.ask(its.server, owner, ARRAY[request], false, wait_ms) a,
+        shardid_lease.check_answer(request, a.answers, a.error, a.is_refusal) c;
+    IF checked.fault IS NULL THEN
+        SELECT its.lease, (checked.answer).family, (checked.answer).moved_at, (checked.answer).from_ms, (checked.answer).until_ms,
+            (checked.answer).lease_ms, clock_timestamp()
+        INTO known.window_lease, known.family, known.moved_at, known.from_ms, known.until_ms, known.lease_ms, known.renewed_at;
+    ELSE
+        SELECT clock_timestamp(), checked.is_refused, checked.fault INTO known.failed_at, known.is_refused, known.error;
+        known.silent_since := CASE WHEN NOT checked.is_answered THEN coalesce(silent_since, known.failed_at) END;
     END IF;
-    RETURN to_jsonb(checked.answer) || jsonb_build_object('renewed_at', at, 'window_lease', request.lease);
+    RETURN known;
 END
 $body$;
 
@@ -1564,11 +1587,11 @@ BEGIN
         SELECT format('CREATE TRIGGER keep_own_rows BEFORE INSERT OR UPDATE OR DELETE ON %1$s FOR EACH ROW '
             'EXECUTE FUNCTION shardid_lease.keep_own_rows(); ALTER TABLE %1$s ENABLE ALWAYS TRIGGER keep_own_rows', oid::regclass)
         FROM pg_class WHERE relnamespace = 'shardid_lease'::regnamespace AND relkind = 'r'
-        UNION ALL SELECT format('COMMENT ON FUNCTION %s IS ''used by shardid_lease itself''', oid::regprocedure)
+        UNION ALL SELECT format('COMMENT ON ROUTINE %s IS ''used by shardid_lease itself''', oid::regprocedure)
         FROM pg_proc WHERE pronamespace = 'shardid_lease'::regnamespace AND obj_description(oid, 'pg_proc') IS NULL
         UNION ALL SELECT format('ALTER FUNCTION %s SET search_path = pg_catalog, pg_temp', p.oid::regprocedure)
         FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
-        WHERE p.pronamespace = 'shardid_lease'::regnamespace AND l.lanname = 'plpgsql'
+        WHERE p.pronamespace = 'shardid_lease'::regnamespace AND l.lanname = 'plpgsql' AND p.prokind = 'f'
         UNION ALL
         SELECT format('REVOKE ALL ON %1$s FROM PUBLIC%2$s CASCADE; GRANT ALL ON %1$s TO %3$s', o.name,
                       (SELECT string_agg(', ' || a.grantee::regrole, '') FROM aclexplode(o.acl) a WHERE a.grantee <> 0), o.grantees)
@@ -1588,7 +1611,7 @@ $body$;
 -- No other role's objects are in the schema: USAGE is all that other roles need, and what views, types and members call.
 -- Everything else is for superusers, and for roles to which they grant it.
 GRANT USAGE ON SCHEMA shardid_lease TO PUBLIC;
-REVOKE ALL ON ALL FUNCTIONS IN SCHEMA shardid_lease FROM PUBLIC;
+REVOKE ALL ON ALL ROUTINES IN SCHEMA shardid_lease FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION shardid_lease.ms_of, shardid_lease.now_ms, shardid_lease.ts_of, shardid_lease.role_oid,
     shardid_lease.sequence_oid, shardid_lease.role_ref, shardid_lease.sequence_ref, shardid_lease.role_ref_in,
     shardid_lease.role_ref_out, shardid_lease.sequence_ref_in, shardid_lease.sequence_ref_out, shardid_lease.is_own_family,

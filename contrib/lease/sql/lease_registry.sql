@@ -107,7 +107,7 @@ DROP SEQUENCE "Odd.name";
 -- Id spaces, and calls that are refused.
 SELECT shardid_lease.create_id_space('shop');
 SELECT name, owner::text = session_user, epoch, shard_bits, sequence_bits, lease_ms, max_ahead_ms, not_before,
-    was_set_back, timeline, length(identity), length(secret) > 60, place = shardid_lease.this_server()->>'place', was_restored
+    was_set_back, timeline, length(identity), length(secret) > 60, place = (shardid_lease.this_server()).place, was_restored
 FROM shardid_lease.id_space JOIN shardid_lease.registry_confirmation USING (identity);
 SELECT try('SELECT shardid_lease.create_id_space(' || arguments || ')')
 FROM unnest(ARRAY[$$'shop'$$, 'NULL', $$''$$, $$repeat('x', 64)$$, $$'s', lease => NULL$$, $$'s', lease => '999 ms'$$,

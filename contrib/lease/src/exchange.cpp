@@ -1,6 +1,6 @@
-// The only call that blocks in libpq looks up the host's name.
+// Brings requests to a registry, and its answers back: a value of text each way, that only the
+// script builds and reads. The only call that blocks in libpq looks up the host's name.
 #include "start_worker.h"
-#include "steps.h"
 
 #include "engine/arguments.h"
 #include "engine/wait.h"
@@ -33,7 +33,7 @@ PGconn *connection = nullptr;
 PGresult *result = nullptr;
 instr_time started;
 int64 longest_ms;
-bool is_worker;
+bool is_worker;  // for leases
 
 const char *values[2];  // that the next statement has as its parameters
 
@@ -104,8 +104,8 @@ void ignore_notice(void * /*argument*/, const PGresult * /*notice*/) {}
 
 // As dblink and postgres_fdw do: otherwise the server's own files, or its operating system user,
 // would authenticate any role.
-bool connect(Datum address) {
-    connection = PQconnectStart(field(address, "conninfo"));
+bool connect(const char *conninfo, bool needs_password) {
+    connection = PQconnectStart(conninfo);
     if (connection == nullptr)
         return fail("out of memory");
     PQsetNoticeReceiver(connection, ignore_notice, nullptr);
@@ -113,7 +113,7 @@ bool connect(Datum address) {
         return fail_by_libpq();
     if (!finish_connecting())
         return false;
-    if (has(address, "needs_password", "true") && !PQconnectionUsedPassword(connection))
+    if (needs_password && !PQconnectionUsedPassword(connection))
         return fail(
             "password is required: the registry did not ask for one, and the generator's "
             "owner is no superuser");
@@ -180,14 +180,6 @@ bool ask(const char *statement) {
     return send(statement) && receive() && take_value();
 }
 
-void connect_and_ask(Datum address, bool takes_over) {
-    if (!connect(address))
-        return;
-    size_t number = takes_over ? 0 : 1;
-    while (number < lengthof(statements) && ask(statements[number]))
-        ++number;
-}
-
 void disconnect() {
     PQclear(result);
     PQfinish(connection);
@@ -196,56 +188,40 @@ void disconnect() {
     ReleaseExternalFD();
 }
 
+}  // namespace
+
+extern "C" {
+
 // An answer of an earlier connection could be that of another server: so none is kept.
-Reply exchange(Datum address, const char *requests, bool takes_over, int64 wait_ms) {
+PG_FUNCTION_INFO_V1(shardid_exchange);
+Datum shardid_exchange(PG_FUNCTION_ARGS) {
     Assert(connection == nullptr && result == nullptr);
     INSTR_TIME_SET_CURRENT(started);
-    longest_ms = Min(wait_ms, registry_timeout_ms);
+    is_worker = PG_ARGISNULL(4);
+    longest_ms = is_worker ? registry_timeout_ms : Min(PG_GETARG_INT32(4), registry_timeout_ms);
     values[0] = nullptr;
-    values[1] = requests;
+    values[1] = text_to_cstring(PG_GETARG_TEXT_PP(2));
     fault = nullptr;
     has_failed = is_for_good = false;
     ReserveExternalFD();
     PG_TRY();
-    connect_and_ask(address, takes_over);
+    if (connect(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_BOOL(1)))
+        for (size_t next = PG_GETARG_BOOL(3) ? 0 : 1; next < lengthof(statements); ++next)
+            if (!ask(statements[next]))
+                break;
     PG_FINALLY();
     disconnect();
     PG_END_TRY();
-    if (fault == nullptr)
-        return {values[0], nullptr, false};
-    return {
-        nullptr,
-        psprintf(has_failed ? "The registry says: %s" : "Could not reach the registry: %s", fault),
-        is_for_good};
+    const char *error = fault == nullptr ? nullptr
+                                         : psprintf(has_failed ? "The registry says: %s"
+                                                               : "Could not reach the registry: %s",
+                                                    fault);
+    ResultRow row;
+    row.add(fault == nullptr ? CStringGetTextDatum(values[0]) : Datum{0}, fault != nullptr);
+    row.add(error == nullptr ? Datum{0} : CStringGetTextDatum(error), error == nullptr);
+    row.add(BoolGetDatum(is_for_good));
+    return make_row(fcinfo, row);
 }
-
-const char *text_of(const char *message, const char *detail) {
-    return psprintf("Cannot ask the registry: %s%s%s", message, detail == nullptr ? "" : ": ",
-                    detail == nullptr ? "" : detail);
-}
-
-}  // namespace
-
-Reply ask_registry(Datum address, const char *requests, bool takes_over) {
-    auto *reply = static_cast<Reply *>(palloc0(sizeof(Reply)));
-    is_worker = true;
-    if (field(address, "message") != nullptr)
-        return {nullptr, text_of(field(address, "message"), field(address, "detail")), true};
-    PG_TRY();
-    *reply = exchange(address, requests, takes_over, registry_timeout_ms);
-    PG_CATCH();
-    const ErrorData *error = error_of_failed_transaction();
-    *reply = {nullptr, text_of(error->message, error->detail), true};
-    PG_END_TRY();
-    return *reply;
-}
-
-Reply ask_registry_here(Datum address, const char *requests, int64 wait_ms) {
-    raise_message(address);
-    return exchange(address, requests, false, wait_ms);
-}
-
-extern "C" {
 
 // For the script: whether a foreign server's or a user mapping's option is one of libpq's.
 PG_FUNCTION_INFO_V1(shardid_is_connection_option);

@@ -3,13 +3,11 @@
 #include "engine/lease.h"
 #include "engine/refusals.h"
 #include "start_worker.h"
-#include "steps.h"
+#include "known_lease.h"
 
 extern "C" {
 #include "catalog/pg_authid_d.h"
-#include "catalog/pg_type_d.h"
-#include "utils/datetime.h"
-#include "utils/json.h"
+#include "utils/pg_lsn.h"
 }
 
 namespace shardid {
@@ -28,12 +26,10 @@ constexpr int64 ask_again_ms = 100;
 // How long after a session had the lease renewed it looks again.
 constexpr uint64 renew_again_ms = 1000;
 
-constexpr int uuid_length = 36;
-
 // What the session knows of a lease in addition to the bounds that it sets.
 struct Lease {
-    char origin[uuid_length + 1];
-    char name[uuid_length + 1];  // a window with another one is another lease's
+    pg_uuid_t origin;
+    pg_uuid_t name;  // a window with another one is another lease's
     LeaseGroup group;
     Digest family;             // the incarnations whose windows can be used
     uint64 length_ms;          // of the lease
@@ -56,39 +52,37 @@ void have_window(Bounds &bounds, const Window &window, XLogRecPtr moved_at) {
 // The session keeps the window that it has if no later one was granted to this lease, on this
 // server since it was started, for the generator's present storage: within one incarnation windows
 // only grow.
-void take_window(Bounds &bounds, Datum row) {
+void take_window(Bounds &bounds, const KnownLease &known) {
     Lease &lease = lease_of(bounds);
-    const TimestampTz failed_at = time_of(row, "failed_at");
-    const TimestampTz known_at = Max(failed_at, time_of(row, "renewed_at"));
+    const TimestampTz known_at = Max(known.failed_at, known.renewed_at);
     if (known_at > lease.known_at) {
         lease.known_at = known_at;
-        lease.failed_at = failed_at;
-        lease.silent_since = time_of(row, "silent_since");
+        lease.failed_at = known.failed_at;
+        lease.silent_since = known.silent_since;
     }
-    if (!has(row, "window_lease", lease.name))
+    if (known.family == nullptr || known.window_lease != lease.name)
         return;
-    lease.length_ms = number(row, "lease_ms");
-    const Window window{number(row, "from_ms"), number(row, "until_ms")};
-    if (has(row, "family", lease.family.text) && window.until > bounds.window.until)
-        have_window(bounds, window, lsn(row, "moved_at"));
+    lease.length_ms = known.lease_ms;
+    if (strcmp(known.family, lease.family.text) == 0 && known.window.until > bounds.window.until)
+        have_window(bounds, known.window, known.moved_at);
 }
 
-Datum reread_lease(Bounds &bounds) {
-    const Datum row = read_lease(InvalidOid, lease_of(bounds).origin);
-    if (row != Datum{0})
-        take_window(bounds, row);
-    return row;
+KnownLease reread_lease(Bounds &bounds) {
+    const KnownLease known = read_lease(InvalidOid, &lease_of(bounds).origin);
+    if (known.is_there)
+        take_window(bounds, known);
+    return known;
 }
 
 // A generator that is asked for its first lease is as it was, until there is an answer. One that
 // has held a lease generates nothing without one: its old shard may be another generator's.
-bool joins_first(Datum row) {
-    return has(row, "state", "joining") && field(row, "registry") == nullptr;
+bool joins_first(const KnownLease &known) {
+    return has_state(known, "joining") && known.is_first;
 }
 
 void load(Bounds &bounds, const Sequence &sequence, bool is_reader) {
-    const Datum row = read_lease(sequence.relid, nullptr, is_reader);
-    if (row == Datum{0} || joins_first(row)) {
+    const KnownLease known = read_lease(sequence.relid, nullptr, is_reader);
+    if (!known.is_there || joins_first(known)) {
         bounds.state = BoundsState::none;
         return;
     }
@@ -98,19 +92,17 @@ void load(Bounds &bounds, const Sequence &sequence, bool is_reader) {
             MemoryContextAlloc(is_reader ? CurrentMemoryContext : TopMemoryContext, sizeof(Lease));
     Lease &lease = lease_of(bounds);
     lease = {};
-    strlcpy(lease.origin, field(row, "origin"), sizeof(lease.origin));
-    strlcpy(lease.name, field(row, "lease"), sizeof(lease.name));
-    lease.group = group_of(field(row, "server"), owner_of_sequence(sequence.relid));
-    bounds.shard = field(row, "shard") == nullptr ? -1 : static_cast<int32>(number(row, "shard"));
-    bounds.layout = {{static_cast<int>(number(row, "shard_bits")),
-                      static_cast<int>(number(row, "sequence_bits"))},
-                     time_of(row, "epoch")};
-    bounds.state = has(row, "state", "leased") ? BoundsState::set : BoundsState::closed;
+    lease.origin = known.origin;
+    lease.name = known.name;
+    lease.group = group_of(known.server, owner_of_sequence(sequence.relid));
+    bounds.shard = known.shard;
+    bounds.layout = known.layout;
+    bounds.state = has_state(known, "leased") ? BoundsState::set : BoundsState::closed;
     if (!is_limited(bounds))
         return;
     lease.family = family_of(sequence.relid, sequence.locator);
     bounds.window = no_time;
-    take_window(bounds, row);
+    take_window(bounds, known);
 }
 
 bool serves(const Bounds &bounds, const Attempt &attempt) {
@@ -140,10 +132,10 @@ bool has_failed_lately(const Lease &lease) {
 
 // Whether the generator has another lease by now, or has released this one: what is known of it
 // counts no more. Raises 55000 if it is deleted, as with the extension.
-bool is_another(const Lease &lease, Datum row, Oid relid) {
-    if (row == Datum{0})
+bool is_another(const Lease &lease, const KnownLease &known, Oid relid) {
+    if (!known.is_there)
         refuse_deleted(relid);
-    return !has(row, "lease", lease.name) || !has(row, "state", "leased");
+    return known.name != lease.name || !has_state(known, "leased");
 }
 
 WorkerTask renewal_of(const Lease &lease, Oid relid, XLogRecPtr moved_at, uint64 tick) {
@@ -179,8 +171,7 @@ void set_failure(Reason &reason, Oid relid, bool is_refused, const char *error) 
 }
 
 // What keeps the session from having a window, if it has not asked by itself.
-void look_for_reason(Reason &reason, Datum row, Oid relid, Started last) {
-    const char *error = row == Datum{0} ? nullptr : field(row, "error");
+void look_for_reason(Reason &reason, const KnownLease &known, Oid relid, Started last) {
     if (last == Started::no_slot)
         set_reason(reason, ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
                    "There is no free slot for a background worker");
@@ -191,17 +182,17 @@ void look_for_reason(Reason &reason, Datum row, Oid relid, Started last) {
             reason, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             "The background worker did not begin: see the server's log, and connect again if "
             "the library was replaced");
-    else if (error == nullptr)
+    else if (known.error == nullptr)
         set_reason(reason, ERRCODE_CANNOT_CONNECT_NOW,
                    psprintf("The registry did not answer within %d ms", lease_timeout_ms));
     else
-        set_failure(reason, relid, has(row, "is_refused", "true"), error);
+        set_failure(reason, relid, known.is_refused, known.error);
 }
 
 // Raises 57P03 if the registry has not answered, 55000 if it has refused, 53400 if there is no
 // slot.
 [[noreturn]] void refuse_without_window(const Bounds &bounds, Oid relid, const Attempt &attempt,
-                                        Datum row, const Reason &reason) {
+                                        const KnownLease &known, const Reason &reason) {
     const char *until =
         bounds.window == no_time
             ? "It has no window of time"
@@ -217,7 +208,7 @@ void look_for_reason(Reason &reason, Datum row, Oid relid, Started last) {
              ? errhint("Increase max_worker_processes.")
              : errhint("See shardid_lease.shard_leases here and shardid_lease.id_space_shards "
                        "on the registry of foreign server \"%s\".",
-                       row == Datum{0} ? "" : field(row, "server"))));
+                       known.is_there ? known.server : "")));
 }
 
 // Where no worker can be had, the session asks by itself, for its own generator, for at most this
@@ -229,31 +220,24 @@ bool ask_here(Bounds &bounds, Oid relid, const Attempt &attempt, int64 wait_ms, 
     Lease &lease = lease_of(bounds);
     if (!begin_asking(lease.group))
         return false;
-    StringInfoData json;
-    begin_renewal(&json, renewal_of(lease, relid, attempt.moved_at, attempt.position));
-    append(&json, "origin", lease.origin);
-    append(&json, "lease", lease.name);
-    char text[MAXDATELEN + 1];
-    if (lease.silent_since != 0)
-        append(&json, "silent_since",
-               JsonEncodeDateTime(text, TimestampTzGetDatum(lease.silent_since), TIMESTAMPTZOID,
-                                  nullptr));
-    const Datum job = step("session_step", end_object(&json), {});
-    if (job != Datum{0}) {
-        const Datum row =
-            step("session_step", job,
-                 ask_registry_here(address_of(field(job, "ask"), owner_of_sequence(relid)),
-                                   field(job, "requests"), wait_ms));
-        take_window(bounds, row);
-        // A refusal remains the reason if there is no time for another answer.
-        const bool is_refused = has(row, "is_refused", "true");
-        const char *error = field(row, "error");
-        if (error != nullptr &&
-            (is_refused || reason.sqlstate != ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE))
-            set_failure(reason, relid, is_refused, error);
-    }
+    const NullableDatum row = call_script(
+        "ask_in_session", {{UUIDPGetDatum(&lease.origin), false},
+                           {UUIDPGetDatum(&lease.name), false},
+                           {ObjectIdGetDatum(owner_of_sequence(relid)), false},
+                           text_or_null(lease.family.text),
+                           {LSNGetDatum(attempt.moved_at), false},
+                           {Int64GetDatum(static_cast<int64>(attempt.position)), false},
+                           {TimestampTzGetDatum(lease.silent_since), lease.silent_since == 0},
+                           {Int32GetDatum(static_cast<int32>(wait_ms)), false}});
     end_asking(lease.group);
-    return job != Datum{0};
+    const KnownLease known = known_lease_in(row);
+    if (known.is_there)
+        take_window(bounds, known);
+    // A refusal remains the reason if there is no time for another answer.
+    if (known.error != nullptr &&
+        (known.is_refused || reason.sqlstate != ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE))
+        set_failure(reason, relid, known.is_refused, known.error);
+    return known.is_there;
 }
 
 void wait_until_served(Bounds &bounds, Oid relid, const Attempt &attempt) {
@@ -264,8 +248,8 @@ void wait_until_served(Bounds &bounds, Oid relid, const Attempt &attempt) {
     Reason reason{};
     for (;;) {
         MemoryContextReset(CurrentMemoryContext);
-        Datum row = reread_lease(bounds);
-        if (is_another(lease, row, relid)) {
+        KnownLease known = reread_lease(bounds);
+        if (is_another(lease, known, relid)) {
             bounds.state = BoundsState::unknown;
             return;
         }
@@ -285,13 +269,13 @@ void wait_until_served(Bounds &bounds, Oid relid, const Attempt &attempt) {
             last = Started::yes;
         else if (last == Started::another || started == Started::no_seat)
             last = started;
-        row = reread_lease(bounds);
+        known = reread_lease(bounds);
         if (serves(bounds, attempt))
             return;
         if (left <= 0) {
             if (reason.text[0] == '\0')
-                look_for_reason(reason, row, relid, last);
-            refuse_without_window(bounds, relid, attempt, row, reason);
+                look_for_reason(reason, known, relid, last);
+            refuse_without_window(bounds, relid, attempt, known, reason);
         }
         nap(Min(left, started == Started::another ? window_poll_ms : ask_again_ms));
     }

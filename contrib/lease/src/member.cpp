@@ -6,7 +6,7 @@
 #include "engine/settings.h"
 #include "engine/wait.h"
 #include "start_worker.h"
-#include "steps.h"
+#include "known_lease.h"
 
 extern "C" {
 #include "access/twophase.h"
@@ -98,12 +98,12 @@ void check_leasable(Oid generator) {
 
 // Raises 55000 if the generator has no lease: else any role could have workers started.
 const char *server_of(Oid generator) {
-    const Datum row = read_lease(generator, nullptr);
-    if (row == Datum{0} || has(row, "state", "released"))
+    const KnownLease known = read_lease(generator);
+    if (!known.is_there || has_state(known, "released"))
         ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                         errmsg("generator \"%s\" holds no lease", shown_name(generator)),
                         errhint("SELECT * FROM shardid_lease.shard_leases shows those that do.")));
-    return field(row, "server");
+    return known.server;
 }
 
 // From before the server's start, or from since then.
@@ -157,15 +157,18 @@ void warn_of_setting(int32 shard) {
                      "RESET shardid.shard_id, and the same for roles that have the setting.")));
 }
 
-int32 call_for_member(const char *task, Oid generator, const char *more = "") {
-    const char *server = server_of(generator);
-    StringInfoData job;
-    begin_job(&job, task, generator);
-    appendStringInfoString(&job, more);
-    const int32 shard = call_worker(&job, generator, server);
+WorkerCall call_for(const char *task) {
+    WorkerCall call{};
+    call.shard = -1;
+    strlcpy(call.task, task, sizeof(call.task));
+    return call;
+}
+
+int32 call_for_lease(const WorkerCall &call, Oid generator) {
+    const int32 granted = call_worker(call, generator, server_of(generator));
     // This session may have the sequence locked already, and may generate ids next.
     AcceptInvalidationMessages();
-    return shard;
+    return granted;
 }
 
 }  // namespace
@@ -188,15 +191,15 @@ Datum shardid_lease_shard(PG_FUNCTION_ARGS) {
         refuse_field("shard", "shard", PG_GETARG_INT32(3), max_field_bits);
     check_caller(generator, "lease_shard()");
     check_leasable(generator);
-    raise_message(address_of(server, owner_of_sequence(generator)));
+    call_script("address_of",
+                {text_or_null(server), {ObjectIdGetDatum(owner_of_sequence(generator)), false}});
 
-    StringInfoData job;
-    begin_job(&job, "join", generator);
-    append(&job, "space", space);
-    append(&job, "server", server);
+    WorkerCall call = call_for("join");
+    strlcpy(call.space, space, sizeof(call.space));
+    strlcpy(call.server, server, sizeof(call.server));
     if (!is_any)
-        append(&job, "shard", static_cast<int64>(PG_GETARG_INT32(3)));
-    const int32 shard = call_worker(&job, generator, server);
+        call.shard = PG_GETARG_INT32(3);
+    const int32 shard = call_worker(call, generator, server);
     AcceptInvalidationMessages();
     wait_for_earlier_users(generator, start, "lease_shard()");
     warn_of_setting(shard);
@@ -207,29 +210,19 @@ PG_FUNCTION_INFO_V1(shardid_take_over_shard);
 Datum shardid_take_over_shard(PG_FUNCTION_ARGS) {
     const Oid generator = generator_or_default(fcinfo, 0);
     check_caller(generator, "take_over_shard()");
-    PG_RETURN_INT32(call_for_member("take_over", generator));
+    PG_RETURN_INT32(call_for_lease(call_for("take_over"), generator));
 }
 
 PG_FUNCTION_INFO_V1(shardid_take_over_batch);
 Datum shardid_take_over_batch(PG_FUNCTION_ARGS) {
-    ArrayType *generators = PG_GETARG_ARRAYTYPE_P(0);
-    ArrayIterator next = array_create_iterator(generators, 0, nullptr);
-    StringInfoData names;
-    initStringInfo(&names);
-    Oid first = InvalidOid;
+    ArrayIterator next = array_create_iterator(PG_GETARG_ARRAYTYPE_P(0), 0, nullptr);
+    WorkerCall call = call_for("take_over");
     Datum generator;
-    for (bool is_null; array_iterate(next, &generator, &is_null);) {
-        const Oid named = is_null ? InvalidOid : DatumGetObjectId(generator);
-        if (!try_check_caller(named, "take_over_shards()", 0))
-            continue;
-        appendStringInfo(&names, "%s%u", OidIsValid(first) ? ", " : "", named);
-        if (!OidIsValid(first))
-            first = named;
-    }
-    if (!OidIsValid(first))
-        PG_RETURN_INT32(0);
-    PG_RETURN_INT32(
-        call_for_member("take_over", first, psprintf(", \"generators\": [%s]", names.data)));
+    for (bool is_null; call.others < most_generators && array_iterate(next, &generator, &is_null);)
+        if (try_check_caller(is_null ? InvalidOid : DatumGetObjectId(generator),
+                             "take_over_shards()", 0))
+            call.generators[call.others++] = DatumGetObjectId(generator);
+    PG_RETURN_INT32(call.others == 0 ? 0 : call_for_lease(call, call.generators[0]));
 }
 
 PG_FUNCTION_INFO_V1(shardid_release_shard);
@@ -238,7 +231,7 @@ Datum shardid_release_shard(PG_FUNCTION_ARGS) {
     instr_time start;
     INSTR_TIME_SET_CURRENT(start);
     check_caller(generator, "release_shard()");
-    call_for_member("release", generator);
+    call_for_lease(call_for("release"), generator);
     wait_for_earlier_users(generator, start, "release_shard()");
     PG_RETURN_VOID();
 }

@@ -6,15 +6,15 @@
 #include "engine/sequence_page.h"
 #include "engine/wait.h"
 #include "start_worker.h"
-#include "steps.h"
+#include "known_lease.h"
 
 extern "C" {
 #include "catalog/namespace.h"
 #include "commands/trigger.h"
 #include "common/hashfn.h"
-#include "lib/stringinfo.h"
 #include "replication/logicalworker.h"
 #include "storage/lock.h"
+#include "utils/pg_lsn.h"
 #include "utils/varlena.h"
 }
 
@@ -48,13 +48,12 @@ int64 unix_ms(TimestampTz ts) {
 }
 
 // Of a generator that has generated ids: the layout of its tick.
-void append_layout(StringInfo json, uint64 binding) {
-    if (binding == unbound || kind_of(binding) != Kind::ids)
-        return;
-    const Layout layout = layout_of(binding);
-    append(json, "bound_epoch", unix_ms(layout.epoch_us));
-    append(json, "bound_shard_bits", int64{layout.widths.shard_bits});
-    append(json, "bound_sequence_bits", int64{layout.widths.sequence_bits});
+void add_layout(ResultRow &row, uint64 binding) {
+    const bool is_bound = binding != unbound && kind_of(binding) == Kind::ids;
+    const Layout layout = is_bound ? layout_of(binding) : Layout{};
+    row.add(Int64GetDatum(unix_ms(layout.epoch_us)), !is_bound);
+    row.add(Int32GetDatum(layout.widths.shard_bits), !is_bound);
+    row.add(Int32GetDatum(layout.widths.sequence_bits), !is_bound);
 }
 
 constexpr const char *longest_wait = "10s";
@@ -192,11 +191,13 @@ Datum shardid_page_of(PG_FUNCTION_ARGS) {
     const uint64 binding = binding_of(page);
     close_page(page);
     relation_close(sequence, page_lock);
-    StringInfoData json;
-    begin_page(&json, family_of(generator, locator), moved_at, tick);
-    append(&json, "owner", static_cast<int64>(owner_of_sequence(generator)));
-    append_layout(&json, binding);
-    return end_object(&json);
+    ResultRow row;
+    row.add(CStringGetTextDatum(family_of(generator, locator).text));
+    row.add(LSNGetDatum(moved_at));
+    row.add(Int64GetDatum(static_cast<int64>(tick)));
+    row.add(ObjectIdGetDatum(owner_of_sequence(generator)));
+    add_layout(row, binding);
+    return make_row(fcinfo, row);
 }
 
 // Whether this may be a leased sequence of a dump, renamed since its restore. Such storage has
@@ -254,21 +255,13 @@ Datum shardid_check_layout(PG_FUNCTION_ARGS) {
 // not keep others waiting for ever.
 PG_FUNCTION_INFO_V1(shardid_as_owner);
 Datum shardid_as_owner(PG_FUNCTION_ARGS) {
-    Oid *arguments;
-    int count;
-    get_func_signature(fcinfo->flinfo->fn_oid, &arguments, &count);
-    const char *name = psprintf("%s_by", get_func_name(fcinfo->flinfo->fn_oid));
-    Oid types[FUNC_MAX_ARGS] = {REGROLEOID};
-    LOCAL_FCINFO(call, FUNC_MAX_ARGS);
-    call->args[0] = {ObjectIdGetDatum(GetUserId()), false};
-    for (int i = 0; i < count; ++i) {
-        types[i + 1] = arguments[i];
-        call->args[i + 1] = fcinfo->args[i];
-    }
     FmgrInfo inner;
-    fmgr_info(function_named(name, count + 1, types), &inner);
-    InitFunctionCallInfoData(*call, &inner, static_cast<short>(count + 1), InvalidOid, nullptr,
-                             nullptr);
+    fmgr_info(function_named(psprintf("%s_by", get_func_name(fcinfo->flinfo->fn_oid))), &inner);
+    LOCAL_FCINFO(call, FUNC_MAX_ARGS);
+    InitFunctionCallInfoData(*call, &inner, inner.fn_nargs, InvalidOid, nullptr, nullptr);
+    call->args[0] = {ObjectIdGetDatum(GetUserId()), false};
+    memcpy(call->args + 1, fcinfo->args,
+           sizeof(NullableDatum) * static_cast<size_t>(fcinfo->nargs));
 
     const int settings = NewGUCNestLevel();
     if (LockTimeout == 0)

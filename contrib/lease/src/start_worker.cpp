@@ -1,7 +1,8 @@
 #include "start_worker.h"
 
+#include <initializer_list>
+
 #include "engine/sequence.h"
-#include "steps.h"
 #include "engine/wait.h"
 
 extern "C" {
@@ -181,16 +182,6 @@ WorkerTask task_for(Oid generator, const LeaseGroup &group) {
     return task;
 }
 
-void begin_renewal(StringInfo json, const WorkerTask &task) {
-    begin_job(json, "renew", task.generator);
-    append(json, "owner", static_cast<int64>(task.group.role));
-    if (task.family.text[0] == '\0')
-        return;
-    StringInfoData page;
-    begin_page(&page, task.family, task.moved_at, task.tick);
-    appendStringInfo(json, ", \"page\": %s}", page.data);
-}
-
 Started run_worker(WorkerTask task, int64 wait_ms) {
     const Seat seat = seat_of(task.group);
     if (!reserve(seat))
@@ -209,18 +200,15 @@ Started run_worker(WorkerTask task, int64 wait_ms) {
     return started;
 }
 
-int32 call_worker(StringInfo job, Oid generator, const char *server) {
+int32 call_worker(const WorkerCall &call, Oid generator, const char *server) {
     instr_time start;
     INSTR_TIME_SET_CURRENT(start);
     WorkerTask task = task_for(generator, group_of(server, owner_of_sequence(generator)));
-    append(job, "owner", static_cast<int64>(task.group.role));
-    append(job, "caller", static_cast<int64>(GetUserId()));
-    appendStringInfoChar(job, '}');
     dsm_segment *segment = dsm_create(sizeof(WorkerCall), 0);
     auto *shared = static_cast<WorkerCall *>(dsm_segment_address(segment));
+    *shared = call;
     shared->form = worker_form;
-    shared->is_done = false;
-    strlcpy(shared->job, job->data, sizeof(shared->job));
+    shared->caller = GetUserId();
     task.call = dsm_segment_handle(segment);
     Started last = Started::another;
     for (;;) {
@@ -233,10 +221,15 @@ int32 call_worker(StringInfo job, Oid generator, const char *server) {
         nap(Min(left, end_poll_ms));
     }
     pg_read_barrier();
-    const Datum outcome = DirectFunctionCall1(jsonb_in, CStringGetDatum(shared->job));
+    const int32 granted = shared->granted;
+    const Message message = shared->message;
     dsm_detach(segment);
-    raise_message(outcome);
-    return static_cast<int32>(number(outcome, "granted"));
+    if (message.level != 0)
+        ereport(message.level,
+                (errcode(message.sqlstate), errmsg_internal("%s", message.text),
+                 message.detail[0] == '\0' ? 0 : errdetail_internal("%s", message.detail),
+                 message.hint[0] == '\0' ? 0 : errhint("%s", message.hint)));
+    return granted;
 }
 
 void refuse_without_worker(Started started) {

@@ -5,7 +5,6 @@
 #include "engine/server.h"
 
 extern "C" {
-#include "lib/stringinfo.h"
 #include "postmaster/bgworker.h"
 #include "storage/dsm.h"
 }
@@ -44,11 +43,31 @@ struct WorkerTask {
 
 static_assert(sizeof(WorkerTask) <= BGW_EXTRALEN);
 
-// What a session and the worker that works for it tell each other, in shared memory.
+// What a session is to raise; level 0: nothing.
+struct Message {
+    int level;
+    int sqlstate;
+    char text[1024];
+    char detail[2048];
+    char hint[1024];
+};
+
+inline constexpr int most_generators = 100;
+
+// What a session and the worker that works for it tell each other, in shared memory: the arguments
+// of the script's procedure work(), and what came of it.
 struct WorkerCall {
     uint32 form;
     bool is_done;
-    char job[32 * 1024];  // its text; at its end, what came of it
+    Oid caller;
+    char task[16];
+    char space[NAMEDATALEN];
+    char server[NAMEDATALEN];
+    int32 shard;  // -1: any
+    int others;   // for a takeover of several
+    Oid generators[most_generators];
+    int32 granted;
+    Message message;
 };
 
 // A session that goes on with the library that it has loaded can start a worker that loads a newer
@@ -58,9 +77,6 @@ inline constexpr uint32 worker_form = 1 << 24 | sizeof(WorkerTask) << 16 | sizeo
 // To renew the lease, or for a call.
 WorkerTask task_for(Oid generator, const LeaseGroup &group);
 
-// Its job, when there is no call.
-void begin_renewal(StringInfo json, const WorkerTask &task);
-
 // no_seat: the server's are taken, or kept for others. no_slot: none of max_worker_processes is
 // free. not_begun: it has ended, or was called off, before it had its seats.
 enum class Started { yes, another, no_seat, no_slot, not_begun };
@@ -69,9 +85,9 @@ enum class Started { yes, another, no_seat, no_slot, not_begun };
 // then at most this long for its end. That can be canceled, which ends a worker with a call.
 Started run_worker(WorkerTask task, int64 wait_ms);
 
-// Has a worker do the job, for at most shardid_lease.timeout; raises what came of it, and returns
-// the shard that was granted.
-int32 call_worker(StringInfo job, Oid generator, const char *server);
+// Has a worker do this, for at most shardid_lease.timeout; raises what came of it, and returns what
+// was granted. REQUIRED: only the arguments are set, and `server` is that of the call or the lease.
+int32 call_worker(const WorkerCall &call, Oid generator, const char *server);
 
 // For a worker, which has its seats until it ends: one for its group of generators, and one of a
 // few for the whole server. They are advisory locks, which SQL cannot take: nothing is left of them

@@ -3,12 +3,15 @@
 // waits (start_worker.h). It does this once, and ends.
 #include "engine/sequence.h"
 #include "start_worker.h"
-#include "steps.h"
+#include "known_lease.h"
 
 extern "C" {
+#include "catalog/pg_type_d.h"
+#include "mb/pg_wchar.h"
 #include "storage/ipc.h"
 #include "tcop/tcopprot.h"
-#include "utils/timeout.h"
+#include "utils/array.h"
+#include "utils/pg_lsn.h"
 }
 
 namespace shardid {
@@ -37,86 +40,96 @@ void set_defaults() {
         SetConfigOption(setting.name, setting.value, PGC_SUSET, PGC_S_OVERRIDE);
 }
 
-void begin_transaction() {
-    SetCurrentStatementStartTimestamp();
-    StartTransactionCommand();
-    PushActiveSnapshot(GetTransactionSnapshot());
-    // The worker ends soon: the memory that it uses need not be freed.
-    MemoryContextSwitchTo(TopMemoryContext);
+// No character is cut.
+void copy(char *to, int size, const char *text) {
+    const char *from = text == nullptr ? "" : text;
+    strlcpy(to, from,
+            static_cast<size_t>(pg_mbcliplen(from, static_cast<int>(strlen(from)), size - 1)) + 1);
 }
 
-void commit_transaction() {
-    PopActiveSnapshot();
-    CommitTransactionCommand();
-    MemoryContextSwitchTo(TopMemoryContext);
+void tell(int level, int sqlstate, const char *text, const char *detail, const char *hint) {
+    Message &message = call->message;
+    message.level = level;
+    message.sqlstate = sqlstate;
+    copy(message.text, sizeof(message.text), text);
+    copy(message.detail, sizeof(message.detail), detail);
+    copy(message.hint, sizeof(message.hint), hint);
 }
 
-// For the session that waits.
-const char *told(const ErrorData *error) {
-    const bool is_lock = error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE;
-    StringInfoData json;
-    begin_object(&json, "level", "ERROR");
-    append(&json, "sqlstate", unpack_sql_state(error->sqlerrcode));
-    append(&json, "message",
-           is_lock ? psprintf("could not wait for a lock on the sequence within %d ms",
-                              registry_timeout_ms)
-                   : error->message);
-    append(&json, "detail", is_lock ? nullptr : error->detail);
-    append(&json, "hint",
-           is_lock ? "Call it again when that has ended; pg_locks shows what it waits for."
-                   : error->hint);
-    appendStringInfoChar(&json, '}');
-    return json.data;
+void tell_error(const ErrorData *error) {
+    if (error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE)
+        tell(
+            ERROR, error->sqlerrcode,
+            psprintf("could not wait for a lock on the sequence within %d ms", registry_timeout_ms),
+            nullptr, "Call it again when that has ended; pg_locks shows what it waits for.");
+    else
+        tell(ERROR, error->sqlerrcode, error->message, error->detail, error->hint);
 }
 
-// Returns 0 if the generator is of another group by now: then this is another worker's work.
-Datum first_step(Datum job) {
+void tell_notice(const Row &notice) {
+    const bool is_warning = notice.integer("is_warning", 0) != 0;
+    tell(is_warning ? WARNING : NOTICE,
+         is_warning ? ERRCODE_CANNOT_CONNECT_NOW : ERRCODE_SUCCESSFUL_COMPLETION,
+         notice.string("message"), notice.string("detail"), notice.string("hint"));
+}
+
+// Whether the generator is still of this worker's group: else this is another one's work.
+bool is_own_work() {
     require_lease_tables();
     if (call != nullptr)
-        check_owner(task.generator, static_cast<Oid>(number(job, "caller")));
-    const Datum row = read_lease(task.generator, nullptr);
-    const char *server = field(job, "server");
-    if (server == nullptr && row != Datum{0})
-        server = field(row, "server");
-    if (server != nullptr) {
-        const LeaseGroup group = group_of(server, owner_of_sequence(task.generator));
-        if (group.role != task.group.role || group.server != task.group.server)
-            return Datum{0};
-    }
-    return step("member_step", job, {});
+        check_owner(task.generator, call->caller);
+    const char *server = call == nullptr ? "" : call->server;
+    const KnownLease known = read_lease(task.generator);
+    if (server[0] == '\0' && known.is_there)
+        server = known.server;
+    const LeaseGroup group = group_of(server, owner_of_sequence(task.generator));
+    return server[0] == '\0' ||
+           (group.role == task.group.role && group.server == task.group.server);
 }
 
-Datum first_job() {
-    if (call != nullptr)
-        return DirectFunctionCall1(jsonb_in, CStringGetDatum(call->job));
-    StringInfoData json;
-    begin_renewal(&json, task);
-    return end_object(&json);
-}
-
-Datum job;       // 0: there is nothing to do
-Datum registry;  // the address of the one that the job wants to be asked
-
-// A step is a transaction of its own.
-void do_step(const Reply *reply) {
-    begin_transaction();
-    job = reply == nullptr ? first_step(first_job()) : step("member_step", job, *reply);
-    if (job != Datum{0} && field(job, "requests") != nullptr)
-        registry = address_of(field(job, "ask"), task.group.role);
-    commit_transaction();
+NullableDatum others() {
+    if (call == nullptr || call->others == 0)
+        return no_value;
+    Datum generators[most_generators];
+    for (int i = 0; i < call->others; ++i)
+        generators[i] = ObjectIdGetDatum(call->generators[i]);
+    return {PointerGetDatum(
+                construct_array(generators, call->others, OIDOID, sizeof(Oid), true, TYPALIGN_INT)),
+            false};
 }
 
 // Returns false if there is nothing to do.
 bool run() {
-    do_step(nullptr);
-    if (job == Datum{0})
+    SetCurrentStatementStartTimestamp();
+    StartTransactionCommand();
+    // The worker ends soon: the memory that it uses need not be freed.
+    MemoryContextSwitchTo(TopMemoryContext);
+    if (!is_own_work())
         return false;
-    while (const char *requests = field(job, "requests")) {
-        Reply reply{};
-        if (strcmp(requests, "{}") != 0)
-            reply = ask_registry(registry, requests, has(job, "task", "take_over"));
-        do_step(&reply);
+    const WorkerCall no_call{};
+    const WorkerCall &wanted = call == nullptr ? no_call : *call;
+    const bool is_join = wanted.space[0] != '\0';
+    const bool has_page = task.family.text[0] != '\0';
+    const Row done{call_procedure("work", {text_or_null(call == nullptr ? "renew" : wanted.task),
+                                           {ObjectIdGetDatum(task.generator), false},
+                                           text_or_null(shown_name(task.generator)),
+                                           {ObjectIdGetDatum(task.group.role), false},
+                                           text_or_null(has_page ? task.family.text : nullptr),
+                                           {LSNGetDatum(task.moved_at), false},
+                                           {Int64GetDatum(static_cast<int64>(task.tick)), false},
+                                           text_or_null(is_join ? wanted.space : nullptr),
+                                           text_or_null(is_join ? wanted.server : nullptr),
+                                           {Int32GetDatum(wanted.shard), wanted.shard < 0},
+                                           others(),
+                                           no_value,
+                                           no_value})};
+    if (call != nullptr) {
+        const NullableDatum notice = done["notice"];
+        call->granted = done.integer("granted", 0);
+        if (!notice.isnull)
+            tell_notice(Row{notice.value});
     }
+    CommitTransactionCommand();
     return true;
 }
 
@@ -139,34 +152,20 @@ void run_for_caller() {
     call = static_cast<WorkerCall *>(dsm_segment_address(segment));
     check_form(call->form);
     bool is_done = true;
-    const char *outcome = "{}";
     PG_TRY();
-    {
-        is_done = run();
-        if (is_done)
-            outcome = DatumGetCString(DirectFunctionCall1(jsonb_out, job));
-    }
+    is_done = run();
     PG_CATCH();
-    outcome = told(error_of_failed_transaction());
+    MemoryContextSwitchTo(TopMemoryContext);
+    const ErrorData *error = CopyErrorData();
+    FlushErrorState();
+    AbortCurrentTransaction();
+    tell_error(error);
     PG_END_TRY();
-    if (is_done)
-        strlcpy(call->job, outcome, sizeof(call->job));
     pg_write_barrier();
     call->is_done = is_done;
 }
 
 }  // namespace
-
-ErrorData *error_of_failed_transaction() {
-    MemoryContextSwitchTo(TopMemoryContext);
-    ErrorData *error = CopyErrorData();
-    FlushErrorState();
-    disable_all_timeouts(false);
-    QueryCancelPending = false;
-    AbortCurrentTransaction();
-    MemoryContextSwitchTo(TopMemoryContext);
-    return error;
-}
 
 extern "C" {
 

@@ -1,0 +1,87 @@
+// What the library knows of leases, and the functions of the script by which it reads them, has the
+// worker work, and asks the registry.
+#pragma once
+
+#include "core/window.hpp"
+
+#include "engine/server.h"
+
+#include <initializer_list>
+
+namespace shardid {
+
+// The script's function, or procedure, of this name. Raises 42883 if it is missing.
+Oid function_named(const char *name);
+
+// Calls it. It sees what is committed now, whatever snapshot the transaction has.
+NullableDatum call_script(const char *name, std::initializer_list<NullableDatum> values);
+
+// Calls a procedure, which may commit. REQUIRED: a transaction, which has no snapshot.
+Datum call_procedure(const char *name, std::initializer_list<NullableDatum> values);
+
+inline constexpr NullableDatum no_value{Datum{0}, true};
+NullableDatum text_or_null(const char *text);
+
+// A row that it returns.
+class Row {
+    HeapTupleHeader row;
+
+  public:
+    explicit Row(Datum row) : row(DatumGetHeapTupleHeader(row)) {}
+    NullableDatum operator[](const char *column) const;
+    char *string(const char *column) const;               // null if it is null
+    int32 integer(const char *column, int32 null) const;  // of a boolean 1 or 0
+    int64 number(const char *column) const;  // bigint, timestamptz or pg_lsn; 0 if null
+};
+
+// Random, that of a lease or an origin.
+bool operator==(const pg_uuid_t &a, const pg_uuid_t &b);
+
+// The columns of the script's type known_lease, and 0 for what is null.
+struct KnownLease {
+    bool is_there = false;
+    pg_uuid_t origin;
+    pg_uuid_t name;
+    const char *server;
+    const char *state;
+    bool is_first;  // nothing was ever granted to the generator
+    int32 shard;    // -1: none
+    Layout layout;
+    // The window that was granted last, perhaps to another lease.
+    pg_uuid_t window_lease;
+    const char *family;  // null: there is none
+    XLogRecPtr moved_at;
+    Window window;
+    uint64 lease_ms;
+    TimestampTz renewed_at;
+    TimestampTz failed_at;
+    TimestampTz silent_since;
+    bool is_refused;
+    const char *error;
+};
+
+bool has_state(const KnownLease &known, const char *state);
+
+// None if it is null.
+KnownLease known_lease_in(const NullableDatum &row);
+
+// Whether the extension's tables exist. Looked up once, until a relation changes.
+bool has_lease_tables();
+
+// Whether this is leased_generator.
+bool is_leased_table(Oid relid);
+
+// Raises 42704 if there are none.
+void require_lease_tables();
+
+// For the relcache callback: forgets what it knew of the relation, and returns whether that is a
+// table that leases are read from.
+bool forget_lease_table(Oid relid);
+
+// The generator's lease; or of this origin's, if that is not null. As it is committed now: nobody
+// is told later of a change that this has not read. Raises 55000 if it is not to be seen which
+// lease the generator has; for a reader, who generates no id, it is sealed then. REQUIRED: no page
+// is locked.
+KnownLease read_lease(Oid generator, const pg_uuid_t *origin = nullptr, bool is_reader = false);
+
+}  // namespace shardid

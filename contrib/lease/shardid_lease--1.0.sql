@@ -1117,6 +1117,10 @@ $body$;
 
 -- ==== The member: what it asks the registry, and what becomes of the answers ====
 
+-- A renewal, from the session that needs it to the window that it uses: renew_window() of src/keeper.cpp starts a worker with
+-- what it knows of the page, a WorkerTask; work() sends a request_1, by request_of(); and stores the grant_1 that is
+-- answered as a row of lease_window, which the session reads as a KnownLease.
+
 -- What is on its page, and its owner.
 CREATE TYPE shardid_lease.page AS (
     family text, moved_at pg_lsn, tick bigint, owner oid, bound_epoch bigint, bound_shard_bits int, bound_sequence_bits int);
@@ -1332,6 +1336,7 @@ DECLARE
     requests shardid_lease.request_1[];
     outcomes shardid_lease.outcome[];
     came shardid_lease.outcome;
+    is_silent boolean := false;
 BEGIN
     granted := 0;
     came := (its.origin, 'The sequence is locked by a transaction', false, NULL, NULL);
@@ -1376,9 +1381,13 @@ BEGIN
         COMMIT;
         came := coalesce((SELECT o FROM unnest(outcomes) o WHERE o.origin = its.origin::text), came);
         granted := granted + (SELECT count(*) FROM unnest(outcomes) o WHERE o.fault IS NULL);
-        EXIT WHEN NOT EXISTS (SELECT FROM unnest(outcomes) o WHERE o.is_answered);
+        is_silent := NOT EXISTS (SELECT FROM unnest(outcomes) o WHERE o.is_answered);
+        EXIT WHEN is_silent;
     END LOOP;
     IF task = 'renew' OR cardinality(others) > 0 THEN
+        IF is_silent AND task = 'take_over' THEN
+            RAISE EXCEPTION USING ERRCODE = 'cannot_connect_now', MESSAGE = (outcomes[1]).fault;
+        END IF;
         RETURN;
     END IF;
     SELECT * INTO its FROM shardid_lease.leased_generator l WHERE l.origin = its.origin;
@@ -1525,10 +1534,6 @@ BEGIN
             silent := silent || batch.server;
             why := format('Server "%s": %s', batch.server, sqlerrm);
         END;
-        IF EXISTS (SELECT FROM shardid_lease.shard_leases l
-                WHERE l.generator = ANY (batch.generators) AND l.failed_at >= began AND l.error ~ '^(Could not reach|Cannot ask) the registry') THEN
-            silent := silent || batch.server;
-        END IF;
     END LOOP;
     IF taken < wanted THEN
         SELECT format('Generator "%s": %s', l.generator, l.error) AS why, l.error INTO failed FROM shardid_lease.shard_leases l

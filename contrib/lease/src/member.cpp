@@ -157,13 +157,6 @@ void warn_of_setting(int32 shard) {
                      "RESET shardid.shard_id, and the same for roles that have the setting.")));
 }
 
-WorkerCall call_for(const char *task) {
-    WorkerCall call{};
-    call.shard = -1;
-    strlcpy(call.task, task, sizeof(call.task));
-    return call;
-}
-
 int32 call_for_lease(const WorkerCall &call, Oid generator) {
     const int32 granted = call_worker(call, generator, server_of(generator));
     // This session may have the sequence locked already, and may generate ids next.

@@ -172,6 +172,13 @@ const char *why_no_seat() {
                     seats_of_server());
 }
 
+WorkerCall call_for(const char *task) {
+    WorkerCall call{};
+    call.shard = -1;
+    strlcpy(call.task, task, sizeof(call.task));
+    return call;
+}
+
 WorkerTask task_for(Oid generator, const LeaseGroup &group) {
     WorkerTask task{};
     task.form = worker_form;

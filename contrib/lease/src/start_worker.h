@@ -85,6 +85,9 @@ enum class Started { yes, another, no_seat, no_slot, not_begun };
 // then at most this long for its end. That can be canceled, which ends a worker with a call.
 Started run_worker(WorkerTask task, int64 wait_ms);
 
+// Of nothing but the task: renew, join, take_over or release.
+WorkerCall call_for(const char *task);
+
 // Has a worker do this, for at most shardid_lease.timeout; raises what came of it, and returns what
 // was granted. REQUIRED: only the arguments are set, and `server` is that of the call or the lease.
 int32 call_worker(const WorkerCall &call, Oid generator, const char *server);

@@ -19,7 +19,8 @@ namespace shardid {
 namespace {
 
 WorkerTask task;
-WorkerCall *call;  // null: no session waits
+WorkerCall renewal = call_for("renew");
+WorkerCall *call = &renewal;  // or that of a session that waits
 
 // What the database, or the role, may have set differently. No standby is waited for: a promoted
 // standby is another incarnation, so it does not matter which rows it has.
@@ -76,9 +77,9 @@ void tell_notice(const Row &notice) {
 // Whether the generator is still of this worker's group: else this is another one's work.
 bool is_own_work() {
     require_lease_tables();
-    if (call != nullptr)
+    if (OidIsValid(call->caller))
         check_owner(task.generator, call->caller);
-    const char *server = call == nullptr ? "" : call->server;
+    const char *server = call->server;
     const KnownLease known = read_lease(task.generator);
     if (server[0] == '\0' && known.is_there)
         server = known.server;
@@ -88,7 +89,7 @@ bool is_own_work() {
 }
 
 NullableDatum others() {
-    if (call == nullptr || call->others == 0)
+    if (call->others == 0)
         return no_value;
     Datum generators[most_generators];
     for (int i = 0; i < call->others; ++i)
@@ -106,29 +107,25 @@ bool run() {
     MemoryContextSwitchTo(TopMemoryContext);
     if (!is_own_work())
         return false;
-    const WorkerCall no_call{};
-    const WorkerCall &wanted = call == nullptr ? no_call : *call;
-    const bool is_join = wanted.space[0] != '\0';
+    const bool is_join = strcmp(call->task, "join") == 0;
     const bool has_page = task.family.text[0] != '\0';
-    const Row done{call_procedure("work", {text_or_null(call == nullptr ? "renew" : wanted.task),
+    const Row done{call_procedure("work", {text_or_null(call->task),
                                            {ObjectIdGetDatum(task.generator), false},
                                            text_or_null(shown_name(task.generator)),
                                            {ObjectIdGetDatum(task.group.role), false},
                                            text_or_null(has_page ? task.family.text : nullptr),
                                            {LSNGetDatum(task.moved_at), false},
                                            {Int64GetDatum(static_cast<int64>(task.tick)), false},
-                                           text_or_null(is_join ? wanted.space : nullptr),
-                                           text_or_null(is_join ? wanted.server : nullptr),
-                                           {Int32GetDatum(wanted.shard), wanted.shard < 0},
+                                           text_or_null(is_join ? call->space : nullptr),
+                                           text_or_null(is_join ? call->server : nullptr),
+                                           {Int32GetDatum(call->shard), call->shard < 0},
                                            others(),
                                            no_value,
                                            no_value})};
-    if (call != nullptr) {
-        const NullableDatum notice = done["notice"];
-        call->granted = done.integer("granted", 0);
-        if (!notice.isnull)
-            tell_notice(Row{notice.value});
-    }
+    const NullableDatum notice = done["notice"];
+    call->granted = done.integer("granted", 0);
+    if (!notice.isnull)
+        tell_notice(Row{notice.value});
     CommitTransactionCommand();
     return true;
 }

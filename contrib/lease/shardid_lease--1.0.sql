@@ -11,40 +11,32 @@ SET LOCAL search_path = pg_catalog, pg_temp;
 -- A schema that exists is refused: other roles' code may be in it, or be put there.
 CREATE SCHEMA shardid_lease;
 
--- ==== Types: roles and sequences that a dump names, and that may be missing where it is restored ====
+-- ==== A type: roles and sequences that a dump names, and that may be missing where it is restored ====
 
 -- role_oid() and sequence_oid() return NULL for what is missing.
 
-CREATE TYPE shardid_lease.role_ref;
-CREATE FUNCTION shardid_lease.role_ref_in(cstring) RETURNS shardid_lease.role_ref
+CREATE TYPE shardid_lease.late_name;
+CREATE FUNCTION shardid_lease.late_name_in(cstring) RETURNS shardid_lease.late_name
 AS 'MODULE_PATHNAME', 'shardid_late_name_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION shardid_lease.role_ref_out(shardid_lease.role_ref) RETURNS cstring
-AS 'MODULE_PATHNAME', 'shardid_role_ref_out' LANGUAGE C STABLE STRICT PARALLEL SAFE;
-CREATE TYPE shardid_lease.role_ref (INPUT = shardid_lease.role_ref_in, OUTPUT = shardid_lease.role_ref_out, LIKE = text);
-CREATE FUNCTION shardid_lease.role_ref(role oid) RETURNS shardid_lease.role_ref
+CREATE FUNCTION shardid_lease.late_name_out(shardid_lease.late_name) RETURNS cstring
+AS 'MODULE_PATHNAME', 'shardid_late_name_out' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+CREATE TYPE shardid_lease.late_name (INPUT = shardid_lease.late_name_in, OUTPUT = shardid_lease.late_name_out, LIKE = text);
+CREATE FUNCTION shardid_lease.role_ref(role oid) RETURNS shardid_lease.late_name
 AS 'MODULE_PATHNAME', 'shardid_role_ref' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION shardid_lease.role_oid(role shardid_lease.role_ref) RETURNS oid
+CREATE FUNCTION shardid_lease.sequence_ref(sequence oid) RETURNS shardid_lease.late_name
+AS 'MODULE_PATHNAME', 'shardid_sequence_ref' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION shardid_lease.role_oid(role shardid_lease.late_name) RETURNS oid
 AS 'MODULE_PATHNAME', 'shardid_role_oid' LANGUAGE C STABLE STRICT PARALLEL SAFE;
-
-CREATE TYPE shardid_lease.sequence_ref;
-CREATE FUNCTION shardid_lease.sequence_ref_in(cstring) RETURNS shardid_lease.sequence_ref
-AS 'MODULE_PATHNAME', 'shardid_late_name_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION shardid_lease.sequence_ref_out(shardid_lease.sequence_ref) RETURNS cstring
-AS 'MODULE_PATHNAME', 'shardid_sequence_ref_out' LANGUAGE C STABLE STRICT PARALLEL SAFE;
-CREATE TYPE shardid_lease.sequence_ref (INPUT = shardid_lease.sequence_ref_in, OUTPUT = shardid_lease.sequence_ref_out, LIKE = text);
-CREATE FUNCTION shardid_lease.sequence_ref(sequence oid) RETURNS shardid_lease.sequence_ref
-AS 'MODULE_PATHNAME', 'shardid_role_ref' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION shardid_lease.sequence_oid(sequence shardid_lease.sequence_ref) RETURNS oid
+CREATE FUNCTION shardid_lease.sequence_oid(sequence shardid_lease.late_name) RETURNS oid
 AS 'MODULE_PATHNAME', 'shardid_sequence_oid' LANGUAGE C STABLE STRICT PARALLEL SAFE;
 
-COMMENT ON TYPE shardid_lease.role_ref IS 'a role, stored by its OID and shown by its name; or a name read from a dump';
-COMMENT ON TYPE shardid_lease.sequence_ref IS 'a sequence, stored by its OID and shown by its name; or a name read from a dump';
+COMMENT ON TYPE shardid_lease.late_name IS 'a role or a sequence, stored by its OID and shown by its name; or a name read from a dump';
 
 -- ==== The registry: tables. A time is in milliseconds since the epoch of its id space ====
 
 CREATE TABLE shardid_lease.id_space (
     name text PRIMARY KEY,
-    owner shardid_lease.role_ref NOT NULL,
+    owner shardid_lease.late_name NOT NULL,
     epoch timestamptz NOT NULL, shard_bits int NOT NULL, sequence_bits int NOT NULL,
     lease_ms bigint NOT NULL, max_ahead_ms bigint NOT NULL,
     not_before bigint NOT NULL,
@@ -68,7 +60,7 @@ CREATE TABLE shardid_lease.granted_shard (
     shard int NOT NULL,
     state text NOT NULL,
     from_ms bigint NOT NULL, until_ms bigint NOT NULL,
-    origin text, lease text, place text, family text, moved_at pg_lsn, role shardid_lease.role_ref,
+    origin text, lease text, place text, family text, moved_at pg_lsn, role shardid_lease.late_name,
     host text, port int, database text,
     since timestamptz,
     -- The last starts of the server in the holder's place, in the order in which they were seen, as microseconds since 1970.
@@ -190,7 +182,7 @@ END
 $body$;
 
 -- If the owner is missing, superusers own the id space.
-CREATE FUNCTION shardid_lease.is_owner(caller regrole, owner shardid_lease.role_ref) RETURNS boolean LANGUAGE sql STABLE
+CREATE FUNCTION shardid_lease.is_owner(caller regrole, owner shardid_lease.late_name) RETURNS boolean LANGUAGE sql STABLE
 RETURN coalesce(pg_has_role(caller, shardid_lease.role_oid(owner), 'USAGE'), (SELECT r.rolsuper FROM pg_roles r WHERE r.oid = caller));
 
 -- A copy of the registry grants nothing until its owner has confirmed it. A file backup_label.old that was not there
@@ -923,7 +915,7 @@ COMMENT ON VIEW shardid_lease.id_space_shards IS 'the shards of this registry''s
 CREATE TABLE shardid_lease.leased_generator (
     origin uuid PRIMARY KEY,
     lease uuid NOT NULL,
-    generator shardid_lease.sequence_ref NOT NULL,
+    generator shardid_lease.late_name NOT NULL,
     server text NOT NULL,
     space text NOT NULL,
     shard int,
@@ -1271,7 +1263,7 @@ EXCEPTION WHEN OTHERS THEN
 END
 $body$;
 
--- Asks, and stores what is answered.
+-- Asks, in a transaction that has locked nothing that others change, and stores what is answered.
 CREATE FUNCTION shardid_lease.settle(requests shardid_lease.request_1[], server text, owner oid, takes_over boolean)
 RETURNS shardid_lease.outcome[] LANGUAGE plpgsql AS $body$
 DECLARE
@@ -1350,6 +1342,9 @@ BEGIN
             DETAIL = format('It has shard %s of id space "%s".', its.shard, its.space), HINT = 'Run shardid_lease.release_shard() first.';
     ELSIF task <> 'join' AND (its.origin IS NULL OR was = 'released' OR was = 'joining' AND task <> 'release'
             OR was = 'sealed' AND task = 'take_over') THEN
+        IF task = 'renew' THEN
+            RETURN;
+        END IF;
         RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state', MESSAGE = format('generator "%s" holds no lease', name),
             HINT = CASE task WHEN 'release' THEN 'Nothing is to be released.' ELSE 'Run shardid_lease.lease_shard().' END;
     END IF;
@@ -1618,8 +1613,8 @@ $body$;
 GRANT USAGE ON SCHEMA shardid_lease TO PUBLIC;
 REVOKE ALL ON ALL ROUTINES IN SCHEMA shardid_lease FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION shardid_lease.ms_of, shardid_lease.now_ms, shardid_lease.ts_of, shardid_lease.role_oid,
-    shardid_lease.sequence_oid, shardid_lease.role_ref, shardid_lease.sequence_ref, shardid_lease.role_ref_in,
-    shardid_lease.role_ref_out, shardid_lease.sequence_ref_in, shardid_lease.sequence_ref_out, shardid_lease.is_own_family,
+    shardid_lease.sequence_oid, shardid_lease.role_ref, shardid_lease.sequence_ref, shardid_lease.late_name_in,
+    shardid_lease.late_name_out, shardid_lease.is_own_family,
     shardid_lease.lease_shard, shardid_lease.take_over_shard, shardid_lease.take_over_shards, shardid_lease.take_over_batch,
     shardid_lease.release_shard, shardid_lease.renew_now, shardid_lease.renew_leases TO PUBLIC;
 GRANT SELECT (name, owner, epoch, shard_bits, sequence_bits, lease_ms, max_ahead_ms, not_before,

@@ -98,9 +98,9 @@ SELECT shardid_lease.ms_of('2011-08-24 21:07:01.721+00'), shardid_lease.ms_of('1
 
 -- Names that are looked up late.
 CREATE SEQUENCE "Odd.name";
-SELECT 'regress_shardid_app'::shardid_lease.role_ref, shardid_lease.role_oid('regress_shardid_app') = 'regress_shardid_app'::regrole,
+SELECT 'regress_shardid_app'::shardid_lease.late_name, shardid_lease.role_oid('regress_shardid_app') = 'regress_shardid_app'::regrole,
     shardid_lease.role_oid('nobody at all'), shardid_lease.role_oid(''), shardid_lease.role_ref(0::oid);
-SELECT shardid_lease.sequence_oid('public."Odd.name"') = '"Odd.name"'::regclass, name, shardid_lease.sequence_oid(name::shardid_lease.sequence_ref)
+SELECT shardid_lease.sequence_oid('public."Odd.name"') = '"Odd.name"'::regclass, name, shardid_lease.sequence_oid(name::shardid_lease.late_name)
 FROM unnest(ARRAY['"Odd.name"', 'public.odd', 'no."Odd.name"', 'public.answer', 'a.b.c', '', '.', '"', 'public."Odd.name" x', '16384']) name;
 DROP SEQUENCE "Odd.name";
 

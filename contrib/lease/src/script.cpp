@@ -58,20 +58,21 @@ void add_layout(ResultRow &row, uint64 binding) {
 
 constexpr const char *longest_wait = "10s";
 
-// The types role_ref and sequence_ref: a role or a sequence that is stored by its OID, and dumped
-// by its name. A name that was read from a dump is looked up when it is needed, so that a row
-// arrives although its role or sequence is missing.
+// The type late_name: a role or a sequence that is stored by its OID, and dumped by its name. A
+// name that was read from a dump is looked up when it is needed, so that a row arrives although its
+// role or sequence is missing.
 
-// How a reference begins, before the OID or the name.
-constexpr char oid_follows = 'o';
+// How it begins, before the OID or the name.
+constexpr char role_follows = 'r';
+constexpr char sequence_follows = 's';
 constexpr char name_follows = 'n';
 
-char *stored(Datum ref) {
-    return TextDatumGetCString(ref);
+Datum stored(char begins, Oid object) {
+    return CStringGetTextDatum(psprintf("%c%u", begins, object));
 }
 
-Oid oid_in(const char *ref) {
-    return atooid(ref + 1);
+Oid oid_in(const char *late) {
+    return atooid(late + 1);
 }
 
 bool is_sequence(Oid relation) {
@@ -89,10 +90,10 @@ Oid relation_named(const char *name) {
 }
 
 Oid role_of_ref(Datum ref) {
-    const char *text = stored(ref);
-    if (text[0] == name_follows)
-        return get_role_oid(text + 1, true);
-    return SearchSysCacheExists1(AUTHOID, ObjectIdGetDatum(oid_in(text))) ? oid_in(text)
+    const char *late = TextDatumGetCString(ref);
+    if (late[0] == name_follows)
+        return get_role_oid(late + 1, true);
+    return SearchSysCacheExists1(AUTHOID, ObjectIdGetDatum(oid_in(late))) ? oid_in(late)
                                                                           : InvalidOid;
 }
 
@@ -105,18 +106,6 @@ char *sequence_name(Oid sequence) {
                                                 : quote_qualified_identifier(schema, name);
 }
 
-using NameOf = char *(*)(Oid);
-
-char *shown(Datum ref, NameOf name_of) {
-    char *text = stored(ref);
-    char *name = text[0] == oid_follows ? name_of(oid_in(text)) : nullptr;
-    return name == nullptr ? pstrdup(text + 1) : name;
-}
-
-char *role_name(Oid role) {
-    return GetUserNameFromId(role, true);
-}
-
 Datum oid_or_null(FunctionCallInfo fcinfo, Oid object) {
     fcinfo->isnull = !OidIsValid(object);
     return ObjectIdGetDatum(object);
@@ -124,8 +113,8 @@ Datum oid_or_null(FunctionCallInfo fcinfo, Oid object) {
 
 // InvalidOid if there is none.
 Oid sequence_of_ref(Datum ref) {
-    const char *text = stored(ref);
-    const Oid found = text[0] == oid_follows ? oid_in(text) : relation_named(text + 1);
+    const char *late = TextDatumGetCString(ref);
+    const Oid found = late[0] == name_follows ? relation_named(late + 1) : oid_in(late);
     return is_sequence(found) ? found : InvalidOid;
 }
 
@@ -138,19 +127,23 @@ Datum shardid_late_name_in(PG_FUNCTION_ARGS) {
     PG_RETURN_DATUM(CStringGetTextDatum(psprintf("%c%s", name_follows, PG_GETARG_CSTRING(0))));
 }
 
-PG_FUNCTION_INFO_V1(shardid_role_ref_out);
-Datum shardid_role_ref_out(PG_FUNCTION_ARGS) {
-    PG_RETURN_CSTRING(shown(PG_GETARG_DATUM(0), role_name));
-}
-
-PG_FUNCTION_INFO_V1(shardid_sequence_ref_out);
-Datum shardid_sequence_ref_out(PG_FUNCTION_ARGS) {
-    PG_RETURN_CSTRING(shown(PG_GETARG_DATUM(0), sequence_name));
+PG_FUNCTION_INFO_V1(shardid_late_name_out);
+Datum shardid_late_name_out(PG_FUNCTION_ARGS) {
+    const char *late = TextDatumGetCString(PG_GETARG_DATUM(0));
+    char *name = late[0] == role_follows       ? GetUserNameFromId(oid_in(late), true)
+                 : late[0] == sequence_follows ? sequence_name(oid_in(late))
+                                               : nullptr;
+    PG_RETURN_CSTRING(name == nullptr ? pstrdup(late + 1) : name);
 }
 
 PG_FUNCTION_INFO_V1(shardid_role_ref);
 Datum shardid_role_ref(PG_FUNCTION_ARGS) {
-    PG_RETURN_DATUM(CStringGetTextDatum(psprintf("%c%u", oid_follows, PG_GETARG_OID(0))));
+    return stored(role_follows, PG_GETARG_OID(0));
+}
+
+PG_FUNCTION_INFO_V1(shardid_sequence_ref);
+Datum shardid_sequence_ref(PG_FUNCTION_ARGS) {
+    return stored(sequence_follows, PG_GETARG_OID(0));
 }
 
 PG_FUNCTION_INFO_V1(shardid_role_oid);

@@ -1,6 +1,6 @@
 # docs/clients.md by drivers and frameworks: INSERT ... RETURNING with a default of next_id gives a program the stored id,
 # in the type that the page names. In Python psycopg 2 and 3, Django with contrib/django, SQLAlchemy and Alembic; Active
-# Record; PHP; with FULL=1 also Doctrine, pgx, JDBC and Hibernate. t/clients/node.pl has Node.js.
+# Record; PHP; with FULL=1 also Doctrine, pgx and JDBC. t/clients/node.pl has Node.js.
 use Clients;
 use ShardidTest;
 
@@ -145,7 +145,7 @@ is(error_of_app('INSERT INTO photos (user_id) VALUES (4007)'), '42501', 'the tri
 
 SKIP:
 {
-	skip 'Doctrine, pgx, JDBC and Hibernate take long, see make test-full', 1 unless $ENV{FULL};
+	skip 'Doctrine, pgx and JDBC take long, see make test-full', 1 unless $ENV{FULL};
 	new_database('pgx', 'ids.sql', 'tables.sql');
 	local @ENV{qw(GO111MODULE GOPATH GOFLAGS)} = ('off', '/usr/share/gocode', '');
 	my $pgx = client('pgx', 'orders', [qw(go run t/clients/pgx/main.go)]);
@@ -156,14 +156,6 @@ SKIP:
 	new_database('jdbc', 'ids.sql', 'tables.sql');
 	client('JDBC', 'orders', [ qw(java -cp /usr/share/java/postgresql.jar t/clients/jdbc/Client.java),
 			"jdbc:postgresql://127.0.0.1:$ENV{PGPORT}/jdbc?user=$ENV{PGUSER}" ]);
-
-	my @jars = map { "/usr/share/java/$_.jar" } qw(hibernate3 hibernate-core hibernate-commons-annotations geronimo-jpa_2.0_spec
-	  geronimo-jta-1.2-spec antlr commons-collections3 dom4j jaxen javassist slf4j-api slf4j-nop postgresql);
-	new_database('hibernate', 'ids.sql', 'tables.sql');
-	my $classes = PostgreSQL::Test::Utils::tempdir();
-	said_by('javac', '-cp', join(':', @jars), '-d', $classes, 't/clients/hibernate/Client.java');
-	client('Hibernate', 'orders', [ qw(java --add-opens java.base/java.lang=ALL-UNNAMED -cp), join(':', @jars, $classes), 'Client',
-			"jdbc:postgresql://127.0.0.1:$ENV{PGPORT}/hibernate", $ENV{PGUSER} ]);
 
 	skip 'the page names the Doctrine of Debian 12', 1 unless slurp_file('/etc/os-release') =~ /^VERSION_CODENAME=bookworm$/m;
 	new_database('doctrine', 'ids.sql', 'tables.sql');

@@ -1,6 +1,7 @@
 """What the benchmarks share: databases as the pages make them, contenders, rounds, pgbench, tables, reports."""
 import argparse
 import datetime
+import glob
 import os
 import re
 import statistics
@@ -48,14 +49,32 @@ def milliseconds(statements, database=SHOP):
     return [float(t) for t in re.findall(r"^Time: ([\d.]+) ms", out, re.M)]
 
 
-def tps(statement, seconds, sessions=CLIENTS, database=SHOP):
-    """Transactions per second."""
+def pgbench(script, seconds, sessions, database, *further, mode="prepared"):
+    """Transactions per second of a file."""
+    threads = max(2, os.cpu_count() // 4)
+    command = ["pgbench", "-n", "-M", mode, "-c", str(sessions), "-j", str(threads), "-T", str(seconds), *further]
+    out = subprocess.run([*command, "-f", script, database], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return float(re.search(r"tps = ([\d.]+)", out)[1])
+
+
+def tps(statement, seconds, sessions=CLIENTS, database=SHOP, mode="prepared"):
+    """Transactions per second of a statement."""
     with tempfile.NamedTemporaryFile("w", suffix=".sql") as script:
         script.write(statement + ";\n")
         script.flush()
-        command = ["pgbench", "-n", "-M", "prepared", "-c", str(sessions), "-j", "2", "-T", str(seconds)]
-        out = subprocess.run([*command, "-f", script.name, database], stdout=subprocess.PIPE, text=True, check=True).stdout
-    return float(re.search(r"tps = ([\d.]+)", out)[1])
+        return pgbench(script.name, seconds, sessions, database, mode=mode)
+
+
+def latencies(name, seconds, sampling_rate):
+    """Of a script of bench/pgbench: transactions per second, and the latencies in ms of this part of them."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = ["-l", "--log-prefix", f"{folder}/log", "--sampling-rate", str(sampling_rate)]
+        rate = pgbench(f"bench/pgbench/{name}.sql", seconds, CLIENTS, SHOP, *log)
+        times = []
+        for path in glob.glob(f"{folder}/log*"):
+            with open(path, encoding="ascii") as file:
+                times += [int(line.split()[2]) / 1000 for line in file]
+    return rate, times
 
 
 class Contender:
@@ -167,6 +186,8 @@ def table_of(contenders, results, headings):
 
 def options(doc, **defaults):
     """Options: integers with these defaults, and the directory for results."""
+    if defaults["rounds"] > 1 and os.getloadavg()[0] > 1:
+        print(f"warning: the load of this machine is {os.getloadavg()[0]:.1f}; the figures will be those of a busy one", file=sys.stderr)
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
     for name, default in defaults.items():
         parser.add_argument(f"--{name}", type=int, default=default)

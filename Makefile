@@ -82,7 +82,7 @@ endif
 # The project's own commands, which install missing packages and leave nothing behind. PGXS has a target "check", which
 # only says that it is not supported.
 .PHONY: help demo example quick test test-full matrix foreign platforms deb dist tle bench bench-publish bench-calls bench-portable \
-        bench-new-rows bench-instructions bench-standby soak
+        bench-new-rows bench-instructions bench-standby bench-cores soak
 
 help: ## this list
 	@awk -F ': ## ' '/^[a-z-]+: ## / { printf "make %-14s %s\n", $$1, $$2 }' '$(firstword $(MAKEFILE_LIST))'
@@ -160,7 +160,7 @@ bench: ## pgbench scripts, in turn with the published functions
 bench-publish: ## takes the results over to the pages
 	@bench/publish.py --take-over
 
-bench-calls bench-portable bench-new-rows bench-instructions bench-standby:
+bench-calls bench-portable bench-new-rows bench-instructions bench-standby bench-cores:
 	@SECONDS_EACH="$(SECONDS)" tools/bench.sh $(subst -,_,$(@:bench-%=%))
 
 # Whether memory, files, logs, the registry or WAL grow while 64 databases lease their shards.

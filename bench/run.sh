@@ -20,7 +20,8 @@ max_connections = 100
 checkpoint_timeout = 1h
 max_wal_size = 8GB
 min_wal_size = 1GB
-$([[ $1 != portable ]] || echo 'synchronous_commit = off')
+$([[ $1 != portable && $1 != cores ]] || echo 'synchronous_commit = off')
+$([[ $1 != cores ]] || echo "max_connections = $((4 * $(nproc) + 20))")
 $([[ $1 != new_rows ]] || printf '%s\n' 'max_connections = 120' 'wal_level = logical' 'track_commit_timestamp = on')
 CONF
 }

@@ -11,9 +11,9 @@ my $any_old = "order_no = 'old ' || 1 + floor(random() * $rows)::int";
 
 sub of_key { return on(q(SELECT string_agg(pg_get_indexdef(indexrelid), '; ' ORDER BY indexrelid::regclass::text) FROM pg_index WHERE indrelid = 'orders'::regclass)) }
 
-# The fill in batches that are smaller than the page's.
+# The fill, in smaller batches than those of the page.
 my $fill_file = PostgreSQL::Test::Utils::tempdir() . '/fill.sql';
-append_to_file($fill_file, block('add-id-fill') =~ s/5000, 0\.05/100, 0.005/r);
+append_to_file($fill_file, block('add-id-fill') =~ s/5000, 0\.05/rounds(100, 5000) . ', 0.005'/er);
 sub start_fill
 {
 	my ($said) = @_;

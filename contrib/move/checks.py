@@ -57,6 +57,11 @@ FROM pg_publication_tables WHERE schemaname = %s AND pubname <> %s"""
 SAME_SERVER = "SELECT pg_postmaster_start_time(), system_identifier FROM pg_control_system()"
 
 
+def lacks_logical_wal(server):
+    """From PostgreSQL 19 on the first logical slot raises the level from replica to logical."""
+    return server.one("SHOW wal_level") not in (("logical",) if server.version < 19 else ("replica", "logical"))
+
+
 class Checks:
     def __init__(self, shard, source, target):
         self.shard, self.source, self.target = shard, source, target
@@ -65,7 +70,7 @@ class Checks:
         yield from self.source.names(OTHER_PUBLICATIONS, self.shard.name, self.shard.publication)
         if self.target.version < self.source.version:
             yield "the target is the older PostgreSQL, and may not understand the source's schema"
-        if self.target.one("SHOW wal_level") != "logical":
+        if lacks_logical_wal(self.target):
             yield "the target's wal_level is not logical, which a move back would need"
         behind = self.source.clock() - self.target.clock()
         if behind > 1:
@@ -89,7 +94,7 @@ class Checks:
         # A subscription to the same server would wait for itself.
         if self.source.rows(SAME_SERVER) == self.target.rows(SAME_SERVER):
             yield "source and target are one server"
-        if self.source.one("SHOW wal_level") != "logical":
+        if lacks_logical_wal(self.source):
             yield "the source's wal_level is not logical"
         yield from lacking(self.source, SOURCE)
         yield from lacking(self.target, TARGET)

@@ -25,13 +25,17 @@ is(on('north', 'SELECT count(*) FROM pg_replication_slots'), 0, 'and no slot is 
 # --- What a server has too little of.
 
 my %too_little = (
-	north => "max_wal_senders = 1\n",
+	north => "max_wal_senders = 1\nwal_level = replica\n",
 	south => "max_logical_replication_workers = 1\nmax_sync_workers_per_subscription = 0\nmax_worker_processes = 2\n"
 	  . ($node{south}->pg_version->major < 18 ? "max_replication_slots = 1\n" : "max_active_replication_origins = 1\n"));
 $node{$_}->append_conf('postgresql.auto.conf', $too_little{$_}), $node{$_}->restart for sort keys %node;
 stops(qr/the target has 1 free subscription workers, and 2 are needed \(max_logical_replication_workers\)/, 'servers without workers', 'copy', 'north', 'south');
 like($said, $_, "$_") for qr/^  - .*max_sync_workers_per_subscription/m, qr/1 free replication origins,.*max_replication_slots/,
   qr/the target has -?\d free worker processes, and 2 are needed \(max_worker_processes\)/, qr/the source has 1 free WAL senders, and 2 are needed \(max_wal_senders\)/;
+# From PostgreSQL 19 on the first slot raises the level, and what follows moves a shard from such a server.
+my $raises_level = $node{north}->pg_version->major >= 19;
+is($said =~ /the source's wal_level is not logical/ ? 'refused' : 'accepted', $raises_level ? 'accepted' : 'refused', 'wal_level = replica');
+$node{north}->append_conf('postgresql.conf', 'wal_level = replica') if $raises_level;
 # Below, a log that the server collects.
 $node{south}->append_conf('postgresql.conf', 'logging_collector = on');
 on($_, 'ALTER SYSTEM RESET ALL'), $node{$_}->restart for sort keys %node;

@@ -1,5 +1,5 @@
 -- Saves Instagram's function of each schema, for switch.sql and back.sql. See "From Instagram's PL/pgSQL function" in
--- docs/migrating-ids.md.
+-- examples/instagram/README.md.
 --
 --     psql -d shop [-v function=next_id] [-v tables=photos,likes] -f examples/instagram/save.sql
 --

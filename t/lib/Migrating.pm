@@ -13,7 +13,8 @@ our $insert_photo = q(INSERT INTO insta5.photos (name) VALUES ('x') RETURNING id
 our $epoch = '2011-08-24 21:07:01.721+00';
 
 # The blocks name the schema of the functions themselves; what this test adds finds it in search_path.
-sub block { return "SET search_path = public;\n" . block_of($_[0] =~ /^(?:uuid|recipe|pgedge)/ ? 'migrating-ids.md' : 'migrating.md', $_[0]) }
+my %page_of = (recipe => 'examples/instagram/README.md', uuid => 'migrating-ids.md', pgedge => 'migrating-ids.md');
+sub block { my ($kind) = $_[0] =~ /^([^-]+)/; return "SET search_path = public;\n" . block_of($page_of{$kind} // 'migrating.md', $_[0]) }
 
 # A script of examples/instagram.
 sub recipe

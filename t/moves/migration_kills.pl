@@ -1,4 +1,4 @@
-# docs/migrating-ids.md: the scripts of examples/instagram are interrupted at random moments, and run again, while sessions
+# examples/instagram/README.md: the scripts of examples/instagram are interrupted at random moments, and run again, while sessions
 # write: by the end of their session, of psql, of the server. Every row, and all that belongs to the tables, is as the
 # sessions have left it. SHARDID_SEED repeats the moments, ROUNDS sets how many.
 use AddId;

@@ -1,4 +1,4 @@
-# docs/migrating-ids.md: all schemas of the recipe switch in one loop, and back; what fails is left as it was and found by
+# examples/instagram/README.md: all schemas of the recipe switch in one loop, and back; what fails is left as it was and found by
 # the checks, and roles keep their rights. Provoked by schemas that lack a table, and roles with the fewest rights.
 use Docs;
 use Migrating;
@@ -226,7 +226,7 @@ isnt(on(recipe('rights') =~ s/\\gexec//r), '', 'roles lack rights');
 on(recipe('rights'));
 is(on(recipe('rights') =~ s/\\gexec//r), '', 'and then none does');
 on(recipe('switch'));
-is(on(command_of('migrating-ids.md', 'BEGIN; SET LOCAL ROLE app; INSERT')), 5, 'app inserts');
+is(on(command_of('examples/instagram/README.md', 'BEGIN; SET LOCAL ROLE app; INSERT')), 5, 'app inserts');
 like(on('SET ROLE batch; INSERT INTO insta5.likes (photo) VALUES (NULL) RETURNING id'), qr/^\d+$/, 'batch inserts');
 is(on('SET ROLE caller; SELECT id_shard(insta5.next_id())'), 5, 'caller calls the function');
 is(on(q(SELECT proconfig FROM pg_proc WHERE oid = 'insta5.next_id'::regproc)), '{search_path=pg_catalog}', 'its other options stay');
@@ -235,7 +235,7 @@ on(recipe('back'));
 is(on($body), $body_before, 'back, the function is as before');
 my @ids = split /\n/, on("$insert_photo;\n" x 20);
 is(scalar(grep { $_ <= $highest } @ids), 0, 'its ids are above those of next_id');
-on($_) for block_of('migrating.md', 'remove') =~ /^(DROP.*)/m, command_of('migrating-ids.md', 'DROP SCHEMA before_ids');
+on($_) for block_of('migrating.md', 'remove') =~ /^(DROP.*)/m, command_of('examples/instagram/README.md', 'DROP SCHEMA before_ids');
 is(on("SET ROLE app; $insert_photo") > $ids[-1] ? 't' : 'f', 't', 'without the extension the function is what it was');
 
 $original->stop;

@@ -66,7 +66,7 @@ SQL
 
 try_page($_) for grep { !$run_elsewhere{$_} } glob '*.md docs/*.md contrib/{admin,lease,portable}/README.md';
 
-# --- The tickets and triples of docs/layouts.md: two servers, here databases, become three.
+# --- The tickets and triples of examples/tickets: two servers, here databases, become three.
 
 query("CREATE DATABASE server_$_") for 1 .. 3;
 $node->safe_psql("server_$_", 'CREATE SCHEMA ids; CREATE EXTENSION shardid SCHEMA ids') for 1 .. 3;
@@ -79,7 +79,8 @@ sub run_sql
 		extra_params => [ '-v', 'VERBOSITY=sqlstate', map { ('-v', $_) } "server=$server", map { "$_=$variables{$_}" } keys %variables ]);
 	return $err ? $err =~ s/.*ERROR:\s+//sr : $out;
 }
-sub layouts { return command_of('layouts.md', $_[0]) }
+my $tickets = 'examples/tickets/README.md';
+sub layouts { return command_of($tickets, $_[0]) }
 
 my @tickets;
 sub draw_tickets { return push @tickets, map { split /\n/, run_sql($_, layouts("SELECT nextval('tickets')") . ' FROM generate_series(1, 50)') } @_ }
@@ -91,7 +92,7 @@ is(run_sql(1, $the_maximum, maximum => 10), '22023', 'a maximum below tickets th
 my %three = (maximum => max(@tickets) + 1000, servers => 3);
 is(run_sql($_, $the_maximum, %three), '', "server $_: the maximum") for 1, 2;
 draw_tickets(1, 2);
-my $more_servers = block_of('layouts.md', 'more_servers');
+my $more_servers = block_of($tickets, 'more_servers');
 is(run_sql(2, $more_servers, %three), '', 'server 2 continues above the maximum');
 draw_tickets(1, 2);
 my $new_server = $more_servers =~ s/^ALTER .*/layouts('CREATE SEQUENCE tickets INCREMENT :servers START :first')/emr;
@@ -105,7 +106,7 @@ is_deeply(\%count, { below => 300, 1 => 50, 2 => 150, 0 => 100 }, 'each server h
 is(uniq(@tickets), @tickets, 'no ticket is a duplicate');
 for my $server (1 .. 3)
 {
-	my @triple = split /[|\n]/, run_sql($server, block_of('layouts.md', 'triples'));
+	my @triple = split /[|\n]/, run_sql($server, block_of($tickets, 'triples'));
 	is("@triple[0, 1, 5, 6]", max(grep { $_ > $three{maximum} && ($_ - $three{maximum}) % 3 == $server % 3 } @tickets) + 3 . " 196 196 $server",
 		"server $server: number and shard of article 14532, shard and server in the id");
 	cmp_ok(abs($triple[2] / 1000 - time), '<', 600, 'the time is in milliseconds');

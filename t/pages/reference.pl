@@ -51,6 +51,12 @@ for my $line (map { split /\n(?! )/, $_->{text} } @described)
 }
 is(join("\n", sort @signatures), join("\n", sort @catalogue), 'the page has just these, as they are');
 
+# The index at its beginning, where uuid_v1_... are all functions that begin so.
+my ($index) = $page =~ /^## Find a function\n(.*?)^## /ms;
+my %names = map { /^(\w+)/ ? ($1 => 1) : () } @signatures;
+my @listed = map { my $part = s/\.\.\.//r; my @all = $part eq $_ ? $part : grep { /^$part/ } keys %names; @all } $index =~ /`([\w.]+)`/g;
+is(join(' ', sort @listed), join(' ', sort keys %names), 'the index has every function once, and no other');
+
 # The rows of a table of the page, by its header's first cell.
 sub rows_of
 {
@@ -148,7 +154,7 @@ is((as_owner($drawn))[1], 5, 'ALTER SYSTEM by a superuser, who loads the extensi
 my $number = 'SELECT ids.id_shard(ids.next_id())';
 my ($setting) = block_of('development.md', 'compose') =~ /^    command: postgres (-c \S+)$/m;
 my ($image) = grep { $_->{language} eq 'dockerfile' } blocks_of('docs/development.md');
-is($image->{text} =~ s/^ADD .*/COPY . \/shardid/mr =~ s/^COPY init.*\n//mr, block_of('install.md', 'image') =~ s/postgres:18/postgres:17/gr,
+is($image->{text} =~ s/^COPY \Kshardid(?= )/./mr =~ s/^COPY init.*\n//mr, block_of('install.md', 'image') =~ s/postgres:18/postgres:17/gr,
 	'the image is built as on the other page');
 query('DROP DATABASE shop; ALTER SYSTEM RESET ALL');
 sub server { return PostgreSQL::Test::Utils::system_or_bail('pg_ctl', '-D', $node->data_dir, '-l', $node->logfile, '-w', @_) }

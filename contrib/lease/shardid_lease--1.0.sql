@@ -1133,12 +1133,12 @@ RETURN ROW(CASE WHEN kind <> 'join' AND (its).state <> 'leased' THEN 'return' EL
     shardid_lease.started_us(), shardid_lease.ms_of(clock_timestamp()), shardid_lease.host_name(), current_setting('port')::int,
     current_database())::shardid_lease.request_1;
 
--- Sends the requests, for at most this long, or in the background worker, without a limit of its own, for
--- shardid_lease.registry_timeout; a takeover first asks what it displaces. Returns the registry's answers, or why there are
--- none, and whether a later try does not help.
+-- Sends the requests, and waits for at most this long, or 0: in the background worker, for shardid_lease.registry_timeout; a
+-- takeover first asks what it displaces. Returns the registry's answers, or why there are none, and whether a later try does
+-- not help.
 CREATE FUNCTION shardid_lease.exchange(conninfo text, needs_password boolean, requests text, takes_over boolean, wait_ms int,
     OUT answers text, OUT error text, OUT is_refusal boolean)
-AS 'MODULE_PATHNAME', 'shardid_exchange' LANGUAGE C;
+AS 'MODULE_PATHNAME', 'shardid_exchange' LANGUAGE C STRICT;
 
 CREATE FUNCTION shardid_lease.read_answers(answers text) RETURNS shardid_lease.grant_1[] LANGUAGE plpgsql STABLE AS $body$
 BEGIN
@@ -1271,7 +1271,7 @@ DECLARE
     why text;
 BEGIN
     BEGIN
-        SELECT * INTO reply FROM shardid_lease.ask(server, owner, requests, takes_over, NULL);
+        SELECT * INTO reply FROM shardid_lease.ask(server, owner, requests, takes_over, 0);
     EXCEPTION WHEN OTHERS THEN
         GET STACKED DIAGNOSTICS why = PG_EXCEPTION_DETAIL;
         SELECT NULL::shardid_lease.grant_1[] AS answers, true AS is_refusal,

@@ -1028,33 +1028,18 @@ BEGIN
 END
 $body$;
 
--- A lease and the window that was stored last for its origin, perhaps of another lease.
-CREATE TYPE shardid_lease.known_lease AS (
-    origin uuid, lease uuid, server text, state text, is_first boolean, shard int, epoch timestamptz, shard_bits int, sequence_bits int,
-    window_lease uuid, family text, moved_at pg_lsn, from_ms bigint, until_ms bigint, lease_ms bigint,
-    renewed_at timestamptz, failed_at timestamptz, silent_since timestamptz, is_refused boolean, error text);
-COMMENT ON TYPE shardid_lease.known_lease IS 'used by shardid_lease itself: what a session knows of a lease';
-
--- That of the generator; or of this origin, if that is not null. NULL if there is none.
-CREATE FUNCTION shardid_lease.known_lease(generator oid, origin uuid, is_reader boolean) RETURNS shardid_lease.known_lease
+-- The lease of the generator, or of this origin, if that is not null; and the window that was stored last for it, perhaps
+-- of another lease.
+CREATE FUNCTION shardid_lease.known_lease(
+    generator oid, origin uuid, is_reader boolean, OUT its shardid_lease.leased_generator, OUT last shardid_lease.lease_window)
 LANGUAGE plpgsql STABLE SECURITY DEFINER AS $body$
-DECLARE
-    its shardid_lease.leased_generator;
-    known shardid_lease.known_lease;
 BEGIN
     IF origin IS NULL THEN
         its := shardid_lease.lease_of(generator, is_reader);
     ELSE
         SELECT * INTO its FROM shardid_lease.leased_generator l WHERE l.origin = known_lease.origin;
     END IF;
-    IF its.origin IS NULL THEN
-        RETURN NULL;
-    END IF;
-    SELECT its.origin, its.lease, its.server, its.state, its.registry IS NULL, its.shard, its.epoch, its.shard_bits, its.sequence_bits,
-        w.lease, w.family, w.moved_at, w.from_ms, w.until_ms, w.lease_ms,
-        w.renewed_at, w.failed_at, w.silent_since, w.is_refused, w.error
-    INTO known FROM (SELECT) lease LEFT JOIN shardid_lease.lease_window w ON w.origin = its.origin;
-    RETURN known;
+    SELECT * INTO last FROM shardid_lease.lease_window w WHERE w.origin = its.origin;
 END
 $body$;
 
@@ -1454,13 +1439,14 @@ $body$;
 -- A renewal by a session that asks by itself: it stores nothing, and keeps what would be stored. STABLE: the library gives
 -- it a snapshot of what is committed now, whatever its transaction has.
 CREATE FUNCTION shardid_lease.ask_in_session(origin uuid, lease uuid, owner oid, family text, moved_at pg_lsn, tick bigint,
-    silent_since timestamptz, wait_ms int) RETURNS shardid_lease.known_lease
+    silent_since timestamptz, wait_ms int) RETURNS shardid_lease.lease_window
 LANGUAGE plpgsql STABLE SECURITY DEFINER AS $body$
 DECLARE
     its shardid_lease.leased_generator;
     request shardid_lease.request_1;
     checked record;
-    known shardid_lease.known_lease;
+    answer shardid_lease.grant_1;
+    known shardid_lease.lease_window;
 BEGIN
     SELECT * INTO its FROM shardid_lease.leased_generator l
     WHERE l.origin = ask_in_session.origin AND l.lease = ask_in_session.lease AND l.state = 'leased';
@@ -1470,13 +1456,13 @@ BEGIN
     request := shardid_lease.request_of(its, (family, moved_at, tick, owner, NULL, NULL, NULL)::shardid_lease.page, 'renew');
     SELECT c.* INTO checked FROM shardid_lease.ask(its.server, owner, ARRAY[request], false, wait_ms) a,
         shardid_lease.check_answer(request, a.answers, a.error, a.is_refusal) c;
+    answer := checked.answer;
     IF checked.fault IS NULL THEN
-        SELECT its.lease, (checked.answer).family, (checked.answer).moved_at, (checked.answer).from_ms, (checked.answer).until_ms,
-            (checked.answer).lease_ms, clock_timestamp()
-        INTO known.window_lease, known.family, known.moved_at, known.from_ms, known.until_ms, known.lease_ms, known.renewed_at;
+        known := (its.origin, its.lease, answer.family, answer.moved_at, answer.from_ms, answer.until_ms, answer.lease_ms, answer.serial,
+            NULL, clock_timestamp(), NULL, NULL, false, NULL);
     ELSE
-        SELECT clock_timestamp(), checked.is_refused, checked.fault INTO known.failed_at, known.is_refused, known.error;
-        known.silent_since := CASE WHEN NOT checked.is_answered THEN coalesce(silent_since, known.failed_at) END;
+        known := (its.origin, its.lease, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, clock_timestamp(),
+            CASE WHEN NOT checked.is_answered THEN coalesce(silent_since, clock_timestamp()) END, checked.is_refused, checked.fault);
     END IF;
     RETURN known;
 END

@@ -52,25 +52,24 @@ void have_window(Bounds &bounds, const Window &window, XLogRecPtr moved_at) {
 // The session keeps the window that it has if no later one was granted to this lease, on this
 // server since it was started, for the generator's present storage: within one incarnation windows
 // only grow.
-void take_window(Bounds &bounds, const KnownLease &known) {
+void take_window(Bounds &bounds, const KnownWindow &last) {
     Lease &lease = lease_of(bounds);
-    const TimestampTz known_at = Max(known.failed_at, known.renewed_at);
+    const TimestampTz known_at = Max(last.failed_at, last.renewed_at);
     if (known_at > lease.known_at) {
         lease.known_at = known_at;
-        lease.failed_at = known.failed_at;
-        lease.silent_since = known.silent_since;
+        lease.failed_at = last.failed_at;
+        lease.silent_since = last.silent_since;
     }
-    if (known.family == nullptr || known.window_lease != lease.name)
+    if (last.family == nullptr || last.lease != lease.name)
         return;
-    lease.length_ms = known.lease_ms;
-    if (strcmp(known.family, lease.family.text) == 0 && known.window.until > bounds.window.until)
-        have_window(bounds, known.window, known.moved_at);
+    lease.length_ms = last.lease_ms;
+    if (strcmp(last.family, lease.family.text) == 0 && last.window.until > bounds.window.until)
+        have_window(bounds, last.window, last.moved_at);
 }
 
 KnownLease reread_lease(Bounds &bounds) {
     const KnownLease known = read_lease(InvalidOid, &lease_of(bounds).origin);
-    if (known.is_there)
-        take_window(bounds, known);
+    take_window(bounds, known.last);
     return known;
 }
 
@@ -102,7 +101,7 @@ void load(Bounds &bounds, const Sequence &sequence, bool is_reader) {
         return;
     lease.family = family_of(sequence.relid, sequence.locator);
     bounds.window = no_time;
-    take_window(bounds, known);
+    take_window(bounds, known.last);
 }
 
 bool serves(const Bounds &bounds, const Attempt &attempt) {
@@ -182,11 +181,11 @@ void look_for_reason(Reason &reason, const KnownLease &known, Oid relid, Started
             reason, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             "The background worker did not begin: see the server's log, and connect again if "
             "the library was replaced");
-    else if (known.error == nullptr)
+    else if (known.last.error == nullptr)
         set_reason(reason, ERRCODE_CANNOT_CONNECT_NOW,
                    psprintf("The registry did not answer within %d ms", lease_timeout_ms));
     else
-        set_failure(reason, relid, known.is_refused, known.error);
+        set_failure(reason, relid, known.last.is_refused, known.last.error);
 }
 
 // Raises 57P03 if the registry has not answered, 55000 if it has refused, 53400 if there is no
@@ -230,14 +229,13 @@ bool ask_here(Bounds &bounds, Oid relid, const Attempt &attempt, int64 wait_ms, 
                            {TimestampTzGetDatum(lease.silent_since), lease.silent_since == 0},
                            {Int32GetDatum(static_cast<int32>(wait_ms)), false}});
     end_asking(lease.group);
-    const KnownLease known = known_lease_in(row);
-    if (known.is_there)
-        take_window(bounds, known);
+    const KnownWindow last = known_window(row);
+    take_window(bounds, last);
     // A refusal remains the reason if there is no time for another answer.
-    if (known.error != nullptr &&
-        (known.is_refused || reason.sqlstate != ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE))
-        set_failure(reason, relid, known.is_refused, known.error);
-    return known.is_there;
+    if (last.error != nullptr &&
+        (last.is_refused || reason.sqlstate != ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE))
+        set_failure(reason, relid, last.is_refused, last.error);
+    return last.is_there;
 }
 
 void wait_until_served(Bounds &bounds, Oid relid, const Attempt &attempt) {

@@ -45,6 +45,22 @@ pg_uuid_t uuid_or_zero(const NullableDatum &value) {
     return value.isnull ? pg_uuid_t{} : *DatumGetUUIDP(value.value);
 }
 
+KnownLease known_lease(const Row &both) {
+    const NullableDatum its = both["its"];
+    if (its.isnull || Row{its.value}["origin"].isnull)
+        return {};
+    const Row row{its.value};
+    return {true,
+            uuid_or_zero(row["origin"]),
+            uuid_or_zero(row["lease"]),
+            row.string("server"),
+            row.string("state"),
+            row["registry"].isnull,
+            row.integer("shard", -1),
+            {{row.integer("shard_bits", 0), row.integer("sequence_bits", 0)}, row.number("epoch")},
+            known_window(both["last"])};
+}
+
 }  // namespace
 
 Oid function_named(const char *name) {
@@ -105,20 +121,13 @@ bool has_state(const KnownLease &known, const char *state) {
     return strcmp(known.state, state) == 0;
 }
 
-KnownLease known_lease_in(const NullableDatum &datum) {
+KnownWindow known_window(const NullableDatum &datum) {
     if (datum.isnull)
         return {};
     const Row row{datum.value};
     return {
-        true,
-        uuid_or_zero(row["origin"]),
+        !row["lease"].isnull,
         uuid_or_zero(row["lease"]),
-        row.string("server"),
-        row.string("state"),
-        row.integer("is_first", 0) != 0,
-        row.integer("shard", -1),
-        {{row.integer("shard_bits", 0), row.integer("sequence_bits", 0)}, row.number("epoch")},
-        uuid_or_zero(row["window_lease"]),
         row.string("family"),
         static_cast<XLogRecPtr>(row.number("moved_at")),
         {static_cast<uint64>(row.number("from_ms")), static_cast<uint64>(row.number("until_ms"))},
@@ -177,12 +186,13 @@ KnownLease read_lease(Oid generator, const pg_uuid_t *origin, bool is_reader) {
         LockDatabaseObject(ExtensionRelationId, extension, 0, AccessShareLock);
         const bool is_there = has_lease_tables();
         const uint64 known_changes = changes;
-        const NullableDatum found =
-            is_there ? call_script("known_lease", {{ObjectIdGetDatum(generator), false},
-                                                   of_origin,
-                                                   {BoolGetDatum(is_reader), false}})
-                     : no_value;
-        const KnownLease known = known_lease_in(found);
+        KnownLease known{};
+        if (is_there)
+            known =
+                known_lease(Row{call_script("known_lease", {{ObjectIdGetDatum(generator), false},
+                                                            of_origin,
+                                                            {BoolGetDatum(is_reader), false}})
+                                    .value});
         CurrentResourceOwner = before;
         for (const auto phase :
              {RESOURCE_RELEASE_BEFORE_LOCKS, RESOURCE_RELEASE_LOCKS, RESOURCE_RELEASE_AFTER_LOCKS})

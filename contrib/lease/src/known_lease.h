@@ -37,19 +37,12 @@ class Row {
 // Random, that of a lease or an origin.
 bool operator==(const pg_uuid_t &a, const pg_uuid_t &b);
 
-// The columns of the script's type known_lease, and 0 for what is null.
-struct KnownLease {
+// What was granted last, and what has failed since then: the columns of lease_window, and 0 for
+// what is null.
+struct KnownWindow {
     bool is_there = false;
-    pg_uuid_t origin;
-    pg_uuid_t name;
-    const char *server;
-    const char *state;
-    bool is_first;  // nothing was ever granted to the generator
-    int32 shard;    // -1: none
-    Layout layout;
-    // The window that was granted last, perhaps to another lease.
-    pg_uuid_t window_lease;
-    const char *family;  // null: there is none
+    pg_uuid_t lease;
+    const char *family;  // null: nothing was granted
     XLogRecPtr moved_at;
     Window window;
     uint64 lease_ms;
@@ -60,10 +53,22 @@ struct KnownLease {
     const char *error;
 };
 
-bool has_state(const KnownLease &known, const char *state);
+KnownWindow known_window(const NullableDatum &row);
 
-// None if it is null.
-KnownLease known_lease_in(const NullableDatum &row);
+// Those of leased_generator, and the window that was stored last, perhaps of another lease.
+struct KnownLease {
+    bool is_there = false;
+    pg_uuid_t origin;
+    pg_uuid_t name;
+    const char *server;
+    const char *state;
+    bool is_first;  // nothing was ever granted to the generator
+    int32 shard;    // -1: none
+    Layout layout;
+    KnownWindow last;
+};
+
+bool has_state(const KnownLease &known, const char *state);
 
 // Whether the extension's tables exist. Looked up once, until a relation changes.
 bool has_lease_tables();

@@ -12,6 +12,8 @@ import textwrap
 
 SHOP, SQL_ONLY = "shop", "sql_only"
 CLIENTS = 16
+# Of other programs: before the benchmark itself makes some.
+LOAD = os.getloadavg()[0]
 
 
 def psql(sql, database=SHOP):
@@ -202,7 +204,8 @@ def conditions(target, arguments, settings="default durability"):
     version = psql("SHOW server_version", "postgres").strip().split(" ")[0]
     variables = {"PG": os.environ.get("PG"), "ROUNDS": arguments.rounds, "SECONDS": arguments.seconds}
     command = " ".join(["make", target] + [f"{name}={value}" for name, value in variables.items() if value])
-    return (f"{os.cpu_count()} cores of {model[1].strip() if model else 'an unknown processor'}; PostgreSQL {version}, "
+    busy = f", busy with others (load {LOAD:.0f})" if LOAD > os.cpu_count() else ""
+    return (f"{os.cpu_count()} cores of {model[1].strip() if model else 'an unknown processor'}{busy}; PostgreSQL {version}, "
             f"{settings}; {datetime.date.today().isoformat()}; `{command}`.")
 
 

@@ -5,6 +5,7 @@
 After a third of the time another transaction begins, which has a snapshot and a transaction id and generates no id; it
 is idle until the end. A row's delay is the time from its commit until a reader has it.
 """
+import itertools
 import re
 import statistics
 import subprocess
@@ -82,6 +83,17 @@ def by_xmin():
         yield ids
 
 
+def by_two_snapshots():
+    """As PgQ and its successors: the rows that this snapshot sees and the one before did not."""
+    cursor, before = connect(), "1:1:"
+    while True:
+        before, ids = found(cursor, """SELECT now::text, array(SELECT id FROM rows
+            WHERE xid >= pg_snapshot_xmin(before) AND xid < pg_snapshot_xmax(now)
+            AND pg_visible_in_snapshot(xid, now) AND NOT pg_visible_in_snapshot(xid, before) ORDER BY id)
+            FROM pg_current_snapshot() now, CAST(%s AS pg_snapshot) before""", before)[0]
+        yield ids
+
+
 def by_gaps():
     """Delivers rows up to the first number that is missing, and beyond when the row after it is a second old."""
     cursor, last, since = connect(), 0, {}
@@ -101,6 +113,7 @@ READERS = {
     "`id > last`": (by_last_id, "nothing"),
     "**`settled_below`**": (by_settled_below, "open transactions that have generated an id"),
     "`xid8` column, `pg_snapshot_xmin`": (by_xmin, "transactions that write, in any database"),
+    "`xid8` column, two snapshots (PgQ)": (by_two_snapshots, "nothing; reads all since the oldest transaction"),
     "`bigserial`, waits 1 s for gaps": (by_gaps, "rollbacks, each for 1 s"),
     "logical decoding (`pg_recvlogical`)": (None, "nothing, once the slot exists; the slot retains WAL"),
 }
@@ -157,6 +170,12 @@ def delays(got, committed):
     return [f"{own[len(own) * percent // 100]:,.0f}" for percent in (50, 99)]
 
 
+def out_of_order(got):
+    """How many ids came after a greater one. An id keeps its place in the order in which it was first delivered."""
+    ids = list(got)
+    return sum(row_id < greatest for row_id, greatest in zip(ids, itertools.accumulate(ids, max)))
+
+
 def compare(seconds):
     times, idle_since = run(seconds)
     committed = [(int(row_id), float(at)) for row_id, at in
@@ -167,7 +186,7 @@ def compare(seconds):
     lines = []
     for (label, (_, held_by)), got in zip(READERS.items(), times):
         missed = sum(row_id not in got for row_id, _ in committed)
-        lines.append([label, f"{missed:,}", *delays(got, before), *delays(got, after), held_by])
+        lines.append([label, f"{missed:,}", f"{out_of_order(got):,}", *delays(got, before), *delays(got, after), held_by])
     return lines, len(committed)
 
 
@@ -188,10 +207,10 @@ def main():
     for session in sessions:
         session.execute("BEGIN; SELECT next_id('g'::regclass)")
     among = call_us()
-    headings = ["", "missed", "median, ms", "99%, ms", "median, idle", "99%, idle", "delivery waits for"]
+    headings = ["", "missed", "late", "median, ms", "99%, ms", "median, idle", "99%, idle", "delivery waits for"]
     report = table(headings, lines)
     report[1] = report[1][:-len(" ---: |")] + " --- |"
-    report += ["", f"Of {rows:,} rows of {WRITERS} writers; readers ask each {POLL_S * 1000:.0f} ms. idle: rows committed while a "
+    report += ["", f"Of {rows:,} rows of {WRITERS} writers; readers ask each {POLL_S * 1000:.0f} ms. late: delivered after a greater id. idle: rows committed while a "
                f"transaction is idle, for {arguments.seconds * 2 // 3} s. A call of `settled_below` takes {alone:.0f} µs, or {among:.0f} µs if {WRITERS} other sessions are in transactions that "
                f"have generated an id: medians of {RUNS} loops of {CALLS:,}. {conditions('bench-new-rows', arguments)}"]
     write_report(f"{arguments.out}/new_rows.md", report)

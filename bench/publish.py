@@ -93,7 +93,7 @@ def main():
     if sys.argv[1:] == ["--take-over"]:
         for path in glob.glob("bench/out/*"):
             shutil.copyfile(path, f"{RESULTS}/{os.path.basename(path)}")
-    for page in ["README.md", "bench/pgbench/README.md", *sorted(glob.glob("docs/*.md")), *sorted(glob.glob("contrib/*/README.md"))]:
+    for page in ["README.md", "bench/README.md", "bench/pgbench/README.md", *sorted(glob.glob("docs/*.md")), *sorted(glob.glob("contrib/*/README.md"))]:
         text = read(page)
         if sys.argv[1:] != ["--check"]:
             text = published(text)

@@ -20,7 +20,7 @@ TOPICS = {
 }
 CLIENTS = "docs/clients.md"
 PAGES = sorted(glob.glob("*.md") + glob.glob("docs/*.md") + glob.glob("examples/*/README.md") + glob.glob("contrib/*/*.md")
-               + ["bench/pgbench/README.md", "packaging/release/README.md", "packaging/cnpg/README.md"])
+               + ["bench/README.md", "bench/pgbench/README.md", "packaging/release/README.md", "packaging/cnpg/README.md"])
 README_LINES = 110
 # Words after ```sql that are no name, see t/pages/pages.pl.
 NO_NAME = {"", "fails", "superuser", "example"}

@@ -53,6 +53,13 @@ on('oslo', $block =~ s/\bitems\b/empty/gr =~ s/items_id_seq/empty_id_seq/gr =~ s
 is(on('oslo', 'INSERT INTO empty DEFAULT VALUES RETURNING id % 8192'), 5, 'also in an empty table');
 is(on('oslo', 'TRUNCATE empty RESTART IDENTITY; INSERT INTO empty DEFAULT VALUES RETURNING id'), 5, 'RESTART IDENTITY keeps the number');
 
+# A copy runs the block again, with its own number.
+$node->safe_psql('postgres', 'CREATE DATABASE copy TEMPLATE lisbon OWNER shop_owner');
+on('copy', $block =~ s/number \K5/7/r =~ s/highest \K\d+/0/r);
+is(join(' ', map { on('copy', $_) } 'INSERT INTO items DEFAULT VALUES RETURNING id % 8192', 'SELECT seqstart, seqincrement FROM pg_sequence'),
+	'7 7|8192', 'a copy gets another number by the same block');
+is(fails('copy', $resets[0]), '42501', 'and its setval is refused again');
+
 # Dumps: as they are, and as Rails makes structure.sql.
 sub dump_of { my (@options) = @_; IPC::Run::run([ 'pg_dump', '-s', '-U', 'shop_owner', @options, '-d', $node->connstr('oslo') ], '>', \my $dump) or die; return $dump }
 my ($all, $structure) = (dump_of(), dump_of('--no-privileges', '--no-owner'));

@@ -78,14 +78,18 @@ NullableDatum call_script(const char *name, std::initializer_list<NullableDatum>
     return result;
 }
 
-// As CALL does: after a commit, the portal has a snapshot anew.
+// As CALL does: after a commit, the portal has a snapshot anew; PortalRunUtility ends it, too.
 Datum call_procedure(const char *name, std::initializer_list<NullableDatum> values) {
     ActivePortal = CreateNewPortal();
     ActivePortal->status = PORTAL_ACTIVE;
     PortalContext = ActivePortal->portalContext;
     CallContext *context = makeNode(CallContext);
     context->atomic = false;
-    return call(name, values, reinterpret_cast<Node *>(context)).value;
+    const Datum result = call(name, values, reinterpret_cast<Node *>(context)).value;
+    if (ActivePortal->portalSnapshot != nullptr)
+        PopActiveSnapshot();
+    ActivePortal->portalSnapshot = nullptr;
+    return result;
 }
 
 NullableDatum text_or_null(const char *text) {

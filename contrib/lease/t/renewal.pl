@@ -148,6 +148,7 @@ ok($member->stop('smart', fail_ok => 1), 'the server stops then, smart');
 $member->start;
 kill 'CONT', @stopped;
 
+unlike(slurp_file($member->logfile), qr/WARNING:  (?:snapshot|resource|relcache)/, 'no worker leaves anything behind');
 no_id_comes_twice('registry away');
 $_->stop for $member, $registry;
 done_testing();

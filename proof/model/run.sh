@@ -18,7 +18,7 @@ declare -A sign=([twice]='&(1<<tick' [uncovered]='(covered>=' [stuck]='page.last
     [pace]='(passed>=' [waits]='looks[me]<=' [layouts]='(told_layout==' [raised]='>raised)' [queue]='!=up_to[me]'
     [overlap]='used[' [taken]='.holder==1)==(' [undone]='.released' [renewed]='.branch!=' [displaced]='.displaces)'
     [turns]='(turns<2)' [alone]='runs[(2-' [bound]='.not_before<=highest)' [stopped]='(is_lost||'
-    [unread]='~(delivered))==0)' [unlogged]='&((1<<(stored*'
+    [below]='(tick>before)' [future]='<=clock)' [unread]='~(delivered))==0)' [unlogged]='&((1<<(stored*'
     [decreases]='(settled>=bound)' [far]='(lead<=3)')
 
 # Depth-first search of all states: no reduction, no hashing of states to bits.
@@ -83,6 +83,7 @@ again='END=1 SERIALS=1 LEASES=2 AGAIN CHANGES=1 STRANGERS'
 twins='END=1 SERIALS=3 LEASES=1 TWINS STRANGERS'
 liar='END=1 SERIALS=2 LEASES=2 RESTORE CHANGES=1 BUG=LIAR'
 two='TWO_REGISTRIES END=1 SERIALS=3'
+moved_back='HONEST END=1 MOVE=1 MOVE_BACK'
 settled='MOVES=1 NUMBERS=1 TIMES=4'
 if [[ -n ${FULL:-} ]]; then
     middle='TICKS=4 CRASHES=2'
@@ -243,6 +244,38 @@ unread     settled ALTER BUG=ALTER_AT_ONCE TIMES=2: a transaction has generated 
 unlogged   settled ALTER BUG=OWN_CHANGE_UNNOTED TIMES=2: it sets CACHE to 1, which a savepoint undoes
 unlogged   settled ALTER BUG=READER_UNLOCKED TIMES=2: notes are switched off within the call
 
+ok*        portable HONEST: SQL-only, an honest clock
+ok         portable HONEST NEXT_IDS RAISE=1 END=3: SQL-only, an honest clock, next_ids and raise_generator
+ok         portable NEXT_IDS RAISE=1: SQL-only, any clock, next_ids and raise_generator
+ok         portable HONEST NEXT_IDS COPIES=2 END=3: SQL-only, two copies of the file
+ok         portable HONEST MOVE=1: SQL-only, setval by others
+ok         portable SESSIONS=3 GUARD=6 NUMBERS=8 $moved_back: SQL-only, setval back by others, three sessions
+ok         portable HONEST RESTORE END=3: SQL-only, restored by a dump
+ok         portable CRASH END=1 NUMBERS=6: SQL-only, a crash
+ok         portable CRASH RAISE=1 END=1: SQL-only, a crash, raise_generator
+ok+        portable HONEST SESSIONS=3 GUARD=4 NUMBERS=6: SQL-only, three sessions
+ok+        portable HONEST MOVE=2 MOVE_BACK: SQL-only, setval back by others, twice
+ok+        portable CRASH HONEST HONEST_AFTER: SQL-only, a crash, an honest clock
+twice*     portable HONEST BUG=NO_LOCK: two sessions open one millisecond, the second sets the generator back
+twice      portable HONEST BUG=MARK_FIRST: others overflow through the guard before the opener sets the generator
+twice      portable HONEST MOVE=1 BUG=MARK_AFTER: setval forward, a number taken before the millisecond is opened
+twice      portable HONEST MOVE=1 BUG=NO_CLOCK_AFTER: a session is delayed, and the generator moved back to that time
+below      portable HONEST MOVE=1 BUG=NO_GUARD: moved back to a millisecond's end, nextval overflows into the open one
+twice      portable HONEST MOVE=1 BUG=ANY_NUMBER: the same, not noticed under the lock
+twice      portable HONEST MOVE=1 BUG=MOVED_AT_ONCE: ids of this millisecond, after a move
+twice      portable HONEST COPIES=2 BUG=SET_BELOW: ids of a millisecond that another copy has opened
+twice      portable HONEST COPIES=2 BUG=BELOW_TICK: nextval of another copy returns the tick before setval
+twice      portable HONEST MOVE=1 BUG=OPEN_ANY_MARK: another session has opened it, and a move back hides that
+below      portable HONEST RESTORE BUG=HELD_UP: delayed between clock and lock, until a restore brings the mark
+twice      portable HONEST RESTORE BUG=OLD_WAITS END=3: a restore brings back an old mark that two sessions saw
+twice      portable HONEST RESTORE BUG=OLD_WITHOUT_LOCK END=3: two sessions wait, both open the next millisecond
+future     portable HONEST NEXT_IDS BUG=WAIT_FOR_ANY END=3: the wait was for a time that another session has ended
+twice      portable HONEST RAISE=1 BUG=RAISE_SETS: a nextval between the look and setval
+twice      portable CRASH ONLY_UNIQUE BUG=NO_MESSAGE END=1 NUMBERS=6: the WAL that covers the id is another session's
+below      portable CRASH RAISE=1 BUG=RAISE_NO_MESSAGE END=1 NUMBERS=6: another session's nextval came as far
+twice      portable HONEST MOVE=1 MOVE_WITHIN: not promised, setval within the open millisecond
+future     portable HONEST SESSIONS=3: not promised, as many sessions as the guard has numbers
+below      portable SESSIONS=3 GUARD=4 NUMBERS=6 $moved_back: not promised, more than half the guard
 END
 
 wait

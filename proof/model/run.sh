@@ -70,7 +70,7 @@ is_wanted() {
 smallest='TICKS=2 CRASHES=1'
 small='TICKS=3 CRASHES=1'
 middle='TICKS=4 CRASHES=1'
-large=$middle
+large=$small
 raises="RAISE NEXTVAL $smallest"
 exact=
 sooner='END=2'
@@ -87,7 +87,7 @@ moved_back='HONEST END=1 MOVE=1 MOVE_BACK'
 settled='MOVES=1 NUMBERS=1 TIMES=4'
 if [[ -n ${FULL:-} ]]; then
     middle='TICKS=4 CRASHES=2'
-    large='TICKS=5 CRASHES=2'
+    large='TICKS=4 CRASHES=1'
     raises="RAISE=2 NEXTVAL $smallest"
     exact='MICROS=3 END=2'
     sooner=$exact
@@ -114,8 +114,9 @@ while read -r effect file rest; do
 done <<END
 ok         wal $large: crashes and checkpoints
 ok         wal SESSIONS=3 $small: three sessions
-ok         wal AHEAD=2 $middle: WAL two ticks ahead
 ok         wal NEXTVAL $small: nextval in between
+ok         wal OLDER $small: one session has an older library
+ok         wal IMAGE $small: an image of the page in between
 ok         wal COPY $middle: a copied database
 ok         wal PROMOTE SYNC $small: a synchronous standby
 ok         wal PROMOTE SYNC COPY $middle: a synchronous standby, a copied database
@@ -129,6 +130,10 @@ uncovered  wal BUG=NO_FLUSH $small: an id is told before its record is flushed
 twice      wal ONLY_UNIQUE BUG=FLUSH_OWN_ONLY $small: only who logged flushes; another id within the record is lost
 twice*     wal ONLY_UNIQUE BUG=NO_REDO_RULE $smallest: draws after a checkpoint are in no WAL that is replayed
 twice      wal ONLY_UNIQUE BUG=DIRTY_AFTER_REDO_READ $small: between the two a checkpoint begins, finds nothing dirty
+twice*     wal ONLY_UNIQUE BUG=NO_TICK_RULE $smallest: a tick waits for the record before, which does not cover it
+twice      wal ONLY_UNIQUE BUG=NO_BEFORE_REDO_RULE $smallest: the record before is not replayed, after a checkpoint
+twice      wal ONLY_UNIQUE BUG=NO_WRITER_RULE NEXTVAL $small: nextval has written a lower record in between
+twice      wal ONLY_UNIQUE BUG=NO_NOTE_RULE IMAGE $smallest: an image of the page, which covers its last tick only
 twice      wal ONLY_UNIQUE BUG=NO_STAMP_RULE COPY $small: the copy draws from the original's remainder, without WAL
 twice      wal ONLY_UNIQUE BUG=NO_LOCK $small: two sessions on the page
 twice      wal ONLY_UNIQUE PROMOTE BUG=SYNC_OF_LOGGERS $small: who draws without WAL does not wait for the standby

@@ -11,13 +11,15 @@
 
 #define SESSIONS 2
 #define TICKS 4 /* the last tick; no more than 14 */
-#define AHEAD 1 /* how many ticks WAL is written ahead */
+#define AHEAD 2 /* how many ticks WAL is written ahead, at most */
 #define CRASHES 2
 
 /* What can happen in a search: 0 or, by -D, 1. */
 #define LAYOUTS 0 /* each call draws with one of two layouts */
 #define RAISE 0 /* raise_generator to any tick, by session 1; 2: repeatedly */
 #define NEXTVAL 0 /* in core's order; nothing is promised about its own values */
+#define IMAGE 0 /* core logs an image of the page as it is, once, as for a hint bit */
+#define OLDER 0 /* session 1 has an older library, which notes no record and trusts any */
 #define PROMOTE 0 /* of a standby, which has a base backup and a part of the flushed WAL */
 #define SYNC 0 /* draws wait for the standby */
 #define SWITCH 0 /* synchronous_standby_names is set at some moment; who passed before is promised nothing */
@@ -25,12 +27,13 @@
 /* The rule that is left out or put wrong, -DBUG=...; run.sh says what happens then. */
 #define BUG 0
 mtype:bug = { NO_FLUSH, FLUSH_OWN_ONLY, NO_REDO_RULE, DIRTY_AFTER_REDO_READ, NO_STAMP_RULE, NO_LOCK, KEEP_LOCK,
-    SYNC_OF_LOGGERS, SYNC_BY_SESSION, QUEUE_BY_PAGE_LSN, BIND_WITHOUT_LOG, RAISE_FLUSH_ONLY };
+    SYNC_OF_LOGGERS, SYNC_BY_SESSION, QUEUE_BY_PAGE_LSN, BIND_WITHOUT_LOG, RAISE_FLUSH_ONLY,
+    NO_TICK_RULE, NO_BEFORE_REDO_RULE, NO_WRITER_RULE, NO_NOTE_RULE };
 
 /* The content of a page, or of the page in a WAL record. */
 typedef Content {
     byte last;        /* last_value */
-    byte bound;       /* how far beyond it log_cnt says that WAL has been written */
+    byte bound;       /* how far beyond it log_cnt says that no WAL is due */
     bit stamped;      /* the stamp is this storage's */
     bit ours;         /* log_cnt is negative: the last draw was ours */
     unsigned layout:2 /* 0: none */
@@ -38,6 +41,13 @@ typedef Content {
 
 Content page; /* in its buffer */
 byte page_lsn;
+/* In its hole, which WAL does not have: the record that a draw has noted last, and the one before it, if the
+ * page's LSN shows that nothing else was written in between. */
+byte noted;
+byte noted_to;
+byte before;
+byte before_to;
+bit was_noted;
 bit dirty;
 bit locked; /* the lock on the buffer's content */
 
@@ -48,7 +58,7 @@ Content disk; /* as it is after a loss of power */
  * anew from 1, so the redo pointer of the last complete checkpoint is always 0. */
 #if SYNC
 #define MOST_RECORDS (2 * TICKS + 1)
-#elif RAISE
+#elif RAISE || IMAGE
 #define MOST_RECORDS (TICKS + 2)
 #else
 #define MOST_RECORDS (TICKS + 1)
@@ -66,6 +76,7 @@ mtype:draw at[SESSIONS];
 byte tick[SESSIONS];
 byte up_to[SESSIONS];
 bit logged[SESSIONS]; /* nothing to be logged */
+byte seen[SESSIONS];  /* the redo pointer */
 bit core[SESSIONS];   /* it is core's nextval */
 byte layout[SESSIONS];
 byte told_layout;     /* the layout of the ticks that this storage has told */
@@ -91,6 +102,17 @@ bit exempt[SESSIONS];       /* nothing is promised: its check was before the set
 #define may_lock (!locked || BUG == NO_LOCK)
 #define has_stamp (page.stamped || BUG == NO_STAMP_RULE)
 #define is_after(pointer) (page_lsn > pointer || BUG == NO_REDO_RULE)
+#define is_noted (noted == page_lsn)
+#define is_older(me) (OLDER && me == 1)
+
+#define draws(me) (!core[me] && !raises[me])
+#define may_count(me) (is_noted || is_older(me) || BUG == NO_NOTE_RULE)
+#define is_counted(me) (has_stamp && page.ours && tick[me] <= page.bound && may_count(me))
+
+/* What a record has to be for the tick, so that the one after it need not be waited for. */
+#define covers(me) (tick[me] <= before_to || BUG == NO_TICK_RULE)
+#define is_replayed(me) (before > seen[me] || BUG == NO_BEFORE_REDO_RULE)
+#define is_early(me) (draws(me) && !is_older(me) && covers(me) && is_replayed(me))
 
 /* The buffer is marked as dirty before the redo pointer is read. */
 #define MARKS_FIRST (BUG != DIRTY_AFTER_REDO_READ)
@@ -138,6 +160,7 @@ inline forget(me) {
     tick[me] = 0;
     up_to[me] = 0;
     logged[me] = 0;
+    seen[me] = 0;
     core[me] = 0;
     layout[me] = 0;
     raises[me] = 0;
@@ -164,13 +187,28 @@ inline bind_layout(me) {
     if :: !core[me] -> page.layout = layout[me] :: else fi
 }
 
-/* XLogInsert and PageSetLSN: the page as it will be when all ticks that are logged ahead are drawn. */
+/* XLogInsert and PageSetLSN: the page as it will be when all ticks that are logged ahead are drawn. How far that is
+ * depends on the clock. When half of it is used up, the next record is due. */
 inline insert_record(me) {
-    page.bound = tick[me] + (page.ours || core[me] -> AHEAD : 0);
-    if :: page.bound > TICKS -> page.bound = TICKS :: else fi;
+    page.bound = tick[me];
+    do
+    :: (draws(me) || core[me]) && page.bound < TICKS && page.bound < tick[me] + AHEAD -> page.bound++
+    :: break
+    od;
     inserted++;
     copy(wal[inserted], page);
     wal[inserted].last = page.bound;
+    if
+    :: draws(me) && !is_older(me) ->
+       if
+       :: was_noted || BUG == NO_WRITER_RULE -> before = noted; before_to = noted_to
+       :: else -> before = 0; before_to = 0
+       fi;
+       noted = inserted;
+       noted_to = page.bound;
+       page.bound = tick[me] + (page.bound - tick[me] + 1) / 2
+    :: else
+    fi;
     page_lsn = inserted
 }
 
@@ -196,10 +234,9 @@ inline join_queue(me) {
     at[me] = in_queue
 }
 
-#define is_counted(me) (has_stamp && page.ours && tick[me] <= page.bound)
-
 inline leave_page(me) {
-    up_to[me] = page_lsn;
+    up_to[me] = (is_early(me) -> before : page_lsn);
+    seen[me] = 0;
     locked = locked && BUG == KEEP_LOCK;
     if :: core[me] -> forget(me) :: else -> at[me] = flush_wal fi
 }
@@ -259,12 +296,11 @@ inline take_step(me) {
     /* A session's own copy of the redo pointer, which GetRedoRecPtr reads too, is newer than the
      * shared copy if one of its insertions has read the authoritative one. */
     :: at[me] == ask_redo ->
-       if
-       :: logged[me] = is_counted(me) && is_after(redo_seen)
-       :: logged[me] = is_counted(me) && is_after(redo)
-       fi;
+       if :: seen[me] = redo_seen :: seen[me] = redo fi;
+       logged[me] = is_counted(me) && is_after(seen[me]);
        at[me] = after_asking
     :: at[me] == log_state ->
+       was_noted = has_stamp && page.ours && is_noted;
        if
        :: core[me] -> page.ours = 0
        :: raises[me] /* ours or not, as it was */
@@ -272,6 +308,7 @@ inline take_step(me) {
        fi;
        if :: BUG != BIND_WITHOUT_LOG -> bind_layout(me) :: else fi;
        insert_record(me);
+       was_noted = 0;
        bind_layout(me);
        at[me] = close_page
     :: at[me] == close_page ->
@@ -346,9 +383,11 @@ inline drop_old_wal() {
     :: k > inserted -> break
     od;
     k = 0;
-    do :: k < SESSIONS -> count_from_redo(up_to[k]); k++ :: else -> break od;
+    do :: k < SESSIONS -> count_from_redo(up_to[k]); count_from_redo(seen[k]); k++ :: else -> break od;
     k = 0;
     count_from_redo(page_lsn);
+    count_from_redo(noted);
+    count_from_redo(before);
     flushed = flushed - redo;
     inserted = inserted - redo;
     redo = 0;
@@ -393,6 +432,10 @@ inline empty_wal() {
     redo = 0;
     redo_seen = 0;
     page_lsn = 0;
+    noted = 0;
+    noted_to = 0;
+    before = 0;
+    before_to = 0;
     covered = 0;
     dirty = 0
 }
@@ -458,6 +501,17 @@ end:
     od
 }
 
+proctype image() {
+end:
+    atomic {
+        may_lock && promoted ->
+        inserted++;
+        copy(wal[inserted], page);
+        page_lsn = inserted;
+        dirty = 1
+    }
+}
+
 proctype fault() {
     byte k;
 end:
@@ -498,6 +552,8 @@ init {
         inserted = 1;
         copy(wal[1], page);
         page_lsn = 1;
+        noted = 1;
+        noted_to = page.bound;
         dirty = 1;
         told = 1 << 1;
 #endif
@@ -508,6 +564,7 @@ init {
         do :: n < SESSIONS -> forget(n); run session(n); n++ :: else -> break od;
         n = 0;
         if :: SWITCH -> run setting() :: else fi;
+        if :: IMAGE -> run image() :: else fi;
         run checkpointer();
         run writer();
         run fault();

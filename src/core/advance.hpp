@@ -92,7 +92,7 @@ constexpr std::uint64_t tick_after_ms(W widths, std::uint64_t tick, std::uint64_
 }
 
 // How far WAL is written ahead: to a second after the clock, so that a busy generator writes about
-// one record per second, and is ahead by no more after a crash. If it is ahead already, a tenth of
+// two records per second, and is ahead by no more after a crash. If it is ahead already, a tenth of
 // a second further, so that crashes one after the other hardly add up; but not past max_lead, where
 // nothing could be drawn.
 inline constexpr std::uint64_t logged_ahead_ms = 1000;

@@ -247,14 +247,14 @@ pg_attribute_always_inline bool draw_at_once(Generator &generator, const L &layo
     const Advance next = advance(widths, last_tick_of(page), now);
     const uint64 last = last_of_batch(widths, next.tick, max_count);
     const uint64 lead_ms = lead_ms_of(widths, next.tick, now);
-    const bool is_drawn =
+    const bool may_draw =
         likely(clock >= layout.epoch_us) && likely(next.verdict == Verdict::draw) &&
         likely(lead_ms <= Min(max_lead_ms, logged_ahead_ms)) &&
-        likely(last - generator.known.at_once_from < generator.known.at_once_count) &&
-        likely(record_logged_tick(page, generator.sequence, last));
-    const XLogRecPtr covered_by = PageGetLSN(page.page);
+        likely(last - generator.known.at_once_from < generator.known.at_once_count);
+    const XLogRecPtr covered_by =
+        likely(may_draw) ? record_logged_tick(page, generator.sequence, last) : InvalidXLogRecPtr;
     close_page(generator.pin, page);
-    if (unlikely(!is_drawn))
+    if (unlikely(covered_by == InvalidXLogRecPtr))
         return false;
 
     make_durable(covered_by);

@@ -67,7 +67,8 @@ void keep_pin(PagePin &pin) {
 // INCREMENT from the next.
 uint64 logged_remainder(const OpenPage &page, int64 increment) {
     if (has_our_remainder(page))
-        return our_remainder(page);
+        return has_noted_record(page) ? logged_on(page).last.up_to - last_tick_of(page)
+                                      : our_remainder(page);
     int64 remainder;
     if (__builtin_mul_overflow(page.data->log_cnt, increment, &remainder))
         return 0;
@@ -108,20 +109,30 @@ void log_page(const OpenPage &page, const RelFileLocator &locator, uint32 stamp)
     PageSetLSN(page.page, end);
 }
 
+// The last record, if it is a draw's in this storage, so that a record after it replaces no other.
+Logged last_logged(const OpenPage &page, uint32 stamp) {
+    if (has_stamp(page, stamp) && has_our_remainder(page) && has_noted_record(page))
+        return logged_on(page).last;
+    return {};
+}
+
 // Logs the page as it will be when every tick up to `log_to` is drawn, as nextval_internal does
 // with its 32 values. As there, an xid is taken before the critical section, so that the commit
-// waits for synchronous standbys.
+// waits for synchronous standbys; but not if the tick is covered already.
 void log_ticks(const OpenPage &page, const RelFileLocator &locator, uint64 tick, uint64 log_to,
                uint64 binding) {
     Assert(tick >= last_tick_of(page) && tick <= log_to);
     const uint32 stamp = stamp_of(locator);
-    GetTopTransactionId();
+    const Logged before = last_logged(page, stamp);
+    if (tick > before.up_to || before.lsn <= GetRedoRecPtr())
+        GetTopTransactionId();
     START_CRIT_SECTION();
     note_start(page, stamp);
     bind(page, binding);
     set_state(page, log_to, 0);
     log_page(page, locator, stamp);
-    set_state(page, tick, log_to - tick);
+    logged_on(page) = {{PageGetLSN(page.page), log_to}, before};
+    set_state(page, tick, (log_to - tick) / 2);
     END_CRIT_SECTION();
 }
 
@@ -233,14 +244,19 @@ void close_page(const OpenPage &page) {
 
 XLogRecPtr record_tick(const OpenPage &page, const Sequence &sequence, const LastDraw &last) {
     Assert(last.log_to <= static_cast<uint64>(sequence.max_value));
-    if (record_logged_tick(page, sequence, last.tick))
-        return PageGetLSN(page.page);
+    if (const XLogRecPtr logged = record_logged_tick(page, sequence, last.tick);
+        logged != InvalidXLogRecPtr)
+        return logged;
     if (!sequence.needs_wal) {
         record_without_wal(page, sequence.stamp, last.tick, last.binding);
         return InvalidXLogRecPtr;
     }
     log_ticks(page, sequence.locator, last.tick, last.log_to, last.binding);
-    return PageGetLSN(page.page);
+    const XLogRecPtr up_to = covered_by(page, last.tick, GetRedoRecPtr());
+    // Nobody waits for it yet: the WAL writer flushes it meanwhile.
+    if (up_to < PageGetLSN(page.page))
+        XLogSetAsyncXactLSN(PageGetLSN(page.page));
+    return up_to;
 }
 
 XLogRecPtr record_raise(const OpenPage &page, const Sequence &sequence, uint64 binding,

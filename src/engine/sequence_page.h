@@ -108,9 +108,9 @@ inline bool has_stamp(const OpenPage &page, uint32 stamp) {
     return HeapTupleHeaderGetRawCommandId(page.tuple) == stamp;
 }
 
-// How many ticks after last_value WAL covers is kept in log_cnt, as its complement: the sign says
-// that a draw has left it there. Core's nextval takes a negative log_cnt for 0, and neither it nor
-// setval ever leaves one behind.
+// How many ticks after last_value need no WAL of their own is kept in log_cnt, as its complement:
+// the sign says that a draw has left it there. Core's nextval takes a negative log_cnt for 0, and
+// neither it nor setval ever leaves one behind.
 inline bool has_our_remainder(const OpenPage &page) {
     return page.data->log_cnt < 0;
 }
@@ -125,6 +125,34 @@ inline uint64 our_remainder(const OpenPage &page) {
 inline bool is_ours(const OpenPage &page, uint32 stamp) {
     return likely(has_our_remainder(page)) &&
            (likely(has_stamp(page, stamp)) || has_stamp(page, stamp_without_wal(stamp)));
+}
+
+// A record of WAL, and the tick up to which it covers.
+struct Logged {
+    XLogRecPtr lsn;
+    uint64 up_to;
+};
+
+// The records that draws wrote: the last one, and the one before, if nothing else was written for
+// the page in between.
+struct LoggedTwice {
+    Logged last;
+    Logged before;
+};
+
+// They are kept in the hole between line pointers and tuple: in the sector of the page's LSN, so
+// that a torn page has them as of its LSN. XLOG_SEQ_LOG has no hole, so its replay clears them, and
+// seq_mask hides them. Others leave them as they are when they write, and so does an image of the
+// page with its hole: then the page has another LSN.
+inline LoggedTwice &logged_on(const OpenPage &page) {
+    constexpr size_t begin = MAXALIGN(SizeOfPageHeaderData + sizeof(ItemIdData));
+    static_assert(begin + sizeof(LoggedTwice) <= 512);
+    return *reinterpret_cast<LoggedTwice *>(page.page + begin);
+}
+
+// Whether the page's last record is one that a draw of this library has noted.
+inline bool has_noted_record(const OpenPage &page) {
+    return logged_on(page).last.lsn == PageGetLSN(page.page);
 }
 
 // The notes that we keep on the page (notes.hpp), in the offset of its tuple's t_ctid.
@@ -156,44 +184,56 @@ inline void set_values(const OpenPage &page, int64 last_value, int64 log_cnt) {
     page.data->log_cnt = log_cnt;
 }
 
-// The state in which a draw leaves the page; WAL covers `remainder` more ticks.
+// The state in which a draw leaves the page; `remainder` more ticks need no WAL of their own.
 inline void set_state(const OpenPage &page, uint64 last_tick, uint64 remainder) {
     Assert(last_tick <= INT64_MAX && remainder <= INT64_MAX - last_tick);
     set_values(page, static_cast<int64>(last_tick), log_cnt_of(remainder));
 }
 
-// Whether WAL that will be replayed covers the tick.
+// Whether WAL that will be replayed covers the tick, so that none need be written: if the page's
+// last record is one that a draw noted here, for what it then left in log_cnt. Another covers less:
+// one of nextval or setval, of a raise, of an older version of this library; or an image of the
+// page, as core logs one for a hint bit. The copy of a page by CREATE DATABASE ... TEMPLATE has the
+// original's notes: the stamp tells it apart. It is in the tuple header's t_cid: nothing reads it
+// in a frozen tuple, XLOG_SEQ_LOG has it, and fill_seq_fork_with_data (sequence.c) sets it to zero
+// in a new relfilenode.
 //
-// In the copy of a page by CREATE DATABASE ... TEMPLATE, WAL covers nothing: the stamp tells it
-// apart. It is in the tuple header's t_cid: nothing reads it in a frozen tuple, XLOG_SEQ_LOG has
-// it, and fill_seq_fork_with_data (sequence.c) sets it to zero in a new relfilenode. A log_cnt of
-// nextval's is not negative: its complement, as a signed number, is less than every distance.
-//
-// REQUIRED: the buffer is dirty already. Then a checkpoint whose redo pointer is not seen here yet
-// writes the page after this draw. (nextval_internal marks it dirty later; with that order the
-// model in proof/model finds a duplicate.)
+// REQUIRED: the redo pointer was read when the buffer was dirty already. Then a checkpoint whose
+// redo pointer was not seen yet writes the page after this draw. (nextval_internal marks it dirty
+// later; with that order the model in proof/model finds a duplicate.)
 pg_attribute_always_inline bool is_logged(const OpenPage &page, const Sequence &sequence,
-                                          uint64 tick) {
-    return has_stamp(page, sequence.stamp) &&
-           static_cast<int64>(tick - last_tick_of(page)) <= ~page.data->log_cnt &&
-           PageGetLSN(page.page) > GetRedoRecPtr();
+                                          uint64 tick, XLogRecPtr redo) {
+    return has_stamp(page, sequence.stamp) && tick - last_tick_of(page) <= our_remainder(page) &&
+           has_noted_record(page) && PageGetLSN(page.page) > redo;
 }
 
-// Sets last_value to a tick, if WAL covers it; else returns false. REQUIRED: as of record_tick.
-pg_attribute_always_inline bool record_logged_tick(const OpenPage &page, const Sequence &sequence,
-                                                   uint64 tick) {
+// How far WAL has to be durable before a tick up to this one may be returned: to the last record,
+// or to the one before, where that covers the tick and will be replayed. REQUIRED: is_logged, or
+// it was just logged; the redo pointer as there.
+pg_attribute_always_inline XLogRecPtr covered_by(const OpenPage &page, uint64 tick,
+                                                 XLogRecPtr redo) {
+    const Logged &before = logged_on(page).before;
+    return tick <= before.up_to && before.lsn > redo ? before.lsn : PageGetLSN(page.page);
+}
+
+// Sets last_value to a tick, if WAL covers it, and returns how far that has to be durable; else
+// returns InvalidXLogRecPtr. REQUIRED: as of record_tick.
+pg_attribute_always_inline XLogRecPtr record_logged_tick(const OpenPage &page,
+                                                         const Sequence &sequence, uint64 tick) {
     Assert(tick > last_tick_of(page));
     MarkBufferDirty(page.buffer);
-    if (unlikely(!is_logged(page, sequence, tick)))
-        return false;
+    const XLogRecPtr redo = GetRedoRecPtr();
+    if (unlikely(!is_logged(page, sequence, tick, redo)))
+        return InvalidXLogRecPtr;
     set_state(page, tick, our_remainder(page) - (tick - last_tick_of(page)));
-    return true;
+    return covered_by(page, tick, redo);
 }
 
-// Sets last_value to a tick, and writes WAL up to last.log_to where WAL does not cover the tick. A
-// page that is not ours becomes ours, bound to last.binding. Returns how far WAL has to be durable
-// before the tick may be returned. REQUIRED: last.tick > last_tick_of(page), last.tick <=
-// last.log_to <= sequence.max_value; the page is unbound or bound to this.
+// Sets last_value to a tick, and writes WAL up to last.log_to where it is due: when half of what
+// was logged is used up, so that it can be flushed before a draw needs it. A page that is not ours
+// becomes ours, bound to last.binding. Returns how far WAL has to be durable before the tick may be
+// returned. REQUIRED: last.tick > last_tick_of(page), last.tick <= last.log_to <=
+// sequence.max_value; the page is unbound or bound to this.
 XLogRecPtr record_tick(const OpenPage &page, const Sequence &sequence, const LastDraw &last);
 
 // Raises last_value to `tick`, unless it is there or further already, and binds the page. A page

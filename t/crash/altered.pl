@@ -9,6 +9,7 @@ start_clocked(<<'CONF');
 wal_writer_delay = 10s
 checkpoint_timeout = 1h
 bgwriter_lru_maxpages = 0
+wal_log_hints = on
 max_prepared_transactions = 1
 CONF
 
@@ -44,7 +45,22 @@ SQL
 # since that writes all pages. CREATE DATABASE ... TEMPLATE copies the page with its count of values logged ahead. In the
 # copy nextval trusts the count, and next_id must not. file_copy writes a checkpoint.
 my $hour_ahead = q(id_lower_bound(clock_timestamp() + interval '1 hour'));
-query("CREATE SEQUENCE $_") for qw(one many raised bound ranged counted);
+my $ahead = "SELECT setval('GEN', $hour_ahead >> 23 << 10); SELECT next_id(5, 'GEN')";
+query("CREATE SEQUENCE $_") for qw(one many raised bound ranged counted ahead imaged);
+query($ahead =~ s/GEN/imaged/gr);
+
+# On a sequence whose row was locked by PostgreSQL 9.0 or earlier, core corrects a hint at the next look at it, and logs the
+# page for it.
+my $file = $node->data_dir . '/' . query(q(SELECT pg_relation_filepath('imaged')));
+$node->stop;
+run_log([ 'pg_checksums', '--disable', '-D', $node->data_dir ]);
+open my $page, '+<:raw', $file or die;
+sysseek $page, 24, 0;
+sysread $page, my $line_pointer, 4;
+sysseek $page, (unpack('L', $line_pointer) & 0x7fff) + 4, 0;
+syswrite $page, pack('L', 3);
+close $page;
+restart_at('+0');
 query('CREATE DATABASE origin');
 query(q{CREATE EXTENSION shardid; CREATE SEQUENCE plain; CREATE SEQUENCE q; SELECT nextval('plain'), next_id(5), nextval_range('q', 5)}, 'origin');
 query('CREATE DATABASE file_copy TEMPLATE origin STRATEGY file_copy');
@@ -52,11 +68,17 @@ query(<<'SQL');
 SELECT count(next_id(5, 'many')) FROM generate_series(1, 5000);
 CHECKPOINT;
 SELECT next_id(5, 'many'), next_id(5, 'one'), next_id(5, 'raised'), nextval_range('ranged', 20), nextval('counted');
+SELECT next_id(5, 'imaged');
 CHECKPOINT;
 SQL
 one_id('ALTER rolled back after a checkpoint', 'written', first => q{CREATE SEQUENCE written; SELECT next_id(5, 'written')},
 	before => q{ALTER SEQUENCE written CACHE 2; SELECT next_id(5, 'written'); CHECKPOINT});
 one_id('an id and a checkpoint', 'one');
+one_id('an id ahead of the clock and a checkpoint', 'ahead', first => ($ahead =~ s/GEN/ahead/gr) . '; CHECKPOINT');
+my $lsn = q(SELECT lsn FROM page_header(get_raw_page('imaged', 0)));
+my ($before, $after) = split /\n/, query("CREATE EXTENSION pageinspect; $lsn; SELECT pg_sequence_last_value('imaged') \\g /dev/null\n$lsn");
+isnt($after, $before, 'an image of a page is logged');
+one_id('an image of the page', 'imaged');
 one_id('ids and two checkpoints', 'many');
 one_id('a range and a checkpoint', 'ranged', is_range => 1);
 one_id('nextval and a checkpoint', 'counted', is_range => 1);
@@ -76,6 +98,7 @@ my @ways = (
 	[ 'RESTART' => 'ALTER SEQUENCE g RESTART' ],
 	[ 'setval' => q{SELECT setval('g', 1000)} ],
 	[ 'setval, not called' => q{SELECT setval('g', 1000, false)} ],
+	[ 'setval ahead of the clock' => ($ahead =~ s/GEN/g/gr) . q{; SELECT setval('g', last_value) FROM g} ],
 	[ 'nextval' => q{SELECT next_id(5, 'g'); SELECT nextval('g')} ],
 	[ 'nextval in steps' => q{ALTER SEQUENCE g INCREMENT 7 CACHE 3; SELECT next_id(5, 'g'); SELECT nextval('g')} ]);
 for my $n (0 .. $#ways)
@@ -105,15 +128,15 @@ one_id('setval between two ALTER rolled back', 'moved_back', before => q{SAVEPOI
 ROLLBACK TO a; SELECT setval('moved_back', 1); ALTER SEQUENCE moved_back CACHE 3});
 # A committed position that is ahead of the clock is above all that is drawn meanwhile, and stays.
 query("CREATE SEQUENCE $_") for qw(set restarted);
-my $ahead = query("SELECT $hour_ahead >> 23 << 10");
-query("SELECT setval('set', $ahead, false)");
+my $position = query("SELECT $hour_ahead >> 23 << 10");
+query("SELECT setval('set', $position, false)");
 query(<<"SQL");
 BEGIN;
 ALTER SEQUENCE set RESTART;
 SELECT next_id(5, 'set');
 ROLLBACK;
 BEGIN;
-ALTER SEQUENCE restarted RESTART WITH $ahead;
+ALTER SEQUENCE restarted RESTART WITH $position;
 SAVEPOINT a;
 ALTER SEQUENCE restarted RESTART WITH 1;
 SELECT next_id(5, 'restarted');
@@ -130,7 +153,7 @@ finish_clients($in_flight);
 my ($of_open) = @{ read_told($in_flight)->[0] };
 ok($of_open, 'an id was returned in a transaction that had altered its generator and was open');
 push @returned, [ 'ALTER in an open transaction', q(next_id(5, 'in_flight')), $of_open, 'postgres' ];
-cmp_ok(query("SELECT last_value FROM $_"), '>=', $ahead, "$_: after the crash no lower than it was committed") for qw(set restarted);
+cmp_ok(query("SELECT last_value FROM $_"), '>=', $position, "$_: after the crash no lower than it was committed") for qw(set restarted);
 for my $database (qw(postgres file_copy wal_log))
 {
 	my @its = grep { $_->[3] eq $database } @returned;

@@ -29,34 +29,32 @@ CREATE FUNCTION months.parts(parent regclass) RETURNS TABLE (partition name, sin
     WHERE inhparent = parent AND (id_timestamp(NULLIF(bound[1], 'MINVALUE')::bigint) < '2025-06-01') IS NOT FALSE
     ORDER BY 2, 3, 1
 $$;
-\set ECHO all
 
--- Only for missing partitions, ready to be run.
+\echo -- Only for missing partitions, ready to be run.
 SELECT * FROM shardid_admin.id_partition_commands('months.events', '1 month', since => '2025-04-10') LIMIT 2;
 SELECT count(*) - count(DISTINCT id_partition_commands) AS twice,
        count(*) - 12 * (extract(year FROM now()) - 2025) - extract(month FROM now()) + 4 AS ahead
 FROM shardid_admin.id_partition_commands('months.events', '1 month', 2, since => '2025-04-10');
-\set ECHO none
 SELECT * FROM shardid_admin.id_partition_commands('months.events', '1 month', since => '2025-04-10') \gexec
-\set ECHO all
 SELECT id_partition_commands AS one_more FROM shardid_admin.id_partition_commands('months.events', '1 month', since => '2025-03-01');
 INSERT INTO months.events (what) VALUES ('now') RETURNING tableoid::regclass::text = to_char(id_timestamp(id), '"months.events_"YYYYMM') AS right;
 SELECT relowner::regrole, grantee::regrole, privilege_type FROM pg_class, aclexplode(relacl)
 WHERE oid = 'months.events_202504'::regclass AND grantee <> relowner ORDER BY 2, 3;
 
--- Other periods of the same table fill a gap: the rest of the year.
+\echo -- Other periods of the same table fill a gap: the rest of the year.
 SELECT split_part(c, E'\n', 3) AS attached
 FROM (VALUES ('1 year'::interval, '2025-01-01'::timestamptz), ('3 months', '2025-01-01'), ('1 week', '2025-03-25')) p (every, since),
      shardid_admin.id_partition_commands('months.events', p.every, 0, since => p.since) c;
--- A name that a part of the same period has.
+\echo -- A name that a part of the same period has.
 ALTER TABLE months.events DETACH PARTITION months.events_202505;
 DROP TABLE months.events_202505;
 CREATE TABLE months.events_202505 PARTITION OF months.events
 FOR VALUES FROM (id_lower_bound('2025-05-10')) TO (id_lower_bound('2025-05-20'));
-SELECT * FROM shardid_admin.id_partition_commands('months.events', '1 month', since => '2025-04-10') \gexec
+SELECT * FROM shardid_admin.id_partition_commands('months.events', '1 month', since => '2025-04-10');
+\gexec
 SELECT * FROM months.parts('months.events');
 
--- Names of all periods are in the order of time.
+\echo -- Names of all periods are in the order of time.
 CREATE TABLE months.other (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
 SELECT every, count(*) > 5 AS several, bool_and(c COLLATE "C" > previous) AS sorted
 FROM unnest('{12 hours, 24 hours, 1 day, 7 days, 1 month, 2 months, 3 months, 4 months, 6 months, 1 year}'::interval[]) every,
@@ -66,18 +64,17 @@ GROUP BY every ORDER BY every;
 SELECT (regexp_match(c, 'other_\w+'))[1] AS name, id_timestamp((regexp_match(c, 'FROM \(''(\d+)'))[1]::bigint) AS since
 FROM unnest('{7 days, 1 month, 2 months, 3 months, 6 months, 1 year}'::interval[]) WITH ORDINALITY e (every, n),
      LATERAL (SELECT c FROM shardid_admin.id_partition_commands('months.other', every, since => '2024-12-31 23:30+00', timezone => 'Europe/Berlin') c LIMIT 1) c ORDER BY n;
--- A day of 23 hours and one of 25.
+\echo -- A day of 23 hours and one of 25.
 SELECT (regexp_match(c, 'other_\w+'))[1] AS name, id_timestamp(b[2]::bigint) - id_timestamp(b[1]::bigint) AS length
 FROM shardid_admin.id_partition_commands('months.other', '1 day', since => '2025-03-30', timezone => 'Europe/Berlin') c,
      regexp_match(c, 'FROM \(''(\d+)''\) TO \(''(\d+)') b
 WHERE id_timestamp(b[2]::bigint) - id_timestamp(b[1]::bigint) <> '1 day' LIMIT 2;
 
--- Another layout; there are no partitions before its epoch.
+\echo -- Another layout; there are no partitions before its epoch.
 SELECT split_part(c, E'\n', 2) AS attached
 FROM shardid_admin.id_partition_commands('months.other', '1 month', since => '2000-01-01', epoch => '2025-03-15', shard_bits => 10, sequence_bits => 12) c LIMIT 1;
 
--- The layout of the ids: that of the default, in each way to write it, or that of the partitions.
-\set ECHO none
+\echo -- The layout of the ids: that of the default, in each way to write it, or that of the partitions.
 CREATE SEQUENCE months.g;
 CREATE TABLE months.of_twitter (id bigint DEFAULT next_id(5, 'months.g', '2010-11-04 01:42:54.657+00', 10, 12)) PARTITION BY RANGE (id);
 CREATE TABLE months.of_sony (id bigint DEFAULT next_id(generator => 'months.g', sequence_bits => 8, epoch => '2014-09-01', shard_bits => 16))
@@ -118,10 +115,9 @@ CREATE VIEW months.bounds AS
 SELECT parent, (SELECT substr(c, strpos(c, 'FOR VALUES')) FROM shardid_admin.id_partition_commands(parent::regclass, '1 month', since => '2025-03-01 00:00+00') c LIMIT 1)
 FROM unnest('{months.of_twitter, months.of_sony, months.of_width, months.of_epoch, months.of_function, months.of_functions, months.of_new_id, months.of_event,
     months.of_domain}'::text[]) parent;
-\set ECHO all
 CREATE TEMPORARY TABLE bounds AS TABLE months.bounds;
 TABLE bounds;
--- Settings that change text change nothing.
+\echo -- Settings that change text change nothing.
 SET quote_all_identifiers = on;
 SET datestyle = 'SQL, DMY';
 SET timezone = 'Asia/Kolkata';
@@ -150,7 +146,7 @@ SELECT count(*) FROM shardid_admin.id_partition_commands('months.of_twitter', '1
 CREATE TABLE months.by_bounds (id bigint) PARTITION BY RANGE (id);
 CREATE TABLE months.by_bounds_a PARTITION OF months.by_bounds
 FOR VALUES FROM (id_lower_bound('2025-03-01', '2023-01-01')) TO (id_lower_bound('2025-04-01', '2023-01-01'));
--- The name tells where the bounds do not.
+\echo -- The name tells where the bounds do not.
 SELECT count(*) > 0 AS unseen FROM shardid_admin.id_partition_commands('months.by_bounds', '1 month', epoch => '2023-01-01', shard_bits => 12);
 ALTER TABLE months.by_bounds_a RENAME TO by_bounds_202503;
 SELECT count(*) > 0 AS right FROM shardid_admin.id_partition_commands('months.by_bounds', '1 month', epoch => '2023-01-01');
@@ -158,8 +154,7 @@ SELECT try('SELECT shardid_admin.id_partition_commands(''months.' || call || ')'
     $$of_twitter', '1 month'$$, $$of_twitter', '1 month', epoch => '2010-11-04 01:42:54.657+00'$$,
     $$by_bounds', '1 month'$$, $$by_bounds', '1 month', epoch => '2020-01-01'$$,
     $$by_bounds', '1 month', epoch => '2023-01-01', shard_bits => 12$$]) call;
--- Bounds and names of other kinds are left as they are.
-\set ECHO none
+\echo -- Bounds and names of other kinds are left as they are.
 CREATE TABLE months.by_hand (id bigint) PARTITION BY RANGE (id);
 CREATE TABLE months.by_hand_2000 PARTITION OF months.by_hand FOR VALUES FROM (1000) TO (2000);
 CREATE TABLE months.by_hand_before PARTITION OF months.by_hand FOR VALUES FROM (2000) TO (id_lower_bound('2025-01-07 12:34:56.789'));
@@ -172,11 +167,9 @@ CREATE TABLE months.by_hand_2025w30 PARTITION OF months.by_hand FOR VALUES FROM 
 CREATE TABLE months.by_hand_20250731 PARTITION OF months.by_hand FOR VALUES FROM (id_lower_bound('2025-07-31')) TO (id_lower_bound('2025-08-01'));
 CREATE TABLE months.by_hand_2025080112 PARTITION OF months.by_hand
 FOR VALUES FROM (id_lower_bound('2025-08-01 12:00')) TO (id_lower_bound('2025-08-01 13:00'));
-\set ECHO all
 SELECT count(*) > 0 AS right FROM shardid_admin.id_partition_commands('months.by_hand', '1 month');
 
--- Refused.
-\set ECHO none
+\echo -- Refused.
 CREATE TABLE months.by_list (id bigint PRIMARY KEY) PARTITION BY LIST (id);
 CREATE TABLE months.by_int (id int PRIMARY KEY) PARTITION BY RANGE (id);
 CREATE TABLE months.by_two (id bigint, n int) PARTITION BY RANGE (id, n);
@@ -191,11 +184,10 @@ SELECT try('SELECT shardid_admin.id_partition_commands(' || call || ')') FROM un
     $$NULL, '1 month'$$, $$'months.events', NULL$$,
     $$0, '1 month'$$, $$'months.events_202504', '1 month'$$, $$'months.by_list', '1 month'$$,
     $$'months.by_int', '1 month'$$, $$'months.by_two', '1 month'$$, $$'months.by_expression', '1 month'$$]) call;
-\set ECHO all
 \c - months_reader
 SELECT shardid_admin.id_partition_commands('months.events', '1 month');
 \c - :superuser
--- Nor as a superuser that has become the owner, and would be a superuser again if a function of the table says so.
+\echo -- Nor as a superuser that has become the owner, and would be a superuser again if a function of the table says so.
 SET ROLE months_owner;
 CALL shardid_admin.maintain_id_partitions('months.events', '1 month');
 \set VERBOSITY terse
@@ -209,7 +201,7 @@ CALL shardid_admin.maintain_id_partitions('months.events', '1 month');
 ROLLBACK;
 \set VERBOSITY default
 
--- Names: long ones, those that need quotes, those that are in use.
+\echo -- Names: long ones, those that need quotes, those that are in use.
 CREATE TABLE months.a_table_with_a_name_of_fifty_seven_bytes_that_is_too_long (id bigint) PARTITION BY RANGE (id);
 SELECT shardid_admin.id_partition_commands('months.a_table_with_a_name_of_fifty_seven_bytes_that_is_too_long', '1 month', since => '2025-05-01');
 \set odd '"; DROP TABLE x; --"."it''s %I %1$s\n""$$;"'
@@ -219,25 +211,26 @@ CREATE ROLE "months %1$s ""x";
 \c - months_owner
 GRANT SELECT ON :odd TO "months %1$s ""x" WITH GRANT OPTION;
 GRANT SELECT ON :odd TO PUBLIC;
-SELECT * FROM shardid_admin.id_partition_commands(:'odd', '1 month', since => '2025-05-01') LIMIT 1 \gexec
+SELECT * FROM shardid_admin.id_partition_commands(:'odd', '1 month', since => '2025-05-01') LIMIT 1;
+\gexec
 SELECT partition FROM months.parts(:'odd');
 CREATE VIEW months.other_202504 AS SELECT 1 AS n;
 SELECT count(*) > 0 FROM shardid_admin.id_partition_commands('months.other', '1 month', since => '2025-04-01');
 DROP VIEW months.other_202504;
 
--- A role whose name has to be quoted owns its tables, and not those of the role that is called like it.
+\echo -- A role whose name has to be quoted owns its tables, and not those of the role that is called like it.
 \c - :superuser
 CREATE ROLE "Months_Owner" LOGIN SUPERUSER;
 \c - "Months_Owner"
 SELECT try('SELECT shardid_admin.id_partition_commands(''months.events'', ''1 month'')');
 CREATE TABLE months.quoted_owner (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
 SELECT count(*) FROM shardid_admin.id_partition_commands('months.quoted_owner', '1 month', 0);
--- Later than now is not since.
+\echo -- Later than now is not since.
 SELECT count(*) FROM shardid_admin.id_partition_commands('months.quoted_owner', '1 month', 1, since => now() + '1 year'::interval);
 CALL shardid_admin.maintain_id_partitions('months.quoted_owner', '1 month', 0);
 \c - months_owner
 
--- Rights of other roles are copied, but not for a table with row security, nor what default privileges give.
+\echo -- Rights of other roles are copied, but not for a table with row security, nor what default privileges give.
 ALTER TABLE months.other ENABLE ROW LEVEL SECURITY;
 GRANT SELECT ON months.other TO months_reader;
 ALTER DEFAULT PRIVILEGES IN SCHEMA months GRANT SELECT ON TABLES TO PUBLIC;
@@ -246,15 +239,15 @@ SELECT * FROM shardid_admin.id_partition_commands('months.other', '1 month', sin
 CREATE TABLE months.all_to_one (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
 REVOKE ALL ON months.all_to_one FROM PUBLIC, months_reader, "months %1$s ""x";
 GRANT INSERT ON months.all_to_one TO months_reader;
-SELECT * FROM shardid_admin.id_partition_commands('months.all_to_one', '1 month', since => '2025-05-01') LIMIT 1 \gexec
+SELECT * FROM shardid_admin.id_partition_commands('months.all_to_one', '1 month', since => '2025-05-01') LIMIT 1;
+\gexec
 SELECT COALESCE(NULLIF(grantee, 0)::regrole::text, 'PUBLIC') AS grantee, privilege_type FROM pg_class, aclexplode(relacl)
 WHERE oid = 'months.all_to_one_202505'::regclass AND grantee <> relowner;
 ALTER DEFAULT PRIVILEGES IN SCHEMA months REVOKE SELECT ON TABLES FROM PUBLIC;
 ALTER DEFAULT PRIVILEGES REVOKE DELETE ON TABLES FROM months_reader, "months %1$s ""x";
 
--- A default partition: its rows prevent a new partition. The HINT has the commands that move them, after which triggers are as
--- before; contrib/admin/t/maintain.pl runs them.
-\set ECHO none
+\echo -- A default partition: its rows prevent a new partition. The HINT has the commands that move them, after which triggers are as
+\echo -- before; contrib/admin/t/maintain.pl runs them.
 CREATE TABLE months.other_rest PARTITION OF months.other DEFAULT;
 INSERT INTO months.other SELECT id_lower_bound('2025-05-10') + n FROM generate_series(1, 3) n;
 CREATE FUNCTION months.never() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''a trigger fires''; END';
@@ -263,24 +256,21 @@ CREATE TRIGGER "always fires" BEFORE DELETE ON months.other_rest EXECUTE FUNCTIO
 CREATE TRIGGER fires_not BEFORE DELETE ON months.other_rest EXECUTE FUNCTION months.never();
 CREATE TRIGGER fires_on_replica BEFORE DELETE ON months.other_rest EXECUTE FUNCTION months.never();
 ALTER TABLE months.other_rest ENABLE ALWAYS TRIGGER "always fires", DISABLE TRIGGER fires_not, ENABLE REPLICA TRIGGER fires_on_replica;
-\set ECHO all
 \set VERBOSITY terse
 SELECT split_part(c, E'\n', 1) AS command FROM shardid_admin.id_partition_commands('months.other', '1 month', since => '2025-05-01') c LIMIT 1;
 \set VERBOSITY default
 CALL shardid_admin.maintain_id_partitions('months.other', '1 month', since => '2025-05-01');
 SELECT count(*) > 10 AS rest_is_done FROM pg_inherits WHERE inhparent = 'months.other'::regclass;
--- One that belongs to another role is not read: functions in its indexes would run.
+\echo -- One that belongs to another role is not read: functions in its indexes would run.
 \c - :superuser
 ALTER TABLE months.other_rest OWNER TO months_reader;
 \c - months_owner
 CALL shardid_admin.maintain_id_partitions('months.other', '1 month', since => '2024-03-01');
 
--- Old partitions: only those with the bounds of a period. CONCURRENTLY only without a default partition.
+\echo -- Old partitions: only those with the bounds of a period. CONCURRENTLY only without a default partition.
 DROP TABLE months.other;
 CREATE TABLE months.other (id bigint PRIMARY KEY, g int GENERATED ALWAYS AS (5) STORED) PARTITION BY RANGE (id);
-\set ECHO none
 SELECT * FROM shardid_admin.id_partition_commands('months.other', '1 month', since => '2025-01-01') \gexec
-\set ECHO all
 CREATE TABLE months.other_archive PARTITION OF months.other FOR VALUES FROM (MINVALUE) TO (id_lower_bound('2024-06-01'));
 CREATE TABLE months.other_202406 PARTITION OF months.other FOR VALUES FROM (id_lower_bound('2024-06-01')) TO (id_lower_bound('2024-06-30'));
 CREATE TABLE months.other_july PARTITION OF months.other FOR VALUES FROM (id_lower_bound('2024-07-01')) TO (id_lower_bound('2024-08-01'));
@@ -290,7 +280,7 @@ SELECT * FROM shardid_admin.id_partition_commands('months.other', '1 month', kee
 SELECT count(*) FROM unnest('{1000, 10000, 178000000}'::int[]) n, shardid_admin.id_partition_commands('months.other', '1 month', keep => n * '1 year'::interval);
 CREATE TABLE months.other_rest PARTITION OF months.other DEFAULT;
 SELECT * FROM shardid_admin.id_partition_commands('months.other', '1 month', keep => :'age') LIMIT 1;
--- A partition with referenced rows stays, and the other commands run.
+\echo -- A partition with referenced rows stays, and the other commands run.
 INSERT INTO months.other SELECT id_lower_bound('2025-01-05');
 CREATE TABLE months.comments (event bigint REFERENCES months.other);
 INSERT INTO months.comments SELECT id FROM months.other;
@@ -307,7 +297,7 @@ CALL shardid_admin.maintain_id_partitions('months.other', '1 month', keep => :'a
 SELECT * FROM months.parts('months.other');
 \set VERBOSITY default
 
--- A foreign table is dropped as one.
+\echo -- A foreign table is dropped as one.
 \c - :superuser
 CREATE FOREIGN DATA WRAPPER months_wrapper;
 CREATE SERVER months_server FOREIGN DATA WRAPPER months_wrapper;
@@ -319,21 +309,21 @@ SERVER months_server;
 SELECT * FROM shardid_admin.id_partition_commands('months.far', '1 month', keep => :'age') WHERE id_partition_commands ~ '202404';
 CALL shardid_admin.maintain_id_partitions('months.far', '1 month', 0, keep => :'age');
 
--- Partitions that are partitioned themselves count, and are dropped as a whole.
+\echo -- Partitions that are partitioned themselves count, and are dropped as a whole.
 CREATE TABLE months.regions (region text, id bigint, PRIMARY KEY (region, id)) PARTITION BY LIST (region);
 CREATE TABLE months.eu PARTITION OF months.regions FOR VALUES IN ('eu') PARTITION BY RANGE (id);
 CREATE TABLE months.eu_202503 PARTITION OF months.eu FOR VALUES FROM (id_lower_bound('2025-03-01')) TO (id_lower_bound('2025-04-01'))
 PARTITION BY HASH (id);
 CREATE TABLE months.eu_202503_0 PARTITION OF months.eu_202503 FOR VALUES WITH (MODULUS 1, REMAINDER 0);
-SELECT * FROM shardid_admin.id_partition_commands('months.eu', '1 month', since => '2025-03-01') LIMIT 1 \gexec
+SELECT * FROM shardid_admin.id_partition_commands('months.eu', '1 month', since => '2025-03-01') LIMIT 1;
+\gexec
 INSERT INTO months.regions VALUES ('eu', id_lower_bound('2025-03-05')), ('eu', id_lower_bound('2025-04-05'));
 SELECT tableoid::regclass FROM months.regions ORDER BY 1;
 SELECT now() - '2025-04-10 00:00+00' AS age \gset
 CALL shardid_admin.maintain_id_partitions('months.eu', '1 month', 0, keep => :'age');
 SELECT * FROM months.parts('months.eu');
 
--- Columns of every kind, a foreign key, triggers: new partitions have them as well.
-\set ECHO none
+\echo -- Columns of every kind, a foreign key, triggers: new partitions have them as well.
 CREATE TABLE months.users (id bigint PRIMARY KEY);
 CREATE FUNCTION months.note() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
 CREATE TABLE months.full (
@@ -348,16 +338,17 @@ CREATE INDEX ON months.full (lower(text)) WHERE doubled > 1;
 CREATE STATISTICS months.of_full ON owner, text FROM months.full;
 CREATE TRIGGER note BEFORE INSERT ON months.full FOR EACH ROW EXECUTE FUNCTION months.note();
 INSERT INTO months.users VALUES (1);
-\set ECHO all
-SELECT * FROM shardid_admin.id_partition_commands('months.full', '1 month', since => '2025-05-01') LIMIT 1 \gexec
+SELECT * FROM shardid_admin.id_partition_commands('months.full', '1 month', since => '2025-05-01') LIMIT 1;
+\gexec
 INSERT INTO months.full (id, owner) VALUES (id_lower_bound('2025-05-05'), 1) RETURNING tableoid::regclass, n, text, doubled;
 INSERT INTO months.full (id, owner) VALUES (id_lower_bound('2025-05-06'), 2);
--- A table that is published without a key needs it.
+\echo -- A table that is published without a key needs it.
 ALTER TABLE months.full REPLICA IDENTITY FULL;
 \if :can_be_off
 SET standard_conforming_strings = off;
 \endif
-SELECT * FROM shardid_admin.id_partition_commands('months.full', '1 month', since => '2025-05-01') LIMIT 1 \gexec
+SELECT * FROM shardid_admin.id_partition_commands('months.full', '1 month', since => '2025-05-01') LIMIT 1;
+\gexec
 RESET standard_conforming_strings;
 SELECT relname, relreplident FROM pg_partition_tree('months.full') JOIN pg_class ON oid = relid WHERE relname < 'full_202507' ORDER BY 1;
 CREATE TABLE months.full_by_core PARTITION OF months.full FOR VALUES FROM (0) TO (1);
@@ -371,14 +362,13 @@ SELECT (SELECT string_agg(concat(contype, conparentid <> 0 OR coninhcount > 0), 
 FROM to_regclass('months.full_202505') relid;
 \c - :superuser
 
--- UUIDs of version 6 as bounds.
+\echo -- UUIDs of version 6 as bounds.
 SELECT uuid_v6_lower_bound('2025-01-01'), uuid_v6_timestamp(uuid_v6_lower_bound('2025-01-01')), uuid_v6_timestamp(uuid_v6_lower_bound('2025-01-01')::text);
 SELECT bool_and(uuid_v6_from(ts, seq, mac, ns) >= uuid_v6_lower_bound(ts) AND uuid_v6_from(ts - '1 us'::interval, seq, mac, 9) < uuid_v6_lower_bound(ts)) AS right
 FROM generate_series('1900-01-01'::timestamptz, '2100-01-01', '333 days 01:01:01.010101') ts, unnest('{0, 16383}'::int[]) seq,
      unnest('{00:00:00:00:00:00, ff:ff:ff:ff:ff:ff}'::macaddr[]) mac, unnest('{0, 9}'::int[]) ns;
 SELECT uuid_v6_timestamp('c232ab00-9414-11ec-b3c8-9f6bdeced846'), uuid_v6_timestamp(NULL::text), uuid_v6_lower_bound(NULL);
 SELECT try('SELECT uuid_v6_timestamp(''x'')'), try('SELECT uuid_v6_lower_bound(''1500-01-01'')');
-\set ECHO none
 \set VERBOSITY terse
 SET client_min_messages = warning;
 DROP SCHEMA months, "; DROP TABLE x; --" CASCADE;

@@ -21,17 +21,14 @@ BEGIN
             FROM jsonb_path_query(plan, '$.** ? (@."Actual Loops" > 0)."Relation Name"') name);
 END
 $$;
-\set ECHO all
 
--- Months.
+\echo -- Months.
 CREATE TABLE events (id bigint PRIMARY KEY DEFAULT ids.next_id(), what text) PARTITION BY RANGE (id);
 CALL shardid_admin.maintain_id_partitions('events', '1 month', since => '2025-01-01 00:00+00');
--- Below there is one partition from July 2025 on.
+\echo -- Below there is one partition from July 2025 on.
 SELECT string_agg(format('DROP TABLE %s', relid), '; ') AS drop_later
 FROM pg_partition_tree('events') WHERE isleaf AND relid::regclass::text >= 'events_202507' \gset
-\set ECHO none
 :drop_later;
-\set ECHO all
 CREATE TABLE events_later PARTITION OF events
 FOR VALUES FROM (ids.id_lower_bound('2025-07-01 00:00+00')) TO (ids.id_lower_bound('2046-01-01 00:00+00'));
 INSERT INTO events SELECT ids.id_lower_bound(hour) | (5 << 10), to_char(hour, 'YYYYMM')
@@ -39,15 +36,14 @@ FROM generate_series('2025-01-01'::timestamptz, '2025-06-30 23:00', interval '1 
 INSERT INTO events (what) SELECT 'drawn' FROM generate_series(1, 100);
 ANALYZE events;
 
--- Left out when the query is planned.
+\echo -- Left out when the query is planned.
 EXPLAIN (COSTS OFF) SELECT * FROM events
 WHERE id >= ids.id_lower_bound('2025-03-10 00:00+00') AND id < ids.id_lower_bound('2025-03-11 00:00+00');
 \a
--- When it starts, or while it runs; with the time of each call, or by the time of each id, no partition is.
+\echo -- When it starts, or while it runs; with the time of each call, or by the time of each id, no partition is.
 PREPARE day (timestamptz) AS SELECT * FROM events
 WHERE id >= ids.id_lower_bound($1) AND id < ids.id_lower_bound($1 + interval '1 day');
 SET plan_cache_mode = force_generic_plan;
-\set ECHO none
 SELECT query, tables_read(query) FROM unnest(ARRAY[
     'SELECT * FROM events WHERE id >= ids.id_lower_bound(now() - interval ''7 days'')',
     'EXECUTE day(''2025-05-10 00:00+00'')',
@@ -58,10 +54,9 @@ SELECT query, tables_read(query) FROM unnest(ARRAY[
     'SELECT * FROM events WHERE id >= ids.id_lower_bound(clock_timestamp() - interval ''7 days'')',
     'SELECT * FROM events WHERE ids.id_timestamp(id) >= ''2025-05-10 00:00+00'''
 ]) query;
-\set ECHO all
 RESET plan_cache_mode;
 
--- Dropping a month that is referred to, and the locks of the table for dropping one and for attaching one.
+\echo -- Dropping a month that is referred to, and the locks of the table for dropping one and for attaching one.
 CREATE TABLE comments (event bigint NOT NULL REFERENCES events);
 INSERT INTO comments SELECT id FROM events WHERE what = 'drawn';
 \set VERBOSITY sqlstate
@@ -79,7 +74,7 @@ FOR VALUES FROM (ids.id_lower_bound('2025-01-01 00:00+00')) TO (ids.id_lower_bou
 SELECT mode FROM pg_locks WHERE relation = 'events'::regclass AND pid = pg_backend_pid() AND mode LIKE '%Exclusive%';
 COMMIT;
 
--- A row without a partition; a default partition, and its lock while a month is attached.
+\echo -- A row without a partition; a default partition, and its lock while a month is attached.
 INSERT INTO events VALUES (ids.id_lower_bound('2024-08-10 00:00+00'));
 CREATE TABLE events_default PARTITION OF events DEFAULT;
 ALTER TABLE events DETACH PARTITION events_202502 CONCURRENTLY;
@@ -89,7 +84,7 @@ FOR VALUES FROM (ids.id_lower_bound('2024-12-01 00:00+00')) TO (ids.id_lower_bou
 SELECT mode FROM pg_locks WHERE relation = 'events_default'::regclass AND pid = pg_backend_pid();
 ROLLBACK;
 
--- A range over the time at which ids become negative has OR instead of AND, and the order needs one more column.
+\echo -- A range over the time at which ids become negative has OR instead of AND, and the order needs one more column.
 CREATE TABLE flip (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
 CREATE TABLE flip_before PARTITION OF flip FOR VALUES FROM (0) TO (ids.id_lower_bound('2046-06-01 00:00+00'));
 CREATE TABLE flip_positive PARTITION OF flip FOR VALUES FROM (ids.id_lower_bound('2046-06-01 00:00+00')) TO (MAXVALUE);
@@ -103,6 +98,7 @@ SELECT bool_and(ts > previous) AS in_order
 FROM (SELECT ids.id_timestamp(id) AS ts, lag(ids.id_timestamp(id)) OVER (ORDER BY id < 0, id) AS previous FROM flip) s;
 
 -- Only in the extension:
+\echo -- Only in the extension:
 -- BRIN.
 CREATE TABLE log (id bigint NOT NULL, line text);
 INSERT INTO log SELECT ids.id_lower_bound(second) | (5 << 10), 'a line of the log'
@@ -111,8 +107,8 @@ CREATE INDEX log_brin ON log USING brin (id) WITH (pages_per_range = 32);
 CREATE INDEX log_btree ON log (id);
 SELECT pg_relation_size('log_btree') / pg_relation_size('log_brin') AS smaller;
 DROP TABLE log;
+\echo -- In both versions:
 -- In both versions:
-\set ECHO none
 DROP TABLE events, flip;
 DROP FUNCTION tables_read;
 -- Only in the extension:

@@ -143,9 +143,8 @@ BEGIN
 END $$;
 CREATE FUNCTION new_id() RETURNS bigint LANGUAGE sql RETURN next_id(7);
 CREATE FUNCTION new_id_of(generator regclass) RETURNS bigint LANGUAGE sql RETURN next_id(7, generator);
-\set ECHO all
 
--- The way back is saved first; for unchanged columns it changes nothing.
+\echo -- The way back is saved first; for unchanged columns it changes nothing.
 CREATE TABLE way_back AS SELECT command FROM shardid_admin.id_migration_commands('"Shop"', back => true) WITH ORDINALITY c (command, n) ORDER BY n;
 SET quote_all_identifiers = on;
 SELECT run(array_agg(command)) FROM way_back;
@@ -153,7 +152,7 @@ RESET quote_all_identifiers;
 TABLE before EXCEPT TABLE state;
 SELECT nextval('"Shop".items_id_seq'), nextval('"Shop".orders_id_seq');
 
--- The commands, whatever a session quotes. To read them binds no generator to a layout, and generates no id.
+\echo -- The commands, whatever a session quotes. To read them binds no generator to a layout, and generates no id.
 SELECT last_value AS before FROM shardid_seq \gset
 SELECT count(*) > 0 FROM shardid_admin.id_migration_commands('"Shop"', generator => NULL, epoch => '2020-01-01', shard_bits => 10, sequence_bits => 12);
 SELECT md5(string_agg(c, '')) AS commands, md5(string_agg(b, '')) AS back
@@ -165,16 +164,14 @@ RESET quote_all_identifiers;
 SELECT last_value = :before FROM shardid_seq;
 SELECT command FROM shardid_admin.id_migration_commands('"Shop"') command WHERE command !~ '^DO' OR command ~ 'base|big|orders';
 BEGIN;
-\set ECHO none
 \o /dev/null
 SELECT shardid_admin.id_migration_commands('"Shop"') \gexec
 \o
-\set ECHO all
 COMMIT;
 SELECT command FROM shardid_admin.id_migration_commands('"Shop"') command WHERE command !~ '^--';
 SELECT relation, expression FROM state WHERE expression <> 'next_id()' ORDER BY 1, 2;
 
--- The same roles can insert as before, and no others.
+\echo -- The same roles can insert as before, and no others.
 SET ROLE regress_app;
 INSERT INTO "Shop".items (name) VALUES ('new') RETURNING public.id_shard(id);
 SET ROLE regress_viewer;
@@ -186,7 +183,7 @@ INSERT INTO "Shop".one DEFAULT VALUES;
 INSERT INTO "Shop".down DEFAULT VALUES;
 INSERT INTO "Shop".big DEFAULT VALUES RETURNING id > (SELECT max(id) FROM "Shop".big);
 
--- The way back restores the state before, except where ids are now greater than MAXVALUE.
+\echo -- The way back restores the state before, except where ids are now greater than MAXVALUE.
 SELECT run(array_agg(command)) FROM way_back;
 SELECT relation, col, type, max FROM (TABLE before EXCEPT TABLE state) b ORDER BY 1;
 SELECT relation, col, type, max FROM (TABLE state EXCEPT TABLE before) b ORDER BY 1;
@@ -195,7 +192,7 @@ INSERT INTO "Shop".orders (customer) VALUES ('back') RETURNING id > (SELECT max(
 INSERT INTO "Shop".one DEFAULT VALUES RETURNING id > (SELECT max(id) FROM "Shop".one);
 INSERT INTO "Shop".down DEFAULT VALUES RETURNING id;
 
--- A generator for each sequence, and there and back again.
+\echo -- A generator for each sequence, and there and back again.
 SELECT command FROM shardid_admin.id_migration_commands('"Shop"', generator => NULL) command WHERE command ~ '^CREATE SEQUENCE "Shop".items';
 SELECT array_agg(command) AS way_back FROM shardid_admin.id_migration_commands('"Shop"', back => true, generator => NULL) command \gset
 SELECT run(ARRAY(SELECT shardid_admin.id_migration_commands('"Shop"', generator => NULL)));
@@ -206,15 +203,15 @@ SELECT id_sequence(max(id)) = (SELECT last_value & 1023 FROM "Shop".items_id_seq
 SELECT run(:'way_back');
 SELECT relation FROM state WHERE relation ~ 'generator';
 
--- Another function, another layout.
+\echo -- Another function, another layout.
 SELECT command FROM shardid_admin.id_migration_commands('"Shop"', function => 'new_id()') command WHERE command ~ 'ONLY "Shop".items ';
 SELECT command FROM shardid_admin.id_migration_commands('"Shop"', function => 'new_id_of(regclass)', generator => NULL) command WHERE command ~ 'ONLY "Shop".items ';
 CREATE SEQUENCE twitter;
 SELECT command FROM shardid_admin.id_migration_commands('"Shop"', generator => 'twitter', epoch => '2010-11-04 01:42:54.657+00', shard_bits => 10,
                                           sequence_bits => 12) command WHERE command ~ 'ONLY "Shop".big ';
 
--- Hard cases, each in a schema of its own.
--- The way back runs nothing that a role with CREATE on the schema has planted, whatever search_path it finds.
+\echo -- Hard cases, each in a schema of its own.
+\echo -- The way back runs nothing that a role with CREATE on the schema has planted, whatever search_path it finds.
 CREATE SCHEMA hard;
 CREATE TABLE hard.items (id bigserial);
 SELECT there('hard') AS way_back \gset
@@ -228,7 +225,7 @@ SELECT * FROM defaults WHERE relation = 'hard.items'::regclass;
 SELECT command FROM shardid_admin.id_migration_commands('hard', function => 'new_id_of(regclass)') command WHERE command !~ '^--';
 DROP SCHEMA hard CASCADE;
 
--- The way back leaves out what is gone, also the first of the tables that share a sequence.
+\echo -- The way back leaves out what is gone, also the first of the tables that share a sequence.
 CREATE SCHEMA hard;
 CREATE TABLE hard.dropped (id bigserial);
 CREATE TABLE hard.renamed (id bigint GENERATED ALWAYS AS IDENTITY);
@@ -248,7 +245,7 @@ SELECT * FROM defaults WHERE relation::text ~ '^hard' ORDER BY relation::text;
 INSERT INTO hard.b DEFAULT VALUES RETURNING id > (SELECT max(id) FROM hard.parted);
 DROP SCHEMA hard CASCADE;
 
--- Rights of ALTER DEFAULT PRIVILEGES are not added to a sequence that did not have them.
+\echo -- Rights of ALTER DEFAULT PRIVILEGES are not added to a sequence that did not have them.
 CREATE SCHEMA hard;
 CREATE TABLE hard.items (id bigint GENERATED ALWAYS AS IDENTITY);
 GRANT SELECT ON SEQUENCE hard.items_id_seq TO regress_app;
@@ -261,7 +258,7 @@ WHERE oid = 'hard.items_id_seq'::regclass AND x.grantee <> relowner;
 ALTER DEFAULT PRIVILEGES REVOKE UPDATE ON SEQUENCES FROM PUBLIC;
 DROP SCHEMA hard CASCADE;
 
--- Backslashes, with both ways to read a string, of which PostgreSQL 19 has one; saved with one and run with the other.
+\echo -- Backslashes, with both ways to read a string, of which PostgreSQL 19 has one; saved with one and run with the other.
 SELECT CASE WHEN current_setting('server_version_num')::int < 190000 THEN 'off' ELSE 'on' END AS other \gset
 CREATE SCHEMA hard;
 CREATE TABLE hard."a\b'" ("i\d" bigserial);
@@ -281,8 +278,7 @@ SELECT pg_sequence_last_value('hard."a\b''_i\d_seq"') AS stays;
 SELECT * FROM defaults WHERE relation = to_regclass('hard."a\b''"');
 DROP SCHEMA hard CASCADE;
 
--- EXECUTE on the functions that the new default calls. What one in PL/pgSQL uses is found by its text, and needs USAGE on its schema.
-\set ECHO none
+\echo -- EXECUTE on the functions that the new default calls. What one in PL/pgSQL uses is found by its text, and needs USAGE on its schema.
 CREATE SCHEMA hard;
 CREATE SCHEMA hard_items;
 GRANT USAGE ON SCHEMA hard_items TO regress_app;
@@ -295,7 +291,6 @@ CREATE FUNCTION hard.plus(int) RETURNS int LANGUAGE sql RETURN hard.same($1);
 CREATE FUNCTION hard.us(int) RETURNS int LANGUAGE sql RETURN $1;
 CREATE FUNCTION hard.new_id() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN public.next_id(hard.plus((SELECT shard FROM hard.number))); END';
 REVOKE EXECUTE ON FUNCTION hard.new_id(), hard.same(int), hard.plus(int), hard.us(int) FROM PUBLIC;
-\set ECHO all
 SELECT command FROM shardid_admin.id_migration_commands('hard_items', function => 'hard.new_id()') command WHERE command ~ '^GRANT (EXECUTE|SELECT|USAGE ON SCHEMA)';
 SELECT run(ARRAY(SELECT shardid_admin.id_migration_commands('hard_items', function => 'hard.new_id()')));
 SET ROLE regress_app;
@@ -308,8 +303,7 @@ ALTER FUNCTION hard.new_id() SECURITY DEFINER;
 SELECT count(*) FROM shardid_admin.id_migration_commands('hard_items', function => 'hard.new_id()') command WHERE command ~ '^GRANT (EXECUTE|SELECT|USAGE ON SCHEMA)';
 DROP SCHEMA hard, hard_items CASCADE;
 
--- A sequence shared with an integer column, which would be out of range after the way back; and defaults that see no id.
-\set ECHO none
+\echo -- A sequence shared with an integer column, which would be out of range after the way back; and defaults that see no id.
 CREATE SCHEMA hard;
 CREATE SEQUENCE hard.numbers;
 CREATE TABLE hard.items (id bigint DEFAULT nextval('hard.numbers'));
@@ -346,12 +340,11 @@ CREATE FUNCTION hard.last_one() RETURNS bigint LANGUAGE sql AS 'SELECT LASTVAL()
 CREATE FUNCTION hard.next_one() RETURNS bigint LANGUAGE sql AS 'SELECT NEXTVAL(''HARD.PARENTS_ID_SEQ'')';
 CREATE FUNCTION hard.next_two() RETURNS bigint LANGUAGE sql AS 'SELECT nextval(''hard."a-b_id_seq"'')';
 CREATE FUNCTION hard.none() RETURNS text LANGUAGE sql AS 'SELECT ''my_lastval parents_id_sequence xa-b_id_seq''';
-\set ECHO all
 SELECT command FROM shardid_admin.id_migration_commands('hard') command WHERE command ~ '^--.*hard';
 SELECT count(*) FROM shardid_admin.id_migration_commands('hard', back => true) c WHERE c ~ 'numbers';
 DROP SCHEMA hard, hard_items CASCADE;
 
--- Refused.
+\echo -- Refused.
 SELECT shardid_admin.id_migration_commands('"Shop"', function => 'id_shard(bigint, int, int)');
 SELECT shardid_admin.id_migration_commands('"Shop"', function => 'new_id()', generator => NULL);
 CREATE FUNCTION no_id() RETURNS bigint LANGUAGE sql RETURN NULL::bigint;
@@ -375,7 +368,6 @@ DROP SEQUENCE ended;
 RESET shardid.shard_id;
 SELECT run(ARRAY(SELECT shardid_admin.id_migration_commands('"Shop"')));
 
-\set ECHO none
 DROP TABLE before, way_back;
 DROP VIEW state, defaults;
 DROP FUNCTION new_id(), new_id_of(regclass), no_id(), there(regnamespace), run(text[]);

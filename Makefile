@@ -37,7 +37,7 @@ ISOLATION = waits revoked
 ISOLATION_OPTS = --load-extension=shardid
 
 # Extensions of their own, each with its Makefile: "make -C contrib/lease installcheck" runs the topics of one.
-HOUSES = contrib/admin contrib/lease
+HOUSES = contrib/admin contrib/lease contrib/readers
 
 # Topics that are named, as in "make installcheck REGRESS=ids", run alone; else those of the houses run, too.
 named_topics = $(if $(filter command,$(origin REGRESS)),$(REGRESS)) $(if $(filter command,$(origin ISOLATION)),$(ISOLATION))
@@ -71,6 +71,7 @@ $(in_houses):
 $(HOUSES:=/all): all-lib
 $(HOUSES:=/install): %/install: %/all
 contrib/lease/installcheck: contrib/admin/installcheck
+contrib/readers/installcheck: contrib/lease/installcheck
 else
 .PHONY: all install installcheck clean
 all install installcheck clean:

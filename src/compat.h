@@ -22,6 +22,7 @@ extern "C" {
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "nodes/execnodes.h"
 #include "pgstat.h"
 #include "portability/instr_time.h"
 #include "replication/syncrep.h"
@@ -180,5 +181,15 @@ using TreeWalker = bool (*)(Node *, void *);
 inline TreeWalker as_tree_walker(bool (*walker)(Node *, void *)) {
     return reinterpret_cast<TreeWalker>(reinterpret_cast<void (*)()>(walker));
 }
+
+#if PG_VERSION_NUM < 160000
+inline TreeWalker as_tree_walker(bool (*walker)(PlanState *, void *)) {
+    return reinterpret_cast<TreeWalker>(reinterpret_cast<void (*)()>(walker));
+}
+#else
+inline auto as_tree_walker(bool (*walker)(PlanState *, void *)) {
+    return walker;
+}
+#endif
 
 }  // namespace shardid

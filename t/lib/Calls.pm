@@ -63,6 +63,7 @@ CREATE SEQUENCE of_few;
 ALTER SEQUENCE of_few OWNER TO of_few_rights;
 CREATE EXTENSION shardid_lease CASCADE;
 CREATE EXTENSION shardid_admin;
+CREATE EXTENSION shardid_readers;
 GRANT EXECUTE ON FUNCTION shardid_lease.grant_shards TO of_few_rights;
 CREATE SERVER nowhere FOREIGN DATA WRAPPER dblink_fdw OPTIONS (host '/nowhere');
 CREATE USER MAPPING FOR PUBLIC SERVER nowhere OPTIONS (user 'nobody', password 'none');
@@ -106,7 +107,7 @@ LEFT JOIN LATERAL (
     WHERE coalesce(p.proargmodes[n], 'i') IN ('i', 'b', 'v')) a ON true
 WHERE d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass AND p.prokind = 'f'
   AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = '$extension') AND 'internal'::regtype <> ALL (p.proargtypes)
-  AND 'record'::regtype <> ALL (p.proargtypes)
+  AND 'record'::regtype <> ALL (p.proargtypes) AND 'anyelement'::regtype <> ALL (p.proargtypes)
 ORDER BY 1, 5
 SQL
 	{

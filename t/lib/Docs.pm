@@ -65,7 +65,7 @@ sub is_internal
 {
 	my ($schema, $name) = $_[0] =~ /(\w+)\.(\w+)$/;
 	$listed //= parts_of_reference();
-	return $schema =~ /^shardid_(?:admin|lease)$/ && !$listed->{$name};
+	return $schema =~ /^shardid_(?:admin|lease|readers)$/ && !$listed->{$name};
 }
 
 # For each function of docs/reference.md, its section: a title and the SQLSTATEs in the table of errors or in the

@@ -61,7 +61,7 @@ sub updated
 
 sub difference { return `diff -u $_[0] $_[1]` }
 
-for my $extension (qw(shardid shardid_admin shardid_lease))
+for my $extension (qw(shardid shardid_admin shardid_lease shardid_readers))
 {
 	my ($default) = slurp_file((grep { -e } glob "{,contrib/*/}$extension.control")[0]) =~ /default_version = '(.*)'/;
 	my $paths = $node->safe_psql('postgres', "SELECT source, target FROM pg_extension_update_paths('$extension') WHERE path IS NOT NULL");

@@ -31,7 +31,7 @@ run_in('.', "packaging/release/dist.py $dir", 'the zip is made') or BAIL_OUT('no
 my $names = `unzip -Z1 $dir/$zip`;
 unlike($names, qr/\.(o|bc|so|zip)$/m, 'no build output in it');
 unlike($names, qr{^(?!shardid-\Q$version\E/)}m, 'all of it is in a folder with its version');
-like($names, qr{/\Q$_\E$}m, "$_ is in it") for qw(META.json Makefile shardid.control shardid_admin.control shardid_lease.control packaging/debian/control.in docs/install.md);
+like($names, qr{/\Q$_\E$}m, "$_ is in it") for qw(META.json Makefile shardid.control shardid_admin.control shardid_lease.control shardid_readers.control packaging/debian/control.in docs/install.md);
 run_in($dir, "unzip -q $zip", 'unpacked');
 
 run_in($source, command_of($page, 'make dist'), 'the zip makes itself: make dist');
@@ -75,7 +75,7 @@ my $check = command_of($page, 'make installcheck');
 my $checked = run_in($source, qq($check REGRESS="ids extension"), 'with topics named');
 like($checked, qr/^(test|ok \d+ +-) ids .*^(test|ok \d+ +-) extension .*All 2 tests passed/ms, 'runs these');
 unlike($checked, qr/isolation/, 'and no others');
-for my $where ('.', 'contrib/admin', 'contrib/lease')
+for my $where ('.', 'contrib/admin', 'contrib/lease', 'contrib/readers')
 {
 	like(`make -C $source/$where installcheck TAP_TESTS=1 2>&1`, qr/run "make test TEST=t"/, "$where: what runs the TAP tests");
 }
@@ -86,7 +86,7 @@ SKIP:
 	run_in($source, "$check -j 4", 'all of them');
 }
 my $shard = 'SELECT shard FROM id_parts(next_id(5))';
-$node->safe_psql('postgres', 'CREATE EXTENSION shardid; CREATE EXTENSION shardid_admin; DROP EXTENSION shardid_admin');
+$node->safe_psql('postgres', 'CREATE EXTENSION shardid; CREATE EXTENSION shardid_admin; CREATE EXTENSION shardid_readers; DROP EXTENSION shardid_admin, shardid_readers');
 is($node->safe_psql('postgres', $shard), 5, 'the library of the zip makes an id');
 my $lease = registry_here() . <<'SQL';
 CREATE SEQUENCE leased;

@@ -8,7 +8,7 @@ use ShardidTest;
 my $node = new_node('reference');
 sub query { return $node->safe_psql('postgres', $_[0]) }
 my $page = slurp_file('docs/reference.md');
-query('CREATE EXTENSION shardid_lease CASCADE; CREATE EXTENSION shardid_admin');
+query('CREATE EXTENSION shardid_lease CASCADE; CREATE EXTENSION shardid_admin; CREATE EXTENSION shardid_readers');
 
 # The catalog's types and defaults, in the page's words.
 my $signatures = <<'SQL';
@@ -24,14 +24,14 @@ LEFT JOIN LATERAL (
            concat_ws(' ', nullif(proargnames[n], ''), format_type(type, NULL),
                      'DEFAULT ' || pg_get_function_arg_default(p.oid, n::int)) AS argument
     FROM unnest(coalesce(proallargtypes, proargtypes::oid[])) WITH ORDINALITY u (type, n)) a ON true
-WHERE d.deptype = 'e' AND d.refobjid IN (SELECT oid FROM pg_extension WHERE extname IN ('shardid', 'shardid_admin', 'shardid_lease'))
+WHERE d.deptype = 'e' AND d.refobjid IN (SELECT oid FROM pg_extension WHERE extname IN ('shardid', 'shardid_admin', 'shardid_lease', 'shardid_readers'))
 GROUP BY p.oid
 SQL
 my @catalogue = map { s/'::(?:regclass|timestamp with time zone|interval|text)/'/gr =~ s/\bNULL::(?:timestamp with time zone|[\w.]+(?:\[\])?)/NULL/gr =~ s/timestamp with time zone/timestamptz/gr =~ s/\binteger\b/int/gr }
   split /\n/, query($signatures);
 # Without those for the planner and for the extensions' own use.
 my @support = sort map { /\.(\w+)\(internal\)/ } @catalogue;
-is("@support", 'shardid_settled_below_support shardid_support', 'two functions are for the planner');
+is("@support", 'shardid_readers_support shardid_settled_below_support shardid_support', 'three functions are for the planner');
 @catalogue = map { s/^\w+\.//r } grep { !/\(internal\)/ && !is_internal(/^(\w+\.\w+)/) } @catalogue;
 cmp_ok(scalar @catalogue, '>', 30, @catalogue . ' functions are in the catalogue');
 

@@ -127,7 +127,7 @@ SQL
 sub outcome
 {
 	my ($output, $error) = @_;
-	my $its_own = qr/^(?:(?:extension|function|procedure|sequence|owned by mallory: extension) |schema shardid_admin(?! mallory))/;
+	my $its_own = qr/^(?:(?:extension|function|procedure|sequence|owned by mallory: extension) |schema shardid_(?:admin|readers)(?! mallory)|(?:table|view) shardid_readers\.)/;
 	my (undef, undef, @results) = split /^plant: (.*)\n/m, $output;
 	my $nothing = shift @results;
 	my %before = map { $_ => 1 } $nothing =~ /^before (.*)/mg;
@@ -217,14 +217,19 @@ for my $installer (sort keys %where)
 	my $create = "CREATE EXTENSION shardid SCHEMA $schema";
 	gives_nothing("$installer installs", try_plants($installer, '', $create, all_plants($schema, $install, functions_of_types($install))));
 
-	# Then shardid_admin, whose schema mallory has prepared, or with plants beside shardid.
+	# Then another extension, whose schema mallory has prepared, or with plants beside shardid.
 	if ($installer eq 'mallory' || $ENV{FULL})
 	{
-		my $admin = slurp_file(glob 'contrib/admin/*--*.sql');
-		is("@{ try_plants($installer, $create, 'CREATE EXTENSION shardid_admin', [ 'its schema', 'CREATE SCHEMA shardid_admin' ])->{refused} }",
-			'its schema', "$installer installs shardid_admin: refused where its schema exists");
-		gives_nothing("$installer installs shardid_admin, plants beside shardid",
-			try_plants($installer, $create, 'CREATE EXTENSION shardid_admin', all_plants($schema, $admin)), $install);
+		for my $house (qw(admin readers))
+		{
+			my $script = slurp_file(glob "contrib/$house/*--*.sql");
+			my $extension = "CREATE EXTENSION shardid_$house";
+			my $prepared = try_plants($installer, $create, $extension, [ 'its schema', "CREATE SCHEMA shardid_$house" ]);
+			is("@{ $prepared->{refused} }",
+				'its schema', "$installer installs shardid_$house: refused where its schema exists");
+			gives_nothing("$installer installs shardid_$house, plants beside shardid",
+				try_plants($installer, $create, $extension, all_plants($schema, $script)), $install);
+		}
 	}
 
 	# Every update script, or an invented one if there is none.
@@ -271,7 +276,7 @@ FROM (SELECT tableoid, oid, pronamespace, COALESCE(proacl, acldefault('f', proow
 	UNION ALL SELECT tableoid, oid, relnamespace, COALESCE(relacl, acldefault(CASE relkind WHEN 'S' THEN 's'::"char" ELSE 'r' END, relowner)) FROM pg_class
 	UNION ALL SELECT c.tableoid, c.oid, relnamespace, attacl FROM pg_attribute JOIN pg_class c ON c.oid = attrelid) o (classid, objid, schema, acl),
 	aclexplode(acl) LEFT JOIN pg_roles r ON r.oid = grantee
-WHERE o.schema::regnamespace::text IN ('ids', 'shardid', 'shardid_lease', 'shardid_admin')
+WHERE o.schema::regnamespace::text IN ('ids', 'shardid', 'shardid_lease', 'shardid_admin', 'shardid_readers')
 $$;
 SQL
 my @kinds = qw(FUNCTIONS SEQUENCES TABLES TYPES SCHEMAS);
@@ -282,7 +287,7 @@ my %default_privileges = (
 	taken => [ map { ("REVOKE ALL ON $_ FROM PUBLIC", "REVOKE ALL ON $_ FROM CURRENT_USER") } @kinds ]);
 my $file = sub { return "\\set ON_ERROR_STOP on\nSET search_path = ids;\n" . join '', map { "\\i contrib/$_.sql\n" } @_ };
 my @scripts = (
-	extensions => $administrator, 'CREATE EXTENSION shardid SCHEMA ids; CREATE EXTENSION shardid_lease; CREATE EXTENSION shardid_admin',
+	extensions => $administrator, 'CREATE EXTENSION shardid SCHEMA ids; CREATE EXTENSION shardid_lease; CREATE EXTENSION shardid_admin; CREATE EXTENSION shardid_readers',
 	sql_only => 'shop_owner', $file->(map { "portable/$_" } qw(shardid uuids_and_text admin)),
 	public_ids => 'shop_owner', $file->('public_ids/public_ids'),
 	extension_in_its_place => 'shop_owner', $file->(qw(portable/shardid portable/to_extension)),

@@ -19,5 +19,5 @@ for compiler in g++ clang++; do
 done
 none -nE '#include "(\.\.|engine|functions)/' src/core/*
 grep -hE '#include <' src/core/* | none -vE '<(bit|cstddef|cstdint|limits)>'
-none -nE '#include "functions/' src/engine/* contrib/lease/src/*
+none -nE '#include "functions/' src/engine/* contrib/*/src/*
 echo 'ok includes'

@@ -28,7 +28,7 @@ errors() {
 
 # The kind and stack of each error on whose stack is a frame of ours.
 our_errors() {
-    errors | awk 'BEGIN { RS = "</error>" } /\/shardid(_lease)?\.so/' |
+    errors | awk 'BEGIN { RS = "</error>" } /\/shardid(_lease|_readers)?\.so/' |
         sed -nE 's/.*<(what|text)>(.*)<\/.*/\2/p; s/.*<(fn|file|line)>(.*)<\/.*/    \2/p'
 }
 

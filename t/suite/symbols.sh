@@ -14,11 +14,13 @@ exports() {
 
 stray=$(nm -D -u "$folder/shardid.so" | grep -E ' (_Z|__cxa_)' | grep -v ' w __cxa_finalize') || true
 stray+=$(readelf -d "$folder/shardid.so" | grep 'NEEDED.*libpq') || true
-stray+=$(nm -D -u "$folder/shardid_lease.so" | grep -E ' (_Z|__cxa_)' | grep -vE ' w __cxa_finalize| _ZN7shardid') || true
-# What one library calls of the other, the other has.
-stray+=$(comm -13 <(nm -D --defined-only "$folder/shardid.so" | awk '{ print $3 }' | sort) \
-    <(nm -D -u "$folder/shardid_lease.so" | awk '/ _ZN7shardid/ { print $2 }' | sort))
+for other in lease readers; do
+    stray+=$(nm -D -u "$folder/shardid_$other.so" | grep -E ' (_Z|__cxa_)' | grep -vE ' w __cxa_finalize| _ZN7shardid') || true
+    stray+=$(comm -13 <(nm -D --defined-only "$folder/shardid.so" | awk '{ print $3 }' | sort) \
+        <(nm -D -u "$folder/shardid_$other.so" | awk '/ _ZN7shardid/ { print $2 }' | sort))
+done
 [[ -z $stray ]] || { echo "$stray"; exit 1; }
 exports shardid shardid--*.sql
 exports shardid_lease contrib/lease/shardid_lease--*.sql shardid_lease_keeper shardid_lease_worker
+exports shardid_readers contrib/readers/shardid_readers--*.sql
 echo 'ok symbols'

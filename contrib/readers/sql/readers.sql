@@ -1,0 +1,157 @@
+-- Readers: what each function does and refuses, which roles may call it, and the rows of partitions and under row security.
+\a \t on
+\set SHOW_CONTEXT never
+\getenv source PG_ABS_SRCDIR
+\set try :source '/../../sql/try.psql'
+\i :try
+CREATE SEQUENCE order_ids CACHE 2;
+CREATE SEQUENCE other_ids CACHE 2;
+CREATE SEQUENCE plain_ids;
+CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT next_id(1, 'order_ids'::regclass), item text);
+CREATE TABLE mails (id bigint PRIMARY KEY, item text);
+CREATE FUNCTION settle() RETURNS void LANGUAGE sql AS 'SELECT pg_sleep(0.002)';
+
+-- What add_reader refuses.
+SELECT try($$SELECT shardid_readers.add_reader('mailer', 'orders')$$);
+INSERT INTO orders (item) VALUES ('lamp'), ('chair');
+CREATE VIEW as_view AS SELECT * FROM orders;
+CREATE TEMPORARY TABLE passing (id bigint PRIMARY KEY DEFAULT next_id(1, 'order_ids'::regclass));
+CREATE TABLE serials (id bigserial PRIMARY KEY);
+CREATE TABLE uncached (id bigint PRIMARY KEY DEFAULT next_id(1, 'plain_ids'::regclass));
+CREATE TABLE twice (id bigint PRIMARY KEY DEFAULT next_id(1, 'order_ids'::regclass), more bigint DEFAULT next_id(1, 'other_ids'::regclass));
+CREATE TABLE chosen (id bigint PRIMARY KEY DEFAULT next_id(1, CASE WHEN random() < 2 THEN 'order_ids'::regclass END));
+CREATE TABLE without_index (id bigint DEFAULT next_id(1, 'order_ids'::regclass), item text, PRIMARY KEY (item, id));
+CREATE TABLE parted (id bigint PRIMARY KEY DEFAULT next_id(1, 'order_ids'::regclass), item text) PARTITION BY RANGE (id);
+CREATE TABLE part PARTITION OF parted (id DEFAULT next_id(1, 'other_ids'::regclass)) DEFAULT;
+SELECT tab, try(format('SELECT shardid_readers.add_reader(''r'', %L)', tab))
+FROM unnest(ARRAY['as_view', 'passing', 'serials', 'uncached', 'twice', 'chosen', 'without_index', 'parted']) tab;
+SELECT try($$SELECT shardid_readers.add_reader('r', 'orders', shares => 0)$$);
+SELECT try($$SELECT shardid_readers.add_reader('r', 'orders', role => 'nobody_here')$$);
+
+-- From now, from an id.
+SELECT settle();
+SELECT shardid_readers.add_reader('mailer', 'orders') > (SELECT max(id) FROM orders);
+SELECT shardid_readers.add_reader('all', 'orders', 0);
+SELECT try($$SELECT shardid_readers.add_reader('all', 'orders', 0)$$);
+INSERT INTO orders (item) VALUES ('table');
+SELECT settle();
+INSERT INTO mails SELECT id, item FROM shardid_readers.next_rows('mailer', NULL::orders, at_most => 1000);
+INSERT INTO mails SELECT id, item FROM shardid_readers.next_rows('mailer', NULL::orders, at_most => 1000);
+SELECT item FROM mails;
+SELECT item FROM shardid_readers.next_rows('all', NULL::orders, 2);
+SELECT item FROM shardid_readers.next_rows('all', NULL::orders, 2);
+SELECT shardid_readers.move_reader('mailer', 0);
+SELECT item FROM shardid_readers.next_rows('mailer', NULL::orders);
+SELECT name, tab, share, position_time <= now(), behind < interval '1 minute', held_back_by FROM shardid_readers.status ORDER BY name;
+
+-- Statements that may not fetch all rows. A LIMIT that has nothing to do with them is none, nor is a loop.
+SELECT shardid_readers.move_reader('mailer', 0);
+CREATE FUNCTION wrapped() RETURNS SETOF orders LANGUAGE plpgsql AS $$ BEGIN RETURN QUERY SELECT * FROM shardid_readers.next_rows('mailer', NULL::orders); END $$;
+CREATE FUNCTION first_one() RETURNS orders LANGUAGE sql AS $$ SELECT * FROM shardid_readers.next_rows('mailer', NULL::orders) $$;
+SELECT sql, try(sql) FROM unnest(ARRAY[
+    $$SELECT FROM shardid_readers.next_rows('mailer', NULL::orders) LIMIT 1$$,
+    $$SELECT FROM shardid_readers.next_rows('mailer', NULL::orders) ORDER BY id OFFSET 1$$,
+    $$SELECT shardid_readers.next_rows('mailer', NULL::orders) FETCH FIRST ROW ONLY$$,
+    $$INSERT INTO mails SELECT id, item FROM shardid_readers.next_rows('mailer', NULL::orders) LIMIT 1$$,
+    $$WITH n AS (SELECT * FROM shardid_readers.next_rows('mailer', NULL::orders)) SELECT FROM n LIMIT 1$$,
+    $$SELECT (SELECT id FROM shardid_readers.next_rows('mailer', NULL::orders) LIMIT 1)$$,
+    $$SELECT FROM wrapped() LIMIT 1$$,
+    $$SELECT first_one()$$,
+    $$DO 'DECLARE r record; BEGIN SELECT * INTO r FROM shardid_readers.next_rows(''mailer'', NULL::orders); END'$$,
+    $$DO 'DECLARE c refcursor; r record; BEGIN OPEN c FOR SELECT * FROM shardid_readers.next_rows(''mailer'', NULL::orders); FETCH c INTO r; END'$$]) sql;
+BEGIN;
+DECLARE c CURSOR FOR SELECT item FROM shardid_readers.next_rows('mailer', NULL::orders);
+FETCH 1 FROM c;
+ROLLBACK;
+BEGIN;
+DECLARE c CURSOR WITH HOLD FOR SELECT item FROM shardid_readers.next_rows('mailer', NULL::orders);
+COMMIT;
+SELECT n.item, l.item FROM shardid_readers.next_rows('mailer', NULL::orders) n, LATERAL (SELECT m.item FROM mails m LIMIT 1) l;
+SELECT shardid_readers.move_reader('mailer', 0);
+DO $$
+DECLARE
+    r record;
+BEGIN
+    SELECT * INTO r FROM shardid_readers.next_rows('mailer', NULL::orders, 1);
+    RAISE NOTICE '%', r.item;
+    FOR r IN SELECT * FROM shardid_readers.next_rows('mailer', NULL::orders) LOOP
+        RAISE NOTICE '%', r.item;
+    END LOOP;
+END
+$$;
+
+-- What each call checks.
+SELECT sql, try(sql) FROM unnest(ARRAY[
+    $$SELECT FROM shardid_readers.next_rows('nobody', NULL::orders)$$,
+    $$SELECT FROM shardid_readers.next_rows('mailer', NULL::mails)$$,
+    $$SELECT FROM shardid_readers.next_rows('mailer', NULL::orders, 0)$$,
+    $$SELECT shardid_readers.move_reader('nobody', 0)$$,
+    $$SELECT shardid_readers.move_reader('mailer', NULL)$$,
+    $$SELECT shardid_readers.drop_reader('nobody')$$]) sql;
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT FROM shardid_readers.next_rows('mailer', NULL::orders);
+ROLLBACK;
+BEGIN READ ONLY;
+SELECT FROM shardid_readers.next_rows('mailer', NULL::orders);
+ROLLBACK;
+ALTER TABLE orders ALTER id SET DEFAULT next_id(1, 'other_ids'::regclass);
+SELECT FROM shardid_readers.next_rows('mailer', NULL::orders);
+ALTER TABLE orders ALTER id SET DEFAULT next_id(2, 'order_ids'::regclass);
+-- A renamed table, column and generator, and a dropped column, are followed.
+ALTER TABLE orders ADD junk int;
+ALTER TABLE orders DROP item CASCADE, ADD thing text;
+ALTER TABLE orders RENAME id TO number;
+ALTER TABLE orders RENAME TO sales;
+ALTER SEQUENCE order_ids RENAME TO sale_ids;
+INSERT INTO sales (thing) VALUES ('desk');
+SELECT settle();
+SELECT number > 0, thing FROM shardid_readers.next_rows('mailer', NULL::sales);
+DROP TABLE sales CASCADE;
+SELECT regexp_replace(try($$SELECT FROM shardid_readers.next_rows('mailer', NULL::mails)$$), '\d{2,}\.', 'N.');
+SELECT shardid_readers.drop_reader('mailer'), shardid_readers.drop_reader('all');
+
+-- Partitions, and row security of the reader's role.
+ALTER TABLE part ALTER id DROP DEFAULT;
+CREATE ROLE readers_role LOGIN;
+CREATE ROLE readers_other LOGIN;
+GRANT SELECT ON parted, sale_ids TO readers_role;
+GRANT INSERT, SELECT ON mails TO readers_role;
+CREATE POLICY not_secret ON parted FOR SELECT USING (item <> 'secret');
+ALTER TABLE parted ENABLE ROW LEVEL SECURITY;
+SELECT shardid_readers.add_reader('parts', 'parted', role => 'readers_role') > 0;
+INSERT INTO parted (item) VALUES ('lamp'), ('secret'), ('chair');
+SELECT settle();
+SET ROLE readers_role;
+SELECT item FROM shardid_readers.next_rows('parts', NULL::parted);
+RESET ROLE;
+
+-- Rights: rows of one's own roles; no locks.
+SET ROLE readers_other;
+SELECT name FROM shardid_readers.status;
+SELECT try($$SELECT FROM shardid_readers.next_rows('parts', NULL::parted)$$);
+SELECT try($$SELECT shardid_readers.drop_reader('parts')$$);
+SELECT try($$SELECT shardid_readers.add_reader('r', 'parted', role => 'readers_role')$$);
+SELECT try($$INSERT INTO shardid_readers.own_share (name, share, shares, tab, generator, role, position)
+    VALUES ('r', 0, 1, 'mails', 'sale_ids', 'readers_role', 0)$$);
+SELECT try($$SELECT FROM shardid_readers.reader_share$$);
+SELECT mode, try(format('LOCK TABLE shardid_readers.own_share IN %s MODE', mode)), try(format('LOCK TABLE shardid_readers.reader_share IN %s MODE', mode))
+FROM unnest(ARRAY['SHARE', 'ACCESS EXCLUSIVE']) mode;
+SET ROLE readers_role;
+SELECT shardid_readers.drop_reader('parts');
+SELECT count(*) FROM shardid_readers.status;
+RESET ROLE;
+-- A path of the caller's finds nothing: an operator of a schema that comes first is not called.
+CREATE SCHEMA planted;
+CREATE FUNCTION planted.format(text, text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE 'planted'; END $$;
+CREATE FUNCTION planted.less(bigint, bigint) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE 'planted'; END $$;
+CREATE OPERATOR planted.< (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = planted.less);
+SELECT shardid_readers.add_reader('parts', 'parted', 0);
+SET search_path = planted, pg_catalog, public;
+SELECT item FROM shardid_readers.next_rows('parts', NULL::public.parted);
+RESET search_path;
+DROP OWNED BY readers_role, readers_other;
+DROP ROLE readers_role, readers_other;
+-- A schema that exists is refused.
+DROP EXTENSION shardid_readers;
+CREATE SCHEMA shardid_readers;
+CREATE EXTENSION shardid_readers;

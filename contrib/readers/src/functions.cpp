@@ -1,0 +1,160 @@
+// The library shardid_readers as PostgreSQL loads it, and what the script needs of C: a bound, the
+// generator in a default, and what the client's statement sees.
+#include "engine/arguments.h"
+#include "engine/lease.h"
+#include "engine/settled.h"
+#include "statements.h"
+
+extern "C" {
+#include "catalog/pg_language_d.h"
+#include "catalog/pg_type_d.h"
+#include "executor/spi.h"
+#include "optimizer/optimizer.h"
+#include "rewrite/rewriteHandler.h"
+
+// Of the library shardid.
+extern Datum shardid_next_id(PG_FUNCTION_ARGS);
+extern Datum shardid_next_id_of_set_shard(PG_FUNCTION_ARGS);
+
+PG_MODULE_MAGIC;
+
+// fmgr.h declares it only from 16 on.
+PGDLLEXPORT void _PG_init(void);
+
+// The library shardid, whose functions this one calls, is mapped by now, but may not be
+// initialized.
+void _PG_init(void) {
+    load_file("shardid", false);
+    shardid::check_build("shardid_readers", shardid::library_version, shardid::library_form);
+    shardid::start_following_statements();
+}
+}
+
+namespace shardid {
+
+namespace {
+
+void refuse_call(const char *message, const char *detail, const char *hint) {
+    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("%s", message),
+                    errdetail("%s", detail), errhint("%s", hint)));
+}
+
+void check_transaction() {
+    if (RecoveryInProgress())
+        refuse_call("recovery is in progress",
+                    "A call stores the reader's position, which a standby cannot.",
+                    "Read on the primary.");
+    if (IsolationUsesXactSnapshot())
+        refuse_call("a reader needs a transaction that is READ COMMITTED",
+                    "This one reads all rows with the snapshot of its first statement.",
+                    "Begin it with BEGIN ISOLATION LEVEL READ COMMITTED.");
+    PreventCommandIfReadOnly("next_rows()");
+}
+
+// What the rule of settled_below is for: here the client's statement may read tables, as rows that
+// it does not see are not returned.
+void accept_statement() {}
+
+// The arguments of a call of next_id, with defaults; none if it is another expression.
+List *next_id_arguments(Node *expression, bool *has_shard) {
+    while (expression != nullptr && IsA(expression, CoerceToDomain))
+        expression = reinterpret_cast<Node *>(reinterpret_cast<CoerceToDomain *>(expression)->arg);
+    if (expression == nullptr || !IsA(expression, FuncExpr))
+        return NIL;
+    const auto *call = reinterpret_cast<FuncExpr *>(expression);
+    HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(call->funcid));
+    if (!HeapTupleIsValid(tuple))
+        return NIL;
+    List *arguments = NIL;
+    if (reinterpret_cast<Form_pg_proc>(GETSTRUCT(tuple))->prolang == ClanguageId) {
+        FmgrInfo function;
+        fmgr_info(call->funcid, &function);
+        *has_shard = function.fn_addr == shardid_next_id;
+        if (*has_shard || function.fn_addr == shardid_next_id_of_set_shard)
+            arguments = expand_function_arguments(call->args, false, call->funcresulttype, tuple);
+    }
+    ReleaseSysCache(tuple);
+    return arguments;
+}
+
+}  // namespace
+
+extern "C" {
+
+// Called by the planner: loads the library before the statement begins that calls the function.
+PG_FUNCTION_INFO_V1(shardid_readers_support);
+Datum shardid_readers_support(PG_FUNCTION_ARGS) {
+    (void)fcinfo;
+    Node *unchanged = nullptr;
+    PG_RETURN_POINTER(unchanged);
+}
+
+// reader_bound(function oid, at_most int, generator regclass, layout): what settled_below returns,
+// for a call of this function; if at_most is 0, of no function that returns rows.
+PG_FUNCTION_INFO_V1(shardid_reader_bound);
+Datum shardid_reader_bound(PG_FUNCTION_ARGS) {
+    const Layout layout = layout_argument(fcinfo, 3);
+    check_transaction();
+    if (PG_GETARG_INT32(1) > 0)
+        check_fetches_all(PG_GETARG_OID(0), PG_GETARG_INT32(1));
+    PG_RETURN_INT64(settled_bound(PG_GETARG_OID(2), layout, accept_statement));
+}
+
+// id_default(tab oid, attnum smallint): generator and layout that its default passes to next_id;
+// NULL if it has another default, or arguments that are no constants.
+PG_FUNCTION_INFO_V1(shardid_id_default);
+Datum shardid_id_default(PG_FUNCTION_ARGS) {
+    Relation relation = try_relation_open(PG_GETARG_OID(0), AccessShareLock);
+    if (relation == nullptr)
+        PG_RETURN_NULL();
+    const int number = PG_GETARG_INT16(1);
+    bool has_shard = false;
+    List *arguments = NIL;
+    if (relation->rd_rel->relkind != RELKIND_INDEX && number > 0 &&
+        number <= RelationGetNumberOfAttributes(relation) &&
+        !TupleDescAttr(RelationGetDescr(relation), number - 1)->attisdropped)
+        arguments = next_id_arguments(build_column_default(relation, number), &has_shard);
+    ResultRow row;
+    for (int i = has_shard ? 1 : 0; i < list_length(arguments); ++i) {
+        const Node *value =
+            eval_const_expressions(nullptr, static_cast<Node *>(list_nth(arguments, i)));
+        if (!IsA(value, Const) || reinterpret_cast<const Const *>(value)->constisnull)
+            break;
+        row.add(reinterpret_cast<const Const *>(value)->constvalue);
+    }
+    relation_close(relation, NoLock);
+    constexpr int columns = 4;
+    if (row.columns != columns)
+        PG_RETURN_NULL();
+    PG_RETURN_DATUM(make_row(fcinfo, row));
+}
+
+// seen_ids(query text, from bigint, below bigint, at_most int, share int): what the query returns
+// to the oldest statement; NULL if that sees all that is visible now.
+PG_FUNCTION_INFO_V1(shardid_seen_ids);
+Datum shardid_seen_ids(PG_FUNCTION_ARGS) {
+    SnapshotData space;
+    const Snapshot oldest = oldest_snapshot(space);
+    const Snapshot now = GetTransactionSnapshot();
+    // Those that were running then, and are now.
+    if (oldest->xmax == now->xmax && oldest->xcnt == now->xcnt)
+        PG_RETURN_NULL();
+    constexpr int parameters = 4;
+    Oid types[parameters] = {INT8OID, INT8OID, INT4OID, INT4OID};
+    Datum values[parameters] = {PG_GETARG_DATUM(1), PG_GETARG_DATUM(2), PG_GETARG_DATUM(3),
+                                PG_GETARG_DATUM(4)};
+    SPI_connect();
+    SPIPlanPtr plan = SPI_prepare(text_to_cstring(PG_GETARG_TEXT_PP(0)), parameters, types);
+    if (plan == nullptr || SPI_execute_snapshot(plan, values, nullptr, oldest, InvalidSnapshot,
+                                                true, false, 0) != SPI_OK_SELECT)
+        elog(ERROR, "could not read the ids");
+    bool is_null;
+    const Datum ids = SPI_datumTransfer(
+        SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &is_null), false, -1);
+    SPI_finish();
+    PG_RETURN_DATUM(ids);
+}
+
+}  // extern "C"
+
+}  // namespace shardid

@@ -1,0 +1,21 @@
+// The statements that are being executed in this session, one within another: with which snapshots
+// they read, and whether they fetch all rows that a function within them returns.
+#pragma once
+
+#include "compat.h"
+
+namespace shardid {
+
+// Lets each statement that begins from now on be known.
+void start_following_statements();
+
+// The snapshot with which the outermost statement reads: the oldest. If that statement had begun
+// before start_following_statements, one that sees no more, and perhaps less. REQUIRED: a statement
+// is being executed.
+Snapshot oldest_snapshot(SnapshotData &space);
+
+// Raises 0A000 if one of the statements can end before it has fetched `rows` rows of a function
+// that returns a set: for next_rows() those that calls it, or whichever function they call.
+void check_fetches_all(Oid function, int64 rows);
+
+}  // namespace shardid

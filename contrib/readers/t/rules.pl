@@ -1,0 +1,158 @@
+# Each rule of next_rows, by sessions that are led step by step: which snapshot decides, what a rollback and a second session
+# do, and what a dump and a copy of the database have.
+use ShardidTest;
+
+my $node = new_node('readers', "autovacuum = off\n");
+sub query { return $node->safe_psql('postgres', $_[0]) }
+query(<<'SQL');
+CREATE EXTENSION shardid_readers;
+CREATE SEQUENCE g CACHE 2;
+CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT next_id(1, 'g'), item text);
+CREATE TABLE seen (reader text, id bigint, PRIMARY KEY (reader, id));
+INSERT INTO orders (item) VALUES ('first');
+CREATE FUNCTION rows_of(reader text, at_most int DEFAULT 1000) RETURNS SETOF orders LANGUAGE plpgsql AS $$
+BEGIN
+	RETURN QUERY SELECT * FROM shardid_readers.next_rows(reader, NULL::orders, at_most);
+END
+$$;
+-- Returns when the lock is free.
+CREATE FUNCTION waits() RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM pg_advisory_xact_lock(1);
+	RETURN 1000;
+END
+$$;
+SQL
+my ($writer, $reader) = map { open_session($node) } 1, 2;
+my $readers = 0;
+
+# A new reader of orders, from now.
+sub add_reader
+{
+	my (@more) = @_;
+	my $name = 'r' . ++$readers;
+	query('SELECT pg_sleep(0.002); SELECT shardid_readers.add_reader(' . join(', ', "'$name'", "'orders'", @more) . ')');
+	return $name;
+}
+
+# The items that the statement returns now; %s is the reader's name. Rows of the present millisecond are not settled.
+sub items { return ask($reader, 'SELECT pg_sleep(0.002) \gset' . "\n$_[0];") =~ s/\n/ /gr }
+sub next_items { return items("SELECT item FROM shardid_readers.next_rows('$_[0]', NULL::orders)") }
+
+# A row that is committed while a statement is being executed, which then calls next_rows: it may join the rows to tables.
+my $joined = 'SELECT o.item FROM waits(), LATERAL %s n JOIN orders o USING (id) ORDER BY id';
+my %ways = (
+	'a statement' => [ $joined, q{shardid_readers.next_rows('%s', NULL::orders, waits)} ],
+	'a statement around a function' => [ $joined, q{rows_of('%s', waits)} ],
+	'a cursor around a function' => [ "BEGIN; DECLARE c CURSOR FOR $joined; FETCH ALL FROM c; COMMIT", q{rows_of('%s', waits)} ],
+	'WITH that nothing reads' => [ "WITH w AS (INSERT INTO seen SELECT '%s', id FROM waits(), LATERAL %s n JOIN orders o USING (id)) SELECT 'nothing'",
+		q{rows_of('%s', waits)} ]);
+for my $is_first (0, 1)
+{
+	for my $way (sort keys %ways)
+	{
+		my $name = add_reader();
+		my ($statement, $call) = @{ $ways{$way} };
+		my $sql = sprintf $statement, ($statement =~ /seen/ ? $name : ()), sprintf $call, $name;
+		query(q{INSERT INTO orders (item) VALUES ('early'); SELECT pg_sleep(0.002)});
+		# In a session's first statement the library may be loaded after it has begun. Then it returns what had ended before
+		# the oldest transaction that is open somewhere; here none is.
+		close_session($reader), $reader = open_session($node) if $is_first;
+		ask($reader, "SELECT count(*) FROM rows_of('$name', 1);") if !$is_first;
+		ask($writer, 'SELECT pg_advisory_lock(1);');
+		send_to($reader, "$sql;");
+		$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) or die 'no wait';
+		query(q{INSERT INTO orders (item) VALUES ('late'); SELECT pg_sleep(0.002)});
+		ask($writer, 'SELECT pg_advisory_unlock(1);');
+		my $answer = answer($reader);
+		$answer = query("SELECT item FROM seen JOIN orders USING (id) WHERE reader = '$name' ORDER BY id") if $sql =~ /seen/;
+		is($answer, $is_first ? 'early' : '', "$way" . ($is_first ? ', first in its session' : '') . ': returns what it sees');
+		is(next_items($name), 'late', "$way: the next one returns the rest");
+	}
+}
+
+# An open transaction holds the reader back, not past its first id.
+my $name = add_reader();
+ask($writer, q{BEGIN; INSERT INTO orders (item) VALUES ('open');});
+query(q{INSERT INTO orders (item) VALUES ('after')});
+is(next_items($name), '', 'an open transaction with a smaller id is waited for');
+is(query("SELECT held_back_by IS NOT NULL FROM shardid_readers.status WHERE name = '$name'"), 't', 'which the status shows');
+ask($writer, 'COMMIT;');
+is(next_items($name), 'open after', 'then both rows are returned, in the order of ids');
+
+# No more than at_most, and none is passed over.
+query(q{INSERT INTO orders (item) SELECT 'n' || n FROM generate_series(1, 5) n});
+is(items("SELECT item FROM shardid_readers.next_rows('$name', NULL::orders, 2)"), "n$_ n" . ($_ + 1), 'two rows') for 1, 3;
+is(next_items($name), 'n5', 'and the rest');
+
+# ROLLBACK, also to a savepoint: they come again.
+query(q{INSERT INTO orders (item) VALUES ('again')});
+ask($reader, 'BEGIN; SAVEPOINT s;');
+is(next_items($name), 'again', 'a row');
+ask($reader, 'ROLLBACK TO s;');
+is(next_items($name), 'again', 'after ROLLBACK TO it comes again');
+is(next_items($name), '', 'in a transaction it comes once');
+ask($reader, 'ROLLBACK;');
+is(next_items($name), 'again', 'and after ROLLBACK again');
+
+# A second session waits for the first one, and continues after it; with several shares, it takes another.
+query(q{INSERT INTO orders (item) VALUES ('taken')});
+my $other = open_session($node);
+ask($reader, 'BEGIN;');
+is(next_items($name), 'taken', 'a session has a row');
+send_to($other, "SELECT item FROM shardid_readers.next_rows('$name', NULL::orders);");
+$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted}) or die 'no wait';
+ask($reader, 'COMMIT;');
+is(answer($other), '', 'a second one does not have it, too');
+my $shared = add_reader('NULL', 2);
+query(q{INSERT INTO orders (item) SELECT 's' FROM generate_series(1, 50)});
+ask($reader, 'BEGIN;');
+my @shares = map { ask($_, "SELECT pg_sleep(0.002); SELECT count(*) FROM shardid_readers.next_rows('$shared', NULL::orders);") } $reader, $other;
+ask($reader, 'COMMIT;');
+s/\D//g for @shares;
+is($shares[0] + $shares[1], 50, "two sessions share 50 rows: @shares");
+cmp_ok($shares[0] * $shares[1], '>', 0, 'neither has all');
+
+# An idle call writes nothing within a second, and neither does the reader hold anything back.
+my $xid = 'SELECT pg_current_xact_id_if_assigned() IS NULL';
+next_items($name);
+is(ask($reader, "BEGIN; SELECT count(*) FROM shardid_readers.next_rows('$name', NULL::orders) \\gset\n$xid; COMMIT;"), 't', 'an idle call writes nothing');
+my $status = "SELECT %s FROM shardid_readers.status WHERE name = '$name'";
+my $moved = query(sprintf $status, 'moved');
+ok($node->poll_query_until('postgres', "SELECT (" . sprintf($status, "moved > '$moved'") . ") FROM shardid_readers.next_rows('$name', NULL::orders) HAVING count(*) = 0"),
+	'but after a second it moves');
+
+# A loop without COMMIT gets what the statement that contains it sees, one with COMMIT all.
+my $looped = add_reader();
+query(q{INSERT INTO orders (item) VALUES ('one'); SELECT pg_sleep(0.002)});
+ask($reader, <<"SQL");
+CREATE PROCEDURE reads() LANGUAGE plpgsql AS \$\$
+BEGIN
+	FOR n IN 1 .. 2 LOOP
+		INSERT INTO seen SELECT '$looped', n.id FROM shardid_readers.next_rows('$looped', NULL::orders) n JOIN orders USING (id);
+		INSERT INTO orders (item) VALUES ('two');
+		COMMIT;
+		PERFORM pg_sleep(0.002);
+	END LOOP;
+END
+\$\$;
+CALL reads();
+SQL
+is(query("SELECT string_agg(item, ' ' ORDER BY id) FROM seen JOIN orders USING (id) WHERE reader = '$looped'"), 'one two', 'a procedure with COMMIT');
+
+# A dump has the reader and its position, a copy of the database as well. Neither knows new ids of the other.
+query(q{INSERT INTO orders (item) VALUES ('dumped')});
+my $dump = PostgreSQL::Test::Utils::tempdir() . '/dump';
+system_or_bail('pg_dump', '-f', $dump, $node->connstr('postgres'));
+close_session($_) for $writer, $reader, $other;
+query('CREATE DATABASE copy TEMPLATE postgres; CREATE DATABASE restored');
+system_or_bail('psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-o', '/dev/null', '-f', $dump, $node->connstr('restored'));
+my $next = "SELECT pg_sleep(0.002) \\gset\nSELECT item FROM shardid_readers.next_rows('$name', NULL::orders) WHERE item !~ '^(s|one|two)\$'";
+like(($node->psql('restored', $next))[2], qr/has generated no id since/, 'a restored generator knows no bound');
+for my $database (qw(postgres copy restored))
+{
+	is($node->safe_psql($database, "INSERT INTO orders (item) VALUES ('$database'); $next"), "dumped\n$database", "$database: once, and its own");
+}
+
+$node->stop;
+done_testing();

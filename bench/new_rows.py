@@ -27,6 +27,8 @@ CREATE INDEX ON rows (n);
 CREATE INDEX ON rows (xid);
 SELECT pg_create_logical_replication_slot('decoded', 'test_decoding');
 SELECT next_id('g'::regclass); -- settled_below knows a bound
+CREATE EXTENSION shardid_readers;
+SELECT shardid_readers.add_reader('r', 'rows');
 """
 WRITER = """
 \\set ms random(1, 400)
@@ -73,6 +75,12 @@ def by_settled_below():
         yield [row[0] for row in rows]
 
 
+def by_next_rows():
+    cursor = connect()
+    while True:
+        yield [row[0] for row in found(cursor, "SELECT id FROM shardid_readers.next_rows('r', NULL::rows, 1000000)")]
+
+
 def by_xmin():
     cursor, begin = connect(), 0
     while True:
@@ -112,6 +120,7 @@ def by_gaps():
 READERS = {
     "`id > last`": (by_last_id, "nothing"),
     "**`settled_below`**": (by_settled_below, "open transactions that have generated an id"),
+    "**`next_rows`** of `shardid_readers`": (by_next_rows, "open transactions that have generated an id"),
     "`xid8` column, `pg_snapshot_xmin`": (by_xmin, "transactions that write, in any database"),
     "`xid8` column, two snapshots (PgQ)": (by_two_snapshots, "nothing; reads all since the oldest transaction"),
     "`bigserial`, waits 1 s for gaps": (by_gaps, "rollbacks, each for 1 s"),

@@ -131,8 +131,8 @@ struct StandbyStatusCodes {
 inline StandbyStatusCodes standby_status_codes() {
     constexpr int first_minor_with_flags[] = {13, 9, 5};
     const int version = pg_strtoint32(GetConfigOption("server_version_num", false, false));
-    const bool has_flags = version >= 180000 ||
-                           version % 10000 >= first_minor_with_flags[version / 10000 - 15];
+    const bool has_flags =
+        version >= 180000 || version % 10000 >= first_minor_with_flags[version / 10000 - 15];
     return has_flags ? StandbyStatusCodes{1, 3} : StandbyStatusCodes{0, 1};
 }
 

@@ -75,7 +75,7 @@ SELECT next_id('leased'::regclass, shard_bits => 3, sequence_bits => 20);
 """
 # A window of a day: a single-user server has no background worker that could request one.
 GIVE_WINDOW = """UPDATE shardid_lease.lease_window
-    SET family = shardid_lease.page_of('leased'::regclass)->>'family', moved_at = '0/0', from_ms = t - 1000, until_ms = t + 86400000,
+    SET family = (shardid_lease.page_of('leased'::regclass)).family, moved_at = '0/0', from_ms = t - 1000, until_ms = t + 86400000,
         lease_ms = 86400000
     FROM (SELECT shardid_lease.now_ms(epoch) AS t FROM shardid_lease.id_space) clock"""
 

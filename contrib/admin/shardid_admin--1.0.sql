@@ -26,14 +26,13 @@ $$;
 
 -- What is used of shardid, wherever it is moved.
 
+-- The default generator of shardid.
 CREATE OR REPLACE FUNCTION shardid_admin.default_generator()
 RETURNS pg_catalog.regclass
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN 'shardid_seq'::pg_catalog.regclass;
 
-COMMENT ON FUNCTION shardid_admin.default_generator() IS
-'the default generator of shardid';
-
+-- The smallest id of this time or later.
 CREATE OR REPLACE FUNCTION shardid_admin.first_id(
     ts pg_catalog.timestamptz,
     epoch pg_catalog.timestamptz,
@@ -43,9 +42,7 @@ RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN id_lower_bound(ts, epoch, shard_bits, sequence_bits);
 
-COMMENT ON FUNCTION shardid_admin.first_id(pg_catalog.timestamptz, pg_catalog.timestamptz, int, int) IS
-'the smallest id of this time or later';
-
+-- The time of an id.
 CREATE OR REPLACE FUNCTION shardid_admin.time_of(
     id bigint,
     epoch pg_catalog.timestamptz,
@@ -55,9 +52,7 @@ RETURNS pg_catalog.timestamptz
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN id_timestamp(id, epoch, shard_bits, sequence_bits);
 
-COMMENT ON FUNCTION shardid_admin.time_of(bigint, pg_catalog.timestamptz, int, int) IS
-'the time of an id';
-
+-- The schema of shardid, quoted if it must be.
 CREATE OR REPLACE FUNCTION shardid_admin.ids_schema()
 RETURNS pg_catalog.text
 LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -66,9 +61,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_admin.ids_schema() IS
-'the schema of shardid, quoted if it must be';
-
+-- The first of the sequences which only the SQL-only version has.
 CREATE OR REPLACE FUNCTION shardid_admin.a_mark()
 RETURNS pg_catalog.oid
 LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -79,9 +72,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_admin.a_mark() IS
-'the first of the sequences which only the SQL-only version has';
-
+-- The 64 bits of an id, read without a sign.
 CREATE OR REPLACE FUNCTION shardid_admin.unsigned(id bigint)
 RETURNS numeric
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -90,9 +81,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_admin.unsigned(bigint) IS
-'the 64 bits of an id, read without a sign';
-
+-- The id with these 64 bits.
 CREATE OR REPLACE FUNCTION shardid_admin.signed(bits numeric)
 RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -101,9 +90,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_admin.signed(numeric) IS
-'the id with these 64 bits';
-
+-- The type below all domains.
 CREATE OR REPLACE FUNCTION shardid_admin.base_type(type pg_catalog.oid)
 RETURNS pg_catalog.oid
 LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -112,14 +99,12 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_admin.base_type(pg_catalog.oid) IS
-'the type below all domains';
-
 -- ==== Partitions by time ====
 --
 -- What depends on a table runs code of its owner's: planning computes constants in the expressions of its indexes, and so does ATTACH.
 -- So nobody but the owner may ask for these commands. DETACH plans queries of the tables that reference the partition, too.
 
+-- A table that the caller may partition by time: its names, its key, its default partition.
 CREATE OR REPLACE FUNCTION shardid_admin.partitioned_table(
     parent pg_catalog.regclass,
     OUT schema pg_catalog.text,
@@ -167,9 +152,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_admin.partitioned_table(pg_catalog.regclass) IS
-'a table that the caller may partition by time: its names, its key, its default partition';
-
+-- Raises 42501 if a superuser, or a member of one, has set another role.
 CREATE OR REPLACE FUNCTION shardid_admin.refuse_superuser(hint pg_catalog.text)
 RETURNS pg_catalog.void
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -182,9 +165,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_admin.refuse_superuser(pg_catalog.text) IS
-'raises 42501 if a superuser, or a member of one, has set another role';
-
+-- The error if a table that is read when this partition leaves its parent has another owner than the parent.
 CREATE OR REPLACE FUNCTION shardid_admin.stranger(
     parent pg_catalog.regclass,
     part pg_catalog.regclass,
@@ -210,9 +191,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_admin.stranger(pg_catalog.regclass, pg_catalog.regclass) IS
-'the error if a table that is read when this partition leaves its parent has another owner than the parent';
-
+-- Raises 42501 if a table that is read when this partition leaves its parent has another owner than the parent.
 CREATE OR REPLACE FUNCTION shardid_admin.refuse_stranger(parent pg_catalog.regclass, part pg_catalog.regclass)
 RETURNS pg_catalog.void
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -226,9 +205,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_admin.refuse_stranger(pg_catalog.regclass, pg_catalog.regclass) IS
-'raises 42501 if a table that is read when this partition leaves its parent has another owner than the parent';
-
+-- The length of periods, and the pattern of their partitions' names.
 CREATE OR REPLACE FUNCTION shardid_admin.periods(
     every interval,
     ahead int,
@@ -272,11 +249,9 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_admin.periods(interval, int, interval, pg_catalog.timestamptz) IS
-'the length of periods, and the pattern of their partitions'' names';
-
 -- The plan is what partition_steps has found out.
 
+-- The period of a time: where it begins in local time, its first and its next instant, and its bounds, which are unsigned.
 -- Of an hour that is repeated, the first run belongs to the period before. An hour that is left out is no period.
 CREATE OR REPLACE FUNCTION shardid_admin.period_of(
     plan pg_catalog.record,
@@ -311,9 +286,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_admin.period_of(pg_catalog.record, pg_catalog.timestamptz) IS
-'the period of a time: where it begins in local time, its first and its next instant, and its bounds, which are unsigned';
-
+-- The partitions, except a default one, with their bounds as PostgreSQL orders them, and as unsigned numbers.
 CREATE OR REPLACE FUNCTION shardid_admin.partitions_of(parent pg_catalog.regclass)
 RETURNS TABLE (part pg_catalog.oid, low numeric, high numeric, unsigned_low numeric, unsigned_high numeric, is_leaving boolean)
 LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -329,9 +302,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_admin.partitions_of(pg_catalog.regclass) IS
-'the partitions, except a default one, with their bounds as PostgreSQL orders them, and as unsigned numbers';
-
+-- The first day that the name of a partition says, and how long it can be at most; NULL if it says none.
 CREATE OR REPLACE FUNCTION shardid_admin.time_in_name(
     relation pg_catalog.text,
     OUT first pg_catalog.date,
@@ -351,9 +322,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_admin.time_in_name(pg_catalog.text) IS
-'the first day that the name of a partition says, and how long it can be at most; NULL if it says none';
-
+-- The name of the function, if the expression is a call of one, perhaps in a cast.
 CREATE OR REPLACE FUNCTION shardid_admin.called(expression pg_catalog.text)
 RETURNS pg_catalog.text
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -369,9 +338,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_admin.called(pg_catalog.text) IS
-'the name of the function, if the expression is a call of one, perhaps in a cast';
-
+-- The default of a key: its expression, its call of next_id, and the last values of its generators.
 -- What the default passes to next_id tells the layout, also in functions that the default calls, if none computes with the result. Of a
 -- body that is no SQL body only a call without a layout is understood. There is no call if the epoch or a width is an expression.
 CREATE OR REPLACE FUNCTION shardid_admin.default_of(
@@ -421,9 +388,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_admin.default_of(pg_catalog.regclass, smallint) IS
-'the default of a key: its expression, its call of next_id, and the last values of its generators';
-
+-- The layout of the ids of a table, of which some is passed, and the later one of the clock and the generator's last id.
 -- Another layout would make partitions that get no rows.
 CREATE OR REPLACE FUNCTION shardid_admin.layout_of(
     parent pg_catalog.regclass,
@@ -472,10 +437,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_admin.layout_of(pg_catalog.regclass, pg_catalog.text, smallint, pg_catalog.timestamptz,
-    pg_catalog.timestamptz, int, int) IS
-'the layout of the ids of a table, of which some is passed, and the later one of the clock and the generator''s last id';
-
+-- Raises 22023 if a partition has bounds that no id of this layout has.
 -- All that are made for periods last whole hours, in a layout of ten bits or more after the time. One of this layout is where its name
 -- says or, if that says nothing, begins at a whole minute.
 CREATE OR REPLACE FUNCTION shardid_admin.check_layout_by_partitions(
@@ -509,9 +471,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_admin.check_layout_by_partitions(pg_catalog.regclass, pg_catalog.timestamptz, int, int) IS
-'raises 22023 if a partition has bounds that no id of this layout has';
-
+-- The commands that create the table for a partition: a format, to which its name is passed.
 -- Row security of the parent is not that of a partition: then nobody gets rights on that. Default privileges are not the parent's either.
 CREATE OR REPLACE FUNCTION shardid_admin.creation_of_parts(parent pg_catalog.regclass)
 RETURNS pg_catalog.text
@@ -541,9 +501,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_admin.creation_of_parts(pg_catalog.regclass) IS
-'the commands that create the table for a partition: a format, to which its name is passed';
-
+-- The commands that restore how triggers are enabled, after all are: a format, to which the table's name is passed.
 CREATE OR REPLACE FUNCTION shardid_admin.trigger_states(of_table pg_catalog.regclass, only_row_level boolean)
 RETURNS pg_catalog.text
 LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -556,9 +514,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_admin.trigger_states(pg_catalog.regclass, boolean) IS
-'the commands that restore how triggers are enabled, after all are: a format, to which the table''s name is passed';
-
+-- The commands that create a partition, and move its rows there from the default partition.
 -- A DELETE that moves rows would follow foreign keys to them, or be refused by those. Nor may a row that only moves fire triggers. Those
 -- of foreign keys stay on. Until the end nobody else writes to it. The INSERT comes after ATTACH: a publication of the table then sends
 -- it, as it does the DELETE.
@@ -604,9 +560,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_admin.moving_commands(pg_catalog.record, pg_catalog.text, pg_catalog.text, pg_catalog.text, numeric, numeric) IS
-'the commands that create a partition, and move its rows there from the default partition';
-
+-- Whether a missing partition cannot be created, of which it warns.
 CREATE OR REPLACE FUNCTION shardid_admin.is_obstructed(
     plan pg_catalog.record,
     leaving pg_catalog.text,
@@ -654,10 +608,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_admin.is_obstructed(pg_catalog.record, pg_catalog.text, pg_catalog.text, pg_catalog.text, pg_catalog.text,
-    numeric, numeric) IS
-'whether a missing partition cannot be created, of which it warns';
-
+-- The commands that create the partitions of all periods from this time on that are missing.
 CREATE OR REPLACE FUNCTION shardid_admin.missing_partitions(
     plan pg_catalog.record,
     ahead int,
@@ -726,9 +677,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_admin.missing_partitions(pg_catalog.record, int, pg_catalog.timestamptz) IS
-'the commands that create the partitions of all periods from this time on that are missing';
-
+-- Names tables that were partitions, and that are older than is kept.
 CREATE OR REPLACE FUNCTION shardid_admin.notices_of_detached(plan pg_catalog.record)
 RETURNS pg_catalog.void
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -751,9 +700,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_admin.notices_of_detached(pg_catalog.record) IS
-'names tables that were partitions, and that are older than is kept';
-
+-- The commands that drop the partitions which are older than is kept.
 -- Partitions that ended by then, if they have the bounds of a period.
 CREATE OR REPLACE FUNCTION shardid_admin.old_partitions(plan pg_catalog.record, OUT command pg_catalog.text, OUT step pg_catalog.text)
 RETURNS SETOF pg_catalog.record
@@ -801,9 +748,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_admin.old_partitions(pg_catalog.record) IS
-'the commands that drop the partitions which are older than is kept';
-
+-- The commands of id_partition_commands, and as steps that a procedure can run.
 CREATE OR REPLACE FUNCTION shardid_admin.partition_steps(
     parent pg_catalog.regclass,
     every interval,
@@ -860,10 +805,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_admin.partition_steps(pg_catalog.regclass, interval, int, interval, pg_catalog.timestamptz,
-    pg_catalog.timestamptz, int, int, pg_catalog.text, boolean) IS
-'the commands of id_partition_commands, and as steps that a procedure can run';
-
 CREATE OR REPLACE FUNCTION shardid_admin.id_partition_commands(
     parent pg_catalog.regclass,
     every interval,
@@ -886,6 +827,7 @@ COMMENT ON FUNCTION shardid_admin.id_partition_commands(pg_catalog.regclass, int
     pg_catalog.timestamptz, int, int, pg_catalog.text) IS
 'the commands that create the missing partitions of a table by time, and drop old ones; warns of what prevents them';
 
+-- Whether it is a partitioned table of the current user.
 CREATE OR REPLACE FUNCTION shardid_admin.owns(parent pg_catalog.regclass)
 RETURNS boolean
 LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -893,9 +835,6 @@ BEGIN
     RETURN EXISTS (SELECT FROM pg_class c WHERE c.oid = parent AND c.relkind = 'p' AND c.relowner = quote_ident(current_user)::regrole);
 END
 $$;
-
-COMMENT ON FUNCTION shardid_admin.owns(pg_catalog.regclass) IS
-'whether it is a partitioned table of the current user';
 
 -- Without SET search_path, with which no procedure can commit: each transaction sets it before it looks up any name.
 CREATE OR REPLACE PROCEDURE shardid_admin.maintain_id_partitions(
@@ -1005,6 +944,7 @@ COMMENT ON PROCEDURE shardid_admin.maintain_id_partitions(pg_catalog.regclass, i
 -- name gets out of a comment by a line break. Only columns of the caller's own tables are read and changed: functions in an
 -- index run with the rights of the role that reads max(id).
 
+-- The default that id_migration_commands gives to columns: a format, to which the generator is passed.
 CREATE OR REPLACE FUNCTION shardid_admin.new_default(
     of_function pg_catalog.oid,
     one_generator pg_catalog.oid,
@@ -1033,12 +973,8 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_admin.new_default(pg_catalog.oid, pg_catalog.oid, pg_catalog.text) IS
-'the default that id_migration_commands gives to columns: a format, to which the generator is passed';
-
 -- Every column whose value comes from a sequence, and those of other schemas that share one by their defaults (not is_here). Of
 -- a partitioned table with an identity the partitions have one, too, from PostgreSQL 17 on.
-
 CREATE OR REPLACE FUNCTION shardid_admin.sequence_columns(of_schema pg_catalog.oid)
 RETURNS pg_catalog.jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
@@ -1083,9 +1019,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_admin.sequence_columns(pg_catalog.oid) IS
-'the columns of a schema whose values come from a sequence';
-
+-- For each of these columns, those of 32 or 16 bits that refer to it, also through others.
 CREATE OR REPLACE FUNCTION shardid_admin.integer_referrers(columns pg_catalog.jsonb)
 RETURNS TABLE (rel pg_catalog.oid, num int, columns_with_size pg_catalog.text)
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -1106,9 +1040,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_admin.integer_referrers(pg_catalog.jsonb) IS
-'for each of these columns, those of 32 or 16 bits that refer to it, also through others';
-
+-- These columns, with the reason if id_migration_commands cannot change one.
 CREATE OR REPLACE FUNCTION shardid_admin.unchanged_columns(columns pg_catalog.jsonb)
 RETURNS pg_catalog.jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -1171,9 +1103,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_admin.unchanged_columns(pg_catalog.jsonb) IS
-'these columns, with the reason if id_migration_commands cannot change one';
-
+-- The comments of id_migration_commands on the columns that change.
 CREATE OR REPLACE FUNCTION shardid_admin.notes_of_change(columns pg_catalog.jsonb)
 RETURNS SETOF pg_catalog.text
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
@@ -1242,9 +1172,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_admin.notes_of_change(pg_catalog.jsonb) IS
-'the comments of id_migration_commands on the columns that change';
-
+-- The comments of id_migration_commands on columns whose numbers come from elsewhere than their default and a sequence.
 CREATE OR REPLACE FUNCTION shardid_admin.notes_of_others(of_schema pg_catalog.oid)
 RETURNS SETOF pg_catalog.text
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
@@ -1277,9 +1205,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_admin.notes_of_others(pg_catalog.oid) IS
-'the comments of id_migration_commands on columns whose numbers come from elsewhere than their default and a sequence';
-
+-- The roles with INSERT on each of these tables, also through views.
 CREATE OR REPLACE FUNCTION shardid_admin.inserters(columns pg_catalog.jsonb)
 RETURNS pg_catalog.jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -1304,9 +1230,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_admin.inserters(pg_catalog.jsonb) IS
-'the roles with INSERT on each of these tables, also through views';
-
+-- The GRANTs that roles with INSERT lack for the new default.
 CREATE OR REPLACE FUNCTION shardid_admin.missing_grants(
     of_function pg_catalog.oid,
     one_generator pg_catalog.oid,
@@ -1379,9 +1303,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_admin.missing_grants(pg_catalog.oid, pg_catalog.oid, pg_catalog.jsonb) IS
-'the GRANTs that roles with INSERT lack for the new default';
-
+-- The columns that change, grouped by sequence, since those of one sequence change together.
 CREATE OR REPLACE FUNCTION shardid_admin.columns_by_sequence(columns pg_catalog.jsonb, inserters pg_catalog.jsonb)
 RETURNS SETOF pg_catalog.jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -1413,9 +1335,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_admin.columns_by_sequence(pg_catalog.jsonb, pg_catalog.jsonb) IS
-'the columns that change, grouped by sequence, since those of one sequence change together';
-
+-- The commands of id_migration_commands for the columns of a sequence.
 CREATE OR REPLACE FUNCTION shardid_admin.change_commands(
     of_sequence pg_catalog.jsonb,
     u_generator pg_catalog.text,
@@ -1452,9 +1372,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_admin.change_commands(pg_catalog.jsonb, pg_catalog.text, boolean, pg_catalog.text, pg_catalog.text, bigint) IS
-'the commands of id_migration_commands for the columns of a sequence';
-
+-- The commands that restore the privileges of a sequence that is created anew.
 CREATE OR REPLACE FUNCTION shardid_admin.sequence_rights(sequence pg_catalog.regclass)
 RETURNS pg_catalog.text
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -1474,9 +1392,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION shardid_admin.sequence_rights(pg_catalog.regclass) IS
-'the commands that restore the privileges of a sequence that is created anew';
-
+-- The commands that restore the columns of a sequence as they are now.
 CREATE OR REPLACE FUNCTION shardid_admin.back_commands(
     of_sequence pg_catalog.jsonb,
     u_generator pg_catalog.text,
@@ -1559,9 +1475,6 @@ BEGIN
     RETURN commands;
 END
 $$;
-
-COMMENT ON FUNCTION shardid_admin.back_commands(pg_catalog.jsonb, pg_catalog.text, boolean, pg_catalog.text) IS
-'the commands that restore the columns of a sequence as they are now';
 
 CREATE OR REPLACE FUNCTION shardid_admin.id_migration_commands(
     schema pg_catalog.regnamespace,

@@ -1,16 +1,11 @@
 #!/usr/bin/env bash
 # Takes 10 s: two nodes that both take writes: with a shard each, and with leases.
-# By native logical replication (PostgreSQL 16 and later) or by pglogical (15).
+# By native logical replication (PostgreSQL 16 and later).
 # shellcheck source=examples/servers.sh
 source "$(dirname "$0")/../servers.sh"
 
 major=$(pg_config --version | sed -E 's/^PostgreSQL ([0-9]+).*/\1/')
-if ((major >= 16)); then
-    by=native
-else
-    by=pglogical
-    needs pglogical
-fi
+((major >= 16)) || skip "PostgreSQL $major has no origin = none"
 
 # --- Two nodes, and the replication between them in both ways.
 
@@ -22,16 +17,7 @@ track_commit_timestamp = on
 max_worker_processes = 24
 max_logical_replication_workers = 12
 max_wal_senders = 12
-$(settings_of_pglogical)
 END
-}
-
-# Since updates of 2026 pglogical's plugin must be listed before it can be used.
-settings_of_pglogical() {
-    [[ $by == pglogical ]] || return 0
-    echo "shared_preload_libraries = 'pglogical'"
-    ! postgres --describe-config | grep '^output_plugin_libraries' >/dev/null ||
-        echo "output_plugin_libraries = 'pgoutput, pglogical_output'"
 }
 
 address_of() {
@@ -42,8 +28,8 @@ address_of() {
 both() {
     make_database lisbon "$1" "$2"
     make_database oslo "$1" "$3"
-    on "lisbon/$1" -v self="$(address_of lisbon "$1")" -f "$here/${by}_publish.sql" >/dev/null
-    on "oslo/$1" -v self="$(address_of oslo "$1")" -f "$here/${by}_publish.sql" >/dev/null
+    on "lisbon/$1" -f "$here/publish.sql" >/dev/null
+    on "oslo/$1" -f "$here/publish.sql" >/dev/null
     subscribe lisbon "$1" oslo
     subscribe oslo "$1" lisbon
 }
@@ -54,7 +40,7 @@ make_database() {
 }
 
 subscribe() {
-    on "$1/$2" -v subscription="$2_to_$1" -v other="$(address_of "$3" "$2")" -f "$here/${by}_subscribe.sql" >/dev/null
+    on "$1/$2" -v subscription="$2_to_$1" -v other="$(address_of "$3" "$2")" -f "$here/subscribe.sql" >/dev/null
 }
 
 # --- Load and checks.
@@ -89,7 +75,7 @@ shown() {
 
 # --- The example.
 
-echo "Two nodes that both take writes, on $(pg_config --version) by $by replication."
+echo "Two nodes that both take writes, on $(pg_config --version)."
 start_node lisbon
 start_node oslo
 

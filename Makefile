@@ -96,7 +96,7 @@ demo: ## ids, and duplicates of Instagram's function, on a throwaway server
 
 # NAME is a directory of examples/ or contrib/; without it, lists all. Exit status 77: the example cannot run here.
 example_script = $(wildcard $(addsuffix /$(NAME)/run.sh,examples contrib))
-example: ## lists the examples; NAME=fdw runs one
+example: ## lists the examples; NAME=patroni runs one
 ifeq ($(example_script),)
 	@awk '/^# Takes / { split(FILENAME, file, "/"); sub(/^# Takes /, ""); printf "make example NAME=%-13s takes %s\n", file[2], $$0 }' examples/*/run.sh contrib/*/run.sh
 	@test '$(origin NAME)' != 'command line'

@@ -84,5 +84,22 @@ cmp_ok(on($new, 'SELECT next_id(9)'), '<', $highest_id, 'left alone the new gene
 cmp_ok(run_block($new, 'take_over', highest_id => $highest_id), '>', $highest_id, 'it is raised above');
 cmp_ok(on($new, q(INSERT INTO likes VALUES (next_id(5), 'here') RETURNING id)), '>', $highest_id, 'and draws there');
 
+# --- One table over both servers: new rows of shard 6 are on the old one.
+
+my ($by, $by_both) = map { command_of('sharding.md', $_) } 'LIST', 'id = $1';
+on($old, "CREATE EXTENSION postgres_fdw; CREATE TABLE everywhere (id bigint DEFAULT next_id(6), photo text) PARTITION BY $by; ALTER TABLE likes ALTER photo SET DEFAULT 'none'");
+my %server_of = (5 => $new, 6 => $old);
+on($old, sprintf <<'SQL', $server_of{$_}->host, $server_of{$_}->port, $_) for 5, 6;
+CREATE SERVER of_shard FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '%s', port '%s', dbname 'shop');
+CREATE USER MAPPING FOR CURRENT_USER SERVER of_shard;
+CREATE FOREIGN TABLE likes_%s PARTITION OF everywhere FOR VALUES IN (%3$s) SERVER of_shard OPTIONS (table_name 'likes');
+ALTER SERVER of_shard RENAME TO of_shard_%3$s;
+SQL
+my $one = on($old, "INSERT INTO everywhere (photo) VALUES ('far') RETURNING id");
+is(on($old, "SELECT photo FROM ONLY likes WHERE id = $one"), 'far', 'a row goes to the server of its id');
+my $plan_of = sub { return on($old, 'EXPLAIN SELECT FROM everywhere WHERE ' . $_[0] =~ s/\$1/$one/gr) };
+is(() = $plan_of->($_->[1]) =~ /Foreign Scan/g, $_->[0], "$_->[1] asks $_->[0]") for [ 1, $by_both ], [ 2, 'id = $1' ];
+is(on($old, 'INSERT INTO everywhere DEFAULT VALUES RETURNING photo IS NULL'), 't', "the server's default is not used");
+
 $_->stop for $new, $old;
 done_testing();

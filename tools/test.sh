@@ -9,7 +9,7 @@ set -uo pipefail
 # minutes wait for FULL.
 all_tests() {
     printf '%s\n' contrib/lease/t/{torture,rules,registry_moves,runbook,reach}.pl t/suite/{model,lint,portable}.sh \
-        t/rights/install.pl t/settled/campaign.pl t/suite/regress.sh contrib/*/t/topics.sh \
+        t/rights/install.pl {contrib/readers/t,t/settled}/campaign.pl t/suite/regress.sh contrib/*/t/topics.sh \
         t/pages/{install,inspect,demo,new_rows}.pl t/generator/every_call.pl \
         contrib/lease/t/{copies,restores,renewal,workers,pages,pods}.pl contrib/move/t/states.pl \
         t/crash/{kill,standby,floors}.pl t/generator/clock.pl t/suite/{unit,version,build,symbols}.sh \

@@ -30,6 +30,7 @@ CREATE EXTENSION shardid;
 CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT next_id(5));
 INSERT INTO photos DEFAULT VALUES;
 SELECT shard, abs(extract(epoch FROM clock_timestamp() - ts)) < 60 FROM photos, id_parts(id);
+CREATE EXTENSION shardid_readers;
 CREATE EXTENSION shardid_lease CASCADE;
 DO $$
 BEGIN

@@ -36,7 +36,7 @@ WHERE place IN (left(encode(sha256(known::bytea), 'hex'), 32), md5(known));
 SET client_min_messages = warning;
 CREATE EXTENSION shardid_lease CASCADE;
 RESET client_min_messages;
-SELECT shardid_lease.this_server()->>'place' LIKE place || '%' AS of_leases FROM shard_fingerprint();
+SELECT (shardid_lease.this_server()).place LIKE place || '%' AS of_leases FROM shard_fingerprint();
 \set VERBOSITY terse
 DROP EXTENSION shardid_lease, dblink CASCADE;
 \set VERBOSITY default

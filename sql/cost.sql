@@ -1,6 +1,6 @@
 -- The cost of a draw in a transaction that has altered its generator: pages read and WAL written.
-\a \t on
 \set ECHO none
+\a \t on
 CREATE FUNCTION cost(statement text, VARIADIC counters text[]) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     plan json;
@@ -19,15 +19,14 @@ EXCEPTION WHEN division_by_zero THEN
     NULL;
 END
 $$;
-\set ECHO all
 
--- Nested subtransactions: each costs the same, compared with ALTER SEQUENCE and nextval.
+\echo -- Nested subtransactions: each costs the same, compared with ALTER SEQUENCE and nextval.
 CREATE SEQUENCE one;
 CREATE SEQUENCE another;
 SELECT next_id(1, 'one') > 0 AND next_id(1, 'another') > 0 AS drawn;
 SELECT pages($$SELECT alter_in_parts('one', 'SELECT next_id(1, ''one'')', 60)$$)
        - pages($$SELECT alter_in_parts('another', 'SELECT nextval(''another'')', 60)$$) < 60 * 10 AS linear;
--- Draws from two generators in turn, after that.
+\echo -- Draws from two generators in turn, after that.
 BEGIN;
 SELECT alter_in_parts('one', 'SELECT next_id(1, ''one'')', 60);
 ALTER SEQUENCE another CACHE 5;

@@ -1,21 +1,22 @@
 -- The extension as an object: schemas, owners, DROP, re-create, dump settings.
+\set ECHO none
 \a \t on
 
--- Its objects, and that each has a comment.
+\echo -- Its objects, and that each has a comment.
 SELECT count(*) AS uncommented
 FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid AND extname = 'shardid'
 WHERE d.deptype = 'e' AND obj_description(d.objid, d.classid::regclass::name) IS NULL;
 SELECT extversion, extrelocatable, extconfig = ARRAY['shardid_seq', 'shardid_uuid_seq', 'shardid_objectid_seq']::regclass[]::oid[] AS position_is_dumped
 FROM pg_extension WHERE extname = 'shardid';
 
--- A default uses it: it is not dropped without CASCADE.
+\echo -- A default uses it: it is not dropped without CASCADE.
 CREATE TABLE photos (id bigint DEFAULT next_id(5));
 \set VERBOSITY terse
 DROP EXTENSION shardid;
 DROP SEQUENCE shardid_seq;
 \set VERBOSITY default
 
--- Moved to another schema; the default still works.
+\echo -- Moved to another schema; the default still works.
 CREATE SCHEMA "Odd schema";
 ALTER EXTENSION shardid SET SCHEMA "Odd schema";
 INSERT INTO photos DEFAULT VALUES RETURNING "Odd schema".id_shard(id);
@@ -27,8 +28,8 @@ DROP TABLE photos;
 DROP EXTENSION shardid;
 DROP SCHEMA "Odd schema";
 
--- Installed by a role that may create objects in the database, without being superuser. The sequences are the database
--- owner's.
+\echo -- Installed by a role that may create objects in the database, without being superuser. The sequences are the database
+\echo '-- owner''s.'
 CREATE ROLE regress_shardid_installer;
 CREATE ROLE regress_shardid_grantee;
 SELECT format('GRANT CREATE ON DATABASE %I TO regress_shardid_installer', current_database()) \gexec
@@ -46,7 +47,7 @@ ALTER SEQUENCE app.shardid_seq RESTART;
 DROP EXTENSION shardid;
 RESET ROLE;
 
--- DROP OWNED by its owner drops it.
+\echo -- DROP OWNED by its owner drops it.
 SET ROLE regress_shardid_installer;
 CREATE EXTENSION shardid SCHEMA app;
 RESET ROLE;
@@ -54,7 +55,7 @@ DROP OWNED BY regress_shardid_installer CASCADE;
 SELECT count(*) AS left_over FROM pg_extension WHERE extname = 'shardid';
 DROP ROLE regress_shardid_installer, regress_shardid_grantee;
 
--- Dropped and created again in one session and one transaction: ids continue.
+\echo -- Dropped and created again in one session and one transaction: ids continue.
 CREATE EXTENSION shardid;
 SELECT next_id(5) AS first \gset
 BEGIN;
@@ -65,7 +66,7 @@ ROLLBACK;
 SELECT next_id(5) AS third \gset
 SELECT :first < :second AS second, :first < :third AS third;
 
--- Dropped and created again while a cursor and a function continue: they find the new sequences.
+\echo -- Dropped and created again while a cursor and a function continue: they find the new sequences.
 BEGIN;
 DECLARE made CURSOR FOR SELECT uuid_v1() <> uuid_v1() AND objectid() < objectid() AS made FROM generate_series(1, 9);
 FETCH made;
@@ -78,7 +79,6 @@ DROP EXTENSION shardid;
 FETCH made;
 \set VERBOSITY default
 ROLLBACK;
-\set ECHO none
 DO $$
 DECLARE
     first uuid;
@@ -95,6 +95,5 @@ BEGIN
     IF first IS NULL OR first = second THEN RAISE 'first %, second %', first, second; END IF;
 END
 $$;
-\set ECHO all
 DROP EXTENSION shardid;
 CREATE EXTENSION shardid;

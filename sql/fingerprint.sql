@@ -1,9 +1,10 @@
 -- shard_fingerprint: which server and database this is, and which roles see its place.
+\set ECHO none
 \a \t on
 CREATE ROLE regress_shardid_visitor;
 CREATE ROLE regress_shardid_reader IN ROLE pg_read_all_settings;
 
--- It shows PostgreSQL's own values, to every role.
+\echo '-- It shows PostgreSQL''s own values, to every role.'
 CREATE VIEW known AS
     SELECT f.system_identifier = s.system_identifier AS system_identifier, f.timeline = c.timeline_id AS timeline,
            f.database = d.oid AS database, f.extension = e.oid AS extension, f.started = pg_postmaster_start_time() AS started,
@@ -16,7 +17,7 @@ SET ROLE regress_shardid_visitor;
 SELECT * FROM known;
 RESET ROLE;
 
--- The place, for roles that may see PostgreSQL's setting; in a view, too, it depends on the calling role.
+\echo '-- The place, for roles that may see PostgreSQL''s setting; in a view, too, it depends on the calling role.'
 CREATE VIEW fingerprint AS SELECT * FROM shard_fingerprint();
 GRANT SELECT ON fingerprint TO PUBLIC;
 SELECT data_directory = current_setting('data_directory') AS data_directory, machine <> '' AS machine FROM fingerprint;
@@ -29,7 +30,7 @@ SET ROLE regress_shardid_reader;
 SELECT data_directory = current_setting('data_directory') AS data_directory, machine <> '' AS machine FROM fingerprint;
 RESET ROLE;
 
--- The place cannot be guessed as a digest of known values, and is not the place that leases use.
+\echo -- The place cannot be guessed as a digest of known values, and is not the place that leases use.
 SELECT count(*) AS of_what_is_known
 FROM shard_fingerprint() f, unnest(ARRAY[data_directory, machine, system_identifier::text, data_directory || machine]) known
 WHERE place IN (left(encode(sha256(known::bytea), 'hex'), 32), md5(known));
@@ -41,7 +42,7 @@ SELECT (shardid_lease.this_server()).place LIKE place || '%' AS of_leases FROM s
 DROP EXTENSION shardid_lease, dblink CASCADE;
 \set VERBOSITY default
 
--- In a read-only transaction, and in a parallel worker.
+\echo -- In a read-only transaction, and in a parallel worker.
 BEGIN READ ONLY;
 SELECT place = (SELECT place FROM fingerprint) AS same FROM shard_fingerprint();
 ROLLBACK;

@@ -1,9 +1,9 @@
 -- next_id together with everything else that uses or changes a sequence: core's functions, DDL, transactions.
+\set ECHO none
 \a \t on
 
--- Draws one id, and returns whether it is greater than all drawn before from that generator.
+\echo -- Draws one id, and returns whether it is greater than all drawn before from that generator.
 CREATE TABLE drawn (generator text, id bigint);
-\set ECHO none
 CREATE FUNCTION draw(generator text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     id bigint := next_id(1, generator::regclass);
@@ -29,9 +29,8 @@ BEGIN
     END LOOP;
 END
 $$;
-\set ECHO all
 
--- nextval, currval, lastval, setval
+\echo -- nextval, currval, lastval, setval
 CREATE SEQUENCE g;
 SELECT nextval('g'), nextval('g');
 SELECT draw('g') AS jumps_to_the_present;
@@ -44,12 +43,12 @@ SELECT draw('g') AS from_the_clock;
 SELECT last_value > 5 AND is_called AS called FROM g;
 SELECT last_value > 5 AS in_the_view FROM pg_sequences WHERE sequencename = 'g';
 
--- A sequence that starts below zero.
+\echo -- A sequence that starts below zero.
 CREATE SEQUENCE below MINVALUE -1000 START -1000;
 SELECT draw('below'), draw('below');
 
--- ALTER SEQUENCE: every form that keeps the position keeps the order. A RESTART starts a millisecond later, so that it
--- repeats nothing, and so do other ways to get new storage.
+\echo -- ALTER SEQUENCE: every form that keeps the position keeps the order. A RESTART starts a millisecond later, so that it
+\echo -- repeats nothing, and so do other ways to get new storage.
 CALL draw_around('g', 'ALTER SEQUENCE g OWNED BY drawn.id', 'ALTER SEQUENCE g MAXVALUE 9000000000000000000',
     'ALTER SEQUENCE g CACHE 10', 'ALTER SEQUENCE g INCREMENT 3',
     'ALTER SEQUENCE g INCREMENT 1 NO MAXVALUE OWNED BY NONE', 'ALTER SEQUENCE g RENAME TO h; ALTER SEQUENCE h RENAME TO g',
@@ -60,13 +59,13 @@ CALL draw_around('items_id_seq', 'TRUNCATE items RESTART IDENTITY');
 CALL draw_around('items_other_seq', 'TRUNCATE items RESTART IDENTITY');
 TRUNCATE items RESTART IDENTITY;
 SELECT last_value, is_called FROM items_id_seq;
--- After RESTART WITH a position ahead of the clock, ids continue from there.
+\echo -- After RESTART WITH a position ahead of the clock, ids continue from there.
 CREATE SEQUENCE ahead;
 SELECT id_lower_bound(clock_timestamp() + interval '1 hour') >> 23 << 10 AS position \gset
 ALTER SEQUENCE ahead RESTART WITH :position;
 SELECT draw('ahead'), last_value - :position BETWEEN 0 AND 1024 AS continues FROM ahead;
 
--- DROP and CREATE with the same name; a prepared statement then uses the new sequence.
+\echo -- DROP and CREATE with the same name; a prepared statement then uses the new sequence.
 PREPARE by_oid AS SELECT next_id(1, 'g') > 0 AS drawn;
 EXECUTE by_oid;
 DROP SEQUENCE g;
@@ -76,7 +75,7 @@ EXECUTE by_oid;
 CREATE SEQUENCE g;
 EXECUTE by_oid;
 
--- Temporary sequences, and DISCARD.
+\echo -- Temporary sequences, and DISCARD.
 CREATE TEMPORARY SEQUENCE temporary;
 SELECT draw('temporary'), draw('temporary');
 BEGIN;
@@ -99,8 +98,8 @@ SELECT draw('temporary');
 \set VERBOSITY default
 
 -- Only in the extension:
--- A session forgets the sequences that are gone, and OIDs that never were one.
-\set ECHO none
+\echo -- Only in the extension:
+\echo -- A session forgets the sequences that are gone, and OIDs that never were one.
 DO $$
 BEGIN
     FOR n IN 1 .. 2000 LOOP
@@ -116,20 +115,18 @@ BEGIN
         END IF;
     END LOOP;
 END $$;
-\set ECHO all
 SELECT total_bytes < 200000 AS forgotten FROM pg_backend_memory_contexts WHERE name = 'shardid generators';
+\echo -- In both versions:
 -- In both versions:
 
--- A deferred trigger draws while the transaction commits.
+\echo -- A deferred trigger draws while the transaction commits.
 CREATE TABLE triggered (id bigint PRIMARY KEY, n int);
-\set ECHO none
 CREATE FUNCTION set_id() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     NEW.id := next_id(6, 'g');
     RETURN NEW;
 END
 $$;
-\set ECHO all
 CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON triggered DEFERRABLE INITIALLY DEFERRED
 FOR EACH ROW EXECUTE FUNCTION set_id();
 INSERT INTO triggered VALUES (0, 0);

@@ -1,9 +1,9 @@
 -- All widths of the fields, the sign flip, limits. layouts_of_others has those of other systems.
+\set ECHO none
 \a \t on
 
--- With every layout ids decode to their parts, which make the id again. Some have less than a positive year left, and
--- warn.
-\set ECHO none
+\echo -- With every layout ids decode to their parts, which make the id again. Some have less than a positive year left, and
+\echo -- warn.
 SET client_min_messages = error;
 DO $$
 DECLARE
@@ -30,13 +30,12 @@ BEGIN
 END
 $$;
 RESET client_min_messages;
-\set ECHO all
--- The sign flip of the default layout.
+\echo -- The sign flip of the default layout.
 SELECT id_timestamp(9223372036854775807) AT TIME ZONE 'UTC' AS last_positive,
        id_timestamp((-9223372036854775808)::bigint) AT TIME ZONE 'UTC' AS first_negative,
        id_timestamp(-1) AT TIME ZONE 'UTC' AS last;
 SELECT id_lower_bound('2046-06-27 17:00:49.496+00') > 0 AS positive, id_lower_bound('2046-06-27 17:00:49.497+00') AS first_negative;
--- Ids continue to increase through it as unsigned numbers, and can be drawn on both sides.
+\echo -- Ids continue to increase through it as unsigned numbers, and can be drawn on both sides.
 CREATE SEQUENCE flip;
 \set VERBOSITY terse
 SELECT id < 0 AS negative, id_shard(id) AS shard,
@@ -45,18 +44,17 @@ FROM (SELECT date_trunc('second', clock_timestamp()) - interval '1 ms' * (1::big
      next_id(5, 'flip', epoch) id;
 \set VERBOSITY default
 
--- All bits set, and none.
+\echo -- All bits set, and none.
 SELECT id_shard(-1), id_sequence(-1), id_shard(-1, 31, 1), id_sequence(-1, 31), id_shard(-1, 0, 10), id_sequence(-1, 0),
        id_shard(0), id_sequence(0), id_timestamp(0) AT TIME ZONE 'UTC' AS epoch;
 
--- The layout of docs/clients.md for JavaScript, where a CHECK keeps ids below 2^53. The generator is driven to the last
--- id that numbers of JavaScript hold, and beyond: shortly after it, and to the last positive and negative ids.
+\echo -- The layout of docs/clients.md for JavaScript, where a CHECK keeps ids below 2^53. The generator is driven to the last
+\echo -- id that numbers of JavaScript hold, and beyond: shortly after it, and to the last positive and negative ids.
 CREATE SEQUENCE visit_ids;
 CREATE TABLE visits (
     id bigint PRIMARY KEY DEFAULT next_id(31, 'visit_ids', '2026-01-01 00:00:00+00', shard_bits => 5, sequence_bits => 7)
        CHECK (id BETWEEN 0 AND 9007199254740991));
 SET shardid.max_lead = '100000000d';
-\set ECHO none
 CREATE FUNCTION insert_from(ts timestamptz, count int) RETURNS TABLE (inserted int, refused int) LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM raise_generator('visit_ids', id_lower_bound(ts, '2026-01-01 00:00:00+00', 5, 7),
@@ -73,7 +71,6 @@ BEGIN
     RETURN NEXT;
 END
 $$;
-\set ECHO all
 SELECT inserted >= 2 * 96 AS inserted, refused > 0 AS refused FROM insert_from('2095-09-07 15:47:35.549+00', 300);
 SELECT max(id), bool_and(id = id::float8::bigint) AS same_in_javascript FROM visits;
 SELECT last_value >> 7 = 1::bigint << 41 AS further FROM visit_ids;

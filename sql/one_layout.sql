@@ -1,8 +1,10 @@
 -- A generator has one layout, which its storage remembers from the first id on.
+\set ECHO none
 \getenv source PG_ABS_SRCDIR
 \i :source/sql/try.psql
+\set ECHO none
 
--- Each of epoch, shard_bits and sequence_bits matters, in every function that draws or raises.
+\echo -- Each of epoch, shard_bits and sequence_bits matters, in every function that draws or raises.
 CREATE SEQUENCE g;
 SELECT next_id(1, 'g') IS NOT NULL;
 SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$next_id(1, 'g', shard_bits => 12)$$,
@@ -10,23 +12,23 @@ SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$next_id(1, 'g', shard_bits => 
 SELECT left(try('SET LOCAL shardid.shard_id = 5; SELECT ' || call), 45)
 FROM unnest(ARRAY[$$next_ids(1, 10, 'g', shard_bits => 12)$$, $$count(*) FROM next_ids(1, 10, 'g', shard_bits => 12)$$,
     $$raise_generator('g', 1, shard_bits => 12)$$, $$next_id('g'::regclass, shard_bits => 12)$$]) call;
--- Nothing is drawn, and the generator continues.
+\echo -- Nothing is drawn, and the generator continues.
 SELECT last_value AS before FROM g \gset
 SELECT left(try('SELECT next_id(1, ''g'', shard_bits => 12)'), 5), last_value = :before FROM g;
 SELECT next_id(1, 'g') IS NOT NULL;
 
--- A change from 13 to 12 shard bits, with an epoch two seconds old, made duplicate ids.
+\echo -- A change from 13 to 12 shard bits, with an epoch two seconds old, made duplicate ids.
 CREATE SEQUENCE young;
 SELECT date_trunc('milliseconds', clock_timestamp()) - interval '2 s' AS epoch \gset
 SELECT count(*) FROM next_ids(1, 20000, 'young', :'epoch');
 SELECT regexp_replace(try(format('SELECT next_ids(1, 20000, ''young'', %L, 12)', :'epoch')), '\d{4}-\d\d-\d\d \S+', 'THEN', 'g');
 
--- The remembered layout does not disturb other uses: the sequence looks like any other.
+\echo -- The remembered layout does not disturb other uses: the sequence looks like any other.
 SELECT (xmin::text::bigint >= 3) AS bound, is_called FROM g;
 SELECT setval('g', last_value) = last_value, nextval('g') > 0 FROM g;
 SELECT left(try('SELECT next_id(1, ''g'', shard_bits => 12)'), 5), next_id(1, 'g') IS NOT NULL;
 
--- New storage has no layout, on purpose. A rollback restores the old storage and its layout.
+\echo -- New storage has no layout, on purpose. A rollback restores the old storage and its layout.
 BEGIN;
 ALTER SEQUENCE g RESTART;
 SELECT next_id(1, 'g', shard_bits => 12) IS NOT NULL;
@@ -36,7 +38,7 @@ ROLLBACK TO s;
 SELECT next_id(1, 'g', shard_bits => 12) IS NOT NULL;
 ROLLBACK;
 SELECT left(try('SELECT next_id(1, ''g'', shard_bits => 12)'), 5), next_id(1, 'g') IS NOT NULL;
--- Ticks of a layout with more sequence_bits are not taken for future times of the old layout.
+\echo -- Ticks of a layout with more sequence_bits are not taken for future times of the old layout.
 BEGIN;
 ALTER SEQUENCE g RESTART;
 SELECT next_id(1, 'g', shard_bits => 10, sequence_bits => 12) IS NOT NULL;
@@ -53,23 +55,23 @@ ALTER SEQUENCE g OWNED BY t.id;
 TRUNCATE t RESTART IDENTITY;
 SELECT next_id(1, 'g', shard_bits => 12) IS NOT NULL;
 SELECT left(try('INSERT INTO t DEFAULT VALUES'), 5);
--- Restored storage that had no layout gets that of the draws meanwhile.
+\echo -- Restored storage that had no layout gets that of the draws meanwhile.
 CREATE SEQUENCE unbound;
 BEGIN;
 ALTER SEQUENCE unbound INCREMENT BY 1;
 SELECT next_id(1, 'unbound', shard_bits => 12) IS NOT NULL;
 ROLLBACK;
 SELECT left(try('SELECT next_id(1, ''unbound'')'), 5), next_id(1, 'unbound', shard_bits => 12) IS NOT NULL;
--- Temporary sequences have one layout as well.
+\echo -- Temporary sequences have one layout as well.
 CREATE TEMPORARY SEQUENCE temporary;
 SELECT next_id(0, 'temporary', shard_bits => 0) IS NOT NULL;
 SELECT left(try('SELECT next_id(1, ''temporary'')'), 5);
 
--- The sequences of UUIDs and ObjectIds generate no ids.
+\echo -- The sequences of UUIDs and ObjectIds generate no ids.
 SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$next_id(1, 'shardid_uuid_seq')$$,
     $$raise_generator('shardid_objectid_seq', next_id(1))$$]) call;
 SELECT uuid_v1() IS NOT NULL, objectid() IS NOT NULL;
--- Nor if their storage is unbound, as after pg_upgrade.
+\echo -- Nor if their storage is unbound, as after pg_upgrade.
 BEGIN;
 ALTER SEQUENCE shardid_uuid_seq INCREMENT BY 1;
 SELECT left(try('SELECT ' || call), 45) FROM unnest(ARRAY[
@@ -80,7 +82,7 @@ ALTER SEQUENCE shardid_seq RENAME TO shardid_uuid_seq;
 SELECT left(try('SELECT next_id(1, ''shardid_uuid_seq'')'), 45), try('SELECT uuid_v1()');
 ROLLBACK;
 
--- Ids that are negative, or will be within a year: a warning once per session and generator.
+\echo -- Ids that are negative, or will be within a year: a warning once per session and generator.
 CREATE SEQUENCE negative;
 SELECT next_id(1, 'negative', sequence_bits => 25 - 13) < 0;
 SELECT count(*) FROM next_ids(1, 10, 'negative', sequence_bits => 25 - 13);
@@ -89,14 +91,14 @@ SELECT next_id(1, 'negative', sequence_bits => 25 - 13) < 0;
 \c -
 \set VERBOSITY terse
 SELECT count(*) FROM next_ids(1, 10, 'negative', sequence_bits => 25 - 13);
--- Epochs with which ids turn negative in 364 and in 366 days.
+\echo -- Epochs with which ids turn negative in 364 and in 366 days.
 CREATE SEQUENCE soon;
 CREATE SEQUENCE later;
 SELECT clock_timestamp() - interval '1 ms' * (1::bigint << 40) AS then \gset
 SELECT next_id(1, 'soon', date_trunc('second', :'then'::timestamptz + interval '364 days')) > 0;
 SELECT next_id(1, 'later', date_trunc('second', :'then'::timestamptz + interval '366 days')) > 0;
 
--- id_generator_layout: no row for a plain or fresh sequence, for UUIDs, or after RESTART. It needs SELECT.
+\echo -- id_generator_layout: no row for a plain or fresh sequence, for UUIDs, or after RESTART. It needs SELECT.
 CREATE SEQUENCE shown;
 SELECT * FROM id_generator_layout('shown');
 SELECT next_id(5, 'shown', '2020-01-01 00:00:00+00', 4, 12) IS NOT NULL, setval('shown', 1);

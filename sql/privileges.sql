@@ -38,7 +38,6 @@ ALTER FUNCTION shop.next() OWNER TO regress_shardid_owner;
 CREATE FUNCTION shop.in_turns(OUT direct boolean[], OUT lent boolean[]) LANGUAGE sql AS $$
     SELECT array_agg(shop.drawn('next_id(1, ''shop.ids'')')), array_agg(shop.drawn('shop.next()')) FROM generate_series(1, 3)
 $$;
-\set ECHO all
 
 SET ROLE regress_shardid_user;
 SELECT next_id(1, 'shop.ids');
@@ -47,7 +46,7 @@ RESET ROLE;
 SELECT name, shop.with_right(name) FROM unnest('{USAGE, SELECT, UPDATE, SELECT, USAGE}'::text[]) name;
 \set VERBOSITY sqlstate
 
--- Each call is checked for its own role: SET ROLE and back, also inside one transaction.
+\echo -- Each call is checked for its own role: SET ROLE and back, also inside one transaction.
 BEGIN;
 SELECT next_id(1, 'shop.ids') IS NOT NULL AS as_superuser;
 SET LOCAL ROLE regress_shardid_user;
@@ -58,7 +57,7 @@ SET LOCAL ROLE regress_shardid_owner;
 SELECT next_id(1, 'shop.ids') IS NOT NULL AS as_owner;
 COMMIT;
 
--- The owner's right by a function, in turns with the user's own: each role's changes have effect on its own calls only.
+\echo '-- The owner''s right by a function, in turns with the user''s own: each role''s changes have effect on its own calls only.'
 SET ROLE regress_shardid_user;
 SELECT * FROM shop.in_turns();
 RESET ROLE;
@@ -67,7 +66,7 @@ REVOKE ALL ON SEQUENCE shop.ids FROM regress_shardid_owner;
 SET ROLE regress_shardid_user;
 SELECT * FROM shop.in_turns();
 RESET ROLE;
--- Roles need a grant to draw from the default generator, except the database's owner.
+\echo '-- Roles need a grant to draw from the default generator, except the database''s owner.'
 SELECT format('ALTER DATABASE %I OWNER TO regress_shardid_user', current_database()) \gexec
 SET ROLE regress_shardid_user;
 SELECT next_id(1) IS NOT NULL AS as_owner;
@@ -81,7 +80,7 @@ GRANT USAGE ON SEQUENCE shardid_seq TO regress_shardid_user;
 SET ROLE regress_shardid_user;
 SELECT next_id(1) IS NOT NULL AS granted;
 
--- max_lead and max_borrow: only superusers, and roles with GRANT SET, may set them.
+\echo -- max_lead and max_borrow: only superusers, and roles with GRANT SET, may set them.
 SET shardid.max_lead = '1h';
 SET shardid.max_borrow = '1h';
 RESET ROLE;
@@ -96,7 +95,7 @@ RESET shardid.shard_id;
 RESET ROLE;
 REVOKE SET ON PARAMETER shardid.max_borrow FROM regress_shardid_user;
 
--- A temporary sequence, for every role of its session.
+\echo -- A temporary sequence, for every role of its session.
 CREATE TEMPORARY SEQUENCE mine;
 SELECT next_id(1, 'mine') < next_id(1, 'mine') AS own_temporary;
 BEGIN READ ONLY;
@@ -113,7 +112,6 @@ SELECT id > 0 AS theirs_works_there FROM dblink('other', 'SELECT next_id(1, ''th
 SELECT dblink_disconnect('other');
 DROP EXTENSION dblink;
 
-\set ECHO none
 SET client_min_messages = warning;
 DROP SCHEMA shop CASCADE;
 REVOKE USAGE ON SEQUENCE shardid_seq FROM regress_shardid_user;

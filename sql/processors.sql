@@ -1,11 +1,11 @@
 -- Ids and UUIDs decode to the same bytes on every processor: the digests are those of amd64, and make platforms
 -- compares them on other processors. A few lines are shown.
+\set ECHO none
 \a \t on
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
 
--- Pseudo-random bits, the same everywhere, and the first and last values.
-\set ECHO none
+\echo -- Pseudo-random bits, the same everywhere, and the first and last values.
 CREATE TEMPORARY TABLE numbers AS
 SELECT n, ('x' || left(md5(n::text), 16))::bit(64)::bigint >> n % 40 AS id FROM generate_series(1, 8000) n
 UNION ALL
@@ -28,6 +28,5 @@ LATERAL (VALUES
         uuid_v1_node(v1), v6, encode(uuid_send(v6), 'hex'), uuid_v6_timestamp(v6), uuid_v6_hundred_ns(v6), uuid_v6_clock_seq(v6),
         uuid_v6_node(v6), uuid_v1_to_v6(v1), uuid_v6_to_v1(v6))),
     ('ObjectId', concat_ws(' ', objectid, objectid_timestamp(objectid)))) l (kind, line);
-\set ECHO all
 SELECT line FROM decoded WHERE n IN (1, 8004) ORDER BY n, kind COLLATE "C";
 SELECT kind, count(line), md5(string_agg(line, E'\n' ORDER BY n)) FROM decoded GROUP BY kind ORDER BY kind COLLATE "C";

@@ -1,15 +1,15 @@
 -- nextval_range: many values of a plain sequence in one step.
+\set ECHO none
 \a \t on
 CREATE SEQUENCE s;
 SELECT * FROM nextval_range('s', 10);
 SELECT nextval('s');
 SELECT * FROM nextval_range('s', 1000000);
--- currval and lastval do not change.
+\echo -- currval and lastval do not change.
 SELECT currval('s'), lastval();
 
--- It returns the values of as many calls of nextval, also downwards, in steps and around zero; if
--- nextval would end or wrap around, it takes nothing.
-\set ECHO none
+\echo -- It returns the values of as many calls of nextval, also downwards, in steps and around zero; if
+\echo -- nextval would end or wrap around, it takes nothing.
 CREATE FUNCTION by_nextval(seq regclass, count int) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     ascends bool := (SELECT seqincrement > 0 FROM pg_sequence WHERE seqrelid = seq);
@@ -58,7 +58,6 @@ BEGIN
     RETURN NEXT;
 END
 $$;
-\set ECHO all
 SELECT d AS definition, gave
 FROM (VALUES ('MAXVALUE 10'), ('INCREMENT -7 MINVALUE -20 MAXVALUE 20 START 20 CYCLE'), ('MINVALUE 9223372036854775800 START 9223372036854775800'),
              ('INCREMENT -1 MINVALUE -9223372036854775808 MAXVALUE -9223372036854775800 START -9223372036854775800'),
@@ -66,7 +65,6 @@ FROM (VALUES ('MAXVALUE 10'), ('INCREMENT -7 MINVALUE -20 MAXVALUE 20 START 20 C
              ('INCREMENT -9223372036854775808 MAXVALUE 9223372036854775807 MINVALUE -9223372036854775808 START 9223372036854775807'),
              ('AS smallint START 32760'), ('CACHE 5 MAXVALUE 20')) v (d),
      LATERAL same_as_nextval(d, 1, 3, 2, 6, 1, 4, 1, 1, 1);
-\set ECHO none
 DO $$
 DECLARE
     bottom int;
@@ -83,11 +81,9 @@ BEGIN
     END LOOP;
 END
 $$;
-\set ECHO all
--- Alternating with next_id and nextval on one sequence: their ticks never collide.
+\echo -- Alternating with next_id and nextval on one sequence: their ticks never collide.
 CREATE SEQUENCE g INCREMENT 10 CACHE 20;
 CREATE TABLE ticks (tick bigint PRIMARY KEY);
-\set ECHO none
 DO $$
 BEGIN
     FOR i IN 1 .. 200 LOOP
@@ -98,12 +94,10 @@ BEGIN
     END LOOP;
 END
 $$;
-\set ECHO all
 SELECT count(*) FROM ticks;
--- After RESTART and a range, next_id must not assume that the page remembers the ids of this
--- millisecond.
+\echo -- After RESTART and a range, next_id must not assume that the page remembers the ids of this
+\echo -- millisecond.
 ALTER SEQUENCE g INCREMENT 1 CACHE 1;
-\set ECHO none
 DO $$
 BEGIN
     FOR i IN 1 .. 100 LOOP
@@ -113,11 +107,10 @@ BEGIN
     END LOOP;
 END
 $$;
-\set ECHO all
 DROP TABLE ticks;
 DROP SEQUENCE g;
 
--- Like nextval, it is not rolled back, except for a sequence created, altered or restarted in the transaction.
+\echo -- Like nextval, it is not rolled back, except for a sequence created, altered or restarted in the transaction.
 BEGIN;
 SELECT first FROM nextval_range('s', 5) \gset
 ROLLBACK;
@@ -128,7 +121,7 @@ SELECT * FROM nextval_range('s', 5);
 ROLLBACK;
 SELECT first - :first AS taken FROM nextval_range('s', 5);
 
--- Unlogged and temporary ones; a temporary one in a read-only transaction.
+\echo -- Unlogged and temporary ones; a temporary one in a read-only transaction.
 CREATE UNLOGGED SEQUENCE unlogged;
 SELECT * FROM nextval_range('unlogged', 5);
 SELECT nextval('unlogged');
@@ -141,7 +134,7 @@ SELECT * FROM nextval_range('temporary', 5);
 COMMIT;
 SELECT nextval('temporary');
 
--- Privileges: USAGE or UPDATE.
+\echo -- Privileges: USAGE or UPDATE.
 CREATE ROLE regress_shardid_user;
 CREATE SEQUENCE used;
 CREATE SEQUENCE updated;
@@ -153,7 +146,7 @@ SELECT * FROM nextval_range('used', 5) u, nextval_range('updated', 5) d;
 SELECT * FROM nextval_range('s', 5);
 RESET ROLE;
 
--- Errors.
+\echo -- Errors.
 SELECT nextval_range('s', 0);
 ALTER SEQUENCE s RESTART MAXVALUE 100 CYCLE;
 SELECT nextval_range('s', 101);

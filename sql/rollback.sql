@@ -1,14 +1,15 @@
 -- Storage that a rollback restores knows what was drawn from the storage that is rolled back: generators that are ahead of
 -- the clock show it. t/crash/floors.pl has random transactions, with the real clock, too; here are sequences that are new,
 -- plain or made unlogged, and how exact the restored position is.
+\set ECHO none
 \a \t on
 
--- Sets a generator an hour ahead of the clock: then it can only continue from what its storage remembers.
+\echo -- Sets a generator an hour ahead of the clock: then it can only continue from what its storage remembers.
 CREATE FUNCTION set_ahead(generator text) RETURNS void LANGUAGE sql AS $$
     SELECT setval(generator, id_lower_bound(clock_timestamp() + interval '1 hour') >> 23 << 10)
 $$;
 
--- A sequence created in the same transaction, altered in a subtransaction; and so another one, drawn from after it.
+\echo -- A sequence created in the same transaction, altered in a subtransaction; and so another one, drawn from after it.
 BEGIN;
 CREATE SEQUENCE made;
 CREATE SEQUENCE beside;
@@ -22,7 +23,7 @@ ROLLBACK TO a;
 COMMIT;
 DROP SEQUENCE beside;
 SELECT :first < :second AND last_value = ((:second >> 23) << 10 | (:second & 1023)) AS exact FROM made;
--- Dropped; or made unlogged by the transaction that gives it up.
+\echo -- Dropped; or made unlogged by the transaction that gives it up.
 BEGIN;
 ALTER SEQUENCE made CACHE 6;
 SAVEPOINT a;
@@ -42,8 +43,8 @@ COMMIT;
 ALTER SEQUENCE made SET LOGGED;
 SELECT next_id(1, 'made') > :last AS increasing;
 
--- A plain sequence that becomes a generator and is altered again: the plain storage stays unchanged, the generator's
--- remembers. The storage can be in a row of pg_class that this transaction made.
+\echo '-- A plain sequence that becomes a generator and is altered again: the plain storage stays unchanged, the generator''s'
+\echo -- remembers. The storage can be in a row of pg_class that this transaction made.
 CREATE SEQUENCE plain AS integer;
 SELECT nextval('plain');
 CREATE ROLE regress_shardid_reader;
@@ -58,7 +59,7 @@ ROLLBACK TO a;
 SELECT next_id(1, 'plain') > :first AS increasing;
 ROLLBACK;
 SELECT last_value, is_called FROM plain;
--- Or be new while the definition is old.
+\echo -- Or be new while the definition is old.
 CREATE TABLE items (id serial);
 INSERT INTO items SELECT FROM generate_series(1, 3);
 BEGIN;
@@ -69,7 +70,7 @@ SELECT next_id(1, 'items_id_seq') > 0 AS drawn;
 ROLLBACK TO a;
 INSERT INTO items DEFAULT VALUES RETURNING id;
 COMMIT;
--- A definition that is new in the transaction and is restored with storage of its own.
+\echo -- A definition that is new in the transaction and is restored with storage of its own.
 BEGIN;
 ALTER SEQUENCE items_id_seq AS bigint NO MAXVALUE;
 SELECT next_id(1, 'items_id_seq') AS first \gset
@@ -86,8 +87,8 @@ SELECT :first < :second AND :second < :third AND :third < next_id(1, 'items_id_s
 ROLLBACK;
 SELECT last_value, is_called FROM items_id_seq;
 
--- Restored storage knows exactly what was drawn, neither less nor more: a generator that a rollback put ahead of the clock
--- would forget ids in the next RESTART.
+\echo -- Restored storage knows exactly what was drawn, neither less nor more: a generator that a rollback put ahead of the clock
+\echo -- would forget ids in the next RESTART.
 CREATE SEQUENCE exact;
 BEGIN;
 SELECT next_id(1, 'exact') > 0 AS drawn;
@@ -100,7 +101,7 @@ SELECT max(next_id(1, 'exact')) AS last FROM generate_series(1, 5000) \gset
 ROLLBACK TO a;
 ROLLBACK;
 SELECT last_value = ((:last >> 23) << 10 | (:last & 1023)) AS exact FROM exact;
--- Storage that was made in the same transaction and is restored knows it at the latest at the commit.
+\echo -- Storage that was made in the same transaction and is restored knows it at the latest at the commit.
 BEGIN;
 ALTER SEQUENCE exact CACHE 5;
 SAVEPOINT a;
@@ -112,7 +113,7 @@ RELEASE b;
 ROLLBACK TO a;
 COMMIT;
 SELECT last_value = ((:last >> 23) << 10 | (:last & 1023)) AS exact FROM exact;
--- Of what was drawn in several layouts, also what is not of the last one.
+\echo -- Of what was drawn in several layouts, also what is not of the last one.
 CREATE SEQUENCE two;
 BEGIN;
 ALTER SEQUENCE two CACHE 2;

@@ -1,25 +1,27 @@
 -- Generated UUIDs of version 1.
+\set ECHO none
 \getenv source PG_ABS_SRCDIR
 \i :source/sql/try.psql
+\set ECHO none
 
--- Version 1 of the RFC's variant, a multicast node, the time of now.
+\echo '-- Version 1 of the RFC''s variant, a multicast node, the time of now.'
 SELECT substr(u::text, 15, 1) AS version, substr(u::text, 20, 1) IN ('8', '9', 'a', 'b') AS variant,
        get_bit(decode(replace(uuid_v1_node(u)::text, ':', ''), 'hex'), 0) AS multicast,
        uuid_v1_timestamp(u) BETWEEN statement_timestamp() AND clock_timestamp() AS now
 FROM (SELECT uuid_v1() AS u OFFSET 0) s;
 
--- Distinct, of one node and clock sequence, each later than the one before; as version 6 in this order.
+\echo -- Distinct, of one node and clock sequence, each later than the one before; as version 6 in this order.
 CREATE TABLE made (n int GENERATED ALWAYS AS IDENTITY, u uuid DEFAULT uuid_v1());
 INSERT INTO made SELECT FROM generate_series(1, 40000);
 SELECT count(DISTINCT u), count(DISTINCT (uuid_v1_node(u), uuid_v1_clock_seq(u))) AS nodes FROM made;
 SELECT count(*) AS not_later
 FROM (SELECT uuid_v1_to_v6(u) <= lag(uuid_v1_to_v6(u)) OVER (ORDER BY n) AS back FROM made) s WHERE back;
--- The sequence's last value is the timestamp of the last.
+\echo '-- The sequence''s last value is the timestamp of the last.'
 SELECT last_value - (SELECT max((extract(epoch FROM uuid_v1_timestamp(u)) * 1000000)::bigint * 10
                                 + uuid_v1_hundred_ns(u)) FROM made) AS since_1582_to_1970
 FROM shardid_uuid_seq;
 
--- Found with every search_path, also if another sequence has its name.
+\echo -- Found with every search_path, also if another sequence has its name.
 CREATE SCHEMA elsewhere;
 CREATE SEQUENCE elsewhere.shardid_uuid_seq;
 CREATE TEMPORARY SEQUENCE shardid_uuid_seq;
@@ -29,7 +31,7 @@ RESET search_path;
 SELECT (SELECT is_called FROM pg_temp.shardid_uuid_seq), (SELECT is_called FROM elsewhere.shardid_uuid_seq);
 DROP SCHEMA elsewhere CASCADE;
 DROP SEQUENCE pg_temp.shardid_uuid_seq;
--- It moves with the extension.
+\echo -- It moves with the extension.
 CREATE SCHEMA ids;
 ALTER EXTENSION shardid SET SCHEMA ids;
 SELECT ids.uuid_v1_node(ids.uuid_v1()) = (SELECT ids.uuid_v1_node(u) FROM made LIMIT 1) AS same_node;
@@ -37,8 +39,8 @@ INSERT INTO made DEFAULT VALUES;
 ALTER EXTENSION shardid SET SCHEMA public;
 DROP SCHEMA ids;
 
--- After a rollback and RESTART they are not repeated; RESTART results in another node, as every ALTER SEQUENCE with new
--- storage does.
+\echo -- After a rollback and RESTART they are not repeated; RESTART results in another node, as every ALTER SEQUENCE with new
+\echo -- storage does.
 BEGIN;
 SELECT uuid_v1() AS before \gset
 ROLLBACK;
@@ -51,18 +53,18 @@ BEGIN;
 ALTER SEQUENCE shardid_uuid_seq CACHE 1;
 SELECT uuid_v1_node(:'after') <> uuid_v1_node(uuid_v1()) AS another_node;
 ROLLBACK;
--- Moving or renaming the sequence keeps the node.
+\echo -- Moving or renaming the sequence keeps the node.
 SELECT setval('shardid_uuid_seq', last_value) IS NOT NULL AS set, nextval('shardid_uuid_seq') IS NOT NULL AS drawn
 FROM shardid_uuid_seq;
 ALTER SEQUENCE shardid_uuid_seq OWNER TO CURRENT_USER;
 SELECT uuid_v1_node(:'after') = uuid_v1_node(uuid_v1()) AS same_node;
--- Created again, the extension has another; renew_identity() is in t/generator/uuid_v1.pl.
+\echo -- Created again, the extension has another; renew_identity() is in t/generator/uuid_v1.pl.
 DROP TABLE made;
 DROP EXTENSION shardid;
 CREATE EXTENSION shardid;
 SELECT uuid_v1_node(uuid_v1()) <> uuid_v1_node(:'after') AS another_node;
 
--- Refused, with a HINT.
+\echo -- Refused, with a HINT.
 CREATE ROLE regress_shardid_uuid;
 SET ROLE regress_shardid_uuid;
 SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$uuid_v1()$$, $$renew_identity()$$]) call;
@@ -86,7 +88,7 @@ SELECT try($$SELECT uuid_v1()$$);
 ALTER SEQUENCE shardid_uuid_seq SET LOGGED;
 ALTER SEQUENCE shardid_uuid_seq RENAME TO renamed;
 SELECT try($$SELECT uuid_v1()$$);
--- Another sequence is not used, even if it has this name and the own one another schema.
+\echo -- Another sequence is not used, even if it has this name and the own one another schema.
 CREATE SEQUENCE shardid_uuid_seq;
 SELECT left(try('SELECT uuid_v1()'), 5);
 CREATE SCHEMA elsewhere;

@@ -37,7 +37,7 @@ set_version() {
     sed -i "/meta-spec/,\$ ! s/\"version\": \"[0-9.]*\"/\"version\": \"$version\"/; s/--[0-9.]*\.sql\"/--$sql_version.sql\"/" META.json
     sed -i "s/^default_version = .*/default_version = '$sql_version'/" shardid.control contrib/*/*.control
     sed -i "s/library_version = \"[0-9.]*\"/library_version = \"$version\"/" src/engine/lease.h
-    sed -i "s/^## .* (unreleased)$/## $sql_version ($date)/" CHANGELOG.md
+    sed -i "s/^## .* (unreleased)$/## $version ($date)/" CHANGELOG.md
     sed -i "1s/.*/shardid ($version-1) unstable; urgency=medium/; s/^ -- \(.*>\)  .*/ -- \1  $(date -uR)/" packaging/debian/changelog
     sed -i "s/^Version: .*/Version:        $version/; s/^\* .* - [0-9].*/* $(LC_ALL=C date -u '+%a %b %d %Y') the shardid developers <developers@$host> - $version-1PGDG/" packaging/rpm/shardid.spec
     sed -i "s/version=[0-9.]* comment/version=$version comment/" contrib/portable/pg_tle.sh

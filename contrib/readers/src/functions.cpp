@@ -115,9 +115,9 @@ Datum shardid_id_default(PG_FUNCTION_ARGS) {
         !TupleDescAttr(RelationGetDescr(relation), number - 1)->attisdropped)
         arguments = next_id_arguments(build_column_default(relation, number), &has_shard);
     ResultRow row;
-    for (int i = has_shard ? 1 : 0; i < list_length(arguments); ++i) {
-        const Node *value =
-            eval_const_expressions(nullptr, static_cast<Node *>(list_nth(arguments, i)));
+    ListCell *cell;
+    for_each_from(cell, arguments, has_shard ? 1 : 0) {
+        const Node *value = eval_const_expressions(nullptr, static_cast<Node *>(lfirst(cell)));
         if (!IsA(value, Const) || reinterpret_cast<const Const *>(value)->constisnull)
             break;
         row.add(reinterpret_cast<const Const *>(value)->constvalue);

@@ -192,6 +192,10 @@ RESET client_min_messages;
 SELECT state, error, shardid_lease.lease_shard('shop', 'here', generator => 'anew', shard => 401) FROM shardid_lease.shard_leases WHERE generator = 'anew'::regclass;
 SELECT id_shard(next_id(generator => 'anew')), shardid_lease.release_shard('anew'), shardid_lease.evict_shard('shop', 400);
 DROP SEQUENCE anew;
+-- What is dropped has no lease, nor has a sequence of the same name.
+CREATE SEQUENCE anew;
+SELECT id_shard(next_id(9, 'anew')), count(*) FROM shardid_lease.shard_leases WHERE generator = 'anew'::regclass;
+DROP SEQUENCE anew;
 -- A takeover by the holder itself changes nothing.
 SELECT shardid_lease.take_over_shard('a'), id_shard(next_id(generator => 'a'));
 SELECT try('SELECT shardid_lease.' || call) FROM unnest(ARRAY[$$take_over_shard('c')$$, $$take_over_shard('bound')$$,

@@ -121,6 +121,19 @@ kill 'CONT', @silent;
 await_event('the registry answers again: ids come', sub { draw_one($member, 'ids', dbname => $databases[-1]) =~ /^\d+$/ });
 is(scalar(grep { draw_one($member, 'ids', dbname => $_) =~ /^\d+$/ } @databases), 4, 'in all databases');
 
+# --- A worker that waits for its registry keeps no database from being dropped.
+
+my @mute = processes_of($answers);
+END { kill 'CONT', @mute }
+kill 'STOP', @mute;
+# After setval the window is used up.
+$member->safe_psql('good', q(SELECT setval('ids', 1)));
+like(draw_one($member, 'ids', dbname => 'good', settings => 'SET shardid_lease.timeout = 0;'), qr/55000|57P03/, 'no window');
+is(on_member(q(SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'shardid lease' AND datname = 'good')), 1, 'a worker is at work');
+# It fails if others do not leave the database within five seconds.
+is(error_of($member, 'postgres', 'DROP DATABASE good'), 'no error', 'DROP DATABASE');
+kill 'CONT', @mute;
+
 # --- No slot at all: the launcher of logical replication has the only one.
 
 $member->safe_psql('d1', 'CREATE ROLE reader; GRANT USAGE ON SEQUENCE ids TO reader');

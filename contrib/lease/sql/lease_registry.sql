@@ -337,8 +337,11 @@ SELECT try('SELECT shardid_lease.registry_was_restored()'), shardid_lease.create
     try($$SELECT shardid_lease.drop_id_space('shop')$$);
 SET ROLE regress_shardid_member;
 SELECT ask('m', '{"space": "mine", "joins": true}');
--- Another role cannot pretend to be the holder.
+SELECT ARRAY[jsonb_populate_record(NULL::shardid_lease.grant_1, answer)] AS of_m FROM answer WHERE who = 'm' \gset
+SELECT receipt <> '' FROM unnest(shardid_lease.receipts(:'of_m'));
+-- Another role cannot pretend to be the holder, and is given no receipt.
 SET ROLE regress_shardid_other;
+SELECT receipt, error FROM unnest(shardid_lease.receipts(:'of_m'));
 SELECT ask('m', '{"space": "mine"}'), ask('m', '{"space": "mine", "takes_over": true}'), give_back('m', '{"space": "mine"}');
 SELECT try('SELECT shardid_lease.' || call)
 FROM unnest(ARRAY[$$evict_shard('mine', 0)$$, $$registry_was_moved()$$]) call;

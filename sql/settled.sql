@@ -1,6 +1,8 @@
 -- settled_below returns an id below which no row of a generator can become visible any more.
+\set ECHO none
 \getenv source PG_ABS_SRCDIR
 \i :source/sql/try.psql
+\set ECHO none
 CREATE SCHEMA settled;
 SET search_path = settled, public;
 CREATE ROLE regress_settled_reader;
@@ -9,24 +11,24 @@ CREATE SEQUENCE g CACHE 2;
 CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT next_id(1, 'g'), name text);
 CREATE FUNCTION position_of(sequence regclass) RETURNS bigint LANGUAGE sql RETURN pg_sequence_last_value(sequence);
 
--- Nothing was generated: refused, as a bound of then would be below all others; then a row, which is below the id as
--- soon as its millisecond is over.
+\echo -- Nothing was generated: refused, as a bound of then would be below all others; then a row, which is below the id as
+\echo -- soon as its millisecond is over.
 SELECT try($$SELECT settled_below('g')$$);
 INSERT INTO photos (name) VALUES ('harbour');
 SELECT pg_sleep(0.002);
 SELECT settled_below('g') AS b \gset
 SELECT count(*) FILTER (WHERE id < :b), count(*), :b & ((1 << 23) - 1) FROM photos;
--- An idle generator keeps up with the clock, so it holds no reader of several back; and ids continue above.
+\echo -- An idle generator keeps up with the clock, so it holds no reader of several back; and ids continue above.
 SELECT pg_sleep(0.002);
 SELECT settled_below('g') > :b, settled_below('g') >= id_lower_bound(statement_timestamp() - interval '1 ms');
 SELECT position_of('g') & 1023 < 256 AS most_is_left;
 SELECT settled_below('g') AS b \gset
 INSERT INTO photos (name) VALUES ('lighthouse') RETURNING id > :b;
 
--- So does one that others have moved. One that was altered or restarted knows no layout until its next id.
+\echo -- So does one that others have moved. One that was altered or restarted knows no layout until its next id.
 SELECT setval('g', 1);
 SELECT settled_below('g') > :b;
--- One that is too far ahead for ids has no bound that a reader should store, as after the usual script of a restore.
+\echo -- One that is too far ahead for ids has no bound that a reader should store, as after the usual script of a restore.
 SELECT count(setval('g', id)) FROM photos WHERE name = 'harbour';
 SELECT left(try($$SELECT settled_below('g')$$), 5), left(try($$SELECT next_id(1, 'g')$$), 5), settled_before
 FROM id_generator_status('g');
@@ -37,14 +39,14 @@ SELECT try($$SELECT settled_below('g')$$);
 SELECT settled_before IS NULL FROM id_generator_status('g');
 SELECT raise_generator('g', 0) > 0;
 SELECT settled_below('g') > :id, settled_before >= now() - interval '1 ms' FROM id_generator_status('g');
--- id_generator_status shows what would be returned, and moves nothing.
+\echo -- id_generator_status shows what would be returned, and moves nothing.
 SELECT pg_sleep(0.002);
 SELECT position_of('g') AS before \gset
 SELECT settled_before BETWEEN statement_timestamp() - interval '1 ms' AND clock_timestamp(), held_back_by
 FROM id_generator_status('g');
 SELECT position_of('g') = :before;
 
--- The transaction's own ids hold it back, also after ROLLBACK TO SAVEPOINT; those of a rolled back one do not.
+\echo '-- The transaction''s own ids hold it back, also after ROLLBACK TO SAVEPOINT; those of a rolled back one do not.'
 BEGIN;
 SAVEPOINT a;
 INSERT INTO photos (name) VALUES ('cliff') RETURNING id \gset
@@ -56,12 +58,12 @@ SELECT settled_below('g') <= :id;
 ROLLBACK;
 SELECT settled_below('g') > :id;
 
--- The generator in another layout.
+\echo -- The generator in another layout.
 CREATE SEQUENCE other CACHE 2;
 SELECT next_id(1, 'other', '2020-01-01 00:00:00+00', 4, 8) AS id \gset
 SELECT pg_sleep(0.002);
 SELECT settled_below('other', '2020-01-01 00:00:00+00', 4, 8) - (:id >> 12 << 12) >= 4096;
--- A wrong layout is refused, and does not move it: not in a scale of the caller's.
+\echo '-- A wrong layout is refused, and does not move it: not in a scale of the caller''s.'
 SELECT settled_before FROM id_generator_status('other');
 SELECT position_of('other') AS before \gset
 SELECT try($$SELECT settled_below('other', '2000-01-01 00:00:00+00', 1, 31)$$);
@@ -70,11 +72,11 @@ SELECT position_of('other') = :before;
 SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$settled_below('g', epoch => 'infinity')$$, $$settled_below(1)$$]) call;
 SELECT settled_below(NULL) IS NULL;
 
--- One whose layout has ended stays where it is.
+\echo -- One whose layout has ended stays where it is.
 CREATE SEQUENCE ended CACHE 2;
 SELECT raise_generator('ended', 0, '1970-01-01 00:00:00+00', 16, 16) > 0;
 SELECT settled_below('ended', '1970-01-01 00:00:00+00', 16, 16);
--- Generators that are refused: without notes, created or altered in this transaction, of another kind.
+\echo -- Generators that are refused: without notes, created or altered in this transaction, of another kind.
 CREATE SEQUENCE plain;
 SELECT try($$SELECT settled_below('plain')$$);
 BEGIN;
@@ -99,13 +101,12 @@ SELECT next_id(1, 'mine') AS id \gset
 SELECT pg_sleep(0.002);
 SELECT settled_below('mine') > :id;
 
--- Snapshots that are older than the call: of the transaction.
+\echo -- Snapshots that are older than the call: of the transaction.
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT try($$SELECT settled_below('g')$$);
 ROLLBACK;
--- Of the statement: refused wherever the call and the table are in it.
+\echo -- Of the statement: refused wherever the call and the table are in it.
 SELECT try($$SELECT id FROM photos WHERE id < settled_below('g')$$);
-\set ECHO none
 CREATE VIEW bound AS SELECT settled_below('g') AS b;
 CREATE VIEW settled_photos AS SELECT * FROM photos WHERE id < settled_below('g');
 CREATE FUNCTION bound() RETURNS bigint LANGUAGE sql RETURN settled_below('g');
@@ -154,7 +155,6 @@ SELECT state, count(*), string_agg(statement, ' ') FILTER (WHERE state <> '55000
     $$SELECT b, rows_below(b) FROM settled_below('g') b$$,
     $$SELECT settled_below('g') |<| 1$$]) statement, LATERAL left(try(statement), 5) state
 GROUP BY state ORDER BY state;
-\set ECHO all
 \set VERBOSITY sqlstate
 SELECT id FROM photos WHERE id < wrapped();
 WITH b AS MATERIALIZED (SELECT wrapped() AS b) SELECT id FROM photos, b WHERE id < b;
@@ -166,11 +166,10 @@ EXECUTE read_below (wrapped());
 DECLARE c CURSOR WITH HOLD FOR SELECT id FROM photos WHERE id < wrapped();
 \set VERBOSITY default
 SELECT wrapped() > 0;
--- EXECUTE reads with the snapshot with which its arguments are evaluated.
+\echo -- EXECUTE reads with the snapshot with which its arguments are evaluated.
 EXECUTE read_below (settled_below('g'));
 CALL consume(settled_below('g'));
--- Not refused: what reads no table.
-\set ECHO none
+\echo -- Not refused: what reads no table.
 CREATE TABLE bounds (id bigint, at timestamptz DEFAULT '2020-01-01 00:00:00+00' UNIQUE);
 SELECT state, count(*), string_agg(statement, ' ') FILTER (WHERE state <> 'no error') FROM unnest(ARRAY[
     $$SELECT b > 0 FROM bound$$,
@@ -182,14 +181,13 @@ SELECT state, count(*), string_agg(statement, ' ') FILTER (WHERE state <> 'no er
     $$COPY (SELECT settled_below('g')) TO '/dev/null'$$,
     $$DO 'DECLARE b bigint := settled_below(''g''); BEGIN PERFORM id FROM photos WHERE id < b; END'$$]) statement,
     LATERAL try(statement) state GROUP BY state;
-\set ECHO all
 SELECT count(*), max(id) >= :b FROM bounds;
--- The bound that a table has, in one statement and in any isolation.
+\echo -- The bound that a table has, in one statement and in any isolation.
 BEGIN ISOLATION LEVEL SERIALIZABLE;
 SELECT name FROM photos WHERE id < (SELECT max(id) FROM bounds) ORDER BY id;
 COMMIT;
 
--- It needs SELECT on the sequence, and USAGE is no substitute. A role with SELECT can do no more.
+\echo -- It needs SELECT on the sequence, and USAGE is no substitute. A role with SELECT can do no more.
 GRANT USAGE ON SEQUENCE g TO regress_settled_reader;
 SET ROLE regress_settled_reader;
 SELECT try($$SELECT settled_below('g')$$);
@@ -198,7 +196,7 @@ GRANT SELECT ON SEQUENCE g TO regress_settled_reader;
 SET ROLE regress_settled_reader;
 SELECT settled_below('g') >= :b;
 SELECT left(try($$ALTER SEQUENCE g CACHE 1$$), 5), left(try($$SELECT settled_below('g', '2000-01-01 00:00:00+00', 1, 31)$$), 5);
--- Nor does it see which of another role's sessions holds readers back.
+\echo '-- Nor does it see which of another role''s sessions holds readers back.'
 BEGIN;
 SELECT next_id(1, 'g') > 0 AS drawn;
 SELECT held_back_by FROM id_generator_status('g');

@@ -140,19 +140,16 @@ SELECT jsonb_strip_nulls(to_jsonb(c)) - ARRAY['from_ms', 'until_ms', 'receipt', 
 SELECT c.receipt = answer->>'receipt', c.until_ms = g.until_ms, c.from_ms = g.from_ms
 FROM unnest(shardid_lease.receipts(:'of_a')) c, answer, shardid_lease.granted_shard g WHERE who = 'a';
 BEGIN;
-SELECT ask('a');
-SELECT try(format('SELECT shardid_lease.receipts(%L)', :'of_a'));
+SELECT ask('a'), try(format('SELECT shardid_lease.receipts(%L)', :'of_a'));
 ROLLBACK;
 SELECT count(*), c.error, c.is_later FROM unnest(shardid_lease.receipts(ARRAY(
     SELECT jsonb_populate_record(g, change) FROM unnest(:'of_a'::shardid_lease.grant_1[]) g,
         unnest(ARRAY['{"error": "no"}', '{"serial": 99}', '{"origin": "b"}', '{"shard": null}', '{"space": "none"}']::jsonb[]) change))) c GROUP BY 2, 3 ORDER BY 1;
 -- A member that joins again, or restarts in its place, begins after its old window. That is ahead of the clock, so each
 -- window there, and each renewal, is a small step longer, and not a lease of 600 s.
-SELECT until_ms FROM shardid_lease.granted_shard WHERE shard = 0 \gset
-SELECT ask('a', '{"joins": true}');
+SELECT until_ms, ask('a', '{"joins": true}') FROM shardid_lease.granted_shard WHERE shard = 0 \gset
 SELECT from_ms = :until_ms, until_ms - from_ms BETWEEN 18750 AND 60000, serial FROM shardid_lease.granted_shard;
-SELECT until_ms FROM shardid_lease.granted_shard WHERE shard = 0 \gset
-SELECT ask('a', '{"incarnation": "a 2"}');
+SELECT until_ms, ask('a', '{"incarnation": "a 2"}') FROM shardid_lease.granted_shard WHERE shard = 0 \gset
 SELECT from_ms = :until_ms, serial FROM shardid_lease.granted_shard;
 SELECT ask('a', jsonb_build_object('incarnation', 'a 2', 'tick', tick_at(:until_ms + 10000)));
 SELECT until_ms - from_ms BETWEEN 28750 AND 60000 FROM shardid_lease.granted_shard;
@@ -174,9 +171,8 @@ SELECT ask('c', request)
 FROM shardid_lease.id_space, unnest(ARRAY[jsonb_build_object('clock', clock_ms() + 3600000), jsonb_build_object('tick', tick_at(shardid_lease.now_ms(epoch) + 3600000)),
     jsonb_build_object('clock', 1), jsonb_build_object('clock', 1, 'tick', tick_at(shardid_lease.now_ms(epoch) + 2999999))]) request;
 -- A renewal that arrives late takes nothing back.
-SELECT until_ms FROM shardid_lease.granted_shard WHERE shard = 7 \gset
-SELECT ask('c', jsonb_build_object('clock', 1));
-SELECT until_ms = :until_ms, ask('c', '{"joins": true}') FROM shardid_lease.granted_shard WHERE shard = 7;
+SELECT until_ms, ask('c', jsonb_build_object('clock', 1)) FROM shardid_lease.granted_shard WHERE shard = 7 \gset
+SELECT until_ms = :until_ms, serial, ask('c', '{"joins": true}') FROM shardid_lease.granted_shard WHERE shard = 7;
 
 -- Two servers with one place: a start that comes back after another one. A takeover decides.
 SELECT ask('t', '{"joins": true, "shard": 60}'), ask('t', '{"started": 2, "incarnation": "t 2"}'), ask('t', '{"started": 3, "incarnation": "t 3"}');
@@ -198,8 +194,7 @@ SELECT family, moved_at = '0/0', from_ms > :from_ms FROM shardid_lease.granted_s
 SELECT give_back('x', '{"shard": 7}'), give_back('b', '{"shard": 7}');
 SELECT answer->>'receipt' AS old FROM answer WHERE who = 'b' \gset
 SELECT ask('b', '{"joins": true}'), give_back('b', '{"incarnation": "b 2", "place": "copy"}');
-SELECT until_ms FROM shardid_lease.granted_shard WHERE shard = 1 \gset
-SELECT give_back('b');
+SELECT until_ms, give_back('b') FROM shardid_lease.granted_shard WHERE shard = 1 \gset
 SELECT until_ms = :until_ms, state, give_back('b'), give_back('b', '{"incarnation": "b 9"}') FROM shardid_lease.granted_shard WHERE shard = 1;
 -- No late request of this lease undoes a release; the generator joins by another one.
 SELECT ask('b'), ask('b', jsonb_build_object('joins', true, 'receipt', :'old')), ask('b', '{"joins": true}');
@@ -226,14 +221,13 @@ SELECT try(format('SELECT shardid_lease.%s', call))
 FROM unnest(ARRAY[$$reserve_shard('shop', 7)$$, $$reserve_shard('shop', NULL)$$, $$reserve_shard('shop', 8192)$$,
     $$reserve_shard('none', 1)$$, $$reserve_shard(NULL, 1)$$, $$unreserve_shard('shop', 7)$$, $$unreserve_shard('shop', 11)$$,
     $$evict_shard('shop', 9)$$, $$drop_id_space('shop')$$]) call;
-SELECT date_trunc('milliseconds', clock_timestamp()) + interval '50 min' AS earliest \gset
-SELECT shardid_lease.unreserve_shard('shop', 10);
-SELECT state, comment, until BETWEEN :'earliest' AND clock_timestamp() + interval '50 min' FROM shardid_lease.id_space_shards WHERE shard = 10;
-SELECT try($$SELECT shardid_lease.reserve_shard('shop', 10)$$);
+SELECT date_trunc('milliseconds', clock_timestamp()) + interval '50 min' AS earliest, shardid_lease.unreserve_shard('shop', 10) \gset
+SELECT state, comment, until BETWEEN :'earliest' AND clock_timestamp() + interval '50 min', try($$SELECT shardid_lease.reserve_shard('shop', 10)$$)
+FROM shardid_lease.id_space_shards WHERE shard = 10;
 UPDATE shardid_lease.granted_shard SET until_ms = 1000 WHERE shard = 10;
 SELECT ask('g', '{"shard": 10, "joins": true}'), shardid_lease.evict_shard('shop', 10);
 UPDATE shardid_lease.granted_shard SET until_ms = 1000 WHERE shard = 10;
-SELECT shardid_lease.reserve_shard('shop', 10);
+SELECT shardid_lease.reserve_shard('shop', 10) \gset
 SELECT origin, place, family, moved_at, role, host, serial FROM shardid_lease.granted_shard WHERE shard = 10;
 
 -- Only with READ COMMITTED. No setting of the caller's transaction is changed.
@@ -275,7 +269,6 @@ SELECT ask('i', '{"joins": true, "shard": 50}');
 DELETE FROM shardid_lease.granted_shard WHERE shard = 50;
 UPDATE shardid_lease.id_space SET branch = 'forgotten', not_before = not_before + 7200000;
 SELECT ask('j', '{"shard": 50}'), ask('i');
-SELECT serial FROM shardid_lease.granted_shard WHERE shard = 50;
 -- But not if the owner has evicted it since the restore.
 UPDATE shardid_lease.id_space SET branch = 'forgotten again', not_before = not_before + 7200000;
 UPDATE shardid_lease.granted_shard SET serial = 0 WHERE shard = 50;
@@ -290,7 +283,7 @@ SELECT shardid_lease.registry_was_restored('infinity');
 \set VERBOSITY default
 SET client_min_messages = warning;
 SELECT shardid_lease.registry_was_restored('-infinity'), date_trunc('second', clock_timestamp()) + interval '23 h' AS newest \gset
-SELECT shardid_lease.registry_was_restored(:'newest');
+SELECT shardid_lease.registry_was_restored(:'newest') \gset
 SELECT shardid_lease.ts_of(not_before, epoch) - :'newest'::timestamptz FROM shardid_lease.id_space;
 UPDATE shardid_lease.id_space SET not_before = 0, was_set_back = false;
 UPDATE answer SET answer = answer - 'receipt';
@@ -380,8 +373,7 @@ SELECT owner, role, try($$SELECT shardid_lease.drop_id_space('mine')$$) FROM sha
 -- An id space is used once: what was granted is never forgotten. Of another one's leases only a takeover remains.
 UPDATE shardid_lease.id_space SET not_before = 0 WHERE name = 'mine';
 UPDATE shardid_lease.granted_shard SET from_ms = 0, until_ms = 1000, state = 'released' WHERE space = 'mine';
-SELECT try($$SELECT shardid_lease.drop_id_space('mine')$$);
-SELECT ask('m', '{"space": "mine", "registry": "another"}'), ask('m', '{"space": "mine", "registry": "another", "takes_over": true}');
+SELECT try($$SELECT shardid_lease.drop_id_space('mine')$$), ask('m', '{"space": "mine", "registry": "another"}'), ask('m', '{"space": "mine", "registry": "another", "takes_over": true}');
 SELECT shardid_lease.create_id_space('late', epoch => '2100-01-01 00:00:00+00') \gset
 SELECT not_before, ask('l', '{"space": "late", "joins": true}') FROM shardid_lease.id_space WHERE name = 'late';
 

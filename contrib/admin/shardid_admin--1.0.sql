@@ -404,6 +404,8 @@ DECLARE
     of_default record;
     own record;                 -- the layout of the ids that the default generates
     lead bigint;
+    turn CONSTANT numeric := 9223372036854775808;       -- where ids become negative
+    part record;
 BEGIN
     of_default := shardid_admin.default_of(parent, key_number);
     SELECT COALESCE(substring(of_default.call FROM '''([^'']*)''::timestamp with time zone')::timestamptz, '2011-08-24 21:07:01.721+00') AS epoch,
@@ -427,46 +429,30 @@ BEGIN
     latest := present + CASE WHEN lead BETWEEN 1 AND 86400000::bigint * 366 THEN lead ELSE 0 END * '1 millisecond'::interval;
 
     IF of_default.call IS NULL THEN
-        PERFORM shardid_admin.check_layout_by_partitions(parent, epoch, shard_bits, sequence_bits);
+        -- All that are made for periods last whole hours, in a layout of ten bits or more after the time. One of this layout is where
+        -- its name says or, if that says nothing, begins at a whole minute.
+        SELECT format('%I.%I', s.nspname, c.relname) AS name, p.unsigned_low AS low INTO part
+        FROM shardid_admin.partitions_of(parent) p JOIN pg_class c ON c.oid = p.part JOIN pg_namespace s ON s.oid = c.relnamespace,
+             LATERAL (SELECT extract(epoch FROM epoch) * 1000 + div(p.unsigned_low, 2::numeric ^ (shard_bits + sequence_bits)) AS low,
+                             extract(epoch FROM epoch) * 1000 + div(p.unsigned_high, 2::numeric ^ (shard_bits + sequence_bits)) AS high) ms,
+             shardid_admin.time_in_name(c.relname::text) f,
+             LATERAL (SELECT extract(epoch FROM f.first - interval '7 days') * 1000 AS low,
+                             extract(epoch FROM f.first + f.length + interval '7 days') * 1000 AS high) t
+        WHERE p.unsigned_low > 0 AND p.low > -turn AND p.high < turn AND (p.unsigned_high - p.unsigned_low) % (3600000 * 1024::numeric) = 0
+          AND COALESCE(ms.low > t.high OR ms.high < t.low,
+                       p.unsigned_low % (2::numeric ^ (shard_bits + sequence_bits)) <> 0 OR ms.low % 60000 <> 0)
+        ORDER BY p.unsigned_low LIMIT 1;
+        IF FOUND THEN
+            RAISE invalid_parameter_value USING MESSAGE = format('partition %s was created for ids of another layout', part.name),
+                DETAIL = format('With epoch %s, shard_bits %s, sequence_bits %s it begins at %s.', epoch, shard_bits, sequence_bits,
+                                shardid_admin.time_of(shardid_admin.signed(part.low), epoch, shard_bits, sequence_bits)),
+                HINT = 'Pass the epoch, shard_bits and sequence_bits of the ids. If these are right, detach the partition.';
+        END IF;
     ELSIF (own.epoch, own.shard_bits, own.sequence_bits) <> (epoch, shard_bits, sequence_bits) THEN
         RAISE invalid_parameter_value USING MESSAGE = format('the default of %s generates ids of another layout', name),
             DETAIL = format('The default has epoch %s, shard_bits %s, sequence_bits %s; the call has epoch %s, shard_bits %s, sequence_bits %s.',
                             own.epoch, own.shard_bits, own.sequence_bits, epoch, shard_bits, sequence_bits),
             HINT = 'Leave them out, or pass those of the default.';
-    END IF;
-END
-$$;
-
--- Raises 22023 if a partition has bounds that no id of this layout has.
--- All that are made for periods last whole hours, in a layout of ten bits or more after the time. One of this layout is where its name
--- says or, if that says nothing, begins at a whole minute.
-CREATE OR REPLACE FUNCTION shardid_admin.check_layout_by_partitions(
-    parent pg_catalog.regclass,
-    epoch pg_catalog.timestamptz,
-    shard_bits int,
-    sequence_bits int)
-RETURNS pg_catalog.void
-LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    turn CONSTANT numeric := 9223372036854775808;       -- where ids become negative
-    part record;
-BEGIN
-    SELECT format('%I.%I', s.nspname, c.relname) AS name, p.unsigned_low AS low INTO part
-    FROM shardid_admin.partitions_of(parent) p JOIN pg_class c ON c.oid = p.part JOIN pg_namespace s ON s.oid = c.relnamespace,
-         LATERAL (SELECT extract(epoch FROM epoch) * 1000 + div(p.unsigned_low, 2::numeric ^ (shard_bits + sequence_bits)) AS low,
-                         extract(epoch FROM epoch) * 1000 + div(p.unsigned_high, 2::numeric ^ (shard_bits + sequence_bits)) AS high) ms,
-         shardid_admin.time_in_name(c.relname::text) f,
-         LATERAL (SELECT extract(epoch FROM f.first - interval '7 days') * 1000 AS low,
-                         extract(epoch FROM f.first + f.length + interval '7 days') * 1000 AS high) t
-    WHERE p.unsigned_low > 0 AND p.low > -turn AND p.high < turn AND (p.unsigned_high - p.unsigned_low) % (3600000 * 1024::numeric) = 0
-      AND COALESCE(ms.low > t.high OR ms.high < t.low,
-                   p.unsigned_low % (2::numeric ^ (shard_bits + sequence_bits)) <> 0 OR ms.low % 60000 <> 0)
-    ORDER BY p.unsigned_low LIMIT 1;
-    IF FOUND THEN
-        RAISE invalid_parameter_value USING MESSAGE = format('partition %s was created for ids of another layout', part.name),
-            DETAIL = format('With epoch %s, shard_bits %s, sequence_bits %s it begins at %s.', epoch, shard_bits, sequence_bits,
-                            shardid_admin.time_of(shardid_admin.signed(part.low), epoch, shard_bits, sequence_bits)),
-            HINT = 'Pass the epoch, shard_bits and sequence_bits of the ids. If these are right, detach the partition.';
     END IF;
 END
 $$;
@@ -677,29 +663,6 @@ BEGIN
 END
 $$;
 
--- Names tables that were partitions, and that are older than is kept.
-CREATE OR REPLACE FUNCTION shardid_admin.notices_of_detached(plan pg_catalog.record)
-RETURNS pg_catalog.void
-LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    part record;
-BEGIN
-    FOR part IN
-        SELECT format('%I.%I', plan.schema, c.relname) AS name, CASE c.relkind WHEN 'f' THEN 'FOREIGN TABLE' ELSE 'TABLE' END AS kind
-        FROM pg_class p JOIN pg_class c ON c.relnamespace = p.relnamespace AND c.relowner = p.relowner,
-             shardid_admin.time_in_name(c.relname::text) f
-        WHERE p.oid = plan.parent AND c.relkind IN ('r', 'p', 'f') AND NOT c.relispartition
-          AND starts_with(c.relname, plan.relation || '_' || to_char(f.first, replace(plan.pattern, 'HH24', '')))
-          AND f.first + GREATEST(plan.every, interval '1 day') <= plan.oldest AT TIME ZONE plan.timezone
-        ORDER BY c.relname
-    LOOP
-        RAISE NOTICE USING MESSAGE = format('table %s is older than keep, but no partition of %s', part.name, plan.name),
-            DETAIL = 'It was detached, and not dropped after that.',
-            HINT = format('If its rows are not needed, run DROP %s %s.', part.kind, part.name);
-    END LOOP;
-END
-$$;
-
 -- The commands that drop the partitions which are older than is kept.
 -- Partitions that ended by then, if they have the bounds of a period.
 CREATE OR REPLACE FUNCTION shardid_admin.old_partitions(plan pg_catalog.record, OUT command pg_catalog.text, OUT step pg_catalog.text)
@@ -773,6 +736,7 @@ DECLARE
     layout record;
     plan record;
     at timestamptz;
+    part record;
 BEGIN
     IF parent IS NULL OR every IS NULL OR ahead IS NULL OR timezone IS NULL THEN
         RAISE null_value_not_allowed USING MESSAGE = 'an argument is null',
@@ -798,7 +762,20 @@ BEGIN
     RETURN QUERY SELECT * FROM shardid_admin.missing_partitions(plan, ahead, at);
     IF oldest > plan.epoch THEN
         IF reports THEN
-            PERFORM shardid_admin.notices_of_detached(plan);
+            -- Tables that were partitions.
+            FOR part IN
+                SELECT format('%I.%I', plan.schema, c.relname) AS name, CASE c.relkind WHEN 'f' THEN 'FOREIGN TABLE' ELSE 'TABLE' END AS kind
+                FROM pg_class p JOIN pg_class c ON c.relnamespace = p.relnamespace AND c.relowner = p.relowner,
+                     shardid_admin.time_in_name(c.relname::text) f
+                WHERE p.oid = plan.parent AND c.relkind IN ('r', 'p', 'f') AND NOT c.relispartition
+                  AND starts_with(c.relname, plan.relation || '_' || to_char(f.first, replace(plan.pattern, 'HH24', '')))
+                  AND f.first + GREATEST(plan.every, interval '1 day') <= plan.oldest AT TIME ZONE plan.timezone
+                ORDER BY c.relname
+            LOOP
+                RAISE NOTICE USING MESSAGE = format('table %s is older than keep, but no partition of %s', part.name, plan.name),
+                    DETAIL = 'It was detached, and not dropped after that.',
+                    HINT = format('If its rows are not needed, run DROP %s %s.', part.kind, part.name);
+            END LOOP;
         END IF;
         RETURN QUERY SELECT * FROM shardid_admin.old_partitions(plan);
     END IF;

@@ -1547,6 +1547,8 @@ BEGIN
                   NULLIF(relacl || ARRAY(SELECT unnest(attacl) FROM pg_attribute WHERE attrelid = c.oid), '{}'),
                   relowner::regrole::text FROM pg_class c) o (classid, objid, schema, name, acl, grantees)
         WHERE o.acl IS NOT NULL AND o.schema = 'shardid_admin'::regnamespace AND o.objid <> ALL (current_setting('shardid_portable.before')::oid[])
+        UNION ALL SELECT format('COMMENT ON ROUTINE %s IS ''used by shardid_admin itself''', oid::regprocedure)
+        FROM pg_proc WHERE pronamespace = 'shardid_admin'::regnamespace AND obj_description(oid, 'pg_proc') IS NULL
     LOOP
         EXECUTE change;
     END LOOP;

@@ -11,6 +11,8 @@ CREATE SCHEMA ids;
 ALTER EXTENSION shardid SET SCHEMA ids;
 CREATE EXTENSION shardid_admin;
 -- In both versions:
+\echo -- Functions without a comment.
+SELECT count(*) FROM pg_proc WHERE pronamespace = 'shardid_admin'::regnamespace AND obj_description(oid, 'pg_proc') IS NULL;
 -- The tables that a query reads: those in its plan that are not pruned at its start or later.
 CREATE FUNCTION tables_read(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE

@@ -297,8 +297,10 @@ CREATE TABLE confirmed AS TABLE shardid_lease.registry_confirmation;
 SELECT confirmed_as(change), ask('a'), try('SELECT shardid_lease.registry_was_moved()')
 FROM unnest(ARRAY['timeline = 0', 'timeline = -1', 'timeline = 2', $$system_identifier = '1', timeline = 5$$, $$host = 'former'$$,
     $$place = replace(place, '/', '/9'), database = 'former'$$]) change;
--- That somebody has removed the file backup_label.old does not matter.
-SELECT confirmed_as($$backup = 'of another'$$), ask('a');
+-- That somebody has removed the file backup_label.old does not matter, only that there is another one.
+SELECT confirmed_as('backup = backup'), ask('a');
+SELECT here, shardid_lease.where_differs(jsonb_populate_record(c, '{"backup": "known"}'), jsonb_populate_record(c, jsonb_build_object('backup', here)))
+FROM shardid_lease.registry_confirmation c, unnest(ARRAY['', 'known', 'of another']) here;
 -- Nor is anything granted where logical replication can change the tables.
 BEGIN;
 ALTER TABLE shardid_lease.granted_shard ENABLE TRIGGER keep_own_rows;

@@ -535,7 +535,8 @@ SELECT renew_identity();
 DO $$
 DECLARE
     own_path pg_catalog.text := pg_catalog.current_setting('search_path');
-    own_schema pg_catalog.pg_namespace;
+    own_schema pg_catalog.text;
+    others pg_catalog.text;
     change pg_catalog.text;
 BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
@@ -554,14 +555,15 @@ BEGIN
     LOOP
         EXECUTE change;
     END LOOP;
-    SELECT n.* INTO own_schema FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace JOIN pg_roles r ON r.oid = n.nspowner
-    WHERE e.extname = 'shardid' AND NOT r.rolsuper AND r.oid NOT IN (
-        SELECT e.extowner UNION ALL SELECT 'pg_database_owner'::regrole
-        UNION ALL SELECT d.datdba FROM pg_database d WHERE d.datname = current_database());
+    SELECT n.nspname, string_agg(CASE r.role WHEN 0 THEN 'PUBLIC' ELSE r.role::regrole::text END, ', ' ORDER BY r.role) INTO own_schema, others
+    FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace JOIN pg_database d ON d.datname = current_database(),
+        LATERAL (SELECT n.nspowner UNION SELECT a.grantee FROM aclexplode(n.nspacl) a WHERE a.privilege_type = 'CREATE') r (role)
+    WHERE e.extname = 'shardid' AND r.role <> 'pg_database_owner'::regrole
+        AND NOT pg_has_role(r.role, e.extowner, 'MEMBER') AND NOT pg_has_role(r.role, d.datdba, 'MEMBER') GROUP BY n.nspname;
     IF FOUND THEN
-        RAISE WARNING USING MESSAGE = format('schema "%s" belongs to role %s', own_schema.nspname, own_schema.nspowner::regrole),
-            DETAIL = 'A call of a function there can mean one that this role has created or will create.',
-            HINT = 'If you do not trust it, run DROP EXTENSION shardid, and use a schema of your own.';
+        RAISE WARNING USING MESSAGE = format('other roles can create functions in schema "%s"', own_schema),
+            DETAIL = format('A call of a function there can mean one that these roles create: %s.', others),
+            HINT = 'If you do not trust them, run DROP EXTENSION shardid, and use a schema in which only you can create.';
     END IF;
     PERFORM set_config('search_path', own_path, true);
 END

@@ -126,6 +126,19 @@ SQL
 	is(of_key(), $key_before, "$version: undone, the keys are as before");
 	is(sqlstate_of(q(INSERT INTO orders (order_no) VALUES ('undone')), 'app'), 'none', "$version: undone, rows can be inserted");
 	is(on(block('users-of-ids')), '', "$version: undone, nothing uses the functions");
+	my $time = command_of('migrating.md', 'to_timestamp(');
+	is(on("SELECT count(*) FROM (VALUES (4037442497700434944), (-4037442497700434944)) v (id) WHERE ids.id_timestamp(id) <> $time"),
+		0, "$version: the time without shardid, also of an id after 2046");
+	# Other extensions are not dropped with the schema, also if psql continues after an error.
+	for my $other ($sql_only ? () : qw(shardid_readers shardid_lease))
+	{
+		as_superuser("CREATE EXTENSION $other CASCADE");
+		is(on(block('users-of-ids')), '', "$other is not printed as one that uses the functions");
+		my (undef, undef, $errors) = $node->psql('shop', block('remove'), on_error_stop => 0, extra_params => [ '-U', 'shop_owner' ]);
+		like($errors, qr/DETAIL:  extension $other depends on extension shardid/, "$other: nothing is removed");
+		is(on(q(SELECT count(*) FROM pg_extension WHERE extname ~ '^shardid')), 3, "$other: all is still there");
+		as_superuser("DROP EXTENSION $other");
+	}
 	on(block('remove') =~ s/^(ALTER.*)/$sql_only ? '' : $1/mer);
 	is(on('SELECT count(*) FROM pg_db_role_setting') . sqlstate_of('SELECT ids.next_id()'), '03F000', "$version: nothing is left, also no setting");
 	note_fault("a table of $count rows gets ids ($version)", 1, $count, $count - $different);

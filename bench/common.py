@@ -197,12 +197,12 @@ def options(doc, **defaults):
     return parser.parse_args()
 
 
-def conditions(target, arguments, settings="default durability"):
+def conditions(target, arguments, settings="default durability", **variables):
     """The end of a report: the conditions of the measurement, and how to repeat it."""
     with open("/proc/cpuinfo", encoding="ascii") as file:
         model = re.search(r"model name\s*: (.*)", file.read())
     version = psql("SHOW server_version", "postgres").strip().split(" ")[0]
-    variables = {"PG": os.environ.get("PG"), "ROUNDS": arguments.rounds, "SECONDS": arguments.seconds}
+    variables = {"PG": os.environ.get("PG"), **(variables or {"ROUNDS": arguments.rounds, "SECONDS": arguments.seconds})}
     command = " ".join(["make", target] + [f"{name}={value}" for name, value in variables.items() if value])
     busy = f", busy with others (load {LOAD:.0f})" if LOAD > os.cpu_count() else ""
     return (f"{os.cpu_count()} cores of {model[1].strip() if model else 'an unknown processor'}{busy}; PostgreSQL {version}, "

@@ -180,7 +180,7 @@ def main():
     lines += ["", f"{inserted:,} rows inserted in {arguments.seconds / 60:g} minutes. A lease has {LEASE} s, each quarter an "
               f"outage of {OUTAGE} s. "
               f"{'; '.join(wrong) or 'Nothing has grown'}. "
-              f"{conditions('soak', arguments)}"]
+              f"{conditions('soak', arguments, MINUTES=arguments.seconds // 60)}"]
     write_report(f"{arguments.out}/soak.md", lines)
     sys.exit(1 if wrong else 0)
 

@@ -44,6 +44,7 @@ set_version() {
     sed -i "s/\"[0-9.]*-1\.pgdg/\"$version-1.pgdg/; s/sql     = \"[0-9.]*\"/sql     = \"$sql_version\"/" packaging/cnpg/metadata.hcl
     sed -i "s/shardid:[0-9.]*-18/shardid:$version-18/" packaging/cnpg/README.md
     sed -i "s/shardid-[0-9.]*\.zip/shardid-$version.zip/" docs/install.md
+    sed -i "s/Version [0-9.]*:/Version $version:/" README.md
 }
 
 # What is in the source: no library is linked but PostgreSQL's own and libpq. CycloneDX's library validates it by the

@@ -16,6 +16,7 @@ print(meta["version"], meta["provides"].get(sys.argv[1], {}).get("version"))' "$
     cmp "${control%.control}--$version.sql" "$installed/$extension--$version.sql"
 done
 grep -q "library_version = \"$package\"" src/engine/lease.h
+grep -q "Version $package:" README.md
 echo 'ok versions agree'
 
 # A database that was created with a released script must be what that script creates today: what comes later is in an

@@ -93,12 +93,7 @@ void add_draw(LastDraws **list, const LastDraw &last, MemoryContext context) {
     *list = entry;
 }
 
-// If the transaction uses another relfilenode than before, a ROLLBACK TO SAVEPOINT may have made
-// the original the one in use for a while, and its page may have been drawn from, or moved: what
-// was logged for it no longer counts.
 void note_storage(ReplacedStorages &replaced, Oid number) {
-    if (replaced.last_storage != number && replaced.original != nullptr)
-        replaced.original->logged_to = 0;
     replaced.last_storage = number;
     replaced.last_subtransaction = GetCurrentSubTransactionId();
     replaced.is_lost = false;

@@ -157,18 +157,25 @@ bool is_to_come(const OpenPage &page, uint64 tick) {
     return last_tick_of(page) < tick || (last_tick_of(page) == tick && !page.data->is_called);
 }
 
-// How far WAL covers is kept in storage.logged_to. The page itself says that WAL covers nothing,
-// which is right whatever INCREMENT the rollback brings back.
-void raise_page(const OpenPage &page, ReplacedStorage &storage, const LastDraw &last) {
+// Whether the page's last record is a draw's that covers the tick, and that recovery will replay.
+// REQUIRED: the buffer is dirty, as for is_logged.
+bool is_covered(const OpenPage &page, uint32 stamp, uint64 tick) {
+    const Logged &last = logged_on(page).last;
+    return has_stamp(page, stamp) && has_noted_record(page) && tick <= last.up_to &&
+           last.lsn > GetRedoRecPtr();
+}
+
+// The page says that WAL covers nothing, which is right whatever INCREMENT the rollback brings
+// back; its noted record says how far it does.
+void raise_page(const OpenPage &page, const ReplacedStorage &storage, const LastDraw &last) {
     Assert(is_to_come(page, last.tick) && last.tick <= storage.max_value);
+    const uint32 stamp = stamp_of(storage.locator);
     MarkBufferDirty(page.buffer);
     if (!storage.needs_wal)
-        record_without_wal(page, stamp_of(storage.locator), last.tick, last.binding);
-    else if (last.tick > storage.logged_to || PageGetLSN(page.page) <= GetRedoRecPtr()) {
-        storage.logged_to = Min(last.log_to, storage.max_value);
-        log_ticks(page, storage.locator, last.tick, storage.logged_to, last.binding);
-    }
-    Assert(!storage.needs_wal || last.tick <= storage.logged_to);
+        record_without_wal(page, stamp, last.tick, last.binding);
+    else if (!is_covered(page, stamp, last.tick))
+        log_ticks(page, storage.locator, last.tick, Min(last.log_to, storage.max_value),
+                  last.binding);
     set_state(page, last.tick, 0);
 }
 

@@ -275,7 +275,6 @@ struct ReplacedStorage {
     bool is_permanent;
     bool needs_wal;
     uint64 max_value;  // the largest value that its sequence may hold
-    uint64 logged_to;  // how far this transaction has written WAL for it
     Buffer recent_buffer;
 };
 

@@ -122,7 +122,8 @@ query('CREATE SEQUENCE in_prepared');
 push @returned, [ 'PREPARE TRANSACTION', q(next_id(5, 'in_prepared')), query(q{BEGIN; SELECT next_id(5, 'in_prepared'); PREPARE TRANSACTION 'q'}), 'postgres' ];
 
 # A rollback, or a crash, restores the old storage of an altered generator, which knows the ids of the new storage.
-query("CREATE SEQUENCE $_; SELECT next_id(5, '$_')") for qw(rolled_back moved_back in_flight);
+query('CREATE SEQUENCE rolled_back');
+query("CREATE SEQUENCE $_; SELECT next_id(5, '$_')") for qw(moved_back in_flight);
 one_id('ALTER rolled back', 'rolled_back', before => 'ALTER SEQUENCE rolled_back CACHE 2');
 one_id('setval between two ALTER rolled back', 'moved_back', before => q{SAVEPOINT a; ALTER SEQUENCE moved_back CACHE 2; SELECT next_id(5, 'moved_back');
 ROLLBACK TO a; SELECT setval('moved_back', 1); ALTER SEQUENCE moved_back CACHE 3});

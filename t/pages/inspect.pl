@@ -197,6 +197,9 @@ my %problem_of = (
 	'00000000-0000-0000-0000-000000000000' => qr/nil UUID/);
 like(js(q(put('value', given); return seen('value-problem')), $_), $problem_of{$_}, "what is wrong with $_") for sort keys %problem_of;
 is(js(q(put('value', ' 4_032_112_536_055_714_817 '); return seen('utc'))), '2026-11-17 03:14:52.533', 'a number in groups of digits');
+is(js(q(return given.map(([layout, value]) => { choose({ layout }); put('value', value); return seen('warning').slice(0, 22); }).join('|')),
+		[ map { [ split / / ] } 'shardid 5120', 'shardid 8589934592', 'discord 5120', 'shardid 4032112536055714817' ]),
+	'A number this small is|||', 'a number of a sequence');
 # --- Local time: Berlin's day has 25 hours at the end of summer time
 
 is(js(q(put('value', '4032112536055714817'); return seen('local'))), '2026-11-17 04:14:52.533 +01:00, local time (Europe/Berlin)', 'local time');

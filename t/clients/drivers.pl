@@ -50,6 +50,8 @@ is("$django->{inspected}[0] $django->{as_inspected}[0]", 'BigIntegerField 23502'
 are_stored('Django, with ShardIdField instead', 'orders', 0, $django->{as_shard_id_field}[0]);
 is("@{ $django->{sharded} }", '7 7 7', 'Django: rows with the number of their logical shard');
 is($django->{unmanaged}[0], 'others.Orders has managed = False, so migrations do not change its table', 'Django: what AlterToShardId leaves alone');
+is("$django->{AutoField}[0], $django->{UUIDField}[0], $django->{no_key}[0]", 'others.Keyed.id is no BigAutoField: make it one first, by a migration of its own, '
+	  . 'others.Keyed.id is no BigAutoField: keep it, as its values cannot become ids, fields.E100', 'Django: which keys can become a ShardIdField');
 is("@{ $django->{prepared} }", '42501 42501 3F000', 'Django: CreateShardid refuses a schema in which another role can create functions, or that another role could create');
 is("$django->{reversed}[0] $django->{generator_dropped}[0]", 'True True', 'Django: the migrations are reversed, and ids continue above that of a deleted row');
 is("@{ $django->{altered_1} }, @{ $django->{altered_2} }, @{ $django->{altered_3} }", '42601 ids.next_id(), 42601 ids.next_id(7), 42601 none',

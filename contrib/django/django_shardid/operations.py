@@ -108,7 +108,8 @@ class AlterToShardId(AlterField):
     def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
         old = from_state.apps.get_model(app_label, self.model_name)._meta.get_field(self.name)
         if not isinstance(old, models.BigAutoField):
-            raise ValueError(f'{old} is no BigAutoField: make it one first, by a migration of its own')
+            remedy = 'make it one first, by a migration of its own' if isinstance(old, models.IntegerField) else 'keep it, as its values cannot become ids'
+            raise ValueError(f'{old} is no BigAutoField: {remedy}')
         self._run(SWITCH, to_state, app_label, schema_editor)
 
     def database_backwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:

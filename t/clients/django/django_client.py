@@ -101,6 +101,18 @@ try:
 except ValueError as error:
     say('unmanaged', str(error))
 
+# Keys that are no BigAutoField, and a ShardIdField that is no key.
+for key in models.AutoField(primary_key=True), models.UUIDField(primary_key=True):
+    state = ProjectState()
+    state.add_model(ModelState('others', 'Keyed', [('id', key)]))
+    try:
+        AlterToShardId('keyed', 'id', ShardIdField()).database_forwards('others', None, state, state)
+    except ValueError as error:
+        say(type(key).__name__, str(error))
+second = ShardIdField(primary_key=False)
+second.set_attributes_from_name('second')
+say('no_key', *[found.id for found in second._check_primary_key()])
+
 # Back, where ids continue above all, also of deleted rows, whatever functions others have created; and forth.
 deleted = Photo.objects.create(name='deleted')
 highest = deleted.id

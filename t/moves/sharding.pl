@@ -84,6 +84,18 @@ cmp_ok(on($new, 'SELECT next_id(9)'), '<', $highest_id, 'left alone the new gene
 cmp_ok(run_block($new, 'take_over', highest_id => $highest_id), '>', $highest_id, 'it is raised above');
 cmp_ok(on($new, q(INSERT INTO likes VALUES (next_id(5), 'here') RETURNING id)), '>', $highest_id, 'and draws there');
 
+run_block($old, 'moved');
+is(on($old, 'SELECT count(*) FILTER (WHERE id_shard(id) = 5), count(*) > 100 FROM likes'), '0|t', 'on the old server its rows are deleted, and no others');
+on($old, command_of('sharding.md', 'ALTER TABLE likes DROP'));
+is(on($old, 'BEGIN; INSERT INTO likes VALUES (next_id(5)); ROLLBACK; SELECT true'), 't', 'and it can come back');
+
+# Old ids: a row filter of the key.
+
+on($old, q(CREATE TABLE old_likes (id bigserial PRIMARY KEY, user_id bigint); INSERT INTO old_likes (user_id) VALUES (5);
+CREATE PUBLICATION by_key FOR TABLE old_likes WHERE ((user_id % 2000) = 5)));
+refused('UPDATE old_likes SET user_id = 2005', qr/cannot update/, 'the key in a row filter needs the replica identity');
+on($old, command_of('sharding.md', 'ALTER TABLE likes REPLICA') =~ s/likes/old_likes/r . '; UPDATE old_likes SET user_id = 2005');
+
 # --- One table over both servers: new rows of shard 6 are on the old one.
 
 my ($by, $by_both) = map { command_of('sharding.md', $_) } 'LIST', 'id = $1';

@@ -181,6 +181,7 @@ on("DELETE FROM items WHERE id = $gone");
 on(block('way-back'));
 is(on(q(INSERT INTO items (name) VALUES ('back') RETURNING id = currval('items_ids'))), 't', 'bigserial: and back');
 cmp_ok(on(q(SELECT currval('items_ids') FROM nextval('items_ids'))), '>', $gone, 'bigserial: above a deleted id');
+is(on(q(SELECT pg_get_serial_sequence('items', 'id'))), 'public.items_ids', 'bigserial: of the sequences only that is the column\'s own');
 
 $original->stop;
 done_testing();

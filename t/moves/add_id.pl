@@ -150,8 +150,12 @@ create_orders();
 install('extension');
 on('ALTER TABLE orders RENAME order_no TO id; DROP TRIGGER touched ON orders');
 on(block($_) =~ s/\bid\b/new_id/gr =~ s/order_no/id/gr) for 'add-id', 'add-id-fill', 'add-id-end';
+on(command_of('migrating.md', 'ALTER TABLE orders ALTER id SET DEFAULT gen'));
 is(sqlstate_of("PREPARE p AS SELECT * FROM orders LIMIT 0; EXECUTE p;\n" . block('add-id-swap') . 'EXECUTE p;'), '0A000', 'a prepared SELECT * fails after the swap');
 is(on(q(INSERT INTO orders (old_id) VALUES ('swapped') RETURNING ids.id_shard(id), old_id)), '5|swapped', 'a new row has an id and an old id');
+is(on(q(INSERT INTO orders (item) VALUES ('lamp') RETURNING ids.id_shard(id), length(old_id))), '5|36', 'also if it leaves out the old id');
+on('ALTER TABLE orders ALTER old_id DROP DEFAULT');
+is(sqlstate_of(q(INSERT INTO orders (item) VALUES ('lamp'))), '23502', 'which needs a default');
 
 $node->stop;
 done_testing();

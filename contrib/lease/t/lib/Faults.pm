@@ -1,11 +1,11 @@
 # Faults of members, of the registry, of copies of both, and of the way between them. Each takes a fleet and a place, which is
-# under load; Fleet's repair() ends them. Copies that leave nothing behind, and shards that go to and fro, are in t/copies.
+# under load; Fleet's repair() ends them.
 package Faults;
 
 use ShardidTest;
 use Exporter 'import';
 use File::Path qw(make_path remove_tree);
-use FleetLoad;
+use FleetLoad ();
 
 our @EXPORT = qw(%faults);
 
@@ -100,6 +100,21 @@ sub on_the_way
 	return;
 }
 
+# The code has the place's shard leased by a generator elsewhere.
+sub with_heir
+{
+	my ($fleet, $place, $code) = @_;
+	my $heir = { %{ $fleet->any_place(sub { $_[0]{node} != $place->{node} }) }, generator => 'heir' };
+	$fleet->on($heir, 'CREATE SEQUENCE heir');
+	$fleet->take_back($place);
+	$fleet->load(4, $heir);
+	$code->(sub { $fleet->insist($heir, "SELECT shardid_lease.lease_shard('ids', 'registry', 'heir', $place->{shard})") }, sub { $fleet->release($heir, 'heir') });
+	$fleet->nap(0.3);
+	$fleet->end_load($heir);
+	$fleet->on($heir, 'DROP SEQUENCE heir');
+	return;
+}
+
 # A standby becomes the registry; it has all grants, or lacks the last ones.
 sub registry_fails_over
 {
@@ -144,7 +159,7 @@ my @moves = (
 	q(SELECT setval('shardid_seq', last_value - 5000) FROM shardid_seq),
 	q(SELECT nextval('shardid_seq')),
 	'ALTER SEQUENCE shardid_seq RESTART',
-	"BEGIN; ALTER SEQUENCE shardid_seq RESTART; SELECT $next_id; ROLLBACK");
+	'BEGIN; ALTER SEQUENCE shardid_seq RESTART; SELECT ' . FleetLoad::next_id() . '; ROLLBACK');
 
 # small: copies a server, mostly the smallest one; old: needs the older backup, which only the smallest has; wild: shards
 # may be out of reach for long.
@@ -162,6 +177,29 @@ our %faults = (
 		$fleet->nap(0.8);
 		$fleet->set_clock($place->{node}, '+0');
 		$fleet->keep_old($place->{node});
+	} },
+	'dump restored beside' => { do => sub {
+		my ($fleet, $place) = @_;
+		my $there = { node => $fleet->any_place->{node}, db => 'restored' };
+		$there->{node}->safe_psql('postgres', 'CREATE DATABASE restored');
+		IPC::Run::run([ 'pg_dump', '-d', $place->{node}->connstr($place->{db}) ],
+			'|', [ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $there->{node}->connstr('restored') ], '>', \my $output) or die 'the dump is not restored';
+		beside($fleet, $place, $there);
+		$fleet->end_load;
+		$fleet->insist({ %$there, db => 'postgres' }, 'DROP DATABASE restored');
+	} },
+	# There must be no session in the template meanwhile, but there is load just before and just after.
+	'CREATE DATABASE TEMPLATE' => { do => sub {
+		my ($fleet, $place) = @_;
+		my $copy = { %$place, db => 'copied' };
+		my $strategy = rand() < 0.5 ? 'wal_log' : 'file_copy';
+		$fleet->end_load;
+		my $postgres = { %$place, db => 'postgres' };
+		$fleet->insist($postgres, "CREATE DATABASE copied TEMPLATE $place->{db} STRATEGY $strategy");
+		$fleet->load(4, $place, $copy);
+		$fleet->nap(0.6);
+		$fleet->end_load($copy);
+		$fleet->insist($postgres, 'DROP DATABASE copied');
 	} },
 	'clock of a member wrong' => { wild => 1, do => sub {
 		my ($fleet, $place) = @_;
@@ -226,6 +264,35 @@ our %faults = (
 	'way refused or silent' => { do => sub { on_the_way(@_, 'refuse', 'swallow') } },
 	'way cut' => { do => sub { on_the_way(@_, 'cut_before', 'cut_after') } },
 	'way slow or late' => { do => sub { on_the_way(@_, 'delay 300', 'late_request 3000', 'late_answer 3000') } },
+	'released and leased elsewhere' => { do => sub {
+		my ($fleet, $place) = @_;
+		with_heir($fleet, $place, sub {
+			my ($lease, $release) = @_;
+			for (1 .. 2)
+			{
+				$fleet->release($place, 'shardid_seq');
+				$lease->();
+				$fleet->nap(0.2);
+				$release->();
+				$fleet->insist($place, "SELECT shardid_lease.lease_shard('ids', 'registry', shard => $place->{shard})");
+				$fleet->nap(0.2);
+			}
+		});
+	} },
+	# Its heir leases the shard, and then the holder comes back.
+	'dead holder evicted' => { do => sub {
+		my ($fleet, $place) = @_;
+		with_heir($fleet, $place, sub {
+			my ($lease, $release) = @_;
+			kill_node($place->{node});
+			$fleet->ask_registry("SELECT shardid_lease.evict_shard('ids', $place->{shard})");
+			$lease->();
+			$fleet->start($place->{node}, clock_at_start());
+			$fleet->nap(0.6);
+			$release->();
+			$fleet->set_clock($place->{node}, '+0');
+		});
+	} },
 	'registry restored and told' => { do => sub {
 		my ($fleet) = @_;
 		my $registry = $fleet->{registry};
@@ -235,6 +302,22 @@ our %faults = (
 		$fleet->ask_registry('SELECT shardid_lease.registry_was_restored()');
 		$fleet->nap(0.8);
 		$fleet->keep_old($registry);
+	} },
+	# For a while the registry's address leads to a copy of it.
+	'registry copied' => { do => sub {
+		my ($fleet) = @_;
+		my $copy = $fleet->copy_of($fleet->{registry});
+		$fleet->start($copy);
+		if (rand() < 0.3)
+		{
+			$copy->safe_psql('postgres', 'SELECT pg_switch_wal()');
+			$copy->restart;
+		}
+		$fleet->{proxy}->lead_to($copy->port);
+		$fleet->nap(1 + rand 4);
+		my $last = 'SELECT max(until_ms) FROM shardid_lease.granted_shard';
+		push @{ $fleet->{wrong} }, 'a copy of the registry has granted something' if $copy->safe_psql('postgres', $last) > $fleet->ask_registry($last);
+		$fleet->{proxy}->lead_to($fleet->{registry}->port);
 	} },
 	'registry fails over, nothing lost' => { do => sub { registry_fails_over($_[0], 0) } },
 	'registry fails over, grants lost' => { do => sub { registry_fails_over($_[0], 1) } });

@@ -1,12 +1,12 @@
 # What a fleet draws: load on its places, and records of every id that a client received, which are judged as one id
-# space. A place is where ids are drawn: a server's node and a database.
+# space. A place is where ids are drawn: a server's node, a database and, unless it is the extension's own, a generator.
 package FleetLoad;
 
 use ShardidTest;
 use Exporter 'import';
 use Time::HiRes qw(time usleep);
 
-our @EXPORT = qw($sequence_bits $layout $next_id);
+our @EXPORT = qw($shard_bits $sequence_bits $layout);
 
 # No window or no lease, a standby, and a statement in a failed transaction.
 my $tolerated = '55000,57P03,25006,25P02';
@@ -15,10 +15,8 @@ my $tolerated = '55000,57P03,25006,25P02';
 my $longer = "SET shardid_lease.timeout = '10s';";
 
 # Four ids per millisecond: two generators that draw for one shard at the same time almost certainly collide.
-my $shard_bits = 20;
-our $sequence_bits = 2;
+our ($shard_bits, $sequence_bits) = (20, 2);
 our $layout = "shard_bits => $shard_bits, sequence_bits => $sequence_bits";
-our $next_id = "next_id($layout)";
 
 # What is under load right now.
 sub load
@@ -27,13 +25,14 @@ sub load
 	my ($sessions, $pause_ms) = $self->{is_small} ? ($count / 2, 250) : ($count, 20);
 	for my $place (@places)
 	{
+		my $next = next_id($place->{generator});
 		# A call that names the shard must fail as well while another place holds the shard.
-		my @named = defined $place->{shard} ? "SELECT next_id($place->{shard}, $layout)" : ();
+		my @named = $place->{generator} || !defined $place->{shard} ? () : "SELECT next_id($place->{shard}, $layout)";
 		my $clients = start_clients(
 			$place->{node}, $sessions,
 			[
-				"SELECT $next_id", "SELECT $next_id FROM generate_series(1, 30)", @named,
-				'BEGIN ISOLATION LEVEL REPEATABLE READ', "SELECT $next_id", "SELECT $next_id", 'ROLLBACK'
+				"SELECT $next", "SELECT $next FROM generate_series(1, 30)", @named,
+				'BEGIN ISOLATION LEVEL REPEATABLE READ', "SELECT $next", "SELECT $next", 'ROLLBACK'
 			],
 			dbname => $place->{db}, reconnect => 1, tolerate => $tolerated, pause_ms => $pause_ms);
 		push @{ $self->{load} }, { place => $place, clients => $clients };
@@ -71,7 +70,7 @@ sub keep
 	my ($self, $load) = @_;
 	my ($place, $clients) = @$load{qw(place clients)};
 	# A server whose data were restored is another incarnation, as a copy is.
-	my $incarnation = join '-', $place->{node}->name, $place->{node}{life} // 0, $place->{db};
+	my $incarnation = join '-', $place->{node}->name, $place->{node}{life} // 0, $place->{db}, $place->{generator} // ();
 	my $label = "$incarnation@" . join '-', ++$self->{serial}, $self->{round} // 'setup';
 	finish_clients($clients);
 	$clients->{files} = [ grep { -e } @{ $clients->{files} } ];
@@ -95,22 +94,42 @@ sub places_that_do_not_draw
 {
 	my ($self, $seconds, $lost) = @_;
 	my @silent = @{ $self->{places} };
-	my $file = "$self->{dir}/ends";
-	push @{ $self->{notes} }, $file unless -e $file;
 	my $end = time + $seconds;
 	while (1)
 	{
-		# All at the same time.
-		my @asked = map {
-			IPC::Run::start([ 'psql', '-XAtq', '-d', $_->{node}->connstr($_->{db}), '-c', $longer, '-c', "SELECT $next_id" ], '>', \$_->{told}, '2>', \$_->{error})
-		} @silent;
-		my @failed = grep { !$asked[$_]->finish } 0 .. $#asked;
-		append_to_file($file, join '', map { $_->{told} } @silent);
-		@silent = @silent[@failed];
+		my @asked = map { ask_for_ids($_, @silent) } @{ $self->{members} };
+		my %error_of = map { $self->errors_of($_) } @asked;
+		$_->{error} = $error_of{ $_->{node}->name . " $_->{db}" } for @silent;
+		@silent = grep { defined $_->{error} } @silent;
 		$_->{is_lost} = $lost && $_->{error} =~ $lost for @silent;
 		return @silent if time > $end || !grep { !$_->{is_lost} } @silent;
 		usleep 200_000;
 	}
+}
+
+# Starts one session per server, which asks all its databases for an id; the servers' sessions run at the same time.
+sub ask_for_ids
+{
+	my ($node, @places) = @_;
+	my @databases = map { $_->{db} } grep { $_->{node} == $node } @places;
+	my $sql = join '', map { "\\warn of $_\n\\connect $_\n$longer SELECT " . next_id() . ";\n" } @databases;
+	my $asked = { name => $node->name, databases => \@databases };
+	$asked->{run} = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres') ],
+		'<', \$sql, '>', \$asked->{told}, '2>', \$asked->{error});
+	return $asked;
+}
+
+# The errors of the databases that have no id. If psql cannot connect to one, it asks no more.
+sub errors_of
+{
+	my ($self, $asked) = @_;
+	$asked->{run}->finish;
+	my $file = "$self->{dir}/end-$asked->{name}";
+	append_to_file($file, $asked->{told});
+	push @{ $self->{notes} }, $file unless grep { $_ eq $file } @{ $self->{notes} };
+	my %said = map { /^of (\w+)\n(.*)/s } split /^(?=of d\d+$)/m, $asked->{error};
+	$said{$_} //= 'not asked' for @{ $asked->{databases} };
+	return map { ("$asked->{name} $_" => $said{$_}) } grep { $said{$_} =~ /ERROR|error:|FATAL|not asked/ } keys %said;
 }
 
 # Retries what may be refused for a while: if the holder's clock was far ahead, the shard's windows are as far ahead as
@@ -127,21 +146,30 @@ sub insist
 	die "$sql: $error";
 }
 
+# The registry may be slow to answer, and transactions to end.
+sub release
+{
+	my ($self, $place, $generator) = @_;
+	$self->insist($place, "SELECT shardid_lease.release_shard(generator) FROM shardid_lease.shard_leases "
+		  . "WHERE generator = '$generator'::regclass AND state <> 'released'");
+	return;
+}
+
 # What an operator does when a removed copy holds the shard: if the copy's clock was far ahead, it holds the shard for
 # as long. A place that lost its shard still generates ids until its own window ends. A takeover is refused if another
-# generator held the shard in the registry's backup: then the place leases another.
+# generator has leased the shard, after an eviction, or held it in the registry's backup: then the place leases another.
 sub take_back
 {
 	my ($self, @places) = @_;
 	for my $place (@places)
 	{
-		my $draws = $place->{node}->psql($place->{db}, "SELECT $next_id", stderr => \my $error) == 0;
+		my $draws = $place->{node}->psql($place->{db}, 'SELECT ' . next_id(), stderr => \my $error) == 0;
 		next if $draws && $self->ask_registry(<<"SQL") eq 't';
 SELECT count(*) = 1 FROM shardid_lease.id_space_shards
 WHERE shard = $place->{shard} AND port = @{[ $place->{node}->port ]} AND database = '$place->{db}' AND state = 'held'
 SQL
 		next if $self->insist($place, 'SELECT shardid_lease.take_over_shard()', qr/held by (?!.*if it replaces that one)/s);
-		$self->insist($place, q(SELECT shardid_lease.release_shard(generator) FROM shardid_lease.shard_leases WHERE state <> 'released'));
+		$self->release($place, 'shardid_seq');
 		$self->insist($place, "SELECT shardid_lease.lease_shard('ids', 'registry')");
 		$place->{shard} = Fleet::shard_of(@$place{qw(node db)});
 	}
@@ -154,6 +182,13 @@ sub any_place
 	my ($self, $wanted) = @_;
 	my @places = grep { !$wanted || $wanted->($_) } @{ $self->{places} };
 	return $places[ rand @places ];
+}
+
+# The call that draws, from the extension's own generator or from the one that is named.
+sub next_id
+{
+	my ($generator) = @_;
+	return 'next_id(' . ($generator ? "'$generator'::regclass, " : '') . "$layout)";
 }
 
 1;

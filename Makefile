@@ -15,7 +15,7 @@ OBJS = \
        src/engine/server.o \
        src/engine/settled.o \
        src/engine/wait.o \
-       src/functions/bulk_defaults.o \
+       src/functions/copy_support.o \
        src/functions/generator_status.o \
        src/functions/id_parts.o \
        src/functions/id_text.o \

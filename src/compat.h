@@ -51,7 +51,7 @@ extern "C" {
 #include "utils/wait_event.h"
 
 // Before another version is supported, t/generator/outside_queries.pl has to pass on it:
-// bulk_defaults.cpp leans on what its planner does not fold. Above all it must find each row's own
+// copy_support.cpp leans on what its planner does not fold. Above all it must find each row's own
 // id for ADD COLUMN, ALTER COLUMN TYPE ... USING, two defaults of one table, a domain's
 // CHECK, EXECUTE, CALL and a subscriber, no id for a NULL argument, and rows in batches for COPY.
 #if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 200000

@@ -85,7 +85,7 @@ bool limits_rows_of(PlanState *state, void *context) {
             planstate_tree_walker(state, as_tree_walker(limits_rows_of), context));
 }
 
-void refuse(const char *detail) {
+[[noreturn]] void refuse(const char *detail) {
     ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                     errmsg("the statement may not fetch all rows that next_rows() returns"),
                     errdetail("%s Rows that it does not fetch would count as read.", detail),
@@ -107,7 +107,7 @@ bool is_with_hold(const QueryDesc *query) {
 
 void start_following_statements() {
     if (MyProc != nullptr && (ActivePortal != nullptr || MyBackendType != B_BACKEND))
-        unknown_in = current_local_xid();
+        unknown_in = current_lxid();
     run_before = ExecutorRun_hook;
     ExecutorRun_hook = run;
     finish_before = ExecutorFinish_hook;
@@ -120,7 +120,7 @@ Snapshot oldest_snapshot(SnapshotData &space) {
     const Statement *outermost = innermost;
     while (outermost != nullptr && outermost->around != nullptr)
         outermost = outermost->around;
-    if (outermost != nullptr && current_local_xid() != unknown_in)
+    if (outermost != nullptr && current_lxid() != unknown_in)
         return outermost->query->snapshot;
     space = *GetActiveSnapshot();
     space.xmin = space.xmax = TransactionXmin;

@@ -15,7 +15,8 @@ void start_following_statements();
 Snapshot oldest_snapshot(SnapshotData &space);
 
 // Raises 0A000 if one of the statements can end before it has fetched `rows` rows of a function
-// that returns a set: for next_rows() those that calls it, or whichever function they call.
+// that returns a set. The innermost statement is checked for `function`, those around it for any
+// set-returning function that is not the server's.
 void check_fetches_all(Oid function, int64 rows);
 
 }  // namespace shardid

@@ -1096,7 +1096,9 @@ $body$;
 
 -- A renewal, from the session that needs it to the window that it uses: renew_window() of src/keeper.cpp starts a worker with
 -- what it knows of the page, a WorkerTask; work() sends a request_1, by request_of(); and stores the grant_1 that is
--- answered as a row of lease_window, which the session reads as a KnownLease.
+-- answered as a row of lease_window, which the session reads as a KnownLease. Each way it is text (exchange.cpp); the
+-- registry keeps a row of granted_shard, and receipts() completes the grant_1 in a second transaction. wait_for_window()
+-- does the same and waits; where no worker can be had, ask_in_session() asks without one and stores nothing.
 
 -- What is on its page, and its owner.
 CREATE TYPE shardid_lease.page AS (

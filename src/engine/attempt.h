@@ -6,6 +6,7 @@
 
 namespace shardid {
 
+// drawn: or raised, or for a reader, as if a draw had found nothing to refuse.
 enum class Outcome { drawn, wait, before_epoch, ended, too_far_ahead, other_binding, jump, ask };
 
 struct Attempt {

@@ -114,9 +114,15 @@ void refuse(Oid relid, const L &layout, const Attempt &attempt) {
             refuse_before_epoch(kind, layout.epoch_us, attempt.clock);
         case Outcome::too_far_ahead:
             refuse_too_far_ahead(relid, kind, layout, attempt);
-        default:
+        case Outcome::drawn:
+        case Outcome::wait:
+        case Outcome::ask:
+            Assert(false);
+            [[fallthrough]];
+        case Outcome::ended:
             refuse_ended(layout, attempt.clock);
     }
+    pg_unreachable();
 }
 
 template void refuse(Oid, const Layout &, const Attempt &);

@@ -103,7 +103,7 @@ inline bool is_first_page_of(Buffer buffer, const RelFileLocator &locator) {
 #endif
 
 // MyProc->lxid moved in 17.
-inline LocalTransactionId current_local_xid() {
+inline LocalTransactionId current_lxid() {
 #if PG_VERSION_NUM >= 170000
     return MyProc->vxid.lxid;
 #else

@@ -53,15 +53,16 @@ void forget_all_of(Oid relid) {
 
 }  // namespace
 
-void check_build(const char *library, const char *version, uint32 form) {
-    if (strcmp(version, library_version) == 0 && form == library_form)
+void check_build(const char *library, const char *version, uint32 abi_version) {
+    if (strcmp(version, library_version) == 0 && abi_version == library_abi_version)
         return;
-    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                    errmsg("library \"%s\" is of another build", library),
-                    errdetail("Its version is %s (form %x), and that of library \"shardid\" is %s "
-                              "(form %x).",
-                              version, form, library_version, library_form),
-                    errhint("Install both from the same build, and connect again.")));
+    ereport(ERROR,
+            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+             errmsg("library \"%s\" is of another build", library),
+             errdetail("Its version is %s (ABI version %x), and that of library \"shardid\" is %s "
+                       "(ABI version %x).",
+                       version, abi_version, library_version, library_abi_version),
+             errhint("Install both from the same build, and connect again.")));
 }
 
 // A placeholder, which a session may have set before the library is loaded, has no unit.

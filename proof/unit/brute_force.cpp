@@ -244,7 +244,7 @@ void check_spans(Random &source) {
 // Whatever the clock, the window and the last tick: a tick that is drawn is not before the window,
 // and a tick that is drawn at once is in it.
 void check_draw_in(Widths l, const Window &window, std::uint64_t last, std::uint64_t now,
-                   std::uint64_t step_to, std::uint64_t look_at) {
+                   std::uint64_t step_to, std::uint64_t renew_from) {
     const bool begins_later = now < window.from;
     const Advance next = advance(l, last, clock_in(window, now), step_to);
     if (next.verdict == Verdict::draw) {
@@ -256,8 +256,8 @@ void check_draw_in(Widths l, const Window &window, std::uint64_t last, std::uint
             REQUIRE(time == window.from);
     }
 
-    const std::uint64_t limit = drawn_at_once_below(l, window, look_at);
-    REQUIRE((last < limit) == (tick_time(l, last) < std::min(window.until, look_at)));
+    const std::uint64_t limit = drawn_at_once_below(l, window, renew_from);
+    REQUIRE((last < limit) == (tick_time(l, last) < std::min(window.until, renew_from)));
     const Advance at_once = advance(l, last, now);
     if (is_in(window, tick_time(l, last)) && at_once.verdict == Verdict::draw &&
         at_once.tick < limit) {
@@ -462,10 +462,10 @@ void check_notes(Random &source) {
 
     // Five units of 16 s later, or after a clock that was set back.
     const std::uint64_t second = source.up_to(max_of(40)) + 1000;
-    const std::uint64_t later = second + source.below(62 * 16);
+    const std::uint64_t later = second + source.below(std::uint64_t{62} * 16);
     const PageNotes mentioned{starts, mention_at(second)};
     REQUIRE(is_mention_due(mentioned, later) == (later / 16 - second / 16 >= 5));
-    REQUIRE(is_mention_due(mentioned, second - 16 - source.below(57 * 16)));
+    REQUIRE(is_mention_due(mentioned, second - 16 - source.below(std::uint64_t{57} * 16)));
     REQUIRE(is_mention_due({starts, 0}, second));
 
     const std::int64_t epoch = any_timestamp(source) / us_per_ms * us_per_ms;
@@ -698,9 +698,10 @@ void every_small_window(Widths l, std::uint64_t base) {
             for (std::uint64_t last = make_tick(l, first_last, 0);
                  last <= max_tick(l) && tick_time(l, last) <= base + span; ++last)
                 for (std::uint64_t now = base; now <= base + span; ++now)
-                    for (std::uint64_t look_at = base; look_at <= base + span; ++look_at) {
-                        check_draw_in(l, {from, until}, last, now, 0, look_at);
-                        check_draw_in(l, {from, until}, last, now, tick_time(l, last) + 1, look_at);
+                    for (std::uint64_t renew_from = base; renew_from <= base + span; ++renew_from) {
+                        check_draw_in(l, {from, until}, last, now, 0, renew_from);
+                        check_draw_in(l, {from, until}, last, now, tick_time(l, last) + 1,
+                                      renew_from);
                     }
         }
     }

@@ -53,16 +53,16 @@ constexpr std::uint64_t ask_from(const Window &window, std::uint64_t lease, std:
 
 // Whether it asks, having drawn at this time: from that clock on, or when a tick that is ahead of
 // the clock is near the window's end. REQUIRED: time < until.
-constexpr bool asks_at(const Window &window, std::uint64_t lease, std::uint64_t look_at,
+constexpr bool asks_at(const Window &window, std::uint64_t lease, std::uint64_t renew_from,
                        std::uint64_t now, std::uint64_t time) {
-    return now >= look_at || window.until - time <= step_of(lease) / 2;
+    return now >= renew_from || window.until - time <= step_of(lease) / 2;
 }
 
-// The first tick that a session does not draw without looking at its bounds: from `look_at` on, or
-// after the window. REQUIRED: a tick at or after the window's beginning was drawn.
+// The first tick that a session does not draw without looking at its bounds: from `renew_from` on,
+// or after the window. REQUIRED: a tick at or after the window's beginning was drawn.
 constexpr std::uint64_t drawn_at_once_below(Widths widths, const Window &window,
-                                            std::uint64_t look_at) {
-    return first_tick_of(widths, look_at < window.until ? look_at : window.until);
+                                            std::uint64_t renew_from) {
+    return first_tick_of(widths, renew_from < window.until ? renew_from : window.until);
 }
 
 }  // namespace shardid

@@ -13,7 +13,7 @@ namespace shardid {
 
 namespace {
 
-[[noreturn]] void refuse_closed(const Bounds &bounds, Oid relid) {
+[[noreturn]] void refuse_released(const Bounds &bounds, Oid relid) {
     ereport(ERROR,
             (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
              errmsg("generator \"%s\" has released its lease", shown_name(relid)),
@@ -111,8 +111,8 @@ void allow_shards(Bounds &bounds, const Sequence &sequence, const Layout &layout
         bounds.other_shards = static_cast<uint32>(max_shard(layout.widths));
         return;
     }
-    if (bounds.state == BoundsState::closed)
-        refuse_closed(bounds, sequence.relid);
+    if (bounds.state == BoundsState::released)
+        refuse_released(bounds, sequence.relid);
     if (bounds.layout != layout)
         refuse_layout(bounds, sequence.relid, layout);
     check_wal(sequence);
@@ -149,7 +149,7 @@ uint64 at_once_limit(const Bounds &bounds, uint64 last) {
     const Widths widths = bounds.layout.widths;
     if (!is_in(bounds.window, tick_time(widths, last)))
         return 0;
-    return drawn_at_once_below(widths, bounds.window, bounds.look_at);
+    return drawn_at_once_below(widths, bounds.window, bounds.renew_from);
 }
 
 }  // namespace shardid

@@ -12,21 +12,22 @@ namespace shardid {
 struct Attempt;
 struct OpenPage;
 
-// closed: there are some, and no id may be generated.
-enum class BoundsState : uint8 { unknown, none, set, closed };
+// released: its lease is, so it may generate no id. has_bounds needs this order.
+enum class BoundsState : uint8 { unknown, none, set, released };
 
 struct Bounds {
     BoundsState state = BoundsState::unknown;
     uint32 first_shard;   // see allow_shards; of the layout that is known, the first that may be
     uint32 other_shards;  // drawn, and how many more
-    int32 shard;
+    int32 shard;          // -1: none
     Layout layout;
     Window window = any_time;
     XLogRecPtr moved_at;  // of the page, when the window was asked for; 0: others had not moved it
-    uint64 look_at = UINT64_MAX;  // the time from which the session has the window renewed
-    void *source = nullptr;       // what the library that sets them knows of them
+    uint64 renew_from = UINT64_MAX;  // the time from which the session has the window renewed
+    void *source = nullptr;          // what the library that sets them knows of them
 };
 
+// Whether ids are generated within a window. False where none may be generated at all.
 inline bool is_limited(const Bounds &bounds) {
     return bounds.state == BoundsState::set;
 }
@@ -44,8 +45,8 @@ void start_forgetting_bounds();
 bool forget_table_of_bounds(Oid relid);
 
 // Reads them, or that there are none. Raises 55000 where it is not to be seen which they are, for a
-// reader, who generates no id, they are closed then; and what loading the library raises that sets
-// them, if it is missing or of another build. REQUIRED: their state is unknown.
+// reader, who generates no id, they are released then; and what loading the library raises that
+// sets them, if it is missing or of another build. REQUIRED: their state is unknown.
 void load_bounds(Bounds &bounds, const Sequence &sequence, bool is_reader);
 
 // Raises 55000 unless the sequence's bounds, if it has any, are for ids of this layout; and sets
@@ -75,8 +76,9 @@ bool has_window_for(const OpenPage &page, const Bounds &bounds, uint32 stamp);
 // is_limited(bounds).
 void wait_for_window(Bounds &bounds, Oid relid, const Attempt &attempt);
 
-// For a draw that has reached look_at: has the window renewed, without waiting. REQUIRED: no page
-// is locked; is_limited(bounds).
+// For a draw that has reached renew_from: has the window renewed. Does not wait for that, but until
+// the worker that does it has begun: some milliseconds, at most 6 s, and not to be canceled.
+// REQUIRED: no page is locked; is_limited(bounds).
 void renew_window(Bounds &bounds, Oid relid, uint64 last);
 
 // The first tick that the session does not draw without looking at the bounds again, having drawn

@@ -154,7 +154,7 @@ pg_attribute_always_inline Attempt try_draw(Generator &generator, const L &layou
 
 // Handles what limit_draws_at_once keeps from being drawn at once.
 void look_after(Known &known, Bounds &bounds, Oid relid, uint64 last, TimestampTz clock) {
-    if (tick_time(known.layout.widths, last) >= bounds.look_at)
+    if (tick_time(known.layout.widths, last) >= bounds.renew_from)
         renew_window(bounds, relid, last);
     if (last >= known.negative_soon) {
         known.has_warned = true;

@@ -36,7 +36,7 @@ void note_first_ms(FirstNote &note, Oid relid, uint64 ms) {
     for_transaction([&] { result = LockAcquire(&tag, AccessShareLock, false, true); });
     if (result == LOCKACQUIRE_NOT_AVAIL)
         elog(ERROR, "could not note the first id of the transaction");
-    note = {current_local_xid(), ms};
+    note = {current_lxid(), ms};
 }
 
 // GetLockStatusData locks all partitions of the lock table together, so that what it returns was

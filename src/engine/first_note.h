@@ -18,7 +18,7 @@ struct FirstNote {
 };
 
 inline bool is_of_this_transaction(const FirstNote &note) {
-    return note.made_in == current_local_xid();
+    return note.made_in == current_lxid();
 }
 
 // Whether the transaction has a note that says so. A setval or ALTER SEQUENCE can move a generator

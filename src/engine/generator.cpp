@@ -23,10 +23,10 @@ static_assert(offsetof(Generator, sequence) == 0 && offsetof(Sequence, relid) ==
 
 // Counts the invalidations after which a generator has to be checked again. A check keeps the
 // number from before it began, so that one that arrives while it is under way counts, too.
-uint64 catalogue_version = 1;
+uint64 catalog_version = 1;
 
-void note_catalogue_change(Datum /*argument*/, SyscacheNumber /*cache*/, uint32 /*hash*/) {
-    ++catalogue_version;
+void note_catalog_change(Datum /*argument*/, SyscacheNumber /*cache*/, uint32 /*hash*/) {
+    ++catalog_version;
 }
 
 // Privileges depend on the roles, their memberships and (for pg_database_owner) the database's
@@ -37,10 +37,10 @@ void create_table() {
     control.entrysize = sizeof(Generator);
     generators = hash_create("shardid generators", 16, &control, HASH_ELEM | HASH_BLOBS);
     follow_relation_changes();
-    CacheRegisterSyscacheCallback(AUTHOID, note_catalogue_change, Datum{0});
-    CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, note_catalogue_change, Datum{0});
-    CacheRegisterSyscacheCallback(DATABASEOID, note_catalogue_change, Datum{0});
-    CacheRegisterSyscacheCallback(SEQRELID, note_catalogue_change, Datum{0});
+    CacheRegisterSyscacheCallback(AUTHOID, note_catalog_change, Datum{0});
+    CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, note_catalog_change, Datum{0});
+    CacheRegisterSyscacheCallback(DATABASEOID, note_catalog_change, Datum{0});
+    CacheRegisterSyscacheCallback(SEQRELID, note_catalog_change, Datum{0});
 }
 
 // Forgets the sequences that are gone, and OIDs that never were one. A temporary one, whose DROP
@@ -51,7 +51,7 @@ void forget_gone() {
     hash_seq_init(&scan, generators);
     while (auto *generator = static_cast<Generator *>(hash_seq_search(&scan))) {
         const Oid relid = generator->sequence.relid;
-        if (generator->checked.locked_in == current_local_xid() ||
+        if (generator->checked.locked_in == current_lxid() ||
             generator->replaced.temporary != nullptr || get_rel_relkind(relid) == RELKIND_SEQUENCE)
             continue;
         if (generator->bounds.source != nullptr)
@@ -80,7 +80,7 @@ pg_noinline Generator *find_or_add(Oid relid) {
 
 pg_noinline void lock(const Sequence &sequence, Checked &checked, Known &known) {
     lock_sequence(sequence.relid);
-    checked.locked_in = current_local_xid();
+    checked.locked_in = current_lxid();
 
     // A relfilenode that the last transaction had made is like any other after its commit, and
     // needs WAL under wal_level = minimal too; no invalidation says so. And relation_open has to
@@ -179,7 +179,7 @@ void forget_storage(Generator &generator, Relation relation) {
 
 // Until it has come to its end, nothing that it has found counts.
 pg_noinline void check_and_forget(Generator &generator) {
-    const uint64 version = catalogue_version;
+    const uint64 version = catalog_version;
     Assert(no_page_is_locked());
     Relation relation = open_sequence(generator.sequence.relid, NoLock,
                                       "Pass the name of a sequence; a shard of type bigint has to "
@@ -218,7 +218,7 @@ void limit_draws_at_once(Known &known, const Bounds &bounds, uint64 last) {
 void forget_generator(Oid relid, bool all) {
     if (relid == InvalidOid || all ||
         (generators != nullptr && hash_search(generators, &relid, HASH_FIND, nullptr) != nullptr))
-        ++catalogue_version;
+        ++catalog_version;
 }
 
 Generator &use_generator(Oid relid, const char *caller) {
@@ -226,17 +226,16 @@ Generator &use_generator(Oid relid, const char *caller) {
         last_used = find_or_add(relid);
     Generator &generator = *last_used;
 
-    if (unlikely(generator.checked.locked_in != current_local_xid()))
+    if (unlikely(generator.checked.locked_in != current_lxid()))
         lock(generator.sequence, generator.checked, generator.known);
-    if (unlikely(generator.checked.at != catalogue_version ||
-                 generator.checked.user != GetUserId()))
+    if (unlikely(generator.checked.at != catalog_version || generator.checked.user != GetUserId()))
         check_and_forget(generator);
 
     if (unlikely(XactReadOnly && !generator.sequence.is_temporary))
         PreventCommandIfReadOnly(caller);
     if (unlikely(IsInParallelMode()))
         PreventCommandIfParallelMode(caller);
-    Assert(generator.sequence.relid == relid && generator.checked.locked_in == current_local_xid());
+    Assert(generator.sequence.relid == relid && generator.checked.locked_in == current_lxid());
     Assert(generator.sequence.stamp == stamp_of(generator.sequence.locator));
     return generator;
 }

@@ -1,5 +1,5 @@
 // A generator as one session knows it: its sequence, whether the current user may draw from it,
-// whether it is suitable, and what its storage is bound to. The catalogues are asked here, before
+// whether it is suitable, and what its storage is bound to. The catalogs are asked here, before
 // the page is touched; only what a rollback would bring back is found after a draw.
 #pragma once
 
@@ -56,7 +56,7 @@ void limit_draws_at_once(Known &known, const Bounds &bounds, uint64 last);
 // How long what was found of it holds.
 struct Checked {
     LocalTransactionId locked_in;  // the transaction in which its lock was last taken
-    uint64 at;                     // catalogue version of the last check; 0: never
+    uint64 at;                     // catalog version of the last check; 0: never
     Oid user;                      // the one it was checked for
 };
 

@@ -7,15 +7,15 @@
 
 namespace shardid {
 
-// Of all libraries of a build; and the form of the structs that they share, whose first number is
-// to be raised where their sizes do not show a change.
+// Of all libraries of a build; and the version of the structs that they share, whose first number
+// is to be raised where their sizes do not show a change.
 inline constexpr const char *library_version = "1.0.0";
-inline constexpr uint32 library_form =
+inline constexpr uint32 library_abi_version =
     1 << 24 | sizeof(Bounds) << 16 | sizeof(Sequence) << 8 | sizeof(Attempt);
 
 // For libraries that are loaded next to shardid. Raises 55000 unless they are of its build, whose
-// version and form they pass.
-void check_build(const char *library, const char *version, uint32 form);
+// version and ABI version they pass.
+void check_build(const char *library, const char *version, uint32 abi_version);
 
 // Raises 55000 if another copy of the library has defined this setting of milliseconds. REQUIRED:
 // nothing is defined or registered yet.

@@ -11,10 +11,10 @@ ReplacedStorages *noted = nullptr;
 LocalTransactionId noted_in = InvalidLocalTransactionId;
 
 bool is_of_this_transaction(const ReplacedStorages &replaced) {
-    return replaced.noted_in == current_local_xid();
+    return replaced.noted_in == current_lxid();
 }
 
-// Whether this transaction has updated this row version of a catalogue.
+// Whether this transaction has updated this row version of a catalog.
 bool was_replaced_here(HeapTupleHeader version) {
     return (version->t_infomask & HEAP_XMAX_INVALID) == 0 &&
            !HEAP_XMAX_IS_LOCKED_ONLY(version->t_infomask) &&
@@ -24,11 +24,10 @@ bool was_replaced_here(HeapTupleHeader version) {
 // Calls visit(row, is_original) for each version of the sequence's row that will be there again if
 // this transaction, or a part of it, is rolled back; the original is from before it.
 template <typename Form, typename Visit>
-void for_each_replaced_row(Oid catalogue, Oid index, AttrNumber key_column, Oid relid,
-                           Visit visit) {
+void for_each_replaced_row(Oid catalog, Oid index, AttrNumber key_column, Oid relid, Visit visit) {
     ScanKeyData key;
     ScanKeyInit(&key, key_column, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
-    Relation relation = table_open(catalogue, AccessShareLock);
+    Relation relation = table_open(catalog, AccessShareLock);
     SysScanDesc scan = systable_beginscan(relation, index, true, SnapshotAny, 1, &key);
     for (HeapTuple version = systable_getnext(scan); HeapTupleIsValid(version);
          version = systable_getnext(scan)) {
@@ -79,7 +78,7 @@ void note(ReplacedStorages &replaced, const Sequence &sequence) {
     replaced = {};
     replaced.original = original;
     replaced.relid = sequence.relid;
-    replaced.noted_in = current_local_xid();
+    replaced.noted_in = current_lxid();
     replaced.next_noted = noted_in == replaced.noted_in ? noted : nullptr;
     noted = &replaced;
     noted_in = replaced.noted_in;
@@ -101,7 +100,7 @@ void note_storage(ReplacedStorages &replaced, Oid number) {
 
 template <typename Visit>
 void for_each_noted(Visit visit) {
-    if (noted_in != current_local_xid())
+    if (noted_in != current_lxid())
         return;
     for (ReplacedStorages *replaced = noted; replaced != nullptr; replaced = replaced->next_noted)
         visit(*replaced);

@@ -27,14 +27,15 @@ Oid owner_of_database() {
 
 constexpr const char *extension_name = "shardid";
 
-bool is_relation_named(const FormData_pg_depend &member, const char *name) {
-    if (member.classid != RelationRelationId || member.deptype != DEPENDENCY_EXTENSION)
+bool is_relation_named(const FormData_pg_depend &object, const char *name) {
+    if (object.classid != RelationRelationId || object.deptype != DEPENDENCY_EXTENSION)
         return false;
-    const char *its_name = get_rel_name(member.objid);
+    const char *its_name = get_rel_name(object.objid);
     return its_name != nullptr && strcmp(its_name, name) == 0;
 }
 
-// Its worker_apply_sequence_command gives 2^48 values to each node, by its number in pg_dist_node.
+// Citus's worker_apply_sequence_command gives 2^48 values to each node, by its number in
+// pg_dist_node.
 constexpr int64 share = int64{1} << 48;
 
 constexpr bool is_share(int64 min, int64 max) {
@@ -110,17 +111,16 @@ Oid owner_of_sequence(Oid relid) {
     return owner == ROLE_PG_DATABASE_OWNER ? owner_of_database() : owner;
 }
 
-void check_owner(Oid relid, Oid member) {
+void check_owner(Oid relid, Oid role) {
     const Oid owner = owner_of_sequence(relid);
     if (!OidIsValid(owner))
         refuse_missing(relid, "Pass the name of a sequence.");
-    if (!has_privs_of_role(member, owner))
-        ereport(ERROR,
-                (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-                 errmsg("must be owner of sequence %s", get_rel_name(relid)),
-                 errdetail("Its owner is \"%s\", and role \"%s\" is not a member of that.",
-                           GetUserNameFromId(owner, false), GetUserNameFromId(member, false)),
-                 errhint("Run this as its owner.")));
+    if (!has_privs_of_role(role, owner))
+        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                        errmsg("must be owner of sequence %s", get_rel_name(relid)),
+                        errdetail("Its owner is \"%s\", and role \"%s\" is not a member of that.",
+                                  GetUserNameFromId(owner, false), GetUserNameFromId(role, false)),
+                        errhint("Run this as its owner.")));
 }
 
 FormData_pg_sequence definition_of(Oid relid) {
@@ -144,7 +144,7 @@ char *shown_name(Oid relid) {
 OwnSequence uuid_sequence{"shardid_uuid_seq", InvalidOid};
 OwnSequence objectid_sequence{"shardid_objectid_seq", InvalidOid};
 
-Oid find_member(const char *extension, const char *name) {
+Oid find_extension_relation(const char *extension, const char *name) {
     const Oid extension_oid = get_extension_oid(extension, true);
     if (!OidIsValid(extension_oid))
         return InvalidOid;
@@ -159,9 +159,9 @@ Oid find_member(const char *extension, const char *name) {
     // The oldest: the extension's owner, who can be any role, can add another one.
     for (HeapTuple row = systable_getnext(scan); HeapTupleIsValid(row);
          row = systable_getnext(scan)) {
-        const auto &member = *reinterpret_cast<FormData_pg_depend *>(GETSTRUCT(row));
-        if (is_relation_named(member, name) && (!OidIsValid(found) || member.objid < found))
-            found = member.objid;
+        const auto &object = *reinterpret_cast<FormData_pg_depend *>(GETSTRUCT(row));
+        if (is_relation_named(object, name) && (!OidIsValid(found) || object.objid < found))
+            found = object.objid;
     }
     systable_endscan(scan);
     table_close(depend, AccessShareLock);
@@ -186,7 +186,7 @@ void forget_own_sequences(Oid relid) {
 
 void find_own_sequence(OwnSequence &sequence) {
     follow_relation_changes();
-    const Oid found = find_member(extension_name, sequence.name);
+    const Oid found = find_extension_relation(extension_name, sequence.name);
     if (!OidIsValid(found))
         ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
                         errmsg("sequence \"%s\" of the extension does not exist", sequence.name),

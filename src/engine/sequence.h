@@ -1,4 +1,4 @@
-// A sequence as the catalogue knows it, and the checks that all functions that use one share; the
+// A sequence as the catalog knows it, and the checks that all functions that use one share; the
 // library's relcache callback; the sequences that the extension has made; and what Citus does to
 // sequences.
 #pragma once
@@ -43,7 +43,7 @@ void lock_sequence(Oid relid);
 // The lock for a call that reads a sequence's page, as core's pg_sequence_last_value takes it:
 // under a weaker one ALTER SEQUENCE replaces the storage, and an open relation can keep the old
 // one.
-inline constexpr LOCKMODE page_lock = RowExclusiveLock;
+inline constexpr LOCKMODE sequence_lockmode = RowExclusiveLock;
 
 // Opens it, when it is locked. Raises 42P01, with this hint, if there is no relation, 42809 if it
 // is not a sequence. REQUIRED of NoLock: it is locked.
@@ -65,7 +65,7 @@ void check_session(Relation relation);
 Oid owner_of_sequence(Oid relid);
 
 // Raises 42501 unless this role is a member of its owner, 42P01 if it does not exist.
-void check_owner(Oid relid, Oid member);
+void check_owner(Oid relid, Oid role);
 
 // Its row in pg_sequence.
 FormData_pg_sequence definition_of(Oid relid);
@@ -79,7 +79,7 @@ char *shown_name(Oid relid);
 
 // The relation of this name that the extension made, in whatever schema it is; InvalidOid if there
 // is none, or no such extension.
-Oid find_member(const char *extension, const char *name);
+Oid find_extension_relation(const char *extension, const char *name);
 
 // What is to be called when a relation has changed or been dropped; InvalidOid: any may have. To be
 // set once, when the library is loaded. Core has room for ten relcache callbacks of all libraries.
@@ -98,8 +98,8 @@ struct OwnSequence {
 extern OwnSequence uuid_sequence;
 extern OwnSequence objectid_sequence;
 
-// Looks it up among the extension's members, so that no other sequence of this name is taken for
-// it, and sets its OID. Raises 42P01 if there is none.
+// Looks it up among the extension's own relations, so that no other sequence of this name is taken
+// for it, and sets its OID. Raises 42P01 if there is none.
 void find_own_sequence(OwnSequence &sequence);
 
 // For the relcache callback.

@@ -32,7 +32,7 @@ void release(PagePin &pin) {
 void release_all_before_commit(XactEvent event, void * /*argument*/) {
     if (event != XACT_EVENT_PRE_COMMIT && event != XACT_EVENT_PRE_PREPARE)
         return;
-    committing = current_local_xid();
+    committing = current_lxid();
     if (all_kept_in != committing)
         return;
     while (kept_count > 0)
@@ -40,13 +40,13 @@ void release_all_before_commit(XactEvent event, void * /*argument*/) {
 }
 
 int pins_kept_here() {
-    return all_kept_in == current_local_xid() ? kept_count : 0;
+    return all_kept_in == current_lxid() ? kept_count : 0;
 }
 
 // Rolling back a subtransaction drops a relfilenode that was made in it, which must then not be
 // pinned.
 bool may_keep_pin(const Sequence &sequence) {
-    return !sequence.has_own_storage && committing != current_local_xid() &&
+    return !sequence.has_own_storage && committing != current_lxid() &&
            pins_kept_here() < most_kept_pins();
 }
 
@@ -56,8 +56,7 @@ void keep_pin(PagePin &pin) {
     Assert(pins_kept_here() < max_kept_pins);
     for_transaction([&] { IncrBufferRefCount(pin.buffer); });
     ReleaseBuffer(pin.buffer);
-    pin.kept_in = current_local_xid();
-
+    pin.kept_in = current_lxid();
     kept_count = pins_kept_here();
     all_kept_in = pin.kept_in;
     kept[kept_count++] = &pin;
@@ -65,7 +64,7 @@ void keep_pin(PagePin &pin) {
 
 // How far beyond last_value WAL has been written. nextval's log_cnt counts its values, each an
 // INCREMENT from the next.
-uint64 logged_remainder(const OpenPage &page, int64 increment) {
+uint64 ticks_logged_ahead(const OpenPage &page, int64 increment) {
     if (has_our_remainder(page))
         return has_noted_record(page) ? logged_on(page).last.up_to - last_tick_of(page)
                                       : our_remainder(page);
@@ -132,6 +131,7 @@ void log_ticks(const OpenPage &page, const RelFileLocator &locator, uint64 tick,
     set_state(page, log_to, 0);
     log_page(page, locator, stamp);
     logged_on(page) = {{PageGetLSN(page.page), log_to}, before};
+    // Half: the next record is written, and flushed, before this one is used up.
     set_state(page, tick, (log_to - tick) / 2);
     END_CRIT_SECTION();
 }
@@ -195,9 +195,9 @@ Buffer pin_page(PagePin &pin, const Sequence &sequence) {
         pin.buffer = ReadBuffer(relation, 0);
         relation_close(relation, NoLock);
     }
-    if (pin.last_used_in == current_local_xid() && may_keep_pin(sequence))
+    if (pin.last_used_in == current_lxid() && may_keep_pin(sequence))
         keep_pin(pin);
-    pin.last_used_in = current_local_xid();
+    pin.last_used_in = current_lxid();
     return pin.buffer;
 }
 
@@ -245,10 +245,6 @@ OpenPage open_page(Relation relation) {
     return lock_page(ReadBuffer(relation, 0));
 }
 
-void close_page(const OpenPage &page) {
-    UnlockReleaseBuffer(page.buffer);
-}
-
 XLogRecPtr record_tick(const OpenPage &page, const Sequence &sequence, const LastDraw &last) {
     Assert(last.log_to <= static_cast<uint64>(sequence.max_value));
     if (const XLogRecPtr logged = record_logged_tick(page, sequence, last.tick);
@@ -278,7 +274,6 @@ XLogRecPtr record_raise(const OpenPage &page, const Sequence &sequence, uint64 b
     if (is_there && ours)
         return sequence.needs_wal ? PageGetLSN(page.page) : InvalidXLogRecPtr;
 
-    Assert(last >= last_tick_of(page));
     MarkBufferDirty(page.buffer);
     if (!sequence.needs_wal) {
         bind(page, binding);
@@ -324,7 +319,6 @@ XLogRecPtr record_move(const OpenPage &page, Relation relation, const Move &move
     const RelFileLocator locator = relation->rd_locator;
     const uint32 stamp = stamp_of(locator);
     MarkBufferDirty(page.buffer);
-
     if (!RelationNeedsWAL(relation)) {
         set_values(page, move.to, 0);
         HeapTupleHeaderSetCmin(page.tuple, stamp_without_wal(stamp));
@@ -354,7 +348,7 @@ Position read_position(Relation relation, int64 increment) {
         has_stamp(page, stamp) && BufferGetLSNAtomic(page.buffer) > GetRedoRecPtr();
     const uint64 last = last_tick_of(page);
     const Position position = {last,
-                               last + (is_logged_ahead ? logged_remainder(page, increment) : 0),
+                               last + (is_logged_ahead ? ticks_logged_ahead(page, increment) : 0),
                                page.data->is_called, binding_of(page), is_ours(page, stamp)};
     UnlockReleaseBuffer(page.buffer);
     return position;

@@ -24,7 +24,7 @@ void start_unpinning_at_commit();
 
 // Whether the pin outlives the call that took it.
 inline bool is_kept(const PagePin &pin) {
-    return pin.kept_in == current_local_xid();
+    return pin.kept_in == current_lxid();
 }
 
 // The buffer of the sequence's page, pinned. REQUIRED: the pin is not kept.
@@ -33,7 +33,7 @@ Buffer pin_page(PagePin &pin, const Sequence &sequence);
 // Releases the pin of a page that is no longer the generator's, if it is kept.
 void drop_kept_pin(PagePin &pin);
 
-// A page that is pinned and locked exclusively.
+// A page that is pinned and locked.
 struct OpenPage {
     Buffer buffer;
     Page page;
@@ -88,7 +88,9 @@ inline void close_page(const PagePin &pin, const OpenPage &page) {
 // sequence, and not another session's temporary one.
 OpenPage open_page(Relation relation);
 
-void close_page(const OpenPage &page);
+inline void close_page(const OpenPage &page) {
+    UnlockReleaseBuffer(page.buffer);
+}
 
 // Another value for every relfilenode of a database, and for the same relfilenode number of every
 // other database. Never zero.
@@ -135,7 +137,7 @@ struct Logged {
 
 // The records that draws wrote: the last one, and the one before, if nothing else was written for
 // the page in between.
-struct LoggedTwice {
+struct LastRecords {
     Logged last;
     Logged before;
 };
@@ -144,10 +146,10 @@ struct LoggedTwice {
 // that a torn page has them as of its LSN. XLOG_SEQ_LOG has no hole, so its replay clears them, and
 // seq_mask hides them. Others leave them as they are when they write, and so does an image of the
 // page with its hole: then the page has another LSN.
-inline LoggedTwice &logged_on(const OpenPage &page) {
+inline LastRecords &logged_on(const OpenPage &page) {
     constexpr size_t begin = MAXALIGN(SizeOfPageHeaderData + sizeof(ItemIdData));
-    static_assert(begin + sizeof(LoggedTwice) <= 512);
-    return *reinterpret_cast<LoggedTwice *>(page.page + begin);
+    static_assert(begin + sizeof(LastRecords) <= 512);
+    return *reinterpret_cast<LastRecords *>(page.page + begin);
 }
 
 // Whether the page's last record is one that a draw of this library has noted.
@@ -269,7 +271,8 @@ struct Position {
 // Reads it under a shared lock. REQUIRED: as of open_page.
 Position read_position(Relation relation, int64 increment);
 
-// A relfilenode of a generator that is not in use now, and that only this transaction can touch.
+// A relfilenode of a generator that a rollback brings back, or has brought back. Only this
+// transaction can touch it.
 struct ReplacedStorage {
     RelFileLocator locator;
     bool is_permanent;

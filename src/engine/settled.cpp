@@ -20,7 +20,7 @@ struct Look {
 };
 
 // The generator for a reader, who draws nothing: its sequence and bounds. Bounds of another layout,
-// or closed ones, have no time for the reader.
+// or released ones, have no time for the reader.
 Generator reader_of(Relation relation, const Layout &layout) {
     Generator reader{};
     Sequence &sequence = reader.sequence;
@@ -195,11 +195,11 @@ bool shows_notes(Relation relation) {
 int64 settled_bound(Oid generator, const Layout &layout, void (*check_statement)()) {
     // Also where the transaction has the lock already.
     AcceptInvalidationMessages();
-    Relation relation = open_sequence(generator, page_lock, "Pass the name of a sequence.");
+    Relation relation = open_sequence(generator, sequence_lockmode, "Pass the name of a sequence.");
     check_settles(relation);
     check_statement();
     const uint64 time = settle(relation, layout).time;
-    relation_close(relation, page_lock);
+    relation_close(relation, sequence_lockmode);
     return static_cast<int64>(first_id_of(layout.widths, time));
 }
 

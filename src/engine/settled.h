@@ -32,7 +32,7 @@ bool shows_notes(Relation relation);
 int64 settled_bound(Oid generator, const Layout &layout, void (*check_statement)());
 
 // What settled_bound would find now; false if the generator is too far ahead. Changes nothing,
-// and is not durable. REQUIRED: the relation is a sequence with page_lock, permanent or the
+// and is not durable. REQUIRED: the relation is a sequence with sequence_lockmode, permanent or the
 // session's own, and shows its notes; its storage is bound to the layout.
 bool would_settle(Relation relation, const Layout &layout, Settled *settled);
 

@@ -31,7 +31,7 @@ void check_readable(Relation relation) {
 
 // On a standby nothing takes a lock that ALTER SEQUENCE would wait for.
 LOCKMODE lock_here() {
-    return RecoveryInProgress() ? AccessShareLock : page_lock;
+    return RecoveryInProgress() ? AccessShareLock : sequence_lockmode;
 }
 
 // Locked for the call only.

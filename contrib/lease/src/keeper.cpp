@@ -29,7 +29,7 @@ constexpr uint64 renew_again_ms = 1000;
 // What the session knows of a lease in addition to the bounds that it sets.
 struct Lease {
     pg_uuid_t origin;
-    pg_uuid_t name;  // a window with another one is another lease's
+    pg_uuid_t lease;  // a window with another one is another lease's
     LeaseGroup group;
     Digest family;             // the incarnations whose windows can be used
     uint64 length_ms;          // of the lease
@@ -46,7 +46,8 @@ Lease &lease_of(const Bounds &bounds) {
 void have_window(Bounds &bounds, const Window &window, XLogRecPtr moved_at) {
     bounds.window = window;
     bounds.moved_at = moved_at;
-    bounds.look_at = ask_from(window, lease_of(bounds).length_ms, static_cast<uint64>(MyProcPid));
+    bounds.renew_from =
+        ask_from(window, lease_of(bounds).length_ms, static_cast<uint64>(MyProcPid));
 }
 
 // The session keeps the window that it has if no later one was granted to this lease, on this
@@ -60,7 +61,7 @@ void take_window(Bounds &bounds, const KnownWindow &last) {
         lease.failed_at = last.failed_at;
         lease.silent_since = last.silent_since;
     }
-    if (last.family == nullptr || last.lease != lease.name)
+    if (last.family == nullptr || last.lease != lease.lease)
         return;
     lease.length_ms = last.lease_ms;
     if (strcmp(last.family, lease.family.text) == 0 && last.window.until > bounds.window.until)
@@ -92,11 +93,11 @@ void load(Bounds &bounds, const Sequence &sequence, bool is_reader) {
     Lease &lease = lease_of(bounds);
     lease = {};
     lease.origin = known.origin;
-    lease.name = known.name;
+    lease.lease = known.lease;
     lease.group = group_of(known.server, owner_of_sequence(sequence.relid));
     bounds.shard = known.shard;
     bounds.layout = known.layout;
-    bounds.state = has_state(known, "leased") ? BoundsState::set : BoundsState::closed;
+    bounds.state = has_state(known, "leased") ? BoundsState::set : BoundsState::released;
     if (!is_limited(bounds))
         return;
     lease.family = family_of(sequence.relid, sequence.locator);
@@ -134,7 +135,7 @@ bool has_failed_lately(const Lease &lease) {
 bool is_another(const Lease &lease, const KnownLease &known, Oid relid) {
     if (!known.is_there)
         refuse_deleted(relid);
-    return known.name != lease.name || !has_state(known, "leased");
+    return known.lease != lease.lease || !has_state(known, "leased");
 }
 
 WorkerTask renewal_of(const Lease &lease, Oid relid, XLogRecPtr moved_at, uint64 tick) {
@@ -221,7 +222,7 @@ bool ask_here(Bounds &bounds, Oid relid, const Attempt &attempt, int64 wait_ms, 
         return false;
     const NullableDatum row = call_script(
         "ask_in_session", {{UUIDPGetDatum(&lease.origin), false},
-                           {UUIDPGetDatum(&lease.name), false},
+                           {UUIDPGetDatum(&lease.lease), false},
                            {ObjectIdGetDatum(owner_of_sequence(relid)), false},
                            text_or_null(lease.family.text),
                            {LSNGetDatum(attempt.moved_at), false},
@@ -290,7 +291,7 @@ void wait_for_window(Bounds &bounds, Oid relid, const Attempt &attempt) {
 }
 
 bool asks(const Bounds &bounds, uint64 now, uint64 last) {
-    return asks_at(bounds.window, lease_of(bounds).length_ms, bounds.look_at, now,
+    return asks_at(bounds.window, lease_of(bounds).length_ms, bounds.renew_from, now,
                    tick_time(bounds.layout.widths, last));
 }
 
@@ -303,7 +304,7 @@ void renew_window(Bounds &bounds, Oid relid, uint64 last) {
     if (!asks(bounds, now, last))
         return;
     lease.asked_at = now;
-    bounds.look_at = Max(bounds.look_at, now + renew_again_ms);
+    bounds.renew_from = Max(bounds.renew_from, now + renew_again_ms);
     if (!has_failed_lately(lease))
         run_worker(renewal_of(lease, relid, InvalidXLogRecPtr, last), 0);
 }

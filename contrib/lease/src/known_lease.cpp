@@ -148,9 +148,10 @@ bool has_lease_tables() {
         return true;
     follow_relation_changes();
     extension = get_extension_oid(lease_extension, true);
-    leased_table = find_member(lease_extension, "leased_generator");
-    window_table =
-        OidIsValid(leased_table) ? find_member(lease_extension, "lease_window") : InvalidOid;
+    leased_table = find_extension_relation(lease_extension, "leased_generator");
+    window_table = OidIsValid(leased_table)
+                       ? find_extension_relation(lease_extension, "lease_window")
+                       : InvalidOid;
     return OidIsValid(window_table);
 }
 

@@ -53,13 +53,13 @@ struct KnownWindow {
     const char *error;
 };
 
-KnownWindow known_window(const NullableDatum &row);
+KnownWindow known_window(const NullableDatum &datum);
 
 // Those of leased_generator, and the window that was stored last, perhaps of another lease.
 struct KnownLease {
     bool is_there = false;
     pg_uuid_t origin;
-    pg_uuid_t name;
+    pg_uuid_t lease;
     const char *server;
     const char *state;
     bool is_first;  // nothing was ever granted to the generator

@@ -23,7 +23,7 @@ constexpr int64 lock_poll_ms = 10;
 Oid generator_or_default(FunctionCallInfo fcinfo, int number) {
     if (!PG_ARGISNULL(number))
         return PG_GETARG_OID(number);
-    const Oid found = find_member("shardid", "shardid_seq");
+    const Oid found = find_extension_relation("shardid", "shardid_seq");
     if (!OidIsValid(found))
         ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
                         errmsg("sequence \"%s\" of the extension does not exist", "shardid_seq"),
@@ -35,7 +35,7 @@ Oid generator_or_default(FunctionCallInfo fcinfo, int number) {
 bool try_lock(Oid generator, int64 wait_ms) {
     instr_time start;
     INSTR_TIME_SET_CURRENT(start);
-    while (!ConditionalLockRelationOid(generator, page_lock)) {
+    while (!ConditionalLockRelationOid(generator, sequence_lockmode)) {
         if (ms_since(start) >= wait_ms)
             return false;
         nap(lock_poll_ms);
@@ -50,8 +50,8 @@ bool try_check_caller(Oid generator, const char *caller, int64 wait_ms) {
     require_lease_tables();
     if (!try_lock(generator, wait_ms))
         return false;
-    Relation relation = open_sequence(generator, page_lock, "Pass the name of a sequence.");
-    UnlockRelationOid(generator, page_lock);
+    Relation relation = open_sequence(generator, sequence_lockmode, "Pass the name of a sequence.");
+    UnlockRelationOid(generator, sequence_lockmode);
     check_owner(generator, GetUserId());
     if (has_new_storage(relation))
         ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -59,7 +59,7 @@ bool try_check_caller(Oid generator, const char *caller, int64 wait_ms) {
                         errdetail("The transaction has created or altered sequence \"%s\".",
                                   shown_name(generator)),
                         errhint("Call it after the commit.")));
-    relation_close(relation, page_lock);
+    relation_close(relation, sequence_lockmode);
     return true;
 }
 
@@ -72,12 +72,12 @@ void check_caller(Oid generator, const char *caller) {
 
 // As a draw would find; which MAXVALUE is enough, only the layout of the id space says.
 void check_leasable(Oid generator) {
-    Relation relation = open_sequence(generator, page_lock, "Pass the name of a sequence.");
+    Relation relation = open_sequence(generator, sequence_lockmode, "Pass the name of a sequence.");
     check_session(relation);
     const FormData_pg_sequence definition = definition_of(generator);
     const bool is_permanent = relation->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT;
     const bool is_ordinary = is_permanent && kind_of_sequence(relation) == Kind::ids;
-    relation_close(relation, page_lock);
+    relation_close(relation, sequence_lockmode);
     const char *is = !is_permanent                    ? "It is unlogged or temporary."
                      : !is_ordinary                   ? "It is used for UUIDs or ObjectIds."
                      : definition.seqincrement <= 0   ? "It counts downwards."

@@ -41,7 +41,7 @@ PGDLLEXPORT void _PG_init(void);
 void _PG_init(void) {
     load_file("shardid", false);
     refuse_second_copy("shardid_lease", "shardid_lease.timeout");
-    check_build("shardid_lease", library_version, library_form);
+    check_build("shardid_lease", library_version, library_abi_version);
     define_settings();
 }
 

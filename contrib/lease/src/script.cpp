@@ -22,9 +22,6 @@ namespace shardid {
 
 namespace {
 
-// An advisory lock's fourth field: 1 and 2 are SQL's, 3 is that of start_worker.cpp.
-constexpr uint16 shard_lock = 4;
-
 // Of leased_generator.
 constexpr AttrNumber generator_column = 3;
 
@@ -55,8 +52,6 @@ void add_layout(ResultRow &row, uint64 binding) {
     row.add(Int32GetDatum(layout.widths.shard_bits), !is_bound);
     row.add(Int32GetDatum(layout.widths.sequence_bits), !is_bound);
 }
-
-constexpr const char *longest_wait = "10s";
 
 // The type late_name: a role or a sequence that is stored by its OID, and dumped by its name. A
 // name that was read from a dump is looked up when it is needed, so that a row arrives although its
@@ -173,7 +168,7 @@ Datum shardid_host_name(FunctionCallInfo /*fcinfo*/) {
 PG_FUNCTION_INFO_V1(shardid_page_of);
 Datum shardid_page_of(PG_FUNCTION_ARGS) {
     const Oid generator = PG_GETARG_OID(0);
-    Relation sequence = try_open(generator, page_lock);
+    Relation sequence = try_open(generator, sequence_lockmode);
     if (sequence == nullptr)
         PG_RETURN_NULL();
     const RelFileLocator locator = sequence->rd_locator;
@@ -183,7 +178,7 @@ Datum shardid_page_of(PG_FUNCTION_ARGS) {
         is_ours(page, stamp_of(locator)) ? InvalidXLogRecPtr : BufferGetLSNAtomic(page.buffer);
     const uint64 binding = binding_of(page);
     close_page(page);
-    relation_close(sequence, page_lock);
+    relation_close(sequence, sequence_lockmode);
     ResultRow row;
     row.add(CStringGetTextDatum(family_of(generator, locator).text));
     row.add(LSNGetDatum(moved_at));
@@ -198,11 +193,11 @@ Datum shardid_page_of(PG_FUNCTION_ARGS) {
 // bound it. True also of a sequence that is being altered.
 PG_FUNCTION_INFO_V1(shardid_may_be_restored);
 Datum shardid_may_be_restored(PG_FUNCTION_ARGS) {
-    Relation sequence = try_open(PG_GETARG_OID(0), page_lock);
+    Relation sequence = try_open(PG_GETARG_OID(0), sequence_lockmode);
     if (sequence == nullptr)
         PG_RETURN_BOOL(is_sequence(PG_GETARG_OID(0)));
     const bool is_other = !RelationIsPermanent(sequence) || read_position(sequence, 1).is_ours;
-    relation_close(sequence, page_lock);
+    relation_close(sequence, sequence_lockmode);
     PG_RETURN_BOOL(!is_other);
 }
 
@@ -256,6 +251,7 @@ Datum shardid_as_owner(PG_FUNCTION_ARGS) {
     memcpy(call->args + 1, fcinfo->args,
            sizeof(NullableDatum) * static_cast<size_t>(fcinfo->nargs));
 
+    constexpr const char *longest_wait = "10s";
     const int settings = NewGUCNestLevel();
     if (LockTimeout == 0)
         set_config_option("lock_timeout", longest_wait, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,

@@ -25,21 +25,18 @@ constexpr int64 begin_within_ms = 3000;
 // A worker's seat, as take_seats says.
 using Seat = LOCKTAG;
 
-// Advisory locks' fourth field is 1 or 2 for what SQL can lock.
-constexpr uint16 seat_lock = 3;
-
-Seat seat(Oid database, uint32 first, uint32 second) {
+Seat seat_tag(Oid database, uint32 first, uint32 second) {
     Seat seat;
     SET_LOCKTAG_ADVISORY(seat, database, first, second, seat_lock);
     return seat;
 }
 
 Seat seat_of_server(int number) {
-    return seat(InvalidOid, static_cast<uint32>(number), 0);
+    return seat_tag(InvalidOid, static_cast<uint32>(number), 0);
 }
 
 Seat seat_of(const LeaseGroup &group) {
-    return seat(MyDatabaseId, group.role, group.server);
+    return seat_tag(MyDatabaseId, group.role, group.server);
 }
 
 // A quarter of max_worker_processes: registries that hang leave the others to parallel queries,
@@ -172,16 +169,16 @@ const char *why_no_seat() {
                     seats_of_server());
 }
 
-WorkerCall call_for(const char *task) {
+WorkerCall call_for(const char *kind) {
     WorkerCall call{};
     call.shard = -1;
-    strlcpy(call.task, task, sizeof(call.task));
+    strlcpy(call.kind, kind, sizeof(call.kind));
     return call;
 }
 
 WorkerTask task_for(Oid generator, const LeaseGroup &group) {
     WorkerTask task{};
-    task.form = worker_form;
+    task.abi_version = worker_abi_version;
     task.database = MyDatabaseId;
     task.generator = generator;
     task.group = group;
@@ -214,7 +211,7 @@ int32 call_worker(const WorkerCall &call, Oid generator, const char *server) {
     dsm_segment *segment = dsm_create(sizeof(WorkerCall), 0);
     auto *shared = static_cast<WorkerCall *>(dsm_segment_address(segment));
     *shared = call;
-    shared->form = worker_form;
+    shared->abi_version = worker_abi_version;
     shared->caller = GetUserId();
     task.call = dsm_segment_handle(segment);
     Started last = Started::another;

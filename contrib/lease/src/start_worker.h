@@ -29,7 +29,7 @@ Digest family_of(Oid relid, const RelFileLocator &locator);
 
 // What the worker is told, in the 128 bytes that bgw_extra has.
 struct WorkerTask {
-    uint32 form;  // first, as in WorkerCall
+    uint32 abi_version;  // first, as in WorkerCall
     Oid database;
     Oid generator;
     LeaseGroup group;
@@ -57,10 +57,10 @@ inline constexpr int most_generators = 100;
 // What a session and the worker that works for it tell each other, in shared memory: the arguments
 // of the script's procedure work(), and what came of it.
 struct WorkerCall {
-    uint32 form;
+    uint32 abi_version;
     bool is_done;
     Oid caller;
-    char task[16];
+    char kind[16];  // of work
     char space[NAMEDATALEN];
     char server[NAMEDATALEN];
     int32 shard;  // -1: any
@@ -72,7 +72,8 @@ struct WorkerCall {
 
 // A session that goes on with the library that it has loaded can start a worker that loads a newer
 // one. The first number is to be raised where the sizes do not show that the structs have changed.
-inline constexpr uint32 worker_form = 1 << 24 | sizeof(WorkerTask) << 16 | sizeof(WorkerCall);
+inline constexpr uint32 worker_abi_version =
+    1 << 24 | sizeof(WorkerTask) << 16 | sizeof(WorkerCall);
 
 // To renew the lease, or for a call.
 WorkerTask task_for(Oid generator, const LeaseGroup &group);
@@ -81,12 +82,13 @@ WorkerTask task_for(Oid generator, const LeaseGroup &group);
 // free. not_begun: it has ended, or was called off, before it had its seats.
 enum class Started { yes, another, no_seat, no_slot, not_begun };
 
-// Starts the worker, unless the group has one, and waits until it has its seats, some milliseconds;
-// then at most this long for its end. That can be canceled, which ends a worker with a call.
+// Starts the worker, unless the group has one, and waits until it has its seats: some milliseconds,
+// at most begin_within_ms for each, which cannot be canceled. Then waits at most this long for its
+// end; that can be canceled, which ends a worker with a call.
 Started run_worker(WorkerTask task, int64 wait_ms);
 
-// Of nothing but the task: renew, join, take_over or release.
-WorkerCall call_for(const char *task);
+// Of nothing but the kind of work: renew, join, take_over or release.
+WorkerCall call_for(const char *kind);
 
 // Has a worker do this, for at most shardid_lease.timeout; raises what came of it, and returns what
 // was granted. REQUIRED: only the arguments are set, and `server` is that of the call or the lease.
@@ -101,6 +103,9 @@ void take_seats(const WorkerTask &task);
 // or the end of the transaction. Returns false if another one does.
 bool begin_asking(const LeaseGroup &group);
 void end_asking(const LeaseGroup &group);
+
+// The fourth field of our advisory locks: it is 1 or 2 for what SQL can lock.
+enum LockKind : uint16 { seat_lock = 3, shard_lock = 4 };
 
 // What keeps a worker from its seat.
 const char *why_no_seat();

@@ -107,9 +107,9 @@ bool run() {
     MemoryContextSwitchTo(TopMemoryContext);
     if (!is_own_work())
         return false;
-    const bool is_join = strcmp(call->task, "join") == 0;
+    const bool is_join = strcmp(call->kind, "join") == 0;
     const bool has_page = task.family.text[0] != '\0';
-    const Row done{call_procedure("work", {text_or_null(call->task),
+    const Row done{call_procedure("work", {text_or_null(call->kind),
                                            {ObjectIdGetDatum(task.generator), false},
                                            text_or_null(shown_name(task.generator)),
                                            {ObjectIdGetDatum(task.group.role), false},
@@ -130,15 +130,15 @@ bool run() {
     return true;
 }
 
-void check_form(uint32 form) {
-    if (form == worker_form)
+void check_abi_version(uint32 abi_version) {
+    if (abi_version == worker_abi_version)
         return;
-    ereport(
-        ERROR,
-        (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-         errmsg("a session has another build of library \"shardid_lease\" than its worker"),
-         errdetail("The session's form is %x, and that of the worker is %x.", form, worker_form),
-         errhint("End sessions that were begun before the library was replaced.")));
+    ereport(ERROR,
+            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+             errmsg("a session has another build of library \"shardid_lease\" than its worker"),
+             errdetail("The session's ABI version is %x, and that of the worker is %x.",
+                       abi_version, worker_abi_version),
+             errhint("End sessions that were begun before the library was replaced.")));
 }
 
 void run_for_caller() {
@@ -147,7 +147,7 @@ void run_for_caller() {
         return;
     dsm_pin_mapping(segment);
     call = static_cast<WorkerCall *>(dsm_segment_address(segment));
-    check_form(call->form);
+    check_abi_version(call->abi_version);
     bool is_done = true;
     PG_TRY();
     is_done = run();
@@ -170,7 +170,7 @@ PGDLLEXPORT void shardid_lease_worker(Datum argument);
 
 void shardid_lease_worker(Datum /*argument*/) {
     memcpy(&task, MyBgworkerEntry->bgw_extra, sizeof(task));
-    check_form(task.form);
+    check_abi_version(task.abi_version);
     pqsignal(SIGTERM, die);
     BackgroundWorkerUnblockSignals();
     BackgroundWorkerInitializeConnectionByOid(task.database, InvalidOid, BGWORKER_BYPASS_ALLOWCONN);

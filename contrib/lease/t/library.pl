@@ -67,8 +67,8 @@ sub rebuilt
 	system_or_bail('make', '-s', '-C', "$dir/contrib/lease", '-o', "$dir/$header", 'COPT=-O0', 'with_llvm=no', 'shardid_lease.so');
 	return "$dir/contrib/lease/shardid_lease.so";
 }
-use_library(rebuilt('src/engine/lease.h', qr/library_form =\s+\K1/, 2, 'module'));
-refused(qr/ERROR:  55000: library "shardid_lease" is of another build.*form 2.*form 1/s, 'the same version with other structs');
+use_library(rebuilt('src/engine/lease.h', qr/library_abi_version =\s+\K1/, 2, 'module'));
+refused(qr/ERROR:  55000: library "shardid_lease" is of another build.*ABI version 2.*ABI version 1/s, 'the same version with other structs');
 use_library("$installed/shardid_lease.so");
 my $draw = "SELECT id_shard(next_id(generator => 'leased'));";
 is($node->safe_psql('postgres', $draw), 0, 'with its own library it generates ids again');
@@ -78,7 +78,7 @@ $node->safe_psql('postgres', q(CREATE SEQUENCE brief; SELECT shardid_lease.creat
 my $old = open_session($node, '-v', 'VERBOSITY=verbose');
 my $brief = q(SELECT id_shard(next_id(generator => 'brief')););
 is(ask($old, $brief), 0, 'a session');
-use_library(rebuilt('contrib/lease/src/start_worker.h', qr/worker_form =\s+\K1/, 2, 'start_worker', 'worker'));
+use_library(rebuilt('contrib/lease/src/start_worker.h', qr/worker_abi_version =\s+\K1/, 2, 'start_worker', 'worker'));
 $node->poll_query_until('postgres', q(SELECT until < clock_timestamp() FROM shardid_lease.shard_leases WHERE space = 'short'));
 is(ask($old, $brief), 0, 'asks the registry itself');
 my $not_begun = qr/^ERROR:  55000: .*\n.*The background worker did not begin/;

@@ -25,7 +25,7 @@ PGDLLEXPORT void _PG_init(void);
 // initialized.
 void _PG_init(void) {
     load_file("shardid", false);
-    shardid::check_build("shardid_readers", shardid::library_version, shardid::library_form);
+    shardid::check_build("shardid_readers", shardid::library_version, shardid::library_abi_version);
     shardid::start_following_statements();
 }
 }
@@ -34,7 +34,7 @@ namespace shardid {
 
 namespace {
 
-void refuse_call(const char *message, const char *detail, const char *hint) {
+[[noreturn]] void refuse_call(const char *message, const char *detail, const char *hint) {
     ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("%s", message),
                     errdetail("%s", detail), errhint("%s", hint)));
 }
@@ -129,7 +129,7 @@ Datum shardid_id_default(PG_FUNCTION_ARGS) {
     PG_RETURN_DATUM(make_row(fcinfo, row));
 }
 
-// seen_ids(query text, from bigint, below bigint, at_most int, share int): what the query returns
+// seen_ids(query text, first bigint, below bigint, at_most int, share int): what the query returns
 // to the oldest statement; NULL if that sees all that is visible now.
 PG_FUNCTION_INFO_V1(shardid_seen_ids);
 Datum shardid_seen_ids(PG_FUNCTION_ARGS) {

@@ -59,7 +59,7 @@ AS 'MODULE_PATHNAME', 'shardid_readers_support' LANGUAGE C STRICT;
 CREATE FUNCTION shardid_readers.bound(function oid, at_most int, generator regclass, epoch timestamptz, shard_bits int, sequence_bits int)
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'shardid_reader_bound' LANGUAGE C STRICT;
-CREATE FUNCTION shardid_readers.id_default(tab oid, attnum smallint,
+CREATE FUNCTION shardid_readers.id_default(adbin pg_node_tree,
     OUT generator regclass, OUT epoch timestamptz, OUT shard_bits int, OUT sequence_bits int)
 AS 'MODULE_PATHNAME', 'shardid_id_default' LANGUAGE C STABLE STRICT;
 CREATE FUNCTION shardid_readers.seen_ids(query text, first bigint, below bigint, at_most int, share int) RETURNS bigint[]
@@ -99,8 +99,8 @@ BEGIN
     END IF;
 
     SELECT a.attnum, a.attname, d.*, count(*) OVER () AS number INTO id
-    FROM pg_attribute a, LATERAL shardid_readers.id_default(a.attrelid, a.attnum) d
-    WHERE a.attrelid = tab AND a.atthasdef AND d.generator IS NOT NULL;
+    FROM pg_attribute a JOIN pg_attrdef e ON e.adrelid = a.attrelid AND e.adnum = a.attnum, LATERAL shardid_readers.id_default(e.adbin) d
+    WHERE a.attrelid = tab AND d.generator IS NOT NULL;
     IF NOT FOUND OR id.number > 1 THEN
         RAISE object_not_in_prerequisite_state USING
             MESSAGE = format('%s column of %s has a default by next_id() with a generator', CASE WHEN FOUND THEN 'more than one' ELSE 'no' END, tab),
@@ -109,9 +109,9 @@ BEGIN
     -- A row that is inserted into a partition gets the partition's default.
     SELECT t.relid::regclass AS name, pg_get_expr(e.adbin, e.adrelid) AS text INTO other
     FROM pg_partition_tree(tab) t
-    JOIN pg_attribute a ON a.attrelid = t.relid AND a.attname = id.attname AND a.atthasdef
+    JOIN pg_attribute a ON a.attrelid = t.relid AND a.attname = id.attname
     JOIN pg_attrdef e ON e.adrelid = a.attrelid AND e.adnum = a.attnum,
-    LATERAL shardid_readers.id_default(a.attrelid, a.attnum) d
+    LATERAL shardid_readers.id_default(e.adbin) d
     WHERE d.generator IS DISTINCT FROM id.generator LIMIT 1;
     IF FOUND THEN
         RAISE object_not_in_prerequisite_state USING MESSAGE = format('%s and its partition %s have different generators', tab, other.name),
@@ -177,8 +177,8 @@ BEGIN
             DETAIL = format('It reads %s, and type_of is of type %s.', own.tab, pg_typeof(type_of)), HINT = format('Pass NULL::%s.', own.tab);
     END IF;
     SELECT a.attname, d.* INTO id
-    FROM pg_attribute a, LATERAL shardid_readers.id_default(a.attrelid, a.attnum) d
-    WHERE a.attrelid = own.tab AND a.atthasdef AND d.generator = own.generator;
+    FROM pg_attribute a JOIN pg_attrdef e ON e.adrelid = a.attrelid AND e.adnum = a.attnum, LATERAL shardid_readers.id_default(e.adbin) d
+    WHERE a.attrelid = own.tab AND d.generator = own.generator;
     IF NOT FOUND THEN
         RAISE object_not_in_prerequisite_state USING
             MESSAGE = format('no column of %s has the generator of reader "%s" in its default', own.tab, reader),
@@ -270,8 +270,8 @@ CREATE VIEW shardid_readers.status AS
 SELECT s.name, s.tab, s.share, s.position, t.position_time, s.moved, g.settled_before - t.position_time AS behind, g.held_back_by, s.role
 FROM shardid_readers.own_share s
 LEFT JOIN LATERAL (
-    SELECT d.* FROM pg_attribute a, LATERAL shardid_readers.id_default(a.attrelid, a.attnum) d
-    WHERE a.attrelid = s.tab AND a.atthasdef AND d.generator = s.generator LIMIT 1) d ON true
+    SELECT d.* FROM pg_attrdef e, LATERAL shardid_readers.id_default(e.adbin) d
+    WHERE e.adrelid = s.tab AND d.generator = s.generator LIMIT 1) d ON true
 LEFT JOIN LATERAL shardid_readers.time_of(s.position, d.epoch, d.shard_bits, d.sequence_bits) t (position_time) ON true
 LEFT JOIN LATERAL shardid_readers.state_of(CASE WHEN has_sequence_privilege(d.generator, 'SELECT') THEN d.generator END,
                                            d.epoch, d.shard_bits, d.sequence_bits) g ON true;

@@ -136,6 +136,16 @@ SELECT try($$INSERT INTO shardid_readers.own_share (name, share, shares, tab, ge
 SELECT try($$SELECT FROM shardid_readers.reader_share$$);
 SELECT mode, try(format('LOCK TABLE shardid_readers.own_share IN %s MODE', mode)), try(format('LOCK TABLE shardid_readers.reader_share IN %s MODE', mode))
 FROM unnest(ARRAY['SHARE', 'ACCESS EXCLUSIVE']) mode;
+-- Nothing of a default is evaluated: status shows it to superusers.
+SET ROLE readers_other;
+CREATE FUNCTION pg_temp.planted() RETURNS regclass IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RAISE 'planted code ran as %', current_user; END $$;
+CREATE TEMPORARY TABLE bait (id bigint DEFAULT next_id(1, pg_temp.planted()));
+INSERT INTO shardid_readers.own_share (name, share, shares, tab, generator, role, position)
+VALUES ('bait', 0, 1, 'bait', 'sale_ids', 'readers_other', 0);
+RESET ROLE;
+SELECT name, position_time FROM shardid_readers.status WHERE name = 'bait';
+SET ROLE readers_other;
+SELECT shardid_readers.drop_reader('bait');
 SET ROLE readers_role;
 SELECT shardid_readers.drop_reader('parts');
 SELECT count(*) FROM shardid_readers.status;

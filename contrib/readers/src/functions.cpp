@@ -10,7 +10,6 @@ extern "C" {
 #include "catalog/pg_type_d.h"
 #include "executor/spi.h"
 #include "optimizer/optimizer.h"
-#include "rewrite/rewriteHandler.h"
 
 // Of the library shardid.
 extern Datum shardid_next_id(PG_FUNCTION_ARGS);
@@ -100,29 +99,26 @@ Datum shardid_reader_bound(PG_FUNCTION_ARGS) {
     PG_RETURN_INT64(settled_bound(PG_GETARG_OID(2), layout, accept_statement));
 }
 
-// id_default(tab oid, attnum smallint): generator and layout that its default passes to next_id;
-// NULL if it has another default, or arguments that are no constants.
+// id_default(adbin pg_node_tree): generator and layout that a default passes to next_id; NULL if it
+// is another expression, or has arguments that are no constants. Nothing of it is evaluated: it is
+// the table's owner's, and the caller may be a superuser that looks at the status. Nor is the table
+// locked, which its owner could lock for ever.
 PG_FUNCTION_INFO_V1(shardid_id_default);
 Datum shardid_id_default(PG_FUNCTION_ARGS) {
-    Relation relation = try_relation_open(PG_GETARG_OID(0), AccessShareLock);
-    if (relation == nullptr)
-        PG_RETURN_NULL();
-    const int number = PG_GETARG_INT16(1);
     bool has_shard = false;
-    List *arguments = NIL;
-    if (relation->rd_rel->relkind != RELKIND_INDEX && number > 0 &&
-        number <= RelationGetNumberOfAttributes(relation) &&
-        !TupleDescAttr(RelationGetDescr(relation), number - 1)->attisdropped)
-        arguments = next_id_arguments(build_column_default(relation, number), &has_shard);
+    const List *arguments = next_id_arguments(
+        static_cast<Node *>(stringToNode(text_to_cstring(PG_GETARG_TEXT_PP(0)))), &has_shard);
     ResultRow row;
     ListCell *cell;
     for_each_from(cell, arguments, has_shard ? 1 : 0) {
-        const Node *value = eval_const_expressions(nullptr, static_cast<Node *>(lfirst(cell)));
+        const auto *value = static_cast<const Node *>(lfirst(cell));
+        while (IsA(value, RelabelType))
+            value =
+                reinterpret_cast<const Node *>(reinterpret_cast<const RelabelType *>(value)->arg);
         if (!IsA(value, Const) || reinterpret_cast<const Const *>(value)->constisnull)
             break;
         row.add(reinterpret_cast<const Const *>(value)->constvalue);
     }
-    relation_close(relation, NoLock);
     constexpr int columns = 4;
     if (row.columns != columns)
         PG_RETURN_NULL();

@@ -127,7 +127,7 @@ SQL
 sub outcome
 {
 	my ($output, $error) = @_;
-	my $its_own = qr/^(?:(?:extension|function|procedure|sequence|owned by mallory: extension) |schema shardid_(?:admin|readers)(?! mallory)|(?:table|view) shardid_readers\.)/;
+	my $its_own = qr/^(?:(?:extension|function|procedure|sequence|owned by mallory: extension) |schema shardid_(?:admin|readers)(?! mallory)|(?:table|type|view) shardid_readers\.)/;
 	my (undef, undef, @results) = split /^plant: (.*)\n/m, $output;
 	my $nothing = shift @results;
 	my %before = map { $_ => 1 } $nothing =~ /^before (.*)/mg;

@@ -140,13 +140,17 @@ Datum shardid_seen_ids(PG_FUNCTION_ARGS) {
     Datum values[parameters] = {PG_GETARG_DATUM(1), PG_GETARG_DATUM(2), PG_GETARG_DATUM(3),
                                 PG_GETARG_DATUM(4)};
     SPI_connect();
+    // The caller's query may be any: it runs with its rights, and writes nothing.
     SPIPlanPtr plan = SPI_prepare(text_to_cstring(PG_GETARG_TEXT_PP(0)), parameters, types);
     if (plan == nullptr || SPI_execute_snapshot(plan, values, nullptr, oldest, InvalidSnapshot,
-                                                true, false, 0) != SPI_OK_SELECT)
+                                                true, false, 0) != SPI_OK_SELECT ||
+        SPI_processed != 1 || SPI_gettypeid(SPI_tuptable->tupdesc, 1) != INT8ARRAYOID)
         elog(ERROR, "could not read the ids");
     bool is_null;
-    const Datum ids = SPI_datumTransfer(
-        SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &is_null), false, -1);
+    Datum ids = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &is_null);
+    if (is_null)
+        elog(ERROR, "could not read the ids");
+    ids = SPI_datumTransfer(ids, false, -1);
     SPI_finish();
     PG_RETURN_DATUM(ids);
 }

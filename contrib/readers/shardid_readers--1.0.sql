@@ -41,10 +41,13 @@ SELECT s.* FROM shardid_readers.reader_share s
 WHERE EXISTS (SELECT FROM pg_roles r WHERE r.rolname = s.role AND pg_has_role(r.oid, 'MEMBER'))
 WITH CHECK OPTION;
 
--- Only the owner of the table can delete: whoever else may, may lock the table, too.
+-- Only the owner of the table can delete: whoever else may, may lock the table, too. As a trigger of another table, the
+-- function would run casts of that table's types as its owner.
 CREATE FUNCTION shardid_readers.delete_share() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
-    DELETE FROM shardid_readers.reader_share s WHERE s.name = OLD.name AND s.share = OLD.share;
+    IF TG_RELID = 'shardid_readers.reader_share'::regclass THEN
+        DELETE FROM shardid_readers.reader_share s WHERE s.name = OLD.name AND s.share = OLD.share;
+    END IF;
     RETURN NULL;
 END
 $$;
@@ -316,6 +319,7 @@ $body$;
 
 -- All of it runs with the rights of its caller, except the trigger. UPDATE of columns only: with UPDATE of a table, any role
 -- could lock it.
+REVOKE EXECUTE ON FUNCTION shardid_readers.delete_share(), shardid_readers.shardid_readers_support(internal) FROM PUBLIC;
 GRANT USAGE ON SCHEMA shardid_readers TO PUBLIC;
 GRANT SELECT, UPDATE (position, moved), INSERT (name, share, shares, tab, generator, role, position) ON shardid_readers.own_share TO PUBLIC;
 GRANT SELECT ON shardid_readers.status TO PUBLIC;

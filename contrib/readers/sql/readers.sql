@@ -146,6 +146,19 @@ RESET ROLE;
 SELECT name, position_time FROM shardid_readers.status WHERE name = 'bait';
 SET ROLE readers_other;
 SELECT shardid_readers.drop_reader('bait');
+-- The trigger function is no other table's.
+CREATE TEMPORARY TABLE trap (name text, share int);
+SELECT try('CREATE TRIGGER t AFTER DELETE ON trap FOR EACH ROW EXECUTE FUNCTION shardid_readers.delete_share()');
+-- Whatever query the caller passes, the ids are read from a row with an array of bigint.
+\c -
+SET ROLE readers_other;
+BEGIN;
+SAVEPOINT s;
+CREATE TEMPORARY TABLE trap ();
+ROLLBACK TO s;
+SELECT query, try(format('SELECT shardid_readers.seen_ids(%L, 0, 0, 0, 0)', query))
+FROM unnest(ARRAY['SELECT ''{1}''::bigint[]', 'SELECT', 'SELECT 1 WHERE false', 'SELECT 16::bigint', 'SELECT NULL::bigint[]', 'BEGIN', '']) query;
+COMMIT;
 SET ROLE readers_role;
 SELECT shardid_readers.drop_reader('parts');
 SELECT count(*) FROM shardid_readers.status;

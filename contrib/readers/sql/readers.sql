@@ -47,6 +47,10 @@ SELECT name, tab, share, position_time <= now(), behind < interval '1 minute', h
 -- Statements that may not fetch all rows. A LIMIT that has nothing to do with them is none, nor is a loop.
 SELECT shardid_readers.move_reader('mailer', 0);
 CREATE FUNCTION wrapped() RETURNS SETOF orders LANGUAGE plpgsql AS $$ BEGIN RETURN QUERY SELECT * FROM shardid_readers.next_rows('mailer', NULL::orders); END $$;
+CREATE FUNCTION looped() RETURNS SETOF orders LANGUAGE plpgsql AS $$
+DECLARE r orders; BEGIN FOR r IN SELECT * FROM shardid_readers.next_rows('mailer', NULL::orders) LOOP RETURN NEXT r; END LOOP; END $$;
+CREATE FUNCTION all_of_them() RETURNS int LANGUAGE plpgsql AS $$
+DECLARE n int; BEGIN CREATE TEMPORARY TABLE got AS SELECT FROM shardid_readers.next_rows('mailer', NULL::orders); GET DIAGNOSTICS n = ROW_COUNT; RETURN n; END $$;
 CREATE FUNCTION first_one() RETURNS orders LANGUAGE sql AS $$ SELECT * FROM shardid_readers.next_rows('mailer', NULL::orders) $$;
 SELECT sql, try(sql) FROM unnest(ARRAY[
     $$SELECT FROM shardid_readers.next_rows('mailer', NULL::orders) LIMIT 1$$,
@@ -57,6 +61,10 @@ SELECT sql, try(sql) FROM unnest(ARRAY[
     $$SELECT (SELECT id FROM shardid_readers.next_rows('mailer', NULL::orders) LIMIT 1)$$,
     $$SELECT FROM wrapped() LIMIT 1$$,
     $$SELECT first_one()$$,
+    $$SELECT EXISTS (SELECT FROM shardid_readers.next_rows('mailer', NULL::orders))$$,
+    $$SELECT WHERE NOT EXISTS (SELECT FROM wrapped())$$,
+    $$DO 'BEGIN IF EXISTS (SELECT FROM shardid_readers.next_rows(''mailer'', NULL::orders)) THEN END IF; END'$$,
+    $$EXPLAIN ANALYZE SELECT FROM shardid_readers.next_rows('mailer', NULL::orders)$$,
     $$DO 'DECLARE r record; BEGIN SELECT * INTO r FROM shardid_readers.next_rows(''mailer'', NULL::orders); END'$$,
     $$DO 'DECLARE c refcursor; r record; BEGIN OPEN c FOR SELECT * FROM shardid_readers.next_rows(''mailer'', NULL::orders); FETCH c INTO r; END'$$]) sql;
 BEGIN;
@@ -66,17 +74,53 @@ ROLLBACK;
 BEGIN;
 DECLARE c CURSOR WITH HOLD FOR SELECT item FROM shardid_readers.next_rows('mailer', NULL::orders);
 COMMIT;
+BEGIN;
+DECLARE c CURSOR WITH HOLD FOR SELECT item FROM looped();
+COMMIT;
+BEGIN;
+DECLARE c CURSOR FOR SELECT item FROM shardid_readers.next_rows('mailer', NULL::orders);
+MOVE ALL IN c;
+ROLLBACK;
+-- Three rows of the function are six of the statement.
+BEGIN;
+DECLARE c CURSOR FOR SELECT item FROM shardid_readers.next_rows('mailer', NULL::orders, 3), generate_series(1, 2);
+FETCH 3 FROM c;
+ROLLBACK;
+-- A transaction that ends within a loop.
+DO $$
+DECLARE
+    r record;
+BEGIN
+    FOR r IN SELECT * FROM shardid_readers.next_rows('mailer', NULL::orders) LOOP
+        COMMIT;
+    END LOOP;
+END
+$$;
+DO $$
+DECLARE
+    r record;
+BEGIN
+    FOR r IN SELECT * FROM looped() LOOP
+        ROLLBACK;
+    END LOOP;
+END
+$$;
 SELECT n.item, l.item FROM shardid_readers.next_rows('mailer', NULL::orders) n, LATERAL (SELECT m.item FROM mails m LIMIT 1) l;
 SELECT shardid_readers.move_reader('mailer', 0);
 DO $$
 DECLARE
     r record;
+    n int;
 BEGIN
+    SELECT all_of_them() INTO n;
+    RAISE NOTICE '% rows', n;
+    PERFORM shardid_readers.move_reader('mailer', 0);
     SELECT * INTO r FROM shardid_readers.next_rows('mailer', NULL::orders, 1);
     RAISE NOTICE '%', r.item;
     FOR r IN SELECT * FROM shardid_readers.next_rows('mailer', NULL::orders) LOOP
         RAISE NOTICE '%', r.item;
     END LOOP;
+    COMMIT;
 END
 $$;
 

@@ -14,21 +14,45 @@ namespace {
 struct Statement {
     QueryDesc *query;
     uint64 count;  // how many rows it fetches now; 0: all
+    bool is_loop;
+    bool is_with_hold;
     Statement *around;
 };
 
 Statement *innermost;
 
-// The transaction in which a statement may be around the outermost one that is known.
+// The transaction in which a statement may be around the outermost one that is known; and whether
+// that may end before it has fetched all rows.
 LocalTransactionId unknown_in = InvalidLocalTransactionId;
+bool unknown_fetches;
+
+// Of a query's es_top_eflags, where PostgreSQL uses the lowest ones: next_rows() was called in it.
+constexpr int has_read = 1 << 30;
 
 ExecutorRun_hook_type run_before;
 ExecutorFinish_hook_type finish_before;
 
+[[noreturn]] void refuse(const char *message, const char *detail, const char *hint) {
+    ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("%s", message),
+                    errdetail("%s", detail), errhint("%s", hint)));
+}
+
 // `more` differs between versions.
 template <typename... More>
 void run(QueryDesc *query, ScanDirection direction, uint64 count, More... more) {
-    Statement statement{query, count, innermost};
+    const bool is_portal = ActivePortal != nullptr && ActivePortal->queryDesc == query;
+    // PL/pgSQL, PL/Perl and PL/Python pin the portal of a loop.
+    const bool is_loop = is_portal && ActivePortal->portalPinned;
+    // COMMIT and ROLLBACK store the rest of a loop first.
+    if (is_loop && query->dest->mydest == DestTuplestore &&
+        (query->estate->es_top_eflags & has_read) != 0)
+        refuse("a loop over rows of next_rows() cannot contain COMMIT or ROLLBACK",
+               "The rows of the loop would count as read, or come again, whether or not it has "
+               "come to them.",
+               "End the loop before, and pass at_most for fewer rows.");
+    Statement statement{query, count, is_loop,
+                        is_portal && (ActivePortal->cursorOptions & CURSOR_OPT_HOLD) != 0,
+                        innermost};
     innermost = &statement;
     PG_TRY();
     {
@@ -42,7 +66,7 @@ void run(QueryDesc *query, ScanDirection direction, uint64 count, More... more) 
 
 // What WITH writes and nothing reads is executed here.
 void finish(QueryDesc *query) {
-    Statement statement{query, 0, innermost};
+    Statement statement{query, 0, false, false, innermost};
     innermost = &statement;
     PG_TRY();
     { (finish_before != nullptr ? finish_before : standard_ExecutorFinish)(query); }
@@ -85,29 +109,61 @@ bool limits_rows_of(PlanState *state, void *context) {
             planstate_tree_walker(state, as_tree_walker(limits_rows_of), context));
 }
 
-[[noreturn]] void refuse(const char *detail) {
-    ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                    errmsg("the statement may not fetch all rows that next_rows() returns"),
-                    errdetail("%s Rows that it does not fetch would count as read.", detail),
-                    errhint("Pass the number of rows as at_most, and fetch all of them.")));
+bool is_exists(const List *plans, void *context) {
+    ListCell *cell;
+    foreach (cell, plans) {
+        const auto *plan = static_cast<SubPlanState *>(lfirst(cell));
+        if (plan->subplan->subLinkType == EXISTS_SUBLINK &&
+            returns_rows_of(plan->planstate, context))
+            return true;
+    }
+    return false;
 }
 
-// PL/pgSQL, PL/Perl and PL/Python pin the portal of a loop.
-bool is_loop(const QueryDesc *query) {
-    return ActivePortal != nullptr && ActivePortal->queryDesc == query &&
-           ActivePortal->portalPinned;
+bool has_exists(PlanState *state, void *context) {
+    return state != nullptr &&
+           (is_exists(state->initPlan, context) || is_exists(state->subPlan, context) ||
+            planstate_tree_walker(state, as_tree_walker(has_exists), context));
 }
 
-bool is_with_hold(const QueryDesc *query) {
-    return ActivePortal != nullptr && ActivePortal->queryDesc == query &&
-           (ActivePortal->cursorOptions & CURSOR_OPT_HOLD) != 0;
+bool throws_away(const QueryDesc *query) {
+    return query->dest->mydest == DestNone && query->operation == CMD_SELECT &&
+           !query->plannedstmt->hasModifyingCTE;
+}
+
+[[noreturn]] void refuse_fewer(const char *detail) {
+    refuse("the statement may not fetch all rows that next_rows() returns",
+           psprintf("%s Rows that it does not fetch would count as read.", detail),
+           "Pass the number of rows as at_most, and fetch all of them.");
+}
+
+int spi_calls(MemoryContext context) {
+    int calls = 0;
+    for (MemoryContext child = context->firstchild; child != nullptr; child = child->nextchild)
+        calls += strcmp(child->name, "SPI Proc") == 0 ? 1 : 0;
+    return calls;
+}
+
+// Whether the statements around, which are not known, may fetch fewer rows than there are. Not if
+// there is one function around, and it was called by DO or CALL or returns one row.
+bool may_fetch_fewer() {
+    if (ActivePortal == nullptr)
+        return MyBackendType != B_BACKEND;
+    if (spi_calls(TopTransactionContext) + spi_calls(ActivePortal->portalContext) > 1)
+        return true;
+    Oid any = InvalidOid;
+    return ActivePortal->queryDesc != nullptr
+               ? returns_rows_of(ActivePortal->queryDesc->planstate, &any)
+               : ActivePortal->commandTag != CMDTAG_DO && ActivePortal->commandTag != CMDTAG_CALL;
 }
 
 }  // namespace
 
 void start_following_statements() {
-    if (MyProc != nullptr && (ActivePortal != nullptr || MyBackendType != B_BACKEND))
+    if (MyProc != nullptr && (ActivePortal != nullptr || MyBackendType != B_BACKEND)) {
         unknown_in = current_lxid();
+        unknown_fetches = may_fetch_fewer();
+    }
     run_before = ExecutorRun_hook;
     ExecutorRun_hook = run;
     finish_before = ExecutorFinish_hook;
@@ -133,18 +189,37 @@ Snapshot oldest_snapshot(SnapshotData &space) {
 }
 
 void check_fetches_all(Oid function, int64 rows) {
+    if (current_lxid() == unknown_in && unknown_fetches)
+        refuse("the statement may not fetch all rows that next_rows() returns",
+               "It began before the library shardid_readers was loaded in this session.",
+               "Repeat it in a new transaction of this session, or add shardid_readers to "
+               "session_preload_libraries.");
     for (const Statement *statement = innermost; statement != nullptr;
          statement = statement->around) {
-        if (statement->count != 0 && statement->count < static_cast<uint64>(rows) &&
-            !is_loop(statement->query))
-            refuse(psprintf("The number of rows that it fetches at a time is " UINT64_FORMAT
-                            ", and at_most is " INT64_FORMAT ".",
-                            statement->count, rows));
-        if (is_with_hold(statement->query))
-            refuse("It is a cursor WITH HOLD.");
         Oid wanted = statement == innermost ? function : InvalidOid;
-        if (limits_rows_of(statement->query->planstate, &wanted))
-            refuse("It has LIMIT, FETCH FIRST or OFFSET.");
+        PlanState *plan = statement->query->planstate;
+        statement->query->estate->es_top_eflags |= has_read;
+        if (limits_rows_of(plan, &wanted))
+            refuse_fewer("It has LIMIT, FETCH FIRST or OFFSET.");
+        if (has_exists(plan, &wanted))
+            refuse_fewer("It has EXISTS.");
+        if (!returns_rows_of(IsA(plan, ModifyTableState) ? outerPlanState(plan) : plan, &wanted))
+            continue;
+        if (statement->count != 0 && !statement->is_loop) {
+            if (statement->count < static_cast<uint64>(rows))
+                refuse_fewer(
+                    psprintf("The number of rows that it fetches at a time is " UINT64_FORMAT
+                             ", and at_most is " INT64_FORMAT ".",
+                             statement->count, rows));
+            if (!IsA(plan, FunctionScanState))
+                refuse_fewer(psprintf("It fetches " UINT64_FORMAT
+                                      " rows at a time, and may have more than the function.",
+                                      statement->count));
+        }
+        if (statement->is_with_hold)
+            refuse_fewer("It is a cursor WITH HOLD.");
+        if (throws_away(statement->query))
+            refuse_fewer("It is EXPLAIN ANALYZE or MOVE, which return no rows.");
     }
 }
 

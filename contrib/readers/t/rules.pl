@@ -15,6 +15,15 @@ BEGIN
 	RETURN QUERY SELECT * FROM shardid_readers.next_rows(reader, NULL::orders, at_most);
 END
 $$;
+CREATE FUNCTION id_of(reader text, at_most int DEFAULT 1000) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+	r orders;
+BEGIN
+	FOR r IN SELECT * FROM shardid_readers.next_rows(reader, NULL::orders, at_most) LOOP
+	END LOOP;
+	RETURN r.id;
+END
+$$;
 -- Returns when the lock is free.
 CREATE FUNCTION waits() RETURNS int LANGUAGE plpgsql AS $$
 BEGIN
@@ -44,6 +53,7 @@ my $joined = 'SELECT o.item FROM waits(), LATERAL %s n JOIN orders o USING (id) 
 my %ways = (
 	'a statement' => [ $joined, q{shardid_readers.next_rows('%s', NULL::orders, waits)} ],
 	'a statement around a function' => [ $joined, q{rows_of('%s', waits)} ],
+	'a statement around a function that returns one row' => [ $joined, q{(SELECT id_of('%s', waits) AS id)} ],
 	'a cursor around a function' => [ "BEGIN; DECLARE c CURSOR FOR $joined; FETCH ALL FROM c; COMMIT", q{rows_of('%s', waits)} ],
 	'WITH that nothing reads' => [ "WITH w AS (INSERT INTO seen SELECT '%s', id FROM waits(), LATERAL %s n JOIN orders o USING (id)) SELECT 'nothing'",
 		q{rows_of('%s', waits)} ]);
@@ -55,21 +65,45 @@ for my $is_first (0, 1)
 		my ($statement, $call) = @{ $ways{$way} };
 		my $sql = sprintf $statement, ($statement =~ /seen/ ? $name : ()), sprintf $call, $name;
 		query(q{INSERT INTO orders (item) VALUES ('early'); SELECT pg_sleep(0.002)});
-		# In a session's first statement the library may be loaded after it has begun. Then it returns what had ended before
-		# the oldest transaction that is open somewhere; here none is.
+		# In a session's first statement the library may be loaded after it has begun. If that has called a function that
+		# returns a set, it is refused. Else it returns what had ended before the oldest transaction that is open somewhere; here
+		# none is.
+		my $refused = $is_first && $call =~ /^rows_of/;
 		close_session($reader), $reader = open_session($node) if $is_first;
-		ask($reader, "SELECT count(*) FROM rows_of('$name', 1);") if !$is_first;
+		ask_safe($reader, "SELECT count(*) FROM shardid_readers.next_rows('$name', NULL::orders, 1);") if !$is_first;
 		ask($writer, 'SELECT pg_advisory_lock(1);');
 		send_to($reader, "$sql;");
 		$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) or die 'no wait';
 		query(q{INSERT INTO orders (item) VALUES ('late'); SELECT pg_sleep(0.002)});
 		ask($writer, 'SELECT pg_advisory_unlock(1);');
-		my $answer = answer($reader);
+		my $answer = my $said = answer($reader);
 		$answer = query("SELECT item FROM seen JOIN orders USING (id) WHERE reader = '$name' ORDER BY id") if $sql =~ /seen/;
-		is($answer, $is_first ? 'early' : '', "$way" . ($is_first ? ', first in its session' : '') . ': returns what it sees');
-		is(next_items($name), 'late', "$way: the next one returns the rest");
+		if ($refused) { like(join(' ', $said, next_items($name)), qr/before the library.* early late$/s, "$way, first in its session: is refused") }
+		else
+		{
+			is($answer, $is_first ? 'early' : '', "$way" . ($is_first ? ', first in its session' : '') . ': returns what it sees');
+			is(next_items($name), 'late', "$way: the next one returns the rest");
+		}
 	}
 }
+
+# The first statement of a session, around a function, that does not fetch all rows.
+my $around = add_reader();
+query(q{INSERT INTO orders (item) SELECT 'around' FROM generate_series(1, 3); SELECT pg_sleep(0.002)});
+for my $sql (
+	"SELECT FROM rows_of('$around') LIMIT 1",
+	"BEGIN; DECLARE c CURSOR FOR SELECT FROM rows_of('$around'); FETCH 1 FROM c; COMMIT",
+	"BEGIN; DECLARE c CURSOR WITH HOLD FOR SELECT FROM rows_of('$around'); COMMIT",
+	"INSERT INTO seen SELECT '$around', id FROM rows_of('$around') LIMIT 1",
+	qq{DO 'DECLARE r record; BEGIN SELECT * INTO r FROM rows_of(''$around''); END'})
+{
+	close_session($reader), $reader = open_session($node);
+	like(ask($reader, "$sql;"), qr/before the library/, "first in its session: $sql");
+}
+is(next_items($around), 'around around around', 'it has lost none');
+close_session($reader), $reader = open_session($node);
+query(qq{SELECT shardid_readers.move_reader('$around', 0)});
+ask_safe($reader, "DO 'BEGIN PERFORM FROM shardid_readers.next_rows(''$around'', NULL::orders); END'; SELECT count(*) FROM rows_of('$around');");
 
 # An open transaction holds the reader back, not past its first id.
 my $name = add_reader();

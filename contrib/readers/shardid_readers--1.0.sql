@@ -21,39 +21,52 @@ END;
 
 SET LOCAL search_path = pg_catalog, pg_temp;
 
--- A row for each share of a reader. Its position is the smallest id that it has not passed.
-CREATE TABLE shardid_readers.reader_share (
-    name text NOT NULL,
-    share int NOT NULL,
-    shares int NOT NULL,
+-- Any role may add rows of its own: so a reader has one role, and its shares are those that this role has added.
+CREATE TABLE shardid_readers.reader (
+    name text PRIMARY KEY,
+    role name NOT NULL,
     tab regclass NOT NULL,
     generator regclass NOT NULL,
+    shares int NOT NULL CHECK (shares > 0),
+    UNIQUE (name, role));
+
+-- The position of a share is the smallest id that it has not passed.
+CREATE TABLE shardid_readers.reader_share (
+    name text NOT NULL,
     role name NOT NULL,
+    share int NOT NULL,
     position bigint,
     moved timestamptz NOT NULL DEFAULT clock_timestamp(),
-    PRIMARY KEY (name, share));
+    PRIMARY KEY (name, share),
+    FOREIGN KEY (name, role) REFERENCES shardid_readers.reader (name, role) ON DELETE CASCADE);
 
+SELECT pg_extension_config_dump('shardid_readers.reader', '');
 SELECT pg_extension_config_dump('shardid_readers.reader_share', '');
 
 -- Those that the caller may use: its role's, by name, as a dump can be restored where other roles have other OIDs.
+CREATE VIEW shardid_readers.own_reader WITH (security_barrier) AS
+SELECT r.* FROM shardid_readers.reader r
+WHERE EXISTS (SELECT FROM pg_roles o WHERE o.rolname = r.role AND pg_has_role(o.oid, 'MEMBER'))
+WITH CHECK OPTION;
+
 CREATE VIEW shardid_readers.own_share WITH (security_barrier) AS
 SELECT s.* FROM shardid_readers.reader_share s
-WHERE EXISTS (SELECT FROM pg_roles r WHERE r.rolname = s.role AND pg_has_role(r.oid, 'MEMBER'))
+WHERE EXISTS (SELECT FROM pg_roles o WHERE o.rolname = s.role AND pg_has_role(o.oid, 'MEMBER'))
 WITH CHECK OPTION;
 
 -- Only the owner of the table can delete: whoever else may, may lock the table, too. As a trigger of another table, the
 -- function would run casts of that table's types as its owner.
-CREATE FUNCTION shardid_readers.delete_share() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+CREATE FUNCTION shardid_readers.delete_reader() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
     IF TG_RELID = 'shardid_readers.reader_share'::regclass THEN
-        DELETE FROM shardid_readers.reader_share s WHERE s.name = OLD.name AND s.share = OLD.share;
+        DELETE FROM shardid_readers.reader r WHERE r.name = OLD.name;
     END IF;
     RETURN NULL;
 END
 $$;
 
-CREATE TRIGGER delete_share AFTER UPDATE OF position ON shardid_readers.reader_share
-FOR EACH ROW WHEN (NEW.position IS NULL) EXECUTE FUNCTION shardid_readers.delete_share();
+CREATE TRIGGER delete_reader AFTER UPDATE OF position ON shardid_readers.reader_share
+FOR EACH ROW WHEN (NEW.position IS NULL) EXECUTE FUNCTION shardid_readers.delete_reader();
 
 -- ==== In C ====
 
@@ -130,12 +143,13 @@ BEGIN
 
     bound := shardid_readers.bound(0, 0, id.generator, id.epoch, id.shard_bits, id.sequence_bits);
     BEGIN
-        INSERT INTO shardid_readers.own_share (name, share, shares, tab, generator, role, position)
-        SELECT name, n, shares, tab, id.generator, role, COALESCE(from_id, bound) FROM generate_series(0, shares - 1) n;
+        INSERT INTO shardid_readers.own_reader VALUES (name, role, tab, id.generator, shares);
     EXCEPTION WHEN unique_violation THEN
         RAISE duplicate_object USING MESSAGE = format('reader "%s" already exists', name),
             HINT = 'Choose another name, or run shardid_readers.drop_reader as a member of its role.';
     END;
+    INSERT INTO shardid_readers.own_share (name, role, share, position)
+    SELECT name, role, n, COALESCE(from_id, bound) FROM generate_series(0, shares - 1) n;
     RETURN COALESCE(from_id, bound);
 END
 $$;
@@ -166,7 +180,7 @@ DECLARE
     query text;
     was_taken boolean;
 BEGIN
-    SELECT s.tab, s.generator, s.shares INTO own FROM shardid_readers.own_share s WHERE s.name = reader LIMIT 1;
+    SELECT r.* INTO own FROM shardid_readers.own_reader r WHERE r.name = reader;
     IF NOT FOUND THEN
         PERFORM shardid_readers.refuse_name(reader);
     ELSIF at_most IS NULL OR at_most < 1 THEN
@@ -270,17 +284,19 @@ END
 $$;
 
 CREATE VIEW shardid_readers.status AS
-SELECT s.name, s.tab, s.share, s.position, t.position_time, s.moved, g.settled_before - t.position_time AS behind, g.held_back_by, s.role
-FROM shardid_readers.own_share s
+SELECT r.name, r.tab, s.share, s.position, t.position_time, s.moved, g.settled_before - t.position_time AS behind, g.held_back_by, r.role
+FROM shardid_readers.own_reader r JOIN shardid_readers.own_share s USING (name)
 LEFT JOIN LATERAL (
     SELECT d.* FROM pg_attrdef e, LATERAL shardid_readers.id_default(e.adbin) d
-    WHERE e.adrelid = s.tab AND d.generator = s.generator LIMIT 1) d ON true
+    WHERE e.adrelid = r.tab AND d.generator = r.generator LIMIT 1) d ON true
 LEFT JOIN LATERAL shardid_readers.time_of(s.position, d.epoch, d.shard_bits, d.sequence_bits) t (position_time) ON true
 LEFT JOIN LATERAL shardid_readers.state_of(CASE WHEN has_sequence_privilege(d.generator, 'SELECT') THEN d.generator END,
                                            d.epoch, d.shard_bits, d.sequence_bits) g ON true;
 
 COMMENT ON SCHEMA shardid_readers IS 'readers that get each new row of a table once';
-COMMENT ON TABLE shardid_readers.reader_share IS 'used by shardid_readers itself: the readers, with a row for each share';
+COMMENT ON TABLE shardid_readers.reader IS 'used by shardid_readers itself: the readers';
+COMMENT ON TABLE shardid_readers.reader_share IS 'used by shardid_readers itself: the positions of the shares of each reader';
+COMMENT ON VIEW shardid_readers.own_reader IS 'used by shardid_readers itself: the readers that the current user may use';
 COMMENT ON VIEW shardid_readers.own_share IS 'used by shardid_readers itself: the shares of readers that the current user may use';
 COMMENT ON VIEW shardid_readers.status IS 'the readers of the current user: where they are, how far behind, and which process holds them back';
 COMMENT ON FUNCTION shardid_readers.add_reader IS 'adds a reader of the rows of a table from now on, or from an id, and returns its position';
@@ -319,9 +335,10 @@ $body$;
 
 -- All of it runs with the rights of its caller, except the trigger. UPDATE of columns only: with UPDATE of a table, any role
 -- could lock it.
-REVOKE EXECUTE ON FUNCTION shardid_readers.delete_share(), shardid_readers.shardid_readers_support(internal) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION shardid_readers.delete_reader(), shardid_readers.shardid_readers_support(internal) FROM PUBLIC;
 GRANT USAGE ON SCHEMA shardid_readers TO PUBLIC;
-GRANT SELECT, UPDATE (position, moved), INSERT (name, share, shares, tab, generator, role, position) ON shardid_readers.own_share TO PUBLIC;
+GRANT SELECT, INSERT (name, role, tab, generator, shares) ON shardid_readers.own_reader TO PUBLIC;
+GRANT SELECT, UPDATE (position, moved), INSERT (name, role, share, position) ON shardid_readers.own_share TO PUBLIC;
 GRANT SELECT ON shardid_readers.status TO PUBLIC;
 -- For pg_dump.
-GRANT SELECT ON shardid_readers.reader_share TO pg_database_owner;
+GRANT SELECT ON shardid_readers.reader, shardid_readers.reader_share TO pg_database_owner;

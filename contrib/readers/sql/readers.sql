@@ -175,24 +175,29 @@ SELECT name FROM shardid_readers.status;
 SELECT try($$SELECT FROM shardid_readers.next_rows('parts', NULL::parted)$$);
 SELECT try($$SELECT shardid_readers.drop_reader('parts')$$);
 SELECT try($$SELECT shardid_readers.add_reader('r', 'parted', role => 'readers_role')$$);
-SELECT try($$INSERT INTO shardid_readers.own_share (name, share, shares, tab, generator, role, position)
-    VALUES ('r', 0, 1, 'mails', 'sale_ids', 'readers_role', 0)$$);
-SELECT try($$SELECT FROM shardid_readers.reader_share$$);
+SELECT sql, try(sql) FROM unnest(ARRAY[
+    $$INSERT INTO shardid_readers.own_reader VALUES ('r', 'readers_role', 'mails', 'sale_ids', 1)$$,
+    $$INSERT INTO shardid_readers.own_share (name, role, share, position) VALUES ('parts', 'readers_role', 1, 0)$$,
+    $$INSERT INTO shardid_readers.own_share (name, role, share, position) VALUES ('parts', 'readers_other', 1, 0)$$,
+    $$UPDATE shardid_readers.own_reader SET name = 'r'$$,
+    $$UPDATE shardid_readers.own_share SET name = 'r'$$,
+    $$SELECT FROM shardid_readers.reader$$,
+    $$SELECT FROM shardid_readers.reader_share$$]) sql;
 SELECT mode, try(format('LOCK TABLE shardid_readers.own_share IN %s MODE', mode)), try(format('LOCK TABLE shardid_readers.reader_share IN %s MODE', mode))
 FROM unnest(ARRAY['SHARE', 'ACCESS EXCLUSIVE']) mode;
 -- Nothing of a default is evaluated: status shows it to superusers.
 SET ROLE readers_other;
 CREATE FUNCTION pg_temp.planted() RETURNS regclass IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RAISE 'planted code ran as %', current_user; END $$;
 CREATE TEMPORARY TABLE bait (id bigint DEFAULT next_id(1, pg_temp.planted()));
-INSERT INTO shardid_readers.own_share (name, share, shares, tab, generator, role, position)
-VALUES ('bait', 0, 1, 'bait', 'sale_ids', 'readers_other', 0);
+INSERT INTO shardid_readers.own_reader VALUES ('bait', 'readers_other', 'bait', 'sale_ids', 1);
+INSERT INTO shardid_readers.own_share (name, role, share, position) VALUES ('bait', 'readers_other', 0, 0);
 RESET ROLE;
 SELECT name, position_time FROM shardid_readers.status WHERE name = 'bait';
 SET ROLE readers_other;
 SELECT shardid_readers.drop_reader('bait');
 -- The trigger function is no other table's.
 CREATE TEMPORARY TABLE trap (name text, share int);
-SELECT try('CREATE TRIGGER t AFTER DELETE ON trap FOR EACH ROW EXECUTE FUNCTION shardid_readers.delete_share()');
+SELECT try('CREATE TRIGGER t AFTER DELETE ON trap FOR EACH ROW EXECUTE FUNCTION shardid_readers.delete_reader()');
 -- Whatever query the caller passes, the ids are read from a row with an array of bigint.
 \c -
 SET ROLE readers_other;

@@ -111,16 +111,17 @@ Oid owner_of_sequence(Oid relid) {
     return owner == ROLE_PG_DATABASE_OWNER ? owner_of_database() : owner;
 }
 
-void check_owner(Oid relid, Oid role) {
+void check_owner(Oid relid, Oid caller) {
     const Oid owner = owner_of_sequence(relid);
     if (!OidIsValid(owner))
         refuse_missing(relid, "Pass the name of a sequence.");
-    if (!has_privs_of_role(role, owner))
-        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-                        errmsg("must be owner of sequence %s", get_rel_name(relid)),
-                        errdetail("Its owner is \"%s\", and role \"%s\" is not a member of that.",
-                                  GetUserNameFromId(owner, false), GetUserNameFromId(role, false)),
-                        errhint("Run this as its owner.")));
+    if (!has_privs_of_role(caller, owner))
+        ereport(ERROR,
+                (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                 errmsg("must be owner of sequence %s", get_rel_name(relid)),
+                 errdetail("Its owner is \"%s\", and role \"%s\" is not a member of that.",
+                           GetUserNameFromId(owner, false), GetUserNameFromId(caller, false)),
+                 errhint("Run this as its owner.")));
 }
 
 FormData_pg_sequence definition_of(Oid relid) {

@@ -65,7 +65,7 @@ void check_session(Relation relation);
 Oid owner_of_sequence(Oid relid);
 
 // Raises 42501 unless this role is a member of its owner, 42P01 if it does not exist.
-void check_owner(Oid relid, Oid role);
+void check_owner(Oid relid, Oid caller);
 
 // Its row in pg_sequence.
 FormData_pg_sequence definition_of(Oid relid);

@@ -283,15 +283,29 @@ BEGIN
 END
 $$;
 
+-- What cannot be found out is NULL: any role may add a reader with a layout or a generator that fails, or that it has locked.
+CREATE FUNCTION shardid_readers.share_state(first bigint, generator regclass, epoch timestamptz, shard_bits int, sequence_bits int,
+    OUT position_time timestamptz, OUT behind interval, OUT held_back_by int)
+LANGUAGE plpgsql SET lock_timeout = 1 AS $$
+#variable_conflict use_variable
+BEGIN
+    position_time := shardid_readers.time_of(first, epoch, shard_bits, sequence_bits);
+    IF has_sequence_privilege(generator, 'SELECT') THEN
+        SELECT s.settled_before - position_time, s.held_back_by INTO behind, held_back_by
+        FROM shardid_readers.state_of(generator, epoch, shard_bits, sequence_bits) s;
+    END IF;
+EXCEPTION WHEN OTHERS THEN
+    NULL;
+END
+$$;
+
 CREATE VIEW shardid_readers.status AS
-SELECT r.name, r.tab, s.share, s.position, t.position_time, s.moved, g.settled_before - t.position_time AS behind, g.held_back_by, r.role
+SELECT r.name, r.tab, s.share, s.position, t.position_time, s.moved, t.behind, t.held_back_by, r.role
 FROM shardid_readers.own_reader r JOIN shardid_readers.own_share s USING (name)
 LEFT JOIN LATERAL (
     SELECT d.* FROM pg_attrdef e, LATERAL shardid_readers.id_default(e.adbin) d
     WHERE e.adrelid = r.tab AND d.generator = r.generator LIMIT 1) d ON true
-LEFT JOIN LATERAL shardid_readers.time_of(s.position, d.epoch, d.shard_bits, d.sequence_bits) t (position_time) ON true
-LEFT JOIN LATERAL shardid_readers.state_of(CASE WHEN has_sequence_privilege(d.generator, 'SELECT') THEN d.generator END,
-                                           d.epoch, d.shard_bits, d.sequence_bits) g ON true;
+LEFT JOIN LATERAL shardid_readers.share_state(s.position, d.generator, d.epoch, d.shard_bits, d.sequence_bits) t ON true;
 
 COMMENT ON SCHEMA shardid_readers IS 'readers that get each new row of a table once';
 COMMENT ON TABLE shardid_readers.reader IS 'used by shardid_readers itself: the readers';

@@ -44,14 +44,15 @@ SELECT pg_extension_config_dump('shardid_readers.reader', '');
 SELECT pg_extension_config_dump('shardid_readers.reader_share', '');
 
 -- Those that the caller may use: its role's, by name, as a dump can be restored where other roles have other OIDs.
+-- Those of a role that was renamed or dropped are the owner's of the database.
 CREATE VIEW shardid_readers.own_reader WITH (security_barrier) AS
 SELECT r.* FROM shardid_readers.reader r
-WHERE EXISTS (SELECT FROM pg_roles o WHERE o.rolname = r.role AND pg_has_role(o.oid, 'MEMBER'))
+WHERE COALESCE((SELECT pg_has_role(o.oid, 'MEMBER') FROM pg_roles o WHERE o.rolname = r.role), pg_has_role('pg_database_owner', 'MEMBER'))
 WITH CHECK OPTION;
 
 CREATE VIEW shardid_readers.own_share WITH (security_barrier) AS
 SELECT s.* FROM shardid_readers.reader_share s
-WHERE EXISTS (SELECT FROM pg_roles o WHERE o.rolname = s.role AND pg_has_role(o.oid, 'MEMBER'))
+WHERE COALESCE((SELECT pg_has_role(o.oid, 'MEMBER') FROM pg_roles o WHERE o.rolname = s.role), pg_has_role('pg_database_owner', 'MEMBER'))
 WITH CHECK OPTION;
 
 -- Only the owner of the table can delete: whoever else may, may lock the table, too. As a trigger of another table, the

@@ -195,6 +195,27 @@ RESET ROLE;
 SELECT name, position_time FROM shardid_readers.status WHERE name = 'bait';
 SET ROLE readers_other;
 SELECT shardid_readers.drop_reader('bait');
+-- Nor does the status fail with a layout, a position or a generator that fails.
+CREATE TEMPORARY SEQUENCE baits CACHE 2;
+CREATE FUNCTION pg_temp.bait(name text, default_by text, first bigint, generator regclass DEFAULT 'baits') RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('CREATE TEMPORARY TABLE %I (id bigint DEFAULT %s)', name, default_by);
+    INSERT INTO shardid_readers.own_reader VALUES (name, 'readers_other', name::regclass, generator, 1);
+    INSERT INTO shardid_readers.own_share (name, role, share, position) VALUES (name, 'readers_other', 0, first);
+END
+$$;
+SELECT pg_temp.bait('bait1', $$next_id(1, 'baits'::regclass, shard_bits => 31, sequence_bits => 31)$$, 0);
+SELECT pg_temp.bait('bait2', $$next_id(1, 'baits'::regclass, epoch => 'infinity')$$, 0);
+SELECT pg_temp.bait('bait3', $$next_id(0, 'baits'::regclass, shard_bits => 0, sequence_bits => 0)$$, -1);
+SELECT pg_temp.bait('bait4', $$next_id(1, 'pg_class'::regclass)$$, 0, 'pg_class');
+RESET ROLE;
+SELECT name, position_time FROM shardid_readers.status WHERE name ~ 'bait' ORDER BY name;
+-- A reader whose role was renamed or dropped is seen by the owner of the database.
+ALTER ROLE readers_other RENAME TO readers_renamed;
+SELECT name, role FROM shardid_readers.status WHERE name = 'bait1';
+ALTER ROLE readers_renamed RENAME TO readers_other;
+SET ROLE readers_other;
+SELECT shardid_readers.drop_reader('bait' || n) FROM generate_series(1, 4) n;
 -- The trigger function is no other table's.
 CREATE TEMPORARY TABLE trap (name text, share int);
 SELECT try('CREATE TRIGGER t AFTER DELETE ON trap FOR EACH ROW EXECUTE FUNCTION shardid_readers.delete_reader()');

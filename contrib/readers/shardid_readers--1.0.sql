@@ -82,6 +82,28 @@ AS 'MODULE_PATHNAME', 'shardid_id_default' LANGUAGE C STABLE STRICT;
 CREATE FUNCTION shardid_readers.seen_ids(query text, first bigint, below bigint, at_most int, share int) RETURNS bigint[]
 AS 'MODULE_PATHNAME', 'shardid_seen_ids' LANGUAGE C STRICT;
 
+-- A row that is inserted into a partition, or a table that inherits, gets the default of that.
+CREATE FUNCTION shardid_readers.check_children(tab regclass, id name, generator regclass) RETURNS void LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    child record;
+BEGIN
+    WITH RECURSIVE children (child) AS (
+        SELECT i.inhrelid FROM pg_inherits i WHERE i.inhparent = tab
+        UNION SELECT i.inhrelid FROM pg_inherits i JOIN children c ON i.inhparent = c.child)
+    SELECT a.attrelid::regclass AS name, e.adbin INTO child
+    FROM children c
+    JOIN pg_attribute a ON a.attrelid = c.child AND a.attname = id
+    JOIN pg_attrdef e ON e.adrelid = a.attrelid AND e.adnum = a.attnum,
+    LATERAL shardid_readers.id_default(e.adbin) d
+    WHERE d.generator IS DISTINCT FROM check_children.generator LIMIT 1;
+    IF FOUND THEN
+        RAISE object_not_in_prerequisite_state USING MESSAGE = format('%s and its child %s have different generators', tab, child.name),
+            DETAIL = format('The default of %s is %s, and the generator of %s is %s.', child.name, pg_get_expr(child.adbin, child.name), tab, generator),
+            HINT = format('Run ALTER TABLE %s ALTER %I DROP DEFAULT, or have both generate ids by one generator.', child.name, id);
+    END IF;
+END
+$$;
+
 -- ==== What users call ====
 
 CREATE FUNCTION shardid_readers.add_reader(
@@ -96,7 +118,6 @@ LANGUAGE plpgsql AS $$
 DECLARE
     kind text;
     id record;
-    other record;
     bound bigint;
 BEGIN
     SELECT CASE WHEN c.relkind NOT IN ('r', 'p') THEN 'It is not a table.' WHEN c.relpersistence = 't' THEN 'It is temporary.' END
@@ -123,18 +144,8 @@ BEGIN
             MESSAGE = format('%s column of %s has a default by next_id() with a generator', CASE WHEN FOUND THEN 'more than one' ELSE 'no' END, tab),
             HINT = format('Run ALTER TABLE %s ALTER id SET DEFAULT ids.next_id(''a_generator''::regclass) for one column, as docs/new-rows.md says.', tab);
     END IF;
-    -- A row that is inserted into a partition gets the partition's default.
-    SELECT t.relid::regclass AS name, pg_get_expr(e.adbin, e.adrelid) AS text INTO other
-    FROM pg_partition_tree(tab) t
-    JOIN pg_attribute a ON a.attrelid = t.relid AND a.attname = id.attname
-    JOIN pg_attrdef e ON e.adrelid = a.attrelid AND e.adnum = a.attnum,
-    LATERAL shardid_readers.id_default(e.adbin) d
-    WHERE d.generator IS DISTINCT FROM id.generator LIMIT 1;
-    IF FOUND THEN
-        RAISE object_not_in_prerequisite_state USING MESSAGE = format('%s and its partition %s have different generators', tab, other.name),
-            DETAIL = format('The default of the partition is %s, and the generator of %s is %s.', other.text, tab, id.generator),
-            HINT = format('Run ALTER TABLE %s ALTER %I DROP DEFAULT, or have both generate ids by one generator.', other.name, id.attname);
-    ELSIF NOT EXISTS (
+    PERFORM shardid_readers.check_children(tab, id.attname, id.generator);
+    IF NOT EXISTS (
         SELECT FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam
         WHERE i.indrelid = tab AND i.indkey[0] = id.attnum AND i.indisvalid AND i.indpred IS NULL AND m.amname = 'btree') THEN
         RAISE object_not_in_prerequisite_state USING MESSAGE = format('column "%s" of %s has no index', id.attname, tab),
@@ -203,6 +214,8 @@ BEGIN
             DETAIL = format('Its generator was %s when it was added. Ids of another one can be below its position.', own.generator),
             HINT = format('Restore the default, or drop the reader after all rows with ids of %s are read, and add it again.', own.generator);
     END IF;
+
+    PERFORM shardid_readers.check_children(own.tab, id.attname, own.generator);
 
     -- The bound is known before any statement below takes its snapshot: so those see every row below it.
     bound := shardid_readers.bound('shardid_readers.next_rows(text,anyelement,int)'::regprocedure, at_most,

@@ -23,8 +23,11 @@ CREATE TABLE chosen (id bigint PRIMARY KEY DEFAULT next_id(1, CASE WHEN random()
 CREATE TABLE without_index (id bigint DEFAULT next_id(1, 'order_ids'::regclass), item text, PRIMARY KEY (item, id));
 CREATE TABLE parted (id bigint PRIMARY KEY DEFAULT next_id(1, 'order_ids'::regclass), item text) PARTITION BY RANGE (id);
 CREATE TABLE part PARTITION OF parted (id DEFAULT next_id(1, 'other_ids'::regclass)) DEFAULT;
+CREATE TABLE parent (id bigint PRIMARY KEY DEFAULT next_id(1, 'order_ids'::regclass));
+CREATE TABLE child () INHERITS (parent);
+CREATE TABLE grandchild (id bigint DEFAULT next_id(1, 'other_ids'::regclass)) INHERITS (child);
 SELECT tab, try(format('SELECT shardid_readers.add_reader(''r'', %L)', tab))
-FROM unnest(ARRAY['as_view', 'passing', 'serials', 'uncached', 'twice', 'chosen', 'without_index', 'parted']) tab;
+FROM unnest(ARRAY['as_view', 'passing', 'serials', 'uncached', 'twice', 'chosen', 'without_index', 'parted', 'parent']) tab;
 SELECT try($$SELECT shardid_readers.add_reader('r', 'orders', shares => 0)$$);
 SELECT try($$SELECT shardid_readers.add_reader('r', 'orders', role => 'nobody_here')$$);
 
@@ -168,6 +171,9 @@ SELECT settle();
 SET ROLE readers_role;
 SELECT item FROM shardid_readers.next_rows('parts', NULL::parted);
 RESET ROLE;
+ALTER TABLE part ALTER id SET DEFAULT next_id(1, 'other_ids'::regclass);
+SELECT try($$SELECT FROM shardid_readers.next_rows('parts', NULL::parted)$$);
+ALTER TABLE part ALTER id DROP DEFAULT;
 
 -- Rights: rows of one's own roles; no locks.
 SET ROLE readers_other;

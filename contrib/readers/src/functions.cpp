@@ -142,8 +142,9 @@ Datum shardid_seen_ids(PG_FUNCTION_ARGS) {
     SPI_connect();
     // The caller's query may be any: it runs with its rights, and writes nothing.
     SPIPlanPtr plan = SPI_prepare(text_to_cstring(PG_GETARG_TEXT_PP(0)), parameters, types);
-    if (plan == nullptr || SPI_execute_snapshot(plan, values, nullptr, oldest, InvalidSnapshot,
-                                                true, false, 0) != SPI_OK_SELECT ||
+    if (plan == nullptr ||
+        SPI_execute_snapshot(plan, values, nullptr, oldest, InvalidSnapshot, true, false, 0) !=
+            SPI_OK_SELECT ||
         SPI_processed != 1 || SPI_gettypeid(SPI_tuptable->tupdesc, 1) != INT8ARRAYOID)
         elog(ERROR, "could not read the ids");
     bool is_null;

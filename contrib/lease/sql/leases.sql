@@ -2,12 +2,11 @@
 -- may call it, and how ids are drawn across a renewal. No lease ends by itself, and no call gives up, on a machine that
 -- is slow. The schema of the extension comes and goes with it: one that exists, in which other roles may have code, is
 -- refused.
-\a \t on
 \set ECHO none
+\a \t on
 SET client_min_messages = warning;
 CREATE EXTENSION dblink;
 CREATE EXTENSION postgres_fdw;
-\set ECHO all
 CREATE SCHEMA shardid_lease;
 \set SHOW_CONTEXT never
 CREATE EXTENSION shardid_lease;
@@ -20,7 +19,6 @@ FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid AND extname = 'shardi
 WHERE d.deptype = 'e' AND d.classid NOT IN ('pg_type'::regclass, 'pg_namespace'::regclass)
     AND obj_description(d.objid, d.classid::regclass::name) IS NULL;
 ALTER EXTENSION shardid_lease SET SCHEMA public;
-\set ECHO none
 RESET client_min_messages;
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
@@ -71,12 +69,11 @@ BEGIN
     END;
 END
 $$;
-\set ECHO all
--- Id spaces.
+\echo -- Id spaces.
 SELECT shardid_lease.create_id_space('shop', lease => '1 h', max_ahead => '4 h'), shardid_lease.create_id_space('brief', lease => '10 min', max_ahead => '5 h'),
     shardid_lease.create_id_space('tiny', lease => '1 h', max_ahead => '4 h', epoch => '2020-01-01 00:00:00+00', shard_bits => 1, sequence_bits => 12);
 
--- The first lease: shard 0 of the default generator; the lease's shard is drawn, whatever is set.
+\echo '-- The first lease: shard 0 of the default generator; the lease''s shard is drawn, whatever is set.'
 SELECT shardid_lease.lease_shard('shop', 'here');
 SET shardid.shard_id = 77;
 SELECT next_id() AS first \gset
@@ -88,7 +85,7 @@ SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$next_id(1)$$, $$next_id(8192)$
     $$next_ids(0, 10, sequence_bits => 11)$$]) call;
 SELECT count(*), count(DISTINCT id), bool_and(id > :first) FROM next_ids(0, 3000) id;
 SELECT id_shard(next_id()), raise_generator('shardid_seq', next_id()) > :first;
--- Times beyond the window must be granted first.
+\echo -- Times beyond the window must be granted first.
 SELECT raise_generator('shardid_seq', id_lower_bound(date_trunc('second', clock_timestamp()) + interval '90 min')) AS raised \gset
 SELECT generator, space, shard, server, state, next_id() >= :raised FROM shardid_lease.shard_leases;
 SELECT "from" < until, until > id_timestamp(:raised), until = (SELECT until FROM shardid_lease.id_space_shards), renewed_at <= clock_timestamp(), failed_at, error
@@ -98,7 +95,7 @@ SELECT space, shard, state, host <> '', port > 0, database = current_database(),
     until > clock_timestamp()
 FROM shardid_lease.id_space_shards;
 
--- The same lease again changes nothing. Another lease is refused until this one is released.
+\echo -- The same lease again changes nothing. Another lease is refused until this one is released.
 SELECT shardid_lease.lease_shard('shop', 'here'), shardid_lease.lease_shard('shop', 'here', shard => 0);
 SET shardid.shard_id = 0;
 SELECT shardid_lease.lease_shard('shop', 'here');
@@ -106,13 +103,13 @@ RESET shardid.shard_id;
 SELECT try('SELECT shardid_lease.' || call) FROM unnest(ARRAY[$$lease_shard('shop', 'here', shard => 1)$$,
     $$lease_shard('tiny', 'here')$$, $$lease_shard('shop', server => 'elsewhere')$$]) call;
 
--- Other generators of the database get other shards, the lowest free ones.
+\echo -- Other generators of the database get other shards, the lowest free ones.
 CREATE SEQUENCE a;
 CREATE SEQUENCE b;
 SELECT shardid_lease.lease_shard('shop', 'here', generator => 'a', shard => 5), shardid_lease.lease_shard('shop', 'here', generator => 'b');
 SELECT id_shard(next_id(generator => 'a')), id_shard(next_id(generator => 'b')), try($$SELECT next_id(0, 'b')$$);
 
--- Leases that are refused.
+\echo -- Leases that are refused.
 SELECT try($$SELECT shardid_lease.lease_shard('nowhere', 'here', generator => 'c')$$);
 CREATE SEQUENCE c;
 SELECT try('SELECT shardid_lease.' || call) FROM unnest(ARRAY[$$lease_shard('nowhere', 'here', generator => 'c')$$,
@@ -134,24 +131,24 @@ BEGIN READ ONLY;
 SELECT try('SELECT shardid_lease.' || call) FROM unnest(ARRAY[$$lease_shard('shop', 'here', generator => 'c')$$,
     $$release_shard('a')$$, $$take_over_shard('a')$$, $$renew_leases()$$]) call;
 COMMIT;
--- None of these has left a lease or a held shard; at a registry on another server the shard is released.
+\echo -- None of these has left a lease or a held shard; at a registry on another server the shard is released.
 SELECT generator, shard, state FROM shardid_lease.shard_leases ORDER BY shard;
 SELECT shard, state FROM shardid_lease.id_space_shards ORDER BY shard;
 SELECT next_id(3, 'c') IS NOT NULL;
 
--- The id space has two shards, and no third.
+\echo -- The id space has two shards, and no third.
 CREATE SEQUENCE d;
 CREATE SEQUENCE e;
 SELECT shardid_lease.lease_shard('tiny', 'here', generator => 'd'), shardid_lease.lease_shard('tiny', 'here', generator => 'e');
 SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$shardid_lease.lease_shard('tiny', 'here', generator => 'c')$$,
     $$next_id(generator => 'd')$$]) call;
 SELECT id_shard(next_id(0, 'd', '2020-01-01 00:00:00+00', 1, 12), 1, 12), id_shard(next_id('e', '2020-01-01 00:00:00+00', 1, 12), 1, 12);
--- An id space that was made anew with another layout grants nothing to leases of before.
+\echo -- An id space that was made anew with another layout grants nothing to leases of before.
 UPDATE shardid_lease.id_space SET shard_bits = 2 WHERE name = 'tiny';
 SELECT try($$SELECT shardid_lease.take_over_shard('d')$$);
 UPDATE shardid_lease.id_space SET shard_bits = 1 WHERE name = 'tiny';
 
--- A released generator is sealed, its shard is free. The next holder begins after its window, so that ids differ.
+\echo -- A released generator is sealed, its shard is free. The next holder begins after its window, so that ids differ.
 SELECT next_id('e', '2020-01-01 00:00:00+00', 1, 12) AS last_of_e, until AS until_of_e FROM shardid_lease.shard_leases WHERE generator = 'e'::regclass \gset
 SELECT shardid_lease.release_shard('e');
 SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$next_id('e', '2020-01-01 00:00:00+00', 1, 12)$$,
@@ -162,13 +159,13 @@ SELECT shard, state, (SELECT state FROM shardid_lease.shard_leases WHERE generat
 CREATE SEQUENCE f;
 SELECT shardid_lease.lease_shard('tiny', 'here', generator => 'f');
 SELECT next_id('f', '2020-01-01 00:00:00+00', 1, 12) > :last_of_e, "from" = :'until_of_e' FROM shardid_lease.shard_leases WHERE generator = 'f'::regclass;
--- Times that raise_generator() has skipped do not delay the next window.
+\echo -- Times that raise_generator() has skipped do not delay the next window.
 SELECT raise_generator('f', id_lower_bound(date_trunc('second', clock_timestamp()) + interval '20 h', '2020-01-01 00:00:00+00', 1, 12),
     '2020-01-01 00:00:00+00', 1, 12) IS NOT NULL, shardid_lease.release_shard('f');
 SELECT until BETWEEN :'until_of_e'::timestamptz + interval '1 min' AND :'until_of_e'::timestamptz + interval '50 min' FROM shardid_lease.id_space_shards WHERE space = 'tiny' AND shard = 1;
--- A sealed generator can be leased again, with the same layout.
+\echo -- A sealed generator can be leased again, with the same layout.
 SELECT try($$SELECT shardid_lease.lease_shard('shop', 'here', generator => 'e')$$);
--- It generates no ids of its old shard while it asks for another, with an unreachable registry.
+\echo -- It generates no ids of its old shard while it asks for another, with an unreachable registry.
 CREATE SERVER nowhere FOREIGN DATA WRAPPER dblink_fdw OPTIONS (host '/nowhere', port '5432', dbname 'postgres');
 CREATE USER MAPPING FOR CURRENT_USER SERVER nowhere;
 SELECT regexp_replace(try($$SELECT shardid_lease.lease_shard('tiny', 'nowhere', 'e')$$), 'DETAIL: Could not reach the registry: .*', 'DETAIL: Could not reach the registry.');
@@ -179,8 +176,8 @@ RESET client_min_messages;
 SELECT state, try($$SELECT next_id(1, 'e', '2020-01-01 00:00:00+00', 1, 12)$$) FROM shardid_lease.shard_leases WHERE generator = 'e'::regclass;
 SELECT shardid_lease.lease_shard('tiny', 'here', generator => 'e');
 SELECT next_id('e', '2020-01-01 00:00:00+00', 1, 12) > :last_of_e;
--- Released to a registry that now has another id space of this name: it does not know the lease. The generator can then
--- be leased there.
+\echo -- Released to a registry that now has another id space of this name: it does not know the lease. The generator can then
+\echo -- be leased there.
 CREATE SEQUENCE anew;
 SELECT shardid_lease.lease_shard('shop', 'here', generator => 'anew', shard => 400);
 UPDATE shardid_lease.leased_generator SET registry = 'gone' WHERE generator::text = 'public.anew';
@@ -190,16 +187,16 @@ RESET client_min_messages;
 SELECT state, error, shardid_lease.lease_shard('shop', 'here', generator => 'anew', shard => 401) FROM shardid_lease.shard_leases WHERE generator = 'anew'::regclass;
 SELECT id_shard(next_id(generator => 'anew')), shardid_lease.release_shard('anew'), shardid_lease.evict_shard('shop', 400);
 DROP SEQUENCE anew;
--- What is dropped has no lease, nor has a sequence of the same name.
+\echo -- What is dropped has no lease, nor has a sequence of the same name.
 CREATE SEQUENCE anew;
 SELECT id_shard(next_id(9, 'anew')), count(*) FROM shardid_lease.shard_leases WHERE generator = 'anew'::regclass;
 DROP SEQUENCE anew;
--- A takeover by the holder itself changes nothing.
+\echo -- A takeover by the holder itself changes nothing.
 SELECT shardid_lease.take_over_shard('a'), id_shard(next_id(generator => 'a'));
 SELECT try('SELECT shardid_lease.' || call) FROM unnest(ARRAY[$$take_over_shard('c')$$, $$take_over_shard('bound')$$,
     $$take_over_shard('t')$$]) call;
 
--- Evicted: the holder learns it at its next renewal. Others begin after its window.
+\echo -- Evicted: the holder learns it at its next renewal. Others begin after its window.
 SELECT until AS until_of_a, shardid_lease.evict_shard('shop', 5) FROM shardid_lease.shard_leases WHERE generator = 'a'::regclass \gset
 CREATE SEQUENCE g;
 SELECT shardid_lease.lease_shard('shop', 'here', generator => 'g', shard => 5);
@@ -212,10 +209,10 @@ FROM shardid_lease.shard_leases WHERE failed_at IS NOT NULL AND generator = 'a':
 SET shardid_lease.timeout = '1 min';
 DROP SEQUENCE a;
 
--- Renewed manually: all possible leases of this role's generators.
+\echo '-- Renewed manually: all possible leases of this role''s generators.'
 SELECT shardid_lease.renew_leases() AS held, count(*) FROM shardid_lease.shard_leases WHERE state = 'held';
 
--- A transaction whose snapshot does not see later commits uses the present window.
+\echo -- A transaction whose snapshot does not see later commits uses the present window.
 CREATE SEQUENCE j;
 CREATE TABLE drawn (id bigint);
 SELECT shardid_lease.lease_shard('brief', 'here', generator => 'j');
@@ -223,7 +220,7 @@ BEGIN ISOLATION LEVEL SERIALIZABLE;
 INSERT INTO drawn SELECT next_id(generator => 'j');
 INSERT INTO drawn SELECT next_id(generator => 'j') FROM end_window('j');
 COMMIT;
--- Waiting for a window within a statement, a function and a subtransaction, some of which are rolled back.
+\echo -- Waiting for a window within a statement, a function and a subtransaction, some of which are rolled back.
 INSERT INTO drawn SELECT next_id(generator => 'j') FROM generate_series(1, 3), end_window('j');
 INSERT INTO drawn SELECT draw_and_fail();
 BEGIN;
@@ -232,7 +229,7 @@ ROLLBACK;
 INSERT INTO drawn SELECT :lost UNION ALL SELECT next_id(generator => 'j');
 SELECT count(*), count(DISTINCT id), bool_and(is_later) IS TRUE FROM (SELECT id, id > lag(id, 1, 0::bigint) OVER (ORDER BY ctid) AS is_later FROM drawn) s;
 
--- RESTART, rolled back: the old storage has no window any more. (t/rules has other moves.)
+\echo -- RESTART, rolled back: the old storage has no window any more. (t/rules has other moves.)
 SELECT next_id(generator => 'j') AS last \gset
 BEGIN;
 ALTER SEQUENCE j RESTART;
@@ -240,8 +237,8 @@ SELECT next_id(generator => 'j') AS inside \gset
 ROLLBACK;
 SELECT :inside > :last, next_id(generator => 'j') > :inside;
 
--- Refused in a transaction that has created, altered or used the sequence: the worker, another process, does not see
--- its changes.
+\echo -- Refused in a transaction that has created, altered or used the sequence: the worker, another process, does not see
+\echo -- its changes.
 BEGIN;
 CREATE SEQUENCE k;
 SELECT try($$SELECT shardid_lease.lease_shard('brief', 'here', generator => 'k')$$);
@@ -258,7 +255,7 @@ BEGIN;
 SELECT next_id(generator => 'k') IS NOT NULL, shardid_lease.take_over_shard('k'), shardid_lease.release_shard('k'), try($$SELECT next_id(generator => 'k')$$);
 ROLLBACK;
 SELECT shardid_lease.lease_shard('brief', 'here', generator => 'k');
--- With a timeout of 0 a call does not wait for the registry, which waits for this transaction.
+\echo -- With a timeout of 0 a call does not wait for the registry, which waits for this transaction.
 BEGIN;
 SELECT shard, end_window('k') IS NOT NULL FROM shardid_lease.granted_shard WHERE space = 'brief' AND shard = 1 FOR UPDATE;
 SET shardid_lease.timeout = 0;
@@ -267,7 +264,7 @@ COMMIT;
 SET shardid_lease.timeout = '1 min';
 SELECT id_shard(next_id(generator => 'k'));
 
--- A role that owns its generator, and may be granted shards.
+\echo -- A role that owns its generator, and may be granted shards.
 GRANT CREATE ON SCHEMA public TO regress_shardid_member, regress_shardid_other;
 SET ROLE regress_shardid_member;
 CREATE SEQUENCE of_member;
@@ -283,13 +280,13 @@ SELECT count(*), shardid_lease.renew_leases() FROM shardid_lease.shard_leases;
 SELECT try('SELECT shardid_lease.' || call) FROM unnest(ARRAY[$$lease_shard('shop', 'here')$$,
     $$lease_shard('shop', 'here', generator => 'b')$$, $$release_shard()$$, $$release_shard('b')$$,
     $$take_over_shard('b')$$, $$renew_now('b')$$]) call;
--- All that others than superusers may do with the tables.
+\echo -- All that others than superusers may do with the tables.
 SELECT format(statement, relation)
 FROM unnest(ARRAY['granted_shard', 'leased_generator', 'lease_window', 'registry_confirmation', 'id_space']) relation,
     unnest(ARRAY['SELECT FROM shardid_lease.%s', 'DELETE FROM shardid_lease.%s', 'INSERT INTO shardid_lease.%s DEFAULT VALUES',
         'LOCK shardid_lease.%s IN EXCLUSIVE MODE']) statement
 WHERE try(format(statement, relation)) NOT LIKE '42501 | permission denied for table %';
--- A role with USAGE on the sequence draws; the worker asks as the role that leased it.
+\echo -- A role with USAGE on the sequence draws; the worker asks as the role that leased it.
 CREATE SEQUENCE brief_one;
 GRANT USAGE ON SEQUENCE brief_one TO regress_shardid_app;
 SELECT shardid_lease.lease_shard('brief', 'here', generator => 'brief_one', shard => 9), end_window('brief_one') IS NOT NULL;
@@ -300,13 +297,13 @@ SELECT try('SELECT ' || call) FROM unnest(ARRAY[$$next_id(generator => 'of_membe
 SELECT count(*) FROM shardid_lease.shard_leases;
 RESET ROLE;
 SELECT role FROM shardid_lease.id_space_shards WHERE space = 'brief' AND shard = 9;
--- pg_monitor sees all and cannot change anything.
+\echo -- pg_monitor sees all and cannot change anything.
 GRANT pg_monitor TO regress_shardid_app;
 SET ROLE regress_shardid_app;
 SELECT (SELECT count(*) > 3 FROM shardid_lease.shard_leases), count(*) > 3 FROM shardid_lease.id_space_shards;
 RESET ROLE;
 
--- Without the extension a generator has no lease, and draws as before.
+\echo -- Without the extension a generator has no lease, and draws as before.
 SELECT next_id() AS last \gset
 SET client_min_messages = warning;
 DROP EXTENSION shardid_lease CASCADE;
@@ -314,7 +311,6 @@ DROP EXTENSION dblink CASCADE;
 DROP EXTENSION postgres_fdw CASCADE;
 RESET client_min_messages;
 SELECT id_shard(next_id(7)), next_id(7) >> 23 >= :last >> 23, to_regnamespace('shardid_lease') IS NULL;
-\set ECHO none
 REVOKE CREATE ON SCHEMA public FROM regress_shardid_member, regress_shardid_other;
 DROP OWNED BY regress_shardid_member, regress_shardid_other;
 DROP ROLE regress_shardid_app, regress_shardid_member, regress_shardid_other;

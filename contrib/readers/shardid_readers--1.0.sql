@@ -40,8 +40,19 @@ CREATE TABLE shardid_readers.reader_share (
     PRIMARY KEY (name, share),
     FOREIGN KEY (name, role) REFERENCES shardid_readers.reader (name, role) ON DELETE CASCADE);
 
-SELECT pg_extension_config_dump('shardid_readers.reader', '');
-SELECT pg_extension_config_dump('shardid_readers.reader_share', '');
+-- Not what a dump lacks, or creates after its data: it could then restore no reader of any role.
+DO $$
+DECLARE
+    which text := $w$WHERE EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid = tab AND c.relkind IN ('r', 'p') AND c.relpersistence <> 't')
+        AND EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid = generator AND c.relkind = 'S' AND c.relpersistence <> 't')
+        AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid AND e.extname <> 'shardid'
+                        WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objid IN (tab, generator) AND d.deptype = 'e')$w$;
+BEGIN
+    PERFORM pg_extension_config_dump('shardid_readers.reader', which);
+    PERFORM pg_extension_config_dump('shardid_readers.reader_share',
+                                     format('WHERE name IN (SELECT name FROM shardid_readers.reader %s)', which));
+END
+$$;
 
 -- Those that the caller may use: its role's, by name, as a dump can be restored where other roles have other OIDs.
 -- Those of a role that was renamed or dropped are the owner's of the database.
@@ -54,6 +65,9 @@ CREATE VIEW shardid_readers.own_share WITH (security_barrier) AS
 SELECT s.* FROM shardid_readers.reader_share s
 WHERE COALESCE((SELECT pg_has_role(o.oid, 'MEMBER') FROM pg_roles o WHERE o.rolname = s.role), pg_has_role('pg_database_owner', 'MEMBER'))
 WITH CHECK OPTION;
+
+-- Apart, as INSERT with UPDATE allows ON CONFLICT: some servers then lock, and show, other roles' rows.
+CREATE VIEW shardid_readers.new_share WITH (security_barrier) AS SELECT * FROM shardid_readers.own_share WITH CHECK OPTION;
 
 -- Only the owner of the table can delete: whoever else may, may lock the table, too. As a trigger of another table, the
 -- function would run casts of that table's types as its owner.
@@ -160,7 +174,7 @@ BEGIN
         RAISE duplicate_object USING MESSAGE = format('reader "%s" already exists', name),
             HINT = 'Choose another name, or run shardid_readers.drop_reader as a member of its role.';
     END;
-    INSERT INTO shardid_readers.own_share (name, role, share, position)
+    INSERT INTO shardid_readers.new_share (name, role, share, position)
     SELECT name, role, n, COALESCE(from_id, bound) FROM generate_series(0, shares - 1) n;
     RETURN COALESCE(from_id, bound);
 END
@@ -298,15 +312,19 @@ END
 $$;
 
 -- What cannot be found out is NULL: any role may add a reader with a layout or a generator that fails, or that it has locked.
-CREATE FUNCTION shardid_readers.share_state(first bigint, generator regclass, epoch timestamptz, shard_bits int, sequence_bits int,
+CREATE FUNCTION shardid_readers.share_state(first bigint, tab regclass, generator regclass,
     OUT position_time timestamptz, OUT behind interval, OUT held_back_by int)
 LANGUAGE plpgsql SET lock_timeout = 1 AS $$
 #variable_conflict use_variable
+DECLARE
+    d record;
 BEGIN
-    position_time := shardid_readers.time_of(first, epoch, shard_bits, sequence_bits);
-    IF has_sequence_privilege(generator, 'SELECT') THEN
+    SELECT f.* INTO d FROM pg_attrdef e, LATERAL shardid_readers.id_default(e.adbin) f
+    WHERE e.adrelid = tab AND f.generator = generator LIMIT 1;
+    position_time := shardid_readers.time_of(first, d.epoch, d.shard_bits, d.sequence_bits);
+    IF has_sequence_privilege(d.generator, 'SELECT') THEN
         SELECT s.settled_before - position_time, s.held_back_by INTO behind, held_back_by
-        FROM shardid_readers.state_of(generator, epoch, shard_bits, sequence_bits) s;
+        FROM shardid_readers.state_of(generator, d.epoch, d.shard_bits, d.sequence_bits) s;
     END IF;
 EXCEPTION WHEN OTHERS THEN
     NULL;
@@ -316,16 +334,14 @@ $$;
 CREATE VIEW shardid_readers.status AS
 SELECT r.name, r.tab, s.share, s.position, t.position_time, s.moved, t.behind, t.held_back_by, r.role
 FROM shardid_readers.own_reader r JOIN shardid_readers.own_share s USING (name)
-LEFT JOIN LATERAL (
-    SELECT d.* FROM pg_attrdef e, LATERAL shardid_readers.id_default(e.adbin) d
-    WHERE e.adrelid = r.tab AND d.generator = r.generator LIMIT 1) d ON true
-LEFT JOIN LATERAL shardid_readers.share_state(s.position, d.generator, d.epoch, d.shard_bits, d.sequence_bits) t ON true;
+LEFT JOIN LATERAL shardid_readers.share_state(s.position, r.tab, r.generator) t ON true;
 
 COMMENT ON SCHEMA shardid_readers IS 'readers that get each new row of a table once';
 COMMENT ON TABLE shardid_readers.reader IS 'used by shardid_readers itself: the readers';
 COMMENT ON TABLE shardid_readers.reader_share IS 'used by shardid_readers itself: the positions of the shares of each reader';
 COMMENT ON VIEW shardid_readers.own_reader IS 'used by shardid_readers itself: the readers that the current user may use';
 COMMENT ON VIEW shardid_readers.own_share IS 'used by shardid_readers itself: the shares of readers that the current user may use';
+COMMENT ON VIEW shardid_readers.new_share IS 'used by shardid_readers itself: where add_reader inserts';
 COMMENT ON VIEW shardid_readers.status IS 'the readers of the current user: where they are, how far behind, and which process holds them back';
 COMMENT ON FUNCTION shardid_readers.add_reader IS 'adds a reader of the rows of a table from now on, or from an id, and returns its position';
 COMMENT ON FUNCTION shardid_readers.next_rows IS
@@ -366,7 +382,8 @@ $body$;
 REVOKE EXECUTE ON FUNCTION shardid_readers.delete_reader(), shardid_readers.shardid_readers_support(internal) FROM PUBLIC;
 GRANT USAGE ON SCHEMA shardid_readers TO PUBLIC;
 GRANT SELECT, INSERT (name, role, tab, generator, shares) ON shardid_readers.own_reader TO PUBLIC;
-GRANT SELECT, UPDATE (position, moved), INSERT (name, role, share, position) ON shardid_readers.own_share TO PUBLIC;
+GRANT SELECT, UPDATE (position, moved) ON shardid_readers.own_share TO PUBLIC;
+GRANT INSERT (name, role, share, position) ON shardid_readers.new_share TO PUBLIC;
 GRANT SELECT ON shardid_readers.status TO PUBLIC;
 -- For pg_dump.
 GRANT SELECT ON shardid_readers.reader, shardid_readers.reader_share TO pg_database_owner;

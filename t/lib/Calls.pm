@@ -108,6 +108,8 @@ LEFT JOIN LATERAL (
 WHERE d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass AND p.prokind = 'f'
   AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = '$extension') AND 'internal'::regtype <> ALL (p.proargtypes)
   AND 'record'::regtype <> ALL (p.proargtypes) AND 'anyelement'::regtype <> ALL (p.proargtypes)
+  -- No text is a value of it.
+  AND 'pg_node_tree'::regtype <> ALL (p.proargtypes)
 ORDER BY 1, 5
 SQL
 	{

@@ -88,7 +88,9 @@ bool calls(Node *node, void *context) {
 }
 
 // Whether a node returns what the function returns. What is written in between is written whole.
+// CTEs that read others twice make the walk long.
 bool returns_rows_of(PlanState *state, void *context) {
+    CHECK_FOR_INTERRUPTS();
     if (state == nullptr || IsA(state, ModifyTableState))
         return false;
     if (IsA(state, FunctionScanState) &&

@@ -41,7 +41,7 @@ sub dump_of
 	my $dump = $node->safe_psql($database, 'SELECT extname, extconfig::regclass[], extcondition FROM pg_extension ORDER BY 1');
 	my ($all) = run_command([ 'pg_dump', '--binary-upgrade', '--schema-only', '-d', $node->connstr($database) ]);
 	$all =~ s/^(\\(un)?restrict|SELECT pg_catalog\.(setval|binary_upgrade_set_next_)|SET relfrozenxid|WHERE oid = ).*\n//mg;
-	$all =~ s/(create_empty_extension\(.*)'\{[\d,]+\}'(.*ARRAY\[)(.*?)\]/"$1$2" . join ',', sort split ',', $3/ge;
+	$all =~ s/(create_empty_extension\(.*)'\{[\d,]+\}'([^;]*?ARRAY\[)(.*?)\]/"$1$2" . join ',', sort split ',', $3/ge;
 	$all =~ s/MINVALUE -\d+/MINVALUE/g;
 	append_to_file("$dir/$database", "$dump\n$all");
 	return "$dir/$database";

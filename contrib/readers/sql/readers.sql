@@ -1,17 +1,17 @@
 -- Readers: what each function does and refuses, which roles may call it, and the rows of partitions and under row security.
-\a \t on
+\set ECHO none
 \set SHOW_CONTEXT never
 \getenv source PG_ABS_SRCDIR
 \set try :source '/../../sql/try.psql'
 \i :try
+\set ECHO none
 CREATE SEQUENCE order_ids CACHE 2;
 CREATE SEQUENCE other_ids CACHE 2;
 CREATE SEQUENCE plain_ids;
 CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT next_id(1, 'order_ids'::regclass), item text);
 CREATE TABLE mails (id bigint PRIMARY KEY, item text);
-CREATE FUNCTION settle() RETURNS void LANGUAGE sql AS 'SELECT pg_sleep(0.002)';
 
--- What add_reader refuses.
+\echo -- What add_reader refuses.
 SELECT try($$SELECT shardid_readers.add_reader('mailer', 'orders')$$);
 INSERT INTO orders (item) VALUES ('lamp'), ('chair');
 CREATE VIEW as_view AS SELECT * FROM orders;
@@ -31,13 +31,13 @@ FROM unnest(ARRAY['as_view', 'passing', 'serials', 'uncached', 'twice', 'chosen'
 SELECT try($$SELECT shardid_readers.add_reader('r', 'orders', shares => 0)$$);
 SELECT try($$SELECT shardid_readers.add_reader('r', 'orders', role => 'nobody_here')$$);
 
--- From now, from an id.
-SELECT settle();
+\echo -- From now, from an id.
+SELECT pg_sleep(0.002) \gset
 SELECT shardid_readers.add_reader('mailer', 'orders') > (SELECT max(id) FROM orders);
 SELECT shardid_readers.add_reader('all', 'orders', 0);
 SELECT try($$SELECT shardid_readers.add_reader('all', 'orders', 0)$$);
 INSERT INTO orders (item) VALUES ('table');
-SELECT settle();
+SELECT pg_sleep(0.002) \gset
 INSERT INTO mails SELECT id, item FROM shardid_readers.next_rows('mailer', NULL::orders, at_most => 1000);
 INSERT INTO mails SELECT id, item FROM shardid_readers.next_rows('mailer', NULL::orders, at_most => 1000);
 SELECT item FROM mails;
@@ -47,7 +47,7 @@ SELECT shardid_readers.move_reader('mailer', 0);
 SELECT item FROM shardid_readers.next_rows('mailer', NULL::orders);
 SELECT name, tab, share, position_time <= now(), behind < interval '1 minute', held_back_by FROM shardid_readers.status ORDER BY name;
 
--- Statements that may not fetch all rows. A LIMIT that has nothing to do with them is none, nor is a loop.
+\echo -- Statements that may not fetch all rows. A LIMIT that has nothing to do with them is none, nor is a loop.
 SELECT shardid_readers.move_reader('mailer', 0);
 CREATE FUNCTION wrapped() RETURNS SETOF orders LANGUAGE plpgsql AS $$ BEGIN RETURN QUERY SELECT * FROM shardid_readers.next_rows('mailer', NULL::orders); END $$;
 CREATE FUNCTION looped() RETURNS SETOF orders LANGUAGE plpgsql AS $$
@@ -84,12 +84,12 @@ BEGIN;
 DECLARE c CURSOR FOR SELECT item FROM shardid_readers.next_rows('mailer', NULL::orders);
 MOVE ALL IN c;
 ROLLBACK;
--- Three rows of the function are six of the statement.
+\echo -- Three rows of the function are six of the statement.
 BEGIN;
 DECLARE c CURSOR FOR SELECT item FROM shardid_readers.next_rows('mailer', NULL::orders, 3), generate_series(1, 2);
 FETCH 3 FROM c;
 ROLLBACK;
--- A transaction that ends within a loop.
+\echo -- A transaction that ends within a loop.
 DO $$
 DECLARE
     r record;
@@ -127,7 +127,7 @@ BEGIN
 END
 $$;
 
--- What each call checks.
+\echo -- What each call checks.
 SELECT sql, try(sql) FROM unnest(ARRAY[
     $$SELECT FROM shardid_readers.next_rows('nobody', NULL::orders)$$,
     $$SELECT FROM shardid_readers.next_rows('mailer', NULL::mails)$$,
@@ -144,20 +144,20 @@ ROLLBACK;
 ALTER TABLE orders ALTER id SET DEFAULT next_id(1, 'other_ids'::regclass);
 SELECT FROM shardid_readers.next_rows('mailer', NULL::orders);
 ALTER TABLE orders ALTER id SET DEFAULT next_id(2, 'order_ids'::regclass);
--- A renamed table, column and generator, and a dropped column, are followed.
+\echo -- A renamed table, column and generator, and a dropped column, are followed.
 ALTER TABLE orders ADD junk int;
 ALTER TABLE orders DROP item CASCADE, ADD thing text;
 ALTER TABLE orders RENAME id TO number;
 ALTER TABLE orders RENAME TO sales;
 ALTER SEQUENCE order_ids RENAME TO sale_ids;
 INSERT INTO sales (thing) VALUES ('desk');
-SELECT settle();
+SELECT pg_sleep(0.002) \gset
 SELECT number > 0, thing FROM shardid_readers.next_rows('mailer', NULL::sales);
 DROP TABLE sales CASCADE;
 SELECT regexp_replace(try($$SELECT FROM shardid_readers.next_rows('mailer', NULL::mails)$$), '\d{2,}\.', 'N.');
 SELECT shardid_readers.drop_reader('mailer'), shardid_readers.drop_reader('all');
 
--- Partitions, and row security of the reader's role.
+\echo -- Partitions, and row security of the role of a reader.
 ALTER TABLE part ALTER id DROP DEFAULT;
 CREATE ROLE readers_role LOGIN;
 CREATE ROLE readers_other LOGIN;
@@ -167,7 +167,7 @@ CREATE POLICY not_secret ON parted FOR SELECT USING (item <> 'secret');
 ALTER TABLE parted ENABLE ROW LEVEL SECURITY;
 SELECT shardid_readers.add_reader('parts', 'parted', role => 'readers_role') > 0;
 INSERT INTO parted (item) VALUES ('lamp'), ('secret'), ('chair');
-SELECT settle();
+SELECT pg_sleep(0.002) \gset
 SET ROLE readers_role;
 SELECT item FROM shardid_readers.next_rows('parts', NULL::parted);
 RESET ROLE;
@@ -175,7 +175,7 @@ ALTER TABLE part ALTER id SET DEFAULT next_id(1, 'other_ids'::regclass);
 SELECT try($$SELECT FROM shardid_readers.next_rows('parts', NULL::parted)$$);
 ALTER TABLE part ALTER id DROP DEFAULT;
 
--- Rights: rows of one's own roles; no locks.
+\echo -- Rights: readers of roles of which the user is a member; no locks.
 SET ROLE readers_other;
 SELECT name FROM shardid_readers.status;
 SELECT try($$SELECT FROM shardid_readers.next_rows('parts', NULL::parted)$$);
@@ -191,7 +191,7 @@ SELECT sql, try(sql) FROM unnest(ARRAY[
     $$SELECT FROM shardid_readers.reader_share$$]) sql;
 SELECT mode, try(format('LOCK TABLE shardid_readers.own_share IN %s MODE', mode)), try(format('LOCK TABLE shardid_readers.reader_share IN %s MODE', mode))
 FROM unnest(ARRAY['SHARE', 'ACCESS EXCLUSIVE']) mode;
--- Nothing of a default is evaluated: status shows it to superusers.
+\echo -- Nothing of a default is evaluated: status shows it to superusers.
 SET ROLE readers_other;
 CREATE FUNCTION pg_temp.planted() RETURNS regclass IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RAISE 'planted code ran as %', current_user; END $$;
 CREATE TEMPORARY TABLE bait (id bigint DEFAULT next_id(1, pg_temp.planted()));
@@ -199,12 +199,12 @@ INSERT INTO shardid_readers.own_reader VALUES ('bait', 'readers_other', 'bait', 
 INSERT INTO shardid_readers.new_share (name, role, share, position) VALUES ('bait', 'readers_other', 0, 0);
 RESET ROLE;
 SELECT name, position_time FROM shardid_readers.status WHERE name = 'bait';
--- A dump leaves out what it could not restore: else the COPY of all readers would fail.
+\echo -- A dump leaves out what it could not restore: else the COPY of all readers would fail.
 SELECT format('SELECT name FROM %s %s AND name LIKE ''bait%%''', t::regclass, w), format('SELECT name FROM %s %s AND name = ''parts''', t::regclass, w)
 FROM pg_extension, unnest(extconfig, extcondition) u (t, w) WHERE extname = 'shardid_readers' \gexec
 SET ROLE readers_other;
 SELECT shardid_readers.drop_reader('bait');
--- Nor does the status fail with a layout, a position or a generator that fails.
+\echo -- Nor does the status fail with a layout, a position or a generator that fails.
 CREATE TEMPORARY SEQUENCE baits CACHE 2;
 CREATE FUNCTION pg_temp.bait(name text, default_by text, first bigint, generator regclass DEFAULT 'baits') RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -213,22 +213,22 @@ BEGIN
     INSERT INTO shardid_readers.new_share (name, role, share, position) VALUES (name, 'readers_other', 0, first);
 END
 $$;
-SELECT pg_temp.bait('bait1', $$next_id(1, 'baits'::regclass, shard_bits => 31, sequence_bits => 31)$$, 0);
-SELECT pg_temp.bait('bait2', $$next_id(1, 'baits'::regclass, epoch => 'infinity')$$, 0);
-SELECT pg_temp.bait('bait3', $$next_id(0, 'baits'::regclass, shard_bits => 0, sequence_bits => 0)$$, -1);
-SELECT pg_temp.bait('bait4', $$next_id(1, 'pg_class'::regclass)$$, 0, 'pg_class');
+SELECT pg_temp.bait('bait1', $$next_id(1, 'baits'::regclass, shard_bits => 31, sequence_bits => 31)$$, 0) \gset
+SELECT pg_temp.bait('bait2', $$next_id(1, 'baits'::regclass, epoch => 'infinity')$$, 0) \gset
+SELECT pg_temp.bait('bait3', $$next_id(0, 'baits'::regclass, shard_bits => 0, sequence_bits => 0)$$, -1) \gset
+SELECT pg_temp.bait('bait4', $$next_id(1, 'pg_class'::regclass)$$, 0, 'pg_class') \gset
 RESET ROLE;
 SELECT name, position_time FROM shardid_readers.status WHERE name ~ 'bait' ORDER BY name;
--- A reader whose role was renamed or dropped is seen by the owner of the database.
+\echo -- A reader whose role was renamed or dropped is seen by the owner of the database.
 ALTER ROLE readers_other RENAME TO readers_renamed;
 SELECT name, role FROM shardid_readers.status WHERE name = 'bait1';
 ALTER ROLE readers_renamed RENAME TO readers_other;
 SET ROLE readers_other;
 SELECT shardid_readers.drop_reader('bait' || n) FROM generate_series(1, 4) n;
--- The trigger function is no other table's.
+\echo -- The trigger function is for no other table.
 CREATE TEMPORARY TABLE trap (name text, share int);
 SELECT try('CREATE TRIGGER t AFTER DELETE ON trap FOR EACH ROW EXECUTE FUNCTION shardid_readers.delete_reader()');
--- Whatever query the caller passes, the ids are read from a row with an array of bigint.
+\echo -- Whatever query the caller passes, the ids are read from a row with an array of bigint.
 \c -
 SET ROLE readers_other;
 BEGIN;
@@ -242,7 +242,7 @@ SET ROLE readers_role;
 SELECT shardid_readers.drop_reader('parts');
 SELECT count(*) FROM shardid_readers.status;
 RESET ROLE;
--- A path of the caller's finds nothing: an operator of a schema that comes first is not called.
+\echo -- The search_path of the caller finds nothing: an operator of a schema that comes first is not called.
 CREATE SCHEMA planted;
 CREATE FUNCTION planted.format(text, text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE 'planted'; END $$;
 CREATE FUNCTION planted.less(bigint, bigint) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE 'planted'; END $$;
@@ -253,7 +253,7 @@ SELECT item FROM shardid_readers.next_rows('parts', NULL::public.parted);
 RESET search_path;
 DROP OWNED BY readers_role, readers_other;
 DROP ROLE readers_role, readers_other;
--- A schema that exists is refused.
+\echo -- A schema that exists is refused.
 DROP EXTENSION shardid_readers;
 CREATE SCHEMA shardid_readers;
 CREATE EXTENSION shardid_readers;

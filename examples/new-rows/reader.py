@@ -6,21 +6,16 @@ import time
 import psycopg2
 
 
-def read(connection, process):
-    """Returns how many rows it has read."""
-    with connection, connection.cursor() as cursor:
-        cursor.execute("SELECT id, item FROM shardid_readers.next_rows('mailer', NULL::orders)")
-        rows = cursor.fetchall()
-        for row in rows:
-            process(cursor, *row)
-        return len(rows)
-
-
 def follow(dsn, process):
     connection = psycopg2.connect(dsn)
-    connection.cursor().execute('LISTEN orders')        # read commits it
+    connection.cursor().execute('LISTEN orders')        # committed with the first rows
     while True:
-        if read(connection, process) == 0:
+        with connection, connection.cursor() as cursor:
+            cursor.execute("SELECT id, item FROM shardid_readers.next_rows('mailer', NULL::orders)")
+            rows = cursor.fetchall()
+            for row in rows:
+                process(cursor, *row)
+        if not rows:
             if not connection.notifies:
                 select.select([connection], [], [], 1)
                 connection.poll()

@@ -149,7 +149,12 @@ SKIP:
 	skip "node-postgres: $why", 1 unless $client;
 	append_to_file("$client/reader.js", slurp_file('examples/new-rows/reader.js') . <<'EOF');
 
-follow({ user: 'mailer' }, (client, row) => client.query('INSERT INTO mails VALUES ($1, $2)', [row.id, row.item]));
+(async () => {
+    for (;;) {
+        await follow({ user: 'mailer' }, (client, row) => client.query('INSERT INTO mails VALUES ($1, $2)', [row.id, row.item])).catch(() => {});
+        await sleep(200);
+    }
+})();
 EOF
 	reads_each_row('JavaScript', 'in order', 'node', "$client/reader.js");
 }

@@ -2,7 +2,6 @@
 # sessions are terminated, the generators are moved and altered, over crashes, a clock that is set back and forth, and
 # failover to a synchronous standby. An idle generator that is ahead of the clock delivers its last row by the second
 # poll. SHARDID_SEED repeats the scripts of a run.
-use Docs;
 use ShardidTest;
 
 my $seed = $ENV{SHARDID_SEED} || time;
@@ -35,19 +34,19 @@ INSERT INTO consumers (name, source, bound) VALUES
 	('clips', 'clips', $$settled_below('k', '2020-01-01 00:00:00+00', 4, 8)$$);
 SQL
 
-# The script of one poll: the transaction of docs/new-rows.md as it is printed, except for names. A generator that notes
-# or knows nothing for the moment is asked again.
+# The script of one poll. A generator that notes or knows nothing for the moment is asked again.
 sub poll
 {
 	my ($name) = @_;
 	my ($source, $bound) = split /\|/, query(
 		"INSERT INTO readers VALUES ('$name', 0) ON CONFLICT DO NOTHING; SELECT source, bound FROM consumers WHERE name = '$name'");
-	my $read = block_of('new-rows.md', "BEGIN;\nSELECT below");
-	$read =~ s/'mailer'/'$name'/g;
-	$read =~ s/ids\.settled_below\('ids\.order_ids'\)/$bound/ or die;
-	$read =~ s/mails SELECT id, item FROM orders/delivered SELECT '$name', id FROM $source/ or die;
 	return <<"SQL";
-$read
+BEGIN;
+SELECT below AS first FROM readers WHERE name = '$name' FOR UPDATE \\gset
+SELECT $bound AS bound \\gset
+INSERT INTO delivered SELECT '$name', id FROM $source WHERE id >= :first AND id < :bound;
+UPDATE readers SET below = greatest(below, :bound) WHERE name = '$name';
+COMMIT;
 UPDATE consumers SET last = :bound, polls = polls + 1, decreased = decreased + (:bound < last)::int
 WHERE name = '$name';
 SQL

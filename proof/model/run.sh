@@ -115,7 +115,6 @@ done <<END
 ok         wal $large: crashes and checkpoints
 ok         wal SESSIONS=3 $small: three sessions
 ok         wal NEXTVAL $small: nextval in between
-ok         wal OLDER $small: one session has an older library
 ok         wal IMAGE $small: an image of the page in between
 ok         wal COPY $middle: a copied database
 ok         wal PROMOTE SYNC $small: a synchronous standby

@@ -19,7 +19,6 @@
 #define RAISE 0 /* raise_generator to any tick, by session 1; 2: repeatedly */
 #define NEXTVAL 0 /* in core's order; nothing is promised about its own values */
 #define IMAGE 0 /* core logs an image of the page as it is, once, as for a hint bit */
-#define OLDER 0 /* session 1 has an older library, which notes no record and trusts any */
 #define PROMOTE 0 /* of a standby, which has a base backup and a part of the flushed WAL */
 #define SYNC 0 /* draws wait for the standby */
 #define SWITCH 0 /* synchronous_standby_names is set at some moment; who passed before is promised nothing */
@@ -103,16 +102,15 @@ bit exempt[SESSIONS];       /* nothing is promised: its check was before the set
 #define has_stamp (page.stamped || BUG == NO_STAMP_RULE)
 #define is_after(pointer) (page_lsn > pointer || BUG == NO_REDO_RULE)
 #define is_noted (noted == page_lsn)
-#define is_older(me) (OLDER && me == 1)
 
 #define draws(me) (!core[me] && !raises[me])
-#define may_count(me) (is_noted || is_older(me) || BUG == NO_NOTE_RULE)
+#define may_count(me) (is_noted || BUG == NO_NOTE_RULE)
 #define is_counted(me) (has_stamp && page.ours && tick[me] <= page.bound && may_count(me))
 
 /* What a record has to be for the tick, so that the one after it need not be waited for. */
 #define covers(me) (tick[me] <= before_to || BUG == NO_TICK_RULE)
 #define is_replayed(me) (before > seen[me] || BUG == NO_BEFORE_REDO_RULE)
-#define is_early(me) (draws(me) && !is_older(me) && covers(me) && is_replayed(me))
+#define is_early(me) (draws(me) && covers(me) && is_replayed(me))
 
 /* The buffer is marked as dirty before the redo pointer is read. */
 #define MARKS_FIRST (BUG != DIRTY_AFTER_REDO_READ)
@@ -199,7 +197,7 @@ inline insert_record(me) {
     copy(wal[inserted], page);
     wal[inserted].last = page.bound;
     if
-    :: draws(me) && !is_older(me) ->
+    :: draws(me) ->
        if
        :: was_noted || BUG == NO_WRITER_RULE -> before = noted; before_to = noted_to
        :: else -> before = 0; before_to = 0

@@ -194,11 +194,10 @@ inline void set_state(const OpenPage &page, uint64 last_tick, uint64 remainder) 
 
 // Whether WAL that will be replayed covers the tick, so that none need be written: if the page's
 // last record is one that a draw noted here, for what it then left in log_cnt. Another covers less:
-// one of nextval or setval, of a raise, of an older version of this library; or an image of the
-// page, as core logs one for a hint bit. The copy of a page by CREATE DATABASE ... TEMPLATE has the
-// original's notes: the stamp tells it apart. It is in the tuple header's t_cid: nothing reads it
-// in a frozen tuple, XLOG_SEQ_LOG has it, and fill_seq_fork_with_data (sequence.c) sets it to zero
-// in a new relfilenode.
+// one of nextval or setval, or of a raise; or an image of the page, as core logs one for a hint
+// bit. The copy of a page by CREATE DATABASE ... TEMPLATE has the original's notes: the stamp tells
+// it apart. It is in the tuple header's t_cid: nothing reads it in a frozen tuple, XLOG_SEQ_LOG has
+// it, and fill_seq_fork_with_data (sequence.c) sets it to zero in a new relfilenode.
 //
 // REQUIRED: the redo pointer was read when the buffer was dirty already. Then a checkpoint whose
 // redo pointer was not seen yet writes the page after this draw. (nextval_internal marks it dirty

@@ -297,7 +297,8 @@ DECLARE
     space shardid_lease.id_space;
 BEGIN
     PERFORM shardid_lease.check_durability();
-    SELECT * INTO space FROM shardid_lease.id_space s WHERE s.name = wanted;
+    -- The lock is explained in grant_shards_by().
+    SELECT * INTO space FROM shardid_lease.id_space s WHERE s.name = wanted FOR KEY SHARE;
     IF NOT FOUND THEN
         RAISE EXCEPTION USING ERRCODE = 'undefined_object', MESSAGE = format('id space "%s" does not exist', wanted),
             DETAIL = 'The registry is this database.',
@@ -826,6 +827,9 @@ DECLARE
     answers shardid_lease.grant_1[] := '{}';
 BEGIN
     PERFORM shardid_lease.check_transaction();
+    -- Before any shard: registry_was_restored() locks the id spaces first, too, and nobody who has these locks waits for
+    -- one that it has. It keeps drop_id_space() from dropping an id space between a look at it and a foreign key's check.
+    PERFORM FROM shardid_lease.id_space s WHERE s.name IN (SELECT r.space FROM unnest(requests) r) ORDER BY s.name FOR KEY SHARE;
     -- All use one order, otherwise two members could wait for each other.
     FOR request IN SELECT r.* FROM unnest(requests) r ORDER BY r.space, r.shard LOOP
         request.displaces := coalesce((SELECT d.serial FROM unnest(displaced) d WHERE d.origin = request.origin LIMIT 1), request.displaces);

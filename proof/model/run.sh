@@ -106,6 +106,7 @@ fi
 while read -r effect file rest; do
     [[ -n $effect ]] || continue
     is_wanted "$effect $file $rest" "$@" || continue
+    is_any=1
     while (($(jobs -rp | wc -l) >= at_once)); do
         wait -n
     done
@@ -283,4 +284,5 @@ below      portable SESSIONS=3 GUARD=4 NUMBERS=6 $moved_back: not promised, more
 END
 
 wait
+[[ -n ${is_any:-} ]] || { echo "no search has any of these words: $*" >&2; exit 1; }
 [[ -n ${SHORTEST:-} || -z $(ls -A "$work") ]]

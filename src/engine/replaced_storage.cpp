@@ -4,6 +4,14 @@
 
 namespace shardid {
 
+// A relfilenode that a rollback brings back, or has brought back. Only this transaction can touch
+// it.
+struct ReplacedStorage {
+    Sequence sequence;  // what log_tick needs; max_value is the largest tick that it can hold
+    bool is_permanent;
+    Buffer recent_buffer;
+};
+
 namespace {
 
 // Those of which something is noted, and the transaction in which.
@@ -43,7 +51,7 @@ void for_each_replaced_row(Oid catalog, Oid index, AttrNumber key_column, Oid re
 
 // The MAXVALUE from before this transaction. A tick above it would leave what was a plain sequence
 // at its end.
-uint64 original_max_value(const Sequence &sequence) {
+int64 original_max_value(const Sequence &sequence) {
     int64 max_value = sequence.max_value;
     for_each_replaced_row<FormData_pg_sequence>(
         SequenceRelationId, SequenceRelidIndexId, Anum_pg_sequence_seqrelid, sequence.relid,
@@ -51,7 +59,7 @@ uint64 original_max_value(const Sequence &sequence) {
             if (is_original)
                 max_value = row.seqmax;
         });
-    return max_value < 0 ? 0 : static_cast<uint64>(max_value);
+    return max_value;
 }
 
 template <typename Visit>
@@ -69,11 +77,12 @@ void note(ReplacedStorages &replaced, const Sequence &sequence) {
             return;
         original = static_cast<ReplacedStorage *>(
             MemoryContextAllocZero(TopTransactionContext, sizeof(ReplacedStorage)));
-        original->locator = sequence.locator;
-        original->locator.relNumber = row.relfilenode;
+        original->sequence = sequence;
+        original->sequence.needs_wal = true;
+        original->sequence.max_value = original_max_value(sequence);
+        original->sequence.locator.relNumber = row.relfilenode;
+        original->sequence.stamp = stamp_of(original->sequence.locator);
         original->is_permanent = true;
-        original->needs_wal = true;
-        original->max_value = original_max_value(sequence);
     });
     replaced = {};
     replaced.original = original;
@@ -96,6 +105,57 @@ void note_storage(ReplacedStorages &replaced, Oid number) {
     replaced.last_storage = number;
     replaced.last_subtransaction = GetCurrentSubTransactionId();
     replaced.is_lost = false;
+}
+
+Buffer pin_replaced(ReplacedStorage &storage) {
+    const RelFileLocator &locator = storage.sequence.locator;
+    if (!BufferIsValid(storage.recent_buffer) ||
+        !ReadRecentBuffer(locator, MAIN_FORKNUM, 0, storage.recent_buffer))
+        storage.recent_buffer = ReadBufferWithoutRelcache(locator, MAIN_FORKNUM, 0, RBM_NORMAL,
+                                                          nullptr, storage.is_permanent);
+    return storage.recent_buffer;
+}
+
+// Whether the sequence can hold the tick, and it or a later one is still to come from the page.
+bool may_come(const OpenPage &page, const Sequence &sequence, uint64 tick) {
+    const uint64 last = last_tick_of(page);
+    return static_cast<int64>(tick) <= sequence.max_value &&
+           (last < tick || (last == tick && !page.data->is_called));
+}
+
+// Whether the page's last record is a draw's that covers the tick, and that recovery will replay.
+// REQUIRED: the buffer is dirty, as for is_logged.
+bool is_covered(const OpenPage &page, uint32 stamp, uint64 tick) {
+    const Logged &last = logged_on(page).last;
+    return has_stamp(page, stamp) && has_noted_record(page) && tick <= last.up_to &&
+           last.lsn > GetRedoRecPtr();
+}
+
+// The page says that WAL covers nothing, which is right whatever INCREMENT the rollback brings
+// back; its noted record says how far it does.
+void raise_page(const OpenPage &page, const Sequence &sequence, LastDraw last) {
+    last.log_to = Min(last.log_to, static_cast<uint64>(sequence.max_value));
+    MarkBufferDirty(page.buffer);
+    if (!is_covered(page, sequence.stamp, last.tick))
+        log_tick(page, sequence, last);
+    set_state(page, last.tick, 0);
+}
+
+// As record_raise, to the tick that was drawn in the page's own scale, if it can hold that: in
+// another layout the tick would be another time, perhaps far in the future. An unbound page takes
+// the first of the draws, and is bound to the same if it is raised. REQUIRED: the storage exists
+// and is not temporary.
+XLogRecPtr remember_tick(ReplacedStorage &storage, const LastDraws &draws) {
+    Assert(no_page_is_locked());
+    const OpenPage page = lock_page(pin_replaced(storage));
+    const uint64 kept = binding_of(page) == unbound ? draws.draw.binding : binding_of(page);
+    const LastDraw last = last_draw_in(&draws, kept);
+    if (last.tick != 0 && may_come(page, storage.sequence, last.tick))
+        raise_page(page, storage.sequence, last);
+    const XLogRecPtr covered_by =
+        storage.sequence.needs_wal ? PageGetLSN(page.page) : InvalidXLogRecPtr;
+    close_page(page);
+    return covered_by;
 }
 
 template <typename Visit>
@@ -174,12 +234,12 @@ void raise_storage_in_use(ReplacedStorages &replaced, Relation relation) {
 
     const RelFileLocator locator = relation->rd_locator;
     if (has_new_storage(relation) && locator.relNumber != replaced.last_storage) {
-        const int64 max_value = definition_of(RelationGetRelid(relation)).seqmax;
         ReplacedStorage storage{};
-        storage.locator = locator;
+        storage.sequence.needs_wal = RelationNeedsWAL(relation);
+        storage.sequence.max_value = definition_of(RelationGetRelid(relation)).seqmax;
+        storage.sequence.locator = locator;
+        storage.sequence.stamp = stamp_of(locator);
         storage.is_permanent = RelationIsPermanent(relation);
-        storage.needs_wal = RelationNeedsWAL(relation);
-        storage.max_value = max_value < 0 ? 0 : static_cast<uint64>(max_value);
         remember_tick(storage, *replaced.draws);
     }
     note_storage(replaced, locator.relNumber);

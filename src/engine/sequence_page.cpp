@@ -144,41 +144,6 @@ void record_without_wal(const OpenPage &page, uint32 stamp, uint64 tick, uint64 
     HeapTupleHeaderSetCmin(page.tuple, stamp_without_wal(stamp));
 }
 
-Buffer pin_replaced(ReplacedStorage &storage) {
-    if (!BufferIsValid(storage.recent_buffer) ||
-        !ReadRecentBuffer(storage.locator, MAIN_FORKNUM, 0, storage.recent_buffer))
-        storage.recent_buffer = ReadBufferWithoutRelcache(
-            storage.locator, MAIN_FORKNUM, 0, RBM_NORMAL, nullptr, storage.is_permanent);
-    return storage.recent_buffer;
-}
-
-// Whether the tick, or a later one, is still to come from a page of its scale.
-bool is_to_come(const OpenPage &page, uint64 tick) {
-    return last_tick_of(page) < tick || (last_tick_of(page) == tick && !page.data->is_called);
-}
-
-// Whether the page's last record is a draw's that covers the tick, and that recovery will replay.
-// REQUIRED: the buffer is dirty, as for is_logged.
-bool is_covered(const OpenPage &page, uint32 stamp, uint64 tick) {
-    const Logged &last = logged_on(page).last;
-    return has_stamp(page, stamp) && has_noted_record(page) && tick <= last.up_to &&
-           last.lsn > GetRedoRecPtr();
-}
-
-// The page says that WAL covers nothing, which is right whatever INCREMENT the rollback brings
-// back; its noted record says how far it does.
-void raise_page(const OpenPage &page, const ReplacedStorage &storage, const LastDraw &last) {
-    Assert(is_to_come(page, last.tick) && last.tick <= storage.max_value);
-    const uint32 stamp = stamp_of(storage.locator);
-    MarkBufferDirty(page.buffer);
-    if (!storage.needs_wal)
-        record_without_wal(page, stamp, last.tick, last.binding);
-    else if (!is_covered(page, stamp, last.tick))
-        log_ticks(page, storage.locator, last.tick, Min(last.log_to, storage.max_value),
-                  last.binding);
-    set_state(page, last.tick, 0);
-}
-
 }  // namespace
 
 void start_unpinning_at_commit() {
@@ -246,10 +211,12 @@ OpenPage open_page(Relation relation) {
 }
 
 XLogRecPtr record_tick(const OpenPage &page, const Sequence &sequence, const LastDraw &last) {
+    const XLogRecPtr logged = record_logged_tick(page, sequence, last.tick);
+    return logged != InvalidXLogRecPtr ? logged : log_tick(page, sequence, last);
+}
+
+XLogRecPtr log_tick(const OpenPage &page, const Sequence &sequence, const LastDraw &last) {
     Assert(last.log_to <= static_cast<uint64>(sequence.max_value));
-    if (const XLogRecPtr logged = record_logged_tick(page, sequence, last.tick);
-        logged != InvalidXLogRecPtr)
-        return logged;
     if (!sequence.needs_wal) {
         record_without_wal(page, sequence.stamp, last.tick, last.binding);
         return InvalidXLogRecPtr;
@@ -299,19 +266,6 @@ bool note_mention(const OpenPage &page, TimestampTz clock) {
     notes.mention = mention_at(second);
     set_notes(page, notes);
     return true;
-}
-
-// In another layout the tick would be another time, perhaps far in the future.
-XLogRecPtr remember_tick(ReplacedStorage &storage, const LastDraws &draws) {
-    Assert(no_page_is_locked());
-    const OpenPage page = lock_page(pin_replaced(storage));
-    const uint64 kept = binding_of(page) == unbound ? draws.draw.binding : binding_of(page);
-    const LastDraw last = last_draw_in(&draws, kept);
-    if (last.tick != 0 && last.tick <= storage.max_value && is_to_come(page, last.tick))
-        raise_page(page, storage, last);
-    const XLogRecPtr covered_by = storage.needs_wal ? PageGetLSN(page.page) : InvalidXLogRecPtr;
-    UnlockReleaseBuffer(page.buffer);
-    return covered_by;
 }
 
 XLogRecPtr record_move(const OpenPage &page, Relation relation, const Move &move) {

@@ -237,6 +237,10 @@ pg_attribute_always_inline XLogRecPtr record_logged_tick(const OpenPage &page,
 // sequence.max_value; the page is unbound or bound to this.
 XLogRecPtr record_tick(const OpenPage &page, const Sequence &sequence, const LastDraw &last);
 
+// The same where WAL does not cover the tick, which can be last_tick_of(page), too. REQUIRED: the
+// buffer is dirty.
+XLogRecPtr log_tick(const OpenPage &page, const Sequence &sequence, const LastDraw &last);
+
 // Raises last_value to `tick`, unless it is there or further already, and binds the page. A page
 // that is not ours does not become ours by it. Returns how far WAL has to be durable before anyone
 // may rely on it. REQUIRED: tick <= sequence.max_value; the page is unbound or bound to this.
@@ -269,20 +273,5 @@ struct Position {
 
 // Reads it under a shared lock. REQUIRED: as of open_page.
 Position read_position(Relation relation, int64 increment);
-
-// A relfilenode of a generator that a rollback brings back, or has brought back. Only this
-// transaction can touch it.
-struct ReplacedStorage {
-    RelFileLocator locator;
-    bool is_permanent;
-    bool needs_wal;
-    uint64 max_value;  // the largest value that its sequence may hold
-    Buffer recent_buffer;
-};
-
-// As record_raise, to the tick that was drawn in its own scale, if it can hold that. An unbound one
-// takes the first of the draws, and is bound to the same if it is raised. REQUIRED: it exists and
-// is not temporary.
-XLogRecPtr remember_tick(ReplacedStorage &storage, const LastDraws &draws);
 
 }  // namespace shardid

@@ -482,7 +482,8 @@ BEGIN
                     RAISE object_not_in_prerequisite_state USING
                         MESSAGE = format('sequence "%s" has CYCLE', seq.shown),
                         DETAIL = 'After its MAXVALUE nextval goes back to its MINVALUE, and ids increase.',
-                        HINT = format('Run ALTER SEQUENCE %s NO CYCLE.', seq.name);
+                        HINT = format('Run ALTER SEQUENCE %s NO CYCLE, unless from_extension.sql has set CYCLE: then '
+                                      'wait until that has ended, or run it again.', seq.name);
                 ELSIF guard > 0 AND (seq.seqincrement > 1 OR seq.seqcache > 1) THEN
                     RAISE object_not_in_prerequisite_state USING
                         MESSAGE = format('sequence "%s" has an INCREMENT or a CACHE', seq.shown),

@@ -138,7 +138,9 @@ void check_cycle(Oid relid, const FormData_pg_sequence &definition) {
             (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
              errmsg("sequence \"%s\" has CYCLE", shown_name(relid)),
              errdetail("After its MAXVALUE nextval goes back to its MINVALUE, and ids increase."),
-             errhint("Run ALTER SEQUENCE %s NO CYCLE.", qualified_name(relid))));
+             errhint("Run ALTER SEQUENCE %s NO CYCLE, unless from_extension.sql has set CYCLE: "
+                     "then wait until that has ended, or run it again.",
+                     qualified_name(relid))));
 }
 
 void check_definition(Sequence &sequence, Relation relation) {

@@ -19,26 +19,22 @@ use warnings;
 use IO::Select;
 use IO::Socket::INET;
 use POSIX ();
-use PostgreSQL::Test::Utils;
-use Time::HiRes qw(time usleep);
+use Socket;
+use Time::HiRes 'time';
 
 # For the server that listens on this port of the loopback.
 sub new
 {
 	my ($class, $upstream) = @_;
-	my $self = bless { dir => PostgreSQL::Test::Utils::tempdir(), upstream => $upstream, mode => 'pass' }, $class;
 	my $listener = listen_on(0);
-	$self->{port} = $listener->sockport;
-	$self->write_state;
-	append_to_file("$self->{dir}/$_", '') for qw(held seen);
-	append_to_file("$self->{dir}/links", '0');
-	my $parent = $$;
-	$self->{parent} = $parent;
+	my ($here, $there) = IO::Socket->socketpair(AF_UNIX, SOCK_STREAM, PF_UNSPEC) or die "socketpair: $!";
+	my $self = bless { port => $listener->sockport, upstream => $upstream, mode => 'pass', parent => $$, control => $here }, $class;
 	$self->{pid} = fork // die "fork: $!";
 	return $self if $self->{pid};
 	$SIG{$_} = 'DEFAULT' for qw(TERM INT);
 	$SIG{PIPE} = 'IGNORE';
-	my $served = eval { $self->serve($listener, $parent); 1 };
+	close $here;
+	my $served = eval { $self->serve($listener, $there); 1 };
 	print STDERR "proxy: $@" unless $served;
 	POSIX::_exit(0);
 }
@@ -46,46 +42,24 @@ sub new
 sub port { return $_[0]{port} }
 
 # Sets the mode from now on, for existing connections as well.
-sub mode
-{
-	my ($self, $mode) = @_;
-	$self->{mode} = $mode;
-	$self->write_state;
-	return;
-}
+sub mode { my ($self, $mode) = @_; $self->{mode} = $mode; return $self->held }
 
 # New connections lead to this port from now on.
-sub lead_to
-{
-	my ($self, $upstream) = @_;
-	$self->{upstream} = $upstream;
-	$self->write_state;
-	return;
-}
+sub lead_to { my ($self, $upstream) = @_; $self->{upstream} = $upstream; return $self->held }
 
 # The number of messages that were held back so far.
-sub held { return -s "$_[0]{dir}/held" }
+sub held { return ($_[0]->counts)[0] }
 
 # The number of connections, with those whose sender has disconnected while its request is still under way.
-sub links { return slurp_file("$_[0]{dir}/links") }
+sub links { return ($_[0]->counts)[1] }
 
-sub write_state
+# Returned when the process does what it is told.
+sub counts
 {
 	my ($self) = @_;
-	my $state = "$self->{upstream} $self->{mode}";
-	$self->write_file('state', $state);
-	usleep 2_000 while $self->{pid} && slurp_file("$self->{dir}/seen") ne $state;
-	return;
-}
-
-sub write_file
-{
-	my ($self, $name, $text) = @_;
-	open my $file, '>', "$self->{dir}/$name.new" or die;
-	print $file $text;
-	close $file;
-	rename "$self->{dir}/$name.new", "$self->{dir}/$name" or die;
-	return;
+	syswrite $self->{control}, "$self->{upstream} $self->{mode}";
+	sysread $self->{control}, my $counts, 100 or die 'the proxy has ended';
+	return split / /, $counts;
 }
 
 sub DESTROY
@@ -109,44 +83,45 @@ sub listen_on
 
 sub serve
 {
-	my ($self, $listener, $parent) = @_;
+	my ($self, $listener, $control) = @_;
 	my @links;    # client and server, the bytes that are under way to each, and what was seen of requests
-	my ($written, $seen) = (0, '');
-	while (getppid() == $parent)
+	$self->{held} = 0;
+	while (1)
 	{
-		my $state = slurp_file("$self->{dir}/state");
-		my ($upstream, $mode, $ms, $function) = split / /, $state;
-		if ($mode eq 'refuse')
-		{
-			close $listener if $listener;
-			undef $listener;
-			close_link($_) for splice @links;
-		}
-		$self->write_file('seen', $seen = $state) if $seen ne $state;
-		if ($mode eq 'refuse' || $mode eq 'swallow')
-		{
-			usleep 10_000;
-			next;
-		}
-		$listener //= listen_on($self->{port});
+		my ($mode, $ms, $function) = split / /, $self->{mode};
+		my $listens = $mode ne 'refuse' && $mode ne 'swallow';
+		$listener //= listen_on($self->{port}) if $listens;
 		my %link_of = map { my $link = $_; map { $link->{$_} ? ($link->{$_} => [ $link, $_ ]) : () } qw(client server) } @links;
-		for my $socket (IO::Select->new($listener, map { @$_{qw(client server)} } @links)->can_read(0.01))
+		for my $socket (IO::Select->new($control, $listens ? ($listener, map { @$_{qw(client server)} } @links) : ())->can_read(0.01))
 		{
+			if ($socket == $control)
+			{
+				# Its other end is closed when the test has ended.
+				sysread $control, my $order, 100 or return;
+				@$self{qw(upstream mode)} = split / /, $order, 2;
+				if ($self->{mode} eq 'refuse')
+				{
+					close $listener if $listener;
+					undef $listener;
+					close_link($_) for splice @links;
+				}
+				syswrite $control, "$self->{held} " . @links;
+				last;
+			}
 			if ($socket == $listener)
 			{
 				my $client = $listener->accept;
-				my $server = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $upstream);
+				my $server = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{upstream});
 				push @links, { client => $client, server => $server, queue => [] } if $client && $server;
 				next;
 			}
 			my ($link, $side) = @{ $link_of{$socket} };
 			receive($self, $link, $side, $mode, ($ms // 0) / 1000, $function) if $link->{$side};
 		}
+		next unless $listens;
 		deliver($_, $mode eq 'release') for @links;
 		@links = grep { $_->{client} || $_->{server} } @links;
-		$self->write_file('links', $written = @links) if $written != @links;
 	}
-	return;
 }
 
 sub close_link
@@ -177,7 +152,7 @@ sub receive
 	}
 	my $is_late = $mode eq 'delay' || $mode eq 'late_request' && $request
 	  || $mode eq 'late_answer' && !$from_client && $link->{asked};
-	append_to_file("$self->{dir}/held", '.') if $is_late;
+	$self->{held}++ if $is_late;
 	$link->{is_late} = 1 if $mode eq 'late_request' && $request;
 	delete $link->{is_late} unless $from_client;
 	# Bytes keep their order.

@@ -5,7 +5,7 @@ package Faults;
 use ShardidTest;
 use Exporter 'import';
 use File::Path qw(make_path remove_tree);
-use FleetLoad ();
+use Fleet ();
 
 our @EXPORT = qw(%faults);
 
@@ -159,7 +159,7 @@ my @moves = (
 	q(SELECT setval('shardid_seq', last_value - 5000) FROM shardid_seq),
 	q(SELECT nextval('shardid_seq')),
 	'ALTER SEQUENCE shardid_seq RESTART',
-	'BEGIN; ALTER SEQUENCE shardid_seq RESTART; SELECT ' . FleetLoad::next_id() . '; ROLLBACK');
+	'BEGIN; ALTER SEQUENCE shardid_seq RESTART; SELECT ' . Fleet::next_id() . '; ROLLBACK');
 
 # small: copies a server, mostly the smallest one; old: needs the older backup, which only the smallest has; wild: shards
 # may be out of reach for long.

@@ -211,7 +211,6 @@ int32 call_worker(const WorkerCall &call, Oid generator, const char *server) {
     dsm_segment *segment = dsm_create(sizeof(WorkerCall), 0);
     auto *shared = static_cast<WorkerCall *>(dsm_segment_address(segment));
     *shared = call;
-    shared->abi_version = worker_abi_version;
     shared->caller = GetUserId();
     task.call = dsm_segment_handle(segment);
     Started last = Started::another;

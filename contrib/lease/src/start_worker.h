@@ -29,7 +29,7 @@ Digest family_of(Oid relid, const RelFileLocator &locator);
 
 // What the worker is told, in the 128 bytes that bgw_extra has.
 struct WorkerTask {
-    uint32 abi_version;  // first, as in WorkerCall
+    uint32 abi_version;  // first
     Oid database;
     Oid generator;
     LeaseGroup group;
@@ -57,7 +57,6 @@ inline constexpr int most_generators = 100;
 // What a session and the worker that works for it tell each other, in shared memory: the arguments
 // of the script's procedure work(), and what came of it.
 struct WorkerCall {
-    uint32 abi_version;
     bool is_done;
     Oid caller;
     char kind[16];  // of work

@@ -130,24 +130,12 @@ bool run() {
     return true;
 }
 
-void check_abi_version(uint32 abi_version) {
-    if (abi_version == worker_abi_version)
-        return;
-    ereport(ERROR,
-            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-             errmsg("a session has another build of library \"shardid_lease\" than its worker"),
-             errdetail("The session's ABI version is %x, and that of the worker is %x.",
-                       abi_version, worker_abi_version),
-             errhint("End sessions that were begun before the library was replaced.")));
-}
-
 void run_for_caller() {
     dsm_segment *segment = dsm_attach(task.call);
     if (segment == nullptr)  // the session has given up
         return;
     dsm_pin_mapping(segment);
     call = static_cast<WorkerCall *>(dsm_segment_address(segment));
-    check_abi_version(call->abi_version);
     bool is_done = true;
     PG_TRY();
     is_done = run();
@@ -170,7 +158,13 @@ PGDLLEXPORT void shardid_lease_worker(Datum argument);
 
 void shardid_lease_worker(Datum /*argument*/) {
     memcpy(&task, MyBgworkerEntry->bgw_extra, sizeof(task));
-    check_abi_version(task.abi_version);
+    if (task.abi_version != worker_abi_version)
+        ereport(ERROR,
+                (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                 errmsg("a session has another build of library \"shardid_lease\" than its worker"),
+                 errdetail("The session's ABI version is %x, and that of the worker is %x.",
+                           task.abi_version, worker_abi_version),
+                 errhint("End sessions that were begun before the library was replaced.")));
     pqsignal(SIGTERM, die);
     BackgroundWorkerUnblockSignals();
     BackgroundWorkerInitializeConnectionByOid(task.database, InvalidOid, BGWORKER_BYPASS_ALLOWCONN);
